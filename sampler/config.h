@@ -31,6 +31,7 @@ enum sampler_target {
 #define CONFIG_JAVA (1U << 31)
 
 struct counters_sys;
+struct trap_rule;
 
 struct sampler_config {
 	enum sampler_target target;
@@ -59,7 +60,10 @@ struct sampler_config {
 	bool exact_ticks;      /* batch: no early profiles */
 	bool warm_up;	       /* one tick only: begin it when the code that runs is read */
 	uint64_t window_ns;    /* of PROFILE_WINDOW */
-	bool include_self;     /* sample proftop itself */
+	/* Rules that are tested with each slice; the first match of each stops the screen there. */
+	const struct trap_rule *traps;
+	uint32_t nr_traps;
+	bool include_self; /* sample proftop itself */
 	enum profile_frames shown_frames;
 	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
 	uint64_t history_ns;

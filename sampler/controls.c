@@ -37,6 +37,8 @@ void controls_free(const struct control *c)
 		config_free_spec(c->spec);
 	if (c->kind == CONTROL_STRIP)
 		free(c->strip);
+	if (c->kind == CONTROL_TRAP)
+		free(c->rule);
 }
 
 void controls_wake(struct controls *q)

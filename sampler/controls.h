@@ -33,9 +33,12 @@ enum control_kind {
 	CONTROL_CPUS,
 	CONTROL_STRIP,
 	CONTROL_PAST,
+	CONTROL_TRAP,
 	CONTROL_FRAMES,
 	CONTROL_NR,
 };
+
+struct trap_rule;
 
 /* One request. */
 struct control {
@@ -52,6 +55,7 @@ struct control {
 		enum profile_frames frames;	  /* FRAMES */
 		uint64_t tick_ns;		  /* TICK */
 		struct strip_query *strip;	  /* STRIP: owned */
+		struct trap_rule *rule;		  /* TRAP: owned; NULL: remove all */
 		struct {			  /* PAST; both 0: none */
 			uint64_t begin_ns, end_ns;
 		} past;

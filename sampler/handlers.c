@@ -303,6 +303,20 @@ static void set_strip(struct sampler *s, const struct control *c)
 	tick_strip(s);
 }
 
+static void set_trap(struct sampler *s, const struct control *c)
+{
+	if (!c->rule) {
+		traps_clear(&s->traps);
+		mailbox_say(&s->mailbox, "traps removed");
+	} else if (traps_add(&s->traps, c->rule)) {
+		mailbox_say(&s->mailbox, "too many traps: at most %d (':trap off' removes all)",
+			    TRAP_RULES_MAX);
+	} else {
+		mailbox_say(&s->mailbox, "trap set: %s", c->rule->text);
+	}
+	controls_free(c);
+}
+
 static void show_past(struct sampler *s, const struct control *c)
 {
 	s->past.begin_ns = c->past.begin_ns;
@@ -331,6 +345,7 @@ void handlers_apply(struct sampler *s, const struct control *c)
 		[CONTROL_CPUS] = set_cpus,
 		[CONTROL_STRIP] = set_strip,
 		[CONTROL_PAST] = show_past,
+		[CONTROL_TRAP] = set_trap,
 		[CONTROL_FRAMES] = set_frames,
 	};
 

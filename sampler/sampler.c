@@ -7,6 +7,7 @@
 #include "sampler/sampler.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <urcu-qsbr.h>
 
@@ -190,6 +191,22 @@ void sampler_set_strip(struct sampler *s, const struct strip_query *query)
 void sampler_show_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 {
 	send_control(s, &(struct control){ .kind = CONTROL_PAST, .past = { begin_ns, end_ns } });
+}
+
+int sampler_trap(struct sampler *s, const char *text, struct err *e)
+{
+	struct control c = { .kind = CONTROL_TRAP };
+	int code = 0;
+
+	if (*text) {
+		c.rule = xcalloc(1, sizeof(*c.rule));
+		code = trap_rule_parse(c.rule, text, e);
+	}
+	if (code)
+		free(c.rule);
+	else
+		send_control(s, &c);
+	return code;
 }
 
 int sampler_past_fd(const struct sampler *s)

@@ -155,6 +155,8 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 	if (s->config.nr_events == 0 && !config->replay)
 		choose_event(s);
 	rates_init(&s->rates, &s->config);
+	for (uint32_t i = 0; i < config->nr_traps; i++)
+		traps_add(&s->traps, &config->traps[i]);
 }
 
 /* Open target, CPUs, events and side-band. */
@@ -308,6 +310,7 @@ void session_free(struct sampler *s)
 	rates_close(&s->rates);
 	event_states_free(&s->events);
 	past_close(&s->past);
+	traps_clear(&s->traps);
 	controls_close(&s->controls);
 	config_free_spec(s->spec);
 	config_free_spec(s->focus.spec);

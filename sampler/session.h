@@ -22,6 +22,7 @@
 #include "sampler/replay.h"
 #include "sampler/store.h"
 #include "sampler/target.h"
+#include "sampler/trap.h"
 
 /* The settings before one process alone was sampled. */
 struct session_focus {
@@ -81,6 +82,8 @@ struct sampler {
 	struct past past;
 	struct profile_waits waits; /* of the last tick */
 	struct session_waits waiting;
+	struct traps traps;
+	struct profile_trap trapped; /* the last match */
 	struct notices notices;
 	struct annotate annotate;
 	struct controls controls;

@@ -184,6 +184,7 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 		p->ring_wanted = counters_ring_wanted(s->live.counters);
 		p->nr_refused = counters_nr_refused(s->live.counters);
 	}
+	p->trap = s->trapped;
 	memcpy(p->target, s->target.text, sizeof(p->target));
 	memcpy(p->banner, s->banner, sizeof(p->banner));
 	if (symbols_fetch_news(s->store.symbols, news, sizeof(news)))
@@ -481,6 +482,30 @@ static void note_max_rate(struct sampler *s)
 								     memory_order_relaxed));
 }
 
+/* Test the traps with the slice before the newest: the names of its functions are known by now. */
+static void test_traps(struct sampler *s)
+{
+	struct slices *slices = history_slices(s->store.history);
+	const struct assemble_input tables = tables_of(s);
+	uint32_t nr = slices_nr(slices);
+	struct trap_input in = { .tables = &tables,
+				 .clock = s->config.events[0].clock,
+				 .hz = s->rates.hz[0],
+				 .nr_cpus = s->live.nr_threads };
+	struct trap_hit hit;
+
+	if (!s->traps.nr || nr < 2)
+		return;
+	in.slice = slices_at(slices, nr - 2);
+	if (!traps_test(&s->traps, &in, &hit))
+		return;
+	slices_mark(slices, nr - 2, SLICE_TRAP);
+	s->trapped.seq++;
+	s->trapped.begin_ns = hit.begin_ns;
+	s->trapped.end_ns = hit.end_ns;
+	mailbox_say(&s->mailbox, "trap: %s: %.1f%%", hit.rule->text, hit.percent);
+}
+
 /* Add counts up to @now_ns as a slice, which takes them over. */
 static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint64_t now_ns)
 {
@@ -490,6 +515,8 @@ static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint
 	s->ticks.slice_ns = now_ns;
 	if (history_add(s->store.history, counts, nr, interval_ns))
 		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
+	else
+		test_traps(s);
 }
 
 void tick_slice(struct sampler *s, uint64_t now_ns)

@@ -147,6 +147,7 @@ static void show(struct app *a, struct profile *p)
 	if (!p)
 		return;
 	model_take(&a->st, p);
+	rewind_trapped(&a->st);
 	a->dirty = true;
 }
 

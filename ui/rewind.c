@@ -292,6 +292,32 @@ void rewind_command(struct ui_state *st, const char *arg)
 	rewind_to(st, at - MIN(at, width / 2), at + width / 2);
 }
 
+void rewind_trap(struct ui_state *st, const char *arg)
+{
+	struct err e;
+
+	if (!*arg)
+		ui_state_say(st, true, "a rule is missing, as in total:parse > 50 for 1s");
+	else if (sampler_trap(st->sampler, strcmp(arg, "off") ? arg : "", &e))
+		ui_state_say_error(st, &e);
+}
+
+void rewind_trapped(struct ui_state *st)
+{
+	const struct profile_trap *trap = &st->latest->trap;
+	char message[sizeof(st->message)];
+
+	if (trap->seq == st->rewind.trap_seq)
+		return;
+	st->rewind.trap_seq = trap->seq;
+	if (!st->rewind.strip || st->rewind.on)
+		return;
+	/* The message names the rule. */
+	memcpy(message, st->message, sizeof(message));
+	rewind_to(st, trap->begin_ns, trap->end_ns);
+	ui_state_say(st, true, "%s; . returns to now", message);
+}
+
 /* ---- requests and answers ---- */
 
 static int by_id(const void *a, const void *b)

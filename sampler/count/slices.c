@@ -408,6 +408,11 @@ void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t t
 	slice->throttled += throttled;
 }
 
+void slices_mark(struct slices *s, uint32_t i, unsigned int marks)
+{
+	at(s, i)->marks |= (uint16_t)marks;
+}
+
 uint32_t slices_find(const struct slices *s, uint64_t time_ns)
 {
 	uint32_t low = 0, high = s->nr;

@@ -61,6 +61,9 @@ int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct
 /* Add @marks, @lost and @throttled to the newest slice, if there is one. */
 void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled);
 
+/* Add @marks to slice @i. */
+void slices_mark(struct slices *s, uint32_t i, unsigned int marks);
+
 /* Slices in order of time; borrowed until the next change. */
 uint32_t slices_nr(const struct slices *s);
 const struct slice *slices_at(const struct slices *s, uint32_t i);

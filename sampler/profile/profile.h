@@ -320,6 +320,12 @@ struct profile_annotate {
 #define PROFILE_NO_CYCLES "cpu-clock instead of cycles: "
 #define PROFILE_NO_PMU	  "this machine has no PMU"
 
+/* The last match of a rule of --trap. */
+struct profile_trap {
+	uint32_t seq;		   /* counts up; 0: there was none */
+	uint64_t begin_ns, end_ns; /* of the slices that it matched */
+};
+
 struct profile {
 	uint64_t seq;	      /* counts up */
 	uint64_t time_ns;     /* CLOCK_REALTIME at the end of the tick, or of the recording; 0: not
@@ -330,6 +336,7 @@ struct profile {
 	enum profile_window window;
 	/* A range of the past: its slices; 0: now. With figures of the counts only. */
 	uint64_t past_begin_ns, past_end_ns;
+	struct profile_trap trap;
 	bool past_other_events;	    /* samples of other events in the range are left out */
 	bool sampling;		    /* false: stopped (S) */
 	pid_t focus;		    /* sampled alone, more closely; 0: no process is */

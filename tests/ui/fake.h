@@ -33,6 +33,7 @@ struct sampler {
 	struct strip_query strip;
 	uint64_t past_begin_ns, past_end_ns;
 	int nr_strips, nr_pasts;
+	char trap[64];
 	double max_hz;
 	int call_graph; /* -1: no request */
 	uint32_t stack_size;
@@ -99,6 +100,12 @@ void sampler_show_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 	s->past_begin_ns = begin_ns;
 	s->past_end_ns = end_ns;
 	s->nr_pasts++;
+}
+
+int sampler_trap(struct sampler *s, const char *rule, struct err *e)
+{
+	snprintf(s->trap, sizeof(s->trap), "%s", rule);
+	return strncmp(rule, "bad", 3) ? 0 : err_set(e, -EINVAL, "invalid rule");
 }
 
 int sampler_past_fd(const struct sampler *s)

@@ -17,11 +17,12 @@
 #include "symbols/base/text.h"
 #include "ui/cli/options_value.h"
 
-#define NS_PER_S       1000000000ULL
-#define WINDOW_NS      (5 * NS_PER_S)
-#define ROWS_DEFAULT   100
-#define HISTORY_NS     (600 * NS_PER_S)
-#define HISTORY_MEMORY ((size_t)64 << 20)
+#define NS_PER_S	1000000000ULL
+#define WINDOW_NS	(5 * NS_PER_S)
+#define ROWS_DEFAULT	100
+#define HISTORY_NS	(600 * NS_PER_S)
+#define HISTORY_MEMORY	((size_t)64 << 20)
+#define TRAP_HISTORY_NS (60 * NS_PER_S)
 /* Two records with full stack copies must fit, or every sample is lost. */
 #define RECORD_ROOM 4096ULL
 
@@ -157,6 +158,8 @@ static const struct argp_option argp_options[] = {
 	  "with --replay: root of a copy of the recorded system's files", 1 },
 	{ "record", KEY_RECORD, "FILE", 0,
 	  "also write the samples to a perf.data file, for perf and --replay", 1 },
+	{ "trap", KEY_TRAP, "RULE", 0,
+	  "stop the screen when a rule matches, as 'total:parse > 50 for 1s'; may be repeated", 1 },
 	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,
 	  "lower the rate if proftop uses more than PCT percent of one CPU", 1 },
 	{ "include-self", KEY_SELF, NULL, 0, "also sample proftop", 1 },
@@ -429,9 +432,9 @@ int options_set_batch(struct options *o, struct err *e)
 	o->config.warm_up = o->nr_ticks == 1 && o->config.target != TARGET_COMMAND &&
 			    !o->config.record && !o->config.replay;
 	o->config.window_ns = o->config.tick_ns;
-	/* There is no key to look back with; requests collect from the history. */
+	/* There is no key to look back with: for traps; requests collect from the history. */
 	if (!o->listen)
-		o->config.history_ns = 0;
+		o->config.history_ns = o->config.nr_traps ? TRAP_HISTORY_NS : 0;
 	return EXIT_DONE;
 }
 
@@ -439,6 +442,8 @@ void options_fini(struct options *o)
 {
 	free(o->pids);
 	free(o->cpus);
+	free(o->traps);
+	o->traps = NULL;
 	o->pids = NULL;
 	o->cpus = NULL;
 }

@@ -57,8 +57,9 @@ struct options {
 	bool ascii;
 	enum ui_config_color color;
 
-	pid_t *pids; /* storage of config.pids */
-	int *cpus;   /* storage of config.cpus */
+	pid_t *pids;		 /* storage of config.pids */
+	int *cpus;		 /* storage of config.cpus */
+	struct trap_rule *traps; /* storage of config.traps */
 	bool user_given, tids_given, hz_given, window_given;
 	const char *sampling; /* an option for live sampling alone that was given; NULL: none */
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Options about the past.
+ * Options about the past, and traps.
  *
  * Runs on: the UI thread, before any other.
  */
 #include <string.h>
 
+#include "sampler/trap_rule.h"
 #include "symbols/base/base.h"
 #include "ui/cli/options_value.h"
 #include "ui/text/number.h"
@@ -35,5 +36,25 @@ int options_parse_history_memory(struct options_parse *p, const char *arg)
 			      "  must be 1M to 64G, as in '--history-memory 256M'",
 			      arg);
 	p->o->config.history_memory = size;
+	return 0;
+}
+
+int options_parse_trap(struct options_parse *p, const char *arg)
+{
+	struct options *o = p->o;
+	struct trap_rule rule;
+
+	if (o->config.nr_traps == TRAP_RULES_MAX)
+		return REFUSE(p, EXIT_USAGE,
+			      "--trap: too many rules\n"
+			      "  at most %d",
+			      TRAP_RULES_MAX);
+	if (trap_rule_parse(&rule, arg, p->e)) {
+		p->code = EXIT_USAGE;
+		return EINVAL;
+	}
+	o->traps = xrealloc_array(o->traps, o->config.nr_traps + 1, sizeof(*o->traps));
+	o->traps[o->config.nr_traps++] = rule;
+	o->config.traps = o->traps;
 	return 0;
 }

@@ -480,6 +480,7 @@ static const struct {
 	{ KEY_STACK, parse_stack },
 	{ KEY_SYMBOL_MEMORY, parse_symbol_memory },
 	{ KEY_HISTORY, options_parse_history },
+	{ KEY_TRAP, options_parse_trap },
 	{ KEY_HISTORY_MEMORY, options_parse_history_memory },
 	{ KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },

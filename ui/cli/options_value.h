@@ -30,6 +30,7 @@ enum {
 	KEY_SYMBOL_MEMORY,
 	KEY_HISTORY,
 	KEY_HISTORY_MEMORY,
+	KEY_TRAP,
 	KEY_EVENT_FILTER,
 	KEY_OVERHEAD,
 	KEY_NAME,
@@ -63,6 +64,7 @@ struct options_parse {
 
 /* Options about the past, in options_time.c. */
 int options_parse_history(struct options_parse *p, const char *arg);
+int options_parse_trap(struct options_parse *p, const char *arg);
 int options_parse_history_memory(struct options_parse *p, const char *arg);
 
 /* Set message and exit code; the value makes argp stop. */

@@ -22,8 +22,9 @@ struct rewind {
 	struct strip *strip;	   /* the newest; owned; NULL: none yet */
 	struct strip_query *query; /* of the last request; owned; NULL: none */
 	enum rewind_subject subject;
-	uint64_t span_ns; /* of the strip; 0: all the past */
-	bool on;	  /* the views show, or wait for, this range: */
+	uint64_t span_ns;  /* of the strip; 0: all the past */
+	uint32_t trap_seq; /* the last match of a trap that was seen */
+	bool on;	   /* the views show, or wait for, this range: */
 	uint64_t begin_ns, end_ns;
 	/* The strip as it was drawn, for the mouse. */
 	uint16_t row, col, cols;

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rules on the slices of the history.
+ *
+ * Runs on: the builder. Functions are found by name once, in the symbols that are new; a slice is
+ * then tested by ids.
+ */
+#include "sampler/trap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of fewer samples no share is computed. */
+#define SAMPLES_MIN 10
+
+int traps_add(struct traps *t, const struct trap_rule *rule)
+{
+	if (t->nr == TRAP_RULES_MAX)
+		return -ENOSPC;
+	t->list[t->nr++] = (struct trap){ .rule = *rule };
+	/* Compare all names again. */
+	for (uint32_t i = 0; i < t->nr; i++)
+		t->list[i].functions.nr = 0;
+	t->nr_symbols = 0;
+	return 0;
+}
+
+void traps_clear(struct traps *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++)
+		free(t->list[i].functions.list);
+	*t = (struct traps){ .nr = 0 };
+}
+
+/* ---- names ---- */
+
+/* Report whether a function has the name, or the name followed by its arguments. */
+static bool is_named(const struct symbol *symbol, const char *name)
+{
+	size_t size = strlen(name);
+
+	return !strncmp(symbol->name.str, name, size) &&
+	       (!symbol->name.str[size] || symbol->name.str[size] == '(');
+}
+
+static void find_functions(struct traps *t, const struct symbols *symbols)
+{
+	uint32_t nr = symbols_nr(symbols);
+
+	for (uint32_t id = t->nr_symbols; id < nr; id++) {
+		const struct symbol *symbol = symbols_at(symbols, id);
+
+		for (uint32_t i = 0; symbol && i < t->nr; i++) {
+			struct trap *trap = &t->list[i];
+			struct trap_functions *f = &trap->functions;
+
+			if (!trap->rule.name[0] || trap->rule.subject == TRAP_CPU ||
+			    !is_named(symbol, trap->rule.name))
+				continue;
+			f->list = xrealloc_array(f->list, f->nr + 1, sizeof(*f->list));
+			f->list[f->nr++] = id;
+		}
+	}
+	t->nr_symbols = nr;
+}
+
+static bool has_id(const struct trap_functions *f, uint32_t id)
+{
+	for (uint32_t i = 0; i < f->nr; i++)
+		if (f->list[i] == id)
+			return true;
+	return false;
+}
+
+/* Report whether the function, or one inlined at the place, is wanted; @self: the innermost. */
+static bool at_place(const struct trap *t, const struct assemble_input *in, uint32_t id, bool self)
+{
+	const struct place *place = places_at(in->places, id);
+	const struct symbol_frame *frames;
+	uint32_t symbol, nr = 0;
+
+	if (!place)
+		return false;
+	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
+	symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
+	frames = symbols_source(in->symbols, id, &nr);
+	if (frames && nr && self)
+		return has_id(&t->functions,
+			      frames[0].symbol == SYMBOL_NONE ? symbol : frames[0].symbol);
+	for (uint32_t i = 0; frames && i < nr; i++)
+		if (has_id(&t->functions, frames[i].symbol))
+			return true;
+	return has_id(&t->functions, symbol);
+}
+
+static bool in_stack(const struct trap *t, const struct assemble_input *in, uint32_t stack)
+{
+	bool self = t->rule.subject == TRAP_SELF;
+	const uint32_t *places;
+	uint32_t nr = 0;
+
+	if (!t->functions.nr || stack == STACK_NONE)
+		return false;
+	places = stacks_at(in->stacks, stack, &nr);
+	for (uint32_t i = 0; places && i < (self ? MIN(nr, 1u) : nr); i++)
+		if (at_place(t, in, places[i], self))
+			return true;
+	return false;
+}
+
+static bool counts_for(const struct trap *t, const struct assemble_input *in, const struct count *c)
+{
+	const struct task *task;
+
+	if (t->rule.subject != TRAP_CPU)
+		return in_stack(t, in, c->stack);
+	if (!t->rule.name[0])
+		return true;
+	task = maps_task(in->maps, c->task);
+	return task && (!strcmp(task->comm.str, t->rule.name) ||
+			!strcmp(task->process_comm.str, t->rule.name));
+}
+
+/* ---- slices ---- */
+
+/* Return the busy CPUs that samples stand for. */
+static double cpus_of(const struct trap_input *in, double count, double weight)
+{
+	double seconds = (double)(in->slice->end_ns - in->slice->begin_ns) / 1e9;
+
+	if (in->clock)
+		return weight / 1e9 / seconds;
+	return in->hz > 0 ? count / (in->hz * seconds) : 0;
+}
+
+/* Return the percent of the rule's subject in a slice; -1: there are too few samples. */
+static double percent_of(const struct trap *t, const struct trap_input *in)
+{
+	double count = 0, weight = 0, all = 0, all_weight = 0;
+	struct slice_reader r;
+	struct count c;
+
+	if (t->rule.subject == TRAP_LOST)
+		return 100.0 * (double)in->slice->lost /
+		       (double)MAX(in->slice->lost + in->slice->count, 1ULL);
+	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);) {
+		if (c.event)
+			continue;
+		all += (double)c.count;
+		all_weight += (double)c.weight;
+		if (!counts_for(t, in->tables, &c))
+			continue;
+		count += (double)c.count;
+		weight += (double)c.weight;
+	}
+	if (t->rule.subject == TRAP_NEW)
+		return count > 0 ? 100 : 0;
+	if (t->rule.subject == TRAP_CPU)
+		return 100 * cpus_of(in, count, weight) /
+		       (t->rule.name[0] ? 1 : MAX(in->nr_cpus, 1u));
+	return all < SAMPLES_MIN || !(all_weight > 0) ? -1 : 100 * weight / all_weight;
+}
+
+/* Test one rule. True: it begins to match. */
+static bool test(struct trap *t, const struct trap_input *in, double percent)
+{
+	bool match = percent >= 0 &&
+		     (t->rule.below ? percent < t->rule.percent : percent > t->rule.percent);
+
+	if (t->rule.subject == TRAP_NEW) {
+		match = match && !t->seen;
+		t->seen |= percent > 0;
+	}
+	if (!match) {
+		t->begin_ns = 0;
+		t->fired = false;
+		return false;
+	}
+	if (!t->begin_ns)
+		t->begin_ns = in->slice->begin_ns;
+	if (t->fired || in->slice->end_ns - t->begin_ns < t->rule.for_ns)
+		return false;
+	t->fired = true;
+	return true;
+}
+
+bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit)
+{
+	bool any = false;
+
+	if (!t->nr || in->slice->end_ns - in->slice->begin_ns < 1000000)
+		return false;
+	find_functions(t, in->tables->symbols);
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct trap *trap = &t->list[i];
+		double percent = percent_of(trap, in);
+
+		if (!test(trap, in, percent) || any)
+			continue;
+		any = true;
+		*hit = (struct trap_hit){ &trap->rule, trap->begin_ns, in->slice->end_ns, percent };
+	}
+	return any;
+}

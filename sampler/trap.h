@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Traps: rules that are tested with each slice of the history, as in
+ * 'total:burst > 50 for 100ms'. A rule that matches marks the slice; it matches again after it did
+ * not.
+ *
+ * Runs on: the builder.
+ */
+#ifndef SAMPLER_TRAP_H
+#define SAMPLER_TRAP_H
+
+#include "sampler/count/slices.h"
+#include "sampler/profile/assemble_input.h"
+#include "sampler/trap_rule.h"
+
+struct trap {
+	struct trap_rule rule;
+	struct trap_functions {
+		uint32_t *list; /* ids of symbols with its name, ascending */
+		uint32_t nr;
+	} functions;
+	uint64_t begin_ns; /* it has matched since then; 0: it does not */
+	bool fired;	   /* and was reported */
+	bool seen;	   /* TRAP_NEW: there was a sample */
+};
+
+struct traps {
+	struct trap list[TRAP_RULES_MAX];
+	uint32_t nr;
+	uint32_t nr_symbols; /* compared with the names so far */
+};
+
+/* Add a rule; it is armed now. 0 or -ENOSPC. */
+int traps_add(struct traps *t, const struct trap_rule *rule);
+void traps_clear(struct traps *t);
+
+struct trap_input {
+	const struct assemble_input *tables; /* without counts */
+	const struct slice *slice;
+	bool clock; /* weights are ns */
+	double hz;  /* of the event, else */
+	uint32_t nr_cpus;
+};
+
+/* What a rule matched. */
+struct trap_hit {
+	const struct trap_rule *rule; /* borrowed */
+	uint64_t begin_ns, end_ns;
+	double percent;
+};
+
+/* Test all rules with the next slice. True: a rule matches, the first is in @hit. */
+bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit);
+
+#endif

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rules of traps: parsed, and tested with slices. */
+#include "tests/prelude.h"
+
+#include <errno.h>
+
+#include "sampler/trap.h"
+
+#define SECOND 1000000000ULL
+#define SLICE  (SECOND / 10)
+
+static void test_parse(void **state)
+{
+	static const struct {
+		const char *text;
+		struct trap_rule want;
+	} good[] = {
+		{ "cpu > 80", { TRAP_CPU, "", false, 80, 0, "" } },
+		{ "cpu:nginx > 80% for 3s", { TRAP_CPU, "nginx", false, 80, 3 * SECOND, "" } },
+		{ "total:burst > 50 for 100ms", { TRAP_TOTAL, "burst", false, 50, SLICE, "" } },
+		{ "self:operator<<(std::ostream&) < 2.5",
+		  { TRAP_SELF, "operator<<(std::ostream&)", true, 2.5, 0, "" } },
+		{ " new:main ", { TRAP_NEW, "main ", false, 0, 0, "" } },
+		{ "lost", { TRAP_LOST, "", false, 0, 0, "" } },
+		{ "lost >1 for 1m", { TRAP_LOST, "", false, 1, 60 * SECOND, "" } },
+		{ "cpu:my worker > 5", { TRAP_CPU, "my worker", false, 5, 0, "" } },
+	};
+	static const char *const bad[] = {
+		"",
+		"cpus > 3",
+		"cpu >",
+		"cpu > x",
+		"cpu > 5 5",
+		"self > 5",
+		"total: > 5",
+		"lost:x",
+		"cpu > 5 for",
+		"cpu > 5 for 1d",
+		"cpu = 5",
+		"cpu > -1",
+		"cpu:",
+		"cpu > 5 for 1s more",
+	};
+	struct trap_rule r;
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		if (trap_rule_parse(&r, good[i].text, &e))
+			fail_msg("%s: %s", good[i].text, e.text);
+		assert_int_equal(r.subject, good[i].want.subject);
+		assert_string_equal(r.name, good[i].want.name);
+		assert_int_equal(r.below, good[i].want.below);
+		assert_true(r.percent == good[i].want.percent);
+		assert_int_equal(r.for_ns, good[i].want.for_ns);
+		assert_string_equal(r.text, good[i].text);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		if (!trap_rule_parse(&r, bad[i], &e))
+			fail_msg("%s is accepted", bad[i]);
+		assert_non_null(strstr(e.text, "SUBJECT"));
+	}
+	/* Too long for the name, and for the text. */
+	for (size_t size = 100; size < 1000; size += 100) {
+		char text[1100] = "total:";
+
+		memset(text + 6, 'x', size);
+		assert_int_equal(trap_rule_parse(&r, text, &e), size < 121 ? 0 : -EINVAL);
+	}
+}
+
+struct fixture {
+	struct traps traps;
+	struct objects *objects;
+	struct maps *maps;
+	struct places *places;
+	struct symbols *symbols;
+	struct assemble_input tables;
+	struct trap_input in;
+	struct slice slice;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = xcalloc(1, sizeof(*f));
+	struct err e;
+
+	assert_int_equal(objects_new(&f->objects), 0);
+	assert_int_equal(maps_new(&f->maps, f->objects, 1024), 0);
+	assert_int_equal(places_new(&f->places, 1024), 0);
+	assert_int_equal(symbols_new(&f->symbols, f->places, f->objects, f->maps, &e), 0);
+	f->tables = (struct assemble_input){
+		.maps = f->maps, .places = f->places, .symbols = f->symbols, .objects = f->objects
+	};
+	f->in = (struct trap_input){ &f->tables, &f->slice, .clock = true, .nr_cpus = 2 };
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	traps_clear(&f->traps);
+	free(f->slice.bytes);
+	symbols_free(f->symbols);
+	places_free(f->places);
+	maps_free(f->maps);
+	objects_free(f->objects);
+	free(f);
+	return 0;
+}
+
+static void add(struct fixture *f, const char *text)
+{
+	struct trap_rule rule;
+	struct err e;
+
+	assert_int_equal(trap_rule_parse(&rule, text, &e), 0);
+	assert_int_equal(traps_add(&f->traps, &rule), 0);
+}
+
+/* The next slice: @ms of CPU time, @lost samples. */
+static bool next(struct fixture *f, unsigned int ms, uint64_t lost, struct trap_hit *hit)
+{
+	struct count c = { STACK_NONE, 0, 0, ms, ms * 1000000ULL };
+
+	free(f->slice.bytes);
+	f->slice.begin_ns = f->slice.end_ns;
+	f->slice.end_ns += SLICE;
+	f->slice.lost = lost;
+	assert_int_equal(slice_pack(&f->slice, &c, ms ? 1 : 0), 0);
+	return traps_test(&f->traps, &f->in, hit);
+}
+
+/* A rule matches once, when its time is over; and again after it did not match. */
+static void test_cpu(void **state)
+{
+	struct fixture *f = *state;
+	struct trap_hit hit;
+
+	add(f, "cpu > 60 for 300ms");
+	for (int round = 0; round < 2; round++) {
+		uint64_t begin;
+
+		assert_false(next(f, 50, 0, &hit));
+		begin = f->slice.end_ns;
+		assert_false(next(f, 150, 0, &hit)); /* 75 % of two CPUs */
+		assert_false(next(f, 200, 0, &hit));
+		assert_true(next(f, 130, 0, &hit));
+		assert_int_equal(hit.begin_ns, begin);
+		assert_int_equal(hit.end_ns, begin + 3 * SLICE);
+		assert_true(hit.percent > 64 && hit.percent < 66);
+		assert_false(next(f, 200, 0, &hit));
+		assert_false(next(f, 120, 0, &hit)); /* not above */
+	}
+	/* Interrupted: it begins again. */
+	assert_false(next(f, 150, 0, &hit));
+	assert_false(next(f, 150, 0, &hit));
+	assert_false(next(f, 0, 0, &hit));
+	assert_false(next(f, 150, 0, &hit));
+	assert_false(next(f, 150, 0, &hit));
+	assert_true(next(f, 150, 0, &hit));
+}
+
+static void test_lost(void **state)
+{
+	struct fixture *f = *state;
+	struct trap_hit hit;
+
+	add(f, "lost > 10");
+	add(f, "cpu < 1");
+	assert_false(next(f, 100, 0, &hit));
+	assert_false(next(f, 100, 10, &hit));
+	assert_true(next(f, 100, 20, &hit));
+	assert_string_equal(hit.rule->text, "lost > 10");
+	assert_true(next(f, 0, 0, &hit));
+	assert_string_equal(hit.rule->text, "cpu < 1");
+}
+
+/* Without a clock busy CPUs are computed from the rate; of a name that does not run: nothing. */
+static void test_rate(void **state)
+{
+	struct fixture *f = *state;
+	struct trap_hit hit;
+
+	f->in.clock = false;
+	f->in.hz = 1000;
+	add(f, "cpu:nginx > 0");
+	add(f, "total:main > 0");
+	assert_false(next(f, 100, 0, &hit));
+	add(f, "cpu > 49");
+	assert_true(next(f, 100, 0, &hit));
+	assert_true(hit.percent > 49.9 && hit.percent < 50.1);
+}
+
+static void test_too_many(void **state)
+{
+	struct fixture *f = *state;
+	struct trap_rule rule;
+	struct err e;
+
+	for (int i = 0; i < TRAP_RULES_MAX; i++)
+		add(f, "lost");
+	assert_int_equal(trap_rule_parse(&rule, "lost", &e), 0);
+	assert_int_equal(traps_add(&f->traps, &rule), -ENOSPC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test_setup_teardown(test_cpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
