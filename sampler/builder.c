@@ -127,10 +127,14 @@ static void *replay_main(void *arg)
 	return NULL;
 }
 
-/* Note events that readers opened, and report a failure. */
+/* Note events that readers opened, and report a failure, or a file that was saved. */
 static void check_recording(struct sampler *s)
 {
 	int code = recording_check(&s->recording);
+	char text[256];
+
+	if (saving_check(&s->saving, s->recording.recorder, text, sizeof(text)))
+		mailbox_say(&s->mailbox, "trap: %s", text);
 
 	if (s->live.counters)
 		recording_note(&s->recording, s->live.counters);

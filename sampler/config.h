@@ -10,6 +10,7 @@
 #include "sampler/event/event.h"
 #include "sampler/file/reading.h"
 #include "sampler/profile/profile.h"
+#include "sampler/saving.h"
 
 enum sampler_target {
 	TARGET_SYSTEM,
@@ -63,7 +64,8 @@ struct sampler_config {
 	/* Rules that are tested with each slice; the first match of each stops the screen there. */
 	const struct trap_rule *traps;
 	uint32_t nr_traps;
-	bool include_self; /* sample proftop itself */
+	struct saving_config saving; /* perf.data files of the matches instead */
+	bool include_self;	     /* sample proftop itself */
 	enum profile_frames shown_frames;
 	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
 	uint64_t history_ns;

@@ -18,14 +18,14 @@
 #include "symbols/kernel/recorded_kernel.h"
 #include "symbols/object/image.h"
 
-int recording_open(struct recording *r, const char *path, struct counters *counters,
+int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
 		   struct sideband *sideband, struct err *e)
 {
-	struct recorder_config config = { .path = path };
+	struct recorder_config config = { .path = path, .memory = memory };
 	int code;
 
 	r->path = path;
-	if (!path)
+	if (!path && !memory)
 		return 0;
 	if (!counters)
 		return err_set(e, -EINVAL,

@@ -30,8 +30,11 @@ struct sampler_recorded {
 	uint64_t bytes;
 };
 
-/* Create the file @path, if there is one; the events are open. 0 or -errno with a sentence. */
-int recording_open(struct recording *r, const char *path, struct counters *counters,
+/*
+ * Create the file @path, if there is one, or keep @memory bytes of records for the files of traps;
+ * the events are open. 0 or -errno with a sentence.
+ */
+int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
 		   struct sideband *sideband, struct err *e);
 /* Write the running processes: before the events are enabled. 0 or -errno with a message. */
 int recording_start(struct recording *r, struct err *e);

@@ -140,10 +140,8 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 static bool may_reopen(struct sampler *s)
 {
 	if (s->recording.recorder)
-		mailbox_say(&s->mailbox, "not available while recording: a recording has one "
-					 "target "
-					 "and one "
-					 "size");
+		mailbox_say(&s->mailbox, "not available while recording (--record, --save-dir): a "
+					 "recording has one target and one size");
 	return !s->recording.recorder;
 }
 

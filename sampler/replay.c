@@ -302,7 +302,7 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 		maps_publish(st->maps, time_ns, UINT64_MAX);
 }
 
-/* Choose slices of a multiple of 100 ms: so many that each is a small part of the recording. */
+/* Choose the length of slices: a multiple of 100 ms, a small part of the recording. */
 static void begin_slices(struct replay *r, struct store *st)
 {
 	uint64_t first, last, times;

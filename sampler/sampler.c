@@ -59,7 +59,7 @@ static void stop(struct sampler *s)
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e)
 {
 	*out = (struct sampler_recorded){ 0 };
-	if (!s->recording.recorder)
+	if (!s->config.record)
 		return 0;
 	counters_enable(s->live.counters, false);
 	stop(s);

@@ -237,8 +237,9 @@ static int open_parts(struct sampler *s, const struct sampler_config *config, st
 	if (!code)
 		code = config->replay ? open_recording(s, e) : open_live(s, e);
 	if (!code)
-		code = recording_open(&s->recording, config->record, s->live.counters,
-				      s->live.sideband, e);
+		code = recording_open(&s->recording, config->record,
+				      config->saving.dir ? config->saving.memory : 0,
+				      s->live.counters, s->live.sideband, e);
 	return code ? code : share(s, e);
 }
 
@@ -271,7 +272,7 @@ int session_start(struct sampler *s, struct err *e)
 {
 	int code = recording_start(&s->recording, e);
 
-	if (!code && s->recording.recorder)
+	if (!code && s->config.record)
 		mailbox_say(&s->mailbox, "recording to %s", s->config.record);
 	if (!code)
 		code = symbols_start(s->store.symbols, e);

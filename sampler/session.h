@@ -84,6 +84,7 @@ struct sampler {
 	struct session_waits waiting;
 	struct traps traps;
 	struct profile_trap trapped; /* the last match */
+	struct saving saving;
 	struct notices notices;
 	struct annotate annotate;
 	struct controls controls;

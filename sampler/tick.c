@@ -493,6 +493,7 @@ static void test_traps(struct sampler *s)
 				 .hz = s->rates.hz[0],
 				 .nr_cpus = s->live.nr_threads };
 	struct trap_hit hit;
+	char text[256] = "";
 
 	if (!s->traps.nr || nr < 2)
 		return;
@@ -500,10 +501,16 @@ static void test_traps(struct sampler *s)
 	if (!traps_test(&s->traps, &in, &hit))
 		return;
 	slices_mark(slices, nr - 2, SLICE_TRAP);
-	s->trapped.seq++;
-	s->trapped.begin_ns = hit.begin_ns;
-	s->trapped.end_ns = hit.end_ns;
-	mailbox_say(&s->mailbox, "trap: %s: %.1f%%", hit.rule->text, hit.percent);
+	if (s->config.saving.dir) {
+		saving_begin(&s->saving, &s->config.saving, s->recording.recorder, hit.end_ns, text,
+			     sizeof(text));
+	} else {
+		s->trapped.seq++;
+		s->trapped.begin_ns = hit.begin_ns;
+		s->trapped.end_ns = hit.end_ns;
+	}
+	mailbox_say(&s->mailbox, "trap: %s: %.1f%%%s%s", hit.rule->text, hit.percent,
+		    text[0] ? "; " : "", text);
 }
 
 /* Add counts up to @now_ns as a slice, which takes them over. */

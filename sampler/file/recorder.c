@@ -20,6 +20,7 @@
 
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/perfdata_write.h"
+#include "sampler/file/snapshot.h"
 #include "sampler/file/spool.h"
 #include "sampler/file/synth.h"
 #include "symbols/base/thread.h"
@@ -50,6 +51,7 @@ struct recorder_lane {
 	struct spool spool;
 	struct lost_record lost; /* lost.lost: refused since the last record that went in */
 	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
+	uint64_t nr_unsaved;	     /* the writer's: blocks without memory */
 	bool side;		     /* no samples here: each record counts */
 	_Atomic uint64_t drained_ns; /* release: earlier records are in; acquire by the writer */
 };
@@ -70,6 +72,14 @@ struct recorder {
 	int stop_fd;
 	sem_t ready;	  /* posted once: existing processes are in the file */
 	atomic_int error; /* relaxed: a flag for the builder */
+
+	struct snapshot *snapshot; /* instead of @file; the writer's */
+	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a snapshot */
+	char *save_path;	   /* NULL: none is wanted, or it is done */
+	uint64_t save_ns;
+	bool saved;
+	int64_t saved_bytes;
+	struct err saved_err;
 };
 
 static size_t lane_size(const struct recorder_config *config)
@@ -89,6 +99,7 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	int code = 0;
 
 	pthread_mutex_init(&r->file_lock, NULL);
+	pthread_mutex_init(&r->save_lock, NULL);
 	sem_init(&r->ready, 0, 0);
 	r->root = config->root ? config->root : "";
 	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
@@ -108,7 +119,9 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 		lane->side = r->nr_lanes == config->nr_cpus;
 		r->nr_lanes += !code;
 	}
-	if (!code)
+	if (!code && config->memory)
+		code = snapshot_new(&r->snapshot, config->memory);
+	else if (!code)
 		code = perfdata_create(&r->file, config->path, e);
 	if (code) {
 		recorder_close(r);
@@ -123,7 +136,9 @@ void recorder_note(void *recorder, const char *name, const struct perf_event_att
 {
 	struct recorder *r = recorder;
 
+	pthread_mutex_lock(&r->save_lock);
 	perfdata_attrs_add(&r->attrs, name, attr, ids, nr_ids);
+	pthread_mutex_unlock(&r->save_lock);
 }
 
 struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index)
@@ -177,6 +192,8 @@ void recorder_drained(struct recorder_lane *lane, uint64_t now_ns)
 void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
 		       uint8_t id_size)
 {
+	if (!r->file)
+		return;
 	pthread_mutex_lock(&r->file_lock);
 	perfdata_put_build_id(r->file, kernel, name, id, id_size);
 	pthread_mutex_unlock(&r->file_lock);
@@ -196,6 +213,9 @@ static void append_record(void *ctx, const void *record, size_t size)
 	const struct iovec piece = { (void *)(uintptr_t)record, size };
 	struct recorder *r = ctx;
 
+	/* A snapshot reads /proc when it is written. */
+	if (r->snapshot)
+		return;
 	pthread_mutex_lock(&r->file_lock);
 	append(r, &piece, 1);
 	pthread_mutex_unlock(&r->file_lock);
@@ -216,6 +236,13 @@ static void write_lane(struct recorder *r, struct recorder_lane *lane)
 
 	if (!nr)
 		return;
+	if (r->snapshot) {
+		/* Without memory the oldest moments are missing from a file. */
+		if (snapshot_add(r->snapshot, lane->side, pieces, nr))
+			lane->nr_unsaved++;
+		spool_drop(&lane->spool, pieces, nr);
+		return;
+	}
 	pthread_mutex_lock(&r->file_lock);
 	append(r, pieces, nr);
 	pthread_mutex_unlock(&r->file_lock);
@@ -306,9 +333,97 @@ static void *writer_main(void *arg)
 	return NULL;
 }
 
+/* Copy the events under the lock: the builder may add some while the file is written. */
+static void copy_attrs(struct recorder *r, struct perfdata_attrs *out)
+{
+	*out = (struct perfdata_attrs){ 0 };
+	pthread_mutex_lock(&r->save_lock);
+	for (uint32_t i = 0; i < r->attrs.nr; i++) {
+		const struct perfdata_attr *a = &r->attrs.events[i];
+
+		perfdata_attrs_add(out, a->name, &a->attr, a->ids, a->nr_ids);
+	}
+	pthread_mutex_unlock(&r->save_lock);
+}
+
+/* Write a snapshot that is due. */
+static void save_due(struct recorder *r, bool now)
+{
+	struct perfdata_attrs attrs;
+	struct err e = { "" };
+	uint64_t bytes = 0;
+	char *path = NULL;
+	int code;
+
+	pthread_mutex_lock(&r->save_lock);
+	if (r->save_path && !r->saved && (now || time_now_ns() >= r->save_ns))
+		path = r->save_path;
+	pthread_mutex_unlock(&r->save_lock);
+	if (!path)
+		return;
+	copy_attrs(r, &attrs);
+	code = snapshot_write(r->snapshot, path, r->root, &attrs, &bytes, &e);
+	perfdata_attrs_fini(&attrs);
+	pthread_mutex_lock(&r->save_lock);
+	r->saved_err = e;
+	r->saved_bytes = code ? code : (int64_t)bytes;
+	r->saved = true;
+	pthread_mutex_unlock(&r->save_lock);
+}
+
+/* The writer, where the records are kept in memory. */
+static void *memory_main(void *arg)
+{
+	struct recorder *r = arg;
+	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
+	bool end = false;
+
+	prctl(PR_SET_NAME, "record");
+	sem_post(&r->ready);
+	while (!end) {
+		end = poll(&stop, 1, WRITE_EVERY_MS) > 0;
+		for (uint32_t i = 0; i < r->nr_lanes; i++)
+			write_lane(r, &r->lanes[i]);
+		save_due(r, end);
+	}
+	return NULL;
+}
+
+int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
+{
+	int code = 0;
+
+	pthread_mutex_lock(&r->save_lock);
+	if (r->save_path || !r->snapshot) {
+		code = -EBUSY;
+	} else {
+		r->save_path = path;
+		r->save_ns = when_ns;
+	}
+	pthread_mutex_unlock(&r->save_lock);
+	return code;
+}
+
+bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e)
+{
+	bool saved;
+
+	pthread_mutex_lock(&r->save_lock);
+	saved = r->saved;
+	if (saved) {
+		*bytes = r->saved_bytes;
+		*e = r->saved_err;
+		free(r->save_path);
+		r->save_path = NULL;
+		r->saved = false;
+	}
+	pthread_mutex_unlock(&r->save_lock);
+	return saved;
+}
+
 int recorder_start(struct recorder *r, struct err *e)
 {
-	int code = thread_start(&r->writer, 0, writer_main, r);
+	int code = thread_start(&r->writer, 0, r->snapshot ? memory_main : writer_main, r);
 
 	if (code)
 		return err_set(e, code, "cannot start the recorder's thread: %s", strerror(-code));
@@ -337,7 +452,7 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 {
 	r->lost = lost;
 	stop_writer(r);
-	*stats = (struct recorder_stats){ .bytes = perfdata_written(r->file) };
+	*stats = (struct recorder_stats){ .bytes = r->file ? perfdata_written(r->file) : 0 };
 	for (uint32_t i = 0; i < r->nr_lanes; i++) {
 		stats->nr_samples += r->lanes[i].nr_samples;
 		if (!r->lanes[i].side)
@@ -357,7 +472,10 @@ void recorder_close(struct recorder *r)
 	free(r->lanes);
 	perfdata_attrs_fini(&r->attrs);
 	perfdata_writer_close(r->file);
+	snapshot_free(r->snapshot);
+	free(r->save_path);
 	pthread_mutex_destroy(&r->file_lock);
+	pthread_mutex_destroy(&r->save_lock);
 	sem_destroy(&r->ready);
 	if (r->stop_fd >= 0)
 		close(r->stop_fd);

@@ -30,6 +30,7 @@ struct recorder_config {
 	size_t lane_size;  /* bytes, a power of two; 0: 8 MiB, less where there are many lanes */
 	const char *root;  /* of /proc: "" */
 	uint64_t round_ns; /* the shortest round; 0: 2 s */
+	size_t memory;	   /* not 0: keep this many bytes instead of a file; recorder_save() */
 };
 
 struct recorder_stats {
@@ -73,6 +74,14 @@ int recorder_error(const struct recorder *r);
  * the sum. 0 or -errno.
  */
 int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *stats);
+/*
+ * With config.memory: write the records of the memory to a new file @path at @when_ns; @path is
+ * taken over. -EBUSY: one is being written. Builder.
+ */
+int recorder_save(struct recorder *r, char *path, uint64_t when_ns);
+/* Get the result of recorder_save(), once: bytes, or -errno with a sentence. Builder. */
+bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e);
+
 /* Free; a file that was not finished is left as it is (readable by --replay). */
 void recorder_close(struct recorder *r);
 

@@ -44,6 +44,19 @@ static int check_recording(struct options_parse *p)
 {
 	const struct sampler_config *c = &p->o->config;
 
+	if (c->saving.dir && !c->nr_traps)
+		return REFUSE(p, EXIT_USAGE,
+			      "--save-dir saves matches of traps\n"
+			      "  add --trap RULE");
+	if (c->saving.dir && c->record)
+		return REFUSE(p, EXIT_USAGE,
+			      "--record and --save-dir exclude each other\n"
+			      "  a recording has all moments");
+	if (c->nr_traps && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--trap and --replay exclude each other\n"
+			      "  traps are for live sampling; the heat strip shows the peaks of a "
+			      "recording");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "--record and --replay exclude each other\n"
@@ -160,6 +173,12 @@ static const struct argp_option argp_options[] = {
 	  "also write the samples to a perf.data file, for perf and --replay", 1 },
 	{ "trap", KEY_TRAP, "RULE", 0,
 	  "stop the screen when a rule matches, as 'total:parse > 50 for 1s'; may be repeated", 1 },
+	{ "save-dir", KEY_SAVE_DIR, "DIR", 0,
+	  "save the moments before and after a match as perf.data files instead", 1 },
+	{ "save-files", KEY_SAVE_FILES, "N", 0, "save at most N files (default: 16)", 1 },
+	{ "save-size", KEY_SAVE_SIZE, "SIZE", 0, "save at most SIZE bytes (default: 4G)", 1 },
+	{ "trap-memory", KEY_TRAP_MEMORY, "SIZE", 0,
+	  "memory for the records before a match (default: 256M)", 1 },
 	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,
 	  "lower the rate if proftop uses more than PCT percent of one CPU", 1 },
 	{ "include-self", KEY_SELF, NULL, 0, "also sample proftop", 1 },
@@ -397,6 +416,7 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 	o->config.window_ns = WINDOW_NS;
 	o->config.history_ns = HISTORY_NS;
 	o->config.history_memory = HISTORY_MEMORY;
+	o->config.saving = (struct saving_config){ NULL, 16, 4ULL << 30, 256u << 20 };
 }
 
 int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,

@@ -5,15 +5,16 @@
  * Runs on: the UI thread, before any other.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sampler/trap_rule.h"
 #include "symbols/base/base.h"
 #include "ui/cli/options_value.h"
 #include "ui/text/number.h"
 
-#define HISTORY_MAX_NS	   (7 * 86400 * 1000000000ULL)
-#define HISTORY_MEMORY_MIN (1ULL << 20)
-#define HISTORY_MEMORY_MAX (1ULL << 36)
+#define HISTORY_MAX_NS (7 * 86400 * 1000000000ULL)
+#define MEMORY_MIN     (1ULL << 20)
+#define MEMORY_MAX     (1ULL << 40)
 
 int options_parse_history(struct options_parse *p, const char *arg)
 {
@@ -26,16 +27,68 @@ int options_parse_history(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-int options_parse_history_memory(struct options_parse *p, const char *arg)
+/* Parse a size of at least 1M. */
+static int parse_memory(struct options_parse *p, const char *option, const char *arg, uint64_t *out)
 {
 	uint64_t size;
 
-	if (number_size(arg, HISTORY_MEMORY_MAX, &size) || size < HISTORY_MEMORY_MIN)
+	if (number_size(arg, MEMORY_MAX, &size) || size < MEMORY_MIN)
 		return REFUSE(p, EXIT_USAGE,
-			      "--history-memory %s: invalid size\n"
-			      "  must be 1M to 64G, as in '--history-memory 256M'",
+			      "%s %s: invalid size\n"
+			      "  must be 1M to 1024G, as in '%s 256M'",
+			      option, arg, option);
+	*out = size;
+	return 0;
+}
+
+int options_parse_history_memory(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+	int code = parse_memory(p, "--history-memory", arg, &size);
+
+	if (!code)
+		p->o->config.history_memory = size;
+	return code;
+}
+
+int options_parse_trap_memory(struct options_parse *p, const char *arg)
+{
+	uint64_t size;
+	int code = parse_memory(p, "--trap-memory", arg, &size);
+
+	if (!code)
+		p->o->config.saving.memory = size;
+	return code;
+}
+
+int options_parse_save_size(struct options_parse *p, const char *arg)
+{
+	return parse_memory(p, "--save-size", arg, &p->o->config.saving.max_bytes);
+}
+
+int options_parse_save_dir(struct options_parse *p, const char *arg)
+{
+	struct stat st;
+
+	if (stat(arg, &st) || !S_ISDIR(st.st_mode))
+		return REFUSE(p, EXIT_USAGE,
+			      "--save-dir %s: no such folder\n"
+			      "  create it first",
 			      arg);
-	p->o->config.history_memory = size;
+	p->o->config.saving.dir = arg;
+	return 0;
+}
+
+int options_parse_save_files(struct options_parse *p, const char *arg)
+{
+	uint64_t nr;
+
+	if (number_u64(arg, strlen(arg), 1, 1000000, &nr))
+		return REFUSE(p, EXIT_USAGE,
+			      "--save-files %s: invalid number\n"
+			      "  must be 1 to 1000000",
+			      arg);
+	p->o->config.saving.max_files = (uint32_t)nr;
 	return 0;
 }
 

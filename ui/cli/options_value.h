@@ -31,6 +31,10 @@ enum {
 	KEY_HISTORY,
 	KEY_HISTORY_MEMORY,
 	KEY_TRAP,
+	KEY_TRAP_MEMORY,
+	KEY_SAVE_DIR,
+	KEY_SAVE_FILES,
+	KEY_SAVE_SIZE,
 	KEY_EVENT_FILTER,
 	KEY_OVERHEAD,
 	KEY_NAME,
@@ -64,6 +68,10 @@ struct options_parse {
 
 /* Options about the past, in options_time.c. */
 int options_parse_history(struct options_parse *p, const char *arg);
+int options_parse_trap_memory(struct options_parse *p, const char *arg);
+int options_parse_save_dir(struct options_parse *p, const char *arg);
+int options_parse_save_files(struct options_parse *p, const char *arg);
+int options_parse_save_size(struct options_parse *p, const char *arg);
 int options_parse_trap(struct options_parse *p, const char *arg);
 int options_parse_history_memory(struct options_parse *p, const char *arg);
 

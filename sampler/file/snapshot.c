@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Raw records in memory, in blocks as they were written.
+ *
+ * Runs on: the writer of the recorder.
+ */
+#include "sampler/file/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sampler/file/perfdata_write.h"
+#include "sampler/file/synth.h"
+
+struct block {
+	struct block *next; /* newer */
+	size_t size;
+	uint8_t data[];
+};
+
+/* Blocks in order of time. */
+struct queue {
+	struct block *first, *last;
+	size_t used, max;
+};
+
+struct snapshot {
+	struct queue samples, side_band;
+};
+
+int snapshot_new(struct snapshot **out, size_t memory)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->side_band.max = memory / 4;
+	s->samples.max = memory - memory / 4;
+	*out = s;
+	return 0;
+}
+
+static void drop_first(struct queue *q)
+{
+	struct block *b = q->first;
+
+	q->used -= sizeof(*b) + b->size;
+	q->first = b->next;
+	if (!q->first)
+		q->last = NULL;
+	free(b);
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	while (s->samples.first)
+		drop_first(&s->samples);
+	while (s->side_band.first)
+		drop_first(&s->side_band);
+	free(s);
+}
+
+int snapshot_add(struct snapshot *s, bool side_band, const struct iovec *pieces, int nr)
+{
+	struct queue *q = side_band ? &s->side_band : &s->samples;
+	struct block *b;
+	size_t size = 0;
+
+	for (int i = 0; i < nr; i++)
+		size += pieces[i].iov_len;
+	if (!size)
+		return 0;
+	while (q->first && q->used + sizeof(*b) + size > q->max)
+		drop_first(q);
+	b = sizeof(*b) + size > q->max ? NULL : malloc(sizeof(*b) + size);
+	if (!b)
+		return -ENOMEM;
+	b->next = NULL;
+	b->size = 0;
+	for (int i = 0; i < nr; i++) {
+		memcpy(b->data + b->size, pieces[i].iov_base, pieces[i].iov_len);
+		b->size += pieces[i].iov_len;
+	}
+	if (q->last)
+		q->last->next = b;
+	else
+		q->first = b;
+	q->last = b;
+	q->used += sizeof(*b) + size;
+	return 0;
+}
+
+static void append_record(void *ctx, const void *record, size_t size)
+{
+	const struct iovec piece = { (void *)(uintptr_t)record, size };
+
+	/* Its first failure is the result of perfdata_finish(). */
+	if (perfdata_append(ctx, &piece, 1))
+		return;
+}
+
+static void append_queue(struct perfdata_writer *file, const struct queue *q)
+{
+	for (const struct block *b = q->first; b; b = b->next)
+		append_record(file, b->data, b->size);
+}
+
+int snapshot_write(const struct snapshot *s, const char *path, const char *root,
+		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
+{
+	struct perfdata_writer *file;
+	struct synth synth = { .root = root, .fn = append_record };
+	int code = perfdata_create(&file, path, e);
+
+	if (code)
+		return code;
+	synth.ctx = file;
+	code = perfdata_begin(file, attrs);
+	if (!code) {
+		synth_kernel(&synth);
+		synth_processes(&synth);
+		append_queue(file, &s->side_band);
+		append_queue(file, &s->samples);
+		code = perfdata_finish(file, attrs);
+	}
+	*bytes = perfdata_written(file);
+	perfdata_writer_close(file);
+	if (!code)
+		return 0;
+	unlink(path);
+	return err_set(e, code, "cannot save %.400s: %s", path, strerror(-code));
+}

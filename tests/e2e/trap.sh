@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A trap reports a burst, and saves a recording of the moments before and after it, for perf also.
+. "$(dirname "$0")/lib"
+need_perf
+
+start "$PROGRAMS/burst" 2900
+mkdir "$TMP/saved"
+"$PROFTOP" -b -n 5 -d 1 --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' \
+	--save-dir "$TMP/saved" --save-files 1 -p "$last" >"$TMP/out" || wrong "exit $?"
+grep -q '^! trap: total:burst > 50 for 100ms: .*saving to' "$TMP/out" || wrong "no match in $(cat "$TMP/out")"
+grep -q nowhere "$TMP/out" && wrong "a function that is not there matched"
+[ "$(ls "$TMP/saved" | wc -l)" -eq 1 ] || wrong "files: $(ls "$TMP/saved")"
+file=$(echo "$TMP"/saved/*.data)
+
+# burst is the hottest function, and there are two seconds before it.
+"$PROFTOP" --replay "$file" -b --rows 1 >"$TMP/replayed" || wrong "--replay: exit $?"
+grep -q ' u burst ' "$TMP/replayed" || wrong "not hottest: $(cat "$TMP/replayed")"
+"$PROFTOP" --replay "$file" --format=perf-script | awk '
+	/^[^ \t].*:/ { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+\.[0-9]+:$/) t = $i + 0; if (!first) first = t }
+	/ burst/ && /^[ \t]/ && !found { found = t }
+	END { printf "%.2f s before the burst\n", found - first; exit found - first >= 2 ? 0 : 1 }' ||
+	wrong "too little before the burst"
+if command -v perf >/dev/null; then
+	perf report -i "$file" --stdio --no-children -g none 2>/dev/null | grep -v '^#' | grep . |
+		head -1 | grep -q burst || wrong "perf report: another function is hottest"
+fi
+finish
