@@ -20,7 +20,7 @@
 
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/perfdata_write.h"
-#include "sampler/file/snapshot.h"
+#include "sampler/file/blackbox.h"
 #include "sampler/file/spool.h"
 #include "sampler/file/synth.h"
 #include "symbols/base/thread.h"
@@ -73,8 +73,8 @@ struct recorder {
 	sem_t ready;	  /* posted once: existing processes are in the file */
 	atomic_int error; /* relaxed: a flag for the builder */
 
-	struct snapshot *snapshot; /* instead of @file; the writer's */
-	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a snapshot */
+	struct blackbox *blackbox; /* instead of @file; the writer's */
+	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a blackbox */
 	char *save_path;	   /* NULL: none is wanted, or it is done */
 	uint64_t save_ns;
 	bool saved;
@@ -120,7 +120,7 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 		r->nr_lanes += !code;
 	}
 	if (!code && config->memory)
-		code = snapshot_new(&r->snapshot, config->memory);
+		code = blackbox_new(&r->blackbox, config->memory);
 	else if (!code)
 		code = perfdata_create(&r->file, config->path, e);
 	if (code) {
@@ -213,8 +213,8 @@ static void append_record(void *ctx, const void *record, size_t size)
 	const struct iovec piece = { (void *)(uintptr_t)record, size };
 	struct recorder *r = ctx;
 
-	/* A snapshot reads /proc when it is written. */
-	if (r->snapshot)
+	/* The black box reads /proc when it is written. */
+	if (r->blackbox)
 		return;
 	pthread_mutex_lock(&r->file_lock);
 	append(r, &piece, 1);
@@ -236,9 +236,9 @@ static void write_lane(struct recorder *r, struct recorder_lane *lane)
 
 	if (!nr)
 		return;
-	if (r->snapshot) {
+	if (r->blackbox) {
 		/* Without memory the oldest moments are missing from a file. */
-		if (snapshot_add(r->snapshot, lane->side, pieces, nr))
+		if (blackbox_add(r->blackbox, lane->side, pieces, nr))
 			lane->nr_unsaved++;
 		spool_drop(&lane->spool, pieces, nr);
 		return;
@@ -346,7 +346,7 @@ static void copy_attrs(struct recorder *r, struct perfdata_attrs *out)
 	pthread_mutex_unlock(&r->save_lock);
 }
 
-/* Write a snapshot that is due. */
+/* Write a file of the black box that is due. */
 static void save_due(struct recorder *r, bool now)
 {
 	struct perfdata_attrs attrs;
@@ -362,7 +362,7 @@ static void save_due(struct recorder *r, bool now)
 	if (!path)
 		return;
 	copy_attrs(r, &attrs);
-	code = snapshot_write(r->snapshot, path, r->root, &attrs, &bytes, &e);
+	code = blackbox_write(r->blackbox, path, r->root, &attrs, &bytes, &e);
 	perfdata_attrs_fini(&attrs);
 	pthread_mutex_lock(&r->save_lock);
 	r->saved_err = e;
@@ -394,7 +394,7 @@ int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
 	int code = 0;
 
 	pthread_mutex_lock(&r->save_lock);
-	if (r->save_path || !r->snapshot) {
+	if (r->save_path || !r->blackbox) {
 		code = -EBUSY;
 	} else {
 		r->save_path = path;
@@ -423,7 +423,7 @@ bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e)
 
 int recorder_start(struct recorder *r, struct err *e)
 {
-	int code = thread_start(&r->writer, 0, r->snapshot ? memory_main : writer_main, r);
+	int code = thread_start(&r->writer, 0, r->blackbox ? memory_main : writer_main, r);
 
 	if (code)
 		return err_set(e, code, "cannot start the recorder's thread: %s", strerror(-code));
@@ -472,7 +472,7 @@ void recorder_close(struct recorder *r)
 	free(r->lanes);
 	perfdata_attrs_fini(&r->attrs);
 	perfdata_writer_close(r->file);
-	snapshot_free(r->snapshot);
+	blackbox_free(r->blackbox);
 	free(r->save_path);
 	pthread_mutex_destroy(&r->file_lock);
 	pthread_mutex_destroy(&r->save_lock);

@@ -4,7 +4,7 @@
  *
  * Runs on: the writer of the recorder.
  */
-#include "sampler/file/snapshot.h"
+#include "sampler/file/blackbox.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,13 +26,13 @@ struct queue {
 	size_t used, max;
 };
 
-struct snapshot {
+struct blackbox {
 	struct queue samples, side_band;
 };
 
-int snapshot_new(struct snapshot **out, size_t memory)
+int blackbox_new(struct blackbox **out, size_t memory)
 {
-	struct snapshot *s = calloc(1, sizeof(*s));
+	struct blackbox *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
@@ -53,7 +53,7 @@ static void drop_first(struct queue *q)
 	free(b);
 }
 
-void snapshot_free(struct snapshot *s)
+void blackbox_free(struct blackbox *s)
 {
 	if (!s)
 		return;
@@ -64,7 +64,7 @@ void snapshot_free(struct snapshot *s)
 	free(s);
 }
 
-int snapshot_add(struct snapshot *s, bool side_band, const struct iovec *pieces, int nr)
+int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr)
 {
 	struct queue *q = side_band ? &s->side_band : &s->samples;
 	struct block *b;
@@ -109,7 +109,7 @@ static void append_queue(struct perfdata_writer *file, const struct queue *q)
 		append_record(file, b->data, b->size);
 }
 
-int snapshot_write(const struct snapshot *s, const char *path, const char *root,
+int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
 {
 	struct perfdata_writer *file;

@@ -6,26 +6,26 @@
  *
  * Runs on: the writer of the recorder.
  */
-#ifndef SAMPLER_FILE_SNAPSHOT_H
-#define SAMPLER_FILE_SNAPSHOT_H
+#ifndef SAMPLER_FILE_BLACKBOX_H
+#define SAMPLER_FILE_BLACKBOX_H
 
 #include <sys/uio.h>
 
 #include "sampler/file/perfdata_attrs.h"
 #include "symbols/base/base.h"
 
-struct snapshot;
+struct blackbox;
 
 /* @memory: bytes of all records. 0 or -ENOMEM. */
-int snapshot_new(struct snapshot **out, size_t memory);
-void snapshot_free(struct snapshot *s);
+int blackbox_new(struct blackbox **out, size_t memory);
+void blackbox_free(struct blackbox *s);
 /* Add whole records; the oldest are dropped. 0, or -ENOMEM: these are dropped. */
-int snapshot_add(struct snapshot *s, bool side_band, const struct iovec *pieces, int nr);
+int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr);
 /*
  * Write a new file @path: the kernel and the running processes, from /proc below @root, then all
  * records. *bytes: its size. 0 or -errno with a sentence; a part of the file is removed.
  */
-int snapshot_write(const struct snapshot *s, const char *path, const char *root,
+int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e);
 
 #endif
