@@ -4,10 +4,12 @@
  *
  * Runs on: set-up, then the builder. Each controller is in one hierarchy: perf events in one of
  * version 1 if it has them, else in version 2. Events cannot be bound to a cgroup of another
- * hierarchy.
+ * hierarchy. A name without a slash may be that of a unit, or the begin of a container's id, as
+ * docker ps shows it.
  */
 #include "sampler/event/target_cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -83,6 +85,88 @@ static int open_any(const char *mounts, const struct mount *own, bool others, co
 	return fd;
 }
 
+/* ---- by the id of a container, or by the name of a unit ---- */
+
+#define LEVELS_MAX  12	  /* of cgroups */
+#define FOLDERS_MAX 65536 /* that are looked at */
+#define ID_LEAST    6	  /* digits */
+
+struct search {
+	const char *name;
+	bool id;	      /* it may be the begin of a container's id */
+	char path[PATH_SIZE]; /* of the first match */
+	unsigned int nr_found, nr_folders;
+};
+
+static bool is_hex(const char *text, size_t size)
+{
+	return strspn(text, "0123456789abcdef") >= size;
+}
+
+/* Is this folder the one: of that name, or of a container with an id that begins so? */
+static bool is_match(const struct search *s, const char *folder)
+{
+	size_t size = strlen(s->name);
+
+	if (!strcmp(folder, s->name))
+		return true;
+	for (const char *at = folder; s->id && *at; at++) {
+		size_t run = strspn(at, "0123456789abcdef");
+
+		/* docker-3fa1c2d4e5f6....scope, or the id alone. */
+		if (run >= 12 && run >= size && !strncmp(at, s->name, size))
+			return true;
+		at += run ? run - 1 : 0;
+	}
+	return false;
+}
+
+static void search_in(struct search *s, const char *path, unsigned int level)
+{
+	DIR *d = opendir(path);
+	struct dirent *entry;
+
+	while (d && s->nr_folders < FOLDERS_MAX && (entry = readdir(d))) {
+		char below[PATH_SIZE];
+		int n;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		s->nr_folders++;
+		n = snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
+		if (n < 0 || (size_t)n >= sizeof(below))
+			continue;
+		/* What is below a match belongs to it. */
+		if (is_match(s, entry->d_name)) {
+			if (!s->nr_found++)
+				memcpy(s->path, below, (size_t)n + 1);
+		} else if (level < LEVELS_MAX) {
+			search_in(s, below, level + 1);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Open the only cgroup of that container or unit. Return an fd; -1: none; -ESRCH: several. */
+static int open_by_name(const struct mount *own, const char *name, struct err *e)
+{
+	struct search s = { .name = name };
+	size_t size = strlen(name);
+
+	if (!size || strchr(name, '/') || strlen(own->path) >= PATH_SIZE)
+		return -1;
+	s.id = size >= ID_LEAST && is_hex(name, size);
+	search_in(&s, own->path, 1);
+	if (s.nr_found > 1)
+		return err_set(e, -ESRCH,
+			       "'%.100s' is not one cgroup but %u\n"
+			       "  the first is %.300s\n"
+			       "  give more of the id, or the path below %s",
+			       name, s.nr_found, s.path, own->path);
+	return s.nr_found ? open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
 static int explain(const char *mounts, const struct mount *own, const char *name, int error,
 		   struct err *e)
 {
@@ -114,10 +198,14 @@ static int explain(const char *mounts, const struct mount *own, const char *name
 int target_cgroup_open(const char *mounts, const char *name, bool *whole, struct err *e)
 {
 	struct mount own = find_own(mounts), m;
-	int fd = own.path[0] ? open_any(mounts, &own, false, name, &m) : -1;
+	int fd = own.path[0] ? open_any(mounts, &own, false, name, &m) : -1, error = errno;
 
+	if (fd < 0 && own.path[0])
+		fd = open_by_name(&own, name, e);
+	if (fd == -ESRCH)
+		return fd;
 	if (fd < 0)
-		return explain(mounts, &own, name, errno, e);
+		return explain(mounts, &own, name, error, e);
 	/* These files are in all folders but the root's; in the root's alone. */
 	*whole = own.v2 ? faccessat(fd, "cgroup.type", F_OK, 0) != 0
 			: faccessat(fd, "release_agent", F_OK, 0) == 0;

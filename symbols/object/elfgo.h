@@ -13,6 +13,11 @@
 
 #define ELFGO_SIZE_MAX (512UL << 20)
 
+/*
+ * Write the depths of the stack as a .debug_frame (malloc'ed): exact unwind tables of all
+ * functions that do not change the stack. x86-64. 0, -ENOENT (no known table), or -errno.
+ */
+int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size);
 /* Add the functions of @f to @t. 0, -ENOENT (no known table), or -errno. */
 int elfgo_add(struct elfsym *t, const struct elffile *f);
 

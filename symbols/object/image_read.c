@@ -155,16 +155,22 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 			   void **bytes)
 {
 	const Elf64_Shdr *section = elffile_section(f, ".debug_frame");
-	uint8_t *both;
+	uint8_t *both, *go;
 	void *debug;
-	size_t size;
+	size_t size, debug_size;
 	int rc;
 
-	if (!section || section->sh_flags & SHF_COMPRESSED ||
-	    section->sh_size > EH_FRAME_SIZE_MAX ||
-	    elffile_read_alloc(f, section->sh_offset, section->sh_size, &debug))
+	/* Of Go the table for its tracebacks is in all programs; its .debug_frame may be packed. */
+	if (!elfgo_frames(f, &go, &debug_size)) {
+		debug = go;
+	} else if (section && !(section->sh_flags & SHF_COMPRESSED) &&
+		   section->sh_size <= EH_FRAME_SIZE_MAX &&
+		   !elffile_read_alloc(f, section->sh_offset, section->sh_size, &debug)) {
+		debug_size = section->sh_size;
+	} else {
 		return 0;
-	rc = debugframe_join(*bytes, *bytes ? eh->size : 0, debug, section->sh_size, &both, &size);
+	}
+	rc = debugframe_join(*bytes, *bytes ? eh->size : 0, debug, debug_size, &both, &size);
 	free(debug);
 	if (rc)
 		return rc == -ENOMEM ? rc : 0;

@@ -29,6 +29,11 @@ static int make_tree(void **state)
 		return -1;
 	fake_put(root, "/cg/unified/cgroup.controllers", "");
 	fake_put(root, "/cg/unified/shop.slice/web/cgroup.type", "domain\n");
+	fake_put(root, "/cg/unified/system.slice/docker-3fa1c2d4e5f60718293a4b5c.scope/cgroup.type",
+		 "domain\n");
+	fake_put(root, "/cg/unified/system.slice/docker-3fa1c2ffffff0718293a4b5c.scope/cgroup.type",
+		 "domain\n");
+	fake_put(root, "/cg/unified/system.slice/nginx.service/cgroup.type", "domain\n");
 	/* That hierarchy once more. */
 	fake_put(root, "/jail/unified/shop.slice/web/cgroup.type", "domain\n");
 	fake_put(root, "/cg/cpu/release_agent", "");
@@ -80,6 +85,18 @@ static void test_found(void **state)
 	expect(mounts_v1, "%s/cg/perf_event/shop", false, NULL);
 }
 
+/* A container by the id that docker ps shows, a unit by its name. */
+static void test_by_name(void **state)
+{
+	expect(mounts_v2, "3fa1c2d4e5f6", false, NULL);
+	expect(mounts_v2, "3fa1c2d", false, NULL);
+	expect(mounts_v2, "nginx.service", false, NULL);
+	expect(mounts_v2, "3fa1c2", false, "'3fa1c2' is not one cgroup but 2");
+	expect(mounts_v2, "3fa1c", false, "no cgroup '3fa1c'");
+	expect(mounts_v2, "e5f607", false, "no cgroup 'e5f607'");
+	expect(mounts_v2, "nginx", false, "no cgroup 'nginx'");
+}
+
 static void test_refused(void **state)
 {
 	expect(mounts_v2, "/shop", false, "no cgroup '/shop': No such file");
@@ -101,6 +118,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_found),
+		cmocka_unit_test(test_by_name),
 		cmocka_unit_test(test_refused),
 	};
 

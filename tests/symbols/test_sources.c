@@ -288,6 +288,47 @@ static struct image *go_image(const uint8_t *table, size_t size)
 	return image;
 }
 
+/*
+ * The depth of the stack at each instruction is an unwind table: of main.main, not of main.leaf,
+ * which changes to another stack.
+ */
+static void test_go_frames(void **state)
+{
+	enum { STEPS = 0x180, MAIN = 0x240, LEAF = 0x280, PCSP = 16, FLAGS = 41, SP_WRITE = 2 };
+	/* Depth 0 for 4 bytes, 24 for 32, 0 for 12. */
+	static const uint8_t steps[] = { 0, 2, 4, 48, 32, 47, 12, 0 };
+	/* After 4: CFA is rsp + 32. After 5 more: the frame pointer is in its slot. */
+	static const uint8_t deeper[] = { 4, 4, 0, 0, 0, 0x0e, 32, 4, 5, 0, 0, 0, 0x86, 2 };
+	static const uint32_t functions[] = { 0x0, 0x40, 0x30, 0x80, 0x50, 0 };
+	const uint32_t first = 1;
+	const uint64_t at = STEPS;
+	struct ehframe_fde fde;
+	uint8_t table[GO_SIZE];
+	struct image *image;
+
+	make_go(table, VADDR + 0x100);
+	memcpy(table + 8 + 6 * 8, &at, sizeof(at));
+	memcpy(table + STEPS, steps, sizeof(steps));
+	memcpy(table + GO_FUNCTIONS, functions, sizeof(functions));
+	memset(table + MAIN, 0, 0x80);
+	memcpy(table + MAIN + PCSP, &first, 4);
+	memcpy(table + LEAF + PCSP, &first, 4);
+	memcpy(table + LEAF + 4, &(uint32_t){ 10 }, 4);
+	table[LEAF + FLAGS] = SP_WRITE;
+	image = go_image(table, sizeof(table));
+	assert_true(ehframe_find(&image->eh, VADDR + 0x110, &fde));
+	assert_int_equal(fde.start, VADDR + 0x100);
+	assert_int_equal(fde.size, 0x30);
+	assert_false(ehframe_find(&image->eh, VADDR + 0x130, &fde));
+	assert_non_null(memmem(image->eh.bytes, image->eh.size, deeper, sizeof(deeper)));
+	image_free(image);
+	/* A depth below zero is no table. */
+	table[STEPS + 5] = 51;
+	image = go_image(table, sizeof(table));
+	assert_false(ehframe_find(&image->eh, VADDR + 0x110, &fde));
+	image_free(image);
+}
+
 static void test_go(void **state)
 {
 	uint8_t table[GO_SIZE];
@@ -547,7 +588,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stubs_x86_64), cmocka_unit_test(test_stubs_aarch64),
 		cmocka_unit_test(test_own_stubs),    cmocka_unit_test(test_go),
-		cmocka_unit_test(test_link),
+		cmocka_unit_test(test_go_frames),    cmocka_unit_test(test_link),
 #ifdef HAVE_LZMA
 		cmocka_unit_test(test_debugdata),    cmocka_unit_test(test_bomb),
 #endif

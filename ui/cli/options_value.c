@@ -66,7 +66,8 @@ static int parse_cgroup(struct options_parse *p, const char *arg)
 	if (!*arg)
 		return REFUSE(p, EXIT_USAGE,
 			      "-G: empty name\n"
-			      "  give a path below /sys/fs/cgroup, as in /proc/PID/cgroup");
+			      "  give a path below /sys/fs/cgroup, a unit, or the id of a "
+			      "container");
 	p->o->config.cgroup = arg;
 	return 0;
 }
