@@ -348,6 +348,8 @@ static void cut_full_places(struct pipeline *p)
 	p->nr = kept;
 	p->nr_kernel = MIN(p->nr_kernel, kept);
 	p->stop = UNWIND_TRUNCATED;
+	if (p->lang == PIPELINE_LANG_CERTAIN)
+		p->lang = PIPELINE_LANG_GUESSED;
 }
 
 /* Intern the current stack as that of a wait. DROP_NR: done, else the reason why not. */

@@ -368,7 +368,7 @@ static void want_words(struct lang_reader *r, const struct lang_process *p, stru
 }
 
 /* Parse the words of a scope: where its names are, and the position of the function. */
-static void parse_scope(struct lang_reader *r, const struct lang_process *p, struct fresh *f)
+static bool parse_scope(struct lang_reader *r, const struct lang_process *p, struct fresh *f)
 {
 	struct lang_function *function = &r->work.functions[f->code];
 	struct lang_memory *m = &r->memory;
@@ -379,7 +379,7 @@ static void parse_scope(struct lang_reader *r, const struct lang_process *p, str
 	uint16_t token;
 
 	if (!words)
-		return;
+		return false;
 	if (flags & SCOPE_CLASS_VARIABLE)
 		at++;
 	if (flags & SCOPE_FUNCTION) {
@@ -390,24 +390,29 @@ static void parse_scope(struct lang_reader *r, const struct lang_process *p, str
 		want_head(m, lang_memory_u64(words + 8 * at++), V8_HEAD, &f->strings[1]);
 	start = lang_memory_u64(words + 8 * at);
 	if (!is_smi(start) || start >> 63)
-		return;
+		return true;
 	memcpy(&token, shared + p->v8.number[V8_SHARED_TOKEN], sizeof(token));
 	start >>= 32;
 	function->first_line = (uint32_t)(token < start ? start - token : start);
+	return true;
 }
 
-/* Queue the strings of names: of the function itself, or of its scope. */
-static void want_names(struct lang_reader *r, const struct lang_process *p, struct fresh *f,
+/*
+ * Queue the strings of names: of the function itself, or of its scope. False: the scope cannot be
+ * read.
+ */
+static bool want_names(struct lang_reader *r, const struct lang_process *p, struct fresh *f,
 		       struct types *t)
 {
 	struct lang_memory *m = &r->memory;
 	int type = type_of_piece(m, t, f->name);
 
+	want_type_of_piece(m, p, t, f->positions);
 	if (type >= 0 && type < STRING_TYPES)
 		f->strings[0] = f->name;
 	else if (type == p->v8.number[V8_TYPE_SCOPE])
-		parse_scope(r, p, f);
-	want_type_of_piece(m, p, t, f->positions);
+		return parse_scope(r, p, f);
+	return true;
 }
 
 static void want_string_types(struct lang_memory *m, const struct lang_process *p,
@@ -448,43 +453,55 @@ static void follow(struct lang_memory *m, const struct lang_process *p, const st
 	*again = true;
 }
 
-/* Set the text that a flat string has. */
-static void set_text(const struct lang_memory *m, const struct lang_process *p,
+/*
+ * Set the text of a flat string, none where another object is in its place. False: it cannot be
+ * read, or is no flat string.
+ */
+static bool set_text(const struct lang_memory *m, const struct lang_process *p,
 		     const struct types *t, int piece, struct lang_text *text)
 {
 	int type = type_of_piece(m, t, piece);
 	uint32_t length = MIN(string_length(m, p, piece), (uint32_t)CODES_TEXT_MAX);
 
 	text->size = 0;
-	if (type < 0 || type >= STRING_TYPES || type & STRING_SHAPE || !length)
-		return;
+	if (piece < 0 || type >= STRING_TYPES)
+		return true;
+	if (type < 0 || type & STRING_SHAPE)
+		return false;
 	text->addr = m->pieces[piece].addr + (uint64_t)p->v8.number[V8_STRING_CHARS];
 	text->encoding = type & STRING_LATIN1 ? LANG_LATIN1 : LANG_UTF16;
 	text->size = type & STRING_LATIN1 ? length : 2 * length;
+	return true;
 }
 
-/* Set name, file and table of a new function. */
-static void set_function(struct lang_reader *r, const struct lang_process *p, const struct fresh *f,
-			 const struct types *t)
+/* Set the name: the function's, or else the one it was assigned to. */
+static bool set_name(struct lang_reader *r, const struct lang_process *p, const struct fresh *f,
+		     const struct types *t)
+{
+	struct lang_text *name = &r->work.functions[f->code].name;
+	int type = type_of_piece(&r->memory, t, f->name);
+
+	/* While the collector moves objects, they have no type. */
+	if (f->name >= 0 && type < 0)
+		return false;
+	if (!set_text(&r->memory, p, t, f->strings[0], name))
+		return false;
+	if (!name->size && !set_text(&r->memory, p, t, f->strings[1], name))
+		return false;
+	if (!name->size)
+		name->fixed = "(anonymous)";
+	return true;
+}
+
+/* Set the table of positions, if there is one. */
+static void set_table(struct lang_reader *r, const struct lang_process *p, const struct fresh *f,
+		      const struct types *t)
 {
 	struct lang_function *function = &r->work.functions[f->code];
-	const struct lang_code_at *c = &r->work.codes_of[f->code];
 	struct lang_memory *m = &r->memory;
 	const uint8_t *positions = lang_memory_piece(m, f->positions);
 	uint64_t size;
 
-	function->positions = true;
-	set_text(m, p, t, f->strings[0], &function->name);
-	if (!function->name.size)
-		set_text(m, p, t, f->strings[1], &function->name);
-	if (!function->name.size)
-		function->name.fixed = "(anonymous)";
-	if (type_of_piece(m, t, c->hash) == p->v8.number[V8_TYPE_SCRIPT])
-		set_text(m, p, t, f->script_name, &function->file);
-	else
-		function->file.fixed = "[internal]";
-	if (!function->file.size && !function->file.fixed)
-		function->file.fixed = "[eval]";
 	if (!positions || type_of_piece(m, t, f->positions) != p->v8.number[V8_TYPE_BYTES])
 		return;
 	size = lang_memory_u64(positions + 8);
@@ -493,6 +510,27 @@ static void set_function(struct lang_reader *r, const struct lang_process *p, co
 	function->table_size = (uint32_t)(size >> 32);
 	function->table =
 		lang_memory_want(m, m->pieces[f->positions].addr + 16, function->table_size);
+}
+
+/* Set name, file and table of a new function; false: they cannot be read now. */
+static bool set_function(struct lang_reader *r, const struct lang_process *p, const struct fresh *f,
+			 const struct types *t)
+{
+	struct lang_function *function = &r->work.functions[f->code];
+	int script = r->work.codes_of[f->code].hash;
+	int type = type_of_piece(&r->memory, t, script);
+
+	function->positions = true;
+	if (!set_name(r, p, f, t) || (script >= 0 && type < 0))
+		return false;
+	if (type != p->v8.number[V8_TYPE_SCRIPT])
+		function->file.fixed = "[internal]";
+	else if (!set_text(&r->memory, p, t, f->script_name, &function->file))
+		return false;
+	else if (!function->file.size)
+		function->file.fixed = "[eval]";
+	set_table(r, p, f, t);
+	return true;
 }
 
 /* Read names, files and tables of new functions, step by step. */
@@ -511,7 +549,8 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, stru
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < nr; i++)
-		want_names(r, p, &fresh[i], t);
+		if (!want_names(r, p, &fresh[i], t))
+			return false;
 	for (int depth = 0; again; depth++) {
 		if (!lang_memory_fetch(m))
 			return false;
@@ -527,7 +566,8 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, stru
 		}
 	}
 	for (uint32_t i = 0; i < nr; i++)
-		set_function(r, p, &fresh[i], t);
+		if (!set_function(r, p, &fresh[i], t))
+			return false;
 	return true;
 }
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Node.js: functions by name, whole chains, interpreted, compiled without and with optimisation.
-# NODE=PATH: another one (with LD_LIBRARY_PATH in NODE_LIBRARIES).
+# NODE=PATH: another one (with LD_LIBRARY_PATH in NODE_LIBRARIES). NODE_SECONDS=60: for 5,000 chains and more,
+# which chain_truth.js proves right.
 . "$(dirname "$0")/lib"
 need_perf
 NODE=${NODE:-node}
@@ -13,4 +14,12 @@ LD_LIBRARY_PATH=${NODE_LIBRARIES-} "$NODE" -e 'process.exit(/^(10\.2|11\.3)\./.t
 NODE_LIBRARIES=${NODE_LIBRARIES-}
 export B TMP NODE NODE_LIBRARIES
 python3 "$HERE/node.py" || bad=1
+
+LD_LIBRARY_PATH=$NODE_LIBRARIES
+export LD_LIBRARY_PATH
+start "$NODE" "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-2} + 20))
+unset LD_LIBRARY_PATH
+"$B/tests/tools/langtruth" "$last" - "${NODE_SECONDS:-2}" 1999 >"$TMP/chains"
+kill "$last"
+python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-2} * 80)) <"$TMP/chains" || bad=1
 finish

@@ -194,7 +194,8 @@ static void test_reused(void **state)
 static void test_moved(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t function = named(f, "leaf", 200);
+	uint64_t scope = v8make_scope(&f->v, 1, v8make_string(&f->v, "leaf"), 0, 200);
+	uint64_t function = v8make_function(&f->v, f->script, scope), name, map;
 
 	v8make_frame(&f->v, function, 0, 0);
 	pymake_u64(&f->m, function, function + 4096); /* a forwarding address */
@@ -203,6 +204,15 @@ static void test_moved(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 	pymake_u64(&f->m, function, f->v.map[V8MAKE_FUNCTION] + 1);
 	assert_int_equal(chain(f), LANG_NONE_NR);
+	/* The collector moves the name: it is read later. */
+	pymake_u64(&f->m, f->script + 64, v8make_smi(50));
+	name = lang_memory_u64(pymake_at(&f->m, scope + 48)) - 1;
+	map = lang_memory_u64(pymake_at(&f->m, name));
+	pymake_u64(&f->m, name, name + 4096);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	pymake_u64(&f->m, name, map);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "leaf", "/srv/a.js", f->chain.frames[0].boundary);
 	pymake_u64(&f->m, function + 24, PYMAKE_BASE + PYMAKE_SIZE + 1);
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 }

@@ -133,7 +133,7 @@ static inline uint64_t v8make_function(struct v8make *v, uint64_t script, uint64
 	pymake_u64(v->m, function + 24, shared + 1);
 	pymake_u64(v->m, shared + 8, v8make_smi(77));
 	pymake_u64(v->m, shared + 16, name + 1);
-	pymake_u64(v->m, shared + 32, (script ? script : v->map[V8MAKE_OTHER]) + 1);
+	pymake_u64(v->m, shared + 32, (script ? script : v8make_object(v, V8MAKE_OTHER, 96)) + 1);
 	pymake_u32(v->m, shared + 52, script ? ++v->nr_functions : UINT32_MAX);
 	return function;
 }

@@ -5,6 +5,10 @@
  * language, and compare each with the chain that the program wrote to
  * FILE at the signal (tests/lang_truth.h). Prints one line of figures;
  * exit status 1 if a certain sample is wrong.
+ *
+ * langtruth PID - SECONDS HZ: send no signals, and print each sample: "certain",
+ * "guessed" or why there are no frames, and the names of its functions, outermost first; "*":
+ * others may be inlined in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,12 +62,12 @@ struct tool {
 static int trap_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 		     unsigned long flags)
 {
-	if (attr->config == PERF_COUNT_SW_CPU_CLOCK && attr->type == PERF_TYPE_SOFTWARE) {
+	if (ctx && attr->config == PERF_COUNT_SW_CPU_CLOCK && attr->type == PERF_TYPE_SOFTWARE) {
 		attr->sigtrap = 1;
 		attr->remove_on_exec = 1;
 		attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 	}
-	return counters_kernel.perf_open(ctx, attr, pid, cpu, group, flags);
+	return counters_kernel.perf_open(NULL, attr, pid, cpu, group, flags);
 }
 
 static void die(const char *what, int code)
@@ -85,6 +89,7 @@ static void open_all(struct tool *t, pid_t pid, double hz)
 
 	sys = counters_kernel;
 	sys.perf_open = trap_open;
+	sys.ctx = t->truth;
 	if (objects_new(&t->objects) || maps_new(&t->maps, t->objects, 4096) ||
 	    places_new(&t->places, PLACES) ||
 	    symbols_new(&t->symbols, t->places, t->objects, t->maps, &e))
@@ -127,7 +132,7 @@ static void start_all(struct tool *t, pid_t pid)
 	t->shared = (struct reader_shared){ .maps = t->maps,
 					    .codes = symbols_codes(t->symbols),
 					    .own_pid = getpid(),
-					    .languages = lang_bit(LANG_PYTHON) };
+					    .languages = UINT32_MAX };
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
 		if (reader_start(&t->readers[i], &t->shared, t->counters, i,
 				 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
@@ -184,6 +189,7 @@ static void take(struct tool *t, uint32_t cpu)
 		    r.type == PERF_RECORD_SAMPLE)
 			keep(t, &r.sample);
 	ring_end(ring);
+	places_grow(t->places);
 	if (pipeline_take_asked(t->pipeline))
 		symbols_wake(t->symbols);
 }
@@ -309,6 +315,31 @@ static int judge(struct tool *t)
 	return certain[1] || certain[2];
 }
 
+static void print_chain(const struct tool *t, const struct sample *s)
+{
+	fputs(s->lang == PIPELINE_LANG_CERTAIN	 ? "certain"
+	      : s->lang == PIPELINE_LANG_GUESSED ? "guessed"
+	      : s->lang == PIPELINE_LANG_NO	 ? "unknown"
+						 : lang_none_name(s->none),
+	      stdout);
+	for (uint32_t i = s->lang == PIPELINE_LANG_NONE ? 0 : s->nr; i-- > 0;) {
+		uint64_t place = t->chains[s->first + i];
+		const struct code_text *c =
+			codes_at(symbols_codes(t->symbols), lang_place_code(place));
+
+		printf(" %.*s%s", c ? c->name_size : 1, c ? c->name : "?",
+		       lang_place_instr(place) == LANG_INLINED ? "*" : "");
+	}
+	putchar('\n');
+}
+
+static int print_chains(struct tool *t)
+{
+	for (uint32_t i = 0; i < t->nr_samples; i++)
+		print_chain(t, &t->samples[i]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct tool t;
@@ -319,10 +350,13 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		return 2;
 	pid = (pid_t)atoi(argv[1]);
-	fd = open(argv[2], O_RDWR);
-	t.truth = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*t.truth), PROT_READ, MAP_SHARED, fd, 0);
-	if (t.truth == MAP_FAILED)
-		die(argv[2], -errno);
+	if (strcmp(argv[2], "-") != 0) {
+		fd = open(argv[2], O_RDWR);
+		t.truth = fd < 0 ? MAP_FAILED
+				 : mmap(NULL, sizeof(*t.truth), PROT_READ, MAP_SHARED, fd, 0);
+		if (t.truth == MAP_FAILED)
+			die(argv[2], -errno);
+	}
 	t.samples = xcalloc(SAMPLES, sizeof(*t.samples));
 	rcu_register_thread();
 	open_all(&t, pid, atof(argv[4]));
@@ -336,5 +370,5 @@ int main(int argc, char **argv)
 			take(&t, i);
 	}
 	counters_enable(t.counters, false);
-	_exit(judge(&t) | fflush(stdout));
+	_exit((t.truth ? judge(&t) : print_chains(&t)) | fflush(stdout));
 }
