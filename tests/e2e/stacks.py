@@ -8,6 +8,8 @@ its program runs the mode (main and the function of the mode are known), and is 
              stack than the copied one, all of this one, and reported as truncated)
   short      true as far as it goes, and reported as truncated or broken
   guessed    not the true one, but marked as guessed
+  kernel     AArch64: sampled while the kernel set the registers for a handler, pc first, lr last; perf shows
+             the same
   wrong      not the true one, and shown as certain: never
 TRUTH_ROOT: the last function of stacks, if not _start.
 Exits 1 unless at least 99.9 % are exact and none is wrong.
@@ -128,6 +130,8 @@ def judge(mode, stop, frames):
         return None			# loading, or on its way to the mode
     if stop == "pending":
         return None
+    if names[0] == "on_signal" and names[1:2] == ["interrupted"]:
+        return "kernel"
     inside = mode == "switch" and own[0] == "coro_main"	# its root is the begin of the stack
     # (a name that only libc's debug file has)
     rooted = names[-1] == ROOT and "main" in own or inside and names[-1] in ("__start_context", "[unknown]")
@@ -144,9 +148,10 @@ def judge(mode, stop, frames):
                 own in (["interrupted"], ["spin_leaf"]):
             return "exact"		# the handler has returned, its frame is not yet left
         if mode == "altstack" and "on_signal" in own and stop == "truncated":
-            # One frame of the other stack is known, by the registers that the kernel saved.
+            # One frame of the other stack is known by the registers that the kernel saved; on AArch64 its
+            # caller also, by the link register.
             at = own.index("on_signal")
-            ok = prefix_of(HANDLER)(own[at:]) and own[:at] in ([], ["interrupted"], ["spin_leaf"])
+            ok = prefix_of(HANDLER)(own[at:]) and own[:at] in ([], ["interrupted"], ["spin_leaf"], ["interrupted", "spin_leaf"])
             return "exact" if ok or own[:at] == ["time_left"] or own[:at] == ["clock_now"] else "wrong"
         if tail_of_truth(mode, own) or prefix_of(HANDLER)(own):
             return "short"
