@@ -223,6 +223,7 @@ void waiting_discard(struct sampler *s)
 
 	if (!is_on(s))
 		return;
+	read_rings(s, time_now_ns());
 	t = store_waits_tables(&s->store);
 	waits_discard(s->store.waits, waits_take(s->store.waits, &t, time_now_ns()));
 }

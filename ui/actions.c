@@ -372,7 +372,54 @@ static void next_event(struct ui_state *st, uint32_t code)
 		return;
 	}
 	next = (ui_state_event(st, p) + 1) % p->nr_events;
+	st->scope.with_waits = false;
 	memcpy(st->scope.event_name, p->events[next].event.name, sizeof(st->scope.event_name));
+	st->asked_hz = 0;
+	rebuild(st);
+}
+
+/* Sample waits also, beside the events that there are. */
+static void add_waits(struct ui_state *st, const struct profile *p)
+{
+	struct event events[EVENTS_MAX];
+	uint32_t nr = 0;
+
+	while (nr < p->nr_events && nr < EVENTS_MAX - 1) {
+		events[nr] = p->events[nr].event;
+		nr++;
+	}
+	event_parse(&events[nr++], EVENT_WAITS, NULL);
+	sampler_set_events(st->sampler, events, nr);
+}
+
+/* Show CPU time, waiting time, both, and CPU time again. */
+static void next_time(struct ui_state *st, uint32_t code)
+{
+	const struct profile *p = st->latest;
+	bool sampled = false, clock = false;
+
+	for (uint32_t i = 0; p && i < p->nr_events; i++) {
+		sampled |= p->events[i].event.wait;
+		clock |= p->events[i].event.clock;
+	}
+	if (!p)
+		return;
+	if (!sampled)
+		add_waits(st, p);
+	if (st->scope.with_waits || !ui_state_waits(st, p)) {
+		bool both = st->scope.with_waits;
+
+		st->scope.with_waits = false;
+		snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s",
+			 both ? "" : EVENT_WAITS);
+		ui_state_say(st, false, both ? "CPU time" : "waiting time");
+	} else if (clock) {
+		st->scope.with_waits = true;
+		ui_state_say(st, false, "CPU time and waiting time");
+	} else {
+		st->scope.event_name[0] = '\0';
+		ui_state_say(st, false, "CPU time (both: sample cpu-clock)");
+	}
 	st->asked_hz = 0;
 	rebuild(st);
 }
@@ -524,6 +571,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_INTERVALS] = intervals,
 	[ACT_PICK_EVENT] = pick_event,
 	[ACT_NEXT_EVENT] = next_event,
+	[ACT_NEXT_TIME] = next_time,
 	[ACT_PICK_FREQUENCY] = pick_frequency,
 	[ACT_SLOWER] = slower,
 	[ACT_FASTER] = faster,

@@ -371,6 +371,7 @@ static void configure(struct ui_config *config, const struct options *o)
 	config->color = o->color;
 	config->mouse = !o->no_mouse;
 	config->sort = o->sort;
+	config->time = o->time;
 	config->filter = o->filter;
 	config->fold_threads = o->fold_threads;
 	config->intervals = o->intervals;

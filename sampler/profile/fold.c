@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/base/base.h"
 
@@ -286,7 +287,7 @@ void fold_processes_fini(struct fold_processes *out)
 	*out = (struct fold_processes){ 0 };
 }
 
-void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks)
+void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks)
 {
 	for (uint32_t i = 0; i < p->nr_tasks; i++)
 		tasks[i] = (struct fold_task){ .top_function = NONE };
@@ -296,7 +297,7 @@ void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks
 		struct fold_task *task = &tasks[c->task];
 		uint32_t function;
 
-		if (c->event != event)
+		if (c->event != f->event && (!f->also || c->event != f->also - 1))
 			continue;
 		task->count += c->count;
 		task->weight += c->weight;
@@ -309,5 +310,16 @@ void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks
 			task->most = c->weight;
 			task->top_function = function;
 		}
+	}
+}
+
+void fold_waits(const struct profile *p, double (*tasks)[WAIT_NR])
+{
+	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
+	for (uint32_t i = 0; i < p->nr_counts && p->stack_waits; i++) {
+		const struct profile_count *c = &p->counts[i];
+
+		if (p->stack_waits[c->stack])
+			tasks[c->task][p->stack_waits[c->stack]] += c->weight;
 	}
 }

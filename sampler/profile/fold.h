@@ -10,6 +10,7 @@
 /* The samples that count. */
 struct fold_filter {
 	uint32_t event;	      /* index in events */
+	uint32_t also;	      /* a second event, in the same unit, as index + 1; 0: none */
 	uint32_t process;     /* index in processes, or UINT32_MAX: all */
 	uint32_t task;	      /* index in tasks, or UINT32_MAX: all */
 	const uint8_t *tasks; /* borrowed; by index in tasks: 0 does not count; NULL: all do */
@@ -30,7 +31,8 @@ static inline bool fold_passes_task(const struct profile *p, const struct fold_f
 static inline bool fold_passes(const struct profile *p, const struct fold_filter *f,
 			       const struct profile_count *c)
 {
-	return c->event == f->event && fold_passes_task(p, f, c->task);
+	return (c->event == f->event || (f->also && c->event == f->also - 1)) &&
+	       fold_passes_task(p, f, c->task);
 }
 
 struct fold_row {
@@ -76,8 +78,13 @@ void fold_functions_fini(struct fold_functions *out);
 int fold_processes(const struct profile *p, const struct fold_filter *f,
 		   struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
-/* Sum the samples of one event by task, into @tasks (one entry per task). */
-void fold_tasks(const struct profile *p, uint32_t event, struct fold_task *tasks);
+/* Sum the samples of the events of @f by task, into @tasks (one entry per task). */
+void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks);
+/*
+ * Sum the time of each task by what it did, in nanoseconds: running, and waits by kind, into
+ * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured.
+ */
+void fold_waits(const struct profile *p, double (*tasks)[WAIT_NR]);
 /*
  * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
  * (one entry per function). 0 or -ENOMEM.

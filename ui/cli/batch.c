@@ -165,6 +165,7 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	assert(nr <= all.nr_rows);
 	table->event = event;
 	table->count = all.count;
+	table->seconds = all.weight / 1e9;
 	table->nr_matching = nr;
 	table->nr_rows = config->rows ? MIN(nr, config->rows) : nr;
 	sort_rows(table->rows, nr, table->nr_rows, config->sort);

@@ -14,6 +14,7 @@
 #include "ui/text/event_rate.h"
 
 #include "sampler/count/interval.h"
+#include "sampler/profile/fold.h"
 
 #define SCHEMA 1
 
@@ -209,6 +210,10 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 		json_object_set_new(o, "self_interval",
 				    interval(row->self_pct / 100 * t->count, t->count));
 		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
+		if (p->events[t->event].event.wait) {
+			json_object_set_new(o, "self_s", number(row->self_pct / 100 * t->seconds));
+			json_object_set_new(o, "wait_s", number(row->total_pct / 100 * t->seconds));
+		}
 		if (profile_language_name(row->function->kind))
 			json_object_set_new(o, "lang",
 					    json_string(
@@ -319,6 +324,58 @@ static json_t *notices(const struct profile *p)
 	return list;
 }
 
+/* The time of one process by what its threads did, in seconds of the window. */
+static json_t *process_times(const struct profile *p, uint32_t process, double (*tasks)[WAIT_NR])
+{
+	json_t *o = json_object(), *threads = json_array();
+	double sums[WAIT_NR] = { 0 };
+
+	for (uint32_t i = 0; i < p->nr_tasks; i++) {
+		json_t *t;
+
+		if (p->tasks[i].process != process)
+			continue;
+		t = json_object();
+		json_object_set_new(t, "tid", json_integer(p->tasks[i].tid));
+		for (int k = WAIT_RUNNING; k < WAIT_NR; k++) {
+			sums[k] += tasks[i][k];
+			if (tasks[i][k] > 0)
+				json_object_set_new(t, wait_kind_key((enum wait_kind)k),
+						    number(tasks[i][k] / 1e9));
+		}
+		json_array_append_new(threads, t);
+	}
+	json_object_set_new(o, "pid", json_integer(p->processes[process].pid));
+	json_object_set_new(o, "comm", safe(p->processes[process].comm));
+	for (int k = WAIT_RUNNING; k < WAIT_ASLEEP; k++)
+		json_object_set_new(o, wait_kind_key((enum wait_kind)k), number(sums[k] / 1e9));
+	json_object_set_new(o, "threads", threads);
+	return o;
+}
+
+/* Waits: the account of the tick's switches, and the time of processes and threads by kind. */
+static json_t *waits(const struct profile *p)
+{
+	json_t *o = json_object(), *list = json_array();
+	double(*tasks)[WAIT_NR] = calloc(p->nr_tasks + 1ULL, sizeof(*tasks));
+
+	json_object_set_new(o, "window_s", number((double)p->window_ns / 1e9));
+	json_object_set_new(o, "switched", count(p->waits.switched));
+	json_object_set_new(o, "with_stack", count(p->waits.with_stack));
+	json_object_set_new(o, "without_stack", count(p->waits.without_stack));
+	json_object_set_new(o, "lost", count(p->waits.lost));
+	json_object_set_new(o, "odd", count(p->waits.odd));
+	json_object_set_new(o, "late", count(p->waits.late));
+	json_object_set_new(o, "tasks", count(p->waits.tasks));
+	if (tasks)
+		fold_waits(p, tasks);
+	for (uint32_t i = 0; i < p->nr_processes && tasks; i++)
+		json_array_append_new(list, process_times(p, i, tasks));
+	json_object_set_new(o, "processes", list);
+	free(tasks);
+	return o;
+}
+
 static json_t *object(const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -334,6 +391,8 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "cpus", cpus(p));
 	json_object_set_new(o, "account", tick_account(p));
 	json_object_set_new(o, "self", self(p));
+	if (p->stack_waits)
+		json_object_set_new(o, "waits", waits(p));
 	json_object_set_new(o, "rows", rows(tick));
 	json_object_set_new(o, "seq", count(p->seq));
 	json_object_set_new(o, "sampling", json_boolean(p->sampling));

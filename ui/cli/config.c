@@ -55,3 +55,13 @@ const char *ui_config_sort_help(enum ui_config_sort sort)
 {
 	return sorts[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF].help;
 }
+
+int ui_config_time_parse(const char *text)
+{
+	static const char *const names[CONFIG_TIME_NR] = { "cpu", "wait", "all" };
+
+	for (int i = 0; i < CONFIG_TIME_NR; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	return -EINVAL;
+}

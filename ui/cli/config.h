@@ -33,7 +33,11 @@ enum ui_config_sort {
 	CONFIG_SORT_NR,
 };
 
+/* --time: which time is shown. */
+enum ui_config_time { CONFIG_TIME_CPU, CONFIG_TIME_WAIT, CONFIG_TIME_ALL, CONFIG_TIME_NR };
+
 struct ui_config {
+	enum ui_config_time time;
 	bool ascii; /* --ascii; also set by a codeset that is not UTF-8 */
 	enum ui_config_color color;
 	int theme;		    /* enum theme */
@@ -69,6 +73,8 @@ void ui_config_init(struct ui_config *config);
 int ui_config_sort_parse(const char *text, struct err *e);
 /* Parse "language", "both" or "native". Return enum profile_frames, or -EINVAL. */
 int ui_config_frames_parse(const char *text);
+/* Parse "cpu", "wait" or "all". Return enum ui_config_time, or -EINVAL. */
+int ui_config_time_parse(const char *text);
 /* Return a column's name, and its description for --list-columns. */
 const char *ui_config_sort_name(enum ui_config_sort sort);
 const char *ui_config_sort_help(enum ui_config_sort sort);

@@ -100,6 +100,32 @@ static int check_export(struct options_parse *p)
 	return 0;
 }
 
+/* Sample what --time needs, beside the events of -e. */
+static int add_time(struct options_parse *p)
+{
+	struct sampler_config *c = &p->o->config;
+	bool waits = false, clock = false;
+
+	if (p->o->time == CONFIG_TIME_CPU || c->replay)
+		return 0;
+	if (!c->nr_events && event_parse(&c->events[c->nr_events++], "cpu-clock", p->e))
+		return -EINVAL;
+	for (uint32_t i = 0; i < c->nr_events; i++) {
+		waits |= c->events[i].wait;
+		clock |= c->events[i].clock;
+	}
+	if (p->o->time == CONFIG_TIME_ALL && !clock)
+		return REFUSE(p, EXIT_USAGE,
+			      "--time=all needs an event that counts time\n"
+			      "  add -e cpu-clock");
+	if (waits)
+		return 0;
+	if (c->nr_events == EVENTS_MAX)
+		return REFUSE(p, EXIT_USAGE, "--time needs an event more than %d\n  give fewer -e",
+			      EVENTS_MAX);
+	return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);
+}
+
 /* Check combinations of options. */
 static int check_together(struct options_parse *p, const struct argp_state *state)
 {
@@ -129,6 +155,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	code = check_recording(p);
 	if (!code)
 		code = check_export(p);
+	if (!code)
+		code = add_time(p);
 	if (code)
 		return code;
 	if (c->period && p->o->hz_given)
@@ -165,6 +193,8 @@ static const struct argp_option argp_options[] = {
 	  "filter for the fields of the preceding tracepoint", 1 },
 	{ "freq", 'F', "HZ", 0, "samples per second on each CPU, per event (default: 999)", 1 },
 	{ "period", 'c', "PERIOD", 0, "one sample every N events instead of -F", 1 },
+	{ "time", KEY_TIME, "KIND", 0,
+	  "time to show: cpu (default), wait, or all: CPU time and waiting time", 1 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
 	  "read a perf.data file (-: standard input) instead of the live system", 1 },
 	{ "symfs", KEY_SYMFS, "DIR", 0,

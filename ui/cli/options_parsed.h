@@ -40,6 +40,7 @@ struct options {
 	enum options_format format;
 	uint32_t rows; /* 0: all */
 	enum ui_config_sort sort;
+	enum ui_config_time time;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;	    /* enum theme */
 	bool theme_given, delay_given, frames_given;

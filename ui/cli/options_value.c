@@ -461,6 +461,19 @@ static int parse_frames(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_time(struct options_parse *p, const char *arg)
+{
+	int time = ui_config_time_parse(arg);
+
+	if (time < 0)
+		return REFUSE(p, EXIT_USAGE,
+			      "--time=%.40s: unknown kind of time\n"
+			      "  must be cpu, wait or all",
+			      arg);
+	p->o->time = (enum ui_config_time)time;
+	return 0;
+}
+
 static const struct {
 	int key;
 	int (*parse)(struct options_parse *p, const char *arg);
@@ -502,6 +515,7 @@ static const struct {
 	{ KEY_VERIFY, parse_verify },
 	{ KEY_LANGUAGES, parse_languages },
 	{ KEY_FRAMES, parse_frames },
+	{ KEY_TIME, parse_time },
 };
 
 /* The option's name if it has no meaning for a recording. */

@@ -83,6 +83,7 @@ static const struct colours many[ROLE_NR][GROUNDS] = {
 	[ROLE_PHP] =       { C(147, -1), C(55, -1) },
 	[ROLE_RUBY] =      { C(211, -1), C(125, -1) },
 	[ROLE_PERL] =      { C(151, -1), C(23, -1) },
+	[ROLE_WAIT] =      { C(208, -1), C(130, -1) },
 	[ROLE_VDSO] =      { C(176, -1), C(90, -1) },
 	[ROLE_UNKNOWN] =   { C(179, -1), C(58, -1) },
 	[ROLE_OK] =        { C(114, -1), C(22, -1) },
@@ -132,6 +133,7 @@ static const struct colours blind[ROLE_NR][GROUNDS] = {
 	[ROLE_PHP] =       { C(139, -1), C(53, -1) },
 	[ROLE_RUBY] =      { C(216, -1), C(94, -1) },
 	[ROLE_PERL] =      { C(110, -1), C(24, -1) },
+	[ROLE_WAIT] =      { C(226, -1), C(52, -1) },
 	[ROLE_VDSO] =      { C(175, -1), C(90, -1) },
 	[ROLE_UNKNOWN] =   { C(221, -1), C(58, -1) },
 	[ROLE_OK] =        { C(74, -1),  C(25, -1) },
@@ -181,6 +183,7 @@ static const struct colours few[ROLE_NR][GROUNDS] = {
 	[ROLE_PHP] =       { C(MAGENTA, -1),    C(MAGENTA, -1) },
 	[ROLE_RUBY] =      { C(RED, -1),        C(RED, -1) },
 	[ROLE_PERL] =      { C(GREEN, -1),      C(BLACK, -1) },
+	[ROLE_WAIT] =      { C(YELLOW, -1),     C(RED, -1) },
 	[ROLE_VDSO] =      { C(MAGENTA, -1),    C(MAGENTA, -1) },
 	[ROLE_UNKNOWN] =   { C(YELLOW, -1),     C(MAGENTA, -1) },
 	[ROLE_OK] =        { C(GREEN, -1),      C(BLUE, -1) },
@@ -402,6 +405,8 @@ enum theme_role theme_kind(char kind)
 		return ROLE_RUBY;
 	case 'l':
 		return ROLE_PERL;
+	case 'w':
+		return ROLE_WAIT;
 	}
 	return profile_language_name(kind) ? ROLE_JIT : ROLE_UNKNOWN;
 }

@@ -192,6 +192,8 @@ enum key_group {
 	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
 	X(NEXT_EVENT, "next-event", SAMPLED, "", "show the next event", \
 	  CTX_LIST, KEYS('E'), 0, KEYS(0)) \
+	X(NEXT_TIME, "next-time", SAMPLED, "", "CPU time, waiting time, or both", \
+	  CTX_LIST, KEYS('^'), 0, KEYS(0)) \
 	X(PICK_FREQUENCY, "frequency", SAMPLED, "Freq", "pick the frequency", \
 	  CTX_LIST, KEYS(K_F(8), 'f'), 0, KEYS(0)) \
 	X(SLOWER, "slower", SAMPLED, "", "lower frequency", CTX_LIST, KEYS('['), 0, KEYS(0)) \

@@ -37,6 +37,7 @@ struct row {
 	float delta;		 /* change of self */
 	float other[ROW_EVENTS]; /* self of other events (folds_other()); < 0: not known */
 	uint8_t change;		 /* enum row_change */
+	float waits[WAIT_NR];	 /* of processes and threads: ns by enum wait_kind */
 	/* In a tree of rows. */
 	uint8_t depth;
 	bool parent, folded; /* it has rows below it; they are not shown */

@@ -24,6 +24,7 @@ enum grouping {
 
 struct scope {
 	char event_name[EVENT_NAME_MAX];   /* "" the first */
+	bool with_waits;		   /* the time of a clock and of waits together */
 	bool drilled;			   /* into one process */
 	uint32_t process;		   /* its id */
 	char group[128];		   /* or into a group of processes; clean text; "": none */

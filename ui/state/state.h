@@ -115,6 +115,10 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Return the index of the shown event in @p. */
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
+/* Return the index + 1 of the event of waits, if shown with a clock; else 0. */
+uint32_t ui_state_also(const struct ui_state *st, const struct profile *p);
+/* Return whether waiting time is shown, alone or with a clock. */
+bool ui_state_waits(const struct ui_state *st, const struct profile *p);
 /* Return the rate wanted now: requested, or of the newest profile. */
 double ui_state_want_hz(const struct ui_state *st);
 /* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */

@@ -78,7 +78,8 @@ struct safe_text common_cpu(const struct ui_state *st, double weight, char buf[s
 {
 	const struct profile *p = st->shown;
 
-	if (!p->window_ns || !p->nr_events || !p->events[ui_state_event(st, p)].event.clock)
+	if (!p->window_ns || !p->nr_events ||
+	    !(p->events[ui_state_event(st, p)].event.clock || ui_state_waits(st, p)))
 		return TEXT("-");
 	return text_format(buf, FORMAT_MAX, "%.1f", weight * 100 / (double)p->window_ns);
 }
@@ -130,7 +131,7 @@ void common_kind(const struct ui_state *st, const struct row *row, struct canvas
 
 	if (!f)
 		return;
-	if (f->kind && (strchr("ukjv", f->kind) || profile_language_name(f->kind)))
+	if (f->kind && (strchr("ukjvw", f->kind) || profile_language_name(f->kind)))
 		kind[0] = f->kind;
 	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
 		    (struct style){ theme_kind(kind[0]), 0 });

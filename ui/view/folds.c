@@ -95,6 +95,7 @@ static bool by_system(const struct subject *s, struct folds_input *in, unsigned 
 static bool by_event(const struct subject *s, struct folds_input *in, unsigned int n)
 {
 	in->config.filter.event = ui_state_event(s->st, s->p);
+	in->config.filter.also = ui_state_also(s->st, s->p);
 	return true;
 }
 
@@ -210,7 +211,7 @@ static bool make_tasks(const struct profile *p, struct folds_entry *e)
 {
 	e->tasks = malloc((p->nr_tasks + 1ULL) * sizeof(*e->tasks));
 	if (e->tasks)
-		fold_tasks(p, e->input.config.filter.event, e->tasks);
+		fold_tasks(p, &e->input.config.filter, e->tasks);
 	return e->tasks;
 }
 

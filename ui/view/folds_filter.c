@@ -68,6 +68,7 @@ void folds_filter_all_of(const struct ui_state *st, const struct profile *p, str
 	if (!p)
 		return;
 	f->event = ui_state_event(st, p);
+	f->also = ui_state_also(st, p);
 	if ((match_active(&st->scope.cgroup) || st->scope.by_user) && of)
 		f->tasks = tasks_that_count(st, p, of, false);
 	groups = of ? folds_groups(st, p, of) : NULL;
@@ -104,9 +105,9 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
 {
-	return a->event == b->event && a->process == b->process && a->task == b->task &&
-	       a->tasks == b->tasks && a->groups == b->groups && a->hide_kernel == b->hide_kernel &&
-	       a->hide_user == b->hide_user;
+	return a->event == b->event && a->also == b->also && a->process == b->process &&
+	       a->task == b->task && a->tasks == b->tasks && a->groups == b->groups &&
+	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user;
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)
@@ -118,7 +119,8 @@ static uint64_t hash_text(uint64_t h, const char *text)
 
 uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 {
-	uint64_t key = hash_u64(ui_state_event(st, p) + 1ull);
+	uint64_t key =
+		hash_u64(ui_state_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
 
 	if (st->scope.drilled)
 		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));

@@ -174,6 +174,9 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 	char buf[48], name[EVENT_NAME_MAX * 2];
 	struct safe_text text = ui_state_clean(name, sizeof(name), p->events[index].event.name);
 
+	if (ui_state_also(st, p))
+		text = text_format(name, sizeof(name), "%.40s + %s", p->events[index].event.name,
+				   EVENT_WAITS);
 	if (brief)
 		pen_text(pen, 0, text, ROLE_VALUE);
 	else

@@ -204,7 +204,73 @@ static int build_threads(const struct ui_state *st, const struct fold_filter *fi
 	return row || !nr ? 0 : -ENOMEM;
 }
 
-int process_rows_build(const struct ui_state *st, struct list *list)
+/* ---- waits ---- */
+
+/* The leader of a task: the same for all tasks of a row. */
+struct leaders {
+	const struct profile *p;
+	const uint32_t *tasks; /* rows are threads: by task, its leader; NULL: each leads itself */
+	const uint32_t *processes; /* else the same by process */
+	bool by_thread;
+};
+
+static uint32_t leader_of(const struct leaders *l, uint32_t task)
+{
+	uint32_t process = l->p->tasks[task].process;
+
+	if (l->by_thread)
+		return l->tasks ? l->tasks[task] : task;
+	return l->processes ? l->processes[process] : process;
+}
+
+/* Add the time by kind of all tasks to their rows. */
+static void add_times(struct list *list, const struct leaders *l, double (*times)[WAIT_NR],
+		      uint32_t *rows)
+{
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		if (l->by_thread && row->task < l->p->nr_tasks)
+			rows[leader_of(l, row->task)] = i + 1;
+		else if (!l->by_thread && row->index < l->p->nr_processes)
+			rows[l->processes ? l->processes[row->index] : row->index] = i + 1;
+	}
+	for (uint32_t i = 0; i < l->p->nr_tasks; i++) {
+		uint32_t row = rows[leader_of(l, i)];
+
+		for (int k = 0; row && k < WAIT_NR; k++)
+			list->rows[row - 1].waits[k] += (float)times[i][k];
+	}
+}
+
+/* Fill the time by kind of each row, where waits are measured. */
+static int add_waits(const struct ui_state *st, struct list *list)
+{
+	const struct profile *p = st->shown;
+	const struct folds_groups *groups = NULL;
+	struct leaders l = { .p = p, .by_thread = st->by_thread };
+	double(*times)[WAIT_NR];
+	uint32_t *rows;
+
+	if (!p->stack_waits)
+		return 0;
+	if (st->by_thread)
+		l.tasks = folds_leaders(st, p, folds_of_shown(st));
+	else if (!st->process_tree)
+		groups = folds_groups(st, p, folds_of_shown(st));
+	l.processes = groups ? groups->leaders : NULL;
+	times = calloc(p->nr_tasks + 1ULL, sizeof(*times));
+	rows = calloc(MAX(p->nr_tasks, p->nr_processes) + 1ULL, sizeof(*rows));
+	if (times && rows) {
+		fold_waits(p, times);
+		add_times(list, &l, times, rows);
+	}
+	free(times);
+	free(rows);
+	return times && rows ? 0 : -ENOMEM;
+}
+
+static int build_rows(const struct ui_state *st, struct list *list)
 {
 	struct fold_filter filter;
 
@@ -221,4 +287,11 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 	return st->scope.drilled && !st->scope.group[0] && filter.process == UINT32_MAX
 		       ? 0
 		       : build_threads(st, &filter, list);
+}
+
+int process_rows_build(const struct ui_state *st, struct list *list)
+{
+	int rc = build_rows(st, list);
+
+	return rc || !st->shown ? rc : add_waits(st, list);
 }

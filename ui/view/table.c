@@ -18,7 +18,7 @@
 #include "ui/view/folds.h"
 #include "ui/view/order.h"
 
-#define COLUMNS_MAX 16
+#define COLUMNS_MAX 32
 /* least width of names beside picked columns, which are cut at the right instead */
 #define OPEN_LEAST 12u
 

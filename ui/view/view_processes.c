@@ -329,6 +329,78 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
+/* ---- time by kind: 100 is one thread all the time ---- */
+
+static bool has_waits(const struct ui_state *st)
+{
+	return st->shown && st->shown->stack_waits && ui_state_waits(st, st->shown);
+}
+
+static bool has_no_waits(const struct ui_state *st)
+{
+	return has_room(st) && !has_waits(st);
+}
+
+static double time_of(const struct row *row, enum wait_kind kind)
+{
+	/* Rare kinds have no column each. */
+	if (kind == WAIT_OTHER)
+		return (double)row->waits[WAIT_OTHER] + (double)row->waits[WAIT_FAULT] +
+		       (double)row->waits[WAIT_CHILD];
+	return (double)row->waits[kind];
+}
+
+static void draw_time(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at, enum wait_kind kind)
+{
+	double ns = time_of(row, kind);
+	char buf[FORMAT_MAX];
+
+	if (ns > 0 && st->shown->window_ns)
+		canvas_right(c, at.row, at.col, at.cols,
+			     text_format(buf, sizeof(buf), "%.1f",
+					 ns * 100 / (double)st->shown->window_ns),
+			     (struct style){ kind == WAIT_RUNNING ? ROLE_NORMAL : ROLE_WAIT, 0 });
+}
+
+/* Does a process wait so? Other columns of waits are left out. */
+static bool has_kind(const struct ui_state *st, enum wait_kind kind)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+
+	for (uint32_t i = 0; i < list->nr && has_waits(st); i++)
+		if (time_of(&list->rows[i], kind) > 0)
+			return true;
+	return false;
+}
+
+#define TIME_COLUMN(name, kind)                                                                    \
+	static bool has_##name(const struct ui_state *st)                                          \
+	{                                                                                          \
+		return has_kind(st, kind);                                                         \
+	}                                                                                          \
+	static int by_##name(const struct ui_state *st, const struct row *a, const struct row *b)  \
+	{                                                                                          \
+		double x = time_of(a, kind), y = time_of(b, kind);                                 \
+                                                                                                   \
+		return (x > y) - (x < y);                                                          \
+	}                                                                                          \
+	static void draw_##name(const struct ui_state *st, const struct row *row,                  \
+				struct canvas *c, struct view_field at)                            \
+	{                                                                                          \
+		draw_time(st, row, c, at, kind);                                                   \
+	}
+
+TIME_COLUMN(run, WAIT_RUNNING)
+TIME_COLUMN(queue, WAIT_QUEUE)
+TIME_COLUMN(lock, WAIT_LOCK)
+TIME_COLUMN(condition, WAIT_CONDITION)
+TIME_COLUMN(poll, WAIT_POLL)
+TIME_COLUMN(sleep, WAIT_SLEEP)
+TIME_COLUMN(pipe, WAIT_PIPE)
+TIME_COLUMN(disk, WAIT_DISK)
+TIME_COLUMN(other, WAIT_OTHER)
+
 enum {
 	SHARE,
 	CHANGE,
@@ -340,11 +412,26 @@ enum {
 	USER,
 	TASKS,
 	COMM,
+	RUN,
+	RUNQ,
+	LOCK,
+	DISK,
+	PIPE,
+	COND,
+	POLL,
+	SLEEP,
+	OTHER,
 	GROUP,
 	HOTTEST,
 	COMMAND,
 	TREE
 };
+
+#define TIME(text, about, cols, column)                                                            \
+	{                                                                                          \
+		.title = TEXT(text), .help = about, .width = 6, .from = cols, .right = true,       \
+		.when = has_##column, .compare = by_##column, .draw = draw_##column                \
+	}
 
 /* Columns without a width share the rest. */
 static const struct view_column columns[] = {
@@ -368,7 +455,7 @@ static const struct view_column columns[] = {
 		  .width = 8,
 		  .wide = 12,
 		  .from = 46,
-		  .when = has_room,
+		  .when = has_no_waits,
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .help = "percent of one CPU, for events that count time",
@@ -417,6 +504,15 @@ static const struct view_column columns[] = {
 		   .when = in_list,
 		   .compare = by_comm,
 		   .draw = draw_comm },
+	[RUN] = TIME("RUN", "time on a CPU; 100: one thread all the time", 66, run),
+	[RUNQ] = TIME("RUNQ", "time in a run queue", 66, queue),
+	[LOCK] = TIME("LOCK", "time waiting for a lock", 66, lock),
+	[DISK] = TIME("DISK", "time waiting for a disk", 66, disk),
+	[PIPE] = TIME("PIPE", "time waiting for a pipe, socket or terminal", 66, pipe),
+	[COND] = TIME("COND", "time waiting for a condition variable", 66, condition),
+	[POLL] = TIME("POLL", "time waiting in poll, epoll or select", 66, poll),
+	[SLEEP] = TIME("SLEEP", "time asleep for a time", 66, sleep),
+	[OTHER] = TIME("OTHER", "time waiting for a child, a page, and others", 66, other),
 	[GROUP] = { .title = TEXT("CGROUP"),
 		    .help = "container, or cgroup",
 		    .width = 19,
