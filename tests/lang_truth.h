@@ -18,9 +18,15 @@ struct truth_entry {
 	uint32_t nr;
 	int entering; /* the loop may not have stored its frame yet */
 	int cut;
-	uint64_t hash[TRUTH_FRAMES]; /* of line, name and file */
+	uint64_t hash[TRUTH_FRAMES]; /* truth_join() */
 	int instr[TRUTH_FRAMES];
 };
+
+/* One value for the hash of line and name, and that of the file. */
+static inline uint64_t truth_join(uint64_t name, uint64_t file)
+{
+	return name << 32 | (uint32_t)file;
+}
 
 struct truth {
 	atomic_uint nr;

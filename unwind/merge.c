@@ -162,10 +162,23 @@ static bool is_same(const struct merge *m)
 	       m->slot->same >= m->native->sp[i + 1];
 }
 
+/*
+ * Does the native stack have all C frames of the loop? The stack of a thread of Ruby has that of
+ * its VM in the middle, mostly without pages, and ends there for the kernel.
+ */
+static bool is_whole(const struct unwind_result *native, const struct lang_slot *slot)
+{
+	if (native->nr_guessed)
+		return false;
+	return native->stop == UNWIND_COMPLETE ||
+	       (slot->rooted &&
+		(native->stop == UNWIND_TRUNCATED || native->stop == UNWIND_BAD_FRAME));
+}
+
 void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
 		  const struct lang_slot *slot, struct merge_result *out)
 {
-	bool whole = native->stop == UNWIND_COMPLETE && !native->nr_guessed;
+	bool whole = is_whole(native, slot);
 	struct merge m;
 
 	m.native = native;

@@ -42,6 +42,8 @@
 /* DWARF numbers of registers. */
 #define X86_64_RDI 5
 #define X86_64_RBP 6
+#define X86_64_R14 14
+#define X86_64_R15 15
 #define X86_64_RIP 16
 #define NESTED	   256U /* a power of two */
 
@@ -221,6 +223,7 @@ static void put_slot(struct reader *r, const struct record_sample *s, uint32_t p
 		.checked = timely && !c->broken,
 		.settled = c->settled,
 		.top = (uint8_t)c->top,
+		.rooted = c->rooted,
 		.nr = (uint16_t)c->nr,
 		.process = process,
 	};
@@ -246,6 +249,11 @@ static void read_thread(struct reader *r, const struct record_sample *s, uint32_
 		in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
 		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
+	}
+	if (r->about.kind == LANG_PHP &&
+	    lang_is_eval(&r->about, unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP))) {
+		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);
+		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
 	if (r->about.nested)
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);

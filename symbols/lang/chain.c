@@ -175,12 +175,13 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 
 	out->nr = 0;
 	out->same = 0;
-	out->broken = out->settled = false;
+	out->broken = out->settled = out->rooted = false;
 	out->top = LANG_TOP_UNKNOWN;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
 	r->work.time_ns = s->time_ns;
 	r->work.v8.top = LANG_TOP_UNKNOWN;
+	r->work.rooted = false;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	if (!t) {
 		out->none = LANG_NONE_NO_THREAD;
@@ -200,6 +201,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->broken = r->work.broken;
 	out->settled = r->work.settled;
 	out->top = r->work.v8.top;
+	out->rooted = r->work.rooted;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);
 	put_frames(r, p, out);

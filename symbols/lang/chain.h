@@ -66,6 +66,7 @@ struct lang_text {
 	int piece;	   /* of its head, or its bytes */
 	const char *fixed; /* this instead; NULL: none */
 	uint8_t encoding;  /* enum lang_encoding */
+	bool content;	   /* nothing else shows that it is another: its bytes go into the stamp */
 };
 
 enum lang_encoding { LANG_BYTES, LANG_LATIN1, LANG_UTF16 };
@@ -99,6 +100,7 @@ struct lang_reader {
 		uint64_t top;		      /* end of the stack of frames; 0: unknown */
 		bool broken;  /* frames that follow each other in the chain do not on that stack */
 		bool settled; /* that stack ends with the innermost frame */
+		bool rooted;  /* as in struct lang_slot */
 		uint64_t base[LANG_FRAMES_MAX];	   /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
 		uint64_t instr[LANG_FRAMES_MAX]; /* as in struct lang_frame, once codes have ids */
@@ -131,6 +133,7 @@ struct lang_sample {
 	uint32_t process; /* incarnation */
 	pid_t tid;	  /* as the process knows it */
 	uint64_t sp;
+	uint64_t loop[2];     /* in the loop of PHP: its frame and its statement; else 0 */
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
 	uint64_t stack_size;
 	uint64_t time_ns;
@@ -141,8 +144,8 @@ struct lang_sample {
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
 	uint32_t nr;
-	uint64_t same;	      /* as in struct lang_slot */
-	bool broken, settled; /* as in struct lang_work */
+	uint64_t same;		      /* as in struct lang_slot */
+	bool broken, settled, rooted; /* as in struct lang_work */
 	enum lang_top top;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };

@@ -110,6 +110,14 @@ static uint16_t add_encoded(const uint8_t *bytes, const struct lang_text *t, cha
 	return used;
 }
 
+/* Text @i of three of each function. */
+static struct lang_text *text_of(struct lang_work *w, uint32_t i)
+{
+	struct lang_function *f = &w->functions[i / 3];
+
+	return i % 3 == 0 ? &f->scope : i % 3 == 1 ? &f->name : &f->file;
+}
+
 static uint16_t add_text(const struct lang_memory *m, const struct lang_text *t, char *out,
 			 uint16_t used)
 {
@@ -156,11 +164,36 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 		c->id = codes_add(r->codes, &key, &text);
 }
 
+/* Add bytes of texts to the stamps: the memory of one that was freed may have another. */
+static bool stamp_contents(struct lang_reader *r)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < 3 * w->nr_codes; i++)
+		if (text_of(w, i)->content)
+			want_text(m, text_of(w, i));
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < 3 * w->nr_codes; i++) {
+		const struct lang_text *t = text_of(w, i);
+		const uint8_t *bytes = t->content ? lang_memory_piece(m, t->piece) : NULL;
+		uint64_t s = w->codes_of[i / 3].stamp;
+
+		for (uint32_t at = 0; bytes && at < t->size; at++)
+			s = (s ^ bytes[at]) * 0x100000001b3ULL;
+		w->codes_of[i / 3].stamp = s;
+	}
+	return true;
+}
+
 enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_work *w = &r->work;
 	uint32_t fresh[NEW_MAX], nr = 0;
 
+	if (!stamp_contents(r))
+		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 

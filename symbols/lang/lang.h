@@ -129,7 +129,8 @@ struct lang_slot {
 	uint16_t nr;	 /* frames, innermost first */
 	uint8_t settled; /* the innermost frame is the last one on the stack of frames */
 	uint8_t top;	 /* enum lang_top */
-	uint8_t unused[2];
+	uint8_t rooted;	 /* the copy of the stack has all C frames of the thread's loop */
+	uint8_t unused;
 	uint32_t process; /* incarnation */
 	struct lang_frame frames[];
 };

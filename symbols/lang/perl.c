@@ -16,6 +16,7 @@
 /* Lines of the innermost frames are read; others have none. */
 #define LINES_MAX 256
 #define FILE_MAX  256U
+#define PAGE	  4096U
 
 #define INTERP_CURCOP	 208
 #define INTERP_STACKINFO 224
@@ -173,19 +174,48 @@ static int want_body(struct lang_memory *m, int piece, uint32_t size)
 	return sv ? want(m, lang_memory_u64(sv), size) : -1;
 }
 
-/* Queue a C string of unknown length, up to the end of its page. */
+/*
+ * Queue a C string of unknown length. The next page may not be there: what is in it is another
+ * piece, right behind in our memory, since the first one begins at a word and ends at the page.
+ */
 static void want_file(struct lang_memory *m, struct lang_text *t, uint64_t addr)
 {
+	uint32_t begin = (uint32_t)(addr & 7), left = PAGE - (uint32_t)(addr & (PAGE - 1));
+
 	t->addr = addr;
-	t->piece = lang_memory_want(m, addr, MIN(4096 - (uint32_t)(addr & 4095), FILE_MAX));
+	if (left >= FILE_MAX) {
+		t->piece = lang_memory_want(m, addr, FILE_MAX);
+		return;
+	}
+	t->piece = lang_memory_queue(m, addr - begin, begin + left, PIECE_NEEDED);
+	lang_memory_queue(m, addr + left, FILE_MAX - left, PIECE_NEEDED);
+}
+
+/* The bytes of the string; *size: the number of read ones. */
+static const uint8_t *file_bytes(const struct lang_memory *m, const struct lang_text *t,
+				 uint32_t *size)
+{
+	const uint8_t *bytes = lang_memory_piece(m, t->piece);
+
+	*size = bytes ? m->pieces[t->piece].size : 0;
+	if (!bytes || PAGE - (t->addr & (PAGE - 1)) >= FILE_MAX)
+		return bytes;
+	*size -= (uint32_t)(t->addr & 7);
+	if (lang_memory_piece(m, t->piece + 1))
+		*size += m->pieces[t->piece + 1].size;
+	return bytes + (t->addr & 7);
 }
 
 static uint64_t set_file(const struct lang_memory *m, struct lang_text *t, uint64_t s)
 {
-	const uint8_t *bytes = lang_memory_piece(m, t->piece);
+	uint32_t size;
+	const uint8_t *bytes = file_bytes(m, t, &size);
 
-	t->size = bytes ? (uint32_t)strnlen((const char *)bytes, m->pieces[t->piece].size) : 0;
-	return hash_u64(s ^ t->addr) ^ t->size;
+	t->size = bytes ? (uint32_t)strnlen((const char *)bytes, size) : 0;
+	/* Of "(eval 1)" the next one may have the address. */
+	for (uint32_t i = 0; i < t->size; i++)
+		s = (s ^ bytes[i]) * 0x100000001b3ULL;
+	return hash_u64(s ^ t->addr);
 }
 
 static uint64_t set_hek(const struct lang_memory *m, struct lang_text *t, uint64_t s)

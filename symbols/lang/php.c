@@ -23,6 +23,8 @@
 #define FUNC_TYPE	0
 #define FUNC_NAME	8
 #define FUNC_SCOPE	16
+#define FUNC_NR_OPS	80
+#define FUNC_OPS	88
 #define FUNC_FILE	152
 #define FUNC_LINE	160
 #define TYPE_INTERNAL	1
@@ -30,11 +32,13 @@
 #define TYPE_EVAL	4
 #define CLASS_NAME	8
 #define OP_LINE		24
+#define OP_SIZE		32
 #define STRING_HEAD	24
 #define STRING_HASH	8
 #define STRING_SIZE	16
 
-static bool add_frame(struct lang_work *k, uint64_t addr, const uint8_t *f)
+static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t addr,
+		      const uint8_t *f)
 {
 	uint64_t func = lang_memory_u64(f + FRAME_FUNC);
 
@@ -47,7 +51,9 @@ static bool add_frame(struct lang_work *k, uint64_t addr, const uint8_t *f)
 		k->first_read[1] = f;
 	}
 	k->address[k->nr] = func;
-	k->instr[k->nr] = lang_memory_u64(f + FRAME_OPLINE);
+	/* The loop stores its statement before calls only. */
+	k->instr[k->nr] = !k->nr && s->loop[0] == addr ? s->loop[1]
+						       : lang_memory_u64(f + FRAME_OPLINE);
 	/* Whether the function is in C is known later. */
 	k->boundary[k->nr] = lang_memory_u32(f + FRAME_CALL_INFO) & CALL_TOP ? 1 : 0;
 	k->nr++;
@@ -76,7 +82,7 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 			return LANG_NONE_NO_ROOM;
 		f = lang_memory_is_pointer(addr) ? ahead_frame(r, t, addr, FRAME_SIZE, false)
 						 : NULL;
-		if (!f || !add_frame(k, addr, f))
+		if (!f || !add_frame(k, s, addr, f))
 			return LANG_NONE_BAD_CHAIN;
 		addr = lang_memory_u64(f + FRAME_PREVIOUS);
 	}
@@ -102,7 +108,35 @@ static uint64_t stamp_string(const struct lang_memory *m, struct lang_text *t, u
 	s = hash_u64(s ^ lang_memory_u64(head + STRING_SIZE));
 	t->size = (uint32_t)MIN(lang_memory_u64(head + STRING_SIZE), (uint64_t)CODES_TEXT_MAX);
 	t->addr += STRING_HEAD;
+	/* Its hash may not be computed yet. */
+	t->content = !lang_memory_u64(head + STRING_HASH);
 	return s;
+}
+
+/* Is @op a statement of the function? One that is being entered has none yet. */
+static bool has_statement(const uint8_t *func, uint64_t op)
+{
+	uint64_t ops = lang_memory_u64(func + FUNC_OPS);
+
+	return func[FUNC_TYPE] != TYPE_INTERNAL &&
+	       op - ops < (uint64_t)OP_SIZE * lang_memory_u32(func + FUNC_NR_OPS);
+}
+
+/* Drop the frame at the root of a fiber: a function without a name, in C. */
+static void drop_roots(const struct lang_memory *m, struct lang_work *w)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const uint8_t *func = lang_memory_piece(m, w->codes_of[w->code[i]].header);
+
+		if (func[FUNC_TYPE] == TYPE_INTERNAL && !lang_memory_u64(func + FUNC_NAME))
+			continue;
+		w->code[nr] = w->code[i];
+		w->instr[nr] = w->instr[i];
+		w->boundary[nr++] = w->boundary[i];
+	}
+	w->nr = nr;
 }
 
 /* Read the functions, and the lines of their frames. */
@@ -125,13 +159,14 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w)
 		if (!func || (func[FUNC_TYPE] != TYPE_INTERNAL && func[FUNC_TYPE] != TYPE_USER &&
 			      func[FUNC_TYPE] != TYPE_EVAL))
 			return false;
-		w->instr[i] = line && func[FUNC_TYPE] != TYPE_INTERNAL ? lang_memory_u32(line)
+		w->instr[i] = line && has_statement(func, w->instr[i]) ? lang_memory_u32(line)
 								       : LANG_NO_INSTR;
 		/* C code is not run by execute_ex(): it goes with its caller. */
 		if (func[FUNC_TYPE] == TYPE_INTERNAL)
 			w->boundary[i] = 0;
 	}
-	return true;
+	drop_roots(m, w);
+	return w->nr;
 }
 
 /* Read the names of classes, then the heads of all strings. */

@@ -21,8 +21,11 @@
 #define EC_STACK	0
 #define EC_STACK_WORDS	8
 #define EC_CFP		16
-#define EC_SIZE		24
+#define EC_C_STACK	144 /* its end, the highest address */
+#define EC_C_STACK_SIZE 160
+#define EC_SIZE		168
 #define FRAME_SIZE	64
+#define PART		(LANG_PIECE_MAX / FRAME_SIZE) /* frames in one piece */
 #define FRAME_ISEQ	16
 #define FRAME_EP	32
 #define FLAG_FINISH	0x20U
@@ -48,25 +51,25 @@
 static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uint64_t cfp,
 				 uint32_t nr)
 {
-	int flags[LANG_FRAMES_MAX];
-	uint32_t first = m->nr;
+	int flags[LANG_FRAMES_MAX], parts[LANG_FRAMES_MAX / PART + 1];
 
-	for (uint32_t i = 0; i < nr; i += LANG_PIECE_MAX / FRAME_SIZE)
-		lang_memory_want(m, cfp + (uint64_t)i * FRAME_SIZE,
-				 MIN(nr - i, LANG_PIECE_MAX / FRAME_SIZE) * FRAME_SIZE);
+	for (uint32_t i = 0; i < nr; i += PART)
+		parts[i / PART] = lang_memory_want(m, cfp + (uint64_t)i * FRAME_SIZE,
+						   MIN(nr - i, PART) * FRAME_SIZE);
 	if (!lang_memory_fetch(m))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < nr; i++) {
-		const uint8_t *f = lang_memory_bytes(m, first, m->fetched,
-						     cfp + (uint64_t)i * FRAME_SIZE, FRAME_SIZE);
-		uint64_t iseq = f ? lang_memory_u64(f + FRAME_ISEQ) : 0;
+		const uint8_t *f = lang_memory_piece(m, parts[i / PART]);
+		uint64_t iseq = f ? lang_memory_u64(f + i % PART * FRAME_SIZE + FRAME_ISEQ) : 0;
 
 		if (!f || (iseq && !lang_memory_is_pointer(iseq)))
 			return LANG_NONE_BAD_CHAIN;
 		if (!iseq) /* of a method in C */
 			continue;
 		k->address[k->nr] = iseq;
-		flags[k->nr++] = lang_memory_want(m, lang_memory_u64(f + FRAME_EP), 8);
+		flags[k->nr++] =
+			lang_memory_want(m, lang_memory_u64(f + i % PART * FRAME_SIZE + FRAME_EP),
+					 8);
 	}
 	if (!lang_memory_fetch(m))
 		return LANG_NONE_BAD_CHAIN;
@@ -86,6 +89,18 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 		k->boundary[k->nr++] = set & FLAG_FINISH ? 1 : 0;
 	}
 	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+/*
+ * Does the sampled thread run on the C stack of the context @ec? Not while it changes to another
+ * fiber. The stack of the VM of a thread is on its C stack, beyond the frames of the loop.
+ */
+static bool is_on_stack(struct lang_work *k, const struct lang_sample *s, const uint8_t *ec)
+{
+	uint64_t end = lang_memory_u64(ec + EC_C_STACK);
+
+	k->rooted = end - s->sp < s->stack_size;
+	return end - s->sp <= lang_memory_u64(ec + EC_C_STACK_SIZE);
 }
 
 enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
@@ -110,12 +125,14 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 		return LANG_NONE_BAD_CHAIN;
 	k->again[0] = (struct lang_ahead){ t->state + THREAD_EC, 8 };
 	k->first_read[0] = th + THREAD_EC;
-	k->again[1] = (struct lang_ahead){ at, EC_SIZE };
+	k->again[1] = (struct lang_ahead){ at, EC_CFP + 8 };
 	k->first_read[1] = ec;
 	cfp = lang_memory_u64(ec + EC_CFP);
 	end = lang_memory_u64(ec + EC_STACK) + 8 * lang_memory_u64(ec + EC_STACK_WORDS);
 	if (cfp == end)
 		return LANG_NONE_NO_FRAMES;
+	if (!is_on_stack(k, s, ec))
+		return LANG_NONE_MISMATCH;
 	if (!lang_memory_is_pointer(cfp) || cfp > end || (end - cfp) % FRAME_SIZE)
 		return LANG_NONE_BAD_CHAIN;
 	if ((end - cfp) / FRAME_SIZE > LANG_FRAMES_MAX)
@@ -141,6 +158,7 @@ static uint64_t set_text(const struct lang_memory *m, struct lang_text *t, uint6
 	if (flags & FLAG_USER1) {
 		t->size = (uint32_t)MIN(lang_memory_u64(v + 16), (uint64_t)CODES_TEXT_MAX);
 		t->addr = lang_memory_u64(v + 24);
+		t->content = true;
 	} else {
 		t->size = MIN(flags >> EMBED_SHIFT & 31, VALUE_SIZE - 16U);
 		t->addr += 16;

@@ -57,8 +57,7 @@ static void put(struct truth_entry *e, PyCodeObject *code, int instr)
 #else
 	hash = hash_text(hash, code->co_name);
 #endif
-	hash = hash_text(hash, code->co_filename);
-	e->hash[e->nr] = hash;
+	e->hash[e->nr] = truth_join(hash, hash_text(TRUTH_SEED, code->co_filename));
 	e->instr[e->nr++] = instr;
 }
 

@@ -128,13 +128,17 @@ static uint64_t php_function(struct fixture *f, const char *scope, const char *n
 /* Call @func, at @line; @top: from C. */
 static uint64_t php_call(struct fixture *f, uint64_t func, uint32_t line, bool top)
 {
-	uint64_t frame = f->m.frames, op = pymake_take(&f->m, 32), previous;
+	uint64_t frame = f->m.frames, op = pymake_take(&f->m, 32), ops, previous;
 
+	memcpy(&ops, pymake_at(&f->m, func + 88), 8);
+	ops = ops ? ops : op;
 	memcpy(&previous, pymake_at(&f->m, f->m.process.runtime + PHP_CURRENT), 8);
 	f->m.frames += 112;
 	pymake_u32(&f->m, op + 24, line);
 	pymake_u64(&f->m, frame, op);
 	pymake_u64(&f->m, frame + 24, func);
+	pymake_u32(&f->m, func + 80, (uint32_t)(op - ops) / 32 + 1);
+	pymake_u64(&f->m, func + 88, ops);
 	pymake_u32(&f->m, frame + 40, top ? 1U << 17 : 0);
 	pymake_u64(&f->m, frame + 48, previous);
 	pymake_u64(&f->m, f->m.process.runtime + PHP_CURRENT, frame);
@@ -173,6 +177,67 @@ static void test_php(void **state)
 	}
 	/* All is known: frames; functions and lines; classes; strings; the stack again. */
 	assert_in_range(f->m.nr_calls, 1, 5);
+}
+
+/* In the loop the statement is in a register; one of another function is none. */
+static void test_php_statement(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t func, frame, op;
+
+	php_begin(f);
+	func = php_function(f, NULL, "f", "/srv/a.php", 3);
+	frame = php_call(f, func, 4, true);
+	op = pymake_take(&f->m, 64);
+	pymake_u32(&f->m, func + 80, 2);
+	pymake_u64(&f->m, func + 88, op);
+	pymake_u32(&f->m, op + 32 + 24, 9);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "f", "/srv/a.php", LANG_NO_INSTR, true);
+	f->sample.loop[0] = frame;
+	f->sample.loop[1] = op + 32;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "f", "/srv/a.php", 9, true);
+	f->sample.loop[1] = op + 64;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "f", "/srv/a.php", LANG_NO_INSTR, true);
+	f->sample.loop[0] = frame + 8;
+	f->sample.loop[1] = op;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "f", "/srv/a.php", LANG_NO_INSTR, true);
+}
+
+/* The root of a fiber is a function in C without a name. */
+static void test_php_fiber(void **state)
+{
+	struct fixture *f = *state;
+
+	php_begin(f);
+	php_call(f, php_function(f, NULL, NULL, "/srv/a.php", 1), 41, true);
+	php_call(f, php_function(f, NULL, NULL, NULL, 0), 0, true);
+	php_call(f, php_function(f, NULL, "in_fiber", "/srv/a.php", 5), 6, true);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, 2);
+	expect_frame(f, 0, "in_fiber", "/srv/a.php", 6, true);
+	expect_frame(f, 1, "{main}", "/srv/a.php", 41, true);
+}
+
+/* A name without a hash is distinguished from another by its bytes. */
+static void test_php_content(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t func, name;
+
+	php_begin(f);
+	func = php_function(f, NULL, "old", "/srv/a.php", 3);
+	php_call(f, func, 4, true);
+	memcpy(&name, pymake_at(&f->m, func + 8), 8);
+	pymake_u64(&f->m, name + 8, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "old", "/srv/a.php", 4, true);
+	memcpy(pymake_at(&f->m, name + 24), "new", 3);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "new", "/srv/a.php", 4, true);
 }
 
 /* Another function at the same address is another function. */
@@ -287,7 +352,9 @@ static void ruby_begin(struct fixture *f, struct ruby *r)
 	f->m.process.kind = LANG_RUBY;
 	f->m.process.runtime = pymake_take(&f->m, 8);
 	r->thread = pymake_take(&f->m, 128);
-	r->ec = pymake_take(&f->m, 64);
+	r->ec = pymake_take(&f->m, 256);
+	pymake_u64(&f->m, r->ec + 144, f->sample.sp + 4096);
+	pymake_u64(&f->m, r->ec + 160, 1 << 20);
 	r->cfp = f->m.frames + 8 * RUBY_STACK_WORDS;
 	pymake_u64(&f->m, f->m.process.runtime, vm);
 	pymake_u64(&f->m, vm + 8, ractor + 568);
@@ -346,6 +413,26 @@ static void test_ruby_unknown_thread(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 	pymake_u32(&f->m, r.thread + 88, TID + 2);
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
+/* The C stack is another one while the thread changes to another fiber. */
+static void test_ruby_fiber(void **state)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	ruby_call(f, &r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x77770025);
+	pymake_u64(&f->m, r.ec + 144, f->sample.sp + f->sample.stack_size - 8);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_true(f->chain.rooted);
+	pymake_u64(&f->m, r.ec + 144, f->sample.sp + (1 << 20));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_false(f->chain.rooted);
+	pymake_u64(&f->m, r.ec + 144, f->sample.sp + (1 << 20) + 1);
+	assert_int_equal(chain(f), LANG_NONE_MISMATCH);
+	pymake_u64(&f->m, r.ec + 144, f->sample.sp - 8);
+	assert_int_equal(chain(f), LANG_NONE_MISMATCH);
 }
 
 static void test_ruby_hostile(void **state)
@@ -514,6 +601,31 @@ static void test_perl(void **state)
 	assert_in_range(f->m.nr_calls, 1, LANG_CALLS_MAX - 4);
 }
 
+/* A path that goes on in the next page, and one that ends with the memory. */
+static void test_perl_page(void **state)
+{
+	static const char path[] = "/srv/a/long/path.pl";
+	struct fixture *f = *state;
+	struct perl p;
+	uint64_t cv, body, at = PYMAKE_BASE + PYMAKE_SIZE - 4096;
+
+	perl_begin(f, &p);
+	cv = perl_sub(f, "main", "f", false);
+	perl_push(f, &p, 9, cv, 3, 8);
+	memcpy(&body, pymake_at(&f->m, cv), 8);
+	for (uint64_t begin = 1; begin < sizeof(path) + 8; begin++) {
+		memcpy(pymake_at(&f->m, at - begin), path, sizeof(path));
+		pymake_u64(&f->m, body + 64, at - begin);
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		expect_frame(f, 0, "main::f", path, 9, false);
+	}
+	at = PYMAKE_BASE + PYMAKE_SIZE - sizeof(path);
+	memcpy(pymake_at(&f->m, at), path, sizeof(path));
+	pymake_u64(&f->m, body + 64, at);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "main::f", path, 9, false);
+}
+
 /* The thread runs another interpreter, or none. */
 static void test_perl_other(void **state)
 {
@@ -563,14 +675,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_php, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_php_reused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_statement, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_fiber, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_php_content, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_php_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_php_cycle, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_php_wild, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ruby, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ruby_unknown_thread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ruby_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ruby_fiber, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ruby_wild, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perl, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_perl_page, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perl_other, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perl_hostile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perl_wild, setup, teardown),

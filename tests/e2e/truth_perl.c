@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Perl's contexts of subs, by its headers. See tests/lang_truth_trap.h. */
+#define PERL_NO_GET_CONTEXT
+#include <EXTERN.h>
+#include <perl.h>
+
+#include "tests/lang_truth_trap.h"
+
+static void put_sub(pTHX_ struct truth_entry *e, CV *cv, const COP *cop)
+{
+	const char *file = CvFILE(cv) ? CvFILE(cv) : "";
+	HEK *hek = CvNAMED(cv) ? CvNAME_HEK(cv) : GvNAME_HEK(CvGV(cv));
+	HV *stash = CvNAMED(cv) ? CvSTASH(cv) : GvSTASH(CvGV(cv));
+	const char *scope = stash ? HvNAME(stash) : NULL;
+
+	truth_put(e, 0, scope, scope ? strlen(scope) : 0, HEK_KEY(hek), (size_t)HEK_LEN(hek), file,
+		  strlen(file), (int)CopLINE(cop));
+}
+
+static void truth_walk(struct truth_entry *e, const ucontext_t *context)
+{
+	PerlInterpreter *my_perl = PERL_GET_THX;
+	const COP *cop;
+
+	if (!my_perl)
+		return;
+	cop = PL_curcop;
+	for (const PERL_SI *si = PL_curstackinfo; si; si = si->si_prev)
+		for (I32 i = si->si_cxix; i >= 0; i--) {
+			const PERL_CONTEXT *c = &si->si_cxstack[i];
+
+			if (CxTYPE(c) != CXt_SUB || !c->blk_sub.cv)
+				continue;
+			put_sub(aTHX_ e, c->blk_sub.cv, cop);
+			cop = c->blk_oldcop;
+		}
+	truth_put(e, 0, NULL, 0, "{main}", 6, CopFILE(cop), strlen(CopFILE(cop)),
+		  (int)CopLINE(cop));
+}

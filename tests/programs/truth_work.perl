@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Work for tests of frames: truth_work.perl KIND SECONDS.
+use strict;
+use warnings;
+use Time::HiRes qw(time);
+
+sub leaf { return $_[0] + 1 }
+
+sub small { return leaf($_[0]) * 2 }
+
+sub middle {
+	my ($n) = @_;
+	return small($n) + leaf($n);
+}
+
+sub calls {
+	for my $i (0 .. 299) {
+		middle($i);
+	}
+}
+
+sub fib {
+	my ($n) = @_;
+	return $n if $n < 2;
+	return fib($n - 1) + fib($n - 2);
+}
+
+sub recursion { fib(12) }
+
+package Thing {
+	use overload
+		'<=>' => \&compare,
+		'+'   => sub { Thing->new(main::leaf($_[0]{x})) },
+		'""'  => sub { main::small($_[0]{x}) };
+
+	sub new {
+		my ($class, $x) = @_;
+		return bless { x => $x }, $class;
+	}
+
+	sub compare {
+		my ($a, $b) = @_;
+		return main::leaf($a->{x}) - main::leaf($b->{x});
+	}
+
+	our $AUTOLOAD;
+
+	sub AUTOLOAD {
+		my ($self) = @_;
+		return main::small($self->{x});
+	}
+
+	sub DESTROY { main::leaf(1) }
+}
+
+package Tied {
+	sub TIESCALAR { return bless [], shift }
+	sub FETCH     { return main::small(1) }
+	sub STORE     { main::leaf(1) }
+}
+
+sub by_number { leaf($a) <=> leaf($b) }
+
+sub callbacks {
+	my @sorted = sort by_number map { $_ * 7 % 30 } 0 .. 29;
+	@sorted = sort { small($a) <=> small($b) } @sorted;
+	my @kept = grep { middle($_) > 5 } @sorted;
+	(my $text = 'aabbc' x 10) =~ s/([ab]+)/small(length $1)/ge;
+	tie my $tied, 'Tied';
+	$tied = $tied + 1;
+	local $SIG{__WARN__} = sub { leaf(1) };
+	warn "x";
+}
+
+sub methods {
+	my @things = map { Thing->new($_ * 7 % 10) } 0 .. 9;
+	my @sorted = sort { $a <=> $b } @things;
+	for my $t (@things) {
+		my $u = $t + $t;
+		my $text = "$u";
+		$t->missing;
+	}
+}
+
+sub fail {
+	my ($n) = @_;
+	return fail($n - 1) if $n;
+	die "n\n";
+}
+
+sub exceptions {
+	for my $i (0 .. 9) {
+		eval { fail($i); 1 } or small($i);
+	}
+}
+
+sub churn {
+	for my $i (0 .. 4) {
+		no warnings 'redefine';
+		eval "sub made_$i { my \$y = 0; for my \$k (0 .. 30) { \$y += small(\$k) } return \$y } made_$i($i)";
+		my $made = eval 'sub { return leaf($_[0]) }';
+		$made->($i);
+		undef &{ $main::{"made_$i"} };
+	}
+}
+
+sub closures {
+	my @subs = map { my $n = $_; sub { return $n + leaf($n) } } 0 .. 9;
+	$_->() for @subs;
+	goto &calls;
+}
+
+$| = 1;
+print "ready\n";
+my ($kind, $seconds) = @ARGV;
+my @work = qw(calls recursion callbacks methods exceptions churn closures);
+@work = ($kind) if $kind ne 'all';
+my $end = time() + $seconds;
+while (time() < $end) {
+	for my $f (@work) {
+		no strict 'refs';
+		&$f();
+	}
+}
