@@ -15,6 +15,16 @@
 #include "sampler/event/limits.h"
 #include "sampler/session.h"
 
+void sampler_cage_start(void)
+{
+	symbols_cage_start();
+}
+
+void sampler_cage_stop(void)
+{
+	symbols_cage_stop();
+}
+
 void sampler_drop_caps(bool command, bool replay)
 {
 	limits_drop_caps(command, replay);

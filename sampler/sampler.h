@@ -25,6 +25,9 @@ struct sampler;
  * back. A replay keeps those for files and the kernel's symbols.
  */
 void sampler_drop_caps(bool command, bool replay);
+/* Start and stop the processes that read debug information; before any thread, and at the end. */
+void sampler_cage_start(void);
+void sampler_cage_stop(void);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3); -ESRCH (no such
  * target: exit 4); other -errno. With a sentence of three lines.

@@ -19,6 +19,7 @@
 
 #include "sampler/event/counters.h"
 #include "sampler/event/target_cgroup.h"
+#include "symbols/cage/cage.h"
 
 /* In the child: wait for the release, then exec the command. */
 static void __attribute__((noreturn))
@@ -84,7 +85,7 @@ static uint32_t without_self(pid_t *tids, uint32_t nr)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (tids[i] != self && tids[i] != guard)
+		if (tids[i] != self && tids[i] != guard && !cage_has(tids[i]))
 			tids[kept++] = tids[i];
 	return kept;
 }

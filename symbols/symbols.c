@@ -15,11 +15,27 @@
 #include "symbols/kernel/ksyms.h"
 #include "symbols/loader.h"
 #include "symbols/name/symtab.h"
+#include "symbols/cage/cage.h"
+#include "symbols/source/dwarf_serve.h"
 
 struct symbols {
 	struct symtab *symtab;
 	struct loader *loader;
 };
+
+void symbols_cage_start(void)
+{
+	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
+		[CAGE_DWARF] = &dwarf_cage_reader,
+	};
+
+	cage_start(readers);
+}
+
+void symbols_cage_stop(void)
+{
+	cage_stop();
+}
 
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
 		struct maps *maps, struct err *e)

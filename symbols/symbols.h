@@ -26,6 +26,12 @@ struct symbols;
 struct details;
 struct listing;
 
+/*
+ * Start the cage, in which debug information is read; before any thread. If it cannot be started,
+ * there is none. Stop it at the end.
+ */
+void symbols_cage_start(void);
+void symbols_cage_stop(void);
 /* Create the tables and the loader. All three tables are borrowed and must outlive the result. */
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
 		struct maps *maps, struct err *e);

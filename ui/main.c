@@ -167,6 +167,7 @@ static int run_script(const struct options *o, struct err *e)
 	int code;
 
 	signal(SIGPIPE, SIG_IGN);
+	sampler_cage_start();
 	code = sampler_new(&s, &o->config, e);
 	if (code)
 		return exit_of(code);
@@ -204,6 +205,7 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 	int code, end;
 
 	*ended = false;
+	sampler_cage_start();
 	if (!config->replay)
 		return sampler_new(s, config, e);
 	config->reading = reading_step;
@@ -474,6 +476,7 @@ static int run_keys(const struct options *o, struct err *e)
 	config.ascii |= !term_utf8();
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);
+	sampler_cage_start();
 	code = sampler_new(&s, &sampled, e);
 	if (code) {
 		users_free(users);
@@ -601,6 +604,7 @@ int main(int argc, char **argv)
 		complain(&e);
 	options_fini(&o);
 	fflush(NULL);
+	sampler_cage_stop();
 	guard_end(code);
 	return code;
 }

@@ -6,6 +6,7 @@
  * differences are never negative (iowait may go back, CPUs go offline and return).
  */
 #include "sampler/event/procstat.h"
+#include "symbols/cage/cage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -200,7 +201,7 @@ static uint64_t self_cpu_us(void)
 	if (getrusage(RUSAGE_SELF, &ru))
 		return 0;
 	return (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
-	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec);
+	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) + cage_cpu_ns() / 1000;
 }
 
 /* statm counts pages; its second number is the resident ones. */

@@ -502,7 +502,7 @@ uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 
 	assert(event >= 0 && event < EVENTS_MAX);
 	stats->by_event[event]++;
-	if ((pid_t)s->pid == p->tables->own_pid) {
+	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
 		stats->own++;
 		return STACK_NONE;
 	}
@@ -524,7 +524,7 @@ uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask)
 {
-	if ((pid_t)s->pid == p->tables->own_pid) {
+	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
 		stats->own++;
 		/* Not shown, but the kernel took it: it counts for the got rate. */
 		if (event >= 0 && event < EVENTS_MAX)

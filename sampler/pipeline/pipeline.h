@@ -16,6 +16,7 @@
 #include "sampler/perf/record.h"
 #include "sampler/pipeline/feed.h"
 #include "sampler/count/tables.h"
+#include "symbols/cage/cage.h"
 #include "symbols/name/places.h"
 #include "symbols/name/wait_kind.h"
 #include "symbols/symbols.h"
@@ -33,16 +34,22 @@ struct pipeline_tables {
 	struct stacks *stacks;
 	struct counts *counts;
 	struct unwind_config unwind; /* its rows are shared by all threads */
-	pid_t own_pid;		     /* pid of samples that are not counted; -1: none */
-	bool recorded;		     /* no process is read later: unknown ones are [unknown] */
-	uint32_t chain_max;	     /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
-	uint32_t script;	     /* the object of all code of interpreters (symbols_script()) */
-	uint32_t languages;	     /* interpreted languages to show: lang_bit() */
-	uint32_t wait;		     /* the object of the kinds of waits (symbols_wait()) */
+	pid_t own_pid; /* pid of samples that are not counted, nor those of the cage; -1: none */
+	bool recorded; /* no process is read later: unknown ones are [unknown] */
+	uint32_t chain_max; /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
+	uint32_t script;    /* the object of all code of interpreters (symbols_script()) */
+	uint32_t languages; /* interpreted languages to show: lang_bit() */
+	uint32_t wait;	    /* the object of the kinds of waits (symbols_wait()) */
 	/* By enum wait_kind: the place of its frame; PLACE_NONE: not made. */
 	uint32_t wait_places[WAIT_NR];
 	uint32_t generation; /* of stacks, counts and tasks */
 };
+
+/* Return whether samples of @pid are of proftop: of @own_pid, or of its cage. */
+static inline bool pipeline_is_own(pid_t own_pid, pid_t pid)
+{
+	return pid == own_pid || (own_pid >= 0 && cage_has(pid));
+}
 
 /* Slots for the innermost places of a tick; a power of two. */
 #define PIPELINE_HOT 256

@@ -98,7 +98,7 @@ static bool is_recorded(const struct sampler_thread *t, const struct record *r)
 {
 	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT)
 		return false;
-	return r->type != PERF_RECORD_SAMPLE || (pid_t)r->sample.pid != t->own_pid;
+	return r->type != PERF_RECORD_SAMPLE || !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
 }
 
 static int slot_of(void *ctx, uint64_t id)
@@ -130,7 +130,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 		if (members[i].event == event)
 			s->period = members[i].count;
 	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
-	if (nr && (pid_t)s->pid != t->own_pid)
+	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
 		pipeline_members(t->pipeline, members, nr, event);
 }
 
@@ -146,7 +146,7 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 		.step = (uint8_t)step,
 	};
 
-	if (!t->queue || !tid || note.pid == t->own_pid)
+	if (!t->queue || !tid || pipeline_is_own(t->own_pid, note.pid))
 		return;
 	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid) {
 		note.stack = t->wait.stack;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "symbols/base/array.h"
-#include "symbols/source/dwarf.h"
+#include "symbols/source/dwarf_cage.h"
 #include "symbols/object/elffile.h"
 #include "symbols/base/foreign.h"
 #include "symbols/kernel/kcore.h"
@@ -262,6 +262,9 @@ static const char *why_no_lines(int code)
 		return "debug information is too large";
 	case -ETIME:
 		return "debug information takes too long to read";
+	case -EPIPE:
+	case -EBADMSG:
+		return "debug information is damaged";
 	default:
 		return "cannot read debug information";
 	}
@@ -274,7 +277,7 @@ static void read_rows(struct reading *r)
 	int rc = lines_open(&r->where, &file);
 
 	if (!rc)
-		rc = dwarf_lines(lines_dwarf(file), r->l->vaddr, r->l->size, tell_line, r);
+		rc = dwarf_cage_lines(lines_dwarf(file), r->l->vaddr, r->l->size, tell_line, r);
 	lines_close(file);
 	if (rc)
 		r->l->no_source = why_no_lines(rc);

@@ -25,8 +25,9 @@
 #define DEPTH_MAX     64U
 #define UNITS_MAX     (1U << 20)
 #define RANGES_MAX    (4U << 20)
-#define LINE_SIZE_MAX (4U << 20) /* of one unit's line program: a byte can be a row */
-#define LOOK_BACK     16U	 /* ranges that a look-up steps over */
+#define LINE_SIZE_MAX (4U << 20)  /* of one unit's line program: a byte can be a row */
+#define LINES_SUM_MAX (16U << 20) /* of the units read since libdw opened the file */
+#define LOOK_BACK     16U	  /* ranges that a look-up steps over */
 
 struct range {
 	uint64_t start, end;
@@ -42,12 +43,17 @@ struct unit {
 	Dwarf_Off die;
 	struct ranges functions;
 	bool indexed;
-	bool lines; /* its line program is small enough to read */
+	uint32_t lines;	 /* bytes of its line program; 0: none, or too large */
+	uint32_t opened; /* dwarf->nr_opened when libdw read it */
 };
 
 struct dwarf {
 	Dwarf *dw, *alt;
-	int alt_fd;
+	int fd, alt_fd;
+	bool own_alt_fd;
+	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
+			     */
+	uint32_t lines_sum;
 	uint64_t bias, size;
 	struct unit *units;
 	uint32_t nr_units, max_units;
@@ -120,8 +126,8 @@ static bool is_unit(Dwarf_Die *die)
 	return dwarf_tag(die) == DW_TAG_compile_unit || dwarf_tag(die) == DW_TAG_skeleton_unit;
 }
 
-/* Return true if the line program of @die is small enough. @lines: the section. */
-static bool has_lines(Dwarf_Die *die, const Elf_Data *lines)
+/* Return the bytes of the line program of @die, 0 if too large. @lines: the section. */
+static uint32_t size_of_lines(Dwarf_Die *die, const Elf_Data *lines)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Word offset;
@@ -130,12 +136,12 @@ static bool has_lines(Dwarf_Die *die, const Elf_Data *lines)
 
 	if (!lines || !lines->d_buf || !dwarf_attr(die, DW_AT_stmt_list, &attr) ||
 	    dwarf_formudata(&attr, &offset) || lines->d_size < 12 || offset > lines->d_size - 12)
-		return false;
+		return 0;
 	at = (const uint8_t *)lines->d_buf + offset;
 	memcpy(&size, at, 4);
 	if (size == 0xffffffff)
 		memcpy(&size, at + 4, 8);
-	return size <= LINE_SIZE_MAX;
+	return size <= LINE_SIZE_MAX ? (uint32_t)MAX(size, 1U) : 0;
 }
 
 static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
@@ -148,7 +154,7 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 		return -ENOMEM;
 	d->units[d->nr_units] = (struct unit){
 		.die = dwarf_dieoffset(die),
-		.lines = has_lines(die, lines),
+		.lines = size_of_lines(die, lines),
 	};
 	return add_die_ranges(d, &d->ranges, die, d->nr_units++);
 }
@@ -173,22 +179,63 @@ static int index_units(struct dwarf *d)
 	return rc ? rc : d->ranges.nr ? 0 : -ENODATA;
 }
 
-int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
+/* Have libdw open the files. 0 or -errno. */
+static int begin(struct dwarf *d)
+{
+	int rc = dwarf_scopes_new(&d->scopes);
+
+	if (rc)
+		return rc;
+	d->nr_opened++;
+	d->lines_sum = 0;
+	d->dw = dwarf_begin(d->fd, DWARF_C_READ);
+	if (!d->dw)
+		return -EBADMSG;
+	if (d->alt_fd < 0)
+		return 0;
+	d->alt = dwarf_begin(d->alt_fd, DWARF_C_READ);
+	if (!d->alt)
+		return -EBADMSG;
+	dwarf_setalt(d->dw, d->alt);
+	return 0;
+}
+
+/* Free all that libdw has. */
+static void end(struct dwarf *d)
+{
+	dwarf_scopes_free(d->scopes);
+	dwarf_end(d->dw);
+	dwarf_end(d->alt);
+	d->scopes = NULL;
+	d->dw = d->alt = NULL;
+}
+
+/* Before a look-up in @u: bound the lines that libdw keeps. False: there are none to read. */
+static bool bound_lines(struct dwarf *d, struct unit *u)
+{
+	if (u->opened == d->nr_opened || !u->lines)
+		return u->lines;
+	if (d->lines_sum && d->lines_sum + u->lines > LINES_SUM_MAX) {
+		end(d);
+		if (begin(d))
+			return false;
+	}
+	d->lines_sum += u->lines;
+	u->opened = d->nr_opened;
+	return true;
+}
+
+int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd)
 {
 	struct dwarf *d = calloc(1, sizeof(*d));
 	int rc;
 
 	if (!d)
 		return -ENOMEM;
-	d->alt_fd = -1;
+	d->fd = f->fd;
+	d->alt_fd = alt_fd;
 	d->bias = bias;
-	rc = dwarf_scopes_new(&d->scopes);
-	if (!rc)
-		rc = dwarf_open_check(f, &d->size);
-	if (!rc) {
-		d->dw = dwarf_begin(f->fd, DWARF_C_READ);
-		rc = d->dw ? dwarf_open_alt(f, d->dw, &d->alt, &d->alt_fd) : -EBADMSG;
-	}
+	rc = begin(d);
 	if (!rc)
 		rc = index_units(d);
 	if (rc) {
@@ -196,6 +243,26 @@ int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
 		return rc;
 	}
 	*out = d;
+	return 0;
+}
+
+int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
+{
+	uint64_t size;
+	int alt_fd, rc = dwarf_open_check(f, &size);
+
+	if (!rc)
+		rc = dwarf_open_find_alt(f, &alt_fd);
+	if (rc)
+		return rc;
+	rc = dwarf_open_fds(out, f, bias, alt_fd);
+	if (rc) {
+		if (alt_fd >= 0)
+			close(alt_fd);
+		return rc;
+	}
+	(*out)->size = size;
+	(*out)->own_alt_fd = true;
 	return 0;
 }
 
@@ -207,10 +274,8 @@ void dwarf_close(struct dwarf *d)
 		free(d->units[i].functions.list);
 	free(d->units);
 	free(d->ranges.list);
-	dwarf_scopes_free(d->scopes);
-	dwarf_end(d->dw);
-	dwarf_end(d->alt);
-	if (d->alt_fd >= 0)
+	end(d);
+	if (d->own_alt_fd && d->alt_fd >= 0)
 		close(d->alt_fd);
 	free(d);
 }
@@ -379,6 +444,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	Dwarf_Die inlined[DWARF_FRAMES_MAX], die, root;
 	struct unit *u = range ? &d->units[range->what] : NULL;
 	uint64_t addr = vaddr - d->bias;
+	bool lines = u && bound_lines(d, u);
 	uint32_t nr = 0;
 
 	if (!u || !dwarf_offdie(d->dw, u->die, &root))
@@ -392,10 +458,10 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	memset(out, 0, (nr + 1) * sizeof(*out));
 	for (uint32_t i = 0; i < nr; i++) { /* inside out */
 		out[i].name = name_of(d, &inlined[nr - 1 - i]);
-		if (u->lines)
+		if (lines)
 			put_call(&root, &inlined[nr - 1 - i], &out[i + 1]);
 	}
-	if (u->lines)
+	if (lines)
 		put_line(&root, addr, &out[0]);
 	for (uint32_t i = 0; i <= nr; i++)
 		out[i].dir = dir_of(&root);
@@ -426,14 +492,14 @@ int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn
 {
 	uint64_t addr = vaddr - d->bias;
 	const struct range *range = ranges_find(&d->ranges, addr);
-	const struct unit *u = range ? &d->units[range->what] : NULL;
+	struct unit *u = range ? &d->units[range->what] : NULL;
 	struct dwarf_frame frame = { .name = NULL };
 	Dwarf_Lines *rows;
 	Dwarf_Die root;
 	size_t nr;
 
 	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
-	if (!u || !u->lines || !dwarf_offdie(d->dw, u->die, &root) ||
+	if (!u || !bound_lines(d, u) || !dwarf_offdie(d->dw, u->die, &root) ||
 	    dwarf_getsrclines(&root, &rows, &nr))
 		return 0;
 	frame.dir = dir_of(&root);

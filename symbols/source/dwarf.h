@@ -36,6 +36,8 @@ struct dwarf_frame {
  * -EBADMSG, -ENOMEM.
  */
 int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);
+/* The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the cage. */
+int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd);
 void dwarf_close(struct dwarf *d);
 
 /*

@@ -113,12 +113,13 @@ static int find_dwz(const char *name, const uint8_t *build_id, size_t size)
 	return open_dwz(path, build_id, size);
 }
 
-int dwarf_open_alt(const struct elffile *f, Dwarf *dw, Dwarf **alt, int *fd)
+int dwarf_open_find_alt(const struct elffile *f, int *fd)
 {
 	const Elf64_Shdr *s = elffile_section(f, ".gnu_debugaltlink");
 	char link[ALTLINK_MAX + 1] = "";
 	size_t size;
 
+	*fd = -1;
 	if (!s)
 		return 0;
 	if (s->sh_size > ALTLINK_MAX || elffile_read(f, s->sh_offset, link, s->sh_size))
@@ -127,13 +128,7 @@ int dwarf_open_alt(const struct elffile *f, Dwarf *dw, Dwarf **alt, int *fd)
 	if (size + 2 > s->sh_size || s->sh_size - size > sizeof(f->build_id))
 		return -EBADMSG;
 	*fd = find_dwz(link, (const uint8_t *)link + size, s->sh_size - size);
-	if (*fd < 0)
-		return -ENOENT;
-	*alt = dwarf_begin(*fd, DWARF_C_READ);
-	if (!*alt)
-		return -EBADMSG;
-	dwarf_setalt(dw, *alt);
-	return 0;
+	return *fd < 0 ? -ENOENT : 0;
 }
 
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)

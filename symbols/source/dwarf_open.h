@@ -20,10 +20,10 @@
  */
 int dwarf_open_check(const struct elffile *f, uint64_t *size);
 /*
- * Open the dwz file that @f refers to, if any, and give it to @dw. 0, -ENOENT
- * when it is missing: libdw would search it anywhere.
+ * Open the dwz file that @f refers to: *fd, which the caller closes; -1: it refers to none. 0,
+ * -ENOENT when it is missing, -EBADMSG.
  */
-int dwarf_open_alt(const struct elffile *f, Dwarf *dw, Dwarf **alt, int *fd);
+int dwarf_open_find_alt(const struct elffile *f, int *fd);
 /* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name);
 

@@ -8,7 +8,6 @@
 #include "symbols/source/lines.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,14 +16,15 @@
 #include "symbols/object/debugfile.h"
 #include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
-#include "symbols/source/dwarf.h"
+#include "symbols/cage/cage.h"
+#include "symbols/source/dwarf_cage.h"
 #include "symbols/source/dwarf_open.h"
+#include "symbols/source/dwarf_serve.h"
 #include "symbols/object/image.h"
 
-#define SLICE_NS	5000000ULL
 #define IDLE_NS		10000000000ULL /* an unused file is closed after that */
 #define JOB_MAX_NS	10000000000ULL /* a job that takes longer hangs */
-#define JOB_PLACES	64U
+#define JOB_PLACES	DWARF_CAGE_PLACES
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)
 #define LATE_MAX	3U /* look-ups that took too long: no more in that file */
@@ -32,8 +32,7 @@
 
 /* An open file with debug information; used by one thread at a time. */
 struct lines_file {
-	struct dwarf *dwarf;
-	struct elffile file;
+	struct dwarf_cage *dwarf;
 };
 
 struct lines_object {
@@ -53,20 +52,18 @@ struct lines_job {
 	struct lines_file *file; /* to look up in, or just opened */
 	struct lines_object *of; /* the loader's, not used by the job */
 	uint64_t began_ns;
-	int rc; /* of opening */
-	uint32_t nr, done;
-	struct {
-		uint32_t place;
-		uint64_t vaddr;
-		int nr_frames; /* or -ETIME */
-		struct dwarf_frame frames[DWARF_FRAMES_MAX];
-	} at[];
+	int rc; /* of opening, or of the look-up: -ESTALE: open it again */
+	uint32_t nr;
+	uint32_t places[JOB_PLACES];
+	uint64_t vaddrs[JOB_PLACES];
+	struct dwarf_chains chains; /* the result: of the first places */
 };
 
 void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
 		struct symtab *symtab, struct chains *chains)
 {
 	memset(l, 0, sizeof(*l));
+	cage_direct(CAGE_DWARF, &dwarf_cage_reader);
 	l->images = images;
 	l->places = places;
 	l->symtab = symtab;
@@ -77,11 +74,8 @@ void lines_close(struct lines_file *f)
 {
 	if (!f)
 		return;
-	dwarf_close(f->dwarf);
-	debugfile_close(&f->file);
+	dwarf_cage_close(f->dwarf);
 	free(f);
-	/* Megabytes in small pieces: without this the process keeps them. */
-	malloc_trim(0);
 }
 
 static void drop_job(struct job *job)
@@ -90,12 +84,13 @@ static void drop_job(struct job *job)
 
 	lines_close(j->file);
 	load_where_fini(&j->where);
+	dwarf_chains_free(&j->chains);
 	free(j);
 }
 
-static struct lines_job *new_job(void (*run)(struct job *job), struct lines_file *file, uint32_t nr)
+static struct lines_job *new_job(void (*run)(struct job *job), struct lines_file *file)
 {
-	struct lines_job *j = calloc(1, sizeof(*j) + nr * sizeof(j->at[0]));
+	struct lines_job *j = calloc(1, sizeof(*j));
 
 	if (!j)
 		return NULL;
@@ -116,7 +111,7 @@ static void run_close(struct job *job)
 /* Have the file of @o closed, by a helper: even closing may hang. */
 static void close_object(struct lines *l, struct lines_object *o)
 {
-	struct lines_job *j = o->file ? new_job(run_close, o->file, 0) : NULL;
+	struct lines_job *j = o->file ? new_job(run_close, o->file) : NULL;
 
 	if (!j)
 		return;
@@ -300,23 +295,22 @@ static int to_debug_file(struct elffile *f, uint64_t *bias)
 static int open_file(const struct load_where *where, struct lines_file *f)
 {
 	struct foreign_file file;
+	struct elffile elf;
 	uint64_t bias;
 	int rc = load_open(where, NULL, &file);
 
 	if (rc)
 		return rc;
-	rc = elffile_open(&f->file, file.fd, NULL, file.size, NULL);
+	rc = elffile_open(&elf, file.fd, NULL, file.size, NULL);
 	if (rc) {
 		close(file.fd);
 		return rc;
 	}
-	f->file.path = where->seen.path;
-	rc = to_debug_file(&f->file, &bias);
+	elf.path = where->seen.path;
+	rc = to_debug_file(&elf, &bias);
 	if (!rc)
-		rc = dwarf_open(&f->dwarf, &f->file, bias);
-	f->file.path = NULL;
-	if (rc)
-		debugfile_close(&f->file);
+		rc = dwarf_cage_open(&f->dwarf, &elf, bias);
+	debugfile_close(&elf);
 	return rc;
 }
 
@@ -332,7 +326,7 @@ int lines_open(const struct load_where *where, struct lines_file **out)
 	return rc;
 }
 
-struct dwarf *lines_dwarf(struct lines_file *f)
+struct dwarf_cage *lines_dwarf(struct lines_file *f)
 {
 	return f->dwarf;
 }
@@ -347,13 +341,12 @@ static void run_open(struct job *job)
 static void run_look_up(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
-	uint64_t end_ns = time_now_ns() + SLICE_NS;
 
-	while (j->done < j->nr && (!j->done || time_now_ns() < end_ns) &&
-	       !atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
-		j->at[j->done].nr_frames =
-			dwarf_chain(j->file->dwarf, j->at[j->done].vaddr, j->at[j->done].frames);
-		j->done++;
+	j->rc = dwarf_cage_chains(j->file->dwarf, j->vaddrs, j->nr, &j->chains);
+	/* Its worker is gone, and with it the open file. */
+	if (j->rc) {
+		lines_close(j->file);
+		j->file = NULL;
 	}
 }
 
@@ -370,7 +363,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 
 			if (!o->file)
 				continue;
-			size += dwarf_size(o->file->dwarf);
+			size += dwarf_cage_size(o->file->dwarf);
 			nr++;
 			if (!oldest || o->used_ns < oldest->used_ns)
 				oldest = o;
@@ -461,7 +454,7 @@ static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, u
 	j->began_ns = now_ns;
 	if (helpers_start(l->images->helpers, &j->job)) {
 		for (uint32_t i = 0; i < j->nr; i++)
-			lines_add(l, j->at[i].place);
+			lines_add(l, j->places[i]);
 		o->file = j->file;
 		j->file = NULL;
 		j->job.drop(&j->job);
@@ -473,7 +466,7 @@ static bool lend(struct lines *l, struct lines_object *o, struct lines_job *j, u
 
 static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
 {
-	struct lines_job *j = new_job(run_open, NULL, 0);
+	struct lines_job *j = new_job(run_open, NULL);
 
 	if (!j)
 		return false;
@@ -491,7 +484,7 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 	const struct object *object = objects_at(l->images->objects, o->object);
 	/* Acquire: pairs with the release of publish(); only this thread removes it. */
 	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
-	struct lines_job *j = new_job(run_look_up, o->file, MIN(o->nr, JOB_PLACES));
+	struct lines_job *j = new_job(run_look_up, o->file);
 	uint32_t taken = 0;
 
 	if (!j)
@@ -500,9 +493,9 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 	for (; taken < o->nr && j->nr < JOB_PLACES; taken++) {
 		const struct place *place = places_at(l->places, o->queue[taken]);
 
-		if (!image || !image_vaddr(image, place->offset, &j->at[j->nr].vaddr))
+		if (!image || !image_vaddr(image, place->offset, &j->vaddrs[j->nr]))
 			continue;
-		j->at[j->nr++].place = o->queue[taken];
+		j->places[j->nr++] = o->queue[taken];
 	}
 	o->nr -= taken;
 	memmove(o->queue, o->queue + taken, o->nr * sizeof(*o->queue));
@@ -516,19 +509,21 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 	struct lines_object *o = j->of;
 	const struct object *object = objects_at(l->images->objects, o->object);
 
-	for (uint32_t i = 0; i < j->done; i++) {
-		if (j->at[i].nr_frames > 0)
-			keep(l, object, j->at[i].place, j->at[i].frames,
-			     (uint32_t)j->at[i].nr_frames);
-		else if (j->at[i].nr_frames == -ETIME)
+	for (uint32_t i = 0; i < j->chains.nr; i++) {
+		int nr = j->chains.nr_frames[i];
+
+		if (nr > 0)
+			keep(l, object, j->places[i], j->chains.frames + j->chains.first[i],
+			     (uint32_t)nr);
+		else if (nr == -ETIME)
 			o->nr_late++;
 	}
 	o->used_ns = now_ns;
 	o->file = j->file;
 	j->file = NULL;
-	for (uint32_t i = j->done; i < j->nr; i++)
-		lines_add(l, j->at[i].place);
-	if (j->rc || o->nr_late >= LATE_MAX)
+	for (uint32_t i = j->chains.nr; i < j->nr; i++)
+		lines_add(l, j->places[i]);
+	if ((j->rc && j->rc != -ESTALE) || o->nr_late >= LATE_MAX)
 		refuse(l, o);
 	j->job.drop(&j->job);
 }

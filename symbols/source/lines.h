@@ -57,9 +57,9 @@ bool lines_busy(const struct lines *l);
  * dwarf_open(). Any thread that may hang.
  */
 struct lines_file;
-struct dwarf;
+struct dwarf_cage;
 int lines_open(const struct load_where *where, struct lines_file **out);
 void lines_close(struct lines_file *f); /* NULL is fine */
-struct dwarf *lines_dwarf(struct lines_file *f);
+struct dwarf_cage *lines_dwarf(struct lines_file *f);
 
 #endif

@@ -10,7 +10,7 @@ mkdir -m 777 "$TMP/theirs"
 mkdir -m 755 "$TMP/ours"
 export SUDO_UID=65534 SUDO_GID=65534
 
-# owner FILE: who made it.
+# owner FILE: it is of the caller.
 owner() {
 	[ "$(stat -c %u "$1" 2>/dev/null)" = 65534 ] || wrong "$1: of $(stat -c %u "$1" 2>&1)"
 }

@@ -271,9 +271,144 @@ static void test_refused(void **state)
 	unlink(path);
 }
 
+#define NR_UNITS     48U
+#define ROWS_OF_UNIT (1U << 20)
+#define RSS_MAX_KIB  (1200L << 10)
+
+static long rss_kib(void)
+{
+	long total, resident;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%ld %ld", &total, &resident), 2);
+	fclose(f);
+	return resident * (getpagesize() / 1024);
+}
+
+static void put(FILE *f, uint64_t value, unsigned int size)
+{
+	for (unsigned int i = 0; i < size; i++)
+		fputc((int)(value >> 8 * i & 0xff), f);
+}
+
+/* The line program of one unit: each byte is a row. */
+static void put_line_program(FILE *f, uint64_t start)
+{
+	static const uint8_t operands[] = { 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1 };
+	const uint32_t header = 5 + sizeof(operands) + 1 + sizeof("a.c") + 3 + 1;
+
+	put(f, 2 + 4 + header + 11 + ROWS_OF_UNIT + 6, 4);
+	put(f, 2, 2);
+	put(f, header, 4);
+	fwrite((const uint8_t[]){ 1, 1, 0xfb, 14, 13 }, 1, 5, f); /* line base -5, range 14 */
+	fwrite(operands, 1, sizeof(operands), f);
+	fwrite("\0a.c\0\0\0\0\0", 1, 1 + sizeof("a.c") + 3 + 1, f);
+	fwrite((const uint8_t[]){ 0, 9, 2 }, 1, 3, f); /* set the address */
+	put(f, start, 8);
+	for (uint32_t i = 0; i < ROWS_OF_UNIT; i++)
+		fputc(13 + 5, f);				   /* address and line stay */
+	fwrite((const uint8_t[]){ 2, 0x80, 1, 0, 1, 1 }, 1, 6, f); /* 128 bytes on, the end */
+}
+
+static void put_unit(FILE *f, unsigned int i, uint32_t lines)
+{
+	put(f, 2 + 4 + 1 + 1 + 4 + 8 + 8, 4);
+	put(f, 2, 2);
+	put(f, 0, 4);
+	put(f, 8, 1);
+	put(f, 1, 1); /* abbreviation 1 */
+	put(f, lines, 4);
+	put(f, 0x1000 + i * 0x100, 8);
+	put(f, 0x1000 + i * 0x100 + 0x100, 8);
+}
+
+/* Make a file of units with a million lines each. */
+static int make_line_bomb(uint64_t *size)
+{
+	static const uint8_t abbrev[] = { 1, 0x11, 0, 0x10, 6, 0x11, 1, 0x12, 1, 0, 0, 0 };
+	static const char names[] = "\0.debug_line\0.debug_info\0.debug_abbrev\0.shstrtab";
+	static const unsigned int name_at[] = { 0, 1, 13, 25, 39 };
+	Elf64_Shdr sections[5] = { { .sh_type = SHT_NULL } };
+	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			  .e_type = ET_DYN,
+			  .e_machine = EM_X86_64,
+			  .e_version = 1,
+			  .e_ehsize = sizeof(eh),
+			  .e_shentsize = sizeof(Elf64_Shdr),
+			  .e_shnum = 5,
+			  .e_shstrndx = 4 };
+	FILE *f = tmpfile();
+	uint32_t lines = 0;
+	int fd;
+
+	assert_non_null(f);
+	fwrite(&eh, sizeof(eh), 1, f);
+	for (unsigned int i = 1; i < 5; i++) {
+		sections[i] = (Elf64_Shdr){ .sh_name = name_at[i],
+					    .sh_type = SHT_PROGBITS,
+					    .sh_offset = (uint64_t)ftell(f),
+					    .sh_addralign = 1 };
+		for (unsigned int u = 0; u < NR_UNITS && i < 3; u++) {
+			if (i == 1)
+				put_line_program(f, 0x1000 + u * 0x100);
+			else
+				put_unit(f, u, u * lines);
+			if (!lines)
+				lines = (uint32_t)((uint64_t)ftell(f) - sections[i].sh_offset);
+		}
+		if (i == 3)
+			fwrite(abbrev, sizeof(abbrev), 1, f);
+		if (i == 4)
+			fwrite(names, sizeof(names), 1, f);
+		sections[i].sh_size = (uint64_t)ftell(f) - sections[i].sh_offset;
+	}
+	sections[4].sh_type = SHT_STRTAB;
+	eh.e_shoff = (uint64_t)ftell(f);
+	fwrite(sections, sizeof(sections), 1, f);
+	*size = (uint64_t)ftell(f);
+	rewind(f);
+	fwrite(&eh, sizeof(eh), 1, f);
+	fflush(f);
+	fd = dup(fileno(f));
+	fclose(f);
+	return fd;
+}
+
+/* Units with a million lines each: libdw keeps them all, so it has to open the file again. */
+static void test_line_bomb(void **state)
+{
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	long before = rss_kib(), most = 0;
+	struct elffile f;
+	struct dwarf *d;
+	uint64_t size;
+	int fd = make_line_bomb(&size);
+
+	assert_int_equal(elffile_open(&f, fd, NULL, size, NULL), 0);
+	assert_int_equal(dwarf_open_fds(&d, &f, 0, -1), 0);
+	for (unsigned int u = 0; u < NR_UNITS; u++) {
+		int nr = dwarf_chain(d, 0x1000 + u * 0x100, frames);
+
+		/* Late on a slow machine, but read. */
+		if (nr != -ETIME) {
+			assert_int_equal(nr, 1);
+			assert_int_equal(frames[0].line, 1);
+			assert_string_equal(frames[0].file, "a.c");
+		}
+		most = MAX(most, rss_kib() - before);
+	}
+	print_message("%ld MiB\n", most >> 10);
+	assert_true(most < RSS_MAX_KIB);
+	dwarf_close(d);
+	elffile_close(&f);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line_bomb),
 		cmocka_unit_test_setup_teardown(test_known_spot, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bias, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_against_addr2line, setup, teardown),

@@ -13,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/source/dwarf.h"
+#include "symbols/cage/cage.h"
+#include "symbols/source/dwarf_cage.h"
+#include "symbols/source/dwarf_serve.h"
 #include "symbols/object/image_read.h"
 #include "symbols/source/lines.h"
 
@@ -36,7 +38,13 @@ static void print(const struct image *image, struct lines_file *lines, uint64_t 
 	char buf[IMAGE_STUB_MAX];
 	size_t size = 2;
 	const char *name = s ? image_symbol_name(image, s, buf, &size) : "??";
-	int nr = lines ? dwarf_chain(lines_dwarf(lines), vaddr, frames) : 0;
+	struct dwarf_chains chains = { 0 };
+	int nr = 0;
+
+	if (lines && !dwarf_cage_chains(lines_dwarf(lines), &vaddr, 1, &chains))
+		nr = chains.nr_frames[0];
+	for (int i = 0; i < nr; i++)
+		frames[i] = chains.frames[i];
 
 	for (int i = 0; i < MAX(nr, 1); i++) {
 		if (i == MAX(nr, 1) - 1)
@@ -46,6 +54,7 @@ static void print(const struct image *image, struct lines_file *lines, uint64_t 
 		print_place(&frames[i]);
 	}
 	printf("%s\n", nr == -ETIME ? "late" : "");
+	dwarf_chains_free(&chains);
 }
 
 int main(int argc, char **argv)
@@ -57,6 +66,7 @@ int main(int argc, char **argv)
 	struct stat st;
 	uint64_t vaddr;
 
+	cage_direct(CAGE_DWARF, &dwarf_cage_reader);
 	in.fd = argc > 1 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	if (in.fd < 0 || fstat(in.fd, &st))
 		return 1;

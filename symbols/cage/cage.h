@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The cage: readers of foreign bytes in processes without rights.
+ *
+ * A server is forked from the start of main(), before there are threads and foreign bytes. It forks
+ * one worker for each kind of reader, at the first call. A worker has no file but the descriptors
+ * that come with a call, no capability, no network, a limit of memory, and a list of allowed system
+ * calls (cage_lock.h). It returns bytes, which the caller checks as it checks the file itself.
+ * A worker that dies or is too slow is killed; the next call starts another one.
+ *
+ * Without cage_start() (unit tests, tools) a reader runs in the calling thread.
+ *
+ * Threads: cage_start() before any thread; calls from any thread that may wait. Calls of one kind
+ * run one after another.
+ */
+#ifndef SYMBOLS_CAGE_CAGE_H
+#define SYMBOLS_CAGE_CAGE_H
+
+#include <sys/types.h>
+
+#include "symbols/cage/cage_reader.h"
+
+/* Fork the server for these readers (static). 0 or -errno; then every call fails. */
+int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS]);
+/* End the server and all workers. */
+void cage_stop(void);
+/* Use @reader in the calling thread while there is no server. */
+void cage_direct(enum cage_kind kind, const struct cage_reader *reader);
+
+struct cage_answer {
+	uint8_t *bytes; /* malloc'ed; foreign */
+	size_t size;
+	uint32_t generation; /* of the worker that answered */
+};
+
+/*
+ * Call the reader with @request and borrowed descriptors (-1: none). @generation: only the worker
+ * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
+ * (another worker has replaced that one), -ETIME (killed after @timeout_ns), -EPIPE (it died),
+ * -EBADMSG (its answer is invalid; killed), -ENOSYS (it cannot be started). The answer is set only
+ * when 0 is returned; the caller frees its bytes.
+ */
+int cage_call(enum cage_kind kind, const void *request, size_t size, const int fds[CAGE_FDS_MAX],
+	      uint32_t generation, uint64_t timeout_ns, struct cage_answer *out);
+
+/* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
+bool cage_has(pid_t pid);
+/* Return the CPU time of the running workers. */
+uint64_t cage_cpu_ns(void);
+
+#endif

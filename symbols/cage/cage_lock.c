@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rights that a process gives up: seccomp(2), landlock(7), capabilities(7), user_namespaces(7).
+ *
+ * Runs in the server and the workers of the cage. A sanitizer needs more system calls and memory
+ * than the lists allow: such builds have neither.
+ */
+#include "symbols/cage/cage_lock.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "symbols/base/base.h"
+
+#define NATIVE_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#define FILES_MAX     64U
+#define CPU_SECONDS   3600U
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* Not in the headers of older systems; see landlock(7). */
+#define LANDLOCK_CREATE	  444
+#define LANDLOCK_RESTRICT 446
+#define LANDLOCK_VERSION  1U
+
+static int give_up_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
+}
+
+static void limit(int which, rlim_t to)
+{
+	const struct rlimit l = { .rlim_cur = to, .rlim_max = to };
+
+	setrlimit((__rlimit_resource_t)which, &l);
+}
+
+/* Make standard input, output and error /dev/null, close all other descriptors but @sock. */
+static int only_socket(int sock)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return -errno;
+	for (int fd = 0; fd < 3; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	for (int fd = 3; fd < sock; fd++)
+		close(fd);
+	if (syscall(SYS_close_range, sock + 1, ~0U, 0))
+		for (int fd = sock + 1; fd < (int)sysconf(_SC_OPEN_MAX); fd++)
+			close(fd);
+	return 0;
+}
+
+int cage_lock_server(int sock)
+{
+	int rc = only_socket(sock);
+
+	if (rc)
+		return rc;
+	setsid();
+	limit(RLIMIT_CORE, 0);
+	/* The user of proftop may not trace it; without user namespaces, go on.
+	 */
+	prctl(PR_SET_DUMPABLE, 0);
+	if (!unshare(CLONE_NEWUSER) && !chroot("/proc/self/fdinfo") && chdir("/"))
+		return -errno;
+	rc = give_up_capabilities();
+	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		rc = -errno;
+	return rc;
+}
+
+/* Forbid every path, if the kernel has Landlock. */
+static void forbid_paths(void)
+{
+	/* The rights of the first version: to execute, write, read, list, remove and make. */
+	const struct {
+		uint64_t handled_access_fs;
+	} rules = { (1U << 13) - 1 };
+	long version = syscall(LANDLOCK_CREATE, NULL, 0, LANDLOCK_VERSION);
+	long fd = version > 0 ? syscall(LANDLOCK_CREATE, &rules, sizeof(rules), 0) : -1;
+
+	if (fd < 0)
+		return;
+	syscall(LANDLOCK_RESTRICT, fd, 0);
+	close((int)fd);
+}
+
+/* The ELF header of this program, made by the linker. */
+extern const Elf64_Ehdr __ehdr_start;
+
+#define NR	      offsetof(struct seccomp_data, nr)
+#define ARCH	      offsetof(struct seccomp_data, arch)
+#define ARG(n)	      (offsetof(struct seccomp_data, args[n]))
+#define LOAD(at)      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
+#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, (value))
+#define REFUSE	      RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define KILL	      RETURN(SECCOMP_RET_KILL_PROCESS)
+#define ALLOW	      RETURN(SECCOMP_RET_ALLOW)
+/* The system call @name has result @then. */
+#define ON(name, then) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), then
+/* @name is allowed without the bits @mask in argument @n (low word). */
+#define WITHOUT(name, n, mask)                                                                     \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask), 0, 1), KILL, ALLOW
+/* @name is allowed with @value in argument @n, else refused. */
+#define WITH(name, n, value)                                                                       \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW, REFUSE
+
+static int filter_calls(void)
+{
+	/* As the kernel makes AUDIT_ARCH_X86_64 and the like. */
+	const uint32_t arch = __ehdr_start.e_machine | __AUDIT_ARCH_64BIT |
+			      (NATIVE_LITTLE ? __AUDIT_ARCH_LE : 0);
+	const struct sock_filter filter[] = {
+		LOAD(ARCH),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 1, 0),
+		KILL,
+		LOAD(NR),
+		ON(read, ALLOW),
+		ON(pread64, ALLOW),
+		ON(lseek, ALLOW),
+		ON(write, ALLOW),
+		ON(close, ALLOW),
+		ON(recvmsg, ALLOW),
+		ON(sendmsg, ALLOW),
+		ON(fstat, ALLOW),
+		ON(ftruncate, ALLOW),
+		ON(memfd_create, ALLOW),
+		ON(brk, ALLOW),
+		ON(munmap, ALLOW),
+		ON(mremap, ALLOW),
+		ON(madvise, ALLOW),
+		ON(futex, ALLOW),
+		ON(clock_gettime, ALLOW),
+		ON(getrandom, ALLOW),
+		ON(sysinfo, ALLOW),
+		ON(rt_sigprocmask, ALLOW),
+		ON(rt_sigreturn, ALLOW),
+		ON(exit, ALLOW),
+		ON(exit_group, ALLOW),
+		WITHOUT(mmap, 2, PROT_EXEC),
+		WITHOUT(mprotect, 2, PROT_EXEC),
+		WITH(fcntl, 1, F_ADD_SEALS),
+		/* fstat() of some C libraries */
+		WITH(newfstatat, 3, AT_EMPTY_PATH),
+		/* libdw looks for files beside its file, and goes on without. */
+		ON(openat, REFUSE),
+#ifdef SYS_open
+		ON(open, REFUSE),
+		ON(readlink, REFUSE),
+		ON(access, REFUSE),
+#endif
+		ON(readlinkat, REFUSE),
+		ON(faccessat, REFUSE),
+		ON(getpid, REFUSE),
+		ON(gettid, REFUSE),
+		ON(tgkill, REFUSE),
+		ON(prlimit64, REFUSE),
+		KILL,
+	};
+	const struct sock_fprog program = {
+		.len = ARRAY_SIZE(filter),
+		.filter = (struct sock_filter *)(uintptr_t)filter,
+	};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
+}
+
+int cage_lock_worker(uint64_t memory_max)
+{
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_NPROC, 0);
+	limit(RLIMIT_NOFILE, FILES_MAX);
+	limit(RLIMIT_CPU, CPU_SECONDS);
+	prctl(PR_SET_DUMPABLE, 0);
+	forbid_paths();
+	if (SANITIZED)
+		return 0;
+	limit(RLIMIT_AS, memory_max);
+	return filter_calls();
+}

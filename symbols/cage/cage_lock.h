@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Give up all rights of this process, for good.
+ *
+ * The server gives up capabilities and takes a user namespace if permitted. A worker then has
+ * limits of memory, files and CPU time, no path (Landlock), and a list of allowed system calls
+ * (seccomp): read, write and map memory, take and send messages, make a sealed memfd. To open a
+ * file fails; anything else kills the worker.
+ */
+#ifndef SYMBOLS_CAGE_CAGE_LOCK_H
+#define SYMBOLS_CAGE_CAGE_LOCK_H
+
+#include <stdint.h>
+
+/* The server: no terminal, no descriptors but @sock, no capabilities. 0 or -errno. */
+int cage_lock_server(int sock);
+/* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */
+int cage_lock_worker(uint64_t memory_max);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The server of the cage, and its workers.
+ *
+ * Two processes with one thread each. The server forks workers on request and does nothing else;
+ * the kernel collects them. A worker serves calls until the other end of its socket is closed.
+ */
+#include "symbols/cage/cage_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "symbols/cage/cage_lock.h"
+#include "symbols/cage/cage_wire.h"
+
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+/* Make a sealed memfd of the reply. The descriptor or -errno. */
+static int seal(const struct cage_reply *reply)
+{
+	int fd = memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < reply->size) {
+		ssize_t n = write(fd, reply->bytes + done, reply->size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		done += (size_t)n;
+	}
+	if (done == reply->size && !fcntl(fd, F_ADD_SEALS, SEALS))
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
+/* Serve one call and send its answer. */
+static int answer(int sock, const struct cage_reader *reader, struct cage_head *head,
+		  struct cage_call *call)
+{
+	int fds[CAGE_FDS_MAX] = { -1, -1 };
+	int rc;
+
+	head->code = reader->serve(call);
+	if (!head->code && call->reply.full)
+		head->code = -EFBIG;
+	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+		if (call->fds[i] >= 0)
+			close(call->fds[i]);
+	head->size = head->code ? 0 : call->reply.size;
+	if (head->size) {
+		fds[0] = seal(&call->reply);
+		head->code = fds[0] < 0 ? fds[0] : 0;
+	}
+	free(call->reply.bytes);
+	rc = cage_wire_send(sock, head, NULL, 0, fds);
+	if (fds[0] >= 0)
+		close(fds[0]);
+	return rc;
+}
+
+static void __attribute__((noreturn))
+worker_main(int sock, pid_t server, const struct cage_reader *reader)
+{
+	uint8_t request[CAGE_REQUEST_MAX];
+	struct cage_head head;
+
+	prctl(PR_SET_NAME, reader->name);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != server || cage_lock_worker(reader->memory_max))
+		_exit(1);
+	for (;;) {
+		struct cage_call call = { .request = request };
+
+		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size,
+				      call.fds) ||
+		    answer(sock, reader, &head, &call))
+			_exit(0);
+	}
+}
+
+/* Fork a worker: its socket and its pidfd go to the client. 0 or -errno. */
+static int start_worker(int sock, const struct cage_reader *reader, struct cage_head *head)
+{
+	int pair[2], fds[CAGE_FDS_MAX] = { -1, -1 };
+	pid_t server = getpid(), pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		close(sock);
+		close(pair[0]);
+		worker_main(pair[1], server, reader);
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return -EAGAIN;
+	}
+	fds[0] = pair[0];
+	fds[1] = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+	head->code = pid;
+	cage_wire_send(sock, head, NULL, 0, fds);
+	close(pair[0]);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return 0;
+}
+
+void cage_server_main(int sock, pid_t parent,
+		      const struct cage_reader *const readers[CAGE_NR_KINDS])
+{
+	int fds[CAGE_FDS_MAX];
+	struct cage_head head;
+	sigset_t none;
+	size_t size;
+
+	prctl(PR_SET_NAME, "proftop-cage");
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	signal(SIGCHLD, SIG_IGN); /* workers are collected by the kernel */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* After the change of rights, which clears the signal. */
+	if (cage_lock_server(sock) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(1);
+	while (!cage_wire_receive(sock, &head, NULL, 0, &size, fds)) {
+		if (head.size >= CAGE_NR_KINDS || !readers[head.size] ||
+		    start_worker(sock, readers[head.size], &head)) {
+			head.code = 0;
+			cage_wire_send(sock, &head, NULL, 0, NULL);
+		}
+	}
+	_exit(0);
+}

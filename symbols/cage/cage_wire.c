@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Messages of the cage. */
+#include "symbols/cage/cage_wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * CAGE_FDS_MAX)];
+};
+
+int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, size_t size,
+		   const int fds[CAGE_FDS_MAX])
+{
+	struct iovec parts[] = {
+		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
+		{ .iov_base = (void *)(uintptr_t)bytes, .iov_len = size },
+	};
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
+	union control control;
+	int list[CAGE_FDS_MAX];
+	unsigned int nr = 0;
+	ssize_t sent;
+
+	for (unsigned int i = 0; fds && i < CAGE_FDS_MAX; i++)
+		if (fds[i] >= 0)
+			list[nr++] = fds[i];
+	if (nr) {
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(nr * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nr * sizeof(int));
+		memcpy(CMSG_DATA(c), list, nr * sizeof(int));
+	}
+	do {
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+/* Take the descriptors out of @msg: all of them, or they would stay open. */
+static void take_fds(struct msghdr *msg, int fds[CAGE_FDS_MAX])
+{
+	unsigned int taken = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t nr = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < nr; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (taken < CAGE_FDS_MAX)
+				fds[taken++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max, size_t *size,
+		      int fds[CAGE_FDS_MAX])
+{
+	struct iovec parts[] = {
+		{ .iov_base = head, .iov_len = sizeof(*head) },
+		{ .iov_base = bytes, .iov_len = max },
+	};
+	union control control;
+	struct msghdr msg = {
+		.msg_iov = parts,
+		.msg_iovlen = max ? 2 : 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	ssize_t got;
+
+	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+		fds[i] = -1;
+	do {
+		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got < 0 ? -errno : -EPIPE;
+	take_fds(&msg, fds);
+	if (got < (ssize_t)sizeof(*head) || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return -EBADMSG;
+	*size = (size_t)got - sizeof(*head);
+	return 0;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The client side of DWARF in the cage: requests, and answers checked before they are used.
+ *
+ * Runs on: a helper.
+ */
+#include "symbols/source/dwarf_cage.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/cage/cage.h"
+#include "symbols/source/dwarf_open.h"
+
+/* The CPU time limits of dwarf.h, on a machine with other work. */
+#define OPEN_TIMEOUT_NS 8000000000ULL
+#define CALL_TIMEOUT_NS 4000000000ULL
+
+struct dwarf_cage {
+	uint32_t handle, generation;
+	uint64_t size;
+};
+
+/* An answer as it is read: everything in it is foreign. */
+struct answer {
+	const uint8_t *at, *end;
+	const char *texts; /* the last byte is NUL */
+	size_t texts_size;
+};
+
+int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias)
+{
+	struct dwarf_wire_request r = { .kind = DWARF_WIRE_OPEN, .bias = bias, .alt = false };
+	int fds[CAGE_FDS_MAX] = { f->fd, -1 };
+	struct dwarf_cage *d = calloc(1, sizeof(*d));
+	struct dwarf_wire_opened opened;
+	struct cage_answer a;
+	int rc = d ? dwarf_open_check(f, &d->size) : -ENOMEM;
+
+	if (!rc)
+		rc = dwarf_open_find_alt(f, &fds[1]);
+	r.size = f->size;
+	r.alt = fds[1] >= 0;
+	if (!rc)
+		rc = cage_call(CAGE_DWARF, &r, sizeof(r), fds, 0, OPEN_TIMEOUT_NS, &a);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	if (!rc && a.size != sizeof(opened)) {
+		free(a.bytes);
+		rc = -EBADMSG;
+	}
+	if (rc) {
+		free(d);
+		return rc;
+	}
+	memcpy(&opened, a.bytes, sizeof(opened));
+	d->handle = opened.handle;
+	d->generation = a.generation;
+	free(a.bytes);
+	*out = d;
+	return 0;
+}
+
+void dwarf_cage_close(struct dwarf_cage *d)
+{
+	struct dwarf_wire_request r = { .kind = DWARF_WIRE_CLOSE };
+	struct cage_answer a;
+
+	if (!d)
+		return;
+	r.handle = d->handle;
+	if (!cage_call(CAGE_DWARF, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
+		free(a.bytes);
+	free(d);
+}
+
+uint64_t dwarf_cage_size(const struct dwarf_cage *d)
+{
+	return d->size;
+}
+
+/* Take @size bytes of the answer; NULL: it is shorter. */
+static const uint8_t *take(struct answer *a, size_t size)
+{
+	const uint8_t *at = a->at;
+
+	if (size > (size_t)(a->end - a->at))
+		return NULL;
+	a->at += size;
+	return at;
+}
+
+/* Take the head of an answer: the texts are at its end. False: invalid. */
+static bool take_head(struct answer *a, const struct cage_answer *from, struct dwarf_wire_head *h)
+{
+	const uint8_t *at;
+
+	*a = (struct answer){ .at = from->bytes, .end = from->bytes + from->size };
+	at = take(a, sizeof(*h));
+	if (!at)
+		return false;
+	memcpy(h, at, sizeof(*h));
+	if (h->texts_size > (size_t)(a->end - a->at))
+		return false;
+	a->end -= h->texts_size;
+	a->texts = (const char *)a->end;
+	a->texts_size = h->texts_size;
+	return !a->texts_size || !a->texts[a->texts_size - 1];
+}
+
+/* Get the text at @offset; false: outside. */
+static bool text_at(const struct answer *a, uint32_t offset, const char **text)
+{
+	*text = NULL;
+	if (offset == DWARF_WIRE_NONE)
+		return true;
+	if (offset >= a->texts_size)
+		return false;
+	*text = a->texts + offset;
+	return true;
+}
+
+static bool take_frame(struct answer *a, struct dwarf_frame *out)
+{
+	struct dwarf_wire_frame f;
+	const uint8_t *at = take(a, sizeof(f));
+
+	if (!at)
+		return false;
+	memcpy(&f, at, sizeof(f));
+	out->line = f.line;
+	return text_at(a, f.name, &out->name) && text_at(a, f.file, &out->file) &&
+	       text_at(a, f.dir, &out->dir);
+}
+
+/* Read @nr lengths of chains; false: impossible ones. *sum: of their frames. */
+static bool take_lengths(struct answer *a, uint32_t nr, struct dwarf_chains *out, uint32_t *sum)
+{
+	const uint8_t *at = take(a, nr * sizeof(int32_t));
+
+	*sum = 0;
+	for (uint32_t i = 0; at && i < nr; i++) {
+		int32_t n;
+
+		memcpy(&n, at + i * sizeof(n), sizeof(n));
+		if (n > (int32_t)DWARF_FRAMES_MAX || (n < 0 && n != -ETIME))
+			return false;
+		out->nr_frames[i] = n;
+		out->first[i] = *sum;
+		*sum += (uint32_t)MAX(n, 0);
+	}
+	return at;
+}
+
+/* Fill @out from @from, whose bytes it owns then. False: invalid. */
+static bool take_chains(const struct cage_answer *from, uint32_t nr, struct dwarf_chains *out)
+{
+	struct dwarf_wire_head h;
+	struct answer a;
+	uint32_t sum;
+
+	*out = (struct dwarf_chains){ .texts = from->bytes };
+	if (!take_head(&a, from, &h) || h.nr > nr || !take_lengths(&a, h.nr, out, &sum))
+		return false;
+	out->nr = h.nr;
+	out->frames = calloc(MAX(sum, 1U), sizeof(*out->frames));
+	for (uint32_t i = 0; i < sum; i++)
+		if (!out->frames || !take_frame(&a, &out->frames[i]))
+			return false;
+	return out->frames && a.at == a.end;
+}
+
+int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,
+		      struct dwarf_chains *out)
+{
+	struct dwarf_wire_request r = {
+		.kind = DWARF_WIRE_CHAINS,
+		.handle = d->handle,
+		.nr = nr,
+	};
+	struct cage_answer a;
+	int rc;
+
+	assert(nr <= DWARF_CAGE_PLACES);
+	memcpy(r.vaddrs, vaddrs, nr * sizeof(*vaddrs));
+	rc = cage_call(CAGE_DWARF, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+	if (rc)
+		return rc;
+	if (take_chains(&a, nr, out))
+		return 0;
+	dwarf_chains_free(out);
+	return -EBADMSG;
+}
+
+void dwarf_chains_free(struct dwarf_chains *c)
+{
+	free(c->frames);
+	free(c->texts);
+	*c = (struct dwarf_chains){ 0 };
+}
+
+/* Pass on the rows: in order, inside of the code. False: invalid. */
+static bool pass_rows(const struct cage_answer *from, uint64_t vaddr, uint64_t size,
+		      dwarf_line_fn fn, void *ctx)
+{
+	struct dwarf_wire_head h;
+	uint64_t last = 0;
+	struct answer a;
+
+	if (!take_head(&a, from, &h) || h.nr > DWARF_CAGE_ROWS)
+		return false;
+	for (uint32_t i = 0; i < h.nr; i++) {
+		const uint8_t *at = take(&a, sizeof(uint64_t));
+		struct dwarf_frame frame;
+		uint64_t start;
+
+		if (!at || !take_frame(&a, &frame))
+			return false;
+		memcpy(&start, at, sizeof(start));
+		/* The first row may begin before the code. */
+		if ((i && start < last) || (start > vaddr && start - vaddr >= size))
+			return false;
+		last = start;
+		fn(ctx, start, &frame);
+	}
+	return a.at == a.end;
+}
+
+int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn,
+		     void *ctx)
+{
+	struct dwarf_wire_request r = {
+		.kind = DWARF_WIRE_LINES,
+		.handle = d->handle,
+		.size = size,
+		.nr = 1,
+		.vaddrs = { vaddr },
+	};
+	struct cage_answer a;
+	int rc = cage_call(CAGE_DWARF, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+
+	if (rc)
+		return rc;
+	rc = pass_rows(&a, vaddr, size, fn, ctx) ? 0 : -EBADMSG;
+	free(a.bytes);
+	return rc;
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * cage: a reader that was taken over can reach nothing; one that dies, hangs, forges or takes all
+ * memory costs one call only. The whole life in one process: started before the tests.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "symbols/cage/cage.h"
+
+#define SECOND	    1000000000ULL
+#define LONG	    (20 * SECOND)
+#define MEMORY_MAX  (256UL << 20)
+#define ANSWER_SIZE 100000U
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* Kinds of calls to the reader below: the first byte. */
+enum { ECHO, COUNT, ESCAPE, DIE, HANG, GREEDY, UNSEALED, TWICE, WRONG_SIZE, READ_FD, FAIL };
+
+/* Attempts of a reader that was taken over; each must fail with an error, or kill it. */
+struct escape {
+	const char *name;
+	long (*try)(void);
+};
+
+static pid_t tester;
+
+static long try_open(void)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY);
+}
+
+static long try_open_beside(void)
+{
+	return syscall(SYS_openat, 0, "../proc/self/mem", O_RDWR);
+}
+
+static long try_openat2(void)
+{
+	uint64_t how[3] = { O_RDONLY, 0, 0 };
+
+	return syscall(437, AT_FDCWD, "/etc/passwd", how, sizeof(how));
+}
+
+static long try_create(void)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/tmp/caged", O_CREAT | O_WRONLY, 0600);
+}
+
+static long try_unlink(void)
+{
+	return syscall(SYS_unlinkat, AT_FDCWD, "/tmp/caged", 0);
+}
+
+static long try_list(void)
+{
+	char names[256];
+
+	return syscall(SYS_getdents64, 0, names, sizeof(names));
+}
+
+static long try_socket(void)
+{
+	return syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
+}
+
+static long try_unix_socket(void)
+{
+	return syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0);
+}
+
+static long try_netlink(void)
+{
+	return syscall(SYS_socket, AF_NETLINK, SOCK_RAW, 0);
+}
+
+static long try_fork(void)
+{
+	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static long try_clone3(void)
+{
+	return syscall(435, NULL, 0);
+}
+
+static long try_exec(void)
+{
+	char *const argv[] = { "sh", NULL };
+
+	return syscall(SYS_execve, "/bin/sh", argv, NULL);
+}
+
+static long try_kill(void)
+{
+	return syscall(SYS_kill, tester, 0);
+}
+
+static long try_ptrace(void)
+{
+	return syscall(SYS_ptrace, PTRACE_SEIZE, tester, 0, 0);
+}
+
+static long try_peek(void)
+{
+	char byte;
+	struct iovec here = { &byte, 1 }, there = { (void *)0x400000, 1 };
+
+	return syscall(SYS_process_vm_readv, tester, &here, 1, &there, 1, 0);
+}
+
+static long try_pidfd(void)
+{
+	return syscall(434, tester, 0);
+}
+
+static long try_setuid(void)
+{
+	return syscall(SYS_setuid, 0);
+}
+
+static long try_unshare(void)
+{
+	return syscall(SYS_unshare, CLONE_NEWUSER);
+}
+
+static long try_mount(void)
+{
+	return syscall(SYS_mount, "none", "/tmp", "tmpfs", 0, NULL);
+}
+
+static long try_bpf(void)
+{
+	return syscall(SYS_bpf, 5, NULL, 0);
+}
+
+static long try_perf(void)
+{
+	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
+}
+
+static long try_userfault(void)
+{
+	return syscall(SYS_userfaultfd, 0);
+}
+
+static long try_uring(void)
+{
+	return syscall(425, 8, NULL);
+}
+
+static long try_exec_memory(void)
+{
+	return (long)syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static long try_exec_own_memory(void)
+{
+	static char page[8192];
+
+	return syscall(SYS_mprotect, (uintptr_t)(page + 4095) & ~4095UL, 4096,
+		       PROT_READ | PROT_EXEC);
+}
+
+static long try_no_filter(void)
+{
+	return syscall(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+static long try_ioctl(void)
+{
+	return syscall(SYS_ioctl, 0, 0x5412, "x"); /* TIOCSTI */
+}
+
+static const struct escape escapes[] = {
+	{ "open", try_open },
+	{ "open beside a descriptor", try_open_beside },
+	{ "openat2", try_openat2 },
+	{ "create a file", try_create },
+	{ "remove a file", try_unlink },
+	{ "list a folder", try_list },
+	{ "socket", try_socket },
+	{ "socket of this machine", try_unix_socket },
+	{ "netlink", try_netlink },
+	{ "fork", try_fork },
+	{ "clone3", try_clone3 },
+	{ "exec", try_exec },
+	{ "kill", try_kill },
+	{ "ptrace", try_ptrace },
+	{ "read memory of another process", try_peek },
+	{ "pidfd_open", try_pidfd },
+	{ "setuid", try_setuid },
+	{ "unshare", try_unshare },
+	{ "mount", try_mount },
+	{ "bpf", try_bpf },
+	{ "perf_event_open", try_perf },
+	{ "userfaultfd", try_userfault },
+	{ "io_uring", try_uring },
+	{ "executable memory", try_exec_memory },
+	{ "executable data", try_exec_own_memory },
+	{ "prctl", try_no_filter },
+	{ "ioctl", try_ioctl },
+};
+
+/* Send an answer past the functions of the cage, as a reader that was taken over does. */
+static void forge(uint32_t serial, uint64_t size, int fd)
+{
+	struct {
+		uint32_t serial;
+		int32_t code;
+		uint64_t size;
+	} head = { serial, 0, size };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .bytes = { 0 } };
+	struct iovec part = { &head, sizeof(head) };
+	struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		CMSG_FIRSTHDR(&msg)->cmsg_level = SOL_SOCKET;
+		CMSG_FIRSTHDR(&msg)->cmsg_type = SCM_RIGHTS;
+		CMSG_FIRSTHDR(&msg)->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &fd, sizeof(fd));
+	}
+	/* Its socket is one of the first descriptors. */
+	for (int sock = 3; sock < 64; sock++)
+		if (sendmsg(sock, &msg, MSG_NOSIGNAL) > 0)
+			break;
+}
+
+static int file_of(const char *bytes, size_t size)
+{
+	int fd = memfd_create("forged", MFD_ALLOW_SEALING);
+
+	return fd >= 0 && write(fd, bytes, size) == (ssize_t)size ? fd : -1;
+}
+
+/* The reader: honest, or not. */
+static int serve(struct cage_call *c)
+{
+	static uint32_t nr_calls;
+	const uint8_t *bytes = c->request;
+	volatile unsigned int forever = 1;
+	uint32_t serial = ++nr_calls;
+	char text[16];
+	ssize_t n;
+
+	switch (c->size ? bytes[0] : FAIL) {
+	case ECHO:
+		for (unsigned int i = 0; i < ANSWER_SIZE; i++)
+			cage_put(&c->reply, bytes + 1, 1);
+		return 0;
+	case COUNT:
+		cage_put(&c->reply, &nr_calls, sizeof(nr_calls));
+		return 0;
+	case ESCAPE: {
+		long rc = escapes[bytes[1]].try();
+		uint8_t reached = rc >= 0;
+
+		cage_put(&c->reply, &reached, 1);
+		return 0;
+	}
+	case DIE:
+		__builtin_trap();
+	case HANG:
+		while (forever)
+			;
+		return 0;
+	case GREEDY:
+		for (;;) {
+			char *p = malloc(1 << 20);
+
+			if (!p)
+				return -ENOMEM;
+			memset(p, 1, 1 << 20);
+		}
+	case UNSEALED: /* could be changed after it was checked */
+		forge(serial, 4, file_of("lies", 4));
+		return 0;
+	case TWICE: /* the second would answer another call */
+		forge(UINT32_MAX - serial, 0, -1);
+		return 0;
+	case WRONG_SIZE:
+		forge(serial, 1ULL << 40, file_of("lies", 4));
+		return 0;
+	case READ_FD:
+		n = pread(c->fds[0], text, sizeof(text), 0);
+		cage_put(&c->reply, text, n > 0 ? (size_t)n : 0);
+		return 0;
+	default:
+		return -ENODATA;
+	}
+}
+
+static const struct cage_reader reader = {
+	.name = "cage-test",
+	.serve = serve,
+	.memory_max = MEMORY_MAX,
+};
+
+static int call(uint8_t what, uint8_t with, uint32_t generation, uint64_t timeout_ns,
+		struct cage_answer *a)
+{
+	const uint8_t request[] = { what, with };
+
+	return cage_call(CAGE_DWARF, request, sizeof(request), NULL, generation, timeout_ns, a);
+}
+
+static void test_answers(void **state)
+{
+	struct cage_answer a;
+	int fds[CAGE_FDS_MAX] = { file_of("a file", 6), -1 };
+	const uint8_t read_fd = READ_FD;
+
+	assert_int_equal(call(ECHO, 'x', 0, LONG, &a), 0);
+	assert_int_equal(a.size, ANSWER_SIZE);
+	for (unsigned int i = 0; i < ANSWER_SIZE; i++)
+		assert_int_equal(a.bytes[i], 'x');
+	free(a.bytes);
+	assert_int_equal(cage_call(CAGE_DWARF, &read_fd, 1, fds, 0, LONG, &a), 0);
+	assert_int_equal(a.size, 6);
+	assert_memory_equal(a.bytes, "a file", 6);
+	free(a.bytes);
+	close(fds[0]);
+	assert_int_equal(call(FAIL, 0, 0, LONG, &a), -ENODATA);
+	assert_null(a.bytes);
+	assert_true(cage_cpu_ns() > 0);
+	assert_false(cage_has(getpid()));
+	assert_false(cage_has(0));
+}
+
+/* The calls of an untouched worker have their state; another worker says so. */
+static uint32_t count(uint32_t *generation)
+{
+	struct cage_answer a;
+	uint32_t nr;
+
+	assert_int_equal(call(COUNT, 0, 0, LONG, &a), 0);
+	assert_int_equal(a.size, sizeof(nr));
+	memcpy(&nr, a.bytes, sizeof(nr));
+	free(a.bytes);
+	*generation = a.generation;
+	return nr;
+}
+
+static void test_escapes(void **state)
+{
+	unsigned int nr_killed = 0;
+
+	if (SANITIZED)
+		skip();
+	for (uint8_t i = 0; i < ARRAY_SIZE(escapes); i++) {
+		struct cage_answer a;
+		int rc = call(ESCAPE, i, 0, LONG, &a);
+
+		if (rc && rc != -EPIPE)
+			fail_msg("%s: %d", escapes[i].name, rc);
+		if (!rc && a.bytes[0])
+			fail_msg("%s: not held", escapes[i].name);
+		nr_killed += rc == -EPIPE;
+		free(a.bytes);
+	}
+	print_message("%u of %zu killed the worker\n", nr_killed, ARRAY_SIZE(escapes));
+	assert_true(nr_killed > ARRAY_SIZE(escapes) / 2);
+}
+
+/* A worker that fails in any way is replaced, and its state is gone. */
+static void fails(uint8_t what, int want, uint64_t timeout_ns)
+{
+	uint32_t before, after;
+	struct cage_answer a;
+	uint64_t start = time_now_ns();
+	int rc;
+
+	count(&before);
+	assert_int_equal(call(what, 0, before, timeout_ns, &a), want);
+	assert_null(a.bytes);
+	rc = call(COUNT, 0, before, LONG, &a);
+	assert_int_equal(rc, -ESTALE);
+	assert_int_equal(count(&after), 1);
+	assert_int_equal(after, before + 1);
+	assert_true(time_now_ns() - start < LONG);
+}
+
+static void test_dies(void **state)
+{
+	fails(DIE, -EPIPE, LONG);
+}
+
+static void test_hangs(void **state)
+{
+	fails(HANG, -ETIME, SECOND / 10);
+}
+
+static void test_lies(void **state)
+{
+	fails(UNSEALED, -EBADMSG, LONG);
+	fails(WRONG_SIZE, -EBADMSG, LONG);
+	fails(TWICE, -EBADMSG, LONG);
+}
+
+/* Its memory is limited; it goes on, since an allocation fails. */
+static void test_greedy(void **state)
+{
+	struct cage_answer a;
+	uint32_t generation;
+
+	if (SANITIZED)
+		skip();
+	assert_int_equal(call(GREEDY, 0, 0, LONG, &a), -ENOMEM);
+	count(&generation);
+}
+
+#define NR_THREADS 8
+#define NR_CALLS   50
+
+static void *many_calls(void *arg)
+{
+	for (unsigned int i = 0; i < NR_CALLS; i++) {
+		uint8_t with = (uint8_t)(uintptr_t)arg;
+		struct cage_answer a;
+
+		assert_int_equal(call(ECHO, with, 0, LONG, &a), 0);
+		assert_int_equal(a.bytes[ANSWER_SIZE - 1], with);
+		free(a.bytes);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[NR_THREADS];
+
+	for (uintptr_t i = 0; i < NR_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, many_calls, (void *)i), 0);
+	for (int i = 0; i < NR_THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static int nr_fds(void)
+{
+	int nr = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+/* After all that, no descriptor is left, and no process. */
+static void test_end(void **state)
+{
+	struct cage_answer a;
+	uint32_t generation;
+	int before;
+
+	count(&generation);
+	before = nr_fds();
+	for (int i = 0; i < 20; i++) {
+		call(i % 2 ? UNSEALED : DIE, 0, 0, LONG, &a);
+		count(&generation);
+	}
+	assert_int_equal(nr_fds(), before);
+	cage_stop();
+	assert_int_equal(call(ECHO, 0, 0, LONG, &a), -ENOSYS);
+}
+
+static int set_up(void **state)
+{
+	static const struct cage_reader *const readers[CAGE_NR_KINDS] = { [CAGE_DWARF] = &reader };
+
+	tester = getpid();
+	return cage_start(readers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answers), cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_dies),	cmocka_unit_test(test_hangs),
+		cmocka_unit_test(test_lies),	cmocka_unit_test(test_greedy),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_end),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, NULL);
+}
