@@ -26,6 +26,8 @@
 /* From the end of a command to its last tick: the last samples get their stacks and names. */
 #define ENDED_NS     300000000ULL
 #define BUILDER_NICE (-5)
+/* A pipe without data for this long has no records of an earlier time to follow. */
+#define FOLLOW_IDLE_NS 2000000000ULL
 /* So much earlier than the end of a slice the sampler threads read its last samples. */
 #define GRID_AHEAD_NS 4000000ULL
 /* A single tick begins after at most so long, checked so often. */
@@ -104,18 +106,89 @@ static void set_start(struct sampler *s, uint64_t now)
 				      memory_order_relaxed);
 }
 
+/* Count the records of a pipe that are there. Return false if they were the last ones. */
+static bool follow_pipe(struct sampler *s, bool idle)
+{
+	bool more = replay_more(s->replay, idle);
+
+	if (replay_feed(s->replay, &s->store))
+		mailbox_say(&s->mailbox, "out of memory: samples of the recording are missing");
+	replay_drop(s->replay);
+	return more;
+}
+
+/* Say that the pipe has ended, and whether the recording is whole. */
+static void say_end(struct sampler *s)
+{
+	const char *note = replay_note(s->replay);
+
+	s->target.gone = true;
+	mailbox_say(&s->mailbox, "%s", note[0] ? note : "the recording has ended");
+}
+
+/* Read a recording while it is written, with a profile for each tick and after each control. */
+static void run_follow(struct sampler *s, struct replay_result *result)
+{
+	struct pollfd fds[] = {
+		{ .fd = s->controls.fd, .events = POLLIN },
+		{ .fd = replay_fd(s->replay), .events = POLLIN },
+	};
+	uint64_t now = time_now_ns(), due = next_tick(s, now), data_ns = now;
+	bool more = true;
+
+	if (s->config.exact_ticks)
+		s->ticks.window = PROFILE_TOTAL;
+	while (more && !atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
+		rcu_thread_offline();
+		poll(fds, ARRAY_SIZE(fds), due > now ? (int)((due - now + 999999) / 1000000) : 0);
+		rcu_thread_online();
+		now = time_now_ns();
+		if (fds[1].revents) {
+			more = follow_pipe(s, false);
+			data_ns = now;
+		} else if (now - data_ns > FOLLOW_IDLE_NS) {
+			follow_pipe(s, true);
+			data_ns = now;
+		}
+		if (apply_controls(s, handlers_apply_replay))
+			due = MIN(due, now);
+		if (!more)
+			say_end(s);
+		if (more && now < due)
+			continue;
+		replay_result(s->replay, &s->store, result);
+		tick_replay(s, result);
+		replay_next(s->replay);
+		/* Batch: the next rows are of the next samples. */
+		if (s->config.exact_ticks)
+			history_restart(s->store.history);
+		now = time_now_ns();
+		due = next_tick(s, now);
+	}
+}
+
 /* Read the whole recording, then make its profile again for each control. */
 static void *replay_main(void *arg)
 {
 	struct sampler *s = arg;
 	struct pollfd fd = { .fd = s->controls.fd, .events = POLLIN };
-	struct replay_result result;
+	struct replay_result result = { .nr_cpus = 0 };
 
 	prctl(PR_SET_NAME, "replay");
 	rcu_register_thread();
-	if (replay_run(s->replay, &s->store, &result) || result.out_of_memory)
-		mailbox_say(&s->mailbox, "out of memory: the recording was not read completely");
-	tick_replay(s, &result);
+	if (replay_fd(s->replay) < 0) {
+		if (replay_run(s->replay, &s->store, &result) || result.out_of_memory)
+			mailbox_say(&s->mailbox, "out of memory: the recording was not read "
+						 "completely");
+		/* Nothing was left to follow. */
+		s->target.gone = s->config.follow;
+		tick_replay(s, &result);
+	} else if (replay_begin(s->replay, &s->store)) {
+		out_of_memory();
+	} else {
+		run_follow(s, &result);
+		replay_end(s->replay);
+	}
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
 		rcu_thread_offline();
 		poll(&fd, 1, 1000);

@@ -76,6 +76,7 @@ struct sampler_config {
 	const char *replay;   /* perf.data file, "-": stdin; NULL: live */
 	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */
 	sampler_reading_fn reading;
+	bool follow;	    /* replay of a pipe: make profiles while it is written */
 	const char *symfs;  /* replay: folder with the recorded machine's files; NULL: / */
 	const char *remark; /* added to the messages; NULL: none */
 	const char *record; /* live: also write this perf.data file; NULL: none */

@@ -47,6 +47,12 @@ struct replay {
 	struct store *store;   /* of replay_run(); borrowed */
 	uint64_t slice_ns;     /* length of a slice of the history */
 	uint64_t cut_ns;       /* the last slice ended then */
+	struct pipeline *pipeline; /* from replay_begin() to replay_end() */
+	uint64_t nr_records;
+	uint64_t lost_extra; /* samples that no LOST record has, in the figures of CPU 0 */
+	uint64_t shown_ns;   /* the last result ended then */
+	uint64_t fed_ns;     /* time of the last sample that was counted */
+	bool sliced;	     /* the first slice was begun */
 };
 
 /* Return whether event @index is one of the EVENTS_MAX that have most samples. */
@@ -117,7 +123,9 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
 {
 	struct replay *r = xcalloc(1, sizeof(*r));
-	int code = perfdata_open_step(&r->data, config->replay, config->reading, e);
+	int code = (config->follow ? perfdata_open_stream : perfdata_open_step)(&r->data,
+										config->replay,
+										config->reading, e);
 
 	if (code) {
 		free(r);
@@ -424,44 +432,110 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	uint32_t nr = take_members(r, &s, slot, members);
 
 	cut_slices(r, s.time_ns);
+	r->fed_ns = MAX(r->fed_ns, s.time_ns);
 	pipeline_count(p, &cpu->samples, &s, slot);
 	pipeline_members(p, members, nr, slot);
 	return 0;
 }
 
-int replay_run(struct replay *r, struct store *st, struct replay_result *out)
+int replay_begin(struct replay *r, struct store *st)
 {
-	struct unwind_stats unwind;
-	struct pipeline *p;
-	uint64_t first, last;
 	int code = make_cells(r, st);
 
 	if (!code)
-		code = pipeline_new(&p, sampler_thread_tables(st->shared), NULL);
+		code = pipeline_new(&r->pipeline, sampler_thread_tables(st->shared), NULL);
 	if (code)
 		return code;
 	memset(r->cpus, 0, r->nr_cpus * sizeof(*r->cpus));
 	r->nr_cpus = 1;
-	r->lost_records = r->lost_samples = 0;
-	begin_slices(r, st);
-	code = walk(r, st, p, true, count_sample, r);
+	r->lost_records = r->lost_samples = r->lost_extra = 0;
+	r->shown_ns = 0;
+	r->fed_ns = r->nr_records = 0;
+	r->sliced = false;
+	return 0;
+}
+
+int replay_feed(struct replay *r, struct store *st)
+{
+	uint64_t first, last;
+
 	perfdata_span(r->data, &first, &last);
-	cut_slice(r, MAX(last, r->cut_ns));
-	pipeline_unwind_stats(p, &unwind);
-	pipeline_free(p);
+	if (!r->sliced && (first || perfdata_stream_fd(r->data) < 0)) {
+		begin_slices(r, st);
+		r->sliced = true;
+	}
+	r->nr_records += perfdata_nr_records(r->data);
+	return walk(r, st, r->pipeline, true, count_sample, r);
+}
+
+bool replay_more(struct replay *r, bool idle)
+{
+	return perfdata_more(r->data, idle);
+}
+
+void replay_drop(struct replay *r)
+{
+	perfdata_drop(r->data);
+}
+
+int replay_fd(const struct replay *r)
+{
+	return perfdata_stream_fd(r->data);
+}
+
+void replay_result(struct replay *r, struct store *st, struct replay_result *out)
+{
+	uint64_t first, last, extra;
+
+	perfdata_span(r->data, &first, &last);
+	if (r->sliced)
+		cut_slice(r, MAX(r->fed_ns, r->cut_ns));
 	symbols_run(st->symbols);
 	for (uint32_t i = 0; i < r->nr_cpus; i++)
 		r->cpus[i].cpu = (int)i;
 	/* The sum includes the samples of LOST records. */
-	r->cpus[0].lost += r->lost_samples - MIN(r->lost_samples, r->lost_records);
+	extra = r->lost_samples - MIN(r->lost_samples, r->lost_records);
+	r->cpus[0].lost += extra - r->lost_extra;
+	r->lost_extra = extra;
 	*out = (struct replay_result){
 		.cpus = r->cpus,
 		.nr_cpus = r->nr_cpus,
 		.span_ns = MAX(last - first, 1),
-		.nr_records = perfdata_nr_records(r->data),
-		.unwind = unwind,
+		.interval_ns = MAX(r->fed_ns - MIN(r->fed_ns, MAX(first, r->shown_ns)), 1),
+		.nr_records = r->nr_records,
 		.out_of_memory = r->out_of_memory,
 	};
+	pipeline_unwind_stats(r->pipeline, &out->unwind);
+}
+
+void replay_next(struct replay *r)
+{
+	for (uint32_t i = 0; i < r->nr_cpus; i++) {
+		struct replay_cpu *cpu = &r->cpus[i];
+
+		cpu->samples = (struct pipeline_stats){ 0 };
+		cpu->lost_shown = cpu->lost;
+		cpu->throttled_shown = cpu->throttled;
+		cpu->throttled_ns = 0;
+	}
+	r->shown_ns = r->fed_ns;
+}
+
+void replay_end(struct replay *r)
+{
+	pipeline_free(r->pipeline);
+	r->pipeline = NULL;
+}
+
+int replay_run(struct replay *r, struct store *st, struct replay_result *out)
+{
+	int code = replay_begin(r, st);
+
+	if (code)
+		return code;
+	code = replay_feed(r, st);
+	replay_result(r, st, out);
+	replay_end(r);
 	return code;
 }
 

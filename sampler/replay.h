@@ -41,12 +41,14 @@ struct replay_cpu {
 	struct pipeline_stats samples;
 	uint64_t lost, throttled, throttled_ns;
 	uint64_t throttled_since;
+	uint64_t lost_shown, throttled_shown; /* of them, in earlier profiles */
 };
 
 struct replay_result {
 	struct replay_cpu *cpus; /* borrowed until replay_close() */
 	uint32_t nr_cpus;
-	uint64_t span_ns; /* first to last sample */
+	uint64_t span_ns;     /* first to last sample */
+	uint64_t interval_ns; /* the same since the last result */
 	uint64_t nr_records;
 	struct unwind_stats unwind;
 	bool out_of_memory; /* new stacks were not counted */
@@ -55,6 +57,20 @@ struct replay_result {
 /* All records, in time order, into the tables of @st. May be called again (tables are not cleared).
  */
 int replay_run(struct replay *r, struct store *st, struct replay_result *out);
+/*
+ * The same in steps, for a pipe (config.follow): begin; more, feed and drop while replay_more() is
+ * true and once after it; result at any time; end. @idle: as for perfdata_more().
+ */
+int replay_begin(struct replay *r, struct store *st);
+bool replay_more(struct replay *r, bool idle);
+int replay_feed(struct replay *r, struct store *st);
+void replay_drop(struct replay *r);
+void replay_result(struct replay *r, struct store *st, struct replay_result *out);
+/* The next result has only the samples and figures that follow. */
+void replay_next(struct replay *r);
+void replay_end(struct replay *r);
+/* Return a descriptor that is readable when a pipe has more; -1: all is read. */
+int replay_fd(const struct replay *r);
 /* The samples one by one with their stacks, after replay_run(). @events: of the config, by slot.
  * Stops when @fn returns non-zero. */
 int replay_each(struct replay *r, struct store *st, const struct event *events,

@@ -78,7 +78,9 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	if (!code && config->replay)
 		code = stacks_begin_small(st->stacks);
 	if (!code)
-		code = history_new(&st->history, config->replay ? SLICES_ALL : config->window_ns,
+		code = history_new(&st->history,
+				   config->replay && !config->follow ? SLICES_ALL
+								     : config->window_ns,
 				   HALF_LIFE_NS, LONG_CELLS_MAX);
 	if (code)
 		return err_set(e, code, "no memory for the tables: %s", strerror(-code));

@@ -608,14 +608,14 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 			.cpu = from->cpu,
 			.online = true,
 			.samples = from->samples.taken,
-			.lost = from->lost,
+			.lost = from->lost - MIN(from->lost, from->lost_shown),
 			.lost_total = from->lost,
-			.throttled = from->throttled,
+			.throttled = from->throttled - from->throttled_shown,
 			.throttled_total = from->throttled,
 			.throttled_ns = from->throttled_ns,
 		};
 		hottest_fill(&p->cpus[i], &from->samples, s->store.places);
-		sums->lost += from->lost;
+		sums->lost += p->cpus[i].lost;
 		pipeline_add_stats(&sums->all, &from->samples);
 	}
 }
@@ -625,8 +625,9 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	struct profile *p = xcalloc(1, sizeof(*p));
 	struct tick_sums sums = { .lost = 0 };
 
-	p->interval_ns = result->span_ns;
-	s->ticks.total = (struct profile_account){ 0 };
+	p->interval_ns = result->interval_ns;
+	if (!s->config.follow)
+		s->ticks.total = (struct profile_account){ 0 };
 	fill_state(s, p, time_now_ns());
 	p->time_ns = replay_date_ns(s->replay);
 	p->running_ns = result->span_ns;

@@ -219,6 +219,12 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 	return end ? EXIT_SIGNAL + end : EXIT_DONE;
 }
 
+/* Return whether standard input is a recording: keys are read from the terminal then. */
+static bool is_piped(const struct options *o)
+{
+	return o->config.replay && !strcmp(o->config.replay, "-");
+}
+
 /* Uses of each tick of a batch. */
 struct exporting {
 	struct serve *serve; /* --listen; NULL: none */
@@ -314,7 +320,7 @@ static int start_serving(struct sampler *s, struct serve *sv, const struct optio
 static int run_batch(struct options *o, struct err *e)
 {
 	struct exporting exporting;
-	const struct batch_config config = {
+	struct batch_config config = {
 		.sink = o->export_only		      ? NULL
 			: o->format == OPTIONS_NDJSON ? batch_ndjson
 						      : batch_text,
@@ -333,6 +339,10 @@ static int run_batch(struct options *o, struct err *e)
 
 	if (code)
 		return code;
+	/* With -d a tick is that long, else it is the recording. */
+	sampled.follow = is_piped(o) && o->delay_given;
+	if (sampled.follow)
+		config.nr_ticks = o->nr_ticks;
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = open_server(&exporting.serve, o, e);
@@ -513,6 +523,7 @@ static int run_screen(struct options *o, struct err *e)
 		o->config.remark = o->remark;
 	sampled = o->config;
 	config.users = users = users_load(NULL);
+	sampled.follow = is_piped(o);
 	/* The command's output would be drawn over the screen. */
 	sampled.command_quiet = true;
 	guard_start();
@@ -532,12 +543,6 @@ static int run_screen(struct options *o, struct err *e)
 	sampler_free(s);
 	users_free(users);
 	return code;
-}
-
-/* Return whether standard input is a recording: keys are read from the terminal then. */
-static bool is_piped(const struct options *o)
-{
-	return o->config.replay && !strcmp(o->config.replay, "-");
 }
 
 static bool has_tty(void)

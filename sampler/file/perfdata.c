@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sampler/file/perfdata_bytes.h"
@@ -30,6 +31,8 @@
 
 /* Offset of the protection in MMAP2: behind the header, ids, range, and the file's identity. */
 #define MMAP2_PROT_AT 64
+/* CPUs are read one after another in a round: its last records may have earlier ones behind. */
+#define FIRST_NS 50000000ULL
 
 struct record_ref {
 	uint64_t time_ns;
@@ -51,6 +54,15 @@ struct perfdata {
 	bool aux;		      /* it has traces of hardware, which are not decoded */
 	uint64_t last_time_ns;
 	uint64_t first_sample_ns, last_sample_ns;
+	/* Of a pipe that is read as it is written. */
+	struct {
+		bool on, begun;		/* there is a record behind the header's */
+		uint64_t walked;	/* all records before this offset are noted */
+		uint64_t nr_ready;	/* records in order, with none to follow before them */
+		uint64_t max_ns;	/* of all records */
+		uint64_t flush_ns;	/* the same at the end of the last round but one */
+		uint64_t next_flush_ns; /* at the end of the last round */
+	} stream;
 	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
 };
 
@@ -211,6 +223,8 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 	ref.at = src->inflated ? (uintptr_t)at : offset;
 	ref.time_ns = time_of(pd, &pd->events.events[event].layout, at, h->type, h->size);
 	pd->last_time_ns = ref.time_ns;
+	pd->stream.max_ns = MAX(pd->stream.max_ns, ref.time_ns);
+	pd->stream.begun |= h->type == PERF_RECORD_SAMPLE;
 	if (h->type == PERF_RECORD_SAMPLE) {
 		count_sample(pd, at, h->size);
 		pd->has_kernel |= (h->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
@@ -251,6 +265,9 @@ static int header_attr(struct perfdata *pd, const uint8_t *at, size_t size)
 	uint32_t attr_size, event;
 	int code;
 
+	/* The tables of a replay are made for the events that it begins with. */
+	if (pd->stream.on)
+		return 0;
 	if (size < body + PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
 	attr_size = load_u32(at + body + 4);
@@ -351,6 +368,15 @@ static int user_record(struct perfdata *pd, const struct source *src, const uint
 	case PERFDATA_HEADER_FEATURE:
 		header_feature(pd, at, h->size);
 		return 0;
+	case PERFDATA_FINISHED_ROUND:
+		/* A CPU's ring may have had records of the last round, but none of earlier ones. */
+		pd->stream.flush_ns = pd->stream.next_flush_ns;
+		/* The first rows soon: a late record is late for a few samples only. */
+		if (!pd->stream.flush_ns)
+			pd->stream.flush_ns = pd->stream.max_ns - MIN(pd->stream.max_ns, FIRST_NS);
+		pd->stream.next_flush_ns = pd->stream.max_ns;
+		pd->stream.begun = true;
+		return 0;
 	case PERFDATA_EVENT_UPDATE:
 		event_update(pd, at, h->size);
 		return 0;
@@ -402,10 +428,9 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 			*code = user_record(pd, src, at, &h, &extra, e);
 		else if (pd->events.nr && !is_data(at, &h))
 			add_record(pd, src, offset + done, at, &h);
-		done += h.size;
-		if (extra > size - done)
+		if (extra > size - done - h.size)
 			break;
-		done += extra;
+		done += h.size + extra;
 	}
 	return done;
 }
@@ -525,6 +550,22 @@ static int finish(struct perfdata **out, struct perfdata *pd, const char *path, 
 	return 0;
 }
 
+/* Read a pipe that is no stream: its first bytes were read already. */
+static int finish_whole(struct perfdata **out, struct perfdata *pd, const char *path,
+			sampler_reading_fn step, int code, struct err *e)
+{
+	struct perfdata *whole = xcalloc(1, sizeof(*whole));
+
+	whole->bytes = pd->bytes;
+	pd->bytes = (struct perfdata_bytes){ .fd = -1, .pipe = -1 };
+	perfdata_close(pd);
+	if (code)
+		err_set(e, code, "cannot read %.300s: interrupted", path);
+	else
+		code = perfdata_bytes_finish(&whole->bytes, path, step, e);
+	return finish(out, whole, path, code, e);
+}
+
 int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
 		       struct err *e)
 {
@@ -539,6 +580,92 @@ int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_
 		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
 	pd = xcalloc(1, sizeof(*pd));
 	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, step, e), e);
+}
+
+/* Read what a pipe has. Return false at its end, or if it cannot be read. */
+static bool read_more(struct perfdata *pd)
+{
+	/* All bytes, while another way of reading may be chosen. */
+	uint64_t keep = pd->stream.on ? pd->stream.walked : 0;
+	int64_t got;
+
+	for (uint64_t i = 0; i < pd->nr_refs && keep; i++)
+		if (!pd->refs[i].inflated)
+			keep = MIN(keep, pd->refs[i].at);
+	got = perfdata_bytes_more(&pd->bytes, keep);
+	if (got < 0)
+		set_damage(pd, "reading stopped: %s", strerror((int)-got));
+	return got > 0;
+}
+
+/* Note the new records. Return false if nothing behind them can be read. */
+static bool walk_new(struct perfdata *pd, struct err *e)
+{
+	const struct source src = { &pd->bytes, false };
+	int code = 0;
+
+	pd->stream.walked +=
+		walk(pd, &src, pd->stream.walked, pd->bytes.size - pd->stream.walked, e, &code);
+	if (code)
+		set_damage(pd, "reading stopped: %s", strerror(-code));
+	return !pd->stop;
+}
+
+/* Is this the start of a recording of pipe mode? */
+static bool is_pipe_mode(struct perfdata *pd)
+{
+	struct perfdata_extent extent;
+
+	return !perfdata_header_read(&pd->bytes, &pd->events, &extent) &&
+	       extent.data.offset == PERFDATA_PIPE_HEADER;
+}
+
+/* Read the first records of a pipe. 1: so far; 0: it is to be read as a whole; -ECANCELED. */
+static int begin_stream(struct perfdata *pd, sampler_reading_fn step, struct err *e)
+{
+	while (!pd->stream.begun || !pd->events.nr) {
+		int code = perfdata_bytes_wait(&pd->bytes, step);
+
+		if (code <= 0)
+			return code;
+		if (!read_more(pd))
+			return 0;
+		if (pd->bytes.size < sizeof(struct perfdata_header))
+			continue;
+		if (!pd->stream.walked) {
+			if (!is_pipe_mode(pd))
+				return 0;
+			pd->stream.walked = PERFDATA_PIPE_HEADER;
+		}
+		if (!walk_new(pd, e))
+			return 0;
+	}
+	return 1;
+}
+
+int perfdata_open_stream(struct perfdata **out, const char *path, sampler_reading_fn step,
+			 struct err *e)
+{
+	int fd = strcmp(path, "-") ? -1 : dup(STDIN_FILENO), code;
+	struct perfdata *pd;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) || !S_ISFIFO(st.st_mode)) {
+		if (fd >= 0)
+			close(fd);
+		return perfdata_open_step(out, path, step, e);
+	}
+	if (e)
+		e->text[0] = '\0';
+	pd = xcalloc(1, sizeof(*pd));
+	perfdata_bytes_begin(&pd->bytes, fd);
+	code = begin_stream(pd, step, e);
+	if (code == 1) {
+		pd->stream.on = true;
+		*out = pd;
+		return 0;
+	}
+	return finish_whole(out, pd, path, step, code, e);
 }
 
 int perfdata_open(struct perfdata **out, const char *path, struct err *e)
@@ -580,8 +707,45 @@ const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t 
 	return index < pd->events.nr ? &pd->events.events[index] : NULL;
 }
 
+int perfdata_stream_fd(const struct perfdata *pd)
+{
+	return pd->stream.on ? pd->bytes.pipe : -1;
+}
+
+bool perfdata_more(struct perfdata *pd, bool idle)
+{
+	bool more = idle || (read_more(pd) && walk_new(pd, NULL));
+	uint64_t left = pd->bytes.size - pd->stream.walked;
+
+	if (!more) {
+		pd->nr_bad = left;
+		if (left || perfdata_zstd_left(pd->zstd))
+			set_damage(pd, "recording cut short: it ends in the middle of a record");
+		close(pd->bytes.pipe);
+		pd->bytes.pipe = -1;
+	}
+	pd->stream.nr_ready = 0;
+	if (pd->nr_refs && !sort_refs(pd))
+		pd->stream.nr_ready =
+			idle || !more ? pd->nr_refs
+				      : first_later(pd->refs, 0, pd->nr_refs, pd->stream.flush_ns);
+	return more;
+}
+
+void perfdata_drop(struct perfdata *pd)
+{
+	uint64_t nr = pd->stream.nr_ready;
+
+	assert(nr <= pd->nr_refs);
+	memmove(pd->refs, pd->refs + nr, (pd->nr_refs - nr) * sizeof(*pd->refs));
+	pd->nr_refs -= nr;
+	pd->stream.nr_ready = 0;
+}
+
 uint64_t perfdata_nr_records(const struct perfdata *pd)
 {
+	if (pd->stream.on)
+		return pd->stream.nr_ready;
 	return pd->nr_refs;
 }
 

@@ -26,6 +26,22 @@ int perfdata_open(struct perfdata **out, const char *path, struct err *e);
 /* The same, with a call of @step 10 times a second while a pipe is read; see reading.h. */
 int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
 		       struct err *e);
+/*
+ * The same of a pipe, as soon as its first records are there: perfdata_more() reads on. Of another
+ * file, or a recording that cannot be read as it is written: as perfdata_open_step().
+ */
+int perfdata_open_stream(struct perfdata **out, const char *path, sampler_reading_fn step,
+			 struct err *e);
+/* Return a descriptor that is readable when a pipe has more; -1: all is read. */
+int perfdata_stream_fd(const struct perfdata *pd);
+/*
+ * Read on: the records that perfdata_nr_records() has then are in order, none is before them.
+ * @idle: do not read, the writer is slow: all records so far are there then. False: this was the
+ * end.
+ */
+bool perfdata_more(struct perfdata *pd, bool idle);
+/* Forget the records of a pipe that perfdata_nr_records() has. */
+void perfdata_drop(struct perfdata *pd);
 /* The same from bytes in memory, copied (tests, fuzzing). */
 int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
 void perfdata_close(struct perfdata *pd);

@@ -110,7 +110,7 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, samp
 	struct pipe_bytes in = { .p = NULL };
 	int code;
 
-	*b = (struct perfdata_bytes){ .fd = -1 };
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1 };
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		b->fd = fd;
 		b->size = (uint64_t)st.st_size;
@@ -133,7 +133,7 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, samp
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
 {
 	*b = (struct perfdata_bytes){
-		.size = size, .fd = -1, .window = memory, .window_size = size
+		.size = size, .fd = -1, .pipe = -1, .window = memory, .window_size = size
 	};
 }
 
@@ -142,7 +142,70 @@ void perfdata_bytes_close(struct perfdata_bytes *b)
 	free(b->own);
 	if (b->fd >= 0)
 		close(b->fd);
-	*b = (struct perfdata_bytes){ .fd = -1 };
+	if (b->pipe >= 0)
+		close(b->pipe);
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1 };
+}
+
+void perfdata_bytes_begin(struct perfdata_bytes *b, int fd)
+{
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = fd };
+}
+
+/* Move the bytes from offset @keep on to the front, once they are the smaller part. */
+static void forget(struct perfdata_bytes *b, uint64_t keep)
+{
+	uint64_t gone = keep - b->window_at;
+
+	assert(keep >= b->window_at && gone <= b->window_size);
+	if (gone < b->window_size - gone || !gone)
+		return;
+	memmove(b->own, b->own + gone, b->window_size - gone);
+	b->window_at = keep;
+	b->window_size -= gone;
+}
+
+int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep)
+{
+	ssize_t got;
+
+	forget(b, keep);
+	if (b->window_size == b->room) {
+		if (b->room >= PERFDATA_MEMORY_MAX)
+			return -EFBIG;
+		b->room = MAX(2 * b->room, (size_t)1 << 20);
+		b->own = xrealloc_array(b->own, b->room, 1);
+	}
+	do
+		got = read(b->pipe, b->own + b->window_size, b->room - b->window_size);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	b->window = b->own;
+	b->window_size += (uint64_t)got;
+	b->size = b->window_at + b->window_size;
+	return got;
+}
+
+int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
+{
+	struct pipe_bytes in = { .used = b->size };
+
+	return wait_for_data(&in, b->pipe, step);
+}
+
+int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
+			  struct err *e)
+{
+	struct pipe_bytes in = { .p = b->own, .room = b->room, .used = b->window_size };
+	int fd = b->pipe, code = read_all(&in, fd, step);
+
+	assert(!b->window_at);
+	close(fd);
+	perfdata_bytes_borrow(b, in.p, in.used);
+	b->own = in.p;
+	b->stopped = in.stopped;
+	return code ? refuse_read(path, code, e) : 0;
 }
 
 /* Let the kernel read ahead. */

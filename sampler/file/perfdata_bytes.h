@@ -17,6 +17,7 @@
 struct perfdata_bytes {
 	uint64_t size;
 	int fd;		       /* -1: all of them are in memory */
+	int pipe;	       /* that is read as it is written; else -1 */
 	const uint8_t *window; /* window_size bytes from window_at */
 	uint64_t window_at, window_size;
 	uint8_t *own; /* to be freed; a file's window, of room bytes */
@@ -32,6 +33,21 @@ struct perfdata_bytes {
  */
 int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
 			struct err *e);
+/*
+ * Begin to read @fd, a pipe, as far as it has data: perfdata_bytes_more() reads on. @fd is closed
+ * by perfdata_bytes_close().
+ */
+void perfdata_bytes_begin(struct perfdata_bytes *b, int fd);
+/*
+ * Forget all bytes before offset @keep, and read what is there, or wait for it. Return the number
+ * of new bytes, 0: the end, -EFBIG or other -errno.
+ */
+int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep);
+/* Wait until a pipe has data. Return 1: it has, 0: @step stops here, -ECANCELED. */
+int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step);
+/* Read the rest of a pipe, as perfdata_bytes_open(). */
+int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
+			  struct err *e);
 /* Borrow @memory. */
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
 void perfdata_bytes_close(struct perfdata_bytes *b);

@@ -52,8 +52,8 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 						       : ROLE_OK;
 	struct safe_text word = !p			? TEXT("START")
 				: st->rewind.on		? TEXT("REWIND")
-				: st->config->replayed	? TEXT("REPLAY")
 				: p->target_gone	? TEXT("ENDED")
+				: st->config->replayed	? TEXT("REPLAY")
 				: st->frozen && stopped ? TEXT("FROZEN STOPPED")
 				: st->frozen		? TEXT("FROZEN")
 				: stopped		? TEXT("STOPPED")

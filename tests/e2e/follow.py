@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recordings that are read while they are written; see follow.sh."""
+import collections
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import time
+
+from screen import PROFTOP, Terminal
+
+PROGRAMS, TMP = os.environ["PROGRAMS"], os.environ["TMP"]
+PARTS = ["taken", "complete", "guessed", "truncated", "broken", "pending", "dropped", "lost"]
+RECORD = ["perf", "record", "-q", "-a", "-g", "-e", "cpu-clock", "-o", "-", "sleep"]
+bad = []
+
+
+def wrong(condition, message):
+    if condition:
+        bad.append(message)
+
+
+def sums(ticks):
+    """Return the account and the samples by function of all ticks."""
+    account = {p: sum(t["account"][p] for t in ticks) for p in PARTS}
+    rows = collections.Counter()
+    for t in ticks:
+        for r in t["rows"]:
+            rows[r["symbol"], r["module"]] += r["self"]
+    return account, rows
+
+
+def replay(data, extra, pieces):
+    """Feed @data in pieces; return the ticks and standard error."""
+    p = subprocess.Popen([PROFTOP, "--replay", "-", "-b", "--format=ndjson", "--rows=0", "--no-inline", *extra],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    got = []
+    readers = [threading.Thread(target=lambda f=f: got.append((f, f.read()))) for f in (p.stdout, p.stderr)]
+    for r in readers:
+        r.start()
+    try:
+        for piece in pieces(data):
+            p.stdin.write(piece)
+            p.stdin.flush()
+        p.stdin.close()
+    except BrokenPipeError:
+        pass
+    try:
+        code = p.wait(20)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        sys.exit(f"wrong: {len(data)} bytes: it does not end")
+    for r in readers:
+        r.join()
+    out = dict(got)
+    return code, [json.loads(line) for line in out[p.stdout].splitlines()], out[p.stderr].decode()
+
+
+def whole(data):
+    yield data
+
+
+def chopped(data):
+    """Pieces of 1 byte to 200 KB, with pauses."""
+    at, rng = 0, random.Random(len(data))
+    while at < len(data):
+        size = rng.choice([1, 7, 100, 5000, 20000, 60000])
+        yield data[at:at + size]
+        at += size
+        if rng.random() < 0.1:
+            time.sleep(0.05)
+
+
+def check_same(data):
+    code, (once,), _ = replay(data, [], whole)
+    code, ticks, err = replay(data, ["-d", "0.2"], chopped)
+    account, rows = sums(ticks)
+    wrong(code or len(ticks) < 3, f"{len(ticks)} ticks, exit {code}: {err}")
+    wrong(account != {p: once["account"][p] for p in PARTS}, f"account {account}, of the whole {once['account']}")
+    wrong(ticks[-1]["account_total"] != once["account"] | {"broken_by": 0} and
+          any(ticks[-1]["account_total"][p] != once["account"][p] for p in PARTS), "account_total")
+    wanted = sums([once])[1]
+    # Names may be better at the end: most of the functions are the same.
+    moved = sum(abs(rows[f] - wanted[f]) for f in wanted | rows) / 2
+    wrong(moved > 0.02 * once["account"]["taken"], f"{moved} samples in other functions than in the whole")
+    # Only part of the recording: as much as is there, and why it ends.
+    code, ticks, err = replay(data[:len(data) * 2 // 3 - 3], ["-d", "0.2"], whole)
+    wrong(code or not ticks or "cut short" not in json.dumps(ticks[-1]) or
+          not 0 < sums(ticks)[0]["taken"] < once["account"]["taken"], f"cut short: {code} {err}")
+    for junk in (b"PERFILE2", b"PERFILE2" + b"\xff" * 5000):
+        code, ticks, err = replay(junk, ["-d", "0.2"], whole)
+        wrong(code != 1 or not err.startswith("proftop: "), f"junk: {code} {err}")
+    # Events, but no samples yet.
+    code, ticks, err = replay(data[:300], ["-d", "0.2"], whole)
+    wrong(code not in (0, 1), f"no samples: {code} {err}")
+    damaged = bytearray(data)
+    for at in range(3000, len(data), 997):
+        damaged[at] ^= 0x55
+    code, ticks, err = replay(bytes(damaged), ["-d", "0.2"], chopped)
+    wrong(code not in (0, 1), f"damaged: {code} {err}")
+
+
+def check_live():
+    """The screen has rows while the writer runs, other ones later, and the end is said."""
+    command = " ".join(RECORD) + f" 3 2>/dev/null | {PROFTOP} --replay -"
+    t = Terminal(f"sh -c {shlex.quote(command)}", 100, 30)
+    try:
+        first = t.wait_for("burn", 20)
+        seconds = time.monotonic() - t.started
+        wrong(not first or "ENDED" in first, f"no rows while the writer runs: {first}")
+        counts = set()
+        while not (screen := t.wait_for("ENDED", 0.3)) and time.monotonic() < t.started + 30:
+            counts |= set(re.findall(r"([\d,]+) samples", t.screen()))
+        wrong(len(counts) < 2, f"the rows do not change: {counts}")
+        wrong(not screen or "the recording has ended" not in screen, f"no message at the end: {screen}")
+    finally:
+        t.close()
+    print(f"rows after {seconds:.1f} s, {len(counts)} counts")
+
+
+def main():
+    spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
+    try:
+        data = subprocess.run([*RECORD, "0.7"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+        check_same(data)
+        check_live()
+    finally:
+        spin.kill()
+    print(f"{len(data)} bytes")
+    for line in bad:
+        print("wrong:", line)
+    sys.exit(bool(bad))
+
+
+main()
