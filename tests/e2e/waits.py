@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Compare the waits of all ticks of an NDJSON output with the clocks of wait_truth.
+
+Usage: waits.py NDJSON TRUTH
+"""
+import json
+import sys
+
+KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault", "child", "other")
+SHARE, LEAST = 0.02, 0.03  # 2 %, or 30 ms: a sleep ends with a time in the run queue
+
+
+def near(bad, name, got, want, around):
+    if abs(got - want) > max(SHARE * want, LEAST) + around:
+        bad.append(f"{name} {got:.3f} s, by its clocks {want:.3f} s")
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        ticks = [json.loads(line) for line in f]
+    bad, threads = [], {}
+    for tick in ticks:
+        w = tick.get("waits")
+        if not w:
+            continue
+        if w["switched"] != w["with_stack"] + w["without_stack"]:
+            bad.append(f"account: {w['switched']} switches")
+        if w["lost"]:
+            bad.append(f"{w['lost']} switches lost")
+        for process in w["processes"]:
+            for t in process["threads"]:
+                sums = threads.setdefault(t["tid"], {})
+                for k in KINDS:
+                    sums[k] = sums.get(k, 0) + t.get(k, 0)
+    with open(sys.argv[2], encoding="utf-8") as f:
+        truth = [line.split() for line in f]
+    for tid, kind, wait, wall, cpu in truth:
+        t = threads.get(int(tid), {})
+        wait, wall, cpu = (int(x) / 1e9 for x in (wait, wall, cpu))
+        # A thread may be preempted between its wait and the look at its clock.
+        around = t.get("runq", 0)
+        near(bad, f"{kind} {tid}: all", sum(t.get(k, 0) for k in KINDS), wall, 0)
+        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu, 0)
+        # Before its libraries are read, a condition variable is a futex as a lock is.
+        early = t.get("lock", 0) if kind == "cond" else 0
+        near(bad, f"{kind} {tid}: wait", t.get(kind, 0) + early, wait, 0 if kind == "runq" else around)
+    if len(truth) < 10:
+        bad.append(f"{len(truth)} threads")
+    for line in bad:
+        print(line)
+    sys.exit(bool(bad))
+
+
+main()

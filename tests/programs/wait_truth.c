@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Known waits: one thread or more for each kind, each with its clocks around its waits.
+ *
+ * wait_truth SECONDS OUT FILE: writes a line for each thread to OUT: "tid kind wait_ns wall_ns
+ * cpu_ns". The thread "disk" syncs FILE. Busy threads share one CPU: their wait is wall time less
+ * CPU time.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS 10
+
+static pthread_mutex_t convoy_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t pool_wake = PTHREAD_COND_INITIALIZER;
+static int pipe_fds[2], sync_fd;
+static uint64_t end_ns;
+
+struct thread {
+	const char *kind;
+	void (*once)(struct thread *t);
+	pthread_t id;
+	int tid;
+	uint64_t wait_ns, wall_ns, cpu_ns;
+};
+
+static uint64_t now_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void nap_ms(long ms)
+{
+	const struct timespec ts = { 0, ms * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* The holder sleeps: the others wait for the lock. */
+static __attribute__((noinline)) void take_turn(struct thread *t)
+{
+	uint64_t from = now_of(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&convoy_lock);
+	t->wait_ns += now_of(CLOCK_MONOTONIC) - from;
+	nap_ms(20);
+	pthread_mutex_unlock(&convoy_lock);
+}
+
+static __attribute__((noinline)) void read_message(struct thread *t)
+{
+	uint64_t from = now_of(CLOCK_MONOTONIC);
+	char c;
+
+	if (read(pipe_fds[0], &c, 1) != 1)
+		abort();
+	t->wait_ns += now_of(CLOCK_MONOTONIC) - from;
+}
+
+static __attribute__((noinline)) void wait_for_work(struct thread *t)
+{
+	uint64_t from = now_of(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&pool_lock);
+	pthread_cond_wait(&pool_wake, &pool_lock);
+	pthread_mutex_unlock(&pool_lock);
+	t->wait_ns += now_of(CLOCK_MONOTONIC) - from;
+}
+
+/* It feeds the two above. */
+static __attribute__((noinline)) void sleep_and_feed(struct thread *t)
+{
+	uint64_t from = now_of(CLOCK_MONOTONIC);
+
+	nap_ms(10);
+	t->wait_ns += now_of(CLOCK_MONOTONIC) - from;
+	if (write(pipe_fds[1], "x", 1) != 1)
+		abort();
+	pthread_mutex_lock(&pool_lock);
+	pthread_cond_broadcast(&pool_wake);
+	pthread_mutex_unlock(&pool_lock);
+}
+
+static __attribute__((noinline)) void sync_file(struct thread *t)
+{
+	uint64_t from, ran;
+
+	if (pwrite(sync_fd, &t->wait_ns, sizeof(t->wait_ns), 0) < 0)
+		abort();
+	from = now_of(CLOCK_MONOTONIC);
+	ran = now_of(CLOCK_THREAD_CPUTIME_ID);
+	fsync(sync_fd);
+	t->wait_ns += now_of(CLOCK_MONOTONIC) - from - (now_of(CLOCK_THREAD_CPUTIME_ID) - ran);
+	nap_ms(1);
+}
+
+static __attribute__((noinline)) void compute(struct thread *t)
+{
+	for (volatile int i = 0; i < 1000000; i++)
+		;
+}
+
+static void *run(void *arg)
+{
+	struct thread *t = arg;
+	uint64_t from = now_of(CLOCK_MONOTONIC);
+
+	t->tid = (int)syscall(SYS_gettid);
+	while (now_of(CLOCK_MONOTONIC) < end_ns)
+		t->once(t);
+	/* The last round of the threads that it feeds. */
+	for (int i = 0; t->once == sleep_and_feed && i < 3; i++)
+		sleep_and_feed(t);
+	t->wall_ns = now_of(CLOCK_MONOTONIC) - from;
+	t->cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
+	if (t->once == compute)
+		t->wait_ns = t->wall_ns - t->cpu_ns;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct thread threads[THREADS] = {
+		{ "lock", take_turn },	  { "lock", take_turn },     { "lock", take_turn },
+		{ "pipe", read_message }, { "cond", wait_for_work }, { "sleep", sleep_and_feed },
+		{ "disk", sync_file },	  { "runq", compute },	     { "runq", compute },
+		{ "runq", compute },
+	};
+	FILE *out = argc > 3 ? fopen(argv[2], "w") : NULL;
+	cpu_set_t one;
+
+	sync_fd = argc > 3 ? open(argv[3], O_RDWR | O_CREAT, 0600) : -1;
+	if (!out || sync_fd < 0 || pipe(pipe_fds))
+		return 2;
+	end_ns = now_of(CLOCK_MONOTONIC) + (uint64_t)(atof(argv[1]) * 1e9);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_attr_t attr;
+
+		pthread_attr_init(&attr);
+		if (threads[i].once == compute)
+			pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
+		pthread_create(&threads[i].id, &attr, run, &threads[i]);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i].id, NULL);
+	for (int i = 0; i < THREADS; i++)
+		fprintf(out, "%d %s %llu %llu %llu\n", threads[i].tid, threads[i].kind,
+			(unsigned long long)threads[i].wait_ns,
+			(unsigned long long)threads[i].wall_ns,
+			(unsigned long long)threads[i].cpu_ns);
+	fclose(out);
+	return 0;
+}
