@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+MACHINE = "aarch64" if sys.argv[1].startswith("arm64") else "x86_64"
 HERE = os.path.dirname(os.path.abspath(__file__))
 E2E = os.path.join(HERE, "..", "e2e")
 
@@ -81,7 +82,7 @@ def judge_ticks(words, lines):
 def judge_chains(words, lines):
     """Chains of the truth programs, judged by stacks.py."""
     run = subprocess.run([sys.executable, os.path.join(E2E, "stacks.py")], input="".join(f"{l}\n" for l in lines),
-                         env=dict(os.environ, MODES=" ".join(words[1:])), text=True, check=False,
+                         env=dict(os.environ, MODES=" ".join(words[1:]), TRUTH_MACHINE=MACHINE), text=True, check=False,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     print("    " + run.stdout.strip().replace("\n", "\n    "))
     return "see above" if run.returncode else ""
@@ -91,13 +92,11 @@ def judge_shares(_words, lines):
     """Shares of the leaves in one recording, by perf report and by proftop --replay: within one point."""
     perf = {line.split()[1]: float(line.split()[2]) for line in lines if line.startswith("perf ")}
     ticks = [json.loads(line) for line in lines if line.startswith("{")]
-    ours, whole = collections.Counter(), 0
-    for row in (row for tick in ticks for row in tick["rows"]):
-        ours[row["symbol"]] += row["self"]
-        whole += row["self"]
-    if len(perf) != 3 or not whole:
-        return f"perf: {perf}, proftop: {whole} samples"
-    shares = {name: 100 * ours[name] / whole for name in perf}
+    shares = collections.Counter()
+    for row in ticks[-1]["rows"] if ticks else []:
+        shares[row["symbol"]] += row["self_pct"]
+    if len(perf) != 3 or not shares:
+        return f"perf: {perf}, proftop: {len(shares)} rows"
     off = {name: (perf[name], round(shares[name], 2)) for name in perf if abs(perf[name] - shares[name]) > 1}
     return f"perf, proftop: {off}" if off else ""
 
