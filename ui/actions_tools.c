@@ -101,8 +101,9 @@ static void group_by(struct ui_state *st, uint32_t code)
 		return;
 	}
 	navigate_by_group(st, next);
-	ui_state_say(st, false, "processes by %s (=: by %s)", navigate_grouping(next),
-		     next == GROUPING_PID ? "thread" : navigate_grouping((next + 1) % GROUPING_NR));
+	ui_state_say(st, false, "processes by %s (=: by %s)", ui_config_grouping_name(next),
+		     next == GROUPING_PID ? "thread"
+					  : ui_config_grouping_name((next + 1) % GROUPING_NR));
 }
 
 static void fold_threads(struct ui_state *st, uint32_t code)
@@ -158,6 +159,7 @@ static void write_config(struct ui_state *st, uint32_t code)
 		.mouse = st->mouse,
 		.ascii = st->config->ascii,
 		.fold_threads = st->fold_threads,
+		.grouping = (int)st->grouping,
 		.frames = st->latest ? (int)st->latest->shown_frames : FRAMES_LANGUAGE,
 		.flame_modules = st->folds && st->folds->by_module,
 	};

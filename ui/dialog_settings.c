@@ -177,7 +177,7 @@ static void next_grouping(struct ui_state *st)
 
 static void grouping_value(const struct ui_state *st, char *out, size_t size)
 {
-	snprintf(out, size, "%s", navigate_grouping(st->grouping));
+	snprintf(out, size, "%s", ui_config_grouping_name(st->grouping));
 }
 
 static void intervals_value(const struct ui_state *st, char *out, size_t size)

@@ -422,6 +422,7 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	config->mouse &= set->mouse;
 	config->ascii |= set->ascii;
 	config->fold_threads |= set->fold_threads;
+	config->grouping = (enum grouping)set->grouping;
 	config->hide_kernel = set->hide_kernel;
 	config->hide_user = set->hide_user;
 	config->percent_limit = set->percent_limit;
@@ -452,6 +453,7 @@ static int print_config(struct options *o, struct err *e)
 	set.mouse = config.mouse;
 	set.ascii = config.ascii;
 	set.fold_threads = config.fold_threads;
+	set.grouping = (int)config.grouping;
 	set.frames = (int)o->config.shown_frames;
 	settings_print(stdout, &set);
 	return fflush(stdout) && errno != EPIPE ? EXIT_FAILED : EXIT_DONE;

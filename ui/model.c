@@ -43,6 +43,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	if (config->time == CONFIG_TIME_WAIT)
 		memcpy(st->scope.event_name, EVENT_WAITS, sizeof(EVENT_WAITS));
 	st->fold_threads = config->fold_threads;
+	st->grouping = config->grouping;
 	st->theme = config->theme;
 	st->mouse = config->mouse;
 	st->bindings = config->bindings;

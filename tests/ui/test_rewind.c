@@ -72,7 +72,7 @@ static void test_screens(void **state)
 		start(&b, looks[i].cols, looks[i].rows, looks[i].ascii);
 		snprintf(name, sizeof(name), "strip-%s", looks[i].name);
 		golden(&b, name);
-		press(&b, '^');
+		press(&b, '\'');
 		answer(&b);
 		snprintf(name, sizeof(name), "rewind-%s", looks[i].name);
 		golden(&b, name);
@@ -116,14 +116,14 @@ static void test_keys(void **state)
 	press(&b, 'o');
 	press(&b, 'Y');
 	assert_int_equal(b.sampler.nr_pasts, 0);
-	press(&b, '^');
+	press(&b, '\'');
 	assert_true(st->rewind.on && st->frozen && st->shown == latest);
 	assert_int_equal(b.sampler.past_begin_ns, s->columns[last].begin_ns);
 	assert_int_equal(b.sampler.past_end_ns, s->columns[last].end_ns);
 	answer(&b);
 	assert_true(st->shown != latest && st->latest == latest);
 	assert_non_null(strstr(look(&b), " ago  for 100ms"));
-	press(&b, '^');
+	press(&b, '\'');
 	assert_int_equal(b.sampler.past_begin_ns, s->columns[last - 10].begin_ns);
 	press(&b, 'i');
 	begin = b.sampler.past_begin_ns;
@@ -278,7 +278,7 @@ static void test_baseline(void **state)
 	struct profile *past;
 
 	start(&b, 80, 24, false);
-	press(&b, '^');
+	press(&b, '\'');
 	answer(&b);
 	past = b.st.shown;
 	press(&b, 'B');

@@ -179,6 +179,7 @@ static void test_files(void **state)
 	/* None of them is there. */
 	assert_int_equal(settings_load(&s, &e), 0);
 	s.fold_threads = true;
+	s.grouping = GROUPING_UNIT;
 	s.hide_user = true;
 	strcpy(s.columns[1], "share,pid,cgroup");
 	assert_int_equal(settings_system_path(path, sizeof(path)), 0);
@@ -191,6 +192,7 @@ static void test_files(void **state)
 	back = plain;
 	assert_int_equal(settings_load(&back, &e), 0);
 	assert_true(back.fold_threads);
+	assert_int_equal(back.grouping, GROUPING_UNIT);
 	assert_false(back.hide_user);
 	assert_string_equal(back.columns[1], "share,pid,cgroup");
 	assert_int_equal(bindings_find(&back.bindings, CTX_LIST, 'Y'), ACT_FREEZE);

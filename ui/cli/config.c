@@ -65,3 +65,10 @@ int ui_config_time_parse(const char *text)
 			return i;
 	return -EINVAL;
 }
+
+const char *ui_config_grouping_name(enum grouping by)
+{
+	static const char *const names[GROUPING_NR] = { "name", "PID", "container", "unit" };
+
+	return names[(unsigned int)by < GROUPING_NR ? by : GROUPING_NAME];
+}

@@ -36,6 +36,15 @@ enum ui_config_sort {
 /* --time: which time is shown. */
 enum ui_config_time { CONFIG_TIME_CPU, CONFIG_TIME_WAIT, CONFIG_TIME_ALL, CONFIG_TIME_NR };
 
+/* Processes that the views show as one. */
+enum grouping {
+	GROUPING_NAME, /* of one name */
+	GROUPING_PID,  /* none: each alone */
+	GROUPING_CONTAINER,
+	GROUPING_UNIT, /* of systemd: a service, scope or slice */
+	GROUPING_NR,
+};
+
 struct ui_config {
 	enum ui_config_time time;
 	bool ascii; /* --ascii; also set by a codeset that is not UTF-8 */
@@ -51,7 +60,8 @@ struct ui_config {
 	double percent_limit; /* hide rows below; 0: none */
 	bool intervals;	      /* --intervals */
 	bool hide_kernel, hide_user;
-	bool flame_modules;		 /* flame graph colours: by module, not by kind */
+	bool flame_modules; /* flame graph colours: by module, not by kind */
+	enum grouping grouping;
 	bool fold_threads;		 /* names of threads with '*' for digits */
 	const char *filter;		 /* --filter, as typed after \; NULL: none */
 	const char *host;		 /* for the title; NULL: gethostname(2) */
@@ -63,6 +73,8 @@ struct ui_config {
 	bool saves;				  /* F9 may make a file in the working directory */
 };
 
+/* "name", "PID", "container", "unit". */
+const char *ui_config_grouping_name(enum grouping by);
 /* Set defaults. */
 void ui_config_init(struct ui_config *config);
 

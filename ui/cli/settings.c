@@ -87,6 +87,21 @@ BOOL_KEY(mouse)
 BOOL_KEY(ascii)
 BOOL_KEY(fold_threads)
 
+static bool set_group_by(struct settings *s, const char *text)
+{
+	for (int i = 0; i < GROUPING_NR; i++)
+		if (!strcasecmp(text, ui_config_grouping_name((enum grouping)i))) {
+			s->grouping = i;
+			return true;
+		}
+	return false;
+}
+
+static void get_group_by(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, "%s", ui_config_grouping_name((enum grouping)s->grouping));
+}
+
 static bool set_flame(struct settings *s, const char *text)
 {
 	bool modules = !strcmp(text, "module");
@@ -145,6 +160,7 @@ static const struct {
 	{ "theme", "auto, dark, light, color-blind or mono", set_theme, get_theme },
 	{ "mouse", "yes or no", set_mouse, get_mouse },
 	{ "ascii", "yes or no", set_ascii, get_ascii },
+	{ "group-by", "processes by name, PID, container or unit", set_group_by, get_group_by },
 	{ "fold-threads", "yes or no", set_fold_threads, get_fold_threads },
 	{ "frames", "language, both or native", set_frames, get_frames },
 	{ "flame-color", "kind or module", set_flame, get_flame },

@@ -19,6 +19,7 @@
 struct settings {
 	uint64_t tick_ns;
 	double percent_limit;
+	int grouping; /* enum grouping */
 	bool hide_kernel, hide_user, mouse, ascii, fold_threads, flame_modules;
 	int theme;					       /* enum theme */
 	int frames;					       /* enum profile_frames */

@@ -10,17 +10,9 @@
 #include <stdint.h>
 
 #include "sampler/sampler.h"
+#include "ui/cli/config.h"
 #include "ui/text/format.h"
 #include "ui/text/match.h"
-
-/* Processes that the views show as one. */
-enum grouping {
-	GROUPING_NAME, /* of one name */
-	GROUPING_PID,  /* none: each alone */
-	GROUPING_CONTAINER,
-	GROUPING_UNIT, /* of systemd: a service, scope or slice */
-	GROUPING_NR,
-};
 
 struct scope {
 	char event_name[EVENT_NAME_MAX];   /* "" the first */

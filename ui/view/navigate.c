@@ -66,13 +66,6 @@ void navigate_into_group(struct ui_state *st, uint32_t process)
 	table_rebuild(st, st->view);
 }
 
-const char *navigate_grouping(enum grouping by)
-{
-	static const char *const names[GROUPING_NR] = { "name", "PID", "container", "unit" };
-
-	return names[(unsigned int)by < GROUPING_NR ? by : GROUPING_NAME];
-}
-
 void navigate_by_group(struct ui_state *st, enum grouping by)
 {
 	st->grouping = by;

@@ -15,8 +15,6 @@ void navigate_into_process(struct ui_state *st, uint32_t id);
 void navigate_into_group(struct ui_state *st, uint32_t process);
 /* Merge the processes by name, container or unit, or do not. */
 void navigate_by_group(struct ui_state *st, enum grouping by);
-/* "name", "PID", "container", "unit". */
-const char *navigate_grouping(enum grouping by);
 void navigate_out_of_process(struct ui_state *st);
 /* Drill into a thread, or group of threads: a row of the view of threads. */
 void navigate_into_thread(struct ui_state *st, const struct row *row);

@@ -700,7 +700,7 @@ static size_t options(const struct ui_state *st, char *buf, size_t size)
 	return in_tree(st) || st->grouping == GROUPING_NAME
 		       ? 0
 		       : (size_t)snprintf(buf, size, "  by %s (=)",
-					  navigate_grouping(st->grouping));
+					  ui_config_grouping_name(st->grouping));
 }
 
 static uint32_t function(const struct ui_state *st, const struct row *row)
