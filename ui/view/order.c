@@ -19,6 +19,8 @@
 #define SLOTS 128u /* first rows, with slots */
 #define SPARE 64u  /* rows below them that may rise */
 #define NONE  UINT32_MAX
+/* Error bars that a smoothed share may be away from the share. */
+#define LAG 2
 /* Z of the 95 % interval. */
 #define BAR 1.959964
 
@@ -131,12 +133,12 @@ static uint32_t slot_of(const struct list *list, uint64_t id)
 	return NONE;
 }
 
-/* Follow a share slowly; a change beyond doubt at once. */
+/* Follow a share slowly, but never be farther from it than noise explains. */
 static double smooth(double before, double share, double bar, double weight)
 {
 	double now = before + (share - before) * weight;
 
-	return fabs(share - now) > 2 * bar && (share > 2 * now || share < now / 2) ? share : now;
+	return MIN(MAX(now, share - LAG * bar), share + LAG * bar);
 }
 
 /* Put each row into its slot of before, or after all slots. Return the rows used, by index. */
