@@ -23,6 +23,7 @@
 /* A long recording takes minutes to its first profile; a tick is at most a minute. */
 #define FIRST_MS       600000
 #define TICK_MS	       65000
+#define REPLAY_MS      10000 /* a recording has one profile, and another for each answer */
 #define NAME_MAX_BYTES 24
 
 /* "3,10" */
@@ -127,10 +128,12 @@ static bool wait_profile(struct ui_state *st, int ms)
 
 static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, struct err *e)
 {
+	bool replayed = st->config->replayed;
 	struct script_step step;
 
 	while (!st->quit && (step = script_next(&keys)).kind != SCRIPT_END) {
-		if (step.kind == SCRIPT_TICK && !wait_profile(st, TICK_MS))
+		if (step.kind == SCRIPT_TICK && !wait_profile(st, replayed ? REPLAY_MS : TICK_MS) &&
+		    !replayed)
 			return err_set(e, -ETIMEDOUT, "--script: timeout: no profile for <tick>");
 		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
 			return err_set(e, -ENOMEM, "out of memory for the screen");

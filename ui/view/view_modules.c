@@ -254,7 +254,7 @@ static void foot_memory(struct foot *f, const struct profile_module *m)
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_module *m = row ? module_of(st, row) : NULL;
-	char buf[128], n[FORMAT_MAX];
+	char buf[128], n[FORMAT_MAX], command[512], key[8];
 
 	if (!m)
 		return 0;
@@ -272,6 +272,15 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 		foot_text(f, TEXT("Reason"), m->reason);
 	if (m->fix[0])
 		foot_text(f, TEXT("Fix"), m->fix);
+	if (m->path.str[0] == '/' && strstr(m->fix, "-dbgsym"))
+		foot_text(f, TEXT("Fetch"),
+			  text_format(command, sizeof(command),
+				      "%s fetches them (debuginfod); 'dpkg -S %s' names the "
+				      "package",
+				      keys_name(key,
+						bindings_first(st->bindings, CTX_LIST, ACT_FETCH)),
+				      m->path.str)
+				  .str);
 	if (m->language_reason) {
 		foot_text(f, TEXT("Scripts"), m->language_reason);
 		foot_text(f, TEXT("Fix"), m->language_fix ? m->language_fix : "");
