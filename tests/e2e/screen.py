@@ -223,7 +223,7 @@ def effects_of_keys(t):
             ("Space", "FROZEN", "freeze"), ("Space", "LIVE", "unfreeze"),
             ("S", "STOPPED", "stop sampling"), ("S", "LIVE", "start sampling"),
             ("z", "decay", "window: decay"), ("z", "total", "window: total"), ("z", "win", "window: seconds"),
-            ("?", "ACT ON THE ROW", "help"), ("Esc", "SELF%", "leave help"),
+            ("?", "no key kills", "help"), ("Esc", "SELF%", "leave help"),
             ("2", r"PID", "processes"), ("1", "SELF%", "functions"),
             ("e", "cpu-clock", "event picker"), ("Esc", "SELF%", "leave picker"),
             ("f", "997|999", "frequency picker"), ("Esc", "SELF%", "leave picker")):
