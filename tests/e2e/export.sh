@@ -27,10 +27,10 @@ python3 "$HERE/export.py" "$TMP/part" "$TMP/part.json" || bad=1
 replay --export "$TMP/found.folded" --filter parse_object
 replay --export - --export-format folded | grep -F 'parse_object' | cmp -s - "$TMP/found.folded" ||
 	wrong "--filter parse_object: other stacks than those with the function"
-replay --script ':export /nowhere/x.svg<Enter>' | grep -q '/nowhere/x.svg: No such file' ||
+replay --size=200x24 --script ':export /nowhere/x.svg<Enter>' | grep -q '/nowhere/x.svg: No such file' ||
 	wrong ":export: no message for a missing directory"
 ln -s "$TMP/target" "$TMP/link.svg"
-replay --script ":export $TMP/link.svg<Enter>" | grep -q 'not a regular file' || wrong ":export follows a symbolic link"
+replay --size=200x24 --script ":export $TMP/link.svg<Enter>" | grep -q 'not a regular file' || wrong ":export follows a symbolic link"
 [ -e "$TMP/target" ] && wrong ":export wrote through a symbolic link"
 
 # refused CODE ARGUMENTS...: with that exit status and a sentence.
