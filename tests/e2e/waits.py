@@ -10,8 +10,10 @@ KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault"
 SHARE, LEAST = 0.02, 0.03  # 2 %, or 30 ms: a sleep ends with a time in the run queue
 
 
-def near(bad, name, got, want, around):
-    if abs(got - want) > max(SHARE * want, LEAST) + around:
+def near(bad, name, got, want, less=0, more=0):
+    """Compare two times; @less and @more: the clocks are unsure by so much."""
+    error = max(SHARE * want, LEAST)
+    if not want - error - less <= got <= want + error + more:
         bad.append(f"{name} {got:.3f} s, by its clocks {want:.3f} s")
 
 
@@ -19,6 +21,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as f:
         ticks = [json.loads(line) for line in f]
     bad, threads = [], {}
+    named = not any(tick["names"]["waiting"] for tick in ticks)
     for tick in ticks:
         w = tick.get("waits")
         if not w:
@@ -34,16 +37,20 @@ def main():
                     sums[k] = sums.get(k, 0) + t.get(k, 0)
     with open(sys.argv[2], encoding="utf-8") as f:
         truth = [line.split() for line in f]
-    for tid, kind, wait, wall, cpu in truth:
+    for tid, kind, *clocks in truth:
         t = threads.get(int(tid), {})
-        wait, wall, cpu = (int(x) / 1e9 for x in (wait, wall, cpu))
-        # A thread may be preempted between its wait and the look at its clock.
-        around = t.get("runq", 0)
-        near(bad, f"{kind} {tid}: all", sum(t.get(k, 0) for k in KINDS), wall, 0)
-        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu, 0)
-        # Before its libraries are read, a condition variable is a futex as a lock is.
+        wait, wall, cpu, unsure = (int(x) / 1e9 for x in clocks)
+        near(bad, f"{kind} {tid}: all", sum(t.get(k, 0) for k in KINDS), wall, more=unsure)
+        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu)
+        if kind == "runq":
+            near(bad, f"{kind} {tid}: wait", t.get(kind, 0), wait, more=unsure)
+            continue
+        # A thread may be preempted between its wait and the look at its clock. Before its libraries are
+        # read, a condition variable is a futex as a lock is; before the kernel is, waits are of no kind.
         early = t.get("lock", 0) if kind == "cond" else 0
-        near(bad, f"{kind} {tid}: wait", t.get(kind, 0) + early, wait, 0 if kind == "runq" else around)
+        late = 0 if named else t.get("other", 0)
+        near(bad, f"{kind} {tid}: wait", t.get(kind, 0) + early, wait, t.get("runq", 0) + late,
+             t.get("runq", 0) + unsure)
     if len(truth) < 10:
         bad.append(f"{len(truth)} threads")
     for line in bad:

@@ -30,7 +30,9 @@ struct thread {
 	void (*once)(struct thread *t);
 	pthread_t id;
 	int tid;
-	uint64_t wait_ns, wall_ns, cpu_ns;
+	/* Its life begins between the first two, and ends between the last two. */
+	uint64_t begin_ns, created_ns, last_ns, joined_ns;
+	uint64_t wait_ns, cpu_ns;
 };
 
 static uint64_t now_of(clockid_t clock)
@@ -115,7 +117,6 @@ static __attribute__((noinline)) void compute(struct thread *t)
 static void *run(void *arg)
 {
 	struct thread *t = arg;
-	uint64_t from = now_of(CLOCK_MONOTONIC);
 
 	t->tid = (int)syscall(SYS_gettid);
 	while (now_of(CLOCK_MONOTONIC) < end_ns)
@@ -123,10 +124,8 @@ static void *run(void *arg)
 	/* The last round of the threads that it feeds. */
 	for (int i = 0; t->once == sleep_and_feed && i < 3; i++)
 		sleep_and_feed(t);
-	t->wall_ns = now_of(CLOCK_MONOTONIC) - from;
+	t->last_ns = now_of(CLOCK_MONOTONIC);
 	t->cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
-	if (t->once == compute)
-		t->wait_ns = t->wall_ns - t->cpu_ns;
 	return NULL;
 }
 
@@ -153,15 +152,24 @@ int main(int argc, char **argv)
 		pthread_attr_init(&attr);
 		if (threads[i].once == compute)
 			pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
+		threads[i].begin_ns = now_of(CLOCK_MONOTONIC);
 		pthread_create(&threads[i].id, &attr, run, &threads[i]);
+		threads[i].created_ns = now_of(CLOCK_MONOTONIC);
 	}
-	for (int i = 0; i < THREADS; i++)
+	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i].id, NULL);
-	for (int i = 0; i < THREADS; i++)
-		fprintf(out, "%d %s %llu %llu %llu\n", threads[i].tid, threads[i].kind,
-			(unsigned long long)threads[i].wait_ns,
-			(unsigned long long)threads[i].wall_ns,
-			(unsigned long long)threads[i].cpu_ns);
+		threads[i].joined_ns = now_of(CLOCK_MONOTONIC);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		const struct thread *t = &threads[i];
+		uint64_t wall_ns = t->last_ns - t->created_ns;
+		uint64_t unsure_ns = t->joined_ns - t->last_ns + t->created_ns - t->begin_ns;
+
+		fprintf(out, "%d %s %llu %llu %llu %llu\n", t->tid, t->kind,
+			(unsigned long long)(t->once == compute ? wall_ns - t->cpu_ns : t->wait_ns),
+			(unsigned long long)wall_ns, (unsigned long long)t->cpu_ns,
+			(unsigned long long)unsure_ns);
+	}
 	fclose(out);
 	return 0;
 }
