@@ -33,7 +33,8 @@ struct hotspot_blob {
 	uint32_t complete;    /* the frame is built from this offset on */
 	enum hotspot_kind kind;
 	bool fresh; /* not known before the last scan */
-	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes */
+	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
+		     */
 };
 
 struct hotspot {

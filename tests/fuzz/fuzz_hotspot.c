@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes laid over the code cache and the methods of a made-up JVM in this very process:
+ * blobs are sorted and apart, names and chains keep their bounds.
+ * FUZZ: symbols
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/jit/hotspot.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define SIZE	 0x8000U
+#define HEAP	 0x400U	 /* struct of the heap */
+#define SEGMAP	 0x800U	 /* of 64 segments */
+#define CODE	 0x1000U /* the segments, of 128 bytes */
+#define SEGMENTS 64U
+#define METHOD	 0x4000U
+#define TEXTS	 0x5000U
+
+static uint8_t memory[SIZE] __attribute__((aligned(4096)));
+
+static uint64_t address(uint32_t at)
+{
+	return (uint64_t)(uintptr_t)memory + at;
+}
+
+static void put(uint32_t at, uint64_t value)
+{
+	memcpy(memory + at, &value, sizeof(value));
+}
+
+/* Offsets of a JVM that has all fields, as vmstructs_read() admits them. */
+static struct vmstructs layout(void)
+{
+	return (struct vmstructs){
+		.heaps = address(0),
+		.array_len = 0,
+		.array_data = 8,
+		.heap_memory = 0,
+		.heap_segmap = 16,
+		.heap_log2 = 32,
+		.space_low = 0,
+		.space_high = 8,
+		.blob_name = 0,
+		.blob_size = 8,
+		.blob_complete = 12,
+		.blob_frame_size = 16,
+		.blob_begin = 24,
+		.blob_end = 32,
+		.nmethod_method = 40,
+		.nmethod_compile_id = 48,
+		.method_const = 0,
+		.const_pool = 0,
+		.const_code_size = 8,
+		.const_name = 10,
+		.pool_holder = 8,
+		.klass_name = 8,
+		.symbol_length = 0,
+		.symbol_body = 2,
+		.vm_major = address(64),
+		.scopes_data = 56,
+		.scopes_pcs = 64,
+		.dependencies = 68,
+		.metadata = 72,
+		.const_flags = 12,
+		.source_file = 4,
+		.block_size = 16,
+		.const_method_size = 16,
+		.pool_size = 16,
+	};
+}
+
+/* One heap with a compiled method, which begins at segment 2. */
+static void make(void)
+{
+	uint32_t blob = CODE + 2 * 128 + 16, constant = METHOD + 64, pool = METHOD + 512;
+
+	memset(memory, 0, sizeof(memory));
+	put(0, address(16));
+	put(16, 1);
+	put(24, address(40));
+	put(40, address(HEAP));
+	put(64, 17);
+	put(HEAP, address(CODE));
+	put(HEAP + 8, address(CODE + SEGMENTS * 128));
+	put(HEAP + 16, address(SEGMAP));
+	put(HEAP + 24, address(SEGMAP + SEGMENTS));
+	put(HEAP + 32, 7);
+	memset(memory + SEGMAP, 0xff, SEGMENTS);
+	for (uint8_t i = 0; i < 4; i++)
+		memory[SEGMAP + 2 + i] = i;
+	put(blob, address(TEXTS));
+	memcpy(memory + TEXTS, "nmethod", 8);
+	put(blob + 8, 4 * 128 - 16);
+	put(blob + 16, 4);
+	put(blob + 24, address(blob + 100));
+	put(blob + 32, address(blob + 228));
+	put(blob + 40, address(METHOD));
+	put(blob + 48, 7);
+	put(blob + 56, address(blob + 228));
+	put(blob + 64, 260ULL | 340ULL << 32);
+	put(blob + 72, 360);
+	put(METHOD, address(constant));
+	put(constant, address(pool));
+	put(constant + 8, 40 | 1 << 16);
+	put(pool + 8, address(TEXTS + 64));
+	put(pool + 24, address(TEXTS + 128));
+	put(TEXTS + 72, address(TEXTS + 96));
+	memcpy(memory + TEXTS + 96, "\3\0a/B", 5);
+	memcpy(memory + TEXTS + 128, "\3\0get", 5);
+}
+
+/* Each 11 bytes: 2 of an offset, 1 of how, 8 to write there: a value, or a pointer into it. */
+static void lay_over(const uint8_t *data, size_t size)
+{
+	for (; size >= 11; data += 11, size -= 11) {
+		uint32_t at = (data[0] | (uint32_t)data[1] << 8) % (SIZE - 8);
+		uint64_t value;
+
+		memcpy(&value, data + 3, 8);
+		if (data[2] & 1)
+			value = address((uint32_t)(value % SIZE));
+		memcpy(memory + at, &value, data[2] & 2 ? 2 : 8);
+	}
+}
+
+static void check_blobs(const struct hotspot *h)
+{
+	if (h->nr_blobs > HOTSPOT_BLOBS_MAX)
+		abort();
+	for (uint32_t i = 0; i < h->nr_blobs; i++) {
+		const struct hotspot_blob *b = &h->blobs[i];
+
+		if (b->start >= b->end || (i && b->start < b[-1].end) ||
+		    (b->name && strlen(b->name) >= HOTSPOT_NAME_MAX))
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	struct remote remote = { .pid = getpid() };
+	struct hotspot h = { .vm = layout() };
+	char name[HOTSPOT_NAME_MAX];
+	uint64_t code;
+	uint32_t code_size;
+
+	make();
+	for (int round = 0; round < 2; round++) {
+		hotspot_scan(&h, &remote);
+		check_blobs(&h);
+		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
+			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
+			int nr = hotspot_chain(&h, &remote, pc, frames);
+
+			if (nr > (int)HOTSPOT_FRAMES_MAX)
+				abort();
+			for (int k = 0; k < nr; k++)
+				if (strlen(frames[k].name) >= HOTSPOT_NAME_MAX ||
+				    strlen(frames[k].file) >= sizeof(frames[k].file))
+					abort();
+		}
+		if (!hotspot_method(&h, &remote, address(METHOD), name, &code, &code_size) &&
+		    strlen(name) >= HOTSPOT_NAME_MAX)
+			abort();
+		lay_over(data, size);
+	}
+	hotspot_close(&h);
+	return 0;
+}
