@@ -29,7 +29,7 @@ PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc ja
 TEST_PKGS := cmocka
 # Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
 WANTED_PKGS := libzstd liblzma capstone libmicrohttpd
-ifneq ($(filter-out clean help layering style figures uninstall deps check,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean help layering style figures uninstall deps dist deb check,$(or $(MAKECMDGOALS),all)),)
 include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
@@ -235,9 +235,33 @@ install: $(B)/proftop ## PREFIX=/usr/local DESTDIR= SETCAP=1 (for users other th
 	install -D -m $(if $(GROUP),750 -g $(GROUP),755) $(B)/proftop $(DESTDIR)$(PREFIX)/bin/proftop
 	$(if $(filter 1,$(SETCAP)),setcap $(CAPS)=ep $(DESTDIR)$(PREFIX)/bin/proftop)
 	install -D -m 644 doc/proftop.1 $(DESTDIR)$(PREFIX)/share/man/man1/proftop.1
+	$(Q)mkdir -p $(B)/share
+	$(Q)for shell in bash zsh fish; do $(EMU) $(B)/proftop --completion $$shell >$(B)/share/$$shell; done
+	install -D -m 644 $(B)/share/bash $(DESTDIR)$(PREFIX)/$(COMPLETION_bash)
+	install -D -m 644 $(B)/share/zsh $(DESTDIR)$(PREFIX)/$(COMPLETION_zsh)
+	install -D -m 644 $(B)/share/fish $(DESTDIR)$(PREFIX)/$(COMPLETION_fish)
+	$(Q)sed 's|@PREFIX@|$(PREFIX)|' doc/proftop.service >$(B)/share/proftop.service
+	install -D -m 644 $(B)/share/proftop.service $(DESTDIR)$(PREFIX)/$(UNIT)
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/proftop $(DESTDIR)$(PREFIX)/share/man/man1/proftop.1
+	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
+
+# Where shells and systemd look for them.
+COMPLETION_bash := share/bash-completion/completions/proftop
+COMPLETION_zsh  := share/zsh/vendor-completions/_proftop
+COMPLETION_fish := share/fish/vendor_completions.d/proftop.fish
+UNIT            := lib/systemd/system/proftop.service
+INSTALLED       := bin/proftop share/man/man1/proftop.1 $(COMPLETION_bash) $(COMPLETION_zsh) $(COMPLETION_fish) $(UNIT)
+
+.PHONY: dist deb
+dist: ## build/proftop-VERSION.tar.gz of the last commit; the same bytes each time
+	$(Q)mkdir -p build
+	$(Q)git archive --format=tar --prefix=proftop-$(VERSION)/ HEAD | gzip -9 -n >build/proftop-$(VERSION).tar.gz
+	@sha256sum build/proftop-$(VERSION).tar.gz
+
+deb: dist ## build/deb/*.deb, by debhelper, of the last commit
+	$(Q)rm -rf build/deb && mkdir -p build/deb && tar -C build/deb -xzf build/proftop-$(VERSION).tar.gz
+	$(Q)cd build/deb/proftop-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc
 
 clean: ## remove build/
 	rm -rf build
