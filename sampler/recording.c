@@ -19,9 +19,9 @@
 #include "symbols/object/image.h"
 
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
-		   struct sideband *sideband, struct err *e)
+		   struct sideband *sideband, const struct codes *codes, struct err *e)
 {
-	struct recorder_config config = { .path = path, .memory = memory };
+	struct recorder_config config = { .path = path, .memory = memory, .codes = codes };
 	int code;
 
 	r->path = path;

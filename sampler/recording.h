@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct codes;
 struct counters;
 struct err;
 struct objects;
@@ -35,7 +36,7 @@ struct sampler_recorded {
  * the events are open. 0 or -errno with a sentence.
  */
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
-		   struct sideband *sideband, struct err *e);
+		   struct sideband *sideband, const struct codes *codes, struct err *e);
 /* Write the running processes: before the events are enabled. 0 or -errno with a message. */
 int recording_start(struct recording *r, struct err *e);
 /* Note the attributes of all events: after each change of these. Builder. */

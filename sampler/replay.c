@@ -16,7 +16,9 @@
 #include "sampler/pipeline/deltas.h"
 #include "sampler/frames.h"
 #include "sampler/pipeline/sideband.h"
+#include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata.h"
+#include "symbols/base/array.h"
 
 #define REPLAY_CPUS_MAX 4096
 /* Objects and processes are requested one after the other: a stack needs each of its objects. */
@@ -53,6 +55,10 @@ struct replay {
 	uint64_t shown_ns;   /* the last result ended then */
 	uint64_t fed_ns;     /* time of the last sample that was counted */
 	bool sliced;	     /* the first slice was begun */
+	/* Of languages: the codes of recorded functions by number, CODE_NONE: not known; */
+	uint32_t *codes;
+	uint32_t nr_codes, max_codes;
+	struct lang_frames lang_frames; /* and the frames of a coming sample. */
 };
 
 /* Return whether event @index is one of the EVENTS_MAX that have most samples. */
@@ -190,6 +196,7 @@ void replay_close(struct replay *r)
 	deltas_free(r->deltas);
 	frames_fini(&r->frames);
 	free(r->frame_ids);
+	free(r->codes);
 	free(r->cpus);
 	free(r);
 }
@@ -377,7 +384,69 @@ static void make_room(struct replay *r, struct store *st, struct pipeline *p)
 	pipeline_use(p, sampler_thread_tables(st->shared));
 }
 
-/* Walk the records in order. */
+/* Add a function of a script. */
+static void take_function(struct replay *r, struct store *st, const uint8_t *bytes, size_t size)
+{
+	struct code_text text;
+	struct code_key key = { 0 };
+	uint32_t number;
+
+	if (lang_record_function(bytes, size, &number, &text) ||
+	    !array_reserve(&r->codes, &r->max_codes, number + 1ull))
+		return;
+	while (r->nr_codes <= number)
+		r->codes[r->nr_codes++] = CODE_NONE;
+	key.process = number / CODES_PROCESS_MAX;
+	key.address = number;
+	if (r->codes[number] == CODE_NONE)
+		r->codes[number] = codes_add(symbols_codes(st->symbols), &key, &text);
+}
+
+/* Take the frames of a coming sample; false: they make no sense. */
+static bool take_frames(struct replay *r, const uint8_t *bytes, size_t size)
+{
+	struct lang_frames *f = &r->lang_frames;
+
+	if (lang_record_frames(bytes, size, f))
+		return false;
+	for (uint32_t i = 0; i < f->nr; i++) {
+		uint32_t number = lang_entry_number(f->entries[i]);
+
+		if (!(f->entries[i] & LANG_ENTRY))
+			continue;
+		number = number < r->nr_codes ? r->codes[number] : CODE_NONE;
+		/* A function that is not in the file: its frame is left out. */
+		if (number == CODE_NONE)
+			f->outcome = LANG_OUTCOME_GUESSED;
+		f->entries[i] = lang_entry(MIN(number, CODES_MAX), lang_entry_instr(f->entries[i]));
+	}
+	return true;
+}
+
+/* Take record @index if it is of languages. */
+static bool take_language(struct replay *r, struct store *st, struct pipeline *p, uint64_t index)
+{
+	const struct record_layout *layout;
+	size_t size;
+	const uint8_t *bytes = perfdata_record(r->data, index, &size, &layout);
+	uint64_t time_ns;
+
+	switch (bytes ? lang_record_kind(bytes, size, &time_ns) : LANG_RECORD_NONE) {
+	case LANG_RECORD_FUNCTION:
+		take_function(r, st, bytes, size);
+		return true;
+	case LANG_RECORD_FRAMES:
+		if (take_frames(r, bytes, size))
+			pipeline_set_frames(p, &r->lang_frames);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int count_sample(void *ctx, struct pipeline *p, const struct record_sample *sample);
+
+/* Walk the records in order; frames of languages are for counting only. */
 static int walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		resolved_fn fn, void *ctx)
 {
@@ -390,7 +459,11 @@ static int walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
 		const struct record_layout *layout;
 		struct record rec;
-		int bad = read_record(r, i, &layout, &rec);
+		int bad;
+
+		if (fn == count_sample && take_language(r, st, p, i))
+			continue;
+		bad = read_record(r, i, &layout, &rec);
 		if (bad == -EIO || (bad && rec.type == PERF_RECORD_SAMPLE))
 			pipeline_bad_record(&r->cpus[0].samples);
 		if (bad)

@@ -239,7 +239,8 @@ static int open_parts(struct sampler *s, const struct sampler_config *config, st
 	if (!code)
 		code = recording_open(&s->recording, config->record,
 				      config->saving.dir ? config->saving.memory : 0,
-				      s->live.counters, s->live.sideband, e);
+				      s->live.counters, s->live.sideband,
+				      symbols_codes(s->store.symbols), e);
 	return code ? code : share(s, e);
 }
 

@@ -120,7 +120,7 @@ void store_publish(struct store *st, struct sampler_thread_shared *shared,
 		.recorded = config->replay != NULL,
 		.chain_max = chain_max,
 		.script = symbols_script(st->symbols),
-		.languages = config->replay ? 0 : config->languages,
+		.languages = config->languages,
 		.wait = symbols_wait(st->symbols),
 	};
 	for (int i = 0; i < WAIT_NR; i++)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata_write.h"
 #include "sampler/file/synth.h"
 
@@ -110,7 +111,8 @@ static void append_queue(struct perfdata_writer *file, const struct queue *q)
 }
 
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
+		   const struct codes *codes, const struct perfdata_attrs *attrs, uint64_t *bytes,
+		   struct err *e)
 {
 	struct perfdata_writer *file;
 	struct synth synth = { .root = root, .fn = append_record };
@@ -123,6 +125,7 @@ int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 	if (!code) {
 		synth_kernel(&synth);
 		synth_processes(&synth);
+		lang_record_each_function(codes, 0, append_record, file);
 		append_queue(file, &s->side_band);
 		append_queue(file, &s->samples);
 		code = perfdata_finish(file, attrs);

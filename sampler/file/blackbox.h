@@ -15,6 +15,7 @@
 #include "symbols/base/base.h"
 
 struct blackbox;
+struct codes;
 
 /* @memory: bytes of all records. 0 or -ENOMEM. */
 int blackbox_new(struct blackbox **out, size_t memory);
@@ -22,10 +23,12 @@ void blackbox_free(struct blackbox *s);
 /* Add whole records; the oldest are dropped. 0, or -ENOMEM: these are dropped. */
 int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr);
 /*
- * Write a new file @path: the kernel and the running processes, from /proc below @root, then all
- * records. *bytes: its size. 0 or -errno with a sentence; a part of the file is removed.
+ * Write a new file @path: the kernel and the running processes, from /proc below @root, functions
+ * of scripts (@codes: NULL: none), then all records. *bytes: its size. 0 or -errno with a sentence;
+ * a part of the file is removed.
  */
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e);
+		   const struct codes *codes, const struct perfdata_attrs *attrs, uint64_t *bytes,
+		   struct err *e);
 
 #endif

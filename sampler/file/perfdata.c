@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata_bytes.h"
 #include "sampler/file/perfdata_events.h"
 #include "sampler/file/perfdata_header.h"
@@ -211,6 +212,16 @@ static void count_sample(struct perfdata *pd, const uint8_t *at, size_t size)
 		pd->events.events[event].nr_samples++;
 }
 
+static void append_ref(struct perfdata *pd, const struct record_ref *ref)
+{
+	if (pd->nr_refs == pd->room_refs) {
+		pd->room_refs = pd->room_refs ? 2 * pd->room_refs : 1024;
+		pd->refs = xrealloc_array(pd->refs, pd->room_refs, sizeof(*pd->refs));
+	}
+	assert(pd->nr_refs < pd->room_refs);
+	pd->refs[pd->nr_refs++] = *ref;
+}
+
 /* @at: all of the record, or SAMPLE_HEAD of a sample. */
 static void add_record(struct perfdata *pd, const struct source *src, uint64_t offset,
 		       const uint8_t *at, const struct perf_event_header *h)
@@ -233,12 +244,19 @@ static void add_record(struct perfdata *pd, const struct source *src, uint64_t o
 			pd->first_sample_ns = ref.time_ns;
 		pd->last_sample_ns = MAX(pd->last_sample_ns, ref.time_ns);
 	}
-	if (pd->nr_refs == pd->room_refs) {
-		pd->room_refs = pd->room_refs ? 2 * pd->room_refs : 1024;
-		pd->refs = xrealloc_array(pd->refs, pd->room_refs, sizeof(*pd->refs));
-	}
-	assert(pd->nr_refs < pd->room_refs);
-	pd->refs[pd->nr_refs++] = ref;
+	append_ref(pd, &ref);
+}
+
+/* Note a record with frames of a language: a function is needed before all samples. */
+static void add_lang_record(struct perfdata *pd, const struct source *src, uint64_t offset,
+			    const uint8_t *at, const struct perf_event_header *h)
+{
+	struct record_ref ref = { .size = h->size, .inflated = src->inflated };
+
+	if (lang_record_kind(at, h->size, &ref.time_ns) == LANG_RECORD_NONE)
+		return;
+	ref.at = src->inflated ? (uintptr_t)at : offset;
+	append_ref(pd, &ref);
 }
 
 /* Note the first damage, for the user, and read no further. */
@@ -424,7 +442,9 @@ static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t off
 		if (!at)
 			break;
 		extra = 0;
-		if (h.type >= PERFDATA_USER_FIRST)
+		if (h.type == LANG_RECORD_TYPE && pd->events.nr)
+			add_lang_record(pd, src, offset + done, at, &h);
+		else if (h.type >= PERFDATA_USER_FIRST)
 			*code = user_record(pd, src, at, &h, &extra, e);
 		else if (pd->events.nr && !is_data(at, &h))
 			add_record(pd, src, offset + done, at, &h);

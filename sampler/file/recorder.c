@@ -18,12 +18,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/perfdata_write.h"
 #include "sampler/file/blackbox.h"
 #include "sampler/file/spool.h"
 #include "sampler/file/synth.h"
 #include "symbols/base/thread.h"
+#include "symbols/lang/codes.h"
 #include "symbols/base/wake.h"
 
 #define LANE_SIZE     ((size_t)8 << 20)
@@ -66,6 +68,8 @@ struct recorder {
 	uint64_t lost;	   /* set before the writer is stopped */
 	uint64_t every_ns; /* the shortest round */
 	uint64_t round_ns; /* the writer's: the last round ended then */
+	const struct codes *codes;
+	uint32_t nr_codes; /* the writer's: functions in the file */
 
 	pthread_t writer;
 	bool runs;
@@ -102,6 +106,7 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	pthread_mutex_init(&r->save_lock, NULL);
 	sem_init(&r->ready, 0, 0);
 	r->root = config->root ? config->root : "";
+	r->codes = config->codes;
 	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
 	r->stop_fd = wake_new();
 	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
@@ -184,6 +189,11 @@ void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 	lane->nr_samples += decoded->type == PERF_RECORD_SAMPLE;
 }
 
+void recorder_put_bytes(struct recorder_lane *lane, const void *record, size_t size)
+{
+	spool_put(&lane->spool, NULL, 0, record, size);
+}
+
 void recorder_drained(struct recorder_lane *lane, uint64_t now_ns)
 {
 	atomic_store_explicit(&lane->drained_ns, now_ns, memory_order_release);
@@ -261,6 +271,12 @@ static uint64_t all_drained(const struct recorder *r)
 	return least;
 }
 
+/* Write the functions of scripts that are new. */
+static void write_functions(struct recorder *r)
+{
+	r->nr_codes = lang_record_each_function(r->codes, r->nr_codes, append_record, r);
+}
+
 /*
  * Write the records of all lanes. A FINISHED_ROUND marks that no later record is older than the
  * round before: readers need not keep the whole file to sort it.
@@ -273,6 +289,7 @@ static void write_lanes(struct recorder *r)
 
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		write_lane(r, &r->lanes[i]);
+	write_functions(r);
 	now_ns = time_now_ns();
 	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns)
 		return;
@@ -326,6 +343,7 @@ static void *writer_main(void *arg)
 	/* The records of the producers are visible from here on. */ wake_clear(r->stop_fd);
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		write_lane(r, &r->lanes[i]);
+	write_functions(r);
 	write_lost(r);
 	code = perfdata_finish(r->file, &r->attrs);
 	if (code)
@@ -362,7 +380,7 @@ static void save_due(struct recorder *r, bool now)
 	if (!path)
 		return;
 	copy_attrs(r, &attrs);
-	code = blackbox_write(r->blackbox, path, r->root, &attrs, &bytes, &e);
+	code = blackbox_write(r->blackbox, path, r->root, r->codes, &attrs, &bytes, &e);
 	perfdata_attrs_fini(&attrs);
 	pthread_mutex_lock(&r->save_lock);
 	r->saved_err = e;

@@ -19,6 +19,7 @@
 #include "sampler/perf/record.h"
 #include "symbols/base/base.h"
 
+struct codes;
 struct perf_event_attr;
 struct perf_event_header;
 struct recorder;
@@ -31,6 +32,7 @@ struct recorder_config {
 	const char *root;  /* of /proc: "" */
 	uint64_t round_ns; /* the shortest round; 0: 2 s */
 	size_t memory;	   /* not 0: keep this many bytes instead of a file; recorder_save() */
+	const struct codes *codes; /* functions of scripts, recorded as they come; NULL: none */
 };
 
 struct recorder_stats {
@@ -56,6 +58,9 @@ struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index);
 /* Hot: record @h as it is; @decoded are its fields. No lock, no system call. */
 void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 		  const struct record *decoded);
+
+/* Hot: record bytes of our own; without room they are left out. */
+void recorder_put_bytes(struct recorder_lane *lane, const void *record, size_t size);
 
 /* A task that is followed from @time_ns on, but was there before. */
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns);

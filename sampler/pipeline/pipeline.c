@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/lang/describe.h"
 #include "unwind/merge.h"
 
 /* Kernel frames kept; the kernel's own limit is 127 by default. */
@@ -38,6 +39,9 @@ struct pipeline {
 	struct merge_result merged;
 	enum pipeline_lang lang;
 	enum lang_none lang_none;
+	enum lang_kind lang_kind;
+	const struct lang_slot *slot;	    /* in the feed; NULL: there was none */
+	const struct lang_frames *recorded; /* in a replay, of a coming sample; NULL: none */
 	enum unwind_stop stop;
 	uint32_t task;
 	bool nameless; /* the task table is full */
@@ -74,6 +78,11 @@ void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
 void pipeline_set_feed(struct pipeline *p, struct feed *feed)
 {
 	p->feed = feed;
+}
+
+void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames)
+{
+	p->recorded = frames;
 }
 
 void pipeline_free(struct pipeline *p)
@@ -312,6 +321,8 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	const struct lang_slot *slot = p->feed ? feed_find(p->feed, s->time_ns, s->pid, s->tid)
 					       : NULL;
 
+	p->lang_kind = hit->lang->kind;
+	p->slot = slot;
 	p->lang = PIPELINE_LANG_NONE;
 	p->lang_none = hit->lang->refused  ? LANG_NONE_REFUSED
 		       : hit->lang->reason ? LANG_NONE_VERSION
@@ -331,6 +342,95 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
 	if (p->merged.verdict == MERGE_CERTAIN)
 		p->user.nr_guessed -= p->user.nr_v8_guessed;
+}
+
+bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
+			 struct lang_frames *out)
+{
+	static const uint8_t outcomes[] = {
+		[PIPELINE_LANG_CERTAIN] = LANG_OUTCOME_CERTAIN,
+		[PIPELINE_LANG_GUESSED] = LANG_OUTCOME_GUESSED,
+		[PIPELINE_LANG_NONE] = LANG_OUTCOME_NONE,
+	};
+	const struct merge_result *m = &p->merged;
+
+	if (p->lang == PIPELINE_LANG_NO)
+		return false;
+	out->time_ns = s->time_ns;
+	out->pid = s->pid;
+	out->tid = s->tid;
+	out->language = (uint8_t)p->lang_kind;
+	out->outcome = outcomes[p->lang];
+	out->none = (uint8_t)MIN(p->lang_none, LANG_NONE_NR - 1);
+	out->nr_native = (uint16_t)p->user.nr;
+	out->nr = p->lang == PIPELINE_LANG_NONE ? 0 : (uint16_t)m->nr;
+	for (uint32_t i = 0; i < out->nr; i++) {
+		const struct lang_frame *f = &p->slot->frames[m->frame[i] & ~MERGE_LANG];
+
+		out->entries[i] = m->frame[i] & MERGE_LANG ? lang_entry(f->code, f->instr)
+							   : m->frame[i];
+	}
+	return true;
+}
+
+/* The loader of a replay sees no process: an object is an interpreter's by its name. */
+static void mark_interpreter(const struct pipeline *p, uint32_t place, enum lang_kind kind)
+{
+	const struct place *at = places_at(p->tables->places, place);
+	struct object *object = at ? objects_at(p->tables->objects, at->object) : NULL;
+
+	if (object && object->identity.kind == OBJECT_FILE &&
+	    describe_kind_of_name(object->name.str) == kind)
+		atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
+}
+
+/* Return the place of a recorded frame; PLACE_NONE: not among the @nr @native ones. */
+static uint32_t place_of_entry(struct pipeline *p, uint64_t entry, const uint32_t *native,
+			       uint32_t nr)
+{
+	const struct lang_frame frame = { .code = lang_entry_number(entry),
+					  .instr = lang_entry_instr(entry) };
+
+	if (!(entry & LANG_ENTRY))
+		return entry < nr ? native[entry] : PLACE_NONE;
+	return frame.code < CODES_MAX
+		       ? places_intern(p->tables->places, p->tables->script, lang_place(&frame))
+		       : PLACE_NONE;
+}
+
+/*
+ * Replay: put the recorded frames between the native ones, which begin at @first. Native frames
+ * that were not found here are missing; then the rest is a guess.
+ */
+static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32_t first)
+{
+	uint32_t native[FRAMES_MAX], nr = p->nr - first;
+
+	assert(p->nr >= first);
+	p->lang = f->outcome == LANG_OUTCOME_NONE ? PIPELINE_LANG_NONE
+		  : f->outcome == LANG_OUTCOME_CERTAIN && f->nr_native == nr
+			  ? PIPELINE_LANG_CERTAIN
+			  : PIPELINE_LANG_GUESSED;
+	p->lang_none = (enum lang_none)f->none;
+	if (p->lang == PIPELINE_LANG_NONE)
+		return;
+	memcpy(native, p->frames + first, nr * sizeof(native[0]));
+	p->nr = first;
+	for (uint32_t i = 0; i < nr; i++)
+		mark_interpreter(p, native[i], (enum lang_kind)f->language);
+	for (uint32_t i = 0; i < f->nr && p->nr < FRAMES_MAX; i++) {
+		uint32_t place = place_of_entry(p, f->entries[i], native, nr);
+
+		if (place != PLACE_NONE)
+			p->frames[p->nr++] = place;
+	}
+	for (uint32_t i = f->nr_native; i < nr && p->nr < FRAMES_MAX; i++)
+		p->frames[p->nr++] = native[i];
+}
+
+static bool is_of(const struct lang_frames *f, const struct record_sample *s)
+{
+	return f && f->time_ns == s->time_ns && f->pid == s->pid && f->tid == s->tid;
 }
 
 /*
@@ -421,6 +521,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
 	if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
+	if (is_of(p->recorded, s) && p->tables->languages & lang_bit(p->recorded->language))
+		put_recorded(p, p->recorded, p->nr_kernel);
 	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
 		return;	  /* no row: its place will be known for later samples */
 	if (p->nr == 0) { /* hidden from us, of a guest, or never known: only the task is known */

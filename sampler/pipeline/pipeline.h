@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include "sampler/file/lang_record.h"
 #include "sampler/profile/profile.h"
 #include "sampler/perf/record.h"
 #include "sampler/pipeline/feed.h"
@@ -88,6 +89,18 @@ void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */
 void pipeline_set_feed(struct pipeline *p, struct feed *feed);
+
+/*
+ * Live: get the frames of the sample that was resolved last, @s, for a recording. False: it is
+ * of no interpreter.
+ */
+bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
+			 struct lang_frames *out);
+/*
+ * Replay: use these frames for the sample they are of, if it is the next one; numbers are ids of
+ * the table of codes. Borrowed until the next call; NULL: none.
+ */
+void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames);
 
 /* Instead of the slot of an event: its id is unknown; the recording has more than EVENTS_MAX. */
 #define PIPELINE_EVENT_UNKNOWN (-1)

@@ -53,6 +53,10 @@ struct sampler_thread {
 	struct deltas *deltas;
 	unsigned int quick;	    /* short waits left */
 	struct recorder_lane *lane; /* NULL: nothing is recorded */
+	struct frame_notes {
+		struct lang_frames frames;
+		uint8_t bytes[LANG_RECORD_MAX];
+	} * notes;		    /* for the lane; NULL: no memory */
 	struct switch_queue *queue; /* NULL: waits are not measured; of this batch */
 	uint64_t waits_since_ns;    /* begin of the time in which stacks of waits are counted */
 	uint32_t nr_waits;	    /* since then */
@@ -164,6 +168,18 @@ static void on_switch(struct sampler_thread *t, const struct record *r)
 	put_step(t, r->pid, r->tid, r->change.out ? out : STEP_IN, r->time_ns);
 }
 
+/* Record the frames of the sample that was handled last, before the sample. */
+static void record_frames(struct sampler_thread *t, const struct record_sample *s)
+{
+	size_t size;
+
+	if (!pipeline_get_frames(t->pipeline, s, &t->notes->frames))
+		return;
+	size = lang_record_put_frames(t->notes->bytes, &t->notes->frames);
+	if (size)
+		recorder_put_bytes(t->lane, t->notes->bytes, size);
+}
+
 static void on_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
 		      const struct perf_event_header *h)
 {
@@ -172,7 +188,10 @@ static void on_record(struct sampler_thread *t, struct sampler_thread_stats *sta
 	struct record r;
 	int code = record_decode(&r, layout, h, h->size);
 
-	if (t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r))
+	bool recorded = t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r);
+
+	/* A sample after its frames. */
+	if (recorded && (code || r.type != PERF_RECORD_SAMPLE))
 		recorder_put(t->lane, h, &r);
 	if (code == -ENOTSUP)
 		return;
@@ -184,6 +203,10 @@ static void on_record(struct sampler_thread *t, struct sampler_thread_stats *sta
 	case PERF_RECORD_SAMPLE:
 		lag_note(&stats->lag, t->now_ns, r.sample.time_ns);
 		on_sample(t, stats, &r.sample, layout->regs_mask);
+		if (recorded && t->notes)
+			record_frames(t, &r.sample);
+		if (recorded)
+			recorder_put(t->lane, h, &r);
 		break;
 	case PERF_RECORD_LOST:
 		stats->lost_records += r.lost;
@@ -449,6 +472,8 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	t->own_pid = sampler_thread_tables(shared)->own_pid;
 	if (shared->recorder)
 		t->lane = recorder_lane(shared->recorder, cpu_index);
+	if (t->lane)
+		t->notes = calloc(1, sizeof(*t->notes));
 	t->stop_fd = wake_new();
 	t->kick_fd = wake_new();
 	if (t->stop_fd < 0 || t->kick_fd < 0) {
@@ -477,6 +502,7 @@ out:
 		close(t->stop_fd);
 	if (t->kick_fd >= 0)
 		close(t->kick_fd);
+	free(t->notes);
 	free(t);
 	return code;
 }
@@ -499,6 +525,7 @@ void sampler_thread_stop(struct sampler_thread *t)
 	deltas_free(t->deltas);
 	close(t->stop_fd);
 	close(t->kick_fd);
+	free(t->notes);
 	free(t);
 }
 

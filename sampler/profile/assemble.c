@@ -410,7 +410,7 @@ static const uint32_t *places_of(const struct work *w, uint64_t id, uint32_t *nr
 
 /*
  * Find the frames that a stack does not show. Frames of an interpreter are left out of stacks with
- * frames of its language only: what it does for a function counts for the function.
+ * frames of its language only: its work for a function counts for the function.
  */
 static struct left_out find_left_out(const struct work *w, const uint32_t *places, uint32_t nr)
 {

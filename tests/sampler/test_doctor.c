@@ -186,7 +186,7 @@ static void test_container(void **state)
 	expect(&f, "container", DOCTOR_NOTE, "user namespace", "outside");
 }
 
-/* Of each language what is read, and what is lacking; the rights have the fix. */
+/* One line for each language, with missing rights; the rights have the fix. */
 static void test_languages(void **state)
 {
 	static const char *const all[] = { "Java", "Python", "PHP", "Ruby", "Perl" };

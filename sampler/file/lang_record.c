@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Encode and decode records with frames of languages.
+ *
+ * Runs on: sampler threads and the writer of a recording; replay.
+ */
+#include "sampler/file/lang_record.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MAGIC 0x6c706f7466727021ULL
+
+struct head {
+	struct perf_event_header h;
+	uint64_t magic;
+	uint32_t kind, reserved;
+};
+
+/* Followed by name, file and line table. */
+struct function {
+	struct head head;
+	uint32_t number, first_line, table_size;
+	uint16_t name_size, file_size;
+	uint8_t language, version, reserved[6];
+};
+
+/* Followed by the entries. */
+struct frames {
+	struct head head;
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint8_t language, outcome, none, reserved;
+	uint16_t nr_native, nr;
+};
+
+_Static_assert(sizeof(struct function) + 2 * CODES_TEXT_MAX + CODES_TABLE_MAX + 8 <=
+		       LANG_RECORD_MAX,
+	       "a function fits");
+_Static_assert(sizeof(struct frames) + 8 * MERGE_FRAMES_MAX <= LANG_RECORD_MAX, "a stack fits");
+_Static_assert(sizeof(struct function) % 8 == 0 && sizeof(struct frames) % 8 == 0, "aligned");
+
+static struct head head_of(enum lang_record_kind kind, size_t size)
+{
+	return (struct head){
+		.h = { .type = LANG_RECORD_TYPE, .size = (uint16_t)size },
+		.magic = MAGIC,
+		.kind = kind,
+	};
+}
+
+enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64_t *time_ns)
+{
+	struct head head;
+
+	*time_ns = 0;
+	if (size < sizeof(head))
+		return LANG_RECORD_NONE;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.h.type != LANG_RECORD_TYPE || head.magic != MAGIC ||
+	    (head.kind != LANG_RECORD_FUNCTION && head.kind != LANG_RECORD_FRAMES))
+		return LANG_RECORD_NONE;
+	if (head.kind == LANG_RECORD_FRAMES && size >= sizeof(struct frames))
+		memcpy(time_ns, bytes + offsetof(struct frames, time_ns), sizeof(*time_ns));
+	return (enum lang_record_kind)head.kind;
+}
+
+size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *t)
+{
+	size_t size = sizeof(struct function) + t->name_size + t->file_size + t->table_size;
+	size_t whole = (size + 7) & ~(size_t)7;
+	struct function f = {
+		.head = head_of(LANG_RECORD_FUNCTION, whole),
+		.number = number,
+		.first_line = t->first_line,
+		.table_size = t->table_size,
+		.name_size = t->name_size,
+		.file_size = t->file_size,
+		.language = t->language,
+		.version = t->version,
+	};
+	uint8_t *at;
+
+	if (whole > LANG_RECORD_MAX)
+		return 0;
+	at = mempcpy(buf, &f, sizeof(f));
+	at = mempcpy(at, t->name, t->name_size);
+	at = mempcpy(at, t->file, t->file_size);
+	if (t->table_size)
+		at = mempcpy(at, t->table, t->table_size);
+	memset(at, 0, whole - size);
+	return whole;
+}
+
+size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
+{
+	size_t size = sizeof(struct frames) + l->nr * sizeof(l->entries[0]);
+	struct frames f = {
+		.head = head_of(LANG_RECORD_FRAMES, size),
+		.time_ns = l->time_ns,
+		.pid = l->pid,
+		.tid = l->tid,
+		.language = l->language,
+		.outcome = l->outcome,
+		.none = l->none,
+		.nr_native = l->nr_native,
+		.nr = l->nr,
+	};
+
+	if (l->nr > MERGE_FRAMES_MAX)
+		return 0;
+	memcpy(mempcpy(buf, &f, sizeof(f)), l->entries, l->nr * sizeof(l->entries[0]));
+	return size;
+}
+
+uint32_t lang_record_each_function(const struct codes *codes, uint32_t first,
+				   void (*fn)(void *ctx, const void *record, size_t size),
+				   void *ctx)
+{
+	uint32_t nr = codes ? codes_nr(codes) : 0;
+	uint8_t buf[LANG_RECORD_MAX];
+
+	for (uint32_t i = first; i < nr; i++) {
+		const struct code_text *text = codes_at(codes, i);
+		size_t size = text ? lang_record_put_function(buf, i, text) : 0;
+
+		if (size)
+			fn(ctx, buf, size);
+	}
+	return MAX(first, nr);
+}
+
+int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
+			 struct code_text *text)
+{
+	const char *texts = (const char *)bytes + sizeof(struct function);
+	struct function f;
+
+	if (size < sizeof(f))
+		return -EINVAL;
+	memcpy(&f, bytes, sizeof(f));
+	size -= sizeof(f);
+	if (f.language == LANG_NONE || f.language >= LANG_NR || f.number >= CODES_MAX ||
+	    !f.name_size || !f.file_size || f.name_size > CODES_TEXT_MAX ||
+	    f.file_size > CODES_TEXT_MAX || f.table_size > CODES_TABLE_MAX ||
+	    size < (size_t)f.name_size + f.file_size + f.table_size)
+		return -EINVAL;
+	*number = f.number;
+	*text = (struct code_text){
+		.language = f.language,
+		.version = f.version,
+		.name_size = f.name_size,
+		.file_size = f.file_size,
+		.first_line = f.first_line,
+		.table_size = f.table_size,
+		.name = texts,
+		.file = texts + f.name_size,
+		.table = (const uint8_t *)texts + f.name_size + f.file_size,
+	};
+	return 0;
+}
+
+int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *out)
+{
+	struct frames f;
+
+	if (size < sizeof(f))
+		return -EINVAL;
+	memcpy(&f, bytes, sizeof(f));
+	if (f.language == LANG_NONE || f.language >= LANG_NR || f.outcome > LANG_OUTCOME_GUESSED ||
+	    f.none >= LANG_NONE_NR || f.nr > MERGE_FRAMES_MAX ||
+	    (size - sizeof(f)) / sizeof(out->entries[0]) < f.nr)
+		return -EINVAL;
+	out->time_ns = f.time_ns;
+	out->pid = f.pid;
+	out->tid = f.tid;
+	out->language = f.language;
+	out->outcome = f.outcome;
+	out->none = f.none;
+	out->nr_native = f.nr_native;
+	out->nr = f.nr;
+	memcpy(out->entries, bytes + sizeof(f), f.nr * sizeof(out->entries[0]));
+	return 0;
+}
