@@ -53,21 +53,6 @@ int counters_apply_wake(struct counters *c)
 	return first;
 }
 
-int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
-{
-	for (uint32_t i = 0; i < c->nr_slots; i++)
-		if (c->slots[i].event.group || c->slots[i].event.counted)
-			return -ENOTSUP;
-	/* One that is enabled by the exec of a command has no twin that is. */
-	if (each_sample && !is_running(c))
-		return -EAGAIN;
-	if (!c->wake)
-		c->wake = xcalloc(c->env.nr_cpus, sizeof(*c->wake));
-	c->env.wake = c->wake;
-	c->wake[cpu_index] = each_sample;
-	return counters_apply_wake(c);
-}
-
 /* List the tasks followed now: the side-band's tasks and their children. NULL: the CPUs. */
 static pid_t *followed(struct counters *c, uint32_t *nr)
 {
@@ -158,6 +143,56 @@ static int reopen_slot(struct counters *c, uint32_t event, double hz, uint64_t p
 	}
 	counters_apply_wake(c);
 	return 0;
+}
+
+/*
+ * Open the events again, on all tasks that are followed now. A twin is inherited by tasks that
+ * start after it was opened: children that have inherited the event alone would be without both.
+ */
+static int reopen_all(struct counters *c, struct err *e)
+{
+	bool running = is_running(c);
+	uint32_t nr_tids;
+	pid_t *tids;
+	int code = 0;
+
+	if (!c->env.attr.tasks || c->env.attr.no_inherit)
+		return 0;
+	tids = followed(c, &nr_tids);
+	for (uint32_t i = 0; i < c->nr_slots && !code; i++) {
+		const struct event event = c->slots[i].event;
+		struct slot fresh;
+
+		code = open_slot(c, &fresh, NULL, &event, c->slots[i].hz, tids, nr_tids, e);
+		if (code)
+			break;
+		take_place(c, i, &fresh, running);
+		slot_close(&c->slots[i], &c->env);
+		c->slots[i] = fresh;
+	}
+	free(tids);
+	return code;
+}
+
+int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
+{
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		if (c->slots[i].event.group || c->slots[i].event.counted)
+			return -ENOTSUP;
+	/* One that is enabled by the exec of a command has no twin that is. */
+	if (each_sample && !is_running(c))
+		return -EAGAIN;
+	if (!c->wake) {
+		struct err e = { .text = "" };
+		int code = each_sample ? reopen_all(c, &e) : 0;
+
+		if (code)
+			return code;
+		c->wake = xcalloc(c->env.nr_cpus, sizeof(*c->wake));
+	}
+	c->env.wake = c->wake;
+	c->wake[cpu_index] = each_sample;
+	return counters_apply_wake(c);
 }
 
 int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err *e)

@@ -467,6 +467,7 @@ static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint3
 
 int slot_open_twins(struct slot *s, struct slot_env *env)
 {
+	bool inherits = env->attr.tasks && !env->attr.no_inherit;
 	int first = 0;
 
 	if (s->event.group || s->event.counted)
@@ -475,7 +476,8 @@ int slot_open_twins(struct slot *s, struct slot_env *env)
 		uint32_t cpu = (uint32_t)(i % env->nr_cpus);
 		int code = 0;
 
-		if (env->wake && env->wake[cpu] && s->fds[i].wake_fd < 0)
+		/* On all CPUs where children inherit it: later it would be too late for them. */
+		if (env->wake && (env->wake[cpu] || inherits) && s->fds[i].wake_fd < 0)
 			code = open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus], cpu);
 		first = first ? first : code;
 	}

@@ -17,9 +17,15 @@ python3 "$HERE/node.py" || bad=1
 
 LD_LIBRARY_PATH=$NODE_LIBRARIES
 export LD_LIBRARY_PATH
-start "$NODE" "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-2} + 20))
+start "$NODE" "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-1} + 20))
 unset LD_LIBRARY_PATH
-"$B/tests/tools/langtruth" "$last" - "${NODE_SECONDS:-2}" 1999 >"$TMP/chains"
+"$B/tests/tools/langtruth" "$last" - "${NODE_SECONDS:-1}" 1999 >"$TMP/chains"
 kill "$last"
-python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-2} * 80)) <"$TMP/chains" || bad=1
+python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-1} * 80)) <"$TMP/chains" || bad=1
+
+# A child that runs before its reader: its samples go on when the reader starts.
+run -b -n 4 -d 0.5 -F 499 --format=ndjson -- \
+	sh -c "LD_LIBRARY_PATH=$NODE_LIBRARIES \"$NODE\" \"$HERE/../programs/chain_work.js\" 3; :"
+tail -n 1 "$TMP/out" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["lang"]["certain"] < 10)' ||
+	wrong "a child of the command has no functions: $(tail -n 1 "$TMP/out" | grep -o "\"lang\":{[^}]*}" | tail -n 1)"
 finish
