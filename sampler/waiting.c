@@ -23,7 +23,7 @@
 #define READ_MAX_NS 20000000ULL
 #define READ_NAP_NS 100000
 /* All switches have a stack up to this multiple of the sampling rate, on each CPU. */
-#define STACKS_MAX 2
+#define STACKS_MAX 4
 /* Ticks with half of that before all have one again. */
 #define CALM_TICKS 3
 
@@ -128,8 +128,7 @@ void waiting_begin(struct sampler *s)
 		return;
 	}
 	waits_restart(s->store.waits);
-	atomic_store_explicit(&s->live.shared->waits_max,
-			      (uint32_t)(s->config.hz * STACKS_MAX / 10) + 100,
+	atomic_store_explicit(&s->live.shared->waits_max, (uint32_t)s->config.hz + 100,
 			      memory_order_relaxed);
 	/* Release: the queues; pairs with the sampler threads. */
 	atomic_store_explicit(&s->live.shared->waits, s->store.waits, memory_order_release);

@@ -60,6 +60,7 @@ struct sampler_thread {
 	struct switch_queue *queue; /* NULL: waits are not measured; of this batch */
 	uint64_t waits_since_ns;    /* begin of the time in which stacks of waits are counted */
 	uint32_t nr_waits;	    /* since then */
+	uint32_t most_waits;	    /* in such a time, since the last batch */
 	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
 	pid_t own_pid;
 	int stop_fd;
@@ -112,6 +113,16 @@ static int slot_of(void *ctx, uint64_t id)
 	return counters_event_of(t->shared->counters, t->cpu_index, id);
 }
 
+/* Count a stack of a wait. By the times of samples: a batch may have been delayed. */
+static void count_wait(struct sampler_thread *t, uint64_t time_ns)
+{
+	if (time_ns > t->waits_since_ns + FLOOD_NS) {
+		t->waits_since_ns = time_ns;
+		t->nr_waits = 0;
+	}
+	t->most_waits = MAX(t->most_waits, ++t->nr_waits);
+}
+
 static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
 		      struct record_sample *s, uint64_t regs_mask)
 {
@@ -121,7 +132,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	uint32_t nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
 
 	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
-		t->nr_waits++;
+		count_wait(t, s->time_ns);
 		t->wait = (struct switch_note){
 			.tid = (pid_t)s->tid,
 			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
@@ -257,13 +268,11 @@ static void ask_room(struct sampler_thread *t)
 static void note_flood(struct sampler_thread *t)
 {
 	uint32_t max = atomic_load_explicit(&t->shared->waits_max, memory_order_relaxed);
+	bool is_flood = max && t->most_waits >= max;
 	const uint64_t one = 1;
 
-	if (t->now_ns - t->waits_since_ns > FLOOD_NS) {
-		t->waits_since_ns = t->now_ns;
-		t->nr_waits = 0;
-	}
-	if (!max || t->nr_waits < max ||
+	t->most_waits = 0;
+	if (!is_flood ||
 	    atomic_exchange_explicit(&t->shared->waits_flood, true, memory_order_relaxed))
 		return;
 	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))

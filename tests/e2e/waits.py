@@ -14,7 +14,7 @@ def near(bad, name, got, want, less=0, more=0):
     """Compare two times; @less and @more: the clocks are unsure by so much."""
     error = max(SHARE * want, LEAST)
     if not want - error - less <= got <= want + error + more:
-        bad.append(f"{name} {got:.3f} s, by its clocks {want:.3f} s")
+        bad.append(f"{name} {got:.3f} s, by its clocks {want:.3f} s, unsure by -{less:.3f} +{more:.3f} s")
 
 
 def main():
