@@ -7,7 +7,7 @@ import json
 import sys
 
 KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault", "child", "other")
-SHARE, LEAST = 0.02, 0.03  # 2 %, or 30 ms: a sleep ends with a time in the run queue
+SHARE, LEAST = 0.02, 0.06  # 2 %, or 60 ms of 2 s: a sleep ends with a time in the run queue
 
 
 def near(bad, name, got, want, less=0, more=0):
