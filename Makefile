@@ -74,7 +74,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
+.PHONY: kill-matrix man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -187,6 +187,9 @@ unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuz
 
 e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real perf events
 	$(Q)$(RUN) $(E2E)
+
+kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
+	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
 
 PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h sampler/event/event.h sampler/profile/profile.h sampler/profile/strip.h sampler/trap_rule.h sampler/profile/fold.h sampler/profile/fold_tree.h unwind/unwind.h unwind/merge.h \
 	symbols/base/base.h symbols/base/text.h symbols/base/invoker.h symbols/base/intern.h symbols/base/array.h symbols/base/search.h symbols/base/hashset.h symbols/base/thread.h symbols/base/wake.h symbols/name/places.h symbols/object/object.h symbols/object/image.h symbols/object/image_read.h symbols/process/maps.h \

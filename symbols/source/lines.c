@@ -523,6 +523,8 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 	j->file = NULL;
 	for (uint32_t i = j->chains.nr; i < j->nr; i++)
 		lines_add(l, j->places[i]);
+	/* Its worker was replaced: not without end, a file may be the reason. */
+	o->nr_late += j->rc == -ESTALE;
 	if ((j->rc && j->rc != -ESTALE) || o->nr_late >= LATE_MAX)
 		refuse(l, o);
 	j->job.drop(&j->job);
