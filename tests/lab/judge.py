@@ -46,7 +46,7 @@ def recurse(ticks, _):
     leaves = sum(rows.get(f"leaf_{x}", {"self_pct": 0})["self_pct"] for x in "abc")
     if main < 90:
         return f"main holds {main} % of the samples"
-    return "" if leaves > 60 else f"leaves hold {leaves} % of the samples"
+    return "" if leaves > 40 else f"leaves hold {leaves} % of the samples"
 
 
 def module(ticks, name):
