@@ -221,6 +221,10 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 check-formats: $(B)/proftop ## read exports with other programs: go tool pprof, protoc, Chromium, speedscope
 	$(Q)B=$(B) tests/formats
 
+.PHONY: keep-kill
+keep-kill: $(B)/proftop programs ## kill --keep at 200 random moments: each time --open shows the true share
+	$(Q)B=$(B) tests/keep_kill 200
+
 .PHONY: screens
 screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens
 	$(Q)B=$(B) tests/screens

@@ -9,6 +9,7 @@
 
 #include "sampler/event/event.h"
 #include "sampler/file/reading.h"
+#include "sampler/keep_config.h"
 #include "sampler/profile/profile.h"
 #include "sampler/saving.h"
 
@@ -64,6 +65,7 @@ struct sampler_config {
 	/* Rules that are tested with each slice; the first match of each stops the screen there. */
 	const struct trap_rule *traps;
 	uint32_t nr_traps;
+	struct keep_config keep;     /* the history on disk */
 	struct saving_config saving; /* perf.data files of the matches instead */
 	bool include_self;	     /* sample proftop itself */
 	enum profile_frames shown_frames;

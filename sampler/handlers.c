@@ -300,7 +300,7 @@ static void set_focus(struct sampler *s, const struct control *c)
 static void set_strip(struct sampler *s, const struct control *c)
 {
 	strip_filter_set(&s->past.strip, c->strip);
-	tick_strip(s);
+	tick_strip(s, true);
 }
 
 static void set_trap(struct sampler *s, const struct control *c)

@@ -12,12 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "sampler/pipeline/deltas.h"
 #include "sampler/frames.h"
 #include "sampler/pipeline/sideband.h"
 #include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata.h"
+#include "sampler/keep_read.h"
 #include "symbols/base/array.h"
 
 #define REPLAY_CPUS_MAX 4096
@@ -31,7 +33,9 @@
 #define SLICES_MAX	  6000
 
 struct replay {
-	struct perfdata *data;
+	struct perfdata *data; /* NULL: a folder of --keep instead */
+	struct keep_read *kept;
+	struct keep_read_result kept_result;
 	int slots[256]; /* event of the file -> slot, or PIPELINE_EVENT_UNKNOWN, _LIMIT */
 	uint32_t nr_slots;
 	struct replay_cpu *cpus;
@@ -126,12 +130,36 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 		       path, clean);
 }
 
+/* Open a folder of --keep. */
+static int open_kept(struct replay *r, struct sampler_config *config, struct err *e)
+{
+	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
+	frames_init(&r->frames);
+	return keep_read_open(&r->kept, config, e);
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return strcmp(path, "-") && !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
 {
 	struct replay *r = xcalloc(1, sizeof(*r));
-	int code = (config->follow ? perfdata_open_stream : perfdata_open_step)(&r->data,
-										config->replay,
-										config->reading, e);
+	int code;
+
+	if (is_folder(config->replay)) {
+		code = open_kept(r, config, e);
+		if (code)
+			replay_close(r);
+		else
+			*out = r;
+		return code;
+	}
+	code = (config->follow ? perfdata_open_stream
+			       : perfdata_open_step)(&r->data, config->replay, config->reading, e);
 
 	if (code) {
 		free(r);
@@ -156,34 +184,36 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 
 const struct kernel_identity *replay_kernel(const struct replay *r)
 {
-	return perfdata_kernel(r->data);
+	static const struct kernel_identity none;
+
+	return r->data ? perfdata_kernel(r->data) : &none;
 }
 
 uint64_t replay_date_ns(const struct replay *r)
 {
-	return perfdata_date_ns(r->data);
+	return r->data ? perfdata_date_ns(r->data) : r->kept_result.last_ns;
 }
 
 bool replay_has_kernel(const struct replay *r)
 {
-	return perfdata_has_kernel(r->data);
+	return r->data && perfdata_has_kernel(r->data);
 }
 
 const char *replay_note(const struct replay *r)
 {
-	return perfdata_note(r->data);
+	return r->data ? perfdata_note(r->data) : "";
 }
 
 uint16_t replay_machine(const struct replay *r)
 {
-	return unwind_machine(perfdata_machine(r->data));
+	return r->data ? unwind_machine(perfdata_machine(r->data)) : 0;
 }
 
 bool replay_monotonic(const struct replay *r)
 {
 	bool all = true;
 
-	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
+	for (uint32_t i = 0; r->data && i < perfdata_nr_events(r->data); i++)
 		all &= perfdata_event(r->data, i)->monotonic;
 	return all;
 }
@@ -192,7 +222,9 @@ void replay_close(struct replay *r)
 {
 	if (!r)
 		return;
-	perfdata_close(r->data);
+	if (r->data)
+		perfdata_close(r->data);
+	keep_read_close(r->kept);
 	deltas_free(r->deltas);
 	frames_fini(&r->frames);
 	free(r->frame_ids);
@@ -511,6 +543,23 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	return 0;
 }
 
+/* Read a folder of --keep into the tables. */
+static int run_kept(struct replay *r, struct store *st, struct replay_result *out)
+{
+	struct keep_read_result *k = &r->kept_result;
+	int code = keep_read_run(r->kept, st, k);
+
+	r->nr_cpus = 1;
+	r->cpus[0] = (struct replay_cpu){ .lost = k->lost, .throttled = k->throttled };
+	r->cpus[0].samples.taken = r->cpus[0].samples.complete = k->samples;
+	*out = (struct replay_result){
+		.cpus = r->cpus,
+		.nr_cpus = 1,
+		.span_ns = MAX(k->last_ns - k->first_ns, 1),
+	};
+	return code;
+}
+
 int replay_begin(struct replay *r, struct store *st)
 {
 	int code = make_cells(r, st);
@@ -553,7 +602,7 @@ void replay_drop(struct replay *r)
 
 int replay_fd(const struct replay *r)
 {
-	return perfdata_stream_fd(r->data);
+	return r->data ? perfdata_stream_fd(r->data) : -1;
 }
 
 void replay_result(struct replay *r, struct store *st, struct replay_result *out)
@@ -602,8 +651,11 @@ void replay_end(struct replay *r)
 
 int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 {
-	int code = replay_begin(r, st);
+	int code;
 
+	if (r->kept)
+		return run_kept(r, st, out);
+	code = replay_begin(r, st);
 	if (code)
 		return code;
 	code = replay_feed(r, st);
@@ -673,6 +725,11 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 		.stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
 	};
 	return show_events(each, &out, sample);
+}
+
+bool replay_is_kept(const struct replay *r)
+{
+	return r->kept != NULL;
 }
 
 int replay_each(struct replay *r, struct store *st, const struct event *events,

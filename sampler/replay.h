@@ -33,6 +33,8 @@ const struct kernel_identity *replay_kernel(const struct replay *r);
 uint64_t replay_date_ns(const struct replay *r);
 /* Return whether any sample was taken in the kernel. */
 bool replay_has_kernel(const struct replay *r);
+/* Return whether it is a folder of --keep: slices without samples, by CLOCK_REALTIME. */
+bool replay_is_kept(const struct replay *r);
 void replay_close(struct replay *r);
 
 /* One CPU of the recording. */

@@ -44,6 +44,11 @@ int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err 
 			       "samples one by one need a recording\n"
 			       "  live sampling keeps counts, not samples\n"
 			       "  use --replay FILE");
+	if (replay_is_kept(s->replay))
+		return err_set(e, -ENOTSUP,
+			       "samples one by one need a recording\n"
+			       "  --keep writes counts, not samples\n"
+			       "  record with --record");
 	rcu_register_thread();
 	code = replay_each(s->replay, &s->store, s->config.events, fn, ctx);
 	rcu_unregister_thread();

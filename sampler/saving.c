@@ -27,7 +27,7 @@ void saving_begin(const struct saving *s, const struct saving_config *config, st
 		snprintf(text, size, "not saved: there are %u files (--save-files)", s->nr);
 		return;
 	}
-	/* A file has at most the records of the memory, and those of running processes. */
+	/* A file has at most the records of the memory, and records of running processes. */
 	if (s->bytes + config->memory > config->max_bytes) {
 		snprintf(text, size, "not saved: %llu MiB are used (--save-size)",
 			 (unsigned long long)s->bytes >> 20);

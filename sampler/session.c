@@ -237,6 +237,8 @@ static int open_parts(struct sampler *s, const struct sampler_config *config, st
 	if (!code)
 		code = config->replay ? open_recording(s, e) : open_live(s, e);
 	if (!code)
+		code = keep_open(&s->keep, &config->keep, e);
+	if (!code)
 		code = recording_open(&s->recording, config->record,
 				      config->saving.dir ? config->saving.memory : 0,
 				      s->live.counters, s->live.sideband,
@@ -311,6 +313,7 @@ void session_free(struct sampler *s)
 		store_close(&s->store);
 	rates_close(&s->rates);
 	event_states_free(&s->events);
+	keep_close(s->keep);
 	past_close(&s->past);
 	traps_clear(&s->traps);
 	controls_close(&s->controls);

@@ -13,6 +13,7 @@
 #include "sampler/collect.h"
 #include "sampler/controls.h"
 #include "sampler/event_states.h"
+#include "sampler/keep.h"
 #include "sampler/live.h"
 #include "sampler/mailbox.h"
 #include "sampler/past.h"
@@ -85,6 +86,7 @@ struct sampler {
 	struct traps traps;
 	struct profile_trap trapped; /* the last match */
 	struct saving saving;
+	struct keep *keep; /* NULL: nothing is kept */
 	struct notices notices;
 	struct annotate annotate;
 	struct controls controls;

@@ -306,12 +306,12 @@ static uint64_t last_real_ns(const struct sampler *s, uint64_t last_ns)
 	struct timespec ts;
 
 	if (s->replay)
-		return 0;
+		return replay_is_kept(s->replay) ? last_ns : 0;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - (time_now_ns() - last_ns);
 }
 
-void tick_strip(struct sampler *s)
+void tick_strip(struct sampler *s, bool answer)
 {
 	const struct strip_query *q = s->past.strip.query;
 	const struct assemble_input tables = tables_of(s);
@@ -327,6 +327,7 @@ void tick_strip(struct sampler *s)
 	if (!strip)
 		return;
 	strip->last_real_ns = last_real_ns(s, strip->last_ns);
+	strip->answer = answer;
 	mailbox_post_strip(&s->mailbox, strip);
 }
 
@@ -420,7 +421,7 @@ void tick_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 /* Post the past again: a strip moves, names of a range arrive. */
 static void renew_past(struct sampler *s)
 {
-	tick_strip(s);
+	tick_strip(s, s->replay != NULL);
 	if (s->past.nr_named != nr_named(s) ||
 	    atomic_load_explicit(&s->annotate.function, memory_order_relaxed) != SYMBOL_NONE)
 		tick_past(s);
@@ -536,6 +537,29 @@ void tick_slice(struct sampler *s, uint64_t now_ns)
 		add_slice(s, counts, nr, now_ns);
 }
 
+/* Keep the new slices on disk. */
+static void keep_slices(struct sampler *s)
+{
+	const struct assemble_input tables = tables_of(s);
+	struct keep_input in = { history_slices(s->store.history),
+				 &tables,
+				 s->config.events,
+				 s->rates.hz,
+				 s->config.nr_events,
+				 0 };
+	struct timespec ts;
+	int code;
+
+	if (!s->keep)
+		return;
+	clock_gettime(CLOCK_REALTIME, &ts);
+	in.real_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - time_now_ns();
+	keep_tick(s->keep, &in);
+	code = keep_check(s->keep);
+	if (code)
+		mailbox_say(&s->mailbox, "--keep has ended: %s", strerror(-code));
+}
+
 void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -573,8 +597,10 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	s->notices.goes_first =
 		atomic_load_explicit(&s->live.shared->goes_first, memory_order_relaxed);
 	rules_apply(&s->notices, p, now_ns - s->ticks.start_ns, s->config.window_ns);
-	mailbox_post(&s->mailbox, p);
+	/* Before the profile, which is drawn with it. */
 	renew_past(s);
+	mailbox_post(&s->mailbox, p);
+	keep_slices(s);
 }
 
 bool tick_skip(struct sampler *s)
@@ -640,8 +666,9 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 		mailbox_say(&s->mailbox, "out of memory: the recording has no rows");
 	s->notices = (struct notices){ .recorded = true };
 	rules_apply(&s->notices, p, result->span_ns, result->span_ns);
-	mailbox_post(&s->mailbox, p);
+	/* Before the profile, which is drawn with it. */
 	renew_past(s);
+	mailbox_post(&s->mailbox, p);
 }
 
 void tick_discard(struct sampler *s)

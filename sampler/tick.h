@@ -18,7 +18,7 @@ void tick_slice(struct sampler *s, uint64_t now_ns);
 /* End a tick: take the counts, make the profile, hand it over. */
 void tick_end(struct sampler *s, uint64_t now_ns);
 /* Post the heat strip that the UI wants; nothing if it wants none. */
-void tick_strip(struct sampler *s);
+void tick_strip(struct sampler *s, bool answer);
 /* Post the range of the past that the UI shows; nothing if it shows none. */
 void tick_past(struct sampler *s);
 /* Make a profile of the slices from @begin_ns to @end_ns, and hand it over as collected. */

@@ -144,6 +144,46 @@ uint32_t symbols_nr_files(const struct symbols *s)
 	return chains_nr_files(loader_chains(s->loader));
 }
 
+/* Return the object that functions of a module are in: one for each name. */
+static uint32_t kept_module(struct objects *objects, const struct symbols_kept *f)
+{
+	const struct object_identity identity = { .kind = OBJECT_FILE,
+						  .ino = hash_name(f->module, f->module_size),
+						  .maj = UINT32_MAX };
+
+	struct object *object = f->kind == 'k' ? objects_at(objects, OBJECT_ID_KERNEL)
+					       : objects_intern(objects, &identity, f->module,
+								f->module_size, 0, 0, 0);
+
+	object_explain(object, "names were kept, no code", "");
+	/* Release: the reason; pairs with the acquire of readers. */
+	atomic_store_explicit(&object->state, OBJECT_FAILED, memory_order_release);
+	return object->id;
+}
+
+uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct objects *objects,
+			       const struct symbols_kept *f)
+{
+	struct symtab_key key = { .object = kept_module(objects, f),
+				  .variant = hash_name(f->name, f->name_size) + f->inlined };
+	const struct symtab_text text = { f->name,	  f->module, f->name_size,
+					  f->module_size, f->kind,   f->inlined };
+	uint32_t id, place;
+
+	key.start = key.variant;
+	id = symtab_find(s->symtab, &key);
+	if (id == SYMBOL_NONE)
+		id = symtab_add(s->symtab, &key, &text);
+	place = places_intern(places, key.object, key.start);
+	if (place == PLACE_NONE) {
+		places_grow(places);
+		place = places_intern(places, key.object, key.start);
+	}
+	if (place != PLACE_NONE && id != SYMBOL_NONE)
+		places_name(places, place, id);
+	return place;
+}
+
 int symbols_start(struct symbols *s, struct err *e)
 {
 	return loader_start(s->loader, e);

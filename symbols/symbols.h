@@ -60,6 +60,19 @@ void symbols_other_clock(struct symbols *s);
 void symbols_on_kernel_code(struct symbols *s, uint64_t start, uint32_t size, bool bpf,
 			    const char *name, size_t name_size);
 void symbols_on_kernel_gone(struct symbols *s, uint64_t start, uint32_t size);
+/* A function as another session named it; foreign bytes. */
+struct symbols_kept {
+	const char *name, *module;
+	size_t name_size, module_size;
+	char kind;
+	bool inlined;
+};
+/*
+ * Only without symbols_start(): return the place of a kept function, named already; the same
+ * function has one place. PLACE_NONE: the tables are full.
+ */
+uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct objects *objects,
+			       const struct symbols_kept *f);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader threads (bounded: a hanging thread is abandoned). */
 void symbols_stop(struct symbols *s);

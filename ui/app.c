@@ -183,8 +183,9 @@ static void take_past(struct app *a)
 	sampler_take_past(a->st.sampler, &p, &strip);
 	if (!p && !strip)
 		return;
+	/* Newer slices are drawn with the next profile. */
+	a->dirty |= p || strip->answer || !a->st.rewind.strip;
 	rewind_take(&a->st, p, strip);
-	a->dirty = true;
 }
 
 /* Give folds of a large profile that a key requested to the folding thread. */

@@ -154,7 +154,7 @@ static void peak(struct ui_state *st, uint32_t code)
 static void live(struct ui_state *st, uint32_t code)
 {
 	if (!st->rewind.on)
-		ui_state_say(st, false, "this is now (u: earlier, o: the last peak)");
+		ui_state_say(st, false, "this is now (i: earlier, ^: the last peak)");
 	rewind_live(st);
 }
 
@@ -165,7 +165,7 @@ static void widen(struct ui_state *st, uint32_t code)
 	uint64_t width = r->end_ns - r->begin_ns;
 
 	if (!r->on)
-		ui_state_say(st, false, "this is now (u: earlier, o: the last peak)");
+		ui_state_say(st, false, "this is now (i: earlier, ^: the last peak)");
 	else
 		rewind_to(st, r->begin_ns - MIN(r->begin_ns, width), r->end_ns);
 }
@@ -287,7 +287,7 @@ void rewind_command(struct ui_state *st, const char *arg)
 		return;
 	}
 	/* In a recording from its start. */
-	at = st->config->replayed ? s->first_ns + ago : s->last_ns - ago;
+	at = st->config->replayed && seconds < 0 ? s->first_ns + ago : s->last_ns - ago;
 	width = MAX(s->column_ns, 1000000000ULL);
 	rewind_to(st, at - MIN(at, width / 2), at + width / 2);
 }

@@ -46,6 +46,7 @@ struct strip {
 	uint32_t nr;
 	uint64_t first_ns, last_ns; /* all the past that is kept */
 	uint64_t last_real_ns;	    /* CLOCK_REALTIME at last_ns; 0: a recording */
+	bool answer;		    /* to a query; else the newest slices were added */
 	bool merged;		    /* old slices are longer than 100 ms: the memory is used up */
 	bool dropped;		    /* samples older than first_ns were counted */
 	double max;		    /* the highest peak */

@@ -48,6 +48,14 @@ static int check_recording(struct options_parse *p)
 		return REFUSE(p, EXIT_USAGE,
 			      "--save-dir saves matches of traps\n"
 			      "  add --trap RULE");
+	if (c->keep.dir && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--keep and a recording exclude each other\n"
+			      "  --keep is for live sampling");
+	if (c->keep.dir && !c->history_ns)
+		return REFUSE(p, EXIT_USAGE,
+			      "--keep needs the history\n"
+			      "  leave out --history 0");
 	if (c->saving.dir && c->record)
 		return REFUSE(p, EXIT_USAGE,
 			      "--record and --save-dir exclude each other\n"
@@ -203,6 +211,10 @@ static const struct argp_option argp_options[] = {
 	  "also write the samples to a perf.data file, for perf and --replay", 1 },
 	{ "trap", KEY_TRAP, "RULE", 0,
 	  "stop the screen when a rule matches, as 'total:parse > 50 for 1s'; may be repeated", 1 },
+	{ "keep", KEY_KEEP, "DIR", 0, "keep the past in this folder, for --open", 1 },
+	{ "keep-size", KEY_KEEP_SIZE, "SIZE", 0, "keep at most SIZE bytes (default: 200M)", 1 },
+	{ "keep-time", KEY_KEEP_TIME, "TIME", 0, "keep at most this past (default: 24h)", 1 },
+	{ "open", KEY_OPEN, "DIR", 0, "show a folder of --keep instead of the live system", 1 },
 	{ "save-dir", KEY_SAVE_DIR, "DIR", 0,
 	  "save the moments before and after a match as perf.data files instead", 1 },
 	{ "save-files", KEY_SAVE_FILES, "N", 0, "save at most N files (default: 16)", 1 },
@@ -446,6 +458,7 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 	o->config.window_ns = WINDOW_NS;
 	o->config.history_ns = HISTORY_NS;
 	o->config.history_memory = HISTORY_MEMORY;
+	o->config.keep = (struct keep_config){ NULL, 200ULL << 20, 86400 * NS_PER_S };
 	o->config.saving = (struct saving_config){ NULL, 16, 4ULL << 30, 256u << 20 };
 }
 
@@ -484,7 +497,8 @@ int options_set_batch(struct options *o, struct err *e)
 	o->config.window_ns = o->config.tick_ns;
 	/* There is no key to look back with: for traps; requests collect from the history. */
 	if (!o->listen)
-		o->config.history_ns = o->config.nr_traps ? TRAP_HISTORY_NS : 0;
+		o->config.history_ns = o->config.nr_traps || o->config.keep.dir ? TRAP_HISTORY_NS
+										: 0;
 	return EXIT_DONE;
 }
 

@@ -66,17 +66,50 @@ int options_parse_save_size(struct options_parse *p, const char *arg)
 	return parse_memory(p, "--save-size", arg, &p->o->config.saving.max_bytes);
 }
 
-int options_parse_save_dir(struct options_parse *p, const char *arg)
+/* Test for a folder. */
+static int check_folder(struct options_parse *p, const char *option, const char *arg)
 {
 	struct stat st;
 
 	if (stat(arg, &st) || !S_ISDIR(st.st_mode))
 		return REFUSE(p, EXIT_USAGE,
-			      "--save-dir %s: no such folder\n"
+			      "%s %s: no such folder\n"
 			      "  create it first",
-			      arg);
-	p->o->config.saving.dir = arg;
+			      option, arg);
 	return 0;
+}
+
+int options_parse_save_dir(struct options_parse *p, const char *arg)
+{
+	p->o->config.saving.dir = arg;
+	return check_folder(p, "--save-dir", arg);
+}
+
+int options_parse_keep(struct options_parse *p, const char *arg)
+{
+	p->o->config.keep.dir = arg;
+	return check_folder(p, "--keep", arg);
+}
+
+int options_parse_keep_size(struct options_parse *p, const char *arg)
+{
+	return parse_memory(p, "--keep-size", arg, &p->o->config.keep.size);
+}
+
+int options_parse_keep_time(struct options_parse *p, const char *arg)
+{
+	if (time_parse(arg, strlen(arg), &p->o->config.keep.time_ns))
+		return REFUSE(p, EXIT_USAGE,
+			      "--keep-time %s: invalid time\n"
+			      "  as in '--keep-time 24h'",
+			      arg);
+	return 0;
+}
+
+int options_parse_open(struct options_parse *p, const char *arg)
+{
+	p->o->config.replay = arg;
+	return check_folder(p, "--open", arg);
 }
 
 int options_parse_save_files(struct options_parse *p, const char *arg)

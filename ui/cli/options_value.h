@@ -34,6 +34,10 @@ enum {
 	KEY_TRAP,
 	KEY_TRAP_MEMORY,
 	KEY_SAVE_DIR,
+	KEY_KEEP,
+	KEY_KEEP_SIZE,
+	KEY_KEEP_TIME,
+	KEY_OPEN,
 	KEY_SAVE_FILES,
 	KEY_SAVE_SIZE,
 	KEY_EVENT_FILTER,
@@ -70,6 +74,10 @@ struct options_parse {
 /* Options about the past, in options_time.c. */
 int options_parse_history(struct options_parse *p, const char *arg);
 int options_parse_trap_memory(struct options_parse *p, const char *arg);
+int options_parse_keep(struct options_parse *p, const char *arg);
+int options_parse_keep_size(struct options_parse *p, const char *arg);
+int options_parse_keep_time(struct options_parse *p, const char *arg);
+int options_parse_open(struct options_parse *p, const char *arg);
 int options_parse_save_dir(struct options_parse *p, const char *arg);
 int options_parse_save_files(struct options_parse *p, const char *arg);
 int options_parse_save_size(struct options_parse *p, const char *arg);

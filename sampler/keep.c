@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Segments of kept slices, written.
+ *
+ * Threads: the builder packs, a thread writes. Ids in a segment are those of the tables; other
+ * tables or events begin another segment.
+ */
+#include "sampler/keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "sampler/file/keepfile.h"
+#include "sampler/keep_dir.h"
+#include "symbols/base/thread.h"
+
+#define SEGMENTS    16		       /* of the size */
+#define QUEUED_MAX  ((size_t)64 << 20) /* bytes that wait for a slow disk */
+#define UNNAMED_MAX 4096
+
+/* Bits by id: written to the segment. */
+struct bits {
+	uint8_t *list;
+	uint32_t nr;
+};
+
+struct keep {
+	struct keep_config config;
+	int dir;
+
+	/* The builder's. */
+	struct keepfile_out out;
+	uint64_t segment_bytes, last_ns;
+	const struct stacks *stacks; /* that the ids of the segment are of */
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;
+	struct bits tasks, wrote, functions, places;
+	uint32_t unnamed[UNNAMED_MAX]; /* stacks with a place without a name yet */
+	uint32_t nr_unnamed;
+	bool failed; /* reported */
+
+	pthread_t thread;
+	pthread_mutex_t lock; /* of the members below */
+	pthread_cond_t changed;
+	struct keepfile_out queued;
+	bool rotate, stop;
+	int error;
+
+	/* The thread's. */
+	int segment;
+	uint32_t number;
+};
+
+/* Test and set a bit. Without memory: set already. */
+static bool was_set(struct bits *b, uint32_t id)
+{
+	uint32_t byte = id / 8;
+
+	if (byte >= b->nr) {
+		uint32_t nr = byte + byte / 2 + 64;
+		uint8_t *larger = realloc(b->list, nr);
+
+		if (!larger)
+			return true;
+		memset(larger + b->nr, 0, nr - b->nr);
+		b->list = larger;
+		b->nr = nr;
+	}
+	if (b->list[byte] & 1u << id % 8)
+		return true;
+	b->list[byte] |= (uint8_t)(1u << id % 8);
+	return false;
+}
+
+static void clear_bits(struct bits *b)
+{
+	free(b->list);
+	*b = (struct bits){ .list = NULL };
+}
+
+/* ---- packing ---- */
+
+static struct keepfile_text text_of(struct safe_text t)
+{
+	return (struct keepfile_text){ t.str, t.size };
+}
+
+static void put_symbol(struct keep *k, const struct symbols *symbols, uint32_t id)
+{
+	const struct symbol *s = symbols_at(symbols, id);
+
+	if (s && !was_set(&k->functions, id))
+		keepfile_put_function(&k->out,
+				      &(struct keepfile_function){ .id = id,
+								   .kind = s->kind,
+								   .inlined = s->inlined,
+								   .made_up = s->made_up,
+								   .name = text_of(s->name),
+								   .module = text_of(s->module) });
+}
+
+/* Add a place without a name as a function: "libfoo.so+0x1234". */
+static void put_place(struct keep *k, const struct assemble_input *in, uint32_t id,
+		      const struct place *place)
+{
+	const struct object *object = objects_at(in->objects, place ? place->object : 0);
+	struct keepfile_text module = object ? text_of(object->name)
+					     : (struct keepfile_text){ "?", 1 };
+	char name[64];
+	int size;
+
+	if (was_set(&k->places, id))
+		return;
+	size = snprintf(name, sizeof(name), "%.30s+0x%llx", module.str,
+			place ? (unsigned long long)place->offset : 0ULL);
+	keepfile_put_function(&k->out, &(struct keepfile_function){ .id = ASSEMBLE_PLACE | id,
+								    .kind = '?',
+								    .made_up = true,
+								    .name = { name, (size_t)size },
+								    .module = module });
+}
+
+/* Add the functions at a place to @list, innermost first. False: it has no name yet. */
+static bool add_functions(struct keep *k, const struct assemble_input *in, uint32_t id,
+			  uint32_t *list, uint32_t *nr)
+{
+	const struct place *place = places_at(in->places, id);
+	const struct symbol_frame *frames;
+	uint32_t symbol = SYMBOL_NONE, nr_frames = 0;
+
+	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
+	if (place)
+		symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
+	if (symbol == SYMBOL_NONE) {
+		put_place(k, in, id, place);
+		if (*nr < KEEPFILE_DEPTH_MAX)
+			list[(*nr)++] = ASSEMBLE_PLACE | id;
+		return false;
+	}
+	frames = symbols_source(in->symbols, id, &nr_frames);
+	for (uint32_t i = 0; frames && i < nr_frames && *nr < KEEPFILE_DEPTH_MAX; i++) {
+		uint32_t inlined = frames[i].symbol;
+
+		if (inlined == SYMBOL_NONE)
+			continue;
+		put_symbol(k, in->symbols, inlined);
+		list[(*nr)++] = inlined;
+	}
+	put_symbol(k, in->symbols, symbol);
+	if (*nr < KEEPFILE_DEPTH_MAX)
+		list[(*nr)++] = symbol;
+	return true;
+}
+
+/* Add a stack. False: some of its places have no name yet. */
+static bool put_stack(struct keep *k, const struct assemble_input *in, uint32_t id)
+{
+	uint32_t list[KEEPFILE_DEPTH_MAX], nr = 0, nr_places = 0;
+	const uint32_t *places = stacks_at(in->stacks, id, &nr_places);
+	bool named = true;
+
+	for (uint32_t i = 0; places && i < nr_places; i++)
+		named &= add_functions(k, in, places[i], list, &nr);
+	keepfile_put_stack(&k->out, id, list, nr);
+	return named;
+}
+
+static void put_task(struct keep *k, const struct assemble_input *in, uint32_t id)
+{
+	const struct task *t = maps_task(in->maps, id);
+
+	if (t && t->pid >= 0 && t->tid >= 0)
+		keepfile_put_task(&k->out, &(struct keepfile_task){
+						   id, (uint32_t)t->pid, (uint32_t)t->tid,
+						   text_of(t->comm), text_of(t->process_comm) });
+}
+
+/* Add a slice, and everything that it is the first to refer to. */
+static void put_slice(struct keep *k, const struct keep_input *in, const struct slice *slice)
+{
+	struct slice real = *slice;
+	struct slice_reader r;
+	struct count c;
+
+	for (slice_read_begin(&r, slice); slice_read(&r, &c);) {
+		if (!was_set(&k->tasks, c.task))
+			put_task(k, in->tables, c.task);
+		if (c.stack == STACK_NONE || was_set(&k->wrote, c.stack))
+			continue;
+		if (!put_stack(k, in->tables, c.stack) && k->nr_unnamed < UNNAMED_MAX)
+			k->unnamed[k->nr_unnamed++] = c.stack;
+	}
+	real.begin_ns += in->real_ns;
+	real.end_ns += in->real_ns;
+	keepfile_put_slice(&k->out, &real);
+}
+
+/* Write stacks again whose names have arrived. */
+static void put_named(struct keep *k, const struct assemble_input *in)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < k->nr_unnamed; i++) {
+		size_t before = k->out.size;
+
+		if (put_stack(k, in, k->unnamed[i]))
+			continue;
+		k->out.size = before; /* no better than before */
+		k->unnamed[kept++] = k->unnamed[i];
+	}
+	k->nr_unnamed = kept;
+}
+
+static bool same_events(const struct keep *k, const struct keep_input *in)
+{
+	if (k->nr_events != in->nr_events)
+		return false;
+	for (uint32_t i = 0; i < in->nr_events; i++)
+		if (!event_same(&k->events[i], &in->events[i]))
+			return false;
+	return true;
+}
+
+static void begin_segment(struct keep *k, const struct keep_input *in)
+{
+	struct keepfile_event events[EVENTS_MAX];
+
+	clear_bits(&k->tasks);
+	clear_bits(&k->wrote);
+	clear_bits(&k->functions);
+	clear_bits(&k->places);
+	k->nr_unnamed = 0;
+	k->segment_bytes = 0;
+	k->stacks = in->tables->stacks;
+	k->nr_events = in->nr_events;
+	memcpy(k->events, in->events, in->nr_events * sizeof(k->events[0]));
+	for (uint32_t i = 0; i < in->nr_events; i++)
+		events[i] =
+			(struct keepfile_event){ { in->events[i].name, strlen(in->events[i].name) },
+						 in->events[i].hz,
+						 in->events[i].clock };
+	keepfile_header(&k->out);
+	keepfile_put_events(&k->out, events, in->nr_events);
+}
+
+/* Hand the packed records to the thread. */
+static void queue(struct keep *k, bool rotate)
+{
+	struct keepfile_out *q = &k->queued;
+
+	pthread_mutex_lock(&k->lock);
+	if (k->out.failed) {
+		k->error = -ENOMEM;
+		keepfile_fini(&k->out);
+	} else {
+		*q = k->out;
+		k->out = (struct keepfile_out){ .bytes = NULL };
+		k->rotate |= rotate;
+	}
+	pthread_cond_signal(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Is the thread still writing the records before? */
+static bool is_behind(struct keep *k)
+{
+	bool behind;
+
+	pthread_mutex_lock(&k->lock);
+	behind = k->queued.bytes != NULL;
+	pthread_mutex_unlock(&k->lock);
+	return behind;
+}
+
+void keep_tick(struct keep *k, const struct keep_input *in)
+{
+	uint32_t nr = slices_nr(in->slices), i;
+	bool rotate;
+
+	/* Slices stay in the history until the disk is ready again. */
+	if (!k || !nr || is_behind(k))
+		return;
+	rotate = k->stacks != in->tables->stacks || !same_events(k, in) ||
+		 k->segment_bytes > k->config.size / SEGMENTS;
+	if (rotate)
+		begin_segment(k, in);
+	put_named(k, in->tables);
+	for (i = slices_find(in->slices, k->last_ns); i < nr && k->out.size < QUEUED_MAX; i++) {
+		const struct slice *slice = slices_at(in->slices, i);
+
+		if (slice->begin_ns < k->last_ns)
+			continue;
+		put_slice(k, in, slice);
+		k->last_ns = slice->end_ns;
+	}
+	k->segment_bytes += k->out.size;
+	queue(k, rotate);
+}
+
+int keep_check(struct keep *k)
+{
+	int code;
+
+	if (!k || k->failed)
+		return 0;
+	pthread_mutex_lock(&k->lock);
+	code = k->error;
+	pthread_mutex_unlock(&k->lock);
+	k->failed = code != 0;
+	return code;
+}
+
+/* ---- the thread ---- */
+
+static int write_all(int fd, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Open the next segment, and remove the oldest ones. 0 or -errno. */
+static int next_segment(struct keep *k)
+{
+	char name[KEEP_DIR_NAME];
+	int code;
+
+	if (k->segment >= 0)
+		close(k->segment);
+	k->segment = -1;
+	code = keep_dir_shrink(k->dir, k->config.size - k->config.size / SEGMENTS,
+			       k->config.time_ns);
+	if (code)
+		return code;
+	keep_dir_name(name, ++k->number);
+	k->segment = openat(k->dir, name,
+			    O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return k->segment < 0 ? -errno : 0;
+}
+
+static int write_queued(struct keep *k, const struct keepfile_out *q, bool rotate)
+{
+	int code = rotate ? next_segment(k) : 0;
+
+	return code ? code : write_all(k->segment, q->bytes, q->size);
+}
+
+static void *keep_main(void *arg)
+{
+	struct keep *k = arg;
+
+	prctl(PR_SET_NAME, "keep");
+	pthread_mutex_lock(&k->lock);
+	while (!k->stop || k->queued.bytes) {
+		struct keepfile_out q = k->queued;
+		bool rotate = k->rotate;
+		int code = k->error;
+
+		if (!q.bytes) {
+			pthread_cond_wait(&k->changed, &k->lock);
+			continue;
+		}
+		k->rotate = false;
+		pthread_mutex_unlock(&k->lock);
+		/* After a failure nothing is written any more: a segment has no gaps. */
+		if (!code)
+			code = write_queued(k, &q, rotate);
+		pthread_mutex_lock(&k->lock);
+		k->error = code;
+		keepfile_fini(&k->queued);
+	}
+	pthread_mutex_unlock(&k->lock);
+	return NULL;
+}
+
+int keep_open(struct keep **out, const struct keep_config *config, struct err *e)
+{
+	struct keep *k;
+	int code;
+
+	*out = NULL;
+	if (!config->dir)
+		return 0;
+	k = xcalloc(1, sizeof(*k));
+	k->config = *config;
+	k->segment = -1;
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_cond_init(&k->changed, NULL);
+	code = keep_dir_open(&k->dir, config->dir, true, e);
+	if (!code)
+		k->number = keep_dir_last(k->dir);
+	if (!code && thread_start(&k->thread, 0, keep_main, k))
+		code = err_set(e, -EAGAIN, "cannot start a thread for --keep");
+	if (code) {
+		if (k->dir >= 0)
+			close(k->dir);
+		free(k);
+		return code;
+	}
+	*out = k;
+	return 0;
+}
+
+void keep_close(struct keep *k)
+{
+	if (!k)
+		return;
+	pthread_mutex_lock(&k->lock);
+	k->stop = true;
+	pthread_cond_signal(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+	pthread_join(k->thread, NULL);
+	if (k->segment >= 0)
+		close(k->segment);
+	close(k->dir);
+	clear_bits(&k->tasks);
+	clear_bits(&k->wrote);
+	clear_bits(&k->functions);
+	clear_bits(&k->places);
+	keepfile_fini(&k->out);
+	keepfile_fini(&k->queued);
+	pthread_mutex_destroy(&k->lock);
+	pthread_cond_destroy(&k->changed);
+	free(k);
+}

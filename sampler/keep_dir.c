@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The segments in the folder of --keep. */
+#include "sampler/keep_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int keep_dir_open(int *fd, const char *path, bool write, struct err *e)
+{
+	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*fd < 0)
+		return err_set(e, -errno,
+			       "cannot open %.300s: %s\n"
+			       "  --keep and --open take a folder: create it first",
+			       path, strerror(errno));
+	if (write && flock(*fd, LOCK_EX | LOCK_NB)) {
+		close(*fd);
+		*fd = -1;
+		return err_set(e, -EBUSY,
+			       "%.300s: another proftop keeps its samples there\n"
+			       "  give another folder",
+			       path);
+	}
+	return 0;
+}
+
+void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number)
+{
+	snprintf(name, KEEP_DIR_NAME, "%08x.keep", number);
+}
+
+/* Return the number of a segment by its name; 0: it is another file. */
+static uint32_t number_of(const char *name)
+{
+	char again[KEEP_DIR_NAME];
+	uint32_t number = (uint32_t)strtoul(name, NULL, 16);
+
+	keep_dir_name(again, number);
+	return strcmp(name, again) ? 0 : number;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+int keep_dir_list(int fd, uint32_t **numbers)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), nr = 0;
+	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *entry;
+
+	*numbers = NULL;
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return -errno;
+	}
+	while ((entry = readdir(dir)) && nr < KEEP_SEGMENTS_MAX) {
+		uint32_t number = number_of(entry->d_name);
+
+		if (!number)
+			continue;
+		*numbers = xrealloc_array(*numbers, (size_t)nr + 1, sizeof(**numbers));
+		(*numbers)[nr++] = number;
+	}
+	closedir(dir);
+	if (nr)
+		qsort(*numbers, (size_t)nr, sizeof(**numbers), ascending);
+	return nr;
+}
+
+uint32_t keep_dir_last(int fd)
+{
+	uint32_t *numbers, last;
+	int nr = keep_dir_list(fd, &numbers);
+
+	last = nr > 0 ? numbers[nr - 1] : 0;
+	free(numbers);
+	return last;
+}
+
+int keep_dir_shrink(int fd, uint64_t size, uint64_t time_ns)
+{
+	uint32_t *numbers;
+	int nr = keep_dir_list(fd, &numbers);
+	time_t oldest = time(NULL) - (time_t)(time_ns / 1000000000);
+	uint64_t used = 0;
+	char name[KEEP_DIR_NAME];
+	struct stat st;
+
+	/* From the newest on: the rest is too much. */
+	for (int i = nr; i-- > 0;) {
+		keep_dir_name(name, numbers[i]);
+		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		used += (uint64_t)st.st_size;
+		if (used > size || st.st_mtime < oldest)
+			unlinkat(fd, name, 0);
+	}
+	free(numbers);
+	return MIN(nr, 0);
+}

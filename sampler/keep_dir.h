@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
+ */
+#ifndef SAMPLER_KEEP_DIR_H
+#define SAMPLER_KEEP_DIR_H
+
+#include "symbols/base/base.h"
+
+#define KEEP_DIR_NAME	  24
+#define KEEP_SEGMENT_MAX  ((uint64_t)1 << 30) /* bytes of one segment that are read */
+#define KEEP_SEGMENTS_MAX 65536
+
+/* Open a folder; @write: for one session, which locks it. 0 or -errno with a sentence. */
+int keep_dir_open(int *fd, const char *path, bool write, struct err *e);
+void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number);
+/* List the numbers of all segments in order; malloc'ed. -errno; else how many there are. */
+int keep_dir_list(int fd, uint32_t **numbers);
+/* Return the highest number; 0: none. */
+uint32_t keep_dir_last(int fd);
+/* Remove the oldest segments until the rest has @size bytes, and those older than @time_ns. */
+int keep_dir_shrink(int fd, uint64_t size, uint64_t time_ns);
+
+#endif

@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# --keep is killed at random moments: --open shows the true share each time. (make keep-kill: more often.)
+. "$(dirname "$0")/lib"
+need_perf
+
+B=$B "$HERE/../keep_kill" 2 >"$TMP/out" 2>&1 || wrong "$(cat "$TMP/out")"
+
+# One session for a folder; a folder without segments, and none at all.
+mkdir "$TMP/keep" "$TMP/empty"
+start "$PROGRAMS/spin" 1
+spin=$last
+start "$PROFTOP" -b -n 0 -d 1 --keep "$TMP/keep" -p "$spin" >/dev/null
+sleep 0.5
+"$PROFTOP" -b -n 1 --keep "$TMP/keep" -p "$spin" >/dev/null 2>"$TMP/err" && wrong "two sessions in one folder"
+grep -q 'another proftop' "$TMP/err" || wrong "$(cat "$TMP/err")"
+"$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
+grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
+"$PROFTOP" --open "$TMP/nothing" -b >/dev/null 2>"$TMP/err" && wrong "no folder is shown"
+grep -q 'no such folder' "$TMP/err" || wrong "$(cat "$TMP/err")"
+finish
