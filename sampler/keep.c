@@ -2,7 +2,7 @@
 /*
  * Segments of kept slices, written.
  *
- * Threads: the builder packs, a thread writes. Ids in a segment are those of the tables; other
+ * Threads: the builder packs, a thread writes. A segment has the ids of the tables; other
  * tables or events begin another segment.
  */
 #include "sampler/keep.h"

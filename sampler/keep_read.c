@@ -78,7 +78,7 @@ static void forget(struct ids *ids)
 
 /* ---- records ---- */
 
-/* Find the slots of the segment's events among those of the session. */
+/* Find the slots of the segment's events among the events of the session. */
 static void on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
 {
 	struct keep_read *k = ctx;
