@@ -42,7 +42,7 @@ struct trap_input {
 	uint32_t nr_cpus;
 };
 
-/* What a rule matched. */
+/* A match of a rule. */
 struct trap_hit {
 	const struct trap_rule *rule; /* borrowed */
 	uint64_t begin_ns, end_ns;
