@@ -65,14 +65,14 @@ def whole(data):
 
 
 def chopped(data):
-    """Pieces of 1 byte to 200 KB, with pauses."""
+    """Pieces of 1 byte to 60 KB, with a pause of more than a tick in each fifth."""
     at, rng = 0, random.Random(len(data))
     while at < len(data):
         size = rng.choice([1, 7, 100, 5000, 20000, 60000])
         yield data[at:at + size]
+        if 5 * at // len(data) != 5 * (at + size) // len(data):
+            time.sleep(0.25)
         at += size
-        if rng.random() < 0.1:
-            time.sleep(0.05)
 
 
 def check_same(data):

@@ -14,7 +14,7 @@ certain_all=0
 names() {
 	start "$1" "$WORK" all 30 >/dev/null
 	sleep 0.5
-	run -b -n 3 -d 1 -p "$last" --languages=python --format=ndjson
+	run -b -n 3 -d 1 -p "$last" --languages=python --format=ndjson --rows=0
 	kill "$last"
 	tail -n 1 "$TMP/out" | python3 -c '
 import json, sys

@@ -35,10 +35,15 @@ PyObject *_PyEval_EvalFrameDefault();
 
 static uint64_t hash_text(uint64_t hash, PyObject *text)
 {
-	Py_ssize_t size = PyUnicode_GET_LENGTH(text);
-	int kind = PyUnicode_KIND(text);
-	const void *data = PyUnicode_DATA(text);
+	Py_ssize_t size;
+	const void *data;
+	int kind;
 
+	if (!PyUnicode_Check(text))
+		return 0; /* the frame is being made */
+	size = PyUnicode_GET_LENGTH(text);
+	kind = PyUnicode_KIND(text);
+	data = PyUnicode_DATA(text);
 	for (Py_ssize_t i = 0; i < size && i < 400; i++)
 		hash = (hash ^ PyUnicode_READ(kind, data, i)) * TRUTH_PRIME;
 	return hash;

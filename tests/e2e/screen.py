@@ -291,7 +291,7 @@ def test_pipe():
             t.expect(r"reading [0-9.]+ MB +\^C: show it now +q: quit", "an open pipe")
             t.press(key)
             if key == "^C":
-                t.expect("REPLAY", "^C while a pipe is read")
+                t.expect("REPLAY|ENDED", "^C while a pipe is read")
                 t.press("q")
             for _ in range(100):
                 if t.dead() or not t.wait_for("reading|REPLAY", 0):

@@ -26,12 +26,12 @@ start() {
 	pids="$pids $last"
 }
 
-# ticks NAME JUDGE ARGS...: sample with proftop; judge.py checks the ticks by the contract and by JUDGE.
+# ticks NAME JUDGE ARGS...: sample with proftop, TICK seconds a tick; judge.py checks the ticks by the contract and by JUDGE.
 ticks() {
 	echo "@lab ticks $1 $2"
 	name=$1
 	shift 2
-	proftop -b -d 2 --format=ndjson --rows=40 "$@" 2>/tmp/err
+	proftop -b -d "${TICK:-2}" --format=ndjson --rows=40 "$@" 2>/tmp/err
 	rc=$?
 	echo "@lab end"
 	[ $rc = 0 ] || wrong "$name: exit $rc: $(head -n 3 /tmp/err)"
