@@ -3,7 +3,7 @@
 
 ROOMS   := symbols unwind sampler ui
 PREFIX  ?= /usr/local
-VERSION := 0.1.0
+VERSION := 0.2.0
 
 comma := ,
 # All CPUs, unless a -j was given.
@@ -268,7 +268,7 @@ dist: ## build/proftop-VERSION.tar.gz of the last commit; the same bytes each ti
 
 deb: dist ## build/deb/*.deb, by debhelper, of the last commit
 	$(Q)rm -rf build/deb && mkdir -p build/deb && tar -C build/deb -xzf build/proftop-$(VERSION).tar.gz
-	$(Q)cd build/deb/proftop-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc
+	$(Q)cd build/deb/proftop-$(VERSION) && mv doc/debian . && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc
 
 clean: ## remove build/
 	rm -rf build
