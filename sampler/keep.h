@@ -19,7 +19,7 @@ struct keep;
 
 /* Open the folder for one session. NULL without a folder. 0 or -errno with a sentence. */
 int keep_open(struct keep **out, const struct keep_config *config, struct err *e);
-/* Write what is queued, and close. NULL is fine. */
+/* Write the queued slices, and close. NULL is allowed. */
 void keep_close(struct keep *k);
 
 struct keep_input {

@@ -136,7 +136,7 @@ static void search_in(struct search *s, const char *path, unsigned int level)
 		n = snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
 		if (n < 0 || (size_t)n >= sizeof(below))
 			continue;
-		/* What is below a match belongs to it. */
+		/* Cgroups below a match belong to it. */
 		if (is_match(s, entry->d_name)) {
 			if (!s->nr_found++)
 				memcpy(s->path, below, (size_t)n + 1);

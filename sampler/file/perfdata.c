@@ -602,7 +602,7 @@ int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_
 	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, step, e), e);
 }
 
-/* Read what a pipe has. Return false at its end, or if it cannot be read. */
+/* Read the available bytes of a pipe. Return false at its end or on an error. */
 static bool read_more(struct perfdata *pd)
 {
 	/* All bytes, while another way of reading may be chosen. */
