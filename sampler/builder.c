@@ -286,8 +286,8 @@ static void *builder_main(void *arg)
 		}
 		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
 			waiting_govern(s);
-		readers_look(&s->live.readers, s->live.counters, s->live.threads,
-			     s->live.nr_threads, &s->mailbox);
+		langreaders_look(&s->live.readers, s->live.counters, s->live.threads,
+				 s->live.nr_threads, &s->mailbox);
 		if (apply_controls(s, handlers_apply)) {
 			now = time_now_ns(); /* a control may have ended a tick */
 			due = MIN(due, s->ticks.last_ns + ANSWER_NS);

@@ -106,14 +106,14 @@ int live_start_threads(struct live *l, struct err *e)
 
 void live_finish_threads(struct live *l)
 {
-	readers_stop(&l->readers, l->counters, l->threads, l->nr_threads);
+	langreaders_stop(&l->readers, l->counters, l->threads, l->nr_threads);
 	for (uint32_t i = 0; i < l->nr_threads; i++)
 		sampler_thread_finish(l->threads[i]);
 }
 
 void live_stop_threads(struct live *l)
 {
-	readers_stop(&l->readers, l->counters, l->threads, l->nr_threads);
+	langreaders_stop(&l->readers, l->counters, l->threads, l->nr_threads);
 	for (uint32_t i = 0; i < l->nr_threads; i++) {
 		sampler_thread_finish(l->threads[i]);
 		l->ended_ns += sampler_thread_cpu_ns(l->threads[i]);
@@ -145,7 +145,7 @@ void live_close(struct live *l)
 	sideband_free(l->sideband);
 	if (l->counters)
 		counters_close(l->counters);
-	readers_close(&l->readers);
+	langreaders_close(&l->readers);
 	free(l->online);
 	free(l->threads);
 	free(l->shared);

@@ -11,7 +11,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/pipeline/sampler_thread.h"
 #include "sampler/pipeline/sideband.h"
-#include "sampler/readers.h"
+#include "sampler/langreaders.h"
 #include "sampler/target.h"
 
 struct live {
@@ -20,7 +20,7 @@ struct live {
 	struct sampler_thread_shared *shared; /* as the threads see it */
 	struct sampler_thread **threads;
 	uint32_t nr_threads;
-	struct readers readers;
+	struct langreaders readers;
 	/* When the events were opened, and when the previous ones were closed; 0: none before. */
 	uint64_t opened_ns, alone_ns;
 	uint64_t ended_ns;		  /* CPU time of threads that ended */

@@ -118,7 +118,6 @@ static uint64_t add_counter(struct rates *r, const struct rates_tick *t, struct 
 			    uint32_t event, struct profile_cpu_event *ev)
 {
 	const struct counters_value *v = &rc->now[event];
-	uint64_t lost = 0;
 
 	r->enabled_ns[event] += v->enabled_ns;
 	r->running_ns[event] += v->running_ns;
@@ -129,11 +128,7 @@ static uint64_t add_counter(struct rates *r, const struct rates_tick *t, struct 
 		ev->enabled_ns = ev->running_ns;
 	rc->enabled_seen[event] = v->enabled_ns;
 	rc->running_seen[event] = v->running_ns;
-	if (t->lost_known && v->lost >= rc->lost_seen[event]) {
-		lost = v->lost - rc->lost_seen[event];
-		rc->lost_seen[event] = v->lost;
-	}
-	return lost;
+	return t->lost_known ? lost_since(&rc->lost, event, v->lost) : 0;
 }
 
 static void add_sum(struct rates_sum *sum, double got, double seconds)
@@ -167,8 +162,7 @@ void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		add_sum(&r->sums[i], taken, busy);
 		add_sum(&rc->sums[i], taken, busy);
 	}
-	rc->lost_total += cpu->lost;
-	cpu->lost_total = rc->lost_total;
+	lost_add(&rc->lost, cpu);
 }
 
 /* Return the rate of @sum, else @was or NAN; begins the next stretch when this one is used up. */
@@ -280,14 +274,14 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 {
 	struct rates_cpu *rc = &r->cpus[index];
 	struct counters_value v;
+	uint64_t lost[EVENTS_MAX] = { 0 };
 
 	for (uint32_t i = 0; i < nr_events; i++) {
 		if (counters_read(counters, index, i, &v))
 			v = (struct counters_value){ 0 };
-		rc->lost_seen[i] = v.lost;
+		lost[i] = v.lost;
 		rc->running_seen[i] = v.running_ns;
 		rc->enabled_seen[i] = v.enabled_ns;
 	}
-	rc->lost_total = 0;
-	rc->throttled_total = 0;
+	lost_restart(&rc->lost, lost);
 }

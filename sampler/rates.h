@@ -13,6 +13,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/event/governor.h"
 #include "sampler/event/procstat.h"
+#include "sampler/lost.h"
 #include "sampler/pipeline/sampler_thread.h"
 #include "sampler/profile/profile.h"
 
@@ -25,14 +26,13 @@ struct rates_sum {
 
 /* One CPU, between two ticks. */
 struct rates_cpu {
-	uint64_t lost_total, throttled_total;
-	uint64_t lost_seen[EVENTS_MAX]; /* counters' value at the last tick */
-	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX];
-	struct counters_value now[EVENTS_MAX]; /* at the end of this tick */
-	bool known[EVENTS_MAX];		       /* they could be read */
-	uint64_t written;		       /* bytes of the ring, at the same time */
-	uint64_t handled;		       /* handled bytes */
-	double bytes_a_sample;		       /* 0: not known yet */
+	struct lost lost;
+	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX]; /* at the last tick */
+	struct counters_value now[EVENTS_MAX];			     /* at the end of this tick */
+	bool known[EVENTS_MAX];					     /* they could be read */
+	uint64_t written;	   /* bytes of the ring, at the same time */
+	uint64_t handled;	   /* handled bytes */
+	double bytes_a_sample;	   /* 0: not known yet */
 	double queued[EVENTS_MAX]; /* samples taken when these were read, not handled yet */
 	struct rates_sum sums[EVENTS_MAX];
 	double got_hz[EVENTS_MAX]; /* NAN: not known */

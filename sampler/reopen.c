@@ -87,8 +87,9 @@ static void carry_cpus(struct sampler *s, struct counters *old)
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t k = 0; k < counters_nr_cpus(old); k++)
 			if (counters_cpu(old, k)->cpu == counters_cpu(s->live.counters, i)->cpu) {
-				cpus[i].lost_total = s->rates.cpus[k].lost_total;
-				cpus[i].throttled_total = s->rates.cpus[k].throttled_total;
+				cpus[i].lost.total = s->rates.cpus[k].lost.total;
+				cpus[i].lost.throttled_total =
+					s->rates.cpus[k].lost.throttled_total;
 			}
 	free(s->rates.cpus);
 	s->rates.cpus = cpus;

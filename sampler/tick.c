@@ -29,22 +29,6 @@ struct tick_sums {
 	uint64_t lost;
 };
 
-/* Fill the throttled time of the tick, including a pause that still lasts. */
-static void fill_throttle(struct sampler_thread *t, const struct sampler_thread_stats *stats,
-			  struct rates_cpu *tc, struct profile_cpu *cpu, uint64_t now_ns,
-			  uint64_t interval_ns)
-{
-	uint64_t since = sampler_thread_throttled_since(t);
-
-	cpu->throttled = stats->throttled;
-	cpu->throttled_ns = stats->throttled_ns;
-	if (since && now_ns > since)
-		cpu->throttled_ns += now_ns - since;
-	cpu->throttled_ns = MIN(cpu->throttled_ns, interval_ns);
-	tc->throttled_total += stats->throttled;
-	cpu->throttled_total = tc->throttled_total;
-}
-
 /* The samples of interpreters. */
 static uint64_t lang_samples(const struct pipeline_stats *st)
 {
@@ -81,14 +65,15 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 		cpu->samples = stats.samples.taken;
 		hottest_fill(cpu, &stats.samples, s->store.places);
 		cpu->ring_high = sampler_thread_take_ring_high(thread);
-		fill_throttle(thread, &stats, &s->rates.cpus[i], cpu, now_ns, p->interval_ns);
+		lost_add_throttled(&s->rates.cpus[i].lost, thread, &stats, cpu, now_ns,
+				   p->interval_ns);
 		cpu->lag_max_ns = stats.lag.max_ns;
 		cpu->lag_median_ns = lag_median(&stats.lag);
 		rates_add_cpu(&s->rates, &tick, i, &stats, cpu, &p->cpu_events[i * tick.nr_events]);
 		sums->lost += cpu->lost;
 		pipeline_add_stats(&sums->all, &stats.samples);
-		readers_note(&s->live.readers, s->live.counters, thread, i, stats.samples.taken,
-			     lang_samples(&stats.samples));
+		langreaders_note(&s->live.readers, s->live.counters, thread, i, stats.samples.taken,
+				 lang_samples(&stats.samples));
 	}
 }
 

@@ -14,7 +14,7 @@
 #include "unwind/recent.h"
 #include "unwind/result.h"
 #include "unwind/rows.h"
-#include "unwind/step.h"
+#include "unwind/libunwind_step.h"
 
 #define WALK_TRIED 1024 /* a power of two */
 

@@ -23,7 +23,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/pipeline/deltas.h"
-#include "sampler/pipeline/reader.h"
+#include "sampler/pipeline/langreader.h"
 #include "symbols/base/intern.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
@@ -43,7 +43,7 @@
 /* The time in which stacks of waits are counted. */
 #define FLOOD_NS 100000000ULL
 /* Samples of interpreters in a tick before a reader is wished for. */
-#define READER_SAMPLES 3
+#define LANGREADER_SAMPLES 3
 
 struct sampler_thread {
 	struct sampler_thread_shared *shared;
@@ -64,9 +64,10 @@ struct sampler_thread {
 	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
 	pid_t own_pid;
 	int stop_fd;
-	int kick_fd;			 /* eventfd: the reader says that the ring fills */
-	atomic_bool wish;		 /* relaxed: a reader is wanted here */
-	_Atomic(struct reader *) reader; /* release by the builder, acquire at a batch's begin */
+	int kick_fd;	  /* eventfd: the reader says that the ring fills */
+	atomic_bool wish; /* relaxed: a reader is wanted here */
+	_Atomic(struct langreader *)
+		reader; /* release by the builder, acquire at a batch's begin */
 	pthread_t id;
 	bool finished;
 	uint32_t generation; /* of the tables of this batch */
@@ -281,15 +282,15 @@ static void note_flood(struct sampler_thread *t)
 
 /* Wake the builder: interpreters run here without a reader (once), or the reader hangs. */
 static void ask_reader(struct sampler_thread *t, const struct sampler_thread_stats *stats,
-		       const struct reader *reader)
+		       const struct langreader *reader)
 {
 	const uint64_t one = 1;
 	uint32_t process;
 	pid_t pid;
 
-	if (reader && !reader_hangs(reader, time_now_ns(), &pid, &process))
+	if (reader && !langreader_hangs(reader, time_now_ns(), &pid, &process))
 		return;
-	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < READER_SAMPLES ||
+	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < LANGREADER_SAMPLES ||
 			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
 		return;
 	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
@@ -313,7 +314,7 @@ static void run_batch(struct sampler_thread *t)
 	const struct perf_event_header *h;
 	const struct pipeline_tables *tables;
 	struct sampler_thread_stats *stats;
-	struct reader *reader;
+	struct langreader *reader;
 	unsigned int nr = 0;
 
 	if (!ring_begin(ring))
@@ -326,7 +327,7 @@ static void run_batch(struct sampler_thread *t)
 	t->generation = tables->generation;
 	/* Pairs with sampler_thread_set_reader(). */
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
-	pipeline_set_feed(t->pipeline, reader ? reader_feed(reader) : NULL);
+	pipeline_set_feed(t->pipeline, reader ? langreader_feed(reader) : NULL);
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	while ((h = ring_next(ring))) {
@@ -538,13 +539,13 @@ void sampler_thread_stop(struct sampler_thread *t)
 	free(t);
 }
 
-void sampler_thread_set_reader(struct sampler_thread *t, struct reader *reader)
+void sampler_thread_set_reader(struct sampler_thread *t, struct langreader *reader)
 {
 	/* Release: the reader is whole; pairs with run_batch(). */
 	atomic_store_explicit(&t->reader, reader, memory_order_release);
 }
 
-struct reader *sampler_thread_reader(const struct sampler_thread *t)
+struct langreader *sampler_thread_reader(const struct sampler_thread *t)
 {
 	return atomic_load_explicit(&t->reader, memory_order_relaxed);
 }

@@ -87,14 +87,14 @@ void sampler_thread_stop(struct sampler_thread *t);
 /* Take and clear the set of @epoch, after the epoch was flipped and a grace period. */
 void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
 			       struct sampler_thread_stats *out);
-struct reader;
+struct langreader;
 /*
  * Builder: from the next batch on use the frames of @reader (NULL: none); with one, the thread
  * checks the ring periodically and when its eventfd is written to. The previous reader is in use
  * for a grace period.
  */
-void sampler_thread_set_reader(struct sampler_thread *t, struct reader *reader);
-struct reader *sampler_thread_reader(const struct sampler_thread *t);
+void sampler_thread_set_reader(struct sampler_thread *t, struct langreader *reader);
+struct langreader *sampler_thread_reader(const struct sampler_thread *t);
 /* Builder: test and clear the wish for a reader. */
 bool sampler_thread_take_wish(struct sampler_thread *t);
 int sampler_thread_kick_fd(const struct sampler_thread *t);

@@ -22,7 +22,7 @@
 
 #include "sampler/event/counters.h"
 #include "sampler/pipeline/pipeline.h"
-#include "sampler/pipeline/reader.h"
+#include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/sideband.h"
 #include "symbols/lang/codes.h"
 #include "tests/lang_truth.h"
@@ -50,8 +50,8 @@ struct tool {
 	struct sideband *sideband;
 	struct pipeline_tables tables;
 	struct pipeline *pipeline;
-	struct reader_shared shared;
-	struct reader *readers[CPUS];
+	struct langreader_shared shared;
+	struct langreader *readers[CPUS];
 	struct sample *samples;
 	uint32_t nr_samples;
 	uint64_t *chains; /* places */
@@ -129,13 +129,13 @@ static void start_all(struct tool *t, pid_t pid)
 	maps_load(t->maps, pid);
 	symbols_wake(t->symbols);
 	usleep(400000);
-	t->shared = (struct reader_shared){ .maps = t->maps,
-					    .codes = symbols_codes(t->symbols),
-					    .own_pid = getpid(),
-					    .languages = UINT32_MAX };
+	t->shared = (struct langreader_shared){ .maps = t->maps,
+						.codes = symbols_codes(t->symbols),
+						.own_pid = getpid(),
+						.languages = UINT32_MAX };
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
-		if (reader_start(&t->readers[i], &t->shared, t->counters, i,
-				 eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
+		if (langreader_start(&t->readers[i], &t->shared, t->counters, i,
+				     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
 			die(e.text, -EINVAL);
 	counters_enable(t->counters, true);
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
@@ -183,7 +183,7 @@ static void take(struct tool *t, uint32_t cpu)
 	rcu_thread_offline();
 	sideband_drain(t->sideband);
 	rcu_thread_online();
-	pipeline_set_feed(t->pipeline, reader_feed(t->readers[cpu]));
+	pipeline_set_feed(t->pipeline, langreader_feed(t->readers[cpu]));
 	while ((h = ring_next(ring)))
 		if (!record_decode(&r, counters_layout(t->counters), h, h->size) &&
 		    r.type == PERF_RECORD_SAMPLE)

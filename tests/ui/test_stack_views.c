@@ -9,7 +9,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "ui/view/flame.h"
+#include "ui/view/flame_layout.h"
 #include "ui/view/folds.h"
 #include "tests/yardstick.h"
 

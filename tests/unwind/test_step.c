@@ -4,7 +4,7 @@
  * the root, addresses outside the copy, unknown registers, budgets, and
  * generated CFI that must neither crash nor take long.
  */
-#include "unwind/step.h"
+#include "unwind/libunwind_step.h"
 
 #include "tests/prelude.h"
 

@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "ui/view/baseline.h"
-#include "ui/view/flame.h"
+#include "ui/view/flame_layout.h"
 #include "ui/view/folds.h"
 #include "ui/view/stacks.h"
 #include "ui/view/table.h"

@@ -15,7 +15,7 @@
 
 #include "sampler/profile/fold_tree.h"
 #include "ui/state/state.h"
-#include "ui/view/flame.h"
+#include "ui/view/flame_layout.h"
 #include "ui/view/trend.h"
 
 #define FOLDS_MARKS  4096 /* a power of two */

@@ -8,8 +8,8 @@
  * Children narrower than a cell are one box at the right end of their parent: the rest. Frames
  * that all samples share, below the zoomed node, are one level: the cut.
  */
-#ifndef UI_VIEW_FLAME_H
-#define UI_VIEW_FLAME_H
+#ifndef UI_VIEW_FLAME_LAYOUT_H
+#define UI_VIEW_FLAME_LAYOUT_H
 
 #include "sampler/profile/fold_tree.h"
 

@@ -5,7 +5,7 @@
  * Runs on: reader thread n. Invariant: data_tail is the sampler thread's; a
  * copy is used only if the kernel has not overwritten the record.
  */
-#include "sampler/pipeline/reader.h"
+#include "sampler/pipeline/langreader.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,12 +26,12 @@
 #include "symbols/base/wake.h"
 #include "unwind/unwind.h"
 
-#define RECORD_MAX  (64U << 10)
-#define PAGE	    4096U
-#define NAP_NS	    1000000
-#define READER_NICE -15
+#define RECORD_MAX	(64U << 10)
+#define PAGE		4096U
+#define NAP_NS		1000000
+#define LANGREADER_NICE -15
 /* Above that of sampler threads, which have the lowest. */
-#define READER_PRIORITY 2
+#define LANGREADER_PRIORITY 2
 /* Later than this after the sample another thread may have run. */
 #define LATE_NS 150000ULL
 /* The same with real-time priority: only interrupts and real-time threads run in between. */
@@ -53,8 +53,8 @@ struct nested {
 	pid_t tid, inner;
 };
 
-struct reader {
-	struct reader_shared *shared;
+struct langreader {
+	struct langreader_shared *shared;
 	struct counters_cpu *cpu; /* not to be looked at when it was left behind */
 	int cpu_nr;
 	struct record_layout layout;
@@ -62,7 +62,7 @@ struct reader {
 	int epoll_fd, stop_fd, kick_fd;
 	pthread_t thread;
 	atomic_bool slow, ended;
-	atomic_bool left;	   /* behind: release by reader_stop() */
+	atomic_bool left;	   /* behind: release by langreader_stop() */
 	_Atomic uint64_t since_ns; /* the read that goes on; 0: none */
 	atomic_int pid;
 	atomic_uint process;
@@ -87,7 +87,7 @@ static bool is_near(const struct lang_piece *a, const struct lang_piece *b)
 }
 
 /* Fill the lists of the call; returns the number of ranges in @theirs, in *nr_ours the other. */
-static unsigned int make_lists(struct reader *r, const struct lang_piece *pieces, uint32_t nr,
+static unsigned int make_lists(struct langreader *r, const struct lang_piece *pieces, uint32_t nr,
 			       uint8_t *bytes, unsigned int *nr_ours)
 {
 	unsigned int ours = 0, theirs = 0;
@@ -115,7 +115,7 @@ static unsigned int make_lists(struct reader *r, const struct lang_piece *pieces
 /* One call for all pieces. */
 static int read_pieces(void *ctx, const struct lang_piece *pieces, uint32_t nr, uint8_t *bytes)
 {
-	struct reader *r = ctx;
+	struct langreader *r = ctx;
 	unsigned int nr_ours, nr_theirs = make_lists(r, pieces, nr, bytes, &nr_ours);
 	ssize_t got = process_vm_readv(r->read_pid, r->ours, nr_ours, r->theirs, nr_theirs, 0);
 	uint32_t whole = 0;
@@ -139,7 +139,7 @@ static void copy_out(const struct ring *ring, uint64_t pos, void *out, size_t si
 }
 
 /* Copy the newest sample of the ring. False: there is no new one. */
-static bool take_sample(struct reader *r)
+static bool take_sample(struct langreader *r)
 {
 	const struct ring *ring = &r->cpu->data;
 	struct perf_event_header h;
@@ -166,28 +166,28 @@ static bool take_sample(struct reader *r)
 	return ring_written(ring) - last <= ring->size;
 }
 
-static bool is_barred(const struct reader_shared *s, uint32_t process)
+static bool is_barred(const struct langreader_shared *s, uint32_t process)
 {
-	/* Acquire: the entries below it; pairs with reader_bar(). */
+	/* Acquire: the entries below it; pairs with langreader_bar(). */
 	uint32_t nr = atomic_load_explicit(&s->nr_barred, memory_order_acquire);
 
-	for (uint32_t i = 0; i < MIN(nr, READER_BARRED); i++)
+	for (uint32_t i = 0; i < MIN(nr, LANGREADER_BARRED); i++)
 		if (atomic_load_explicit(&s->barred[i], memory_order_relaxed) == process)
 			return true;
 	return false;
 }
 
-void reader_bar(struct reader_shared *s, uint32_t process)
+void langreader_bar(struct langreader_shared *s, uint32_t process)
 {
 	uint32_t nr = atomic_load_explicit(&s->nr_barred, memory_order_relaxed);
 
 	/* When all are taken, the oldest gives way: it would be found out again. */
-	atomic_store_explicit(&s->barred[nr % READER_BARRED], process, memory_order_relaxed);
+	atomic_store_explicit(&s->barred[nr % LANGREADER_BARRED], process, memory_order_relaxed);
 	atomic_store_explicit(&s->nr_barred, nr + 1, memory_order_release);
 }
 
 /* Get the thread's id in the namespace of its process: the last of NSpid. */
-static pid_t inner_tid(struct reader *r, uint32_t process, pid_t pid, pid_t tid)
+static pid_t inner_tid(struct langreader *r, uint32_t process, pid_t pid, pid_t tid)
 {
 	struct nested *n =
 		&r->nested[hash_u64((uint64_t)process << 32 ^ (uint32_t)tid) & (NESTED - 1)];
@@ -211,7 +211,8 @@ static pid_t inner_tid(struct reader *r, uint32_t process, pid_t pid, pid_t tid)
 	return n->inner;
 }
 
-static void put_slot(struct reader *r, const struct record_sample *s, uint32_t process, bool timely)
+static void put_slot(struct langreader *r, const struct record_sample *s, uint32_t process,
+		     bool timely)
 {
 	const struct lang_chain *c = &r->chain;
 	const struct lang_slot slot = {
@@ -232,7 +233,7 @@ static void put_slot(struct reader *r, const struct record_sample *s, uint32_t p
 }
 
 /* Read the frames of the sampled thread, which this thread has preempted if all is well. */
-static void read_thread(struct reader *r, const struct record_sample *s, uint32_t process)
+static void read_thread(struct langreader *r, const struct record_sample *s, uint32_t process)
 {
 	struct lang_sample in = {
 		.process = process,
@@ -259,7 +260,7 @@ static void read_thread(struct reader *r, const struct record_sample *s, uint32_
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
 	timely = sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
-		 time_now_ns() - s->time_ns < (reader_is_slow(r) ? LATE_NS : LATE_URGENT_NS);
+		 time_now_ns() - s->time_ns < (langreader_is_slow(r) ? LATE_NS : LATE_URGENT_NS);
 	put_slot(r, s, process, timely);
 	if (known || s->time_ns - r->find_ns < FIND_NS)
 		return;
@@ -267,7 +268,7 @@ static void read_thread(struct reader *r, const struct record_sample *s, uint32_
 	lang_chain_find_thread(&r->lang, &r->about, process, in.tid);
 }
 
-static void on_sample(struct reader *r, const struct record_sample *s)
+static void on_sample(struct langreader *r, const struct record_sample *s)
 {
 	uint32_t process;
 	bool known;
@@ -283,16 +284,16 @@ static void on_sample(struct reader *r, const struct record_sample *s)
 	r->read_pid = (pid_t)s->pid;
 	atomic_store_explicit(&r->pid, (int)s->pid, memory_order_relaxed);
 	atomic_store_explicit(&r->process, process, memory_order_relaxed);
-	/* Release: which process it is; pairs with reader_hangs(). */
+	/* Release: which process it is; pairs with langreader_hangs(). */
 	atomic_store_explicit(&r->since_ns, time_now_ns(), memory_order_release);
 	read_thread(r, s, process);
 	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
 }
 
 /* Run on the CPU of the sampled thread, before it continues. */
-static void go_first(struct reader *r)
+static void go_first(struct langreader *r)
 {
-	const struct sched_param param = { .sched_priority = READER_PRIORITY };
+	const struct sched_param param = { .sched_priority = LANGREADER_PRIORITY };
 	cpu_set_t cpus;
 	char name[16];
 
@@ -303,13 +304,13 @@ static void go_first(struct reader *r)
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
 		return;
-	setpriority(PRIO_PROCESS, 0, READER_NICE);
+	setpriority(PRIO_PROCESS, 0, LANGREADER_NICE);
 	atomic_store_explicit(&r->slow, true, memory_order_relaxed);
 }
 
-static void *reader_main(void *arg)
+static void *langreader_main(void *arg)
 {
-	struct reader *r = arg;
+	struct langreader *r = arg;
 	struct epoll_event event = { .data.fd = -1 };
 	struct record rec;
 
@@ -327,18 +328,18 @@ static void *reader_main(void *arg)
 				   ((struct perf_event_header *)(void *)r->record)->size) &&
 		    rec.type == PERF_RECORD_SAMPLE)
 			on_sample(r, &rec.sample);
-		/* The ring may be gone; pairs with the release in reader_stop(). */
+		/* The ring may be gone; pairs with the release in langreader_stop(). */
 		if (atomic_load_explicit(&r->left, memory_order_acquire))
 			break;
 	}
 	rcu_thread_online();
 	rcu_unregister_thread();
-	/* Release: it touches nothing any more; pairs with reader_stop(). */
+	/* Release: it touches nothing any more; pairs with langreader_stop(). */
 	atomic_store_explicit(&r->ended, true, memory_order_release);
 	return NULL;
 }
 
-static void reader_free(struct reader *r)
+static void langreader_free(struct langreader *r)
 {
 	if (r->feed)
 		feed_fini(r->feed);
@@ -354,7 +355,7 @@ static void reader_free(struct reader *r)
  * Wait for the ring and for the end, each at its edge: cheaper than poll(2), which registers with
  * both each time; and an event that hangs up is reported once.
  */
-static int open_waiting(struct reader *r)
+static int open_waiting(struct langreader *r)
 {
 	const int fds[] = { r->stop_fd, r->cpu->data_fd };
 
@@ -369,11 +370,11 @@ static int open_waiting(struct reader *r)
 	return 0;
 }
 
-int reader_start(struct reader **out, struct reader_shared *shared, struct counters *counters,
-		 uint32_t index, int kick_fd, struct err *e)
+int langreader_start(struct langreader **out, struct langreader_shared *shared,
+		     struct counters *counters, uint32_t index, int kick_fd, struct err *e)
 {
 	/* Fresh memory: unused pages are not resident. */
-	struct reader *r = calloc(1, sizeof(*r));
+	struct langreader *r = calloc(1, sizeof(*r));
 	int code;
 
 	if (!r)
@@ -394,23 +395,23 @@ int reader_start(struct reader **out, struct reader_shared *shared, struct count
 	if (!code)
 		code = open_waiting(r);
 	if (!code)
-		code = thread_start(&r->thread, 0, reader_main, r);
+		code = thread_start(&r->thread, 0, langreader_main, r);
 	if (code) {
-		reader_free(r);
+		langreader_free(r);
 		return err_set(e, code, "cannot start a reader thread: %s", strerror(-code));
 	}
 	*out = r;
 	return 0;
 }
 
-void reader_leave(struct reader *r)
+void langreader_leave(struct langreader *r)
 {
 	/* Release: the ring may be unmapped after this. */
 	atomic_store_explicit(&r->left, true, memory_order_release);
 	pthread_detach(r->thread);
 }
 
-bool reader_stop(struct reader *r)
+bool langreader_stop(struct langreader *r)
 {
 	const uint64_t deadline_ns = time_now_ns() + STOP_WAIT_NS;
 	const struct timespec nap = { .tv_nsec = NAP_NS };
@@ -420,33 +421,33 @@ bool reader_stop(struct reader *r)
 	wake_send(r->stop_fd);
 	while (!atomic_load_explicit(&r->ended, memory_order_acquire)) {
 		if (time_now_ns() > deadline_ns) {
-			reader_leave(r);
+			langreader_leave(r);
 			return false;
 		}
 		nanosleep(&nap, NULL);
 	}
 	pthread_join(r->thread, NULL);
-	reader_free(r);
+	langreader_free(r);
 	return true;
 }
 
-struct feed *reader_feed(struct reader *r)
+struct feed *langreader_feed(struct langreader *r)
 {
 	return r->feed;
 }
 
-bool reader_hangs(const struct reader *r, uint64_t now_ns, pid_t *pid, uint32_t *process)
+bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process)
 {
 	uint64_t since = atomic_load_explicit(&r->since_ns, memory_order_acquire);
 
-	if (!since || now_ns < since + READER_HANG_NS)
+	if (!since || now_ns < since + LANGREADER_HANG_NS)
 		return false;
 	*pid = atomic_load_explicit(&r->pid, memory_order_relaxed);
 	*process = atomic_load_explicit(&r->process, memory_order_relaxed);
 	return true;
 }
 
-bool reader_is_slow(const struct reader *r)
+bool langreader_is_slow(const struct langreader *r)
 {
 	return atomic_load_explicit(&r->slow, memory_order_relaxed);
 }

@@ -9,11 +9,11 @@
  * a sampler thread: a hanging reader is left behind with its memory, and its
  * process is barred.
  *
- * Threads: reader_start(), reader_stop(), reader_hangs() by the builder; the
+ * Threads: langreader_start(), langreader_stop(), langreader_hangs() by the builder; the
  * feed by the sampler thread of the CPU.
  */
-#ifndef SAMPLER_PIPELINE_READER_H
-#define SAMPLER_PIPELINE_READER_H
+#ifndef SAMPLER_PIPELINE_LANGREADER_H
+#define SAMPLER_PIPELINE_LANGREADER_H
 
 #include "sampler/event/counters.h"
 #include "sampler/pipeline/feed.h"
@@ -21,37 +21,37 @@
 #include "symbols/process/maps.h"
 
 /* A read that takes longer hangs. */
-#define READER_HANG_NS 50000000ULL
-#define READER_BARRED  64U
+#define LANGREADER_HANG_NS 50000000ULL
+#define LANGREADER_BARRED  64U
 
 /* Shared by all readers; not freed after one is left behind. */
-struct reader_shared {
+struct langreader_shared {
 	struct maps *maps;
 	struct codes *codes;
 	pid_t own_pid;
 	uint32_t languages; /* to be read: lang_bit() */
 	atomic_uint nr_barred;
-	atomic_uint barred[READER_BARRED]; /* incarnations that are not read; published by nr */
+	atomic_uint barred[LANGREADER_BARRED]; /* incarnations that are not read; published by nr */
 };
 
-struct reader;
+struct langreader;
 
 /*
  * For the CPU with @index. @kick_fd: an eventfd of its sampler thread, which does not look at the
  * ring during the read: written to when that fills.
  */
-int reader_start(struct reader **out, struct reader_shared *shared, struct counters *counters,
-		 uint32_t index, int kick_fd, struct err *e);
+int langreader_start(struct langreader **out, struct langreader_shared *shared,
+		     struct counters *counters, uint32_t index, int kick_fd, struct err *e);
 /* End it, join it, free it; one that hangs is left behind (then false), and its feed with it. */
-bool reader_stop(struct reader *r);
+bool langreader_stop(struct langreader *r);
 /* Leave a hanging reader behind, with all its memory. */
-void reader_leave(struct reader *r);
-struct feed *reader_feed(struct reader *r);
-/* Since when has it been reading, if that is longer ago than READER_HANG_NS? Which process? */
-bool reader_hangs(const struct reader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
+void langreader_leave(struct langreader *r);
+struct feed *langreader_feed(struct langreader *r);
+/* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
+bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
 /* Was a real-time priority refused? Then samples may be read late, and are guesses. */
-bool reader_is_slow(const struct reader *r);
+bool langreader_is_slow(const struct langreader *r);
 /* Read no process of this incarnation again. */
-void reader_bar(struct reader_shared *shared, uint32_t process);
+void langreader_bar(struct langreader_shared *shared, uint32_t process);
 
 #endif

@@ -5,7 +5,7 @@
  * Runs on: the builder. Order: a reader runs before the events wake it, and
  * the sampler thread has left its feed before it is freed.
  */
-#include "sampler/readers.h"
+#include "sampler/langreaders.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #define SHARE_OFF 0.5
 #define QUIET_MAX 5
 
-int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_t own_pid,
-		 uint32_t languages)
+int langreaders_open(struct langreaders *r, struct maps *maps, struct codes *codes, pid_t own_pid,
+		     uint32_t languages)
 {
 	r->shared = calloc(1, sizeof(*r->shared));
 	if (!r->shared)
@@ -31,7 +31,7 @@ int readers_open(struct readers *r, struct maps *maps, struct codes *codes, pid_
 	return 0;
 }
 
-void readers_close(struct readers *r)
+void langreaders_close(struct langreaders *r)
 {
 	free(r->quiet);
 	if (!r->left_behind)
@@ -39,11 +39,12 @@ void readers_close(struct readers *r)
 	r->shared = NULL;
 }
 
-static void start(struct readers *r, struct counters *c, struct sampler_thread *t, uint32_t index)
+static void start(struct langreaders *r, struct counters *c, struct sampler_thread *t,
+		  uint32_t index)
 {
-	struct reader *reader;
+	struct langreader *reader;
 
-	if (reader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error))
+	if (langreader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error))
 		return;
 	sampler_thread_set_reader(t, reader);
 	r->nr++;
@@ -54,14 +55,14 @@ static void start(struct readers *r, struct counters *c, struct sampler_thread *
 	sampler_thread_set_reader(t, NULL);
 	synchronize_rcu();
 	r->nr--;
-	r->left_behind |= !reader_stop(reader);
+	r->left_behind |= !langreader_stop(reader);
 }
 
 /* @hangs: it is not waited for. */
-static void stop(struct readers *r, struct counters *c, struct sampler_thread *t, uint32_t index,
-		 bool hangs)
+static void stop(struct langreaders *r, struct counters *c, struct sampler_thread *t,
+		 uint32_t index, bool hangs)
 {
-	struct reader *reader = sampler_thread_reader(t);
+	struct langreader *reader = sampler_thread_reader(t);
 	bool online;
 
 	if (!reader)
@@ -71,19 +72,19 @@ static void stop(struct readers *r, struct counters *c, struct sampler_thread *t
 	synchronize_rcu();
 	r->nr--;
 	if (hangs) {
-		reader_leave(reader);
+		langreader_leave(reader);
 		r->left_behind = true;
 		return;
 	}
 	online = rcu_read_ongoing();
 	if (online)
 		rcu_thread_offline();
-	r->left_behind |= !reader_stop(reader);
+	r->left_behind |= !langreader_stop(reader);
 	if (online)
 		rcu_thread_online();
 }
 
-static uint8_t *quiet_of(struct readers *r, uint32_t index)
+static uint8_t *quiet_of(struct langreaders *r, uint32_t index)
 {
 	if (index >= r->nr_quiet) {
 		r->quiet = xrealloc_array(r->quiet, index + 1, sizeof(*r->quiet));
@@ -93,8 +94,8 @@ static uint8_t *quiet_of(struct readers *r, uint32_t index)
 	return &r->quiet[index];
 }
 
-void readers_note(struct readers *r, struct counters *c, struct sampler_thread *t, uint32_t index,
-		  uint64_t taken, uint64_t lang)
+void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_thread *t,
+		      uint32_t index, uint64_t taken, uint64_t lang)
 {
 	uint8_t *quiet;
 
@@ -113,16 +114,16 @@ void readers_note(struct readers *r, struct counters *c, struct sampler_thread *
 		stop(r, c, t, index, false);
 }
 
-static void replace_hanging(struct readers *r, struct counters *c, struct sampler_thread *t,
+static void replace_hanging(struct langreaders *r, struct counters *c, struct sampler_thread *t,
 			    uint32_t index, struct mailbox *mailbox)
 {
-	const struct reader *reader = sampler_thread_reader(t);
+	const struct langreader *reader = sampler_thread_reader(t);
 	uint32_t process;
 	pid_t pid;
 
-	if (!reader || !reader_hangs(reader, time_now_ns(), &pid, &process))
+	if (!reader || !langreader_hangs(reader, time_now_ns(), &pid, &process))
 		return;
-	reader_bar(r->shared, process);
+	langreader_bar(r->shared, process);
 	stop(r, c, t, index, true);
 	start(r, c, t, index);
 	mailbox_say(mailbox,
@@ -130,8 +131,8 @@ static void replace_hanging(struct readers *r, struct counters *c, struct sample
 		    (int)pid);
 }
 
-void readers_look(struct readers *r, struct counters *c, struct sampler_thread **threads,
-		  uint32_t nr_threads, struct mailbox *mailbox)
+void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
+		      uint32_t nr_threads, struct mailbox *mailbox)
 {
 	if (!r->shared)
 		return;
@@ -141,7 +142,7 @@ void readers_look(struct readers *r, struct counters *c, struct sampler_thread *
 			start(r, c, threads[i], i);
 		replace_hanging(r, c, threads[i], i, mailbox);
 		if (!r->said_slow && sampler_thread_reader(threads[i]) &&
-		    reader_is_slow(sampler_thread_reader(threads[i]))) {
+		    langreader_is_slow(sampler_thread_reader(threads[i]))) {
 			r->said_slow = true;
 			mailbox_say(mailbox, "no real-time priority for reading interpreters "
 					     "(cap_sys_nice): more of their frames are guesses");
@@ -149,8 +150,8 @@ void readers_look(struct readers *r, struct counters *c, struct sampler_thread *
 	}
 }
 
-void readers_stop(struct readers *r, struct counters *c, struct sampler_thread **threads,
-		  uint32_t nr_threads)
+void langreaders_stop(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
+		      uint32_t nr_threads)
 {
 	if (!r->shared)
 		return;

@@ -5,7 +5,7 @@
  * Children start at the left end of their parent, narrow ones last; its self weight is the gap at
  * the right.
  */
-#include "ui/view/flame.h"
+#include "ui/view/flame_layout.h"
 
 #include <assert.h>
 #include <stdlib.h>

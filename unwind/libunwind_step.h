@@ -13,8 +13,8 @@
  * Threads: one struct step per thread. libunwind takes a lock of its address
  * space and changes the signal mask in each step.
  */
-#ifndef UNWIND_STEP_H
-#define UNWIND_STEP_H
+#ifndef UNWIND_LIBUNWIND_STEP_H
+#define UNWIND_LIBUNWIND_STEP_H
 
 #include "symbols/object/object.h"
 #include "symbols/object/image.h"

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Readers of interpreters: one for each CPU that runs some, and only as long.
+ *
+ * Where a CPU has one, its events wake at each sample. A reader that hangs is left behind, its
+ * process barred, and another takes its place.
+ *
+ * Threads: the builder, online for urcu-qsbr.
+ */
+#ifndef SAMPLER_LANGREADERS_H
+#define SAMPLER_LANGREADERS_H
+
+#include "sampler/event/counters.h"
+#include "sampler/mailbox.h"
+#include "sampler/pipeline/langreader.h"
+#include "sampler/pipeline/sampler_thread.h"
+
+struct langreaders {
+	struct langreader_shared *shared; /* NULL: frames of interpreters are not wanted */
+	uint32_t nr;			  /* that run */
+	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
+	uint32_t nr_quiet;
+	bool left_behind; /* a left reader may still use the tables of the session */
+	bool said_slow;	  /* that message was shown */
+	struct err error; /* why the last one could not be started */
+};
+
+/* 0 or -ENOMEM. All borrowed. */
+int langreaders_open(struct langreaders *r, struct maps *maps, struct codes *codes, pid_t own_pid,
+		     uint32_t languages);
+/* After langreaders_stop(). Memory that an abandoned reader may use is not freed. */
+void langreaders_close(struct langreaders *r);
+
+/* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */
+void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_thread *t,
+		      uint32_t index, uint64_t taken, uint64_t lang);
+/* Start the readers that sampler threads wish for; replace hanging ones. */
+void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
+		      uint32_t nr_threads, struct mailbox *mailbox);
+/* End all of them; the events wake at the watermark again. */
+void langreaders_stop(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
+		      uint32_t nr_threads);
+
+#endif
