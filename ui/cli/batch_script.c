@@ -29,8 +29,21 @@ struct line {
 	size_t size;
 };
 
+/* What most samples in a row have in common, as text; made again when a field changes. */
+struct head {
+	char comm[COMM_MAX];
+	size_t comm_size;
+	pid_t pid, tid;
+	uint32_t cpu;
+	uint64_t second, period;
+	const char *event;
+	char *before, *after; /* the microseconds; NULL: not made yet */
+	size_t before_size, after_size;
+};
+
 struct script {
 	FILE *out;
+	struct head head;
 	struct line *lines; /* by frame id */
 	uint32_t nr_lines;
 };
@@ -83,24 +96,88 @@ static int put_frame(struct script *s, const struct sampler_sample *sample, uint
 	return 0;
 }
 
+/* UINT64_MAX: the time was not recorded. */
+static uint64_t second_of(const struct sampler_sample *s)
+{
+	return s->time_ns ? s->time_ns / 1000000000 : UINT64_MAX;
+}
+
+static bool head_fits(const struct head *h, const struct sampler_sample *s)
+{
+	return h->before && h->pid == s->pid && h->tid == s->tid && h->cpu == s->cpu &&
+	       h->second == second_of(s) && h->period == s->period && h->event == s->event &&
+	       h->comm_size == MIN(s->comm.size, COMM_MAX) &&
+	       !memcmp(h->comm, s->comm.str, h->comm_size);
+}
+
+static void free_head(struct head *h)
+{
+	free(h->before);
+	free(h->after);
+	*h = (struct head){ 0 };
+}
+
+static int make_head(struct head *h, const struct sampler_sample *s)
+{
+	char cpu[16] = "", second[24] = "";
+	int before, after;
+
+	free_head(h);
+	h->pid = s->pid;
+	h->tid = s->tid;
+	h->cpu = s->cpu;
+	h->second = second_of(s);
+	h->period = s->period;
+	h->event = s->event;
+	h->comm_size = MIN(s->comm.size, COMM_MAX);
+	memcpy(h->comm, s->comm.str, h->comm_size);
+	if (s->cpu != UINT32_MAX)
+		snprintf(cpu, sizeof(cpu), "[%03u] ", s->cpu);
+	if (s->time_ns)
+		snprintf(second, sizeof(second), "%5" PRIu64 ".", h->second);
+	before = asprintf(&h->before, "%-16.*s %d/%d %s%s", (int)h->comm_size, h->comm, s->pid,
+			  s->tid, cpu, second);
+	if (before < 0)
+		h->before = NULL;
+	after = asprintf(&h->after, "%s%10" PRIu64 " %s: \n", s->time_ns ? ": " : "", s->period,
+			 s->event);
+	if (after < 0)
+		h->after = NULL;
+	if (before < 0 || after < 0)
+		return -ENOMEM;
+	h->before_size = (size_t)before;
+	h->after_size = (size_t)after;
+	return 0;
+}
+
+static int put_head(struct script *script, const struct sampler_sample *s)
+{
+	struct head *h = &script->head;
+	uint32_t us = (uint32_t)(s->time_ns / 1000 % 1000000);
+	char digits[6];
+
+	if (!head_fits(h, s) && make_head(h, s))
+		return -ENOMEM;
+	fwrite_unlocked(h->before, 1, h->before_size, script->out);
+	for (size_t i = sizeof(digits); i-- > 0; us /= 10)
+		digits[i] = (char)('0' + us % 10);
+	if (s->time_ns)
+		fwrite_unlocked(digits, 1, sizeof(digits), script->out);
+	fwrite_unlocked(h->after, 1, h->after_size, script->out);
+	return 0;
+}
+
 static int print_sample(void *arg, const struct sampler_sample *s)
 {
 	struct script *script = arg;
-	FILE *out = script->out;
 
-	fprintf(out, "%-16.*s %d/%d ", (int)MIN(s->comm.size, COMM_MAX), s->comm.str, s->pid,
-		s->tid);
-	if (s->cpu != UINT32_MAX)
-		fprintf(out, "[%03u] ", s->cpu);
-	if (s->time_ns)
-		fprintf(out, "%5" PRIu64 ".%06u: ", s->time_ns / 1000000000,
-			(unsigned int)(s->time_ns / 1000 % 1000000));
-	fprintf(out, "%10" PRIu64 " %s: \n", s->period, s->event);
+	if (put_head(script, s))
+		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nr_frames; i++)
 		if (put_frame(script, s, i))
 			return -ENOMEM;
-	putc_unlocked('\n', out);
-	return ferror_unlocked(out) ? -errno : 0;
+	putc_unlocked('\n', script->out);
+	return ferror_unlocked(script->out) ? -errno : 0;
 }
 
 int batch_script(struct sampler *sampler, FILE *out, struct err *e)
@@ -115,5 +192,6 @@ int batch_script(struct sampler *sampler, FILE *out, struct err *e)
 	for (uint32_t i = 0; i < script.nr_lines; i++)
 		free(script.lines[i].text);
 	free(script.lines);
+	free_head(&script.head);
 	return code == -EPIPE ? 0 : code;
 }
