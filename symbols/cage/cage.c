@@ -41,6 +41,7 @@ static struct {
 	pthread_mutex_t lock; /* of the socket of the server */
 	bool started;
 	int sock;
+	uint32_t serial; /* of the last request to the server */
 	atomic_int pid;
 	struct worker workers[CAGE_NR_KINDS];
 } cage = {
@@ -135,20 +136,40 @@ static void close_fds(const int fds[CAGE_FDS_MAX])
 			close(fds[i]);
 }
 
+/*
+ * Send @head to the server and take its answer: a worker. Under the lock of its socket. An answer
+ * to an earlier request was late; its worker ends, since its socket is closed here.
+ */
+static int ask_server(struct cage_head *head, int fds[CAGE_FDS_MAX])
+{
+	uint64_t deadline_ns = time_now_ns() + START_NS;
+	uint32_t serial = ++cage.serial;
+	size_t size;
+	int rc;
+
+	head->serial = serial;
+	rc = cage_wire_send(cage.sock, head, NULL, 0, NULL);
+	while (!rc) {
+		rc = wait_for(cage.sock, deadline_ns);
+		if (!rc)
+			rc = cage_wire_receive(cage.sock, head, NULL, 0, &size, fds);
+		if (!rc && head->serial == serial)
+			break;
+		close_fds(fds);
+		fds[0] = fds[1] = -1;
+	}
+	return rc;
+}
+
 /* Have the server fork a worker. Under its lock. 0 or -ENOSYS. */
 static int start_worker(struct worker *w, enum cage_kind kind)
 {
 	struct cage_head head = { .size = kind };
 	int fds[CAGE_FDS_MAX] = { -1, -1 };
-	size_t size;
 	int rc;
 
 	pthread_mutex_lock(&cage.lock);
-	rc = cage_wire_send(cage.sock, &head, NULL, 0, NULL);
-	if (!rc)
-		rc = wait_for(cage.sock, time_now_ns() + START_NS);
-	if (!rc)
-		rc = cage_wire_receive(cage.sock, &head, NULL, 0, &size, fds);
+	rc = ask_server(&head, fds);
 	pthread_mutex_unlock(&cage.lock);
 	if (rc || head.code <= 0 || fds[0] < 0 || fds[1] < 0) {
 		close_fds(fds);
@@ -263,13 +284,15 @@ int cage_call(enum cage_kind kind, const void *request, size_t size, const int f
 {
 	static const int none[CAGE_FDS_MAX] = { -1, -1 };
 	struct worker *w = &cage.workers[kind];
-	uint64_t deadline_ns = time_now_ns() + timeout_ns;
+	uint64_t deadline_ns;
 	int rc;
 
 	*out = (struct cage_answer){ 0 };
 	if (size > CAGE_REQUEST_MAX)
 		return -E2BIG;
 	pthread_mutex_lock(&w->lock);
+	/* Calls before this one do not use up its time: its file would be blamed for them. */
+	deadline_ns = time_now_ns() + timeout_ns;
 	if (cage.started)
 		rc = call_worker(w, kind, request, size, fds ? fds : none, generation, deadline_ns,
 				 out);

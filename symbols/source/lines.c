@@ -28,6 +28,7 @@
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)
 #define LATE_MAX	3U /* look-ups that took too long: no more in that file */
+#define LOST_MAX	3U /* workers that a file lost without a result in between */
 #define IMAGE_CACHE_MAX 65536U
 
 /* An open file with debug information; used by one thread at a time. */
@@ -41,7 +42,7 @@ struct lines_object {
 	uint32_t nr, max;
 	struct lines_file *file; /* NULL: closed, or lent to a job */
 	uint64_t used_ns;
-	uint32_t nr_late;
+	uint32_t nr_late, nr_lost;
 	bool refused; /* permanently */
 };
 
@@ -52,7 +53,8 @@ struct lines_job {
 	struct lines_file *file; /* to look up in, or just opened */
 	struct lines_object *of; /* the loader's, not used by the job */
 	uint64_t began_ns;
-	int rc; /* of opening, or of the look-up: -ESTALE: open it again */
+	int rc;	   /* of opening, or of the look-up */
+	bool lost; /* the worker that had the file open was replaced: open it again */
 	uint32_t nr;
 	uint32_t places[JOB_PLACES];
 	uint64_t vaddrs[JOB_PLACES];
@@ -268,7 +270,7 @@ void lines_again(struct lines *l, uint32_t object)
 		return;
 	close_object(l, o);
 	o->refused = false;
-	o->nr_late = 0;
+	o->nr_late = o->nr_lost = 0;
 }
 
 /* Turn @f, the object, into the file with its debug information. */
@@ -343,6 +345,8 @@ static void run_look_up(struct job *job)
 	struct lines_job *j = (struct lines_job *)job;
 
 	j->rc = dwarf_cage_chains(j->file->dwarf, j->vaddrs, j->nr, &j->chains);
+	/* Not of run_open(): there it is a file that was replaced on disk. */
+	j->lost = j->rc == -ESTALE;
 	/* Its worker is gone, and with it the open file. */
 	if (j->rc) {
 		lines_close(j->file);
@@ -523,9 +527,9 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 	j->file = NULL;
 	for (uint32_t i = j->chains.nr; i < j->nr; i++)
 		lines_add(l, j->places[i]);
-	/* Its worker was replaced: not without end, a file may be the reason. */
-	o->nr_late += j->rc == -ESTALE;
-	if ((j->rc && j->rc != -ESTALE) || o->nr_late >= LATE_MAX)
+	/* Not without end: a file may be the reason. */
+	o->nr_lost = j->chains.nr ? 0 : o->nr_lost + j->lost;
+	if ((j->rc && !j->lost) || o->nr_late >= LATE_MAX || o->nr_lost >= LOST_MAX)
 		refuse(l, o);
 	j->job.drop(&j->job);
 }

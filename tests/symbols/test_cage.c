@@ -36,7 +36,7 @@
 #endif
 
 /* Kinds of calls to the reader below: the first byte. */
-enum { ECHO, COUNT, ESCAPE, DIE, HANG, GREEDY, UNSEALED, TWICE, WRONG_SIZE, READ_FD, FAIL };
+enum { ECHO, COUNT, ESCAPE, DIE, HANG, GREEDY, UNSEALED, TWICE, WRONG_SIZE, READ_FD, SLEEP, FAIL };
 
 /* Attempts of a reader that was taken over; each must fail with an error, or kill it. */
 struct escape {
@@ -312,6 +312,10 @@ static int serve(struct cage_call *c)
 		n = pread(c->fds[0], text, sizeof(text), 0);
 		cage_put(&c->reply, text, n > 0 ? (size_t)n : 0);
 		return 0;
+	case SLEEP:
+		for (uint64_t end_ns = time_now_ns() + 3 * SECOND / 2; time_now_ns() < end_ns;)
+			;
+		return 0;
 	default:
 		return -ENODATA;
 	}
@@ -462,6 +466,35 @@ static void test_threads(void **state)
 		pthread_join(threads[i], NULL);
 }
 
+static void *long_call(void *arg)
+{
+	struct cage_answer a;
+
+	assert_int_equal(call(SLEEP, 0, 0, LONG, &a), 0);
+	free(a.bytes);
+	return NULL;
+}
+
+/*
+ * The time limit of a call begins when the worker is free: a call behind a long one would be
+ * blamed for it, and the worker lost with all that it has open.
+ */
+static void test_queued(void **state)
+{
+	uint32_t before, after;
+	struct cage_answer a;
+	pthread_t thread;
+
+	count(&before);
+	assert_int_equal(pthread_create(&thread, NULL, long_call, NULL), 0);
+	usleep(200000); /* if that is too short, the test says nothing */
+	assert_int_equal(call(COUNT, 0, 0, SECOND, &a), 0);
+	free(a.bytes);
+	pthread_join(thread, NULL);
+	count(&after);
+	assert_int_equal(after, before);
+}
+
 static int nr_fds(void)
 {
 	int nr = 0;
@@ -503,7 +536,8 @@ int main(void)
 		cmocka_unit_test(test_answers), cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_dies),	cmocka_unit_test(test_hangs),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_greedy),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_end),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_end),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);

@@ -425,6 +425,40 @@ static void test_stripped_program(void **state)
 	rmdir(dir);
 }
 
+/*
+ * The file of a recording was replaced, by one of other contents: its code
+ * has addresses, and the look-up of its lines ends. (It was tried without end.)
+ */
+static void test_replaced_file(void **state)
+{
+	struct fixture *f = *state;
+	char dir[32], path[64], other[64];
+	struct object *object;
+	struct symbols_stats stats;
+	uint64_t offset;
+	uint32_t place;
+
+	temporary(dir);
+	snprintf(path, sizeof(path), "%s/program", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	object_at(f, (uint64_t)(uintptr_t)&named_function, &offset);
+	assert_int_equal(close(open(path, O_CREAT | O_WRONLY | O_EXCL, 0600)), 0);
+	object = see_file(f, path, 0);
+	assert_int_equal(close(open(other, O_CREAT | O_WRONLY | O_EXCL, 0600)), 0);
+	assert_int_equal(rename(other, path), 0);
+	symbols_recorded(f->symbols, NULL);
+	place = places_intern(f->places, object->id, offset);
+	alarm(60); /* a hang fails, on a slow machine also */
+	symbols_run(f->symbols);
+	alarm(0);
+	assert_string_equal(atomic_load(&object->reason), OBJECT_REPLACED);
+	assert_int_equal(symbol_of(f, place)->kind, '?');
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_lines_waiting, 0);
+	unlink(path);
+	rmdir(dir);
+}
+
 static void assert_fails(struct fixture *f, const char *path, const char *reason)
 {
 	struct object *object = see_file(f, path, 0);
@@ -594,6 +628,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_anonymous_and_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_perf_map, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stripped_program, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_replaced_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_objects_that_cannot_be_had, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_failed_object_seen_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_background, setup, teardown),
