@@ -378,6 +378,57 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 	return p;
 }
 
+/* Waits beside the samples of the clock: seconds in a window of 5, by process and kind. */
+static const struct {
+	enum wait_kind kind;
+	double seconds[NR_PROCESSES];
+} wait_specs[] = {
+	{ WAIT_RUNNING, { 1.8, 1.9, 1.1, 0.6 } }, { WAIT_QUEUE, { 0.9, 0.1, 0.05, 0.2 } },
+	{ WAIT_LOCK, { 14.2, 0, 0, 0 } },	  { WAIT_CONDITION, { 6.0, 0, 0, 4.1 } },
+	{ WAIT_POLL, { 2.1, 27.5, 0, 5.1 } },	  { WAIT_SLEEP, { 0, 0, 1.25, 0 } },
+	{ WAIT_PIPE, { 0, 0.5, 0, 0 } },	  { WAIT_DISK, { 0, 0, 2.6, 0 } },
+	{ WAIT_FAULT, { 0, 0, 0, 0.01 } },
+};
+
+/* Add the event and the counts of waits, in nanoseconds; the clock's counts become nanoseconds. */
+static inline void fake_waits(struct profile *p)
+{
+	uint32_t nr = ARRAY_SIZE(wait_specs);
+
+	fake_event(p, 1, EVENT_WAITS, 0, 0);
+	p->events[0].event.clock = true;
+	p->functions = realloc(p->functions, (p->nr_functions + nr) * sizeof(*p->functions));
+	p->stacks = realloc(p->stacks, (p->nr_stacks + nr) * sizeof(*p->stacks));
+	p->frames = realloc(p->frames, (p->nr_frames + nr * 2) * sizeof(*p->frames));
+	p->counts = realloc(p->counts, (p->nr_counts + nr * NR_PROCESSES) * sizeof(*p->counts));
+	p->stack_waits = calloc(p->nr_stacks + nr, 1);
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		p->counts[i].weight *= 1e9 / 997;
+	for (uint32_t i = 0; i < nr; i++) {
+		enum wait_kind kind = wait_specs[i].kind;
+		const char *name = wait_kind_name(kind);
+		uint16_t size = (uint16_t)strlen(name);
+
+		p->functions[p->nr_functions] =
+			(struct profile_function){ .id = 40 + i,
+						   .name = { name, size, size },
+						   .module = TEXT("[wait]"),
+						   .kind = 'w' };
+		p->frames[p->nr_frames] = p->nr_functions++;
+		p->frames[p->nr_frames + 1] = NR_SPECS; /* main */
+		p->stack_waits[p->nr_stacks] = (uint8_t)kind;
+		p->stacks[p->nr_stacks] = (struct profile_stack){ p->nr_frames, 2 };
+		p->nr_frames += 2;
+		for (uint32_t q = 0; q < NR_PROCESSES; q++)
+			if (wait_specs[i].seconds[q] > 0)
+				p->counts[p->nr_counts++] = (struct profile_count){
+					p->nr_stacks, q, kind == WAIT_RUNNING ? PROFILE_RUNNING : 1,
+					10 + q, wait_specs[i].seconds[q] * 1e9
+				};
+		p->nr_stacks++;
+	}
+}
+
 /* Details of the processes from /proc, and their parents. */
 static inline void fake_details(struct profile *p)
 {

@@ -40,9 +40,9 @@ static inline void print_difference(const char *want, const char *got)
 	}
 }
 
-static inline void golden(struct bench *b, const char *name)
+static inline void golden_text(const char *name, const char *got)
 {
-	const char *got = look(b), *update = getenv("GOLDEN");
+	const char *update = getenv("GOLDEN");
 	char path[160], *want;
 
 	snprintf(path, sizeof(path), "tests/golden/%s.txt", name);
@@ -61,6 +61,11 @@ static inline void golden(struct bench *b, const char *name)
 		fail_msg("%s is not what is drawn (GOLDEN=update rewrites it)", path);
 	}
 	free(want);
+}
+
+static inline void golden(struct bench *b, const char *name)
+{
+	golden_text(name, look(b));
 }
 
 #endif

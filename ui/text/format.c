@@ -43,6 +43,13 @@ struct safe_text format_percent(char buf[static FORMAT_MAX], double share)
 	return ascii(buf, snprintf(buf, FORMAT_MAX, pct < 99.995 ? "%.2f" : "%.1f", pct));
 }
 
+struct safe_text format_tasks(char buf[static FORMAT_MAX], double tasks)
+{
+	if (tasks >= 999.995)
+		return format_count(buf, tasks);
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.2f", fmax(tasks, 0)));
+}
+
 struct safe_text format_share(char buf[static FORMAT_MAX], double share)
 {
 	double pct = share > 0 ? fmin(share * 100, 9999) : 0;

@@ -16,6 +16,8 @@
 struct safe_text format_count(char buf[static FORMAT_MAX], double n);
 /* "18.42", "100.0": at most five cells for 0..1; more digits if small. */
 struct safe_text format_percent(char buf[static FORMAT_MAX], double share);
+/* Task-seconds per second: "0.94", "1,003". At most six cells. */
+struct safe_text format_tasks(char buf[static FORMAT_MAX], double tasks);
 /* "63%". */
 struct safe_text format_share(char buf[static FORMAT_MAX], double share);
 /* "00:03:12"; above 99 hours "4d 03:12". */

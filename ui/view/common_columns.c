@@ -74,12 +74,15 @@ void common_samples(const struct ui_state *st, const struct row *row, struct can
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
-struct safe_text common_cpu(const struct ui_state *st, double weight, char buf[static FORMAT_MAX])
+struct safe_text common_time(const struct ui_state *st, double weight, char buf[static FORMAT_MAX])
 {
 	const struct profile *p = st->shown;
 
-	if (!p->window_ns || !p->nr_events ||
-	    !(p->events[ui_state_event(st, p)].event.clock || ui_state_waits(st, p)))
+	if (!p->window_ns || !p->nr_events)
+		return TEXT("-");
+	if (ui_state_waits(st, p))
+		return format_tasks(buf, weight / (double)p->window_ns);
+	if (!p->events[ui_state_event(st, p)].event.clock)
 		return TEXT("-");
 	return text_format(buf, FORMAT_MAX, "%.1f", weight * 100 / (double)p->window_ns);
 }

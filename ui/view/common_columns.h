@@ -31,10 +31,10 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
 		   struct view_field at);
 
 /*
- * Draw the weight over the window as percent of one CPU; "-" unless the event
- * counts time, as its weight is nanoseconds.
+ * Format the weight over the window: as percent of one CPU; where waits are shown, in task-seconds
+ * per second. "-" unless the event counts time, as its weight is nanoseconds.
  */
-struct safe_text common_cpu(const struct ui_state *st, double weight, char buf[static FORMAT_MAX]);
+struct safe_text common_time(const struct ui_state *st, double weight, char buf[static FORMAT_MAX]);
 
 /* Format a row's change, "+1.2!", "new!", "" if none; and return its colour. */
 struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX]);

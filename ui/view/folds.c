@@ -220,6 +220,19 @@ static void free_tasks(struct folds_entry *e)
 	free(e->tasks);
 }
 
+static bool make_times(const struct profile *p, struct folds_entry *e)
+{
+	e->times = malloc((p->nr_tasks + 1ULL) * sizeof(*e->times));
+	if (e->times)
+		fold_waits(p, e->times);
+	return e->times;
+}
+
+static void free_times(struct folds_entry *e)
+{
+	free(e->times);
+}
+
 static bool make_shares(const struct profile *p, struct folds_entry *e)
 {
 	struct fold_functions fold;
@@ -254,6 +267,7 @@ static const struct kind {
 	[FOLDS_CALLERS] = { by_centre, 0, make_callers, free_callers },
 	[FOLDS_PROCESSES] = { by_system, 0, make_processes, free_processes },
 	[FOLDS_TASKS] = { by_event, 0, make_tasks, free_tasks },
+	[FOLDS_TIMES] = { by_event, 0, make_times, free_times },
 	[FOLDS_EVENTS] = { by_other_event, 0, make_shares, free_shares },
 	[FOLDS_EVENTS + 1] = { by_other_event, 1, make_shares, free_shares },
 	[FOLDS_EVENTS + 2] = { by_other_event, 2, make_shares, free_shares },
@@ -453,6 +467,13 @@ const struct fold_task *folds_tasks(const struct ui_state *st)
 	const struct folds_entry *e = request(st, FOLDS_TASKS, false);
 
 	return e ? e->tasks : NULL;
+}
+
+const double (*folds_times(const struct ui_state *st))[WAIT_NR]
+{
+	const struct folds_entry *e = request(st, FOLDS_TIMES, false);
+
+	return e ? (const double(*)[WAIT_NR])e->times : NULL;
 }
 
 /* ---- from profile to profile ---- */

@@ -33,6 +33,7 @@ enum folds_kind {
 	FOLDS_CALLERS, /* of one function */
 	FOLDS_PROCESSES,
 	FOLDS_TASKS,
+	FOLDS_TIMES,
 	FOLDS_EVENTS, /* ROW_EVENTS of them: shares of the events beside the shown one */
 	FOLDS_NR = FOLDS_EVENTS + ROW_EVENTS,
 };
@@ -60,8 +61,9 @@ struct folds_entry {
 		struct folds_tree tree;
 		struct fold_callers callers;
 		struct fold_processes processes;
-		struct fold_task *tasks; /* by task */
-		double *shares;		 /* by function: of the event's weight, in itself */
+		struct fold_task *tasks;  /* by task */
+		double (*times)[WAIT_NR]; /* by task and enum wait_kind */
+		double *shares;		  /* by function: of the event's weight, in itself */
 	};
 };
 
@@ -186,6 +188,8 @@ const struct fold_callers *folds_callers(const struct ui_state *st);
 const struct fold_processes *folds_processes(const struct ui_state *st);
 /* By task, all samples of the shown event. */
 const struct fold_task *folds_tasks(const struct ui_state *st);
+/* By task, its time by enum wait_kind, in nanoseconds; zero where waits are not measured. */
+const double (*folds_times(const struct ui_state *st))[WAIT_NR];
 
 /* Record the shares of the shown profile in the history. */
 void folds_note(struct ui_state *st);

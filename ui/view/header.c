@@ -15,6 +15,7 @@
 #include "ui/view/header_process.h"
 #include "ui/view/header_strip.h"
 #include "ui/view/header_tabs.h"
+#include "ui/view/times.h"
 #include "ui/view/view.h"
 
 #define DETAILS_MAX 3 /* CPUs named in a line */
@@ -139,6 +140,9 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 	bool behind = ev->enabled && rated && ev->got_hz < ev->want_hz * 0.95;
 	struct safe_text value;
 
+	/* Every switch is timed. */
+	if (ev->event.wait)
+		return;
 	if (isnan(ev->got_hz))
 		strcpy(got, "-");
 	else
@@ -192,7 +196,8 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 			 ROLE_DIM);
 }
 
-static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row)
+static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row,
+			    bool total)
 {
 	const struct profile *p = st->latest;
 	struct pen pen = { c, row, 1, c->cols };
@@ -211,6 +216,8 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 		return;
 	}
 	draw_rate(st, &pen, ev, false);
+	if (total)
+		times_draw_total(st, &pen, 3);
 	pen_value(&pen, 3, TEXT("Samples"),
 		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
 		  ROLE_VALUE);
@@ -349,6 +356,11 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 	unsigned int gap = c->cols < 100 ? 2 : 3;
 	char buf[FORMAT_MAX];
 
+	if (brief && times_draw_total(st, &pen, 0)) {
+		draw_trouble(st, &pen, gap, &lost, brief);
+		draw_trouble(st, &pen, gap, &throttled, brief);
+		return;
+	}
 	draw_trouble(st, &pen, 0, &lost, brief);
 	draw_trouble(st, &pen, gap, &throttled, brief);
 	if (brief && p->nr_events) {
@@ -362,7 +374,8 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 }
 
 /* Draw event and health in one line, the most important first: the end of it may not fit. */
-static void draw_status_line(const struct ui_state *st, struct canvas *c, unsigned int row)
+static void draw_status_line(const struct ui_state *st, struct canvas *c, unsigned int row,
+			     bool total)
 {
 	const struct profile *p = st->latest;
 	struct pen pen = { c, row, 1, c->cols };
@@ -372,6 +385,8 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 
 	draw_event(st, &pen, true);
 	draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
+	if (total)
+		times_draw_total(st, &pen, 2);
 	draw_trouble(st, &pen, 2, &lost, true);
 	add_up(st, &throttled);
 	if (throttled.now || throttled.recent || c->cols >= 100) {
@@ -384,16 +399,18 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 	draw_stacks(st, &pen, 2);
 }
 
-/* Draw two lines on tall screens and where the event fails, else one. Return their number. */
-static unsigned int draw_status(const struct ui_state *st, struct canvas *c, unsigned int row)
+/* Draw two lines on tall screens and where the event fails, else one. Return their number. @total:
+ * the time of waits is in no other line. */
+static unsigned int draw_status(const struct ui_state *st, struct canvas *c, unsigned int row,
+				bool total)
 {
 	const struct profile *p = st->latest;
 
 	if (c->rows < HEADER_TALL && p->nr_events && !p->events[ui_state_event(st, p)].error[0]) {
-		draw_status_line(st, c, row);
+		draw_status_line(st, c, row, total);
 		return 1;
 	}
-	draw_event_line(st, c, row);
+	draw_event_line(st, c, row, total);
 	draw_health_line(st, c, row + 1, false);
 	return 2;
 }
@@ -423,7 +440,7 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 		row += header_cpus(st, c, row);
 	if (strip)
 		row += header_strip(st, c, row, only_strip && !st->config->replayed);
-	row += draw_status(st, c, row);
+	row += draw_status(st, c, row, !alone);
 	if (p->banner[0] && !banner_is_word(p) && c->rows >= 14) {
 		canvas_text(c, row, 1, 1, TEXT("!"), (struct style){ ROLE_WARN, 0 });
 		canvas_elide(c, row++, 3, c->cols - 3, ui_state_clean(buf, sizeof(buf), p->banner),

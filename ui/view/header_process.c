@@ -15,6 +15,7 @@
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/header_cpus.h"
+#include "ui/view/times.h"
 
 /* Sums of the shown samples of the window. */
 struct sums {
@@ -82,12 +83,17 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 	struct pen pen = { c, row, 1, c->cols };
 	unsigned int gap = c->cols < 100 ? 2 : 3;
 	char buf[FORMAT_MAX], span[FORMAT_MAX], text[64];
+	bool waits = ui_state_waits(st, st->shown);
 	struct safe_text cpu;
 
-	cpu = common_cpu(st, sums.weight, buf);
-	pen_value(&pen, 0, TEXT("CPU"),
-		  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
-		  ROLE_VALUE);
+	if (waits) {
+		times_draw_total(st, &pen, 0);
+	} else {
+		cpu = common_time(st, sums.weight, buf);
+		pen_value(&pen, 0, TEXT("CPU"),
+			  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
+			  ROLE_VALUE);
+	}
 	if (!sums.nr_tasks)
 		return;
 	if (sums.nr_processes > 1)
@@ -102,7 +108,9 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 			 text_format(text, sizeof(text), "in %s",
 				     format_span(span, st->shown->window_ns).str),
 			 ROLE_DIM);
-	if (!(sums.weight > 0))
+	if (waits)
+		times_draw_kinds(st, &pen, gap);
+	if (!(sums.weight > 0) || waits)
 		return;
 	pen_value(&pen, gap, TEXT("user code"), format_share(buf, 1 - sums.kernel / sums.weight),
 		  ROLE_VALUE);

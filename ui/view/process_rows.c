@@ -224,7 +224,7 @@ static uint32_t leader_of(const struct leaders *l, uint32_t task)
 }
 
 /* Add the time by kind of all tasks to their rows. */
-static void add_times(struct list *list, const struct leaders *l, double (*times)[WAIT_NR],
+static void add_times(struct list *list, const struct leaders *l, const double (*times)[WAIT_NR],
 		      uint32_t *rows)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
@@ -249,25 +249,22 @@ static int add_waits(const struct ui_state *st, struct list *list)
 	const struct profile *p = st->shown;
 	const struct folds_groups *groups = NULL;
 	struct leaders l = { .p = p, .by_thread = st->by_thread };
-	double(*times)[WAIT_NR];
+	const double(*times)[WAIT_NR] = p->stack_waits ? folds_times(st) : NULL;
 	uint32_t *rows;
 
-	if (!p->stack_waits)
+	/* Late: the folding thread makes them. */
+	if (!times)
 		return 0;
 	if (st->by_thread)
 		l.tasks = folds_leaders(st, p, folds_of_shown(st));
 	else if (!st->process_tree)
 		groups = folds_groups(st, p, folds_of_shown(st));
 	l.processes = groups ? groups->leaders : NULL;
-	times = calloc(p->nr_tasks + 1ULL, sizeof(*times));
 	rows = calloc(MAX(p->nr_tasks, p->nr_processes) + 1ULL, sizeof(*rows));
-	if (times && rows) {
-		fold_waits(p, times);
+	if (rows)
 		add_times(list, &l, times, rows);
-	}
-	free(times);
 	free(rows);
-	return times && rows ? 0 : -ENOMEM;
+	return rows ? 0 : -ENOMEM;
 }
 
 static int build_rows(const struct ui_state *st, struct list *list)

@@ -19,6 +19,7 @@
 #include "ui/view/process_rows.h"
 #include "ui/view/process_tree.h"
 #include "ui/view/table.h"
+#include "ui/view/times.h"
 
 static const struct profile_process *process_of(const struct ui_state *st, const struct row *row)
 {
@@ -212,7 +213,7 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 	char buf[FORMAT_MAX];
 
 	if (row->nr)
-		canvas_right(c, at.row, at.col, at.cols, common_cpu(st, row->self, buf),
+		canvas_right(c, at.row, at.col, at.cols, common_time(st, row->self, buf),
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -329,16 +330,19 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
-/* ---- time by kind: 100 is one thread all the time ---- */
-
-static bool has_waits(const struct ui_state *st)
-{
-	return st->shown && st->shown->stack_waits && ui_state_waits(st, st->shown);
-}
+/* ---- time by kind, in task-seconds per second: 1.00 is one thread all the time ---- */
 
 static bool has_no_waits(const struct ui_state *st)
 {
-	return has_room(st) && !has_waits(st);
+	return has_room(st) && !times_on(st);
+}
+
+/* Name the unit of the time. */
+static struct safe_text head_time(const struct ui_state *st, char buf[static TEXT_MAX])
+{
+	return !ui_state_waits(st, st->shown) ? TEXT("CPU%")
+	       : ui_state_also(st, st->shown) ? TEXT("TIME/s")
+					      : TEXT("WAIT/s");
 }
 
 static double time_of(const struct row *row, enum wait_kind kind)
@@ -358,8 +362,7 @@ static void draw_time(const struct ui_state *st, const struct row *row, struct c
 
 	if (ns > 0 && st->shown->window_ns)
 		canvas_right(c, at.row, at.col, at.cols,
-			     text_format(buf, sizeof(buf), "%.1f",
-					 ns * 100 / (double)st->shown->window_ns),
+			     format_tasks(buf, ns / (double)st->shown->window_ns),
 			     (struct style){ kind == WAIT_RUNNING ? ROLE_NORMAL : ROLE_WAIT, 0 });
 }
 
@@ -368,7 +371,7 @@ static bool has_kind(const struct ui_state *st, enum wait_kind kind)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
 
-	for (uint32_t i = 0; i < list->nr && has_waits(st); i++)
+	for (uint32_t i = 0; i < list->nr && times_on(st); i++)
 		if (time_of(&list->rows[i], kind) > 0)
 			return true;
 	return false;
@@ -458,7 +461,8 @@ static const struct view_column columns[] = {
 		  .when = has_no_waits,
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
-		  .help = "percent of one CPU, for events that count time",
+		  .heading = head_time,
+		  .help = "percent of one CPU; with waits (^): task-seconds per second",
 		  .width = 6,
 		  .from = 72,
 		  .right = true,
@@ -504,7 +508,7 @@ static const struct view_column columns[] = {
 		   .when = in_list,
 		   .compare = by_comm,
 		   .draw = draw_comm },
-	[RUN] = TIME("RUN", "time on a CPU; 100: one thread all the time", 66, run),
+	[RUN] = TIME("RUN", "time on a CPU; 1.00: one thread all the time", 66, run),
 	[RUNQ] = TIME("RUNQ", "time in a run queue", 66, queue),
 	[LOCK] = TIME("LOCK", "time waiting for a lock", 66, lock),
 	[DISK] = TIME("DISK", "time waiting for a disk", 66, disk),

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The views where waits are shown, alone (wait) and with CPU time (all). */
+#include "golden.h"
+
+static const struct {
+	const char *name;
+	unsigned int cols, rows;
+	bool ascii;
+} sizes[] = {
+	{ "40x8", 40, 8, false },     { "80x24", 80, 24, false },   { "80x24 ascii", 80, 24, true },
+	{ "100x30", 100, 30, false }, { "200x60", 200, 60, false },
+};
+
+/* Draw a view in all sizes into one text. @modes: presses of ^. */
+static char *draw(int modes, const char *keys)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct profile *p = fake_profile(2, NULL);
+		struct bench b;
+
+		bench_init(&b, sizes[i].cols, sizes[i].rows, sizes[i].ascii);
+		fake_waits(p);
+		fake_details(p);
+		model_take(&b.st, p);
+		for (int n = 0; n < modes; n++)
+			press(&b, '^');
+		b.st.message_until_ns = 0;
+		type(&b, keys);
+		fprintf(f, "=== %s\n%s\n", sizes[i].name, look(&b));
+		bench_fini(&b);
+	}
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static void test_screens(void **state)
+{
+	static const struct {
+		const char *name, *keys;
+	} views[] = {
+		{ "functions", "" },  { "processes", "2" },	{ "threads", "2H" },
+		{ "tree", "3*" },     { "flame", "4" },		{ "callers", "b" },
+		{ "drilled", "2\r" }, { "process-tree", "2t" },
+	};
+
+	for (int modes = 1; modes <= 2; modes++) {
+		for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+			char *text = draw(modes, views[i].keys), name[64];
+
+			snprintf(name, sizeof(name), "times-%s-%s", modes == 1 ? "wait" : "all",
+				 views[i].name);
+			golden_text(name, text);
+			free(text);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_screens),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
