@@ -23,7 +23,7 @@ ALIASES = ("cpu-cycles", "branch-instructions", "idle-cycles-frontend", "idle-cy
            "migrations")
 # How many of them one run takes: proftop's limit; few enough for perf to have files for.
 OURS_MAX, THEIRS_MAX = 8, 64
-SAMPLE = 32
+SAMPLE = 16
 
 
 class Call:
@@ -54,7 +54,7 @@ def run(names, perf):
     """The calls for samples in their order, and the messages."""
     events = [w for n in names for w in ("-e", n)]
     command = (["perf", "record", "-o", "/dev/null", *events, "true"] if perf else
-               [PROFTOP, "-b", "-n", "1", "-d", "0.1", "--rows", "1", *events])
+               [PROFTOP, "-b", "-n", "2", "-d", "0.1", "--rows", "1", *events])
     with tempfile.NamedTemporaryFile("r") as log:
         said = subprocess.run(["strace", "-X", "raw", "-v", "-s", "256", "-f", "-o", log.name, "-e",
                                "trace=perf_event_open", *command], stdin=subprocess.DEVNULL,
@@ -137,6 +137,8 @@ fixed = [n for n, kind in theirs if "Tracepoint" not in kind]
 fixed += [o["name"] for o in listed if o["group"] in ("hardware", "cache") and o["name"] not in fixed]
 # Refused to all: its samples would make it happen.
 refused = [n for n in points if n == "irq_vectors:irq_work_exit"]
+absent = [o["name"] for o in listed if not o["usable"] and o["name"] in fixed]
+fixed = [n for n in fixed if n not in absent] + absent[::1 if ALL else max(1, len(absent) // SAMPLE)]
 tried = list(dict.fromkeys(fixed + SPELLED + points[::1 if ALL else max(1, len(points) // SAMPLE)] + refused))
 # A guess, to have them in one run: a wrong one only costs time.
 usable = {o["name"] for o in listed if o["usable"]} | {"cs", "faults", "migrations"}
