@@ -167,6 +167,7 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	read_rings(s, now_ns);
 	t = store_waits_tables(&s->store);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
+	s->waits.waking = counters_has_waking(s->live.counters);
 	if (waits_take_asked(s->store.waits))
 		symbols_wake(s->store.symbols);
 }

@@ -89,6 +89,18 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	attr->watermark = 1;
 }
 
+void attr_waking(struct perf_event_attr *attr, const struct event *ev)
+{
+	event_attr(ev, attr);
+	set_clock(attr);
+	attr->sample_period = 1;
+	attr->sample_type = ATTR_WAKING_TYPE;
+	attr->disabled = 1;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->watermark = 1;
+}
+
 void attr_leader(struct perf_event_attr *attr, size_t watermark)
 {
 	*attr = (struct perf_event_attr){

@@ -14,6 +14,9 @@
 #define ATTR_SIDE_TYPE                                                                             \
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
+/* The fields of samples of wake-ups. */
+#define ATTR_WAKING_TYPE (ATTR_SIDE_TYPE | PERF_SAMPLE_RAW)
+
 struct attr_config {
 	bool tasks; /* of tasks, inherited by their children; else of a CPU */
 	bool no_inherit;
@@ -33,6 +36,11 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		 const struct event *ev, double hz);
 /* Set up the dummy that records mmap, comm, fork and exit from the moment it is opened. */
 void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size);
+/*
+ * Set up the event of wake-ups, of a whole CPU: of a task the kernel (6.18) records those alone
+ * that happen while it runs.
+ */
+void attr_waking(struct perf_event_attr *attr, const struct event *ev);
 /* The dummy that never counts and owns a ring; it wakes at @watermark bytes. */
 void attr_leader(struct perf_event_attr *attr, size_t watermark);
 

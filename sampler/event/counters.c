@@ -187,6 +187,11 @@ static int find_shared_slot(const struct counters *c)
 	return found;
 }
 
+bool counters_has_waking(const struct counters *c)
+{
+	return c->waking.nr_tasks > 0;
+}
+
 static int find_wait_slot(const struct counters *c)
 {
 	for (uint32_t i = 0; i < c->nr_slots; i++)
@@ -210,6 +215,7 @@ void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_
 		nr += 2 * (size_t)c->slots[i].nr_tasks * c->env.nr_cpus;
 	for (uint32_t i = 0; i < nr_gone; i++)
 		nr += 2 * (size_t)gone[i].nr_tasks * c->env.nr_cpus;
+	nr += 2 * (size_t)c->waking.nr_tasks * c->env.nr_cpus;
 	ids = xcalloc(nr, sizeof(*ids));
 	slots = xcalloc(nr, sizeof(*slots));
 	for (uint32_t i = 0; i < nr_gone; i++)
@@ -218,6 +224,7 @@ void counters_fill_ids(struct counters *c, const struct slot *gone, uint32_t nr_
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		at = put_ids(&c->slots[i], c->env.nr_cpus, ids, slots, at,
 			     counters_id_value(c, &c->slots[i], i));
+	at = put_ids(&c->waking, c->env.nr_cpus, ids, slots, at, ID_WAKING);
 	idmap_replace(&c->ids, ids, slots, at);
 	atomic_store_explicit(&c->shared_slot, find_shared_slot(c), memory_order_relaxed);
 	atomic_store_explicit(&c->wait_slot, find_wait_slot(c), memory_order_relaxed);
@@ -292,6 +299,8 @@ static struct counters *counters_new(const struct counters_config *config,
 					    .id_all = true };
 	if (config->stack_size)
 		c->layout.regs_mask = config->regs_mask;
+	c->waking_layout =
+		(struct record_layout){ .sample_type = ATTR_WAKING_TYPE, .id_all = true };
 	c->read_layout = c->layout;
 	c->read_layout.sample_type |= PERF_SAMPLE_READ;
 	atomic_init(&c->any_read, false);
@@ -300,6 +309,7 @@ static struct counters *counters_new(const struct counters_config *config,
 	idmap_init(&c->ids);
 	atomic_init(&c->shared_slot, -1);
 	atomic_init(&c->wait_slot, -1);
+	atomic_init(&c->any_waking, false);
 	return c;
 }
 
@@ -309,6 +319,30 @@ const struct slot *counters_leader(const struct event *events, const struct slot
 	uint32_t first = event_group_first(events, at);
 
 	return first == at ? NULL : &slots[first];
+}
+
+void counters_open_waking(struct counters *c)
+{
+	struct event ev;
+	uint32_t refused;
+
+	if (find_wait_slot(c) < 0 || c->waking.nr_tasks || !c->env.sys.waking ||
+	    c->env.sys.waking(&ev))
+		return;
+	slot_init_waking(&c->waking, &c->env, &ev);
+	/* Without the right to it a wait ends with the switch in. */
+	if (slot_open(&c->waking, &c->env, NULL, NULL, 0, &refused) || !c->waking.nr_tasks)
+		return;
+	atomic_store_explicit(&c->any_waking, true, memory_order_relaxed);
+	/* It has no task that could enable it. */
+	if (c->run == RUN_AT_EXEC)
+		slot_enable(&c->waking, &c->env, 0, true);
+}
+
+void counters_close_waking(struct counters *c)
+{
+	if (find_wait_slot(c) < 0)
+		slot_close(&c->waking, &c->env);
 }
 
 /* Side-band first: no sample may precede the records of its process. */
@@ -331,6 +365,7 @@ static int open_events(struct counters *c, const struct counters_config *config,
 	}
 	if (code)
 		return limits_explain_open(e, code, &c->env.refusal);
+	counters_open_waking(c);
 	counters_fill_ids(c, NULL, 0);
 	return 0;
 }
@@ -363,6 +398,7 @@ void counters_close(struct counters *c)
 		return;
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		slot_close(&c->slots[i], &c->env);
+	slot_close(&c->waking, &c->env);
 	slot_close(&c->side, &c->env);
 	close_rings(c);
 	idmap_fini(&c->ids);
@@ -436,6 +472,8 @@ int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 {
 	int value = value_of(c, id);
 
+	if (value == ID_WAKING)
+		return COUNTERS_WAKING;
 	return value < 0 ? -1 : value & ~ID_READ;
 }
 
@@ -445,11 +483,14 @@ const struct record_layout *counters_layout_of(const struct counters *c,
 	uint64_t id;
 	int value;
 
-	if (!atomic_load_explicit(&c->any_read, memory_order_relaxed) ||
-	    h->type != PERF_RECORD_SAMPLE || h->size < sizeof(*h) + sizeof(id))
+	if (h->type != PERF_RECORD_SAMPLE || h->size < sizeof(*h) + sizeof(id) ||
+	    !(atomic_load_explicit(&c->any_read, memory_order_relaxed) ||
+	      atomic_load_explicit(&c->any_waking, memory_order_relaxed)))
 		return &c->layout;
 	memcpy(&id, h + 1, sizeof(id));
 	value = value_of(c, id);
+	if (value == ID_WAKING)
+		return &c->waking_layout;
 	return value == ID_GONE_READ || (value >= 0 && value & ID_READ) ? &c->read_layout
 									: &c->layout;
 }
@@ -470,6 +511,7 @@ int counters_enable(struct counters *c, bool on)
 
 		code = code ? code : rc;
 	}
+	slot_enable(&c->waking, &c->env, 0, on);
 	c->run = on ? RUN_ON : RUN_OFF;
 	return code;
 }

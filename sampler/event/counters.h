@@ -82,13 +82,18 @@ uint32_t counters_nr_fds(const struct counters *c);
 uint32_t counters_nr_refused(const struct counters *c); /* requested tasks that are not sampled */
 
 /*
- * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, or -1. Any thread.
+ * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, COUNTERS_WAKING, or
+ * -1. Any thread.
  * An id that was never ours is taken for that of the only software event, if there is only one:
  * the kernel mixes up ids when two sessions have the same software event. (Two such events of one
  * session, as page-faults:u and page-faults:k, it mixes up past help.)
  */
 int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id);
 
+/* In the place of a slot: of a wake-up, a sample with @raw alone. */
+#define COUNTERS_WAKING EVENTS_MAX
+/* Return whether wake-ups are recorded. The caller's thread of set-up. */
+bool counters_has_waking(const struct counters *c);
 /* The slot of the event of waits; -1: there is none. Any thread. */
 int counters_wait_slot(const struct counters *c);
 

@@ -322,12 +322,16 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 			gone[nr_gone++] = c->slots[i];
 	memcpy(c->slots, slots, nr * sizeof(slots[0]));
 	c->nr_slots = nr;
+	counters_open_waking(c);
 	counters_fill_ids(c, gone, nr_gone);
+	counters_close_waking(c);
 	while (nr_gone)
 		slot_close(&gone[--nr_gone], &c->env);
 	for (i = 0; i < nr && running; i++)
 		if (fresh & 1u << i)
 			slot_enable(&c->slots[i], &c->env, 0, true);
+	if (running)
+		slot_enable(&c->waking, &c->env, 0, true);
 	counters_apply_wake(c);
 	return 0;
 }

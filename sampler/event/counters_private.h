@@ -21,14 +21,18 @@ struct counters {
 	struct slot side; /* of tasks; for the whole system the leaders do it */
 	struct slot slots[EVENTS_MAX];
 	uint32_t nr_slots;
+	struct slot waking; /* of wake-ups, while waits are measured */
 	uint32_t nr_refused;
 	size_t ring_size, ring_wanted, side_size;
 	struct record_layout layout, side_layout;
+	struct record_layout waking_layout;
 	struct record_layout read_layout; /* of samples with the counts of a group */
 	atomic_bool any_read; /* such samples are requested; relaxed: set before they are enabled */
 	struct idmap ids;
 	atomic_int shared_slot; /* the slot with samples under foreign ids, or -1; relaxed */
 	atomic_int wait_slot;	/* the slot of waits, or -1; relaxed */
+	/* There are or were wake-ups: relaxed, set before they are enabled. */
+	atomic_bool any_waking;
 	enum run_state run;
 	bool *wake; /* by CPU: see counters_wake() */
 };
@@ -37,9 +41,14 @@ struct counters {
 #define ID_READ	     0x100
 #define ID_GONE	     (-1)
 #define ID_GONE_READ (-3)
+#define ID_WAKING    (-4)
 
 /* Return the meaning of the ids of @slot, as number @at of the events. */
 int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);
+/* Open the event of wake-ups, disabled, if waits are measured and it may be opened. */
+void counters_open_waking(struct counters *c);
+/* Close it if waits are no longer measured; its last samples are still known by their ids. */
+void counters_close_waking(struct counters *c);
 /* Return the leader of the group of event @at of @events; NULL: it leads, or is alone. */
 const struct slot *counters_leader(const struct event *events, const struct slot *slots,
 				   uint32_t at);

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include "sampler/event/event_type.h"
 #include "sampler/perf/ring.h"
 #include "symbols/base/base.h"
 
@@ -23,6 +24,8 @@ struct counters_sys {
 	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr); /* never waits */
 	/* task_list_tree(), or the like: the tasks followed now. */
 	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
+	/* waking_event(), or the like; NULL: there is none. */
+	int (*waking)(struct event *ev);
 	void *ctx;
 };
 

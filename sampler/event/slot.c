@@ -109,6 +109,13 @@ static struct perf_event_attr attr_of(const struct slot *s)
 	return attr;
 }
 
+static int open_fd(const struct slot *s, struct slot_env *env, struct perf_event_attr *attr,
+		   pid_t tid, int cpu)
+{
+	return s->side || s->whole ? slot_perf_open(env, attr, tid, cpu)
+				   : slot_sample_open(env, attr, tid, cpu);
+}
+
 /* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
 static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
 {
@@ -119,7 +126,7 @@ static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, un
 		attr.exclude_idle = 0;
 	if (less & 2)
 		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-	fd = slot_sample_open(env, &attr, tid, cpu);
+	fd = open_fd(s, env, &attr, tid, cpu);
 	if (fd >= 0)
 		s->attr = attr;
 	return fd;
@@ -164,12 +171,7 @@ static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out
 	struct perf_event_attr attr = attr_of(s);
 	int fd, code;
 
-	if (!s->settled)
-		fd = settle(s, env, tid, cpu->cpu);
-	else if (s->side)
-		fd = slot_perf_open(env, &attr, tid, cpu->cpu);
-	else
-		fd = slot_sample_open(env, &attr, tid, cpu->cpu);
+	fd = s->settled ? open_fd(s, env, &attr, tid, cpu->cpu) : settle(s, env, tid, cpu->cpu);
 	if (fd < 0)
 		return fd;
 	code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
@@ -253,6 +255,14 @@ void slot_init(struct slot *s, const struct slot_env *env, const struct event *e
 {
 	*s = (struct slot){ .event = *ev, .hz = hz };
 	attr_sample(&s->attr, &env->attr, ev, hz);
+	if (env->no_lost)
+		s->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+}
+
+void slot_init_waking(struct slot *s, const struct slot_env *env, const struct event *ev)
+{
+	*s = (struct slot){ .event = *ev, .whole = true };
+	attr_waking(&s->attr, ev);
 	if (env->no_lost)
 		s->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 }

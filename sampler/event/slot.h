@@ -42,6 +42,7 @@ struct slot {
 	struct event event;
 	double hz;
 	bool side;		     /* writes to the side-band rings, not to the data rings */
+	bool whole;		     /* of whole CPUs whatever the target */
 	struct perf_event_attr attr; /* as the kernel took it */
 	bool off;		     /* disabled, independent of the others */
 	bool settled;		     /* attr is known to open */
@@ -51,8 +52,9 @@ struct slot {
 	struct counters_value *base; /* per CPU, counts of closed fds */
 };
 
-/* A sampling event, a side-band event: nothing opened yet. */
+/* A sampling event, the event of wake-ups, a side-band event: nothing opened yet. */
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz);
+void slot_init_waking(struct slot *s, const struct slot_env *env, const struct event *ev);
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
 /*
  * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;

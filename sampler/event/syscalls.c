@@ -5,6 +5,7 @@
  * Thread: that of counters. No state.
  */
 #include "sampler/event/counters.h"
+#include "sampler/event/waking.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -62,4 +63,5 @@ const struct counters_sys counters_kernel = {
 	.close = kernel_close,
 	.poll = kernel_poll,
 	.list_tasks = kernel_list_tasks,
+	.waking = waking_event,
 };

@@ -104,12 +104,13 @@ static const char *take_string(struct cursor *c, size_t *size)
 	return str;
 }
 
-/* Skip PERF_SAMPLE_RAW: its size word and its bytes together are padded to 8. */
-static void skip_raw(struct cursor *c)
+/* Take PERF_SAMPLE_RAW: its size word and its bytes together are padded to 8. */
+static void take_raw(struct cursor *c, struct record_sample *s)
 {
 	uint64_t size = take_u32(c);
 
-	take(c, size);
+	s->raw = take(c, size);
+	s->raw_size = s->raw ? (uint32_t)size : 0;
 	if ((sizeof(uint32_t) + size) % 8)
 		take(c, 8 - (sizeof(uint32_t) + size) % 8);
 }
@@ -213,7 +214,7 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 		s->chain = take_array(c, s->nr_chain);
 	}
 	if (type & PERF_SAMPLE_RAW)
-		skip_raw(c);
+		take_raw(c, s);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		skip_branches(c, layout->branch_type);
 	if (type & PERF_SAMPLE_REGS_USER) {

@@ -39,6 +39,8 @@ struct record_sample {
 	uint32_t nr_reads, read_size; /* bytes of one */
 	const uint8_t *chain;	      /* nr_chain u64s, PERF_CONTEXT_* markers included */
 	uint64_t nr_chain;
+	const uint8_t *raw; /* of a tracepoint; NULL: none */
+	uint32_t raw_size;
 	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_* */
 	const uint8_t *regs;  /* popcount(regs_mask) u64s, NULL when abi is NONE */
 	const uint8_t *stack; /* stack_size bytes; NULL when there is none */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/event/waking.h"
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/langreader.h"
 #include "symbols/base/intern.h"
@@ -104,6 +105,8 @@ static bool is_recorded(const struct sampler_thread *t, const struct record *r)
 {
 	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT)
 		return false;
+	if (r->type == PERF_RECORD_SWITCH || r->type == PERF_RECORD_SWITCH_CPU_WIDE)
+		return !pipeline_is_own(t->own_pid, (pid_t)r->pid);
 	return r->type != PERF_RECORD_SAMPLE || !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
 }
 
@@ -122,32 +125,6 @@ static void count_wait(struct sampler_thread *t, uint64_t time_ns)
 		t->nr_waits = 0;
 	}
 	t->most_waits = MAX(t->most_waits, ++t->nr_waits);
-}
-
-static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
-		      struct record_sample *s, uint64_t regs_mask)
-{
-	struct pipeline_member members[EVENTS_MAX];
-	int event = slot_of(t, s->id);
-	/* Consume deltas of our own samples too, or they leak into the next one. */
-	uint32_t nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
-
-	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
-		count_wait(t, s->time_ns);
-		t->wait = (struct switch_note){
-			.tid = (pid_t)s->tid,
-			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
-			.period = (uint32_t)MIN(s->period, UINT32_MAX),
-			.generation = t->generation,
-		};
-		return;
-	}
-	for (uint32_t i = 0; i < nr; i++)
-		if (members[i].event == event)
-			s->period = members[i].count;
-	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
-	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
-		pipeline_members(t->pipeline, members, nr, event);
 }
 
 /* Pass a step of a task to the builder; the idle task and our own are left out. */
@@ -171,6 +148,50 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 		t->wait.tid = 0;
 	}
 	switch_queue_put(t->queue, &note);
+}
+
+/* Pass a wake-up to the builder. */
+static void on_waking(struct sampler_thread *t, const struct record_sample *s)
+{
+	uint32_t tid;
+
+	if (s->raw_size < WAKING_PID_OFFSET + sizeof(tid))
+		return;
+	memcpy(&tid, s->raw + WAKING_PID_OFFSET, sizeof(tid));
+	put_step(t, 0, tid, STEP_WOKEN, s->time_ns);
+}
+
+static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+		      struct record_sample *s, uint64_t regs_mask)
+{
+	struct pipeline_member members[EVENTS_MAX];
+	int event = slot_of(t, s->id);
+	uint32_t nr;
+
+	if (event == COUNTERS_WAKING) {
+		on_waking(t, s);
+		return;
+	}
+	lag_note(&stats->lag, t->now_ns, s->time_ns);
+	/* Consume deltas of our own samples too, or they leak into the next one. */
+	nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
+
+	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
+		count_wait(t, s->time_ns);
+		t->wait = (struct switch_note){
+			.tid = (pid_t)s->tid,
+			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
+			.period = (uint32_t)MIN(s->period, UINT32_MAX),
+			.generation = t->generation,
+		};
+		return;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event == event)
+			s->period = members[i].count;
+	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
+	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
+		pipeline_members(t->pipeline, members, nr, event);
 }
 
 static void on_switch(struct sampler_thread *t, const struct record *r)
@@ -213,7 +234,6 @@ static void on_record(struct sampler_thread *t, struct sampler_thread_stats *sta
 	}
 	switch (r.type) {
 	case PERF_RECORD_SAMPLE:
-		lag_note(&stats->lag, t->now_ns, r.sample.time_ns);
 		on_sample(t, stats, &r.sample, layout->regs_mask);
 		if (recorded && t->notes)
 			record_frames(t, &r.sample);

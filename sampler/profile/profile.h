@@ -169,6 +169,7 @@ struct profile_waits {
 	uint64_t odd;		/* steps without the one before, which was lost */
 	uint64_t late;		/* steps out of order, ignored */
 	uint64_t tasks;		/* known now */
+	bool waking; /* the run queue is from the wake-up on, else after preemption alone */
 };
 
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */

@@ -205,10 +205,15 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
 {
-	struct wait_task *task = get_task(w, note->pid, note->tid);
+	/* Tasks of others are woken also. */
+	bool woken = note->step == STEP_WOKEN;
+	struct wait_task *task = woken ? find_task(w, note->tid)
+				       : get_task(w, note->pid, note->tid);
 	uint32_t odd, late;
 	bool is_late;
 
+	if (!task && woken)
+		return 0;
 	if (!task) {
 		w->account.lost++;
 		return -ENOMEM;

@@ -7,6 +7,7 @@ import json
 import sys
 
 KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault", "child", "other")
+LONGEST = 0.02  # of one wait
 SHARE, LEAST = 0.02, 0.06  # 2 %, or 60 ms of 2 s: a sleep ends with a time in the run queue
 
 
@@ -20,7 +21,7 @@ def near(bad, name, got, want, less=0, more=0):
 def main():
     with open(sys.argv[1], encoding="utf-8") as f:
         ticks = [json.loads(line) for line in f]
-    bad, threads = [], {}
+    bad, threads, waking, bare = [], {}, True, 0
     named = not any(tick["names"]["waiting"] for tick in ticks)
     for tick in ticks:
         w = tick.get("waits")
@@ -28,6 +29,8 @@ def main():
             continue
         if w["switched"] != w["with_stack"] + w["without_stack"]:
             bad.append(f"account: {w['switched']} switches")
+        waking = waking and w["waking"]
+        bare += w["without_stack"]
         if w["lost"]:
             bad.append(f"{w['lost']} switches lost")
         for process in w["processes"]:
@@ -39,16 +42,20 @@ def main():
         truth = [line.split() for line in f]
     for tid, kind, *clocks in truth:
         t = threads.get(int(tid), {})
-        wait, wall, cpu, unsure = (int(x) / 1e9 for x in clocks)
+        wait, wall, cpu, unsure, asked = (int(x) / 1e9 for x in clocks)
         near(bad, f"{kind} {tid}: all", sum(t.get(k, 0) for k in KINDS), wall, more=unsure)
         near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu)
+        # The time in the run queue after a wake-up is no sleep.
+        if asked and waking:
+            near(bad, f"{kind} {tid}: asked", t.get(kind, 0), asked)
         if kind == "runq":
             near(bad, f"{kind} {tid}: wait", t.get(kind, 0), wait, more=unsure)
             continue
         # A thread may be preempted between its wait and the look at its clock. Before its libraries are
         # read, a condition variable is a futex as a lock is; before the kernel is, waits are of no kind.
         early = t.get("lock", 0) if kind == "cond" else 0
-        late = 0 if named else t.get("other", 0)
+        # Waits before the program was read count as others of their thread.
+        late = (0 if named else t.get("other", 0)) + min(bare, len(truth)) * LONGEST
         near(bad, f"{kind} {tid}: wait", t.get(kind, 0) + early, wait, t.get("runq", 0) + late,
              t.get("runq", 0) + unsure)
     if len(truth) < 10:

@@ -3,8 +3,8 @@
  * Known waits: one thread or more for each kind, each with its clocks around its waits.
  *
  * wait_truth SECONDS OUT FILE: writes a line for each thread to OUT: "tid kind wait_ns wall_ns
- * cpu_ns". The thread "disk" syncs FILE. Busy threads share one CPU: their wait is wall time less
- * CPU time.
+ * cpu_ns unsure_ns asked_ns". The thread "disk" syncs FILE. Busy threads share one CPU: their wait
+ * is wall time less CPU time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -33,6 +33,7 @@ struct thread {
 	/* Its life begins between the first two, and ends between the last two. */
 	uint64_t begin_ns, created_ns, last_ns, joined_ns;
 	uint64_t wait_ns, cpu_ns;
+	uint64_t asked_ns; /* of the sleeps that it waits for */
 };
 
 static uint64_t now_of(clockid_t clock)
@@ -88,6 +89,7 @@ static __attribute__((noinline)) void sleep_and_feed(struct thread *t)
 
 	nap_ms(10);
 	t->wait_ns += now_of(CLOCK_MONOTONIC) - from;
+	t->asked_ns += 10000000;
 	if (write(pipe_fds[1], "x", 1) != 1)
 		abort();
 	pthread_mutex_lock(&pool_lock);
@@ -165,10 +167,10 @@ int main(int argc, char **argv)
 		uint64_t wall_ns = t->last_ns - t->created_ns;
 		uint64_t unsure_ns = t->joined_ns - t->last_ns + t->created_ns - t->begin_ns;
 
-		fprintf(out, "%d %s %llu %llu %llu %llu\n", t->tid, t->kind,
+		fprintf(out, "%d %s %llu %llu %llu %llu %llu\n", t->tid, t->kind,
 			(unsigned long long)(t->once == compute ? wall_ns - t->cpu_ns : t->wait_ns),
 			(unsigned long long)wall_ns, (unsigned long long)t->cpu_ns,
-			(unsigned long long)unsure_ns);
+			(unsigned long long)unsure_ns, (unsigned long long)t->asked_ns);
 	}
 	fclose(out);
 	return 0;

@@ -10,6 +10,64 @@
 
 #include "tests/sampler/fake_kernel.h"
 
+static int fake_waking(struct event *ev)
+{
+	*ev = (struct event){ .name = "sched:sched_waking",
+			      .type = PERF_TYPE_TRACEPOINT,
+			      .config = 375,
+			      .user = true,
+			      .kernel = true };
+	return 0;
+}
+
+/* Wake-ups are of whole CPUs, and open as long as waits are; their ids are known longer. */
+static void test_waking(void **state)
+{
+	struct event events[] = { parse("cpu-clock"), parse("waits") }, waking;
+	struct counters_config config = tasks_config(events, 2);
+	struct perf_event_header sample = { PERF_RECORD_SAMPLE, 0, 64 };
+	struct fake *f = fake_new();
+	struct counters_sys sys = fake_sys(f);
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c;
+	uint64_t id, bytes[8] = { 0 };
+
+	sys.waking = fake_waking;
+	fake_waking(&waking);
+	assert_int_equal(counters_open(&c, &config, &sys, NULL), 0);
+	assert_int_equal(find_open(f, &waking, fds), 2);
+	assert_true(counters_has_waking(c));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fds[i]->tid, -1);
+		assert_int_equal(fds[i]->cpu, two_cpus[i]);
+		assert_int_equal(fds[i]->output, counters_cpu(c, (uint32_t)i)->data_fd);
+		assert_int_equal(fds[i]->attr.sample_type & PERF_SAMPLE_CALLCHAIN, 0);
+	}
+	assert_false(fds[0]->enabled);
+	counters_enable(c, true);
+	assert_true(fds[0]->enabled && fds[1]->enabled);
+	id = (uint64_t)(fds[1] - f->fds + FIRST_FD) * 10;
+	assert_int_equal(counters_event_of(c, 1, id), COUNTERS_WAKING);
+	memcpy(bytes, &sample, sizeof(sample));
+	bytes[1] = id;
+	assert_true(counters_layout_of(c, (void *)bytes)->sample_type & PERF_SAMPLE_RAW);
+	assert_int_equal(counters_set_events(c, events, 1, 999, NULL), 0);
+	assert_int_equal(find_open(f, &waking, fds), 0);
+	assert_false(counters_has_waking(c));
+	assert_int_equal(counters_event_of(c, 1, id), COUNTERS_WAKING);
+	assert_int_equal(counters_set_events(c, events, 2, 999, NULL), 0);
+	assert_int_equal(find_open(f, &waking, fds), 2);
+	assert_true(fds[0]->enabled && fds[1]->enabled);
+	/* Refused: waits are measured without them. */
+	counters_close(c);
+	f->missing_type = PERF_TYPE_TRACEPOINT;
+	assert_int_equal(counters_open(&c, &config, &sys, NULL), 0);
+	assert_false(counters_has_waking(c));
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
 static void test_rate_of_system(void **state)
 {
 	struct event events[] = { parse("cycles"), parse("cpu-clock") };
@@ -248,9 +306,10 @@ static void test_enable_on_exec(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rate_of_system),	  cmocka_unit_test(test_rate_of_tasks),
-		cmocka_unit_test(test_set_events),	  cmocka_unit_test(test_add_and_reap),
-		cmocka_unit_test(test_no_files_for_more), cmocka_unit_test(test_enable_on_exec),
+		cmocka_unit_test(test_waking),	       cmocka_unit_test(test_rate_of_system),
+		cmocka_unit_test(test_rate_of_tasks),  cmocka_unit_test(test_set_events),
+		cmocka_unit_test(test_add_and_reap),   cmocka_unit_test(test_no_files_for_more),
+		cmocka_unit_test(test_enable_on_exec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

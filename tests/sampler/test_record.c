@@ -277,6 +277,8 @@ static void test_foreign_layout(void **state)
 		assert_int_equal(r.id, 14);
 		assert_int_equal(r.cpu, 16);
 		assert_int_equal(r.sample.period, 17);
+		assert_int_equal(r.sample.raw_size, raw);
+		assert_true(!raw || *r.sample.raw == 'x');
 		assert_int_equal(word(r.sample.regs, 0), 0xabc);
 		assert_int_equal(word(r.sample.stack, 0), 0xdef);
 		refuse_all_but(&l, &b);

@@ -144,6 +144,11 @@ static void test_run_queue(void **state)
 	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 9), 10);
 	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 9), 700);
 	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 100 + 50 + 90);
+	/* A task of others, which is woken by one of the target. */
+	put(&w, 0, 4, STEP_WOKEN, 2100, STACK_NONE, 0);
+	end_tick(&w, 2200);
+	assert_int_equal(w.account.tasks, 1);
+	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
 	close_world(&w);
 }
 

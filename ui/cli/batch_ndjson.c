@@ -367,6 +367,7 @@ static json_t *waits(const struct profile *p)
 	json_object_set_new(o, "odd", count(p->waits.odd));
 	json_object_set_new(o, "late", count(p->waits.late));
 	json_object_set_new(o, "tasks", count(p->waits.tasks));
+	json_object_set_new(o, "waking", json_boolean(p->waits.waking));
 	if (tasks)
 		fold_waits(p, tasks);
 	for (uint32_t i = 0; i < p->nr_processes && tasks; i++)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sched:sched_waking: its format, checked.
+ *
+ * Any thread; no state.
+ */
+#include "sampler/event/waking.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sampler/event/event.h"
+#include "sampler/event/tracefs.h"
+
+/* The inode of the first pid namespace, PROC_PID_INIT_INO of the kernel. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+bool waking_format(const char *text)
+{
+	const char *line = strstr(text, "field:pid_t pid;");
+	unsigned int offset, size;
+
+	return line && sscanf(line, "field:pid_t pid; offset:%u; size:%u;", &offset, &size) == 2 &&
+	       offset == WAKING_PID_OFFSET && size == sizeof(int32_t);
+}
+
+/* Tracepoints have the numbers of the first namespace, samples those of ours. */
+static bool is_first_namespace(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
+}
+
+static int check_format(void)
+{
+	char text[2048];
+	ssize_t size;
+	int events, fd;
+
+	tracefs_open("", &events);
+	if (events < 0)
+		return -EACCES;
+	fd = openat(events, "sched/sched_waking/format", O_RDONLY | O_CLOEXEC);
+	close(events);
+	if (fd < 0)
+		return -errno;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[MAX(size, 0)] = '\0';
+	return waking_format(text) ? 0 : -EBADMSG;
+}
+
+int waking_event(struct event *ev)
+{
+	struct err e = { .text = "" };
+	int code;
+
+	if (!is_first_namespace())
+		return -ENOTSUP;
+	code = check_format();
+	return code ? code : event_parse(ev, WAKING_NAME, &e);
+}
