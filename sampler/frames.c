@@ -36,8 +36,8 @@ static uint64_t offset_in(const struct object *object, const struct place *place
 
 	if (gap > 1)
 		return UINT64_MAX;
-	if (object->identity.kind == OBJECT_KERNEL)
-		return place->offset + gap - symbol->start;
+	if (object->identity.kind == OBJECT_KERNEL) /* of unknown kernel code: none */
+		return symbol->start ? place->offset + gap - symbol->start : UINT64_MAX;
 	if (!image ||
 	    (object->identity.kind == OBJECT_FILE && !image_vaddr(image, place->offset, &vaddr)))
 		return UINT64_MAX;

@@ -7,6 +7,7 @@
  */
 #include "sampler/replay.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -46,14 +47,15 @@ struct replay {
 	uint64_t lost_samples; /* from LOST_SAMPLES: the sum, or samples that hardware dropped */
 	struct deltas *deltas; /* of groups that are read with their leader's samples */
 	struct frames frames;  /* for replay_each */
-	uint32_t *frame_ids;   /* of the sample in hand; STACKS_PLACES_MAX */
-	uint32_t nr_objects;   /* objects that the loader was shown */
-	bool out_of_memory;    /* new stacks were not counted */
-	uint32_t nr_named;     /* places up to here have been named, for replay_each */
-	struct store *store;   /* of replay_run(); borrowed */
-	uint64_t slice_ns;     /* length of a slice of the history */
-	uint64_t cut_ns;       /* the last slice ended then */
-	struct pipeline *pipeline; /* from replay_begin() to replay_end() */
+	struct sampler_branch *branches; /* the same */
+	uint32_t *frame_ids;		 /* of the sample in hand; STACKS_PLACES_MAX */
+	uint32_t nr_objects;		 /* objects that the loader was shown */
+	bool out_of_memory;		 /* new stacks were not counted */
+	uint32_t nr_named;		 /* places up to here have been named, for replay_each */
+	struct store *store;		 /* of replay_run(); borrowed */
+	uint64_t slice_ns;		 /* length of a slice of the history */
+	uint64_t cut_ns;		 /* the last slice ended then */
+	struct pipeline *pipeline;	 /* from replay_begin() to replay_end() */
 	uint64_t nr_records;
 	uint64_t lost_extra; /* samples that no LOST record has, in the figures of CPU 0 */
 	uint64_t shown_ns;   /* the last result ended then */
@@ -228,6 +230,7 @@ void replay_close(struct replay *r)
 	deltas_free(r->deltas);
 	frames_fini(&r->frames);
 	free(r->frame_ids);
+	free(r->branches);
 	free(r->codes);
 	free(r->cpus);
 	free(r);
@@ -694,6 +697,39 @@ static int show_events(const struct each *each, struct sampler_sample *out,
 	return code;
 }
 
+/* Name the places that are met for the first time. */
+static void name_places(struct replay *r, struct store *st)
+{
+	if (places_nr(st->places) == r->nr_named)
+		return;
+	symbols_run(st->symbols);
+	r->nr_named = places_nr(st->places);
+}
+
+/* Find the frames of both ends of each branch. */
+static void find_branches(struct replay *r, struct store *st, struct pipeline *p,
+			  const struct record_sample *sample)
+{
+	struct pipeline_branch at[UINT16_MAX / 24];
+
+	assert(sample->nr_branches <= ARRAY_SIZE(at));
+	if (!sample->nr_branches)
+		return;
+	r->branches = xrealloc_array(r->branches, ARRAY_SIZE(at), sizeof(*r->branches));
+	for (uint32_t i = 0; i < sample->nr_branches; i++)
+		at[i] = pipeline_branch(p, sample, i);
+	if (pipeline_take_asked(p))
+		symbols_run_objects(st->symbols);
+	name_places(r, st);
+	for (uint32_t i = 0; i < sample->nr_branches; i++) {
+		struct sampler_branch *b = &r->branches[i];
+
+		b->branch = record_branch(sample, i);
+		b->from = frames_of(&r->frames, st, at[i].from, b->branch.from);
+		b->to = frames_of(&r->frames, st, at[i].to, b->branch.to);
+	}
+}
+
 static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)
 {
 	const struct each *each = arg;
@@ -704,12 +740,10 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 	struct sampler_sample out;
 
 	pipeline_stack(p, &stack);
-	if (places_nr(st->places) != r->nr_named) { /* some are met for the first time */
-		symbols_run(st->symbols);
-		r->nr_named = places_nr(st->places);
-	}
+	name_places(r, st);
 	for (uint32_t i = 0; i < stack.nr; i++)
 		r->frame_ids[i] = frames_of(&r->frames, st, stack.places[i], stack.ips[i]);
+	find_branches(r, st, p, sample);
 	task = maps_task(st->maps, stack.task);
 	out = (struct sampler_sample){
 		.comm = task ? task->comm : TEXT("?"),
@@ -722,6 +756,9 @@ static int show_sample(void *arg, struct pipeline *p, const struct record_sample
 		.ips = stack.ips,
 		.nr_frames = stack.nr,
 		.nr_kernel = stack.nr_kernel,
+		.branches = r->branches,
+		.nr_branches = sample->nr_branches,
+		.memory = &sample->memory,
 		.stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
 	};
 	return show_events(each, &out, sample);

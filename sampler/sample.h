@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampler/perf/access.h"
 #include "symbols/base/text.h"
 
 /* A frame of a replay's samples; the frame of one id never changes. */
@@ -16,6 +17,12 @@ struct sampler_frame {
 	struct safe_text name;	 /* "[unknown]" when there is none */
 	uint64_t offset;	 /* into the function; UINT64_MAX: not known */
 	struct safe_text module; /* path or [kernel.kallsyms] as perf script prints it */
+};
+
+/* One branch of a sample. */
+struct sampler_branch {
+	struct record_branch branch;
+	uint32_t from, to; /* ids of frames */
 };
 
 /* One sample of a replay; borrowed for the call. */
@@ -30,6 +37,9 @@ struct sampler_sample {
 	const uint64_t *ips;		   /* their raw addresses; 0: not known */
 	uint32_t nr_frames;
 	uint32_t nr_kernel;
+	const struct sampler_branch *branches; /* the newest first */
+	uint32_t nr_branches;
+	const struct record_memory *memory;
 	const char *stop; /* why the user stack ends: unwind_stop_name() */
 };
 

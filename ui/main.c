@@ -171,7 +171,7 @@ static int run_script(const struct options *o, struct err *e)
 	code = sampler_new(&s, &o->config, e);
 	if (code)
 		return exit_of(code);
-	code = exit_of_run(batch_script(s, stdout, e));
+	code = exit_of_run(batch_script(s, stdout, o->fields, e));
 	sampler_free(s);
 	return code;
 }

@@ -46,6 +46,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 		.sample_type = attr.sample_type,
 		.regs_mask = attr.sample_type & PERF_SAMPLE_REGS_USER ? attr.sample_regs_user : 0,
 		.branch_type = attr.branch_sample_type,
+		.intr_mask = attr.sample_type & PERF_SAMPLE_REGS_INTR ? attr.sample_regs_intr : 0,
 		.read_format = attr.read_format,
 		.id_all = attr.sample_id_all,
 	};

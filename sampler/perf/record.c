@@ -24,10 +24,19 @@
 	 PERF_SAMPLE_PERIOD)
 /* One taken branch: from, to, flags. */
 #define BRANCH_SIZE 24
-/* Since Linux 6.8, a bit of branch_sample_type: a word of counters for each branch. */
+/* Since Linux 6.8, a bit of branch_sample_type: a word of counters for each branch, behind all. */
 #define BRANCH_COUNTERS (1ULL << 19)
-/* All fields that are decoded or skipped; later ones follow STACK_USER and are ignored. */
-#define WALKED ((uint64_t)PERF_SAMPLE_STACK_USER * 2 - 1)
+#define WEIGHTS		(PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)
+/* The fields of the access to memory. */
+#define MEMORY                                                                                     \
+	(PERF_SAMPLE_ADDR | WEIGHTS | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_PHYS_ADDR |               \
+	 PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)
+/* The fields behind the copy of the user stack. */
+#define TAIL                                                                                       \
+	(((uint64_t)PERF_SAMPLE_WEIGHT_STRUCT * 2 - PERF_SAMPLE_STACK_USER * 2) &                  \
+	 ~(uint64_t)PERF_SAMPLE_IDENTIFIER)
+/* All fields that are decoded or skipped; newer ones are at the end, and ignored. */
+#define WALKED ((uint64_t)PERF_SAMPLE_WEIGHT_STRUCT * 2 - 1)
 
 /* The bytes of a record not read yet. @bad sticks: check it once, after a run of steps. */
 struct cursor {
@@ -115,8 +124,8 @@ static void take_raw(struct cursor *c, struct record_sample *s)
 		take(c, 8 - (sizeof(uint32_t) + size) % 8);
 }
 
-/* Skip PERF_SAMPLE_BRANCH_STACK: a count, an index on request, the branches, their counters. */
-static void skip_branches(struct cursor *c, uint64_t branch_type)
+/* Take PERF_SAMPLE_BRANCH_STACK: a count, an index on request, the branches, their counters. */
+static void take_branches(struct cursor *c, uint64_t branch_type, struct record_sample *s)
 {
 	uint64_t nr = take_u64(c), size = BRANCH_SIZE;
 
@@ -126,7 +135,27 @@ static void skip_branches(struct cursor *c, uint64_t branch_type)
 		size += sizeof(uint64_t);
 	if (nr > UINT16_MAX / size)
 		c->bad = true;
-	take(c, nr * size);
+	s->branches = take(c, nr * size);
+	s->nr_branches = s->branches ? (uint32_t)nr : 0;
+	s->lbr_calls = branch_type & PERF_SAMPLE_BRANCH_CALL_STACK;
+}
+
+struct record_branch record_branch(const struct record_sample *s, uint32_t index)
+{
+	const uint8_t *p = s->branches + (size_t)index * BRANCH_SIZE;
+	struct record_branch b = { 0 };
+	uint64_t flags;
+
+	assert(index < s->nr_branches);
+	b.from = next_u64(&p);
+	b.to = next_u64(&p);
+	flags = next_u64(&p);
+	b.mispredicted = flags & 1;
+	b.predicted = flags >> 1 & 1;
+	b.in_tx = flags >> 2 & 1;
+	b.abort = flags >> 3 & 1;
+	b.cycles = (uint16_t)(flags >> 4);
+	return b;
 }
 
 /* Take the copy of the user stack; the bytes past @stack_dyn are old ring content. */
@@ -161,7 +190,7 @@ static void take_fixed(struct cursor *c, uint64_t type, struct record_sample *s)
 	if (type & PERF_SAMPLE_TIME)
 		s->time_ns = next_u64(&p);
 	if (type & PERF_SAMPLE_ADDR)
-		next_u64(&p);
+		s->memory.addr = next_u64(&p);
 	if (type & PERF_SAMPLE_ID)
 		s->id = next_u64(&p);
 	if (type & PERF_SAMPLE_STREAM_ID)
@@ -200,8 +229,50 @@ static void take_reads(struct cursor *c, uint64_t format, struct record_sample *
 	s->read_size = (uint32_t)(8 * words);
 }
 
-/* Decode a PERF_RECORD_SAMPLE of the fields in sample_type. */
-static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
+/* Take the registers of a sample; false: no such ABI. */
+static bool take_registers(struct cursor *c, uint64_t mask, uint64_t *abi, const uint8_t **regs)
+{
+	*abi = take_u64(c);
+	*regs = NULL;
+	if (*abi > PERF_SAMPLE_REGS_ABI_64)
+		return false;
+	if (*abi != PERF_SAMPLE_REGS_ABI_NONE)
+		*regs = take_array(c, (uint64_t)__builtin_popcountll(mask));
+	return true;
+}
+
+/* Take the fields behind the copy of the user stack. */
+static bool take_tail(struct cursor *c, const struct record_layout *layout, struct record_sample *s)
+{
+	uint64_t type = layout->sample_type, abi;
+	const uint8_t *regs;
+
+	/* The struct of weights has the latency in its low half. */
+	if (type & WEIGHTS)
+		s->memory.weight = take_u64(c);
+	if (type & PERF_SAMPLE_WEIGHT_STRUCT)
+		s->memory.weight = (uint32_t)s->memory.weight;
+	if (type & PERF_SAMPLE_DATA_SRC)
+		s->memory.data_src = take_u64(c);
+	if (type & PERF_SAMPLE_TRANSACTION)
+		take_u64(c);
+	if (type & PERF_SAMPLE_REGS_INTR && !take_registers(c, layout->intr_mask, &abi, &regs))
+		return false;
+	if (type & PERF_SAMPLE_PHYS_ADDR)
+		s->memory.phys_addr = take_u64(c);
+	if (type & PERF_SAMPLE_CGROUP)
+		take_u64(c);
+	if (type & PERF_SAMPLE_DATA_PAGE_SIZE)
+		s->memory.page_size = take_u64(c);
+	if (type & PERF_SAMPLE_CODE_PAGE_SIZE)
+		s->memory.code_page_size = take_u64(c);
+	if (type & PERF_SAMPLE_AUX)
+		take(c, take_u64(c));
+	return true;
+}
+
+/* Decode the fields in sample_type. */
+static int decode_fields(struct record *r, const struct record_layout *layout, struct cursor *c)
 {
 	uint64_t type = layout->sample_type;
 	struct record_sample *s = &r->sample;
@@ -216,22 +287,42 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 	if (type & PERF_SAMPLE_RAW)
 		take_raw(c, s);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
-		skip_branches(c, layout->branch_type);
-	if (type & PERF_SAMPLE_REGS_USER) {
-		s->regs_abi = take_u64(c);
-		if (s->regs_abi > PERF_SAMPLE_REGS_ABI_64)
-			return -EBADMSG;
-		if (s->regs_abi != PERF_SAMPLE_REGS_ABI_NONE)
-			s->regs = take_array(c, (uint64_t)__builtin_popcountll(layout->regs_mask));
-	}
+		take_branches(c, layout->branch_type, s);
+	if (type & PERF_SAMPLE_REGS_USER &&
+	    !take_registers(c, layout->regs_mask, &s->regs_abi, &s->regs))
+		return -EBADMSG;
 	if (type & PERF_SAMPLE_STACK_USER)
 		take_stack(c, s);
+	if (type & TAIL && !take_tail(c, layout, s))
+		return -EBADMSG;
+	s->memory.fields = type & MEMORY;
 	if (c->bad || (!(type & ~(WALKED | PERF_SAMPLE_IDENTIFIER)) && c->p != c->end))
 		return -EBADMSG;
 	r->time_ns = s->time_ns;
 	r->id = s->id;
 	r->cpu = s->cpu;
 	return 0;
+}
+
+/*
+ * Decode a PERF_RECORD_SAMPLE. A sample for which the hardware has no branches lacks their index
+ * also where it was requested.
+ */
+static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
+{
+	const struct cursor begin = *c;
+	int code = decode_fields(r, layout, c);
+	struct record_layout bare;
+
+	if (!code || !(layout->sample_type & PERF_SAMPLE_BRANCH_STACK) ||
+	    !(layout->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX))
+		return code;
+	bare = *layout;
+	bare.branch_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_HW_INDEX;
+	*c = begin;
+	memset(&r->sample, 0, sizeof(r->sample));
+	code = decode_fields(r, &bare, c);
+	return r->sample.nr_branches ? -EBADMSG : code;
 }
 
 /* Cut the id block off the end of a record that is no sample. */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampler/perf/access.h"
 #include "symbols/object/object.h"
 
 /* The fields of our own samples. */
@@ -27,6 +28,7 @@ struct record_layout {
 	uint64_t regs_mask;   /* sample_regs_user */
 	uint64_t branch_type; /* branch_sample_type, where PERF_SAMPLE_BRANCH_STACK is in
 				 sample_type */
+	uint64_t intr_mask;   /* sample_regs_intr */
 	uint64_t read_format; /* PERF_FORMAT_*, where PERF_SAMPLE_READ is in sample_type */
 	bool id_all;	      /* sample_id_all: other records end in the id block */
 };
@@ -41,12 +43,19 @@ struct record_sample {
 	uint64_t nr_chain;
 	const uint8_t *raw; /* of a tracepoint; NULL: none */
 	uint32_t raw_size;
-	uint64_t regs_abi;    /* PERF_SAMPLE_REGS_ABI_* */
-	const uint8_t *regs;  /* popcount(regs_mask) u64s, NULL when abi is NONE */
-	const uint8_t *stack; /* stack_size bytes; NULL when there is none */
-	uint64_t stack_size;  /* of the stack copy as reserved by the kernel */
-	uint64_t stack_dyn;   /* valid bytes, clamped to stack_size */
+	uint64_t regs_abi;	 /* PERF_SAMPLE_REGS_ABI_* */
+	const uint8_t *regs;	 /* popcount(regs_mask) u64s, NULL when abi is NONE */
+	const uint8_t *stack;	 /* stack_size bytes; NULL when there is none */
+	uint64_t stack_size;	 /* of the stack copy as reserved by the kernel */
+	uint64_t stack_dyn;	 /* valid bytes, clamped to stack_size */
+	const uint8_t *branches; /* taken ones, the newest first; see record_branch() */
+	uint32_t nr_branches;
+	bool lbr_calls; /* they are the calls that have not returned: the callers of @ip */
+	struct record_memory memory;
 };
+
+/* Return branch @index of @s, which is less than nr_branches. */
+struct record_branch record_branch(const struct record_sample *s, uint32_t index);
 
 struct record_mmap {
 	uint32_t pid, tid;

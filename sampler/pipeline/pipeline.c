@@ -20,6 +20,9 @@
 #define FRAMES_MAX	  (KERNEL_FRAMES_MAX + MERGE_FRAMES_MAX)
 _Static_assert(FRAMES_MAX <= STACKS_PLACES_MAX, "a stack is interned whole");
 
+/* Calls that recent hardware records. */
+#define LBR_DEPTH 32
+
 /* Recent kernel places: kernel addresses are the same in all processes. */
 #define KERNEL_RECENT 2048 /* a power of two */
 
@@ -45,6 +48,7 @@ struct pipeline {
 	enum unwind_stop stop;
 	uint32_t task;
 	bool nameless; /* the task table is full */
+	struct maps_hit hit;
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
 	uint32_t wait[FRAMES_MAX]; /* the same below the frame of a wait */
@@ -244,6 +248,43 @@ static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sam
 	return first + nr_user >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
+/*
+ * The callers by the hardware's record of calls that have not returned (LBR): the calls
+ * themselves, so no address is one of a return. It has no root, and a limited depth.
+ */
+static enum unwind_stop lbr_frames(struct pipeline *p, const struct record_sample *s,
+				   const struct maps_hit *hit, uint64_t own, uint32_t *nr)
+{
+	uint64_t *ips = p->ips + *nr;
+	uint32_t n;
+
+	/* The innermost frame: exact, where the kernel has it; else the function of the last call.
+	 */
+	n = MIN(chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, 1), 1u);
+	if (own == (uint64_t)PERF_CONTEXT_USER) {
+		ips[0] = s->ip;
+		n = 1;
+	} else if (!n) {
+		ips[n++] = record_branch(s, 0).to;
+	}
+	for (uint32_t i = 0; i < s->nr_branches && *nr + n < FRAMES_MAX; i++)
+		ips[n++] = record_branch(s, i).from;
+	for (uint32_t i = 0; i < n; i++)
+		p->frames[(*nr)++] = user_place(p, hit, ips[i], s->time_ns);
+	p->user.nr_guessed = s->nr_branches;
+	return s->nr_branches >= LBR_DEPTH ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+}
+
+/* Has the sample a user stack by LBR? As perf: it is that of user code the chain passes. */
+static bool has_lbr(const struct record_sample *s, uint64_t own)
+{
+	uint64_t ip;
+
+	return s->lbr_calls && s->nr_branches &&
+	       (own == (uint64_t)PERF_CONTEXT_USER ||
+		chain_part(s, (uint64_t)PERF_CONTEXT_USER, &ip, 1));
+}
+
 /* Append the user frames at @nr; returns why they end. */
 static enum unwind_stop user_frames(struct pipeline *p, const struct record_sample *s,
 				    const struct maps_hit *hit, uint64_t regs_mask, uint64_t own,
@@ -262,6 +303,8 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	if (hit->kernel_thread || !hit->space || !own)
 		return UNWIND_NO_USER; /* perf record -g has registers without a copy of the stack
 					  on some architectures. */
+	if (has_lbr(s, own))
+		return lbr_frames(p, s, hit, own, nr);
 	if (!regs_mask)
 		return chain_frames(p, s, hit, own, nr);
 	if (!s->regs || !s->stack_size) {
@@ -514,6 +557,7 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 		  &hit);
 	if (hit.ask)
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	p->hit = hit;
 	p->task = hit.task;
 	p->nameless = hit.full;
 	p->lang = PIPELINE_LANG_NO;
@@ -663,6 +707,25 @@ void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 		.lang = p->lang,
 		.lang_none = p->lang_none,
 	};
+}
+
+/* Return the place of @ip, in the kernel or in the process of the sample. */
+static uint32_t place_of(struct pipeline *p, const struct record_sample *s, uint64_t ip)
+{
+	const struct maps_hit *hit = &p->hit;
+
+	if (hit->known && hit->space && space_find(hit->space, ip, s->time_ns))
+		return user_place(p, hit, ip, s->time_ns);
+	return ip >> 63 ? kernel_place(p, ip)
+			: places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+}
+
+struct pipeline_branch pipeline_branch(struct pipeline *p, const struct record_sample *s,
+				       uint32_t index)
+{
+	const struct record_branch b = record_branch(s, index);
+
+	return (struct pipeline_branch){ place_of(p, s, b.from), place_of(p, s, b.to) };
 }
 
 void pipeline_unwind_stats(const struct pipeline *p, struct unwind_stats *out)

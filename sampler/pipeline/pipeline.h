@@ -147,6 +147,15 @@ struct pipeline_stack {
 	enum lang_none lang_none;
 };
 void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
+/*
+ * The places of both ends of branch @index of @s, which was resolved last; pipeline_take_asked()
+ * as after pipeline_resolve().
+ */
+struct pipeline_branch {
+	uint32_t from, to; /* PLACE_NONE: table full */
+};
+struct pipeline_branch pipeline_branch(struct pipeline *p, const struct record_sample *s,
+				       uint32_t index);
 /* Count a record that could not be decoded. */
 void pipeline_bad_record(struct pipeline_stats *stats);
 /* Report whether a sample since the last call requested something from the loader. */

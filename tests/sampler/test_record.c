@@ -303,6 +303,95 @@ static void put_branches(struct bytes *b, uint64_t nr, uint64_t branch_type)
 		add_u64(b, 3);
 }
 
+/* Flags of a branch; and a sample for which the hardware has none lacks their index also. */
+static void test_branch_flags(void **state)
+{
+	struct record_layout l = {
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_WEIGHT,
+		.branch_type = PERF_SAMPLE_BRANCH_HW_INDEX | PERF_SAMPLE_BRANCH_CALL_STACK,
+	};
+	struct record_branch branch;
+	struct bytes b;
+	struct record r;
+
+	begin(&b, PERF_RECORD_SAMPLE, 0);
+	add_u64(&b, 0x1234);
+	add_u64(&b, 1);
+	add_u64(&b, 9);
+	add_u64(&b, 0xf0);
+	add_u64(&b, 0x70);
+	add_u64(&b, 1 | 1 << 2 | 0x1234 << 4 | 1ULL << 60);
+	add_u64(&b, 77);
+	assert_int_equal(decode(&r, &l, &b), 0);
+	assert_true(r.sample.lbr_calls);
+	assert_int_equal(r.sample.memory.weight, 77);
+	branch = record_branch(&r.sample, 0);
+	assert_true(branch.mispredicted && branch.in_tx && !branch.predicted && !branch.abort);
+	assert_int_equal(branch.cycles, 0x1234);
+	begin(&b, PERF_RECORD_SAMPLE, 0);
+	add_u64(&b, 0x1234);
+	add_u64(&b, 0);
+	add_u64(&b, 77);
+	assert_int_equal(decode(&r, &l, &b), 0);
+	assert_int_equal(r.sample.memory.weight, 77);
+	assert_int_equal(r.sample.ip, 0x1234);
+	/* Not if there are branches. */
+	begin(&b, PERF_RECORD_SAMPLE, 0);
+	for (int i = 0; i < 6; i++)
+		add_u64(&b, 1);
+	assert_int_equal(decode(&r, &l, &b), -EBADMSG);
+}
+
+/* The fields behind the stack, in the kernel's order, alone and together. */
+static void test_memory(void **state)
+{
+	static const uint64_t types[] = {
+		PERF_SAMPLE_WEIGHT,	    PERF_SAMPLE_DATA_SRC,	PERF_SAMPLE_TRANSACTION,
+		PERF_SAMPLE_REGS_INTR,	    PERF_SAMPLE_PHYS_ADDR,	PERF_SAMPLE_CGROUP,
+		PERF_SAMPLE_DATA_PAGE_SIZE, PERF_SAMPLE_CODE_PAGE_SIZE, PERF_SAMPLE_AUX
+	};
+	struct record_layout l = { .intr_mask = 5 };
+	struct bytes b;
+	struct record r;
+
+	for (uint32_t set = 0; set < 1 << ARRAY_SIZE(types); set++) {
+		const struct record_memory *m = &r.sample.memory;
+
+		l.sample_type = PERF_SAMPLE_IP;
+		begin(&b, PERF_RECORD_SAMPLE, 0);
+		add_u64(&b, 0x1234);
+		for (uint32_t i = 0; i < ARRAY_SIZE(types); i++) {
+			if (!(set >> i & 1))
+				continue;
+			l.sample_type |= types[i];
+			if (types[i] == PERF_SAMPLE_AUX || types[i] == PERF_SAMPLE_REGS_INTR) {
+				add_u64(&b, types[i] == PERF_SAMPLE_AUX ? 16 : 2);
+				add_u64(&b, 1);
+			}
+			add_u64(&b, 100 + i);
+		}
+		assert_int_equal(decode(&r, &l, &b), 0);
+		assert_int_equal(m->weight, set & 1 ? 100 : 0);
+		assert_int_equal(m->data_src, set & 2 ? 101 : 0);
+		assert_int_equal(m->phys_addr, set & 16 ? 104 : 0);
+		assert_int_equal(m->page_size, set & 64 ? 106 : 0);
+		assert_int_equal(m->code_page_size, set & 128 ? 107 : 0);
+		if (!set)
+			continue;
+		b.size -= 8;
+		assert_int_equal(decode(&r, &l, &b), -EBADMSG);
+	}
+	l.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT_STRUCT;
+	begin(&b, PERF_RECORD_SAMPLE, 0);
+	add_u64(&b, 0x1234);
+	add_u64(&b, 0xadd);
+	add_u64(&b, 7ULL << 32 | 40);
+	assert_int_equal(decode(&r, &l, &b), 0);
+	assert_int_equal(r.sample.memory.addr, 0xadd);
+	assert_int_equal(r.sample.memory.weight, 40);
+	assert_int_equal(r.sample.memory.fields, PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT_STRUCT);
+}
+
 static void test_branches(void **state)
 {
 	static const uint64_t types[] = { 0, PERF_SAMPLE_BRANCH_HW_INDEX, 1 << 19,
@@ -334,6 +423,11 @@ static void test_branches(void **state)
 		assert_int_equal(r.sample.stack_size, 8);
 		assert_int_equal(r.sample.cpumode, PERF_RECORD_MISC_USER);
 		assert_memory_equal(r.sample.regs + 8, "\x16\0\0\0\0\0\0\0", 8);
+		assert_int_equal(r.sample.nr_branches, i % 4);
+		for (uint32_t k = 0; k < i % 4; k++) {
+			assert_int_equal(record_branch(&r.sample, k).from, 0xb0b0 + 3 * k);
+			assert_int_equal(record_branch(&r.sample, k).to, 0xb0b1 + 3 * k);
+		}
 	}
 	/* More branches than the record has bytes; their size overflows. */
 	for (uint64_t nr = 1; nr; nr <<= 1) {
@@ -669,6 +763,8 @@ int main(void)
 		cmocka_unit_test(test_foreign_layout),
 		cmocka_unit_test(test_reads),
 		cmocka_unit_test(test_branches),
+		cmocka_unit_test(test_branch_flags),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_mmap2),
 		cmocka_unit_test(test_mmap2_build_id),
 		cmocka_unit_test(test_mmap),

@@ -5,6 +5,7 @@
  *
  *   comm pid/tid [cpu] seconds: period event:      cpu, seconds: if recorded
  *   <tab>address function+0xoffset (object)      innermost frame first
+ *   <branches>                                   with brstack or brstacksym
  *   <empty line>
  *
  * The address of code in a file is its file offset, as perf 5.16 and newer
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +46,7 @@ struct head {
 struct script {
 	FILE *out;
 	struct head head;
+	uint64_t fields;
 	struct line *lines; /* by frame id */
 	uint32_t nr_lines;
 };
@@ -139,7 +142,7 @@ static int make_head(struct head *h, const struct sampler_sample *s)
 			  s->tid, cpu, second);
 	if (before < 0)
 		h->before = NULL;
-	after = asprintf(&h->after, "%s%10" PRIu64 " %s: \n", s->time_ns ? ": " : "", s->period,
+	after = asprintf(&h->after, "%s%10" PRIu64 " %s: ", s->time_ns ? ": " : "", s->period,
 			 s->event);
 	if (after < 0)
 		h->after = NULL;
@@ -167,22 +170,138 @@ static int put_head(struct script *script, const struct sampler_sample *s)
 	return 0;
 }
 
+/* Bits of fields that are no PERF_SAMPLE_*. */
+#define BRSTACK	   (1ULL << 62)
+#define BRSTACKSYM (1ULL << 63)
+
+uint64_t batch_script_fields(const char *list, const char **bad)
+{
+	static const struct {
+		const char *name;
+		uint64_t bits;
+	} known[] = {
+		{ "brstack", BRSTACK },
+		{ "brstacksym", BRSTACKSYM },
+		{ "addr", PERF_SAMPLE_ADDR },
+		{ "data_src", PERF_SAMPLE_DATA_SRC },
+		{ "weight", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT },
+		{ "phys_addr", PERF_SAMPLE_PHYS_ADDR },
+		{ "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE },
+		{ "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE },
+	};
+	uint64_t fields = 0;
+
+	for (*bad = list;; *bad += strcspn(*bad, ",") + 1) {
+		size_t size = strcspn(*bad, ","), i = 0;
+
+		while (i < ARRAY_SIZE(known) &&
+		       (strlen(known[i].name) != size || strncmp(known[i].name, *bad, size)))
+			i++;
+		if (i == ARRAY_SIZE(known))
+			return 0;
+		fields |= known[i].bits;
+		if (!(*bad)[size])
+			return fields;
+	}
+}
+
+/* Print the fields before the frames. */
+static void put_access(const struct script *script, const struct record_memory *m)
+{
+	uint64_t fields = script->fields & m->fields;
+
+	if (fields & PERF_SAMPLE_ADDR)
+		fprintf(script->out, "%16" PRIx64 " ", m->addr);
+	if (fields & PERF_SAMPLE_DATA_SRC)
+		fprintf(script->out, "%16" PRIx64 " ", m->data_src);
+	if (fields & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+		fprintf(script->out, "%16" PRIu64 " ", m->weight);
+}
+
+/* Print one end of a branch: its address, or its symbol. */
+static void put_end(const struct script *script, const struct sampler_sample *s, uint32_t frame,
+		    uint64_t ip, bool symbol)
+{
+	const struct sampler_frame *f = &s->known[frame];
+
+	if (!symbol)
+		fprintf(script->out, "0x%" PRIx64, ip);
+	else if (f->offset != UINT64_MAX)
+		fprintf(script->out, "%.*s+0x%" PRIx64, (int)f->name.size, f->name.str, f->offset);
+	else
+		fprintf(script->out, "%.*s", (int)f->name.size, f->name.str);
+}
+
+/* Print " from/to/P/-/-/cycles/ " for each branch: M is mispredicted, X in a transaction, A abort.
+ */
+static void put_branches(const struct script *script, const struct sampler_sample *s, bool symbol)
+{
+	for (uint32_t i = 0; i < s->nr_branches; i++) {
+		const struct sampler_branch *b = &s->branches[i];
+
+		putc_unlocked(' ', script->out);
+		put_end(script, s, b->from, b->branch.from, symbol);
+		putc_unlocked('/', script->out);
+		put_end(script, s, b->to, b->branch.to, symbol);
+		fprintf(script->out, "/%c/%c/%c/%u/ ",
+			b->branch.mispredicted ? 'M'
+			: b->branch.predicted  ? 'P'
+					       : '-',
+			b->branch.in_tx ? 'X' : '-', b->branch.abort ? 'A' : '-', b->branch.cycles);
+	}
+	if (s->nr_branches)
+		putc_unlocked('\n', script->out);
+}
+
+static void put_page_size(const struct script *script, uint64_t size)
+{
+	static const char units[] = " KMGTPE";
+	int unit = 0;
+
+	for (; size >= 1024 && !(size % 1024); size /= 1024)
+		unit++;
+	fprintf(script->out, unit ? " %" PRIu64 "%c" : " %" PRIu64, size, units[unit]);
+}
+
+/* Print the fields behind the frames. */
+static void put_rest(const struct script *script, const struct sampler_sample *s)
+{
+	uint64_t fields = script->fields & s->memory->fields;
+
+	if (script->fields & BRSTACK)
+		put_branches(script, s, false);
+	if (script->fields & BRSTACKSYM)
+		put_branches(script, s, true);
+	if (fields & PERF_SAMPLE_PHYS_ADDR)
+		fprintf(script->out, "%16" PRIx64, s->memory->phys_addr);
+	if (fields & PERF_SAMPLE_DATA_PAGE_SIZE)
+		put_page_size(script, s->memory->page_size);
+	if (fields & PERF_SAMPLE_CODE_PAGE_SIZE)
+		put_page_size(script, s->memory->code_page_size);
+	if (fields &
+	    (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE))
+		putc_unlocked('\n', script->out);
+}
+
 static int print_sample(void *arg, const struct sampler_sample *s)
 {
 	struct script *script = arg;
 
 	if (put_head(script, s))
 		return -ENOMEM;
+	put_access(script, s->memory);
+	putc_unlocked('\n', script->out);
 	for (uint32_t i = 0; i < s->nr_frames; i++)
 		if (put_frame(script, s, i))
 			return -ENOMEM;
+	put_rest(script, s);
 	putc_unlocked('\n', script->out);
 	return ferror_unlocked(script->out) ? -errno : 0;
 }
 
-int batch_script(struct sampler *sampler, FILE *out, struct err *e)
+int batch_script(struct sampler *sampler, FILE *out, uint64_t fields, struct err *e)
 {
-	struct script script = { .out = out };
+	struct script script = { .out = out, .fields = fields };
 	int code;
 
 	setvbuf(out, NULL, _IOFBF, BUFFER_SIZE);

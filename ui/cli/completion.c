@@ -21,6 +21,8 @@ static const struct {
 	{ "color", "auto always never" },
 	{ "theme", "auto dark light color-blind mono" },
 	{ "format", "text ndjson perf-script" },
+	{ "fields", "brstack brstacksym addr weight data_src phys_addr data_page_size "
+		    "code_page_size" },
 	{ "unwinder", "row step" },
 	{ "frames", "language both native" },
 	{ "languages", "java python php ruby perl all none" },

@@ -78,6 +78,10 @@ static int check_recording(struct options_parse *p)
 		return REFUSE(p, EXIT_USAGE,
 			      "--format=perf-script needs a recording\n"
 			      "  add --replay FILE");
+	if (p->o->fields && p->o->format != OPTIONS_PERF_SCRIPT)
+		return REFUSE(p, EXIT_USAGE,
+			      "--fields needs --format=perf-script\n"
+			      "  add it, and --replay FILE");
 	if (c->symfs && !c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "--symfs needs a recording\n"
@@ -249,6 +253,10 @@ static const struct argp_option argp_options[] = {
 	  3 },
 	{ "iterations", 'n', "N", 0, "exit after N ticks (implies -b)", 3 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "text, ndjson or perf-script (implies -b)", 3 },
+	{ "fields", KEY_FIELDS, "LIST", 0,
+	  "with --format=perf-script: also brstack, brstacksym, addr, weight, data_src, phys_addr, "
+	  "data_page_size, code_page_size",
+	  3 },
 	{ "export", KEY_EXPORT, "FILE", 0,
 	  "write each tick to FILE (-: standard output); one tick, unless -b or -n are given", 3 },
 	{ "export-format", KEY_EXPORT_FORMAT, "FORMAT", 0,

@@ -38,7 +38,8 @@ struct options {
 	bool batch;	   /* -b, or implied by -n, --format, --rows */
 	uint64_t nr_ticks; /* 0: endless */
 	enum options_format format;
-	uint32_t rows; /* 0: all */
+	uint64_t fields; /* --fields: PERF_SAMPLE_* */
+	uint32_t rows;	 /* 0: all */
 	enum ui_config_sort sort;
 	enum ui_config_time time;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */

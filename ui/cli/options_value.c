@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/cli/batch.h"
 #include "ui/text/match.h"
 #include "ui/text/number.h"
 
@@ -269,6 +270,17 @@ static int parse_format(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_fields(struct options_parse *p, const char *arg)
+{
+	const char *bad;
+
+	p->o->fields = batch_script_fields(arg, &bad);
+	if (!p->o->fields)
+		return REFUSE(p, EXIT_USAGE, "--fields=%s: unknown field '%s'\n  %s", arg, bad,
+			      "see 'proftop --help'");
+	return 0;
+}
+
 static int parse_color(struct options_parse *p, const char *arg)
 {
 	static const char *const words[] = { "auto", "always", "never" };
@@ -487,6 +499,7 @@ static const struct {
 	{ 'd', parse_delay },
 	{ 'n', parse_ticks },
 	{ KEY_FORMAT, parse_format },
+	{ KEY_FIELDS, parse_fields },
 	{ KEY_ROWS, parse_rows },
 	{ KEY_SORT, parse_sort },
 	{ KEY_FILTER, parse_filter },
