@@ -29,6 +29,7 @@
 #include "ui/draw/term.h"
 #include "ui/export/export.h"
 #include "ui/guard.h"
+#include "ui/push/push.h"
 #include "ui/serve/serve.h"
 #include "ui/script.h"
 #include "ui/text/number.h"
@@ -228,6 +229,8 @@ static bool is_piped(const struct options *o)
 /* Uses of each tick of a batch. */
 struct exporting {
 	struct serve *serve; /* --listen; NULL: none */
+	struct push *push;   /* --push; NULL: none */
+	struct pushed pushed;
 	enum export_format format;
 	const char *path; /* --export; NULL: none */
 	char host[65];	  /* "": a recording, maybe of another machine */
@@ -269,15 +272,17 @@ static int parse_exporting(struct exporting *x, const struct options *o, struct 
 	return EXIT_USAGE;
 }
 
-/* Use a tick: publish it; write its export to standard output, or replace the file. */
+/* Use a tick: push it, publish it; write its export to standard output, or replace the file. */
 static int export_tick(const struct batch_config *config, struct profile *p, struct err *e)
 {
-	const struct exporting *x = config->each_context;
+	struct exporting *x = config->each_context;
 	struct snapshot_scope scope;
 	struct out out = { .failed = false };
 	int code;
 
-	serve_publish(x->serve, p);
+	push_tick(x->push, p);
+	push_figures(x->push, &x->pushed);
+	serve_publish(x->serve, p, config->pushed);
 	if (!x->path)
 		return 0;
 	export_scope_all(&scope, export_event(p));
@@ -306,6 +311,54 @@ static int open_server(struct serve **sv, struct options *o, struct err *e)
 	return serve_new(sv, o->listen, o->remark + size, sizeof(o->remark) - size, e);
 }
 
+/* Start the thread of --push; a warning is added to the remark. 0 or -errno with a message. */
+static int open_push(struct exporting *x, struct options *o, struct err *e)
+{
+	size_t size = strlen(o->remark);
+	char host[65];
+	const struct push_config config = {
+		.url = o->push,
+		.labels = o->push_labels,
+		.nr_labels = o->nr_push_labels,
+		.headers = o->push_headers,
+		.authority = o->push_ca,
+		.timeout_ns = o->push_timeout_ns,
+		.host = o->config.replay ? "" : host_name(host),
+	};
+
+	if (!o->push)
+		return 0;
+	if (size && size + 2 < sizeof(o->remark))
+		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
+	return push_new(&x->push, &config, o->remark + size, sizeof(o->remark) - size, e);
+}
+
+/* Deliver queued profiles and report the sums. Return @code, or EXIT_FAILED for drops. */
+static int end_push(struct exporting *x, int code)
+{
+	const struct pushed *p = &x->pushed;
+	struct pushed_sum dropped;
+	struct err note;
+
+	if (!x->push)
+		return code;
+	push_free(x->push, &x->pushed);
+	dropped = pushed_dropped(p);
+	err_set(&note, 0, "pushed %llu profiles, %llu samples",
+		(unsigned long long)p->delivered.profiles,
+		(unsigned long long)p->delivered.samples);
+	if (p->taken.profiles != p->delivered.profiles)
+		err_set(&note, 0,
+			"pushed %llu profiles, %llu samples; dropped %llu profiles, %llu "
+			"samples%s%s",
+			(unsigned long long)p->delivered.profiles,
+			(unsigned long long)p->delivered.samples,
+			(unsigned long long)dropped.profiles, (unsigned long long)dropped.samples,
+			p->error[0] ? ": " : "", p->error);
+	complain(&note);
+	return code == EXIT_DONE && dropped.profiles ? EXIT_FAILED : code;
+}
+
 /* Start sampling, then answering. Return EXIT_DONE, or an exit code with a message. */
 static int start_serving(struct sampler *s, struct serve *sv, const struct options *o,
 			 const char *host, struct err *e)
@@ -321,11 +374,12 @@ static int run_batch(struct options *o, struct err *e)
 {
 	struct exporting exporting;
 	struct batch_config config = {
-		.sink = o->export_only		      ? NULL
+		.sink = o->quiet		      ? NULL
 			: o->format == OPTIONS_NDJSON ? batch_ndjson
 						      : batch_text,
 		.each = export_tick,
 		.each_context = &exporting,
+		.pushed = o->push ? &exporting.pushed : NULL,
 		.sort = o->sort,
 		.filter = o->filter,
 		.rows = o->rows,
@@ -346,19 +400,25 @@ static int run_batch(struct options *o, struct err *e)
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = open_server(&exporting.serve, o, e);
-	if (code)
-		return EXIT_FAILED;
+	if (!code)
+		code = open_push(&exporting, o, e);
+	if (code) {
+		serve_free(exporting.serve);
+		return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+	}
 	if (o->remark[0])
 		fprintf(stderr, "proftop: %s\n", o->remark);
 	code = start_session(&s, &sampled, false, &ended, e);
 	if (code || ended) {
 		serve_free(exporting.serve);
+		push_free(exporting.push, &exporting.pushed);
 		return ended ? code : exit_of(code);
 	}
 	code = start_serving(s, exporting.serve, o, exporting.host, e);
 	if (!code)
 		code = end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
 	serve_free(exporting.serve);
+	code = end_push(&exporting, code);
 	sampler_free(s);
 	return code;
 }

@@ -126,7 +126,7 @@ void model_take(struct ui_state *st, struct profile *p)
 		return;
 	assert(p != before && p != st->shown && p != st->baseline);
 	st->latest = p;
-	serve_publish(st->config->serve, p);
+	serve_publish(st->config->serve, p, NULL);
 	folds_arrived(st);
 	if (!st->frozen) {
 		st->shown = p;

@@ -127,7 +127,7 @@ static void test_metrics(void **state)
 	for (int open = 0; open < 2; open++) {
 		struct out o = { .failed = false };
 
-		metrics_write(&o, &p, open, 5);
+		metrics_write(&o, &p, open, 5, NULL);
 		out_bytes(&o, "", 1);
 		assert_has(&o, "proftop_samples_total{outcome=\"complete\"} 123456789012");
 		assert_has(&o, "proftop_lost_samples_total{cpu=\"0\"} 7");

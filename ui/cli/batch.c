@@ -181,6 +181,7 @@ int batch_tick_init(struct batch_tick *tick, const struct profile *p,
 
 	memset(tick, 0, sizeof(*tick));
 	tick->profile = p;
+	tick->pushed = config->pushed;
 	match_init(&filter);
 	if (config->filter)
 		match_set(&filter, config->filter);

@@ -16,6 +16,7 @@
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "ui/cli/config.h"
+#include "ui/cli/pushed.h"
 
 /* One function of one event. Borrows from the profile. */
 struct batch_row {
@@ -39,6 +40,7 @@ struct batch_tick {
 	const struct profile *profile;
 	struct batch_table tables[EVENTS_MAX];
 	uint32_t nr_tables;
+	const struct pushed *pushed; /* NULL: no push */
 };
 
 /* Write a tick. Return 0, -ENOMEM or -errno of the stream. */
@@ -54,9 +56,13 @@ struct batch_config {
 	uint32_t rows;			 /* per event; 0: all */
 	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
-	/* Called with each printed profile; NULL: not. Returns 0 or -errno with a message. */
+	/*
+	 * Called with each profile before it is printed, of which there is no other owner; NULL:
+	 * not. Returns 0 or -errno with a message.
+	 */
 	int (*each)(const struct batch_config *config, struct profile *p, struct err *e);
 	void *each_context;
+	const struct pushed *pushed; /* figures of --push, set by each(); NULL: no push */
 };
 
 /* Make the rows of a profile. Return 0 or -ENOMEM. Free with batch_tick_fini(). */

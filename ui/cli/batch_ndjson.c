@@ -377,6 +377,32 @@ static json_t *waits(const struct profile *p)
 	return o;
 }
 
+static json_t *pushed_sum(struct pushed_sum sum)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "profiles", count(sum.profiles));
+	json_object_set_new(o, "samples", count(sum.samples));
+	return o;
+}
+
+/* Make the figures of --push since the start. */
+static json_t *pushed(const struct pushed *p)
+{
+	json_t *o = json_object(), *dropped = json_object();
+
+	for (int i = 0; i < PUSHED_DROP_NR; i++)
+		json_object_set_new(dropped, pushed_drop_name((enum pushed_drop)i),
+				    pushed_sum(p->dropped[i]));
+	json_object_set_new(o, "taken", pushed_sum(p->taken));
+	json_object_set_new(o, "delivered", pushed_sum(p->delivered));
+	json_object_set_new(o, "queued", pushed_sum(p->queued));
+	json_object_set_new(o, "dropped", dropped);
+	json_object_set_new(o, "retries", count(p->retries));
+	json_object_set_new(o, "error", clean(p->error));
+	return o;
+}
+
 static json_t *object(const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -413,6 +439,8 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "names", names(p));
 	json_object_set_new(o, "modules", modules(p));
 	json_object_set_new(o, "notices", notices(p));
+	if (tick->pushed)
+		json_object_set_new(o, "push", pushed(tick->pushed));
 	json_object_set_new(o, "frames", json_string(profile_frames_name(p->shown_frames)));
 	json_object_set_new(o, "lang", languages(&p->lang));
 	return o;

@@ -51,9 +51,9 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 	if (p->message_seq == done->message_seq)
 		p->message[0] = '\0';
 	done->message_seq = p->message_seq;
-	code = config->sink ? batch_print(out, p, config) : 0;
-	if (!code && config->each)
-		code = config->each(config, p, e);
+	code = config->each ? config->each(config, p, e) : 0;
+	if (!code && config->sink)
+		code = batch_print(out, p, config);
 	profile_free(p);
 	if (code)
 		return code;

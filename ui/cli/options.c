@@ -23,6 +23,7 @@
 #define HISTORY_NS	(600 * NS_PER_S)
 #define HISTORY_MEMORY	((size_t)64 << 20)
 #define TRAP_HISTORY_NS (60 * NS_PER_S)
+#define PUSH_TICK_NS	(10 * NS_PER_S)
 /* Two records with full stack copies must fit, or every sample is lost. */
 #define RECORD_ROOM 4096ULL
 
@@ -105,10 +106,33 @@ static int check_export(struct options_parse *p)
 			      o->script ? "--script" : "--format=perf-script");
 	if (!o->export_path)
 		return 0;
-	o->export_only = !o->batch || !strcmp(o->export_path, "-");
+	o->quiet = !o->batch || !strcmp(o->export_path, "-");
 	if (!o->batch)
 		o->nr_ticks = 1;
 	o->batch = true;
+	return 0;
+}
+
+/* Check the options of a push; alone it goes on without other output. */
+static int check_push(struct options_parse *p)
+{
+	struct options *o = p->o;
+
+	if (!o->push && (o->nr_push_labels || o->push_headers || o->push_ca))
+		return REFUSE(p, EXIT_USAGE,
+			      "--push-label, --push-headers and --push-ca need a server\n"
+			      "  add --push URL");
+	if (o->push && (o->script || o->format == OPTIONS_PERF_SCRIPT))
+		return REFUSE(p, EXIT_USAGE,
+			      "--push and %s exclude each other\n"
+			      "  give one of them",
+			      o->script ? "--script" : "--format=perf-script");
+	if (!o->push)
+		return 0;
+	o->quiet |= !o->batch;
+	o->batch = true;
+	if (!o->delay_given)
+		o->config.tick_ns = PUSH_TICK_NS;
 	return 0;
 }
 
@@ -167,6 +191,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 	code = check_recording(p);
 	if (!code)
 		code = check_export(p);
+	if (!code)
+		code = check_push(p);
 	if (!code)
 		code = add_time(p);
 	if (code)
@@ -265,6 +291,17 @@ static const struct argp_option argp_options[] = {
 	{ "listen", KEY_LISTEN, "[ADDR:]PORT", 0,
 	  "serve profiles and metrics over HTTP, also with a screen (default address: 127.0.0.1)",
 	  3 },
+	{ "push", KEY_PUSH, "URL", 0,
+	  "send each tick to Pyroscope (URL/ingest) or Parca (URL/profiles/writeraw); ticks of 10 "
+	  "s, "
+	  "unless -d is given; no screen",
+	  3 },
+	{ "push-label", KEY_PUSH_LABEL, "NAME=VALUE", 0,
+	  "label of pushed profiles; may be repeated (default: service_name=proftop, host)", 3 },
+	{ "push-headers", KEY_PUSH_HEADERS, "FILE", 0,
+	  "headers to send, as 'Authorization: Bearer ...', one per line", 3 },
+	{ "push-ca", KEY_PUSH_CA, "FILE", 0, "certificates to trust instead of the system's", 3 },
+	{ "push-timeout", KEY_PUSH_TIMEOUT, "TIME", 0, "limit of a request (default: 10s)", 3 },
 	{ "rows", KEY_ROWS, "N", 0, "rows per tick, 0: all (default: 100; implies -b)", 3 },
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
 	{ "call-graph", 'g', "HOW", 0,
@@ -463,6 +500,7 @@ static void set_defaults(struct options *o, const struct options_limits *limits)
 		o->config.hz = MIN(o->config.hz, limits->max_hz);
 	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
 	o->config.tick_ns = NS_PER_S;
+	o->push_timeout_ns = 10 * NS_PER_S;
 	o->config.window_ns = WINDOW_NS;
 	o->config.history_ns = HISTORY_NS;
 	o->config.history_memory = HISTORY_MEMORY;
@@ -515,6 +553,8 @@ void options_fini(struct options *o)
 	free(o->pids);
 	free(o->cpus);
 	free(o->traps);
+	free(o->push_labels);
+	o->push_labels = NULL;
 	o->traps = NULL;
 	o->pids = NULL;
 	o->cpus = NULL;

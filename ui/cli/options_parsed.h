@@ -45,12 +45,17 @@ struct options {
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;	    /* enum theme */
 	bool theme_given, delay_given, frames_given;
-	char remark[256];		   /* problem with the settings; "": none */
-	const char *shell;		   /* --completion */
-	const char *script;		   /* NULL: none; borrowed from argv */
-	const char *listen;		   /* --listen; NULL: none; borrowed from argv */
+	char remark[256];   /* problem with the settings; "": none */
+	const char *shell;  /* --completion */
+	const char *script; /* NULL: none; borrowed from argv */
+	const char *listen; /* --listen; NULL: none; borrowed from argv */
+	const char *push;   /* --push; NULL: none; borrowed from argv, as the next */
+	const char *push_headers, *push_ca;
+	uint64_t push_timeout_ns;
+	const char **push_labels; /* owned array of borrowed texts */
+	uint32_t nr_push_labels;
 	const char *export_path;	   /* --export; NULL: none; borrowed from argv */
-	bool export_only;		   /* without -b and -n: print nothing */
+	bool quiet;			   /* --export, --push without -b and -n: print nothing */
 	const char *export_format;	   /* --export-format; NULL: by ending */
 	unsigned int cols, rows_of_screen; /* --size; 0: not given */
 	bool no_mouse;

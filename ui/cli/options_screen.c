@@ -12,6 +12,9 @@
 #include "ui/draw/theme.h"
 #include "ui/text/number.h"
 
+#define PUSH_TIMEOUT_MIN_NS 100000000ull
+#define PUSH_TIMEOUT_MAX_NS (3600 * 1000000000ull)
+
 static int parse_script(struct options_parse *p, const char *arg)
 {
 	p->o->script = arg;
@@ -32,6 +35,48 @@ static int parse_listen(struct options_parse *p, const char *arg)
 {
 	p->o->listen = arg;
 	return 0;
+}
+
+/* The URL and the labels are checked when they are used: see push.h. */
+static int parse_push(struct options_parse *p, const char *arg)
+{
+	p->o->push = arg;
+	return 0;
+}
+
+static int parse_push_label(struct options_parse *p, const char *arg)
+{
+	struct options *o = p->o;
+
+	o->push_labels =
+		xrealloc_array(o->push_labels, o->nr_push_labels + 1ull, sizeof(*o->push_labels));
+	o->push_labels[o->nr_push_labels++] = arg;
+	return 0;
+}
+
+static int parse_push_headers(struct options_parse *p, const char *arg)
+{
+	p->o->push_headers = arg;
+	return 0;
+}
+
+static int parse_push_ca(struct options_parse *p, const char *arg)
+{
+	p->o->push_ca = arg;
+	return 0;
+}
+
+static int parse_push_timeout(struct options_parse *p, const char *arg)
+{
+	uint64_t *ns = &p->o->push_timeout_ns;
+
+	if (!time_parse(arg, strlen(arg), ns) && *ns >= PUSH_TIMEOUT_MIN_NS &&
+	    *ns <= PUSH_TIMEOUT_MAX_NS)
+		return 0;
+	return REFUSE(p, EXIT_USAGE,
+		      "--push-timeout %s: invalid time\n"
+		      "  must be 100ms to 1h, as in 10s",
+		      arg);
 }
 
 /* The name is checked with the path: see export.h. */
@@ -81,6 +126,11 @@ static const struct {
 	{ KEY_SIZE, parse_size },
 	{ KEY_EXPORT, parse_export },
 	{ KEY_LISTEN, parse_listen },
+	{ KEY_PUSH, parse_push },
+	{ KEY_PUSH_LABEL, parse_push_label },
+	{ KEY_PUSH_HEADERS, parse_push_headers },
+	{ KEY_PUSH_CA, parse_push_ca },
+	{ KEY_PUSH_TIMEOUT, parse_push_timeout },
 	{ KEY_EXPORT_FORMAT, parse_export_format },
 	{ KEY_THEME, parse_theme },
 	{ KEY_COMPLETION, parse_completion },

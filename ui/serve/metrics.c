@@ -132,7 +132,40 @@ static void put_self(const struct writing *w, const struct profile *p, uint64_t 
 	out_text(w->o, "proftop_build_info{version=\"" PROFTOP_VERSION "\"} 1\n");
 }
 
-void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests)
+static void put_pushed_sum(const struct writing *w, const char *name, const struct pushed *p,
+			   bool samples)
+{
+	const struct {
+		const char *result;
+		const struct pushed_sum *sum;
+	} all[] = {
+		{ "delivered", &p->delivered },
+		{ pushed_drop_name(PUSHED_REFUSED), &p->dropped[PUSHED_REFUSED] },
+		{ pushed_drop_name(PUSHED_TOO_LARGE), &p->dropped[PUSHED_TOO_LARGE] },
+		{ pushed_drop_name(PUSHED_FULL), &p->dropped[PUSHED_FULL] },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		out_format(w->o, "proftop_%s_total{result=\"%s\"}", name, all[i].result);
+		put_value(w, (double)(samples ? all[i].sum->samples : all[i].sum->profiles));
+	}
+}
+
+static void put_pushed(const struct writing *w, const struct pushed *p)
+{
+	begin(w, "push_profiles", true, "Pushed profiles, by their result.");
+	put_pushed_sum(w, "push_profiles", p, false);
+	begin(w, "push_samples", true, "Samples in pushed profiles, by their result.");
+	put_pushed_sum(w, "push_samples", p, true);
+	begin(w, "push_retries", true, "Attempts without success that are repeated.");
+	out_text(w->o, "proftop_push_retries_total");
+	put_value(w, (double)p->retries);
+	put_gauge(w, "push_queued_profiles", (double)p->queued.profiles,
+		  "Profiles that are not delivered yet.");
+}
+
+void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
+		   const struct pushed *pushed)
 {
 	const struct writing w = { o, open };
 
@@ -140,6 +173,8 @@ void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t r
 	put_cpus(&w, p);
 	put_events(&w, p);
 	put_self(&w, p, requests);
+	if (pushed)
+		put_pushed(&w, pushed);
 	if (open)
 		out_text(o, "# EOF\n");
 }

@@ -6,9 +6,14 @@
 #define UI_SERVE_METRICS_H
 
 #include "sampler/profile/profile.h"
+#include "ui/cli/pushed.h"
 #include "ui/export/out.h"
 
-/* @open: in the format of OpenMetrics 1.0; else Prometheus 0.0.4. @requests: answered so far. */
-void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests);
+/*
+ * @open: in the format of OpenMetrics 1.0; else Prometheus 0.0.4. @requests: answered so far.
+ * @pushed: figures of --push; NULL: no push.
+ */
+void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
+		   const struct pushed *pushed);
 
 #endif

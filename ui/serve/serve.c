@@ -41,7 +41,7 @@ int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host
 	return 0;
 }
 
-void serve_publish(struct serve *sv, struct profile *p)
+void serve_publish(struct serve *sv, struct profile *p, const struct pushed *pushed)
 {
 }
 
@@ -86,6 +86,8 @@ struct serve {
 
 	pthread_mutex_t lock; /* of the members below */
 	struct profile *latest;
+	struct pushed pushed; /* of the tick of latest */
+	bool pushes;
 	struct visit *waiting; /* suspended until its profile is collected; NULL: none */
 	/* The page of a profile, for all that request it. */
 	struct MHD_Response *page;
@@ -244,10 +246,17 @@ static enum MHD_Result answer_metrics(struct serve *sv, struct MHD_Connection *c
 	bool open = accept && strstr(accept, "application/openmetrics-text");
 	struct profile *p = latest(sv);
 	struct out o = { .failed = false };
+	struct pushed pushed;
+	bool pushes;
 
 	if (!p)
 		return answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
-	metrics_write(&o, p, open, atomic_load_explicit(&sv->nr_requests, memory_order_relaxed));
+	pthread_mutex_lock(&sv->lock);
+	pushed = sv->pushed;
+	pushes = sv->pushes;
+	pthread_mutex_unlock(&sv->lock);
+	metrics_write(&o, p, open, atomic_load_explicit(&sv->nr_requests, memory_order_relaxed),
+		      pushes ? &pushed : NULL);
 	profile_free(p);
 	return answer_bytes(sv, c, &o,
 			    open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -527,7 +536,7 @@ int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host
 	return 0;
 }
 
-void serve_publish(struct serve *sv, struct profile *p)
+void serve_publish(struct serve *sv, struct profile *p, const struct pushed *pushed)
 {
 	struct profile *before;
 
@@ -537,6 +546,9 @@ void serve_publish(struct serve *sv, struct profile *p)
 	pthread_mutex_lock(&sv->lock);
 	before = sv->latest;
 	sv->latest = p;
+	sv->pushes = pushed != NULL;
+	if (pushed)
+		sv->pushed = *pushed;
 	pthread_mutex_unlock(&sv->lock);
 	profile_free(before);
 }

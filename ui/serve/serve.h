@@ -10,6 +10,7 @@
 
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
+#include "ui/cli/pushed.h"
 
 struct serve;
 
@@ -18,8 +19,11 @@ int serve_new(struct serve **out, const char *address, char *remark, size_t rema
 	      struct err *e);
 /* Answer requests, from @s; @host: for exports, clean. 0 or -errno with a message. */
 int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host, struct err *e);
-/* Show this profile from now on; it gets an owner more. */
-void serve_publish(struct serve *sv, struct profile *p);
+/*
+ * Show this profile from now on; it gets an owner more. @pushed: figures of --push, copied; NULL:
+ * no push.
+ */
+void serve_publish(struct serve *sv, struct profile *p, const struct pushed *pushed);
 /* End all connections; before sampler_free(). */
 void serve_free(struct serve *sv);
 

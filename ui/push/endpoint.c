@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The URL of --push and its labels, parsed strictly: libcurl gets plain URLs only.
+ */
+#include "ui/push/endpoint.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/export/json.h"
+#include "ui/text/number.h"
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS	"0123456789"
+#define HOST	LETTERS DIGITS "-."
+#define HOST_V6 "0123456789abcdefABCDEF:."
+#define PATH	LETTERS DIGITS "/-._~!$&'()*+,;=:@"
+#define NAME	LETTERS DIGITS "_"
+/* Have a meaning in a series of Pyroscope: app{name=value,...}. */
+#define SERIES "{}=,\""
+
+/* Ends of paths, and their service. */
+static const struct {
+	const char *end;
+	enum endpoint_kind kind;
+} kinds[] = {
+	{ "/ingest", ENDPOINT_PYROSCOPE },
+	{ "/profiles/writeraw", ENDPOINT_PARCA },
+};
+
+static int refuse(const char *why, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		       "--push: invalid URL: %s\n"
+		       "  as in http://HOST:4040/ingest (Pyroscope) or "
+		       "http://HOST:7070/profiles/writeraw (Parca)",
+		       why);
+}
+
+/* Skip the host at @at; NULL: invalid. */
+static const char *skip_host(const char *at)
+{
+	size_t size;
+
+	if (*at == '[') {
+		size = strspn(at + 1, HOST_V6);
+		return size && at[size + 1] == ']' ? at + size + 2 : NULL;
+	}
+	size = strspn(at, HOST);
+	return size && *at != '-' && *at != '.' ? at + size : NULL;
+}
+
+static bool is_local(const char *host)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t size = strlen(names[i]);
+
+		if (!strncmp(host, names[i], size) && (host[size] == ':' || host[size] == '/'))
+			return true;
+	}
+	return false;
+}
+
+/* Find the kind by the end of the path. */
+static bool find_kind(struct endpoint *to, const char *path)
+{
+	size_t size = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		size_t n = strlen(kinds[i].end);
+
+		if (size < n || strcmp(path + size - n, kinds[i].end))
+			continue;
+		to->kind = kinds[i].kind;
+		return true;
+	}
+	return false;
+}
+
+int endpoint_parse(struct endpoint *to, const char *url, struct err *e)
+{
+	const char *host, *at;
+	uint64_t port;
+
+	*to = (struct endpoint){ .nr_labels = 0 };
+	if (strlen(url) >= sizeof(to->url))
+		return refuse("too long", e);
+	to->encrypted = !strncmp(url, "https://", 8);
+	if (!to->encrypted && strncmp(url, "http://", 7))
+		return refuse("must begin with http:// or https://", e);
+	host = url + (to->encrypted ? 8 : 7);
+	if (memchr(host, '@', strcspn(host, "/")))
+		return refuse("must not have a user or password: use --push-headers", e);
+	at = skip_host(host);
+	if (!at)
+		return refuse("invalid host", e);
+	if (*at == ':') {
+		size_t size = strcspn(at + 1, "/");
+
+		if (number_u64(at + 1, size, 1, UINT16_MAX, &port))
+			return refuse("invalid port", e);
+		at += 1 + size;
+	}
+	if (*at && *at != '/')
+		return refuse("invalid host", e);
+	if (at[strspn(at, PATH)])
+		return refuse("invalid character in the path", e);
+	if (!find_kind(to, at))
+		return refuse("the path names no known service", e);
+	to->local = is_local(host);
+	snprintf(to->url, sizeof(to->url), "%s", url);
+	return 0;
+}
+
+static struct endpoint_label *find_label(struct endpoint *to, const char *name)
+{
+	for (uint32_t i = 0; i < to->nr_labels; i++)
+		if (!strcmp(to->labels[i].name, name))
+			return &to->labels[i];
+	return NULL;
+}
+
+/* Is this a byte of a value? Both services split at some. */
+static bool is_value_byte(char c)
+{
+	return (unsigned char)c >= ' ' && c != 0x7f && (unsigned char)c < 0x80 &&
+	       !strchr(SERIES, c);
+}
+
+static bool is_label(const char *name, size_t size, const char *value)
+{
+	if (!size || size >= ENDPOINT_LABEL_MAX || strspn(name, NAME) != size ||
+	    strchr(DIGITS, *name) || !strncmp(name, "__", 2))
+		return false;
+	for (const char *at = value; *at; at++)
+		if (!is_value_byte(*at))
+			return false;
+	return *value && strlen(value) < ENDPOINT_LABEL_MAX;
+}
+
+int endpoint_add_label(struct endpoint *to, const char *text, struct err *e)
+{
+	size_t size = strcspn(text, "=");
+	const char *value = text[size] ? text + size + 1 : "";
+	char name[ENDPOINT_LABEL_MAX];
+	struct endpoint_label *label;
+
+	if (!is_label(text, size, value))
+		return err_set(e, -EINVAL,
+			       "--push-label %.80s: invalid label\n"
+			       "  as in region=eu-1: ASCII, the value without { } = , and quotes",
+			       text);
+	snprintf(name, sizeof(name), "%.*s", (int)size, text);
+	label = find_label(to, name);
+	if (!label && to->nr_labels == ENDPOINT_LABELS_MAX)
+		return err_set(e, -EINVAL, "--push-label: more than %d labels",
+			       ENDPOINT_LABELS_MAX);
+	if (!label)
+		label = &to->labels[to->nr_labels++];
+	memcpy(label->name, name, sizeof(name));
+	snprintf(label->value, sizeof(label->value), "%s", value);
+	return 0;
+}
+
+void endpoint_default_label(struct endpoint *to, const char *name, const char *value)
+{
+	char text[2 * ENDPOINT_LABEL_MAX], *at;
+
+	if (!*value || find_label(to, name) || to->nr_labels == ENDPOINT_LABELS_MAX)
+		return;
+	snprintf(text, sizeof(text), "%s=%.*s", name, ENDPOINT_LABEL_MAX - 1, value);
+	for (at = text + strlen(name) + 1; *at; at++)
+		if (!is_value_byte(*at))
+			*at = '_';
+	endpoint_add_label(to, text, NULL);
+}
+
+/* Append text as part of a query, percent-encoded. */
+static void put_escaped(struct out *o, const char *text)
+{
+	for (; *text; text++)
+		if (strchr(LETTERS DIGITS "-._~", *text))
+			out_bytes(o, text, 1);
+		else
+			out_format(o, "%%%02X", (unsigned char)*text);
+}
+
+/* Append a series of Pyroscope: the name of the service, and the other labels. */
+static void put_series(struct out *o, const struct endpoint *to)
+{
+	const char *before = "{";
+
+	for (uint32_t i = 0; i < to->nr_labels; i++)
+		if (!strcmp(to->labels[i].name, "service_name"))
+			put_escaped(o, to->labels[i].value);
+	for (uint32_t i = 0; i < to->nr_labels; i++) {
+		if (!strcmp(to->labels[i].name, "service_name"))
+			continue;
+		put_escaped(o, before);
+		put_escaped(o, to->labels[i].name);
+		put_escaped(o, "=");
+		put_escaped(o, to->labels[i].value);
+		before = ",";
+	}
+	if (*before == ',')
+		put_escaped(o, "}");
+}
+
+void endpoint_put_url(struct out *o, const struct endpoint *to, uint64_t from_s, uint64_t until_s)
+{
+	out_text(o, to->url);
+	if (to->kind != ENDPOINT_PYROSCOPE)
+		return;
+	out_text(o, "?name=");
+	put_series(o, to);
+	out_format(o, "&from=%llu&until=%llu&format=pprof&spyName=proftop",
+		   (unsigned long long)from_s, (unsigned long long)until_s);
+}
+
+static void put_base64(struct out *o, const struct out *from)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678"
+				     "9+/";
+
+	for (size_t i = 0; i < from->size; i += 3) {
+		size_t left = MIN(from->size - i, 3);
+		uint8_t b[3] = { 0 };
+		char text[4];
+
+		memcpy(b, from->data + i, left);
+		text[0] = digits[b[0] >> 2];
+		text[1] = digits[(b[0] & 3) << 4 | b[1] >> 4];
+		text[2] = left > 1 ? digits[(b[1] & 15) << 2 | b[2] >> 6] : '=';
+		text[3] = left > 2 ? digits[b[2] & 63] : '=';
+		out_bytes(o, text, sizeof(text));
+	}
+}
+
+static void put_json_label(struct out *o, const char *name, const char *value, const char *end)
+{
+	char clean[2 * ENDPOINT_LABEL_MAX];
+
+	out_text(o, "{\"name\":");
+	json_put(o, text_format(clean, sizeof(clean), "%s", name));
+	out_text(o, ",\"value\":");
+	json_put(o, text_format(clean, sizeof(clean), "%s", value));
+	out_format(o, "}%s", end);
+}
+
+void endpoint_put_body(struct out *o, const struct endpoint *to, const char *metric,
+		       const struct out *pprof)
+{
+	if (to->kind == ENDPOINT_PYROSCOPE) {
+		out_bytes(o, pprof->data, pprof->size);
+		return;
+	}
+	out_text(o, "{\"series\":[{\"labels\":{\"labels\":[");
+	put_json_label(o, "__name__", metric, to->nr_labels ? "," : "");
+	for (uint32_t i = 0; i < to->nr_labels; i++)
+		put_json_label(o, to->labels[i].name, to->labels[i].value,
+			       i + 1 < to->nr_labels ? "," : "");
+	out_text(o, "]},\"samples\":[{\"rawProfile\":\"");
+	put_base64(o, pprof);
+	out_text(o, "\"}]}],\"normalized\":false}");
+}
+
+const char *endpoint_type(const struct endpoint *to)
+{
+	return to->kind == ENDPOINT_PARCA ? "application/json" : "application/octet-stream";
+}

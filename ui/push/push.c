@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The thread of --push, and libcurl.
+ *
+ * Only http and https, no redirects, certificates are checked. The thread has the rights of the
+ * invoking user.
+ */
+#include "ui/push/push.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "symbols/base/invoker.h"
+#include "symbols/base/library.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "ui/export/export.h"
+#include "ui/push/endpoint.h"
+#include "ui/push/headers.h"
+#include "ui/push/outbox.h"
+
+#ifndef HAVE_CURL
+
+int push_new(struct push **out, const struct push_config *config, char *remark, size_t remark_size,
+	     struct err *e)
+{
+	return err_set(e, -ENOTSUP,
+		       "--push: this proftop was built without libcurl\n"
+		       "  install libcurl4-openssl-dev and build again");
+}
+
+void push_tick(struct push *push, struct profile *p)
+{
+}
+
+void push_figures(struct push *push, struct pushed *out)
+{
+}
+
+void push_free(struct push *push, struct pushed *last)
+{
+}
+
+#else
+
+#include <curl/curl.h>
+
+/* Of the same interface: with OpenSSL, with GnuTLS. */
+static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
+
+#define CONNECT_MS 5000
+#define LAST_NS	   (5 * 1000000000ull) /* for the queue at the end, at most */
+#define ANSWER_MAX 200
+#define NOTICE_ID  1000 /* above the sampler's */
+
+struct functions {
+	__typeof__(curl_global_init) *global_init;
+	__typeof__(curl_easy_init) *init;
+	__typeof__(curl_easy_setopt) *setopt;
+	__typeof__(curl_easy_perform) *perform;
+	__typeof__(curl_easy_getinfo) *getinfo;
+	__typeof__(curl_easy_strerror) *strerror;
+	__typeof__(curl_easy_cleanup) *cleanup;
+	__typeof__(curl_slist_append) *append;
+	__typeof__(curl_slist_free_all) *free_all;
+};
+
+struct push {
+	struct functions curl;
+	struct endpoint endpoint;
+	CURL *handle; /* of the thread, as the next two */
+	struct curl_slist *headers;
+	char answer[ANSWER_MAX];
+	size_t answer_size;
+	char host[65];
+	uint64_t timeout_ns;
+	pthread_t thread;
+
+	pthread_mutex_t lock; /* of the members below */
+	pthread_cond_t changed;
+	struct outbox outbox;
+	bool stop;
+	_Atomic uint64_t give_up_ns; /* end of all attempts; UINT64_MAX: the session goes on */
+
+	struct profile_notice notice; /* of the main thread, as the next */
+	uint64_t noted_drops;
+};
+
+static bool find_functions(struct functions *curl)
+{
+	static const struct library_function list[] = {
+		{ "curl_global_init", offsetof(struct functions, global_init) },
+		{ "curl_easy_init", offsetof(struct functions, init) },
+		{ "curl_easy_setopt", offsetof(struct functions, setopt) },
+		{ "curl_easy_perform", offsetof(struct functions, perform) },
+		{ "curl_easy_getinfo", offsetof(struct functions, getinfo) },
+		{ "curl_easy_strerror", offsetof(struct functions, strerror) },
+		{ "curl_easy_cleanup", offsetof(struct functions, cleanup) },
+		{ "curl_slist_append", offsetof(struct functions, append) },
+		{ "curl_slist_free_all", offsetof(struct functions, free_all) },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (library_find(libraries[i], curl, list, ARRAY_SIZE(list)))
+			return true;
+	return false;
+}
+
+/* ---- the thread ---- */
+
+/* Keep the start of an answer, for the message. */
+static size_t take_answer(char *bytes, size_t one, size_t size, void *ctx)
+{
+	struct push *push = ctx;
+	size_t n = MIN(size, sizeof(push->answer) - 1 - push->answer_size);
+
+	memcpy(push->answer + push->answer_size, bytes, n);
+	push->answer_size += n;
+	return size;
+}
+
+static bool is_over(const struct push *push)
+{
+	/* Relaxed: the time is all there is to see. */
+	return time_now_ns() > atomic_load_explicit(&push->give_up_ns, memory_order_relaxed);
+}
+
+/* Called about once a second during an attempt. Return nonzero to end it. */
+static int check_end(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	return is_over(ctx);
+}
+
+/* Describe a failed attempt: the status and the first line of the answer, or why there is none. */
+static void describe(struct push *push, CURLcode code, long status)
+{
+	char line[ANSWER_MAX];
+	struct safe_text said;
+
+	push->answer[strcspn(push->answer, "\r\n")] = '\0';
+	said = text_sanitise(line, sizeof(line), push->answer, strlen(push->answer));
+	if (code)
+		text_format(push->outbox.pushed.error, sizeof(push->outbox.pushed.error), "%s",
+			    push->curl.strerror(code));
+	else
+		text_format(push->outbox.pushed.error, sizeof(push->outbox.pushed.error),
+			    "status %ld%s%s%s", status,
+			    status >= 300 && status < 400 ? ", redirects are not followed" : "",
+			    said.size ? ": " : "", said.str);
+}
+
+/* Send one request. Return its status, 0: no answer. */
+static long attempt(struct push *push, const struct outbox_request *r, CURLcode *code,
+		    uint64_t *retry_after_s)
+{
+	const struct functions *curl = &push->curl;
+	curl_off_t after = 0;
+	long status = 0;
+
+	push->answer_size = 0;
+	memset(push->answer, 0, sizeof(push->answer));
+	curl->setopt(push->handle, CURLOPT_URL, r->url);
+	curl->setopt(push->handle, CURLOPT_POSTFIELDS, r->body);
+	curl->setopt(push->handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->size);
+	*code = curl->perform(push->handle);
+	if (*code)
+		return 0;
+	curl->getinfo(push->handle, CURLINFO_RESPONSE_CODE, &status);
+	curl->getinfo(push->handle, CURLINFO_RETRY_AFTER, &after);
+	*retry_after_s = after > 0 ? (uint64_t)after : 0;
+	return status;
+}
+
+/* Wait until a request is due. Return it, or NULL: the end. */
+static struct outbox_request *wait_for_request(struct push *push)
+{
+	uint64_t due_ns = time_now_ns() + push->outbox.pause_ms * 1000000ull;
+	bool stopped = push->stop;
+
+	for (;;) {
+		uint64_t now = time_now_ns();
+		struct timespec until;
+
+		/* The end of the session ends a pause, and then waits no longer than it must. */
+		if (push->stop && (!push->outbox.first || is_over(push)))
+			return NULL;
+		if (push->outbox.first && (now >= due_ns || push->stop != stopped))
+			return outbox_take(&push->outbox);
+		if (!push->outbox.first) {
+			pthread_cond_wait(&push->changed, &push->lock);
+			continue;
+		}
+		due_ns = MIN(due_ns, atomic_load_explicit(&push->give_up_ns, memory_order_relaxed));
+		until.tv_sec = (time_t)(due_ns / 1000000000);
+		until.tv_nsec = (long)(due_ns % 1000000000);
+		pthread_cond_timedwait(&push->changed, &push->lock, &until);
+	}
+}
+
+static void *push_main(void *arg)
+{
+	struct push *push = arg;
+	struct outbox_request *r;
+	struct invoker_saved saved;
+
+	prctl(PR_SET_NAME, "push");
+	invoker_begin(&saved);
+	pthread_mutex_lock(&push->lock);
+	while ((r = wait_for_request(push))) {
+		uint64_t retry_after_s = 0;
+		enum outbox_result result;
+		CURLcode code;
+		long status;
+
+		pthread_mutex_unlock(&push->lock);
+		status = attempt(push, r, &code, &retry_after_s);
+		pthread_mutex_lock(&push->lock);
+		result = outbox_judge(status);
+		if (result == OUTBOX_DELIVERED)
+			push->outbox.pushed.error[0] = '\0';
+		else
+			describe(push, code, status);
+		outbox_settle(&push->outbox, r, result, retry_after_s, hash_u64(time_now_ns()));
+	}
+	pthread_mutex_unlock(&push->lock);
+	return NULL;
+}
+
+/* ---- set-up and end ---- */
+
+/* Set the options of all requests. Return false if libcurl lacks something. */
+static bool set_up(struct push *push, const struct push_config *config)
+{
+	const struct functions *curl = &push->curl;
+	long ms = (long)(config->timeout_ns / 1000000);
+	CURL *h = push->handle;
+	CURLcode code = 0;
+
+#if LIBCURL_VERSION_NUM >= 0x075500
+	code |= curl->setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	code |= curl->setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+	code |= curl->setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
+	code |= curl->setopt(h, CURLOPT_NOSIGNAL, 1L);
+	code |= curl->setopt(h, CURLOPT_POST, 1L);
+	code |= curl->setopt(h, CURLOPT_USERAGENT, "proftop/" PROFTOP_VERSION);
+	code |= curl->setopt(h, CURLOPT_HTTPHEADER, push->headers);
+	code |= curl->setopt(h, CURLOPT_CONNECTTIMEOUT_MS, MIN(ms, CONNECT_MS));
+	code |= curl->setopt(h, CURLOPT_TIMEOUT_MS, ms);
+	code |= curl->setopt(h, CURLOPT_WRITEFUNCTION, take_answer);
+	code |= curl->setopt(h, CURLOPT_WRITEDATA, push);
+	code |= curl->setopt(h, CURLOPT_XFERINFOFUNCTION, check_end);
+	code |= curl->setopt(h, CURLOPT_XFERINFODATA, push);
+	code |= curl->setopt(h, CURLOPT_NOPROGRESS, 0L);
+	if (config->authority)
+		code |= curl->setopt(h, CURLOPT_CAINFO, config->authority);
+	return code == CURLE_OK;
+}
+
+static int add_header(void *ctx, const char *line)
+{
+	struct push *push = ctx;
+	struct curl_slist *list = push->curl.append(push->headers, line);
+
+	if (list)
+		push->headers = list;
+	return list ? 0 : -ENOMEM;
+}
+
+/* Add the headers: the type, the user's; without the wait for "100 Continue". */
+static int make_headers(struct push *push, const struct push_config *config, struct err *e)
+{
+	char type[64];
+
+	snprintf(type, sizeof(type), "Content-Type: %s", endpoint_type(&push->endpoint));
+	if (add_header(push, type) || add_header(push, "Expect:"))
+		return err_set(e, -ENOMEM, "--push: out of memory");
+	return config->headers ? headers_read(config->headers, add_header, push, e) : 0;
+}
+
+static int add_labels(struct push *push, const struct push_config *config, struct err *e)
+{
+	int code = 0;
+
+	for (uint32_t i = 0; i < config->nr_labels && !code; i++)
+		code = endpoint_add_label(&push->endpoint, config->labels[i], e);
+	endpoint_default_label(&push->endpoint, "service_name", "proftop");
+	endpoint_default_label(&push->endpoint, "host", config->host);
+	return code;
+}
+
+static void release(struct push *push)
+{
+	if (push->handle)
+		push->curl.cleanup(push->handle);
+	if (push->headers)
+		push->curl.free_all(push->headers);
+	outbox_end(&push->outbox);
+	pthread_cond_destroy(&push->changed);
+	pthread_mutex_destroy(&push->lock);
+	free(push);
+}
+
+static int start(struct push *push, const struct push_config *config, struct err *e)
+{
+	int code = add_labels(push, config, e);
+
+	if (code)
+		return code;
+	if (!find_functions(&push->curl) || push->curl.global_init(CURL_GLOBAL_DEFAULT))
+		return err_set(e, -ENOTSUP, "--push needs libcurl\n  install the package libcurl4");
+	push->handle = push->curl.init();
+	if (!push->handle)
+		return err_set(e, -ENOMEM, "--push: out of memory");
+	code = make_headers(push, config, e);
+	if (code)
+		return code;
+	if (!set_up(push, config))
+		return err_set(e, -ENOTSUP, "--push: this libcurl is too old");
+	code = thread_start(&push->thread, 0, push_main, push);
+	return code ? err_set(e, code, "--push: cannot start a thread: %s", strerror(-code)) : 0;
+}
+
+int push_new(struct push **out, const struct push_config *config, char *remark, size_t remark_size,
+	     struct err *e)
+{
+	struct push *push = calloc(1, sizeof(*push));
+	pthread_condattr_t monotonic;
+	int code;
+
+	remark[0] = '\0';
+	if (!push)
+		return err_set(e, -ENOMEM, "--push: out of memory");
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&push->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_mutex_init(&push->lock, NULL);
+	push->give_up_ns = UINT64_MAX;
+	push->timeout_ns = config->timeout_ns;
+	snprintf(push->host, sizeof(push->host), "%s", config->host);
+	code = endpoint_parse(&push->endpoint, config->url, e);
+	if (!code)
+		code = start(push, config, e);
+	if (code) {
+		release(push);
+		return code;
+	}
+	if (!push->endpoint.encrypted && !push->endpoint.local)
+		snprintf(remark, remark_size, "--push: profiles are sent without encryption");
+	*out = push;
+	return 0;
+}
+
+void push_figures(struct push *push, struct pushed *out)
+{
+	if (!push)
+		return;
+	pthread_mutex_lock(&push->lock);
+	*out = push->outbox.pushed;
+	pthread_mutex_unlock(&push->lock);
+}
+
+void push_free(struct push *push, struct pushed *last)
+{
+	uint64_t give_up_ns;
+
+	if (!push)
+		return;
+	give_up_ns = time_now_ns() + MIN(push->timeout_ns, LAST_NS);
+	pthread_mutex_lock(&push->lock);
+	push->stop = true;
+	atomic_store_explicit(&push->give_up_ns, give_up_ns, memory_order_relaxed);
+	pthread_cond_signal(&push->changed);
+	pthread_mutex_unlock(&push->lock);
+	/* An attempt notices it within a second; a look-up of a name may take longer. */
+	if (!thread_join_until(push->thread, give_up_ns + LAST_NS / 2)) {
+		pthread_mutex_lock(&push->lock);
+		outbox_end(&push->outbox);
+		*last = push->outbox.pushed;
+		pthread_mutex_unlock(&push->lock);
+		return;
+	}
+	outbox_end(&push->outbox);
+	*last = push->outbox.pushed;
+	release(push);
+}
+
+/* ---- each tick ---- */
+
+/* Name the metric of an event in the words of such services. */
+static void name_metric(char *name, size_t size, const struct event *event)
+{
+	snprintf(name, size, "%s",
+		 event->wait	? "off_cpu"
+		 : event->clock ? "process_cpu"
+				: event->name);
+	for (char *at = name; *at; at++)
+		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+		      (*at >= '0' && *at <= '9' && at > name)))
+			*at = '_';
+}
+
+/* Make the request for one event. NULL: no memory, or too large for an export. */
+static struct outbox_request *make_request(const struct push *push, const struct profile *p,
+					   uint32_t event)
+{
+	struct outbox_request *r = calloc(1, sizeof(*r));
+	struct out pprof = { .failed = false }, url = pprof, body = pprof;
+	struct snapshot_scope scope;
+	char metric[EVENT_NAME_MAX];
+
+	export_scope_all(&scope, event);
+	memcpy(scope.host, push->host, sizeof(scope.host));
+	name_metric(metric, sizeof(metric), &p->events[event].event);
+	if (r && !export_write(&pprof, p, &scope, EXPORT_PPROF, NULL)) {
+		endpoint_put_url(&url, &push->endpoint,
+				 (p->time_ns - MIN(p->time_ns, p->window_ns)) / 1000000000,
+				 p->time_ns / 1000000000 + 1);
+		out_bytes(&url, "", 1);
+		endpoint_put_body(&body, &push->endpoint, metric, &pprof);
+	}
+	out_fini(&pprof);
+	if (!r || url.failed || body.failed || !body.size) {
+		out_fini(&url);
+		out_fini(&body);
+		free(r);
+		return NULL;
+	}
+	*r = (struct outbox_request){ NULL, url.data, body.data, body.size, 0 };
+	return r;
+}
+
+/* Return the samples of an event. */
+static uint64_t samples_of(const struct profile *p, uint32_t event)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		if (p->counts[i].event == event)
+			sum += p->counts[i].count;
+	return (uint64_t)llround(sum);
+}
+
+/* Add a profile that could not be made to the account. */
+static void count_unmade(struct push *push, uint64_t samples)
+{
+	struct pushed *all = &push->outbox.pushed;
+
+	all->taken.profiles++;
+	all->taken.samples += samples;
+	all->dropped[PUSHED_TOO_LARGE].profiles++;
+	all->dropped[PUSHED_TOO_LARGE].samples += samples;
+}
+
+static void queue_event(struct push *push, const struct profile *p, uint32_t event)
+{
+	uint64_t samples = samples_of(p, event);
+	struct outbox_request *r = samples ? make_request(push, p, event) : NULL;
+
+	if (!samples)
+		return;
+	pthread_mutex_lock(&push->lock);
+	if (r) {
+		r->samples = samples;
+		outbox_add(&push->outbox, r);
+	} else {
+		count_unmade(push, samples);
+	}
+	pthread_cond_signal(&push->changed);
+	pthread_mutex_unlock(&push->lock);
+}
+
+/* Add the notice to @p if there was ever a reason for it. */
+static void add_notice(struct push *push, struct profile *p, const struct pushed *now)
+{
+	struct profile_notice *n = &push->notice, *all;
+	uint64_t drops = pushed_dropped(now).profiles;
+
+	if (now->error[0] || drops != push->noted_drops) {
+		if (!n->id)
+			*n = (struct profile_notice){ .id = NOTICE_ID,
+						      .key = "push",
+						      .severity = NOTICE_WARN,
+						      .first_ns = p->running_ns };
+		n->last_ns = p->running_ns;
+		n->count = MAX(drops, 1);
+		snprintf(n->brief, sizeof(n->brief), "%llu profiles not delivered",
+			 (unsigned long long)drops);
+		snprintf(n->detail, sizeof(n->detail),
+			 "push: %llu profiles dropped, %llu queued: %s", (unsigned long long)drops,
+			 (unsigned long long)now->queued.profiles,
+			 now->error[0] ? now->error : "delivered again");
+		snprintf(n->fix, sizeof(n->fix), "check the server and the URL of --push");
+	}
+	n->active = now->error[0] || drops != push->noted_drops;
+	push->noted_drops = drops;
+	if (!n->id)
+		return;
+	all = reallocarray(p->notices, p->nr_notices + 1ull, sizeof(*all));
+	if (!all)
+		return;
+	p->notices = all;
+	all[p->nr_notices++] = *n;
+}
+
+void push_tick(struct push *push, struct profile *p)
+{
+	struct pushed now;
+
+	if (!push)
+		return;
+	push_figures(push, &now);
+	add_notice(push, p, &now);
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		queue_event(push, p, i);
+}
+
+#endif
