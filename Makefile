@@ -192,7 +192,7 @@ e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real 
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
 
-PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h sampler/event/event.h sampler/profile/profile.h sampler/profile/strip.h sampler/trap_rule.h sampler/profile/fold.h sampler/profile/fold_tree.h unwind/unwind.h unwind/merge.h \
+PUBLIC := sampler/event/doctor.h sampler/count/interval.h sampler/sampler.h sampler/event/event.h sampler/profile/profile.h sampler/profile/strip.h sampler/trap_rule.h sampler/profile/fold.h sampler/profile/fold_tree.h sampler/profile/ratios.h unwind/unwind.h unwind/merge.h \
 	symbols/base/base.h symbols/base/text.h symbols/base/invoker.h symbols/base/intern.h symbols/base/array.h symbols/base/search.h symbols/base/hashset.h symbols/base/thread.h symbols/base/wake.h symbols/name/places.h symbols/object/object.h symbols/object/image.h symbols/object/image_read.h symbols/process/maps.h \
 	symbols/cage/cage.h symbols/symbols.h symbols/base/reclaim.h symbols/source/listing.h symbols/object/ehframe.h symbols/object/ehread.h symbols/process/procfs.h \
 	symbols/process/details.h symbols/jit/codemap.h symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/base/library.h symbols/lang/lang.h symbols/lang/chain.h symbols/lang/codes.h \

@@ -118,6 +118,7 @@ static uint64_t add_counter(struct rates *r, const struct rates_tick *t, struct 
 			    uint32_t event, struct profile_cpu_event *ev)
 {
 	const struct counters_value *v = &rc->now[event];
+	uint64_t count;
 
 	r->enabled_ns[event] += v->enabled_ns;
 	r->running_ns[event] += v->running_ns;
@@ -126,6 +127,10 @@ static uint64_t add_counter(struct rates *r, const struct rates_tick *t, struct 
 	/* The time a task's event waited for its CPU says nothing about counters. */
 	if (t->is_tasks)
 		ev->enabled_ns = ev->running_ns;
+	count = grown(v->count, rc->count_seen[event]);
+	if (ev->running_ns)
+		r->count[event] += (double)count * (double)ev->enabled_ns / (double)ev->running_ns;
+	rc->count_seen[event] = v->count;
 	rc->enabled_seen[event] = v->enabled_ns;
 	rc->running_seen[event] = v->running_ns;
 	return t->lost_known ? lost_since(&rc->lost, event, v->lost) : 0;
@@ -227,6 +232,7 @@ void rates_begin_tick(struct rates *r)
 {
 	memset(r->enabled_ns, 0, sizeof(r->enabled_ns));
 	memset(r->running_ns, 0, sizeof(r->running_ns));
+	memset(r->count, 0, sizeof(r->count));
 }
 
 void rates_read(struct rates *r, struct counters *counters, uint32_t index, uint32_t nr_events)
@@ -264,6 +270,7 @@ void rates_fill_event(const struct rates *r, uint32_t index, uint32_t nr_fds,
 	ev->enabled = r->enabled && !r->off[index];
 	ev->want_hz = r->hz[index];
 	ev->got_hz = r->got_hz[index];
+	ev->count = r->count[index];
 	ev->running_share =
 		enabled_ns ? MIN((double)nr_fds * (double)r->running_ns[index] / (double)enabled_ns,
 				 1.0)
@@ -282,6 +289,7 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 		lost[i] = v.lost;
 		rc->running_seen[i] = v.running_ns;
 		rc->enabled_seen[i] = v.enabled_ns;
+		rc->count_seen[i] = v.count;
 	}
 	lost_restart(&rc->lost, lost);
 }

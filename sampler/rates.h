@@ -27,12 +27,13 @@ struct rates_sum {
 /* One CPU, between two ticks. */
 struct rates_cpu {
 	struct lost lost;
-	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX]; /* at the last tick */
-	struct counters_value now[EVENTS_MAX];			     /* at the end of this tick */
-	bool known[EVENTS_MAX];					     /* they could be read */
-	uint64_t written;	   /* bytes of the ring, at the same time */
-	uint64_t handled;	   /* handled bytes */
-	double bytes_a_sample;	   /* 0: not known yet */
+	/* At the last tick. */
+	uint64_t running_seen[EVENTS_MAX], enabled_seen[EVENTS_MAX], count_seen[EVENTS_MAX];
+	struct counters_value now[EVENTS_MAX]; /* at the end of this tick */
+	bool known[EVENTS_MAX];		       /* they could be read */
+	uint64_t written;		       /* bytes of the ring, at the same time */
+	uint64_t handled;		       /* handled bytes */
+	double bytes_a_sample;		       /* 0: not known yet */
 	double queued[EVENTS_MAX]; /* samples taken when these were read, not handled yet */
 	struct rates_sum sums[EVENTS_MAX];
 	double got_hz[EVENTS_MAX]; /* NAN: not known */
@@ -48,6 +49,7 @@ struct rates {
 	uint64_t procstat_ns;					 /* when it was last read */
 	struct rates_cpu *cpus;					 /* in the order of the counters' */
 	uint64_t enabled_ns[EVENTS_MAX], running_ns[EVENTS_MAX]; /* all CPUs, now */
+	double count[EVENTS_MAX]; /* of the events in the tick, on all CPUs */
 	struct rates_sum sums[EVENTS_MAX];
 	bool mixed;	      /* the sampling was changed in the current stretch */
 	atomic_ullong max_hz; /* kernel.perf_event_max_sample_rate */

@@ -17,6 +17,7 @@
 #include "sampler/past.h"
 #include "sampler/pipeline/hottest.h"
 #include "sampler/profile/assemble.h"
+#include "sampler/profile/ratios.h"
 #include "sampler/profile/rules.h"
 #include "sampler/session.h"
 #include "sampler/waiting.h"
@@ -362,6 +363,7 @@ static struct profile *make_past(struct sampler *s, uint64_t begin_ns, uint64_t 
 		profile_free(p);
 		return NULL;
 	}
+	ratios_count_samples(p);
 	return p;
 }
 
@@ -399,6 +401,7 @@ void tick_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 	/* With their rates. */
 	if (!p->nr_events || has_present_events(s, p))
 		fill_events(s, p);
+	ratios_count_samples(p);
 	p->account_total = s->ticks.total;
 	mailbox_post(&s->collect.mailbox, p);
 }
@@ -649,6 +652,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	procstat_self(s->rates.procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (fill_counts(s, p))
 		mailbox_say(&s->mailbox, "out of memory: the recording has no rows");
+	ratios_count_samples(p);
 	s->notices = (struct notices){ .recorded = true };
 	rules_apply(&s->notices, p, result->span_ns, result->span_ns);
 	/* Before the profile, which is drawn with it. */

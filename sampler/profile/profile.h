@@ -233,7 +233,8 @@ struct profile_event {
 	double want_hz;	      /* 0: a fixed period */
 	double got_hz;	      /* per CPU while it was busy; NAN: none was, or too short */
 	double running_share; /* of the time enabled, since it was opened; < 1: multiplexed */
-	char error[160];      /* why it is not sampling, "" if it is */
+	double count;	 /* in the tick, over all CPUs, multiplexed time added; NAN: not known */
+	char error[160]; /* why it is not sampling, "" if it is */
 };
 
 struct profile_self {

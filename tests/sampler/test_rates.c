@@ -129,6 +129,40 @@ static void test_mixed(void **state)
 	assert_true(fabs(tick(f, 1, 250, 0) - 1000) < 1);
 }
 
+/* Add the counter of a CPU; returns the count of the tick. */
+static double count(struct fixture *f, uint64_t value, uint64_t enabled_ns, uint64_t running_ns)
+{
+	static struct sampler_thread_stats stats;
+	struct profile_cpu cpu = { .online = true };
+	struct profile_cpu_event ev = { 0 };
+	struct profile_event out = { 0 };
+
+	f->r.cpus[0].known[0] = true;
+	f->r.cpus[0].now[0] = (struct counters_value){ .count = value,
+						       .enabled_ns = enabled_ns,
+						       .running_ns = running_ns };
+	rates_begin_tick(&f->r);
+	rates_add_cpu(&f->r, &f->tick, 0, &stats, &cpu, &ev);
+	rates_fill_event(&f->r, 0, 1, &out);
+	return out.count;
+}
+
+/* The count of a tick: the growth, extrapolated to the time that the event was enabled. */
+static void test_count(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(count(f, 1000, 100, 100) == 1000);
+	assert_true(count(f, 1500, 200, 150) == 1000);
+	assert_true(count(f, 1500, 300, 150) == 0);
+	/* Opened again: it restarts. */
+	assert_true(count(f, 10, 400, 250) == 0);
+	assert_true(count(f, 30, 500, 350) == 20);
+	/* A task's time without its CPU is no multiplexing. */
+	f->tick.is_tasks = true;
+	assert_true(count(f, 130, 600, 360) == 100);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -136,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_too_few), TEST(test_added_up),     TEST(test_none_is_a_rate),
 		TEST(test_full),    TEST(test_idle_samples), TEST(test_mixed),
+		TEST(test_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -505,6 +505,46 @@ static void test_text(void **state)
 	free(printed);
 }
 
+/* Ratios of events: the tick's by counters, the functions' by samples; unknown ones are left out.
+ */
+static void test_ratios(void **state)
+{
+	struct fixture f;
+	struct err e;
+	char *printed;
+	json_t *tick;
+
+	(void)state;
+	fixture_init(&f);
+	assert_int_equal(event_parse(&f.p.events[0].event, "cycles", &e), 0);
+	assert_int_equal(event_parse(&f.p.events[1].event, "instructions", &e), 0);
+	f.p.events[0].count = 4000;
+	f.p.events[1].count = 5000;
+	f.counts[4] = (struct profile_count){ 0, 1, 1, 30, 2400 };
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "metrics IPC 1.25\n"));
+	assert_non_null(strstr(printed, "  SELF%  TOTAL%  SAMPLES      IPC K SYMBOL"));
+	assert_non_null(strstr(printed, "   60.00   60.00      120     2.00 u " LEAF_NAME));
+	free(printed);
+	f.counts[0].count = 9;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "   60.00   60.00        9        - u " LEAF_NAME));
+	free(printed);
+	tick = print_json(&f.p, &ndjson);
+	assert_true(json_number_value(json_object_get(json_object_get(tick, "metrics"), "insn_per_"
+											"cycle")) ==
+		    1.25);
+	assert_int_equal(json_object_size(
+				 json_object_get(json_array_get(json_object_get(tick, "rows"), 0),
+						 "metrics")),
+			 0);
+	json_decref(tick);
+	f.p.events[1].count = NAN;
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "metrics IPC -\n"));
+	free(printed);
+}
+
 static void test_rows_left_out_are_told(void **state)
 {
 	struct batch_config c = text;
@@ -633,6 +673,7 @@ int main(void)
 		cmocka_unit_test(test_total_order),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_ratios),
 		cmocka_unit_test(test_rows_left_out_are_told),
 		cmocka_unit_test(test_rate_of_events),
 		cmocka_unit_test(test_nothing_ran),

@@ -5,6 +5,7 @@
  */
 #include "golden.h"
 
+#include <math.h>
 #include <unistd.h>
 
 static void test_functions(void **state)
@@ -112,6 +113,34 @@ static void test_other_event(void **state)
 	assert_non_null(strstr(look(&b), "page-faul…▼"));
 	assert_float_equal(b.st.lists[VIEW_FUNCTIONS].rows[0].other[0], 1, 1e-9);
 	assert_float_equal(b.st.lists[VIEW_FUNCTIONS].rows[1].other[0], 0, 1e-9);
+	bench_fini(&b);
+}
+
+/* The ratio of two events: in the header, and a column instead of the other event's share. */
+static void test_ratio(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	fake_event(p, 0, "cycles", 997, 997);
+	fake_event(p, 1, "instructions", 997, 997);
+	p->events[0].count = 1e9;
+	p->events[1].count = 1.5e9;
+	for (uint32_t i = 0; i + 1 < p->nr_counts; i += 2) {
+		p->counts[i + 1] = p->counts[i];
+		p->counts[i + 1].event = 1;
+		p->counts[i + 1].weight *= i ? 2 : 0.5;
+	}
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, p);
+	golden(&b, "ratio-80x24");
+	/* Sorted by it: the functions without it are last. */
+	press(&b, K_F(6));
+	type(&b, "ipc");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "IPC▼"));
+	assert_true(b.st.lists[VIEW_FUNCTIONS].rows[0].ratios[0] > 1.9);
+	assert_true(isnan(b.st.lists[VIEW_FUNCTIONS].rows[0].ratios[1]));
 	bench_fini(&b);
 }
 
@@ -711,18 +740,19 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),    cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
-		cmocka_unit_test(test_cgroup),	     cmocka_unit_test(test_fold_threads),
-		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_help_card),
-		cmocka_unit_test(test_users),	     cmocka_unit_test(test_setup),
-		cmocka_unit_test(test_intervals),    cmocka_unit_test(test_other_event),
-		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
-		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
-		cmocka_unit_test(test_target),	     cmocka_unit_test(test_loading),
-		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_functions),     cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_process_tree),  cmocka_unit_test(test_process_tree_keys),
+		cmocka_unit_test(test_cgroup),	      cmocka_unit_test(test_fold_threads),
+		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_help_card),
+		cmocka_unit_test(test_users),	      cmocka_unit_test(test_setup),
+		cmocka_unit_test(test_intervals),     cmocka_unit_test(test_other_event),
+		cmocka_unit_test(test_ratio),	      cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_switches),      cmocka_unit_test(test_bound_keys),
+		cmocka_unit_test(test_help),	      cmocka_unit_test(test_pickers),
+		cmocka_unit_test(test_waiting),	      cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_empty_reasons), cmocka_unit_test(test_target),
+		cmocka_unit_test(test_loading),	      cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

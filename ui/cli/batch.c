@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,7 +120,7 @@ static double percent(double part, double whole)
 }
 
 static void row_init(struct batch_row *row, const struct profile *p, const struct fold_row *from,
-		     const struct fold_functions *all, const uint32_t *lines)
+		     const struct fold_functions *all, const uint32_t *lines, const double *ratios)
 {
 	bool weighted = all->weight > 0;
 	uint32_t process = from->task < p->nr_tasks ? p->tasks[from->task].process
@@ -134,14 +135,17 @@ static void row_init(struct batch_row *row, const struct profile *p, const struc
 				 : percent(from->self, all->count);
 	row->total_pct = weighted ? percent(from->total_weight, all->weight)
 				  : percent(from->total, all->count);
+	for (uint32_t i = 0; i < RATIOS_MAX; i++)
+		row->ratios[i] = ratios ? ratios[from->function * RATIOS_MAX + i] : NAN;
 }
 
+static const struct fold_filter all_samples = { .process = UINT32_MAX, .task = UINT32_MAX };
+
 static int table_init(struct batch_table *table, const struct profile *p, uint32_t event,
-		      const struct batch_config *config, const struct match *filter)
+		      const struct batch_config *config, const struct match *filter,
+		      const double *ratios)
 {
-	struct fold_filter what =
-		config->scope ? *config->scope
-			      : (struct fold_filter){ .process = UINT32_MAX, .task = UINT32_MAX };
+	struct fold_filter what = config->scope ? *config->scope : all_samples;
 	struct fold_functions all;
 	uint32_t nr = 0, *lines;
 	int code;
@@ -160,7 +164,7 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	}
 	for (uint32_t i = 0; i < all.nr_rows; i++)
 		if (passes(filter, &p->functions[all.rows[i].function]))
-			row_init(&table->rows[nr++], p, &all.rows[i], &all, lines);
+			row_init(&table->rows[nr++], p, &all.rows[i], &all, lines, ratios);
 	free(lines);
 	assert(nr <= all.nr_rows);
 	table->event = event;
@@ -176,21 +180,29 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 int batch_tick_init(struct batch_tick *tick, const struct profile *p,
 		    const struct batch_config *config)
 {
+	double *ratios = NULL;
 	struct match filter;
 	int code = 0;
 
 	memset(tick, 0, sizeof(*tick));
 	tick->profile = p;
 	tick->pushed = config->pushed;
+	tick->nr_ratios = ratios_find(p->events, p->nr_events, tick->ratios);
+	if (tick->nr_ratios)
+		ratios = calloc((p->nr_functions + 1ULL) * RATIOS_MAX, sizeof(*ratios));
+	if (ratios)
+		ratios_fold(p, config->scope ? config->scope : &all_samples, tick->ratios,
+			    tick->nr_ratios, ratios);
 	match_init(&filter);
 	if (config->filter)
 		match_set(&filter, config->filter);
 	for (uint32_t i = 0; i < MIN(p->nr_events, EVENTS_MAX) && !code; i++) {
-		code = table_init(&tick->tables[i], p, i, config, &filter);
+		code = table_init(&tick->tables[i], p, i, config, &filter, ratios);
 		if (!code)
 			tick->nr_tables++;
 	}
 	match_fini(&filter);
+	free(ratios);
 	if (code)
 		batch_tick_fini(tick);
 	return code;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "sampler/profile/fold.h"
+#include "sampler/profile/ratios.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
 #include "ui/cli/config.h"
@@ -25,6 +26,7 @@ struct batch_row {
 	const struct profile_line *line; /* the hottest one; NULL: not known */
 	double self, total;		 /* samples */
 	double self_pct, total_pct;	 /* of the event's samples, by weight */
+	double ratios[RATIOS_MAX];	 /* in the order of the tick's; NAN: not known */
 };
 
 struct batch_table {
@@ -41,6 +43,8 @@ struct batch_tick {
 	struct batch_table tables[EVENTS_MAX];
 	uint32_t nr_tables;
 	const struct pushed *pushed; /* NULL: no push */
+	struct ratio_use ratios[RATIOS_MAX];
+	uint32_t nr_ratios;
 };
 
 /* Write a tick. Return 0, -ENOMEM or -errno of the stream. */

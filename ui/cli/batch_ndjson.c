@@ -61,6 +61,8 @@ static json_t *events(const struct profile *p)
 		json_object_set_new(o, "got_hz", number(ev->got_hz));
 		json_object_set_new(o, "samples_per_s", number(event_rate_per_s(p, i)));
 		json_object_set_new(o, "running_share", number(ev->running_share));
+		if (isfinite(ev->count))
+			json_object_set_new(o, "count", number(ev->count));
 		if (ev->error[0])
 			json_object_set_new(o, "error", clean(ev->error));
 		json_array_append_new(list, o);
@@ -192,8 +194,25 @@ static void set_line(json_t *o, const struct profile *p, const struct profile_li
 	json_object_set_new(o, "line", count(line->line));
 }
 
-static void append_rows(json_t *list, const struct profile *p, const struct batch_table *t)
+/* Add "metrics": the ratios that are known; @values NULL: of the tick. */
+static void set_ratios(json_t *o, const struct batch_tick *tick, const double *values)
 {
+	json_t *list = json_object();
+
+	for (uint32_t i = 0; i < tick->nr_ratios; i++) {
+		const struct ratio_use *use = &tick->ratios[i];
+		double value = values ? values[i] : ratios_of_tick(tick->profile, use);
+
+		if (isfinite(value))
+			json_object_set_new(list, use->ratio->key, number(value));
+	}
+	json_object_set_new(o, "metrics", list);
+}
+
+static void append_rows(json_t *list, const struct batch_tick *tick, const struct batch_table *t)
+{
+	const struct profile *p = tick->profile;
+
 	for (uint32_t i = 0; i < t->nr_rows; i++) {
 		const struct batch_row *row = &t->rows[i];
 		const char kind[2] = { row->function->kind, 0 };
@@ -219,6 +238,8 @@ static void append_rows(json_t *list, const struct profile *p, const struct batc
 					    json_string(
 						    profile_language_name(row->function->kind)));
 		set_line(o, p, row->line);
+		if (tick->nr_ratios)
+			set_ratios(o, tick, row->ratios);
 		if (row->function->reason)
 			json_object_set_new(o, "reason", clean(row->function->reason));
 		if (row->function->fix)
@@ -232,7 +253,7 @@ static json_t *rows(const struct batch_tick *tick)
 	json_t *list = json_array();
 
 	for (uint32_t i = 0; i < tick->nr_tables; i++)
-		append_rows(list, tick->profile, &tick->tables[i]);
+		append_rows(list, tick, &tick->tables[i]);
 	return list;
 }
 
@@ -420,6 +441,8 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "self", self(p));
 	if (p->stack_waits)
 		json_object_set_new(o, "waits", waits(p));
+	if (tick->nr_ratios)
+		set_ratios(o, tick, NULL);
 	json_object_set_new(o, "rows", rows(tick));
 	json_object_set_new(o, "seq", count(p->seq));
 	json_object_set_new(o, "sampling", json_boolean(p->sampling));

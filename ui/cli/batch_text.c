@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "ui/text/event_rate.h"
+#include "ui/text/format.h"
 #include "ui/text/idle.h"
 
 #define SYMBOL_COLS_MAX 60
@@ -60,6 +61,20 @@ static void print_event(FILE *out, const struct profile *p, uint32_t index)
 	if (ev->error[0])
 		print_clean(out, "  ! ", ev->error);
 	fputc('\n', out);
+}
+
+/* Print the ratios of the tick's events, by their counters: "metrics IPC 1.23". */
+static void print_ratios(FILE *out, const struct batch_tick *tick)
+{
+	char buf[FORMAT_MAX];
+
+	for (uint32_t i = 0; i < tick->nr_ratios; i++)
+		fprintf(out, "%s%s %s", i ? "  " : "metrics ", tick->ratios[i].ratio->title,
+			format_ratio(buf, ratios_of_tick(tick->profile, &tick->ratios[i]),
+				     tick->ratios[i].ratio->digits)
+				.str);
+	if (tick->nr_ratios)
+		fputc('\n', out);
 }
 
 /* Print the non-zero reasons. */
@@ -159,13 +174,17 @@ static struct widths widths_of(const struct profile *p, const struct batch_table
 				MIN(w.line, MODULE_COLS_MAX) };
 }
 
-static void print_row(FILE *out, const struct profile *p, const struct batch_row *row,
+static void print_row(FILE *out, const struct batch_tick *tick, const struct batch_row *row,
 		      const struct widths *w)
 {
-	char buf[TEXT_MAX];
+	const struct profile *p = tick->profile;
+	char buf[TEXT_MAX], number[FORMAT_MAX];
 
-	fprintf(out, " %7.2f %7.2f %8.0f %c ", row->self_pct, row->total_pct, row->self,
-		row->function->kind);
+	fprintf(out, " %7.2f %7.2f %8.0f ", row->self_pct, row->total_pct, row->self);
+	for (uint32_t i = 0; i < tick->nr_ratios; i++)
+		fprintf(out, "%8s ",
+			format_ratio(number, row->ratios[i], tick->ratios[i].ratio->digits).str);
+	fprintf(out, "%c ", row->function->kind);
 	print_padded(out, row->function->name, w->symbol);
 	fputs("  ", out);
 	print_padded(out, row->function->module, w->module);
@@ -185,7 +204,10 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 
 	if (tick->nr_tables > 1)
 		print_clean(out, "\n", p->events[t->event].event.name);
-	fprintf(out, "\n %7s %7s %8s K ", "SELF%", "TOTAL%", "SAMPLES");
+	fprintf(out, "\n %7s %7s %8s ", "SELF%", "TOTAL%", "SAMPLES");
+	for (uint32_t i = 0; i < tick->nr_ratios; i++)
+		fprintf(out, "%8s ", tick->ratios[i].ratio->title);
+	fputs("K ", out);
 	print_padded(out, TEXT("SYMBOL"), w.symbol);
 	fputs("  ", out);
 	print_padded(out, TEXT("MODULE"), w.module);
@@ -196,7 +218,7 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 	}
 	fputs("COMM\n", out);
 	for (uint32_t i = 0; i < t->nr_rows; i++)
-		print_row(out, p, &t->rows[i], &w);
+		print_row(out, tick, &t->rows[i], &w);
 	if (t->nr_rows < t->nr_matching)
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
 	if (!p->nr_counts)
@@ -229,6 +251,7 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 	print_title(out, p);
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		print_event(out, p, i);
+	print_ratios(out, tick);
 	print_account(out, p);
 	print_cpus(out, p);
 	if (p->banner[0]) {

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/profile/ratios.h"
 #include "ui/text/match.h"
 
 /* The meaning of a row's @delta. */
@@ -25,19 +26,20 @@ enum row_change {
 #define ROW_EVENTS 3 /* beside the shown one */
 
 struct row {
-	uint64_t id;		 /* function id, process id, path, or line */
-	uint32_t index;		 /* in functions or processes of the shown profile */
-	double self, total;	 /* shares of all weight, 0..1 */
-	double count;		 /* samples */
-	uint32_t task;		 /* index in tasks; UINT32_MAX: none */
-	uint32_t nr;		 /* number of processes of a function, of tasks of a process */
-	uint32_t nr_processes;	 /* in a row of several; 0: one */
-	bool mixed;		 /* processes of a function: not all of one name */
-	uint32_t top_function;	 /* of a process; UINT32_MAX: none */
-	float delta;		 /* change of self */
-	float other[ROW_EVENTS]; /* self of other events (folds_other()); < 0: not known */
-	uint8_t change;		 /* enum row_change */
-	float waits[WAIT_NR];	 /* of processes and threads: ns by enum wait_kind */
+	uint64_t id;		  /* function id, process id, path, or line */
+	uint32_t index;		  /* in functions or processes of the shown profile */
+	double self, total;	  /* shares of all weight, 0..1 */
+	double count;		  /* samples */
+	uint32_t task;		  /* index in tasks; UINT32_MAX: none */
+	uint32_t nr;		  /* number of processes of a function, of tasks of a process */
+	uint32_t nr_processes;	  /* in a row of several; 0: one */
+	bool mixed;		  /* processes of a function: not all of one name */
+	uint32_t top_function;	  /* of a process; UINT32_MAX: none */
+	float delta;		  /* change of self */
+	float other[ROW_EVENTS];  /* self of other events (folds_other()); < 0: not known */
+	float ratios[RATIOS_MAX]; /* of events; NAN: not known */
+	uint8_t change;		  /* enum row_change */
+	float waits[WAIT_NR];	  /* of processes and threads: ns by enum wait_kind */
 	/* In a tree of rows. */
 	uint8_t depth;
 	bool parent, folded; /* it has rows below it; they are not shown */

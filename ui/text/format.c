@@ -50,6 +50,14 @@ struct safe_text format_tasks(char buf[static FORMAT_MAX], double tasks)
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.2f", fmax(tasks, 0)));
 }
 
+struct safe_text format_ratio(char buf[static FORMAT_MAX], double value, unsigned int digits)
+{
+	if (isnan(value))
+		return TEXT("-");
+	return ascii(buf,
+		     snprintf(buf, FORMAT_MAX, "%.*f", (int)digits, fmin(fmax(value, 0), 99999)));
+}
+
 struct safe_text format_share(char buf[static FORMAT_MAX], double share)
 {
 	double pct = share > 0 ? fmin(share * 100, 9999) : 0;

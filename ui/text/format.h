@@ -18,6 +18,8 @@ struct safe_text format_count(char buf[static FORMAT_MAX], double n);
 struct safe_text format_percent(char buf[static FORMAT_MAX], double share);
 /* Task-seconds per second: "0.94", "1,003". At most six cells. */
 struct safe_text format_tasks(char buf[static FORMAT_MAX], double tasks);
+/* "1.23", "45.0"; "-": not known (NAN). */
+struct safe_text format_ratio(char buf[static FORMAT_MAX], double value, unsigned int digits);
 /* "63%". */
 struct safe_text format_share(char buf[static FORMAT_MAX], double share);
 /* "00:03:12"; above 99 hours "4d 03:12". */

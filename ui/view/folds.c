@@ -114,6 +114,13 @@ static bool by_other_event(const struct subject *s, struct folds_input *in, unsi
 	return any && in->config.filter.event != UINT32_MAX;
 }
 
+static bool by_ratios(const struct subject *s, struct folds_input *in, unsigned int n)
+{
+	struct ratio_use uses[RATIOS_MAX];
+
+	return ratios_find(s->p->events, s->p->nr_events, uses) && by_scope(s, in, n);
+}
+
 static bool by_centre(const struct subject *s, struct folds_input *in, unsigned int n)
 {
 	const struct folds *f = s->st->folds;
@@ -251,6 +258,22 @@ static void free_shares(struct folds_entry *e)
 	free(e->shares);
 }
 
+static bool make_ratios(const struct profile *p, struct folds_entry *e)
+{
+	struct ratio_use uses[RATIOS_MAX];
+	uint32_t nr = ratios_find(p->events, p->nr_events, uses);
+
+	e->ratios = calloc((p->nr_functions + 1ULL) * RATIOS_MAX, sizeof(*e->ratios));
+	if (e->ratios)
+		ratios_fold(p, &e->input.config.filter, uses, nr, e->ratios);
+	return e->ratios;
+}
+
+static void free_ratios(struct folds_entry *e)
+{
+	free(e->ratios);
+}
+
 static const struct kind {
 	/* Write the input as things are. Return false if there is nothing to fold. */
 	bool (*input)(const struct subject *s, struct folds_input *in, unsigned int n);
@@ -268,6 +291,7 @@ static const struct kind {
 	[FOLDS_PROCESSES] = { by_system, 0, make_processes, free_processes },
 	[FOLDS_TASKS] = { by_event, 0, make_tasks, free_tasks },
 	[FOLDS_TIMES] = { by_event, 0, make_times, free_times },
+	[FOLDS_RATIOS] = { by_ratios, 0, make_ratios, free_ratios },
 	[FOLDS_EVENTS] = { by_other_event, 0, make_shares, free_shares },
 	[FOLDS_EVENTS + 1] = { by_other_event, 1, make_shares, free_shares },
 	[FOLDS_EVENTS + 2] = { by_other_event, 2, make_shares, free_shares },
@@ -412,6 +436,13 @@ const double *folds_other_shares(const struct ui_state *st, uint32_t n)
 	assert(n < ROW_EVENTS);
 	e = request(st, (enum folds_kind)(FOLDS_EVENTS + n), false);
 	return e ? e->shares : NULL;
+}
+
+const double *folds_ratios(const struct ui_state *st)
+{
+	const struct folds_entry *e = request(st, FOLDS_RATIOS, false);
+
+	return e ? e->ratios : NULL;
 }
 
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function)

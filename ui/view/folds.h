@@ -14,6 +14,7 @@
 #define UI_VIEW_FOLDS_H
 
 #include "sampler/profile/fold_tree.h"
+#include "sampler/profile/ratios.h"
 #include "ui/state/state.h"
 #include "ui/view/flame_layout.h"
 #include "ui/view/trend.h"
@@ -34,6 +35,7 @@ enum folds_kind {
 	FOLDS_PROCESSES,
 	FOLDS_TASKS,
 	FOLDS_TIMES,
+	FOLDS_RATIOS, /* of events, by function */
 	FOLDS_EVENTS, /* ROW_EVENTS of them: shares of the events beside the shown one */
 	FOLDS_NR = FOLDS_EVENTS + ROW_EVENTS,
 };
@@ -64,6 +66,7 @@ struct folds_entry {
 		struct fold_task *tasks;  /* by task */
 		double (*times)[WAIT_NR]; /* by task and enum wait_kind */
 		double *shares;		  /* by function: of the event's weight, in itself */
+		double *ratios;		  /* by function, RATIOS_MAX of each */
 	};
 };
 
@@ -172,6 +175,8 @@ const struct fold_functions *folds_functions(const struct ui_state *st);
 const struct fold_functions *folds_all_code(const struct ui_state *st);
 /* By function, the share of an event's samples in itself: of the @n-th beside the shown one. */
 const double *folds_other_shares(const struct ui_state *st, uint32_t n);
+/* Return the ratios of each function, at [function * RATIOS_MAX]; NULL: none, or late. */
+const double *folds_ratios(const struct ui_state *st);
 /* That event, as index in the shown profile's; UINT32_MAX: none. */
 uint32_t folds_other(const struct ui_state *st, uint32_t n);
 /* The hottest source line of a function; NULL: unknown. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampler/profile/ratios.h"
 #include "ui/draw/pen.h"
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
@@ -196,6 +197,21 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 			 ROLE_DIM);
 }
 
+/* Draw the ratios of the tick's events that fit: "IPC 1.23". */
+static void draw_ratios(const struct ui_state *st, struct pen *pen, unsigned int gap)
+{
+	const struct profile *p = st->latest;
+	struct ratio_use uses[RATIOS_MAX];
+	uint32_t nr = ratios_find(p->events, p->nr_events, uses);
+	char buf[FORMAT_MAX], title[TEXT_MAX];
+
+	for (uint32_t i = 0; i < nr; i++)
+		pen_value(pen, i ? 2 : gap,
+			  ui_state_clean(title, sizeof(title), uses[i].ratio->title),
+			  format_ratio(buf, ratios_of_tick(p, &uses[i]), uses[i].ratio->digits),
+			  ROLE_VALUE);
+}
+
 static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			    bool total)
 {
@@ -218,6 +234,7 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	draw_rate(st, &pen, ev, false);
 	if (total)
 		times_draw_total(st, &pen, 3);
+	draw_ratios(st, &pen, 3);
 	pen_value(&pen, 3, TEXT("Samples"),
 		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
 		  ROLE_VALUE);
@@ -387,6 +404,7 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 	draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
 	if (total)
 		times_draw_total(st, &pen, 2);
+	draw_ratios(st, &pen, 2);
 	draw_trouble(st, &pen, 2, &lost, true);
 	add_up(st, &throttled);
 	if (throttled.now || throttled.recent || c->cols >= 100) {

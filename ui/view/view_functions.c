@@ -6,10 +6,12 @@
 #include "ui/view/view.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sampler/count/interval.h"
+#include "sampler/profile/ratios.h"
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/baseline_match.h"
@@ -274,7 +276,13 @@ static int by_trend(const struct ui_state *st, const struct row *a, const struct
 
 static bool has_other(const struct ui_state *st, uint32_t n)
 {
-	return folds_other(st, n) != UINT32_MAX;
+	struct ratio_use uses[RATIOS_MAX];
+	uint32_t event = folds_other(st, n);
+
+	/* A ratio says more than the share of its events, which 'E' shows. */
+	return event != UINT32_MAX &&
+	       !ratios_has_event(uses, ratios_find(st->shown->events, st->shown->nr_events, uses),
+				 event);
 }
 
 static struct safe_text head_other(const struct ui_state *st, uint32_t n, char buf[static TEXT_MAX])
@@ -322,6 +330,84 @@ OTHER_COLUMN(1)
 OTHER_COLUMN(2)
 #undef OTHER_COLUMN
 
+/* ---- ratios of events: a column each ---- */
+
+static uint32_t ratios_of(const struct ui_state *st, struct ratio_use uses[static RATIOS_MAX])
+{
+	return st->shown ? ratios_find(st->shown->events, st->shown->nr_events, uses) : 0;
+}
+
+static bool has_ratio(const struct ui_state *st, uint32_t n)
+{
+	struct ratio_use uses[RATIOS_MAX];
+
+	return n < ratios_of(st, uses);
+}
+
+static struct safe_text head_ratio(const struct ui_state *st, uint32_t n, char buf[static TEXT_MAX])
+{
+	struct ratio_use uses[RATIOS_MAX];
+
+	return n < ratios_of(st, uses) ? ui_state_clean(buf, TEXT_MAX, uses[n].ratio->title)
+				       : TEXT("");
+}
+
+/* Functions without the ratio are last. */
+static int by_ratio(uint32_t n, const struct row *a, const struct row *b)
+{
+	float x = a->ratios[n], y = b->ratios[n];
+
+	if (isnan(x) || isnan(y))
+		return isnan(y) - isnan(x);
+	return (x > y) - (x < y);
+}
+
+static void draw_ratio(const struct ui_state *st, uint32_t n, const struct row *row,
+		       struct canvas *c, struct view_field at)
+{
+	struct ratio_use uses[RATIOS_MAX];
+	char buf[FORMAT_MAX];
+
+	if (n < ratios_of(st, uses))
+		canvas_right(c, at.row, at.col, at.cols,
+			     format_ratio(buf, row->ratios[n], uses[n].ratio->digits),
+			     (struct style){ isnan(row->ratios[n]) ? ROLE_DIM : ROLE_NORMAL, 0 });
+}
+
+#define RATIO_COLUMN(n)                                                                            \
+	static bool has_ratio##n(const struct ui_state *st)                                        \
+	{                                                                                          \
+		return has_ratio(st, n);                                                           \
+	}                                                                                          \
+	static struct safe_text head_ratio##n(const struct ui_state *st,                           \
+					      char buf[static TEXT_MAX])                           \
+	{                                                                                          \
+		return head_ratio(st, n, buf);                                                     \
+	}                                                                                          \
+	static int by_ratio##n(const struct ui_state *st, const struct row *a,                     \
+			       const struct row *b)                                                \
+	{                                                                                          \
+		return by_ratio(n, a, b);                                                          \
+	}                                                                                          \
+	static void draw_ratio##n(const struct ui_state *st, const struct row *row,                \
+				  struct canvas *c, struct view_field at)                          \
+	{                                                                                          \
+		draw_ratio(st, n, row, c, at);                                                     \
+	}
+RATIO_COLUMN(0)
+RATIO_COLUMN(1)
+RATIO_COLUMN(2)
+RATIO_COLUMN(3)
+#undef RATIO_COLUMN
+
+#define RATIO(n, NAME, FROM)                                                                       \
+	{                                                                                          \
+		.title = TEXT(NAME),                                                               \
+		.help = "ratio of events that are sampled together: IPC, misses", .width = 8,      \
+		.from = FROM, .right = true, .when = has_ratio##n, .heading = head_ratio##n,       \
+		.compare = by_ratio##n, .draw = draw_ratio##n                                      \
+	}
+
 #define OTHER(n, NAME, FROM)                                                                       \
 	{                                                                                          \
 		.title = TEXT(NAME), .help = "SELF% of another event that is sampled", .width = 9, \
@@ -334,6 +420,10 @@ enum {
 	INTERVAL,
 	BAR,
 	TOTAL,
+	RATIO0,
+	RATIO1,
+	RATIO2,
+	RATIO3,
 	OTHER0,
 	OTHER1,
 	OTHER2,
@@ -372,6 +462,10 @@ static const struct view_column columns[] = {
 		    .share = COLUMN_TOTAL,
 		    .compare = common_by_total,
 		    .draw = common_plain },
+	[RATIO0] = RATIO(0, "RATIO1", 56),
+	[RATIO1] = RATIO(1, "RATIO2", 72),
+	[RATIO2] = RATIO(2, "RATIO3", 100),
+	[RATIO3] = RATIO(3, "RATIO4", 110),
 	[OTHER0] = OTHER(0, "EVENT2", 70),
 	[OTHER1] = OTHER(1, "EVENT3", 110),
 	[OTHER2] = OTHER(2, "EVENT4", 130),
@@ -473,12 +567,13 @@ static bool is_loading(const struct profile *p, const struct profile_function *f
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct fold_functions *fold = folds_functions(st);
-	const double *others[ROW_EVENTS];
+	const double *others[ROW_EVENTS], *ratios;
 
 	if (!fold)
 		return 0;
 	for (uint32_t n = 0; n < ROW_EVENTS; n++)
 		others[n] = folds_other_shares(st, n);
+	ratios = folds_ratios(st);
 	list->count = fold->count;
 	list->loading = 0;
 	for (uint32_t i = 0; i < fold->nr_rows; i++) {
@@ -504,6 +599,8 @@ static int build(const struct ui_state *st, struct list *list)
 		row->mixed = f->mixed;
 		for (uint32_t n = 0; n < ROW_EVENTS; n++)
 			row->other[n] = others[n] ? (float)others[n][f->function] : -1;
+		for (uint32_t n = 0; n < RATIOS_MAX; n++)
+			row->ratios[n] = ratios ? (float)ratios[f->function * RATIOS_MAX + n] : NAN;
 		folds_compare(st, row);
 	}
 	return 0;
