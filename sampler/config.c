@@ -81,6 +81,14 @@ void config_set_spec_cpus(struct sampler_target_spec *spec, const int *cpus, uin
 	spec->nr_cpus = nr;
 }
 
+int config_latency_slot(const struct sampler_config *c)
+{
+	for (uint32_t i = 0; i < c->nr_events; i++)
+		if (!c->events[i].wait && !c->events[i].counted)
+			return (int)i;
+	return -1;
+}
+
 int config_wait_slot(const struct sampler_config *c)
 {
 	for (uint32_t i = 0; i < c->nr_events; i++)

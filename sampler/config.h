@@ -111,6 +111,8 @@ void config_free_spec(struct sampler_target_spec *spec);
 uint32_t config_language(const char *name);
 /* Return the index of the event of waits; -1: there is none. */
 int config_wait_slot(const struct sampler_config *config);
+/* Return the index of the first event with samples of running tasks; -1: there is none. */
+int config_latency_slot(const struct sampler_config *config);
 /* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
 double config_hz(const struct sampler_config *config, const struct event *ev);
 

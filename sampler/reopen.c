@@ -101,7 +101,8 @@ static int begin_new(struct sampler *s, struct err *e)
 
 	store_close_waits(&s->store);
 	if (config_wait_slot(&s->config) >= 0)
-		store_open_waits(&s->store, counters_nr_cpus(s->live.counters));
+		store_open_waits(&s->store, counters_nr_cpus(s->live.counters),
+				 config_latency_slot(&s->config));
 	code = live_start_threads(&s->live, e);
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		if (s->rates.off[i])

@@ -267,7 +267,8 @@ static int open_waits(struct sampler *s, struct err *e)
 
 	if (config_wait_slot(&s->config) < 0)
 		return 0;
-	code = store_open_waits(&s->store, counters_nr_cpus(s->live.counters));
+	code = store_open_waits(&s->store, counters_nr_cpus(s->live.counters),
+				config_latency_slot(&s->config));
 	return code ? err_set(e, code, "no memory for the switches of tasks") : 0;
 }
 

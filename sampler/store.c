@@ -160,11 +160,11 @@ void store_close_waits(struct store *st)
 	st->waits = NULL;
 }
 
-int store_open_waits(struct store *st, uint32_t nr_cpus)
+int store_open_waits(struct store *st, uint32_t nr_cpus, int latency)
 {
 	for (uint32_t i = WAIT_RUNNING; i < WAIT_NR; i++)
 		st->tables->wait_places[i] = places_intern(st->places, st->tables->wait, i);
-	st->waits = waits_new(nr_cpus);
+	st->waits = waits_new(nr_cpus, latency);
 	if (!st->waits)
 		return -ENOMEM;
 	/* Release: the queues; pairs with the sampler threads. */

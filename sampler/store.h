@@ -68,8 +68,9 @@ void store_close(struct store *st);
  * counted.
  */
 int store_keep_room(struct store *st);
-/* Measure waits on @nr_cpus CPUs: make queues, and places of the kinds of waits. 0 or -ENOMEM. */
-int store_open_waits(struct store *st, uint32_t nr_cpus);
+/* Measure waits on @nr_cpus CPUs (@latency as for waits_new()): make queues, and places of the
+ * kinds of waits. 0 or -ENOMEM. */
+int store_open_waits(struct store *st, uint32_t nr_cpus, int latency);
 /* No longer; no sampler thread runs. */
 void store_close_waits(struct store *st);
 /* The tables that waits are counted into now. */

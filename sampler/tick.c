@@ -576,6 +576,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	live_unwind_stats(&s->live, &unwind);
 	fill_unwind(p, &unwind);
 	p->waits = s->waits;
+	p->latency = s->waits.tasks ? (uint32_t)(config_latency_slot(&s->config) + 1) : 0;
+	p->pressure = procstat_pressure(s->rates.procstat);
 	fill_self(s, p);
 	s->ticks.own_pct = p->self.cpu_pct;
 	s->ticks.span_ns = p->interval_ns;

@@ -123,7 +123,8 @@ void waiting_begin(struct sampler *s)
 		atomic_store_explicit(&s->live.shared->waits, NULL, memory_order_relaxed);
 		return;
 	}
-	if (!s->store.waits && store_open_waits(&s->store, s->live.nr_threads)) {
+	if (!s->store.waits &&
+	    store_open_waits(&s->store, s->live.nr_threads, config_latency_slot(&s->config))) {
 		mailbox_say(&s->mailbox, "out of memory: waits are not measured");
 		return;
 	}

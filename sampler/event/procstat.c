@@ -33,6 +33,7 @@ struct procstat {
 	char *text; /* of /proc/stat */
 	size_t text_size;
 	uint64_t self_cpu_us, self_time_ns;
+	struct procstat_pressure pressure;
 };
 
 /* Open @path below root; the caller closes. */
@@ -105,6 +106,23 @@ uint64_t procstat_max_sample_rate(const struct procstat *p)
 	if (procstat_sysctl(p->root, "perf_event_max_sample_rate", &rate) || rate < 0)
 		return 0;
 	return (uint64_t)rate;
+}
+
+/* Read "some avg10=99.39 avg60=..." of one kind of pressure; 0: there is none. */
+static double read_pressure(const struct procstat *p, const char *path)
+{
+	char text[256];
+	double percent = 0;
+
+	if (read_text(p->root, path, text, sizeof(text)) < 0 ||
+	    sscanf(text, "some avg10=%lf", &percent) != 1 || !(percent >= 0))
+		return 0;
+	return MIN(percent, 100.0) / 100;
+}
+
+struct procstat_pressure procstat_pressure(const struct procstat *p)
+{
+	return p->pressure;
 }
 
 /* A CPU that was not there a moment ago has no difference to show yet. */
@@ -182,6 +200,9 @@ int procstat_update(struct procstat *p)
 	}
 	for (size_t i = 0; i < p->nr_cpus; i++)
 		p->cpus[i].online = p->cpus[i].seen;
+	p->pressure = (struct procstat_pressure){ read_pressure(p, "/proc/pressure/cpu"),
+						  read_pressure(p, "/proc/pressure/io"),
+						  read_pressure(p, "/proc/pressure/memory") };
 	return 0;
 }
 

@@ -24,6 +24,13 @@ int procstat_update(struct procstat *p);
  */
 double procstat_busy(const struct procstat *p, int cpu, bool *online);
 
+/* How much of the time some task waited, 0..1 over the last ten seconds, from /proc/pressure. */
+struct procstat_pressure {
+	double cpu, io, memory;
+};
+/* At the last update. Zeros where the kernel has no such figures. */
+struct procstat_pressure procstat_pressure(const struct procstat *p);
+
 /* CPU of this process since the last call, in percent of one CPU, and its resident memory. */
 void procstat_self(struct procstat *p, double *cpu_pct, uint64_t *rss_kb);
 

@@ -47,7 +47,8 @@ struct pipeline {
 	const struct lang_frames *recorded; /* in a replay, of a coming sample; NULL: none */
 	enum unwind_stop stop;
 	uint32_t task;
-	bool nameless; /* the task table is full */
+	uint32_t counted; /* the stack of the last sample; STACK_NONE: it was not counted */
+	bool nameless;	  /* the task table is full */
 	struct maps_hit hit;
 	uint32_t nr, nr_kernel;
 	uint32_t frames[FRAMES_MAX];
@@ -520,6 +521,7 @@ static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weig
 		return DROP_STACKS_FULL;
 	if (!counts_add(p->tables->counts, stack, p->task, event, weight))
 		return DROP_CELLS_FULL;
+	p->counted = stack;
 	return DROP_NR;
 }
 
@@ -615,6 +617,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	enum profile_drop drop;
 
 	assert(p->nr <= FRAMES_MAX && p->nr_kernel <= p->nr);
+	p->counted = STACK_NONE;
 	stats->taken++;
 	if (event < 0 || event >= EVENTS_MAX) {
 		stats->dropped[event == PIPELINE_EVENT_LIMIT ? DROP_EVENT_LIMIT
@@ -638,6 +641,12 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	}
 	stats->nameless += p->nameless;
 	count_outcome(stats, p, p->stop);
+}
+
+uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task)
+{
+	*task = p->task;
+	return p->counted;
 }
 
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
@@ -672,6 +681,7 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 {
 	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
 		stats->own++;
+		p->counted = STACK_NONE;
 		/* Not shown, but the kernel took it: it counts for the got rate. */
 		if (event >= 0 && event < EVENTS_MAX)
 			stats->by_event[event]++;

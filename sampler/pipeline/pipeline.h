@@ -84,6 +84,9 @@ struct pipeline;
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
 void pipeline_free(struct pipeline *p);
+/* Return the stack that the last sample was counted with; STACK_NONE: it was not. *@task: its id.
+ */
+uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task);
 /* Switch to another generation of stacks, counts and tasks; the rest is as before. */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 

@@ -59,6 +59,7 @@ struct sampler_thread {
 		uint8_t bytes[LANG_RECORD_MAX];
 	} * notes;		    /* for the lane; NULL: no memory */
 	struct switch_queue *queue; /* NULL: waits are not measured; of this batch */
+	int latency;		    /* the event with samples for it */
 	uint64_t waits_since_ns;    /* begin of the time in which stacks of waits are counted */
 	uint32_t nr_waits;	    /* since then */
 	uint32_t most_waits;	    /* in such a time, since the last batch */
@@ -150,6 +151,24 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 	switch_queue_put(t->queue, &note);
 }
 
+/* Pass the sample that was counted last to the builder, if it counts for latency. */
+static void put_sample(struct sampler_thread *t, const struct record_sample *s, int event)
+{
+	struct switch_note note = {
+		.time_ns = s->time_ns,
+		.tid = (pid_t)s->tid,
+		.period = (uint32_t)MIN(s->period, UINT32_MAX),
+		.generation = t->generation,
+		.step = STEP_SAMPLE,
+	};
+
+	if (!t->queue || event != t->latency)
+		return;
+	note.stack = pipeline_counted(t->pipeline, &note.task);
+	if (note.stack != STACK_NONE && s->tid)
+		switch_queue_put(t->queue, &note);
+}
+
 /* Pass a wake-up to the builder. */
 static void on_waking(struct sampler_thread *t, const struct record_sample *s)
 {
@@ -190,6 +209,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 		if (members[i].event == event)
 			s->period = members[i].count;
 	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
+	put_sample(t, s, event);
 	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
 		pipeline_members(t->pipeline, members, nr, event);
 }
@@ -380,6 +400,7 @@ static void run_round(struct sampler_thread *t)
 	uint64_t now_ns = t->lane || waits ? time_now_ns() : 0;
 
 	t->queue = waits ? waits_queue(waits, t->cpu_index) : NULL;
+	t->latency = waits ? waits_latency(waits) : -1;
 	run_batch(t);
 	if (t->queue)
 		switch_queue_done(t->queue, now_ns);

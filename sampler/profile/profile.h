@@ -13,6 +13,7 @@
 
 #include "sampler/count/window.h"
 #include "sampler/event/event.h"
+#include "sampler/event/procstat.h"
 #include "symbols/base/base.h"
 #include "symbols/name/wait_kind.h"
 #include "symbols/source/listing.h"
@@ -158,6 +159,13 @@ struct profile_account {
 };
 
 /*
+ * In the place of an event, beside PROFILE_RUNNING: the samples of one event (profile.latency),
+ * each with its weight divided by the number of running tasks of the target. Serial parts of a
+ * program weigh most. Where waits are measured.
+ */
+#define PROFILE_LATENCY (EVENTS_MAX + 1)
+
+/*
  * The switches of the tick, where waits are measured. Each is timed, and counts with the stack
  * taken at it, or with stacks of the same task.
  */
@@ -169,6 +177,7 @@ struct profile_waits {
 	uint64_t odd;		/* steps without the one before, which was lost */
 	uint64_t late;		/* steps out of order, ignored */
 	uint64_t tasks;		/* known now */
+	uint64_t queue_ns;	/* time of all tasks in a run queue */
 	bool waking; /* the run queue is from the wake-up on, else after preemption alone */
 };
 
@@ -371,6 +380,9 @@ struct profile {
 	/* Of the tick: names of threads renamed too often; their samples show another name. */
 	uint64_t nr_names_dropped;
 	struct profile_waits waits; /* of the tick */
+	/* The event with counts of PROFILE_LATENCY: its index + 1; 0: there are none. */
+	uint32_t latency;
+	struct procstat_pressure pressure; /* of the system */
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;

@@ -17,7 +17,8 @@ struct switch_note {
 	uint32_t stack;	     /* STEP_OUT, STEP_PREEMPTED: taken here; STACK_NONE: none was */
 	uint32_t period;     /* of the sample with the stack: weighs as this number of switches */
 	uint32_t generation; /* of the stack's table */
-	uint8_t step;	     /* enum task_step */
+	uint32_t task; /* STEP_SAMPLE: its id in the counts; @stack and @period are the sample's */
+	uint8_t step;  /* enum task_step */
 };
 
 struct switch_queue;

@@ -30,6 +30,7 @@ enum task_step {
 	STEP_ASLEEP, /* in /proc, any other state */
 	STEP_EXIT,
 	STEP_NR,
+	STEP_SAMPLE = STEP_NR, /* no step: a sample of a running task */
 };
 
 struct task_time {

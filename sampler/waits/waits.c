@@ -54,6 +54,8 @@ struct span {
 
 struct waits {
 	uint32_t nr_queues;
+	int latency;
+	uint32_t nr_running; /* tasks */
 	struct switch_queue **queues;
 	struct wait_task *tasks;
 	uint32_t nr_tasks, room_tasks;
@@ -66,13 +68,14 @@ struct waits {
 	uint32_t places[STACKS_PLACES_MAX];
 };
 
-struct waits *waits_new(uint32_t nr_cpus)
+struct waits *waits_new(uint32_t nr_cpus, int latency)
 {
 	struct waits *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
 	w->nr_queues = nr_cpus;
+	w->latency = latency;
 	w->queues = calloc(nr_cpus + 1ULL, sizeof(struct switch_queue *));
 	for (uint32_t i = 0; w->queues && i < nr_cpus; i++) {
 		w->queues[i] = switch_queue_new(QUEUE_NOTES);
@@ -99,6 +102,11 @@ void waits_free(struct waits *w)
 	free(w);
 }
 
+int waits_latency(const struct waits *w)
+{
+	return w->latency;
+}
+
 struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)
 {
 	return cpu_index < w->nr_queues ? w->queues[cpu_index] : NULL;
@@ -107,7 +115,7 @@ struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)
 void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);
-	w->nr_tasks = w->nr_spans = 0;
+	w->nr_tasks = w->nr_spans = w->nr_running = 0;
 }
 
 static struct wait_task *find_task(struct waits *w, pid_t tid)
@@ -186,6 +194,48 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
 	task->found = true;
 }
 
+/* Count a sample of a running task, its weight divided by the number of running tasks. */
+static void count_latency(struct waits *w, const struct waits_tables *t,
+			  const struct switch_note *note)
+{
+	const struct wait_task *task = find_task(w, note->tid);
+	/* One that was not switched since the start is running, and not known to. */
+	uint32_t nr = w->nr_running + !(task && task->time.state == TASK_RUNNING);
+
+	if (note->generation == t->generation)
+		counts_add(t->counts, note->stack, note->task, PROFILE_LATENCY,
+			   note->period / MAX(w->nr_queues ? MIN(nr, w->nr_queues) : nr, 1u));
+}
+
+/* Note the state of @task after a change; @ran: it was running before. */
+static void note_running(struct waits *w, const struct wait_task *task, bool ran)
+{
+	assert(!ran || w->nr_running);
+	w->nr_running -= ran;
+	w->nr_running += task->time.state == TASK_RUNNING;
+}
+
+/* Take a step of @task. */
+static struct task_span take_step(struct waits *w, struct wait_task *task,
+				  const struct switch_note *note)
+{
+	bool ran = task->time.state == TASK_RUNNING;
+	struct task_span span = task_time_step(&task->time, note->step, note->time_ns);
+
+	note_running(w, task, ran);
+	return span;
+}
+
+/* Return the time of @task up to @now_ns. */
+static struct task_span take_until(struct waits *w, struct wait_task *task, uint64_t now_ns)
+{
+	bool ran = task->time.state == TASK_RUNNING;
+	struct task_span span = task_time_until(&task->time, now_ns);
+
+	note_running(w, task, ran);
+	return span;
+}
+
 /* Note the stack of a wait that begins. */
 static void begin_wait(struct waits *w, struct wait_task *task, const struct switch_note *note,
 		       uint32_t generation, bool is_late)
@@ -205,13 +255,16 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
 {
-	/* Tasks of others are woken also. */
-	bool woken = note->step == STEP_WOKEN;
-	struct wait_task *task = woken ? find_task(w, note->tid)
-				       : get_task(w, note->pid, note->tid);
+	bool woken = note->step == STEP_WOKEN, is_late;
+	struct wait_task *task;
 	uint32_t odd, late;
-	bool is_late;
 
+	if (note->step == STEP_SAMPLE) {
+		count_latency(w, t, note);
+		return 0;
+	}
+	/* Tasks of others are woken also. */
+	task = woken ? find_task(w, note->tid) : get_task(w, note->pid, note->tid);
 	if (!task && woken)
 		return 0;
 	if (!task) {
@@ -222,7 +275,7 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	late = task->time.nr_late;
 	if (note->pid > 0)
 		task->pid = note->pid;
-	add_span(w, task, task_time_step(&task->time, note->step, note->time_ns));
+	add_span(w, task, take_step(w, task, note));
 	w->account.odd += task->time.nr_odd - odd;
 	w->account.late += task->time.nr_late - late;
 	if (note->step == STEP_BORN)
@@ -304,8 +357,9 @@ static uint32_t find_id(struct waits *w, const struct waits_tables *t, struct wa
 	return task->unknown_ticks++ < UNKNOWN_TICKS ? NO_TASK : hit.task;
 }
 
-static void clear_tick(struct wait_task *task)
+static void clear_tick(struct waits *w, struct wait_task *task)
 {
+	w->account.queue_ns += task->ns[CLASS_QUEUE];
 	task->running_ns = 0;
 	task->unknown_ticks = 0;
 	for (int i = 0; i < CLASS_NR; i++) {
@@ -323,7 +377,7 @@ static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t 
 	for (uint32_t i = 0; i < w->nr_tasks; i++) {
 		struct wait_task *task = &w->tasks[i];
 
-		add_span(w, task, task_time_until(&task->time, now_ns));
+		add_span(w, task, take_until(w, task, now_ns));
 		ids[i] = NO_TASK;
 		if (!task->running_ns && !task->ns[CLASS_QUEUE] && !task->ns[CLASS_SLEEP])
 			continue;
@@ -402,7 +456,7 @@ void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, u
 		count_spans(w, t, slot, ids);
 		for (uint32_t i = 0; i < w->nr_tasks; i++)
 			if (ids[i] != NO_TASK)
-				clear_tick(&w->tasks[i]);
+				clear_tick(w, &w->tasks[i]);
 	}
 	free(ids);
 	forget_old(w, now_ns);
@@ -422,8 +476,8 @@ bool waits_take_asked(struct waits *w)
 void waits_discard(struct waits *w, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < w->nr_tasks; i++) {
-		task_time_until(&w->tasks[i].time, now_ns);
-		clear_tick(&w->tasks[i]);
+		take_until(w, &w->tasks[i], now_ns);
+		clear_tick(w, &w->tasks[i]);
 	}
 	w->nr_spans = 0;
 	w->account = (struct profile_waits){ 0 };

@@ -35,8 +35,13 @@ struct waits_tables {
 
 struct waits;
 
-/* Make the queues of @nr_cpus CPUs. NULL: out of memory. */
-struct waits *waits_new(uint32_t nr_cpus);
+/*
+ * Make the queues of @nr_cpus CPUs. @latency: samples of this event are queued as STEP_SAMPLE, and
+ * count for PROFILE_LATENCY; -1: none. NULL: out of memory.
+ */
+struct waits *waits_new(uint32_t nr_cpus, int latency);
+/* Any thread. */
+int waits_latency(const struct waits *w);
 void waits_free(struct waits *w);
 struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index);
 

@@ -43,6 +43,7 @@ static int setup(void **state)
 	make_dir("/proc/sys");
 	make_dir("/proc/sys/kernel");
 	make_dir("/proc/self");
+	make_dir("/proc/pressure");
 	return 0;
 }
 
@@ -129,6 +130,23 @@ static void test_hotplug(void **state)
 	check(p, 5, true, 0);
 	update(p, "cpu0 10 0 0 20 0 0 0 0\ncpu5 120 0 0 100 0 0 0 0\n");
 	check(p, 5, true, 0.75);
+	procstat_free(p);
+}
+
+/* Of each kind, the share of time in which some task waited. */
+static void test_pressure(void **state)
+{
+	struct procstat *p = start("cpu0 1 0 0 1 0 0 0 0\n");
+
+	assert_true(procstat_pressure(p).cpu == 0);
+	write_file("/proc/pressure/cpu", "some avg10=99.39 avg60=1.00 avg300=0.10 total=16\n"
+					 "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
+	write_file("/proc/pressure/io", "some avg10=1e9\n");
+	write_file("/proc/pressure/memory", "some avg10=-3\n");
+	assert_int_equal(procstat_update(p), 0);
+	assert_true(fabs(procstat_pressure(p).cpu - 0.9939) < 1e-9);
+	assert_true(procstat_pressure(p).io == 1);
+	assert_true(procstat_pressure(p).memory == 0);
 	procstat_free(p);
 }
 
@@ -243,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_hotplug),	  cmocka_unit_test(test_odd_content),
 		cmocka_unit_test(test_many_cpus), cmocka_unit_test(test_no_proc),
 		cmocka_unit_test(test_sysctl),	  cmocka_unit_test(test_self),
+		cmocka_unit_test(test_pressure),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -46,7 +46,7 @@ static void open_world(struct world *w, uint32_t nr_cpus)
 				      .counts = w->counts,
 				      .kinds = w->kinds,
 				      .recorded = true };
-	w->waits = waits_new(nr_cpus);
+	w->waits = waits_new(nr_cpus, 0);
 	assert_non_null(w->waits);
 }
 
@@ -63,7 +63,7 @@ static void close_world(struct world *w)
 static void put(struct world *w, uint32_t cpu, pid_t tid, enum task_step step, uint64_t time_ns,
 		uint32_t stack, uint32_t period)
 {
-	const struct switch_note note = { time_ns, tid, tid, stack, period, 0, (uint8_t)step };
+	const struct switch_note note = { time_ns, tid, tid, stack, period, 0, 0, (uint8_t)step };
 
 	assert_true(switch_queue_put(waits_queue(w->waits, cpu), &note));
 }
@@ -127,6 +127,37 @@ static void test_exact(void **state)
 	close_world(&w);
 }
 
+static void put_sample(struct world *w, uint32_t cpu, pid_t tid, uint64_t time_ns, uint32_t stack)
+{
+	const struct switch_note note = { time_ns, tid, tid, stack, 1000, 0, 5, STEP_SAMPLE };
+
+	assert_true(switch_queue_put(waits_queue(w->waits, cpu), &note));
+}
+
+/* A sample weighs less the more tasks run at its time, on any CPU. */
+static void test_latency(void **state)
+{
+	struct world w;
+
+	open_world(&w, 2);
+	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 1, 4, STEP_IN, 1200, STACK_NONE, 0);
+	put_sample(&w, 0, 3, 1100, stack_in(&w, 7)); /* alone */
+	put_sample(&w, 0, 3, 1300, stack_in(&w, 8)); /* two */
+	put_sample(&w, 1, 4, 1400, stack_in(&w, 8));
+	put(&w, 0, 3, STEP_OUT, 1500, STACK_NONE, 0);
+	put_sample(&w, 1, 4, 1600, stack_in(&w, 9)); /* alone again */
+	put(&w, 1, 4, STEP_EXIT, 1700, STACK_NONE, 0);
+	put_sample(&w, 0, 5, 1800, stack_in(&w, 10)); /* not seen before */
+	end_tick(&w, 2000);
+	assert_int_equal(sum(&w, PROFILE_LATENCY, 0, 7), 1000);
+	assert_int_equal(sum(&w, PROFILE_LATENCY, 0, 8), 500 + 500);
+	assert_int_equal(sum(&w, PROFILE_LATENCY, 0, 9), 1000);
+	assert_int_equal(sum(&w, PROFILE_LATENCY, 0, 10), 1000);
+	assert_int_equal(w.account.queue_ns, 0);
+	close_world(&w);
+}
+
 /* Preempted, and woken but not yet in: in the run queue, with the stack it was taken with. */
 static void test_run_queue(void **state)
 {
@@ -142,6 +173,7 @@ static void test_run_queue(void **state)
 	end_tick(&w, 2000);
 	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 8), 50);
 	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 9), 10);
+	assert_int_equal(w.account.queue_ns, 50 + 10);
 	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 9), 700);
 	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 100 + 50 + 90);
 	/* A task of others, which is woken by one of the target. */
@@ -284,10 +316,10 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_run_queue),
-		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_found),
-		cmocka_unit_test(test_sum),	   cmocka_unit_test(test_exit),
-		cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_latency),
+		cmocka_unit_test(test_run_queue), cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_found),	  cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_exit),	  cmocka_unit_test(test_full_queue),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -424,6 +424,17 @@ static json_t *pushed(const struct pushed *p)
 	return o;
 }
 
+/* How much of the time some task of the system waited. */
+static json_t *pressure(const struct profile *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "cpu", number(p->pressure.cpu));
+	json_object_set_new(o, "io", number(p->pressure.io));
+	json_object_set_new(o, "memory", number(p->pressure.memory));
+	return o;
+}
+
 static json_t *object(const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -439,6 +450,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "cpus", cpus(p));
 	json_object_set_new(o, "account", tick_account(p));
 	json_object_set_new(o, "self", self(p));
+	json_object_set_new(o, "pressure", pressure(p));
 	if (p->stack_waits)
 		json_object_set_new(o, "waits", waits(p));
 	if (tick->nr_ratios)
