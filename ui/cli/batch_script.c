@@ -31,16 +31,19 @@ struct line {
 	size_t size;
 };
 
-/* What most samples in a row have in common, as text; made again when a field changes. */
-struct head {
+/* Parts that many samples in a row share. Compared by memcmp(). */
+struct head_key {
 	char comm[COMM_MAX];
-	size_t comm_size;
-	pid_t pid, tid;
-	uint32_t cpu;
-	uint64_t second, period;
 	const char *event;
-	char *before, *after; /* the microseconds; NULL: not made yet */
-	size_t before_size, after_size;
+	uint64_t second, period; /* second: UINT64_MAX: not recorded */
+	pid_t pid, tid;
+	uint32_t cpu, zero;
+};
+
+/* The same as text: before and after the microseconds. NULL: not made yet. */
+struct head {
+	struct head_key key;
+	char *before, *after;
 };
 
 struct script {
@@ -99,20 +102,6 @@ static int put_frame(struct script *s, const struct sampler_sample *sample, uint
 	return 0;
 }
 
-/* UINT64_MAX: the time was not recorded. */
-static uint64_t second_of(const struct sampler_sample *s)
-{
-	return s->time_ns ? s->time_ns / 1000000000 : UINT64_MAX;
-}
-
-static bool head_fits(const struct head *h, const struct sampler_sample *s)
-{
-	return h->before && h->pid == s->pid && h->tid == s->tid && h->cpu == s->cpu &&
-	       h->second == second_of(s) && h->period == s->period && h->event == s->event &&
-	       h->comm_size == MIN(s->comm.size, COMM_MAX) &&
-	       !memcmp(h->comm, s->comm.str, h->comm_size);
-}
-
 static void free_head(struct head *h)
 {
 	free(h->before);
@@ -120,53 +109,48 @@ static void free_head(struct head *h)
 	*h = (struct head){ 0 };
 }
 
-static int make_head(struct head *h, const struct sampler_sample *s)
+static int make_head(struct head *h, const struct head_key *k)
 {
+	bool has_time = k->second != UINT64_MAX;
 	char cpu[16] = "", second[24] = "";
-	int before, after;
 
 	free_head(h);
-	h->pid = s->pid;
-	h->tid = s->tid;
-	h->cpu = s->cpu;
-	h->second = second_of(s);
-	h->period = s->period;
-	h->event = s->event;
-	h->comm_size = MIN(s->comm.size, COMM_MAX);
-	memcpy(h->comm, s->comm.str, h->comm_size);
-	if (s->cpu != UINT32_MAX)
-		snprintf(cpu, sizeof(cpu), "[%03u] ", s->cpu);
-	if (s->time_ns)
-		snprintf(second, sizeof(second), "%5" PRIu64 ".", h->second);
-	before = asprintf(&h->before, "%-16.*s %d/%d %s%s", (int)h->comm_size, h->comm, s->pid,
-			  s->tid, cpu, second);
-	if (before < 0)
+	h->key = *k;
+	if (k->cpu != UINT32_MAX)
+		snprintf(cpu, sizeof(cpu), "[%03u] ", k->cpu);
+	if (has_time)
+		snprintf(second, sizeof(second), "%5" PRIu64 ".", k->second);
+	if (asprintf(&h->before, "%-16.*s %d/%d %s%s", COMM_MAX, k->comm, k->pid, k->tid, cpu,
+		     second) < 0)
 		h->before = NULL;
-	after = asprintf(&h->after, "%s%10" PRIu64 " %s: ", s->time_ns ? ": " : "", s->period,
-			 s->event);
-	if (after < 0)
+	if (asprintf(&h->after, "%s%10" PRIu64 " %s: ", has_time ? ": " : "", k->period, k->event) <
+	    0)
 		h->after = NULL;
-	if (before < 0 || after < 0)
-		return -ENOMEM;
-	h->before_size = (size_t)before;
-	h->after_size = (size_t)after;
-	return 0;
+	return h->before && h->after ? 0 : -ENOMEM;
 }
 
 static int put_head(struct script *script, const struct sampler_sample *s)
 {
 	struct head *h = &script->head;
+	struct head_key key = {
+		.event = s->event,
+		.second = s->time_ns ? s->time_ns / 1000000000 : UINT64_MAX,
+		.period = s->period,
+		.pid = s->pid,
+		.tid = s->tid,
+		.cpu = s->cpu,
+	};
 	uint32_t us = (uint32_t)(s->time_ns / 1000 % 1000000);
-	char digits[6];
+	char digits[7] = "";
 
-	if (!head_fits(h, s) && make_head(h, s))
+	memcpy(key.comm, s->comm.str, MIN(s->comm.size, COMM_MAX));
+	if ((!h->before || memcmp(&h->key, &key, sizeof(key))) && make_head(h, &key))
 		return -ENOMEM;
-	fwrite_unlocked(h->before, 1, h->before_size, script->out);
-	for (size_t i = sizeof(digits); i-- > 0; us /= 10)
+	for (size_t i = s->time_ns ? 6 : 0; i-- > 0; us /= 10)
 		digits[i] = (char)('0' + us % 10);
-	if (s->time_ns)
-		fwrite_unlocked(digits, 1, sizeof(digits), script->out);
-	fwrite_unlocked(h->after, 1, h->after_size, script->out);
+	fputs_unlocked(h->before, script->out);
+	fputs_unlocked(digits, script->out);
+	fputs_unlocked(h->after, script->out);
 	return 0;
 }
 
