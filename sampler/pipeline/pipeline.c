@@ -388,6 +388,17 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 		p->user.nr_guessed -= p->user.nr_v8_guessed;
 }
 
+/* A merged frame as it is recorded. */
+static uint64_t recorded_entry(const struct lang_slot *slot, uint32_t frame)
+{
+	const struct lang_frame *f;
+
+	if (!(frame & MERGE_LANG))
+		return frame;
+	f = &slot->frames[frame & MERGE_INDEX];
+	return lang_entry(f->code, frame & MERGE_INLINED ? LANG_INLINED : f->instr);
+}
+
 bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
 			 struct lang_frames *out)
 {
@@ -408,12 +419,8 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	out->none = (uint8_t)MIN(p->lang_none, LANG_NONE_NR - 1);
 	out->nr_native = (uint16_t)p->user.nr;
 	out->nr = p->lang == PIPELINE_LANG_NONE ? 0 : (uint16_t)m->nr;
-	for (uint32_t i = 0; i < out->nr; i++) {
-		const struct lang_frame *f = &p->slot->frames[m->frame[i] & ~MERGE_LANG];
-
-		out->entries[i] = m->frame[i] & MERGE_LANG ? lang_entry(f->code, f->instr)
-							   : m->frame[i];
-	}
+	for (uint32_t i = 0; i < out->nr; i++)
+		out->entries[i] = recorded_entry(p->slot, m->frame[i]);
 	return true;
 }
 

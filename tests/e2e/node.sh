@@ -23,9 +23,14 @@ unset LD_LIBRARY_PATH
 kill "$last"
 python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-1} * 80)) <"$TMP/chains" || bad=1
 
-# A child that runs before its reader: its samples go on when the reader starts.
-run -b -n 4 -d 0.5 -F 499 --format=ndjson -- \
+# A child that runs before its reader: its samples go on when the reader starts. The recording has its functions.
+run -b -n 4 -d 0.5 -F 499 --format=ndjson --record "$TMP/node.data" -- \
 	sh -c "LD_LIBRARY_PATH=$NODE_LIBRARIES \"$NODE\" \"$HERE/../programs/chain_work.js\" 3; :"
 tail -n 1 "$TMP/out" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["lang"]["certain"] < 10)' ||
 	wrong "a child of the command has no functions: $(tail -n 1 "$TMP/out" | grep -o "\"lang\":{[^}]*}" | tail -n 1)"
+[ "$rc" = 0 ] || wrong "--record: exit $rc: $(cat "$TMP/err")"
+"$PROFTOP" --replay "$TMP/node.data" -b --format=ndjson >"$TMP/replay" || wrong "replay: exit $?"
+tail -n 1 "$TMP/replay" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["lang"]["certain"] < 10)' ||
+	wrong "the replay has no functions: $(grep -o "\"lang\":{[^}]*}" "$TMP/replay" | tail -n 1)"
+! grep -q 42949672 "$TMP/replay" || wrong "the replay has lines that are none: $(grep -o '"[^"]*:42949672[^"]*"' "$TMP/replay" | head -n 3)"
 finish
