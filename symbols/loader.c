@@ -40,7 +40,11 @@
 #define DETAILS_A_TURN	16U
 #define HELPERS_WAIT_NS 300000000ULL
 #define PLACES_A_PASS	4096U
-#define STACK_SIZE	(2UL * DEMANGLE_STACK)
+/* Names are made together: a pass over a few new places waits so long after the one before. */
+#define PASS_PLACES 256U
+#define PASS_NS	    4000000ULL
+#define PASS_MS	    4
+#define STACK_SIZE  (2UL * DEMANGLE_STACK)
 
 /* A place that has no name yet. */
 struct waiting {
@@ -75,6 +79,8 @@ struct loader {
 	struct waiting *waiting; /* loader's */
 	uint32_t nr_waiting, max_waiting;
 	uint32_t next_place; /* places below this id are done */
+	uint64_t named_ns;   /* time of the last pass over the names */
+	bool held;	     /* new places wait for the next pass */
 	atomic_bool stop;    /* release by loader_stop, acquire by the threads */
 	bool left_behind;
 	/* Written by the loader, read by any thread, relaxed: statistics. */
@@ -331,8 +337,8 @@ static void add_script_line(struct loader *l, uint32_t id, const struct place *p
 		return;
 	}
 	if (t->language != LANG_PYTHON)
-		line = instr == LANG_NO_INSTR ? 0 : instr;
-	else if (instr != LANG_NO_INSTR)
+		line = instr >= LANG_INLINED ? 0 : instr;
+	else if (instr < LANG_INLINED)
 		line = pyline_of(t->version, t->table, t->table_size, t->first_line, instr);
 	*(char *)mempcpy(file, t->file, t->file_size) = '\0';
 	lines_told(&l->lines, id, file, line ? line : t->first_line);
@@ -369,11 +375,26 @@ static bool name_place(struct loader *l, const struct waiting *w, bool now)
 	return true;
 }
 
+/* Place @id is named next. */
+static void prepare(struct loader *l, uint32_t id)
+{
+	const struct place *place = places_at(l->places, id);
+	struct naming_question q;
+
+	if (!place)
+		return;
+	q = (struct naming_question){ .object = place->object, .offset = place->offset };
+	naming_prepare(&l->naming, &q);
+}
+
 /* Try the unnamed places again. Return the number of named ones. */
 static uint32_t name_waiting(struct loader *l, bool now)
 {
 	uint32_t nr = l->nr_waiting, kept = 0;
 
+	for (uint32_t i = 0; i < nr && !is_stopping(l); i++)
+		prepare(l, l->waiting[i].place);
+	naming_ready(&l->naming);
 	for (uint32_t i = 0; i < nr; i++) {
 		if (is_stopping(l) || !name_place(l, &l->waiting[i], now))
 			l->waiting[kept++] = l->waiting[i];
@@ -396,6 +417,9 @@ static uint32_t name_new(struct loader *l, bool now)
 	uint32_t nr = MIN(nr_unseen(l), PLACES_A_PASS);
 	struct waiting w = { .since_ns = nr ? time_now_ns() : 0 };
 
+	for (uint32_t i = 0; i < nr; i++)
+		prepare(l, l->next_place + i);
+	naming_ready(&l->naming);
 	for (uint32_t i = 0; i < nr && !is_stopping(l); i++) {
 		w.place = l->next_place++;
 		if (!name_place(l, &w, now))
@@ -495,6 +519,12 @@ enum effort {
  */
 static bool name_places(struct loader *l, bool more, bool now)
 {
+	uint64_t now_ns = time_now_ns();
+
+	l->held = !now && nr_unseen(l) < PASS_PLACES && now_ns - l->named_ns < PASS_NS;
+	if (l->held)
+		return more;
+	l->named_ns = now_ns;
 	/* Not only after the last image: the first rows need names soon. */
 	more |= name_waiting(l, now) > 0;
 	more |= name_new(l, now) > 0;
@@ -588,7 +618,7 @@ static void *loader_main(void *arg)
 
 		while (!is_stopping(l) && work(l, AS_IT_COMES))
 			any = true;
-		wait_ms = any ? WAIT_MS : WAIT_IDLE_MS;
+		wait_ms = l->held ? PASS_MS : any ? WAIT_MS : WAIT_IDLE_MS;
 	}
 	rcu_unregister_thread();
 	return NULL;

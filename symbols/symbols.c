@@ -12,6 +12,8 @@
 
 #include "symbols/source/code.h"
 #include "symbols/object/fetch.h"
+#include "symbols/object/xz_cage.h"
+#include "symbols/name/demangler.h"
 #include "symbols/kernel/ksyms.h"
 #include "symbols/loader.h"
 #include "symbols/name/symtab.h"
@@ -27,6 +29,8 @@ void symbols_cage_start(void)
 {
 	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
 		[CAGE_DWARF] = &dwarf_cage_reader,
+		[CAGE_NAMES] = &demangler_reader,
+		[CAGE_XZ] = &xz_cage_reader,
 	};
 
 	cage_start(readers);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,19 +23,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbols/cage/cage_lock.h"
 #include "symbols/cage/cage_server.h"
 #include "symbols/cage/cage_wire.h"
 
 #define SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define START_NS 2000000000ULL /* for the server to fork a worker */
+#define SERVER	 CAGE_NR_KINDS
+/* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
+#define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
+#define WORN_CALLS 64U
 
 struct worker {
 	pthread_mutex_t lock;
 	int sock, pidfd;     /* -1: not running */
 	uint32_t generation; /* the number of workers started */
 	uint32_t serial;     /* of the last call */
-	const struct cage_reader *direct;
-	atomic_int pid; /* relaxed: for cage_has() */
 };
 
 static struct {
@@ -42,8 +46,9 @@ static struct {
 	bool started;
 	int sock;
 	uint32_t serial; /* of the last request to the server */
-	atomic_int pid;
 	struct worker workers[CAGE_NR_KINDS];
+	/* For cage_has(), relaxed: of the workers, then of the server; 0: none. */
+	_Alignas(CACHELINE) atomic_int pids[CAGE_NR_KINDS + 1];
 } cage = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.sock = -1,
@@ -72,7 +77,7 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 	}
 	close(pair[1]);
 	cage.sock = pair[0];
-	atomic_store_explicit(&cage.pid, pid, memory_order_relaxed);
+	atomic_store_explicit(&cage.pids[SERVER], pid, memory_order_relaxed);
 	return 0;
 }
 
@@ -86,12 +91,12 @@ static void end_worker(struct worker *w)
 	if (w->sock >= 0)
 		close(w->sock);
 	w->sock = w->pidfd = -1;
-	atomic_store_explicit(&w->pid, 0, memory_order_relaxed);
+	atomic_store_explicit(&cage.pids[w - cage.workers], 0, memory_order_relaxed);
 }
 
 void cage_stop(void)
 {
-	pid_t pid = atomic_exchange_explicit(&cage.pid, 0, memory_order_relaxed);
+	pid_t pid = atomic_exchange_explicit(&cage.pids[SERVER], 0, memory_order_relaxed);
 
 	/* A call that still runs keeps its lock: the kernel ends its worker with the server. */
 	for (int i = 0; i < CAGE_NR_KINDS; i++) {
@@ -104,11 +109,6 @@ void cage_stop(void)
 		return;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-}
-
-void cage_direct(enum cage_kind kind, const struct cage_reader *reader)
-{
-	cage.workers[kind].direct = reader;
 }
 
 /* Wait until @sock has a packet or is closed. 0 or -ETIME. */
@@ -178,26 +178,24 @@ static int start_worker(struct worker *w, enum cage_kind kind)
 	w->sock = fds[0];
 	w->pidfd = fds[1];
 	w->generation++;
-	atomic_store_explicit(&w->pid, head.code, memory_order_relaxed);
+	atomic_store_explicit(&cage.pids[kind], head.code, memory_order_relaxed);
 	return 0;
 }
 
 /* Copy the bytes of an answer: from a sealed memfd of this size only. */
-static int take_bytes(int fd, uint64_t size, struct cage_answer *out)
+static int take_bytes(int fd, uint64_t size, size_t max, struct cage_answer *out)
 {
 	struct stat st;
 	size_t done = 0;
 
-	if (size > CAGE_REPLY_MAX || (size && fd < 0) || (!size && fd >= 0))
+	if (size > max || fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != size ||
+	    fcntl(fd, F_GET_SEALS) != SEALS)
 		return -EBADMSG;
 	out->bytes = malloc(size + 1);
 	if (!out->bytes)
 		return -ENOMEM;
 	out->size = size;
-	if (size && (fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != size ||
-		     fcntl(fd, F_GET_SEALS) != SEALS))
-		size = UINT64_MAX;
-	while (done < size && size != UINT64_MAX) {
+	while (done < size) {
 		ssize_t n = pread(fd, out->bytes + done, size - done, (off_t)done);
 
 		if (n <= 0)
@@ -211,41 +209,87 @@ static int take_bytes(int fd, uint64_t size, struct cage_answer *out)
 	return -EBADMSG;
 }
 
-/* Send the request and take the answer. Under the lock. *@code: of the reader. */
-static int exchange(struct worker *w, const void *request, size_t size, const int fds[CAGE_FDS_MAX],
-		    uint64_t deadline_ns, int *code, struct cage_answer *out)
+/*
+ * Take the reply of the answer @got: @more bytes in @packet, malloc'ed, or in a memfd. 0, -EBADMSG
+ * or -ENOMEM; the packet is freed or in @out.
+ */
+static int take_reply(const struct cage_reader *reader, const struct cage_head *got,
+		      uint8_t *packet, size_t more, const int fds[CAGE_FDS_MAX],
+		      struct cage_answer *out)
 {
-	struct cage_head head = { .serial = ++w->serial, .size = size }, got;
-	int back[CAGE_FDS_MAX];
+	size_t max = reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX;
+	uint8_t *fit;
+	int rc;
+
+	if (got->code || fds[0] >= 0) {
+		free(packet);
+		if (fds[1] >= 0 || more || (got->code && fds[0] >= 0))
+			return -EBADMSG;
+		rc = got->code ? 0 : take_bytes(fds[0], got->size, max, out);
+		return rc;
+	}
+	if (got->size != more || fds[1] >= 0) {
+		free(packet);
+		return -EBADMSG;
+	}
+	fit = realloc(packet, more + 1);
+	out->bytes = fit ? fit : packet;
+	out->size = more;
+	return 0;
+}
+
+/* Take the answer to the last call. *@code: of the reader. */
+static int take_answer(const struct worker *w, const struct cage_reader *reader, int *code,
+		       struct cage_answer *out)
+{
+	uint8_t *packet = malloc(CAGE_PACKET_MAX);
+	int fds[CAGE_FDS_MAX];
+	struct cage_head got;
 	size_t more;
+	int rc;
+
+	if (!packet)
+		return -ENOMEM;
+	rc = cage_wire_receive(w->sock, &got, packet, CAGE_PACKET_MAX, &more, fds);
+	if (!rc && (got.serial != w->serial || got.code > 0))
+		rc = -EBADMSG;
+	if (!rc)
+		rc = take_reply(reader, &got, packet, more, fds, out);
+	else
+		free(packet);
+	close_fds(fds);
+	*code = rc ? rc : got.code;
+	return rc;
+}
+
+/* Send the request and take the answer. Under the lock. *@code: of the reader. */
+static int exchange(struct worker *w, const struct cage_reader *reader, const void *request,
+		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t deadline_ns, int *code,
+		    struct cage_answer *out)
+{
+	struct cage_head head = { .serial = ++w->serial, .size = size };
 	int rc = cage_wire_send(w->sock, &head, request, size, fds);
 
 	if (!rc)
 		rc = wait_for(w->sock, deadline_ns);
 	if (rc)
 		return rc == -ETIME ? rc : -EPIPE;
-	rc = cage_wire_receive(w->sock, &got, NULL, 0, &more, back);
-	if (!rc && (got.serial != head.serial || got.code > 0 || back[1] >= 0))
-		rc = -EBADMSG;
-	if (!rc && !got.code)
-		rc = take_bytes(back[0], got.size, out);
-	if (!rc && got.code && back[0] >= 0)
-		rc = -EBADMSG;
-	close_fds(back);
-	*code = rc ? rc : got.code;
+	rc = take_answer(w, reader, code, out);
 	return rc && rc != -EBADMSG && rc != -ENOMEM ? -EPIPE : rc;
 }
 
 /* Run the reader in this thread. Under the lock. */
-static int call_direct(struct worker *w, const void *request, size_t size,
+static int call_direct(const struct cage_reader *reader, const void *request, size_t size,
 		       const int fds[CAGE_FDS_MAX], struct cage_answer *out)
 {
 	struct cage_call call = { .request = request, .size = size };
+
 	int rc;
 
 	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
 		call.fds[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD_CLOEXEC, 3) : -1;
-	rc = w->direct ? w->direct->serve(&call) : -ENOSYS;
+	call.reply.limit = reader->reply_max;
+	rc = reader->serve(&call);
 	close_fds(call.fds);
 	if (!rc && call.reply.full)
 		rc = -EFBIG;
@@ -257,20 +301,40 @@ static int call_direct(struct worker *w, const void *request, size_t size,
 	return 0;
 }
 
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* End a worker between two calls, before it reaches its limit of CPU time in the middle of one. */
+static void replace_worn(struct worker *w, enum cage_kind kind)
+{
+	pid_t pid = atomic_load_explicit(&cage.pids[kind], memory_order_relaxed);
+
+	if (w->sock >= 0 && w->serial % WORN_CALLS == 0 && cpu_ns_of(pid) > WORN_NS)
+		end_worker(w);
+}
+
 /* Call the worker, started if needed. Under the lock. */
-static int call_worker(struct worker *w, enum cage_kind kind, const void *request, size_t size,
-		       const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t deadline_ns,
-		       struct cage_answer *out)
+static int call_worker(struct worker *w, const struct cage_reader *reader, const void *request,
+		       size_t size, const int fds[CAGE_FDS_MAX], uint32_t generation,
+		       uint64_t deadline_ns, struct cage_answer *out)
 {
 	int code = 0, rc = 0;
 
+	replace_worn(w, reader->kind);
 	if (generation && (w->sock < 0 || w->generation != generation))
 		return -ESTALE;
 	if (w->sock < 0)
-		rc = start_worker(w, kind);
+		rc = start_worker(w, reader->kind);
 	if (rc)
 		return rc;
-	rc = exchange(w, request, size, fds, deadline_ns, &code, out);
+	rc = exchange(w, reader, request, size, fds, deadline_ns, &code, out);
 	if (rc) {
 		end_worker(w);
 		return rc;
@@ -279,11 +343,12 @@ static int call_worker(struct worker *w, enum cage_kind kind, const void *reques
 	return code;
 }
 
-int cage_call(enum cage_kind kind, const void *request, size_t size, const int fds[CAGE_FDS_MAX],
-	      uint32_t generation, uint64_t timeout_ns, struct cage_answer *out)
+int cage_call(const struct cage_reader *reader, const void *request, size_t size,
+	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
+	      struct cage_answer *out)
 {
 	static const int none[CAGE_FDS_MAX] = { -1, -1 };
-	struct worker *w = &cage.workers[kind];
+	struct worker *w = &cage.workers[reader->kind];
 	uint64_t deadline_ns;
 	int rc;
 
@@ -294,20 +359,41 @@ int cage_call(enum cage_kind kind, const void *request, size_t size, const int f
 	/* Calls before this one do not use up its time: its file would be blamed for them. */
 	deadline_ns = time_now_ns() + timeout_ns;
 	if (cage.started)
-		rc = call_worker(w, kind, request, size, fds ? fds : none, generation, deadline_ns,
-				 out);
+		rc = call_worker(w, reader, request, size, fds ? fds : none, generation,
+				 deadline_ns, out);
 	else
-		rc = call_direct(w, request, size, fds ? fds : none, out);
+		rc = call_direct(reader, request, size, fds ? fds : none, out);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
 
+int cage_wrap(const void *bytes, size_t size)
+{
+	int fd = memfd_create("proftop", MFD_CLOEXEC);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done < size) {
+		ssize_t n = write(fd, (const uint8_t *)bytes + done, size - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			close(fd);
+			return -ENOMEM;
+		}
+		done += (size_t)n;
+	}
+	return fd;
+}
+
 bool cage_has(pid_t pid)
 {
-	bool has = pid == atomic_load_explicit(&cage.pid, memory_order_relaxed);
+	bool has = false;
 
-	for (int i = 0; i < CAGE_NR_KINDS; i++)
-		has |= pid == atomic_load_explicit(&cage.workers[i].pid, memory_order_relaxed);
+	for (unsigned int i = 0; i < ARRAY_SIZE(cage.pids); i++)
+		has |= pid == atomic_load_explicit(&cage.pids[i], memory_order_relaxed);
 	return has && pid > 0;
 }
 
@@ -315,13 +401,7 @@ uint64_t cage_cpu_ns(void)
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < CAGE_NR_KINDS; i++) {
-		pid_t pid = atomic_load_explicit(&cage.workers[i].pid, memory_order_relaxed);
-		struct timespec ts;
-		clockid_t clock;
-
-		if (pid > 0 && !clock_getcpuclockid(pid, &clock) && !clock_gettime(clock, &ts))
-			sum += (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-	}
+	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++)
+		sum += cpu_ns_of(atomic_load_explicit(&cage.pids[i], memory_order_relaxed));
 	return sum;
 }

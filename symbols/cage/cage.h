@@ -20,12 +20,10 @@
 
 #include "symbols/cage/cage_reader.h"
 
-/* Fork the server for these readers (static). 0 or -errno; then every call fails. */
+/* Fork the server for these readers (static), by kind. 0 or -errno; then every call fails. */
 int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS]);
 /* End the server and all workers. */
 void cage_stop(void);
-/* Use @reader in the calling thread while there is no server. */
-void cage_direct(enum cage_kind kind, const struct cage_reader *reader);
 
 struct cage_answer {
 	uint8_t *bytes; /* malloc'ed; foreign */
@@ -34,14 +32,21 @@ struct cage_answer {
 };
 
 /*
- * Call the reader with @request and borrowed descriptors (-1: none). @generation: only the worker
+ * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker
  * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
  * (another worker has replaced that one), -ETIME (killed after @timeout_ns), -EPIPE (it died),
  * -EBADMSG (its answer is invalid; killed), -ENOSYS (it cannot be started). The answer is set only
  * when 0 is returned; the caller frees its bytes.
  */
-int cage_call(enum cage_kind kind, const void *request, size_t size, const int fds[CAGE_FDS_MAX],
-	      uint32_t generation, uint64_t timeout_ns, struct cage_answer *out);
+int cage_call(const struct cage_reader *reader, const void *request, size_t size,
+	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
+	      struct cage_answer *out);
+
+/*
+ * Make a memfd of @size bytes to send with a call: a copy, which does not change while it is read.
+ * The caller closes it. -errno.
+ */
+int cage_wrap(const void *bytes, size_t size);
 
 /* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
 bool cage_has(pid_t pid);

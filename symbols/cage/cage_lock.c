@@ -26,7 +26,7 @@
 
 #define NATIVE_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define FILES_MAX     64U
-#define CPU_SECONDS   3600U
+#define STACK_SIZE    (16UL << 20) /* a demangler takes up to 8 MiB */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -194,7 +194,8 @@ int cage_lock_worker(uint64_t memory_max)
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_NPROC, 0);
 	limit(RLIMIT_NOFILE, FILES_MAX);
-	limit(RLIMIT_CPU, CPU_SECONDS);
+	limit(RLIMIT_STACK, STACK_SIZE);
+	limit(RLIMIT_CPU, CAGE_CPU_SECONDS);
 	prctl(PR_SET_DUMPABLE, 0);
 	forbid_paths();
 	if (SANITIZED)

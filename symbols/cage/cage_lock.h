@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#define CAGE_CPU_SECONDS 3600U /* a worker is replaced before */
+
 /* The server: no terminal, no descriptors but @sock, no capabilities. 0 or -errno. */
 int cage_lock_server(int sock);
 /* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */

@@ -2,14 +2,16 @@
 /* The reply of a reader: bytes that grow up to a limit. */
 #include "symbols/cage/cage_reader.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size)
 {
-	size_t at = reply->size;
+	size_t at = reply->size, limit = reply->limit ? reply->limit : CAGE_REPLY_MAX;
 
-	if (reply->full || size > CAGE_REPLY_MAX - reply->size) {
+	if (reply->full || size > limit - reply->size) {
 		reply->full = true;
 		return 0;
 	}
@@ -28,4 +30,27 @@ size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size)
 		memcpy(reply->bytes + at, bytes, size);
 	reply->size += size;
 	return at;
+}
+
+int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out)
+{
+	uint8_t *bytes = malloc(size + 1);
+	size_t done = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	while (done < size) {
+		ssize_t n = pread(c->fds[i], bytes + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			free(bytes);
+			return -EIO;
+		}
+		done += (size_t)n;
+	}
+	bytes[size] = '\0';
+	*out = bytes;
+	return 0;
 }

@@ -12,17 +12,20 @@
 
 #include "symbols/base/base.h"
 
-#define CAGE_REQUEST_MAX 4096U
+#define CAGE_REQUEST_MAX (64U << 10)
+#define CAGE_PACKET_MAX	 (32U << 10) /* larger replies are in a memfd */
 #define CAGE_FDS_MAX	 2U
-#define CAGE_REPLY_MAX	 (64U << 20)
+#define CAGE_REPLY_MAX	 (64U << 20) /* unless the reader has another limit */
 
-enum cage_kind { CAGE_DWARF, CAGE_NR_KINDS };
+/* DWARF; mangled names; .gnu_debugdata; perf maps; jitdumps. */
+enum cage_kind { CAGE_DWARF, CAGE_NAMES, CAGE_XZ, CAGE_PERFMAP, CAGE_JITDUMP, CAGE_NR_KINDS };
 
 /* The result in the making; cage_put() appends. */
 struct cage_reply {
 	uint8_t *bytes;
 	size_t size, max;
-	bool full; /* too large, or memory is out */
+	size_t limit; /* 0: CAGE_REPLY_MAX */
+	bool full;    /* too large, or memory is out */
 };
 
 /* One call, as the reader sees it. */
@@ -35,15 +38,19 @@ struct cage_call {
 
 /* Append @size bytes; at the limit reply->full is set. Return their offset. */
 size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size);
+/* Read @size bytes of descriptor @i of the call: *out is malloc'ed, a NUL follows. 0 or -errno. */
+int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out);
 
 /*
  * A reader: serve one call. 0 or -errno. In a worker it runs in one thread and may keep state
  * between calls.
  */
 struct cage_reader {
+	enum cage_kind kind;
 	const char *name; /* of the process, 15 bytes at most */
 	int (*serve)(struct cage_call *c);
 	uint64_t memory_max; /* address space of the worker */
+	size_t reply_max;    /* 0: CAGE_REPLY_MAX */
 };
 
 #endif

@@ -15,10 +15,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "symbols/base/helper.h"
 #include "symbols/cage/cage_lock.h"
 #include "symbols/cage/cage_wire.h"
 
@@ -61,12 +63,16 @@ static int answer(int sock, const struct cage_reader *reader, struct cage_head *
 		if (call->fds[i] >= 0)
 			close(call->fds[i]);
 	head->size = head->code ? 0 : call->reply.size;
-	if (head->size) {
+	if (head->size > CAGE_PACKET_MAX) {
 		fds[0] = seal(&call->reply);
-		head->code = fds[0] < 0 ? fds[0] : 0;
+		if (fds[0] < 0) {
+			head->code = fds[0];
+			head->size = 0;
+		}
 	}
+	/* A reply is in the packet, or in the memfd. */
+	rc = cage_wire_send(sock, head, call->reply.bytes, fds[0] < 0 ? head->size : 0, fds);
 	free(call->reply.bytes);
-	rc = cage_wire_send(sock, head, NULL, 0, fds);
 	if (fds[0] >= 0)
 		close(fds[0]);
 	return rc;
@@ -83,7 +89,7 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 	if (getppid() != server || cage_lock_worker(reader->memory_max))
 		_exit(1);
 	for (;;) {
-		struct cage_call call = { .request = request };
+		struct cage_call call = { .request = request, .reply.limit = reader->reply_max };
 
 		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size,
 				      call.fds) ||
@@ -130,6 +136,7 @@ void cage_server_main(int sock, pid_t parent,
 	size_t size;
 
 	prctl(PR_SET_NAME, "proftop-cage");
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE); /* needs CAP_SYS_NICE */
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
 	signal(SIGCHLD, SIG_IGN); /* workers are collected by the kernel */

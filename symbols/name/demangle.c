@@ -4,7 +4,7 @@
  *
  * Output is limited by leaving the demangler with longjmp from its output
  * callback: the callback variants allocate only on the stack, so nothing leaks.
- * Runs on: the loader.
+ * Runs on: a worker of the cage.
  */
 #include "symbols/name/demangle.h"
 
@@ -143,17 +143,24 @@ static size_t demangle_rust(char *name, size_t size, char *buf, size_t buf_size)
 	return add_suffix(name + size, buf, out, buf_size);
 }
 
+bool demangle_may(const char *name, size_t size)
+{
+	return size >= 3 && size <= DEMANGLE_NAME_MAX && name[0] == '_' &&
+	       (name[1] == 'Z' || name[1] == 'R' ||
+		(name[1] == 'D' && isdigit((unsigned char)name[2]))) &&
+	       !memchr(name, '\0', size);
+}
+
 size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 {
 	char copy[DEMANGLE_NAME_MAX + 1];
 	size_t out, rust;
 
-	if (size < 3 || size > DEMANGLE_NAME_MAX || name[0] != '_' || buf_size < 2 ||
-	    memchr(name, '\0', size))
+	if (buf_size < 2 || !demangle_may(name, size))
 		return 0;
 	memcpy(copy, name, size);
 	copy[size] = '\0';
-	if (copy[1] == 'D' && isdigit((unsigned char)copy[2]))
+	if (copy[1] == 'D')
 		return demangle_d(copy, buf, buf_size);
 	if (copy[1] == 'R')
 		return demangle_rust(copy, strcspn(copy, "."), buf, buf_size);
@@ -161,7 +168,7 @@ size_t demangle(const char *name, size_t size, char *buf, size_t buf_size)
 	out = rust ? demangle_rust(copy, rust, buf, buf_size) : 0;
 	if (out)
 		return out;
-	if (copy[1] != 'Z' || may_explode(copy, size))
+	if (may_explode(copy, size))
 		return 0;
 	/* Its recursion limit refuses all names over 1 KiB; DEMANGLE_NAME_MAX is the limit here. */
 	out = run(cplus_demangle_v3_callback, DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, copy, buf,

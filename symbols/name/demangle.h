@@ -12,11 +12,14 @@
 #ifndef SYMBOLS_NAME_DEMANGLE_H
 #define SYMBOLS_NAME_DEMANGLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define DEMANGLE_NAME_MAX 4096U /* longer mangled names are refused */
 #define DEMANGLE_STACK	  (8U << 20)
 
+/* Return false if the @size bytes at @name are no mangled name for sure. */
+bool demangle_may(const char *name, size_t size);
 /*
  * Demangle the @size bytes at @name (C++, Rust, D; without parameters and without
  * Rust's hash) into @buf, cut at the end, NUL-terminated. Return the bytes

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "symbols/name/demangle.h"
 #include "symbols/kernel/kallsyms_job.h"
 #include "symbols/lang/lang.h"
 #include "symbols/name/wait_kind.h"
@@ -59,6 +58,7 @@ void naming_fini(struct naming *n)
 	hotspots_fini(&n->hotspots);
 	jitdumps_fini(&n->jitdumps);
 	perfmaps_fini(&n->perfmaps);
+	demangler_fini(&n->demangler);
 }
 
 static void set_module(struct found *f, const char *module, size_t size)
@@ -499,17 +499,37 @@ static void complete(struct naming *n, struct found *f)
 /* Give @f an id; a mangled name is demangled only here, once for each symbol. */
 static uint32_t add(struct naming *n, struct found *f)
 {
+	const char *clean;
 	size_t size;
 
 	complete(n, f);
 	size = f->by_name && !f->plain
-		       ? demangle(f->text.name, f->text.name_size, n->raw, sizeof(n->raw))
+		       ? demangler_get(&n->demangler, f->text.name, f->text.name_size, &clean)
 		       : 0;
 	if (size) {
-		f->text.name = n->raw;
+		f->text.name = clean;
 		f->text.name_size = size;
 	}
 	return symtab_add(n->symtab, &f->key, &f->text);
+}
+
+void naming_prepare(struct naming *n, const struct naming_question *q)
+{
+	const struct object *object = objects_at(n->objects, q->object);
+	struct found f = { .key.object = q->object };
+
+	if (!object || object->identity.kind != OBJECT_FILE)
+		return;
+	find_in_image(object, q, &f);
+	if (!f.symbol || symtab_find(n->symtab, &f.key) != SYMBOL_NONE)
+		return;
+	complete(n, &f);
+	demangler_want(&n->demangler, f.text.name, f.text.name_size);
+}
+
+void naming_ready(struct naming *n)
+{
+	demangler_run(&n->demangler);
 }
 
 int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name)

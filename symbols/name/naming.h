@@ -17,6 +17,7 @@
 #include "symbols/kernel/ksyms.h"
 #include "symbols/lang/codes.h"
 #include "symbols/jit/perfmaps.h"
+#include "symbols/name/demangler.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symtab.h"
 
@@ -42,6 +43,7 @@ struct naming {
 	struct jitreads jitreads;
 	struct jitdumps jitdumps;
 	struct perfmaps perfmaps;
+	struct demangler demangler;
 	struct ksyms_symbol ksym;
 	char stub[IMAGE_STUB_MAX]; /* a name under construction */
 	char raw[TEXT_MAX + 64];   /* under construction; longer, so that the arena marks a cut */
@@ -70,6 +72,12 @@ struct naming_question {
 	bool now;	   /* do not wait for a better name */
 };
 
+/*
+ * @q is asked next: want the name of a new symbol of a file demangled. naming_ready() demangles
+ * all of them in one call.
+ */
+void naming_prepare(struct naming *n, const struct naming_question *q);
+void naming_ready(struct naming *n);
 /*
  * Find the symbol of @q: 0; -EAGAIN while its object is not loaded (it is
  * requested) or a better name may follow; -ECANCELED when stopping: then touch

@@ -19,7 +19,7 @@
 #include "symbols/object/elfplt.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/elfsym.h"
-#include "symbols/object/xz.h"
+#include "symbols/object/xz_cage.h"
 
 #define EH_FRAME_SIZE_MAX  (64ULL << 20)
 #define DEBUGDATA_SIZE_MAX (64ULL << 20)
@@ -329,7 +329,7 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 	if (!s || s->sh_size > DEBUGDATA_SIZE_MAX ||
 	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &packed))
 		return;
-	rc = xz_decode(packed, s->sh_size, &bytes, &size);
+	rc = xz_cage_decode(packed, s->sh_size, &bytes, &size);
 	free(packed);
 	if (rc == -EFBIG)
 		image->trouble = ".gnu_debugdata is too large";

@@ -14,6 +14,7 @@
 
 #include "symbols/cage/cage.h"
 #include "symbols/source/dwarf_open.h"
+#include "symbols/source/dwarf_serve.h"
 
 /* The CPU time limits of dwarf.h, on a machine with other work. */
 #define OPEN_TIMEOUT_NS 8000000000ULL
@@ -45,7 +46,7 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t b
 	r.size = f->size;
 	r.alt = fds[1] >= 0;
 	if (!rc)
-		rc = cage_call(CAGE_DWARF, &r, sizeof(r), fds, 0, OPEN_TIMEOUT_NS, &a);
+		rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), fds, 0, OPEN_TIMEOUT_NS, &a);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	if (!rc && a.size != sizeof(opened)) {
@@ -72,7 +73,7 @@ void dwarf_cage_close(struct dwarf_cage *d)
 	if (!d)
 		return;
 	r.handle = d->handle;
-	if (!cage_call(CAGE_DWARF, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
+	if (!cage_call(&dwarf_cage_reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
 		free(a.bytes);
 	free(d);
 }
@@ -186,7 +187,7 @@ int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,
 
 	assert(nr <= DWARF_CAGE_PLACES);
 	memcpy(r.vaddrs, vaddrs, nr * sizeof(*vaddrs));
-	rc = cage_call(CAGE_DWARF, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+	rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
 	if (take_chains(&a, nr, out))
@@ -240,7 +241,8 @@ int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_
 		.vaddrs = { vaddr },
 	};
 	struct cage_answer a;
-	int rc = cage_call(CAGE_DWARF, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+	int rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS,
+			   &a);
 
 	if (rc)
 		return rc;

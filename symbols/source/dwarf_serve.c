@@ -186,6 +186,7 @@ static int serve(struct cage_call *c)
 }
 
 const struct cage_reader dwarf_cage_reader = {
+	.kind = CAGE_DWARF,
 	.name = "proftop-dwarf",
 	.serve = serve,
 	.memory_max = MEMORY,

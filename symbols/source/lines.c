@@ -16,10 +16,9 @@
 #include "symbols/object/debugfile.h"
 #include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
-#include "symbols/cage/cage.h"
+#include "symbols/name/demangler.h"
 #include "symbols/source/dwarf_cage.h"
 #include "symbols/source/dwarf_open.h"
-#include "symbols/source/dwarf_serve.h"
 #include "symbols/object/image.h"
 
 #define IDLE_NS		10000000000ULL /* an unused file is closed after that */
@@ -65,7 +64,6 @@ void lines_init(struct lines *l, const struct image_cache *images, struct places
 		struct symtab *symtab, struct chains *chains)
 {
 	memset(l, 0, sizeof(*l));
-	cage_direct(CAGE_DWARF, &dwarf_cage_reader);
 	l->images = images;
 	l->places = places;
 	l->symtab = symtab;
@@ -136,6 +134,7 @@ void lines_fini(struct lines *l)
 	}
 	free(l->list);
 	free(l->by_object);
+	demangler_fini(&l->demangler);
 	l->list = NULL;
 	l->by_object = NULL;
 	l->nr_list = l->nr_by_object = 0;
@@ -383,6 +382,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 static uint32_t inlined_symbol(struct lines *l, const struct object *object, const char *name)
 {
 	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
+	const char *demangled;
 	const struct symtab_key key = {
 		.object = object->id,
 		.variant = hash_name(name, size),
@@ -399,9 +399,9 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object, con
 
 	if (id != SYMBOL_NONE)
 		return id;
-	clean = demangle(name, size, l->demangled, sizeof(l->demangled));
+	clean = demangler_get(&l->demangler, name, size, &demangled);
 	if (clean) {
-		text.name = l->demangled;
+		text.name = demangled;
 		text.name_size = clean;
 	}
 	return symtab_add(l->symtab, &key, &text);
@@ -507,12 +507,28 @@ static bool begin_look_up(struct lines *l, struct lines_object *o, uint64_t now_
 	return lend(l, o, j, now_ns);
 }
 
+/* Demangle the functions of @c in one call. */
+static void demangle_all(struct lines *l, const struct dwarf_chains *c)
+{
+	for (uint32_t i = 0; i < c->nr; i++) {
+		for (int k = 0; k < c->nr_frames[i]; k++) {
+			const char *name = c->frames[c->first[i] + (uint32_t)k].name;
+
+			if (name)
+				demangler_want(&l->demangler, name,
+					       strnlen(name, DEMANGLE_NAME_MAX));
+		}
+	}
+	demangler_run(&l->demangler);
+}
+
 /* A job is done: keep its results, and the file. */
 static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 {
 	struct lines_object *o = j->of;
 	const struct object *object = objects_at(l->images->objects, o->object);
 
+	demangle_all(l, &j->chains);
 	for (uint32_t i = 0; i < j->chains.nr; i++) {
 		int nr = j->chains.nr_frames[i];
 

@@ -13,6 +13,7 @@
 
 #include "symbols/source/chains.h"
 #include "symbols/object/image_cache.h"
+#include "symbols/name/demangler.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symtab.h"
 
@@ -31,7 +32,7 @@ struct lines {
 	uint32_t *by_object; /* index in list + 1; 0: none */
 	uint32_t nr_by_object;
 	atomic_ulong nr_found, nr_waiting; /* written here, relaxed */
-	char demangled[TEXT_MAX + 64];
+	struct demangler demangler;
 };
 
 void lines_init(struct lines *l, const struct image_cache *images, struct places *places,

@@ -66,7 +66,6 @@ int main(int argc, char **argv)
 	struct stat st;
 	uint64_t vaddr;
 
-	cage_direct(CAGE_DWARF, &dwarf_cage_reader);
 	in.fd = argc > 1 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	if (in.fd < 0 || fstat(in.fd, &st))
 		return 1;

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The readers in the cage: a worker returns the same as the reader itself; answers that were
+ * changed at random are refused or harmless; what ends a worker costs one result only.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifdef HAVE_LZMA
+#include <lzma.h>
+#endif
+
+#include "symbols/base/text.h"
+#include "symbols/cage/cage.h"
+#include "symbols/name/demangle.h"
+#include "symbols/name/demangler.h"
+#include "symbols/object/xz.h"
+#include "symbols/object/xz_cage.h"
+
+#define NR_ROUNDS 300U
+#define NR_NAMES  3000U
+
+/* How the workers behave: shared with them. */
+enum mode { HONEST, CHANGED, DIES, STARTS };
+static struct shared {
+	enum mode mode;
+	uint32_t seed;
+	uint32_t nr_calls;
+} * shared;
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525U + 1013904223U;
+	return *seed >> 8;
+}
+
+/* Change the honest reply as a worker that was taken over may: bytes, its end, its size. */
+static void change(struct cage_reply *r)
+{
+	uint32_t seed = shared->seed, nr = 1 + next_random(&seed) % 4;
+	uint8_t more[64];
+
+	for (uint32_t i = 0; i < nr && r->size; i++)
+		r->bytes[next_random(&seed) % r->size] = (uint8_t)next_random(&seed);
+	if (next_random(&seed) % 4 == 0)
+		r->size = r->size ? next_random(&seed) % r->size : 0;
+	if (next_random(&seed) % 4 == 0) {
+		memset(more, (int)next_random(&seed), sizeof(more));
+		cage_put(r, more, next_random(&seed) % sizeof(more));
+	}
+}
+
+static int serve(const struct cage_reader *reader, struct cage_call *c)
+{
+	int rc;
+
+	shared->nr_calls++;
+	/* The mangled name of kill::it() ends the worker. */
+	if (shared->mode == DIES && memmem(c->request, c->size, "_ZN4kill", 8))
+		__builtin_trap();
+	rc = reader->serve(c);
+	if (!rc && shared->mode == CHANGED)
+		change(&c->reply);
+	return rc;
+}
+
+#define WRAPPED(name, of)                                                                          \
+	static int serve_##name(struct cage_call *c)                                               \
+	{                                                                                          \
+		return serve(&of, c);                                                              \
+	}                                                                                          \
+	static struct cage_reader name
+
+WRAPPED(names, demangler_reader);
+WRAPPED(xz, xz_cage_reader);
+
+/* Another name for each number. */
+static size_t put_name(char *buf, size_t size, uint32_t i)
+{
+	if (i % 7 == 3)
+		return (size_t)snprintf(buf, size, "_RNvCskwGfYPst2Cb_3foo%u%s", 8 + i % 2,
+					i % 2 ? "abcdefghi" : "abcdefgh");
+	if (i % 7 == 5)
+		return (size_t)snprintf(buf, size, "plain_%u", i);
+	return (size_t)snprintf(buf, size, "_ZN3foo%zu%s%uEv",
+				strlen("bar_") + (i < 10     ? 1
+						  : i < 100  ? 2
+						  : i < 1000 ? 3
+							     : 4),
+				"bar_", i);
+}
+
+static bool is_right(struct demangler *d, const char *name, size_t size)
+{
+	char want[TEXT_MAX + 64];
+	const char *is = NULL;
+	size_t nr = demangle(name, size, want, sizeof(want));
+
+	return demangler_get(d, name, size, &is) == nr && (!nr || !memcmp(is, want, nr));
+}
+
+static void test_names(void **state)
+{
+	struct demangler d = { .nr = 0 };
+	uint32_t calls;
+	char name[64];
+
+	shared->mode = HONEST;
+	for (uint32_t i = 0; i < NR_NAMES; i++)
+		demangler_want(&d, name, put_name(name, sizeof(name), i));
+	calls = shared->nr_calls;
+	demangler_run(&d);
+	assert_in_range(shared->nr_calls - calls, 1, 4); /* 64 KiB of names a call */
+	for (uint32_t i = 0; i < NR_NAMES; i++)
+		assert_true(is_right(&d, name, put_name(name, sizeof(name), i)));
+	assert_in_range(shared->nr_calls - calls, 1, 4);
+	/* Not asked before; of the longest kind; cut. */
+	memset(name, 0, sizeof(name));
+	assert_true(is_right(&d, "_ZN1a1bEv", 9));
+	assert_true(is_right(&d, "_Z", 2));
+	assert_true(is_right(&d, "", 0));
+	demangler_fini(&d);
+}
+
+/* The memo is bounded, and names are right after it was forgotten. */
+static void test_many_names(void **state)
+{
+	struct demangler d = { .nr = 0 };
+	char name[4000];
+
+	shared->mode = HONEST;
+	for (uint32_t i = 0; i < 4000; i++) {
+		size_t size = (size_t)snprintf(name, sizeof(name), "_ZN3foo3000%.*u%sEv", 2990, i,
+					       "abcdefghij");
+
+		assert_true(is_right(&d, name, size));
+		assert_true(d.texts_size < 12U << 20);
+	}
+	demangler_fini(&d);
+}
+
+static void test_changed_names(void **state)
+{
+	for (uint32_t round = 0; round < NR_ROUNDS; round++) {
+		struct demangler d = { .nr = 0 };
+		char name[64];
+
+		shared->mode = CHANGED;
+		shared->seed = round;
+		for (uint32_t i = 0; i < 20; i++)
+			demangler_want(&d, name, put_name(name, sizeof(name), i));
+		demangler_run(&d);
+		for (uint32_t i = 0; i < 20; i++) {
+			const char *is;
+			size_t nr = demangler_get(&d, name, put_name(name, sizeof(name), i), &is);
+
+			assert_true(nr < TEXT_MAX + 64);
+			assert_true(!nr || (is >= d.texts && is + nr <= d.texts + d.texts_size));
+		}
+		demangler_fini(&d);
+	}
+}
+
+/* One name of many ends the worker: that one is raw, the others are not. */
+static void test_deadly_name(void **state)
+{
+	static const char deadly[] = "_ZN4kill2itEv";
+	struct demangler d = { .nr = 0 };
+	const char *is;
+	char name[64];
+
+	shared->mode = DIES;
+	for (uint32_t i = 0; i < 500; i++) {
+		demangler_want(&d, name, put_name(name, sizeof(name), i));
+		if (i == 123)
+			demangler_want(&d, deadly, sizeof(deadly) - 1);
+	}
+	demangler_run(&d);
+	for (uint32_t i = 0; i < 500; i++)
+		assert_true(is_right(&d, name, put_name(name, sizeof(name), i)));
+	assert_int_equal(demangler_get(&d, deadly, sizeof(deadly) - 1, &is), 0);
+	/* Thousands of them do not keep the loader busy: at the limit names are raw. */
+	for (uint32_t i = 0; i < NR_NAMES; i++)
+		demangler_want(&d, name,
+			       (size_t)snprintf(name, sizeof(name), "_ZN4kill4i%03uEv", i % 1000));
+	demangler_run(&d);
+	assert_in_range(d.nr_lost, 1, 70);
+	demangler_fini(&d);
+}
+
+#ifdef HAVE_LZMA
+static uint8_t *pack(const void *bytes, size_t size, size_t *out_size)
+{
+	size_t max = lzma_stream_buffer_bound(size);
+	uint8_t *out = malloc(max);
+
+	*out_size = 0;
+	assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC64, NULL, bytes, size, out,
+						 out_size, max),
+			 LZMA_OK);
+	return out;
+}
+
+static void test_xz(void **state)
+{
+	size_t size = 1 << 20, packed_size, got;
+	uint8_t *bytes = malloc(size), *packed;
+	uint32_t seed = 1;
+	void *out;
+
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(next_random(&seed) % 5);
+	packed = pack(bytes, size, &packed_size);
+	shared->mode = HONEST;
+	assert_int_equal(xz_cage_decode(packed, packed_size, &out, &got), 0);
+	assert_int_equal(got, size);
+	assert_memory_equal(out, bytes, size);
+	free(out);
+	/* An answer that was changed is other bytes: the reader of ELF treats them as any file. */
+	for (uint32_t round = 0; round < 20; round++) {
+		shared->mode = CHANGED;
+		shared->seed = round;
+		if (!xz_cage_decode(packed, packed_size, &out, &got))
+			free(out);
+	}
+	shared->mode = HONEST;
+	packed[packed_size / 2] ^= 0x55;
+	assert_int_equal(xz_cage_decode(packed, packed_size, &out, &got), -EBADMSG);
+	assert_int_equal(xz_cage_decode(packed, 0, &out, &got), -EBADMSG);
+	free(packed);
+	free(bytes);
+	/* A bomb: refused in the worker. */
+	bytes = calloc(1, XZ_OUTPUT_MAX + 1);
+	packed = pack(bytes, XZ_OUTPUT_MAX + 1, &packed_size);
+	free(bytes);
+	assert_int_equal(xz_cage_decode(packed, packed_size, &out, &got), -EFBIG);
+	free(packed);
+}
+#else
+static void test_xz(void **state)
+{
+	skip();
+}
+#endif
+
+/* The time of one call with a new worker is printed: the start takes a few milliseconds at most. */
+static void test_start_time(void **state)
+{
+	uint64_t best_ns = UINT64_MAX;
+
+	for (int i = 0; i < 20; i++) {
+		struct demangler d = { .nr = 0 };
+		uint64_t start_ns;
+		const char *is;
+
+		shared->mode = DIES;
+		demangler_get(&d, "_ZN4kill2itEv", 13, &is);
+		shared->mode = HONEST;
+		start_ns = time_now_ns();
+		assert_int_equal(demangler_get(&d, "_ZN1a1bEv", 9, &is), 4);
+		best_ns = MIN(best_ns, time_now_ns() - start_ns);
+		demangler_fini(&d);
+	}
+	print_message("a worker starts and answers in %llu us\n",
+		      (unsigned long long)best_ns / 1000);
+}
+
+static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct cage_call *c))
+{
+	struct cage_reader r = *of;
+
+	r.serve = fn;
+	return r;
+}
+
+static int set_up(void **state)
+{
+	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
+		[CAGE_NAMES] = &names,
+		[CAGE_XZ] = &xz,
+	};
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	names = wrap(&demangler_reader, serve_names);
+	xz = wrap(&xz_cage_reader, serve_xz);
+	return shared == MAP_FAILED ? -1 : cage_start(readers);
+}
+
+static int tear_down(void **state)
+{
+	cage_stop();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_many_names),
+		cmocka_unit_test(test_changed_names),
+		cmocka_unit_test(test_deadly_name),
+		cmocka_unit_test(test_xz),
+		cmocka_unit_test(test_start_time),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
