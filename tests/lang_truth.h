@@ -14,6 +14,7 @@
 
 struct truth_entry {
 	_Atomic uint64_t time_ns; /* 0: not written yet */
+	uint64_t pc, sp;	  /* where the signal interrupted the thread */
 	int tid;
 	uint32_t nr;
 	int entering; /* the loop may not have stored its frame yet */

@@ -71,6 +71,8 @@ static void truth_trap(int sig, siginfo_t *info, void *context)
 	e = &truth->entries[at];
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	e->tid = (int)syscall(SYS_gettid);
+	e->pc = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	e->sp = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
 	truth_walk(e, context);
 	atomic_store(&e->time_ns, (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec);
 }

@@ -18,6 +18,8 @@ struct merge {
 	const struct lang_slot *slot;
 	struct merge_result *out;
 	uint32_t nr_evals, nr_groups;
+	uint32_t nr_here;		 /* groups on the sampled C stack; others: of resumers */
+	uint32_t skip;			 /* innermost C frames of the loop without a group */
 	bool entering;			 /* the innermost C frame of the loop has only begun */
 	bool exact;			 /* no frame was left out on either side */
 	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
@@ -44,8 +46,10 @@ static void find_groups(struct merge *m)
 	bool begins = true;
 
 	for (uint32_t i = 0; i < m->slot->nr; i++) {
-		if (begins)
+		if (begins) {
+			m->nr_here += !m->slot->nr_here || i < m->slot->nr_here;
 			m->begin[m->nr_groups++] = i;
+		}
 		begins = m->slot->frames[i].boundary;
 	}
 }
@@ -104,19 +108,44 @@ static void align_by_number(struct merge *m, bool whole)
 	}
 }
 
-/* One group for each C frame, in it as far as that is known. */
+/*
+ * One group for each C frame, in it as far as that is known. An innermost C frame that is about to
+ * make its first frame, or has just removed it, has none.
+ */
 static bool align_exactly(struct merge *m)
 {
 	bool known;
 
-	if (m->nr_evals != m->nr_groups)
+	m->skip = m->nr_evals == m->nr_here + 1 && !m->eval[0];
+	if (m->nr_evals != m->nr_here + m->skip)
 		return false;
-	for (uint32_t e = 0; e < m->nr_evals; e++) {
-		m->group[e] = e;
-		if (!lies_in(m, e, e, &known))
+	m->group[0] = UINT32_MAX;
+	for (uint32_t e = m->skip; e < m->nr_evals; e++) {
+		m->group[e] = e - m->skip;
+		if (!lies_in(m, m->group[e], e, &known))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * The same where the copy of the stack ends before the native stack does: the addresses of the
+ * groups say that the rest is beyond it.
+ */
+static bool align_beginning(struct merge *m)
+{
+	const struct unwind_result *native = m->native;
+	bool known;
+
+	if (native->stop != UNWIND_TRUNCATED || m->nr_evals > m->nr_here)
+		return false;
+	for (uint32_t e = 0; e < m->nr_evals; e++) {
+		m->group[e] = e;
+		if (boundary_of(m, e) < native->sp[m->eval[e]] || !lies_in(m, e, e, &known))
+			return false;
+	}
+	return m->nr_evals == m->nr_here ||
+	       boundary_of(m, m->nr_evals) >= native->sp[native->nr - 1];
 }
 
 static void put(struct merge *m, uint32_t frame)
@@ -139,6 +168,7 @@ static void put_all(struct merge *m, bool cut)
 {
 	uint32_t e = 0, next = 0;
 
+	cut |= m->nr_here < m->nr_groups;
 	for (uint32_t i = 0; i < m->native->nr; i++) {
 		put(m, i);
 		if (e == m->nr_evals || m->eval[e] != i)
@@ -163,46 +193,63 @@ static bool is_same(const struct merge *m)
 }
 
 /*
- * Does the native stack have all C frames of the loop? The stack of a thread of Ruby has that of
- * its VM in the middle, mostly without pages, and ends there for the kernel.
+ * Does the native stack have all C frames of the loop, or those up to its end? A fiber's ends at
+ * its first function. The stack of a thread of Ruby has that of its VM in the middle, mostly
+ * without pages, and ends there for the kernel.
  */
-static bool is_whole(const struct unwind_result *native, const struct lang_slot *slot)
+static bool is_whole(const struct merge *m, bool beginning)
 {
-	if (native->nr_guessed)
+	enum unwind_stop stop = m->native->stop;
+
+	if (m->native->nr_guessed)
 		return false;
-	return native->stop == UNWIND_COMPLETE ||
-	       (slot->rooted &&
-		(native->stop == UNWIND_TRUNCATED || native->stop == UNWIND_BAD_FRAME));
+	return stop == UNWIND_COMPLETE || beginning || m->nr_here < m->nr_groups ||
+	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_BAD_FRAME));
+}
+
+uint32_t merge_doubts(const struct lang_process *p, const struct lang_slot *slot)
+{
+	uint32_t unchecked = slot->late ? MERGE_LATE : MERGE_BROKEN;
+
+	return (slot->checked ? 0 : unchecked) | (p->untried ? MERGE_UNTRIED : 0);
+}
+
+/* Align all groups. False: nothing fits. *@beginning: exact, to the end of the copied stack. */
+static bool align(struct merge *m, bool *beginning)
+{
+	m->exact = align_exactly(m);
+	*beginning = !m->exact && align_beginning(m);
+	m->exact |= *beginning;
+	if (m->exact || align_by_place(m))
+		return true;
+	if (boundary_of(m, 0) > 1)
+		return false;
+	align_by_number(m, m->native->stop == UNWIND_COMPLETE);
+	return true;
 }
 
 void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
 		  const struct lang_slot *slot, struct merge_result *out)
 {
-	bool whole = is_whole(native, slot);
 	struct merge m;
+	bool beginning;
 
 	m.native = native;
 	m.slot = slot;
 	m.out = out;
-	m.nr_evals = m.nr_groups = 0;
+	m.nr_evals = m.nr_groups = m.nr_here = m.skip = 0;
 	m.entering = native->nr && p->nr_eval && is_entering(p, native);
-	out->nr = 0;
+	out->nr = out->doubts = 0;
 	out->verdict = MERGE_NONE;
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
 	find_evals(&m, p);
 	find_groups(&m);
-	if (!m.nr_evals)
+	if (!m.nr_evals || !align(&m, &beginning))
 		return;
-	m.exact = align_exactly(&m);
-	if (!m.exact && !align_by_place(&m)) {
-		if (boundary_of(&m, 0) > 1)
-			return;
-		align_by_number(&m, native->stop == UNWIND_COMPLETE);
-	}
 	put_all(&m, native->stop != UNWIND_COMPLETE);
-	out->verdict = m.exact && whole && (!m.entering || slot->settled) && slot->checked &&
-				       is_same(&m) && !p->untried
-			       ? MERGE_CERTAIN
-			       : MERGE_GUESSED;
+	out->doubts = (is_whole(&m, beginning) ? 0 : MERGE_CUT) | (m.exact ? 0 : MERGE_UNALIGNED) |
+		      (!m.entering || slot->settled ? 0 : MERGE_ENTERING) | merge_doubts(p, slot) |
+		      (is_same(&m) ? 0 : MERGE_CHANGED);
+	out->verdict = out->doubts ? MERGE_GUESSED : MERGE_CERTAIN;
 }

@@ -25,8 +25,21 @@ enum merge_verdict {
 	MERGE_NONE, /* they do not fit: the native frames alone */
 };
 
+/* Why a result is a guess: bits. */
+enum merge_doubt {
+	MERGE_CUT = 1 << 0,	  /* the native stack is not whole, or has guesses */
+	MERGE_UNALIGNED = 1 << 1, /* groups and C frames of the loop do not match one to one */
+	MERGE_ENTERING = 1 << 2,  /* the loop may not have stored its frame yet */
+	MERGE_LATE = 1 << 3,	  /* other threads may have run between sample and read */
+	MERGE_BROKEN = 1 << 4,	  /* frames are not in order on their stack */
+	MERGE_CHANGED = 1 << 5,	  /* the stack was not that of the sample any more */
+	MERGE_UNTRIED = 1 << 6,	  /* a version that was never compared with the truth */
+};
+#define MERGE_DOUBTS 7
+
 struct merge_result {
 	enum merge_verdict verdict;
+	uint32_t doubts;
 	uint32_t nr;
 	uint32_t frame[MERGE_FRAMES_MAX];
 };
@@ -48,5 +61,8 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
  */
 void merge_v8(const struct lang_process *p, const struct unwind_result *native,
 	      const struct lang_slot *slot, struct merge_result *out);
+
+/* Return the doubts that do not depend on the native stack. */
+uint32_t merge_doubts(const struct lang_process *p, const struct lang_slot *slot);
 
 #endif

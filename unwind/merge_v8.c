@@ -105,9 +105,9 @@ void merge_v8(const struct lang_process *p, const struct unwind_result *native,
 {
 	struct merge m = { .native = native, .slot = slot, .out = out, .exact = true };
 	uint32_t v8 = 0;
-	bool any = false;
+	bool any = false, whole;
 
-	out->nr = 0;
+	out->nr = out->doubts = 0;
 	out->verdict = MERGE_NONE;
 	if (!slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
@@ -123,10 +123,8 @@ void merge_v8(const struct lang_process *p, const struct unwind_result *native,
 		out->nr = 0;
 		return;
 	}
-	out->verdict = m.exact && native->stop == UNWIND_COMPLETE &&
-				       native->nr_guessed == native->nr_v8_guessed &&
-				       slot->checked && slot->same >= m.innermost + 16 &&
-				       !p->untried
-			       ? MERGE_CERTAIN
-			       : MERGE_GUESSED;
+	whole = native->stop == UNWIND_COMPLETE && native->nr_guessed == native->nr_v8_guessed;
+	out->doubts = (whole ? 0 : MERGE_CUT) | (m.exact ? 0 : MERGE_UNALIGNED) |
+		      merge_doubts(p, slot) | (slot->same >= m.innermost + 16 ? 0 : MERGE_CHANGED);
+	out->verdict = out->doubts ? MERGE_GUESSED : MERGE_CERTAIN;
 }

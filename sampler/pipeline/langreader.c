@@ -222,10 +222,12 @@ static void put_slot(struct langreader *r, const struct record_sample *s, uint32
 		.same = c->same,
 		.none = (uint8_t)c->none,
 		.checked = timely && !c->broken,
+		.late = !timely,
 		.settled = c->settled,
 		.top = (uint8_t)c->top,
 		.rooted = c->rooted,
 		.nr = (uint16_t)c->nr,
+		.nr_here = (uint16_t)c->nr_here,
 		.process = process,
 	};
 
@@ -246,13 +248,12 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
+	in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
 	if (r->about.kind == LANG_NODE) {
-		in.pc = unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP);
 		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
 	}
-	if (r->about.kind == LANG_PHP &&
-	    lang_is_eval(&r->about, unwind_register(s->regs, r->layout.regs_mask, X86_64_RIP))) {
+	if (r->about.kind == LANG_PHP && lang_is_eval(&r->about, in.pc)) {
 		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);
 		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}

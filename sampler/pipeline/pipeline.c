@@ -722,6 +722,7 @@ void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 		.stop = p->stop,
 		.nr_guessed = p->user.nr_guessed,
 		.lang = p->lang,
+		.doubts = p->merged.doubts,
 		.lang_none = p->lang_none,
 	};
 }

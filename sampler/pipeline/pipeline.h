@@ -148,6 +148,7 @@ struct pipeline_stack {
 				     */
 	} lang;
 	enum lang_none lang_none;
+	uint32_t doubts; /* of guessed ones: enum merge_doubt */
 };
 void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
 /*

@@ -76,11 +76,23 @@ void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, 
 	memset(t->again, 0, sizeof(t->again));
 }
 
+/* Find the first word in the stack that may return to the loop: bytes from its top. */
+static uint64_t return_to_loop(const struct lang_process *p, const struct lang_sample *s)
+{
+	if (lang_is_eval(p, s->pc))
+		return 0;
+	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8)
+		if (lang_is_eval(p, lang_memory_u64(s->stack + at)))
+			return at;
+	return 0;
+}
+
 /* Bytes of the stack to compare: the innermost C frame of the loop has to be in them. */
-static uint32_t compared(const struct lang_reader *r, const struct lang_sample *s)
+static uint32_t compared(const struct lang_reader *r, const struct lang_process *p,
+			 const struct lang_sample *s)
 {
 	const struct lang_work *w = &r->work;
-	uint64_t size = SAME_UNKNOWN;
+	uint64_t size = 0;
 
 	for (uint32_t i = 0; i < w->nr; i++) {
 		if (!w->boundary[i])
@@ -89,6 +101,8 @@ static uint32_t compared(const struct lang_reader *r, const struct lang_sample *
 			size = w->boundary[i] - s->sp + SAME_BEYOND;
 		break;
 	}
+	if (!size)
+		size = SAME_UNKNOWN + return_to_loop(p, s);
 	return (uint32_t)MIN(MIN(size, s->stack_size), (uint64_t)SAME_MAX) & ~7U;
 }
 
@@ -182,13 +196,14 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	r->work.time_ns = s->time_ns;
 	r->work.v8.top = LANG_TOP_UNKNOWN;
 	r->work.rooted = false;
+	r->work.nr_here = 0;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	if (!t) {
 		out->none = LANG_NONE_NO_THREAD;
 		return false;
 	}
 	out->none = decoders[p->kind].chain(r, p, s, t);
-	size = compared(r, s);
+	size = compared(r, p, s);
 	set_tail(r, s, size);
 	if (out->none == LANG_NONE_NR)
 		out->none = decoders[p->kind].codes(r, p, s->process);
@@ -202,6 +217,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->settled = r->work.settled;
 	out->top = r->work.v8.top;
 	out->rooted = r->work.rooted;
+	out->nr_here = r->work.nr_here;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);
 	put_frames(r, p, out);

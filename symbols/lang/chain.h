@@ -101,6 +101,7 @@ struct lang_reader {
 		bool broken;  /* frames that follow each other in the chain do not on that stack */
 		bool settled; /* that stack ends with the innermost frame */
 		bool rooted;  /* as in struct lang_slot */
+		uint32_t nr_here;		   /* as in struct lang_slot */
 		uint64_t base[LANG_FRAMES_MAX];	   /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
 		uint64_t instr[LANG_FRAMES_MAX]; /* as in struct lang_frame, once codes have ids */
@@ -137,13 +138,13 @@ struct lang_sample {
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
 	uint64_t stack_size;
 	uint64_t time_ns;
-	uint64_t pc, fp, rdi; /* registers; 0: not known */
+	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
-	uint32_t nr;
+	uint32_t nr, nr_here;
 	uint64_t same;		      /* as in struct lang_slot */
 	bool broken, settled, rooted; /* as in struct lang_work */
 	enum lang_top top;

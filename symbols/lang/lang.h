@@ -123,15 +123,16 @@ enum lang_top {
 struct lang_slot {
 	uint64_t time_ns; /* of the sample */
 	uint32_t pid, tid;
-	uint64_t same;	 /* the stack was as in the sample when it was read, up to this address */
-	uint8_t none;	 /* enum lang_none; LANG_NONE_NR: there are frames */
-	uint8_t checked; /* each check but that of the stack held */
-	uint16_t nr;	 /* frames, innermost first */
-	uint8_t settled; /* the innermost frame is the last one on the stack of frames */
-	uint8_t top;	 /* enum lang_top */
-	uint8_t rooted;	 /* the copy of the stack has all C frames of the thread's loop */
-	uint8_t unused;
+	uint64_t same;	  /* the stack was as in the sample when it was read, up to this address */
+	uint8_t none;	  /* enum lang_none; LANG_NONE_NR: there are frames */
+	uint8_t checked;  /* each check but that of the stack held */
+	uint16_t nr;	  /* frames, innermost first */
+	uint8_t settled;  /* the innermost frame is the last one on the stack of frames */
+	uint8_t top;	  /* enum lang_top */
+	uint8_t rooted;	  /* the copy of the stack has all C frames of the thread's loop */
+	uint8_t late;	  /* not checked because of the time of the read */
 	uint32_t process; /* incarnation */
+	uint16_t nr_here; /* frames on the sampled C stack, others are of its resumers; 0: all */
 	struct lang_frame frames[];
 };
 

@@ -122,7 +122,10 @@ static bool has_statement(const uint8_t *func, uint64_t op)
 	       op - ops < (uint64_t)OP_SIZE * lang_memory_u32(func + FUNC_NR_OPS);
 }
 
-/* Drop the frame at the root of a fiber: a function without a name, in C. */
+/*
+ * Drop the frame at the root of a fiber: a function without a name, in C. The frames behind it are
+ * on the C stack that resumed the fiber.
+ */
 static void drop_roots(const struct lang_memory *m, struct lang_work *w)
 {
 	uint32_t nr = 0;
@@ -130,8 +133,10 @@ static void drop_roots(const struct lang_memory *m, struct lang_work *w)
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *func = lang_memory_piece(m, w->codes_of[w->code[i]].header);
 
-		if (func[FUNC_TYPE] == TYPE_INTERNAL && !lang_memory_u64(func + FUNC_NAME))
+		if (func[FUNC_TYPE] == TYPE_INTERNAL && !lang_memory_u64(func + FUNC_NAME)) {
+			w->nr_here = w->nr_here ? w->nr_here : nr;
 			continue;
+		}
 		w->code[nr] = w->code[i];
 		w->instr[nr] = w->instr[i];
 		w->boundary[nr++] = w->boundary[i];

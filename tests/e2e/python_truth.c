@@ -112,6 +112,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		return;
 	e = &truth->entries[at];
 	clock_gettime(CLOCK_MONOTONIC, &ts);
+	e->pc = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	e->sp = (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
 	e->tid = (int)syscall(SYS_gettid);
 	e->nr = 0;
 	e->entering = pc - loop < TRUTH_PROLOGUE;

@@ -27,16 +27,21 @@
 #include "symbols/lang/codes.h"
 #include "tests/lang_truth.h"
 
-#define CPUS	    64
-#define SAMPLES	    80000
-#define PLACES	    (1u << 20)
-#define STACK_BYTES (16u << 10)
+#define CPUS	64
+#define SAMPLES 80000
+#define PLACES	(1u << 20)
+/* DWARF numbers. */
+#define X86_64_RSP  7
+#define X86_64_RIP  16
+#define STACK_BYTES (32U << 10) /* parsers of PHP and Ruby have frames of 10 KiB */
 
 struct sample {
 	uint64_t time_ns;
 	int tid;
 	enum pipeline_lang lang;
 	enum lang_none none;
+	uint64_t pc, sp;
+	uint32_t doubts;    /* enum merge_doubt */
 	uint32_t nr, first; /* in chains */
 	bool used;
 };
@@ -56,6 +61,7 @@ struct tool {
 	uint32_t nr_samples;
 	uint64_t *chains; /* places */
 	size_t nr_chains, max_chains;
+	uint32_t nr_pending; /* samples before all objects were loaded, which are not judged */
 	struct truth *truth;
 };
 
@@ -143,6 +149,11 @@ static void start_all(struct tool *t, pid_t pid)
 			die("events that wake", -EINVAL);
 }
 
+static uint64_t user_register(const struct tool *t, const struct record_sample *s, unsigned int nr)
+{
+	return s->regs ? unwind_register(s->regs, counters_layout(t->counters)->regs_mask, nr) : 0;
+}
+
 static void keep(struct tool *t, const struct record_sample *s)
 {
 	struct pipeline_stack stack;
@@ -152,11 +163,18 @@ static void keep(struct tool *t, const struct record_sample *s)
 		return;
 	pipeline_resolve(t->pipeline, s, counters_layout(t->counters)->regs_mask);
 	pipeline_stack(t->pipeline, &stack);
+	if (stack.stop == UNWIND_PENDING) {
+		t->nr_pending++;
+		return;
+	}
 	out = &t->samples[t->nr_samples++];
 	*out = (struct sample){ .time_ns = s->time_ns,
 				.tid = (int)s->tid,
 				.lang = stack.lang,
 				.none = stack.lang_none,
+				.doubts = stack.doubts,
+				.pc = user_register(t, s, X86_64_RIP),
+				.sp = user_register(t, s, X86_64_RSP),
 				.first = (uint32_t)t->nr_chains };
 	for (uint32_t i = 0; i < stack.nr; i++) {
 		const struct place *p = places_at(t->places, stack.places[i]);
@@ -316,11 +334,16 @@ static void show(const struct tool *t, const struct sample *s, const struct trut
 	}
 }
 
+static const char *const doubt_names[MERGE_DOUBTS] = {
+	"cut", "unaligned", "entering", "late", "broken", "changed", "untried",
+};
+
 static int judge(struct tool *t)
 {
 	uint32_t nr = MIN(atomic_load(&t->truth->nr), (uint32_t)TRUTH_ENTRIES), matched = 0,
-		 entering = 0;
+		 entering = 0, elsewhere = 0;
 	uint32_t certain[3] = { 0 }, guessed[3] = { 0 }, none[LANG_NONE_NR] = { 0 }, nones = 0;
+	uint32_t doubts[MERGE_DOUBTS] = { 0 };
 
 	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -332,6 +355,12 @@ static int judge(struct tool *t)
 			continue;
 		s->used = true;
 		matched++;
+		/* The signal of a sample in the handler itself is late: its chain is another one.
+		 */
+		if (s->pc != e->pc || s->sp != e->sp) {
+			elsewhere++;
+			continue;
+		}
 		entering += e->entering;
 		result = compare(t, s, e);
 		if (s->lang == PIPELINE_LANG_CERTAIN) {
@@ -340,19 +369,24 @@ static int judge(struct tool *t)
 				show(t, s, e);
 		} else if (s->lang == PIPELINE_LANG_GUESSED) {
 			guessed[result]++;
+			for (int k = 0; k < MERGE_DOUBTS; k++)
+				doubts[k] += s->doubts >> k & 1;
 		} else {
 			none[MIN(s->none, LANG_NONE_NR - 1)]++;
 			nones++;
 		}
 	}
-	printf("samples %u signals %u matched %u certain %u wrong %u wrong_line %u guessed %u "
-	       "guessed_right %u entering %u none %u",
-	       t->nr_samples, nr, matched, certain[0] + certain[1] + certain[2], certain[1],
-	       certain[2], guessed[0] + guessed[1] + guessed[2], guessed[0] + guessed[2], entering,
-	       nones);
+	printf("samples %u pending %u signals %u matched %u elsewhere %u certain %u wrong %u "
+	       "wrong_line %u guessed %u guessed_right %u entering %u none %u",
+	       t->nr_samples, t->nr_pending, nr, matched, elsewhere,
+	       certain[0] + certain[1] + certain[2], certain[1], certain[2],
+	       guessed[0] + guessed[1] + guessed[2], guessed[0] + guessed[2], entering, nones);
 	for (int i = 0; i < LANG_NONE_NR; i++)
 		if (none[i])
 			printf(" %s %u", lang_none_name((enum lang_none)i), none[i]);
+	for (int i = 0; i < MERGE_DOUBTS; i++)
+		if (doubts[i])
+			printf(" %s %u", doubt_names[i], doubts[i]);
 	putchar('\n');
 	return certain[1] || certain[2];
 }

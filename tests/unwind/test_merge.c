@@ -97,11 +97,11 @@ static void test_entering(void **state)
 /* One group is missing, or one is too many: the other groups are aligned. */
 static void test_mismatch(void **state)
 {
-	make_native("lnlnln");
-	make_slot("24");
-	expect("012a34b5", MERGE_GUESSED);
+	make_native("nlnlnln");
+	make_slot("35");
+	expect("0123a45b6", MERGE_GUESSED);
 	make_slot("??");
-	expect("012a34b5", MERGE_GUESSED);
+	expect("0123a45b6", MERGE_GUESSED);
 	make_native("nln");
 	make_slot("91");
 	expect("01b2", MERGE_GUESSED);
@@ -112,13 +112,50 @@ static void test_mismatch(void **state)
 	expect("", MERGE_NONE);
 }
 
-/* The native stack is cut: the other frames of the language are kept. */
+/* The innermost C frame of the loop is about to make its first frame, or has removed it. */
+static void test_without_frame(void **state)
+{
+	make_native("lnlnln");
+	make_slot("24");
+	expect("012a34b5", MERGE_CERTAIN);
+	make_slot("??");
+	expect("012a34b5", MERGE_CERTAIN);
+	make_slot("4");
+	expect("01234a5", MERGE_GUESSED);
+	make_slot("14");
+	expect("01234b5", MERGE_GUESSED);
+}
+
+/*
+ * The native stack is cut: the other frames of the language are kept. Certain where their
+ * addresses are beyond the copy.
+ */
 static void test_cut(void **state)
 {
 	make_native("nln");
 	native.stop = UNWIND_TRUNCATED;
 	make_slot("1.8");
+	expect("01a2bc", MERGE_CERTAIN);
+	make_slot("1.?");
 	expect("01a2bc", MERGE_GUESSED);
+	make_slot("?.8");
+	expect("01a2bc", MERGE_GUESSED);
+	native.stop = UNWIND_NO_CFI;
+	make_slot("1.8");
+	expect("01a2bc", MERGE_GUESSED);
+}
+
+/* The native stack is a fiber's and ends with it; the other frames are of its resumers. */
+static void test_fiber(void **state)
+{
+	make_native("nln");
+	native.stop = UNWIND_NO_CFI;
+	make_slot(".?.?");
+	u.slot.nr_here = 2;
+	expect("01ab2cd", MERGE_CERTAIN);
+	make_native("nlnln");
+	native.stop = UNWIND_NO_CFI;
+	expect("01ab23cd4", MERGE_GUESSED);
 }
 
 /* ---- V8 ---- */
@@ -247,11 +284,12 @@ static void test_v8_checks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	     cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_entering),     cmocka_unit_test(test_mismatch),
-		cmocka_unit_test(test_cut),	     cmocka_unit_test(test_v8),
-		cmocka_unit_test(test_v8_frameless), cmocka_unit_test(test_v8_entry),
-		cmocka_unit_test(test_v8_inlined),   cmocka_unit_test(test_v8_checks),
+		cmocka_unit_test(test_exact),	      cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_entering),      cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_without_frame), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_fiber),	      cmocka_unit_test(test_v8),
+		cmocka_unit_test(test_v8_frameless),  cmocka_unit_test(test_v8_entry),
+		cmocka_unit_test(test_v8_inlined),    cmocka_unit_test(test_v8_checks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
