@@ -7,7 +7,6 @@
  */
 #include "sampler/replay.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/keep_read.h"
+#include "sampler/replay_hardware.h"
 #include "symbols/base/array.h"
 
 #define REPLAY_CPUS_MAX 4096
@@ -543,6 +543,7 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	r->fed_ns = MAX(r->fed_ns, s.time_ns);
 	pipeline_count(p, &cpu->samples, &s, slot);
 	pipeline_members(p, members, nr, slot);
+	replay_hardware_count(r->store, p, &s);
 	return 0;
 }
 
@@ -710,24 +711,14 @@ static void name_places(struct replay *r, struct store *st)
 static void find_branches(struct replay *r, struct store *st, struct pipeline *p,
 			  const struct record_sample *sample)
 {
-	struct pipeline_branch at[UINT16_MAX / 24];
+	struct pipeline_branch at[REPLAY_BRANCHES_MAX];
 
-	assert(sample->nr_branches <= ARRAY_SIZE(at));
 	if (!sample->nr_branches)
 		return;
 	r->branches = xrealloc_array(r->branches, ARRAY_SIZE(at), sizeof(*r->branches));
-	for (uint32_t i = 0; i < sample->nr_branches; i++)
-		at[i] = pipeline_branch(p, sample, i);
-	if (pipeline_take_asked(p))
-		symbols_run_objects(st->symbols);
+	replay_hardware_places(st, p, sample, at);
 	name_places(r, st);
-	for (uint32_t i = 0; i < sample->nr_branches; i++) {
-		struct sampler_branch *b = &r->branches[i];
-
-		b->branch = record_branch(sample, i);
-		b->from = frames_of(&r->frames, st, at[i].from, b->branch.from);
-		b->to = frames_of(&r->frames, st, at[i].to, b->branch.to);
-	}
+	replay_hardware_branches(st, &r->frames, sample, at, r->branches);
 }
 
 static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/count/pairs.h"
 #include "symbols/base/intern.h"
 #include "unwind/unwind.h"
 
@@ -131,6 +132,8 @@ void store_publish(struct store *st, struct sampler_thread_shared *shared,
 
 void store_close(struct store *st)
 {
+	pairs_free(st->branches);
+	pairs_free(st->accesses);
 	history_free(st->history);
 	counts_free(st->counts);
 	stacks_free(st->stacks);

@@ -41,8 +41,9 @@ struct store {
 	struct counts *counts;
 	struct sampler_thread_shared *shared; /* borrowed */
 	struct store_caps caps;
-	struct waits *waits; /* NULL: not measured */
-	uint32_t tasks_kept; /* by the last change of generation */
+	struct pairs *branches, *accesses; /* of a recording that has them; else NULL */
+	struct waits *waits;		   /* NULL: not measured */
+	uint32_t tasks_kept;		   /* by the last change of generation */
 };
 
 /*

@@ -248,6 +248,8 @@ static struct assemble_input tables_of(const struct sampler *s)
 		.shown_frames = s->config.shown_frames,
 		.wait = symbols_wait(s->store.symbols),
 		.wait_places = s->store.tables->wait_places,
+		.branches = s->store.branches,
+		.accesses = s->store.accesses,
 	};
 }
 

@@ -42,6 +42,16 @@ static void view_messages_(struct ui_state *st, uint32_t code)
 	navigate_to(st, VIEW_MESSAGES);
 }
 
+static void view_branches_(struct ui_state *st, uint32_t code)
+{
+	navigate_to(st, VIEW_BRANCHES);
+}
+
+static void view_memory_(struct ui_state *st, uint32_t code)
+{
+	navigate_to(st, VIEW_MEMORY);
+}
+
 static void module_only(struct ui_state *st, uint32_t code)
 {
 	uint32_t module = view_module(st);
@@ -243,6 +253,8 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_CPUS] = view_cpus_,
 	[ACT_VIEW_MODULES] = view_modules_,
 	[ACT_VIEW_MESSAGES] = view_messages_,
+	[ACT_VIEW_BRANCHES] = view_branches_,
+	[ACT_VIEW_MEMORY] = view_memory_,
 	[ACT_COPY] = copy,
 	[ACT_WRITE_CONFIG] = write_config,
 	[ACT_ANNOTATE] = annotate,

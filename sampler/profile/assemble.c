@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/profile/hardware.h"
 #include "sampler/profile/modules.h"
 #include "sampler/profile/names.h"
 #include "sampler/profile/processes.h"
@@ -573,6 +574,17 @@ static int add_stacks(struct work *w)
 	return 0;
 }
 
+/* Return the function that the code of a place is in. */
+static uint32_t function_of(void *ctx, uint32_t place)
+{
+	struct work *w = ctx;
+	struct spot *spot = spot_at(w, place);
+
+	if (!spot->first && make_spot(w, spot, place))
+		return UINT32_MAX;
+	return w->frames[spot->first - 1 + spot->nr - 1].function;
+}
+
 /* Clear everything: a partial profile borrows texts. */
 static void clear(struct profile *p)
 {
@@ -588,9 +600,13 @@ static void clear(struct profile *p)
 	free(p->files);
 	free(p->functions);
 	free(p->modules);
+	free(p->branches);
+	free(p->accesses);
 	text_arena_free(p->names);
 	free(p->pool);
 	p->modules = NULL;
+	p->branches = NULL;
+	p->accesses = NULL;
 	p->names = NULL;
 	p->frame_lines = NULL;
 	p->lines = NULL;
@@ -605,6 +621,7 @@ static void clear(struct profile *p)
 	p->functions = NULL;
 	p->pool = NULL;
 	p->nr_counts = p->nr_stacks = p->nr_tasks = p->nr_processes = p->nr_ancestors = 0;
+	p->nr_branches = p->nr_accesses = 0;
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
@@ -638,6 +655,8 @@ int assemble(struct profile *p, const struct assemble_input *in)
 		ret = add_tasks(&w);
 	if (!ret)
 		ret = add_stacks(&w);
+	if (!ret)
+		ret = hardware_fill(p, in, function_of, &w);
 	if (!ret)
 		ret = modules_fill(p, in);
 	if (!ret)

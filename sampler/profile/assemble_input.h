@@ -26,9 +26,10 @@ struct assemble_input { /* all borrowed */
 	const struct maps *maps;
 	const struct objects *objects;
 	enum profile_frames shown_frames;
-	uint32_t wait;		     /* the object of the kinds of waits */
-	const uint32_t *wait_places; /* by enum wait_kind; NULL: no waits */
-	struct details *details;     /* NULL: a recording */
+	uint32_t wait;				 /* the object of the kinds of waits */
+	const uint32_t *wait_places;		 /* by enum wait_kind; NULL: no waits */
+	const struct pairs *branches, *accesses; /* NULL: none */
+	struct details *details;		 /* NULL: a recording */
 };
 
 #endif

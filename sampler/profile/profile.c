@@ -117,6 +117,20 @@ struct profile *profile_keep(struct profile *p)
 	return p;
 }
 
+uint32_t profile_access_pack(const struct access_kind *kind)
+{
+	return (uint32_t)kind->op | (uint32_t)kind->level << 8 | (uint32_t)kind->miss << 16 |
+	       (uint32_t)kind->tlb_miss << 17;
+}
+
+struct access_kind profile_access_kind(uint32_t packed)
+{
+	return (struct access_kind){ .op = (enum access_op)(packed & 0xff),
+				     .level = (enum access_level)(packed >> 8 & 0xff),
+				     .miss = packed >> 16 & 1,
+				     .tlb_miss = packed >> 17 & 1 };
+}
+
 void profile_free(struct profile *p)
 {
 	/* Acquire and release: all reads of the other owners happen before the free. */
@@ -136,6 +150,8 @@ void profile_free(struct profile *p)
 	free(p->files);
 	free(p->counts);
 	free(p->modules);
+	free(p->branches);
+	free(p->accesses);
 	free(p->notices);
 	if (p->annotate) {
 		free(p->annotate->points);

@@ -14,6 +14,7 @@
 #include "sampler/count/window.h"
 #include "sampler/event/event.h"
 #include "sampler/event/procstat.h"
+#include "sampler/perf/access.h"
 #include "symbols/base/base.h"
 #include "symbols/name/wait_kind.h"
 #include "symbols/source/listing.h"
@@ -327,6 +328,26 @@ struct profile_annotate {
 	const char *why;	 /* static: why there is none; NULL */
 };
 
+/* One branch of the code, by the addresses of both ends; in the order of counts. */
+struct profile_branch {
+	uint32_t from, to;		 /* indices in functions */
+	uint64_t from_offset, to_offset; /* in them; UINT64_MAX: not known */
+	uint64_t count, mispredicted, predicted;
+	uint64_t cycles; /* sum, since the branches before */
+};
+
+/* Samples of accesses to memory of one function and kind. */
+struct profile_access {
+	uint32_t function; /* index in functions */
+	uint32_t kind;	   /* profile_access_kind() */
+	uint64_t count;
+	uint64_t latency; /* sum, in cycles */
+};
+
+/* Pack and unpack the kind of an access. */
+uint32_t profile_access_pack(const struct access_kind *kind);
+struct access_kind profile_access_kind(uint32_t packed);
+
 /* Begins the part of a banner that says why the event is not cycles. */
 #define PROFILE_NO_CYCLES "cpu-clock instead of cycles: "
 #define PROFILE_NO_PMU	  "this machine has no PMU"
@@ -417,6 +438,11 @@ struct profile {
 	uint32_t nr_notices;
 	struct profile_module *modules; /* in order of id */
 	uint32_t nr_modules;
+	/* Of a whole recording that has branch stacks, accesses to memory; else none. */
+	struct profile_branch *branches;
+	struct profile_access *accesses;
+	uint32_t nr_branches, nr_accesses;
+	double branches_all, accesses_all; /* counts, also of rows left out */
 	struct profile_annotate *annotate; /* NULL: not requested */
 	void *names;			   /* owns the texts: a text_arena, may be NULL */
 	char *pool;		/* copies of texts that were clean already; may be NULL */

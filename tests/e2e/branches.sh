@@ -36,6 +36,24 @@ for how in counters bare; do
 	cmp -s "$TMP/plain" "$TMP/ours" || wrong "$how: other branches"
 done
 
+# Rows: 90 samples of 8 loops, two of them mispredicted; loads by level with their latency.
+rows() { "$PROFTOP" --replay "$TMP/$1.data" --format=ndjson | python3 -c "
+import json, sys
+$2" >"$TMP/rows" || wrong "$1: no rows"; }
+rows branches 'for b in json.loads(sys.stdin.readline())["branches"]:
+	print(b["from_offset"], b.get("to_offset"), b["count"], b["mispredicted"], b["predicted"], b["cycles"])'
+[ "$(cat "$TMP/rows")" = '20 4 720 180 540 5040
+12 0 40 0 40 120
+12 None 1 0 0 0' ] || wrong "branches: $(cat "$TMP/rows")"
+rows memory 'rows = json.loads(sys.stdin.readline())["memory"]
+print(*sorted((r["level"], r["op"], r["count"], r["latency"]) for r in rows if r["symbol"] == rows[0]["symbol"]))'
+[ "$(cat "$TMP/rows")" = "('L1', 'load', 10, 40) ('L3', 'load', 10, 400) ('RAM', 'load', 10, 2500)" ] ||
+	wrong "memory: $(cat "$TMP/rows")"
+"$PROFTOP" --replay "$TMP/branches.data" --script % --size 80x12 >"$TMP/screen"
+grep -q '^▶  94.61 .* 25.00 ' "$TMP/screen" || wrong "branches on the screen: $(cat "$TMP/screen")"
+"$PROFTOP" --replay "$TMP/memory.data" --script @ --size 80x12 >"$TMP/screen"
+grep -q '^▶  16.67 .* 250 load  *RAM ' "$TMP/screen" || wrong "memory on the screen: $(cat "$TMP/screen")"
+
 "$PROFTOP" --replay "$TMP/lbr.data" --format=perf-script --fields=brstack,no >"$TMP/ours" 2>&1 &&
 	wrong "an unknown field is accepted"
 grep -q "unknown field 'no'" "$TMP/ours" || wrong "says $(cat "$TMP/ours")"

@@ -392,6 +392,68 @@ static void test_memory(void **state)
 	assert_int_equal(r.sample.memory.fields, PERF_SAMPLE_ADDR | PERF_SAMPLE_WEIGHT_STRUCT);
 }
 
+/* The level that had the data: by number, else by bits, as older kernels and CPUs have it. */
+static void test_access_kind(void **state)
+{
+	static const struct {
+		union perf_mem_data_src d;
+		const char *op, *level;
+		bool miss, tlb_miss;
+	} cases[] = {
+		{ { .val = 0 }, "", "unknown", false, false },
+		{ { .mem_op = PERF_MEM_OP_LOAD, .mem_lvl = PERF_MEM_LVL_L1 | PERF_MEM_LVL_HIT },
+		  "load",
+		  "L1",
+		  false,
+		  false },
+		{ { .mem_op = PERF_MEM_OP_STORE,
+		    .mem_lvl = PERF_MEM_LVL_L1 | PERF_MEM_LVL_MISS,
+		    .mem_dtlb = PERF_MEM_TLB_MISS },
+		  "store",
+		  "L1",
+		  true,
+		  true },
+		{ { .mem_op = PERF_MEM_OP_LOAD,
+		    .mem_lvl = PERF_MEM_LVL_REM_RAM1 | PERF_MEM_LVL_HIT },
+		  "load",
+		  "remote RAM",
+		  false,
+		  false },
+		{ { .mem_lvl = PERF_MEM_LVL_HIT, .mem_lvl_num = PERF_MEM_LVLNUM_RAM },
+		  "",
+		  "RAM",
+		  false,
+		  false },
+		{ { .mem_lvl_num = PERF_MEM_LVLNUM_RAM, .mem_remote = 1 },
+		  "",
+		  "remote RAM",
+		  false,
+		  false },
+		{ { .mem_op = PERF_MEM_OP_PFETCH,
+		    .mem_lvl = PERF_MEM_LVL_NA,
+		    .mem_lvl_num = PERF_MEM_LVLNUM_NA },
+		  "prefetch",
+		  "unknown",
+		  false,
+		  false },
+		{ { .mem_lvl_num = PERF_MEM_LVLNUM_ANY_CACHE, .mem_remote = 1 },
+		  "",
+		  "remote cache",
+		  false,
+		  false },
+		{ { .val = UINT64_MAX }, "store", "L1", true, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct access_kind k = access_kind(cases[i].d.val);
+
+		assert_string_equal(access_op_name(k.op), cases[i].op);
+		assert_string_equal(access_level_name(k.level), cases[i].level);
+		assert_int_equal(k.miss, cases[i].miss);
+		assert_int_equal(k.tlb_miss, cases[i].tlb_miss);
+	}
+}
+
 static void test_branches(void **state)
 {
 	static const uint64_t types[] = { 0, PERF_SAMPLE_BRANCH_HW_INDEX, 1 << 19,
@@ -765,6 +827,7 @@ int main(void)
 		cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_branch_flags),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_access_kind),
 		cmocka_unit_test(test_mmap2),
 		cmocka_unit_test(test_mmap2_build_id),
 		cmocka_unit_test(test_mmap),

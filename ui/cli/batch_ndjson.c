@@ -435,6 +435,51 @@ static json_t *pressure(const struct profile *p)
 	return o;
 }
 
+/* "branches": the most frequent taken ones; "memory": accesses by function, operation and level. */
+static json_t *branches(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_branches; i++) {
+		const struct profile_branch *b = &p->branches[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "from", safe(p->functions[b->from].name));
+		if (b->from_offset != UINT64_MAX)
+			json_object_set_new(o, "from_offset", count(b->from_offset));
+		json_object_set_new(o, "to", safe(p->functions[b->to].name));
+		if (b->to_offset != UINT64_MAX)
+			json_object_set_new(o, "to_offset", count(b->to_offset));
+		json_object_set_new(o, "count", count(b->count));
+		json_object_set_new(o, "mispredicted", count(b->mispredicted));
+		json_object_set_new(o, "predicted", count(b->predicted));
+		json_object_set_new(o, "cycles", count(b->cycles));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
+static json_t *memory(const struct profile *p)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < p->nr_accesses; i++) {
+		const struct profile_access *a = &p->accesses[i];
+		const struct access_kind kind = profile_access_kind(a->kind);
+		json_t *o = json_object();
+
+		json_object_set_new(o, "symbol", safe(p->functions[a->function].name));
+		json_object_set_new(o, "op", json_string(access_op_name(kind.op)));
+		json_object_set_new(o, "level", json_string(access_level_name(kind.level)));
+		json_object_set_new(o, "miss", json_boolean(kind.miss));
+		json_object_set_new(o, "tlb_miss", json_boolean(kind.tlb_miss));
+		json_object_set_new(o, "count", count(a->count));
+		json_object_set_new(o, "latency", count(a->latency));
+		json_array_append_new(list, o);
+	}
+	return list;
+}
+
 static json_t *object(const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -455,6 +500,10 @@ static json_t *object(const struct batch_tick *tick)
 		json_object_set_new(o, "waits", waits(p));
 	if (tick->nr_ratios)
 		set_ratios(o, tick, NULL);
+	if (p->nr_branches)
+		json_object_set_new(o, "branches", branches(p));
+	if (p->nr_accesses)
+		json_object_set_new(o, "memory", memory(p));
 	json_object_set_new(o, "rows", rows(tick));
 	json_object_set_new(o, "seq", count(p->seq));
 	json_object_set_new(o, "sampling", json_boolean(p->sampling));

@@ -67,7 +67,7 @@ enum key_group {
 };
 
 /*
- * Free keys: " % @ $ F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^T ^U ^Z.
+ * Free keys: " $ F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^T ^U ^Z.
  *
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys while typing)
@@ -91,6 +91,10 @@ enum key_group {
 	  CTX_PAGES, KEYS('6'), 0, KEYS(0)) \
 	X(VIEW_MESSAGES, "messages", VIEW, "", "problems and their fixes", \
 	  CTX_PAGES, KEYS('7', '!'), 0, KEYS(0)) \
+	X(VIEW_BRANCHES, "branches", VIEW, "", "taken branches of a recording (perf record -b)", \
+	  CTX_PAGES, KEYS('%'), 0, KEYS(0)) \
+	X(VIEW_MEMORY, "memory", VIEW, "", "accesses to memory of a recording (perf mem record)", \
+	  CTX_PAGES, KEYS('@'), 0, KEYS(0)) \
 	X(NEXT_VIEW, "next-view", VIEW, "", "next view; in annotate: next hottest instruction", \
 	  CTX_PAGES, KEYS(K_TAB), 0, KEYS(0)) \
 	X(PREVIOUS_VIEW, "previous-view", VIEW, "", "previous view; in annotate: the hotter one", \

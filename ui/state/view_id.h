@@ -16,6 +16,8 @@ enum view_id {
 	VIEW_HELP, /* views before this one have tabs */
 	VIEW_CALLERS,
 	VIEW_ANNOTATE,
+	VIEW_BRANCHES,
+	VIEW_MEMORY,
 	VIEW_NR,
 };
 

@@ -13,6 +13,7 @@ static const struct view *const views[VIEW_NR] = {
 	[VIEW_TREE] = &view_tree,	    [VIEW_FLAME] = &view_flame,
 	[VIEW_CALLERS] = &view_callers,	    [VIEW_CPUS] = &view_cpus,
 	[VIEW_MODULES] = &view_modules,	    [VIEW_MESSAGES] = &view_messages,
+	[VIEW_BRANCHES] = &view_branches,   [VIEW_MEMORY] = &view_memory,
 	[VIEW_ANNOTATE] = &view_annotate,   [VIEW_HELP] = &view_help,
 };
 

@@ -102,6 +102,7 @@ struct view {
 extern const struct view view_functions, view_processes, view_help;
 extern const struct view view_tree, view_flame, view_callers;
 extern const struct view view_cpus, view_modules, view_messages, view_annotate;
+extern const struct view view_branches, view_memory;
 const struct view *view_of(enum view_id id);
 /* Is the action on the card of keys? */
 bool view_help_has(enum action action);
