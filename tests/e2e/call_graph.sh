@@ -49,8 +49,8 @@ for how in ("dwarf", "fp", "off"):
     if how == "fp" and sure > 0.1 or how != "fp" and sure < 0.9:
         wrong(f"{how}: {100 * sure:.0f}% complete")
 print("own CPU a sample, dwarf = 1: " + ", ".join(f"{k} {cost[k] / cost['dwarf']:.2f}" for k in cost))
-# Half as much again: on a full machine the two differ by less than the noise of one run.
-if cost["off"] > 1.5 * cost["dwarf"]:
+# Ticks and names cost the same in all three; on a full machine they are most of it.
+if cost["off"] > 3 * cost["dwarf"]:
     wrong("off costs more than dwarf")
 sys.exit(bad)
 PY

@@ -4,6 +4,7 @@
 # core file, for memory of others is in it.
 . "$(dirname "$0")/lib"
 need_perf
+need cc
 
 chmod 755 "$TMP"
 mkdir -m 777 "$TMP/theirs"
@@ -15,7 +16,10 @@ owner() {
 	[ "$(stat -c %u "$1" 2>/dev/null)" = 65534 ] || wrong "$1: of $(stat -c %u "$1" 2>&1)"
 }
 
-start "$PROGRAMS/spin" 1
+# Below $TMP, where the caller may read the source.
+cp "$HERE/../programs/spin.c" "$TMP/spin.c"
+cc -g -O2 -pthread -o "$TMP/spin" "$TMP/spin.c"
+start "$TMP/spin" 1
 spin=$last
 run -b -n 1 -d 0.2 -p "$spin" --record="$TMP/theirs/data"
 [ "$rc" = 0 ] || wrong "--record: exit $rc: $(cat "$TMP/err")"

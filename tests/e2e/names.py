@@ -53,6 +53,14 @@ def need(*tools):
             raise Missing(f"no {tool}")
 
 
+def has_mount_namespace():
+    """Return whether one can be made; a chroot refuses. Say so if not."""
+    if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        return True
+    print("skipped: not permitted: a mount namespace")
+    return False
+
+
 def sh(*args, **more):
     """Run a tool of the test: it works, or the case cannot be had here."""
     need(args[0])

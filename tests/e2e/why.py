@@ -69,10 +69,11 @@ def main():
     time.sleep(0.1)
     os.unlink(path("gone"))
     expect("deleted and gone", gone, "file is gone", "run proftop as root", NOBODY)
-    os.rename(hot("elsewhere"), path("file"))
-    other = start("unshare", "-m", "sh", "-ec", f"cd {names.TMP}; mkdir t; mount -t tmpfs none t; cp file t/elsewhere; exec t/elsewhere")
-    time.sleep(0.3)
-    expect("in another mount namespace", other, "file is gone, or in another mount", "run proftop as root", NOBODY)
+    if names.has_mount_namespace():
+        os.rename(hot("elsewhere"), path("file"))
+        other = start("unshare", "-m", "sh", "-ec", f"cd {names.TMP}; mkdir t; mount -t tmpfs none t; cp file t/elsewhere; exec t/elsewhere")
+        time.sleep(0.3)
+        expect("in another mount namespace", other, "file is gone, or in another mount", "run proftop as root", NOBODY)
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
         hidden = int(f.read()) > 1
     if hidden:
