@@ -424,6 +424,22 @@ static void next_time(struct ui_state *st, uint32_t code)
 	rebuild(st);
 }
 
+static void hide_idle(struct ui_state *st, uint32_t code)
+{
+	bool hidden = ui_state_hides_idle(st, st->latest);
+
+	if (!ui_state_waits(st, st->latest)) {
+		ui_state_say(st, false, "no waits are shown (^ shows them)");
+		return;
+	}
+	st->scope.idle = hidden ? IDLE_SHOWN : IDLE_HIDDEN;
+	ui_state_say(st, false,
+		     hidden ? "idle waits shown"
+			    : "idle waits hidden: poll and condition variables, "
+			      "100 ms and more");
+	rebuild(st);
+}
+
 static void pick_frequency(struct ui_state *st, uint32_t code)
 {
 	dialog_open(st, &dialog_frequency);
@@ -572,6 +588,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_PICK_EVENT] = pick_event,
 	[ACT_NEXT_EVENT] = next_event,
 	[ACT_NEXT_TIME] = next_time,
+	[ACT_HIDE_IDLE] = hide_idle,
 	[ACT_PICK_FREQUENCY] = pick_frequency,
 	[ACT_SLOWER] = slower,
 	[ACT_FASTER] = faster,

@@ -37,6 +37,7 @@ struct spot {
 	bool interpreter;   /* code of an interpreter */
 	bool kernel;	    /* code of the kernel */
 	uint8_t wait;	    /* the frame of a wait: enum wait_kind */
+	bool long_wait;
 	struct wait_hint hint;
 };
 
@@ -366,6 +367,7 @@ static void classify(const struct work *w, struct spot *spot, const struct place
 	spot->kernel = place->object == OBJECT_ID_KERNEL;
 	if (place->object == w->in->wait)
 		spot->wait = (uint8_t)MIN(place->offset, WAIT_OTHER);
+	spot->long_wait = spot->wait && place->offset == WAIT_LONG;
 	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);
 }
 
@@ -431,6 +433,7 @@ static bool is_left_out(struct left_out out, const struct spot *spot)
 /* The places of a stack as they are shown. */
 struct shown {
 	enum wait_kind wait; /* WAIT_NO: not of a wait */
+	bool idle;	     /* a long wait for work */
 	uint32_t lead;	     /* of a wait: the place of its kind, which is innermost */
 	const uint32_t *places;
 	uint32_t nr;
@@ -450,14 +453,22 @@ static enum wait_kind look_at(const struct work *w, const uint32_t *places, uint
 static struct shown shown_of(const struct work *w, const uint32_t *places, uint32_t nr)
 {
 	struct shown s = { .places = places, .nr = nr };
+	bool is_long;
 
 	if (!nr || !w->in->wait_places || !spot_at(w, places[0])->wait)
 		return s;
-	s.wait = (enum wait_kind)spot_at(w, places[0])->wait;
+	is_long = spot_at(w, places[0])->long_wait;
+	/* Its kind, if that is known without a stack. */
+	if (is_long && nr > 1 && spot_at(w, places[1])->wait) {
+		s.places++;
+		s.nr--;
+	}
+	s.wait = (enum wait_kind)spot_at(w, *s.places)->wait;
 	for (s.places++, s.nr--; s.nr && spot_at(w, *s.places)->hint.scheduler; s.nr--)
 		s.places++;
 	if (s.wait == WAIT_OTHER)
 		s.wait = look_at(w, s.places, s.nr);
+	s.idle = is_long && (s.wait == WAIT_POLL || s.wait == WAIT_CONDITION);
 	s.lead = w->in->wait_places[s.wait];
 	return s;
 }
@@ -476,6 +487,19 @@ static uint32_t stack_frames(const struct work *w, const struct shown *s)
 	return frames;
 }
 
+/* Set one of @nr bytes, which are allocated for the first that is not zero. */
+static int mark(uint8_t **bytes, uint32_t nr, ptrdiff_t at, uint8_t value)
+{
+	if (!value)
+		return 0;
+	if (!*bytes)
+		*bytes = calloc(nr, 1);
+	if (!*bytes)
+		return -ENOMEM;
+	(*bytes)[at] = value;
+	return 0;
+}
+
 /* Get the frames of all places of a stack, and set its number of frames. */
 static int lay_out_stack(struct work *w, struct profile_stack *stack, const uint32_t *places,
 			 uint32_t nr)
@@ -488,12 +512,9 @@ static int lay_out_stack(struct work *w, struct profile_stack *stack, const uint
 	s = shown_of(w, places, nr);
 	if (s.wait && !spot_at(w, s.lead)->first && make_spot(w, spot_at(w, s.lead), s.lead))
 		return -ENOMEM;
-	if (s.wait && !w->p->stack_waits)
-		w->p->stack_waits = calloc(w->p->nr_stacks, 1);
-	if (s.wait && !w->p->stack_waits)
+	if (mark(&w->p->stack_waits, w->p->nr_stacks, stack - w->p->stacks, (uint8_t)s.wait) ||
+	    mark(&w->p->stack_idle, w->p->nr_stacks, stack - w->p->stacks, s.idle))
 		return -ENOMEM;
-	if (s.wait)
-		w->p->stack_waits[stack - w->p->stacks] = (uint8_t)s.wait;
 	stack->nr = stack_frames(w, &s);
 	return 0;
 }
@@ -591,6 +612,7 @@ static void clear(struct profile *p)
 	free(p->counts);
 	free(p->stacks);
 	free(p->stack_waits);
+	free(p->stack_idle);
 	free(p->tasks);
 	free(p->processes);
 	free(p->ancestors);
@@ -613,7 +635,7 @@ static void clear(struct profile *p)
 	p->files = NULL;
 	p->counts = NULL;
 	p->stacks = NULL;
-	p->stack_waits = NULL;
+	p->stack_waits = p->stack_idle = NULL;
 	p->tasks = NULL;
 	p->processes = NULL;
 	p->ancestors = NULL;

@@ -297,7 +297,7 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 		struct fold_task *task = &tasks[c->task];
 		uint32_t function;
 
-		if (c->event != f->event && (!f->also || c->event != f->also - 1))
+		if (!fold_passes_kind(p, f, c))
 			continue;
 		task->count += c->count;
 		task->weight += c->weight;
@@ -313,13 +313,14 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 	}
 }
 
-void fold_waits(const struct profile *p, double (*tasks)[WAIT_NR])
+void fold_waits(const struct profile *p, bool hide_idle, double (*tasks)[WAIT_NR])
 {
 	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
 	for (uint32_t i = 0; i < p->nr_counts && p->stack_waits; i++) {
 		const struct profile_count *c = &p->counts[i];
+		bool idle = hide_idle && p->stack_idle && p->stack_idle[c->stack];
 
 		if (p->stack_waits[c->stack])
-			tasks[c->task][p->stack_waits[c->stack]] += c->weight;
+			tasks[c->task][idle ? WAIT_NO : p->stack_waits[c->stack]] += c->weight;
 	}
 }

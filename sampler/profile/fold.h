@@ -18,6 +18,7 @@ struct fold_filter {
 	const uint32_t *groups;
 	bool hide_kernel; /* leave kernel functions out (their samples are in the total) */
 	bool hide_user;
+	bool hide_idle; /* idle waits do not count */
 };
 
 static inline bool fold_passes_task(const struct profile *p, const struct fold_filter *f,
@@ -28,11 +29,18 @@ static inline bool fold_passes_task(const struct profile *p, const struct fold_f
 	       (!f->tasks || f->tasks[task]);
 }
 
+/* Does the count pass but for its task? */
+static inline bool fold_passes_kind(const struct profile *p, const struct fold_filter *f,
+				    const struct profile_count *c)
+{
+	return (c->event == f->event || (f->also && c->event == f->also - 1)) &&
+	       !(f->hide_idle && p->stack_idle && p->stack_idle[c->stack]);
+}
+
 static inline bool fold_passes(const struct profile *p, const struct fold_filter *f,
 			       const struct profile_count *c)
 {
-	return (c->event == f->event || (f->also && c->event == f->also - 1)) &&
-	       fold_passes_task(p, f, c->task);
+	return fold_passes_kind(p, f, c) && fold_passes_task(p, f, c->task);
 }
 
 struct fold_row {
@@ -78,13 +86,15 @@ void fold_functions_fini(struct fold_functions *out);
 int fold_processes(const struct profile *p, const struct fold_filter *f,
 		   struct fold_processes *out);
 void fold_processes_fini(struct fold_processes *out);
-/* Sum the samples of the events of @f by task, into @tasks (one entry per task). */
+/* Sum the samples of the events of @f (and not of idle waits) by task, into @tasks (one entry per
+ * task). */
 void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks);
 /*
  * Sum the time of each task by what it did, in nanoseconds: running, and waits by kind, into
- * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured.
+ * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured. @hide_idle:
+ * idle waits are under WAIT_NO.
  */
-void fold_waits(const struct profile *p, double (*tasks)[WAIT_NR]);
+void fold_waits(const struct profile *p, bool hide_idle, double (*tasks)[WAIT_NR]);
 /*
  * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
  * (one entry per function). 0 or -ENOMEM.

@@ -144,6 +144,7 @@ void profile_free(struct profile *p)
 	free(p->tasks);
 	free(p->stacks);
 	free(p->stack_waits);
+	free(p->stack_idle);
 	free(p->frames);
 	free(p->frame_lines);
 	free(p->lines);

@@ -424,7 +424,10 @@ struct profile {
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
 	uint8_t *stack_waits; /* by stack: enum wait_kind; NULL: none is of a wait */
-	uint32_t *frames;     /* indices in functions; inlined ones before their callers */
+	/* By stack: 1: a wait in poll or for a condition variable, of WAIT_LONG_NS and more. NULL:
+	 * none. */
+	uint8_t *stack_idle;
+	uint32_t *frames; /* indices in functions; inlined ones before their callers */
 	uint32_t *
 		frame_lines; /* same number: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
 	uint32_t nr_frames;

@@ -32,7 +32,8 @@ struct wait_task {
 	struct task_time time;
 	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
 	uint32_t period;
-	bool found; /* asleep in /proc: the switch before may still follow */
+	uint64_t began_ns; /* the current wait */
+	bool found;	   /* asleep in /proc: the switch before may still follow */
 	uint32_t unknown_ticks;
 	/* Of the tick. */
 	uint64_t running_ns;
@@ -49,6 +50,7 @@ struct span {
 	uint32_t stack;
 	uint32_t period;
 	uint32_t class;
+	bool is_long; /* the wait, WAIT_LONG_NS and more */
 	uint64_t ns;
 };
 
@@ -144,6 +146,12 @@ static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 	return task;
 }
 
+/* Test whether the wait of @task was long when its time was taken last. */
+static bool is_long(const struct wait_task *task)
+{
+	return task->time.since_ns >= task->began_ns + WAIT_LONG_NS;
+}
+
 /* Add @s to the sums of @task; without memory the span counts as one without a stack. */
 static void add_span(struct waits *w, struct wait_task *task, struct task_span s)
 {
@@ -159,8 +167,10 @@ static void add_span(struct waits *w, struct wait_task *task, struct task_span s
 	if (task->stack == STACK_NONE ||
 	    !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
 		return;
-	w->spans[w->nr_spans++] = (struct span){ (uint32_t)(task - w->tasks), task->stack,
-						 task->period, class, s.ns };
+	w->spans[w->nr_spans++] = (struct span){
+		(uint32_t)(task - w->tasks),	       task->stack, task->period, class,
+		class == CLASS_SLEEP && is_long(task), s.ns
+	};
 	task->weighted[class] += (double)s.ns * task->period;
 }
 
@@ -179,6 +189,20 @@ static uint32_t stack_of_kind(struct waits *w, const struct waits_tables *t, uin
 	return stacks_intern(t->stacks, w->places, nr);
 }
 
+/* Intern @stack as one of a long wait. A known kind, found in /proc, remains its second frame. */
+static uint32_t stack_of_long(struct waits *w, const struct waits_tables *t, uint32_t stack)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+	bool known = nr && places[0] != t->kinds[WAIT_ASLEEP];
+
+	if (!places || !nr || nr + known > STACKS_PLACES_MAX)
+		return stack;
+	memcpy(w->places + known, places, nr * sizeof(*places));
+	w->places[0] = t->kinds[WAIT_LONG];
+	return stacks_intern(t->stacks, w->places, nr + known);
+}
+
 void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
 		 enum task_step step, enum wait_kind kind, uint64_t time_ns)
 {
@@ -187,6 +211,7 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
 	if (!task || task->time.state != TASK_NEW)
 		return;
 	task_time_step(&task->time, step, time_ns);
+	task->began_ns = time_ns;
 	if (step == STEP_ASLEEP && kind) {
 		task->stack = stack_of_kind(w, t, STACK_NONE, kind);
 		task->period = 1;
@@ -247,6 +272,7 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 	w->account.without_stack += !has;
 	if (is_late && !has)
 		return;
+	task->began_ns = note->time_ns;
 	task->stack = has ? note->stack : STACK_NONE;
 	task->period = MAX(note->period, 1u);
 	if (has)
@@ -340,6 +366,8 @@ static void count_bare(struct waits *w, const struct waits_tables *t, struct wai
 		stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
 	else if (stack == STACK_NONE)
 		stack = stack_of_kind(w, t, stack, WAIT_OTHER);
+	else if (task->time.state == TASK_SLEEPING && is_long(task))
+		stack = stack_of_long(w, t, stack);
 	count_ns(t, stack, id, slot, task->ns[class]);
 }
 
@@ -415,6 +443,8 @@ static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t 
 		}
 		if (s.class == CLASS_QUEUE)
 			stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
+		else if (s.is_long)
+			stack = stack_of_long(w, t, stack);
 		/* Rounded so that the sum is exact. */
 		task->given[s.class] += (double)s.ns * s.period / task->weighted[s.class];
 		count_ns(t, stack, ids[s.task], slot,

@@ -168,6 +168,7 @@ static const struct {
 	[WAIT_CHILD] = { "[child]", "child" },
 	[WAIT_OTHER] = { "[other wait]", "other" },
 	[WAIT_ASLEEP] = { "[waiting]", "other" },
+	[WAIT_LONG] = { "[waiting]", "other" },
 };
 
 const char *wait_kind_name(enum wait_kind kind)

@@ -26,8 +26,12 @@ enum wait_kind {
 	WAIT_CHILD, /* wait4(), pthread_join() */
 	WAIT_OTHER,
 	WAIT_ASLEEP, /* asleep; the kind is found in the stack */
+	WAIT_LONG,   /* the same, WAIT_LONG_NS and more */
 	WAIT_NR,
 };
+
+/* A wait in poll or for a condition variable is idle from this age on: it is for work. */
+#define WAIT_LONG_NS 100000000ULL
 
 /* Return the name of the frame: "[lock]". */
 const char *wait_kind_name(enum wait_kind kind);

@@ -623,6 +623,68 @@ static void test_inlined(void **state)
 	profile_free(p);
 }
 
+/*
+ * Kinds of long waits: found in the stack, or known from /proc. In poll they are idle, in a lock
+ * they are not; shorter ones never are.
+ */
+static void test_idle_waits(void **state)
+{
+	const struct object_identity identity = { .kind = OBJECT_WAIT };
+	uint32_t wait_places[WAIT_NR], i = 0;
+	struct history_cell cells[4] = { { .event = 0 } };
+	struct tables t;
+	struct profile *p;
+
+	tables_init(&t);
+	i = objects_intern(t.objects, &identity, "[wait]", 6, -1, 0, 0)->id;
+	for (int k = WAIT_RUNNING; k < WAIT_NR; k++)
+		wait_places[k] = places_intern(t.places, i, (uint64_t)k);
+	for (i = 0; i < 4; i++) {
+		static const enum wait_kind stacks[4][2] = { { WAIT_LONG, WAIT_POLL },
+							     { WAIT_LONG, WAIT_LOCK },
+							     { WAIT_POLL, WAIT_NO },
+							     { WAIT_LONG, WAIT_NO } };
+		const uint32_t places[] = { wait_places[stacks[i][0]],
+					    wait_places[stacks[i][1] ? stacks[i][1] : WAIT_POLL] };
+
+		cells[i].count = 1;
+		cells[i].weight = 10;
+		cells[i].stack = stack_of(&t, stacks[i][1] ? 2 : 1, places);
+	}
+	p = xcalloc(1, sizeof(*p));
+	assert_int_equal(
+		assemble(p,
+			 &(struct assemble_input){
+				 .counts = cells,
+				 .nr_counts = 4,
+				 .stacks = t.stacks,
+				 .places = t.places,
+				 .symbols = t.symbols,
+				 .maps = t.maps,
+				 .objects = t.objects,
+				 .wait = places_at(t.places, wait_places[WAIT_POLL])->object,
+				 .wait_places = wait_places }),
+		0);
+	assert_non_null(p->stack_waits);
+	assert_non_null(p->stack_idle);
+	for (i = 0; i < 4; i++) {
+		static const struct {
+			enum wait_kind kind;
+			bool idle;
+		} want[4] = { { WAIT_POLL, true },
+			      { WAIT_LOCK, false },
+			      { WAIT_POLL, false },
+			      { WAIT_OTHER, false } };
+		uint32_t stack = p->counts[i].stack;
+
+		assert_int_equal(p->stack_waits[stack], want[i].kind);
+		assert_int_equal(p->stack_idle[stack], want[i].idle);
+		assert_int_equal(p->stacks[stack].nr, 1);
+	}
+	profile_free(p);
+	tables_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -633,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_shared_ids),
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_no_stack),
+		cmocka_unit_test(test_idle_waits),
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_process_without_main_thread),
 		cmocka_unit_test(test_annotate_follows_the_name),

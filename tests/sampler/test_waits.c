@@ -229,6 +229,33 @@ static void test_found(void **state)
 	close_world(&w);
 }
 
+/* Waits of WAIT_LONG_NS and more have another stack, from that age on, in later ticks also. */
+static void test_long(void **state)
+{
+	const uint64_t ms = 1000000;
+	struct world w;
+
+	open_world(&w, 1);
+	waits_found(w.waits, &w.t, 5, 5, STEP_ASLEEP, WAIT_POLL, ms);
+	put(&w, 0, 3, STEP_IN, 1 * ms, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 2 * ms, stack_in(&w, 7), 1);
+	put(&w, 0, 3, STEP_IN, 101 * ms, STACK_NONE, 0); /* 99 ms */
+	put(&w, 0, 3, STEP_OUT, 102 * ms, stack_in(&w, 7), 1);
+	put(&w, 0, 3, STEP_IN, 202 * ms, STACK_NONE, 0); /* 100 ms */
+	put(&w, 0, 3, STEP_OUT, 203 * ms, stack_in(&w, 7), 1);
+	end_tick(&w, 253 * ms); /* 50 ms so far */
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 149 * ms);
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, 7), 100 * ms);
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, 1000 + WAIT_POLL), 252 * ms);
+	/* It goes on, and then in the run queue. */
+	put(&w, 0, 3, STEP_WOKEN, 403 * ms, STACK_NONE, 0);
+	end_tick(&w, 404 * ms);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 0);
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, 7), 150 * ms);
+	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 7), 1 * ms);
+	close_world(&w);
+}
+
 /* Random switches of many tasks on two CPUs: all columns add up to wall time x tasks. */
 static void test_sum(void **state)
 {
@@ -320,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_run_queue), cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_found),	  cmocka_unit_test(test_sum),
 		cmocka_unit_test(test_exit),	  cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

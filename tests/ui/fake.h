@@ -402,6 +402,7 @@ static inline void fake_waits(struct profile *p)
 	p->frames = realloc(p->frames, (p->nr_frames + nr * 2) * sizeof(*p->frames));
 	p->counts = realloc(p->counts, (p->nr_counts + nr * NR_PROCESSES) * sizeof(*p->counts));
 	p->stack_waits = calloc(p->nr_stacks + nr, 1);
+	p->stack_idle = calloc(p->nr_stacks + nr, 1);
 	for (uint32_t i = 0; i < p->nr_counts; i++)
 		p->counts[i].weight *= 1e9 / 997;
 	for (uint32_t i = 0; i < nr; i++) {
@@ -417,6 +418,7 @@ static inline void fake_waits(struct profile *p)
 		p->frames[p->nr_frames] = p->nr_functions++;
 		p->frames[p->nr_frames + 1] = NR_SPECS; /* main */
 		p->stack_waits[p->nr_stacks] = (uint8_t)kind;
+		p->stack_idle[p->nr_stacks] = kind == WAIT_POLL;
 		p->stacks[p->nr_stacks] = (struct profile_stack){ p->nr_frames, 2 };
 		p->nr_frames += 2;
 		for (uint32_t q = 0; q < NR_PROCESSES; q++)

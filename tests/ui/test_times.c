@@ -60,10 +60,62 @@ static void test_screens(void **state)
 	}
 }
 
+/* The row of @name in the functions, or NULL. */
+static const struct row *row_of(const struct bench *b, const char *name)
+{
+	const struct list *list = &b->st.lists[VIEW_FUNCTIONS];
+
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (!strcmp(b->st.shown->functions[list->rows[i].index].name.str, name))
+			return &list->rows[i];
+	return NULL;
+}
+
+/* Idle waits: hidden beside CPU time, shown alone; the key changes both, and the sum is shown. */
+static void test_idle(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	const char *screen;
+	struct bench b;
+
+	bench_init(&b, 150, 30, false);
+	fake_waits(p);
+	model_take(&b.st, p);
+	press(&b, '"');
+	assert_non_null(strstr(look(&b), "no waits are shown"));
+	press(&b, '^');
+	screen = look(&b);
+	assert_non_null(row_of(&b, "[poll]"));
+	assert_null(strstr(screen, "hidden"));
+	assert_non_null(strstr(screen, "Waiting 12.92 task-s/s"));
+	press(&b, '^');
+	screen = look(&b);
+	assert_null(row_of(&b, "[poll]"));
+	assert_non_null(row_of(&b, "[condition]"));
+	/* (2.1 + 27.5 + 5.1) / 5 */
+	assert_non_null(strstr(screen, "idle 6.94 hidden (\")"));
+	assert_non_null(strstr(screen, "Time 7.06 task-s/s"));
+	/* The columns add up to the time of the row, and that which is hidden. */
+	press(&b, '2');
+	screen = look(&b);
+	assert_non_null(strstr(screen, " IDLE "));
+	assert_non_null(strstr(screen, "C CPU 0.36  R run queue 0.18  L lock 2.84  E event 1.20  "
+				       "idle 0.42 hidden"));
+	assert_null(strstr(screen, " POLL "));
+	press(&b, '"');
+	screen = look(&b);
+	assert_null(strstr(screen, "(\")"));
+	assert_non_null(strstr(screen, " POLL "));
+	press(&b, '1');
+	assert_non_null(row_of(&b, "[poll]"));
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screens),
+		cmocka_unit_test(test_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -390,7 +390,7 @@ static json_t *waits(const struct profile *p)
 	json_object_set_new(o, "tasks", count(p->waits.tasks));
 	json_object_set_new(o, "waking", json_boolean(p->waits.waking));
 	if (tasks)
-		fold_waits(p, tasks);
+		fold_waits(p, false, tasks);
 	for (uint32_t i = 0; i < p->nr_processes && tasks; i++)
 		json_array_append_new(list, process_times(p, i, tasks));
 	json_object_set_new(o, "processes", list);

@@ -42,6 +42,15 @@ enum theme_role {
 	ROLE_DIALOG,
 	ROLE_FRAME,
 	ROLE_DISABLED,
+	/* Parts of a bar of time, and boxes of waits. */
+	ROLE_TIME_CPU,
+	ROLE_TIME_QUEUE,
+	ROLE_TIME_LOCK,
+	ROLE_TIME_DISK,
+	ROLE_TIME_PIPE,
+	ROLE_TIME_SLEEP,
+	ROLE_TIME_EVENT,
+	ROLE_TIME_OTHER,
 	/* Boxes of the flame graph: by kind of code, in THEME_HUES hues each. */
 	ROLE_BOX_PROCESS,
 	ROLE_BOX_REST, /* several in one */

@@ -67,7 +67,7 @@ enum key_group {
 };
 
 /*
- * Free keys: " $ F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^T ^U ^Z.
+ * Free keys: $ F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^T ^U ^Z.
  *
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys while typing)
@@ -198,6 +198,9 @@ enum key_group {
 	  CTX_LIST, KEYS('E'), 0, KEYS(0)) \
 	X(NEXT_TIME, "next-time", SAMPLED, "", "CPU time, waiting time, or both", \
 	  CTX_LIST, KEYS('^'), 0, KEYS(0)) \
+	X(HIDE_IDLE, "hide-idle", SAMPLED, "", \
+	  "hide idle waits: poll, condition variables, 100 ms and more", \
+	  CTX_LIST, KEYS('"'), 0, KEYS(0)) \
 	X(PICK_FREQUENCY, "frequency", SAMPLED, "Freq", "pick the frequency", \
 	  CTX_LIST, KEYS(K_F(8), 'f'), 0, KEYS(0)) \
 	X(SLOWER, "slower", SAMPLED, "", "lower frequency", CTX_LIST, KEYS('['), 0, KEYS(0)) \

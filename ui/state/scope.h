@@ -15,10 +15,11 @@
 #include "ui/text/match.h"
 
 struct scope {
-	char event_name[EVENT_NAME_MAX];   /* "" the first */
-	bool with_waits;		   /* the time of a clock and of waits together */
-	bool drilled;			   /* into one process */
-	uint32_t process;		   /* its id */
+	char event_name[EVENT_NAME_MAX]; /* "" the first */
+	bool with_waits;		 /* the time of a clock and of waits together */
+	enum { IDLE_AUTO, IDLE_SHOWN, IDLE_HIDDEN } idle; /* waits; AUTO: hidden beside CPU time */
+	bool drilled;					  /* into one process */
+	uint32_t process;				  /* its id */
 	char group[128];		   /* or into a group of processes; clean text; "": none */
 	enum grouping group_by;		   /* of that group */
 	char process_name[128];		   /* clean text */

@@ -61,6 +61,13 @@ bool ui_state_waits(const struct ui_state *st, const struct profile *p)
 	       (ui_state_also(st, p) || p->events[ui_state_event(st, p)].event.wait);
 }
 
+bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p)
+{
+	return ui_state_waits(st, p) &&
+	       (st->scope.idle == IDLE_AUTO ? ui_state_also(st, p) > 0
+					    : st->scope.idle == IDLE_HIDDEN);
+}
+
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p)
 {
 	if (ui_state_also(st, p))

@@ -119,6 +119,8 @@ uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
 uint32_t ui_state_also(const struct ui_state *st, const struct profile *p);
 /* Return whether waiting time is shown, alone or with a clock. */
 bool ui_state_waits(const struct ui_state *st, const struct profile *p);
+/* Return whether idle waits are left out. */
+bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p);
 /* Return the rate wanted now: requested, or of the newest profile. */
 double ui_state_want_hz(const struct ui_state *st);
 /* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */

@@ -96,6 +96,7 @@ static bool by_event(const struct subject *s, struct folds_input *in, unsigned i
 {
 	in->config.filter.event = ui_state_event(s->st, s->p);
 	in->config.filter.also = ui_state_also(s->st, s->p);
+	in->config.filter.hide_idle = ui_state_hides_idle(s->st, s->p);
 	return true;
 }
 
@@ -231,7 +232,7 @@ static bool make_times(const struct profile *p, struct folds_entry *e)
 {
 	e->times = malloc((p->nr_tasks + 1ULL) * sizeof(*e->times));
 	if (e->times)
-		fold_waits(p, e->times);
+		fold_waits(p, e->input.config.filter.hide_idle, e->times);
 	return e->times;
 }
 

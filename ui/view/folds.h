@@ -193,7 +193,8 @@ const struct fold_callers *folds_callers(const struct ui_state *st);
 const struct fold_processes *folds_processes(const struct ui_state *st);
 /* By task, all samples of the shown event. */
 const struct fold_task *folds_tasks(const struct ui_state *st);
-/* By task, its time by enum wait_kind, in nanoseconds; zero where waits are not measured. */
+/* By task, its time by enum wait_kind, in nanoseconds; WAIT_NO: hidden idle waits. Zero where waits
+ * are not measured. */
 const double (*folds_times(const struct ui_state *st))[WAIT_NR];
 
 /* Record the shares of the shown profile in the history. */

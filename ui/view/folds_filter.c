@@ -69,6 +69,7 @@ void folds_filter_all_of(const struct ui_state *st, const struct profile *p, str
 		return;
 	f->event = ui_state_event(st, p);
 	f->also = ui_state_also(st, p);
+	f->hide_idle = ui_state_hides_idle(st, p);
 	if ((match_active(&st->scope.cgroup) || st->scope.by_user) && of)
 		f->tasks = tasks_that_count(st, p, of, false);
 	groups = of ? folds_groups(st, p, of) : NULL;
@@ -107,7 +108,8 @@ bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
 {
 	return a->event == b->event && a->also == b->also && a->process == b->process &&
 	       a->task == b->task && a->tasks == b->tasks && a->groups == b->groups &&
-	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user;
+	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user &&
+	       a->hide_idle == b->hide_idle;
 }
 
 static uint64_t hash_text(uint64_t h, const char *text)
@@ -122,6 +124,8 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 	uint64_t key =
 		hash_u64(ui_state_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
 
+	if (ui_state_hides_idle(st, p))
+		key = hash_u64(key + 1);
 	if (st->scope.drilled)
 		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));
 	if (st->scope.drilled && st->scope.in_thread)

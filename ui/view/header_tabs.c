@@ -15,6 +15,7 @@
 #include "ui/text/users.h"
 #include "ui/view/baseline.h"
 #include "ui/view/folds.h"
+#include "ui/view/times.h"
 #include "ui/view/view.h"
 
 static const enum action actions[VIEW_HELP] = {
@@ -55,6 +56,9 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
 	if (st->scope.hide_user && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
+	if (times_hidden(st) >= 0.005 && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  idle %s hidden (\")",
+				      format_tasks(limit, times_hidden(st)).str);
 	if (st->percent_limit > 0 && n < size)
 		snprintf(buf + n, size - n, "  under %s%% hidden (L)",
 			 format_percent(limit, st->percent_limit / 100).str);

@@ -20,6 +20,7 @@
 #include "ui/view/folds.h"
 #include "ui/view/stacks.h"
 #include "ui/view/table.h"
+#include "ui/view/times.h"
 
 #define COLS_DEFAULT 80
 #define TALL_LEAST   40 /* lines of the screen, for boxes of two lines */
@@ -285,7 +286,8 @@ static uint8_t role_of(const struct ui_state *st, const struct row *row)
 		return ROLE_BOX_PROCESS;
 	f = &st->shown->functions[node->function];
 	if (!st->folds->by_module)
-		return (uint8_t)theme_box(f->kind, hue_of(f->name.str));
+		return (uint8_t)(f->kind == 'w' ? times_role(f->name)
+						: theme_box(f->kind, hue_of(f->name.str)));
 	return (uint8_t)(ROLE_BOX_USER +
 			 hue_of(f->module.str) % (unsigned int)(ROLE_NR - ROLE_BOX_USER));
 }

@@ -94,7 +94,7 @@ static bool has_details(const struct ui_state *st)
 
 static bool has_command(const struct ui_state *st)
 {
-	return in_list(st) && has_details(st);
+	return in_list(st) && has_details(st) && !times_on(st);
 }
 
 /* In the tree, function names need a wide screen. */
@@ -174,6 +174,10 @@ static int by_hottest(const struct ui_state *st, const struct row *a, const stru
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
+	if (times_on(st)) {
+		times_draw_bar(row->waits, c, at.row, at.col, at.cols);
+		return;
+	}
 	view_draw_bar(st, c, at, row->total,
 		      row->total > 0.5	  ? ROLE_BAR_HOT
 		      : row->total > 0.15 ? ROLE_BAR_WARM
@@ -332,9 +336,10 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 
 /* ---- time by kind, in task-seconds per second: 1.00 is one thread all the time ---- */
 
-static bool has_no_waits(const struct ui_state *st)
+/* Of waits, samples say little. */
+static bool has_samples(const struct ui_state *st)
 {
-	return has_room(st) && !times_on(st);
+	return has_room(st) && (!times_on(st) || st->cols >= 160);
 }
 
 /* Name the unit of the time. */
@@ -403,6 +408,7 @@ TIME_COLUMN(sleep, WAIT_SLEEP)
 TIME_COLUMN(pipe, WAIT_PIPE)
 TIME_COLUMN(disk, WAIT_DISK)
 TIME_COLUMN(other, WAIT_OTHER)
+TIME_COLUMN(idle, WAIT_NO) /* hidden */
 
 enum {
 	SHARE,
@@ -424,6 +430,7 @@ enum {
 	POLL,
 	SLEEP,
 	OTHER,
+	IDLE,
 	GROUP,
 	HOTTEST,
 	COMMAND,
@@ -458,7 +465,7 @@ static const struct view_column columns[] = {
 		  .width = 8,
 		  .wide = 12,
 		  .from = 46,
-		  .when = has_no_waits,
+		  .when = has_room,
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .heading = head_time,
@@ -475,7 +482,7 @@ static const struct view_column columns[] = {
 		      .from = 90,
 		      .right = true,
 		      .share = COLUMN_TOTAL,
-		      .when = has_room,
+		      .when = has_samples,
 		      .compare = common_by_samples,
 		      .draw = draw_samples },
 	[PID] = { .title = TEXT("PID"),
@@ -517,6 +524,8 @@ static const struct view_column columns[] = {
 	[POLL] = TIME("POLL", "time waiting in poll, epoll or select", 66, poll),
 	[SLEEP] = TIME("SLEEP", "time asleep for a time", 66, sleep),
 	[OTHER] = TIME("OTHER", "time waiting for a child, a page, and others", 66, other),
+	[IDLE] = TIME("IDLE", "hidden: in poll or for a condition variable, 100 ms and more", 66,
+		      idle),
 	[GROUP] = { .title = TEXT("CGROUP"),
 		    .help = "container, or cgroup",
 		    .width = 19,
@@ -580,9 +589,12 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_process *p = row ? process_of(st, row) : NULL;
+	char buf[256];
 
+	if (row && times_on(st))
+		foot_line(f, TEXT("Time"), times_legend(st, row->waits, buf, sizeof(buf)));
 	if (!p || !text_or_none(p->cgroup).size)
-		return 0;
+		return f->used;
 	foot_line(f, is_group(st, row) ? TEXT("Busiest") : TEXT("Command"),
 		  p->command.size ? p->command : p->comm);
 	foot_line(f, TEXT("Cgroup"), p->cgroup);
