@@ -119,6 +119,13 @@ void sampler_take_past(struct sampler *s, struct profile **p, struct strip **str
 	*strip = NULL;
 }
 
+/* Of perf-script output. */
+int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e)
+{
+	fail_msg("replays");
+	return -EINVAL;
+}
+
 /* The server's: no test of the screen starts one. */
 void sampler_collect(struct sampler *s, uint64_t span_ns)
 {
