@@ -13,6 +13,8 @@
 #include "symbols/source/code.h"
 #include "symbols/object/fetch.h"
 #include "symbols/object/xz_cage.h"
+#include "symbols/jit/jitdump_scan.h"
+#include "symbols/jit/perfmap_cage.h"
 #include "symbols/name/demangler.h"
 #include "symbols/kernel/ksyms.h"
 #include "symbols/loader.h"
@@ -28,9 +30,9 @@ struct symbols {
 void symbols_cage_start(void)
 {
 	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
-		[CAGE_DWARF] = &dwarf_cage_reader,
-		[CAGE_NAMES] = &demangler_reader,
-		[CAGE_XZ] = &xz_cage_reader,
+		[CAGE_DWARF] = &dwarf_cage_reader, [CAGE_NAMES] = &demangler_reader,
+		[CAGE_XZ] = &xz_cage_reader,	   [CAGE_PERFMAP] = &perfmap_reader,
+		[CAGE_JITDUMP] = &jitdump_reader,
 	};
 
 	cage_start(readers);

@@ -318,19 +318,32 @@ static int open_dump(struct reading *r)
 	return rc;
 }
 
+/* Get the size of the open jitdump. */
+static int size_of(struct reading *r, uint64_t *size)
+{
+	int rc = watch_begin(&r->read.job.watch);
+	struct stat st;
+
+	if (rc)
+		return rc;
+	rc = fstat(r->fd, &st) ? -errno : 0;
+	watch_end(&r->read.job.watch, 0);
+	if (!rc)
+		*size = (uint64_t)MAX(st.st_size, 0);
+	return rc;
+}
+
 /* Read the new records of the open jitdump. */
 static int read_on(struct reading *r)
 {
-	struct jitdump_file file = { .fd = r->fd };
+	struct jitdump_file file = { .fd = r->fd, .watch = &r->read.job.watch };
 	uint32_t before = jitcode_nr(r->dump.code);
-	struct stat st;
 	bool more = false;
-	int rc = 0;
+	int rc = size_of(r, &file.size);
 
-	if (fstat(r->fd, &st))
-		return -errno;
-	file.size = (uint64_t)MAX(st.st_size, 0);
-	if (file.size < r->dump.at) { /* started again */
+	if (rc)
+		return rc;
+	if (file.size < r->dump.state.at) { /* started again */
 		jitdump_fini(&r->dump);
 		if (jitdump_init(&r->dump)) {
 			close(r->fd);
@@ -340,11 +353,11 @@ static int read_on(struct reading *r)
 		before = 0;
 		r->size = 0;
 	}
-	if (file.size == r->size || r->dump.ended)
+	if (file.size == r->size || r->dump.state.ended)
 		return 0;
 	if (!r->full)
 		rc = jitdump_read(&r->dump, &file, r->no_proc ? 0 : SLICE_NS, &more);
-	r->size = more ? r->dump.at : file.size;
+	r->size = more ? r->dump.state.at : file.size;
 	r->news = jitcode_nr(r->dump.code) != before;
 	return rc;
 }
@@ -360,9 +373,9 @@ static void run(struct job *job)
 		return;
 	if (r->fd < 0)
 		r->rc = open_dump(r);
+	watch_end(&job->watch, 0);
 	if (!r->rc)
 		r->rc = read_on(r);
-	watch_end(&job->watch, 0);
 	r->cost_ns = time_now_ns() - start_ns;
 }
 
@@ -370,7 +383,7 @@ static void run(struct job *job)
 static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	const struct object *base = objects_at(j->objects, e->object);
-	bool timed = e->r->dump.has_times && !j->other_clock;
+	bool timed = e->r->dump.state.has_times && !j->other_clock;
 	const struct jitcode_function *f;
 	bool any = false;
 
@@ -400,6 +413,8 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		{ -EFBIG, "its jitdump is too large", NULL },
 		{ -ENOTSUP, "its jitdump has another byte order or version", NULL },
 		{ -EBADMSG, "its jitdump is damaged", NULL },
+		{ -EPIPE, "its jitdump ended its reader: not read", NULL },
+		{ -ETIME, "its jitdump ended its reader: not read", NULL },
 		{ -ESTALE, "its jitdump was replaced", "restart the program" },
 		{ -EACCES, "no permission to read its jitdump",
 		  "run proftop as root or with cap_sys_ptrace" },
@@ -413,7 +428,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 	}
 	if (code || !e->opened)
 		return;
-	if (e->wanted && !e->r->dump.ended && e->r->dump.at < e->r->size)
+	if (e->wanted && !e->r->dump.state.ended && e->r->dump.state.at < e->r->size)
 		object_explain(object, "the end of its jitdump is not written yet",
 			       "wait, or use a perf map (node: --perf-basic-prof)");
 	else
@@ -714,7 +729,7 @@ int jitdumps_code(struct jitdumps *j, struct object *object, uint64_t start, uin
 	if (!f)
 		return -ENOENT;
 	*size = f->size;
-	*machine = e->r->dump.machine;
+	*machine = e->r->dump.state.machine;
 	return read_code(j, e->r->fd, f, MIN(f->size, max), bytes);
 }
 

@@ -2,8 +2,8 @@
 /*
  * Parse a perf map and resolve overlapping entries.
  *
- * Runs on: the loader. A sweep over the starts of the entries, with a heap of the
- * open ones, cuts them into spans of one entry each.
+ * Runs on: a worker of the cage; find on the loader. A sweep over the starts of the entries, with a
+ * heap of the open ones, cuts them into spans of one entry each.
  */
 #include "symbols/jit/perfmap.h"
 
@@ -23,10 +23,20 @@ struct entry { /* in order of the text: a later one has a higher index */
 
 struct span { /* sorted; disjoint */
 	uint64_t start, end;
-	uint32_t entry;
+	uint32_t entry, unused;
 };
 
+/* The table of a map in one piece: this, the entries, the spans, the names. */
+struct flat {
+	uint32_t nr_entries, nr_spans, nr_bad, unused;
+	uint64_t names_size;
+};
+
+_Static_assert(sizeof(struct entry) == 24 && sizeof(struct span) == 24 && sizeof(struct flat) == 24,
+	       "see PERFMAP_FLAT_MAX");
+
 struct perfmap {
+	uint8_t *flat; /* entries, spans and names are in it; NULL: each has its memory */
 	struct entry *entries;
 	uint32_t nr_entries, max_entries;
 	struct span *spans;
@@ -154,7 +164,7 @@ static void add_span(struct perfmap *map, uint64_t start, uint64_t end, uint32_t
 	if (last && last->entry == entry && last->end == start)
 		last->end = end;
 	else
-		map->spans[map->nr_spans++] = (struct span){ start, end, entry };
+		map->spans[map->nr_spans++] = (struct span){ start, end, entry, 0 };
 }
 
 /* Each start and each end begins at most one span, so twice the entries are enough. */
@@ -245,10 +255,83 @@ void perfmap_free(struct perfmap *map)
 {
 	if (!map)
 		return;
-	free(map->entries);
-	free(map->spans);
-	free(map->names);
+	if (!map->flat) {
+		free(map->entries);
+		free(map->spans);
+		free(map->names);
+	}
+	free(map->flat);
 	free(map);
+}
+
+void perfmap_put(const struct perfmap *map, struct cage_reply *reply)
+{
+	const struct flat flat = {
+		.nr_entries = map->nr_entries,
+		.nr_spans = map->nr_spans,
+		.nr_bad = map->nr_bad,
+		.names_size = map->names_size,
+	};
+
+	cage_put(reply, &flat, sizeof(flat));
+	cage_put(reply, map->entries, map->nr_entries * sizeof(*map->entries));
+	cage_put(reply, map->spans, map->nr_spans * sizeof(*map->spans));
+	cage_put(reply, map->names, map->names_size);
+}
+
+/* Test the entries and spans of a foreign table. */
+static bool is_valid(const struct perfmap *map)
+{
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < map->nr_entries; i++) {
+		const struct entry *e = &map->entries[i];
+
+		if (e->start >= e->end || e->name_size > PERFMAP_NAME_MAX ||
+		    e->name > map->names_size || e->name_size > map->names_size - e->name)
+			return false;
+	}
+	for (uint32_t i = 0; i < map->nr_spans; i++) {
+		const struct span *s = &map->spans[i];
+
+		if (s->start < last || s->start >= s->end || s->entry >= map->nr_entries ||
+		    s->start < map->entries[s->entry].start || s->end > map->entries[s->entry].end)
+			return false;
+		last = s->end;
+	}
+	return true;
+}
+
+int perfmap_adopt(struct perfmap **out, uint8_t *bytes, size_t size)
+{
+	struct perfmap *map;
+	struct flat flat;
+	uint64_t tables;
+
+	if (size < sizeof(flat))
+		return -EBADMSG;
+	memcpy(&flat, bytes, sizeof(flat));
+	tables = sizeof(flat) + (uint64_t)flat.nr_entries * sizeof(struct entry) +
+		 (uint64_t)flat.nr_spans * sizeof(struct span);
+	if (flat.names_size > PERFMAP_SIZE_MAX || tables > size || flat.names_size != size - tables)
+		return -EBADMSG;
+	map = calloc(1, sizeof(*map));
+	if (!map)
+		return -ENOMEM;
+	map->nr_entries = map->max_entries = flat.nr_entries;
+	map->nr_spans = flat.nr_spans;
+	map->nr_bad = flat.nr_bad;
+	map->names_size = flat.names_size;
+	map->entries = (struct entry *)(void *)(bytes + sizeof(flat));
+	map->spans = (struct span *)(void *)(map->entries + map->nr_entries);
+	map->names = (char *)(map->spans + map->nr_spans);
+	if (!is_valid(map)) {
+		free(map);
+		return -EBADMSG;
+	}
+	map->flat = bytes;
+	*out = map;
+	return 0;
 }
 
 bool perfmap_find(const struct perfmap *map, uint64_t addr, struct perfmap_symbol *out)

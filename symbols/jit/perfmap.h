@@ -14,10 +14,14 @@
 #define SYMBOLS_JIT_PERFMAP_H
 
 #include "symbols/base/base.h"
+#include "symbols/cage/cage_reader.h"
 
 #define PERFMAP_SIZE_MAX    (64U << 20)
 #define PERFMAP_ENTRIES_MAX (2U << 20)
 #define PERFMAP_NAME_MAX    512U /* bytes of one name; the rest is cut */
+
+/* Bytes of a table: names, entries, and two spans for each entry. */
+#define PERFMAP_FLAT_MAX (64U + PERFMAP_SIZE_MAX + PERFMAP_ENTRIES_MAX * 3U * 24U)
 
 struct perfmap;
 
@@ -30,6 +34,13 @@ struct perfmap_symbol {
 
 /* Parse a map. 0, -ENODATA (no entry), -E2BIG, -ENOMEM. */
 int perfmap_parse(struct perfmap **out, const char *text, size_t size);
+/* Append the table of @map to @reply. */
+void perfmap_put(const struct perfmap *map, struct cage_reply *reply);
+/*
+ * Make a map of the table at @bytes, malloc'ed and foreign: every offset and the order are
+ * checked. 0: the map owns them; -EBADMSG, -ENOMEM.
+ */
+int perfmap_adopt(struct perfmap **out, uint8_t *bytes, size_t size);
 void perfmap_free(struct perfmap *map);
 
 /* Find the entry with @addr; false when there is none. */

@@ -14,14 +14,16 @@
 
 #include "symbols/base/foreign.h"
 #include "symbols/process/code_owner.h"
+#include "symbols/jit/jitcopy.h"
+#include "symbols/jit/perfmap_cage.h"
 #include "symbols/jit/runtime.h"
 
 #define INTERVAL_MIN_NS 1000000000ULL
 #define INTERVAL_MAX_NS (8 * INTERVAL_MIN_NS)
-#define COST_FACTOR	20ULL /* reading takes at most 1/20 of the time */
-#define READ_SIZE	(1UL << 24)
+#define COST_FACTOR	20ULL	     /* reading takes at most 1/20 of the time */
 #define STALE_NS	2000000000LL /* possible difference of the clocks of files and processes */
 #define NOT_IN_MAP	"code missing in its perf map"
+#define CAGE_BARRED	"its perf map ended its reader: not read"
 
 /* Version of a file that was read. */
 struct stamp {
@@ -108,30 +110,16 @@ static int open_map(struct reading *r, const struct code_owner *o, struct foreig
 	return rc;
 }
 
-/* Read the whole file and parse it. */
+/* Copy the whole file and have it parsed. */
 static int read_map(struct reading *r, const struct foreign_file *file)
 {
-	char *text = malloc(file->size + 1);
-	size_t size = 0;
-	int rc = text ? 0 : -ENOMEM;
+	size_t size;
+	int fd = jitcopy(file->fd, 0, file->size, &r->read.job.watch, &size), rc;
 
-	while (!rc && size < file->size) {
-		ssize_t nr;
-
-		rc = watch_begin(&r->read.job.watch);
-		if (rc)
-			break;
-		nr = pread(file->fd, text + size, MIN(file->size - size, READ_SIZE), (off_t)size);
-		watch_end(&r->read.job.watch, (uint64_t)MAX(nr, 0));
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			break;
-		size += (size_t)nr;
-	}
-	if (!rc)
-		rc = perfmap_parse(&r->map, text, size);
-	free(text);
+	if (fd < 0)
+		return fd;
+	rc = perfmap_cage_parse(&r->map, fd, size);
+	close(fd);
 	return rc;
 }
 
@@ -272,6 +260,9 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		{ -EFBIG, "its perf map is too large", "the limit is 64 MiB" },
 		{ -ENODATA, "its perf map has no entry yet", NULL },
 		{ -ENOSPC, "perf maps take too much memory", "profile fewer processes" },
+		{ -EPIPE, CAGE_BARRED, NULL },
+		{ -ETIME, CAGE_BARRED, NULL },
+		{ -EBADMSG, CAGE_BARRED, NULL },
 		{ -EACCES, "no permission to read its perf map",
 		  "run proftop as root or with cap_sys_ptrace" },
 	};
@@ -295,6 +286,12 @@ static void explain(struct object *object, const struct perfmaps_entry *e, int c
 		       fix);
 }
 
+/* Return true if the map ended its reader: it is not read again. */
+static bool is_barred(int rc)
+{
+	return rc == -EPIPE || rc == -ETIME || rc == -EBADMSG;
+}
+
 /* Take the result of the finished job of @e and set the time of the next search. True: a new map.
  */
 static bool take(struct perfmaps *p, struct perfmaps_entry *e)
@@ -310,7 +307,7 @@ static bool take(struct perfmaps *p, struct perfmaps_entry *e)
 	e->due_ns = MAX(e->rest_ns, now_ns + e->interval_ns);
 	if (!rc)
 		e->wanted = false; /* until the next look-up fails */
-	if (rc == -ESRCH)
+	if (rc == -ESRCH || is_barred(rc))
 		e->due_ns = UINT64_MAX;
 	explain(objects_at(p->objects, e->object), e, rc, r->fix);
 	r->read.job.drop(&r->read.job);

@@ -143,7 +143,10 @@ def pick(rng, victim, tree, guard):
             return int(rng.choice(os.listdir(f"/proc/{main}/task")))
         except (OSError, IndexError):
             return None
-    return next((p for p in tree if comm(p) == {"server": "proftop-cage", "worker": "proftop-dwarf"}[victim]), None)
+    workers = [p for p in tree if comm(p).startswith("proftop-") and comm(p) != "proftop-cage"]
+    if victim == "worker":
+        return rng.choice(workers) if workers else None
+    return next((p for p in tree if comm(p) == "proftop-cage"), None)
 
 
 def once(number, seed, proftop, folder):

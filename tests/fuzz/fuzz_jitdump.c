@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	jitdump_read(&d, &file, 0, &more);
 	file.size = size;
 	jitdump_read(&d, &file, 0, &more);
-	if (d.at > size)
+	if (d.state.at > size)
 		abort();
 	while ((f = jitcode_next_over(d.code))) {
 		if (!f->layer || jitcode_find(d.code, f->layer - 1, f->start) == f)

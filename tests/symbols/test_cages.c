@@ -16,16 +16,19 @@
 
 #include "symbols/base/text.h"
 #include "symbols/cage/cage.h"
+#include "symbols/jit/jitdump.h"
+#include "symbols/jit/perfmap_cage.h"
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
 #include "symbols/object/xz.h"
 #include "symbols/object/xz_cage.h"
+#include "tests/symbols/jitmake.h"
 
 #define NR_ROUNDS 300U
 #define NR_NAMES  3000U
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES, STARTS };
+enum mode { HONEST, CHANGED, DIES };
 static struct shared {
 	enum mode mode;
 	uint32_t seed;
@@ -59,8 +62,9 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 	int rc;
 
 	shared->nr_calls++;
-	/* The mangled name of kill::it() ends the worker. */
-	if (shared->mode == DIES && memmem(c->request, c->size, "_ZN4kill", 8))
+	/* The mangled name of kill::it() ends the worker of names. */
+	if (shared->mode == DIES &&
+	    (reader->kind != CAGE_NAMES || memmem(c->request, c->size, "_ZN4kill", 8)))
 		__builtin_trap();
 	rc = reader->serve(c);
 	if (!rc && shared->mode == CHANGED)
@@ -77,6 +81,8 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 
 WRAPPED(names, demangler_reader);
 WRAPPED(xz, xz_cage_reader);
+WRAPPED(perfmap, perfmap_reader);
+WRAPPED(jitdump, jitdump_reader);
 
 /* Another name for each number. */
 static size_t put_name(char *buf, size_t size, uint32_t i)
@@ -247,6 +253,141 @@ static void test_xz(void **state)
 }
 #endif
 
+/* A perf map with overlaps and bad lines. */
+static size_t put_map(char *text, size_t max, uint32_t nr)
+{
+	uint32_t seed = nr;
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		size += (size_t)snprintf(text + size, max - size, "%x %x name %u%s\n",
+					 0x1000 + next_random(&seed) % 100000,
+					 next_random(&seed) % 300, i, i % 50 ? "" : "\nbad line");
+	return size;
+}
+
+static int parse_map(struct perfmap **map, const char *text, size_t size)
+{
+	int fd = cage_wrap(text, size), rc = perfmap_cage_parse(map, fd, size);
+
+	close(fd);
+	return rc;
+}
+
+/* Look every address up; @want: the same map, parsed here, or NULL: any that is inside. */
+static void walk_map(const struct perfmap *map, const struct perfmap *want)
+{
+	for (uint64_t addr = 0; addr < 110000; addr += 7) {
+		struct perfmap_symbol a, b;
+		bool found = perfmap_find(map, addr, &a);
+		volatile char sum = 0;
+
+		if (want) {
+			assert_int_equal(found, perfmap_find(want, addr, &b));
+			assert_true(!found || (a.start == b.start && a.size == b.size &&
+					       a.name_size == b.name_size &&
+					       !memcmp(a.name, b.name, a.name_size)));
+		}
+		for (uint32_t i = 0; found && i < a.name_size; i++)
+			sum += a.name[i];
+	}
+}
+
+static void test_perfmap(void **state)
+{
+	static char text[200000];
+	size_t size = put_map(text, sizeof(text), 3000);
+	struct perfmap *map, *want;
+	uint32_t nr_refused = 0;
+
+	shared->mode = HONEST;
+	assert_int_equal(perfmap_parse(&want, text, size), 0);
+	assert_int_equal(parse_map(&map, text, size), 0);
+	assert_int_equal(perfmap_nr(map), perfmap_nr(want));
+	assert_int_equal(perfmap_nr_bad(map), perfmap_nr_bad(want));
+	assert_true(perfmap_nr_bad(map) > 0);
+	walk_map(map, want);
+	perfmap_free(map);
+	perfmap_free(want);
+	assert_int_equal(parse_map(&map, "", 0), -ENODATA);
+	size = put_map(text, sizeof(text), 40);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
+		int rc = parse_map(&map, text, size);
+
+		assert_true(!rc || rc == -EBADMSG);
+		nr_refused += rc != 0;
+		if (rc)
+			continue;
+		walk_map(map, NULL);
+		perfmap_free(map);
+	}
+	assert_in_range(nr_refused, NR_ROUNDS, 2 * NR_ROUNDS);
+	shared->mode = DIES;
+	assert_int_equal(parse_map(&map, text, size), -EPIPE);
+}
+
+static void make_dump(struct jitmake *j)
+{
+	static const char *const files[] = { "a.js", "b.js", "b.js" };
+	char name[32];
+
+	jit_header(j, 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		struct jit_line lines[3];
+
+		for (uint32_t k = 0; k < ARRAY_SIZE(lines); k++)
+			lines[k] =
+				(struct jit_line){ 0x1000 + 64 * i + 4 * k, i + k + 1, files[k] };
+		snprintf(name, sizeof(name), "f%u", i);
+		jit_lines(j, 0x1000 + 64 * i, lines, 3);
+		jit_load(j, name, 0x1000 + 64 * i, 64, i);
+	}
+	jit_move(j, 0x1000, 0x9000, 64, 200);
+}
+
+static int read_dump(struct jitdump *d, const struct jitmake *j)
+{
+	const struct jitdump_file file = { .fd = -1, .bytes = j->bytes, .size = j->size };
+	bool more;
+
+	assert_int_equal(jitdump_init(d), 0);
+	return jitdump_read(d, &file, 0, &more);
+}
+
+static void test_jitdump(void **state)
+{
+	static struct jitmake j;
+	const struct jitcode_function *f;
+	struct jitdump d;
+
+	make_dump(&j);
+	shared->mode = HONEST;
+	assert_int_equal(read_dump(&d, &j), 0);
+	assert_int_equal(jitcode_nr(d.code), 101);
+	f = jitcode_find(d.code, 0, 0x1000 + 64 * 50 + 9);
+	assert_string_equal(jitcode_text(d.code, f->name), "f50");
+	assert_int_equal(jitdump_line(&d, f, 0x1000 + 64 * 50 + 9)->line, 53);
+	assert_string_equal(jitcode_text(d.code, jitcode_find(d.code, 0, 0x9000)->name), "f0");
+	jitdump_fini(&d);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
+		int rc = read_dump(&d, &j);
+
+		assert_true(rc <= 0);
+		for (uint64_t addr = 0x1000; addr < 0x1000 + 64 * 100; addr += 5) {
+			f = jitcode_latest(d.code, addr);
+			if (f)
+				jitdump_line(&d, f, addr);
+		}
+		jitdump_fini(&d);
+	}
+	shared->mode = DIES;
+	assert_int_equal(read_dump(&d, &j), -EPIPE);
+	assert_true(d.state.ended); /* not read again */
+	jitdump_fini(&d);
+}
+
 /* The time of one call with a new worker is printed: the start takes a few milliseconds at most. */
 static void test_start_time(void **state)
 {
@@ -282,12 +423,16 @@ static int set_up(void **state)
 	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
 		[CAGE_NAMES] = &names,
 		[CAGE_XZ] = &xz,
+		[CAGE_PERFMAP] = &perfmap,
+		[CAGE_JITDUMP] = &jitdump,
 	};
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	names = wrap(&demangler_reader, serve_names);
 	xz = wrap(&xz_cage_reader, serve_xz);
+	perfmap = wrap(&perfmap_reader, serve_perfmap);
+	jitdump = wrap(&jitdump_reader, serve_jitdump);
 	return shared == MAP_FAILED ? -1 : cage_start(readers);
 }
 
@@ -305,6 +450,8 @@ int main(void)
 		cmocka_unit_test(test_changed_names),
 		cmocka_unit_test(test_deadly_name),
 		cmocka_unit_test(test_xz),
+		cmocka_unit_test(test_perfmap),
+		cmocka_unit_test(test_jitdump),
 		cmocka_unit_test(test_start_time),
 	};
 

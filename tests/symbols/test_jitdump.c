@@ -57,9 +57,9 @@ static void test_records(void **state)
 	jit_prefix(&made, 3, 0, 50);
 	jit_load(&made, "after the end", 0x4000, 8, 60);
 	assert_int_equal(read_all(&d), 0);
-	assert_int_equal(d.machine, EM_X86_64);
-	assert_true(d.has_times && d.ended);
-	assert_int_equal(d.nr_bad, 0);
+	assert_int_equal(d.state.machine, EM_X86_64);
+	assert_true(d.state.has_times && d.state.ended);
+	assert_int_equal(d.state.nr_bad, 0);
 	assert_at(&d, 0, 0x1000, "alpha");
 	assert_at(&d, 0, 0x101f, "alpha");
 	assert_at(&d, 1, 0x101f, "beta");
@@ -97,8 +97,8 @@ static void test_grows(void **state)
 		assert_int_equal(jitcode_nr(d.code),
 				 (size >= named[0]) + (size >= named[1]) + (size >= named[2]));
 	}
-	assert_int_equal(d.nr_bad, 0);
-	assert_int_equal(d.at, made.size);
+	assert_int_equal(d.state.nr_bad, 0);
+	assert_int_equal(d.state.at, made.size);
 	assert_at(&d, 1, 0x1000, "three");
 	jitdump_fini(&d);
 }
@@ -164,7 +164,7 @@ static void test_lines(void **state)
 	assert_line(&d, 0x101f, "a.js", 5);
 	assert_line(&d, 0x2000, NULL, 0);
 	assert_line(&d, 0x3004, NULL, 0);
-	assert_int_equal(d.nr_bad, 1);
+	assert_int_equal(d.state.nr_bad, 1);
 	jitdump_fini(&d);
 }
 
@@ -210,7 +210,7 @@ static void test_headers(void **state)
 	jit_header(&made, 1); /* times of the CPU's own counter */
 	jit_load(&made, "alpha", 0x1000, 32, 12345);
 	assert_int_equal(read_all(&d), 0);
-	assert_false(d.has_times);
+	assert_false(d.state.has_times);
 	assert_int_equal(jitcode_find(d.code, 0, 0x1000)->time_ns, 0);
 	jitdump_fini(&d);
 }
@@ -230,7 +230,7 @@ static void test_damaged(void **state)
 		jit_load(&made, "bad", 0x2000, 32, 1);
 		set_u32(at + 4, sizes[i]);
 		assert_int_equal(read_all(&d), -EBADMSG);
-		assert_true(d.ended);
+		assert_true(d.state.ended);
 		assert_int_equal(jitcode_nr(d.code), 1);
 		jitdump_fini(&d);
 	}
@@ -257,7 +257,7 @@ static void test_bad_records(void **state)
 	jit_load(&made, "good", 0x3000, 32, 1);
 	assert_int_equal(read_all(&d), 0);
 	assert_int_equal(jitcode_nr(d.code), 1);
-	assert_int_equal(d.nr_bad, 5);
+	assert_int_equal(d.state.nr_bad, 5);
 	assert_at(&d, 0, 0x3000, "good");
 	jitdump_fini(&d);
 }
@@ -295,6 +295,83 @@ static void test_file(void **state)
 	fclose(f);
 }
 
+static void flush(FILE *f)
+{
+	assert_int_equal(fwrite(made.bytes, 1, made.size, f), made.size);
+	made.size = 0;
+}
+
+/* A record with a prefix and @size bytes that are a hole in the file. */
+static void put_hole(FILE *f, uint32_t id, uint32_t size)
+{
+	jit_prefix(&made, id, size, 0);
+	flush(f);
+	assert_int_equal(fseek(f, size, SEEK_CUR), 0);
+}
+
+/*
+ * Parts end anywhere: between lines and their function, in code that is larger than a part. Lines
+ * in front of a record that is larger than a part are lost, nothing else.
+ */
+static void test_parts(void **state)
+{
+	FILE *f = tmpfile();
+	const uint32_t big = 3 * JITDUMP_PART_MAX, nr = 9000;
+	uint32_t ids[2] = { 4711, 4711 };
+	uint64_t fields[4] = { 0xa000000, 0xa000000, big - 44, 1 };
+	struct jitdump_file file;
+	struct jit_line line = { .file = "far.js" };
+	const struct jitcode_line *found;
+	struct jitdump d;
+	char name[32];
+	bool more;
+
+	assert_non_null(f);
+	jit_header(&made, 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		line = (struct jit_line){ 0x1000 + 1000ULL * i, i + 1, i % 3 ? "a.js" : "b.js" };
+		snprintf(name, sizeof(name), "f%u", i);
+		jit_lines(&made, line.addr, &line, 1);
+		jit_load(&made, name, line.addr, 300 + i % 7, i);
+		flush(f);
+	}
+	line = (struct jit_line){ 0x9000000, 7, "lost.js" };
+	jit_lines(&made, line.addr, &line, 1);
+	put_hole(f, 4, big);
+	jit_load(&made, "behind", 0x9000000, 8, 1);
+	/* Code of three parts. */
+	jit_prefix(&made, 0, big, 1);
+	jit_put(&made, ids, sizeof(ids));
+	jit_put(&made, fields, sizeof(fields));
+	jit_put(&made, "big", 4);
+	flush(f);
+	assert_int_equal(fseek(f, big - 44, SEEK_CUR), 0);
+	jit_load(&made, "last", 0xb000000 + big, 8, 1);
+	flush(f);
+	fflush(f);
+	file = (struct jitdump_file){ .fd = fileno(f), .size = (uint64_t)ftell(f) };
+	assert_int_equal(jitdump_init(&d), 0);
+	assert_int_equal(jitdump_read(&d, &file, 0, &more), 0);
+	assert_false(more);
+	assert_int_equal(d.state.at, file.size);
+	assert_int_equal(d.state.nr_bad, 0);
+	assert_int_equal(jitcode_nr(d.code), nr + 3);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct jitcode_function *fn = jitcode_find(d.code, 0, 0x1000 + 1000ULL * i);
+
+		assert_non_null(fn);
+		found = jitdump_line(&d, fn, fn->start);
+		assert_non_null(found);
+		assert_int_equal(found->line, i + 1);
+		assert_string_equal(jitcode_text(d.code, found->file), i % 3 ? "a.js" : "b.js");
+	}
+	assert_at(&d, 0, 0x9000000, "behind");
+	assert_at(&d, 0, 0xa000000 + big / 2, "big");
+	assert_at(&d, 0, 0xb000000 + big, "last");
+	jitdump_fini(&d);
+	fclose(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,7 +379,7 @@ int main(void)
 		cmocka_unit_test(test_zeros),	    cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_lines_of_v8), cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_damaged),	    cmocka_unit_test(test_bad_records),
-		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_file),	    cmocka_unit_test(test_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
