@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/event/cores.h"
+#include "sampler/event/task_list.h"
 #include "unwind/unwind.h"
 
 int live_open_counters(const struct sampler_config *c, const struct target *t, const int *cpus,
 		       uint32_t nr_cpus, struct counters **out, struct err *e)
 {
 	const bool dwarf = c->call_graph == CALL_GRAPH_DWARF;
+	struct core_types cores;
 	const struct counters_config config = {
 		.cpus = cpus,
 		.nr_cpus = nr_cpus,
@@ -35,8 +38,10 @@ int live_open_counters(const struct sampler_config *c, const struct target *t, c
 		.ring_size = c->ring_size,
 		.exclude_idle = true,
 		.data_maps = c->record,
+		.cores = &cores,
 	};
 
+	core_types_read(&cores, "");
 	return counters_open(out, &config, c->sys ? c->sys : &counters_kernel, e);
 }
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/event/task_list.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
 #include "sampler/waiting.h"

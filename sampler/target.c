@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sampler/event/counters.h"
+#include "sampler/event/task_list.h"
 #include "sampler/event/target_cgroup.h"
 #include "symbols/cage/cage.h"
 

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -62,6 +63,8 @@ static void fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
 
 		sampler_thread_take_stats(thread, epoch, &stats);
 		cpu->cpu = counters_cpu(s->live.counters, i)->cpu;
+		snprintf(cpu->core, sizeof(cpu->core), "%s",
+			 counters_core_type(s->live.counters, i));
 		cpu->busy = procstat_busy(s->rates.procstat, cpu->cpu, &cpu->online);
 		cpu->samples = stats.samples.taken;
 		hottest_fill(cpu, &stats.samples, s->store.places);

@@ -7,6 +7,7 @@
  */
 #include "sampler/event/counters.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,8 @@ static size_t put_ids(const struct slot *s, uint32_t nr_cpus, uint64_t *ids, int
 		      int value)
 {
 	for (size_t i = 0; i < (size_t)s->nr_tasks * nr_cpus; i++) {
+		if (s->fds[i].fd < 0)
+			continue;
 		ids[at] = s->fds[i].id;
 		values[at++] = value;
 		if (s->fds[i].wake_fd < 0)
@@ -276,7 +279,10 @@ static struct counters *counters_new(const struct counters_config *config,
 		c->cpus[i] = (struct counters_cpu){ .cpu = config->cpus[i],
 						    .data_fd = -1,
 						    .side_fd = -1 };
+	if (config->cores)
+		c->cores = *config->cores;
 	c->env = (struct slot_env){
+		.cores = &c->cores,
 		.sys = *sys,
 		.cpus = c->cpus,
 		.nr_cpus = config->nr_cpus,
@@ -441,6 +447,15 @@ size_t counters_ring_size(const struct counters *c)
 size_t counters_ring_wanted(const struct counters *c)
 {
 	return c->ring_wanted;
+}
+
+const char *counters_core_type(const struct counters *c, uint32_t cpu_index)
+{
+	const struct core_type *type;
+
+	assert(cpu_index < c->env.nr_cpus);
+	type = core_types_of(&c->cores, c->cpus[cpu_index].cpu);
+	return type ? type->name : "";
 }
 
 bool counters_has_lost(const struct counters *c)

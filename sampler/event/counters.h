@@ -27,6 +27,8 @@
 
 extern const struct counters_sys counters_kernel;
 
+struct core_types;
+
 struct counters_config {
 	const int *cpus; /* online ones to sample */
 	uint32_t nr_cpus;
@@ -46,7 +48,8 @@ struct counters_config {
 	uint64_t regs_mask;
 	size_t ring_size; /* 0: choose; the same on all CPUs, halved together on EPERM */
 	bool exclude_idle;
-	bool data_maps; /* also mappings without code: perf's unwinder needs them */
+	const struct core_types *cores; /* NULL: all cores are alike; copied */
+	bool data_maps;			/* also mappings without code: perf's unwinder needs them */
 };
 
 struct counters;
@@ -77,7 +80,9 @@ const struct record_layout *counters_layout_of(const struct counters *c,
 const struct record_layout *counters_side_layout(const struct counters *c);
 size_t counters_ring_size(const struct counters *c);
 size_t counters_ring_wanted(const struct counters *c); /* without limits of locked memory */
-bool counters_has_lost(const struct counters *c);      /* PERF_FORMAT_LOST works here */
+/* Return the type of the core of a CPU: "atom"; "": all are alike. */
+const char *counters_core_type(const struct counters *c, uint32_t cpu_index);
+bool counters_has_lost(const struct counters *c); /* PERF_FORMAT_LOST works here */
 uint32_t counters_nr_fds(const struct counters *c);
 uint32_t counters_nr_refused(const struct counters *c); /* requested tasks that are not sampled */
 
@@ -137,16 +142,5 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
  */
 int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
-
-/* All threads of the processes that exist now. Returns nr, *tids malloc'ed; -ESRCH with a sentence.
- */
-int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
-/* The threads of all these tasks' processes, and of their descendants. Returns nr, as above. */
-int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
-/* All tasks of a real uid. */
-int task_list_user(uid_t uid, pid_t **tids, struct err *e);
-/* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */
-int task_list_cpus(const char *text, int **cpus);
-int task_list_online_cpus(int **cpus, struct err *e);
 
 #endif

@@ -19,7 +19,8 @@ static void each_slot(const struct counters *c, const struct slot *s, counters_a
 	uint64_t *ids = xcalloc(MAX(2 * nr, 1u), sizeof(*ids));
 
 	for (size_t i = 0; i < nr; i++) {
-		ids[nr_ids++] = s->fds[i].id;
+		if (s->fds[i].fd >= 0)
+			ids[nr_ids++] = s->fds[i].id;
 		if (s->fds[i].wake_fd >= 0)
 			ids[nr_ids++] = s->fds[i].wake_id;
 	}

@@ -17,6 +17,7 @@ enum run_state {
 
 struct counters {
 	struct slot_env env;
+	struct core_types cores;
 	struct counters_cpu *cpus;
 	struct slot side; /* of tasks; for the whole system the leaders do it */
 	struct slot slots[EVENTS_MAX];

@@ -99,13 +99,18 @@ static struct slot_fd *slot_fds(const struct slot *s, const struct slot_env *env
 	return &s->fds[(size_t)task * env->nr_cpus];
 }
 
-/* The attr to open with: slots are moved about, and a probe's points into its event. */
-static struct perf_event_attr attr_of(const struct slot *s)
+/*
+ * The attr to open with on @cpu: slots are moved about, and a probe's points into its event; and
+ * cores may be of several types.
+ */
+static struct perf_event_attr attr_of(const struct slot *s, const struct slot_env *env, int cpu)
 {
 	struct perf_event_attr attr = s->attr;
 
 	if (s->event.target[0])
 		attr.config1 = (uint64_t)(uintptr_t)s->event.target;
+	if (!s->side)
+		core_types_set(env->cores, &s->event, cpu, s->plain, &attr);
 	return attr;
 }
 
@@ -119,7 +124,7 @@ static int open_fd(const struct slot *s, struct slot_env *env, struct perf_event
 /* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
 static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
 {
-	struct perf_event_attr attr = attr_of(s);
+	struct perf_event_attr attr = attr_of(s, env, cpu);
 	int fd;
 
 	if (less & 1)
@@ -127,8 +132,10 @@ static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, un
 	if (less & 2)
 		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 	fd = open_fd(s, env, &attr, tid, cpu);
-	if (fd >= 0)
-		s->attr = attr;
+	if (fd < 0)
+		return fd;
+	s->attr.exclude_idle = attr.exclude_idle;
+	s->attr.read_format = attr.read_format;
 	return fd;
 }
 
@@ -136,7 +143,7 @@ static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, un
  * Open the first fd of an event and find out which attributes this kernel supports. EINVAL has no
  * reason, so request less and less.
  */
-static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+static int settle_typed(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
 {
 	int fd = -EINVAL, first = 0;
 
@@ -162,13 +169,29 @@ static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
 	}
 }
 
+/* The same; then without the type of the core in the config, which some kernels refuse. */
+static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+{
+	const struct perf_event_attr before = s->attr;
+	int fd = settle_typed(s, env, tid, cpu), again;
+
+	if ((fd != -EINVAL && fd != -ENOENT) || s->side ||
+	    attr_of(s, env, cpu).config == s->attr.config)
+		return fd;
+	s->attr = before;
+	s->plain = true;
+	again = settle_typed(s, env, tid, cpu);
+	s->plain = again >= 0;
+	return again >= 0 ? again : fd;
+}
+
 /* Open on one CPU, write to its ring, learn the id. */
 static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
 		       const struct counters_cpu *cpu)
 {
 	const struct counters_sys *sys = &env->sys;
 	int ring = s->side ? cpu->side_fd : cpu->data_fd;
-	struct perf_event_attr attr = attr_of(s);
+	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
 	int fd, code;
 
 	fd = s->settled ? open_fd(s, env, &attr, tid, cpu->cpu) : settle(s, env, tid, cpu->cpu);
@@ -226,6 +249,7 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 	uint32_t task = s->nr_tasks;
 	const struct slot_fd *lead = leader ? leader_fds(leader, env, tid, task) : NULL;
 	int code = leader && !lead ? -ESRCH : 0;
+	bool open = false;
 
 	reserve_task(s, env, tid);
 	/* As perf record: a member is on whenever its leader is. */
@@ -235,10 +259,19 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 	env->refusal.hardware = s->event.hardware;
 	env->refusal.probe = s->event.target[0];
 	for (uint32_t i = 0; i < env->nr_cpus && !code; i++) {
+		/* Where its leader does not exist, a member would count alone. */
+		if ((lead && lead[i].fd < 0) ||
+		    (!s->side && !core_types_has(env->cores, &s->event, env->cpus[i].cpu)))
+			continue;
 		env->group_fd = lead ? lead[i].fd : -1;
 		code = open_on_cpu(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
+		open |= !code;
 	}
 	env->group_fd = -1;
+	if (!code && !open) {
+		env->refusal.cpu = env->cpus[0].cpu;
+		code = -ENODEV;
+	}
 	for (uint32_t i = 0; i < env->nr_cpus && code; i++)
 		slot_close_fd(env, &slot_fds(s, env, task)[i].fd);
 	s->nr_tasks -= !!code;
@@ -355,6 +388,8 @@ static int read_one(const struct slot *s, const struct slot_env *env, const stru
 	struct reading r = { 0 };
 	ssize_t nr;
 
+	if (fd->fd < 0)
+		return 0;
 	if (s->attr.read_format & PERF_FORMAT_GROUP)
 		return read_group(s, env, fd, v);
 	nr = env->sys.read(env->sys.ctx, fd->fd, &r, sizeof(r));
@@ -407,13 +442,24 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 	s->tids[task] = s->tids[s->nr_tasks];
 }
 
+/* Get the fd of a task on the first CPU that has the event. */
+static int first_fd(const struct slot *s, const struct slot_env *env, uint32_t task)
+{
+	const struct slot_fd *fds = slot_fds(s, env, task);
+	uint32_t i = 0;
+
+	while (i + 1 < env->nr_cpus && fds[i].fd < 0)
+		i++;
+	return fds[i].fd;
+}
+
 /* The kernel hangs up when the task and all its inherited events are gone; on all CPUs. */
 void slot_reap(struct slot *s, struct slot_env *env)
 {
 	struct pollfd *poll = xcalloc(s->nr_tasks, sizeof(*poll));
 
 	for (uint32_t i = 0; i < s->nr_tasks; i++)
-		poll[i].fd = slot_fds(s, env, i)[0].fd;
+		poll[i].fd = first_fd(s, env, i);
 	/* From the end: the task that takes the place of a removed one was checked before. */
 	if (env->sys.poll(env->sys.ctx, poll, s->nr_tasks) > 0)
 		for (uint32_t i = s->nr_tasks; i-- > 0;)
@@ -446,7 +492,7 @@ static int open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, p
 {
 	const struct counters_sys *sys = &env->sys;
 	const struct counters_cpu *cpu = &env->cpus[i];
-	struct perf_event_attr attr = attr_of(s);
+	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
 	int code;
 
 	attr.watermark = 0;
@@ -487,7 +533,8 @@ int slot_open_twins(struct slot *s, struct slot_env *env)
 		int code = 0;
 
 		/* On all CPUs where children inherit it: later it would be too late for them. */
-		if (env->wake && (env->wake[cpu] || inherits) && s->fds[i].wake_fd < 0)
+		if (env->wake && (env->wake[cpu] || inherits) && s->fds[i].fd >= 0 &&
+		    s->fds[i].wake_fd < 0)
 			code = open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus], cpu);
 		first = first ? first : code;
 	}
@@ -520,7 +567,11 @@ static int ioctl_all(struct slot *s, struct slot_env *env, uint32_t first_task,
 
 	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
 	     i++) {
-		int rc = env->sys.ioctl(env->sys.ctx, s->fds[i].fd, request, arg);
+		int rc;
+
+		if (s->fds[i].fd < 0)
+			continue;
+		rc = env->sys.ioctl(env->sys.ctx, s->fds[i].fd, request, arg);
 
 		code = code ? code : rc;
 		if (s->fds[i].wake_fd < 0)
@@ -538,8 +589,11 @@ int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool 
 	for (size_t i = (size_t)first_task * env->nr_cpus; i < (size_t)s->nr_tasks * env->nr_cpus;
 	     i++) {
 		int fd = wanted_fd(env, &s->fds[i], (uint32_t)(i % env->nr_cpus));
-		int rc = env->sys.ioctl(env->sys.ctx, fd,
-					on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+		int rc =
+			fd < 0 ? 0
+			       : env->sys.ioctl(env->sys.ctx, fd,
+						on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE,
+						0);
 
 		code = code ? code : rc;
 	}

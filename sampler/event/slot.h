@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 
 #include "sampler/event/attr.h"
+#include "sampler/event/cores.h"
 #include "sampler/event/counters_types.h"
 #include "sampler/event/limits.h"
 
@@ -27,11 +28,12 @@ struct slot_env {
 	int cgroup_fd;		       /* -1: no cgroup */
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
-	const bool *wake;	       /* by CPU: wake at each sample; NULL: nowhere */
+	const struct core_types *cores;
+	const bool *wake; /* by CPU: wake at each sample; NULL: nowhere */
 };
 
 struct slot_fd {
-	int fd; /* -1: closed */
+	int fd; /* -1: closed, or the event does not exist on this CPU */
 	uint64_t id;
 	/* Its twin, which wakes at each sample: one of both is on. -1: not open. */
 	int wake_fd;
@@ -46,7 +48,8 @@ struct slot {
 	struct perf_event_attr attr; /* as the kernel took it */
 	bool off;		     /* disabled, independent of the others */
 	bool settled;		     /* attr is known to open */
-	struct slot_fd *fds;	     /* nr_tasks x nr_cpus, all open */
+	bool plain;		     /* the kernel takes no core type in the config */
+	struct slot_fd *fds;	     /* nr_tasks x nr_cpus */
 	pid_t *tids;		     /* nr_tasks; -1: the whole CPU */
 	uint32_t nr_tasks, max_tasks;
 	struct counters_value *base; /* per CPU, counts of closed fds */

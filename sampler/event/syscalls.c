@@ -5,6 +5,7 @@
  * Thread: that of counters. No state.
  */
 #include "sampler/event/counters.h"
+#include "sampler/event/task_list.h"
 #include "sampler/event/waking.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * Set-up and builder. /proc changes while it is read: tasks that are gone are left out, new ones
  * are found by reading until there are none.
  */
-#include "sampler/event/counters.h"
+#include "sampler/event/task_list.h"
 
 #include <assert.h>
 #include <ctype.h>

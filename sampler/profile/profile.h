@@ -215,6 +215,7 @@ const char *profile_broken_name(unsigned int reason);
 
 struct profile_cpu {
 	int cpu;
+	char core[24]; /* type of the core, "atom"; "": all are alike */
 	bool online;
 	double busy;	       /* 0..1 over the tick; from /proc/stat */
 	uint64_t samples;      /* in the tick, all events */

@@ -64,7 +64,43 @@ def allcpus(ticks, _):
     return f"still offline: {away}" if away else ""
 
 
-JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, allcpus)}
+def counted(ticks, expected):
+    """The counter of instructions over all ticks: the known number, within 5 %."""
+    nr = sum(e.get("count", 0) for tick in ticks for e in tick["events"] if e["name"].startswith("instructions"))
+    return "" if abs(nr / float(expected) - 1) < 0.05 else f"counted {nr}, not {expected}"
+
+
+def ipc(ticks, tolerance):
+    """IPC of the three loops: as of the tick's counters; their instructions: 4 to 8 to 16."""
+    tick, wrong = ticks[-1], []
+    whole = tick["metrics"].get("insn_per_cycle", 0)
+    rows = {row["symbol"]: row["metrics"].get("insn_per_cycle", 0) for row in tick["rows"] if "metrics" in row}
+    shares = {row["symbol"]: row["self_pct"] for row in tick["rows"] if row["event"].startswith("instructions")}
+    for name, part in ("loop_4", 4), ("loop_8", 8), ("loop_16", 16):
+        # QEMU counts 4 cycles of 1 ns for each instruction (-icount shift=2).
+        print(f"    {name}: IPC {rows.get(name)}, {shares.get(name)} % of the instructions; tick {whole}")
+        if abs(rows.get(name, 0) / 0.25 - 1) > float(tolerance):
+            wrong.append(f"{name}: IPC {rows.get(name)}, not 0.25")
+        if abs(shares.get(name, 0) / (100 * part / 28) - 1) > 2 * float(tolerance):
+            wrong.append(f"{name}: {shares.get(name)} % of the instructions, not {100 * part / 28:.1f}")
+    if abs(whole / 0.25 - 1) > 0.05:
+        wrong.append(f"tick: IPC {whole}, not 0.25")
+    return "; ".join(wrong)
+
+
+def many_cpus(_words, lines):
+    """Threads, descriptors and memory by CPU, sums exact: "cpus NR FDS THREADS RSS-KIB", then ticks."""
+    nr, fds, threads, rss = (int(word) for word in _words)
+    ticks = [line for line in lines if line.startswith("{")]
+    print(f"    {nr} CPUs: {fds} descriptors, {threads} threads, {rss} KiB")
+    if len(json.loads(ticks[-1])["cpus"]) != nr:
+        return f"not {nr} CPUs in the tick"
+    if fds > 40 + 6 * nr or threads > 20 + nr or rss > 40960 + 3072 * nr:
+        return "more than 40 + 6 descriptors, 20 + 1 threads, 40 + 3 MiB a CPU"
+    return contract(ticks)
+
+
+JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, allcpus, counted, ipc)}
 
 
 def judge_ticks(words, lines):
@@ -101,7 +137,7 @@ def judge_shares(_words, lines):
     return f"perf, proftop: {off}" if off else ""
 
 
-SECTIONS = {"ticks": judge_ticks, "chains": judge_chains, "shares": judge_shares}
+SECTIONS = {"ticks": judge_ticks, "chains": judge_chains, "shares": judge_shares, "cpus": many_cpus}
 
 
 def read(lines):
@@ -131,7 +167,8 @@ def main():
         name = " ".join(words)
         if what in SECTIONS:
             why = SECTIONS[what](words, lines)
-            name = " ".join(words[:-1]) if what == "ticks" else " ".join(words[:1]) if what == "chains" else name
+            name = {"ticks": " ".join(words[:-1]), "chains": " ".join(words[:1]),
+                    "cpus": f"sums, threads, descriptors, memory of {words[0]} CPUs"}.get(what, name)
             what = "wrong" if why else "ok"
             name += f": {why}" if why else ""
         count[what] += 1

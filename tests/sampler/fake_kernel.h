@@ -35,6 +35,9 @@ struct fake {
 	bool refuse_idle;
 	uint32_t missing_type; /* ENOENT; 0: none */
 	bool no_pmu, no_css;   /* ENOENT for hardware events; for every cgroup */
+	/* With several types of cores: the type of the PMU of each CPU; 0: all are alike. */
+	uint32_t core_types[8];
+	bool no_core_types; /* EINVAL for a core type in the config, as old kernels of Arm */
 	unsigned int max_precise;
 	size_t max_ring; /* EPERM above */
 	size_t rings[64];
@@ -58,6 +61,25 @@ static inline struct fake_fd *fake_fd(struct fake *f, int fd)
 	return &f->fds[fd - FIRST_FD];
 }
 
+/* As the kernel: an event of a PMU opens on the CPUs of that PMU only. */
+static inline int fake_core_type(const struct fake *f, const struct perf_event_attr *attr, int cpu)
+{
+	uint64_t in_config = attr->config >> 32;
+
+	assert_in_range(cpu, 0, 7);
+	if (!f->core_types[cpu])
+		return 0;
+	if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE) {
+		if (in_config && f->no_core_types)
+			return -EINVAL;
+		return in_config && in_config != f->core_types[cpu] ? -ENOENT : 0;
+	}
+	return attr->type >= PERF_TYPE_RAW && attr->type != PERF_TYPE_BREAKPOINT &&
+			       attr->type != f->core_types[cpu]
+		       ? -ENOENT
+		       : 0;
+}
+
 static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu,
 				 int group_fd, unsigned long flags)
 {
@@ -70,6 +92,9 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 	    (f->no_css && flags & PERF_FLAG_PID_CGROUP) ||
 	    (f->no_pmu && (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE)))
 		return -ENOENT;
+	code = fake_core_type(f, attr, cpu);
+	if (code)
+		return code;
 	if (pid > 0 && pid == f->gone)
 		return -ESRCH;
 	if (pid > 0 && pid == f->forbidden)

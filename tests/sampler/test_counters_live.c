@@ -4,6 +4,7 @@
  * samples counted exactly, side-band, two sessions, targets that end.
  */
 #include "sampler/event/counters.h"
+#include "sampler/event/task_list.h"
 
 #include "tests/prelude.h"
 #include "tests/reference.h"

@@ -3,6 +3,7 @@
  * tasks: lists of CPUs, threads, process trees and users.
  */
 #include "sampler/event/counters.h"
+#include "sampler/event/task_list.h"
 
 #include "tests/prelude.h"
 

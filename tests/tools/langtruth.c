@@ -21,6 +21,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/event/counters.h"
+#include "sampler/event/task_list.h"
 #include "sampler/pipeline/pipeline.h"
 #include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/sideband.h"

@@ -539,6 +539,14 @@ static void test_ratios(void **state)
 						 "metrics")),
 			 0);
 	json_decref(tick);
+	/* The type of a core, where there are several. */
+	strcpy(f.p.cpus[1].core, "atom");
+	tick = print_json(&f.p, &ndjson);
+	assert_null(json_object_get(json_array_get(json_object_get(tick, "cpus"), 0), "core"));
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(tick, "cpus"), 1), "core")),
+			    "atom");
+	json_decref(tick);
 	f.p.events[1].count = NAN;
 	printed = print(&f.p, &text);
 	assert_non_null(strstr(printed, "metrics IPC -\n"));

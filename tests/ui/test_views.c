@@ -144,6 +144,31 @@ static void test_ratio(void **state)
 	bench_fini(&b);
 }
 
+/* Cores of several types have a column in the CPUs view, and are sorted by it. */
+static void test_cores(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	assert_true(p->nr_cpus > 1);
+	model_take(&b.st, p);
+	press(&b, '5');
+	assert_null(strstr(look(&b), "CORE"));
+	p = fake_profile(3, NULL);
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		strcpy(p->cpus[i].core, i ? "atom" : "core");
+	model_take(&b.st, p);
+	if (!strstr(look(&b), "CPU▲ CORE "))
+		fail_msg("%s", look(&b));
+	press(&b, K_F(6));
+	type(&b, "core");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "CORE"));
+	assert_int_equal(b.st.shown->cpus[b.st.lists[VIEW_CPUS].rows[0].index].core[0], 'a');
+	bench_fini(&b);
+}
+
 static struct profile *with_details(void)
 {
 	struct profile *p = fake_profile(2, NULL);
@@ -740,19 +765,19 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),     cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_process_tree),  cmocka_unit_test(test_process_tree_keys),
-		cmocka_unit_test(test_cgroup),	      cmocka_unit_test(test_fold_threads),
-		cmocka_unit_test(test_groups),	      cmocka_unit_test(test_help_card),
-		cmocka_unit_test(test_users),	      cmocka_unit_test(test_setup),
-		cmocka_unit_test(test_intervals),     cmocka_unit_test(test_other_event),
-		cmocka_unit_test(test_ratio),	      cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_switches),      cmocka_unit_test(test_bound_keys),
-		cmocka_unit_test(test_help),	      cmocka_unit_test(test_pickers),
-		cmocka_unit_test(test_waiting),	      cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_empty_reasons), cmocka_unit_test(test_target),
-		cmocka_unit_test(test_loading),	      cmocka_unit_test(test_trouble),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_functions),    cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
+		cmocka_unit_test(test_cgroup),	     cmocka_unit_test(test_fold_threads),
+		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_help_card),
+		cmocka_unit_test(test_users),	     cmocka_unit_test(test_setup),
+		cmocka_unit_test(test_intervals),    cmocka_unit_test(test_other_event),
+		cmocka_unit_test(test_ratio),	     cmocka_unit_test(test_cores),
+		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
+		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
+		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
+		cmocka_unit_test(test_target),	     cmocka_unit_test(test_loading),
+		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

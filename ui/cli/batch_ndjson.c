@@ -98,6 +98,8 @@ static json_t *cpus(const struct profile *p)
 		json_t *o = json_object();
 
 		json_object_set_new(o, "cpu", json_integer(c->cpu));
+		if (c->core[0])
+			json_object_set_new(o, "core", clean(c->core));
 		json_object_set_new(o, "samples", count(c->samples));
 		json_object_set_new(o, "lost", count(c->lost));
 		json_object_set_new(o, "throttled", count(c->throttled));

@@ -84,6 +84,28 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 		   trouble ? ROLE_WARN : ROLE_NORMAL);
 }
 
+static bool has_cores(const struct ui_state *st)
+{
+	return st->shown && st->shown->nr_cpus && st->shown->cpus[0].core[0];
+}
+
+static int by_core(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = strcmp(cpu_of(st, a)->core, cpu_of(st, b)->core);
+
+	return d ? d : by_cpu(st, a, b);
+}
+
+static void draw_core(const struct ui_state *st, const struct row *row, struct canvas *c,
+		      struct view_field at)
+{
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols,
+		     ui_state_clean(buf, sizeof(buf), cpu_of(st, row)->core),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
@@ -239,7 +261,7 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 			     (struct style){ theme_kind(f->kind), 0 });
 }
 
-enum { CPU, BAR, BUSY, KERNEL, RATE, LOST, THROTTLED, PAUSED, RING, LAG, HOTTEST };
+enum { CPU, CORE, BAR, BUSY, KERNEL, RATE, LOST, THROTTLED, PAUSED, RING, LAG, HOTTEST };
 
 static const struct view_column columns[] = {
 	[CPU] = { .title = TEXT("CPU"),
@@ -249,6 +271,14 @@ static const struct view_column columns[] = {
 		  .ascending = true,
 		  .compare = by_cpu,
 		  .draw = draw_cpu },
+	[CORE] = { .title = TEXT("CORE"),
+		   .help = "type of the core, where there are several",
+		   .width = 6,
+		   .wide = 11,
+		   .ascending = true,
+		   .when = has_cores,
+		   .compare = by_core,
+		   .draw = draw_core },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
 		  .width = 10,
