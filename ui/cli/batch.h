@@ -93,8 +93,6 @@ void batch_block_signals(void);
  */
 int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, struct err *e);
 
-/* Return the PERF_SAMPLE_* of a list of fields ("brstack,addr"), 0: unknown, which is *bad. */
-uint64_t batch_script_fields(const char *list, const char **bad);
 /*
  * Print the samples of a recording in the layout of perf script, with the additional @fields.
  * Return 0 or -errno with a message.

@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/cli/script_fields.h"
+
 #define BUFFER_SIZE (64u << 10)
 #define COMM_MAX    128
 
@@ -154,41 +156,6 @@ static int put_head(struct script *script, const struct sampler_sample *s)
 	return 0;
 }
 
-/* Bits of fields that are no PERF_SAMPLE_*. */
-#define BRSTACK	   (1ULL << 62)
-#define BRSTACKSYM (1ULL << 63)
-
-uint64_t batch_script_fields(const char *list, const char **bad)
-{
-	static const struct {
-		const char *name;
-		uint64_t bits;
-	} known[] = {
-		{ "brstack", BRSTACK },
-		{ "brstacksym", BRSTACKSYM },
-		{ "addr", PERF_SAMPLE_ADDR },
-		{ "data_src", PERF_SAMPLE_DATA_SRC },
-		{ "weight", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT },
-		{ "phys_addr", PERF_SAMPLE_PHYS_ADDR },
-		{ "data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE },
-		{ "code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE },
-	};
-	uint64_t fields = 0;
-
-	for (*bad = list;; *bad += strcspn(*bad, ",") + 1) {
-		size_t size = strcspn(*bad, ","), i = 0;
-
-		while (i < ARRAY_SIZE(known) &&
-		       (strlen(known[i].name) != size || strncmp(known[i].name, *bad, size)))
-			i++;
-		if (i == ARRAY_SIZE(known))
-			return 0;
-		fields |= known[i].bits;
-		if (!(*bad)[size])
-			return fields;
-	}
-}
-
 /* Print the fields before the frames. */
 static void put_access(const struct script *script, const struct record_memory *m)
 {
@@ -252,9 +219,9 @@ static void put_rest(const struct script *script, const struct sampler_sample *s
 {
 	uint64_t fields = script->fields & s->memory->fields;
 
-	if (script->fields & BRSTACK)
+	if (script->fields & SCRIPT_FIELDS_BRSTACK)
 		put_branches(script, s, false);
-	if (script->fields & BRSTACKSYM)
+	if (script->fields & SCRIPT_FIELDS_BRSTACKSYM)
 		put_branches(script, s, true);
 	if (fields & PERF_SAMPLE_PHYS_ADDR)
 		fprintf(script->out, "%16" PRIx64, s->memory->phys_addr);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/cli/batch.h"
+#include "ui/cli/script_fields.h"
 #include "ui/text/match.h"
 #include "ui/text/number.h"
 
@@ -274,7 +274,7 @@ static int parse_fields(struct options_parse *p, const char *arg)
 {
 	const char *bad;
 
-	p->o->fields = batch_script_fields(arg, &bad);
+	p->o->fields = script_fields_parse(arg, &bad);
 	if (!p->o->fields)
 		return REFUSE(p, EXIT_USAGE, "--fields=%s: unknown field '%s'\n  %s", arg, bad,
 			      "see 'proftop --help'");
