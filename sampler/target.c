@@ -38,6 +38,7 @@ run_command(char *const *command, int release_fd, int failed_fd, bool quiet)
 	} else {
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	}
+	signal(SIGPIPE, SIG_DFL);
 	execvp(command[0], command);
 	fd = errno;
 	if (write(failed_fd, &fd, sizeof(fd)) < 0)

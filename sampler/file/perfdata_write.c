@@ -163,8 +163,8 @@ static int create(const char *path, struct err *e)
 	code = move_old(path, e);
 	if (!code) {
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		code = fd < 0 ? -errno : 0;
-		err_set(e, code, "cannot record to %s: %s", path, strerror(-code));
+		if (fd < 0)
+			code = err_set(e, -errno, "cannot record to %s: %s", path, strerror(errno));
 	}
 	invoker_end(&saved);
 	if ((code == -EACCES || code == -EPERM) && invoker_name())

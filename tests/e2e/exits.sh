@@ -30,6 +30,11 @@ ok = ok and 0.8e9 < sum(t["interval_ns"] for t in ticks) < 5e9
 sys.exit(not ok)
 PY
 
+# With --script the command ends at a closed pipe, as under a shell.
+expect 0 '' --script '<tick>' -d 0.3 -- sh -c "grep SigIgn /proc/self/status >'$TMP/ignored'; sleep 1"
+ignored=$(sed -n 's/SigIgn:\t//p' "$TMP/ignored")
+[ $((0x$ignored & 0x1000)) = 0 ] || wrong "--script: the command ignores SIGPIPE: $ignored"
+
 # Signals: the output is whole, and the exit code names the signal. The caller may ignore some of
 # them, which a shell cannot undo.
 fresh='import os, signal, sys

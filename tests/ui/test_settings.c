@@ -6,6 +6,7 @@
 #include "fake.h"
 
 #include <argp.h>
+#include <fcntl.h>
 #include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -108,6 +109,36 @@ static void test_refused(void **state)
 	alarm(0);
 	assert_false(s.mouse);
 	assert_int_not_equal(settings_write(path, &s, &e), 0);
+	unlink(path);
+}
+
+/* A file that W would cut is left as it is: it is too long, or has a zero byte. */
+static void test_kept_whole(void **state)
+{
+	static char text[(64 << 10) + 2], back[sizeof(text)];
+	char path[] = "/tmp/proftop-settings-XXXXXX";
+	const struct settings s = plain;
+	struct err e;
+	ssize_t size;
+	int fd;
+
+	assert_int_equal(close(mkstemp(path)), 0);
+	for (int i = 0; i < 2; i++) {
+		memset(text, '#', sizeof(text) - 1);
+		if (i)
+			text[40] = '\0';
+		fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+		assert_int_equal(write(fd, text, i ? 60 : sizeof(text) - 1),
+				 i ? 60 : sizeof(text) - 1);
+		close(fd);
+		assert_int_not_equal(settings_write(path, &s, &e), 0);
+		assert_non_null(strstr(e.text, "not overwritten"));
+		fd = open(path, O_RDONLY);
+		size = read(fd, back, sizeof(back));
+		assert_int_equal(size, i ? 60 : sizeof(text) - 1);
+		assert_memory_equal(text, back, (size_t)size);
+		close(fd);
+	}
 	unlink(path);
 }
 
@@ -330,9 +361,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round),	   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_keys),	   cmocka_unit_test(test_files),
-		cmocka_unit_test(test_contrast),   cmocka_unit_test(test_themes),
-		cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_kept_whole), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_files),	   cmocka_unit_test(test_contrast),
+		cmocka_unit_test(test_themes),	   cmocka_unit_test(test_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -340,6 +340,23 @@ static void write_missing(FILE *out, const struct settings *s, bool *done)
 	}
 }
 
+/* Report whether all of the file is text that write_lines() keeps. */
+static int check_old(FILE *old, const char *path, struct err *e)
+{
+	long size = 0;
+	int c;
+
+	while (size <= (long)FILE_MAX && (c = getc(old)) != EOF && c)
+		size++;
+	if (size > (long)FILE_MAX)
+		return err_set(e, -EFBIG, "'%s' has more than %u bytes: not overwritten", path,
+			       FILE_MAX);
+	if (!feof(old))
+		return err_set(e, -EINVAL, "'%s' is not a text file: not overwritten", path);
+	rewind(old);
+	return 0;
+}
+
 /* Write the old lines, with new values of known keys; then the missing keys. */
 static void write_lines(FILE *out, FILE *old, const struct settings *s)
 {
@@ -347,7 +364,7 @@ static void write_lines(FILE *out, FILE *old, const struct settings *s)
 	char line[512], value[VALUE_MAX];
 	bool begin = true, of_keys, sections = false;
 
-	while (old && ftell(old) < (long)FILE_MAX && fgets(line, sizeof(line), old)) {
+	while (old && fgets(line, sizeof(line), old)) {
 		int key = begin && !sections ? key_of(line, value) : -1;
 
 		/* Our keys must be before the first section. */
@@ -429,17 +446,21 @@ int settings_write(const char *path, const struct settings *s, struct err *e)
 	}
 	old = open_file(target);
 	/* Do not overwrite an unreadable file. */
-	if (!old && errno != ENOENT) {
+	if (!old && errno != ENOENT)
 		code = err_set(e, -errno, "cannot read '%s': %s: not overwritten", target,
 			       strerror(errno));
+	else if (old)
+		code = check_old(old, target, e);
+	if (!code)
+		write_lines(out, old, s);
+	if (old)
+		fclose(old);
+	if (code) {
 		fclose(out);
 		unlink(temporary);
 		free(real);
 		return code;
 	}
-	write_lines(out, old, s);
-	if (old)
-		fclose(old);
 	if (ferror(out) | fclose(out) || rename(temporary, target)) {
 		code = err_set(e, errno ? -errno : -EIO, "%s: %s", target, strerror(errno));
 		unlink(temporary);
