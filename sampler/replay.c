@@ -17,10 +17,12 @@
 #include "sampler/pipeline/deltas.h"
 #include "sampler/frames.h"
 #include "sampler/pipeline/sideband.h"
-#include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/keep_read.h"
+#include "sampler/replay_events.h"
 #include "sampler/replay_hardware.h"
+#include "sampler/replay_language.h"
+#include "sampler/replay_waits.h"
 #include "symbols/base/array.h"
 
 #define REPLAY_CPUS_MAX 4096
@@ -37,8 +39,8 @@ struct replay {
 	struct perfdata *data; /* NULL: a folder of --keep instead */
 	struct keep_read *kept;
 	struct keep_read_result kept_result;
-	int slots[256]; /* event of the file -> slot, or PIPELINE_EVENT_UNKNOWN, _LIMIT */
-	uint32_t nr_slots;
+	struct replay_events events;
+	struct replay_waits waits;
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
 	bool has_cells;	       /* up to the number of samples */
@@ -61,58 +63,8 @@ struct replay {
 	uint64_t shown_ns;   /* the last result ended then */
 	uint64_t fed_ns;     /* time of the last sample that was counted */
 	bool sliced;	     /* the first slice was begun */
-	/* Of languages: the codes of recorded functions by number, CODE_NONE: not known; */
-	uint32_t *codes;
-	uint32_t nr_codes, max_codes;
-	struct lang_frames lang_frames; /* and the frames of a coming sample. */
+	struct replay_language language;
 };
-
-/* Return whether event @index is one of the EVENTS_MAX that have most samples. */
-static bool is_shown(const struct replay *r, uint32_t index)
-{
-	const struct perfdata_event *ev = perfdata_event(r->data, index);
-	uint32_t nr_before = 0;
-
-	for (uint32_t i = 0; i < r->nr_slots; i++) {
-		const struct perfdata_event *other = perfdata_event(r->data, i);
-
-		nr_before += !other->dummy && (other->nr_samples > ev->nr_samples ||
-					       (other->nr_samples == ev->nr_samples && i < index));
-	}
-	return nr_before < EVENTS_MAX;
-}
-
-/* Take an event with its own rate or period. */
-static void take_event(struct event *out, const struct perfdata_event *ev)
-{
-	*out = ev->event;
-	out->hz = ev->hz;
-	out->period = ev->period;
-	/* The period of a clock is a rate. */
-	if (ev->event.clock && ev->period) {
-		out->hz = 1e9 / (double)ev->period;
-		out->period = 0;
-	}
-}
-
-/* Take the events of the file that have samples, in its order. */
-static void take_events(struct replay *r, struct sampler_config *config)
-{
-	config->nr_events = 0;
-	config->hz = 0;
-	config->period = 1; /* an event without a rate has none of the session either */
-	r->nr_slots = MIN(perfdata_nr_events(r->data), (uint32_t)ARRAY_SIZE(r->slots));
-	for (uint32_t i = 0; i < r->nr_slots; i++) {
-		const struct perfdata_event *ev = perfdata_event(r->data, i);
-
-		r->slots[i] = ev->dummy ? PIPELINE_EVENT_UNKNOWN : PIPELINE_EVENT_LIMIT;
-		if (ev->dummy || !is_shown(r, i))
-			continue;
-		r->slots[i] = (int)config->nr_events;
-		take_event(&config->events[config->nr_events++], ev);
-	}
-	event_groups_tidy(config->events, config->nr_events);
-}
 
 /* A recording without copies of user stacks may be of any CPU. */
 static int check_machine(const struct replay *r, const char *path, struct err *e)
@@ -150,6 +102,7 @@ static bool is_folder(const char *path)
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
 {
 	struct replay *r = xcalloc(1, sizeof(*r));
+	bool asked;
 	int code;
 
 	if (is_folder(config->replay)) {
@@ -179,7 +132,21 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		replay_close(r);
 		return err_set(e, -ENOMEM, "no memory for the events of the recording");
 	}
-	take_events(r, config);
+	asked = config_wait_slot(config) >= 0;
+	replay_events_take(&r->events, r->data, config);
+	r->waits.slot = r->events.wait;
+	r->waits.latency = r->waits.slot < 0 ? -1 : config_latency_slot(config);
+	if (asked && r->waits.slot < 0) {
+		replay_close(r);
+		return err_set(e, -ENODATA,
+			       "%.300s: no records of switches: waiting time is not known\n  it "
+			       "was "
+			       "recorded without them\n  'perf record -e "
+			       "cpu-clock,context-switches/period=1/ "
+			       "--switch-events --call-graph dwarf', or proftop --time=all "
+			       "--record",
+			       config->replay);
+	}
 	*out = r;
 	return 0;
 }
@@ -231,7 +198,7 @@ void replay_close(struct replay *r)
 	frames_fini(&r->frames);
 	free(r->frame_ids);
 	free(r->branches);
-	free(r->codes);
+	replay_language_fini(&r->language);
 	free(r->cpus);
 	free(r);
 }
@@ -248,8 +215,8 @@ static int slot_of(void *ctx, uint64_t id)
 {
 	const struct replay *r = ctx;
 	int event = perfdata_event_of(r->data, id);
-	return event < 0 || (uint32_t)event >= r->nr_slots ? PIPELINE_EVENT_UNKNOWN
-							   : r->slots[event];
+	return event < 0 || (uint32_t)event >= r->events.nr ? PIPELINE_EVENT_UNKNOWN
+							    : r->events.slots[event];
 }
 
 /* Read record @index. As record_decode(), or -EIO. */
@@ -315,6 +282,9 @@ static bool on_other(struct replay *r, struct store *st, struct record *rec)
 		cpu->lost += rec->lost;
 		r->lost_records += rec->lost;
 		return false;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return false;
 	case PERF_RECORD_LOST_SAMPLES:
 		r->lost_samples += rec->lost;
 		return false;
@@ -371,6 +341,7 @@ static void cut_slice(struct replay *r, uint64_t time_ns)
 	struct count *counts = NULL;
 	uint32_t nr = 0;
 
+	replay_waits_cut(&r->waits, r->store, time_ns);
 	if (counts_swap(r->store->counts, &counts, &nr) ||
 	    history_add(r->store->history, counts, nr, time_ns - r->cut_ns))
 		r->out_of_memory = true;
@@ -419,67 +390,50 @@ static void make_room(struct replay *r, struct store *st, struct pipeline *p)
 	pipeline_use(p, sampler_thread_tables(st->shared));
 }
 
-/* Add a function of a script. */
-static void take_function(struct replay *r, struct store *st, const uint8_t *bytes, size_t size)
-{
-	struct code_text text;
-	struct code_key key = { 0 };
-	uint32_t number;
-
-	if (lang_record_function(bytes, size, &number, &text) ||
-	    !array_reserve(&r->codes, &r->max_codes, number + 1ull))
-		return;
-	while (r->nr_codes <= number)
-		r->codes[r->nr_codes++] = CODE_NONE;
-	key.process = number / CODES_PROCESS_MAX;
-	key.address = number;
-	if (r->codes[number] == CODE_NONE)
-		r->codes[number] = codes_add(symbols_codes(st->symbols), &key, &text);
-}
-
-/* Take the frames of a coming sample; false: they make no sense. */
-static bool take_frames(struct replay *r, const uint8_t *bytes, size_t size)
-{
-	struct lang_frames *f = &r->lang_frames;
-
-	if (lang_record_frames(bytes, size, f))
-		return false;
-	for (uint32_t i = 0; i < f->nr; i++) {
-		uint32_t number = lang_entry_number(f->entries[i]);
-
-		if (!(f->entries[i] & LANG_ENTRY))
-			continue;
-		number = number < r->nr_codes ? r->codes[number] : CODE_NONE;
-		/* A function that is not in the file: its frame is left out. */
-		if (number == CODE_NONE)
-			f->outcome = LANG_OUTCOME_GUESSED;
-		f->entries[i] = lang_entry(MIN(number, CODES_MAX), lang_entry_instr(f->entries[i]));
-	}
-	return true;
-}
-
 /* Take record @index if it is of languages. */
 static bool take_language(struct replay *r, struct store *st, struct pipeline *p, uint64_t index)
 {
 	const struct record_layout *layout;
 	size_t size;
 	const uint8_t *bytes = perfdata_record(r->data, index, &size, &layout);
-	uint64_t time_ns;
 
-	switch (bytes ? lang_record_kind(bytes, size, &time_ns) : LANG_RECORD_NONE) {
-	case LANG_RECORD_FUNCTION:
-		take_function(r, st, bytes, size);
-		return true;
-	case LANG_RECORD_FRAMES:
-		if (take_frames(r, bytes, size))
-			pipeline_set_frames(p, &r->lang_frames);
-		return true;
-	default:
-		return false;
-	}
+	return bytes && replay_language_take(&r->language, st, p, bytes, size);
 }
 
 static int count_sample(void *ctx, struct pipeline *p, const struct record_sample *sample);
+
+/* Take a record of a switch, or of a task's begin or end. *@changed: the maps, since published. */
+static void take_switch(struct replay *r, struct store *st, const struct record *rec, bool *changed)
+{
+	bool is_switch = rec->type == PERF_RECORD_SWITCH ||
+			 rec->type == PERF_RECORD_SWITCH_CPU_WIDE;
+
+	if (r->waits.slot < 0)
+		return;
+	if (is_switch && rec->time_ns >= r->cut_ns + r->slice_ns) {
+		/* The counts of the slice need the tasks. */
+		keep_up(r, st, rec->time_ns, *changed);
+		*changed = false;
+		cut_slices(r, rec->time_ns);
+	}
+	if (is_switch)
+		r->fed_ns = MAX(r->fed_ns, rec->time_ns);
+	replay_waits_record(&r->waits, st, rec);
+}
+
+/* Take a sample of a wake-up; false: it also counts, or is another one. */
+static bool take_waking(struct replay *r, struct store *st, const struct record_sample *s,
+			bool counting)
+{
+	int event = r->events.waking ? perfdata_event_of(r->data, s->id) : -1;
+	bool alone;
+
+	if (event < 0 || !replay_waits_is_waking(perfdata_event(r->data, (uint32_t)event), &alone))
+		return false;
+	if (counting)
+		replay_waits_waking(&r->waits, st, s);
+	return alone;
+}
 
 /* Walk the records in order; frames of languages are for counting only. */
 static int walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
@@ -506,8 +460,12 @@ static int walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		if (rec.type != PERF_RECORD_SAMPLE) {
 			if (side_band)
 				changed |= on_other(r, st, &rec);
+			if (fn == count_sample)
+				take_switch(r, st, &rec, &changed);
 			continue;
 		}
+		if (take_waking(r, st, &rec.sample, fn == count_sample))
+			continue;
 		keep_up(r, st, rec.time_ns, changed);
 		changed = false;
 		make_room(r, st, p);
@@ -541,7 +499,14 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 
 	cut_slices(r, s.time_ns);
 	r->fed_ns = MAX(r->fed_ns, s.time_ns);
+	if (slot >= 0 && slot == r->waits.slot) {
+		replay_waits_stack(&r->waits, r->store, &s,
+				   pipeline_count_wait(p, &cpu->samples, &s, slot));
+		return 0;
+	}
 	pipeline_count(p, &cpu->samples, &s, slot);
+	if (slot >= 0 && slot == r->waits.latency)
+		replay_waits_sample(&r->waits, r->store, p, &s);
 	pipeline_members(p, members, nr, slot);
 	replay_hardware_count(r->store, p, &s);
 	return 0;
@@ -568,6 +533,8 @@ int replay_begin(struct replay *r, struct store *st)
 {
 	int code = make_cells(r, st);
 
+	if (!code)
+		code = replay_waits_begin(&r->waits, st);
 	if (!code)
 		code = pipeline_new(&r->pipeline, sampler_thread_tables(st->shared), NULL);
 	if (code)
@@ -631,6 +598,7 @@ void replay_result(struct replay *r, struct store *st, struct replay_result *out
 		.nr_records = r->nr_records,
 		.out_of_memory = r->out_of_memory,
 	};
+	out->waits = r->waits.account;
 	pipeline_unwind_stats(r->pipeline, &out->unwind);
 }
 
@@ -645,6 +613,7 @@ void replay_next(struct replay *r)
 		cpu->throttled_ns = 0;
 	}
 	r->shown_ns = r->fed_ns;
+	r->waits.account = (struct profile_waits){ .waking = r->waits.account.waking };
 }
 
 void replay_end(struct replay *r)
@@ -676,6 +645,16 @@ struct each {
 	void *ctx;
 };
 
+/* Return the name of an event in the file: that of waits is another one there. */
+static const char *event_name(const struct each *each, int slot, uint64_t id)
+{
+	int event = slot == each->replay->waits.slot ? perfdata_event_of(each->replay->data, id)
+						     : -1;
+
+	return event >= 0 ? perfdata_event(each->replay->data, (uint32_t)event)->event.name
+			  : each->events[slot].name;
+}
+
 /* The sample, and one for each event that is counted with it: as perf script prints them. */
 static int show_events(const struct each *each, struct sampler_sample *out,
 		       const struct record_sample *sample)
@@ -686,7 +665,7 @@ static int show_events(const struct each *each, struct sampler_sample *out,
 	uint32_t nr = take_members(each->replay, &s, slot, members);
 
 	out->period = s.period;
-	out->event = slot < 0 ? "?" : each->events[slot].name;
+	out->event = slot < 0 ? "?" : event_name(each, slot, s.id);
 	code = each->fn(each->ctx, out);
 	for (uint32_t i = 0; i < nr && !code; i++) {
 		if (members[i].event == slot)

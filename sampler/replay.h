@@ -53,7 +53,8 @@ struct replay_result {
 	uint64_t interval_ns; /* the same since the last result */
 	uint64_t nr_records;
 	struct unwind_stats unwind;
-	bool out_of_memory; /* new stacks were not counted */
+	struct profile_waits waits; /* since the last result */
+	bool out_of_memory;	    /* new stacks were not counted */
 };
 
 /* All records, in time order, into the tables of @st. May be called again (tables are not cleared).

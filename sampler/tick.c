@@ -656,6 +656,8 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	fill_account(s, p, &sums);
 	fill_events(s, p);
 	fill_unwind(p, &result->unwind);
+	p->waits = result->waits;
+	p->latency = result->waits.tasks ? (uint32_t)(config_latency_slot(&s->config) + 1) : 0;
 	procstat_self(s->rates.procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (fill_counts(s, p))
 		mailbox_say(&s->mailbox, "out of memory: the recording has no rows");

@@ -37,8 +37,8 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 /* Set up the dummy that records mmap, comm, fork and exit from the moment it is opened. */
 void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size);
 /*
- * Set up the event of wake-ups, of a whole CPU: of a task the kernel (6.18) records those alone
- * that happen while it runs.
+ * Set up the event of wake-ups, of a whole CPU: an event of a task misses wake-ups while it
+ * sleeps (seen on 6.18).
  */
 void attr_waking(struct perf_event_attr *attr, const struct event *ev);
 /* The dummy that never counts and owns a ring; it wakes at @watermark bytes. */

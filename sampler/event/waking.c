@@ -28,7 +28,7 @@ bool waking_format(const char *text)
 	       offset == WAKING_PID_OFFSET && size == sizeof(int32_t);
 }
 
-/* Tracepoints have the numbers of the first namespace, samples those of ours. */
+/* Tracepoints have the numbers of the first namespace, samples have ours. */
 static bool is_first_namespace(void)
 {
 	struct stat st;

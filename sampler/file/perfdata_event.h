@@ -18,6 +18,7 @@ struct perfdata_event {
 	uint64_t period;
 	uint64_t nr_samples; /* in the file */
 	bool dummy;	     /* side-band only */
+	bool switches;	     /* with records of switches */
 	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */
 };
 

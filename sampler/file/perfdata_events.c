@@ -59,6 +59,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->event.hardware = attr.type != PERF_TYPE_SOFTWARE;
 	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE &&
 			  attr.config <= PERF_COUNT_SW_TASK_CLOCK;
+	ev->switches = attr.context_switch;
 	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;
 	ev->dummy = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
 	ev->hz = attr.freq ? (double)attr.sample_freq : 0;

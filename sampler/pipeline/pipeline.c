@@ -656,21 +656,16 @@ uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task)
 	return p->counted;
 }
 
-uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
-		       const struct record_sample *s, int event, uint64_t regs_mask)
+uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
+			     const struct record_sample *s, int event)
 {
 	uint32_t stack = STACK_NONE;
 	enum profile_drop drop;
 
 	assert(event >= 0 && event < EVENTS_MAX);
 	stats->by_event[event]++;
-	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
-		stats->own++;
-		return STACK_NONE;
-	}
 	stats->taken++;
 	stats->idle[event] += !s->pid && !s->tid;
-	pipeline_resolve(p, s, regs_mask);
 	if (!p->nr) {
 		stats->pending++;
 		return STACK_NONE;
@@ -681,6 +676,18 @@ uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 	else
 		count_outcome(stats, p, p->stop);
 	return stack;
+}
+
+uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
+		       const struct record_sample *s, int event, uint64_t regs_mask)
+{
+	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
+		stats->by_event[event]++;
+		stats->own++;
+		return STACK_NONE;
+	}
+	pipeline_resolve(p, s, regs_mask);
+	return pipeline_count_wait(p, stats, s, event);
 }
 
 void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,

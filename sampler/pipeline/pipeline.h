@@ -116,6 +116,9 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
  * The same of a stack that was taken where a task is switched out: its time is counted later
  * (waits.h). Returns the stack, with a frame of WAIT_ASLEEP on top; STACK_NONE: none.
  */
+uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
+			     const struct record_sample *s, int event);
+/* The same, and resolve it before. */
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask);
 /* Its two halves, for replay: find task and stack; count the result. */

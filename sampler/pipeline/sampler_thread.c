@@ -101,14 +101,20 @@ static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *s
 		stats->throttled_ns += r->time_ns - since;
 }
 
-/* Report whether to record @r: our own samples are left out, and tasks in the side-band also. */
-static bool is_recorded(const struct sampler_thread *t, const struct record *r)
+/*
+ * Report whether to record @r: our own samples and switches are left out, and tasks in the
+ * side-band also. Wake-ups of others by interrupts of ours are recorded.
+ */
+static bool is_recorded(const struct sampler_thread *t, const struct record *r,
+			const struct record_layout *layout)
 {
 	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT)
 		return false;
-	if (r->type == PERF_RECORD_SWITCH || r->type == PERF_RECORD_SWITCH_CPU_WIDE)
-		return !pipeline_is_own(t->own_pid, (pid_t)r->pid);
-	return r->type != PERF_RECORD_SAMPLE || !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
+	if (r->type == PERF_RECORD_SAMPLE)
+		return layout->sample_type & PERF_SAMPLE_RAW ||
+		       !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
+	return (r->type != PERF_RECORD_SWITCH && r->type != PERF_RECORD_SWITCH_CPU_WIDE) ||
+	       !pipeline_is_own(t->own_pid, (pid_t)r->pid);
 }
 
 static int slot_of(void *ctx, uint64_t id)
@@ -241,7 +247,7 @@ static void on_record(struct sampler_thread *t, struct sampler_thread_stats *sta
 	struct record r;
 	int code = record_decode(&r, layout, h, h->size);
 
-	bool recorded = t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r);
+	bool recorded = t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r, layout);
 
 	/* A sample after its frames. */
 	if (recorded && (code || r.type != PERF_RECORD_SAMPLE))

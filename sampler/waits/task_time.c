@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
+#include "symbols/base/base.h"
+
 /* Added to a state: the record before it was lost. */
 #define ODD 0x80
 
@@ -48,10 +50,12 @@ struct task_span task_time_step(struct task_time *t, enum task_step step, uint64
 	uint8_t to;
 
 	assert(step < STEP_NR && state < TASK_STATE_NR);
-	if (time_ns < t->since_ns) {
+	if (time_ns < t->step_ns) {
 		t->nr_late++;
 		return (struct task_span){ state, 0 };
 	}
+	t->step_ns = time_ns;
+	time_ns = MAX(time_ns, t->since_ns);
 	/* What the task was since it was found. */
 	if (state == TASK_FOUND)
 		state = step == STEP_IN ? TASK_RUNNABLE : TASK_RUNNING;

@@ -2,7 +2,8 @@
 /*
  * The time of one task by state, from the records of its switches. Pure; one owner.
  *
- * Steps are in order of time; a step before the last one is ignored. Every nanosecond from the
+ * Steps are in order of time; a step before the last one is ignored. A step before a time that was
+ * returned already, after task_time_until(), counts from that time on. Every nanosecond from the
  * first step on belongs to exactly one state, so the states add up to the life of the task.
  */
 #ifndef SAMPLER_WAITS_TASK_TIME_H
@@ -30,11 +31,14 @@ enum task_step {
 	STEP_ASLEEP, /* in /proc, any other state */
 	STEP_EXIT,
 	STEP_NR,
-	STEP_SAMPLE = STEP_NR, /* no step: a sample of a running task */
+	/* No steps: a sample of a running task; of a recording, the stack of the switch to come. */
+	STEP_SAMPLE = STEP_NR,
+	STEP_STACK,
 };
 
 struct task_time {
-	uint64_t since_ns; /* begin of the state */
+	uint64_t since_ns; /* begin of the state, or of its part that was not returned yet */
+	uint64_t step_ns;  /* of the last step */
 	enum task_state state;
 	uint32_t nr_odd;  /* steps that do not follow the state: records were lost */
 	uint32_t nr_late; /* ignored steps */

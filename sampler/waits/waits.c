@@ -32,8 +32,9 @@ struct wait_task {
 	struct task_time time;
 	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
 	uint32_t period;
-	uint64_t began_ns; /* the current wait */
-	bool found;	   /* asleep in /proc: the switch before may still follow */
+	uint32_t next_stack, next_period; /* of the next one, by STEP_STACK */
+	uint64_t began_ns;		  /* the current wait */
+	bool found;			  /* asleep in /proc: the switch before may still follow */
 	uint32_t unknown_ticks;
 	/* Of the tick. */
 	uint64_t running_ns;
@@ -140,9 +141,11 @@ static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 		return task;
 	hashset_add(&w->set, hash_u64((uint64_t)tid), w->nr_tasks);
 	task = &w->tasks[w->nr_tasks++];
-	*task = (struct wait_task){
-		.pid = pid, .tid = tid, .stack = STACK_NONE, .last = { STACK_NONE, STACK_NONE }
-	};
+	*task = (struct wait_task){ .pid = pid,
+				    .tid = tid,
+				    .stack = STACK_NONE,
+				    .next_stack = STACK_NONE,
+				    .last = { STACK_NONE, STACK_NONE } };
 	return task;
 }
 
@@ -219,6 +222,33 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
 	task->found = true;
 }
 
+/* Note the stack of the next switch of @task. */
+static void note_stack(struct waits *w, const struct waits_tables *t,
+		       const struct switch_note *note)
+{
+	struct wait_task *task = get_task(w, note->pid, note->tid);
+
+	if (!task || note->generation != t->generation)
+		return;
+	task->next_stack = note->stack;
+	task->next_period = note->period;
+}
+
+/* Take the stack of a switch out that was noted before it. */
+static struct switch_note with_stack(struct wait_task *task, const struct switch_note *note,
+				     uint32_t generation)
+{
+	struct switch_note out = *note;
+
+	if (task->next_stack == STACK_NONE)
+		return out;
+	out.stack = task->next_stack;
+	out.period = task->next_period;
+	out.generation = generation;
+	task->next_stack = STACK_NONE;
+	return out;
+}
+
 /* Count a sample of a running task, its weight divided by the number of running tasks. */
 static void count_latency(struct waits *w, const struct waits_tables *t,
 			  const struct switch_note *note)
@@ -279,16 +309,27 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 		task->last[note->step == STEP_PREEMPTED ? CLASS_QUEUE : CLASS_SLEEP] = note->stack;
 }
 
+/* Take a note that is no step of a task; false: it is one. */
+static bool take_other(struct waits *w, const struct waits_tables *t,
+		       const struct switch_note *note)
+{
+	if (note->step == STEP_SAMPLE)
+		count_latency(w, t, note);
+	else if (note->step == STEP_STACK)
+		note_stack(w, t, note);
+	else
+		return false;
+	return true;
+}
+
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
 {
 	bool woken = note->step == STEP_WOKEN, is_late;
 	struct wait_task *task;
 	uint32_t odd, late;
 
-	if (note->step == STEP_SAMPLE) {
-		count_latency(w, t, note);
+	if (take_other(w, t, note))
 		return 0;
-	}
 	/* Tasks of others are woken also. */
 	task = woken ? find_task(w, note->tid) : get_task(w, note->pid, note->tid);
 	if (!task && woken)
@@ -307,8 +348,11 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	if (note->step == STEP_BORN)
 		task->stack = STACK_NONE;
 	is_late = task->time.nr_late != late;
-	if ((note->step == STEP_OUT || note->step == STEP_PREEMPTED) && (!is_late || task->found))
-		begin_wait(w, task, note, t->generation, is_late);
+	if ((note->step == STEP_OUT || note->step == STEP_PREEMPTED) && (!is_late || task->found)) {
+		const struct switch_note out = with_stack(task, note, t->generation);
+
+		begin_wait(w, task, &out, t->generation, is_late);
+	}
 	task->found &= is_late;
 	return 0;
 }
@@ -524,6 +568,7 @@ void waits_remap(struct waits *w, const struct history_ids *ids)
 		struct wait_task *task = &w->tasks[i];
 
 		task->stack = moved(ids, task->stack);
+		task->next_stack = moved(ids, task->next_stack);
 		for (int class = 0; class < CLASS_NR; class ++)
 			task->last[class] = moved(ids, task->last[class]);
 	}

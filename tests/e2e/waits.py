@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare the waits of all ticks of an NDJSON output with the clocks of wait_truth.
+"""Compare the waits of all ticks of an NDJSON output with the clocks of wait_truth, or with a replay.
 
 Usage: waits.py NDJSON TRUTH
+       waits.py --same NDJSON REPLAYED
 """
 import json
 import sys
@@ -18,19 +19,20 @@ def near(bad, name, got, want, less=0, more=0):
         bad.append(f"{name} {got:.3f} s, by its clocks {want:.3f} s, unsure by -{less:.3f} +{more:.3f} s")
 
 
-def main():
-    with open(sys.argv[1], encoding="utf-8") as f:
-        ticks = [json.loads(line) for line in f]
-    bad, threads, waking, bare = [], {}, True, 0
-    named = not any(tick["names"]["waiting"] for tick in ticks)
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def sums_of(ticks, bad):
+    """Return the seconds by thread and kind."""
+    threads = {}
     for tick in ticks:
         w = tick.get("waits")
         if not w:
             continue
         if w["switched"] != w["with_stack"] + w["without_stack"]:
             bad.append(f"account: {w['switched']} switches")
-        waking = waking and w["waking"]
-        bare += w["without_stack"]
         if w["lost"]:
             bad.append(f"{w['lost']} switches lost")
         for process in w["processes"]:
@@ -38,6 +40,34 @@ def main():
                 sums = threads.setdefault(t["tid"], {})
                 for k in KINDS:
                     sums[k] = sums.get(k, 0) + t.get(k, 0)
+    return threads
+
+
+def same():
+    """Running, run-queue and waiting time of each thread are the same."""
+    bad = []
+    live, again = (sums_of(read(path), bad) for path in sys.argv[2:])
+    for tid, times in live.items():
+        other = again.get(tid, {})
+        for what, kinds in (("cpu", ("cpu",)), ("runq", ("runq",)), ("waits", KINDS[2:])):
+            a, b = (sum(t.get(k, 0) for k in kinds) for t in (times, other))
+            if abs(a - b) > 0.002 * (len(kinds) + 3):
+                bad.append(f"{tid}: {what} {a:.3f} s live, {b:.3f} s replayed")
+    if len(live) < 10:
+        bad.append(f"{len(live)} threads")
+    return bad
+
+
+def compare():
+    ticks, bad = read(sys.argv[1]), []
+    threads, waking, bare = sums_of(ticks, bad), True, 0
+    named = not any(tick["names"]["waiting"] for tick in ticks)
+    for tick in ticks:
+        w = tick.get("waits")
+        if not w:
+            continue
+        waking = waking and w["waking"]
+        bare += w["without_stack"]
     with open(sys.argv[2], encoding="utf-8") as f:
         truth = [line.split() for line in f]
     for tid, kind, *clocks in truth:
@@ -60,6 +90,11 @@ def main():
              t.get("runq", 0) + unsure)
     if len(truth) < 10:
         bad.append(f"{len(truth)} threads")
+    return bad
+
+
+def main():
+    bad = same() if sys.argv[1] == "--same" else compare()
     for line in bad:
         print(line)
     sys.exit(bool(bad))

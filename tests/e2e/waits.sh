@@ -1,10 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Known waits (tests/programs/wait_truth.c): seconds by kind of each thread, compared with its clocks.
+# Known waits (tests/programs/wait_truth.c): seconds by kind of each thread, compared with its clocks,
+# live and from recordings.
 . "$(dirname "$0")/lib"
 
 need_perf
-"$PROFTOP" --time=wait -d 10 --format=ndjson -- \
-	"$PROGRAMS/wait_truth" 2 "$TMP/truth" "$TMP/synced" >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+"$PROFTOP" --time=all -d 10 --format=ndjson --record "$TMP/data" -- \
+	"$PROGRAMS/wait_truth" 1.5 "$TMP/truth" "$TMP/synced" >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
 python3 "$HERE/waits.py" "$TMP/out" "$TMP/truth" || wrong 'the times differ'
+
+# The recording has the same times. Names that were not read yet make another kind of a wait.
+"$PROFTOP" --replay "$TMP/data" --time=all --format=ndjson >"$TMP/again" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+python3 "$HERE/waits.py" "$TMP/again" "$TMP/truth" || wrong 'the times of the recording differ'
+python3 "$HERE/waits.py" --same "$TMP/out" "$TMP/again" || wrong 'live and replay differ'
+
+# One of perf.
+perf record -q -e cpu-clock,context-switches/period=1/ --switch-events --call-graph dwarf -o "$TMP/perf.data" -- \
+	"$PROGRAMS/wait_truth" 0.6 "$TMP/truth" "$TMP/synced" 2>"$TMP/err" || wrong "perf record: $(cat "$TMP/err")"
+"$PROFTOP" --replay "$TMP/perf.data" --time=wait --format=ndjson >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+python3 "$HERE/waits.py" "$TMP/out" "$TMP/truth" || wrong "the times of perf's recording differ"
+
+# One without switches.
+perf record -q -e cpu-clock -o "$TMP/perf.data" -- true 2>"$TMP/err" || wrong "perf record: $(cat "$TMP/err")"
+"$PROFTOP" --replay "$TMP/perf.data" --time=wait -b >"$TMP/out" 2>"$TMP/err" && wrong 'waits without switches'
+grep -q 'no records of switches' "$TMP/err" || wrong "$(cat "$TMP/err")"
 finish

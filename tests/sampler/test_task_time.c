@@ -66,6 +66,13 @@ static void test_late_and_lost(void **state)
 	expect(&t, STEP_IN, 100, TASK_NEW, 0);
 	expect(&t, STEP_OUT, 90, TASK_NEW, 0); /* of the time before: ignored */
 	assert_int_equal(t.nr_late, 1);
+	/* Of a time that was returned: it counts from then on. */
+	assert_int_equal(task_time_until(&t, 200).ns, 100);
+	expect(&t, STEP_OUT, 150, TASK_RUNNING, 0);
+	assert_int_equal(t.nr_late, 1);
+	assert_int_equal(task_time_until(&t, 230).ns, 30);
+	assert_int_equal(t.state, TASK_SLEEPING);
+	t = (struct task_time){ .since_ns = 100, .step_ns = 100, .state = TASK_RUNNING };
 	assert_int_equal(t.state, TASK_RUNNING);
 	expect(&t, STEP_IN, 200, TASK_RUNNING, 100); /* the switch out was lost */
 	assert_int_equal(t.nr_odd, 1);

@@ -142,8 +142,11 @@ static int add_time(struct options_parse *p)
 	struct sampler_config *c = &p->o->config;
 	bool waits = false, clock = false;
 
-	if (p->o->time == CONFIG_TIME_CPU || c->replay)
+	if (p->o->time == CONFIG_TIME_CPU)
 		return 0;
+	/* The recording must have it. */
+	if (c->replay)
+		return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);
 	if (!c->nr_events && event_parse(&c->events[c->nr_events++], "cpu-clock", p->e))
 		return -EINVAL;
 	for (uint32_t i = 0; i < c->nr_events; i++) {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events of a file as slots of a session.
+ */
+#include "sampler/replay_events.h"
+
+#include "sampler/event/counters.h"
+#include "sampler/pipeline/pipeline.h"
+#include "sampler/replay_waits.h"
+
+/* Return whether the event is no more than a part of others. */
+static bool is_hidden(const struct perfdata_event *ev)
+{
+	bool alone;
+
+	return ev->dummy || (replay_waits_is_waking(ev, &alone) && alone);
+}
+
+/* Return whether event @index is one of the EVENTS_MAX that have most samples. */
+static bool is_shown(const struct replay_events *v, const struct perfdata *data, uint32_t index)
+{
+	const struct perfdata_event *ev = perfdata_event(data, index);
+	uint32_t nr_before = 0;
+
+	for (uint32_t i = 0; i < v->nr; i++) {
+		const struct perfdata_event *other = perfdata_event(data, i);
+
+		nr_before += !is_hidden(other) &&
+			     (other->nr_samples > ev->nr_samples ||
+			      (other->nr_samples == ev->nr_samples && i < index));
+	}
+	return nr_before < EVENTS_MAX;
+}
+
+/* Take an event with its own rate or period. */
+static void take_event(struct event *out, const struct perfdata_event *ev)
+{
+	*out = ev->event;
+	out->hz = ev->hz;
+	out->period = ev->period;
+	/* The period of a clock is a rate. */
+	if (ev->event.clock && ev->period) {
+		out->hz = 1e9 / (double)ev->period;
+		out->period = 0;
+	}
+}
+
+/* Stacks of switches are stacks of waits if the switches are in the file as well. */
+static void take_waits(struct replay_events *v, const struct perfdata *data,
+		       struct sampler_config *config)
+{
+	bool switches = false;
+
+	v->wait = -1;
+	for (uint32_t i = 0; i < v->nr; i++)
+		switches |= perfdata_event(data, i)->switches;
+	for (uint32_t i = 0; i < v->nr && switches && v->wait < 0; i++)
+		if (v->slots[i] >= 0 && v->slots[i] < EVENTS_MAX &&
+		    replay_waits_is_stack(perfdata_event(data, i)))
+			v->wait = v->slots[i];
+	if (switches && v->wait < 0 && config->nr_events < EVENTS_MAX)
+		v->wait = (int)config->nr_events++;
+	if (v->wait < 0)
+		return;
+	event_parse(&config->events[v->wait], EVENT_WAITS, NULL);
+}
+
+void replay_events_take(struct replay_events *v, const struct perfdata *data,
+			struct sampler_config *config)
+{
+	config->nr_events = 0;
+	config->hz = 0;
+	config->period = 1; /* an event without a rate has none of the session either */
+	v->nr = MIN(perfdata_nr_events(data), (uint32_t)ARRAY_SIZE(v->slots));
+	for (uint32_t i = 0; i < v->nr; i++) {
+		const struct perfdata_event *ev = perfdata_event(data, i);
+		bool alone;
+
+		v->slots[i] = ev->dummy ? PIPELINE_EVENT_UNKNOWN : PIPELINE_EVENT_LIMIT;
+		v->waking |= replay_waits_is_waking(ev, &alone);
+		if (!ev->dummy && is_hidden(ev))
+			v->slots[i] = COUNTERS_WAKING;
+		if (is_hidden(ev) || !is_shown(v, data, i))
+			continue;
+		v->slots[i] = (int)config->nr_events;
+		take_event(&config->events[config->nr_events++], ev);
+	}
+	take_waits(v, data, config);
+	event_groups_tidy(config->events, config->nr_events);
+}
