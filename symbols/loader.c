@@ -332,10 +332,6 @@ static void add_script_line(struct loader *l, uint32_t id, const struct place *p
 
 	if (!t)
 		return;
-	if (t->positions) {
-		lines_told(&l->lines, id, "", 0);
-		return;
-	}
 	if (t->language != LANG_PYTHON)
 		line = instr >= LANG_INLINED ? 0 : instr;
 	else if (instr < LANG_INLINED)

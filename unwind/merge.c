@@ -148,18 +148,20 @@ static bool align_beginning(struct merge *m)
 	       boundary_of(m, m->nr_evals) >= native->sp[native->nr - 1];
 }
 
-static void put(struct merge *m, uint32_t frame)
+static void put(struct merge *m, uint32_t frame, uint64_t place)
 {
-	if (m->out->nr < MERGE_FRAMES_MAX)
-		m->out->frame[m->out->nr++] = frame;
-	else
+	if (m->out->nr == MERGE_FRAMES_MAX) {
 		m->exact = false;
+		return;
+	}
+	m->out->place[m->out->nr] = place;
+	m->out->frame[m->out->nr++] = frame;
 }
 
 static void put_group(struct merge *m, uint32_t group)
 {
 	for (uint32_t i = m->begin[group]; i < group_end(m, group); i++)
-		put(m, MERGE_LANG | i);
+		put(m, MERGE_LANG | i, lang_place(&m->slot->frames[i]));
 }
 
 /* Write both in order. @cut: the native stack ends early, the rest of the language goes last.
@@ -170,7 +172,7 @@ static void put_all(struct merge *m, bool cut)
 
 	cut |= m->nr_here < m->nr_groups;
 	for (uint32_t i = 0; i < m->native->nr; i++) {
-		put(m, i);
+		put(m, i, 0);
 		if (e == m->nr_evals || m->eval[e] != i)
 			continue;
 		if (m->group[e] != UINT32_MAX) {

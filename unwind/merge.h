@@ -15,9 +15,6 @@
 #define MERGE_FRAMES_MAX (UNWIND_FRAMES_MAX + 256U)
 /* In a merged frame: the rest is the index of a language frame, else of a native one. */
 #define MERGE_LANG (1U << 31)
-/* In a frame of a language: its code has other functions inlined. */
-#define MERGE_INLINED (1U << 30)
-#define MERGE_INDEX   (MERGE_INLINED - 1)
 
 enum merge_verdict {
 	MERGE_CERTAIN,
@@ -42,7 +39,10 @@ struct merge_result {
 	uint32_t doubts;
 	uint32_t nr;
 	uint32_t frame[MERGE_FRAMES_MAX];
+	uint64_t place[MERGE_FRAMES_MAX]; /* of frames of a language: lang_place() */
 };
+
+struct codes;
 
 /*
  * @native as it was unwound. Certain: both stacks are whole, each group is in its C frame, all
@@ -54,13 +54,15 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 
 /*
  * The same for V8: each frame of JavaScript is that of the native frame with its frame pointer;
- * compiled code is replaced by its function, a builtin keeps its name and is put before it.
+ * compiled code is replaced by its function and inlined ones, as the table of the code in
+ * @codes has them, a builtin keeps its name and is put before it.
  * Certain: the native stack is whole, each frame of JavaScript in it was read, all checks held,
  * the stack was that of the sample beyond the innermost of them, and the sampled code is known to
  * be in the body of its function.
  */
-void merge_v8(const struct lang_process *p, const struct unwind_result *native,
-	      const struct lang_slot *slot, struct merge_result *out);
+void merge_v8(const struct lang_process *p, const struct codes *codes,
+	      const struct unwind_result *native, const struct lang_slot *slot,
+	      struct merge_result *out);
 
 /* Return the doubts that do not depend on the native stack. */
 uint32_t merge_doubts(const struct lang_process *p, const struct lang_slot *slot);

@@ -5,9 +5,12 @@
  * Runs on: sampler threads. Invariant: the output has the frames of either side
  * in order, each at most once.
  */
+#include "symbols/lang/codes.h"
+#include "symbols/lang/v8table.h"
 #include "unwind/merge.h"
 
 struct merge {
+	const struct codes *codes;
 	const struct unwind_result *native;
 	const struct lang_slot *slot;
 	struct merge_result *out;
@@ -16,12 +19,25 @@ struct merge {
 	bool exact;
 };
 
+static void put_place(struct merge *m, uint32_t frame, uint64_t place)
+{
+	if (m->out->nr == MERGE_FRAMES_MAX) {
+		m->exact = false;
+		return;
+	}
+	m->out->place[m->out->nr] = place;
+	m->out->frame[m->out->nr++] = frame;
+}
+
 static void put(struct merge *m, uint32_t frame)
 {
-	if (m->out->nr < MERGE_FRAMES_MAX)
-		m->out->frame[m->out->nr++] = frame;
-	else
-		m->exact = false;
+	put_place(m, frame, 0);
+}
+
+/* Put frame @frame of the slot at @instr: function @code, which is its own or is inlined in it. */
+static void put_at(struct merge *m, uint32_t frame, uint32_t code, uint32_t instr)
+{
+	put_place(m, MERGE_LANG | frame, lang_place_at(code, instr));
 }
 
 /* Find the frame of the slot with this frame pointer; they grow. False: it has none. */
@@ -36,16 +52,49 @@ static bool find(struct merge *m, uint64_t fp, uint32_t *frame)
 	return false;
 }
 
-/*
- * The frame of the slot as it is put for compiled code at @ip. Code other than its function's own
- * replaced a running loop, or was replaced: then functions may be inlined as well.
- */
-static uint32_t compiled(const struct merge *m, uint32_t frame, uint64_t ip)
+static uint32_t line_or_none(uint32_t line)
 {
-	const struct lang_compiled *c = &m->slot->frames[frame].compiled;
-	bool own = ip - c->start < c->size;
+	return line ? line : LANG_NO_INSTR;
+}
 
-	return MERGE_LANG | frame | (own && !c->inlined ? 0 : MERGE_INLINED);
+/* Put frame @frame at byte @at of its compiled code; false: the code has no table. */
+static bool put_compiled(struct merge *m, uint32_t frame, const struct lang_compiled *c,
+			 uint32_t at)
+{
+	const struct code_text *t = m->codes ? codes_at(m->codes, c->code) : NULL;
+	struct v8_inlined call;
+	struct v8_entry e;
+
+	if (!t || !t->compiled || !v8table_find(t->table, t->table_size, at, &e))
+		return false;
+	/* Each call is in one of a lower number, so this ends. */
+	while (v8table_inlined(t->table, t->table_size, e.inlined, &call)) {
+		put_at(m, frame, call.code, line_or_none(e.line));
+		e.line = call.line;
+		e.inlined = call.outer < e.inlined ? call.outer : V8_NOT_INLINED;
+	}
+	put_at(m, frame, m->slot->frames[frame].code, line_or_none(e.line));
+	return true;
+}
+
+/*
+ * Put a frame of the slot with compiled code at @ip. Code other than its function's own replaced a
+ * running loop, or was replaced: then functions may be inlined as well.
+ */
+static void put_function(struct merge *m, uint32_t frame, uint64_t ip)
+{
+	const struct lang_frame *f = &m->slot->frames[frame];
+
+	for (uint32_t i = 0; i < LANG_COMPILED; i++) {
+		const struct lang_compiled *c = &f->compiled[i];
+
+		if (ip - c->start >= c->size)
+			continue;
+		if (!put_compiled(m, frame, c, (uint32_t)(ip - c->start)))
+			put_at(m, frame, f->code, c->inlined ? LANG_INLINED : LANG_NO_INSTR);
+		return;
+	}
+	put_at(m, frame, f->code, LANG_INLINED);
 }
 
 /* Is the next native frame at the same frame pointer? Then JavaScript's is behind that one. */
@@ -71,7 +120,7 @@ static bool put_innermost(struct merge *m, const struct unwind_v8 *v8)
 	m->exact = false;
 	if (!slot->nr || slot->frames[0].boundary)
 		return true;
-	put(m, compiled(m, 0, m->native->ip[0]));
+	put_function(m, 0, m->native->ip[0]);
 	return false;
 }
 
@@ -94,16 +143,20 @@ static void put_v8(struct merge *m, uint32_t index)
 			put(m, v8->frame);
 		return;
 	}
-	if (whole && !v8->compiled)
+	if (v8->compiled && whole) {
+		put_function(m, frame, m->native->ip[v8->frame]);
+		return;
+	}
+	if (whole)
 		put(m, v8->frame);
-	put(m, v8->compiled && whole ? compiled(m, frame, m->native->ip[v8->frame])
-				     : MERGE_LANG | frame);
+	put_at(m, frame, m->slot->frames[frame].code, m->slot->frames[frame].instr);
 }
 
-void merge_v8(const struct lang_process *p, const struct unwind_result *native,
-	      const struct lang_slot *slot, struct merge_result *out)
+void merge_v8(const struct lang_process *p, const struct codes *codes,
+	      const struct unwind_result *native, const struct lang_slot *slot,
+	      struct merge_result *out)
 {
-	struct merge m = { .native = native, .slot = slot, .out = out, .exact = true };
+	struct merge m = { codes, native, slot, out, .exact = true };
 	uint32_t v8 = 0;
 	bool any = false, whole;
 

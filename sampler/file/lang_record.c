@@ -19,12 +19,13 @@ struct head {
 	uint32_t kind, reserved;
 };
 
-/* Followed by name, file and line table. */
+/* Followed by name, file and, of Python, line table. */
 struct function {
 	struct head head;
 	uint32_t number, first_line, table_size;
 	uint16_t name_size, file_size;
-	uint8_t language, version, reserved[6];
+	uint8_t language, version, reserved[2];
+	uint32_t position;
 };
 
 /* Followed by the entries. */
@@ -69,17 +70,20 @@ enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64
 
 size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *t)
 {
-	size_t size = sizeof(struct function) + t->name_size + t->file_size + t->table_size;
+	/* Frames of others have lines, not instructions. */
+	uint32_t table_size = t->language == LANG_PYTHON ? t->table_size : 0;
+	size_t size = sizeof(struct function) + t->name_size + t->file_size + table_size;
 	size_t whole = (size + 7) & ~(size_t)7;
 	struct function f = {
 		.head = head_of(LANG_RECORD_FUNCTION, whole),
 		.number = number,
 		.first_line = t->first_line,
-		.table_size = t->table_size,
+		.table_size = table_size,
 		.name_size = t->name_size,
 		.file_size = t->file_size,
 		.language = t->language,
 		.version = t->version,
+		.position = t->position,
 	};
 	uint8_t *at;
 
@@ -88,8 +92,8 @@ size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code
 	at = mempcpy(buf, &f, sizeof(f));
 	at = mempcpy(at, t->name, t->name_size);
 	at = mempcpy(at, t->file, t->file_size);
-	if (t->table_size)
-		at = mempcpy(at, t->table, t->table_size);
+	if (table_size)
+		at = mempcpy(at, t->table, table_size);
 	memset(at, 0, whole - size);
 	return whole;
 }
@@ -124,7 +128,7 @@ uint32_t lang_record_each_function(const struct codes *codes, uint32_t first,
 
 	for (uint32_t i = first; i < nr; i++) {
 		const struct code_text *text = codes_at(codes, i);
-		size_t size = text ? lang_record_put_function(buf, i, text) : 0;
+		size_t size = text && !text->compiled ? lang_record_put_function(buf, i, text) : 0;
 
 		if (size)
 			fn(ctx, buf, size);
@@ -154,6 +158,7 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 		.name_size = f.name_size,
 		.file_size = f.file_size,
 		.first_line = f.first_line,
+		.position = f.position,
 		.table_size = f.table_size,
 		.name = texts,
 		.file = texts + f.name_size,

@@ -41,6 +41,7 @@
 #define FIND_NS 10000000ULL
 /* DWARF numbers of registers. */
 #define X86_64_RDI 5
+#define X86_64_R9  9
 #define X86_64_RBP 6
 #define X86_64_R14 14
 #define X86_64_R15 15
@@ -252,6 +253,8 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 	if (r->about.kind == LANG_NODE) {
 		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
+		in.r9 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R9);
+		in.r15 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
 	if (r->about.kind == LANG_PHP && lang_is_eval(&r->about, in.pc)) {
 		in.loop[0] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R14);

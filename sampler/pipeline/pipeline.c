@@ -43,7 +43,6 @@ struct pipeline {
 	enum pipeline_lang lang;
 	enum lang_none lang_none;
 	enum lang_kind lang_kind;
-	const struct lang_slot *slot;	    /* in the feed; NULL: there was none */
 	const struct lang_frames *recorded; /* in a replay, of a coming sample; NULL: none */
 	enum unwind_stop stop;
 	uint32_t task;
@@ -318,26 +317,18 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	return stop;
 }
 
-/* The place of a merged frame of a language. */
-static uint64_t merged_place(const struct lang_slot *slot, uint32_t frame)
-{
-	const struct lang_frame *f = &slot->frames[frame & MERGE_INDEX];
-
-	return frame & MERGE_INLINED ? lang_place_at(f->code, LANG_INLINED) : lang_place(f);
-}
-
 /* The merged frames as places; user frames begin at @first. */
-static void put_merged(struct pipeline *p, const struct lang_slot *slot, uint32_t first)
+static void put_merged(struct pipeline *p, uint32_t first)
 {
 	const struct merge_result *m = &p->merged;
 
 	for (uint32_t i = 0; i < m->nr; i++) {
 		uint32_t frame = m->frame[i];
 
-		p->frames[first + i] = frame & MERGE_LANG
-					       ? places_intern(p->tables->places, p->tables->script,
-							       merged_place(slot, frame))
-					       : p->user.place[frame];
+		p->frames[first + i] =
+			frame & MERGE_LANG
+				? places_intern(p->tables->places, p->tables->script, m->place[i])
+				: p->user.place[frame];
 	}
 	p->nr = first + m->nr;
 }
@@ -350,7 +341,7 @@ static enum lang_none merge(struct pipeline *p, const struct lang_process *lang,
 		merge_stacks(lang, &p->user, slot, &p->merged);
 		return LANG_NONE_MISMATCH;
 	}
-	merge_v8(lang, &p->user, slot, &p->merged);
+	merge_v8(lang, p->tables->codes, &p->user, slot, &p->merged);
 	/* Values that were left on the stack look like frames. */
 	for (uint32_t i = 0; i < p->user.nr_v8; i++)
 		if (p->user.v8[i].javascript)
@@ -366,7 +357,6 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 					       : NULL;
 
 	p->lang_kind = hit->lang->kind;
-	p->slot = slot;
 	p->lang = PIPELINE_LANG_NONE;
 	p->lang_none = hit->lang->refused  ? LANG_NONE_REFUSED
 		       : hit->lang->reason ? LANG_NONE_VERSION
@@ -380,7 +370,7 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	p->lang_none = merge(p, hit->lang, slot);
 	if (p->merged.verdict == MERGE_NONE)
 		return;
-	put_merged(p, slot, first);
+	put_merged(p, first);
 	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
 						     : PIPELINE_LANG_GUESSED;
 	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
@@ -388,15 +378,12 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 		p->user.nr_guessed -= p->user.nr_v8_guessed;
 }
 
-/* A merged frame as it is recorded. */
-static uint64_t recorded_entry(const struct lang_slot *slot, uint32_t frame)
+/* Merged frame @i as it is recorded. */
+static uint64_t recorded_entry(const struct merge_result *m, uint32_t i)
 {
-	const struct lang_frame *f;
-
-	if (!(frame & MERGE_LANG))
-		return frame;
-	f = &slot->frames[frame & MERGE_INDEX];
-	return lang_entry(f->code, frame & MERGE_INLINED ? LANG_INLINED : f->instr);
+	if (!(m->frame[i] & MERGE_LANG))
+		return m->frame[i];
+	return lang_entry(lang_place_code(m->place[i]), lang_place_instr(m->place[i]));
 }
 
 bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
@@ -420,7 +407,7 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	out->nr_native = (uint16_t)p->user.nr;
 	out->nr = p->lang == PIPELINE_LANG_NONE ? 0 : (uint16_t)m->nr;
 	for (uint32_t i = 0; i < out->nr; i++)
-		out->entries[i] = recorded_entry(p->slot, m->frame[i]);
+		out->entries[i] = recorded_entry(m, i);
 	return true;
 }
 

@@ -37,10 +37,11 @@ struct pipeline_tables {
 	struct unwind_config unwind; /* its rows are shared by all threads */
 	pid_t own_pid; /* pid of samples that are not counted, nor those of the cage; -1: none */
 	bool recorded; /* no process is read later: unknown ones are [unknown] */
-	uint32_t chain_max; /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
-	uint32_t script;    /* the object of all code of interpreters (symbols_script()) */
-	uint32_t languages; /* interpreted languages to show: lang_bit() */
-	uint32_t wait;	    /* the object of the kinds of waits (symbols_wait()) */
+	uint32_t chain_max;	   /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
+	const struct codes *codes; /* functions of interpreters */
+	uint32_t script;	   /* the object of all code of interpreters (symbols_script()) */
+	uint32_t languages;	   /* interpreted languages to show: lang_bit() */
+	uint32_t wait;		   /* the object of the kinds of waits (symbols_wait()) */
 	/* By enum wait_kind: the place of its frame; PLACE_NONE: not made. */
 	uint32_t wait_places[WAIT_NR];
 	uint32_t generation; /* of stacks, counts and tasks */

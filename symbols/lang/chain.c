@@ -176,7 +176,8 @@ static void put_frames(const struct lang_reader *r, const struct lang_process *p
 			.boundary = w->boundary[i],
 		};
 		if (p->kind == LANG_NODE)
-			out->frames[i].compiled = w->v8.compiled_of[w->code[i]];
+			memcpy(out->frames[i].compiled, w->v8.compiled_of[w->code[i]],
+			       sizeof(out->frames[i].compiled));
 	}
 	out->nr = w->nr;
 }

@@ -14,7 +14,9 @@
 
 #include "symbols/lang/codes.h"
 #include "symbols/lang/lang.h"
+#include "symbols/lang/line_ends.h"
 #include "symbols/lang/memory.h"
+#include "symbols/lang/v8table.h"
 
 /* Windows on the frames of the last chain of a thread, read ahead at its next sample. */
 #define LANG_AHEAD 48
@@ -76,9 +78,59 @@ struct lang_function {
 	struct lang_text scope; /* of its class or package; none: it has no scope */
 	struct lang_text name, file;
 	uint32_t first_line;
-	bool positions; /* first_line is a position in the text of its file */
-	int table;	/* piece with the table of its lines; -1: none */
+	uint32_t position; /* as in struct code_text */
+	int table;	   /* piece with the table of its lines; -1: none */
 	uint32_t table_size;
+	const uint8_t *lines; /* this table instead; NULL: none */
+	uint32_t lines_size;
+};
+
+#define LANG_V8_SCRIPTS 128U
+#define LANG_V8_PARTS	8U  /* of a script's text, at a sample */
+#define LANG_V8_NEW	16U /* compiled code, at a sample; the rest at the next one */
+#define LANG_V8_INLINED 64U /* functions; code with more has no table */
+
+/* The work of the reader of V8 at a sample. "Pieces" are of memory. */
+struct lang_v8_work {
+	enum lang_top top;
+	/* Of each frame. */
+	uint64_t function[LANG_FRAMES_MAX];
+	int piece[LANG_FRAMES_MAX];
+	uint64_t bytecodes[LANG_FRAMES_MAX]; /* 0: none */
+	int bytecodes_piece[LANG_FRAMES_MAX];
+	/* Of each function: the heads of its code, of its baseline code, and of the first one's
+	 * data. */
+	int compiled[LANG_FRAMES_MAX][LANG_COMPILED], data[LANG_FRAMES_MAX];
+	struct lang_compiled compiled_of[LANG_FRAMES_MAX][LANG_COMPILED];
+	uint8_t script_of[LANG_FRAMES_MAX]; /* in scripts */
+	uint32_t nr_scripts;
+	struct lang_v8_script {
+		uint64_t address; /* a pointer to it */
+		struct line_ends_key key;
+		const struct line_ends_text *text; /* NULL: not read to its end */
+		int head, source;		   /* pieces */
+		uint64_t chars;
+		uint32_t length, from; /* characters; read up to here */
+		int32_t line_offset;   /* lines in front of the text */
+		uint32_t nr_parts;
+		int parts[LANG_V8_PARTS];
+		bool is_script, wide;
+	} scripts[LANG_V8_SCRIPTS];
+	uint32_t nr_new;
+	struct lang_v8_new { /* compiled code without a table: pieces of its objects */
+		struct code_key key;
+		uint32_t code; /* of its function */
+		uint8_t which; /* of compiled[] */
+		bool baseline;
+		int table, table_bytes, literals, calls, calls_bytes;
+		int bytecodes, code_bytes, positions, positions_bytes;
+		uint32_t nr_functions; /* that are inlined */
+		uint16_t function[LANG_V8_INLINED];
+	} news[LANG_V8_NEW];
+	uint32_t ends[LANG_PIECE_MAX]; /* of lines, in one part */
+	uint32_t used;		       /* bytes of lines */
+	uint8_t lines[256U << 10];     /* tables of new functions */
+	uint8_t table[V8_TABLE_MAX];   /* of compiled code */
 };
 
 /* The state of one reader. */
@@ -116,16 +168,7 @@ struct lang_reader {
 		} codes_of[LANG_FRAMES_MAX];
 		struct lang_function functions[LANG_FRAMES_MAX]; /* as codes_of; not CPython's */
 		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
-		struct lang_v8_work {		     /* V8's, before they are codes */
-			enum lang_top top;
-			uint64_t function[LANG_FRAMES_MAX];
-			int piece[LANG_FRAMES_MAX];
-			uint64_t bytecodes[LANG_FRAMES_MAX]; /* of each frame; 0: none */
-			int bytecodes_piece[LANG_FRAMES_MAX];
-			/* Of each code: pieces of its compiled code. */
-			int compiled[LANG_FRAMES_MAX], inlined[LANG_FRAMES_MAX];
-			struct lang_compiled compiled_of[LANG_FRAMES_MAX];
-		} v8;
+		struct lang_v8_work v8;		     /* V8's, before they are codes */
 	} work;
 };
 
@@ -139,6 +182,7 @@ struct lang_sample {
 	uint64_t stack_size;
 	uint64_t time_ns;
 	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
+	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
 };
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
@@ -174,6 +218,10 @@ const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_
 			   uint32_t size, bool alone);
 /* Number the code of each frame, each address once: sets codes_of. */
 void functions_number(struct lang_reader *r, uint32_t process);
+/* The index in codes_of of code without a frame; there is room for it. */
+uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address);
+/* Find codes by their addresses again: some were left out. */
+void functions_index(struct lang_work *w);
 /* Set the ids of known functions by their stamps; returns how many are unknown. */
 uint32_t functions_find(struct lang_reader *r, uint32_t process);
 /* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */

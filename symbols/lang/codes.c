@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/lang/line_ends.h"
+
 #define CHUNK_BITS  10
 #define CHUNK_SIZE  (1U << CHUNK_BITS)
 #define NR_CHUNKS   (CODES_MAX >> CHUNK_BITS)
@@ -36,6 +38,7 @@ struct codes {
 	struct kept **texts; /* chains by hash; nr_slots of them */
 	uint32_t nr_texts;
 	uint32_t *by_process; /* how many, by the hash of the process */
+	struct line_ends *line_ends;
 	atomic_ulong memory;
 	atomic_uint nr; /* release by codes_add(), acquire by codes_at() */
 	_Atomic(struct entry *) chunks[NR_CHUNKS]; /* published by nr */
@@ -54,7 +57,8 @@ struct codes *codes_new(void)
 	c->slots = calloc(c->nr_slots, sizeof(*c->slots));
 	c->texts = calloc(c->nr_slots, sizeof(*c->texts));
 	c->by_process = calloc(PROCESS_SLOTS, sizeof(*c->by_process));
-	if (!c->slots || !c->texts || !c->by_process) {
+	c->line_ends = line_ends_new();
+	if (!c->slots || !c->texts || !c->by_process || !c->line_ends) {
 		codes_free(c);
 		return NULL;
 	}
@@ -78,6 +82,7 @@ void codes_free(struct codes *c)
 	free(c->slots);
 	free(c->texts);
 	free(c->by_process);
+	line_ends_free(c->line_ends);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -135,6 +140,7 @@ static uint64_t text_hash(const struct code_text *t)
 {
 	uint64_t hash = hash_u64((uint64_t)t->first_line << 16 | t->language << 8 | t->version);
 
+	hash = hash_u64(hash ^ ((uint64_t)t->position << 1 | t->compiled));
 	hash = hash_bytes(hash, t->name, t->name_size);
 	hash = hash_bytes(hash, t->file, t->file_size);
 	return hash_bytes(hash, t->table, t->table_size);
@@ -143,7 +149,8 @@ static uint64_t text_hash(const struct code_text *t)
 static bool same_text(const struct code_text *a, const struct code_text *b)
 {
 	return a->language == b->language && a->version == b->version &&
-	       a->first_line == b->first_line && a->name_size == b->name_size &&
+	       a->compiled == b->compiled && a->first_line == b->first_line &&
+	       a->position == b->position && a->name_size == b->name_size &&
 	       a->file_size == b->file_size && a->table_size == b->table_size &&
 	       !memcmp(a->name, b->name, a->name_size) && !memcmp(a->file, b->file, a->file_size) &&
 	       (!a->table_size || !memcmp(a->table, b->table, a->table_size));
@@ -286,4 +293,9 @@ uint32_t codes_nr(const struct codes *c)
 size_t codes_memory(const struct codes *c)
 {
 	return atomic_load_explicit(&c->memory, memory_order_relaxed);
+}
+
+struct line_ends *codes_line_ends(struct codes *c)
+{
+	return c->line_ends;
 }

@@ -24,14 +24,18 @@
 #define CODE_NONE UINT32_MAX
 
 struct codes;
+struct line_ends;
 
 /* Name, file and line table of a function. Foreign bytes. */
 struct code_text {
 	uint8_t language; /* enum lang_kind */
 	uint8_t version;  /* how the table is to be read: the minor version */
-	bool positions;	  /* first_line is a position in the text of the file */
+	bool compiled;	  /* code that was compiled from the function; the table is of its bytes */
 	uint16_t name_size, file_size;
-	uint32_t first_line, table_size;
+	uint32_t first_line; /* 0: not known */
+	uint32_t
+		position; /* in the text of the file: identifies the function; 0: first_line does */
+	uint32_t table_size;
 	const char *name, *file; /* not NUL-terminated */
 	const uint8_t *table;
 };
@@ -52,6 +56,8 @@ uint32_t codes_add(struct codes *c, const struct code_key *key, const struct cod
 /* NULL for an id never given out. Lives as long as the table. */
 const struct code_text *codes_at(const struct codes *c, uint32_t id);
 uint32_t codes_nr(const struct codes *c);
+/* The ends of lines of scripts. */
+struct line_ends *codes_line_ends(struct codes *c);
 size_t codes_memory(const struct codes *c);
 
 #endif

@@ -5,37 +5,55 @@
  * Runs on: a reader thread. The decoder of a language reads the stamps at each
  * sample, since freed memory may be another function by now; texts are read once.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "symbols/lang/chain.h"
 
 /* New functions per sample; the rest is read at the next sample. */
-#define NEW_MAX 64
+#define NEW_MAX 96
+
+/* Return the slot of the code at @address: empty if it is new. */
+static uint16_t *slot_of(struct lang_work *w, uint64_t address)
+{
+	uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
+
+	while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
+		at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
+	return &w->slots[at];
+}
+
+uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address)
+{
+	struct lang_work *w = &r->work;
+	uint16_t *slot = slot_of(w, address);
+	struct lang_code_at *c;
+
+	if (*slot)
+		return *slot - 1;
+	assert(w->nr_codes < LANG_FRAMES_MAX);
+	c = &w->codes_of[w->nr_codes++];
+	*c = (struct lang_code_at){ .address = address, .id = CODE_NONE, .hash = -1 };
+	c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) & (LANG_KNOWN - 1)];
+	w->functions[w->nr_codes - 1] = (struct lang_function){ .table = -1 };
+	*slot = (uint16_t)w->nr_codes;
+	return w->nr_codes - 1;
+}
 
 void functions_number(struct lang_reader *r, uint32_t process)
 {
 	struct lang_work *w = &r->work;
 
 	memset(w->slots, 0, sizeof(w->slots));
-	for (uint32_t i = 0; i < w->nr; i++) {
-		uint64_t address = w->address[i];
-		uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
-		struct lang_code_at *c;
+	for (uint32_t i = 0; i < w->nr; i++)
+		w->code[i] = (uint16_t)functions_code(r, process, w->address[i]);
+}
 
-		while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
-			at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
-		if (!w->slots[at]) {
-			c = &w->codes_of[w->nr_codes++];
-			*c = (struct lang_code_at){ .address = address,
-						    .id = CODE_NONE,
-						    .hash = -1 };
-			c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) &
-					     (LANG_KNOWN - 1)];
-			w->functions[w->nr_codes - 1] = (struct lang_function){ .table = -1 };
-			w->slots[at] = (uint16_t)w->nr_codes;
-		}
-		w->code[i] = w->slots[at] - 1;
-	}
+void functions_index(struct lang_work *w)
+{
+	memset(w->slots, 0, sizeof(w->slots));
+	for (uint32_t i = 0; i < w->nr_codes; i++)
+		*slot_of(w, w->codes_of[i].address) = (uint16_t)(i + 1);
 }
 
 /* Set the id of a function that was met before. */
@@ -145,12 +163,12 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
 	struct code_text text = {
 		.language = (uint8_t)p->kind,
-		.positions = f->positions,
+		.position = f->position,
 		.first_line = f->first_line,
 		.name = name,
 		.file = file,
-		.table = lang_memory_piece(m, f->table),
-		.table_size = f->table_size,
+		.table = f->lines ? f->lines : lang_memory_piece(m, f->table),
+		.table_size = f->lines ? f->lines_size : f->table_size,
 	};
 	uint16_t scope = add_text(m, &f->scope, name, 0);
 

@@ -96,17 +96,22 @@ const char *lang_none_name(enum lang_none why);
 struct lang_compiled {
 	uint64_t start;
 	uint32_t size; /* 0: not known */
+	uint32_t code; /* id of its table of lines in the table of codes; CODE_NONE: not known */
 	bool inlined;  /* with other functions */
 };
+
+/* Code that a function of V8 may run: its own, and its baseline code. */
+#define LANG_COMPILED 2
 
 /* A frame of the language, as it was read. */
 struct lang_frame {
 	uint32_t code;	   /* id in the table of codes */
-	uint32_t instr;	   /* bytes from the first instruction on; LANG_NO_INSTR: not known */
+	uint32_t instr;	   /* Python: bytes from the first instruction on; others: the line;
+			      LANG_NO_INSTR: not known */
 	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
 			      is the last one, and an address in that C frame, or 1: not known.
 			      V8: the frame pointer; 0: it has none yet */
-	struct lang_compiled compiled;
+	struct lang_compiled compiled[LANG_COMPILED];
 };
 
 /* Where the thread of a sample is, if it is in code that V8 compiled. */

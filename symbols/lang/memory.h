@@ -15,7 +15,9 @@
 #define LANG_PIECES_MAX 1024U
 #define LANG_BYTES_MAX	(512U << 10)
 #define LANG_PIECE_MAX	(16U << 10)
-#define LANG_CALLS_MAX	16U /* 1 to 3 us each, while the thread is preempted */
+/* A decoder may look so far behind the end of a piece: the bytes are of any other. */
+#define LANG_BYTES_BEHIND 256U
+#define LANG_CALLS_MAX	  32U /* 1 to 3 us each, while the thread is preempted */
 
 #define LANG_MEMORY_SLOTS 256U /* a power of two, more than pieces queued ahead */
 
@@ -52,7 +54,7 @@ struct lang_memory {
 	struct lang_piece tail[LANG_TAIL]; /* size 0: none */
 	uint32_t tail_first, tail_end;	   /* pieces of the last call */
 	uint16_t slots[LANG_MEMORY_SLOTS]; /* pieces queued ahead, by address: number + 1 */
-	uint8_t bytes[LANG_BYTES_MAX];
+	uint8_t bytes[LANG_BYTES_MAX + LANG_BYTES_BEHIND];
 };
 
 /* Forget all pieces, before another thread or process. */

@@ -21,6 +21,11 @@
 #define CODE_BEHIND 64U
 /* The longest code between the end of a frame and the return of its function. */
 #define EPILOGUE_MAX 28U
+/* Code of the interpreter: for each bytecode, without prefixes; the longest one's bytes. */
+#define HANDLERS    256U
+#define HANDLER_MAX 4096U
+/* Bytecodes that are read: one, and the bytes before. */
+#define BYTECODES_BEFORE 8U
 
 static uint64_t word_at(const struct lang_sample *s, uint64_t at)
 {
@@ -115,12 +120,90 @@ static enum lang_top top_of(const uint8_t *code)
 	return LANG_TOP_BODY;
 }
 
+/* The frame pointer of the innermost function: code of the interpreter may have a frame of itself.
+ */
+static uint64_t innermost_fp(const struct lang_sample *s)
+{
+	uint64_t at = s->fp - s->sp;
+
+	if (at < 8 || at > s->stack_size - 8 || s->stack_size < 16)
+		return s->fp;
+	/* Instead of a context it has a number, its kind. */
+	return word_at(s, at - 8) & 1 ? s->fp : word_at(s, at);
+}
+
+/*
+ * The innermost function is interpreted: its frame has the byte of its last call, a register that
+ * of the bytecode in hand. That is true if the pc is in the code for this bytecode; else the line
+ * is not known.
+ */
+static int want_bytecode(struct lang_memory *m, const struct lang_process *p,
+			 const struct lang_sample *s, int *handlers)
+{
+	uint64_t first = (uint64_t)p->v8.number[V8_BYTECODES_DATA] - 1, bytecodes;
+	uint64_t at = innermost_fp(s) - s->sp + (uint64_t)(int64_t)p->v8.number[V8_FP_BYTECODES];
+
+	*handlers = -1;
+	if (s->stack_size < 8 || at > s->stack_size - 8 || s->r9 < first ||
+	    s->r9 > first + LANG_PIECE_MAX || !lang_memory_is_pointer(s->r15))
+		return -1;
+	bytecodes = word_at(s, at);
+	if (!is_tagged(bytecodes))
+		return -1;
+	*handlers = lang_memory_want(m, s->r15, HANDLERS * 8);
+	return lang_memory_want(m, bytecodes + s->r9 + 1 - BYTECODES_BEFORE, BYTECODES_BEFORE);
+}
+
+/*
+ * Find the bytecode that the pc is in the code for: the last one of @codes, or the one before, if
+ * its code has gone on to the next. Returns by how many bytes; -1: it is another one.
+ */
+static int find_bytecode(const uint8_t *handlers, const uint8_t *codes, uint32_t major, uint64_t pc)
+{
+	const uint8_t *last = codes + BYTECODES_BEFORE - 1;
+	uint64_t best = 0;
+
+	for (uint32_t i = 0; i < HANDLERS; i++) {
+		uint64_t at = lang_memory_u64(handlers + (size_t)8 * i);
+
+		if (at <= pc && at > best)
+			best = at;
+	}
+	if (pc - best >= HANDLER_MAX)
+		return -1;
+	if (best == lang_memory_u64(handlers + (size_t)8 * *last))
+		return 0;
+	for (uint32_t i = 1; i < BYTECODES_BEFORE; i++)
+		if (best == lang_memory_u64(handlers + (size_t)8 * last[-(int)i]) &&
+		    v8table_bytecode_size(major, last - i, i) == i)
+			return (int)i;
+	return -1;
+}
+
+/* Set the byte of the innermost frame, if it is interpreted. */
+static void set_innermost(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, int handlers, int bytecode)
+{
+	const uint8_t *table = lang_memory_piece(&r->memory, handlers);
+	const uint8_t *codes = lang_memory_piece(&r->memory, bytecode);
+	uint64_t first = (uint64_t)p->v8.number[V8_BYTECODES_DATA] - 1;
+	struct lang_work *w = &r->work;
+	uint64_t fp = innermost_fp(s);
+	int back = table && codes ? find_bytecode(table, codes, p->version >> 24, s->pc) : -1;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (w->boundary[i] == fp && w->v8.bytecodes[i])
+			w->instr[i] = back < 0 ? LANG_NO_INSTR : s->r9 - first - (uint64_t)back;
+	}
+}
+
 enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
 			    const struct lang_sample *s, struct lang_thread *t)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
 	int code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE + CODE_BEHIND);
+	int handlers, bytecode = want_bytecode(m, p, s, &handlers);
 	const uint8_t *bytes;
 
 	(void)t;
@@ -135,5 +218,6 @@ enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
 	bytes = lang_memory_piece(m, code);
 	if (bytes)
 		w->v8.top = top_of(bytes);
+	set_innermost(r, p, s, handlers, bytecode);
 	return w->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
 }

@@ -52,6 +52,7 @@ static const struct {
 	[V8_TYPE_SCRIPT] = { "type_Script__SCRIPT_TYPE", 128, TYPE_MAX },
 	[V8_TYPE_BYTECODES] = { "type_BytecodeArray__BYTECODE_ARRAY_TYPE", 128, TYPE_MAX },
 	[V8_TYPE_BYTES] = { "type_ByteArray__BYTE_ARRAY_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_CODE] = { "type_Code__CODE_TYPE", 128, TYPE_MAX },
 };
 
 enum v8_number v8layout_number(const char *name)

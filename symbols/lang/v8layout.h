@@ -44,6 +44,7 @@ enum v8_number {
 	V8_TYPE_SCRIPT,
 	V8_TYPE_BYTECODES,
 	V8_TYPE_BYTES,
+	V8_TYPE_CODE,
 	V8_NR,
 };
 
@@ -52,16 +53,18 @@ enum v8_number {
 
 /*
  * Not among them, the same in 10.2 and 11.3: compiled code (of a function, and its kind), the data
- * for leaving it, and the number of functions that were inlined.
+ * for leaving it (of baseline code: its bytecodes), and its table of lines.
  */
 #define V8_FUNCTION_CODE  48
 #define V8_FUNCTION_SIZE  56
 #define V8_CODE_DATA	  16
+#define V8_CODE_TABLE	  24
 #define V8_CODE_FLAGS	  48
 #define V8_CODE_SIZE	  64
 #define V8_CODE_KIND	  15U
+#define V8_CODE_BASELINE  11U
+#define V8_CODE_MAGLEV	  12U
 #define V8_CODE_OPTIMISED 13U
-#define V8_DATA_INLINED	  24
 /* Begin and size: in 10.2 of one object with its code, in 11.3 fields. */
 #define V8_CODE_BEGINS_10 128
 #define V8_CODE_BYTES_10  40

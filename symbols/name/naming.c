@@ -412,7 +412,7 @@ static int find_in_script(struct naming *n, const struct naming_question *q, str
 	}
 	script = objects_intern(n->objects, &identity, t->file, t->file_size, 0, 0, 0);
 	f->key.object = script->id;
-	f->key.start = t->first_line;
+	f->key.start = t->position ? t->position : t->first_line;
 	f->key.variant = hash_name(t->name, t->name_size);
 	f->text.kind = lang_letter((enum lang_kind)t->language);
 	f->plain = true;

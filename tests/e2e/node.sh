@@ -17,11 +17,11 @@ python3 "$HERE/node.py" || bad=1
 
 LD_LIBRARY_PATH=$NODE_LIBRARIES
 export LD_LIBRARY_PATH
-start "$NODE" "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-1} + 20))
+start "$NODE" ${NODE_OPTIONS_TRUTH-} "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-1} + 20)) "$TMP/lines"
 unset LD_LIBRARY_PATH
 "$B/tests/tools/langtruth" "$last" - "${NODE_SECONDS:-1}" 1999 >"$TMP/chains"
 kill "$last"
-python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-1} * 80)) <"$TMP/chains" || bad=1
+python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-1} * 80)) "$TMP/lines" <"$TMP/chains" || bad=1
 
 # A child that runs before its reader: its samples go on when the reader starts. The recording has its functions.
 run -b -n 4 -d 0.5 -F 499 --format=ndjson --record "$TMP/node.data" -- \

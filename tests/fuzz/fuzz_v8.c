@@ -76,16 +76,17 @@ static void check_merge(const uint8_t *data, size_t size)
 			.javascript = data[i] & 8,
 		};
 	}
-	merge_v8(&memory.process, &native, &u.slot, &merged);
+	merge_v8(&memory.process, reader.codes, &native, &u.slot, &merged);
 	if (merged.nr > MERGE_FRAMES_MAX || merged.verdict > MERGE_NONE)
 		abort();
 	for (uint32_t i = 0; i < merged.nr; i++) {
 		bool lang = merged.frame[i] & MERGE_LANG;
-		uint32_t index = merged.frame[i] & MERGE_INDEX;
+		uint32_t index = merged.frame[i] & ~MERGE_LANG;
 
+		/* A frame has several functions where some are inlined. */
 		if (index >= (lang ? chain.nr : native.nr) || index < next[lang])
 			abort();
-		next[lang] = index + 1;
+		next[lang] = lang ? index : index + 1;
 	}
 }
 

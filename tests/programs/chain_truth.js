@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Functions that have one caller each, whose name is the beginning of theirs: "f1_2" calls "f1_2_1". Called by each
 // other, by builtins, by C++, from generators, after exceptions, from code that is made and freed, from timers and
-// promises ("a": may have no caller).
+// promises ("a": may have no caller). A second argument is a file for the lines of all functions "f".
 "use strict";
 
 const DEPTH = 4, WIDTH = 3;
@@ -52,9 +52,35 @@ function text(name, depth) {
 	${inner}`;
 }
 
+// Of each function: its first and last line, and the line of each call, as they are in the text.
+const lines = [];
+function find(source) {
+	const open = [];
+
+	source.split("\n").forEach((line, i) => {
+		const begin = /^\s*function (\w+)\(n\)/.exec(line);
+
+		if (begin)
+			open.push([begin[1], i + 1]);
+		if (/return sum/.test(line)) {
+			const [name, first] = open.pop();
+			lines.push(`${name} ${first} ${i + 2}`);
+		}
+		const call = /^\s*sum \+= .*?\b([fg]\d+(?:_\d+)+)\b/.exec(line);
+		if (call)
+			lines.push(`${call[1].replace(/_\d+$/, "")} ${call[1]} ${i + 1}`);
+	});
+}
+
 const roots = [];
-for (let i = 1; i <= 6; i++)
-	roots.push(new Function("keep", "thrown", `${text(`f${i}`, DEPTH)}; return f${i};`)(keep, thrown));
+for (let i = 1; i <= 6; i++) {
+	const made = new Function("keep", "thrown", `${text(`f${i}`, DEPTH)}; return f${i};`);
+
+	find(made.toString());
+	roots.push(made(keep, thrown));
+}
+if (process.argv[3])
+	require("fs").writeFileSync(process.argv[3], lines.join("\n") + "\n");
 
 // Made, called some times, and dropped: memory of functions is used again.
 let made = 0;

@@ -86,21 +86,24 @@ static void expect_frame(const struct fixture *f, uint32_t frame, const char *na
 /* Interpreted, compiled, a builtin: innermost first, with their frame pointers. */
 static void test_frames(void **state)
 {
-	static const char table[] = "\1\2\3";
+	struct v8make_table table = { .size = 0 };
 	struct fixture *f = *state;
 	uint64_t outer = v8make_frame(&f->v, named(f, "outer", 100), 0, 0);
 	uint64_t map =
 		v8make_frame(&f->v, v8make_function(&f->v, 0, v8make_string(&f->v, "map")), 0, 0);
-	uint64_t bytecodes = v8make_bytecodes(&f->v, table, 3);
-	uint64_t leaf = v8make_frame(&f->v, named(f, "leaf", 200), bytecodes, 12);
+	uint64_t bytecodes, leaf;
 
+	v8make_entry(&table, 0, v8make_position(205, -1), true);
+	v8make_entry(&table, 12, v8make_position(229, -1), false);
+	v8make_entry(&table, 20, v8make_position(231, -1), true);
+	bytecodes = v8make_bytecodes(&f->v, table.bytes, table.size);
+	leaf = v8make_frame(&f->v, named(f, "leaf", 200), bytecodes, 19);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(f->chain.nr, 3);
 	expect_frame(f, 0, "leaf", "/srv/a.js", leaf);
-	assert_int_equal(f->chain.frames[0].instr, 12);
-	assert_int_equal(text_of(f, 0)->first_line, 200);
-	assert_int_equal(text_of(f, 0)->table_size, 3);
-	assert_memory_equal(text_of(f, 0)->table, table, 3);
+	assert_int_equal(f->chain.frames[0].instr, 23);
+	assert_int_equal(text_of(f, 0)->position, 200);
+	assert_int_equal(text_of(f, 0)->first_line, 21);
 	expect_frame(f, 1, "map", "[internal]", map);
 	expect_frame(f, 2, "outer", "/srv/a.js", outer);
 	assert_int_equal(f->chain.frames[2].instr, LANG_NO_INSTR);
@@ -109,7 +112,7 @@ static void test_frames(void **state)
 	/* Known functions: fewer reads, the same frames. */
 	f->m.nr_calls = 0;
 	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_int_equal(f->m.nr_calls, 3);
+	assert_int_equal(f->m.nr_calls, 4);
 	expect_frame(f, 2, "outer", "/srv/a.js", outer);
 }
 
@@ -217,40 +220,253 @@ static void test_moved(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 }
 
-/* Compiled code: where it is, and whether it has other functions inlined. */
-static void test_compiled(void **state)
+/* Compiled code of @function; @kind: of V8. */
+static uint64_t compile(struct fixture *f, uint64_t function, uint32_t kind, uint64_t data,
+			uint64_t table)
 {
-	struct fixture *f = *state;
-	uint64_t function = named(f, "hot", 200), code = v8make_object(&f->v, V8MAKE_OTHER, 64);
-	uint64_t data = v8make_object(&f->v, V8MAKE_OTHER, 64);
+	uint64_t code = v8make_object(&f->v, V8MAKE_CODE, 64);
 
-	v8make_frame(&f->v, function, 0, 0);
 	f->m.process.version = 11U << 24;
 	pymake_u64(&f->m, function + 48, code + 1);
 	pymake_u64(&f->m, code + 16, data + 1);
+	pymake_u64(&f->m, code + 24, table + 1);
 	pymake_u64(&f->m, code + 40, 0x12340);
-	pymake_u32(&f->m, code + 48, 0x17d);
+	pymake_u32(&f->m, code + 48, 0x170 | kind);
 	pymake_u32(&f->m, code + 56, 0x80);
+	return code;
+}
+
+/* Where compiled code is, and whether other functions are inlined in it. */
+static void test_compiled(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t function = named(f, "hot", 200), data = v8make_object(&f->v, V8MAKE_OTHER, 96);
+	uint64_t code = compile(f, function, 13, data, v8make_bytes(&f->v, "", 0));
+	const struct lang_compiled *c = f->chain.frames[0].compiled;
+
+	v8make_frame(&f->v, function, 0, 0);
 	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_int_equal(f->chain.frames[0].compiled.start, 0x12340);
-	assert_int_equal(f->chain.frames[0].compiled.size, 0x80);
-	assert_false(f->chain.frames[0].compiled.inlined);
+	assert_int_equal(c->start, 0x12340);
+	assert_int_equal(c->size, 0x80);
+	assert_false(c->inlined);
 	pymake_u64(&f->m, data + 24, v8make_smi(2));
 	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_true(f->chain.frames[0].compiled.inlined);
+	assert_true(c->inlined);
 	pymake_u32(&f->m, code + 48, 0x17b); /* compiled, but not optimised */
 	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_false(f->chain.frames[0].compiled.inlined);
+	assert_false(c->inlined);
 	/* 10.2: the code is in the same object. */
 	f->m.process.version = 10U << 24 | 2U << 16;
 	pymake_u32(&f->m, code + 40, 0x90);
 	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_int_equal(f->chain.frames[0].compiled.start, code + 128);
-	assert_int_equal(f->chain.frames[0].compiled.size, 0x90);
-	/* A version that was not tried: nothing is known of its code. */
+	assert_int_equal(c->start, code + 128);
+	assert_int_equal(c->size, 0x90);
+	/* Another object in its place, a version that was not tried: nothing is known of its code.
+	 */
+	pymake_u64(&f->m, code, f->v.map[V8MAKE_BYTES] + 1);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(c->size, 0);
+	pymake_u64(&f->m, code, f->v.map[V8MAKE_CODE] + 1);
 	f->m.process.untried = true;
 	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_int_equal(f->chain.frames[0].compiled.size, 0);
+	assert_int_equal(c->size, 0);
+}
+
+/* Expect at byte @at of compiled code: the line, and the names of inlined calls, innermost first.
+ */
+static void expect_at(const struct fixture *f, uint32_t which, uint32_t at, uint32_t line,
+		      const char *names)
+{
+	const struct lang_compiled *c = &f->chain.frames[0].compiled[which];
+	const struct code_text *t = codes_at(f->reader->codes, c->code);
+	struct v8_inlined call;
+	char text[64] = "";
+	struct v8_entry e;
+	size_t used = 0;
+
+	assert_non_null(t);
+	assert_true(t->compiled);
+	assert_true(v8table_find(t->table, t->table_size, at, &e));
+	assert_int_equal(e.line, line);
+	while (v8table_inlined(t->table, t->table_size, e.inlined, &call)) {
+		const struct code_text *of = codes_at(f->reader->codes, call.code);
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%.*s<%u ",
+					 of->name_size, of->name, call.line);
+		e.inlined = call.outer;
+	}
+	assert_string_equal(text, names);
+}
+
+/* Positions of instructions: in the function, in a call, in a call in that; another script. */
+static void test_optimised(void **state)
+{
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t other = v8make_script(v, v8make_string(v, "/srv/b.js"));
+	uint64_t hot = named(f, "hot", 200), warm = named(f, "warm", 300), calls[4] = { 0 };
+	uint64_t cold =
+		v8make_function(v, other, v8make_scope(v, 1, v8make_string(v, "cold"), 0, 20));
+	uint64_t data = v8make_object(v, V8MAKE_OTHER, 96);
+	uint64_t literals = v8make_object(v, V8MAKE_OTHER, 64);
+	struct v8make_table t = { .size = 0 };
+
+	pymake_u64(v->m, data + 24, v8make_smi(2));
+	pymake_u64(v->m, data + 32, literals + 1);
+	pymake_u64(v->m, data + 56, v8make_smi(7));
+	pymake_u64(v->m, literals + 8, v8make_smi(2));
+	pymake_u64(v->m, literals + 16, lang_memory_u64(pymake_at(v->m, warm + 24)) | 2);
+	pymake_u64(v->m, literals + 24, lang_memory_u64(pymake_at(v->m, cold + 24)));
+	/* warm() is called in line 22 of hot(), cold() in line 33 of warm(). */
+	calls[0] = (uint64_t)v8make_position(215, -1);
+	calls[2] = (uint64_t)v8make_position(325, 0);
+	calls[3] = 1;
+	pymake_u64(v->m, data + 72, v8make_bytes(v, calls, sizeof(calls)) + 1);
+	v8make_entry(&t, 0, v8make_position(205, -1), true);
+	v8make_entry(&t, 16, v8make_position(311, 0), false);
+	v8make_entry(&t, 32, v8make_position(45, 1), false);
+	v8make_entry(&t, 48, v8make_position(219, -1), true);
+	compile(f, hot, 13, data, v8make_bytes(v, t.bytes, t.size));
+	v8make_frame(v, hot, 0, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, 1);
+	expect_at(f, 0, 15, 21, "");
+	expect_at(f, 0, 16, 32, "warm<22 ");
+	expect_at(f, 0, 47, 5, "cold<33 warm<22 ");
+	expect_at(f, 0, 48, 22, "");
+	/* A call that is in itself: no table. */
+	calls[2] = (uint64_t)v8make_position(325, 1);
+	pymake_u64(v->m, data + 72, v8make_bytes(v, calls, sizeof(calls)) + 1);
+	pymake_u64(v->m, data + 56, v8make_smi(8));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(
+		codes_at(f->reader->codes, f->chain.frames[0].compiled[0].code)->table_size, 8);
+	/* An inlined function is none. */
+	pymake_u64(v->m, literals + 24, f->script + 1);
+	pymake_u64(v->m, data + 56, v8make_smi(9));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled[0].code, CODE_NONE);
+	assert_true(f->chain.frames[0].compiled[0].inlined);
+}
+
+/* Baseline code: a number of bytes for each bytecode. */
+static void test_baseline(void **state)
+{
+	/* LdaZero, Star0, JumpLoop, Wide GetNamedProperty, Return */
+	static const uint8_t bytecodes[] = { 12, 0xc4, 0x8a, 1, 0, 0x2d, 1, 0, 2, 0, 3, 0, 0xa9 };
+	static const uint8_t map[] = { 0x90, 1, 4, 5, 0x80, 1, 8, 9 };
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t hot = named(f, "hot", 200),
+		 shared = lang_memory_u64(pymake_at(v->m, hot + 24)) - 1;
+	uint64_t code, object = v8make_object(v, V8MAKE_BYTECODES, 54 + sizeof(bytecodes));
+	struct v8make_table t = { .size = 0 };
+	struct v8_entry e;
+
+	v8make_entry(&t, 0, v8make_position(205, -1), true);
+	v8make_entry(&t, 2, v8make_position(215, -1), true);
+	v8make_entry(&t, 4, v8make_position(225, -1), true);
+	v8make_entry(&t, 12, v8make_position(235, -1), true);
+	memcpy(pymake_at(v->m, object + 54), bytecodes, sizeof(bytecodes));
+	pymake_u64(v->m, object + 32, v8make_bytes(v, t.bytes, t.size) + 1);
+	pymake_u64(v->m, object + 8, v8make_smi(sizeof(bytecodes)));
+	code = compile(f, hot, 11, object, v8make_bytes(v, map, sizeof(map)));
+	v8make_frame(v, hot, 0, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_at(f, 0, 144, 21, "");
+	expect_at(f, 0, 152, 21, "");
+	expect_at(f, 0, 153, 22, "");
+	expect_at(f, 0, 280, 22, "");
+	expect_at(f, 0, 281, 23, "");
+	expect_at(f, 0, 289, 24, "");
+	assert_false(
+		v8table_find(codes_at(f->reader->codes, f->chain.frames[0].compiled[0].code)->table,
+			     8, 143, &e));
+	/* The function has optimised code by now, the frame runs its baseline code still. */
+	pymake_u64(v->m, shared + 8, code + 1);
+	compile(f, hot, 13, v8make_object(v, V8MAKE_OTHER, 96), v8make_bytes(v, "", 0));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled[1].start, 0x12340);
+	expect_at(f, 1, 281, 23, "");
+	/* The tables do not fit each other: no lines. */
+	pymake_u64(v->m, object + 8, v8make_smi(sizeof(bytecodes) - 1));
+	pymake_u32(v->m, code + 56, 0x88);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(
+		codes_at(f->reader->codes, f->chain.frames[0].compiled[1].code)->table_size, 8);
+}
+
+/* The text of a script: of two bytes a character, outside of the heap, in parts, of no form. */
+static void test_source(void **state)
+{
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t fp = v8make_frame(v, named(f, "leaf", 20), 0, 0);
+	uint64_t wide = v8make_object(v, V8MAKE_UTF16, 64), external;
+
+	pymake_u32(v->m, wide + 12, 20);
+	memcpy(pymake_at(v->m, wide + 16), "a\0\r\0\n\0\x28\x20\x29\x20\r\0", 12);
+	pymake_u64(v->m, f->script + 8, wide + 1);
+	pymake_u64(v->m, f->script + 24, v8make_smi(100)); /* lines in front of it */
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "leaf", "/srv/a.js", fp);
+	assert_int_equal(text_of(f, 0)->first_line, 105);
+	external = v8make_object(v, V8MAKE_EXTERNAL, 32);
+	pymake_u32(v->m, external + 12, 40);
+	pymake_u64(v->m, external + 24, PYMAKE_BASE + PYMAKE_SIZE - 40);
+	memcpy(pymake_at(v->m, PYMAKE_BASE + PYMAKE_SIZE - 40), "\r\r\n\n", 4);
+	pymake_u64(v->m, f->script + 8, external + 1);
+	pymake_u64(v->m, f->script + 64, v8make_smi(77)); /* another script */
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(text_of(f, 0)->first_line, 104);
+	/* Larger than a part, and not there to its end. */
+	pymake_u32(v->m, external + 12, 40000000);
+	pymake_u64(v->m, external + 24, PYMAKE_BASE + 4096);
+	pymake_u64(v->m, f->script + 64, v8make_smi(78));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(text_of(f, 0)->first_line, 0);
+	assert_int_equal(text_of(f, 0)->position, 20);
+	/* No string. */
+	pymake_u64(v->m, f->script + 8, f->script + 1);
+	pymake_u64(v->m, f->script + 64, v8make_smi(79));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(text_of(f, 0)->first_line, 0);
+}
+
+/* The interpreter's registers show the bytecode in hand, where the code at the pc is its own. */
+static void test_handlers(void **state)
+{
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t handlers = pymake_take(v->m, 256 * 8), bytecodes, fp;
+	struct v8make_table t = { .size = 0 };
+
+	v8make_entry(&t, 0, v8make_position(205, -1), true);
+	v8make_entry(&t, 2, v8make_position(215, -1), true);
+	bytecodes = v8make_bytecodes(v, t.bytes, t.size);
+	fp = v8make_frame(v, named(f, "leaf", 200), bytecodes, 0);
+	for (uint32_t i = 0; i < 256; i++)
+		pymake_u64(v->m, handlers + 8 * i, CODE + 0x100 * i);
+	memcpy(pymake_at(v->m, bytecodes + 54), "\x0c\xc4\x0d\x05", 4);
+	f->m.process.version = 11U << 24;
+	f->sample.fp = fp;
+	f->sample.r9 = 53 + 2;
+	f->sample.r15 = handlers;
+	f->sample.pc = CODE + 0x100 * 0x0d + 7;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].instr, 22);
+	/* The code for the last bytecode has gone on to this one. */
+	f->sample.pc = CODE + 0x100 * 0xc4 + 7;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].instr, 21);
+	/* In the code for another one: the frame's byte is an old one. */
+	f->sample.pc = CODE + 0x100 * 0x33 + 7;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].instr, LANG_NO_INSTR);
+	/* It has called, and so stored its byte. */
+	f->sample.fp = fp - 512;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].instr, 21);
 }
 
 static void test_no_frames(void **state)
@@ -282,7 +498,7 @@ static void test_wild(void **state)
 		/* Each map has a type that is wanted somewhere. */
 		for (uint64_t at = 12; at + 8 <= PYMAKE_STACK; at += 8)
 			memcpy(f->m.bytes + at,
-			       &layout.number[V8_TYPE_FUNCTION + (at / 8 + round) % 6], 2);
+			       &layout.number[V8_TYPE_FUNCTION + (at / 8 + round) % 7], 2);
 		for (int i = V8_FUNCTION_SHARED; i < V8_SCOPE_LOCALS && round & 1; i++)
 			f->m.process.v8.number[i] =
 				(int16_t)(8 + hash_u64(round + (uint64_t)i) % 152 / 4 * 4);
@@ -327,6 +543,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_compiled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_optimised, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_baseline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_handlers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_frames, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wild, setup, teardown),
 		cmocka_unit_test(test_layout),

@@ -19,6 +19,8 @@ enum v8make_map {
 	V8MAKE_UTF16,
 	V8MAKE_CONS,
 	V8MAKE_THIN,
+	V8MAKE_CODE,
+	V8MAKE_EXTERNAL,
 	V8MAKE_OTHER,
 	V8MAKE_MAPS,
 };
@@ -49,7 +51,7 @@ static inline struct v8_layout v8make_layout(void)
 					   [V8_SCOPE_FIRST] = 3,      [V8_TYPE_FUNCTION] = 2066,
 					   [V8_TYPE_SHARED] = 262,    [V8_TYPE_SCOPE] = 261,
 					   [V8_TYPE_SCRIPT] = 167,    [V8_TYPE_BYTECODES] = 191,
-					   [V8_TYPE_BYTES] = 190,
+					   [V8_TYPE_BYTES] = 190,     [V8_TYPE_CODE] = 245,
 				   } };
 }
 
@@ -69,8 +71,8 @@ static inline uint64_t v8make_object(struct v8make *v, enum v8make_map map, uint
 
 static inline void v8make_init(struct v8make *v, struct pymake *m)
 {
-	static const uint16_t types[V8MAKE_MAPS] = { 2066, 262, 261, 167, 191, 190,
-						     40,   32,	41,  37,  131 };
+	static const uint16_t types[V8MAKE_MAPS] = { 2066, 262, 261, 167, 191, 190, 40,
+						     32,   41,	37,  245, 42,  131 };
 
 	memset(m, 0, sizeof(*m));
 	m->end = PYMAKE_BASE + 4096;
@@ -91,11 +93,27 @@ static inline uint64_t v8make_string(struct v8make *v, const char *text)
 	return addr;
 }
 
+/* The text of each script: lines of 10 characters. */
+#define V8MAKE_LINE  10U
+#define V8MAKE_LINES 40U
+
+static inline uint64_t v8make_source(struct v8make *v)
+{
+	char text[V8MAKE_LINE * V8MAKE_LINES + 1];
+
+	memset(text, 'x', sizeof(text));
+	for (uint32_t i = V8MAKE_LINE; i < sizeof(text); i += V8MAKE_LINE)
+		text[i - 1] = '\n';
+	text[sizeof(text) - 1] = '\0';
+	return v8make_string(v, text);
+}
+
 /* @name: an address of a string, 0: none. */
 static inline uint64_t v8make_script(struct v8make *v, uint64_t name)
 {
 	uint64_t addr = v8make_object(v, V8MAKE_SCRIPT, 104);
 
+	pymake_u64(v->m, addr + 8, v8make_source(v) + 1);
 	pymake_u64(v->m, addr + 16, name ? name + 1 : v8make_object(v, V8MAKE_OTHER, 16) + 1);
 	pymake_u64(v->m, addr + 64, v8make_smi(++v->nr_scripts));
 	return addr;
@@ -138,16 +156,56 @@ static inline uint64_t v8make_function(struct v8make *v, uint64_t script, uint64
 	return function;
 }
 
+static inline uint64_t v8make_bytes(struct v8make *v, const void *bytes, uint32_t size)
+{
+	uint64_t addr = v8make_object(v, V8MAKE_BYTES, 16 + size);
+
+	pymake_u64(v->m, addr + 8, v8make_smi(size));
+	memcpy(pymake_at(v->m, addr + 16), bytes, size);
+	return addr;
+}
+
 /* Bytecodes with a table of positions of @size bytes. */
 static inline uint64_t v8make_bytecodes(struct v8make *v, const void *table, uint32_t size)
 {
-	uint64_t positions = v8make_object(v, V8MAKE_BYTES, 16 + size);
+	uint64_t positions = v8make_bytes(v, table, size);
 	uint64_t addr = v8make_object(v, V8MAKE_BYTECODES, 64);
 
-	pymake_u64(v->m, positions + 8, v8make_smi(size));
-	memcpy(pymake_at(v->m, positions + 16), table, size);
 	pymake_u64(v->m, addr + 32, positions + 1);
 	return addr;
+}
+
+/* A position as V8 encodes it, of the call that was inlined (-1: of none). */
+static inline int64_t v8make_position(uint32_t position, int inlined)
+{
+	return (int64_t)(position + 1) << 1 | (int64_t)(inlined + 1) << 31;
+}
+
+/* A table of positions in the making. */
+struct v8make_table {
+	uint8_t bytes[512];
+	uint32_t size;
+	int64_t code, raw;
+};
+
+static inline void v8make_number(struct v8make_table *t, int64_t value)
+{
+	uint64_t v = (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+
+	for (; v > 127; v >>= 7)
+		t->bytes[t->size++] = (uint8_t)(v | 128);
+	t->bytes[t->size++] = (uint8_t)v;
+}
+
+/* An entry at byte @code; the first one of a table counts from -1. */
+static inline void v8make_entry(struct v8make_table *t, int64_t code, int64_t raw, bool statement)
+{
+	int64_t delta = code - (t->size ? t->code : -1);
+
+	v8make_number(t, statement ? delta : -delta - 1);
+	v8make_number(t, raw - t->raw);
+	t->code = code;
+	t->raw = raw;
 }
 
 /* Make a frame of 128 bytes inside (below) the last one; returns its frame pointer. */

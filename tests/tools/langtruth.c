@@ -7,8 +7,8 @@
  * exit status 1 if a certain sample is wrong.
  *
  * langtruth PID - SECONDS HZ: send no signals, and print each sample: "certain",
- * "guessed" or why there are no frames, and the names of its functions, outermost first; "*":
- * others may be inlined in it.
+ * "guessed" or why there are no frames, and the names of its functions with their lines,
+ * outermost first; "*": others may be inlined in it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -128,6 +128,7 @@ static void start_all(struct tool *t, pid_t pid)
 		.tasks = maps_tasks(t->maps),
 		.places = t->places,
 		.own_pid = -1,
+		.codes = symbols_codes(t->symbols),
 		.script = symbols_script(t->symbols),
 		.languages = UINT32_MAX,
 	};
@@ -404,8 +405,11 @@ static void print_chain(const struct tool *t, const struct sample *s)
 		const struct code_text *c =
 			codes_at(symbols_codes(t->symbols), lang_place_code(place));
 
-		printf(" %.*s%s", c ? c->name_size : 1, c ? c->name : "?",
-		       lang_place_instr(place) == LANG_INLINED ? "*" : "");
+		printf(" %.*s", c ? c->name_size : 1, c ? c->name : "?");
+		if (lang_place_instr(place) == LANG_INLINED)
+			putchar('*');
+		else if (lang_place_instr(place) != LANG_NO_INSTR)
+			printf(":%u", lang_place_instr(place));
 	}
 	putchar('\n');
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "symbols/lang/codes.h"
+#include "symbols/lang/v8table.h"
 #include "unwind/merge.h"
 
 #define LOOP 0x500000ULL
@@ -179,7 +181,8 @@ static void make_v8(const char *frames)
 	}
 }
 
-static const struct lang_compiled own = { .start = 0x700000, .size = 16 };
+static const struct lang_compiled own = { .start = 0x700000, .size = 16, .code = CODE_NONE };
+static struct codes *codes;
 
 /* Frames of JavaScript: a digit is the native frame it belongs to, '.': none yet. */
 static void make_v8_slot(const char *frames)
@@ -189,7 +192,8 @@ static void make_v8_slot(const char *frames)
 	u.slot.top = LANG_TOP_BODY;
 	u.slot.same = SP + 0x1000;
 	for (; frames[u.slot.nr]; u.slot.nr++) {
-		u.slot.frames[u.slot.nr].compiled = own;
+		u.slot.frames[u.slot.nr].code = u.slot.nr;
+		u.slot.frames[u.slot.nr].compiled[0] = own;
 		u.slot.frames[u.slot.nr].boundary =
 			frames[u.slot.nr] == '.'
 				? 0
@@ -201,12 +205,16 @@ static void expect_v8(const char *frames, enum merge_verdict verdict)
 {
 	char text[64] = "";
 
-	merge_v8(&v8, &native, &u.slot, &out);
-	for (uint32_t i = 0; i < out.nr; i++)
-		text[i] = (char)((out.frame[i] & MERGE_INLINED ? 'A'
-				  : out.frame[i] & MERGE_LANG  ? 'a'
-							       : '0') +
-				 (out.frame[i] & MERGE_INDEX));
+	merge_v8(&v8, codes, &native, &u.slot, &out);
+	for (uint32_t i = 0; i < out.nr; i++) {
+		bool lang = out.frame[i] & MERGE_LANG;
+		bool inlined = lang && lang_place_instr(out.place[i]) == LANG_INLINED;
+
+		text[i] = (char)((inlined ? 'A'
+				  : lang  ? 'a'
+					  : '0') +
+				 (lang ? lang_place_code(out.place[i]) : out.frame[i]));
+	}
 	assert_string_equal(text, frames);
 	assert_int_equal(out.verdict, verdict);
 }
@@ -260,11 +268,50 @@ static void test_v8_inlined(void **state)
 {
 	make_v8("cbcc");
 	make_v8_slot("0123");
-	u.slot.frames[0].compiled = (struct lang_compiled){ 0x6fff00, 0x200, false };
-	u.slot.frames[1].compiled = (struct lang_compiled){ 0x6fff00, 0x200, true };
-	u.slot.frames[2].compiled = (struct lang_compiled){ 0x6fff00, 0x200, true };
-	u.slot.frames[3].compiled = (struct lang_compiled){ 0x6fff00, 0x100, false };
+	u.slot.frames[0].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, CODE_NONE, false };
+	u.slot.frames[1].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, CODE_NONE, true };
+	u.slot.frames[2].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, CODE_NONE, true };
+	u.slot.frames[3].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x100, CODE_NONE, false };
 	expect_v8("a1bCD", MERGE_CERTAIN);
+}
+
+/* A table of the code: the functions that are inlined at its bytes, each with its line. */
+static void test_v8_table(void **state)
+{
+	static const struct v8_inlined calls[] = { { 5, 31, V8_NOT_INLINED }, { 6, 32, 0 } };
+	uint8_t bytes[256];
+	struct v8_table t = { .bytes = bytes, .room = sizeof(bytes) };
+	struct code_text text = { .name = "f", .name_size = 1, .compiled = true };
+	const struct code_key key = { 1, 2, 3 };
+	uint32_t id;
+
+	assert_true(v8table_begin(&t, calls, 2));
+	assert_true(v8table_add(&t, &(struct v8_entry){ 0x80, 40, V8_NOT_INLINED }));
+	assert_true(v8table_add(&t, &(struct v8_entry){ 0x100, 41, 1 }));
+	assert_true(v8table_add(&t, &(struct v8_entry){ 0x180, 0, V8_NOT_INLINED }));
+	codes = codes_new();
+	text.table = bytes;
+	text.table_size = t.size;
+	text.file = text.name;
+	text.file_size = 1;
+	id = codes_add(codes, &key, &text);
+	make_v8("cnccn");
+	make_v8_slot("023");
+	u.slot.frames[0].compiled[1] = (struct lang_compiled){ 0x6fff00, 0x200, id, true };
+	u.slot.frames[0].compiled[0].size = 0;
+	u.slot.frames[1].compiled[0] = (struct lang_compiled){ 0x700000 - 0x90, 0x200, id, true };
+	u.slot.frames[2].compiled[0] = (struct lang_compiled){ 0x700000 - 0x1a0, 0x200, id, true };
+	expect_v8("gfa1bc4", MERGE_CERTAIN);
+	assert_int_equal(lang_place_instr(out.place[0]), 41);
+	assert_int_equal(lang_place_instr(out.place[1]), 32);
+	assert_int_equal(lang_place_instr(out.place[2]), 31);
+	assert_int_equal(lang_place_instr(out.place[4]), 40);
+	assert_int_equal(lang_place_instr(out.place[5]), LANG_NO_INSTR);
+	/* In front of the first entry: the function, with nothing said of its lines. */
+	u.slot.frames[1].compiled[0].start = 0x700000;
+	expect_v8("gfa1Bc4", MERGE_CERTAIN);
+	codes_free(codes);
+	codes = NULL;
 }
 
 static void test_v8_checks(void **state)
@@ -290,6 +337,7 @@ int main(void)
 		cmocka_unit_test(test_fiber),	      cmocka_unit_test(test_v8),
 		cmocka_unit_test(test_v8_frameless),  cmocka_unit_test(test_v8_entry),
 		cmocka_unit_test(test_v8_inlined),    cmocka_unit_test(test_v8_checks),
+		cmocka_unit_test(test_v8_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
