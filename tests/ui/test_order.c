@@ -6,6 +6,7 @@
 #include "fake.h"
 
 #define FUNCTIONS 300u
+#define CALLERS	  3u /* each calls the functions of an index modulo CALLERS */
 #define TICKS	  90u
 #define TOP	  20u
 #define WINDOW	  5u	/* ticks */
@@ -84,28 +85,34 @@ static struct profile *profile_of(const struct made *m)
 	struct profile *p = fake_profile(2, NULL);
 	struct text_arena *arena = p->names;
 
-	p->functions = reallocarray(p->functions, FUNCTIONS, sizeof(*p->functions));
+	p->functions = reallocarray(p->functions, FUNCTIONS + CALLERS, sizeof(*p->functions));
 	p->stacks = reallocarray(p->stacks, FUNCTIONS, sizeof(*p->stacks));
-	p->frames = reallocarray(p->frames, FUNCTIONS, sizeof(*p->frames));
+	p->frames = reallocarray(p->frames, 2ull * FUNCTIONS, sizeof(*p->frames));
 	p->counts = reallocarray(p->counts, FUNCTIONS, sizeof(*p->counts));
-	p->nr_functions = p->nr_stacks = p->nr_frames = FUNCTIONS;
+	p->nr_functions = FUNCTIONS + CALLERS;
+	p->nr_stacks = FUNCTIONS;
+	p->nr_frames = 2 * FUNCTIONS;
 	p->nr_counts = 0;
 	p->running_ns = (m->tick + 10) * S;
-	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+	for (uint32_t i = 0; i < p->nr_functions; i++) {
 		char name[16];
 		int size = snprintf(name, sizeof(name), "f%u", i);
-		double n = 0;
 
-		for (uint32_t w = 0; w < WINDOW; w++)
-			n += m->counts[w][i];
 		p->functions[i] = (struct profile_function){
 			.id = 1000 + i,
 			.name = text_arena_add(arena, name, (size_t)size),
 			.module = text_arena_add(arena, "cc1", 3),
 			.kind = 'u',
 		};
-		p->stacks[i] = (struct profile_stack){ i, 1 };
-		p->frames[i] = i;
+	}
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		double n = 0;
+
+		for (uint32_t w = 0; w < WINDOW; w++)
+			n += m->counts[w][i];
+		p->stacks[i] = (struct profile_stack){ 2 * i, 2 };
+		p->frames[2 * i] = i;
+		p->frames[2 * i + 1] = FUNCTIONS + i % CALLERS;
 		if (n > 0)
 			p->counts[p->nr_counts++] = (struct profile_count){ i, 0, 0, n, n };
 	}
@@ -195,6 +202,29 @@ static void test_true_changes_move(void **state)
 	bench_fini(&b);
 }
 
+/* Rows without a share are in the order of their totals. */
+static void test_callers_by_total(void **state)
+{
+	static struct made m = { .seed = 31 };
+	struct list *list;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_FUNCTIONS];
+	for (uint32_t most = 0; most < CALLERS; most++) {
+		for (uint32_t i = 0; i < FUNCTIONS; i++)
+			m.weights[i] = i >= 30 ? 0 : i % CALLERS == most ? 4 : 1;
+		for (uint32_t tick = 0; tick < 2 * WINDOW; tick++) {
+			sample(&m);
+			model_take(&b.st, profile_of(&m));
+		}
+		assert_true(list->nr == 30 + CALLERS);
+		for (uint32_t i = 0; i < CALLERS; i++)
+			assert_int_equal(place_of(list, 1000 + FUNCTIONS + i) == 30, i == most);
+	}
+	bench_fini(&b);
+}
+
 /* The selected row keeps its line of the screen. */
 static void test_selected_row_stays(void **state)
 {
@@ -230,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows_stand_still),
 		cmocka_unit_test(test_true_changes_move),
+		cmocka_unit_test(test_callers_by_total),
 		cmocka_unit_test(test_selected_row_stays),
 	};
 

@@ -36,17 +36,27 @@ struct order {
 	uint32_t nr, nr_slots; /* places, and slots among them */
 };
 
-static double share_of(const struct view_column *column, const struct row *row)
-{
-	return column->share == COLUMN_SELF ? row->self : row->total;
-}
-
 static double bar_of(double share, double all)
 {
 	double p = MIN(MAX(share, 0.0), 1.0);
 
 	/* With one sample more: not zero for a share of 0 or 1. */
 	return BAR * sqrt(p * (1 - p) / all + 1 / (all * all));
+}
+
+/*
+ * Set the share and the bar of @row, of @all samples. Rows with at most one sample by SELF% are
+ * ordered by their total, scaled to the share of one sample.
+ */
+static void measure(struct place *at, const struct view_column *column, const struct row *row,
+		    double all)
+{
+	bool by_self = column->share == COLUMN_SELF;
+	double scale = by_self && row->self * all <= 1 ? 1 / all : 1;
+
+	at->share = by_self && scale == 1 ? row->self : row->total;
+	at->bar = bar_of(at->share, all) * scale;
+	at->share *= scale;
 }
 
 /* Could noise alone make this difference? */
@@ -156,17 +166,19 @@ static bool *place_rows(struct order *o, const struct view_column *column, doubl
 	for (uint32_t i = 0; i < o->nr; i++)
 		o->places[i].row = NONE;
 	for (uint32_t i = 0; i < far; i++) {
-		double share = share_of(column, &list->rows[i]), bar = bar_of(share, all);
+		struct place place = { .row = i };
 		uint32_t slot = slot_of(list, list->rows[i].id);
 
+		measure(&place, column, &list->rows[i], all);
 		if (slot == NONE && o->nr == SLOTS + SPARE)
 			continue;
 		used[i] = true;
 		if (slot != NONE)
-			share = smooth(list->slots[slot].share, share, bar, weight);
+			place.share =
+				smooth(list->slots[slot].share, place.share, place.bar, weight);
 		else
 			slot = o->nr++;
-		o->places[slot] = (struct place){ i, share, bar };
+		o->places[slot] = place;
 	}
 	return used;
 }
@@ -214,9 +226,11 @@ static void record(struct list *list, const struct view_column *column, const st
 		list->slots = calloc(SLOTS, sizeof(*list->slots));
 	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
 	for (uint32_t i = 0; i < list->nr_slots; i++) {
+		struct place place;
+
+		measure(&place, column, &list->rows[i], MAX(list->count, 1.0));
 		list->slots[i].id = list->rows[i].id;
-		list->slots[i].share = o && i < o->nr_slots ? o->places[i].share
-							    : share_of(column, &list->rows[i]);
+		list->slots[i].share = o && i < o->nr_slots ? o->places[i].share : place.share;
 	}
 }
 
