@@ -372,7 +372,7 @@ static void next_event(struct ui_state *st, uint32_t code)
 		return;
 	}
 	next = (ui_state_event(st, p) + 1) % p->nr_events;
-	st->scope.with_waits = false;
+	st->scope.with_waits = st->scope.latency = false;
 	memcpy(st->scope.event_name, p->events[next].event.name, sizeof(st->scope.event_name));
 	st->asked_hz = 0;
 	rebuild(st);
@@ -392,34 +392,42 @@ static void add_waits(struct ui_state *st, const struct profile *p)
 	sampler_set_events(st->sampler, events, nr);
 }
 
-/* Show CPU time, waiting time, both, and CPU time again. */
+/* Can this time be shown? Waits are sampled from now on, if they were not. */
+static bool has_time(const struct profile *p, enum ui_config_time time)
+{
+	bool clock = false;
+
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		clock |= p->events[i].event.clock;
+	return (time != CONFIG_TIME_ALL || clock) && (time != CONFIG_TIME_LATENCY || p->latency);
+}
+
+/* Show CPU time, waiting time, both, latency, and CPU time again. */
 static void next_time(struct ui_state *st, uint32_t code)
 {
+	static const char *const names[CONFIG_TIME_NR] = {
+		[CONFIG_TIME_CPU] = "CPU time",
+		[CONFIG_TIME_WAIT] = "waiting time",
+		[CONFIG_TIME_ALL] = "CPU time and waiting time",
+		[CONFIG_TIME_LATENCY] = "latency: CPU time divided by the number of running tasks",
+	};
 	const struct profile *p = st->latest;
-	bool sampled = false, clock = false;
+	enum ui_config_time time;
+	bool sampled = false;
 
-	for (uint32_t i = 0; p && i < p->nr_events; i++) {
-		sampled |= p->events[i].event.wait;
-		clock |= p->events[i].event.clock;
-	}
 	if (!p)
 		return;
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		sampled |= p->events[i].event.wait;
 	if (!sampled)
 		add_waits(st, p);
-	if (st->scope.with_waits || !ui_state_waits(st, p)) {
-		bool both = st->scope.with_waits;
-
-		st->scope.with_waits = false;
-		snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s",
-			 both ? "" : EVENT_WAITS);
-		ui_state_say(st, false, both ? "CPU time" : "waiting time");
-	} else if (clock) {
-		st->scope.with_waits = true;
-		ui_state_say(st, false, "CPU time and waiting time");
-	} else {
-		st->scope.event_name[0] = '\0';
-		ui_state_say(st, false, "CPU time (both: sample cpu-clock)");
-	}
+	/* Waits may be requested of the next profile. */
+	time = !strcmp(st->scope.event_name, EVENT_WAITS) ? CONFIG_TIME_WAIT : ui_state_time(st, p);
+	do
+		time = (enum ui_config_time)((time + 1) % CONFIG_TIME_NR);
+	while (!has_time(p, time));
+	ui_state_set_time(st, time);
+	ui_state_say(st, false, "%s", names[time]);
 	st->asked_hz = 0;
 	rebuild(st);
 }

@@ -37,6 +37,9 @@ void actions_export_scope(const struct ui_state *st, struct snapshot_scope *scop
 
 	export_scope_all(scope, ui_state_event(st, st->shown));
 	folds_filter(st, &scope->filter);
+	/* Files have the time itself. */
+	if (scope->filter.event == PROFILE_LATENCY)
+		scope->filter.event = ui_state_event(st, st->shown);
 	/* In the other views the filter is not one of functions. */
 	if (match_active(filter) && (st->view == VIEW_FUNCTIONS || view_shown(st)->stacks))
 		memcpy(scope->find, filter->text, sizeof(scope->find));

@@ -383,6 +383,7 @@ static int run_batch(struct options *o, struct err *e)
 		.sort = o->sort,
 		.filter = o->filter,
 		.rows = o->rows,
+		.latency = o->time == CONFIG_TIME_LATENCY,
 		/* A recording is one tick. */
 		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
 	};

@@ -39,9 +39,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	st->tick_ns = config->tick_ns;
 	st->scope.hide_kernel = config->hide_kernel;
 	st->scope.hide_user = config->hide_user;
-	st->scope.with_waits = config->time == CONFIG_TIME_ALL;
-	if (config->time == CONFIG_TIME_WAIT)
-		memcpy(st->scope.event_name, EVENT_WAITS, sizeof(EVENT_WAITS));
+	ui_state_set_time(st, config->time);
 	st->fold_threads = config->fold_threads;
 	st->grouping = config->grouping;
 	st->theme = config->theme;

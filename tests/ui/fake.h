@@ -407,11 +407,21 @@ static inline void fake_waits(struct profile *p)
 	p->functions = realloc(p->functions, (p->nr_functions + nr) * sizeof(*p->functions));
 	p->stacks = realloc(p->stacks, (p->nr_stacks + nr) * sizeof(*p->stacks));
 	p->frames = realloc(p->frames, (p->nr_frames + nr * 2) * sizeof(*p->frames));
-	p->counts = realloc(p->counts, (p->nr_counts + nr * NR_PROCESSES) * sizeof(*p->counts));
+	p->counts = realloc(p->counts, (p->nr_counts * 2 + nr * NR_PROCESSES) * sizeof(*p->counts));
 	p->stack_waits = calloc(p->nr_stacks + nr, 1);
 	p->stack_idle = calloc(p->nr_stacks + nr, 1);
-	for (uint32_t i = 0; i < p->nr_counts; i++)
-		p->counts[i].weight *= 1e9 / 997;
+	/* Of latency: kernel code ran beside another task, the rest alone. */
+	p->latency = 1;
+	for (uint32_t i = 0, clock = p->nr_counts; i < clock; i++) {
+		struct profile_count *c = &p->counts[i], *half = &p->counts[p->nr_counts++];
+
+		c->weight *= 1e9 / 997;
+		*half = *c;
+		half->event = PROFILE_LATENCY;
+		half->weight /= p->functions[c->stack].kernel ? 2 : 1;
+	}
+	p->waits.queue_ns = 250000000;
+	p->pressure = (struct procstat_pressure){ .cpu = 0.12, .io = 0.031 };
 	for (uint32_t i = 0; i < nr; i++) {
 		enum wait_kind kind = wait_specs[i].kind;
 		const char *name = wait_kind_name(kind);

@@ -204,7 +204,7 @@ static void test_ndjson_keys(void **state)
 	fixture_init(&f);
 	o = print_json(&f.p, &ndjson);
 	expect_keys(o, "schema tool version time_ns interval_ns target events cpus account self "
-		       "rows");
+		       "pressure rows");
 	expect_keys(json_array_get(json_object_get(o, "events"), 0), "name enabled want_hz got_hz "
 								     "samples_per_s");
 	expect_keys(json_array_get(json_object_get(o, "cpus"), 0), "cpu samples lost throttled "

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The views where waits are shown, alone (wait) and with CPU time (all). */
+/* The views where waits are shown, alone (wait) and with CPU time (all), or latency. */
 #include "golden.h"
+
+#include <math.h>
+
+#include "ui/actions_export.h"
+#include "ui/view/folds.h"
 
 static const struct {
 	const char *name;
@@ -48,11 +53,13 @@ static void test_screens(void **state)
 		{ "drilled", "2\r" }, { "process-tree", "2t" },
 	};
 
-	for (int modes = 1; modes <= 2; modes++) {
-		for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+	static const char *const times[] = { "wait", "all", "latency" };
+
+	for (int modes = 1; modes <= 3; modes++) {
+		for (size_t i = 0; i < (modes < 3 ? ARRAY_SIZE(views) : 5); i++) {
 			char *text = draw(modes, views[i].keys), name[64];
 
-			snprintf(name, sizeof(name), "times-%s-%s", modes == 1 ? "wait" : "all",
+			snprintf(name, sizeof(name), "times-%s-%s", times[modes - 1],
 				 views[i].name);
 			golden_text(name, text);
 			free(text);
@@ -111,11 +118,47 @@ static void test_idle(void **state)
 	bench_fini(&b);
 }
 
+/* Latency: the weights of 1 / running tasks, by option and by key; exports have the time itself. */
+static void test_latency(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct snapshot_scope scope;
+	const struct row *row;
+	double cpu;
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	fake_waits(p);
+	p->processes[1].comm = p->processes[0].comm;
+	model_take(&b.st, p);
+	cpu = row_of(&b, "copy_user_enhanced_fast_string")->self;
+	b.config.time = CONFIG_TIME_LATENCY;
+	ui_state_set_time(&b.st, b.config.time);
+	folds_forget(b.st.folds);
+	table_rebuild(&b.st, VIEW_FUNCTIONS);
+	assert_non_null(strstr(look(&b), "cpu-clock, latency"));
+	row = row_of(&b, "copy_user_enhanced_fast_string");
+	/* Kernel code weighs half of what it did: 1842 + 580 of 6155. */
+	assert_true(fabs(row->self - cpu * 0.5 / (1 - 0.5 * 2422 / 6155)) < 0.001);
+	actions_export_scope(&b.st, &scope);
+	assert_int_equal(scope.filter.event, 0);
+	press(&b, '^');
+	assert_non_null(strstr(look(&b), "CPU time"));
+	assert_true(row_of(&b, "copy_user_enhanced_fast_string")->self == cpu);
+	/* Without such counts it is left out. */
+	b.st.latest->latency = 0;
+	for (int i = 0; i < 3; i++)
+		press(&b, '^');
+	assert_int_equal(ui_state_time(&b.st, b.st.latest), CONFIG_TIME_CPU);
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_screens),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_latency),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

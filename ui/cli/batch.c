@@ -150,7 +150,8 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	uint32_t nr = 0, *lines;
 	int code;
 
-	what.event = event;
+	table->latency = config->latency && p->latency == event + 1;
+	what.event = table->latency ? PROFILE_LATENCY : event;
 	code = fold_functions(p, &what, &all);
 	if (code)
 		return code;

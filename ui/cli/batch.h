@@ -31,6 +31,7 @@ struct batch_row {
 
 struct batch_table {
 	uint32_t event; /* index in the profile's events */
+	bool latency;	/* shares are weighted with 1 / running tasks */
 	double count;	/* all samples of the event, shown or not */
 	double seconds; /* of an event that counts time: the time of all samples */
 	struct batch_row *rows;
@@ -58,6 +59,7 @@ struct batch_config {
 	enum ui_config_sort sort;
 	const char *filter;		 /* as in ui/match.h; NULL: none */
 	uint32_t rows;			 /* per event; 0: all */
+	bool latency;			 /* the shares of its event are those of latency */
 	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
 	/*

@@ -58,7 +58,7 @@ const char *ui_config_sort_help(enum ui_config_sort sort)
 
 int ui_config_time_parse(const char *text)
 {
-	static const char *const names[CONFIG_TIME_NR] = { "cpu", "wait", "all" };
+	static const char *const names[CONFIG_TIME_NR] = { "cpu", "wait", "all", "latency" };
 
 	for (int i = 0; i < CONFIG_TIME_NR; i++)
 		if (!strcmp(text, names[i]))

@@ -34,7 +34,13 @@ enum ui_config_sort {
 };
 
 /* --time: which time is shown. */
-enum ui_config_time { CONFIG_TIME_CPU, CONFIG_TIME_WAIT, CONFIG_TIME_ALL, CONFIG_TIME_NR };
+enum ui_config_time {
+	CONFIG_TIME_CPU,
+	CONFIG_TIME_WAIT,
+	CONFIG_TIME_ALL,
+	CONFIG_TIME_LATENCY, /* CPU time divided by the number of running tasks */
+	CONFIG_TIME_NR
+};
 
 /* Processes that the views show as one. */
 enum grouping {
@@ -85,7 +91,7 @@ void ui_config_init(struct ui_config *config);
 int ui_config_sort_parse(const char *text, struct err *e);
 /* Parse "language", "both" or "native". Return enum profile_frames, or -EINVAL. */
 int ui_config_frames_parse(const char *text);
-/* Parse "cpu", "wait" or "all". Return enum ui_config_time, or -EINVAL. */
+/* Parse "cpu", "wait", "all" or "latency". Return enum ui_config_time, or -EINVAL. */
 int ui_config_time_parse(const char *text);
 /* Return a column's name, and its description for --list-columns. */
 const char *ui_config_sort_name(enum ui_config_sort sort);

@@ -480,9 +480,15 @@ static int parse_time(struct options_parse *p, const char *arg)
 	if (time < 0)
 		return REFUSE(p, EXIT_USAGE,
 			      "--time=%.40s: unknown kind of time\n"
-			      "  must be cpu, wait or all",
+			      "  must be cpu, wait, all or latency",
 			      arg);
 	p->o->time = (enum ui_config_time)time;
+	return 0;
+}
+
+static int parse_latency(struct options_parse *p, const char *arg)
+{
+	p->o->time = CONFIG_TIME_LATENCY;
 	return 0;
 }
 
@@ -533,6 +539,7 @@ static const struct {
 	{ KEY_LANGUAGES, parse_languages },
 	{ KEY_FRAMES, parse_frames },
 	{ KEY_TIME, parse_time },
+	{ KEY_LATENCY, parse_latency },
 };
 
 /* The option's name if it has no meaning for a recording. */

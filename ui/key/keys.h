@@ -196,7 +196,7 @@ enum key_group {
 	  CTX_LIST, KEYS(K_F(7), 'e'), 0, KEYS(0)) \
 	X(NEXT_EVENT, "next-event", SAMPLED, "", "show the next event", \
 	  CTX_LIST, KEYS('E'), 0, KEYS(0)) \
-	X(NEXT_TIME, "next-time", SAMPLED, "", "CPU time, waiting time, or both", \
+	X(NEXT_TIME, "next-time", SAMPLED, "", "CPU time, waiting time, both, or latency", \
 	  CTX_LIST, KEYS('^'), 0, KEYS(0)) \
 	X(HIDE_IDLE, "hide-idle", SAMPLED, "", \
 	  "hide idle waits: poll, condition variables, 100 ms and more", \

@@ -17,6 +17,7 @@
 struct scope {
 	char event_name[EVENT_NAME_MAX]; /* "" the first */
 	bool with_waits;		 /* the time of a clock and of waits together */
+	bool latency;			 /* the weights of latency, if there are any */
 	enum { IDLE_AUTO, IDLE_SHOWN, IDLE_HIDDEN } idle; /* waits; AUTO: hidden beside CPU time */
 	bool drilled;					  /* into one process */
 	uint32_t process;				  /* its id */

@@ -61,6 +61,27 @@ bool ui_state_waits(const struct ui_state *st, const struct profile *p)
 	       (ui_state_also(st, p) || p->events[ui_state_event(st, p)].event.wait);
 }
 
+bool ui_state_latency(const struct ui_state *st, const struct profile *p)
+{
+	return st->scope.latency && p && p->latency && p->latency <= p->nr_events;
+}
+
+enum ui_config_time ui_state_time(const struct ui_state *st, const struct profile *p)
+{
+	return ui_state_latency(st, p) ? CONFIG_TIME_LATENCY
+	       : ui_state_also(st, p)  ? CONFIG_TIME_ALL
+	       : ui_state_waits(st, p) ? CONFIG_TIME_WAIT
+				       : CONFIG_TIME_CPU;
+}
+
+void ui_state_set_time(struct ui_state *st, enum ui_config_time time)
+{
+	st->scope.with_waits = time == CONFIG_TIME_ALL;
+	st->scope.latency = time == CONFIG_TIME_LATENCY;
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s",
+		 time == CONFIG_TIME_WAIT ? EVENT_WAITS : "");
+}
+
 bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p)
 {
 	return ui_state_waits(st, p) &&
@@ -70,6 +91,8 @@ bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p)
 
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p)
 {
+	if (ui_state_latency(st, p))
+		return p->latency - 1;
 	if (ui_state_also(st, p))
 		return find_time(p, false);
 	for (uint32_t i = 0; i < p->nr_events; i++)

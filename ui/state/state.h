@@ -119,6 +119,11 @@ uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
 uint32_t ui_state_also(const struct ui_state *st, const struct profile *p);
 /* Return whether waiting time is shown, alone or with a clock. */
 bool ui_state_waits(const struct ui_state *st, const struct profile *p);
+/* Return whether samples have the weights of latency. */
+bool ui_state_latency(const struct ui_state *st, const struct profile *p);
+/* Return which time is shown; show another one, where it is sampled. */
+enum ui_config_time ui_state_time(const struct ui_state *st, const struct profile *p);
+void ui_state_set_time(struct ui_state *st, enum ui_config_time time);
 /* Return whether idle waits are left out. */
 bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p);
 /* Return the rate wanted now: requested, or of the newest profile. */

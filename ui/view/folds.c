@@ -94,7 +94,7 @@ static bool by_system(const struct subject *s, struct folds_input *in, unsigned 
 
 static bool by_event(const struct subject *s, struct folds_input *in, unsigned int n)
 {
-	in->config.filter.event = ui_state_event(s->st, s->p);
+	in->config.filter.event = folds_event(s->st, s->p);
 	in->config.filter.also = ui_state_also(s->st, s->p);
 	in->config.filter.hide_idle = ui_state_hides_idle(s->st, s->p);
 	return true;

@@ -205,6 +205,8 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p);
 /* Set the row's change of share against the window before. */
 void folds_compare(const struct ui_state *st, struct row *row);
 
+/* The event of the shown counts: an index, or PROFILE_LATENCY. */
+uint32_t folds_event(const struct ui_state *st, const struct profile *p);
 /* Which samples are shown, as a filter. Return false if none are. */
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: event, cgroup and code alone. */

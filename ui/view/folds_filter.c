@@ -56,6 +56,11 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, const struct p
 	return *mask;
 }
 
+uint32_t folds_event(const struct ui_state *st, const struct profile *p)
+{
+	return ui_state_latency(st, p) ? PROFILE_LATENCY : ui_state_event(st, p);
+}
+
 void folds_filter_all_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
 			 struct fold_filter *f)
 {
@@ -67,7 +72,7 @@ void folds_filter_all_of(const struct ui_state *st, const struct profile *p, str
 				   .hide_user = st->scope.hide_user };
 	if (!p)
 		return;
-	f->event = ui_state_event(st, p);
+	f->event = folds_event(st, p);
 	f->also = ui_state_also(st, p);
 	f->hide_idle = ui_state_hides_idle(st, p);
 	if ((match_active(&st->scope.cgroup) || st->scope.by_user) && of)
@@ -121,8 +126,7 @@ static uint64_t hash_text(uint64_t h, const char *text)
 
 uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 {
-	uint64_t key =
-		hash_u64(ui_state_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
+	uint64_t key = hash_u64(folds_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
 
 	if (ui_state_hides_idle(st, p))
 		key = hash_u64(key + 1);

@@ -182,6 +182,9 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 	if (ui_state_also(st, p))
 		text = text_format(name, sizeof(name), "%.40s + %s", p->events[index].event.name,
 				   EVENT_WAITS);
+	if (ui_state_latency(st, p))
+		text = text_format(name, sizeof(name), "%.40s, latency",
+				   p->events[index].event.name);
 	if (brief)
 		pen_text(pen, 0, text, ROLE_VALUE);
 	else
@@ -363,6 +366,33 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	}
 }
 
+/* Draw the time of tasks in a run queue, and the pressure on the system, where there is any. */
+static void draw_pressure(const struct ui_state *st, struct pen *pen, unsigned int gap)
+{
+	const struct profile *p = st->latest;
+	const struct {
+		struct safe_text name;
+		double share;
+	} parts[] = { { TEXT("Pressure cpu"), p->pressure.cpu },
+		      { TEXT("io"), p->pressure.io },
+		      { TEXT("memory"), p->pressure.memory } };
+	char buf[FORMAT_MAX], text[64];
+	bool any = false;
+
+	if (p->waits.queue_ns && p->interval_ns)
+		pen_value(pen, gap, TEXT("Run queue"),
+			  text_format(text, sizeof(text), "%s task-s/s",
+				      format_tasks(buf, (double)p->waits.queue_ns /
+								(double)p->interval_ns)
+					      .str),
+			  ROLE_VALUE);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		any |= parts[i].share >= 0.005;
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && any && !st->config->replayed; i++)
+		any = pen_value(pen, i ? 1 : gap, parts[i].name, format_share(buf, parts[i].share),
+				ROLE_VALUE);
+}
+
 static void draw_health_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			     bool brief)
 {
@@ -388,6 +418,7 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 		pen_value(&pen, gap, TEXT("Symbols"),
 			  format_share(buf, 1 - p->window_unnamed / p->window_samples), ROLE_VALUE);
 	draw_stacks(st, &pen, gap);
+	draw_pressure(st, &pen, gap);
 }
 
 /* Draw event and health in one line, the most important first: the end of it may not fit. */

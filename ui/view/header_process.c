@@ -90,7 +90,7 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
 		times_draw_total(st, &pen, 0);
 	} else {
 		cpu = common_time(st, sums.weight, buf);
-		pen_value(&pen, 0, TEXT("CPU"),
+		pen_value(&pen, 0, ui_state_latency(st, st->shown) ? TEXT("Wall") : TEXT("CPU"),
 			  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
 			  ROLE_VALUE);
 	}

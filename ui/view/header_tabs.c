@@ -56,6 +56,8 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
 	if (st->scope.hide_user && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
+	if (ui_state_latency(st, st->shown) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  1 / running tasks (^)");
 	if (times_hidden(st) >= 0.005 && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  idle %s hidden (\")",
 				      format_tasks(limit, times_hidden(st)).str);

@@ -219,9 +219,10 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 	char buf[TEXT_MAX + 64], share[FORMAT_MAX], name[TEXT_MAX];
 
 	pen_text(&pen, 0,
-		 !ui_state_waits(st, st->shown) ? TEXT("width = share of samples")
-		 : ui_state_also(st, st->shown) ? TEXT("width = share of CPU and waiting time")
-						: TEXT("width = share of waiting time"),
+		 ui_state_latency(st, st->shown)  ? TEXT("width = share of latency")
+		 : !ui_state_waits(st, st->shown) ? TEXT("width = share of samples")
+		 : ui_state_also(st, st->shown)	  ? TEXT("width = share of CPU and waiting time")
+						  : TEXT("width = share of waiting time"),
 		 ROLE_DIM);
 	if (zoom) {
 		struct safe_text text = folds_text(st, &t->fold.nodes[zoom], name, sizeof(name));

@@ -345,9 +345,10 @@ static bool has_samples(const struct ui_state *st)
 /* Name the unit of the time. */
 static struct safe_text head_time(const struct ui_state *st, char buf[static TEXT_MAX])
 {
-	return !ui_state_waits(st, st->shown) ? TEXT("CPU%")
-	       : ui_state_also(st, st->shown) ? TEXT("TIME/s")
-					      : TEXT("WAIT/s");
+	return ui_state_latency(st, st->shown)	? TEXT("WALL%")
+	       : !ui_state_waits(st, st->shown) ? TEXT("CPU%")
+	       : ui_state_also(st, st->shown)	? TEXT("TIME/s")
+						: TEXT("WAIT/s");
 }
 
 static double time_of(const struct row *row, enum wait_kind kind)
@@ -469,7 +470,8 @@ static const struct view_column columns[] = {
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .heading = head_time,
-		  .help = "percent of one CPU; with waits (^): task-seconds per second",
+		  .help = "percent of one CPU; of waits (^): task-seconds per second; of latency: "
+			  "wall time",
 		  .width = 6,
 		  .from = 72,
 		  .right = true,
