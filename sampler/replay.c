@@ -16,6 +16,7 @@
 
 #include "sampler/pipeline/deltas.h"
 #include "sampler/frames.h"
+#include "sampler/held.h"
 #include "sampler/pipeline/sideband.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/keep_read.h"
@@ -50,7 +51,6 @@ struct replay {
 	struct deltas *deltas; /* of groups that are read with their leader's samples */
 	struct frames frames;  /* for replay_each */
 	struct sampler_branch *branches; /* the same */
-	uint32_t *frame_ids;		 /* of the sample in hand; STACKS_PLACES_MAX */
 	uint32_t nr_objects;		 /* objects that the loader was shown */
 	bool out_of_memory;		 /* new stacks were not counted */
 	uint32_t nr_named;		 /* places up to here have been named, for replay_each */
@@ -196,7 +196,6 @@ void replay_close(struct replay *r)
 	keep_read_close(r->kept);
 	deltas_free(r->deltas);
 	frames_fini(&r->frames);
-	free(r->frame_ids);
 	free(r->branches);
 	replay_language_fini(&r->language);
 	free(r->cpus);
@@ -640,6 +639,7 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 struct each {
 	struct replay *replay;
 	struct store *store;
+	struct held *held;
 	const struct event *events; /* by slot */
 	sampler_sample_fn fn;
 	void *ctx;
@@ -655,26 +655,25 @@ static const char *event_name(const struct each *each, int slot, uint64_t id)
 			  : each->events[slot].name;
 }
 
-/* The sample, and one for each event that is counted with it: as perf script prints them. */
-static int show_events(const struct each *each, struct sampler_sample *out,
-		       const struct record_sample *sample)
+/* The event of a sample, and each that is counted with it: as perf script prints them. */
+static uint32_t find_events(const struct each *each, const struct record_sample *sample,
+			    struct held_event out[static EVENTS_MAX + 1])
 {
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;
-	int slot = slot_of(each->replay, s.id), code;
-	uint32_t nr = take_members(each->replay, &s, slot, members);
+	int slot = slot_of(each->replay, s.id);
+	uint32_t nr = take_members(each->replay, &s, slot, members), nr_out = 0;
 
-	out->period = s.period;
-	out->event = slot < 0 ? "?" : event_name(each, slot, s.id);
-	code = each->fn(each->ctx, out);
-	for (uint32_t i = 0; i < nr && !code; i++) {
-		if (members[i].event == slot)
-			continue;
-		out->period = members[i].count;
-		out->event = each->events[members[i].event].name;
-		code = each->fn(each->ctx, out);
+	out[nr_out++] = (struct held_event){
+		.name = slot < 0 ? "?" : event_name(each, slot, s.id),
+		.period = s.period,
+	};
+	for (uint32_t i = 0; i < nr; i++) {
+		if (members[i].event != slot)
+			out[nr_out++] = (struct held_event){ each->events[members[i].event].name,
+							     members[i].count };
 	}
-	return code;
+	return nr_out;
 }
 
 /* Name the places that are met for the first time. */
@@ -700,38 +699,43 @@ static void find_branches(struct replay *r, struct store *st, struct pipeline *p
 	replay_hardware_branches(st, &r->frames, sample, at, r->branches);
 }
 
+/* Show the samples that are held. */
+static int show_held(const struct each *each)
+{
+	name_places(each->replay, each->store);
+	return held_show(each->held, &each->replay->frames, each->store, each->fn, each->ctx);
+}
+
 static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)
 {
 	const struct each *each = arg;
-	struct store *st = each->store;
 	struct replay *r = each->replay;
+	struct held_event events[EVENTS_MAX + 1];
 	struct pipeline_stack stack;
 	const struct task *task;
-	struct sampler_sample out;
+	/* Of one sample only: they are in memory that the next one uses. */
+	int code = sample->nr_branches ? show_held(each) : 0;
 
+	if (code)
+		return code;
 	pipeline_stack(p, &stack);
-	name_places(r, st);
-	for (uint32_t i = 0; i < stack.nr; i++)
-		r->frame_ids[i] = frames_of(&r->frames, st, stack.places[i], stack.ips[i]);
-	find_branches(r, st, p, sample);
-	task = maps_task(st->maps, stack.task);
-	out = (struct sampler_sample){
-		.comm = task ? task->comm : TEXT("?"),
-		.pid = (pid_t)sample->pid,
-		.tid = (pid_t)sample->tid,
-		.cpu = sample->cpu,
-		.time_ns = sample->time_ns,
-		.known = r->frames.known,
-		.frames = r->frame_ids,
-		.ips = stack.ips,
-		.nr_frames = stack.nr,
-		.nr_kernel = stack.nr_kernel,
-		.branches = r->branches,
-		.nr_branches = sample->nr_branches,
-		.memory = &sample->memory,
-		.stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
-	};
-	return show_events(each, &out, sample);
+	task = maps_task(each->store->maps, stack.task);
+	find_branches(r, each->store, p, sample);
+	held_add(each->held,
+		 &(struct sampler_sample){
+			 .comm = task ? task->comm : TEXT("?"),
+			 .pid = (pid_t)sample->pid,
+			 .tid = (pid_t)sample->tid,
+			 .cpu = sample->cpu,
+			 .time_ns = sample->time_ns,
+			 .nr_kernel = stack.nr_kernel,
+			 .branches = r->branches,
+			 .nr_branches = sample->nr_branches,
+			 .memory = &sample->memory,
+			 .stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
+		 },
+		 &stack, events, find_events(each, sample, events));
+	return sample->nr_branches || held_is_full(each->held) ? show_held(each) : 0;
 }
 
 bool replay_is_kept(const struct replay *r)
@@ -748,8 +752,11 @@ int replay_each(struct replay *r, struct store *st, const struct event *events,
 
 	if (code)
 		return code;
-	r->frame_ids = xrealloc_array(r->frame_ids, STACKS_PLACES_MAX, sizeof(*r->frame_ids));
+	each.held = held_new();
 	code = walk(r, st, p, true, show_sample, &each);
+	if (!code)
+		code = show_held(&each);
+	held_free(each.held);
 	pipeline_free(p);
 	return code;
 }

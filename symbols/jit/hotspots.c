@@ -339,7 +339,8 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 		return;
 	}
 	e->nr_queue -= r->nr_methods;
-	memmove(e->queue, e->queue + r->nr_methods, e->nr_queue * sizeof(*e->queue));
+	if (e->nr_queue)
+		memmove(e->queue, e->queue + r->nr_methods, e->nr_queue * sizeof(*e->queue));
 	e->runs = true;
 	e->began_ns = now_ns;
 }
