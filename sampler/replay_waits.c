@@ -50,7 +50,7 @@ static struct switch_note note_of(uint32_t pid, uint32_t tid, enum task_step ste
 		.pid = (pid_t)pid,
 		.tid = (pid_t)tid,
 		.stack = STACK_NONE,
-		.step = (uint8_t)step,
+		.step = step,
 	};
 }
 
@@ -102,7 +102,7 @@ void replay_waits_stack(struct replay_waits *w, struct store *st, const struct r
 
 	note.stack = stack;
 	note.period = (uint32_t)MIN(s->period, UINT32_MAX);
-	note.generation = store_waits_tables(st).generation;
+	note.generation = SWITCH_GENERATION(store_waits_tables(st).generation);
 	step(st, &note);
 }
 
@@ -112,7 +112,7 @@ void replay_waits_sample(struct replay_waits *w, struct store *st, const struct 
 	struct switch_note note = note_of(s->pid, s->tid, STEP_SAMPLE, s->time_ns);
 
 	note.period = (uint32_t)MIN(s->period, UINT32_MAX);
-	note.generation = store_waits_tables(st).generation;
+	note.generation = SWITCH_GENERATION(store_waits_tables(st).generation);
 	note.stack = pipeline_counted(p, &note.task);
 	if (note.stack != STACK_NONE)
 		step(st, &note);

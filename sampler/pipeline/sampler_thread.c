@@ -143,7 +143,7 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 		.pid = (pid_t)pid,
 		.tid = (pid_t)tid,
 		.stack = STACK_NONE,
-		.step = (uint8_t)step,
+		.step = step,
 	};
 
 	if (!t->queue || !tid || pipeline_is_own(t->own_pid, note.pid))
@@ -164,7 +164,7 @@ static void put_sample(struct sampler_thread *t, const struct record_sample *s, 
 		.time_ns = s->time_ns,
 		.tid = (pid_t)s->tid,
 		.period = (uint32_t)MIN(s->period, UINT32_MAX),
-		.generation = t->generation,
+		.generation = SWITCH_GENERATION(t->generation),
 		.step = STEP_SAMPLE,
 	};
 
@@ -207,7 +207,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 			.tid = (pid_t)s->tid,
 			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
 			.period = (uint32_t)MIN(s->period, UINT32_MAX),
-			.generation = t->generation,
+			.generation = SWITCH_GENERATION(t->generation),
 		};
 		return;
 	}

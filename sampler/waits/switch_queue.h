@@ -11,14 +11,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The generation of the tables of a stack, in the bits of a note. */
+#define SWITCH_GENERATION(n) ((n)&0xffffffu)
+
 struct switch_note {
 	uint64_t time_ns;
-	pid_t pid, tid;
-	uint32_t stack;	     /* STEP_OUT, STEP_PREEMPTED: taken here; STACK_NONE: none was */
-	uint32_t period;     /* of the sample with the stack: weighs as this number of switches */
-	uint32_t generation; /* of the stack's table */
-	uint32_t task; /* STEP_SAMPLE: its id in the counts; @stack and @period are the sample's */
-	uint8_t step;  /* enum task_step */
+	pid_t tid;
+	union {
+		pid_t pid;
+		uint32_t task; /* STEP_SAMPLE: its id in the counts */
+	};
+	uint32_t stack;	 /* STEP_OUT, STEP_PREEMPTED: taken here; STACK_NONE: none was */
+	uint32_t period; /* of the sample with the stack: weighs as this number of switches */
+	uint32_t generation : 24; /* SWITCH_GENERATION() of the stack's table */
+	uint32_t step : 8;	  /* enum task_step */
 };
 
 struct switch_queue;

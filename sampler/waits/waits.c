@@ -16,7 +16,8 @@
 #include "symbols/base/base.h"
 #include "symbols/base/hashset.h"
 
-#define QUEUE_NOTES (1u << 15) /* of one CPU: a third of a second at 100,000 notes/s */
+/* Of one CPU: four tenths of a second at 160,000 notes/s, on a machine too busy for the builder. */
+#define QUEUE_NOTES (1u << 16)
 #define TASKS_MAX   (1u << 17)
 #define NO_TASK	    UINT32_MAX
 /* A task that has exited is kept: its last switch may follow. */
@@ -228,7 +229,7 @@ static void note_stack(struct waits *w, const struct waits_tables *t,
 {
 	struct wait_task *task = get_task(w, note->pid, note->tid);
 
-	if (!task || note->generation != t->generation)
+	if (!task || note->generation != SWITCH_GENERATION(t->generation))
 		return;
 	task->next_stack = note->stack;
 	task->next_period = note->period;
@@ -244,7 +245,7 @@ static struct switch_note with_stack(struct wait_task *task, const struct switch
 		return out;
 	out.stack = task->next_stack;
 	out.period = task->next_period;
-	out.generation = generation;
+	out.generation = SWITCH_GENERATION(generation);
 	task->next_stack = STACK_NONE;
 	return out;
 }
@@ -257,7 +258,7 @@ static void count_latency(struct waits *w, const struct waits_tables *t,
 	/* One that was not switched since the start is running, and not known to. */
 	uint32_t nr = w->nr_running + !(task && task->time.state == TASK_RUNNING);
 
-	if (note->generation == t->generation)
+	if (note->generation == SWITCH_GENERATION(t->generation))
 		counts_add(t->counts, note->stack, note->task, PROFILE_LATENCY,
 			   note->period / MAX(w->nr_queues ? MIN(nr, w->nr_queues) : nr, 1u));
 }
@@ -295,7 +296,7 @@ static struct task_span take_until(struct waits *w, struct wait_task *task, uint
 static void begin_wait(struct waits *w, struct wait_task *task, const struct switch_note *note,
 		       uint32_t generation, bool is_late)
 {
-	bool has = note->stack != STACK_NONE && note->generation == generation;
+	bool has = note->stack != STACK_NONE && note->generation == SWITCH_GENERATION(generation);
 
 	w->account.switched++;
 	w->account.with_stack += has;
@@ -365,29 +366,55 @@ bool waits_complete(const struct waits *w, uint64_t until_ns)
 	return true;
 }
 
+/*
+ * Return the queue with the oldest note up to @until_ns; NULL: there is none. *@next_ns: the others
+ * have none up to then.
+ */
+static struct switch_queue *find_first(struct waits *w, uint64_t until_ns, uint64_t *next_ns)
+{
+	struct switch_queue *from = NULL;
+	uint64_t first_ns = UINT64_MAX;
+
+	*next_ns = until_ns;
+	for (uint32_t i = 0; i < w->nr_queues; i++) {
+		const struct switch_note *n = switch_queue_first(w->queues[i]);
+
+		if (!n || n->time_ns > until_ns)
+			continue;
+		if (n->time_ns < first_ns) {
+			*next_ns = MIN(*next_ns, first_ns);
+			first_ns = n->time_ns;
+			from = w->queues[i];
+		} else {
+			*next_ns = MIN(*next_ns, n->time_ns);
+		}
+	}
+	return from;
+}
+
+/* Take the notes of a queue up to @until_ns, one at least. */
+static void take_run(struct waits *w, const struct waits_tables *t, struct switch_queue *q,
+		     uint64_t until_ns)
+{
+	const struct switch_note *n = switch_queue_first(q);
+
+	do {
+		waits_step(w, t, n);
+		switch_queue_drop(q);
+		n = switch_queue_first(q);
+	} while (n && n->time_ns <= until_ns);
+}
+
 uint64_t waits_take(struct waits *w, const struct waits_tables *t, uint64_t until_ns)
 {
+	struct switch_queue *from;
+	uint64_t next_ns;
+
 	/* First the times, then the notes: these are then complete. */
 	for (uint32_t i = 0; i < w->nr_queues; i++)
 		until_ns = MIN(until_ns, switch_queue_done_ns(w->queues[i]));
-	for (;;) {
-		const struct switch_note *first = NULL;
-		struct switch_queue *from = NULL;
-
-		for (uint32_t i = 0; i < w->nr_queues; i++) {
-			const struct switch_note *n = switch_queue_first(w->queues[i]);
-
-			if (n && n->time_ns <= until_ns &&
-			    (!first || n->time_ns < first->time_ns)) {
-				first = n;
-				from = w->queues[i];
-			}
-		}
-		if (!first)
-			break;
-		waits_step(w, t, first);
-		switch_queue_drop(from);
-	}
+	while ((from = find_first(w, until_ns, &next_ns)))
+		take_run(w, t, from, next_ns);
 	for (uint32_t i = 0; i < w->nr_queues; i++)
 		w->account.lost += switch_queue_take_full(w->queues[i]);
 	return until_ns;

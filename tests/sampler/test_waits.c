@@ -63,7 +63,12 @@ static void close_world(struct world *w)
 static void put(struct world *w, uint32_t cpu, pid_t tid, enum task_step step, uint64_t time_ns,
 		uint32_t stack, uint32_t period)
 {
-	const struct switch_note note = { time_ns, tid, tid, stack, period, 0, 0, (uint8_t)step };
+	const struct switch_note note = { .time_ns = time_ns,
+					  .tid = tid,
+					  .pid = tid,
+					  .stack = stack,
+					  .period = period,
+					  .step = step };
 
 	assert_true(switch_queue_put(waits_queue(w->waits, cpu), &note));
 }
@@ -129,7 +134,12 @@ static void test_exact(void **state)
 
 static void put_sample(struct world *w, uint32_t cpu, pid_t tid, uint64_t time_ns, uint32_t stack)
 {
-	const struct switch_note note = { time_ns, tid, tid, stack, 1000, 0, 5, STEP_SAMPLE };
+	const struct switch_note note = { .time_ns = time_ns,
+					  .tid = tid,
+					  .task = 5,
+					  .stack = stack,
+					  .period = 1000,
+					  .step = STEP_SAMPLE };
 
 	assert_true(switch_queue_put(waits_queue(w->waits, cpu), &note));
 }
