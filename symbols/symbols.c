@@ -22,6 +22,8 @@
 #include "symbols/cage/cage.h"
 #include "symbols/source/dwarf_serve.h"
 
+#define CHECK_NS 2000000000ULL
+
 struct symbols {
 	struct symtab *symtab;
 	struct loader *loader;
@@ -41,6 +43,18 @@ void symbols_cage_start(void)
 void symbols_cage_stop(void)
 {
 	cage_stop();
+}
+
+int symbols_cage_check(void)
+{
+	struct cage_answer a;
+	int rc;
+
+	symbols_cage_start();
+	rc = cage_call(&demangler_reader, NULL, 0, NULL, 0, CHECK_NS, &a);
+	free(a.bytes);
+	symbols_cage_stop();
+	return rc;
 }
 
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,

@@ -32,6 +32,8 @@ struct listing;
  */
 void symbols_cage_start(void);
 void symbols_cage_stop(void);
+/* Start the cage, one call to a worker, and stop it. 0, or -errno: no foreign file can be read. */
+int symbols_cage_check(void);
 /* Create the tables and the loader. All three tables are borrowed and must outlive the result. */
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
 		struct maps *maps, struct err *e);

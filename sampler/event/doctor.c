@@ -361,6 +361,23 @@ static void judge_realtime(struct findings *l, const struct doctor_facts *f)
 		say(d, "for sampler threads and readers of interpreters");
 }
 
+/* Readers of foreign files: symbols/cage. */
+static void judge_cage(struct findings *l, const struct doctor_facts *f)
+{
+	struct doctor_finding *d = add(l, f->cage_code ? DOCTOR_DEGRADED : DOCTOR_OK,
+				       "foreign files",
+				       f->cage_code ? "allow fork, memfd_create, pidfd_open and "
+						      "seccomp; raise 'ulimit -u'"
+						    : "");
+
+	if (f->cage_code)
+		say(d,
+		    "their readers cannot be started (%s): no source lines, C++ names, JIT names",
+		    event_errno(f->cage_code));
+	else
+		say(d, "read by processes without rights");
+}
+
 /* What is read of each language, and what the rights above lack for it. */
 static void judge_languages(struct findings *l, const struct doctor_facts *f)
 {
@@ -460,6 +477,7 @@ uint32_t doctor_judge(const struct doctor_facts *f, struct doctor_finding *out)
 	judge_jits(&l, f);
 	judge_memory(&l, f);
 	judge_realtime(&l, f);
+	judge_cage(&l, f);
 	judge_languages(&l, f);
 	judge_kernel(&l, f);
 	judge_container(&l, f);

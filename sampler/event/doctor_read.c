@@ -18,6 +18,7 @@
 #include "sampler/event/event.h"
 #include "sampler/event/event_parse.h"
 #include "sampler/event/procstat.h"
+#include "symbols/symbols.h"
 
 static long sysctl_or(const char *root, const char *name)
 {
@@ -216,6 +217,7 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	f->nr_jits = jitcheck_find(root, f->jits, ARRAY_SIZE(f->jits));
 	f->ptrace_scope = ptrace_scope(root);
 	f->realtime_code = try_realtime();
+	f->cage_code = symbols_cage_check();
 	f->system_code = try("cpu-clock", -1, 0);
 	f->system_user_code = try("cpu-clock:u", -1, 0);
 	f->own_code = try("cpu-clock", 0, -1);

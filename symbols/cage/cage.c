@@ -76,6 +76,8 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 		cage_server_main(pair[1], parent, readers);
 	}
 	close(pair[1]);
+	if (cage.sock >= 0)
+		close(cage.sock);
 	cage.sock = pair[0];
 	atomic_store_explicit(&cage.pids[SERVER], pid, memory_order_relaxed);
 	return 0;

@@ -195,6 +195,10 @@ static void test_languages(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		expect(&f, all[i], DOCTOR_OK, ":", "");
+	f.cage_code = -ENOSYS;
+	expect(&f, "foreign files", DOCTOR_DEGRADED, "cannot be started", "seccomp");
+	f.cage_code = 0;
+	expect(&f, "foreign files", DOCTOR_OK, "without rights", "");
 	f.realtime_code = -EPERM;
 	expect(&f, "real-time priority", DOCTOR_NOTE, "guessed", "CAP_SYS_NICE");
 	expect(&f, "Python", DOCTOR_NOTE, "more guesses", "");
