@@ -192,7 +192,10 @@ e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real 
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
 
-.PHONY: truth-languages
+.PHONY: truth-languages truth-java
+truth-java: $(TOOLS) ## Java's chains against AsyncGetCallTrace() of each JDK found; EACH=20
+	$(Q)B=$(B) EACH=$(or $(EACH),20) tests/truth_java
+
 truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the interpreters' own: 5,000 certain each, 0 wrong; EACH=20
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done

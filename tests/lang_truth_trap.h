@@ -2,7 +2,8 @@
 /*
  * Loaded into an interpreter by LD_PRELOAD: at each SIGTRAP of a sample
  * (perf_event_attr.sigtrap) truth_walk() writes the chain to the file TRUTH_FILE.
- * Shares no offset with proftop. Include once.
+ * Shares no offset with proftop. Include once; after #define TRUTH_START_LATER truth_start() is to
+ * be called.
  */
 #ifndef TESTS_LANG_TRUTH_TRAP_H
 #define TESTS_LANG_TRUTH_TRAP_H
@@ -77,7 +78,11 @@ static void truth_trap(int sig, siginfo_t *info, void *context)
 	atomic_store(&e->time_ns, (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec);
 }
 
-__attribute__((constructor)) static void truth_start(void)
+#ifndef TRUTH_START_LATER
+__attribute__((constructor))
+#endif
+static void
+truth_start(void)
 {
 	struct sigaction sa = { .sa_sigaction = truth_trap, .sa_flags = SA_SIGINFO | SA_RESTART };
 	const char *path = getenv("TRUTH_FILE");

@@ -35,6 +35,21 @@ static bool find_on_top(const struct fp_input *in, const struct arch_frame *f, s
 	return read_record(in, sp, c);
 }
 
+/*
+ * May the frame of recursive code be removed already, but for the return address? Then the frame
+ * of its caller, of the same size, would be taken for it.
+ */
+static bool may_leave(const struct fp_input *in, const struct codemap_code *code, uint64_t sp)
+{
+	uint64_t word;
+
+	for (uint32_t i = 0; i < 2 && i + 1 < code->frame_words; i++)
+		if (stack_copy_read(in->copy, sp + 8 * i, &word) &&
+		    word - 1 - code->start < code->size)
+			return true;
+	return false;
+}
+
 static struct jit_caller fixed_frame(const struct fp_input *in, const struct codemap *map,
 				     const struct codemap_code *code, uint64_t pc,
 				     const struct arch_frame *f)
@@ -45,6 +60,8 @@ static struct jit_caller fixed_frame(const struct fp_input *in, const struct cod
 
 	if (!arch_has(f, in->arch->sp))
 		return c;
+	if (in->first)
+		early |= may_leave(in, code, sp);
 	if (!early) {
 		c.sp = sp + 8ULL * code->frame_words;
 		c.found = read_record(in, c.sp - 16, &c);

@@ -454,8 +454,11 @@ static int by_codemap(struct walk *w)
 	struct fp_input in;
 	struct jit_caller c;
 
-	if (!code || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
+	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
 		return by_guess(w);
+	/* Code that was made lately. The runtime uses the frame pointer for other values. */
+	if (!code)
+		return UNWIND_NO_CFI;
 	in = guess_input(w);
 	c = jit_step(&in, map, code, w->pc, &w->f);
 	if (!c.found)

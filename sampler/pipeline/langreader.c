@@ -263,7 +263,9 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 	if (r->about.nested)
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
+	/* Without real-time priority the thread may have run, and its stack may be as it was. */
 	timely = sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
+		 !(langreader_is_slow(r) && r->chain.moved) &&
 		 time_now_ns() - s->time_ns < (langreader_is_slow(r) ? LATE_NS : LATE_URGENT_NS);
 	put_slot(r, s, process, timely);
 	if (known || s->time_ns - r->find_ns < FIND_NS)

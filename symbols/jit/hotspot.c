@@ -224,6 +224,7 @@ struct scan {
 	/* The last name read: most blobs have the same one. */
 	uint64_t name_at;
 	char name[64];
+	uint8_t heads[REMOTE_PIECES_MAX * BLOB_BYTES];
 };
 
 /* The blob of the last scan at the same address; NULL: none. */
@@ -318,21 +319,26 @@ static int add_blob(struct scan *s, const struct hotspot_blob *b)
 	return 0;
 }
 
-/* Read the head of the block in segment @i; code that is being made is passed over. */
-static int scan_block(struct scan *s, const struct heap *heap, uint64_t i)
+/* Read the heads of the blocks at @blobs; code that is being made is passed over. */
+static int scan_blocks(struct scan *s, const uint64_t *blobs, uint32_t nr)
 {
-	struct hotspot_blob b = { .blob = heap->low + (i << heap->log2) + s->h->vm.block_size };
-	uint8_t bytes[BLOB_BYTES];
-	int rc = remote_read(s->r, b.blob, bytes, sizeof(bytes));
+	bool got[REMOTE_PIECES_MAX];
+	int rc = remote_read_each(s->r, blobs, nr, BLOB_BYTES, s->heads, got);
 
-	if (rc)
-		return rc == -EFAULT ? 0 : rc;
-	return decode_blob(s, bytes, &b) ? add_blob(s, &b) : 0;
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		struct hotspot_blob b = { .blob = blobs[i] };
+
+		if (got[i] && decode_blob(s, s->heads + (size_t)i * BLOB_BYTES, &b))
+			rc = add_blob(s, &b);
+	}
+	return rc;
 }
 
 static int scan_heap(struct scan *s, uint64_t address)
 {
 	struct heap heap;
+	uint64_t blobs[REMOTE_PIECES_MAX];
+	uint32_t nr = 0;
 	uint8_t *segments;
 	int rc = read_heap(&s->h->vm, s->r, address, &heap);
 
@@ -344,9 +350,16 @@ static int scan_heap(struct scan *s, uint64_t address)
 	rc = remote_read(s->r, heap.segments, segments, heap.nr_segments);
 	/* 0 begins a block, other numbers lead back to it. */
 	for (uint64_t i = 0; i < heap.nr_segments && !rc; i++) {
-		if (!segments[i])
-			rc = scan_block(s, &heap, i);
+		if (segments[i])
+			continue;
+		blobs[nr++] = heap.low + (i << heap.log2) + s->h->vm.block_size;
+		if (nr < ARRAY_SIZE(blobs))
+			continue;
+		rc = scan_blocks(s, blobs, nr);
+		nr = 0;
 	}
+	if (!rc)
+		rc = scan_blocks(s, blobs, nr);
 	free(segments);
 	return rc;
 }
@@ -397,17 +410,34 @@ static int scan_heaps(struct scan *s)
 
 int hotspot_scan(struct hotspot *h, struct remote *r)
 {
-	struct scan s = { .h = h, .r = r };
-	int rc = scan_heaps(&s);
+	struct scan *s = calloc(1, sizeof(*s));
+	int rc;
 
+	if (!s)
+		return -ENOMEM;
+	s->h = h;
+	s->r = r;
+	rc = scan_heaps(s);
 	if (rc) {
-		free_blobs(s.blobs, s.nr);
+		free_blobs(s->blobs, s->nr);
+		free(s);
 		return rc;
 	}
-	settle(&s);
+	settle(s);
 	free_blobs(h->blobs, h->nr_blobs);
-	h->blobs = s.blobs;
-	h->nr_blobs = s.nr;
-	h->nr_new = s.nr_new;
+	h->blobs = s->blobs;
+	h->nr_blobs = s->nr;
+	h->nr_new = s->nr_new;
+	free(s);
 	return 0;
+}
+
+bool hotspot_is_current(const struct hotspot *h, struct remote *r, const struct hotspot_blob *b)
+{
+	uint64_t method;
+	uint32_t compile_id;
+
+	return !remote_read_u64(r, b->blob + h->vm.nmethod_method, &method) &&
+	       !remote_read_u32(r, b->blob + h->vm.nmethod_compile_id, &compile_id) &&
+	       method == b->method && compile_id == b->compile_id;
 }

@@ -54,6 +54,9 @@ void hotspot_close(struct hotspot *h);
 /* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);
 
+/* Is compiled code @b of the last scan still the one there? */
+bool hotspot_is_current(const struct hotspot *h, struct remote *r, const struct hotspot_blob *b);
+
 /* Copy the text of the Symbol that constant @index of @pool is. Its length or -errno. */
 int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool, uint16_t index,
 		     char *text, size_t size);

@@ -156,7 +156,7 @@ static int find_part(const struct hotspot_blob *b, struct remote *r, uint64_t fr
 
 /*
  * The scope of @pc: where its description begins. A return address has a PcDesc; other instructions
- * belong to the next one. 0: none.
+ * belong to the next one, as in the JVM's own pc_desc_near(). 0: none.
  */
 static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, struct remote *r,
 		      uint64_t pc, uint32_t *scope)
@@ -179,7 +179,7 @@ static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, str
 		int32_t number[2];
 
 		memcpy(number, bytes + at, sizeof(number));
-		if (number[0] <= offset)
+		if (number[0] < offset)
 			continue;
 		*scope = number[1] > 0 ? (uint32_t)number[1] : 0;
 		break;
@@ -240,5 +240,7 @@ int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 		scope = sender < scope ? sender : 0;
 	}
 	/* The last one must be the method itself, or the chain is of something else. */
-	return rc ? rc : nr && frames[nr - 1].method == b->method ? (int)nr : 0;
+	if (rc || !nr || frames[nr - 1].method != b->method)
+		return rc;
+	return hotspot_is_current(h, r, b) ? (int)nr : 0;
 }

@@ -19,6 +19,7 @@
 
 #define INTERVAL_NS 100000000ULL
 #define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
+#define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
 #define HANG_NS	    2000000000ULL /* a read that takes longer is left */
 #define RETRY_NS    1000000000ULL
 #define TRIES_MAX   5U /* for libjvm.so, which the launcher loads late */
@@ -37,7 +38,7 @@ struct method_name {
 /* A place with its source: requested, then found. */
 struct hotspots_result {
 	uint64_t addr;
-	uint32_t place;
+	uint32_t place, layer;
 	uint32_t nr;		       /* 0: not known */
 	struct hotspots_frame *frames; /* owned, with the texts behind them */
 };
@@ -479,9 +480,26 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	publish(h, e, map);
 }
 
-/* Keep the chains that were read, to be handed out. */
+/* Is the code at @addr in this layer the one that is there? Chains are read from what is there. */
+static bool is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t addr)
+{
+	const struct jitcode_function *f = jitcode_latest(e->code, addr);
+
+	return f && f->layer == layer;
+}
+
+/* Keep the chains that were read, to be handed out, except of replaced code. */
 static void take_chains(struct hotspots_entry *e, struct reading *r)
 {
+	for (uint32_t i = 0; i < r->nr_chains; i++) {
+		struct hotspots_result *c = &r->chains[i];
+
+		if (is_latest(e, c->layer, c->addr))
+			continue;
+		free(c->frames);
+		c->frames = NULL;
+		c->nr = 0;
+	}
 	if (e->nr_found) { /* the loader is late: a new request follows when its places are named
 			      again */
 		free_chains(r->chains, r->nr_chains);
@@ -500,11 +518,13 @@ void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64
 	struct hotspots_entry *e = h->maps && h->helpers ? find_entry(h, object) : NULL;
 
 	if (!e || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
-	    e->nr_chains >= CHAINS_MAX)
+	    e->nr_chains >= CHAINS_MAX || !is_latest(e, object->identity.layer, addr))
 		return;
 	if (!array_reserve(&e->chains, &e->max_chains, e->nr_chains + 1ull))
 		return;
-	e->chains[e->nr_chains++] = (struct hotspots_result){ .addr = addr, .place = place };
+	e->chains[e->nr_chains++] = (struct hotspots_result){ .addr = addr,
+							      .place = place,
+							      .layer = object->identity.layer };
 }
 
 bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
@@ -542,9 +562,9 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	bool methods;
 
 	e->runs = false;
-	e->due_ns = now_ns + MAX(INTERVAL_NS, r->cost_ns * COST_FACTOR);
-	take_chains(e, r);
+	e->due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->cost_ns * COST_FACTOR, COST_MAX_NS));
 	if (r->rc) {
+		take_chains(e, r);
 		free_methods(r);
 		explain(base, r->rc);
 		e->due_ns = now_ns + RETRY_NS;
@@ -555,6 +575,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	}
 	e->tries = 0;
 	take_blobs(e, &r->vm, now_ns);
+	take_chains(e, r);
 	methods = take_methods(e, r, now_ns);
 	free_methods(r);
 	report_layers(h, e);

@@ -153,6 +153,7 @@ struct lang_reader {
 		bool broken;  /* frames that follow each other in the chain do not on that stack */
 		bool settled; /* that stack ends with the innermost frame */
 		bool rooted;  /* as in struct lang_slot */
+		bool moved; /* the loop's registers are of another frame: in a call, or read late */
 		uint32_t nr_here;		   /* as in struct lang_slot */
 		uint64_t base[LANG_FRAMES_MAX];	   /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
@@ -189,8 +190,8 @@ struct lang_sample {
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
 	uint32_t nr, nr_here;
-	uint64_t same;		      /* as in struct lang_slot */
-	bool broken, settled, rooted; /* as in struct lang_work */
+	uint64_t same;			     /* as in struct lang_slot */
+	bool broken, settled, rooted, moved; /* as in struct lang_work */
 	enum lang_top top;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };

@@ -25,6 +25,13 @@ struct remote {
 
 /* Read @size bytes at @addr: 0, -EFAULT, -ESRCH, -EPERM, -ECANCELED, -E2BIG. */
 int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size);
+#define REMOTE_PIECES_MAX 512U /* a call */
+/*
+ * Read @size bytes at each of @nr addresses, in order and in as few calls as possible; @got says
+ * for each whether it was read. 0, or an error as above except -EFAULT.
+ */
+int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
+		     uint8_t *buf, bool *got);
 /* Read a pointer, a 32-bit or a 16-bit number. */
 int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value);
 int remote_read_u32(struct remote *r, uint64_t addr, uint32_t *value);

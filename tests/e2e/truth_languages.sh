@@ -25,7 +25,7 @@ truth() {
 	i=0
 	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 50 ]; do sleep 0.1; done
 	judge_truth "$last" "$TMP/truth" "$SECONDS_EACH" "$1 $2" "$(least 95 85)"
-	kill "$last"
+	kill "$last" 2>/dev/null
 	rm -f "$TMP/truth"
 }
 

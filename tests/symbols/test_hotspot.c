@@ -399,17 +399,22 @@ static void test_chain(void **state)
 	assert_int_equal(read_tables(&j, &missing), 0);
 	b = put_inlined(scopes, sizeof(scopes));
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
-	/* An instruction, or a call that returns there, belongs to the next PcDesc. */
+	/* A call that returns to a PcDesc belongs to it, and an instruction to the next one. */
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames), 1);
 	assert_string_equal(frames[0].name, "pkg.Class.get");
 	assert_string_equal(frames[0].file, "Class.java");
 	assert_int_equal(frames[0].bci, 7);
 	assert_int_equal(frames[0].line, 0); /* without a table */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames), 2);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames), 2);
 	assert_string_equal(frames[0].name, "pkg.Class.put");
 	assert_int_equal(frames[0].bci, 4);
 	assert_int_equal(frames[0].line, 1042);
 	assert_string_equal(frames[1].name, "pkg.Class.get");
+	/* Other code is there by now. */
+	b->compile_id++;
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames), 0);
+	b->compile_id--;
 	/* Behind all calls: the sentinel. */
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames), 0);
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, 4096, frames), 0);

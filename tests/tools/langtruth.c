@@ -6,6 +6,10 @@
  * FILE at the signal (tests/lang_truth.h). Prints one line of figures;
  * exit status 1 if a certain sample is wrong.
  *
+ * langtruth PID FILE SECONDS HZ java: the same for a JVM with the agent tests/truth_java.c: its
+ * chains and ours as names of methods, inlined ones as well. "edge": equal but for the innermost
+ * one, which is being entered or left.
+ *
  * langtruth PID - SECONDS HZ: send no signals, and print each sample: "certain",
  * "guessed" or why there are no frames, and the names of its functions with their lines,
  * outermost first; "*": others may be inlined in it.
@@ -42,7 +46,9 @@ struct sample {
 	enum pipeline_lang lang;
 	enum lang_none none;
 	uint64_t pc, sp;
-	uint32_t doubts;    /* enum merge_doubt */
+	uint32_t doubts;     /* enum merge_doubt */
+	uint32_t nr_guessed; /* native frames */
+	enum unwind_stop stop;
 	uint32_t nr, first; /* in chains */
 	bool used;
 };
@@ -62,6 +68,7 @@ struct tool {
 	uint32_t nr_samples;
 	uint64_t *chains; /* places */
 	size_t nr_chains, max_chains;
+	bool java;
 	uint32_t nr_pending; /* samples before all objects were loaded, which are not judged */
 	struct truth *truth;
 };
@@ -175,19 +182,21 @@ static void keep(struct tool *t, const struct record_sample *s)
 				.lang = stack.lang,
 				.none = stack.lang_none,
 				.doubts = stack.doubts,
+				.stop = stack.stop,
+				.nr_guessed = stack.nr_guessed,
 				.pc = user_register(t, s, X86_64_RIP),
 				.sp = user_register(t, s, X86_64_RSP),
 				.first = (uint32_t)t->nr_chains };
 	for (uint32_t i = 0; i < stack.nr; i++) {
 		const struct place *p = places_at(t->places, stack.places[i]);
 
-		if (!p || p->object != t->tables.script)
+		if (!p || (p->object != t->tables.script && !t->java))
 			continue;
 		if (t->nr_chains == t->max_chains) {
 			t->max_chains = 2 * t->max_chains + 65536;
 			t->chains = xrealloc_array(t->chains, t->max_chains, sizeof(*t->chains));
 		}
-		t->chains[t->nr_chains++] = p->offset;
+		t->chains[t->nr_chains++] = t->java ? stack.places[i] : p->offset;
 		out->nr++;
 	}
 }
@@ -421,6 +430,167 @@ static int print_chains(struct tool *t)
 	return 0;
 }
 
+/* ---- Java: chains as text, one method a line, innermost first ---- */
+
+#define JAVA_TEXT_MAX (64U << 10)
+
+struct method {
+	uint64_t id;
+	char *name;
+};
+
+static struct method *methods;
+static size_t nr_methods, max_methods;
+
+static int by_id(const void *a, const void *b)
+{
+	const struct method *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Read "ID NAME" lines. */
+static void read_methods(const char *file)
+{
+	char path[4096], line[4096], name[2048];
+	unsigned long id;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.names", file);
+	f = fopen(path, "r");
+	if (!f)
+		die(path, -errno);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx %2047s", &id, name) != 2)
+			continue;
+		if (nr_methods == max_methods) {
+			max_methods = 2 * max_methods + 4096;
+			methods = xrealloc_array(methods, max_methods, sizeof(*methods));
+		}
+		methods[nr_methods++] = (struct method){ id, strdup(name) };
+	}
+	fclose(f);
+	if (nr_methods)
+		qsort(methods, nr_methods, sizeof(*methods), by_id);
+}
+
+/* Add a line. Names of classes without a file are written in several ways. */
+static void add_name(char *out, size_t *used, const char *name)
+{
+	for (; *name && *used + 2 < JAVA_TEXT_MAX; name++)
+		out[(*used)++] = *name == '/' || *name == '+' ? '.' : *name;
+	if (*used + 2 < JAVA_TEXT_MAX)
+		out[(*used)++] = '\n';
+	out[*used] = '\0';
+}
+
+static void truth_text(const struct truth_entry *e, char *out)
+{
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < e->nr; i++) {
+		const struct method key = { .id = e->hash[i] };
+		const struct method *m =
+			nr_methods ? bsearch(&key, methods, nr_methods, sizeof(key), by_id) : NULL;
+
+		add_name(out, &used, m ? m->name : "?");
+	}
+}
+
+static void add_symbol(const struct tool *t, uint32_t id, char *out, size_t *used)
+{
+	const struct symbol *s = symbols_at(t->symbols, id);
+
+	/* Stubs and adapters have no class. */
+	if (s && s->kind == LANG_JAVA && strchr(s->name.str, '.'))
+		add_name(out, used, s->name.str);
+}
+
+static void our_text(const struct tool *t, const struct sample *s, char *out)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < s->nr; i++) {
+		uint32_t place = (uint32_t)t->chains[s->first + i], nr = 0;
+		const struct symbol_frame *f = symbols_source(t->symbols, place, &nr);
+
+		for (uint32_t k = 0; k + 1 < nr; k++)
+			add_symbol(t, f[k].symbol, out, &used);
+		add_symbol(t, atomic_load(&places_at(t->places, place)->symbol), out, &used);
+	}
+}
+
+static const char *next_line(const char *text)
+{
+	const char *end = strchr(text, '\n');
+
+	return end ? end + 1 : text;
+}
+
+/* 0: equal; 1: equal but for the innermost one, which one of them may lack; 2: they differ. */
+static int compare_texts(const char *ours, const char *theirs)
+{
+	if (!strcmp(ours, theirs))
+		return 0;
+	if (!strcmp(next_line(ours), theirs) || !strcmp(ours, next_line(theirs)) ||
+	    !strcmp(next_line(ours), next_line(theirs)))
+		return 1;
+	return 2;
+}
+
+struct java_result {
+	uint32_t matched, elsewhere, failed, cut;
+	uint32_t by_sure[2][3]; /* native frames exact to the root; compare_texts() */
+};
+
+static void judge_entry(struct tool *t, const struct truth_entry *e, struct java_result *r)
+{
+	static char ours[JAVA_TEXT_MAX], theirs[JAVA_TEXT_MAX];
+	struct sample *s = e->time_ns && !e->cut ? sample_of(t, e) : NULL;
+	bool sure;
+	int differ;
+
+	if (!s)
+		return;
+	s->used = true;
+	r->matched++;
+	if (s->pc != e->pc || s->sp != e->sp) {
+		r->elsewhere++;
+		return;
+	}
+	if (!e->nr) {
+		r->failed++;
+		return;
+	}
+	sure = s->stop == UNWIND_COMPLETE && !s->nr_guessed;
+	r->cut += s->stop != UNWIND_COMPLETE;
+	truth_text(e, theirs);
+	our_text(t, s, ours);
+	differ = compare_texts(ours, theirs);
+	r->by_sure[sure][differ]++;
+	if (differ && (sure || getenv("ALL")) && r->by_sure[sure][1] + r->by_sure[sure][2] < 8)
+		fprintf(stderr, "%s%s, %s:\n%s--- truth:\n%s\n", sure ? "sure" : "guessed",
+			differ == 1 ? ", edge" : "", unwind_stop_name(s->stop), ours, theirs);
+}
+
+static int judge_java(struct tool *t)
+{
+	uint32_t nr = MIN(atomic_load(&t->truth->nr), (uint32_t)TRUTH_ENTRIES);
+	struct java_result r = { 0 };
+	const uint32_t *sure = r.by_sure[1], *guess = r.by_sure[0];
+
+	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
+	for (uint32_t i = 0; i < nr; i++)
+		judge_entry(t, &t->truth->entries[i], &r);
+	printf("samples %u pending %u signals %u matched %u elsewhere %u failed %u cut %u certain "
+	       "%u wrong %u wrong_edge %u guessed %u guessed_right %u guessed_edge %u\n",
+	       t->nr_samples, t->nr_pending, nr, r.matched, r.elsewhere, r.failed, r.cut,
+	       sure[0] + sure[1] + sure[2], sure[2], sure[1], guess[0] + guess[1] + guess[2],
+	       guess[0], guess[1]);
+	return sure[2] != 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct tool t;
@@ -438,6 +608,7 @@ int main(int argc, char **argv)
 		if (t.truth == MAP_FAILED)
 			die(argv[2], -errno);
 	}
+	t.java = argc > 5 && !strcmp(argv[5], "java");
 	t.samples = xcalloc(SAMPLES, sizeof(*t.samples));
 	rcu_register_thread();
 	open_all(&t, pid, atof(argv[4]));
@@ -451,5 +622,10 @@ int main(int argc, char **argv)
 			take(&t, i);
 	}
 	counters_enable(t.counters, false);
+	if (t.java) {
+		sleep(2); /* names that are being read */
+		read_methods(argv[2]);
+		_exit(judge_java(&t) | fflush(stdout));
+	}
 	_exit((t.truth ? judge(&t) : print_chains(&t)) | fflush(stdout));
 }

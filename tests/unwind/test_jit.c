@@ -126,6 +126,24 @@ static void test_body(void **state)
 	assert_false(c.found);
 }
 
+/* At the return of recursive code the caller's frame, of the same size, is on top. */
+static void test_recursive_return(void **state)
+{
+	struct arch_frame f = frame(SP, SP + 160, 0);
+	struct jit_caller c;
+
+	words[0] = BODY + 0x61;
+	words[2] = SP + 160;
+	words[3] = BODY + 0x61;
+	c = step(BODY + 0x70, &f, true);
+	assert_caller(&c, BODY + 0x61, SP + 8, SP + 160);
+	assert_true(c.guessed);
+	/* A caller has its whole frame. */
+	c = step(BODY + 0x70, &f, false);
+	assert_caller(&c, BODY + 0x61, SP + 32, SP + 160);
+	assert_false(c.guessed);
+}
+
 static void test_prologue(void **state)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);
@@ -229,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_body, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_recursive_return, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_prologue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_interpreter, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_interpreter_refuses, set_up, tear_down),
