@@ -28,13 +28,30 @@ static void apply_governor(struct sampler *s)
 	recording_note(&s->recording, s->live.counters);
 }
 
-/* Lower the rate if interrupts stall the machine, proftop included. */
-static void govern_stall(struct sampler *s)
+/* Return the highest requested rate; 0: only periods. */
+static double fastest_hz(const struct sampler *s)
 {
-	double fastest = 0, was;
+	double fastest = 0;
 
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		fastest = MAX(fastest, s->rates.asked_hz[i]);
+	return fastest;
+}
+
+/* Leave the loader the CPU time that it lacks: samples without names are of no use. */
+static void govern_starved(struct sampler *s)
+{
+	double hz = fastest_hz(s);
+
+	if (hz > 0 && governor_starve(&s->rates.governor, s->ticks.starved, hz))
+		apply_governor(s);
+}
+
+/* Lower the rate if interrupts stall the machine, proftop included. */
+static void govern_stall(struct sampler *s)
+{
+	double fastest = fastest_hz(s), was;
+
 	was = fastest * s->rates.governor.factor;
 	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest))
 		return;
@@ -50,6 +67,7 @@ void handlers_govern(struct sampler *s)
 	double was;
 
 	govern_stall(s);
+	govern_starved(s);
 	was = s->rates.governor.factor;
 
 	if (!governor_tick(&s->rates.governor, s->ticks.span_ns, s->ticks.own_pct, a->taken,

@@ -25,6 +25,10 @@
 #include "symbols/base/intern.h"
 
 #define NSEC 1000000000ULL
+/* A tick with so many samples, most of them pending, at such a cost (percent of all CPUs). */
+#define STARVED_TAKEN 10
+#define STARVED_PCT   25.0
+
 /* Sums of one tick over all CPUs. */
 struct tick_sums {
 	struct pipeline_stats all;
@@ -553,6 +557,24 @@ static void keep_slices(struct sampler *s)
 		mailbox_say(&s->mailbox, "--keep has ended: %s", strerror(-code));
 }
 
+/*
+ * Does proftop get too little CPU time to read the processes and objects of its samples? Most are
+ * pending, and it uses much of the machine or runs late.
+ */
+static bool is_starved(const struct sampler *s, const struct profile *p)
+{
+	uint64_t lag_ns = 0;
+	uint32_t online = 0;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		lag_ns = MAX(lag_ns, p->cpus[i].lag_max_ns);
+		online += p->cpus[i].online;
+	}
+	return p->account.taken >= STARVED_TAKEN && 2 * p->account.pending > p->account.taken &&
+	       (p->self.cpu_pct > STARVED_PCT * online || lag_ns > NSEC ||
+		p->interval_ns > 3 * s->config.tick_ns);
+}
+
 void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -589,6 +611,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	s->ticks.account = p->account;
 	if (fill_counts(s, p))
 		mailbox_say(&s->mailbox, "out of memory: this tick has no rows");
+	s->ticks.starved = is_starved(s, p);
+	p->starved = s->ticks.starved || s->rates.governor.hungry;
 	s->notices.goes_first =
 		atomic_load_explicit(&s->live.shared->goes_first, memory_order_relaxed);
 	rules_apply(&s->notices, p, now_ns - s->ticks.start_ns, s->config.window_ns);

@@ -85,3 +85,25 @@ bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, 
 	g->ceiling = GOVERNOR_STALL_HZ / hz;
 	return set_factor(g, g->factor);
 }
+
+bool governor_starve(struct governor *g, bool starved, double hz)
+{
+	double least = MIN(GOVERNOR_STARVED_HZ / hz, g->factor);
+
+	if (starved) {
+		g->fed = 0;
+		/* The first tick starts with everything unread. */
+		if (++g->starved < LATE_TICKS)
+			return false;
+		g->hungry |= g->factor > least;
+		return set_factor(g, MAX(g->factor / 2, least));
+	}
+	g->starved = 0;
+	if (!g->hungry || ++g->fed < CALM_STEPS)
+		return false;
+	g->fed = 0;
+	/* Faster than after a cost that was too high: what was read stays read. */
+	set_factor(g, g->factor * 2);
+	g->hungry = g->factor < g->ceiling;
+	return true;
+}

@@ -15,14 +15,20 @@
 /* No rate up to this one delays ticks. */
 #define GOVERNOR_STALL_HZ 10000
 
+/* The lowest rate while symbols are read. */
+#define GOVERNOR_STARVED_HZ 19
+
 struct governor {
-	double max_pct;	   /* of one CPU; 0: off */
-	double factor;	   /* of the wanted rate, the ceiling at most */
-	double ceiling;	   /* 1, or the highest that did not stall the machine */
-	unsigned int late; /* ticks in a row that were much too late */
-	unsigned int over; /* steps in a row above the limit */
-	unsigned int calm; /* steps in a row well below the limits */
-	double cost_ns;	   /* CPU time since the last step */
+	double max_pct;	      /* of one CPU; 0: off */
+	double factor;	      /* of the wanted rate, the ceiling at most */
+	double ceiling;	      /* 1, or the highest that did not stall the machine */
+	unsigned int starved; /* ticks in a row without the CPU time to read symbols */
+	unsigned int fed;     /* ticks in a row with it, since */
+	bool hungry;	      /* the factor is lower because of that */
+	unsigned int late;    /* ticks in a row that were much too late */
+	unsigned int over;    /* steps in a row above the limit */
+	unsigned int calm;    /* steps in a row well below the limits */
+	double cost_ns;	      /* CPU time since the last step */
 	uint64_t span_ns, taken, lost;
 };
 
@@ -36,5 +42,12 @@ bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uin
  * factor is lower, down to GOVERNOR_STALL_HZ, and will not rise again.
  */
 bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz);
+
+/*
+ * A tick was @starved: most stacks are pending, as other threads of proftop get too little CPU
+ * time. True: the factor is lower, not below GOVERNOR_STARVED_HZ of @hz, or rises after some other
+ * ticks.
+ */
+bool governor_starve(struct governor *g, bool starved, double hz);
 
 #endif

@@ -36,6 +36,12 @@
 #define THREAD_QUICK_MS	    4
 #define THREAD_QUICK_ROUNDS 16
 #define THREAD_NICE	    -10
+/* As the loader's. */
+#define THREAD_NICE_SHARED (-5)
+/* Without a pause of a millisecond for so long it shares the CPU, until it was calm for so long. */
+#define PAUSE_NS 1000000ULL
+#define BUSY_NS	 100000000ULL
+#define CALM_NS	 2000000000ULL
 /* Records after which ring space is released and the clock is read. */
 #define THREAD_RELEASE_EVERY 16
 /* Events of groups with counts in the samples: not touched, and so not resident, without such
@@ -73,6 +79,9 @@ struct sampler_thread {
 	pthread_t id;
 	bool finished;
 	uint32_t generation; /* of the tables of this batch */
+	uint64_t paused_ns;  /* end of its last pause */
+	uint64_t shared_ns;  /* begin of sharing */
+	bool shares;	     /* the CPU, instead of a real-time priority */
 	uint64_t now_ns;     /* the clock, as last read in this batch */
 	uint64_t cpu_ns;     /* written by the thread at its end, read when it is joined */
 
@@ -458,6 +467,26 @@ static void go_first(struct sampler_thread_shared *shared)
 		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
 }
 
+/*
+ * Give up the real-time priority where the thread runs without a pause: the loader needs the CPU to
+ * read what the samples are of. Take it again after some calm.
+ */
+static void share_cpu(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	if (after_ns - before_ns > PAUSE_NS)
+		t->paused_ns = after_ns;
+	if (!t->shares && after_ns - t->paused_ns > BUSY_NS) {
+		t->shares = !sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+		t->shared_ns = after_ns;
+		setpriority(PRIO_PROCESS, 0, THREAD_NICE_SHARED);
+	} else if (t->shares && after_ns == t->paused_ns && after_ns - t->shared_ns > CALM_NS) {
+		t->shares = false;
+		go_first(t->shared);
+	}
+}
+
 /* With a reader the ring is not looked at, or each sample would wake us as well. */
 static void choose_ring(struct sampler_thread *t, bool hung_up, struct pollfd fds[4])
 {
@@ -487,13 +516,16 @@ static void *thread_main(void *arg)
 		{ .fd = t->kick_fd, .events = POLLIN },
 	};
 	bool hung_up = false;
+	uint64_t before_ns;
 
 	name_thread(t->cpu->cpu);
 	go_first(t->shared);
 	rcu_register_thread();
 	rcu_thread_offline();
 	t->quick = THREAD_QUICK_ROUNDS;
+	t->paused_ns = before_ns = time_now_ns();
 	while (poll(fds, ARRAY_SIZE(fds), wait_ms(t)) >= 0 || errno == EINTR) {
+		share_cpu(t, before_ns, time_now_ns());
 		if (fds[0].revents)
 			break;
 		/* The event of a task hangs up when the task ends: then the ring is read by time.
@@ -505,6 +537,7 @@ static void *thread_main(void *arg)
 		if (fds[2].revents & POLLIN)
 			sideband_drain(t->shared->sideband);
 		run_round(t);
+		before_ns = time_now_ns();
 	}
 	/* Samples taken before the end count. */
 	run_round(t);

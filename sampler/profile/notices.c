@@ -58,6 +58,13 @@ struct profile_notice *notices_note(struct notices *n, const char *key,
 	return e;
 }
 
+void notices_silence(struct notices *n, const char *key)
+{
+	for (uint32_t i = 0; i < n->nr; i++)
+		if (!strncmp(n->items[i].key, key, strlen(key)))
+			n->items[i].active = false;
+}
+
 void notices_detail(struct profile_notice *e, const char *fmt, ...)
 {
 	va_list ap;

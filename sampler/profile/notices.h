@@ -46,6 +46,8 @@ void notices_begin(struct notices *n, const struct profile *p, uint64_t now_ns, 
 struct profile_notice *notices_note(struct notices *n, const char *key,
 				    enum notice_severity severity, uint64_t count, const char *fmt,
 				    ...) __attribute__((format(printf, 5, 6)));
+/* Take @key, or all that begin with it ("rate-"), as not noted now: the consequence of another. */
+void notices_silence(struct notices *n, const char *key);
 /* Set the whole sentence of @e. */
 void notices_detail(struct profile_notice *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -50,6 +50,30 @@ static void note_governor(struct notices *n, const struct profile *p)
 					  "(--max-overhead); -g fp costs less");
 }
 
+/* One line instead of all that follows from it: late, pending and nameless samples, a low rate. */
+static void note_starved(struct notices *n, const struct profile *p)
+{
+	static const char *const consequences[] = { "lag",	"pending", "own-cpu",  "ring-full",
+						    "governor", "names",   "broken-5", "rate-" };
+	double hz = 0, asked;
+	struct profile_notice *e;
+
+	if (!p->starved)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(consequences); i++)
+		notices_silence(n, consequences[i]);
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		hz = MAX(hz, p->events[i].want_hz);
+	asked = p->rate_factor > 0 ? hz / p->rate_factor : hz;
+	e = notices_note(n, "starved", NOTICE_WARN, notices_begins(n, "starved"),
+			 "too little CPU time: %.0f of %.0f Hz", hz, asked);
+	notices_detail(e,
+		       "proftop gets too little CPU time to read symbols: sampling at %.0f of "
+		       "%.0f Hz until it has read them",
+		       hz, asked);
+	rules_kernel_fix_rate(n, p, e, "; or wait: the rate is lowered and raised automatically");
+}
+
 static void note_refused(struct notices *n, const struct profile *p)
 {
 	struct profile_notice *e;
@@ -120,6 +144,7 @@ void rules_apply(struct notices *n, struct profile *p, uint64_t now_ns, uint64_t
 		note_governor(n, p);
 		note_refused(n, p);
 	}
+	note_starved(n, p);
 	note_unwinder(n, p);
 	notices_copy(n, p);
 }

@@ -100,7 +100,26 @@ def many_cpus(_words, lines):
     return contract(ticks)
 
 
-JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, allcpus, counted, ipc)}
+def starved(ticks, _):
+    """A machine too slow for the rate: at last all is read and named; until then one line says so."""
+    last = ticks[-1]
+    if last["account"]["pending"] > 0.1 * last["account"]["taken"]:
+        return f"{last['account']['pending']} of {last['account']['taken']} samples pending at last"
+    if not any(row["symbol"] == "main" and row["total_pct"] > 30 for row in last["rows"]):
+        return "main is not named at last"
+    lines = 0
+    for tick in ticks:
+        active = {n["key"] for n in tick["notices"] if n["active"]}
+        also = {key for key in active if key in ("lag", "pending", "own-cpu", "ring-full") or key.startswith("rate-")}
+        if "starved" in active and also:
+            return f"starved, and also {also}"
+        lines += "starved" in active
+    rates = [round(tick["events"][0]["want_hz"]) for tick in ticks]
+    print(f"    starved in {lines} of {len(ticks)} ticks; rates {rates}")
+    return ""
+
+
+JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, allcpus, counted, ipc, starved)}
 
 
 def judge_ticks(words, lines):

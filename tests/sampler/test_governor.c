@@ -118,12 +118,44 @@ static void test_stall(void **state)
 	assert_float_equal(g.factor, 0.5, 0.001);
 }
 
+/* Starved of CPU time: down by halves after the second tick, not to nothing; up when it is over. */
+static void test_starve(void **state)
+{
+	struct governor g;
+	unsigned int changes = 0;
+
+	governor_init(&g, 0);
+	assert_false(governor_starve(&g, true, 2000));
+	assert_false(g.hungry);
+	/* One tick of many, as at every start. */
+	for (int i = 0; i < 20; i++)
+		assert_false(governor_starve(&g, false, 2000));
+	governor_starve(&g, true, 2000);
+	assert_true(governor_starve(&g, true, 2000));
+	assert_true(g.factor == 0.5 && g.hungry);
+	for (int i = 0; i < 20; i++)
+		changes += governor_starve(&g, true, 2000);
+	assert_true(g.factor * 2000 >= GOVERNOR_STARVED_HZ - 1e-9);
+	assert_true(g.factor * 2000 < GOVERNOR_STARVED_HZ + 1e-9);
+	assert_in_range(changes, 6, 7);
+	for (int i = 0; i < 60; i++)
+		governor_starve(&g, false, 2000);
+	assert_true(g.factor == 1 && !g.hungry);
+	assert_false(governor_starve(&g, false, 2000));
+	/* A rate that is that low already is left alone. */
+	governor_init(&g, 0);
+	for (int i = 0; i < 10; i++)
+		assert_false(governor_starve(&g, true, 9));
+	assert_false(g.hungry);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_down),  cmocka_unit_test(test_up),
-		cmocka_unit_test(test_loss),  cmocka_unit_test(test_spike),
-		cmocka_unit_test(test_spans), cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_down),   cmocka_unit_test(test_up),
+		cmocka_unit_test(test_loss),   cmocka_unit_test(test_spike),
+		cmocka_unit_test(test_spans),  cmocka_unit_test(test_stall),
+		cmocka_unit_test(test_starve),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

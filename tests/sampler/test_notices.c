@@ -261,6 +261,31 @@ static void test_multiplexed(void **state)
 	assert_non_null(strstr(find(f, "multiplexed-cycles")->detail, "more events"));
 }
 
+/* A starved machine: one line in place of all that follows from it; lost samples stay. */
+static void test_starved(void **state)
+{
+	struct fixture *f = *state;
+
+	f->p.starved = true;
+	f->p.rate_factor = 0.25;
+	f->p.events[0].want_hz = 500;
+	f->p.events[0].got_hz = 100;
+	f->p.account.pending = 990;
+	f->p.account.complete = 10;
+	f->p.self.cpu_pct = 300;
+	f->cpus[2].lag_max_ns = 9 * SECOND;
+	f->cpus[1].ring_high = 0.99;
+	expect(f, "starved", "sampling at 500 of 2000 Hz", NOTICE_RATE, 250);
+	f->p.account.lost = f->cpus[1].lost = 7;
+	tick(f);
+	assert_true(find(f, "lost")->active && find(f, "starved")->active);
+	f->p.account.lost = f->cpus[1].lost = 0;
+	f->p.starved = false;
+	tick(f);
+	assert_false(find(f, "starved")->active);
+	assert_true(find(f, "lag")->active && find(f, "pending")->active);
+}
+
 /* Not the advice to get a right that is there. */
 static void test_lag_advice(void **state)
 {
@@ -511,12 +536,13 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),     TEST(test_once),	      TEST(test_lost),
-		TEST(test_throttled), TEST(test_rings),	      TEST(test_machine),
-		TEST(test_events),    TEST(test_multiplexed), TEST(test_lag_advice),
-		TEST(test_truncated), TEST(test_stacks),      TEST(test_dropped),
-		TEST(test_languages), TEST(test_names),	      TEST(test_banner),
-		TEST(test_recorded),  TEST(test_full),	      cmocka_unit_test(test_lag),
+		TEST(test_quiet),	    TEST(test_once),	    TEST(test_lost),
+		TEST(test_throttled),	    TEST(test_rings),	    TEST(test_machine),
+		TEST(test_events),	    TEST(test_multiplexed), TEST(test_starved),
+		TEST(test_lag_advice),	    TEST(test_truncated),   TEST(test_stacks),
+		TEST(test_dropped),	    TEST(test_languages),   TEST(test_names),
+		TEST(test_banner),	    TEST(test_recorded),    TEST(test_full),
+		cmocka_unit_test(test_lag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
