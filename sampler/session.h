@@ -53,7 +53,7 @@ struct session_ticks {
 	uint64_t names_dropped;	  /* maps_stats.nr_names_dropped at the last tick */
 	struct session_cost self; /* at its end */
 	pthread_t ui;		  /* the caller of sampler_start() */
-	bool starved;		  /* too little CPU time to read what runs */
+	bool starved;		  /* too little CPU time to read objects */
 	bool crowded;		  /* the full table of counts was reported already */
 };
 

@@ -102,7 +102,7 @@ bool governor_starve(struct governor *g, bool starved, double hz)
 	if (!g->hungry || ++g->fed < CALM_STEPS)
 		return false;
 	g->fed = 0;
-	/* Faster than after a cost that was too high: what was read stays read. */
+	/* Faster than after a cost that was too high: symbols are read once. */
 	set_factor(g, g->factor * 2);
 	g->hungry = g->factor < g->ceiling;
 	return true;

@@ -468,8 +468,8 @@ static void go_first(struct sampler_thread_shared *shared)
 }
 
 /*
- * Give up the real-time priority where the thread runs without a pause: the loader needs the CPU to
- * read what the samples are of. Take it again after some calm.
+ * Give up the real-time priority while this thread runs without a pause: the loader needs the CPU
+ * to read the objects of the samples. Take it again after some calm.
  */
 static void share_cpu(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
 {

@@ -2,8 +2,8 @@
 /*
  * Ratios of events that are sampled together.
  *
- * Pure; any thread. A sample weighs its period, so the weights of a function estimate what its
- * instructions counted, of events with rates of their own and of members of a group that is read.
+ * Pure; any thread. A sample weighs its period, so the weights of a function estimate the counts
+ * of its instructions, of events with rates of their own and of members of a group that is read.
  */
 #include "sampler/profile/ratios.h"
 

@@ -261,7 +261,8 @@ static void test_multiplexed(void **state)
 	assert_non_null(strstr(find(f, "multiplexed-cycles")->detail, "more events"));
 }
 
-/* A starved machine: one line in place of all that follows from it; lost samples stay. */
+/* A starved machine: one line in place of all that follows from it; lost samples are a line also.
+ */
 static void test_starved(void **state)
 {
 	struct fixture *f = *state;
