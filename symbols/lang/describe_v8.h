@@ -8,18 +8,13 @@
 
 #include "symbols/lang/v8layout.h"
 #include "symbols/object/elffile.h"
+#include "symbols/object/elfv8.h"
 
 /* Addresses of symbols; 0: missing. */
 struct v8_symbols {
 	uint64_t number[V8_NR];
 	uint64_t major, minor;
-	uint64_t blob_code, blob_code_size, blob_data, blob_data_size; /* functions */
-};
-
-/* Builtins: one range of code, and the table of their positions. */
-struct v8_blob {
-	uint64_t code, code_size; /* addresses in the file */
-	uint64_t data, data_size;
+	struct elfv8_symbols builtins;
 };
 
 struct v8_file {
@@ -32,8 +27,6 @@ struct v8_file {
 
 /* Note a symbol if it is one of these. */
 void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address);
-/* Find the builtins by the functions that return their addresses. False: not found. */
-bool describe_v8_blob(struct v8_blob *out, const struct v8_symbols *s, const struct elffile *f);
 void describe_v8(struct v8_file *out, const struct v8_symbols *s, const struct elffile *f);
 
 #endif

@@ -19,6 +19,7 @@
 #include "symbols/object/elfplt.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/elfsym.h"
+#include "symbols/object/elfv8.h"
 #include "symbols/object/xz_cage.h"
 
 #define EH_FRAME_SIZE_MAX  (64ULL << 20)
@@ -413,6 +414,8 @@ static int collect_symbols(struct collect *c, const struct elffile *f)
 		return rc;
 	if (!image->source)
 		image->source = c->t.nr ? ".dynsym" : "none";
+	if (!image->complete)
+		elfv8_add(&c->t, f);
 	elfplt_add(&c->t, f);
 	bound_by_fdes(&c->t, image);
 	return elfsym_finish(&c->t, f);

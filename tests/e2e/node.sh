@@ -24,10 +24,12 @@ kill "$last"
 python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-1} * 80)) "$TMP/lines" <"$TMP/chains" || bad=1
 
 # A child that runs before its reader: its samples go on when the reader starts. The recording has its functions.
-run -b -n 4 -d 0.5 -F 499 --format=ndjson --record "$TMP/node.data" -- \
+run -b -n 4 -d 0.5 -F 499 --frames=both --format=ndjson --record "$TMP/node.data" -- \
 	sh -c "LD_LIBRARY_PATH=$NODE_LIBRARIES \"$NODE\" \"$HERE/../programs/chain_work.js\" 3; :"
 tail -n 1 "$TMP/out" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["lang"]["certain"] < 10)' ||
 	wrong "a child of the command has no functions: $(tail -n 1 "$TMP/out" | grep -o "\"lang\":{[^}]*}" | tail -n 1)"
+# Builtins have names in stripped files.
+tail -n 1 "$TMP/out" | grep -q '"symbol":"Builtins_ArrayMap"' || wrong "builtins without names: $(tail -n 1 "$TMP/out" | cut -c 1-2000)"
 [ "$rc" = 0 ] || wrong "--record: exit $rc: $(cat "$TMP/err")"
 "$PROFTOP" --replay "$TMP/node.data" -b --format=ndjson >"$TMP/replay" || wrong "replay: exit $?"
 tail -n 1 "$TMP/replay" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["lang"]["certain"] < 10)' ||

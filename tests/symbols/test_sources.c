@@ -18,6 +18,7 @@
 
 #include "symbols/object/debugfile.h"
 #include "symbols/object/elfplt.h"
+#include "symbols/object/elfv8.h"
 #include "symbols/object/image_read.h"
 #include "symbols/object/xz.h"
 #include "tests/symbols/elfmake.h"
@@ -329,6 +330,101 @@ static void test_go_frames(void **state)
 	image_free(image);
 }
 
+/* ---- V8's builtins ---- */
+
+enum { V8_NR_BUILTINS = 300, V8_ENTRY = 28, V8_CODE = 0x1000, V8_DATA = 0x8000 };
+enum { V8_NAMES = 0xb000, V8_TEXT = 0xe000, V8_SIZE = 0x10000 };
+
+/* A function that loads @word by @code and returns. */
+static uint64_t v8_function(uint8_t *bytes, uint64_t at, const char *code, int32_t word)
+{
+	size_t n = strlen(code);
+
+	memcpy(bytes + at, code, n);
+	memcpy(bytes + at + n, &word, 4);
+	bytes[at + n + 4] = 0xc3;
+	return at;
+}
+
+/* A stripped file: functions that return the tables, places of builtins, and their names. */
+static void make_v8(uint8_t *bytes, struct elfsym *t)
+{
+	const struct {
+		const char *name, *code;
+		int32_t word;
+	} functions[] = {
+		{ "_ZN2v88internal23DefaultEmbeddedBlobCodeEv", "\x48\x8d\x05", V8_CODE - 7 },
+		{ "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv", "\xb8", V8_NR_BUILTINS * 64 },
+		{ "_ZN2v88internal23DefaultEmbeddedBlobDataEv", "\x48\x8d\x05", V8_DATA - 7 },
+		{ "_ZN2v88internal27DefaultEmbeddedBlobDataSizeEv", "\xb8", 0x2800 },
+		{ "_ZN2v88internal8Builtins4nameENS0_7BuiltinE", "\x48\x8b\x04\xfd", V8_NAMES },
+	};
+
+	memset(bytes, 0, V8_SIZE);
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		int32_t from = functions[i].code[1] == '\x8d' ? (int32_t)(64 * i + 64) : 0;
+
+		elfsym_add_named(t,
+				 v8_function(bytes, 64 * i + 64, functions[i].code,
+					     functions[i].word - from),
+				 16, functions[i].name, strlen(functions[i].name));
+	}
+	for (uint32_t i = 0; i < V8_NR_BUILTINS; i++) {
+		const uint32_t place[2] = { 64 * i, 40 };
+		uint64_t name = V8_TEXT + 8ULL * i;
+
+		memcpy(bytes + V8_DATA + 24 + (size_t)V8_ENTRY * i, place, sizeof(place));
+		memcpy(bytes + V8_NAMES + 24ULL * i, &name, sizeof(name));
+		snprintf((char *)bytes + name, 8, "Add%u", i);
+	}
+}
+
+static uint32_t v8_builtins(uint8_t *bytes, struct elfsym *t)
+{
+	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_filesz = V8_SIZE, .p_memsz = V8_SIZE };
+	const struct elffile f = { .fd = -1,
+				   .memory = bytes,
+				   .size = V8_SIZE,
+				   .elf_class = ELFCLASS64,
+				   .machine = EM_X86_64,
+				   .phdrs = &segment,
+				   .nr_phdrs = 1 };
+	uint32_t before = t->nr;
+
+	assert_int_equal(elfv8_add(t, &f), 0);
+	return t->nr - before;
+}
+
+/* All builtins have names, or none: the tables have to agree. */
+static void test_v8(void **state)
+{
+	static uint8_t bytes[V8_SIZE];
+	struct elfsym t = { .nr = 0 };
+	unsigned int seed = 1;
+	uint32_t last;
+
+	make_v8(bytes, &t);
+	assert_int_equal(v8_builtins(bytes, &t), V8_NR_BUILTINS);
+	last = t.nr - 1;
+	assert_string_equal(t.names + t.symbols[last].name, "Builtins_Add299");
+	assert_int_equal(t.symbols[last].vaddr, V8_CODE + 64 * 299);
+	assert_int_equal(t.symbols[last].size, 40);
+	elfsym_fini(&t);
+	t = (struct elfsym){ .nr = 0 };
+	make_v8(bytes, &t);
+	bytes[V8_TEXT + 8 * 77] = '-'; /* no name */
+	assert_int_equal(v8_builtins(bytes, &t), 0);
+	bytes[V8_TEXT + 8 * 77] = 'A';
+	bytes[V8_DATA + 24 + V8_ENTRY * 77] ^= 1; /* no place of a builtin */
+	assert_int_equal(v8_builtins(bytes, &t), 0);
+	for (int round = 0; round < 200; round++) {
+		for (int i = 0; i < 20; i++)
+			bytes[rand_r(&seed) % V8_SIZE] = (uint8_t)rand_r(&seed);
+		v8_builtins(bytes, &t);
+	}
+	elfsym_fini(&t);
+}
+
 static void test_go(void **state)
 {
 	uint8_t table[GO_SIZE];
@@ -588,7 +684,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stubs_x86_64), cmocka_unit_test(test_stubs_aarch64),
 		cmocka_unit_test(test_own_stubs),    cmocka_unit_test(test_go),
-		cmocka_unit_test(test_go_frames),    cmocka_unit_test(test_link),
+		cmocka_unit_test(test_v8),	     cmocka_unit_test(test_go_frames),
+		cmocka_unit_test(test_link),
 #ifdef HAVE_LZMA
 		cmocka_unit_test(test_debugdata),    cmocka_unit_test(test_bomb),
 #endif
