@@ -39,6 +39,7 @@ struct worker {
 	int sock, pidfd;     /* -1: not running */
 	uint32_t generation; /* the number of workers started */
 	uint32_t serial;     /* of the last call */
+	clockid_t clock;     /* its CPU time */
 };
 
 static struct {
@@ -113,6 +114,16 @@ void cage_stop(void)
 	waitpid(pid, NULL, 0);
 }
 
+/* Return the time of a CPU clock; 0: its process has ended. */
+static uint64_t cpu_ns_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 /* Wait until @sock has a packet or is closed. 0 or -ETIME. */
 static int wait_for(int sock, uint64_t deadline_ns)
 {
@@ -129,6 +140,20 @@ static int wait_for(int sock, uint64_t deadline_ns)
 		if (!rc || errno != EINTR)
 			return -ETIME;
 	}
+}
+
+/*
+ * Wait for the answer of @w: for @timeout_ns, and as long again if it had little CPU time because
+ * the machine is busy; not if it had none. @cpu_ns: its CPU time before.
+ */
+static int wait_answer(const struct worker *w, uint64_t timeout_ns, uint64_t cpu_ns)
+{
+	int rc = wait_for(w->sock, time_now_ns() + timeout_ns);
+	uint64_t used_ns = rc ? cpu_ns_of(w->clock) - cpu_ns : 0;
+
+	if (rc && used_ns && used_ns < timeout_ns / 2)
+		rc = wait_for(w->sock, time_now_ns() + timeout_ns);
+	return rc;
 }
 
 static void close_fds(const int fds[CAGE_FDS_MAX])
@@ -180,6 +205,8 @@ static int start_worker(struct worker *w, enum cage_kind kind)
 	w->sock = fds[0];
 	w->pidfd = fds[1];
 	w->generation++;
+	if (clock_getcpuclockid(head.code, &w->clock))
+		w->clock = CLOCK_MONOTONIC;
 	atomic_store_explicit(&cage.pids[kind], head.code, memory_order_relaxed);
 	return 0;
 }
@@ -266,14 +293,15 @@ static int take_answer(const struct worker *w, const struct cage_reader *reader,
 
 /* Send the request and take the answer. Under the lock. *@code: of the reader. */
 static int exchange(struct worker *w, const struct cage_reader *reader, const void *request,
-		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t deadline_ns, int *code,
+		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t timeout_ns, int *code,
 		    struct cage_answer *out)
 {
 	struct cage_head head = { .serial = ++w->serial, .size = size };
+	uint64_t cpu_ns = cpu_ns_of(w->clock);
 	int rc = cage_wire_send(w->sock, &head, request, size, fds);
 
 	if (!rc)
-		rc = wait_for(w->sock, deadline_ns);
+		rc = wait_answer(w, timeout_ns, cpu_ns);
 	if (rc)
 		return rc == -ETIME ? rc : -EPIPE;
 	rc = take_answer(w, reader, code, out);
@@ -303,40 +331,28 @@ static int call_direct(const struct cage_reader *reader, const void *request, si
 	return 0;
 }
 
-static uint64_t cpu_ns_of(pid_t pid)
-{
-	struct timespec ts;
-	clockid_t clock;
-
-	if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* End a worker between two calls, before it reaches its limit of CPU time in the middle of one. */
-static void replace_worn(struct worker *w, enum cage_kind kind)
+static void replace_worn(struct worker *w)
 {
-	pid_t pid = atomic_load_explicit(&cage.pids[kind], memory_order_relaxed);
-
-	if (w->sock >= 0 && w->serial % WORN_CALLS == 0 && cpu_ns_of(pid) > WORN_NS)
+	if (w->sock >= 0 && w->serial % WORN_CALLS == 0 && cpu_ns_of(w->clock) > WORN_NS)
 		end_worker(w);
 }
 
 /* Call the worker, started if needed. Under the lock. */
 static int call_worker(struct worker *w, const struct cage_reader *reader, const void *request,
 		       size_t size, const int fds[CAGE_FDS_MAX], uint32_t generation,
-		       uint64_t deadline_ns, struct cage_answer *out)
+		       uint64_t timeout_ns, struct cage_answer *out)
 {
 	int code = 0, rc = 0;
 
-	replace_worn(w, reader->kind);
+	replace_worn(w);
 	if (generation && (w->sock < 0 || w->generation != generation))
 		return -ESTALE;
 	if (w->sock < 0)
 		rc = start_worker(w, reader->kind);
 	if (rc)
 		return rc;
-	rc = exchange(w, reader, request, size, fds, deadline_ns, &code, out);
+	rc = exchange(w, reader, request, size, fds, timeout_ns, &code, out);
 	if (rc) {
 		end_worker(w);
 		return rc;
@@ -351,18 +367,16 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 {
 	static const int none[CAGE_FDS_MAX] = { -1, -1 };
 	struct worker *w = &cage.workers[reader->kind];
-	uint64_t deadline_ns;
 	int rc;
 
 	*out = (struct cage_answer){ 0 };
 	if (size > CAGE_REQUEST_MAX)
 		return -E2BIG;
 	pthread_mutex_lock(&w->lock);
-	/* Calls before this one do not use up its time: its file would be blamed for them. */
-	deadline_ns = time_now_ns() + timeout_ns;
+	/* Its time begins here: a file is not blamed for the calls before. */
 	if (cage.started)
-		rc = call_worker(w, reader, request, size, fds ? fds : none, generation,
-				 deadline_ns, out);
+		rc = call_worker(w, reader, request, size, fds ? fds : none, generation, timeout_ns,
+				 out);
 	else
 		rc = call_direct(reader, request, size, fds ? fds : none, out);
 	pthread_mutex_unlock(&w->lock);
@@ -403,7 +417,12 @@ uint64_t cage_cpu_ns(void)
 {
 	uint64_t sum = 0;
 
-	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++)
-		sum += cpu_ns_of(atomic_load_explicit(&cage.pids[i], memory_order_relaxed));
+	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++) {
+		pid_t pid = atomic_load_explicit(&cage.pids[i], memory_order_relaxed);
+		clockid_t clock;
+
+		if (pid > 0 && !clock_getcpuclockid(pid, &clock))
+			sum += cpu_ns_of(clock);
+	}
 	return sum;
 }

@@ -22,7 +22,7 @@
 #include "symbols/object/image.h"
 
 #define IDLE_NS		10000000000ULL /* an unused file is closed after that */
-#define JOB_MAX_NS	10000000000ULL /* a job that takes longer hangs */
+#define JOB_MAX_NS	20000000000ULL /* a job that takes longer hangs: more than calls take */
 #define JOB_PLACES	DWARF_CAGE_PLACES
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -36,7 +37,21 @@
 #endif
 
 /* Kinds of calls to the reader below: the first byte. */
-enum { ECHO, COUNT, ESCAPE, DIE, HANG, GREEDY, UNSEALED, TWICE, WRONG_SIZE, READ_FD, SLEEP, FAIL };
+enum {
+	ECHO,
+	COUNT,
+	ESCAPE,
+	DIE,
+	HANG,
+	GREEDY,
+	UNSEALED,
+	TWICE,
+	WRONG_SIZE,
+	READ_FD,
+	SLEEP,
+	NAP,
+	FAIL
+};
 
 /* Attempts of a reader that was taken over; each must fail with an error, or kill it. */
 struct escape {
@@ -312,6 +327,11 @@ static int serve(struct cage_call *c)
 		n = pread(c->fds[0], text, sizeof(text), 0);
 		cage_put(&c->reply, text, n > 0 ? (size_t)n : 0);
 		return 0;
+	case NAP: /* as on a machine that gives it little time */
+		for (uint64_t end_ns = time_now_ns() + 17 * SECOND / 10; time_now_ns() < end_ns;)
+			syscall(SYS_futex, &forever, FUTEX_WAIT, 1,
+				&(struct timespec){ 0, 20000000 });
+		return 0;
 	case SLEEP:
 		for (uint64_t end_ns = time_now_ns() + 3 * SECOND / 2; time_now_ns() < end_ns;)
 			;
@@ -498,6 +518,19 @@ static void test_queued(void **state)
 	assert_int_equal(after, before);
 }
 
+/* A worker that had little CPU time is not killed at the first limit. */
+static void test_starved(void **state)
+{
+	uint32_t before, after;
+	struct cage_answer a;
+
+	count(&before);
+	assert_int_equal(call(NAP, 0, 0, 3 * SECOND / 2, &a), 0);
+	free(a.bytes);
+	count(&after);
+	assert_int_equal(after, before);
+}
+
 static int nr_fds(void)
 {
 	int nr = 0;
@@ -549,7 +582,7 @@ int main(void)
 		cmocka_unit_test(test_dies),	cmocka_unit_test(test_hangs),
 		cmocka_unit_test(test_lies),	cmocka_unit_test(test_greedy),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_starved), cmocka_unit_test(test_end),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
