@@ -75,7 +75,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: kill-matrix man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
+.PHONY: kill-matrix storms storms man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -188,6 +188,9 @@ unit: $(TESTS) $(REPLAYS) programs ## tests that need no privileges, and the fuz
 
 e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real perf events
 	$(Q)$(RUN) $(E2E)
+
+storms: $(B)/proftop programs ## own CPU time beside programs that fork, execute, rename, map as fast as they can
+	$(Q)B=$(B) python3 tests/e2e/storms.py
 
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
