@@ -28,6 +28,7 @@
 #include "ui/model.h"
 #include "ui/rewind.h"
 #include "ui/screen.h"
+#include "ui/cli/packages.h"
 #include "ui/view/folding.h"
 #include "ui/view/folds.h"
 
@@ -429,6 +430,7 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	model_init(&a.st, s, config, ascii);
 	a.st.folding = folding_new();
 	a.st.files = file_worker_new();
+	a.st.packages = config->replayed ? NULL : packages_new(NULL);
 	a.st.now_ns = time_now_ns();
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
 	if (config->window != PROFILE_WINDOW)
@@ -444,6 +446,7 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	folding_free(a.st.folding);
 	a.st.folding = NULL;
 	file_worker_free(a.st.files, FILE_WAIT_NS);
+	packages_free(a.st.packages);
 	a.st.files = NULL;
 	model_fini(&a.st);
 	canvas_fini(&a.canvas);

@@ -59,7 +59,7 @@ struct batch_config {
 	enum ui_config_sort sort;
 	const char *filter;		 /* as in ui/match.h; NULL: none */
 	uint32_t rows;			 /* per event; 0: all */
-	bool latency;			 /* the shares of its event are those of latency */
+	bool latency;			 /* shares are weighted with 1 / running tasks */
 	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
 	/*

@@ -97,6 +97,7 @@ struct ui_state {
 	bool fold_threads;	   /* "worker-1", "worker-2" are one: "worker-*" */
 	struct folds *folds;	   /* a cache that const readers fill; NULL: no memory */
 	struct file_worker *files; /* borrowed; NULL: the main thread writes files */
+	struct packages *packages; /* borrowed; NULL: packages of files are not looked up */
 	struct folding *folding;   /* borrowed; NULL: the main thread folds */
 
 	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/cli/packages.h"
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
 #include "ui/view/baseline_match.h"
@@ -251,10 +252,27 @@ static void foot_memory(struct foot *f, const struct profile_module *m)
 				      format_count(times, m->nr_evicted).str));
 }
 
+/* Show the ways to the debug symbols of a file: the key that fetches them, and their package. */
+static void foot_symbols(const struct ui_state *st, struct foot *f, const struct profile_module *m)
+{
+	char text[256], key[8], package[PACKAGES_NAME_MAX];
+	enum packages_result found = packages_find(st->packages, m->path.str, package);
+
+	keys_name(key, bindings_first(st->bindings, CTX_LIST, ACT_FETCH));
+	foot_text(f, TEXT("Symbols"),
+		  text_format(text, sizeof(text), "%s fetches them (debuginfod)%s%s", key,
+			      found == PACKAGES_FOUND	  ? "; or: apt install "
+			      : found == PACKAGES_PENDING ? "; looking for their package"
+			      : st->packages		  ? "; the file is of no package"
+							  : "",
+			      package)
+			  .str);
+}
+
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
 	const struct profile_module *m = row ? module_of(st, row) : NULL;
-	char buf[128], n[FORMAT_MAX], command[512], key[8];
+	char buf[128], n[FORMAT_MAX];
 
 	if (!m)
 		return 0;
@@ -273,14 +291,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	if (m->fix[0])
 		foot_text(f, TEXT("Fix"), m->fix);
 	if (m->path.str[0] == '/' && strstr(m->fix, "-dbgsym"))
-		foot_text(f, TEXT("Fetch"),
-			  text_format(command, sizeof(command),
-				      "%s fetches them (debuginfod); 'dpkg -S %s' names the "
-				      "package",
-				      keys_name(key,
-						bindings_first(st->bindings, CTX_LIST, ACT_FETCH)),
-				      m->path.str)
-				  .str);
+		foot_symbols(st, f, m);
 	if (m->language_reason) {
 		foot_text(f, TEXT("Scripts"), m->language_reason);
 		foot_text(f, TEXT("Fix"), m->language_fix ? m->language_fix : "");
