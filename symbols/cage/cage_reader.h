@@ -26,6 +26,10 @@ struct cage_reply {
 	size_t size, max;
 	size_t limit; /* 0: CAGE_REPLY_MAX */
 	bool full;    /* too large, or memory is out */
+	/* In a worker large pieces are written to a memfd, behind the bytes before them. */
+	bool to_file;
+	int file; /* -1: none yet */
+	size_t written;
 };
 
 /* One call, as the reader sees it. */
@@ -36,8 +40,10 @@ struct cage_call {
 	struct cage_reply reply;
 };
 
-/* Append @size bytes; at the limit reply->full is set. Return their offset. */
+/* Append @size bytes; at the limit reply->full is set. Return their offset in all. */
 size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size);
+/* Write all bytes to the memfd, which is made. False: out of memory. */
+bool cage_flush(struct cage_reply *reply);
 /* Read @size bytes of descriptor @i of the call: *out is malloc'ed, a NUL follows. 0 or -errno. */
 int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out);
 

@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -26,55 +25,35 @@
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-/* Make a sealed memfd of the reply. The descriptor or -errno. */
-static int seal(const struct cage_reply *reply)
+/* Write all of the reply to its memfd and seal it. 0 or -ENOMEM. */
+static int seal(struct cage_reply *reply)
 {
-	int fd = memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t done = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (done < reply->size) {
-		ssize_t n = write(fd, reply->bytes + done, reply->size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		done += (size_t)n;
-	}
-	if (done == reply->size && !fcntl(fd, F_ADD_SEALS, SEALS))
-		return fd;
-	close(fd);
-	return -ENOMEM;
+	return cage_flush(reply) && !fcntl(reply->file, F_ADD_SEALS, SEALS) ? 0 : -ENOMEM;
 }
 
 /* Serve one call and send its answer. */
 static int answer(int sock, const struct cage_reader *reader, struct cage_head *head,
 		  struct cage_call *call)
 {
+	struct cage_reply *reply = &call->reply;
 	int fds[CAGE_FDS_MAX] = { -1, -1 };
 	int rc;
 
 	head->code = reader->serve(call);
-	if (!head->code && call->reply.full)
+	if (!head->code && reply->full)
 		head->code = -EFBIG;
 	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
 		if (call->fds[i] >= 0)
 			close(call->fds[i]);
-	head->size = head->code ? 0 : call->reply.size;
-	if (head->size > CAGE_PACKET_MAX) {
-		fds[0] = seal(&call->reply);
-		if (fds[0] < 0) {
-			head->code = fds[0];
-			head->size = 0;
-		}
-	}
+	if (!head->code && (reply->file >= 0 || reply->size > CAGE_PACKET_MAX))
+		head->code = seal(reply);
 	/* A reply is in the packet, or in the memfd. */
-	rc = cage_wire_send(sock, head, call->reply.bytes, fds[0] < 0 ? head->size : 0, fds);
-	free(call->reply.bytes);
-	if (fds[0] >= 0)
-		close(fds[0]);
+	head->size = head->code ? 0 : reply->written + reply->size;
+	fds[0] = head->code ? -1 : reply->file;
+	rc = cage_wire_send(sock, head, reply->bytes, fds[0] < 0 ? head->size : 0, fds);
+	free(reply->bytes);
+	if (reply->file >= 0)
+		close(reply->file);
 	return rc;
 }
 
@@ -89,7 +68,10 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 	if (getppid() != server || cage_lock_worker(reader->memory_max))
 		_exit(1);
 	for (;;) {
-		struct cage_call call = { .request = request, .reply.limit = reader->reply_max };
+		struct cage_call call = {
+			.request = request,
+			.reply = { .limit = reader->reply_max, .to_file = true, .file = -1 },
+		};
 
 		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size,
 				      call.fds) ||

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "symbols/cage/cage.h"
 
@@ -34,7 +35,7 @@ static int serve(struct cage_call *c)
 {
 	struct perfmap *map;
 	uint64_t size;
-	uint8_t *text;
+	void *text = NULL;
 	int rc;
 
 	if (c->size != sizeof(size) || c->fds[0] < 0)
@@ -42,11 +43,13 @@ static int serve(struct cage_call *c)
 	memcpy(&size, c->request, sizeof(size));
 	if (size > PERFMAP_SIZE_MAX)
 		return -E2BIG;
-	rc = cage_take(c, 0, size, &text);
-	if (rc)
-		return rc;
-	rc = perfmap_parse(&map, (const char *)text, size);
-	free(text);
+	if (size) /* a copy: it cannot become shorter */
+		text = mmap(NULL, size, PROT_READ, MAP_PRIVATE, c->fds[0], 0);
+	if (text == MAP_FAILED)
+		return -ENOMEM;
+	rc = perfmap_parse(&map, text, size);
+	if (size)
+		munmap(text, size);
 	if (rc)
 		return rc;
 	perfmap_put(map, &c->reply);
