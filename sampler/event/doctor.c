@@ -386,10 +386,11 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		bool exact; /* without haste: its code stays in memory */
 	} all[] = {
 		{ "Java", "OpenJDK 11 to 22 (tested: 17): methods and lines", true },
-		{ "Python", "CPython 3.8 to 3.13: functions and lines", false },
+		{ "Python", "CPython 3.8 to 3.13: functions and lines (3.14: guessed)", false },
 		{ "PHP", "8.2 without threads: functions and lines", false },
 		{ "Ruby", "3.1: methods, with their first line", false },
 		{ "Perl", "5.36 with threads: subs and lines", false },
+		{ "JavaScript", "Node.js 18 and 20: functions, inlined ones, and lines", false },
 	};
 	static const char *const lacks[] = {
 		[MEMORY_ALL] = "",

@@ -46,6 +46,10 @@ const char *profile_language_name(char kind)
 
 const char *profile_language_prefix(const char *text, size_t *size)
 {
+	/* The name of the language, which --languages and NDJSON have by its interpreter. */
+	*size = sizeof("javascript:") - 1;
+	if (!strncmp(text, "javascript:", *size) && text[*size] != ':')
+		return lang_name(LANG_NODE);
 	for (int i = LANG_NONE + 1; i <= LANG_NR; i++) {
 		char kind = i < LANG_NR ? lang_letter((enum lang_kind)i) : LANG_JAVA;
 		const char *name = profile_language_name(kind);

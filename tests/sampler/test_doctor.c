@@ -189,7 +189,7 @@ static void test_container(void **state)
 /* One line for each language, with missing rights; the rights have the fix. */
 static void test_languages(void **state)
 {
-	static const char *const all[] = { "Java", "Python", "PHP", "Ruby", "Perl" };
+	static const char *const all[] = { "Java", "Python", "PHP", "Ruby", "Perl", "JavaScript" };
 	struct doctor_facts f = good;
 
 	(void)state;

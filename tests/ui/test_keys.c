@@ -205,7 +205,7 @@ static void test_match_language(void **state)
 	assert_false(match_finds_function(&m, &python));
 	match_set(&m, "java:total");
 	assert_true(match_finds_name(&m, &java) && !match_finds_name(&m, &python));
-	for (const char *letter = "yhrlJ"; *letter; letter++) {
+	for (const char *letter = "yhrlnJ"; *letter; letter++) {
 		const struct profile_function f = { .name = TEXT("f"), .kind = *letter };
 		char text[32];
 
@@ -215,7 +215,11 @@ static void test_match_language(void **state)
 		assert_true(match_finds_name(&m, &f) && !match_finds_name(&m, &native));
 		assert_int_not_equal(theme_kind(*letter), ROLE_UNKNOWN);
 	}
+	match_set(&m, "javascript:total");
+	assert_string_equal(m.language, "node");
 	/* Of C++, and of no language. */
+	match_set(&m, "javascript::");
+	assert_null(m.language);
 	match_set(&m, "java::");
 	assert_null(m.language);
 	match_set(&m, "cobol:");

@@ -25,7 +25,7 @@ static const struct {
 		    "code_page_size" },
 	{ "unwinder", "row step" },
 	{ "frames", "language both native" },
-	{ "languages", "java python php ruby perl all none" },
+	{ "languages", "java python php ruby perl node all none" },
 	{ "completion", "bash zsh fish" },
 	{ "user", "$(cut -d: -f1 /etc/passwd)" },
 	{ "pid", "$(ps -eo pid= 2>/dev/null)" },

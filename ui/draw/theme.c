@@ -88,6 +88,7 @@ static const struct colours many[ROLE_NR][GROUNDS] = {
 	[ROLE_PHP] =       { C(147, -1), C(55, -1) },
 	[ROLE_RUBY] =      { C(211, -1), C(125, -1) },
 	[ROLE_PERL] =      { C(151, -1), C(23, -1) },
+	[ROLE_NODE] =      { C(149, -1), C(64, -1) },
 	[ROLE_WAIT] =      { C(208, -1), C(130, -1) },
 	[ROLE_VDSO] =      { C(176, -1), C(90, -1) },
 	[ROLE_UNKNOWN] =   { C(179, -1), C(58, -1) },
@@ -146,6 +147,7 @@ static const struct colours blind[ROLE_NR][GROUNDS] = {
 	[ROLE_PHP] =       { C(139, -1), C(53, -1) },
 	[ROLE_RUBY] =      { C(216, -1), C(94, -1) },
 	[ROLE_PERL] =      { C(110, -1), C(24, -1) },
+	[ROLE_NODE] =      { C(187, -1), C(59, -1) },
 	[ROLE_WAIT] =      { C(226, -1), C(52, -1) },
 	[ROLE_VDSO] =      { C(175, -1), C(90, -1) },
 	[ROLE_UNKNOWN] =   { C(221, -1), C(58, -1) },
@@ -202,6 +204,7 @@ static const struct colours few[ROLE_NR][GROUNDS] = {
 	[ROLE_PHP] =       { C(MAGENTA, -1),    C(MAGENTA, -1) },
 	[ROLE_RUBY] =      { C(RED, -1),        C(RED, -1) },
 	[ROLE_PERL] =      { C(GREEN, -1),      C(BLACK, -1) },
+	[ROLE_NODE] =      { C(GREEN, -1),      C(MAGENTA, -1) },
 	[ROLE_WAIT] =      { C(YELLOW, -1),     C(RED, -1) },
 	[ROLE_VDSO] =      { C(MAGENTA, -1),    C(MAGENTA, -1) },
 	[ROLE_UNKNOWN] =   { C(YELLOW, -1),     C(MAGENTA, -1) },
@@ -247,6 +250,7 @@ static const struct colours few_blind[ROLE_NR] = {
 	[ROLE_USER] =   C(CYAN, -1),      [ROLE_KERNEL] =   C(YELLOW, -1),
 	[ROLE_JIT] =    C(WHITE, -1),     [ROLE_JAVA] =     C(WHITE, -1),
 	[ROLE_RUBY] =   C(YELLOW, -1),    [ROLE_PERL] =     C(CYAN, -1),
+	[ROLE_NODE] =   C(WHITE, -1),
 	[ROLE_OK] =     C(CYAN, -1),      [ROLE_ALARM] =    C(BLACK, YELLOW),
 	[ROLE_TIME_CPU] = C(WHITE, BLUE), [ROLE_TIME_DISK] = C(BLACK, WHITE),
 	[ROLE_BOX_USER] = C(BLACK, CYAN), [ROLE_BOX_USER + 1] = C(BLACK, CYAN),
@@ -433,6 +437,8 @@ enum theme_role theme_kind(char kind)
 		return ROLE_RUBY;
 	case 'l':
 		return ROLE_PERL;
+	case 'n':
+		return ROLE_NODE;
 	case 'w':
 		return ROLE_WAIT;
 	}

@@ -33,6 +33,7 @@ enum theme_role {
 	ROLE_PHP,
 	ROLE_RUBY,
 	ROLE_PERL,
+	ROLE_NODE, /* JavaScript */
 	ROLE_WAIT, /* kinds of waits */
 	ROLE_VDSO,
 	ROLE_UNKNOWN,
