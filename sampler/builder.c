@@ -211,6 +211,7 @@ static void check_recording(struct sampler *s)
 
 	if (s->live.counters)
 		recording_note(&s->recording, s->live.counters);
+	recording_identify(&s->recording, s->store.objects);
 	if (code)
 		mailbox_say(&s->mailbox, "recording stopped: %s", strerror(-code));
 }
@@ -286,6 +287,7 @@ static void *builder_main(void *arg)
 		}
 		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
 			waiting_govern(s);
+		recording_hold(&s->recording);
 		langreaders_look(&s->live.readers, s->live.counters, s->live.threads,
 				 s->live.nr_threads, &s->mailbox);
 		if (apply_controls(s, handlers_apply)) {
@@ -312,6 +314,7 @@ static void *builder_main(void *arg)
 			tick_slice(s, now);
 			slice = next_slice(s, now);
 		}
+		recording_release(&s->recording, s->live.counters);
 		collect(s, now);
 	}
 	rcu_unregister_thread();

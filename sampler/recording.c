@@ -15,6 +15,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/file/recorder.h"
 #include "sampler/pipeline/sideband.h"
+#include "symbols/base/array.h"
 #include "symbols/kernel/recorded_kernel.h"
 #include "symbols/object/image.h"
 
@@ -52,6 +53,21 @@ void recording_note(struct recording *r, struct counters *counters)
 		counters_each_attr(counters, recorder_note, r->recorder);
 }
 
+void recording_hold(struct recording *r)
+{
+	if (r->recorder)
+		recorder_hold(r->recorder);
+}
+
+void recording_release(struct recording *r, struct counters *counters)
+{
+	if (!r->recorder)
+		return;
+	if (recorder_is_stream(r->recorder))
+		recording_note(r, counters);
+	recorder_release(r->recorder);
+}
+
 void recording_add(struct recording *r, struct counters *counters, const pid_t *tids, uint32_t nr,
 		   uint64_t since_ns)
 {
@@ -85,31 +101,48 @@ static uint64_t lost_in_all(struct counters *counters, uint32_t nr_events)
 	return lost;
 }
 
-/* Write the build-ids of the sampled objects: --replay and perf then detect a replaced file. */
-static void note_build_ids(struct recorder *recorder, struct objects *objects)
+static void identify_kernel(struct recording *r)
 {
 	uint8_t id[sizeof(((struct kernel_identity *)0)->build_id)];
 	size_t size = recorded_kernel_build_id("/sys/kernel/notes", id, sizeof(id));
 
-	rcu_register_thread();
-	if (size)
-		recorder_build_id(recorder, true, "[kernel.kallsyms]", id, (uint8_t)size);
-	for (uint32_t i = OBJECT_ID_FIRST; i < objects_nr(objects); i++) {
+	if (size && !r->kernel_identified)
+		recorder_build_id(r->recorder, true, "[kernel.kallsyms]", id, (uint8_t)size);
+	r->kernel_identified = true;
+}
+
+/* Write the build-ids of sampled objects that are new: readers then detect a replaced file. */
+static void identify(struct recording *r, struct objects *objects)
+{
+	uint32_t nr = objects_nr(objects);
+
+	identify_kernel(r);
+	if (!array_reserve(&r->identified, &r->max_identified, nr))
+		return;
+	while (r->nr_identified < nr)
+		r->identified[r->nr_identified++] = false;
+	for (uint32_t i = OBJECT_ID_FIRST; i < nr; i++) {
 		const struct object *object = objects_at(objects, i);
 		/* Acquire: pairs with the release of a finished image in objects.c. */
 		const struct image *image =
 			atomic_load_explicit(&object->image, memory_order_acquire);
 		struct object_sighting seen;
 
-		if (!image || !image->build_id_size)
+		if (r->identified[i] || !image || !image->build_id_size)
 			continue;
 		objects_sighting(objects, object, &seen);
 		if (seen.path && *seen.path)
-			recorder_build_id(recorder, false, seen.path, image->build_id,
+			recorder_build_id(r->recorder, false, seen.path, image->build_id,
 					  image->build_id_size);
+		r->identified[i] = true;
 		free(seen.path);
 	}
-	rcu_unregister_thread();
+}
+
+void recording_identify(struct recording *r, struct objects *objects)
+{
+	if (r->recorder && recorder_is_stream(r->recorder))
+		identify(r, objects);
 }
 
 int recording_finish(struct recording *r, struct counters *counters, uint32_t nr_events,
@@ -119,7 +152,9 @@ int recording_finish(struct recording *r, struct counters *counters, uint32_t nr
 	int code;
 
 	assert(r->recorder);
-	note_build_ids(r->recorder, objects);
+	rcu_register_thread();
+	identify(r, objects);
+	rcu_unregister_thread();
 	code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
 	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.bytes };
 	return !code ? 0
@@ -134,4 +169,6 @@ void recording_close(struct recording *r)
 {
 	recorder_close(r->recorder);
 	r->recorder = NULL;
+	free(r->identified);
+	r->identified = NULL;
 }

@@ -22,6 +22,9 @@ struct recording {
 	struct recorder *recorder; /* NULL: nothing is recorded */
 	const char *path;	   /* borrowed */
 	bool failed;		   /* its failure was reported already */
+	bool *identified;	   /* by object: its build-id is written */
+	uint32_t nr_identified, max_identified;
+	bool kernel_identified;
 };
 
 /* The content of a recording. */
@@ -41,9 +44,17 @@ int recording_open(struct recording *r, const char *path, size_t memory, struct 
 int recording_start(struct recording *r, struct err *e);
 /* Note the attributes of all events: after each change of these. Builder. */
 void recording_note(struct recording *r, struct counters *counters);
+/*
+ * Of a stream: between these two the builder may open events; no record of them is written before
+ * they are noted. Builder.
+ */
+void recording_hold(struct recording *r);
+void recording_release(struct recording *r, struct counters *counters);
 /* Add tasks that are followed since @since_ns only. Builder. */
 void recording_add(struct recording *r, struct counters *counters, const pid_t *tids, uint32_t nr,
 		   uint64_t since_ns);
+/* Write new build-ids to a stream. Builder, online for urcu-qsbr. */
+void recording_identify(struct recording *r, struct objects *objects);
 /* Return the -errno that ended the recording, once; else 0. Builder. */
 int recording_check(struct recording *r);
 /*

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "sampler/pipeline/deltas.h"
+#include "sampler/arrival.h"
 #include "sampler/frames.h"
 #include "sampler/held.h"
 #include "sampler/pipeline/sideband.h"
@@ -59,10 +60,12 @@ struct replay {
 	uint64_t cut_ns;		 /* the last slice ended then */
 	struct pipeline *pipeline;	 /* from replay_begin() to replay_end() */
 	uint64_t nr_records;
-	uint64_t lost_extra; /* samples that no LOST record has, in the figures of CPU 0 */
-	uint64_t shown_ns;   /* the last result ended then */
-	uint64_t fed_ns;     /* time of the last sample that was counted */
-	bool sliced;	     /* the first slice was begun */
+	uint64_t lost_extra;	/* samples that no LOST record has, in the figures of CPU 0 */
+	uint64_t shown_ns;	/* the last result ended then */
+	uint64_t fed_ns;	/* time of the last sample that was counted */
+	struct arrival arrival; /* of a stream */
+	bool sliced;		/* the first slice was begun */
+	bool changed;		/* maps changed since they were published: until the next sample */
 	struct replay_language language;
 };
 
@@ -438,7 +441,6 @@ static bool take_waking(struct replay *r, struct store *st, const struct record_
 static int walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		resolved_fn fn, void *ctx)
 {
-	bool changed = false;
 	int code = 0;
 
 	for (uint32_t i = 0; i < perfdata_nr_events(r->data); i++)
@@ -458,15 +460,15 @@ static int walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 			continue;
 		if (rec.type != PERF_RECORD_SAMPLE) {
 			if (side_band)
-				changed |= on_other(r, st, &rec);
+				r->changed |= on_other(r, st, &rec);
 			if (fn == count_sample)
-				take_switch(r, st, &rec, &changed);
+				take_switch(r, st, &rec, &r->changed);
 			continue;
 		}
 		if (take_waking(r, st, &rec.sample, fn == count_sample))
 			continue;
-		keep_up(r, st, rec.time_ns, changed);
-		changed = false;
+		keep_up(r, st, rec.time_ns, r->changed);
+		r->changed = false;
 		make_room(r, st, p);
 		resolve(st, p, &rec.sample, layout->regs_mask);
 		code = fn(ctx, p, &rec.sample);
@@ -562,7 +564,20 @@ int replay_feed(struct replay *r, struct store *st)
 
 bool replay_more(struct replay *r, bool idle)
 {
-	return perfdata_more(r->data, idle);
+	bool more = perfdata_more(r->data, idle);
+
+	arrival_note(&r->arrival, perfdata_newest_ns(r->data), time_now_ns());
+	return more;
+}
+
+const char *replay_host(const struct replay *r)
+{
+	return r->data ? perfdata_host(r->data) : "";
+}
+
+uint64_t replay_delay_ns(const struct replay *r)
+{
+	return arrival_delay_ns(&r->arrival, r->fed_ns, time_now_ns());
 }
 
 void replay_drop(struct replay *r)

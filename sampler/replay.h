@@ -66,6 +66,12 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out);
  */
 int replay_begin(struct replay *r, struct store *st);
 bool replay_more(struct replay *r, bool idle);
+/*
+ * Of a stream: the machine, foreign bytes, "" if it is not known; the age of the newest sample that
+ * is counted. The clock is the recorder's: age 0 is the fastest transfer so far.
+ */
+const char *replay_host(const struct replay *r);
+uint64_t replay_delay_ns(const struct replay *r);
 int replay_feed(struct replay *r, struct store *st);
 void replay_drop(struct replay *r);
 void replay_result(struct replay *r, struct store *st, struct replay_result *out);

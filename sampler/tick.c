@@ -20,6 +20,7 @@
 #include "sampler/profile/assemble.h"
 #include "sampler/profile/ratios.h"
 #include "sampler/profile/rules.h"
+#include "sampler/replay.h"
 #include "sampler/session.h"
 #include "sampler/waiting.h"
 #include "symbols/base/intern.h"
@@ -665,6 +666,21 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 	}
 }
 
+/* Name the machine of a stream, and how late its samples are shown. */
+static void describe_stream(const struct sampler *s, struct profile *p)
+{
+	const char *host = replay_host(s->replay);
+	char late[32] = "";
+
+	if (!s->config.follow)
+		return;
+	if (!s->target.gone)
+		snprintf(late, sizeof(late), ", %.1f s late",
+			 (double)replay_delay_ns(s->replay) / 1e9);
+	text_format(p->target, sizeof(p->target), "recording %s%.64s%s", *host ? "of " : "",
+		    *host ? host : s->config.replay, late);
+}
+
 void tick_replay(struct sampler *s, const struct replay_result *result)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -674,6 +690,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	if (!s->config.follow)
 		s->ticks.total = (struct profile_account){ 0 };
 	fill_state(s, p, time_now_ns());
+	describe_stream(s, p);
 	p->time_ns = replay_date_ns(s->replay);
 	p->running_ns = result->span_ns;
 	fill_replay_cpus(s, p, result, &sums);

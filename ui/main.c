@@ -187,6 +187,9 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 	if (!o->config.record)
 		return code;
 	rc = sampler_record_end(s, &r, &note);
+	/* The reader of the pipe has exited: it has all that it wants. */
+	if (rc == -EPIPE)
+		return code;
 	if (rc) {
 		*e = note;
 		return code == EXIT_DONE ? exit_of(rc) : code;

@@ -112,6 +112,16 @@ const char *perfdata_machine(const struct perfdata *pd)
 	return pd->events.machine;
 }
 
+const char *perfdata_host(const struct perfdata *pd)
+{
+	return pd->events.host;
+}
+
+uint64_t perfdata_newest_ns(const struct perfdata *pd)
+{
+	return pd->stream.max_ns;
+}
+
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
 {
 	return &pd->events.kernel;
@@ -276,32 +286,6 @@ set_damage(struct perfdata *pd, const char *fmt, ...)
 static uint64_t walk(struct perfdata *pd, const struct source *src, uint64_t offset, uint64_t size,
 		     struct err *e, int *code);
 
-/* Pipe mode: the attribute and the ids of one event. */
-static int header_attr(struct perfdata *pd, const uint8_t *at, size_t size)
-{
-	const size_t body = sizeof(struct perf_event_header);
-	uint32_t attr_size, event;
-	int code;
-
-	/* The tables of a replay are made for the events that it begins with. */
-	if (pd->stream.on)
-		return 0;
-	if (size < body + PERF_ATTR_SIZE_VER0)
-		return -EINVAL;
-	attr_size = load_u32(at + body + 4);
-	if (attr_size < PERF_ATTR_SIZE_VER0 || attr_size > size - body)
-		return -EINVAL;
-	code = perfdata_events_add(&pd->events, at + body, attr_size, &event);
-	if (code)
-		return code;
-	size -= body + attr_size;
-	if (!perfdata_events_room(&pd->events, size))
-		return -EINVAL;
-	perfdata_events_add_ids(&pd->events, at + body + attr_size, size, event);
-	perfdata_events_sort(&pd->events);
-	return 0;
-}
-
 /* Note the records of a compressed block; a record may go on in the next block. */
 static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struct err *e)
 {
@@ -320,30 +304,6 @@ static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struc
 	perfdata_bytes_borrow(&inner, out, out_size);
 	perfdata_zstd_keep(pd->zstd, walk(pd, &src, 0, out_size, e, &code));
 	return code;
-}
-
-/* Pipe mode: a feature of the header. */
-static void header_feature(struct perfdata *pd, const uint8_t *at, size_t size)
-{
-	const size_t body = sizeof(struct perf_event_header) + 8;
-	const struct perfdata_section s = { 0, size - MIN(size, body) };
-	struct perfdata_bytes bytes;
-
-	if (size < body)
-		return;
-	perfdata_bytes_borrow(&bytes, at + body, s.size);
-	perfdata_header_feature(&bytes, &pd->events,
-				load_u64(at + sizeof(struct perf_event_header)), &s);
-}
-
-/* Pipe mode: a later addition to an event. */
-static void event_update(struct perfdata *pd, const uint8_t *at, size_t size)
-{
-	const size_t body = sizeof(struct perf_event_header), name = body + 16;
-
-	if (size > name && load_u64(at + body) == PERFDATA_UPDATE_NAME)
-		perfdata_events_rename(&pd->events, load_u64(at + body + 8),
-				       (const char *)at + name, size - name);
 }
 
 /* A block that gives its size, since the record is padded. */
@@ -372,7 +332,8 @@ static int user_record(struct perfdata *pd, const struct source *src, const uint
 	}
 	switch (h->type) {
 	case PERFDATA_HEADER_ATTR:
-		return header_attr(pd, at, h->size);
+		return perfdata_header_attr(&pd->events, at, h->size, pd->nr_refs > 0,
+					    pd->stream.on);
 	case PERFDATA_HEADER_BUILD_ID:
 		perfdata_build_ids_add(&pd->events.build_ids, &pd->events.kernel, at, h->size);
 		return 0;
@@ -384,7 +345,7 @@ static int user_record(struct perfdata *pd, const struct source *src, const uint
 		*extra = h->size >= body + 8 ? load_u64(at + body) : 0;
 		return 0;
 	case PERFDATA_HEADER_FEATURE:
-		header_feature(pd, at, h->size);
+		perfdata_header_piped_feature(&pd->events, at, h->size);
 		return 0;
 	case PERFDATA_FINISHED_ROUND:
 		/* A CPU's ring may have had records of the last round, but none of earlier ones. */
@@ -396,7 +357,7 @@ static int user_record(struct perfdata *pd, const struct source *src, const uint
 		pd->stream.begun = true;
 		return 0;
 	case PERFDATA_EVENT_UPDATE:
-		event_update(pd, at, h->size);
+		perfdata_header_update(&pd->events, at, h->size);
 		return 0;
 	case PERFDATA_COMPRESSED:
 		return inflate(pd, at + body, h->size - body, e);

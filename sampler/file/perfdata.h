@@ -50,6 +50,10 @@ uint32_t perfdata_nr_events(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
 /* Return the CPU of the recorded machine, as in uname(2) ("x86_64"); "": not in the file. */
 const char *perfdata_machine(const struct perfdata *pd);
+/* Return the name of the recorded machine, foreign bytes; "": not in the file. */
+const char *perfdata_host(const struct perfdata *pd);
+/* Return the time of the newest record so far. */
+uint64_t perfdata_newest_ns(const struct perfdata *pd);
 /* Return the kernel of the recorded machine, as far as it is in the file. */
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd);
 /* Return when the file was written, CLOCK_REALTIME; 0: not known, it is a pipe. */

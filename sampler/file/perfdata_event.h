@@ -10,6 +10,7 @@
 #include "symbols/base/base.h"
 
 #define PERFDATA_MACHINE_MAX 32
+#define PERFDATA_HOST_MAX    65
 
 struct perfdata_event {
 	struct event event; /* name from the file's EVENT_DESC, else from type and config */

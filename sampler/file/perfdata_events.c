@@ -41,6 +41,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 		return -E2BIG;
 	memcpy(&attr, bytes, MIN(size, sizeof(attr)));
 	*index = t->nr++;
+	t->attrs[*index] = hash_name((const char *)bytes, size);
 	ev = &t->events[*index];
 	ev->layout = (struct record_layout){
 		.sample_type = attr.sample_type,
@@ -66,6 +67,17 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->period = attr.freq ? 0 : attr.sample_period;
 	name_event(ev, &attr);
 	return 0;
+}
+
+int perfdata_events_find(const struct perfdata_events *t, const uint8_t *bytes, size_t size,
+			 uint32_t *index)
+{
+	uint64_t hash = hash_name((const char *)bytes, size);
+
+	for (*index = 0; *index < t->nr; ++*index)
+		if (t->attrs[*index] == hash)
+			return 0;
+	return -ENOENT;
 }
 
 bool perfdata_events_room(const struct perfdata_events *t, uint64_t size)

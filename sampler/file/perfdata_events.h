@@ -20,17 +20,23 @@ struct perfdata_id {
 /* Zero-initialised is empty. */
 struct perfdata_events {
 	struct perfdata_event events[PERFDATA_EVENTS_MAX];
+	uint64_t attrs[PERFDATA_EVENTS_MAX]; /* hashes of their attributes */
 	uint32_t nr;
 	struct perfdata_id *ids; /* sorted by id after perfdata_events_sort() */
 	uint32_t nr_ids;
+	uint64_t last_ids; /* in the last attribute of pipe mode */
 	struct kernel_identity kernel;
 	struct perfdata_build_ids build_ids;
-	char machine[PERFDATA_MACHINE_MAX]; /* as uname(2) has it; "": not known */
+	char machine[PERFDATA_MACHINE_MAX]; /* as uname(2) has it; "": not known, as the next */
+	char host[PERFDATA_HOST_MAX];
 };
 
 /* Add the event of an attribute of the file, of @size bytes. 0, -E2BIG: too many, or -EINVAL. */
 int perfdata_events_add(struct perfdata_events *t, const uint8_t *attr, size_t size,
 			uint32_t *index);
+/* Find the event of this attribute. 0 or -ENOENT. */
+int perfdata_events_find(const struct perfdata_events *t, const uint8_t *bytes, size_t size,
+			 uint32_t *index);
 /* Return whether the @size bytes of an event's ids fit. */
 bool perfdata_events_room(const struct perfdata_events *t, uint64_t size);
 void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,

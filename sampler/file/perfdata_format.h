@@ -12,6 +12,8 @@
 #define PERFDATA_FEATURE_WORDS 4
 /* Size of the header of pipe mode: magic and this size. */
 #define PERFDATA_PIPE_HEADER 16
+/* Ids in one HEADER_ATTR of --record -; a full one is continued by the next of the same event. */
+#define PERFDATA_STREAM_IDS 8000
 
 struct perfdata_section {
 	uint64_t offset, size;

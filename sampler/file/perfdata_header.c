@@ -178,6 +178,9 @@ void perfdata_header_feature(struct perfdata_bytes *b, struct perfdata_events *e
 	case PERFDATA_ARCH:
 		read_text(b, s, events->machine, sizeof(events->machine));
 		break;
+	case PERFDATA_HOSTNAME:
+		read_text(b, s, events->host, sizeof(events->host));
+		break;
 	case PERFDATA_OSRELEASE:
 		read_text(b, s, events->kernel.release, sizeof(events->kernel.release));
 		break;
@@ -254,4 +257,61 @@ int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *event
 	extent->data =
 		(struct perfdata_section){ PERFDATA_PIPE_HEADER, b->size - PERFDATA_PIPE_HEADER };
 	return 0;
+}
+
+int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size_t size, bool late,
+			 bool fixed)
+{
+	const size_t body = sizeof(struct perf_event_header);
+	/* Ours is continued in another record after this number of ids, and when events are added.
+	 */
+	bool found = late || fixed || events->last_ids == PERFDATA_STREAM_IDS;
+	uint32_t attr_size, event;
+	int code;
+
+	if (size < body + PERF_ATTR_SIZE_VER0)
+		return -EINVAL;
+	attr_size = load_u32(at + body + 4);
+	if (attr_size < PERF_ATTR_SIZE_VER0 || attr_size > size - body)
+		return -EINVAL;
+	code = found ? perfdata_events_find(events, at + body, attr_size, &event) : -ENOENT;
+	if (code && fixed)
+		return 0;
+	if (code)
+		code = perfdata_events_add(events, at + body, attr_size, &event);
+	if (code)
+		return code;
+	size -= body + attr_size;
+	if (!perfdata_events_room(events, size))
+		return -EINVAL;
+	events->last_ids = size / 8;
+	perfdata_events_add_ids(events, at + body + attr_size, size, event);
+	perfdata_events_sort(events);
+	return 0;
+}
+
+void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t *at, size_t size)
+{
+	const size_t body = sizeof(struct perf_event_header) + 8;
+	const struct perfdata_section s = { 0, size - MIN(size, body) };
+	struct perfdata_bytes bytes;
+	uint64_t bit;
+
+	if (size < body)
+		return;
+	memcpy(&bit, at + sizeof(struct perf_event_header), sizeof(bit));
+	perfdata_bytes_borrow(&bytes, at + body, s.size);
+	perfdata_header_feature(&bytes, events, bit, &s);
+}
+
+void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size)
+{
+	const size_t body = sizeof(struct perf_event_header), name = body + 16;
+	uint64_t update[2];
+
+	if (size <= name)
+		return;
+	memcpy(update, at + body, sizeof(update));
+	if (update[0] == PERFDATA_UPDATE_NAME)
+		perfdata_events_rename(events, update[1], (const char *)at + name, size - name);
 }

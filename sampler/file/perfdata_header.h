@@ -26,4 +26,14 @@ int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *event
 void perfdata_header_feature(struct perfdata_bytes *b, struct perfdata_events *events,
 			     uint64_t feature, const struct perfdata_section *s);
 
+/*
+ * Records of pipe mode. An attribute with the ids of one event: @late: behind other records,
+ * @fixed: no event can be added any more; 0, -E2BIG or -EINVAL. A feature. A later addition to an
+ * event.
+ */
+int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size_t size, bool late,
+			 bool fixed);
+void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t *at, size_t size);
+void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size);
+
 #endif

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "sampler/file/perfdata_format.h"
+#include "sampler/file/perfdata_stream.h"
 #include "sampler/file/tracing_data.h"
 #include "symbols/base/invoker.h"
 
@@ -28,14 +29,15 @@
 
 struct perfdata_writer {
 	int fd;
-	int code;      /* the first failure */
-	uint64_t data; /* where records begin */
-	uint64_t end;  /* their end */
+	struct perfdata_stream *stream; /* instead: to standard output */
+	int code;			/* the first failure */
+	uint64_t data;			/* where records begin */
+	uint64_t end;			/* their end */
 	struct perfdata_header header;
 	struct bytes { /* a piece of the file in the making */
 		uint8_t *p;
 		size_t size, room;
-	} build_ids;
+	} build_ids; /* of a stream: records that are queued */
 };
 
 static void put(struct bytes *b, const void *p, size_t size)
@@ -178,22 +180,66 @@ static int create(const char *path, struct err *e)
 
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e)
 {
+	struct perfdata_stream *stream = NULL;
 	struct perfdata_writer *w;
-	int fd = create(path, e);
+	int code = 0, fd = -1;
 
-	if (fd < 0)
-		return fd;
+	if (!strcmp(path, "-"))
+		code = perfdata_stream_new(&stream, STDOUT_FILENO, e);
+	else
+		fd = create(path, e);
+	if (code || (!stream && fd < 0))
+		return code ? code : fd;
 	w = xcalloc(1, sizeof(*w));
 	w->fd = fd;
+	w->stream = stream;
 	*out = w;
 	return 0;
+}
+
+void perfdata_queue(struct perfdata_writer *w, const void *record, size_t size)
+{
+	put(&w->build_ids, record, size);
+}
+
+void perfdata_take_queue(struct perfdata_writer *w, struct perfdata_queued *out)
+{
+	*out = (struct perfdata_queued){ w->build_ids.p, w->build_ids.size };
+	w->build_ids = (struct bytes){ 0 };
+}
+
+void perfdata_write_queue(struct perfdata_writer *w, struct perfdata_queued *q)
+{
+	const struct iovec piece = { q->records, q->size };
+
+	w->code = perfdata_stream_append(w->stream, &piece, 1);
+	free(q->records);
+}
+
+bool perfdata_is_stream(const struct perfdata_writer *w)
+{
+	return w->stream != NULL;
+}
+
+int perfdata_add_attrs(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
+{
+	if (w->stream)
+		w->code = perfdata_stream_attrs(w->stream, attrs);
+	return w->code;
+}
+
+void perfdata_stop(struct perfdata_writer *w)
+{
+	perfdata_stream_stop(w->stream);
 }
 
 void perfdata_writer_close(struct perfdata_writer *w)
 {
 	if (!w)
 		return;
-	close(w->fd);
+	if (w->fd >= 0)
+		close(w->fd);
+	perfdata_stream_free(w->stream);
 	free(w->build_ids.p);
 	free(w);
 }
@@ -235,27 +281,14 @@ static void put_attrs(struct perfdata_writer *w, struct bytes *b, uint64_t at,
 	}
 }
 
-int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
-{
-	struct perfdata_header *h = &w->header;
-	struct bytes b = { 0 };
-
-	memcpy(h->magic, PERFDATA_MAGIC, sizeof(h->magic));
-	h->size = sizeof(*h);
-	put_attrs(w, &b, sizeof(*h), attrs);
-	h->data.offset = sizeof(*h) + b.size;
-	w->data = w->end = h->data.offset;
-	w->code = write_at(w->fd, b.p, b.size, sizeof(*h));
-	if (!w->code)
-		w->code = write_at(w->fd, h, sizeof(*h), 0);
-	free(b.p);
-	return w->code;
-}
-
 int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int nr)
 {
 	uint64_t at = w->end;
 
+	if (w->stream) {
+		w->code = perfdata_stream_append(w->stream, pieces, nr);
+		return w->code;
+	}
 	for (int i = 0; i < nr && !w->code; i++) {
 		w->code = write_at(w->fd, pieces[i].iov_base, pieces[i].iov_len, at);
 		at += pieces[i].iov_len;
@@ -382,12 +415,57 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 	free(tracing.p);
 }
 
+/* Begin a stream: events, the formats of tracepoints, features. */
+static int begin_stream(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
+{
+	static const unsigned int bits[] = { PERFDATA_HOSTNAME, PERFDATA_OSRELEASE,
+					     PERFDATA_VERSION,	PERFDATA_ARCH,
+					     PERFDATA_NRCPUS,	PERFDATA_CMDLINE };
+	struct bytes b = { 0 };
+	struct utsname host;
+
+	if (uname(&host))
+		memset(&host, 0, sizeof(host));
+	perfdata_stream_attrs(w->stream, attrs);
+	put_tracing_data(&b, attrs);
+	if (b.size)
+		perfdata_stream_tracing(w->stream, b.p, b.size);
+	for (size_t i = 0; i < ARRAY_SIZE(bits); i++) {
+		b.size = 0;
+		put_feature(w, &b, bits[i], &host, attrs);
+		w->code = perfdata_stream_feature(w->stream, bits[i], b.p, b.size);
+	}
+	free(b.p);
+	return w->code;
+}
+
+int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
+{
+	struct perfdata_header *h = &w->header;
+	struct bytes b = { 0 };
+
+	if (w->stream)
+		return begin_stream(w, attrs);
+	memcpy(h->magic, PERFDATA_MAGIC, sizeof(h->magic));
+	h->size = sizeof(*h);
+	put_attrs(w, &b, sizeof(*h), attrs);
+	h->data.offset = sizeof(*h) + b.size;
+	w->data = w->end = h->data.offset;
+	w->code = write_at(w->fd, b.p, b.size, sizeof(*h));
+	if (!w->code)
+		w->code = write_at(w->fd, h, sizeof(*h), 0);
+	free(b.p);
+	return w->code;
+}
+
 int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attrs)
 {
 	struct bytes b = { 0 };
 	struct perfdata_header first = w->header;
 	int code;
 
+	if (w->stream)
+		return perfdata_add_attrs(w, attrs);
 	assert(w->end >= w->data);
 	if (!w->data)
 		return w->code;
@@ -413,5 +491,5 @@ int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attr
 
 uint64_t perfdata_written(const struct perfdata_writer *w)
 {
-	return w->end - w->data;
+	return w->stream ? perfdata_stream_written(w->stream) : w->end - w->data;
 }

@@ -16,7 +16,8 @@
 
 struct perfdata_writer;
 
-/* Add the build-id of a sampled object, for the header. @name: as in its mappings. */
+/* Add the build-id of a sampled object, for the header; of a stream it is queued. @name: as in its
+ * mappings. */
 void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name,
 			   const uint8_t *id, uint8_t id_size);
 
@@ -27,6 +28,24 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e);
 /* Write header and events, so that a recording that is cut off can be read. 0 or -errno. */
 int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+/* Return whether it is written to standard output, in pipe mode: path "-". */
+bool perfdata_is_stream(const struct perfdata_writer *w);
+/* Of a stream: write events and ids that are new, before the records that have them. */
+int perfdata_add_attrs(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+/*
+ * Of a stream: records that wait for the writer. One thread queues and the writer takes, under a
+ * lock of the caller; written without it, since a pipe may block. Taken ones are freed when
+ * written.
+ */
+struct perfdata_queued {
+	void *records;
+	size_t size;
+};
+void perfdata_queue(struct perfdata_writer *w, const void *record, size_t size);
+void perfdata_take_queue(struct perfdata_writer *w, struct perfdata_queued *out);
+void perfdata_write_queue(struct perfdata_writer *w, struct perfdata_queued *q);
+/* Of a stream: the end is near; a reader that does not read is no longer waited for. Any thread. */
+void perfdata_stop(struct perfdata_writer *w);
 /* Append whole records. After the first -errno nothing is written any more. */
 int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int nr);
 /* Events as they are known now, features, header. 0 or the first -errno of all. */

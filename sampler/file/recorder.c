@@ -35,6 +35,10 @@
 #define WRITE_EVERY_MS 20
 /* Not more often: tasks that are added bring records that are a little older. */
 #define ROUND_EVERY_NS 2000000000ULL
+/* Of a stream: a live reader shows a round when the next one ends. */
+#define STREAM_ROUND_NS 250000000ULL
+/* The first one waits for build-ids, so that its mappings have them; not longer. */
+#define STREAM_HOLD_NS 1500000000ULL
 
 struct lost_record {
 	struct perf_event_header h;
@@ -76,9 +80,14 @@ struct recorder {
 	int stop_fd;
 	sem_t ready;	  /* posted once: existing processes are in the file */
 	atomic_int error; /* relaxed: a flag for the builder */
+	bool stream;
+	atomic_bool identified; /* relaxed: a build-id is in the stream */
+	uint64_t start_ns;	/* the writer's */
 
 	struct blackbox *blackbox; /* instead of @file; the writer's */
+	/* Recursive, for recorder_hold(). */
 	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a blackbox */
+	bool noted;		   /* events of @attrs are not in the stream yet */
 	char *save_path;	   /* NULL: none is wanted, or it is done */
 	uint64_t save_ns;
 	bool saved;
@@ -100,10 +109,14 @@ static size_t lane_size(const struct recorder_config *config)
 int recorder_open(struct recorder **out, const struct recorder_config *config, struct err *e)
 {
 	struct recorder *r = xcalloc(1, sizeof(*r));
+	pthread_mutexattr_t recursive;
 	int code = 0;
 
 	pthread_mutex_init(&r->file_lock, NULL);
-	pthread_mutex_init(&r->save_lock, NULL);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&r->save_lock, &recursive);
+	pthread_mutexattr_destroy(&recursive);
 	sem_init(&r->ready, 0, 0);
 	r->root = config->root ? config->root : "";
 	r->codes = config->codes;
@@ -128,6 +141,9 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 		code = blackbox_new(&r->blackbox, config->memory);
 	else if (!code)
 		code = perfdata_create(&r->file, config->path, e);
+	r->stream = !code && r->file && perfdata_is_stream(r->file);
+	if (r->stream && !config->round_ns)
+		r->every_ns = STREAM_ROUND_NS;
 	if (code) {
 		recorder_close(r);
 		return code;
@@ -143,7 +159,21 @@ void recorder_note(void *recorder, const char *name, const struct perf_event_att
 
 	pthread_mutex_lock(&r->save_lock);
 	perfdata_attrs_add(&r->attrs, name, attr, ids, nr_ids);
+	r->noted = true;
 	pthread_mutex_unlock(&r->save_lock);
+}
+
+void recorder_hold(struct recorder *r)
+{
+	if (!r->stream)
+		return;
+	pthread_mutex_lock(&r->save_lock);
+}
+
+void recorder_release(struct recorder *r)
+{
+	if (r->stream)
+		pthread_mutex_unlock(&r->save_lock);
 }
 
 struct recorder_lane *recorder_lane(struct recorder *r, uint32_t index)
@@ -199,14 +229,24 @@ void recorder_drained(struct recorder_lane *lane, uint64_t now_ns)
 	atomic_store_explicit(&lane->drained_ns, now_ns, memory_order_release);
 }
 
+bool recorder_is_stream(const struct recorder *r)
+{
+	return r->stream;
+}
+
 void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
 		       uint8_t id_size)
 {
+	pthread_mutex_t *lock = r->stream ? &r->save_lock : &r->file_lock;
+
 	if (!r->file)
 		return;
-	pthread_mutex_lock(&r->file_lock);
+	/* Of a stream they are queued: its reader may stall the writer, never the builder. */
+	pthread_mutex_lock(lock);
 	perfdata_put_build_id(r->file, kernel, name, id, id_size);
-	pthread_mutex_unlock(&r->file_lock);
+	if (!kernel)
+		atomic_store_explicit(&r->identified, true, memory_order_relaxed);
+	pthread_mutex_unlock(lock);
 }
 
 /* Under the lock. */
@@ -231,18 +271,64 @@ static void append_record(void *ctx, const void *record, size_t size)
 	pthread_mutex_unlock(&r->file_lock);
 }
 
+/* Queue a record for the stream, on the builder. */
+static void queue_record(void *ctx, const void *record, size_t size)
+{
+	struct recorder *r = ctx;
+
+	pthread_mutex_lock(&r->save_lock);
+	perfdata_queue(r->file, record, size);
+	pthread_mutex_unlock(&r->save_lock);
+}
+
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 {
-	const struct synth s = { r->root, time_ns, append_record, r };
+	const struct synth s = { r->root, time_ns, r->stream ? queue_record : append_record, r };
 
 	synth_task(&s, tid);
+}
+
+/* Copy the events; under the lock. */
+static void copy_attrs(const struct recorder *r, struct perfdata_attrs *out)
+{
+	*out = (struct perfdata_attrs){ 0 };
+	for (uint32_t i = 0; i < r->attrs.nr; i++) {
+		const struct perfdata_attr *a = &r->attrs.events[i];
+
+		perfdata_attrs_add(out, a->name, &a->attr, a->ids, a->nr_ids);
+	}
+}
+
+/*
+ * Find the records of a lane. Of a stream, events that were noted before are written first, and
+ * what the builder queued.
+ */
+static int peek(struct recorder *r, struct recorder_lane *lane, struct iovec pieces[2])
+{
+	struct perfdata_attrs attrs = { 0 };
+	struct perfdata_queued queued;
+	int nr;
+
+	if (!r->stream)
+		return spool_peek(&lane->spool, pieces);
+	pthread_mutex_lock(&r->save_lock);
+	nr = spool_peek(&lane->spool, pieces);
+	if (r->noted)
+		copy_attrs(r, &attrs);
+	r->noted = false;
+	perfdata_take_queue(r->file, &queued);
+	pthread_mutex_unlock(&r->save_lock);
+	perfdata_add_attrs(r->file, &attrs);
+	perfdata_write_queue(r->file, &queued);
+	perfdata_attrs_fini(&attrs);
+	return nr;
 }
 
 /* Write the records of a lane to the file; after a failure discard them. */
 static void write_lane(struct recorder *r, struct recorder_lane *lane)
 {
 	struct iovec pieces[2];
-	int nr = spool_peek(&lane->spool, pieces);
+	int nr = peek(r, lane, pieces);
 
 	if (!nr)
 		return;
@@ -277,6 +363,13 @@ static void write_functions(struct recorder *r)
 	r->nr_codes = lang_record_each_function(r->codes, r->nr_codes, append_record, r);
 }
 
+/* Is it too early for the first round of a stream? */
+static bool is_held(const struct recorder *r, uint64_t now_ns)
+{
+	return r->stream && now_ns < r->start_ns + STREAM_HOLD_NS &&
+	       !atomic_load_explicit(&r->identified, memory_order_relaxed);
+}
+
 /*
  * Write the records of all lanes. A FINISHED_ROUND marks that no later record is older than the
  * round before: readers need not keep the whole file to sort it.
@@ -291,7 +384,7 @@ static void write_lanes(struct recorder *r)
 		write_lane(r, &r->lanes[i]);
 	write_functions(r);
 	now_ns = time_now_ns();
-	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns)
+	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns || is_held(r, now_ns))
 		return;
 	append_record(r, &round, sizeof(round));
 	r->round_ns = now_ns;
@@ -336,11 +429,12 @@ static void *writer_main(void *arg)
 	synth_kernel(&s);
 	synth_processes(&s);
 	sem_post(&r->ready);
-	r->round_ns = time_now_ns();
+	r->start_ns = r->round_ns = time_now_ns();
 	do
 		write_lanes(r);
 	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
-	/* The records of the producers are visible from here on. */ wake_clear(r->stop_fd);
+	/* The records of the producers are visible from here on. */
+	wake_clear(r->stop_fd);
 	for (uint32_t i = 0; i < r->nr_lanes; i++)
 		write_lane(r, &r->lanes[i]);
 	write_functions(r);
@@ -349,19 +443,6 @@ static void *writer_main(void *arg)
 	if (code)
 		atomic_store_explicit(&r->error, code, memory_order_relaxed);
 	return NULL;
-}
-
-/* Copy the events under the lock: the builder may add some while the file is written. */
-static void copy_attrs(struct recorder *r, struct perfdata_attrs *out)
-{
-	*out = (struct perfdata_attrs){ 0 };
-	pthread_mutex_lock(&r->save_lock);
-	for (uint32_t i = 0; i < r->attrs.nr; i++) {
-		const struct perfdata_attr *a = &r->attrs.events[i];
-
-		perfdata_attrs_add(out, a->name, &a->attr, a->ids, a->nr_ids);
-	}
-	pthread_mutex_unlock(&r->save_lock);
 }
 
 /* Write a file of the black box that is due. */
@@ -379,7 +460,9 @@ static void save_due(struct recorder *r, bool now)
 	pthread_mutex_unlock(&r->save_lock);
 	if (!path)
 		return;
+	pthread_mutex_lock(&r->save_lock);
 	copy_attrs(r, &attrs);
+	pthread_mutex_unlock(&r->save_lock);
 	code = blackbox_write(r->blackbox, path, r->root, r->codes, &attrs, &bytes, &e);
 	perfdata_attrs_fini(&attrs);
 	pthread_mutex_lock(&r->save_lock);
@@ -449,7 +532,10 @@ int recorder_start(struct recorder *r, struct err *e)
 	while (sem_wait(&r->ready) && errno == EINTR)
 		;
 	code = recorder_error(r);
-	return !code ? 0 : err_set(e, code, "cannot write the recording: %s", strerror(-code));
+	/* The reader of a pipe that has exited ends the session. */
+	return !code || code == -EPIPE
+		       ? 0
+		       : err_set(e, code, "cannot write the recording: %s", strerror(-code));
 }
 
 int recorder_error(const struct recorder *r)
@@ -461,6 +547,8 @@ static void stop_writer(struct recorder *r)
 {
 	if (!r->runs)
 		return;
+	if (r->file)
+		perfdata_stop(r->file);
 	wake_send(r->stop_fd);
 	pthread_join(r->writer, NULL);
 	r->runs = false;

@@ -42,7 +42,7 @@ struct recorder_stats {
 	uint64_t bytes;		 /* of records in the file */
 };
 
-/* Create the file and the lanes. 0 or -errno with a sentence. */
+/* Create the file ("-": a stream to standard output) and the lanes. 0 or -errno with a sentence. */
 int recorder_open(struct recorder **out, const struct recorder_config *config, struct err *e);
 /* An event and its ids, from now on; any number of times. */
 void recorder_note(void *recorder, const char *name, const struct perf_event_attr *attr,
@@ -66,8 +66,17 @@ void recorder_put_bytes(struct recorder_lane *lane, const void *record, size_t s
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns);
 /* All that happened on the lane's CPU before @now_ns has been put. */
 void recorder_drained(struct recorder_lane *lane, uint64_t now_ns);
-/* After the last record, before the end: the build-id of a sampled object. As
- * perfdata_put_build_id(). */
+/*
+ * Of a stream: no records are taken for writing between the two. The builder opens events and notes
+ * them there, so that they are in the stream before their records. Builder.
+ */
+void recorder_hold(struct recorder *r);
+void recorder_release(struct recorder *r);
+bool recorder_is_stream(const struct recorder *r);
+/*
+ * The build-id of a sampled object, as perfdata_put_build_id(): before the end; of a stream as soon
+ * as it is known. Builder, or after the last record.
+ */
 void recorder_build_id(struct recorder *r, bool kernel, const char *name, const uint8_t *id,
 		       uint8_t id_size);
 /* The first failure to write, -errno; 0: none so far. Any thread. */

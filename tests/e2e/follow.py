@@ -6,6 +6,8 @@ import os
 import random
 import re
 import shlex
+import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -118,6 +120,8 @@ def check_live():
         first = t.wait_for("burn", 20)
         seconds = time.monotonic() - t.started
         wrong(not first or "ENDED" in first, f"no rows while the writer runs: {first}")
+        wrong(first and not re.search(rf"recording of {re.escape(socket.gethostname())}, [\d.]+ s late", first),
+              f"neither host nor delay: {first}")
         counts = set()
         while not (screen := t.wait_for("ENDED", 0.3)) and time.monotonic() < t.started + 30:
             counts |= set(re.findall(r"([\d,]+) samples", t.screen()))
@@ -128,12 +132,47 @@ def check_live():
     print(f"rows after {seconds:.1f} s, {len(counts)} counts")
 
 
+def check_record():
+    """--record -: perf and --replay - have all samples; another file in place of the recorded one is noticed."""
+    program = os.path.join(TMP, "gone")
+    shutil.copy(os.path.join(PROGRAMS, "spin"), program)
+    with subprocess.Popen([program]) as spin:
+        done = subprocess.run([PROFTOP, "--record=-", "-d", "0.2", "-n", "5", "-F", "999", "-e", "cpu-clock", "-p",
+                               str(spin.pid)], capture_output=True, timeout=30, check=False)
+        spin.kill()
+    said = re.search(r"(\d+) samples", done.stderr.decode())
+    wrong(done.returncode or not said or int(said[1]) < 20, f"--record -: {done.returncode} {done.stderr}")
+    nr = int(said[1]) if said else 0
+    script = subprocess.run(["perf", "script", "-i", "-", "--no-inline", "-F", "comm,ip,sym"], input=done.stdout,
+                            capture_output=True, check=False)
+    theirs = len(re.findall(rb"^gone", script.stdout, re.M))
+    wrong(theirs != nr or b"burn" not in script.stdout, f"perf script has {theirs} of {nr} samples: {script.stderr}")
+    for size in (len(done.stdout), 20000):
+        pieces = [done.stdout[at:at + size] for at in range(0, len(done.stdout), size)]
+        code, ticks, err = replay(done.stdout, ["-d", "0.2"], lambda _, pieces=pieces: pieces)
+        account, rows = sums(ticks)
+        wrong(code or account["taken"] != nr, f"--replay - has {account} of {nr} samples: {err}")
+        wrong(not any(name == "burn" for name, _ in rows), f"--replay -: no burn in {rows}")
+        wrong(f"recording of {socket.gethostname()}" not in ticks[-1]["target"], ticks[-1]["target"])
+    shutil.copy(os.path.join(PROGRAMS, "recurse"), program + ".new")
+    os.rename(program + ".new", program)
+    code, ticks, err = replay(done.stdout, ["-d", "0.2"], whole)
+    wrong("differs from the recorded file" not in json.dumps(ticks[-1]), f"another file: {code} {sums(ticks)[1]}")
+    # A reader that leaves early is no failure.
+    with subprocess.Popen([PROFTOP, "--record=-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as left:
+        left.stdout.read(1000)
+        left.stdout.close()
+        err = left.stderr.read()
+        wrong(left.wait(20) or err, f"a reader that leaves: {left.returncode} {err}")
+
+
 def main():
     spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
     try:
         data = subprocess.run([*RECORD, "0.7"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
         check_same(data)
         check_live()
+        check_record()
     finally:
         spin.kill()
     print(f"{len(data)} bytes")

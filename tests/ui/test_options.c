@@ -391,7 +391,7 @@ static const struct bad {
 	{ "--replay x -e cs --stack-size 8", EXIT_USAGE, { "--stack-size and --replay" } },
 	{ "--replay x -C 0", EXIT_USAGE, { "-C and --replay" } },
 	{ "--record y --replay x", EXIT_USAGE, { "--record", "--replay" } },
-	{ "--record -", EXIT_USAGE, { "cannot record to standard output" } },
+	{ "--record - --format=ndjson", EXIT_USAGE, { "--record -", "--format" } },
 	{ "--format=perf-script", EXIT_USAGE, { "--replay" } },
 	{ "--unwinder=magic", EXIT_USAGE, { "magic", "step" } },
 	{ "--languages=python,cobol", EXIT_USAGE, { "cobol", "python" } },

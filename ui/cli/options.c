@@ -45,6 +45,17 @@ static int check_recording(struct options_parse *p)
 {
 	const struct sampler_config *c = &p->o->config;
 
+	/* Standard output is the recording's. */
+	if (c->record && !strcmp(c->record, "-")) {
+		if (p->o->export_path || p->o->script || p->o->format != OPTIONS_TEXT)
+			return REFUSE(p, EXIT_USAGE,
+				      "--record - and %s exclude each other\n"
+				      "  standard output is the recording",
+				      p->o->export_path ? "--export"
+				      : p->o->script	? "--script"
+							: "--format");
+		p->o->batch = p->o->quiet = true;
+	}
 	if (c->saving.dir && !c->nr_traps)
 		return REFUSE(p, EXIT_USAGE,
 			      "--save-dir saves matches of traps\n"
@@ -243,7 +254,9 @@ static const struct argp_option argp_options[] = {
 	{ "symfs", KEY_SYMFS, "DIR", 0,
 	  "with --replay: root of a copy of the recorded system's files", 1 },
 	{ "record", KEY_RECORD, "FILE", 0,
-	  "also write the samples to a perf.data file, for perf and --replay", 1 },
+	  "also write the samples to a perf.data file (-: to standard output), for perf and "
+	  "--replay",
+	  1 },
 	{ "trap", KEY_TRAP, "RULE", 0,
 	  "stop the screen when a rule matches, as 'total:parse > 50 for 1s'; may be repeated", 1 },
 	{ "keep", KEY_KEEP, "DIR", 0, "keep the past in this folder, for --open", 1 },

@@ -392,10 +392,6 @@ static int parse_call_graph(struct options_parse *p, const char *arg)
 
 static int parse_record(struct options_parse *p, const char *arg)
 {
-	if (!strcmp(arg, "-"))
-		return REFUSE(p, EXIT_USAGE,
-			      "--record -: cannot record to standard output\n"
-			      "  name a file; 'perf record -o -' writes to a pipe");
 	p->o->config.record = arg;
 	return 0;
 }
