@@ -464,6 +464,19 @@ static void test_unknown_options(void **state)
 /* The smallest ring goes with the stacks it has to hold. */
 static void test_ring_and_stack(void **state)
 {
+	static const struct {
+		const char *words;
+		uint32_t size;
+		bool grows;
+	} sizes[] = {
+		{ "", 16384, true },
+		{ "--stack-size=32K", 32768, false },
+		{ "--stack-size=auto", 8192, true },
+		{ "-b --stack-size=auto", 8192, true },
+		{ "-b", 16384, false },
+		{ "-n 3", 16384, false },
+		{ "--record=/tmp/x.data", 16384, false },
+	};
 	struct line l;
 
 	(void)state;
@@ -473,6 +486,14 @@ static void test_ring_and_stack(void **state)
 	parse(&l, "--ring 8K --stack-size 0");
 	assert_int_equal(l.code, EXIT_DONE);
 	done(&l);
+	/* On the screen the size follows the stacks, unless it is given. */
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		parse(&l, sizes[i].words);
+		assert_int_equal(l.code, EXIT_DONE);
+		assert_int_equal(l.o.config.stack_size, sizes[i].size);
+		assert_int_equal(l.o.config.stack_auto, sizes[i].grows);
+		done(&l);
+	}
 }
 
 /* Every option of --help is parsed, in 80 columns. */

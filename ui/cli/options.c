@@ -221,6 +221,9 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			      "bytes\n"
 			      "  give at least %llu (a power of two), or a smaller --stack-size",
 			      c->ring_size, stack, (unsigned long long)need);
+	/* Batch output has ticks of a fixed length, and a file one size. */
+	if (!p->o->stack_given && !p->o->batch && !p->o->script && !c->record && !c->replay)
+		c->stack_auto = true;
 	c->target = c->command	       ? TARGET_COMMAND
 		    : p->o->tids_given ? TARGET_TIDS
 		    : c->nr_pids       ? TARGET_PIDS
@@ -339,7 +342,7 @@ static const struct argp_option argp_options[] = {
 	{ "symbol-memory", KEY_SYMBOL_MEMORY, "SIZE", 0,
 	  "memory limit for unwind tables and symbols (default: 512M)", 4 },
 	{ "stack-size", KEY_STACK, "SIZE", 0,
-	  "user stack bytes copied per sample (default: 16K); auto: grow as needed", 4 },
+	  "user stack bytes copied per sample; auto: grow as needed (default: from 16K)", 4 },
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
 	{ "check", KEY_CHECK, NULL, 0,
 	  "report features that work on this system, with fixes for the rest", 5 },

@@ -67,7 +67,7 @@ struct options {
 	pid_t *pids;		 /* storage of config.pids */
 	int *cpus;		 /* storage of config.cpus */
 	struct trap_rule *traps; /* storage of config.traps */
-	bool user_given, tids_given, hz_given, window_given;
+	bool user_given, tids_given, hz_given, window_given, stack_given;
 	const char *sampling; /* an option for live sampling alone that was given; NULL: none */
 };
 

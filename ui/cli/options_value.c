@@ -344,6 +344,7 @@ static int parse_stack(struct options_parse *p, const char *arg)
 {
 	uint64_t size;
 
+	p->o->stack_given = true;
 	p->o->config.stack_auto = !strcmp(arg, "auto");
 	if (p->o->config.stack_auto) {
 		p->o->config.stack_size = SAMPLER_STACK_SIZE_AUTO;
