@@ -2,16 +2,22 @@
 /*
  * Random keys, presses of the mouse, commands, sizes and profiles: no fault
  * (made for the sanitizers), and no tick and no resize ever moves the selection to another row.
- * MONKEY_SEED (1); MONKEY_SECONDS (3000 steps).
+ * MONKEY_SEED (1); MONKEY_SECONDS (6000 steps).
  */
 #include "folded.h"
 
+#include <dirent.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "ui/rewind.h"
 
 struct monkey {
 	struct bench bench;
 	unsigned int seed;
 	long nr_ticks, nr_keys, nr_kept;
+	int nr_pasts;
+	long nr_past_shown;
 	long nr_in[VIEW_NR];
 };
 
@@ -38,9 +44,34 @@ static uint32_t random_key(struct monkey *m)
 	}
 }
 
+/* Make some of the samples waits, of any kind, idle or not, and running times, and latency. */
+static void add_waits(struct monkey *m, struct profile *p)
+{
+	fake_event(p, 1, EVENT_WAITS, 0, 0);
+	p->events[0].event.clock = true;
+	p->latency = upto(m, 2);
+	p->stack_waits = calloc(p->nr_stacks + 1ULL, 1);
+	p->stack_idle = upto(m, 3) ? calloc(p->nr_stacks + 1ULL, 1) : NULL;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		struct profile_count *c = &p->counts[i];
+
+		c->weight *= 1e7;
+		if (!upto(m, 6))
+			c->event = PROFILE_LATENCY;
+		if (upto(m, 2))
+			continue;
+		p->stack_waits[c->stack] =
+			(uint8_t)(WAIT_RUNNING + upto(m, WAIT_NR - WAIT_RUNNING));
+		c->event = p->stack_waits[c->stack] == WAIT_RUNNING ? PROFILE_RUNNING : 1;
+		if (p->stack_idle)
+			p->stack_idle[c->stack] = (uint8_t)upto(m, 2);
+	}
+}
+
 /* Stacks out of two dozen functions, with recursion and a kernel part; sometimes none at all. */
 static struct profile *random_profile(struct monkey *m)
 {
+	struct profile *p;
 	char text[16384];
 	size_t n = 0;
 	uint32_t nr = upto(m, 10) ? upto(m, 120) : 0;
@@ -55,7 +86,10 @@ static struct profile *random_profile(struct monkey *m)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, " %u\n", 1 + upto(m, 50));
 	}
 	text[n] = '\0';
-	return folded_profile(text);
+	p = folded_profile(text);
+	if (upto(m, 2))
+		add_waits(m, p);
+	return p;
 }
 
 /* The selection in the shown view; false: none was made by hand. */
@@ -97,6 +131,45 @@ static void tick(struct monkey *m)
 	m->nr_ticks++;
 }
 
+/* A strip of some columns, busy or empty, with marks. */
+static struct strip *random_strip(struct monkey *m)
+{
+	const uint64_t second = 1000000000;
+	uint32_t nr = upto(m, 100);
+	struct strip *s = calloc(1, sizeof(*s) + nr * sizeof(s->columns[0]));
+
+	assert_non_null(s);
+	*s = (struct strip){ .begin_ns = 100 * second, .column_ns = second, .nr = nr, .max = 100 };
+	s->first_ns = s->begin_ns;
+	s->last_ns = s->begin_ns + nr * second;
+	for (uint32_t i = 0; i < nr; i++)
+		if (upto(m, 4))
+			s->columns[i] =
+				(struct strip_column){ upto(m, 101), s->begin_ns + i * second,
+						       s->begin_ns + i * second + second / 2,
+						       (uint8_t)upto(m, 8) };
+	return s;
+}
+
+/* Answer a request for the past: with its range, or some time later. */
+static void past(struct monkey *m)
+{
+	struct bench *b = &m->bench;
+	struct profile *p;
+
+	rewind_refresh(&b->st);
+	if (!upto(m, 20))
+		rewind_take(&b->st, NULL, random_strip(m));
+	if (b->sampler.nr_pasts == m->nr_pasts || upto(m, 3))
+		return;
+	m->nr_pasts = b->sampler.nr_pasts;
+	p = random_profile(m);
+	p->past_begin_ns = b->sampler.past_begin_ns;
+	p->past_end_ns = b->sampler.past_end_ns;
+	rewind_take(&b->st, p, NULL);
+	m->nr_past_shown += b->st.rewind.on;
+}
+
 static void resize(struct monkey *m)
 {
 	uint64_t id;
@@ -111,9 +184,13 @@ static void resize(struct monkey *m)
 static void command(struct monkey *m)
 {
 	static const char *const lines[] = {
-		"flame",      "tree",	      "sort total",	 "filter ns", "limit 1",
-		"theme mono", "mouse",	      "window",		 "freeze",    "baseline",
-		"nonsense",   "frequency 99", "event cpu-clock", "names",
+		"flame",	   "tree",	    "sort total",   "filter ns",
+		"limit 1",	   "theme mono",    "mouse",	    "window",
+		"freeze",	   "baseline",	    "nonsense",	    "frequency 99",
+		"event cpu-clock", "names",	    "next-time",    "hide-idle",
+		"rewind 2s",	   "live",	    "earlier",	    "widen",
+		"group-by",	   "processes",	    "screen s.svg", "export e.folded",
+		"export e.html",   "export e.json",
 	};
 
 	press(&m->bench, K_ESC);
@@ -149,6 +226,7 @@ static void act(struct monkey *m)
 		press(b, random_key(m));
 		m->nr_keys++;
 	}
+	past(m);
 	screen_draw(&b->st, &b->canvas);
 	m->nr_in[b->st.view]++;
 }
@@ -161,7 +239,7 @@ static void test_monkey(void **state)
 
 	print_message("MONKEY_SEED=%u\n", m.seed);
 	bench_init(&m.bench, 80, 24, false);
-	for (int i = 0; end ? time_now_ns() < end : i < 3000; i++)
+	for (int i = 0; end ? time_now_ns() < end : i < 6000; i++)
 		act(&m);
 	print_message("%ld ticks, %ld keys; selection kept %ld times; in views:", m.nr_ticks,
 		      m.nr_keys, m.nr_kept);
@@ -169,14 +247,35 @@ static void test_monkey(void **state)
 		print_message(" %ld", m.nr_in[i]);
 		assert_true(m.nr_in[i] > 0);
 	}
-	print_message("\n");
+	print_message("; the past %ld times\n", m.nr_past_shown);
 	assert_true(m.nr_kept > 10);
+	assert_true(m.nr_past_shown > 0);
 	bench_fini(&m.bench);
+}
+
+/* Files that are written by keys and commands: in a folder that is removed. */
+static char folder[] = "/tmp/monkey-XXXXXX";
+
+static int begin(void **state)
+{
+	return mkdtemp(folder) ? chdir(folder) : -1;
+}
+
+static int end(void **state)
+{
+	DIR *dir = opendir(".");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		unlink(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return chdir("/") || rmdir(folder);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_monkey) };
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, begin, end);
 }
