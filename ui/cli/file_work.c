@@ -71,9 +71,11 @@ static int run(struct file_work *w, struct err *e)
 	struct invoker_saved saved;
 	int code;
 
-	invoker_begin(&saved);
+	if (!w->own_rights)
+		invoker_begin(&saved);
 	code = w->run(w, e);
-	invoker_end(&saved);
+	if (!w->own_rights)
+		invoker_end(&saved);
 
 	if (!code)
 		err_set(e, 0, "%s", w->done);

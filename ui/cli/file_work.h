@@ -19,7 +19,8 @@ struct file_work {
 	/* Return 0, or -errno with a message in @e. */
 	int (*run)(struct file_work *w, struct err *e);
 	void (*free)(struct file_work *w);
-	char done[256];	      /* message when it succeeded */
+	char done[256];	 /* message when it succeeded */
+	bool own_rights; /* run() reads no file of the invoking user: keep the rights of proftop */
 	atomic_uint permille; /* progress, set by run(); any thread reads it */
 };
 

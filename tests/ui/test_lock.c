@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* :lock, of a mutex that a thread of this process waits for and this thread holds. */
+#include "fake.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int waiter;
+
+static void *take(void *arg)
+{
+	waiter = (int)syscall(SYS_gettid);
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+	return NULL;
+}
+
+/* Wait until the thread is asleep. */
+static void wait_for_sleep(void)
+{
+	char path[64], text[256], state = 'R';
+
+	while (!waiter || state != 'S') {
+		FILE *f;
+
+		usleep(1000);
+		snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)waiter);
+		f = fopen(path, "r");
+		if (f && fgets(text, sizeof(text), f) && strrchr(text, ')'))
+			state = strrchr(text, ')')[2];
+		if (f)
+			fclose(f);
+	}
+}
+
+static void test_owner(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	char address[32], owner[64];
+	pthread_t thread;
+	struct bench b;
+
+	bench_init(&b, 150, 30, false);
+	model_take(&b.st, p);
+	type(&b, ":lock\r");
+	assert_non_null(strstr(b.st.message, "waits are not measured"));
+	p = fake_profile(2, NULL);
+	fake_waits(p);
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i].pid = getpid();
+	pthread_mutex_lock(&mutex);
+	pthread_create(&thread, NULL, take, NULL);
+	wait_for_sleep();
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i].tid = waiter;
+	model_take(&b.st, p);
+	type(&b, ":lock\r");
+	snprintf(address, sizeof(address), "mutex 0x%llx", (unsigned long long)(uintptr_t)&mutex);
+	snprintf(owner, sizeof(owner), "1 waiter, held by thread %d (running)",
+		 (int)syscall(SYS_gettid));
+	if (!strstr(b.st.message, address) || !strstr(b.st.message, owner))
+		fail_msg("%s, not %s, %s", b.st.message, address, owner);
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+	type(&b, ":lock\r");
+	if (!strstr(b.st.message, "none of 1 threads waits"))
+		fail_msg("%s", b.st.message);
+	bench_fini(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_owner),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
