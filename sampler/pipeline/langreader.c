@@ -58,6 +58,8 @@ struct langreader {
 	struct langreader_shared *shared;
 	struct counters_cpu *cpu; /* not to be looked at when it was left behind */
 	int cpu_nr;
+	const struct counters *counters;
+	uint32_t index; /* of the CPU in @counters */
 	struct record_layout layout;
 	uint64_t at; /* position in the ring, all before it was looked at */
 	int epoll_fd, stop_fd, kick_fd;
@@ -139,25 +141,50 @@ static void copy_out(const struct ring *ring, uint64_t pos, void *out, size_t si
 	memcpy((uint8_t *)out + first, ring->data, size - first);
 }
 
-/* Copy the newest sample of the ring. False: there is no new one. */
-static bool take_sample(struct langreader *r)
+/* Return the event of the record at @pos; -1: it is no sample of a task on this CPU. */
+static int event_at(const struct langreader *r, uint64_t pos, const struct perf_event_header *h)
+{
+	uint64_t id;
+	int event;
+
+	if (h->type != PERF_RECORD_SAMPLE || h->size < sizeof(*h) + sizeof(id))
+		return -1;
+	copy_out(&r->cpu->data, pos + sizeof(*h), &id, sizeof(id));
+	event = counters_event_of(r->counters, r->index, id);
+	return event == COUNTERS_WAKING ? -1 : event;
+}
+
+/*
+ * Copy the next sample to be read: the newest of the ring, or one of a wait before it, as the
+ * thread sleeps. False: there is no new one.
+ */
+static bool take_sample(struct langreader *r, bool *newest)
 {
 	const struct ring *ring = &r->cpu->data;
 	struct perf_event_header h;
 	uint64_t head = ring_written(ring), last = 0, last_size = 0;
+	int waits = counters_wait_slot(r->counters), event = -1;
 
+	*newest = true;
 	/* Behind by a round: begin with the first record not taken by the sampler thread. */
 	if (head - r->at > ring->size / 2 || r->at > head)
 		r->at = head - ring_waiting(ring);
 	while (head - r->at >= sizeof(h)) {
+		int next;
+
 		copy_out(ring, r->at, &h, sizeof(h));
 		if (h.size < sizeof(h) || h.size > head - r->at) {
 			r->at = head;
 			return false;
 		}
-		if (h.type == PERF_RECORD_SAMPLE) {
+		next = event_at(r, r->at, &h);
+		*newest = next < 0 || !last_size || event != waits;
+		if (!*newest)
+			break;
+		if (next >= 0) {
 			last = r->at;
 			last_size = h.size;
+			event = next;
 		}
 		r->at += h.size;
 	}
@@ -236,7 +263,8 @@ static void put_slot(struct langreader *r, const struct record_sample *s, uint32
 }
 
 /* Read the frames of the sampled thread, which this thread has preempted if all is well. */
-static void read_thread(struct langreader *r, const struct record_sample *s, uint32_t process)
+static void read_thread(struct langreader *r, const struct record_sample *s, uint32_t process,
+			bool newest)
 {
 	struct lang_sample in = {
 		.process = process,
@@ -264,7 +292,7 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
 	/* Without real-time priority the thread may have run, and its stack may be as it was. */
-	timely = sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
+	timely = newest && sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
 		 !(langreader_is_slow(r) && r->chain.moved) &&
 		 time_now_ns() - s->time_ns < (langreader_is_slow(r) ? LATE_NS : LATE_URGENT_NS);
 	put_slot(r, s, process, timely);
@@ -274,7 +302,7 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 	lang_chain_find_thread(&r->lang, &r->about, process, in.tid);
 }
 
-static void on_sample(struct langreader *r, const struct record_sample *s)
+static void on_sample(struct langreader *r, const struct record_sample *s, bool newest)
 {
 	uint32_t process;
 	bool known;
@@ -292,7 +320,7 @@ static void on_sample(struct langreader *r, const struct record_sample *s)
 	atomic_store_explicit(&r->process, process, memory_order_relaxed);
 	/* Release: which process it is; pairs with langreader_hangs(). */
 	atomic_store_explicit(&r->since_ns, time_now_ns(), memory_order_release);
-	read_thread(r, s, process);
+	read_thread(r, s, process, newest);
 	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
 }
 
@@ -314,11 +342,28 @@ static void go_first(struct langreader *r)
 	atomic_store_explicit(&r->slow, true, memory_order_relaxed);
 }
 
+/* Read for the new samples. False: the ring may be gone. */
+static bool read_samples(struct langreader *r)
+{
+	struct record rec;
+	bool newest;
+
+	while (take_sample(r, &newest)) {
+		if (!record_decode(&rec, &r->layout, r->record,
+				   ((struct perf_event_header *)(void *)r->record)->size) &&
+		    rec.type == PERF_RECORD_SAMPLE)
+			on_sample(r, &rec.sample, newest);
+		/* Pairs with the release in langreader_stop(). */
+		if (atomic_load_explicit(&r->left, memory_order_acquire))
+			return false;
+	}
+	return true;
+}
+
 static void *langreader_main(void *arg)
 {
 	struct langreader *r = arg;
 	struct epoll_event event = { .data.fd = -1 };
-	struct record rec;
 
 	go_first(r);
 	rcu_register_thread();
@@ -328,14 +373,7 @@ static void *langreader_main(void *arg)
 			break;
 		if (ring_waiting(&r->cpu->data) > r->cpu->data.size / 8)
 			wake_send(r->kick_fd);
-		if (!take_sample(r))
-			continue;
-		if (!record_decode(&rec, &r->layout, r->record,
-				   ((struct perf_event_header *)(void *)r->record)->size) &&
-		    rec.type == PERF_RECORD_SAMPLE)
-			on_sample(r, &rec.sample);
-		/* The ring may be gone; pairs with the release in langreader_stop(). */
-		if (atomic_load_explicit(&r->left, memory_order_acquire))
+		if (!read_samples(r))
 			break;
 	}
 	rcu_thread_online();
@@ -388,6 +426,8 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 	r->shared = shared;
 	r->cpu = counters_cpu(counters, index);
 	r->cpu_nr = r->cpu->cpu;
+	r->counters = counters;
+	r->index = index;
 	r->layout = *counters_layout(counters);
 	r->at = ring_written(&r->cpu->data);
 	r->kick_fd = kick_fd;

@@ -653,6 +653,7 @@ uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 	stats->by_event[event]++;
 	stats->taken++;
 	stats->idle[event] += !s->pid && !s->tid;
+	count_language(stats, p);
 	if (!p->nr) {
 		stats->pending++;
 		return STACK_NONE;

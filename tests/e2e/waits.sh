@@ -14,6 +14,15 @@ python3 "$HERE/waits.py" "$TMP/out" "$TMP/truth" || wrong 'the times differ'
 python3 "$HERE/waits.py" "$TMP/again" "$TMP/truth" || wrong 'the times of the recording differ'
 python3 "$HERE/waits.py" --same "$TMP/out" "$TMP/again" || wrong 'live and replay differ'
 
+# Waiting threads of Python have its functions: their memory is read when they fall asleep.
+if "$PROFTOP" --check 2>/dev/null | grep -qi 'python'; then
+	python3 "$HERE/waits_python.py" &
+	pids="$pids $!"
+	"$PROFTOP" --time=wait -b -n 4 -d 0.5 --format=ndjson -p $! >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+	python3 "$HERE/waits.py" --named "$TMP/out" || wrong 'waits of Python without its functions'
+fi
+
+command -v perf >/dev/null || { echo "skipped: not installed: perf"; finish; }
 # One of perf.
 perf record -q -e cpu-clock,context-switches/period=1/ --switch-events --call-graph dwarf -o "$TMP/perf.data" -- \
 	"$PROGRAMS/wait_truth" 0.6 "$TMP/truth" "$TMP/synced" 2>"$TMP/err" || wrong "perf record: $(cat "$TMP/err")"
