@@ -97,7 +97,7 @@ static int check_file(int fd, const struct foreign_want *want, bool mapped,
 		return -EINVAL;
 	if (want->owned && st.st_uid != want->uid && st.st_uid)
 		return -EPERM;
-	if (want->owned && st.st_nlink != 1)
+	if (want->owned && !want->linked && st.st_nlink != 1)
 		return -EMLINK;
 	if ((uint64_t)st.st_size > size_max)
 		return -EFBIG;
@@ -156,7 +156,7 @@ static int open_below(int root_fd, const char *path, int flags)
 static int open_path(int root_fd, const char *path, const struct foreign_want *want,
 		     struct foreign_file *out)
 {
-	int fd = open_below(root_fd, path, want->owned ? O_NOFOLLOW : 0);
+	int fd = open_below(root_fd, path, want->owned && !want->linked ? O_NOFOLLOW : 0);
 
 	return fd < 0 ? fd : reopen(fd, want, false, out);
 }

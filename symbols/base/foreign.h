@@ -34,6 +34,7 @@ struct foreign_want {
 	 * owned by them, one link, no symbolic link. Else -EINVAL, -EMLINK, -EPERM.
 	 */
 	bool owned;
+	bool linked; /* with @owned: it may have several links, and the folders may be links */
 	uid_t uid;
 };
 

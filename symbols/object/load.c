@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/object/buildidcache.h"
 #include "symbols/object/image_read.h"
 
 void load_where(struct load_where *w, struct objects *objects, const struct object *object,
@@ -23,6 +24,7 @@ void load_where(struct load_where *w, struct objects *objects, const struct obje
 	w->object = object->id;
 	objects_sighting(objects, object, &w->seen);
 	w->root = root ? strdup(root) : NULL;
+	w->recorded = no_proc;
 	if (no_proc)
 		w->seen.pid = 0;
 }
@@ -51,6 +53,12 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 
 	if (rc)
 		return rc;
+	/* As perf: the file of the recording, then the one with its name. */
+	if (w->recorded && !w->root && id->build_id_size &&
+	    !buildidcache_open(id->build_id, id->build_id_size, out)) {
+		watch_end(watch, 0);
+		return 0;
+	}
 	rc = foreign_open(&want, out, NULL);
 	/* Another file, perhaps with the same contents: compare the build-id. */
 	if (rc == -ESTALE && id->build_id_size && w->seen.pid <= 0) {

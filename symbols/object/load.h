@@ -17,6 +17,7 @@ struct load_where {
 	struct object_identity identity;
 	struct object_sighting seen; /* seen.path is owned */
 	char *root;		     /* as in foreign_want; owned */
+	bool recorded;		     /* of a recording: perf's cache has it perhaps */
 	uint32_t object;
 };
 

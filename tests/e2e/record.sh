@@ -121,6 +121,17 @@ if perf record -q --no-inherit --per-thread -e cpu-clock -o "$TMP/bare.data" -- 
 	"$PROFTOP" --replay "$TMP/bare.data" -b | grep -q '^proftop [^ ]*  2020-02-03T04:05:06Z' || wrong "date: $("$PROFTOP" --replay "$TMP/bare.data" -b | head -n 1)"
 fi
 
+# A program that was replaced since is in perf's cache.
+cp "$PROGRAMS/truth_chain" "$TMP/program"
+mkdir "$TMP/home"
+hottest() { HOME=$1 "$PROFTOP" --replay "$TMP/cached.data" -b --rows=1 --format=ndjson | sed 's/.*"rows":\[{"symbol":"\([^"]*\)".*/\1/'; }
+if HOME=$TMP/home perf record -q -e cpu-clock:u -o "$TMP/cached.data" -- "$TMP/program" chain 1 >/dev/null 2>&1; then
+	name=$(hottest "$TMP")
+	cp "$PROGRAMS/spin" "$TMP/other" && mv "$TMP/other" "$TMP/program"
+	[ "$(hottest "$TMP/home")" = "$name" ] || wrong "perf's cache: $(hottest "$TMP/home"), not $name"
+	[ "$(hottest "$TMP")" != "$name" ] || wrong "$name without the cache"
+fi
+
 # Killed: the written part can be read.
 "$PROFTOP" -b -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>&1 &
 p=$!
