@@ -11,7 +11,7 @@
 /* Larger pieces are texts, which are needed once. */
 #define MORE_SIZE 256U
 /* A piece that this many samples did not need is not read ahead. */
-#define IDLE_MAX 4
+#define IDLE_MAX 2
 
 void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s)
 {
@@ -55,8 +55,9 @@ static void keep_window(const struct lang_memory *m, struct lang_thread *t, uint
 	const struct lang_piece *p = &m->pieces[piece];
 
 	for (uint32_t i = 0; i < t->nr_ahead; i++) {
-		if (t->ahead[i].addr != p->addr || t->ahead[i].size < p->size)
+		if (t->ahead[i].addr != p->addr)
 			continue;
+		t->ahead[i].size = MAX(t->ahead[i].size, p->size);
 		t->idle_ahead[i] = 0;
 		return;
 	}
