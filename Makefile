@@ -195,6 +195,10 @@ storms: $(B)/proftop programs ## own CPU time beside programs that fork, execute
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
 
+.PHONY: languages-beside
+languages-beside: $(B)/proftop ## 50 Pythons and 20 JVMs, exec, chroot, edited scripts, reused ids: no name of another process
+	$(Q)B=$(B) tests/languages_beside $(PART)
+
 .PHONY: truth-languages truth-java
 truth-java: $(TOOLS) ## Java's chains against AsyncGetCallTrace() of each JDK found; EACH=20
 	$(Q)B=$(B) EACH=$(or $(EACH),20) tests/truth_java
