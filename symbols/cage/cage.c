@@ -28,7 +28,8 @@
 #include "symbols/cage/cage_wire.h"
 
 #define SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-#define START_NS 2000000000ULL /* for the server to fork a worker */
+#define START_NS 2000000000ULL	/* for the server to fork a worker */
+#define RETRY_NS 20000000000ULL /* without requests to a server that did not answer */
 #define SERVER	 CAGE_NR_KINDS
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
 #define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
@@ -46,7 +47,8 @@ static struct {
 	pthread_mutex_t lock; /* of the socket of the server */
 	bool started;
 	int sock;
-	uint32_t serial; /* of the last request to the server */
+	uint32_t serial;    /* of the last request to the server */
+	uint64_t failed_ns; /* time of a request that it did not answer; 0: none */
 	struct worker workers[CAGE_NR_KINDS];
 	/* For cage_has(), relaxed: of the workers, then of the server; 0: none. */
 	_Alignas(CACHELINE) atomic_int pids[CAGE_NR_KINDS + 1];
@@ -80,6 +82,7 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 	if (cage.sock >= 0)
 		close(cage.sock);
 	cage.sock = pair[0];
+	cage.failed_ns = 0;
 	atomic_store_explicit(&cage.pids[SERVER], pid, memory_order_relaxed);
 	return 0;
 }
@@ -174,6 +177,9 @@ static int ask_server(struct cage_head *head, int fds[CAGE_FDS_MAX])
 	size_t size;
 	int rc;
 
+	/* Its socket never fills: a send would wait without a limit. */
+	if (cage.failed_ns && time_now_ns() - cage.failed_ns < RETRY_NS)
+		return -ETIME;
 	head->serial = serial;
 	rc = cage_wire_send(cage.sock, head, NULL, 0, NULL);
 	while (!rc) {
@@ -185,6 +191,7 @@ static int ask_server(struct cage_head *head, int fds[CAGE_FDS_MAX])
 		close_fds(fds);
 		fds[0] = fds[1] = -1;
 	}
+	cage.failed_ns = rc == -ETIME ? time_now_ns() : 0;
 	return rc;
 }
 

@@ -558,7 +558,7 @@ static void test_end(void **state)
 	assert_int_equal(call(ECHO, 0, 0, LONG, &a), -ENOSYS);
 }
 
-static int set_up(void **state)
+static int start(void)
 {
 	const struct cage_reader *table[CAGE_NR_KINDS];
 
@@ -575,14 +575,55 @@ static int set_up(void **state)
 	return cage_start(table);
 }
 
+static int set_up(void **state)
+{
+	return start();
+}
+
+static pid_t server(void)
+{
+	char path[64];
+	FILE *f;
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fscanf(f, "%d", &pid) == 1 && !cage_has(pid))
+		;
+	fclose(f);
+	return pid;
+}
+
+/* A server that does not answer costs one wait, not one for each call. */
+static void test_stopped_server(void **state)
+{
+	uint32_t generation;
+	struct cage_answer a;
+	uint64_t start_ns;
+
+	assert_int_equal(start(), 0);
+	count(&generation);
+	assert_int_equal(kill(server(), SIGSTOP), 0);
+	assert_int_equal(call(DIE, 0, 0, LONG, &a), -EPIPE);
+	start_ns = time_now_ns();
+	alarm(100); /* it waited 600 s, or without end for its full socket */
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(call(ECHO, 0, 0, LONG, &a), -ENOSYS);
+	alarm(0);
+	print_message("%llu ms\n", (unsigned long long)(time_now_ns() - start_ns) / 1000000);
+	cage_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers), cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_dies),	cmocka_unit_test(test_hangs),
-		cmocka_unit_test(test_lies),	cmocka_unit_test(test_greedy),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_starved), cmocka_unit_test(test_end),
+		cmocka_unit_test(test_answers),	       cmocka_unit_test(test_escapes),
+		cmocka_unit_test(test_dies),	       cmocka_unit_test(test_hangs),
+		cmocka_unit_test(test_lies),	       cmocka_unit_test(test_greedy),
+		cmocka_unit_test(test_threads),	       cmocka_unit_test(test_queued),
+		cmocka_unit_test(test_starved),	       cmocka_unit_test(test_end),
+		cmocka_unit_test(test_stopped_server),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
