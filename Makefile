@@ -238,8 +238,8 @@ check-formats: $(B)/proftop ## read exports with other programs: go tool pprof, 
 	$(Q)B=$(B) tests/formats
 
 .PHONY: keep-kill
-keep-kill: $(B)/proftop programs ## kill --keep at 200 random moments: each time --open shows the true share
-	$(Q)B=$(B) tests/keep_kill 200
+keep-kill: $(B)/proftop programs ## kill --keep at N=200 random moments: each time --open shows the true share
+	$(Q)B=$(B) tests/keep_kill $(or $(N),200)
 
 .PHONY: screens
 screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens

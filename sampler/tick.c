@@ -490,7 +490,8 @@ static void test_traps(struct sampler *s)
 	struct trap_input in = { .tables = &tables,
 				 .clock = s->config.events[0].clock,
 				 .hz = s->rates.hz[0],
-				 .nr_cpus = s->live.nr_threads };
+				 .nr_cpus = s->live.nr_threads,
+				 .wait_slot = config_wait_slot(&s->config) };
 	struct trap_hit hit;
 	char text[256] = "";
 

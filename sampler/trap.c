@@ -8,6 +8,7 @@
 #include "sampler/trap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,7 @@ static void find_functions(struct traps *t, const struct symbols *symbols)
 			struct trap_functions *f = &trap->functions;
 
 			if (!trap->rule.name[0] || trap->rule.subject == TRAP_CPU ||
-			    !is_named(symbol, trap->rule.name))
+			    trap->rule.subject == TRAP_WAIT || !is_named(symbol, trap->rule.name))
 				continue;
 			f->list = xrealloc_array(f->list, f->nr + 1, sizeof(*f->list));
 			f->list[f->nr++] = id;
@@ -113,7 +114,7 @@ static bool counts_for(const struct trap *t, const struct assemble_input *in, co
 {
 	const struct task *task;
 
-	if (t->rule.subject != TRAP_CPU)
+	if (t->rule.subject != TRAP_CPU && t->rule.subject != TRAP_WAIT)
 		return in_stack(t, in, c->stack);
 	if (!t->rule.name[0])
 		return true;
@@ -134,8 +135,31 @@ static double cpus_of(const struct trap_input *in, double count, double weight)
 	return in->hz > 0 ? count / (in->hz * seconds) : 0;
 }
 
+/* Return the percent of TRAP_WAIT since waits were counted last; NAN: this slice has none. */
+static double percent_waiting(struct trap *t, const struct trap_input *in)
+{
+	struct slice_reader r;
+	struct count c;
+	double weight = 0, seconds;
+	bool counted = false;
+
+	t->span_ns += in->slice->end_ns - in->slice->begin_ns;
+	seconds = (double)t->span_ns / 1e9;
+	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);) {
+		if ((int)c.event != in->wait_slot)
+			continue;
+		counted = true;
+		if (counts_for(t, in->tables, &c))
+			weight += (double)c.weight;
+	}
+	if (!counted)
+		return NAN;
+	t->span_ns = 0;
+	return 100 * weight / 1e9 / seconds;
+}
+
 /* Return the percent of the rule's subject in a slice; -1: there are too few samples. */
-static double percent_of(const struct trap *t, const struct trap_input *in)
+static double percent_of(struct trap *t, const struct trap_input *in)
 {
 	double count = 0, weight = 0, all = 0, all_weight = 0;
 	struct slice_reader r;
@@ -144,6 +168,8 @@ static double percent_of(const struct trap *t, const struct trap_input *in)
 	if (t->rule.subject == TRAP_LOST)
 		return 100.0 * (double)in->slice->lost /
 		       (double)MAX(in->slice->lost + in->slice->count, 1ULL);
+	if (t->rule.subject == TRAP_WAIT)
+		return percent_waiting(t, in);
 	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);) {
 		if (c.event)
 			continue;
@@ -196,7 +222,7 @@ bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *h
 		struct trap *trap = &t->list[i];
 		double percent = percent_of(trap, in);
 
-		if (!test(trap, in, percent) || any)
+		if (isnan(percent) || !test(trap, in, percent) || any)
 			continue;
 		any = true;
 		*hit = (struct trap_hit){ &trap->rule, trap->begin_ns, in->slice->end_ns, percent };

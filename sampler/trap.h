@@ -22,6 +22,7 @@ struct trap {
 	uint64_t begin_ns; /* it has matched since then; 0: it does not */
 	bool fired;	   /* and was reported */
 	bool seen;	   /* TRAP_NEW: there was a sample */
+	uint64_t span_ns;  /* TRAP_WAIT: since waits were counted last */
 };
 
 struct traps {
@@ -40,6 +41,7 @@ struct trap_input {
 	bool clock; /* weights are ns */
 	double hz;  /* of the event, else */
 	uint32_t nr_cpus;
+	int wait_slot; /* event of waits, counted in some slices, with their sum; -1: none */
 };
 
 /* A match of a rule. */

@@ -13,7 +13,7 @@ static const struct subject {
 } subjects[] = {
 	{ "cpu", TRAP_CPU, NAME_MAYBE },   { "self", TRAP_SELF, NAME_YES },
 	{ "total", TRAP_TOTAL, NAME_YES }, { "new", TRAP_NEW, NAME_YES },
-	{ "lost", TRAP_LOST, NAME_NO },
+	{ "lost", TRAP_LOST, NAME_NO },	   { "wait", TRAP_WAIT, NAME_MAYBE },
 };
 
 static const char *skip_blanks(const char *s)
@@ -85,7 +85,7 @@ int trap_rule_parse(struct trap_rule *out, const char *text, struct err *e)
 			       "invalid rule '%.100s'\n"
 			       "  SUBJECT [> PERCENT] [for TIME], as in 'total:parse > 50 for 1s'\n"
 			       "  SUBJECT: cpu, cpu:COMM, self:FUNCTION, total:FUNCTION, "
-			       "new:FUNCTION, lost",
+			       "new:FUNCTION, wait:COMM, lost",
 			       text);
 	memcpy(r.text, text, strlen(text));
 	*out = r;

@@ -17,6 +17,7 @@ enum trap_subject {
 	TRAP_TOTAL, /* in it or its callees */
 	TRAP_NEW,   /* the first sample of a function */
 	TRAP_LOST,  /* percent of the samples of a tick */
+	TRAP_WAIT,  /* waiting time of all threads, or those of the name; 100: of one thread */
 };
 
 struct trap_rule {

@@ -398,6 +398,12 @@ void rewind_take(struct ui_state *st, struct profile *p, struct strip *s)
 	if (s) {
 		free(st->rewind.strip);
 		st->rewind.strip = s;
+		/* A recording is merged from its start on: no setting was exceeded. */
+		if (s->merged && !st->rewind.said_merged && !st->config->replayed)
+			ui_state_say(st, false,
+				     "old slices of the past are longer now: "
+				     "--history-memory is used up");
+		st->rewind.said_merged = s->merged;
 	}
 	if (p && st->rewind.on)
 		show(st, p);

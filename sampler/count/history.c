@@ -59,7 +59,9 @@ void history_keep(struct history *h, uint64_t span_ns, size_t memory)
 
 void history_begin(struct history *h, uint64_t now_ns)
 {
-	h->next.begin_ns = MAX(h->next.begin_ns, now_ns);
+	/* The first slice of a recording is at the time of the recording, maybe before our start.
+	 */
+	h->next.begin_ns = slices_nr(h->slices) ? MAX(h->next.begin_ns, now_ns) : now_ns;
 }
 
 void history_restart(struct history *h)

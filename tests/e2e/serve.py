@@ -5,11 +5,14 @@ import gzip
 import http.client
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+
+from screen import Terminal
 
 PROFTOP, PROGRAMS = os.path.join(os.environ["B"], "proftop"), os.environ["PROGRAMS"]
 bad = []
@@ -63,6 +66,9 @@ def check_answers(spin):
     wrong(not re.search(rb'^proftop_samples_total\{outcome="complete"\} [1-9]', data, re.M), f"metrics: {data}")
     status, headers, data = get("/metrics", headers={"Accept": "application/openmetrics-text"})
     wrong(not data.endswith(b"# EOF\n") or "openmetrics" not in headers["Content-Type"], "openmetrics")
+    if shutil.which("promtool"):
+        done = subprocess.run(["promtool", "check", "metrics"], input=get("/metrics")[2], capture_output=True, check=False)
+        wrong(done.returncode or done.stdout or done.stderr, f"promtool: {done}")
     for path, method, headers, body, want in (
             ("/debug/pprof/profile?seconds=0", "GET", {}, None, 400),
             ("/debug/pprof/profile?seconds=" + "9" * 4000, "GET", {}, None, 400),
@@ -108,6 +114,21 @@ def check_rude_clients():
         s.close()
 
 
+def check_screen():
+    """Beside the screen: a profile of the next second, and the screen goes on."""
+    global PORT
+    PORT = free_port()
+    t = Terminal(f"{PROFTOP} --listen {PORT}", 100, 30)
+    try:
+        t.wait_for("burn", 20)
+        status, _, data = get("/debug/pprof/profile?seconds=1")
+        wrong(status != 200 or b"burn" not in gzip.decompress(data), f"beside the screen: {status}")
+        wrong(b"burn" not in get("/flame")[2] or b"proftop_push" in get("/metrics")[2], "beside the screen: /flame, /metrics")
+        wrong("burn" not in t.screen() or "Functions" not in t.screen(), f"the screen: {t.screen()}")
+    finally:
+        t.close()
+
+
 def main():
     spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
     served = subprocess.Popen([PROFTOP, "-b", "-d", "0.5", "--rows=1", "--listen", str(PORT)],
@@ -130,6 +151,7 @@ def main():
         # Requests cause no ticks of their own: each is as long as requested.
         ticks = [float(t) for t in re.findall(r"^proftop .* tick ([\d.]+) s", out, re.M)]
         wrong(len(ticks) < 5 or min(ticks[1:-1]) < 0.3, f"ticks: {ticks}")
+        check_screen()
     finally:
         spin.kill()
         served.kill()

@@ -289,6 +289,27 @@ static void test_restart_keeps_slices(void **state)
 	history_free(h);
 }
 
+/* An empty history begins at any time, as of an old recording; later it never goes back. */
+static void test_begin(void **state)
+{
+	struct history *h;
+
+	assert_int_equal(history_new(&h, 5 * SECOND, SECOND, 100), 0);
+	history_keep(h, 600 * SECOND, 1 << 20);
+	history_begin(h, 1000 * SECOND);
+	history_begin(h, 10 * SECOND);
+	add_one(h, 7, 2, SECOND);
+	history_begin(h, 5 * SECOND);
+	add_one(h, 7, 2, SECOND);
+	history_begin(h, 100 * SECOND);
+	add_one(h, 7, 2, SECOND);
+	assert_int_equal(slices_nr(history_slices(h)), 3);
+	assert_int_equal(slices_at(history_slices(h), 0)->begin_ns, 10 * SECOND);
+	assert_int_equal(slices_at(history_slices(h), 1)->begin_ns, 11 * SECOND);
+	assert_int_equal(slices_at(history_slices(h), 2)->begin_ns, 100 * SECOND);
+	history_free(h);
+}
+
 static void test_reset(void **state)
 {
 	struct history *h;
@@ -365,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_many_ticks),
 		cmocka_unit_test(test_restart_keeps_slices),
+		cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_prune_folds_by_task_then_by_event),
 	};

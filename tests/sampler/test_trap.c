@@ -23,6 +23,7 @@ static void test_parse(void **state)
 		{ " new:main ", { TRAP_NEW, "main ", false, 0, 0, "" } },
 		{ "lost", { TRAP_LOST, "", false, 0, 0, "" } },
 		{ "lost >1 for 1m", { TRAP_LOST, "", false, 1, 60 * SECOND, "" } },
+		{ "wait:nginx > 200 for 1s", { TRAP_WAIT, "nginx", false, 200, SECOND, "" } },
 		{ "cpu:my worker > 5", { TRAP_CPU, "my worker", false, 5, 0, "" } },
 	};
 	static const char *const bad[] = {
@@ -162,6 +163,28 @@ static void test_cpu(void **state)
 	assert_true(next(f, 150, 0, &hit));
 }
 
+/* Waits are counted in some slices only: as their rate since the slice before. */
+static void test_wait(void **state)
+{
+	struct fixture *f = *state;
+	struct trap_hit hit;
+
+	f->in.wait_slot = 0;
+	add(f, "wait > 250 for 1s");
+	add(f, "wait:nobody > 0");
+	for (int i = 1; i <= 40; i++) {
+		/* 3 threads for a second, 2 for a second, 3 for two. */
+		unsigned int ms = i % 10 ? 0 : i == 20 ? 2000 : 3000;
+		bool match = next(f, ms, 0, &hit);
+
+		assert_int_equal(match, i == 40);
+	}
+	assert_true(hit.percent > 299 && hit.percent < 301);
+	f->in.wait_slot = 1;
+	for (int i = 0; i < 20; i++)
+		assert_false(next(f, 5000, 0, &hit));
+}
+
 static void test_lost(void **state)
 {
 	struct fixture *f = *state;
@@ -210,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),
 		cmocka_unit_test_setup_teardown(test_cpu, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),

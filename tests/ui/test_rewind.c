@@ -99,6 +99,25 @@ static void test_header_lines(void **state)
 }
 
 /* Earlier, later, peak, widen, live: requests, and the profile that is shown. */
+/* When memory makes slices longer, it is said once; again after they were all short. */
+static void test_merged(void **state)
+{
+	static const bool merged[] = { false, true, true, false, true };
+	static const bool said[] = { false, true, false, false, true };
+	struct bench b;
+
+	start(&b, 100, 30, false);
+	for (size_t i = 0; i < ARRAY_SIZE(merged); i++) {
+		struct strip *s = make_strip(30);
+
+		s->merged = merged[i];
+		b.st.message[0] = '\0';
+		rewind_take(&b.st, NULL, s);
+		assert_int_equal(strstr(b.st.message, "--history-memory") != NULL, said[i]);
+	}
+	bench_fini(&b);
+}
+
 static void test_keys(void **state)
 {
 	struct bench b;
@@ -294,10 +313,11 @@ static void test_baseline(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens), cmocka_unit_test(test_header_lines),
-		cmocka_unit_test(test_keys),	cmocka_unit_test(test_ways_back),
-		cmocka_unit_test(test_mouse),	cmocka_unit_test(test_command),
-		cmocka_unit_test(test_query),	cmocka_unit_test(test_baseline),
+		cmocka_unit_test(test_screens),	  cmocka_unit_test(test_header_lines),
+		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_ways_back), cmocka_unit_test(test_mouse),
+		cmocka_unit_test(test_command),	  cmocka_unit_test(test_query),
+		cmocka_unit_test(test_baseline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
