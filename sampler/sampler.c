@@ -61,7 +61,11 @@ int sampler_start(struct sampler *s, struct err *e)
 
 	s->ticks.ui = pthread_self();
 	code = s->replay ? 0 : session_start(s, e);
-	return code ? code : builder_start(s, e);
+	if (!code)
+		code = builder_start(s, e);
+	if (!code)
+		limits_drop_thread_caps(LIMITS_UI);
+	return code;
 }
 
 /* End the builder and the sampler threads; keep their counts. */

@@ -33,7 +33,10 @@ void sampler_cage_stop(void);
  * target: exit 4); other -errno. With a sentence of three lines.
  */
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e);
-/* Start the threads and enable the events (a command is released). */
+/*
+ * Start the threads and enable the events (a command is released). The calling thread gives up the
+ * capabilities that sampling alone needs, and threads that it starts later have none of them.
+ */
 int sampler_start(struct sampler *s, struct err *e);
 /*
  * With config.record: end the session and complete the file; nothing but sampler_take() and

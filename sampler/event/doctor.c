@@ -161,7 +161,8 @@ static void judge_caps(struct findings *l, const struct doctor_facts *f)
 	}
 	d = add(l, all ? DOCTOR_OK : DOCTOR_NOTE, "capabilities",
 		all ? "" : "make install SETCAP=1 sets them on the binary; sudo proftop");
-	say(d, "%s%s%s", have[0] ? have : "none", lack[0] ? "; without the rest no " : "", lack);
+	say(d, "%s%s%s%s", have[0] ? have : "none", lack[0] ? "; without the rest no " : "", lack,
+	    have[0] ? "; not in screen and sampler threads" : "");
 }
 
 static void judge_pmu(struct findings *l, const struct doctor_facts *f)

@@ -100,6 +100,28 @@ void limits_drop_caps(bool command, bool replay)
 	syscall(SYS_capset, &c.header, c.data);
 }
 
+void limits_drop_thread_caps(enum limits_thread thread)
+{
+	/* To end a command; to act as the invoking user; as root, files in the folders of others.
+	 */
+	uint32_t ui = 1u << CAP_KILL | 1u << CAP_SETUID | 1u << CAP_SETGID;
+	uint32_t keep = 1u << CAP_SYS_NICE;
+	struct caps c;
+
+	if (!getauxval(AT_SECURE))
+		ui |= 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
+	if (thread == LIMITS_UI)
+		keep |= ui;
+	if (!get_caps(&c))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(c.data); i++) {
+		c.data[i].effective &= i ? 0 : keep;
+		c.data[i].permitted &= i ? 0 : keep;
+		c.data[i].inheritable = 0;
+	}
+	syscall(SYS_capset, &c.header, c.data);
+}
+
 static long paranoid(void)
 {
 	long level;

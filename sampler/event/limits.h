@@ -33,6 +33,14 @@ void limits_raise_files(void);
  */
 void limits_drop_caps(bool command, bool replay);
 
+/* Threads that open no events and read no other process. */
+enum limits_thread {
+	LIMITS_UI,	/* and those it starts later: files, servers, folding */
+	LIMITS_SAMPLER, /* decodes records and unwinds */
+};
+/* Give up, for good, the capabilities that this thread does not need. */
+void limits_drop_thread_caps(enum limits_thread thread);
+
 /* * Return the bytes of a side-band ring, and of a data ring to try first; both powers of
  * two. @want: the bytes it should hold, if permitted.
  */

@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/event/limits.h"
 #include "sampler/event/waking.h"
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/langreader.h"
@@ -519,6 +520,7 @@ static void *thread_main(void *arg)
 	uint64_t before_ns;
 
 	name_thread(t->cpu->cpu);
+	limits_drop_thread_caps(LIMITS_SAMPLER);
 	go_first(t->shared);
 	rcu_register_thread();
 	rcu_thread_offline();

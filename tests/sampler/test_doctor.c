@@ -114,6 +114,7 @@ static void test_one_by_one(void **state)
 	f = good;
 	f.caps = PERFMON;
 	expect(&f, "locked memory", DOCTOR_NOTE, "516 KiB", "ulimit -l");
+	expect(&f, "capabilities", DOCTOR_NOTE, "not in screen and sampler threads", "SETCAP=1");
 	expect(&f, "capabilities", DOCTOR_NOTE, "PERFMON; without the rest no other users' stacks",
 	       "SETCAP=1");
 	f.mlock_kb = 4096;
