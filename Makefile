@@ -233,6 +233,15 @@ $(B)/tests/bench_replay: $(B)/tests/bench_replay.o $(LIBS_sampler)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
+# Its CPUs are not those of /sys.
+$(B)/tests/bench_cpus: $(B)/tests/bench_cpus.o $(LIBS_sampler)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -Wl,--wrap=task_list_online_cpus -o $@ $^ $(PKG_LIBS)
+
+.PHONY: bench-cpus
+bench-cpus: $(B)/proftop $(B)/tests/bench_cpus programs ## simulate 8 to 512 CPUs: samples a second, cost of a tick, memory
+	$(Q)B=$(B) tests/bench cpus
+
 .PHONY: check-formats
 check-formats: $(B)/proftop ## read exports with other programs: go tool pprof, protoc, Chromium, speedscope
 	$(Q)B=$(B) tests/formats
@@ -245,7 +254,7 @@ keep-kill: $(B)/proftop programs ## kill --keep at N=200 random moments: each ti
 screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens
 	$(Q)B=$(B) tests/screens
 
-bench: $(B)/proftop $(B)/tests/bench_replay programs ## measure costs, compared with perf
+bench: $(B)/proftop $(B)/tests/bench_replay $(B)/tests/bench_cpus programs ## measure costs, compared with perf
 	$(Q)B=$(B) tests/bench
 
 # What proftop can use, and no more; with GROUP only its members may run it (proftop(1), ACCESS).
@@ -293,4 +302,4 @@ help: ## this list
 	@echo 'Targets:'; sed -nE 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-12s%s\n", $$1, $$2}'
 	@echo 'Options: V=1 (commands), WERROR=1, DEBUG=1, SAN=address,undefined or SAN=thread (own build folder), ARGS="…" for run'
 
--include $(OBJS:.o=.d) $(TESTS:=.d) $(B)/tests/bench_replay.d
+-include $(OBJS:.o=.d) $(TESTS:=.d) $(B)/tests/bench_replay.d $(B)/tests/bench_cpus.d

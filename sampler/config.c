@@ -97,6 +97,15 @@ int config_wait_slot(const struct sampler_config *c)
 	return -1;
 }
 
+double config_default_hz(uint32_t nr_cpus)
+{
+	unsigned int hz = (unsigned int)SAMPLER_HZ_DEFAULT;
+
+	if (nr_cpus > SAMPLER_HZ_CPUS)
+		hz = MAX(hz * SAMPLER_HZ_CPUS / nr_cpus, 20u);
+	return hz - !(hz % 2);
+}
+
 double config_hz(const struct sampler_config *c, const struct event *ev)
 {
 	if (ev->period || ev->counted)

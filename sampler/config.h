@@ -27,6 +27,7 @@ enum sampler_target {
 #define SAMPLER_STACK_SIZE_MAX	   65528u
 #define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* the first size of --stack-size=auto */
 #define SAMPLER_HZ_DEFAULT	   999.0
+#define SAMPLER_HZ_CPUS		   64 /* of more CPUs each has a lower rate: the sum stays */
 #define SAMPLER_SLICE_NS	   100000000ULL /* of the history */
 
 /* In sampler_config.languages, beside the bits of enum lang_kind. */
@@ -113,6 +114,8 @@ uint32_t config_language(const char *name);
 int config_wait_slot(const struct sampler_config *config);
 /* Return the index of the first event with samples of running tasks; -1: there is none. */
 int config_latency_slot(const struct sampler_config *config);
+/* Return the default rate on @nr_cpus CPUs: odd, so that it does not keep step with timers. */
+double config_default_hz(uint32_t nr_cpus);
 /* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
 double config_hz(const struct sampler_config *config, const struct event *ev);
 

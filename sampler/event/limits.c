@@ -24,6 +24,7 @@
 #define DATA_RING_MAX	  ((size_t)16 << 20)
 #define DATA_RINGS_MAX	  ((size_t)256 << 20) /* all CPUs together */
 #define DATA_RING_WANTED  (2u << 20)
+#define DATA_RING_MANY	  (512u << 10) /* of hundreds of CPUs */
 #define DATA_RING_MIN	  (64u << 10)
 #define SIDE_RING_WANTED  (256u << 10)
 #define SIDE_RING_SMALL	  (64u << 10)
@@ -150,11 +151,16 @@ size_t limits_side_ring(void)
 	return locks_freely() ? SIDE_RING_WANTED : SIDE_RING_SMALL;
 }
 
-/* Return the power of two that holds @want, limited by the sum over all CPUs. */
+/*
+ * Return the power of two that holds @want, limited by the sum over all CPUs. Rings of many CPUs
+ * are smaller where @want is.
+ */
 size_t limits_wanted_ring(uint32_t nr_cpus, size_t want)
 {
 	size_t size = DATA_RING_WANTED;
 
+	while (size > DATA_RING_MANY && size * nr_cpus > DATA_RINGS_MAX && size / 2 >= want)
+		size /= 2;
 	while (size < want && size < DATA_RING_MAX && 2 * size * MAX(nr_cpus, 1) <= DATA_RINGS_MAX)
 		size *= 2;
 	return size;

@@ -447,16 +447,31 @@ static void test_tasks_left_out(void **state)
 	free(f);
 }
 
+/* Rings of many CPUs: no more than 256 MiB of all, unless the rate needs them. */
+static void test_rings_of_many_cpus(void **state)
+{
+	const size_t mib = 1u << 20;
+
+	assert_int_equal(limits_wanted_ring(1, 0), 2 * mib);
+	assert_int_equal(limits_wanted_ring(128, mib), 2 * mib);
+	assert_int_equal(limits_wanted_ring(256, mib / 2), mib);
+	assert_int_equal(limits_wanted_ring(512, mib / 4), mib / 2);
+	assert_int_equal(limits_wanted_ring(4096, 1000), mib / 2);
+	assert_int_equal(limits_wanted_ring(512, 3 * mib), 2 * mib);
+	assert_int_equal(limits_wanted_ring(8, 3 * mib), 4 * mib);
+	assert_int_equal(limits_wanted_ring(64, 30 * mib), 4 * mib);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_system),		cmocka_unit_test(test_fail_everywhere),
-		cmocka_unit_test(test_old_kernel),	cmocka_unit_test(test_no_exclude_idle),
-		cmocka_unit_test(test_precise),		cmocka_unit_test(test_ring_sizes),
-		cmocka_unit_test(test_refused_configs), cmocka_unit_test(test_permission_sentence),
-		cmocka_unit_test(test_tasks),		cmocka_unit_test(test_missing_sentences),
-		cmocka_unit_test(test_probe_sentences), cmocka_unit_test(test_followed_advice),
-		cmocka_unit_test(test_tasks_left_out),
+		cmocka_unit_test(test_rings_of_many_cpus),  cmocka_unit_test(test_system),
+		cmocka_unit_test(test_fail_everywhere),	    cmocka_unit_test(test_old_kernel),
+		cmocka_unit_test(test_no_exclude_idle),	    cmocka_unit_test(test_precise),
+		cmocka_unit_test(test_ring_sizes),	    cmocka_unit_test(test_refused_configs),
+		cmocka_unit_test(test_permission_sentence), cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_missing_sentences),   cmocka_unit_test(test_probe_sentences),
+		cmocka_unit_test(test_followed_advice),	    cmocka_unit_test(test_tasks_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

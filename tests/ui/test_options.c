@@ -131,6 +131,36 @@ static void test_cpus(void **state)
 	done(&l);
 }
 
+/* Without -F: the sum of many CPUs' rates is that of 64; with -C of the given CPUs. */
+static void test_rate_of_many_cpus(void **state)
+{
+	static const struct {
+		uint32_t nr_cpus;
+		double hz;
+	} cases[] = { { 0, 999 },   { 2, 999 },	  { 64, 999 }, { 65, 983 },
+		      { 128, 499 }, { 512, 123 }, { 8192, 19 } };
+	struct options_limits limits = { .max_hz = 25000 };
+	char *argv[] = { "proftop", "-C", "0-3", NULL };
+	struct options o;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		limits.nr_cpus = cases[i].nr_cpus;
+		assert_int_equal(options_parse(&o, 1, argv, &limits, &e), EXIT_DONE);
+		assert_true(o.config.hz == cases[i].hz);
+		options_fini(&o);
+	}
+	assert_int_equal(options_parse(&o, 3, argv, &limits, &e), EXIT_DONE);
+	assert_true(o.config.hz == 999);
+	options_fini(&o);
+	argv[1] = "-F";
+	argv[2] = "4000";
+	assert_int_equal(options_parse(&o, 3, argv, &limits, &e), EXIT_DONE);
+	assert_true(o.config.hz == 4000);
+	options_fini(&o);
+}
+
 static void test_last_wins(void **state)
 {
 	struct line l;
@@ -567,6 +597,7 @@ int main(void)
 		cmocka_unit_test(test_pids_accumulate),
 		cmocka_unit_test(test_events_accumulate),
 		cmocka_unit_test(test_cpus),
+		cmocka_unit_test(test_rate_of_many_cpus),
 		cmocka_unit_test(test_last_wins),
 		cmocka_unit_test(test_call_graph),
 		cmocka_unit_test(test_batch),

@@ -510,15 +510,20 @@ static const struct argp argp = {
 	       "Permissions, keys and figures: see proftop(1).",
 };
 
-static void set_defaults(struct options *o, const struct options_limits *limits)
+/* Set the rate of no -F: by the number of CPUs that are sampled. */
+static void set_rate(struct options *o, const struct options_limits *limits)
 {
-	memset(o, 0, sizeof(*o));
-	o->rows = ROWS_DEFAULT;
-	o->config.hz = SAMPLER_HZ_DEFAULT;
-	o->config.languages = UINT32_MAX;
+	o->config.hz = config_default_hz(o->config.cpus ? o->config.nr_cpus : limits->nr_cpus);
 	/* The kernel lowers its limit when interrupts are slow: respect it. */
 	if (limits->max_hz >= 1)
 		o->config.hz = MIN(o->config.hz, limits->max_hz);
+}
+
+static void set_defaults(struct options *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->rows = ROWS_DEFAULT;
+	o->config.languages = UINT32_MAX;
 	o->config.stack_size = SAMPLER_STACK_SIZE_DEFAULT;
 	o->config.tick_ns = NS_PER_S;
 	o->push_timeout_ns = 10 * NS_PER_S;
@@ -535,7 +540,7 @@ int options_parse(struct options *o, int argc, char **argv, const struct options
 	struct options_parse p = { .o = o, .limits = limits, .e = e, .code = EXIT_USAGE };
 	int rc;
 
-	set_defaults(o, limits);
+	set_defaults(o);
 	e->text[0] = 0;
 	rc = argp_parse(&argp, argc, argv,
 			ARGP_NO_EXIT | ARGP_NO_HELP | ARGP_NO_ERRS | ARGP_IN_ORDER, NULL, &p);
@@ -545,6 +550,8 @@ int options_parse(struct options *o, int argc, char **argv, const struct options
 	}
 	if (rc)
 		return p.code;
+	if (!o->hz_given)
+		set_rate(o, limits);
 	return o->batch ? options_set_batch(o, e) : EXIT_DONE;
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sampler/event/doctor.h"
 #include "ui/key/keys.h"
@@ -167,6 +168,7 @@ void options_limits(struct options_limits *limits)
 	FILE *f = fopen("/proc/sys/kernel/perf_event_max_sample_rate", "re");
 
 	limits->max_hz = 0;
+	limits->nr_cpus = (uint32_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 0);
 	if (!f)
 		return;
 	if (fscanf(f, "%lf", &limits->max_hz) != 1)

@@ -73,7 +73,8 @@ struct options {
 
 /* Limits of the system for checks of arguments. */
 struct options_limits {
-	double max_hz; /* kernel.perf_event_max_sample_rate; 0: unknown */
+	double max_hz;	  /* kernel.perf_event_max_sample_rate; 0: unknown */
+	uint32_t nr_cpus; /* online; 0: unknown */
 };
 
 #endif
