@@ -16,6 +16,20 @@ loop=$!
 ticks "module loaded and removed" module:zram -n 6 -F 199 -e cpu-clock
 wait $loop
 
+# A file system: its functions below those of the system calls.
+if modprobe ext4 && modprobe loop && dd if=/dev/zero of=/dev/shm/disk bs=1M count=32 2>/dev/null &&
+	mke2fs -F /dev/shm/disk >/dev/null 2>&1 && mkdir -p /mnt && mount -t ext4 -o loop /dev/shm/disk /mnt; then
+	(while :; do dd if=/dev/zero of=/mnt/file bs=4k count=4000 2>/dev/null; rm -f /mnt/file; done) &
+	writer=$!
+	ticks "ext4" module:ext4 -n 6 -F 199 -e cpu-clock
+	kill $writer
+	wait $writer 2>/dev/null
+	umount /mnt
+	rmmod ext4 2>/tmp/err && ok "ext4 removed" || wrong "ext4 removed: $(cat /tmp/err)"
+else
+	skip "ext4: no file system"
+fi
+
 if bpf_hot 1 >/dev/null 2>/tmp/err; then
 	start bpf_hot 60
 	ticks "BPF program" module:bpf -n 3 -F 199 -e cpu-clock -p "$last"

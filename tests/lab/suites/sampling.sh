@@ -9,7 +9,7 @@ for event in cpu-clock task-clock context-switches page-faults; do
 	ticks "$event" sums -n 2 -F 99 -e "$event"
 done
 ticks "two events" sums -n 2 -F 99 -e cpu-clock,page-faults
-ticks "names and shares" recurse -n 3 -F 99 -e cpu-clock -p "$recurse"
+ticks "names and shares" recurse -n 6 -F 99 -e cpu-clock -p "$recurse"
 for event in sched:sched_switch raw_syscalls:sys_enter kprobe:vfs_read kretprobe:vfs_read; do
 	ticks "$event" taken -n 2 -c 100 -e "$event"
 done
