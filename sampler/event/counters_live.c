@@ -204,8 +204,9 @@ int counters_set_rate(struct counters *c, uint32_t event, double hz, struct err 
 	if (c->slots[event].event.counted)
 		return err_set(e, -EINVAL,
 			       "%.100s is counted whenever its group is sampled\n"
-			       "  its rate is that of the group\n  change the rate of the group's "
-			       "first event",
+			       "  its rate is that of the group\n  change the rate of the member "
+			       "that "
+			       "is sampled",
 			       c->slots[event].event.name);
 	code = limits_check_rate(hz, e);
 	if (code)

@@ -25,7 +25,8 @@ int event_parse(struct event *ev, const char *text, struct err *e);
 int event_parse_at(const char *root, struct event *ev, const char *text, struct err *e);
 /*
  * Add the events of a list by commas to @events; a comma between slashes belongs to the event. With
- * groups: "{cycles,instructions}:u", "{cycles,cache-misses}:S". 0 or -EINVAL with a sentence.
+ * groups: "{cycles,instructions}:u", "{cycles,cache-misses}:S"; "topdown" is one of them. 0 or
+ * -EINVAL with a sentence.
  */
 int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text,
 		     struct err *e);

@@ -14,6 +14,8 @@
 
 #include "sampler/event/event_parse.h"
 
+#define TOPDOWN "topdown"
+
 /* In "mem:0x10/4:w" and "uprobe:/bin/sh:main" a slash opens nothing. */
 static bool is_probe(const char *text)
 {
@@ -137,6 +139,28 @@ static int parse_group(const char *root, struct event *events, uint32_t *nr, uin
 	return code;
 }
 
+/* "topdown": the events of the top-down method that this machine has, as a group. */
+static int parse_topdown(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+			 struct err *e)
+{
+	char group[1024];
+	size_t size;
+
+	if (!pmu_topdown(root, group, sizeof(group)))
+		return err_set(e, -EINVAL,
+			       "event 'topdown': no PMU of this machine has its events\n"
+			       "  slots and topdown-retiring (Intel, from Ice Lake), or stall_slot "
+			       "and "
+			       "op_retired (Arm)\n"
+			       "  'proftop --list-events' shows all events");
+	return parse_group(root, events, nr, max, group, &size, e);
+}
+
+static bool is_topdown(const char *text, size_t size)
+{
+	return size == strlen(TOPDOWN) && !strncmp(text, TOPDOWN, size);
+}
+
 int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
 			const char *text, struct err *e)
 {
@@ -144,8 +168,9 @@ int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, ui
 
 	for (;; s++) {
 		size_t size = s[0] == '{' ? 0 : one_size(s);
-		int code = s[0] == '{' ? parse_group(root, events, nr, max, s, &size, e)
-				       : parse_one(root, events, nr, max, s, size, e);
+		int code = s[0] == '{'		 ? parse_group(root, events, nr, max, s, &size, e)
+			   : is_topdown(s, size) ? parse_topdown(root, events, nr, max, e)
+						 : parse_one(root, events, nr, max, s, size, e);
 
 		if (code)
 			return code;
@@ -182,14 +207,42 @@ uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first)
 	return n;
 }
 
+/* "cpu_core/slots/": as a leader it takes no samples, or its metrics are refused. */
+static bool is_slots(const struct event *ev)
+{
+	const char *slash = strchr(ev->name, '/');
+
+	return slash && !strncmp(slash, "/slots/", 7);
+}
+
+static bool is_of_topdown(const struct event *ev)
+{
+	const char *slash = strchr(ev->name, '/');
+
+	return is_slots(ev) || (slash && !strncmp(slash, "/topdown-", 9));
+}
+
+/* Return the member of a group that is read which takes the samples: the leader if it can. */
+static uint32_t sampling_member(const struct event *events, uint32_t first, uint32_t n)
+{
+	uint32_t at = first;
+
+	while (is_slots(&events[first]) && at < first + n && is_of_topdown(&events[at]))
+		at++;
+	return at;
+}
+
 void event_groups_tidy(struct event *events, uint32_t nr)
 {
 	for (uint32_t first = 0, n; first < nr; first += n) {
+		uint32_t sampling;
+
 		n = event_group_nr(events, nr, first);
+		sampling = sampling_member(events, first, n);
 		for (uint32_t i = first; i < first + n; i++) {
 			events[i].group = n > 1 ? first + 1 : 0;
 			events[i].read &= n > 1;
-			events[i].counted = events[i].read && i > first;
+			events[i].counted = events[i].read && i != sampling;
 		}
 	}
 }

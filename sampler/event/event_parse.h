@@ -18,6 +18,11 @@ int event_add_modifiers(struct event *ev, const char *text, struct err *e);
 /* "cpu" and "event=0x3c,umask=1": 0 or -EINVAL with a sentence. */
 int pmu_parse(const char *root, struct event *ev, const char *pmu, const char *terms,
 	      struct err *e);
+/*
+ * Write the group of events of the top-down method's level 1 that a PMU here has, as text. False:
+ * none has them.
+ */
+bool pmu_topdown(const char *root, char *dst, size_t size);
 /* Terms of any event: "period=1000", "freq=99", "name=x". */
 int pmu_parse_terms(struct event *ev, const char *terms, struct err *e);
 /* The type of a PMU; false if there is none of that name. */

@@ -25,7 +25,7 @@ struct event {
 	uint32_t bp_type;      /* HW_BREAKPOINT_*; address and length are config1, config2 */
 	uint32_t group;	       /* 0: none; members stand side by side, their leader first */
 	bool read;	       /* "{a,b}:S": the leader's samples carry the counts of all members */
-	bool counted;	       /* such a member, not the leader: it takes no samples itself */
+	bool counted;	       /* a member that takes no samples itself: all but one */
 	uint64_t period;       /* of "name/period=1000/"; 0: by rate */
 	double hz;	       /* of "name/freq=99/"; 0: the session's rate */
 	char label[32];	       /* "cpu/event=0x3c,name=mine/"; "": none */

@@ -322,3 +322,54 @@ void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const ch
 	if (nr >= 0)
 		free(list);
 }
+
+/* Does the PMU name event @name? */
+static bool has_event(const char *root, const char *pmu, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s" PMU_DIR "/%.100s/events/%s", root, pmu, name);
+	return !access(path, F_OK);
+}
+
+/*
+ * The counters of Intel's slots start with the leader, which takes no samples then: cycles do. Arm
+ * has a slot for each operation, and for each stall.
+ */
+static bool topdown_of(const char *root, const char *pmu, char *dst, size_t size)
+{
+	if (has_event(root, pmu, "slots") && has_event(root, pmu, "topdown-retiring"))
+		snprintf(dst, size,
+			 "{%s/slots/,cycles,%s/topdown-retiring/,%s/topdown-bad-spec/,"
+			 "%s/topdown-fe-bound/,%s/topdown-be-bound/}:S",
+			 pmu, pmu, pmu, pmu, pmu);
+	else if (has_event(root, pmu, "stall_slot") && has_event(root, pmu, "op_retired"))
+		snprintf(dst, size,
+			 "{cycles,%s/op_retired/,%s/op_spec/,%s/stall_slot/,"
+			 "%s/stall_slot_frontend/,%s/stall_slot_backend/}:S",
+			 pmu, pmu, pmu, pmu, pmu);
+	else
+		return false;
+	return true;
+}
+
+bool pmu_topdown(const char *root, char *dst, size_t size)
+{
+	struct dirent **list;
+	bool found = false;
+	char path[512];
+	int nr;
+
+	snprintf(path, sizeof(path), "%s" PMU_DIR, root);
+	nr = scandir(path, &list, plain_entry, by_name);
+	for (int i = 0; i < nr; i++) {
+		const char *pmu = list[i]->d_name;
+
+		if (!found && strlen(pmu) < TERM_MAX && pmu_is_word(pmu))
+			found = topdown_of(root, pmu, dst, size);
+		free(list[i]);
+	}
+	if (nr >= 0)
+		free(list);
+	return found;
+}

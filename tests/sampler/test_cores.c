@@ -4,6 +4,8 @@
  */
 #include "tests/prelude.h"
 
+#include <unistd.h>
+
 #include "sampler/event/cores.h"
 #include "tests/fake_root.h"
 #include "tests/sampler/fake_kernel.h"
@@ -247,13 +249,72 @@ static void test_nowhere(void **state)
 	free(f);
 }
 
+/* The top-down group: the leader counts, cycles are sampled; on the CPUs of that PMU. */
+static void test_topdown(void **state)
+{
+	static const char *const names[] = { "topdown-retiring", "topdown-bad-spec",
+					     "topdown-fe-bound", "topdown-be-bound" };
+	struct event events[EVENTS_MAX];
+	static struct core_types cores;
+	struct fake *f = fake_new();
+	struct err e = { "" };
+	char path[256], value[32];
+	struct counters *c;
+	uint32_t nr = 0;
+
+	assert_int_equal(event_parse_list_at(root, events, &nr, EVENTS_MAX, "topdown", &e),
+			 -EINVAL);
+	assert_non_null(strstr(e.text, "no PMU of this machine has its events"));
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), DEVICES "cpu_core/events/%s", names[i]);
+		snprintf(value, sizeof(value), "event=0x8%u\n", i);
+		fake_put(root, path, value);
+	}
+	core_types_read(&cores, root);
+	c = open_on(f, "topdown", events, &cores, &nr);
+	assert_int_equal(nr, 6);
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_true(events[i].read && events[i].group == 1);
+		assert_int_equal(events[i].counted, i != 1);
+	}
+	for (int i = 0; i < f->nr_fds; i++) {
+		const struct perf_event_attr *attr = &f->fds[i].attr;
+
+		if (attr->type == PERF_TYPE_SOFTWARE)
+			continue;
+		assert_in_range(f->fds[i].cpu, 0, 1);
+		assert_int_equal(!attr->sample_period, attr->type == 4);
+		assert_int_equal(f->fds[i].leader < 0, attr->type == 4 && !attr->config);
+	}
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+	/* Arm. */
+	nr = 0;
+	fake_put(root, DEVICES "cpu_core/events/slots", "event=0x0\n");
+	snprintf(path, sizeof(path), "%s" DEVICES "cpu_core/events/topdown-retiring", root);
+	assert_int_equal(unlink(path), 0);
+	put_pmu("armv8_pmuv3_0", "8\n", "nr", "1\n");
+	fake_put(root, DEVICES "armv8_pmuv3_0/format/event", "config:0-15\n");
+	fake_put(root, DEVICES "armv8_pmuv3_0/events/op_retired", "event=0x3a\n");
+	fake_put(root, DEVICES "armv8_pmuv3_0/events/op_spec", "event=0x3b\n");
+	fake_put(root, DEVICES "armv8_pmuv3_0/events/stall_slot", "event=0x3f\n");
+	fake_put(root, DEVICES "armv8_pmuv3_0/events/stall_slot_frontend", "event=0x3e\n");
+	fake_put(root, DEVICES "armv8_pmuv3_0/events/stall_slot_backend", "event=0x3d\n");
+	if (event_parse_list_at(root, events, &nr, EVENTS_MAX, "cpu-clock,topdown", &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(nr, 7);
+	assert_false(events[1].counted);
+	assert_true(events[2].counted && events[2].config == 0x3a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),	cmocka_unit_test(test_names),
 		cmocka_unit_test(test_general), cmocka_unit_test(test_of_one_pmu),
 		cmocka_unit_test(test_tasks),	cmocka_unit_test(test_old_kernel),
-		cmocka_unit_test(test_nowhere),
+		cmocka_unit_test(test_nowhere), cmocka_unit_test(test_topdown),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
