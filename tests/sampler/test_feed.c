@@ -5,6 +5,8 @@
  */
 #include "tests/prelude.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "sampler/pipeline/feed.h"
@@ -77,12 +79,44 @@ static void test_full(void **state)
 	feed_fini(&f);
 }
 
+#define PUTS 20000U
+
+static void *put_all(void *arg)
+{
+	for (uint64_t t = 1; t <= PUTS; t++)
+		while (!put(arg, t, (uint16_t)(t * 37 % 200)))
+			sched_yield();
+	return NULL;
+}
+
+/* A reader puts while the sampler thread looks: what is found is whole. */
+static void test_threads(void **state)
+{
+	struct feed f;
+	pthread_t reader;
+
+	assert_int_equal(feed_init(&f), 0);
+	assert_int_equal(pthread_create(&reader, NULL, put_all, &f), 0);
+	for (uint64_t t = 1; t <= PUTS; t++) {
+		const struct lang_slot *slot;
+
+		while (!(slot = feed_find(&f, t, 1, 2)))
+			sched_yield();
+		assert_int_equal(slot->nr, t * 37 % 200);
+		for (uint32_t i = 0; i < slot->nr; i++)
+			assert_int_equal(slot->frames[i].code, (uint32_t)t + i);
+	}
+	pthread_join(reader, NULL);
+	feed_fini(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_around),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * codes: functions of scripts by key; bounded for a process that makes up a million of them; added
+ * by several readers while others look.
+ */
+#include "tests/prelude.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/lang/codes.h"
+#include "symbols/lang/lang.h"
+
+#define MILLION 1000000U
+#define THREADS 4
+#define EACH	2000U
+
+static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const char *name)
+{
+	const struct code_key key = { process, address, address ^ 7 };
+	const struct code_text text = {
+		.language = LANG_PYTHON,
+		.first_line = 3,
+		.name_size = (uint16_t)strlen(name),
+		.file_size = 4,
+		.name = name,
+		.file = "a.py",
+	};
+
+	return codes_add(c, &key, &text);
+}
+
+/* One process takes its share of the table and no more; the next one has its own. */
+static void test_million(void **state)
+{
+	struct codes *c = codes_new();
+	uint32_t nr = 0;
+	char name[32];
+
+	assert_non_null(c);
+	for (uint32_t i = 0; i < MILLION; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		nr += add(c, 1, 4096 + i, name) != CODE_NONE;
+	}
+	assert_int_equal(nr, CODES_PROCESS_MAX);
+	assert_int_equal(codes_nr(c), nr);
+	assert_int_not_equal(add(c, 2, 4096, "other"), CODE_NONE);
+	/* Known ones are found. */
+	assert_int_equal(add(c, 1, 4096, "f0"), 0);
+	codes_free(c);
+}
+
+#define LARGE 250000U
+
+static uint32_t add_large(struct codes *c, uint32_t process, uint32_t i)
+{
+	static char name[CODES_TEXT_MAX + 1];
+
+	memset(name, 'x', CODES_TEXT_MAX);
+	name[snprintf(name, sizeof(name), "%08x", i)] = 'x';
+	return add(c, process, 4096 + i, name);
+}
+
+/* Many processes with large texts fill the memory, and no more. */
+static void test_memory(void **state)
+{
+	struct codes *c = codes_new();
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < LARGE; i++)
+		nr += add_large(c, 1 + i / 60000, i) != CODE_NONE;
+	assert_in_range(nr, CODES_MEMORY_MAX / 1024, CODES_MEMORY_MAX / CODES_TEXT_MAX);
+	assert_true(codes_memory(c) <= CODES_MEMORY_MAX + LARGE * 64UL);
+	/* Equal texts are stored once: that of another process needs no more. */
+	assert_int_not_equal(add_large(c, 99, 0), CODE_NONE);
+	codes_free(c);
+}
+
+static struct codes *shared;
+
+static void *add_many(void *arg)
+{
+	uint32_t process = (uint32_t)(uintptr_t)arg;
+	char name[32];
+
+	for (uint32_t i = 0; i < EACH; i++) {
+		/* Two threads for each process: both add the same. */
+		struct code_key key = { process / 2, 4096 + i, (4096 + i) ^ 7 };
+		const struct code_text *text;
+		uint32_t id;
+
+		snprintf(name, sizeof(name), "p%u_f%u", process / 2, i);
+		id = add(shared, process / 2, 4096 + i, name);
+		text = codes_at(shared, id);
+		if (codes_find(shared, &key) != id || !text || text->name_size != strlen(name) ||
+		    memcmp(text->name, name, text->name_size))
+			return (void *)1;
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t threads[THREADS];
+	void *failed;
+
+	shared = codes_new();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, add_many, (void *)(i + 2)), 0);
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	assert_int_equal(codes_nr(shared), THREADS / 2 * EACH);
+	codes_free(shared);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_million),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
