@@ -32,7 +32,7 @@ static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const c
 	return codes_add(c, &key, &text);
 }
 
-/* One process takes its share of the table and no more; the next one has its own. */
+/* One process takes a share of the table and no more; others go on. */
 static void test_million(void **state)
 {
 	struct codes *c = codes_new();
