@@ -516,14 +516,15 @@ enum effort {
 static bool name_places(struct loader *l, bool more, bool now)
 {
 	uint64_t now_ns = time_now_ns();
+	uint32_t nr = nr_unseen(l);
 
-	l->held = !now && nr_unseen(l) < PASS_PLACES && now_ns - l->named_ns < PASS_NS;
-	if (l->held)
-		return more;
-	l->named_ns = now_ns;
-	/* Not only after the last image: the first rows need names soon. */
-	more |= name_waiting(l, now) > 0;
-	more |= name_new(l, now) > 0;
+	l->held = !now && nr && nr < PASS_PLACES && now_ns - l->named_ns < PASS_NS;
+	if (!l->held) {
+		l->named_ns = now_ns;
+		/* Not only after the last image: the first rows need names soon. */
+		more |= name_waiting(l, now) > 0;
+		more |= name_new(l, now) > 0;
+	}
 	if (is_stopping(l))
 		return false;
 	if (!more)
