@@ -38,6 +38,9 @@ static void check_record(const struct record *r, const struct record_layout *l)
 		check(r->sample.stack, r->sample.stack_size, 1);
 		if (r->sample.stack_dyn > r->sample.stack_size)
 			abort();
+		check(r->sample.branches, r->sample.nr_branches, 24);
+		for (uint32_t i = 0; i < r->sample.nr_branches; i++)
+			sink = (uint8_t)(sink + record_branch(&r->sample, i).cycles);
 		break;
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
@@ -71,6 +74,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	l.sample_type = type & ((1u << 25) - 1);
 	memcpy(&l.regs_mask, data + 4, 3);
 	l.id_all = data[7] & 1;
+	l.branch_type = (data[7] & 4 ? PERF_SAMPLE_BRANCH_HW_INDEX : 0) |
+			(data[7] & 8 ? 1ULL << 19 : 0) |
+			(data[7] & 16 ? PERF_SAMPLE_BRANCH_CALL_STACK : 0);
+	l.intr_mask = data[7] >> 5;
+	l.read_format = data[6] & 31;
 	size -= 8;
 	copy = malloc(size ? size : 1);
 	memcpy(copy, data + 8, size);
