@@ -44,6 +44,7 @@ struct terminal {
 	bool light;	   /* its background */
 	uint64_t query_ns; /* time of the query for the background; 0: none, or answered */
 	attr_t attrs[ROLE_NR];
+	bool plain[ROLE_NR]; /* never bold */
 };
 
 /* With file capabilities, only the system's terminfo is read. */
@@ -131,6 +132,9 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 	for (int i = 0; i < ROLE_NR; i++) {
 		struct theme_look look = theme_look(theme, t->light, (enum theme_role)i, COLORS);
 
+		/* Many terminals show bold black as grey. */
+		t->plain[i] = t->color && COLORS < 256 && look.fg == COLOR_BLACK && look.bg >= 0;
+		look.bold &= !t->plain[i];
 		if (t->color) {
 			init_pair((short)(i + 1), look.fg, look.bg);
 			t->attrs[i] = (attr_t)COLOR_PAIR(i + 1) | (look.bold ? A_BOLD : 0) |
@@ -403,7 +407,7 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 
 		if (!cell->width)
 			continue;
-		if (cell->style.flags & CELL_BOLD)
+		if (cell->style.flags & CELL_BOLD && !t->plain[role])
 			attr |= A_BOLD;
 		/* A reversed role must be visible also when reversed again. */
 		if (cell->style.flags & CELL_REVERSE)

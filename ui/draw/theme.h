@@ -63,6 +63,8 @@ enum theme_role {
 	ROLE_NR = ROLE_BOX_OTHER + 4,
 };
 #define THEME_HUES 4u
+/* Each is a pair of colours, and terminals of 8 colours have 64 pairs. */
+_Static_assert(ROLE_NR < 64, "too many roles");
 
 enum theme {
 	THEME_AUTO, /* dark or light, as the terminal is */

@@ -373,11 +373,10 @@ static void draw_pressure(const struct ui_state *st, struct pen *pen, unsigned i
 	const struct {
 		struct safe_text name;
 		double share;
-	} parts[] = { { TEXT("Pressure cpu"), p->pressure.cpu },
-		      { TEXT("io"), p->pressure.io },
-		      { TEXT("memory"), p->pressure.memory } };
+	} parts[] = { { TEXT("CPU pressure"), p->pressure.cpu },
+		      { TEXT("I/O pressure"), p->pressure.io },
+		      { TEXT("Memory pressure"), p->pressure.memory } };
 	char buf[FORMAT_MAX], text[64];
-	bool any = false;
 
 	if (p->waits.queue_ns && p->interval_ns)
 		pen_value(pen, gap, TEXT("Run queue"),
@@ -386,11 +385,10 @@ static void draw_pressure(const struct ui_state *st, struct pen *pen, unsigned i
 								(double)p->interval_ns)
 					      .str),
 			  ROLE_VALUE);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		any |= parts[i].share >= 0.005;
-	for (size_t i = 0; i < ARRAY_SIZE(parts) && any && !st->config->replayed; i++)
-		any = pen_value(pen, i ? 1 : gap, parts[i].name, format_share(buf, parts[i].share),
-				ROLE_VALUE);
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && !st->config->replayed; i++)
+		if (parts[i].share >= 0.005)
+			pen_value(pen, gap, parts[i].name, format_share(buf, parts[i].share),
+				  ROLE_VALUE);
 }
 
 static void draw_health_line(const struct ui_state *st, struct canvas *c, unsigned int row,
