@@ -241,6 +241,7 @@ $(B)/tests/bench_cpus: $(B)/tests/bench_cpus.o $(LIBS_sampler)
 .PHONY: bench-cpus
 bench-cpus: $(B)/proftop $(B)/tests/bench_cpus programs ## simulate 8 to 512 CPUs: samples a second, cost of a tick, memory
 	$(Q)B=$(B) tests/bench cpus
+
 .PHONY: pictures
 pictures: $(B)/proftop ## pictures of each view in xterm under Xvfb, in PICTURES (pictures/); see tests/pictures
 	$(Q)B=$(B) PICTURES='$(PICTURES)' tests/pictures

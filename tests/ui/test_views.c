@@ -675,6 +675,22 @@ static void test_empty_reasons(void **state)
 }
 
 /* Of a target the header says how much of a CPU the rows share. */
+/* Most of our CPU is for symbols at the start: the header says so. */
+static void test_own(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	bench_init(&b, 140, 30, false);
+	p->self = (struct profile_self){ 32.7, 41000, 3, 1, 0.5, 12 };
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "Own 32.7% CPU 40 MB (28.2% to read symbols and "
+					 "scripts)"));
+	p->self.cpu_pct = 8;
+	assert_null(strstr(look(&b), "to read symbols"));
+	bench_fini(&b);
+}
+
 static void test_target(void **state)
 {
 	struct profile *p = fake_profile(2, NULL);
@@ -776,8 +792,9 @@ int main(void)
 		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
 		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
-		cmocka_unit_test(test_target),	     cmocka_unit_test(test_loading),
-		cmocka_unit_test(test_trouble),	     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_target),	     cmocka_unit_test(test_own),
+		cmocka_unit_test(test_loading),	     cmocka_unit_test(test_trouble),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

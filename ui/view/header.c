@@ -215,6 +215,26 @@ static void draw_ratios(const struct ui_state *st, struct pen *pen, unsigned int
 			  ROLE_VALUE);
 }
 
+/* Draw our CPU and memory; and the CPU that is neither sampling nor the screen, where that is most,
+ * as after the start. */
+static void draw_own(const struct profile *p, struct pen *pen)
+{
+	const struct profile_self *self = &p->self;
+	double rest = self->cpu_pct - self->samplers_pct - self->builder_pct - self->ui_pct;
+	char buf[160], number[FORMAT_MAX];
+
+	pen_value(pen, 3, TEXT("Own"),
+		  text_format(buf, sizeof(buf), "%.1f%% CPU %s", self->cpu_pct,
+			      format_memory(number, self->rss_kb).str),
+		  ROLE_VALUE);
+	/* The parts are known from the second tick on. */
+	if (self->samplers_pct > 0 && rest >= 5 && rest > self->cpu_pct / 2)
+		pen_text(pen, 1,
+			 text_format(buf, sizeof(buf), "(%.1f%% to read symbols and scripts)",
+				     rest),
+			 ROLE_DIM);
+}
+
 static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			    bool total)
 {
@@ -244,10 +264,7 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	/* Reading a recording costs other than sampling: not shown. */
 	if (st->config->replayed)
 		return;
-	pen_value(&pen, 3, TEXT("Own"),
-		  text_format(buf, sizeof(buf), "%.1f%% CPU %s", p->self.cpu_pct,
-			      format_memory(number, p->self.rss_kb).str),
-		  ROLE_VALUE);
+	draw_own(p, &pen);
 }
 
 /* Lost or throttled samples, as the header shows them. */
