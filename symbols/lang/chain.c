@@ -199,6 +199,11 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	r->work.rooted = r->work.moved = false;
 	r->work.nr_here = 0;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
+	/* One interpreter for all threads is found without a search. */
+	if (!t && decoders[p->kind].find_thread == find_process) {
+		find_process(r, p, s->process, s->tid);
+		t = find_thread(r, s->process, s->tid);
+	}
 	if (!t) {
 		out->none = LANG_NONE_NO_THREAD;
 		return false;
