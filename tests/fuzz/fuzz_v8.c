@@ -22,15 +22,47 @@ static struct lang_chain chain;
 static struct unwind_result native;
 static struct merge_result merged;
 
+/* Optimised code of @function with a call of itself inlined. */
+static void optimise(uint64_t function)
+{
+	uint64_t data = v8make_object(&v8, V8MAKE_OTHER, 96);
+	uint64_t literals = v8make_object(&v8, V8MAKE_OTHER, 32);
+	const int64_t calls[2] = { v8make_position(7, -1), 0 };
+	struct v8make_table t = { .size = 0 };
+
+	v8make_entry(&t, 0, v8make_position(5, -1), true);
+	v8make_entry(&t, 16, v8make_position(11, 0), false);
+	pymake_u64(&memory, data + 24, v8make_smi(1));
+	pymake_u64(&memory, data + 32, literals + 1);
+	pymake_u64(&memory, data + 72, v8make_bytes(&v8, calls, sizeof(calls)) + 1);
+	pymake_u64(&memory, literals + 16, lang_memory_u64(pymake_at(&memory, function + 24)));
+	v8make_compiled(&v8, function, 13, data, v8make_bytes(&v8, t.bytes, t.size));
+}
+
+/* Baseline code of @function with two bytecodes. */
+static void compile(uint64_t function)
+{
+	uint64_t bytecodes = v8make_bytecodes(&v8, "\2\4\2\6", 4);
+
+	pymake_u64(&memory, bytecodes + 8, v8make_smi(2));
+	memcpy(pymake_at(&memory, bytecodes + 54), "\x0c\xa9", 2);
+	v8make_compiled(&v8, function, 11, bytecodes, v8make_bytes(&v8, "\x10\4\5", 3));
+}
+
 /* A true program: interpreted, compiled, a builtin. */
 static void make(void)
 {
-	uint64_t script, scope;
+	uint64_t script, scope, function;
 
 	v8make_init(&v8, &memory);
 	script = v8make_script(&v8, v8make_string(&v8, "/srv/a.js"));
 	scope = v8make_scope(&v8, 1, v8make_string(&v8, "outer"), 0, 3);
-	v8make_frame(&v8, v8make_function(&v8, script, scope), 0, 0);
+	function = v8make_function(&v8, script, scope);
+	optimise(function);
+	v8make_frame(&v8, function, 0, 0);
+	function = v8make_function(&v8, script, scope);
+	compile(function);
+	v8make_frame(&v8, function, 0, 0);
 	v8make_frame(&v8, v8make_function(&v8, 0, v8make_string(&v8, "map")), 0, 0);
 	scope = v8make_scope(&v8, 0, v8make_string(&v8, ""), v8make_string(&v8, "a.b"), 40);
 	v8make_frame(&v8, v8make_function(&v8, script, scope), v8make_bytecodes(&v8, "\1\2\3", 3),
@@ -66,6 +98,7 @@ static void check_merge(const uint8_t *data, size_t size)
 	native.nr = native.nr_v8 = 0;
 	native.stop = size & 1 ? UNWIND_COMPLETE : UNWIND_TRUNCATED;
 	for (size_t i = 0; i < size && native.nr < 64; i++, native.nr++) {
+		native.ip[native.nr] = 0x12340 + data[i] % 0x90;
 		if (!(data[i] & 1))
 			continue;
 		native.v8[native.nr_v8++] = (struct unwind_v8){
@@ -96,7 +129,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 .tid = 42,
 				 .sp = PYMAKE_BASE + PYMAKE_SIZE - STACK,
 				 .stack_size = STACK,
-				 .pc = PYMAKE_BASE + 64 };
+				 .pc = PYMAKE_BASE + 64,
+				 .fp = PYMAKE_BASE + PYMAKE_SIZE - 640,
+				 .r9 = 55,
+				 .r15 = PYMAKE_BASE + 8192 };
 
 	if (size < 2)
 		return 0;

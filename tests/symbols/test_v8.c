@@ -220,28 +220,12 @@ static void test_moved(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 }
 
-/* Compiled code of @function; @kind: of V8. */
-static uint64_t compile(struct fixture *f, uint64_t function, uint32_t kind, uint64_t data,
-			uint64_t table)
-{
-	uint64_t code = v8make_object(&f->v, V8MAKE_CODE, 64);
-
-	f->m.process.version = 11U << 24;
-	pymake_u64(&f->m, function + 48, code + 1);
-	pymake_u64(&f->m, code + 16, data + 1);
-	pymake_u64(&f->m, code + 24, table + 1);
-	pymake_u64(&f->m, code + 40, 0x12340);
-	pymake_u32(&f->m, code + 48, 0x170 | kind);
-	pymake_u32(&f->m, code + 56, 0x80);
-	return code;
-}
-
 /* Where compiled code is, and whether other functions are inlined in it. */
 static void test_compiled(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t function = named(f, "hot", 200), data = v8make_object(&f->v, V8MAKE_OTHER, 96);
-	uint64_t code = compile(f, function, 13, data, v8make_bytes(&f->v, "", 0));
+	uint64_t code = v8make_compiled(&f->v, function, 13, data, v8make_bytes(&f->v, "", 0));
 	const struct lang_compiled *c = f->chain.frames[0].compiled;
 
 	v8make_frame(&f->v, function, 0, 0);
@@ -326,7 +310,7 @@ static void test_optimised(void **state)
 	v8make_entry(&t, 16, v8make_position(311, 0), false);
 	v8make_entry(&t, 32, v8make_position(45, 1), false);
 	v8make_entry(&t, 48, v8make_position(219, -1), true);
-	compile(f, hot, 13, data, v8make_bytes(v, t.bytes, t.size));
+	v8make_compiled(&f->v, hot, 13, data, v8make_bytes(v, t.bytes, t.size));
 	v8make_frame(v, hot, 0, 0);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(f->chain.nr, 1);
@@ -370,7 +354,7 @@ static void test_baseline(void **state)
 	memcpy(pymake_at(v->m, object + 54), bytecodes, sizeof(bytecodes));
 	pymake_u64(v->m, object + 32, v8make_bytes(v, t.bytes, t.size) + 1);
 	pymake_u64(v->m, object + 8, v8make_smi(sizeof(bytecodes)));
-	code = compile(f, hot, 11, object, v8make_bytes(v, map, sizeof(map)));
+	code = v8make_compiled(&f->v, hot, 11, object, v8make_bytes(v, map, sizeof(map)));
 	v8make_frame(v, hot, 0, 0);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	expect_at(f, 0, 144, 21, "");
@@ -384,7 +368,7 @@ static void test_baseline(void **state)
 			     8, 143, &e));
 	/* The function has optimised code by now, the frame runs its baseline code still. */
 	pymake_u64(v->m, shared + 8, code + 1);
-	compile(f, hot, 13, v8make_object(v, V8MAKE_OTHER, 96), v8make_bytes(v, "", 0));
+	v8make_compiled(&f->v, hot, 13, v8make_object(v, V8MAKE_OTHER, 96), v8make_bytes(v, "", 0));
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(f->chain.frames[0].compiled[1].start, 0x12340);
 	expect_at(f, 1, 281, 23, "");

@@ -208,6 +208,22 @@ static inline void v8make_entry(struct v8make_table *t, int64_t code, int64_t ra
 	t->raw = raw;
 }
 
+/* Compiled code of @function at 0x12340; @kind: of V8. */
+static inline uint64_t v8make_compiled(struct v8make *v, uint64_t function, uint32_t kind,
+				       uint64_t data, uint64_t table)
+{
+	uint64_t code = v8make_object(v, V8MAKE_CODE, 64);
+
+	v->m->process.version = 11U << 24;
+	pymake_u64(v->m, function + 48, code + 1);
+	pymake_u64(v->m, code + 16, data + 1);
+	pymake_u64(v->m, code + 24, table + 1);
+	pymake_u64(v->m, code + 40, 0x12340);
+	pymake_u32(v->m, code + 48, 0x170 | kind);
+	pymake_u32(v->m, code + 56, 0x80);
+	return code;
+}
+
 /* Make a frame of 128 bytes inside (below) the last one; returns its frame pointer. */
 static inline uint64_t v8make_frame(struct v8make *v, uint64_t function, uint64_t bytecodes,
 				    uint32_t offset)
