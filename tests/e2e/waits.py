@@ -3,12 +3,14 @@
 
 Usage: waits.py NDJSON TRUTH
        waits.py --same NDJSON REPLAYED
+       waits.py --functions NDJSON TRUTH
 """
 import json
 import sys
 
 KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault", "child", "other")
-LONGEST = 0.02  # of one wait
+LONGEST = 0.03  # of one wait
+FUNCTIONS = {"lock": "take_turn", "pipe": "read_message", "cond": "wait_for_work", "disk": "sync_file"}
 SHARE, LEAST = 0.02, 0.06  # 2 %, or 60 ms of 2 s: a sleep ends with a time in the run queue
 
 
@@ -58,6 +60,28 @@ def same():
     return bad
 
 
+def functions():
+    """The waits below the function of each kind: its clocks, and the sleeps that are not in them."""
+    bad, wanted, unsure, queue = [], {}, {}, {}
+    ticks = read(sys.argv[2])
+    threads = sums_of(ticks, bad)
+    with open(sys.argv[3], encoding="utf-8") as f:
+        truth = [line.split() for line in f]
+    for tid, kind, *clocks in truth:
+        if kind not in FUNCTIONS:
+            continue
+        wait, _, _, life, _ = (int(x) / 1e9 for x in clocks)
+        t = threads.get(int(tid), {})
+        wanted[kind] = wanted.get(kind, 0) + wait + (t.get("sleep", 0) if kind in ("lock", "disk") else 0)
+        unsure[kind] = unsure.get(kind, 0) + life
+        queue[kind] = queue.get(kind, 0) + t.get("runq", 0)
+    for kind, function in FUNCTIONS.items():
+        got = sum(r["wait_s"] for tick in ticks for r in tick["rows"]
+                  if r["event"] == "waits" and r["symbol"] == function)
+        near(bad, function, got, wanted[kind], queue[kind], queue[kind] + unsure[kind])
+    return bad
+
+
 def compare():
     ticks, bad = read(sys.argv[1]), []
     threads, waking, bare = sums_of(ticks, bad), True, 0
@@ -102,7 +126,8 @@ def unnamed():
 
 
 def main():
-    bad = same() if sys.argv[1] == "--same" else unnamed() if sys.argv[1] == "--named" else compare()
+    what = {"--same": same, "--named": unnamed, "--functions": functions}
+    bad = what.get(sys.argv[1], compare)()
     for line in bad:
         print(line)
     sys.exit(bool(bad))

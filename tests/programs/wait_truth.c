@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define THREADS 10
+#define THREADS 13
 
 static pthread_mutex_t convoy_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -51,14 +51,23 @@ static void nap_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
-/* The holder sleeps: the others wait for the lock. */
+static void compute_ms(uint64_t ms)
+{
+	uint64_t end = now_of(CLOCK_THREAD_CPUTIME_ID) + ms * 1000000;
+
+	while (now_of(CLOCK_THREAD_CPUTIME_ID) < end)
+		;
+}
+
+/* The holder sleeps and computes: the others wait for the lock. */
 static __attribute__((noinline)) void take_turn(struct thread *t)
 {
 	uint64_t from = now_of(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&convoy_lock);
 	t->wait_ns += now_of(CLOCK_MONOTONIC) - from;
-	nap_ms(20);
+	nap_ms(30);
+	compute_ms(1);
 	pthread_mutex_unlock(&convoy_lock);
 }
 
@@ -134,6 +143,7 @@ static void *run(void *arg)
 int main(int argc, char **argv)
 {
 	struct thread threads[THREADS] = {
+		{ "lock", take_turn },	  { "lock", take_turn },     { "lock", take_turn },
 		{ "lock", take_turn },	  { "lock", take_turn },     { "lock", take_turn },
 		{ "pipe", read_message }, { "cond", wait_for_work }, { "sleep", sleep_and_feed },
 		{ "disk", sync_file },	  { "runq", compute },	     { "runq", compute },
