@@ -254,10 +254,15 @@ static void warm_up(struct sampler *s)
 /* Wait for a control or @next, at most until a collection is due. As wait_for_control(). */
 static bool wait_until(struct sampler *s, uint64_t next, uint64_t now)
 {
-	uint64_t due = MIN(next, s->collect.due_ns);
+	uint64_t due = MIN(MIN(next, s->collect.due_ns), waiting_due(s));
 	int wait_ms = due > now ? (int)MIN((due - now + 999999) / 1000000, (uint64_t)LOOK_MS) : 0;
 
-	return wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
+	bool ended = wait_for_control(s, MIN(wait_ms, s->annotate.waits ? CODE_MS : LOOK_MS));
+
+	now = time_now_ns();
+	if (now >= waiting_due(s))
+		waiting_look(s, now);
+	return ended;
 }
 
 static void *builder_main(void *arg)

@@ -60,6 +60,7 @@ struct session_ticks {
 /* How many switches have a stack. */
 struct session_waits {
 	bool limited;	      /* some, at the rate; else all */
+	uint64_t looked_ns;   /* at the kinds of waits in /proc */
 	unsigned int nr_calm; /* ticks with so few switches that all could have one */
 };
 

@@ -10,9 +10,11 @@
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
@@ -26,6 +28,9 @@
 #define STACKS_MAX 4
 /* Ticks with half of that before all have one again. */
 #define CALM_TICKS 3
+/* Tasks that are looked at in /proc each time, and how often. */
+#define LOOK_TASKS 500
+#define LOOK_NS	   50000000ULL
 
 static int slot_of(const struct sampler *s)
 {
@@ -50,13 +55,40 @@ static size_t read_proc(char *buf, size_t size, pid_t tid, const char *name)
 	return (size_t)MAX(got, 0);
 }
 
+/* Return whether a task in futex(2) waits for a condition: glibc's mutexes wait without a bit set.
+ */
+static bool is_condition(pid_t tid)
+{
+	unsigned long long op;
+	char text[256];
+	int number;
+
+	return read_proc(text, sizeof(text), tid, "syscall") &&
+	       sscanf(text, "%d %*x %llx", &number, &op) == 2 && number == SYS_futex &&
+	       (op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
+}
+
+/* Return the kind of the wait that a task is in now; WAIT_NO: it is in none. */
+static enum wait_kind kind_in_proc(pid_t tid)
+{
+	char text[64];
+	size_t size = read_proc(text, sizeof(text), tid, "wchan");
+	enum wait_kind kind;
+
+	if (!size || !strcmp(text, "0"))
+		return WAIT_NO;
+	kind = (enum wait_kind)wait_hint(text, size, true).kind;
+	if (kind == WAIT_LOCK && is_condition(tid))
+		return WAIT_CONDITION;
+	return kind ? kind : WAIT_OTHER;
+}
+
 /* Add a task that runs or sleeps already. */
 static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid, pid_t tid)
 {
 	uint64_t now_ns = time_now_ns();
-	enum wait_kind kind = WAIT_OTHER;
+	enum wait_kind kind;
 	char text[512], *state;
-	size_t size;
 
 	if (!read_proc(text, sizeof(text), tid, "stat"))
 		return;
@@ -67,10 +99,8 @@ static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid
 		waits_found(s->store.waits, t, pid, tid, STEP_FOUND, WAIT_NO, now_ns);
 		return;
 	}
-	size = read_proc(text, sizeof(text), tid, "wchan");
-	if (size && wait_hint(text, size, true).kind)
-		kind = (enum wait_kind)wait_hint(text, size, true).kind;
-	waits_found(s->store.waits, t, pid, tid, STEP_ASLEEP, kind, now_ns);
+	kind = kind_in_proc(tid);
+	waits_found(s->store.waits, t, pid, tid, STEP_ASLEEP, kind ? kind : WAIT_OTHER, now_ns);
 }
 
 /* Call find_task() for each thread of @pid. */
@@ -227,6 +257,23 @@ void waiting_discard(struct sampler *s)
 	read_rings(s, time_now_ns());
 	t = store_waits_tables(&s->store);
 	waits_discard(s->store.waits, waits_take(s->store.waits, &t, time_now_ns()));
+}
+
+uint64_t waiting_due(const struct sampler *s)
+{
+	/* A switch is an event of the kernel: without the right to sample it there are no stacks.
+	 */
+	return is_on(s) && !s->config.events[slot_of(s)].kernel ? s->waiting.looked_ns + LOOK_NS
+								: UINT64_MAX;
+}
+
+void waiting_look(struct sampler *s, uint64_t now_ns)
+{
+	const struct waits_tables t = store_waits_tables(&s->store);
+
+	s->waiting.looked_ns = now_ns;
+	waits_take(s->store.waits, &t, now_ns);
+	waits_look(s->store.waits, &t, kind_in_proc, LOOK_TASKS);
 }
 
 void waiting_make_room(struct sampler *s)

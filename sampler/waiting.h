@@ -20,6 +20,12 @@ void waiting_count(struct sampler *s, uint64_t now_ns);
 void waiting_discard(struct sampler *s);
 /* After a tick, or when there are too many switches: take the stacks of all, or of some. */
 void waiting_govern(struct sampler *s);
+/*
+ * Where no stacks can be taken: when to look at the kinds of waits in /proc, else UINT64_MAX; and
+ * look.
+ */
+uint64_t waiting_due(const struct sampler *s);
+void waiting_look(struct sampler *s, uint64_t now_ns);
 /* While the queues fill up during a tick: empty them. */
 void waiting_make_room(struct sampler *s);
 

@@ -358,6 +358,33 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	return 0;
 }
 
+void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
+		uint32_t max)
+{
+	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
+		struct wait_task *task = &w->tasks[i];
+		enum wait_kind kind;
+
+		if (task->time.state != TASK_SLEEPING || task->stack != STACK_NONE)
+			continue;
+		max--;
+		kind = kind_of(task->tid);
+		if (!kind || !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
+			continue;
+		task->last[CLASS_SLEEP] = stack_of_kind(w, t, STACK_NONE, kind);
+		/* By time, not by wait: each look weighs the same. */
+		w->spans[w->nr_spans++] = (struct span){
+			.task = i,
+			.stack = task->last[CLASS_SLEEP],
+			.period = 1,
+			.class = CLASS_SLEEP,
+			.is_long = is_long(task),
+			.ns = 1,
+		};
+		task->weighted[CLASS_SLEEP] += 1;
+	}
+}
+
 bool waits_complete(const struct waits *w, uint64_t until_ns)
 {
 	for (uint32_t i = 0; i < w->nr_queues; i++)

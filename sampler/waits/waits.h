@@ -53,6 +53,12 @@ void waits_restart(struct waits *w);
  */
 void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
 		 enum task_step step, enum wait_kind kind, uint64_t time_ns);
+/*
+ * Call @kind_of for tasks that sleep now without a stack, @max of them at most: where no stack can
+ * be taken. The kinds that are seen, at regular times, share the sleep of their task in this tick.
+ */
+void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
+		uint32_t max);
 /* Take one step of a task. -ENOMEM: it is counted as lost. */
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note);
 /* Take the notes that all queues have up to @until_ns. Returns the time they are complete up to. */

@@ -168,6 +168,44 @@ static void test_latency(void **state)
 	close_world(&w);
 }
 
+static enum wait_kind seen; /* of task 3; others are in none */
+
+static enum wait_kind look_at_task(pid_t tid)
+{
+	return tid == 3 ? seen : WAIT_NO;
+}
+
+/* Without stacks: kinds seen at regular times share the sleep of the task. */
+static void test_look(void **state)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1100, STACK_NONE, 0);
+	put(&w, 0, 4, STEP_IN, 1100, STACK_NONE, 0);
+	switch_queue_done(waits_queue(w.waits, 0), 1200);
+	waits_take(w.waits, &w.t, 1200);
+	for (int i = 0; i < 4; i++) {
+		seen = i < 3 ? WAIT_LOCK : WAIT_PIPE;
+		waits_look(w.waits, &w.t, look_at_task, 1);
+	}
+	end_tick(&w, 1500);
+	assert_int_equal(sum(&w, SLOT, WAIT_LOCK, 0), 300);
+	assert_int_equal(sum(&w, SLOT, WAIT_PIPE, 0), 100);
+	/* Not seen: as at the last look. */
+	end_tick(&w, 1600);
+	assert_int_equal(sum(&w, SLOT, WAIT_PIPE, 0), 100);
+	/* A task that is awake is not looked at. */
+	put(&w, 0, 3, STEP_IN, 1600, STACK_NONE, 0);
+	switch_queue_done(waits_queue(w.waits, 0), 1650);
+	waits_take(w.waits, &w.t, 1650);
+	waits_look(w.waits, &w.t, look_at_task, 5);
+	end_tick(&w, 1700);
+	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
+	close_world(&w);
+}
+
 /* Preempted, and woken but not yet in: in the run queue, with the stack it was taken with. */
 static void test_run_queue(void **state)
 {
@@ -353,11 +391,11 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	  cmocka_unit_test(test_latency),
-		cmocka_unit_test(test_run_queue), cmocka_unit_test(test_weights),
-		cmocka_unit_test(test_found),	  cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_exit),	  cmocka_unit_test(test_full_queue),
-		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_look),
+		cmocka_unit_test(test_latency),	   cmocka_unit_test(test_run_queue),
+		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_found),
+		cmocka_unit_test(test_sum),	   cmocka_unit_test(test_exit),
+		cmocka_unit_test(test_full_queue), cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
