@@ -149,6 +149,8 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 	if (f.language == LANG_NONE || f.language >= LANG_NR || f.number >= CODES_MAX ||
 	    !f.name_size || !f.file_size || f.name_size > CODES_TEXT_MAX ||
 	    f.file_size > CODES_TEXT_MAX || f.table_size > CODES_TABLE_MAX ||
+	    /* Instructions of others are lines: a table would be read as another language's. */
+	    (f.table_size && f.language != LANG_PYTHON) ||
 	    size < (size_t)f.name_size + f.file_size + f.table_size)
 		return -EINVAL;
 	*number = f.number;
