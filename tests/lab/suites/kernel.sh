@@ -6,14 +6,16 @@
 (
 	for i in 1 2 3 4 5 6; do
 		modprobe zram && echo 64M >/sys/block/zram0/disksize 2>/dev/null &&
-			dd if=/dev/zero of=/dev/zram0 bs=64k count=400 2>/dev/null
+			for k in 1 2 3 4 5; do
+				dd if=/dev/zero of=/dev/zram0 bs=64k count=1000 2>/dev/null
+			done
 		sleep 1
 		echo 1 >/sys/block/zram0/reset 2>/dev/null
 		rmmod zram 2>/dev/null
 	done
 ) &
 loop=$!
-ticks "module loaded and removed" module:zram -n 6 -F 199 -e cpu-clock
+ticks "module loaded and removed" module:zram -n 12 -F 199 -e cpu-clock --rows=1000
 wait $loop
 
 # A file system: its functions below those of the system calls.
@@ -21,7 +23,7 @@ if modprobe ext4 && modprobe loop && dd if=/dev/zero of=/dev/shm/disk bs=1M coun
 	mke2fs -F /dev/shm/disk >/dev/null 2>&1 && mkdir -p /mnt && mount -t ext4 -o loop /dev/shm/disk /mnt; then
 	(while :; do dd if=/dev/zero of=/mnt/file bs=4k count=4000 2>/dev/null; rm -f /mnt/file; done) &
 	writer=$!
-	ticks "ext4" module:ext4 -n 6 -F 199 -e cpu-clock
+	ticks "ext4" module:ext4 -n 6 -F 199 -e cpu-clock --rows=1000
 	kill $writer
 	wait $writer 2>/dev/null
 	# Its last dd still writes.
