@@ -16,8 +16,9 @@
 #include "sampler/count/interval.h"
 #include "ui/view/folds.h"
 
-#define SLOTS 128u /* first rows, with slots */
-#define SPARE 64u  /* rows below them that may rise */
+#define SLOTS 128u		    /* first rows, with slots */
+#define SPARE 64u		    /* rows below them that may rise */
+#define NEAR  (8 * (SLOTS + SPARE)) /* rows in which those of slots are looked for */
 #define NONE  UINT32_MAX
 /* Error bars that a smoothed share may be away from the share. */
 #define LAG 2
@@ -135,12 +136,32 @@ static void exchange(struct order *o, uint64_t selected)
 
 /* ---- the slots of the profile before ---- */
 
-static uint32_t slot_of(const struct list *list, uint64_t id)
+/* Slots by the ids of their rows: a hash table with open addresses. */
+struct slot_index {
+	uint8_t slots[4 * SLOTS]; /* slot + 1; 0: empty */
+};
+
+static uint32_t slot_of(const struct slot_index *index, const struct list *list, uint64_t id)
 {
-	for (uint32_t i = 0; i < list->nr_slots; i++)
-		if (list->slots[i].id == id)
-			return i;
-	return NONE;
+	for (uint64_t at = hash_u64(id);; at++) {
+		uint32_t slot = index->slots[at % sizeof(index->slots)];
+
+		if (!slot || list->slots[slot - 1].id == id)
+			return slot - 1;
+	}
+}
+
+static void index_slots(struct slot_index *index, const struct list *list)
+{
+	_Static_assert(SLOTS < UINT8_MAX && NONE == 0u - 1, "slot + 1 does not fit");
+	memset(index, 0, sizeof(*index));
+	for (uint32_t i = 0; i < list->nr_slots; i++) {
+		uint64_t at = hash_u64(list->slots[i].id);
+
+		while (index->slots[at % sizeof(index->slots)])
+			at++;
+		index->slots[at % sizeof(index->slots)] = (uint8_t)(i + 1);
+	}
 }
 
 /* Follow a share slowly, but never be farther from it than noise explains. */
@@ -151,28 +172,25 @@ static double smooth(double before, double share, double bar, double weight)
 	return MIN(MAX(now, share - LAG * bar), share + LAG * bar);
 }
 
-/* Put each row into its slot of before, or after all slots. Return the rows used, by index. */
-static bool *place_rows(struct order *o, const struct view_column *column, double weight)
+/* Put each row into its slot of before, or after all slots. */
+static void place_rows(struct order *o, const struct view_column *column, double weight)
 {
 	const struct list *list = o->list;
 	double all = MAX(list->count, 1.0);
-	bool *used = calloc(list->nr + 1ULL, sizeof(*used));
-	/* Rows far below are rarely in a slot: they are sorted. */
-	uint32_t far = MIN(list->nr, 8 * (SLOTS + SPARE));
+	struct slot_index index;
 
-	if (!used)
-		return NULL;
+	index_slots(&index, list);
 	o->nr = o->nr_slots = list->nr_slots;
 	for (uint32_t i = 0; i < o->nr; i++)
 		o->places[i].row = NONE;
-	for (uint32_t i = 0; i < far; i++) {
+	/* Rows far below are rarely in a slot: they are sorted. */
+	for (uint32_t i = 0; i < MIN(list->nr, NEAR); i++) {
 		struct place place = { .row = i };
-		uint32_t slot = slot_of(list, list->rows[i].id);
+		uint32_t slot = slot_of(&index, list, list->rows[i].id);
 
-		measure(&place, column, &list->rows[i], all);
 		if (slot == NONE && o->nr == SLOTS + SPARE)
 			continue;
-		used[i] = true;
+		measure(&place, column, &list->rows[i], all);
 		if (slot != NONE)
 			place.share =
 				smooth(list->slots[slot].share, place.share, place.bar, weight);
@@ -180,7 +198,6 @@ static bool *place_rows(struct order *o, const struct view_column *column, doubl
 			slot = o->nr++;
 		o->places[slot] = place;
 	}
-	return used;
 }
 
 /* Close places that nothing could fill. */
@@ -194,27 +211,26 @@ static void close_empty(struct order *o)
 	o->nr_slots = nr;
 }
 
-/* Write the rows in their new order; those without a place follow, sorted as they are. */
-static void write_rows(const struct order *o, struct list *list, const bool *used)
+/* Move the rows of the slots to the front; the others follow, sorted as they are. */
+static void move_rows(const struct order *o, struct list *list)
 {
-	struct row *rows = malloc((list->nr + 1ULL) * sizeof(*rows));
-	uint32_t nr = 0;
+	struct row first[SLOTS];
+	bool placed[NEAR] = { false };
+	uint32_t end = 0, to;
 
-	if (!rows)
-		return;
-	for (uint32_t i = 0; i < o->nr_slots; i++)
-		rows[nr++] = list->rows[o->places[i].row];
-	for (uint32_t i = 0; i < list->nr; i++) {
-		bool placed = false;
+	for (uint32_t i = 0; i < o->nr_slots; i++) {
+		uint32_t row = o->places[i].row;
 
-		for (uint32_t n = 0; used[i] && n < o->nr_slots && !placed; n++)
-			placed = o->places[n].row == i;
-		if (!placed)
-			rows[nr++] = list->rows[i];
+		first[i] = list->rows[row];
+		placed[row] = true;
+		end = MAX(end, row + 1);
 	}
-	assert(nr == list->nr);
-	memcpy(list->rows, rows, nr * sizeof(*rows));
-	free(rows);
+	to = end;
+	for (uint32_t i = end; i-- > 0;)
+		if (!placed[i])
+			list->rows[--to] = list->rows[i];
+	assert(to == o->nr_slots);
+	memcpy(list->rows, first, to * sizeof(*first));
 }
 
 /* ---- from profile to profile ---- */
@@ -257,7 +273,6 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 	uint64_t selected = list->pinned ? list->selected : UINT64_MAX;
 	struct order o = { .list = list };
 	double age, window = (double)MAX(st->config->window_ns, 1000000000u);
-	bool *used;
 
 	/* Without rows the folds may be late. */
 	if (!list->nr)
@@ -273,14 +288,11 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 		return;
 	}
 	age = (double)(now - list->slots_ns);
-	used = place_rows(&o, column, age / (age + 2 * window));
-	if (!used)
-		return;
+	place_rows(&o, column, age / (age + 2 * window));
 	fill_empty(&o, selected);
 	exchange(&o, selected);
 	close_empty(&o);
-	write_rows(&o, list, used);
-	free(used);
+	move_rows(&o, list);
 	list->slots_ns = now;
 	record(list, column, &o);
 }
