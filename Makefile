@@ -301,6 +301,10 @@ deb: dist ## build/deb/*.deb, by debhelper, of the last commit
 	$(Q)rm -rf build/deb && mkdir -p build/deb && tar -C build/deb -xzf build/proftop-$(VERSION).tar.gz
 	$(Q)cd build/deb/proftop-$(VERSION) && mv doc/debian . && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -b -us -uc
 
+.PHONY: deb-check
+deb-check: deb ## ROOT=DIR (debootstrap): install the package there, answer its question both ways, remove it
+	$(Q)tests/package $(ROOT) build/deb/proftop_$(VERSION)_*.deb
+
 clean: ## remove build/
 	rm -rf build
 
