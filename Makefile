@@ -256,6 +256,10 @@ check-formats: $(B)/proftop ## read exports with other programs: go tool pprof, 
 keep-kill: $(B)/proftop programs ## kill --keep at N=200 random moments: each time --open shows the true share
 	$(Q)B=$(B) tests/keep_kill $(or $(N),200)
 
+.PHONY: keep-night
+keep-night: $(B)/tests/tools/nightsize ## size of 24 hours of --keep: 2 busy CPUs at 99 Hz, at most 200 MiB (minutes)
+	$(Q)dir=$$(mktemp -d); $(B)/tests/tools/nightsize "$$dir"; code=$$?; rm -rf "$$dir"; exit $$code
+
 .PHONY: screens
 screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens
 	$(Q)B=$(B) tests/screens

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines as URL, labels and headers of --push: what is taken is harmless in a request.
+ * Lines as URL, labels and headers of --push: accepted ones are harmless in a request.
  * FUZZ: ui
  */
 #include <stdint.h>

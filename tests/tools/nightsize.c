@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * nightsize DIR: write 24 hours of 2 busy CPUs at 99 Hz as --keep would, and print the bytes.
+ *
+ * The samples are 5,000 stacks of 12 functions of three objects, in 40 tasks: few of them are hot,
+ * most are rare (each rank half as likely as the one of half its number). Each hour has other
+ * stacks. Limits are larger than needed, so that all is kept.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/keep.h"
+#include "sampler/event/event.h"
+
+#define SECOND	  1000000000ull
+#define SLICES	  (24 * 3600 * 10)
+#define TICK	  600 /* slices */
+#define SAMPLES	  (2 * 99)
+#define STACKS	  5000
+#define FUNCTIONS 3000
+#define DEPTH	  12
+#define HOUR	  36000
+
+static uint64_t seed = 1;
+
+static uint32_t rnd(uint32_t below)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((seed >> 33) % below);
+}
+
+struct night {
+	struct objects *objects;
+	struct maps *maps;
+	struct places *places;
+	struct symbols *symbols;
+	struct stacks *stacks;
+	struct slices *slices;
+	uint32_t objects_ids[3], ids[STACKS];
+};
+
+static void make_tables(struct night *n)
+{
+	static const char *const paths[] = { "/usr/bin/program", "/usr/lib/libexample.so.6",
+					     "/usr/lib/libc.so.6" };
+
+	if (objects_new(&n->objects) || maps_new(&n->maps, n->objects, 1024) ||
+	    places_new(&n->places, 1 << 20) || stacks_new(&n->stacks, 1 << 18, 256 << 20) ||
+	    symbols_new(&n->symbols, n->places, n->objects, n->maps, NULL) ||
+	    slices_new(&n->slices, 600 * SECOND, 64 << 20))
+		out_of_memory();
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct object_identity identity = { .kind = OBJECT_FILE, .ino = 100 + i };
+
+		n->objects_ids[i] = objects_intern(n->objects, &identity, paths[i],
+						   strlen(paths[i]), 1, 0x1000, 0x2000)
+					    ->id;
+	}
+}
+
+/* The stacks of the next hour. */
+static void make_stacks(struct night *n, uint32_t hour)
+{
+	for (uint32_t i = 0; i < STACKS; i++) {
+		uint32_t places[DEPTH];
+
+		for (uint32_t k = 0; k < DEPTH; k++)
+			places[k] = places_intern(n->places, n->objects_ids[rnd(3)],
+						  0x1000 + 64ull * (rnd(FUNCTIONS) + hour * 100));
+		n->ids[i] = stacks_intern(n->stacks, places, DEPTH);
+	}
+}
+
+/* A rank, each half as likely as the one of half its number. */
+static uint32_t rank_of(void)
+{
+	uint32_t below = 2 + rnd(12);
+
+	return rnd(below < 12 ? 1u << below : STACKS);
+}
+
+static void add_slice(struct night *n, uint32_t number)
+{
+	const struct slice about = { .begin_ns = SECOND + number * (SECOND / 10),
+				     .end_ns = SECOND + (number + 1) * (SECOND / 10) };
+	struct count counts[SAMPLES / 10 + 1];
+	uint32_t nr = SAMPLES / 10 + (rnd(10) < SAMPLES % 10);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t rank = rank_of();
+
+		counts[i] = (struct count){ n->ids[rank % STACKS], (rank + rnd(2)) % 40, 0, 1,
+					    SECOND / 99 };
+	}
+	if (slices_add(n->slices, counts, nr, &about))
+		out_of_memory();
+}
+
+static uint64_t bytes_of(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *e;
+	uint64_t sum = 0;
+	struct stat st;
+
+	while (dir && (e = readdir(dir)))
+		if (!fstatat(dirfd(dir), e->d_name, &st, 0) && S_ISREG(st.st_mode))
+			sum += (uint64_t)st.st_size;
+	if (dir)
+		closedir(dir);
+	return sum;
+}
+
+int main(int argc, char **argv)
+{
+	struct event event = { .name = "cpu-clock", .clock = true };
+	const struct keep_config config = { argc > 1 ? argv[1] : "", 4ull << 30, UINT64_MAX / 4 };
+	struct night n = { .objects = NULL };
+	struct assemble_input tables;
+	double hz = 99;
+	struct keep_input in = { .tables = &tables, .events = &event, .hz = &hz, .nr_events = 1 };
+	struct keep *keep;
+	struct err e;
+	uint64_t bytes;
+
+	rcu_register_thread();
+	make_tables(&n);
+	tables = (struct assemble_input){ .maps = n.maps,
+					  .places = n.places,
+					  .symbols = n.symbols,
+					  .objects = n.objects,
+					  .stacks = n.stacks };
+	in.slices = n.slices;
+	if (argc != 2 || keep_open(&keep, &config, &e)) {
+		fprintf(stderr, "nightsize: %s\n", argc != 2 ? "usage: nightsize DIR" : e.text);
+		return 2;
+	}
+	for (uint32_t i = 0; i < SLICES; i++) {
+		if (i % HOUR == 0)
+			make_stacks(&n, i / HOUR);
+		add_slice(&n, i);
+		if (i % TICK != TICK - 1)
+			continue;
+		keep_tick(keep, &in);
+		/* The writer needs less; missed slices are in the history for 10 minutes. */
+		usleep(5000);
+	}
+	keep_tick(keep, &in);
+	keep_close(keep);
+	bytes = bytes_of(argv[1]);
+	printf("24 h of 2 CPUs at 99 Hz: %" PRIu64 " bytes, %.1f MiB\n", bytes,
+	       (double)bytes / (1 << 20));
+	rcu_unregister_thread();
+	return bytes <= 200ull << 20 ? 0 : 1;
+}
