@@ -61,11 +61,12 @@ int sampler_start(struct sampler *s, struct err *e)
 
 	s->ticks.ui = pthread_self();
 	code = s->replay ? 0 : session_start(s, e);
-	if (!code)
-		code = builder_start(s, e);
-	if (!code)
-		limits_drop_thread_caps(LIMITS_UI);
-	return code;
+	return code ? code : builder_start(s, e);
+}
+
+void sampler_drop_thread_caps(void)
+{
+	limits_drop_thread_caps(LIMITS_UI);
 }
 
 /* End the builder and the sampler threads; keep their counts. */

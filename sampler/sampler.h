@@ -33,11 +33,13 @@ void sampler_cage_stop(void);
  * target: exit 4); other -errno. With a sentence of three lines.
  */
 int sampler_new(struct sampler **out, const struct sampler_config *config, struct err *e);
-/*
- * Start the threads and enable the events (a command is released). The calling thread gives up the
- * capabilities that sampling alone needs, and threads that it starts later have none of them.
- */
+/* Start the threads and enable the events (a command is released). */
 int sampler_start(struct sampler *s, struct err *e);
+/*
+ * After sampler_start(): give up the capabilities that sampling alone needs, in the calling thread
+ * and those that it starts later.
+ */
+void sampler_drop_thread_caps(void);
 /*
  * With config.record: end the session and complete the file; nothing but sampler_take() and
  * sampler_free() may follow. 0, or -errno with a message (disk full ...): the written part is kept.

@@ -370,6 +370,7 @@ static int start_serving(struct sampler *s, struct serve *sv, const struct optio
 
 	if (code)
 		return exit_of_start(o, code);
+	sampler_drop_thread_caps();
 	return serve_start(sv, s, !o->config.replay, host, e) ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -559,6 +560,7 @@ static int run_keys(const struct options *o, struct err *e)
 		return exit_of(code);
 	}
 	code = sampler_start(s, e);
+	sampler_drop_thread_caps();
 	code = code ? exit_of_start(o, code)
 		    : end_recording(o, s, exit_of_run(script_run(s, &config, &script, stdout, e)),
 				    e);

@@ -103,9 +103,11 @@ void limits_drop_caps(bool command, bool replay)
 
 void limits_drop_thread_caps(enum limits_thread thread)
 {
-	/* To end a command; to act as the invoking user; as root, files in the folders of others.
+	/*
+	 * To end a command; to act as the invoking user; to read the state of a mutex (:lock); as
+	 * root, files in the folders of others.
 	 */
-	uint32_t ui = 1u << CAP_KILL | 1u << CAP_SETUID | 1u << CAP_SETGID;
+	uint32_t ui = 1u << CAP_KILL | 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_SYS_PTRACE;
 	uint32_t keep = 1u << CAP_SYS_NICE;
 	struct caps c;
 

@@ -86,7 +86,7 @@ threads() {
 			[ $((has & ~most)) = 0 ] || wrong "a thread has the capabilities $has of set $set"
 			# Only threads that open events or read processes keep the powers for that.
 			case ${task##*/}:$(cat "$task/comm" 2>/dev/null) in
-			"$1":*) may=$((1 << 23 | 1 << 5 | 6)) ;;
+			"$1":*) may=$((1 << 23 | 1 << 19 | 1 << 5 | 6)) ;;
 			*:cpu*) may=$((1 << 23)) ;;
 			*) may=$most && powers=$((powers | has)) ;;
 			esac
