@@ -36,8 +36,8 @@ int sampler_new(struct sampler **out, const struct sampler_config *config, struc
 /* Start the threads and enable the events (a command is released). */
 int sampler_start(struct sampler *s, struct err *e);
 /*
- * After sampler_start(): give up the capabilities that sampling alone needs, in the calling thread
- * and those that it starts later.
+ * Give up the capabilities that sampling alone needs, in the calling thread and in threads that it
+ * starts later. After sampler_start().
  */
 void sampler_drop_thread_caps(void);
 /*

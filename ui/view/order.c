@@ -46,14 +46,14 @@ static double bar_of(double share, double all)
 }
 
 /*
- * Set the share and the bar of @row, of @all samples. Rows with at most one sample by SELF% are
- * ordered by their total, scaled to the share of one sample.
+ * Set the share and the bar of @row, of @all samples. Rows with 0 by SELF% are ordered by their
+ * total, scaled to the share of one sample.
  */
 static void measure(struct place *at, const struct view_column *column, const struct row *row,
 		    double all)
 {
 	bool by_self = column->share == COLUMN_SELF;
-	double scale = by_self && row->self * all <= 1 ? 1 / all : 1;
+	double scale = by_self && row->self <= 0 ? 1 / all : 1;
 
 	at->share = by_self && scale == 1 ? row->self : row->total;
 	at->bar = bar_of(at->share, all) * scale;
