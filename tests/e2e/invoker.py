@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Start proftop on a terminal, open the source of the first row with O, leave.  usage: invoker.py PROFTOP ARGS..."""
+"""Start proftop on a terminal, open the source of the first row with O until $EDITOR has written the file that is its
+last word (the lines may not be read yet), leave.  usage: invoker.py PROFTOP ARGS...
+"""
 import os
 import pty
 import select
@@ -12,7 +14,8 @@ def main():
     if not pid:
         os.environ["TERM"] = "xterm"
         os.execv(sys.argv[1], sys.argv[1:])
-    seen, keys, end = b"", [(b"burn", b"O"), (b"burn", b"q")], time.time() + 20
+    edited = os.environ["EDITOR"].split()[-1]
+    seen, done, end = b"", False, time.time() + 20
     while time.time() < end:
         if select.select([tty], [], [], 0.1)[0]:
             try:
@@ -20,9 +23,10 @@ def main():
             except OSError:
                 break
             seen += data
-        if keys and keys[0][0] in seen:
+        if b"burn" in seen and not done:
+            done = os.path.exists(edited)
             seen = b""
-            os.write(tty, keys.pop(0)[1])
+            os.write(tty, b"q" if done else b"O")
             time.sleep(0.5)
     os.close(tty)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

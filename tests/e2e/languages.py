@@ -3,7 +3,8 @@
 import json
 import sys
 
-LEAST = 95  # percent of the program's samples
+LEAST = 95  # percent of the program's samples that were read
+UNREAD = 30  # percent at most, of samples before a reader ran on their CPU
 FEWEST = 30  # samples in the tick
 INTERNAL = "[internal]"
 
@@ -16,6 +17,10 @@ def judge(tick, language, names):
     bad = []
     if lang["none"] != sum(lang["none_by"].values()):
         bad.append(f"the reasons do not add up: {lang}")
+    unread = lang["none_by"].get("not_read", 0)
+    if unread > UNREAD / 100 * samples:
+        bad.append(f"too few are read: {lang}")
+    samples -= unread
     if samples < FEWEST:
         bad.append(f"{samples} samples only")
     if any(row.get("lang") != language for row in tick["rows"]):
