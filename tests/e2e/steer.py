@@ -83,7 +83,7 @@ def walk_sizes(t):
     for keys, pattern in (("]", r"Freq 1,?[ ]?997 Hz"), ("[", "Freq 997 Hz"), (":hz 499", "Freq 499 Hz"),
                           # Automatic steps may have been there before.
                           ("}", r"(32768|65528) bytes of user stack a sample" + GAP),
-                          ("{", r"(16384|32768) bytes of user stack a sample" + GAP),
+                          ("{", r"(16384|32768|32760) bytes of user stack a sample" + GAP),
                           (":stack-size 24K", r"24576 bytes of user stack a sample" + GAP),
                           (")", r"rings of [0-9]+ KiB per CPU" + GAP), (":ring 256K", "rings of 256 KiB per CPU"),
                           ("C", r"frame pointers \(fp\)"), ("C", r"no stacks \(off\)"), ("C", r"DWARF unwinding"),
