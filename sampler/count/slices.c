@@ -290,8 +290,8 @@ static uint32_t read_all(const struct slice *slice, struct count *out)
 	return nr;
 }
 
-/* Merge the slices from @from to @to into one. 0 or -ENOMEM. */
-static int merge(struct slices *s, uint32_t from, uint32_t to)
+/* Merge the slices from @from to @to into one, at @out, which is not after them. 0 or -ENOMEM. */
+static int merge(struct slices *s, uint32_t from, uint32_t to, uint32_t out)
 {
 	struct slice merged = *at(s, from);
 	struct count *counts;
@@ -325,9 +325,7 @@ static int merge(struct slices *s, uint32_t from, uint32_t to)
 		free(slice->bytes);
 	}
 	s->memory += merged.size + OVERHEAD;
-	*at(s, from) = merged;
-	memmove(at(s, from) + 1, at(s, to) + 1, (s->nr - 1 - to) * sizeof(merged));
-	s->nr -= to - from;
+	*at(s, out) = merged;
 	return 0;
 }
 
@@ -340,33 +338,50 @@ static bool joins(const struct slices *s, uint32_t i, uint64_t span_ns)
 	       a->begin_ns / span_ns == (MAX(b->end_ns, 1ULL) - 1) / span_ns;
 }
 
-/* Merge the oldest slices that fit into one of @span_ns. False: there are none. */
-static bool merge_oldest(struct slices *s, uint64_t span_ns)
+/* Return the last slice after @i that fits into one of @span_ns with it; the newest is none. */
+static uint32_t last_of_span(const struct slices *s, uint32_t i, uint64_t span_ns)
 {
-	uint64_t newest = at(s, s->nr - 1)->end_ns;
+	uint32_t to = i;
 
-	for (uint32_t i = 0, to; i + 1 < s->nr; i = to + 1) {
-		to = i;
-		while (to + 2 < s->nr && joins(s, to, span_ns) &&
-		       at(s, i)->begin_ns / span_ns == at(s, to + 1)->begin_ns / span_ns)
-			to++;
-		if (newest - at(s, to)->end_ns < SHARP_NS && s->span_ns != SLICES_ALL)
-			return false;
-		if (to > i)
-			return !merge(s, i, to);
-	}
-	return false;
+	while (to + 2 < s->nr && joins(s, to, span_ns) &&
+	       at(s, i)->begin_ns / span_ns == at(s, to + 1)->begin_ns / span_ns)
+		to++;
+	return to;
 }
 
-/* Merge some slices, into the shortest ones that are possible. False: there are none. */
-static bool merge_any(struct slices *s)
+/*
+ * Merge slices into ones of @span_ns, the oldest first, until they take @low bytes. In one pass: to
+ * open 24 hours of slices takes as long for each of them.
+ */
+static void merge_oldest(struct slices *s, uint64_t span_ns, size_t low)
+{
+	uint64_t newest = at(s, s->nr - 1)->end_ns;
+	uint32_t i = 0, out = 0;
+
+	while (i + 1 < s->nr && s->memory > low) {
+		uint32_t to = last_of_span(s, i, span_ns);
+
+		if (newest - at(s, to)->end_ns < SHARP_NS && s->span_ns != SLICES_ALL)
+			break;
+		if (to == i)
+			*at(s, out) = *at(s, i);
+		else if (merge(s, i, to, out))
+			break;
+		out++;
+		i = to + 1;
+	}
+	memmove(at(s, out), at(s, i), (s->nr - i) * sizeof(struct slice));
+	s->nr -= i - out;
+}
+
+/* Merge slices, into the shortest ones that are possible, until there is room for more. */
+static void merge_any(struct slices *s)
 {
 	uint64_t longest = s->span_ns == SLICES_ALL ? UINT64_MAX / 10 : 10 * SECOND;
+	size_t low = s->max_memory - s->max_memory / 8;
 
-	for (uint64_t span_ns = SECOND; span_ns <= longest; span_ns *= 10)
-		if (merge_oldest(s, span_ns))
-			return true;
-	return false;
+	for (uint64_t span_ns = SECOND; span_ns <= longest && s->memory > low; span_ns *= 10)
+		merge_oldest(s, span_ns, low);
 }
 
 /* Remain within the limits; the newest slice is always kept. */
@@ -375,8 +390,8 @@ static void keep_bounded(struct slices *s)
 	while (s->nr > 1 && s->span_ns != SLICES_ALL &&
 	       at(s, s->nr - 1)->end_ns - at(s, 1)->begin_ns >= s->span_ns)
 		drop_oldest(s);
-	while (s->nr > 1 && s->memory > s->max_memory && merge_any(s))
-		;
+	if (s->nr > 1 && s->memory > s->max_memory)
+		merge_any(s);
 	while (s->nr > 1 && s->memory > s->max_memory && s->span_ns != SLICES_ALL)
 		drop_oldest(s);
 }
