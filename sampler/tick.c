@@ -457,10 +457,11 @@ static void keep_room(struct sampler *s)
 
 void tick_make_room(struct sampler *s)
 {
-	struct counts *counts = s->store.counts;
+	struct counts *counts;
 
 	if (stacks_crowded(s->store.stacks))
 		keep_room(s);
+	counts = s->store.counts; /* new ones, if the tables were renewed */
 	if (!counts_crowded(counts) || counts_grow(counts) || s->ticks.crowded)
 		return;
 	s->ticks.crowded = true;

@@ -41,8 +41,12 @@ int counters_apply_wake(struct counters *c)
 
 	for (uint32_t i = 0; c->wake && i < c->nr_slots; i++) {
 		struct slot *s = &c->slots[i];
-		int code = slot_open_twins(s, &c->env);
+		int code;
 
+		/* The reader's own switches would wake it again, and again. */
+		if (s->event.wait && !c->env.attr.tasks)
+			continue;
+		code = slot_open_twins(s, &c->env);
 		first = first ? first : code;
 		/* Known before it can send a sample. */
 		for (size_t k = 0; k < (size_t)s->nr_tasks * c->env.nr_cpus; k++)
