@@ -47,6 +47,9 @@ static void fill(struct profile_process *process, const struct process_details *
 		process->parent = d->parent;
 	if (process->comm_is_old && d->comm.size)
 		process->comm = d->comm;
+	/* Newer than that of the tasks: it may have changed without an exec. */
+	if (d->uid != (uid_t)-1)
+		process->uid = d->uid;
 	process->up_ns = d->start_ns && now_ns > d->start_ns ? now_ns - d->start_ns : 0;
 	process->command = d->command;
 	process->cgroup = d->cgroup;
