@@ -526,6 +526,7 @@ static int run_kept(struct replay *r, struct store *st, struct replay_result *ou
 		.cpus = r->cpus,
 		.nr_cpus = 1,
 		.span_ns = MAX(k->last_ns - k->first_ns, 1),
+		.interval_ns = MAX(k->last_ns - k->first_ns, 1),
 	};
 	return code;
 }

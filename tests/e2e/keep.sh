@@ -14,6 +14,11 @@ start "$PROFTOP" -b -n 0 -d 1 --keep "$TMP/keep" -p "$spin" >/dev/null
 sleep 0.5
 "$PROFTOP" -b -n 1 --keep "$TMP/keep" -p "$spin" >/dev/null 2>"$TMP/err" && wrong "two sessions in one folder"
 grep -q 'another proftop' "$TMP/err" || wrong "$(cat "$TMP/err")"
+sleep 1
+kill -KILL "$last"
+"$PROFTOP" --open "$TMP/keep" -b --format=ndjson >"$TMP/out" 2>"$TMP/err" || wrong "--open: $(cat "$TMP/err")"
+python3 -c 'import json, sys; t = json.load(sys.stdin); r = t["account"]["taken"] * 1e9 / t["interval_ns"]; sys.exit(not 10 < r < 2e5)' \
+	<"$TMP/out" || wrong "the rate of kept samples: $(cut -c1-300 "$TMP/out")"
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
 "$PROFTOP" --open "$TMP/nothing" -b >/dev/null 2>"$TMP/err" && wrong "no folder is shown"
