@@ -327,7 +327,7 @@ static const struct argp_option argp_options[] = {
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
 	{ "call-graph", 'g', "HOW", 0,
 	  "stack unwinding: dwarf[,SIZE] (default), fp (by the kernel: cheap, inexact) or off", 4 },
-	{ "ring", KEY_RING, "SIZE", 0, "ring buffer size per CPU, a power of two (1M)", 4 },
+	{ "ring", KEY_RING, "SIZE", 0, "ring buffer size per CPU, a power of two (2M and up)", 4 },
 	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)",
 	  4 },
 	{ "verify", KEY_VERIFY, "N", 0, "check one sample in N against libunwind", 4 },
