@@ -81,10 +81,10 @@ def walk_events(t):
 
 def walk_sizes(t):
     for keys, pattern in (("]", r"Freq 1,?[ ]?997 Hz"), ("[", "Freq 997 Hz"), (":hz 499", "Freq 499 Hz"),
-                          # Automatic steps may have been there before.
-                          ("}", r"(32768|65528) bytes of user stack a sample" + GAP),
-                          ("{", r"(16384|32768|32760) bytes of user stack a sample" + GAP),
+                          # A size of the user's ends the automatic steps.
                           (":stack-size 24K", r"24576 bytes of user stack a sample" + GAP),
+                          ("}", r"49152 bytes of user stack a sample" + GAP),
+                          ("{", r"24576 bytes of user stack a sample" + GAP),
                           (")", r"rings of [0-9]+ KiB per CPU" + GAP), (":ring 256K", "rings of 256 KiB per CPU"),
                           ("C", r"frame pointers \(fp\)"), ("C", r"no stacks \(off\)"), ("C", r"DWARF unwinding"),
                           (":call-graph fp", r"frame pointers \(fp\)"), ("S", "STOPPED"), ("S", "LIVE")):
