@@ -4,9 +4,9 @@
 . "$(dirname "$0")/lib"
 need_perf
 
-start "$PROGRAMS/burst" 2900
+start "$PROGRAMS/burst" 3900
 mkdir "$TMP/saved"
-"$PROFTOP" -b -n 5 -d 1 --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' \
+"$PROFTOP" -b -n 6 -d 1 --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' \
 	--save-dir "$TMP/saved" --save-files 1 -p "$last" >"$TMP/out" || wrong "exit $?"
 grep -q '^! trap: total:burst > 50 for 100ms: .*saving to' "$TMP/out" || wrong "no match in $(cat "$TMP/out")"
 grep -q nowhere "$TMP/out" && wrong "a function that is not there matched"
