@@ -348,6 +348,7 @@ def test_rates():
                                   stdout=subprocess.PIPE, text=True) as clock:
                 time.sleep(2.6)
                 delivered = float(clock.stdout.read())
+            t.wait_for(r"got [0-9]", 4)
             want, got = read_rate(t)
             if want is None:
                 wrong("no rate on the screen", t.screen())
