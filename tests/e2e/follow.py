@@ -127,6 +127,8 @@ def check_live():
         while not (screen := t.wait_for("ENDED", 0.3)) and time.monotonic() < t.started + 30:
             counts |= set(re.findall(r"([\d,]+) samples", t.screen()))
         wrong(len(counts) < 2, f"the rows do not change: {counts}")
+        # The message follows the state.
+        screen = t.wait_for("the recording has ended", 3) or screen
         wrong(not screen or "the recording has ended" not in screen, f"no message at the end: {screen}")
     finally:
         t.close()
