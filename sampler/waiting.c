@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
+#include "symbols/base/foreign.h"
 
 /* How long the end of a tick waits for the sampler threads to read their rings. */
 #define READ_MAX_NS 20000000ULL
@@ -37,24 +37,6 @@ static int slot_of(const struct sampler *s)
 	return config_wait_slot(&s->config);
 }
 
-/* Read a small file of /proc. Returns its size; 0: none. */
-static size_t read_proc(char *buf, size_t size, pid_t tid, const char *name)
-{
-	char path[64];
-	ssize_t got;
-	int fd;
-
-	/* Also of a thread that is not the first one of its process. */
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	got = read(fd, buf, size - 1);
-	close(fd);
-	buf[MAX(got, 0)] = '\0';
-	return (size_t)MAX(got, 0);
-}
-
 /* Return whether a task in futex(2) waits for a condition: glibc's mutexes wait without a bit set.
  */
 static bool is_condition(pid_t tid)
@@ -63,7 +45,7 @@ static bool is_condition(pid_t tid)
 	char text[256];
 	int number;
 
-	return read_proc(text, sizeof(text), tid, "syscall") &&
+	return foreign_read_task(text, sizeof(text), tid, tid, "syscall") &&
 	       sscanf(text, "%d %*x %llx", &number, &op) == 2 && number == SYS_futex &&
 	       (op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
 }
@@ -72,7 +54,7 @@ static bool is_condition(pid_t tid)
 static enum wait_kind kind_in_proc(pid_t tid)
 {
 	char text[64];
-	size_t size = read_proc(text, sizeof(text), tid, "wchan");
+	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "wchan");
 	enum wait_kind kind;
 
 	if (!size || !strcmp(text, "0"))
@@ -90,7 +72,7 @@ static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid
 	enum wait_kind kind;
 	char text[512], *state;
 
-	if (!read_proc(text, sizeof(text), tid, "stat"))
+	if (!foreign_read_task(text, sizeof(text), tid, tid, "stat"))
 		return;
 	state = strrchr(text, ')');
 	if (!state || state[1] != ' ' || strchr("XZ", state[2]))
@@ -131,7 +113,8 @@ static void find_all(struct sampler *s)
 	for (uint32_t i = 0; s->target.tids && i < s->target.nr_tids; i++) {
 		char text[1024], *pid;
 
-		if (!read_proc(text, sizeof(text), s->target.tids[i], "status"))
+		if (!foreign_read_task(text, sizeof(text), s->target.tids[i], s->target.tids[i],
+				       "status"))
 			continue;
 		pid = strstr(text, "\nTgid:");
 		if (pid)

@@ -372,8 +372,7 @@ static void judge_cage(struct findings *l, const struct doctor_facts *f)
 						    : "");
 
 	if (f->cage_code)
-		say(d,
-		    "their readers cannot be started (%s): no source lines, C++ names, JIT names",
+		say(d, "cannot start their readers: %s: no source lines, C++ names, JIT names",
 		    event_errno(f->cage_code));
 	else
 		say(d, "read by processes without rights");

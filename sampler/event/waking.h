@@ -14,8 +14,8 @@
 #define WAKING_PID_OFFSET 24
 
 /*
- * Fill in the event. 0, or -errno: its format cannot be read, is another one, or its tasks are
- * numbered in another pid namespace than ours.
+ * Fill in the event. 0, or -errno: its format is unreadable or unknown, or tasks have numbers of
+ * another pid namespace than ours.
  */
 int waking_event(struct event *ev);
 

@@ -26,6 +26,7 @@
 #include "sampler/file/perfdata_header.h"
 #include "sampler/file/perfdata_refuse.h"
 #include "sampler/file/perfdata_zstd.h"
+#include "symbols/base/bytes.h"
 
 /* The bytes of a sample that are read to sort it: the header, its event, its time. */
 #define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
@@ -72,22 +73,6 @@ struct source {
 	struct perfdata_bytes *bytes;
 	bool inflated;
 };
-
-static uint64_t load_u64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint32_t load_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 /* Return the offset of the time in a sample, from the header's end; SIZE_MAX: it has none. */
 static size_t sample_time_offset(uint64_t type)
@@ -166,8 +151,8 @@ static uint32_t event_of_record(const struct perfdata *pd, const uint8_t *at, ui
 	    !(pd->events.events[0].layout.sample_type & PERF_SAMPLE_IDENTIFIER) ||
 	    size < sizeof(struct perf_event_header) + 8)
 		return 0;
-	id = load_u64(type == PERF_RECORD_SAMPLE ? at + sizeof(struct perf_event_header)
-						 : at + size - 8);
+	id = bytes_u64(type == PERF_RECORD_SAMPLE ? at + sizeof(struct perf_event_header)
+						  : at + size - 8);
 	event = perfdata_event_of(pd, id);
 	return event < 0 ? 0 : (uint32_t)event;
 }
@@ -184,7 +169,7 @@ static bool is_data(const uint8_t *at, const struct perf_event_header *h)
 	if (h->type == PERF_RECORD_MMAP)
 		return h->misc & PERF_RECORD_MISC_MMAP_DATA;
 	return h->type == PERF_RECORD_MMAP2 && h->size >= MMAP2_PROT_AT + sizeof(uint32_t) &&
-	       !(load_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
+	       !(bytes_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
 }
 
 /* Return the record's time; a record without one follows the one before. */
@@ -196,11 +181,11 @@ static uint64_t time_of(const struct perfdata *pd, const struct record_layout *l
 	if (type == PERF_RECORD_SAMPLE) {
 		offset = sample_time_offset(layout->sample_type);
 		if (offset <= size && size - offset >= body + 8)
-			return load_u64(at + body + offset);
+			return bytes_u64(at + body + offset);
 	} else if (layout->id_all) {
 		offset = other_time_offset(layout->sample_type);
 		if (offset <= size - body)
-			return load_u64(at + size - offset);
+			return bytes_u64(at + size - offset);
 	}
 	return pd->last_time_ns;
 }
@@ -216,7 +201,7 @@ static void count_sample(struct perfdata *pd, const uint8_t *at, size_t size)
 		offset += 8 * (size_t)(!!(type & PERF_SAMPLE_IP) + !!(type & PERF_SAMPLE_TID) +
 				       !!(type & PERF_SAMPLE_TIME) + !!(type & PERF_SAMPLE_ADDR));
 	if (type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID) && size >= offset + 8)
-		event = perfdata_event_of(pd, load_u64(at + offset));
+		event = perfdata_event_of(pd, bytes_u64(at + offset));
 	assert(event < (int)pd->events.nr);
 	if (event >= 0)
 		pd->events.events[event].nr_samples++;
@@ -309,11 +294,11 @@ static int inflate(struct perfdata *pd, const uint8_t *block, size_t size, struc
 /* A block that gives its size, since the record is padded. */
 static int inflate_sized(struct perfdata *pd, const uint8_t *body, size_t size, struct err *e)
 {
-	if (size < 8 || load_u64(body) > size - 8) {
+	if (size < 8 || bytes_u64(body) > size - 8) {
 		set_damage(pd, "recording damaged: a compressed block cannot be read");
 		return 0;
 	}
-	return inflate(pd, body + 8, load_u64(body), e);
+	return inflate(pd, body + 8, bytes_u64(body), e);
 }
 
 /*
@@ -338,11 +323,11 @@ static int user_record(struct perfdata *pd, const struct source *src, const uint
 		perfdata_build_ids_add(&pd->events.build_ids, &pd->events.kernel, at, h->size);
 		return 0;
 	case PERFDATA_TRACING_DATA:
-		*extra = h->size >= body + 4 ? (load_u32(at + body) + 7ULL) & ~7ULL : 0;
+		*extra = h->size >= body + 4 ? (bytes_u32(at + body) + 7ULL) & ~7ULL : 0;
 		return 0;
 	case PERFDATA_AUXTRACE:
 		pd->aux = true;
-		*extra = h->size >= body + 8 ? load_u64(at + body) : 0;
+		*extra = h->size >= body + 8 ? bytes_u64(at + body) : 0;
 		return 0;
 	case PERFDATA_HEADER_FEATURE:
 		perfdata_header_piped_feature(&pd->events, at, h->size);

@@ -4,6 +4,8 @@
  */
 #include "sampler/file/perfdata_header.h"
 
+#include "symbols/base/bytes.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -11,14 +13,6 @@
 
 /* An attribute grows by a few fields with each kernel. */
 #define ATTR_SIZE_MAX 4096
-
-static uint32_t load_u32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
 
 /* One attribute, followed by the section of its ids. */
 static int read_attr(struct perfdata_bytes *b, struct perfdata_events *events, uint64_t at,
@@ -74,7 +68,7 @@ static void find_first_attrs(struct perfdata_bytes *b, struct perfdata_header *h
 		struct perfdata_section ids;
 		const uint8_t *entry = perfdata_bytes_at(b, at -= size, size);
 
-		if (!entry || load_u32(entry + 4) != size - sizeof(ids))
+		if (!entry || bytes_u32(entry + 4) != size - sizeof(ids))
 			return;
 		memcpy(&ids, entry + size - sizeof(ids), sizeof(ids));
 		if (ids.offset == sizeof(*h)) {
@@ -94,16 +88,16 @@ static void read_event_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 
 	if (!p)
 		return;
-	nr = load_u32(p);
-	attr_size = load_u32(p + 4);
+	nr = bytes_u32(p);
+	attr_size = bytes_u32(p + 4);
 	for (uint32_t i = 0; i < nr && i < events->nr; i++) {
 		char *name = events->events[i].event.name;
 
 		p = perfdata_bytes_at(b, at + attr_size, 8);
 		if (!p)
 			return;
-		nr_ids = load_u32(p);
-		size = load_u32(p + 4);
+		nr_ids = bytes_u32(p);
+		size = bytes_u32(p + 4);
 		at += (uint64_t)attr_size + 8;
 		p = perfdata_bytes_at(b, at, MIN(size, EVENT_NAME_MAX - 1u));
 		if (!p)
@@ -119,20 +113,20 @@ static void read_group_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 			    const struct perfdata_section *s)
 {
 	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
-	uint32_t nr = p ? load_u32(p) : 0;
+	uint32_t nr = p ? bytes_u32(p) : 0;
 	uint64_t at = s->offset + 4;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t first, members;
 
 		p = perfdata_bytes_at(b, at, 4);
-		at += p ? 4ULL + load_u32(p) : 0;
+		at += p ? 4ULL + bytes_u32(p) : 0;
 		p = p ? perfdata_bytes_at(b, at, 8) : NULL;
 		if (!p)
 			return;
 		at += 8;
-		first = load_u32(p);
-		members = load_u32(p + 4);
+		first = bytes_u32(p);
+		members = bytes_u32(p + 4);
 		for (uint32_t k = first; k < events->nr && k - first < members; k++)
 			events->events[k].event.group = first + 1;
 	}
@@ -143,7 +137,7 @@ static void read_text(struct perfdata_bytes *b, const struct perfdata_section *s
 		      size_t max)
 {
 	const uint8_t *p = s->size < 4 ? NULL : perfdata_bytes_at(b, s->offset, 4);
-	size_t size = p ? MIN(load_u32(p), max - 1) : 0;
+	size_t size = p ? MIN(bytes_u32(p), max - 1) : 0;
 
 	p = p ? perfdata_bytes_at(b, s->offset + 4, size) : NULL;
 	if (p)
@@ -271,7 +265,7 @@ int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size
 
 	if (size < body + PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
-	attr_size = load_u32(at + body + 4);
+	attr_size = bytes_u32(at + body + 4);
 	if (attr_size < PERF_ATTR_SIZE_VER0 || attr_size > size - body)
 		return -EINVAL;
 	code = found ? perfdata_events_find(events, at + body, attr_size, &event) : -ENOENT;

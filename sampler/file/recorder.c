@@ -300,8 +300,7 @@ static void copy_attrs(const struct recorder *r, struct perfdata_attrs *out)
 }
 
 /*
- * Find the records of a lane. Of a stream, events that were noted before are written first, and
- * what the builder queued.
+ * Find the records of a lane. In a stream, write noted events and the builder's records first.
  */
 static int peek(struct recorder *r, struct recorder_lane *lane, struct iovec pieces[2])
 {

@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/base/foreign.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 #include "unwind/unwind.h"
@@ -219,20 +220,13 @@ static pid_t inner_tid(struct langreader *r, uint32_t process, pid_t pid, pid_t 
 {
 	struct nested *n =
 		&r->nested[hash_u64((uint64_t)process << 32 ^ (uint32_t)tid) & (NESTED - 1)];
-	char path[64] = "", text[4096];
+	char text[4096] = "";
 	const char *line;
-	ssize_t size;
-	int fd;
 
 	if (n->process == process && n->tid == tid)
 		return n->inner;
 	*n = (struct nested){ process, tid, tid };
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[MAX(size, 0)] = '\0';
+	foreign_read_task(text, sizeof(text), pid, tid, "status");
 	line = strstr(text, "\nNSpid:");
 	for (char *at = line ? (char *)(uintptr_t)line + 7 : NULL; at && *at == '\t';)
 		n->inner = (pid_t)strtol(at, &at, 10);

@@ -170,16 +170,17 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 /* Pass the sample that was counted last to the builder, if it counts for latency. */
 static void put_sample(struct sampler_thread *t, const struct record_sample *s, int event)
 {
-	struct switch_note note = {
+	struct switch_note note;
+
+	if (!t->queue || event != t->latency)
+		return;
+	note = (struct switch_note){
 		.time_ns = s->time_ns,
 		.tid = (pid_t)s->tid,
 		.period = (uint32_t)MIN(s->period, UINT32_MAX),
 		.generation = SWITCH_GENERATION(t->generation),
 		.step = STEP_SAMPLE,
 	};
-
-	if (!t->queue || event != t->latency)
-		return;
 	note.stack = pipeline_counted(t->pipeline, &note.task);
 	if (note.stack != STACK_NONE && s->tid)
 		switch_queue_put(t->queue, &note);

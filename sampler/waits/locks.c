@@ -2,41 +2,23 @@
 /*
  * The system call of a task shows the address of its futex. A mutex of glibc has its lock word
  * there, and its owner 8 bytes on; one with priority inheritance has the owner in the lock word.
- * What is read is checked: the owner must be a task of the process.
+ * An owner that is no task of the process is refused.
  */
 #include "sampler/waits/locks.h"
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/foreign.h"
 #include "symbols/process/remote.h"
 
 /* The lock word of glibc's mutex with waiters; they wait for it to change from that. */
 #define LOCKED_WITH_WAITERS 2
 #define OWNER_OFFSET	    8
-
-/* Read a small file of a task. Returns its size; 0: none. */
-static size_t read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name)
-{
-	char path[64];
-	ssize_t got;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	got = read(fd, buf, size - 1);
-	close(fd);
-	buf[MAX(got, 0)] = '\0';
-	return (size_t)MAX(got, 0);
-}
 
 /* Get the address of the mutex that a task waits for; false: it does not. */
 static bool find_address(const struct lock_task *task, uint64_t *address, bool *inherits)
@@ -45,7 +27,7 @@ static bool find_address(const struct lock_task *task, uint64_t *address, bool *
 	char text[256];
 	int number;
 
-	if (!read_task(text, sizeof(text), task->pid, task->tid, "syscall") ||
+	if (!foreign_read_task(text, sizeof(text), task->pid, task->tid, "syscall") ||
 	    sscanf(text, "%d %llx %llx %llx", &number, &addr, &op, &value) != 4 ||
 	    number != SYS_futex)
 		return false;
@@ -69,22 +51,22 @@ static pid_t find_owner(pid_t pid, uint64_t address, bool inherits)
 	else if (!word || remote_read_u32(&r, address + OWNER_OFFSET, &owner))
 		return 0;
 	return owner && owner <= INT32_MAX &&
-			       read_task(text, sizeof(text), pid, (pid_t)owner, "comm")
+			       foreign_read_task(text, sizeof(text), pid, (pid_t)owner, "comm")
 		       ? (pid_t)owner
 		       : 0;
 }
 
-/* Fill in what the owner does now. */
+/* Read the state and the wait channel of the owner. */
 static void look_at_owner(struct lock *lock)
 {
 	char text[512], *state;
 
-	if (!read_task(text, sizeof(text), lock->pid, lock->owner, "stat"))
+	if (!foreign_read_task(text, sizeof(text), lock->pid, lock->owner, "stat"))
 		return;
 	state = strrchr(text, ')');
 	if (state && state[1] == ' ')
 		lock->state = state[2];
-	if (read_task(lock->wchan, sizeof(lock->wchan), lock->pid, lock->owner, "wchan") &&
+	if (foreign_read_task(lock->wchan, sizeof(lock->wchan), lock->pid, lock->owner, "wchan") &&
 	    !strcmp(lock->wchan, "0"))
 		lock->wchan[0] = '\0';
 }

@@ -339,3 +339,19 @@ int foreign_read_proc(pid_t pid, const char *name, size_t max, char **out, size_
 	close(dir_fd);
 	return code;
 }
+
+size_t foreign_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name)
+{
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	got = read(fd, buf, size - 1);
+	close(fd);
+	buf[MAX(got, 0)] = '\0';
+	return (size_t)MAX(got, 0);
+}

@@ -70,4 +70,10 @@ int foreign_open_proc(pid_t pid);
 /* Read a file below such a directory, as foreign_read(). -ESRCH: the process has ended. */
 int foreign_read_at(int dir_fd, const char *name, size_t max, char **out, size_t *size);
 
+/*
+ * Read the file @name of a task, at most @size - 1 bytes, with a NUL behind. Return their number;
+ * 0: none. @pid may be the number of any thread of the process.
+ */
+size_t foreign_read_task(char *buf, size_t size, pid_t pid, pid_t tid, const char *name);
+
 #endif

@@ -35,8 +35,8 @@ struct cage_answer {
  * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker
  * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
  * (another worker has replaced that one), -ETIME (killed after @timeout_ns, on a busy machine twice
- * as long), -EPIPE (it died), -EBADMSG (its answer is invalid; killed), -ENOSYS (it cannot be
- * started). The answer is set only when 0 is returned; the caller frees its bytes.
+ * as long), -EPIPE (it died), -EBADMSG (invalid answer; killed), -ENOSYS (no worker
+ * starts). The answer is set only when 0 is returned; the caller frees its bytes.
  */
 int cage_call(const struct cage_reader *reader, const void *request, size_t size,
 	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,

@@ -480,7 +480,7 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	publish(h, e, map);
 }
 
-/* Is the code at @addr in this layer the one that is there? Chains are read from what is there. */
+/* Is this layer the newest at @addr? Only of the newest code a chain can be read. */
 static bool is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t addr)
 {
 	const struct jitcode_function *f = jitcode_latest(e->code, addr);

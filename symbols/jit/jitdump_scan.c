@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/bytes.h"
 #include "symbols/jit/jitcode.h"
 
 #define MAGIC	       0x4a695444U
@@ -79,22 +80,6 @@ static const uint8_t *look(struct scan *s, uint64_t at, size_t size)
 	return s->part + (at - s->part_at);
 }
 
-static uint32_t u32_at(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
-static uint64_t u64_at(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
 /* Read the file's header. */
 static int read_header(struct scan *s)
 {
@@ -102,18 +87,19 @@ static int read_header(struct scan *s)
 
 	if (!p)
 		return -EAGAIN;
-	if (u32_at(p) == MAGIC_SWAPPED || (u32_at(p) == MAGIC && u32_at(p + 4) != 1))
+	if (bytes_u32(p) == MAGIC_SWAPPED || (bytes_u32(p) == MAGIC && bytes_u32(p + 4) != 1))
 		return -ENOTSUP;
 	/* A file extended before it was written begins with zeros. */
-	if (!u32_at(p))
+	if (!bytes_u32(p))
 		return -EAGAIN;
-	if (u32_at(p) != MAGIC || u32_at(p + 8) < HEADER_SIZE || u32_at(p + 8) > HEADER_MAX)
+	if (bytes_u32(p) != MAGIC || bytes_u32(p + 8) < HEADER_SIZE ||
+	    bytes_u32(p + 8) > HEADER_MAX)
 		return -EBADMSG;
-	if (u32_at(p + 8) > s->file_size)
+	if (bytes_u32(p + 8) > s->file_size)
 		return -EAGAIN;
-	s->state.machine = (uint16_t)u32_at(p + 12);
-	s->state.has_times = !(u64_at(p + 32) & ARCH_TIMESTAMP);
-	s->state.at = u32_at(p + 8);
+	s->state.machine = (uint16_t)bytes_u32(p + 12);
+	s->state.has_times = !(bytes_u64(p + 32) & ARCH_TIMESTAMP);
+	s->state.at = bytes_u32(p + 8);
 	return 0;
 }
 
@@ -142,12 +128,12 @@ static size_t take_line(struct scan *s, const uint8_t *p, size_t left, uint64_t 
 
 	if (left < 17)
 		return 0;
-	addr = u64_at(p);
+	addr = bytes_u64(p);
 	size = strnlen(line.file, left - 16);
 	if (size == left - 16 || addr < code || addr - code > JITCODE_SIZE_MAX)
 		return 0;
 	line.offset = (uint32_t)(addr - code);
-	line.line = u32_at(p + 8);
+	line.line = bytes_u32(p + 8);
 	line.file_size = (uint32_t)MIN(size, (size_t)JITCODE_NAME_MAX);
 	if (!strcmp(line.file, again)) {
 		if (!s->nr_lines)
@@ -179,8 +165,8 @@ static int read_lines(struct scan *s, const struct record *r)
 	p = look(s, r->at, r->rest);
 	if (!p)
 		return 0;
-	code = u64_at(p);
-	nr = u64_at(p + 8);
+	code = bytes_u64(p);
+	nr = bytes_u64(p + 8);
 	for (; nr && !rc; nr--, at += size) {
 		size = take_line(s, p + at, r->rest - at, code, &rc);
 		if (!size)
@@ -325,7 +311,7 @@ static bool next_record(struct scan *s, struct record *r, int *rc)
 	if (!p)
 		return false;
 	*r = (struct record){
-		u32_at(p), u32_at(p + 4), u64_at(p + 8), s->state.at + PREFIX_SIZE, 0, 0,
+		bytes_u32(p), bytes_u32(p + 4), bytes_u64(p + 8), s->state.at + PREFIX_SIZE, 0, 0,
 	};
 	/* All zeros: reserved by the writer and not written yet. */
 	if (!r->size && !r->id)

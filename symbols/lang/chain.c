@@ -82,7 +82,7 @@ static uint64_t return_to_loop(const struct lang_process *p, const struct lang_s
 	if (lang_is_eval(p, s->pc))
 		return 0;
 	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8)
-		if (lang_is_eval(p, lang_memory_u64(s->stack + at)))
+		if (lang_is_eval(p, bytes_u64(s->stack + at)))
 			return at;
 	return 0;
 }
@@ -156,7 +156,7 @@ static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s, u
 			return 0;
 	}
 	live = size ? in_tail(m, s->sp, size) : NULL;
-	while (live && at < size && lang_memory_u64(live + at) == lang_memory_u64(s->stack + at))
+	while (live && at < size && bytes_u64(live + at) == bytes_u64(s->stack + at))
 		at += 8;
 	return s->sp + at;
 }

@@ -11,6 +11,7 @@
 #define SYMBOLS_LANG_MEMORY_H
 
 #include "symbols/base/base.h"
+#include "symbols/base/bytes.h"
 
 #define LANG_PIECES_MAX 1024U
 #define LANG_BYTES_MAX	(512U << 10)
@@ -85,22 +86,6 @@ const uint8_t *lang_memory_bytes(const struct lang_memory *m, uint32_t first, ui
 				 uint64_t addr, uint32_t size);
 /* Queue and fetch one piece; NULL: it cannot be read. */
 const uint8_t *lang_memory_read(struct lang_memory *m, uint64_t addr, uint32_t size);
-
-static inline uint64_t lang_memory_u64(const uint8_t *bytes)
-{
-	uint64_t value;
-
-	__builtin_memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
-static inline uint32_t lang_memory_u32(const uint8_t *bytes)
-{
-	uint32_t value;
-
-	__builtin_memcpy(&value, bytes, sizeof(value));
-	return value;
-}
 
 /* Could a pointer to an object be this? User half, aligned, not the first page. */
 static inline bool lang_memory_is_pointer(uint64_t addr)

@@ -65,7 +65,7 @@ struct walk {
 static bool is_on_stack(const struct lang_sample *s, uint64_t word)
 {
 	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8)
-		if (lang_memory_u64(s->stack + at) == word)
+		if (bytes_u64(s->stack + at) == word)
 			return true;
 	return false;
 }
@@ -87,8 +87,8 @@ static void add_frame(struct walk *w, uint64_t code, bool boundary)
 /* Add the subs of the stack of contexts @si, innermost first. */
 static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 {
-	uint64_t base = lang_memory_u64(si + STACK_CONTEXTS);
-	int32_t top = (int32_t)lang_memory_u32(si + STACK_TOP);
+	uint64_t base = bytes_u64(si + STACK_CONTEXTS);
+	int32_t top = (int32_t)bytes_u32(si + STACK_TOP);
 	uint32_t step = LANG_PIECE_MAX / CONTEXT_SIZE;
 
 	if (top < -1 || top >= CONTEXTS_MAX)
@@ -106,7 +106,7 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 			c -= CONTEXT_SIZE;
 			if ((c[0] & CONTEXT_MASK) != CONTEXT_SUB)
 				continue;
-			cv = lang_memory_u64(c + CONTEXT_CV);
+			cv = bytes_u64(c + CONTEXT_CV);
 			/* Being pushed, or popped. */
 			if (!cv)
 				continue;
@@ -114,8 +114,8 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 				return LANG_NONE_BAD_CHAIN;
 			if (w->k->nr == LANG_FRAMES_MAX - 1)
 				return LANG_NONE_NO_ROOM;
-			add_frame(w, cv, !lang_memory_u64(c + CONTEXT_RETOP));
-			w->cop = lang_memory_u64(c + CONTEXT_OLDCOP);
+			add_frame(w, cv, !bytes_u64(c + CONTEXT_RETOP));
+			w->cop = bytes_u64(c + CONTEXT_OLDCOP);
 		}
 	}
 	return LANG_NONE_NR;
@@ -134,14 +134,14 @@ enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 	ahead_want(r, t, s);
 	if (!lang_memory_fetch(w.m) || !(bytes = lang_memory_piece(w.m, current)))
 		return LANG_NONE_NO_THREAD;
-	interp = lang_memory_u64(bytes);
+	interp = bytes_u64(bytes);
 	if (!is_on_stack(s, interp) ||
 	    !(bytes = bytes_at(&w, interp + INTERP_CURCOP, INTERP_STACKINFO + 8 - INTERP_CURCOP)))
 		return LANG_NONE_NO_THREAD;
 	w.k->again[0] = (struct lang_ahead){ interp + INTERP_CURCOP, 24 };
 	w.k->first_read[0] = bytes;
-	w.cop = lang_memory_u64(bytes);
-	si = lang_memory_u64(bytes + INTERP_STACKINFO - INTERP_CURCOP);
+	w.cop = bytes_u64(bytes);
+	si = bytes_u64(bytes + INTERP_STACKINFO - INTERP_CURCOP);
 	for (int i = 0; si; i++) {
 		enum lang_none none;
 
@@ -155,7 +155,7 @@ enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 		none = add_stack(&w, bytes);
 		if (none != LANG_NONE_NR)
 			return none;
-		si = lang_memory_u64(bytes + STACK_PREVIOUS);
+		si = bytes_u64(bytes + STACK_PREVIOUS);
 	}
 	add_frame(&w, interp, true); /* the main program, which has no sub */
 	return LANG_NONE_NR;
@@ -171,7 +171,7 @@ static int want_body(struct lang_memory *m, int piece, uint32_t size)
 {
 	const uint8_t *sv = lang_memory_piece(m, piece);
 
-	return sv ? want(m, lang_memory_u64(sv), size) : -1;
+	return sv ? want(m, bytes_u64(sv), size) : -1;
 }
 
 /*
@@ -224,8 +224,8 @@ static uint64_t set_hek(const struct lang_memory *m, struct lang_text *t, uint64
 
 	if (!head)
 		return s;
-	t->size = MIN(lang_memory_u32(head + HEK_SIZE), CODES_TEXT_MAX);
-	s = hash_u64(s ^ t->addr) ^ lang_memory_u64(head); /* hash and size */
+	t->size = MIN(bytes_u32(head + HEK_SIZE), CODES_TEXT_MAX);
+	s = hash_u64(s ^ t->addr) ^ bytes_u64(head); /* hash and size */
 	t->addr += HEK_TEXT;
 	return s;
 }
@@ -244,19 +244,19 @@ static bool read_subs(struct lang_memory *m, struct lang_work *w)
 		return false;
 	for (uint32_t i = 0; i < w->nr; i++) {
 		cop = i < LINES_MAX ? lang_memory_piece(m, cops[i]) : NULL;
-		w->instr[i] = cop ? lang_memory_u32(cop + COP_LINE) : LANG_NO_INSTR;
+		w->instr[i] = cop ? bytes_u32(cop + COP_LINE) : LANG_NO_INSTR;
 	}
 	cop = lang_memory_piece(m, last);
 	if (!cop)
 		return false;
 	/* The main program is the last frame, and the last code. */
-	want_file(m, &w->functions[w->nr_codes - 1].file, lang_memory_u64(cop + COP_FILE));
+	want_file(m, &w->functions[w->nr_codes - 1].file, bytes_u64(cop + COP_FILE));
 	w->functions[w->nr_codes - 1].name.fixed = "{main}";
 	for (uint32_t i = 0; i + 1 < w->nr_codes; i++) {
 		const uint8_t *sv = lang_memory_piece(m, w->codes_of[i].header);
 
 		/* A context that is being pushed has the bytes of the last one. */
-		if (!sv || (lang_memory_u32(sv + SV_FLAGS) & TYPE_MASK) != TYPE_CV)
+		if (!sv || (bytes_u32(sv + SV_FLAGS) & TYPE_MASK) != TYPE_CV)
 			return false;
 		w->codes_of[i].header = want_body(m, w->codes_of[i].header, CV_SIZE);
 	}
@@ -274,12 +274,11 @@ static bool read_names(struct lang_memory *m, struct lang_work *w)
 
 		if (!cv)
 			return false;
-		want_file(m, &f->file, lang_memory_u64(cv + CV_FILE));
-		f->name.addr = lang_memory_u64(cv + CV_GV);
-		f->scope.addr = lang_memory_u64(cv + CV_STASH);
-		f->name.piece = lang_memory_u32(cv + CV_FLAGS) & CV_NAMED
-					? -1
-					: want(m, f->name.addr, SV_SIZE);
+		want_file(m, &f->file, bytes_u64(cv + CV_FILE));
+		f->name.addr = bytes_u64(cv + CV_GV);
+		f->scope.addr = bytes_u64(cv + CV_STASH);
+		f->name.piece =
+			bytes_u32(cv + CV_FLAGS) & CV_NAMED ? -1 : want(m, f->name.addr, SV_SIZE);
 	}
 	if (!lang_memory_fetch(m))
 		return false;
@@ -292,8 +291,8 @@ static bool read_names(struct lang_memory *m, struct lang_work *w)
 		const uint8_t *gv = lang_memory_piece(m, f->name.piece);
 
 		if (gv) {
-			f->name.addr = lang_memory_u64(gv + GV_HEK);
-			f->scope.addr = lang_memory_u64(gv + GV_STASH);
+			f->name.addr = bytes_u64(gv + GV_HEK);
+			f->scope.addr = bytes_u64(gv + GV_STASH);
 		}
 		f->name.piece = lang_memory_want(m, f->name.addr, HEK_TEXT);
 		f->scope.piece = want(m, f->scope.addr, SV_SIZE);
@@ -310,7 +309,7 @@ static bool read_packages(struct lang_memory *m, struct lang_work *w)
 		struct lang_text *t = &w->functions[i].scope;
 		const uint8_t *hv = lang_memory_piece(m, t->piece);
 
-		t->piece = hv && lang_memory_u32(hv + SV_FLAGS) & FLAG_OOK
+		t->piece = hv && bytes_u32(hv + SV_FLAGS) & FLAG_OOK
 				   ? want_body(m, t->piece, HV_SIZE)
 				   : -1;
 	}
@@ -320,7 +319,7 @@ static bool read_packages(struct lang_memory *m, struct lang_work *w)
 		struct lang_text *t = &w->functions[i].scope;
 		const uint8_t *hv = lang_memory_piece(m, t->piece);
 
-		t->addr = hv && !lang_memory_u32(hv + HV_NAMES) ? lang_memory_u64(hv + HV_NAME) : 0;
+		t->addr = hv && !bytes_u32(hv + HV_NAMES) ? bytes_u64(hv + HV_NAME) : 0;
 		t->piece = lang_memory_want(m, t->addr, HEK_TEXT);
 	}
 	return lang_memory_fetch(m);

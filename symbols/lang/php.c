@@ -40,7 +40,7 @@
 static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t addr,
 		      const uint8_t *f)
 {
-	uint64_t func = lang_memory_u64(f + FRAME_FUNC);
+	uint64_t func = bytes_u64(f + FRAME_FUNC);
 
 	if (!func) /* of C code that calls a function */
 		return true;
@@ -53,10 +53,9 @@ static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t
 	}
 	k->address[k->nr] = func;
 	/* The loop stores its statement before calls only. */
-	k->instr[k->nr] = !k->nr && s->loop[0] == addr ? s->loop[1]
-						       : lang_memory_u64(f + FRAME_OPLINE);
+	k->instr[k->nr] = !k->nr && s->loop[0] == addr ? s->loop[1] : bytes_u64(f + FRAME_OPLINE);
 	/* Whether the function is in C is known later. */
-	k->boundary[k->nr] = lang_memory_u32(f + FRAME_CALL_INFO) & CALL_TOP ? 1 : 0;
+	k->boundary[k->nr] = bytes_u32(f + FRAME_CALL_INFO) & CALL_TOP ? 1 : 0;
 	k->nr++;
 	return true;
 }
@@ -77,7 +76,7 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 		return LANG_NONE_NO_THREAD;
 	k->again[0] = (struct lang_ahead){ p->runtime + EG_CURRENT, 8 };
 	k->first_read[0] = f;
-	addr = lang_memory_u64(f);
+	addr = bytes_u64(f);
 	for (uint32_t passed = 0; addr; passed++) {
 		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
 			return LANG_NONE_NO_ROOM;
@@ -85,7 +84,7 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 						 : NULL;
 		if (!f || !add_frame(k, s, addr, f))
 			return LANG_NONE_BAD_CHAIN;
-		addr = lang_memory_u64(f + FRAME_PREVIOUS);
+		addr = bytes_u64(f + FRAME_PREVIOUS);
 	}
 	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
 }
@@ -105,22 +104,22 @@ static uint64_t stamp_string(const struct lang_memory *m, struct lang_text *t, u
 	if (!head)
 		return s;
 	s = hash_u64(s ^ t->addr);
-	s = hash_u64(s ^ lang_memory_u64(head + STRING_HASH));
-	s = hash_u64(s ^ lang_memory_u64(head + STRING_SIZE));
-	t->size = (uint32_t)MIN(lang_memory_u64(head + STRING_SIZE), (uint64_t)CODES_TEXT_MAX);
+	s = hash_u64(s ^ bytes_u64(head + STRING_HASH));
+	s = hash_u64(s ^ bytes_u64(head + STRING_SIZE));
+	t->size = (uint32_t)MIN(bytes_u64(head + STRING_SIZE), (uint64_t)CODES_TEXT_MAX);
 	t->addr += STRING_HEAD;
 	/* Its hash may not be computed yet. */
-	t->content = !lang_memory_u64(head + STRING_HASH);
+	t->content = !bytes_u64(head + STRING_HASH);
 	return s;
 }
 
 /* Is @op a statement of the function? One that is being entered has none yet. */
 static bool has_statement(const uint8_t *func, uint64_t op)
 {
-	uint64_t ops = lang_memory_u64(func + FUNC_OPS);
+	uint64_t ops = bytes_u64(func + FUNC_OPS);
 
 	return func[FUNC_TYPE] != TYPE_INTERNAL &&
-	       op - ops < (uint64_t)OP_SIZE * lang_memory_u32(func + FUNC_NR_OPS);
+	       op - ops < (uint64_t)OP_SIZE * bytes_u32(func + FUNC_NR_OPS);
 }
 
 /*
@@ -134,7 +133,7 @@ static void drop_roots(const struct lang_memory *m, struct lang_work *w)
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *func = lang_memory_piece(m, w->codes_of[w->code[i]].header);
 
-		if (func[FUNC_TYPE] == TYPE_INTERNAL && !lang_memory_u64(func + FUNC_NAME)) {
+		if (func[FUNC_TYPE] == TYPE_INTERNAL && !bytes_u64(func + FUNC_NAME)) {
 			w->nr_here = w->nr_here ? w->nr_here : nr;
 			continue;
 		}
@@ -165,7 +164,7 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w)
 		if (!func || (func[FUNC_TYPE] != TYPE_INTERNAL && func[FUNC_TYPE] != TYPE_USER &&
 			      func[FUNC_TYPE] != TYPE_EVAL))
 			return false;
-		w->instr[i] = line && has_statement(func, w->instr[i]) ? lang_memory_u32(line)
+		w->instr[i] = line && has_statement(func, w->instr[i]) ? bytes_u32(line)
 								       : LANG_NO_INSTR;
 		/* C code is not run by execute_ex(): it goes with its caller. */
 		if (func[FUNC_TYPE] == TYPE_INTERNAL)
@@ -180,7 +179,7 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		uint64_t scope =
-			lang_memory_u64(lang_memory_piece(m, w->codes_of[i].header) + FUNC_SCOPE);
+			bytes_u64(lang_memory_piece(m, w->codes_of[i].header) + FUNC_SCOPE);
 
 		w->functions[i].scope.piece = lang_memory_is_pointer(scope)
 						      ? lang_memory_want(m, scope + CLASS_NAME, 8)
@@ -193,12 +192,12 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 		const uint8_t *func = lang_memory_piece(m, w->codes_of[i].header);
 		const uint8_t *scope = lang_memory_piece(m, f->scope.piece);
 
-		want_string(m, &f->scope, scope ? lang_memory_u64(scope) : 0);
-		want_string(m, &f->name, lang_memory_u64(func + FUNC_NAME));
-		f->name.fixed = lang_memory_u64(func + FUNC_NAME) ? NULL : "{main}";
+		want_string(m, &f->scope, scope ? bytes_u64(scope) : 0);
+		want_string(m, &f->name, bytes_u64(func + FUNC_NAME));
+		f->name.fixed = bytes_u64(func + FUNC_NAME) ? NULL : "{main}";
 		f->file.fixed = func[FUNC_TYPE] == TYPE_INTERNAL ? "[internal]" : NULL;
-		want_string(m, &f->file, f->file.fixed ? 0 : lang_memory_u64(func + FUNC_FILE));
-		f->first_line = f->file.fixed ? 0 : lang_memory_u32(func + FUNC_LINE);
+		want_string(m, &f->file, f->file.fixed ? 0 : bytes_u64(func + FUNC_FILE));
+		f->first_line = f->file.fixed ? 0 : bytes_u32(func + FUNC_LINE);
 	}
 	return lang_memory_fetch(m);
 }

@@ -55,12 +55,12 @@ static enum lang_none begin(struct walk *w)
 
 	if (!lang_memory_fetch(m) || !(ts = lang_memory_piece(m, state)))
 		return LANG_NONE_NO_THREAD;
-	if (lang_memory_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
+	if (bytes_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
 		return LANG_NONE_NO_THREAD;
-	w->current = lang_memory_u64(ts + l->ts_current);
+	w->current = bytes_u64(ts + l->ts_current);
 	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
 	w->r->work.first_read[0] = ts + l->ts_current;
-	w->on_stack = w->r->work.top = l->ts_top ? lang_memory_u64(ts + l->ts_top) : 0;
+	w->on_stack = w->r->work.top = l->ts_top ? bytes_u64(ts + l->ts_top) : 0;
 	if (l->cframe_size) {
 		w->cframe = w->current;
 		/* That of a thread that runs no frames is in its state. */
@@ -71,7 +71,7 @@ static enum lang_none begin(struct walk *w)
 			c = lang_memory_read(m, w->cframe, l->cframe_size);
 		if (!c)
 			return LANG_NONE_BAD_CHAIN;
-		w->current = lang_memory_u64(c + l->cframe_current);
+		w->current = bytes_u64(c + l->cframe_current);
 	}
 	return w->current ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
 }
@@ -102,7 +102,7 @@ static void end_c_frame(struct walk *w, uint64_t at)
 	if (!at && w->cframe) {
 		at = w->cframe;
 		c = in_copy(w->s, w->cframe, w->l->cframe_size);
-		w->cframe = c ? lang_memory_u64(c + w->l->cframe_previous) : 0;
+		w->cframe = c ? bytes_u64(c + w->l->cframe_previous) : 0;
 	}
 	k->boundary[k->nr - 1] = at ? at : 1;
 	k->nr_boundaries++;
@@ -112,7 +112,7 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 {
 	struct lang_work *k = &w->r->work;
 	const struct py_layout *l = w->l;
-	uint64_t code = lang_memory_u64(f + l->frame_code);
+	uint64_t code = bytes_u64(f + l->frame_code);
 
 	if (l->tagged)
 		code &= ~7ULL;
@@ -125,8 +125,8 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 		k->first_read[1] = f;
 	}
 	k->address[k->nr] = code;
-	k->instr[k->nr] = l->instr_unit ? lang_memory_u32(f + l->frame_instr)
-					: lang_memory_u64(f + l->frame_instr);
+	k->instr[k->nr] = l->instr_unit ? bytes_u32(f + l->frame_instr)
+					: bytes_u64(f + l->frame_instr);
 	k->boundary[k->nr] = 0;
 	if (k->base[k->nr])
 		w->on_stack = addr;
@@ -160,7 +160,7 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 			end_c_frame(&w, addr);
 		else if (!add_frame(&w, addr, f))
 			return LANG_NONE_BAD_CHAIN;
-		addr = lang_memory_u64(f + p->py.frame_previous);
+		addr = bytes_u64(f + p->py.frame_previous);
 	}
 	if (none == LANG_NONE_NR && !k->nr)
 		none = LANG_NONE_NO_FRAMES;

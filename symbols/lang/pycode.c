@@ -43,7 +43,7 @@ static uint32_t header_size(const struct py_layout *l)
 
 static uint64_t name_of(const struct py_layout *l, const uint8_t *header)
 {
-	return lang_memory_u64(header + (l->code_qualname ? l->code_qualname : l->code_name));
+	return bytes_u64(header + (l->code_qualname ? l->code_qualname : l->code_name));
 }
 
 static uint32_t *replaces_of(struct lang_reader *r, uint32_t process)
@@ -110,8 +110,8 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 		if (!header)
 			return false;
 		if (l->code_stacksize)
-			c->words = lang_memory_u32(header + l->code_nlocals) +
-				   lang_memory_u32(header + l->code_stacksize);
+			c->words = bytes_u32(header + l->code_nlocals) +
+				   bytes_u32(header + l->code_stacksize);
 		if (c->hash >= 0 && c->name == name_of(l, header))
 			continue;
 		c->name = name_of(l, header);
@@ -130,16 +130,16 @@ static bool stamp(const struct lang_memory *m, const struct lang_process *p, str
 	const struct py_layout *l = &p->py;
 	uint64_t s;
 
-	if (!header || !hash || lang_memory_u64(header + TYPE_AT) != p->code_type)
+	if (!header || !hash || bytes_u64(header + TYPE_AT) != p->code_type)
 		return false;
-	s = hash_u64(lang_memory_u64(hash) ^ hash_u64(lang_memory_u64(hash + HASH_AT - SIZE_AT)));
-	s = hash_u64(s ^ lang_memory_u64(header + l->code_consts));
-	s = hash_u64(s ^ lang_memory_u64(header + l->code_filename));
-	s = hash_u64(s ^ lang_memory_u64(header + l->code_table));
+	s = hash_u64(bytes_u64(hash) ^ hash_u64(bytes_u64(hash + HASH_AT - SIZE_AT)));
+	s = hash_u64(s ^ bytes_u64(header + l->code_consts));
+	s = hash_u64(s ^ bytes_u64(header + l->code_filename));
+	s = hash_u64(s ^ bytes_u64(header + l->code_table));
 	s = hash_u64(s ^ c->name);
-	s = hash_u64(s ^ lang_memory_u32(header + l->code_first_line));
+	s = hash_u64(s ^ bytes_u32(header + l->code_first_line));
 	if (l->code_version)
-		s = hash_u64(s ^ lang_memory_u32(header + l->code_version));
+		s = hash_u64(s ^ bytes_u32(header + l->code_version));
 	c->stamp = s;
 	return true;
 }
@@ -203,7 +203,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 		       bool text)
 {
 	const uint8_t *head = lang_memory_piece(m, s->head);
-	uint64_t length = head ? lang_memory_u64(head + SIZE_AT) : 0;
+	uint64_t length = head ? bytes_u64(head + SIZE_AT) : 0;
 	uint32_t state, kind, at = BYTES_HEAD;
 
 	s->unit = 1;
@@ -213,7 +213,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 		if (length > CODES_TABLE_MAX)
 			return;
 	} else {
-		state = lang_memory_u32(head + STATE_AT);
+		state = bytes_u32(head + STATE_AT);
 		kind = state >> 2 & 7;
 		if (!(state & 1U << 5) || (kind != 1 && kind != 2 && kind != 4))
 			return;
@@ -294,9 +294,9 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint
 		const uint8_t *header = lang_memory_piece(m, fresh[i].code->header);
 
 		want_head(m, &fresh[i].name, fresh[i].code->name, STR_HEAD);
-		want_head(m, &fresh[i].file, lang_memory_u64(header + l->code_filename), STR_HEAD);
-		want_head(m, &fresh[i].table, lang_memory_u64(header + l->code_table), BYTES_HEAD);
-		fresh[i].first_line = lang_memory_u32(header + l->code_first_line);
+		want_head(m, &fresh[i].file, bytes_u64(header + l->code_filename), STR_HEAD);
+		want_head(m, &fresh[i].table, bytes_u64(header + l->code_table), BYTES_HEAD);
+		fresh[i].first_line = bytes_u32(header + l->code_first_line);
 	}
 	if (!lang_memory_fetch(m))
 		return false;

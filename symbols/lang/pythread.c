@@ -28,8 +28,8 @@ static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
 	for (size_t i = 0; i < ARRAY_SIZE(pthreads); i++) {
 		const uint8_t *bytes = read_state(r, self, pthreads[i].tid + 4U);
 
-		if (bytes && lang_memory_u64(bytes + pthreads[i].self) == self)
-			return (pid_t)lang_memory_u32(bytes + pthreads[i].tid);
+		if (bytes && bytes_u64(bytes + pthreads[i].self) == self)
+			return (pid_t)bytes_u32(bytes + pthreads[i].tid);
 	}
 	return -1;
 }
@@ -46,8 +46,8 @@ static uint64_t look_at(struct lang_reader *r, const struct lang_process *p, uin
 	*tid = -1;
 	if (!ts)
 		return 0;
-	next = lang_memory_u64(ts + l->ts_next);
-	id = lang_memory_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id));
+	next = bytes_u64(ts + l->ts_next);
+	id = bytes_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id));
 	*tid = l->ts_native_id ? (pid_t)id : tid_of_pthread(r, id);
 	if (*tid > 0)
 		lang_chain_keep_thread(r, process, *tid, addr, id);
@@ -58,14 +58,14 @@ void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t
 {
 	const struct py_layout *l = &p->py;
 	const uint8_t *bytes = read_state(r, p->runtime + l->interpreters, 8);
-	uint64_t interp = bytes ? lang_memory_u64(bytes) : 0;
+	uint64_t interp = bytes ? bytes_u64(bytes) : 0;
 	uint32_t nr = 0;
 
 	for (int i = 0; i < INTERPRETERS_MAX && interp; i++) {
 		uint64_t state;
 
 		bytes = read_state(r, interp + l->interp_threads, 8);
-		state = bytes ? lang_memory_u64(bytes) : 0;
+		state = bytes ? bytes_u64(bytes) : 0;
 		while (state && nr++ < STATES_MAX) {
 			pid_t found;
 
@@ -74,6 +74,6 @@ void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t
 				return;
 		}
 		bytes = read_state(r, interp + l->interp_next, 8);
-		interp = bytes ? lang_memory_u64(bytes) : 0;
+		interp = bytes ? bytes_u64(bytes) : 0;
 	}
 }

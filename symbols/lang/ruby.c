@@ -60,7 +60,7 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < nr; i++) {
 		const uint8_t *f = lang_memory_piece(m, parts[i / PART]);
-		uint64_t iseq = f ? lang_memory_u64(f + i % PART * FRAME_SIZE + FRAME_ISEQ) : 0;
+		uint64_t iseq = f ? bytes_u64(f + i % PART * FRAME_SIZE + FRAME_ISEQ) : 0;
 
 		if (!f || (iseq && !lang_memory_is_pointer(iseq)))
 			return LANG_NONE_BAD_CHAIN;
@@ -68,8 +68,7 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 			continue;
 		k->address[k->nr] = iseq;
 		flags[k->nr++] =
-			lang_memory_want(m, lang_memory_u64(f + i % PART * FRAME_SIZE + FRAME_EP),
-					 8);
+			lang_memory_want(m, bytes_u64(f + i % PART * FRAME_SIZE + FRAME_EP), 8);
 	}
 	if (!lang_memory_fetch(m))
 		return LANG_NONE_BAD_CHAIN;
@@ -77,7 +76,7 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 	k->nr = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		const uint8_t *bytes = lang_memory_piece(m, flags[i]);
-		uint32_t set = bytes ? lang_memory_u32(bytes) : 0;
+		uint32_t set = bytes ? bytes_u32(bytes) : 0;
 
 		if (!bytes || !(set & 1))
 			return LANG_NONE_BAD_CHAIN;
@@ -97,10 +96,10 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
  */
 static bool is_on_stack(struct lang_work *k, const struct lang_sample *s, const uint8_t *ec)
 {
-	uint64_t end = lang_memory_u64(ec + EC_C_STACK);
+	uint64_t end = bytes_u64(ec + EC_C_STACK);
 
 	k->rooted = end - s->sp < s->stack_size;
-	return end - s->sp <= lang_memory_u64(ec + EC_C_STACK_SIZE);
+	return end - s->sp <= bytes_u64(ec + EC_C_STACK_SIZE);
 }
 
 enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
@@ -117,9 +116,9 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	k->broken = false;
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(th = lang_memory_piece(m, thread)) ||
-	    lang_memory_u32(th + THREAD_TID) != t->id)
+	    bytes_u32(th + THREAD_TID) != t->id)
 		return LANG_NONE_NO_THREAD;
-	at = lang_memory_u64(th + THREAD_EC);
+	at = bytes_u64(th + THREAD_EC);
 	ec = lang_memory_is_pointer(at) ? ahead_frame(r, t, at, EC_SIZE, true) : NULL;
 	if (!ec)
 		return LANG_NONE_BAD_CHAIN;
@@ -127,8 +126,8 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	k->first_read[0] = th + THREAD_EC;
 	k->again[1] = (struct lang_ahead){ at, EC_CFP + 8 };
 	k->first_read[1] = ec;
-	cfp = lang_memory_u64(ec + EC_CFP);
-	end = lang_memory_u64(ec + EC_STACK) + 8 * lang_memory_u64(ec + EC_STACK_WORDS);
+	cfp = bytes_u64(ec + EC_CFP);
+	end = bytes_u64(ec + EC_STACK) + 8 * bytes_u64(ec + EC_STACK_WORDS);
 	if (cfp == end)
 		return LANG_NONE_NO_FRAMES;
 	if (!is_on_stack(k, s, ec))
@@ -149,15 +148,15 @@ static int want_value(struct lang_memory *m, uint64_t addr)
 static uint64_t set_text(const struct lang_memory *m, struct lang_text *t, uint64_t s)
 {
 	const uint8_t *v = lang_memory_piece(m, t->piece);
-	uint32_t flags = v ? lang_memory_u32(v) : 0;
+	uint32_t flags = v ? bytes_u32(v) : 0;
 
 	if (!v || (flags & TYPE_MASK) != TYPE_STRING)
 		return s;
 	for (uint32_t i = 16; i < VALUE_SIZE; i += 8)
-		s = hash_u64(s ^ lang_memory_u64(v + i));
+		s = hash_u64(s ^ bytes_u64(v + i));
 	if (flags & FLAG_USER1) {
-		t->size = (uint32_t)MIN(lang_memory_u64(v + 16), (uint64_t)CODES_TEXT_MAX);
-		t->addr = lang_memory_u64(v + 24);
+		t->size = (uint32_t)MIN(bytes_u64(v + 16), (uint64_t)CODES_TEXT_MAX);
+		t->addr = bytes_u64(v + 24);
 		t->content = true;
 	} else {
 		t->size = MIN(flags >> EMBED_SHIFT & 31, VALUE_SIZE - 16U);
@@ -176,10 +175,9 @@ static bool read_bodies(struct lang_memory *m, struct lang_work *w)
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		const uint8_t *iseq = lang_memory_piece(m, w->codes_of[i].header);
 
-		if (!iseq || (lang_memory_u32(iseq) & IMEMO_MASK) != IMEMO_ISEQ)
+		if (!iseq || (bytes_u32(iseq) & IMEMO_MASK) != IMEMO_ISEQ)
 			return false;
-		w->codes_of[i].header =
-			lang_memory_want(m, lang_memory_u64(iseq + ISEQ_BODY), BODY_SIZE);
+		w->codes_of[i].header = lang_memory_want(m, bytes_u64(iseq + ISEQ_BODY), BODY_SIZE);
 	}
 	return lang_memory_fetch(m);
 }
@@ -193,10 +191,10 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 
 		if (!body)
 			return false;
-		f->first_line = (uint32_t)(lang_memory_u64(body + BODY_FIRST_LINE) >> 1);
-		f->name.addr = lang_memory_u64(body + BODY_LABEL);
+		f->first_line = (uint32_t)(bytes_u64(body + BODY_FIRST_LINE) >> 1);
+		f->name.addr = bytes_u64(body + BODY_LABEL);
 		f->name.piece = want_value(m, f->name.addr);
-		f->file.addr = lang_memory_u64(body + BODY_PATH);
+		f->file.addr = bytes_u64(body + BODY_PATH);
 		f->file.piece = want_value(m, f->file.addr);
 	}
 	if (!lang_memory_fetch(m))
@@ -204,11 +202,11 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_text *t = &w->functions[i].file;
 		const uint8_t *v = lang_memory_piece(m, t->piece);
-		uint32_t flags = v ? lang_memory_u32(v) : 0;
+		uint32_t flags = v ? bytes_u32(v) : 0;
 
 		if (!v || (flags & TYPE_MASK) != TYPE_ARRAY || !(flags & FLAG_USER1))
 			continue;
-		t->addr = lang_memory_u64(v + 16);
+		t->addr = bytes_u64(v + 16);
 		t->piece = want_value(m, t->addr);
 	}
 	return lang_memory_fetch(m);
@@ -237,7 +235,7 @@ static uint64_t read_word(struct lang_reader *r, uint64_t addr)
 
 	lang_memory_begin(&r->memory);
 	bytes = lang_memory_is_pointer(addr) ? lang_memory_read(&r->memory, addr, 8) : NULL;
-	return bytes ? lang_memory_u64(bytes) : 0;
+	return bytes ? bytes_u64(bytes) : 0;
 }
 
 /* Look through the threads of a ractor. True: @tid is among them. */
@@ -254,11 +252,11 @@ static bool look_at(struct lang_reader *r, uint64_t ractor, uint32_t process, pi
 						   : NULL;
 		if (!bytes)
 			return false;
-		if ((pid_t)lang_memory_u32(bytes + THREAD_TID) == tid) {
+		if ((pid_t)bytes_u32(bytes + THREAD_TID) == tid) {
 			lang_chain_keep_thread(r, process, tid, th, (uint32_t)tid);
 			return true;
 		}
-		th = lang_memory_u64(bytes);
+		th = bytes_u64(bytes);
 	}
 	return false;
 }

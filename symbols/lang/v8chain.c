@@ -29,7 +29,7 @@
 
 static uint64_t word_at(const struct lang_sample *s, uint64_t at)
 {
-	return lang_memory_u64(s->stack + at);
+	return bytes_u64(s->stack + at);
 }
 
 /* Could @value be a pointer to an object of V8? */
@@ -164,17 +164,17 @@ static int find_bytecode(const uint8_t *handlers, const uint8_t *codes, uint32_t
 	uint64_t best = 0;
 
 	for (uint32_t i = 0; i < HANDLERS; i++) {
-		uint64_t at = lang_memory_u64(handlers + (size_t)8 * i);
+		uint64_t at = bytes_u64(handlers + (size_t)8 * i);
 
 		if (at <= pc && at > best)
 			best = at;
 	}
 	if (pc - best >= HANDLER_MAX)
 		return -1;
-	if (best == lang_memory_u64(handlers + (size_t)8 * *last))
+	if (best == bytes_u64(handlers + (size_t)8 * *last))
 		return 0;
 	for (uint32_t i = 1; i < BYTECODES_BEFORE; i++)
-		if (best == lang_memory_u64(handlers + (size_t)8 * last[-(int)i]) &&
+		if (best == bytes_u64(handlers + (size_t)8 * last[-(int)i]) &&
 		    v8table_bytecode_size(major, last - i, i) == i)
 			return (int)i;
 	return -1;

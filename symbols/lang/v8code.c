@@ -22,7 +22,7 @@ static void find_shared(struct lang_reader *r, const struct lang_process *p)
 
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *f = lang_memory_piece(&r->memory, w->v8.piece[i]);
-		uint64_t shared = f ? lang_memory_u64(f + p->v8.number[V8_FUNCTION_SHARED]) : 0;
+		uint64_t shared = f ? bytes_u64(f + p->v8.number[V8_FUNCTION_SHARED]) : 0;
 
 		if (!v8objects_is_tagged(shared))
 			continue;
@@ -147,13 +147,13 @@ uint64_t v8code_identity(const struct lang_reader *r, const struct lang_process 
 	const uint8_t *script = lang_memory_piece(&r->memory, c->hash);
 	uint64_t s;
 
-	s = hash_u64(lang_memory_u64(f + n[V8_SHARED_FLAGS])); /* and the number behind it */
-	if (lang_memory_u64(f + n[V8_SHARED_FLAGS]) >> 63 || !script) {
-		s = hash_u64(s ^ lang_memory_u64(f + n[V8_SHARED_NAME]));
-		return hash_u64(s ^ lang_memory_u64(f + n[V8_SHARED_DATA]));
+	s = hash_u64(bytes_u64(f + n[V8_SHARED_FLAGS])); /* and the number behind it */
+	if (bytes_u64(f + n[V8_SHARED_FLAGS]) >> 63 || !script) {
+		s = hash_u64(s ^ bytes_u64(f + n[V8_SHARED_NAME]));
+		return hash_u64(s ^ bytes_u64(f + n[V8_SHARED_DATA]));
 	}
-	s = hash_u64(s ^ lang_memory_u64(f + n[V8_SHARED_SCRIPT]));
-	return hash_u64(s ^ lang_memory_u64(script + n[V8_SCRIPT_ENDS] + 8));
+	s = hash_u64(s ^ bytes_u64(f + n[V8_SHARED_SCRIPT]));
+	return hash_u64(s ^ bytes_u64(script + n[V8_SCRIPT_ENDS] + 8));
 }
 
 /* A function is another one with a table of lines, and with its script's text. */

@@ -36,17 +36,17 @@ static bool parse_code(const struct lang_memory *m, const struct lang_process *p
 
 	if (!head || p->untried || v8objects_type(m, t, piece) != p->v8.number[V8_TYPE_CODE])
 		return false;
-	kind = lang_memory_u32(head + V8_CODE_FLAGS) & V8_CODE_KIND;
+	kind = bytes_u32(head + V8_CODE_FLAGS) & V8_CODE_KIND;
 	out->baseline = kind == V8_CODE_BASELINE;
 	out->optimised = kind == V8_CODE_MAGLEV || kind == V8_CODE_OPTIMISED;
-	out->data = lang_memory_u64(head + V8_CODE_DATA);
-	out->table = lang_memory_u64(head + V8_CODE_TABLE);
+	out->data = bytes_u64(head + V8_CODE_DATA);
+	out->table = bytes_u64(head + V8_CODE_TABLE);
 	if (p->version >> 24 == 10) {
 		out->start = m->pieces[piece].addr + V8_CODE_BEGINS_10;
-		out->size = lang_memory_u32(head + V8_CODE_BYTES_10);
+		out->size = bytes_u32(head + V8_CODE_BYTES_10);
 	} else {
-		out->start = lang_memory_u64(head + V8_CODE_BEGIN);
-		out->size = lang_memory_u32(head + V8_CODE_BYTES);
+		out->start = bytes_u64(head + V8_CODE_BEGIN);
+		out->size = bytes_u32(head + V8_CODE_BYTES);
 	}
 	return out->baseline || out->optimised;
 }
@@ -63,7 +63,7 @@ void v8compiled_want(struct lang_reader *r)
 		int *piece = &w->v8.compiled[w->code[i]][0];
 
 		if (*piece < 0 && f)
-			v8objects_want_head(m, lang_memory_u64(f + V8_FUNCTION_CODE), V8_CODE_SIZE,
+			v8objects_want_head(m, bytes_u64(f + V8_FUNCTION_CODE), V8_CODE_SIZE,
 					    piece);
 	}
 }
@@ -76,11 +76,11 @@ void v8compiled_want_data(struct lang_reader *r, struct v8_types *t, const struc
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		const uint8_t *code = lang_memory_piece(m, w->v8.compiled[i][0]);
 		const uint8_t *f = lang_memory_piece(m, w->codes_of[i].header);
-		uint64_t baseline = f ? lang_memory_u64(f + p->v8.number[V8_SHARED_DATA]) : 0;
+		uint64_t baseline = f ? bytes_u64(f + p->v8.number[V8_SHARED_DATA]) : 0;
 
 		v8objects_want_type(m, p, t, w->v8.compiled[i][0]);
 		if (code)
-			v8objects_want_head(m, lang_memory_u64(code + V8_CODE_DATA), DATA_SIZE,
+			v8objects_want_head(m, bytes_u64(code + V8_CODE_DATA), DATA_SIZE,
 					    &w->v8.data[i]);
 		/* The function has optimised code by now, this frame may have baseline code. */
 		v8objects_want_head(m, baseline, V8_CODE_SIZE, &w->v8.compiled[i][1]);
@@ -89,7 +89,7 @@ void v8compiled_want_data(struct lang_reader *r, struct v8_types *t, const struc
 
 static uint64_t element(const uint8_t *data, uint32_t index)
 {
-	return lang_memory_u64(data + DATA_ELEMENTS + (size_t)8 * index);
+	return bytes_u64(data + DATA_ELEMENTS + (size_t)8 * index);
 }
 
 /* Set the address and the table of compiled code; returns if the table is new. */
@@ -129,7 +129,7 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 static void want_array(struct lang_memory *m, int *piece, uint32_t unit, uint32_t max, int *out)
 {
 	const uint8_t *head = lang_memory_piece(m, *piece);
-	uint64_t length = head ? lang_memory_u64(head + 8) : 0;
+	uint64_t length = head ? bytes_u64(head + 8) : 0;
 
 	*out = -1;
 	if (!head || !v8objects_is_smi(length) || length >> 32 > max)
@@ -150,9 +150,9 @@ static void want_heads(struct lang_reader *r, struct lang_v8_new *n)
 
 	n->literals = n->calls = n->bytecodes = -1;
 	n->calls_bytes = n->code_bytes = n->positions = n->positions_bytes = -1;
-	v8objects_want_head(m, lang_memory_u64(code + V8_CODE_TABLE), ARRAY_HEAD, &n->table);
+	v8objects_want_head(m, bytes_u64(code + V8_CODE_TABLE), ARRAY_HEAD, &n->table);
 	if (n->baseline) {
-		v8objects_want_head(m, lang_memory_u64(code + V8_CODE_DATA), V8_BYTECODES_HEAD,
+		v8objects_want_head(m, bytes_u64(code + V8_CODE_DATA), V8_BYTECODES_HEAD,
 				    &n->bytecodes);
 		return;
 	}
@@ -180,8 +180,8 @@ static void want_tables(struct lang_reader *r, const struct lang_process *p, str
 	want_array(m, &n->calls, 1, V8_INLINED_MAX * CALL_SIZE, &n->calls_bytes);
 	if (!bytecodes)
 		return;
-	length = lang_memory_u64(bytecodes + 8);
-	v8objects_want_head(m, lang_memory_u64(bytecodes + V8_BYTECODES_POSITIONS), ARRAY_HEAD,
+	length = bytes_u64(bytecodes + 8);
+	v8objects_want_head(m, bytes_u64(bytecodes + V8_BYTECODES_POSITIONS), ARRAY_HEAD,
 			    &n->positions);
 	if (v8objects_is_smi(length) && length && length >> 32 <= LANG_PIECE_MAX)
 		n->code_bytes = lang_memory_want(m,
@@ -303,12 +303,12 @@ static uint32_t get_calls(const struct lang_reader *r, const struct lang_process
 		return n->nr_functions ? UINT32_MAX : 0;
 	nr = calls ? size / CALL_SIZE : UINT32_MAX;
 	for (uint32_t i = 0; calls && i < nr; i++, calls += CALL_SIZE) {
-		uint32_t f = lang_memory_u32(calls + CALL_FUNCTION);
+		uint32_t f = bytes_u32(calls + CALL_FUNCTION);
 
 		if (f != UINT32_MAX && f >= n->nr_functions)
 			return UINT32_MAX;
 		functions[i] = f == UINT32_MAX ? (uint16_t)n->code : n->function[f];
-		v8table_position((int64_t)lang_memory_u64(calls), &position, &out[i].outer);
+		v8table_position((int64_t)bytes_u64(calls), &position, &out[i].outer);
 		/* An outer call has a lower number. */
 		if (out[i].outer != V8_NOT_INLINED && out[i].outer >= i)
 			return UINT32_MAX;

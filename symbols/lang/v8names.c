@@ -34,12 +34,11 @@ static void want_objects(struct lang_reader *r, const struct lang_process *p, st
 	const uint8_t *script = lang_memory_piece(m, c->hash);
 
 	f->scope = f->strings[0] = f->strings[1] = f->positions = -1;
-	v8objects_want_head(m, lang_memory_u64(shared + p->v8.number[V8_SHARED_NAME]), V8_HEAD,
-			    &f->name);
+	v8objects_want_head(m, bytes_u64(shared + p->v8.number[V8_SHARED_NAME]), V8_HEAD, &f->name);
 	f->script_name = -1;
 	if (script)
-		v8objects_want_head(m, lang_memory_u64(script + p->v8.number[V8_SCRIPT_NAME]),
-				    V8_HEAD, &f->script_name);
+		v8objects_want_head(m, bytes_u64(script + p->v8.number[V8_SCRIPT_NAME]), V8_HEAD,
+				    &f->script_name);
 	v8objects_want_head(m, v8code_bytecodes(&r->work, f->code) + 1, V8_BYTECODES_HEAD,
 			    &f->bytecodes);
 }
@@ -59,21 +58,21 @@ static void want_words(struct lang_reader *r, const struct lang_process *p, stru
 	v8objects_want_type(m, p, t, f->script_name);
 	v8objects_want_type(m, p, t, c->hash);
 	if (bytecodes)
-		v8objects_want_head(m, lang_memory_u64(bytecodes + V8_BYTECODES_POSITIONS), V8_HEAD,
+		v8objects_want_head(m, bytes_u64(bytecodes + V8_BYTECODES_POSITIONS), V8_HEAD,
 				    &f->positions);
 	/* A name is a head as well: these words are used only if it is a scope. */
 	if (!head)
 		return;
-	locals = lang_memory_u64(head + 8 * (1 + n[V8_SCOPE_LOCALS]));
+	locals = bytes_u64(head + 8 * (1 + n[V8_SCOPE_LOCALS]));
 	if (!v8objects_is_smi(locals) || locals >> 32 > 4096)
 		return;
 	locals >>= 32;
 	at = 1 + (uint64_t)n[V8_SCOPE_FIRST] + locals;
 	at += locals < SCOPE_INLINE_LOCALS ? locals : 1;
-	f->scope = v8objects_want(
-		m,
-		lang_memory_u64(lang_memory_piece(m, c->header) + n[V8_SHARED_NAME]) - 1 + 8 * at,
-		8 * SCOPE_WORDS);
+	f->scope = v8objects_want(m,
+				  bytes_u64(lang_memory_piece(m, c->header) + n[V8_SHARED_NAME]) -
+					  1 + 8 * at,
+				  8 * SCOPE_WORDS);
 }
 
 /* Parse the words of a scope: where its names are, and the position of the function. */
@@ -84,7 +83,7 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 	const uint8_t *head = lang_memory_piece(m, f->name);
 	const uint8_t *words = lang_memory_piece(m, f->scope);
 	const uint8_t *shared = lang_memory_piece(m, r->work.codes_of[f->code].header);
-	uint64_t flags = lang_memory_u64(head + 8) >> 32, at = 0, start;
+	uint64_t flags = bytes_u64(head + 8) >> 32, at = 0, start;
 	uint16_t token;
 
 	if (!words)
@@ -92,12 +91,12 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 	if (flags & SCOPE_CLASS_VARIABLE)
 		at++;
 	if (flags & SCOPE_FUNCTION) {
-		v8objects_want_head(m, lang_memory_u64(words + 8 * at), V8_HEAD, &f->strings[0]);
+		v8objects_want_head(m, bytes_u64(words + 8 * at), V8_HEAD, &f->strings[0]);
 		at += 2;
 	}
 	if (flags & SCOPE_INFERRED)
-		v8objects_want_head(m, lang_memory_u64(words + 8 * at++), V8_HEAD, &f->strings[1]);
-	start = lang_memory_u64(words + 8 * at);
+		v8objects_want_head(m, bytes_u64(words + 8 * at++), V8_HEAD, &f->strings[1]);
+	start = bytes_u64(words + 8 * at);
 	if (!v8objects_is_smi(start) || start >> 63)
 		return true;
 	memcpy(&token, shared + p->v8.number[V8_SHARED_TOKEN], sizeof(token));
@@ -108,8 +107,7 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 }
 
 /*
- * Queue the strings of names: of the function itself, or of its scope. False: the scope cannot be
- * read.
+ * Queue the strings of names: of the function, or of its scope. False: the scope is unreadable.
  */
 static bool want_names(struct lang_reader *r, const struct lang_process *p, struct fresh *f,
 		       struct v8_types *t)
@@ -134,8 +132,7 @@ static void want_string_types(struct lang_memory *m, const struct lang_process *
 }
 
 /*
- * Set the text of a flat string, none where another object is in its place. False: it cannot be
- * read, or is no flat string.
+ * Set the text of a flat string; an empty one for another object. False: unreadable, or not flat.
  */
 static bool set_text(const struct lang_memory *m, const struct lang_process *p,
 		     const struct v8_types *t, int piece, struct lang_text *text)
@@ -184,7 +181,7 @@ static void want_table(struct lang_reader *r, const struct lang_process *p, stru
 	f->table = -1;
 	if (!positions || v8objects_type(m, t, f->positions) != p->v8.number[V8_TYPE_BYTES])
 		return;
-	size = lang_memory_u64(positions + 8);
+	size = bytes_u64(positions + 8);
 	if (v8objects_is_smi(size) && size >> 32 <= CODES_TABLE_MAX)
 		f->table = lang_memory_want(m, m->pieces[f->positions].addr + 16,
 					    (uint32_t)(size >> 32));
@@ -218,7 +215,7 @@ static void set_lines(struct lang_reader *r, const struct fresh *f)
 	v->used += table.size;
 }
 
-/* Set name and file of a new function, queue its table; false: they cannot be read now. */
+/* Set name and file of a new function, queue its table; false: unreadable now. */
 static bool set_function(struct lang_reader *r, const struct lang_process *p, struct fresh *f,
 			 const struct v8_types *t)
 {

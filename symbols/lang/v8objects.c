@@ -23,7 +23,7 @@ void v8objects_want_type(struct lang_memory *m, const struct lang_process *p, st
 	const uint8_t *head = lang_memory_piece(m, piece);
 
 	if (head)
-		want_type(m, p, t, lang_memory_u64(head));
+		want_type(m, p, t, bytes_u64(head));
 }
 
 /* The type of an object with this map; -1: unknown. */
@@ -42,7 +42,7 @@ int v8objects_type(const struct lang_memory *m, const struct v8_types *t, int pi
 {
 	const uint8_t *head = lang_memory_piece(m, piece);
 
-	return head ? type_of(m, t, lang_memory_u64(head)) : -1;
+	return head ? type_of(m, t, bytes_u64(head)) : -1;
 }
 
 void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece)
@@ -72,7 +72,7 @@ void v8objects_follow(struct lang_memory *m, const struct lang_process *p, const
 		at = n[V8_CONS_FIRST];
 	else
 		return;
-	v8objects_want_head(m, lang_memory_u64(lang_memory_piece(m, *piece) + at), V8_HEAD, piece);
+	v8objects_want_head(m, bytes_u64(lang_memory_piece(m, *piece) + at), V8_HEAD, piece);
 	*again = true;
 }
 
@@ -80,5 +80,5 @@ uint32_t v8objects_length(const struct lang_memory *m, const struct lang_process
 {
 	const uint8_t *head = lang_memory_piece(m, piece);
 
-	return head ? lang_memory_u32(head + p->v8.number[V8_STRING_LENGTH]) : 0;
+	return head ? bytes_u32(head + p->v8.number[V8_STRING_LENGTH]) : 0;
 }

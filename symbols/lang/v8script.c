@@ -34,7 +34,7 @@ void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v
 
 	for (uint32_t i = first; i < w->nr_codes; i++) {
 		const uint8_t *f = lang_memory_piece(m, w->codes_of[i].header);
-		uint64_t script = f ? lang_memory_u64(f + p->v8.number[V8_SHARED_SCRIPT]) : 0;
+		uint64_t script = f ? bytes_u64(f + p->v8.number[V8_SHARED_SCRIPT]) : 0;
 
 		v8objects_want_type(m, p, t, w->codes_of[i].header);
 		w->codes_of[i].hash = -1;
@@ -58,7 +58,7 @@ static struct line_ends_key key_of(const struct lang_process *p, uint32_t proces
 {
 	/* The number of the script is behind the ends of lines. */
 	return (struct line_ends_key){ process, s->address,
-				       lang_memory_u64(head + p->v8.number[V8_SCRIPT_ENDS] + 8) };
+				       bytes_u64(head + p->v8.number[V8_SCRIPT_ENDS] + 8) };
 }
 
 /* Find the texts that were read before, and queue the heads of the rest; returns how many. */
@@ -80,12 +80,12 @@ static uint32_t find_texts(struct lang_reader *r, const struct lang_process *p, 
 			continue;
 		s->key = key_of(p, process, s, head);
 		s->text = line_ends_get(ends, &s->key, &s->from);
-		offset = lang_memory_u64(head + p->v8.number[V8_SCRIPT_NAME] + SCRIPT_LINE_OFFSET);
+		offset = bytes_u64(head + p->v8.number[V8_SCRIPT_NAME] + SCRIPT_LINE_OFFSET);
 		s->line_offset = v8objects_is_smi(offset) ? (int32_t)(offset >> 32) : 0;
 		if (s->text)
 			continue;
-		v8objects_want_head(m, lang_memory_u64(head + p->v8.number[V8_SCRIPT_SOURCE]),
-				    V8_HEAD, &s->source);
+		v8objects_want_head(m, bytes_u64(head + p->v8.number[V8_SCRIPT_SOURCE]), V8_HEAD,
+				    &s->source);
 		nr++;
 	}
 	return nr;
@@ -126,7 +126,7 @@ static bool set_chars(const struct lang_memory *m, const struct lang_process *p,
 	if (!(type & V8_STRING_SHAPE))
 		s->chars = m->pieces[s->source].addr + (uint64_t)p->v8.number[V8_STRING_CHARS];
 	else if ((type & V8_STRING_SHAPE) == V8_STRING_EXTERNAL)
-		s->chars = lang_memory_u64(head + EXTERNAL_DATA);
+		s->chars = bytes_u64(head + EXTERNAL_DATA);
 	else
 		return false;
 	return true;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/bytes.h"
 #include "symbols/base/search.h"
 
 #define RELOCATIONS_MAX (2U << 20)
@@ -153,14 +154,6 @@ static int add_stub(struct plt *p, struct elfsym *t, uint64_t vaddr, uint64_t si
 	return elfsym_add_named(t, vaddr, size, name, MIN(name_size, sizeof(name) - 1));
 }
 
-static uint32_t word_at(const uint8_t *bytes)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes, sizeof(word)); /* both machines are little-endian */
-	return word;
-}
-
 /* x86-64: "jmp *disp(%rip)" somewhere in each entry. */
 static int scan_x86_64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, const uint8_t *bytes)
 {
@@ -169,7 +162,7 @@ static int scan_x86_64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, con
 
 	for (size_t at = 0; s->sh_size - at >= entry && !rc; at += entry) {
 		for (size_t i = at; i + 6 <= at + entry; i++) {
-			int32_t disp = (int32_t)word_at(bytes + i + 2);
+			int32_t disp = (int32_t)bytes_u32(bytes + i + 2);
 
 			if (bytes[i] != 0xff || bytes[i + 1] != 0x25)
 				continue;
@@ -187,9 +180,9 @@ static int scan_aarch64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, co
 	int rc = 0;
 
 	for (size_t at = 0; s->sh_size - at >= 16 && !rc; at += 4) {
-		uint32_t adrp = word_at(bytes + at), ldr = word_at(bytes + at + 4);
+		uint32_t adrp = bytes_u32(bytes + at), ldr = bytes_u32(bytes + at + 4);
 		uint64_t pc = s->sh_addr + at, page;
-		bool bti = at >= 4 && word_at(bytes + at - 4) == 0xd503245f;
+		bool bti = at >= 4 && bytes_u32(bytes + at - 4) == 0xd503245f;
 		int64_t pages = (int64_t)(((uint64_t)adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3));
 
 		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)

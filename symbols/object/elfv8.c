@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/bytes.h"
 
 #define RELA_MAX   (1U << 20)
 #define RELA_PIECE 512U
@@ -152,14 +153,6 @@ struct builtin {
 	uint32_t offset, size;
 };
 
-static uint32_t u32_at(const uint8_t *bytes)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 /*
  * Read the table of places with entries of @entry bytes: they are in order, without large gaps, up
  * to the end of the code. Returns how many; 0: it has other entries.
@@ -172,7 +165,7 @@ static uint32_t read_places(const uint8_t *data, const struct elfv8_blob *b, uin
 
 	for (uint64_t at = PLACES_HEAD; at + entry <= b->data_size && nr < BUILTINS_MAX;
 	     at += entry) {
-		struct builtin p = { u32_at(data + at), u32_at(data + at + 4) };
+		struct builtin p = { bytes_u32(data + at), bytes_u32(data + at + 4) };
 
 		if (p.offset < end || p.offset - end > GAP_MAX || p.offset % CODE_ALIGN ||
 		    !p.size || p.size > b->code_size - MIN((uint64_t)p.offset, b->code_size))

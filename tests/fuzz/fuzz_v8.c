@@ -35,7 +35,7 @@ static void optimise(uint64_t function)
 	pymake_u64(&memory, data + 24, v8make_smi(1));
 	pymake_u64(&memory, data + 32, literals + 1);
 	pymake_u64(&memory, data + 72, v8make_bytes(&v8, calls, sizeof(calls)) + 1);
-	pymake_u64(&memory, literals + 16, lang_memory_u64(pymake_at(&memory, function + 24)));
+	pymake_u64(&memory, literals + 16, bytes_u64(pymake_at(&memory, function + 24)));
 	v8make_compiled(&v8, function, 13, data, v8make_bytes(&v8, t.bytes, t.size));
 }
 

@@ -209,8 +209,8 @@ static void test_moved(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	/* The collector moves the name: it is read later. */
 	pymake_u64(&f->m, f->script + 64, v8make_smi(50));
-	name = lang_memory_u64(pymake_at(&f->m, scope + 48)) - 1;
-	map = lang_memory_u64(pymake_at(&f->m, name));
+	name = bytes_u64(pymake_at(&f->m, scope + 48)) - 1;
+	map = bytes_u64(pymake_at(&f->m, name));
 	pymake_u64(&f->m, name, name + 4096);
 	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 	pymake_u64(&f->m, name, map);
@@ -299,8 +299,8 @@ static void test_optimised(void **state)
 	pymake_u64(v->m, data + 32, literals + 1);
 	pymake_u64(v->m, data + 56, v8make_smi(7));
 	pymake_u64(v->m, literals + 8, v8make_smi(2));
-	pymake_u64(v->m, literals + 16, lang_memory_u64(pymake_at(v->m, warm + 24)) | 2);
-	pymake_u64(v->m, literals + 24, lang_memory_u64(pymake_at(v->m, cold + 24)));
+	pymake_u64(v->m, literals + 16, bytes_u64(pymake_at(v->m, warm + 24)) | 2);
+	pymake_u64(v->m, literals + 24, bytes_u64(pymake_at(v->m, cold + 24)));
 	/* warm() is called in line 22 of hot(), cold() in line 33 of warm(). */
 	calls[0] = (uint64_t)v8make_position(215, -1);
 	calls[2] = (uint64_t)v8make_position(325, 0);
@@ -341,8 +341,7 @@ static void test_baseline(void **state)
 	static const uint8_t map[] = { 0x90, 1, 4, 5, 0x80, 1, 8, 9 };
 	struct fixture *f = *state;
 	struct v8make *v = &f->v;
-	uint64_t hot = named(f, "hot", 200),
-		 shared = lang_memory_u64(pymake_at(v->m, hot + 24)) - 1;
+	uint64_t hot = named(f, "hot", 200), shared = bytes_u64(pymake_at(v->m, hot + 24)) - 1;
 	uint64_t code, object = v8make_object(v, V8MAKE_BYTECODES, 54 + sizeof(bytecodes));
 	struct v8make_table t = { .size = 0 };
 	struct v8_entry e;
