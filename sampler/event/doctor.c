@@ -373,7 +373,7 @@ static void judge_cage(struct findings *l, const struct doctor_facts *f)
 
 	if (f->cage_code)
 		say(d, "cannot start their readers: %s: no source lines, C++ names, JIT names",
-		    event_errno(f->cage_code));
+		    strerror(-f->cage_code));
 	else
 		say(d, "read by processes without rights");
 }

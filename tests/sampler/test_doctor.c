@@ -197,7 +197,8 @@ static void test_languages(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		expect(&f, all[i], DOCTOR_OK, ":", "");
 	f.cage_code = -ENOSYS;
-	expect(&f, "foreign files", DOCTOR_DEGRADED, "cannot be started", "seccomp");
+	expect(&f, "foreign files", DOCTOR_DEGRADED,
+	       "cannot start their readers: Function not implemented", "seccomp");
 	f.cage_code = 0;
 	expect(&f, "foreign files", DOCTOR_OK, "without rights", "");
 	f.realtime_code = -EPERM;
