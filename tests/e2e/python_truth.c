@@ -16,6 +16,7 @@
 #include <internal/pycore_frame.h>
 #endif
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -30,6 +31,8 @@
 
 static struct truth *truth;
 static uintptr_t loop; /* _PyEval_EvalFrameDefault */
+static __thread sigjmp_buf half_made;
+static __thread volatile sig_atomic_t walking;
 
 PyObject *_PyEval_EvalFrameDefault();
 
@@ -100,6 +103,15 @@ static void walk(struct truth_entry *e, PyThreadState *ts)
 }
 #endif
 
+/* A sample may be taken while a frame or its code is being made: then there is no truth about it.
+ */
+static void on_fault(int sig)
+{
+	if (walking)
+		siglongjmp(half_made, 1);
+	signal(sig, SIG_DFL);
+}
+
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
 	struct timespec ts;
@@ -117,19 +129,28 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	e->tid = (int)syscall(SYS_gettid);
 	e->nr = 0;
 	e->entering = pc - loop < TRUTH_PROLOGUE;
+	if (sigsetjmp(half_made, 1)) {
+		walking = 0;
+		return;
+	}
+	walking = 1;
 	if (state)
 		walk(e, state);
+	walking = 0;
 	atomic_store(&e->time_ns, (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec);
 }
 
 int truth_start(const char *path)
 {
 	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction fault = { .sa_handler = on_fault };
 	int fd = open(path, O_RDWR);
 
 	if (fd < 0)
 		return -1;
 	truth = mmap(NULL, sizeof(*truth), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	loop = (uintptr_t)_PyEval_EvalFrameDefault;
-	return truth == MAP_FAILED ? -1 : sigaction(SIGTRAP, &sa, NULL);
+	if (truth == MAP_FAILED || sigaction(SIGSEGV, &fault, NULL))
+		return -1;
+	return sigaction(SIGTRAP, &sa, NULL);
 }
