@@ -51,6 +51,7 @@ struct shared {
 };
 
 static struct shared *shared;
+static volatile sig_atomic_t ended; /* what follows is no part of the mode's chains */
 
 /* The registers of @mc in perf's order. */
 static unsigned int take_regs(uint64_t *regs, const mcontext_t *mc)
@@ -88,7 +89,7 @@ static void on_timer(int sig, siginfo_t *info, void *context)
 	struct sample *s = &shared->samples[nr];
 	uint64_t sp;
 
-	if (nr == SAMPLES_MAX)
+	if (nr == SAMPLES_MAX || ended)
 		return;
 	s->time_ns = time_now_ns();
 	sp = s->regs[take_regs(s->regs, &uc->uc_mcontext)];
@@ -122,6 +123,7 @@ static void take_maps(void)
 /* Objects mapped on the way are known at the end. */
 void truth_exit(int status)
 {
+	ended = 1;
 	signal(SIGPROF, SIG_IGN);
 	take_maps();
 	_exit(status);
