@@ -61,6 +61,18 @@ static bool in_futex(int tid)
 	return number == SYS_futex;
 }
 
+/* Return the first of @tasks that waits for @mutex. */
+static struct lock_task waiter_of(const void *mutex, const struct lock_task *tasks, uint32_t nr)
+{
+	struct lock found;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (locks_find(&tasks[i], 1, &found, 1) == 1 && found.address == (uintptr_t)mutex)
+			return tasks[i];
+	fail_msg("no task waits for %p", mutex);
+	return tasks[0];
+}
+
 static void test_owner(void **state)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
@@ -68,6 +80,7 @@ static void test_owner(void **state)
 	pthread_t threads[2 * WAITERS + 1];
 	pthread_mutexattr_t attr;
 	struct lock found[4];
+	struct lock_task waiter;
 	uint32_t nr = 0;
 
 	pthread_mutexattr_init(&attr);
@@ -98,9 +111,11 @@ static void test_owner(void **state)
 		assert_int_equal(found[i].state, 'R');
 	}
 	assert_int_equal(locks_find(tasks, nr, found, 1), 1);
-	/* A number there that is no task of the process. */
+	/* The owner's number is no task of the process. The tasks announced themselves in any
+	 * order. */
+	waiter = waiter_of(&plain, tasks, nr);
 	((int *)&plain)[2] = 1;
-	assert_int_equal(locks_find(tasks, 1, found, 4), 1);
+	assert_int_equal(locks_find(&waiter, 1, found, 4), 1);
 	assert_int_equal(found[0].owner, 0);
 	((int *)&plain)[2] = (int)syscall(SYS_gettid);
 	pthread_mutex_unlock(&plain);
