@@ -5,6 +5,7 @@
 #include "golden.h"
 
 #include "ui/rewind.h"
+#include "ui/text/format.h"
 #include "ui/view/header.h"
 #include "ui/view/header_strip.h"
 
@@ -295,6 +296,7 @@ static void test_baseline(void **state)
 {
 	struct bench b;
 	struct profile *past;
+	char against[64], span[FORMAT_MAX];
 
 	start(&b, 80, 24, false);
 	press(&b, '\'');
@@ -304,7 +306,11 @@ static void test_baseline(void **state)
 	press(&b, '.');
 	assert_ptr_equal(b.st.baseline, past);
 	assert_ptr_equal(b.st.shown, b.st.latest);
-	look(&b);
+	/* The moment of the range, not the running time of a profile of now. */
+	b.st.now_ns += 60 * SECOND;
+	snprintf(against, sizeof(against), "against +%s (B)",
+		 format_span(span, past->past_begin_ns - FIRST).str);
+	assert_non_null(strstr(look(&b), against));
 	press(&b, 'B');
 	assert_null(b.st.baseline);
 	bench_fini(&b);

@@ -336,6 +336,27 @@ static void test_themes(void **state)
 			 theme_look(THEME_AUTO, false, ROLE_USER, 256).fg);
 }
 
+/* Against a baseline more is red or orange, less is blue, in each theme and number of colours. */
+static void test_change_colours(void **state)
+{
+	static const int colors[] = { 8, 16, 256 };
+
+	for (int i = 0; i < 2 * THEME_MONO * (int)ARRAY_SIZE(colors); i++) {
+		enum theme t = (enum theme)(i / 2 % THEME_MONO);
+		int nr = colors[i / 2 / THEME_MONO];
+		uint32_t more = theme_rgb(theme_look(t, i % 2, ROLE_BOX_MORE, nr).bg);
+		uint32_t less = theme_rgb(theme_look(t, i % 2, ROLE_BOX_LESS, nr).bg);
+		uint32_t same = theme_rgb(theme_look(t, i % 2, ROLE_BOX_SAME, nr).bg);
+
+		assert_true((more >> 16) > (more & 0xff) && (more >> 16) >= (more >> 8 & 0xff));
+		assert_true((less & 0xff) > (less >> 16) && (less & 0xff) > (less >> 8 & 0xff));
+		assert_true((same & 0xff) == same >> 16 && (same & 0xff) == (same >> 8 & 0xff));
+	}
+	/* Without colours more is reversed; signs distinguish less and the same. */
+	assert_true(theme_look(THEME_MONO, false, ROLE_BOX_MORE, 8).mono_reverse);
+	assert_false(theme_look(THEME_MONO, false, ROLE_BOX_LESS, 8).mono_reverse);
+}
+
 static void test_completion(void **state)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
@@ -363,7 +384,8 @@ int main(void)
 		cmocka_unit_test(test_round),	   cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_kept_whole), cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_files),	   cmocka_unit_test(test_contrast),
-		cmocka_unit_test(test_themes),	   cmocka_unit_test(test_completion),
+		cmocka_unit_test(test_themes),	   cmocka_unit_test(test_change_colours),
+		cmocka_unit_test(test_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -815,6 +815,51 @@ static void test_baseline(void **state)
 	}
 }
 
+/* Return the role of the cell where @text begins on the screen. */
+static uint8_t role_at(struct bench *b, const char *text)
+{
+	const struct canvas *c = &b->canvas;
+	size_t size = strlen(text);
+
+	look(b);
+	for (unsigned int i = 0; i + size <= c->rows * c->cols; i++) {
+		size_t n = 0;
+
+		while (n < size && c->cells[i + n].text[0] == text[n])
+			n++;
+		if (n == size)
+			return c->cells[i].style.role;
+	}
+	fail_msg("'%s' is not on the screen", text);
+	return 0;
+}
+
+/* Boxes of the flame graph with a larger share are red, with a smaller one blue, others grey. */
+static void test_baseline_colours(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 500\n"
+					 "api;main;rises 100\n"));
+	press(&b, '4');
+	assert_in_range(role_at(&b, "steady"), ROLE_BOX_USER, ROLE_BOX_KERNEL - 1);
+	press(&b, 'B');
+	model_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 100\n"
+					 "api;main;rises 300\napi;main;comes 200\n"));
+	assert_int_equal(role_at(&b, "steady"), ROLE_BOX_SAME);
+	assert_int_equal(role_at(&b, "-44.4!"), ROLE_BOX_LESS);
+	assert_int_equal(role_at(&b, "+22.2!"), ROLE_BOX_MORE);
+	assert_int_equal(role_at(&b, "new!"), ROLE_BOX_MORE);
+	assert_int_equal(role_at(&b, " + more "), ROLE_BOX_MORE);
+	assert_int_equal(role_at(&b, " - less "), ROLE_BOX_LESS);
+	press(&b, 'c');
+	assert_int_not_equal(role_at(&b, "steady"), ROLE_BOX_SAME);
+	press(&b, 'B');
+	assert_null(strstr(look(&b), " + more "));
+	bench_fini(&b);
+}
+
 /* Give all functions and processes other ids, as after a new build and a restart. */
 static struct profile *rebuilt(struct profile *p)
 {
@@ -906,17 +951,29 @@ static void test_random_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),	       cmocka_unit_test(test_tree_keys),
-		cmocka_unit_test(test_tree_filter),    cmocka_unit_test(test_selection_stays),
-		cmocka_unit_test(test_callers_keys),   cmocka_unit_test(test_flame_keys),
-		cmocka_unit_test(test_flame_mouse),    cmocka_unit_test(test_flame_widths),
-		cmocka_unit_test(test_flame_cut),      cmocka_unit_test(test_flame_hues),
-		cmocka_unit_test(test_flame_parts),    cmocka_unit_test(test_gone_names),
-		cmocka_unit_test(test_flame_gone),     cmocka_unit_test(test_flame_here),
-		cmocka_unit_test(test_folds_are_kept), cmocka_unit_test(test_first_windows),
-		cmocka_unit_test(test_trend),	       cmocka_unit_test(test_flame_closer),
-		cmocka_unit_test(test_baseline),       cmocka_unit_test(test_baseline_rebuilt),
-		cmocka_unit_test(test_recursion),      cmocka_unit_test(test_large),
+		cmocka_unit_test(test_screens),
+		cmocka_unit_test(test_tree_keys),
+		cmocka_unit_test(test_tree_filter),
+		cmocka_unit_test(test_selection_stays),
+		cmocka_unit_test(test_callers_keys),
+		cmocka_unit_test(test_flame_keys),
+		cmocka_unit_test(test_flame_mouse),
+		cmocka_unit_test(test_flame_widths),
+		cmocka_unit_test(test_flame_cut),
+		cmocka_unit_test(test_flame_hues),
+		cmocka_unit_test(test_flame_parts),
+		cmocka_unit_test(test_gone_names),
+		cmocka_unit_test(test_flame_gone),
+		cmocka_unit_test(test_flame_here),
+		cmocka_unit_test(test_folds_are_kept),
+		cmocka_unit_test(test_first_windows),
+		cmocka_unit_test(test_trend),
+		cmocka_unit_test(test_flame_closer),
+		cmocka_unit_test(test_baseline),
+		cmocka_unit_test(test_baseline_colours),
+		cmocka_unit_test(test_baseline_rebuilt),
+		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_random_keys),
 	};
 

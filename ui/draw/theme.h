@@ -55,6 +55,10 @@ enum theme_role {
 	/* Boxes of the flame graph: by kind of code, in THEME_HUES hues each. */
 	ROLE_BOX_PROCESS,
 	ROLE_BOX_REST, /* several in one */
+	/* Against a baseline: red, a larger share now; blue, a smaller one; grey. */
+	ROLE_BOX_MORE,
+	ROLE_BOX_LESS,
+	ROLE_BOX_SAME,
 	ROLE_BOX_USER,
 	ROLE_BOX_KERNEL = ROLE_BOX_USER + 4,
 	ROLE_BOX_JIT = ROLE_BOX_KERNEL + 4,

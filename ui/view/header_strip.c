@@ -54,19 +54,37 @@ const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size)
 	return buf;
 }
 
-const char *header_strip_time(const struct ui_state *st, char *buf, size_t size)
+/* Write the time of the day at @time_ns; "" if it is unknown. */
+static const char *clock_at(const struct strip *s, uint64_t time_ns, char *buf, size_t size)
 {
-	const struct rewind *r = &st->rewind;
 	struct tm tm;
 	time_t t;
 
 	*buf = '\0';
-	if (!r->on || !r->strip || !r->strip->last_real_ns)
+	if (!s || !s->last_real_ns)
 		return buf;
-	t = (time_t)((r->strip->last_real_ns - (r->strip->last_ns - r->begin_ns)) / 1000000000);
+	t = (time_t)((s->last_real_ns - s->last_ns + time_ns) / 1000000000);
 	if (localtime_r(&t, &tm))
 		strftime(buf, size, "%H:%M:%S", &tm);
 	return buf;
+}
+
+const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf, size_t size)
+{
+	const struct strip *s = st->rewind.strip;
+	char span[FORMAT_MAX];
+
+	clock_at(s, time_ns, buf, size);
+	if (!*buf && s)
+		snprintf(buf, size, "+%s",
+			 format_span(span, time_ns - MIN(time_ns, s->first_ns)).str);
+	return buf;
+}
+
+const char *header_strip_time(const struct ui_state *st, char *buf, size_t size)
+{
+	*buf = '\0';
+	return st->rewind.on ? clock_at(st->rewind.strip, st->rewind.begin_ns, buf, size) : buf;
 }
 
 /* Return the letter of an incident, which takes the place of the level; NULL: none. */

@@ -16,6 +16,9 @@ unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int ro
 uint32_t header_strip_columns(unsigned int cols);
 /* Write the position in the past: "32.4s ago", "+12.3s" in a recording; "" if it is now. */
 const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size);
+/* Write a time of the past: "14:03:22", or "+12.3s" from the start of a recording. */
+const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf,
+				size_t size);
 /* Write the time of the day at the position: "14:03:22"; "" if it is unknown. */
 const char *header_strip_time(const struct ui_state *st, char *buf, size_t size);
 

@@ -15,6 +15,7 @@
 #include "ui/text/users.h"
 #include "ui/view/baseline.h"
 #include "ui/view/folds.h"
+#include "ui/view/header_strip.h"
 #include "ui/view/times.h"
 #include "ui/view/view.h"
 
@@ -24,6 +25,18 @@ static const enum action actions[VIEW_HELP] = {
 	[VIEW_CPUS] = ACT_VIEW_CPUS,	       [VIEW_MODULES] = ACT_VIEW_MODULES,
 	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
 };
+
+/* Write when the baseline was: the running time, or the moment of a range of the past. */
+static const char *baseline_time(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct profile *b = st->baseline;
+	char clock[FORMAT_MAX];
+
+	if (b->past_end_ns)
+		return header_strip_moment(st, b->past_begin_ns, buf, size);
+	snprintf(buf, size, "%s", format_clock(clock, b->running_ns).str);
+	return buf;
+}
 
 /* Write all that hides rows; "": nothing. */
 static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
@@ -48,7 +61,7 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 		n += v->options(st, buf + n, size - n);
 	if (v->compared && baseline_is_on(st) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
-				      format_clock(limit, st->baseline->running_ns).str);
+				      baseline_time(st, user, sizeof(user)));
 	if (st->shown && st->shown->shown_frames != FRAMES_LANGUAGE && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  frames: %s (l)",
 				      profile_frames_name(st->shown->shown_frames));

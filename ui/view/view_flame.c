@@ -208,6 +208,14 @@ bool view_flame_shows_change(const struct ui_state *st)
 	return st->folds->by_change && baseline_is_on(st);
 }
 
+/* Draw what the colours mean, in these colours: a theme may have others than red and blue. */
+static void draw_legend(struct pen *pen)
+{
+	pen_text(pen, 2, TEXT("change:"), ROLE_DIM);
+	pen_text(pen, 1, TEXT(" + more "), ROLE_BOX_MORE);
+	pen_text(pen, 0, TEXT(" - less "), ROLE_BOX_LESS);
+}
+
 static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct folds *s = st->folds;
@@ -240,7 +248,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 		pen_text(&pen, 2, TEXT("Enter: zoom in"), ROLE_DIM);
 	}
 	if (view_flame_shows_change(st))
-		pen_text(&pen, 2, TEXT("colour = change"), ROLE_DIM);
+		draw_legend(&pen);
 	if (list->gone[0] && pen.col + 12 < pen.end) {
 		pen_text(&pen, 2, TEXT("gone"), ROLE_DIM);
 		pen.col += 1 + canvas_elide(c, row, pen.col + 1,
@@ -280,9 +288,9 @@ static uint8_t role_of(const struct ui_state *st, const struct row *row)
 	if (box_of(st, row)->rest)
 		return ROLE_BOX_REST;
 	if (view_flame_shows_change(st))
-		return row->change != CHANGE_SURE && row->change != CHANGE_NEW ? ROLE_BOX_OTHER
-		       : row->delta > 0					       ? ROLE_BOX_KERNEL
-									       : ROLE_BOX_USER;
+		return row->change != CHANGE_SURE && row->change != CHANGE_NEW ? ROLE_BOX_SAME
+		       : row->delta > 0					       ? ROLE_BOX_MORE
+									       : ROLE_BOX_LESS;
 	if (node->function == FOLD_NONE || box_of(st, row)->cut)
 		return ROLE_BOX_PROCESS;
 	f = &st->shown->functions[node->function];
