@@ -75,7 +75,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: kill-matrix storms storms man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
+.PHONY: bench-cage kill-matrix storms storms man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -245,6 +245,10 @@ bench-cpus: $(B)/proftop $(B)/tests/bench_cpus programs ## simulate 8 to 512 CPU
 	$(Q)B=$(B) tests/bench cpus
 
 .PHONY: pictures
+bench-cage: $(TOOLS) $(B)/proftop ## CPU time of readers of foreign bytes in the cage, compared with the calling thread
+	$(Q)for what in "names $$($(CXX) -print-file-name=libstdc++.so)" 'lines $(B)/proftop' 'perfmap 600000'; do \
+		$(B)/tests/tools/cagecost $$what $(or $(ROUNDS),15) | tail -n 1; done
+
 pictures: $(B)/proftop ## pictures of each view in xterm under Xvfb, in PICTURES (pictures/); see tests/pictures
 	$(Q)B=$(B) PICTURES='$(PICTURES)' tests/pictures
 

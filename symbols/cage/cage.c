@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -19,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -218,15 +220,41 @@ static int start_worker(struct worker *w, enum cage_kind kind)
 	return 0;
 }
 
-/* Copy the bytes of an answer: from a sealed memfd of this size only. */
-static int take_bytes(int fd, uint64_t size, size_t max, struct cage_answer *out)
+void cage_answer_free(struct cage_answer *a)
 {
+	if (a->mapped)
+		munmap(a->bytes, a->size);
+	else
+		free(a->bytes);
+	*a = (struct cage_answer){ 0 };
+}
+
+/* Test that @fd is a memfd of @size bytes, of normal pages, that nothing can change. */
+static bool is_sealed(int fd, uint64_t size)
+{
+	struct statfs fs;
 	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size &&
+	       !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC && fcntl(fd, F_GET_SEALS) == SEALS;
+}
+
+/* Map the bytes of an answer. */
+static int map_bytes(int fd, size_t size, struct cage_answer *out)
+{
+	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+
+	if (bytes == MAP_FAILED)
+		return -ENOMEM;
+	*out = (struct cage_answer){ .bytes = bytes, .size = size, .mapped = true };
+	return 0;
+}
+
+/* Copy the bytes of an answer. */
+static int copy_bytes(int fd, size_t size, struct cage_answer *out)
+{
 	size_t done = 0;
 
-	if (size > max || fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != size ||
-	    fcntl(fd, F_GET_SEALS) != SEALS)
-		return -EBADMSG;
 	out->bytes = malloc(size + 1);
 	if (!out->bytes)
 		return -ENOMEM;
@@ -255,14 +283,17 @@ static int take_reply(const struct cage_reader *reader, const struct cage_head *
 {
 	size_t max = reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX;
 	uint8_t *fit;
-	int rc;
 
 	if (got->code || fds[0] >= 0) {
 		free(packet);
 		if (fds[1] >= 0 || more || (got->code && fds[0] >= 0))
 			return -EBADMSG;
-		rc = got->code ? 0 : take_bytes(fds[0], got->size, max, out);
-		return rc;
+		if (got->code)
+			return 0;
+		if (got->size > max || !got->size || !is_sealed(fds[0], got->size))
+			return -EBADMSG;
+		return reader->map_reply ? map_bytes(fds[0], got->size, out)
+					 : copy_bytes(fds[0], got->size, out);
 	}
 	if (got->size != more || fds[1] >= 0) {
 		free(packet);
@@ -334,7 +365,7 @@ static int call_direct(const struct cage_reader *reader, const void *request, si
 		free(call.reply.bytes);
 		return rc;
 	}
-	*out = (struct cage_answer){ call.reply.bytes, call.reply.size, 0 };
+	*out = (struct cage_answer){ .bytes = call.reply.bytes, .size = call.reply.size };
 	return 0;
 }
 

@@ -26,10 +26,14 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS]);
 void cage_stop(void);
 
 struct cage_answer {
-	uint8_t *bytes; /* malloc'ed; foreign */
+	uint8_t *bytes; /* malloc'ed unless mapped; foreign */
 	size_t size;
 	uint32_t generation; /* of the worker that answered */
+	bool mapped;	     /* read-only pages of the sealed memfd: only if reader->map_reply */
 };
+
+/* Free the bytes of an answer, which may be mapped. */
+void cage_answer_free(struct cage_answer *a);
 
 /*
  * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker

@@ -13,7 +13,7 @@
 #include "symbols/base/base.h"
 
 #define CAGE_REQUEST_MAX (64U << 10)
-#define CAGE_PACKET_MAX	 (32U << 10) /* larger replies are in a memfd */
+#define CAGE_PACKET_MAX	 (80U << 10) /* larger replies are in a memfd */
 #define CAGE_FDS_MAX	 2U
 #define CAGE_REPLY_MAX	 (64U << 20) /* unless the reader has another limit */
 
@@ -57,6 +57,7 @@ struct cage_reader {
 	int (*serve)(struct cage_call *c);
 	uint64_t memory_max; /* address space of the worker */
 	size_t reply_max;    /* 0: CAGE_REPLY_MAX */
+	bool map_reply;	     /* map a reply that is in a memfd, do not copy it */
 };
 
 #endif

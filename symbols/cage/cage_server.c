@@ -51,15 +51,32 @@ static int answer(int sock, const struct cage_reader *reader, struct cage_head *
 	head->size = head->code ? 0 : reply->written + reply->size;
 	fds[0] = head->code ? -1 : reply->file;
 	rc = cage_wire_send(sock, head, reply->bytes, fds[0] < 0 ? head->size : 0, fds);
-	free(reply->bytes);
 	if (reply->file >= 0)
 		close(reply->file);
 	return rc;
 }
 
+/* Make @reply empty. A buffer that fits into a packet is kept: new pages cost more than names. */
+static void empty(struct cage_reply *reply)
+{
+	bool keep = reply->max <= 2 * CAGE_PACKET_MAX;
+	const struct cage_reply was = *reply;
+
+	if (!keep)
+		free(was.bytes);
+	*reply = (struct cage_reply){
+		.bytes = keep ? was.bytes : NULL,
+		.max = keep ? was.max : 0,
+		.limit = was.limit,
+		.to_file = true,
+		.file = -1,
+	};
+}
+
 static void __attribute__((noreturn))
 worker_main(int sock, pid_t server, const struct cage_reader *reader)
 {
+	struct cage_reply reply = { .limit = reader->reply_max };
 	uint8_t request[CAGE_REQUEST_MAX];
 	struct cage_head head;
 
@@ -68,15 +85,15 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 	if (getppid() != server || cage_lock_worker(reader->memory_max))
 		_exit(1);
 	for (;;) {
-		struct cage_call call = {
-			.request = request,
-			.reply = { .limit = reader->reply_max, .to_file = true, .file = -1 },
-		};
+		struct cage_call call = { .request = request };
 
+		empty(&reply);
+		call.reply = reply;
 		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size,
 				      call.fds) ||
 		    answer(sock, reader, &head, &call))
 			_exit(0);
+		reply = call.reply;
 	}
 }
 

@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct entry) == 24 && sizeof(struct span) == 24 && sizeof
 	       "see PERFMAP_FLAT_MAX");
 
 struct perfmap {
-	uint8_t *flat; /* entries, spans and names are in it; NULL: each has its memory */
+	struct cage_answer flat; /* has entries, spans and names; empty: each has its memory */
 	struct entry *entries;
 	uint32_t nr_entries, max_entries;
 	struct span *spans;
@@ -255,12 +255,12 @@ void perfmap_free(struct perfmap *map)
 {
 	if (!map)
 		return;
-	if (!map->flat) {
+	if (!map->flat.bytes) {
 		free(map->entries);
 		free(map->spans);
 		free(map->names);
 	}
-	free(map->flat);
+	cage_answer_free(&map->flat);
 	free(map);
 }
 
@@ -302,8 +302,10 @@ static bool is_valid(const struct perfmap *map)
 	return true;
 }
 
-int perfmap_adopt(struct perfmap **out, uint8_t *bytes, size_t size)
+int perfmap_adopt(struct perfmap **out, const struct cage_answer *answer)
 {
+	uint8_t *bytes = answer->bytes;
+	size_t size = answer->size;
 	struct perfmap *map;
 	struct flat flat;
 	uint64_t tables;
@@ -329,7 +331,7 @@ int perfmap_adopt(struct perfmap **out, uint8_t *bytes, size_t size)
 		free(map);
 		return -EBADMSG;
 	}
-	map->flat = bytes;
+	map->flat = *answer;
 	*out = map;
 	return 0;
 }

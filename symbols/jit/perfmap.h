@@ -14,7 +14,7 @@
 #define SYMBOLS_JIT_PERFMAP_H
 
 #include "symbols/base/base.h"
-#include "symbols/cage/cage_reader.h"
+#include "symbols/cage/cage.h"
 
 #define PERFMAP_SIZE_MAX    (64U << 20)
 #define PERFMAP_ENTRIES_MAX (2U << 20)
@@ -37,10 +37,10 @@ int perfmap_parse(struct perfmap **out, const char *text, size_t size);
 /* Append the table of @map to @reply. */
 void perfmap_put(const struct perfmap *map, struct cage_reply *reply);
 /*
- * Make a map of the table at @bytes, malloc'ed and foreign: every offset and the order are
- * checked. 0: the map owns them; -EBADMSG, -ENOMEM.
+ * Make a map of the table in @answer, which is foreign: every offset and the order are checked.
+ * 0: the map owns its bytes; -EBADMSG, -ENOMEM.
  */
-int perfmap_adopt(struct perfmap **out, uint8_t *bytes, size_t size);
+int perfmap_adopt(struct perfmap **out, const struct cage_answer *answer);
 void perfmap_free(struct perfmap *map);
 
 /* Find the entry with @addr; false when there is none. */

@@ -25,9 +25,9 @@ int perfmap_cage_parse(struct perfmap **out, int fd, size_t size)
 
 	if (rc)
 		return rc;
-	rc = perfmap_adopt(out, a.bytes, a.size);
+	rc = perfmap_adopt(out, &a);
 	if (rc)
-		free(a.bytes);
+		cage_answer_free(&a);
 	return rc;
 }
 
@@ -63,4 +63,5 @@ const struct cage_reader perfmap_reader = {
 	.serve = serve,
 	.memory_max = MEMORY,
 	.reply_max = PERFMAP_FLAT_MAX,
+	.map_reply = true,
 };

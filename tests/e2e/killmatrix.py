@@ -32,6 +32,14 @@ def alive(pid):
         return False
 
 
+def send(pid, number):
+    """Send a signal to a process that may have ended."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def children(pid):
     try:
         found = []
@@ -162,18 +170,18 @@ def once(number, seed, proftop, folder):
         target = pick(rng, victim, tree, t.guard)
         tree = set(tree + below(t.guard))
         if target and alive(target):
-            os.kill(target, getattr(signal, "SIG" + name))
+            send(target, getattr(signal, "SIG" + name))
         t.run(0.3)
         tree |= set(below(t.guard)) if alive(t.guard) else set()
         if name == "STOP" and target and alive(target):
-            os.kill(target, signal.SIGCONT)
+            send(target, signal.SIGCONT)
         # It goes on without its cage: end it as a user does.
         if alive(t.guard):
-            os.kill(t.guard, signal.SIGTERM)
+            send(t.guard, signal.SIGTERM)
         if not t.run(END_SECONDS, lambda: not any(alive(p) for p in tree)):
             left = [(p, comm(p)) for p in tree if alive(p)]
             for p, _ in left:
-                os.kill(p, signal.SIGKILL)
+                send(p, signal.SIGKILL)
             return f"{about}: left: {left}"
         fault = t.wrong()
         if fault:

@@ -353,7 +353,7 @@ static int call(uint8_t what, uint8_t with, uint32_t generation, uint64_t timeou
 	return cage_call(&readers[kind], request, sizeof(request), NULL, generation, timeout_ns, a);
 }
 
-static void test_answers(void **state)
+static void answers(void)
 {
 	struct cage_answer a;
 	int fds[CAGE_FDS_MAX] = { file_of("a file", 6), -1 };
@@ -361,19 +361,30 @@ static void test_answers(void **state)
 
 	assert_int_equal(call(ECHO, 'x', 0, LONG, &a), 0);
 	assert_int_equal(a.size, ANSWER_SIZE);
+	assert_int_equal(a.mapped, readers[kind].map_reply);
 	for (unsigned int i = 0; i < ANSWER_SIZE; i++)
 		assert_int_equal(a.bytes[i], 'x');
-	free(a.bytes);
+	cage_answer_free(&a);
 	assert_int_equal(cage_call(&readers[kind], &read_fd, 1, fds, 0, LONG, &a), 0);
 	assert_int_equal(a.size, 6);
 	assert_memory_equal(a.bytes, "a file", 6);
-	free(a.bytes);
+	cage_answer_free(&a);
 	close(fds[0]);
+	assert_false(a.mapped);
 	assert_int_equal(call(FAIL, 0, 0, LONG, &a), -ENODATA);
 	assert_null(a.bytes);
 	assert_true(cage_cpu_ns() > 0);
 	assert_false(cage_has(getpid()));
 	assert_false(cage_has(0));
+}
+
+/* Replies are copied, or mapped. */
+static void test_answers(void **state)
+{
+	answers();
+	kind = CAGE_PERFMAP;
+	answers();
+	kind = CAGE_DWARF;
 }
 
 /* The calls of an untouched worker have their state; another worker says so. */
@@ -449,6 +460,10 @@ static void test_lies(void **state)
 	fails(UNSEALED, -EBADMSG, LONG);
 	fails(WRONG_SIZE, -EBADMSG, LONG);
 	fails(TWICE, -EBADMSG, LONG);
+	kind = CAGE_PERFMAP; /* its replies are mapped */
+	fails(UNSEALED, -EBADMSG, LONG);
+	fails(WRONG_SIZE, -EBADMSG, LONG);
+	kind = CAGE_DWARF;
 }
 
 /* Its memory is limited; it goes on, since an allocation fails. */
@@ -568,6 +583,7 @@ static int start(void)
 			.name = "cage-test",
 			.serve = serve,
 			.memory_max = MEMORY_MAX,
+			.map_reply = i == CAGE_PERFMAP,
 		};
 		table[i] = &readers[i];
 	}
