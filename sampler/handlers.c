@@ -102,12 +102,12 @@ static void reset_governor(struct sampler *s)
  */
 void handlers_adapt_stacks(struct sampler *s)
 {
-	double share = notices_truncated(&s->notices);
+	double share = messages_truncated(&s->messages);
 	char why[64];
 
 	if (!s->config.stack_auto || s->recording.recorder ||
 	    s->config.call_graph != CALL_GRAPH_DWARF ||
-	    s->config.stack_size >= SAMPLER_STACK_SIZE_MAX || !(share > NOTICES_TRUNCATED_MAX))
+	    s->config.stack_size >= SAMPLER_STACK_SIZE_MAX || !(share > MESSAGES_TRUNCATED_MAX))
 		return;
 	snprintf(why, sizeof(why), "%.0f%% of the stacks were cut short: ", 100 * share);
 	reopen_stack(s, MIN(2 * s->config.stack_size, SAMPLER_STACK_SIZE_MAX), why);

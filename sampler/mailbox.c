@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One slot for a profile, an eventfd that announces it, and one message.
+ * One slot for a profile, an eventfd that announces it, and one status text.
  *
  * Runs on: the builder and the UI.
  */
@@ -86,6 +86,6 @@ void mailbox_say(struct mailbox *m, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	text[strcspn(text, "\n")] = '\0';
-	text_sanitise(m->message, sizeof(m->message), text, strlen(text));
-	m->message_seq++;
+	text_sanitise(m->status, sizeof(m->status), text, strlen(text));
+	m->status_seq++;
 }

@@ -21,8 +21,8 @@ struct mailbox {
 	_Atomic(struct profile *) past;
 	_Atomic(struct strip *) strip;
 	int past_fd;
-	char message[256];    /* clean text; "": none yet */
-	uint32_t message_seq; /* counts up with each message */
+	char status[256];    /* clean text; "": none yet */
+	uint32_t status_seq; /* counts up with each status */
 };
 
 /* Open the eventfd. 0 or -errno with a sentence. */
@@ -38,7 +38,7 @@ void mailbox_post_past(struct mailbox *m, struct profile *p);
 void mailbox_post_strip(struct mailbox *m, struct strip *s);
 /* Take both out, each NULL if there is none. */
 void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s);
-/* Set the message of the next profile: the first line of the text, made clean. */
+/* Set the status of the next profile: the first line of the text, made clean. */
 void mailbox_say(struct mailbox *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

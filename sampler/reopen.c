@@ -133,7 +133,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 		mailbox_say(&s->mailbox, "%s", e->text);
 	since = time_now_ns() - since;
 	counters_close(old);
-	notices_restart(&s->notices);
+	messages_restart(&s->messages);
 	rates_restart(&s->rates, time_now_ns());
 	return since;
 }

@@ -142,7 +142,7 @@ static int share(struct sampler *s, struct err *e)
 static void init_config(struct sampler *s, const struct sampler_config *config)
 {
 	s->config = *config;
-	s->notices.remark = config->remark;
+	s->messages.remark = config->remark;
 	if (!config->stack_size && config->call_graph == CALL_GRAPH_DWARF)
 		s->config.call_graph = CALL_GRAPH_OFF;
 	s->ticks.window = PROFILE_WINDOW;

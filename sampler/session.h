@@ -17,7 +17,7 @@
 #include "sampler/live.h"
 #include "sampler/mailbox.h"
 #include "sampler/past.h"
-#include "sampler/profile/notices.h"
+#include "sampler/profile/messages.h"
 #include "sampler/rates.h"
 #include "sampler/recording.h"
 #include "sampler/replay.h"
@@ -89,7 +89,7 @@ struct sampler {
 	struct profile_trap trapped; /* the last match */
 	struct saving saving;
 	struct keep *keep; /* NULL: nothing is kept */
-	struct notices notices;
+	struct messages messages;
 	struct annotate annotate;
 	struct controls controls;
 	struct mailbox mailbox;

@@ -19,7 +19,7 @@
 #include "sampler/pipeline/hottest.h"
 #include "sampler/profile/assemble.h"
 #include "sampler/profile/ratios.h"
-#include "sampler/profile/rules.h"
+#include "sampler/profile/messages_session.h"
 #include "sampler/replay.h"
 #include "sampler/session.h"
 #include "sampler/waiting.h"
@@ -155,7 +155,7 @@ static void fill_events(struct sampler *s, struct profile *p)
 static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 {
 	struct symbols_stats names;
-	char news[sizeof(s->mailbox.message)];
+	char news[sizeof(s->mailbox.status)];
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
@@ -183,8 +183,8 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	memcpy(p->banner, s->banner, sizeof(p->banner));
 	if (symbols_fetch_news(s->store.symbols, news, sizeof(news)))
 		mailbox_say(&s->mailbox, "%s", news);
-	memcpy(p->message, s->mailbox.message, sizeof(p->message));
-	p->message_seq = s->mailbox.message_seq;
+	memcpy(p->status, s->mailbox.status, sizeof(p->status));
+	p->status_seq = s->mailbox.status_seq;
 	symbols_stats(s->store.symbols, &names);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;
@@ -616,9 +616,9 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 		mailbox_say(&s->mailbox, "out of memory: this tick has no rows");
 	s->ticks.starved = is_starved(s, p);
 	p->starved = s->ticks.starved || s->rates.governor.hungry;
-	s->notices.goes_first =
+	s->messages.goes_first =
 		atomic_load_explicit(&s->live.shared->goes_first, memory_order_relaxed);
-	rules_apply(&s->notices, p, now_ns - s->ticks.start_ns, s->config.window_ns);
+	messages_apply(&s->messages, p, now_ns - s->ticks.start_ns, s->config.window_ns);
 	/* Before the profile, which is drawn with it. */
 	renew_past(s);
 	mailbox_post(&s->mailbox, p);
@@ -705,8 +705,8 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	if (fill_counts(s, p))
 		mailbox_say(&s->mailbox, "out of memory: the recording has no rows");
 	ratios_count_samples(p);
-	s->notices = (struct notices){ .recorded = true };
-	rules_apply(&s->notices, p, result->span_ns, result->span_ns);
+	s->messages = (struct messages){ .recorded = true };
+	messages_apply(&s->messages, p, result->span_ns, result->span_ns);
 	/* Before the profile, which is drawn with it. */
 	renew_past(s);
 	mailbox_post(&s->mailbox, p);

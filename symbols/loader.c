@@ -100,7 +100,7 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	l->symtab = symtab;
 	image_cache_init(&l->images, objects, NULL);
 	naming_init(&l->naming, objects, symtab, &l->stop);
-	l->naming.jitdumps.maps = l->naming.hotspots.maps = maps;
+	l->naming.jit.jitdumps.maps = l->naming.jit.hotspots.maps = maps;
 	code_init(&l->code, &l->images, symtab, &l->naming, &l->lines);
 	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
@@ -113,12 +113,12 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
 	}
 	l->codes = l->naming.codes = codes_new();
-	if (!l->codes || ksyms_new(&l->naming.ksyms) || chains_new(&l->chains) ||
+	if (!l->codes || ksyms_new(&l->naming.kernel.ksyms) || chains_new(&l->chains) ||
 	    helpers_new(&l->helpers, l->worker.event)) {
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	l->images.helpers = l->fetch.helpers = l->naming.hotspots.helpers = l->helpers;
+	l->images.helpers = l->fetch.helpers = l->naming.jit.hotspots.helpers = l->helpers;
 	l->interpreters = (struct interpreters){ maps, objects, l->helpers, { { 0 } } };
 	l->script = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_SCRIPT },
 				   "[script]", 8, 0, 0, 0)
@@ -143,7 +143,7 @@ void loader_no_inline(struct loader *l)
 
 void loader_no_java(struct loader *l)
 {
-	l->naming.hotspots.off = true;
+	l->naming.jit.hotspots.off = true;
 }
 
 const struct chains *loader_chains(const struct loader *l)
@@ -153,10 +153,10 @@ const struct chains *loader_chains(const struct loader *l)
 
 void loader_recorded(struct loader *l, const char *root)
 {
-	l->images.no_proc = l->naming.perfmaps.no_proc = true;
-	l->naming.jitdumps.no_proc = true;
-	l->naming.hotspots.maps = NULL; /* there are no processes to read */
-	l->images.root = l->naming.perfmaps.root = l->naming.jitdumps.root = root;
+	l->images.no_proc = l->naming.jit.perfmaps.no_proc = true;
+	l->naming.jit.jitdumps.no_proc = true;
+	l->naming.jit.hotspots.maps = NULL; /* there are no processes to read */
+	l->images.root = l->naming.jit.perfmaps.root = l->naming.jit.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;
 	l->interpreters.maps = NULL;
@@ -173,7 +173,7 @@ static bool take_list_of(struct loader *l, const char *root)
 		free(core);
 		return false;
 	}
-	l->naming.kallsyms_path = l->kallsyms_path = list;
+	l->naming.kernel.path = l->kallsyms_path = list;
 	l->code.kcore_path = l->kcore_path = core;
 	return true;
 }
@@ -185,7 +185,7 @@ enum kernel_match loader_recorded_kernel(struct loader *l, const struct kernel_i
 	l->images.no_vdso = match != KERNEL_SAME;
 	if (match != KERNEL_SAME && take_list_of(l, l->images.root))
 		match = KERNEL_SAME;
-	l->naming.kernel.match = match;
+	l->naming.kernel.recorded.match = match;
 	return match;
 }
 
@@ -193,18 +193,18 @@ void loader_kernel_module(struct loader *l, const char *file, size_t size, uint6
 			  uint64_t end)
 {
 	if (l->images.no_proc)
-		recorded_modules_add(&l->naming.modules, file, size, start, end);
+		recorded_modules_add(&l->naming.kernel.modules, file, size, start, end);
 }
 
 void loader_expect_kernel(struct loader *l)
 {
-	naming_expect_kernel(&l->naming, l->helpers);
+	naming_kernel_expect(&l->naming.kernel, l->helpers);
 }
 
 void loader_kernel_was(struct loader *l, const struct recorded_kernel *told)
 {
 	if (l->images.no_proc)
-		naming_kernel_was(&l->naming, told);
+		naming_kernel_was(&l->naming.kernel, told);
 }
 
 struct fetch_desk *loader_fetch(struct loader *l)
@@ -229,12 +229,12 @@ uint32_t loader_wait(const struct loader *l)
 
 struct ksyms *loader_ksyms(struct loader *l)
 {
-	return l->naming.ksyms;
+	return l->naming.kernel.ksyms;
 }
 
 void loader_other_clock(struct loader *l)
 {
-	l->naming.jitdumps.other_clock = true;
+	l->naming.jit.jitdumps.other_clock = true;
 }
 
 bool loader_free(struct loader *l)
@@ -248,9 +248,7 @@ bool loader_free(struct loader *l)
 	fetch_fini(&l->fetch);
 	lines_fini(&l->lines);
 	code_fini(&l->code);
-	hotspots_fini(&l->naming.hotspots);
-	jitdumps_fini(&l->naming.jitdumps);
-	perfmaps_fini(&l->naming.perfmaps);
+	naming_jit_fini(&l->naming.jit);
 	interpreters_fini(&l->interpreters);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
 	if (l->asker.event >= 0)
@@ -317,9 +315,9 @@ static void add_jit_line(struct loader *l, uint32_t id, const struct place *plac
 	uint32_t line;
 
 	if (object && object->identity.kind == OBJECT_ANON)
-		hotspots_want_chain(&l->naming.hotspots, object, place->offset, id);
+		hotspots_want_chain(&l->naming.jit.hotspots, object, place->offset, id);
 	if (object && object->identity.kind == OBJECT_ANON &&
-	    jitdumps_line(&l->naming.jitdumps, object, place->offset, &file, &line))
+	    jitdumps_line(&l->naming.jit.jitdumps, object, place->offset, &file, &line))
 		lines_told(&l->lines, id, file, line);
 }
 
@@ -462,7 +460,7 @@ static void rename_kernel(struct loader *l)
 {
 	uint64_t start, end;
 
-	if (!ksyms_take_news(l->naming.ksyms, &start, &end))
+	if (!ksyms_take_news(l->naming.kernel.ksyms, &start, &end))
 		return;
 	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
 		const struct place *place = places_at(l->places, id);
@@ -538,16 +536,17 @@ static bool work(struct loader *l, enum effort effort)
 	uint64_t now_ns = time_now_ns();
 	struct hotspots_chain chain;
 	bool more = image_cache_work(&l->images, now_ns);
-	uint32_t late, dumped, fetched, java, jit = perfmaps_refresh(&l->naming.perfmaps, now_ns);
+	uint32_t late, dumped, fetched, java,
+		jit = perfmaps_refresh(&l->naming.jit.perfmaps, now_ns);
 
 	if (is_stopping(l))
 		return false;
-	java = hotspots_refresh(&l->naming.hotspots, now_ns);
+	java = hotspots_refresh(&l->naming.jit.hotspots, now_ns);
 	if (java != OBJECT_ID_UNKNOWN)
 		rename_places(l, java);
-	while (hotspots_take_chain(&l->naming.hotspots, &chain))
+	while (hotspots_take_chain(&l->naming.jit.hotspots, &chain))
 		lines_java(&l->lines, &chain);
-	dumped = jitdumps_refresh(&l->naming.jitdumps, now_ns);
+	dumped = jitdumps_refresh(&l->naming.jit.jitdumps, now_ns);
 	if (is_stopping(l))
 		return false;
 	more |= interpreters_work(&l->interpreters, now_ns);
@@ -635,7 +634,7 @@ int loader_start(struct loader *l, struct err *e)
 
 	atomic_store_explicit(&l->stop, false, memory_order_relaxed); /* no thread yet */
 	/* Files that hang delay no other name; a replay reads all of them first. */
-	l->naming.jitreads.helpers = l->images.no_proc ? NULL : l->helpers;
+	l->naming.jit.reads.helpers = l->images.no_proc ? NULL : l->helpers;
 	rc = start_one(l, &l->worker, loader_main);
 	if (!rc && l->maps)
 		rc = start_one(l, &l->asker, asker_main);
@@ -712,9 +711,9 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
 	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);
 	out->memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed) +
-		      atomic_load_explicit(&l->naming.kallsyms_memory, memory_order_relaxed) +
-		      atomic_load_explicit(&l->naming.perfmaps.memory, memory_order_relaxed) +
-		      atomic_load_explicit(&l->naming.jitdumps.memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.kernel.memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.jit.perfmaps.memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.jit.jitdumps.memory, memory_order_relaxed) +
 		      codes_memory(l->codes) +
 		      atomic_load_explicit(&l->memory, memory_order_relaxed);
 }

@@ -136,8 +136,8 @@ static void open_row(struct ui_state *st, uint32_t code)
 	const struct row *row = view_row(st);
 	uint32_t function = view_function(st);
 
-	if (row && v->notice)
-		actions_take_fix(st, v->notice(st, row));
+	if (row && v->message)
+		actions_take_fix(st, v->message(st, row));
 	else if (!row || !st->shown)
 		return;
 	else if (function < st->shown->nr_functions)

@@ -66,34 +66,34 @@ static void smaller_rings(struct ui_state *st, uint32_t code)
 	rings(st, false);
 }
 
-void actions_take_fix(struct ui_state *st, const struct profile_notice *notice)
+void actions_take_fix(struct ui_state *st, const struct profile_message *message)
 {
-	switch (notice->control) {
-	case NOTICE_NONE:
-		ui_state_say(st, false, "not possible from here: %s", notice->fix);
+	switch (message->control) {
+	case MESSAGE_NONE:
+		ui_state_say(st, false, "not possible from here: %s", message->fix);
 		break;
-	case NOTICE_RATE:
-		sampler_set_rate(st->sampler, notice->event, notice->value);
+	case MESSAGE_RATE:
+		sampler_set_rate(st->sampler, message->event, message->value);
 		break;
-	case NOTICE_STACK_SIZE:
-		sampler_set_stack_size(st->sampler, (uint32_t)notice->value);
+	case MESSAGE_STACK_SIZE:
+		sampler_set_stack_size(st->sampler, (uint32_t)message->value);
 		break;
-	case NOTICE_RING_SIZE:
-		sampler_set_ring_size(st->sampler, (size_t)notice->value);
+	case MESSAGE_RING_SIZE:
+		sampler_set_ring_size(st->sampler, (size_t)message->value);
 		break;
-	case NOTICE_CALL_GRAPH:
-		sampler_set_call_graph(st->sampler, (enum call_graph)notice->value);
+	case MESSAGE_CALL_GRAPH:
+		sampler_set_call_graph(st->sampler, (enum call_graph)message->value);
 		break;
-	case NOTICE_RESET:
+	case MESSAGE_RESET:
 		sampler_reset(st->sampler);
 		break;
-	case NOTICE_EVENTS:
+	case MESSAGE_EVENTS:
 		dialog_open(st, &dialog_events);
 		break;
-	case NOTICE_MODULES:
+	case MESSAGE_MODULES:
 		navigate_to(st, VIEW_MODULES);
 		break;
-	case NOTICE_CPUS:
+	case MESSAGE_CPUS:
 		navigate_to(st, VIEW_CPUS);
 		break;
 	}
@@ -101,10 +101,10 @@ void actions_take_fix(struct ui_state *st, const struct profile_notice *notice)
 
 static void fix(struct ui_state *st, uint32_t code)
 {
-	const struct profile_notice *worst = ui_state_worst(st);
+	const struct profile_message *worst = ui_state_worst(st);
 
 	if (!worst)
-		worst = ui_state_notice(st, "banner");
+		worst = ui_state_message(st, "banner");
 	if (worst)
 		actions_take_fix(st, worst);
 	else

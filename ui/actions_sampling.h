@@ -9,8 +9,8 @@
 
 #include "ui/state/state.h"
 
-/* Apply the fix of @notice, or show it if it is not possible from here. */
-void actions_take_fix(struct ui_state *st, const struct profile_notice *notice);
+/* Apply the fix of @message, or show it if it is not possible from here. */
+void actions_take_fix(struct ui_state *st, const struct profile_message *message);
 /* Return the handler of @action; NULL: none here. */
 void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code);
 

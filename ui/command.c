@@ -17,7 +17,7 @@
 /* Return the @i-th command name; NULL: no more. */
 static const char *name_at(unsigned int i)
 {
-	const struct key_binding *b = keys_table();
+	const struct key_binding *b = key_table();
 	unsigned int nr = 0;
 
 	for (; command_table[nr].name; nr++)
@@ -31,7 +31,7 @@ static const char *name_at(unsigned int i)
 
 static enum action action_of(const char *name)
 {
-	for (const struct key_binding *b = keys_table(); b->action; b++)
+	for (const struct key_binding *b = key_table(); b->action; b++)
 		if (b->contexts && !strcmp(b->name, name))
 			return b->action;
 	/* As in editors and pagers. */

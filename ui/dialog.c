@@ -193,7 +193,7 @@ void dialog_key(struct ui_state *st, const struct key *key)
 		return;
 	}
 
-	switch (keys_find(CTX_PICKER, key->code)) {
+	switch (key_find(CTX_PICKER, key->code)) {
 	case ACT_LINE_UP:
 		move(d, -1);
 		return;

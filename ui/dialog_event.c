@@ -275,7 +275,7 @@ static bool key(struct ui_state *st, uint32_t code)
 			sampler_set_event_enabled(st->sampler, i, !p->events[i].enabled);
 		return true;
 	}
-	switch (keys_find(CTX_PICKER, code)) {
+	switch (key_find(CTX_PICKER, code)) {
 	case ACT_EVENT_USER:
 		l->user = !l->user || !l->kernel;
 		return true;

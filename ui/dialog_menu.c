@@ -22,7 +22,7 @@ static void add_entry(struct ui_state *st, const struct key_binding *b)
 	entry->value = b->action;
 	entry->refused = refusal;
 	snprintf(entry->name, sizeof(entry->name), "%-6s %s",
-		 keys_name(key, bindings_first(st->bindings, CTX_LIST, b->action)), b->name);
+		 key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, b->action)), b->name);
 	snprintf(entry->detail, sizeof(entry->detail), "%s", refusal ? refusal : b->help);
 }
 
@@ -47,7 +47,7 @@ static void add_reason(struct ui_state *st)
 /* Add all actions on rows of the key table. */
 static void fill(struct ui_state *st)
 {
-	for (const struct key_binding *b = keys_table(); b->action; b++)
+	for (const struct key_binding *b = key_table(); b->action; b++)
 		if (b->action == ACT_OPEN || (b->group == GROUP_ROW && b->action != ACT_MENU))
 			add_entry(st, b);
 	add_reason(st);
@@ -67,14 +67,14 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 	}
 	/* Close it first: the action may open another one. */
 	dialog_close(st);
-	actions_do(st, action, keys_first(CTX_LIST, action));
+	actions_do(st, action, key_first(CTX_LIST, action));
 	return false;
 }
 
 /* Handle keys as without the menu; after a slash they are text. */
 static bool key(struct ui_state *st, uint32_t code)
 {
-	enum action action = bindings_find(st->bindings, CTX_LIST, code);
+	enum action action = user_keys_find(st->user_keys, CTX_LIST, code);
 	const struct dialog *d = &st->dialog;
 
 	if (d->typing || code <= ' ' || code >= K_BACKSPACE)

@@ -248,7 +248,7 @@ static bool use_setting(struct ui_state *st, const struct dialog_entry *entry, b
 	}
 	/* Close it first: the action may open another one. */
 	dialog_close(st);
-	actions_do(st, setting->action, keys_first(CTX_LIST, setting->action));
+	actions_do(st, setting->action, key_first(CTX_LIST, setting->action));
 	return false;
 }
 

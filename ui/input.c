@@ -101,8 +101,8 @@ static void mouse(struct ui_state *st, const struct key *key)
 	if (z->kind == ZONE_ENTRIES)
 		dialog_click(st, key->row - z->row);
 	else if (z->kind == ZONE_ACTION)
-		input_key(st, &(struct key){ .code = bindings_first(st->bindings, view_context(st),
-								    z->value) });
+		input_key(st, &(struct key){ .code = user_keys_first(st->user_keys,
+								     view_context(st), z->value) });
 	else if (over)
 		return;
 	else if (z->kind == ZONE_STRIP)
@@ -128,13 +128,13 @@ bool input_waits(const struct ui_state *st, const struct key *key)
 	enum key_context context = view_context(st);
 
 	return context == CTX_LIST && folds_is_late(st) && !st->lists[st->view].nr &&
-	       is_about_rows(bindings_find(st->bindings, context, key->code));
+	       is_about_rows(user_keys_find(st->user_keys, context, key->code));
 }
 
 void input_key(struct ui_state *st, const struct key *key)
 {
 	enum key_context context = view_context(st);
-	enum action action = bindings_find(st->bindings, context, key->code);
+	enum action action = user_keys_find(st->user_keys, context, key->code);
 
 	if (key->code == K_MOUSE) {
 		mouse(st, key);

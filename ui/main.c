@@ -498,7 +498,7 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 		config->theme = set->theme;
 	if (!o->delay_given)
 		o->config.tick_ns = config->tick_ns = set->tick_ns;
-	config->bindings = &set->bindings;
+	config->user_keys = &set->user_keys;
 	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
 		config->columns[i] = set->columns[i];
 	return 0;

@@ -44,7 +44,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	st->grouping = config->grouping;
 	st->theme = config->theme;
 	st->mouse = config->mouse;
-	st->bindings = config->bindings;
+	st->user_keys = config->user_keys;
 	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
 		st->lists[columns_view(i)].columns =
 			columns_parse(view_of(columns_view(i)), config->columns[i]);
@@ -132,9 +132,9 @@ void model_take(struct ui_state *st, struct profile *p)
 	}
 	model_release(st, before);
 	note_alarms(st, p);
-	if (p->message_seq != st->message_seq && p->message[0])
-		ui_state_say(st, false, "%s", p->message);
-	st->message_seq = p->message_seq;
+	if (p->status_seq != st->status_seq && p->status[0])
+		ui_state_say(st, false, "%s", p->status);
+	st->status_seq = p->status_seq;
 	if (st->asked_hz > 0 && p->nr_events) {
 		double want = p->events[ui_state_event(st, p)].want_hz;
 

@@ -72,7 +72,7 @@ void prompt_keys_press(struct ui_state *st, const struct key *key)
 {
 	bool changed;
 
-	switch (keys_find(CTX_PROMPT, key->code)) {
+	switch (key_find(CTX_PROMPT, key->code)) {
 	case ACT_ACCEPT:
 		if (st->prompt.kind == PROMPT_COMMAND)
 			accept_command(st);

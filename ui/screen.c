@@ -47,16 +47,16 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 	return c->cols - 1 - text.width;
 }
 
-/* Write the worst notice and the key that fixes it; "": none. */
-static void notice_text(const struct ui_state *st, char *buf, size_t size)
+/* Write the worst message and the key that fixes it; "": none. */
+static void worst_text(const struct ui_state *st, char *buf, size_t size)
 {
-	const struct profile_notice *n = ui_state_worst(st);
+	const struct profile_message *n = ui_state_worst(st);
 
 	*buf = '\0';
-	if (n && n->control == NOTICE_NONE)
+	if (n && n->control == MESSAGE_NONE)
 		text_format(buf, size, "! %s (see 7)", n->brief);
 	else if (n)
-		text_format(buf, size, "! %s (A: %s)", n->brief, profile_notice_action(n));
+		text_format(buf, size, "! %s (A: %s)", n->brief, profile_message_action(n));
 }
 
 /* Draw how many rows are below the last line, and how many are hidden. */
@@ -88,7 +88,7 @@ static void draw_message(const struct ui_state *st, struct canvas *c, unsigned i
 	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
 }
 
-/* Draw the status line: the message, else the worst notice, else the rows below; the position is
+/* Draw the status line: the message, else the worst message, else the rows below; the position is
  * short beside a long text. */
 static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 {
@@ -99,7 +99,7 @@ static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 	if (has_message(st))
 		snprintf(said, sizeof(said), "%s", st->message);
 	else
-		notice_text(st, said, sizeof(said));
+		worst_text(st, said, sizeof(said));
 	text = ui_state_clean(buf, sizeof(buf), said);
 	end = draw_position(st, c, row, text.width + 40u > c->cols);
 	end = end > 2 ? end - 2 : 0;
@@ -142,9 +142,9 @@ static unsigned int bar_items(const struct ui_state *st, struct bar_item *items,
 	bool can_add = st->dialog.ops && st->dialog.ops->can_add;
 	unsigned int nr = 0;
 
-	for (const struct key_binding *b = keys_table(); b->action && nr < max; b++) {
+	for (const struct key_binding *b = key_table(); b->action && nr < max; b++) {
 		struct bar_item item = { b->action,
-					 bindings_first(st->bindings, context, b->action),
+					 user_keys_first(st->user_keys, context, b->action),
 					 bar_label(st, b) };
 		unsigned int at = nr;
 
@@ -163,7 +163,7 @@ static unsigned int bar_width(const struct bar_item *item)
 {
 	char name[8];
 
-	return (unsigned int)(strlen(keys_name(name, item->code)) + strlen(item->label)) + 1;
+	return (unsigned int)(strlen(key_name_of(name, item->code)) + strlen(item->label)) + 1;
 }
 
 /* Find the key of the bar to drop next, the least used first; UINT_MAX: none. */
@@ -212,7 +212,7 @@ static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
 						  ZONE_ACTION, items[i].action });
 		col += canvas_text(c, row, col, c->cols - col,
 				   ui_state_clean(label, sizeof(label),
-						  keys_name(name, items[i].code)),
+						  key_name_of(name, items[i].code)),
 				   (struct style){ ROLE_KEY, 0 });
 		if (col < c->cols)
 			col += canvas_text(c, row, col, c->cols - col,

@@ -80,7 +80,7 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 	if (mouse_of(text, size, &step->key))
 		return true;
 	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<'
-			 : size > 1			      ? keys_code(text, size)
+			 : size > 1			      ? key_code(text, size)
 							      : K_NONE;
 	return step->key.code != K_NONE;
 }

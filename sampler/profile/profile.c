@@ -95,21 +95,21 @@ const char *profile_module_state_name(enum profile_module_state state)
 	return (unsigned int)state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
-const char *profile_notice_action(const struct profile_notice *n)
+const char *profile_message_action(const struct profile_message *n)
 {
 	static const char *const words[] = {
-		[NOTICE_NONE] = "",
-		[NOTICE_RATE] = "lower the rate",
-		[NOTICE_STACK_SIZE] = "larger stack copies",
-		[NOTICE_RING_SIZE] = "larger rings",
-		[NOTICE_CALL_GRAPH] = "use frame pointers",
-		[NOTICE_RESET] = "count from zero",
-		[NOTICE_EVENTS] = "choose events",
-		[NOTICE_MODULES] = "show by module",
-		[NOTICE_CPUS] = "show by CPU",
+		[MESSAGE_NONE] = "",
+		[MESSAGE_RATE] = "lower the rate",
+		[MESSAGE_STACK_SIZE] = "larger stack copies",
+		[MESSAGE_RING_SIZE] = "larger rings",
+		[MESSAGE_CALL_GRAPH] = "use frame pointers",
+		[MESSAGE_RESET] = "count from zero",
+		[MESSAGE_EVENTS] = "choose events",
+		[MESSAGE_MODULES] = "show by module",
+		[MESSAGE_CPUS] = "show by CPU",
 	};
 
-	if (n->control == NOTICE_CALL_GRAPH && n->value == CALL_GRAPH_DWARF)
+	if (n->control == MESSAGE_CALL_GRAPH && n->value == CALL_GRAPH_DWARF)
 		return "use DWARF unwinding";
 	return (unsigned int)n->control < ARRAY_SIZE(words) ? words[n->control] : "";
 }
@@ -157,7 +157,7 @@ void profile_free(struct profile *p)
 	free(p->modules);
 	free(p->branches);
 	free(p->accesses);
-	free(p->notices);
+	free(p->messages);
 	if (p->annotate) {
 		free(p->annotate->points);
 		listing_put(p->annotate->listing);

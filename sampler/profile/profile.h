@@ -256,43 +256,43 @@ struct profile_self {
 	double samplers_pct, builder_pct, ui_pct, loaders_pct;
 };
 
-enum notice_severity {
-	NOTICE_INFO,  /* good to know */
-	NOTICE_WARN,  /* the numbers are less sure than they look */
-	NOTICE_GRAVE, /* samples are missing or wrong */
+enum message_severity {
+	MESSAGE_INFO,  /* good to know */
+	MESSAGE_WARN,  /* the numbers are less sure than they look */
+	MESSAGE_GRAVE, /* samples are missing or wrong */
 };
 
-/* The call of sampler.h or the view that the fix of a notice needs. */
-enum notice_control {
-	NOTICE_NONE,	   /* nothing here helps */
-	NOTICE_RATE,	   /* sampler_set_rate(event, value) */
-	NOTICE_STACK_SIZE, /* sampler_set_stack_size(value) */
-	NOTICE_RING_SIZE,
-	NOTICE_CALL_GRAPH,
-	NOTICE_RESET,
-	NOTICE_EVENTS,	/* the list of events */
-	NOTICE_MODULES, /* the views of that name */
-	NOTICE_CPUS,
+/* The call of sampler.h or the view that the fix of a message needs. */
+enum message_control {
+	MESSAGE_NONE,	    /* nothing here helps */
+	MESSAGE_RATE,	    /* sampler_set_rate(event, value) */
+	MESSAGE_STACK_SIZE, /* sampler_set_stack_size(value) */
+	MESSAGE_RING_SIZE,
+	MESSAGE_CALL_GRAPH,
+	MESSAGE_RESET,
+	MESSAGE_EVENTS,	 /* the list of events */
+	MESSAGE_MODULES, /* the views of that name */
+	MESSAGE_CPUS,
 };
 
 /* One kind of trouble, once. */
-struct profile_notice {
+struct profile_message {
 	uint32_t id;  /* the same from profile to profile */
 	char key[24]; /* a word for programs: "lost" */
-	enum notice_severity severity;
+	enum message_severity severity;
 	bool active;		    /* in this tick, or still so */
 	uint64_t count;		    /* samples, or times */
 	uint64_t first_ns, last_ns; /* running time of the session */
 	char brief[64];	  /* a few words, for the bottom line; clean text, as the next two */
 	char detail[224]; /* the whole sentence */
 	char fix[224];	  /* the fix; if there is a control, its effect is first */
-	enum notice_control control;
-	uint32_t event; /* NOTICE_RATE */
+	enum message_control control;
+	uint32_t event; /* MESSAGE_RATE */
 	double value;	/* the setting */
 };
 
 /* Return the fix of @n in two or three words: "larger rings"; "" without a control. */
-const char *profile_notice_action(const struct profile_notice *n);
+const char *profile_message_action(const struct profile_message *n);
 
 /* How the frames were found, since the start. */
 struct profile_unwind {
@@ -383,11 +383,11 @@ struct profile {
 	uint64_t max_hz, max_hz_top; /* kernel.perf_event_max_sample_rate: now, the highest seen */
 	double rate_factor;  /* of the wanted rates: below 1 the governor holds them down, */
 	double rate_ceiling; /* and not above this: more stalled the machine */
-	bool starved;	   /* too little CPU time to read objects; the rates may be lower for it */
-	char target[160];  /* "system", "pid 42", "user www-data", "command make" (clean text) */
-	char banner[256];  /* one line: the degraded part and why, PROFILE_NO_CYCLES last; "" */
-	char message[256]; /* the answer to the last control; "" if none */
-	uint32_t message_seq; /* changes when message does */
+	bool starved;	  /* too little CPU time to read objects; the rates may be lower for it */
+	char target[160]; /* "system", "pid 42", "user www-data", "command make" (clean text) */
+	char banner[256]; /* one line: the degraded part and why, PROFILE_NO_CYCLES last; "" */
+	char status[256]; /* the answer to the last control; "" if none */
+	uint32_t status_seq; /* changes when status does */
 
 	struct profile_event events[EVENTS_MAX];
 	uint32_t nr_events;
@@ -439,8 +439,8 @@ struct profile {
 	uint32_t nr_files;
 	struct profile_count *counts;
 	uint32_t nr_counts;
-	struct profile_notice *notices; /* in order of their first time */
-	uint32_t nr_notices;
+	struct profile_message *messages; /* in order of their first time */
+	uint32_t nr_messages;
 	struct profile_module *modules; /* in order of id */
 	uint32_t nr_modules;
 	/* Of a whole recording that has branch stacks, accesses to memory; else none. */

@@ -195,18 +195,19 @@ static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
 	return told->start + told->size - symbol->start;
 }
 
-static uint64_t extent_in_kernel(struct naming *n, const struct symbol *symbol, struct listing *l)
+static uint64_t extent_in_kernel(struct naming_kernel *n, const struct symbol *symbol,
+				 struct listing *l)
 {
 	struct kallsyms_symbol k;
 
 	if (n->ksyms && ksyms_find(n->ksyms, symbol->start, &n->ksym))
 		return extent_made_at_run_time(&n->ksym, symbol, l);
-	if (n->kernel.match != KERNEL_SAME) {
-		l->why = recorded_kernel_reason(n->kernel.match);
+	if (n->recorded.match != KERNEL_SAME) {
+		l->why = recorded_kernel_reason(n->recorded.match);
 		l->fix = "replay it on that machine";
 	}
 	return n->kallsyms && kallsyms_find(n->kallsyms,
-					    recorded_kernel_now(&n->kernel, symbol->start), &k)
+					    recorded_kernel_now(&n->recorded, symbol->start), &k)
 		       ? k.size
 		       : 0;
 }
@@ -220,9 +221,9 @@ static uint64_t extent_of(struct code_desk *d, struct object *object, const stru
 
 	switch (object->identity.kind) {
 	case OBJECT_KERNEL:
-		return extent_in_kernel(d->naming, symbol, l);
+		return extent_in_kernel(&d->naming->kernel, symbol, l);
 	case OBJECT_ANON:
-		return perfmaps_find(&d->naming->perfmaps, object, vaddr, &p)
+		return perfmaps_find(&d->naming->jit.perfmaps, object, vaddr, &p)
 			       ? 0
 			       : p.start + p.size - vaddr;
 	default:
@@ -282,8 +283,8 @@ static void take_dumped_lines(struct code_desk *d, struct reading *r, struct obj
 		const char *file = NULL;
 		uint32_t line = 0;
 
-		if (jitdumps_code_line(&d->naming->jitdumps, object, symbol->start, symbol->variant,
-				       l->insns[i].vaddr, &file, &line))
+		if (jitdumps_code_line(&d->naming->jit.jitdumps, object, symbol->start,
+				       symbol->variant, l->insns[i].vaddr, &file, &line))
 			code_read_add_row(r, l->insns[i].vaddr, NULL, file, line);
 	}
 	listing_put(l);
@@ -293,7 +294,7 @@ static void take_dumped_lines(struct code_desk *d, struct reading *r, struct obj
 static void take_dumped(struct code_desk *d, struct reading *r, struct object *object,
 			const struct symbol *symbol)
 {
-	int nr = jitdumps_code(&d->naming->jitdumps, object, symbol->start, symbol->variant,
+	int nr = jitdumps_code(&d->naming->jit.jitdumps, object, symbol->start, symbol->variant,
 			       &r->bytes, CODE_SIZE_MAX, &r->l->size, &r->machine);
 
 	if (nr <= 0) {
@@ -337,7 +338,7 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 	}
 	load_where(&r->where, d->images->objects, object, d->images->no_proc, d->images->root);
 	r->offset = object->identity.kind == OBJECT_KERNEL
-			    ? recorded_kernel_now(&d->naming->kernel, l->vaddr)
+			    ? recorded_kernel_now(&d->naming->kernel.recorded, l->vaddr)
 			    : offset;
 	r->no_lines = d->lines->off;
 	r->kcore_path = strdup(d->kcore_path);

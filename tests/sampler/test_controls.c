@@ -283,12 +283,12 @@ static const char *wait_message(struct sampler *s, const char *text, const char 
 
 	for (int i = 0; i < 20; i++) {
 		struct profile *p = wait_profile(s);
-		const char *found = strstr(p->message, text)		 ? text
-				    : other && strstr(p->message, other) ? other
-									 : NULL;
+		const char *found = strstr(p->status, text)		? text
+				    : other && strstr(p->status, other) ? other
+									: NULL;
 
 		check_profile(p);
-		memcpy(last, p->message, sizeof(last));
+		memcpy(last, p->status, sizeof(last));
 		profile_free(p);
 		if (found)
 			return found;

@@ -166,18 +166,18 @@ static struct profile *wait_profile(struct sampler *s)
 	return p;
 }
 
-static const struct profile_notice *find(const struct profile *p, const char *key)
+static const struct profile_message *find(const struct profile *p, const char *key)
 {
-	for (uint32_t i = 0; i < p->nr_notices; i++)
-		if (!strcmp(p->notices[i].key, key))
-			return &p->notices[i];
+	for (uint32_t i = 0; i < p->nr_messages; i++)
+		if (!strcmp(p->messages[i].key, key))
+			return &p->messages[i];
 	return NULL;
 }
 
-/* Until notice @key is active, or is not; the profile that says so, to be freed. */
+/* Until message @key is active, or is not; the profile that says so, to be freed. */
 static struct profile *expect(struct sampler *s, const char *key, bool active)
 {
-	const struct profile_notice *n;
+	const struct profile_message *n;
 	struct profile *p;
 
 	for (int i = 0; i < 24; i++) {
@@ -192,11 +192,11 @@ static struct profile *expect(struct sampler *s, const char *key, bool active)
 }
 
 /* The action of Enter on the screen. */
-static void take_fix(struct sampler *s, const struct profile_notice *n)
+static void take_fix(struct sampler *s, const struct profile_message *n)
 {
-	if (n->control == NOTICE_RATE)
+	if (n->control == MESSAGE_RATE)
 		sampler_set_rate(s, n->event, n->value);
-	else if (n->control == NOTICE_RING_SIZE)
+	else if (n->control == MESSAGE_RING_SIZE)
 		sampler_set_ring_size(s, (size_t)n->value);
 	else
 		fail_msg("%s: no control to take here: %d", n->key, n->control);
@@ -224,7 +224,7 @@ static void test_multiplexed(void **state)
 									 "of the time: more events "
 									 "than counters"));
 	assert_non_null(find(p, "multiplexed-page-faults"));
-	assert_int_equal(find(p, "multiplexed-cpu-clock")->control, NOTICE_EVENTS);
+	assert_int_equal(find(p, "multiplexed-cpu-clock")->control, MESSAGE_EVENTS);
 	assert_true(p->cpu_events[0].running_ns < p->cpu_events[0].enabled_ns);
 	profile_free(p);
 	assert_int_equal(event_parse(&one, "cpu-clock", NULL), 0);
@@ -327,8 +327,8 @@ static void test_no_files(void **state)
 		sampler_set_stack_size(s, 16384);
 		for (int k = 0; k < 8 && !told; k++) {
 			p = wait_profile(s);
-			told = p->message_seq != seq && strstr(p->message, "too many open files");
-			seq = p->message_seq;
+			told = p->status_seq != seq && strstr(p->status, "too many open files");
+			seq = p->status_seq;
 			profile_free(p);
 		}
 		if (!told)

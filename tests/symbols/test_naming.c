@@ -41,7 +41,7 @@ static int setup(void **state)
 	fd = mkstemp(f->path);
 	assert_true(fd >= 0);
 	close(fd);
-	f->naming.kallsyms_path = f->path;
+	f->naming.kernel.path = f->path;
 	atomic_store(&objects_at(f->objects, OBJECT_ID_KERNEL)->state, OBJECT_READY);
 	*state = f;
 	return 0;
@@ -81,7 +81,7 @@ static const char *ask(struct fixture *f, uint64_t addr, uint64_t since_ns, bool
 /* As if the list had been read @seconds earlier. */
 static void age(struct fixture *f, uint64_t seconds)
 {
-	f->naming.kallsyms_ns -= seconds * 1000000000ULL;
+	f->naming.kernel.read_ns -= seconds * 1000000000ULL;
 }
 
 static void test_new_module(void **state)

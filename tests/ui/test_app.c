@@ -600,8 +600,8 @@ static void test_messages(void **state)
 	struct bench *b = start(80, 24);
 	struct profile *p = fake_profile(2, NULL);
 
-	strcpy(p->message, "rate is 1997 Hz");
-	p->message_seq = 1;
+	strcpy(p->status, "rate is 1997 Hz");
+	p->status_seq = 1;
 	model_take(&b->st, p);
 	assert_non_null(strstr(look(b), "rate is 1997 Hz"));
 	b->st.now_ns += 10000000000ull;

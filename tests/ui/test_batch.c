@@ -457,7 +457,7 @@ static void test_hostile(void **state)
 	(void)state;
 	fixture_init(&f);
 	spoil(&f);
-	snprintf(f.p.message, sizeof(f.p.message), "larger dumps");
+	snprintf(f.p.status, sizeof(f.p.status), "larger dumps");
 	printed = print(&f.p, &text);
 	assert_non_null(strstr(printed, "\n! larger dumps\n"));
 	for (const char *c = printed; *c; c++)

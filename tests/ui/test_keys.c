@@ -20,7 +20,7 @@ static void test_no_doubles(void **state)
 		uint32_t seen[256];
 		size_t nr = 0;
 
-		for (const struct key_binding *b = keys_table(); b->action; b++) {
+		for (const struct key_binding *b = key_table(); b->action; b++) {
 			const uint32_t *codes = codes_in(b, contexts[c]);
 
 			for (int i = 0; i < KEYS_MAX && codes[i]; i++) {
@@ -29,9 +29,9 @@ static void test_no_doubles(void **state)
 				for (size_t j = 0; j < nr; j++)
 					if (seen[j] == codes[i])
 						fail_msg("%s is bound twice, the second time to %s",
-							 keys_name(name, codes[i]), b->name);
+							 key_name_of(name, codes[i]), b->name);
 				seen[nr++] = codes[i];
-				assert_int_equal(keys_find(contexts[c], codes[i]), b->action);
+				assert_int_equal(key_find(contexts[c], codes[i]), b->action);
 			}
 		}
 		assert_true(nr > 3);
@@ -42,7 +42,7 @@ static void test_complete(void **state)
 {
 	int nr = 0;
 
-	for (const struct key_binding *b = keys_table(); b->action; b++, nr++) {
+	for (const struct key_binding *b = key_table(); b->action; b++, nr++) {
 		assert_true(b->name[0] && b->help[0]);
 		assert_true(b->contexts || b->typing);
 		assert_true(!b->contexts == !b->codes[0]);
@@ -51,7 +51,7 @@ static void test_complete(void **state)
 		assert_true(strlen(b->label) <= 8);
 		if (b->contexts)
 			assert_true(actions_handles(b->action));
-		for (const struct key_binding *o = keys_table(); o != b; o++)
+		for (const struct key_binding *o = key_table(); o != b; o++)
 			assert_string_not_equal(o->name, b->name);
 	}
 	assert_int_equal(nr, ACT_NR - 1);
@@ -61,10 +61,10 @@ static void test_complete(void **state)
 static void test_typing(void **state)
 {
 	for (uint32_t code = 32; code < 127; code++) {
-		assert_int_equal(keys_find(CTX_PICKER, code), ACT_NONE);
-		assert_int_equal(keys_find(CTX_PROMPT, code), ACT_NONE);
+		assert_int_equal(key_find(CTX_PICKER, code), ACT_NONE);
+		assert_int_equal(key_find(CTX_PROMPT, code), ACT_NONE);
 	}
-	assert_int_equal(keys_find(CTX_LIST, K_NONE), ACT_NONE);
+	assert_int_equal(key_find(CTX_LIST, K_NONE), ACT_NONE);
 }
 
 /* The keys that users of top, htop, less and perf know (the contract). */
@@ -89,23 +89,23 @@ static void test_contract(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)
-		assert_int_equal(keys_find(CTX_LIST, want[i].code), want[i].action);
+		assert_int_equal(key_find(CTX_LIST, want[i].code), want[i].action);
 	/* No key changes another process; views that are not there have none. */
 	for (const char *p = "90"; *p; p++)
-		assert_int_equal(keys_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
+		assert_int_equal(key_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
 }
 
 static void test_names(void **state)
 {
 	char b[64], name[8];
 
-	assert_string_equal(keys_name(name, K_F(10)), "F10");
-	assert_string_equal(keys_name(name, K_CTRL('l')), "^L");
-	assert_string_equal(keys_name(name, 'x'), "x");
-	for (const struct key_binding *k = keys_table(); k->action; k++)
+	assert_string_equal(key_name_of(name, K_F(10)), "F10");
+	assert_string_equal(key_name_of(name, K_CTRL('l')), "^L");
+	assert_string_equal(key_name_of(name, 'x'), "x");
+	for (const struct key_binding *k = key_table(); k->action; k++)
 		if (k->action == ACT_FILTER)
-			assert_string_equal(keys_names(b, sizeof(b), k), "F4 \\ &");
-	assert_true(strlen(keys_names(b, 5, keys_table())) < 5);
+			assert_string_equal(key_names_of(b, sizeof(b), k), "F4 \\ &");
+	assert_true(strlen(key_names_of(b, 5, key_table())) < 5);
 }
 
 static void test_line(void **state)

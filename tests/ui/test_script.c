@@ -193,7 +193,7 @@ static void run(struct bench *b, const char *text)
 /* Every action that has a name can be called by it. */
 static void test_names(void **state)
 {
-	for (const struct key_binding *k = keys_table(); k->action; k++) {
+	for (const struct key_binding *k = key_table(); k->action; k++) {
 		struct bench b;
 
 		if (!k->contexts)

@@ -157,38 +157,38 @@ static void test_keys(void **state)
 	};
 	char path[] = "/tmp/proftop-settings-XXXXXX", names[64];
 	struct settings s = plain;
-	const struct bindings *b = &s.bindings;
+	const struct user_keys *b = &s.user_keys;
 	struct err e;
 
 	close(mkstemp(path));
 	put(path, "delay = 2\n[keys]\nthreads = x ^T\nfreeze = r  # not reset\nheader = # Y\n"
 		  "[other]\nfreeze = y\n");
 	assert_int_equal(settings_read(path, &s, &e), 0);
-	assert_int_equal(bindings_check(b, &e), 0);
-	assert_int_equal(bindings_find(b, CTX_LIST, 'x'), ACT_BY_THREAD);
-	assert_int_equal(bindings_find(b, CTX_LIST, K_CTRL('T')), ACT_BY_THREAD);
-	assert_int_equal(bindings_find(b, CTX_LIST, 'H'), ACT_BY_THREAD);
-	assert_int_equal(bindings_find(b, CTX_LIST, 'r'), ACT_FREEZE);
-	assert_int_equal(bindings_find(b, CTX_LIST, 'Y'), ACT_HEADER);
-	assert_int_equal(bindings_find(b, CTX_LIST, 'y'), ACT_COPY);
-	assert_int_equal(bindings_first(b, CTX_LIST, ACT_FREEZE), 'r');
+	assert_int_equal(user_keys_check(b, &e), 0);
+	assert_int_equal(user_keys_find(b, CTX_LIST, 'x'), ACT_BY_THREAD);
+	assert_int_equal(user_keys_find(b, CTX_LIST, K_CTRL('T')), ACT_BY_THREAD);
+	assert_int_equal(user_keys_find(b, CTX_LIST, 'H'), ACT_BY_THREAD);
+	assert_int_equal(user_keys_find(b, CTX_LIST, 'r'), ACT_FREEZE);
+	assert_int_equal(user_keys_find(b, CTX_LIST, 'Y'), ACT_HEADER);
+	assert_int_equal(user_keys_find(b, CTX_LIST, 'y'), ACT_COPY);
+	assert_int_equal(user_keys_first(b, CTX_LIST, ACT_FREEZE), 'r');
 	/* Where keys are text, they are. */
-	assert_int_equal(bindings_find(b, CTX_PROMPT, 'x'), ACT_NONE);
-	for (const struct key_binding *k = keys_table(); k->action; k++) {
+	assert_int_equal(user_keys_find(b, CTX_PROMPT, 'x'), ACT_NONE);
+	for (const struct key_binding *k = key_table(); k->action; k++) {
 		if (k->action == ACT_BY_THREAD)
-			assert_string_equal(bindings_names(b, names, sizeof(names), k), "x ^T H");
+			assert_string_equal(user_keys_names(b, names, sizeof(names), k), "x ^T H");
 		/* Its only key went to another: the name is left. */
 		if (k->action == ACT_RESET)
-			assert_string_equal(bindings_names(b, names, sizeof(names), k), ":reset");
+			assert_string_equal(user_keys_names(b, names, sizeof(names), k), ":reset");
 	}
 	/* A later file may take a key from an earlier one. */
 	put(path, "[keys]\nreset = x\n");
 	assert_int_equal(settings_read(path, &s, &e), 0);
-	assert_int_equal(bindings_find(b, CTX_LIST, 'x'), ACT_RESET);
+	assert_int_equal(user_keys_find(b, CTX_LIST, 'x'), ACT_RESET);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		s = plain;
 		put(path, bad[i].text);
-		assert_true(settings_read(path, &s, &e) || bindings_check(b, &e));
+		assert_true(settings_read(path, &s, &e) || user_keys_check(b, &e));
 		assert_non_null(strstr(e.text, bad[i].why));
 	}
 	unlink(path);
@@ -226,7 +226,7 @@ static void test_files(void **state)
 	assert_int_equal(back.grouping, GROUPING_UNIT);
 	assert_false(back.hide_user);
 	assert_string_equal(back.columns[1], "share,pid,cgroup");
-	assert_int_equal(bindings_find(&back.bindings, CTX_LIST, 'Y'), ACT_FREEZE);
+	assert_int_equal(user_keys_find(&back.user_keys, CTX_LIST, 'Y'), ACT_FREEZE);
 	back.percent_limit = 3;
 	assert_int_equal(settings_write(path, &back, &e), 0);
 	assert_non_null(strstr(strstr(get(path), "limit = 3\n"), "[keys]\nfreeze = Y\n"));
@@ -236,7 +236,7 @@ static void test_files(void **state)
 	s = plain;
 	assert_int_equal(settings_load(&s, &e), 0);
 	assert_true(s.percent_limit == 3);
-	assert_int_equal(bindings_find(&s.bindings, CTX_LIST, 'Y'), ACT_FREEZE);
+	assert_int_equal(user_keys_find(&s.user_keys, CTX_LIST, 'Y'), ACT_FREEZE);
 	unlink(path);
 	assert_int_equal(settings_system_path(path, sizeof(path)), 0);
 	unlink(path);

@@ -466,13 +466,13 @@ static void test_switches(void **state)
 /* A key that was bound does, and is shown, in place of the table's. */
 static void test_bound_keys(void **state)
 {
-	struct bindings mine = { .nr = 0 };
+	struct user_keys mine = { .nr = 0 };
 	struct bench b;
 	struct err e;
 
 	bench_init(&b, 80, 24, false);
-	assert_int_equal(bindings_add(&mine, "processes", "z 1", 1, &e), 0);
-	b.st.bindings = &mine;
+	assert_int_equal(user_keys_add(&mine, "processes", "z 1", 1, &e), 0);
+	b.st.user_keys = &mine;
 	model_take(&b.st, with_details());
 	press(&b, 'z');
 	assert_int_equal(b.st.view, VIEW_PROCESSES);
@@ -488,7 +488,7 @@ static void test_help_card(void **state)
 {
 	struct bench b;
 
-	for (const struct key_binding *k = keys_table(); k->action; k++)
+	for (const struct key_binding *k = key_table(); k->action; k++)
 		if (k->contexts & CTX_LIST && k->codes[0] && !view_help_has(k->action))
 			fail_msg("%s is not on the card of keys", k->name);
 	bench_init(&b, 100, 30, false);
@@ -616,18 +616,18 @@ static void test_empty(void **state)
 				  "own "
 				  "user code only";
 	struct profile *p = fake_profile(2, NULL);
-	struct profile_notice *n = calloc(1, sizeof(*n));
+	struct profile_message *n = calloc(1, sizeof(*n));
 	struct bench b;
 
 	p->nr_counts = 0;
-	free(p->notices);
-	p->notices = n;
-	p->nr_notices = 1;
+	free(p->messages);
+	p->messages = n;
+	p->nr_messages = 1;
 	strcpy(n->key, "banner");
 	strcpy(n->detail, why);
 	strcpy(n->brief, "sampling is limited");
 	strcpy(n->fix, "see 'proftop --check' and proftop(1), ACCESS");
-	n->severity = NOTICE_INFO;
+	n->severity = MESSAGE_INFO;
 	n->active = true;
 	strcpy(p->banner, why);
 	bench_init(&b, 80, 24, false);

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "sampler/profile/rules.h"
+#include "sampler/profile/messages_session.h"
 #include "ui/text/users.h"
 
 static const struct {
@@ -20,12 +20,12 @@ static const struct {
 };
 
 /* As the builder does it. */
-static struct profile *with_notices(struct profile *p)
+static struct profile *with_messages(struct profile *p)
 {
-	static struct notices n;
+	static struct messages n;
 
-	n = (struct notices){ .nr = 0 };
-	rules_apply(&n, p, p->running_ns, p->window_ns);
+	n = (struct messages){ .nr = 0 };
+	messages_apply(&n, p, p->running_ns, p->window_ns);
 	return p;
 }
 
@@ -83,7 +83,7 @@ static struct profile *rich_profile(bool trouble)
 	p->cpus[0].hot = 13;
 	p->cpus[0].hot_samples = 310;
 	if (!trouble)
-		return with_notices(p);
+		return with_messages(p);
 	p->cpus[1].lost = 37;
 	p->cpus[1].lost_total = 120;
 	p->cpus[1].throttled = 2;
@@ -98,7 +98,7 @@ static struct profile *rich_profile(bool trouble)
 	p->nr_names_dropped = 5200;
 	p->account.dropped = 4;
 	p->account.taken += 4;
-	return with_notices(p);
+	return with_messages(p);
 }
 
 static void test_screens(void **state)

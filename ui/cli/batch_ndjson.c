@@ -326,14 +326,14 @@ static json_t *modules(const struct profile *p)
 	return list;
 }
 
-/* Make the notices since the start, with fixes. */
-static json_t *notices(const struct profile *p)
+/* Make the messages since the start, with fixes. */
+static json_t *messages(const struct profile *p)
 {
 	static const char *const severities[] = { "info", "warn", "grave" };
 	json_t *list = json_array();
 
-	for (uint32_t i = 0; i < p->nr_notices; i++) {
-		const struct profile_notice *n = &p->notices[i];
+	for (uint32_t i = 0; i < p->nr_messages; i++) {
+		const struct profile_message *n = &p->messages[i];
 		json_t *o = json_object();
 
 		json_object_set_new(o, "key", clean(n->key));
@@ -513,7 +513,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "sampling", json_boolean(p->sampling));
 	json_object_set_new(o, "target_gone", json_boolean(p->target_gone));
 	json_object_set_new(o, "banner", clean(p->banner));
-	json_object_set_new(o, "message", clean(p->message));
+	json_object_set_new(o, "message", clean(p->status));
 	json_object_set_new(o, "account_total", account(&p->account_total));
 	json_object_set_new(o, "unwind", unwind(&p->unwind));
 	json_object_set_new(o, "call_graph", json_string(profile_call_graph_name(p->call_graph)));
@@ -526,7 +526,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "rate_factor", number(p->rate_factor));
 	json_object_set_new(o, "names", names(p));
 	json_object_set_new(o, "modules", modules(p));
-	json_object_set_new(o, "notices", notices(p));
+	json_object_set_new(o, "notices", messages(p));
 	if (tick->pushed)
 		json_object_set_new(o, "push", pushed(tick->pushed));
 	json_object_set_new(o, "frames", json_string(profile_frames_name(p->shown_frames)));

@@ -34,7 +34,7 @@ void batch_block_signals(void)
 
 struct progress {
 	uint64_t nr_printed;
-	uint32_t message_seq; /* of the last printed message */
+	uint32_t status_seq; /* of the last printed status */
 };
 
 /* Print the next profile. Return 1: it was the last tick; 0; -errno. */
@@ -48,9 +48,9 @@ static int print_waiting(struct sampler *s, FILE *out, const struct batch_config
 	if (!p)
 		return 0;
 	gone = p->target_gone;
-	if (p->message_seq == done->message_seq)
-		p->message[0] = '\0';
-	done->message_seq = p->message_seq;
+	if (p->status_seq == done->status_seq)
+		p->status[0] = '\0';
+	done->status_seq = p->status_seq;
 	code = config->each ? config->each(config, p, e) : 0;
 	if (!code && config->sink)
 		code = batch_print(out, p, config);

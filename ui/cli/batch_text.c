@@ -232,12 +232,12 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 }
 
 /* Print the warnings of this tick, with fixes. */
-static void print_notices(FILE *out, const struct profile *p)
+static void print_messages(FILE *out, const struct profile *p)
 {
-	for (uint32_t i = 0; i < p->nr_notices; i++) {
-		const struct profile_notice *n = &p->notices[i];
+	for (uint32_t i = 0; i < p->nr_messages; i++) {
+		const struct profile_message *n = &p->messages[i];
 
-		if (!n->active || n->severity < NOTICE_WARN)
+		if (!n->active || n->severity < MESSAGE_WARN)
 			continue;
 		print_clean(out, "! ", n->detail);
 		print_clean(out, "\n  ", n->fix);
@@ -260,11 +260,11 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 		print_clean(out, "! ", p->banner);
 		fputc('\n', out);
 	}
-	if (p->message[0]) {
-		print_clean(out, "! ", p->message);
+	if (p->status[0]) {
+		print_clean(out, "! ", p->status);
 		fputc('\n', out);
 	}
-	print_notices(out, p);
+	print_messages(out, p);
 	for (uint32_t i = 0; i < tick->nr_tables; i++)
 		print_table(out, tick, &tick->tables[i]);
 	fputc('\n', out);

@@ -9,7 +9,7 @@
 #include "symbols/base/base.h"
 
 struct users;
-struct bindings;
+struct user_keys;
 struct serve;
 
 /* Views with a choice of columns: their names in the settings. */
@@ -68,12 +68,12 @@ struct ui_config {
 	bool hide_kernel, hide_user;
 	bool flame_modules; /* flame graph colours: by module, not by kind */
 	enum grouping grouping;
-	bool fold_threads;		 /* names of threads with '*' for digits */
-	const char *filter;		 /* --filter, as typed after \; NULL: none */
-	const char *host;		 /* for the title; NULL: gethostname(2) */
-	bool replayed;			 /* a recording: no information about this system */
-	const struct users *users;	 /* borrowed; NULL: numbers */
-	const struct bindings *bindings; /* borrowed; NULL: none */
+	bool fold_threads;		   /* names of threads with '*' for digits */
+	const char *filter;		   /* --filter, as typed after \; NULL: none */
+	const char *host;		   /* for the title; NULL: gethostname(2) */
+	bool replayed;			   /* a recording: no information about this system */
+	const struct users *users;	   /* borrowed; NULL: numbers */
+	const struct user_keys *user_keys; /* borrowed; NULL: none */
 	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
 	struct serve *serve;			  /* gets each profile; NULL: none */
 	bool saves;				  /* F9 may make a file in the working directory */

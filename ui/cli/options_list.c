@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "sampler/event/doctor.h"
-#include "ui/key/keys.h"
+#include "ui/key/key_table.h"
 
 void options_print_columns(FILE *out)
 {
@@ -25,11 +25,11 @@ static void print_key_group(FILE *out, enum key_group group)
 {
 	char keys[64];
 
-	fprintf(out, "%s\n", keys_group(group));
-	for (const struct key_binding *b = keys_table(); b->action != ACT_NONE; b++)
+	fprintf(out, "%s\n", key_group(group));
+	for (const struct key_binding *b = key_table(); b->action != ACT_NONE; b++)
 		if (b->group == group)
-			fprintf(out, "  %-16s  %-16s  %s%s\n", keys_names(keys, sizeof(keys), b),
-				b->name, b->help, keys_where(b));
+			fprintf(out, "  %-16s  %-16s  %s%s\n", key_names_of(keys, sizeof(keys), b),
+				b->name, b->help, key_where(b));
 }
 
 void options_print_keys(FILE *out)

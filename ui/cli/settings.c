@@ -256,7 +256,7 @@ static int take_line(struct settings *s, const char *line, int section, struct e
 	int key = section ? -1 : key_of(line, value);
 
 	if (section == 1 && split(line, name, value) && name[0])
-		return bindings_add(&s->bindings, name, value, s->nr_files, e);
+		return user_keys_add(&s->user_keys, name, value, s->nr_files, e);
 	if (key >= 0 && !keys[key].set(s, value))
 		return err_set(e, -EINVAL, "%s = %s: invalid value\n  must be %s", keys[key].key,
 			       value, keys[key].help);
@@ -321,7 +321,7 @@ int settings_load(struct settings *s, struct err *e)
 		invoker_end(&saved);
 		code = own ? own : code;
 	}
-	bound = code == -EINVAL ? 0 : bindings_check(&s->bindings, &none);
+	bound = code == -EINVAL ? 0 : user_keys_check(&s->user_keys, &none);
 	if (bound)
 		*e = none;
 	return bound ? bound : code;
@@ -394,14 +394,14 @@ void settings_print(FILE *out, const struct settings *s)
 
 	write_missing(out, s, done);
 	fputs("\n# action = key key; proftop --list-keys names both\n[keys]\n", out);
-	for (const struct key_binding *k = keys_table(); k->action; k++) {
+	for (const struct key_binding *k = key_table(); k->action; k++) {
 		bool any = false;
 
-		for (uint32_t i = 0; i < s->bindings.nr; i++) {
-			if (s->bindings.items[i].action != k->action)
+		for (uint32_t i = 0; i < s->user_keys.nr; i++) {
+			if (s->user_keys.items[i].action != k->action)
 				continue;
 			fprintf(out, "%s%s %s", any ? "" : k->name, any ? "" : " =",
-				keys_name(name, s->bindings.items[i].code));
+				key_name_of(name, s->user_keys.items[i].code));
 			any = true;
 		}
 		if (any)

@@ -12,7 +12,7 @@
 
 #include "symbols/base/base.h"
 #include "ui/cli/config.h"
-#include "ui/key/bindings.h"
+#include "ui/key/user_keys.h"
 
 #define SETTINGS_PATH_MAX 1024
 
@@ -24,7 +24,7 @@ struct settings {
 	int theme;					       /* enum theme */
 	int frames;					       /* enum profile_frames */
 	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "": by the width of the screen */
-	struct bindings bindings;
+	struct user_keys user_keys;
 	uint32_t nr_files; /* number of files read */
 };
 

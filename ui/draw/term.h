@@ -10,7 +10,7 @@
 
 #include "symbols/base/base.h"
 #include "ui/draw/canvas.h"
-#include "ui/key/keys.h"
+#include "ui/key/key_table.h"
 #include "ui/draw/theme.h"
 
 struct terminal;

@@ -56,7 +56,7 @@ static const char *const libraries[] = { "libcurl.so.4", "libcurl-gnutls.so.4" }
 #define CONNECT_MS 5000
 #define LAST_NS	   (5 * 1000000000ull) /* for the queue at the end, at most */
 #define ANSWER_MAX 200
-#define NOTICE_ID  1000 /* above the sampler's */
+#define MESSAGE_ID 1000 /* above the sampler's */
 
 struct functions {
 	__typeof__(curl_global_init) *global_init;
@@ -87,7 +87,7 @@ struct push {
 	bool stop;
 	_Atomic uint64_t give_up_ns; /* end of all attempts; UINT64_MAX: the session goes on */
 
-	struct profile_notice notice; /* of the main thread, as the next */
+	struct profile_message message; /* of the main thread, as the next */
 	uint64_t noted_drops;
 };
 
@@ -477,18 +477,18 @@ static void queue_event(struct push *push, const struct profile *p, uint32_t eve
 	pthread_mutex_unlock(&push->lock);
 }
 
-/* Add the notice to @p if there was ever a reason for it. */
-static void add_notice(struct push *push, struct profile *p, const struct pushed *now)
+/* Add the message to @p if there was ever a reason for it. */
+static void add_message(struct push *push, struct profile *p, const struct pushed *now)
 {
-	struct profile_notice *n = &push->notice, *all;
+	struct profile_message *n = &push->message, *all;
 	uint64_t drops = pushed_dropped(now).profiles;
 
 	if (now->error[0] || drops != push->noted_drops) {
 		if (!n->id)
-			*n = (struct profile_notice){ .id = NOTICE_ID,
-						      .key = "push",
-						      .severity = NOTICE_WARN,
-						      .first_ns = p->running_ns };
+			*n = (struct profile_message){ .id = MESSAGE_ID,
+						       .key = "push",
+						       .severity = MESSAGE_WARN,
+						       .first_ns = p->running_ns };
 		n->last_ns = p->running_ns;
 		n->count = MAX(drops, 1);
 		snprintf(n->brief, sizeof(n->brief), "%llu profiles not delivered",
@@ -503,11 +503,11 @@ static void add_notice(struct push *push, struct profile *p, const struct pushed
 	push->noted_drops = drops;
 	if (!n->id)
 		return;
-	all = reallocarray(p->notices, p->nr_notices + 1ull, sizeof(*all));
+	all = reallocarray(p->messages, p->nr_messages + 1ull, sizeof(*all));
 	if (!all)
 		return;
-	p->notices = all;
-	all[p->nr_notices++] = *n;
+	p->messages = all;
+	all[p->nr_messages++] = *n;
 }
 
 void push_tick(struct push *push, struct profile *p)
@@ -517,7 +517,7 @@ void push_tick(struct push *push, struct profile *p)
 	if (!push)
 		return;
 	push_figures(push, &now);
-	add_notice(push, p, &now);
+	add_message(push, p, &now);
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		queue_event(push, p, i);
 }

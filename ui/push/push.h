@@ -31,7 +31,7 @@ struct push_config {
 int push_new(struct push **out, const struct push_config *config, char *remark, size_t remark_size,
 	     struct err *e);
 /*
- * Queue a profile of each event of @p that has samples, and add a notice to @p while profiles are
+ * Queue a profile of each event of @p that has samples, and add a message to @p while profiles are
  * not delivered. @p has no other owner yet.
  */
 void push_tick(struct push *push, struct profile *p);

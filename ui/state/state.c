@@ -135,24 +135,24 @@ void ui_state_zone(struct ui_state *st, const struct zone *zone)
 		st->zones[st->nr_zones++] = *zone;
 }
 
-const struct profile_notice *ui_state_worst(const struct ui_state *st)
+const struct profile_message *ui_state_worst(const struct ui_state *st)
 {
-	const struct profile_notice *worst = NULL;
+	const struct profile_message *worst = NULL;
 
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
-		const struct profile_notice *n = &st->latest->notices[i];
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++) {
+		const struct profile_message *n = &st->latest->messages[i];
 
-		if (n->active && n->severity > (worst ? worst->severity : NOTICE_INFO))
+		if (n->active && n->severity > (worst ? worst->severity : MESSAGE_INFO))
 			worst = n;
 	}
 	return worst;
 }
 
-const struct profile_notice *ui_state_notice(const struct ui_state *st, const char *key)
+const struct profile_message *ui_state_message(const struct ui_state *st, const char *key)
 {
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++)
-		if (st->latest->notices[i].active && !strcmp(st->latest->notices[i].key, key))
-			return &st->latest->notices[i];
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++)
+		if (st->latest->messages[i].active && !strcmp(st->latest->messages[i].key, key))
+			return &st->latest->messages[i];
 	return NULL;
 }
 

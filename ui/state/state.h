@@ -12,7 +12,7 @@
 #include "ui/cli/config.h"
 #include "ui/cli/words.h"
 #include "ui/draw/theme.h"
-#include "ui/key/bindings.h"
+#include "ui/key/user_keys.h"
 #include "ui/state/annotated.h"
 #include "ui/state/list.h"
 #include "ui/state/picker.h"
@@ -47,7 +47,7 @@ struct ui_state {
 	struct sampler *sampler;
 	const struct ui_config *config;
 	const struct glyphs *glyphs;
-	const struct bindings *bindings; /* keys of the settings; NULL: none */
+	const struct user_keys *user_keys; /* keys of the settings; NULL: none */
 	char host[65];
 	uint64_t now_ns;
 
@@ -74,7 +74,7 @@ struct ui_state {
 	char message[256]; /* clean text */
 	bool message_bad;
 	uint64_t message_until_ns;
-	uint32_t message_seq;
+	uint32_t status_seq; /* profile.status_seq when it was last shown */
 
 	struct prompt prompt;
 	struct words_list words; /* that the prompt completes */
@@ -140,10 +140,10 @@ static inline struct list *ui_state_list(struct ui_state *st)
 	return &st->lists[st->view];
 }
 
-/* The worst notice of the newest tick, from warnings on; NULL: none. */
-const struct profile_notice *ui_state_worst(const struct ui_state *st);
-/* The active notice with that @key (profile_notice.key); NULL: none. */
-const struct profile_notice *ui_state_notice(const struct ui_state *st, const char *key);
+/* The worst message of the newest tick, from warnings on; NULL: none. */
+const struct profile_message *ui_state_worst(const struct ui_state *st);
+/* The active message with that @key (profile_message.key); NULL: none. */
+const struct profile_message *ui_state_message(const struct ui_state *st, const char *key);
 /* Show an error of several lines as one. */
 void ui_state_say_error(struct ui_state *st, const struct err *e);
 

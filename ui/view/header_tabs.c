@@ -98,7 +98,7 @@ static struct safe_text tab_text(const struct ui_state *st, enum view_id id, str
 			   : form.apart ? "%s %s%s%s "
 					: "%s %s%s%s",
 			   here && id && !form.apart ? " " : "",
-			   keys_name(key, bindings_first(st->bindings, CTX_LIST, actions[id])),
+			   key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, actions[id])),
 			   named ? " " : "", named ? view_of(id)->title.str : "");
 }
 

@@ -5,7 +5,7 @@
 #ifndef UI_VIEW_STACKS_H
 #define UI_VIEW_STACKS_H
 
-#include "ui/key/keys.h"
+#include "ui/key/key_table.h"
 #include "ui/state/state.h"
 
 /* Turn the tree upside down (ACT_INVERT), or fold its recursion (ACT_FOLD_RECURSION). */

@@ -317,12 +317,12 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
 		      unsigned int rows)
 {
-	/* The banner (missing permissions), else the worst notice. */
-	const struct profile_notice *banner = ui_state_notice(st, "banner");
+	/* The banner (missing permissions), else the worst message. */
+	const struct profile_message *banner = ui_state_message(st, "banner");
 	/* That there is no PMU explains nothing here. */
 	bool known = banner &&
 		     !strncmp(banner->detail, PROFILE_NO_CYCLES, sizeof(PROFILE_NO_CYCLES) - 1);
-	const struct profile_notice *n = banner && !known ? banner : ui_state_worst(st);
+	const struct profile_message *n = banner && !known ? banner : ui_state_worst(st);
 	struct foot f = { c, row + 2, rows > 2 ? rows - 2 : 0, c->cols, 0 };
 	char text[IDLE_MAX], buf[sizeof(n->detail)];
 

@@ -91,8 +91,8 @@ struct view {
 	/* Return the text to copy of a row, into @buf if need be. NULL: its function's name. */
 	const char *(*copied)(const struct ui_state *st, const struct row *row,
 			      char buf[static TEXT_MAX]);
-	/* Return the notice of a row, with a fix that Enter applies. NULL: none. */
-	const struct profile_notice *(*notice)(const struct ui_state *st, const struct row *row);
+	/* Return the message of a row, with a fix that Enter applies. NULL: none. */
+	const struct profile_message *(*message)(const struct ui_state *st, const struct row *row);
 	/* Return the function of a row: index in functions, UINT32_MAX: none. NULL: never. */
 	uint32_t (*function)(const struct ui_state *st, const struct row *row);
 	bool own_rows;		/* build() applies filter and limit */

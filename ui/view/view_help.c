@@ -134,8 +134,8 @@ static void card_keys(const struct ui_state *st, const struct card_line *line, c
 	*out = '\0';
 	for (int i = 0; i < CARD_MAX && line->actions[i] && n < size; i++)
 		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? " " : "",
-				      keys_name(name, bindings_first(st->bindings, CTX_LIST,
-								     line->actions[i])));
+				      key_name_of(name, user_keys_first(st->user_keys, CTX_LIST,
+									line->actions[i])));
 }
 
 bool view_help_has(enum action action)
@@ -203,14 +203,14 @@ static bool key_line(uint32_t *n, struct content *content)
 {
 	for (int g = 0; g < GROUP_NR; g++) {
 		if ((*n)-- == 0) {
-			const char *name = keys_group((enum key_group)g);
+			const char *name = key_group((enum key_group)g);
 			uint16_t size = (uint16_t)strlen(name);
 
 			content->heading = true;
 			content->text = (struct safe_text){ name, size, size };
 			return true;
 		}
-		for (const struct key_binding *b = keys_table(); b->action; b++) {
+		for (const struct key_binding *b = key_table(); b->action; b++) {
 			if (b->group != (enum key_group)g || (*n)-- != 0)
 				continue;
 			content->binding = b;
@@ -264,8 +264,8 @@ static struct safe_text line_text(const struct ui_state *st, uint32_t n, char *b
 	if (!content.binding)
 		return content.text;
 	return text_format(buf, size, "  %-*s %s%s", (int)KEYS_COLS,
-			   bindings_names(st->bindings, keys, sizeof(keys), content.binding),
-			   content.binding->help, keys_where(content.binding));
+			   user_keys_names(st->user_keys, keys, sizeof(keys), content.binding),
+			   content.binding->help, key_where(content.binding));
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 7: the notices, each kind once, with its fix. The main thread; reads
+ * View 7: the messages, each kind once, with its fix. The main thread; reads
  * the state.
  */
 #include "ui/view/view.h"
@@ -10,15 +10,15 @@
 
 #include "ui/text/format.h"
 
-static const struct profile_notice *message_of(const struct ui_state *st, const struct row *row)
+static const struct profile_message *message_of(const struct ui_state *st, const struct row *row)
 {
-	return &st->latest->notices[row->index];
+	return &st->latest->messages[row->index];
 }
 
 /* Compare by severity, then active ones first. */
 static int by_severity(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	const struct profile_notice *x = message_of(st, a), *y = message_of(st, b);
+	const struct profile_message *x = message_of(st, a), *y = message_of(st, b);
 
 	if (x->severity != y->severity)
 		return x->severity > y->severity ? 1 : -1;
@@ -28,8 +28,8 @@ static int by_severity(const struct ui_state *st, const struct row *a, const str
 /* By severity first: two lost samples matter more than a thousand guessed callers. */
 static int by_count(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	bool x = message_of(st, a)->severity == NOTICE_GRAVE,
-	     y = message_of(st, b)->severity == NOTICE_GRAVE;
+	bool x = message_of(st, a)->severity == MESSAGE_GRAVE,
+	     y = message_of(st, b)->severity == MESSAGE_GRAVE;
 
 	return x != y ? x - y : (a->count > b->count) - (a->count < b->count);
 }
@@ -50,11 +50,11 @@ static int by_last(const struct ui_state *st, const struct row *a, const struct 
 
 static struct style style_of(const struct ui_state *st, const struct row *row)
 {
-	const struct profile_notice *m = message_of(st, row);
+	const struct profile_message *m = message_of(st, row);
 
-	return (struct style){ m->severity == NOTICE_INFO ? ROLE_DIM
-			       : m->active		  ? ROLE_WARN
-							  : ROLE_NORMAL,
+	return (struct style){ m->severity == MESSAGE_INFO ? ROLE_DIM
+			       : m->active		   ? ROLE_WARN
+							   : ROLE_NORMAL,
 			       0 };
 }
 
@@ -89,11 +89,11 @@ static void draw_last(const struct ui_state *st, const struct row *row, struct c
 static void draw_text(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
-	const struct profile_notice *m = message_of(st, row);
+	const struct profile_message *m = message_of(st, row);
 	char buf[sizeof(m->detail) + 2];
 
 	canvas_elide(c, at.row, at.col, at.cols,
-		     text_format(buf, sizeof(buf), "%s%s", m->severity == NOTICE_GRAVE ? "! " : "",
+		     text_format(buf, sizeof(buf), "%s%s", m->severity == MESSAGE_GRAVE ? "! " : "",
 				 m->detail),
 		     style_of(st, row));
 }
@@ -102,7 +102,7 @@ static void draw_fix(const struct ui_state *st, const struct row *row, struct ca
 		     struct view_field at)
 {
 	canvas_text(c, at.row, at.col, at.cols,
-		    message_of(st, row)->control == NOTICE_NONE ? TEXT("") : TEXT("Enter"),
+		    message_of(st, row)->control == MESSAGE_NONE ? TEXT("") : TEXT("Enter"),
 		    (struct style){ ROLE_KEY_LABEL, 0 });
 }
 
@@ -139,15 +139,15 @@ static const struct view_column columns[] = {
 
 static int build(const struct ui_state *st, struct list *list)
 {
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_notices; i++) {
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++) {
 		struct row *row = list_add(list);
 
 		if (!row)
 			return -ENOMEM;
-		row->id = st->latest->notices[i].id;
+		row->id = st->latest->messages[i].id;
 		row->index = i;
 		row->total = 1;
-		row->count = (double)st->latest->notices[i].count;
+		row->count = (double)st->latest->messages[i].count;
 	}
 	return 0;
 }
@@ -159,16 +159,16 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	return match_finds(m, ui_state_clean(buf, sizeof(buf), message_of(st, row)->detail));
 }
 
-/* Show the fix of the selected notice. */
+/* Show the fix of the selected message. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
-	const struct profile_notice *m = row ? message_of(st, row) : NULL;
+	const struct profile_message *m = row ? message_of(st, row) : NULL;
 
 	if (!m)
 		return 0;
 	foot_text(f, TEXT("What"), m->detail);
 	foot_text(f, TEXT("Fix"), m->fix[0] ? m->fix : "none needed");
-	if (m->control != NOTICE_NONE)
+	if (m->control != MESSAGE_NONE)
 		foot_line(f, TEXT("Enter"), TEXT("apply the suggested fix"));
 	return f->used;
 }
@@ -196,6 +196,6 @@ const struct view view_messages = {
 	.build = build,
 	.finds = finds,
 	.foot = foot,
-	.notice = message_of,
+	.message = message_of,
 	.copied = copied,
 };

@@ -258,7 +258,7 @@ static void foot_symbols(const struct ui_state *st, struct foot *f, const struct
 	char text[256], key[8], package[PACKAGES_NAME_MAX];
 	enum packages_result found = packages_find(st->packages, m->path.str, package);
 
-	keys_name(key, bindings_first(st->bindings, CTX_LIST, ACT_FETCH));
+	key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, ACT_FETCH));
 	foot_text(f, TEXT("Symbols"),
 		  text_format(text, sizeof(text), "%s fetches them (debuginfod)%s%s", key,
 			      found == PACKAGES_FOUND	  ? "; or: apt install "

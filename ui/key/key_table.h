@@ -5,8 +5,8 @@
  *
  * Constant; any thread.
  */
-#ifndef UI_KEY_KEYS_H
-#define UI_KEY_KEYS_H
+#ifndef UI_KEY_KEY_TABLE_H
+#define UI_KEY_KEY_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -305,19 +305,19 @@ struct key_binding {
 };
 
 /* Return the table: one entry per action, in the order of the help page; ends with ACT_NONE. */
-const struct key_binding *keys_table(void);
-const char *keys_group(enum key_group group);
+const struct key_binding *key_table(void);
+const char *key_group(enum key_group group);
 /* Return " (in a picker or prompt)" if the binding has no key elsewhere, else "". */
-const char *keys_where(const struct key_binding *binding);
+const char *key_where(const struct key_binding *binding);
 
-enum action keys_find(enum key_context context, uint32_t code);
+enum action key_find(enum key_context context, uint32_t code);
 /* Return the key to show for an action: 0 if it has none in @context. */
-uint32_t keys_first(enum key_context context, enum action action);
+uint32_t key_first(enum key_context context, enum action action);
 /* Return the key with this name, or K_NONE. */
-uint32_t keys_code(const char *name, size_t size);
+uint32_t key_code(const char *name, size_t size);
 /* Return the name of a key: "F1", "^L", "Esc", "PgUp", "j", "Up". ASCII. */
-const char *keys_name(char buf[static 8], uint32_t code);
+const char *key_name_of(char buf[static 8], uint32_t code);
 /* Write all keys of a binding, "Up k". Return @buf. */
-const char *keys_names(char *buf, size_t size, const struct key_binding *binding);
+const char *key_names_of(char *buf, size_t size, const struct key_binding *binding);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * notices: each item of the ledger on a separate line, once, with a fix that works; and lag, the
+ * messages: each item of the ledger on a separate line, once, with a fix that works; and lag, the
  * histogram of how late samples are read.
  */
-#include "sampler/profile/rules.h"
+#include "sampler/profile/messages_session.h"
 #include "symbols/lang/lang.h"
 
 #include "tests/prelude.h"
@@ -18,7 +18,7 @@
 #define NR_CPUS	  3
 
 struct fixture {
-	struct notices n;
+	struct messages n;
 	struct profile p;
 	struct profile_cpu cpus[NR_CPUS];
 	uint64_t now_ns;
@@ -54,36 +54,36 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	free(f->p.notices);
+	free(f->p.messages);
 	return 0;
 }
 
 static void tick(struct fixture *f)
 {
 	f->now_ns += f->p.interval_ns;
-	free(f->p.notices);
-	rules_apply(&f->n, &f->p, f->now_ns, WINDOW_NS);
+	free(f->p.messages);
+	messages_apply(&f->n, &f->p, f->now_ns, WINDOW_NS);
 }
 
-static const struct profile_notice *find(const struct fixture *f, const char *key)
+static const struct profile_message *find(const struct fixture *f, const char *key)
 {
-	for (uint32_t i = 0; i < f->p.nr_notices; i++)
-		if (!strcmp(f->p.notices[i].key, key))
-			return &f->p.notices[i];
+	for (uint32_t i = 0; i < f->p.nr_messages; i++)
+		if (!strcmp(f->p.messages[i].key, key))
+			return &f->p.messages[i];
 	return NULL;
 }
 
 /* The only active one: @key, with @words in its text, and a fix that is applied so. */
 static void expect(struct fixture *f, const char *key, const char *words,
-		   enum notice_control control, double value)
+		   enum message_control control, double value)
 {
-	const struct profile_notice *n;
+	const struct profile_message *n;
 
 	tick(f);
 	n = find(f, key);
-	for (uint32_t i = 0; i < f->p.nr_notices; i++)
-		if (f->p.notices[i].active && &f->p.notices[i] != n)
-			fail_msg("%s: also %s", key, f->p.notices[i].detail);
+	for (uint32_t i = 0; i < f->p.nr_messages; i++)
+		if (f->p.messages[i].active && &f->p.messages[i] != n)
+			fail_msg("%s: also %s", key, f->p.messages[i].detail);
 	if (!n)
 		fail_msg("no %s", key);
 	assert_true(n->active);
@@ -103,31 +103,31 @@ static void test_quiet(void **state)
 
 	tick(f);
 	tick(f);
-	assert_int_equal(f->p.nr_notices, 0);
-	assert_true(notices_truncated(&f->n) == 0);
+	assert_int_equal(f->p.nr_messages, 0);
+	assert_true(messages_truncated(&f->n) == 0);
 }
 
 /* Counted; first and last time; reported in this tick only; the id is kept. */
 static void test_once(void **state)
 {
 	struct fixture *f = *state;
-	const struct profile_notice *n;
+	const struct profile_message *n;
 
 	tick(f);
 	for (int i = 0; i < 3; i++) {
 		f->p.account.lost = f->cpus[1].lost = 7;
-		expect(f, "lost", "samples lost on CPU 1:", NOTICE_RING_SIZE, 2 << 20);
+		expect(f, "lost", "samples lost on CPU 1:", MESSAGE_RING_SIZE, 2 << 20);
 	}
 	f->p.account.lost = f->cpus[1].lost = 0;
 	tick(f);
 	n = find(f, "lost");
 	assert_false(n->active);
-	assert_int_equal(n->severity, NOTICE_GRAVE);
+	assert_int_equal(n->severity, MESSAGE_GRAVE);
 	assert_int_equal(n->count, 21);
 	assert_int_equal(n->first_ns, 2 * SECOND);
 	assert_int_equal(n->last_ns, 4 * SECOND);
 	assert_int_equal(n->id, 0);
-	assert_int_equal(f->p.nr_notices, 1);
+	assert_int_equal(f->p.nr_messages, 1);
 }
 
 /* If the ring cannot grow the rate falls; of which event, and of which CPUs. */
@@ -142,11 +142,11 @@ static void test_lost(void **state)
 	f->p.ring_size = f->p.ring_wanted = 256 << 20;
 	f->p.account.lost = 2;
 	f->cpus[0].lost = f->cpus[2].lost = 1;
-	expect(f, "lost", "on CPUs 0, 2:", NOTICE_RATE, 2001);
+	expect(f, "lost", "on CPUs 0, 2:", MESSAGE_RATE, 2001);
 	assert_int_equal(find(f, "lost")->event, 1);
 	assert_non_null(strstr(find(f, "lost")->fix, "page-faults"));
 	f->p.events[0].want_hz = f->p.events[1].want_hz = 0;
-	expect(f, "lost", "on CPUs 0, 2:", NOTICE_NONE, 0);
+	expect(f, "lost", "on CPUs 0, 2:", MESSAGE_NONE, 0);
 }
 
 static void test_throttled(void **state)
@@ -155,18 +155,18 @@ static void test_throttled(void **state)
 
 	f->cpus[2].throttled = 3;
 	f->cpus[2].throttled_ns = 40000000;
-	expect(f, "throttled", "throttled on CPU 2, 40 ms", NOTICE_RATE, 499);
+	expect(f, "throttled", "throttled on CPU 2, 40 ms", MESSAGE_RATE, 499);
 	/* half is more than the limit that throttled it: that would be refused */
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 3999;
 	f->p.max_hz = f->p.max_hz_top = 1500;
-	expect(f, "throttled", "throttled on CPU 2, 40 ms", NOTICE_RATE, 750);
+	expect(f, "throttled", "throttled on CPU 2, 40 ms", MESSAGE_RATE, 750);
 	assert_non_null(strstr(find(f, "throttled")->fix, "lower the rate of cpu-clock to 750 "
 							  "Hz"));
 	f->p.events[0].want_hz = f->p.events[0].got_hz = 997;
 	f->p.max_hz = f->p.max_hz_top = 100000;
 	/* still paused, without a new record */
 	f->cpus[2].throttled = 0;
-	expect(f, "throttled", "on CPU 2", NOTICE_RATE, 499);
+	expect(f, "throttled", "on CPU 2", MESSAGE_RATE, 499);
 	assert_int_equal(find(f, "throttled")->count, 6);
 }
 
@@ -175,21 +175,21 @@ static void test_rings(void **state)
 	struct fixture *f = *state;
 
 	f->cpus[0].ring_high = 0.8;
-	expect(f, "ring-full", "ring of CPU 0 was 80% full", NOTICE_RING_SIZE, 2 << 20);
+	expect(f, "ring-full", "ring of CPU 0 was 80% full", MESSAGE_RING_SIZE, 2 << 20);
 	f->cpus[0].ring_high = 0;
 	/* the limit, or another profiler that has it */
 	f->p.ring_size = 64 << 10;
 	for (int i = 0; i < 3; i++)
-		expect(f, "ring-small", "rings of 64 KiB per CPU instead of 1024", NOTICE_RING_SIZE,
-		       1 << 20);
+		expect(f, "ring-small", "rings of 64 KiB per CPU instead of 1024",
+		       MESSAGE_RING_SIZE, 1 << 20);
 	assert_int_equal(find(f, "ring-small")->count, 1);
 	/* doubling was tried: it would not help */
 	f->p.account.lost = f->cpus[0].lost = 1;
 	tick(f);
-	assert_int_equal(find(f, "lost")->control, NOTICE_RATE);
+	assert_int_equal(find(f, "lost")->control, MESSAGE_RATE);
 	/* it may now */
 	f->p.ring_size = 1 << 20;
-	expect(f, "lost", "CPU 0", NOTICE_RING_SIZE, 2 << 20);
+	expect(f, "lost", "CPU 0", MESSAGE_RING_SIZE, 2 << 20);
 }
 
 static void test_machine(void **state)
@@ -197,30 +197,30 @@ static void test_machine(void **state)
 	struct fixture *f = *state;
 
 	f->cpus[1].online = false;
-	expect(f, "offline", "offline: CPU 1", NOTICE_NONE, 0);
+	expect(f, "offline", "offline: CPU 1", MESSAGE_NONE, 0);
 	assert_non_null(strstr(find(f, "offline")->fix, "echo 1 "
 							">/sys/devices/system/cpu/cpu1/online"));
 	f->cpus[1].online = true;
 	f->p.max_hz = 500;
-	expect(f, "max-rate", "fell from 100000 to 500", NOTICE_RATE, 250);
+	expect(f, "max-rate", "fell from 100000 to 500", MESSAGE_RATE, 250);
 	f->p.max_hz = 50000;
-	expect(f, "max-rate", "fell from 100000 to 50000", NOTICE_NONE, 0);
+	expect(f, "max-rate", "fell from 100000 to 50000", MESSAGE_NONE, 0);
 	assert_non_null(strstr(find(f, "max-rate")->fix, "perf_event_max_sample_rate=100000"));
 	f->p.max_hz = 100000;
 	f->cpus[2].lag_max_ns = 1500000000;
-	expect(f, "lag", "samples of CPU 2 handled 1.5 s late", NOTICE_RATE, 499);
+	expect(f, "lag", "samples of CPU 2 handled 1.5 s late", MESSAGE_RATE, 499);
 	f->cpus[2].lag_max_ns = 0;
 	f->p.self.cpu_pct = 30;
-	expect(f, "own-cpu", "30% of a CPU", NOTICE_RATE, 499);
+	expect(f, "own-cpu", "30% of a CPU", MESSAGE_RATE, 499);
 	f->p.self.cpu_pct = 0;
 	f->p.self.rss_kb = 2 << 20;
-	expect(f, "own-memory", "2048 MiB", NOTICE_RESET, 0);
+	expect(f, "own-memory", "2048 MiB", MESSAGE_RESET, 0);
 	f->p.self.rss_kb = 0;
 	f->p.rate_factor = 0.25;
-	expect(f, "governor", "lowered to 25%", NOTICE_NONE, 0);
+	expect(f, "governor", "lowered to 25%", MESSAGE_NONE, 0);
 	f->p.rate_factor = 1;
 	f->p.nr_refused = 4;
-	expect(f, "refused", "4 tasks", NOTICE_EVENTS, 0);
+	expect(f, "refused", "4 tasks", MESSAGE_EVENTS, 0);
 }
 
 static void test_events(void **state)
@@ -230,10 +230,10 @@ static void test_events(void **state)
 	/* Software events have no counters to share. */
 	f->p.events[0].running_share = 0.4;
 	tick(f);
-	assert_int_equal(f->p.nr_notices, 0);
+	assert_int_equal(f->p.nr_messages, 0);
 	f->p.events[0].running_share = 1;
 	f->p.events[0].got_hz = 612.7;
-	expect(f, "rate-cpu-clock", "cpu-clock: 997 Hz wanted, 613 Hz got", NOTICE_RATE, 612);
+	expect(f, "rate-cpu-clock", "cpu-clock: 997 Hz wanted, 613 Hz got", MESSAGE_RATE, 612);
 	/* nothing is known: the CPUs were idle */
 	f->p.events[0].got_hz = NAN;
 	tick(f);
@@ -248,16 +248,16 @@ static void test_multiplexed(void **state)
 	assert_int_equal(event_parse(&f->p.events[0].event, "cycles", NULL), 0);
 	f->p.events[0].running_share = 0.98;
 	tick(f);
-	assert_int_equal(f->p.nr_notices, 0);
+	assert_int_equal(f->p.nr_messages, 0);
 	f->p.events[0].running_share = 0.4;
-	expect(f, "multiplexed-cycles", "cycles: counted 40% of the time", NOTICE_NONE, 0);
+	expect(f, "multiplexed-cycles", "cycles: counted 40% of the time", MESSAGE_NONE, 0);
 	assert_null(strstr(find(f, "multiplexed-cycles")->detail, "more events"));
 	f->p.nr_events = 2;
 	f->p.events[1] = f->p.events[0];
 	assert_int_equal(event_parse(&f->p.events[1].event, "instructions", NULL), 0);
 	f->p.events[1].running_share = 1;
 	f->p.events[1].enabled = true;
-	expect(f, "multiplexed-cycles", "cycles: counted 40% of the time", NOTICE_EVENTS, 0);
+	expect(f, "multiplexed-cycles", "cycles: counted 40% of the time", MESSAGE_EVENTS, 0);
 	assert_non_null(strstr(find(f, "multiplexed-cycles")->detail, "more events"));
 }
 
@@ -276,7 +276,7 @@ static void test_starved(void **state)
 	f->p.self.cpu_pct = 300;
 	f->cpus[2].lag_max_ns = 9 * SECOND;
 	f->cpus[1].ring_high = 0.99;
-	expect(f, "starved", "sampling at 500 of 2000 Hz", NOTICE_RATE, 250);
+	expect(f, "starved", "sampling at 500 of 2000 Hz", MESSAGE_RATE, 250);
 	f->p.account.lost = f->cpus[1].lost = 7;
 	tick(f);
 	assert_true(find(f, "lost")->active && find(f, "starved")->active);
@@ -308,34 +308,34 @@ static void test_truncated(void **state)
 	struct profile_account before;
 
 	f->p.account.truncated = 10;
-	expect(f, "truncated", "1.0% of stacks", NOTICE_STACK_SIZE, 32768);
-	assert_int_equal(find(f, "truncated")->severity, NOTICE_INFO);
+	expect(f, "truncated", "1.0% of stacks", MESSAGE_STACK_SIZE, 32768);
+	assert_int_equal(find(f, "truncated")->severity, MESSAGE_INFO);
 	f->p.account.truncated = 100;
 	for (int i = 0; i < 8; i++)
-		expect(f, "truncated", "", NOTICE_STACK_SIZE, 32768);
-	assert_int_equal(find(f, "truncated")->severity, NOTICE_WARN);
-	assert_true(fabs(notices_truncated(&f->n) - 0.1) < 0.001);
-	notices_restart(&f->n);
-	assert_true(notices_truncated(&f->n) < 0);
+		expect(f, "truncated", "", MESSAGE_STACK_SIZE, 32768);
+	assert_int_equal(find(f, "truncated")->severity, MESSAGE_WARN);
+	assert_true(fabs(messages_truncated(&f->n) - 0.1) < 0.001);
+	messages_restart(&f->n);
+	assert_true(messages_truncated(&f->n) < 0);
 	before = f->p.account;
 	f->p.account.taken = 20;
 	f->p.account.truncated = 15;
-	expect(f, "truncated", "75.0% of stacks", NOTICE_STACK_SIZE, 32768);
-	assert_int_equal(find(f, "truncated")->severity, NOTICE_INFO);
+	expect(f, "truncated", "75.0% of stacks", MESSAGE_STACK_SIZE, 32768);
+	assert_int_equal(find(f, "truncated")->severity, MESSAGE_INFO);
 	f->p.account = before;
-	notices_restart(&f->n);
+	messages_restart(&f->n);
 	f->p.stack_size = 32768;
-	expect(f, "truncated", "10.0%", NOTICE_STACK_SIZE, 65528);
+	expect(f, "truncated", "10.0%", MESSAGE_STACK_SIZE, 65528);
 	f->p.stack_size = 65528;
-	expect(f, "truncated", "10.0%", NOTICE_CALL_GRAPH, CALL_GRAPH_FP);
+	expect(f, "truncated", "10.0%", MESSAGE_CALL_GRAPH, CALL_GRAPH_FP);
 	f->p.call_graph = CALL_GRAPH_FP;
 	f->p.stack_size = 0;
-	expect(f, "truncated", "10.0%", NOTICE_NONE, 0);
+	expect(f, "truncated", "10.0%", MESSAGE_NONE, 0);
 	/* the window forgets */
 	f->p.account.truncated = 0;
 	for (int i = 0; i < 5; i++)
 		tick(f);
-	assert_true(notices_truncated(&f->n) == 0);
+	assert_true(messages_truncated(&f->n) == 0);
 }
 
 static void test_stacks(void **state)
@@ -349,19 +349,19 @@ static void test_stacks(void **state)
 		tick(f);
 		f->p.broken_by[i] = f->p.account.broken = 0;
 	}
-	assert_int_equal(f->p.nr_notices, UNWIND_NR_STOPS - 4);
-	for (uint32_t i = 0; i < f->p.nr_notices; i++)
-		assert_true(f->p.notices[i].fix[0] && f->p.notices[i].control != NOTICE_NONE);
+	assert_int_equal(f->p.nr_messages, UNWIND_NR_STOPS - 4);
+	for (uint32_t i = 0; i < f->p.nr_messages; i++)
+		assert_true(f->p.messages[i].fix[0] && f->p.messages[i].control != MESSAGE_NONE);
 	f->p.account.guessed = 900;
-	expect(f, "guessed", "guessed frames", NOTICE_MODULES, 0);
+	expect(f, "guessed", "guessed frames", MESSAGE_MODULES, 0);
 	f->p.call_graph = CALL_GRAPH_FP;
-	expect(f, "guessed", "by frame pointers", NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF);
+	expect(f, "guessed", "by frame pointers", MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF);
 	f->p.account.guessed = 0;
 	f->p.account.pending = 3;
-	expect(f, "pending", "not read yet", NOTICE_MODULES, 0);
+	expect(f, "pending", "not read yet", MESSAGE_MODULES, 0);
 	f->p.account.pending = 0;
 	f->p.unwind.verify_differ = 1;
-	expect(f, "verify", "libunwind", NOTICE_NONE, 0);
+	expect(f, "verify", "libunwind", MESSAGE_NONE, 0);
 }
 
 static void test_dropped(void **state)
@@ -374,18 +374,18 @@ static void test_dropped(void **state)
 		snprintf(key, sizeof(key), "dropped-%d", i);
 		f->p.dropped_by[i] = 5;
 		expect(f, key, profile_drop_name((enum profile_drop)i),
-		       i == DROP_STACKS_FULL || i == DROP_CELLS_FULL ? NOTICE_RESET : NOTICE_NONE,
+		       i == DROP_STACKS_FULL || i == DROP_CELLS_FULL ? MESSAGE_RESET : MESSAGE_NONE,
 		       0);
-		assert_int_equal(find(f, key)->severity, NOTICE_GRAVE);
+		assert_int_equal(find(f, key)->severity, MESSAGE_GRAVE);
 		f->p.dropped_by[i] = 0;
 	}
 	f->p.nr_nameless = 3;
-	expect(f, "nameless", "task table full", NOTICE_RESET, 0);
-	assert_int_equal(find(f, "nameless")->severity, NOTICE_WARN);
+	expect(f, "nameless", "task table full", MESSAGE_RESET, 0);
+	assert_int_equal(find(f, "nameless")->severity, MESSAGE_WARN);
 	f->p.nr_nameless = 0;
 	f->p.nr_names_dropped = 1234;
-	expect(f, "renames", "1234 thread names dropped", NOTICE_NONE, 0);
-	assert_int_equal(find(f, "renames")->severity, NOTICE_INFO);
+	expect(f, "renames", "1234 thread names dropped", MESSAGE_NONE, 0);
+	assert_int_equal(find(f, "renames")->severity, MESSAGE_INFO);
 	f->p.nr_names_dropped = 0;
 }
 
@@ -401,7 +401,7 @@ static void test_languages(void **state)
 
 	f->p.lang.none_by[LANG_NONE_NO_FRAMES] = 5;
 	f->p.lang.none_by[LANG_NONE_REFUSED] = 17;
-	expect(f, "lang-refused", "no permission to read interpreters", NOTICE_NONE, 0);
+	expect(f, "lang-refused", "no permission to read interpreters", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "lang-refused")->count, 17);
 	assert_null(find(f, "lang-version"));
 	f->p.lang.none_by[LANG_NONE_REFUSED] = 0;
@@ -411,7 +411,7 @@ static void test_languages(void **state)
 	f->p.modules = &module;
 	f->p.nr_modules = 1;
 	expect(f, "lang-version", "/usr/bin/php8.3: no functions of scripts: a version of PHP",
-	       NOTICE_NONE, 0);
+	       MESSAGE_NONE, 0);
 	f->p.nr_modules = 0;
 	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
 
@@ -419,11 +419,11 @@ static void test_languages(void **state)
 	f->p.lang = (struct profile_lang){ .certain = 60, .samples = 100, .guessed = 10 };
 	f->p.lang.none_by[LANG_NONE_NO_READER] = 28;
 	f->p.lang.none_by[LANG_NONE_BAD_CHAIN] = 2;
-	expect(f, "lang-none", "30% of samples of interpreters", NOTICE_NONE, 0);
+	expect(f, "lang-none", "30% of samples of interpreters", MESSAGE_NONE, 0);
 	assert_non_null(strstr(find(f, "lang-none")->detail, "ran on before"));
 	assert_non_null(strstr(find(f, "lang-none")->fix, "cap_sys_nice"));
 	f->p.call_graph = CALL_GRAPH_FP;
-	expect(f, "lang-none", "without stack copies", NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF);
+	expect(f, "lang-none", "without stack copies", MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF);
 	f->p.call_graph = CALL_GRAPH_DWARF;
 	f->p.account.taken = f->p.account.complete = 2001; /* 5 % are 100.05 */
 	tick(f);
@@ -431,7 +431,7 @@ static void test_languages(void **state)
 	f->p.account.taken = f->p.account.complete = 1000;
 	f->p.lang.none_by[LANG_NONE_NO_READER] = 8;
 	f->p.lang.guessed = 26;
-	expect(f, "lang-guessed", "26% of samples of interpreters", NOTICE_NONE, 0);
+	expect(f, "lang-guessed", "26% of samples of interpreters", MESSAGE_NONE, 0);
 	f->p.lang.guessed = 25;
 	tick(f);
 	assert_false(find(f, "lang-guessed")->active);
@@ -450,7 +450,7 @@ static void test_names(void **state)
 	tick(f);
 	assert_null(find(f, "names"));
 	f->p.nr_places_waiting = 1;
-	expect(f, "names", "25.0% of samples", NOTICE_MODULES, 0);
+	expect(f, "names", "25.0% of samples", MESSAGE_MODULES, 0);
 	assert_int_equal(find(f, "names")->count, 2);
 }
 
@@ -469,11 +469,11 @@ static void test_banner(void **state)
 	f->p.target_gone = true;
 	strcpy(f->p.target, "pid 42");
 	tick(f);
-	expect(f, "gone", "pid 42", NOTICE_NONE, 0);
+	expect(f, "gone", "pid 42", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "gone")->count, 1);
 }
 
-/* A recording cannot be changed: its notices keep their fixes. */
+/* A recording cannot be changed: its messages keep their fixes. */
 static void test_recorded(void **state)
 {
 	struct fixture *f = *state;
@@ -483,10 +483,10 @@ static void test_recorded(void **state)
 	f->p.account.truncated = f->p.account.lost = f->cpus[0].lost = 100;
 	f->p.account.guessed = 100;
 	tick(f);
-	assert_int_equal(find(f, "lost")->control, NOTICE_NONE);
-	assert_int_equal(find(f, "truncated")->control, NOTICE_NONE);
+	assert_int_equal(find(f, "lost")->control, MESSAGE_NONE);
+	assert_int_equal(find(f, "truncated")->control, MESSAGE_NONE);
 	assert_true(find(f, "lost")->fix[0] && find(f, "truncated")->fix[0]);
-	assert_int_equal(find(f, "guessed")->control, NOTICE_MODULES);
+	assert_int_equal(find(f, "guessed")->control, MESSAGE_MODULES);
 }
 
 /* However many kinds there are, the table holds; texts are clean. */
@@ -501,9 +501,9 @@ static void test_full(void **state)
 			 "e%d\033[31m", i);
 		tick(f);
 	}
-	assert_int_equal(f->p.nr_notices, NOTICES_MAX);
-	for (uint32_t i = 0; i < f->p.nr_notices; i++)
-		for (const char *c = f->p.notices[i].detail; *c; c++)
+	assert_int_equal(f->p.nr_messages, MESSAGES_MAX);
+	for (uint32_t i = 0; i < f->p.nr_messages; i++)
+		for (const char *c = f->p.messages[i].detail; *c; c++)
 			assert_true((unsigned char)*c >= 32);
 }
 

@@ -2,7 +2,7 @@
 /*
  * Look up keys and actions in the table. Constant; any thread.
  */
-#include "ui/key/keys.h"
+#include "ui/key/key_table.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -34,23 +34,23 @@ static const struct {
 	{ K_END, "End" },     { K_DELETE, "Del" },  { K_BACKTAB, "S-Tab" }, { K_MOUSE, "Mouse" },
 };
 
-const struct key_binding *keys_table(void)
+const struct key_binding *key_table(void)
 {
 	return table;
 }
 
-const char *keys_group(enum key_group group)
+const char *key_group(enum key_group group)
 {
 	assert((unsigned int)group < GROUP_NR);
 	return groups[group];
 }
 
-const char *keys_where(const struct key_binding *binding)
+const char *key_where(const struct key_binding *binding)
 {
 	return binding->contexts ? "" : " (in a picker or prompt)";
 }
 
-enum action keys_find(enum key_context context, uint32_t code)
+enum action key_find(enum key_context context, uint32_t code)
 {
 	if (!code)
 		return ACT_NONE;
@@ -65,7 +65,7 @@ enum action keys_find(enum key_context context, uint32_t code)
 	return ACT_NONE;
 }
 
-uint32_t keys_first(enum key_context context, enum action action)
+uint32_t key_first(enum key_context context, enum action action)
 {
 	for (const struct key_binding *b = table; b->action; b++) {
 		if (b->action != action)
@@ -77,7 +77,7 @@ uint32_t keys_first(enum key_context context, enum action action)
 	return 0;
 }
 
-const char *keys_name(char buf[static 8], uint32_t code)
+const char *key_name_of(char buf[static 8], uint32_t code)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].code == code)
@@ -91,7 +91,7 @@ const char *keys_name(char buf[static 8], uint32_t code)
 	return buf;
 }
 
-uint32_t keys_code(const char *name, size_t size)
+uint32_t key_code(const char *name, size_t size)
 {
 	if (size == 1 && *name > ' ' && *name <= '~')
 		return (uint32_t)*name;
@@ -110,7 +110,7 @@ uint32_t keys_code(const char *name, size_t size)
 	return K_NONE;
 }
 
-const char *keys_names(char *buf, size_t size, const struct key_binding *binding)
+const char *key_names_of(char *buf, size_t size, const struct key_binding *binding)
 {
 	const uint32_t *codes = binding->contexts ? binding->codes : binding->typing_codes;
 	size_t at = 0;
@@ -119,6 +119,6 @@ const char *keys_names(char *buf, size_t size, const struct key_binding *binding
 	*buf = '\0';
 	for (int i = 0; i < KEYS_MAX && codes[i] && at < size; i++)
 		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? " " : "",
-				       keys_name(name, codes[i]));
+				       key_name_of(name, codes[i]));
 	return buf;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Notices about interpreters: why functions of scripts have no names, and the fix.
+ * Messages about interpreters: why functions of scripts have no names, and the fix.
  *
  * Runs on: the builder.
  */
-#include "sampler/profile/rules_languages.h"
+#include "sampler/profile/messages_languages.h"
 
 #include <inttypes.h>
 
@@ -30,7 +30,7 @@ static const struct profile_module *find_unread(const struct profile *p)
 }
 
 /* Note interpreters that are not read at all. */
-static void note_unread(struct notices *n, const struct profile *p)
+static void note_unread(struct messages *n, const struct profile *p)
 {
 	static const struct {
 		enum lang_none why;
@@ -47,15 +47,15 @@ static void note_unread(struct notices *n, const struct profile *p)
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		uint64_t nr = p->lang.none_by[reasons[i].why];
-		struct profile_notice *e;
+		struct profile_message *e;
 
 		if (!nr)
 			continue;
-		e = notices_note(n, reasons[i].key, NOTICE_INFO, nr, "%s", reasons[i].text);
+		e = messages_note(n, reasons[i].key, MESSAGE_INFO, nr, "%s", reasons[i].text);
 		if (m && reasons[i].why != LANG_NONE_NO_ROOM)
-			notices_detail(e, "%s: no functions of scripts: %s", m->path.str,
-				       m->language_reason);
-		notices_fix(n, e, NOTICE_NONE, 0, "%s", reasons[i].fix);
+			messages_detail(e, "%s: no functions of scripts: %s", m->path.str,
+					m->language_reason);
+		messages_fix(n, e, MESSAGE_NONE, 0, "%s", reasons[i].fix);
 	}
 }
 
@@ -76,7 +76,7 @@ static enum lang_none find_most(const struct profile *p, uint64_t *sum)
 }
 
 /* Note a large share of samples without functions of scripts. */
-static void note_none(struct notices *n, const struct profile *p)
+static void note_none(struct messages *n, const struct profile *p)
 {
 	static const char *const words[LANG_NONE_NR] = {
 		[LANG_NONE_NO_READER] = "the thread ran on before it was read",
@@ -85,48 +85,48 @@ static void note_none(struct notices *n, const struct profile *p)
 		[LANG_NONE_MISMATCH] = "the frames do not fit the native stack",
 	};
 	bool dwarf = p->call_graph == CALL_GRAPH_DWARF;
-	struct profile_notice *e;
+	struct profile_message *e;
 	enum lang_none most;
 	uint64_t nr;
 
 	most = find_most(p, &nr);
 	if ((double)nr <= NONE_MAX * (double)p->lang.samples)
 		return;
-	e = notices_note(n, "lang-none", NOTICE_INFO, nr, "scripts without functions: %.0f%%",
-			 100.0 * (double)nr / (double)p->lang.samples);
-	notices_detail(e, "%.0f%% of samples of interpreters have no functions of scripts: %s",
-		       100.0 * (double)nr / (double)p->lang.samples,
-		       dwarf ? words[most] : "without stack copies they are not read");
+	e = messages_note(n, "lang-none", MESSAGE_INFO, nr, "scripts without functions: %.0f%%",
+			  100.0 * (double)nr / (double)p->lang.samples);
+	messages_detail(e, "%.0f%% of samples of interpreters have no functions of scripts: %s",
+			100.0 * (double)nr / (double)p->lang.samples,
+			dwarf ? words[most] : "without stack copies they are not read");
 	if (!dwarf)
-		notices_fix(n, e, NOTICE_CALL_GRAPH, CALL_GRAPH_DWARF,
-			    "use DWARF unwinding: exact, more overhead");
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
+			     "use DWARF unwinding: exact, more overhead");
 	else
-		notices_fix(n, e, NOTICE_NONE, 0, "%s",
-			    most == LANG_NONE_NO_READER ? FIX_REALTIME
-							: "none: native frames are shown there; "
-							  "report it if it lasts");
+		messages_fix(n, e, MESSAGE_NONE, 0, "%s",
+			     most == LANG_NONE_NO_READER ? FIX_REALTIME
+							 : "none: native frames are shown there; "
+							   "report it if it lasts");
 }
 
-static void note_guessed(struct notices *n, const struct profile *p)
+static void note_guessed(struct messages *n, const struct profile *p)
 {
 	double share = (double)p->lang.guessed / (double)p->lang.samples;
-	struct profile_notice *e;
+	struct profile_message *e;
 
 	if (!(share > GUESSED_MAX))
 		return;
-	e = notices_note(n, "lang-guessed", NOTICE_INFO, p->lang.guessed,
-			 "functions of scripts guessed: %.0f%%", 100 * share);
-	notices_detail(e,
-		       "%.0f%% of samples of interpreters have guessed functions of scripts: a "
-		       "check of their frames failed",
-		       100 * share);
-	notices_fix(n, e, NOTICE_NONE, 0, "%s", FIX_REALTIME);
+	e = messages_note(n, "lang-guessed", MESSAGE_INFO, p->lang.guessed,
+			  "functions of scripts guessed: %.0f%%", 100 * share);
+	messages_detail(e,
+			"%.0f%% of samples of interpreters have guessed functions of scripts: a "
+			"check of their frames failed",
+			100 * share);
+	messages_fix(n, e, MESSAGE_NONE, 0, "%s", FIX_REALTIME);
 }
 
-void rules_languages(struct notices *n, const struct profile *p)
+void messages_languages(struct messages *n, const struct profile *p)
 {
 	note_unread(n, p);
-	if (p->lang.samples < NOTICES_TAKEN_MIN ||
+	if (p->lang.samples < MESSAGES_TAKEN_MIN ||
 	    (double)p->lang.samples < SHARE_MIN * (double)p->account.taken)
 		return;
 	note_none(n, p);

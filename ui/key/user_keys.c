@@ -4,7 +4,7 @@
  *
  * Invariant: a key code is in the items once.
  */
-#include "ui/key/bindings.h"
+#include "ui/key/user_keys.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,13 +13,13 @@
 
 static const struct key_binding *action_named(const char *name)
 {
-	for (const struct key_binding *k = keys_table(); k->action; k++)
+	for (const struct key_binding *k = key_table(); k->action; k++)
 		if (k->contexts && !strcmp(k->name, name))
 			return k;
 	return NULL;
 }
 
-static const struct binding *find(const struct bindings *b, uint32_t code)
+static const struct user_key *find(const struct user_keys *b, uint32_t code)
 {
 	for (uint32_t i = 0; b && i < b->nr; i++)
 		if (b->items[i].code == code)
@@ -36,17 +36,17 @@ static bool is_fixed(uint32_t code)
 /* Return the table's entry of an action: the table is in the order of enum action. */
 static const struct key_binding *binding_of(enum action action)
 {
-	const struct key_binding *k = &keys_table()[action - 1];
+	const struct key_binding *k = &key_table()[action - 1];
 
 	assert(k->action == action);
 	return k;
 }
 
-static int add_key(struct bindings *b, const struct key_binding *action, const char *name,
+static int add_key(struct user_keys *b, const struct key_binding *action, const char *name,
 		   uint32_t file, struct err *e)
 {
-	uint32_t code = keys_code(name, strlen(name));
-	struct binding *there = (struct binding *)find(b, code);
+	uint32_t code = key_code(name, strlen(name));
+	struct user_key *there = (struct user_key *)find(b, code);
 
 	if (!code)
 		return err_set(e, -EINVAL,
@@ -58,16 +58,16 @@ static int add_key(struct bindings *b, const struct key_binding *action, const c
 	if (there && there->file == file && there->action != action->action)
 		return err_set(e, -EINVAL, "key '%s' is already bound to %s", name,
 			       binding_of(there->action)->name);
-	if (!there && b->nr == BINDINGS_MAX)
-		return err_set(e, -EINVAL, "too many bound keys: at most %d", BINDINGS_MAX);
+	if (!there && b->nr == USER_KEYS_MAX)
+		return err_set(e, -EINVAL, "too many bound keys: at most %d", USER_KEYS_MAX);
 	if (!there)
 		there = &b->items[b->nr++];
-	*there = (struct binding){ code, action->action, file };
+	*there = (struct user_key){ code, action->action, file };
 	return 0;
 }
 
-int bindings_add(struct bindings *b, const char *action, const char *keys, uint32_t file,
-		 struct err *e)
+int user_keys_add(struct user_keys *b, const char *action, const char *keys, uint32_t file,
+		  struct err *e)
 {
 	const struct key_binding *k = action_named(action);
 	int code = 0;
@@ -88,29 +88,29 @@ int bindings_add(struct bindings *b, const char *action, const char *keys, uint3
 	return code;
 }
 
-int bindings_check(const struct bindings *b, struct err *e)
+int user_keys_check(const struct user_keys *b, struct err *e)
 {
 	static const enum action needed[] = { ACT_BACK, ACT_QUIT, ACT_HELP, ACT_COMMAND };
 
 	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
-		if (!bindings_first(b, CTX_LIST, needed[i]))
+		if (!user_keys_first(b, CTX_LIST, needed[i]))
 			return err_set(e, -EINVAL, "[keys]: no key left for %s",
 				       binding_of(needed[i])->name);
 	return 0;
 }
 
-enum action bindings_find(const struct bindings *b, enum key_context context, uint32_t code)
+enum action user_keys_find(const struct user_keys *b, enum key_context context, uint32_t code)
 {
-	const struct binding *mine = context & CTX_PAGES ? find(b, code) : NULL;
+	const struct user_key *mine = context & CTX_PAGES ? find(b, code) : NULL;
 	const struct key_binding *k = mine ? binding_of(mine->action) : NULL;
 
 	return k && (k->contexts & context) ? mine->action
 	       : mine			    ? ACT_NONE
-					    : keys_find(context, code);
+					    : key_find(context, code);
 }
 
 /* Return key @i of the action outside of text input: bound keys first; 0: no more. */
-static uint32_t key_at(const struct bindings *b, const struct key_binding *k, unsigned int i)
+static uint32_t key_at(const struct user_keys *b, const struct key_binding *k, unsigned int i)
 {
 	for (uint32_t n = 0; b && n < b->nr; n++)
 		if (b->items[n].action == k->action && i-- == 0)
@@ -121,28 +121,28 @@ static uint32_t key_at(const struct bindings *b, const struct key_binding *k, un
 	return 0;
 }
 
-uint32_t bindings_first(const struct bindings *b, enum key_context context, enum action action)
+uint32_t user_keys_first(const struct user_keys *b, enum key_context context, enum action action)
 {
-	const struct key_binding *k = action ? &keys_table()[action - 1] : NULL;
+	const struct key_binding *k = action ? &key_table()[action - 1] : NULL;
 
 	if (!k || !(context & CTX_PAGES))
-		return keys_first(context, action);
+		return key_first(context, action);
 	return k->contexts & context ? key_at(b, k, 0) : 0;
 }
 
-const char *bindings_names(const struct bindings *b, char *buf, size_t size,
-			   const struct key_binding *binding)
+const char *user_keys_names(const struct user_keys *b, char *buf, size_t size,
+			    const struct key_binding *binding)
 {
 	size_t at = 0;
 	uint32_t code;
 	char name[8];
 
 	if (!binding->contexts)
-		return keys_names(buf, size, binding);
+		return key_names_of(buf, size, binding);
 	*buf = '\0';
 	for (unsigned int i = 0; (code = key_at(b, binding, i)) && at < size; i++)
 		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? " " : "",
-				       keys_name(name, code));
+				       key_name_of(name, code));
 	/* Find an action by name. */
 	if (!at)
 		snprintf(buf, size, ":%s", binding->name);

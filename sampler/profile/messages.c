@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The list of notices, and the accounts of the last window.
+ * The list of messages, and the accounts of the last window.
  *
  * Runs on: the builder.
  */
-#include "sampler/profile/notices.h"
+#include "sampler/profile/messages.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct profile_notice *entry_of(struct notices *n, const char *key)
+static struct profile_message *entry_of(struct messages *n, const char *key)
 {
-	struct profile_notice *e;
+	struct profile_message *e;
 
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (!strcmp(n->items[i].key, key))
 			return &n->items[i];
-	if (n->nr == NOTICES_MAX)
+	if (n->nr == MESSAGES_MAX)
 		return NULL;
 	e = &n->items[n->nr];
-	*e = (struct profile_notice){ .id = n->nr++, .first_ns = n->now_ns };
+	*e = (struct profile_message){ .id = n->nr++, .first_ns = n->now_ns };
 	snprintf(e->key, sizeof(e->key), "%s", key);
 	return e;
 }
@@ -35,11 +35,11 @@ static void clean(char *dst, size_t size, const char *fmt, va_list ap)
 	text_sanitise(dst, size, text, strlen(text));
 }
 
-struct profile_notice *notices_note(struct notices *n, const char *key,
-				    enum notice_severity severity, uint64_t count, const char *fmt,
-				    ...)
+struct profile_message *messages_note(struct messages *n, const char *key,
+				      enum message_severity severity, uint64_t count,
+				      const char *fmt, ...)
 {
-	struct profile_notice *e = entry_of(n, key);
+	struct profile_message *e = entry_of(n, key);
 	va_list ap;
 
 	assert(strlen(key) < sizeof(e->key));
@@ -53,19 +53,19 @@ struct profile_notice *notices_note(struct notices *n, const char *key,
 	e->count += count;
 	e->last_ns = n->now_ns;
 	e->active = true;
-	e->control = NOTICE_NONE;
+	e->control = MESSAGE_NONE;
 	e->fix[0] = '\0';
 	return e;
 }
 
-void notices_silence(struct notices *n, const char *key)
+void messages_silence(struct messages *n, const char *key)
 {
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (!strncmp(n->items[i].key, key, strlen(key)))
 			n->items[i].active = false;
 }
 
-void notices_detail(struct profile_notice *e, const char *fmt, ...)
+void messages_detail(struct profile_message *e, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -74,7 +74,7 @@ void notices_detail(struct profile_notice *e, const char *fmt, ...)
 	va_end(ap);
 }
 
-uint64_t notices_begins(const struct notices *n, const char *key)
+uint64_t messages_begins(const struct messages *n, const char *key)
 {
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (!strcmp(n->items[i].key, key))
@@ -82,16 +82,16 @@ uint64_t notices_begins(const struct notices *n, const char *key)
 	return 1;
 }
 
-void notices_fix(struct notices *n, struct profile_notice *e, enum notice_control control,
-		 double value, const char *fmt, ...)
+void messages_fix(struct messages *n, struct profile_message *e, enum message_control control,
+		  double value, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
 	clean(e->fix, sizeof(e->fix), fmt, ap);
 	va_end(ap);
-	e->control = n->recorded && control != NOTICE_MODULES && control != NOTICE_CPUS
-			     ? NOTICE_NONE
+	e->control = n->recorded && control != MESSAGE_MODULES && control != MESSAGE_CPUS
+			     ? MESSAGE_NONE
 			     : control;
 	e->value = value;
 }
@@ -106,40 +106,41 @@ static void add(struct profile_account *sum, const struct profile_account *a)
 }
 
 /* Add a tick to the sums of the last window, exact to an eighth of the window. */
-static void slide(struct notices *n, const struct profile *p, uint64_t window_ns)
+static void slide(struct messages *n, const struct profile *p, uint64_t window_ns)
 {
 	uint64_t span_ns = 0;
 
-	if (n->parts[n->part].span_ns + p->interval_ns / 2 > window_ns / NOTICES_PARTS) {
-		n->part = (n->part + 1) % NOTICES_PARTS;
-		n->parts[n->part] = (struct notices_part){ 0 };
+	if (n->parts[n->part].span_ns + p->interval_ns / 2 > window_ns / MESSAGES_PARTS) {
+		n->part = (n->part + 1) % MESSAGES_PARTS;
+		n->parts[n->part] = (struct messages_part){ 0 };
 	}
 	n->parts[n->part].span_ns += p->interval_ns;
 	add(&n->parts[n->part].account, &p->account);
 	n->window = (struct profile_account){ 0 };
-	for (unsigned int i = 0; i < NOTICES_PARTS && span_ns < window_ns; i++) {
-		const struct notices_part *part =
-			&n->parts[(n->part + NOTICES_PARTS - i) % NOTICES_PARTS];
+	for (unsigned int i = 0; i < MESSAGES_PARTS && span_ns < window_ns; i++) {
+		const struct messages_part *part =
+			&n->parts[(n->part + MESSAGES_PARTS - i) % MESSAGES_PARTS];
 
 		add(&n->window, &part->account);
 		span_ns += part->span_ns;
 	}
 }
 
-void notices_restart(struct notices *n)
+void messages_restart(struct messages *n)
 {
 	memset(n->parts, 0, sizeof(n->parts));
 	n->window = (struct profile_account){ 0 };
 }
 
-double notices_truncated(const struct notices *n)
+double messages_truncated(const struct messages *n)
 {
-	return n->window.taken < NOTICES_TAKEN_MIN
+	return n->window.taken < MESSAGES_TAKEN_MIN
 		       ? -1
 		       : (double)n->window.truncated / (double)n->window.taken;
 }
 
-void notices_begin(struct notices *n, const struct profile *p, uint64_t now_ns, uint64_t window_ns)
+void messages_begin(struct messages *n, const struct profile *p, uint64_t now_ns,
+		    uint64_t window_ns)
 {
 	n->before_ns = n->now_ns;
 	n->now_ns = now_ns;
@@ -148,10 +149,10 @@ void notices_begin(struct notices *n, const struct profile *p, uint64_t now_ns, 
 	slide(n, p, window_ns);
 }
 
-void notices_copy(const struct notices *n, struct profile *p)
+void messages_copy(const struct messages *n, struct profile *p)
 {
-	assert(n->nr <= NOTICES_MAX);
-	p->nr_notices = n->nr;
-	p->notices = xcalloc(n->nr, sizeof(*p->notices));
-	memcpy(p->notices, n->items, n->nr * sizeof(*p->notices));
+	assert(n->nr <= MESSAGES_MAX);
+	p->nr_messages = n->nr;
+	p->messages = xcalloc(n->nr, sizeof(*p->messages));
+	memcpy(p->messages, n->items, n->nr * sizeof(*p->messages));
 }

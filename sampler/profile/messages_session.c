@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Messages about the session and proftop itself; all rules in order.
+ *
+ * Runs on: the builder, once a profile. One rule a function, here and in messages_kernel.c,
+ * messages_stacks.c and messages_languages.c; a message that no rule notes this time is no longer
+ * active, but kept in the list.
+ */
+#include "sampler/profile/messages_session.h"
+
+#include <string.h>
+
+#include "sampler/profile/messages_kernel.h"
+#include "sampler/profile/messages_languages.h"
+#include "sampler/profile/messages_stacks.h"
+
+#define SELF_LOUD_PCT 10.0
+#define SELF_LOUD_KB  (1u << 20)
+
+static void note_cost(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (p->self.cpu_pct > SELF_LOUD_PCT)
+		messages_kernel_fix_rate(n, p,
+					 messages_note(n, "own-cpu", MESSAGE_INFO, 1,
+						       "proftop uses %.0f%% of a CPU",
+						       p->self.cpu_pct),
+					 "; or -g fp, or --max-overhead=3");
+	if (p->self.rss_kb > SELF_LOUD_KB) {
+		e = messages_note(n, "own-memory", MESSAGE_INFO, messages_begins(n, "own-memory"),
+				  "proftop uses %llu MiB of memory",
+				  (unsigned long long)p->self.rss_kb >> 10);
+		messages_fix(n, e, MESSAGE_RESET, 0, "count from zero with empty tables");
+	}
+}
+
+static void note_governor(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!(p->rate_factor > 0 && p->rate_factor < 1))
+		return;
+	e = messages_note(n, "governor", MESSAGE_INFO, messages_begins(n, "governor"),
+			  "rate lowered to %.0f%%", 100 * p->rate_factor);
+	messages_detail(e, "rate lowered to %.0f%% of the requested one", 100 * p->rate_factor);
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; F8 "
+					   "tries it again"
+					 : "none needed: the rate rises again when the load falls "
+					   "(--max-overhead); -g fp costs less");
+}
+
+/* One line instead of all that follows from it: late, pending and nameless samples, a low rate. */
+static void note_starved(struct messages *n, const struct profile *p)
+{
+	static const char *const consequences[] = { "lag",	"pending", "own-cpu",  "ring-full",
+						    "governor", "names",   "broken-5", "rate-" };
+	double hz = 0, asked;
+	struct profile_message *e;
+
+	if (!p->starved)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(consequences); i++)
+		messages_silence(n, consequences[i]);
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		hz = MAX(hz, p->events[i].want_hz);
+	asked = p->rate_factor > 0 ? hz / p->rate_factor : hz;
+	e = messages_note(n, "starved", MESSAGE_WARN, messages_begins(n, "starved"),
+			  "too little CPU time: %.0f of %.0f Hz", hz, asked);
+	messages_detail(e,
+			"proftop gets too little CPU time to read symbols: sampling at %.0f of "
+			"%.0f Hz until it has read them",
+			hz, asked);
+	messages_kernel_fix_rate(n, p, e,
+				 "; or wait: the rate is lowered and raised automatically");
+}
+
+static void note_refused(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->nr_refused)
+		return;
+	e = messages_note(n, "refused", MESSAGE_WARN, 0, "%u tasks are not sampled", p->nr_refused);
+	messages_detail(e,
+			"%u tasks of the target are not sampled: ended, not permitted, or too many "
+			"open files",
+			p->nr_refused);
+	e->count = p->nr_refused;
+	messages_fix(n, e, MESSAGE_EVENTS, 0,
+		     "choose fewer events: they need fewer files; or raise 'ulimit -n'; "
+		     "'proftop --check' shows missing rights");
+}
+
+/* The unwinder was wrong: this must never be silent. */
+static void note_unwinder(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->unwind.verify_differ)
+		return;
+	e = messages_note(n, "verify", MESSAGE_GRAVE, 0, "stacks differ from libunwind's");
+	messages_detail(e, "stacks differ from the stacks that libunwind alone finds");
+	e->count = p->unwind.verify_differ;
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     "a bug in proftop: please report it (--unwinder=step avoids it)");
+}
+
+static void note_session(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (p->banner[0]) {
+		e = messages_note(n, "banner", MESSAGE_INFO, 0, "sampling is limited");
+		messages_detail(e, "%s", p->banner);
+		/* It is in every profile: counted when it changes. */
+		e->count += strcmp(n->banner, p->banner) != 0;
+		memcpy(n->banner, p->banner, sizeof(n->banner));
+		messages_fix(n, e, MESSAGE_NONE, 0, "see 'proftop --check' and proftop(1), ACCESS");
+	}
+	if (n->remark) {
+		e = messages_note(n, "remark", MESSAGE_INFO, messages_begins(n, "remark"),
+				  "a setting was not used");
+		messages_detail(e, "%s", n->remark);
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "correct it and start again; until then defaults are used");
+	}
+	if (p->target_gone) {
+		e = messages_note(n, "gone", MESSAGE_INFO, messages_begins(n, "gone"),
+				  "the target has ended");
+		messages_detail(e, "the target has ended: %s", p->target);
+		messages_fix(n, e, MESSAGE_NONE, 0, "none needed: the last data is kept");
+	}
+}
+
+void messages_apply(struct messages *n, struct profile *p, uint64_t now_ns, uint64_t window_ns)
+{
+	messages_begin(n, p, now_ns, window_ns);
+	note_session(n, p);
+	messages_kernel(n, p);
+	messages_stacks(n, p);
+	messages_languages(n, p);
+	if (!n->recorded) {
+		note_cost(n, p);
+		note_governor(n, p);
+		note_refused(n, p);
+	}
+	note_starved(n, p);
+	note_unwinder(n, p);
+	messages_copy(n, p);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Messages about samples: incomplete stacks, samples that are not counted, missing names.
+ *
+ * Runs on: the builder.
+ */
+#include "sampler/profile/messages_stacks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbols/object/object.h"
+#include "unwind/unwind.h"
+
+/* A larger share of the window's samples is a warning. */
+#define BROKEN_LOUD  0.05
+#define GUESSED_LOUD 0.25
+#define PENDING_LOUD 0.5
+#define NAMES_LOUD   0.05
+/* Until then everything is new. */
+#define START_NS       10000000000ULL
+#define STACK_SIZE_MAX 65528u
+
+static void note_truncated(struct messages *n, const struct profile *p)
+{
+	double share = messages_truncated(n), shown = share;
+	struct profile_message *e;
+
+	if (!p->account.truncated)
+		return;
+	if (share < 0) /* too few for a warning */
+		shown = (double)p->account.truncated /
+			(double)MAX(p->account.taken, p->account.truncated);
+	e = messages_note(n, "truncated",
+			  share > MESSAGES_TRUNCATED_MAX ? MESSAGE_WARN : MESSAGE_INFO,
+			  p->account.truncated, "%.1f%% of stacks are cut short", 100 * shown);
+	messages_detail(e, "%.1f%% of stacks are cut short: outer callers are missing",
+			100 * shown);
+	if (p->call_graph == CALL_GRAPH_FP)
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "'sudo sysctl kernel.perf_event_max_stack=1024', then restart "
+			     "proftop");
+	else if (n->recorded)
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "record larger stack copies (--call-graph=dwarf,65528)");
+	else if (p->stack_size < STACK_SIZE_MAX)
+		messages_fix(n, e, MESSAGE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
+			     "copy %u bytes of stack per sample; --stack-size=auto does so when "
+			     "needed",
+			     MIN(2 * p->stack_size, STACK_SIZE_MAX));
+	else
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_FP,
+			     "use frame pointers (fp): any depth, but guessed; the kernel copies "
+			     "no "
+			     "more stack");
+}
+
+/* One message per reason: the fixes differ. */
+static void note_broken(struct messages *n, const struct profile *p)
+{
+	static const char *const fix[UNWIND_NR_STOPS] = {
+		[UNWIND_DEPTH] = "show by module (6); the innermost 512 frames are kept",
+		[UNWIND_NO_MAP] = "show by module (6); code was unmapped, or the frame is wrong",
+		[UNWIND_NO_CFI] = "show by module (6); build it with "
+				  "-fasynchronous-unwind-tables",
+		[UNWIND_CFI_REFUSED] = "show by module (6); its unwind tables are invalid: build "
+				       "it again",
+		[UNWIND_BAD_FRAME] = "use frame pointers (fp); the stack was switched or "
+				     "overwritten",
+		[UNWIND_BUDGET] = "show by module (6); its unwind tables need too many reads: "
+				  "please report it",
+		[UNWIND_BAD_REGS] = "use frame pointers (fp); the process has other registers, as "
+				    "32-bit ones do",
+	};
+	const struct profile_account *w = &n->window;
+	bool loud = w->taken >= MESSAGES_TAKEN_MIN &&
+		    (double)w->broken > BROKEN_LOUD * (double)w->taken;
+
+	for (unsigned int i = 0; i < UNWIND_NR_STOPS; i++) {
+		bool fp = i == UNWIND_BAD_FRAME || i == UNWIND_BAD_REGS;
+		struct profile_message *e;
+		char key[24];
+
+		if (!p->broken_by[i])
+			continue;
+		snprintf(key, sizeof(key), "broken-%u", i);
+		e = messages_note(n, key, loud ? MESSAGE_WARN : MESSAGE_INFO, p->broken_by[i],
+				  "incomplete stacks: %s", profile_broken_name(i));
+		messages_fix(n, e, fp ? MESSAGE_CALL_GRAPH : MESSAGE_MODULES, CALL_GRAPH_FP, "%s",
+			     fix[i] ? fix[i] : "show by module (6); no fix is known: report it");
+	}
+}
+
+static void note_guessed(struct messages *n, const struct profile *p)
+{
+	const struct profile_account *w = &n->window;
+	bool loud = w->taken >= MESSAGES_TAKEN_MIN &&
+		    (double)w->guessed > GUESSED_LOUD * (double)w->taken;
+	bool fp = p->call_graph == CALL_GRAPH_FP;
+	struct profile_message *e;
+
+	if (!p->account.guessed)
+		return;
+	e = messages_note(n, "guessed", loud ? MESSAGE_WARN : MESSAGE_INFO, p->account.guessed,
+			  fp ? "stacks by frame pointers: callers may be wrong"
+			     : "stacks with guessed frames");
+	if (fp) {
+		messages_detail(e, "stacks by frame pointers: callers may be missing or wrong");
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
+			     "use DWARF unwinding: exact, more overhead");
+		return;
+	}
+	messages_detail(e, "stacks with guessed frames: code without unwind tables");
+	messages_fix(n, e, MESSAGE_MODULES, 0,
+		     "show by module (6); build it with -fasynchronous-unwind-tables or "
+		     "-fno-omit-frame-pointer");
+}
+
+static void note_pending(struct messages *n, const struct profile *p)
+{
+	const struct profile_account *w = &n->window;
+	bool loud = w->taken >= MESSAGES_TAKEN_MIN && n->now_ns > START_NS &&
+		    (double)w->pending > PENDING_LOUD * (double)w->taken;
+	struct profile_message *e;
+
+	if (!p->account.pending)
+		return;
+	e = messages_note(n, "pending", loud ? MESSAGE_WARN : MESSAGE_INFO, p->account.pending,
+			  "stacks pending: symbols still loading");
+	messages_detail(e, "stacks pending: their process or object is not read yet");
+	messages_fix(n, e, MESSAGE_MODULES, 0, "symbols still loading (see 6)");
+}
+
+static const char *drop_fix(enum profile_drop reason)
+{
+	switch (reason) {
+	case DROP_STACKS_FULL:
+	case DROP_CELLS_FULL:
+		return "count from zero with empty tables; or lower the rate ([)";
+	case DROP_PLACES_FULL:
+		return "restart proftop: addresses of code are kept for the whole session";
+	case DROP_EVENT_LIMIT:
+		return "the 8 events with most samples are shown; perf report shows all";
+	case DROP_UNKNOWN_EVENT:
+		return "end the other profiler: the kernel confuses the ids of its software "
+		       "events with ours";
+	default:
+		return "a bug in proftop or the kernel: please report it";
+	}
+}
+
+static void note_dropped(struct messages *n, const struct profile *p)
+{
+	for (int i = 0; i < DROP_NR; i++) {
+		bool full = i == DROP_STACKS_FULL || i == DROP_CELLS_FULL;
+		struct profile_message *e;
+		char key[24];
+
+		if (!p->dropped_by[i])
+			continue;
+		snprintf(key, sizeof(key), "dropped-%d", i);
+		e = messages_note(n, key, MESSAGE_GRAVE, p->dropped_by[i], "samples dropped: %s",
+				  profile_drop_name((enum profile_drop)i));
+		messages_fix(n, e, full ? MESSAGE_RESET : MESSAGE_NONE, 0, "%s",
+			     drop_fix((enum profile_drop)i));
+	}
+}
+
+static void note_nameless(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->nr_nameless)
+		return;
+	e = messages_note(n, "nameless", MESSAGE_WARN, p->nr_nameless, "task table full");
+	messages_detail(e, "task table full: samples of new processes and threads are counted as "
+			   "[unknown]");
+	messages_fix(n, e, MESSAGE_RESET, 0,
+		     "count from zero with empty tables; or sample fewer processes (p)");
+}
+
+static void note_renames(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->nr_names_dropped)
+		return;
+	e = messages_note(n, "renames", MESSAGE_INFO, p->nr_names_dropped,
+			  "%" PRIu64 " thread names dropped: renamed too often",
+			  p->nr_names_dropped);
+	messages_detail(e,
+			"%" PRIu64 " thread names dropped: renamed too often; samples show the "
+			"name before or after",
+			p->nr_names_dropped);
+	messages_fix(n, e, MESSAGE_NONE, 0, "press 2 for the process; its PID is certain");
+}
+
+/* Note code without names, once most places were looked up. */
+static void note_names(struct messages *n, const struct profile *p)
+{
+	double all = p->window_samples, unnamed = p->window_unnamed;
+	struct profile_message *e;
+
+	if (!(unnamed > 0) || all < MESSAGES_TAKEN_MIN || 20 * p->nr_places_waiting > p->nr_places)
+		return;
+	e = messages_note(n, "names", unnamed > NAMES_LOUD * all ? MESSAGE_WARN : MESSAGE_INFO, 0,
+			  "%.1f%% of samples have no symbol", 100 * unnamed / all);
+	e->count = p->nr_places - p->nr_places_named - p->nr_places_waiting;
+	messages_fix(n, e, MESSAGE_MODULES, 0, "press 6 for the reason per module");
+}
+
+/* Note files that differ from the recorded ones: their names would be wrong. */
+static void note_replaced(struct messages *n, const struct profile *p)
+{
+	const struct profile_module *first = NULL;
+	struct profile_message *e;
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		if (strcmp(p->modules[i].reason, OBJECT_REPLACED) != 0)
+			continue;
+		first = first ? first : &p->modules[i];
+		nr++;
+	}
+	if (!nr)
+		return;
+	e = messages_note(n, "replaced", MESSAGE_WARN, nr, "files differ from the recorded ones");
+	messages_detail(e,
+			nr > 1 ? "%s and others differ from the recorded files"
+			       : "%s differs from the recorded file",
+			first->name.str);
+	messages_fix(n, e, MESSAGE_MODULES, 0,
+		     "give the recorded files with --symfs; press 6 for the list");
+}
+
+void messages_stacks(struct messages *n, const struct profile *p)
+{
+	note_truncated(n, p);
+	note_broken(n, p);
+	note_guessed(n, p);
+	note_pending(n, p);
+	note_dropped(n, p);
+	note_nameless(n, p);
+	note_renames(n, p);
+	note_names(n, p);
+	note_replaced(n, p);
+}

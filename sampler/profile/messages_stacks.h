@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Messages about samples: incomplete stacks, samples that are not counted, missing names.
+ */
+#ifndef SAMPLER_PROFILE_MESSAGES_STACKS_H
+#define SAMPLER_PROFILE_MESSAGES_STACKS_H
+
+#include "sampler/profile/messages.h"
+
+void messages_stacks(struct messages *n, const struct profile *p);
+
+#endif

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The symbol found for a place, before it has an id. Runs on: the loader.
+ */
+#include "symbols/name/naming_found.h"
+
+void naming_found_module(struct naming_found *f, const char *module, size_t size)
+{
+	f->text.module = module;
+	f->text.module_size = size;
+}
+
+void naming_found_name(struct naming_found *f, const char *name, size_t size)
+{
+	f->text.name = name;
+	f->text.name_size = size;
+	f->by_name = true;
+}
+
+void naming_found_made_up(struct naming_found *f, struct safe_text head, const char *join,
+			  uint64_t start)
+{
+	f->key.start = start;
+	f->key.made_up = true;
+	f->head = head;
+	f->join = join;
+}
