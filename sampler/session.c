@@ -222,6 +222,23 @@ static int open_recording(struct sampler *s, struct err *e)
 	return 0;
 }
 
+/* Set the build-id of the kernel, for exports; of a stream it may still be unknown. */
+static void identify_kernel(struct sampler *s)
+{
+	struct object_identity *kernel = &objects_at(s->store.objects, OBJECT_ID_KERNEL)->identity;
+
+	if (s->config.replay) {
+		const struct kernel_identity *was = replay_kernel(s->replay);
+
+		kernel->build_id_size = was->build_id_size;
+		memcpy(kernel->build_id, was->build_id, sizeof(was->build_id));
+	} else {
+		kernel->build_id_size = (uint8_t)recorded_kernel_build_id("/sys/kernel/notes",
+									  kernel->build_id,
+									  sizeof(kernel->build_id));
+	}
+}
+
 static int open_parts(struct sampler *s, const struct sampler_config *config, struct err *e)
 {
 	int code = controls_open(&s->controls, e), mailbox = mailbox_open(&s->mailbox, e);
@@ -236,6 +253,8 @@ static int open_parts(struct sampler *s, const struct sampler_config *config, st
 		code = rates_open(&s->rates, e);
 	if (!code)
 		code = config->replay ? open_recording(s, e) : open_live(s, e);
+	if (!code)
+		identify_kernel(s);
 	if (!code)
 		code = keep_open(&s->keep, &config->keep, e);
 	if (!code)

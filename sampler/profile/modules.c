@@ -8,8 +8,11 @@
 #include "sampler/profile/modules.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/object/image.h"
 
 /* Return the object of @f, and set f->unnamed. */
 static uint32_t object_of(const struct assemble_input *in, struct profile_function *f)
@@ -57,6 +60,21 @@ static const char *words(const char *text)
 	return text ? text : "";
 }
 
+/* Return the build-id in hexadecimal, of the image or as recorded. */
+static struct safe_text build_id_of(struct profile *p, const struct object *object)
+{
+	/* Acquire: pairs with the release of a finished image in objects.c. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+	bool of_image = image && image->build_id_size;
+	const uint8_t *id = of_image ? image->build_id : object->identity.build_id;
+	size_t size = of_image ? image->build_id_size : object->identity.build_id_size;
+	char text[2 * sizeof(image->build_id) + 1];
+
+	for (size_t i = 0; i < size; i++)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+	return size ? text_arena_add(p->names, text, 2 * size) : TEXT("");
+}
+
 /* Describe object @id. */
 static void fill_module(struct profile *p, const struct assemble_input *in, uint32_t id,
 			struct profile_module *m)
@@ -77,6 +95,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->state = state_of(object);
 	m->name = text_arena_add(p->names, object->name.str, object->name.size);
 	m->path = text_arena_add(p->names, object->path.str, object->path.size);
+	m->build_id = build_id_of(p, object);
 	m->source = words(atomic_load_explicit(&object->source, memory_order_relaxed));
 	m->reason = words(atomic_load_explicit(&object->reason, memory_order_relaxed));
 	m->fix = words(atomic_load_explicit(&object->fix, memory_order_relaxed));

@@ -78,9 +78,10 @@ const char *profile_module_state_name(enum profile_module_state state);
  * samples are the sum over the functions with its index.
  */
 struct profile_module {
-	uint32_t id;	       /* object id: the same from profile to profile */
-	struct safe_text name; /* as in lists: basename, [kernel], [anon] */
-	struct safe_text path; /* as first seen; of memory: the name */
+	uint32_t id;		   /* object id: the same from profile to profile */
+	struct safe_text name;	   /* as in lists: basename, [kernel], [anon] */
+	struct safe_text path;	   /* as first seen; of memory: the name */
+	struct safe_text build_id; /* in hexadecimal; str NULL or "": not known, or none */
 	enum profile_module_state state;
 	/* Static words, never NULL; "" where there is nothing to say. */
 	const char *source; /* source of its names: ".symtab", "debug file" */

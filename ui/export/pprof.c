@@ -8,11 +8,12 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <zlib.h>
 
-#include "ui/export/dense.h"
 #include "ui/export/facts.h"
+#include "ui/export/gzip.h"
+#include "ui/export/locations.h"
+#include "ui/export/strings.h"
+#include "ui/export/wire.h"
 #include "ui/export/writers.h"
 
 /* Fields of the messages. */
@@ -35,6 +36,7 @@ enum { LABEL_KEY = 1, LABEL_STR };
 enum {
 	MAPPING_ID = 1,
 	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID,
 	MAPPING_HAS_FUNCTIONS = 7,
 	MAPPING_HAS_FILENAMES,
 	MAPPING_HAS_LINES,
@@ -47,90 +49,19 @@ enum { VALUE_TYPE = 1, VALUE_UNIT };
 
 struct writing {
 	const struct snapshot *s;
-	struct out out;	    /* the message, not compressed */
-	struct out part;    /* a submessage; */
-	struct out inner;   /* one inside it */
-	struct out strings; /* the table */
-	struct dense hashes;
-	struct safe_text *texts; /* by number in the table */
-	uint32_t nr_texts;
-	struct dense chains;	/* (chain + 1, frame) -> chain: the frames of a location */
-	struct dense locations; /* chain -> id - 1 */
+	struct out out;	  /* the message, not compressed */
+	struct out part;  /* a submessage; */
+	struct out inner; /* one inside it */
+	struct strings strings;
+	struct locations locations; /* numbers: id - 1 */
 };
-
-static void put_varint(struct out *o, uint64_t v)
-{
-	uint8_t bytes[10];
-	size_t n = 0;
-
-	for (; v >= 0x80; v >>= 7)
-		bytes[n++] = (uint8_t)(v | 0x80);
-	bytes[n++] = (uint8_t)v;
-	out_bytes(o, bytes, n);
-}
-
-static void put_number(struct out *o, int field, uint64_t v)
-{
-	put_varint(o, (uint64_t)field << 3);
-	put_varint(o, v);
-}
-
-static void put_bytes(struct out *o, int field, const void *bytes, size_t size)
-{
-	put_varint(o, (uint64_t)field << 3 | 2);
-	put_varint(o, size);
-	out_bytes(o, bytes, size);
-}
-
-/* Add @part as a submessage, and empty it. */
-static void put_message(struct out *o, int field, struct out *part)
-{
-	o->failed |= part->failed;
-	put_bytes(o, field, part->data ? part->data : "", part->size);
-	part->size = 0;
-}
-
-/* Add a text to the table. Return its number; it is borrowed. */
-static uint64_t string_of(struct writing *w, struct safe_text t)
-{
-	uint64_t key = t.size ? hash_name(t.str, t.size) : 0;
-	struct safe_text *texts;
-	uint32_t n;
-	bool is_new;
-
-	/* Another text may have the same hash. */
-	for (;; key++) {
-		n = dense_add(&w->hashes, key, &is_new);
-		if (is_new || n == DENSE_NONE ||
-		    (w->texts[n].size == t.size && !memcmp(w->texts[n].str, t.str, t.size)))
-			break;
-	}
-	if (n == DENSE_NONE) {
-		w->out.failed = true;
-		return 0;
-	}
-	if (!is_new)
-		return n;
-	if (n >= w->nr_texts) {
-		texts = reallocarray(w->texts, w->nr_texts * 2 + 64, sizeof(*texts));
-		if (!texts) {
-			w->out.failed = true;
-			return 0;
-		}
-		w->texts = texts;
-		w->nr_texts = w->nr_texts * 2 + 64;
-	}
-	w->texts[n] = t;
-	put_bytes(&w->strings, PROFILE_STRING, t.str, t.size);
-	return n;
-}
 
 static void put_value_type(struct writing *w, int field, struct safe_text type,
 			   struct safe_text unit)
 {
-	put_number(&w->part, VALUE_TYPE, string_of(w, type));
-	put_number(&w->part, VALUE_UNIT, string_of(w, unit));
-	put_message(&w->out, field, &w->part);
+	wire_number(&w->part, VALUE_TYPE, strings_add(&w->strings, type));
+	wire_number(&w->part, VALUE_UNIT, strings_add(&w->strings, unit));
+	wire_message(&w->out, field, &w->part);
 }
 
 static void put_mappings(struct writing *w)
@@ -140,13 +71,14 @@ static void put_mappings(struct writing *w)
 	for (uint32_t i = 0; i < p->nr_modules; i++) {
 		const struct profile_module *m = &p->modules[i];
 
-		put_number(&w->part, MAPPING_ID, i + 1);
-		put_number(&w->part, MAPPING_FILENAME,
-			   string_of(w, m->path.size ? m->path : m->name));
+		wire_number(&w->part, MAPPING_ID, i + 1);
+		wire_number(&w->part, MAPPING_FILENAME,
+			    strings_add(&w->strings, m->path.size ? m->path : m->name));
+		wire_number(&w->part, MAPPING_BUILD_ID, strings_add(&w->strings, m->build_id));
 		/* Readers then do not look for symbols of files that they do not have. */
 		for (int field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINES; field++)
-			put_number(&w->part, field, 1);
-		put_message(&w->out, PROFILE_MAPPING, &w->part);
+			wire_number(&w->part, field, 1);
+		wire_message(&w->out, PROFILE_MAPPING, &w->part);
 	}
 }
 
@@ -156,15 +88,15 @@ static void put_functions(struct writing *w)
 
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
 		const struct profile_function *fn = &p->functions[i];
-		uint64_t name = string_of(w, fn->name.size ? fn->name : TEXT("?"));
+		uint64_t name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?"));
 		uint32_t number;
 
-		put_number(&w->part, FUNCTION_ID, i + 1);
-		put_number(&w->part, FUNCTION_NAME, name);
-		put_number(&w->part, FUNCTION_SYSTEM_NAME, name);
-		put_number(&w->part, FUNCTION_FILE,
-			   string_of(w, snapshot_line(w->s, w->s->lines[i], &number)));
-		put_message(&w->out, PROFILE_FUNCTION, &w->part);
+		wire_number(&w->part, FUNCTION_ID, i + 1);
+		wire_number(&w->part, FUNCTION_NAME, name);
+		wire_number(&w->part, FUNCTION_SYSTEM_NAME, name);
+		wire_number(&w->part, FUNCTION_FILE,
+			    strings_add(&w->strings, snapshot_line(w->s, w->s->lines[i], &number)));
+		wire_message(&w->out, PROFILE_FUNCTION, &w->part);
 	}
 }
 
@@ -174,36 +106,28 @@ static void put_location(struct writing *w, uint64_t id, uint32_t first, uint32_
 	const struct snapshot *s = w->s;
 	const struct profile_function *fn = snapshot_function(s, s->calls[first]);
 
-	put_number(&w->part, LOCATION_ID, id);
+	wire_number(&w->part, LOCATION_ID, id);
 	if (fn->module_index < s->profile->nr_modules)
-		put_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);
+		wire_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);
 	for (uint32_t i = last + 1; i-- > first;) {
 		const struct snapshot_frame *f = &s->frames[s->calls[i]];
 		uint32_t number;
 
 		snapshot_line(s, f->line, &number);
-		put_number(&w->inner, LINE_FUNCTION, f->function + 1ull);
-		put_number(&w->inner, LINE_LINE, number);
-		put_message(&w->part, LOCATION_LINE, &w->inner);
+		wire_number(&w->inner, LINE_FUNCTION, f->function + 1ull);
+		wire_number(&w->inner, LINE_LINE, number);
+		wire_message(&w->part, LOCATION_LINE, &w->inner);
 	}
-	put_message(&w->out, PROFILE_LOCATION, &w->part);
+	wire_message(&w->out, PROFILE_LOCATION, &w->part);
 }
 
 /* Return the id of the location whose innermost frame is calls[*@at]; set *@at to its last. */
 static uint64_t location_of(struct writing *w, uint32_t first, uint32_t *at)
 {
-	const struct snapshot *s = w->s;
-	uint32_t last = *at, chain = 0, n;
+	uint32_t last = *at, n;
 	bool is_new;
 
-	for (uint32_t i = last;; i--) {
-		n = dense_add(&w->chains, (uint64_t)chain << 32 | s->calls[i], &is_new);
-		chain = n + 1;
-		*at = i;
-		if (i == first || n == DENSE_NONE || !snapshot_function(s, s->calls[i])->inlined)
-			break;
-	}
-	n = n == DENSE_NONE ? n : dense_add(&w->locations, chain, &is_new);
+	n = locations_add(&w->locations, w->s, first, at, &is_new);
 	if (n == DENSE_NONE)
 		w->out.failed = true;
 	else if (is_new)
@@ -213,9 +137,9 @@ static uint64_t location_of(struct writing *w, uint32_t first, uint32_t *at)
 
 static void put_label(struct writing *w, struct safe_text key, struct safe_text value)
 {
-	put_number(&w->inner, LABEL_KEY, string_of(w, key));
-	put_number(&w->inner, LABEL_STR, string_of(w, value));
-	put_message(&w->part, SAMPLE_LABEL, &w->inner);
+	wire_number(&w->inner, LABEL_KEY, strings_add(&w->strings, key));
+	wire_number(&w->inner, LABEL_STR, strings_add(&w->strings, value));
+	wire_message(&w->part, SAMPLE_LABEL, &w->inner);
 }
 
 /*
@@ -247,17 +171,17 @@ static void put_samples(struct writing *w, char (*numbers)[16])
 		struct out ids = { .failed = false }, sample = { .failed = false };
 
 		for (uint32_t at = stack->first + stack->nr; at-- > stack->first;)
-			put_varint(&ids, location_of(w, stack->first, &at));
-		put_bytes(&sample, SAMPLE_LOCATION, ids.data ? ids.data : "", ids.size);
+			wire_varint(&ids, location_of(w, stack->first, &at));
+		wire_bytes(&sample, SAMPLE_LOCATION, ids.data, ids.size);
 		ids.size = 0;
-		put_varint(&ids, (uint64_t)snapshot_whole(stack->count));
-		put_varint(&ids, (uint64_t)snapshot_whole(stack->weight));
-		put_bytes(&sample, SAMPLE_VALUE, ids.data ? ids.data : "", ids.size);
+		wire_varint(&ids, (uint64_t)snapshot_whole(stack->count));
+		wire_varint(&ids, (uint64_t)snapshot_whole(stack->weight));
+		wire_bytes(&sample, SAMPLE_VALUE, ids.data, ids.size);
 		put_labels(w, stack->task, &numbers[2 * stack->task]);
 		out_bytes(&sample, w->part.data, w->part.size);
 		w->part.size = 0;
 		sample.failed |= ids.failed || w->part.failed;
-		put_message(&w->out, PROFILE_SAMPLE, &sample);
+		wire_message(&w->out, PROFILE_SAMPLE, &sample);
 		out_fini(&ids);
 		out_fini(&sample);
 	}
@@ -271,63 +195,35 @@ static void put_comments(struct writing *w, struct fact *facts)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		text_format(line, sizeof(line), "%s: %s", facts[i].name, facts[i].text);
-		put_number(&w->out, PROFILE_COMMENT,
-			   string_of(w, text_format(facts[i].text, sizeof(facts[i].text), "%s",
+		wire_number(&w->out, PROFILE_COMMENT,
+			    strings_add(&w->strings,
+					text_format(facts[i].text, sizeof(facts[i].text), "%s",
 						    line)));
 	}
 }
 
-/* Add the period: of a clock in nanoseconds; else 1 event, if the period varies. */
+/* Add the period; 1 if it varies. */
 static void put_period(struct writing *w)
 {
-	const struct profile_event *ev = &w->s->profile->events[w->s->scope.filter.event];
-	double period = (double)ev->event.period;
-
-	if (w->s->nanoseconds && ev->want_hz > 0)
-		period = 1e9 / ev->want_hz;
 	put_value_type(w, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
-	put_number(&w->out, PROFILE_PERIOD, (uint64_t)snapshot_whole(period));
-}
-
-static int compress_all(struct out *to, const struct out *from)
-{
-	z_stream z = { 0 };
-	uint8_t piece[64 << 10];
-	int code = deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16,
-				MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY);
-
-	if (code != Z_OK)
-		return -ENOMEM;
-	z.next_in = (Bytef *)from->data;
-	z.avail_in = (uInt)from->size;
-	do {
-		z.next_out = piece;
-		z.avail_out = sizeof(piece);
-		code = deflate(&z, Z_FINISH);
-		out_bytes(to, piece, sizeof(piece) - z.avail_out);
-		out_progress(to, from->size - z.avail_in, from->size);
-	} while (code == Z_OK);
-	deflateEnd(&z);
-	return code == Z_STREAM_END && !to->failed ? 0 : -ENOMEM;
+	wire_number(&w->out, PROFILE_PERIOD, (uint64_t)snapshot_whole(snapshot_period(w->s)));
 }
 
 static void put_all(struct writing *w, struct fact *facts, char (*numbers)[16])
 {
 	const struct profile *p = w->s->profile;
 
-	/* The first string is empty. */
-	string_of(w, TEXT(""));
 	put_value_type(w, PROFILE_SAMPLE_TYPE, TEXT("samples"), TEXT("count"));
 	put_value_type(w, PROFILE_SAMPLE_TYPE, w->s->type, w->s->unit);
 	put_mappings(w);
 	put_functions(w);
 	put_samples(w, numbers);
-	put_number(&w->out, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
-	put_number(&w->out, PROFILE_DURATION, p->window_ns);
+	wire_number(&w->out, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
+	wire_number(&w->out, PROFILE_DURATION, p->window_ns);
 	put_period(w);
 	put_comments(w, facts);
-	put_number(&w->out, PROFILE_DEFAULT_TYPE, string_of(w, w->s->type));
-	out_bytes(&w->out, w->strings.data, w->strings.size);
+	wire_number(&w->out, PROFILE_DEFAULT_TYPE, strings_add(&w->strings, w->s->type));
+	out_bytes(&w->out, w->strings.out.data, w->strings.out.size);
 }
 
 int pprof_write(struct out *o, const struct snapshot *s)
@@ -337,19 +233,17 @@ int pprof_write(struct out *o, const struct snapshot *s)
 	struct fact *facts = calloc(FACTS_MAX, sizeof(*facts));
 	int code = -ENOMEM;
 
+	strings_init(&w.strings, PROFILE_STRING);
 	if (numbers && facts) {
 		put_all(&w, facts, numbers);
-		if (!w.out.failed && !w.part.failed && !w.inner.failed && !w.strings.failed)
-			code = compress_all(o, &w.out);
+		if (!w.out.failed && !w.part.failed && !w.inner.failed && !w.strings.out.failed)
+			code = gzip_write(o, &w.out);
 	}
 	out_fini(&w.out);
 	out_fini(&w.part);
 	out_fini(&w.inner);
-	out_fini(&w.strings);
-	dense_fini(&w.hashes);
-	dense_fini(&w.chains);
-	dense_fini(&w.locations);
-	free(w.texts);
+	strings_fini(&w.strings);
+	locations_fini(&w.locations);
 	free(numbers);
 	free(facts);
 	return code;

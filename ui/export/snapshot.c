@@ -15,6 +15,7 @@
 struct making {
 	struct snapshot *s;
 	struct dense frames; /* (function, line) -> index in frames */
+	uint32_t *lines;     /* by line, the first one that is the same; NULL: no lines */
 	uint8_t *wanted;     /* by function: matches the filter; NULL: no filter */
 	bool negate;
 	double *self, *total; /* by function */
@@ -90,9 +91,11 @@ static int add_stack(struct making *m, const struct profile_count *c)
 	s->weight += c->weight;
 	for (uint32_t i = from->nr; i-- > 0;) {
 		uint32_t function = p->frames[from->first + i], frame;
-		uint32_t line = p->frame_lines ? p->frame_lines[from->first + i] : PROFILE_NO_LINE;
+		uint32_t line = m->lines ? p->frame_lines[from->first + i] : PROFILE_NO_LINE;
 		bool is_new;
 
+		if (line != PROFILE_NO_LINE)
+			line = m->lines[line];
 		if (is_hidden(&p->functions[function], &s->scope.filter))
 			continue;
 		frame = dense_add(&m->frames, (uint64_t)function << 32 | line, &is_new);
@@ -103,6 +106,32 @@ static int add_stack(struct making *m, const struct profile_count *c)
 	}
 	to->nr = s->nr_calls - to->first;
 	return 0;
+}
+
+/* Find equal lines: each instruction has its own. */
+static int merge_lines(struct making *m)
+{
+	const struct profile *p = m->s->profile;
+	struct dense seen = { 0 };
+	uint32_t *first = calloc(p->nr_lines + 1ULL, sizeof(*first));
+	bool failed = !first, is_new;
+
+	m->lines = calloc(p->nr_lines + 1ULL, sizeof(*m->lines));
+	failed |= !m->lines;
+	for (uint32_t i = 0; i < p->nr_lines && !failed; i++) {
+		const struct profile_line *line = &p->lines[i];
+		uint32_t n = dense_add(&seen, (uint64_t)line->file << 32 | line->line, &is_new);
+
+		failed = n == DENSE_NONE;
+		if (failed)
+			break;
+		if (is_new)
+			first[n] = i;
+		m->lines[i] = first[n];
+	}
+	dense_fini(&seen);
+	free(first);
+	return failed ? -ENOMEM : 0;
 }
 
 /* Count the stacks and frames that pass. */
@@ -237,15 +266,17 @@ static int make_processes(struct snapshot *s)
 	return 0;
 }
 
-/* Name the weights: of a clock they are time. */
+/* Name the weights: of a clock and of waits they are time. */
 static void name_value(struct snapshot *s)
 {
 	const struct event *ev = &s->event->event;
 
-	s->nanoseconds = ev->clock;
+	s->nanoseconds = ev->clock || ev->wait;
 	s->unit = s->nanoseconds ? TEXT("nanoseconds") : TEXT("count");
 	s->type = text_format(s->event_name, sizeof(s->event_name), "%s",
-			      s->nanoseconds ? "cpu" : ev->name);
+			      ev->wait	  ? "off_cpu"
+			      : ev->clock ? "cpu"
+					  : ev->name);
 }
 
 int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope)
@@ -268,12 +299,15 @@ int snapshot_make(struct snapshot *s, const struct profile *p, const struct snap
 		s->lines[i] = PROFILE_NO_LINE;
 	if (p->frame_lines && fold_all_lines(p, &scope->filter, s->lines))
 		goto out;
+	if (p->frame_lines && merge_lines(&m))
+		goto out;
 	if (mark_wanted(&m) || add_stacks(&m) || copy_frames(&m) || make_rows(&m) ||
 	    make_processes(s))
 		goto out;
 	code = 0;
 out:
 	dense_fini(&m.frames);
+	free(m.lines);
 	free(m.wanted);
 	free(m.self);
 	free(m.total);
@@ -316,4 +350,15 @@ const struct profile_process *snapshot_process_of(const struct snapshot *s, uint
 int64_t snapshot_whole(double value)
 {
 	return MAX((int64_t)llround(value), 1);
+}
+
+double snapshot_period(const struct snapshot *s)
+{
+	const struct profile_event *ev = s->event;
+
+	if (ev->event.wait)
+		return 0;
+	if (ev->event.clock && ev->want_hz > 0)
+		return 1e9 / ev->want_hz;
+	return ev->want_hz > 0 ? 0 : (double)ev->event.period;
 }

@@ -11,6 +11,10 @@
 #include "sampler/profile/fold.h"
 #include "ui/text/match.h"
 
+struct snapshot_label {
+	const char *name, *value;
+};
+
 /* Which samples are exported, and facts that are not in the profile. */
 struct snapshot_scope {
 	struct fold_filter filter;
@@ -20,6 +24,9 @@ struct snapshot_scope {
 	char host[65];	 /* clean; "": unknown */
 	char range[64];	 /* clean: "last 5.0 s" */
 	char title[160]; /* clean: the process drilled into; "": the target is enough */
+	/* Of the sender of a pushed profile, for formats that have such; ASCII, borrowed. */
+	const struct snapshot_label *labels;
+	uint32_t nr_labels;
 };
 
 /* One place on a stack: a function, and its line if that is known. */
@@ -85,6 +92,8 @@ static inline const struct profile_function *snapshot_function(const struct snap
 struct safe_text snapshot_line(const struct snapshot *s, uint32_t line, uint32_t *number);
 /* Return the process of a task, NULL: unknown. */
 const struct profile_process *snapshot_process_of(const struct snapshot *s, uint32_t task);
+/* Return the value of one sample, in units of weight; 0: it varies. */
+double snapshot_period(const struct snapshot *s);
 /* Return the number of samples as an integer, at least 1. */
 int64_t snapshot_whole(double value);
 
