@@ -264,13 +264,14 @@ static int parse_exporting(struct exporting *x, const struct options *o, struct 
 	if (o->export_format)
 		err_set(e, -EINVAL,
 			"--export-format=%s: unknown format\n"
-			"  must be html, svg, pprof, speedscope, firefox, folded, json or text",
+			"  must be html, svg, pprof, speedscope, firefox, folded, json, text or "
+			"otlp",
 			o->export_format);
 	else
 		err_set(e, -EINVAL,
 			"--export %s: the ending names no format\n"
 			"  use .html, .svg, .pb.gz, .speedscope.json, .firefox.json, .folded, "
-			".json or .txt, or --export-format",
+			".json, .txt or .otlp.pb, or --export-format",
 			o->export_path);
 	return EXIT_USAGE;
 }

@@ -40,6 +40,9 @@ def fields(data):
 
     while at < len(data):
         key = varint()
+        if key & 7 == 1:
+            at += 8
+            continue
         value = varint()
         if key & 7 == 2:
             at += value
@@ -168,7 +171,7 @@ def check_parca():
         f.write(crt.read())
     server = serve([], both)
     url = f"https://127.0.0.1:{server.server_port}/profiles/writeraw"
-    done, _, said = push(url, "--push-timeout", "0.3")
+    done, _, said = push(url, "--push-timeout", "1.5")
     wrong(said[0] or server.seen or not re.search("certificate|SSL", done.stderr), f"unknown certificate: {done.stderr}")
     done, ticks, said = push(url, "--push-ca", both + ".crt", "--push-label", "job=x")
     wrong(done.returncode or said[0] != 1 or len(server.seen) != 1, f"TLS: {done.stderr}")
@@ -180,10 +183,28 @@ def check_parca():
     wrong(count != said[1] or "burn" not in strings, f"{count} samples, {said}")
 
 
+def check_otlp():
+    """OpenTelemetry: a compressed request; the profile of the number of samples has all of them."""
+    server = serve(["503"])
+    done, _, said = push(f"http://127.0.0.1:{server.server_port}/v1development/profiles", "--push-label", "host.name=h")
+    _, path, headers, body = server.seen[-1]
+    wrong(done.returncode or said[0] != 1 or len(server.seen) != 2, f"OTLP: {done.stderr}")
+    wrong(path != "/v1development/profiles" or headers["Content-Type"] != "application/x-protobuf"
+          or headers["Content-Encoding"] != "gzip", f"OTLP: {path} {headers}")
+    profiles, dictionary = (dict(fields(gzip.decompress(body)))[n] for n in (1, 2))
+    strings = [v.decode() for n, v in fields(dictionary) if n == 5]
+    first = next(v for n, v in fields(dict(fields(profiles))[2]) if n == 2)
+    count = sum(next(v for _, v in fields(b"\x08" + dict(fields(s))[4])) for n, s in fields(first) if n == 2)
+    wrong(count != said[1] or "burn" not in strings, f"OTLP: {count} samples, {said}")
+    labels = [tuple(v for _, v in fields(pair)) for _, pair in fields(dict(fields(profiles))[1])]
+    wrong((b"host.name", b"\n\x01h") not in labels or (b"service.name", b"\n\x07proftop") not in labels,
+          f"OTLP: {labels}")
+
+
 def main():
     spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
     try:
-        for check in (check_answers, check_hang, check_parca):
+        for check in (check_answers, check_hang, check_parca, check_otlp):
             check()
     finally:
         spin.kill()

@@ -63,6 +63,7 @@ static void add_functions(struct profile *p)
 			.id = i + 7,
 			.name = text_arena_add(p->names, text, strlen(text)),
 			.path = text_arena_add(p->names, text, strlen(text)),
+			.build_id = i ? TEXT("0123456789abcdef0123456789abcdef01234567") : TEXT(""),
 		};
 	}
 	p->nr_functions = FUNCTIONS;
@@ -584,6 +585,12 @@ static bool next_field(const uint8_t **at, const uint8_t *end, struct field *f)
 		return false;
 	tag = varint(at, end);
 	*f = (struct field){ .number = tag >> 3 };
+	if ((tag & 7) == 1) {
+		assert_true(end - *at >= 8);
+		memcpy(&f->value, *at, 8);
+		*at += 8;
+		return true;
+	}
 	f->value = varint(at, end);
 	if ((tag & 7) == 2) {
 		assert_true(f->value <= (size_t)(end - *at));
@@ -599,6 +606,17 @@ static bool next_field(const uint8_t **at, const uint8_t *end, struct field *f)
 #define EACH(f, from, size)                                                                        \
 	for (const uint8_t *at_##f = (from), *end_##f = at_##f + (size);                           \
 	     next_field(&at_##f, end_##f, &f);)
+
+/* Return the last field @number of a message; .number is 0 if it has none. */
+static struct field field_of(const struct field *message, uint64_t number)
+{
+	struct field f, found = { .number = 0 };
+
+	EACH(f, message->bytes, message->size)
+	if (f.number == number)
+		found = f;
+	return found;
+}
 
 static uint8_t *inflate_all(const struct out *o, size_t *size)
 {
@@ -621,6 +639,7 @@ struct pprof {
 	uint32_t functions[STACKS * DEPTH_MAX][16]; /* by location: its lines, innermost first */
 	uint32_t nr_lines[STACKS * DEPTH_MAX];
 	uint32_t nr_locations, nr_functions, nr_mappings, nr_samples;
+	uint64_t build_ids[3]; /* by mapping, their strings */
 	struct sums sums;
 };
 
@@ -685,7 +704,8 @@ static void read_pprof(struct pprof *pp, const uint8_t *bytes, size_t size)
 		if (f.number == 4)
 			read_location(pp, &f);
 		pp->nr_functions += f.number == 5;
-		pp->nr_mappings += f.number == 3;
+		if (f.number == 3)
+			pp->build_ids[pp->nr_mappings++] = field_of(&f, 6).value;
 	}
 	EACH(f, bytes, size) if (f.number == 2) read_sample(pp, &f);
 }
@@ -710,6 +730,9 @@ static void test_pprof(void **state)
 	assert_string_equal(pp->strings[0], "");
 	assert_int_equal(pp->nr_functions, FUNCTIONS);
 	assert_int_equal(pp->nr_mappings, 3);
+	assert_string_equal(pp->strings[pp->build_ids[0]], "");
+	for (uint32_t i = 1; i < 3; i++)
+		assert_string_equal(pp->strings[pp->build_ids[i]], f->p->modules[i].build_id.str);
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
 		assert_true(has_string(pp, f->p->functions[i].name.str));
 	/* A pid of 0 is kept: it is text. */
@@ -719,6 +742,292 @@ static void test_pprof(void **state)
 		free(pp->strings[i]);
 	free(pp);
 	free(bytes);
+	out_fini(&o);
+}
+
+/* ---- OpenTelemetry ---- */
+
+enum {
+	OTLP_MAPPINGS = 1,
+	OTLP_LOCATIONS,
+	OTLP_FUNCTIONS,
+	OTLP_LINKS,
+	OTLP_STRINGS,
+	OTLP_ATTRIBUTES,
+	OTLP_STACKS,
+	OTLP_TABLES
+};
+
+struct otlp {
+	struct field rows[OTLP_TABLES][4 * STACKS * DEPTH_MAX];
+	uint32_t nr[OTLP_TABLES];
+	struct field profiles[2], resource;
+	uint32_t nr_profiles;
+	struct sums sums[2];
+	double whole[2];
+};
+
+static const struct field *row(const struct otlp *x, int table, uint64_t i)
+{
+	assert_in_range(i, 0, x->nr[table] - 1);
+	return &x->rows[table][i];
+}
+
+/* Is this string of the table @text? */
+static bool is_text(const struct otlp *x, uint64_t i, struct safe_text text)
+{
+	const struct field *f = row(x, OTLP_STRINGS, i);
+
+	return f->size == text.size && !memcmp(f->bytes, text.str, f->size);
+}
+
+static void read_tables(struct otlp *x, const struct out *o)
+{
+	struct field f, r;
+
+	EACH(f, (const uint8_t *)o->data, o->size)
+	{
+		assert_in_range(f.number, 1, 2);
+		EACH(r, f.bytes, f.size)
+		if (f.number == 2) {
+			assert_in_range(r.number, OTLP_MAPPINGS, OTLP_STACKS);
+			assert_true(x->nr[r.number] < ARRAY_SIZE(x->rows[0]));
+			x->rows[r.number][x->nr[r.number]++] = r;
+		} else if (r.number == 1) {
+			x->resource = r;
+		} else {
+			struct field scope;
+
+			assert_int_equal(r.number, 2);
+			EACH(scope, r.bytes, r.size)
+			if (scope.number == 2) {
+				assert_in_range(x->nr_profiles, 0, 1);
+				x->profiles[x->nr_profiles++] = scope;
+			}
+		}
+	}
+}
+
+/* Entry 0 of each table is the zero value; of links with its identifiers. */
+static void assert_zero_values(const struct otlp *x)
+{
+	static const uint8_t link[] = { 1 << 3 | 2, 16, [18] = 2 << 3 | 2, [19] = 8, [27] = 0 };
+
+	for (int i = OTLP_MAPPINGS; i < OTLP_TABLES; i++) {
+		assert_true(x->nr[i] > 0);
+		if (i != OTLP_LINKS)
+			assert_int_equal(x->rows[i][0].size, 0);
+	}
+	assert_int_equal(x->nr[OTLP_LINKS], 1);
+	assert_int_equal(x->rows[OTLP_LINKS][0].size, sizeof(link));
+	assert_memory_equal(x->rows[OTLP_LINKS][0].bytes, link, sizeof(link));
+}
+
+/* Find an attribute in packed indices: its value; no key is there twice. */
+static struct field attribute_of(const struct otlp *x, const struct field *packed, const char *key)
+{
+	struct field found = { .number = 0 };
+	uint64_t keys[64];
+	uint32_t nr = 0;
+
+	for (const uint8_t *at = packed->bytes, *end = at + packed->size; at < end;) {
+		uint64_t i = varint(&at, end);
+		const struct field *r = row(x, OTLP_ATTRIBUTES, i);
+		struct field value = field_of(r, 2);
+
+		assert_true(i > 0 && nr < ARRAY_SIZE(keys));
+		keys[nr] = field_of(r, 1).value;
+		for (uint32_t k = 0; k < nr; k++)
+			assert_int_not_equal(keys[k], keys[nr]);
+		if (is_text(x, keys[nr++], (struct safe_text){ key, (uint16_t)strlen(key), 0 }))
+			found = field_of(&value, field_of(&value, 1).number ? 1 : 3);
+	}
+	return found;
+}
+
+/* Return the function of the profile that a line is of. */
+static uint32_t function_of(const struct otlp *x, const struct profile *p, const struct field *line)
+{
+	const struct field *function = row(x, OTLP_FUNCTIONS, field_of(line, 1).value);
+	uint64_t name = field_of(function, 1).value;
+
+	assert_true(field_of(function, 1).number && field_of(function, 2).value == name);
+	row(x, OTLP_STRINGS, field_of(function, 3).value);
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		if (is_text(x, name, p->functions[i].name.size ? p->functions[i].name : TEXT("?")))
+			return i;
+	fail_msg("a name that no function has");
+	return 0;
+}
+
+/* Append the functions of a location, innermost first. */
+static uint32_t read_lines(const struct otlp *x, const struct profile *p, uint64_t location,
+			   uint32_t *functions, uint32_t nr)
+{
+	const struct field *r = row(x, OTLP_LOCATIONS, location);
+	struct field f, packed = field_of(r, 4), type;
+	uint32_t last = 0;
+
+	assert_true(location > 0);
+	EACH(f, r->bytes, r->size)
+	if (f.number == 3)
+		functions[nr++] = last = function_of(x, p, &f);
+	assert_int_equal(field_of(r, 1).number, 1);
+	row(x, OTLP_MAPPINGS, field_of(r, 1).value);
+	type = attribute_of(x, &packed, "profile.frame.type");
+	if (p->functions[last].kernel)
+		assert_memory_equal(type.bytes, "kernel", 6);
+	return nr;
+}
+
+static void read_otlp_sample(struct otlp *x, const struct profile *p, uint32_t value,
+			     const struct field *sample)
+{
+	const struct field *stack = row(x, OTLP_STACKS, field_of(sample, 1).value);
+	struct field ids = field_of(stack, 1), attributes = field_of(sample, 2), f;
+	struct field values = field_of(sample, 4);
+	uint32_t turned[DEPTH_MAX], functions[DEPTH_MAX], nr = 0;
+	const uint8_t *at = values.bytes;
+	double sum = (double)varint(&at, at + values.size);
+
+	assert_ptr_equal(at, values.bytes + values.size); /* one value only */
+	for (at = ids.bytes; at < ids.bytes + ids.size;)
+		nr = read_lines(x, p, varint(&at, ids.bytes + ids.size), turned, nr);
+	for (uint32_t k = 0; k < nr; k++)
+		functions[k] = turned[nr - 1 - k];
+	add_to_sums(&x->sums[value], functions, nr, sum);
+	x->whole[value] += sum;
+	/* A pid of 0 is an attribute like others. */
+	f = attribute_of(x, &attributes, "process.pid");
+	assert_true(f.number == 3 && f.value % 100 == 0 && f.value < 500);
+	assert_int_equal(attribute_of(x, &attributes, "thread.id").number, 3);
+	assert_int_equal(attribute_of(x, &attributes, "thread.name").number, 1);
+}
+
+/* A sample is a stack with attributes: none is there twice. */
+static void assert_identities(const struct field *profile)
+{
+	struct field f, g;
+
+	EACH(f, profile->bytes, profile->size)
+	{
+		if (f.number != 2)
+			continue;
+		EACH(g, f.bytes + f.size,
+		     (size_t)(profile->bytes + profile->size - f.bytes) - f.size)
+		if (g.number == 2 && field_of(&f, 1).value == field_of(&g, 1).value &&
+		    field_of(&f, 2).size == field_of(&g, 2).size)
+			assert_memory_not_equal(field_of(&f, 2).bytes, field_of(&g, 2).bytes,
+						field_of(&f, 2).size);
+	}
+}
+
+static void check_otlp_profile(struct otlp *x, const struct profile *p, uint32_t i)
+{
+	const struct field *profile = &x->profiles[i];
+	struct field type = field_of(profile, 1), period = field_of(profile, 5), f;
+	struct field facts = field_of(profile, 11);
+
+	assert_true(is_text(x, field_of(&type, 1).value, i ? TEXT("cpu") : TEXT("samples")));
+	assert_true(is_text(x, field_of(&type, 2).value, i ? TEXT("nanoseconds") : TEXT("count")));
+	assert_true(is_text(x, field_of(&period, 1).value, TEXT("cpu")));
+	assert_int_equal(field_of(profile, 6).value, 1001001);
+	assert_int_equal(field_of(profile, 3).value, p->time_ns - p->window_ns);
+	assert_int_equal(field_of(profile, 4).value, p->window_ns);
+	f = attribute_of(x, &facts, "proftop.lost");
+	assert_true(f.size == 2 && !memcmp(f.bytes, "42", 2));
+	EACH(f, profile->bytes, profile->size)
+	if (f.number == 2)
+		read_otlp_sample(x, p, i, &f);
+	assert_identities(profile);
+}
+
+/* Return the sum of the first values of an export to pprof. */
+static double pprof_whole(const struct profile *p)
+{
+	struct out o = export_all(p, EXPORT_PPROF);
+	double whole = 0;
+	size_t size;
+	uint8_t *bytes = inflate_all(&o, &size);
+	struct field f;
+
+	EACH(f, bytes, size)
+	if (f.number == 2) {
+		struct field values = field_of(&f, 2);
+
+		whole += (double)varint(&values.bytes, values.bytes + values.size);
+	}
+	free(bytes);
+	out_fini(&o);
+	return whole;
+}
+
+/* Two of the three modules have one. */
+static void assert_build_ids(const struct otlp *x)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 1; i < x->nr[OTLP_MAPPINGS]; i++) {
+		struct field packed = field_of(row(x, OTLP_MAPPINGS, i), 5), id;
+
+		id = attribute_of(x, &packed, "process.executable.build_id.gnu");
+		nr += id.size == 40 && !memcmp(id.bytes, "01234567", 8);
+	}
+	assert_int_equal(nr, 2);
+}
+
+static void test_otlp(void **state)
+{
+	const struct fixture *f = *state;
+	struct out o = export_all(f->p, EXPORT_OTLP);
+	struct otlp *x = calloc(1, sizeof(*x));
+
+	read_tables(x, &o);
+	assert_int_equal(x->nr_profiles, 2);
+	assert_zero_values(x);
+	assert_int_equal(x->nr[OTLP_FUNCTIONS], FUNCTIONS + 1);
+	assert_int_equal(x->nr[OTLP_MAPPINGS], 3 + 1);
+	assert_build_ids(x);
+	for (uint32_t i = 0; i < 2; i++)
+		check_otlp_profile(x, f->p, i);
+	assert_sums(f->p, &x->sums[1]);
+	assert_true(x->whole[0] == pprof_whole(f->p));
+	free(x);
+	out_fini(&o);
+}
+
+/* Labels are attributes of the resource; a host among them replaces ours. */
+static void test_otlp_labels(void **state)
+{
+	static const struct snapshot_label labels[] = { { "service.name", "a\"b</x>" },
+							{ "host.name", "h" } };
+	const struct fixture *f = *state;
+	struct snapshot_scope scope = all_of(0);
+	struct out o = { .failed = false };
+	struct otlp *x = calloc(1, sizeof(*x));
+	struct field pair, value;
+	uint32_t nr = 0;
+	struct err e;
+
+	scope.labels = labels;
+	scope.nr_labels = 2;
+	assert_int_equal(export_write(&o, f->p, &scope, EXPORT_OTLP, &e), 0);
+	read_tables(x, &o);
+	EACH(pair, x->resource.bytes, x->resource.size)
+	{
+		struct field name = field_of(&pair, 1);
+
+		value = field_of(&pair, 2);
+		value = field_of(&value, 1);
+		assert_in_range(nr, 0, 1);
+		assert_int_equal(name.size, strlen(labels[nr].name));
+		assert_memory_equal(name.bytes, labels[nr].name, name.size);
+		assert_int_equal(value.size, strlen(labels[nr].value));
+		assert_memory_equal(value.bytes, labels[nr].value, value.size);
+		nr++;
+	}
+	assert_int_equal(nr, 2);
+	free(x);
 	out_fini(&o);
 }
 
@@ -780,6 +1089,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_folded, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_markup, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pprof, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_otlp, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_otlp_labels, setup, teardown),
 		cmocka_unit_test(test_endings),
 		cmocka_unit_test_setup_teardown(test_work_outlives_the_screen, setup, teardown),
 	};

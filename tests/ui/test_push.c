@@ -19,6 +19,7 @@ static void test_urls(void **state)
 		"http://10.0.0.1/ingest",
 		"http://[::1]:4040/ingest",
 		"https://[fe80::1]:7070/profiles/writeraw",
+		"http://collector:4318/v1development/profiles",
 	};
 	static const char *const bad[] = {
 		"",
@@ -41,6 +42,7 @@ static void test_urls(void **state)
 		"http://host/%2e%2e/ingest",
 		"http://host/",
 		"http://host/ingest/",
+		"http://host/v1/profiles",
 		"http://-host/ingest",
 		"http://h\303\266st/ingest",
 		"http://[::1/ingest",
@@ -57,7 +59,9 @@ static void test_urls(void **state)
 		if (endpoint_parse(&to, good[i], &e))
 			fail_msg("%s: %s", good[i], e.text);
 		assert_string_equal(to.url, good[i]);
-		assert_int_equal(to.kind, i == 4 ? ENDPOINT_PARCA : ENDPOINT_PYROSCOPE);
+		assert_int_equal(to.kind, i == 5   ? ENDPOINT_OTLP
+					  : i == 4 ? ENDPOINT_PARCA
+						   : ENDPOINT_PYROSCOPE);
 		assert_int_equal(to.encrypted, i == 1 || i == 4);
 		assert_int_equal(to.local, i == 0 || i == 3);
 	}
@@ -104,6 +108,32 @@ static void test_labels(void **state)
 	}
 	assert_int_equal(endpoint_add_label(&to, "one_more=x", &e), -EINVAL);
 	assert_int_equal(endpoint_add_label(&to, "l2=y", &e), 0);
+}
+
+/* OpenTelemetry has other names of some labels, and names of several parts. */
+static void test_labels_of_otlp(void **state)
+{
+	struct endpoint to;
+	const char *encoding;
+	struct err e;
+
+	assert_int_equal(endpoint_parse(&to, "http://h/v1development/profiles", &e), 0);
+	assert_int_equal(endpoint_add_label(&to, "host=a", &e), 0);
+	assert_int_equal(endpoint_add_label(&to, "host.name=b", &e), 0);
+	assert_int_equal(endpoint_add_label(&to, "deployment.environment=x", &e), 0);
+	assert_int_equal(endpoint_add_label(&to, ".a=x", &e), -EINVAL);
+	endpoint_default_label(&to, "service_name", "proftop");
+	endpoint_default_label(&to, "host", "c");
+	assert_int_equal(to.nr_labels, 3);
+	assert_string_equal(to.labels[0].name, "host.name");
+	assert_string_equal(to.labels[0].value, "b");
+	assert_string_equal(to.labels[2].name, "service.name");
+	assert_string_equal(endpoint_type(&to, &encoding), "application/x-protobuf");
+	assert_string_equal(encoding, "gzip");
+	assert_int_equal(endpoint_format(&to), EXPORT_OTLP);
+
+	assert_int_equal(endpoint_parse(&to, "http://h/ingest", &e), 0);
+	assert_int_equal(endpoint_add_label(&to, "a.b=x", &e), -EINVAL);
 }
 
 static void assert_text(struct out *o, const char *want)
@@ -319,10 +349,10 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_urls),	 cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_requests), cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_judge),	 cmocka_unit_test(test_account),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_urls),	cmocka_unit_test(test_labels_of_otlp),
+		cmocka_unit_test(test_labels),	cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_headers), cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_account), cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -307,15 +307,17 @@ static const struct argp_option argp_options[] = {
 	{ "export", KEY_EXPORT, "FILE", 0,
 	  "write each tick to FILE (-: standard output); one tick, unless -b or -n are given", 3 },
 	{ "export-format", KEY_EXPORT_FORMAT, "FORMAT", 0,
-	  "html, svg, pprof, speedscope, firefox, folded, json or text (default: by the ending)",
+	  "html, svg, pprof, speedscope, firefox, folded, json, text or otlp (default: by the "
+	  "ending)",
 	  3 },
 	{ "listen", KEY_LISTEN, "[ADDR:]PORT", 0,
 	  "serve profiles and metrics over HTTP, also with a screen (default address: 127.0.0.1)",
 	  3 },
 	{ "push", KEY_PUSH, "URL", 0,
-	  "send each tick to Pyroscope (URL/ingest) or Parca (URL/profiles/writeraw); ticks of 10 "
-	  "s, "
-	  "unless -d is given; no screen",
+	  "send each tick to Pyroscope (URL/ingest), Parca (URL/profiles/writeraw) or "
+	  "OpenTelemetry "
+	  "(experimental, URL/v1development/profiles); ticks of 10 s, unless -d is given; no "
+	  "screen",
 	  3 },
 	{ "push-label", KEY_PUSH_LABEL, "NAME=VALUE", 0,
 	  "label of pushed profiles; may be repeated (default: service_name=proftop, host)", 3 },

@@ -55,6 +55,11 @@ static const struct format {
 			  "functions and account, as --format=text",
 			  NULL,
 			  batch_text },
+	[EXPORT_OTLP] = { "otlp",
+			  { ".otlp.pb", ".otlp" },
+			  "OpenTelemetry profiles (experimental)",
+			  otlp_write,
+			  NULL },
 };
 
 static bool ends_with(const char *text, const char *end)

@@ -20,6 +20,7 @@ enum export_format {
 	EXPORT_FOLDED,
 	EXPORT_JSON,
 	EXPORT_TEXT,
+	EXPORT_OTLP,
 	EXPORT_NR,
 };
 

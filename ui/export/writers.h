@@ -12,6 +12,8 @@
 
 /* pprof's profile.proto, with gzip. */
 int pprof_write(struct out *o, const struct snapshot *s);
+/* OpenTelemetry's ProfilesData; its layout still changes. */
+int otlp_write(struct out *o, const struct snapshot *s);
 /* speedscope's file format: one profile per process, and one of all. */
 int speedscope_write(struct out *o, const struct snapshot *s);
 /* One line per stack: comm;root;...;leaf weight. */

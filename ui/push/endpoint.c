@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/export/gzip.h"
 #include "ui/export/json.h"
 #include "ui/text/number.h"
 
@@ -27,14 +28,16 @@ static const struct {
 } kinds[] = {
 	{ "/ingest", ENDPOINT_PYROSCOPE },
 	{ "/profiles/writeraw", ENDPOINT_PARCA },
+	{ "/v1development/profiles", ENDPOINT_OTLP },
 };
 
 static int refuse(const char *why, struct err *e)
 {
 	return err_set(e, -EINVAL,
 		       "--push: invalid URL: %s\n"
-		       "  as in http://HOST:4040/ingest (Pyroscope) or "
-		       "http://HOST:7070/profiles/writeraw (Parca)",
+		       "  as in http://HOST:4040/ingest (Pyroscope), "
+		       "http://HOST:7070/profiles/writeraw (Parca)\n"
+		       "  or http://HOST:4318/v1development/profiles (OpenTelemetry, experimental)",
 		       why);
 }
 
@@ -130,10 +133,13 @@ static bool is_value_byte(char c)
 	       !strchr(SERIES, c);
 }
 
-static bool is_label(const char *name, size_t size, const char *value)
+static bool is_label(const struct endpoint *to, const char *name, size_t size, const char *value)
 {
-	if (!size || size >= ENDPOINT_LABEL_MAX || strspn(name, NAME) != size ||
-	    strchr(DIGITS, *name) || !strncmp(name, "__", 2))
+	/* Names of attributes have parts: "deployment.environment". */
+	size_t good = strspn(name, to->kind == ENDPOINT_OTLP ? NAME "." : NAME);
+
+	if (!size || size >= ENDPOINT_LABEL_MAX || good != size || strchr(DIGITS ".", *name) ||
+	    !strncmp(name, "__", 2))
 		return false;
 	for (const char *at = value; *at; at++)
 		if (!is_value_byte(*at))
@@ -141,26 +147,36 @@ static bool is_label(const char *name, size_t size, const char *value)
 	return *value && strlen(value) < ENDPOINT_LABEL_MAX;
 }
 
+/* Return the name of a label in the words of the service. */
+static const char *label_name(const struct endpoint *to, const char *name)
+{
+	if (to->kind == ENDPOINT_OTLP && !strcmp(name, "service_name"))
+		return "service.name";
+	return to->kind == ENDPOINT_OTLP && !strcmp(name, "host") ? "host.name" : name;
+}
+
 int endpoint_add_label(struct endpoint *to, const char *text, struct err *e)
 {
 	size_t size = strcspn(text, "=");
 	const char *value = text[size] ? text + size + 1 : "";
-	char name[ENDPOINT_LABEL_MAX];
+	char given[ENDPOINT_LABEL_MAX];
+	const char *name;
 	struct endpoint_label *label;
 
-	if (!is_label(text, size, value))
+	if (!is_label(to, text, size, value))
 		return err_set(e, -EINVAL,
 			       "--push-label %.80s: invalid label\n"
 			       "  as in region=eu-1: ASCII, the value without { } = , and quotes",
 			       text);
-	snprintf(name, sizeof(name), "%.*s", (int)size, text);
+	snprintf(given, sizeof(given), "%.*s", (int)size, text);
+	name = label_name(to, given);
 	label = find_label(to, name);
 	if (!label && to->nr_labels == ENDPOINT_LABELS_MAX)
 		return err_set(e, -EINVAL, "--push-label: more than %d labels",
 			       ENDPOINT_LABELS_MAX);
 	if (!label)
 		label = &to->labels[to->nr_labels++];
-	memcpy(label->name, name, sizeof(name));
+	snprintf(label->name, sizeof(label->name), "%s", name);
 	snprintf(label->value, sizeof(label->value), "%s", value);
 	return 0;
 }
@@ -169,7 +185,7 @@ void endpoint_default_label(struct endpoint *to, const char *name, const char *v
 {
 	char text[2 * ENDPOINT_LABEL_MAX], *at;
 
-	if (!*value || find_label(to, name) || to->nr_labels == ENDPOINT_LABELS_MAX)
+	if (!*value || find_label(to, label_name(to, name)) || to->nr_labels == ENDPOINT_LABELS_MAX)
 		return;
 	snprintf(text, sizeof(text), "%s=%.*s", name, ENDPOINT_LABEL_MAX - 1, value);
 	for (at = text + strlen(name) + 1; *at; at++)
@@ -250,13 +266,10 @@ static void put_json_label(struct out *o, const char *name, const char *value, c
 	out_format(o, "}%s", end);
 }
 
-void endpoint_put_body(struct out *o, const struct endpoint *to, const char *metric,
-		       const struct out *pprof)
+/* Append a request to Parca. */
+static void put_parca(struct out *o, const struct endpoint *to, const char *metric,
+		      const struct out *pprof)
 {
-	if (to->kind == ENDPOINT_PYROSCOPE) {
-		out_bytes(o, pprof->data, pprof->size);
-		return;
-	}
 	out_text(o, "{\"series\":[{\"labels\":{\"labels\":[");
 	put_json_label(o, "__name__", metric, to->nr_labels ? "," : "");
 	for (uint32_t i = 0; i < to->nr_labels; i++)
@@ -267,7 +280,32 @@ void endpoint_put_body(struct out *o, const struct endpoint *to, const char *met
 	out_text(o, "\"}]}],\"normalized\":false}");
 }
 
-const char *endpoint_type(const struct endpoint *to)
+void endpoint_put_body(struct out *o, const struct endpoint *to, const char *metric,
+		       const struct out *profile)
 {
+	switch (to->kind) {
+	case ENDPOINT_PYROSCOPE:
+		out_bytes(o, profile->data, profile->size);
+		break;
+	case ENDPOINT_PARCA:
+		put_parca(o, to, metric, profile);
+		break;
+	case ENDPOINT_OTLP:
+		/* An export has the layout of a request. */
+		o->failed |= gzip_write(o, profile) != 0;
+		break;
+	}
+}
+
+enum export_format endpoint_format(const struct endpoint *to)
+{
+	return to->kind == ENDPOINT_OTLP ? EXPORT_OTLP : EXPORT_PPROF;
+}
+
+const char *endpoint_type(const struct endpoint *to, const char **encoding)
+{
+	*encoding = to->kind == ENDPOINT_OTLP ? "gzip" : NULL;
+	if (to->kind == ENDPOINT_OTLP)
+		return "application/x-protobuf";
 	return to->kind == ENDPOINT_PARCA ? "application/json" : "application/octet-stream";
 }

@@ -142,6 +142,9 @@ static void describe(struct push *push, CURLcode code, long status)
 	char line[ANSWER_MAX];
 	struct safe_text said;
 
+	/* The end of the session: the earlier failure is the reason. */
+	if (code == CURLE_ABORTED_BY_CALLBACK && push->outbox.pushed.error[0])
+		return;
 	push->answer[strcspn(push->answer, "\r\n")] = '\0';
 	said = text_sanitise(line, sizeof(line), push->answer, strlen(push->answer));
 	if (code)
@@ -276,10 +279,13 @@ static int add_header(void *ctx, const char *line)
 /* Add the headers: the type, the user's; without the wait for "100 Continue". */
 static int make_headers(struct push *push, const struct push_config *config, struct err *e)
 {
-	char type[64];
+	char type[64], encoded[64] = "Content-Encoding:"; /* none */
+	const char *encoding;
 
-	snprintf(type, sizeof(type), "Content-Type: %s", endpoint_type(&push->endpoint));
-	if (add_header(push, type) || add_header(push, "Expect:"))
+	snprintf(type, sizeof(type), "Content-Type: %s", endpoint_type(&push->endpoint, &encoding));
+	if (encoding)
+		snprintf(encoded, sizeof(encoded), "Content-Encoding: %s", encoding);
+	if (add_header(push, type) || add_header(push, encoded) || add_header(push, "Expect:"))
 		return err_set(e, -ENOMEM, "--push: out of memory");
 	return config->headers ? headers_read(config->headers, add_header, push, e) : 0;
 }
@@ -412,21 +418,27 @@ static struct outbox_request *make_request(const struct push *push, const struct
 					   uint32_t event)
 {
 	struct outbox_request *r = calloc(1, sizeof(*r));
-	struct out pprof = { .failed = false }, url = pprof, body = pprof;
+	struct out profile = { .failed = false }, url = profile, body = profile;
+	const struct endpoint *to = &push->endpoint;
+	struct snapshot_label labels[ENDPOINT_LABELS_MAX];
 	struct snapshot_scope scope;
 	char metric[EVENT_NAME_MAX];
 
 	export_scope_all(&scope, event);
 	memcpy(scope.host, push->host, sizeof(scope.host));
+	for (uint32_t i = 0; i < to->nr_labels; i++)
+		labels[i] = (struct snapshot_label){ to->labels[i].name, to->labels[i].value };
+	scope.labels = labels;
+	scope.nr_labels = to->nr_labels;
 	name_metric(metric, sizeof(metric), &p->events[event].event);
-	if (r && !export_write(&pprof, p, &scope, EXPORT_PPROF, NULL)) {
-		endpoint_put_url(&url, &push->endpoint,
+	if (r && !export_write(&profile, p, &scope, endpoint_format(to), NULL)) {
+		endpoint_put_url(&url, to,
 				 (p->time_ns - MIN(p->time_ns, p->window_ns)) / 1000000000,
 				 p->time_ns / 1000000000 + 1);
 		out_bytes(&url, "", 1);
-		endpoint_put_body(&body, &push->endpoint, metric, &pprof);
+		endpoint_put_body(&body, to, metric, &profile);
 	}
-	out_fini(&pprof);
+	out_fini(&profile);
 	if (!r || url.failed || body.failed || !body.size) {
 		out_fini(&url);
 		out_fini(&body);

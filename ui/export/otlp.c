@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * OpenTelemetry's profiles.proto, v1development of release 1.11
+ * (https://github.com/open-telemetry/opentelemetry-proto): experimental, the format still changes.
+ *
+ * ProfilesData, which has the layout of a request to a collector. All is in one resource; process
+ * and thread are attributes of samples. There are two profiles of the same samples: their number,
+ * and their weight. Each table has the zero value as entry 0.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/export/facts.h"
+#include "ui/export/locations.h"
+#include "ui/export/strings.h"
+#include "ui/export/wire.h"
+#include "ui/export/writers.h"
+
+/* Fields of the messages. */
+enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY };
+enum { RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_PROFILES_SCOPE_PROFILES };
+enum { RESOURCE_ATTRIBUTE = 1 };
+enum { SCOPE_PROFILES_SCOPE = 1, SCOPE_PROFILES_PROFILE };
+enum { SCOPE_NAME = 1, SCOPE_VERSION };
+enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE };
+enum { VALUE_STRING = 1, VALUE_INT = 3 };
+enum {
+	TABLE_MAPPING = 1,
+	TABLE_LOCATION,
+	TABLE_FUNCTION,
+	TABLE_LINK,
+	TABLE_STRING,
+	TABLE_ATTRIBUTE,
+	TABLE_STACK
+};
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_TIME,
+	PROFILE_DURATION,
+	PROFILE_PERIOD_TYPE,
+	PROFILE_PERIOD,
+	PROFILE_ATTRIBUTES = 11
+};
+enum { TYPE_TYPE = 1, TYPE_UNIT };
+enum { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES, SAMPLE_VALUES = 4 };
+enum { MAPPING_FILENAME = 4, MAPPING_ATTRIBUTES };
+enum { LOCATION_MAPPING = 1, LOCATION_LINE = 3, LOCATION_ATTRIBUTES };
+enum { LINE_FUNCTION = 1, LINE_LINE };
+enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+enum { STACK_LOCATIONS = 1 };
+enum { LINK_TRACE = 1, LINK_SPAN };
+enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
+
+/* Samples of one stack in one task: their number, and their weight. */
+struct sums {
+	int64_t values[2];
+};
+
+/* The facts, with their keys. */
+struct said {
+	struct fact facts[FACTS_MAX];
+	struct key {
+		char buf[32];
+		struct safe_text text;
+	} keys[FACTS_MAX];
+	uint32_t nr;
+};
+
+struct writing {
+	const struct snapshot *s;
+	struct said *said;
+	struct out dictionary;	/* without its strings */
+	struct out part, inner; /* messages inside of others */
+	struct out indices;	/* packed: of attributes */
+	struct out calls;	/* packed: of the locations of a stack */
+	struct strings strings;
+	struct strings values;		  /* of attributes; for their numbers only */
+	struct dense mappings, functions; /* index in the profile -> index - 1 */
+	struct dense attributes;	  /* (key, value) -> index - 1 */
+	struct locations locations;	  /* numbers: index - 1 */
+	struct dense chains;		  /* (chain + 1, location) -> chain: stacks, leaf first */
+	struct dense stacks;		  /* chain -> index - 1 */
+	struct dense samples;		  /* (stack, task) -> index in sums */
+	struct sums *sums;
+	bool failed;
+};
+
+/* Note a failed look-up. Return the index of @n: entry 0 is the zero value. */
+static uint64_t index_of(struct writing *w, uint32_t n)
+{
+	w->failed |= n == DENSE_NONE;
+	return n + 1ull;
+}
+
+/* Move packed numbers into a field of @o. */
+static void put_packed(struct out *o, int field, struct out *numbers)
+{
+	if (numbers->size || numbers->failed)
+		wire_message(o, field, numbers);
+}
+
+/* ---- attributes ---- */
+
+/* Return the index of an attribute. @is_new: its value is to be put to w->inner. */
+static uint64_t attribute_of(struct writing *w, uint64_t key, uint64_t value, bool *is_new)
+{
+	return index_of(w, dense_add(&w->attributes, key << 32 | value, is_new));
+}
+
+static void put_attribute(struct writing *w, uint64_t key)
+{
+	wire_number(&w->part, ATTRIBUTE_KEY, key);
+	wire_message(&w->part, ATTRIBUTE_VALUE, &w->inner);
+	wire_message(&w->dictionary, TABLE_ATTRIBUTE, &w->part);
+}
+
+/* Add a text to w->indices; w->part must be empty. */
+static void add_text(struct writing *w, struct safe_text name, struct safe_text value)
+{
+	uint64_t key = strings_add(&w->strings, name), at;
+	bool is_new;
+
+	at = attribute_of(w, key, strings_add(&w->values, value), &is_new);
+	if (is_new) {
+		wire_bytes(&w->inner, VALUE_STRING, value.str, value.size);
+		put_attribute(w, key);
+	}
+	wire_varint(&w->indices, at);
+}
+
+static void add_number(struct writing *w, struct safe_text name, pid_t value)
+{
+	uint64_t key = strings_add(&w->strings, name), at;
+	bool is_new;
+
+	at = attribute_of(w, key, (uint32_t)value, &is_new);
+	if (is_new) {
+		wire_number(&w->inner, VALUE_INT, (uint64_t)(int64_t)value);
+		put_attribute(w, key);
+	}
+	wire_varint(&w->indices, at);
+}
+
+/* Add the process and the thread of a sample. */
+static void add_task(struct writing *w, uint32_t task)
+{
+	const struct profile_process *process = snapshot_process_of(w->s, task);
+	const struct profile_task *t = &w->s->profile->tasks[task];
+
+	if (process) {
+		const char *colon = process->container.size ? strchr(process->container.str, ':')
+							    : NULL;
+		struct safe_text id = process->container;
+
+		add_number(w, TEXT("process.pid"), process->pid);
+		add_text(w, TEXT("process.executable.name"), process->comm);
+		if (colon) {
+			id.str = colon + 1;
+			id.size = (uint16_t)strlen(id.str);
+		}
+		if (id.size)
+			add_text(w, TEXT("container.id"), id);
+	}
+	add_number(w, TEXT("thread.id"), t->tid);
+	add_text(w, TEXT("thread.name"), t->comm);
+}
+
+/* Return the type of a frame in the words of the semantic conventions; "": there is none. */
+static struct safe_text frame_type(const struct profile_function *fn)
+{
+	const char *language = profile_language_name(fn->kind);
+
+	if (fn->kernel || fn->kind == 'k')
+		return TEXT("kernel");
+	if (!language)
+		return fn->kind == 'u' || fn->kind == 'v' ? TEXT("native") : TEXT("");
+	if (!strcmp(language, "python"))
+		return TEXT("cpython");
+	if (!strcmp(language, "java"))
+		return TEXT("jvm");
+	if (!strcmp(language, "node"))
+		return TEXT("v8js");
+	return (struct safe_text){ language, (uint16_t)strlen(language), 0 };
+}
+
+/* ---- tables ---- */
+
+static void put_zero_values(struct writing *w)
+{
+	static const uint8_t zeros[16];
+
+	for (int table = TABLE_MAPPING; table <= TABLE_STACK; table++) {
+		if (table == TABLE_STRING)
+			continue;
+		if (table == TABLE_LINK) {
+			wire_bytes(&w->part, LINK_TRACE, zeros, 16);
+			wire_bytes(&w->part, LINK_SPAN, zeros, 8);
+		}
+		wire_message(&w->dictionary, table, &w->part);
+	}
+}
+
+/* Return the index of a module in the table of mappings; w->part must be empty. */
+static uint64_t mapping_of(struct writing *w, uint32_t module)
+{
+	const struct profile_module *m = &w->s->profile->modules[module];
+	bool is_new;
+	uint64_t at = index_of(w, dense_add(&w->mappings, module, &is_new));
+
+	if (!is_new)
+		return at;
+	if (m->build_id.size)
+		add_text(w, TEXT("process.executable.build_id.gnu"), m->build_id);
+	wire_number(&w->part, MAPPING_FILENAME,
+		    strings_add(&w->strings, m->path.size ? m->path : m->name));
+	put_packed(&w->part, MAPPING_ATTRIBUTES, &w->indices);
+	wire_message(&w->dictionary, TABLE_MAPPING, &w->part);
+	return at;
+}
+
+/* Return the index of a function in its table; w->inner must be empty. */
+static uint64_t function_of(struct writing *w, uint32_t function)
+{
+	const struct profile_function *fn = &w->s->profile->functions[function];
+	bool is_new;
+	uint64_t at = index_of(w, dense_add(&w->functions, function, &is_new)), name;
+	uint32_t line;
+
+	if (!is_new)
+		return at;
+	name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?"));
+	wire_number(&w->inner, FUNCTION_NAME, name);
+	wire_number(&w->inner, FUNCTION_SYSTEM_NAME, name);
+	wire_number(&w->inner, FUNCTION_FILE,
+		    strings_add(&w->strings, snapshot_line(w->s, w->s->lines[function], &line)));
+	wire_message(&w->dictionary, TABLE_FUNCTION, &w->inner);
+	return at;
+}
+
+/* Add a location: the frames calls[@last] (innermost) down to calls[@first]. */
+static void put_location(struct writing *w, uint32_t first, uint32_t last)
+{
+	const struct snapshot *s = w->s;
+	const struct profile_function *fn = snapshot_function(s, s->calls[first]);
+	struct safe_text type = frame_type(fn);
+	uint64_t mapping = 0;
+
+	if (fn->module_index < s->profile->nr_modules)
+		mapping = mapping_of(w, fn->module_index);
+	if (type.size)
+		add_text(w, TEXT("profile.frame.type"), type);
+	wire_number(&w->part, LOCATION_MAPPING, mapping);
+	for (uint32_t i = last + 1; i-- > first;) {
+		const struct snapshot_frame *f = &s->frames[s->calls[i]];
+		uint64_t function = function_of(w, f->function);
+		uint32_t line;
+
+		snapshot_line(s, f->line, &line);
+		wire_number(&w->inner, LINE_FUNCTION, function);
+		wire_number(&w->inner, LINE_LINE, line);
+		wire_message(&w->part, LOCATION_LINE, &w->inner);
+	}
+	put_packed(&w->part, LOCATION_ATTRIBUTES, &w->indices);
+	wire_message(&w->dictionary, TABLE_LOCATION, &w->part);
+}
+
+/* ---- samples ---- */
+
+/* Return the index of a stack in its table; 0: no frames. */
+static uint32_t stack_of(struct writing *w, const struct snapshot_stack *stack)
+{
+	uint32_t chain = 0, n;
+	bool is_new;
+
+	for (uint32_t at = stack->first + stack->nr; at-- > stack->first;) {
+		uint32_t last = at;
+
+		n = locations_add(&w->locations, w->s, stack->first, &at, &is_new);
+		if (n != DENSE_NONE && is_new)
+			put_location(w, at, last);
+		wire_varint(&w->calls, index_of(w, n));
+		n = dense_add(&w->chains, (uint64_t)chain << 32 | n, &is_new);
+		chain = (uint32_t)index_of(w, n);
+	}
+	if (!stack->nr)
+		return 0;
+	n = dense_add(&w->stacks, chain, &is_new);
+	if (is_new) {
+		put_packed(&w->part, STACK_LOCATIONS, &w->calls);
+		wire_message(&w->dictionary, TABLE_STACK, &w->part);
+	}
+	w->calls.size = 0;
+	return (uint32_t)index_of(w, n);
+}
+
+/* Add up the samples by stack and task, and add the stacks to their table. */
+static void add_samples(struct writing *w)
+{
+	const struct snapshot *s = w->s;
+
+	for (uint32_t i = 0; i < s->nr_stacks && !w->failed; i++) {
+		const struct snapshot_stack *stack = &s->stacks[i];
+		uint64_t key = (uint64_t)stack_of(w, stack) << 32 | stack->task;
+		bool is_new;
+		uint32_t n = dense_add(&w->samples, key, &is_new);
+
+		w->failed |= n == DENSE_NONE;
+		if (w->failed)
+			return;
+		w->sums[n].values[0] += snapshot_whole(stack->count);
+		w->sums[n].values[1] += snapshot_whole(stack->weight);
+	}
+}
+
+static void put_value_type(struct writing *w, struct out *o, int field, struct safe_text type,
+			   struct safe_text unit)
+{
+	wire_number(&w->inner, TYPE_TYPE, strings_add(&w->strings, type));
+	wire_number(&w->inner, TYPE_UNIT, strings_add(&w->strings, unit));
+	wire_message(o, field, &w->inner);
+}
+
+/* Add the samples with their value @value to @profile. */
+static void put_samples(struct writing *w, struct out *profile, uint32_t value)
+{
+	for (uint32_t i = 0; i < w->samples.nr; i++) {
+		uint64_t key = w->samples.keys[i];
+
+		add_task(w, (uint32_t)key);
+		wire_number(&w->part, SAMPLE_STACK, key >> 32);
+		put_packed(&w->part, SAMPLE_ATTRIBUTES, &w->indices);
+		wire_varint(&w->inner, (uint64_t)w->sums[i].values[value]);
+		wire_message(&w->part, SAMPLE_VALUES, &w->inner);
+		wire_message(profile, PROFILE_SAMPLE, &w->part);
+	}
+}
+
+/* Add the facts as attributes: "proftop.lost". */
+static void put_facts(struct writing *w, struct out *profile)
+{
+	const struct said *said = w->said;
+
+	for (uint32_t i = 0; i < said->nr; i++)
+		add_text(w, said->keys[i].text,
+			 (struct safe_text){ said->facts[i].text,
+					     (uint16_t)strlen(said->facts[i].text), 0 });
+	put_packed(profile, PROFILE_ATTRIBUTES, &w->indices);
+}
+
+/* Add the profile of one value of the samples. */
+static void put_profile(struct writing *w, struct out *scope, uint32_t value)
+{
+	const struct profile *p = w->s->profile;
+	double period = snapshot_period(w->s);
+	struct out profile = { .failed = false };
+
+	put_value_type(w, &profile, PROFILE_SAMPLE_TYPE, value ? w->s->type : TEXT("samples"),
+		       value ? w->s->unit : TEXT("count"));
+	put_samples(w, &profile, value);
+	wire_fixed64(&profile, PROFILE_TIME, p->time_ns - MIN(p->time_ns, p->window_ns));
+	wire_number(&profile, PROFILE_DURATION, p->window_ns);
+	if (period > 0) {
+		put_value_type(w, &profile, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
+		wire_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_whole(period));
+	}
+	put_facts(w, &profile);
+	wire_message(scope, SCOPE_PROFILES_PROFILE, &profile);
+	out_fini(&profile);
+}
+
+static void put_resource_attribute(struct writing *w, const char *name, const char *value)
+{
+	struct out pair = { .failed = false };
+
+	wire_bytes(&w->inner, VALUE_STRING, value, strlen(value));
+	wire_bytes(&pair, KEY_VALUE_KEY, name, strlen(name));
+	wire_message(&pair, KEY_VALUE_VALUE, &w->inner);
+	wire_message(&w->part, RESOURCE_ATTRIBUTE, &pair);
+	out_fini(&pair);
+}
+
+/* Add the host and the labels; a label replaces the host of that name. */
+static void put_resource(struct writing *w, struct out *profiles)
+{
+	const struct snapshot_scope *scope = &w->s->scope;
+	bool host = scope->host[0];
+
+	for (uint32_t i = 0; i < scope->nr_labels; i++) {
+		put_resource_attribute(w, scope->labels[i].name, scope->labels[i].value);
+		host &= strcmp(scope->labels[i].name, "host.name") != 0;
+	}
+	if (host)
+		put_resource_attribute(w, "host.name", scope->host);
+	wire_message(profiles, RESOURCE_PROFILES_RESOURCE, &w->part);
+}
+
+static void put_all(struct writing *w, struct out *o)
+{
+	struct out profiles = { .failed = false }, scope = profiles;
+
+	put_zero_values(w);
+	add_samples(w);
+	wire_bytes(&w->part, SCOPE_NAME, "proftop", strlen("proftop"));
+	wire_bytes(&w->part, SCOPE_VERSION, PROFTOP_VERSION, strlen(PROFTOP_VERSION));
+	wire_message(&scope, SCOPE_PROFILES_SCOPE, &w->part);
+	for (uint32_t value = 0; value < ARRAY_SIZE(w->sums->values); value++)
+		put_profile(w, &scope, value);
+	put_resource(w, &profiles);
+	wire_message(&profiles, RESOURCE_PROFILES_SCOPE_PROFILES, &scope);
+	wire_message(o, DATA_RESOURCE_PROFILES, &profiles);
+	out_bytes(&w->dictionary, w->strings.out.data, w->strings.out.size);
+	wire_message(o, DATA_DICTIONARY, &w->dictionary);
+	out_fini(&profiles);
+	out_fini(&scope);
+}
+
+static void make_facts(struct said *said, const struct snapshot *s)
+{
+	said->nr = facts_make(s, said->facts);
+	for (uint32_t i = 0; i < said->nr; i++) {
+		struct key *key = &said->keys[i];
+
+		key->text =
+			text_format(key->buf, sizeof(key->buf), "proftop.%s", said->facts[i].name);
+		for (char *at = key->buf; *at; at++)
+			if (*at == ' ')
+				*at = '_';
+	}
+}
+
+static void release(struct writing *w)
+{
+	out_fini(&w->dictionary);
+	out_fini(&w->part);
+	out_fini(&w->inner);
+	out_fini(&w->indices);
+	out_fini(&w->calls);
+	strings_fini(&w->strings);
+	strings_fini(&w->values);
+	locations_fini(&w->locations);
+	dense_fini(&w->mappings);
+	dense_fini(&w->functions);
+	dense_fini(&w->attributes);
+	dense_fini(&w->chains);
+	dense_fini(&w->stacks);
+	dense_fini(&w->samples);
+	free(w->sums);
+	free(w->said);
+}
+
+int otlp_write(struct out *o, const struct snapshot *s)
+{
+	struct writing w = { .s = s };
+
+	w.sums = calloc(s->nr_stacks + 1ULL, sizeof(*w.sums));
+	w.said = calloc(1, sizeof(*w.said));
+	strings_init(&w.strings, TABLE_STRING);
+	strings_init(&w.values, 0);
+	if (w.sums && w.said) {
+		make_facts(w.said, s);
+		put_all(&w, o);
+	} else {
+		w.failed = true;
+	}
+	w.failed |= o->failed || w.strings.out.failed || w.values.out.failed;
+	release(&w);
+	return w.failed ? -ENOMEM : 0;
+}
