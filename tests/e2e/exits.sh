@@ -41,7 +41,7 @@ fresh='import os, signal, sys
 for s in signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE: signal.signal(s, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])'
 python3 - "$PROFTOP" "$TMP" <<'PY' || bad=1
-import signal, subprocess, sys, time
+import os, signal, subprocess, sys, time
 def fresh():
     for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(s, signal.SIG_DFL)
@@ -50,13 +50,15 @@ for name in ("INT", "TERM", "HUP"):
     with open(f"{sys.argv[2]}/{name}", "wb") as out:
         started.append((name, subprocess.Popen([sys.argv[1], "-b", "-d", "0.2", "--format=ndjson"], stdout=out,
                                                preexec_fn=fresh)))
-time.sleep(1)
+end = time.monotonic() + 60
+while any(not os.path.getsize(f"{sys.argv[2]}/{name}") for name, _ in started) and time.monotonic() < end:
+    time.sleep(0.05)
 bad = 0
 for name, process in started:
     number = getattr(signal, "SIG" + name)
     process.send_signal(number)
     try:
-        code = process.wait(5)
+        code = process.wait(60)
     except subprocess.TimeoutExpired:
         process.kill()
         code = "none"

@@ -11,7 +11,7 @@ missing=
 
 # chain LANGUAGE LEAF NAMES... : of the program that runs, whose innermost function is LEAF.
 chain() {
-	run -b -n 4 -d 1 -F 499 -p "$last" --languages="$1" --filter="$1:" --format=ndjson
+	run_until 'len(ticks) >= 2 and ticks[-1]["lang"]["certain"] >= 100 or len(ticks) >= 10' -d 1 -F 999 -p "$last" --languages="$1" --filter="$1:"
 	kill "$last"
 	tail -n 1 "$TMP/out" | python3 "$HERE/languages.py" "$@" || bad=1
 	tried=$((tried + 1))
@@ -24,7 +24,7 @@ for language in ${LANGUAGES:-php ruby perl}; do
 	ruby) ruby -v | grep -q '^ruby 3\.1\.' || { missing="$missing ruby3.1"; continue; } ;;
 	perl) perl -MConfig -e 'exit !($] =~ /^5\.036/ && $Config{usethreads})' || { missing="$missing perl5.36"; continue; } ;;
 	esac
-	start "$language" "$WORK/chain_work.$language" 30
+	start "$language" "$WORK/chain_work.$language" 90
 	sleep 0.5
 	case $language in
 	php) chain php Leaf::leaf middle '{closure}' array_map outer main '{main}' ;;

@@ -101,20 +101,20 @@ def build_id(file):
 class Session:
     """The names that proftop has for running processes, and perf for the same samples.
 
-    It ends with the first tick after @seconds in which each of @comms has SAMPLES; on a loaded
-    machine that may take four times as long."""
+    It ends with the first tick after @seconds in which each of @comms has SAMPLES and all have names; on
+    a loaded machine that may take ten times as long."""
     SAMPLES = 10
 
     def __init__(self, pids, comms, seconds=3, args=()):
         data = path("perf.data")
         self.data = data
         with subprocess.Popen(
-                [PROFTOP, "-b", "-d", "1", "-n", str(4 * seconds), "--rows=0", "--format=ndjson", "-F", "997",
+                [PROFTOP, "-b", "-d", "1", "-n", str(10 * seconds), "--rows=0", "--format=ndjson", "-F", "997",
                  "--record", data, "-p", ",".join(map(str, pids)), *args],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             for nr, line in enumerate(process.stdout, 1):
                 self.tick = json.loads(line)
-                if nr >= seconds and all(self.nr_samples(comm) >= self.SAMPLES for comm in comms):
+                if nr >= seconds and not self.tick["names"]["waiting"] and all(self.nr_samples(comm) >= self.SAMPLES for comm in comms):
                     process.send_signal(signal.SIGINT)
                     break
             for _ in process.stdout:

@@ -65,7 +65,7 @@ def main():
     nodes = [start(mode, options) for mode, options in MODES.items()]
     bad = ["no profile"]
     time.sleep(0.3)
-    with subprocess.Popen([PROFTOP, "-b", "-n", "12", "-d", "1", "-F", "499", "--format=ndjson", "-p",
+    with subprocess.Popen([PROFTOP, "-b", "-n", "12", "-d", "1", "-F", "1999", "--format=ndjson", "-p",
                            ",".join(str(node.pid) for node in nodes)], stdout=subprocess.PIPE) as proftop:
         for line in proftop.stdout:
             bad = judge_all(json.loads(line))

@@ -17,15 +17,20 @@ python3 "$HERE/node.py" || bad=1
 
 LD_LIBRARY_PATH=$NODE_LIBRARIES
 export LD_LIBRARY_PATH
-start "$NODE" ${NODE_OPTIONS_TRUTH-} "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-1} + 20)) "$TMP/lines"
+start "$NODE" ${NODE_OPTIONS_TRUTH-} "$HERE/../programs/chain_truth.js" $((${NODE_SECONDS:-1} + 90)) "$TMP/lines"
 unset LD_LIBRARY_PATH
+# Its functions are made.
+i=0
+until [ -s "$TMP/lines" ] || [ $((i = i + 1)) = 300 ]; do sleep 0.1; done
 "$B/tests/tools/langtruth" "$last" - "${NODE_SECONDS:-1}" 1999 >"$TMP/chains"
 kill "$last"
 python3 "$HERE/node_truth.py" $((${NODE_SECONDS:-1} * 80)) "$TMP/lines" <"$TMP/chains" || bad=1
 
 # A child that runs before its reader: its samples go on when the reader starts. The recording has its functions.
-run -b -n 4 -d 0.5 -F 499 --frames=both --format=ndjson --record "$TMP/node.data" -- \
-	sh -c "LD_LIBRARY_PATH=$NODE_LIBRARIES \"$NODE\" \"$HERE/../programs/chain_work.js\" 3; :"
+run_until 'ticks[-1]["lang"]["certain"] >= 50 and any(r["symbol"] == "Builtins_ArrayMap" for r in ticks[-1]["rows"])' \
+	-d 0.5 -F 499 --frames=both --record "$TMP/node.data" -- \
+	sh -c "LD_LIBRARY_PATH=$NODE_LIBRARIES \"$NODE\" \"$HERE/../programs/chain_work.js\" 90 & echo \$! >'$TMP/node.pid'; wait"
+pids="$pids $(cat "$TMP/node.pid")"
 tail -n 1 "$TMP/out" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["lang"]["certain"] < 10)' ||
 	wrong "a child of the command has no functions: $(tail -n 1 "$TMP/out" | grep -o "\"lang\":{[^}]*}" | tail -n 1)"
 # Builtins have names in stripped files.

@@ -44,9 +44,9 @@ truth() {
 	cc -w -O2 -fPIC -shared -I"$HERE/../.." -I"$include" -I"$include/internal" -o "$TMP/truth.so" \
 		"$HERE/python_truth.c" || { wrong "the truth for $1 does not build"; return; }
 	truncate -s 100M "$TMP/truth"
-	start "$1" "$WORK" "$2" $((SECONDS_EACH + 4)) "$TMP/truth.so" "$TMP/truth" >"$TMP/ready"
+	start "$1" "$WORK" "$2" $((SECONDS_EACH + 120)) "$TMP/truth.so" "$TMP/truth" >"$TMP/ready"
 	i=0
-	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 50 ]; do sleep 0.1; done
+	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
 	share=$(least 95 85)
 	[ "$2" = gen ] && share=$(least 70 60)
 	judge_truth "$last" "$TMP/truth" "$SECONDS_EACH" "$1 $2" "$share"

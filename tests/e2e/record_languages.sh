@@ -8,9 +8,9 @@ need perf
 [ "$(uname -m)" = x86_64 ] || skip "not on this machine: the layout of Python is known for x86-64 only"
 data=$TMP/out.data
 
-start python3 "$HERE/../programs/python_work.py" all 30 >/dev/null
+start python3 "$HERE/../programs/python_work.py" all 90 >/dev/null
 sleep 0.5
-run -b -n 4 -d 0.5 -F 499 -e cpu-clock -p "$last" --record "$data" --format=ndjson --rows=0
+run_until 'len(ticks) >= 4 and taken >= 500' -d 0.5 -F 499 -e cpu-clock -p "$last" --record "$data" --rows=0
 [ "$rc" = 0 ] || wrong "exit $rc: $(cat "$TMP/err")"
 kill "$last"
 cp "$TMP/out" "$TMP/live"

@@ -21,9 +21,9 @@ flags() {
 # truth LANGUAGE KIND
 truth() {
 	truncate -s 100M "$TMP/truth"
-	start env LD_PRELOAD="$TMP/truth_$1.so" TRUTH_FILE="$TMP/truth" "$1" "$HERE/../programs/truth_work.$1" "$2" $((SECONDS_EACH + 4)) >"$TMP/ready" 2>/dev/null
+	start env LD_PRELOAD="$TMP/truth_$1.so" TRUTH_FILE="$TMP/truth" "$1" "$HERE/../programs/truth_work.$1" "$2" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
 	i=0
-	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 50 ]; do sleep 0.1; done
+	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
 	judge_truth "$last" "$TMP/truth" "$SECONDS_EACH" "$1 $2" "$(least 95 85)"
 	kill "$last" 2>/dev/null
 	rm -f "$TMP/truth"

@@ -20,9 +20,12 @@ pids=
 
 python3 "$HERE/spoil.py" "$PROGRAMS/truth_chain" "$TMP/flips" flips
 python3 "$HERE/spoil.py" "$PROGRAMS/truth_chain" "$TMP/dear" dear
-printf '%s\n' '#!/bin/sh' "'$TMP/flips' deep 1.5 &" "'$TMP/dear' tail 1.5 &" "'$PROGRAMS/truth_chain' chain 1.5 &" wait >"$TMP/all"
+printf '%s\n' '#!/bin/sh' "'$TMP/flips' deep 90 & echo \$! >'$TMP/pids'" "'$TMP/dear' tail 90 & echo \$! >>'$TMP/pids'" \
+	"'$PROGRAMS/truth_chain' chain 90 & echo \$! >>'$TMP/pids'" wait >"$TMP/all"
 chmod +x "$TMP/all"
-run -b -d 1 -F 999 -e cpu-clock --rows=1 --record "$TMP/data" -- "$TMP/all"
+run_until 'len(ticks) >= 4 and min(comms[c] for c in ("t_chain", "t_deep", "t_tail")) >= 100' -d 0.4 -F 999 -e cpu-clock --rows=0 \
+	--record "$TMP/data" -- "$TMP/all"
+pids="$pids $(cat "$TMP/pids")"
 [ "$rc" = 0 ] || wrong "beside hostile tables: exit $rc: $(cat "$TMP/err")"
 "$B/tests/tools/chains" "$TMP/data" >"$TMP/chains" || wrong "chains"
 python3 "$HERE/unwinding.py" hostile "$TMP/chains" || bad=1

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib"
 
 need_perf
-"$PROFTOP" --time=all -d 10 --format=ndjson --record "$TMP/data" -- \
+"$PROFTOP" --time=all -d 10 --ring 4M --format=ndjson --record "$TMP/data" -- \
 	"$PROGRAMS/wait_truth" 1.5 "$TMP/truth" "$TMP/synced" >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
 python3 "$HERE/waits.py" "$TMP/out" "$TMP/truth" || wrong 'the times differ'
 # On a busy machine records may be lost, which is reported.

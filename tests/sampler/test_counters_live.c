@@ -475,6 +475,20 @@ static void test_live_two_sessions(void **state)
 	counters_close(second);
 }
 
+/* Wait until @pid has used @ns of CPU time more. */
+static void wait_for_cpu_time(pid_t pid, int64_t ns)
+{
+	struct timespec begin, now;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &begin), 0);
+	do {
+		usleep(10000);
+		assert_int_equal(clock_gettime(clock, &now), 0);
+	} while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec < ns);
+}
+
 /* A target that is gone: its figures are kept, its fds closed. */
 static void test_live_gone(void **state)
 {
@@ -498,7 +512,7 @@ static void test_live_gone(void **state)
 		skip_test("not permitted: perf_event_open(2)");
 	}
 	counters_enable(c, true);
-	usleep(100000);
+	wait_for_cpu_time(child, 100000000);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	sum_lost(c, &count);

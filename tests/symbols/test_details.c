@@ -59,18 +59,16 @@ static pid_t sleeper(char *const argv[])
 		execv("/bin/sleep", argv);
 		_exit(1);
 	}
-	/* Until the value is final. */
-	for (int i = 0; i < 1000; i++) {
-		char path[64], text[64] = "";
+	/* Until the new program has its arguments: execve() sets the name before. */
+	for (char path[64], text[64] = ""; strcmp(text, argv[0]) != 0; usleep(1000)) {
 		FILE *f;
 
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
 		f = fopen(path, "r");
-		if (f && fgets(text, sizeof(text), f) && !strcmp(text, "sleep\n"))
-			i = 1000;
-		if (f)
-			fclose(f);
-		usleep(1000);
+		assert_non_null(f);
+		if (!fgets(text, sizeof(text), f))
+			text[0] = '\0';
+		fclose(f);
 	}
 	return pid;
 }

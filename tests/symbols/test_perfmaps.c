@@ -277,8 +277,10 @@ static void test_pid_namespace(void **state)
 	struct fixture *f = *state;
 	pid_t outer;
 
-	if (geteuid() || access("/tmp/perf-1.map", F_OK) == 0)
+	if (geteuid())
 		skip_test("not permitted: root only");
+	if (access("/tmp/perf-1.map", F_OK) == 0)
+		skip_test("not on this machine: a /tmp without perf-1.map");
 	outer = fork();
 	if (!outer) {
 		pid_t inner;

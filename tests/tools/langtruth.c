@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * langtruth PID FILE SECONDS HZ: sample PID by events that also send it a
- * SIGTRAP at each sample, let readers and the pipeline find the frames of its
- * language, and compare each with the chain that the program wrote to
- * FILE at the signal (tests/lang_truth.h). Prints one line of figures;
- * exit status 1 if a certain sample is wrong.
+ * langtruth PID FILE SECONDS HZ: for SECONDS of its CPU time sample PID by events that also send it
+ * a SIGTRAP at each sample, let readers and the pipeline find the frames of its language, and
+ * compare each with the chain that the program wrote to FILE at the signal (tests/lang_truth.h).
+ * Prints one line of figures; exit status 1 if a certain sample is wrong.
  *
  * langtruth PID FILE SECONDS HZ java: the same for a JVM with the agent tests/truth_java.c: its
  * chains and ours as names of methods, inlined ones as well. "edge": equal but for the innermost
@@ -32,9 +31,10 @@
 #include "symbols/lang/codes.h"
 #include "tests/lang_truth.h"
 
-#define CPUS	64
-#define SAMPLES 80000
-#define PLACES	(1u << 20)
+#define CPUS	 64
+#define SAMPLES	 80000
+#define PATIENCE 50 /* seconds more on a busy machine */
+#define PLACES	 (1u << 20)
 /* DWARF numbers. */
 #define X86_64_RSP  7
 #define X86_64_RIP  16
@@ -591,10 +591,21 @@ static int judge_java(struct tool *t)
 	return sure[2] != 0;
 }
 
+/* Return the CPU time of @pid; UINT64_MAX once it has ended. */
+static uint64_t cpu_time_ns(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &t))
+		return UINT64_MAX;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
 	static struct tool t;
-	uint64_t end_ns;
+	uint64_t end_ns, give_up_ns;
 	pid_t pid;
 	int fd;
 
@@ -613,8 +624,9 @@ int main(int argc, char **argv)
 	rcu_register_thread();
 	open_all(&t, pid, atof(argv[4]));
 	start_all(&t, pid);
-	end_ns = time_now_ns() + (uint64_t)(atof(argv[3]) * 1e9);
-	while (time_now_ns() < end_ns) {
+	end_ns = cpu_time_ns(pid) + (uint64_t)(atof(argv[3]) * 1e9);
+	give_up_ns = time_now_ns() + (uint64_t)((atof(argv[3]) + PATIENCE) * 1e9);
+	while (cpu_time_ns(pid) < end_ns && time_now_ns() < give_up_ns) {
 		rcu_thread_offline();
 		usleep(20000);
 		rcu_thread_online();

@@ -351,8 +351,7 @@ static void test_step(void **state)
 static uint64_t over_budget(bool allowance, uint64_t *nr_steps, unsigned int *nr_honest)
 {
 	const struct unwind_config config = { .allowance = allowance };
-	const uint64_t second = time_now_ns() / 1000000000 * 1000000000 + 1000000000;
-	uint64_t seed = 11, nr = 0;
+	uint64_t seed = 11, nr = 0, second;
 	struct unwind_stats stats;
 	const struct space *mine, *theirs;
 	struct unwinder *u;
@@ -365,6 +364,8 @@ static uint64_t over_budget(bool allowance, uint64_t *nr_steps, unsigned int *nr
 	mine = w.space;
 	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
 	*nr_honest = 0;
+	/* Of samples after the mapping. */
+	second = time_now_ns() / 1000000000 * 1000000000 + 1000000000;
 	for (unsigned int i = 0; i < NR_OF_PROCESS; i++) {
 		hostile_sample_at(u, theirs, &seed, 7, second + i);
 		nr += i >= NR_OF_PROCESS / 2 && result.stop == UNWIND_BUDGET;
