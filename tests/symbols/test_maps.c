@@ -506,6 +506,41 @@ static void test_kinds(void **state)
 	assert_string_equal(name_at(70, 0x101000, 115), "[anon]");
 }
 
+static uint32_t layer_at(pid_t pid, uint64_t addr, uint64_t time)
+{
+	const struct mapping *m = space_find(find(pid, pid, time).space, addr, time);
+
+	return m ? m->object->identity.layer : UINT32_MAX;
+}
+
+/* Code that replaced other code keeps its layer, whenever its memory grows. */
+static void test_layers(void **state)
+{
+	const struct mapping *m;
+
+	tell_comm(70, 70, "jit", true, 100);
+	tell_mmap(70, 0x100000, 4, "//anon", 0, 110);
+	publish(120);
+	m = space_find(find(70, 70, 115).space, 0x101234, 115);
+	maps_on_code(maps, m->object, 1, 0x101000, 0x101100, 200);
+	publish(210);
+	assert_int_equal(layer_at(70, 0x101080, 150), 0);
+	assert_int_equal(layer_at(70, 0x101080, 205), 1);
+	assert_int_equal(layer_at(70, 0x101100, 205), 0);
+	tell_mmap(70, 0x100000, 6, "//anon", 0, 250);
+	publish(260);
+	assert_int_equal(layer_at(70, 0x101080, 255), 1);
+	/* The memory had grown before the code was known. */
+	tell_mmap(70, 0x100000, 8, "//anon", 0, 350);
+	publish(360);
+	m = space_find(find(70, 70, 355).space, 0x102080, 355);
+	maps_on_code(maps, m->object, 1, 0x102000, 0x102100, 340);
+	publish(370);
+	assert_int_equal(layer_at(70, 0x102080, 355), 1);
+	assert_int_equal(layer_at(70, 0x101080, 355), 1);
+	assert_int_equal(layer_at(70, 0x102100, 355), 0);
+}
+
 static void test_ask(void **state)
 {
 	const uint64_t s = 1000000000;
@@ -1072,6 +1107,7 @@ int main(void)
 		TEST(test_reuse_without_exit),
 		TEST(test_overlap),
 		TEST(test_kinds),
+		TEST(test_layers),
 		TEST(test_ask),
 		TEST(test_real_process),
 		TEST(test_merge),
