@@ -6,6 +6,7 @@
 
 /* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 22, x86-64). */
 #define SLOT_SENDER_SP (-8)
+#define SLOT_LAST_SP   (-16)
 #define SLOT_METHOD    (-24)
 #define SLOT_BCP       (-64)
 
@@ -68,16 +69,42 @@ static struct jit_caller fixed_frame(const struct fp_input *in, const struct cod
 		/* Layout proves the middle of the body; at its ends, the bytes found there. */
 		c.guessed = !c.found || (in->first && !codemap_find(map, c.pc - 1));
 	}
+	/* Interpreted from here on: the innermost of several methods is not known. */
+	c.guessed |= code->deopt && pc + 1 == code->deopt;
 	if (!c.found && in->first)
 		c.found = find_on_top(in, f, &c);
 	return c;
+}
+
+/*
+ * Do the slots at @fp belong to a frame of @m that is executed, or to its direct caller's while a
+ * method is entered? @bcp: the register, for the innermost frame.
+ */
+static bool is_interpreted(const struct fp_input *in, const struct codemap_method *m, uint64_t fp,
+			   uint64_t bcp)
+{
+	uint64_t saved, last_sp;
+
+	if (!stack_copy_read(in->copy, fp + (uint64_t)SLOT_BCP, &saved))
+		return false;
+	/* A native method has no bytecodes. */
+	if (!m->size)
+		return !saved;
+	if (!in->first)
+		return saved - m->start < m->size;
+	if (bcp - m->start < m->size)
+		return true;
+	/* At the entry of a method the register has its sender's sp. */
+	return saved - m->start < m->size &&
+	       stack_copy_read(in->copy, fp + (uint64_t)SLOT_LAST_SP, &last_sp) && last_sp &&
+	       last_sp == bcp;
 }
 
 static struct jit_caller interpreter_frame(const struct fp_input *in, const struct codemap *map,
 					   const struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
-	uint64_t fp = f->reg[arch->fp], bcp = 0, method = 0;
+	uint64_t fp = f->reg[arch->fp], method = 0;
 	const struct codemap_method *m;
 	struct jit_caller c = { .guessed = true };
 
@@ -86,30 +113,28 @@ static struct jit_caller interpreter_frame(const struct fp_input *in, const stru
 	    !stack_copy_read(in->copy, fp + (uint64_t)SLOT_METHOD, &method) || method % 8)
 		return c;
 	c.found = true;
-	if (in->first)
-		bcp = f->reg[arch->java_bcp];
-	else
-		stack_copy_read(in->copy, fp + (uint64_t)SLOT_BCP, &bcp);
 	m = codemap_method(map, method);
-	/* At entry and exit of a method the frame pointer is the caller's. */
-	c.guessed = !m || bcp - m->start >= m->size;
+	c.guessed = !m || !is_interpreted(in, m, fp, f->reg[arch->java_bcp]);
 	c.method = !m || !c.guessed || !in->first ? method : 0;
 	return c;
 }
 
-/* Stubs that are called from are frames with a frame pointer (call_stub). */
-static struct jit_caller stub_frame(const struct fp_input *in, const struct arch_frame *f)
+/* Stubs that are called from are frames with a frame pointer; certain is that one that calls Java.
+ */
+static struct jit_caller stub_frame(const struct fp_input *in, const struct codemap *map,
+				    uint64_t pc, const struct arch_frame *f)
 {
 	uint64_t fp = f->reg[in->arch->fp];
-	struct jit_caller c = { .sp = fp + 16 };
+	struct jit_caller c = { .sp = fp + 16, .guessed = pc + 1 != map->call_return };
 
 	c.found = !in->first && arch_has(f, in->arch->fp) && fp >= f->reg[in->arch->sp] &&
 		  read_record(in, fp, &c);
 	return c;
 }
 
-struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
-			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f)
+static struct jit_caller step_of(const struct fp_input *in, const struct codemap *map,
+				 const struct codemap_code *code, uint64_t pc,
+				 const struct arch_frame *f)
 {
 	switch (code->kind) {
 	case CODEMAP_FIXED:
@@ -119,5 +144,14 @@ struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
 	case CODEMAP_OTHER:
 		break;
 	}
-	return stub_frame(in, f);
+	return stub_frame(in, map, pc, f);
+}
+
+struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
+			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f)
+{
+	struct jit_caller c = step_of(in, map, code, pc, f);
+
+	c.guessed |= code->retired;
+	return c;
 }

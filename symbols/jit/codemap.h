@@ -25,19 +25,23 @@ struct codemap_code {
 	uint32_t complete; /* offset from which the frame is complete */
 	uint32_t frame_words;
 	enum codemap_kind kind;
+	bool retired;	/* other code may have taken its memory since */
+	uint64_t deopt; /* return address of deoptimised frames; 0: none */
 };
 
 /* A method with interpreted frames. */
 struct codemap_method {
 	uint64_t method; /* its address in the process */
 	uint64_t start;	 /* of its bytecodes */
-	uint32_t size;
+	uint32_t size;	 /* 0: native */
 };
 
 struct codemap {
 	struct rcu_head rcu;
 	uint32_t nr_codes, nr_methods;
-	uint32_t methods_object;	      /* its offsets are addresses of methods */
+	uint32_t methods_object; /* its offsets are addresses of methods */
+	uint32_t nr_retired;
+	uint64_t call_return; /* the return address in the stub that calls Java; 0: not known */
 	const struct codemap_method *methods; /* behind codes; sorted by method */
 	struct codemap_code codes[];	      /* sorted by start, no overlap */
 };

@@ -18,7 +18,7 @@
 #define HEAPS_MAX	8U
 #define SEGMENTS_MAX	(32U << 20)
 #define SEGMENT_FREE	0xff
-#define BLOB_BYTES	512U /* of the head of a blob; no member is behind */
+#define BLOB_BYTES	512U /* of the head of a block with its blob; no member is behind */
 #define CODE_SIZE_MAX	(256U << 20)
 #define FRAME_WORDS_MAX (1U << 16)
 #define SYMBOL_MAX	(HOTSPOT_NAME_MAX / 2 - 2)
@@ -276,6 +276,10 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 		b->kind = HOTSPOT_COMPILED;
 		b->method = take_u64(bytes, v->nmethod_method);
 		b->compile_id = take_u32(bytes, v->nmethod_compile_id);
+		/* Below 0: being installed; 0: in use (nmethod.hpp, all versions). */
+		b->retired = v->nmethod_state != UINT64_MAX && (int8_t)bytes[v->nmethod_state] > 0;
+		if (v->deopt_handler != UINT64_MAX)
+			b->deopt = take_u64(bytes, v->deopt_handler);
 	} else {
 		b->kind = !strcmp(s->name, "Interpreter") ? HOTSPOT_INTERPRETER : HOTSPOT_STUB;
 	}
@@ -319,16 +323,23 @@ static int add_blob(struct scan *s, const struct hotspot_blob *b)
 	return 0;
 }
 
-/* Read the heads of the blocks at @blobs; code that is being made is passed over. */
-static int scan_blocks(struct scan *s, const uint64_t *blobs, uint32_t nr)
+/*
+ * Read the heads of @blocks. Pass over code that is being made, and over free blocks: they keep the
+ * bytes of their old code, also where new code begins inside.
+ */
+static int scan_blocks(struct scan *s, const uint64_t *blocks, uint32_t nr)
 {
+	const struct vmstructs *v = &s->h->vm;
 	bool got[REMOTE_PIECES_MAX];
-	int rc = remote_read_each(s->r, blobs, nr, BLOB_BYTES, s->heads, got);
+	int rc = remote_read_each(s->r, blocks, nr, BLOB_BYTES, s->heads, got);
 
 	for (uint32_t i = 0; i < nr && !rc; i++) {
-		struct hotspot_blob b = { .blob = blobs[i] };
+		struct hotspot_blob b = { .blob = blocks[i] + v->block_size };
+		const uint8_t *head = s->heads + (size_t)i * BLOB_BYTES;
 
-		if (got[i] && decode_blob(s, s->heads + (size_t)i * BLOB_BYTES, &b))
+		if (!got[i] || (v->block_used != UINT64_MAX && !head[v->block_used]))
+			continue;
+		if (decode_blob(s, head + v->block_size, &b))
 			rc = add_blob(s, &b);
 	}
 	return rc;
@@ -337,7 +348,7 @@ static int scan_blocks(struct scan *s, const uint64_t *blobs, uint32_t nr)
 static int scan_heap(struct scan *s, uint64_t address)
 {
 	struct heap heap;
-	uint64_t blobs[REMOTE_PIECES_MAX];
+	uint64_t blocks[REMOTE_PIECES_MAX];
 	uint32_t nr = 0;
 	uint8_t *segments;
 	int rc = read_heap(&s->h->vm, s->r, address, &heap);
@@ -352,14 +363,14 @@ static int scan_heap(struct scan *s, uint64_t address)
 	for (uint64_t i = 0; i < heap.nr_segments && !rc; i++) {
 		if (segments[i])
 			continue;
-		blobs[nr++] = heap.low + (i << heap.log2) + s->h->vm.block_size;
-		if (nr < ARRAY_SIZE(blobs))
+		blocks[nr++] = heap.low + (i << heap.log2);
+		if (nr < ARRAY_SIZE(blocks))
 			continue;
-		rc = scan_blocks(s, blobs, nr);
+		rc = scan_blocks(s, blocks, nr);
 		nr = 0;
 	}
 	if (!rc)
-		rc = scan_blocks(s, blobs, nr);
+		rc = scan_blocks(s, blocks, nr);
 	free(segments);
 	return rc;
 }
@@ -418,6 +429,8 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 	s->h = h;
 	s->r = r;
 	rc = scan_heaps(s);
+	if (!rc && h->vm.call_return != UINT64_MAX)
+		rc = remote_read_u64(r, h->vm.call_return, &h->call_return);
 	if (rc) {
 		free_blobs(s->blobs, s->nr);
 		free(s);
@@ -428,6 +441,9 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 	h->blobs = s->blobs;
 	h->nr_blobs = s->nr;
 	h->nr_new = s->nr_new;
+	h->nr_retired = 0;
+	for (uint32_t i = 0; i < h->nr_blobs; i++)
+		h->nr_retired += h->blobs[i].retired;
 	free(s);
 	return 0;
 }

@@ -32,7 +32,9 @@ struct hotspot_blob {
 	uint32_t frame_words; /* 0: not fixed */
 	uint32_t complete;    /* the frame is built from this offset on */
 	enum hotspot_kind kind;
-	bool fresh; /* not known before the last scan */
+	bool fresh;	/* not known before the last scan */
+	bool retired;	/* no longer entered: other code may take its memory soon */
+	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
 	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
 		     */
 };
@@ -41,7 +43,9 @@ struct hotspot {
 	struct vmstructs vm;
 	struct hotspot_blob *blobs; /* sorted by start, no overlap */
 	uint32_t nr_blobs;
-	uint32_t nr_new; /* in the last scan */
+	uint32_t nr_new;      /* in the last scan */
+	uint32_t nr_retired;  /* of all */
+	uint64_t call_return; /* where Java returns to the JVM; 0: not known */
 };
 
 /*

@@ -377,6 +377,7 @@ static void take_blobs(struct hotspots_entry *e, const struct hotspot *vm, uint6
 			.start = b->start,
 			.size = b->end - b->start,
 			.time_ns = time_ns,
+			.serial = b->compile_id,
 			.name = b->name,
 			.name_size = b->name ? strlen(b->name) : 0,
 		};
@@ -472,8 +473,12 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 			.complete = b->complete,
 			.frame_words = b->frame_words,
 			.kind = kind_of(b),
+			.retired = b->retired,
+			.deopt = b->deopt,
 		};
 	}
+	map->nr_retired = vm->nr_retired;
+	map->call_return = vm->call_return;
 	if (e->nr_ranges)
 		memcpy((void *)(uintptr_t)map->methods, e->ranges,
 		       e->nr_ranges * sizeof(*e->ranges));
@@ -579,7 +584,8 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	methods = take_methods(e, r, now_ns);
 	free_methods(r);
 	report_layers(h, e);
-	if (methods || r->vm.nr_new || r->vm.nr_blobs != before)
+	if (methods || r->vm.nr_new || r->vm.nr_blobs != before ||
+	    (e->map && r->vm.nr_retired != e->map->nr_retired))
 		publish_map(h, e, &r->vm);
 	object_credit(base, "JVM", jitcode_nr(e->code));
 	object_explain(base, NULL, NULL);

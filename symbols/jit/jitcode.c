@@ -232,7 +232,7 @@ static bool is_same(const struct jitcode *c, uint32_t id, const struct jitcode_l
 {
 	const struct jitcode_function *f = &c->functions[id];
 
-	return f->start == load->start && f->size == load->size &&
+	return f->start == load->start && f->size == load->size && f->serial == load->serial &&
 	       f->name_size == load->name_size &&
 	       !memcmp(c->texts + f->name, load->name, load->name_size);
 }
@@ -276,6 +276,7 @@ static int append(struct jitcode *c, const struct jitcode_load *load, uint32_t l
 		.layer = layer,
 		.time_ns = load->time_ns,
 		.bytes_at = load->bytes_at,
+		.serial = load->serial,
 		.name_size = (uint32_t)load->name_size,
 	};
 	int rc = c->nr < JITCODE_FUNCTIONS_MAX ? 0 : -ENOSPC;

@@ -37,6 +37,7 @@ struct jitcode_function {
 	uint32_t layer;
 	uint64_t time_ns;	  /* time of loading */
 	uint64_t bytes_at;	  /* position of the instructions: an offset in the file */
+	uint32_t serial;	  /* differs for code that was made again; 0: not known */
 	uint32_t name, name_size; /* jitcode_text() */
 	uint32_t first_line, nr_lines;
 };
@@ -49,6 +50,7 @@ uint32_t jitcode_add_file(struct jitcode *c, const char *name, size_t size);
 
 struct jitcode_load {
 	uint64_t start, size, time_ns, bytes_at;
+	uint32_t serial;
 	const char *name; /* borrowed for the call */
 	size_t name_size;
 	const struct jitcode_line *lines; /* sorted by offset */
@@ -56,7 +58,7 @@ struct jitcode_load {
 };
 
 /*
- * Add one function. The same function again (same range, same name) changes
+ * Add one function. The same function again (same range, name, serial) changes
  * nothing. 0, -EINVAL (impossible code), -ENOSPC, -ENOMEM.
  */
 int jitcode_add(struct jitcode *c, const struct jitcode_load *load);

@@ -93,6 +93,10 @@ static const struct wanted wanted[] = {
 	OPTIONAL("nmethod", "_metadata_offset", metadata),
 	OPTIONAL("ConstMethod", "_flags", const_flags),
 	OPTIONAL("ConstantPool", "_source_file_name_index", source_file),
+	OPTIONAL("HeapBlock::Header", "_used", block_used),
+	OPTIONAL("nmethod", "_state", nmethod_state),
+	OPTIONAL("CompiledMethod", "_deopt_handler_begin", deopt_handler),
+	OPTIONAL("StubRoutines", "_call_stub_return_address", call_return),
 	FIELD("HeapBlock", NULL, block_size),
 	FIELD("ConstMethod", NULL, const_method_size),
 	FIELD("ConstantPool", NULL, pool_size),
@@ -210,7 +214,8 @@ static int read_variables(struct remote *r, const struct elffile *f, uint64_t bi
 static int check(struct vmstructs *v, const struct wanted *w, const char **missing)
 {
 	uint64_t value = *member(v, w);
-	bool address = member(v, w) == &v->heaps || member(v, w) == &v->vm_major;
+	bool address = member(v, w) == &v->heaps || member(v, w) == &v->vm_major ||
+		       member(v, w) == &v->call_return;
 
 	if (value == UINT64_MAX) {
 		*missing = w->field ? w->field : w->type;

@@ -30,8 +30,12 @@ struct vmstructs {
 	uint64_t vm_major;					  /* static */
 	uint64_t scopes_data, scopes_pcs, dependencies, metadata; /* nmethod */
 	uint64_t const_flags, source_file;			  /* ConstMethod, ConstantPool */
-	uint64_t block_size;					  /* sizeof(HeapBlock) */
-	uint64_t const_method_size, pool_size;			  /* sizeof */
+	/* Optional: what a frame proves. */
+	uint64_t block_used; /* in HeapBlock: its header is first */
+	uint64_t nmethod_state, deopt_handler;
+	uint64_t call_return;		       /* static: StubRoutines::_call_stub_return_address */
+	uint64_t block_size;		       /* sizeof(HeapBlock) */
+	uint64_t const_method_size, pool_size; /* sizeof */
 };
 
 /*

@@ -28,12 +28,19 @@ struct array {
 	struct heap **data;
 };
 
+struct block {
+	uint64_t length;
+	bool used;
+};
+
 struct blob {
 	const char *name;
 	int size, complete, frame_size;
 	char *begin, *end;
 	struct method *method;
 	int compile_id;
+	signed char state;
+	char *deopt;
 	uint8_t *scopes;
 	int pcs, dependencies, metadata; /* offsets from the blob */
 };
@@ -83,6 +90,7 @@ static struct klass klass = { .name = &class_name };
 static struct symbol file_name = { 10, "Class.java" };
 static struct pool pool = { 0, 3, &klass, { NULL, &get, &put, &file_name } };
 static int vm_major = 17;
+static uint64_t call_return = 0x1234;
 static struct const_method const_get = { &pool, 12, 1, 0, { 0 } },
 			   const_put = { &pool, 5, 2, 1, { 0 } };
 static struct method method_get = { &const_get }, method_put = { &const_put };
@@ -121,6 +129,10 @@ static struct VMStructEntry structs[] = {
 	MEMBER("CodeBlob", "_code_end", blob, end),
 	MEMBER("CompiledMethod", "_method", blob, method),
 	MEMBER("nmethod", "_compile_id", blob, compile_id),
+	MEMBER("HeapBlock::Header", "_used", block, used),
+	MEMBER("nmethod", "_state", blob, state),
+	MEMBER("CompiledMethod", "_deopt_handler_begin", blob, deopt),
+	{ "StubRoutines", "_call_stub_return_address", "", 1, 0, &call_return },
 	MEMBER("CompiledMethod", "_scopes_data_begin", blob, scopes),
 	MEMBER("nmethod", "_scopes_pcs_offset", blob, pcs),
 	MEMBER("nmethod", "_dependencies_offset", blob, dependencies),
@@ -164,6 +176,7 @@ static struct blob *put_blob(uint32_t i, uint32_t nr, const char *name, struct m
 	char *block = memory + i * SEGMENT;
 	struct blob *b = (struct blob *)(block + 16);
 
+	*(struct block *)block = (struct block){ nr, true };
 	*b = (struct blob){ .name = name,
 			    .size = (int)nr * SEGMENT - 16,
 			    .complete = 8,
@@ -285,6 +298,22 @@ static void test_scan(void **state)
 	put_blob(2, 3, "nmethod", &method_put, 9);
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
 	assert_int_equal(j.vm.nr_new, 1);
+	/* Retired code is the same code. */
+	b = put_blob(2, 3, "nmethod", &method_put, 9);
+	b->state = 1;
+	b->deopt = b->begin + 24;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_new, 0);
+	assert_int_equal(j.vm.nr_retired, 1);
+	assert_true(j.vm.blobs[0].retired);
+	assert_int_equal(j.vm.blobs[0].deopt, j.vm.blobs[0].start + 24);
+	assert_int_equal(j.vm.call_return, call_return);
+	/* A free block keeps its old bytes, also where new code begins inside. */
+	((struct block *)(memory + 2 * SEGMENT))->used = false;
+	put_blob(4, 1, "nmethod", &method_get, 10);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, 3);
+	assert_int_equal(j.vm.blobs[0].compile_id, 10);
 	/* Freed. */
 	memset(segmap + 2, 0xff, 3);
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
@@ -346,6 +375,9 @@ static void test_hostile(void **state)
 	/* Blocks everywhere, without blobs in them; one with code before it, one that overlaps.
 	 */
 	memset(segmap, 0, sizeof(segmap));
+	memset(memory, 0, sizeof(memory));
+	for (uint32_t i = 0; i < NR_SEGMENTS; i++)
+		((struct block *)(memory + i * SEGMENT))->used = true;
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
 	assert_int_equal(j.vm.nr_blobs, 0);
 	put_blob(4, 1, "nmethod", NULL, 1)->begin = memory;
@@ -399,9 +431,10 @@ static void test_chain(void **state)
 	assert_int_equal(read_tables(&j, &missing), 0);
 	b = put_inlined(scopes, sizeof(scopes));
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
-	/* A call that returns to a PcDesc belongs to it, and an instruction to the next one. */
+	/* A call that returns to a PcDesc belongs to it, and the instruction there to the next one.
+	 */
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames), 2);
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames), 1);
 	assert_string_equal(frames[0].name, "pkg.Class.get");
 	assert_string_equal(frames[0].file, "Class.java");
 	assert_int_equal(frames[0].bci, 7);

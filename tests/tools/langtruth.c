@@ -506,19 +506,25 @@ static void add_symbol(const struct tool *t, uint32_t id, char *out, size_t *use
 		add_name(out, used, s->name.str);
 }
 
-static void our_text(const struct tool *t, const struct sample *s, char *out)
+/* False: a name is not read yet. */
+static bool our_text(const struct tool *t, const struct sample *s, char *out)
 {
 	size_t used = 0;
+	bool all = true;
 
 	out[0] = '\0';
 	for (uint32_t i = 0; i < s->nr; i++) {
 		uint32_t place = (uint32_t)t->chains[s->first + i], nr = 0;
 		const struct symbol_frame *f = symbols_source(t->symbols, place, &nr);
+		const struct place *p = places_at(t->places, place);
+		uint32_t id = atomic_load(&p->symbol);
 
+		all &= id != SYMBOL_NONE;
 		for (uint32_t k = 0; k + 1 < nr; k++)
 			add_symbol(t, f[k].symbol, out, &used);
-		add_symbol(t, atomic_load(&places_at(t->places, place)->symbol), out, &used);
+		add_symbol(t, id, out, &used);
 	}
+	return all;
 }
 
 static const char *next_line(const char *text)
@@ -539,8 +545,18 @@ static int compare_texts(const char *ours, const char *theirs)
 	return 2;
 }
 
+/* Does the JVM's chain end where threads begin? AsyncGetCallTrace() also cuts chains. */
+static bool has_root(const char *text)
+{
+	const char *last = text;
+
+	while (*next_line(last))
+		last = next_line(last);
+	return strstr(last, ".main\n") || (strstr(last, ".run\n") && !strchr(last, '$'));
+}
+
 struct java_result {
-	uint32_t matched, elsewhere, failed, cut;
+	uint32_t matched, elsewhere, failed, cut, unread;
 	uint32_t by_sure[2][3]; /* native frames exact to the root; compare_texts() */
 };
 
@@ -548,7 +564,7 @@ static void judge_entry(struct tool *t, const struct truth_entry *e, struct java
 {
 	static char ours[JAVA_TEXT_MAX], theirs[JAVA_TEXT_MAX];
 	struct sample *s = e->time_ns && !e->cut ? sample_of(t, e) : NULL;
-	bool sure;
+	bool sure, read;
 	int differ;
 
 	if (!s)
@@ -559,19 +575,22 @@ static void judge_entry(struct tool *t, const struct truth_entry *e, struct java
 		r->elsewhere++;
 		return;
 	}
-	if (!e->nr) {
+	truth_text(e, theirs);
+	if (!e->nr || !has_root(theirs)) {
 		r->failed++;
 		return;
 	}
 	sure = s->stop == UNWIND_COMPLETE && !s->nr_guessed;
 	r->cut += s->stop != UNWIND_COMPLETE;
-	truth_text(e, theirs);
-	our_text(t, s, ours);
+	read = our_text(t, s, ours);
+	r->unread += !read;
 	differ = compare_texts(ours, theirs);
+	sure &= read || !differ;
 	r->by_sure[sure][differ]++;
 	if (differ && (sure || getenv("ALL")) && r->by_sure[sure][1] + r->by_sure[sure][2] < 8)
-		fprintf(stderr, "%s%s, %s:\n%s--- truth:\n%s\n", sure ? "sure" : "guessed",
-			differ == 1 ? ", edge" : "", unwind_stop_name(s->stop), ours, theirs);
+		fprintf(stderr, "%s%s, %s, pc %lx:\n%s--- truth:\n%s\n", sure ? "sure" : "guessed",
+			differ == 1 ? ", edge" : "", unwind_stop_name(s->stop),
+			(unsigned long)s->pc, ours, theirs);
 }
 
 static int judge_java(struct tool *t)
@@ -583,9 +602,10 @@ static int judge_java(struct tool *t)
 	qsort(t->samples, t->nr_samples, sizeof(*t->samples), by_time);
 	for (uint32_t i = 0; i < nr; i++)
 		judge_entry(t, &t->truth->entries[i], &r);
-	printf("samples %u pending %u signals %u matched %u elsewhere %u failed %u cut %u certain "
-	       "%u wrong %u wrong_edge %u guessed %u guessed_right %u guessed_edge %u\n",
-	       t->nr_samples, t->nr_pending, nr, r.matched, r.elsewhere, r.failed, r.cut,
+	printf("samples %u pending %u signals %u matched %u elsewhere %u failed %u cut %u "
+	       "unread %u certain %u wrong %u wrong_edge %u guessed %u guessed_right %u "
+	       "guessed_edge %u\n",
+	       t->nr_samples, t->nr_pending, nr, r.matched, r.elsewhere, r.failed, r.cut, r.unread,
 	       sure[0] + sure[1] + sure[2], sure[2], sure[1], guess[0] + guess[1] + guess[2],
 	       guess[0], guess[1]);
 	return sure[2] != 0;

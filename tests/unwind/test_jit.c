@@ -37,9 +37,9 @@ static struct codemap *map;
 static int set_up(void **state)
 {
 	static const struct codemap_code codes[] = {
-		{ BODY, 0x100, 12, 4, CODEMAP_FIXED },
-		{ INTERP, 0x100, 0, 0, CODEMAP_INTERPRETER },
-		{ STUB, 0x100, UINT32_MAX, 0, CODEMAP_OTHER },
+		{ BODY, 0x100, 12, 4, CODEMAP_FIXED, false, 0 },
+		{ INTERP, 0x100, 0, 0, CODEMAP_INTERPRETER, false, 0 },
+		{ STUB, 0x100, UINT32_MAX, 0, CODEMAP_OTHER, false, 0 },
 	};
 
 	map = codemap_new(ARRAY_SIZE(codes), 1);
@@ -126,6 +126,21 @@ static void test_body(void **state)
 	assert_false(c.found);
 }
 
+/* Other code may have taken the memory since; the state of a frame may be saved elsewhere. */
+static void test_doubts(void **state)
+{
+	struct arch_frame f = frame(SP, 0, 0);
+
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	map->codes[0].deopt = BODY + 0x51;
+	assert_false(step(BODY + 0x51, &f, false).guessed);
+	assert_true(step(BODY + 0x50, &f, false).guessed);
+	map->codes[0].retired = true;
+	assert_true(step(BODY + 0x20, &f, true).guessed);
+	assert_true(step(BODY + 0x20, &f, false).guessed);
+}
+
 /* At the return of recursive code the caller's frame, of the same size, is on top. */
 static void test_recursive_return(void **state)
 {
@@ -198,6 +213,21 @@ static void test_interpreter(void **state)
 	put_interpreted(10, INTERP + 0x33, BCODE + 15);
 	c = step(INTERP + 0x20, &f, false);
 	assert_false(c.guessed);
+	/* While it calls another method, which is entered with the sp of its sender. */
+	f = frame(SP, SP + 80, SP + 16);
+	words[8] = SP + 16;
+	c = step(INTERP + 0x20, &f, true);
+	assert_false(c.guessed);
+	assert_int_equal(c.method, METHOD);
+	words[8] = SP + 24;
+	c = step(INTERP + 0x20, &f, true);
+	assert_true(c.guessed);
+	assert_int_equal(c.method, 0);
+	/* A native method has no bytecodes. */
+	((struct codemap_method *)(uintptr_t)map->methods)->size = 0;
+	assert_true(step(INTERP + 0x20, &f, false).guessed);
+	words[2] = 0;
+	assert_false(step(INTERP + 0x20, &f, false).guessed);
 	/* Methods not read yet are guesses. */
 	words[7] = METHOD + 64;
 	c = step(INTERP + 0x20, &f, false);
@@ -235,9 +265,13 @@ static void test_stub(void **state)
 
 	words[6] = SP + 200;
 	words[7] = CODE + 0x10;
+	map->call_return = STUB + 9;
 	c = step(STUB + 8, &f, false);
 	assert_caller(&c, CODE + 0x10, SP + 64, SP + 200);
 	assert_false(c.guessed);
+	/* Other stubs call nothing, or have other frames. */
+	c = step(STUB + 9, &f, false);
+	assert_true(c.found && c.guessed);
 	/* The innermost one may have no frame: not decided here. */
 	assert_false(step(STUB + 8, &f, true).found);
 }
@@ -247,6 +281,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_body, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_doubts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_recursive_return, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_prologue, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_interpreter, set_up, tear_down),
