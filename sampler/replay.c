@@ -15,17 +15,11 @@
 #include <sys/stat.h>
 
 #include "sampler/pipeline/deltas.h"
-#include "sampler/arrival.h"
-#include "sampler/frames.h"
-#include "sampler/held.h"
 #include "sampler/pipeline/sideband.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/keep_read.h"
-#include "sampler/replay_events.h"
 #include "sampler/replay_hardware.h"
-#include "sampler/replay_language.h"
-#include "sampler/replay_waits.h"
-#include "symbols/base/array.h"
+#include "sampler/replay_private.h"
 
 #define REPLAY_CPUS_MAX 4096
 /* Objects and processes are requested one after the other: a stack needs each of its objects. */
@@ -36,38 +30,6 @@
 #define REPLAY_CELLS_MIN  (1u << 13)
 #define REPLAY_CELLS_MAX  (1u << 23)
 #define SLICES_MAX	  6000
-
-struct replay {
-	struct perfdata *data; /* NULL: a folder of --keep instead */
-	struct keep_read *kept;
-	struct keep_read_result kept_result;
-	struct replay_events events;
-	struct replay_waits waits;
-	struct replay_cpu *cpus;
-	uint32_t nr_cpus;
-	bool has_cells;	       /* up to the number of samples */
-	uint64_t nr_samples;   /* for room in the tables */
-	uint64_t lost_records; /* samples, from LOST records */
-	uint64_t lost_samples; /* from LOST_SAMPLES: the sum, or samples that hardware dropped */
-	struct deltas *deltas; /* of groups that are read with their leader's samples */
-	struct frames frames;  /* for replay_each */
-	struct sampler_branch *branches; /* the same */
-	uint32_t nr_objects;		 /* objects that the loader was shown */
-	bool out_of_memory;		 /* new stacks were not counted */
-	uint32_t nr_named;		 /* places up to here have been named, for replay_each */
-	struct store *store;		 /* of replay_run(); borrowed */
-	uint64_t slice_ns;		 /* length of a slice of the history */
-	uint64_t cut_ns;		 /* the last slice ended then */
-	struct pipeline *pipeline;	 /* from replay_begin() to replay_end() */
-	uint64_t nr_records;
-	uint64_t lost_extra;	/* samples that no LOST record has, in the figures of CPU 0 */
-	uint64_t shown_ns;	/* the last result ended then */
-	uint64_t fed_ns;	/* time of the last sample that was counted */
-	struct arrival arrival; /* of a stream */
-	bool sliced;		/* the first slice was begun */
-	bool changed;		/* maps changed since they were published: until the next sample */
-	struct replay_language language;
-};
 
 /* A recording without copies of user stacks may be of any CPU. */
 static int check_machine(const struct replay *r, const char *path, struct err *e)
@@ -213,7 +175,7 @@ static struct replay_cpu *cpu_of(struct replay *r, uint32_t cpu)
 	return &r->cpus[cpu];
 }
 
-static int slot_of(void *ctx, uint64_t id)
+int replay_slot_of(void *ctx, uint64_t id)
 {
 	const struct replay *r = ctx;
 	int event = perfdata_event_of(r->data, id);
@@ -304,9 +266,6 @@ static bool on_other(struct replay *r, struct store *st, struct record *rec)
 	sideband_apply(st->maps, st->symbols, rec);
 	return true;
 }
-
-/* Called for each sample with its stack. Non-zero stops. */
-typedef int (*resolved_fn)(void *ctx, struct pipeline *p, const struct record_sample *sample);
 
 /*
  * Before a sample: publish the changes since the last one. New objects are read: a jitdump has
@@ -437,9 +396,8 @@ static bool take_waking(struct replay *r, struct store *st, const struct record_
 	return alone;
 }
 
-/* Walk the records in order; frames of languages are for counting only. */
-static int walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
-		resolved_fn fn, void *ctx)
+int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
+		replay_resolved_fn fn, void *ctx)
 {
 	int code = 0;
 
@@ -476,12 +434,12 @@ static int walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 	return code;
 }
 
-/* The members of its group; the leader's count is its period: as perf report. */
-static uint32_t take_members(struct replay *r, struct record_sample *sample, int slot,
-			     struct pipeline_member members[static EVENTS_MAX])
+uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
+			struct pipeline_member members[static EVENTS_MAX])
 {
-	uint32_t nr = sample->nr_reads ? deltas_of_sample(r->deltas, sample, slot_of, r, members)
-				       : 0;
+	uint32_t nr = sample->nr_reads
+			      ? deltas_of_sample(r->deltas, sample, replay_slot_of, r, members)
+			      : 0;
 
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == slot)
@@ -495,8 +453,8 @@ static int count_sample(void *ctx, struct pipeline *p, const struct record_sampl
 	struct replay_cpu *cpu = cpu_of(r, sample->cpu);
 	struct pipeline_member members[EVENTS_MAX];
 	struct record_sample s = *sample;
-	int slot = slot_of(r, s.id);
-	uint32_t nr = take_members(r, &s, slot, members);
+	int slot = replay_slot_of(r, s.id);
+	uint32_t nr = replay_members(r, &s, slot, members);
 
 	cut_slices(r, s.time_ns);
 	r->fed_ns = MAX(r->fed_ns, s.time_ns);
@@ -560,7 +518,7 @@ int replay_feed(struct replay *r, struct store *st)
 		r->sliced = true;
 	}
 	r->nr_records += perfdata_nr_records(r->data);
-	return walk(r, st, r->pipeline, true, count_sample, r);
+	return replay_walk(r, st, r->pipeline, true, count_sample, r);
 }
 
 bool replay_more(struct replay *r, bool idle)
@@ -652,127 +610,7 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 	return code;
 }
 
-struct each {
-	struct replay *replay;
-	struct store *store;
-	struct held *held;
-	const struct event *events; /* by slot */
-	sampler_sample_fn fn;
-	void *ctx;
-};
-
-/* Return the name of an event in the file: that of waits is another one there. */
-static const char *event_name(const struct each *each, int slot, uint64_t id)
-{
-	int event = slot == each->replay->waits.slot ? perfdata_event_of(each->replay->data, id)
-						     : -1;
-
-	return event >= 0 ? perfdata_event(each->replay->data, (uint32_t)event)->event.name
-			  : each->events[slot].name;
-}
-
-/* The event of a sample, and each that is counted with it: as perf script prints them. */
-static uint32_t find_events(const struct each *each, const struct record_sample *sample,
-			    struct held_event out[static EVENTS_MAX + 1])
-{
-	struct pipeline_member members[EVENTS_MAX];
-	struct record_sample s = *sample;
-	int slot = slot_of(each->replay, s.id);
-	uint32_t nr = take_members(each->replay, &s, slot, members), nr_out = 0;
-
-	out[nr_out++] = (struct held_event){
-		.name = slot < 0 ? "?" : event_name(each, slot, s.id),
-		.period = s.period,
-	};
-	for (uint32_t i = 0; i < nr; i++) {
-		if (members[i].event != slot)
-			out[nr_out++] = (struct held_event){ each->events[members[i].event].name,
-							     members[i].count };
-	}
-	return nr_out;
-}
-
-/* Name the places that are met for the first time. */
-static void name_places(struct replay *r, struct store *st)
-{
-	if (places_nr(st->places) == r->nr_named)
-		return;
-	symbols_run(st->symbols);
-	r->nr_named = places_nr(st->places);
-}
-
-/* Find the frames of both ends of each branch. */
-static void find_branches(struct replay *r, struct store *st, struct pipeline *p,
-			  const struct record_sample *sample)
-{
-	struct pipeline_branch at[REPLAY_BRANCHES_MAX];
-
-	if (!sample->nr_branches)
-		return;
-	r->branches = xrealloc_array(r->branches, ARRAY_SIZE(at), sizeof(*r->branches));
-	replay_hardware_places(st, p, sample, at);
-	name_places(r, st);
-	replay_hardware_branches(st, &r->frames, sample, at, r->branches);
-}
-
-/* Show the samples that are held. */
-static int show_held(const struct each *each)
-{
-	name_places(each->replay, each->store);
-	return held_show(each->held, &each->replay->frames, each->store, each->fn, each->ctx);
-}
-
-static int show_sample(void *arg, struct pipeline *p, const struct record_sample *sample)
-{
-	const struct each *each = arg;
-	struct replay *r = each->replay;
-	struct held_event events[EVENTS_MAX + 1];
-	struct pipeline_stack stack;
-	const struct task *task;
-	/* Of one sample only: they are in memory that the next one uses. */
-	int code = sample->nr_branches ? show_held(each) : 0;
-
-	if (code)
-		return code;
-	pipeline_stack(p, &stack);
-	task = maps_task(each->store->maps, stack.task);
-	find_branches(r, each->store, p, sample);
-	held_add(each->held,
-		 &(struct sampler_sample){
-			 .comm = task ? task->comm : TEXT("?"),
-			 .pid = (pid_t)sample->pid,
-			 .tid = (pid_t)sample->tid,
-			 .cpu = sample->cpu,
-			 .time_ns = sample->time_ns,
-			 .nr_kernel = stack.nr_kernel,
-			 .branches = r->branches,
-			 .nr_branches = sample->nr_branches,
-			 .memory = &sample->memory,
-			 .stop = stack.nr_guessed ? "guessed" : unwind_stop_name(stack.stop),
-		 },
-		 &stack, events, find_events(each, sample, events));
-	return sample->nr_branches || held_is_full(each->held) ? show_held(each) : 0;
-}
-
 bool replay_is_kept(const struct replay *r)
 {
 	return r->kept != NULL;
-}
-
-int replay_each(struct replay *r, struct store *st, const struct event *events,
-		sampler_sample_fn fn, void *ctx)
-{
-	struct each each = { .replay = r, .store = st, .events = events, .fn = fn, .ctx = ctx };
-	struct pipeline *p;
-	int code = pipeline_new(&p, sampler_thread_tables(st->shared), NULL);
-
-	if (code)
-		return code;
-	each.held = held_new();
-	code = walk(r, st, p, true, show_sample, &each);
-	if (!code)
-		code = show_held(&each);
-	held_free(each.held);
-	pipeline_free(p);
-	return code;
 }

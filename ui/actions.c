@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ui/actions_order.h"
 #include "ui/actions_row.h"
 #include "ui/actions_sampling.h"
 #include "ui/actions_stacks.h"
@@ -19,7 +20,6 @@
 #include "ui/prompt.h"
 #include "ui/rate.h"
 #include "ui/rewind.h"
-#include "ui/view/columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
@@ -225,110 +225,7 @@ static void filter(struct ui_state *st, uint32_t code)
 	prompt_open(st, PROMPT_FILTER);
 }
 
-/* ---- order ---- */
-
-/* Can the rows be sorted? Report it if not. */
-static bool is_sortable(struct ui_state *st)
-{
-	const struct view *v = view_of(st->view);
-
-	for (int i = 0; i < v->nr_columns; i++)
-		if (columns_sortable(st, v, i))
-			return true;
-	ui_state_say(st, false, "this view cannot be sorted");
-	return false;
-}
-
-static void sort_menu(struct ui_state *st, uint32_t code)
-{
-	if (!is_sortable(st))
-		return;
-	dialog_open(st, &dialog_sort);
-}
-
-static void sort_step(struct ui_state *st, int step)
-{
-	const struct view *v = view_of(st->view);
-	struct list *list = ui_state_list(st);
-	int column = list->sort;
-
-	if (!is_sortable(st))
-		return;
-	/* Columns in sight only: rows sorted by another one look unsorted. */
-	for (int i = 0; i < v->nr_columns; i++) {
-		column = (column + step + v->nr_columns) % v->nr_columns;
-		if (columns_sortable(st, v, column) &&
-		    columns_shown(st, v, list->columns, column, st->cols))
-			break;
-	}
-	list->sort = (uint8_t)column;
-	list->inverted = false;
-	table_reorder(st);
-}
-
-static void sort_left(struct ui_state *st, uint32_t code)
-{
-	sort_step(st, -1);
-}
-
-static void sort_right(struct ui_state *st, uint32_t code)
-{
-	sort_step(st, 1);
-}
-
-/* Return @column or, if it is hidden, a visible column of the same order. */
-static uint8_t in_sight(const struct ui_state *st, uint8_t column)
-{
-	const struct view *v = view_of(st->view);
-	uint32_t picked = st->lists[st->view].columns;
-
-	for (int i = 0; i < v->nr_columns && !columns_shown(st, v, picked, column, st->cols); i++)
-		if (v->columns[i].compare == v->columns[column].compare &&
-		    columns_shown(st, v, picked, i, st->cols))
-			return (uint8_t)i;
-	return column;
-}
-
-static void sort_fixed(struct ui_state *st, uint8_t column)
-{
-	struct list *list = ui_state_list(st);
-
-	if (column == UINT8_MAX) {
-		ui_state_say(st, false, "no such column in this view (F6 lists them)");
-		return;
-	}
-	list->sort = in_sight(st, column);
-	list->inverted = false;
-	table_reorder(st);
-}
-
-static void sort_self(struct ui_state *st, uint32_t code)
-{
-	sort_fixed(st, view_of(st->view)->sort_self);
-}
-
-static void sort_total(struct ui_state *st, uint32_t code)
-{
-	sort_fixed(st, view_of(st->view)->sort_total);
-}
-
-static void sort_module(struct ui_state *st, uint32_t code)
-{
-	sort_fixed(st, view_of(st->view)->sort_module);
-}
-
-static void invert(struct ui_state *st, uint32_t code)
-{
-	const struct view *v = view_of(st->view);
-	struct list *list = ui_state_list(st);
-
-	if (list->sort < v->nr_columns && v->columns[list->sort].one_way) {
-		ui_state_say(st, false, "this column cannot be reversed (F6 lists others)");
-		return;
-	}
-	list->inverted = !list->inverted;
-	table_reorder(st);
-}
+/* ---- rows ---- */
 
 static void limit(struct ui_state *st, uint32_t code)
 {
@@ -582,13 +479,6 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_SEARCH_NEXT] = search_next,
 	[ACT_SEARCH_PREVIOUS] = search_previous,
 	[ACT_FILTER] = filter,
-	[ACT_SORT_MENU] = sort_menu,
-	[ACT_SORT_LEFT] = sort_left,
-	[ACT_SORT_RIGHT] = sort_right,
-	[ACT_SORT_SELF] = sort_self,
-	[ACT_SORT_TOTAL] = sort_total,
-	[ACT_SORT_MODULE] = sort_module,
-	[ACT_INVERT] = invert,
 	[ACT_LIMIT] = limit,
 	[ACT_FULL_NAMES] = full_names,
 	[ACT_FOLLOW] = follow,
@@ -621,7 +511,8 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 bool actions_handles(enum action action)
 {
 	return handlers[action] || actions_tool_handles(action) || rewind_action(action) ||
-	       actions_stack(action) || actions_sampling(action) || actions_row(action);
+	       actions_stack(action) || actions_sampling(action) || actions_row(action) ||
+	       actions_order(action);
 }
 
 void actions_do(struct ui_state *st, enum action action, uint32_t code)
@@ -641,6 +532,8 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 		actions_sampling(action)(st, code);
 	else if (actions_row(action))
 		actions_row(action)(st, code);
+	else if (actions_order(action))
+		actions_order(action)(st, code);
 	else
 		actions_tool_do(st, action, code);
 }

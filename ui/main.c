@@ -21,16 +21,13 @@
 #include "symbols/base/invoker.h"
 #include "symbols/base/text.h"
 #include "ui/app.h"
-#include "ui/cli/batch.h"
 #include "ui/cli/completion.h"
 #include "ui/cli/options.h"
 #include "ui/cli/settings.h"
 #include "ui/cli/reading.h"
 #include "ui/draw/term.h"
-#include "ui/export/export.h"
+#include "ui/exporting.h"
 #include "ui/guard.h"
-#include "ui/push/push.h"
-#include "ui/serve/serve.h"
 #include "ui/script.h"
 #include "ui/text/number.h"
 #include "ui/text/users.h"
@@ -229,140 +226,6 @@ static bool is_piped(const struct options *o)
 	return o->config.replay && !strcmp(o->config.replay, "-");
 }
 
-/* Uses of each tick of a batch. */
-struct exporting {
-	struct serve *serve; /* --listen; NULL: none */
-	struct push *push;   /* --push; NULL: none */
-	struct pushed pushed;
-	enum export_format format;
-	const char *path; /* --export; NULL: none */
-	char host[65];	  /* "": a recording, maybe of another machine */
-};
-
-/* Get the name of this machine, clean. */
-static const char *host_name(char host[static 65])
-{
-	char name[65] = "";
-
-	if (gethostname(name, sizeof(name) - 1))
-		name[0] = '\0';
-	return text_format(host, 65, "%s", name).str;
-}
-
-/* Find the format of --export. Return EXIT_DONE or EXIT_USAGE with a message. */
-static int parse_exporting(struct exporting *x, const struct options *o, struct err *e)
-{
-	*x = (struct exporting){ .path = o->export_path };
-	if (!o->config.replay)
-		host_name(x->host);
-	if (!o->export_path)
-		return EXIT_DONE;
-	x->format = o->export_format ? export_format_parse(o->export_format)
-				     : export_format_of(o->export_path);
-	if (x->format != EXPORT_NR)
-		return EXIT_DONE;
-	if (o->export_format)
-		err_set(e, -EINVAL,
-			"--export-format=%s: unknown format\n"
-			"  must be html, svg, pprof, speedscope, firefox, folded, json, text or "
-			"otlp",
-			o->export_format);
-	else
-		err_set(e, -EINVAL,
-			"--export %s: the ending names no format\n"
-			"  use .html, .svg, .pb.gz, .speedscope.json, .firefox.json, .folded, "
-			".json, .txt or .otlp.pb, or --export-format",
-			o->export_path);
-	return EXIT_USAGE;
-}
-
-/* Use a tick: push it, publish it; write its export to standard output, or replace the file. */
-static int export_tick(const struct batch_config *config, struct profile *p, struct err *e)
-{
-	struct exporting *x = config->each_context;
-	struct snapshot_scope scope;
-	struct out out = { .failed = false };
-	int code;
-
-	push_tick(x->push, p);
-	push_figures(x->push, &x->pushed);
-	serve_publish(x->serve, p, config->pushed);
-	if (!x->path)
-		return 0;
-	export_scope_all(&scope, export_event(p));
-	memcpy(scope.host, x->host, sizeof(scope.host));
-	if (config->filter)
-		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);
-	code = export_write(&out, p, &scope, x->format, e);
-	if (!code && strcmp(x->path, "-"))
-		code = file_write_text(x->path, out.data ? out.data : "", out.size, true, e);
-	else if (!code && (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout)))
-		code = -errno;
-	out_fini(&out);
-	return code;
-}
-
-/* Bind the address of --listen; a warning is added to the remark. 0 or -errno with a message. */
-static int open_server(struct serve **sv, struct options *o, struct err *e)
-{
-	size_t size = strlen(o->remark);
-
-	*sv = NULL;
-	if (!o->listen)
-		return 0;
-	if (size && size + 2 < sizeof(o->remark))
-		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
-	return serve_new(sv, o->listen, o->remark + size, sizeof(o->remark) - size, e);
-}
-
-/* Start the thread of --push; a warning is added to the remark. 0 or -errno with a message. */
-static int open_push(struct exporting *x, struct options *o, struct err *e)
-{
-	size_t size = strlen(o->remark);
-	char host[65];
-	const struct push_config config = {
-		.url = o->push,
-		.labels = o->push_labels,
-		.nr_labels = o->nr_push_labels,
-		.headers = o->push_headers,
-		.authority = o->push_ca,
-		.timeout_ns = o->push_timeout_ns,
-		.host = o->config.replay ? "" : host_name(host),
-	};
-
-	if (!o->push)
-		return 0;
-	if (size && size + 2 < sizeof(o->remark))
-		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
-	return push_new(&x->push, &config, o->remark + size, sizeof(o->remark) - size, e);
-}
-
-/* Deliver queued profiles and report the sums. Return @code, or EXIT_FAILED for drops. */
-static int end_push(struct exporting *x, int code)
-{
-	const struct pushed *p = &x->pushed;
-	struct pushed_sum dropped;
-	struct err note;
-
-	if (!x->push)
-		return code;
-	push_free(x->push, &x->pushed);
-	dropped = pushed_dropped(p);
-	err_set(&note, 0, "pushed %llu profiles, %llu samples",
-		(unsigned long long)p->delivered.profiles,
-		(unsigned long long)p->delivered.samples);
-	if (p->taken.profiles != p->delivered.profiles)
-		err_set(&note, 0,
-			"pushed %llu profiles, %llu samples; dropped %llu profiles, %llu "
-			"samples%s%s",
-			(unsigned long long)p->delivered.profiles,
-			(unsigned long long)p->delivered.samples,
-			(unsigned long long)dropped.profiles, (unsigned long long)dropped.samples,
-			p->error[0] ? ": " : "", p->error);
-	complain(&note);
-	return code == EXIT_DONE && dropped.profiles ? EXIT_FAILED : code;
-}
-
 /* Start sampling, then answering. Return EXIT_DONE, or an exit code with a message. */
 static int start_serving(struct sampler *s, struct serve *sv, const struct options *o,
 			 const char *host, struct err *e)
@@ -382,7 +245,7 @@ static int run_batch(struct options *o, struct err *e)
 		.sink = o->quiet		      ? NULL
 			: o->format == OPTIONS_NDJSON ? batch_ndjson
 						      : batch_text,
-		.each = export_tick,
+		.each = exporting_tick,
 		.each_context = &exporting,
 		.pushed = o->push ? &exporting.pushed : NULL,
 		.sort = o->sort,
@@ -394,8 +257,9 @@ static int run_batch(struct options *o, struct err *e)
 	};
 	struct sampler_config sampled = o->config;
 	struct sampler *s;
+	struct err note;
 	bool ended;
-	int code = parse_exporting(&exporting, o, e);
+	int code = exporting_init(&exporting, o, e);
 
 	if (code)
 		return code;
@@ -405,26 +269,23 @@ static int run_batch(struct options *o, struct err *e)
 		config.nr_ticks = o->nr_ticks;
 	batch_block_signals();
 	pthread_atfork(NULL, NULL, unblock_signals);
-	code = open_server(&exporting.serve, o, e);
-	if (!code)
-		code = open_push(&exporting, o, e);
-	if (code) {
-		serve_free(exporting.serve);
+	code = exporting_open(&exporting, o, e);
+	if (code)
 		return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	}
 	if (o->remark[0])
 		fprintf(stderr, "proftop: %s\n", o->remark);
 	code = start_session(&s, &sampled, false, &ended, e);
 	if (code || ended) {
-		serve_free(exporting.serve);
-		push_free(exporting.push, &exporting.pushed);
+		exporting_close(&exporting);
 		return ended ? code : exit_of(code);
 	}
 	code = start_serving(s, exporting.serve, o, exporting.host, e);
 	if (!code)
 		code = end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
-	serve_free(exporting.serve);
-	code = end_push(&exporting, code);
+	if (!exporting_finish(&exporting, &note) && code == EXIT_DONE)
+		code = EXIT_FAILED;
+	if (note.text[0])
+		complain(&note);
 	sampler_free(s);
 	return code;
 }
@@ -586,7 +447,7 @@ static int run_screen(struct options *o, struct err *e)
 	configure(&config, o);
 	if (take_settings(&config, &set, o, e))
 		return EXIT_FAILED;
-	if (open_server(&config.serve, o, e))
+	if (exporting_listen(&config.serve, o, e))
 		return EXIT_FAILED;
 	if (o->remark[0])
 		o->config.remark = o->remark;
@@ -605,7 +466,7 @@ static int run_screen(struct options *o, struct err *e)
 		users_free(users);
 		return ended ? code : exit_of(code);
 	}
-	code = start_serving(s, config.serve, o, config.replayed ? "" : host_name(host), e);
+	code = start_serving(s, config.serve, o, config.replayed ? "" : exporting_host(host), e);
 	if (!code)
 		code = end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
 	serve_free(config.serve);

@@ -13,6 +13,7 @@
 
 #include "symbols/base/base.h"
 #include "unwind/cfi_expr.h"
+#include "unwind/cfi_row.h"
 
 /* DWARF 5, 7.24; the GNU and vendor ones as in binutils' dwarf2.def. */
 enum {
@@ -48,88 +49,30 @@ enum {
 	OP_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-#define RAISED_MAX	(1 << 30)
-#define EH_RETURN_BYTES 8 /* mov %rcx,%rsp; pop %rcx */
-/*
- * AArch64: a call of uw_install_context_1() before the epilogue returns 72 bytes
- * before the epilogue's end in libgcc 12, 88 in libgcc 14, 120 in libgcc 16.
- */
-#define EH_CALL_BEFORE 128
-#define EH_LEAVE_BYTES 4	   /* the last instruction of __builtin_eh_return: sp is set */
-#define CALLER_SAVED   0xffffu	   /* x0 to x15 */
-#define OFFSET_MAX     (1LL << 40) /* no frame is larger; products cannot overflow */
+#define OFFSET_MAX (1LL << 40) /* no frame is larger; products cannot overflow */
 
-enum rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
-enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
-
-struct rule {
-	uint8_t where;
-	int64_t off;
-	uint64_t made; /* hash of the instruction that made the rule */
-};
-
-/* State of the registers that make a row; other registers are ignored. */
-struct state {
-	uint8_t cfa_where, cfa_reg;
-	bool restored; /* a rule was restored before */
-	int64_t cfa_off;
-	uint64_t reg_made, off_made; /* as in struct rule, for both halves of the CFA */
-	struct rule ra, fp, sp;
-};
-
-struct run {
-	const struct arch_ops *arch;
-	const struct ehframe *eh;
-	const struct ehframe_cie *cie;
-	struct ehread r;
-	struct state now, initial, remembered[CFI_DEPTH_MAX];
-	unsigned int depth;
-	bool in_cie;
-	bool bounded, done; /* read up to @until only; @until was reached */
-	uint64_t loc, end, until;
-	const struct cfi_sink *sink;
-	uint64_t wanted; /* the sink wants only the row at this vaddr; 0: all */
-	uint32_t nr_remembers;
-	uint32_t *negates, nr_negates, room_negates;
-	struct cfi_rewrite rewrite;
-	uint32_t saved;	      /* caller-saved registers with a slot */
-	struct cfi_rule held; /* the first row, until the next one shows the position of the CFA */
-	bool holding;
-	uint64_t begin;	   /* start of the FDE */
-	uint64_t moves_sp; /* start of the last row with the CFA in neither sp nor fp */
-	uint64_t *made[2]; /* rules that the current instruction made */
-	uint32_t cost;	   /* bytes run */
-	enum cfi_reason reason;
-};
-
-static void refuse(struct run *run, enum cfi_reason reason)
-{
-	if (run->reason == CFI_OK)
-		run->reason = reason;
-}
-
-static uint64_t read_register(struct run *run)
+static uint64_t read_register(struct cfi_run *run)
 {
 	uint64_t reg = ehread_uleb(&run->r);
 
 	if (reg > run->arch->dwarf_max)
-		refuse(run, CFI_BAD_REGISTER);
+		cfi_refuse(run, CFI_BAD_REGISTER);
 	return reg;
 }
 
 /* Read an unsigned or signed number, times @factor. */
-static inline int64_t read_offset(struct run *run, bool is_signed, int64_t factor)
+static inline int64_t read_offset(struct cfi_run *run, bool is_signed, int64_t factor)
 {
 	int64_t v = is_signed ? ehread_sleb(&run->r) : (int64_t)ehread_uleb(&run->r);
 
 	if (v < -OFFSET_MAX || v > OFFSET_MAX) {
-		refuse(run, CFI_BAD_OPERAND);
+		cfi_refuse(run, CFI_BAD_OPERAND);
 		return 0;
 	}
 	return v * factor;
 }
 
-static struct rule *rule_of(struct run *run, struct state *s, uint64_t reg)
+static struct cfi_saved *rule_of(struct cfi_run *run, struct cfi_state *s, uint64_t reg)
 {
 	if (reg == run->arch->ra)
 		return &s->ra;
@@ -138,9 +81,9 @@ static struct rule *rule_of(struct run *run, struct state *s, uint64_t reg)
 	return reg == run->arch->sp ? &s->sp : NULL;
 }
 
-static void set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
+static void set_rule(struct cfi_run *run, uint64_t reg, uint8_t where, int64_t off)
 {
-	struct rule *rule = rule_of(run, &run->now, reg);
+	struct cfi_saved *rule = rule_of(run, &run->now, reg);
 
 	if (!rule) {
 		if (run->arch->nr_eh_data && reg < 16 && where == RULE_AT_CFA)
@@ -152,217 +95,27 @@ static void set_rule(struct run *run, uint64_t reg, uint8_t where, int64_t off)
 	run->made[0] = &rule->made;
 }
 
-static void restore_rule(struct run *run, uint64_t reg)
+static void restore_rule(struct cfi_run *run, uint64_t reg)
 {
-	struct rule *rule = rule_of(run, &run->now, reg);
+	struct cfi_saved *rule = rule_of(run, &run->now, reg);
 
 	if (reg > run->arch->dwarf_max)
-		refuse(run, CFI_BAD_REGISTER);
+		cfi_refuse(run, CFI_BAD_REGISTER);
 	/* Readers differ in the rule that is restored before the CIE's end. */
 	if (run->in_cie)
-		refuse(run, CFI_BAD_STATE);
+		cfi_refuse(run, CFI_BAD_STATE);
 	if (rule)
 		*rule = *rule_of(run, &run->initial, reg);
 	run->now.restored |= rule != NULL;
-}
-
-static bool fits(int64_t off)
-{
-	return off >= INT32_MIN && off <= INT32_MAX;
-}
-
-/*
- * AArch64's lazy resolver begins with the return address pushed by the PLT, but
- * glibc's CFI takes sp for the CFA: the return address is above the CFA.
- */
-static void raise_cfa(struct cfi_row *row, const struct arch_ops *arch)
-{
-	if (!arch->ra_in_register || row->ra_where != CFI_AT_CFA || row->ra_off < 0 ||
-	    row->ra_off > 64 || row->cfa_off > RAISED_MAX || row->fp_off < -RAISED_MAX)
-		return;
-	row->above = (uint8_t)(row->ra_off + arch->word);
-	row->cfa_off += row->above;
-	row->ra_off -= row->above;
-	row->fp_off -= row->above;
-}
-
-/* Make the row of the current state, if three numbers are enough for it. */
-static void make_row(const struct run *run, struct cfi_row *row)
-{
-	const struct arch_ops *arch = run->arch;
-	const struct state *s = &run->now;
-
-	memset(row, 0, sizeof(*row));
-	row->kind = CFI_COMPLEX;
-	if (run->cie->signal)
-		return;
-	if (s->ra.where == RULE_UNDEFINED) {
-		row->kind = CFI_END;
-		return;
-	}
-	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
-	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) || s->sp.where != RULE_SAME ||
-	    s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
-		return;
-	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
-		return;
-	if (!fits(s->cfa_off) || !fits(s->ra.off) || !fits(s->fp.off))
-		return;
-	row->kind = CFI_ROW;
-	row->cfa_is_fp = s->cfa_reg == arch->fp;
-	row->cfa_is_word = s->cfa_where == CFA_WORD;
-	row->cfa_off = (int32_t)s->cfa_off;
-	row->ra_where = s->ra.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
-	row->ra_off = (int32_t)s->ra.off;
-	row->fp_where = s->fp.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
-	row->fp_off = (int32_t)s->fp.off;
-	raise_cfa(row, arch);
-}
-
-/*
- * AArch64: note the FDE of a function with __builtin_eh_return. It saves x0 to x3
- * and no other caller-saved register; its epilogue has at least one instruction
- * between "add sp" and the jump, both with the CFA sp + 0.
- */
-static void note_eh_data(struct run *run, uint64_t end)
-{
-	const struct state *s = &run->now;
-	struct cfi_rewrite *r = &run->rewrite;
-
-	if ((run->saved & CALLER_SAVED) != (1u << run->arch->nr_eh_data) - 1) {
-		*r = (struct cfi_rewrite){ .from = 0 };
-		return;
-	}
-	if (!r->from)
-		*r = (struct cfi_rewrite){ .from = run->loc, .late = run->loc, .by_callee = true };
-	if (!r->lands && s->cfa_reg == run->arch->sp && !s->cfa_off && s->ra.where == RULE_SAME &&
-	    end - run->loc > EH_LEAVE_BYTES) {
-		r->lands = run->loc;
-		r->left = end;
-		r->late = MAX(r->from, r->lands - MIN(r->lands, EH_CALL_BEFORE));
-	}
-}
-
-/*
- * x86-64: note an FDE with the return address in a register at the end:
- * __builtin_eh_return moves sp by way of a register, then pops the return address
- * into it.
- */
-static void note_eh_return(struct run *run, uint64_t end)
-{
-	const struct state *s = &run->now;
-
-	if (run->arch->nr_eh_data) {
-		note_eh_data(run, end);
-		return;
-	}
-	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp &&
-	    s->cfa_reg != run->arch->fp)
-		run->moves_sp = run->loc;
-	if (s->ra.where != RULE_OTHER || run->rewrite.from || run->cie->signal ||
-	    run->arch->ra_in_register)
-		return;
-	run->rewrite.from = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
-	/* Not longjmp(), for example, which also has its caller's sp in a register. */
-	if (run->moves_sp && run->moves_sp < run->loc &&
-	    run->loc - run->moves_sp <= EH_RETURN_BYTES) {
-		run->rewrite.lands = run->moves_sp;
-		run->rewrite.left = UINT64_MAX;
-	}
-}
-
-enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
-{
-	if (!r->from || vaddr < r->from)
-		return CFI_SURE;
-	if (!r->lands)
-		return r->by_callee ? CFI_REWRITING : CFI_DOUBTFUL;
-	if (vaddr >= r->lands && vaddr < r->left)
-		return r->by_callee && r->left - vaddr > EH_LEAVE_BYTES ? CFI_LEAVING : CFI_LANDING;
-	return r->by_callee && vaddr < r->late ? CFI_EARLY : CFI_REWRITING;
-}
-
-/* Hash the instructions that determine the current row. */
-static uint64_t program_of(const struct run *run)
-{
-	const struct state *s = &run->now;
-	const uint64_t parts[] = { s->reg_made, s->off_made, s->ra.made, s->fp.made, s->sp.made };
-	uint64_t hash = (uint64_t)(int64_t)run->cie->data_align << 2 |
-			(uint64_t)run->cie->signal << 1 | s->restored;
-
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		hash = hash_u64(hash ^ parts[i]) + i;
-	return hash;
-}
-
-/*
- * AArch64: return true if this may be the row of a lazy resolver's "bti c". Its
- * CFI takes sp for the CFA and the link register for the return address; only the
- * next row shows that both were pushed before.
- */
-static bool may_be_raised(const struct run *run, const struct cfi_rule *rule)
-{
-	const struct cfi_row *row = &rule->row;
-
-	return run->arch->ra_in_register && rule->start == run->begin && row->kind == CFI_ROW &&
-	       row->ra_where == CFI_SAME && !row->cfa_is_fp && !row->cfa_off;
-}
-
-/* Pass on the row that was held back. */
-static void settle(struct run *run)
-{
-	const struct state *s = &run->now;
-	struct cfi_rule *held = &run->held;
-
-	if (!run->holding)
-		return;
-	assert(run->sink && run->begin <= held->start && held->end <= run->end);
-	run->holding = false;
-	if (run->loc >= held->end && s->cfa_where == CFA_REGISTER && s->cfa_reg == run->arch->sp &&
-	    !s->cfa_off && s->ra.where == RULE_AT_CFA && s->ra.off >= 0 && fits(s->ra.off)) {
-		held->row.ra_where = CFI_AT_CFA;
-		held->row.ra_off = (int32_t)s->ra.off;
-		raise_cfa(&held->row, run->arch);
-		held->program = hash_u64(held->program ^ s->ra.made);
-	}
-	run->sink->rule(run->sink->ctx, held);
-}
-
-/* The row up to @to is complete: check it and pass it on. */
-static void finish_row(struct run *run, uint64_t to)
-{
-	uint64_t end = MIN(to, run->end);
-	struct cfi_rule rule;
-
-	if (run->now.cfa_where == CFA_NONE)
-		refuse(run, CFI_NO_CFA);
-	note_eh_return(run, end);
-	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
-		return;
-	settle(run);
-	if (run->wanted && (run->wanted < run->loc || run->wanted >= end))
-		return;
-	make_row(run, &rule.row);
-	rule.start = run->loc;
-	rule.end = end;
-	rule.sure = false;
-	rule.program = program_of(run);
-	if (may_be_raised(run, &rule)) {
-		run->held = rule;
-		run->holding = true;
-		run->until = MAX(run->until, to);
-		return;
-	}
-	run->sink->rule(run->sink->ctx, &rule);
 }
 
 /*
  * Return true if the row up to @to, as nearly all, needs no look: the sink does
  * not want it, and it has the usual form.
  */
-static inline bool row_is_dull(const struct run *run, uint64_t to)
+static inline bool row_is_dull(const struct cfi_run *run, uint64_t to)
 {
-	const struct state *s = &run->now;
+	const struct cfi_state *s = &run->now;
 
 	if (run->holding || run->saved)
 		return false;
@@ -372,24 +125,24 @@ static inline bool row_is_dull(const struct run *run, uint64_t to)
 	       (s->cfa_reg == run->arch->sp || s->cfa_reg == run->arch->fp);
 }
 
-static inline void advance_to(struct run *run, uint64_t to)
+static inline void advance_to(struct cfi_run *run, uint64_t to)
 {
 	if (run->in_cie || to < run->loc) {
-		refuse(run, CFI_BAD_LOCATION);
+		cfi_refuse(run, CFI_BAD_LOCATION);
 		return;
 	}
 	if (to > run->loc && !row_is_dull(run, to))
-		finish_row(run, to);
+		cfi_row_finish(run, to);
 	run->loc = to;
 	run->done = run->bounded && to > run->until;
 }
 
-static void advance(struct run *run, uint64_t delta)
+static void advance(struct cfi_run *run, uint64_t delta)
 {
 	advance_to(run, run->loc + delta * run->cie->code_align);
 }
 
-static void define_cfa(struct run *run, bool is_signed)
+static void define_cfa(struct cfi_run *run, bool is_signed)
 {
 	run->made[0] = &run->now.reg_made;
 	run->made[1] = &run->now.off_made;
@@ -399,10 +152,10 @@ static void define_cfa(struct run *run, bool is_signed)
 }
 
 /* Change half of the CFA rule; the CFA must be a register + number. */
-static inline void change_cfa(struct run *run, uint8_t op)
+static inline void change_cfa(struct cfi_run *run, uint8_t op)
 {
 	if (run->now.cfa_where != CFA_REGISTER)
-		refuse(run, CFI_NO_CFA);
+		cfi_refuse(run, CFI_NO_CFA);
 	run->made[0] = op == OP_DEF_CFA_REGISTER ? &run->now.reg_made : &run->now.off_made;
 	if (op == OP_DEF_CFA_REGISTER)
 		run->now.cfa_reg = (uint8_t)read_register(run);
@@ -413,7 +166,7 @@ static inline void change_cfa(struct run *run, uint8_t op)
 }
 
 /* Return the expression's bytes and *@size; NULL: refused. */
-static const uint8_t *step_over_expression(struct run *run, uint64_t *size)
+static const uint8_t *step_over_expression(struct cfi_run *run, uint64_t *size)
 {
 	const uint8_t *bytes;
 
@@ -421,13 +174,13 @@ static const uint8_t *step_over_expression(struct run *run, uint64_t *size)
 	bytes = ehread_block(&run->r, *size);
 	if (bytes && *size <= CFI_EXPRESSION_MAX && cfi_expr_ok(run->arch, bytes, *size))
 		return bytes;
-	refuse(run, CFI_BAD_EXPRESSION);
+	cfi_refuse(run, CFI_BAD_EXPRESSION);
 	return NULL;
 }
 
-static void define_cfa_by_expression(struct run *run)
+static void define_cfa_by_expression(struct cfi_run *run)
 {
-	struct state *s = &run->now;
+	struct cfi_state *s = &run->now;
 	uint64_t size, reg;
 	const uint8_t *bytes = step_over_expression(run, &size);
 
@@ -441,19 +194,19 @@ static void define_cfa_by_expression(struct run *run)
 	}
 }
 
-static void remember(struct run *run)
+static void remember(struct cfi_run *run)
 {
 	run->nr_remembers++;
 	if (run->in_cie || run->depth == CFI_DEPTH_MAX)
-		refuse(run, CFI_BAD_STATE);
+		cfi_refuse(run, CFI_BAD_STATE);
 	else
 		run->remembered[run->depth++] = run->now;
 }
 
-static void restore_state(struct run *run)
+static void restore_state(struct cfi_run *run)
 {
 	if (!run->depth)
-		refuse(run, CFI_BAD_STATE);
+		cfi_refuse(run, CFI_BAD_STATE);
 	else
 		run->now = run->remembered[--run->depth];
 	run->now.restored = true;
@@ -463,20 +216,20 @@ static void restore_state(struct run *run)
  * Signatures are always removed, so the state does not matter; but
  * blank_negates() needs the positions.
  */
-static void negate(struct run *run)
+static void negate(struct cfi_run *run)
 {
 	if (!run->arch->ra_clear)
-		refuse(run, CFI_BAD_OPCODE);
+		cfi_refuse(run, CFI_BAD_OPCODE);
 	if (run->nr_negates < run->room_negates)
 		run->negates[run->nr_negates] = (uint32_t)(run->r.pos - 1 - run->eh->bytes);
 	run->nr_negates++;
 }
 
-static void set_location(struct run *run)
+static void set_location(struct cfi_run *run)
 {
 	/* Absolute addresses are meaningless in the addresses shown to libunwind. */
 	if ((run->cie->encoding & 0x70) == 0)
-		refuse(run, CFI_BAD_LOCATION);
+		cfi_refuse(run, CFI_BAD_LOCATION);
 	advance_to(run, ehframe_read_address(run->eh, &run->r, run->cie->encoding));
 }
 
@@ -484,7 +237,7 @@ static void set_location(struct run *run)
  * Run instructions that change the location, or save and restore the state: they
  * make no rules. Return true if @op was one.
  */
-static bool run_location_op(struct run *run, uint8_t op)
+static bool run_location_op(struct cfi_run *run, uint8_t op)
 {
 	switch (op) {
 	case OP_NOP:
@@ -511,17 +264,17 @@ static bool run_location_op(struct run *run, uint8_t op)
 	return false;
 }
 
-static void run_register(struct run *run)
+static void run_register(struct cfi_run *run)
 {
 	uint64_t reg = read_register(run);
 
 	/* libunwind uses the second number as an index without a check. */
 	if (ehread_uleb(&run->r) >= run->arch->nr_regs)
-		refuse(run, CFI_BAD_REGISTER);
+		cfi_refuse(run, CFI_BAD_REGISTER);
 	set_rule(run, reg, RULE_OTHER, 0);
 }
 
-static void run_offset(struct run *run, bool is_signed, int64_t factor)
+static void run_offset(struct cfi_run *run, bool is_signed, int64_t factor)
 {
 	uint64_t reg = read_register(run);
 
@@ -529,7 +282,7 @@ static void run_offset(struct run *run, bool is_signed, int64_t factor)
 }
 
 /* Run instructions that make rules. */
-static void run_rule_op(struct run *run, uint8_t op)
+static void run_rule_op(struct cfi_run *run, uint8_t op)
 {
 	uint64_t size;
 
@@ -576,12 +329,12 @@ static void run_rule_op(struct run *run, uint8_t op)
 		negate(run);
 		break;
 	default:
-		refuse(run, CFI_BAD_OPCODE);
+		cfi_refuse(run, CFI_BAD_OPCODE);
 	}
 }
 
 /* Note the instruction [from, to) in the rules that it made. */
-static inline void note_maker(struct run *run, const uint8_t *from, const uint8_t *to)
+static inline void note_maker(struct cfi_run *run, const uint8_t *from, const uint8_t *to)
 {
 	uint64_t hash = 1;
 
@@ -594,7 +347,7 @@ static inline void note_maker(struct run *run, const uint8_t *from, const uint8_
 	}
 }
 
-static inline void run_op(struct run *run, uint8_t op)
+static inline void run_op(struct cfi_run *run, uint8_t op)
 {
 	uint8_t low = op & OP_LOW;
 
@@ -604,7 +357,7 @@ static inline void run_op(struct run *run, uint8_t op)
 		return;
 	case OP_OFFSET:
 		if (low > run->arch->dwarf_max)
-			refuse(run, CFI_BAD_REGISTER);
+			cfi_refuse(run, CFI_BAD_REGISTER);
 		set_rule(run, low, RULE_AT_CFA, read_offset(run, false, run->cie->data_align));
 		return;
 	case OP_RESTORE:
@@ -618,17 +371,17 @@ static inline void run_op(struct run *run, uint8_t op)
 }
 
 /* Run all instructions in [from, to) of the section. */
-static void run_program(struct run *run, uint32_t from, uint32_t to)
+static void run_program(struct cfi_run *run, uint32_t from, uint32_t to)
 {
 	run->r = (struct ehread){ run->eh->bytes + from, run->eh->bytes + to, false };
 	if (to - from > CFI_INSNS_MAX)
-		refuse(run, CFI_TOO_LONG);
+		cfi_refuse(run, CFI_TOO_LONG);
 	while (run->reason == CFI_OK && !run->done && run->r.pos < run->r.end) {
 		const uint8_t *at = run->r.pos++;
 
 		run_op(run, *at);
 		if (run->r.bad)
-			refuse(run, CFI_BAD_OPERAND);
+			cfi_refuse(run, CFI_BAD_OPERAND);
 		if (run->made[0])
 			note_maker(run, at, run->r.pos);
 	}
@@ -636,7 +389,7 @@ static void run_program(struct run *run, uint32_t from, uint32_t to)
 }
 
 /* Run the CIE and the FDE at @offset, as set in @run. */
-static void run_record(struct run *run, uint32_t offset, struct ehframe_record *rec)
+static void run_record(struct cfi_run *run, uint32_t offset, struct ehframe_record *rec)
 {
 	if (run->eh->machine != run->arch->machine || ehframe_read(run->eh, offset, rec)) {
 		run->reason = CFI_BAD_RECORD;
@@ -651,16 +404,16 @@ static void run_record(struct run *run, uint32_t offset, struct ehframe_record *
 	run->end = rec->start + rec->size;
 	run_program(run, rec->insns, rec->insns_end);
 	if (!run->done)
-		finish_row(run, run->end);
+		cfi_row_finish(run, run->end);
 	if (run->reason == CFI_OK)
-		settle(run);
+		cfi_row_settle(run);
 }
 
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out)
 {
 	struct ehframe_record rec;
-	struct run run = { .arch = arch, .eh = eh, .sink = sink };
+	struct cfi_run run = { .arch = arch, .eh = eh, .sink = sink };
 
 	if (out)
 		*out = (struct cfi_fde){ .cost = 0 };
@@ -677,8 +430,20 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 	return run.reason;
 }
 
+enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr)
+{
+	if (!r->from || vaddr < r->from)
+		return CFI_SURE;
+	if (!r->lands)
+		return r->by_callee ? CFI_REWRITING : CFI_DOUBTFUL;
+	if (vaddr >= r->lands && vaddr < r->left)
+		return r->by_callee && r->left - vaddr > CFI_LEAVE_BYTES ? CFI_LEAVING
+									 : CFI_LANDING;
+	return r->by_callee && vaddr < r->late ? CFI_EARLY : CFI_REWRITING;
+}
+
 struct want_rule {
-	struct run *run;
+	struct cfi_run *run;
 	struct cfi_rule *out;
 	bool found;
 };
@@ -696,7 +461,7 @@ static void take_rule(void *ctx, const struct cfi_rule *rule)
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			    uint64_t pc, struct cfi_rule *out, uint32_t *cost)
 {
-	struct run run = { .arch = arch, .eh = eh, .bounded = true, .wanted = pc, .until = pc };
+	struct cfi_run run = { .arch = arch, .eh = eh, .bounded = true, .wanted = pc, .until = pc };
 	struct want_rule want = { .run = &run, .out = out };
 	struct cfi_sink sink = { take_rule, &want };
 	struct ehframe_record rec;
@@ -725,7 +490,7 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		       uint64_t pc)
 {
-	struct run run = { .arch = arch, .eh = eh, .bounded = true, .until = pc };
+	struct cfi_run run = { .arch = arch, .eh = eh, .bounded = true, .until = pc };
 	struct ehframe_record rec;
 
 	run_record(&run, offset, &rec);
@@ -735,7 +500,7 @@ uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, ui
 uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 		     uint32_t *at, uint32_t room)
 {
-	struct run run = { .arch = arch, .eh = eh, .negates = at, .room_negates = room };
+	struct cfi_run run = { .arch = arch, .eh = eh, .negates = at, .room_negates = room };
 	struct ehframe_record rec;
 
 	run_record(&run, offset, &rec);

@@ -17,8 +17,6 @@
 #include "symbols/base/base.h"
 #include "symbols/kernel/recorded_kernel.h"
 
-#define PERFDATA_NOTE_MAX 120
-
 struct perfdata;
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */

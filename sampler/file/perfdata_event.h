@@ -10,6 +10,7 @@
 #include "symbols/base/base.h"
 
 #define PERFDATA_MACHINE_MAX 32
+#define PERFDATA_NOTE_MAX    120
 #define PERFDATA_HOST_MAX    65
 
 struct perfdata_event {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A recording while it is replayed. Private to replay.c and replay_each.c. One thread.
+ */
+#ifndef SAMPLER_REPLAY_PRIVATE_H
+#define SAMPLER_REPLAY_PRIVATE_H
+
+#include "sampler/arrival.h"
+#include "sampler/frames.h"
+#include "sampler/keep_read.h"
+#include "sampler/pipeline/pipeline.h"
+#include "sampler/replay_events.h"
+#include "sampler/replay_language.h"
+#include "sampler/replay_waits.h"
+#include "sampler/store.h"
+
+struct replay {
+	struct perfdata *data; /* NULL: a folder of --keep instead */
+	struct keep_read *kept;
+	struct keep_read_result kept_result;
+	struct replay_events events;
+	struct replay_waits waits;
+	struct replay_cpu *cpus;
+	uint32_t nr_cpus;
+	bool has_cells;	       /* up to the number of samples */
+	uint64_t nr_samples;   /* for room in the tables */
+	uint64_t lost_records; /* samples, from LOST records */
+	uint64_t lost_samples; /* from LOST_SAMPLES: the sum, or samples that hardware dropped */
+	struct deltas *deltas; /* of groups that are read with their leader's samples */
+	struct frames frames;  /* for replay_each */
+	struct sampler_branch *branches; /* the same */
+	uint32_t nr_objects;		 /* objects that the loader was shown */
+	bool out_of_memory;		 /* new stacks were not counted */
+	uint32_t nr_named;		 /* places up to here have been named, for replay_each */
+	struct store *store;		 /* of replay_run(); borrowed */
+	uint64_t slice_ns;		 /* length of a slice of the history */
+	uint64_t cut_ns;		 /* the last slice ended then */
+	struct pipeline *pipeline;	 /* from replay_begin() to replay_end() */
+	uint64_t nr_records;
+	uint64_t lost_extra;	/* samples that no LOST record has, in the figures of CPU 0 */
+	uint64_t shown_ns;	/* the last result ended then */
+	uint64_t fed_ns;	/* time of the last sample that was counted */
+	struct arrival arrival; /* of a stream */
+	bool sliced;		/* the first slice was begun */
+	bool changed;		/* maps changed since they were published: until the next sample */
+	struct replay_language language;
+};
+
+/* Called for each sample with its stack. Non-zero stops. */
+typedef int (*replay_resolved_fn)(void *ctx, struct pipeline *p,
+				  const struct record_sample *sample);
+
+/* Return the slot of the event with this id, or PIPELINE_EVENT_UNKNOWN. @ctx: struct replay. */
+int replay_slot_of(void *ctx, uint64_t id);
+/* Get the members of the sample's group; the leader's count is its period: as perf report. */
+uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
+			struct pipeline_member members[static EVENTS_MAX]);
+/* Walk the records in order; frames of languages are for counting only. 0, or what @fn returned. */
+int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
+		replay_resolved_fn fn, void *ctx);
+
+#endif
