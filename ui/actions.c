@@ -101,12 +101,7 @@ static void view_processes_(struct ui_state *st, uint32_t code)
 /* Step through the views with tabs. */
 static void step_view(struct ui_state *st, unsigned int by)
 {
-	enum view_id from = st->view == VIEW_HELP ? st->help_from : st->view;
-
-	if (from > VIEW_HELP)
-		from = st->folds->callers_from;
-
-	navigate_to(st, (enum view_id)((from + by) % VIEW_HELP));
+	navigate_to(st, (enum view_id)((navigate_tab(st) + by) % VIEW_HELP));
 }
 
 static void next_view(struct ui_state *st, uint32_t code)
@@ -158,12 +153,19 @@ static void back(struct ui_state *st, uint32_t code)
 		table_rebuild(st, st->view);
 	} else if (code == K_ESC && match_active(&list->search)) {
 		match_set(&list->search, "");
+	} else if (st->view == VIEW_BRANCHES || st->view == VIEW_MEMORY) {
+		navigate_to(st, st->tool_from);
 	} else if (st->scope.drilled && st->latest && st->latest->focus) {
 		/* End the focus first; the next key leaves the process. */
 		sampler_unfocus(st->sampler);
 	} else if (st->only.on && view_shown(st)->by_module) {
 		st->only.on = false;
 		navigate_to(st, st->only.from);
+	} else if (st->scope.drilled && view_scope(st) == VIEW_ALL) {
+		/* The rows are of all already: stay. */
+		navigate_close_process(st);
+		ui_state_say(st, false, "closed %s: all views show all processes",
+			     st->scope.process_name);
 	} else if (st->scope.drilled) {
 		navigate_out_of_process(st);
 	} else if (code == 'q') {

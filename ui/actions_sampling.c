@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "ui/dialog.h"
+#include "ui/view/columns.h"
 #include "ui/view/navigate.h"
+#include "ui/view/table.h"
 #include "ui/view/view.h"
 
 #define STACK_MIN 1024u
@@ -66,6 +68,25 @@ static void smaller_rings(struct ui_state *st, uint32_t code)
 	rings(st, false);
 }
 
+/* Show the modules of all processes, which the message is about: those it is about first. */
+static void show_modules(struct ui_state *st, const struct profile_message *message)
+{
+	const char *fix = strstr(message->fix, "; ");
+	uint32_t unnamed = columns_parse(&view_modules, "UNNAMED");
+
+	navigate_close_process(st);
+	navigate_to(st, VIEW_MODULES);
+	if (!strcmp(message->key, "names")) {
+		st->lists[VIEW_MODULES].sort = (uint8_t)__builtin_ctz(unnamed);
+		st->lists[VIEW_MODULES].inverted = false;
+		st->lists[VIEW_MODULES].pinned = false;
+		table_reorder(st);
+		ui_state_say(st, false, "most samples without a symbol first; below is the fix");
+	} else if (fix) {
+		ui_state_say(st, false, "%s: %s", message->brief, fix + 2);
+	}
+}
+
 void actions_take_fix(struct ui_state *st, const struct profile_message *message)
 {
 	switch (message->control) {
@@ -91,7 +112,7 @@ void actions_take_fix(struct ui_state *st, const struct profile_message *message
 		dialog_open(st, &dialog_events);
 		break;
 	case MESSAGE_MODULES:
-		navigate_to(st, VIEW_MODULES);
+		show_modules(st, message);
 		break;
 	case MESSAGE_CPUS:
 		navigate_to(st, VIEW_CPUS);

@@ -44,12 +44,12 @@ static void view_messages_(struct ui_state *st, uint32_t code)
 
 static void view_branches_(struct ui_state *st, uint32_t code)
 {
-	navigate_to(st, VIEW_BRANCHES);
+	navigate_to_tool(st, VIEW_BRANCHES);
 }
 
 static void view_memory_(struct ui_state *st, uint32_t code)
 {
-	navigate_to(st, VIEW_MEMORY);
+	navigate_to_tool(st, VIEW_MEMORY);
 }
 
 static void module_only(struct ui_state *st, uint32_t code)

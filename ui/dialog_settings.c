@@ -159,9 +159,15 @@ static void window_value(const struct ui_state *st, char *out, size_t size)
 
 static void rate_value(const struct ui_state *st, char *out, size_t size)
 {
+	double hz = ui_state_want_hz(st);
 	char n[FORMAT_MAX];
 
-	snprintf(out, size, "%s Hz", format_count(n, ui_state_want_hz(st)).str);
+	/* Waits are recorded at each switch, and an event with a period has no rate. */
+	if (hz > 0)
+		snprintf(out, size, "%s Hz", format_count(n, hz).str);
+	else
+		snprintf(out, size, "%s",
+			 ui_state_waits(st, st->latest) ? "each switch" : "fixed period");
 }
 
 static void frames_value(const struct ui_state *st, char *out, size_t size)

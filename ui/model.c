@@ -132,6 +132,7 @@ void model_take(struct ui_state *st, struct profile *p)
 	}
 	model_release(st, before);
 	note_alarms(st, p);
+	ui_state_choose_worst(st);
 	if (p->status_seq != st->status_seq && p->status[0])
 		ui_state_say(st, false, "%s", p->status);
 	st->status_seq = p->status_seq;

@@ -52,11 +52,14 @@ static void worst_text(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct profile_message *n = ui_state_worst(st);
 
+	const char *whose = view_scope(st) == VIEW_ALL ? "" : "all processes: ";
+
 	*buf = '\0';
 	if (n && n->control == MESSAGE_NONE)
-		text_format(buf, size, "! %s (see 7)", n->brief);
+		text_format(buf, size, "! %s%s (see 7)", whose, n->brief);
 	else if (n)
-		text_format(buf, size, "! %s (A: %s)", n->brief, profile_message_action(n));
+		text_format(buf, size, "! %s%s (A: %s)", whose, n->brief,
+			    profile_message_action(n));
 }
 
 /* Draw how many rows are below the last line, and how many are hidden. */

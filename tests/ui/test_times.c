@@ -85,7 +85,7 @@ static void test_idle(void **state)
 	const char *screen;
 	struct bench b;
 
-	bench_init(&b, 150, 30, false);
+	bench_init(&b, 200, 40, false);
 	fake_waits(p);
 	model_take(&b.st, p);
 	press(&b, '"');
@@ -108,11 +108,11 @@ static void test_idle(void **state)
 	assert_non_null(strstr(screen, " IDLE "));
 	assert_non_null(strstr(screen, "C CPU 0.36  R run queue 0.18  L lock 2.84  E event 1.20  "
 				       "idle 0.42 hidden"));
-	assert_null(strstr(screen, " POLL "));
 	press(&b, '"');
 	screen = look(&b);
 	assert_null(strstr(screen, "(\")"));
-	assert_non_null(strstr(screen, " POLL "));
+	assert_null(strstr(screen, " IDLE "));
+	assert_non_null(strstr(screen, " EVENT "));
 	press(&b, '1');
 	assert_non_null(row_of(&b, "[poll]"));
 	bench_fini(&b);

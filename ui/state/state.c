@@ -12,6 +12,8 @@
 #include "ui/text/format.h"
 
 #define MESSAGE_NS (6 * 1000000000ull)
+/* A message of the sampler is shown for this time at least. */
+#define WORST_NS (5 * 1000000000ull)
 /* A request without an answer after this time was refused. */
 #define ASKED_NS (2 * 1000000000ull)
 
@@ -135,7 +137,8 @@ void ui_state_zone(struct ui_state *st, const struct zone *zone)
 		st->zones[st->nr_zones++] = *zone;
 }
 
-const struct profile_message *ui_state_worst(const struct ui_state *st)
+/* Return the worst message of the newest tick, from warnings on; NULL: none. */
+static const struct profile_message *worst_of_tick(const struct ui_state *st)
 {
 	const struct profile_message *worst = NULL;
 
@@ -146,6 +149,29 @@ const struct profile_message *ui_state_worst(const struct ui_state *st)
 			worst = n;
 	}
 	return worst;
+}
+
+const struct profile_message *ui_state_worst(const struct ui_state *st)
+{
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++)
+		if (st->latest->messages[i].id + 1 == st->worst)
+			return &st->latest->messages[i];
+	return NULL;
+}
+
+void ui_state_choose_worst(struct ui_state *st)
+{
+	const struct profile_message *shown = ui_state_worst(st), *worst = worst_of_tick(st);
+	bool again = shown && shown->active && shown->severity > MESSAGE_INFO;
+
+	/* Of two that alternate, or at a threshold, keep one. */
+	if (again)
+		st->worst_ns = st->now_ns;
+	if (shown && st->now_ns - st->worst_ns < WORST_NS &&
+	    (!worst || worst->severity <= MAX(shown->severity, MESSAGE_WARN)))
+		return;
+	st->worst = worst ? worst->id + 1 : 0;
+	st->worst_ns = st->now_ns;
 }
 
 const struct profile_message *ui_state_message(const struct ui_state *st, const char *key)

@@ -58,7 +58,7 @@ struct ui_state {
 	struct rewind rewind; /* a range of the past is shown */
 
 	enum view_id view;
-	enum view_id help_from, drill_from;
+	enum view_id help_from, drill_from, tool_from;
 	struct list lists[VIEW_NR];
 	struct scope scope; /* which samples are shown */
 	double asked_hz;    /* requested at asked_ns, until a profile confirms it */
@@ -71,6 +71,8 @@ struct ui_state {
 
 	struct alarm *alarms;
 	uint32_t nr_alarms;
+	uint32_t worst;	   /* id + 1 of the sampler's message in the bottom line, which stays */
+	uint64_t worst_ns; /* when it was a warning last */
 	char message[256]; /* clean text */
 	bool message_bad;
 	uint64_t message_until_ns;
@@ -140,8 +142,10 @@ static inline struct list *ui_state_list(struct ui_state *st)
 	return &st->lists[st->view];
 }
 
-/* The worst message of the newest tick, from warnings on; NULL: none. */
+/* The worst message of the last seconds, from warnings on; NULL: none. */
 const struct profile_message *ui_state_worst(const struct ui_state *st);
+/* Choose it, with each new profile. */
+void ui_state_choose_worst(struct ui_state *st);
 /* The active message with that @key (profile_message.key); NULL: none. */
 const struct profile_message *ui_state_message(const struct ui_state *st, const char *key);
 /* Show an error of several lines as one. */

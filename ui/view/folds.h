@@ -209,6 +209,8 @@ void folds_compare(const struct ui_state *st, struct row *row);
 uint32_t folds_event(const struct ui_state *st, const struct profile *p);
 /* Which samples are shown, as a filter. Return false if none are. */
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
+/* The same for all threads of the process drilled into. */
+bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: event, cgroup and code alone. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
 

@@ -109,6 +109,17 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 	return folds_filter_of(st, st->shown, st->folds ? folds_of_shown(st) : NULL, f);
 }
 
+bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f)
+{
+	/* The threads of a group are those of its processes. */
+	if (st->scope.drilled && st->scope.group[0])
+		return folds_filter(st, f);
+	folds_filter_all(st, f);
+	if (st->scope.drilled)
+		f->process = ui_state_process(st, st->shown);
+	return !st->scope.drilled || f->process != UINT32_MAX;
+}
+
 bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
 {
 	return a->event == b->event && a->also == b->also && a->process == b->process &&

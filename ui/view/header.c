@@ -12,6 +12,7 @@
 #include "ui/draw/pen.h"
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
+#include "ui/view/folds.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/header_process.h"
 #include "ui/view/header_strip.h"
@@ -19,7 +20,9 @@
 #include "ui/view/times.h"
 #include "ui/view/view.h"
 
-#define DETAILS_MAX 3 /* CPUs named in a line */
+#define DETAILS_MAX 3  /* CPUs named in a line */
+#define WIDE_TITLE  60 /* cells, for more than the last crumb */
+#define HOST_COLS   24u
 
 static struct safe_text window_text(const struct ui_state *st, char *buf, size_t size)
 {
@@ -30,7 +33,7 @@ static struct safe_text window_text(const struct ui_state *st, char *buf, size_t
 		return TEXT("decay");
 	if (p && p->window == PROFILE_TOTAL)
 		return TEXT("total");
-	return text_format(buf, size, "win %s", format_span(span, st->config->window_ns).str);
+	return text_format(buf, size, "last %s", format_span(span, st->config->window_ns).str);
 }
 
 /* Write the length of the shown range of the past. */
@@ -43,9 +46,9 @@ static struct safe_text range_text(const struct ui_state *st, char *buf, size_t 
 	return text_format(buf, size, "for %s", format_span(span, st->shown->window_ns).str);
 }
 
-/* Draw the right end: state, running time, window, tick; as much as fits. Return its first column.
- */
-static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int row)
+/* Draw the right end in @cols: state, window, tick, running time; as much as fits. Return its first
+ * column. */
+static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int cols)
 {
 	const struct profile *p = st->latest;
 	bool stopped = p && !p->sampling;
@@ -60,11 +63,13 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 				: st->frozen		? TEXT("FROZEN")
 				: stopped		? TEXT("STOPPED")
 							: TEXT("LIVE");
-	char clock[FORMAT_MAX], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
+	char clock[FORMAT_MAX], run[64], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
+	/* What the rows are of, how often they change, and since when. */
 	struct safe_text live[] = {
-		format_clock(clock, p ? p->running_ns : 0),
 		window_text(st, window, sizeof(window)),
-		text_format(tick, sizeof(tick), "tick %s", format_span(span, st->tick_ns).str),
+		text_format(tick, sizeof(tick), "every %s", format_span(span, st->tick_ns).str),
+		text_format(run, sizeof(run), "run %s",
+			    format_clock(clock, p ? p->running_ns : 0).str),
 	};
 	struct safe_text past[] = {
 		ui_state_clean(ago, sizeof(ago), header_strip_ago(st, (char[64]){ 0 }, 64)),
@@ -73,62 +78,82 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	};
 	const struct safe_text *parts = st->rewind.on ? past : live;
 	unsigned int width = 2 + word.width, nr = 0;
-	struct pen pen = { c, row, 0, c->cols };
+	struct pen pen = { c, 0, 0, c->cols };
 
-	/* Half of the line is reserved for the breadcrumbs. */
-	while (nr < ARRAY_SIZE(live) && width + parts[nr].width + 2 < c->cols / 2)
+	while (nr < ARRAY_SIZE(live) && width + parts[nr].width + 2 < cols)
 		width += parts[nr++].width + 2;
 	pen.col = c->cols > width + 1 ? c->cols - width - 1 : 0;
 	width = pen.col;
 	pen_text(&pen, 0, st->glyphs->live, role);
 	pen_text(&pen, 1, word, role);
 	for (unsigned int i = 0; i < nr; i++)
-		pen_text(&pen, i ? 2 : 1, parts[i], ROLE_NORMAL);
+		pen_text(&pen, 2, parts[i], ROLE_NORMAL);
 	return width;
+}
+
+/* Name the scope of the rows, and of rows of all the process that is open and not shown. */
+static struct safe_text scope_text(const struct ui_state *st, char *buf, size_t size)
+{
+	enum view_scope scope = view_scope(st);
+	uint32_t at = scope == VIEW_ALL_THREADS ? ui_state_process(st, st->shown) : UINT32_MAX;
+	char text[sizeof(st->scope.process_name) + 32] = "";
+
+	if (at != UINT32_MAX)
+		snprintf(text, sizeof(text), "%.100s[%d]", st->shown->processes[at].comm.str,
+			 (int)st->shown->processes[at].pid);
+	else if (scope != VIEW_ALL)
+		snprintf(text, sizeof(text), "%s", st->scope.process_name);
+	else if (st->scope.drilled)
+		snprintf(text, sizeof(text), "(Esc closes %s)", st->scope.process_name);
+	return ui_state_clean(buf, size, text);
+}
+
+/* Draw the names of program, host, target and process, up to @end. */
+static void draw_crumbs(const struct ui_state *st, struct canvas *c,
+			const struct safe_text crumbs[2], unsigned int end)
+{
+	const struct style name = { ROLE_TITLE, 0 }, dim = { ROLE_DIM, 0 };
+	bool wide = c->cols >= WIDE_TITLE, drilled = view_scope(st) != VIEW_ALL;
+	struct safe_text host = { st->host, (uint16_t)strlen(st->host),
+				  (uint16_t)strlen(st->host) };
+	unsigned int col = 1;
+
+	if (wide)
+		col += canvas_text(c, 0, col, end - col, TEXT("proftop "),
+				   (struct style){ ROLE_VALUE, 0 });
+	if (wide && host.size)
+		col += canvas_elide(c, 0, col, MIN(end - col, HOST_COLS), host, name) + 1;
+	/* A narrow screen shows the last crumb only. */
+	if ((wide || !drilled) && col < end)
+		col += canvas_elide(c, 0, col, end - col, crumbs[0], name) + 1;
+	if (wide && drilled && col < end) {
+		canvas_text(c, 0, col, end - col, st->glyphs->crumb, dim);
+		col += 2;
+	}
+	/* Dim: a process is open, but these rows are of all. */
+	if (crumbs[1].size && (drilled || wide) && col < end)
+		canvas_elide(c, 0, col, end - col, crumbs[1], drilled ? name : dim);
 }
 
 static void draw_title(const struct ui_state *st, struct canvas *c)
 {
-	unsigned int end = draw_badge(st, c, 0), col = 1;
-	const struct style name = { ROLE_TITLE, 0 }, crumb = { ROLE_DIM, 0 };
-	char buf[192];
-	struct safe_text crumbs[] = {
+	char buf[192], inner[192];
+	const struct safe_text crumbs[2] = {
 		ui_state_clean(buf, sizeof(buf),
 			       view_shown(st)->context == CTX_HELP ? "help"
 			       : st->latest			   ? st->latest->target
 								   : "starting"),
-		{ st->scope.process_name, (uint16_t)strlen(st->scope.process_name), 0 },
+		scope_text(st, inner, sizeof(inner)),
 	};
+	bool wide = c->cols >= WIDE_TITLE;
+	unsigned int crumbs_cols = crumbs[!wide && crumbs[1].size].width + 3u, end;
 
-	if (end < 4)
-		return;
-	end -= 2;
-	if (c->cols >= 60)
-		col += canvas_text(c, 0, col, end - col, TEXT("proftop "),
-				   (struct style){ ROLE_VALUE, 0 });
-	if (c->cols >= 60 && st->host[0]) {
-		col += canvas_elide(c, 0, col, MIN(end - col, 24u),
-				    (struct safe_text){ st->host, (uint16_t)strlen(st->host),
-							(uint16_t)strlen(st->host) },
-				    name);
-		col++;
-	}
-	if (st->scope.drilled && view_shown(st)->functions) {
-		char clean[sizeof(st->scope.process_name)];
-
-		crumbs[1] = ui_state_clean(clean, sizeof(clean), st->scope.process_name);
-		/* A narrow screen shows the last crumb only. */
-		if (c->cols >= 60 && col < end) {
-			col += canvas_elide(c, 0, col, end - col, crumbs[0], name) + 1;
-			canvas_text(c, 0, col, end > col ? end - col : 0, st->glyphs->crumb, crumb);
-			col += 2;
-		}
-		if (col < end)
-			canvas_elide(c, 0, col, end - col, crumbs[1], name);
-		return;
-	}
-	if (col < end)
-		canvas_elide(c, 0, col, end - col, crumbs[0], name);
+	if (wide)
+		crumbs_cols += 9 + MIN((unsigned int)strlen(st->host), HOST_COLS) +
+			       (crumbs[1].size ? crumbs[1].width + 3u : 0);
+	end = draw_badge(st, c, MAX(c->cols - MIN(c->cols, crumbs_cols), c->cols / 3));
+	if (end >= 4)
+		draw_crumbs(st, c, crumbs, end - 2);
 }
 
 /* Draw the wanted and the actual rate of the shown event. */
@@ -258,13 +283,12 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 	if (total)
 		times_draw_total(st, &pen, 3);
 	draw_ratios(st, &pen, 3);
+	/* Reading a recording costs other than sampling: not shown. */
+	if (!st->config->replayed)
+		draw_own(p, &pen);
 	pen_value(&pen, 3, TEXT("Samples"),
 		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
 		  ROLE_VALUE);
-	/* Reading a recording costs other than sampling: not shown. */
-	if (st->config->replayed)
-		return;
-	draw_own(p, &pen);
 }
 
 /* Lost or throttled samples, as the header shows them. */
@@ -345,7 +369,32 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 	}
 }
 
-/* Outcomes of the user stacks, as shares of all samples of the tick. */
+/* Draw the share of samples with a symbol: of those of the rows, not of others'. */
+static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned int gap)
+{
+	const struct profile *p = st->latest;
+	const struct fold_functions *fold = view_scope(st) == VIEW_DRILLED ? folds_functions(st)
+									   : NULL;
+	bool of_all = view_scope(st) == VIEW_ALL;
+	double all = of_all ? p->window_samples : fold ? fold->count : 0;
+	double unnamed = of_all ? p->window_unnamed : 0;
+	char buf[FORMAT_MAX];
+
+	for (uint32_t i = 0; fold && i < fold->nr_rows; i++) {
+		const struct profile_function *f = &st->shown->functions[fold->rows[i].function];
+
+		/* What is still loading may get a name. */
+		if (f->unnamed &&
+		    (f->module_index >= st->shown->nr_modules ||
+		     st->shown->modules[f->module_index].state != PROFILE_MODULE_LOADING))
+			unnamed += fold->rows[i].self;
+	}
+	if (all > 0)
+		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, 1 - unnamed / all),
+			  ROLE_VALUE);
+}
+
+/* Outcomes of the user stacks, as shares of all samples of the tick: of all processes. */
 static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
 	const struct profile_account *a = &st->latest->account;
@@ -359,15 +408,15 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		{ TEXT("pending"), a->pending, 0.5 },
 	};
 	double taken = (double)a->taken;
+	struct safe_text label = view_scope(st) == VIEW_ALL ? TEXT("Stacks") : TEXT("All stacks");
 	bool narrow = pen->end < 100;
 	char buf[FORMAT_MAX];
 
 	if (!a->taken) {
-		pen_value(pen, gap, TEXT("Stacks"), TEXT("-"), ROLE_VALUE);
+		pen_value(pen, gap, label, TEXT("-"), ROLE_VALUE);
 		return;
 	}
-	if (!pen_value(pen, gap, TEXT("Stacks"), format_share(buf, (double)a->complete / taken),
-		       ROLE_VALUE))
+	if (!pen_value(pen, gap, label, format_share(buf, (double)a->complete / taken), ROLE_VALUE))
 		return;
 	pen_text(pen, 1, narrow ? TEXT("ok") : TEXT("complete"), ROLE_DIM);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -416,7 +465,6 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 	struct trouble lost = { .label = TEXT("Lost") };
 	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
 	unsigned int gap = c->cols < 100 ? 2 : 3;
-	char buf[FORMAT_MAX];
 
 	if (brief && times_draw_total(st, &pen, 0)) {
 		draw_trouble(st, &pen, gap, &lost, brief);
@@ -429,9 +477,7 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 		draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
 		return;
 	}
-	if (p->window_samples > 0)
-		pen_value(&pen, gap, TEXT("Symbols"),
-			  format_share(buf, 1 - p->window_unnamed / p->window_samples), ROLE_VALUE);
+	draw_symbols(st, &pen, gap);
 	draw_stacks(st, &pen, gap);
 	draw_pressure(st, &pen, gap);
 }
@@ -444,7 +490,6 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 	struct pen pen = { c, row, 1, c->cols };
 	struct trouble lost = { .label = TEXT("Lost") };
 	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
-	char buf[FORMAT_MAX];
 
 	draw_event(st, &pen, true);
 	draw_rate(st, &pen, &p->events[ui_state_event(st, p)], true);
@@ -457,9 +502,7 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 		throttled.now = throttled.recent = throttled.ever = 0;
 		draw_trouble(st, &pen, 2, &throttled, true);
 	}
-	if (p->window_samples > 0)
-		pen_value(&pen, 2, TEXT("Symbols"),
-			  format_share(buf, 1 - p->window_unnamed / p->window_samples), ROLE_VALUE);
+	draw_symbols(st, &pen, 2);
 	draw_stacks(st, &pen, 2);
 }
 

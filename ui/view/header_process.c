@@ -16,6 +16,7 @@
 #include "ui/view/folds.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/times.h"
+#include "ui/view/view.h"
 
 /* Sums of the shown samples of the window. */
 struct sums {
@@ -30,7 +31,7 @@ static struct sums sums_of(const struct ui_state *st)
 	struct sums sums = { .nr_tasks = 0 };
 	struct fold_filter f;
 
-	if (!tasks || !seen || !folds_filter(st, &f))
+	if (!tasks || !seen || !view_filter(st, &f))
 		goto out;
 	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
 		if (!(tasks[i].count > 0) || !fold_passes_task(st->shown, &f, i))
@@ -122,7 +123,7 @@ static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int 
  */
 static uint32_t process_alone(const struct ui_state *st)
 {
-	if (st->scope.drilled)
+	if (view_scope(st) != VIEW_ALL)
 		return ui_state_process(st, st->shown);
 	return st->shown->nr_processes == 1 ? 0 : UINT32_MAX;
 }
@@ -131,10 +132,11 @@ unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigne
 {
 	uint32_t alone = st->shown ? process_alone(st) : UINT32_MAX;
 	/* Of the system the lines of the CPUs say more. */
-	bool target = st->shown && !st->config->replayed && !st->scope.drilled &&
+	bool drilled = view_scope(st) != VIEW_ALL;
+	bool target = st->shown && !st->config->replayed && !drilled &&
 		      strcmp(st->shown->target, "system") != 0;
 
-	if (!target && (!st->scope.drilled || (alone == UINT32_MAX && !st->scope.group[0])))
+	if (!target && (!drilled || (alone == UINT32_MAX && !st->scope.group[0])))
 		return 0;
 	/* The breadcrumb has the name. */
 	if (c->rows < HEADER_TALL || alone == UINT32_MAX) {

@@ -102,6 +102,23 @@ static struct safe_text tab_text(const struct ui_state *st, enum view_id id, str
 			   named ? " " : "", named ? view_of(id)->title.str : "");
 }
 
+/* "[% Branches]": a view without a tab, while it is shown. */
+static struct safe_text other_text(const struct ui_state *st, struct tabs_form form, char *buf,
+				   size_t size)
+{
+	char key[8] = "";
+	enum action action = st->view == VIEW_BRANCHES ? ACT_VIEW_BRANCHES
+			     : st->view == VIEW_MEMORY ? ACT_VIEW_MEMORY
+						       : ACT_NONE;
+
+	if (st->view <= VIEW_HELP)
+		return TEXT("");
+	if (action != ACT_NONE)
+		key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, action));
+	return text_format(buf, size, "%s[%s%s%s]", form.apart ? "" : " ", key, *key ? " " : "",
+			   view_of(st->view)->title.str);
+}
+
 static unsigned int tabs_width(const struct ui_state *st, struct tabs_form form)
 {
 	unsigned int width = 0;
@@ -109,7 +126,7 @@ static unsigned int tabs_width(const struct ui_state *st, struct tabs_form form)
 
 	for (int i = 0; i < VIEW_HELP; i++)
 		width += tab_text(st, (enum view_id)i, form, buf, sizeof(buf)).width + form.apart;
-	return width;
+	return width + other_text(st, form, buf, sizeof(buf)).width;
 }
 
 /* Choose the form that fits into @cols; the last names are dropped first. */
@@ -144,6 +161,7 @@ void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 					      (uint16_t)(pen.col - col), ZONE_VIEW, (uint32_t)i });
 		pen.col += form.apart;
 	}
+	pen_text(&pen, 0, other_text(st, form, buf, sizeof(buf)), ROLE_VALUE);
 	if (out.size && pen.col + 1 < c->cols)
 		canvas_elide(c, row, pen.col, c->cols - pen.col, out,
 			     (struct style){ ROLE_WARN, 0 });

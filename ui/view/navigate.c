@@ -25,6 +25,37 @@ void navigate_to(struct ui_state *st, enum view_id view)
 	table_rebuild(st, view);
 }
 
+void navigate_to_tool(struct ui_state *st, enum view_id view)
+{
+	if (st->view != view)
+		st->tool_from = navigate_tab(st);
+	navigate_to(st, view);
+}
+
+static enum view_id opened_from(const struct ui_state *st, enum view_id view)
+{
+	switch (view) {
+	case VIEW_HELP:
+		return st->help_from;
+	case VIEW_CALLERS:
+		return st->folds ? st->folds->callers_from : VIEW_FUNCTIONS;
+	case VIEW_ANNOTATE:
+		return st->annotate.from;
+	default:
+		return st->tool_from;
+	}
+}
+
+enum view_id navigate_tab(const struct ui_state *st)
+{
+	enum view_id view = st->view;
+
+	/* Bounded: callers of an annotated function of callers ... */
+	for (int i = 0; i < VIEW_NR && view >= VIEW_HELP; i++)
+		view = opened_from(st, view);
+	return view < VIEW_HELP ? view : VIEW_FUNCTIONS;
+}
+
 void navigate_into_process(struct ui_state *st, uint32_t id)
 {
 	uint32_t index;
@@ -78,7 +109,7 @@ void navigate_by_group(struct ui_state *st, enum grouping by)
 	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_PROCESSES);
 }
 
-void navigate_out_of_process(struct ui_state *st)
+void navigate_close_process(struct ui_state *st)
 {
 	if (!st->scope.drilled)
 		return;
@@ -89,7 +120,16 @@ void navigate_out_of_process(struct ui_state *st)
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
-	navigate_to(st, st->drill_from);
+	table_rebuild(st, st->view);
+}
+
+void navigate_out_of_process(struct ui_state *st)
+{
+	bool open = st->scope.drilled;
+
+	navigate_close_process(st);
+	if (open)
+		navigate_to(st, st->drill_from);
 }
 
 void navigate_into_thread(struct ui_state *st, const struct row *row)

@@ -16,6 +16,12 @@ void navigate_into_group(struct ui_state *st, uint32_t process);
 /* Merge the processes by name, container or unit, or do not. */
 void navigate_by_group(struct ui_state *st, enum grouping by);
 void navigate_out_of_process(struct ui_state *st);
+/* Leave it, but stay in the view. */
+void navigate_close_process(struct ui_state *st);
+/* Open a view without a tab; its Esc returns to the shown one. */
+void navigate_to_tool(struct ui_state *st, enum view_id view);
+/* Return the tab that the shown view was opened from. */
+enum view_id navigate_tab(const struct ui_state *st);
 /* Drill into a thread, or group of threads: a row of the view of threads. */
 void navigate_into_thread(struct ui_state *st, const struct row *row);
 /* Show the functions of one module: an index in the shown profile's. */

@@ -273,17 +273,10 @@ static int build_rows(const struct ui_state *st, struct list *list)
 
 	if (!st->shown)
 		return 0;
-	/* Show the other threads also when one is drilled into. */
-	folds_filter_all(st, &filter);
 	if (!st->by_thread)
 		return build_processes(st, list);
-	if (st->scope.group[0])
-		folds_filter(st, &filter);
-	else if (st->scope.drilled)
-		filter.process = ui_state_process(st, st->shown);
-	return st->scope.drilled && !st->scope.group[0] && filter.process == UINT32_MAX
-		       ? 0
-		       : build_threads(st, &filter, list);
+	/* Show the other threads also when one is drilled into. */
+	return folds_filter_threads(st, &filter) ? build_threads(st, &filter, list) : 0;
 }
 
 int process_rows_build(const struct ui_state *st, struct list *list)

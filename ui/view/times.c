@@ -9,6 +9,7 @@
 
 #include "ui/text/format.h"
 #include "ui/view/folds.h"
+#include "ui/view/view.h"
 
 #define KINDS_SHOWN 4
 
@@ -20,7 +21,7 @@ static const struct {
 	const char *name;
 } parts[NR_PARTS] = {
 	{ "C", "CPU" },		 { "R", "run queue" }, { "L", "lock" },	 { "D", "disk" },
-	{ "N", "pipe, socket" }, { "S", "sleep" },     { "E", "event" }, { "O", "other" },
+	{ "P", "pipe, socket" }, { "S", "sleep" },     { "E", "event" }, { "O", "other" },
 };
 
 static int part_of(enum wait_kind kind)
@@ -125,7 +126,7 @@ static double sum_kinds(const struct ui_state *st, double sums[static WAIT_NR])
 
 	for (int k = 0; k < WAIT_NR; k++)
 		sums[k] = 0;
-	if (!times || !folds_filter(st, &f))
+	if (!times || !view_filter(st, &f))
 		return 0;
 	for (uint32_t i = 0; i < st->shown->nr_tasks; i++)
 		for (int k = 0; k < WAIT_NR && fold_passes_task(st->shown, &f, i); k++)

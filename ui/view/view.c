@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "ui/text/format.h"
+#include "ui/view/folds.h"
 
 static const struct view *const views[VIEW_NR] = {
 	[VIEW_FUNCTIONS] = &view_functions, [VIEW_PROCESSES] = &view_processes,
@@ -26,6 +27,28 @@ const struct view *view_of(enum view_id id)
 const struct view *view_shown(const struct ui_state *st)
 {
 	return view_of(st->view);
+}
+
+enum view_scope view_scope(const struct ui_state *st)
+{
+	if (!st->scope.drilled)
+		return VIEW_ALL;
+	if (st->view == VIEW_PROCESSES && st->by_thread)
+		return VIEW_ALL_THREADS;
+	return view_shown(st)->scoped ? VIEW_DRILLED : VIEW_ALL;
+}
+
+bool view_filter(const struct ui_state *st, struct fold_filter *f)
+{
+	switch (view_scope(st)) {
+	case VIEW_DRILLED:
+		return folds_filter(st, f);
+	case VIEW_ALL_THREADS:
+		return folds_filter_threads(st, f);
+	default:
+		folds_filter_all(st, f);
+		return st->shown;
+	}
 }
 
 enum key_context view_context(const struct ui_state *st)

@@ -15,6 +15,7 @@ struct view_field {
 	unsigned int row, col, cols;
 };
 
+struct fold_filter;
 struct folds_tree;
 struct view_column {
 	struct safe_text title, ascii; /* @ascii: for terminals that cannot show the title */
@@ -46,7 +47,7 @@ struct view {
 	struct safe_text title;
 	enum key_context context; /* CTX_LIST or CTX_HELP: the meaning of keys */
 	bool stacks;	  /* rows or boxes are stacks: drilling and splitting keep this view */
-	bool functions;	  /* about the functions of the process drilled into */
+	bool scoped;	  /* rows are of the process or thread drilled into; else of all */
 	bool by_module;	  /* shows one module's functions while st->only is on */
 	bool newest;	  /* made of the newest profile, though another one is kept */
 	bool when_shown;  /* too expensive to build while another view is shown */
@@ -112,6 +113,15 @@ uint8_t view_functions_column(enum ui_config_sort sort);
 /* The view that is shown, and the row under its cursor; NULL: none. */
 const struct view *view_shown(const struct ui_state *st);
 const struct row *view_row(const struct ui_state *st);
+/* The samples that the rows of the shown view are of. */
+enum view_scope {
+	VIEW_ALL,	  /* of all processes: none is drilled into, or the view shows all */
+	VIEW_ALL_THREADS, /* of all threads of the process drilled into */
+	VIEW_DRILLED,	  /* of the process, thread or group drilled into */
+};
+enum view_scope view_scope(const struct ui_state *st);
+/* The same as a filter. Return false if there are none. */
+bool view_filter(const struct ui_state *st, struct fold_filter *f);
 /* Where a key goes that is pressed now. */
 enum key_context view_context(const struct ui_state *st);
 /* Index of the selected row's function in the shown profile; UINT32_MAX: none. */

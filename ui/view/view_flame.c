@@ -171,6 +171,15 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- drawing ---- */
 
+/* Does the node match? @found: by function, so that each name is searched once. */
+static bool is_found(const struct ui_state *st, const struct fold_tree_node *node,
+		     const struct match *m, const bool *found)
+{
+	/* Without a match there is always a process: of functions alone. */
+	return node->function != FOLD_NONE ? found[node->function]
+					   : !m->negate && folds_finds(st, node, m);
+}
+
 /* Return the share of samples with a match on their stack: the topmost match of each path counts.
  */
 static double found_share(const struct ui_state *st, const struct match *m)
@@ -185,8 +194,7 @@ static double found_share(const struct ui_state *st, const struct match *m)
 	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
 		found[i] = match_finds_name(m, &st->shown->functions[i]) != m->negate;
 	while (n != FOLD_NONE) {
-		uint32_t fn = t->nodes[n].function;
-		bool here = fn != FOLD_NONE && found[fn];
+		bool here = is_found(st, &t->nodes[n], m, found);
 
 		if (here)
 			sum += t->nodes[n].total;
@@ -471,7 +479,7 @@ const struct view view_flame = {
 	.context = CTX_LIST,
 	.stacks = true,
 	.options = stacks_options,
-	.functions = true,
+	.scoped = true,
 	.when_shown = true,
 	.sort_self = UINT8_MAX,
 	.sort_total = UINT8_MAX,

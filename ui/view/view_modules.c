@@ -72,6 +72,26 @@ static void draw_named(const struct ui_state *st, const struct row *row, struct 
 		     (struct style){ row->self < 0.5 ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
+/* Return the share of all samples that are in the module and have no symbol. */
+static double unnamed_of(const struct row *row)
+{
+	return row->total * (1 - row->self);
+}
+
+static int by_unnamed(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	double x = unnamed_of(a), y = unnamed_of(b);
+
+	return (x > y) - (x < y);
+}
+
+static void draw_unnamed(const struct ui_state *st, const struct row *row, struct canvas *c,
+			 struct view_field at)
+{
+	if (unnamed_of(row) > 0)
+		view_draw_percent(c, at, unnamed_of(row));
+}
+
 static void draw_symbols(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct view_field at)
 {
@@ -119,7 +139,7 @@ static void draw_source(const struct ui_state *st, const struct row *row, struct
 		     (struct style){ reason ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
-enum { SHARE, CHANGE, BAR, SAMPLES, NAMED, SYMBOLS, STATE, NAME, SOURCE };
+enum { SHARE, CHANGE, BAR, SAMPLES, UNNAMED, NAMED, SYMBOLS, STATE, NAME, SOURCE };
 
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
@@ -137,6 +157,13 @@ static const struct view_column columns[] = {
 		  .from = 66,
 		  .draw = draw_bar },
 	[SAMPLES] = COMMON_SAMPLES(9, 90),
+	[UNNAMED] = { .title = TEXT("UNNAMED"),
+		      .help = "share of all samples that are here and have no symbol",
+		      .width = 8,
+		      .from = 60,
+		      .right = true,
+		      .compare = by_unnamed,
+		      .draw = draw_unnamed },
 	[NAMED] = { .title = TEXT("NAMED"),
 		    .help = "share of its samples with a symbol",
 		    .width = 6,
@@ -331,6 +358,7 @@ static const struct view_label labels[] = { { ACT_OPEN, "Functions" }, { ACT_NON
 const struct view view_modules = {
 	.title = TEXT("Modules"),
 	.context = CTX_LIST,
+	.scoped = true,
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),

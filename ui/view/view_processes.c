@@ -334,6 +334,8 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
+#define TIME_WIDTH 6
+
 /* ---- time by kind, in task-seconds per second: 1.00 is one thread all the time ---- */
 
 /* Of waits, samples say little. */
@@ -351,12 +353,14 @@ static struct safe_text head_time(const struct ui_state *st, char buf[static TEX
 						: TEXT("WAIT/s");
 }
 
+/* A column is a part of the bar, and begins with its letter. */
 static double time_of(const struct row *row, enum wait_kind kind)
 {
-	/* Rare kinds have no column each. */
 	if (kind == WAIT_OTHER)
 		return (double)row->waits[WAIT_OTHER] + (double)row->waits[WAIT_FAULT] +
 		       (double)row->waits[WAIT_CHILD];
+	if (kind == WAIT_POLL)
+		return (double)row->waits[WAIT_POLL] + (double)row->waits[WAIT_CONDITION];
 	return (double)row->waits[kind];
 }
 
@@ -372,15 +376,61 @@ static void draw_time(const struct ui_state *st, const struct row *row, struct c
 			     (struct style){ kind == WAIT_RUNNING ? ROLE_NORMAL : ROLE_WAIT, 0 });
 }
 
-/* Does a process wait so? Other columns of waits are left out. */
+static const enum wait_kind time_kinds[] = { WAIT_RUNNING, WAIT_QUEUE, WAIT_LOCK,
+					     WAIT_DISK,	   WAIT_PIPE,  WAIT_POLL,
+					     WAIT_SLEEP,   WAIT_OTHER, WAIT_NO };
+
+/* Return how many columns of times fit beside the others. */
+static unsigned int times_that_fit(unsigned int cols)
+{
+	/* The cells of all others: more of them, and wider ones, on wide screens. */
+	unsigned int others = cols < 100   ? 51
+			      : cols < 150 ? 55
+			      : cols < 160 ? 90
+			      : cols < 220 ? 115
+					   : 144;
+
+	return cols > others ? (cols - others) / (TIME_WIDTH + 1) : 0;
+}
+
+/* Does a process wait so? Kinds without time, and those with least where not all fit, have no
+ * column; hidden time has the last. */
 static bool has_kind(const struct ui_state *st, enum wait_kind kind)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
+	double sums[WAIT_NR] = { 0 };
+	unsigned int more = 0;
 
 	for (uint32_t i = 0; i < list->nr && times_on(st); i++)
-		if (time_of(&list->rows[i], kind) > 0)
-			return true;
-	return false;
+		for (size_t k = 0; k < ARRAY_SIZE(time_kinds); k++)
+			sums[time_kinds[k]] += time_of(&list->rows[i], time_kinds[k]);
+	for (size_t k = 0; k < ARRAY_SIZE(time_kinds); k++)
+		more += time_kinds[k] != WAIT_NO &&
+			(kind == WAIT_NO ? sums[time_kinds[k]] > 0
+					 : sums[time_kinds[k]] > sums[kind]);
+	return sums[kind] > 0 && more < times_that_fit(st->cols);
+}
+
+/* Is there room for columns that say nothing of times? */
+static bool is_roomy(const struct ui_state *st)
+{
+	return !times_on(st) || st->cols >= 150;
+}
+
+/* A thread is one task. */
+static bool has_tasks(const struct ui_state *st)
+{
+	return is_roomy(st) && (!st->by_thread || st->fold_threads);
+}
+
+static bool has_hottest(const struct ui_state *st)
+{
+	return has_room(st) && is_roomy(st);
+}
+
+static bool has_groups(const struct ui_state *st)
+{
+	return has_details(st) && (!times_on(st) || st->cols >= 220);
 }
 
 #define TIME_COLUMN(name, kind)                                                                    \
@@ -403,8 +453,7 @@ static bool has_kind(const struct ui_state *st, enum wait_kind kind)
 TIME_COLUMN(run, WAIT_RUNNING)
 TIME_COLUMN(queue, WAIT_QUEUE)
 TIME_COLUMN(lock, WAIT_LOCK)
-TIME_COLUMN(condition, WAIT_CONDITION)
-TIME_COLUMN(poll, WAIT_POLL)
+TIME_COLUMN(event, WAIT_POLL)
 TIME_COLUMN(sleep, WAIT_SLEEP)
 TIME_COLUMN(pipe, WAIT_PIPE)
 TIME_COLUMN(disk, WAIT_DISK)
@@ -427,8 +476,7 @@ enum {
 	LOCK,
 	DISK,
 	PIPE,
-	COND,
-	POLL,
+	EVENT,
 	SLEEP,
 	OTHER,
 	IDLE,
@@ -440,8 +488,8 @@ enum {
 
 #define TIME(text, about, cols, column)                                                            \
 	{                                                                                          \
-		.title = TEXT(text), .help = about, .width = 6, .from = cols, .right = true,       \
-		.when = has_##column, .compare = by_##column, .draw = draw_##column                \
+		.title = TEXT(text), .help = about, .width = TIME_WIDTH, .from = cols,             \
+		.right = true, .when = has_##column, .compare = by_##column, .draw = draw_##column \
 	}
 
 /* Columns without a width share the rest. */
@@ -500,13 +548,15 @@ static const struct view_column columns[] = {
 		   .wide = 10,
 		   .from = 66,
 		   .ascending = true,
+		   .when = is_roomy,
 		   .compare = by_uid,
 		   .draw = draw_user },
-	[TASKS] = { .title = TEXT("TASKS"),
-		    .help = "threads with samples",
+	[TASKS] = { .title = TEXT("ACTIVE"),
+		    .help = "threads with samples; others slept",
 		    .width = 6,
 		    .from = 86,
 		    .right = true,
+		    .when = has_tasks,
 		    .compare = by_tasks,
 		    .draw = draw_tasks },
 	[COMM] = { .title = TEXT("COMMAND"),
@@ -517,13 +567,13 @@ static const struct view_column columns[] = {
 		   .when = in_list,
 		   .compare = by_comm,
 		   .draw = draw_comm },
-	[RUN] = TIME("RUN", "time on a CPU; 1.00: one thread all the time", 66, run),
+	[RUN] = TIME("CPU", "time on a CPU; 1.00: one thread all the time", 66, run),
 	[RUNQ] = TIME("RUNQ", "time in a run queue", 66, queue),
 	[LOCK] = TIME("LOCK", "time waiting for a lock", 66, lock),
 	[DISK] = TIME("DISK", "time waiting for a disk", 66, disk),
 	[PIPE] = TIME("PIPE", "time waiting for a pipe, socket or terminal", 66, pipe),
-	[COND] = TIME("COND", "time waiting for a condition variable", 66, condition),
-	[POLL] = TIME("POLL", "time waiting in poll, epoll or select", 66, poll),
+	[EVENT] = TIME("EVENT", "time waiting for a condition variable, or in poll, epoll, select",
+		       66, event),
 	[SLEEP] = TIME("SLEEP", "time asleep for a time", 66, sleep),
 	[OTHER] = TIME("OTHER", "time waiting for a child, a page, and others", 66, other),
 	[IDLE] = TIME("IDLE", "hidden: in poll or for a condition variable, 100 ms and more", 66,
@@ -534,14 +584,14 @@ static const struct view_column columns[] = {
 		    .wide = 19,
 		    .from = 124,
 		    .ascending = true,
-		    .when = has_details,
+		    .when = has_groups,
 		    .compare = by_group,
 		    .draw = draw_group },
 	[HOTTEST] = { .title = TEXT("HOTTEST FUNCTION"),
 		      .help = "function with most self time",
 		      .ascending = true,
 		      .from = 60,
-		      .when = has_room,
+		      .when = has_hottest,
 		      .compare = by_hottest,
 		      .draw = draw_hottest },
 	[COMMAND] = { .title = TEXT("COMMAND LINE"),

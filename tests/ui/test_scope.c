@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The screen says whose rows it shows: header, tabs and the line at the foot, in each view, with
+ * and without a process that is drilled into; Esc leads out of each.
+ */
+#include "fake.h"
+
+#define PROCESS "\u25b8 api-server[4242]"
+#define CLOSES	"(Esc closes api-server[4242])"
+
+static void add_notice(struct profile *p, uint32_t id, const char *key, bool active)
+{
+	struct profile_message *n;
+
+	p->messages = reallocarray(p->messages, p->nr_messages + 1, sizeof(*p->messages));
+	n = &p->messages[p->nr_messages++];
+	*n = (struct profile_message){
+		.id = id, .severity = MESSAGE_WARN, .active = active, .control = MESSAGE_MODULES
+	};
+	snprintf(n->key, sizeof(n->key), "%s", key);
+	snprintf(n->brief, sizeof(n->brief), "trouble with %s", key);
+	snprintf(n->fix, sizeof(n->fix), "show by module (6); repair %s", key);
+}
+
+static struct profile *noticed(bool first, bool second)
+{
+	struct profile *p = fake_profile(2, NULL);
+
+	fake_details(p);
+	free(p->messages);
+	p->messages = NULL;
+	p->nr_messages = 0;
+	add_notice(p, 0, "names", first);
+	add_notice(p, 1, "stacks", second);
+	return p;
+}
+
+static void drill(struct bench *b, unsigned int cols, unsigned int rows)
+{
+	bench_init(b, cols, rows, false);
+	model_take(&b->st, noticed(true, false));
+	press(b, '2');
+	while (strcmp(b->st.shown->processes[view_row(&b->st)->index].comm.str, "api-server"))
+		press(b, 'j');
+	press(b, K_ENTER);
+	assert_true(b->st.scope.drilled);
+}
+
+static bool shows(struct bench *b, const char *text)
+{
+	return strstr(look(b), text);
+}
+
+static void test_header(void **state)
+{
+	static const struct {
+		uint32_t key;
+		bool process;
+	} views[] = { { '1', true },  { '2', false }, { '3', true }, { '4', true },
+		      { '5', false }, { '6', true },  { '7', false } };
+	struct bench b;
+
+	drill(&b, 100, 30);
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		press(&b, views[i].key);
+		assert_int_equal(shows(&b, PROCESS), views[i].process);
+		assert_int_equal(shows(&b, CLOSES), !views[i].process);
+		/* Its command line, or the CPUs of the system. */
+		assert_int_equal(shows(&b, "\n api-server --config"), views[i].process);
+		assert_int_equal(shows(&b, "\n   0\u2595"), !views[i].process);
+		assert_int_equal(shows(&b, "Symbols 100%   All stacks"), views[i].process);
+		assert_int_equal(shows(&b, "! all processes: trouble with names"),
+				 views[i].process);
+		assert_int_equal(shows(&b, "! trouble with names"), !views[i].process);
+	}
+	/* Threads: all of the process, also if one of them was opened. */
+	press(&b, 'H');
+	assert_true(shows(&b, PROCESS));
+	press(&b, K_ENTER);
+	assert_true(shows(&b, "api-server[4242] thread 4242"));
+	press(&b, 'H');
+	press(&b, 'H');
+	assert_true(shows(&b, PROCESS));
+	assert_false(shows(&b, "thread 4242"));
+	bench_fini(&b);
+}
+
+/* Esc where the rows are of all processes closes the process, and stays. */
+static void test_back(void **state)
+{
+	struct bench b;
+
+	drill(&b, 100, 30);
+	press(&b, '5');
+	press(&b, K_ESC);
+	assert_false(b.st.scope.drilled);
+	assert_int_equal(b.st.view, VIEW_CPUS);
+	assert_true(shows(&b, "closed api-server[4242]"));
+	assert_false(shows(&b, CLOSES));
+	bench_fini(&b);
+	/* Elsewhere it leads to where the process was opened. */
+	drill(&b, 100, 30);
+	press(&b, '3');
+	press(&b, K_ESC);
+	assert_false(b.st.scope.drilled);
+	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	bench_fini(&b);
+}
+
+/* A notice is about all processes: so are the modules that its fix shows, the nameless first. */
+static void test_fix(void **state)
+{
+	struct bench b;
+
+	drill(&b, 100, 30);
+	press(&b, 'A');
+	assert_int_equal(b.st.view, VIEW_MODULES);
+	assert_false(b.st.scope.drilled);
+	assert_true(shows(&b, "UNNAMED\u25bc"));
+	assert_true(shows(&b, "most samples without a symbol first"));
+	bench_fini(&b);
+}
+
+/* Of two notices that alternate one is shown, until it is over for some seconds. */
+static void test_notice_stays(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	for (int tick = 0; tick < 20; tick++) {
+		b.st.now_ns += 1000000000;
+		model_take(&b.st, noticed(tick % 2 == 0, tick % 2 == 1));
+		assert_true(shows(&b, "! trouble with names"));
+	}
+	for (int tick = 0; tick < 5; tick++) {
+		b.st.now_ns += 1000000000;
+		model_take(&b.st, noticed(false, true));
+	}
+	assert_true(shows(&b, "! trouble with stacks"));
+	/* A grave one does not wait. */
+	b.st.now_ns += 1000000000;
+	struct profile *p = noticed(true, true);
+
+	p->messages[0].severity = MESSAGE_GRAVE;
+	model_take(&b.st, p);
+	assert_true(shows(&b, "! trouble with names"));
+	bench_fini(&b);
+}
+
+/* Views without a tab are marked while they are shown, and Esc returns to the tab. */
+static void test_tools(void **state)
+{
+	static const struct {
+		uint32_t key;
+		const char *tab;
+	} tools[] = { { '%', "[% Branches]" }, { '@', "[@ Memory]" } };
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, noticed(false, false));
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+		press(&b, '5');
+		press(&b, tools[i].key);
+		assert_true(shows(&b, tools[i].tab));
+		assert_false(shows(&b, "[5 CPUs]"));
+		press(&b, K_ESC);
+		assert_int_equal(b.st.view, VIEW_CPUS);
+		press(&b, tools[i].key);
+		press(&b, K_TAB);
+		assert_int_equal(b.st.view, VIEW_MODULES);
+	}
+	press(&b, '1');
+	press(&b, K_ENTER);
+	assert_true(shows(&b, "[Callers]"));
+	/* From one tool to the other, and out. */
+	press(&b, '%');
+	press(&b, '@');
+	press(&b, 'q');
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	assert_false(b.st.quit);
+	bench_fini(&b);
+}
+
+/* The search of the flame graph counts what it marks, a process also. */
+static void test_flame_search(void **state)
+{
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, noticed(false, false));
+	press(&b, '4');
+	press(&b, '/');
+	type(&b, "nginx");
+	press(&b, K_ENTER);
+	assert_true(shows(&b, "matches /nginx/"));
+	assert_false(shows(&b, " 0.00% in all"));
+	press(&b, '/');
+	press(&b, K_CTRL('u'));
+	type(&b, "nosuch");
+	press(&b, K_ENTER);
+	assert_true(shows(&b, " 0.00% in all"));
+	bench_fini(&b);
+}
+
+/* Waits have no rate. */
+static void test_rate_of_waits(void **state)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	fake_waits(p);
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, p);
+	ui_state_set_time(&b.st, CONFIG_TIME_WAIT);
+	press(&b, K_F(2));
+	assert_false(shows(&b, "0 Hz"));
+	assert_true(shows(&b, "each switch"));
+	bench_fini(&b);
+}
+
+/* The letters of the bar are the first ones of the columns' titles, at each width those with most
+ * time, and none is cut. */
+static void test_time_columns(void **state)
+{
+	for (unsigned int cols = 80; cols <= 220; cols += 5) {
+		struct profile *p = fake_profile(2, NULL);
+		struct bench b;
+		const char *head, *end, *last;
+		char line[1024];
+
+		fake_details(p);
+		fake_waits(p);
+		bench_init(&b, cols, 40, false);
+		model_take(&b.st, p);
+		ui_state_set_time(&b.st, CONFIG_TIME_ALL);
+		press(&b, '2');
+		head = strstr(look(&b), " SHARE%");
+		assert_non_null(head);
+		end = strchr(head, '\n');
+		for (const char *name = "CPU   \0EVENT\0LOCK\0"; *name; name += strlen(name) + 1) {
+			const char *at = strstr(head, name);
+
+			assert_true(at && at < end);
+		}
+		/* The last column is whole. */
+		snprintf(line, sizeof(line), "%.*s", (int)(end - head), head);
+		last = strrchr(line, ' ');
+		if (!strstr(" CPU RUNQ LOCK DISK PIPE EVENT SLEEP OTHER IDLE FUNCTION ", last))
+			print_message("%u: %s\n", cols, line);
+		assert_non_null(
+			strstr(" CPU RUNQ LOCK DISK PIPE EVENT SLEEP OTHER IDLE FUNCTION ", last));
+		bench_fini(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_header),	      cmocka_unit_test(test_back),
+		cmocka_unit_test(test_fix),	      cmocka_unit_test(test_notice_stays),
+		cmocka_unit_test(test_tools),	      cmocka_unit_test(test_flame_search),
+		cmocka_unit_test(test_rate_of_waits), cmocka_unit_test(test_time_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
