@@ -162,7 +162,7 @@ static void back(struct ui_state *st, uint32_t code)
 		st->only.on = false;
 		navigate_to(st, st->only.from);
 	} else if (st->scope.drilled && view_scope(st) == VIEW_ALL) {
-		/* The rows are of all already: stay. */
+		/* The rows are of all already. */
 		navigate_close_process(st);
 		ui_state_say(st, false, "closed %s: all views show all processes",
 			     st->scope.process_name);

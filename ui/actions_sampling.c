@@ -68,7 +68,7 @@ static void smaller_rings(struct ui_state *st, uint32_t code)
 	rings(st, false);
 }
 
-/* Show the modules of all processes, which the message is about: those it is about first. */
+/* Show the modules of all processes, and first the modules that the message is about. */
 static void show_modules(struct ui_state *st, const struct profile_message *message)
 {
 	const char *fix = strstr(message->fix, "; ");

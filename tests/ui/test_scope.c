@@ -85,7 +85,7 @@ static void test_header(void **state)
 	bench_fini(&b);
 }
 
-/* Esc where the rows are of all processes closes the process, and stays. */
+/* Esc where the rows are of all processes closes the process, in the same view. */
 static void test_back(void **state)
 {
 	struct bench b;
@@ -181,7 +181,7 @@ static void test_tools(void **state)
 	bench_fini(&b);
 }
 
-/* The search of the flame graph counts what it marks, a process also. */
+/* The search of the flame graph counts the boxes that it marks, processes also. */
 static void test_flame_search(void **state)
 {
 	struct bench b;

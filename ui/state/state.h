@@ -71,7 +71,7 @@ struct ui_state {
 
 	struct alarm *alarms;
 	uint32_t nr_alarms;
-	uint32_t worst;	   /* id + 1 of the sampler's message in the bottom line, which stays */
+	uint32_t worst;	   /* id + 1 of the sampler's message in the bottom line */
 	uint64_t worst_ns; /* when it was a warning last */
 	char message[256]; /* clean text */
 	bool message_bad;

@@ -111,7 +111,7 @@ bool folds_filter(const struct ui_state *st, struct fold_filter *f)
 
 bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f)
 {
-	/* The threads of a group are those of its processes. */
+	/* A group is of processes: all of their threads. */
 	if (st->scope.drilled && st->scope.group[0])
 		return folds_filter(st, f);
 	folds_filter_all(st, f);

@@ -369,7 +369,7 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 	}
 }
 
-/* Draw the share of samples with a symbol: of those of the rows, not of others'. */
+/* Draw the share of samples with a symbol: of the rows, not of all processes. */
 static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
 	const struct profile *p = st->latest;

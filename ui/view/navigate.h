@@ -16,7 +16,7 @@ void navigate_into_group(struct ui_state *st, uint32_t process);
 /* Merge the processes by name, container or unit, or do not. */
 void navigate_by_group(struct ui_state *st, enum grouping by);
 void navigate_out_of_process(struct ui_state *st);
-/* Leave it, but stay in the view. */
+/* Leave it without a change of the view. */
 void navigate_close_process(struct ui_state *st);
 /* Open a view without a tab; its Esc returns to the shown one. */
 void navigate_to_tool(struct ui_state *st, enum view_id view);

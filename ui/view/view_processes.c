@@ -17,6 +17,7 @@
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
 #include "ui/view/process_rows.h"
+#include "ui/view/process_times.h"
 #include "ui/view/process_tree.h"
 #include "ui/view/table.h"
 #include "ui/view/times.h"
@@ -334,8 +335,6 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 		     (struct style){ theme_kind(kind), 0 });
 }
 
-#define TIME_WIDTH 6
-
 /* ---- time by kind, in task-seconds per second: 1.00 is one thread all the time ---- */
 
 /* Of waits, samples say little. */
@@ -351,64 +350,6 @@ static struct safe_text head_time(const struct ui_state *st, char buf[static TEX
 	       : !ui_state_waits(st, st->shown) ? TEXT("CPU%")
 	       : ui_state_also(st, st->shown)	? TEXT("TIME/s")
 						: TEXT("WAIT/s");
-}
-
-/* A column is a part of the bar, and begins with its letter. */
-static double time_of(const struct row *row, enum wait_kind kind)
-{
-	if (kind == WAIT_OTHER)
-		return (double)row->waits[WAIT_OTHER] + (double)row->waits[WAIT_FAULT] +
-		       (double)row->waits[WAIT_CHILD];
-	if (kind == WAIT_POLL)
-		return (double)row->waits[WAIT_POLL] + (double)row->waits[WAIT_CONDITION];
-	return (double)row->waits[kind];
-}
-
-static void draw_time(const struct ui_state *st, const struct row *row, struct canvas *c,
-		      struct view_field at, enum wait_kind kind)
-{
-	double ns = time_of(row, kind);
-	char buf[FORMAT_MAX];
-
-	if (ns > 0 && st->shown->window_ns)
-		canvas_right(c, at.row, at.col, at.cols,
-			     format_tasks(buf, ns / (double)st->shown->window_ns),
-			     (struct style){ kind == WAIT_RUNNING ? ROLE_NORMAL : ROLE_WAIT, 0 });
-}
-
-static const enum wait_kind time_kinds[] = { WAIT_RUNNING, WAIT_QUEUE, WAIT_LOCK,
-					     WAIT_DISK,	   WAIT_PIPE,  WAIT_POLL,
-					     WAIT_SLEEP,   WAIT_OTHER, WAIT_NO };
-
-/* Return how many columns of times fit beside the others. */
-static unsigned int times_that_fit(unsigned int cols)
-{
-	/* The cells of all others: more of them, and wider ones, on wide screens. */
-	unsigned int others = cols < 100   ? 51
-			      : cols < 150 ? 55
-			      : cols < 160 ? 90
-			      : cols < 220 ? 115
-					   : 144;
-
-	return cols > others ? (cols - others) / (TIME_WIDTH + 1) : 0;
-}
-
-/* Does a process wait so? Kinds without time, and those with least where not all fit, have no
- * column; hidden time has the last. */
-static bool has_kind(const struct ui_state *st, enum wait_kind kind)
-{
-	const struct list *list = &st->lists[VIEW_PROCESSES];
-	double sums[WAIT_NR] = { 0 };
-	unsigned int more = 0;
-
-	for (uint32_t i = 0; i < list->nr && times_on(st); i++)
-		for (size_t k = 0; k < ARRAY_SIZE(time_kinds); k++)
-			sums[time_kinds[k]] += time_of(&list->rows[i], time_kinds[k]);
-	for (size_t k = 0; k < ARRAY_SIZE(time_kinds); k++)
-		more += time_kinds[k] != WAIT_NO &&
-			(kind == WAIT_NO ? sums[time_kinds[k]] > 0
-					 : sums[time_kinds[k]] > sums[kind]);
-	return sums[kind] > 0 && more < times_that_fit(st->cols);
 }
 
 /* Is there room for columns that say nothing of times? */
@@ -436,18 +377,18 @@ static bool has_groups(const struct ui_state *st)
 #define TIME_COLUMN(name, kind)                                                                    \
 	static bool has_##name(const struct ui_state *st)                                          \
 	{                                                                                          \
-		return has_kind(st, kind);                                                         \
+		return process_times_have(st, kind);                                               \
 	}                                                                                          \
 	static int by_##name(const struct ui_state *st, const struct row *a, const struct row *b)  \
 	{                                                                                          \
-		double x = time_of(a, kind), y = time_of(b, kind);                                 \
+		double x = process_times_of(a, kind), y = process_times_of(b, kind);               \
                                                                                                    \
 		return (x > y) - (x < y);                                                          \
 	}                                                                                          \
 	static void draw_##name(const struct ui_state *st, const struct row *row,                  \
 				struct canvas *c, struct view_field at)                            \
 	{                                                                                          \
-		draw_time(st, row, c, at, kind);                                                   \
+		process_times_draw(st, row, c, at, kind);                                          \
 	}
 
 TIME_COLUMN(run, WAIT_RUNNING)
@@ -488,7 +429,7 @@ enum {
 
 #define TIME(text, about, cols, column)                                                            \
 	{                                                                                          \
-		.title = TEXT(text), .help = about, .width = TIME_WIDTH, .from = cols,             \
+		.title = TEXT(text), .help = about, .width = PROCESS_TIMES_COLS, .from = cols,     \
 		.right = true, .when = has_##column, .compare = by_##column, .draw = draw_##column \
 	}
 
