@@ -57,11 +57,23 @@ struct session_ticks {
 	bool crowded;		  /* the full table of counts was reported already */
 };
 
+/* The moments in which switches are recorded; see windows.h. */
+struct session_windows {
+	bool on;	      /* wake-ups are not recorded, times are estimated */
+	bool closed;	      /* no switches are recorded now */
+	uint64_t turn_ns;     /* the begin of the next window, or its end */
+	uint64_t opened_ns;   /* begin of this window */
+	uint64_t seen_ns;     /* time in windows since the last tick */
+	unsigned int nr_calm; /* ticks with few switches */
+	uint32_t random;      /* state */
+};
+
 /* How many switches have a stack. */
 struct session_waits {
 	bool limited;	      /* some, at the rate; else all */
 	uint64_t looked_ns;   /* at the kinds of waits in /proc */
 	unsigned int nr_calm; /* ticks with so few switches that all could have one */
+	struct session_windows windows;
 };
 
 struct session_builder {

@@ -19,11 +19,9 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
+#include "sampler/windows.h"
 #include "symbols/base/foreign.h"
 
-/* How long the end of a tick waits for the sampler threads to read their rings. */
-#define READ_MAX_NS 20000000ULL
-#define READ_NAP_NS 100000
 /* All switches have a stack up to this multiple of the sampling rate, on each CPU. */
 #define STACKS_MAX 4
 /* Ticks with half of that before all have one again. */
@@ -132,6 +130,7 @@ static void find_all(struct sampler *s)
 
 void waiting_begin(struct sampler *s)
 {
+	windows_begin(s);
 	if (slot_of(s) < 0 || !s->live.nr_threads) {
 		atomic_store_explicit(&s->live.shared->waits, NULL, memory_order_relaxed);
 		return;
@@ -156,32 +155,21 @@ static bool is_on(const struct sampler *s)
 	       atomic_load_explicit(&s->live.shared->waits, memory_order_relaxed);
 }
 
-/* Have the sampler threads read their rings up to @now_ns, which takes a moment. */
-static void read_rings(struct sampler *s, uint64_t now_ns)
-{
-	const struct timespec nap = { .tv_nsec = READ_NAP_NS };
-
-	if (waits_complete(s->store.waits, now_ns))
-		return;
-	rcu_thread_offline();
-	for (uint32_t i = 0; i < s->live.nr_threads; i++)
-		sampler_thread_kick(s->live.threads[i]);
-	while (!waits_complete(s->store.waits, now_ns) && time_now_ns() < now_ns + READ_MAX_NS)
-		nanosleep(&nap, NULL);
-	rcu_thread_online();
-}
-
 void waiting_count(struct sampler *s, uint64_t now_ns)
 {
 	struct waits_tables t;
+	uint64_t seen_ns;
 
 	memset(&s->waits, 0, sizeof(s->waits));
 	if (!is_on(s))
 		return;
-	read_rings(s, now_ns);
+	windows_read_rings(s, now_ns);
+	seen_ns = windows_read(s, now_ns, now_ns - MIN(s->ticks.last_ns, now_ns));
 	t = store_waits_tables(&s->store);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
-	s->waits.waking = counters_has_waking(s->live.counters);
+	s->waits.estimated = s->waiting.windows.on;
+	s->waits.seen_ns = seen_ns;
+	s->waits.waking = s->waits.estimated || counters_has_waking(s->live.counters);
 	if (waits_take_asked(s->store.waits))
 		symbols_wake(s->store.symbols);
 }
@@ -217,11 +205,14 @@ void waiting_govern(struct sampler *s)
 
 	if (slot < 0)
 		return;
+	/* Of the lost notes two in three may be of switches in and of wake-ups. */
+	each = ((double)s->waits.switched + (double)s->waits.lost / 3) * 1e9 /
+	       ((double)MAX(s->waits.seen_ns, 1) * s->live.nr_threads);
+	if (s->waits.seen_ns && windows_govern(s, each))
+		find_all(s);
 	/* A rate that the user chose is kept. */
 	if (!s->config.events[slot].period && !s->waiting.limited)
 		return;
-	each = (double)s->waits.switched * 1e9 /
-	       (double)(MAX(s->ticks.span_ns, 1) * s->live.nr_threads);
 	if (!s->waiting.limited && (flood || each > s->config.hz * STACKS_MAX)) {
 		set_limited(s, true);
 		return;
@@ -237,7 +228,7 @@ void waiting_discard(struct sampler *s)
 
 	if (!is_on(s))
 		return;
-	read_rings(s, time_now_ns());
+	windows_read_rings(s, time_now_ns());
 	t = store_waits_tables(&s->store);
 	waits_discard(s->store.waits, waits_take(s->store.waits, &t, time_now_ns()));
 }
@@ -246,14 +237,21 @@ uint64_t waiting_due(const struct sampler *s)
 {
 	/* A switch is an event of the kernel: without the right to sample it there are no stacks.
 	 */
-	return is_on(s) && !s->config.events[slot_of(s)].kernel ? s->waiting.looked_ns + LOOK_NS
-								: UINT64_MAX;
+	uint64_t look_ns = is_on(s) && !s->config.events[slot_of(s)].kernel
+				   ? s->waiting.looked_ns + LOOK_NS
+				   : UINT64_MAX;
+
+	return MIN(look_ns, windows_due(s));
 }
 
 void waiting_look(struct sampler *s, uint64_t now_ns)
 {
 	const struct waits_tables t = store_waits_tables(&s->store);
 
+	if (now_ns >= windows_due(s))
+		windows_turn(s);
+	if (s->config.events[slot_of(s)].kernel)
+		return;
 	s->waiting.looked_ns = now_ns;
 	waits_take(s->store.waits, &t, now_ns);
 	waits_look(s->store.waits, &t, kind_in_proc, LOOK_TASKS);

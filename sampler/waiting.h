@@ -21,8 +21,8 @@ void waiting_discard(struct sampler *s);
 /* After a tick, or when there are too many switches: take the stacks of all, or of some. */
 void waiting_govern(struct sampler *s);
 /*
- * Where no stacks can be taken: when to look at the kinds of waits in /proc, else UINT64_MAX; and
- * look.
+ * Return when waiting_look() is due; UINT64_MAX: never. It opens or closes a window, and where no
+ * stacks can be taken, looks at the kinds of waits in /proc.
  */
 uint64_t waiting_due(const struct sampler *s);
 void waiting_look(struct sampler *s, uint64_t now_ns);

@@ -61,8 +61,12 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 	if (!ev->counted)
 		set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
-	/* Switches, and begins and ends of tasks, in order with the samples. */
-	attr->context_switch = attr->task = ev->wait;
+	/*
+	 * Switches, and begins and ends of tasks, in order with the samples. Switches of whole CPUs
+	 * have a separate event, as they may be recorded for a part of the time.
+	 */
+	attr->task = ev->wait;
+	attr->context_switch = ev->wait && config->tasks;
 	/* A sample does not distinguish the counts of a task and of its children: as perf record.
 	 */
 	attr->inherit = config->tasks && !config->no_inherit && !ev->read;
@@ -116,6 +120,12 @@ void attr_leader(struct perf_event_attr *attr, size_t watermark)
 		.wakeup_watermark = (uint32_t)watermark,
 	};
 	set_clock(attr);
+}
+
+void attr_switches(struct perf_event_attr *attr)
+{
+	attr_leader(attr, 0);
+	attr->context_switch = 1;
 }
 
 void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)

@@ -41,6 +41,8 @@ void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size);
  * sleeps (seen on 6.18).
  */
 void attr_waking(struct perf_event_attr *attr, const struct event *ev);
+/* The dummy that records switches, of a whole CPU. */
+void attr_switches(struct perf_event_attr *attr);
 /* The dummy that never counts and owns a ring; it wakes at @watermark bytes. */
 void attr_leader(struct perf_event_attr *attr, size_t watermark);
 

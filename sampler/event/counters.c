@@ -327,6 +327,16 @@ const struct slot *counters_leader(const struct event *events, const struct slot
 	return first == at ? NULL : &slots[first];
 }
 
+int counters_open_switches(struct counters *c)
+{
+	uint32_t opened;
+
+	if (find_wait_slot(c) < 0 || c->switches.nr_tasks || c->env.attr.tasks)
+		return 0;
+	slot_init_switches(&c->switches);
+	return slot_open(&c->switches, &c->env, NULL, NULL, 0, &opened);
+}
+
 void counters_open_waking(struct counters *c)
 {
 	struct event ev;
@@ -345,10 +355,12 @@ void counters_open_waking(struct counters *c)
 		slot_enable(&c->waking, &c->env, 0, true);
 }
 
-void counters_close_waking(struct counters *c)
+void counters_close_waits(struct counters *c)
 {
-	if (find_wait_slot(c) < 0)
-		slot_close(&c->waking, &c->env);
+	if (find_wait_slot(c) >= 0)
+		return;
+	slot_close(&c->waking, &c->env);
+	slot_close(&c->switches, &c->env);
 }
 
 /* Side-band first: no sample may precede the records of its process. */
@@ -369,6 +381,7 @@ static int open_events(struct counters *c, const struct counters_config *config,
 		c->nr_slots += !code;
 		c->nr_refused = MAX(c->nr_refused, refused);
 	}
+	code = code ? code : counters_open_switches(c);
 	if (code)
 		return limits_explain_open(e, code, &c->env.refusal);
 	counters_open_waking(c);
@@ -405,6 +418,7 @@ void counters_close(struct counters *c)
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		slot_close(&c->slots[i], &c->env);
 	slot_close(&c->waking, &c->env);
+	slot_close(&c->switches, &c->env);
 	slot_close(&c->side, &c->env);
 	close_rings(c);
 	idmap_fini(&c->ids);
@@ -527,6 +541,7 @@ int counters_enable(struct counters *c, bool on)
 		code = code ? code : rc;
 	}
 	slot_enable(&c->waking, &c->env, 0, on);
+	slot_enable(&c->switches, &c->env, 0, on);
 	c->run = on ? RUN_ON : RUN_OFF;
 	return code;
 }

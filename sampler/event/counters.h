@@ -99,6 +99,12 @@ int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 #define COUNTERS_WAKING EVENTS_MAX
 /* Return whether wake-ups are recorded. The caller's thread of set-up. */
 bool counters_has_waking(const struct counters *c);
+/* Report whether switches of whole CPUs are recorded now. */
+bool counters_has_switches(const struct counters *c);
+/* Where waits are measured: record switches of whole CPUs, or not. 0 or -errno. */
+int counters_set_switches(struct counters *c, bool on);
+/* The same of wake-ups, where they may be recorded. */
+void counters_set_waking(struct counters *c, bool on);
 /* The slot of the event of waits; -1: there is none. Any thread. */
 int counters_wait_slot(const struct counters *c);
 

@@ -53,6 +53,8 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
 		each_slot(c, &c->slots[i], fn, ctx);
 	if (c->waking.nr_tasks)
 		each_slot(c, &c->waking, fn, ctx);
+	if (c->switches.nr_tasks)
+		each_slot(c, &c->switches, fn, ctx);
 	if (c->env.attr.tasks)
 		each_slot(c, &c->side, fn, ctx);
 	else

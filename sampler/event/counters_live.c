@@ -290,6 +290,13 @@ static int open_group(struct counters *c, struct slot *slots, const struct event
 	return 0;
 }
 
+/* Enable the events of switches and of wake-ups, if they are open. */
+static void enable_waits(struct counters *c)
+{
+	slot_enable(&c->waking, &c->env, 0, true);
+	slot_enable(&c->switches, &c->env, 0, true);
+}
+
 /* Open the new events; then, when nothing can fail any more, close the old ones. */
 int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
 			struct err *e)
@@ -327,18 +334,63 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 			gone[nr_gone++] = c->slots[i];
 	memcpy(c->slots, slots, nr * sizeof(slots[0]));
 	c->nr_slots = nr;
+	counters_open_switches(c);
 	counters_open_waking(c);
 	counters_fill_ids(c, gone, nr_gone);
-	counters_close_waking(c);
+	counters_close_waits(c);
 	while (nr_gone)
 		slot_close(&gone[--nr_gone], &c->env);
 	for (i = 0; i < nr && running; i++)
 		if (fresh & 1u << i)
 			slot_enable(&c->slots[i], &c->env, 0, true);
 	if (running)
-		slot_enable(&c->waking, &c->env, 0, true);
+		enable_waits(c);
 	counters_apply_wake(c);
 	return 0;
+}
+
+/* Add the ids of wake-ups to the table. */
+static void add_waking_ids(struct counters *c)
+{
+	size_t nr = (size_t)c->waking.nr_tasks * c->env.nr_cpus;
+
+	for (size_t i = 0; i < nr; i++)
+		if (c->waking.fds[i].fd >= 0)
+			idmap_add(&c->ids, c->waking.fds[i].id, ID_WAKING);
+}
+
+bool counters_has_switches(const struct counters *c)
+{
+	return c->switches.nr_tasks > 0;
+}
+
+int counters_set_switches(struct counters *c, bool on)
+{
+	int code;
+
+	if (!on) {
+		slot_close(&c->switches, &c->env);
+		return 0;
+	}
+	code = counters_open_switches(c);
+	if (!code && is_running(c))
+		slot_enable(&c->switches, &c->env, 0, true);
+	return code;
+}
+
+void counters_set_waking(struct counters *c, bool on)
+{
+	if (!on) {
+		/* Its last samples may still be in the rings: their ids remain. */
+		slot_close(&c->waking, &c->env);
+		return;
+	}
+	if (c->waking.nr_tasks)
+		return;
+	counters_open_waking(c);
+	add_waking_ids(c);
+	if (is_running(c))
+		slot_enable(&c->waking, &c->env, 0, true);
 }
 
 static const struct slot *leader_of(const struct counters *c, uint32_t at)

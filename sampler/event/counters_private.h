@@ -22,7 +22,8 @@ struct counters {
 	struct slot side; /* of tasks; for the whole system the leaders do it */
 	struct slot slots[EVENTS_MAX];
 	uint32_t nr_slots;
-	struct slot waking; /* of wake-ups, while waits are measured */
+	struct slot waking;   /* of wake-ups, while waits are measured */
+	struct slot switches; /* of whole CPUs; else the event of waits has them */
 	uint32_t nr_refused;
 	size_t ring_size, ring_wanted, side_size;
 	struct record_layout layout, side_layout;
@@ -46,10 +47,15 @@ struct counters {
 
 /* Return the meaning of the ids of @slot, as number @at of the events. */
 int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);
+/* Open the event of switches, disabled, if waits of whole CPUs are measured. 0 or -errno. */
+int counters_open_switches(struct counters *c);
 /* Open the event of wake-ups, disabled, if waits are measured and it may be opened. */
 void counters_open_waking(struct counters *c);
-/* Close it if waits are no longer measured; its last samples are still known by their ids. */
-void counters_close_waking(struct counters *c);
+/*
+ * Close both if waits are no longer measured; the last samples of wake-ups are still known by their
+ * ids.
+ */
+void counters_close_waits(struct counters *c);
 /* Return the leader of the group of event @at of @events; NULL: it leads, or is alone. */
 const struct slot *counters_leader(const struct event *events, const struct slot *slots,
 				   uint32_t at);

@@ -300,6 +300,12 @@ void slot_init_waking(struct slot *s, const struct slot_env *env, const struct e
 		s->attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
 }
 
+void slot_init_switches(struct slot *s)
+{
+	*s = (struct slot){ .event = { .name = "dummy" }, .settled = true };
+	attr_switches(&s->attr);
+}
+
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size)
 {
 	*s = (struct slot){ .event = { .name = "dummy" }, .side = true, .settled = true };

@@ -55,9 +55,12 @@ struct slot {
 	struct counters_value *base; /* per CPU, counts of closed fds */
 };
 
-/* A sampling event, the event of wake-ups, a side-band event: nothing opened yet. */
+/*
+ * A sampling event, the event of wake-ups, of switches, a side-band event: nothing opened yet.
+ */
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz);
 void slot_init_waking(struct slot *s, const struct slot_env *env, const struct event *ev);
+void slot_init_switches(struct slot *s);
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
 /*
  * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;

@@ -48,6 +48,8 @@
 /* Events of groups with counts in the samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
+/* A stack is that of a switch so shortly after it: switches are not recorded all the time. */
+#define STACK_NS 1000000ULL
 /* The time in which stacks of waits are counted. */
 #define FLOOD_NS 100000000ULL
 /* Samples of interpreters in a tick before a reader is wished for. */
@@ -158,7 +160,8 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 
 	if (!t->queue || !tid || pipeline_is_own(t->own_pid, note.pid))
 		return;
-	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid) {
+	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid &&
+	    time_ns - MIN(t->wait.time_ns, time_ns) < STACK_NS) {
 		note.stack = t->wait.stack;
 		note.period = t->wait.period;
 		note.generation = t->wait.generation;
@@ -215,6 +218,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
 		count_wait(t, s->time_ns);
 		t->wait = (struct switch_note){
+			.time_ns = s->time_ns,
 			.tid = (pid_t)s->tid,
 			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
 			.period = (uint32_t)MIN(s->period, UINT32_MAX),

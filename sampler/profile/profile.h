@@ -181,6 +181,12 @@ struct profile_waits {
 	uint64_t tasks;		/* known now */
 	uint64_t queue_ns;	/* time of all tasks in a run queue */
 	bool waking; /* the run queue is from the wake-up on, else after preemption alone */
+	/*
+	 * Switches are too frequent: the times of tasks come from /proc/PID/schedstat, shared
+	 * out to the stacks by the switches of @seen_ns of the tick.
+	 */
+	bool estimated;
+	uint64_t seen_ns;
 };
 
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */

@@ -44,6 +44,11 @@ struct wait_task {
 	double given[CLASS_NR];	   /* while they are counted */
 	/* The stack of the last wait that had one, for waits without. */
 	uint32_t last[CLASS_NR];
+	/* While times are estimated: the times read last, and the sums of its switches since then.
+	 */
+	uint64_t read_ns; /* 0: never */
+	struct waits_times read;
+	uint64_t seen_running_ns, seen_ns[CLASS_NR];
 };
 
 /* A part of a wait with a stack, in this tick. */
@@ -60,6 +65,7 @@ struct waits {
 	uint32_t nr_queues;
 	int latency;
 	uint32_t nr_running; /* tasks */
+	uint32_t nr_ran;     /* at the last interruption */
 	struct switch_queue **queues;
 	struct wait_task *tasks;
 	uint32_t nr_tasks, room_tasks;
@@ -67,6 +73,9 @@ struct waits {
 	struct span *spans;
 	uint32_t nr_spans, room_spans;
 	bool asked; /* the loader has a request */
+	bool estimated;
+	bool gap;	    /* switches are not recorded now */
+	uint32_t next_read; /* index of the task to read next */
 	struct profile_waits account;
 	/* Scratch: the places of a stack, for another kind. */
 	uint32_t places[STACKS_PLACES_MAX];
@@ -119,7 +128,8 @@ struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)
 void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);
-	w->nr_tasks = w->nr_spans = w->nr_running = 0;
+	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = w->next_read = 0;
+	w->estimated = w->gap = false;
 }
 
 static struct wait_task *find_task(struct waits *w, pid_t tid)
@@ -164,10 +174,10 @@ static void add_span(struct waits *w, struct wait_task *task, struct task_span s
 	if (!s.ns)
 		return;
 	if (s.state == TASK_RUNNING) {
-		task->running_ns += s.ns;
+		*(w->estimated ? &task->seen_running_ns : &task->running_ns) += s.ns;
 		return;
 	}
-	task->ns[class] += s.ns;
+	(w->estimated ? task->seen_ns : task->ns)[class] += s.ns;
 	if (task->stack == STACK_NONE ||
 	    !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
 		return;
@@ -258,6 +268,9 @@ static void count_latency(struct waits *w, const struct waits_tables *t,
 	/* One that was not switched since the start is running, and not known to. */
 	uint32_t nr = w->nr_running + !(task && task->time.state == TASK_RUNNING);
 
+	if (w->estimated)
+		nr = MAX(nr, w->nr_ran);
+
 	if (note->generation == SWITCH_GENERATION(t->generation))
 		counts_add(t->counts, note->stack, note->task, PROFILE_LATENCY,
 			   note->period / MAX(w->nr_queues ? MIN(nr, w->nr_queues) : nr, 1u));
@@ -278,6 +291,9 @@ static struct task_span take_step(struct waits *w, struct wait_task *task,
 	bool ran = task->time.state == TASK_RUNNING;
 	struct task_span span = task_time_step(&task->time, note->step, note->time_ns);
 
+	/* Begins of tasks are recorded also in a gap; their first run is not. */
+	if (w->gap && task->time.state != TASK_GONE)
+		task->time.state = TASK_NEW;
 	note_running(w, task, ran);
 	return span;
 }
@@ -323,6 +339,48 @@ static bool take_other(struct waits *w, const struct waits_tables *t,
 	return true;
 }
 
+/* Add times to the sums of a task. */
+static void add_times(struct wait_task *task, uint64_t running, uint64_t queue, uint64_t sleep)
+{
+	task->running_ns += running;
+	task->ns[CLASS_QUEUE] += queue;
+	task->ns[CLASS_SLEEP] += sleep;
+}
+
+/* Add the time since a task was read last, which is @span_ns, by the sums of its switches. */
+static void share_time(struct wait_task *task, uint64_t span_ns)
+{
+	double seen = (double)task->seen_running_ns + (double)task->seen_ns[CLASS_QUEUE] +
+		      (double)task->seen_ns[CLASS_SLEEP];
+	uint64_t queue, sleep;
+
+	if (seen < 1) {
+		add_times(task, span_ns, 0, 0);
+		return;
+	}
+	queue = (uint64_t)((double)task->seen_ns[CLASS_QUEUE] / seen * (double)span_ns);
+	sleep = (uint64_t)((double)task->seen_ns[CLASS_SLEEP] / seen * (double)span_ns);
+	queue = MIN(queue, span_ns);
+	sleep = MIN(sleep, span_ns - queue);
+	add_times(task, span_ns - queue - sleep, queue, sleep);
+}
+
+/* Note the begin or the end of a task, which has no later times to read. */
+static void note_life(struct wait_task *task, const struct switch_note *note)
+{
+	if (note->step == STEP_BORN) {
+		task->read_ns = note->time_ns;
+		task->read = (struct waits_times){ 0 };
+	} else if (note->step == STEP_EXIT && task->read_ns) {
+		if (note->time_ns > task->read_ns)
+			share_time(task, note->time_ns - task->read_ns);
+		task->read_ns = 0;
+	} else {
+		return;
+	}
+	task->seen_running_ns = task->seen_ns[CLASS_QUEUE] = task->seen_ns[CLASS_SLEEP] = 0;
+}
+
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
 {
 	bool woken = note->step == STEP_WOKEN, is_late;
@@ -344,6 +402,8 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	if (note->pid > 0)
 		task->pid = note->pid;
 	add_span(w, task, take_step(w, task, note));
+	if (w->estimated)
+		note_life(task, note);
 	w->account.odd += task->time.nr_odd - odd;
 	w->account.late += task->time.nr_late - late;
 	if (note->step == STEP_BORN)
@@ -382,6 +442,70 @@ void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*
 			.ns = 1,
 		};
 		task->weighted[CLASS_SLEEP] += 1;
+	}
+}
+
+/* Make all tasks new. */
+static void forget_states(struct waits *w)
+{
+	for (uint32_t i = 0; i < w->nr_tasks; i++)
+		if (w->tasks[i].time.state != TASK_GONE)
+			w->tasks[i].time.state = TASK_NEW;
+	w->nr_ran = w->nr_running;
+	w->nr_running = 0;
+}
+
+void waits_interrupt(struct waits *w, const struct waits_tables *t, bool gap, uint64_t now_ns)
+{
+	now_ns = waits_take(w, t, now_ns);
+	for (uint32_t i = 0; i < w->nr_tasks; i++)
+		add_span(w, &w->tasks[i], take_until(w, &w->tasks[i], now_ns));
+	forget_states(w);
+	w->gap = gap;
+}
+
+void waits_estimate(struct waits *w, const struct waits_tables *t, bool on, uint64_t now_ns)
+{
+	if (on == w->estimated)
+		return;
+	waits_interrupt(w, t, false, now_ns);
+	w->estimated = on;
+	for (uint32_t i = 0; i < w->nr_tasks; i++)
+		w->tasks[i].read_ns = 0;
+}
+
+bool waits_estimated(const struct waits *w)
+{
+	return w->estimated;
+}
+
+/* Add the time of a task since it was read last. */
+static void read_task(struct wait_task *task, waits_times_fn read)
+{
+	struct waits_times now;
+	uint64_t now_ns = time_now_ns(), span, running, queue;
+
+	if (task->time.state == TASK_GONE || !read(task->pid, task->tid, &now))
+		return;
+	if (task->read_ns && now_ns > task->read_ns) {
+		span = now_ns - task->read_ns;
+		running = now.running_ns - MIN(task->read.running_ns, now.running_ns);
+		queue = now.queue_ns - MIN(task->read.queue_ns, now.queue_ns);
+		/* The kernel counts at switches and at its ticks: both may be early or late. */
+		running = MIN(running, span);
+		queue = MIN(queue, span - running);
+		add_times(task, running, queue, span - running - queue);
+	}
+	task->read_ns = now_ns;
+	task->read = now;
+	task->seen_running_ns = task->seen_ns[CLASS_QUEUE] = task->seen_ns[CLASS_SLEEP] = 0;
+}
+
+void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max)
+{
+	for (uint32_t i = 0; i < MIN(max, w->nr_tasks); i++) {
+		w->next_read = w->next_read < w->nr_tasks ? w->next_read : 0;
+		read_task(&w->tasks[w->next_read++], read);
 	}
 }
 
@@ -464,7 +588,8 @@ static void count_bare(struct waits *w, const struct waits_tables *t, struct wai
 		stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
 	else if (stack == STACK_NONE)
 		stack = stack_of_kind(w, t, stack, WAIT_OTHER);
-	else if (task->time.state == TASK_SLEEPING && is_long(task))
+	else if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS
+			      : task->time.state == TASK_SLEEPING && is_long(task))
 		stack = stack_of_long(w, t, stack);
 	count_ns(t, stack, id, slot, task->ns[class]);
 }
@@ -494,6 +619,12 @@ static void clear_tick(struct waits *w, struct wait_task *task)
 	}
 }
 
+/* Report whether @task has time in this tick. */
+static bool has_time(const struct wait_task *task)
+{
+	return task->running_ns || task->ns[CLASS_QUEUE] || task->ns[CLASS_SLEEP];
+}
+
 /* Count running time and waits without stacks of each task. @ids: by index, of its task. */
 static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t slot,
 			uint64_t now_ns, uint32_t *ids)
@@ -505,7 +636,7 @@ static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t 
 
 		add_span(w, task, take_until(w, task, now_ns));
 		ids[i] = NO_TASK;
-		if (!task->running_ns && !task->ns[CLASS_QUEUE] && !task->ns[CLASS_SLEEP])
+		if (!has_time(task))
 			continue;
 		ids[i] = find_id(w, t, task, now_ns);
 		if (ids[i] == NO_TASK)
@@ -536,7 +667,9 @@ static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t 
 		uint32_t stack = s.stack;
 
 		if (ids[s.task] == NO_TASK) {
-			w->spans[kept++] = s;
+			/* One without time was not read. */
+			if (has_time(task))
+				w->spans[kept++] = s;
 			continue;
 		}
 		if (s.class == CLASS_QUEUE)
@@ -583,7 +716,7 @@ void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, u
 		count_tasks(w, t, slot, now_ns, ids);
 		count_spans(w, t, slot, ids);
 		for (uint32_t i = 0; i < w->nr_tasks; i++)
-			if (ids[i] != NO_TASK)
+			if (ids[i] != NO_TASK || !has_time(&w->tasks[i]))
 				clear_tick(w, &w->tasks[i]);
 	}
 	free(ids);

@@ -8,6 +8,9 @@
  * all weights of a task in a tick add up to the time that it waited. Waits that go on count up to
  * the end of the tick.
  *
+ * At high rates switches may be recorded for a part of the time only. The kernel then counts the
+ * times of the tasks, and the recorded waits are their weights.
+ *
  * Threads: the queues by their sampler threads; everything else by the builder, which is a
  * registered, online urcu-qsbr reader.
  */
@@ -71,6 +74,25 @@ bool waits_complete(const struct waits *w, uint64_t until_ns);
  */
 void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,
 		 struct profile_waits *out);
+/* Times that the kernel has counted since the start of a task. */
+struct waits_times {
+	uint64_t running_ns, queue_ns;
+};
+
+/* Read the times of a task; false: unknown. */
+typedef bool (*waits_times_fn)(pid_t pid, pid_t tid, struct waits_times *out);
+
+/*
+ * From @now_ns on take the times of tasks from waits_read_times(), or no longer: then each is new
+ * at its next switch.
+ */
+void waits_estimate(struct waits *w, const struct waits_tables *t, bool on, uint64_t now_ns);
+bool waits_estimated(const struct waits *w);
+/* Add the times of at most @max tasks: longest unread first. */
+void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max);
+/* Begin (@gap) or end a time without records of switches: the states of tasks are unknown. */
+void waits_interrupt(struct waits *w, const struct waits_tables *t, bool gap, uint64_t now_ns);
+
 /* Report whether processes were requested from the loader since the last call. */
 bool waits_take_asked(struct waits *w);
 /* The same, and count nothing. */

@@ -10,6 +10,17 @@
 
 #include "tests/sampler/fake_kernel.h"
 
+/* Count the open, enabled events of the type and config of @ev that record switches. */
+static int nr_switches(const struct fake *f, const struct event *ev)
+{
+	int nr = 0;
+
+	for (int i = 0; i < f->nr_fds; i++)
+		nr += f->fds[i].open && f->fds[i].enabled && f->fds[i].attr.context_switch &&
+		      f->fds[i].attr.type == ev->type && f->fds[i].attr.config == ev->config;
+	return nr;
+}
+
 static int fake_waking(struct event *ev)
 {
 	*ev = (struct event){ .name = "sched:sched_waking",
@@ -18,6 +29,46 @@ static int fake_waking(struct event *ev)
 			      .user = true,
 			      .kernel = true };
 	return 0;
+}
+
+/* Switches of whole CPUs have a separate event, which can be closed for a while. */
+static void test_switches(void **state)
+{
+	struct event events[] = { parse("cpu-clock"), parse("waits") };
+	struct event dummy = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
+	struct counters_config config = system_config(events, 2);
+	struct fake *f = fake_new();
+	struct counters_sys sys = fake_sys(f);
+	struct counters *c;
+	int nr_open;
+
+	assert_int_equal(counters_open(&c, &config, &sys, NULL), 0);
+	assert_true(counters_has_switches(c));
+	assert_int_equal(nr_switches(f, &dummy), 0);
+	assert_int_equal(nr_switches(f, &events[1]), 0);
+	counters_enable(c, true);
+	assert_int_equal(nr_switches(f, &dummy), 2);
+	nr_open = f->nr_open;
+	assert_int_equal(counters_set_switches(c, false), 0);
+	assert_int_equal(nr_switches(f, &dummy), 0);
+	assert_int_equal(f->nr_open, nr_open - 2);
+	assert_int_equal(counters_set_switches(c, true), 0);
+	assert_int_equal(nr_switches(f, &dummy), 2);
+	/* Without waits there are none; with waits again. */
+	assert_int_equal(counters_set_events(c, events, 1, 999, NULL), 0);
+	assert_int_equal(nr_switches(f, &dummy), 0);
+	assert_int_equal(counters_set_events(c, events, 2, 999, NULL), 0);
+	assert_int_equal(nr_switches(f, &dummy), 2);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	/* Events of tasks have them with the event of waits: both are inherited. */
+	config = tasks_config(events, 2);
+	assert_int_equal(counters_open(&c, &config, &sys, NULL), 0);
+	counters_enable(c, true);
+	assert_false(counters_has_switches(c));
+	assert_true(nr_switches(f, &events[1]) > 0);
+	counters_close(c);
+	free(f);
 }
 
 /* Wake-ups are of whole CPUs, and open as long as waits are; their ids are known longer. */
@@ -58,6 +109,16 @@ static void test_waking(void **state)
 	assert_int_equal(counters_set_events(c, events, 2, 999, NULL), 0);
 	assert_int_equal(find_open(f, &waking, fds), 2);
 	assert_true(fds[0]->enabled && fds[1]->enabled);
+	/* Left out at high rates: the last samples are still known. */
+	id = (uint64_t)(fds[1] - f->fds + FIRST_FD) * 10;
+	counters_set_waking(c, false);
+	assert_int_equal(find_open(f, &waking, fds), 0);
+	assert_int_equal(counters_event_of(c, 1, id), COUNTERS_WAKING);
+	counters_set_waking(c, true);
+	assert_int_equal(find_open(f, &waking, fds), 2);
+	assert_true(fds[0]->enabled && fds[1]->enabled);
+	id = (uint64_t)(fds[1] - f->fds + FIRST_FD) * 10;
+	assert_int_equal(counters_event_of(c, 1, id), COUNTERS_WAKING);
 	/* Refused: waits are measured without them. */
 	counters_close(c);
 	f->missing_type = PERF_TYPE_TRACEPOINT;
@@ -306,10 +367,10 @@ static void test_enable_on_exec(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_waking),	       cmocka_unit_test(test_rate_of_system),
-		cmocka_unit_test(test_rate_of_tasks),  cmocka_unit_test(test_set_events),
-		cmocka_unit_test(test_add_and_reap),   cmocka_unit_test(test_no_files_for_more),
-		cmocka_unit_test(test_enable_on_exec),
+		cmocka_unit_test(test_switches),	  cmocka_unit_test(test_waking),
+		cmocka_unit_test(test_rate_of_system),	  cmocka_unit_test(test_rate_of_tasks),
+		cmocka_unit_test(test_set_events),	  cmocka_unit_test(test_add_and_reap),
+		cmocka_unit_test(test_no_files_for_more), cmocka_unit_test(test_enable_on_exec),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,95 @@ static void test_exact(void **state)
 	close_world(&w);
 }
 
+static uint64_t fake_base_ns;
+
+/* Of each second 1 part in 4 on a CPU, 1 part in 4 in a run queue; none for task 4. */
+static bool fake_times(pid_t pid, pid_t tid, struct waits_times *out)
+{
+	uint64_t ns = time_now_ns() - fake_base_ns;
+
+	*out = (struct waits_times){ ns / 4, ns / 4 };
+	if (tid == 4)
+		*out = (struct waits_times){ 0, 0 };
+	return tid != 6;
+}
+
+static void check_about(uint64_t ns, uint64_t expected)
+{
+	assert_true(ns + 1000 >= expected && ns <= expected + 1000);
+}
+
+/* Read the times, and return the sum of all counts of a tick. */
+static uint64_t end_estimated(struct world *w)
+{
+	waits_read_times(w->waits, fake_times, 10);
+	end_tick(w, time_now_ns());
+	return sum(w, PROFILE_RUNNING, 0, 0) + sum(w, SLOT, 0, 0);
+}
+
+/*
+ * Times of the kernel, shared out to the stacks of the switches in a window: here 1 of 3 ns in
+ * function 7, the rest in 8. A task without switches has its last stack.
+ */
+static void test_estimated(void **state)
+{
+	struct world w;
+	uint64_t all;
+
+	open_world(&w, 1);
+	fake_base_ns = time_now_ns();
+	put(&w, 0, 4, STEP_OUT, fake_base_ns, stack_in(&w, 9), 1);
+	end_tick(&w, fake_base_ns + 10);
+	put(&w, 0, 3, STEP_OUT, fake_base_ns + 20, stack_in(&w, 7), 1);
+	switch_queue_done(waits_queue(w.waits, 0), fake_base_ns + 20);
+	waits_estimate(w.waits, &w.t, true, fake_base_ns + 20);
+	assert_true(waits_estimated(w.waits));
+	waits_read_times(w.waits, fake_times, 10);
+	end_tick(&w, fake_base_ns + 20);
+	put(&w, 0, 3, STEP_OUT, fake_base_ns + 100, stack_in(&w, 7), 1);
+	put(&w, 0, 3, STEP_IN, fake_base_ns + 200, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, fake_base_ns + 400, stack_in(&w, 8), 1);
+	switch_queue_done(waits_queue(w.waits, 0), fake_base_ns + 600);
+	waits_interrupt(w.waits, &w.t, true, fake_base_ns + 600);
+	while (time_now_ns() < fake_base_ns + 2000000)
+		;
+	all = end_estimated(&w);
+	assert_int_equal(w.account.odd + w.account.late + w.account.lost, 0);
+	check_about(sum(&w, PROFILE_RUNNING, 0, 0), sum(&w, SLOT, WAIT_QUEUE, 0));
+	check_about(4 * sum(&w, PROFILE_RUNNING, 0, 0), (all + 3) / 2);
+	check_about(2 * sum(&w, SLOT, WAIT_ASLEEP, 7), sum(&w, SLOT, WAIT_ASLEEP, 8));
+	check_about(sum(&w, SLOT, WAIT_ASLEEP, 9), all / 2);
+	/* Off again: all are new, times come from the switches. */
+	waits_estimate(w.waits, &w.t, false, time_now_ns());
+	end_tick(&w, time_now_ns());
+	assert_int_equal(sum(&w, SLOT, 0, 0) + sum(&w, PROFILE_RUNNING, 0, 0), 0);
+	close_world(&w);
+}
+
+/* A task that is born and ends while times are estimated: by the sums of its switches. */
+static void test_estimated_life(void **state)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	waits_estimate(w.waits, &w.t, true, 1000);
+	put(&w, 0, 6, STEP_BORN, 1000, STACK_NONE, 0);
+	put(&w, 0, 6, STEP_IN, 1100, STACK_NONE, 0);
+	put(&w, 0, 6, STEP_OUT, 1400, stack_in(&w, 7), 1);
+	switch_queue_done(waits_queue(w.waits, 0), 1500);
+	waits_interrupt(w.waits, &w.t, true, 1500);
+	put(&w, 0, 6, STEP_EXIT, 6000, STACK_NONE, 0);
+	/* Nothing is known of this one but its life. */
+	put(&w, 0, 5, STEP_BORN, 2000, STACK_NONE, 0);
+	put(&w, 0, 5, STEP_EXIT, 2300, STACK_NONE, 0);
+	waits_read_times(w.waits, fake_times, 10);
+	end_tick(&w, 7000);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 3000 + 300);
+	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 0), 1000);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 1000);
+	close_world(&w);
+}
+
 static void put_sample(struct world *w, uint32_t cpu, pid_t tid, uint64_t time_ns, uint32_t stack)
 {
 	const struct switch_note note = { .time_ns = time_ns,
@@ -391,6 +480,7 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_estimated),  cmocka_unit_test(test_estimated_life),
 		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_look),
 		cmocka_unit_test(test_latency),	   cmocka_unit_test(test_run_queue),
 		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_found),

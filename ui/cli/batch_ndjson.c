@@ -393,6 +393,8 @@ static json_t *waits(const struct profile *p)
 	json_object_set_new(o, "late", count(p->waits.late));
 	json_object_set_new(o, "tasks", count(p->waits.tasks));
 	json_object_set_new(o, "waking", json_boolean(p->waits.waking));
+	json_object_set_new(o, "estimated", json_boolean(p->waits.estimated));
+	json_object_set_new(o, "seen_s", number((double)p->waits.seen_ns / 1e9));
 	if (tasks)
 		fold_waits(p, false, tasks);
 	for (uint32_t i = 0; i < p->nr_processes && tasks; i++)
