@@ -201,13 +201,17 @@ def main():
     proftop, folder, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(10000)
     print(f"seed {seed}, {times} times")
-    bad = 0
+    nr_bad = nr_done = 0
     with concurrent.futures.ProcessPoolExecutor(4) as pool:
         for wrong in pool.map(once, range(times), [seed] * times, [proftop] * times, [folder] * times):
+            nr_done += 1
             if wrong:
-                print("wrong:", wrong)
-                bad = 1
-    return bad
+                nr_bad += 1
+                print("wrong:", wrong, flush=True)
+            if nr_done % 100 == 0:
+                print(f"{nr_done} done, {nr_bad} wrong", flush=True)
+    print(f"{nr_done} times, {nr_bad} wrong")
+    return nr_bad > 0
 
 
 if __name__ == "__main__":
