@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * tempest KIND [SECONDS]: as fast as one CPU can: rename (the thread), fork, exec, thread (starts),
- * mmap (and munmap of code), memfd (run programs without a name), maps (20,000 mappings, and work
- * in them); prints how many there were.
+ * tempest KIND [SECONDS [CGROUP]]: as fast as one CPU can: rename (the thread), fork, exec, thread
+ * (starts), mmap (and munmap of code), memfd (run programs without a name), maps (20,000 mappings,
+ * and work in them), cgroup (moves between two new groups in the folder CGROUP); prints how many
+ * there were.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -123,6 +125,38 @@ static void many_maps(void)
 		     MAP_PRIVATE | MAP_FIXED, fd, 0);
 }
 
+static const char *cgroup;
+static char groups[2][4200];
+
+/* Move this process to the other one of two groups. */
+static void move(void)
+{
+	static int fds[2];
+
+	for (int i = 0; i < 2 && !groups[i][0]; i++) {
+		char path[4300];
+
+		snprintf(groups[i], sizeof(groups[i]), "%s/tempest-%d-%d", cgroup, getpid(), i);
+		snprintf(path, sizeof(path), "%s/cgroup.procs", groups[i]);
+		if (mkdir(groups[i], 0755) || (fds[i] = open(path, O_WRONLY | O_CLOEXEC)) < 0)
+			exit(1);
+	}
+	if (write(fds[nr % 2], "0", 1) != 1)
+		exit(1);
+}
+
+/* Leave the groups and remove them. */
+static void leave(void)
+{
+	char path[4300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", cgroup);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, "0", 1) != 1 || rmdir(groups[0]) || rmdir(groups[1]))
+		exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -131,21 +165,26 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{ "rename", be_renamed },   { "fork", do_fork }, { "exec", do_exec },
 		{ "thread", start_thread }, { "mmap", map },	 { "memfd", run_memfd },
-		{ "maps", many_maps },
+		{ "maps", many_maps },	    { "cgroup", move },
 	};
 	time_t end = time(NULL) + (argc > 2 ? atoi(argv[2]) : 5);
 	size_t i = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "end"))
 		return 0;
+	cgroup = argc > 3 ? argv[3] : NULL;
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		return 1;
 	while (i < sizeof(kinds) / sizeof(kinds[0]) && (argc < 2 || strcmp(kinds[i].name, argv[1])))
 		i++;
+	if (!cgroup && i < sizeof(kinds) / sizeof(kinds[0]) && kinds[i].once == move)
+		return 2;
 	if (i == sizeof(kinds) / sizeof(kinds[0]))
 		return 2;
 	for (; time(NULL) < end; nr++)
 		kinds[i].once();
+	if (groups[0][0])
+		leave();
 	printf("%lu\n", nr);
 	return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cagecost names|lines FILE [ROUNDS], cagecost perfmap ENTRIES [ROUNDS]: CPU time of readers in the
- * cage and in the calling thread: demangled names of the ELF file, chains of its DWARF,
- * a perf map. Prints milliseconds of each round, then the medians, and the throughput in the cage
- * as a share of that without it.
+ * cagecost names|lines|images FILE [ROUNDS], cagecost perfmap ENTRIES [ROUNDS]: CPU time of readers
+ * in the cage and in the calling thread: demangled names of the ELF file, chains of its DWARF, a
+ * perf map, and images of the ELF files in the list FILE, one path a line (a trial: proftop reads
+ * them itself). Prints milliseconds of each round, then the medians, and the throughput in the
+ * cage as a share of that without it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -175,6 +176,117 @@ static uint64_t work_lines(const char *path)
 	return lines_open(&where, &lines) ? 0 : look_up(lines_dwarf(lines), vaddrs, nr);
 }
 
+/* The tables of an image in one piece: this, then segments, symbols, FDEs, names, .eh_frame. */
+struct flat {
+	uint64_t segments, symbols, fdes, names, eh; /* numbers, then bytes */
+};
+
+static int serve_image(struct cage_call *c)
+{
+	struct image_input in = { .fd = c->fds[0], .no_debug_files = true };
+	struct image *image;
+	struct flat flat;
+	int rc;
+
+	memcpy(&in.size, c->request, sizeof(in.size));
+	rc = image_read(&image, &in, NULL);
+	if (rc)
+		return rc;
+	flat = (struct flat){ image->nr_segments, image->nr_symbols, image->eh.nr_fdes,
+			      image->names_size, image->eh.size };
+	cage_put(&c->reply, &flat, sizeof(flat));
+	cage_put(&c->reply, image->segments, flat.segments * sizeof(*image->segments));
+	cage_put(&c->reply, image->symbols, flat.symbols * sizeof(*image->symbols));
+	cage_put(&c->reply, image->eh.fdes, flat.fdes * sizeof(*image->eh.fdes));
+	cage_put(&c->reply, image->names, flat.names);
+	cage_put(&c->reply, image->eh.bytes, flat.eh);
+	image_free(image);
+	return 0;
+}
+
+static const struct cage_reader image_reader = {
+	.kind = CAGE_XZ, /* in its place */
+	.name = "proftop-elf",
+	.serve = serve_image,
+	.memory_max = 4ULL << 30,
+	.reply_max = 1U << 30,
+	.map_reply = true,
+};
+
+/* Test what memory safety needs: sizes, the names of symbols, the records of FDEs. */
+static bool is_valid(const struct cage_answer *a)
+{
+	const struct image_symbol *symbols;
+	struct flat f;
+	const char *names;
+
+	memcpy(&f, a->bytes, sizeof(f));
+	symbols = (const void *)(a->bytes + sizeof(f) + f.segments * sizeof(struct image_segment));
+	names = (const char *)(symbols + f.symbols) + f.fdes * sizeof(uint64_t);
+	if (names + f.names + f.eh != (const char *)a->bytes + a->size ||
+	    (f.names && names[f.names - 1]))
+		return false;
+	for (uint64_t i = 0; i < f.symbols; i++)
+		if (symbols[i].name >= f.names || (i && symbols[i].vaddr < symbols[i - 1].vaddr))
+			return false;
+	return true;
+}
+
+/* Get the image of @path as bytes of the cage. */
+static bool image_caged(const char *path)
+{
+	struct cage_answer a;
+	uint64_t size;
+	int fds[CAGE_FDS_MAX] = { open_file(path, &size), -1 };
+	int rc = cage_call(&image_reader, &size, sizeof(size), fds, 0, 20000000000ULL, &a);
+	bool valid = !rc && is_valid(&a);
+
+	close(fds[0]);
+	if (!rc)
+		cage_answer_free(&a);
+	return valid;
+}
+
+static bool image_direct(const char *path)
+{
+	struct image_input in = { .no_debug_files = true };
+	struct image *image;
+	int rc;
+
+	in.fd = open_file(path, &in.size);
+	rc = image_read(&image, &in, NULL);
+	close(in.fd);
+	if (!rc)
+		image_free(image);
+	return !rc;
+}
+
+static bool with_cage; /* in this process */
+
+static uint64_t work_images(const char *list)
+{
+	FILE *f = fopen(list, "re");
+	char path[4096];
+	uint64_t nr = 0;
+
+	before_ns = process_ns();
+	while (f && fscanf(f, "%4095s", path) == 1)
+		nr += with_cage ? image_caged(path) : image_direct(path);
+	return nr;
+}
+
+/* Start the cage of proftop, or one with the reader of images. */
+static void start(work_fn work)
+{
+	static const struct cage_reader *readers[CAGE_NR_KINDS] = { [CAGE_XZ] = &image_reader };
+
+	with_cage = true;
+	if (work == work_images)
+		cage_start(readers);
+	else
+		symbols_cage_start();
+}
+
 /* Measure @work in a new process: nanoseconds of CPU time and the number of results. */
 static void measure(work_fn work, const char *path, bool caged, uint64_t out[2])
 {
@@ -186,7 +298,7 @@ static void measure(work_fn work, const char *path, bool caged, uint64_t out[2])
 	pid = fork();
 	if (!pid) {
 		if (caged)
-			symbols_cage_start();
+			start(work);
 		out[1] = work(path);
 		out[0] = process_ns() - before_ns + (caged ? cage_cpu_ns() : 0);
 		_exit(write(pair[1], out, 2 * sizeof(*out)) < 0);
@@ -214,14 +326,15 @@ int main(int argc, char **argv)
 		work_fn work;
 	} works[] = { { "names", work_names },
 		      { "lines", work_lines },
-		      { "perfmap", work_perfmap } };
+		      { "perfmap", work_perfmap },
+		      { "images", work_images } };
 	uint32_t rounds = argc > 3 ? (uint32_t)atoi(argv[3]) : 5, kind = 0;
 	double ms[3][ROUNDS_MAX];
 
 	while (argc > 2 && kind < ARRAY_SIZE(works) && strcmp(works[kind].name, argv[1]))
 		kind++;
 	if (argc < 3 || kind == ARRAY_SIZE(works) || !rounds || rounds > ROUNDS_MAX) {
-		fputs("usage: cagecost names|lines FILE [ROUNDS]\n"
+		fputs("usage: cagecost names|lines|images FILE [ROUNDS]\n"
 		      "       cagecost perfmap ENTRIES [ROUNDS]\n",
 		      stderr);
 		return 2;
