@@ -66,6 +66,20 @@ def comm(pid):
         return ""
 
 
+def threads(pid):
+    """Name, state and place in the kernel of each thread, also of a process whose first thread has ended."""
+    found = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8", errors="replace") as f:
+                name, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+            with open(f"/proc/{pid}/task/{task}/wchan", encoding="utf-8") as f:
+                found.append(f"{name} {rest.split()[0]} {f.read()}")
+    except OSError:
+        pass
+    return found
+
+
 class Terminal:
     """A terminal with a session leader that starts proftop as its foreground job, as a shell does."""
 
@@ -179,10 +193,10 @@ def once(number, seed, proftop, folder):
         if alive(t.guard):
             send(t.guard, signal.SIGTERM)
         if not t.run(END_SECONDS, lambda: not any(alive(p) for p in tree)):
-            left = [(p, comm(p)) for p in tree if alive(p)]
+            left = [(p, threads(p)) for p in tree if threads(p)]
             for p, _ in left:
                 send(p, signal.SIGKILL)
-            return f"{about}: left: {left}"
+            return f"{about}: left: {left}, load {os.getloadavg()[0]}"
         fault = t.wrong()
         if fault:
             return f"{about}: the terminal: {fault}"

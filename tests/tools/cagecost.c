@@ -213,7 +213,7 @@ static const struct cage_reader image_reader = {
 	.map_reply = true,
 };
 
-/* Test what memory safety needs: sizes, the names of symbols, the records of FDEs. */
+/* Test the sizes, and the order and names of the symbols. */
 static bool is_valid(const struct cage_answer *a)
 {
 	const struct image_symbol *symbols;

@@ -278,6 +278,31 @@ static void test_threads(void **state)
 	bench_fini(&b);
 }
 
+/* Branches and accesses to memory have neither process nor time: the views say so. */
+static void test_whole(void **state)
+{
+	static const enum view_id views[] = { VIEW_BRANCHES, VIEW_MEMORY };
+	struct bench b;
+
+	bench_init(&b, 100, 24, false);
+	model_take(&b.st, rich_profile(false));
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		b.st.view = views[i];
+		b.st.scope.drilled = b.st.rewind.on = false;
+		assert_null(strstr(look(&b), "of all processes"));
+		b.st.scope.drilled = true;
+		b.st.scope.process = 1;
+		assert_non_null(strstr(look(&b), "of all processes"));
+		assert_null(strstr(look(&b), "whole time"));
+		b.st.rewind.on = true;
+		assert_non_null(strstr(look(&b), "of all processes, of the whole time"));
+		b.st.scope.drilled = false;
+		assert_non_null(strstr(look(&b), "of the whole time"));
+	}
+	b.st.rewind.on = false;
+	bench_fini(&b);
+}
+
 static void test_users(void **state)
 {
 	char path[] = "/tmp/proftop-users-XXXXXX", buf[64];
@@ -310,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_only),
 		cmocka_unit_test(test_fixes),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_users),
 	};
 

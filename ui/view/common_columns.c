@@ -149,3 +149,16 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
 		canvas_elide(c, at.row, at.col, at.cols, f->module,
 			     (struct style){ ROLE_NORMAL, 0 });
 }
+
+size_t common_whole(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct scope *s = &st->scope;
+	bool part = s->drilled || *s->group || s->in_thread || *s->thread_group || s->by_user ||
+		    match_active(&s->cgroup);
+	const char *of = part && st->rewind.on ? "  of all processes, of the whole time"
+			 : part		       ? "  of all processes"
+			 : st->rewind.on       ? "  of the whole time"
+					       : "";
+
+	return (size_t)snprintf(buf, size, "%s", of);
+}

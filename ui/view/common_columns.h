@@ -36,6 +36,12 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
  */
 struct safe_text common_time(const struct ui_state *st, double weight, char buf[static FORMAT_MAX]);
 
+/*
+ * As view->options, of views whose counts have neither process nor time: write that they are of
+ * all, if the other views show a part.
+ */
+size_t common_whole(const struct ui_state *st, char *buf, size_t size);
+
 /* Format a row's change, "+1.2!", "new!", "" if none; and return its colour. */
 struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX]);
 struct style common_change_style(const struct row *row);

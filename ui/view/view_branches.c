@@ -197,6 +197,7 @@ const struct view view_branches = {
 	.sort_total = SHARE,
 	.sort_module = FROM,
 	.build = build,
+	.options = common_whole,
 	.finds = finds,
 	.function = function,
 	.empty = TEXT("no branch stacks: 'perf record -b' records them, --replay FILE shows them"),

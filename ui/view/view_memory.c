@@ -184,6 +184,7 @@ const struct view view_memory = {
 	.sort_total = WEIGHT,
 	.sort_module = NAME,
 	.build = build,
+	.options = common_whole,
 	.name = name,
 	.finds = finds,
 	.function = function,
