@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,6 +25,9 @@
 #define LEAVE_SECONDS 2
 /* Time for it to end after guard_end(). */
 #define END_MS 500
+/* Interval of tests for the end of its first thread; after this number in a row it has ended. */
+#define LOOK_SECONDS 1
+#define DEAD_LOOKS   2U
 
 /* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor
  * on. */
@@ -37,6 +41,7 @@ struct guard {
 	bool leaving; /* SIGTERM was sent; SIGKILL follows */
 	bool ending;  /* guard_end() was called, with this code: */
 	int code;
+	unsigned int nr_dead; /* tests in a row that found its first thread ended */
 };
 
 static int find_tty(void)
@@ -128,15 +133,60 @@ static void look_at_child(struct guard *g)
 	}
 }
 
+/*
+ * Return true if the first thread of proftop has ended, and set *status as waitpid() does. The
+ * kernel reports the end of a process after that of all threads: one that reads a file that does
+ * not respond cannot be killed.
+ */
+static bool is_dead(const struct guard *g, int *status)
+{
+	char path[32], line[1024];
+	const char *state = NULL, *last;
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)g->child);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, line, sizeof(line) - 1);
+		close(fd);
+	}
+	if (n > 0) {
+		line[n] = '\0';
+		state = strrchr(line, ')');
+	}
+	if (!state || strncmp(state, ") Z", 3))
+		return false;
+	last = strrchr(state, ' ');
+	*status = last ? atoi(last) & 0xff7f : 0;
+	/* The status may be hidden. */
+	if (!*status)
+		*status = SIGKILL;
+	return true;
+}
+
+/* No signal in time: kill proftop if it did not leave; finish if its first thread has ended. */
+static void look_for_end(struct guard *g)
+{
+	int status;
+
+	if (g->ending)
+		finish(g, W_EXITCODE(g->code, 0));
+	if (g->leaving)
+		kill(g->child, SIGKILL);
+	g->nr_dead = is_dead(g, &status) ? g->nr_dead + 1 : 0;
+	if (g->nr_dead >= DEAD_LOOKS)
+		finish(g, status);
+}
+
 /* Wait for a signal; -1 (EAGAIN) on timeout. */
 static int next_signal(const struct guard *g, const sigset_t *all, siginfo_t *info)
 {
 	const struct timespec leave = { .tv_sec = LEAVE_SECONDS },
-			      end = { .tv_nsec = END_MS * 1000000L };
+			      end = { .tv_nsec = END_MS * 1000000L },
+			      look = { .tv_sec = LOOK_SECONDS };
 
-	return g->ending    ? sigtimedwait(all, info, &end)
-	       : g->leaving ? sigtimedwait(all, info, &leave)
-			    : sigwaitinfo(all, info);
+	return sigtimedwait(all, info, g->ending ? &end : g->leaving ? &leave : &look);
 }
 
 static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigset_t *all)
@@ -147,10 +197,8 @@ static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigs
 	for (;;) {
 		int sig = next_signal(g, all, &info);
 
-		if (sig < 0 && errno == EAGAIN && g->ending)
-			finish(g, W_EXITCODE(g->code, 0));
 		if (sig < 0 && errno == EAGAIN)
-			kill(g->child, SIGKILL);
+			look_for_end(g);
 		switch (sig) {
 		case SIGCHLD:
 			look_at_child(g);

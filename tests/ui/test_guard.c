@@ -7,9 +7,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <pty.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -127,6 +129,39 @@ static void test_deaths(void **state)
 		assert_true(said(&r, "\033[?25h") && said(&r, "\033[?1000l"));
 		assert_int_equal(said(&r, "proftop: killed by signal"), !quiet);
 	}
+}
+
+static void *stay(void *arg)
+{
+	while (!arg)
+		pause();
+	return arg;
+}
+
+/* The first thread ends, another one does not: as if it were in a read that cannot be killed. */
+static void end_in_part(int status)
+{
+	pthread_t thread;
+
+	guard_start();
+	spoil();
+	pthread_create(&thread, NULL, stay, NULL);
+	syscall(SYS_exit, status);
+}
+
+static void test_ends_in_part(void **state)
+{
+	struct run r;
+
+	start(&r, end_in_part, 3);
+	finish(&r);
+	assert_true(WIFEXITED(r.status));
+	assert_int_equal(WEXITSTATUS(r.status), 3);
+	assert_true(said(&r, RESTORED));
+	start(&r, end_in_part, 0); /* a status that is hidden */
+	finish(&r);
+	assert_int_equal(WEXITSTATUS(r.status), 128 + SIGKILL);
+	assert_true(said(&r, "proftop: killed by signal"));
 }
 
 static void leave_well(int code)
@@ -340,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_forward),	       cmocka_unit_test(test_guard_killed),
 		cmocka_unit_test(test_will_not_leave), cmocka_unit_test(test_stalled),
 		cmocka_unit_test(test_job_control),    cmocka_unit_test(test_hangs_at_its_end),
+		cmocka_unit_test(test_ends_in_part),
 	};
 
 	/* A test that hangs fails. */

@@ -37,8 +37,8 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
 struct safe_text common_time(const struct ui_state *st, double weight, char buf[static FORMAT_MAX]);
 
 /*
- * As view->options, of views whose counts have neither process nor time: write that they are of
- * all, if the other views show a part.
+ * As view->options: write that the counts, which have neither process nor time, are of all of them.
+ * Nothing if the other views also show all.
  */
 size_t common_whole(const struct ui_state *st, char *buf, size_t size);
 
