@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare exports with the rows of a tick: the shares of the 50 hottest functions, self and total.
 
-export.py STEM NDJSON     STEM.pb.gz, STEM.speedscope.json, ...; each with a small reader of its own
+export.py STEM NDJSON [ROWS]    STEM.pb.gz, STEM.speedscope.json, ...; each with a small reader of its own.
+At least ROWS functions are compared. Formats without a file are left out.
 """
 import collections
 import gzip
 import html.parser
 import json
+import os
 import re
 import sys
 import xml.etree.ElementTree
@@ -41,6 +43,10 @@ def fields(data):
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
+        if tag & 7 == 1:
+            yield tag >> 3, int.from_bytes(data[at:at + 8], "little")
+            at += 8
+            continue
         value, at = varint(data, at)
         if tag & 7 == 2:
             value, at = data[at:at + value], at + value
@@ -72,6 +78,21 @@ def pprof(path):
         parts = dict(fields(value))
         frames = [functions[f] for at in numbers(parts.get(1, b"")) for f in locations[at]]
         yield frames[::-1], list(numbers(parts[2]))[1]
+
+
+def otlp(path):
+    """The second profile has the weights."""
+    with open(path, "rb") as f:
+        message = dict(fields(f.read()))
+    tables = collections.defaultdict(list)
+    for n, value in fields(message[2]):
+        tables[n].append(value)
+    names = [tables[5][dict(fields(f)).get(1, 0)].decode() for f in tables[3]]
+    locations = [[names[dict(fields(v))[1]] for n, v in fields(place) if n == 3] for place in tables[2]]
+    stacks = [[f for at in numbers(dict(fields(s)).get(1, b"")) for f in locations[at]] for s in tables[7]]
+    profiles = [v for n, v in fields(dict(fields(message[1]))[2]) if n == 2]
+    for sample in (dict(fields(v)) for n, v in fields(profiles[1]) if n == 2):
+        yield stacks[sample[1]][::-1], next(numbers(sample[4]))
 
 
 def speedscope(path):
@@ -178,31 +199,41 @@ def text(path):
     return rows
 
 
+def ndjson(path):
+    """All rows by name. The same name in two modules would need the stacks: it is left out."""
+    with open(path, encoding="utf-8") as f:
+        rows = json.loads(f.readline())["rows"]
+    names = collections.Counter(row["symbol"] for row in rows)
+    return {r["symbol"]: (r["self_pct"], r["total_pct"]) for r in rows if names[r["symbol"]] == 1}
+
+
+READERS = {
+    "pb.gz": lambda path: fold(pprof(path)),
+    "otlp.pb": lambda path: fold(otlp(path)),
+    "speedscope.json": lambda path: fold(speedscope(path)),
+    "firefox.json": lambda path: fold(firefox(path)),
+    "folded": lambda path: fold(folded(path)),
+    "html": page,
+    "txt": text,
+    "svg": lambda path: {name: (share, None) for name, share in svg(path).items()},
+    "json": ndjson,
+}
+
+
 def main():
-    stem, ticks = sys.argv[1:]
-    with open(ticks, encoding="utf-8") as f:
-        rows = json.loads(f.readline())["rows"][:50]
-    got = {
-        "pb.gz": fold(pprof(stem + ".pb.gz")),
-        "speedscope.json": fold(speedscope(stem + ".speedscope.json")),
-        "firefox.json": fold(firefox(stem + ".firefox.json")),
-        "folded": fold(folded(stem + ".folded")),
-        "html": page(stem + ".html"),
-        "txt": text(stem + ".txt"),
-        "svg": {name: (share, None) for name, share in svg(stem + ".svg").items()},
-    }
-    with open(stem + ".json", encoding="utf-8") as f:
-        got["json"] = {r["symbol"]: (r["self_pct"], r["total_pct"]) for r in json.loads(f.readline())["rows"]}
-    if len(rows) < 5:
-        bad.append(f"{len(rows)} rows only")
+    stem, ticks = sys.argv[1:3]
+    wanted = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    rows = list(ndjson(ticks).items())[:50]
+    got = {name: read(f"{stem}.{name}") for name, read in READERS.items() if os.path.exists(f"{stem}.{name}")}
+    if len(rows) < wanted or not got:
+        bad.append(f"{len(rows)} rows only, {len(got)} formats")
     for name, shares in got.items():
-        for row in rows:
-            own, total = shares.get(row["symbol"].replace(";", ":"), (0, 0))
+        for symbol, (self_pct, total_pct) in rows:
+            own, total = shares.get(symbol.replace(";", ":"), (0, 0))
             # Boxes of a picture are rounded, each to 0.01.
-            if abs(own - row["self_pct"]) > (0.1 if name == "svg" else 0.011) or \
-                    (total is not None and abs(total - row["total_pct"]) > 0.011):
-                bad.append(f"{stem}.{name}: {row['symbol']}: {own}, {total}; "
-                           f"the screen has {row['self_pct']}, {row['total_pct']}")
+            if abs(own - self_pct) > (0.1 if name == "svg" else 0.011) or \
+                    (total is not None and abs(total - total_pct) > 0.011):
+                bad.append(f"{stem}.{name}: {symbol}: {own}, {total}; the screen has {self_pct}, {total_pct}")
     print(f"{len(rows)} functions in {len(got)} formats")
     for line in bad:
         print("wrong:", line)

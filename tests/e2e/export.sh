@@ -8,7 +8,7 @@ need python3
 shop=$HERE/../data/shop
 gunzip -c "$shop/shop.data.gz" >"$TMP/shop.data"
 replay() { "$PROFTOP" --replay "$TMP/shop.data" --symfs "$shop/root" "$@" || wrong "$*: exit $?"; }
-formats="pb.gz speedscope.json firefox.json folded svg html json txt"
+formats="pb.gz speedscope.json firefox.json folded svg html json txt otlp.pb"
 
 for f in $formats; do
 	replay --export "$TMP/all.$f" >"$TMP/out"
@@ -48,6 +48,26 @@ ls "$TMP" | grep -E '\.(svg|html|gz)\.[0-9a-f]{8}$' && wrong "a temporary file i
 
 # Each tick replaces the file of the one before.
 if [ "$(id -u)" = 0 ] && python3 "$HERE/perf_allowed.py"; then
+	# Sixty functions, inlined ones, a recursive one, the kernel, two processes: shares of the 50 hottest.
+	"$PROFTOP" -b -F 4999 --stack-size=2048 --record="$TMP/sixty.data" -- "$PROGRAMS/sixty" 500 >"$TMP/out" 2>&1 ||
+		wrong "sixty: exit $?: $(cat "$TMP/out")"
+	keys=
+	for f in $formats; do
+		keys="$keys:export $TMP/sixty.$f<Enter>"
+	done
+	"$PROFTOP" --replay "$TMP/sixty.data" --script "2$keys" >/dev/null || wrong "sixty: exports: exit $?"
+	"$PROFTOP" --replay "$TMP/sixty.data" -b --format=ndjson --rows=0 >"$TMP/sixty.ndjson"
+	python3 "$HERE/export.py" "$TMP/sixty" "$TMP/sixty.ndjson" 50 || bad=1
+	for mark in i k; do
+		grep -q "_\[$mark\]" "$TMP/sixty.folded" || wrong "sixty: no frame of kind $mark"
+	done
+	[ "$(grep -o '"pid":"[0-9]*"' "$TMP/sixty.firefox.json" | sort -u | wc -l)" = 2 ] || wrong "sixty: not two processes"
+
+	# Waits are time.
+	"$PROFTOP" -b -n 1 -d 0.3 -e waits --format=ndjson --rows=0 --export "$TMP/waits.pb.gz" >"$TMP/waits.ndjson"
+	python3 "$HERE/export.py" "$TMP/waits" "$TMP/waits.ndjson" || bad=1
+	gunzip -c "$TMP/waits.pb.gz" | grep -q off_cpu || wrong "waits: not off_cpu"
+
 	start "$PROGRAMS/spin"
 	"$PROFTOP" -b -n 2 -d 0.3 -p "$last" --export "$TMP/live.folded" >"$TMP/out" || wrong "live: exit $?"
 	grep -q '^spin;.*burn' "$TMP/live.folded" || wrong "live: no burn() in $(cat "$TMP/live.folded")"
