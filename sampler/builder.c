@@ -126,6 +126,18 @@ static void say_end(struct sampler *s)
 	mailbox_say(&s->mailbox, "%s", note[0] ? note : "the recording has ended");
 }
 
+/* Return when the tick of a pipe after @now ends: soon after its first samples, at @first_ns. */
+static uint64_t next_follow(const struct sampler *s, uint64_t first_ns, uint64_t now)
+{
+	uint64_t next = next_tick(s, now);
+
+	if (first_ns && !s->config.exact_ticks)
+		for (size_t i = 0; i < ARRAY_SIZE(early_ns); i++)
+			if (now < first_ns + early_ns[i])
+				return MIN(next, first_ns + early_ns[i]);
+	return next;
+}
+
 /* Read a recording while it is written, with a profile for each tick and after each control. */
 static void run_follow(struct sampler *s, struct replay_result *result)
 {
@@ -133,7 +145,7 @@ static void run_follow(struct sampler *s, struct replay_result *result)
 		{ .fd = s->controls.fd, .events = POLLIN },
 		{ .fd = replay_fd(s->replay), .events = POLLIN },
 	};
-	uint64_t now = time_now_ns(), due = next_tick(s, now), data_ns = now;
+	uint64_t now = time_now_ns(), due = next_tick(s, now), data_ns = now, first_ns = 0;
 	bool more = true;
 
 	if (s->config.exact_ticks)
@@ -150,6 +162,10 @@ static void run_follow(struct sampler *s, struct replay_result *result)
 			follow_pipe(s, true);
 			data_ns = now;
 		}
+		if (!first_ns && replay_begun(s->replay)) {
+			first_ns = now;
+			due = MIN(due, next_follow(s, first_ns, now));
+		}
 		if (apply_controls(s, handlers_apply_replay))
 			due = MIN(due, now);
 		if (!more)
@@ -163,7 +179,7 @@ static void run_follow(struct sampler *s, struct replay_result *result)
 		if (s->config.exact_ticks)
 			history_restart(s->store.history);
 		now = time_now_ns();
-		due = next_tick(s, now);
+		due = next_follow(s, first_ns, now);
 	}
 }
 

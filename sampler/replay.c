@@ -521,6 +521,11 @@ int replay_feed(struct replay *r, struct store *st)
 	return replay_walk(r, st, r->pipeline, true, count_sample, r);
 }
 
+bool replay_begun(const struct replay *r)
+{
+	return r->fed_ns != 0;
+}
+
 bool replay_more(struct replay *r, bool idle)
 {
 	bool more = perfdata_more(r->data, idle);

@@ -73,6 +73,8 @@ bool replay_more(struct replay *r, bool idle);
 const char *replay_host(const struct replay *r);
 uint64_t replay_delay_ns(const struct replay *r);
 int replay_feed(struct replay *r, struct store *st);
+/* Has a sample been counted? */
+bool replay_begun(const struct replay *r);
 void replay_drop(struct replay *r);
 void replay_result(struct replay *r, struct store *st, struct replay_result *out);
 /* The next result has only the samples and figures that follow. */

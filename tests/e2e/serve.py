@@ -52,6 +52,16 @@ def wait_until_ready():
     sys.exit("wrong: no answer")
 
 
+def check_prometheus(text, openmetrics):
+    """Prometheus' parsers of python3-prometheus-client, which only the system's Python has."""
+    for module, metrics in (("prometheus_client.parser", text), ("prometheus_client.openmetrics.parser", openmetrics)):
+        done = subprocess.run(["/usr/bin/python3", "-c", f"import sys\ntry: from {module} import "
+                               "text_string_to_metric_families as parse\nexcept ImportError: sys.exit(77)\n"
+                               "print(len([m for m in parse(sys.stdin.read()) if m.samples]))"],
+                              input=metrics, capture_output=True, text=True, check=False)
+        wrong(done.returncode not in (0, 77) or (done.returncode == 0 and int(done.stdout) < 10), f"{module}: {done}")
+
+
 def check_answers(spin):
     status, headers, data = get(f"/debug/pprof/profile?seconds=1&pid={spin.pid}")
     wrong(status != 200 or headers.get("Content-Type") != "application/octet-stream", f"profile: {status} {headers}")
@@ -69,6 +79,7 @@ def check_answers(spin):
     if shutil.which("promtool"):
         done = subprocess.run(["promtool", "check", "metrics"], input=get("/metrics")[2], capture_output=True, check=False)
         wrong(done.returncode or done.stdout or done.stderr, f"promtool: {done}")
+    check_prometheus(get("/metrics")[2].decode(), data.decode())
     for path, method, headers, body, want in (
             ("/debug/pprof/profile?seconds=0", "GET", {}, None, 400),
             ("/debug/pprof/profile?seconds=" + "9" * 4000, "GET", {}, None, 400),
