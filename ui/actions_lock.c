@@ -154,7 +154,7 @@ static void free_work(struct file_work *work)
 	free(w);
 }
 
-void actions_lock(struct ui_state *st, const char *arg)
+void actions_lock(struct ui_state *st)
 {
 	struct lock_work *w = st->shown ? calloc(1, sizeof(*w)) : NULL;
 	struct err e;

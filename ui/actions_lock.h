@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * :lock: the mutex that most threads of the selected row wait for, and its owner. If none of them
+ * The mutex that most threads of the selected row wait for, and its owner. If none of them
  * waits for one, of all shown threads. The main thread.
  */
 #ifndef UI_ACTIONS_LOCK_H
@@ -8,7 +8,7 @@
 
 #include "ui/state/state.h"
 
-/* Start to look; the answer is a message. @arg: unused. */
-void actions_lock(struct ui_state *st, const char *arg);
+/* Start to look; the answer is a message. */
+void actions_lock(struct ui_state *st);
 
 #endif

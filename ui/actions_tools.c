@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ui/actions_export.h"
+#include "ui/actions_lock.h"
 #include "ui/cli/file_work.h"
 #include "ui/cli/settings.h"
 #include "ui/dialog.h"
@@ -248,6 +249,11 @@ static void save_screen(struct ui_state *st, uint32_t code)
 	actions_save_screen(st, path, false);
 }
 
+static void lock(struct ui_state *st, uint32_t code)
+{
+	actions_lock(st);
+}
+
 /* clang-format off */
 static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_VIEW_CPUS] = view_cpus_,
@@ -259,6 +265,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_WRITE_CONFIG] = write_config,
 	[ACT_ANNOTATE] = annotate,
 	[ACT_FETCH] = fetch,
+	[ACT_LOCK] = lock,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
 	[ACT_GROUP_BY] = group_by,

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "ui/actions_export.h"
-#include "ui/actions_lock.h"
 #include "ui/actions_tools.h"
 #include "ui/cli/words.h"
 #include "ui/command_target.h"
@@ -349,7 +348,6 @@ const struct command command_table[] = {
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
 	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
 	{ "trap", "RULE|off", rewind_trap, NULL, false, NULL, NULL },
-	{ "lock", "", actions_lock, NULL, true, NULL, NULL },
 	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
 	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
 	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },

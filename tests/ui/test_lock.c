@@ -65,7 +65,7 @@ static void test_owner(void **state)
 		fail_msg("%s, not %s, %s", b.st.message, address, owner);
 	pthread_mutex_unlock(&mutex);
 	pthread_join(thread, NULL);
-	type(&b, ":lock\r");
+	type(&b, "$");
 	if (!strstr(b.st.message, "none of 1 threads waits"))
 		fail_msg("%s", b.st.message);
 	bench_fini(&b);

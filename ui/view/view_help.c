@@ -66,7 +66,7 @@ static const struct card_line left[] = {
 	{ "next and previous view", { ACT_NEXT_VIEW, ACT_PREVIOUS_VIEW } },
 	{ "open: process, callers, zoom; back", { ACT_OPEN, ACT_BACK } },
 	{ "ROW", { 0 } },
-	{ "menu of actions; follow the row", { ACT_MENU, ACT_FOLLOW } },
+	{ "menu of actions; follow; its lock", { ACT_MENU, ACT_FOLLOW, ACT_LOCK } },
 	{ "callers, callees; flame from here", { ACT_CALLERS, ACT_FLAME_HERE } },
 	{ "code; its source; branches; memory",
 	  { ACT_ANNOTATE, ACT_EDITOR, ACT_VIEW_BRANCHES, ACT_VIEW_MEMORY } },
