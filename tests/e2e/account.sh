@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every sample the kernel took is in exactly one of the account's parts, each tick: at rest, when the
 # reader is stopped until the rings overflow, and when the kernel throttles.
-# Runs alone: it changes the limit of the rate.
+# Changes limits of the kernel.
 . "$(dirname "$0")/lib"
 need_perf
 

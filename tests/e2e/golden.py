@@ -112,9 +112,8 @@ def update(folder):
 
 def check(folder, view, size, charset, golden):
     """None, or how it differs."""
-    seen = {"--script": scripted(folder, VIEWS[view], size, charset),
-            "a terminal": in_terminal(folder, VIEWS[view], size, charset, golden)}
-    for where, screen in seen.items():
+    for where, draw in ("--script", scripted), ("a terminal", lambda *args: in_terminal(*args, golden)):
+        screen = draw(folder, VIEWS[view], size, charset)
         if screen != golden:
             diff = difflib.unified_diff(golden.splitlines(), screen.splitlines(), "golden", where, lineterm="")
             return f"wrong: {view} {size} {charset}, by {where}:\n" + "\n".join(diff)

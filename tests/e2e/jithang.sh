@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The /tmp of a container does not answer (FUSE), and a process there runs code of a JIT: the names of all others appear, also
 # those of another JIT, --check ends, and the names of the first appear when its /tmp answers again.
-# Runs alone: a file system hangs.
 . "$(dirname "$0")/lib"
 need_perf
 need unshare mount

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Python: functions by name between native frames; each chain that is called certain is the one that the program itself
-# had at that very sample. PYTHONS="/path/python3.8 ..." tries others than the one of PATH; SECONDS_EACH=4. GATE=1,
+# had at that very sample. PYTHONS="/path/python3.8 ..." tries others than the one of PATH; SECONDS_EACH=2. GATE=1,
 # RIGHTS=none: see judge_truth in lib; "make truth-languages" tries both.
-# Runs alone: nothing else may take a CPU with real-time priority.
 . "$(dirname "$0")/lib"
 need_perf
 [ "$(uname -m)" = x86_64 ] || skip "not on this machine: the layout of Python is known for x86-64 only"
 WORK=$HERE/../programs/python_work.py
-SECONDS_EACH=${SECONDS_EACH:-4}
+SECONDS_EACH=${SECONDS_EACH:-2}
 certain_all=0
 certain=0
 
 # names PYTHON: a session as users have it.
 names() {
-	start "$1" "$WORK" all 30 >/dev/null
+	start "$1" "$WORK" all 90 >/dev/null
 	sleep 0.5
-	run -b -n 3 -d 1 -p "$last" --languages=python --format=ndjson --rows=0
+	run_until 'len(ticks) >= 3 and {"fib", "leaf", "main"} <= {r["symbol"] for r in ticks[-1]["rows"]}' \
+		-d 1 -p "$last" --languages=python --rows=0
 	kill "$last"
 	tail -n 1 "$TMP/out" | python3 -c '
 import json, sys

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The rate got is the rate wanted, within 5 %, from 49 to 9973 Hz; or as much less as another clock gets.
-# Runs alone: the rate is compared with the wanted one.
 . "$(dirname "$0")/lib"
 need_perf
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each fault is reported on its line, and the fix shown there helps. HOTPLUG=1: also with a CPU that goes offline.
-# Runs alone: it changes limits of the kernel.
+# Changes limits of the kernel.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux stty

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The got rate follows [ and ] within two ticks.
-# Runs alone: the rate is compared with the wanted one.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux stty

@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # First rows within half a second, on an idle and on a busy machine.
-# Runs alone: the time to the first rows is measured.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux stty

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Lost and throttled samples are on the screen immediately, on their CPU.
-# Runs alone: it changes the limit of the rate.
+# Changes limits of the kernel.
 . "$(dirname "$0")/lib"
 need_perf
 need tmux stty

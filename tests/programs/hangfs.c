@@ -106,10 +106,10 @@ static void on_init(struct hangfs *fs, const struct fuse_in_header *in,
 static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 {
 	const void *arg = in + 1;
-	/* Cached content would not hang. */
+	/* Reads of cached content would not hang. Running pages are kept, or the program hangs. */
 	const struct fuse_open_out opened = {
-		.open_flags = fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO
-									   : FOPEN_KEEP_CACHE,
+		.open_flags = FOPEN_KEEP_CACHE |
+			      (fs->mode == HANG_READ || fs->mode == TRICKLE ? FOPEN_DIRECT_IO : 0U),
 	};
 	const struct fuse_statfs_out st = { .st = { .bsize = 4096, .namelen = 255 } };
 	struct fuse_attr_out attr = { .attr_valid = FOREVER };
