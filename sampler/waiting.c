@@ -128,6 +128,19 @@ static void find_all(struct sampler *s)
 		closedir(dir);
 }
 
+/*
+ * Take the switches that are recorded already: a task that is found in /proc first loses its
+ * earlier ones.
+ */
+static void take_first(struct sampler *s)
+{
+	const struct waits_tables t = store_waits_tables(&s->store);
+	uint64_t now_ns = time_now_ns();
+
+	windows_read_rings(s, now_ns);
+	waits_take(s->store.waits, &t, now_ns);
+}
+
 void waiting_begin(struct sampler *s)
 {
 	windows_begin(s);
@@ -145,8 +158,10 @@ void waiting_begin(struct sampler *s)
 			      memory_order_relaxed);
 	/* Release: the queues; pairs with the sampler threads. */
 	atomic_store_explicit(&s->live.shared->waits, s->store.waits, memory_order_release);
-	if (s->rates.enabled)
-		find_all(s);
+	if (!s->rates.enabled)
+		return;
+	take_first(s);
+	find_all(s);
 }
 
 static bool is_on(const struct sampler *s)

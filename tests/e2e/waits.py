@@ -12,6 +12,7 @@ KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault"
 LONGEST = 0.03  # of one wait
 FULL = 0.9  # pressure on the CPUs: there records may be lost, which is reported; times are not judged then
 FUNCTIONS = {"lock": "take_turn", "pipe": "read_message", "cond": "wait_for_work", "disk": "sync_file"}
+SAME = 0.02  # live and replayed: no switch ends the last tick
 SHARE, LEAST = 0.02, 0.06  # 2 %, or 60 ms of 2 s: a sleep ends with a time in the run queue
 
 
@@ -50,14 +51,11 @@ def same():
     """Running, run-queue and waiting time of each thread are the same."""
     bad = []
     live, again = (sums_of(read(path), bad) for path in sys.argv[2:])
-    # The first moments are in the recording alone: they take longer where threads wait for a CPU.
-    cpu, runq = (sum(t.get(kind, 0) for t in again.values()) for kind in ("cpu", "runq"))
-    first = 0.04 * (1 + runq / max(cpu, 0.001))
     for tid, times in live.items():
         other = again.get(tid, {})
         for what, kinds in (("cpu", ("cpu",)), ("runq", ("runq",)), ("waits", KINDS[2:])):
             a, b = (sum(t.get(k, 0) for k in kinds) for t in (times, other))
-            if not -0.04 <= b - a <= first:
+            if abs(b - a) > max(SHARE * a, SAME):
                 bad.append(f"{tid}: {what} {a:.3f} s live, {b:.3f} s replayed")
     if len(live) < 10:
         bad.append(f"{len(live)} threads")
