@@ -17,14 +17,14 @@
 #define NARROWEST 0.2 /* boxes below are left out */
 
 static const char style[] = "<style>"
-			    "svg{background:#fff;color:#1b1b1b}"
+			    ".b{fill:#fff}"
 			    "text{font:11px monospace;fill:#1b1b1b}"
 			    "text.t{font:bold 15px sans-serif}text.d{font:12px sans-serif}"
 			    "rect{stroke:#fff;stroke-width:.5}"
 			    ".u{fill:#f4b860}.k{fill:#e58a6b}.i{fill:#f0d493}.j{fill:#a3cf83}.s{"
 			    "fill:#9cc2ea}"
 			    ".p{fill:#cfcfd6}.q{fill:#bdbdbd}"
-			    "@media(prefers-color-scheme:dark){svg{background:#16181d}"
+			    "@media(prefers-color-scheme:dark){.b{fill:#16181d}"
 			    "text.t,text.d{fill:#e6e6e6}rect{stroke:#16181d}"
 			    ".u{fill:#d39a44}.k{fill:#c76f51}.i{fill:#c9ab62}.j{fill:#7fae5e}.s{"
 			    "fill:#6f9fd0}"
@@ -125,6 +125,8 @@ static void put_head(const struct drawing *d)
 	}
 	out_text(o, "</desc>\n");
 	out_text(o, style);
+	/* Not all viewers know a background in the style. */
+	out_text(o, "<rect class=\"b\" width=\"100%\" height=\"100%\"/>\n");
 	out_format(o, "<text class=\"t\" x=\"%.0f\" y=\"24\">", MARGIN);
 	markup_put_clipped(o, facts_title(d->s, title), 130);
 	out_format(o, "</text>\n<text class=\"d\" x=\"%.0f\" y=\"44\">", MARGIN);
