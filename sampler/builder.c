@@ -28,6 +28,8 @@
 #define BUILDER_NICE (-5)
 /* A pipe without data for this long has no records of an earlier time to follow. */
 #define FOLLOW_IDLE_NS 2000000000ULL
+/* The same before the first rows: perf writes its second round a second after the first one. */
+#define FOLLOW_FIRST_NS 250000000ULL
 /* So much earlier than the end of a slice the sampler threads read its last samples. */
 #define GRID_AHEAD_NS 4000000ULL
 /* A single tick begins after at most so long, checked so often. */
@@ -138,6 +140,12 @@ static uint64_t next_follow(const struct sampler *s, uint64_t first_ns, uint64_t
 	return next;
 }
 
+/* Return how long a pipe may have no data before all records that are there are counted. */
+static uint64_t follow_idle(const struct sampler *s, uint64_t first_ns)
+{
+	return first_ns || s->config.exact_ticks ? FOLLOW_IDLE_NS : FOLLOW_FIRST_NS;
+}
+
 /* Read a recording while it is written, with a profile for each tick and after each control. */
 static void run_follow(struct sampler *s, struct replay_result *result)
 {
@@ -151,14 +159,16 @@ static void run_follow(struct sampler *s, struct replay_result *result)
 	if (s->config.exact_ticks)
 		s->ticks.window = PROFILE_TOTAL;
 	while (more && !atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
+		uint64_t wake = MIN(due, data_ns + follow_idle(s, first_ns));
+
 		rcu_thread_offline();
-		poll(fds, ARRAY_SIZE(fds), due > now ? (int)((due - now + 999999) / 1000000) : 0);
+		poll(fds, ARRAY_SIZE(fds), wake > now ? (int)((wake - now + 999999) / 1000000) : 0);
 		rcu_thread_online();
 		now = time_now_ns();
 		if (fds[1].revents) {
 			more = follow_pipe(s, false);
 			data_ns = now;
-		} else if (now - data_ns > FOLLOW_IDLE_NS) {
+		} else if (now - data_ns >= follow_idle(s, first_ns)) {
 			follow_pipe(s, true);
 			data_ns = now;
 		}
