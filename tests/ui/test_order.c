@@ -119,8 +119,22 @@ static struct profile *profile_of(const struct made *m)
 	return p;
 }
 
-/* Run for a while. Return how many of the first rows change place, in the mean of the ticks. */
-static double moves(void (*work)(struct made *m), bool forget)
+/* Return how many times larger a row is than one above it, at most; rows of a few samples do not
+ * count. */
+static double disorder(const struct list *list)
+{
+	double most = 1;
+
+	for (uint32_t i = 0; i < TOP; i++)
+		for (uint32_t j = i + 1; j < TOP; j++)
+			if (list->rows[j].self * RATE * WINDOW >= 30)
+				most = MAX(most, list->rows[j].self / list->rows[i].self);
+	return most;
+}
+
+/* Run for a while. Return how many of the first rows change place, in the mean of the ticks.
+ * *worst: the largest disorder of a tick. */
+static double moves(void (*work)(struct made *m), bool forget, double *worst)
 {
 	static struct made m;
 	uint64_t before[TOP];
@@ -137,6 +151,8 @@ static double moves(void (*work)(struct made *m), bool forget)
 		if (forget)
 			list->nr_slots = 0;
 		model_take(&b.st, profile_of(&m));
+		if (tick > WINDOW)
+			*worst = MAX(*worst, disorder(list));
 		for (uint32_t i = 0; i < TOP && tick >= WINDOW; i++)
 			nr += tick > WINDOW && list->rows[i].id != before[i];
 		for (uint32_t i = 0; i < TOP; i++)
@@ -149,16 +165,22 @@ static double moves(void (*work)(struct made *m), bool forget)
 
 static void test_rows_stand_still(void **state)
 {
-	double steadily = moves(steady, false), compiling = moves(compile, false);
-	double steadily_sorted = moves(steady, true), compiling_sorted = moves(compile, true);
+	double calm = 1, busy = 1, sorted = 1;
+	double steadily = moves(steady, false, &calm), compiling = moves(compile, false, &busy);
+	double steadily_sorted = moves(steady, true, &sorted);
+	double compiling_sorted = moves(compile, true, &sorted);
 
 	print_message("rows of 20 at another place: steady %.1f (sorted %.1f), compile %.1f "
 		      "(sorted %.1f)\n",
 		      steadily, steadily_sorted, compiling, compiling_sorted);
+	print_message("a row below one that is smaller: at most %.2f, %.2f times as large\n", calm,
+		      busy);
 	/* Else the made profiles are too easy. */
 	assert_true(steadily_sorted > 5 && compiling_sorted > 10);
 	assert_true(steadily <= 1);
 	assert_true(compiling <= 3);
+	assert_true(sorted == 1);
+	assert_true(calm < 1.85 && busy < 1.85);
 }
 
 static uint32_t place_of(const struct list *list, uint64_t id)

@@ -771,6 +771,7 @@ static void test_first_windows(void **state)
 
 		p->running_ns = (s + 1) * 1000000000u;
 		model_take(&b.st, p);
+		look(&b); /* of drawn rows alone */
 		assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[0].change,
 				 s + 1 < 10 ? CHANGE_UNKNOWN : CHANGE_WINDOW);
 	}

@@ -14,6 +14,8 @@
 void list_fini(struct list *list)
 {
 	free(list->rows);
+	free(list->sorted);
+	free(list->keys);
 	free(list->slots);
 	match_fini(&list->search);
 	match_fini(&list->filter);
@@ -37,6 +39,18 @@ struct row *list_add(struct list *list)
 	}
 	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
 	return &list->rows[list->nr++];
+}
+
+bool list_reserve_sorted(struct list *list, size_t size)
+{
+	if (list->nr_sorted == list->capacity && list->sorted)
+		return true;
+	free(list->sorted);
+	free(list->keys);
+	list->sorted = calloc(list->capacity, sizeof(*list->sorted));
+	list->keys = calloc(list->capacity, size);
+	list->nr_sorted = list->sorted && list->keys ? list->capacity : 0;
+	return list->nr_sorted;
 }
 
 void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned)

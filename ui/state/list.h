@@ -55,6 +55,9 @@ struct list_slot {
 struct list {
 	struct row *rows;
 	uint32_t nr, capacity;
+	struct row *sorted; /* for sorting */
+	void *keys;
+	uint32_t nr_sorted;   /* both are for that many rows */
 	uint32_t nr_hidden;   /* by filter or limit */
 	double count;	      /* samples of 100 % */
 	double most;	      /* the largest self share */
@@ -79,6 +82,9 @@ struct row *list_add(struct list *list);
 const struct row *list_current(const struct list *list);
 /* Restore a saved position of the cursor; the rows may have changed. */
 void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned);
+/* Make space to sort the rows, with @size bytes of keys for each. Return false if there is no
+ * memory. */
+bool list_reserve_sorted(struct list *list, size_t size);
 void list_fini(struct list *list);
 
 #endif

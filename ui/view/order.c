@@ -24,11 +24,14 @@
 #define LAG 2
 /* Z of the 95 % interval. */
 #define BAR 1.959964
+/* A share this many times another one is not left below it. */
+#define CLEAR 1.8
 
 /* A place in the order: a row, its smoothed share and half the width of its error bar. */
 struct place {
 	uint32_t row; /* index in the sorted rows; NONE: empty */
 	double share, bar;
+	double now; /* the share, not smoothed */
 };
 
 struct order {
@@ -58,6 +61,7 @@ static void measure(struct place *at, const struct view_column *column, const st
 	at->share = by_self && scale == 1 ? row->self : row->total;
 	at->bar = bar_of(at->share, all) * scale;
 	at->share *= scale;
+	at->now = at->share;
 }
 
 /* Could noise alone make this difference? */
@@ -131,6 +135,38 @@ static void exchange(struct order *o, uint64_t selected)
 			continue;
 		*at = o->places[from];
 		o->places[from] = here;
+	}
+}
+
+/* Is the share on the screen of @more beyond doubt and visibly larger? */
+static bool is_clear(const struct place *more, const struct place *less)
+{
+	return more->now > CLEAR * less->now && more->now - less->now > more->bar + less->bar;
+}
+
+/* Let a row that is clearly larger take the slot, whatever its smoothed share. */
+static void overtake(struct order *o, uint64_t selected)
+{
+	for (uint32_t i = 0; i < o->nr_slots; i++) {
+		struct place *at = &o->places[i], here = *at;
+		uint32_t best = NONE;
+
+		if (at->row == NONE || o->list->rows[at->row].id == selected)
+			continue;
+		for (uint32_t j = i + 1; j < o->nr; j++) {
+			const struct place *from = &o->places[j];
+
+			if (from->row != NONE && o->list->rows[from->row].id != selected &&
+			    (best == NONE || from->now > o->places[best].now))
+				best = j;
+		}
+		if (best == NONE || !is_clear(&o->places[best], at))
+			continue;
+		*at = o->places[best];
+		o->places[best] = here;
+		/* Or the smoothed shares would move them back. */
+		at->share = at->now;
+		o->places[best].share = here.now;
 	}
 }
 
@@ -291,6 +327,7 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 	place_rows(&o, column, age / (age + 2 * window));
 	fill_empty(&o, selected);
 	exchange(&o, selected);
+	overtake(&o, selected);
 	close_empty(&o);
 	move_rows(&o, list);
 	list->slots_ns = now;

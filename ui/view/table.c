@@ -15,6 +15,7 @@
 #include "ui/text/idle.h"
 #include "ui/view/baseline.h"
 #include "ui/view/columns.h"
+#include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/order.h"
 
@@ -58,6 +59,50 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 	return d ? d : (a->id > b->id) - (a->id < b->id);
 }
 
+/* The place of a row by its shares. */
+struct sort_key {
+	double first, second;
+	uint64_t id;
+	uint32_t row;
+};
+
+static int compare_keys(const void *pa, const void *pb)
+{
+	const struct sort_key *a = pa, *b = pb;
+
+	if (a->first != b->first)
+		return a->first < b->first ? -1 : 1;
+	if (a->second != b->second)
+		return a->second < b->second ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+/* Sort by shares, as the columns compare them: keys are smaller than rows, and quick to compare.
+ * Return false if there is no memory. */
+static bool sort_by_share(struct list *list, bool by_self, int sign)
+{
+	struct sort_key *keys;
+	struct row *rows;
+
+	if (!list_reserve_sorted(list, sizeof(*keys)))
+		return false;
+	keys = list->keys;
+	rows = list->sorted;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		keys[i] = (struct sort_key){ sign * (by_self ? row->self : row->total),
+					     sign * (by_self ? row->total : row->self), row->id,
+					     i };
+	}
+	qsort(keys, list->nr, sizeof(*keys), compare_keys);
+	for (uint32_t i = 0; i < list->nr; i++)
+		rows[i] = list->rows[keys[i].row];
+	list->sorted = list->rows;
+	list->rows = rows;
+	return true;
+}
+
 static void sort_rows(const struct ui_state *st, const struct view *v, struct list *list)
 {
 	struct order order = { .st = st };
@@ -66,6 +111,10 @@ static void sort_rows(const struct ui_state *st, const struct view *v, struct li
 		return;
 	order.column = &v->columns[list->sort];
 	order.sign = order.column->ascending != list->inverted ? 1 : -1;
+	/* The usual orders, at each refresh. */
+	if ((order.column->compare == common_by_self || order.column->compare == common_by_total) &&
+	    sort_by_share(list, order.column->compare == common_by_self, order.sign))
+		return;
 	qsort_r(list->rows, list->nr, sizeof(*list->rows), compare_rows, &order);
 }
 
@@ -404,6 +453,8 @@ void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigne
 	ui_state_zone(st, &(struct zone){ (uint16_t)row, 0, (uint16_t)rows, (uint16_t)c->cols,
 					  ZONE_ROWS, list->top });
 	for (uint32_t i = 0; i < rows && list->top + i < list->nr; i++) {
+		if (v->finish)
+			v->finish(st, &list->rows[list->top + i]);
 		draw_row(st, c, v, &list->rows[list->top + i], places, row + i);
 		if (list->top + i != list->cursor)
 			continue;

@@ -58,6 +58,8 @@ struct view {
 	uint8_t sort_self, sort_total, sort_module; /* columns of P T M; UINT8_MAX: none */
 	/* Add all rows of the shown profile to @list, unsorted. Return 0 or -ENOMEM. */
 	int (*build)(const struct ui_state *st, struct list *list);
+	/* Set the figures of a row that is drawn which cost too much for all rows. NULL: none. */
+	void (*finish)(const struct ui_state *st, struct row *row);
 	/* Does @m match the text of the row? */
 	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
 	/* The share compared with the baseline; requires name or tree. */

@@ -601,9 +601,16 @@ static int build(const struct ui_state *st, struct list *list)
 			row->other[n] = others[n] ? (float)others[n][f->function] : -1;
 		for (uint32_t n = 0; n < RATIOS_MAX; n++)
 			row->ratios[n] = ratios ? (float)ratios[f->function * RATIOS_MAX + n] : NAN;
-		folds_compare(st, row);
+		if (list->sort == CHANGE)
+			folds_compare(st, row);
 	}
 	return 0;
+}
+
+static void finish(const struct ui_state *st, struct row *row)
+{
+	if (!baseline_is_on(st))
+		folds_compare(st, row);
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
@@ -663,6 +670,7 @@ const struct view view_functions = {
 	.sort_total = TOTAL,
 	.sort_module = MODULE,
 	.build = build,
+	.finish = finish,
 	.finds = finds,
 	.compared = COMPARED_SELF,
 	.name = name,
