@@ -247,6 +247,58 @@ static void test_callers_by_total(void **state)
 	bench_fini(&b);
 }
 
+/* Show a steady program in a view of siblings. Return how many rows of 20 change place in a tick.
+ */
+static double siblings_moved(enum view_id view, bool forget)
+{
+	static struct made m;
+	uint64_t before[TOP] = { 0 };
+	uint32_t nr = 0, nr_ticks = 0;
+	struct bench b;
+
+	m = (struct made){ .seed = 815 };
+	bench_init(&b, 100, 30, false);
+	steady(&m);
+	for (uint32_t tick = 0; tick < TICKS; tick++) {
+		const struct list *list = &b.st.lists[view];
+
+		sample(&m);
+		if (forget)
+			b.st.lists[view].nr_slots = 0;
+		model_take(&b.st, profile_of(&m));
+		if (tick == WINDOW && view == VIEW_TREE) {
+			press(&b, '3');
+			press(&b, '*');
+		} else if (tick == WINDOW) {
+			navigate_to_callers(&b.st, 1000 + FUNCTIONS);
+		}
+		assert_true(tick < WINDOW || list->nr > TOP);
+		for (uint32_t i = 0; i < TOP && tick > WINDOW; i++)
+			nr += tick > WINDOW + 1 && list->rows[i].id != before[i];
+		for (uint32_t i = 0; i < TOP && tick > WINDOW; i++)
+			before[i] = list->rows[i].id;
+		nr_ticks += tick > WINDOW + 1;
+	}
+	bench_fini(&b);
+	return (double)nr / nr_ticks;
+}
+
+/* Children in the tree, and callees, stand still as other rows do. */
+static void test_siblings_stand_still(void **state)
+{
+	static const enum view_id views[] = { VIEW_TREE, VIEW_CALLERS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		double kept = siblings_moved(views[i], false),
+		       sorted = siblings_moved(views[i], true);
+
+		print_message("%s: rows of 20 at another place: %.1f (sorted %.1f)\n",
+			      view_of(views[i])->title.str, kept, sorted);
+		assert_true(sorted > 5);
+		assert_true(kept <= 1);
+	}
+}
+
 /* The selected row keeps its line of the screen. */
 static void test_selected_row_stays(void **state)
 {
@@ -283,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_rows_stand_still),
 		cmocka_unit_test(test_true_changes_move),
 		cmocka_unit_test(test_callers_by_total),
+		cmocka_unit_test(test_siblings_stand_still),
 		cmocka_unit_test(test_selected_row_stays),
 	};
 

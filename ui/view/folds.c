@@ -465,6 +465,24 @@ const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_kind k
 	return e ? &e->tree : NULL;
 }
 
+void folds_order_children(const struct ui_state *st, enum folds_kind kind, uint32_t node,
+			  const uint32_t *order, uint32_t nr)
+{
+	struct folds_entry *e = &folds_of_shown(st)->entries[kind];
+	struct fold_tree_node *nodes = e->tree.fold.nodes;
+	uint32_t children[FOLDS_SIBLINGS] = { 0 }, n = 0, rest;
+
+	assert(e->state == FOLDS_MADE);
+	assert(nr && nr <= FOLDS_SIBLINGS);
+	for (uint32_t c = nodes[node].child; c != FOLD_NONE && n < nr; c = nodes[c].next)
+		children[n++] = c;
+	assert(n == nr);
+	rest = nodes[children[nr - 1]].next;
+	nodes[node].child = children[order[0]];
+	for (uint32_t i = 0; i < nr; i++)
+		nodes[children[order[i]]].next = i + 1 < nr ? children[order[i + 1]] : rest;
+}
+
 const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_kind kind)
 {
 	const struct folds_entry *e = request(st, kind, true);

@@ -19,8 +19,9 @@
 #include "ui/view/flame_layout.h"
 #include "ui/view/trend.h"
 
-#define FOLDS_MARKS  4096 /* a power of two */
-#define FOLDS_LEVELS 64
+#define FOLDS_MARKS    4096 /* a power of two */
+#define FOLDS_LEVELS   64
+#define FOLDS_SIBLINGS 64 /* children of a node that have an order */
 
 /* The user's choice for a node of the tree. */
 enum folds_mark { MARK_NONE, MARK_OPEN, MARK_CLOSED, MARK_DEEP /* open with all below */ };
@@ -183,6 +184,9 @@ uint32_t folds_other(const struct ui_state *st, uint32_t n);
 const struct profile_line *folds_line(const struct ui_state *st, uint32_t function);
 /* @kind: FOLDS_TREE or FOLDS_FLAME. */
 const struct folds_tree *folds_tree(const struct ui_state *st, enum folds_kind kind);
+/* Put the @nr children of a node into an order: indices of the order that they have. */
+void folds_order_children(const struct ui_state *st, enum folds_kind kind, uint32_t node,
+			  const uint32_t *order, uint32_t nr);
 /* The same, made now however long that takes. */
 const struct folds_tree *folds_tree_now(const struct ui_state *st, enum folds_kind kind);
 /* The tree that the rows in sight were made of. */

@@ -300,6 +300,75 @@ static uint64_t key_of(const struct ui_state *st, const struct list *list)
 	return st->only.on ? hash_u64(key + st->only.id) : key;
 }
 
+void order_begin(const struct ui_state *st, struct list *list, uint64_t mode)
+{
+	uint64_t key = hash_u64(key_of(st, list) + mode);
+
+	if (list->slots_key != key)
+		order_forget(list);
+	list->slots_key = key;
+}
+
+void order_end(struct list *list)
+{
+	if (!list->nr)
+		return;
+	if (!list->slots)
+		list->slots = calloc(SLOTS, sizeof(*list->slots));
+	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
+	for (uint32_t i = 0; i < list->nr_slots; i++)
+		list->slots[i] = (struct list_slot){ list->rows[i].id, list->rows[i].total };
+}
+
+/* Put siblings with a slot first, in the order of their slots; the others follow. */
+static void by_slot(uint32_t *order, const uint32_t *slots, uint32_t nr, bool from_below)
+{
+	for (uint32_t i = 1; i < nr; i++)
+		for (uint32_t j = i; j; j--) {
+			uint32_t a = slots[order[j - 1]], b = slots[order[j]], moved = order[j];
+			bool before = b != NONE && (a == NONE || (from_below ? b > a : b < a));
+
+			if (!before)
+				break;
+			order[j] = order[j - 1];
+			order[j - 1] = moved;
+		}
+}
+
+void order_siblings(const struct list *list, const struct order_sibling *siblings, uint32_t nr,
+		    bool from_below, uint32_t *order)
+{
+	uint32_t slots[ORDER_SIBLINGS], nr_kept = MIN(nr, ORDER_SIBLINGS);
+	struct slot_index index;
+	double all = MAX(list->count, 1.0);
+
+	for (uint32_t i = 0; i < nr; i++)
+		order[i] = i;
+	if (!list->nr_slots)
+		return;
+	index_slots(&index, list);
+	for (uint32_t i = 0; i < nr_kept; i++)
+		slots[i] = slot_of(&index, list, siblings[i].id);
+	by_slot(order, slots, nr_kept, from_below);
+	/* A larger one rises above those that are smaller beyond noise. */
+	for (uint32_t i = 1; i < nr_kept; i++)
+		for (uint32_t j = i; j; j--) {
+			const struct order_sibling *up = &siblings[order[j - 1]],
+						   *at = &siblings[order[j]];
+			struct place more = { .share = at->share, .bar = bar_of(at->share, all) };
+			struct place less = { .share = up->share, .bar = bar_of(up->share, all) };
+			uint32_t moved = order[j];
+
+			/* Without a slot: by its share. */
+			if (slots[moved] == NONE || slots[order[j - 1]] == NONE
+				    ? at->share <= up->share
+				    : is_noise(&more, &less))
+				break;
+			order[j] = order[j - 1];
+			order[j - 1] = moved;
+		}
+}
+
 void order_keep(const struct ui_state *st, const struct view *v, struct list *list)
 {
 	const struct view_column *column = list->sort < v->nr_columns ? &v->columns[list->sort]
@@ -310,8 +379,8 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 	struct order o = { .list = list };
 	double age, window = (double)MAX(st->config->window_ns, 1000000000u);
 
-	/* Without rows the folds may be late. */
-	if (!list->nr)
+	/* Without rows the folds may be late. build() orders siblings. */
+	if (!list->nr || v->own_order)
 		return;
 	if (!column || !column->share || list->inverted) {
 		order_forget(list);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "ui/text/format.h"
 #include "ui/view/baseline.h"
@@ -17,6 +18,7 @@
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
+#include "ui/view/order.h"
 #include "ui/view/table.h"
 
 /* The kind of a row, in its @nr. */
@@ -30,21 +32,46 @@ static uint32_t centre_of(const struct ui_state *st)
 				  : FOLD_NONE;
 }
 
+static uint64_t id_of(const struct ui_state *st, enum part part, const struct fold_neighbour *n)
+{
+	uint64_t id = n->function == FOLD_NONE ? 1ull << 32 : st->shown->functions[n->function].id;
+
+	return (id + 1) << 1 | (part == CALLER);
+}
+
 static int add(const struct ui_state *st, struct list *list, enum part part,
 	       const struct fold_neighbour *n, double all)
 {
 	struct row *row = list_add(list);
-	uint64_t id;
 
 	if (!row)
 		return -ENOMEM;
-	id = n->function == FOLD_NONE ? 1ull << 32 : st->shown->functions[n->function].id;
-	row->id = (id + 1) << 1 | (part == CALLER);
+	row->id = id_of(st, part, n);
 	row->index = n->function;
 	row->nr = part;
 	row->count = n->count;
 	row->total = all > 0 ? n->weight / all : 0;
 	return 0;
+}
+
+/* Add callers or callees, in the order of the profile before where noise alone changed it. */
+static int add_part(const struct ui_state *st, struct list *list, enum part part,
+		    const struct fold_neighbour *neighbours, uint32_t nr, double all)
+{
+	struct order_sibling *siblings = calloc(nr + 1ull, sizeof(*siblings));
+	uint32_t *order = calloc(nr + 1ull, sizeof(*order));
+	int rc = siblings && order ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < nr && !rc; i++)
+		siblings[i] = (struct order_sibling){ id_of(st, part, &neighbours[i]),
+						      all > 0 ? neighbours[i].weight / all : 0 };
+	if (!rc)
+		order_siblings(list, siblings, nr, part == CALLER, order);
+	for (uint32_t i = 0; i < nr && !rc; i++)
+		rc = add(st, list, part, &neighbours[order[part == CALLER ? nr - 1 - i : i]], all);
+	free(siblings);
+	free(order);
+	return rc;
 }
 
 /* Add the rows, the lightest caller first: the hottest callers and callees are next to the
@@ -67,8 +94,8 @@ static int build(const struct ui_state *st, struct list *list)
 	if (!c)
 		return 0;
 	list->count = c->all_count;
-	for (uint32_t i = c->nr_callers; i-- > 0 && !rc;)
-		rc = add(st, list, CALLER, &c->callers[i], c->all_weight);
+	order_begin(st, list, c->all_weight > 0 ? st->shown->functions[centre].id : 0);
+	rc = add_part(st, list, CALLER, c->callers, c->nr_callers, c->all_weight);
 	row = rc ? NULL : list_add(list);
 	if (!row)
 		return -ENOMEM;
@@ -77,8 +104,8 @@ static int build(const struct ui_state *st, struct list *list)
 	row->count = c->count;
 	row->self = c->all_weight > 0 ? c->self / c->all_weight : 0;
 	row->total = c->all_weight > 0 ? c->total / c->all_weight : 0;
-	for (uint32_t i = 0; i < c->nr_callees && !rc; i++)
-		rc = add(st, list, CALLEE, &c->callees[i], c->all_weight);
+	rc = add_part(st, list, CALLEE, c->callees, c->nr_callees, c->all_weight);
+	order_end(list);
 	return rc;
 }
 

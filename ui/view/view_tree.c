@@ -17,6 +17,7 @@
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
 #include "ui/view/folds.h"
+#include "ui/view/order.h"
 #include "ui/view/stacks.h"
 #include "ui/view/table.h"
 
@@ -107,6 +108,23 @@ static int add_row(struct list *list, const struct folds_tree *t, uint32_t n)
 	return 0;
 }
 
+/* Order the children of an open node as they were, where their shares are no reason to move. */
+static void order_children(const struct ui_state *st, const struct list *list,
+			   const struct folds_tree *t, uint32_t n)
+{
+	struct order_sibling siblings[ORDER_SIBLINGS];
+	uint32_t order[ORDER_SIBLINGS], nr = 0;
+
+	for (uint32_t c = t->fold.nodes[n].child; c != FOLD_NONE && nr < ORDER_SIBLINGS;
+	     c = t->fold.nodes[c].next)
+		siblings[nr++] = (struct order_sibling){ t->ids[c],
+							 t->fold.nodes[c].total / t->fold.weight };
+	if (nr < 2)
+		return;
+	order_siblings(list, siblings, nr, false, order);
+	folds_order_children(st, FOLDS_TREE, n, order, nr);
+}
+
 /* Add the open nodes, depth first. */
 static int build(const struct ui_state *st, struct list *list)
 {
@@ -119,6 +137,7 @@ static int build(const struct ui_state *st, struct list *list)
 	if (!t || !(t->fold.weight > 0))
 		return 0;
 	list->count = t->fold.count;
+	order_begin(st, list, st->folds->bottom_up);
 	keep = keep_found(st, list, t);
 	while (n != FOLD_NONE && !rc) {
 		const struct fold_tree_node *node = &t->fold.nodes[n];
@@ -134,6 +153,7 @@ static int build(const struct ui_state *st, struct list *list)
 			list->nr_hidden++;
 		open = shown && (is_open(st->folds, t, n, deep != UINT32_MAX || keep));
 		if (open && node->child != FOLD_NONE) {
+			order_children(st, list, t, n);
 			n = node->child;
 			continue;
 		}
@@ -143,6 +163,7 @@ static int build(const struct ui_state *st, struct list *list)
 			n = t->fold.nodes[n].next;
 	}
 	free(keep);
+	order_end(list);
 	return rc;
 }
 
