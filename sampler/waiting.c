@@ -181,6 +181,8 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	windows_read_rings(s, now_ns);
 	seen_ns = windows_read(s, now_ns, now_ns - MIN(s->ticks.last_ns, now_ns));
 	t = store_waits_tables(&s->store);
+	if (s->waiting.windows.on)
+		waits_guess_kinds(s->store.waits, &t, kind_in_proc, LOOK_TASKS);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
 	s->waits.estimated = s->waiting.windows.on;
 	s->waits.seen_ns = seen_ns;

@@ -509,6 +509,23 @@ void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max)
 	}
 }
 
+void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
+		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max)
+{
+	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
+		struct wait_task *task = &w->tasks[i];
+		enum wait_kind kind;
+
+		if (!task->ns[CLASS_SLEEP] || task->weighted[CLASS_SLEEP] > 0 ||
+		    task->last[CLASS_SLEEP] != STACK_NONE)
+			continue;
+		max--;
+		kind = kind_of(task->tid);
+		if (kind)
+			task->last[CLASS_SLEEP] = stack_of_kind(w, t, STACK_NONE, kind);
+	}
+}
+
 bool waits_complete(const struct waits *w, uint64_t until_ns)
 {
 	for (uint32_t i = 0; i < w->nr_queues; i++)

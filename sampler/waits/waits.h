@@ -90,6 +90,9 @@ void waits_estimate(struct waits *w, const struct waits_tables *t, bool on, uint
 bool waits_estimated(const struct waits *w);
 /* Add the times of at most @max tasks: longest unread first. */
 void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max);
+/* Call @kind_of for tasks that slept and never had a stack, @max of them at most. */
+void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
+		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max);
 /* Begin (@gap) or end a time without records of switches: the states of tasks are unknown. */
 void waits_interrupt(struct waits *w, const struct waits_tables *t, bool gap, uint64_t now_ns);
 

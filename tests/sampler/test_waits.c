@@ -197,6 +197,34 @@ static void test_estimated(void **state)
 	close_world(&w);
 }
 
+static enum wait_kind fake_kind(pid_t tid)
+{
+	return tid == 3 ? WAIT_PIPE : WAIT_NO;
+}
+
+/* Tasks without a stack have the kind that they wait in at the end of the tick. */
+static void test_guessed_kind(void **state)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	fake_base_ns = time_now_ns();
+	waits_estimate(w.waits, &w.t, true, fake_base_ns);
+	waits_interrupt(w.waits, &w.t, true, fake_base_ns);
+	put(&w, 0, 3, STEP_BORN, fake_base_ns, STACK_NONE, 0);
+	put(&w, 0, 5, STEP_BORN, fake_base_ns, STACK_NONE, 0);
+	switch_queue_done(waits_queue(w.waits, 0), fake_base_ns + 1);
+	waits_take(w.waits, &w.t, fake_base_ns + 1);
+	while (time_now_ns() < fake_base_ns + 1000000)
+		;
+	waits_read_times(w.waits, fake_times, 10);
+	waits_guess_kinds(w.waits, &w.t, fake_kind, 10);
+	end_tick(&w, time_now_ns());
+	assert_true(sum(&w, SLOT, WAIT_PIPE, 0) >= 400000);
+	assert_true(sum(&w, SLOT, WAIT_OTHER, 0) >= 400000);
+	close_world(&w);
+}
+
 /* A task that is born and ends while times are estimated: by the sums of its switches. */
 static void test_estimated_life(void **state)
 {
@@ -480,12 +508,13 @@ static int end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimated),  cmocka_unit_test(test_estimated_life),
-		cmocka_unit_test(test_exact),	   cmocka_unit_test(test_look),
-		cmocka_unit_test(test_latency),	   cmocka_unit_test(test_run_queue),
-		cmocka_unit_test(test_weights),	   cmocka_unit_test(test_found),
-		cmocka_unit_test(test_sum),	   cmocka_unit_test(test_exit),
-		cmocka_unit_test(test_full_queue), cmocka_unit_test(test_long),
+		cmocka_unit_test(test_estimated),    cmocka_unit_test(test_estimated_life),
+		cmocka_unit_test(test_guessed_kind), cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_look),	     cmocka_unit_test(test_latency),
+		cmocka_unit_test(test_run_queue),    cmocka_unit_test(test_weights),
+		cmocka_unit_test(test_found),	     cmocka_unit_test(test_sum),
+		cmocka_unit_test(test_exit),	     cmocka_unit_test(test_full_queue),
+		cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
