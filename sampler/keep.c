@@ -176,9 +176,10 @@ static void put_task(struct keep *k, const struct assemble_input *in, uint32_t i
 	const struct task *t = maps_task(in->maps, id);
 
 	if (t && t->pid >= 0 && t->tid >= 0)
-		keepfile_put_task(&k->out, &(struct keepfile_task){
-						   id, (uint32_t)t->pid, (uint32_t)t->tid,
-						   text_of(t->comm), text_of(t->process_comm) });
+		keepfile_put_task(&k->out,
+				  &(struct keepfile_task){
+					  id, (uint32_t)t->pid, (uint32_t)t->tid, text_of(t->comm),
+					  text_of(t->process_comm), (uint32_t)t->uid });
 }
 
 /* Add a slice, and everything that it is the first to refer to. */

@@ -147,6 +147,8 @@ static void on_task(void *ctx, const struct keepfile_task *t)
 	if (tid != pid)
 		maps_on_comm(k->st->maps, pid, tid, t->comm.str, t->comm.size, false, ++k->now_ns);
 	maps_publish(k->st->maps, ++k->now_ns, UINT64_MAX);
+	if (t->uid != UINT32_MAX)
+		maps_set_user(k->st->maps, pid, (uid_t)t->uid, k->now_ns);
 	maps_find(k->st->maps, maps_tasks(k->st->maps), pid, tid, k->now_ns, &hit);
 	set_id(&k->tasks, t->id, hit.task);
 }

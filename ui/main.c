@@ -411,7 +411,7 @@ static int run_keys(const struct options *o, struct err *e)
 	int code;
 
 	configure(&config, o);
-	config.users = users = config.replayed ? NULL : users_load(NULL);
+	config.users = users = users_load(NULL);
 	config.ascii |= !term_utf8();
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);

@@ -34,6 +34,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 		line_set(&p->line, text);
 		break;
 	case PROMPT_COMMAND:
+	case PROMPT_REWIND:
 		break;
 	default:
 		snprintf(text, sizeof(text), "%g", st->percent_limit);
@@ -70,6 +71,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 		[PROMPT_DELAY] = TEXT("Seconds between refreshes: "),
 		[PROMPT_LIMIT] = TEXT("Hide rows under percent: "),
 		[PROMPT_COMMAND] = TEXT(":"),
+		[PROMPT_REWIND] = TEXT("Rewind to: "),
 	};
 	const struct prompt *p = &st->prompt;
 	const struct list *list = ui_state_list(st);
@@ -90,7 +92,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 			   ui_state_clean(buf, sizeof(buf), p->line.text),
 			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
 					   0 });
-	if (p->kind == PROMPT_COMMAND)
+	if (p->kind == PROMPT_COMMAND || p->kind == PROMPT_REWIND)
 		draw_candidates(p, c, row, col + 2);
 	else if (text && m->bad && p->line.size)
 		canvas_text(c, row, col + 2, c->cols, TEXT("invalid regex: used as plain text"),

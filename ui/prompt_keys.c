@@ -9,6 +9,7 @@
 
 #include "ui/command.h"
 #include "ui/command_table.h"
+#include "ui/rewind_time.h"
 #include "ui/view/table.h"
 
 /* Apply the typed search or filter. */
@@ -57,6 +58,8 @@ static void accept(struct ui_state *st)
 		command_find("delay")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
 		command_find("limit")->run(st, st->prompt.line.text);
+	else if (st->prompt.kind == PROMPT_REWIND && st->prompt.line.size)
+		command_find("rewind")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_SEARCH && !st->prompt.line.size &&
 		 st->prompt.before[0]) {
 		/* Enter on an empty line repeats the search, as in less. */
@@ -105,6 +108,8 @@ void prompt_keys_refresh(struct ui_state *st)
 	struct prompt *p = &st->prompt;
 	const char *hint;
 
+	if (p->kind == PROMPT_REWIND)
+		rewind_time_hint(st, p->line.text, p->candidates, sizeof(p->candidates));
 	if (p->kind != PROMPT_COMMAND)
 		return;
 	hint = command_hint(p->line.text);

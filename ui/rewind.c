@@ -5,21 +5,23 @@
 #include "ui/rewind.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ui/model.h"
-#include "ui/text/number.h"
+#include "ui/prompt.h"
+#include "ui/rewind_time.h"
+#include "ui/text/format.h"
 #include "ui/view/folds.h"
 #include "ui/view/header_strip.h"
+#include "ui/view/navigate.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
 #define STEPS	    20 /* of a key, from one end of the strip to the other */
 #define SPAN_MIN_NS 2000000000ULL
-#define DAY_S	    86400
 
 /* Is there a past to show? Report it if not. */
 static bool has_past(struct ui_state *st)
@@ -37,6 +39,8 @@ void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
 
 	if (!has_past(st) || !st->shown)
 		return;
+	if (st->view == VIEW_HELP)
+		navigate_to(st, st->help_from);
 	r->begin_ns = MAX(begin_ns, r->strip->first_ns);
 	r->end_ns = MAX(end_ns, r->begin_ns + 1);
 	r->on = true;
@@ -154,8 +158,14 @@ static void peak(struct ui_state *st, uint32_t code)
 static void live(struct ui_state *st, uint32_t code)
 {
 	if (!st->rewind.on)
-		ui_state_say(st, false, "this is now (i: earlier, ^: the last peak)");
+		ui_state_say(st, false, "this is now (i: earlier, ^R: a time)");
 	rewind_live(st);
+}
+
+static void ask_time(struct ui_state *st, uint32_t code)
+{
+	if (has_past(st))
+		prompt_open(st, PROMPT_REWIND);
 }
 
 /* Double the range, towards the past. */
@@ -165,7 +175,7 @@ static void widen(struct ui_state *st, uint32_t code)
 	uint64_t width = r->end_ns - r->begin_ns;
 
 	if (!r->on)
-		ui_state_say(st, false, "this is now (i: earlier, ^: the last peak)");
+		ui_state_say(st, false, "this is now (i: earlier, ^R: a time)");
 	else
 		rewind_to(st, r->begin_ns - MIN(r->begin_ns, width), r->end_ns);
 }
@@ -223,6 +233,8 @@ void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code)
 		return peak;
 	case ACT_LIVE:
 		return live;
+	case ACT_REWIND:
+		return ask_time;
 	case ACT_WIDEN:
 		return widen;
 	case ACT_STRIP_IN:
@@ -236,39 +248,11 @@ void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code)
 
 /* ---- the command ---- */
 
-/* Parse "14:03" or "14:03:22" as seconds of the day. Return -1 if it is something else. */
-static int parse_clock(const char *arg)
-{
-	unsigned int h, m, s = 0;
-	int used = 0;
-
-	if (sscanf(arg, "%2u:%2u%n", &h, &m, &used) != 2)
-		return -1;
-	if (arg[used] == ':') {
-		arg += used + 1;
-		if (sscanf(arg, "%2u%n", &s, &used) != 1)
-			return -1;
-	}
-	return arg[used] || h > 23 || m > 59 || s > 59 ? -1 : (int)(h * 3600 + m * 60 + s);
-}
-
-/* Return how long ago that time of the day was last. */
-static uint64_t clock_ago(const struct strip *s, int seconds)
-{
-	time_t now = (time_t)(s->last_real_ns / 1000000000);
-	struct tm tm;
-	int today;
-
-	localtime_r(&now, &tm);
-	today = tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec;
-	return (uint64_t)((today - seconds + DAY_S) % DAY_S) * 1000000000;
-}
-
 void rewind_command(struct ui_state *st, const char *arg)
 {
 	const struct strip *s = st->rewind.strip;
-	int seconds = parse_clock(arg);
-	uint64_t ago, at, width;
+	uint64_t at, width;
+	int code;
 
 	if (!*arg) {
 		live(st, 0);
@@ -276,18 +260,14 @@ void rewind_command(struct ui_state *st, const char *arg)
 	}
 	if (!has_past(st))
 		return;
-	if (seconds >= 0 && s->last_real_ns) {
-		ago = clock_ago(s, seconds);
-	} else if (seconds >= 0 || time_parse(arg, strlen(arg), &ago)) {
-		ui_state_say(st, true, "invalid time '%s': as in 30s, 5m or 14:03:22", arg);
+	code = rewind_time_parse(st, arg, &at);
+	if (code) {
+		ui_state_say(st, true,
+			     code == -ERANGE ? "the history does not reach back to '%s'"
+					     : "invalid time '%s': as in 30s, 5m or 14:03:22",
+			     arg);
 		return;
 	}
-	if (ago > s->last_ns - s->first_ns) {
-		ui_state_say(st, true, "the history does not reach back to '%s'", arg);
-		return;
-	}
-	/* In a recording from its start. */
-	at = st->config->replayed && seconds < 0 ? s->first_ns + ago : s->last_ns - ago;
 	width = MAX(s->column_ns, 1000000000ULL);
 	rewind_to(st, at - MIN(at, width / 2), at + width / 2);
 }
@@ -393,6 +373,20 @@ static void show(struct ui_state *st, struct profile *p)
 	table_rebuild(st, st->view);
 }
 
+/* Report the times of a folder of --keep, and how to get there. */
+static void say_kept(struct ui_state *st)
+{
+	const struct strip *s = st->rewind.strip;
+	char first[32], last[32], key[8], peak[8];
+
+	header_strip_moment(st, s->first_ns, first, sizeof(first));
+	header_strip_moment(st, s->last_ns, last, sizeof(last));
+	ui_state_say(st, false, "kept %s to %s; %s rewinds to a time, %s to the last peak", first,
+		     last, key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, ACT_REWIND)),
+		     key_name_of(peak, user_keys_first(st->user_keys, CTX_LIST, ACT_PEAK)));
+	st->rewind.said_kept = true;
+}
+
 void rewind_take(struct ui_state *st, struct profile *p, struct strip *s)
 {
 	if (s) {
@@ -404,6 +398,8 @@ void rewind_take(struct ui_state *st, struct profile *p, struct strip *s)
 				     "old slices of the past are longer now: "
 				     "--history-memory is used up");
 		st->rewind.said_merged = s->merged;
+		if (st->config->replayed && s->last_real_ns && !st->rewind.said_kept)
+			say_kept(st);
 	}
 	if (p && st->rewind.on)
 		show(st, p);

@@ -158,6 +158,7 @@ void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t)
 	put(out, t->tid);
 	put_text(out, t->comm);
 	put_text(out, t->process_comm);
+	put(out, t->uid + 1); /* 0: unknown */
 	end(out);
 }
 
@@ -282,6 +283,8 @@ static bool read_task(struct cursor *c, const struct keepfile_reader *r)
 	t.tid = (uint32_t)get_max(c, INT32_MAX);
 	t.comm = get_text(c);
 	t.process_comm = get_text(c);
+	/* Older files have no users. */
+	t.uid = c->at < c->end ? (uint32_t)(get_max(c, UINT32_MAX) - 1) : UINT32_MAX;
 	if (!is_whole(c))
 		return false;
 	r->task(r->ctx, &t);

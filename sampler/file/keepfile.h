@@ -51,6 +51,7 @@ struct keepfile_task {
 	uint32_t id;
 	uint32_t pid, tid;
 	struct keepfile_text comm, process_comm;
+	uint32_t uid; /* UINT32_MAX: unknown */
 };
 
 void keepfile_header(struct keepfile_out *out);

@@ -68,6 +68,8 @@ void maps_on_comm(struct maps *m, pid_t pid, pid_t tid, const char *comm, size_t
  */
 void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, uint64_t start,
 		  uint64_t end, uint64_t time_ns);
+/* Set the user of a process that is not read from /proc, once its events are published. */
+void maps_set_user(struct maps *m, pid_t pid, uid_t uid, uint64_t time_ns);
 /* Publish the events so far without waiting for the next drain. */
 void maps_settle(struct maps *m);
 void maps_on_fork(struct maps *m, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid, uint64_t time_ns);

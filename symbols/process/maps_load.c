@@ -213,6 +213,17 @@ static void set_uid(struct maps *m, struct process *p, uint32_t uid)
 		process_thread_forget_tasks(th);
 }
 
+void maps_set_user(struct maps *m, pid_t pid, uid_t uid, uint64_t time_ns)
+{
+	struct process *p;
+
+	pthread_mutex_lock(&m->lock);
+	p = process_find(&m->procs, pid, time_ns);
+	if (p)
+		set_uid(m, p, uid);
+	pthread_mutex_unlock(&m->lock);
+}
+
 static void merge_maps(struct maps *m, struct process *p, struct reading *r)
 {
 	struct space_edit *edit = r->nr_maps ? maps_draft(m, p) : NULL;

@@ -19,6 +19,9 @@ kill -KILL "$last"
 "$PROFTOP" --open "$TMP/keep" -b --format=ndjson >"$TMP/out" 2>"$TMP/err" || wrong "--open: $(cat "$TMP/err")"
 python3 -c 'import json, sys; t = json.load(sys.stdin); r = t["account"]["taken"] * 1e9 / t["interval_ns"]; sys.exit(not 10 < r < 2e5)' \
 	<"$TMP/out" || wrong "the rate of kept samples: $(cut -c1-300 "$TMP/out")"
+"$PROFTOP" --open "$TMP/keep" --script 2 --size 100x12 >"$TMP/screen" 2>&1
+grep -Eq " $spin +$(id -un) " "$TMP/screen" || wrong "the user of a kept process: $(cat "$TMP/screen")"
+grep -q 'REPLAY  all ' "$TMP/screen" || wrong "the range: $(head -1 "$TMP/screen")"
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
 "$PROFTOP" --open "$TMP/nothing" -b >/dev/null 2>"$TMP/err" && wrong "no folder is shown"

@@ -67,6 +67,7 @@ static void on_task(void *ctx, const struct keepfile_task *t)
 	assert_int_equal(t->pid, 1000 + s->nr_tasks);
 	assert_int_equal(t->tid, 2000 + s->nr_tasks);
 	assert_int_equal(t->process_comm.size, 0);
+	assert_int_equal(t->uid, s->nr_tasks ? 100 + s->nr_tasks : UINT32_MAX);
 	s->nr_tasks++;
 }
 
@@ -114,8 +115,12 @@ static void write_all(struct keepfile_out *out)
 									{ name, strlen(name) },
 									{ "lib.so", 6 } });
 		keepfile_put_stack(out, i, functions, 3);
-		keepfile_put_task(out, &(struct keepfile_task){
-					       i, 1000 + i, 2000 + i, { "comm", 4 }, { "", 0 } });
+		keepfile_put_task(out, &(struct keepfile_task){ i,
+								1000 + i,
+								2000 + i,
+								{ "comm", 4 },
+								{ "", 0 },
+								i ? 100 + i : UINT32_MAX });
 		assert_int_equal(slice_pack(&slice, counts, 2), 0);
 		slice.lost = i;
 		keepfile_put_slice(out, &slice);

@@ -255,6 +255,77 @@ static void test_command(void **state)
 	bench_fini(&b);
 }
 
+/* Type a time after ^R. */
+static void ask(struct bench *b, const char *text)
+{
+	press(b, K_CTRL('r'));
+	type(b, text);
+	press(b, K_ENTER);
+}
+
+/* Times of a live session: four keys for half a minute ago; the help page leads there. */
+static void test_time_live(void **state)
+{
+	struct bench b;
+	const struct strip *s;
+
+	start(&b, 100, 30, false);
+	s = b.st.rewind.strip;
+	assert_non_null(strstr(look(&b), "all ^R: time"));
+	press(&b, '?');
+	assert_non_null(strstr(look(&b), "^R"));
+	press(&b, K_CTRL('r'));
+	assert_non_null(strstr(look(&b), "Rewind to:   as in 30s, 5m (ago) or 14:03:22"));
+	type(&b, "30");
+	assert_non_null(strstr(look(&b), "Rewind to: 30  = "));
+	press(&b, K_ENTER);
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 30 * SECOND - COLUMN / 2);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	ask(&b, "-1m");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 60 * SECOND - COLUMN / 2);
+	/* Nothing typed, or closed: no change. */
+	ask(&b, "");
+	assert_true(b.st.rewind.on);
+	press(&b, K_CTRL('r'));
+	type(&b, "9d");
+	press(&b, K_ESC);
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 60 * SECOND - COLUMN / 2);
+	ask(&b, "9");
+	ask(&b, "nine");
+	assert_non_null(strstr(b.st.message, "invalid time 'nine'"));
+	bench_fini(&b);
+}
+
+/* Times of a recording count from its start; of --keep, hours are of the day. */
+static void test_time_recorded(void **state)
+{
+	struct bench b;
+	struct strip *s;
+
+	start(&b, 100, 30, false);
+	b.config.replayed = true;
+	s = b.st.rewind.strip;
+	ask(&b, "20");
+	assert_int_equal(b.sampler.past_begin_ns, s->first_ns + 20 * SECOND - COLUMN / 2);
+	ask(&b, "-20s");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 20 * SECOND - COLUMN / 2);
+	assert_non_null(strstr(look(&b), "REWIND  +"));
+	/* Kept until 00:02:00 of a day. */
+	setenv("TZ", "UTC", 1);
+	s->last_real_ns = (86400ULL * 20000 + 120) * SECOND;
+	ask(&b, "0");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 120 * SECOND - COLUMN / 2);
+	assert_non_null(strstr(look(&b), "REWIND  23:59:57"));
+	ask(&b, "23:59");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 180 * SECOND - COLUMN / 2);
+	ask(&b, "23");
+	assert_non_null(strstr(b.st.message, "does not reach back"));
+	press(&b, K_CTRL('r'));
+	type(&b, "12");
+	assert_non_null(strstr(look(&b), "too early; the history is 23:56:"));
+	bench_fini(&b);
+}
+
 /* The query follows screen, scope and row; the same query is sent once. */
 static void test_query(void **state)
 {
@@ -319,10 +390,11 @@ static void test_baseline(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),	  cmocka_unit_test(test_header_lines),
-		cmocka_unit_test(test_keys),	  cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_ways_back), cmocka_unit_test(test_mouse),
-		cmocka_unit_test(test_command),	  cmocka_unit_test(test_query),
+		cmocka_unit_test(test_screens),	      cmocka_unit_test(test_header_lines),
+		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_ways_back),     cmocka_unit_test(test_mouse),
+		cmocka_unit_test(test_command),	      cmocka_unit_test(test_time_live),
+		cmocka_unit_test(test_time_recorded), cmocka_unit_test(test_query),
 		cmocka_unit_test(test_baseline),
 	};
 

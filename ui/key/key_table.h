@@ -67,7 +67,7 @@ enum key_group {
 };
 
 /*
- * Free keys: F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^T ^U ^Z.
+ * Free keys: F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^R ^T ^U ^Z.
  *
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys while typing)
@@ -239,6 +239,8 @@ enum key_group {
 	X(LATER, "later", TIME, "", "rewind: show a later moment", \
 	  CTX_LIST, KEYS('o'), 0, KEYS(0)) \
 	X(PEAK, "peak", TIME, "", "rewind to the peak before", CTX_LIST, KEYS('\''), 0, KEYS(0)) \
+	X(REWIND, "rewind-to", TIME, "", "rewind to a time: 30s ago, 14:03", \
+	  CTX_PAGES, KEYS(K_CTRL('r')), 0, KEYS(0)) \
 	X(WIDEN, "widen", TIME, "", "rewind: show twice the range", \
 	  CTX_LIST, KEYS('Y'), 0, KEYS(0)) \
 	X(LIVE, "live", TIME, "", "back to now", CTX_LIST, KEYS('.'), 0, KEYS(0)) \

@@ -25,6 +25,7 @@ struct rewind {
 	uint64_t span_ns;  /* of the strip; 0: all the past */
 	uint32_t trap_seq; /* the last match of a trap that was seen */
 	bool said_merged;  /* the merge of old slices was reported */
+	bool said_kept;	   /* the times of --keep were */
 	bool on;	   /* the views show, or wait for, this range: */
 	uint64_t begin_ns, end_ns;
 	/* The strip as it was drawn, for the mouse. */

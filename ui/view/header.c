@@ -23,6 +23,7 @@
 #define DETAILS_MAX 3  /* CPUs named in a line */
 #define WIDE_TITLE  60 /* cells, for more than the last crumb */
 #define HOST_COLS   24u
+#define SECOND	    1000000000ULL
 
 static struct safe_text window_text(const struct ui_state *st, char *buf, size_t size)
 {
@@ -33,6 +34,9 @@ static struct safe_text window_text(const struct ui_state *st, char *buf, size_t
 		return TEXT("decay");
 	if (p && p->window == PROFILE_TOTAL)
 		return TEXT("total");
+	/* Of a recording all samples, but while one of a pipe grows. */
+	if (p && st->config->replayed && p->window_ns + SECOND >= p->running_ns)
+		return TEXT("all");
 	return text_format(buf, size, "last %s", format_span(span, st->config->window_ns).str);
 }
 

@@ -47,6 +47,9 @@ const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size)
 	*buf = '\0';
 	if (!r->on || !r->strip)
 		return buf;
+	/* The end of --keep is not now. */
+	if (st->config->replayed && r->strip->last_real_ns)
+		return header_strip_time(st, buf, size);
 	ns = st->config->replayed ? r->begin_ns - MIN(r->begin_ns, r->strip->first_ns)
 				  : r->strip->last_ns - MIN(r->strip->last_ns, r->begin_ns);
 	format_span(span, ns);
@@ -156,6 +159,16 @@ static void draw_cpus(const struct ui_state *st, struct pen *pen)
 	pen_text(pen, 1, format_share(buf, p->nr_cpus ? sum / p->nr_cpus : 0), ROLE_VALUE);
 }
 
+/* Write @what, and the key to go to a time: the first question of a reader. */
+static struct safe_text with_key(const struct ui_state *st, const char *what,
+				 char buf[static TEXT_MAX])
+{
+	char key[8];
+
+	return text_format(buf, TEXT_MAX, "%s %s: time", what,
+			   key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, ACT_REWIND)));
+}
+
 /* Write the subject: "all", the process, or the row. */
 static struct safe_text subject(const struct ui_state *st, char buf[static TEXT_MAX])
 {
@@ -168,7 +181,7 @@ static struct safe_text subject(const struct ui_state *st, char buf[static TEXT_
 		name = view_row_name(st, buf);
 		return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
 	}
-	return st->scope.drilled ? TEXT("process") : TEXT("all");
+	return st->scope.drilled ? TEXT("process") : with_key(st, "all", buf);
 }
 
 unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int row, bool cpus)

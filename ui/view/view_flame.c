@@ -216,7 +216,7 @@ bool view_flame_shows_change(const struct ui_state *st)
 	return st->folds->by_change && baseline_is_on(st);
 }
 
-/* Draw what the colours mean, in these colours: a theme may have others than red and blue. */
+/* Draw the legend in the colours of the boxes: a theme may have others than red and blue. */
 static void draw_legend(struct pen *pen)
 {
 	pen_text(pen, 2, TEXT("change:"), ROLE_DIM);

@@ -81,9 +81,9 @@ static const struct card_line left[] = {
 	{ "TIME", { 0 } },
 	{ "freeze; reset all counts", { ACT_FREEZE, ACT_RESET } },
 	{ "window, decay, total; delay; compare", { ACT_WINDOW, ACT_DELAY, ACT_BASELINE } },
-	{ "rewind, forward, peak; now", { ACT_EARLIER, ACT_LATER, ACT_PEAK, ACT_LIVE } },
-	{ "twice the range; heat strip; zoom",
-	  { ACT_WIDEN, ACT_STRIP, ACT_STRIP_IN, ACT_STRIP_OUT } },
+	{ "rewind, forward; to a time; now", { ACT_EARLIER, ACT_LATER, ACT_REWIND, ACT_LIVE } },
+	{ "to the last peak; twice the range", { ACT_PEAK, ACT_WIDEN } },
+	{ "heat strip; shorter, longer", { ACT_STRIP, ACT_STRIP_IN, ACT_STRIP_OUT } },
 };
 
 static const struct card_line right[] = {
