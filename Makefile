@@ -244,6 +244,15 @@ $(B)/tests/bench_cpus: $(B)/tests/bench_cpus.o $(LIBS_sampler)
 bench-cpus: $(B)/proftop $(B)/tests/bench_cpus programs ## simulate 8 to 512 CPUs: samples a second, cost of a tick, memory
 	$(Q)B=$(B) tests/bench cpus
 
+$(B)/tests/bench_past: $(B)/tests/bench_past.o $(LIBS_ui)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
+
+.PHONY: bench-past
+bench-past: $(B)/tests/bench_past $(B)/tests/tools/nightsize ## from key to screen for 1,000 ranges of 10 minutes: p99 at most 100 ms of CPU time
+	$(Q)dir=$$(mktemp -d); $(B)/tests/tools/nightsize "$$dir" 600 999 && $(B)/tests/bench_past "$$dir" 1000; \
+		code=$$?; rm -rf "$$dir"; exit $$code
+
 .PHONY: pictures
 bench-cage: $(TOOLS) $(B)/proftop ## CPU time of readers of foreign bytes in the cage, compared with the calling thread
 	$(Q)for what in "names $$($(CXX) -print-file-name=libstdc++.so)" 'lines $(B)/proftop' 'perfmap 600000'; do \
@@ -268,7 +277,7 @@ keep-night: $(B)/tests/tools/nightsize ## size of 24 hours of --keep: 2 busy CPU
 screens: $(B)/proftop ## draw the screens of README.md, doc/proftop.1 and doc/screens
 	$(Q)B=$(B) tests/screens
 
-bench: $(B)/proftop $(B)/tests/bench_replay $(B)/tests/bench_cpus programs ## measure costs, compared with perf
+bench: $(B)/proftop $(B)/tests/bench_replay $(B)/tests/bench_cpus $(B)/tests/bench_past $(B)/tests/tools/nightsize programs ## measure costs, compared with perf
 	$(Q)B=$(B) tests/bench
 
 # What proftop can use, and no more; with GROUP only its members may run it (proftop(1), ACCESS).
@@ -320,4 +329,4 @@ help: ## this list
 	@echo 'Targets:'; sed -nE 's/^([a-z0-9-]+):.*## (.*)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-12s%s\n", $$1, $$2}'
 	@echo 'Options: V=1 (commands), WERROR=1, DEBUG=1, SAN=address,undefined or SAN=thread (own build folder), ARGS="…" for run'
 
--include $(OBJS:.o=.d) $(TESTS:=.d) $(B)/tests/bench_replay.d $(B)/tests/bench_cpus.d
+-include $(OBJS:.o=.d) $(TESTS:=.d) $(B)/tests/bench_replay.d $(B)/tests/bench_cpus.d $(B)/tests/bench_past.d

@@ -9,6 +9,7 @@
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "sampler/trapping.h"
 #include "sampler/waiting.h"
 
 /* Set all rates to the governor's share of the requested ones. */
@@ -375,6 +376,11 @@ void handlers_apply_replay(struct sampler *s, const struct control *c)
 {
 	if (c->kind == CONTROL_STRIP || c->kind == CONTROL_PAST) {
 		handlers_apply(s, c);
+		return;
+	}
+	if (c->kind == CONTROL_TRAP) {
+		set_trap(s, c);
+		trapping_again(s);
 		return;
 	}
 	controls_free(c);

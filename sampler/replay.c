@@ -619,3 +619,8 @@ bool replay_is_kept(const struct replay *r)
 {
 	return r->kept != NULL;
 }
+
+uint32_t replay_nr_cpus(const struct replay *r)
+{
+	return r->nr_cpus;
+}

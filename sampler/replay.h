@@ -35,6 +35,8 @@ uint64_t replay_date_ns(const struct replay *r);
 bool replay_has_kernel(const struct replay *r);
 /* Return whether it is a folder of --keep: slices without samples, by CLOCK_REALTIME. */
 bool replay_is_kept(const struct replay *r);
+/* Return the number of CPUs up to the highest with samples; 1 for a folder of --keep. */
+uint32_t replay_nr_cpus(const struct replay *r);
 void replay_close(struct replay *r);
 
 /* One CPU of the recording. */

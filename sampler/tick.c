@@ -16,6 +16,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/past.h"
+#include "sampler/trapping.h"
 #include "sampler/pipeline/hottest.h"
 #include "sampler/profile/assemble.h"
 #include "sampler/profile/ratios.h"
@@ -482,41 +483,10 @@ static void note_max_rate(struct sampler *s)
 								     memory_order_relaxed));
 }
 
-/* Test the traps with the slice before the newest: the names of its functions are known by now. */
-static void test_traps(struct sampler *s)
-{
-	struct slices *slices = history_slices(s->store.history);
-	const struct assemble_input tables = tables_of(s);
-	uint32_t nr = slices_nr(slices);
-	struct trap_input in = { .tables = &tables,
-				 .clock = s->config.events[0].clock,
-				 .hz = s->rates.hz[0],
-				 .nr_cpus = s->live.nr_threads,
-				 .wait_slot = config_wait_slot(&s->config) };
-	struct trap_hit hit;
-	char text[256] = "";
-
-	if (!s->traps.nr || nr < 2)
-		return;
-	in.slice = slices_at(slices, nr - 2);
-	if (!traps_test(&s->traps, &in, &hit))
-		return;
-	slices_mark(slices, nr - 2, SLICE_TRAP);
-	if (s->config.saving.dir) {
-		saving_begin(&s->saving, &s->config.saving, s->recording.recorder, hit.end_ns, text,
-			     sizeof(text));
-	} else {
-		s->trapped.seq++;
-		s->trapped.begin_ns = hit.begin_ns;
-		s->trapped.end_ns = hit.end_ns;
-	}
-	mailbox_say(&s->mailbox, "trap: %s: %.1f%%%s%s", hit.rule->text, hit.percent,
-		    text[0] ? "; " : "", text);
-}
-
 /* Add counts up to @now_ns as a slice, which takes them over. */
 static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint64_t now_ns)
 {
+	const struct assemble_input tables = tables_of(s);
 	uint64_t interval_ns = now_ns - s->ticks.slice_ns;
 
 	assert(now_ns >= s->ticks.slice_ns);
@@ -524,7 +494,7 @@ static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint
 	if (history_add(s->store.history, counts, nr, interval_ns))
 		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
 	else
-		test_traps(s);
+		trapping_test(s, &tables);
 }
 
 void tick_slice(struct sampler *s, uint64_t now_ns)
@@ -685,9 +655,11 @@ static void describe_stream(const struct sampler *s, struct profile *p)
 
 void tick_replay(struct sampler *s, const struct replay_result *result)
 {
+	const struct assemble_input tables = tables_of(s);
 	struct profile *p = xcalloc(1, sizeof(*p));
 	struct tick_sums sums = { .lost = 0 };
 
+	trapping_replay(s, &tables);
 	p->interval_ns = result->interval_ns;
 	if (!s->config.follow)
 		s->ticks.total = (struct profile_account){ 0 };

@@ -34,6 +34,14 @@ void traps_clear(struct traps *t)
 	*t = (struct traps){ .nr = 0 };
 }
 
+void traps_rearm(struct traps *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		t->list[i].begin_ns = t->list[i].span_ns = 0;
+		t->list[i].fired = t->list[i].seen = false;
+	}
+}
+
 /* ---- names ---- */
 
 /* Report whether a function has the name, or the name followed by its arguments. */

@@ -29,11 +29,14 @@ struct traps {
 	struct trap list[TRAP_RULES_MAX];
 	uint32_t nr;
 	uint32_t nr_symbols; /* compared with the names so far */
+	uint64_t tested_ns;  /* end of the last slice of a recording that was tested */
 };
 
 /* Add a rule; it is armed now. 0 or -ENOSPC. */
 int traps_add(struct traps *t, const struct trap_rule *rule);
 void traps_clear(struct traps *t);
+/* Forget all matches: the next slices may be of any time. */
+void traps_rearm(struct traps *t);
 
 struct trap_input {
 	const struct assemble_input *tables; /* without counts */

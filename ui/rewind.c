@@ -287,7 +287,8 @@ void rewind_trapped(struct ui_state *st)
 	const struct profile_trap *trap = &st->latest->trap;
 	char message[sizeof(st->message)];
 
-	if (trap->seq == st->rewind.trap_seq)
+	/* The strip of a recording is made after its profile. */
+	if (trap->seq == st->rewind.trap_seq || (!st->rewind.strip && st->config->replayed))
 		return;
 	st->rewind.trap_seq = trap->seq;
 	if (!st->rewind.strip || st->rewind.on)
@@ -400,6 +401,8 @@ void rewind_take(struct ui_state *st, struct profile *p, struct strip *s)
 		st->rewind.said_merged = s->merged;
 		if (st->config->replayed && s->last_real_ns && !st->rewind.said_kept)
 			say_kept(st);
+		if (st->config->replayed && st->latest)
+			rewind_trapped(st);
 	}
 	if (p && st->rewind.on)
 		show(st, p);

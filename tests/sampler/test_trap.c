@@ -216,6 +216,21 @@ static void test_rate(void **state)
 	assert_true(hit.percent > 49.9 && hit.percent < 50.1);
 }
 
+/* A rule that is armed again matches from the next slice on. */
+static void test_rearm(void **state)
+{
+	struct fixture *f = *state;
+	struct trap_hit hit;
+
+	add(f, "cpu > 60");
+	assert_true(next(f, 150, 0, &hit));
+	assert_false(next(f, 150, 0, &hit));
+	traps_rearm(&f->traps);
+	assert_true(next(f, 150, 0, &hit));
+	assert_int_equal(hit.begin_ns, f->slice.begin_ns);
+	assert_false(next(f, 150, 0, &hit));
+}
+
 static void test_too_many(void **state)
 {
 	struct fixture *f = *state;
@@ -236,6 +251,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rearm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 	};
 

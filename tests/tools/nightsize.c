@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * nightsize DIR: write 24 hours of 2 busy CPUs at 99 Hz as --keep would, and print the bytes.
+ * nightsize DIR [SECONDS HZ]: write 24 hours, or SECONDS, of 2 busy CPUs at 99 Hz, or HZ, as --keep
+ * would, and print the bytes.
  *
  * The samples are 5,000 stacks of 12 functions of three objects, in 40 tasks: few of them are hot,
  * most are rare (each rank half as likely as the one of half its number). Each hour has other
@@ -20,9 +21,10 @@
 #include "sampler/event/event.h"
 
 #define SECOND	  1000000000ull
-#define SLICES	  (24 * 3600 * 10)
+#define NIGHT_S	  (24 * 3600)
 #define TICK	  600 /* slices */
-#define SAMPLES	  (2 * 99)
+#define HZ	  99
+#define HZ_MAX	  1000
 #define STACKS	  5000
 #define FUNCTIONS 3000
 #define DEPTH	  12
@@ -44,6 +46,7 @@ struct night {
 	struct stacks *stacks;
 	struct slices *slices;
 	uint32_t objects_ids[3], ids[STACKS];
+	uint32_t seconds, hz;
 };
 
 static void make_tables(struct night *n)
@@ -90,14 +93,14 @@ static void add_slice(struct night *n, uint32_t number)
 {
 	const struct slice about = { .begin_ns = SECOND + number * (SECOND / 10),
 				     .end_ns = SECOND + (number + 1) * (SECOND / 10) };
-	struct count counts[SAMPLES / 10 + 1];
-	uint32_t nr = SAMPLES / 10 + (rnd(10) < SAMPLES % 10);
+	struct count counts[2 * HZ_MAX / 10 + 1];
+	uint32_t nr = 2 * n->hz / 10 + (rnd(10) < 2 * n->hz % 10);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t rank = rank_of();
 
 		counts[i] = (struct count){ n->ids[rank % STACKS], (rank + rnd(2)) % 40, 0, 1,
-					    SECOND / 99 };
+					    SECOND / n->hz };
 	}
 	if (slices_add(n->slices, counts, nr, &about))
 		out_of_memory();
@@ -118,16 +121,33 @@ static uint64_t bytes_of(const char *path)
 	return sum;
 }
 
+/* Write the slices, as the builder does in ticks of a minute. */
+static void write_slices(struct night *n, struct keep *keep, const struct keep_input *in)
+{
+	for (uint32_t i = 0; i < n->seconds * 10; i++) {
+		if (i % HOUR == 0)
+			make_stacks(n, i / HOUR);
+		add_slice(n, i);
+		if (i % TICK != TICK - 1)
+			continue;
+		keep_tick(keep, in);
+		/* The writer needs less; missed slices are in the history for 10 minutes. */
+		usleep(5000);
+	}
+	keep_tick(keep, in);
+}
+
 int main(int argc, char **argv)
 {
 	struct event event = { .name = "cpu-clock", .clock = true };
 	const struct keep_config config = { argc > 1 ? argv[1] : "", 4ull << 30, UINT64_MAX / 4 };
-	struct night n = { .objects = NULL };
+	struct night n = { .seconds = argc > 3 ? (uint32_t)atoi(argv[2]) : NIGHT_S,
+			   .hz = argc > 3 ? (uint32_t)atoi(argv[3]) : HZ };
 	struct assemble_input tables;
-	double hz = 99;
+	double hz = n.hz;
 	struct keep_input in = { .tables = &tables, .events = &event, .hz = &hz, .nr_events = 1 };
 	struct keep *keep;
-	struct err e;
+	struct err e = { "usage: nightsize DIR [SECONDS HZ]" };
 	uint64_t bytes;
 
 	rcu_register_thread();
@@ -138,24 +158,14 @@ int main(int argc, char **argv)
 					  .objects = n.objects,
 					  .stacks = n.stacks };
 	in.slices = n.slices;
-	if (argc != 2 || keep_open(&keep, &config, &e)) {
-		fprintf(stderr, "nightsize: %s\n", argc != 2 ? "usage: nightsize DIR" : e.text);
+	if (argc < 2 || !n.hz || n.hz > HZ_MAX || keep_open(&keep, &config, &e)) {
+		fprintf(stderr, "nightsize: %s\n", e.text);
 		return 2;
 	}
-	for (uint32_t i = 0; i < SLICES; i++) {
-		if (i % HOUR == 0)
-			make_stacks(&n, i / HOUR);
-		add_slice(&n, i);
-		if (i % TICK != TICK - 1)
-			continue;
-		keep_tick(keep, &in);
-		/* The writer needs less; missed slices are in the history for 10 minutes. */
-		usleep(5000);
-	}
-	keep_tick(keep, &in);
+	write_slices(&n, keep, &in);
 	keep_close(keep);
 	bytes = bytes_of(argv[1]);
-	printf("24 h of 2 CPUs at 99 Hz: %" PRIu64 " bytes, %.1f MiB\n", bytes,
+	printf("%u s of 2 CPUs at %u Hz: %" PRIu64 " bytes, %.1f MiB\n", n.seconds, n.hz, bytes,
 	       (double)bytes / (1 << 20));
 	rcu_unregister_thread();
 	return bytes <= 200ull << 20 ? 0 : 1;

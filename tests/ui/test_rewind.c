@@ -326,6 +326,30 @@ static void test_time_recorded(void **state)
 	bench_fini(&b);
 }
 
+/* The first match in a recording is shown once there is a strip. */
+static void test_trapped(void **state)
+{
+	for (int replayed = 0; replayed < 2; replayed++) {
+		struct bench b;
+		struct profile *p = fake_profile(2, NULL);
+
+		bench_init(&b, 100, 30, false);
+		b.config.replayed = replayed;
+		p->trap = (struct profile_trap){ 1, FIRST + 20 * SECOND, FIRST + 21 * SECOND };
+		model_take(&b.st, p);
+		rewind_trapped(&b.st);
+		assert_false(b.st.rewind.on);
+		rewind_take(&b.st, NULL, make_strip(40));
+		assert_int_equal(b.st.rewind.on, replayed);
+		assert_int_equal(b.sampler.past_begin_ns, replayed ? FIRST + 20 * SECOND : 0);
+		/* Not again after the return. */
+		press(&b, '.');
+		rewind_take(&b.st, NULL, make_strip(40));
+		assert_false(b.st.rewind.on);
+		bench_fini(&b);
+	}
+}
+
 /* The query follows screen, scope and row; the same query is sent once. */
 static void test_query(void **state)
 {
@@ -394,6 +418,8 @@ int main(void)
 		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_merged),
 		cmocka_unit_test(test_ways_back),     cmocka_unit_test(test_mouse),
 		cmocka_unit_test(test_command),	      cmocka_unit_test(test_time_live),
+		cmocka_unit_test(test_trapped),
+
 		cmocka_unit_test(test_time_recorded), cmocka_unit_test(test_query),
 		cmocka_unit_test(test_baseline),
 	};

@@ -72,11 +72,10 @@ static int check_recording(struct options_parse *p)
 		return REFUSE(p, EXIT_USAGE,
 			      "--record and --save-dir exclude each other\n"
 			      "  a recording has all moments");
-	if (c->nr_traps && c->replay)
+	if (c->saving.dir && c->replay)
 		return REFUSE(p, EXIT_USAGE,
-			      "--trap and --replay exclude each other\n"
-			      "  traps are for live sampling; the heat strip shows the peaks of a "
-			      "recording");
+			      "--save-dir and a recording exclude each other\n"
+			      "  --trap marks the matches in the heat strip; F9 exports one");
 	if (c->record && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "--record and --replay exclude each other\n"

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The traps of a session.
+ *
+ * Runs on: the builder.
+ */
+#include "sampler/trapping.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "sampler/session.h"
+
+/* Return what the rules are tested with; without a slice. */
+static struct trap_input input_of(const struct sampler *s, const struct assemble_input *tables)
+{
+	const struct event *event = &s->config.events[0];
+
+	return (struct trap_input){
+		.tables = tables,
+		.clock = event->clock,
+		.hz = s->replay ? event->hz : s->rates.hz[0],
+		.nr_cpus = s->replay ? replay_nr_cpus(s->replay) : s->live.nr_threads,
+		.wait_slot = config_wait_slot(&s->config),
+	};
+}
+
+/* Show the slices of a match. */
+static void show(struct sampler *s, const struct trap_hit *hit)
+{
+	s->trapped.seq++;
+	s->trapped.begin_ns = hit->begin_ns;
+	s->trapped.end_ns = hit->end_ns;
+}
+
+void trapping_test(struct sampler *s, const struct assemble_input *tables)
+{
+	struct slices *slices = history_slices(s->store.history);
+	struct trap_input in = input_of(s, tables);
+	uint32_t nr = slices_nr(slices);
+	struct trap_hit hit;
+	char text[256] = "";
+
+	if (!s->traps.nr || nr < 2)
+		return;
+	in.slice = slices_at(slices, nr - 2);
+	if (!traps_test(&s->traps, &in, &hit))
+		return;
+	slices_mark(slices, nr - 2, SLICE_TRAP);
+	if (s->config.saving.dir)
+		saving_begin(&s->saving, &s->config.saving, s->recording.recorder, hit.end_ns, text,
+			     sizeof(text));
+	else
+		show(s, &hit);
+	mailbox_say(&s->mailbox, "trap: %s: %.1f%%%s%s", hit.rule->text, hit.percent,
+		    text[0] ? "; " : "", text);
+}
+
+/* Report the first match in a recording, and how many there are. */
+static void report(struct sampler *s, const struct trap_hit *first, uint32_t nr)
+{
+	uint64_t origin = slices_at(history_slices(s->store.history), 0)->begin_ns;
+	time_t seconds = (time_t)(first->begin_ns / 1000000000);
+	char at[32], more[48] = "";
+	struct tm tm;
+
+	snprintf(at, sizeof(at), "+%.1f s", (double)(first->begin_ns - origin) / 1e9);
+	if (replay_is_kept(s->replay) && localtime_r(&seconds, &tm))
+		strftime(at, sizeof(at), "%H:%M:%S", &tm);
+	if (nr > 1)
+		snprintf(more, sizeof(more), ", the first of %u matches", nr);
+	mailbox_say(&s->mailbox, "trap: %s: %.1f%% at %s%s", first->rule->text, first->percent, at,
+		    more);
+}
+
+void trapping_replay(struct sampler *s, const struct assemble_input *tables)
+{
+	struct slices *slices = history_slices(s->store.history);
+	struct trap_input in = input_of(s, tables);
+	struct trap_hit first = { .rule = NULL }, hit;
+	uint32_t nr = 0;
+
+	for (uint32_t i = slices_find(slices, s->traps.tested_ns);
+	     s->traps.nr && i < slices_nr(slices); i++) {
+		in.slice = slices_at(slices, i);
+		s->traps.tested_ns = in.slice->end_ns;
+		if (!traps_test(&s->traps, &in, &hit))
+			continue;
+		slices_mark(slices, i, SLICE_TRAP);
+		if (!nr++)
+			first = hit;
+	}
+	if (!nr)
+		return;
+	show(s, &first);
+	report(s, &first, nr);
+}
+
+void trapping_again(struct sampler *s)
+{
+	traps_rearm(&s->traps);
+	s->traps.tested_ns = 0;
+}
