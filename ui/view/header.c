@@ -78,7 +78,10 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	struct safe_text past[] = {
 		ui_state_clean(ago, sizeof(ago), header_strip_ago(st, (char[64]){ 0 }, 64)),
 		range_text(st, window, sizeof(window)),
-		ui_state_clean(at, sizeof(at), header_strip_time(st, (char[32]){ 0 }, 32)),
+		/* Of --keep, the first is this time. */
+		st->config->replayed ? TEXT("")
+				     : ui_state_clean(at, sizeof(at),
+						      header_strip_time(st, (char[32]){ 0 }, 32)),
 	};
 	const struct safe_text *parts = st->rewind.on ? past : live;
 	unsigned int width = 2 + word.width, nr = 0;
