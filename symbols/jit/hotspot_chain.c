@@ -157,7 +157,8 @@ static int find_part(const struct hotspot_blob *b, struct remote *r, uint64_t fr
 /*
  * The scope of the instruction at @pc: where its description begins. A PcDesc is at the end of the
  * instructions that it describes: a return address, one above @pc, has its own one; other
- * instructions belong to the next one, as in the JVM's own pc_desc_near(). 0: none.
+ * instructions belong to the next one, as in the JVM's own pc_desc_near(), or if that has no scope,
+ * to the call before. 0: none.
  */
 static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, struct remote *r,
 		      uint64_t pc, uint32_t *scope)
@@ -180,10 +181,10 @@ static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, str
 		int32_t number[2];
 
 		memcpy(number, bytes + at, sizeof(number));
-		if (number[0] <= offset)
-			continue;
-		*scope = number[1] > 0 ? (uint32_t)number[1] : 0;
-		break;
+		if (number[0] >= offset && number[1] > 0)
+			*scope = (uint32_t)number[1];
+		if (number[0] > offset)
+			break;
 	}
 	free(bytes);
 	return rc;

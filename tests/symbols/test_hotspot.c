@@ -448,8 +448,9 @@ static void test_chain(void **state)
 	b->compile_id++;
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames), 0);
 	b->compile_id--;
-	/* Behind all calls: the sentinel. */
+	/* Behind all calls: the sentinel; right behind the last one: that. */
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames), 0);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 32, frames), 2);
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, 4096, frames), 0);
 	/* A cycle of scopes ends; a chain of another method is refused. */
 	scopes[8] = 8;
