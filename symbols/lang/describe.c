@@ -87,6 +87,16 @@ static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, boo
 	d->nr_eval++;
 }
 
+/*
+ * Perl compiles the main program, and runs its BEGIN and END blocks, outside of any loop: its frame
+ * belongs to these functions then.
+ */
+static bool is_root(const struct describe_file *d, const char *name)
+{
+	return d->kind == LANG_PERL && (!strcmp(name, "perl_parse") || !strcmp(name, "perl_"
+										     "destruct"));
+}
+
 static void on_symbol(struct describe_file *d, const Elf64_Sym *s, const char *name)
 {
 	const struct recipe *r = &recipes[d->kind];
@@ -104,6 +114,8 @@ static void on_symbol(struct describe_file *d, const Elf64_Sym *s, const char *n
 		d->version_at = s->st_value;
 	else if (!strncmp(name, r->eval, eval) && (!name[eval] || name[eval] == '.'))
 		add_eval(d, s->st_value, s->st_size, !name[eval]);
+	else if (is_root(d, name))
+		add_eval(d, s->st_value, s->st_size, false);
 }
 
 /* Look through the symbols of one table. */
