@@ -291,6 +291,16 @@ static bool wait_until(struct sampler *s, uint64_t next, uint64_t now)
 	return ended;
 }
 
+static void look_at_readers(struct sampler *s)
+{
+	/* Of all processes of the system, interpreters often start and hardly run. */
+	uint32_t nr_found =
+		s->config.target == TARGET_SYSTEM ? 0 : symbols_nr_interpreters(s->store.symbols);
+
+	langreaders_look(&s->live.readers, s->live.counters, s->live.threads, s->live.nr_threads,
+			 nr_found, &s->mailbox);
+}
+
 static void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
@@ -319,8 +329,7 @@ static void *builder_main(void *arg)
 		if (atomic_load_explicit(&s->live.shared->waits_flood, memory_order_relaxed))
 			waiting_govern(s);
 		recording_hold(&s->recording);
-		langreaders_look(&s->live.readers, s->live.counters, s->live.threads,
-				 s->live.nr_threads, &s->mailbox);
+		look_at_readers(s);
 		if (apply_controls(s, handlers_apply)) {
 			now = time_now_ns(); /* a control may have ended a tick */
 			due = MIN(due, s->ticks.last_ns + ANSWER_NS);

@@ -132,13 +132,17 @@ static void replace_hanging(struct langreaders *r, struct counters *c, struct sa
 }
 
 void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
-		      uint32_t nr_threads, struct mailbox *mailbox)
+		      uint32_t nr_threads, uint32_t nr_found, struct mailbox *mailbox)
 {
+	bool found = nr_found != r->nr_found;
+
+	r->nr_found = nr_found;
 	if (!r->shared)
 		return;
 	for (uint32_t i = 0; i < nr_threads; i++) {
 		/* Relaxed: only the request itself counts. */
-		if (sampler_thread_take_wish(threads[i]) && !sampler_thread_reader(threads[i]))
+		if ((sampler_thread_take_wish(threads[i]) || found) &&
+		    !sampler_thread_reader(threads[i]))
 			start(r, c, threads[i], i);
 		replace_hanging(r, c, threads[i], i, mailbox);
 		if (!r->said_slow && sampler_thread_reader(threads[i]) &&

@@ -18,6 +18,7 @@
 struct langreaders {
 	struct langreader_shared *shared; /* NULL: frames of interpreters are not wanted */
 	uint32_t nr;			  /* that run */
+	uint32_t nr_found;		  /* interpreters, of which readers were started */
 	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
 	uint32_t nr_quiet;
 	bool left_behind; /* a left reader may still use the tables of the session */
@@ -34,9 +35,12 @@ void langreaders_close(struct langreaders *r);
 /* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */
 void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_thread *t,
 		      uint32_t index, uint64_t taken, uint64_t lang);
-/* Start the readers that sampler threads wish for; replace hanging ones. */
+/*
+ * Start the readers that sampler threads wish for; replace hanging ones. @nr_found: interpreters
+ * found in a target until now: at the first samples of a new one, readers run on all CPUs.
+ */
 void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
-		      uint32_t nr_threads, struct mailbox *mailbox);
+		      uint32_t nr_threads, uint32_t nr_found, struct mailbox *mailbox);
 /* End all of them; the events wake at the watermark again. */
 void langreaders_stop(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
 		      uint32_t nr_threads);

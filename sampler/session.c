@@ -297,6 +297,7 @@ int session_start(struct sampler *s, struct err *e)
 
 	if (!code && s->config.record)
 		mailbox_say(&s->mailbox, "recording to %s", s->config.record);
+	symbols_watch_interpreters(s->store.symbols, s->controls.fd);
 	if (!code)
 		code = symbols_start(s->store.symbols, e);
 	if (code)

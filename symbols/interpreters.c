@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "symbols/base/wake.h"
 #include "symbols/lang/describe.h"
 
 /* One that takes longer hangs: it is left behind. */
@@ -71,6 +72,9 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 		explain(job->object, &d->desc->info);
 		maps_describe(in->maps, d->where.pid, d->where.process, d->desc);
 		d->desc = NULL;
+		atomic_fetch_add_explicit(&in->nr_news, 1, memory_order_relaxed);
+		if (in->news_fd >= 0)
+			wake_send(in->news_fd);
 	}
 	d->job.drop(&d->job);
 	job->describe = NULL;

@@ -24,6 +24,8 @@ struct interpreters {
 		uint64_t since_ns;
 		struct object *object;
 	} jobs[INTERPRETERS_JOBS];
+	int news_fd;	     /* eventfd that each new description wakes; -1: none */
+	atomic_uint nr_news; /* relaxed: a description is published with its process */
 };
 
 /* Start jobs for new interpreters, publish finished descriptions. True: there is more to do. */

@@ -119,7 +119,9 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		return err_set(e, -ENOMEM, "out of memory");
 	}
 	l->images.helpers = l->fetch.helpers = l->naming.jit.hotspots.helpers = l->helpers;
-	l->interpreters = (struct interpreters){ maps, objects, l->helpers, { { 0 } } };
+	l->interpreters = (struct interpreters){
+		.maps = maps, .objects = objects, .helpers = l->helpers, .news_fd = -1
+	};
 	l->script = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_SCRIPT },
 				   "[script]", 8, 0, 0, 0)
 			    ->id;
@@ -215,6 +217,16 @@ struct fetch_desk *loader_fetch(struct loader *l)
 struct codes *loader_codes(struct loader *l)
 {
 	return l->codes;
+}
+
+void loader_watch_interpreters(struct loader *l, int fd)
+{
+	l->interpreters.news_fd = fd;
+}
+
+uint32_t loader_nr_interpreters(const struct loader *l)
+{
+	return atomic_load_explicit(&l->interpreters.nr_news, memory_order_relaxed);
 }
 
 uint32_t loader_script(const struct loader *l)

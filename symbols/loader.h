@@ -53,6 +53,10 @@ struct ksyms *loader_ksyms(struct loader *l);
 /* Code of interpreters, and the object that all its places are in. */
 struct codes *loader_codes(struct loader *l);
 uint32_t loader_script(const struct loader *l);
+/* Before the start: wake eventfd @fd whenever a process is found to be an interpreter. */
+void loader_watch_interpreters(struct loader *l, int fd);
+/* Return how many were found. */
+uint32_t loader_nr_interpreters(const struct loader *l);
 /* The object of the kinds of waits: enum wait_kind is the offset in it. */
 uint32_t loader_wait(const struct loader *l);
 int loader_start(struct loader *l, struct err *e);

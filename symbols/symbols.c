@@ -144,6 +144,16 @@ struct codes *symbols_codes(struct symbols *s)
 	return loader_codes(s->loader);
 }
 
+void symbols_watch_interpreters(struct symbols *s, int fd)
+{
+	loader_watch_interpreters(s->loader, fd);
+}
+
+uint32_t symbols_nr_interpreters(const struct symbols *s)
+{
+	return loader_nr_interpreters(s->loader);
+}
+
 uint32_t symbols_script(const struct symbols *s)
 {
 	return loader_script(s->loader);

@@ -114,6 +114,10 @@ struct codes;
 /* Code of interpreters, and the object of its places. */
 struct codes *symbols_codes(struct symbols *s);
 uint32_t symbols_script(const struct symbols *s);
+/* Before the start: wake eventfd @fd whenever a process is found to be an interpreter. */
+void symbols_watch_interpreters(struct symbols *s, int fd);
+/* Return how many were found. */
+uint32_t symbols_nr_interpreters(const struct symbols *s);
 /* The object of the kinds of waits: enum wait_kind is the offset in it. */
 uint32_t symbols_wait(const struct symbols *s);
 

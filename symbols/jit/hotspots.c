@@ -19,6 +19,7 @@
 
 #define INTERVAL_NS 100000000ULL
 #define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
+#define NEW_FACTOR  25U		  /* but more while the JVM compiles: unknown code has no callers */
 #define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
 #define HANG_NS	    2000000000ULL /* a read that takes longer is left */
 #define RETRY_NS    1000000000ULL
@@ -564,10 +565,11 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	struct object *base = objects_at(h->objects, e->object);
 	struct reading *r = e->reading;
 	uint32_t before = e->map ? e->map->nr_codes : 0;
+	uint32_t factor = r->vm.nr_new ? NEW_FACTOR : COST_FACTOR;
 	bool methods;
 
 	e->runs = false;
-	e->due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->cost_ns * COST_FACTOR, COST_MAX_NS));
+	e->due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->cost_ns * factor, COST_MAX_NS));
 	if (r->rc) {
 		take_chains(e, r);
 		free_methods(r);
