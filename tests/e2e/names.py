@@ -101,20 +101,21 @@ def build_id(file):
 class Session:
     """The names that proftop has for running processes, and perf for the same samples.
 
-    It ends with the first tick after @seconds in which each of @comms has SAMPLES and all have names; on
-    a loaded machine that may take ten times as long."""
+    A program is judged by its last tick after @seconds with SAMPLES of it and with all names. It ends once each of
+    @comms had such a tick; on a loaded machine that may take ten times as long."""
     SAMPLES = 10
 
     def __init__(self, pids, comms, seconds=3, args=()):
         data = path("perf.data")
         self.data = data
+        self.modules, self.judged = {}, {}
         with subprocess.Popen(
                 [PROFTOP, "-b", "-d", "1", "-n", str(10 * seconds), "--rows=0", "--format=ndjson", "-F", "997",
                  "--record", data, "-p", ",".join(map(str, pids)), *args],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             for nr, line in enumerate(process.stdout, 1):
-                self.tick = json.loads(line)
-                if nr >= seconds and not self.tick["names"]["waiting"] and all(self.nr_samples(comm) >= self.SAMPLES for comm in comms):
+                self.take(json.loads(line), comms, nr >= seconds)
+                if len(self.judged) == len(set(comms)):
                     process.send_signal(signal.SIGINT)
                     break
             for _ in process.stdout:
@@ -122,7 +123,6 @@ class Session:
             code, errors = process.wait(), process.stderr.read()
         if code not in (0, 128 + signal.SIGINT):
             sys.exit(f"proftop: exit {code}: {errors}")
-        self.modules = {m["name"]: m for m in self.tick["modules"]}
         self.perf = collections.defaultdict(collections.Counter)
         if shutil.which("perf"):
             self.ask_perf(data)
@@ -138,12 +138,16 @@ class Session:
             if m:
                 self.perf[m.group(1)][m.group(3)] += 1
 
-    def nr_samples(self, comm):
-        return sum(r["self"] for r in self.rows(comm))
+    def take(self, tick, comms, late):
+        self.tick = tick
+        self.modules.update((m["name"], m) for m in tick["modules"])
+        for comm in comms if late and not tick["names"]["waiting"] else ():
+            if sum(r["self"] for r in tick["rows"] if r["comm"] == comm) >= self.SAMPLES:
+                self.judged[comm] = tick
 
     def rows(self, comm):
         """Return the rows of @comm with samples, the hottest first."""
-        rows = [r for r in self.tick["rows"] if r["comm"] == comm and r["self"]]
+        rows = [r for r in self.judged.get(comm, self.tick)["rows"] if r["comm"] == comm and r["self"]]
         return sorted(rows, key=lambda r: -r["self"])
 
     def perf_says(self, comm, among=None):

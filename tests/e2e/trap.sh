@@ -6,8 +6,18 @@ need_perf
 
 start "$PROGRAMS/burst" 3900
 mkdir "$TMP/saved"
-"$PROFTOP" -b -n 6 -d 1 --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' \
-	--save-dir "$TMP/saved" --save-files 1 -p "$last" >"$TMP/out" || wrong "exit $?"
+"$PROFTOP" -b -d 1 --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' \
+	--save-dir "$TMP/saved" --save-files 1 -p "$last" >"$TMP/out" &
+p=$!
+pids="$pids $p"
+i=0
+until grep -q 'saving to' "$TMP/out" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
+# The moments after it.
+sleep 1.5
+kill -INT "$p"
+wait "$p"
+rc=$?
+[ "$rc" = 130 ] || wrong "exit $rc"
 grep -q '^! trap: total:burst > 50 for 100ms: .*saving to' "$TMP/out" || wrong "no match in $(cat "$TMP/out")"
 grep -q nowhere "$TMP/out" && wrong "a function that is not there matched"
 [ "$(ls "$TMP/saved" | wc -l)" -eq 1 ] || wrong "files: $(ls "$TMP/saved")"
