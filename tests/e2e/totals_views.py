@@ -67,7 +67,7 @@ def compare_flame():
     """The description and width of the selected box: its share of the columns, to the cell."""
     lines = read("screen.flame")
     said = [re.search(r"total ([0-9.]+)%", l) for l in lines if l.startswith(" ▶ main ")]
-    box = [l for l in lines if l.startswith("▏") and "▶[main]" in l or l.startswith("▶[main]")]
+    box = [l for l in lines if "▶[main]" in l]
     if not said or not said[0] or not box:
         print("wrong: flame: main is not selected")
         return 1
