@@ -77,7 +77,9 @@ grep -q leaf_a "$TMP/out" || wrong "the same again: $(head "$TMP/out")"
 ! grep -q 'replaced since' "$TMP/out" || wrong "the same again: still replaced"
 
 # All processes, the kernel, a new command; the older recording is kept.
-run -b -n 2 -d 0.5 -F 999 -e cpu-clock,page-faults --record "$data" $rows -- sh -c 'for i in 1 2 3 4 5 6 7 8; do ls -lR /usr/include >/dev/null; done'
+run_until 'len(ticks) >= 2 and any(r["comm"] == "ls" and r["event"] == "page-faults" for t in ticks for r in t["rows"])' \
+	-d 0.5 -F 999 -e cpu-clock,page-faults --rows=0 --record "$data" -- \
+	sh -c 'for i in 1 2 3 4 5 6 7 8; do ls -lR /usr/include >/dev/null; done'
 [ -f "$data.old" ] || wrong "the older recording is gone"
 nr=$(said)
 quietly perf script --no-inline -i "$data" -F comm,tid,time,event,ip,sym
