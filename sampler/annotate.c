@@ -3,7 +3,6 @@
  * The samples of one function by address: the innermost places of the counted stacks. Runs on: the
  * builder. By range, not by symbol: inlined code has other names, but is code of the function.
  */
-#define _LGPL_SOURCE
 #include "sampler/annotate.h"
 
 #include <assert.h>
@@ -63,7 +62,12 @@ static bool vaddr_of(const struct assemble_input *in, uint32_t id, uint32_t obje
 	return !image || !image->nr_segments || image_vaddr(image, place->offset, vaddr);
 }
 
-int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t object_id)
+/*
+ * Fill the points of @a: the counts of @in in its listing, of @object, added up; for an inlined
+ * function only code that contains its parts. 0 or -ENOMEM.
+ */
+static int add_points(struct profile_annotate *a, const struct assemble_input *in,
+		      uint32_t object_id)
 {
 	const struct object *object = objects_at(in->objects, object_id);
 	const struct listing *l = a->listing;
@@ -117,7 +121,11 @@ static void sum_by_owner(struct profile_annotate *sums, const struct assemble_in
 	points_sum(sums);
 }
 
-void annotate_inside(struct profile_annotate *a, const struct assemble_input *in, uint32_t last)
+/*
+ * Set a->code_of to the outer function with most samples of the inlined a->function, or to @last,
+ * if it has any; unchanged when none has.
+ */
+static void find_outer(struct profile_annotate *a, const struct assemble_input *in, uint32_t last)
 {
 	struct profile_annotate sums = { 0 };
 	const struct profile_point *best = NULL;
@@ -198,14 +206,14 @@ static void fill_function(struct annotate *an, struct symbols *symbols, struct p
 		return;
 	}
 	if (symbol->inlined) {
-		annotate_inside(a, in, an->in[0] == id ? an->in[1] : SYMBOL_NONE);
+		find_outer(a, in, an->in[0] == id ? an->in[1] : SYMBOL_NONE);
 		symbol = symbols_at(symbols, a->code_of);
 	}
 	an->in[0] = id;
 	an->in[1] = a->code_of;
 	a->listing = take_listing(an, symbols, a->code_of);
 	an->waits = !a->listing;
-	if (a->listing && annotate_points(a, in, symbol->object))
+	if (a->listing && add_points(a, in, symbol->object))
 		a->why = "out of memory";
 }
 

@@ -22,16 +22,4 @@ void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile 
 /* Between ticks: report whether code that was missing in the last profile is read. */
 bool annotate_is_due(struct annotate *an, struct symbols *symbols);
 
-/*
- * Fill the points of @a: the counts of @in in its listing, of @object, added up; for an inlined
- * function only code that contains its parts. 0 or -ENOMEM.
- */
-int annotate_points(struct profile_annotate *a, const struct assemble_input *in, uint32_t object);
-
-/*
- * Set a->code_of to the outer function with most samples of the inlined a->function, or to @last,
- * if it has any; unchanged when none has.
- */
-void annotate_inside(struct profile_annotate *a, const struct assemble_input *in, uint32_t last);
-
 #endif

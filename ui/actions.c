@@ -88,16 +88,6 @@ static void scroll_right(struct ui_state *st, uint32_t code)
 
 /* ---- views and levels ---- */
 
-static void view_functions_(struct ui_state *st, uint32_t code)
-{
-	navigate_to(st, VIEW_FUNCTIONS);
-}
-
-static void view_processes_(struct ui_state *st, uint32_t code)
-{
-	navigate_to(st, VIEW_PROCESSES);
-}
-
 /* Step through the views with tabs. */
 static void step_view(struct ui_state *st, unsigned int by)
 {
@@ -179,27 +169,7 @@ static void back(struct ui_state *st, uint32_t code)
 	}
 }
 
-static void pick_process(struct ui_state *st, uint32_t code)
-{
-	dialog_open(st, &dialog_processes);
-}
-
-static void pick_user(struct ui_state *st, uint32_t code)
-{
-	dialog_open(st, &dialog_users);
-}
-
-static void settings(struct ui_state *st, uint32_t code)
-{
-	dialog_open(st, &dialog_settings);
-}
-
 /* ---- finding ---- */
-
-static void search(struct ui_state *st, uint32_t code)
-{
-	prompt_open(st, PROMPT_SEARCH);
-}
 
 static void search_again(struct ui_state *st, bool backwards)
 {
@@ -222,17 +192,7 @@ static void search_previous(struct ui_state *st, uint32_t code)
 	search_again(st, true);
 }
 
-static void filter(struct ui_state *st, uint32_t code)
-{
-	prompt_open(st, PROMPT_FILTER);
-}
-
 /* ---- rows ---- */
-
-static void limit(struct ui_state *st, uint32_t code)
-{
-	prompt_open(st, PROMPT_LIMIT);
-}
 
 static void full_names(struct ui_state *st, uint32_t code)
 {
@@ -255,11 +215,6 @@ static void follow(struct ui_state *st, uint32_t code)
 }
 
 /* ---- sampled events ---- */
-
-static void pick_event(struct ui_state *st, uint32_t code)
-{
-	dialog_open(st, &dialog_events);
-}
 
 static void next_event(struct ui_state *st, uint32_t code)
 {
@@ -347,11 +302,6 @@ static void hide_idle(struct ui_state *st, uint32_t code)
 	rebuild(st);
 }
 
-static void pick_frequency(struct ui_state *st, uint32_t code)
-{
-	dialog_open(st, &dialog_frequency);
-}
-
 static void slower(struct ui_state *st, uint32_t code)
 {
 	rate_step(st, false);
@@ -431,11 +381,6 @@ static void window(struct ui_state *st, uint32_t code)
 	ui_state_say(st, false, "showing %s", names[next]);
 }
 
-static void delay(struct ui_state *st, uint32_t code)
-{
-	prompt_open(st, PROMPT_DELAY);
-}
-
 /* ---- program ---- */
 
 static void header(struct ui_state *st, uint32_t code)
@@ -458,6 +403,55 @@ static void quit(struct ui_state *st, uint32_t code)
 	st->quit = true;
 }
 
+/* Actions that show a view, or open a dialog or a prompt. */
+static const struct opener {
+	enum action action;
+	enum view_id view; /* without dialog and prompt */
+	bool tool;	   /* Esc leaves it for the view before */
+	const struct dialog_ops *dialog;
+	enum prompt_kind prompt;
+} openers[] = {
+	{ ACT_VIEW_FUNCTIONS, .view = VIEW_FUNCTIONS },
+	{ ACT_VIEW_PROCESSES, .view = VIEW_PROCESSES },
+	{ ACT_VIEW_CPUS, .view = VIEW_CPUS },
+	{ ACT_VIEW_MODULES, .view = VIEW_MODULES },
+	{ ACT_VIEW_MESSAGES, .view = VIEW_MESSAGES },
+	{ ACT_VIEW_BRANCHES, .view = VIEW_BRANCHES, .tool = true },
+	{ ACT_VIEW_MEMORY, .view = VIEW_MEMORY, .tool = true },
+	{ ACT_PICK_PROCESS, .dialog = &dialog_processes },
+	{ ACT_PICK_USER, .dialog = &dialog_users },
+	{ ACT_PICK_EVENT, .dialog = &dialog_events },
+	{ ACT_PICK_FREQUENCY, .dialog = &dialog_frequency },
+	{ ACT_SETTINGS, .dialog = &dialog_settings },
+	{ ACT_EXPORT, .dialog = &dialog_export },
+	{ ACT_SEARCH, .prompt = PROMPT_SEARCH },
+	{ ACT_FILTER, .prompt = PROMPT_FILTER },
+	{ ACT_LIMIT, .prompt = PROMPT_LIMIT },
+	{ ACT_DELAY, .prompt = PROMPT_DELAY },
+	{ ACT_COMMAND, .prompt = PROMPT_COMMAND },
+};
+
+/* Return the opener of @action; NULL: none. */
+static const struct opener *find_opener(enum action action)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(openers); i++)
+		if (openers[i].action == action)
+			return &openers[i];
+	return NULL;
+}
+
+static void open_it(struct ui_state *st, const struct opener *o)
+{
+	if (o->dialog)
+		dialog_open(st, o->dialog);
+	else if (o->prompt)
+		prompt_open(st, o->prompt);
+	else if (o->tool)
+		navigate_to_tool(st, o->view);
+	else
+		navigate_to(st, o->view);
+}
+
 /* clang-format off */
 static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_LINE_UP] = line_up,
@@ -472,37 +466,26 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_SCROLL_RIGHT] = scroll_right,
 	[ACT_OPEN] = open_row,
 	[ACT_BACK] = back,
-	[ACT_VIEW_FUNCTIONS] = view_functions_,
-	[ACT_VIEW_PROCESSES] = view_processes_,
 	[ACT_NEXT_VIEW] = next_view,
 	[ACT_PREVIOUS_VIEW] = previous_view,
 	[ACT_HELP] = help,
-	[ACT_SEARCH] = search,
 	[ACT_SEARCH_NEXT] = search_next,
 	[ACT_SEARCH_PREVIOUS] = search_previous,
-	[ACT_FILTER] = filter,
-	[ACT_LIMIT] = limit,
 	[ACT_FULL_NAMES] = full_names,
 	[ACT_FOLLOW] = follow,
 	[ACT_INTERVALS] = intervals,
-	[ACT_PICK_EVENT] = pick_event,
 	[ACT_NEXT_EVENT] = next_event,
 	[ACT_NEXT_TIME] = next_time,
 	[ACT_HIDE_IDLE] = hide_idle,
-	[ACT_PICK_FREQUENCY] = pick_frequency,
 	[ACT_SLOWER] = slower,
 	[ACT_FASTER] = faster,
 	[ACT_SAMPLING] = sampling,
-	[ACT_PICK_PROCESS] = pick_process,
-	[ACT_PICK_USER] = pick_user,
-	[ACT_SETTINGS] = settings,
 	[ACT_HIDE_KERNEL] = hide_kernel,
 	[ACT_HIDE_USER] = hide_user,
 	[ACT_FRAMES] = frames,
 	[ACT_FREEZE] = freeze,
 	[ACT_RESET] = reset,
 	[ACT_WINDOW] = window,
-	[ACT_DELAY] = delay,
 	[ACT_HEADER] = header,
 	[ACT_REDRAW] = redraw,
 	[ACT_SUSPEND] = suspend,
@@ -512,9 +495,9 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 
 bool actions_handles(enum action action)
 {
-	return handlers[action] || actions_tool_handles(action) || rewind_action(action) ||
-	       actions_stack(action) || actions_sampling(action) || actions_row(action) ||
-	       actions_order(action);
+	return handlers[action] || find_opener(action) || actions_tool_handles(action) ||
+	       rewind_action(action) || actions_stack(action) || actions_sampling(action) ||
+	       actions_row(action) || actions_order(action);
 }
 
 void actions_do(struct ui_state *st, enum action action, uint32_t code)
@@ -526,6 +509,8 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 		return;
 	if (action < ACT_NR && handlers[action])
 		handlers[action](st, code);
+	else if (find_opener(action))
+		open_it(st, find_opener(action));
 	else if (rewind_action(action))
 		rewind_action(action)(st, code);
 	else if (actions_stack(action))

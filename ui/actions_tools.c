@@ -19,7 +19,6 @@
 #include "ui/cli/settings.h"
 #include "ui/dialog.h"
 #include "ui/draw/svg.h"
-#include "ui/prompt.h"
 #include "ui/screen.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
@@ -27,31 +26,6 @@
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
-
-static void view_cpus_(struct ui_state *st, uint32_t code)
-{
-	navigate_to(st, VIEW_CPUS);
-}
-
-static void view_modules_(struct ui_state *st, uint32_t code)
-{
-	navigate_to(st, VIEW_MODULES);
-}
-
-static void view_messages_(struct ui_state *st, uint32_t code)
-{
-	navigate_to(st, VIEW_MESSAGES);
-}
-
-static void view_branches_(struct ui_state *st, uint32_t code)
-{
-	navigate_to_tool(st, VIEW_BRANCHES);
-}
-
-static void view_memory_(struct ui_state *st, uint32_t code)
-{
-	navigate_to_tool(st, VIEW_MEMORY);
-}
 
 static void module_only(struct ui_state *st, uint32_t code)
 {
@@ -188,16 +162,6 @@ static void write_config(struct ui_state *st, uint32_t code)
 		start_work(st, settings_work(path, &set));
 }
 
-static void pick_export(struct ui_state *st, uint32_t code)
-{
-	dialog_open(st, &dialog_export);
-}
-
-static void command(struct ui_state *st, uint32_t code)
-{
-	prompt_open(st, PROMPT_COMMAND);
-}
-
 /* Draw the screen as it looks once the command line is closed: as text or as a picture. */
 static char *screen_text(struct ui_state *st, bool picture)
 {
@@ -256,11 +220,6 @@ static void lock(struct ui_state *st, uint32_t code)
 
 /* clang-format off */
 static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
-	[ACT_VIEW_CPUS] = view_cpus_,
-	[ACT_VIEW_MODULES] = view_modules_,
-	[ACT_VIEW_MESSAGES] = view_messages_,
-	[ACT_VIEW_BRANCHES] = view_branches_,
-	[ACT_VIEW_MEMORY] = view_memory_,
 	[ACT_COPY] = copy,
 	[ACT_WRITE_CONFIG] = write_config,
 	[ACT_ANNOTATE] = annotate,
@@ -271,8 +230,6 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_GROUP_BY] = group_by,
 	[ACT_FOLD_THREADS] = fold_threads,
 	[ACT_COLUMNS] = pick_columns,
-	[ACT_COMMAND] = command,
-	[ACT_EXPORT] = pick_export,
 	[ACT_SAVE_SCREEN] = save_screen,
 };
 /* clang-format on */

@@ -75,7 +75,8 @@ int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid
 	return open_with(env, attr, tid, cpu, -1, 0);
 }
 
-int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+/* The same for an event that samples: of the cgroup's tasks, where there is one. */
+static int open_sample(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
 {
 	if (env->cgroup_fd >= 0)
 		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd,
@@ -118,7 +119,7 @@ static int open_fd(const struct slot *s, struct slot_env *env, struct perf_event
 		   pid_t tid, int cpu)
 {
 	return s->side || s->whole ? slot_perf_open(env, attr, tid, cpu)
-				   : slot_sample_open(env, attr, tid, cpu);
+				   : open_sample(env, attr, tid, cpu);
 }
 
 /* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
@@ -506,7 +507,7 @@ static int open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, p
 	attr.disabled = 1;
 	attr.enable_on_exec = 0;
 	env->group_fd = -1;
-	fd->wake_fd = slot_sample_open(env, &attr, tid, cpu->cpu);
+	fd->wake_fd = open_sample(env, &attr, tid, cpu->cpu);
 	if (fd->wake_fd < 0)
 		return fd->wake_fd;
 	code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)cpu->data_fd);

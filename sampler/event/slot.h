@@ -94,8 +94,6 @@ void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot
 
 /* The leader and side-band fds go through the same doors. */
 int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
-/* The same for an event that samples: of the cgroup's tasks, where there is one. */
-int slot_sample_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
 void slot_close_fd(struct slot_env *env, int *fd);
 
 #endif

@@ -19,7 +19,8 @@
 /* The inode of the first pid namespace, PROC_PID_INIT_INO of the kernel. */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
-bool waking_format(const char *text)
+/* Return whether the text of a format file has the woken task at WAKING_PID_OFFSET. */
+static bool is_expected(const char *text)
 {
 	const char *line = strstr(text, "field:pid_t pid;");
 	unsigned int offset, size;
@@ -52,7 +53,7 @@ static int check_format(void)
 	size = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[MAX(size, 0)] = '\0';
-	return waking_format(text) ? 0 : -EBADMSG;
+	return is_expected(text) ? 0 : -EBADMSG;
 }
 
 int waking_event(struct event *ev)

@@ -19,7 +19,4 @@
  */
 int waking_event(struct event *ev);
 
-/* Return whether the text of a format file has the woken task at WAKING_PID_OFFSET. */
-bool waking_format(const char *text);
-
 #endif

@@ -162,8 +162,9 @@ static void read_build_ids(struct perfdata_bytes *b, struct perfdata_events *eve
 	}
 }
 
-void perfdata_header_feature(struct perfdata_bytes *b, struct perfdata_events *events,
-			     uint64_t feature, const struct perfdata_section *s)
+/* Read one feature at @s: a section of a file, or the body of a pipe's record. */
+static void read_feature(struct perfdata_bytes *b, struct perfdata_events *events, uint64_t feature,
+			 const struct perfdata_section *s)
 {
 	switch (feature) {
 	case PERFDATA_EVENT_DESC:
@@ -203,7 +204,7 @@ static void read_features(struct perfdata_bytes *b, struct perfdata_events *even
 		if (!p)
 			return;
 		memcpy(&s, p, sizeof(s));
-		perfdata_header_feature(b, events, bit, &s);
+		read_feature(b, events, bit, &s);
 		at += sizeof(s);
 	}
 }
@@ -295,7 +296,7 @@ void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t
 		return;
 	memcpy(&bit, at + sizeof(struct perf_event_header), sizeof(bit));
 	perfdata_bytes_borrow(&bytes, at + body, s.size);
-	perfdata_header_feature(&bytes, events, bit, &s);
+	read_feature(&bytes, events, bit, &s);
 }
 
 void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size)

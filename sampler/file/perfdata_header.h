@@ -22,9 +22,6 @@ struct perfdata_extent {
  * -E2BIG or -EINVAL. */
 int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
 			 struct perfdata_extent *extent);
-/* Read one feature at @s: a section of a file, or the body of a pipe's record. */
-void perfdata_header_feature(struct perfdata_bytes *b, struct perfdata_events *events,
-			     uint64_t feature, const struct perfdata_section *s);
 
 /*
  * Records of pipe mode. An attribute with the ids of one event: @late: behind other records,

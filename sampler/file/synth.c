@@ -213,7 +213,8 @@ static void each_number(const struct synth *s, const char *path, pid_t pid,
 	closedir(dir);
 }
 
-void synth_process(const struct synth *s, pid_t pid)
+/* Names of the threads and code mappings of one process; nothing if it is gone. */
+static void put_process(const struct synth *s, pid_t pid)
 {
 	char path[PATH_ROOM];
 
@@ -233,7 +234,7 @@ void synth_task(const struct synth *s, pid_t tid)
 	if (!text)
 		return;
 	if (!procfs_status_number(text, size, "Tgid", &tgid) || tgid == (uint64_t)tid)
-		synth_process(s, tid);
+		put_process(s, tid);
 	else
 		synth_comm(s, (pid_t)tgid, tid);
 	free(text);
@@ -241,7 +242,7 @@ void synth_task(const struct synth *s, pid_t tid)
 
 static void one_process(const struct synth *s, pid_t pid, pid_t number)
 {
-	synth_process(s, number);
+	put_process(s, number);
 }
 
 void synth_processes(const struct synth *s)

@@ -33,8 +33,6 @@ struct synth {
 
 /* The kernel's mapping, if its addresses may be seen. */
 void synth_kernel(const struct synth *s);
-/* Names of the threads and code mappings of one process; nothing if it is gone. */
-void synth_process(const struct synth *s, pid_t pid);
 /* The process of a task, or if the task is not its first, the task's name alone. */
 void synth_task(const struct synth *s, pid_t tid);
 /* All of them. */

@@ -32,7 +32,6 @@ struct sideband {
 	 */
 	atomic_ulong nr_begun;
 	atomic_ulong last_done;
-	atomic_ulong nr_records, nr_bad, nr_lost;
 };
 
 int sideband_new(struct sideband **out, struct counters *counters, struct maps *maps,
@@ -61,11 +60,6 @@ void sideband_free(struct sideband *sb)
 void sideband_record(struct sideband *sb, struct recorder_lane *lane)
 {
 	sb->lane = lane;
-}
-
-static void count(atomic_ulong *counter, uint64_t nr)
-{
-	atomic_fetch_add_explicit(counter, nr, memory_order_relaxed);
 }
 
 static void on_mmap(struct maps *maps, const struct record *r)
@@ -152,20 +146,13 @@ void sideband_apply(struct maps *maps, struct symbols *symbols, const struct rec
 	}
 }
 
-static void on_record(struct sideband *sb, const struct record *r)
-{
-	if (r->type == PERF_RECORD_LOST)
-		count(&sb->nr_lost, r->lost);
-	sideband_apply(sb->maps, sb->symbols, r);
-}
-
 /* Drain the ring of one CPU. True if it had records. */
 static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 {
 	const struct record_layout *layout = counters_side_layout(sb->counters);
 	const struct perf_event_header *h;
 	struct record r;
-	uint64_t nr = 0;
+	bool had = false;
 
 	if (!ring_begin(&cpu->side))
 		return false;
@@ -175,14 +162,11 @@ static bool drain_cpu(struct sideband *sb, struct counters_cpu *cpu)
 		if (sb->lane && (!code || code == -ENOTSUP))
 			recorder_put(sb->lane, h, &r);
 		if (!code)
-			on_record(sb, &r);
-		else if (code != -ENOTSUP)
-			count(&sb->nr_bad, 1);
-		nr++;
+			sideband_apply(sb->maps, sb->symbols, &r);
+		had = true;
 	}
 	ring_end(&cpu->side);
-	count(&sb->nr_records, nr);
-	return nr > 0;
+	return had;
 }
 
 void sideband_drain(struct sideband *sb)
@@ -209,11 +193,4 @@ void sideband_drain(struct sideband *sb)
 	atomic_store_explicit(&sb->last_done, mine, memory_order_release);
 out:
 	pthread_mutex_unlock(&sb->lock);
-}
-
-void sideband_stats(const struct sideband *sb, struct sideband_stats *out)
-{
-	out->nr_records = atomic_load_explicit(&sb->nr_records, memory_order_relaxed);
-	out->nr_bad = atomic_load_explicit(&sb->nr_bad, memory_order_relaxed);
-	out->nr_lost = atomic_load_explicit(&sb->nr_lost, memory_order_relaxed);
 }

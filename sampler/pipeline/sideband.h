@@ -32,10 +32,4 @@ void sideband_record(struct sideband *sb, struct recorder_lane *lane);
 /* Apply all records that were in any side-band ring at the call. */
 void sideband_drain(struct sideband *sb);
 
-struct sideband_stats {
-	uint64_t nr_records, nr_bad;
-	uint64_t nr_lost; /* side-band records the kernel lost: maps are read again */
-};
-void sideband_stats(const struct sideband *sb, struct sideband_stats *out);
-
 #endif

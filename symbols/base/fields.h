@@ -29,14 +29,6 @@ static inline const char *fields_skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* Return the end of the word at @p. */
-static inline const char *fields_skip_word(const char *p, const char *end)
-{
-	while (p < end && !fields_is_blank(*p))
-		p++;
-	return p;
-}
-
 /* Read a hex number into *@out and return its end. NULL: no digit, or more than 64 bits. */
 const char *fields_hex(const char *p, const char *end, uint64_t *out);
 

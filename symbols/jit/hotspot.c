@@ -17,7 +17,6 @@
 
 #define HEAPS_MAX	8U
 #define SEGMENTS_MAX	(32U << 20)
-#define SEGMENT_FREE	0xff
 #define BLOB_BYTES	512U /* of the head of a block with its blob; no member is behind */
 #define CODE_SIZE_MAX	(256U << 20)
 #define FRAME_WORDS_MAX (1U << 16)

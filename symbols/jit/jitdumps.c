@@ -601,13 +601,6 @@ int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
 	return 0;
 }
 
-bool jitdumps_has(const struct jitdumps *j, const struct object *object)
-{
-	const struct jitdumps_entry *e = entry_at(j, object->id);
-
-	return e && e->opened;
-}
-
 bool jitdumps_line(struct jitdumps *j, struct object *object, uint64_t addr, const char **file,
 		   uint32_t *line)
 {

@@ -20,7 +20,6 @@
 #define BYTES_HEAD  32
 /* New functions per sample; the rest is read at the next sample. */
 #define NEW_MAX 64
-#define RAW_MAX (4 * CODES_TEXT_MAX)
 
 /* One string, from its head to its bytes. */
 struct string {

@@ -45,7 +45,6 @@ struct load {
 	struct image *image; /* owned by the taker; NULL when rc is not 0 */
 	/* The owner's; not used by the job: */
 	uint64_t began_ns;
-	unsigned int state_before; /* enum object_state */
 	unsigned int tries;
 	bool slow;	  /* not waited for */
 	bool slow_device; /* the device is slow, not only the file large */

@@ -8,6 +8,7 @@
 
 #include "tests/prelude.h"
 #include "tests/reference.h"
+#include "tests/sampler/live.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -135,32 +136,6 @@ static struct sampler_config config_of(const char *event)
 	return c;
 }
 
-static struct sampler *start(struct sampler_config *c)
-{
-	struct sampler *s;
-	struct err e = { "" };
-	int code = sampler_new(&s, c, &e);
-
-	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
-		skip_test("not permitted: perf_event_open(2)");
-	if (code || sampler_start(s, &e))
-		fail_msg("%s", e.text);
-	return s;
-}
-
-static struct profile *wait_profile(struct sampler *s)
-{
-	struct pollfd fd = { .fd = sampler_fd(s), .events = POLLIN };
-	struct profile *p = NULL;
-
-	for (int i = 0; i < 100 && !p; i++) {
-		poll(&fd, 1, 100);
-		p = sampler_take(s);
-	}
-	assert_non_null(p);
-	return p;
-}
-
 static void check_account(const struct profile_account *a)
 {
 	uint64_t sum = a->complete + a->guessed + a->truncated + a->broken + a->pending +
@@ -196,7 +171,7 @@ static void expect_rate(struct sampler *s, double hz)
 
 	reference_share(&reference);
 	for (unsigned int whole = 0, i = 0; whole < 2 && i < 10; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 		bool answered = p->events[0].want_hz > hz - 1 && p->events[0].want_hz < hz + 1;
 
 		check_profile(p);
@@ -282,7 +257,7 @@ static const char *wait_message(struct sampler *s, const char *text, const char 
 	char last[256] = "";
 
 	for (int i = 0; i < 20; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 		const char *found = strstr(p->status, text)		? text
 				    : other && strstr(p->status, other) ? other
 									: NULL;
@@ -309,7 +284,7 @@ static void expect_only(struct sampler *s, pid_t pid, bool only)
 
 	sampler_reset(s);
 	for (int i = 0; i < 4; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 
 		others = false;
 		for (uint32_t k = 0; k < p->nr_counts; k++) {
@@ -328,7 +303,7 @@ static void expect_only(struct sampler *s, pid_t pid, bool only)
 static void test_targets(void **state)
 {
 	struct sampler_config c = config_of("cpu-clock");
-	struct sampler *s = start(&c);
+	struct sampler *s = live_start(&c);
 	unsigned int fds;
 
 	expect_rate(s, 999);
@@ -379,7 +354,7 @@ static void test_cgroup(void **state)
 		skip_test("not on this machine: a writable cgroup of version 2");
 	c.target = TARGET_CGROUP;
 	c.cgroup = busy_cgroup;
-	s = start(&c);
+	s = live_start(&c);
 	expect_only(s, busy[0], true);
 	expect_rate(s, 999);
 	sampler_set_rate(s, 0, 499);
@@ -390,7 +365,7 @@ static void test_cgroup(void **state)
 static void test_sizes(void **state)
 {
 	struct sampler_config c = config_of("cpu-clock");
-	struct sampler *s = start(&c);
+	struct sampler *s = live_start(&c);
 
 	expect_rate(s, 999);
 	sampler_set_rate(s, 0, 499);
@@ -414,9 +389,9 @@ static void test_sizes(void **state)
 	sampler_set_event_enabled(s, 0, false);
 	expect_message(s, "is off");
 	for (int i = 0; i < 2; i++)
-		profile_free(wait_profile(s));
+		profile_free(live_wait(s));
 	for (int i = 0; i < 2; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 
 		assert_int_equal(p->account.taken, 0);
 		assert_false(p->events[0].enabled);
@@ -424,7 +399,7 @@ static void test_sizes(void **state)
 	}
 	/* past the window there are no rows of before */
 	for (int i = 0; i < 3; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 
 		if (i == 2)
 			assert_int_equal(p->nr_counts, 0);
@@ -448,8 +423,8 @@ static void test_name_waits(void **state)
 
 	c.target = TARGET_NAME;
 	c.name = "^test-late$";
-	s = start(&c);
-	profile_free(wait_profile(s));
+	s = live_start(&c);
+	profile_free(live_wait(s));
 	for (int round = 0; round < 2; round++) {
 		pid = fork();
 		if (pid == 0) {
@@ -459,7 +434,7 @@ static void test_name_waits(void **state)
 		}
 		seen = false;
 		for (int i = 0; i < 16 && !seen; i++) {
-			struct profile *p = wait_profile(s);
+			struct profile *p = live_wait(s);
 
 			check_profile(p);
 			for (uint32_t k = 0; k < p->nr_processes; k++)
@@ -479,7 +454,7 @@ static double samples_of(struct sampler *s, pid_t pid, unsigned int ticks)
 	double nr = 0;
 
 	for (unsigned int i = 0; i < ticks; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 
 		check_account(&p->account);
 		nr = 0;
@@ -509,7 +484,7 @@ static void burn(unsigned int ms)
 static void test_name_taken(void **state)
 {
 	struct sampler_config c = config_of("cpu-clock");
-	struct sampler *s = start(&c);
+	struct sampler *s = live_start(&c);
 	bool known = false, seen = false;
 	pid_t pid = fork();
 
@@ -540,7 +515,7 @@ static void test_name_forks(void **state)
 {
 	const unsigned int ms = 500;
 	struct sampler_config c = config_of("cpu-clock");
-	struct sampler *s = start(&c);
+	struct sampler *s = live_start(&c);
 	pid_t parent, worker = 0;
 	int fds[2];
 	double nr;
@@ -562,7 +537,7 @@ static void test_name_forks(void **state)
 		for (;;)
 			pause();
 	}
-	profile_free(wait_profile(s));
+	profile_free(live_wait(s));
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_NAME,
 							     .name = "^forks$" });
 	expect_message(s, "sampling name");
@@ -588,7 +563,7 @@ static void test_name_forks(void **state)
 static void test_own_rates(void **state)
 {
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
-	struct sampler *s = start(&c);
+	struct sampler *s = live_start(&c);
 
 	expect_rate(s, 199);
 	sampler_set_rate(s, 0, 399);
@@ -601,14 +576,14 @@ static void test_event_states(void **state)
 {
 	static struct sampler_event_state states[8192];
 	struct sampler_config c = config_of("cpu-clock");
-	struct sampler *s = start(&c);
+	struct sampler *s = live_start(&c);
 	uint32_t nr = sampler_event_states(s, states, ARRAY_SIZE(states)), now = nr;
 	bool usable = false;
 
 	for (int i = 0; i < 40; i++) {
 		bool waiting = false;
 
-		profile_free(wait_profile(s));
+		profile_free(live_wait(s));
 		now = sampler_event_states(s, states, ARRAY_SIZE(states));
 		for (uint32_t k = 0; k < now; k++) {
 			waiting |= states[k].code == 1;
@@ -858,13 +833,13 @@ static void back_to_start(struct sampler *s, const struct sampler_config *c)
 	sampler_set_event_enabled(s, 0, true);
 	sampler_set_rate(s, 0, 799);
 	for (int i = 0; i < 3; i++)
-		profile_free(wait_profile(s));
+		profile_free(live_wait(s));
 }
 
 /* Memory of objects: other programs start and end. */
 static long images_kb(struct sampler *s)
 {
-	struct profile *p = wait_profile(s);
+	struct profile *p = live_wait(s);
 	long kb = (long)(p->images.memory >> 10);
 
 	profile_free(p);
@@ -885,7 +860,7 @@ static void test_random(void **state)
 {
 	unsigned int nr = number_of("CONTROLS", 40), seconds = number_of("SECONDS", 4);
 	struct sampler_config c = config_of("cpu-clock");
-	struct steered st = { .s = start(&c) };
+	struct steered st = { .s = live_start(&c) };
 	unsigned int fds;
 	long kb;
 
@@ -968,7 +943,7 @@ static void all_controls(struct sampler *s, const struct sampler_config *c)
 			break;
 		}
 		for (int k = 0; k < 2; k++)
-			profile_free(wait_profile(s));
+			profile_free(live_wait(s));
 	}
 }
 
@@ -985,7 +960,7 @@ static void test_no_growth(void **state)
 	c.pids = busy;
 	c.nr_pids = BUSY;
 	c.tick_ns = TICK_NS / 5;
-	s = start(&c);
+	s = live_start(&c);
 	for (int i = 0; i < 2; i++)
 		all_controls(s, &c);
 	fds = nr_open(true);

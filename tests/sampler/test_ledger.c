@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sampler/event/counters.h"
+#include "tests/sampler/live.h"
 
 #define TICK_NS 250000000ULL
 #define MAX_FDS 4096
@@ -136,34 +137,13 @@ static struct sampler *start(const char *events, size_t ring_size)
 		.sys = &lying,
 	};
 	char list[64], *name, *rest = list;
-	struct sampler *s;
-	struct err e = { "" };
-	int code;
 
 	snprintf(list, sizeof(list), "%s", events);
 	while ((name = strsep(&rest, ",")))
 		assert_int_equal(event_parse(&c.events[c.nr_events++], name, NULL), 0);
 	for (uint32_t i = 0; i < c.nr_events; i++)
 		c.events[i].hardware = with_counters;
-	code = sampler_new(&s, &c, &e);
-	if (code == -EACCES || code == -EPERM || code == -ENOSYS)
-		skip_test("not permitted: perf_event_open(2)");
-	if (code || sampler_start(s, &e))
-		fail_msg("%s", e.text);
-	return s;
-}
-
-static struct profile *wait_profile(struct sampler *s)
-{
-	struct pollfd fd = { .fd = sampler_fd(s), .events = POLLIN };
-	struct profile *p = NULL;
-
-	for (int i = 0; i < 100 && !p; i++) {
-		poll(&fd, 1, 100);
-		p = sampler_take(s);
-	}
-	assert_non_null(p);
-	return p;
+	return live_start(&c);
 }
 
 static const struct profile_message *find(const struct profile *p, const char *key)
@@ -181,7 +161,7 @@ static struct profile *expect(struct sampler *s, const char *key, bool active)
 	struct profile *p;
 
 	for (int i = 0; i < 24; i++) {
-		p = wait_profile(s);
+		p = live_wait(s);
 		n = find(p, key);
 		if ((n && n->active) == active)
 			return p;
@@ -242,7 +222,7 @@ static void test_tasks_are_not_multiplexed(void **state)
 
 	sampler_set_target(s, &spec);
 	for (int i = 0; i < 8; i++) {
-		struct profile *p = wait_profile(s);
+		struct profile *p = live_wait(s);
 
 		if (!strncmp(p->target, "pid", 3))
 			assert_true(p->events[0].running_share > 0.95);
@@ -256,7 +236,7 @@ static void test_tasks_are_not_multiplexed(void **state)
 static void test_lost(void **state)
 {
 	struct sampler *s = start("cpu-clock", 2 << 20);
-	struct profile *p = wait_profile(s);
+	struct profile *p = live_wait(s);
 	int cpu = last_cpu(p), doubled = 0;
 	char words[64];
 
@@ -300,7 +280,7 @@ static void test_locked_memory(void **state)
 	take_fix(s, find(p, "ring-small"));
 	profile_free(p);
 	for (int i = 0; i < 4; i++)
-		profile_free(wait_profile(s));
+		profile_free(live_wait(s));
 	p = expect(s, "ring-small", true); /* not yet */
 	atomic_store(&liar.max_ring, 0);
 	take_fix(s, find(p, "ring-small"));
@@ -315,7 +295,7 @@ static void test_locked_memory(void **state)
 static void test_no_files(void **state)
 {
 	struct sampler *s = start("cpu-clock", 0);
-	struct profile *p = wait_profile(s);
+	struct profile *p = live_wait(s);
 	uint32_t nr_opens = 3 * p->nr_cpus;
 
 	profile_free(p);
@@ -326,7 +306,7 @@ static void test_no_files(void **state)
 		atomic_store(&liar.no_files, (int)i);
 		sampler_set_stack_size(s, 16384);
 		for (int k = 0; k < 8 && !told; k++) {
-			p = wait_profile(s);
+			p = live_wait(s);
 			told = p->status_seq != seq && strstr(p->status, "too many open files");
 			seq = p->status_seq;
 			profile_free(p);
@@ -336,8 +316,8 @@ static void test_no_files(void **state)
 		atomic_store(&liar.no_files, -1);
 	}
 	for (int k = 0; k < 2; k++)
-		profile_free(wait_profile(s));
-	p = wait_profile(s);
+		profile_free(live_wait(s));
+	p = live_wait(s);
 	assert_true(p->account.taken > 0);
 	assert_int_equal(p->stack_size, 8192);
 	profile_free(p);

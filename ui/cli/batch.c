@@ -178,8 +178,16 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	return 0;
 }
 
-int batch_tick_init(struct batch_tick *tick, const struct profile *p,
-		    const struct batch_config *config)
+static void tick_fini(struct batch_tick *tick)
+{
+	for (uint32_t i = 0; i < tick->nr_tables; i++)
+		free(tick->tables[i].rows);
+	tick->nr_tables = 0;
+}
+
+/* Make the rows of a profile. Return 0 or -ENOMEM. Free with tick_fini(). */
+static int tick_init(struct batch_tick *tick, const struct profile *p,
+		     const struct batch_config *config)
 {
 	double *ratios = NULL;
 	struct match filter;
@@ -205,21 +213,14 @@ int batch_tick_init(struct batch_tick *tick, const struct profile *p,
 	match_fini(&filter);
 	free(ratios);
 	if (code)
-		batch_tick_fini(tick);
+		tick_fini(tick);
 	return code;
-}
-
-void batch_tick_fini(struct batch_tick *tick)
-{
-	for (uint32_t i = 0; i < tick->nr_tables; i++)
-		free(tick->tables[i].rows);
-	tick->nr_tables = 0;
 }
 
 int batch_print(FILE *out, const struct profile *p, const struct batch_config *config)
 {
 	struct batch_tick tick;
-	int code = batch_tick_init(&tick, p, config);
+	int code = tick_init(&tick, p, config);
 
 	if (code)
 		return code;
@@ -227,6 +228,6 @@ int batch_print(FILE *out, const struct profile *p, const struct batch_config *c
 	/* Flush whole ticks, so that a reader of a pipe gets each without delay. */
 	if (fflush(out) && !code)
 		code = -errno;
-	batch_tick_fini(&tick);
+	tick_fini(&tick);
 	return code;
 }

@@ -71,11 +71,6 @@ struct batch_config {
 	const struct pushed *pushed; /* figures of --push, set by each(); NULL: no push */
 };
 
-/* Make the rows of a profile. Return 0 or -ENOMEM. Free with batch_tick_fini(). */
-int batch_tick_init(struct batch_tick *tick, const struct profile *p,
-		    const struct batch_config *config);
-void batch_tick_fini(struct batch_tick *tick);
-
 /* Print one profile and flush. Return 0 or -errno (-EPIPE: the reader has exited). */
 int batch_print(FILE *out, const struct profile *p, const struct batch_config *config);
 

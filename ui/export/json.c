@@ -22,8 +22,3 @@ void json_put(struct out *o, struct safe_text t)
 	out_bytes(o, t.str + from, t.size - from);
 	out_text(o, "\"");
 }
-
-void json_name(struct out *o, const char *name)
-{
-	out_format(o, "\"%s\":", name);
-}

@@ -52,7 +52,6 @@ enum key_context {
 };
 #define CTX_PAGES  (CTX_LIST | CTX_HELP)
 #define CTX_TYPING (CTX_PICKER | CTX_PROMPT)
-#define CTX_ALL	   (CTX_PAGES | CTX_TYPING)
 
 enum key_group {
 	GROUP_VIEW,
