@@ -98,23 +98,26 @@ static uint64_t generations_ns(struct objects *d, uint64_t first)
 	return time_thread_ns() - begin_ns;
 }
 
-/* A file system that gives the same inode number to each new file: none costs more than the first.
+/*
+ * A file system that gives the same inode number to each new file: the last cost no more than the
+ * first. The cheapest of the last tries counts, as others use the machine as well.
  */
 static void test_many_generations(void **state)
 {
 	struct object_identity any = file(100, 0), early = file(100, 7);
-	uint64_t first_ns, ns;
+	uint64_t first_ns, ns, last_ns = UINT64_MAX;
 	struct objects *d;
 
 	assert_int_equal(objects_new(&d), 0);
 	first_ns = generations_ns(d, 1);
 	for (uint64_t i = 1; i < 100; i++) {
 		ns = generations_ns(d, 1 + i * NR_GENERATIONS);
-		if (ns > 5 * first_ns + 20000000)
-			fail_msg("%u generations took %u us at first, after %u times %u us",
-				 NR_GENERATIONS, (unsigned int)(first_ns / 1000), (unsigned int)i,
-				 (unsigned int)(ns / 1000));
+		if (i >= 90)
+			last_ns = MIN(last_ns, ns);
 	}
+	if (last_ns > 5 * first_ns + 20000000)
+		fail_msg("%u generations took %u us at first, at the end %u us", NR_GENERATIONS,
+			 (unsigned int)(first_ns / 1000), (unsigned int)(last_ns / 1000));
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 100 * NR_GENERATIONS);
 	assert_int_equal(see(d, &early, "/a", 1)->id, OBJECT_ID_FIRST + 6);
 	assert_int_equal(see(d, &any, "/a", 1)->id, OBJECT_ID_FIRST + 100 * NR_GENERATIONS - 1);
