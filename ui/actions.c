@@ -376,8 +376,10 @@ static void window(struct ui_state *st, uint32_t code)
 
 	if (!st->latest)
 		return;
-	next = (st->latest->window + 1) % PROFILE_NR_WINDOWS;
+	next = (ui_state_want_window(st) + 1) % PROFILE_NR_WINDOWS;
 	sampler_set_window(st->sampler, next);
+	st->asked_window = next;
+	st->asked_window_ns = MAX(st->now_ns, 1);
 	ui_state_say(st, false, "showing %s", names[next]);
 }
 

@@ -151,7 +151,7 @@ static void window_value(const struct ui_state *st, char *out, size_t size)
 		[PROFILE_WINDOW] = "last", [PROFILE_DECAY] = "decay", [PROFILE_TOTAL] = "total"
 	};
 	char span[FORMAT_MAX];
-	enum profile_window window = st->latest ? st->latest->window : PROFILE_WINDOW;
+	enum profile_window window = ui_state_want_window(st);
 
 	snprintf(out, size, "%s%s%s", names[window], window == PROFILE_WINDOW ? " " : "",
 		 window == PROFILE_WINDOW ? format_span(span, st->config->window_ns).str : "");

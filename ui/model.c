@@ -142,6 +142,8 @@ void model_take(struct ui_state *st, struct profile *p)
 		if (want == st->asked_hz || st->now_ns - st->asked_ns > ASKED_NS)
 			st->asked_hz = 0;
 	}
+	if (p->window == st->asked_window)
+		st->asked_window_ns = 0;
 	/* Other views are rebuilt when they are shown. */
 	if (!st->frozen || view_shown(st)->newest)
 		table_rebuild(st, st->view);

@@ -222,7 +222,8 @@ def effects_of_keys(t):
     for key, pattern, what in (
             ("Space", "FROZEN", "freeze"), ("Space", "LIVE", "unfreeze"),
             ("S", "STOPPED", "stop sampling"), ("S", "LIVE", "start sampling"),
-            ("z", "decay", "window: decay"), ("z", "total", "window: total"), ("z", "win", "window: seconds"),
+            ("z", "LIVE  decay", "window: decay"), ("z", "LIVE  total", "window: total"),
+            ("z", "LIVE  last", "window: seconds"),
             ("?", "no key kills", "help"), ("Esc", "SELF%", "leave help"),
             ("2", r"PID", "processes"), ("1", "SELF%", "functions"),
             ("e", "cpu-clock", "event picker"), ("Esc", "SELF%", "leave picker"),

@@ -387,6 +387,10 @@ static void test_controls(void **state)
 	assert_int_equal(b->sampler.nr_resets, 1);
 	press(b, 'z');
 	assert_int_equal(b->sampler.window, PROFILE_DECAY);
+	press(b, 'z'); /* before the answer */
+	assert_int_equal(b->sampler.window, PROFILE_TOTAL);
+	press(b, 'z');
+	assert_int_equal(b->sampler.window, PROFILE_WINDOW);
 	press(b, 's');
 	press(b, K_CTRL('u'));
 	type(b, "0,5");

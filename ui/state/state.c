@@ -112,6 +112,13 @@ double ui_state_want_hz(const struct ui_state *st)
 	return st->latest->events[ui_state_event(st, st->latest)].want_hz;
 }
 
+enum profile_window ui_state_want_window(const struct ui_state *st)
+{
+	if (st->asked_window_ns && st->now_ns - st->asked_window_ns <= ASKED_NS)
+		return st->asked_window;
+	return st->latest ? st->latest->window : PROFILE_WINDOW;
+}
+
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p)
 {
 	for (uint32_t i = 0; !st->scope.group[0] && p && i < p->nr_processes; i++)

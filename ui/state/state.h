@@ -63,6 +63,8 @@ struct ui_state {
 	struct scope scope; /* which samples are shown */
 	double asked_hz;    /* requested at asked_ns, until a profile confirms it */
 	uint64_t asked_ns;
+	enum profile_window asked_window; /* the same, at asked_window_ns; 0: none */
+	uint64_t asked_window_ns;
 	uint64_t tick_ns;
 	bool full_names, follow, hide_header;
 	double percent_limit;
@@ -131,6 +133,8 @@ void ui_state_set_time(struct ui_state *st, enum ui_config_time time);
 bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p);
 /* Return the rate wanted now: requested, or of the newest profile. */
 double ui_state_want_hz(const struct ui_state *st);
+/* The same of the window. */
+enum profile_window ui_state_want_window(const struct ui_state *st);
 /* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p);
 /* Index in @p of the thread drilled into; UINT32_MAX: all threads, or it has no samples. */
