@@ -222,7 +222,7 @@ static void compare_rows(const struct ui_state *st, const struct view *v, struct
 	}
 out:
 	free(keys);
-	free(old.rows);
+	list_fini(&old);
 }
 
 /* Did node @n of the old tree disappear, but not its parent? Lighter ones may exist unseen. */
