@@ -251,7 +251,7 @@ void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code)
 void rewind_command(struct ui_state *st, const char *arg)
 {
 	const struct strip *s = st->rewind.strip;
-	uint64_t at, width;
+	uint64_t at, span, width;
 	int code;
 
 	if (!*arg) {
@@ -260,7 +260,7 @@ void rewind_command(struct ui_state *st, const char *arg)
 	}
 	if (!has_past(st))
 		return;
-	code = rewind_time_parse(st, arg, &at);
+	code = rewind_time_parse(st, arg, &at, &span);
 	if (code) {
 		ui_state_say(st, true,
 			     code == -ERANGE ? "the history does not reach back to '%s'"
@@ -269,7 +269,10 @@ void rewind_command(struct ui_state *st, const char *arg)
 		return;
 	}
 	width = MAX(s->column_ns, 1000000000ULL);
-	rewind_to(st, at - MIN(at, width / 2), at + width / 2);
+	if (span)
+		rewind_to(st, at, at + MAX(span, width));
+	else
+		rewind_to(st, at - MIN(at, width / 2), at + width / 2);
 }
 
 void rewind_trap(struct ui_state *st, const char *arg)

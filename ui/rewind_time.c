@@ -13,6 +13,7 @@
 #include "ui/view/header_strip.h"
 
 #define SECOND 1000000000ULL
+#define MINUTE (60 * SECOND)
 
 /* The clock of the strip: of this moment, of the end of --keep, or of a recording. */
 enum clock { CLOCK_NOW, CLOCK_KEPT, CLOCK_RECORDED };
@@ -24,18 +25,18 @@ static enum clock clock_of(const struct ui_state *st)
 						: CLOCK_RECORDED;
 }
 
-/* Parse "14:03" or "14:03:22"; with @hours also "14". */
-static bool parse_clock(const char *text, bool hours, struct tm *tm)
+/* Parse "14:03" or "14:03:22"; with @hours also "14". Return how long that time is; 0: invalid. */
+static uint64_t parse_clock(const char *text, bool hours, struct tm *tm)
 {
 	unsigned int h, m = 0, s = 0;
 	int used = 0, nr = sscanf(text, "%2u%n:%2u%n:%2u%n", &h, &used, &m, &used, &s, &used);
 
 	if (nr < (hours ? 1 : 2) || text[used] || h > 23 || m > 59 || s > 59)
-		return false;
+		return 0;
 	tm->tm_hour = (int)h;
 	tm->tm_min = (int)m;
 	tm->tm_sec = (int)s;
-	return true;
+	return nr > 2 ? SECOND : MINUTE;
 }
 
 /* Return how long before the end of the strip that time of the day was last. */
@@ -55,10 +56,11 @@ static uint64_t clock_ago(const struct strip *s, const struct tm *wanted)
 		tm.tm_isdst = -1;
 		at = mktime(&tm);
 	}
-	return at > end ? UINT64_MAX : (uint64_t)(end - at) * SECOND;
+	return at > end ? UINT64_MAX : (uint64_t)(end - at) * SECOND + s->last_real_ns % SECOND;
 }
 
-int rewind_time_parse(const struct ui_state *st, const char *text, uint64_t *time_ns)
+int rewind_time_parse(const struct ui_state *st, const char *text, uint64_t *time_ns,
+		      uint64_t *span_ns)
 {
 	const struct strip *s = st->rewind.strip;
 	enum clock clock = clock_of(st);
@@ -66,7 +68,8 @@ int rewind_time_parse(const struct ui_state *st, const char *text, uint64_t *tim
 	bool back = clock != CLOCK_RECORDED;
 	struct tm tm;
 
-	if (s->last_real_ns && parse_clock(text, clock == CLOCK_KEPT, &tm)) {
+	*span_ns = s->last_real_ns ? parse_clock(text, clock == CLOCK_KEPT, &tm) : 0;
+	if (*span_ns) {
 		ns = clock_ago(s, &tm);
 	} else {
 		back |= *text == '-';
@@ -90,13 +93,13 @@ void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, si
 	};
 	const struct strip *s = st->rewind.strip;
 	char first[32], last[32];
-	uint64_t at;
+	uint64_t at, span;
 	int code;
 
 	snprintf(buf, size, "no history yet");
 	if (!s)
 		return;
-	code = *text ? rewind_time_parse(st, text, &at) : -EINVAL;
+	code = *text ? rewind_time_parse(st, text, &at, &span) : -EINVAL;
 	header_strip_moment(st, code ? s->first_ns : at, first, sizeof(first));
 	header_strip_moment(st, s->last_ns, last, sizeof(last));
 	if (code)

@@ -8,8 +8,12 @@
 
 #include "ui/state/state.h"
 
-/* Parse a time, in ns of the strip's clock. 0; -EINVAL; -ERANGE: it is not in the history. */
-int rewind_time_parse(const struct ui_state *st, const char *text, uint64_t *time_ns);
+/*
+ * Parse a time, in ns of the strip's clock. @span_ns: the minute or second from that time on that
+ * was typed; 0: a moment. 0; -EINVAL; -ERANGE: it is not in the history.
+ */
+int rewind_time_parse(const struct ui_state *st, const char *text, uint64_t *time_ns,
+		      uint64_t *span_ns);
 /* Write examples of times, or the meaning of @text. */
 void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, size_t size);
 

@@ -8,6 +8,8 @@
 
 #include "symbols/base/base.h"
 
+#define PEAK 1.5 /* times the mean of the columns */
+
 uint32_t strip_column_at(const struct strip *s, uint64_t time_ns)
 {
 	uint64_t at;
@@ -23,24 +25,38 @@ static double peak_at(const struct strip *s, uint32_t i)
 	return i < s->nr ? s->columns[i].peak : 0;
 }
 
-static bool is_peak(const struct strip *s, uint32_t i)
+/* Return the least amount of a peak: far above the mean, or an even load has peaks of noise. */
+static double least_peak(const struct strip *s)
+{
+	uint32_t nr = 0;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		sum += s->columns[i].peak;
+		nr += s->columns[i].end_ns > 0;
+	}
+	return MAX(s->max / 2, nr ? PEAK * sum / nr : 0);
+}
+
+static bool is_peak(const struct strip *s, uint32_t i, double least)
 {
 	double peak = peak_at(s, i);
 
-	return peak > 0 && peak >= s->max / 2 && peak >= peak_at(s, i - 1) &&
-	       peak > peak_at(s, i + 1);
+	return peak > 0 && peak >= least && peak >= peak_at(s, i - 1) && peak > peak_at(s, i + 1);
 }
 
 uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later)
 {
+	double least = least_peak(s);
+
 	if (later) {
 		for (uint32_t i = 0; i < s->nr; i++)
-			if (is_peak(s, i) && s->columns[i].begin_ns > time_ns)
+			if (is_peak(s, i, least) && s->columns[i].begin_ns > time_ns)
 				return i;
 		return s->nr;
 	}
 	for (uint32_t i = s->nr; i-- > 0;)
-		if (is_peak(s, i) && s->columns[i].end_ns < time_ns)
+		if (is_peak(s, i, least) && s->columns[i].end_ns < time_ns)
 			return i;
 	return s->nr;
 }

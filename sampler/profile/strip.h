@@ -57,7 +57,8 @@ struct strip {
 uint32_t strip_column_at(const struct strip *s, uint64_t time_ns);
 /*
  * Find the next moment with much of the selected samples before @time_ns, or after it with @later:
- * a local maximum of at least half of the highest one. Return its column; @nr: there is none.
+ * a local maximum of at least half of the highest one and 1.5 times the mean. Return its column;
+ * @nr: there is none.
  */
 uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later);
 /* Return a copy of a query; malloc'ed, NULL: no memory. */

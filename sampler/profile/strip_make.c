@@ -12,7 +12,8 @@
 
 #include "symbols/base/base.h"
 
-#define SLICE_MIN_NS 50000000ULL /* a shorter one is too short for a rate */
+/* A slice that was ended early has samples of the moment before: it counts as a whole one. */
+#define SLICE_MIN_NS 100000000ULL
 
 enum { UNKNOWN, NO, YES };
 

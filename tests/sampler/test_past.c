@@ -242,6 +242,26 @@ static void test_peaks(void **state)
 	free(strip);
 }
 
+/* An even load has no peak, whatever its noise; two bursts in it are two. */
+static void test_even(void **state)
+{
+	struct strip *s = calloc(1, sizeof(*s) + 60 * sizeof(s->columns[0]));
+
+	s->nr = 60;
+	s->max = 110;
+	for (uint32_t i = 0; i < s->nr; i++)
+		s->columns[i] = (struct strip_column){ .peak = 90 + i * 7 % 21,
+						       .begin_ns = i * SLICE,
+						       .end_ns = (i + 1) * SLICE };
+	assert_int_equal(strip_peak(s, UINT64_MAX, false), s->nr);
+	assert_int_equal(strip_peak(s, 0, true), s->nr);
+	s->columns[10].peak = s->columns[40].peak = s->max = 200;
+	assert_int_equal(strip_peak(s, UINT64_MAX, false), 40);
+	assert_int_equal(strip_peak(s, s->columns[40].begin_ns, false), 10);
+	assert_int_equal(strip_peak(s, s->columns[10].end_ns, true), 40);
+	free(s);
+}
+
 /* The strip of one process, and of one function, has its samples alone. */
 static void test_selected(void **state)
 {
@@ -343,9 +363,9 @@ static void test_cost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peaks), cmocka_unit_test(test_selected),
-		cmocka_unit_test(test_zoom),  cmocka_unit_test(test_partition),
-		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_peaks),	  cmocka_unit_test(test_selected),
+		cmocka_unit_test(test_even),	  cmocka_unit_test(test_zoom),
+		cmocka_unit_test(test_partition), cmocka_unit_test(test_cost),
 	};
 	int failed;
 

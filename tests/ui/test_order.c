@@ -329,6 +329,29 @@ static void test_selected_row_stays(void **state)
 	bench_fini(&b);
 }
 
+/* Rows of another moment of the past are sorted: they had no place before. */
+static void test_moments_are_sorted(void **state)
+{
+	static struct made m = { .seed = 7 };
+	struct list *list;
+	struct profile *p;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	list = &b.st.lists[VIEW_FUNCTIONS];
+	for (uint32_t tick = 1; tick < 30; tick++) {
+		compile(&m);
+		sample(&m);
+		p = profile_of(&m);
+		p->past_begin_ns = tick * 1000000000ull;
+		p->past_end_ns = p->past_begin_ns + 1;
+		model_take(&b.st, p);
+		for (uint32_t i = 1; i < list->nr; i++)
+			assert_true(list->rows[i].self <= list->rows[i - 1].self);
+	}
+	bench_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -337,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_callers_by_total),
 		cmocka_unit_test(test_siblings_stand_still),
 		cmocka_unit_test(test_selected_row_stays),
+		cmocka_unit_test(test_moments_are_sorted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,8 +250,15 @@ static void test_command(void **state)
 	b.st.rewind.strip->last_real_ns = (86400ULL * 20000 + 60) * SECOND;
 	command(&b, "rewind 23:57:00");
 	assert_true(b.st.rewind.on);
-	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 240 * SECOND - COLUMN / 2);
-	assert_non_null(strstr(look(&b), "23:56:57"));
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 240 * SECOND);
+	assert_int_equal(b.sampler.past_end_ns, s->last_ns - 240 * SECOND + COLUMN);
+	assert_non_null(strstr(look(&b), "23:57:00"));
+	/* A minute; the strip ends half a second after a full one. */
+	b.st.rewind.strip->last_real_ns += SECOND / 2;
+	command(&b, "rewind 23:57");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 240 * SECOND - SECOND / 2);
+	assert_int_equal(b.sampler.past_end_ns, b.sampler.past_begin_ns + 60 * SECOND);
+	assert_non_null(strstr(look(&b), "23:57:00"));
 	bench_fini(&b);
 }
 
@@ -314,10 +321,10 @@ static void test_time_recorded(void **state)
 	setenv("TZ", "UTC", 1);
 	s->last_real_ns = (86400ULL * 20000 + 120) * SECOND;
 	ask(&b, "0");
-	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 120 * SECOND - COLUMN / 2);
-	assert_non_null(strstr(look(&b), "REWIND  23:59:57"));
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 120 * SECOND);
+	assert_non_null(strstr(look(&b), "REWIND  00:00:00"));
 	ask(&b, "23:59");
-	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 180 * SECOND - COLUMN / 2);
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 180 * SECOND);
 	ask(&b, "23");
 	assert_non_null(strstr(b.st.message, "does not reach back"));
 	press(&b, K_CTRL('r'));

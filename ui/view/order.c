@@ -293,7 +293,7 @@ void order_forget(struct list *list)
 
 static uint64_t key_of(const struct ui_state *st, const struct list *list)
 {
-	uint64_t key = folds_key(st, st->shown);
+	uint64_t key = hash_u64(folds_key(st, st->shown) + st->shown->past_end_ns);
 
 	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->fold_threads);
 	key = hash_u64(key + st->scope.hide_kernel + 2u * st->scope.hide_user + 4u * st->only.on);
