@@ -98,6 +98,7 @@ static void add_account(struct profile_account *sum, const struct profile_accoun
 	sum->dropped += add->dropped;
 	sum->lost += add->lost;
 	sum->own += add->own;
+	sum->no_outcomes |= add->no_outcomes;
 }
 
 static void fill_account(struct sampler *s, struct profile *p, const struct tick_sums *sums)
@@ -136,6 +137,7 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 	a->taken = all->taken + a->lost;
 	assert(all->taken ==
 	       a->complete + a->guessed + a->truncated + a->pending + a->broken + a->dropped);
+	a->no_outcomes = s->replay && replay_is_kept(s->replay);
 	add_account(&s->ticks.total, a);
 	p->account_total = s->ticks.total;
 	p->samples_per_s = (double)all->taken * 1e9 / (double)p->interval_ns;
@@ -345,6 +347,7 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 	p->call_graph = s->config.call_graph;
 	p->rate_factor = p->rate_ceiling = 1;
 	memcpy(p->target, s->target.text, sizeof(p->target));
+	p->account.no_outcomes = true;
 	p->account.complete = range->count;
 	p->account.lost = range->lost;
 	p->account.taken = range->count + range->lost;

@@ -22,6 +22,7 @@ python3 -c 'import json, sys; t = json.load(sys.stdin); r = t["account"]["taken"
 "$PROFTOP" --open "$TMP/keep" --script 2 --size 100x12 >"$TMP/screen" 2>&1
 grep -Eq " $spin +$(id -un) " "$TMP/screen" || wrong "the user of a kept process: $(cat "$TMP/screen")"
 grep -q 'REPLAY  all ' "$TMP/screen" || wrong "the range: $(head -1 "$TMP/screen")"
+grep -q 'Stacks - *$' "$TMP/screen" || wrong "outcomes of stacks that are not kept: $(cat "$TMP/screen")"
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
 "$PROFTOP" --open "$TMP/nothing" -b >/dev/null 2>"$TMP/err" && wrong "no folder is shown"

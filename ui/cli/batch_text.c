@@ -99,6 +99,12 @@ static void print_account(FILE *out, const struct profile *p)
 {
 	const struct profile_account *a = &p->account;
 
+	if (a->no_outcomes) {
+		fprintf(out,
+			"samples %" PRIu64 " + lost %" PRIu64 ", complete or not is not kept\n",
+			a->complete, a->lost);
+		return;
+	}
 	fprintf(out,
 		"samples %" PRIu64 " = complete %" PRIu64 " + guessed %" PRIu64
 		" + truncated %" PRIu64 " + broken %" PRIu64 " + pending %" PRIu64

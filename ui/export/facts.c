@@ -83,7 +83,8 @@ static void add_account(struct list *l, const struct snapshot *s)
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		throttled += p->cpus[i].throttled_total;
 	add(l, "taken", false, "%" PRIu64 " since the start", a->taken);
-	add(l, "complete", false, "%" PRIu64, a->complete);
+	if (!a->no_outcomes)
+		add(l, "complete", false, "%" PRIu64, a->complete);
 	add(l, "guessed", a->guessed, "%" PRIu64, a->guessed);
 	add(l, "truncated", a->truncated, "%" PRIu64, a->truncated);
 	add(l, "broken", a->broken, "%" PRIu64, a->broken);

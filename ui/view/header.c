@@ -396,7 +396,9 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 		     st->shown->modules[f->module_index].state != PROFILE_MODULE_LOADING))
 			unnamed += fold->rows[i].self;
 	}
-	if (all > 0)
+	if (p->account.no_outcomes)
+		pen_value(pen, gap, TEXT("Symbols"), TEXT("-"), ROLE_VALUE);
+	else if (all > 0)
 		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, 1 - unnamed / all),
 			  ROLE_VALUE);
 }
@@ -419,7 +421,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	bool narrow = pen->end < 100;
 	char buf[FORMAT_MAX];
 
-	if (!a->taken) {
+	if (!a->taken || a->no_outcomes) {
 		pen_value(pen, gap, label, TEXT("-"), ROLE_VALUE);
 		return;
 	}

@@ -420,6 +420,11 @@ static void foot_account(struct foot *f, struct safe_text label, const struct pr
 	struct words w = { .size = 0 };
 
 	say_part(&w, "taken", a->taken, 0);
+	if (a->no_outcomes) {
+		say_part(&w, "; lost", a->lost, a->taken);
+		foot_text(f, label, w.text);
+		return;
+	}
 	say_part(&w, "= complete", a->complete, a->taken);
 	say_part(&w, "+ guessed", a->guessed, a->taken);
 	say_part(&w, "+ truncated", a->truncated, a->taken);
