@@ -98,7 +98,8 @@ def check_same(data):
     # Names may come late on a busy machine; ticks without waiting ones have functions of the whole.
     named = sums([tick for tick in ticks if not tick["names"]["waiting"]])[1]
     other = sum(nr for function, nr in named.items() if function not in wanted)
-    wrong(other > 0.02 * once["account"]["taken"], f"{other} samples in other functions than in the whole")
+    wrong(other > 0.02 * once["account"]["taken"],
+          f"{other} samples in other functions than in the whole: {[f for f in named if f not in wanted][:5]}")
     # Only part of the recording: as much as is there, and why it ends.
     code, ticks, err = replay(data[:len(data) * 2 // 3 - 3], ["-d", "0.2"], whole)
     wrong(code or not ticks or "cut short" not in json.dumps(ticks[-1]) or
