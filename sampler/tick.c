@@ -16,13 +16,13 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/past.h"
-#include "sampler/trapping.h"
 #include "sampler/pipeline/hottest.h"
 #include "sampler/profile/assemble.h"
-#include "sampler/profile/ratios.h"
 #include "sampler/profile/messages_session.h"
+#include "sampler/profile/ratios.h"
 #include "sampler/replay.h"
 #include "sampler/session.h"
+#include "sampler/trapping.h"
 #include "sampler/waiting.h"
 #include "symbols/base/intern.h"
 

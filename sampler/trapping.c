@@ -11,7 +11,7 @@
 
 #include "sampler/session.h"
 
-/* Return what the rules are tested with; without a slice. */
+/* Return the input of a test, except for the slice. */
 static struct trap_input input_of(const struct sampler *s, const struct assemble_input *tables)
 {
 	const struct event *event = &s->config.events[0];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The switches of some moments instead of all.
+ * Record switches in short windows instead of all the time.
  *
- * Runs on: the builder, online for urcu-qsbr. Events of tasks are inherited and cannot be opened
- * again: these record all switches, and only the wake-ups are left out. A recording has all.
+ * Runs on: the builder, online for urcu-qsbr. Only events of whole CPUs have windows: those of
+ * tasks are inherited, and closing them would lose the tasks' children. A recording that begins
+ * ends the windows with the next tick.
  */
 #include "sampler/windows.h"
 

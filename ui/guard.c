@@ -135,8 +135,8 @@ static void look_at_child(struct guard *g)
 
 /*
  * Return true if the first thread of proftop has ended, and set *status as waitpid() does. The
- * kernel reports the end of a process after that of all threads: one that reads a file that does
- * not respond cannot be killed.
+ * kernel reports the end of a process after that of all threads; a thread that reads a hanging file
+ * does not end.
  */
 static bool is_dead(const struct guard *g, int *status)
 {

@@ -22,7 +22,6 @@
 
 #define ALARM_NS (5 * 1000000000ull)
 /* A request without an answer after this time was refused. */
-#define ASKED_NS (2 * 1000000000ull)
 
 void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii)
 {
@@ -136,12 +135,8 @@ void model_take(struct ui_state *st, struct profile *p)
 	if (p->status_seq != st->status_seq && p->status[0])
 		ui_state_say(st, false, "%s", p->status);
 	st->status_seq = p->status_seq;
-	if (st->asked_hz > 0 && p->nr_events) {
-		double want = p->events[ui_state_event(st, p)].want_hz;
-
-		if (want == st->asked_hz || st->now_ns - st->asked_ns > ASKED_NS)
-			st->asked_hz = 0;
-	}
+	if (p->nr_events && p->events[ui_state_event(st, p)].want_hz == st->asked_hz)
+		st->asked_hz = 0;
 	if (p->window == st->asked_window)
 		st->asked_window_ns = 0;
 	/* Other views are rebuilt when they are shown. */

@@ -67,11 +67,12 @@ static void note_starved(struct messages *n, const struct profile *p)
 		hz = MAX(hz, p->events[i].want_hz);
 	asked = p->rate_factor > 0 ? hz / p->rate_factor : hz;
 	e = messages_note(n, "starved", MESSAGE_WARN, messages_begins(n, "starved"),
-			  "too little CPU time: %.0f of %.0f Hz", hz, asked);
-	messages_detail(e,
-			"proftop gets too little CPU time to read symbols: sampling at %.0f of "
-			"%.0f Hz until it has read them",
-			hz, asked);
+			  "too little CPU time to read symbols");
+	if (hz < asked)
+		messages_detail(e,
+				"proftop gets too little CPU time to read symbols: sampling at "
+				"%.0f of %.0f Hz until it has read them",
+				hz, asked);
 	messages_kernel_fix_rate(n, p, e,
 				 "; or wait: the rate is lowered and raised automatically");
 }

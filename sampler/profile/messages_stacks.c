@@ -66,8 +66,8 @@ static void note_broken(struct messages *n, const struct profile *p)
 				  "-fasynchronous-unwind-tables",
 		[UNWIND_CFI_REFUSED] = "show by module (6); its unwind tables are invalid: build "
 				       "it again",
-		[UNWIND_BAD_FRAME] = "use frame pointers (fp); the stack was switched or "
-				     "overwritten",
+		[UNWIND_BAD_FRAME] = "use frame pointers (fp): all stacks are guessed then; the "
+				     "stack was switched or overwritten",
 		[UNWIND_BUDGET] = "show by module (6); its unwind tables need too many reads: "
 				  "please report it",
 		[UNWIND_BAD_REGS] = "use frame pointers (fp); the process has other registers, as "

@@ -30,7 +30,7 @@ struct vmstructs {
 	uint64_t vm_major;					  /* static */
 	uint64_t scopes_data, scopes_pcs, dependencies, metadata; /* nmethod */
 	uint64_t const_flags, source_file;			  /* ConstMethod, ConstantPool */
-	/* Optional: what a frame proves. */
+	/* Optional: to prove frames. */
 	uint64_t block_used; /* in HeapBlock: its header is first */
 	uint64_t nmethod_state, deopt_handler;
 	uint64_t call_return;		       /* static: StubRoutines::_call_stub_return_address */

@@ -277,6 +277,10 @@ static void test_starved(void **state)
 	f->cpus[2].lag_max_ns = 9 * SECOND;
 	f->cpus[1].ring_high = 0.99;
 	expect(f, "starved", "sampling at 500 of 2000 Hz", MESSAGE_RATE, 250);
+	/* At the whole rate there is none to compare it with. */
+	f->p.rate_factor = 1;
+	tick(f);
+	assert_null(strstr(find(f, "starved")->detail, "Hz"));
 	f->p.account.lost = f->cpus[1].lost = 7;
 	tick(f);
 	assert_true(find(f, "lost")->active && find(f, "starved")->active);

@@ -68,7 +68,7 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 				: stopped		? TEXT("STOPPED")
 							: TEXT("LIVE");
 	char clock[FORMAT_MAX], run[64], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
-	/* What the rows are of, how often they change, and since when. */
+	/* The window of the rows, the interval of ticks, the time since the start. */
 	struct safe_text live[] = {
 		window_text(st, window, sizeof(window)),
 		text_format(tick, sizeof(tick), "every %s", format_span(span, st->tick_ns).str),
@@ -390,7 +390,7 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 	for (uint32_t i = 0; fold && i < fold->nr_rows; i++) {
 		const struct profile_function *f = &st->shown->functions[fold->rows[i].function];
 
-		/* What is still loading may get a name. */
+		/* Objects that are still loading may give names. */
 		if (f->unnamed &&
 		    (f->module_index >= st->shown->nr_modules ||
 		     st->shown->modules[f->module_index].state != PROFILE_MODULE_LOADING))

@@ -74,7 +74,7 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 	return d;
 }
 
-/* Is the row's difference from the one above within noise? */
+/* Report whether noise could make the row smaller than the one above, or it is not smaller. */
 static bool is_tie(const struct ui_state *st, const struct row *row)
 {
 	const struct list *list = &st->lists[VIEW_FUNCTIONS];

@@ -20,7 +20,7 @@ static const struct safe_text notes[] = {
 	TEXT("ROWS"),
 	TEXT("  SELF%   share of the samples that were in the function itself"),
 	TEXT("  TOTAL%  share of the samples with the function anywhere on the stack"),
-	TEXT("  ~       differs from the row above by no more than noise (95 %)"),
+	TEXT("  ~       not less than the row above, or by no more than noise (95 %)"),
 	TEXT("  +/-     change of SELF% against the window before, or the baseline (B);"),
 	TEXT("          ! significant (99 %)"),
 	TEXT("  TREND60s  SELF% over the last minute, now at the right"),
