@@ -31,6 +31,8 @@
 #define LANE_SIZE     ((size_t)8 << 20)
 #define LANE_SIZE_MIN ((size_t)1 << 20)
 #define LANES_SIZE    ((size_t)256 << 20)
+/* Of a KSYMBOL record with a name of 512 bytes. */
+#define SHORT_WORDS 80
 /* How often the writer looks: a lane of 8 MiB takes 400 MB/s then. */
 #define WRITE_EVERY_MS 20
 /* Not more often: tasks that are added bring records that are a little older. */
@@ -202,15 +204,34 @@ static void refuse(struct recorder_lane *lane, const struct record *decoded)
 	lost->h = (struct perf_event_header){ PERF_RECORD_LOST, 0, sizeof(*lost) };
 }
 
+/* A copy of a record that is shorter than its header says. */
+struct short_record {
+	struct perf_event_header h;
+	uint64_t words[SHORT_WORDS];
+};
+
+/* Return @h with its true size, in @copy if the kernel's is another one. */
+static const struct perf_event_header *with_size(const struct perf_event_header *h, uint16_t size,
+						 struct short_record *copy)
+{
+	if (size == h->size || size > sizeof(*copy))
+		return h;
+	memcpy(copy, h, size);
+	copy->h.size = size;
+	return &copy->h;
+}
+
 void recorder_put(struct recorder_lane *lane, const struct perf_event_header *h,
 		  const struct record *decoded)
 {
 	size_t first = lane->lost.lost ? sizeof(lane->lost) : 0;
+	struct short_record copy;
 
 	if (decoded->type == PERF_RECORD_LOST)
 		lane->nr_kernel_lost += decoded->lost;
 	/* As the kernel does: recorded when records fit again, for rounds have ended since. */
 	lane->lost.trailer.time_ns = decoded->time_ns;
+	h = with_size(h, decoded->size, &copy);
 	if (!spool_put(&lane->spool, &lane->lost, first, h, h->size)) {
 		refuse(lane, decoded);
 		return;

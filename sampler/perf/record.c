@@ -3,7 +3,7 @@
  * One perf record: bytes -> fields, by a cursor that checks every step.
  *
  * Any thread, pure. Invariant: no byte outside [bytes, bytes + size) is read,
- * and a record that is accepted was used up exactly.
+ * and a record that is accepted was used up exactly, but for bytes that trim() cuts off.
  */
 #include "sampler/perf/record.h"
 
@@ -22,6 +22,9 @@
 	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
 	 PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |             \
 	 PERF_SAMPLE_PERIOD)
+/* Bytes of BPF_EVENT between the header and the id block, and of KSYMBOL before the name. */
+#define BPF_BODY     16
+#define KSYMBOL_NAME 16
 /* One taken branch: from, to, flags. */
 #define BRANCH_SIZE 24
 /* Since Linux 6.8, a bit of branch_sample_type: a word of counters for each branch, behind all. */
@@ -325,10 +328,34 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 	return r->sample.nr_branches ? -EBADMSG : code;
 }
 
+static uint64_t id_block_size(uint64_t type)
+{
+	return 8 * (uint64_t)__builtin_popcountll(type & ID_BLOCK);
+}
+
+/*
+ * Cut off what follows the id block. The kernel (seen on 6.18) does not reset the size of KSYMBOL
+ * and BPF_EVENT records between the events that get them: beside another profiler, each adds the
+ * size of an id block, and the bytes there are old ones of the ring.
+ */
+static void trim(uint32_t type, uint64_t id_block, struct cursor *c)
+{
+	uint64_t left = (uint64_t)(c->end - c->p), body = BPF_BODY;
+
+	if (type == PERF_RECORD_KSYMBOL && left > KSYMBOL_NAME)
+		body = KSYMBOL_NAME +
+		       (strnlen((const char *)c->p + KSYMBOL_NAME, left - KSYMBOL_NAME) + 8) / 8 *
+			       8;
+	else if (type != PERF_RECORD_BPF_EVENT)
+		return;
+	if (left > body + id_block)
+		c->end = c->p + body + id_block;
+}
+
 /* Cut the id block off the end of a record that is no sample. */
 static bool take_id_block(struct record *r, uint64_t type, struct cursor *c)
 {
-	uint64_t size = 8 * (uint64_t)__builtin_popcountll(type & ID_BLOCK);
+	uint64_t size = id_block_size(type);
 	struct cursor t = { .end = c->end };
 
 	if (size > (uint64_t)(c->end - c->p))
@@ -494,12 +521,17 @@ int record_decode(struct record *r, const struct record_layout *layout, const vo
 	memcpy(&header, take(&c, sizeof(header)), sizeof(header));
 	r->type = header.type;
 	r->misc = header.misc;
+	r->size = header.size;
 	if (header.size != size)
 		return -EBADMSG;
 	if (header.type == PERF_RECORD_SAMPLE)
 		return decode_sample(r, layout, &c);
-	if (layout->id_all && !take_id_block(r, layout->sample_type, &c))
-		return -EBADMSG;
+	if (layout->id_all) {
+		trim(r->type, id_block_size(layout->sample_type), &c);
+		r->size = (uint16_t)(c.end - (const uint8_t *)bytes);
+		if (!take_id_block(r, layout->sample_type, &c))
+			return -EBADMSG;
+	}
 	if (header.type >= ARRAY_SIZE(decoders) || !decoders[header.type])
 		return -ENOTSUP;
 	decoders[header.type](r, &c);

@@ -101,6 +101,7 @@ struct record_bpf {
 struct record {
 	uint32_t type; /* PERF_RECORD_* */
 	uint16_t misc;
+	uint16_t size;	   /* header.size, without bytes behind its end; see trim() */
 	uint64_t time_ns;  /* of the id block or the sample; 0: none */
 	uint64_t id;	   /* of the id block or the sample; 0: none */
 	uint32_t cpu;	   /* the same; UINT32_MAX: none */
