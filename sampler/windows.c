@@ -2,8 +2,8 @@
 /*
  * Record switches in short windows instead of all the time.
  *
- * Runs on: the builder, online for urcu-qsbr. Only events of whole CPUs have windows: those of
- * tasks are inherited, and closing them would lose the tasks' children. A recording that begins
+ * Runs on: the builder, online for urcu-qsbr. Only events of whole CPUs have windows: events
+ * of tasks are inherited, and closing them would lose the children. A recording that begins
  * ends the windows with the next tick.
  */
 #include "sampler/windows.h"
