@@ -3,7 +3,8 @@
  * One perf record: bytes -> fields, by a cursor that checks every step.
  *
  * Any thread, pure. Invariant: no byte outside [bytes, bytes + size) is read,
- * and a record that is accepted was used up exactly, but for bytes that trim() cuts off.
+ * and a record that is accepted was used up exactly: after trim(), and but for bytes behind the
+ * fields of a sample.
  */
 #include "sampler/perf/record.h"
 
@@ -299,7 +300,7 @@ static int decode_fields(struct record *r, const struct record_layout *layout, s
 	if (type & TAIL && !take_tail(c, layout, s))
 		return -EBADMSG;
 	s->memory.fields = type & MEMORY;
-	if (c->bad || (!(type & ~(WALKED | PERF_SAMPLE_IDENTIFIER)) && c->p != c->end))
+	if (c->bad)
 		return -EBADMSG;
 	r->time_ns = s->time_ns;
 	r->id = s->id;
@@ -308,8 +309,10 @@ static int decode_fields(struct record *r, const struct record_layout *layout, s
 }
 
 /*
- * Decode a PERF_RECORD_SAMPLE. A sample for which the hardware has no branches lacks their index
- * also where it was requested.
+ * Decode a PERF_RECORD_SAMPLE. Bytes behind its fields are ignored, as perf does: the events of one
+ * page fault or context switch share a struct perf_sample_data, and the kernel (seen on 6.18) adds
+ * the stack copy of another profiler to the size of a sample that has none. A sample for which the
+ * hardware has no branches lacks their index also where it was requested.
  */
 static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
 {
@@ -317,8 +320,8 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 	int code = decode_fields(r, layout, c);
 	struct record_layout bare;
 
-	if (!code || !(layout->sample_type & PERF_SAMPLE_BRANCH_STACK) ||
-	    !(layout->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX))
+	if (!(layout->sample_type & PERF_SAMPLE_BRANCH_STACK) ||
+	    !(layout->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) || (!code && c->p == c->end))
 		return code;
 	bare = *layout;
 	bare.branch_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_HW_INDEX;

@@ -439,7 +439,9 @@ static void test_live_system_events(void **state)
 	counters_close(c);
 }
 
-/* Two sessions with the same software event: each knows its samples, whatever id the kernel wrote.
+/*
+ * Two sessions with the same software event, one of them with stacks: each knows its samples,
+ * whatever id and size the kernel wrote.
  */
 static void test_live_two_sessions(void **state)
 {
@@ -453,10 +455,12 @@ static void test_live_two_sessions(void **state)
 
 	config.period = 1;
 	config.stack_size = 0;
-	config.ring_size = 262144;
+	config.ring_size = 2 << 20;
 	first = open_live(&config);
 	if (!first)
 		skip_test("not permitted: perf_event_open(2)");
+	/* The kernel serves the newest event first. */
+	config.stack_size = 8192;
 	second = open_live(&config);
 	memory = mmap(NULL, 100 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(second && memory != MAP_FAILED);
