@@ -37,7 +37,7 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		step_begin(u->step);
 	stop = walk_stack(u, in, out, rows);
 	if (stop == WALK_REDO) {
-		walk_count(&u->count.redone, 1);
+		unwinder_count(&u->count.redone, 1);
 		stop = walk_stack(u, in, out, false);
 	}
 	if (u->step)
@@ -52,10 +52,10 @@ static void verify(struct unwinder *u, const struct unwind_input *in,
 	struct unwind_result *check = &u->scratch;
 
 	check->stop = (enum unwind_stop)walk_or_redo(u, in, check, false);
-	walk_count(&u->count.verified, 1);
+	unwinder_count(&u->count.verified, 1);
 	if (check->stop != out->stop || check->nr != out->nr ||
 	    memcmp(check->ip, out->ip, out->nr * sizeof(out->ip[0])) != 0)
-		walk_count(&u->count.verify_differ, 1);
+		unwinder_count(&u->count.verify_differ, 1);
 }
 
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out)
@@ -64,10 +64,10 @@ void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unw
 
 	out->stop = (enum unwind_stop)walk_or_redo(u, in, out, !u->step_only);
 	assert((unsigned int)out->stop < UNWIND_NR_STOPS && out->nr_guessed <= out->nr);
-	walk_count(&c->samples, 1);
-	walk_count(&c->frames, out->nr);
-	walk_count(&c->guessed, out->nr_guessed);
-	walk_count(&c->stop[out->stop], 1);
+	unwinder_count(&c->samples, 1);
+	unwinder_count(&c->frames, out->nr);
+	unwinder_count(&c->guessed, out->nr_guessed);
+	unwinder_count(&c->stop[out->stop], 1);
 	if (u->verify_every && u->verify_in-- == 0) {
 		u->verify_in = u->verify_every - 1;
 		verify(u, in, out);

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The caller of one frame.
+ *
+ * A row is tried first, then the CFI of the object by libunwind; a guess is last. Runs on the
+ * sampler thread that owns the unwinder. Invariant: sp grows with each frame except across a signal
+ * frame.
+ */
+#include "unwind/caller.h"
+
+#include <elf.h>
+
+#include "symbols/object/image.h"
+#include "unwind/apply.h"
+#include "unwind/fp.h"
+#include "unwind/jit.h"
+#include "unwind/rewrite.h"
+#include "unwind/v8.h"
+
+static int stop_beyond(const struct walk *w)
+{
+	return w->copy.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+}
+
+/* Return the reason to stop after a failed step. */
+static int stop_of(const struct walk *w, enum step_result result)
+{
+	switch (result) {
+	case STEP_FOUND:
+		return WALK_ON;
+	case STEP_ROOT:
+		return UNWIND_COMPLETE;
+	case STEP_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case STEP_BEYOND:
+		return stop_beyond(w);
+	case STEP_BELOW:
+		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+	case STEP_NEED_REGS:
+		return w->dropped ? WALK_REDO : UNWIND_BAD_REGS;
+	case STEP_BUDGET:
+		return UNWIND_BUDGET;
+	case STEP_FAILED:
+		break;
+	}
+	return UNWIND_BAD_FRAME;
+}
+
+/* Check that the stack grows; only a signal frame may lead to another stack. */
+static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t new = w->f.reg[arch->sp];
+
+	if (signal)
+		return new != old || w->f.reg[arch->pc] != old_pc;
+	/*
+	 * An innermost or interrupted leaf may have no frame: its return address is in a register.
+	 */
+	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
+}
+
+/* Accept the current frame as the caller of the one with @old_pc and @old_sp. */
+static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint64_t old_sp,
+		 bool signal)
+{
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	if (!has_grown(w, old_pc, old_sp, signal))
+		return UNWIND_BAD_FRAME;
+	w->exact = signal;
+	w->crossed |= signal;
+	w->guessed = false;
+	return WALK_ON;
+}
+
+static struct fp_input guess_input(const struct walk *w)
+{
+	return (struct fp_input){
+		.arch = w->u->arch,
+		.copy = &w->copy,
+		.space = w->in->space,
+		.time_ns = w->in->time_ns,
+		.word = w->word,
+		.first = w->exact,
+		.frames_kept = w->word == 4,
+		.called_from_any = w->mapping->object->identity.kind == OBJECT_ANON,
+	};
+}
+
+/* Unwind in code of V8 by its frame pointers. False: it is no such code, or has no caller. */
+static bool by_v8(struct walk *w, const struct fp_input *in)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct lang_process *p = w->in->v8;
+	struct unwind_result *out = w->out;
+	uint64_t fp = w->f.reg[arch->fp];
+	bool compiled = w->mapping->object->identity.kind == OBJECT_ANON, guessed;
+
+	if (!p || arch->machine != EM_X86_64 || w->word != 8 ||
+	    !v8_is_code(p, w->mapping, w->offset) || !arch_has(&w->f, arch->fp))
+		return false;
+	out->v8[out->nr_v8++] = (struct unwind_v8){ .fp = fp,
+						    .frame = out->nr - 1,
+						    .compiled = compiled,
+						    .javascript = v8_is_javascript(in, p, fp) };
+	if (!v8_step(in, p, compiled, &w->f, &guessed))
+		return false;
+	out->nr_v8_guessed += guessed;
+	w->exact = false;
+	w->guessed = guessed;
+	return true;
+}
+
+/* Guess: the frame-pointer chain, or the return address on top of the stack. */
+static int by_guess(struct walk *w)
+{
+	const struct fp_input in = guess_input(w);
+
+	if (by_v8(w, &in))
+		return WALK_ON;
+
+	switch (fp_step(&in, &w->f)) {
+	case FP_FOUND:
+		w->exact = false;
+		w->guessed = true;
+		return WALK_ON;
+	case FP_ROOT:
+		return UNWIND_COMPLETE;
+	case FP_BEYOND:
+		return UNWIND_TRUNCATED;
+	case FP_NONE:
+		break;
+	}
+	return UNWIND_NO_CFI;
+}
+
+/* Return true if CFI needs the sp that a guess before did not find. */
+static bool lacks_sp(const struct walk *w, enum step_result result)
+{
+	return result == STEP_NEED_REGS && !arch_has(&w->f, w->u->arch->sp);
+}
+
+/*
+ * Apply row after row, as long as callers are recent and have rows: a warm
+ * unwinder spends its time here. The last caller is not entered yet.
+ */
+static int by_rows(struct walk *w, uint64_t row)
+{
+	const struct arch_ops *arch = w->u->arch;
+	struct row_frame f = apply_begin(arch, &w->f);
+	uint64_t pc, sp;
+
+	assert(row_kind(row) == ROW_SIMPLE);
+	for (;;) {
+		const struct recent_entry *met;
+		enum step_result result;
+
+		pc = f.pc;
+		sp = f.sp;
+		result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
+		if (result == STEP_NEED_REGS && !f.has_sp) /* not found by a guess before */
+			return by_guess(w);
+		w->dropped = true;
+		w->row_hits++;
+		if (result != STEP_FOUND)
+			return stop_of(w, result);
+		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? caller_recent(w, f.pc - 1)
+								      : NULL;
+		row = met ? rows_get(w->u->rows, met->place) : 0;
+		if (row_kind(row) != ROW_SIMPLE)
+			break;
+		caller_add_frame(w, f.pc - 1, f.sp, met->place, met->mapping);
+		w->exact = false;
+	}
+	apply_end(&f, arch, &w->f);
+	return go_on(w, STEP_FOUND, pc, sp, false);
+}
+
+/* Return from a signal handler: the kernel saved all registers of the interrupted frame. */
+static int by_signal(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	uint64_t at = from.reg[arch->sp] + arch->sig_offset, value;
+
+	if (!arch_has(&from, arch->sp))
+		return UNWIND_BAD_REGS;
+	w->f.valid = 0;
+	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
+		if (!stack_copy_read(&w->copy, at + 8 * i, &value))
+			return stop_beyond(w);
+		arch_set(&w->f, arch->sig_regs[i], value);
+	}
+	return go_on(w, STEP_FOUND, from.reg[arch->pc], from.reg[arch->sp], true);
+}
+
+static bool same_frame(const struct arch_ops *arch, const struct row_frame *a,
+		       const struct arch_frame *b)
+{
+	return a->pc == b->reg[arch->pc] && a->sp == b->reg[arch->sp] &&
+	       a->has_fp == arch_has(b, arch->fp) && (!a->has_fp || a->fp == b->reg[arch->fp]);
+}
+
+/* Return true if the rule of this place is unknown and the table has an entry for it. */
+static bool wants_row(const struct walk *w)
+{
+	return w->rows && rows_hold(w->u->rows, w->place) &&
+	       row_kind(rows_get(w->u->rows, w->place)) == ROW_UNKNOWN;
+}
+
+/*
+ * Return true if libunwind will unwind this place only once: a row will follow.
+ * False if it was unwound before without a row as the result.
+ */
+static bool requests_once(const struct walk *w)
+{
+	uint32_t *tried = &w->u->tried[w->place & (WALK_TRIED - 1)];
+	bool again = *tried == w->place;
+
+	*tried = w->place;
+	return !again && wants_row(w);
+}
+
+static void admit(struct walk *w, uint64_t row)
+{
+	rows_put(w->u->rows, w->place, row);
+	unwinder_count(&w->u->count.rows, 1);
+}
+
+/* libunwind unwound @from with @result: admit the row if its result is the same. */
+static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
+		  enum step_result result)
+{
+	struct unwinder *u = w->u;
+	struct row_frame by_row = apply_begin(u->arch, from);
+	uint64_t word = row_pack(&rule->row);
+	bool same;
+
+	if (result != STEP_FOUND && result != STEP_ROOT)
+		return;
+	if (row_kind(word) == ROW_SIMPLE)
+		same = apply_row(word, u->arch, &w->copy, w->out->nr == 1, &by_row) == result &&
+		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
+	else
+		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
+	if (!same) {
+		unwinder_count(&u->count.rows_differ, 1);
+		rows_put(u->rows, w->place, ROW_STEP);
+		return;
+	}
+	admit(w, word);
+	/* At a return address of 0 only that is compared. */
+	if (row_kind(word) == ROW_SIMPLE ? result == STEP_FOUND : row_kind(word) == ROW_END)
+		rows_prove(u->rows, rule->program);
+}
+
+/*
+ * Correct the caller of @from, which may have been replacing its frame or leaving
+ * for a landing pad.
+ */
+static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arch_frame *from)
+{
+	const struct fp_input in = guess_input(w);
+
+	if (doubt == CFI_SURE)
+		return;
+	w->guessed = true;
+	w->exact |= doubt == CFI_LANDING || doubt == CFI_LEAVING;
+	if (w->u->arch->nr_eh_data)
+		w->guessed = w->rewrites++ >= REWRITE_FRAMES ||
+			     !rewrite_check(&in, doubt, from, &w->f);
+	else if (doubt == CFI_REWRITING && w->out->nr <= REWRITE_FRAMES)
+		rewrite_undo(&in, from, &w->f);
+}
+
+/* Apply a row that is not kept: the frame may have been rewritten. */
+static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	struct row_frame f = apply_begin(arch, &from);
+	enum step_result result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
+	int next;
+
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	w->dropped = true;
+	apply_end(&f, arch, &w->f);
+	next = go_on(w, result, from.reg[arch->pc], from.reg[arch->sp], false);
+	if (next == WALK_ON)
+		after_rewrite(w, doubt, &from);
+	return next;
+}
+
+/* Unwind by the gate's reading of the CFI where libunwind cannot; guess where there is no row. */
+static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
+		  const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	enum cfi_doubt doubt;
+	struct cfi_fde info;
+	struct cfi_row row;
+	uint64_t word;
+
+	if (cfi_check(u->arch, &image->eh, fde->offset, NULL, &info) != CFI_OK ||
+	    cfi_row_at(u->arch, &image->eh, fde->offset, vaddr, &row) != CFI_OK) {
+		rows_put(u->rows, w->place, ROW_REFUSED);
+		return UNWIND_CFI_REFUSED;
+	}
+	word = row_pack(&row);
+	doubt = cfi_doubt(&info.rewrite, vaddr);
+	if (doubt != CFI_SURE && row_kind(word) == ROW_SIMPLE)
+		return by_doubtful_row(w, word, doubt);
+	rows_put(u->rows, w->place, word);
+	if (row_kind(word) == ROW_SIMPLE)
+		return by_rows(w, word);
+	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
+}
+
+/*
+ * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
+ * a proven program.
+ */
+static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
+		   const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	const struct arch_frame from = w->f;
+	const struct step_input in = {
+		.copy = &w->copy,
+		.object = w->mapping->object,
+		.image = image,
+		.fde = fde,
+		.vaddr = vaddr,
+		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
+		.once = requests_once(w),
+		.first = w->out->nr == 1,
+	};
+	const struct cfi_rule *rule;
+	enum step_result result;
+	bool signal = false;
+	int next;
+
+	if (!u->step || !step_reaches(&in))
+		return by_cfi(w, image, vaddr, fde);
+	rule = wants_row(w) ? step_rule(u->step, &in) : NULL;
+	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
+	    rows_proven(u->rows, rule->program)) {
+		admit(w, row_pack(&rule->row));
+		return WALK_AGAIN;
+	}
+	result = step_gate(u->step, &in, &signal);
+	if (result == STEP_REFUSED)
+		rows_put(u->rows, w->place, ROW_REFUSED);
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	result = step_frame(u->step, &in, &w->f);
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	w->steps++;
+	if (rule && step_doubt(u->step) == CFI_SURE)
+		learn(w, rule, &from, result);
+	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
+	if (next == WALK_ON)
+		after_rewrite(w, step_doubt(u->step), &from);
+	return next;
+}
+
+/*
+ * The return address is the start of a function, with no code before it: it was
+ * not pushed by a call, but put on the stack to be returned to (makecontext() and
+ * others). Take it for the instruction itself.
+ */
+static int by_entry(struct walk *w)
+{
+	w->out->nr--;
+	w->out->nr_guessed -= w->guessed;
+	w->exact = true;
+	w->guessed = true;
+	return WALK_ON;
+}
+
+static bool begins_behind(const struct image *image, uint64_t vaddr)
+{
+	struct ehframe_fde next;
+
+	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
+}
+
+/* Return true if a signal handler returns to @pc, or @pc is in the return itself. */
+static bool is_sigreturn(const struct image *image, uint64_t pc)
+{
+	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
+}
+
+/* Unwind in memory of a JIT: by the frame layout, if its runtime describes one. */
+static int by_codemap(struct walk *w)
+{
+	struct object *object = w->mapping->object;
+	const struct arch_ops *arch = w->u->arch;
+	/* Acquire: pairs with codemap_publish(). */
+	const struct codemap *map = atomic_load_explicit(&object->codemap, memory_order_acquire);
+	const struct codemap_code *code = map ? codemap_find(map, w->pc) : NULL;
+	uint64_t sp = w->f.reg[arch->sp];
+	struct fp_input in;
+	struct jit_caller c;
+
+	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
+		return by_guess(w);
+	/* Code that was made lately. The runtime uses the frame pointer for other values. */
+	if (!code)
+		return UNWIND_NO_CFI;
+	in = guess_input(w);
+	c = jit_step(&in, map, code, w->pc, &w->f);
+	if (!c.found)
+		return by_guess(w);
+	if (c.method && map->methods_object)
+		w->out->place[w->out->nr - 1] =
+			places_intern(w->u->places, map->methods_object, c.method);
+	w->f.valid = 0;
+	arch_set(&w->f, arch->pc, c.pc);
+	arch_set(&w->f, arch->sp, c.sp);
+	arch_set(&w->f, arch->fp, c.fp);
+	if (c.sp <= sp)
+		return UNWIND_BAD_FRAME;
+	w->exact = false;
+	w->guessed = c.guessed;
+	return WALK_ON;
+}
+
+/* No row: unwind by the object's tables. */
+static int by_object(struct walk *w)
+{
+	struct object *object = w->mapping->object;
+	const struct image *image;
+	struct ehframe_fde fde;
+	uint64_t vaddr;
+	bool found = false;
+
+	if (object->identity.kind == OBJECT_ANON)
+		return by_codemap(w);
+	if (w->word == 4 ||
+	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
+		return by_guess(w);
+	/* Acquire: pairs with the loader's release of a finished image. */
+	image = atomic_load_explicit(&object->image, memory_order_acquire);
+	if (!image || image->away) {
+		if (atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)
+			return by_guess(w);
+		w->out->asked |= object_want(object);
+		object_wait(object);
+		return UNWIND_PENDING;
+	}
+	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
+		if (is_sigreturn(image, vaddr + !w->exact)) {
+			rows_put(w->u->rows, w->place, ROW_SIGNAL);
+			return by_signal(w);
+		}
+		found = ehframe_find(&image->eh, vaddr, &fde);
+		if (!found && !w->exact && begins_behind(image, vaddr)) {
+			rows_put(w->u->rows, w->place, ROW_ENTRY);
+			return by_entry(w);
+		}
+	}
+	if (!found) {
+		rows_put(w->u->rows, w->place, ROW_NO_CFI);
+		return by_guess(w);
+	}
+	return by_step(w, image, vaddr, &fde);
+}
+
+int caller_find(struct walk *w)
+{
+	uint64_t row = w->rows ? rows_get(w->u->rows, w->place) : 0;
+
+	switch (row_kind(row)) {
+	case ROW_SIMPLE:
+		return by_rows(w, row);
+	case ROW_END:
+		w->row_hits++;
+		return UNWIND_COMPLETE;
+	case ROW_NO_CFI:
+		return by_guess(w);
+	case ROW_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case ROW_ENTRY:
+		return w->exact ? by_guess(w) : by_entry(w);
+	case ROW_SIGNAL:
+		return by_signal(w);
+	case ROW_UNKNOWN:
+	case ROW_STEP:
+		break;
+	}
+	return by_object(w);
+}
