@@ -11,7 +11,8 @@
 
 #include "unwind/unwinder.h"
 
-/* One walk over a stack; the caller of walk_stack() owns what it points to. */
+/* The state of one walk over a stack. Everything in it is borrowed from the caller of walk_stack().
+ */
 struct walk {
 	struct unwinder *u;
 	const struct unwind_input *in;

@@ -2,8 +2,7 @@
 /*
  * One event on all its tasks and CPUs: opened, steered, read, closed.
  *
- * Thread: that of counters. Invariant: every fd that was opened is in the
- * table or closed again, and env->nr_fds counts them.
+ * Thread: that of counters. Invariant: every fd that was opened is in the table or closed again.
  */
 #include "sampler/event/slot.h"
 
@@ -21,199 +20,10 @@ struct reading {
 /* The same of a group: how many, the times, then count, id and lost of each. */
 #define GROUP_WORDS (3 + 3 * EVENTS_MAX)
 
-/* Would this event open on the whole CPU? True also where that is forbidden. */
-static bool exists(struct slot_env *env, const struct perf_event_attr *attr, int cpu)
-{
-	struct perf_event_attr copy = *attr;
-	int fd = env->sys.perf_open(env->sys.ctx, &copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd >= 0)
-		env->sys.close(env->sys.ctx, fd);
-	return fd >= 0 || fd == -EACCES || fd == -EPERM;
-}
-
-/* ENOENT has several reasons: find out which one it is. */
-static void find_missing(struct slot_env *env, const struct perf_event_attr *attr, int cpu,
-			 bool cgroup)
-{
-	const struct perf_event_attr cycles = { .type = PERF_TYPE_HARDWARE,
-						.size = sizeof(cycles),
-						.config = PERF_COUNT_HW_CPU_CYCLES,
-						.disabled = 1,
-						.exclude_kernel = 1,
-						.exclude_hv = 1 };
-
-	env->refusal.cgroup = cgroup && exists(env, attr, cpu);
-	env->refusal.pmu = !env->refusal.cgroup && env->refusal.hardware &&
-			   exists(env, &cycles, cpu);
-}
-
-static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
-		     int group_fd, unsigned long flags)
-{
-	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd,
-				    flags | PERF_FLAG_FD_CLOEXEC);
-
-	env->refusal.filter = false;
-	if (fd >= 0) {
-		env->nr_fds++;
-		return fd;
-	}
-	if (flags)
-		tid = -1;
-	env->refusal.tid = tid;
-	env->refusal.cpu = cpu;
-	env->refusal.nr_fds = env->nr_fds;
-	env->refusal.kernel = !attr->exclude_kernel;
-	if (fd == -ENOENT)
-		find_missing(env, attr, cpu, flags);
-	return fd;
-}
-
-int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
-{
-	return open_with(env, attr, tid, cpu, -1, 0);
-}
-
-/* The same for an event that samples: of the cgroup's tasks, where there is one. */
-static int open_sample(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
-{
-	if (env->cgroup_fd >= 0)
-		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd,
-				 PERF_FLAG_PID_CGROUP);
-	return open_with(env, attr, tid, cpu, env->group_fd, 0);
-}
-
-void slot_close_fd(struct slot_env *env, int *fd)
-{
-	if (*fd < 0)
-		return;
-	assert(env->nr_fds);
-	env->sys.close(env->sys.ctx, *fd);
-	env->nr_fds--;
-	*fd = -1;
-}
-
 static struct slot_fd *slot_fds(const struct slot *s, const struct slot_env *env, uint32_t task)
 {
 	assert(task < s->max_tasks);
 	return &s->fds[(size_t)task * env->nr_cpus];
-}
-
-/*
- * The attr to open with on @cpu: slots are moved about, and a probe's points into its event; and
- * cores may be of several types.
- */
-static struct perf_event_attr attr_of(const struct slot *s, const struct slot_env *env, int cpu)
-{
-	struct perf_event_attr attr = s->attr;
-
-	if (s->event.target[0])
-		attr.config1 = (uint64_t)(uintptr_t)s->event.target;
-	if (!s->side)
-		core_types_set(env->cores, &s->event, cpu, s->plain, &attr);
-	return attr;
-}
-
-static int open_fd(const struct slot *s, struct slot_env *env, struct perf_event_attr *attr,
-		   pid_t tid, int cpu)
-{
-	return s->side || s->whole ? slot_perf_open(env, attr, tid, cpu)
-				   : open_sample(env, attr, tid, cpu);
-}
-
-/* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
-static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
-{
-	struct perf_event_attr attr = attr_of(s, env, cpu);
-	int fd;
-
-	if (less & 1)
-		attr.exclude_idle = 0;
-	if (less & 2)
-		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
-	fd = open_fd(s, env, &attr, tid, cpu);
-	if (fd < 0)
-		return fd;
-	s->attr.exclude_idle = attr.exclude_idle;
-	s->attr.read_format = attr.read_format;
-	return fd;
-}
-
-/*
- * Open the first fd of an event and find out which attributes this kernel supports. EINVAL has no
- * reason, so request less and less.
- */
-static int settle_typed(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
-{
-	int fd = -EINVAL, first = 0;
-
-	for (;;) {
-		for (unsigned int less = 0; less < 4; less++) {
-			if ((less & 1 && !s->attr.exclude_idle) || (less & 2 && env->no_lost))
-				continue;
-			fd = try_open(s, env, tid, cpu, less);
-			if (fd >= 0) {
-				env->no_lost |= !(s->attr.read_format & PERF_FORMAT_LOST);
-				s->settled = true;
-				return fd;
-			}
-			if (!first)
-				first = fd;
-			if (fd != -EINVAL)
-				break;
-		}
-		if (!s->event.precise_max || !s->attr.precise_ip ||
-		    (fd != -EINVAL && fd != -EOPNOTSUPP))
-			return first;
-		s->attr.precise_ip--;
-	}
-}
-
-/* The same; then without the type of the core in the config, which some kernels refuse. */
-static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
-{
-	const struct perf_event_attr before = s->attr;
-	int fd = settle_typed(s, env, tid, cpu), again;
-
-	if ((fd != -EINVAL && fd != -ENOENT) || s->side ||
-	    attr_of(s, env, cpu).config == s->attr.config)
-		return fd;
-	s->attr = before;
-	s->plain = true;
-	again = settle_typed(s, env, tid, cpu);
-	s->plain = again >= 0;
-	return again >= 0 ? again : fd;
-}
-
-/* Open on one CPU, write to its ring, learn the id. */
-static int open_on_cpu(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
-		       const struct counters_cpu *cpu)
-{
-	const struct counters_sys *sys = &env->sys;
-	int ring = s->side ? cpu->side_fd : cpu->data_fd;
-	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
-	int fd, code;
-
-	fd = s->settled ? open_fd(s, env, &attr, tid, cpu->cpu) : settle(s, env, tid, cpu->cpu);
-	if (fd < 0)
-		return fd;
-	code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
-	if (!code)
-		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)&out->id);
-	if (!code && s->event.filter[0]) {
-		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_FILTER,
-				  (uint64_t)(uintptr_t)s->event.filter);
-		env->refusal.filter = code;
-	}
-	if (code) {
-		env->refusal.tid = tid;
-		env->refusal.cpu = cpu->cpu;
-		slot_close_fd(env, &fd);
-		return code;
-	}
-	out->fd = fd;
-	return 0;
 }
 
 static void reserve_task(struct slot *s, const struct slot_env *env, pid_t tid)
@@ -265,7 +75,7 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 		    (!s->side && !core_types_has(env->cores, &s->event, env->cpus[i].cpu)))
 			continue;
 		env->group_fd = lead ? lead[i].fd : -1;
-		code = open_on_cpu(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
+		code = slot_open_on(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
 		open |= !code;
 	}
 	env->group_fd = -1;
@@ -493,35 +303,6 @@ void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot
 	}
 }
 
-/* Open the twin of @fd on CPU @i: it wakes the thread that polls the ring at each sample. */
-static int open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
-		     uint32_t i)
-{
-	const struct counters_sys *sys = &env->sys;
-	const struct counters_cpu *cpu = &env->cpus[i];
-	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
-	int code;
-
-	attr.watermark = 0;
-	attr.wakeup_events = 1;
-	attr.disabled = 1;
-	attr.enable_on_exec = 0;
-	env->group_fd = -1;
-	fd->wake_fd = open_sample(env, &attr, tid, cpu->cpu);
-	if (fd->wake_fd < 0)
-		return fd->wake_fd;
-	code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)cpu->data_fd);
-	if (!code)
-		code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_ID,
-				  (uint64_t)(uintptr_t)&fd->wake_id);
-	if (!code && s->event.filter[0])
-		code = sys->ioctl(sys->ctx, fd->wake_fd, PERF_EVENT_IOC_SET_FILTER,
-				  (uint64_t)(uintptr_t)s->event.filter);
-	if (code)
-		slot_close_fd(env, &fd->wake_fd);
-	return code;
-}
-
 /* Get the fd of the pair that is to be on. */
 static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint32_t cpu)
 {
@@ -542,7 +323,8 @@ int slot_open_twins(struct slot *s, struct slot_env *env)
 		/* On all CPUs where children inherit it: later it would be too late for them. */
 		if (env->wake && (env->wake[cpu] || inherits) && s->fds[i].fd >= 0 &&
 		    s->fds[i].wake_fd < 0)
-			code = open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus], cpu);
+			code = slot_open_twin(s, env, &s->fds[i], s->tids[i / env->nr_cpus],
+					      &env->cpus[cpu]);
 		first = first ? first : code;
 	}
 	return first;

@@ -92,7 +92,13 @@ int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
 /* Take over the counts of @old. */
 void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env);
 
-/* The leader and side-band fds go through the same doors. */
+/* Open on @cpu and task @tid, into the ring of @cpu. 0, or -errno with env->refusal filled. */
+int slot_open_on(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
+		 const struct counters_cpu *cpu);
+/* Open the twin of @fd, which wakes the thread that polls the ring at each sample. 0 or -errno. */
+int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
+		   const struct counters_cpu *cpu);
+/* The leader and side-band fds are opened and closed by the same functions. fd or -errno. */
 int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu);
 void slot_close_fd(struct slot_env *env, int *fd);
 
