@@ -195,7 +195,7 @@ storms: $(B)/proftop programs ## own CPU time beside programs that fork, execute
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
 
-.PHONY: languages-beside truth-languages truth-java truth-waits
+.PHONY: languages-beside truth-languages truth-java truth-waits truth-sched
 languages-beside: $(B)/proftop ## 50 Pythons and 20 JVMs, exec, chroot, edited scripts, reused ids: no name of another process
 	$(Q)B=$(B) tests/languages_beside $(PART)
 
@@ -204,6 +204,9 @@ truth-java: $(TOOLS) ## Java's chains against AsyncGetCallTrace() of each JDK fo
 
 truth-waits: $(B)/proftop programs ## waits against the clocks of a program: 2 % over 20 s, by thread, kind and function; TIME=20
 	$(Q)B=$(B) TIME=$(or $(TIME),20) tests/waits_truth
+
+truth-sched: $(B)/proftop programs ## times of tasks against perf sched timehist of the same seconds: 3 %, as root; TIME=20
+	$(Q)B=$(B) TIME=$(or $(TIME),20) tests/sched_beside
 
 truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the interpreters' own: 5,000 certain each, 0 wrong; EACH=20
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
