@@ -75,7 +75,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: bench-cage kill-matrix storms storms man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
+.PHONY: bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -191,6 +191,9 @@ e2e: $(B)/proftop programs $(TOOLS) ## tests/e2e: the program itself, with real 
 
 storms: $(B)/proftop programs ## own CPU time beside programs that fork, execute, rename, map as fast as they can
 	$(Q)B=$(B) python3 tests/e2e/storms.py
+
+soak: $(B)/proftop ## drift of memory at 999 Hz beside builds, JITs and namespaces; TIME=7200; SAN=: no findings
+	$(Q)tests/soak $(or $(TIME),7200) $(B)/proftop
 
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh

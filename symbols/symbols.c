@@ -13,6 +13,9 @@
 #include "symbols/source/code.h"
 #include "symbols/object/fetch.h"
 #include "symbols/object/xz_cage.h"
+#include "symbols/object/elfgo.h"
+#include "symbols/kernel/kernel_cage.h"
+#include "symbols/source/disasm_serve.h"
 #include "symbols/jit/jitdump_scan.h"
 #include "symbols/jit/perfmap_cage.h"
 #include "symbols/name/demangler.h"
@@ -34,7 +37,8 @@ void symbols_cage_start(void)
 	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
 		[CAGE_DWARF] = &dwarf_cage_reader, [CAGE_NAMES] = &demangler_reader,
 		[CAGE_XZ] = &xz_cage_reader,	   [CAGE_PERFMAP] = &perfmap_reader,
-		[CAGE_JITDUMP] = &jitdump_reader,
+		[CAGE_JITDUMP] = &jitdump_reader,  [CAGE_DISASM] = &disasm_reader,
+		[CAGE_GO] = &elfgo_reader,	   [CAGE_KERNEL] = &kernel_reader,
 	};
 
 	cage_start(readers);

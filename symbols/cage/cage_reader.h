@@ -17,8 +17,17 @@
 #define CAGE_FDS_MAX	 2U
 #define CAGE_REPLY_MAX	 (64U << 20) /* unless the reader has another limit */
 
-/* DWARF; mangled names; .gnu_debugdata; perf maps; jitdumps. */
-enum cage_kind { CAGE_DWARF, CAGE_NAMES, CAGE_XZ, CAGE_PERFMAP, CAGE_JITDUMP, CAGE_NR_KINDS };
+enum cage_kind {
+	CAGE_DWARF,
+	CAGE_NAMES, /* mangled names */
+	CAGE_XZ,    /* .gnu_debugdata */
+	CAGE_PERFMAP,
+	CAGE_JITDUMP,
+	CAGE_DISASM, /* machine code */
+	CAGE_GO,     /* .gopclntab */
+	CAGE_KERNEL, /* copies of /proc/kallsyms and /proc/kcore */
+	CAGE_NR_KINDS
+};
 
 /* The result in the making; cage_put() appends. */
 struct cage_reply {
@@ -54,6 +63,8 @@ int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **
 struct cage_reader {
 	enum cage_kind kind;
 	const char *name; /* of the process, 15 bytes at most */
+	/* Load libraries, in the server before it gives up its files; NULL: none. */
+	void (*prepare)(void);
 	int (*serve)(struct cage_call *c);
 	uint64_t memory_max; /* address space of the worker */
 	size_t reply_max;    /* 0: CAGE_REPLY_MAX */

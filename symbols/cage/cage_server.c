@@ -141,6 +141,9 @@ void cage_server_main(int sock, pid_t parent,
 	signal(SIGCHLD, SIG_IGN); /* workers are collected by the kernel */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++)
+		if (readers[i] && readers[i]->prepare)
+			readers[i]->prepare();
 	/* After the change of rights, which clears the signal. */
 	if (cage_lock_server(sock) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);

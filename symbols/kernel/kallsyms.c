@@ -2,14 +2,13 @@
 /*
  * Parse /proc/kallsyms: "address type name [module]", one symbol per line.
  *
- * Runs on: a helper. Symbols of every type are kept, so that data ends the
+ * Runs on: a helper, or in the cage. Symbols of every type are kept, so that data ends the
  * function before it, but only the best of each address. Other lines are skipped.
  */
 #include "symbols/kernel/kallsyms.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -377,16 +376,85 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
 	return make(out, &from, e);
 }
 
-int kallsyms_read(struct kallsyms **out, const char *path, struct err *e)
+int kallsyms_read(struct kallsyms **out, int fd, struct err *e)
 {
-	struct source from = { .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) };
-	int rc;
+	struct source from = { .fd = fd };
 
-	if (from.fd < 0)
-		return err_set(e, -errno, "cannot open the kernel symbol list");
-	rc = make(out, &from, e);
-	close(from.fd);
-	return rc;
+	return make(out, &from, e);
+}
+
+/* ---- flat bytes: this head, the symbols, the text ---- */
+
+struct flat {
+	uint64_t begin[2];
+	uint32_t nr, text_size;
+};
+
+void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply)
+{
+	const struct flat flat = {
+		.begin = { k->begin[0], k->begin[1] },
+		.nr = k->nr,
+		.text_size = (uint32_t)k->text_size,
+	};
+
+	cage_put(reply, &flat, sizeof(flat));
+	cage_put(reply, k->symbols, k->nr * sizeof(*k->symbols));
+	cage_put(reply, k->text, k->text_size);
+}
+
+/* Check the symbols: ascending, their texts inside. Count functions. */
+static bool check_symbols(struct kallsyms *k)
+{
+	for (uint32_t i = 0; i < k->nr; i++) {
+		const struct symbol_entry *s = &k->symbols[i];
+
+		if ((i && s->start <= s[-1].start) || s->name > k->text_size ||
+		    s->name_size > MIN(k->text_size - s->name, KALLSYMS_NAME_MAX) ||
+		    (s->bind && !s->name_size) || s->bind > 3)
+			return false;
+		if (s->module != NO_MODULE &&
+		    (s->module > k->text_size || !s->module_size ||
+		     s->module_size > k->text_size - s->module || k->text[s->module] != '['))
+			return false;
+		k->nr_functions += s->bind != 0;
+	}
+	return true;
+}
+
+int kallsyms_adopt(struct kallsyms **out, const uint8_t *bytes, size_t size)
+{
+	struct kallsyms *k;
+	struct flat flat;
+	uint64_t table;
+
+	if (size < sizeof(flat))
+		return -EBADMSG;
+	memcpy(&flat, bytes, sizeof(flat));
+	table = (uint64_t)flat.nr * sizeof(*k->symbols);
+	if (!flat.nr || flat.text_size > KALLSYMS_TEXT_MAX ||
+	    sizeof(flat) + table + flat.text_size != size)
+		return -EBADMSG;
+	k = calloc(1, sizeof(*k));
+	if (k) {
+		k->symbols = malloc(table);
+		k->text = malloc(MAX(flat.text_size, 1U));
+	}
+	if (!k || !k->symbols || !k->text) {
+		kallsyms_free(k);
+		return -ENOMEM;
+	}
+	k->nr = k->max = flat.nr;
+	k->text_size = k->text_max = flat.text_size;
+	memcpy(k->begin, flat.begin, sizeof(k->begin));
+	memcpy(k->symbols, bytes + sizeof(flat), table);
+	memcpy(k->text, bytes + sizeof(flat) + table, flat.text_size);
+	if (!check_symbols(k)) {
+		kallsyms_free(k);
+		return -EBADMSG;
+	}
+	*out = k;
+	return 0;
 }
 
 void kallsyms_free(struct kallsyms *k)

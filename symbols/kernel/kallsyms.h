@@ -10,6 +10,7 @@
 #define SYMBOLS_KERNEL_KALLSYMS_H
 
 #include "symbols/base/base.h"
+#include "symbols/cage/cage_reader.h"
 
 #define KALLSYMS_TEXT_MAX    (256U << 20)
 #define KALLSYMS_SYMBOLS_MAX (4U << 20)
@@ -31,8 +32,12 @@ struct kallsyms_symbol {
  * symbols), -ENOMEM, -E2BIG.
  */
 int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct err *e);
-/* Read and parse @path ("/proc/kallsyms"). Also the errors of reading. */
-int kallsyms_read(struct kallsyms **out, const char *path, struct err *e);
+/* Read and parse the file @fd to its end. Also the errors of reading. */
+int kallsyms_read(struct kallsyms **out, int fd, struct err *e);
+/* Append a table as flat bytes. */
+void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply);
+/* Make a table of a copy of foreign flat bytes, checked. 0, -EBADMSG or -ENOMEM. */
+int kallsyms_adopt(struct kallsyms **out, const uint8_t *bytes, size_t size);
 void kallsyms_free(struct kallsyms *k);
 
 /* Find the symbol that covers @addr; false: none (a module may be new). */

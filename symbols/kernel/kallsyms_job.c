@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/kernel/kernel_cage.h"
+
 #define WAIT_NS 10000000000ULL
 
 struct kallsyms_job {
@@ -25,7 +27,7 @@ static void read_list(struct kallsyms_job_result *r, const char *path)
 	uint64_t cpu_ns = time_thread_ns();
 
 	r->start_ns = time_now_ns();
-	r->rc = kallsyms_read(&r->list, path, NULL);
+	r->rc = kernel_cage_list(&r->list, path, NULL);
 	r->cost_ns = time_thread_ns() - cpu_ns;
 }
 

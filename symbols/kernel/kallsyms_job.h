@@ -15,7 +15,7 @@ struct kallsyms_job;
 
 struct kallsyms_job_result {
 	struct kallsyms *list;	    /* owned by the caller if rc is 0 */
-	int rc;			    /* result of kallsyms_read(); -ETIME: it hangs */
+	int rc;			    /* result of kernel_cage_list(); -ETIME: it hangs */
 	uint64_t start_ns, cost_ns; /* begin; CPU time */
 };
 

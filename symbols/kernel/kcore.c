@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes of the running kernel. Runs on: a helper.
+ * Bytes of the running kernel. Runs on: a helper, or in the cage.
  *
  * elffile.c cannot read this file: its size is that of the address space, and it
  * has no sections.
@@ -9,7 +9,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,7 +50,7 @@ static int read_header(int fd, Elf64_Ehdr *h)
 	return 0;
 }
 
-static int read_memory(int fd, uint64_t addr, void *buf, uint32_t size)
+int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size)
 {
 	Elf64_Ehdr h;
 	int rc = read_header(fd, &h);
@@ -72,15 +71,4 @@ static int read_memory(int fd, uint64_t addr, void *buf, uint32_t size)
 		return rc ? rc : -EIO;
 	}
 	return rc ? rc : -EFAULT;
-}
-
-int kcore_read(const char *path, uint64_t addr, void *buf, uint32_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY), rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = read_memory(fd, addr, buf, size);
-	close(fd);
-	return rc;
 }

@@ -4,7 +4,7 @@
  * the kernel since boot (proc(5), "/proc/kcore"). It includes modules, BPF programs and code
  * patched at run time.
  *
- * Runs on: a helper.
+ * Runs on: a helper; for copies in the cage (kernel_cage.h).
  */
 #ifndef SYMBOLS_KERNEL_KCORE_H
 #define SYMBOLS_KERNEL_KCORE_H
@@ -13,10 +13,9 @@
 #include <stdint.h>
 
 /*
- * Read up to @size bytes at @addr from the file @path. Returns the number, or
- * -ENOENT (not in this kernel), -EACCES or -EPERM, -ENOEXEC (not such a file),
- * -EFAULT (nothing at @addr), -EIO.
+ * Read up to @size bytes at @addr from the file @fd. Returns the number, or -EPERM, -ENOEXEC (not
+ * such a file), -EFAULT (nothing at @addr), -EIO.
  */
-int kcore_read(const char *path, uint64_t addr, void *buf, uint32_t size);
+int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size);
 
 #endif

@@ -15,7 +15,7 @@
 #include "symbols/object/debugfile.h"
 #include "symbols/object/debugframe.h"
 #include "symbols/object/elffile.h"
-#include "symbols/object/elfgo.h"
+#include "symbols/object/elfgo_cage.h"
 #include "symbols/object/elfplt.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/elfsym.h"
@@ -162,7 +162,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	int rc;
 
 	/* Of Go the table for its tracebacks is in all programs; its .debug_frame may be packed. */
-	if (!elfgo_frames(f, &go, &debug_size)) {
+	if (!elfgo_cage_frames(f, &go, &debug_size)) {
 		debug = go;
 	} else if (section && !(section->sh_flags & SHF_COMPRESSED) &&
 		   section->sh_size <= EH_FRAME_SIZE_MAX &&
@@ -382,7 +382,7 @@ static int add_all_functions(struct collect *c, const struct elffile *f, const c
 	if (c->t.nr)
 		return 0;
 	*source = ".gopclntab";
-	elfgo_add(&c->t, f);
+	elfgo_cage_add(&c->t, f);
 	if (!c->t.nr)
 		*source = NULL;
 	return 0;

@@ -20,7 +20,7 @@
 #include "symbols/source/dwarf_cage.h"
 #include "symbols/object/elffile.h"
 #include "symbols/base/foreign.h"
-#include "symbols/kernel/kcore.h"
+#include "symbols/kernel/kernel_cage.h"
 #include "symbols/source/lines.h"
 #include "symbols/source/source.h"
 
@@ -151,7 +151,7 @@ static void read_kernel(struct reading *r)
 
 	if (!r->kcore_path || !make_room(r))
 		return;
-	got = kcore_read(r->kcore_path, r->offset, r->bytes, r->nr_bytes);
+	got = kernel_cage_memory(r->kcore_path, r->offset, r->bytes, r->nr_bytes);
 	cut(r, got, NULL, NULL);
 	if (got <= 0)
 		refuse_kernel(r, got);

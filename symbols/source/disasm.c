@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes → instructions as text.
+ * Bytes → instructions as text: bytes to a worker, instructions back, checked.
  *
- * Runs on: the loader. No state between calls; the disassembler is loaded by the
- * first one.
+ * Runs on: the loader. No state between calls.
  */
 #include "symbols/source/disasm.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "symbols/base/library.h"
-
-#ifdef HAVE_CAPSTONE
-#include <capstone/capstone.h>
-#endif
+#include "symbols/cage/cage.h"
+#include "symbols/source/disasm_serve.h"
+#include "symbols/source/disasm_wire.h"
 
 #define BYTES_A_LINE  8u
 #define LINE_MAX_TEXT 512
 #define NAMES_MAX     4096u /* look-ups for one function */
+#define TIMEOUT_NS    3000000000ULL
 
 __attribute__((format(printf, 3, 4))) static int
 set_text(struct listing *l, struct listing_insn *insn, const char *fmt, ...)
@@ -55,159 +53,120 @@ static int add_bytes(struct listing *l, const struct disasm_code *c, uint32_t at
 	return set_text(l, insn, "%s", text);
 }
 
-#ifdef HAVE_CAPSTONE
-#define SONAME_OF(major) "libcapstone.so." #major
-#define SONAME(major)	 SONAME_OF(major)
-
-struct functions {
-	__typeof__(cs_open) *open;
-	__typeof__(cs_close) *close;
-	__typeof__(cs_option) *option;
-	__typeof__(cs_malloc) *malloc;
-	__typeof__(cs_free) *free;
-	__typeof__(cs_disasm_iter) *disasm_iter;
-	__typeof__(cs_insn_group) *insn_group;
-};
-
-static bool find_functions(struct functions *cs)
-{
-	static const struct library_function list[] = {
-		{ "cs_open", offsetof(struct functions, open) },
-		{ "cs_close", offsetof(struct functions, close) },
-		{ "cs_option", offsetof(struct functions, option) },
-		{ "cs_malloc", offsetof(struct functions, malloc) },
-		{ "cs_free", offsetof(struct functions, free) },
-		{ "cs_disasm_iter", offsetof(struct functions, disasm_iter) },
-		{ "cs_insn_group", offsetof(struct functions, insn_group) },
-	};
-
-	return library_find(SONAME(CS_API_MAJOR), cs, list, ARRAY_SIZE(list));
-}
-
+/* What is needed to add the instructions of a worker. */
 struct work {
-	struct functions cs;
 	struct listing *l;
 	const struct disasm_code *c;
-	csh handle;
 	uint32_t nr_names;
 };
 
-/* Return the target of a direct jump or call; 0: unknown. */
-static uint64_t target_of(const cs_insn *insn)
-{
-	const char *hex = insn->op_str[0] == '#' ? insn->op_str + 1 : insn->op_str;
-	const char *comma = strrchr(hex, ' ');
-	char *end;
-	uint64_t target;
+/* One instruction, checked: its texts are in the reply. */
+struct decoded {
+	struct disasm_insn is;
+	const char *mnemonic, *operands;
+};
 
-	/* "0x401136", "#0x401136"; the last operand, for cbz and similar. */
-	if (comma)
-		hex = comma + 1 + (comma[1] == '#');
-	if (strncmp(hex, "0x", 2))
-		return 0;
-	target = strtoull(hex, &end, 16);
-	return *end ? 0 : target;
-}
-
-/* Write the text of a jump to @target, outside of this function. */
-static int set_callee(struct work *w, struct listing_insn *out, const cs_insn *insn,
-		      uint64_t target)
+/* Write the text of a jump to a target outside of this function. */
+static int set_callee(struct work *w, struct listing_insn *out, const struct decoded *d)
 {
 	char name[LINE_MAX_TEXT / 2];
 
 	if (w->c->name && w->nr_names++ < NAMES_MAX)
-		out->callee = w->c->name(w->c->ctx, target, name, sizeof(name));
+		out->callee = w->c->name(w->c->ctx, d->is.target, name, sizeof(name));
 	if (out->callee == LISTING_NONE)
-		return set_text(w->l, out, "%-7s %s", insn->mnemonic, insn->op_str);
-	return set_text(w->l, out, "%-7s %s", insn->mnemonic, name);
+		return set_text(w->l, out, "%-7.*s %.*s", d->is.mnemonic_size, d->mnemonic,
+				d->is.operands_size, d->operands);
+	return set_text(w->l, out, "%-7.*s %s", d->is.mnemonic_size, d->mnemonic, name);
 }
 
-static int add_insn(struct work *w, const cs_insn *insn)
+static int add_insn(struct work *w, uint32_t at, const struct decoded *d)
 {
 	const struct disasm_code *c = w->c;
-	struct listing_insn *out = listing_add_insn(w->l, insn->address, (uint8_t)insn->size);
-	uint64_t target;
+	uint64_t to = d->is.target - c->vaddr;
+	struct listing_insn *out;
 
+	if (!d->is.mnemonic_size)
+		return add_bytes(w->l, c, at, d->is.size);
+	out = listing_add_insn(w->l, c->vaddr + at, d->is.size);
 	if (!out)
 		return -ENOMEM;
-	out->jump = w->cs.insn_group(w->handle, insn, CS_GRP_JUMP);
-	out->call = w->cs.insn_group(w->handle, insn, CS_GRP_CALL);
-	target = out->jump || out->call ? target_of(insn) : 0;
-	if (target && target - c->vaddr >= c->nr_bytes)
-		return set_callee(w, out, insn, target);
-	if (target) {
+	out->jump = d->is.jump;
+	out->call = d->is.call;
+	if (d->is.target && to >= c->nr_bytes)
+		return set_callee(w, out, d);
+	if (d->is.target) {
 		/*
 		 * For now the offset from the start; becomes an instruction index when all are
 		 * known.
 		 */
-		out->target = (uint32_t)(target - c->vaddr);
-		return set_text(w->l, out, "%-7s +0x%x", insn->mnemonic, out->target);
+		out->target = (uint32_t)to;
+		return set_text(w->l, out, "%-7.*s +0x%x", d->is.mnemonic_size, d->mnemonic,
+				out->target);
 	}
-	return set_text(w->l, out, insn->op_str[0] ? "%-7s %s" : "%s", insn->mnemonic,
-			insn->op_str);
+	return set_text(w->l, out, d->is.operands_size ? "%-7.*s %.*s" : "%.*s%.*s",
+			d->is.mnemonic_size, d->mnemonic, d->is.operands_size, d->operands);
 }
 
-static int open_machine(struct work *w)
+/* Take the next instruction of a reply. Return false at the end of the reply. */
+static bool take_insn(const struct cage_answer *a, size_t *at, struct decoded *out)
 {
-	const struct disasm_code *c = w->c;
-	cs_err rc = CS_ERR_ARCH;
+	const char *text = (const char *)a->bytes + *at + sizeof(out->is);
 
-	if (!find_functions(&w->cs))
-		return -ENOTSUP;
-	if (c->wide && c->machine == EM_X86_64)
-		rc = w->cs.open(CS_ARCH_X86, CS_MODE_64, &w->handle);
-	else if (c->wide && c->machine == EM_AARCH64)
-		rc = w->cs.open(CS_ARCH_ARM64, CS_MODE_ARM, &w->handle);
-	if (rc)
-		return -ENOTSUP;
-	w->cs.option(w->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	/* The form of perf annotate and objdump. */
-	if (c->machine == EM_X86_64)
-		w->cs.option(w->handle, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-	return 0;
+	if (a->size - *at < sizeof(out->is))
+		return false;
+	memcpy(&out->is, a->bytes + *at, sizeof(out->is));
+	*at += sizeof(out->is);
+	if (a->size - *at < (size_t)out->is.mnemonic_size + out->is.operands_size)
+		return false;
+	out->mnemonic = text;
+	out->operands = text + out->is.mnemonic_size;
+	*at += (size_t)out->is.mnemonic_size + out->is.operands_size;
+	return true;
 }
 
-/* Disassemble everything; -ENOTSUP if there is no disassembler for the CPU. */
+/* Test that a reply covers all bytes of the code, without gaps, and has nothing more. */
+static bool is_whole(const struct cage_answer *a, uint32_t nr_bytes)
+{
+	struct decoded d;
+	uint32_t done = 0;
+	size_t at = 0;
+
+	while (done < nr_bytes && take_insn(a, &at, &d) && d.is.size &&
+	       d.is.size <= nr_bytes - done)
+		done += d.is.size;
+	return done == nr_bytes && at == a->size;
+}
+
+/* Disassemble everything in the cage. -ENOMEM; other errors: there are no instructions. */
 static int decode(struct listing *l, const struct disasm_code *c)
 {
+	const struct disasm_request r = {
+		.vaddr = c->vaddr, .nr_bytes = c->nr_bytes, .machine = c->machine, .wide = c->wide
+	};
+	int fds[CAGE_FDS_MAX] = { cage_wrap(c->bytes, c->nr_bytes), -1 };
 	struct work w = { .l = l, .c = c };
-	const uint8_t *code = c->bytes;
-	uint64_t vaddr = c->vaddr;
-	size_t left = c->nr_bytes;
-	cs_insn *insn;
-	int rc = open_machine(&w);
+	struct cage_answer a;
+	struct decoded d;
+	size_t at = 0;
+	int rc;
 
+	if (fds[0] < 0)
+		return fds[0];
+	rc = cage_call(&disasm_reader, &r, sizeof(r), fds, 0, TIMEOUT_NS, &a);
+	close(fds[0]);
 	if (rc)
 		return rc;
-	insn = w.cs.malloc(w.handle);
-	while (insn && left && !rc) {
-		uint32_t at = c->nr_bytes - (uint32_t)left;
-		uint8_t unit = c->machine == EM_AARCH64 ? (uint8_t)MIN(left, 4u) : 1;
-
-		if (w.cs.disasm_iter(w.handle, &code, &left, &vaddr, insn)) {
-			rc = add_insn(&w, insn);
-			continue;
-		}
-		rc = add_bytes(l, c, at, unit);
-		code += unit;
-		vaddr += unit;
-		left -= unit;
+	if (!is_whole(&a, c->nr_bytes))
+		rc = -EBADMSG;
+	for (uint32_t done = 0; !rc && done < c->nr_bytes; done += d.is.size) {
+		rc = take_insn(&a, &at, &d) ? add_insn(&w, done, &d) : -EBADMSG;
 	}
-	rc = insn ? rc : -ENOMEM;
-	if (insn)
-		w.cs.free(insn, 1);
-	w.cs.close(&w.handle);
+	cage_answer_free(&a);
 	return rc;
 }
-#else
-static int decode(struct listing *l, const struct disasm_code *c)
-{
-	return -ENOTSUP;
-}
-#endif
 
-/* Show bytes, without a disassembler. */
-static int dump(struct listing *l, const struct disasm_code *c)
+/* Add lines of bytes. */
+static int put_bytes(struct listing *l, const struct disasm_code *c)
 {
 	int rc = 0;
 
@@ -235,8 +194,8 @@ int disasm(struct listing *l, const struct disasm_code *c)
 {
 	int rc = decode(l, c);
 
-	if (rc == -ENOTSUP)
-		rc = dump(l, c);
+	if (rc && rc != -ENOMEM)
+		rc = put_bytes(l, c);
 	find_targets(l, c->vaddr);
 	return rc;
 }

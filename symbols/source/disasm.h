@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bytes → instructions as text: the only file that uses the disassembler. Without
- * one (HAVE_CAPSTONE), lines of bytes.
+ * Bytes → instructions as text, by the disassembler in the cage. Without one (HAVE_CAPSTONE), or
+ * when its worker dies or is too slow, lines of bytes.
  *
  * The bytes are hostile: the disassembler gets them with their length, its output
- * is cut to printable ASCII, and unknown bytes are shown as bytes, so that
+ * is sanitised, and unknown bytes are shown as bytes, so that
  * instructions have no gaps.
  *
  * Pure; any thread, slow.

@@ -4,7 +4,6 @@
  * FUZZ: symbols
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,12 +17,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t fixed[] = { 0, 0xffffffff81000000, UINT64_MAX };
 	int fd = memfd_create("kcore", MFD_CLOEXEC);
-	char path[32];
 	uint8_t buf[64];
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	for (size_t i = 0; i < 4; i++) {
 		uint64_t addr = 0;
 
@@ -31,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			addr = fixed[i];
 		else if (size > 88)
 			memcpy(&addr, data + 80, 8); /* address in the first program header */
-		if (kcore_read(path, addr, buf, sizeof(buf)) > (int)sizeof(buf))
+		if (kcore_read(fd, addr, buf, sizeof(buf)) > (int)sizeof(buf))
 			abort();
 	}
 	close(fd);

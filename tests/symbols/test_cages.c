@@ -5,9 +5,11 @@
  */
 #include "tests/prelude.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef HAVE_LZMA
@@ -18,10 +20,17 @@
 #include "symbols/cage/cage.h"
 #include "symbols/jit/jitdump.h"
 #include "symbols/jit/perfmap_cage.h"
+#include "symbols/kernel/kernel_cage.h"
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
+#include "symbols/object/elfgo.h"
+#include "symbols/object/elfgo_cage.h"
 #include "symbols/object/xz.h"
 #include "symbols/object/xz_cage.h"
+#include "symbols/source/disasm.h"
+#include "symbols/source/disasm_serve.h"
+#include "tests/symbols/elfmake.h"
+#include "tests/symbols/gomake.h"
 #include "tests/symbols/jitmake.h"
 
 #define NR_ROUNDS 300U
@@ -83,6 +92,9 @@ WRAPPED(names, demangler_reader);
 WRAPPED(xz, xz_cage_reader);
 WRAPPED(perfmap, perfmap_reader);
 WRAPPED(jitdump, jitdump_reader);
+WRAPPED(code, disasm_reader);
+WRAPPED(go, elfgo_reader);
+WRAPPED(kernel, kernel_reader);
 
 /* Another name for each number. */
 static size_t put_name(char *buf, size_t size, uint32_t i)
@@ -390,6 +402,215 @@ static void test_jitdump(void **state)
 	jitdump_fini(&d);
 }
 
+/* Instructions of @code without gaps; their texts are clean. */
+static void check_listing(const struct listing *l, const struct disasm_code *c)
+{
+	uint64_t at = c->vaddr;
+
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+
+		assert_int_equal(insn->vaddr, at);
+		assert_true(insn->size > 0);
+		assert_true(insn->target == LISTING_NONE || insn->target < l->nr_insns);
+		for (const char *t = listing_text(l, insn->text); *t; t++)
+			assert_true((uint8_t)*t >= 0x20 && *t != 0x7f);
+		at += insn->size;
+	}
+	assert_int_equal(at, c->vaddr + c->nr_bytes);
+}
+
+static struct listing *listing_of(const struct disasm_code *c)
+{
+	struct listing *l = listing_new(1);
+
+	assert_int_equal(disasm(l, c), 0);
+	check_listing(l, c);
+	return l;
+}
+
+/* A worker that dies leaves lines of bytes. */
+static void test_code(void **state)
+{
+	/* push %rbx; jne +0; call 0x1106; bytes that are no instruction; ret */
+	static const uint8_t bytes[] = "\x53\x75\xfd\xe8\xfe\0\0\0\x06\x06\xc3";
+	const struct disasm_code c = { .bytes = bytes,
+				       .nr_bytes = sizeof(bytes) - 1,
+				       .vaddr = 0x1000,
+				       .machine = EM_X86_64,
+				       .wide = true };
+	struct listing *l;
+
+	shared->mode = HONEST;
+	l = listing_of(&c);
+#ifdef HAVE_CAPSTONE
+	assert_int_equal(l->nr_insns, 6);
+	assert_string_equal(listing_text(l, l->insns[0].text), "pushq   %rbx");
+	assert_string_equal(listing_text(l, l->insns[1].text), "jne     +0x0");
+	assert_int_equal(l->insns[1].target, 0);
+	assert_string_equal(listing_text(l, l->insns[2].text), "callq   0x1106");
+	assert_string_equal(listing_text(l, l->insns[3].text), ".byte   0x06");
+#endif
+	listing_put(l);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++)
+		listing_put(listing_of(&c));
+	shared->mode = DIES;
+	l = listing_of(&c);
+	assert_int_equal(l->nr_insns, 2);
+	assert_string_equal(listing_text(l, l->insns[1].text), ".byte   0x06 0x06 0xc3");
+	listing_put(l);
+}
+
+static void check_functions(const struct elfsym *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++)
+		assert_in_range(strlen(t->names + t->symbols[i].name), 1, IMAGE_NAME_MAX);
+}
+
+static void test_go(void **state)
+{
+	static const char *const want[] = { "main.main", "main.leaf" };
+	uint8_t table[GO_SIZE], *frames;
+	struct elffile f;
+	struct elfmake m;
+	size_t size;
+
+	make_go(table, 0x1100);
+	elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
+	elfmake_code(&m, ".text", 0x1000, 0x1100, 0xf00, 0, NULL);
+	elfmake_section(&m, ".gopclntab",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = sizeof(table) }, table);
+	elfmake_finish(&m);
+	assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, NULL), 0);
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
+		struct elfsym t = { .nr = 0 };
+		int rc;
+
+		shared->mode = shared->seed ? CHANGED : HONEST;
+		rc = elfgo_cage_add(&t, &f);
+		assert_true(shared->seed || (!rc && t.nr == 2));
+		for (uint32_t i = 0; !shared->seed && i < t.nr; i++)
+			assert_string_equal(t.names + t.symbols[i].name, want[i]);
+		check_functions(&t);
+		elfsym_fini(&t);
+		if (!elfgo_cage_frames(&f, &frames, &size))
+			free(frames);
+	}
+	shared->mode = DIES;
+	assert_int_equal(elfgo_cage_frames(&f, &frames, &size), -EPIPE);
+	elffile_close(&f);
+	elfmake_fini(&m);
+}
+
+/* Write a copy of a file of /proc. The caller removes it. */
+static void write_copy(char path[32], const void *bytes, size_t size)
+{
+	int fd;
+
+	strcpy(path, "/tmp/proftop-kernel.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	close(fd);
+}
+
+static void walk_list(const struct kallsyms *k, const struct kallsyms *want)
+{
+	for (uint64_t addr = 0xffffffff81000000; addr < 0xffffffff81000400; addr += 3) {
+		struct kallsyms_symbol a, b;
+		bool found = kallsyms_find(k, addr, &a);
+		volatile char sum = 0;
+
+		if (want) {
+			assert_int_equal(found, kallsyms_find(want, addr, &b));
+			assert_true(!found || (a.start == b.start && a.size == b.size &&
+					       a.name_size == b.name_size &&
+					       !memcmp(a.name, b.name, a.name_size) &&
+					       a.module_size == b.module_size));
+		}
+		for (uint32_t i = 0; found && i < a.name_size; i++)
+			sum += a.name[i];
+		for (uint32_t i = 0; found && a.module && i < a.module_size; i++)
+			sum += a.module[i];
+	}
+}
+
+static void test_kernel_list(void **state)
+{
+	static const char text[] = "ffffffff81000000 T _text\nffffffff81000010 t one\n"
+				   "ffffffff81000100 t two\t[mod]\nffffffff81000080 D data\n"
+				   "ffffffff81000200 W three\t[mod]\nbad line\n";
+	struct kallsyms *k, *want;
+	uint32_t nr_refused = 0;
+	char path[32];
+
+	write_copy(path, text, sizeof(text) - 1);
+	assert_int_equal(kallsyms_parse(&want, text, sizeof(text) - 1, NULL), 0);
+	shared->mode = HONEST;
+	assert_int_equal(kernel_cage_list(&k, path, NULL), 0);
+	assert_int_equal(kallsyms_nr(k), kallsyms_nr(want));
+	assert_int_equal(kallsyms_begin(k, false), 0xffffffff81000000);
+	walk_list(k, want);
+	kallsyms_free(k);
+	kallsyms_free(want);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
+		int rc = kernel_cage_list(&k, path, NULL);
+
+		assert_true(!rc || rc == -EBADMSG);
+		nr_refused += rc != 0;
+		if (rc)
+			continue;
+		walk_list(k, NULL);
+		kallsyms_free(k);
+	}
+	assert_in_range(nr_refused, NR_ROUNDS / 2, 2 * NR_ROUNDS);
+	shared->mode = DIES;
+	assert_int_equal(kernel_cage_list(&k, path, NULL), -EPIPE);
+	unlink(path);
+	/* The kernel's own list needs no worker; a folder or a FIFO is no list. */
+	assert_int_not_equal(kernel_cage_list(&k, "/tmp", NULL), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(kernel_cage_list(&k, path, NULL), -EINVAL);
+	unlink(path);
+	if (!kernel_cage_list(&k, "/proc/kallsyms", NULL))
+		kallsyms_free(k);
+}
+
+/* A copy of kcore with one segment, read in pieces of a call. */
+static void test_kernel_memory(void **state)
+{
+	enum { SIZE = 150000 };
+	const uint64_t base = 0xffffffff81000000;
+	Elf64_Phdr p = { .p_type = PT_LOAD, .p_vaddr = base, .p_filesz = SIZE, .p_offset = 4096 };
+	Elf64_Ehdr h = {
+		.e_type = ET_CORE, .e_phnum = 1, .e_phoff = sizeof(h), .e_phentsize = sizeof(p)
+	};
+	uint8_t *file = calloc(1, 4096 + SIZE), *got = malloc(SIZE + 1);
+	char path[32];
+
+	memcpy(h.e_ident, ELFMAG, SELFMAG);
+	h.e_ident[EI_CLASS] = ELFCLASS64;
+	memcpy(file, &h, sizeof(h));
+	memcpy(file + sizeof(h), &p, sizeof(p));
+	for (uint32_t i = 0; i < SIZE; i++)
+		file[4096 + i] = (uint8_t)(i * 7 + i / 999);
+	write_copy(path, file, 4096 + SIZE);
+	shared->mode = HONEST;
+	assert_int_equal(kernel_cage_memory(path, base, got, SIZE + 1), SIZE);
+	assert_memory_equal(got, file + 4096, SIZE);
+	assert_int_equal(kernel_cage_memory(path, base - 1, got, 8), -EFAULT);
+	shared->mode = CHANGED;
+	for (shared->seed = 0; shared->seed < 50; shared->seed++)
+		assert_true(kernel_cage_memory(path, base, got, 100) <= 100);
+	shared->mode = DIES;
+	assert_int_equal(kernel_cage_memory(path, base, got, 8), -EPIPE);
+	unlink(path);
+	free(file);
+	free(got);
+}
+
 /* The time of one call with a new worker is printed: the start takes a few milliseconds at most. */
 static void test_start_time(void **state)
 {
@@ -423,10 +644,9 @@ static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct ca
 static int set_up(void **state)
 {
 	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
-		[CAGE_NAMES] = &names,
-		[CAGE_XZ] = &xz,
-		[CAGE_PERFMAP] = &perfmap,
-		[CAGE_JITDUMP] = &jitdump,
+		[CAGE_NAMES] = &names,	   [CAGE_XZ] = &xz,	  [CAGE_PERFMAP] = &perfmap,
+		[CAGE_JITDUMP] = &jitdump, [CAGE_DISASM] = &code, [CAGE_GO] = &go,
+		[CAGE_KERNEL] = &kernel,
 	};
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -435,6 +655,9 @@ static int set_up(void **state)
 	xz = wrap(&xz_cage_reader, serve_xz);
 	perfmap = wrap(&perfmap_reader, serve_perfmap);
 	jitdump = wrap(&jitdump_reader, serve_jitdump);
+	code = wrap(&disasm_reader, serve_code);
+	go = wrap(&elfgo_reader, serve_go);
+	kernel = wrap(&kernel_reader, serve_kernel);
 	return shared == MAP_FAILED ? -1 : cage_start(readers);
 }
 
@@ -454,6 +677,10 @@ int main(void)
 		cmocka_unit_test(test_xz),
 		cmocka_unit_test(test_perfmap),
 		cmocka_unit_test(test_jitdump),
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_go),
+		cmocka_unit_test(test_kernel_list),
+		cmocka_unit_test(test_kernel_memory),
 		cmocka_unit_test(test_start_time),
 	};
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "symbols/base/fields.h"
-#include "symbols/kernel/kallsyms.h"
+#include "symbols/kernel/kernel_cage.h"
 #include "tests/yardstick.h"
 
 static struct kallsyms *parse(const char *text)
@@ -109,7 +109,7 @@ static void test_hidden_and_empty(void **state)
 	assert_string_equal(e.text, "kptr_restrict hides kernel addresses");
 	assert_int_equal(kallsyms_parse(&k, "", 0, &e), -ENODATA);
 	assert_int_equal(kallsyms_parse(&k, "nothing\n", 8, &e), -ENODATA);
-	assert_int_equal(kallsyms_read(&k, "/nonexistent/kallsyms", &e), -ENOENT);
+	assert_int_equal(kernel_cage_list(&k, "/nonexistent/kallsyms", &e), -ENOENT);
 	assert_null(k);
 }
 
@@ -261,7 +261,7 @@ static void test_this_kernel(void **state)
 	unsigned int nr = 0;
 	FILE *file;
 
-	if (kallsyms_read(&k, "/proc/kallsyms", NULL))
+	if (kernel_cage_list(&k, "/proc/kallsyms", NULL))
 		skip_test("not permitted: /proc/kallsyms");
 	assert_true(kallsyms_nr(k) > 1000);
 	file = fopen("/proc/kallsyms", "r");
