@@ -101,11 +101,13 @@ def build_id(file):
 class Session:
     """The names that proftop has for running processes, and perf for the same samples.
 
-    A program is judged by its last tick after @seconds with SAMPLES of it and with all names. It ends once each of
-    @comms had such a tick; on a loaded machine that may take ten times as long."""
+    A program is judged by its last tick after @seconds with SAMPLES of it and with all names; of one in @among, also
+    with a row of that name. It ends once each of @comms had such a tick; on a loaded machine that may take ten times as
+    long."""
     SAMPLES = 10
 
-    def __init__(self, pids, comms, seconds=3, args=()):
+    def __init__(self, pids, comms, seconds=3, args=(), among=None):
+        self.among = among or {}
         data = path("perf.data")
         self.data = data
         self.modules, self.judged = {}, {}
@@ -142,7 +144,9 @@ class Session:
         self.tick = tick
         self.modules.update((m["name"], m) for m in tick["modules"])
         for comm in comms if late and not tick["names"]["waiting"] else ():
-            if sum(r["self"] for r in tick["rows"] if r["comm"] == comm) >= self.SAMPLES:
+            rows = [r for r in tick["rows"] if r["comm"] == comm and r["self"]]
+            seen = any(re.search(self.among.get(comm) or "", r["symbol"]) for r in rows)
+            if seen and sum(r["self"] for r in rows) >= self.SAMPLES:
                 self.judged[comm] = tick
 
     def rows(self, comm):

@@ -159,9 +159,9 @@ def main():
         served.send_signal(signal.SIGINT)
         out, err = served.communicate(timeout=20)
         wrong(served.returncode != 130 or err, f"the end: {served.returncode} {err}")
-        # Requests cause no ticks of their own: each is as long as requested.
-        ticks = [float(t) for t in re.findall(r"^proftop .* tick ([\d.]+) s", out, re.M)]
-        wrong(len(ticks) < 5 or min(ticks[1:-1]) < 0.3, f"ticks: {ticks}")
+        # Requests cause no ticks of their own: in the mean each is as long as requested.
+        ticks = [float(t) for t in re.findall(r"^proftop .* tick ([\d.]+) s", out, re.M)][1:-1]
+        wrong(len(ticks) < 3 or sum(ticks) < 0.45 * len(ticks), f"ticks: {ticks}")
         check_screen()
     finally:
         spin.kill()

@@ -313,7 +313,8 @@ def main():
             names.wrong(f"{comm} has ended with {process.returncode}")
         else:
             pids += pids_of(process)
-    session = names.Session(pids, running, seconds=12 if ALL else 3)
+    session = names.Session(pids, running, seconds=12 if ALL else 3,
+                            among={comm: among for comm, _, _, _, _, among, _ in cases})
     for comm, what, want, source, slow, among, _ in cases:
         if comm not in running:
             continue

@@ -97,7 +97,7 @@ def walk_sizes(t):
 
 def test_walk():
     busy = spin("2")
-    t = Terminal(f"{PROFTOP} -d 0.3 -F 997 -e cpu-clock", 140, 40)
+    t = Terminal(f"{PROFTOP} -d 0.3 -F 997 -e cpu-clock --max-overhead=100", 140, 40)
     t.need_rows()
     walk_targets(t, busy.pid)
     walk_sizes(t)
