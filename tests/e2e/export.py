@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare exports with the rows of a tick: the shares of the 50 hottest functions, self and total.
 
-export.py STEM NDJSON [ROWS]    STEM.pb.gz, STEM.speedscope.json, ...; each with a small reader of its own.
-At least ROWS functions are compared. Formats without a file are left out.
+export.py STEM NDJSON [ROWS [EVENT]]    STEM.pb.gz, STEM.speedscope.json, ...; each with a small private reader.
+At least ROWS functions are compared. Formats without a file are left out. EVENT is the exported one, default the first;
+"cpu-clock + waits" are both, whose shares are computed from the rows of each.
 """
 import collections
 import gzip
@@ -13,7 +14,9 @@ import re
 import sys
 import xml.etree.ElementTree
 
+NARROWEST = 0.2 / 1180  # of the width of the SVG: boxes below are left out
 bad = []
+narrow = collections.Counter()  # by function, percent of all in such boxes; the page has them
 
 
 def fold(stacks):
@@ -170,9 +173,11 @@ def page(path):
             own[path_[-1]] -= total
         path_.append(len(own) - 1)
     sums = collections.Counter()
-    for key, weight in zip(tree["key"], own):
+    for key, total, weight in zip(tree["key"], tree["total"], own):
         if 0 <= key < len(data["names"]):
             sums[data["names"][key]] += 100 * weight / data["all"]
+            if total / tree["total"][0] < NARROWEST:
+                narrow[data["names"][key]] += 100 * weight / data["all"]
     for name, (self_, _) in rows.items():
         if abs(sums[name] - self_) > 0.01:
             bad.append(f"{path}: {name}: {sums[name]} in the tree, {self_} in the table")
@@ -194,23 +199,43 @@ def svg(path):
 
 
 def text(path):
-    rows = {}
+    rows, table = {}, ""
     with open(path, encoding="utf-8") as f:
         for line in f:
+            # Several tables have titles.
+            table = line.strip() if line[0] not in " !" else table
+            if table in TITLES and table != EVENT:
+                continue
             found = re.match(r" +([\d.]+) +([\d.]+) +\d+ (\S) (.*?)  +\S", line)
             if found:
                 rows[found[4]] = (float(found[1]), float(found[2]))
     return rows
 
 
-def ndjson(path):
-    """All rows by name. The same name in two modules would need the stacks: it is left out."""
-    with open(path, encoding="utf-8") as f:
-        rows = json.loads(f.readline())["rows"]
+def by_name(rows):
+    """The same name in two modules would need the stacks: it is left out."""
     names = collections.Counter(row["symbol"] for row in rows)
     return {r["symbol"]: (r["self_pct"], r["total_pct"]) for r in rows if names[r["symbol"]] == 1}
 
 
+def ndjson(path):
+    """Return the rows of EVENT by name: of a file with both events, or of the sum of two."""
+    with open(path, encoding="utf-8") as f:
+        tick = json.loads(f.readline())
+    events = EVENT.split(" + ") if EVENT else [tick["events"][0]["name"]]
+    summed = [row for row in tick["rows"] if row.get("with_waits")]
+    if len(events) == 1 or summed:
+        return by_name(summed or [row for row in tick["rows"] if row["event"] == events[0]])
+    rows, whole = collections.defaultdict(lambda: (0, 0)), sum(e["count"] for e in tick["events"])
+    for event in tick["events"]:
+        for name, (own, total) in by_name([r for r in tick["rows"] if r["event"] == event["name"]]).items():
+            share = event["count"] / whole
+            rows[name] = rows[name][0] + own * share, rows[name][1] + total * share
+    return dict(sorted(rows.items(), key=lambda row: -row[1][0]))
+
+
+EVENT = sys.argv[4] if len(sys.argv) > 4 else ""
+TITLES = ["cpu-clock", "waits", "cpu-clock + waits"]
 READERS = {
     "pb.gz": lambda path: fold(pprof(path)),
     "otlp.pb": lambda path: fold(otlp(path)),
@@ -230,7 +255,7 @@ def main():
     got = {name: read(f"{stem}.{name}") for name, read in READERS.items() if os.path.exists(f"{stem}.{name}")}
     boxes = svg(f"{stem}.svg") if os.path.exists(f"{stem}.svg") else {}
     if boxes:
-        got["svg"] = {name: (share, None) for name, (share, _) in boxes.items()}
+        got["svg"] = {name: (boxes.get(name, (0,))[0] + narrow[name], None) for name in {*boxes, *narrow}}
     if len(rows) < wanted or not got:
         bad.append(f"{len(rows)} rows only, {len(got)} formats")
     for name, shares in got.items():

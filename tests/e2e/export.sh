@@ -48,20 +48,36 @@ ls "$TMP" | grep -E '\.(svg|html|gz)\.[0-9a-f]{8}$' && wrong "a temporary file i
 
 # Each tick replaces the file of the one before.
 if [ "$(id -u)" = 0 ] && python3 "$HERE/perf_allowed.py"; then
-	# Sixty functions, inlined ones, a recursive one, the kernel, two processes: shares of the 50 hottest.
-	"$PROFTOP" -b -F 4999 --stack-size=2048 --record="$TMP/sixty.data" -- "$PROGRAMS/sixty" 500 >"$TMP/out" 2>&1 ||
+	# Sixty functions, inlined ones, a recursive one, those of a JIT, the kernel, two processes, waits: shares of the 50
+	# hottest, by CPU time, waiting time and both.
+	"$PROFTOP" -b -F 4999 --time=all --stack-size=2048 --record="$TMP/sixty.data" -- "$PROGRAMS/sixty" 500 >"$TMP/out" 2>&1 ||
 		wrong "sixty: exit $?: $(cat "$TMP/out")"
-	keys=
-	for f in $formats; do
-		keys="$keys:export $TMP/sixty.$f<Enter>"
+	maps=$(sed -n 's/^map //p' "$TMP/out")
+	trap 'rm -f $maps; cleanup' EXIT
+	"$PROFTOP" --replay "$TMP/sixty.data" --time=all -b --format=ndjson --rows=0 >"$TMP/sixty.ndjson"
+	for time in cpu wait all; do
+		case $time in
+		cpu) event="cpu-clock" ;;
+		wait) event="waits" ;;
+		all) event="cpu-clock + waits" ;;
+		esac
+		keys=
+		for f in $formats; do
+			keys="$keys:export $TMP/$time.$f<Enter>"
+		done
+		"$PROFTOP" --replay "$TMP/sixty.data" --time=$time --script "2$keys" >/dev/null || wrong "sixty: exports: exit $?"
+		python3 "$HERE/export.py" "$TMP/$time" "$TMP/sixty.ndjson" 50 "$event" || bad=1
 	done
-	"$PROFTOP" --replay "$TMP/sixty.data" --script "2$keys" >/dev/null || wrong "sixty: exports: exit $?"
-	"$PROFTOP" --replay "$TMP/sixty.data" -b --format=ndjson --rows=0 >"$TMP/sixty.ndjson"
-	python3 "$HERE/export.py" "$TMP/sixty" "$TMP/sixty.ndjson" 50 || bad=1
-	for mark in i k; do
-		grep -q "_\[$mark\]" "$TMP/sixty.folded" || wrong "sixty: no frame of kind $mark"
+	for mark in i j k; do
+		grep -q "_\[$mark\]" "$TMP/cpu.folded" || wrong "sixty: no frame of kind $mark"
 	done
-	[ "$(grep -o '"pid":"[0-9]*"' "$TMP/sixty.firefox.json" | sort -u | wc -l)" = 2 ] || wrong "sixty: not two processes"
+	for mark in _parent_ _child_; do
+		grep -q "^sixty;.*;compiled$mark\[j\]" "$TMP/cpu.folded" || wrong "sixty: no frame compiled$mark"
+	done
+	[ "$(grep -o '"pid":"[0-9]*"' "$TMP/cpu.firefox.json" | sort -u | wc -l)" = 2 ] || wrong "sixty: not two processes"
+	grep -q ';\[child\] [0-9]*$' "$TMP/wait.folded" || wrong "sixty: the wait for the child is no frame"
+	grep -q '\[child\]' "$TMP/cpu.folded" && wrong "sixty: a wait in the CPU time"
+	gunzip -c "$TMP/all.pb.gz" | grep -q wall || wrong "sixty: both times are not named wall"
 
 	# Waits are time.
 	"$PROFTOP" -b -n 1 -d 0.3 -e waits --format=ndjson --rows=0 --export "$TMP/waits.pb.gz" >"$TMP/waits.ndjson"

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * sixty ROUNDS: two processes in sixty functions f00 to f59, some with an inlined one, under a
- * recursive one, and in the kernel.
+ * recursive one, in code made at run time with a perf map, and in the kernel.
+ *
+ * The paths of the two perf maps are printed: a replay needs the files, the caller removes them.
  */
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,15 +57,49 @@ __attribute__((noinline)) static uint64_t deeper(uint64_t v, int depth)
 	return v;
 }
 
+#if defined(__x86_64__)
+/* dec rdi; jnz; ret */
+static const uint8_t loop[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
+#elif defined(__aarch64__)
+/* subs x0, x0, #1; b.ne; ret */
+static const uint32_t loop[] = { 0xf1000400, 0x54ffffe1, 0xd65f03c0 };
+#else
+#error "no code for this machine"
+#endif
+
+/* Make a function that counts down, with @name in the perf map of this process. */
+static void (*compile(const char *name))(uint64_t)
+{
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = at == MAP_FAILED ? NULL : fopen(path, "w");
+	if (!map)
+		exit(1);
+	memcpy(at, loop, sizeof(loop));
+	__builtin___clear_cache((char *)at, (char *)at + sizeof(loop));
+	fprintf(map, "%lx %zx %s\n", (unsigned long)at, sizeof(loop), name);
+	fclose(map);
+	printf("map %s\n", path);
+	fflush(stdout);
+	return (void (*)(uint64_t))(uintptr_t)at;
+}
+
 int main(int argc, char **argv)
 {
 	static char buf[1 << 20];
 	int fd = open("/dev/zero", O_RDONLY);
 	volatile uint64_t v = 1;
 	pid_t other = fork();
+	void (*compiled)(uint64_t) = compile(other ? "compiled_parent" : "compiled_child");
 
-	for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; i--) {
+	/* The parent waits for the child. */
+	for (int i = (argc > 1 ? atoi(argv[1]) : 0) * (other ? 4 : 5) / 4; i > 0; i--) {
 		v = deeper(v, 3);
+		compiled(100000);
 		if (read(fd, buf, sizeof(buf)) < 0)
 			return 1;
 	}

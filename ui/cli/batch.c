@@ -151,6 +151,9 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	int code;
 
 	table->latency = config->latency && p->latency == event + 1;
+	if (what.also && event != what.event)
+		what.also = 0;
+	table->with_waits = what.also;
 	what.event = table->latency ? PROFILE_LATENCY : event;
 	code = fold_functions(p, &what, &all);
 	if (code)

@@ -30,10 +30,11 @@ struct batch_row {
 };
 
 struct batch_table {
-	uint32_t event; /* index in the profile's events */
-	bool latency;	/* shares are weighted with 1 / running tasks */
-	double count;	/* all samples of the event, shown or not */
-	double seconds; /* of an event that counts time: the time of all samples */
+	uint32_t event;	 /* index in the profile's events */
+	bool latency;	 /* shares are weighted with 1 / running tasks */
+	bool with_waits; /* samples of waits are in the table also */
+	double count;	 /* all samples of the event, shown or not */
+	double seconds;	 /* of an event that counts time: the time of all samples */
 	struct batch_row *rows;
 	uint32_t nr_rows;     /* shown rows */
 	uint32_t nr_matching; /* rows that pass the filter */

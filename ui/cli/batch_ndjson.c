@@ -235,6 +235,8 @@ static void append_rows(json_t *list, const struct batch_tick *tick, const struc
 		json_object_set_new(o, "event", clean(p->events[t->event].event.name));
 		if (t->latency)
 			json_object_set_new(o, "latency", json_true());
+		if (t->with_waits)
+			json_object_set_new(o, "with_waits", json_true());
 		if (p->events[t->event].event.wait) {
 			json_object_set_new(o, "self_s", number(row->self_pct / 100 * t->seconds));
 			json_object_set_new(o, "wait_s", number(row->total_pct / 100 * t->seconds));

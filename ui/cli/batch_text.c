@@ -210,6 +210,8 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 
 	if (tick->nr_tables > 1)
 		print_clean(out, "\n", p->events[t->event].event.name);
+	if (t->with_waits)
+		fputs(" + " EVENT_WAITS, out);
 	if (t->latency)
 		fputs("\nshares are weighted with 1 / number of running tasks", out);
 	fprintf(out, "\n %7s %7s %8s ", "SELF%", "TOTAL%", "SAMPLES");

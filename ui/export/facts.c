@@ -57,7 +57,7 @@ static void add_event(struct list *l, const struct snapshot *s)
 {
 	const struct profile_event *ev = s->event;
 
-	add(l, "event", ev->error[0], "%s%s%s", ev->event.name, ev->error[0] ? ": " : "",
+	add(l, "event", ev->error[0], "%s%s%s", s->shown_event.str, ev->error[0] ? ": " : "",
 	    ev->error);
 	if (ev->want_hz > 0 && !isnan(ev->got_hz))
 		add(l, "rate", false, "wanted %.0f Hz, got %.1f Hz per busy CPU", ev->want_hz,
@@ -112,5 +112,5 @@ struct safe_text facts_title(const struct snapshot *s, char buf[static 512])
 	return text_format(buf, 512, "%s%s%s, %s, %.1f s", s->scope.host,
 			   s->scope.host[0] ? ": " : "",
 			   s->scope.title[0] ? s->scope.title : s->profile->target,
-			   s->event->event.name, (double)s->profile->window_ns / 1e9);
+			   s->shown_event.str, (double)s->profile->window_ns / 1e9);
 }

@@ -274,9 +274,12 @@ static void name_value(struct snapshot *s)
 	s->nanoseconds = ev->clock || ev->wait;
 	s->unit = s->nanoseconds ? TEXT("nanoseconds") : TEXT("count");
 	s->type = text_format(s->event_name, sizeof(s->event_name), "%s",
-			      ev->wait	  ? "off_cpu"
-			      : ev->clock ? "cpu"
-					  : ev->name);
+			      s->scope.filter.also ? "wall"
+			      : ev->wait	   ? "off_cpu"
+			      : ev->clock	   ? "cpu"
+						   : ev->name);
+	s->shown_event = text_format(s->shown_event_text, sizeof(s->shown_event_text), "%s%s",
+				     ev->name, s->scope.filter.also ? " + " EVENT_WAITS : "");
 }
 
 int snapshot_make(struct snapshot *s, const struct profile *p, const struct snapshot_scope *scope)
@@ -356,7 +359,7 @@ double snapshot_period(const struct snapshot *s)
 {
 	const struct profile_event *ev = s->event;
 
-	if (ev->event.wait)
+	if (ev->event.wait || s->scope.filter.also)
 		return 0;
 	if (ev->event.clock && ev->want_hz > 0)
 		return 1e9 / ev->want_hz;

@@ -75,6 +75,8 @@ struct snapshot {
 	uint32_t nr_rows;
 	uint32_t *lines; /* by function, its hottest line, or PROFILE_NO_LINE */
 	char event_name[EVENT_NAME_MAX];
+	struct safe_text shown_event; /* clean: "cycles", "cpu-clock + waits" */
+	char shown_event_text[EVENT_NAME_MAX * 2];
 };
 
 /* Make a snapshot of @p. Return 0, -ENOMEM, or -ENODATA: it has no events. */
