@@ -22,6 +22,7 @@
 #define NEW_FACTOR  25U		  /* but more while the JVM compiles: unknown code has no callers */
 #define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
 #define HANG_NS	    2000000000ULL /* a read that takes longer is left */
+#define JOB_NS	    60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
 #define RETRY_NS    1000000000ULL
 #define TRIES_MAX   5U /* for libjvm.so, which the launcher loads late */
 #define METHODS_MAX 65536U
@@ -652,6 +653,12 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 	return e->nr_queue || e->nr_chains || e->wanted || used + 2 >= object_clock(now_ns);
 }
 
+static bool hangs(const struct hotspots_entry *e, uint64_t now_ns)
+{
+	return watch_blocked_ns(&e->reading->job.watch, now_ns) > HANG_NS ||
+	       now_ns - e->began_ns > JOB_NS;
+}
+
 uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 {
 	uint32_t object = OBJECT_ID_UNKNOWN;
@@ -661,7 +668,7 @@ uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 
 		if (e->runs && helper_job_done(&e->reading->job)) {
 			take_reading(h, e, now_ns);
-		} else if (e->runs && now_ns - e->began_ns > HANG_NS) {
+		} else if (e->runs && hangs(e, now_ns)) {
 			explain(objects_at(h->objects, e->object), -ETIME);
 			end_reading(e);
 		} else if (!e->runs && is_active(h, e, now_ns)) {
