@@ -140,6 +140,24 @@ struct folds {
 	enum view_id callers_from;
 };
 
+/* The input of folds, and the state of the screen. */
+struct folds_subject {
+	const struct ui_state *st;
+	const struct profile *p;
+	struct folds_of *of;
+};
+
+/* How one kind of fold is made. */
+struct folds_recipe {
+	/* Write the input as things are. Return false if there is nothing to fold. */
+	bool (*input)(const struct folds_subject *s, struct folds_input *in, unsigned int n);
+	unsigned int n; /* its last argument */
+	/* Make it by its input, on any thread. Return false if there is no memory. */
+	bool (*make)(const struct profile *p, struct folds_entry *e);
+	void (*free)(struct folds_entry *e);
+};
+extern const struct folds_recipe folds_recipes[FOLDS_NR];
+
 /* Return NULL if there is no memory: the views are empty then. */
 struct folds *folds_new(void);
 void folds_free(struct folds *s);
