@@ -7,61 +7,22 @@
 #include "symbols/jit/jitdumps.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "symbols/base/foreign.h"
-#include "symbols/process/code_owner.h"
-
-#define FILES_MAX    4096U
-#define POLL_NS	     25000000ULL
-#define COST_FACTOR  10ULL	   /* reading takes at most a tenth of the time */
-#define SLICE_NS     50000000ULL   /* of reading one jitdump before the next one */
-#define RETRY_NS     1000000000ULL /* while its device does not answer */
-#define CODE_WAIT_NS 300000000ULL  /* for the instructions of one function */
-#define TELL_NS	     1000000000ULL /* at least between two reports of better names */
-
-/* An object with the name of a jitdump. */
-struct jitdumps_file {
-	uint32_t object;
-	pid_t first_pid;    /* first process that mapped it: later ones do not change it */
-	uint64_t inner_pid; /* the one in its name */
-};
-
-/* A file that may be the jitdump of a process: what the job needs to open it. */
-struct candidate {
-	struct jitdumps_file file;
-	struct object_identity identity;
-	struct object_sighting seen; /* seen.path is owned */
-};
-
-/* A job: search a jitdump, or continue reading it. It uses nothing but this. */
-struct reading {
-	struct jitread read;
-	pid_t pid;
-	bool no_proc; /* as in struct jitdumps */
-	bool full;    /* no memory for more code */
-	char *root;   /* owned */
-	struct candidate *candidates;
-	uint32_t nr_candidates;
-	struct jitdump dump;
-	int fd;	       /* -1: no jitdump yet */
-	uint64_t size; /* of the jitdump when it was last checked */
-	/* Results of one run: */
-	int rc;
-	bool news; /* code was added */
-	uint64_t cost_ns;
-};
+#define FILES_MAX   4096U
+#define POLL_NS	    25000000ULL
+#define COST_FACTOR 10ULL	  /* reading takes at most a tenth of the time */
+#define RETRY_NS    1000000000ULL /* while its device does not answer */
+#define SETTLE_NS   300000000ULL  /* a listing waits for a job */
+#define TELL_NS	    1000000000ULL /* at least between two reports of better names */
 
 struct jitdumps_entry {
-	struct reading *r; /* the job's while it runs */
-	uint32_t object;   /* the memory, layer 0 */
-	uint32_t nr_files; /* number of jitdumps at the last search without a result */
-	uint64_t due_ns;   /* not checked before */
-	uint64_t tell_ns;  /* not reported before */
+	struct jitdump_job *r; /* the job's while it runs */
+	uint32_t object;       /* the memory, layer 0 */
+	uint32_t nr_files;     /* number of jitdumps at the last search without a result */
+	uint64_t due_ns;       /* not checked before */
+	uint64_t tell_ns;      /* not reported before */
 	size_t memory;
 	bool runs;   /* the job; it may hang */
 	bool looked; /* the first search has ended, or hangs */
@@ -80,35 +41,6 @@ void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *map
 	j->stop = stop;
 }
 
-static void free_candidates(struct reading *r)
-{
-	for (uint32_t i = 0; i < r->nr_candidates; i++)
-		free(r->candidates[i].seen.path);
-	free(r->candidates);
-	r->candidates = NULL;
-	r->nr_candidates = 0;
-}
-
-static void close_dump(struct reading *r)
-{
-	if (r->fd < 0)
-		return;
-	close(r->fd);
-	r->fd = -1;
-	jitdump_fini(&r->dump);
-	r->size = 0;
-}
-
-static void drop(struct job *job)
-{
-	struct reading *r = (struct reading *)job;
-
-	close_dump(r);
-	free_candidates(r);
-	free(r->root);
-	free(r);
-}
-
 void jitdumps_fini(struct jitdumps *j)
 {
 	for (uint32_t i = 0; i < j->nr_entries; i++) {
@@ -117,7 +49,7 @@ void jitdumps_fini(struct jitdumps *j)
 		if (e->runs)
 			jitreads_leave(j->reads, &e->r->read);
 		else
-			drop(&e->r->read.job);
+			jitdump_job_drop(&e->r->read.job);
 		free(e);
 	}
 	free(j->entries);
@@ -147,7 +79,7 @@ static bool is_dump(const char *path, uint64_t *pid)
 
 static void add_file(struct jitdumps *j, const struct object *object)
 {
-	struct jitdumps_file *files, file = { .object = object->id };
+	struct jitdump_name *files, file = { .object = object->id };
 	struct object_sighting seen;
 	bool dump;
 
@@ -188,28 +120,20 @@ static struct jitdumps_entry *entry_at(const struct jitdumps *j, uint32_t object
 		       : NULL;
 }
 
-static void run(struct job *job);
-
 static struct jitdumps_entry *new_entry(const struct jitdumps *j, const struct object *object)
 {
 	struct jitdumps_entry *e = calloc(1, sizeof(*e));
-	struct reading *r = calloc(1, sizeof(*r));
 	struct object_sighting seen;
 
-	if (!e || !r) {
-		free(e);
-		free(r);
+	if (!e)
 		return NULL;
-	}
 	objects_sighting(j->objects, object, &seen);
 	free(seen.path);
-	r->read.job.run = run;
-	r->read.job.drop = drop;
-	r->pid = seen.pid;
-	r->no_proc = j->no_proc;
-	r->root = j->root ? strdup(j->root) : NULL;
-	r->fd = -1;
-	e->r = r;
+	e->r = jitdump_job_new(seen.pid, j->no_proc, j->root);
+	if (!e->r) {
+		free(e);
+		return NULL;
+	}
 	e->object = object->id;
 	return e;
 }
@@ -263,120 +187,6 @@ struct object *jitdumps_base(struct jitdumps *j, struct object *object)
 			      seen.pid, seen.start, seen.end);
 	free(seen.path);
 	return base;
-}
-
-/* Open @c as the jitdump of the process with owner @o, if it belongs to it. */
-static int open_file(const struct reading *r, const struct candidate *c, const struct code_owner *o,
-		     int *fd)
-{
-	struct foreign_want want = {
-		.pid = r->no_proc ? 0 : r->pid,
-		.root = r->root,
-		.size_max = JITDUMP_FILE_MAX,
-		.maj = c->identity.maj,
-		.min = c->identity.min,
-		.ino = c->identity.ino,
-		.path = c->seen.path && *c->seen.path ? c->seen.path : NULL,
-		.owned = true,
-		.uid = o->uid,
-	};
-	struct foreign_file opened;
-	int rc;
-
-	if (c->seen.pid == r->pid && !r->no_proc) {
-		want.start = c->seen.start;
-		want.end = c->seen.end;
-	}
-	/* A recording of a container has pids that cannot be translated here. */
-	if (!r->no_proc && c->file.inner_pid != o->inner_pid)
-		return -ENOENT;
-	rc = foreign_open(&want, &opened, NULL);
-	if (!rc)
-		*fd = opened.fd;
-	return rc;
-}
-
-/* Search the jitdump of the process. 0, -ENOENT, -errno. */
-static int open_dump(struct reading *r)
-{
-	struct code_owner o;
-	int rc = 0, found = -ENOENT;
-
-	code_owner_ours(r->pid, &o);
-	if (!r->no_proc)
-		rc = code_owner_ask(r->pid, &o);
-	if (rc)
-		return rc;
-	for (uint32_t i = 0; i < r->nr_candidates && found == -ENOENT; i++)
-		found = open_file(r, &r->candidates[i], &o, &r->fd);
-	code_owner_done(&o);
-	if (found)
-		return found;
-	rc = jitdump_init(&r->dump);
-	if (rc)
-		close_dump(r);
-	return rc;
-}
-
-/* Get the size of the open jitdump. */
-static int size_of(struct reading *r, uint64_t *size)
-{
-	int rc = watch_begin(&r->read.job.watch);
-	struct stat st;
-
-	if (rc)
-		return rc;
-	rc = fstat(r->fd, &st) ? -errno : 0;
-	watch_end(&r->read.job.watch, 0);
-	if (!rc)
-		*size = (uint64_t)MAX(st.st_size, 0);
-	return rc;
-}
-
-/* Read the new records of the open jitdump. */
-static int read_on(struct reading *r)
-{
-	struct jitdump_file file = { .fd = r->fd, .watch = &r->read.job.watch };
-	uint32_t before = jitcode_nr(r->dump.code);
-	bool more = false;
-	int rc = size_of(r, &file.size);
-
-	if (rc)
-		return rc;
-	if (file.size < r->dump.state.at) { /* started again */
-		jitdump_fini(&r->dump);
-		if (jitdump_init(&r->dump)) {
-			close(r->fd);
-			r->fd = -1;
-			return -ENOMEM;
-		}
-		before = 0;
-		r->size = 0;
-	}
-	if (file.size == r->size || r->dump.state.ended)
-		return 0;
-	if (!r->full)
-		rc = jitdump_read(&r->dump, &file, r->no_proc ? 0 : SLICE_NS, &more);
-	r->size = more ? r->dump.state.at : file.size;
-	r->news = jitcode_nr(r->dump.code) != before;
-	return rc;
-}
-
-static void run(struct job *job)
-{
-	struct reading *r = (struct reading *)job;
-	uint64_t start_ns = time_now_ns();
-
-	r->news = false;
-	r->rc = watch_begin(&job->watch);
-	if (r->rc)
-		return;
-	if (r->fd < 0)
-		r->rc = open_dump(r);
-	watch_end(&job->watch, 0);
-	if (!r->rc)
-		r->rc = read_on(r);
-	r->cost_ns = time_now_ns() - start_ns;
 }
 
 /* Report to the maps the code that replaced other code. */
@@ -436,11 +246,11 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 }
 
 /* Copy what the job needs to know of file @i into its list, if the process may own it. */
-static void add_candidate(const struct jitdumps *j, struct reading *r, uint32_t i)
+static void add_candidate(const struct jitdumps *j, struct jitdump_job *r, uint32_t i)
 {
-	const struct jitdumps_file *file = &j->files[i];
+	const struct jitdump_name *file = &j->files[i];
 	const struct object *object = objects_at(j->objects, file->object);
-	struct candidate *list, c = { .file = *file, .identity = object->identity };
+	struct jitdump_candidate *list, c = { .file = *file, .identity = object->identity };
 
 	objects_sighting(j->objects, object, &c.seen);
 	list = c.seen.pid == r->pid || file->first_pid == r->pid
@@ -457,9 +267,9 @@ static void add_candidate(const struct jitdumps *j, struct reading *r, uint32_t 
 /* List the files that may be the jitdump of @e. False: there are none. */
 static bool find_candidates(const struct jitdumps *j, struct jitdumps_entry *e)
 {
-	struct reading *r = e->r;
+	struct jitdump_job *r = e->r;
 
-	free_candidates(r);
+	jitdump_job_forget(r);
 	e->nr_files = j->nr_files;
 	if (j->nr_open >= JITDUMPS_OPEN_MAX)
 		return false;
@@ -483,7 +293,7 @@ static void set_aside(struct jitdumps *j, struct jitdumps_entry *e)
 /* Take the result of the finished job of @e. */
 static void take(struct jitdumps *j, struct jitdumps_entry *e)
 {
-	struct reading *r = e->r;
+	struct jitdump_job *r = e->r;
 	bool opened = r->fd >= 0;
 	size_t memory = opened ? jitcode_memory(r->dump.code) : 0;
 
@@ -644,70 +454,11 @@ bool jitdumps_code_line(struct jitdumps *j, struct object *object, uint64_t star
 	return true;
 }
 
-/* A job: read instructions of one function. */
-struct code_reading {
-	struct job job;
-	int fd; /* owned */
-	uint64_t at;
-	uint8_t *bytes; /* owned */
-	uint32_t want, got;
-};
-
-static void run_code(struct job *job)
-{
-	struct code_reading *c = (struct code_reading *)job;
-
-	while (c->got < c->want) {
-		ssize_t nr =
-			pread(c->fd, c->bytes + c->got, c->want - c->got, (off_t)(c->at + c->got));
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			break;
-		c->got += (uint32_t)nr;
-	}
-}
-
-static void drop_code(struct job *job)
-{
-	struct code_reading *c = (struct code_reading *)job;
-
-	close(c->fd);
-	free(c->bytes);
-	free(c);
-}
-
-/* Read @want bytes of @f from the jitdump @fd. Return their number, or -errno. */
-static int read_code(struct jitdumps *j, int fd, const struct jitcode_function *f, uint32_t want,
-		     uint8_t **bytes)
-{
-	struct code_reading *c = calloc(1, sizeof(*c));
-	int rc;
-
-	if (!c)
-		return -ENOMEM;
-	c->job.run = run_code;
-	c->job.drop = drop_code;
-	c->fd = dup(fd);
-	c->bytes = malloc(MAX(want, 1U));
-	c->at = f->bytes_at;
-	c->want = c->bytes ? want : 0;
-	rc = helpers_call(j->reads->helpers, &c->job, time_now_ns() + CODE_WAIT_NS);
-	if (rc)
-		return rc;
-	rc = c->bytes ? (int)c->got : -ENOMEM;
-	*bytes = c->bytes;
-	c->bytes = NULL;
-	drop_code(&c->job);
-	return rc;
-}
-
 /* Wait a little for the job of @e: a listing needs its result now. */
 static void settle(struct jitdumps *j, struct jitdumps_entry *e)
 {
 	if (e && e->runs && j->reads->helpers &&
-	    helpers_wait(j->reads->helpers, &e->r->read.job, time_now_ns() + CODE_WAIT_NS))
+	    helpers_wait(j->reads->helpers, &e->r->read.job, time_now_ns() + SETTLE_NS))
 		look(j, e, time_now_ns());
 }
 
@@ -723,7 +474,7 @@ int jitdumps_code(struct jitdumps *j, struct object *object, uint64_t start, uin
 		return -ENOENT;
 	*size = f->size;
 	*machine = e->r->dump.state.machine;
-	return read_code(j, e->r->fd, f, MIN(f->size, max), bytes);
+	return jitdump_job_code(j->reads->helpers, e->r->fd, f, MIN(f->size, max), bytes);
 }
 
 /* Return true if it is time to report new names of @e. */

@@ -14,8 +14,7 @@
 #ifndef SYMBOLS_JIT_JITDUMPS_H
 #define SYMBOLS_JIT_JITDUMPS_H
 
-#include "symbols/jit/jitdump.h"
-#include "symbols/jit/jitreads.h"
+#include "symbols/jit/jitdump_job.h"
 #include "symbols/process/maps.h"
 
 #define JITDUMPS_MAX	    4096U /* processes */
@@ -23,7 +22,6 @@
 #define JITDUMPS_MEMORY_MAX (512UL << 20)
 
 struct jitdumps_entry;
-struct jitdumps_file;
 
 struct jitdumps {
 	struct objects *objects;
@@ -34,7 +32,7 @@ struct jitdumps {
 	const char *root; /* below this folder, as in struct images */
 	bool other_clock; /* sample times are not of CLOCK_MONOTONIC */
 	uint32_t seen;	  /* number of objects seen */
-	struct jitdumps_file *files; /* objects that may be jitdumps */
+	struct jitdump_name *files; /* objects that may be jitdumps */
 	uint32_t nr_files;
 	struct jitdumps_entry **entries;
 	uint32_t nr_entries, nr_open;
@@ -62,8 +60,6 @@ struct object *jitdumps_base(struct jitdumps *j, struct object *object);
  */
 int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
 		  struct jitdumps_symbol *out);
-/* Return true if the process of @object has a readable jitdump. */
-bool jitdumps_has(const struct jitdumps *j, const struct object *object);
 /* Find the source of @addr in the jitdump. */
 bool jitdumps_line(struct jitdumps *j, struct object *object, uint64_t addr, const char **file,
 		   uint32_t *line);
