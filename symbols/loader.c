@@ -20,15 +20,14 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/base/array.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 #include "symbols/object/image_evict.h"
+#include "symbols/place_names.h"
 #include "symbols/source/code.h"
 #include "symbols/name/demangle.h"
 #include "symbols/process/details.h"
 #include "symbols/interpreters.h"
-#include "symbols/lang/pylines.h"
 #include "symbols/object/fetch.h"
 
 #define ASKER_NICE -10
@@ -39,18 +38,8 @@
 #define STOP_WAIT_NS	2000000000ULL
 #define DETAILS_A_TURN	16U
 #define HELPERS_WAIT_NS 300000000ULL
-#define PLACES_A_PASS	4096U
-/* Names are made together: a pass over a few new places waits so long after the one before. */
-#define PASS_PLACES 256U
-#define PASS_NS	    4000000ULL
-#define PASS_MS	    4
-#define STACK_SIZE  (2UL * DEMANGLE_STACK)
-
-/* A place that has no name yet. */
-struct waiting {
-	uint32_t place;
-	uint64_t since_ns;
-};
+#define PASS_MS		4
+#define STACK_SIZE	(2UL * DEMANGLE_STACK)
 
 struct worker {
 	pthread_t thread;
@@ -69,22 +58,16 @@ struct loader {
 	struct lines lines;
 	struct interpreters interpreters;
 	struct codes *codes;
-	uint32_t script; /* object of all code of interpreters */
-	uint32_t wait;	 /* object of the kinds of waits */
 	struct symtab *symtab;
 	struct code_desk code;
 	char *kallsyms_path, *kcore_path; /* of the recorded machine; NULL: this one */
 	struct fetch_desk fetch;
 	struct worker asker, worker;
-	struct waiting *waiting; /* loader's */
-	uint32_t nr_waiting, max_waiting;
-	uint32_t next_place; /* places below this id are done */
-	uint64_t named_ns;   /* time of the last pass over the names */
-	bool held;	     /* new places wait for the next pass */
-	atomic_bool stop;    /* release by loader_stop, acquire by the threads */
+	struct place_names names;
+	atomic_bool stop; /* release by loader_stop, acquire by the threads */
 	bool left_behind;
 	/* Written by the loader, read by any thread, relaxed: statistics. */
-	_Alignas(CACHELINE) atomic_ulong nr_named, nr_unnamed, nr_left, memory;
+	_Alignas(CACHELINE) atomic_ulong nr_left, memory;
 };
 
 int loader_new(struct loader **out, struct places *places, struct objects *objects,
@@ -122,13 +105,22 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	l->interpreters = (struct interpreters){
 		.maps = maps, .objects = objects, .helpers = l->helpers, .news_fd = -1
 	};
-	l->script = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_SCRIPT },
-				   "[script]", 8, 0, 0, 0)
-			    ->id;
-	l->wait = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_WAIT },
-				 "[wait]", 6, 0, 0, 0)
-			  ->id;
+	l->names.script = objects_intern(objects,
+					 &(struct object_identity){ .kind = OBJECT_SCRIPT },
+					 "[script]", 8, 0, 0, 0)
+				  ->id;
+	l->names.wait = objects_intern(objects, &(struct object_identity){ .kind = OBJECT_WAIT },
+				       "[wait]", 6, 0, 0, 0)
+				->id;
 	lines_init(&l->lines, &l->images, places, symtab, l->chains);
+	l->names.places = places;
+	l->names.objects = objects;
+	l->names.symtab = symtab;
+	l->names.naming = &l->naming;
+	l->names.lines = &l->lines;
+	l->names.chains = l->chains;
+	l->names.codes = l->codes;
+	l->names.stop = &l->stop;
 	*out = l;
 	return 0;
 }
@@ -231,12 +223,12 @@ uint32_t loader_nr_interpreters(const struct loader *l)
 
 uint32_t loader_script(const struct loader *l)
 {
-	return l->script;
+	return l->names.script;
 }
 
 uint32_t loader_wait(const struct loader *l)
 {
-	return l->wait;
+	return l->names.wait;
 }
 
 struct ksyms *loader_ksyms(struct loader *l)
@@ -271,7 +263,7 @@ bool loader_free(struct loader *l)
 	codes_free(l->codes);
 	naming_fini(&l->naming);
 	details_free(l->details);
-	free(l->waiting);
+	place_names_fini(&l->names);
 	free(l->kallsyms_path);
 	free(l->kcore_path);
 	free(l);
@@ -306,209 +298,9 @@ static bool wait_event(int event, int wait_ms)
 	return poll(&pfd, 1, wait_ms) > 0 && wake_clear(event);
 }
 
-/* Keep @place for a later pass; without memory it never gets a name. */
-static void keep_waiting(struct loader *l, const struct waiting *w)
-{
-	if (!array_reserve(&l->waiting, &l->max_waiting, l->nr_waiting + 1ull))
-		return;
-	l->waiting[l->nr_waiting++] = *w;
-}
-
-static void count_name(struct loader *l, bool by_name)
-{
-	atomic_fetch_add_explicit(by_name ? &l->nr_named : &l->nr_unnamed, 1, memory_order_relaxed);
-}
-
-/* Get the source of JIT code from a jitdump. */
-static void add_jit_line(struct loader *l, uint32_t id, const struct place *place)
-{
-	struct object *object = objects_at(l->images.objects, place->object);
-	const char *file;
-	uint32_t line;
-
-	if (object && object->identity.kind == OBJECT_ANON)
-		hotspots_want_chain(&l->naming.jit.hotspots, object, place->offset, id);
-	if (object && object->identity.kind == OBJECT_ANON &&
-	    jitdumps_line(&l->naming.jit.jitdumps, object, place->offset, &file, &line))
-		lines_told(&l->lines, id, file, line);
-}
-
-/* The source of code of an interpreter. */
-static void add_script_line(struct loader *l, uint32_t id, const struct place *place)
-{
-	const struct code_text *t = codes_at(l->codes, lang_place_code(place->offset));
-	uint32_t instr = lang_place_instr(place->offset), line = 0;
-	char file[CODES_TEXT_MAX + 1];
-
-	if (!t)
-		return;
-	if (t->language != LANG_PYTHON)
-		line = instr >= LANG_INLINED ? 0 : instr;
-	else if (instr < LANG_INLINED)
-		line = pyline_of(t->version, t->table, t->table_size, t->first_line, instr);
-	*(char *)mempcpy(file, t->file, t->file_size) = '\0';
-	lines_told(&l->lines, id, file, line ? line : t->first_line);
-}
-
-/* Name one place; false if it has to be tried again. */
-static bool name_place(struct loader *l, const struct waiting *w, bool now)
-{
-	const struct place *place = places_at(l->places, w->place);
-	struct naming_question q = { .since_ns = w->since_ns, .now = now };
-	bool by_name = false;
-	uint32_t symbol;
-	int rc;
-
-	if (!place)
-		return false; /* under construction */
-	q.object = place->object;
-	q.offset = place->offset;
-	rc = naming_find(&l->naming, &q, &symbol, &by_name);
-	if (rc == -EAGAIN || rc == -ECANCELED)
-		return false;
-	if (!rc) {
-		places_name(l->places, w->place, symbol);
-		if (place->object == l->wait) {
-			; /* no code */
-		} else if (place->object == l->script) {
-			add_script_line(l, w->place, place);
-		} else {
-			lines_add(&l->lines, w->place);
-			add_jit_line(l, w->place, place);
-		}
-	}
-	count_name(l, !rc && by_name);
-	return true;
-}
-
-/* Place @id is named next. */
-static void prepare(struct loader *l, uint32_t id)
-{
-	const struct place *place = places_at(l->places, id);
-	struct naming_question q;
-
-	if (!place)
-		return;
-	q = (struct naming_question){ .object = place->object, .offset = place->offset };
-	naming_prepare(&l->naming, &q);
-}
-
-/* Try the unnamed places again. Return the number of named ones. */
-static uint32_t name_waiting(struct loader *l, bool now)
-{
-	uint32_t nr = l->nr_waiting, kept = 0;
-
-	for (uint32_t i = 0; i < nr && !is_stopping(l); i++)
-		prepare(l, l->waiting[i].place);
-	naming_ready(&l->naming);
-	for (uint32_t i = 0; i < nr; i++) {
-		if (is_stopping(l) || !name_place(l, &l->waiting[i], now))
-			l->waiting[kept++] = l->waiting[i];
-	}
-	l->nr_waiting = kept;
-	return nr - kept;
-}
-
-/* Ids that were returned may make the table shorter than next. */
-static uint32_t nr_unseen(const struct loader *l)
-{
-	uint32_t nr = places_nr(l->places);
-
-	return nr > l->next_place ? nr - l->next_place : 0;
-}
-
-/* Name new places, a batch at a time. Return the number of places tried. */
-static uint32_t name_new(struct loader *l, bool now)
-{
-	uint32_t nr = MIN(nr_unseen(l), PLACES_A_PASS);
-	struct waiting w = { .since_ns = nr ? time_now_ns() : 0 };
-
-	for (uint32_t i = 0; i < nr; i++)
-		prepare(l, l->next_place + i);
-	naming_ready(&l->naming);
-	for (uint32_t i = 0; i < nr && !is_stopping(l); i++) {
-		w.place = l->next_place++;
-		if (!name_place(l, &w, now))
-			keep_waiting(l, &w);
-	}
-	return nr;
-}
-
-/* Name @place again, which has a name. */
-static void rename_place(struct loader *l, uint32_t id, const struct place *place)
-{
-	struct naming_question q = { .object = place->object,
-				     .offset = place->offset,
-				     .now = true };
-	/* Pairs with nothing: only this thread writes it. */
-	uint32_t before = atomic_load_explicit(&place->symbol, memory_order_relaxed), symbol;
-	const struct symbol *old = symtab_at(l->symtab, before);
-	bool by_name;
-
-	if (!old || naming_find(&l->naming, &q, &symbol, &by_name) || !by_name || symbol == before)
-		return;
-	places_name(l->places, id, symbol);
-	add_jit_line(l, id, place);
-	if (!old->made_up)
-		return;
-	lines_add(&l->lines, id);
-	atomic_fetch_sub_explicit(&l->nr_unnamed, 1, memory_order_relaxed);
-	count_name(l, true);
-}
-
-/* @object has more symbols: name the places again that have only an address, or changed code. */
-static void rename_places(struct loader *l, uint32_t object)
-{
-	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
-		const struct place *place = places_at(l->places, id);
-
-		if (place && place->object == object)
-			rename_place(l, id, place);
-	}
-}
-
-/* Kernel code was made where other code may have been. */
-static void rename_kernel(struct loader *l)
-{
-	uint64_t start, end;
-
-	if (!ksyms_take_news(l->naming.kernel.ksyms, &start, &end))
-		return;
-	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
-		const struct place *place = places_at(l->places, id);
-
-		if (place && place->object == OBJECT_ID_KERNEL && place->offset >= start &&
-		    place->offset < end)
-			rename_place(l, id, place);
-	}
-}
-
-/* The debug file of @object arrived: read its image and the source of its places again. */
-static void take_fetched(struct loader *l, uint32_t object, uint64_t now_ns)
-{
-	uint32_t nr;
-
-	image_evict_reload(&l->images, object, now_ns);
-	lines_again(&l->lines, object);
-	for (uint32_t id = 0; id < l->next_place && !is_stopping(l); id++) {
-		const struct place *place = places_at(l->places, id);
-		const struct symbol *s =
-			place && place->object == object
-				?
-				/* Pairs with nothing: only this thread writes it. */
-				symtab_at(l->symtab, atomic_load_explicit(&place->symbol,
-									  memory_order_relaxed))
-				: NULL;
-
-		/* The others get it when they are named. */
-		if (s && !s->made_up && !chains_at(l->chains, id, &nr))
-			lines_add(&l->lines, id);
-	}
-}
-
 static void update_figures(struct loader *l)
 {
-	atomic_store_explicit(&l->nr_left, nr_unseen(l) + l->nr_waiting, memory_order_relaxed);
+	atomic_store_explicit(&l->nr_left, place_names_left(&l->names), memory_order_relaxed);
 	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + chains_memory(l->chains),
 			      memory_order_relaxed);
 }
@@ -518,29 +310,6 @@ enum effort {
 	TO_THE_END,
 	NO_NAMES, /* objects only */
 };
-
-/*
- * Name the places that waited for images, then new ones, then look up source
- * lines. True: more work.
- */
-static bool name_places(struct loader *l, bool more, bool now)
-{
-	uint64_t now_ns = time_now_ns();
-	uint32_t nr = nr_unseen(l);
-
-	l->held = !now && nr && nr < PASS_PLACES && now_ns - l->named_ns < PASS_NS;
-	if (!l->held) {
-		l->named_ns = now_ns;
-		/* Not only after the last image: the first rows need names soon. */
-		more |= name_waiting(l, now) > 0;
-		more |= name_new(l, now) > 0;
-	}
-	if (is_stopping(l))
-		return false;
-	if (!more)
-		more = lines_work(&l->lines);
-	return more;
-}
 
 /* One round: images, then names. True: more work. */
 static bool work(struct loader *l, enum effort effort)
@@ -555,7 +324,7 @@ static bool work(struct loader *l, enum effort effort)
 		return false;
 	java = hotspots_refresh(&l->naming.jit.hotspots, now_ns);
 	if (java != OBJECT_ID_UNKNOWN)
-		rename_places(l, java);
+		place_names_rename(&l->names, java);
 	while (hotspots_take_chain(&l->naming.jit.hotspots, &chain))
 		lines_java(&l->lines, &chain);
 	dumped = jitdumps_refresh(&l->naming.jit.jitdumps, now_ns);
@@ -563,20 +332,22 @@ static bool work(struct loader *l, enum effort effort)
 		return false;
 	more |= interpreters_work(&l->interpreters, now_ns);
 	if (dumped != OBJECT_ID_UNKNOWN)
-		rename_places(l, dumped);
-	rename_kernel(l);
+		place_names_rename(&l->names, dumped);
+	place_names_rename_kernel(&l->names);
 	fetched = fetch_serve(&l->fetch, now_ns);
-	if (fetched != OBJECT_ID_UNKNOWN)
-		take_fetched(l, fetched, now_ns);
+	if (fetched != OBJECT_ID_UNKNOWN) {
+		image_evict_reload(&l->images, fetched, now_ns);
+		place_names_fetched(&l->names, fetched);
+	}
 	while ((late = image_cache_take_late(&l->images)) != OBJECT_ID_UNKNOWN)
-		rename_places(l, late);
+		place_names_rename(&l->names, late);
 	if (jit != OBJECT_ID_UNKNOWN)
-		rename_places(l, jit);
+		place_names_rename(&l->names, jit);
 	code_serve(&l->code);
 	if (is_stopping(l))
 		return false;
 	if (effort != NO_NAMES)
-		more = name_places(l, more, effort == TO_THE_END);
+		more = place_names_pass(&l->names, more, effort == TO_THE_END);
 	if (is_stopping(l))
 		return false;
 	update_figures(l);
@@ -626,7 +397,7 @@ static void *loader_main(void *arg)
 
 		while (!is_stopping(l) && work(l, AS_IT_COMES))
 			any = true;
-		wait_ms = l->held ? PASS_MS : any ? WAIT_MS : WAIT_IDLE_MS;
+		wait_ms = l->names.held ? PASS_MS : any ? WAIT_MS : WAIT_IDLE_MS;
 	}
 	rcu_unregister_thread();
 	return NULL;
@@ -717,8 +488,8 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->image_memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed);
 	out->image_memory_max = l->images.memory_max;
 	out->nr_failed = atomic_load_explicit(&l->images.nr_failed, memory_order_relaxed);
-	out->nr_named = atomic_load_explicit(&l->nr_named, memory_order_relaxed);
-	out->nr_unnamed = atomic_load_explicit(&l->nr_unnamed, memory_order_relaxed);
+	out->nr_named = atomic_load_explicit(&l->names.nr_named, memory_order_relaxed);
+	out->nr_unnamed = atomic_load_explicit(&l->names.nr_unnamed, memory_order_relaxed);
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
 	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
 	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);

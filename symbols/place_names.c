@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Passes over the sampled places: name new ones, try again the ones that wait for an image, rename.
+ *
+ * Runs on: the loader, or the caller of loader_run().
+ */
+#include "symbols/place_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/array.h"
+#include "symbols/lang/pylines.h"
+
+#define PLACES_A_PASS 4096U
+/* Names are made together: a pass over a few new places waits so long after the one before. */
+#define PASS_PLACES 256U
+#define PASS_NS	    4000000ULL
+
+static bool is_stopping(const struct place_names *n)
+{
+	return atomic_load_explicit(n->stop, memory_order_acquire);
+}
+
+/* Keep @place for a later pass; without memory it never gets a name. */
+static void keep_waiting(struct place_names *n, const struct place_names_waiting *w)
+{
+	if (!array_reserve(&n->waiting, &n->max_waiting, n->nr_waiting + 1ull))
+		return;
+	n->waiting[n->nr_waiting++] = *w;
+}
+
+static void count_name(struct place_names *n, bool by_name)
+{
+	atomic_fetch_add_explicit(by_name ? &n->nr_named : &n->nr_unnamed, 1, memory_order_relaxed);
+}
+
+/* Get the source of JIT code from a jitdump. */
+static void add_jit_line(struct place_names *n, uint32_t id, const struct place *place)
+{
+	struct object *object = objects_at(n->objects, place->object);
+	const char *file;
+	uint32_t line;
+
+	if (object && object->identity.kind == OBJECT_ANON)
+		hotspots_want_chain(&n->naming->jit.hotspots, object, place->offset, id);
+	if (object && object->identity.kind == OBJECT_ANON &&
+	    jitdumps_line(&n->naming->jit.jitdumps, object, place->offset, &file, &line))
+		lines_told(n->lines, id, file, line);
+}
+
+/* The source of code of an interpreter. */
+static void add_script_line(struct place_names *n, uint32_t id, const struct place *place)
+{
+	const struct code_text *t = codes_at(n->codes, lang_place_code(place->offset));
+	uint32_t instr = lang_place_instr(place->offset), line = 0;
+	char file[CODES_TEXT_MAX + 1];
+
+	if (!t)
+		return;
+	if (t->language != LANG_PYTHON)
+		line = instr >= LANG_INLINED ? 0 : instr;
+	else if (instr < LANG_INLINED)
+		line = pyline_of(t->version, t->table, t->table_size, t->first_line, instr);
+	*(char *)mempcpy(file, t->file, t->file_size) = '\0';
+	lines_told(n->lines, id, file, line ? line : t->first_line);
+}
+
+/* Name one place; false if it has to be tried again. */
+static bool name_place(struct place_names *n, const struct place_names_waiting *w, bool now)
+{
+	const struct place *place = places_at(n->places, w->place);
+	struct naming_question q = { .since_ns = w->since_ns, .now = now };
+	bool by_name = false;
+	uint32_t symbol;
+	int rc;
+
+	if (!place)
+		return false; /* under construction */
+	q.object = place->object;
+	q.offset = place->offset;
+	rc = naming_find(n->naming, &q, &symbol, &by_name);
+	if (rc == -EAGAIN || rc == -ECANCELED)
+		return false;
+	if (!rc) {
+		places_name(n->places, w->place, symbol);
+		if (place->object == n->wait) {
+			; /* no code */
+		} else if (place->object == n->script) {
+			add_script_line(n, w->place, place);
+		} else {
+			lines_add(n->lines, w->place);
+			add_jit_line(n, w->place, place);
+		}
+	}
+	count_name(n, !rc && by_name);
+	return true;
+}
+
+/* Place @id is named next. */
+static void prepare(struct place_names *n, uint32_t id)
+{
+	const struct place *place = places_at(n->places, id);
+	struct naming_question q;
+
+	if (!place)
+		return;
+	q = (struct naming_question){ .object = place->object, .offset = place->offset };
+	naming_prepare(n->naming, &q);
+}
+
+/* Try the unnamed places again. Return the number of named ones. */
+static uint32_t name_waiting(struct place_names *n, bool now)
+{
+	uint32_t nr = n->nr_waiting, kept = 0;
+
+	for (uint32_t i = 0; i < nr && !is_stopping(n); i++)
+		prepare(n, n->waiting[i].place);
+	naming_ready(n->naming);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (is_stopping(n) || !name_place(n, &n->waiting[i], now))
+			n->waiting[kept++] = n->waiting[i];
+	}
+	n->nr_waiting = kept;
+	return nr - kept;
+}
+
+/* Ids that were returned may make the table shorter than next. */
+static uint32_t nr_unseen(const struct place_names *n)
+{
+	uint32_t nr = places_nr(n->places);
+
+	return nr > n->next_place ? nr - n->next_place : 0;
+}
+
+/* Name new places, a batch at a time. Return the number of places tried. */
+static uint32_t name_new(struct place_names *n, bool now)
+{
+	uint32_t nr = MIN(nr_unseen(n), PLACES_A_PASS);
+	struct place_names_waiting w = { .since_ns = nr ? time_now_ns() : 0 };
+
+	for (uint32_t i = 0; i < nr; i++)
+		prepare(n, n->next_place + i);
+	naming_ready(n->naming);
+	for (uint32_t i = 0; i < nr && !is_stopping(n); i++) {
+		w.place = n->next_place++;
+		if (!name_place(n, &w, now))
+			keep_waiting(n, &w);
+	}
+	return nr;
+}
+
+/* Name @place again, which has a name. */
+static void rename_place(struct place_names *n, uint32_t id, const struct place *place)
+{
+	struct naming_question q = { .object = place->object,
+				     .offset = place->offset,
+				     .now = true };
+	/* Pairs with nothing: only this thread writes it. */
+	uint32_t before = atomic_load_explicit(&place->symbol, memory_order_relaxed), symbol;
+	const struct symbol *old = symtab_at(n->symtab, before);
+	bool by_name;
+
+	if (!old || naming_find(n->naming, &q, &symbol, &by_name) || !by_name || symbol == before)
+		return;
+	places_name(n->places, id, symbol);
+	add_jit_line(n, id, place);
+	if (!old->made_up)
+		return;
+	lines_add(n->lines, id);
+	atomic_fetch_sub_explicit(&n->nr_unnamed, 1, memory_order_relaxed);
+	count_name(n, true);
+}
+
+void place_names_rename(struct place_names *n, uint32_t object)
+{
+	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
+		const struct place *place = places_at(n->places, id);
+
+		if (place && place->object == object)
+			rename_place(n, id, place);
+	}
+}
+
+void place_names_rename_kernel(struct place_names *n)
+{
+	uint64_t start, end;
+
+	if (!ksyms_take_news(n->naming->kernel.ksyms, &start, &end))
+		return;
+	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
+		const struct place *place = places_at(n->places, id);
+
+		if (place && place->object == OBJECT_ID_KERNEL && place->offset >= start &&
+		    place->offset < end)
+			rename_place(n, id, place);
+	}
+}
+
+void place_names_fetched(struct place_names *n, uint32_t object)
+{
+	uint32_t nr;
+
+	lines_again(n->lines, object);
+	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
+		const struct place *place = places_at(n->places, id);
+		const struct symbol *s =
+			place && place->object == object
+				?
+				/* Pairs with nothing: only this thread writes it. */
+				symtab_at(n->symtab, atomic_load_explicit(&place->symbol,
+									  memory_order_relaxed))
+				: NULL;
+
+		/* The others get it when they are named. */
+		if (s && !s->made_up && !chains_at(n->chains, id, &nr))
+			lines_add(n->lines, id);
+	}
+}
+
+bool place_names_pass(struct place_names *n, bool more, bool now)
+{
+	uint64_t now_ns = time_now_ns();
+	uint32_t nr = nr_unseen(n);
+
+	n->held = !now && nr && nr < PASS_PLACES && now_ns - n->named_ns < PASS_NS;
+	if (!n->held) {
+		n->named_ns = now_ns;
+		/* Not only after the last image: the first rows need names soon. */
+		more |= name_waiting(n, now) > 0;
+		more |= name_new(n, now) > 0;
+	}
+	if (is_stopping(n))
+		return false;
+	if (!more)
+		more = lines_work(n->lines);
+	return more;
+}
+
+uint32_t place_names_left(const struct place_names *n)
+{
+	return nr_unseen(n) + n->nr_waiting;
+}
+
+void place_names_fini(struct place_names *n)
+{
+	free(n->waiting);
+}
