@@ -10,48 +10,8 @@
 #ifndef SAMPLER_PIPELINE_PIPELINE_H
 #define SAMPLER_PIPELINE_PIPELINE_H
 
-#include <sys/types.h>
-
-#include "sampler/file/lang_record.h"
-#include "sampler/profile/profile.h"
-#include "sampler/perf/record.h"
 #include "sampler/pipeline/feed.h"
-#include "sampler/count/tables.h"
-#include "symbols/cage/cage.h"
-#include "symbols/name/places.h"
-#include "symbols/name/wait_kind.h"
-#include "symbols/symbols.h"
-#include "unwind/unwind.h"
-
-/* Default of kernel.perf_event_max_stack. */
-#define PIPELINE_CHAIN_MAX 127
-
-/* The tables that samples go into. Everything is borrowed and shared by all threads. */
-struct pipeline_tables {
-	struct objects *objects;
-	struct maps *maps;
-	struct tasks *tasks; /* the ids of counts are of this table */
-	struct places *places;
-	struct stacks *stacks;
-	struct counts *counts;
-	struct unwind_config unwind; /* its rows are shared by all threads */
-	pid_t own_pid; /* pid of samples that are not counted, nor those of the cage; -1: none */
-	bool recorded; /* no process is read later: unknown ones are [unknown] */
-	uint32_t chain_max;	   /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
-	const struct codes *codes; /* functions of interpreters */
-	uint32_t script;	   /* the object of all code of interpreters (symbols_script()) */
-	uint32_t languages;	   /* interpreted languages to show: lang_bit() */
-	uint32_t wait;		   /* the object of the kinds of waits (symbols_wait()) */
-	/* By enum wait_kind: the place of its frame; PLACE_NONE: not made. */
-	uint32_t wait_places[WAIT_NR];
-	uint32_t generation; /* of stacks, counts and tasks */
-};
-
-/* Return whether samples of @pid are of proftop: of @own_pid, or of its cage. */
-static inline bool pipeline_is_own(pid_t own_pid, pid_t pid)
-{
-	return pid == own_pid || (own_pid >= 0 && cage_has(pid));
-}
+#include "sampler/pipeline/pipeline_frames.h"
 
 /* Slots for the innermost places of a tick; a power of two. */
 #define PIPELINE_HOT 256
@@ -81,8 +41,6 @@ struct pipeline_stats {
 	struct pipeline_hot hot[PIPELINE_HOT];
 };
 
-struct pipeline;
-
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
 void pipeline_free(struct pipeline *p);
 /* Return the stack that the last sample was counted with; STACK_NONE: it was not. *@task: its id.
@@ -94,12 +52,6 @@ void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 /* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */
 void pipeline_set_feed(struct pipeline *p, struct feed *feed);
 
-/*
- * Live: get the frames of the sample that was resolved last, @s, for a recording. False: it is
- * of no interpreter.
- */
-bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
-			 struct lang_frames *out);
 /*
  * Replay: use these frames for the sample they are of, if it is the next one; numbers are ids of
  * the table of codes. Borrowed until the next call; NULL: none.
@@ -122,8 +74,7 @@ uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 /* The same, and resolve it before. */
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask);
-/* Its two halves, for replay: find task and stack; count the result. */
-void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
+/* Its second half, for replay: count the result of pipeline_resolve(). */
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event);
 /*
@@ -136,34 +87,6 @@ struct pipeline_member {
 /* After pipeline_sample() or pipeline_count() of the leader's sample, which has @event. */
 void pipeline_members(struct pipeline *p, const struct pipeline_member *members, uint32_t nr,
 		      int event);
-/* The result of pipeline_resolve(); borrowed until the next sample. */
-struct pipeline_stack {
-	const uint32_t *places; /* innermost first, kernel before user */
-	const uint64_t *ips;	/* raw addresses, one for each place */
-	uint32_t nr, nr_kernel; /* at most STACKS_PLACES_MAX */
-	uint32_t task;
-	enum unwind_stop stop;
-	uint32_t nr_guessed; /* of the user frames */
-	enum pipeline_lang {
-		PIPELINE_LANG_NO, /* no interpreter */
-		PIPELINE_LANG_CERTAIN,
-		PIPELINE_LANG_GUESSED,
-		PIPELINE_LANG_NONE, /* an interpreter, but no frames of its language: see lang_none
-				     */
-	} lang;
-	enum lang_none lang_none;
-	uint32_t doubts; /* of guessed ones: enum merge_doubt */
-};
-void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
-/*
- * The places of both ends of branch @index of @s, which was resolved last; pipeline_take_asked()
- * as after pipeline_resolve().
- */
-struct pipeline_branch {
-	uint32_t from, to; /* PLACE_NONE: table full */
-};
-struct pipeline_branch pipeline_branch(struct pipeline *p, const struct record_sample *s,
-				       uint32_t index);
 /* Count a record that could not be decoded. */
 void pipeline_bad_record(struct pipeline_stats *stats);
 /* Report whether a sample since the last call requested something from the loader. */

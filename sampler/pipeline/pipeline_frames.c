@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Find the task and the frames of one sample: kernel, user, and of interpreted languages.
+ *
+ * Runs on: sampler threads, replay.
+ */
+#include "sampler/pipeline/pipeline_frames.h"
+
+#include <assert.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+#include "sampler/pipeline/pipeline_private.h"
+#include "symbols/lang/describe.h"
+
+/* Calls that recent hardware records. */
+#define LBR_DEPTH 32
+
+/* Report whether @ip is a marker in a call chain (PERF_CONTEXT_*). */
+static bool is_context(uint64_t ip)
+{
+	return ip >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/* Return the place of a kernel address. Cached: a place never changes. */
+static uint32_t kernel_place(struct pipeline *p, uint64_t ip)
+{
+	struct kernel_recent *r =
+		&p->kernel[ip * 0x9e3779b97f4a7c15ULL >> 32 & (KERNEL_RECENT - 1)];
+
+	if (r->ip != ip || !ip) {
+		uint32_t place = places_intern(p->tables->places, OBJECT_ID_KERNEL, ip);
+
+		if (place == PLACE_NONE)
+			return place;
+		*r = (struct kernel_recent){ ip, place };
+	}
+	return r->place;
+}
+
+/*
+ * The context that the sample's own address is in: PERF_CONTEXT_KERNEL or _USER; 0: a guest or a
+ * hypervisor, with code that is not known here.
+ */
+static uint64_t own_context(const struct record_sample *s)
+{
+	uint64_t first;
+
+	switch (s->cpumode) {
+	case PERF_RECORD_MISC_KERNEL:
+		return (uint64_t)PERF_CONTEXT_KERNEL;
+	case PERF_RECORD_MISC_USER:
+		return (uint64_t)PERF_CONTEXT_USER;
+	case PERF_RECORD_MISC_CPUMODE_UNKNOWN:
+		break;
+	default:
+		return 0;
+	}
+	memcpy(&first, s->nr_chain ? s->chain : (const uint8_t *)&s->ip, sizeof(first));
+	if (!is_context(first))
+		return (uint64_t)(s->ip >> 63 ? PERF_CONTEXT_KERNEL : PERF_CONTEXT_USER);
+	return first;
+}
+
+/* Copy the addresses of one context of the call chain to @ips; returns how many. */
+static uint32_t chain_part(const struct record_sample *s, uint64_t part, uint64_t *ips,
+			   uint32_t max)
+{
+	uint64_t context = 0, ip;
+	uint32_t nr = 0;
+
+	for (uint64_t i = 0; i < s->nr_chain && nr < max; i++) {
+		memcpy(&ip, s->chain + 8 * i, sizeof(ip));
+		if (is_context(ip))
+			context = ip;
+		else if (context == part)
+			ips[nr++] = ip;
+	}
+	return nr;
+}
+
+/* Find the places of the kernel frames; returns how many. */
+static uint32_t kernel_frames(struct pipeline *p, const struct record_sample *s, uint64_t own)
+{
+	uint32_t nr;
+
+	/* An event of user code, interrupted in the kernel: the chain is of other code. */
+	if (own == (uint64_t)PERF_CONTEXT_USER)
+		return 0;
+	nr = chain_part(s, (uint64_t)PERF_CONTEXT_KERNEL, p->ips, PIPELINE_KERNEL_MAX);
+	/* The chain of a precise event begins elsewhere; it may also lack the kernel part. */
+	if (own == (uint64_t)PERF_CONTEXT_KERNEL) {
+		p->ips[0] = s->ip;
+		nr = MAX(nr, 1u);
+	}
+	/* All but the innermost are return addresses: look inside the call. */
+	for (uint32_t i = 0; i < nr; i++)
+		p->frames[i] = kernel_place(p, p->ips[i] - (i > 0));
+	return nr;
+}
+
+/* Unwind the user part into p->user. */
+static enum unwind_stop unwind_user(struct pipeline *p, const struct record_sample *s,
+				    const struct maps_hit *hit, uint64_t regs_mask)
+{
+	const struct unwind_input in = {
+		.regs = (const uint64_t *)(const void *)s->regs,
+		.regs_mask = regs_mask,
+		.regs_abi = s->regs_abi,
+		.stack = s->stack,
+		.stack_size = s->stack_dyn,
+		.stack_full = s->stack_dyn == s->stack_size,
+		.space = hit->space,
+		.v8 = hit->lang && hit->lang->kind == LANG_NODE ? hit->lang : NULL,
+		.time_ns = s->time_ns,
+		.pid = s->pid,
+	};
+
+	unwind_sample(p->unwinder, &in, &p->user);
+	/* During an exec: the old program counter with the new address space. */
+	if (p->user.stop == UNWIND_NO_MAP && !s->stack_dyn) {
+		p->user.nr = 0;
+		return UNWIND_NO_USER;
+	}
+	if (p->user.asked) {
+		p->asked = true;
+		space_want(hit->space);
+	}
+	if (p->user.maps_stale)
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	return p->user.stop;
+}
+
+/* Return the place of a user address in the process's maps at that time. */
+static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint64_t address,
+			   uint64_t time_ns)
+{
+	const struct mapping *m = space_find(hit->space, address, time_ns);
+
+	if (!m)
+		return places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+	p->asked |= object_want(m->object);
+	return places_intern(p->tables->places, m->object->id, address - m->start + m->offset);
+}
+
+/*
+ * Without a copy of the stack: the chain of frame pointers, or the address alone. A chain does not
+ * distinguish a caller from a value that looks like one, nor a root from the end of the frame
+ * pointers: it counts as a guess.
+ */
+static enum unwind_stop chain_frames(struct pipeline *p, const struct record_sample *s,
+				     const struct maps_hit *hit, uint64_t own, uint32_t *nr)
+{
+	uint32_t max = p->tables->chain_max ? p->tables->chain_max : PIPELINE_CHAIN_MAX;
+	uint32_t first = *nr, nr_user;
+	uint64_t *ips = p->ips + first;
+
+	nr_user = chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, PIPELINE_FRAMES_MAX - first);
+	/* The sample's own address alone is no guess. */
+	p->user.nr_guessed = nr_user;
+	if (own == (uint64_t)PERF_CONTEXT_USER) {
+		ips[0] = s->ip;
+		nr_user = MAX(nr_user, 1u);
+	}
+	for (uint32_t i = 0; i < nr_user; i++)
+		p->frames[(*nr)++] = user_place(p, hit, ips[i] - (i > 0), s->time_ns);
+	return first + nr_user >= max ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+}
+
+/*
+ * The callers by the hardware's record of calls that have not returned (LBR): the calls
+ * themselves, so no address is one of a return. It has no root, and a limited depth.
+ */
+static enum unwind_stop lbr_frames(struct pipeline *p, const struct record_sample *s,
+				   const struct maps_hit *hit, uint64_t own, uint32_t *nr)
+{
+	uint64_t *ips = p->ips + *nr;
+	uint32_t n;
+
+	/* The innermost frame: exact, where the kernel has it; else the function of the last call.
+	 */
+	n = MIN(chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, 1), 1u);
+	if (own == (uint64_t)PERF_CONTEXT_USER) {
+		ips[0] = s->ip;
+		n = 1;
+	} else if (!n) {
+		ips[n++] = record_branch(s, 0).to;
+	}
+	for (uint32_t i = 0; i < s->nr_branches && *nr + n < PIPELINE_FRAMES_MAX; i++)
+		ips[n++] = record_branch(s, i).from;
+	for (uint32_t i = 0; i < n; i++)
+		p->frames[(*nr)++] = user_place(p, hit, ips[i], s->time_ns);
+	p->user.nr_guessed = s->nr_branches;
+	return s->nr_branches >= LBR_DEPTH ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
+}
+
+/* Has the sample a user stack by LBR? As perf: it is that of user code the chain passes. */
+static bool has_lbr(const struct record_sample *s, uint64_t own)
+{
+	uint64_t ip;
+
+	return s->lbr_calls && s->nr_branches &&
+	       (own == (uint64_t)PERF_CONTEXT_USER ||
+		chain_part(s, (uint64_t)PERF_CONTEXT_USER, &ip, 1));
+}
+
+/* Append the user frames at @nr; returns why they end. */
+static enum unwind_stop user_frames(struct pipeline *p, const struct record_sample *s,
+				    const struct maps_hit *hit, uint64_t regs_mask, uint64_t own,
+				    uint32_t *nr)
+{
+	uint32_t first = *nr;
+	enum unwind_stop stop;
+	p->user.nr = 0;
+	p->user.nr_guessed = 0;
+	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
+		return UNWIND_NO_USER;
+	if (!hit->known) {
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+		return UNWIND_PENDING;
+	}
+	if (hit->kernel_thread || !hit->space || !own)
+		return UNWIND_NO_USER; /* perf record -g has registers without a copy of the stack
+					  on some architectures. */
+	if (has_lbr(s, own))
+		return lbr_frames(p, s, hit, own, nr);
+	if (!regs_mask)
+		return chain_frames(p, s, hit, own, nr);
+	if (!s->regs || !s->stack_size) {
+		stop = chain_frames(p, s, hit, own, nr);
+		return *nr > first ? stop : UNWIND_NO_USER;
+	}
+	stop = unwind_user(p, s, hit, regs_mask);
+	memcpy(p->frames + *nr, p->user.place, p->user.nr * sizeof(p->frames[0]));
+	*nr += p->user.nr;
+	return stop;
+}
+
+/* The merged frames as places; user frames begin at @first. */
+static void put_merged(struct pipeline *p, uint32_t first)
+{
+	const struct merge_result *m = &p->merged;
+
+	for (uint32_t i = 0; i < m->nr; i++) {
+		uint32_t frame = m->frame[i];
+
+		p->frames[first + i] =
+			frame & MERGE_LANG
+				? places_intern(p->tables->places, p->tables->script, m->place[i])
+				: p->user.place[frame];
+	}
+	p->nr = first + m->nr;
+}
+
+/* Merge the frames of @slot; returns the reason if the result is none. */
+static enum lang_none merge(struct pipeline *p, const struct lang_process *lang,
+			    const struct lang_slot *slot)
+{
+	if (lang->kind != LANG_NODE) {
+		merge_stacks(lang, &p->user, slot, &p->merged);
+		return LANG_NONE_MISMATCH;
+	}
+	merge_v8(lang, p->tables->codes, &p->user, slot, &p->merged);
+	/* Values that were left on the stack look like frames. */
+	for (uint32_t i = 0; i < p->user.nr_v8; i++)
+		if (p->user.v8[i].javascript)
+			return LANG_NONE_MISMATCH;
+	return LANG_NONE_NO_FRAMES;
+}
+
+/* An interpreter: put the frames of its language between the native ones, which begin at @first. */
+static void add_language(struct pipeline *p, const struct record_sample *s,
+			 const struct maps_hit *hit, uint32_t first)
+{
+	const struct lang_slot *slot = p->feed ? feed_find(p->feed, s->time_ns, s->pid, s->tid)
+					       : NULL;
+
+	p->lang_kind = hit->lang->kind;
+	p->lang = PIPELINE_LANG_NONE;
+	p->lang_none = hit->lang->refused  ? LANG_NONE_REFUSED
+		       : hit->lang->reason ? LANG_NONE_VERSION
+					   : LANG_NONE_NO_READER;
+	if (!slot || slot->process != hit->process)
+		return;
+	p->lang_none = (enum lang_none)slot->none;
+	if (slot->none != LANG_NONE_NR)
+		return;
+	p->user.stop = p->stop;
+	p->lang_none = merge(p, hit->lang, slot);
+	if (p->merged.verdict == MERGE_NONE)
+		return;
+	put_merged(p, first);
+	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
+						     : PIPELINE_LANG_GUESSED;
+	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
+	if (p->merged.verdict == MERGE_CERTAIN)
+		p->user.nr_guessed -= p->user.nr_v8_guessed;
+}
+
+/* Merged frame @i as it is recorded. */
+static uint64_t recorded_entry(const struct merge_result *m, uint32_t i)
+{
+	if (!(m->frame[i] & MERGE_LANG))
+		return m->frame[i];
+	return lang_entry(lang_place_code(m->place[i]), lang_place_instr(m->place[i]));
+}
+
+bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
+			 struct lang_frames *out)
+{
+	static const uint8_t outcomes[] = {
+		[PIPELINE_LANG_CERTAIN] = LANG_OUTCOME_CERTAIN,
+		[PIPELINE_LANG_GUESSED] = LANG_OUTCOME_GUESSED,
+		[PIPELINE_LANG_NONE] = LANG_OUTCOME_NONE,
+	};
+	const struct merge_result *m = &p->merged;
+
+	if (p->lang == PIPELINE_LANG_NO)
+		return false;
+	out->time_ns = s->time_ns;
+	out->pid = s->pid;
+	out->tid = s->tid;
+	out->language = (uint8_t)p->lang_kind;
+	out->outcome = outcomes[p->lang];
+	out->none = (uint8_t)MIN(p->lang_none, LANG_NONE_NR - 1);
+	out->nr_native = (uint16_t)p->user.nr;
+	out->nr = p->lang == PIPELINE_LANG_NONE ? 0 : (uint16_t)m->nr;
+	for (uint32_t i = 0; i < out->nr; i++)
+		out->entries[i] = recorded_entry(m, i);
+	return true;
+}
+
+/* The loader of a replay sees no process: an object is an interpreter's by its name. */
+static void mark_interpreter(const struct pipeline *p, uint32_t place, enum lang_kind kind)
+{
+	const struct place *at = places_at(p->tables->places, place);
+	struct object *object = at ? objects_at(p->tables->objects, at->object) : NULL;
+
+	if (object && object->identity.kind == OBJECT_FILE &&
+	    describe_kind_of_name(object->name.str) == kind)
+		atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
+}
+
+/* Return the place of a recorded frame; PLACE_NONE: not among the @nr @native ones. */
+static uint32_t place_of_entry(struct pipeline *p, uint64_t entry, const uint32_t *native,
+			       uint32_t nr)
+{
+	const struct lang_frame frame = { .code = lang_entry_number(entry),
+					  .instr = lang_entry_instr(entry) };
+
+	if (!(entry & LANG_ENTRY))
+		return entry < nr ? native[entry] : PLACE_NONE;
+	return frame.code < CODES_MAX
+		       ? places_intern(p->tables->places, p->tables->script, lang_place(&frame))
+		       : PLACE_NONE;
+}
+
+/*
+ * Replay: put the recorded frames between the native ones, which begin at @first. Native frames
+ * that were not found here are missing; then the rest is a guess.
+ */
+static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32_t first)
+{
+	uint32_t native[PIPELINE_FRAMES_MAX], nr = p->nr - first;
+
+	assert(p->nr >= first);
+	p->lang = f->outcome == LANG_OUTCOME_NONE ? PIPELINE_LANG_NONE
+		  : f->outcome == LANG_OUTCOME_CERTAIN && f->nr_native == nr
+			  ? PIPELINE_LANG_CERTAIN
+			  : PIPELINE_LANG_GUESSED;
+	p->lang_none = (enum lang_none)f->none;
+	if (p->lang == PIPELINE_LANG_NONE)
+		return;
+	memcpy(native, p->frames + first, nr * sizeof(native[0]));
+	p->nr = first;
+	for (uint32_t i = 0; i < nr; i++)
+		mark_interpreter(p, native[i], (enum lang_kind)f->language);
+	for (uint32_t i = 0; i < f->nr && p->nr < PIPELINE_FRAMES_MAX; i++) {
+		uint32_t place = place_of_entry(p, f->entries[i], native, nr);
+
+		if (place != PLACE_NONE)
+			p->frames[p->nr++] = place;
+	}
+	for (uint32_t i = f->nr_native; i < nr && p->nr < PIPELINE_FRAMES_MAX; i++)
+		p->frames[p->nr++] = native[i];
+}
+
+static bool is_of(const struct lang_frames *f, const struct record_sample *s)
+{
+	return f && f->time_ns == s->time_ns && f->pid == s->pid && f->tid == s->tid;
+}
+
+/*
+ * End the stack before the first frame that does not fit into the place table: with that frame left
+ * out, its callee would be shown below the wrong caller. The innermost one is kept, for store().
+ */
+static void cut_full_places(struct pipeline *p)
+{
+	uint32_t kept = 1;
+
+	while (kept < p->nr && p->frames[kept] != PLACE_NONE)
+		kept++;
+	if (kept >= p->nr)
+		return;
+	p->nr = kept;
+	p->nr_kernel = MIN(p->nr_kernel, kept);
+	p->stop = UNWIND_TRUNCATED;
+	if (p->lang == PIPELINE_LANG_CERTAIN)
+		p->lang = PIPELINE_LANG_GUESSED;
+}
+
+void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask)
+{
+	uint64_t own = own_context(s);
+	struct maps_hit hit;
+
+	maps_find(p->tables->maps, p->tables->tasks, (pid_t)s->pid, (pid_t)s->tid, s->time_ns,
+		  &hit);
+	if (hit.ask)
+		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	p->hit = hit;
+	p->task = hit.task;
+	p->nameless = hit.full;
+	p->lang = PIPELINE_LANG_NO;
+	p->nr = p->nr_kernel = kernel_frames(p, s, own);
+	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
+	if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
+		add_language(p, s, &hit, p->nr_kernel);
+	if (is_of(p->recorded, s) && p->tables->languages & lang_bit(p->recorded->language))
+		put_recorded(p, p->recorded, p->nr_kernel);
+	if (p->nr == 0 && p->stop == UNWIND_PENDING && !p->tables->recorded)
+		return;	  /* no row: its place will be known for later samples */
+	if (p->nr == 0) { /* hidden from us, of a guest, or never known: only the task is known */
+		p->ips[0] = s->ip;
+		p->frames[p->nr++] = places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+	}
+	cut_full_places(p);
+}
+
+void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
+{
+	uint32_t nr_user = MIN(p->user.nr, p->nr - p->nr_kernel);
+
+	assert(p->nr && p->nr_kernel <= p->nr);
+	memcpy(p->ips + p->nr_kernel, p->user.ip, nr_user * sizeof(p->ips[0]));
+	*out = (struct pipeline_stack){
+		.places = p->frames,
+		.ips = p->ips,
+		.nr = p->nr,
+		.nr_kernel = p->nr_kernel,
+		.task = p->task,
+		.stop = p->stop,
+		.nr_guessed = p->user.nr_guessed,
+		.lang = p->lang,
+		.doubts = p->merged.doubts,
+		.lang_none = p->lang_none,
+	};
+}
+
+/* Return the place of @ip, in the kernel or in the process of the sample. */
+static uint32_t place_of(struct pipeline *p, const struct record_sample *s, uint64_t ip)
+{
+	const struct maps_hit *hit = &p->hit;
+
+	if (hit->known && hit->space && space_find(hit->space, ip, s->time_ns))
+		return user_place(p, hit, ip, s->time_ns);
+	return ip >> 63 ? kernel_place(p, ip)
+			: places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
+}
+
+struct pipeline_branch pipeline_branch(struct pipeline *p, const struct record_sample *s,
+				       uint32_t index)
+{
+	const struct record_branch b = record_branch(s, index);
+
+	return (struct pipeline_branch){ place_of(p, s, b.from), place_of(p, s, b.to) };
+}
