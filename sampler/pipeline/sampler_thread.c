@@ -7,9 +7,7 @@
  */
 #include "sampler/pipeline/sampler_thread.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,9 +21,9 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/event/limits.h"
-#include "sampler/event/waking.h"
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/langreader.h"
+#include "sampler/pipeline/sampler_thread_record.h"
 #include "symbols/base/intern.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
@@ -48,260 +46,8 @@
 /* Events of groups with counts in the samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
-/* A stack is that of a switch so shortly after it: switches are not recorded all the time. */
-#define STACK_NS 1000000ULL
-/* The time in which stacks of waits are counted. */
-#define FLOOD_NS 100000000ULL
 /* Samples of interpreters in a tick before a reader is wished for. */
 #define LANGREADER_SAMPLES 3
-
-struct sampler_thread {
-	struct sampler_thread_shared *shared;
-	struct counters_cpu *cpu;
-	uint32_t cpu_index;
-	struct pipeline *pipeline;
-	struct deltas *deltas;
-	unsigned int quick;	    /* short waits left */
-	struct recorder_lane *lane; /* NULL: nothing is recorded */
-	struct frame_notes {
-		struct lang_frames frames;
-		uint8_t bytes[LANG_RECORD_MAX];
-	} * notes;		    /* for the lane; NULL: no memory */
-	struct switch_queue *queue; /* NULL: waits are not measured; of this batch */
-	int latency;		    /* the event with samples for it */
-	uint64_t waits_since_ns;    /* begin of the time in which stacks of waits are counted */
-	uint32_t nr_waits;	    /* since then */
-	uint32_t most_waits;	    /* in such a time, since the last batch */
-	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
-	pid_t own_pid;
-	int stop_fd;
-	int kick_fd;	  /* eventfd: the reader says that the ring fills */
-	atomic_bool wish; /* relaxed: a reader is wanted here */
-	_Atomic(struct langreader *)
-		reader; /* release by the builder, acquire at a batch's begin */
-	pthread_t id;
-	bool finished;
-	uint32_t generation; /* of the tables of this batch */
-	uint64_t paused_ns;  /* end of its last pause */
-	uint64_t shared_ns;  /* begin of sharing */
-	bool shares;	     /* the CPU, instead of a real-time priority */
-	uint64_t now_ns;     /* the clock, as last read in this batch */
-	uint64_t cpu_ns;     /* written by the thread at its end, read when it is joined */
-
-	_Alignas(CACHELINE) struct sampler_thread_stats stats[2];
-	/*
-	 * By set: the position up to which the ring was handled. Relaxed: the grace period orders
-	 * it.
-	 */
-	atomic_ullong handled[2];
-	atomic_ullong throttled_since; /* relaxed: a gauge for the builder */
-	atomic_ullong ring_high_ppm;   /* relaxed: a gauge for the builder */
-};
-
-static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *stats,
-			const struct record *r)
-{
-	uint64_t since;
-
-	if (r->type == PERF_RECORD_THROTTLE) {
-		stats->throttled++;
-		atomic_store_explicit(&t->throttled_since, r->time_ns, memory_order_relaxed);
-		return;
-	}
-	since = atomic_exchange_explicit(&t->throttled_since, 0, memory_order_relaxed);
-	if (since && r->time_ns > since)
-		stats->throttled_ns += r->time_ns - since;
-}
-
-/*
- * Report whether to record @r: our own samples and switches are left out, and tasks in the
- * side-band also. Wake-ups of others by interrupts of ours are recorded.
- */
-static bool is_recorded(const struct sampler_thread *t, const struct record *r,
-			const struct record_layout *layout)
-{
-	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT)
-		return false;
-	if (r->type == PERF_RECORD_SAMPLE)
-		return layout->sample_type & PERF_SAMPLE_RAW ||
-		       !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
-	return (r->type != PERF_RECORD_SWITCH && r->type != PERF_RECORD_SWITCH_CPU_WIDE) ||
-	       !pipeline_is_own(t->own_pid, (pid_t)r->pid);
-}
-
-static int slot_of(void *ctx, uint64_t id)
-{
-	const struct sampler_thread *t = ctx;
-
-	return counters_event_of(t->shared->counters, t->cpu_index, id);
-}
-
-/* Count a stack of a wait. By the times of samples: a batch may have been delayed. */
-static void count_wait(struct sampler_thread *t, uint64_t time_ns)
-{
-	if (time_ns > t->waits_since_ns + FLOOD_NS) {
-		t->waits_since_ns = time_ns;
-		t->nr_waits = 0;
-	}
-	t->most_waits = MAX(t->most_waits, ++t->nr_waits);
-}
-
-/* Pass a step of a task to the builder; the idle task and our own are left out. */
-static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum task_step step,
-		     uint64_t time_ns)
-{
-	struct switch_note note = {
-		.time_ns = time_ns,
-		.pid = (pid_t)pid,
-		.tid = (pid_t)tid,
-		.stack = STACK_NONE,
-		.step = step,
-	};
-
-	if (!t->queue || !tid || pipeline_is_own(t->own_pid, note.pid))
-		return;
-	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid &&
-	    time_ns - MIN(t->wait.time_ns, time_ns) < STACK_NS) {
-		note.stack = t->wait.stack;
-		note.period = t->wait.period;
-		note.generation = t->wait.generation;
-		t->wait.tid = 0;
-	}
-	switch_queue_put(t->queue, &note);
-}
-
-/* Pass the sample that was counted last to the builder, if it counts for latency. */
-static void put_sample(struct sampler_thread *t, const struct record_sample *s, int event)
-{
-	struct switch_note note;
-
-	if (!t->queue || event != t->latency)
-		return;
-	note = (struct switch_note){
-		.time_ns = s->time_ns,
-		.tid = (pid_t)s->tid,
-		.period = (uint32_t)MIN(s->period, UINT32_MAX),
-		.generation = SWITCH_GENERATION(t->generation),
-		.step = STEP_SAMPLE,
-	};
-	note.stack = pipeline_counted(t->pipeline, &note.task);
-	if (note.stack != STACK_NONE && s->tid)
-		switch_queue_put(t->queue, &note);
-}
-
-/* Pass a wake-up to the builder. */
-static void on_waking(struct sampler_thread *t, const struct record_sample *s)
-{
-	uint32_t tid;
-
-	if (s->raw_size < WAKING_PID_OFFSET + sizeof(tid))
-		return;
-	memcpy(&tid, s->raw + WAKING_PID_OFFSET, sizeof(tid));
-	put_step(t, 0, tid, STEP_WOKEN, s->time_ns);
-}
-
-static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
-		      struct record_sample *s, uint64_t regs_mask)
-{
-	struct pipeline_member members[EVENTS_MAX];
-	int event = slot_of(t, s->id);
-	uint32_t nr;
-
-	if (event == COUNTERS_WAKING) {
-		on_waking(t, s);
-		return;
-	}
-	lag_note(&stats->lag, t->now_ns, s->time_ns);
-	/* Consume deltas of our own samples too, or they leak into the next one. */
-	nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
-
-	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
-		count_wait(t, s->time_ns);
-		t->wait = (struct switch_note){
-			.time_ns = s->time_ns,
-			.tid = (pid_t)s->tid,
-			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
-			.period = (uint32_t)MIN(s->period, UINT32_MAX),
-			.generation = SWITCH_GENERATION(t->generation),
-		};
-		return;
-	}
-	for (uint32_t i = 0; i < nr; i++)
-		if (members[i].event == event)
-			s->period = members[i].count;
-	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
-	put_sample(t, s, event);
-	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
-		pipeline_members(t->pipeline, members, nr, event);
-}
-
-static void on_switch(struct sampler_thread *t, const struct record *r)
-{
-	enum task_step out = r->change.preempt ? STEP_PREEMPTED : STEP_OUT;
-
-	put_step(t, r->pid, r->tid, r->change.out ? out : STEP_IN, r->time_ns);
-}
-
-/* Record the frames of the sample that was handled last, before the sample. */
-static void record_frames(struct sampler_thread *t, const struct record_sample *s)
-{
-	size_t size;
-
-	if (!pipeline_get_frames(t->pipeline, s, &t->notes->frames))
-		return;
-	size = lang_record_put_frames(t->notes->bytes, &t->notes->frames);
-	if (size)
-		recorder_put_bytes(t->lane, t->notes->bytes, size);
-}
-
-static void on_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
-		      const struct perf_event_header *h)
-{
-	const struct sampler_thread_shared *shared = t->shared;
-	const struct record_layout *layout = counters_layout_of(shared->counters, h);
-	struct record r;
-	int code = record_decode(&r, layout, h, h->size);
-
-	bool recorded = t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r, layout);
-
-	/* A sample after its frames. */
-	if (recorded && (code || r.type != PERF_RECORD_SAMPLE))
-		recorder_put(t->lane, h, &r);
-	if (code == -ENOTSUP)
-		return;
-	if (code) {
-		pipeline_bad_record(&stats->samples);
-		return;
-	}
-	switch (r.type) {
-	case PERF_RECORD_SAMPLE:
-		on_sample(t, stats, &r.sample, layout->regs_mask);
-		if (recorded && t->notes)
-			record_frames(t, &r.sample);
-		if (recorded)
-			recorder_put(t->lane, h, &r);
-		break;
-	case PERF_RECORD_LOST:
-		stats->lost_records += r.lost;
-		break;
-	case PERF_RECORD_THROTTLE:
-	case PERF_RECORD_UNTHROTTLE:
-		on_throttle(t, stats, &r);
-		break;
-	case PERF_RECORD_SWITCH:
-	case PERF_RECORD_SWITCH_CPU_WIDE:
-		on_switch(t, &r);
-		break;
-	case PERF_RECORD_FORK:
-		put_step(t, r.task.pid, r.task.tid, STEP_BORN, r.task.time_ns);
-		break;
-	case PERF_RECORD_EXIT:
-		put_step(t, r.task.pid, r.task.tid, STEP_EXIT, r.task.time_ns);
-		break;
-	default:
-		break;
-	}
-}
 
 static void note_ring_high(struct sampler_thread *t)
 {
@@ -315,15 +61,13 @@ static void note_ring_high(struct sampler_thread *t)
 static void ask_room(struct sampler_thread *t)
 {
 	const struct pipeline_tables *tables = sampler_thread_tables(t->shared);
-	const uint64_t one = 1;
 	bool queue = t->queue && switch_queue_crowded(t->queue);
 
 	if (!queue && !counts_crowded(tables->counts) && !stacks_crowded(tables->stacks))
 		return;
 	if (atomic_exchange_explicit(&t->shared->room_wanted, true, memory_order_relaxed))
 		return;
-	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full: it is awake */
+	wake_send(t->shared->builder_fd);
 }
 
 /* Report to the builder that too many stacks of waits are taken. */
@@ -331,21 +75,18 @@ static void note_flood(struct sampler_thread *t)
 {
 	uint32_t max = atomic_load_explicit(&t->shared->waits_max, memory_order_relaxed);
 	bool is_flood = max && t->most_waits >= max;
-	const uint64_t one = 1;
 
 	t->most_waits = 0;
 	if (!is_flood ||
 	    atomic_exchange_explicit(&t->shared->waits_flood, true, memory_order_relaxed))
 		return;
-	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full: it is awake */
+	wake_send(t->shared->builder_fd);
 }
 
 /* Wake the builder: interpreters run here without a reader (once), or the reader hangs. */
 static void ask_reader(struct sampler_thread *t, const struct sampler_thread_stats *stats,
 		       const struct langreader *reader)
 {
-	const uint64_t one = 1;
 	uint32_t process;
 	pid_t pid;
 
@@ -354,8 +95,7 @@ static void ask_reader(struct sampler_thread *t, const struct sampler_thread_sta
 	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < LANGREADER_SAMPLES ||
 			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
 		return;
-	if (write(t->shared->builder_fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full: it is awake */
+	wake_send(t->shared->builder_fd);
 }
 
 /* Return the set of stats for a new batch. */
@@ -392,7 +132,7 @@ static void run_batch(struct sampler_thread *t)
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	while ((h = ring_next(ring))) {
-		on_record(t, stats, h);
+		sampler_thread_record(t, stats, h);
 		if (++nr % THREAD_RELEASE_EVERY == 0) {
 			ring_release(ring);
 			t->now_ns = time_now_ns();
@@ -645,10 +385,7 @@ bool sampler_thread_take_wish(struct sampler_thread *t)
 
 void sampler_thread_kick(struct sampler_thread *t)
 {
-	const uint64_t one = 1;
-
-	if (write(t->kick_fd, &one, sizeof(one)) != sizeof(one))
-		return; /* the counter is full: it is awake */
+	wake_send(t->kick_fd);
 }
 
 int sampler_thread_kick_fd(const struct sampler_thread *t)
