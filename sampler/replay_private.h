@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording while it is replayed. Private to replay.c and replay_each.c. One thread.
+ * A recording while it is replayed. Private to replay.c, replay_walk.c and replay_each.c. One
+ * thread.
  */
 #ifndef SAMPLER_REPLAY_PRIVATE_H
 #define SAMPLER_REPLAY_PRIVATE_H
@@ -13,6 +14,8 @@
 #include "sampler/replay_language.h"
 #include "sampler/replay_waits.h"
 #include "sampler/store.h"
+
+#define REPLAY_CPUS_MAX 4096
 
 struct replay {
 	struct perfdata *data; /* NULL: a folder of --keep instead */
@@ -58,5 +61,11 @@ uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot
 /* Walk the records in order; frames of languages are for counting only. 0, or what @fn returned. */
 int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		replay_resolved_fn fn, void *ctx);
+/* Count one sample: the replay_resolved_fn of replay_run(). @ctx: struct replay. */
+int replay_count(void *ctx, struct pipeline *p, const struct record_sample *sample);
+/* Choose the length of slices: a multiple of 100 ms, a small part of the recording. */
+void replay_begin_slices(struct replay *r, struct store *st);
+/* End the slice at @time_ns. */
+void replay_cut(struct replay *r, uint64_t time_ns);
 
 #endif
