@@ -214,7 +214,7 @@ struct short_record {
 static const struct perf_event_header *with_size(const struct perf_event_header *h, uint16_t size,
 						 struct short_record *copy)
 {
-	if (size == h->size || size > sizeof(*copy))
+	if (size == h->size || size < sizeof(*h) || size > sizeof(*copy))
 		return h;
 	memcpy(copy, h, size);
 	copy->h.size = size;

@@ -319,16 +319,21 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 	const struct cursor begin = *c;
 	int code = decode_fields(r, layout, c);
 	struct record_layout bare;
+	struct record with;
 
 	if (!(layout->sample_type & PERF_SAMPLE_BRANCH_STACK) ||
 	    !(layout->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX) || (!code && c->p == c->end))
 		return code;
 	bare = *layout;
 	bare.branch_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_HW_INDEX;
+	with = *r;
 	*c = begin;
 	memset(&r->sample, 0, sizeof(r->sample));
-	code = decode_fields(r, &bare, c);
-	return r->sample.nr_branches ? -EBADMSG : code;
+	/* Both may fit if bytes follow; then only fields that end with the record are evidence. */
+	if (!decode_fields(r, &bare, c) && !r->sample.nr_branches && (code || c->p == c->end))
+		return 0;
+	*r = with;
+	return code;
 }
 
 static uint64_t id_block_size(uint64_t type)

@@ -107,8 +107,20 @@ grep -q "LOST events: *[1-9]" "$TMP/stats" || wrong "perf finds no LOST record: 
 
 # Tracepoints: perf reads no file that has one without its format.
 if [ "$(id -u)" = 0 ]; then
-	run -b -n 1 -d 0.5 -F 99 -e cpu-clock -e sched:sched_process_fork -e sched:sched_process_fork:k --record "$data" $rows
-	[ "$rc" = 0 ] || wrong "tracepoints: exit $rc: $(cat "$TMP/err")"
+	timeout 60 "$PROFTOP" -b -n 1 -d 0.5 -F 99 -e cpu-clock -e sched:sched_process_fork -e sched:sched_process_fork:k \
+		-e syscalls:sys_enter_openat --record "$data" $rows >"$TMP/live" 2>"$TMP/err" &
+	timeout=$!
+	pids="$pids $timeout"
+	own=$(cat "/proc/$timeout/task/$timeout/children" 2>/dev/null)
+	until [ -n "$own" ] || ! kill -0 $timeout 2>/dev/null; do
+		sleep 0.05
+		own=$(cat "/proc/$timeout/task/$timeout/children" 2>/dev/null)
+	done
+	wait "$timeout" || wrong "tracepoints: exit $?: $(cat "$TMP/err")"
+	# Its own samples are shown nowhere: neither live nor in the replay.
+	[ "$(field own <"$TMP/live")" -gt 0 ] || wrong "tracepoints: proftop opens no file"
+	quietly perf script --no-inline -i "$data" -F pid
+	! grep -qx " *${own% } *" "$TMP/out" || wrong "tracepoints: own samples of ${own% } are in the recording"
 	quietly perf script --no-inline -i "$data" -F event,ip
 	theirs=$(grep -c '^[^[:space:]].*:\|^ *cpu-clock' "$TMP/out")
 	[ "$theirs" -ge 1 ] || wrong "tracepoints: perf script has no samples"

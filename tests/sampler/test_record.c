@@ -337,6 +337,15 @@ static void test_branch_flags(void **state)
 	assert_int_equal(decode(&r, &l, &b), 0);
 	assert_int_equal(r.sample.memory.weight, 77);
 	assert_int_equal(r.sample.ip, 0x1234);
+	/* The index is there, and bytes of another profiler follow: they move no field. */
+	begin(&b, PERF_RECORD_SAMPLE, 0);
+	add_u64(&b, 0x1234);
+	add_u64(&b, 0);
+	add_u64(&b, 9);
+	add_u64(&b, 77);
+	add_u64(&b, 0xdead);
+	assert_int_equal(decode(&r, &l, &b), 0);
+	assert_int_equal(r.sample.memory.weight, 77);
 	/* Not if there are branches. */
 	begin(&b, PERF_RECORD_SAMPLE, 0);
 	for (int i = 0; i < 6; i++)
