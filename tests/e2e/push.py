@@ -108,7 +108,7 @@ def push(url, *options, ticks=1):
     samples has no profile: on a loaded machine it is taken again."""
     for _ in range(9):
         done = subprocess.run([PROFTOP, "-b", "-n", str(ticks), "-d", "0.15", "--format=ndjson", "--rows=0", "--push",
-                               url, *options], capture_output=True, text=True, timeout=60, check=False)
+                               url, *options], capture_output=True, text=True, timeout=200, check=False)
         said = re.search(r"pushed (\d+) profiles, (\d+) samples(?:; dropped (\d+) profiles, (\d+) samples)?",
                          done.stderr)
         if not said:

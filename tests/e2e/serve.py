@@ -62,10 +62,26 @@ def check_prometheus(text, openmetrics):
         wrong(done.returncode not in (0, 77) or (done.returncode == 0 and int(done.stdout) < 10), f"{module}: {done}")
 
 
+def wait_until_named():
+    """On a busy machine the program may get no sample, and no name, in a second."""
+    for _ in range(200):
+        if b"burn" in get("/flame")[2]:
+            return
+        time.sleep(0.1)
+    wrong(True, "/flame: no burn() of spin")
+
+
 def check_answers(spin):
-    status, headers, data = get(f"/debug/pprof/profile?seconds=1&pid={spin.pid}")
+    wait_until_named()
+    message = b""
+    for _ in range(20):
+        status, headers, data = get(f"/debug/pprof/profile?seconds=1&pid={spin.pid}")
+        if status == 404:
+            continue
+        message = gzip.decompress(data) if status == 200 else b""
+        if b"burn" in message:
+            break
     wrong(status != 200 or headers.get("Content-Type") != "application/octet-stream", f"profile: {status} {headers}")
-    message = gzip.decompress(data)
     wrong(b"burn" not in message or b"spin" not in message, "profile: no burn() of spin")
     # Of this process alone: one label pid.
     wrong(b"\x03pid" not in message or b"[kernel.kallsyms]_text" in message, "profile: labels")
@@ -95,11 +111,13 @@ def check_answers(spin):
 
 
 def check_crowd():
-    """20 clients at the same time; 1 of those that want a profile gets it, 200 requests one after another."""
+    """20 clients at the same time; one profile of a second at a time; 200 requests one after another."""
+    began = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         paths = ["/debug/pprof/profile?seconds=1"] * 5 + ["/metrics", "/flame", "/healthz"] * 5
         codes = list(pool.map(lambda p: get(p)[0], paths))
-    wrong(sorted(codes[:5]) != [200, 429, 429, 429, 429], f"profiles at the same time: {codes[:5]}")
+    nr = codes[:5].count(200)
+    wrong(set(codes[:5]) != {200, 429} or nr > time.monotonic() - began, f"profiles at the same time: {codes[:5]}")
     wrong(set(codes[5:]) != {200}, f"others at the same time: {codes[5:]}")
     wrong(any(get("/healthz")[0] != 200 for _ in range(200)), "200 in a row")
 
@@ -132,7 +150,10 @@ def check_screen():
     t = Terminal(f"{PROFTOP} --listen {PORT}", 100, 30)
     try:
         t.wait_for("burn", 20)
-        status, _, data = get("/debug/pprof/profile?seconds=1")
+        for _ in range(20):
+            status, _, data = get("/debug/pprof/profile?seconds=1")
+            if status != 200 or b"burn" in gzip.decompress(data):
+                break
         wrong(status != 200 or b"burn" not in gzip.decompress(data), f"beside the screen: {status}")
         wrong(b"burn" not in get("/flame")[2] or b"proftop_push" in get("/metrics")[2], "beside the screen: /flame, /metrics")
         wrong("burn" not in t.screen() or "Functions" not in t.screen(), f"the screen: {t.screen()}")

@@ -264,7 +264,7 @@ static const struct argp_option argp_options[] = {
 	{ "keep", KEY_KEEP, "DIR", 0, "keep the past in this folder, for --open", 1 },
 	{ "keep-size", KEY_KEEP_SIZE, "SIZE", 0, "keep at most SIZE bytes (default: 200M)", 1 },
 	{ "keep-time", KEY_KEEP_TIME, "TIME", 0, "keep at most this past (default: 24h)", 1 },
-	{ "open", KEY_OPEN, "DIR", 0, "show a folder of --keep instead of the live system", 1 },
+	{ "open", KEY_OPEN, "DIR", 0, "show a folder of --keep, not the live system", 1 },
 	{ "save-dir", KEY_SAVE_DIR, "DIR", 0,
 	  "save the moments before and after a match as perf.data files instead", 1 },
 	{ "save-files", KEY_SAVE_FILES, "N", 0, "save at most N files (default: 16)", 1 },
