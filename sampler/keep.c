@@ -39,6 +39,7 @@ struct keep {
 	uint64_t segment_bytes, last_ns;
 	const struct stacks *stacks; /* that the ids of the segment are of */
 	struct event events[EVENTS_MAX];
+	double hz[EVENTS_MAX]; /* as last written */
 	uint32_t nr_events;
 	struct bits tasks, wrote, functions, places;
 	uint32_t unnamed[UNNAMED_MAX]; /* stacks with a place without a name yet */
@@ -228,10 +229,22 @@ static bool same_events(const struct keep *k, const struct keep_input *in)
 	return true;
 }
 
-static void begin_segment(struct keep *k, const struct keep_input *in)
+/* Add the events with their rates, of the slices that follow. */
+static void put_events(struct keep *k, const struct keep_input *in)
 {
 	struct keepfile_event events[EVENTS_MAX];
 
+	memcpy(k->hz, in->hz, in->nr_events * sizeof(k->hz[0]));
+	for (uint32_t i = 0; i < in->nr_events; i++)
+		events[i] =
+			(struct keepfile_event){ { in->events[i].name, strlen(in->events[i].name) },
+						 in->hz[i],
+						 in->events[i].clock };
+	keepfile_put_events(&k->out, events, in->nr_events);
+}
+
+static void begin_segment(struct keep *k, const struct keep_input *in)
+{
 	clear_bits(&k->tasks);
 	clear_bits(&k->wrote);
 	clear_bits(&k->functions);
@@ -241,13 +254,8 @@ static void begin_segment(struct keep *k, const struct keep_input *in)
 	k->stacks = in->tables->stacks;
 	k->nr_events = in->nr_events;
 	memcpy(k->events, in->events, in->nr_events * sizeof(k->events[0]));
-	for (uint32_t i = 0; i < in->nr_events; i++)
-		events[i] =
-			(struct keepfile_event){ { in->events[i].name, strlen(in->events[i].name) },
-						 in->events[i].hz,
-						 in->events[i].clock };
 	keepfile_header(&k->out);
-	keepfile_put_events(&k->out, events, in->nr_events);
+	put_events(k, in);
 }
 
 /* Hand the packed records to the thread. */
@@ -297,6 +305,9 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 
 		if (slice->begin_ns < k->last_ns)
 			continue;
+		if (slice->marks & SLICE_RATE &&
+		    memcmp(k->hz, in->hz, in->nr_events * sizeof(k->hz[0])))
+			put_events(k, in);
 		put_slice(k, in, slice);
 		k->last_ns = slice->end_ns;
 	}

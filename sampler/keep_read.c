@@ -42,6 +42,7 @@ struct keep_read {
 	uint64_t comms[COMMS]; /* hash of pid and name */
 	uint64_t now_ns;       /* of the side-band, counts up */
 	uint8_t slots[EVENTS_MAX];
+	double hz[EVENTS_MAX]; /* of the slices that follow, by slot of the session */
 	uint32_t list[KEEPFILE_DEPTH_MAX];
 	int code;
 };
@@ -84,18 +85,21 @@ static void on_events(void *ctx, const struct keepfile_event *events, uint32_t n
 	struct keep_read *k = ctx;
 
 	memset(k->slots, NO_EVENT, sizeof(k->slots));
+	memset(k->hz, 0, sizeof(k->hz));
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t j = 0; j < k->nr_events; j++)
 			if (strlen(k->names[j]) == events[i].name.size &&
-			    !memcmp(k->names[j], events[i].name.str, events[i].name.size))
+			    !memcmp(k->names[j], events[i].name.str, events[i].name.size)) {
 				k->slots[i] = (uint8_t)j;
+				k->hz[j] = events[i].hz;
+			}
 }
 
 static void on_function(void *ctx, const struct keepfile_function *f)
 {
 	struct keep_read *k = ctx;
-	const struct symbols_kept kept = { f->name.str,	   f->module.str, f->name.size,
-					   f->module.size, f->kind,	  f->inlined };
+	const struct symbols_kept kept = { f->name.str, f->module.str, f->name.size, f->module.size,
+					   f->kind,	f->inlined,    f->made_up };
 	uint32_t place =
 		symbols_keep_function(k->st->symbols, k->st->places, k->st->objects, &kept);
 	bool of_place = f->id & ASSEMBLE_PLACE;
@@ -201,6 +205,7 @@ static void on_slice(void *ctx, const struct slice *slice)
 		k->code = history_add(k->st->history, NULL, 0, slice->begin_ns - r->last_ns);
 		r->last_ns = slice->begin_ns;
 	}
+	history_set_rates(k->st->history, k->hz, k->nr_events);
 	if (!k->code)
 		k->code = history_add(k->st->history, counts, nr, slice->end_ns - r->last_ns);
 	else

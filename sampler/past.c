@@ -58,7 +58,6 @@ void past_use_events(struct past *p, struct history *h, const struct sampler_con
 		p->nr_sets++;
 	}
 	history_set_events(h, (uint16_t)i);
-	p->has_hz = false;
 }
 
 void past_restart(struct past *p, struct history *h, const struct sampler_config *config,
@@ -69,19 +68,13 @@ void past_restart(struct past *p, struct history *h, const struct sampler_config
 	history_begin(h, now_ns);
 }
 
-void past_note(struct past *past, struct history *h, const struct profile *p)
+void past_note(struct history *h, const struct profile *p)
 {
 	uint64_t throttled = 0;
-	unsigned int marks = 0;
+	unsigned int marks;
 
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		throttled += p->cpus[i].throttled;
-	for (uint32_t i = 0; i < p->nr_events; i++) {
-		if (past->has_hz && past->hz[i] != p->events[i].want_hz)
-			marks |= SLICE_RATE;
-		past->hz[i] = p->events[i].want_hz;
-	}
-	past->has_hz = true;
-	marks |= (p->account.lost ? SLICE_LOST : 0) | (throttled ? SLICE_THROTTLED : 0);
+	marks = (p->account.lost ? SLICE_LOST : 0) | (throttled ? SLICE_THROTTLED : 0);
 	history_note(h, marks, p->account.lost, throttled);
 }

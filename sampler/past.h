@@ -26,8 +26,6 @@ struct past_events {
 struct past {
 	struct past_events *sets;
 	uint32_t nr_sets;
-	double hz[EVENTS_MAX]; /* wanted, at the last tick */
-	bool has_hz;
 	struct strip_filter strip; /* the heat strip that the UI wants */
 	uint64_t begin_ns, end_ns; /* the range that the UI shows; both 0: none */
 	uint64_t nr_named;	   /* places with a name when it was posted */
@@ -41,7 +39,7 @@ void past_use_events(struct past *p, struct history *h, const struct sampler_con
 /* Begin the sums again at @now_ns; the slices are kept. */
 void past_restart(struct past *p, struct history *h, const struct sampler_config *config,
 		  uint64_t now_ns);
-/* Add the incidents of the tick of @p to the newest slice: lost, throttled, a change of rate. */
-void past_note(struct past *past, struct history *h, const struct profile *p);
+/* Add the incidents of the tick of @p to the newest slice: lost, throttled. */
+void past_note(struct history *h, const struct profile *p);
 
 #endif

@@ -261,6 +261,7 @@ static struct assemble_input tables_of(const struct sampler *s)
 		.wait_places = s->store.tables->wait_places,
 		.branches = s->store.branches,
 		.accesses = s->store.accesses,
+		.kept = s->replay && replay_is_kept(s->replay),
 	};
 }
 
@@ -334,6 +335,7 @@ void tick_strip(struct sampler *s, bool answer)
 static void fill_past(struct sampler *s, struct profile *p, const struct slice_range *range)
 {
 	const struct past_events *set = &s->past.sets[range->events];
+	const double *hz = history_rates(s->store.history, range, &p->past_rates_differ);
 
 	p->seq = ++s->ticks.seq;
 	p->time_ns = last_real_ns(s, range->end_ns);
@@ -352,11 +354,17 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 	p->account.lost = range->lost;
 	p->account.taken = range->count + range->lost;
 	p->samples_per_s = (double)range->count * 1e9 / (double)MAX(range->covers_ns, 1ULL);
+	p->throttled = range->throttled;
+	memcpy(p->banner, s->banner, sizeof(p->banner));
 	p->nr_events = set->nr;
 	for (uint32_t i = 0; i < set->nr; i++)
-		p->events[i] = (struct profile_event){
-			.event = set->events[i], .enabled = true, .got_hz = NAN, .running_share = 1
-		};
+		p->events[i] = (struct profile_event){ .event = set->events[i],
+						       .enabled = true,
+						       .want_hz = hz	      ? hz[i]
+								  : s->replay ? s->rates.hz[i]
+									      : 0,
+						       .got_hz = NAN,
+						       .running_share = 1 };
 }
 
 /* Make a profile of a range of the past. NULL: there are no slices, or no memory. */
@@ -408,10 +416,10 @@ void tick_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 	if (!p) {
 		p = xcalloc(1, sizeof(*p));
 		memcpy(p->target, s->target.text, sizeof(p->target));
+		memcpy(p->banner, s->banner, sizeof(p->banner));
 	}
 	p->time_ns = last_real_ns(s, end_ns);
 	p->window_ns = end_ns - begin_ns;
-	memcpy(p->banner, s->banner, sizeof(p->banner));
 	/* With their rates. */
 	if (!p->nr_events || has_present_events(s, p))
 		fill_events(s, p);
@@ -494,6 +502,7 @@ static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint
 
 	assert(now_ns >= s->ticks.slice_ns);
 	s->ticks.slice_ns = now_ns;
+	history_set_rates(s->store.history, s->rates.hz, s->config.nr_events);
 	if (history_add(s->store.history, counts, nr, interval_ns))
 		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
 	else
@@ -575,7 +584,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	fill_account(s, p, &sums);
 	rates_update(&s->rates, now_ns, s->config.nr_events, s->live.nr_threads);
 	fill_events(s, p);
-	past_note(&s->past, s->store.history, p);
+	past_note(s->store.history, p);
 	live_unwind_stats(&s->live, &unwind);
 	fill_unwind(p, &unwind);
 	p->waits = s->waits;
@@ -620,6 +629,13 @@ bool tick_skip(struct sampler *s)
 static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 			     const struct replay_result *r, struct tick_sums *sums)
 {
+	/* Slices are of all CPUs together. */
+	if (replay_is_kept(s->replay)) {
+		sums->lost = r->cpus[0].lost;
+		p->throttled = r->cpus[0].throttled;
+		pipeline_add_stats(&sums->all, &r->cpus[0].samples);
+		return;
+	}
 	p->nr_cpus = r->nr_cpus;
 	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
 	for (uint32_t i = 0; i < r->nr_cpus; i++) {

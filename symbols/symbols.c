@@ -199,7 +199,8 @@ uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct 
 			       const struct symbols_kept *f)
 {
 	struct symtab_key key = { .object = kept_module(objects, f),
-				  .variant = hash_name(f->name, f->name_size) + f->inlined };
+				  .variant = hash_name(f->name, f->name_size) + f->inlined,
+				  .made_up = f->made_up };
 	const struct symtab_text text = { f->name,	  f->module, f->name_size,
 					  f->module_size, f->kind,   f->inlined };
 	uint32_t id, place;

@@ -67,7 +67,7 @@ struct symbols_kept {
 	const char *name, *module;
 	size_t name_size, module_size;
 	char kind;
-	bool inlined;
+	bool inlined, made_up; /* made_up: the name is an address */
 };
 /*
  * Only without symbols_start(): return the place of a kept function, named already; the same

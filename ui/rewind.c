@@ -20,7 +20,6 @@
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
-#define STEPS	    20 /* of a key, from one end of the strip to the other */
 #define SPAN_MIN_NS 2000000000ULL
 
 /* Is there a past to show? Report it if not. */
@@ -35,7 +34,6 @@ static bool has_past(struct ui_state *st)
 void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct rewind *r = &st->rewind;
-	char ago[64];
 
 	if (!has_past(st) || !st->shown)
 		return;
@@ -49,8 +47,8 @@ void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns)
 	/* The shown profile is kept until the range arrives. */
 	st->frozen = true;
 	sampler_show_past(st->sampler, r->begin_ns, r->end_ns);
-	ui_state_say(st, false, "showing %s; . returns to now",
-		     header_strip_ago(st, ago, sizeof(ago)));
+	/* The foot shows the position instead, which moves on. */
+	st->message_until_ns = 0;
 }
 
 void rewind_live(struct ui_state *st)
@@ -117,7 +115,7 @@ static void earlier(struct ui_state *st, uint32_t code)
 
 	if (!has_past(st))
 		return;
-	step = r->strip->column_ns * MAX(r->strip->nr / STEPS, 1u);
+	step = header_strip_step(st);
 	at = r->on ? r->begin_ns : r->strip->last_ns;
 	width = r->on ? r->end_ns - r->begin_ns : r->strip->column_ns;
 	at = at - MIN(at, step);
@@ -131,7 +129,7 @@ static void later(struct ui_state *st, uint32_t code)
 
 	if (!has_past(st) || !r->on)
 		return;
-	step = r->strip->column_ns * MAX(r->strip->nr / STEPS, 1u);
+	step = header_strip_step(st);
 	if (r->begin_ns + step >= r->strip->last_ns)
 		rewind_live(st);
 	else
@@ -264,7 +262,7 @@ void rewind_command(struct ui_state *st, const char *arg)
 	if (code) {
 		ui_state_say(st, true,
 			     code == -ERANGE ? "the history does not reach back to '%s'"
-					     : "invalid time '%s': as in 30s, 5m or 14:03:22",
+					     : "invalid time '%s': as in 30s, 5m, 1403 or 14:03:22",
 			     arg);
 		return;
 	}
@@ -304,24 +302,20 @@ void rewind_trapped(struct ui_state *st)
 
 /* ---- requests and answers ---- */
 
-static int by_id(const void *a, const void *b)
+/* Add the filter of the rows, also if it passes none of the shown moment. */
+static void add_filter(const struct ui_state *st, struct strip_query *q)
 {
-	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
+	const struct match *m = &st->lists[st->view].filter;
+	bool named = st->view == VIEW_FUNCTIONS || st->view == VIEW_TREE ||
+		     st->view == VIEW_PROCESSES;
 
-	return (ia > ib) - (ia < ib);
-}
-
-/* Add the functions of the rows that the filter passes. */
-static void add_filtered(const struct ui_state *st, struct strip_query *q)
-{
-	const struct list *list = &st->lists[VIEW_FUNCTIONS];
-
-	if (st->view != VIEW_FUNCTIONS || !list->filter.text[0])
+	_Static_assert(STRIP_FILTER_MAX >= MATCH_MAX, "a filter is cut");
+	if (!named || !match_active(m))
 		return;
-	for (uint32_t i = 0; i < list->nr && q->nr_functions < STRIP_FUNCTIONS_MAX; i++)
-		q->functions[q->nr_functions++] = (uint32_t)list->rows[i].id;
-	/* The order of the rows changes with each profile. */
-	qsort(q->functions, q->nr_functions, sizeof(q->functions[0]), by_id);
+	snprintf(q->filter, sizeof(q->filter), "%s", m->text);
+	q->matcher = &match_strip;
+	q->inverted = m->negate;
+	q->only_tasks = st->view == VIEW_PROCESSES;
 }
 
 /* Add the function or the process of the selected row. */
@@ -335,7 +329,7 @@ static void add_row(const struct ui_state *st, struct strip_query *q)
 	if (st->view == VIEW_PROCESSES && row->index < st->shown->nr_processes)
 		q->process = st->shown->processes[row->index].id;
 	else if (function != FOLD_NONE)
-		q->functions[q->nr_functions++] = st->shown->functions[function].id;
+		q->function = st->shown->functions[function].id;
 }
 
 void rewind_refresh(struct ui_state *st)
@@ -345,7 +339,7 @@ void rewind_refresh(struct ui_state *st)
 
 	if (!st->latest || !st->cols)
 		return;
-	q = calloc(1, sizeof(*q) + STRIP_FUNCTIONS_MAX * sizeof(q->functions[0]));
+	q = calloc(1, sizeof(*q));
 	if (!q)
 		return;
 	q->columns = r->subject == REWIND_OFF ? 0 : header_strip_columns(st->cols);
@@ -353,10 +347,11 @@ void rewind_refresh(struct ui_state *st)
 	q->event = ui_state_event(st, st->latest);
 	q->process = st->scope.drilled ? st->scope.process : STRIP_ALL;
 	q->thread = st->scope.drilled && st->scope.in_thread ? st->scope.thread : STRIP_ALL;
+	q->function = STRIP_ALL;
 	if (r->subject == REWIND_ROW)
 		add_row(st, q);
 	else
-		add_filtered(st, q);
+		add_filter(st, q);
 	if (r->query && strip_same_query(r->query, q)) {
 		free(q);
 		return;

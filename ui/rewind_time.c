@@ -25,11 +25,14 @@ static enum clock clock_of(const struct ui_state *st)
 						: CLOCK_RECORDED;
 }
 
-/* Parse "14:03" or "14:03:22"; with @hours also "14". Return how long that time is; 0: invalid. */
+/* Parse "14:03", "1403" or "14:03:22"; with @hours also "14". Return how long that time is; 0:
+ * invalid. */
 static uint64_t parse_clock(const char *text, bool hours, struct tm *tm)
 {
 	unsigned int h, m = 0, s = 0;
-	int used = 0, nr = sscanf(text, "%2u%n:%2u%n:%2u%n", &h, &used, &m, &used, &s, &used);
+	bool digits = strlen(text) == 4 && strspn(text, "0123456789") == 4;
+	int used = 0, nr = sscanf(text, digits ? "%2u%n%2u%n" : "%2u%n:%2u%n:%2u%n", &h, &used, &m,
+				  &used, &s, &used);
 
 	if (nr < (hours ? 1 : 2) || text[used] || h > 23 || m > 59 || s > 59)
 		return 0;
@@ -87,8 +90,8 @@ int rewind_time_parse(const struct ui_state *st, const char *text, uint64_t *tim
 void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, size_t size)
 {
 	static const char *const examples[] = {
-		[CLOCK_NOW] = "as in 30s, 5m (ago) or 14:03:22",
-		[CLOCK_KEPT] = "as in 3 (03:00), 14:03:22 or -30s",
+		[CLOCK_NOW] = "as in 30s, 5m (ago), 1403 or 14:03:22",
+		[CLOCK_KEPT] = "as in 3 (03:00), 1403, 14:03:22 or -30s",
 		[CLOCK_RECORDED] = "as in 5s (from the start) or -5s",
 	};
 	const struct strip *s = st->rewind.strip;

@@ -15,6 +15,7 @@
 #include "ui/prompt.h"
 #include "ui/text/format.h"
 #include "ui/view/header.h"
+#include "ui/view/header_strip.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
@@ -86,7 +87,8 @@ static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, u
 static void draw_message(const struct ui_state *st, struct canvas *c, unsigned int row,
 			 unsigned int cols, struct safe_text text)
 {
-	enum theme_role role = has_message(st) && !st->message_bad ? ROLE_OK : ROLE_WARN;
+	bool good = has_message(st) ? !st->message_bad : st->rewind.on;
+	enum theme_role role = good ? ROLE_OK : ROLE_WARN;
 
 	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
 }
@@ -101,6 +103,8 @@ static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
 
 	if (has_message(st))
 		snprintf(said, sizeof(said), "%s", st->message);
+	else if (st->rewind.on)
+		header_strip_hint(st, said, sizeof(said));
 	else
 		worst_text(st, said, sizeof(said));
 	text = ui_state_clean(buf, sizeof(buf), said);

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sampler/count/rate_log.h"
 #include "sampler/count/sums.h"
 #include "symbols/base/base.h"
 
@@ -25,7 +26,8 @@
 
 struct history {
 	struct slices *slices;
-	struct slice next;  /* of the slice that is added next: begin, epoch, events, marks */
+	struct slice next; /* of the slice that is added next: begin, epoch, events, marks */
+	struct rate_log rates;
 	uint64_t window_ns; /* wanted */
 	uint64_t half_life_ns;
 	uint32_t max_cells;
@@ -79,6 +81,7 @@ void history_reset(struct history *h)
 {
 	history_restart(h);
 	slices_clear(h->slices);
+	rate_log_fini(&h->rates);
 	h->next.marks = 0;
 }
 
@@ -106,6 +109,17 @@ void history_set_events(struct history *h, uint16_t events)
 	if (h->next.events != events && slices_nr(h->slices))
 		h->next.marks |= SLICE_EVENTS;
 	h->next.events = events;
+}
+
+void history_set_rates(struct history *h, const double *hz, uint32_t nr)
+{
+	if (rate_log_set(&h->rates, h->next.begin_ns, h->next.events, hz, nr))
+		h->next.marks |= SLICE_RATE;
+}
+
+const double *history_rates(const struct history *h, const struct slice_range *range, bool *changed)
+{
+	return rate_log_find(&h->rates, range->begin_ns, range->end_ns, range->events, changed);
 }
 
 static double decay_factor(const struct history *h)

@@ -40,6 +40,11 @@ int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t i
 void history_note(struct history *h, unsigned int marks, uint64_t lost, uint64_t throttled);
 /* Set the events of the next slices: any number for a set. */
 void history_set_events(struct history *h, uint16_t events);
+/* Set the rates of the next slices, in Hz by event; a change is marked in the first of them. */
+void history_set_rates(struct history *h, const double *hz, uint32_t nr);
+/* Get the rates of @range at its begin, as rate_log_find(). */
+const double *history_rates(const struct history *h, const struct slice_range *range,
+			    bool *changed);
 /* Begin again, as after history_new(). */
 void history_reset(struct history *h);
 /* Begin the sums again; the slices are kept. */

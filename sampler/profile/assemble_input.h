@@ -30,6 +30,7 @@ struct assemble_input { /* all borrowed */
 	const uint32_t *wait_places;		 /* by enum wait_kind; NULL: no waits */
 	const struct pairs *branches, *accesses; /* NULL: none */
 	struct details *details;		 /* NULL: a recording */
+	bool kept;				 /* names of --keep, without objects */
 };
 
 #endif

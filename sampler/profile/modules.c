@@ -107,6 +107,11 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->memory = atomic_load_explicit(&object->memory, memory_order_relaxed);
 	if (m->state == PROFILE_MODULE_LOADING)
 		m->reason = "still loading";
+	if (in->kept) {
+		m->state = PROFILE_MODULE_KEPT;
+		m->source = "--keep";
+		m->reason = "";
+	}
 }
 
 /* Set the module of @f, and the reason if it has no name. */
@@ -123,6 +128,8 @@ static void fill_function(const struct profile *p, struct profile_function *f, u
 		f->reason = "still loading";
 	else if (m->id == OBJECT_ID_UNKNOWN)
 		f->reason = "an address outside of all mappings of its process";
+	else if (m->state == PROFILE_MODULE_KEPT)
+		f->reason = "it had no name when it was kept";
 	else if (!*m->reason)
 		f->reason = "no symbol covers this address";
 }

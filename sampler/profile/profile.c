@@ -89,7 +89,7 @@ const char *profile_module_state_name(enum profile_module_state state)
 	static const char *const names[] = {
 		[PROFILE_MODULE_LOADING] = "loading", [PROFILE_MODULE_READY] = "ready",
 		[PROFILE_MODULE_FAILED] = "failed",   [PROFILE_MODULE_ASIDE] = "aside",
-		[PROFILE_MODULE_AWAY] = "away",
+		[PROFILE_MODULE_AWAY] = "away",	      [PROFILE_MODULE_KEPT] = "kept",
 	};
 
 	return (unsigned int)state < ARRAY_SIZE(names) ? names[state] : "?";

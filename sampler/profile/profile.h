@@ -68,8 +68,9 @@ enum profile_module_state {
 	PROFILE_MODULE_FAILED, /* could not be read; the reason says why */
 	PROFILE_MODULE_ASIDE,  /* tried again later; the reason says why */
 	PROFILE_MODULE_AWAY,   /* evicted; loaded again on request */
+	PROFILE_MODULE_KEPT,   /* of a folder of --keep: names without the object */
 };
-/* "loading", "ready", "failed", "aside", "away". */
+/* "loading", "ready", "failed", "aside", "away", "kept". */
 const char *profile_module_state_name(enum profile_module_state state);
 
 /*
@@ -377,6 +378,8 @@ struct profile {
 	enum profile_window window;
 	/* A range of the past: its slices; 0: now. With figures of the counts only. */
 	uint64_t past_begin_ns, past_end_ns;
+	bool past_rates_differ; /* events[].want_hz is of its begin */
+	uint64_t throttled;	/* times; of slices, which are of all CPUs together */
 	struct profile_trap trap;
 	bool past_other_events;	    /* samples of other events in the range are left out */
 	bool sampling;		    /* false: stopped (S) */

@@ -2,7 +2,6 @@
 /* Look-ups in a heat strip, and queries for one. Pure; any thread. */
 #include "sampler/profile/strip.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,23 +60,22 @@ uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later)
 	return s->nr;
 }
 
-static size_t query_size(const struct strip_query *q)
-{
-	return sizeof(*q) + q->nr_functions * sizeof(q->functions[0]);
-}
-
 struct strip_query *strip_copy_query(const struct strip_query *q)
 {
-	struct strip_query *copy = malloc(query_size(q));
+	struct strip_query *copy = malloc(sizeof(*copy));
 
-	assert(q->nr_functions <= STRIP_FUNCTIONS_MAX);
-	return copy ? memcpy(copy, q, query_size(q)) : NULL;
+	return copy ? memcpy(copy, q, sizeof(*q)) : NULL;
+}
+
+bool strip_same_samples(const struct strip_query *a, const struct strip_query *b)
+{
+	return a->event == b->event && a->process == b->process && a->thread == b->thread &&
+	       a->function == b->function && !strcmp(a->filter, b->filter) &&
+	       a->matcher == b->matcher && a->inverted == b->inverted &&
+	       a->only_tasks == b->only_tasks;
 }
 
 bool strip_same_query(const struct strip_query *a, const struct strip_query *b)
 {
-	return a->columns == b->columns && a->span_ns == b->span_ns && a->event == b->event &&
-	       a->process == b->process && a->thread == b->thread &&
-	       a->nr_functions == b->nr_functions &&
-	       !memcmp(a->functions, b->functions, a->nr_functions * sizeof(a->functions[0]));
+	return a->columns == b->columns && a->span_ns == b->span_ns && strip_same_samples(a, b);
 }

@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STRIP_COLUMNS_MAX   1000
-#define STRIP_FUNCTIONS_MAX 256
-#define STRIP_ALL	    UINT32_MAX
+#include "symbols/base/text.h"
+
+#define STRIP_COLUMNS_MAX 1000
+#define STRIP_FILTER_MAX  128
+#define STRIP_ALL	  UINT32_MAX
 
 /* Bits: incidents in a column. */
 enum strip_mark {
@@ -24,15 +26,32 @@ enum strip_mark {
 	STRIP_RESET = 32, /* the counts were reset */
 };
 
+/* The name of a function, or of a task: without module and kind. */
+struct strip_name {
+	struct safe_text name, module;
+	char kind; /* as profile_function.kind; 0: a task */
+};
+
+/* A filter by name, compiled and used by the builder. */
+struct strip_matcher {
+	void *(*make)(const char *text); /* NULL: no memory */
+	bool (*finds)(const void *made, const struct strip_name *name);
+	void (*free)(void *made);
+};
+
 /* The samples to show: of one event, and of all the rest. */
 struct strip_query {
-	uint32_t columns;      /* 0: no strip */
-	uint64_t span_ns;      /* the newest part of the past; 0: all */
-	uint32_t event;	       /* index in the events of the newest profile */
-	uint32_t process;      /* profile_process.id, or STRIP_ALL */
-	uint32_t thread;       /* profile_task.id, or STRIP_ALL */
-	uint32_t nr_functions; /* 0: all; else stacks with one of these, profile_function.id */
-	uint32_t functions[];
+	uint32_t columns;  /* 0: no strip */
+	uint64_t span_ns;  /* the newest part of the past; 0: all */
+	uint32_t event;	   /* index in the events of the newest profile */
+	uint32_t process;  /* profile_process.id, or STRIP_ALL */
+	uint32_t thread;   /* profile_task.id, or STRIP_ALL */
+	uint32_t function; /* stacks with this profile_function.id, or STRIP_ALL */
+	/* Stacks with a function that @matcher finds, and tasks. */
+	char filter[STRIP_FILTER_MAX]; /* "": all */
+	const struct strip_matcher *matcher;
+	bool inverted;	 /* all others */
+	bool only_tasks; /* compare the names of tasks alone */
 };
 
 struct strip_column {
@@ -63,6 +82,8 @@ uint32_t strip_column_at(const struct strip *s, uint64_t time_ns);
 uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later);
 /* Return a copy of a query; malloc'ed, NULL: no memory. */
 struct strip_query *strip_copy_query(const struct strip_query *q);
+/* Return whether the same samples are in both. */
+bool strip_same_samples(const struct strip_query *a, const struct strip_query *b);
 bool strip_same_query(const struct strip_query *a, const struct strip_query *b);
 
 #endif

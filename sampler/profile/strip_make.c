@@ -22,30 +22,35 @@ static void forget(struct strip_filter *f)
 	free(f->stacks);
 	free(f->places);
 	free(f->tasks);
-	f->stacks = f->places = f->tasks = NULL;
-	f->nr_stacks = f->nr_places = f->nr_tasks = 0;
+	free(f->names);
+	f->stacks = f->places = f->tasks = f->names = NULL;
+	f->nr_stacks = f->nr_places = f->nr_tasks = f->nr_names = 0;
+}
+
+/* Free what the matcher of the query made. */
+static void drop_made(struct strip_filter *f)
+{
+	if (f->made)
+		f->query->matcher->free(f->made);
+	f->made = NULL;
 }
 
 void strip_filter_fini(struct strip_filter *f)
 {
 	forget(f);
+	drop_made(f);
 	free(f->query);
 	f->query = NULL;
 }
 
-/* Report whether the amounts of slices are the same for both queries. */
-static bool same_samples(const struct strip_query *a, const struct strip_query *b)
-{
-	return a->event == b->event && a->process == b->process && a->thread == b->thread &&
-	       a->nr_functions == b->nr_functions &&
-	       !memcmp(a->functions, b->functions, a->nr_functions * sizeof(a->functions[0]));
-}
-
 void strip_filter_set(struct strip_filter *f, struct strip_query *query)
 {
-	if (!f->query || !query || !same_samples(f->query, query)) {
+	if (!f->query || !query || !strip_same_samples(f->query, query)) {
 		forget(f);
+		drop_made(f);
 		f->seq++;
+		if (query && query->filter[0])
+			f->made = query->matcher->make(query->filter);
 	}
 	free(f->query);
 	f->query = query;
@@ -68,15 +73,25 @@ static bool grow(uint8_t **list, uint32_t *nr, uint32_t wanted)
 	return true;
 }
 
-static bool is_wanted(const struct strip_query *q, uint32_t function)
+/* Are functions compared? */
+static bool has_functions(const struct strip_filter *f)
 {
-	for (uint32_t i = 0; i < q->nr_functions; i++)
-		if (q->functions[i] == function)
-			return true;
-	return false;
+	return f->query->function != STRIP_ALL || (f->made && !f->query->only_tasks);
 }
 
-static bool test_place(const struct strip_query *q, const struct assemble_input *in, uint32_t id)
+static bool is_wanted(const struct strip_filter *f, const struct assemble_input *in, uint32_t id)
+{
+	const struct symbol *symbol;
+
+	if (!f->made)
+		return id == f->query->function;
+	symbol = symbols_at(in->symbols, id);
+	return symbol &&
+	       f->query->matcher->finds(f->made, &(struct strip_name){ symbol->name, symbol->module,
+								       symbol->kind });
+}
+
+static bool test_place(const struct strip_filter *f, const struct assemble_input *in, uint32_t id)
 {
 	const struct place *place = places_at(in->places, id);
 	const struct symbol_frame *frames;
@@ -86,12 +101,12 @@ static bool test_place(const struct strip_query *q, const struct assemble_input 
 	if (place)
 		symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
 	if (symbol >= symbols_nr(in->symbols))
-		return is_wanted(q, ASSEMBLE_PLACE | id);
-	if (is_wanted(q, symbol))
+		return !f->made && f->query->function == (ASSEMBLE_PLACE | id);
+	if (is_wanted(f, in, symbol))
 		return true;
 	frames = symbols_source(in->symbols, id, &nr);
 	for (uint32_t i = 0; frames && i < nr; i++)
-		if (is_wanted(q, frames[i].symbol))
+		if (frames[i].symbol != SYMBOL_NONE && is_wanted(f, in, frames[i].symbol))
 			return true;
 	return false;
 }
@@ -101,7 +116,7 @@ static bool has_place(struct strip_filter *f, const struct assemble_input *in, u
 	if (!grow(&f->places, &f->nr_places, id + 1))
 		return false;
 	if (f->places[id] == UNKNOWN)
-		f->places[id] = test_place(f->query, in, id) ? YES : NO;
+		f->places[id] = test_place(f, in, id) ? YES : NO;
 	return f->places[id] == YES;
 }
 
@@ -110,8 +125,6 @@ static bool has_stack(struct strip_filter *f, const struct assemble_input *in, u
 	const uint32_t *places;
 	uint32_t nr;
 
-	if (!f->query->nr_functions)
-		return true;
 	if (id == STACK_NONE || !grow(&f->stacks, &f->nr_stacks, id + 1))
 		return false;
 	if (f->stacks[id] != UNKNOWN)
@@ -143,6 +156,35 @@ static bool has_task(struct strip_filter *f, const struct assemble_input *in, ui
 	return f->tasks[id] == YES;
 }
 
+/* Report whether the filter finds the name of a task or of its process. */
+static bool is_named(struct strip_filter *f, const struct assemble_input *in, uint32_t id)
+{
+	const struct strip_matcher *m = f->query->matcher;
+	const struct task *t;
+
+	if (!grow(&f->names, &f->nr_names, id + 1))
+		return false;
+	if (f->names[id] == UNKNOWN) {
+		t = maps_task(in->maps, id);
+		f->names[id] =
+			t && (m->finds(f->made, &(struct strip_name){ .name = t->comm }) ||
+			      m->finds(f->made, &(struct strip_name){ .name = t->process_comm }))
+				? YES
+				: NO;
+	}
+	return f->names[id] == YES;
+}
+
+/* Report whether the function or the filter of the query selects a sample. */
+static bool is_selected(struct strip_filter *f, const struct assemble_input *in,
+			const struct count *c)
+{
+	if (!f->made)
+		return f->query->function == STRIP_ALL || has_stack(f, in, c->stack);
+	return f->query->inverted !=
+	       ((has_functions(f) && has_stack(f, in, c->stack)) || is_named(f, in, c->task));
+}
+
 /* Return the weight per second of the selected samples of a slice. */
 static double amount(struct strip_filter *f, const struct strip_input *in,
 		     const struct slice *slice)
@@ -157,7 +199,7 @@ static double amount(struct strip_filter *f, const struct strip_input *in,
 		return 0;
 	for (slice_read_begin(&r, slice); slice_read(&r, &c);)
 		if (c.event == event && has_task(f, in->tables, c.task) &&
-		    has_stack(f, in->tables, c.stack))
+		    is_selected(f, in->tables, &c))
 			weight += (double)c.weight;
 	return weight * 1e9 / (double)ns;
 }
@@ -210,7 +252,7 @@ static void lay_out(struct strip *s, const struct strip_query *q)
 /* Forget answers that other tables or new names made wrong. */
 static void refresh(struct strip_filter *f, const struct strip_input *in)
 {
-	if (f->of == in->tables->stacks && (f->nr_named == in->nr_named || !f->query->nr_functions))
+	if (f->of == in->tables->stacks && (f->nr_named == in->nr_named || !has_functions(f)))
 		return;
 	forget(f);
 	f->of = in->tables->stacks;

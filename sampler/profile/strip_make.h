@@ -16,10 +16,11 @@
 
 /* Which samples count for a query, by id: 0 not known yet, 1 no, 2 yes. */
 struct strip_filter {
-	struct strip_query *query; /* owned; NULL: none */
-	uint32_t seq;		   /* of the query; kept with each computed slice */
-	uint8_t *stacks, *places, *tasks;
-	uint32_t nr_stacks, nr_places, nr_tasks;
+	struct strip_query *query;		  /* owned; NULL: none */
+	uint32_t seq;				  /* of the query; kept with each computed slice */
+	uint8_t *stacks, *places, *tasks, *names; /* names: of tasks */
+	uint32_t nr_stacks, nr_places, nr_tasks, nr_names;
+	void *made;		 /* the filter of the query, by its matcher; NULL: none */
 	const struct stacks *of; /* the tables that these ids are of */
 	uint64_t nr_named;	 /* places with a name then */
 };

@@ -373,6 +373,50 @@ static void test_prune_folds_by_task_then_by_event(void **state)
 	sums_fini(&s);
 }
 
+/* A range has the rates of its begin and its events; a change is marked in the slice. */
+static void test_rates(void **state)
+{
+	const double slow[] = { 99, 0 }, fast[] = { 999, 0 };
+	struct slice_range range = { .events = 0 };
+	struct history *h;
+	bool changed;
+
+	assert_int_equal(history_new(&h, 100 * SECOND, SECOND, 100), 0);
+	history_keep(h, 1000 * SECOND, 1 << 20);
+	history_begin(h, 1000 * SECOND);
+	range.begin_ns = 1000 * SECOND;
+	range.end_ns = 1001 * SECOND;
+	assert_null(history_rates(h, &range, &changed));
+	for (uint32_t i = 0; i < 6; i++) {
+		history_set_events(h, i == 4);
+		history_set_rates(h, i == 2 ? fast : slow, 2);
+		add_one(h, 0, 1, SECOND);
+	}
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(slices_at(history_slices(h), i)->marks & SLICE_RATE,
+				 i == 2 || i == 3 ? SLICE_RATE : 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		range.begin_ns = (1000 + i) * SECOND;
+		range.end_ns = range.begin_ns + SECOND;
+		range.events = i == 4;
+		assert_true(history_rates(h, &range, &changed)[0] == (i == 2 ? 999 : 99));
+		assert_false(changed);
+	}
+	range = (struct slice_range){ .begin_ns = 1001 * SECOND, .end_ns = 1003 * SECOND };
+	assert_true(history_rates(h, &range, &changed)[0] == 99 && changed);
+	/* Many changes: the oldest are forgotten. */
+	for (uint32_t i = 0; i < 2000; i++) {
+		history_set_rates(h, i % 2 ? fast : slow, 2);
+		add_one(h, 0, 1, SECOND);
+	}
+	assert_null(history_rates(h, &range, &changed));
+	range = (struct slice_range){ .begin_ns = 2999 * SECOND, .end_ns = 3000 * SECOND };
+	assert_true(history_rates(h, &range, &changed)[0] == fast[0]);
+	history_reset(h);
+	assert_null(history_rates(h, &range, &changed));
+	history_free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +432,7 @@ int main(void)
 		cmocka_unit_test(test_restart_keeps_slices),
 		cmocka_unit_test(test_begin),
 		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_rates),
 		cmocka_unit_test(test_prune_folds_by_task_then_by_event),
 	};
 

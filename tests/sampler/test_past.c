@@ -210,9 +210,9 @@ static double count_of(const struct profile *p, const char *comm, uint32_t *proc
 	return count;
 }
 
-static const struct strip_query everything = { .columns = 70,
-					       .process = STRIP_ALL,
-					       .thread = STRIP_ALL };
+static const struct strip_query everything = {
+	.columns = 70, .process = STRIP_ALL, .thread = STRIP_ALL, .function = STRIP_ALL
+};
 
 /* Every burst is a peak of the strip; each has its true share. */
 static void test_peaks(void **state)
@@ -267,7 +267,7 @@ static void test_selected(void **state)
 {
 	const struct fixture *f = *state;
 	struct profile *all = range_of(f->s, 0, UINT64_MAX);
-	struct strip_query *q = calloc(1, sizeof(*q) + sizeof(q->functions[0]));
+	struct strip_query *q = calloc(1, sizeof(*q));
 	uint32_t process = 0, nr = 0;
 	struct strip *strip;
 
@@ -289,13 +289,11 @@ static void test_selected(void **state)
 
 	/* The function that only the burst has. */
 	q->process = STRIP_ALL;
-	q->nr_functions = 1;
 	for (uint32_t i = 0; i < all->nr_counts; i++) {
 		const struct profile_count *c = &all->counts[i];
 
 		if (!strcmp(all->processes[all->tasks[c->task].process].comm.str, "burst"))
-			q->functions[0] =
-				all->functions[all->frames[all->stacks[c->stack].first]].id;
+			q->function = all->functions[all->frames[all->stacks[c->stack].first]].id;
 	}
 	strip = strip_of(f->s, q);
 	assert_true(strip->max >= BURST * 1001001.0 * 10);
@@ -306,6 +304,60 @@ static void test_selected(void **state)
 	free(strip);
 	free(q);
 	profile_free(all);
+}
+
+static void *make_text(const char *text)
+{
+	return strdup(text);
+}
+
+static bool starts(const void *made, const struct strip_name *n)
+{
+	const char *text = made;
+
+	/* 'k': a function of the kernel; else the name of a task. */
+	return *text == 'k' ? n->kind == 'k' : !n->kind && !strcmp(n->name.str, text);
+}
+
+static const struct strip_matcher matcher = { make_text, starts, free };
+
+/* A filter selects the stacks of tasks and functions by name; inverted all others. */
+static void test_filtered(void **state)
+{
+	static const struct {
+		const char *text;
+		bool inverted, only_tasks;
+		uint32_t per_slice, per_burst; /* samples of a slice; of one with a burst */
+	} rows[] = {
+		{ "burst", false, false, 0, BURST },
+		{ "burst", true, false, PER_SLICE, PER_SLICE },
+		{ "steady", false, true, PER_SLICE, PER_SLICE },
+		{ "nothing", false, false, 0, 0 },
+		{ "nothing", true, false, PER_SLICE, PER_SLICE + BURST },
+		{ "k", false, false, PER_SLICE, PER_SLICE + BURST },
+		{ "k", false, true, 0, 0 },
+	};
+	const struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct strip_query q = everything;
+		struct strip *strip;
+
+		snprintf(q.filter, sizeof(q.filter), "%s", rows[i].text);
+		q.matcher = &matcher;
+		q.inverted = rows[i].inverted;
+		q.only_tasks = rows[i].only_tasks;
+		strip = strip_of(f->s, &q);
+		for (uint32_t c = 0; c < strip->nr; c++) {
+			double most = MAX(rows[i].per_slice, rows[i].per_burst) * 1001001.0 * 10;
+
+			assert_true(strip->columns[c].peak <= most);
+			assert_true(strip->columns[c].peak >= rows[i].per_slice * 1001001.0 * 10);
+		}
+		assert_true(strip->max ==
+			    MAX(rows[i].per_slice, rows[i].per_burst) * 1001001.0 * 10);
+		free(strip);
+	}
 }
 
 /* A zoomed strip has the newest part, in columns of slices. */
@@ -363,9 +415,10 @@ static void test_cost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peaks),	  cmocka_unit_test(test_selected),
-		cmocka_unit_test(test_even),	  cmocka_unit_test(test_zoom),
-		cmocka_unit_test(test_partition), cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_peaks),	 cmocka_unit_test(test_selected),
+		cmocka_unit_test(test_even),	 cmocka_unit_test(test_zoom),
+		cmocka_unit_test(test_filtered), cmocka_unit_test(test_partition),
+		cmocka_unit_test(test_cost),
 	};
 	int failed;
 

@@ -51,6 +51,10 @@ static void answer(struct bench *b)
 	p->past_begin_ns = b->sampler.past_begin_ns;
 	p->past_end_ns = b->sampler.past_end_ns;
 	p->window_ns = p->past_end_ns - p->past_begin_ns;
+	/* Slices have no figures of CPUs, and no outcomes. */
+	p->nr_cpus = 0;
+	p->account.no_outcomes = true;
+	p->samples_per_s = 12345;
 	rewind_take(&b->st, p, NULL);
 }
 
@@ -282,7 +286,7 @@ static void test_time_live(void **state)
 	press(&b, '?');
 	assert_non_null(strstr(look(&b), "^R"));
 	press(&b, K_CTRL('r'));
-	assert_non_null(strstr(look(&b), "Rewind to:   as in 30s, 5m (ago) or 14:03:22"));
+	assert_non_null(strstr(look(&b), "Rewind to:   as in 30s, 5m (ago), 1403 or 14:03:22"));
 	type(&b, "30");
 	assert_non_null(strstr(look(&b), "Rewind to: 30  = "));
 	press(&b, K_ENTER);
@@ -325,6 +329,13 @@ static void test_time_recorded(void **state)
 	assert_non_null(strstr(look(&b), "REWIND  00:00:00"));
 	ask(&b, "23:59");
 	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 180 * SECOND);
+	ask(&b, "0001");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 60 * SECOND);
+	ask(&b, "2359");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 180 * SECOND);
+	ask(&b, "2360");
+	assert_int_equal(b.sampler.past_begin_ns, s->last_ns - 180 * SECOND);
+	assert_non_null(strstr(b.st.message, "does not reach back"));
 	ask(&b, "23");
 	assert_non_null(strstr(b.st.message, "does not reach back"));
 	press(&b, K_CTRL('r'));
@@ -368,17 +379,17 @@ static void test_query(void **state)
 	assert_int_equal(b.sampler.nr_strips, 1);
 	assert_int_equal(b.sampler.strip.columns, header_strip_columns(80));
 	assert_int_equal(b.sampler.strip.process, STRIP_ALL);
-	assert_int_equal(b.sampler.strip.nr_functions, 0);
+	assert_int_equal(b.sampler.strip.function, STRIP_ALL);
 	press(&b, '|');
 	rewind_refresh(&b.st);
-	assert_int_equal(b.sampler.strip.nr_functions, 1);
+	assert_int_not_equal(b.sampler.strip.function, STRIP_ALL);
 	press(&b, K_DOWN);
 	rewind_refresh(&b.st);
 	assert_int_equal(b.sampler.nr_strips, 3);
 	press(&b, '2');
 	look(&b);
 	rewind_refresh(&b.st);
-	assert_int_equal(b.sampler.strip.nr_functions, 0);
+	assert_int_equal(b.sampler.strip.function, STRIP_ALL);
 	assert_int_not_equal(b.sampler.strip.process, STRIP_ALL);
 	press(&b, '|');
 	rewind_refresh(&b.st);
@@ -390,6 +401,80 @@ static void test_query(void **state)
 	press(&b, '_');
 	rewind_refresh(&b.st);
 	assert_int_equal(b.sampler.strip.span_ns, 0);
+	bench_fini(&b);
+}
+
+/* The strip has the filter also while no row of the shown moment passes it. */
+static void test_filter(void **state)
+{
+	const struct strip_query *q;
+	struct bench b;
+	void *made;
+
+	start(&b, 100, 30, false);
+	q = &b.sampler.strip;
+	press(&b, '\\');
+	type(&b, "!Nowhere");
+	press(&b, K_ENTER);
+	rewind_refresh(&b.st);
+	assert_string_equal(q->filter, "!Nowhere");
+	assert_true(q->inverted && !q->only_tasks && q->function == STRIP_ALL);
+	press(&b, '\\');
+	press(&b, K_CTRL('u'));
+	type(&b, "nowhere");
+	press(&b, K_ENTER);
+	assert_int_equal(ui_state_list(&b.st)->nr, 0);
+	rewind_refresh(&b.st);
+	assert_string_equal(q->filter, "nowhere");
+	assert_false(q->inverted);
+	assert_null(strstr(look(&b), "all ^R"));
+	press(&b, '\'');
+	rewind_refresh(&b.st);
+	assert_string_equal(q->filter, "nowhere");
+	made = q->matcher->make("python:pars");
+	assert_true(
+		q->matcher->finds(made, &(struct strip_name){ TEXT("parse"), TEXT("a.py"), 'y' }));
+	assert_false(
+		q->matcher->finds(made, &(struct strip_name){ TEXT("parse"), TEXT("a"), 'u' }));
+	assert_false(q->matcher->finds(made, &(struct strip_name){ .name = TEXT("parse") }));
+	q->matcher->free(made);
+	press(&b, '2');
+	look(&b);
+	rewind_refresh(&b.st);
+	assert_int_equal(q->filter[0], 0);
+	bench_fini(&b);
+}
+
+/* In the past the header has the figures of the moment, and rows of now are marked. */
+static void test_figures(void **state)
+{
+	struct bench b;
+	struct profile *p;
+
+	start(&b, 100, 30, false);
+	press(&b, '\'');
+	answer(&b);
+	p = b.st.shown;
+	p->account.lost = 7;
+	p->throttled = 3;
+	p->events[0].want_hz = 99;
+	look(&b);
+	assert_non_null(strstr(look(&b), "Freq 99 Hz   Samples 12,345/s"));
+	assert_non_null(strstr(look(&b), "Lost 7!"));
+	assert_non_null(strstr(look(&b), "Throttled 3!"));
+	p->past_rates_differ = p->past_other_events = true;
+	assert_non_null(strstr(look(&b), "99 Hz, changed"));
+	assert_non_null(strstr(look(&b), "samples of other events left out"));
+	assert_null(strstr(look(&b), "live rows"));
+	press(&b, '5');
+	assert_non_null(strstr(look(&b), "live rows, not of +"));
+	press(&b, '7');
+	assert_non_null(strstr(look(&b), "live rows, not of +"));
+	press(&b, '.');
+	assert_null(strstr(look(&b), "live rows"));
+	assert_non_null(strstr(look(&b), " Lost 0   Throttled 0"));
+	press(&b, ' ');
+	assert_non_null(strstr(look(&b), "live rows, not frozen"));
 	bench_fini(&b);
 }
 
@@ -428,6 +513,7 @@ int main(void)
 		cmocka_unit_test(test_trapped),
 
 		cmocka_unit_test(test_time_recorded), cmocka_unit_test(test_query),
+		cmocka_unit_test(test_filter),	      cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_baseline),
 	};
 

@@ -124,6 +124,11 @@ static void print_cpus(FILE *out, const struct profile *p)
 		busy += p->cpus[i].busy;
 		nr += p->cpus[i].online;
 	}
+	if (!p->nr_cpus) {
+		fprintf(out, "own     %.1f%% of one CPU, %" PRIu64 " KiB\n", p->self.cpu_pct,
+			p->self.rss_kb);
+		return;
+	}
 	fprintf(out,
 		"cpus    %" PRIu32 " online  busy %.0f%%  own cost %.1f%% of one CPU, %" PRIu64
 		" KiB\n",

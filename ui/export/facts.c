@@ -78,7 +78,7 @@ static void add_account(struct list *l, const struct snapshot *s)
 {
 	const struct profile *p = s->profile;
 	const struct profile_account *a = &p->account_total;
-	uint64_t throttled = 0;
+	uint64_t throttled = p->throttled;
 
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		throttled += p->cpus[i].throttled_total;

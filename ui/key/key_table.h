@@ -233,12 +233,12 @@ enum key_group {
 	  CTX_LIST, KEYS('l'), 0, KEYS(0)) \
 	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling continues", \
 	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
-	X(EARLIER, "earlier", TIME, "", "rewind: show an earlier moment; sampling continues", \
+	X(EARLIER, "earlier", TIME, "", "rewind: earlier by a 20th of the strip", \
 	  CTX_LIST, KEYS('i'), 0, KEYS(0)) \
-	X(LATER, "later", TIME, "", "rewind: show a later moment", \
+	X(LATER, "later", TIME, "", "rewind: later by a 20th of the strip", \
 	  CTX_LIST, KEYS('o'), 0, KEYS(0)) \
 	X(PEAK, "peak", TIME, "", "rewind to the peak before", CTX_LIST, KEYS('\''), 0, KEYS(0)) \
-	X(REWIND, "rewind-to", TIME, "", "rewind to a time: 30s ago, 14:03", \
+	X(REWIND, "rewind-to", TIME, "", "rewind to a time: 30s ago, 1403, 14:03:22", \
 	  CTX_PAGES, KEYS(K_CTRL('r')), 0, KEYS(0)) \
 	X(WIDEN, "widen", TIME, "", "rewind: show twice the range", \
 	  CTX_LIST, KEYS('Y'), 0, KEYS(0)) \

@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void match_init(struct match *m)
@@ -93,3 +94,27 @@ bool match_finds_function(const struct match *m, const struct profile_function *
 {
 	return speaks(m, f) && (finds(m, f->name) || finds(m, f->module));
 }
+
+static void *strip_make(const char *text)
+{
+	struct match *m = calloc(1, sizeof(*m));
+
+	if (m)
+		match_set(m, text);
+	return m;
+}
+
+static bool strip_finds(const void *made, const struct strip_name *n)
+{
+	const struct profile_function f = { .name = n->name, .module = n->module, .kind = n->kind };
+
+	return n->kind ? match_finds_function(made, &f) : match_finds(made, n->name);
+}
+
+static void strip_free(void *made)
+{
+	match_fini(made);
+	free(made);
+}
+
+const struct strip_matcher match_strip = { strip_make, strip_finds, strip_free };

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "sampler/profile/profile.h"
+#include "sampler/profile/strip.h"
 
 #define MATCH_MAX 128
 
@@ -41,5 +42,7 @@ bool match_finds(const struct match *m, struct safe_text t);
 bool match_finds_name(const struct match *m, const struct profile_function *f);
 /* Return whether name or module of @f match. */
 bool match_finds_function(const struct match *m, const struct profile_function *f);
+/* The same for the heat strip; any thread. */
+extern const struct strip_matcher match_strip;
 
 #endif

@@ -25,6 +25,17 @@
 #define HOST_COLS   24u
 #define SECOND	    1000000000ULL
 
+/* Return the profile of the figures: of the moment in the past, else the newest. */
+static const struct profile *source(const struct ui_state *st)
+{
+	return st->rewind.on && st->shown ? st->shown : st->latest;
+}
+
+static bool is_past(const struct ui_state *st)
+{
+	return source(st)->past_end_ns > 0;
+}
+
 static struct safe_text window_text(const struct ui_state *st, char *buf, size_t size)
 {
 	char span[FORMAT_MAX];
@@ -168,13 +179,13 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 		      bool brief)
 {
 	char want[FORMAT_MAX], got[FORMAT_MAX], buf[96];
-	double hz = ui_state_want_hz(st);
+	double hz = is_past(st) ? ev->want_hz : ui_state_want_hz(st);
 	bool rated = event_rate_is_frequency(ev);
 	bool behind = ev->enabled && rated && ev->got_hz < ev->want_hz * 0.95;
 	struct safe_text value;
 
 	/* Every switch is timed. */
-	if (ev->event.wait)
+	if (ev->event.wait || (is_past(st) && !ev->want_hz))
 		return;
 	if (isnan(ev->got_hz))
 		strcpy(got, "-");
@@ -185,8 +196,9 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 	else if (hz != ev->want_hz)
 		value = text_format(buf, sizeof(buf), "%s Hz requested",
 				    format_count(want, hz).str);
-	else if (!rated)
-		value = text_format(buf, sizeof(buf), "%s Hz", format_count(want, hz).str);
+	else if (!rated || is_past(st))
+		value = text_format(buf, sizeof(buf), "%s Hz%s", format_count(want, hz).str,
+				    source(st)->past_rates_differ ? ", changed" : "");
 	else
 		value = text_format(buf, sizeof(buf), "%s Hz, got %s%s", format_count(want, hz).str,
 				    got, behind ? "!" : "");
@@ -206,7 +218,7 @@ static bool banner_is_word(const struct profile *p)
 /* Draw the name of the event; why it is not cycles, in a word; and its number. */
 static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	uint32_t index = ui_state_event(st, p);
 	char buf[48], name[EVENT_NAME_MAX * 2];
 	struct safe_text text = ui_state_clean(name, sizeof(name), p->events[index].event.name);
@@ -235,7 +247,7 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 /* Draw the ratios of the tick's events that fit: "IPC 1.23". */
 static void draw_ratios(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	struct ratio_use uses[RATIOS_MAX];
 	uint32_t nr = ratios_find(p->events, p->nr_events, uses);
 	char buf[FORMAT_MAX], title[TEXT_MAX];
@@ -270,7 +282,7 @@ static void draw_own(const struct profile *p, struct pen *pen)
 static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			    bool total)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	struct pen pen = { c, row, 1, c->cols };
 	const struct profile_event *ev;
 	char buf[160], number[FORMAT_MAX];
@@ -291,7 +303,7 @@ static void draw_event_line(const struct ui_state *st, struct canvas *c, unsigne
 		times_draw_total(st, &pen, 3);
 	draw_ratios(st, &pen, 3);
 	/* Reading a recording costs other than sampling: not shown. */
-	if (!st->config->replayed)
+	if (!st->config->replayed && !is_past(st))
 		draw_own(p, &pen);
 	pen_value(&pen, 3, TEXT("Samples"),
 		  text_format(buf, sizeof(buf), "%s/s", format_count(number, p->samples_per_s).str),
@@ -312,8 +324,13 @@ static uint64_t trouble_of(const struct profile_cpu *cpu, bool throttled)
 
 static void add_up(const struct ui_state *st, struct trouble *t)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 
+	if (!p->nr_cpus) {
+		t->ever = t->throttled ? p->throttled : p->account.lost;
+		t->now = is_past(st) ? t->ever : 0;
+		return;
+	}
 	for (uint32_t i = 0; i < p->nr_cpus; i++) {
 		t->now += trouble_of(&p->cpus[i], t->throttled);
 		t->ever += t->throttled ? p->cpus[i].throttled_total : p->cpus[i].lost_total;
@@ -326,7 +343,7 @@ static void add_up(const struct ui_state *st, struct trouble *t)
 /* Draw the CPUs concerned: "cpu1 37", "cpu1 2x 41ms". */
 static void draw_details(const struct ui_state *st, struct pen *pen, const struct trouble *t)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	unsigned int nr = 0;
 	char buf[96], count[FORMAT_MAX], span[FORMAT_MAX];
 
@@ -379,7 +396,7 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 /* Draw the share of samples with a symbol: of the rows, not of all processes. */
 static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	const struct fold_functions *fold = view_scope(st) == VIEW_DRILLED ? folds_functions(st)
 									   : NULL;
 	bool of_all = view_scope(st) == VIEW_ALL;
@@ -396,9 +413,7 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 		     st->shown->modules[f->module_index].state != PROFILE_MODULE_LOADING))
 			unnamed += fold->rows[i].self;
 	}
-	if (p->account.no_outcomes)
-		pen_value(pen, gap, TEXT("Symbols"), TEXT("-"), ROLE_VALUE);
-	else if (all > 0)
+	if (all > 0)
 		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, 1 - unnamed / all),
 			  ROLE_VALUE);
 }
@@ -406,7 +421,7 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 /* Outcomes of the user stacks, as shares of all samples of the tick: of all processes. */
 static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
-	const struct profile_account *a = &st->latest->account;
+	const struct profile_account *a = &source(st)->account;
 	const struct {
 		struct safe_text name;
 		uint64_t n;
@@ -444,7 +459,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 /* Draw the time of tasks in a run queue, and the pressure on the system, where there is any. */
 static void draw_pressure(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	const struct {
 		struct safe_text name;
 		double share;
@@ -469,7 +484,7 @@ static void draw_pressure(const struct ui_state *st, struct pen *pen, unsigned i
 static void draw_health_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			     bool brief)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	struct pen pen = { c, row, 1, c->cols };
 	struct trouble lost = { .label = TEXT("Lost") };
 	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
@@ -495,7 +510,7 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 static void draw_status_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			     bool total)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	struct pen pen = { c, row, 1, c->cols };
 	struct trouble lost = { .label = TEXT("Lost") };
 	struct trouble throttled = { .label = TEXT("Throttled"), .throttled = true };
@@ -520,7 +535,7 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 static unsigned int draw_status(const struct ui_state *st, struct canvas *c, unsigned int row,
 				bool total)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 
 	if (c->rows < HEADER_TALL && p->nr_events && !p->events[ui_state_event(st, p)].error[0]) {
 		draw_status_line(st, c, row, total);
@@ -531,9 +546,18 @@ static unsigned int draw_status(const struct ui_state *st, struct canvas *c, uns
 	return 2;
 }
 
+/* Draw the CPUs now; of the past, which has no figures of single CPUs, the sums in their place. */
+static unsigned int draw_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	if (!st->rewind.on)
+		return header_cpus(st, c, row);
+	header_process_sums(st, c, row);
+	return header_cpus_rows(st, c);
+}
+
 unsigned int header_draw(struct ui_state *st, struct canvas *c)
 {
-	const struct profile *p = st->latest;
+	const struct profile *p = source(st);
 	unsigned int row = 1, alone;
 	bool strip = header_strip_is_on(st), only_strip;
 	char buf[sizeof(p->banner) * 2];
@@ -553,9 +577,10 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 	alone = c->rows >= 14 && !only_strip ? header_process(st, c, row) : 0;
 	row += alone;
 	if (c->rows >= 14 && !alone && !only_strip && !st->config->replayed)
-		row += header_cpus(st, c, row);
+		row += draw_cpus(st, c, row);
 	if (strip)
-		row += header_strip(st, c, row, only_strip && !st->config->replayed);
+		row += header_strip(st, c, row,
+				    only_strip && !st->config->replayed && !st->rewind.on);
 	row += draw_status(st, c, row, !alone);
 	if (p->banner[0] && !banner_is_word(p) && c->rows >= 14) {
 		canvas_text(c, row, 1, 1, TEXT("!"), (struct style){ ROLE_WARN, 0 });

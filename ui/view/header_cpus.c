@@ -49,12 +49,18 @@ static void draw_bar(const struct ui_state *st, struct canvas *c, struct view_fi
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
+/* Return the CPUs of a line, one cell each. */
+static unsigned int compact_cells(const struct canvas *c)
+{
+	return c->cols > 24 ? c->cols - 16 : 8;
+}
+
 /* Draw one cell per CPU, and the mean. */
-static unsigned int draw_compact(const struct ui_state *st, struct canvas *c, unsigned int row,
-				 unsigned int max_rows)
+static void draw_compact(const struct ui_state *st, struct canvas *c, unsigned int row,
+			 unsigned int max_rows)
 {
 	const struct profile *p = st->latest;
-	unsigned int per_row = c->cols > 24 ? c->cols - 16 : 8, used = 0;
+	unsigned int per_row = compact_cells(c);
 	char buf[FORMAT_MAX], share[FORMAT_MAX];
 	double sum = 0;
 
@@ -67,7 +73,6 @@ static unsigned int draw_compact(const struct ui_state *st, struct canvas *c, un
 		sum += busy;
 		if (i / per_row >= max_rows)
 			continue;
-		used = i / per_row + 1;
 		canvas_text(c, row + i / per_row, 6 + i % per_row, 1,
 			    !cpu->online ? TEXT(" ") : st->glyphs->level[level],
 			    (struct style){ in_trouble(cpu) ? ROLE_ALARM : busy_role(busy), 0 });
@@ -76,22 +81,52 @@ static unsigned int draw_compact(const struct ui_state *st, struct canvas *c, un
 		     text_format(buf, sizeof(buf), "mean %s",
 				 format_share(share, p->nr_cpus ? sum / p->nr_cpus : 0).str),
 		     (struct style){ ROLE_NORMAL, 0 });
-	return MAX(used, 1);
+}
+
+/* The cells of one line of @c, and lines, that bars may take. */
+struct space {
+	unsigned int most, good, max_rows;
+};
+
+static struct space space_of(const struct canvas *c)
+{
+	return (struct space){ MAX((c->cols - 1) / CELL_MIN, 1u),
+			       MAX((c->cols - 1) / CELL_GOOD, 1u),
+			       c->rows < HEADER_TALL ? 1 : c->rows / 4 - 4 };
+}
+
+static bool is_compact(const struct profile *p, const struct space *s)
+{
+	return (p->nr_cpus + s->most - 1) / s->most > s->max_rows;
+}
+
+unsigned int header_cpus_rows(const struct ui_state *st, const struct canvas *c)
+{
+	const struct profile *p = st->latest;
+	const struct space s = space_of(c);
+
+	if (!p->nr_cpus || c->cols < CELL_MIN + 1)
+		return 0;
+	if (is_compact(p, &s)) {
+		unsigned int per_row = compact_cells(c);
+
+		return MIN((p->nr_cpus + per_row - 1) / per_row, s.max_rows);
+	}
+	return MIN((p->nr_cpus + s.good - 1) / s.good, s.max_rows);
 }
 
 unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct profile *p = st->latest;
-	unsigned int max_rows = c->rows < HEADER_TALL ? 1 : c->rows / 4 - 4;
-	unsigned int most = MAX((c->cols - 1) / CELL_MIN, 1u);
-	unsigned int good = MAX((c->cols - 1) / CELL_GOOD, 1u);
-	unsigned int rows, per_row, width;
+	const struct space s = space_of(c);
+	unsigned int rows = header_cpus_rows(st, c), per_row, width;
 
-	if (!p->nr_cpus || c->cols < CELL_MIN + 1)
+	if (!rows)
 		return 0;
-	if ((p->nr_cpus + most - 1) / most > max_rows)
-		return draw_compact(st, c, row, max_rows);
-	rows = MIN((p->nr_cpus + good - 1) / good, max_rows);
+	if (is_compact(p, &s)) {
+		draw_compact(st, c, row, rows);
+		return rows;
+	}
 	per_row = (p->nr_cpus + rows - 1) / rows;
 	width = (c->cols - 2) / per_row;
 	for (uint32_t i = 0; i < p->nr_cpus; i++)

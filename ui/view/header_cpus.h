@@ -11,6 +11,8 @@
 
 #define HEADER_TALL 30 /* lines of a screen with two lines of event and health */
 
+/* Return the rows of the bars. */
+unsigned int header_cpus_rows(const struct ui_state *st, const struct canvas *c);
 /* Draw the bars. Return the rows used. */
 unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row);
 

@@ -77,8 +77,7 @@ static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int r
 	pen_text(&pen, 3, age, ROLE_NORMAL);
 }
 
-/* Draw CPU time, threads and samples: a share of the rows is a share of these. */
-static void draw_what(const struct ui_state *st, struct canvas *c, unsigned int row)
+void header_process_sums(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	const struct sums sums = sums_of(st);
 	struct pen pen = { c, row, 1, c->cols };
@@ -140,10 +139,10 @@ unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigne
 		return 0;
 	/* The breadcrumb has the name. */
 	if (c->rows < HEADER_TALL || alone == UINT32_MAX) {
-		draw_what(st, c, row);
+		header_process_sums(st, c, row);
 		return 1;
 	}
 	draw_who(st, c, row, &st->shown->processes[alone]);
-	draw_what(st, c, row + 1);
+	header_process_sums(st, c, row + 1);
 	return 2;
 }

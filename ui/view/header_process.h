@@ -11,5 +11,7 @@
 
 /* Draw it from @row on. Return the lines used, 0 if the whole system is shown. */
 unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row);
+/* Draw CPU time, threads and samples in one line: a share of the rows is a share of these. */
+void header_process_sums(const struct ui_state *st, struct canvas *c, unsigned int row);
 
 #endif

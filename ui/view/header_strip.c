@@ -16,6 +16,7 @@
 #define SHOWN_NS 3000000000ULL /* a shorter past is not worth a line */
 #define LEFT	 15	       /* cells in front: CPUs or span */
 #define RIGHT	 14	       /* cells behind: the subject */
+#define STEPS	 20	       /* of a key, from one end of the strip to the other */
 #define CPUS_MAX 8	       /* more are shown by their mean alone */
 
 bool header_strip_is_on(const struct ui_state *st)
@@ -88,6 +89,33 @@ const char *header_strip_time(const struct ui_state *st, char *buf, size_t size)
 {
 	*buf = '\0';
 	return st->rewind.on ? clock_at(st->rewind.strip, st->rewind.begin_ns, buf, size) : buf;
+}
+
+uint64_t header_strip_step(const struct ui_state *st)
+{
+	const struct strip *s = st->rewind.strip;
+
+	return s->column_ns * MAX(s->nr / STEPS, 1u);
+}
+
+static const char *key_of(const struct ui_state *st, enum action action, char buf[static 8])
+{
+	return key_name_of(buf, user_keys_first(st->user_keys, CTX_LIST, action));
+}
+
+const char *header_strip_hint(const struct ui_state *st, char *buf, size_t size)
+{
+	char at[64], step[FORMAT_MAX], keys[5][8];
+
+	*buf = '\0';
+	if (!st->rewind.on || !st->rewind.strip)
+		return buf;
+	snprintf(buf, size, "showing %s: %s %s move by %s, %s longer, %s peak before, %s now",
+		 header_strip_ago(st, at, sizeof(at)), key_of(st, ACT_EARLIER, keys[0]),
+		 key_of(st, ACT_LATER, keys[1]), format_span(step, header_strip_step(st)).str,
+		 key_of(st, ACT_WIDEN, keys[2]), key_of(st, ACT_PEAK, keys[3]),
+		 key_of(st, ACT_LIVE, keys[4]));
+	return buf;
 }
 
 /* Return the letter of an incident, which takes the place of the level; NULL: none. */
@@ -175,9 +203,10 @@ static struct safe_text subject(const struct ui_state *st, char buf[static TEXT_
 	const struct strip_query *q = st->rewind.query;
 	const char *name;
 
-	if (q && q->nr_functions > 1)
-		return TEXT("filter");
-	if (st->rewind.subject == REWIND_ROW && q && (q->nr_functions || q->process != STRIP_ALL)) {
+	if (q && q->filter[0])
+		return ui_state_clean(buf, TEXT_MAX, q->filter);
+	if (st->rewind.subject == REWIND_ROW && q &&
+	    (q->function != STRIP_ALL || q->process != STRIP_ALL)) {
 		name = view_row_name(st, buf);
 		return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
 	}

@@ -19,6 +19,10 @@ const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size);
 /* Write a time of the past: "14:03:22", or "+12.3s" from the start of a recording. */
 const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf,
 				size_t size);
+/* Return the step of the keys earlier and later: a twentieth of the strip, in whole columns. */
+uint64_t header_strip_step(const struct ui_state *st);
+/* Write the position in the past and the keys that change it. */
+const char *header_strip_hint(const struct ui_state *st, char *buf, size_t size);
 /* Write the time of the day at the position: "14:03:22"; "" if it is unknown. */
 const char *header_strip_time(const struct ui_state *st, char *buf, size_t size);
 

@@ -38,6 +38,19 @@ static const char *baseline_time(const struct ui_state *st, char *buf, size_t si
 	return buf;
 }
 
+/* Say that the rows are not of the shown moment. */
+static size_t live_note(const struct ui_state *st, char *buf, size_t size)
+{
+	const char *rows = st->config->replayed ? "rows of the whole recording" : "live rows";
+	char at[64];
+
+	if (!st->rewind.on)
+		return st->config->replayed ? 0
+					    : (size_t)snprintf(buf, size, "  %s, not frozen", rows);
+	return (size_t)snprintf(buf, size, "  %s, not of %s", rows,
+				header_strip_moment(st, st->rewind.begin_ns, at, sizeof(at)));
+}
+
 /* Write all that hides rows; "": nothing. */
 static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
 {
@@ -47,7 +60,9 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 	size_t n = 0;
 
 	*buf = '\0';
-	if (match_active(&list->filter))
+	if (v->newest && st->frozen)
+		n += live_note(st, buf, size);
+	if (match_active(&list->filter) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  filter %s%s", list->filter.text,
 				      list->filter.bad ? " (literal)" : "");
 	if (match_active(&st->scope.cgroup) && n < size)
@@ -59,6 +74,8 @@ static struct safe_text left_out(const struct ui_state *st, char *buf, size_t si
 			users_name(st->config->users, st->scope.uid, user, sizeof(user)).str);
 	if (v->options && n < size)
 		n += v->options(st, buf + n, size - n);
+	if (!v->newest && st->shown && st->shown->past_other_events && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  samples of other events left out");
 	if (v->compared && baseline_is_on(st) && n < size)
 		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
 				      baseline_time(st, user, sizeof(user)));

@@ -111,6 +111,8 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 {
 	double busy = cpu_of(st, row)->busy;
 
+	if (st->config->replayed)
+		return;
 	if (!cpu_of(st, row)->online)
 		canvas_text(c, at.row, at.col, at.cols, TEXT("offline"),
 			    (struct style){ ROLE_DIM, 0 });
@@ -126,7 +128,10 @@ static void draw_busy(const struct ui_state *st, const struct row *row, struct c
 {
 	char buf[FORMAT_MAX];
 
-	draw_right(c, at, format_share(buf, cpu_of(st, row)->busy), ROLE_NORMAL);
+	/* A recording has no idle time. */
+	draw_right(c, at,
+		   st->config->replayed ? TEXT("-") : format_share(buf, cpu_of(st, row)->busy),
+		   ROLE_NORMAL);
 }
 
 /* Samples a second in the newest tick, all events. */
@@ -179,7 +184,8 @@ static void draw_ring(const struct ui_state *st, const struct row *row, struct c
 	double high = cpu_of(st, row)->ring_high;
 	char buf[FORMAT_MAX];
 
-	draw_right(c, at, format_share(buf, high), high > 0.5 ? ROLE_WARN : ROLE_NORMAL);
+	draw_right(c, at, st->config->replayed ? TEXT("-") : format_share(buf, high),
+		   high > 0.5 ? ROLE_WARN : ROLE_NORMAL);
 }
 
 static int by_lag(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -574,6 +580,7 @@ const struct view view_cpus = {
 	.title = TEXT("CPUs"),
 	.context = CTX_LIST,
 	.newest = true,
+	.empty = TEXT("the CPUs are not known: slices of --keep are of all together"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
 	.sort_self = BUSY,

@@ -95,9 +95,11 @@ static void draw_unnamed(const struct ui_state *st, const struct row *row, struc
 static void draw_symbols(const struct ui_state *st, const struct row *row, struct canvas *c,
 			 struct view_field at)
 {
+	const struct profile_module *m = module_of(st, row);
 	char buf[FORMAT_MAX];
 
-	canvas_right(c, at.row, at.col, at.cols, format_count(buf, module_of(st, row)->nr_symbols),
+	canvas_right(c, at.row, at.col, at.cols,
+		     m->state == PROFILE_MODULE_KEPT ? TEXT("-") : format_count(buf, m->nr_symbols),
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -304,9 +306,13 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	if (!m)
 		return 0;
 	foot_line(f, TEXT("Path"), m->path);
-	foot_line(f, TEXT("Names"),
-		  text_format(buf, sizeof(buf), "%s%s%s (%s)", format_count(n, m->nr_symbols).str,
-			      m->source[0] ? " from " : "", m->source, state_of(m).str));
+	if (m->state == PROFILE_MODULE_KEPT)
+		foot_line(f, TEXT("Names"), TEXT("of --keep; the file was not read"));
+	else
+		foot_line(f, TEXT("Names"),
+			  text_format(buf, sizeof(buf), "%s%s%s (%s)",
+				      format_count(n, m->nr_symbols).str,
+				      m->source[0] ? " from " : "", m->source, state_of(m).str));
 	if (m->state == PROFILE_MODULE_LOADING && m->permille)
 		foot_line(f, TEXT("Loading"),
 			  text_format(buf, sizeof(buf), "%s loaded",
