@@ -328,6 +328,7 @@ void tick_strip(struct sampler *s, bool answer)
 		return;
 	strip->last_real_ns = last_real_ns(s, strip->last_ns);
 	strip->answer = answer;
+	strip->seq = q->seq;
 	mailbox_post_strip(&s->mailbox, strip);
 }
 

@@ -139,16 +139,24 @@ static void later(struct ui_state *st, uint32_t code)
 /* Go to the peak before the position; from the first one to the last one. */
 static void peak(struct ui_state *st, uint32_t code)
 {
-	const struct rewind *r = &st->rewind;
+	struct rewind *r = &st->rewind;
+	char filter[8], row[8];
 	uint32_t i;
 
 	if (!has_past(st))
+		return;
+	/* A filter was typed, or another row selected: its strip is on the way. */
+	r->peak_wanted = r->query && r->query->columns && r->strip->seq != r->query->seq;
+	if (r->peak_wanted)
 		return;
 	i = strip_peak(r->strip, r->on ? r->begin_ns : UINT64_MAX, false);
 	if (i == r->strip->nr)
 		i = strip_peak(r->strip, UINT64_MAX, false);
 	if (i == r->strip->nr)
-		ui_state_say(st, false, "no peak in the strip");
+		ui_state_say(st, false, "no peak in the strip (%s: of a name, %s: of a row)",
+			     key_name_of(filter,
+					 user_keys_first(st->user_keys, CTX_LIST, ACT_FILTER)),
+			     key_name_of(row, user_keys_first(st->user_keys, CTX_LIST, ACT_STRIP)));
 	else
 		rewind_to(st, r->strip->columns[i].begin_ns, r->strip->columns[i].end_ns);
 }
@@ -356,6 +364,7 @@ void rewind_refresh(struct ui_state *st)
 		free(q);
 		return;
 	}
+	q->seq = ++r->seq;
 	sampler_set_strip(st->sampler, q);
 	free(r->query);
 	r->query = q;
@@ -406,4 +415,6 @@ void rewind_take(struct ui_state *st, struct profile *p, struct strip *s)
 		show(st, p);
 	else
 		profile_free(p);
+	if (s && st->rewind.peak_wanted && s->seq == st->rewind.query->seq)
+		peak(st, 0);
 }

@@ -79,8 +79,10 @@ static const char *name_cpus(char *buf, size_t size, const struct profile *p,
 
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		nr += value(&p->cpus[i]) > 0;
-	if (!p->nr_cpus)
-		return "some CPUs";
+	if (!p->nr_cpus) {
+		snprintf(buf, size, "some CPU");
+		return buf;
+	}
 	if (nr > CPUS_NAMED) {
 		snprintf(buf, size, "%u CPUs", nr);
 		return buf;

@@ -41,6 +41,7 @@ struct strip_matcher {
 
 /* The samples to show: of one event, and of all the rest. */
 struct strip_query {
+	uint32_t seq;	   /* of the query; copied to its strips */
 	uint32_t columns;  /* 0: no strip */
 	uint64_t span_ns;  /* the newest part of the past; 0: all */
 	uint32_t event;	   /* index in the events of the newest profile */
@@ -65,6 +66,7 @@ struct strip {
 	uint32_t nr;
 	uint64_t first_ns, last_ns; /* all the past that is kept */
 	uint64_t last_real_ns;	    /* CLOCK_REALTIME at last_ns; 0: a recording */
+	uint32_t seq;		    /* of its query */
 	bool answer;		    /* to a query; else the newest slices were added */
 	bool merged;		    /* old slices are longer than 100 ms: the memory is used up */
 	bool dropped;		    /* samples older than first_ns were counted */

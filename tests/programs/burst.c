@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Computes a little in steady() every 50 ms, and for 400 ms of CPU time in burst() every @1 ms,
- * first after that time.
+ * Computes a little in steady() every 50 ms, and for @2 ms of CPU time (400) in burst() every @1
+ * ms, first after that time.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -32,14 +32,15 @@ __attribute__((noinline)) static void steady(void)
 
 int main(int argc, char **argv)
 {
-	double every = argc > 1 ? atof(argv[1]) / 1000 : 20, next = now(CLOCK_MONOTONIC) + every;
+	double every = argc > 1 ? atof(argv[1]) / 1000 : 20;
+	double length = argc > 2 ? atof(argv[2]) / 1000 : 0.4, next = now(CLOCK_MONOTONIC) + every;
 
 	for (;;) {
 		steady();
 		usleep(49000);
 		if (now(CLOCK_MONOTONIC) < next)
 			continue;
-		burst(now(CLOCK_PROCESS_CPUTIME_ID) + 0.4);
+		burst(now(CLOCK_PROCESS_CPUTIME_ID) + length);
 		next += every;
 	}
 }

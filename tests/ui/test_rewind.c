@@ -408,6 +408,7 @@ static void test_query(void **state)
 static void test_filter(void **state)
 {
 	const struct strip_query *q;
+	struct strip *s;
 	struct bench b;
 	void *made;
 
@@ -428,9 +429,18 @@ static void test_filter(void **state)
 	assert_string_equal(q->filter, "nowhere");
 	assert_false(q->inverted);
 	assert_null(strstr(look(&b), "all ^R"));
+	/* The peak is that of the filter, once its strip has arrived. */
 	press(&b, '\'');
-	rewind_refresh(&b.st);
-	assert_string_equal(q->filter, "nowhere");
+	assert_false(b.st.rewind.on);
+	rewind_take(&b.st, NULL, make_strip(40));
+	assert_false(b.st.rewind.on);
+	s = make_strip(40);
+	s->seq = q->seq;
+	rewind_take(&b.st, NULL, s);
+	assert_true(b.st.rewind.on);
+	assert_int_equal(b.sampler.past_begin_ns, s->columns[35].begin_ns);
+	press(&b, '.');
+	assert_false(b.st.rewind.on);
 	made = q->matcher->make("python:pars");
 	assert_true(
 		q->matcher->finds(made, &(struct strip_name){ TEXT("parse"), TEXT("a.py"), 'y' }));

@@ -26,6 +26,8 @@ struct rewind {
 	uint32_t trap_seq; /* the last match of a trap that was seen */
 	bool said_merged;  /* the merge of old slices was reported */
 	bool said_kept;	   /* the times of --keep were */
+	uint32_t seq;	   /* of the last request */
+	bool peak_wanted;  /* by a key, when the strip of the last request arrives */
 	bool on;	   /* the views show, or wait for, this range: */
 	uint64_t begin_ns, end_ns;
 	/* The strip as it was drawn, for the mouse. */
