@@ -43,10 +43,11 @@ struct lang_thread {
 
 /*
  * Known code. Its header is read again at each sample while it is young or its process replaces
- * code, later every 10 ms.
+ * old code; later after 1/200 of its age, so from 10 ms on, and after 100 ms at most.
  */
-#define LANG_YOUNG_NS 2000000000ULL
-#define LANG_CHECK_NS 10000000ULL
+#define LANG_YOUNG_NS	  2000000000ULL
+#define LANG_CHECK_SHARE  200
+#define LANG_CHECK_MAX_NS 100000000ULL
 
 struct lang_known {
 	uint64_t born_ns, checked_ns;

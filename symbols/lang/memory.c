@@ -70,14 +70,24 @@ static int find_ahead(const struct lang_memory *m, uint64_t addr, uint32_t size)
 	return -1;
 }
 
-int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size)
+static int want(struct lang_memory *m, uint64_t addr, uint32_t size, enum lang_piece_kind kind)
 {
 	int piece = m->any_ahead ? find_ahead(m, addr, size) : -1;
 
 	if (piece < 0)
-		return lang_memory_queue(m, addr, size, PIECE_NEEDED);
-	m->kind[piece] = PIECE_NEEDED;
+		return lang_memory_queue(m, addr, size, kind);
+	m->kind[piece] = (uint8_t)kind;
 	return piece;
+}
+
+int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	return want(m, addr, size, PIECE_NEEDED);
+}
+
+int lang_memory_want_once(struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	return want(m, addr, size, PIECE_ONCE);
 }
 
 void lang_memory_set_tail(struct lang_memory *m, int i, uint64_t addr, uint32_t size)

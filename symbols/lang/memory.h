@@ -30,6 +30,7 @@ struct lang_piece {
 enum lang_piece_kind {
 	PIECE_AHEAD, /* nothing has needed it */
 	PIECE_NEEDED,
+	PIECE_ONCE,   /* needed, but not at the next samples */
 	PIECE_WINDOW, /* on frames */
 	PIECE_TAIL,
 };
@@ -65,6 +66,8 @@ void lang_memory_begin(struct lang_memory *m);
  * address.
  */
 int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size);
+/* The same for a piece that the next samples do not need. */
+int lang_memory_want_once(struct lang_memory *m, uint64_t addr, uint32_t size);
 /* Queue a piece that a later lang_memory_want() may need; as lang_memory_want(). */
 int lang_memory_want_ahead(struct lang_memory *m, uint64_t addr, uint32_t size);
 /* Queue a piece, also if it was read before. */

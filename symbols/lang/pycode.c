@@ -50,35 +50,63 @@ static uint32_t *replaces_of(struct lang_reader *r, uint32_t process)
 	return &r->replaces[hash_u64(process) & (LANG_REPLACES - 1)];
 }
 
-/* Can the known code at @c be used without its header, which was read less than @age_ns ago? */
+static bool is_same(const struct lang_known *k, uint32_t process, const struct lang_code_at *c)
+{
+	return k->process == process && k->address == c->address;
+}
+
+/* Has it been the same function for so long that its header is not read at each sample? */
+static bool is_old(const struct lang_known *k, uint64_t now_ns)
+{
+	return now_ns > k->born_ns + LANG_YOUNG_NS;
+}
+
+/* Can the code at @c be used without its header, now or (@soon) for as long again? */
 static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_code_at *c,
-		     uint64_t age_ns)
+		     bool soon)
 {
 	const struct lang_known *k = c->known;
-	uint64_t now_ns = r->work.time_ns;
+	uint64_t now_ns = r->work.time_ns, limit_ns;
 
-	return k->process == process && k->address == c->address &&
-	       now_ns > k->born_ns + LANG_YOUNG_NS && now_ns < k->checked_ns + age_ns &&
-	       *replaces_of(r, process) != process;
+	if (!is_same(k, process, c) || !is_old(k, now_ns) || *replaces_of(r, process) == process)
+		return false;
+	limit_ns = MIN((now_ns - k->born_ns) / LANG_CHECK_SHARE, LANG_CHECK_MAX_NS);
+	return now_ns < k->checked_ns + (soon ? limit_ns / 2 : limit_ns);
 }
 
 static void number_codes(struct lang_reader *r, uint32_t process)
 {
 	struct lang_work *w = &r->work;
-
-	uint64_t age_ns = LANG_CHECK_NS;
+	bool any_due = false;
 
 	functions_number(r, process);
 	/* With one that is due read all that will be due soon: the call costs most. */
-	for (uint32_t i = 0; i < w->nr_codes && age_ns == LANG_CHECK_NS; i++)
-		if (!is_fresh(r, process, &w->codes_of[i], LANG_CHECK_NS))
-			age_ns = LANG_CHECK_NS / 2;
+	for (uint32_t i = 0; i < w->nr_codes && !any_due; i++)
+		any_due = !is_fresh(r, process, &w->codes_of[i], false);
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->codes_of[i];
 
-		c->fresh = is_fresh(r, process, c, age_ns);
+		c->fresh = is_fresh(r, process, c, any_due);
 		c->words = c->known->words;
 	}
+}
+
+/* Queue the header, and the hash of the name of known code. */
+static void want_header(struct lang_reader *r, const struct py_layout *l, uint32_t process,
+			struct lang_code_at *c)
+{
+	bool known = is_same(c->known, process, c);
+	/* That of old code is not needed at the next samples. */
+	int (*want)(struct lang_memory * m, uint64_t addr, uint32_t size) =
+		known && is_old(c->known, r->work.time_ns) && *replaces_of(r, process) != process
+			? lang_memory_want_once
+			: lang_memory_want;
+
+	c->header = want(&r->memory, c->address, header_size(l));
+	if (!known)
+		return;
+	c->name = c->known->name;
+	c->hash = want(&r->memory, c->name + SIZE_AT, 16);
 }
 
 /* Read the headers, and the hashes of the names of known code. */
@@ -90,13 +118,8 @@ static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint3
 		struct lang_code_at *c = &w->codes_of[i];
 
 		c->header = -1;
-		if (c->fresh)
-			continue;
-		c->header = lang_memory_want(&r->memory, c->address, header_size(l));
-		if (c->known->process == process && c->known->address == c->address) {
-			c->name = c->known->name;
-			c->hash = lang_memory_want(&r->memory, c->name + SIZE_AT, 16);
-		}
+		if (!c->fresh)
+			want_header(r, l, process, c);
 	}
 	if (!lang_memory_fetch(&r->memory))
 		return false;
@@ -194,7 +217,7 @@ static void set_instructions(struct lang_work *w, const struct py_layout *l)
 static void want_head(struct lang_memory *m, struct string *s, uint64_t addr, uint32_t size)
 {
 	*s = (struct string){ .addr = addr, .bytes = -1 };
-	s->head = lang_memory_is_pointer(addr) ? lang_memory_want(m, addr, size) : -1;
+	s->head = lang_memory_is_pointer(addr) ? lang_memory_want_once(m, addr, size) : -1;
 }
 
 /* Queue the bytes of a string or bytes object after its head. */
@@ -221,7 +244,7 @@ static void want_bytes(struct lang_memory *m, const struct py_layout *l, struct 
 		length = MIN(length, (uint64_t)CODES_TEXT_MAX);
 	}
 	s->length = (uint32_t)length;
-	s->bytes = lang_memory_want(m, s->addr + at, s->length * s->unit);
+	s->bytes = lang_memory_want_once(m, s->addr + at, s->length * s->unit);
 }
 
 /* Write code point @c; returns its bytes, 0: it does not fit. */
@@ -316,13 +339,15 @@ static bool is_known(struct lang_reader *r, uint32_t process, struct lang_code_a
 {
 	const struct code_key key = { process, c->address, c->stamp };
 	const struct lang_known *k = c->known;
-	bool same = k->process == process && k->address == c->address;
+	bool same = is_same(k, process, c);
 
 	if (same && (c->fresh || k->stamp == c->stamp))
 		c->id = k->id;
 	else
 		c->id = codes_find(r->codes, &key);
-	if (same && !c->fresh && k->stamp != c->stamp)
+	/* Code that was used without its header gave way: that is not done again in this process.
+	 */
+	if (same && !c->fresh && k->stamp != c->stamp && is_old(k, k->checked_ns))
 		*replaces_of(r, process) = process;
 	return c->id != CODE_NONE;
 }

@@ -163,7 +163,10 @@ static void test_code_reused(void **state)
 	expect_name(f, 1, "Cart.total", 20);
 }
 
-/* Old code is checked every 10 ms, until the process has replaced some. */
+/* The longest time after a check in which code of about LANG_YOUNG_NS is not checked again. */
+#define UNCHECKED_NS (LANG_YOUNG_NS / LANG_CHECK_SHARE)
+
+/* Old code is checked after 1/200 of its age, until its process has replaced some. */
 static void test_old_code(void **state)
 {
 	struct fixture *f = *state;
@@ -176,10 +179,10 @@ static void test_old_code(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	before = f->chain.frames[0].code;
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
-	f->sample.time_ns += LANG_CHECK_NS - 1;
+	f->sample.time_ns += UNCHECKED_NS;
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(f->chain.frames[0].code, before);
-	f->sample.time_ns += 1;
+	f->sample.time_ns += UNCHECKED_NS / 100;
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	expect_name(f, 0, "another", 7);
 	f->sample.time_ns += LANG_YOUNG_NS;
@@ -187,6 +190,47 @@ static void test_old_code(void **state)
 	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "third"));
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	expect_name(f, 0, "third", 7);
+}
+
+/* Code that is replaced before it is old is checked at each sample; other code is not for that. */
+static void test_young_code_reused(void **state)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+
+	call_all(f);
+	chain(f);
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
+	f->sample.time_ns = LANG_YOUNG_NS / 2;
+	chain(f);
+	expect_name(f, 0, "another", 7);
+	f->sample.time_ns = LANG_YOUNG_NS + 1000;
+	chain(f);
+	pymake_u64(&f->m, f->code[1] + l->code_qualname, pymake_text(&f->m, "unseen"));
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "third"));
+	f->sample.time_ns += 1000;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "third", 7);
+	expect_name(f, 1, "Cart.total", 20);
+}
+
+/* The header of old code is checked at least every LANG_CHECK_MAX_NS. */
+static void test_very_old_code(void **state)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+
+	call_all(f);
+	chain(f);
+	f->sample.time_ns = 1000 * LANG_YOUNG_NS;
+	chain(f);
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
+	f->sample.time_ns += LANG_CHECK_MAX_NS - 1;
+	chain(f);
+	expect_name(f, 0, "leaf", 7);
+	f->sample.time_ns += 1;
+	chain(f);
+	expect_name(f, 0, "another", 7);
 }
 
 static void test_freed_code(void **state)
@@ -334,6 +378,8 @@ int main(void)
 		TEST(test_code_reused),
 		TEST(test_freed_code),
 		TEST(test_old_code),
+		TEST(test_young_code_reused),
+		TEST(test_very_old_code),
 		TEST(test_cycle),
 		TEST(test_wild_numbers),
 		TEST(test_gap),
