@@ -111,7 +111,7 @@ def compare(name, theirs, ours):
         return f"{name}: perf {perf_errno or 'opens'}, proftop {our_errno or 'opens'}"
     # The default has fallbacks; the message of every other failure names the event, and the fix.
     if our_errno and (name not in said or len(said.splitlines()) != 3):
-        return f"{name}: {our_errno} is told as: {said}"
+        return f"{name}: {our_errno} is reported as: {said}"
     return ""
 
 

@@ -3,7 +3,7 @@
 
 steer.py walk        every control there is, by its key or its command
 steer.py drill       one process alone, at a higher rate, and back: the table loses nothing
-steer.py cures       lost, throttled: reported on its line, over after its fix
+steer.py fixes       lost, throttled: reported on its line, over after its fix
 steer.py mlock       little memory to lock, and another profiler that has it
 steer.py hotplug     a CPU that goes offline and online again (only when HOTPLUG is set: other programs need it)
 B, the build folder, is in the environment.
@@ -138,7 +138,7 @@ def test_drill():
     end(other)
 
 
-def take_cure(t, line, answer, what):
+def take_fix(t, line, answer, what):
     """Select the row of Messages that matches, and press Enter; the sampler reports its action."""
     t.press("7")
     t.expect(r"MESSAGE", f"{what}: messages")
@@ -147,25 +147,25 @@ def take_cure(t, line, answer, what):
     t.press("Enter")
     t.expect(f"(?m)^ ?What +.*{line}", f"{what}: selected")
     t.press("Enter")
-    t.expect(answer, f"{what}: cured", 6)
+    t.expect(answer, f"{what}: fixed", 6)
     t.press("Esc")
 
 
-def cure_lost():
+def fix_lost():
     t = Terminal(f"{PROFTOP} -d 0.4 -F 4999 -e cpu-clock --ring 64K", 140, 40)
     t.need_rows()
     stall(t, 0.7)
-    take_cure(t, "samples lost on CPU", "rings of 128 KiB per CPU" + GAP, "lost")
+    take_fix(t, "samples lost on CPU", "rings of 128 KiB per CPU" + GAP, "lost")
     t.close()
 
 
-def cure_throttled(last):
+def fix_throttled(last):
     t = Terminal(f"{PROFTOP} -d 0.4 -F 3999 -e cpu-clock", 140, 40)
     t.need_rows()
     with limited(LIMIT, 1500) as is_limited:
         if is_limited:
             t.expect(rf"(?i)throttled.*cpu{last} [1-9]", f"throttling of CPU {last}", 3)
-            take_cure(t, "throttled on CPU", "cpu-clock: 750 Hz", "throttled")
+            take_fix(t, "throttled on CPU", "cpu-clock: 750 Hz", "throttled")
             t.press("1")
             t.expect(r"Throttled 0", "no longer throttled", 4)
     t.close()
@@ -201,7 +201,7 @@ def test_mlock():
         t.press("7")
         t.expect(r"rings of [0-9]+ KiB per CPU instead of [0-9]+", "another takes the memory", 4)
         end(beside)
-        take_cure(t, "locked memory", r"rings of [0-9]+ KiB per CPU.*" + GAP, "the other has ended")
+        take_fix(t, "locked memory", r"rings of [0-9]+ KiB per CPU.*" + GAP, "the other has ended")
         command(t, "ring 4M")
         held = t.expect(r"rings of 4096 KiB per CPU: locked memory allows ([0-9]+) KiB" + GAP, "all there is", 6)
         kib = re.search(r"locked memory allows ([0-9]+) KiB", held or "")
@@ -210,7 +210,7 @@ def test_mlock():
                  f"{kib.group(1) if kib else None} KiB" + GAP, "larger dumps while the rings are all there is", 6)
         with limited("/proc/sys/kernel/perf_event_mlock_kb", 16384) as is_limited:
             if is_limited:
-                take_cure(t, "locked memory", "rings of [0-9]+ KiB per CPU" + GAP, "the limit was raised")
+                take_fix(t, "locked memory", "rings of [0-9]+ KiB per CPU" + GAP, "the limit was raised")
         t.close()
 
 
@@ -218,8 +218,8 @@ def test_fixes():
     last = os.cpu_count() - 1
     busy = spin("1")
     os.sched_setaffinity(busy.pid, {last})
-    cure_lost()
-    cure_throttled(last)
+    fix_lost()
+    fix_throttled(last)
     end(busy)
 
 

@@ -185,7 +185,7 @@ static void expect_rate(struct sampler *s, double hz)
 	}
 	/* By somebody else on this machine: then the kernel takes no such rate. */
 	if (lowered)
-		print_message("%.0f Hz: the limit was lowered meanwhile\n", hz);
+		print_message("%.0f Hz: the limit was lowered during the measurement\n", hz);
 	else
 		fail_msg("%.0f Hz wanted, %.0f, then %.0f got; the kernel took %.2f, then %.2f of "
 			 "the samples due",

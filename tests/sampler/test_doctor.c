@@ -215,7 +215,7 @@ static void test_languages(void **state)
 	f.ptrace_scope = 2;
 	expect(&f, "process memory", DOCTOR_NOTE, "not readable", "CAP_SYS_PTRACE");
 	f = good;
-	f.ptrace_scope = 3; /* forbids it to everyone */
+	f.ptrace_scope = 3; /* forbids ptrace to all users */
 	expect(&f, "process memory", DOCTOR_NOTE, "not readable", "boot");
 	expect(&f, "Perl", DOCTOR_NOTE, "not readable", "");
 }

@@ -88,7 +88,7 @@ static const char *take_folded(struct bench *b, struct profile *p, const char *k
 }
 
 /* The same keys and profiles with the thread and without: the same screen. */
-static void compare(const char *keys, const char *meanwhile, const char *after)
+static void compare(const char *keys, const char *during, const char *after)
 {
 	struct bench with, without;
 	struct profile *a, *b;
@@ -107,10 +107,10 @@ static void compare(const char *keys, const char *meanwhile, const char *after)
 	a = large_profile(2);
 	b = large_profile(2);
 	a->running_ns = b->running_ns = 6000000000ull;
-	waits = take_folded(&with, a, meanwhile);
+	waits = take_folded(&with, a, during);
 	settle(&with);
 	keys_in(&with, waits);
-	keys_in(&without, meanwhile);
+	keys_in(&without, during);
 	model_take(&without.st, b);
 	keys_in(&with, after);
 	keys_in(&without, after);
