@@ -19,7 +19,7 @@ struct jitdump_name {
 	uint64_t inner_pid; /* the one in its name */
 };
 
-/* A file that may be the jitdump of a process: what the job needs to open it. */
+/* A file that may be the jitdump of a process, as the job opens it. */
 struct jitdump_candidate {
 	struct jitdump_name file;
 	struct object_identity identity;

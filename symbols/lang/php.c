@@ -13,13 +13,13 @@
 #define LINES_MAX 256
 
 #define EG_CURRENT	488 /* of executor_globals */
-#define FRAME_SIZE	56  /* what is read of zend_execute_data */
+#define FRAME_SIZE	56  /* the part of zend_execute_data that is read */
 #define FRAME_OPLINE	0
 #define FRAME_FUNC	24
 #define FRAME_CALL_INFO 40
 #define FRAME_PREVIOUS	48
 #define CALL_TOP	(1U << 17)
-#define FUNC_SIZE	168 /* what is read of zend_function */
+#define FUNC_SIZE	168 /* the part of zend_function that is read */
 #define FUNC_TYPE	0
 #define FUNC_NAME	8
 #define FUNC_SCOPE	16

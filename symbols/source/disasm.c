@@ -53,7 +53,7 @@ static int add_bytes(struct listing *l, const struct disasm_code *c, uint32_t at
 	return set_text(l, insn, "%s", text);
 }
 
-/* What is needed to add the instructions of a worker. */
+/* The state while the instructions of a worker are added. */
 struct work {
 	struct listing *l;
 	const struct disasm_code *c;
