@@ -29,8 +29,12 @@ void saving_begin(const struct saving *s, const struct saving_config *config, st
 	}
 	/* A file has at most the records of the memory, and records of running processes. */
 	if (s->bytes + config->memory > config->max_bytes) {
-		snprintf(text, size, "not saved: %llu MiB are used (--save-size)",
-			 (unsigned long long)s->bytes >> 20);
+		snprintf(text, size,
+			 "not saved: a file takes up to %llu MiB (--trap-memory), %llu of %llu MiB "
+			 "are used (--save-size)",
+			 (unsigned long long)config->memory >> 20,
+			 (unsigned long long)s->bytes >> 20,
+			 (unsigned long long)config->max_bytes >> 20);
 		return;
 	}
 	localtime_r(&now, &tm);

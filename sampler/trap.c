@@ -230,10 +230,17 @@ bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *h
 		struct trap *trap = &t->list[i];
 		double percent = percent_of(trap, in);
 
-		if (isnan(percent) || !test(trap, in, percent) || any)
+		if (isnan(percent) || !test(trap, in, percent))
 			continue;
+		if (any) {
+			hit->also[hit->nr_also++] = (struct trap_also){ &trap->rule, percent };
+			continue;
+		}
 		any = true;
-		*hit = (struct trap_hit){ &trap->rule, trap->begin_ns, in->slice->end_ns, percent };
+		*hit = (struct trap_hit){ .rule = &trap->rule,
+					  .begin_ns = trap->begin_ns,
+					  .end_ns = in->slice->end_ns,
+					  .percent = percent };
 	}
 	return any;
 }

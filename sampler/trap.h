@@ -30,6 +30,9 @@ struct traps {
 	uint32_t nr;
 	uint32_t nr_symbols; /* compared with the names so far */
 	uint64_t tested_ns;  /* end of the last slice of a recording that was tested */
+	/* The matches reported since the last tick, which has one message. */
+	char said[256];
+	uint64_t said_seq; /* of that tick */
 };
 
 /* Add a rule; it is armed now. 0 or -ENOSPC. */
@@ -52,9 +55,15 @@ struct trap_hit {
 	const struct trap_rule *rule; /* borrowed */
 	uint64_t begin_ns, end_ns;
 	double percent;
+	/* Other rules that began to match in the same slice. */
+	struct trap_also {
+		const struct trap_rule *rule;
+		double percent;
+	} also[TRAP_RULES_MAX];
+	uint32_t nr_also;
 };
 
-/* Test all rules with the next slice. True: a rule matches, the first is in @hit. */
+/* Test all rules with the next slice. True: rules match, they are in @hit. */
 bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *hit);
 
 #endif

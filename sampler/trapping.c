@@ -7,6 +7,7 @@
 #include "sampler/trapping.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "sampler/session.h"
@@ -33,6 +34,26 @@ static void show(struct sampler *s, const struct trap_hit *hit)
 	s->trapped.end_ns = hit->end_ns;
 }
 
+/* Report matches; with the ones of the same tick, whose message is replaced. */
+static void say(struct sampler *s, const struct trap_hit *hit, const char *saved)
+{
+	struct traps *t = &s->traps;
+	size_t n;
+
+	if (t->said_seq != s->ticks.seq)
+		t->said[0] = '\0';
+	t->said_seq = s->ticks.seq;
+	n = strlen(t->said);
+	n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, "%s%s: %.1f%%", n ? "; " : "",
+			      hit->rule->text, hit->percent);
+	for (uint32_t i = 0; i < hit->nr_also && n < sizeof(t->said); i++)
+		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, "; %s: %.1f%%",
+				      hit->also[i].rule->text, hit->also[i].percent);
+	if (saved[0] && n < sizeof(t->said))
+		snprintf(t->said + n, sizeof(t->said) - n, "; %s", saved);
+	mailbox_say(&s->mailbox, "trap: %s", t->said);
+}
+
 void trapping_test(struct sampler *s, const struct assemble_input *tables)
 {
 	struct slices *slices = history_slices(s->store.history);
@@ -52,8 +73,7 @@ void trapping_test(struct sampler *s, const struct assemble_input *tables)
 			     sizeof(text));
 	else
 		show(s, &hit);
-	mailbox_say(&s->mailbox, "trap: %s: %.1f%%%s%s", hit.rule->text, hit.percent,
-		    text[0] ? "; " : "", text);
+	say(s, &hit, text);
 }
 
 /* Report the first match in a recording, and how many there are. */

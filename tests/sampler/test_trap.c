@@ -198,6 +198,13 @@ static void test_lost(void **state)
 	assert_string_equal(hit.rule->text, "lost > 10");
 	assert_true(next(f, 0, 0, &hit));
 	assert_string_equal(hit.rule->text, "cpu < 1");
+	assert_int_equal(hit.nr_also, 0);
+	/* Both in one slice. */
+	traps_rearm(&f->traps);
+	assert_true(next(f, 0, 20, &hit));
+	assert_string_equal(hit.rule->text, "lost > 10");
+	assert_int_equal(hit.nr_also, 1);
+	assert_string_equal(hit.also[0].rule->text, "cpu < 1");
 }
 
 /* Without a clock busy CPUs are computed from the rate; of a name that does not run: nothing. */
