@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "symbols/lang/pylines.h"
+#include "tests/fuzz/check_chain.h"
 #include "tests/symbols/pymake.h"
 #include "unwind/merge.h"
 
@@ -100,13 +101,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, 1, 42);
 		lang_chain(&reader, &memory.process, &s, &chain);
-		if (chain.nr > LANG_FRAMES_MAX || reader.memory.calls > LANG_CALLS_MAX)
-			abort();
+		check_chain(&reader, &chain);
 		for (uint32_t i = 0; i < chain.nr; i++) {
 			const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);
 
-			if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
-				abort();
 			pyline_of(t->version, t->table, t->table_size, t->first_line,
 				  chain.frames[i].instr);
 		}

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/check_chain.h"
 #include "tests/symbols/pymake.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,18 +35,6 @@ static void lay_over(const uint8_t *data, size_t size)
 		if (data[2] & 1)
 			value = PYMAKE_BASE + (value * 8 & (PYMAKE_SIZE - 1));
 		memcpy(memory.bytes + at, &value, data[2] & 2 ? 4 : 8);
-	}
-}
-
-static void check_chain(void)
-{
-	if (chain.nr > LANG_FRAMES_MAX || reader.memory.calls > LANG_CALLS_MAX)
-		abort();
-	for (uint32_t i = 0; i < chain.nr; i++) {
-		const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);
-
-		if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
-			abort();
 	}
 }
 
@@ -79,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			lang_chain_find_thread(&reader, &memory.process, process, 42);
 			lang_chain(&reader, &memory.process, &s, &chain);
 		}
-		check_chain();
+		check_chain(&reader, &chain);
 	}
 	codes_free(reader.codes);
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/check_chain.h"
 #include "tests/symbols/v8make.h"
 #include "unwind/merge.h"
 
@@ -149,14 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, 1, 42);
 		lang_chain(&reader, &memory.process, &s, &chain);
-		if (chain.nr > LANG_FRAMES_MAX || reader.memory.calls > LANG_CALLS_MAX)
-			abort();
-		for (uint32_t i = 0; i < chain.nr; i++) {
-			const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);
-
-			if (!t || t->name_size > CODES_TEXT_MAX || t->file_size > CODES_TEXT_MAX)
-				abort();
-		}
+		check_chain(&reader, &chain);
 		check_merge(data, size);
 		spoil(data + 1, size - 1);
 	}

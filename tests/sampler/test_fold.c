@@ -4,6 +4,7 @@
  * plainest possible way to count them.
  */
 #include "tests/prelude.h"
+#include "tests/sampler/profile_of.h"
 #include "sampler/profile/fold.h"
 #include "symbols/base/base.h"
 #include "tests/yardstick.h"
@@ -33,21 +34,7 @@ static struct profile_stack stacks[] = { { 0, 3 }, { 3, 4 }, { 7, 4 }, { 11, 1 }
 
 static struct profile profile_of(struct profile_count *counts, uint32_t nr)
 {
-	return (struct profile){
-		.functions = functions,
-		.nr_functions = ARRAY_SIZE(functions),
-		.processes = processes,
-		.nr_processes = ARRAY_SIZE(processes),
-		.tasks = tasks,
-		.nr_tasks = ARRAY_SIZE(tasks),
-		.stacks = stacks,
-		.nr_stacks = ARRAY_SIZE(stacks),
-		.frames = frames,
-		.nr_frames = ARRAY_SIZE(frames),
-		.counts = counts,
-		.nr_counts = nr,
-		.nr_events = 1,
-	};
+	return (struct profile)PROFILE_OF(counts, nr, 1);
 }
 
 static const struct fold_filter everything = { .process = ALL, .task = ALL };

@@ -5,7 +5,7 @@
  */
 #include "sampler/event/procstat.h"
 
-#include "tests/prelude.h"
+#include "tests/fake_root.h"
 #include "tests/yardstick.h"
 
 #include <errno.h>
@@ -17,14 +17,7 @@ static char root[] = "/tmp/test_procstat.XXXXXX";
 
 static void write_file(const char *path, const char *text)
 {
-	char full[256];
-	FILE *f;
-
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	f = fopen(full, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	fake_put(root, path, text);
 }
 
 static void make_dir(const char *path)

@@ -4,6 +4,7 @@
  * the ways in which there is none.
  */
 #include "tests/prelude.h"
+#include "tests/sampler/profile_of.h"
 
 #include <math.h>
 
@@ -94,21 +95,7 @@ static struct profile_stack stacks[] = { { 0, 1 }, { 1, 2 }, { 3, 1 }, { 0, 0 } 
 
 static struct profile profile_of(struct profile_count *counts, uint32_t nr, uint32_t nr_events)
 {
-	struct profile p = {
-		.functions = functions,
-		.nr_functions = 3,
-		.processes = processes,
-		.nr_processes = 1,
-		.tasks = tasks,
-		.nr_tasks = 2,
-		.stacks = stacks,
-		.nr_stacks = ARRAY_SIZE(stacks),
-		.frames = frames,
-		.nr_frames = ARRAY_SIZE(frames),
-		.counts = counts,
-		.nr_counts = nr,
-		.nr_events = nr_events,
-	};
+	struct profile p = PROFILE_OF(counts, nr, nr_events);
 
 	memcpy(p.events, events, sizeof(events));
 	return p;

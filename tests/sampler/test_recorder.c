@@ -5,7 +5,7 @@
  */
 #include "sampler/file/recorder.h"
 
-#include "tests/prelude.h"
+#include "tests/fake_root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,13 +43,9 @@ static const struct record_layout layout = { .sample_type = RECORD_SAMPLE_TYPE, 
 static void write_text(const char *dir, const char *name, const char *text)
 {
 	char path[256];
-	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
+	snprintf(path, sizeof(path), "/%s", name);
+	fake_put(dir, path, text);
 }
 
 static void make_dir(const char *dir, const char *name)
@@ -77,10 +73,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	const struct fixture *f = *state;
-	char command[128];
 
-	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
-	return system(command);
+	return fake_remove(f->dir);
 }
 
 static void fill_proc(const struct fixture *f)

@@ -6,7 +6,7 @@
  */
 #include "sampler/replay.h"
 
-#include "tests/prelude.h"
+#include "tests/fake_root.h"
 
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -53,10 +53,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	const struct fixture *f = *state;
-	char command[128];
 
-	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
-	return system(command);
+	return fake_remove(f->dir);
 }
 
 static void note_with(struct recorder *r, const char *name, uint64_t id,

@@ -21,13 +21,13 @@
 
 static struct file file;
 
-/* Replay @file and return its account; @banner gets the banner. */
-static struct pipeline_stats replay(char *banner, size_t size)
+/* Replay the file. The caller frees the result. */
+static struct sampler *replayed(const char *symfs, struct replay_result *result)
 {
-	struct sampler_config config = { .tick_ns = 1000000000, .window_ns = 5000000000 };
+	struct sampler_config config = { .tick_ns = 1000000000,
+					 .window_ns = 5000000000,
+					 .symfs = symfs };
 	int fd = memfd_create("perf.data", MFD_CLOEXEC);
-	struct pipeline_stats stats = { 0 };
-	struct replay_result result;
 	struct sampler *s;
 	struct err e = { "" };
 	char path[64];
@@ -38,7 +38,17 @@ static struct pipeline_stats replay(char *banner, size_t size)
 	if (sampler_new(&s, &config, &e))
 		fail_msg("%s", e.text);
 	close(fd);
-	assert_int_equal(replay_run(s->replay, &s->store, &result), 0);
+	assert_int_equal(replay_run(s->replay, &s->store, result), 0);
+	return s;
+}
+
+/* Replay @file and return its account; @banner gets the banner. */
+static struct pipeline_stats replay(char *banner, size_t size)
+{
+	struct pipeline_stats stats = { 0 };
+	struct replay_result result;
+	struct sampler *s = replayed(NULL, &result);
+
 	for (uint32_t i = 0; i < result.nr_cpus; i++)
 		pipeline_add_stats(&stats, &result.cpus[i].samples);
 	snprintf(banner, size, "%s", s->banner);
@@ -321,24 +331,10 @@ static void test_missing_files(void **state)
 	put_u64(&file, 7);
 	put_sample_of(PERF_RECORD_MISC_USER, 0x1010, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct sampler_config config = { .tick_ns = 1000000000,
-						 .window_ns = 5000000000,
-						 .symfs = cases[i].symfs };
-		int fd = memfd_create("perf.data", MFD_CLOEXEC);
 		struct replay_result result;
-		const struct object *object;
-		struct sampler *s;
-		struct err e = { "" };
-		char path[64];
+		struct sampler *s = replayed(cases[i].symfs, &result);
+		const struct object *object = find_object(s->store.objects, name);
 
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		assert_int_equal(write(fd, file.bytes, file.size), file.size);
-		config.replay = path;
-		if (sampler_new(&s, &config, &e))
-			fail_msg("%s", e.text);
-		close(fd);
-		assert_int_equal(replay_run(s->replay, &s->store, &result), 0);
-		object = find_object(s->store.objects, name);
 		assert_non_null(atomic_load(&object->reason));
 		assert_string_equal(atomic_load(&object->reason), cases[i].reason);
 		sampler_free(s);

@@ -39,26 +39,10 @@ static uint64_t offset_in_file(int (*function)(int))
 /* The symbol that @addr of this process is named by. */
 static uint32_t symbol_at(struct fixture *f, uint64_t addr, const char *name)
 {
-	struct object_identity id = { .kind = OBJECT_FILE };
-	FILE *maps = fopen("/proc/self/maps", "r");
-	uint64_t start, end, pgoff, offset = 0;
-	struct object *object = NULL;
-	char line[4096 + 128], path[4096];
+	uint64_t offset = 0;
+	struct object *object = object_at(f, addr, &offset);
 	uint32_t place, symbol;
 
-	while (!object && fgets(line, sizeof(line), maps)) {
-		path[0] = '\0';
-		if (sscanf(line,
-			   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
-			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
-		    addr < start || addr >= end)
-			continue;
-		if (strstr(path, "[vdso]"))
-			id.kind = OBJECT_VDSO;
-		offset = addr - start + pgoff;
-		object = objects_intern(f->objects, &id, path, strlen(path), getpid(), start, end);
-	}
-	fclose(maps);
 	assert_non_null(object);
 	place = places_intern(f->places, object->id, offset);
 	symbols_run(f->symbols);

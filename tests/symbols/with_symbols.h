@@ -3,6 +3,9 @@
 #ifndef TESTS_SYMBOLS_WITH_SYMBOLS_H
 #define TESTS_SYMBOLS_WITH_SYMBOLS_H
 
+#include <inttypes.h>
+#include <unistd.h>
+
 #include "symbols/symbols.h"
 #include "tests/prelude.h"
 
@@ -36,6 +39,32 @@ static int teardown(void **state)
 	places_free(f->places);
 	free(f);
 	return 0;
+}
+
+/* The mapping of this process that holds @addr: its object and @addr's file offset in it. */
+__attribute__((unused)) static struct object *object_at(struct fixture *f, uint64_t addr,
+							uint64_t *offset)
+{
+	struct object_identity id = { .kind = OBJECT_FILE };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t start, end, pgoff;
+	struct object *object = NULL;
+	char line[4096 + 128], path[4096];
+
+	while (!object && fgets(line, sizeof(line), maps)) {
+		path[0] = '\0';
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %4095[^\n]",
+			   &start, &end, &pgoff, &id.maj, &id.min, &id.ino, path) < 6 ||
+		    addr < start || addr >= end)
+			continue;
+		if (strstr(path, "[vdso]"))
+			id.kind = OBJECT_VDSO;
+		*offset = addr - start + pgoff;
+		object = objects_intern(f->objects, &id, path, strlen(path), getpid(), start, end);
+	}
+	fclose(maps);
+	return object;
 }
 
 #endif

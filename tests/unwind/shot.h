@@ -7,6 +7,7 @@
 #define TESTS_SHOT_H
 
 #include <asm/perf_regs.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -70,6 +71,27 @@ __attribute__((no_sanitize("address"), noinline, unused)) static void shot_stack
 
 		*to = *from;
 	}
+}
+
+/* The input of a walk over the shot. */
+#define SHOT_INPUT(shot, its_space, its_time_ns)                                                   \
+	{                                                                                          \
+		.regs = (shot).regs, .regs_mask = SHOT_MASK, .regs_abi = PERF_SAMPLE_REGS_ABI_64,  \
+		.stack = (shot).stack, .stack_size = (shot).size, .space = (its_space),            \
+		.time_ns = (its_time_ns)                                                           \
+	}
+
+/* The end of the stack of this thread. */
+__attribute__((unused)) static uint64_t shot_stack_end(void)
+{
+	pthread_attr_t attr;
+	void *start;
+	size_t size;
+
+	pthread_getattr_np(pthread_self(), &attr);
+	pthread_attr_getstack(&attr, &start, &size);
+	pthread_attr_destroy(&attr);
+	return (uint64_t)start + size;
 }
 
 #endif

@@ -41,15 +41,7 @@ struct reader {
 
 static void unwind(struct unwinder *u, const struct space *space, struct unwind_result *out)
 {
-	const struct unwind_input in = {
-		.regs = shot.regs,
-		.regs_mask = SHOT_MASK,
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = shot.stack,
-		.stack_size = shot.size,
-		.space = space,
-		.time_ns = time_now_ns(),
-	};
+	const struct unwind_input in = SHOT_INPUT(shot, space, time_now_ns());
 
 	unwind_sample(u, &in, out);
 }

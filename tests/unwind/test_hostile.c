@@ -202,18 +202,6 @@ __attribute__((noinline)) static int honest(int n)
 	return keep[0] + keep[1];
 }
 
-static uint64_t stack_end(void)
-{
-	pthread_attr_t attr;
-	void *start;
-	size_t size;
-
-	pthread_getattr_np(pthread_self(), &attr);
-	pthread_attr_getstack(&attr, &start, &size);
-	pthread_attr_destroy(&attr);
-	return (uint64_t)start + size;
-}
-
 /* A stack full of return addresses into the object: frames up to the limit. */
 static void hostile_sample_at(struct unwinder *u, const struct space *space, uint64_t *seed,
 			      uint32_t pid, uint64_t time_ns)
@@ -256,15 +244,7 @@ static void hostile_sample(struct unwinder *u, const struct space *space, uint64
 
 static bool honest_sample(struct unwinder *u, const struct space *space)
 {
-	const struct unwind_input in = {
-		.regs = shot.regs,
-		.regs_mask = SHOT_MASK,
-		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
-		.stack = shot.stack,
-		.stack_size = shot.size,
-		.space = space,
-		.time_ns = time_now_ns(),
-	};
+	const struct unwind_input in = SHOT_INPUT(shot, space, time_now_ns());
 
 	unwind_sample(u, &in, &result);
 	return result.stop == UNWIND_COMPLETE && result.nr > 20 && !result.nr_guessed;
@@ -313,7 +293,7 @@ static void check(bool step_only)
 	uint64_t limit_us = asked ? strtoull(asked, NULL, 10) : LIMIT_US;
 
 	memset(o->ns, 0xff, sizeof(o->ns));
-	shot.stack_end = stack_end();
+	shot.stack_end = shot_stack_end();
 	honest(20);
 	for (int i = 0; i < NR_ROUNDS; i++)
 		round_of(o, step_only);
@@ -389,7 +369,7 @@ static void test_allowance(void **state)
 	unsigned int honest_with, honest_without;
 	uint64_t steps_with, steps_without, with, without;
 
-	shot.stack_end = stack_end();
+	shot.stack_end = shot_stack_end();
 	honest(20);
 	without = over_budget(false, &steps_without, &honest_without);
 	with = over_budget(true, &steps_with, &honest_with);

@@ -108,21 +108,9 @@ static void assert_true_chain(int at_least)
 	}
 }
 
-static uint64_t stack_end(void)
-{
-	pthread_attr_t attr;
-	void *start;
-	size_t size;
-
-	pthread_getattr_np(pthread_self(), &attr);
-	pthread_attr_getstack(&attr, &start, &size);
-	pthread_attr_destroy(&attr);
-	return (uint64_t)start + size;
-}
-
 static int set_up(void **state)
 {
-	shot.stack_end = stack_end();
+	shot.stack_end = shot_stack_end();
 	return 0;
 }
 
@@ -288,7 +276,7 @@ static void test_alternate_stack_elsewhere(void **state)
 
 static void *in_thread(void *arg)
 {
-	shot.stack_end = stack_end();
+	shot.stack_end = shot_stack_end();
 	recurse(3);
 	return NULL;
 }
