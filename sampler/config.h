@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The configuration of a session: target, events, rates, stacks.
+ *
+ * Any thread: values; a copy of a target belongs to the caller.
  */
 #ifndef SAMPLER_CONFIG_H
 #define SAMPLER_CONFIG_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The folder of --keep: its segments, in order of their numbers. Other files in it are left alone.
+ *
+ * One thread at a time: the builder, or that of the replay.
  */
 #ifndef SAMPLER_KEEP_DIR_H
 #define SAMPLER_KEEP_DIR_H

@@ -9,6 +9,8 @@
  *   <size 100x30>   another size of the screen
  *   <click 3,10>    press the left button in line 3, cell 10 (from 0)
  * A '<' that begins none of these is the key '<'.
+ *
+ * The main thread.
  */
 #ifndef UI_SCRIPT_H
 #define UI_SCRIPT_H

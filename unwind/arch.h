@@ -5,6 +5,8 @@
  * Registers are kept in DWARF order (the psABI of each CPU); perf delivers them
  * packed in the order of asm/perf_regs.h. Every description compiles on every
  * host; arch_native() returns the one of this machine.
+ *
+ * Any thread: constants.
  */
 #ifndef UNWIND_ARCH_H
 #define UNWIND_ARCH_H

@@ -3,6 +3,8 @@
  * One run of the instructions of an FDE: its state, and the rows that it makes.
  *
  * Private to cfi.c, which runs the instructions, and cfi_row.c, which makes rows of the state.
+ *
+ * Any thread; no state.
  */
 #ifndef UNWIND_CFI_ROW_H
 #define UNWIND_CFI_ROW_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The bytes of a user stack that the kernel copied into a sample, from sp upwards. */
+/* The bytes of a user stack that the kernel copied into a sample, from sp upwards. Any thread: the
+ * bytes are borrowed from the sample. */
 #ifndef UNWIND_STACK_COPY_H
 #define UNWIND_STACK_COPY_H
 

@@ -112,11 +112,6 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 	return 0;
 }
 
-int unwind_new(struct unwinder **out, struct places *places, struct objects *objects, struct err *e)
-{
-	return unwind_new_with(out, places, objects, NULL, e);
-}
-
 void unwind_free(struct unwinder *u)
 {
 	if (!u)

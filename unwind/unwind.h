@@ -61,8 +61,6 @@ struct unwinder;
  */
 int unwind_new_with(struct unwinder **out, struct places *places, struct objects *objects,
 		    const struct unwind_config *config, struct err *e);
-int unwind_new(struct unwinder **out, struct places *places, struct objects *objects,
-	       struct err *e);
 void unwind_free(struct unwinder *u);
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);
 void unwind_stats(const struct unwinder *u, struct unwind_stats *out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Cells: open addressing, counted with relaxed adds, swapped each tick.
+ * Counts by (stack, task, event): open addressing, relaxed adds, swapped each tick.
  *
  * Runs on: counts_add() on sampler threads, the rest on the builder. Invariant:
  * a slot's key goes from 0 to its value once while the table is in place; the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Long sums by cell: open addressing, never over half full.
+ * Long sums by count: open addressing, never over half full.
  *
  * Runs on: the builder. Invariant: the sum over all cells is the sum of all
  * that was ever added (scaled), pruned or not.

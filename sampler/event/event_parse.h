@@ -2,6 +2,8 @@
 /*
  * The parsers of the kinds of events, for event.c only: each parses a part of the text and fills in
  * the event. @root is put before /sys ("" but in tests).
+ *
+ * Any thread.
  */
 #ifndef SAMPLER_EVENT_EVENT_PARSE_H
 #define SAMPLER_EVENT_EVENT_PARSE_H

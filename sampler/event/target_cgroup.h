@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The cgroup that is sampled: its folder in the hierarchy that perf events are of.
+ *
+ * Set-up, then the builder.
  */
 #ifndef SAMPLER_EVENT_TARGET_CGROUP_H
 #define SAMPLER_EVENT_TARGET_CGROUP_H

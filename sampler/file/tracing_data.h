@@ -2,6 +2,8 @@
 /*
  * The TRACING_DATA section of a recording: the formats of its tracepoints, without which perf
  * reads no file that has one.
+ *
+ * Any thread; no state.
  */
 #ifndef SAMPLER_FILE_TRACING_DATA_H
 #define SAMPLER_FILE_TRACING_DATA_H

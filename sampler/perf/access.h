@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What hardware records with a sample: a taken branch, an access to memory.
+ *
+ * Pure; any thread.
  */
 #ifndef SAMPLER_PERF_ACCESS_H
 #define SAMPLER_PERF_ACCESS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counts and tables that a profile is made from.
+ *
+ * Borrowed during assemble(). Runs on: the builder.
  */
 #ifndef SAMPLER_PROFILE_ASSEMBLE_INPUT_H
 #define SAMPLER_PROFILE_ASSEMBLE_INPUT_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Messages about the kernel's side: samples lost and throttled, rings, limits, rates, CPUs.
+ *
+ * Runs on: the builder.
  */
 #ifndef SAMPLER_PROFILE_MESSAGES_KERNEL_H
 #define SAMPLER_PROFILE_MESSAGES_KERNEL_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Messages about samples: incomplete stacks, samples that are not counted, missing names.
+ *
+ * Runs on: the builder.
  */
 #ifndef SAMPLER_PROFILE_MESSAGES_STACKS_H
 #define SAMPLER_PROFILE_MESSAGES_STACKS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* More about the processes of a profile: command lines, cgroups, and ancestors. */
+/* More about the processes of a profile: command lines, cgroups, and ancestors. Runs on: the
+ * builder. */
 #ifndef SAMPLER_PROFILE_PROCESSES_H
 #define SAMPLER_PROFILE_PROCESSES_H
 

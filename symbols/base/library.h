@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Load libraries that few runs need: linking them would map and relocate them at
- * every
- * start.
+ * every start.
  *
  * Any thread. A loaded library is never unloaded.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Search in sorted arrays. */
+/* Search in sorted arrays. Pure; any thread. */
 #ifndef SYMBOLS_BASE_SEARCH_H
 #define SYMBOLS_BASE_SEARCH_H
 

@@ -3,11 +3,10 @@
  * Text that every sink (screen, batch, log, JSON) may print as it is.
  *
  * Process names, paths, symbols and command lines are hostile bytes. They become struct safe_text
- * at the point of entry, and nothing else is ever drawn
- * or printed. Safe text is valid UTF-8 without C0, C1, DEL, bidi controls
- * (U+202A-E, U+2066-9), zero-width and private or unassigned code points,
- * line separators, or more than two combining marks on a base; each byte or
- * code point refused becomes U+00B7 (middle dot).
+ * at the point of entry, and nothing else is ever drawn or printed. Safe text is valid UTF-8
+ * without C0, C1, DEL, bidi controls (U+202A-E, U+2066-9), zero-width and private or unassigned
+ * code points, line separators, or more than two combining marks on a base; each byte or code point
+ * refused becomes U+00B7 (middle dot).
  *
  * Any thread; no state.
  */

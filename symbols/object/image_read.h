@@ -2,6 +2,8 @@
 /*
  * Build the image of an object from its file: pread, never a mapping, since the
  * file can be truncated at any time.
+ *
+ * Runs on: a helper.
  */
 #ifndef SYMBOLS_OBJECT_IMAGE_READ_H
 #define SYMBOLS_OBJECT_IMAGE_READ_H

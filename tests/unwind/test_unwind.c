@@ -552,7 +552,7 @@ static int run_bench(void)
 	recurse(17);
 	world_load(&world, getpid());
 	bench("libunwind", world.step, 20000);
-	if (unwind_new(&plain, world.places, world.objects, NULL))
+	if (unwind_new_with(&plain, world.places, world.objects, NULL, NULL))
 		return 1;
 	bench("rows", plain, 1000000);
 	unwind_free(plain);

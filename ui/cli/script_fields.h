@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The additional fields of --format=perf-script, by the names of perf script -F.
+ *
+ * Any thread; no state.
  */
 #ifndef UI_CLI_SCRIPT_FIELDS_H
 #define UI_CLI_SCRIPT_FIELDS_H

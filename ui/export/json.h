@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The JSON escaper: a string that is also harmless inside an HTML script element.
+ *
+ * Any thread.
  */
 #ifndef UI_EXPORT_JSON_H
 #define UI_EXPORT_JSON_H
@@ -11,6 +13,5 @@
 /* Add @t in quotes. */
 void json_put(struct out *o, struct safe_text t);
 /* Add the start of a member: its name, which is ours, and a colon. */
-void json_name(struct out *o, const char *name);
 
 #endif

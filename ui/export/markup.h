@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The escaper of XML and HTML: for text and quoted attributes.
+ *
+ * Any thread.
  */
 #ifndef UI_EXPORT_MARKUP_H
 #define UI_EXPORT_MARKUP_H

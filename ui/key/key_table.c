@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Look up keys and actions in the table. Constant; any thread.
+ * Look up keys and actions in the table, which is in key_table.h. Constant; any thread.
  */
 #include "ui/key/key_table.h"
 

@@ -2,6 +2,8 @@
 /*
  * The file of --push-headers: lines "Name: value", for credentials and tenants. Empty lines and
  * lines that begin with '#' are skipped.
+ *
+ * Any thread; no state.
  */
 #ifndef UI_PUSH_HEADERS_H
 #define UI_PUSH_HEADERS_H

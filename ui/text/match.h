@@ -4,6 +4,8 @@
  * capital letter), or a POSIX extended regex if it has metacharacters and
  * compiles. A leading '!' inverts the match. "python:" in front, or another
  * language, matches functions of that language only.
+ *
+ * The main thread.
  */
 #ifndef UI_TEXT_MATCH_H
 #define UI_TEXT_MATCH_H

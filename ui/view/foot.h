@@ -2,6 +2,8 @@
 /*
  * Lines below the rows of a view, about the selected row or all rows. Long
  * text is broken at blanks.
+ *
+ * The main thread.
  */
 #ifndef UI_VIEW_FOOT_H
 #define UI_VIEW_FOOT_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The tabs: all views, the shown one, and everything that hides rows.
+ *
+ * The main thread.
  */
 #ifndef UI_VIEW_HEADER_TABS_H
 #define UI_VIEW_HEADER_TABS_H
