@@ -14,7 +14,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/foreign.h"
-#include "symbols/process/remote.h"
+#include "symbols/process/remote_memory.h"
 
 /* The lock word of glibc's mutex with waiters; they wait for it to change from that. */
 #define LOCKED_WITH_WAITERS 2

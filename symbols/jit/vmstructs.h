@@ -11,7 +11,7 @@
 #define SYMBOLS_JIT_VMSTRUCTS_H
 
 #include "symbols/object/elffile.h"
-#include "symbols/process/remote.h"
+#include "symbols/process/remote_memory.h"
 
 /* Static fields are addresses, others offsets in bytes. UINT64_MAX: not there (optional ones). */
 struct vmstructs {

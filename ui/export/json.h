@@ -12,6 +12,5 @@
 
 /* Add @t in quotes. */
 void json_put(struct out *o, struct safe_text t);
-/* Add the start of a member: its name, which is ours, and a colon. */
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Read the memory of another process. Runs on: a helper.
  */
-#include "symbols/process/remote.h"
+#include "symbols/process/remote_memory.h"
 
 #include <errno.h>
 #include <string.h>

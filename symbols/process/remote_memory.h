@@ -5,8 +5,8 @@
  * Bytes are foreign: they may change between two reads and every pointer in
  * them may be wild. A read may hang (userfaultfd, FUSE): helpers only.
  */
-#ifndef SYMBOLS_PROCESS_REMOTE_H
-#define SYMBOLS_PROCESS_REMOTE_H
+#ifndef SYMBOLS_PROCESS_REMOTE_MEMORY_H
+#define SYMBOLS_PROCESS_REMOTE_MEMORY_H
 
 #include <sys/types.h>
 
