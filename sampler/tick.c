@@ -116,6 +116,7 @@ static void fill_account(struct sampler *s, struct profile *p, const struct tick
 	a->lost = sums->lost;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		p->broken_by[i] = all->broken[i];
+		p->broken_in[i] = ends_most(&all->ends[i], all->broken[i]);
 		a->broken += all->broken[i];
 	}
 	for (int i = 0; i < DROP_NR; i++) {

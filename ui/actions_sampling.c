@@ -76,6 +76,11 @@ static void show_modules(struct ui_state *st, const struct profile_message *mess
 
 	navigate_close_process(st);
 	navigate_to(st, VIEW_MODULES);
+	if (message->module) {
+		st->lists[VIEW_MODULES].selected = message->module - 1;
+		st->lists[VIEW_MODULES].pinned = true;
+		table_rebuild(st, VIEW_MODULES);
+	}
 	if (!strcmp(message->key, "names")) {
 		st->lists[VIEW_MODULES].sort = (uint8_t)__builtin_ctz(unnamed);
 		st->lists[VIEW_MODULES].inverted = false;

@@ -82,6 +82,17 @@ static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weig
 	return DROP_NR;
 }
 
+/* Note the object of the outermost frame of a stack that ends early. */
+static void note_end(struct pipeline_stats *stats, const struct pipeline *p, enum unwind_stop stop)
+{
+	const struct place *last = p->nr > p->nr_kernel && p->frames[p->nr - 1] != PLACE_NONE
+					   ? places_at(p->tables->places, p->frames[p->nr - 1])
+					   : NULL;
+
+	if (last)
+		ends_note(&stats->ends[stop], last->object);
+}
+
 /* Count the outcome of a sample, exactly one. */
 static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p,
 			  enum unwind_stop stop)
@@ -103,6 +114,7 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 	default:
 		assert(stop < UNWIND_NR_STOPS);
 		stats->broken[stop]++;
+		note_end(stats, p, stop);
 		break;
 	}
 }
@@ -265,8 +277,10 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->pending += add->pending;
 	sum->own += add->own;
 	sum->nameless += add->nameless;
-	for (int i = 0; i < UNWIND_NR_STOPS; i++)
+	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		sum->broken[i] += add->broken[i];
+		ends_add(&sum->ends[i], &add->ends[i]);
+	}
 	for (int i = 0; i < DROP_NR; i++)
 		sum->dropped[i] += add->dropped[i];
 	for (int i = 0; i < EVENTS_MAX; i++) {

@@ -10,6 +10,7 @@
 #ifndef SAMPLER_PIPELINE_PIPELINE_H
 #define SAMPLER_PIPELINE_PIPELINE_H
 
+#include "sampler/pipeline/ends.h"
 #include "sampler/pipeline/feed.h"
 #include "sampler/pipeline/pipeline_frames.h"
 
@@ -29,6 +30,7 @@ struct pipeline_stats {
 	uint64_t taken; /* counted when a sample is read, the rest when it is done */
 	uint64_t complete, guessed, truncated, pending;
 	uint64_t broken[UNWIND_NR_STOPS];
+	struct ends ends[UNWIND_NR_STOPS]; /* of the broken ones */
 	uint64_t dropped[DROP_NR];
 	uint64_t own;	   /* of own_pid: outside "taken" */
 	uint64_t nameless; /* of the counted ones: in the unknown task, the table is full */

@@ -54,6 +54,7 @@ struct profile_message *messages_note(struct messages *n, const char *key,
 	e->last_ns = n->now_ns;
 	e->active = true;
 	e->control = MESSAGE_NONE;
+	e->module = 0;
 	e->fix[0] = '\0';
 	return e;
 }

@@ -38,9 +38,9 @@ static void note_truncated(struct messages *n, const struct profile *p)
 	messages_detail(e, "%.1f%% of stacks are cut short: outer callers are missing",
 			100 * shown);
 	if (p->call_graph == CALL_GRAPH_FP)
-		messages_fix(n, e, MESSAGE_NONE, 0,
-			     "'sudo sysctl kernel.perf_event_max_stack=1024', then restart "
-			     "proftop");
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
+			     "use DWARF unwinding; or 'sudo sysctl "
+			     "kernel.perf_event_max_stack=1024' and restart proftop");
 	else if (n->recorded)
 		messages_fix(n, e, MESSAGE_NONE, 0,
 			     "record larger stack copies (--call-graph=dwarf,65528)");
@@ -50,13 +50,21 @@ static void note_truncated(struct messages *n, const struct profile *p)
 			     "needed",
 			     MIN(2 * p->stack_size, STACK_SIZE_MAX));
 	else
-		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_FP,
-			     "use frame pointers (fp): any depth, but guessed; the kernel copies "
-			     "no "
-			     "more stack");
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "none: the kernel copies no more stack; the innermost callers are "
+			     "right");
 }
 
-/* One message per reason: the fixes differ. */
+/* Find a module by its id; NULL: it has no samples of its own, or no name. */
+static const struct profile_module *module_of(const struct profile *p, uint32_t id)
+{
+	for (uint32_t i = 0; i < p->nr_modules; i++)
+		if (p->modules[i].id == id)
+			return p->modules[i].name.size ? &p->modules[i] : NULL;
+	return NULL;
+}
+
+/* One message per reason, with the module where most of its stacks end. The fixes differ. */
 static void note_broken(struct messages *n, const struct profile *p)
 {
 	static const char *const fix[UNWIND_NR_STOPS] = {
@@ -66,28 +74,39 @@ static void note_broken(struct messages *n, const struct profile *p)
 				  "-fasynchronous-unwind-tables",
 		[UNWIND_CFI_REFUSED] = "show by module (6); its unwind tables are invalid: build "
 				       "it again",
-		[UNWIND_BAD_FRAME] = "use frame pointers (fp): all stacks are guessed then; the "
-				     "stack was switched or overwritten",
+		[UNWIND_BAD_FRAME] = "show by module (6); its unwind tables are wrong there, or "
+				     "the "
+				     "stack was switched",
 		[UNWIND_BUDGET] = "show by module (6); its unwind tables need too many reads: "
 				  "please report it",
-		[UNWIND_BAD_REGS] = "use frame pointers (fp); the process has other registers, as "
-				    "32-bit ones do",
+		[UNWIND_BAD_REGS] = "show by module (6); 32-bit code: sample that process alone "
+				    "with -g fp",
 	};
 	const struct profile_account *w = &n->window;
 	bool loud = w->taken >= MESSAGES_TAKEN_MIN &&
 		    (double)w->broken > BROKEN_LOUD * (double)w->taken;
 
 	for (unsigned int i = 0; i < UNWIND_NR_STOPS; i++) {
-		bool fp = i == UNWIND_BAD_FRAME || i == UNWIND_BAD_REGS;
+		const struct profile_module *in = module_of(p, p->broken_in[i]);
 		struct profile_message *e;
 		char key[24];
 
 		if (!p->broken_by[i])
 			continue;
 		snprintf(key, sizeof(key), "broken-%u", i);
-		e = messages_note(n, key, loud ? MESSAGE_WARN : MESSAGE_INFO, p->broken_by[i],
-				  "incomplete stacks: %s", profile_broken_name(i));
-		messages_fix(n, e, fp ? MESSAGE_CALL_GRAPH : MESSAGE_MODULES, CALL_GRAPH_FP, "%s",
+		/* A rare reason is not the cause. */
+		e = messages_note(n, key,
+				  loud && 4 * p->broken_by[i] >= p->account.broken ? MESSAGE_WARN
+										   : MESSAGE_INFO,
+				  p->broken_by[i],
+				  in ? "incomplete stacks: %s in %.20s" : "incomplete stacks: %s",
+				  profile_broken_name(i), in ? in->name.str : "");
+		if (in) {
+			messages_detail(e, "incomplete stacks: %s, most in %s",
+					profile_broken_name(i), in->name.str);
+			e->module = in->id + 1;
+		}
+		messages_fix(n, e, MESSAGE_MODULES, 0, "%s",
 			     fix[i] ? fix[i] : "show by module (6); no fix is known: report it");
 	}
 }

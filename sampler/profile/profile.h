@@ -219,6 +219,8 @@ enum profile_drop {
 };
 const char *profile_drop_name(enum profile_drop reason);
 
+#define PROFILE_NO_MODULE UINT32_MAX
+
 #define PROFILE_NR_BROKEN 16 /* indexed by enum unwind_stop */
 const char *profile_broken_name(unsigned int reason);
 
@@ -296,8 +298,9 @@ struct profile_message {
 	char detail[224]; /* the whole sentence */
 	char fix[224];	  /* the fix; if there is a control, its effect is first */
 	enum message_control control;
-	uint32_t event; /* MESSAGE_RATE */
-	double value;	/* the setting */
+	uint32_t event;	 /* MESSAGE_RATE */
+	uint32_t module; /* the id of the module that it is about, plus 1; 0: none */
+	double value;	 /* the setting */
 };
 
 /* Return the fix of @n in two or three words: "larger rings"; "" without a control. */
@@ -408,6 +411,8 @@ struct profile {
 	struct profile_account account;	       /* of the tick */
 	struct profile_account account_total;  /* since start */
 	uint64_t broken_by[PROFILE_NR_BROKEN]; /* of the tick */
+	/* Ids of modules: where at least half of the stacks of that reason end. */
+	uint32_t broken_in[PROFILE_NR_BROKEN];
 	uint64_t dropped_by[DROP_NR];
 	struct profile_lang lang;
 	uint64_t nr_nameless; /* of the counted ones: task table full, so [unknown] */

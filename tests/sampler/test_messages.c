@@ -304,8 +304,7 @@ static void test_lag_advice(void **state)
 	assert_null(strstr(find(f, "lag")->fix, "CAP_SYS_NICE"));
 }
 
-/* More than 2 % of the window: a warning. Larger stack copies while possible, then frame pointers.
- */
+/* More than 2 % of the window: a warning. Larger stack copies while possible. */
 static void test_truncated(void **state)
 {
 	struct fixture *f = *state;
@@ -331,15 +330,55 @@ static void test_truncated(void **state)
 	f->p.stack_size = 32768;
 	expect(f, "truncated", "10.0%", MESSAGE_STACK_SIZE, 65528);
 	f->p.stack_size = 65528;
-	expect(f, "truncated", "10.0%", MESSAGE_CALL_GRAPH, CALL_GRAPH_FP);
+	expect(f, "truncated", "10.0%", MESSAGE_NONE, 0);
+	/* One key leads back from frame pointers. */
 	f->p.call_graph = CALL_GRAPH_FP;
 	f->p.stack_size = 0;
-	expect(f, "truncated", "10.0%", MESSAGE_NONE, 0);
+	expect(f, "truncated", "10.0%", MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF);
 	/* the window forgets */
 	f->p.account.truncated = 0;
 	for (int i = 0; i < 5; i++)
 		tick(f);
 	assert_true(messages_truncated(&f->n) == 0);
+}
+
+/*
+ * The module to blame is named and shown; frame pointers, which would make guesses of all the
+ * other stacks, are no fix.
+ */
+static void test_broken_module(void **state)
+{
+	struct profile_module modules[] = { { .id = 7, .name = TEXT("libc.so.6"), .reason = "" },
+					    { .id = 9, .name = TEXT("libjvm.so"), .reason = "" } };
+	struct fixture *f = *state;
+
+	f->p.modules = modules;
+	f->p.nr_modules = 2;
+	f->p.account.broken = 360;
+	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
+		const struct profile_message *n;
+		char key[24];
+
+		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING)
+			continue;
+		snprintf(key, sizeof(key), "broken-%d", i);
+		f->p.broken_by[i] = 360;
+		f->p.broken_in[i] = 9;
+		expect(f, key, "most in libjvm.so", MESSAGE_MODULES, 0);
+		n = find(f, key);
+		assert_int_equal(n->module, 9 + 1);
+		assert_int_equal(n->severity, MESSAGE_WARN);
+		assert_non_null(strstr(n->brief, " in libjvm.so"));
+		/* Of several modules none is named. */
+		f->p.broken_in[i] = PROFILE_NO_MODULE;
+		expect(f, key, profile_broken_name((unsigned int)i), MESSAGE_MODULES, 0);
+		n = find(f, key);
+		assert_int_equal(n->module, 0);
+		assert_null(strstr(n->detail, "most in"));
+		f->p.broken_by[i] = 0;
+	}
+	f->p.modules = NULL;
+	f->p.nr_modules = 0;
 }
 
 static void test_stacks(void **state)
@@ -541,13 +580,16 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),	    TEST(test_once),	    TEST(test_lost),
-		TEST(test_throttled),	    TEST(test_rings),	    TEST(test_machine),
-		TEST(test_events),	    TEST(test_multiplexed), TEST(test_starved),
-		TEST(test_lag_advice),	    TEST(test_truncated),   TEST(test_stacks),
-		TEST(test_dropped),	    TEST(test_languages),   TEST(test_names),
-		TEST(test_banner),	    TEST(test_recorded),    TEST(test_full),
-		cmocka_unit_test(test_lag),
+		TEST(test_quiet),	  TEST(test_once),
+		TEST(test_lost),	  TEST(test_throttled),
+		TEST(test_rings),	  TEST(test_machine),
+		TEST(test_events),	  TEST(test_multiplexed),
+		TEST(test_starved),	  TEST(test_lag_advice),
+		TEST(test_truncated),	  TEST(test_stacks),
+		TEST(test_broken_module), TEST(test_dropped),
+		TEST(test_languages),	  TEST(test_names),
+		TEST(test_banner),	  TEST(test_recorded),
+		TEST(test_full),	  cmocka_unit_test(test_lag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

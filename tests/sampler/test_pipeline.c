@@ -320,6 +320,49 @@ static void test_idle_is_counted(void **state)
 	assert_int_equal(f->stats.by_event[0], 2);
 }
 
+/* Add the stats of a CPU with @nr stacks that end early, in @object. */
+static void add_ended(struct pipeline_stats *sum, uint32_t object, uint32_t nr)
+{
+	struct pipeline_stats cpu = { .broken[UNWIND_NO_CFI] = nr };
+
+	for (uint32_t i = 0; i < nr; i++)
+		ends_note(&cpu.ends[UNWIND_NO_CFI], object);
+	pipeline_add_stats(sum, &cpu);
+}
+
+/* Registers of 32 bits: the stack ends in the object of its only frame, which is noted. */
+static void test_end_of_incomplete_stacks(void **state)
+{
+	static const uint64_t chain[] = { IN_USER, USER_LEAF };
+	static const uint8_t bytes[64];
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, chain, 2);
+	struct pipeline_stack stack;
+	uint32_t object;
+
+	map_program(f);
+	s.regs = s.stack = bytes;
+	s.stack_size = sizeof(bytes);
+	s.regs_abi = PERF_SAMPLE_REGS_ABI_32;
+	for (int i = 0; i < 3; i++)
+		pipeline_sample(f->pipeline, &f->stats, &s, 0, 1);
+	pipeline_stack(f->pipeline, &stack);
+	assert_int_equal(stack.stop, UNWIND_BAD_REGS);
+	object = places_at(f->tables.places, stack.places[stack.nr - 1])->object;
+	assert_int_equal(ends_most(&f->stats.ends[UNWIND_BAD_REGS], 3), object);
+	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 0), UINT32_MAX);
+	/* Of all CPUs: the most frequent one of a slot outlasts the others. */
+	for (int i = 0; i < 3; i++)
+		add_ended(&f->stats, 5 + ENDS_SLOTS, 20);
+	add_ended(&f->stats, 5, 15);
+	add_ended(&f->stats, 6, 10);
+	assert_int_equal(f->stats.broken[UNWIND_NO_CFI], 85);
+	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 85), 5 + ENDS_SLOTS);
+	/* Two in slot 5 have the same number: none has half. */
+	add_ended(&f->stats, 5, 40);
+	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 125), UINT32_MAX);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -334,6 +377,7 @@ int main(void)
 		TEST(test_registers_alone),
 		TEST(test_pending_is_no_row),
 		TEST(test_unknown_of_a_recording_is_a_row),
+		TEST(test_end_of_incomplete_stacks),
 		TEST(test_idle_is_counted),
 	};
 	int failed;

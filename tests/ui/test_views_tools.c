@@ -9,6 +9,7 @@
 
 #include "sampler/profile/messages_session.h"
 #include "ui/text/users.h"
+#include "unwind/result.h"
 
 static const struct {
 	unsigned int cols, rows;
@@ -245,6 +246,32 @@ static void test_fixes(void **state)
 	bench_fini(&b);
 }
 
+/* A names the module where stacks end, and selects it; it does not change the stacks. */
+static void test_fix_names_module(void **state)
+{
+	struct profile *p = rich_profile(false);
+	struct messages n = { .nr = 0 };
+	const struct list *list;
+	struct bench b;
+
+	p->account.broken = p->account.taken / 4;
+	p->broken_by[UNWIND_BAD_FRAME] = p->account.broken;
+	p->broken_in[UNWIND_BAD_FRAME] = 72;
+	free(p->messages);
+	messages_apply(&n, p, p->running_ns, p->window_ns);
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	b.st.message[0] = '\0';
+	assert_non_null(strstr(look(&b), "! incomplete stacks: bad frame in libvendor.so (A: show "
+					 "by module)"));
+	press(&b, 'A');
+	list = &b.st.lists[VIEW_MODULES];
+	assert_int_equal(b.st.view, VIEW_MODULES);
+	assert_int_equal(list->rows[list->cursor].id, 72);
+	assert_int_equal(b.sampler.call_graph, -1);
+	bench_fini(&b);
+}
+
 /* Threads of a process add up to it; Enter goes into one. */
 static void test_threads(void **state)
 {
@@ -334,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_modules_baseline),
 		cmocka_unit_test(test_only),
 		cmocka_unit_test(test_fixes),
+		cmocka_unit_test(test_fix_names_module),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_users),
