@@ -166,6 +166,7 @@ static void fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->seq = ++s->ticks.seq;
 	p->time_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
 	p->running_ns = now_ns - s->ticks.reset_ns;
+	p->session_ns = now_ns - s->ticks.start_ns;
 	p->window = s->ticks.window;
 	p->shown_frames = s->config.shown_frames;
 	p->sampling = s->rates.enabled;
@@ -688,6 +689,7 @@ void tick_replay(struct sampler *s, const struct replay_result *result)
 	describe_stream(s, p);
 	p->time_ns = replay_date_ns(s->replay);
 	p->running_ns = result->span_ns;
+	p->session_ns = 0;
 	fill_replay_cpus(s, p, result, &sums);
 	fill_account(s, p, &sums);
 	fill_events(s, p);

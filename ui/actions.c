@@ -502,11 +502,33 @@ bool actions_handles(enum action action)
 	       actions_row(action) || actions_order(action);
 }
 
+/*
+ * If the selected row has left, select the row that is there now, and say so: an action would open
+ * something else. A folded tree may only hide the row.
+ */
+static bool row_has_left(struct ui_state *st, enum action action)
+{
+	const struct list *list = ui_state_list(st);
+	char name[TEXT_MAX];
+
+	if (view_of(st->view)->context != CTX_LIST || !list->pinned || list->cursor >= list->nr ||
+	    list->rows[list->cursor].id == list->selected || list->rows[list->cursor].parent ||
+	    (action != ACT_OPEN && action != ACT_ANNOTATE && action != ACT_CALLERS &&
+	     action != ACT_FLAME_HERE && action != ACT_FOCUS && action != ACT_MODULE_ONLY))
+		return false;
+	table_move_to(st, list->cursor);
+	ui_state_say(st, false, "the selected row has no samples now: this is %s",
+		     view_row_name(st, name));
+	return true;
+}
+
 void actions_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct view *v = view_of(st->view);
 
 	assert(action > ACT_NONE && action < ACT_NR);
+	if (row_has_left(st, action))
+		return;
 	if (v->act && v->act(st, action, code))
 		return;
 	if (action < ACT_NR && handlers[action])

@@ -116,6 +116,21 @@ static const char *pid_word(const struct ui_state *st, const char *before, unsig
 	return buf;
 }
 
+/* Is a process with samples in such a cgroup or container? */
+static bool any_cgroup(const struct ui_state *st)
+{
+	const struct match *m = &st->scope.cgroup;
+
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++) {
+		const struct profile_process *p = &st->shown->processes[i];
+
+		if ((p->cgroup.size && match_finds(m, p->cgroup)) ||
+		    (p->container.size && match_finds(m, p->container)))
+			return true;
+	}
+	return false;
+}
+
 /* Show processes of matching cgroups or containers only; "": all. */
 static void run_cgroup(struct ui_state *st, const char *arg)
 {
@@ -125,6 +140,11 @@ static void run_cgroup(struct ui_state *st, const char *arg)
 	table_rebuild(st, st->view);
 	if (!*arg)
 		ui_state_say(st, false, "showing all cgroups");
+	else if (!any_cgroup(st))
+		ui_state_say(st, true,
+			     "no process with samples is in a cgroup or container '%s' (:cgroup "
+			     "shows all; Tab completes names)",
+			     arg);
 }
 
 static const char *cgroup_word(const struct ui_state *st, const char *before, unsigned int i,

@@ -329,8 +329,8 @@ static void judge_memory(struct findings *l, const struct doctor_facts *f)
 	static const char *const says[] = {
 		[MEMORY_ALL] = "readable, of every process",
 		[MEMORY_OWN] = "readable, of your own processes only",
-		[MEMORY_CHILDREN] = "readable, of commands that proftop starts only "
-				    "(kernel.yama.ptrace_scope is 1)",
+		[MEMORY_CHILDREN] = ("readable, of commands that proftop starts only "
+				     "(kernel.yama.ptrace_scope is 1)"),
 		[MEMORY_NONE] = "not readable (kernel.yama.ptrace_scope)",
 	};
 	enum memory_right right = memory_right(f);

@@ -123,7 +123,8 @@ const struct perf_event_header *ring_next(struct ring *r)
 	if (in_place + header.size <= r->data + r->size &&
 	    !((uintptr_t)in_place % _Alignof(struct perf_event_header)))
 		return (const struct perf_event_header *)in_place;
-	assert(header.size <= SCRATCH_SIZE && r->tail - r->last == header.size);
+	_Static_assert(UINT16_MAX <= SCRATCH_SIZE, "a record fits: its size has 16 bits");
+	assert(r->tail - r->last == header.size);
 	ring_copy(r, r->last, r->scratch, header.size);
 	/* Whatever the ring says by now: the size that was checked goes with the copy. */
 	memcpy(r->scratch, &header, sizeof(header));

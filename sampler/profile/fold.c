@@ -21,7 +21,7 @@ struct tally {
 	uint32_t cell; /* stamps, 0 never: the cell, task, process met last */
 	uint32_t task;
 	uint32_t process;
-	uint32_t nr_processes;
+	uint32_t nr_processes, nr_tasks;
 	uint32_t group; /* of the first process, + 1 */
 	bool mixed;
 	double total, total_weight;
@@ -121,6 +121,7 @@ static void tally_frame(struct tally *t, uint32_t stamp, const struct profile_co
 	if (t->task != c->task + 1) {
 		close_task(t);
 		t->task = c->task + 1;
+		t->nr_tasks++;
 		if (t->process != process + 1) {
 			t->process = process + 1;
 			t->nr_processes++;
@@ -175,6 +176,7 @@ static int make_rows(const struct profile *p, const struct fold_filter *f, struc
 			.total_weight = t->total_weight,
 			.task = t->best_task,
 			.nr_processes = t->nr_processes,
+			.nr_tasks = t->nr_tasks,
 			.mixed = t->mixed,
 		};
 	}
@@ -220,30 +222,88 @@ struct top {
 	double weight;
 };
 
-/* Add a cell to its process's row. */
-static void add_to_process(const struct profile *p, const struct fold_filter *f,
-			   const struct profile_count *c, struct top *tops,
-			   struct fold_process_row *row, double *top_weight)
+/* Add a cell to its function, and note that function in *@best if it has most. @stamp: not 0. */
+static void add_to_top(const struct profile *p, const struct fold_filter *f,
+		       const struct profile_count *c, uint32_t stamp, struct top *tops,
+		       uint32_t *best)
 {
 	const struct profile_stack *stack = &p->stacks[c->stack];
-	uint32_t stamp = row->process + 1, function;
+	uint32_t function = stack->nr ? p->frames[stack->first] : NONE;
 	struct top *top;
 
-	row->count += c->count;
-	row->weight += c->weight;
-	if (!stack->nr)
-		return;
-	function = p->frames[stack->first];
-	if (is_hidden(&p->functions[function], f))
+	if (function == NONE || is_hidden(&p->functions[function], f))
 		return;
 	top = &tops[function];
 	if (top->stamp != stamp)
 		*top = (struct top){ .stamp = stamp };
 	top->weight += c->weight;
-	if (row->top_function == NONE || top->weight > *top_weight) {
-		row->top_function = function;
-		*top_weight = top->weight;
+	if (*best == NONE || top->weight > tops[*best].weight)
+		*best = function;
+}
+
+static void add_to_process(const struct profile *p, const struct fold_filter *f,
+			   const struct profile_count *c, struct top *tops,
+			   struct fold_process_row *row)
+{
+	row->count += c->count;
+	row->weight += c->weight;
+	add_to_top(p, f, c, row->process + 1, tops, &row->top_function);
+}
+
+/*
+ * Find the function with most self weight of each bucket of tasks, into @best (@nr buckets);
+ * @buckets[task]. @all: also of tasks that do not pass. NONE for each without memory.
+ */
+static void find_tops(const struct profile *p, const struct fold_filter *f, bool all,
+		      const uint32_t *buckets, uint32_t nr, uint32_t *best)
+{
+	struct top *tops = calloc(p->nr_functions + 1ULL, sizeof(*tops));
+	uint32_t *start = calloc(nr + 1ULL, sizeof(*start));
+	uint32_t *cells = malloc((p->nr_counts + 1ULL) * sizeof(*cells)), nr_cells = 0;
+
+	memset(best, 0xff, nr * sizeof(*best));
+	if (!tops || !start || !cells)
+		goto out;
+	/* Sorted by counting: at each pass the same cells. */
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t i = 0; i < p->nr_counts; i++) {
+			const struct profile_count *c = &p->counts[i];
+
+			if (all ? !fold_passes_kind(p, f, c) : !fold_passes(p, f, c))
+				continue;
+			if (pass)
+				cells[start[buckets[c->task]]++] = i;
+			else
+				start[buckets[c->task]]++;
+			nr_cells += pass;
+		}
+		if (!pass)
+			starts_of(start, nr);
 	}
+	for (uint32_t i = 0; i < nr_cells; i++) {
+		const struct profile_count *c = &p->counts[cells[i]];
+		uint32_t at = buckets[c->task];
+
+		add_to_top(p, f, c, at + 1, tops, &best[at]);
+	}
+out:
+	free(tops);
+	free(start);
+	free(cells);
+}
+
+/* Find the function with most self weight of each group; NULL: no groups, or no memory. */
+static uint32_t *group_tops(const struct profile *p, const struct fold_filter *f)
+{
+	uint32_t *buckets = f->groups ? malloc((p->nr_tasks + 1ULL) * sizeof(*buckets)) : NULL;
+	uint32_t *best = buckets ? malloc((p->nr_processes + 1ULL) * sizeof(*best)) : NULL;
+
+	for (uint32_t i = 0; best && i < p->nr_tasks; i++)
+		buckets[i] = f->groups[p->tasks[i].process];
+	if (best)
+		find_tops(p, f, false, buckets, p->nr_processes, best);
+	free(buckets);
+	return best;
 }
 
 int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out)
@@ -251,7 +311,6 @@ int fold_processes(const struct profile *p, const struct fold_filter *f, struct 
 	struct top *tops = calloc(p->nr_functions + 1ULL, sizeof(*tops));
 	struct fold_process_row *row = NULL;
 	struct order o;
-	double top_weight = 0;
 	uint32_t task = NONE;
 
 	*out = (struct fold_processes){ 0 };
@@ -272,10 +331,11 @@ int fold_processes(const struct profile *p, const struct fold_filter *f, struct 
 		}
 		row->nr_tasks += c->task != task;
 		task = c->task;
-		add_to_process(p, f, c, tops, row, &top_weight);
+		add_to_process(p, f, c, tops, row);
 		out->count += c->count;
 		out->weight += c->weight;
 	}
+	out->group_tops = group_tops(p, f);
 	free(o.counts);
 	free(tops);
 	return 0;
@@ -284,18 +344,34 @@ int fold_processes(const struct profile *p, const struct fold_filter *f, struct 
 void fold_processes_fini(struct fold_processes *out)
 {
 	free(out->rows);
+	free(out->group_tops);
 	*out = (struct fold_processes){ 0 };
+}
+
+/* Find the function with most self weight of each task. */
+static void task_tops(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks)
+{
+	uint32_t *buckets = malloc((p->nr_tasks + 1ULL) * sizeof(*buckets));
+	uint32_t *best = malloc((p->nr_tasks + 1ULL) * sizeof(*best));
+
+	for (uint32_t i = 0; buckets && i < p->nr_tasks; i++)
+		buckets[i] = i;
+	if (buckets && best)
+		find_tops(p, f, true, buckets, p->nr_tasks, best);
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		tasks[i].top_function = buckets && best ? best[i] : NONE;
+	free(buckets);
+	free(best);
 }
 
 void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks)
 {
-	for (uint32_t i = 0; i < p->nr_tasks; i++)
-		tasks[i] = (struct fold_task){ .top_function = NONE };
+	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
 	for (uint32_t i = 0; i < p->nr_counts; i++) {
 		const struct profile_count *c = &p->counts[i];
 		const struct profile_stack *stack = &p->stacks[c->stack];
 		struct fold_task *task = &tasks[c->task];
-		uint32_t function;
+		const struct profile_function *fn;
 
 		if (!fold_passes_kind(p, f, c))
 			continue;
@@ -303,14 +379,11 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 		task->weight += c->weight;
 		if (!stack->nr)
 			continue;
-		function = p->frames[stack->first];
-		if (p->functions[function].kernel || p->functions[function].kind == 'k')
+		fn = &p->functions[p->frames[stack->first]];
+		if (fn->kernel || fn->kind == 'k')
 			task->kernel += c->weight;
-		if (c->weight > task->most) {
-			task->most = c->weight;
-			task->top_function = function;
-		}
 	}
+	task_tops(p, f, tasks);
 }
 
 void fold_waits(const struct profile *p, bool hide_idle, double (*tasks)[WAIT_NR])

@@ -49,6 +49,7 @@ struct fold_row {
 	double self_weight, total_weight;
 	uint32_t task;	       /* the task with the largest share (index in tasks) */
 	uint32_t nr_processes; /* how many processes it ran in */
+	uint32_t nr_tasks;     /* how many threads */
 	bool mixed;	       /* not all of these are of one group */
 };
 
@@ -68,6 +69,9 @@ struct fold_process_row {
 struct fold_processes {
 	struct fold_process_row *rows; /* unsorted */
 	uint32_t nr_rows;
+	/* By the value of a group: its function with most self weight, as in rows; NULL: no groups.
+	 */
+	uint32_t *group_tops;
 	double count, weight;
 };
 
@@ -75,8 +79,7 @@ struct fold_processes {
 struct fold_task {
 	double count, weight;
 	double kernel;	       /* weight of samples in the kernel */
-	double most;	       /* weight of the heaviest cell, */
-	uint32_t top_function; /* and its function, for a label; UINT32_MAX: none */
+	uint32_t top_function; /* most self weight; UINT32_MAX: none */
 };
 
 /* 0 or -ENOMEM. Free with the matching fini. */

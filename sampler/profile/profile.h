@@ -377,6 +377,7 @@ struct profile {
 				 known */
 	uint64_t interval_ns; /* length of the tick */
 	uint64_t running_ns;  /* since start or reset */
+	uint64_t session_ns;  /* since start; 0: not known */
 	uint64_t window_ns;   /* covered by the cells */
 	enum profile_window window;
 	/* A range of the past: its slices; 0: now. With figures of the counts only. */

@@ -282,6 +282,46 @@ static void test_processes(void **state)
 	fold_processes_fini(&ps);
 }
 
+/* The function with most self weight is that of all stacks together: of a task, and of a group. */
+static void test_top_functions(void **state)
+{
+	struct profile_count counts[] = {
+		{ 0, 0, 0, 3, 30 }, { 2, 0, 0, 4, 40 }, { 0, 2, 0, 2, 20 },
+		{ 0, 1, 0, 3, 30 }, { 0, 2, 0, 1, 10 }, { 2, 2, 0, 2, 25 },
+	};
+	static const uint32_t one[] = { 0, 0 }, each[] = { 0, 1 };
+	struct profile p = profile_of(counts, ARRAY_SIZE(counts));
+	struct fold_filter filter = everything;
+	struct fold_task sums[ARRAY_SIZE(tasks)];
+	struct fold_functions f;
+	struct fold_processes ps;
+
+	fold_tasks(&p, &filter, sums);
+	assert_int_equal(sums[0].top_function, 3);
+	assert_int_equal(sums[1].top_function, 2);
+	assert_int_equal(sums[2].top_function, 2);
+	assert_true(sums[2].weight == 55 && sums[2].kernel == 25);
+
+	assert_int_equal(fold_processes(&p, &filter, &ps), 0);
+	assert_null(ps.group_tops);
+	fold_processes_fini(&ps);
+	filter.groups = each;
+	assert_int_equal(fold_processes(&p, &filter, &ps), 0);
+	assert_int_equal(ps.group_tops[0], 3);
+	assert_int_equal(ps.group_tops[1], 2);
+	fold_processes_fini(&ps);
+	/* The busiest process of the group is most in another function. */
+	filter.groups = one;
+	assert_int_equal(fold_processes(&p, &filter, &ps), 0);
+	assert_int_equal(ps.group_tops[0], 2);
+	fold_processes_fini(&ps);
+
+	assert_int_equal(fold_functions(&p, &filter, &f), 0);
+	assert_int_equal(row_of(&f, 0)->nr_tasks, 3);
+	assert_int_equal(row_of(&f, 3)->nr_tasks, 2);
+	fold_functions_fini(&f);
+}
+
 /* A profile of @nr_counts random cells with up to @depth frames each. */
 static struct profile *random_profile(uint32_t seed, uint32_t nr_counts, uint32_t nr_functions,
 				      uint32_t depth)
@@ -425,17 +465,12 @@ static void test_drop_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_self_and_total),
-		cmocka_unit_test(test_recursion_counts_once),
-		cmocka_unit_test(test_task_with_most),
-		cmocka_unit_test(test_hide),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_random_profiles),
-		cmocka_unit_test(test_fast_enough),
-		cmocka_unit_test(test_drop_names),
+		cmocka_unit_test(test_lines),	       cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_recursion_counts_once),
+		cmocka_unit_test(test_task_with_most), cmocka_unit_test(test_hide),
+		cmocka_unit_test(test_filters),	       cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_top_functions),  cmocka_unit_test(test_random_profiles),
+		cmocka_unit_test(test_fast_enough),    cmocka_unit_test(test_drop_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
  */
 #include "fake.h"
 
+#include <math.h>
+
 #define FUNCTIONS 300u
 #define CALLERS	  3u /* each calls the functions of an index modulo CALLERS */
 #define TICKS	  90u
@@ -132,15 +134,41 @@ static double disorder(const struct list *list)
 	return most;
 }
 
-/* Run for a while. Return how many of the first rows change place, in the mean of the ticks.
- * *worst: the largest disorder of a tick. */
-static double moves(void (*work)(struct made *m), bool forget, double *worst)
+/*
+ * Count, for each pair of the first rows, the profiles in a row in which the lower one is larger
+ * beyond doubt (1.4 times, and by both error bars). Return the most.
+ */
+static uint32_t lateness(const struct list *list, uint8_t (*late)[FUNCTIONS])
 {
+	double all = RATE * WINDOW;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < TOP; i++)
+		for (uint32_t j = i + 1; j < TOP; j++) {
+			double up = list->rows[i].self, at = list->rows[j].self;
+			double bars = 1.96 * (sqrt(up * (1 - up) / all + 1 / (all * all)) +
+					      sqrt(at * (1 - at) / all + 1 / (all * all)));
+			uint8_t *n = &late[list->rows[i].id - 1000][list->rows[j].id - 1000];
+
+			late[list->rows[j].id - 1000][list->rows[i].id - 1000] = 0;
+			*n = at > 1.4 * up && at - up > bars ? *n + 1 : 0;
+			most = MAX(most, *n);
+		}
+	return most;
+}
+
+/* Run for a while. Return how many of the first rows change place, in the mean of the ticks.
+ * *worst: the largest disorder of a tick; *longest: how many profiles a clear one lasts. */
+static double moves(void (*work)(struct made *m), bool forget, double *worst, uint32_t *longest)
+{
+	static uint8_t late[FUNCTIONS][FUNCTIONS];
 	static struct made m;
 	uint64_t before[TOP];
 	uint32_t nr = 0, nr_ticks = 0;
 	struct bench b;
 
+	memset(late, 0, sizeof(late));
+	*longest = 0;
 	m = (struct made){ .seed = 4711 };
 	bench_init(&b, 100, 30, false);
 	for (uint32_t tick = 0; tick < TICKS; tick++) {
@@ -153,6 +181,8 @@ static double moves(void (*work)(struct made *m), bool forget, double *worst)
 		model_take(&b.st, profile_of(&m));
 		if (tick > WINDOW)
 			*worst = MAX(*worst, disorder(list));
+		if (tick > WINDOW)
+			*longest = MAX(*longest, lateness(list, late));
 		for (uint32_t i = 0; i < TOP && tick >= WINDOW; i++)
 			nr += tick > WINDOW && list->rows[i].id != before[i];
 		for (uint32_t i = 0; i < TOP; i++)
@@ -166,21 +196,25 @@ static double moves(void (*work)(struct made *m), bool forget, double *worst)
 static void test_rows_stand_still(void **state)
 {
 	double calm = 1, busy = 1, sorted = 1;
-	double steadily = moves(steady, false, &calm), compiling = moves(compile, false, &busy);
-	double steadily_sorted = moves(steady, true, &sorted);
-	double compiling_sorted = moves(compile, true, &sorted);
+	uint32_t late = 0, busy_late = 0, no = 0;
+	double steadily = moves(steady, false, &calm, &late),
+	       compiling = moves(compile, false, &busy, &busy_late);
+	double steadily_sorted = moves(steady, true, &sorted, &no);
+	double compiling_sorted = moves(compile, true, &sorted, &no);
 
 	print_message("rows of 20 at another place: steady %.1f (sorted %.1f), compile %.1f "
 		      "(sorted %.1f)\n",
 		      steadily, steadily_sorted, compiling, compiling_sorted);
-	print_message("a row below one that is smaller: at most %.2f, %.2f times as large\n", calm,
-		      busy);
+	print_message("a row below one that is smaller: at most %.2f, %.2f times as large; 1.4 "
+		      "times beyond doubt for %u, %u profiles\n",
+		      calm, busy, late, busy_late);
 	/* Else the made profiles are too easy. */
 	assert_true(steadily_sorted > 5 && compiling_sorted > 10);
 	assert_true(steadily <= 1);
 	assert_true(compiling <= 3);
-	assert_true(sorted == 1);
+	assert_true(sorted == 1 && no == 0);
 	assert_true(calm < 1.85 && busy < 1.85);
+	assert_true(late <= 2 && busy_late <= 2);
 }
 
 static uint32_t place_of(const struct list *list, uint64_t id)

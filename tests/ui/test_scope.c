@@ -121,6 +121,48 @@ static void test_fix(void **state)
 	bench_fini(&b);
 }
 
+/* A key for a row that has left opens no other row: it selects the one in that place first. */
+static void test_row_that_left(void **state)
+{
+	struct bench b;
+	struct list *list;
+
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, noticed(false, false));
+	press(&b, '1');
+	press(&b, 'j');
+	list = &b.st.lists[VIEW_FUNCTIONS];
+	assert_true(list->nr > 2 && list->cursor == 1);
+	list->selected = 987654321;
+	model_take(&b.st, noticed(false, false));
+	assert_int_equal(list->cursor, 1);
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	assert_true(shows(&b, "the selected row has no samples now: this is "));
+	assert_int_equal(list->selected, list->rows[1].id);
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	bench_fini(&b);
+}
+
+/* Threads have a TID; the time since the start goes on when counts begin again. */
+static void test_titles(void **state)
+{
+	struct profile *p = noticed(false, false);
+	struct bench b;
+
+	p->running_ns = 5000000000;
+	p->session_ns = 3723000000000;
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	assert_true(shows(&b, "run 01:02:03"));
+	press(&b, '2');
+	assert_true(shows(&b, " PID ") && !shows(&b, " TID "));
+	press(&b, 'H');
+	assert_true(shows(&b, " TID ") && !shows(&b, " PID "));
+	bench_fini(&b);
+}
+
 /* Of two notices that alternate one is shown, until it is over for some seconds. */
 static void test_notice_stays(void **state)
 {
@@ -258,6 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_header),	      cmocka_unit_test(test_back),
 		cmocka_unit_test(test_fix),	      cmocka_unit_test(test_notice_stays),
+		cmocka_unit_test(test_row_that_left), cmocka_unit_test(test_titles),
 		cmocka_unit_test(test_tools),	      cmocka_unit_test(test_flame_search),
 		cmocka_unit_test(test_rate_of_waits), cmocka_unit_test(test_time_columns),
 	};

@@ -671,6 +671,8 @@ static void test_empty_reasons(void **state)
 	model_take(&b.st, fake_profile(2, NULL));
 	type(&b, ":cgroup none\r");
 	assert_non_null(strstr(look(&b), "no samples of cgroup 'none' (:cgroup shows all)"));
+	assert_non_null(strstr(b.st.message, "no process with samples is in a cgroup or container "
+					     "'none'"));
 	bench_fini(&b);
 }
 

@@ -64,8 +64,7 @@ static void print_spelled(FILE *out)
 {
 	static const char *const lines[] = {
 		"rNNN                         raw event code in hexadecimal",
-		"PMU/term=value,.../          terms: "
-		"/sys/bus/event_source/devices/PMU/format",
+		"PMU/term=value,.../          terms: /sys/bus/event_source/devices/PMU/format",
 		"pfm:NAME[:UMASK][:c=N]...    as in perf's --pfm-events, if built with libpfm4",
 		"mem:ADDRESS[/LEN][:rwx]      accesses to an address (hardware breakpoint)",
 		"uprobe:/FILE:FUNCTION[+OFF]  calls of a function; uretprobe: returns",

@@ -33,6 +33,7 @@ struct row {
 	uint32_t task;		  /* index in tasks; UINT32_MAX: none */
 	uint32_t nr;		  /* number of processes of a function, of tasks of a process */
 	uint32_t nr_processes;	  /* in a row of several; 0: one */
+	uint32_t nr_tasks;	  /* threads of a function */
 	bool mixed;		  /* processes of a function: not all of one name */
 	uint32_t top_function;	  /* of a process; UINT32_MAX: none */
 	float delta;		  /* change of self */
@@ -50,6 +51,7 @@ struct row {
 struct list_slot {
 	uint64_t id;  /* of its row */
 	double share; /* smoothed */
+	uint8_t late; /* profiles for which a row below has been clearly larger */
 };
 
 struct list {

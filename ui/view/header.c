@@ -84,7 +84,7 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 		window_text(st, window, sizeof(window)),
 		text_format(tick, sizeof(tick), "every %s", format_span(span, st->tick_ns).str),
 		text_format(run, sizeof(run), "run %s",
-			    format_clock(clock, p ? p->running_ns : 0).str),
+			    format_clock(clock, p ? MAX(p->running_ns, p->session_ns) : 0).str),
 	};
 	struct safe_text past[] = {
 		ui_state_clean(ago, sizeof(ago), header_strip_ago(st, (char[64]){ 0 }, 64)),

@@ -24,14 +24,20 @@
 #define LAG 2
 /* Z of the 95 % interval. */
 #define BAR 1.959964
-/* A share this many times another one is not left below it. */
+/* Error bars of two smoothed shares that noise may explain: overtake() sees to true changes. */
+#define MARGIN 2
+/* A share this many times another one is not left below it; */
 #define CLEAR 1.8
+/* and this many times, not for more than PATIENCE profiles after the first. */
+#define CLEAR_LATE 1.4
+#define PATIENCE   1
 
 /* A place in the order: a row, its smoothed share and half the width of its error bar. */
 struct place {
 	uint32_t row; /* index in the sorted rows; NONE: empty */
 	double share, bar;
-	double now; /* the share, not smoothed */
+	double now;   /* the share, not smoothed */
+	uint8_t late; /* profiles for which a row below has been clearly larger */
 };
 
 struct order {
@@ -67,7 +73,7 @@ static void measure(struct place *at, const struct view_column *column, const st
 /* Could noise alone make this difference? */
 static bool is_noise(const struct place *more, const struct place *less)
 {
-	return more->share - less->share <= more->bar + less->bar;
+	return more->share - less->share <= MARGIN * (more->bar + less->bar);
 }
 
 /* ---- filling empty places ---- */
@@ -138,10 +144,25 @@ static void exchange(struct order *o, uint64_t selected)
 	}
 }
 
-/* Is the share on the screen of @more beyond doubt and visibly larger? */
-static bool is_clear(const struct place *more, const struct place *less)
+/* Is the share on the screen of @more beyond doubt, and that many times larger? */
+static bool is_clear(const struct place *more, const struct place *less, double times)
 {
-	return more->now > CLEAR * less->now && more->now - less->now > more->bar + less->bar;
+	return more->now > times * less->now && more->now - less->now > more->bar + less->bar;
+}
+
+/* Find the largest share on the screen below a slot; NONE: there is none. */
+static uint32_t largest_now(const struct order *o, uint32_t below, uint64_t selected)
+{
+	uint32_t best = NONE;
+
+	for (uint32_t i = below + 1; i < o->nr; i++) {
+		const struct place *at = &o->places[i];
+
+		if (at->row != NONE && o->list->rows[at->row].id != selected &&
+		    (best == NONE || at->now > o->places[best].now))
+			best = i;
+	}
+	return best;
 }
 
 /* Let a row that is clearly larger take the slot, whatever its smoothed share. */
@@ -149,24 +170,26 @@ static void overtake(struct order *o, uint64_t selected)
 {
 	for (uint32_t i = 0; i < o->nr_slots; i++) {
 		struct place *at = &o->places[i], here = *at;
-		uint32_t best = NONE;
+		uint32_t best;
+		uint8_t late;
 
 		if (at->row == NONE || o->list->rows[at->row].id == selected)
 			continue;
-		for (uint32_t j = i + 1; j < o->nr; j++) {
-			const struct place *from = &o->places[j];
-
-			if (from->row != NONE && o->list->rows[from->row].id != selected &&
-			    (best == NONE || from->now > o->places[best].now))
-				best = j;
-		}
-		if (best == NONE || !is_clear(&o->places[best], at))
+		best = largest_now(o, i, selected);
+		if (best == NONE || !is_clear(&o->places[best], at, CLEAR_LATE)) {
+			at->late = 0;
 			continue;
+		}
+		if (++at->late <= PATIENCE && !is_clear(&o->places[best], at, CLEAR))
+			continue;
+		late = at->late;
 		*at = o->places[best];
 		o->places[best] = here;
 		/* Or the smoothed shares would move them back. */
 		at->share = at->now;
 		o->places[best].share = here.now;
+		at->late = 0;
+		o->places[best].late = late;
 	}
 }
 
@@ -227,11 +250,13 @@ static void place_rows(struct order *o, const struct view_column *column, double
 		if (slot == NONE && o->nr == SLOTS + SPARE)
 			continue;
 		measure(&place, column, &list->rows[i], all);
-		if (slot != NONE)
+		if (slot != NONE) {
 			place.share =
 				smooth(list->slots[slot].share, place.share, place.bar, weight);
-		else
+			place.late = list->slots[slot].late;
+		} else {
 			slot = o->nr++;
+		}
 		o->places[slot] = place;
 	}
 }
@@ -283,6 +308,7 @@ static void record(struct list *list, const struct view_column *column, const st
 		measure(&place, column, &list->rows[i], MAX(list->count, 1.0));
 		list->slots[i].id = list->rows[i].id;
 		list->slots[i].share = o && i < o->nr_slots ? o->places[i].share : place.share;
+		list->slots[i].late = o && i < o->nr_slots ? o->places[i].late : 0;
 	}
 }
 
@@ -317,7 +343,7 @@ void order_end(struct list *list)
 		list->slots = calloc(SLOTS, sizeof(*list->slots));
 	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
 	for (uint32_t i = 0; i < list->nr_slots; i++)
-		list->slots[i] = (struct list_slot){ list->rows[i].id, list->rows[i].total };
+		list->slots[i] = (struct list_slot){ list->rows[i].id, list->rows[i].total, 0 };
 }
 
 /* Put siblings with a slot first, in the order of their slots; the others follow. */

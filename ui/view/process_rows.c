@@ -49,7 +49,6 @@ static void add_to_group(struct list *list, struct row *row, const struct fold_p
 	/* Until all are added, @other[0] is the weight of the busiest. */
 	if (row->index == UINT32_MAX || f->weight > (double)row->other[0]) {
 		row->index = f->process;
-		row->top_function = f->top_function;
 		row->other[0] = (float)f->weight;
 	}
 	row->self += f->weight;
@@ -80,6 +79,9 @@ static int add_groups(const struct ui_state *st, struct list *list,
 			row->index = UINT32_MAX;
 		}
 		add_to_group(list, &list->rows[*at], f);
+		list->rows[*at].top_function =
+			fold->group_tops ? fold->group_tops[groups->leaders[f->process]]
+					 : UINT32_MAX;
 	}
 	for (uint32_t i = 0; i < list->nr; i++)
 		list->rows[i].total = fold->weight > 0 ? list->rows[i].self / fold->weight : 0;

@@ -29,7 +29,14 @@ static const struct profile_task *task_of(const struct ui_state *st, const struc
 	return row->task < st->shown->nr_tasks ? &st->shown->tasks[row->task] : NULL;
 }
 
-/* Return the name of the process, or of its thread if that differs. */
+/* Is COMM the name of a thread, that with most samples? */
+static bool names_thread(const struct ui_state *st, const struct profile_task *task)
+{
+	return (st->scope.drilled && !st->scope.group[0]) ||
+	       task->process >= st->shown->nr_processes;
+}
+
+/* Return the name of the process; of the thread in a process that is drilled into. */
 static struct safe_text comm_of(const struct ui_state *st, const struct row *row,
 				char buf[static FORMAT_MAX * 2])
 {
@@ -37,7 +44,7 @@ static struct safe_text comm_of(const struct ui_state *st, const struct row *row
 
 	if (!task)
 		return TEXT("");
-	if ((st->scope.drilled && !st->scope.group[0]) || task->process >= st->shown->nr_processes)
+	if (names_thread(st, task))
 		return process_rows_comm(st, task->comm, buf);
 	return process_rows_comm(st, st->shown->processes[task->process].comm, buf);
 }
@@ -173,11 +180,13 @@ static void draw_comm(const struct ui_state *st, const struct row *row, struct c
 	char buf[FORMAT_MAX * 2];
 	struct safe_text text = comm_of(st, row, buf);
 
+	bool thread = task_of(st, row) && names_thread(st, task_of(st, row));
+	uint32_t nr = thread ? row->nr_tasks : row->nr;
 	char more[16];
-	int size = snprintf(more, sizeof(more), row->mixed ? " +%u" : " x%u",
-			    row->mixed ? row->nr - 1 : row->nr);
+	int size = snprintf(more, sizeof(more), thread || row->mixed ? " +%u" : " x%u",
+			    thread || row->mixed ? nr - 1 : nr);
 
-	if (row->nr <= 1 || (unsigned int)size >= at.cols) {
+	if (nr <= 1 || (unsigned int)size >= at.cols) {
 		canvas_elide(c, at.row, at.col, at.cols, text, (struct style){ ROLE_NORMAL, 0 });
 		return;
 	}
@@ -597,6 +606,7 @@ static int build(const struct ui_state *st, struct list *list)
 		row->count = f->self;
 		row->task = f->task;
 		row->nr = f->nr_processes;
+		row->nr_tasks = f->nr_tasks;
 		row->mixed = f->mixed;
 		for (uint32_t n = 0; n < ROW_EVENTS; n++)
 			row->other[n] = others[n] ? (float)others[n][f->function] : -1;

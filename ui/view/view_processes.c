@@ -352,6 +352,11 @@ static struct safe_text head_time(const struct ui_state *st, char buf[static TEX
 						: TEXT("WAIT/s");
 }
 
+static struct safe_text head_pid(const struct ui_state *st, char buf[static TEXT_MAX])
+{
+	return st->by_thread ? TEXT("TID") : TEXT("PID");
+}
+
 /* Is there room for columns that say nothing of times? */
 static bool is_roomy(const struct ui_state *st)
 {
@@ -477,6 +482,7 @@ static const struct view_column columns[] = {
 		      .compare = common_by_samples,
 		      .draw = draw_samples },
 	[PID] = { .title = TEXT("PID"),
+		  .heading = head_pid,
 		  .help = "process id; with H, thread id",
 		  .width = 8,
 		  .right = true,
