@@ -20,6 +20,8 @@ struct pymake {
 	uint64_t frames; /* of the stack of frames */
 	uint64_t state, cframe;
 	uint32_t nr_calls;
+	uint64_t gone;	    /* address of a page that is unmapped, ... */
+	uint32_t gone_from; /* ... from this call on; 0: never */
 	struct lang_process process;
 };
 
@@ -58,6 +60,9 @@ static inline int pymake_read(void *ctx, const struct lang_piece *pieces, uint32
 		uint64_t at = pieces[i].addr - PYMAKE_BASE;
 
 		if (at > PYMAKE_SIZE || pieces[i].size > PYMAKE_SIZE - at)
+			break;
+		if (m->gone_from && m->nr_calls >= m->gone_from &&
+		    pieces[i].addr < m->gone + 4096 && pieces[i].addr + pieces[i].size > m->gone)
 			break;
 		memcpy(bytes + pieces[i].at, m->bytes + at, pieces[i].size);
 	}

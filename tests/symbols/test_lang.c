@@ -254,6 +254,35 @@ static void test_cycle(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
 }
 
+/* A page that is unmapped between two reads: true names or none, and all is well when it is back.
+ */
+static void test_unmapped(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t nr_without = 0;
+
+	call_all(f);
+	for (uint64_t page = PYMAKE_BASE; page < PYMAKE_BASE + PYMAKE_SIZE; page += 4096)
+		for (uint32_t call = 1; call <= 8; call++) {
+			/* Nothing is read ahead or known: each call of a first sample. */
+			f->sample.process++;
+			f->m.gone = page;
+			f->m.gone_from = call;
+			f->m.nr_calls = 0;
+			if (chain(f) == LANG_NONE_NR)
+				expect_name(f, 0, "leaf", 7);
+			else
+				nr_without++;
+			assert_in_range(f->m.nr_calls, 1, 3 * LANG_CALLS_MAX);
+			f->m.gone_from = 0;
+			assert_int_equal(chain(f), LANG_NONE_NR);
+			assert_int_equal(f->chain.nr, 3);
+			expect_name(f, 0, "leaf", 7);
+			expect_name(f, 1, "Cart.total", 20);
+		}
+	assert_in_range(nr_without, 8, 8 * PYMAKE_SIZE / 4096 - 1);
+}
+
 static void test_wild_numbers(void **state)
 {
 	static const uint64_t wild[] = { 0,
@@ -381,6 +410,7 @@ int main(void)
 		TEST(test_young_code_reused),
 		TEST(test_very_old_code),
 		TEST(test_cycle),
+		TEST(test_unmapped),
 		TEST(test_wild_numbers),
 		TEST(test_gap),
 		TEST(test_ran_on),
