@@ -230,6 +230,30 @@ static bool align(struct merge *m, bool *beginning)
 	return true;
 }
 
+/*
+ * Does the native stack end before it reaches a C frame of the loop? Code without unwind tables, as
+ * that of a compiler of regular expressions, was called from the language then. The chain has to be
+ * that of the thread: PHP and Perl have one for their process.
+ */
+static bool ends_before_loop(const struct merge *m, const struct lang_process *p)
+{
+	bool of_thread = p->kind == LANG_PYTHON || p->kind == LANG_RUBY;
+
+	return !m->nr_evals && m->native->stop != UNWIND_COMPLETE &&
+	       (of_thread || m->slot->tid == m->slot->pid);
+}
+
+/* Put all groups after the native frames: a guess. */
+static void put_after(struct merge *m, const struct lang_process *p)
+{
+	for (uint32_t i = 0; i < m->native->nr; i++)
+		put(m, i, 0);
+	for (uint32_t group = 0; group < m->nr_groups; group++)
+		put_group(m, group);
+	m->out->doubts = MERGE_CUT | merge_doubts(p, m->slot);
+	m->out->verdict = MERGE_GUESSED;
+}
+
 void merge_stacks(const struct lang_process *p, const struct unwind_result *native,
 		  const struct lang_slot *slot, struct merge_result *out)
 {
@@ -247,6 +271,10 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 		return;
 	find_evals(&m, p);
 	find_groups(&m);
+	if (ends_before_loop(&m, p)) {
+		put_after(&m, p);
+		return;
+	}
 	if (!m.nr_evals || !align(&m, &beginning))
 		return;
 	put_all(&m, native->stop != UNWIND_COMPLETE);

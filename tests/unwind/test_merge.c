@@ -13,7 +13,9 @@
 #define LOOP 0x500000ULL
 #define SP   0x7ff000ULL
 
-static const struct lang_process python = { .eval = { { LOOP, LOOP + 0x10000 } }, .nr_eval = 1 };
+static const struct lang_process python = { .kind = LANG_PYTHON,
+					    .eval = { { LOOP, LOOP + 0x10000 } },
+					    .nr_eval = 1 };
 
 static union {
 	struct lang_slot slot;
@@ -145,6 +147,28 @@ static void test_cut(void **state)
 	native.stop = UNWIND_NO_CFI;
 	make_slot("1.8");
 	expect("01a2bc", MERGE_GUESSED);
+}
+
+/* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
+static void test_before_loop(void **state)
+{
+	struct lang_process php = python;
+
+	make_native("nn");
+	make_slot(".1.3");
+	u.slot.pid = 7;
+	u.slot.tid = 8;
+	expect("", MERGE_NONE);
+	native.stop = UNWIND_NO_CFI;
+	expect("01abcd", MERGE_GUESSED);
+	assert_int_equal(out.doubts, MERGE_CUT);
+	php.kind = LANG_PHP;
+	merge_stacks(&php, &native, &u.slot, &out);
+	assert_int_equal(out.verdict, MERGE_NONE);
+	u.slot.tid = u.slot.pid;
+	merge_stacks(&php, &native, &u.slot, &out);
+	assert_int_equal(out.verdict, MERGE_GUESSED);
+	assert_int_equal(out.nr, 6);
 }
 
 /* The native stack is a fiber's and ends with it; the other frames are of its resumers. */
@@ -331,12 +355,19 @@ static void test_v8_checks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),	      cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_entering),      cmocka_unit_test(test_mismatch),
-		cmocka_unit_test(test_without_frame), cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_fiber),	      cmocka_unit_test(test_v8),
-		cmocka_unit_test(test_v8_frameless),  cmocka_unit_test(test_v8_entry),
-		cmocka_unit_test(test_v8_inlined),    cmocka_unit_test(test_v8_checks),
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_entering),
+		cmocka_unit_test(test_mismatch),
+		cmocka_unit_test(test_without_frame),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_before_loop),
+		cmocka_unit_test(test_fiber),
+		cmocka_unit_test(test_v8),
+		cmocka_unit_test(test_v8_frameless),
+		cmocka_unit_test(test_v8_entry),
+		cmocka_unit_test(test_v8_inlined),
+		cmocka_unit_test(test_v8_checks),
 		cmocka_unit_test(test_v8_table),
 	};
 
