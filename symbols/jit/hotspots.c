@@ -3,17 +3,15 @@
  * Follow the code caches of JVMs.
  *
  * Runs on: the loader; read_cache() on a helper. Invariant: a job in progress
- * owns its struct reading, the entry has no pointer into it but the job.
+ * owns its struct hotspot_job, the entry has no pointer into it but the job.
  */
 #include "symbols/jit/hotspots.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "symbols/base/array.h"
-#include "symbols/base/foreign.h"
 #include "symbols/jit/codemap.h"
 #include "symbols/jit/hotspot.h"
 
@@ -28,47 +26,13 @@
 #define METHODS_MAX 65536U
 #define WANTED_MAX  1024U /* methods read by one job */
 #define CHAINS_MAX  4096U
-#define READS_MAX   4000000U
-
-struct method_name {
-	uint64_t method, code;
-	uint32_t code_size;
-	int rc;
-	char *name; /* owned; NULL: makes no sense */
-};
-
-/* A place with its source: requested, then found. */
-struct hotspots_result {
-	uint64_t addr;
-	uint32_t place, layer;
-	uint32_t nr;		       /* 0: not known */
-	struct hotspots_frame *frames; /* owned, with the texts behind them */
-};
-
-/* A job for a helper: read one JVM. */
-struct reading {
-	struct job job;
-	struct remote remote;
-	int dir_fd; /* of /proc/PID: the process that was opened */
-	bool open;
-	struct hotspot vm;
-	struct method_name *methods; /* wanted, then read */
-	uint32_t nr_methods;
-	struct hotspots_result *chains; /* the same */
-	uint32_t nr_chains;
-	struct hotspot_frame *frames; /* buffer for one chain */
-	/* Out: */
-	int rc;
-	const char *missing;
-	uint64_t cost_ns;
-};
 
 struct hotspots_entry {
-	uint32_t object;	 /* the memory, layer 0 */
-	uint32_t methods_object; /* OBJECT_ID_UNKNOWN: not made yet */
-	struct reading *reading; /* NULL: barred, or not Java */
-	bool runs;		 /* it is a helper's */
-	bool news, wanted;	 /* new names; some places have none */
+	uint32_t object;	     /* the memory, layer 0 */
+	uint32_t methods_object;     /* OBJECT_ID_UNKNOWN: not made yet */
+	struct hotspot_job *reading; /* NULL: barred, or not Java */
+	bool runs;		     /* it is a helper's */
+	bool news, wanted;	     /* new names; some places have none */
 	unsigned int tries;
 	uint64_t due_ns, began_ns;
 	struct jitcode *code;	       /* compiled code */
@@ -77,9 +41,9 @@ struct hotspots_entry {
 	uint32_t nr_ranges;
 	uint64_t *queue; /* methods to be read */
 	uint32_t nr_queue;
-	struct hotspots_result *chains; /* to be read */
+	struct hotspot_job_chain *chains; /* to be read */
 	uint32_t nr_chains, max_chains;
-	struct hotspots_result *found; /* to be handed out, from the end */
+	struct hotspot_job_chain *found; /* to be handed out, from the end */
 	uint32_t nr_found;
 	const struct codemap *map;
 	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
@@ -91,35 +55,6 @@ void hotspots_init(struct hotspots *h, struct objects *objects)
 	h->objects = objects;
 }
 
-static void free_methods(struct reading *r)
-{
-	for (uint32_t i = 0; i < r->nr_methods; i++)
-		free(r->methods[i].name);
-	free(r->methods);
-	r->methods = NULL;
-	r->nr_methods = 0;
-}
-
-static void free_chains(struct hotspots_result *chains, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++)
-		free(chains[i].frames);
-	free(chains);
-}
-
-static void drop_reading(struct job *job)
-{
-	struct reading *r = (struct reading *)job;
-
-	free_methods(r);
-	free_chains(r->chains, r->nr_chains);
-	free(r->frames);
-	hotspot_close(&r->vm);
-	if (r->dir_fd >= 0)
-		close(r->dir_fd);
-	free(r);
-}
-
 static void end_reading(struct hotspots_entry *e)
 {
 	if (!e->reading)
@@ -127,7 +62,7 @@ static void end_reading(struct hotspots_entry *e)
 	if (e->runs)
 		helper_job_leave(&e->reading->job);
 	else
-		drop_reading(&e->reading->job);
+		hotspot_job_drop(&e->reading->job);
 	e->reading = NULL;
 	e->runs = false;
 }
@@ -154,102 +89,13 @@ void hotspots_fini(struct hotspots *h)
 		free(e->ranges);
 		free(e->queue);
 		free(e->chains);
-		free_chains(e->found, e->nr_found);
+		hotspot_job_free_chains(e->found, e->nr_found);
 		free(e);
 	}
 	free(h->entries);
-	free_chains(h->result, h->result ? 1 : 0);
+	hotspot_job_free_chains(h->result, h->result ? 1 : 0);
 	memset(h, 0, sizeof(*h));
 }
-
-/* ---- on a helper ---- */
-
-static int open_process(struct reading *r)
-{
-	int rc;
-
-	if (r->open)
-		return 0;
-	if (r->dir_fd < 0)
-		r->dir_fd = foreign_open_proc(r->remote.pid);
-	if (r->dir_fd < 0)
-		return r->dir_fd;
-	rc = hotspot_open(&r->vm, &r->remote, &r->missing);
-	r->open = !rc;
-	return rc;
-}
-
-/* Is the process that was opened still the one with this pid? */
-static int check_alive(const struct reading *r)
-{
-	char *text;
-	size_t size;
-	int rc = foreign_read_at(r->dir_fd, "stat", 4096, &text, &size);
-
-	if (!rc)
-		free(text);
-	return rc;
-}
-
-/* Copy @nr frames with their texts into one block; NULL: no memory. */
-static struct hotspots_frame *copy_frames(const struct hotspot_frame *frames, int nr)
-{
-	size_t size = (size_t)nr * sizeof(struct hotspots_frame);
-	struct hotspots_frame *out;
-	char *text;
-
-	for (int i = 0; i < nr; i++)
-		size += strlen(frames[i].name) + strlen(frames[i].file) + 2;
-	out = malloc(MAX(size, 1U));
-	text = (char *)(out + nr);
-	for (int i = 0; out && i < nr; i++) {
-		out[i].line = frames[i].line;
-		out[i].name = text;
-		text = stpcpy(text, frames[i].name) + 1;
-		out[i].file = text;
-		text = stpcpy(text, frames[i].file) + 1;
-	}
-	return out;
-}
-
-static void read_chains(struct reading *r)
-{
-	if (!r->frames && r->nr_chains)
-		r->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*r->frames));
-	for (uint32_t i = 0; r->frames && i < r->nr_chains; i++) {
-		struct hotspots_result *c = &r->chains[i];
-		int nr = hotspot_chain(&r->vm, &r->remote, c->addr, r->frames);
-
-		c->frames = nr > 0 ? copy_frames(r->frames, nr) : NULL;
-		c->nr = c->frames ? (uint32_t)nr : 0;
-	}
-}
-
-static void read_cache(struct job *job)
-{
-	struct reading *r = (struct reading *)job;
-	uint64_t cpu_ns = time_thread_ns();
-	char name[HOTSPOT_NAME_MAX];
-
-	r->remote.nr_reads = 0;
-	r->rc = open_process(r);
-	if (!r->rc)
-		r->rc = hotspot_scan(&r->vm, &r->remote);
-	for (uint32_t i = 0; i < r->nr_methods && !r->rc; i++) {
-		struct method_name *m = &r->methods[i];
-
-		m->rc = hotspot_method(&r->vm, &r->remote, m->method, name, &m->code,
-				       &m->code_size);
-		m->name = m->rc ? NULL : strdup(name);
-	}
-	if (!r->rc)
-		read_chains(r);
-	if (!r->rc)
-		r->rc = check_alive(r);
-	r->cost_ns = time_thread_ns() - cpu_ns;
-}
-
-/* ---- on the loader ---- */
 
 static struct hotspots_entry *find_entry(const struct hotspots *h, const struct object *object)
 {
@@ -276,19 +122,6 @@ static struct object *layer_object(struct hotspots *h, const struct object *obje
 	return found->identity.kind == OBJECT_ANON ? found : NULL;
 }
 
-static struct reading *new_reading(pid_t pid)
-{
-	struct reading *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return NULL;
-	r->job = (struct job){ .run = read_cache, .drop = drop_reading };
-	r->remote =
-		(struct remote){ .pid = pid, .nr_reads_max = READS_MAX, .watch = &r->job.watch };
-	r->dir_fd = -1;
-	return r;
-}
-
 static struct hotspots_entry *add_entry(struct hotspots *h, const struct object *object)
 {
 	const struct object *base = layer_object(h, object, 0);
@@ -312,14 +145,14 @@ static struct hotspots_entry *add_entry(struct hotspots *h, const struct object 
 	free(seen.path);
 	e->object = base->id;
 	e->methods_object = OBJECT_ID_UNKNOWN;
-	e->reading = new_reading(seen.pid);
+	e->reading = hotspot_job_new(seen.pid);
 	h->entries[h->nr_entries++] = e;
 	return e;
 }
 
 static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
-	struct reading *r = e->reading;
+	struct hotspot_job *r = e->reading;
 	uint32_t nr = MIN(e->nr_queue, WANTED_MAX);
 
 	if (!r || e->runs || e->due_ns > now_ns)
@@ -333,7 +166,7 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 	e->chains = NULL;
 	e->nr_chains = e->max_chains = 0;
 	if (helpers_start(h->helpers, &r->job)) {
-		free_methods(r);
+		hotspot_job_forget(r);
 		e->chains = r->chains;
 		e->nr_chains = e->max_chains = r->nr_chains;
 		r->chains = NULL;
@@ -417,7 +250,7 @@ static int by_method(const void *a, const void *b)
 }
 
 /* Take the names of interpreted methods. True: there are new ones. */
-static bool take_methods(struct hotspots_entry *e, const struct reading *r, uint64_t time_ns)
+static bool take_methods(struct hotspots_entry *e, const struct hotspot_job *r, uint64_t time_ns)
 {
 	struct codemap_method *ranges;
 	uint32_t before = e->nr_ranges;
@@ -427,7 +260,7 @@ static bool take_methods(struct hotspots_entry *e, const struct reading *r, uint
 		return false;
 	e->ranges = ranges;
 	for (uint32_t i = 0; i < r->nr_methods; i++) {
-		const struct method_name *m = &r->methods[i];
+		const struct hotspot_method_name *m = &r->methods[i];
 		struct jitcode_load load = {
 			.start = m->method,
 			.size = 1,
@@ -496,10 +329,10 @@ static bool is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t a
 }
 
 /* Keep the chains that were read, to be handed out, except of replaced code. */
-static void take_chains(struct hotspots_entry *e, struct reading *r)
+static void take_chains(struct hotspots_entry *e, struct hotspot_job *r)
 {
 	for (uint32_t i = 0; i < r->nr_chains; i++) {
-		struct hotspots_result *c = &r->chains[i];
+		struct hotspot_job_chain *c = &r->chains[i];
 
 		if (is_latest(e, c->layer, c->addr))
 			continue;
@@ -509,7 +342,7 @@ static void take_chains(struct hotspots_entry *e, struct reading *r)
 	}
 	if (e->nr_found) { /* the loader is late: a new request follows when its places are named
 			      again */
-		free_chains(r->chains, r->nr_chains);
+		hotspot_job_free_chains(r->chains, r->nr_chains);
 	} else {
 		free(e->found);
 		e->found = r->chains;
@@ -529,9 +362,9 @@ void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64
 		return;
 	if (!array_reserve(&e->chains, &e->max_chains, e->nr_chains + 1ull))
 		return;
-	e->chains[e->nr_chains++] = (struct hotspots_result){ .addr = addr,
-							      .place = place,
-							      .layer = object->identity.layer };
+	e->chains[e->nr_chains++] = (struct hotspot_job_chain){ .addr = addr,
+								.place = place,
+								.layer = object->identity.layer };
 }
 
 bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
@@ -540,7 +373,7 @@ bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
 		struct hotspots_entry *e = h->entries[i];
 
 		while (e->nr_found) {
-			struct hotspots_result *r = &e->found[--e->nr_found];
+			struct hotspot_job_chain *r = &e->found[--e->nr_found];
 
 			if (!r->nr)
 				continue;
@@ -564,7 +397,7 @@ bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
 static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
 	struct object *base = objects_at(h->objects, e->object);
-	struct reading *r = e->reading;
+	struct hotspot_job *r = e->reading;
 	uint32_t before = e->map ? e->map->nr_codes : 0;
 	uint32_t factor = r->vm.nr_new ? NEW_FACTOR : COST_FACTOR;
 	bool methods;
@@ -573,7 +406,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	e->due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->cost_ns * factor, COST_MAX_NS));
 	if (r->rc) {
 		take_chains(e, r);
-		free_methods(r);
+		hotspot_job_forget(r);
 		explain(base, r->rc);
 		e->due_ns = now_ns + RETRY_NS;
 		/* A JVM may still be starting: try again a few times. */
@@ -585,7 +418,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	take_blobs(e, &r->vm, now_ns);
 	take_chains(e, r);
 	methods = take_methods(e, r, now_ns);
-	free_methods(r);
+	hotspot_job_forget(r);
 	report_layers(h, e);
 	if (methods || r->vm.nr_new || r->vm.nr_blobs != before ||
 	    (e->map && r->vm.nr_retired != e->map->nr_retired))

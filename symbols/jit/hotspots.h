@@ -12,6 +12,7 @@
 #ifndef SYMBOLS_JIT_HOTSPOTS_H
 #define SYMBOLS_JIT_HOTSPOTS_H
 
+#include "symbols/jit/hotspot_job.h"
 #include "symbols/base/helper.h"
 #include "symbols/jit/jitcode.h"
 #include "symbols/process/maps.h"
@@ -21,7 +22,6 @@
 #define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
 
 struct hotspots_entry;
-struct hotspots_result;
 
 struct hotspots {
 	struct objects *objects;
@@ -30,8 +30,8 @@ struct hotspots {
 	bool off;
 	struct hotspots_entry **entries;
 	uint32_t nr_entries;
-	atomic_ulong memory;		/* written here, relaxed */
-	struct hotspots_result *result; /* the chain that was handed out last */
+	atomic_ulong memory;		  /* written here, relaxed */
+	struct hotspot_job_chain *result; /* the chain that was handed out last */
 };
 
 struct hotspots_symbol {
@@ -50,15 +50,10 @@ void hotspots_fini(struct hotspots *h);
  */
 int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 		  struct hotspots_symbol *out);
-/* The source of a place in compiled code: methods inlined there, innermost first. */
-struct hotspots_frame {
-	const char *name, *file; /* foreign bytes; file "": not known */
-	uint32_t line;
-};
 struct hotspots_chain {
 	uint32_t place;
-	uint32_t object;		     /* the memory, layer 0 */
-	const struct hotspots_frame *frames; /* the last one: the compiled method */
+	uint32_t object;			/* the memory, layer 0 */
+	const struct hotspot_job_frame *frames; /* the last one: the compiled method */
 	uint32_t nr;
 };
 

@@ -236,7 +236,7 @@ void lines_java(struct lines *l, const struct hotspots_chain *chain)
 		return;
 	/* Of a chain that is too long the outermost ones: the last is the place's symbol. */
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct hotspots_frame *f = &chain->frames[skip + i];
+		const struct hotspot_job_frame *f = &chain->frames[skip + i];
 
 		out[i].symbol = i + 1 < nr ? java_symbol(l, chain->object, f->name) : SYMBOL_NONE;
 		if (i + 1 < nr && out[i].symbol == SYMBOL_NONE)

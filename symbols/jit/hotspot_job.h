@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A job: read one JVM. It runs on a helper and uses nothing but its memory: it may hang and be
+ * left.
+ *
+ * The loader owns the job while it does not run.
+ */
+#ifndef SYMBOLS_JIT_HOTSPOT_JOB_H
+#define SYMBOLS_JIT_HOTSPOT_JOB_H
+
+#include "symbols/base/helper.h"
+#include "symbols/jit/hotspot.h"
+
+/* The source of a place in compiled code: methods inlined there, innermost first. */
+struct hotspot_job_frame {
+	const char *name, *file; /* foreign bytes; file "": not known */
+	uint32_t line;
+};
+struct hotspot_method_name {
+	uint64_t method, code;
+	uint32_t code_size;
+	int rc;
+	char *name; /* owned; NULL: makes no sense */
+};
+
+/* A place with its source: requested, then found. */
+struct hotspot_job_chain {
+	uint64_t addr;
+	uint32_t place, layer;
+	uint32_t nr;			  /* 0: not known */
+	struct hotspot_job_frame *frames; /* owned, with the texts behind them */
+};
+
+/* A job for a helper: read one JVM. */
+struct hotspot_job {
+	struct job job;
+	struct remote remote;
+	int dir_fd; /* of /proc/PID: the process that was opened */
+	bool open;
+	struct hotspot vm;
+	struct hotspot_method_name *methods; /* wanted, then read */
+	uint32_t nr_methods;
+	struct hotspot_job_chain *chains; /* the same */
+	uint32_t nr_chains;
+	struct hotspot_frame *frames; /* buffer for one chain */
+	/* Out: */
+	int rc;
+	const char *missing;
+	uint64_t cost_ns;
+};
+
+/* Make a job for the process @pid. NULL: no memory. */
+struct hotspot_job *hotspot_job_new(pid_t pid);
+/* Free a job that does not run; as the job's drop(). */
+void hotspot_job_drop(struct job *job);
+/* Free the methods. */
+void hotspot_job_forget(struct hotspot_job *r);
+void hotspot_job_free_chains(struct hotspot_job_chain *chains, uint32_t nr);
+
+#endif
