@@ -357,6 +357,7 @@ static void *builder_main(void *arg)
 		recording_release(&s->recording, s->live.counters);
 		collect(s, now);
 	}
+	waiting_end(s);
 	rcu_unregister_thread();
 	return NULL;
 }

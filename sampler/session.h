@@ -70,8 +70,10 @@ struct session_windows {
 
 /* How many switches have a stack. */
 struct session_waits {
-	bool limited;	      /* some, at the rate; else all */
-	uint64_t looked_ns;   /* at the kinds of waits in /proc */
+	bool limited;	    /* some, at the rate; else all */
+	uint64_t looked_ns; /* at the waits in /proc */
+	bool sleepers_left; /* that slept before the start */
+	struct sleepers *sleepers;
 	unsigned int nr_calm; /* ticks with so few switches that all could have one */
 	struct session_windows windows;
 };

@@ -9,16 +9,16 @@
 
 #include <assert.h>
 #include <dirent.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
 #include "sampler/session.h"
+#include "sampler/sleepers.h"
+#include "sampler/waits/asleep.h"
 #include "sampler/windows.h"
 #include "symbols/base/foreign.h"
 
@@ -33,34 +33,6 @@
 static int slot_of(const struct sampler *s)
 {
 	return config_wait_slot(&s->config);
-}
-
-/* Return whether a task in futex(2) waits for a condition: glibc's mutexes wait without a bit set.
- */
-static bool is_condition(pid_t tid)
-{
-	unsigned long long op;
-	char text[256];
-	int number;
-
-	return foreign_read_task(text, sizeof(text), tid, tid, "syscall") &&
-	       sscanf(text, "%d %*x %llx", &number, &op) == 2 && number == SYS_futex &&
-	       (op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET;
-}
-
-/* Return the kind of the wait that a task is in now; WAIT_NO: it is in none. */
-static enum wait_kind kind_in_proc(pid_t tid)
-{
-	char text[64];
-	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "wchan");
-	enum wait_kind kind;
-
-	if (!size || !strcmp(text, "0"))
-		return WAIT_NO;
-	kind = (enum wait_kind)wait_hint(text, size, true).kind;
-	if (kind == WAIT_LOCK && is_condition(tid))
-		return WAIT_CONDITION;
-	return kind ? kind : WAIT_OTHER;
 }
 
 /* Add a task that runs or sleeps already. */
@@ -79,7 +51,7 @@ static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid
 		waits_found(s->store.waits, t, pid, tid, STEP_FOUND, WAIT_NO, now_ns);
 		return;
 	}
-	kind = kind_in_proc(tid);
+	kind = asleep_kind(tid);
 	waits_found(s->store.waits, t, pid, tid, STEP_ASLEEP, kind ? kind : WAIT_OTHER, now_ns);
 }
 
@@ -162,6 +134,7 @@ void waiting_begin(struct sampler *s)
 		return;
 	take_first(s);
 	find_all(s);
+	s->waiting.sleepers_left = true;
 }
 
 static bool is_on(const struct sampler *s)
@@ -182,7 +155,7 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	seen_ns = windows_read(s, now_ns, now_ns - MIN(s->ticks.last_ns, now_ns));
 	t = store_waits_tables(&s->store);
 	if (s->waiting.windows.on)
-		waits_guess_kinds(s->store.waits, &t, kind_in_proc, LOOK_TASKS);
+		waits_guess_kinds(s->store.waits, &t, asleep_kind, LOOK_TASKS);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
 	s->waits.estimated = s->waiting.windows.on;
 	s->waits.seen_ns = seen_ns;
@@ -250,11 +223,15 @@ void waiting_discard(struct sampler *s)
 	waits_discard(s->store.waits, waits_take(s->store.waits, &t, time_now_ns()));
 }
 
+/* A switch is an event of the kernel: without the right to sample it there are no stacks. */
+static bool has_stacks(const struct sampler *s)
+{
+	return s->config.events[slot_of(s)].kernel;
+}
+
 uint64_t waiting_due(const struct sampler *s)
 {
-	/* A switch is an event of the kernel: without the right to sample it there are no stacks.
-	 */
-	uint64_t look_ns = is_on(s) && !s->config.events[slot_of(s)].kernel
+	uint64_t look_ns = is_on(s) && (!has_stacks(s) || s->waiting.sleepers_left)
 				   ? s->waiting.looked_ns + LOOK_NS
 				   : UINT64_MAX;
 
@@ -267,11 +244,19 @@ void waiting_look(struct sampler *s, uint64_t now_ns)
 
 	if (now_ns >= windows_due(s))
 		windows_turn(s);
-	if (s->config.events[slot_of(s)].kernel)
+	if (has_stacks(s) && !s->waiting.sleepers_left)
 		return;
 	s->waiting.looked_ns = now_ns;
 	waits_take(s->store.waits, &t, now_ns);
-	waits_look(s->store.waits, &t, kind_in_proc, LOOK_TASKS);
+	s->waiting.sleepers_left = sleepers_look(s, !has_stacks(s));
+	if (!has_stacks(s) && !s->waiting.sleepers_left)
+		waits_look(s->store.waits, &t, asleep_kind, LOOK_TASKS);
+}
+
+void waiting_end(struct sampler *s)
+{
+	sleepers_free(s->waiting.sleepers);
+	s->waiting.sleepers = NULL;
 }
 
 void waiting_make_room(struct sampler *s)

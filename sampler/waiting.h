@@ -14,6 +14,8 @@ struct profile;
 
 /* After the events were enabled, or replaced: measure waits from now on, or no longer. */
 void waiting_begin(struct sampler *s);
+/* At the end of the builder. */
+void waiting_end(struct sampler *s);
 /* At the end of a tick, before its counts are taken: add the waits up to @now_ns. */
 void waiting_count(struct sampler *s, uint64_t now_ns);
 /* The same where the counts are thrown away. */

@@ -227,3 +227,14 @@ uint64_t unwind_regs_mask(void)
 
 	return arch ? arch->regs_mask : 0;
 }
+
+uint64_t unwind_regs_mask_of_stack(void)
+{
+	const struct arch_ops *arch = arch_native();
+	uint64_t mask = 0;
+
+	for (unsigned int i = 0; arch && i < arch->nr_perf; i++)
+		if (arch->dwarf_of_perf[i] == arch->sp || arch->dwarf_of_perf[i] == arch->pc)
+			mask |= 1ULL << i;
+	return mask;
+}

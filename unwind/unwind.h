@@ -82,5 +82,7 @@ uint64_t unwind_register(const void *regs, uint64_t regs_mask, unsigned int numb
 
 /* Return the registers to sample on this machine (PERF_SAMPLE_REGS_USER mask). */
 uint64_t unwind_regs_mask(void);
+/* The same of the stack pointer and the pc alone, in this order. */
+uint64_t unwind_regs_mask_of_stack(void);
 
 #endif

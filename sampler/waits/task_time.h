@@ -50,6 +50,11 @@ struct task_span {
 	uint64_t ns;
 };
 
+/* Times that the kernel has counted since the start of a task. */
+struct waits_times {
+	uint64_t running_ns, queue_ns;
+};
+
 /* Take a step; return the state that ends and how long it lasted since the last call. */
 struct task_span task_time_step(struct task_time *t, enum task_step step, uint64_t time_ns);
 /* Return the current state and its time up to @now_ns, which counts as returned. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/waits/waits_private.h"
 #include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/hashset.h"
@@ -24,62 +25,6 @@
 #define KEEP_NS 1000000000ULL
 /* Ticks that the time of a task waits for its process to be read. */
 #define UNKNOWN_TICKS 3
-
-/* The two classes of waits, each with its own sums. */
-enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
-
-struct wait_task {
-	pid_t pid, tid;
-	struct task_time time;
-	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
-	uint32_t period;
-	uint32_t next_stack, next_period; /* of the next one, by STEP_STACK */
-	uint64_t began_ns;		  /* the current wait */
-	bool found;			  /* asleep in /proc: the switch before may still follow */
-	uint32_t unknown_ticks;
-	/* Of the tick. */
-	uint64_t running_ns;
-	uint64_t ns[CLASS_NR];	   /* with and without stack */
-	double weighted[CLASS_NR]; /* sum of ns * period of the spans */
-	double given[CLASS_NR];	   /* while they are counted */
-	/* The stack of the last wait that had one, for waits without. */
-	uint32_t last[CLASS_NR];
-	/* While times are estimated: the times read last, and the sums of its switches since then.
-	 */
-	uint64_t read_ns; /* 0: never */
-	struct waits_times read;
-	uint64_t seen_running_ns, seen_ns[CLASS_NR];
-};
-
-/* A part of a wait with a stack, in this tick. */
-struct span {
-	uint32_t task; /* index */
-	uint32_t stack;
-	uint32_t period;
-	uint32_t class;
-	bool is_long; /* the wait, WAIT_LONG_NS and more */
-	uint64_t ns;
-};
-
-struct waits {
-	uint32_t nr_queues;
-	int latency;
-	uint32_t nr_running; /* tasks */
-	uint32_t nr_ran;     /* at the last interruption */
-	struct switch_queue **queues;
-	struct wait_task *tasks;
-	uint32_t nr_tasks, room_tasks;
-	struct hashset set; /* index of the task by tid */
-	struct span *spans;
-	uint32_t nr_spans, room_spans;
-	bool asked; /* the loader has a request */
-	bool estimated;
-	bool gap;	    /* switches are not recorded now */
-	uint32_t next_read; /* index of the task to read next */
-	struct profile_waits account;
-	/* Scratch: the places of a stack, for another kind. */
-	uint32_t places[STACKS_PLACES_MAX];
-};
 
 struct waits *waits_new(uint32_t nr_cpus, int latency)
 {
@@ -128,11 +73,11 @@ struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)
 void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);
-	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = w->next_read = 0;
+	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = w->next_read = w->next_look = 0;
 	w->estimated = w->gap = false;
 }
 
-static struct wait_task *find_task(struct waits *w, pid_t tid)
+struct wait_task *waits_find_task(struct waits *w, pid_t tid)
 {
 	uint32_t at = 0, id;
 
@@ -145,7 +90,7 @@ static struct wait_task *find_task(struct waits *w, pid_t tid)
 /* Find or add a task; NULL: too many, or out of memory. */
 static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 {
-	struct wait_task *task = find_task(w, tid);
+	struct wait_task *task = waits_find_task(w, tid);
 
 	if (task || w->nr_tasks >= TASKS_MAX || hashset_reserve(&w->set, 1) ||
 	    !array_reserve(&w->tasks, &w->room_tasks, w->nr_tasks + 1ULL))
@@ -160,8 +105,7 @@ static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 	return task;
 }
 
-/* Test whether the wait of @task was long when its time was taken last. */
-static bool is_long(const struct wait_task *task)
+bool waits_is_long(const struct wait_task *task)
 {
 	return task->time.since_ns >= task->began_ns + WAIT_LONG_NS;
 }
@@ -181,16 +125,17 @@ static void add_span(struct waits *w, struct wait_task *task, struct task_span s
 	if (task->stack == STACK_NONE ||
 	    !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
 		return;
-	w->spans[w->nr_spans++] = (struct span){
-		(uint32_t)(task - w->tasks),	       task->stack, task->period, class,
-		class == CLASS_SLEEP && is_long(task), s.ns
-	};
+	w->spans[w->nr_spans++] = (struct span){ (uint32_t)(task - w->tasks),
+						 task->stack,
+						 task->period,
+						 class,
+						 class == CLASS_SLEEP && waits_is_long(task),
+						 s.ns };
 	task->weighted[class] += (double)s.ns * task->period;
 }
 
-/* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */
-static uint32_t stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
-			      enum wait_kind kind)
+uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
+			     enum wait_kind kind)
 {
 	uint32_t nr = 0;
 	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
@@ -227,7 +172,7 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
 	task_time_step(&task->time, step, time_ns);
 	task->began_ns = time_ns;
 	if (step == STEP_ASLEEP && kind) {
-		task->stack = stack_of_kind(w, t, STACK_NONE, kind);
+		task->stack = waits_stack_of_kind(w, t, STACK_NONE, kind);
 		task->period = 1;
 	}
 	task->found = true;
@@ -264,7 +209,7 @@ static struct switch_note with_stack(struct wait_task *task, const struct switch
 static void count_latency(struct waits *w, const struct waits_tables *t,
 			  const struct switch_note *note)
 {
-	const struct wait_task *task = find_task(w, note->tid);
+	const struct wait_task *task = waits_find_task(w, note->tid);
 	/* One that was not switched since the start is running, and not known to. */
 	uint32_t nr = w->nr_running + !(task && task->time.state == TASK_RUNNING);
 
@@ -322,6 +267,8 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 	task->began_ns = note->time_ns;
 	task->stack = has ? note->stack : STACK_NONE;
 	task->period = MAX(note->period, 1u);
+	/* A stack of the kernel is better than one from /proc. */
+	task->nr_looks = has ? LOOKS_MAX : task->nr_looks;
 	if (has)
 		task->last[note->step == STEP_PREEMPTED ? CLASS_QUEUE : CLASS_SLEEP] = note->stack;
 }
@@ -390,7 +337,7 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	if (take_other(w, t, note))
 		return 0;
 	/* Tasks of others are woken also. */
-	task = woken ? find_task(w, note->tid) : get_task(w, note->pid, note->tid);
+	task = woken ? waits_find_task(w, note->tid) : get_task(w, note->pid, note->tid);
 	if (!task && woken)
 		return 0;
 	if (!task) {
@@ -416,33 +363,6 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	}
 	task->found &= is_late;
 	return 0;
-}
-
-void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
-		uint32_t max)
-{
-	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
-		struct wait_task *task = &w->tasks[i];
-		enum wait_kind kind;
-
-		if (task->time.state != TASK_SLEEPING || task->stack != STACK_NONE)
-			continue;
-		max--;
-		kind = kind_of(task->tid);
-		if (!kind || !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
-			continue;
-		task->last[CLASS_SLEEP] = stack_of_kind(w, t, STACK_NONE, kind);
-		/* By time, not by wait: each look weighs the same. */
-		w->spans[w->nr_spans++] = (struct span){
-			.task = i,
-			.stack = task->last[CLASS_SLEEP],
-			.period = 1,
-			.class = CLASS_SLEEP,
-			.is_long = is_long(task),
-			.ns = 1,
-		};
-		task->weighted[CLASS_SLEEP] += 1;
-	}
 }
 
 /* Make all tasks new. */
@@ -506,23 +426,6 @@ void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max)
 	for (uint32_t i = 0; i < MIN(max, w->nr_tasks); i++) {
 		w->next_read = w->next_read < w->nr_tasks ? w->next_read : 0;
 		read_task(&w->tasks[w->next_read++], read);
-	}
-}
-
-void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
-		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max)
-{
-	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
-		struct wait_task *task = &w->tasks[i];
-		enum wait_kind kind;
-
-		if (!task->ns[CLASS_SLEEP] || task->weighted[CLASS_SLEEP] > 0 ||
-		    task->last[CLASS_SLEEP] != STACK_NONE)
-			continue;
-		max--;
-		kind = kind_of(task->tid);
-		if (kind)
-			task->last[CLASS_SLEEP] = stack_of_kind(w, t, STACK_NONE, kind);
 	}
 }
 
@@ -602,11 +505,11 @@ static void count_bare(struct waits *w, const struct waits_tables *t, struct wai
 	uint32_t stack = task->last[class];
 
 	if (class == CLASS_QUEUE)
-		stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
+		stack = waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
 	else if (stack == STACK_NONE)
-		stack = stack_of_kind(w, t, stack, WAIT_OTHER);
+		stack = waits_stack_of_kind(w, t, stack, WAIT_OTHER);
 	else if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS
-			      : task->time.state == TASK_SLEEPING && is_long(task))
+			      : task->time.state == TASK_SLEEPING && waits_is_long(task))
 		stack = stack_of_long(w, t, stack);
 	count_ns(t, stack, id, slot, task->ns[class]);
 }
@@ -646,7 +549,7 @@ static bool has_time(const struct wait_task *task)
 static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t slot,
 			uint64_t now_ns, uint32_t *ids)
 {
-	uint32_t running = stack_of_kind(w, t, STACK_NONE, WAIT_RUNNING);
+	uint32_t running = waits_stack_of_kind(w, t, STACK_NONE, WAIT_RUNNING);
 
 	for (uint32_t i = 0; i < w->nr_tasks; i++) {
 		struct wait_task *task = &w->tasks[i];
@@ -690,7 +593,7 @@ static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t 
 			continue;
 		}
 		if (s.class == CLASS_QUEUE)
-			stack = stack_of_kind(w, t, stack, WAIT_QUEUE);
+			stack = waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
 		else if (s.is_long)
 			stack = stack_of_long(w, t, stack);
 		/* Rounded so that the sum is exact. */

@@ -62,6 +62,21 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
  */
 void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
 		uint32_t max);
+/* A task that sleeps and has no sample of its switch. */
+struct waits_sleeper {
+	pid_t pid, tid;
+	bool before; /* it slept before the start */
+};
+/*
+ * Get up to @max tasks that slept before the start and still do, or with @all that sleep now: in
+ * the order of their turns. Returns how many.
+ */
+uint32_t waits_sleepers(struct waits *w, bool all, struct waits_sleeper *out, uint32_t max);
+/*
+ * Use @stack for a task that slept at @time_ns: for its present wait if it slept before the start,
+ * else as one look of its tick, as waits_look() does.
+ */
+void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack, uint64_t time_ns);
 /* Take one step of a task. -ENOMEM: it is counted as lost. */
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note);
 /* Take the notes that all queues have up to @until_ns. Returns the time they are complete up to. */
@@ -74,11 +89,6 @@ bool waits_complete(const struct waits *w, uint64_t until_ns);
  */
 void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,
 		 struct profile_waits *out);
-/* Times that the kernel has counted since the start of a task. */
-struct waits_times {
-	uint64_t running_ns, queue_ns;
-};
-
 /* Read the times of a task; false: unknown. */
 typedef bool (*waits_times_fn)(pid_t pid, pid_t tid, struct waits_times *out);
 

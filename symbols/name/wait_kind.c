@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two tables of names: of the kernel, and of C libraries and runtimes. Pure.
+ * Two tables of names: of the kernel, and of C libraries and runtimes; one of system calls. Pure.
  *
  * The innermost frame with a meaning decides, with two exceptions. A page fault is one whatever the
  * kernel waits for in it. A futex is a lock, unless the program calls it something else.
  */
 #include "symbols/name/wait_kind.h"
 
-#include <assert.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +46,7 @@ static const struct name kernel_names[] = {
 	{ "fcntl_setlk*", WAIT_LOCK },
 	{ "locks_lock_inode_wait", WAIT_LOCK },
 	{ "__x64_sys_flock", WAIT_LOCK },
+	{ "__arm64_sys_flock", WAIT_LOCK },
 	{ "do_semtimedop", WAIT_LOCK },
 	{ "do_poll*", WAIT_POLL },
 	{ "do_sys_poll", WAIT_POLL },
@@ -58,6 +59,9 @@ static const struct name kernel_names[] = {
 	{ "do_sigtimedwait", WAIT_POLL },
 	{ "sigsuspend", WAIT_POLL },
 	{ "inotify_read", WAIT_POLL },
+	{ "fanotify_read", WAIT_POLL },
+	{ "__x64_sys_pause", WAIT_POLL },
+	{ "io_sq_thread", WAIT_POLL },
 	{ "signalfd_*", WAIT_POLL },
 	{ "worker_thread", WAIT_POLL },
 	{ "rescuer_thread", WAIT_POLL },
@@ -93,6 +97,12 @@ static const struct name kernel_names[] = {
 	{ "tty_*", WAIT_PIPE },
 	{ "wait_woken", WAIT_NO },
 	{ "eventfd_read", WAIT_PIPE },
+	{ "do_msgrcv", WAIT_PIPE },
+	{ "do_msgsnd", WAIT_PIPE },
+	{ "wq_sleep*", WAIT_PIPE },
+	{ "do_mq_*", WAIT_PIPE },
+	{ "packet_recvmsg", WAIT_PIPE },
+	{ "request_wait_answer", WAIT_DISK },
 	{ "io_schedule*", WAIT_DISK },
 	{ "blk_*", WAIT_DISK },
 	{ "blkdev_*", WAIT_DISK },
@@ -120,6 +130,7 @@ static const struct name kernel_names[] = {
 	{ "exc_page_fault", WAIT_FAULT },
 	{ "do_user_addr_fault", WAIT_FAULT },
 	{ "handle_mm_fault", WAIT_FAULT },
+	{ "handle_userfault", WAIT_FAULT },
 	{ "do_page_fault", WAIT_FAULT },
 	{ "do_wait", WAIT_CHILD },
 	{ "__do_wait", WAIT_CHILD },
@@ -138,10 +149,17 @@ static const struct name user_names[] = {
 	{ "__pthread_barrier_wait", WAIT_CONDITION },
 	{ "sem_wait", WAIT_CONDITION },
 	{ "sem_timedwait", WAIT_CONDITION },
+	{ "sem_clockwait", WAIT_CONDITION },
+	{ "__sem_wait*", WAIT_CONDITION },
+	{ "__sem_timedwait*", WAIT_CONDITION },
+	{ "__sem_clockwait*", WAIT_CONDITION },
 	{ "__new_sem_wait*", WAIT_CONDITION },
 	{ "runtime.notesleep", WAIT_CONDITION },
 	{ "runtime.notetsleep*", WAIT_CONDITION },
 	{ "pthread_join", WAIT_CHILD },
+	{ "pthread_timedjoin_np", WAIT_CHILD },
+	{ "pthread_clockjoin_np", WAIT_CHILD },
+	{ "thrd_join", WAIT_CHILD },
 	{ "__pthread_clockjoin_ex", WAIT_CHILD },
 	{ "pthread_mutex_*", WAIT_LOCK },
 	{ "___pthread_mutex_*", WAIT_LOCK },
@@ -150,6 +168,55 @@ static const struct name user_names[] = {
 	{ "pthread_rwlock_*", WAIT_LOCK },
 	{ "___pthread_rwlock_*", WAIT_LOCK },
 	{ "take_gil", WAIT_LOCK },
+};
+
+/* Numbers of x86-64 and AArch64, as in asm/unistd.h; -1: that CPU has no such call. */
+static const struct {
+	uint8_t kind;
+	short number[2];
+} calls[] = {
+	{ WAIT_LOCK, { 202, 98 } },   /* futex */
+	{ WAIT_LOCK, { 449, 449 } },  /* futex_waitv */
+	{ WAIT_LOCK, { 455, 455 } },  /* futex_wait */
+	{ WAIT_LOCK, { 73, 32 } },    /* flock */
+	{ WAIT_LOCK, { 65, 193 } },   /* semop */
+	{ WAIT_LOCK, { 220, 192 } },  /* semtimedop */
+	{ WAIT_POLL, { 7, -1 } },     /* poll */
+	{ WAIT_POLL, { 271, 73 } },   /* ppoll */
+	{ WAIT_POLL, { 23, -1 } },    /* select */
+	{ WAIT_POLL, { 270, 72 } },   /* pselect6 */
+	{ WAIT_POLL, { 232, -1 } },   /* epoll_wait */
+	{ WAIT_POLL, { 281, 22 } },   /* epoll_pwait */
+	{ WAIT_POLL, { 441, 441 } },  /* epoll_pwait2 */
+	{ WAIT_POLL, { 426, 426 } },  /* io_uring_enter */
+	{ WAIT_POLL, { 34, -1 } },    /* pause */
+	{ WAIT_POLL, { 130, 133 } },  /* rt_sigsuspend */
+	{ WAIT_POLL, { 128, 137 } },  /* rt_sigtimedwait */
+	{ WAIT_SLEEP, { 35, 101 } },  /* nanosleep */
+	{ WAIT_SLEEP, { 230, 115 } }, /* clock_nanosleep */
+	{ WAIT_PIPE, { 43, 202 } },   /* accept */
+	{ WAIT_PIPE, { 288, 242 } },  /* accept4 */
+	{ WAIT_PIPE, { 42, 203 } },   /* connect */
+	{ WAIT_PIPE, { 44, 206 } },   /* sendto */
+	{ WAIT_PIPE, { 46, 211 } },   /* sendmsg */
+	{ WAIT_PIPE, { 307, 269 } },  /* sendmmsg */
+	{ WAIT_PIPE, { 45, 207 } },   /* recvfrom */
+	{ WAIT_PIPE, { 47, 212 } },   /* recvmsg */
+	{ WAIT_PIPE, { 299, 243 } },  /* recvmmsg */
+	{ WAIT_PIPE, { 70, 188 } },   /* msgrcv */
+	{ WAIT_PIPE, { 69, 189 } },   /* msgsnd */
+	{ WAIT_PIPE, { 242, 182 } },  /* mq_timedsend */
+	{ WAIT_PIPE, { 243, 183 } },  /* mq_timedreceive */
+	{ WAIT_DISK, { 74, 82 } },    /* fsync */
+	{ WAIT_DISK, { 75, 83 } },    /* fdatasync */
+	{ WAIT_DISK, { 162, 81 } },   /* sync */
+	{ WAIT_DISK, { 306, 267 } },  /* syncfs */
+	{ WAIT_DISK, { 277, 84 } },   /* sync_file_range */
+	{ WAIT_DISK, { 26, 227 } },   /* msync */
+	{ WAIT_DISK, { 208, 4 } },    /* io_getevents */
+	{ WAIT_CHILD, { 61, 260 } },  /* wait4 */
+	{ WAIT_CHILD, { 247, 95 } },  /* waitid */
+	{ WAIT_CHILD, { 58, -1 } },   /* vfork */
 };
 
 static const struct {
@@ -169,6 +236,7 @@ static const struct {
 	[WAIT_OTHER] = { "[other wait]", "other" },
 	[WAIT_ASLEEP] = { "[waiting]", "other" },
 	[WAIT_LONG] = { "[waiting]", "other" },
+	[WAIT_FOUND] = { "[found asleep]", "other" },
 };
 
 const char *wait_kind_name(enum wait_kind kind)
@@ -210,6 +278,18 @@ struct wait_hint wait_hint(const char *name, size_t size, bool kernel)
 				       ? (struct wait_hint){ WAIT_NO, true }
 				       : (struct wait_hint){ names[i].kind, false };
 	return (struct wait_hint){ WAIT_NO, false };
+}
+
+enum wait_kind wait_kind_of_call(long number, uint16_t machine)
+{
+	unsigned int at = machine == EM_AARCH64;
+
+	if (number < 0 || (machine != EM_X86_64 && machine != EM_AARCH64))
+		return WAIT_NO;
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i].number[at] == number)
+			return (enum wait_kind)calls[i].kind;
+	return WAIT_NO;
 }
 
 void wait_look_at(struct wait_look *look, struct wait_hint hint, bool kernel)

@@ -27,6 +27,7 @@ enum wait_kind {
 	WAIT_OTHER,
 	WAIT_ASLEEP, /* asleep; the kind is found in the stack */
 	WAIT_LONG,   /* the same, WAIT_LONG_NS and more */
+	WAIT_FOUND,  /* no kind: a mark below it, of a wait found in /proc */
 	WAIT_NR,
 };
 
@@ -46,6 +47,12 @@ struct wait_hint {
 
 /* Return the hint of a kernel function, or of a function of a program (@kernel false). */
 struct wait_hint wait_hint(const char *name, size_t size, bool kernel);
+/*
+ * Return the kind of a wait in a system call of a CPU (e_machine: EM_X86_64, EM_AARCH64); WAIT_NO:
+ * it may wait for anything.
+ */
+enum wait_kind wait_kind_of_call(long number, uint16_t machine);
+
 /* A stack that is looked at, from the innermost frame outwards. All zero: not begun. */
 struct wait_look {
 	enum wait_kind kind; /* so far; WAIT_NO: not known */

@@ -24,6 +24,16 @@ if "$PROFTOP" --check 2>/dev/null | grep -qi 'python'; then
 	python3 "$HERE/waits.py" --named "$TMP/out" || wrong 'waits of Python without its functions'
 fi
 
+# A program that slept before the start has its stack, marked as found asleep.
+sleep 1000 &
+asleep=$!
+pids="$pids $asleep"
+until grep -q sleep "/proc/$asleep/wchan"; do sleep 0.01; done
+python3 "$HERE/until.py" 'any("nanosleep" in r["symbol"] for r in ticks[-1]["rows"] if r["event"] == "waits")' \
+	"$PROFTOP" --time=wait -d 0.2 -p "$asleep" >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+tail -n 1 "$TMP/out" | grep -q nanosleep || wrong 'no function of a task that slept before the start'
+tail -n 1 "$TMP/out" | grep -qF '"symbol":"[found asleep]"' || wrong 'not marked as found asleep'
+
 command -v perf >/dev/null || { echo "skipped: not installed: perf"; finish; }
 # One of perf.
 perf record -q -e cpu-clock,context-switches/period=1/ --switch-events --call-graph dwarf -o "$TMP/perf.data" -- \

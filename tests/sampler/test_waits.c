@@ -394,6 +394,49 @@ static void test_found(void **state)
 	close_world(&w);
 }
 
+/* The stack of a task that slept before the start, read from outside, is that of its wait. */
+static void test_sleepers(void **state)
+{
+	struct waits_sleeper list[4];
+	struct world w;
+	uint32_t stack;
+
+	open_world(&w, 1);
+	stack = stacks_intern(w.stacks, (uint32_t[]){ w.kinds[WAIT_POLL], 7 }, 2);
+	for (pid_t pid = 3; pid < 6; pid++)
+		waits_found(w.waits, &w.t, pid, pid, STEP_ASLEEP, WAIT_POLL, 1000);
+	waits_found(w.waits, &w.t, 6, 6, STEP_FOUND, WAIT_NO, 1000);
+	/* Each in its turn. */
+	assert_int_equal(waits_sleepers(w.waits, false, list, 2), 2);
+	assert_int_equal(waits_sleepers(w.waits, false, list + 2, 2), 2);
+	assert_int_equal(list[0].tid + list[1].tid + list[2].tid, 3 + 4 + 5);
+	assert_true(list[0].before);
+	/* Of one task the kernel has a stack after all; one wakes up. */
+	put(&w, 0, 4, STEP_OUT, 990, stack_in(&w, 8), 1);
+	put(&w, 0, 5, STEP_IN, 1100, STACK_NONE, 0);
+	switch_queue_done(waits_queue(w.waits, 0), 1200);
+	waits_take(w.waits, &w.t, 1200);
+	for (pid_t tid = 3; tid < 6; tid++)
+		waits_slept(w.waits, &(struct waits_sleeper){ tid, tid, true }, stack, 1150);
+	end_tick(&w, 1500);
+	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 7), 500);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 8), 500);
+	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 0), 500 + 100);
+	/* All are done. */
+	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 0);
+	/* Without samples of switches: a look at each task that sleeps now. */
+	put(&w, 0, 5, STEP_OUT, 1600, STACK_NONE, 0);
+	switch_queue_done(waits_queue(w.waits, 0), 1650);
+	waits_take(w.waits, &w.t, 1650);
+	assert_int_equal(waits_sleepers(w.waits, true, list, 4), 1);
+	assert_int_equal(list[0].tid, 5);
+	assert_false(list[0].before);
+	waits_slept(w.waits, &list[0], stack, 1650);
+	end_tick(&w, 1700);
+	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 7), 200 + 100);
+	close_world(&w);
+}
+
 /* Waits of WAIT_LONG_NS and more have another stack, from that age on, in later ticks also. */
 static void test_long(void **state)
 {
@@ -514,7 +557,7 @@ int main(void)
 		cmocka_unit_test(test_run_queue),    cmocka_unit_test(test_weights),
 		cmocka_unit_test(test_found),	     cmocka_unit_test(test_sum),
 		cmocka_unit_test(test_exit),	     cmocka_unit_test(test_full_queue),
-		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_sleepers),     cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

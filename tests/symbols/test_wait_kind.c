@@ -4,6 +4,9 @@
  */
 #include "symbols/name/wait_kind.h"
 
+#include <elf.h>
+#include <sys/syscall.h>
+
 #include "tests/prelude.h"
 
 /* Return the kind of a stack: kernel functions, "|", functions of the program; innermost first. */
@@ -50,6 +53,21 @@ static void test_kinds(void **state)
 			     "ext4_sync_file do_fsync __x64_sys_fsync | fsync" },
 		{ WAIT_FAULT, "schedule io_schedule folio_wait_bit_common filemap_fault __do_fault "
 			      "handle_mm_fault do_user_addr_fault exc_page_fault | memcpy" },
+		{ WAIT_CONDITION, "schedule futex_do_wait do_futex | do_futex_wait "
+				  "__new_sem_wait_slow64.constprop.0 sem_wait@@GLIBC_2.34" },
+		{ WAIT_CONDITION, "schedule futex_do_wait do_futex | sem_clockwait@@GLIBC_2.34" },
+		{ WAIT_POLL, "schedule schedule_hrtimeout_range ep_poll do_epoll_wait "
+			     "__x64_sys_epoll_pwait2 | epoll_pwait2" },
+		{ WAIT_POLL, "schedule io_cqring_wait __do_sys_io_uring_enter | io_uring_wait" },
+		{ WAIT_LOCK, "schedule futex_sleep_multiple futex_wait_multiple "
+			     "__x64_sys_futex_waitv | wait" },
+		{ WAIT_POLL, "schedule_hrtimeout_range poll_schedule_timeout.constprop.0 do_poll "
+			     "do_sys_poll __x64_sys_ppoll | ppoll" },
+		{ WAIT_PIPE, "schedule_timeout __skb_wait_for_more_packets __skb_recv_udp "
+			     "udp_recvmsg do_recvmmsg | recvmmsg" },
+		{ WAIT_SLEEP, "schedule do_nanosleep hrtimer_nanosleep __arm64_sys_nanosleep | "
+			      "nanosleep" },
+		{ WAIT_CHILD, "schedule do_wait kernel_waitid __do_sys_waitid | waitid" },
 		{ WAIT_CHILD, "schedule do_wait kernel_wait4 __do_sys_wait4 | waitpid" },
 		{ WAIT_LOCK, "schedule_preempt_disabled __mutex_lock.constprop.0 ext4_file_write" },
 		{ WAIT_NO, "schedule exit_to_user_mode_loop do_syscall_64 | main" },
@@ -71,6 +89,46 @@ static void test_scheduler(void **state)
 	assert_false(wait_hint("schedules", 9, true).scheduler);
 }
 
+/* The numbers of <asm/unistd.h> of each CPU, written from the tables of the kernel. */
+static void test_calls(void **state)
+{
+	static const struct {
+		enum wait_kind kind;
+		long x86_64, aarch64;
+	} known[] = {
+		{ WAIT_POLL, 441, 441 },  /* epoll_pwait2 */
+		{ WAIT_POLL, 426, 426 },  /* io_uring_enter */
+		{ WAIT_POLL, 271, 73 },	  /* ppoll */
+		{ WAIT_LOCK, 449, 449 },  /* futex_waitv */
+		{ WAIT_LOCK, 202, 98 },	  /* futex */
+		{ WAIT_PIPE, 299, 243 },  /* recvmmsg */
+		{ WAIT_SLEEP, 35, 101 },  /* nanosleep */
+		{ WAIT_SLEEP, 230, 115 }, /* clock_nanosleep */
+		{ WAIT_CHILD, 61, 260 },  /* wait4 */
+		{ WAIT_CHILD, 247, 95 },  /* waitid */
+		{ WAIT_NO, 0, 63 },	  /* read: of a pipe, a file, a terminal */
+		{ WAIT_NO, 16, 29 },	  /* ioctl */
+		{ WAIT_NO, -1, -1 },	  /* no call */
+	};
+
+	const uint16_t native = SYS_wait4 == 61 ? EM_X86_64 : EM_AARCH64;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_int_equal(wait_kind_of_call(known[i].x86_64, EM_X86_64), known[i].kind);
+		assert_int_equal(wait_kind_of_call(known[i].aarch64, EM_AARCH64), known[i].kind);
+	}
+	/* This machine's, by the headers of its compiler. */
+	assert_int_equal(wait_kind_of_call(SYS_futex, native), WAIT_LOCK);
+	assert_int_equal(wait_kind_of_call(SYS_ppoll, native), WAIT_POLL);
+	assert_int_equal(wait_kind_of_call(SYS_epoll_pwait, native), WAIT_POLL);
+	assert_int_equal(wait_kind_of_call(SYS_recvmmsg, native), WAIT_PIPE);
+	assert_int_equal(wait_kind_of_call(SYS_clock_nanosleep, native), WAIT_SLEEP);
+	assert_int_equal(wait_kind_of_call(SYS_waitid, native), WAIT_CHILD);
+	assert_int_equal(wait_kind_of_call(SYS_accept4, native), WAIT_PIPE);
+	assert_int_equal(wait_kind_of_call(SYS_fsync, native), WAIT_DISK);
+	assert_int_equal(wait_kind_of_call(SYS_semtimedop, native), WAIT_LOCK);
+}
+
 static void test_names(void **state)
 {
 	for (int i = WAIT_RUNNING; i < WAIT_NR; i++) {
@@ -84,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_scheduler),
+		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_names),
 	};
 

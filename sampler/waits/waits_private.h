@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tasks of struct waits, for its files.
+ */
+#ifndef SAMPLER_WAITS_WAITS_PRIVATE_H
+#define SAMPLER_WAITS_WAITS_PRIVATE_H
+
+#include "sampler/count/tables.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/task_time.h"
+#include "symbols/base/hashset.h"
+#include "symbols/name/wait_kind.h"
+
+struct waits_tables;
+
+/* Looks at a task that slept before the start: its process may not be read yet. */
+#define LOOKS_MAX 60
+
+/* The two classes of waits, each with its own sums. */
+enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
+
+struct wait_task {
+	pid_t pid, tid;
+	struct task_time time;
+	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
+	uint32_t period;
+	uint32_t next_stack, next_period; /* of the next one, by STEP_STACK */
+	uint64_t began_ns;		  /* the current wait */
+	bool found;			  /* asleep in /proc: the switch before may still follow */
+	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
+	uint32_t unknown_ticks;
+	/* Of the tick. */
+	uint64_t running_ns;
+	uint64_t ns[CLASS_NR];	   /* with and without stack */
+	double weighted[CLASS_NR]; /* sum of ns * period of the spans */
+	double given[CLASS_NR];	   /* while they are counted */
+	/* The stack of the last wait that had one, for waits without. */
+	uint32_t last[CLASS_NR];
+	/* While times are estimated: the times read last, and the sums of its switches since then.
+	 */
+	uint64_t read_ns; /* 0: never */
+	struct waits_times read;
+	uint64_t seen_running_ns, seen_ns[CLASS_NR];
+};
+
+/* A part of a wait with a stack, in this tick. */
+struct span {
+	uint32_t task; /* index */
+	uint32_t stack;
+	uint32_t period;
+	uint32_t class;
+	bool is_long; /* the wait, WAIT_LONG_NS and more */
+	uint64_t ns;
+};
+
+struct waits {
+	uint32_t nr_queues;
+	int latency;
+	uint32_t nr_running; /* tasks */
+	uint32_t nr_ran;     /* at the last interruption */
+	struct switch_queue **queues;
+	struct wait_task *tasks;
+	uint32_t nr_tasks, room_tasks;
+	struct hashset set; /* index of the task by tid */
+	struct span *spans;
+	uint32_t nr_spans, room_spans;
+	bool asked; /* the loader has a request */
+	bool estimated;
+	bool gap;	    /* switches are not recorded now */
+	uint32_t next_read; /* index of the task to read next */
+	uint32_t next_look; /* the same, of sleepers */
+	struct profile_waits account;
+	/* Scratch: the places of a stack, for another kind. */
+	uint32_t places[STACKS_PLACES_MAX];
+};
+
+/* Find a task; NULL: unknown. */
+struct wait_task *waits_find_task(struct waits *w, pid_t tid);
+/* Report whether the wait of @task was long when its time was taken last. */
+bool waits_is_long(const struct wait_task *task);
+/* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */
+uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
+			     enum wait_kind kind);
+
+#endif
