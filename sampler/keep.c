@@ -36,7 +36,7 @@ struct keep {
 
 	/* The builder's. */
 	struct keepfile_out out;
-	uint64_t segment_bytes, last_ns;
+	uint64_t segment_bytes, segment_begin_ns, last_ns;
 	const struct stacks *stacks; /* that the ids of the segment are of */
 	struct event events[EVENTS_MAX];
 	double hz[EVENTS_MAX]; /* as last written */
@@ -243,6 +243,15 @@ static void put_events(struct keep *k, const struct keep_input *in)
 	keepfile_put_events(&k->out, events, in->nr_events);
 }
 
+/* Is the segment a sixteenth of the size, or of the time? */
+static bool is_full(const struct keep *k, const struct keep_input *in)
+{
+	uint64_t end_ns = slices_at(in->slices, slices_nr(in->slices) - 1)->end_ns;
+
+	return k->segment_bytes > k->config.size / SEGMENTS ||
+	       end_ns - k->segment_begin_ns > k->config.time_ns / SEGMENTS;
+}
+
 static void begin_segment(struct keep *k, const struct keep_input *in)
 {
 	clear_bits(&k->tasks);
@@ -251,6 +260,7 @@ static void begin_segment(struct keep *k, const struct keep_input *in)
 	clear_bits(&k->places);
 	k->nr_unnamed = 0;
 	k->segment_bytes = 0;
+	k->segment_begin_ns = slices_at(in->slices, slices_nr(in->slices) - 1)->end_ns;
 	k->stacks = in->tables->stacks;
 	k->nr_events = in->nr_events;
 	memcpy(k->events, in->events, in->nr_events * sizeof(k->events[0]));
@@ -295,8 +305,7 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	/* Slices stay in the history until the disk is ready again. */
 	if (!k || !nr || is_behind(k))
 		return;
-	rotate = k->stacks != in->tables->stacks || !same_events(k, in) ||
-		 k->segment_bytes > k->config.size / SEGMENTS;
+	rotate = k->stacks != in->tables->stacks || !same_events(k, in) || is_full(k, in);
 	if (rotate)
 		begin_segment(k, in);
 	put_named(k, in->tables);
@@ -345,17 +354,19 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* Open the next segment, and remove the oldest ones. 0 or -errno. */
-static int next_segment(struct keep *k)
+/* Open the next segment, which grows by @tick bytes beyond its part, and remove the oldest ones. 0
+ * or -errno. */
+static int next_segment(struct keep *k, uint64_t tick)
 {
+	uint64_t needed = k->config.size / SEGMENTS + tick;
 	char name[KEEP_DIR_NAME];
 	int code;
 
 	if (k->segment >= 0)
 		close(k->segment);
 	k->segment = -1;
-	code = keep_dir_shrink(k->dir, k->config.size - k->config.size / SEGMENTS,
-			       k->config.time_ns);
+	code = keep_dir_shrink(k->dir, k->config.size - MIN(needed, k->config.size),
+			       k->config.time_ns - k->config.time_ns / SEGMENTS);
 	if (code)
 		return code;
 	keep_dir_name(name, ++k->number);
@@ -366,7 +377,7 @@ static int next_segment(struct keep *k)
 
 static int write_queued(struct keep *k, const struct keepfile_out *q, bool rotate)
 {
-	int code = rotate ? next_segment(k) : 0;
+	int code = rotate ? next_segment(k, q->size) : 0;
 
 	return code ? code : write_all(k->segment, q->bytes, q->size);
 }

@@ -24,7 +24,8 @@ void saving_begin(const struct saving *s, const struct saving_config *config, st
 	struct tm tm;
 
 	if (s->nr >= config->max_files) {
-		snprintf(text, size, "not saved: there are %u files (--save-files)", s->nr);
+		snprintf(text, size, "not saved: %u of %u files are written (--save-files)", s->nr,
+			 config->max_files);
 		return;
 	}
 	/* A file has at most the records of the memory, and records of running processes. */
