@@ -6,7 +6,7 @@ screen.py effects    keys that must be seen to work; resizing; job control; ways
 screen.py startup    first rows on an idle and on a busy machine, in at most 500 ms
 screen.py rates      [ and ]: the got rate follows within two ticks
 screen.py trouble    lost and throttled are shown immediately, on their CPU
-screen.py dumps PID  stacks larger than the copies: reported, and fixed by one key
+screen.py copies PID stacks larger than the copies: reported, and fixed by one key
 screen.py terminal   after every kind of end the terminal is as before
 B, the build folder, is in the environment.
 """
@@ -421,13 +421,13 @@ def test_trouble():
     end(busy)
 
 
-def test_dumps():
+def test_copies():
     t = Terminal(f"{PROFTOP} -d 0.3 -F 999 -e cpu-clock --stack-size 1024 --verify=1 -p {sys.argv[2]}", 160, 40)
     t.need_rows()
     t.expect(r"stacks are cut short", "a warning")
     key = next(keys[0] for keys, text in list_keys() if text.startswith("apply the fix"))
     t.press(key)
-    t.expect(r"2048 bytes of user stack", "dumps of twice the size")
+    t.expect(r"2048 bytes of user stack", "stack copies of twice the size")
     t.press("5")
     t.expect(r"verified [0-9]", "how many samples were verified")
     t.close()

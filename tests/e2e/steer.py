@@ -207,7 +207,7 @@ def test_mlock():
         kib = re.search(r"locked memory allows ([0-9]+) KiB", held or "")
         t.press("}")
         t.expect("(32768|65528) bytes of user stack a sample: locked memory allows "
-                 f"{kib.group(1) if kib else None} KiB" + GAP, "larger dumps while the rings are all there is", 6)
+                 f"{kib.group(1) if kib else None} KiB" + GAP, "larger stack copies while the rings are all there is", 6)
         with limited("/proc/sys/kernel/perf_event_mlock_kb", 16384) as is_limited:
             if is_limited:
                 take_fix(t, "locked memory", "rings of [0-9]+ KiB per CPU" + GAP, "the limit was raised")

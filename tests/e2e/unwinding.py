@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks of live samples for unwinding.sh, on the requested number of samples, however long that takes.
 
-unwinding.py dumps PID      a stack that needs larger copies than the default
+unwinding.py copies PID     a stack that needs larger copies than the default
 unwinding.py verified       each sample also by libunwind
 unwinding.py hostile FILE   the chains of honest and of spoilt programs
 """
@@ -32,7 +32,7 @@ def until(reached, *options):
     return ticks
 
 
-def dumps(pid):
+def copies(pid):
     def warned(ticks):
         return any(n["key"] == "truncated" and n["severity"] == "warn" and "2048" in n["fix"]
                    for n in ticks[-1]["notices"])
@@ -43,7 +43,7 @@ def dumps(pid):
 
     ticks = until(warned, "--stack-size=1024", "-p", pid)
     if not warned(ticks):
-        wrong(f"dumps of 1024 bytes: {ticks[-1]['notices']}")
+        wrong(f"stack copies of 1024 bytes: {ticks[-1]['notices']}")
     ticks = until(whole, "--stack-size=auto", "-p", pid)
     sizes = [t["stack_size"] for t in ticks]
     steps = sorted(set(sizes))

@@ -7,12 +7,12 @@ need_perf
 need tmux
 
 export B
-start "$PROGRAMS/truth_chain" buried 60
-python3 "$HERE/screen.py" dumps "$last" || bad=1
-python3 "$HERE/unwinding.py" dumps "$last" || bad=1
+start "$PROGRAMS/truth_chain" buried 600
+python3 "$HERE/screen.py" copies "$last" || bad=1
+python3 "$HERE/unwinding.py" copies "$last" || bad=1
 
 # The truth programs, a script and exceptions, each sample twice.
-start "$PROGRAMS/truth_throw" 60
+start "$PROGRAMS/truth_throw" 600
 start python3 -c 'while True: sorted(str(i) for i in range(999))'
 python3 "$HERE/unwinding.py" verified || bad=1
 for pid in $pids; do kill -KILL "$pid"; done
