@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "symbols/process/cgroup.h"
+#include "symbols/process/container_name.h"
 #include "symbols/base/foreign.h"
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
@@ -48,6 +49,7 @@ struct details {
 	uint64_t swept_ns;
 	uint32_t queue[QUEUE_MAX]; /* keys */
 	uint32_t nr_queued, first;
+	struct container_names names; /* of the asker; not under the lock */
 };
 
 struct details *details_new(struct maps *maps)
@@ -258,7 +260,22 @@ static void read_command(struct reading *r, int dir_fd)
 	free(text);
 }
 
-static void read_cgroup(struct reading *r, int dir_fd)
+/* Put the name of the container in the place of its id: "docker:web". */
+static size_t name_container(struct container_names *names, const char *path, size_t size,
+			     char container[static CGROUP_CONTAINER_MAX], size_t n)
+{
+	const char *id = n ? container_name_id(path, size) : NULL;
+	const char *name = id ? container_name(names, NULL, id, time_now_ns()) : "";
+	const char *colon = *name ? strchr(container, ':') : NULL;
+	size_t kind = colon ? (size_t)(colon + 1 - container) : 0;
+
+	if (!kind || kind + strlen(name) >= CGROUP_CONTAINER_MAX)
+		return n;
+	memcpy(container + kind, name, strlen(name) + 1);
+	return kind + strlen(name);
+}
+
+static void read_cgroup(struct container_names *names, struct reading *r, int dir_fd)
 {
 	char *text, container[CGROUP_CONTAINER_MAX];
 	const char *path;
@@ -268,13 +285,14 @@ static void read_cgroup(struct reading *r, int dir_fd)
 		return;
 	if (cgroup_path(text, size, &path, &size)) {
 		n = cgroup_container(path, size, container);
+		n = name_container(names, path, size, container, n);
 		r->d.cgroup = text_sanitise(r->cgroup, sizeof(r->cgroup), path, size);
 		r->d.container = text_sanitise(r->container, sizeof(r->container), container, n);
 	}
 	free(text);
 }
 
-static int read_process(struct reading *r, pid_t pid)
+static int read_process(struct container_names *names, struct reading *r, pid_t pid)
 {
 	int dir_fd = foreign_open_proc(pid), code;
 
@@ -290,7 +308,7 @@ static int read_process(struct reading *r, pid_t pid)
 		code = read_status(r, dir_fd);
 	if (!code) {
 		read_command(r, dir_fd);
-		read_cgroup(r, dir_fd);
+		read_cgroup(names, r, dir_fd);
 	}
 	close(dir_fd);
 	return code;
@@ -389,7 +407,7 @@ unsigned int details_serve(struct details *d, unsigned int max)
 
 	for (; nr < max && (key = take(d, &pid)); nr++) {
 		struct reading r;
-		int code = read_process(&r, pid);
+		int code = read_process(&d->names, &r, pid);
 		/*
 		 * Checked after reading: the details are of the process that was
 		 * there all the time.

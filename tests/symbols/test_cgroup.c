@@ -4,7 +4,10 @@
  */
 #include "symbols/process/cgroup.h"
 
-#include "tests/prelude.h"
+#include "symbols/process/container_name.h"
+#include "symbols/base/base.h"
+
+#include "tests/fake_root.h"
 
 #define ID64 "3fa1c2d4e5f60718293a4b5c6d7e8f90112233445566778899aabbccddeeff00"
 
@@ -31,6 +34,72 @@ static void test_path(void **state)
 	assert_string_equal(path_of(""), "none");
 	assert_string_equal(path_of("0::/cut off"), "none");
 	assert_string_equal(path_of("nonsense\n::\n0::relative\n"), "none");
+}
+
+#define DOCKER "/var/lib/docker/containers/" ID64 "/config.v2.json"
+#define PODMAN "/var/lib/containers/storage/overlay-containers/containers.json"
+#define OTHER  "00000000000000000000000000000000000000000000000000000000000000aa"
+
+/* Get the name again, as some time later. */
+static const char *name_of(const char *root, const char *id)
+{
+	static struct container_names names;
+
+	memset(&names, 0, sizeof(names));
+	return container_name(&names, root, id, 1);
+}
+
+/* By the files of docker and podman; of a text that is no name, the id remains. */
+static void test_container_names(void **state)
+{
+	static const char *const bad[] = {
+		"{\"Config\":{\"Name\":\"/inner\"}}",
+		"{\"Name\":\"/a\\u001b[2J\"}",
+		"{\"Name\":\"/two words\"}",
+		"{\"Name\":\"/cut",
+		"{\"Name\":\"\"}",
+		"{\"a\\\"Name\\\":\\\"/quoted\":1}",
+		"{\"Name\":\"/"
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"}",
+		"\"",
+		"",
+	};
+	char root[] = "/tmp/proftop-names-XXXXXX";
+	struct container_names names = { .next = 0 };
+
+	assert_non_null(mkdtemp(root));
+	assert_string_equal(name_of(root, ID64), "");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		fake_put(root, DOCKER, bad[i]);
+		assert_string_equal(name_of(root, ID64), "");
+	}
+	fake_put(root, DOCKER,
+		 "{\"State\":{\"Name\":\"/no\"},\"Args\":[\"}\"],\"Name\":\"/web_1.a-b\"}");
+	assert_string_equal(name_of(root, ID64), "web_1.a-b");
+	fake_put(root, PODMAN,
+		 "[{\"id\":\"" OTHER "\",\"image\":\"x\"},"
+		 "{\"id\":\"" ID64 "\",\"names\":[\"db\"]}]");
+	assert_string_equal(name_of(root, OTHER), "");
+	assert_string_equal(name_of(root, ID64), "web_1.a-b");
+	fake_put(root, DOCKER, "{}");
+	assert_string_equal(name_of(root, ID64), "db");
+	/* Kept for ten seconds. */
+	assert_string_equal(container_name(&names, root, ID64, 1), "db");
+	fake_put(root, DOCKER, "{\"Name\":\"/renamed\"}");
+	assert_string_equal(container_name(&names, root, ID64, 9000000000), "db");
+	assert_string_equal(container_name(&names, root, ID64, 11000000000), "renamed");
+	assert_int_equal(names.next, 1);
+	fake_remove(root);
+}
+
+static void test_container_ids(void **state)
+{
+	static const char path[] = "/docker/" ID64 "/init.scope";
+
+	assert_ptr_equal(container_name_id(path, strlen(path)), path + 8);
+	assert_null(container_name_id("/docker/3fa1c2d4e5f6", 20));
+	assert_null(container_name_id(ID64 "0", 65));
+	assert_null(container_name_id("", 0));
 }
 
 static void test_container(void **state)
@@ -82,6 +151,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_path),
 		cmocka_unit_test(test_container),
+		cmocka_unit_test(test_container_names),
+		cmocka_unit_test(test_container_ids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
