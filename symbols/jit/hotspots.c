@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "symbols/base/array.h"
 #include "symbols/jit/codemap.h"
@@ -486,6 +487,16 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 	return e->nr_queue || e->nr_chains || e->wanted || used + 2 >= object_clock(now_ns);
 }
 
+/* Close /proc/PID of a process that has ended, and free what was read of its JVM. */
+static void end_if_gone(struct hotspots_entry *e, uint64_t now_ns)
+{
+	if (!e->reading || e->reading->dir_fd < 0 || now_ns < e->due_ns)
+		return;
+	e->due_ns = now_ns + RETRY_NS;
+	if (faccessat(e->reading->dir_fd, "stat", F_OK, 0))
+		end_reading(e);
+}
+
 static bool hangs(const struct hotspots_entry *e, uint64_t now_ns)
 {
 	return watch_blocked_ns(&e->reading->job.watch, now_ns) > HANG_NS ||
@@ -506,6 +517,8 @@ uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 			end_reading(e);
 		} else if (!e->runs && is_active(h, e, now_ns)) {
 			start_reading(h, e, now_ns);
+		} else if (!e->runs) {
+			end_if_gone(e, now_ns);
 		}
 		if (object == OBJECT_ID_UNKNOWN && e->news && e->wanted) {
 			e->news = e->wanted = false;
