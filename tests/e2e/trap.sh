@@ -39,7 +39,7 @@ fi
 # The same rule in the recording: at the time of the burst, without a file.
 "$PROFTOP" --replay "$file" -b --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' >"$TMP/out" 2>&1 ||
 	wrong "--replay --trap: exit $?"
-grep -Eq 'trap: total:burst > 50 for 100ms: [0-9.]+% at \+[2-9]\.[0-9] s' "$TMP/out" ||
+grep -Eq 'trap: total:burst > 50 for 100ms: [0-9.]+% at \+([2-9]|[1-9][0-9]+)\.[0-9] s' "$TMP/out" ||
 	wrong "no match in the recording: $(cat "$TMP/out")"
 expect 2 "--save-dir and a recording exclude each other" --replay "$file" --trap lost --save-dir "$TMP"
 finish
