@@ -51,15 +51,17 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 	return true;
 }
 
-/* Note why functions of the language have no names. */
+/* Note why functions of the language have no names, or guessed ones. */
 static void explain(struct object *object, const struct lang_process *p)
 {
-	const char *fix = !p->reason   ? NULL
+	const char *untried = p->untried ? lang_untried : NULL;
+	const char *fix = !p->reason   ? untried ? "none: native frames are exact" : NULL
 			  : p->refused ? "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)"
 				       : "none: --check lists the versions that are read";
 
 	atomic_store_explicit(&object->language_fix, fix, memory_order_relaxed);
-	atomic_store_explicit(&object->language_reason, p->reason, memory_order_relaxed);
+	atomic_store_explicit(&object->language_reason, p->reason ? p->reason : untried,
+			      memory_order_relaxed);
 }
 
 /* Publish a finished description. */

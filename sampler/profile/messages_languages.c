@@ -20,12 +20,15 @@
 	"a real-time priority for the readers: cap_sys_nice (make install SETCAP=1), "             \
 	"or a lower rate (-F)"
 
-/* Return the first interpreter without functions of scripts; NULL: none. */
-static const struct profile_module *find_unread(const struct profile *p)
+/* Return the first interpreter without functions of scripts, or with guesses; NULL: none. */
+static const struct profile_module *find_module(const struct profile *p, bool untried)
 {
-	for (uint32_t i = 0; i < p->nr_modules; i++)
-		if (p->modules[i].language_reason)
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		const char *reason = p->modules[i].language_reason;
+
+		if (reason && (reason == lang_untried) == untried)
 			return &p->modules[i];
+	}
 	return NULL;
 }
 
@@ -43,7 +46,7 @@ static void note_unread(struct messages *n, const struct profile *p)
 		{ LANG_NONE_NO_ROOM, "lang-room", "too many frames or functions of interpreters",
 		  "native frames are shown; restart proftop if it lasts" },
 	};
-	const struct profile_module *m = find_unread(p);
+	const struct profile_module *m = find_module(p, false);
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		uint64_t nr = p->lang.none_by[reasons[i].why];
@@ -110,12 +113,18 @@ static void note_none(struct messages *n, const struct profile *p)
 static void note_guessed(struct messages *n, const struct profile *p)
 {
 	double share = (double)p->lang.guessed / (double)p->lang.samples;
+	const struct profile_module *untried = find_module(p, true);
 	struct profile_message *e;
 
 	if (!(share > GUESSED_MAX))
 		return;
 	e = messages_note(n, "lang-guessed", MESSAGE_INFO, p->lang.guessed,
 			  "functions of scripts guessed: %.0f%%", 100 * share);
+	if (untried) {
+		messages_detail(e, "%s: %s", untried->path.str, lang_untried);
+		messages_fix(n, e, MESSAGE_NONE, 0, "%s", "none: native frames are exact");
+		return;
+	}
 	messages_detail(e,
 			"%.0f%% of samples of interpreters have guessed functions of scripts: a "
 			"check of their frames failed",

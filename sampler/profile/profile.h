@@ -88,7 +88,8 @@ struct profile_module {
 	const char *source; /* source of its names: ".symtab", "debug file" */
 	const char *reason; /* why its code has no names: "stripped" */
 	const char *fix;    /* how to get names: "install its debug package" */
-	/* Of an interpreter: why functions of its language have no names; NULL: they have. */
+	/* Of an interpreter: why functions of its language have no names, or guessed ones; NULL:
+	 * they have. */
 	const char *language_reason, *language_fix;
 	uint32_t nr_symbols; /* names it has to give */
 	uint32_t permille;   /* share read so far, while it is loading */

@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 
+const char lang_untried[] = "functions of scripts are guesses: this version of the interpreter, or "
+			    "this kind of CPU, is untested";
+
 const char *lang_name(enum lang_kind kind)
 {
 	static const char *const names[LANG_NR] = {

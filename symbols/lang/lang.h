@@ -29,6 +29,8 @@ static inline uint32_t lang_bit(enum lang_kind kind)
 
 /* "python": as --languages takes it, and NDJSON writes it. */
 const char *lang_name(enum lang_kind kind);
+/* The reason why the functions of an untried version or machine are guesses. */
+extern const char lang_untried[];
 /* The kind letter of its functions. */
 char lang_letter(enum lang_kind kind);
 /* That of Java, which has no enum lang_kind: its frames are on the native stack. */

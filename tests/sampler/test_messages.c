@@ -475,6 +475,13 @@ static void test_languages(void **state)
 	f->p.lang.none_by[LANG_NONE_NO_READER] = 8;
 	f->p.lang.guessed = 26;
 	expect(f, "lang-guessed", "26% of samples of interpreters", MESSAGE_NONE, 0);
+	/* All guesses of an untried version: no right would change that. */
+	module.language_reason = lang_untried;
+	f->p.nr_modules = 1;
+	expect(f, "lang-guessed", "/usr/bin/php8.3: functions of scripts are guesses", MESSAGE_NONE,
+	       0);
+	assert_null(strstr(find(f, "lang-guessed")->fix, "cap_sys_nice"));
+	f->p.nr_modules = 0;
 	f->p.lang.guessed = 25;
 	tick(f);
 	assert_false(find(f, "lang-guessed")->active);
