@@ -330,8 +330,9 @@ static void draw_hottest(const struct ui_state *st, const struct row *row, struc
 	char kind = row->top_function < st->shown->nr_functions
 			    ? st->shown->functions[row->top_function].kind
 			    : '?';
+	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols, hottest_of(st, row),
+	canvas_elide(c, at.row, at.col, at.cols, ui_state_name(st, buf, hottest_of(st, row)),
 		     (struct style){ theme_kind(kind), 0 });
 }
 
