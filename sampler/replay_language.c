@@ -13,6 +13,33 @@ void replay_language_fini(struct replay_language *l)
 	free(l->codes);
 }
 
+/* Take code, a method or a chain of a JVM. */
+static void take_java(struct replay_language *l, struct store *st, const struct code_text *text)
+{
+	const struct mapping *m;
+	struct maps_hit hit;
+	uint64_t addr, time_ns;
+	pid_t pid;
+
+	if (!symbols_java_process(text, &pid, &addr, &time_ns))
+		return;
+	if (!l->java)
+		maps_publish(st->maps, time_ns, UINT64_MAX);
+	l->java = true;
+	maps_find(st->maps, maps_tasks(st->maps), pid, pid, time_ns, &hit);
+	m = hit.space ? space_find(hit.space, addr, time_ns) : NULL;
+	if (m && m->object->identity.kind == OBJECT_ANON)
+		symbols_java_replay(st->symbols, m->object, text);
+}
+
+bool replay_language_settle(struct replay_language *l, struct store *st, uint64_t time_ns)
+{
+	if (!l->java)
+		return false;
+	l->java = false;
+	return symbols_java_settle(st->symbols, time_ns);
+}
+
 /* Add a function of a script. */
 static void take_function(struct replay_language *l, struct store *st, const uint8_t *bytes,
 			  size_t size)
@@ -21,8 +48,13 @@ static void take_function(struct replay_language *l, struct store *st, const uin
 	struct code_key key = { 0 };
 	uint32_t number;
 
-	if (lang_record_function(bytes, size, &number, &text) ||
-	    !array_reserve(&l->codes, &l->max, number + 1ull))
+	if (lang_record_function(bytes, size, &number, &text))
+		return;
+	if (text.language == LANG_JAVA) {
+		take_java(l, st, &text);
+		return;
+	}
+	if (!array_reserve(&l->codes, &l->max, number + 1ull))
 		return;
 	while (l->nr <= number)
 		l->codes[l->nr++] = CODE_NONE;

@@ -257,6 +257,7 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		}
 		if (take_waking(r, st, &rec.sample, fn == replay_count))
 			continue;
+		r->changed |= replay_language_settle(&r->language, st, rec.time_ns);
 		keep_up(r, st, rec.time_ns, r->changed);
 		r->changed = false;
 		make_room(r, st, p);

@@ -23,6 +23,7 @@
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 #include "symbols/object/image_evict.h"
+#include "symbols/jit/hotspots_record.h"
 #include "symbols/place_names.h"
 #include "symbols/source/code.h"
 #include "symbols/name/demangle.h"
@@ -101,6 +102,7 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
+	l->naming.jit.hotspots.codes = l->codes;
 	l->images.helpers = l->fetch.helpers = l->naming.jit.hotspots.helpers = l->helpers;
 	l->interpreters = (struct interpreters){
 		.maps = maps, .objects = objects, .helpers = l->helpers, .news_fd = -1
@@ -140,6 +142,19 @@ void loader_no_java(struct loader *l)
 	l->naming.jit.hotspots.off = true;
 }
 
+void loader_java_replay(struct loader *l, const struct object *memory, const struct code_text *text)
+{
+	struct hotspots_kept kept;
+
+	if (hotspots_kept(text, &kept))
+		hotspots_replay(&l->naming.jit.hotspots, memory, text, &kept);
+}
+
+bool loader_java_settle(struct loader *l, uint64_t time_ns)
+{
+	return hotspots_settle(&l->naming.jit.hotspots, time_ns);
+}
+
 const struct chains *loader_chains(const struct loader *l)
 {
 	return l->chains;
@@ -149,7 +164,7 @@ void loader_recorded(struct loader *l, const char *root)
 {
 	l->images.no_proc = l->naming.jit.perfmaps.no_proc = true;
 	l->naming.jit.jitdumps.no_proc = true;
-	l->naming.jit.hotspots.maps = NULL; /* there are no processes to read */
+	l->naming.jit.hotspots.recorded = true;
 	l->images.root = l->naming.jit.perfmaps.root = l->naming.jit.jitdumps.root = root;
 	details_free(l->details);
 	l->details = NULL;

@@ -29,6 +29,10 @@ bool loader_free(struct loader *l);
 /* Before the start: no lines, no inlined functions. */
 void loader_no_inline(struct loader *l);
 void loader_no_java(struct loader *l);
+/* As symbols_java_replay() and symbols_java_settle(). */
+void loader_java_replay(struct loader *l, const struct object *memory,
+			const struct code_text *text);
+bool loader_java_settle(struct loader *l, uint64_t time_ns);
 /* Before the start: limit the bytes of images. */
 void loader_limit_memory(struct loader *l, size_t max);
 /* Return the source lines of places; any thread. */

@@ -6,6 +6,8 @@
  */
 #include "symbols/symbols.h"
 
+#include "symbols/jit/hotspots_record.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,30 @@ void symbols_no_inline(struct symbols *s)
 void symbols_no_java(struct symbols *s)
 {
 	loader_no_java(s->loader);
+}
+
+bool symbols_java_process(const struct code_text *text, pid_t *pid, uint64_t *addr,
+			  uint64_t *time_ns)
+{
+	struct hotspots_kept kept;
+
+	if (!hotspots_kept(text, &kept))
+		return false;
+	*pid = (pid_t)kept.pid;
+	*addr = kept.memory;
+	*time_ns = kept.time_ns;
+	return true;
+}
+
+void symbols_java_replay(struct symbols *s, const struct object *memory,
+			 const struct code_text *text)
+{
+	loader_java_replay(s->loader, memory, text);
+}
+
+bool symbols_java_settle(struct symbols *s, uint64_t time_ns)
+{
+	return loader_java_settle(s->loader, time_ns);
 }
 
 void symbols_limit_memory(struct symbols *s, size_t max)

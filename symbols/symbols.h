@@ -106,6 +106,19 @@ uint32_t symbols_nr_files(const struct symbols *s);
 void symbols_no_inline(struct symbols *s);
 /* Before the start: read no code cache of a JVM. */
 void symbols_no_java(struct symbols *s);
+
+struct code_text;
+/*
+ * A replay, before the start: get the process that @text, a recorded function of LANG_JAVA, is of,
+ * and an address in its code. False: it makes no sense.
+ */
+bool symbols_java_process(const struct code_text *text, pid_t *pid, uint64_t *addr,
+			  uint64_t *time_ns);
+/* Take it, with the memory at that address. */
+void symbols_java_replay(struct symbols *s, const struct object *memory,
+			 const struct code_text *text);
+/* Before the next sample. True: the maps changed. */
+bool symbols_java_settle(struct symbols *s, uint64_t time_ns);
 /* Before the start: limit the bytes of images (--symbol-memory). */
 void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);

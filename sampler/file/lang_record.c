@@ -52,6 +52,23 @@ static struct head head_of(enum lang_record_kind kind, size_t size)
 	};
 }
 
+/* Java code is needed from its time on, which its table begins with; 0: another language. */
+static uint64_t time_of_java(const uint8_t *bytes, size_t size)
+{
+	struct function f;
+	uint64_t time_ns;
+	size_t at;
+
+	if (size < sizeof(f))
+		return 0;
+	memcpy(&f, bytes, sizeof(f));
+	at = sizeof(f) + f.name_size + f.file_size;
+	if (f.language != LANG_JAVA || size < at + sizeof(time_ns))
+		return 0;
+	memcpy(&time_ns, bytes + at, sizeof(time_ns));
+	return time_ns;
+}
+
 enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64_t *time_ns)
 {
 	struct head head;
@@ -63,15 +80,22 @@ enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64
 	if (head.h.type != LANG_RECORD_TYPE || head.magic != MAGIC ||
 	    (head.kind != LANG_RECORD_FUNCTION && head.kind != LANG_RECORD_FRAMES))
 		return LANG_RECORD_NONE;
-	if (head.kind == LANG_RECORD_FRAMES && size >= sizeof(struct frames))
+	if (head.kind == LANG_RECORD_FUNCTION)
+		*time_ns = time_of_java(bytes, size);
+	else if (size >= sizeof(struct frames))
 		memcpy(time_ns, bytes + offsetof(struct frames, time_ns), sizeof(*time_ns));
 	return (enum lang_record_kind)head.kind;
 }
 
+/* Frames of others have lines, not instructions. */
+static bool has_table(uint8_t language)
+{
+	return language == LANG_PYTHON || language == LANG_JAVA;
+}
+
 size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *t)
 {
-	/* Frames of others have lines, not instructions. */
-	uint32_t table_size = t->language == LANG_PYTHON ? t->table_size : 0;
+	uint32_t table_size = has_table(t->language) ? t->table_size : 0;
 	size_t size = sizeof(struct function) + t->name_size + t->file_size + table_size;
 	size_t whole = (size + 7) & ~(size_t)7;
 	struct function f = {
@@ -146,11 +170,11 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 		return -EINVAL;
 	memcpy(&f, bytes, sizeof(f));
 	size -= sizeof(f);
-	if (f.language == LANG_NONE || f.language >= LANG_NR || f.number >= CODES_MAX ||
-	    !f.name_size || !f.file_size || f.name_size > CODES_TEXT_MAX ||
+	if (f.language == LANG_NONE || (f.language >= LANG_NR && f.language != LANG_JAVA) ||
+	    f.number >= CODES_MAX || !f.name_size || !f.file_size || f.name_size > CODES_TEXT_MAX ||
 	    f.file_size > CODES_TEXT_MAX || f.table_size > CODES_TABLE_MAX ||
 	    /* Instructions of others are lines: a table would be read as another language's. */
-	    (f.table_size && f.language != LANG_PYTHON) ||
+	    (f.table_size && !has_table(f.language)) ||
 	    size < (size_t)f.name_size + f.file_size + f.table_size)
 		return -EINVAL;
 	*number = f.number;

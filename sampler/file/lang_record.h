@@ -5,7 +5,8 @@
  * perf ignores HEADER_EVENT_TYPE, which no perf since 3.2 writes. Ours begin
  * with a magic number behind the header; all numbers are in the byte order of the machine:
  *
- *   FUNCTION  a function of a script, by its number; anywhere in the file
+ *   FUNCTION  a function of a script, by its number; anywhere in the file. Of Java: code read
+ *             of a JVM at that time (symbols/jit/hotspots_record.h)
  *   FRAMES    the frames of one sample, before it: native frames by index, and
  *             frames of the language by number and instruction
  *

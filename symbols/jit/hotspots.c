@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "symbols/base/array.h"
-#include "symbols/jit/codemap.h"
-#include "symbols/jit/hotspot.h"
+#include "symbols/jit/hotspots_private.h"
+#include "symbols/jit/hotspots_record.h"
 
 #define INTERVAL_NS 100000000ULL
 #define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
@@ -23,32 +23,9 @@
 #define HANG_NS	    2000000000ULL /* a read that takes longer is left */
 #define JOB_NS	    60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
 #define RETRY_NS    1000000000ULL
-#define TRIES_MAX   5U /* for libjvm.so, which the launcher loads late */
-#define METHODS_MAX 65536U
+#define TRIES_MAX   5U	  /* for libjvm.so, which the launcher loads late */
 #define WANTED_MAX  1024U /* methods read by one job */
 #define CHAINS_MAX  4096U
-
-struct hotspots_entry {
-	uint32_t object;	     /* the memory, layer 0 */
-	uint32_t methods_object;     /* OBJECT_ID_UNKNOWN: not made yet */
-	struct hotspot_job *reading; /* NULL: barred, or not Java */
-	bool runs;		     /* it is a helper's */
-	bool news, wanted;	     /* new names; some places have none */
-	unsigned int tries;
-	uint64_t due_ns, began_ns;
-	struct jitcode *code;	       /* compiled code */
-	struct jitcode *methods;       /* by address of the method, one byte each */
-	struct codemap_method *ranges; /* sorted by method */
-	uint32_t nr_ranges;
-	uint64_t *queue; /* methods to be read */
-	uint32_t nr_queue;
-	struct hotspot_job_chain *chains; /* to be read */
-	uint32_t nr_chains, max_chains;
-	struct hotspot_job_chain *found; /* to be handed out, from the end */
-	uint32_t nr_found;
-	const struct codemap *map;
-	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
-};
 
 void hotspots_init(struct hotspots *h, struct objects *objects)
 {
@@ -91,6 +68,7 @@ void hotspots_fini(struct hotspots *h)
 		free(e->queue);
 		free(e->chains);
 		hotspot_job_free_chains(e->found, e->nr_found);
+		hotspot_job_free_chains(e->recorded, e->nr_recorded);
 		free(e);
 	}
 	free(h->entries);
@@ -98,7 +76,7 @@ void hotspots_fini(struct hotspots *h)
 	memset(h, 0, sizeof(*h));
 }
 
-static struct hotspots_entry *find_entry(const struct hotspots *h, const struct object *object)
+struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struct object *object)
 {
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		const struct object *base = objects_at(h->objects, h->entries[i]->object);
@@ -123,7 +101,7 @@ static struct object *layer_object(struct hotspots *h, const struct object *obje
 	return found->identity.kind == OBJECT_ANON ? found : NULL;
 }
 
-static struct hotspots_entry *add_entry(struct hotspots *h, const struct object *object)
+struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object)
 {
 	const struct object *base = layer_object(h, object, 0);
 	struct hotspots_entry **entries, *e;
@@ -356,9 +334,11 @@ static void take_chains(struct hotspots_entry *e, struct hotspot_job *r)
 void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
 			 uint32_t place)
 {
-	struct hotspots_entry *e = h->maps && h->helpers ? find_entry(h, object) : NULL;
+	struct hotspots_entry *e = h->maps && h->helpers ? hotspots_find_entry(h, object) : NULL;
 
-	if (!e || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
+	if (e && h->recorded)
+		hotspots_find_recorded(e, object->identity.layer, addr, place);
+	if (!e || h->recorded || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
 	    e->nr_chains >= CHAINS_MAX || !is_latest(e, object->identity.layer, addr))
 		return;
 	if (!array_reserve(&e->chains, &e->max_chains, e->nr_chains + 1ull))
@@ -394,14 +374,57 @@ bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
 	return false;
 }
 
+void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns)
+{
+	struct object *base = objects_at(h->objects, e->object);
+	struct hotspot_job *r = e->reading;
+	uint32_t before = e->map ? e->map->nr_codes : 0;
+	bool methods;
+
+	take_blobs(e, &r->vm, time_ns);
+	methods = take_methods(e, r, time_ns);
+	report_layers(h, e);
+	if (methods || r->vm.nr_new || r->vm.nr_blobs != before ||
+	    (e->map && r->vm.nr_retired != e->map->nr_retired))
+		publish_map(h, e, &r->vm);
+	object_credit(base, "JVM", jitcode_nr(e->code));
+	object_explain(base, NULL, NULL);
+}
+
+/* Keep the results of a reading for a recording. */
+static void keep_reading(const struct hotspots *h, const struct hotspots_entry *e, uint64_t now_ns)
+{
+	const struct object *base = objects_at(h->objects, e->object);
+	const struct hotspot_job *r = e->reading;
+	const struct hotspot *vm = &r->vm;
+	const struct hotspots_keeper k = {
+		.codes = vm->nr_blobs ? h->codes : NULL,
+		.process = base->identity.owner,
+		.time_ns = now_ns,
+		.memory = vm->nr_blobs ? vm->blobs[0].start : 0,
+		.call_return = vm->call_return,
+		.pid = (uint32_t)r->remote.pid,
+	};
+
+	for (uint32_t i = 0; i < vm->nr_blobs; i++)
+		if (vm->blobs[i].fresh || vm->blobs[i].retired)
+			hotspots_keep_code(&k, &vm->blobs[i]);
+	for (uint32_t i = 0; i < r->nr_methods; i++)
+		if (r->methods[i].name)
+			hotspots_keep_method(&k, r->methods[i].method, r->methods[i].name,
+					     r->methods[i].code, r->methods[i].code_size);
+	for (uint32_t i = 0; i < r->nr_chains; i++)
+		if (r->chains[i].nr && is_latest(e, r->chains[i].layer, r->chains[i].addr))
+			hotspots_keep_chain(&k, r->chains[i].addr, r->chains[i].layer,
+					    r->chains[i].frames, r->chains[i].nr);
+}
+
 /* Take over the result of a finished reading. */
 static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
 	struct object *base = objects_at(h->objects, e->object);
 	struct hotspot_job *r = e->reading;
-	uint32_t before = e->map ? e->map->nr_codes : 0;
 	uint32_t factor = r->vm.nr_new ? NEW_FACTOR : COST_FACTOR;
-	bool methods;
 
 	e->runs = false;
 	e->due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->cost_ns * factor, COST_MAX_NS));
@@ -416,16 +439,10 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 		return;
 	}
 	e->tries = 0;
-	take_blobs(e, &r->vm, now_ns);
+	hotspots_take_code(h, e, now_ns);
+	keep_reading(h, e, now_ns);
 	take_chains(e, r);
-	methods = take_methods(e, r, now_ns);
 	hotspot_job_forget(r);
-	report_layers(h, e);
-	if (methods || r->vm.nr_new || r->vm.nr_blobs != before ||
-	    (e->map && r->vm.nr_retired != e->map->nr_retired))
-		publish_map(h, e, &r->vm);
-	object_credit(base, "JVM", jitcode_nr(e->code));
-	object_explain(base, NULL, NULL);
 }
 
 /* Put @method into the queue of methods to read, once. */
@@ -436,7 +453,7 @@ static void want_method(struct hotspots_entry *e, uint64_t method)
 	for (uint32_t i = 0; i < e->nr_queue; i++)
 		if (e->queue[i] == method)
 			return;
-	if (e->nr_queue == WANTED_MAX || jitcode_nr(e->methods) >= METHODS_MAX)
+	if (e->nr_queue == WANTED_MAX || jitcode_nr(e->methods) >= HOTSPOTS_METHODS_MAX)
 		return;
 	queue = reallocarray(e->queue, e->nr_queue + 1, sizeof(*queue));
 	if (!queue)
@@ -456,9 +473,9 @@ int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 
 	if (h->off || !h->maps || !h->helpers)
 		return -ENOENT;
-	e = find_entry(h, object);
-	if (!e)
-		e = add_entry(h, object);
+	e = hotspots_find_entry(h, object);
+	if (!e && !h->recorded)
+		e = hotspots_add_entry(h, object);
 	if (!e)
 		return -ENOENT;
 	code = methods ? e->methods : e->code;
@@ -469,7 +486,7 @@ int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 		out->name_size = f->name_size;
 		return 0;
 	}
-	if (!e->reading)
+	if (!e->reading || h->recorded)
 		return -ENOENT;
 	e->wanted = true;
 	if (methods)
@@ -515,9 +532,9 @@ uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 		} else if (e->runs && hangs(e, now_ns)) {
 			explain(objects_at(h->objects, e->object), -ETIME);
 			end_reading(e);
-		} else if (!e->runs && is_active(h, e, now_ns)) {
+		} else if (!e->runs && !h->recorded && is_active(h, e, now_ns)) {
 			start_reading(h, e, now_ns);
-		} else if (!e->runs) {
+		} else if (!e->runs && !h->recorded) {
 			end_if_gone(e, now_ns);
 		}
 		if (object == OBJECT_ID_UNKNOWN && e->news && e->wanted) {

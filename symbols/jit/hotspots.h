@@ -7,27 +7,34 @@
  * at the first sample in its memory and again while samples come. Code that
  * replaces other code gets another layer, as for jitdumps.
  *
- * One thread: the loader.
+ * A replay takes their code from the recording (hotspots_record.h).
+ *
+ * One thread: the loader; a replay before the loader starts.
  */
 #ifndef SYMBOLS_JIT_HOTSPOTS_H
 #define SYMBOLS_JIT_HOTSPOTS_H
 
 #include "symbols/jit/hotspot_job.h"
 #include "symbols/base/helper.h"
-#include "symbols/jit/jitcode.h"
+#include "symbols/jit/hotspots_record.h"
 #include "symbols/process/maps.h"
 
 #define HOTSPOTS_MAX 512U /* processes */
 /* The layer of an object with addresses of interpreted methods as offsets. */
 #define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
 
+struct code_text;
+struct codes;
 struct hotspots_entry;
+struct hotspots_kept;
 
 struct hotspots {
 	struct objects *objects;
-	struct maps *maps;	 /* NULL: a replay, no process is read */
+	struct maps *maps;	 /* NULL: no process is read */
 	struct helpers *helpers; /* NULL: no process is read */
+	struct codes *codes;	 /* keeps all code for recordings; NULL: not kept */
 	bool off;
+	bool recorded; /* a replay: no process is read */
 	struct hotspots_entry **entries;
 	uint32_t nr_entries;
 	atomic_ulong memory;		  /* written here, relaxed */
@@ -62,6 +69,12 @@ void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64
 			 uint32_t place);
 /* The next one that was found; false: none. Borrowed until the next call. */
 bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out);
+
+/* Replay: take @kept, the code or chain of @text, for the JVM with @memory. */
+void hotspots_replay(struct hotspots *h, const struct object *memory, const struct code_text *text,
+		     const struct hotspots_kept *kept);
+/* Replay: before the next sample. True: the maps changed. */
+bool hotspots_settle(struct hotspots *h, uint64_t time_ns);
 
 /* Take finished readings, start due ones. The object with new names, or OBJECT_ID_UNKNOWN. */
 uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns);

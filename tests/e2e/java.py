@@ -15,7 +15,18 @@ MODES = {
 }
 CHAIN = ["Chain.main", "Chain.outer", "Chain.middle", "Chain.leaf"]
 LEAST = 95  # percent of the samples of its thread
-TICKS = 12
+TICKS = 30
+TOGETHER = 8  # of the last ticks: a busy machine has few samples in each
+
+
+def merge(ticks):
+    """Return the rows of several ticks as those of one."""
+    rows = {}
+    for row in (row for tick in ticks for row in tick["rows"]):
+        same = rows.setdefault((row["symbol"], row["comm"], row["module"]), dict(row, self=0, total=0))
+        same["self"] += row["self"]
+        same["total"] += row["total"]
+    return {"rows": list(rows.values())}
 
 
 def judge(profile):
@@ -36,17 +47,32 @@ def judge(profile):
     return bad
 
 
+def judge_replay(file, tick):
+    """The recording has at least the rows of that tick, which was right when it was live."""
+    out = subprocess.run([PROFTOP, "--replay", file, "-b", "--rows=0", "--format=ndjson"], stdout=subprocess.PIPE,
+                         check=True).stdout
+    rows = {row["symbol"]: row for row in json.loads(out.splitlines()[-1])["rows"] if row.get("lang") == "java"}
+    bad = []
+    for row in tick["rows"]:
+        if row["symbol"] in CHAIN and rows.get(row["symbol"], {"total": 0})["total"] < row["total"]:
+            bad.append(f"{row['symbol']} is in {row['total']} samples of a tick, in the replay: {rows.get(row['symbol'])}")
+    return bad
+
+
 def sample(pid):
     """Sample until the JVM has compiled its code and a tick is right; else the faults of the last."""
-    bad = ["no profile"]
+    bad, right, ticks = ["no profile"], [], []
+    file = os.path.join(os.environ["TMP"], "java.data")
     with subprocess.Popen([PROFTOP, "-b", "-n", str(TICKS), "-d", "1", "-F", "499", "-p", str(pid),
-                           "--format=ndjson"], stdout=subprocess.PIPE) as proftop:
+                           "--record", file, "--format=ndjson"], stdout=subprocess.PIPE) as proftop:
         for line in proftop.stdout:
-            bad = judge(json.loads(line))
-            if not bad:
+            ticks = ticks[-TOGETHER + 1:] + [json.loads(line)]
+            right = [part for part in (merge(ticks[-nr:]) for nr in (1, 2, 4, TOGETHER)) if not judge(part)]
+            bad = judge(merge(ticks[-1:]))
+            if right:
                 break
         proftop.terminate()
-    return bad
+    return judge_replay(file, right[0]) if right else bad
 
 
 def judge_off(pid):

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Java: methods by name, whole chains, compiled and interpreted.
+# Java: methods by name, whole chains, compiled and interpreted; the same rows in a replay.
 . "$(dirname "$0")/lib"
 need_perf
 need java javac

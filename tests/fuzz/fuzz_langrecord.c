@@ -5,6 +5,7 @@
  * Records with frames of languages: hostile bytes. An accepted record points inside
  * itself only, and is the same when written and read again.
  */
+#include "symbols/jit/hotspots_record.h"
 #include "sampler/file/lang_record.h"
 
 #include <stdlib.h>
@@ -25,6 +26,7 @@ static void check_inside(const void *p, size_t nr, const uint8_t *data, size_t s
 static void check_function(const uint8_t *data, size_t size)
 {
 	struct code_text text, back;
+	struct hotspots_kept kept;
 	uint32_t number, same;
 	size_t whole;
 
@@ -33,6 +35,8 @@ static void check_function(const uint8_t *data, size_t size)
 	check_inside(text.name, text.name_size, data, size);
 	check_inside(text.file, text.file_size, data, size);
 	check_inside(text.table, text.table_size, data, size);
+	if (hotspots_kept(&text, &kept) && kept.kind == HOTSPOTS_KEPT_CHAIN)
+		free(hotspots_kept_frames(&text, &kept));
 	whole = lang_record_put_function(again, number, &text);
 	if (!whole || lang_record_function(again, whole, &same, &back) || same != number ||
 	    back.table_size != text.table_size || back.name_size != text.name_size ||

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "symbols/jit/hotspot.h"
+#include "symbols/jit/hotspots_record.h"
+#include "symbols/lang/lang.h"
 #include "symbols/object/elfvar.h"
 
 struct space {
@@ -505,13 +507,58 @@ static void test_strings(void **state)
 	munmap(page, 4096);
 }
 
+/* Code, methods and chains for a recording, each once; cut ones are refused. */
+static void test_kept(void **state)
+{
+	const struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
+	const struct hotspot_blob b = { .start = 4096,
+					.end = 8192,
+					.frame_words = 6,
+					.kind = HOTSPOT_COMPILED,
+					.name = (char[]){ "A.big" } };
+	struct hotspots_keeper k = {
+		.codes = codes_new(), .process = 3, .time_ns = 99, .memory = 4096, .pid = 42
+	};
+	struct hotspot_job_frame *frames;
+	struct hotspots_kept kept;
+	struct code_text text;
+
+	(void)state;
+	hotspots_keep_code(&k, &b);
+	hotspots_keep_code(&k, &b);
+	hotspots_keep_method(&k, 640, "A.small", 800, 12);
+	hotspots_keep_chain(&k, 5000, 1, chain, 2);
+	assert_int_equal(codes_nr(k.codes), 3);
+	text = *codes_at(k.codes, 0);
+	assert_int_equal(text.language, LANG_JAVA);
+	assert_true(hotspots_kept(&text, &kept));
+	assert_int_equal(kept.end - kept.start, 4096);
+	assert_int_equal(kept.pid + kept.time_ns + kept.frame_words, 42 + 99 + 6);
+	text.table_size--;
+	assert_false(hotspots_kept(&text, &kept));
+	assert_true(hotspots_kept(codes_at(k.codes, 1), &kept));
+	assert_int_equal(kept.start + kept.bytecodes_size, 640 + 12);
+	text = *codes_at(k.codes, 2);
+	assert_true(hotspots_kept(&text, &kept));
+	frames = hotspots_kept_frames(&text, &kept);
+	assert_string_equal(frames[0].file, "A.java");
+	assert_int_equal(frames[0].line, 7);
+	assert_string_equal(frames[1].name, "A.big");
+	assert_string_equal(frames[1].file, "");
+	free(frames);
+	text.table_size--;
+	assert_true(hotspots_kept(&text, &kept));
+	assert_null(hotspots_kept_frames(&text, &kept));
+	codes_free(k.codes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tables),	cmocka_unit_test(test_scan),
 		cmocka_unit_test(test_method),	cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_chain),	cmocka_unit_test(test_no_jvm),
-		cmocka_unit_test(test_strings),
+		cmocka_unit_test(test_strings), cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

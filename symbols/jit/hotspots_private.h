@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* One sampled JVM: shared by hotspots.c and hotspots_replay.c. One thread: the loader, or a replay.
+ */
+#ifndef SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
+#define SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
+
+#include "symbols/jit/codemap.h"
+#include "symbols/jit/hotspot_job.h"
+#include "symbols/jit/hotspots_record.h"
+
+struct hotspots_entry {
+	uint32_t object;	     /* the memory, layer 0 */
+	uint32_t methods_object;     /* OBJECT_ID_UNKNOWN: not made yet */
+	struct hotspot_job *reading; /* NULL: barred, or not Java */
+	bool runs;		     /* it is a helper's */
+	bool news, wanted;	     /* new names; some places have none */
+	unsigned int tries;
+	uint64_t due_ns, began_ns;
+	struct jitcode *code;	       /* compiled code */
+	struct jitcode *methods;       /* by address of the method, one byte each */
+	struct codemap_method *ranges; /* sorted by method */
+	uint32_t nr_ranges;
+	uint64_t *queue; /* methods to be read */
+	uint32_t nr_queue;
+	struct hotspot_job_chain *chains; /* to be read */
+	uint32_t nr_chains, max_chains;
+	struct hotspot_job_chain *found; /* to be handed out, from the end */
+	uint32_t nr_found, max_found;
+	const struct codemap *map;
+	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
+	/* Of a replay: */
+	struct hotspot_job_chain *recorded; /* sorted by hotspots_settle() */
+	uint32_t nr_recorded, max_recorded;
+	uint32_t max_blobs, max_methods; /* in the reading */
+	bool pending;			 /* something was recorded since hotspots_settle() */
+};
+
+#define HOTSPOTS_METHODS_MAX 65536U
+
+struct hotspots;
+
+/* The JVM with the memory @object; NULL: none. */
+struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struct object *object);
+struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object);
+/* Take the code and the methods of the reading that are new at @time_ns. */
+void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns);
+/* Put the recorded chain of @place at @addr, if there is one, among the found ones. */
+void hotspots_find_recorded(struct hotspots_entry *e, uint32_t layer, uint64_t addr,
+			    uint32_t place);
+
+#endif
