@@ -27,8 +27,8 @@ struct request {
 };
 
 /*
- * Open @path. *own: a file of this kernel. Return the descriptor, -EINVAL for anything else that is
- * not a regular file, or -errno.
+ * Open @path. *own: a file of this kernel. Return the descriptor; -EISDIR; -EINVAL for anything
+ * else that is not a regular file; or another -errno.
  */
 static int open_file(const char *path, bool *own)
 {
@@ -41,7 +41,7 @@ static int open_file(const char *path, bool *own)
 	rc = fstatfs(fd, &fs) || fstat(fd, &st) ? -errno : 0;
 	*own = !rc && fs.f_type == PROC_SUPER_MAGIC;
 	if (!rc && !S_ISREG(st.st_mode))
-		rc = -EINVAL;
+		rc = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	if (!rc)
 		return fd;
 	close(fd);

@@ -96,7 +96,7 @@ static void test_unreadable(void **state)
 		int rc;
 	} cases[] = { { missing, -ENOENT },
 		      { f->dir, -EISDIR },
-		      { "/dev/null", -ENODATA },
+		      { "/dev/null", -EINVAL },
 		      { "/dev/zero", -EINVAL } };
 
 	snprintf(missing, sizeof(missing), "%s/missing", f->dir);
