@@ -35,7 +35,8 @@ for how in ("dwarf", "fp", "off"):
     if not a["taken"] or parts != a["taken"]:
         wrong(f"{how}: taken {a['taken']}, the parts {parts}")
     total = {r["symbol"]: r["total_pct"] for r in last["rows"]}
-    cost[how] = min(t["self"]["cpu_pct"] / t["account"]["taken"] for t in ticks if t["account"]["taken"])
+    cost[how] = sum(t["self"]["samplers_pct"] * t["interval_ns"] for t in ticks) / sum(
+        t["account"]["taken"] * t["interval_ns"] for t in ticks)
     for caller in ("middle", "outer", "main"):
         share = total.get(caller, 0)
         if how == "off" and share > 5 or how != "off" and share < 90:
@@ -47,8 +48,8 @@ for how in ("dwarf", "fp", "off"):
     # A frame pointer's chain cannot be distinguished from data of the same form.
     if how == "fp" and sure > 0.1 or how != "fp" and sure < 0.9:
         wrong(f"{how}: {100 * sure:.0f}% complete")
-print("own CPU a sample, dwarf = 1: " + ", ".join(f"{k} {cost[k] / cost['dwarf']:.2f}" for k in cost))
-# Ticks and names cost the same in all three; on a full machine they are most of it, so the cheapest tick counts.
+print("CPU of the sampler threads a sample, dwarf = 1: " + ", ".join(f"{k} {cost[k] / cost['dwarf']:.2f}" for k in cost))
+# Of the sampler threads: ticks and names cost the same in all three, and are most where few samples are.
 if cost["off"] > 3 * cost["dwarf"]:
     wrong("off costs more than dwarf")
 sys.exit(bad)

@@ -187,8 +187,9 @@ static int collect(void *ctx, const char *line)
 /* Read a file with @text; "" or the headers in @got. */
 static int read_text(const char *text, size_t size, char *got, struct err *e)
 {
-	char path[] = "/tmp/test_push.XXXXXX";
-	int fd = mkstemp(path), code;
+	/* With an end that is no part of the texts which must not be in the message. */
+	char path[] = "/tmp/test_push.XXXXXX.headers";
+	int fd = mkstemps(path, 8), code;
 
 	assert_true(fd >= 0 && write(fd, text, size) == (ssize_t)size);
 	*got = '\0';
