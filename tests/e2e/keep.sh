@@ -6,6 +6,10 @@ need_perf
 
 B=$B "$HERE/../keep_kill" 2 >"$TMP/out" 2>&1 || wrong "$(cat "$TMP/out")"
 
+# The size of the folder, at each tick.
+mkdir "$TMP/small"
+"$B/tests/tools/nightsize" "$TMP/small" 7200 99 2000000 >"$TMP/out" || wrong "--keep-size=2000000: $(cat "$TMP/out")"
+
 # One session for a folder; a folder without segments, and none at all.
 mkdir "$TMP/keep" "$TMP/empty"
 start "$PROGRAMS/spin" 1

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * nightsize DIR [SECONDS HZ]: write 24 hours, or SECONDS, of 2 busy CPUs at 99 Hz, or HZ, as --keep
- * would, and print the bytes.
+ * nightsize DIR [SECONDS HZ [SIZE]]: write 24 hours, or SECONDS, of 2 busy CPUs at 99 Hz, or HZ, as
+ * --keep would, and print the bytes; with SIZE, as --keep-size=SIZE would, which fails beyond it.
  *
  * The samples are 5,000 stacks of 12 functions of three objects, in 40 tasks: few of them are hot,
  * most are rare (each rank half as likely as the one of half its number). Each hour has other
- * stacks. Limits are larger than needed, so that all is kept.
+ * stacks. Without SIZE the limits are larger than needed, so that all is kept.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -47,6 +47,8 @@ struct night {
 	struct slices *slices;
 	uint32_t objects_ids[3], ids[STACKS];
 	uint32_t seconds, hz;
+	const char *dir;
+	uint64_t most; /* bytes of the folder */
 };
 
 static void make_tables(struct night *n)
@@ -133,6 +135,7 @@ static void write_slices(struct night *n, struct keep *keep, const struct keep_i
 		keep_tick(keep, in);
 		/* The writer needs less; missed slices are in the history for 10 minutes. */
 		usleep(5000);
+		n->most = MAX(n->most, bytes_of(n->dir));
 	}
 	keep_tick(keep, in);
 }
@@ -140,14 +143,17 @@ static void write_slices(struct night *n, struct keep *keep, const struct keep_i
 int main(int argc, char **argv)
 {
 	struct event event = { .name = "cpu-clock", .clock = true };
-	const struct keep_config config = { argc > 1 ? argv[1] : "", 4ull << 30, UINT64_MAX / 4 };
+	uint64_t size = argc > 4 ? strtoull(argv[4], NULL, 10) : 0;
+	const struct keep_config config = { argc > 1 ? argv[1] : "", size ? size : 4ull << 30,
+					    UINT64_MAX / 4 };
 	struct night n = { .seconds = argc > 3 ? (uint32_t)atoi(argv[2]) : NIGHT_S,
-			   .hz = argc > 3 ? (uint32_t)atoi(argv[3]) : HZ };
+			   .hz = argc > 3 ? (uint32_t)atoi(argv[3]) : HZ,
+			   .dir = config.dir };
 	struct assemble_input tables;
 	double hz = n.hz;
 	struct keep_input in = { .tables = &tables, .events = &event, .hz = &hz, .nr_events = 1 };
 	struct keep *keep;
-	struct err e = { "usage: nightsize DIR [SECONDS HZ]" };
+	struct err e = { "usage: nightsize DIR [SECONDS HZ [SIZE]]" };
 	uint64_t bytes;
 
 	rcu_register_thread();
@@ -164,9 +170,12 @@ int main(int argc, char **argv)
 	}
 	write_slices(&n, keep, &in);
 	keep_close(keep);
-	bytes = bytes_of(argv[1]);
+	bytes = MAX(n.most, bytes_of(n.dir));
 	printf("%u s of 2 CPUs at %u Hz: %" PRIu64 " bytes, %.1f MiB\n", n.seconds, n.hz, bytes,
 	       (double)bytes / (1 << 20));
 	rcu_unregister_thread();
+	/* That of the limit is in use, and no more. */
+	if (size)
+		return bytes <= size && bytes > size / 2 ? 0 : 1;
 	return bytes <= 200ull << 20 ? 0 : 1;
 }
