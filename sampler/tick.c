@@ -588,6 +588,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	rates_update(&s->rates, now_ns, s->config.nr_events, s->live.nr_threads);
 	fill_events(s, p);
 	past_note(s->store.history, p);
+	p->past_merged = slices_merged(history_slices(s->store.history));
 	live_unwind_stats(&s->live, &unwind);
 	fill_unwind(p, &unwind);
 	p->waits = s->waits;

@@ -274,9 +274,11 @@ void rewind_command(struct ui_state *st, const char *arg)
 			     arg);
 		return;
 	}
+	/* A time of the day is that minute or second, also where a column of the strip is longer.
+	 */
 	width = MAX(s->column_ns, 1000000000ULL);
 	if (span)
-		rewind_to(st, at, at + MAX(span, width));
+		rewind_to(st, at, at + span);
 	else
 		rewind_to(st, at - MIN(at, width / 2), at + width / 2);
 }

@@ -35,6 +35,22 @@ static void note_cost(struct messages *n, const struct profile *p)
 	}
 }
 
+/* The strip shows longer moments from then on. A recording is merged from its start on. */
+static void note_past(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->past_merged)
+		return;
+	e = messages_note(n, "history-memory", MESSAGE_INFO, messages_begins(n, "history-memory"),
+			  "moments of the older past are longer");
+	messages_detail(e, "moments of the older past are longer than 100 ms: their memory is "
+			   "full");
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     "start with a larger --history-memory; or a lower rate, or a shorter "
+		     "--history");
+}
+
 static void note_governor(struct messages *n, const struct profile *p)
 {
 	struct profile_message *e;
@@ -144,6 +160,7 @@ void messages_apply(struct messages *n, struct profile *p, uint64_t now_ns, uint
 	messages_languages(n, p);
 	if (!n->recorded) {
 		note_cost(n, p);
+		note_past(n, p);
 		note_governor(n, p);
 		note_refused(n, p);
 	}

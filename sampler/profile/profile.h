@@ -386,6 +386,7 @@ struct profile {
 	bool past_rates_differ; /* events[].want_hz is of its begin */
 	uint64_t throttled;	/* times; of slices, which are of all CPUs together */
 	struct profile_trap trap;
+	bool past_merged;	    /* old slices are longer: --history-memory is used up */
 	bool past_other_events;	    /* samples of other events in the range are left out */
 	bool sampling;		    /* false: stopped (S) */
 	pid_t focus;		    /* sampled alone, more closely; 0: no process is */

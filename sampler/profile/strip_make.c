@@ -204,18 +204,26 @@ static double amount(struct strip_filter *f, const struct strip_input *in,
 	return weight * 1e9 / (double)ns;
 }
 
+/* Add a slice to the column of its middle; one longer than a column, to all that it covers. */
 static void add_slice(struct strip *s, const struct slice *slice, double peak)
 {
-	uint64_t middle = slice->begin_ns + (slice->end_ns - slice->begin_ns) / 2;
-	struct strip_column *c = &s->columns[strip_column_at(s, middle)];
+	uint64_t length = slice->end_ns - slice->begin_ns;
+	uint32_t middle = strip_column_at(s, slice->begin_ns + length / 2);
+	bool is_long = length > s->column_ns;
+	uint32_t first = is_long ? strip_column_at(s, slice->begin_ns) : middle;
+	uint32_t last = is_long ? strip_column_at(s, slice->end_ns - 1) : middle;
 
-	c->marks |= slice->marks;
-	if (c->end_ns && peak <= c->peak)
-		return;
-	c->peak = peak;
-	c->begin_ns = slice->begin_ns;
-	c->end_ns = slice->end_ns;
-	s->max = MAX(s->max, peak);
+	s->columns[middle].marks |= slice->marks;
+	for (uint32_t i = first; i <= last; i++) {
+		struct strip_column *c = &s->columns[i];
+
+		if (c->end_ns && peak <= c->peak)
+			continue;
+		c->peak = peak;
+		c->begin_ns = slice->begin_ns;
+		c->end_ns = slice->end_ns;
+		s->max = MAX(s->max, peak);
+	}
 }
 
 /* Return a round length of columns of which @columns cover @span_ns. */

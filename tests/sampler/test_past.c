@@ -12,6 +12,7 @@
 #include "sampler/event/attr.h"
 #include "sampler/file/synth.h"
 #include "sampler/handlers.h"
+#include "sampler/profile/strip_make.h"
 #include "sampler/replay.h"
 #include "sampler/sampler.h"
 #include "sampler/session.h"
@@ -262,6 +263,39 @@ static void test_even(void **state)
 	free(s);
 }
 
+/* A slice that was merged is in all columns that it covers: an even load has no gaps. */
+static void test_merged(void **state)
+{
+	static const uint8_t events[] = { 0 };
+	struct assemble_input tables = { 0 };
+	struct strip_query *q = malloc(sizeof(*q));
+	struct strip_filter f = { 0 };
+	struct slices *slices;
+	struct strip *s;
+
+	*q = everything;
+	assert_int_equal(slices_new(&slices, 600 * SECOND, 180000), 0);
+	strip_filter_set(&f, q);
+	for (uint64_t i = 0; i < 3000; i++) {
+		const struct slice about = { .begin_ns = BEGIN + i * SLICE,
+					     .end_ns = BEGIN + (i + 1) * SLICE };
+		struct count counts[50];
+
+		for (uint32_t k = 0; k < 50; k++)
+			counts[k] = (struct count){ k * 7 + (uint32_t)i, 0, 0, 1, 1 };
+		assert_int_equal(slices_add(slices, counts, 50, &about), 0);
+	}
+	s = strip_make(&f, &(struct strip_input){ slices, &tables, events, 1, 0 });
+	assert_non_null(s);
+	assert_true(s->merged);
+	for (uint32_t i = strip_column_at(s, s->first_ns); i < s->nr; i++)
+		if (!(s->columns[i].peak > 0))
+			fail_msg("column %u of %u is empty", i, s->nr);
+	free(s);
+	strip_filter_fini(&f);
+	slices_free(slices);
+}
+
 /* The strip of one process, and of one function, has its samples alone. */
 static void test_selected(void **state)
 {
@@ -415,10 +449,10 @@ static void test_cost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peaks),	 cmocka_unit_test(test_selected),
-		cmocka_unit_test(test_even),	 cmocka_unit_test(test_zoom),
-		cmocka_unit_test(test_filtered), cmocka_unit_test(test_partition),
-		cmocka_unit_test(test_cost),
+		cmocka_unit_test(test_peaks),	  cmocka_unit_test(test_selected),
+		cmocka_unit_test(test_even),	  cmocka_unit_test(test_merged),
+		cmocka_unit_test(test_zoom),	  cmocka_unit_test(test_filtered),
+		cmocka_unit_test(test_partition), cmocka_unit_test(test_cost),
 	};
 	int failed;
 
