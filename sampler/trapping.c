@@ -34,10 +34,34 @@ static void show(struct sampler *s, const struct trap_hit *hit)
 	s->trapped.end_ns = hit->end_ns;
 }
 
-/* Report matches; with the ones of the same tick, whose message is replaced. */
+/* Write the time of the day at @time_ns; in a recording the time from its start. */
+static void write_moment(const struct sampler *s, uint64_t time_ns, char *buf, size_t size)
+{
+	uint64_t real_ns = time_ns, first_ns;
+	struct timespec now;
+	struct tm tm;
+	time_t seconds;
+
+	if (s->replay && !replay_is_kept(s->replay)) {
+		first_ns = slices_at(history_slices(s->store.history), 0)->begin_ns;
+		snprintf(buf, size, "+%.1f s", (double)(time_ns - first_ns) / 1e9);
+		return;
+	}
+	if (!s->replay) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		real_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
+			  (time_now_ns() - time_ns);
+	}
+	seconds = (time_t)(real_ns / 1000000000);
+	if (!localtime_r(&seconds, &tm) || !strftime(buf, size, "%H:%M:%S", &tm))
+		snprintf(buf, size, "?");
+}
+
+/* Report matches and their time; with the ones of the same tick, whose message is replaced. */
 static void say(struct sampler *s, const struct trap_hit *hit, const char *saved)
 {
 	struct traps *t = &s->traps;
+	char at[32];
 	size_t n;
 
 	if (t->said_seq != s->ticks.seq)
@@ -49,6 +73,9 @@ static void say(struct sampler *s, const struct trap_hit *hit, const char *saved
 	for (uint32_t i = 0; i < hit->nr_also && n < sizeof(t->said); i++)
 		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, "; %s: %.1f%%",
 				      hit->also[i].rule->text, hit->also[i].percent);
+	write_moment(s, hit->begin_ns, at, sizeof(at));
+	if (n < sizeof(t->said))
+		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, " at %s", at);
 	if (saved[0] && n < sizeof(t->said))
 		snprintf(t->said + n, sizeof(t->said) - n, "; %s", saved);
 	mailbox_say(&s->mailbox, "trap: %s", t->said);
@@ -79,14 +106,9 @@ void trapping_test(struct sampler *s, const struct assemble_input *tables)
 /* Report the first match in a recording, and how many there are. */
 static void report(struct sampler *s, const struct trap_hit *first, uint32_t nr)
 {
-	uint64_t origin = slices_at(history_slices(s->store.history), 0)->begin_ns;
-	time_t seconds = (time_t)(first->begin_ns / 1000000000);
 	char at[32], more[48] = "";
-	struct tm tm;
 
-	snprintf(at, sizeof(at), "+%.1f s", (double)(first->begin_ns - origin) / 1e9);
-	if (replay_is_kept(s->replay) && localtime_r(&seconds, &tm))
-		strftime(at, sizeof(at), "%H:%M:%S", &tm);
+	write_moment(s, first->begin_ns, at, sizeof(at));
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", the first of %u matches", nr);
 	mailbox_say(&s->mailbox, "trap: %s: %.1f%% at %s%s", first->rule->text, first->percent, at,

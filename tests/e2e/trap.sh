@@ -18,7 +18,10 @@ kill -INT "$p"
 wait "$p"
 rc=$?
 [ "$rc" = 130 ] || wrong "exit $rc"
-grep -q '^! trap: total:burst > 50 for 100ms: .*saving to' "$TMP/out" || wrong "no match in $(cat "$TMP/out")"
+# Its time is that of the match: at most a minute before the one in the name of the file.
+sed -nE 's/^! trap: total:burst > 50 for 100ms: [0-9.]+% at (..):(..):(..); saving to .*-(..)(..)(..)\.data.*/\1 \2 \3 \4 \5 \6/p' "$TMP/out" |
+	awk '{ late = ($4 * 3600 + $5 * 60 + $6 - $1 * 3600 - $2 * 60 - $3 + 86400) % 86400; good = late <= 60 } END { exit !good }' ||
+	wrong "no match with its time in $(cat "$TMP/out")"
 grep -q nowhere "$TMP/out" && wrong "a function that is not there matched"
 [ "$(ls "$TMP/saved" | wc -l)" -eq 1 ] || wrong "files: $(ls "$TMP/saved")"
 file=$(echo "$TMP"/saved/*.data)
