@@ -326,6 +326,7 @@ static void set_trap(struct sampler *s, const struct control *c)
 {
 	if (!c->rule) {
 		traps_clear(&s->traps);
+		s->trapped.nr = 0;
 		mailbox_say(&s->mailbox, "traps removed");
 	} else if (traps_add(&s->traps, c->rule)) {
 		mailbox_say(&s->mailbox, "too many traps: at most %d (':trap off' removes all)",

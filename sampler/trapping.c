@@ -57,11 +57,20 @@ static void write_moment(const struct sampler *s, uint64_t time_ns, char *buf, s
 		snprintf(buf, size, "?");
 }
 
+/* Keep the last match for the list of messages, and count @nr more. */
+static void count_matches(struct sampler *s, const struct trap_hit *last, uint32_t nr)
+{
+	struct profile_trap *t = &s->trapped;
+
+	t->nr += nr;
+	write_moment(s, last->begin_ns, t->at, sizeof(t->at));
+	snprintf(t->what, sizeof(t->what), "%s: %.1f%%", last->rule->text, last->percent);
+}
+
 /* Report matches and their time; with the ones of the same tick, whose message is replaced. */
 static void say(struct sampler *s, const struct trap_hit *hit, const char *saved)
 {
 	struct traps *t = &s->traps;
-	char at[32];
 	size_t n;
 
 	if (t->said_seq != s->ticks.seq)
@@ -73,9 +82,8 @@ static void say(struct sampler *s, const struct trap_hit *hit, const char *saved
 	for (uint32_t i = 0; i < hit->nr_also && n < sizeof(t->said); i++)
 		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, "; %s: %.1f%%",
 				      hit->also[i].rule->text, hit->also[i].percent);
-	write_moment(s, hit->begin_ns, at, sizeof(at));
 	if (n < sizeof(t->said))
-		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, " at %s", at);
+		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, " at %s", s->trapped.at);
 	if (saved[0] && n < sizeof(t->said))
 		snprintf(t->said + n, sizeof(t->said) - n, "; %s", saved);
 	mailbox_say(&s->mailbox, "trap: %s", t->said);
@@ -100,6 +108,7 @@ void trapping_test(struct sampler *s, const struct assemble_input *tables)
 			     sizeof(text));
 	else
 		show(s, &hit);
+	count_matches(s, &hit, 1);
 	say(s, &hit, text);
 }
 
@@ -119,7 +128,7 @@ void trapping_replay(struct sampler *s, const struct assemble_input *tables)
 {
 	struct slices *slices = history_slices(s->store.history);
 	struct trap_input in = input_of(s, tables);
-	struct trap_hit first = { .rule = NULL }, hit;
+	struct trap_hit first = { .rule = NULL }, last, hit;
 	uint32_t nr = 0;
 
 	for (uint32_t i = slices_find(slices, s->traps.tested_ns);
@@ -131,15 +140,18 @@ void trapping_replay(struct sampler *s, const struct assemble_input *tables)
 		slices_mark(slices, i, SLICE_TRAP);
 		if (!nr++)
 			first = hit;
+		last = hit;
 	}
 	if (!nr)
 		return;
 	show(s, &first);
+	count_matches(s, &last, nr);
 	report(s, &first, nr);
 }
 
 void trapping_again(struct sampler *s)
 {
 	traps_rearm(&s->traps);
+	s->trapped.nr = 0;
 	s->traps.tested_ns = 0;
 }

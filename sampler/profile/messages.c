@@ -22,7 +22,8 @@ static struct profile_message *entry_of(struct messages *n, const char *key)
 	if (n->nr == MESSAGES_MAX)
 		return NULL;
 	e = &n->items[n->nr];
-	*e = (struct profile_message){ .id = n->nr++, .first_ns = n->now_ns };
+	*e = (struct profile_message){ .id = n->next_id++, .first_ns = n->now_ns };
+	n->nr++;
 	snprintf(e->key, sizeof(e->key), "%s", key);
 	return e;
 }
@@ -64,6 +65,17 @@ void messages_silence(struct messages *n, const char *key)
 	for (uint32_t i = 0; i < n->nr; i++)
 		if (!strncmp(n->items[i].key, key, strlen(key)))
 			n->items[i].active = false;
+}
+
+void messages_remove(struct messages *n, const char *key)
+{
+	for (uint32_t i = 0; i < n->nr; i++) {
+		if (strcmp(n->items[i].key, key) != 0)
+			continue;
+		n->nr--;
+		memmove(&n->items[i], &n->items[i + 1], (n->nr - i) * sizeof(n->items[0]));
+		return;
+	}
 }
 
 void messages_detail(struct profile_message *e, const char *fmt, ...)

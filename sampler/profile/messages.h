@@ -3,8 +3,8 @@
  * The problems since the start, each kind once, with its fix.
  * Runs on: the builder.
  *
- * Invariant: a kind has one entry; entries are never removed, so that ids are stable; a full table
- * drops new kinds.
+ * Invariant: a kind has one entry, with an id that no other kind ever has; a full table drops new
+ * kinds.
  */
 #ifndef SAMPLER_PROFILE_MESSAGES_H
 #define SAMPLER_PROFILE_MESSAGES_H
@@ -20,7 +20,7 @@
 
 struct messages {
 	struct profile_message items[MESSAGES_MAX];
-	uint32_t nr;
+	uint32_t nr, next_id;
 	bool recorded;		      /* of a recording: nothing can be changed */
 	bool goes_first;	      /* the sampler threads have a real-time priority */
 	const char *remark;	      /* borrowed: a note of the caller; NULL: none */
@@ -35,6 +35,7 @@ struct messages {
 	struct profile_account window; /* their sum */
 	uint64_t ring_refused;	       /* a size that the kernel refused; 0: none */
 	char banner[256];	       /* the last one noted */
+	uint32_t nr_trapped;	       /* matches of traps that were noted */
 };
 
 /* Begin the profile @p: nothing is active. @now_ns: since the session's start. */
@@ -49,6 +50,8 @@ struct profile_message *messages_note(struct messages *n, const char *key,
 				      const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Take @key, or all that begin with it ("rate-"), as not noted now: the consequence of another. */
 void messages_silence(struct messages *n, const char *key);
+/* Remove @key from the list. */
+void messages_remove(struct messages *n, const char *key);
 /* Set the whole sentence of @e. */
 void messages_detail(struct profile_message *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

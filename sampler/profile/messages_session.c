@@ -124,6 +124,29 @@ static void note_unwinder(struct messages *n, const struct profile *p)
 		     "a bug in proftop: please report it (--unwinder=step avoids it)");
 }
 
+/* Note the last match of a trap, and how many there were, until the traps are removed. */
+static void note_trap(struct messages *n, const struct profile *p)
+{
+	const struct profile_trap *t = &p->trap;
+	struct profile_message *e;
+
+	if (t->nr == n->nr_trapped)
+		return;
+	n->nr_trapped = t->nr;
+	if (!t->nr) {
+		messages_remove(n, "trap");
+		return;
+	}
+	e = messages_note(n, "trap", MESSAGE_INFO, 0, "trap at %s", t->at);
+	if (t->nr > 1)
+		messages_detail(e, "trap at %s: %s, the last of %u matches", t->at, t->what, t->nr);
+	else
+		messages_detail(e, "trap at %s: %s", t->at, t->what);
+	e->count = t->nr;
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     "none needed: :trap off removes traps and this message");
+}
+
 static void note_session(struct messages *n, const struct profile *p)
 {
 	struct profile_message *e;
@@ -155,6 +178,7 @@ void messages_apply(struct messages *n, struct profile *p, uint64_t now_ns, uint
 {
 	messages_begin(n, p, now_ns, window_ns);
 	note_session(n, p);
+	note_trap(n, p);
 	messages_kernel(n, p);
 	messages_stacks(n, p);
 	messages_languages(n, p);

@@ -370,6 +370,9 @@ struct access_kind profile_access_kind(uint32_t packed);
 struct profile_trap {
 	uint32_t seq;		   /* counts up; 0: there was none */
 	uint64_t begin_ns, end_ns; /* of the slices that it matched */
+	uint32_t nr;		   /* matches since the rules were last removed */
+	char at[16];		   /* the time of the last one: "18:44:56" or "+2.5 s" */
+	char what[160];		   /* "total:parse > 50 for 1s: 73.1%" */
 };
 
 struct profile {

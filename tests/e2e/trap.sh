@@ -44,5 +44,11 @@ fi
 	wrong "--replay --trap: exit $?"
 grep -Eq 'trap: total:burst > 50 for 100ms: [0-9.]+% at \+([2-9]|[1-9][0-9]+)\.[0-9] s' "$TMP/out" ||
 	wrong "no match in the recording: $(cat "$TMP/out")"
+# The list of messages has it, until the traps are removed.
+"$PROFTOP" --replay "$file" --trap 'total:burst > 50 for 100ms' --size 120x30 --script '7' >"$TMP/out"
+grep -Eq 'trap at \+[0-9.]+ s: total:burst > 50 for 100ms: [0-9.]+%' "$TMP/out" ||
+	wrong "no match in the messages: $(cat "$TMP/out")"
+"$PROFTOP" --replay "$file" --trap 'total:burst > 50 for 100ms' --size 120x30 --script '7:trap off<Enter><tick>' >"$TMP/out"
+grep -q 'trap at' "$TMP/out" && wrong "a match without traps: $(cat "$TMP/out")"
 expect 2 "--save-dir and a recording exclude each other" --replay "$file" --trap lost --save-dir "$TMP"
 finish

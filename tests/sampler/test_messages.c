@@ -527,6 +527,45 @@ static void test_banner(void **state)
 }
 
 /* A recording cannot be changed: its messages keep their fixes. */
+/* The last match of a trap, with its time and number, until the traps are removed. */
+static void test_trap(void **state)
+{
+	struct fixture *f = *state;
+	struct profile_trap *t = &f->p.trap;
+	const struct profile_message *n;
+
+	f->p.starved = true;
+	tick(f);
+	*t = (struct profile_trap){ .nr = 1, .at = "18:44:56", .what = "lost > 1: 2.0%" };
+	tick(f);
+	n = find(f, "trap");
+	assert_string_equal(n->detail, "trap at 18:44:56: lost > 1: 2.0%");
+	assert_int_equal(n->severity, MESSAGE_INFO);
+	assert_true(n->active);
+	assert_int_equal(n->id, 1);
+	/* Kept, with the time of the match. */
+	tick(f);
+	n = find(f, "trap");
+	assert_false(n->active);
+	assert_int_equal(n->last_ns, 2 * SECOND);
+	t->nr = 3;
+	snprintf(t->at, sizeof(t->at), "18:45:07");
+	tick(f);
+	n = find(f, "trap");
+	assert_string_equal(n->detail, "trap at 18:45:07: lost > 1: 2.0%, the last of 3 matches");
+	assert_int_equal(n->count, 3);
+	assert_int_equal(n->last_ns, 4 * SECOND);
+	/* Until the traps are removed; the others stay, and its id is not used again. */
+	t->nr = 0;
+	tick(f);
+	assert_null(find(f, "trap"));
+	assert_int_equal(find(f, "starved")->id, 0);
+	t->nr = 1;
+	tick(f);
+	assert_int_equal(find(f, "trap")->id, 2);
+	assert_int_equal(find(f, "trap")->first_ns, 6 * SECOND);
+}
+
 static void test_recorded(void **state)
 {
 	struct fixture *f = *state;
@@ -590,16 +629,13 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),	  TEST(test_once),
-		TEST(test_lost),	  TEST(test_throttled),
-		TEST(test_rings),	  TEST(test_machine),
-		TEST(test_events),	  TEST(test_multiplexed),
-		TEST(test_starved),	  TEST(test_lag_advice),
-		TEST(test_truncated),	  TEST(test_stacks),
-		TEST(test_broken_module), TEST(test_dropped),
-		TEST(test_languages),	  TEST(test_names),
-		TEST(test_banner),	  TEST(test_recorded),
-		TEST(test_full),	  cmocka_unit_test(test_lag),
+		TEST(test_quiet),	  TEST(test_once),	  TEST(test_lost),
+		TEST(test_throttled),	  TEST(test_rings),	  TEST(test_machine),
+		TEST(test_events),	  TEST(test_multiplexed), TEST(test_starved),
+		TEST(test_lag_advice),	  TEST(test_truncated),	  TEST(test_stacks),
+		TEST(test_broken_module), TEST(test_dropped),	  TEST(test_languages),
+		TEST(test_names),	  TEST(test_banner),	  TEST(test_recorded),
+		TEST(test_trap),	  TEST(test_full),	  cmocka_unit_test(test_lag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

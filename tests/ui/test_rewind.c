@@ -353,7 +353,9 @@ static void test_trapped(void **state)
 
 		bench_init(&b, 100, 30, false);
 		b.config.replayed = replayed;
-		p->trap = (struct profile_trap){ 1, FIRST + 20 * SECOND, FIRST + 21 * SECOND };
+		p->trap = (struct profile_trap){ .seq = 1,
+						 .begin_ns = FIRST + 20 * SECOND,
+						 .end_ns = FIRST + 21 * SECOND };
 		model_take(&b.st, p);
 		rewind_trapped(&b.st);
 		assert_false(b.st.rewind.on);
