@@ -123,8 +123,11 @@ static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 	if (!filled)
 		return;
 	stack = stacks_intern(k->st->stacks, k->list, filled);
-	if (stack == STACK_NONE && stacks_grow(k->st->stacks))
+	if (stack == STACK_NONE) {
+		/* False is also little space: for this stack it may be enough. */
+		stacks_grow(k->st->stacks);
 		stack = stacks_intern(k->st->stacks, k->list, filled);
+	}
 	if (stack != STACK_NONE)
 		set_id(&k->stacks, id, stack);
 }

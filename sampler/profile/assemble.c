@@ -236,10 +236,21 @@ static void clear(struct profile *p)
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;
 }
 
-/* Count all samples, and samples in code with a name that was searched and not found. */
-static void count_unnamed(struct profile *p)
+/* Report whether a stack is not in the tables: it has no frame, and its samples no function. */
+static bool is_no_stack(const struct assemble_work *w, uint32_t stack)
 {
-	p->window_samples = p->window_unnamed = 0;
+	return w->stacks.of[w->stacks.nr] == stack + 1;
+}
+
+/*
+ * Count all samples, samples in code with a name that was searched and not found, and samples
+ * without a stack.
+ */
+static void count_unnamed(const struct assemble_work *w)
+{
+	struct profile *p = w->p;
+
+	p->window_samples = p->window_unnamed = p->window_no_stack = 0;
 	for (uint32_t i = 0; i < p->nr_counts; i++) {
 		const struct profile_stack *s = &p->stacks[p->counts[i].stack];
 		const struct profile_function *f;
@@ -248,6 +259,8 @@ static void count_unnamed(struct profile *p)
 		if (p->counts[i].event >= EVENTS_MAX)
 			continue; /* running time */
 		p->window_samples += p->counts[i].count;
+		if (is_no_stack(w, p->counts[i].stack))
+			p->window_no_stack += p->counts[i].count;
 		assert(s->first + s->nr <= p->nr_frames);
 		f = s->nr ? &p->functions[p->frames[s->first]] : NULL;
 		if (f && f->unnamed && !(f->id & ASSEMBLE_PLACE))
@@ -276,7 +289,7 @@ int assemble(struct profile *p, const struct assemble_input *in)
 		ret = names_copy(p, in);
 	if (ret)
 		clear(p);
-	count_unnamed(p);
+	count_unnamed(&w);
 	work_fini(&w);
 	return ret;
 }

@@ -215,6 +215,28 @@ static void note_renames(struct messages *n, const struct profile *p)
 	messages_fix(n, e, MESSAGE_NONE, 0, "press 2 for the process; its PID is certain");
 }
 
+/*
+ * Note samples without a stack: rare ones of a long window, old ones of which new tables have no
+ * stack, and those of a folder of --keep with a damaged stack.
+ */
+static void note_no_stack(struct messages *n, const struct profile *p)
+{
+	double all = p->window_samples, none = p->window_no_stack;
+	struct profile_message *e;
+
+	if (!(none > 0) || all < MESSAGES_TAKEN_MIN)
+		return;
+	e = messages_note(n, "no-stack", none > NAMES_LOUD * all ? MESSAGE_WARN : MESSAGE_INFO, 0,
+			  "%.1f%% of samples have no stack", 100 * none / all);
+	e->count = (uint64_t)none;
+	messages_detail(e,
+			"%.1f%% of samples have no stack (%s): they count for their process only",
+			100 * none / all,
+			p->window == PROFILE_WINDOW ? "damaged, or the stack table is full"
+						    : "rare ones of a long time");
+	messages_fix(n, e, MESSAGE_NONE, 0, "press 2 for the processes");
+}
+
 /* Note code without names, once most places were looked up. */
 static void note_names(struct messages *n, const struct profile *p)
 {
@@ -262,6 +284,7 @@ void messages_stacks(struct messages *n, const struct profile *p)
 	note_dropped(n, p);
 	note_nameless(n, p);
 	note_renames(n, p);
+	note_no_stack(n, p);
 	note_names(n, p);
 	note_replaced(n, p);
 }

@@ -433,6 +433,7 @@ struct profile {
 	double samples_per_s;
 	uint64_t nr_places, nr_places_named;
 	double window_samples, window_unnamed; /* of all cells; samples in code without a name */
+	double window_no_stack;		       /* samples without a stack: in window_samples only */
 	struct profile_images images;
 	uint64_t nr_places_waiting; /* not looked at yet; the rest has no name */
 

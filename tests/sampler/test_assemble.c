@@ -175,6 +175,27 @@ static void test_places_without_symbols(void **state)
 	profile_free(p);
 }
 
+/* Samples of a stack that is not kept have no function, and are counted as such. */
+static void test_stacks_not_kept(void **state)
+{
+	struct tables t;
+	uint32_t place;
+	struct history_cell cells[2] = { { .count = 2, .weight = 20 },
+					 { .stack = STACK_NONE, .count = 3, .weight = 30 } };
+	struct profile *p;
+
+	tables_init(&t);
+	place = places_intern(t.places, OBJECT_ID_KERNEL, KERNEL_ADDRESS);
+	cells[0].stack = stack_of(&t, 1, &place);
+	p = assembled(&t, cells, 2);
+	assert_true(p->window_samples == 5 && p->window_no_stack == 3);
+	profile_free(p);
+	p = assembled(&t, cells, 1);
+	assert_true(p->window_samples == 2 && p->window_no_stack == 0);
+	profile_free(p);
+	tables_fini(&t);
+}
+
 static uint32_t script_place(struct tables *t)
 {
 	const struct code_key key = { .process = 1, .address = 0x1000 };
@@ -690,6 +711,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_places_without_symbols),
+		cmocka_unit_test(test_stacks_not_kept),
 		cmocka_unit_test(test_frames_of_languages),
 		cmocka_unit_test(test_lines_of_languages),
 		cmocka_unit_test(test_shared_ids),

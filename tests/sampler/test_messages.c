@@ -507,6 +507,23 @@ static void test_names(void **state)
 	assert_int_equal(find(f, "names")->count, 2);
 }
 
+/* Samples without a stack are no samples with a symbol: a message reports how many. */
+static void test_no_stack(void **state)
+{
+	struct fixture *f = *state;
+
+	f->p.window_samples = 400;
+	tick(f);
+	assert_null(find(f, "no-stack"));
+	f->p.window_no_stack = 100;
+	expect(f, "no-stack", "25.0% of samples have no stack", MESSAGE_NONE, 0);
+	assert_int_equal(find(f, "no-stack")->count, 100);
+	assert_int_equal(find(f, "no-stack")->severity, MESSAGE_WARN);
+	f->p.window_no_stack = 4;
+	tick(f);
+	assert_int_equal(find(f, "no-stack")->severity, MESSAGE_INFO);
+}
+
 static void test_banner(void **state)
 {
 	struct fixture *f = *state;
@@ -629,13 +646,14 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),	  TEST(test_once),	  TEST(test_lost),
-		TEST(test_throttled),	  TEST(test_rings),	  TEST(test_machine),
-		TEST(test_events),	  TEST(test_multiplexed), TEST(test_starved),
-		TEST(test_lag_advice),	  TEST(test_truncated),	  TEST(test_stacks),
-		TEST(test_broken_module), TEST(test_dropped),	  TEST(test_languages),
-		TEST(test_names),	  TEST(test_banner),	  TEST(test_recorded),
-		TEST(test_trap),	  TEST(test_full),	  cmocka_unit_test(test_lag),
+		TEST(test_quiet),	    TEST(test_once),	    TEST(test_lost),
+		TEST(test_throttled),	    TEST(test_rings),	    TEST(test_machine),
+		TEST(test_events),	    TEST(test_multiplexed), TEST(test_starved),
+		TEST(test_lag_advice),	    TEST(test_truncated),   TEST(test_stacks),
+		TEST(test_broken_module),   TEST(test_dropped),	    TEST(test_languages),
+		TEST(test_names),	    TEST(test_no_stack),    TEST(test_banner),
+		TEST(test_recorded),	    TEST(test_trap),	    TEST(test_full),
+		cmocka_unit_test(test_lag),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

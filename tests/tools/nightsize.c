@@ -70,9 +70,11 @@ static void make_tables(struct night *n)
 	}
 }
 
-/* The stacks of the next hour. */
+/* The stacks of the next hour. The tables have space ahead for 13 hours; a session grows them. */
 static void make_stacks(struct night *n, uint32_t hour)
 {
+	places_grow(n->places);
+	stacks_grow(n->stacks);
 	for (uint32_t i = 0; i < STACKS; i++) {
 		uint32_t places[DEPTH];
 
@@ -80,6 +82,8 @@ static void make_stacks(struct night *n, uint32_t hour)
 			places[k] = places_intern(n->places, n->objects_ids[rnd(3)],
 						  0x1000 + 64ull * (rnd(FUNCTIONS) + hour * 100));
 		n->ids[i] = stacks_intern(n->stacks, places, DEPTH);
+		if (n->ids[i] == STACK_NONE)
+			out_of_memory();
 	}
 }
 

@@ -652,11 +652,11 @@ static void test_empty_reasons(void **state)
 		{ "user 33", "no process of user 33 ran in the last 5 s", false },
 		{ "system", "no samples in this window", false },
 	};
+	struct profile *p;
 	struct bench b;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct profile *p = fake_profile(2, NULL);
-
+		p = fake_profile(2, NULL);
 		p->nr_counts = 0;
 		p->target_gone = cases[i].gone;
 		p->ring_size = 1 << 20;
@@ -667,6 +667,16 @@ static void test_empty_reasons(void **state)
 		assert_null(strstr(look(&b), " Why "));
 		bench_fini(&b);
 	}
+	p = fake_profile(2, NULL);
+	p->window_samples = p->window_no_stack = 198019;
+	p->window_unnamed = p->nr_frames = 0;
+	for (uint32_t i = 0; i < p->nr_stacks; i++)
+		p->stacks[i] = (struct profile_stack){ 0 };
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "198,019 samples, none with a stack (2: processes)"));
+	assert_non_null(strstr(look(&b), "Symbols 0%"));
+	bench_fini(&b);
 	bench_init(&b, 100, 24, true);
 	model_take(&b.st, fake_profile(2, NULL));
 	type(&b, ":cgroup none\r");

@@ -401,21 +401,20 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 									   : NULL;
 	bool of_all = view_scope(st) == VIEW_ALL;
 	double all = of_all ? p->window_samples : fold ? fold->count : 0;
-	double unnamed = of_all ? p->window_unnamed : 0;
+	double named = of_all ? all - p->window_unnamed - p->window_no_stack : 0;
 	char buf[FORMAT_MAX];
 
 	for (uint32_t i = 0; fold && i < fold->nr_rows; i++) {
 		const struct profile_function *f = &st->shown->functions[fold->rows[i].function];
 
 		/* Objects that are still loading may give names. */
-		if (f->unnamed &&
-		    (f->module_index >= st->shown->nr_modules ||
-		     st->shown->modules[f->module_index].state != PROFILE_MODULE_LOADING))
-			unnamed += fold->rows[i].self;
+		if (!f->unnamed ||
+		    (f->module_index < st->shown->nr_modules &&
+		     st->shown->modules[f->module_index].state == PROFILE_MODULE_LOADING))
+			named += fold->rows[i].self;
 	}
 	if (all > 0)
-		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, 1 - unnamed / all),
-			  ROLE_VALUE);
+		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, named / all), ROLE_VALUE);
 }
 
 /* Outcomes of the user stacks, as shares of all samples of the tick: of all processes. */

@@ -331,6 +331,14 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 	}
 }
 
+/* Report whether no sample of the window has a stack: there is no function to show. */
+static bool is_without_stacks(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	return p->window_no_stack > 0 && p->window_no_stack >= p->window_samples;
+}
+
 /* Return why there are no rows, in @buf if need be. */
 static struct safe_text empty_text(const struct ui_state *st, char buf[static IDLE_MAX])
 {
@@ -352,6 +360,9 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 		return TEXT("sampling is stopped (S starts it)");
 	if (!p->nr_counts)
 		return idle_text(p, buf);
+	if (is_without_stacks(st))
+		return text_format(buf, IDLE_MAX, "%s samples, none with a stack (2: processes)",
+				   format_count(n, p->window_no_stack).str);
 	if (st->scope.drilled)
 		return text_format(buf, IDLE_MAX, "no samples of %s in this window (Esc: back)",
 				   st->scope.process_name);
