@@ -34,6 +34,7 @@ enum control_kind {
 	CONTROL_STRIP,
 	CONTROL_PAST,
 	CONTROL_TRAP,
+	CONTROL_TRAPS, /* report the rules */
 	CONTROL_FRAMES,
 	CONTROL_NR,
 };

@@ -337,6 +337,13 @@ static void set_trap(struct sampler *s, const struct control *c)
 	controls_free(c);
 }
 
+static void list_traps(struct sampler *s, const struct control *c)
+{
+	char text[256];
+
+	mailbox_say(&s->mailbox, "%s", traps_list(&s->traps, text, sizeof(text)));
+}
+
 static void show_past(struct sampler *s, const struct control *c)
 {
 	s->past.begin_ns = c->past.begin_ns;
@@ -366,6 +373,7 @@ void handlers_apply(struct sampler *s, const struct control *c)
 		[CONTROL_STRIP] = set_strip,
 		[CONTROL_PAST] = show_past,
 		[CONTROL_TRAP] = set_trap,
+		[CONTROL_TRAPS] = list_traps,
 		[CONTROL_FRAMES] = set_frames,
 	};
 
@@ -375,7 +383,7 @@ void handlers_apply(struct sampler *s, const struct control *c)
 
 void handlers_apply_replay(struct sampler *s, const struct control *c)
 {
-	if (c->kind == CONTROL_STRIP || c->kind == CONTROL_PAST) {
+	if (c->kind == CONTROL_STRIP || c->kind == CONTROL_PAST || c->kind == CONTROL_TRAPS) {
 		handlers_apply(s, c);
 		return;
 	}

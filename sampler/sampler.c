@@ -229,6 +229,11 @@ int sampler_trap(struct sampler *s, const char *text, struct err *e)
 	return code;
 }
 
+void sampler_list_traps(struct sampler *s)
+{
+	send_control(s, &(struct control){ .kind = CONTROL_TRAPS });
+}
+
 int sampler_past_fd(const struct sampler *s)
 {
 	return s->mailbox.past_fd;

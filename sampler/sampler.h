@@ -62,6 +62,8 @@ void sampler_set_strip(struct sampler *s, const struct strip_query *query);
 void sampler_show_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns);
 /* Add a rule, as of --trap; "": remove all. 0, or -EINVAL with a sentence. */
 int sampler_trap(struct sampler *s, const char *rule, struct err *e);
+/* Have the next profile's status list the rules. */
+void sampler_list_traps(struct sampler *s);
 /* Return a file descriptor for poll(2), readable when there is a strip or such a profile. */
 int sampler_past_fd(const struct sampler *s);
 /* Take them: profile_free(), free(); NULL: none. */

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,28 @@ void traps_clear(struct traps *t)
 	for (uint32_t i = 0; i < t->nr; i++)
 		free(t->list[i].functions.list);
 	*t = (struct traps){ .nr = 0 };
+}
+
+const char *traps_list(const struct traps *t, char *buf, size_t size)
+{
+	size_t n;
+
+	if (!t->nr) {
+		snprintf(buf, size, "no traps are set; ':trap total:parse > 50 for 1s' sets one");
+		return buf;
+	}
+	n = (size_t)snprintf(buf, size, "%u trap%s (':trap off' removes all): ", t->nr,
+			     t->nr > 1 ? "s" : "");
+	for (uint32_t i = 0; i < t->nr && n < size; i++) {
+		const char *rule = t->list[i].rule.text;
+
+		if (n + strlen(rule) + sizeof("; ; ...") > size) {
+			snprintf(buf + n, size - n, "; ...");
+			break;
+		}
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? "; " : "", rule);
+	}
+	return buf;
 }
 
 void traps_rearm(struct traps *t)

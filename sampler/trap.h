@@ -38,6 +38,8 @@ struct traps {
 /* Add a rule; it is armed now. 0 or -ENOSPC. */
 int traps_add(struct traps *t, const struct trap_rule *rule);
 void traps_clear(struct traps *t);
+/* Write the number of rules, and the first rules that fit. Return @buf. */
+const char *traps_list(const struct traps *t, char *buf, size_t size);
 /* Forget all matches: the next slices may be of any time. */
 void traps_rearm(struct traps *t);
 

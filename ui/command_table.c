@@ -367,7 +367,7 @@ const struct command command_table[] = {
 	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
 	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
-	{ "trap", "RULE|off", rewind_trap, NULL, false, NULL, NULL },
+	{ "trap", "RULE|off", rewind_trap, NULL, true, NULL, NULL },
 	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
 	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
 	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },

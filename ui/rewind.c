@@ -288,7 +288,7 @@ void rewind_trap(struct ui_state *st, const char *arg)
 	struct err e;
 
 	if (!*arg)
-		ui_state_say(st, true, "a rule is missing, as in total:parse > 50 for 1s");
+		sampler_list_traps(st->sampler);
 	else if (sampler_trap(st->sampler, strcmp(arg, "off") ? arg : "", &e))
 		ui_state_say_error(st, &e);
 }

@@ -22,7 +22,7 @@ void rewind_take(struct ui_state *st, struct profile *p, struct strip *strip);
 void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code);
 /* Stop at the match of a trap, if the newest profile has a new one. */
 void rewind_trapped(struct ui_state *st);
-/* Set a trap, as of --trap; "off": remove all. */
+/* Set a trap, as of --trap; "off": remove all; "": list them. */
 void rewind_trap(struct ui_state *st, const char *arg);
 /* Go to a time: "30s" ago, or "14:03[:22]"; "": back to now. */
 void rewind_command(struct ui_state *st, const char *arg);

@@ -50,5 +50,7 @@ grep -Eq 'trap at \+[0-9.]+ s: total:burst > 50 for 100ms: [0-9.]+%' "$TMP/out" 
 	wrong "no match in the messages: $(cat "$TMP/out")"
 "$PROFTOP" --replay "$file" --trap 'total:burst > 50 for 100ms' --size 120x30 --script '7:trap off<Enter><tick>' >"$TMP/out"
 grep -q 'trap at' "$TMP/out" && wrong "a match without traps: $(cat "$TMP/out")"
+"$PROFTOP" --replay "$file" --trap 'lost > 7' --size 120x30 --script ':trap<Enter><tick>' >"$TMP/out"
+grep -q "1 trap (':trap off' removes all): lost > 7" "$TMP/out" || wrong ":trap lists no rule: $(cat "$TMP/out")"
 expect 2 "--save-dir and a recording exclude each other" --replay "$file" --trap lost --save-dir "$TMP"
 finish

@@ -238,6 +238,29 @@ static void test_rearm(void **state)
 	assert_false(next(f, 150, 0, &hit));
 }
 
+/* The rules in the order in which they were set; of a long list the first ones. */
+static void test_list(void **state)
+{
+	struct fixture *f = *state;
+	char text[160];
+
+	assert_non_null(strstr(traps_list(&f->traps, text, sizeof(text)), "no traps are set"));
+	add(f, "lost > 1");
+	assert_string_equal(traps_list(&f->traps, text, sizeof(text)), "1 trap (':trap off' "
+								       "removes all): lost > 1");
+	add(f, "total:burst > 20 for 100ms");
+	assert_string_equal(traps_list(&f->traps, text, sizeof(text)), "2 traps (':trap off' "
+								       "removes all): lost > 1; "
+								       "total:burst > 20 for "
+								       "100ms");
+	for (int i = 0; i < 8; i++)
+		add(f, "total:burst > 20 for 100ms");
+	traps_list(&f->traps, text, sizeof(text));
+	assert_string_equal(text + strlen(text) - 10, "100ms; ...");
+	traps_clear(&f->traps);
+	assert_non_null(strstr(traps_list(&f->traps, text, sizeof(text)), "no traps are set"));
+}
+
 static void test_too_many(void **state)
 {
 	struct fixture *f = *state;
@@ -259,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rearm, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 	};
 

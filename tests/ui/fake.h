@@ -34,6 +34,7 @@ struct sampler {
 	uint64_t past_begin_ns, past_end_ns;
 	int nr_strips, nr_pasts;
 	char trap[64];
+	unsigned int nr_lists; /* of traps */
 	double max_hz;
 	int call_graph; /* -1: no request */
 	uint32_t stack_size;
@@ -106,6 +107,11 @@ int sampler_trap(struct sampler *s, const char *rule, struct err *e)
 {
 	snprintf(s->trap, sizeof(s->trap), "%s", rule);
 	return strncmp(rule, "bad", 3) ? 0 : err_set(e, -EINVAL, "invalid rule");
+}
+
+void sampler_list_traps(struct sampler *s)
+{
+	s->nr_lists++;
 }
 
 int sampler_past_fd(const struct sampler *s)

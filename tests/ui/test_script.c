@@ -239,6 +239,12 @@ static void test_commands(void **state)
 	assert_non_null(strstr(look(&b), "did you mean 'cycles'?"));
 	run(&b, "screen");
 	assert_non_null(strstr(look(&b), "needs an argument"));
+	run(&b, "trap");
+	assert_int_equal(b.sampler.nr_lists, 1);
+	assert_string_equal(b.sampler.trap, "");
+	run(&b, "trap lost > 1");
+	assert_string_equal(b.sampler.trap, "lost > 1");
+	assert_int_equal(b.sampler.nr_lists, 1);
 	assert_false(b.st.quit);
 	run(&b, "q");
 	assert_true(b.st.quit);
