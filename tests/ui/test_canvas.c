@@ -202,6 +202,18 @@ static void test_format(void **state)
 	assert_string_equal(format_span(b, 250 * 1000000ull).str, "250ms");
 	assert_string_equal(format_span(b, 1500 * 1000000ull).str, "1.5s");
 	assert_string_equal(format_span(b, 180 * 1000000000ull).str, "3m");
+	assert_string_equal(format_span(b, 9 * 3600 * 1000000000ull).str, "9h");
+	assert_string_equal(format_span(b, 150 * 60 * 1000000000ull).str, "2.5h");
+	assert_string_equal(format_span(b, 1450 * 60 * 1000000000ull).str, "24h");
+	assert_string_equal(format_span(b, 47 * 3600 * 1000000000ull).str, "47h");
+	assert_string_equal(format_span(b, 72 * 3600 * 1000000000ull).str, "3d");
+	assert_true(format_span(b, UINT64_MAX).size < FORMAT_MAX);
+	assert_string_equal(format_age(b, 1500 * 1000000ull).str, "1.5s");
+	assert_string_equal(format_age(b, 119 * 1000000000ull).str, "119s");
+	assert_string_equal(format_age(b, 119600 * 1000000ull).str, "2m 0s");
+	assert_string_equal(format_age(b, 320 * 1000000000ull).str, "5m 20s");
+	assert_string_equal(format_age(b, 11120 * 1000000000ull).str, "3h 5m 20s");
+	assert_true(format_age(b, UINT64_MAX).size < FORMAT_MAX);
 	assert_string_equal(format_memory(b, 41 * 1024).str, "41 MB");
 }
 

@@ -340,7 +340,48 @@ static void test_time_recorded(void **state)
 	assert_non_null(strstr(b.st.message, "does not reach back"));
 	press(&b, K_CTRL('r'));
 	type(&b, "12");
-	assert_non_null(strstr(look(&b), "too early; the history is 23:56:"));
+	assert_non_null(strstr(look(&b), "too early; the history is 10-03 23:56:"));
+	bench_fini(&b);
+}
+
+/* A day: the label of the strip in hours, dates where the two ends have the same time of day. */
+static void test_day(void **state)
+{
+	struct bench b;
+	struct strip *s;
+
+	start(&b, 140, 30, false);
+	s = b.st.rewind.strip;
+	s->column_ns = 24 * 3600 * SECOND / s->nr;
+	s->last_ns = s->first_ns + 86400 * SECOND;
+	assert_non_null(strstr(look(&b), " -24h "));
+	b.config.replayed = true;
+	setenv("TZ", "UTC", 1);
+	s->last_real_ns = (86400ULL * 20000 + 1) * SECOND;
+	press(&b, K_CTRL('r'));
+	assert_non_null(strstr(look(&b), "the history is 10-03 00:00:01 to 10-04 00:00:01"));
+	type(&b, "3");
+	assert_non_null(strstr(look(&b), "= 10-03 03:00:00"));
+	press(&b, K_ESC);
+	/* Within one day there are none. */
+	s->last_real_ns += 12 * 3600 * SECOND;
+	s->first_ns = s->last_ns - 4 * 3600 * SECOND;
+	press(&b, K_CTRL('r'));
+	assert_non_null(strstr(look(&b), "the history is 08:00:01 to 12:00:01"));
+	press(&b, K_ESC);
+	bench_fini(&b);
+}
+
+/* The age of a moment minutes ago has seconds. */
+static void test_age(void **state)
+{
+	struct bench b;
+
+	start(&b, 100, 30, false);
+	b.st.rewind.strip->last_ns = b.st.rewind.strip->first_ns + 400 * SECOND;
+	rewind_to(&b.st, b.st.rewind.strip->last_ns - 320 * SECOND,
+		  b.st.rewind.strip->last_ns - 319 * SECOND);
+	assert_non_null(strstr(look(&b), "REWIND  5m 20s ago"));
 	bench_fini(&b);
 }
 
@@ -508,7 +549,7 @@ static void test_baseline(void **state)
 	/* The moment of the range, not the running time of a profile of now. */
 	b.st.now_ns += 60 * SECOND;
 	snprintf(against, sizeof(against), "against +%s (B)",
-		 format_span(span, past->past_begin_ns - FIRST).str);
+		 format_age(span, past->past_begin_ns - FIRST).str);
 	assert_non_null(strstr(look(&b), against));
 	press(&b, 'B');
 	assert_null(b.st.baseline);
@@ -522,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_merged),
 		cmocka_unit_test(test_ways_back),     cmocka_unit_test(test_mouse),
 		cmocka_unit_test(test_command),	      cmocka_unit_test(test_time_live),
+		cmocka_unit_test(test_day),	      cmocka_unit_test(test_age),
 		cmocka_unit_test(test_trapped),
 
 		cmocka_unit_test(test_time_recorded), cmocka_unit_test(test_query),

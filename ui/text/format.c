@@ -80,16 +80,41 @@ struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns)
 				   (unsigned int)(s / 60 % 60), (unsigned int)(s % 60)));
 }
 
+/* Print with one decimal below 10, unless that is 0. */
+static struct safe_text with_unit(char buf[static FORMAT_MAX], double value, char unit)
+{
+	bool whole = value >= 9.95 || fabs(value - round(value)) < 0.05;
+
+	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.*f%c", whole ? 0 : 1, value, unit));
+}
+
 struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns)
 {
 	double s = (double)ns / 1e9;
 
 	if (s < 0.9995)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fms", s * 1000));
+	if (s >= 48 * 3600)
+		return with_unit(buf, s / 86400, 'd');
+	if (s >= 2 * 3600)
+		return with_unit(buf, s / 3600, 'h');
 	if (s >= 120)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0fm", s / 60));
 	return ascii(buf,
 		     snprintf(buf, FORMAT_MAX, fabs(s - round(s)) < 0.05 ? "%.0fs" : "%.1fs", s));
+}
+
+struct safe_text format_age(char buf[static FORMAT_MAX], uint64_t ns)
+{
+	uint64_t s = (ns + 500000000) / 1000000000;
+	unsigned int seconds = (unsigned int)(s % 60), minutes = (unsigned int)(s / 60 % 60);
+
+	if (s < 120)
+		return format_span(buf, ns);
+	if (s < 7200)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%" PRIu64 "m %us", s / 60, seconds));
+	return ascii(buf,
+		     snprintf(buf, FORMAT_MAX, "%" PRIu64 "h %um %us", s / 3600, minutes, seconds));
 }
 
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb)

@@ -24,8 +24,10 @@ struct safe_text format_ratio(char buf[static FORMAT_MAX], double value, unsigne
 struct safe_text format_share(char buf[static FORMAT_MAX], double share);
 /* "00:03:12"; above 99 hours "4d 03:12". */
 struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns);
-/* "5s", "250ms", "2m", "1.5s". */
+/* "250ms", "1.5s", "5s", "2m"; from two hours "2.5h", "24h", from two days "3d". */
 struct safe_text format_span(char buf[static FORMAT_MAX], uint64_t ns);
+/* The same below two minutes; then to the second: "5m 20s", "3h 5m 20s". */
+struct safe_text format_age(char buf[static FORMAT_MAX], uint64_t ns);
 /* "41 MB"; @kb in KiB. */
 struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb);
 

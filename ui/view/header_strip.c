@@ -53,35 +53,54 @@ const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size)
 		return header_strip_time(st, buf, size);
 	ns = st->config->replayed ? r->begin_ns - MIN(r->begin_ns, r->strip->first_ns)
 				  : r->strip->last_ns - MIN(r->strip->last_ns, r->begin_ns);
-	format_span(span, ns);
+	format_age(span, ns);
 	snprintf(buf, size, st->config->replayed ? "+%s" : "%s ago", span);
 	return buf;
+}
+
+/* Get the local time at @time_ns. False: it is unknown. */
+static bool local_at(const struct strip *s, uint64_t time_ns, struct tm *tm)
+{
+	time_t t;
+
+	if (!s || !s->last_real_ns)
+		return false;
+	t = (time_t)((s->last_real_ns - s->last_ns + time_ns) / 1000000000);
+	return localtime_r(&t, tm) != NULL;
 }
 
 /* Write the time of the day at @time_ns; "" if it is unknown. */
 static const char *clock_at(const struct strip *s, uint64_t time_ns, char *buf, size_t size)
 {
 	struct tm tm;
-	time_t t;
 
 	*buf = '\0';
-	if (!s || !s->last_real_ns)
-		return buf;
-	t = (time_t)((s->last_real_ns - s->last_ns + time_ns) / 1000000000);
-	if (localtime_r(&t, &tm))
+	if (local_at(s, time_ns, &tm))
 		strftime(buf, size, "%H:%M:%S", &tm);
 	return buf;
+}
+
+/* Do the first and the last moment differ in their date? */
+static bool needs_date(const struct strip *s)
+{
+	struct tm first, last;
+
+	return local_at(s, s->first_ns, &first) && local_at(s, s->last_ns, &last) &&
+	       (first.tm_yday != last.tm_yday || first.tm_year != last.tm_year);
 }
 
 const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf, size_t size)
 {
 	const struct strip *s = st->rewind.strip;
 	char span[FORMAT_MAX];
+	struct tm tm;
 
-	clock_at(s, time_ns, buf, size);
-	if (!*buf && s)
+	*buf = '\0';
+	if (local_at(s, time_ns, &tm))
+		strftime(buf, size, needs_date(s) ? "%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	else if (s)
 		snprintf(buf, size, "+%s",
-			 format_span(span, time_ns - MIN(time_ns, s->first_ns)).str);
+			 format_age(span, time_ns - MIN(time_ns, s->first_ns)).str);
 	return buf;
 }
 

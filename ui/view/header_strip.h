@@ -16,7 +16,8 @@ unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int ro
 uint32_t header_strip_columns(unsigned int cols);
 /* Write the position in the past: "32.4s ago", "+12.3s" in a recording; "" if it is now. */
 const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size);
-/* Write a time of the past: "14:03:22", or "+12.3s" from the start of a recording. */
+/* Write a time of the past: "14:03:22", with "10-21 " before it if the past is of two days;
+ * "+12.3s" from the start of a recording. */
 const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf,
 				size_t size);
 /* Return the step of the keys earlier and later: a twentieth of the strip, in whole columns. */
