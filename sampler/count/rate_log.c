@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/base.h"
 
 void rate_log_fini(struct rate_log *log)
@@ -35,15 +36,8 @@ static struct rate_entry *add(struct rate_log *log)
 		log->nr -= half;
 		memmove(log->list, log->list + half, log->nr * sizeof(*log->list));
 	}
-	if (log->nr == log->capacity) {
-		uint32_t capacity = MAX(2 * log->capacity, 4u);
-		struct rate_entry *larger = realloc(log->list, capacity * sizeof(*larger));
-
-		if (!larger)
-			return NULL;
-		log->list = larger;
-		log->capacity = capacity;
-	}
+	if (!array_reserve(&log->list, &log->capacity, log->nr + 1ULL))
+		return NULL;
 	return &log->list[log->nr++];
 }
 
