@@ -142,7 +142,7 @@ static int run(struct file_work *work, struct err *e)
 		describe(w, &locks[0], nr);
 	else
 		snprintf(work->done, sizeof(work->done),
-			 "no mutex: none of %u threads waits for one at this moment", w->nr);
+			 "no thread waits for a mutex at this moment (%u looked at)", w->nr);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages about files that cannot be replayed. Any thread; no state. */
+/* Write the messages that refuse a file. Any thread; no state. */
 #ifndef SAMPLER_FILE_PERFDATA_REFUSE_H
 #define SAMPLER_FILE_PERFDATA_REFUSE_H
 

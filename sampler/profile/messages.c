@@ -36,6 +36,15 @@ static void clean(char *dst, size_t size, const char *fmt, va_list ap)
 	text_sanitise(dst, size, text, strlen(text));
 }
 
+const char *messages_share(char buf[static 16], double share)
+{
+	if (share > 0 && share < 0.0005)
+		snprintf(buf, 16, "<0.1%%");
+	else
+		snprintf(buf, 16, "%.1f%%", 100 * share);
+	return buf;
+}
+
 struct profile_message *messages_note(struct messages *n, const char *key,
 				      enum message_severity severity, uint64_t count,
 				      const char *fmt, ...)

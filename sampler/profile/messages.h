@@ -38,6 +38,8 @@ struct messages {
 	uint32_t nr_trapped;	       /* matches of traps that were noted */
 };
 
+/* Write a share as "2.8%"; "<0.1%" instead of none for a small one. Return @buf. */
+const char *messages_share(char buf[static 16], double share);
 /* Begin the profile @p: nothing is active. @now_ns: since the session's start. */
 void messages_begin(struct messages *n, const struct profile *p, uint64_t now_ns,
 		    uint64_t window_ns);

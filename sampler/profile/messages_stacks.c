@@ -26,6 +26,7 @@ static void note_truncated(struct messages *n, const struct profile *p)
 {
 	double share = messages_truncated(n), shown = share;
 	struct profile_message *e;
+	char buf[16];
 
 	if (!p->account.truncated)
 		return;
@@ -34,9 +35,9 @@ static void note_truncated(struct messages *n, const struct profile *p)
 			(double)MAX(p->account.taken, p->account.truncated);
 	e = messages_note(n, "truncated",
 			  share > MESSAGES_TRUNCATED_MAX ? MESSAGE_WARN : MESSAGE_INFO,
-			  p->account.truncated, "%.1f%% of stacks are cut short", 100 * shown);
-	messages_detail(e, "%.1f%% of stacks are cut short: outer callers are missing",
-			100 * shown);
+			  p->account.truncated, "%s of stacks are cut short",
+			  messages_share(buf, shown));
+	messages_detail(e, "%s of stacks are cut short: outer callers are missing", buf);
 	if (p->call_graph == CALL_GRAPH_FP)
 		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
 			     "use DWARF unwinding; or 'sudo sysctl "
@@ -223,15 +224,15 @@ static void note_no_stack(struct messages *n, const struct profile *p)
 {
 	double all = p->window_samples, none = p->window_no_stack;
 	struct profile_message *e;
+	char buf[16];
 
 	if (!(none > 0) || all < MESSAGES_TAKEN_MIN)
 		return;
 	e = messages_note(n, "no-stack", none > NAMES_LOUD * all ? MESSAGE_WARN : MESSAGE_INFO, 0,
-			  "%.1f%% of samples have no stack", 100 * none / all);
+			  "%s of samples have no stack", messages_share(buf, none / all));
 	e->count = (uint64_t)none;
-	messages_detail(e,
-			"%.1f%% of samples have no stack (%s): they count for their process only",
-			100 * none / all,
+	messages_detail(e, "%s of samples have no stack (%s): they count for their process only",
+			buf,
 			p->window == PROFILE_WINDOW ? "damaged, or the stack table is full"
 						    : "rare ones of a long time");
 	messages_fix(n, e, MESSAGE_NONE, 0, "press 2 for the processes");
@@ -242,11 +243,12 @@ static void note_names(struct messages *n, const struct profile *p)
 {
 	double all = p->window_samples, unnamed = p->window_unnamed;
 	struct profile_message *e;
+	char buf[16];
 
 	if (!(unnamed > 0) || all < MESSAGES_TAKEN_MIN || 20 * p->nr_places_waiting > p->nr_places)
 		return;
 	e = messages_note(n, "names", unnamed > NAMES_LOUD * all ? MESSAGE_WARN : MESSAGE_INFO, 0,
-			  "%.1f%% of samples have no symbol", 100 * unnamed / all);
+			  "%s of samples have no symbol", messages_share(buf, unnamed / all));
 	e->count = p->nr_places - p->nr_places_named - p->nr_places_waiting;
 	messages_fix(n, e, MESSAGE_MODULES, 0, "press 6 for the reason per module");
 }

@@ -27,7 +27,7 @@ static void forget(struct strip_filter *f)
 	f->nr_stacks = f->nr_places = f->nr_tasks = f->nr_names = 0;
 }
 
-/* Free what the matcher of the query made. */
+/* Free the compiled filter of the query. */
 static void drop_made(struct strip_filter *f)
 {
 	if (f->made)

@@ -84,7 +84,7 @@ static bool read_runs(pid_t tid, uint64_t *nr)
 	       sscanf(text, "%*u %*u %" SCNu64, nr) == 1;
 }
 
-/* Copy the stack from a->sp on, up to the first page that cannot be read. */
+/* Copy the stack, from a->sp to the first unreadable page. */
 static size_t copy_stack(struct asleep *a)
 {
 	struct iovec ours = { a->stack, sizeof(a->stack) }, theirs[PAGES_MAX];

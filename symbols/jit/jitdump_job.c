@@ -69,7 +69,7 @@ static int open_file(const struct jitdump_job *r, const struct jitdump_candidate
 		want.start = c->seen.start;
 		want.end = c->seen.end;
 	}
-	/* A recording of a container has pids that cannot be translated here. */
+	/* A recording may have the pids of a container, which mean nothing here. */
 	if (!r->no_proc && c->file.inner_pid != o->inner_pid)
 		return -ENOENT;
 	rc = foreign_open(&want, &opened, NULL);

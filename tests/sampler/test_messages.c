@@ -192,6 +192,17 @@ static void test_rings(void **state)
 	expect(f, "lost", "CPU 0", MESSAGE_RING_SIZE, 2 << 20);
 }
 
+/* A share of something is never none. */
+static void test_share(void **state)
+{
+	char buf[16];
+
+	assert_string_equal(messages_share(buf, 0.0004), "<0.1%");
+	assert_string_equal(messages_share(buf, 0.0005), "0.1%");
+	assert_string_equal(messages_share(buf, 0.028), "2.8%");
+	assert_string_equal(messages_share(buf, 0), "0.0%");
+}
+
 static void test_machine(void **state)
 {
 	struct fixture *f = *state;
@@ -646,13 +657,28 @@ static void test_lag(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),	    TEST(test_once),	    TEST(test_lost),
-		TEST(test_throttled),	    TEST(test_rings),	    TEST(test_machine),
-		TEST(test_events),	    TEST(test_multiplexed), TEST(test_starved),
-		TEST(test_lag_advice),	    TEST(test_truncated),   TEST(test_stacks),
-		TEST(test_broken_module),   TEST(test_dropped),	    TEST(test_languages),
-		TEST(test_names),	    TEST(test_no_stack),    TEST(test_banner),
-		TEST(test_recorded),	    TEST(test_trap),	    TEST(test_full),
+		TEST(test_quiet),
+		TEST(test_once),
+		TEST(test_lost),
+		TEST(test_throttled),
+		TEST(test_rings),
+		TEST(test_machine),
+		TEST(test_share),
+		TEST(test_events),
+		TEST(test_multiplexed),
+		TEST(test_starved),
+		TEST(test_lag_advice),
+		TEST(test_truncated),
+		TEST(test_stacks),
+		TEST(test_broken_module),
+		TEST(test_dropped),
+		TEST(test_languages),
+		TEST(test_names),
+		TEST(test_no_stack),
+		TEST(test_banner),
+		TEST(test_recorded),
+		TEST(test_trap),
+		TEST(test_full),
 		cmocka_unit_test(test_lag),
 	};
 
