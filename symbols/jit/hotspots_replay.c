@@ -113,10 +113,11 @@ bool hotspots_settle(struct hotspots *h, uint64_t time_ns)
 
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		struct hotspots_entry *e = h->entries[i];
-		struct hotspot *vm = &e->reading->vm;
+		struct hotspot *vm;
 
 		if (!e->pending || !e->reading)
 			continue;
+		vm = &e->reading->vm;
 		e->pending = false;
 		changed = true;
 		vm->nr_new = vm->nr_retired = 0;
