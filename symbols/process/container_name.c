@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of containers. Runs on: the asker.
- *
- * The files are JSON. Only the name is looked for, at the place where the tool writes it: a wrong
- * one would be another text of root's file, which is then no name by its letters, or a wrong label.
+ * Names of containers, from JSON. Runs on: the asker.
  */
 #include "symbols/process/container_name.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,46 +33,25 @@ const char *container_name_id(const char *path, size_t size)
 	return NULL;
 }
 
-/* Copy the name that begins at @at and ends at a quote. Return false if it is none. */
-static bool take(const char *at, char *name)
+/* Copy a name, docker's without its slash. Return false if it has other letters than a name. */
+static bool take(const json_t *value, char *name)
 {
+	const char *text = json_string_value(value);
 	size_t n = 0;
 
-	at += *at == '/';
-	while (isalnum((unsigned char)at[n]) || (n && at[n] && strchr("_.-", at[n])))
-		n++;
-	if (!n || n >= CONTAINER_NAME_MAX || at[n] != '"')
+	if (!text)
 		return false;
-	memcpy(name, at, n);
-	name[n] = '\0';
+	text += *text == '/';
+	while (isalnum((unsigned char)text[n]) || (n && text[n] && strchr("_.-", text[n])))
+		n++;
+	if (!n || n >= CONTAINER_NAME_MAX || text[n])
+		return false;
+	memcpy(name, text, n + 1);
 	return true;
 }
 
-/* Find the value of a member of the outermost object: @key with quotes and colon. */
-static const char *member(const char *text, const char *key)
-{
-	size_t size = strlen(key);
-	int depth = 0;
-
-	for (const char *at = text; *at; at++) {
-		if (*at == '{' || *at == '[')
-			depth++;
-		else if (*at == '}' || *at == ']')
-			depth--;
-		if (*at != '"')
-			continue;
-		if (depth == 1 && !strncmp(at, key, size))
-			return at + size;
-		for (at++; *at && *at != '"'; at++)
-			at += *at == '\\' && at[1];
-		if (!*at)
-			break;
-	}
-	return NULL;
-}
-
-/* Read a file of root, or of the user of proftop; NULL: there is none. The caller frees it. */
-static char *read_file(const char *root, const char *path)
+/* Read a file of root, or of the user of proftop; NULL: there is none. */
+static json_t *read_file(const char *root, const char *path)
 {
 	const struct foreign_want want = { .path = path,
 					   .root = root,
@@ -83,49 +60,54 @@ static char *read_file(const char *root, const char *path)
 					   .linked = true,
 					   .uid = geteuid() };
 	struct foreign_file file;
-	char *text = NULL;
+	json_t *json = NULL;
+	char *text;
 	struct err e;
 	size_t size;
 
 	if (foreign_open(&want, &file, &e))
 		return NULL;
-	if (foreign_read(file.fd, FILE_MAX, &text, &size))
-		text = NULL;
+	if (!foreign_read(file.fd, FILE_MAX, &text, &size)) {
+		json = json_loadb(text, size, 0, NULL);
+		free(text);
+	}
 	close(file.fd);
-	return text;
+	return json;
 }
 
 /* docker: a file for each container, {"ID":...,"Name":"/web",...}. */
 static bool from_docker(const char *root, const char *id, char *name)
 {
-	char path[160], *text;
-	const char *at;
+	char path[160];
+	json_t *json;
 	bool found;
 
 	snprintf(path, sizeof(path), "/var/lib/docker/containers/%s/config.v2.json", id);
-	text = read_file(root, path);
-	at = text ? member(text, "\"Name\":\"") : NULL;
-	found = at && take(at, name);
-	free(text);
+	json = read_file(root, path);
+	found = take(json_object_get(json, "Name"), name);
+	json_decref(json);
 	return found;
 }
 
 /* podman: a file of all containers, [{"id":"3fa1...","names":["web"],...},...]. */
 static bool from_podman(const char *root, const char *id, char *name)
 {
-	static const char names[] = "\"names\":[\"";
-	char key[CONTAINER_NAME_ID + 16];
-	char *text = read_file(root, "/var/lib/containers/storage/overlay-containers/"
-				     "containers.json");
-	const char *at, *next;
-	bool found;
+	json_t *list = read_file(root, "/var/lib/containers/storage/overlay-containers/"
+				       "containers.json");
+	const json_t *one;
+	bool found = false;
+	size_t i;
 
-	snprintf(key, sizeof(key), "\"id\":\"%s\"", id);
-	at = text ? strstr(text, key) : NULL;
-	next = at ? strstr(at + strlen(key), "\"id\":\"") : NULL;
-	at = at ? strstr(at, names) : NULL;
-	found = at && (!next || at < next) && take(at + sizeof(names) - 1, name);
-	free(text);
+	json_array_foreach(list, i, one)
+	{
+		const char *of = json_string_value(json_object_get(one, "id"));
+
+		if (of && !strcmp(of, id)) {
+			found = take(json_array_get(json_object_get(one, "names"), 0), name);
+			break;
+		}
+	}
+	json_decref(list);
 	return found;
 }
 
