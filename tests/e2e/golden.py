@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Every view of one committed recording, drawn by --script and in a real terminal, against committed screens.
+"""Every view of the committed recordings, drawn by --script and in a real terminal, against committed screens.
 
 golden.py            compare
 golden.py update     write tests/golden/replay/: look at the difference before it is committed
@@ -18,7 +18,7 @@ from screen import PROFTOP, Terminal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-SHOP = os.path.join(TESTS, "data", "shop")
+DATA = os.path.join(TESTS, "data")
 GOLDEN = os.path.join(TESTS, "golden", "replay")
 SIZES = ["40x8", "80x24", "100x30", "200x60"]
 CHARSETS = ["utf-8", "ascii"]
@@ -38,11 +38,40 @@ VIEWS = {
     "help": "?",
     "command": ":th",
 }
+# Of the recording of waits, in fewer sizes: all sizes are drawn by tests/ui/test_times.c.
+WAIT_SIZES = [("80x24", "ascii"), ("100x30", "utf-8")]
+WAIT_VIEWS = {
+    "wait-functions": ["--time=wait", "1"],
+    "wait-processes": ["--time=wait", "2"],
+    "wait-threads": ["--time=wait", "2H"],
+    "wait-tree": ["--time=wait", "3*"],
+    "wait-flame": ["--time=wait", "4"],
+    "wait-callers": ["--time=wait", "/transfer<Enter>b"],
+    "wait-menu": ["--time=wait", "/Mutex::lock<Enter>m"],
+    "all-functions": ["--time=all", "1"],
+    "all-idle-shown": ["--time=all", "1\""],
+    "all-processes": ["--time=all", "2"],
+    "all-flame": ["--time=all", "4"],
+}
 
 
-def command(charset, extra=()):
+def options_of(view):
+    """The recording of a view, and the options it is shown with."""
+    name, options = ("checkout", WAIT_VIEWS[view][:-1]) if view in WAIT_VIEWS else ("shop", [])
+    return ["--replay", f"{name}.data", "--symfs", os.path.join(DATA, name, "root"), *options]
+
+
+def keys_of(view):
+    return WAIT_VIEWS[view][-1] if view in WAIT_VIEWS else VIEWS[view]
+
+
+def sizes_of(view):
+    return WAIT_SIZES if view in WAIT_VIEWS else [(size, charset) for charset in CHARSETS for size in SIZES]
+
+
+def command(view, charset, extra=()):
     ascii_only = ["--ascii"] if charset == "ascii" else []
-    return [PROFTOP, "--replay", "shop.data", "--symfs", os.path.join(SHOP, "root"), *ascii_only, *extra]
+    return [PROFTOP, *options_of(view), *ascii_only, *extra]
 
 
 def trim(text):
@@ -50,18 +79,18 @@ def trim(text):
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip("\n")
 
 
-def scripted(folder, keys, size, charset):
-    done = subprocess.run(command(charset, ["--size", size, "--script", keys]), cwd=folder, check=False,
+def scripted(folder, view, size, charset):
+    done = subprocess.run(command(view, charset, ["--size", size, "--script", keys_of(view)]), cwd=folder, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
     if done.returncode:
-        sys.exit(f"wrong: --script {keys} at {size}: exit {done.returncode}: {done.stderr}")
+        sys.exit(f"wrong: --script {keys_of(view)} at {size}: exit {done.returncode}: {done.stderr}")
     return trim(done.stdout)
 
 
-def in_terminal(folder, keys, size, charset, golden):
+def in_terminal(folder, view, size, charset, golden):
     """The same in tmux; wait for the golden screen, return the last screen."""
     cols, rows = size.split("x")
-    line = " ".join(f"'{word}'" for word in command(charset))
+    line = " ".join(f"'{word}'" for word in command(view, charset))
     terminal = Terminal(f"sh -c \"cd {folder} && exec {line}\"", int(cols), int(rows))
     screen = ""
     try:
@@ -69,7 +98,7 @@ def in_terminal(folder, keys, size, charset, golden):
         # Without the heat strip: its columns depend on the time of the replay.
         terminal.press("|")
         terminal.press("|")
-        for key in re.findall("<[A-Za-z-]+>|.", keys):
+        for key in re.findall("<[A-Za-z-]+>|.", keys_of(view)):
             if key != "<tick>":
                 terminal.press(key.strip("<>") if len(key) > 1 else key)
         end = time.monotonic() + 10
@@ -103,17 +132,16 @@ def read_golden(view):
 
 def update(folder):
     os.makedirs(GOLDEN, exist_ok=True)
-    for view, keys in VIEWS.items():
+    for view in [*VIEWS, *WAIT_VIEWS]:
         with open(path_of(view), "w", encoding="utf-8") as f:
-            for charset in CHARSETS:
-                for size in SIZES:
-                    f.write(f"{heading(size, charset)}\n{scripted(folder, keys, size, charset)}\n")
+            for size, charset in sizes_of(view):
+                f.write(f"{heading(size, charset)}\n{scripted(folder, view, size, charset)}\n")
 
 
 def check(folder, view, size, charset, golden):
     """None, or how it differs."""
     for where, draw in ("--script", scripted), ("a terminal", lambda *args: in_terminal(*args, golden)):
-        screen = draw(folder, VIEWS[view], size, charset)
+        screen = draw(folder, view, size, charset)
         if screen != golden:
             diff = difflib.unified_diff(golden.splitlines(), screen.splitlines(), "golden", where, lineterm="")
             return f"wrong: {view} {size} {charset}, by {where}:\n" + "\n".join(diff)
@@ -122,22 +150,23 @@ def check(folder, view, size, charset, golden):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with gzip.open(os.path.join(SHOP, "shop.data.gz")) as packed, \
-                open(os.path.join(folder, "shop.data"), "wb") as f:
-            f.write(packed.read())
-        os.chmod(os.path.join(folder, "shop.data"), 0o600)
+        for name in ("shop", "checkout"):
+            with gzip.open(os.path.join(DATA, name, f"{name}.data.gz")) as packed, \
+                    open(os.path.join(folder, f"{name}.data"), "wb") as f:
+                f.write(packed.read())
+            os.chmod(os.path.join(folder, f"{name}.data"), 0o600)
         if sys.argv[1:] == ["update"]:
             update(folder)
             return 0
         jobs, faults = [], []
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            for view in VIEWS:
+            for view in [*VIEWS, *WAIT_VIEWS]:
                 for (size, charset), golden in read_golden(view).items():
                     jobs.append(pool.submit(check, folder, view, size, charset, golden))
         faults = [job.result() for job in jobs if job.result()]
         print("\n".join(faults))
         print(f"{len(jobs) - len(faults)} screens as they should be, {len(faults)} not")
-        return 1 if faults or len(jobs) != len(VIEWS) * len(SIZES) * len(CHARSETS) else 0
+        return 1 if faults or len(jobs) != sum(len(sizes_of(view)) for view in [*VIEWS, *WAIT_VIEWS]) else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Known waits (tests/programs/wait_truth.c): seconds by kind of each thread, compared with its clocks,
-# live and from recordings.
+# live and from recordings; of a committed recording, compared with perf script.
 . "$(dirname "$0")/lib"
+
+if [ "$(uname -m)" = x86_64 ]; then
+	python3 "$HERE/waits_replay.py" "$PROFTOP" "$TMP" || wrong 'the waits of the committed recording differ'
+fi
 
 need_perf
 "$PROFTOP" --time=all -d 10 --ring 4M --format=ndjson --record "$TMP/data" -- \
