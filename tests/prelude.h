@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The includes of every unit test: cmocka, and the headers that cmocka needs before it. */
+/* The head of every unit test: cmocka with the headers that it needs, and the list of tests. */
 #ifndef TESTS_PRELUDE_H
 #define TESTS_PRELUDE_H
 
@@ -13,6 +13,38 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+/* The tests of this program; cmocka passes over the empty ones. */
+static struct CMUnitTest unit_tests[64];
+
+/* Append to the list of tests, before main(). */
+static inline void add_test(struct CMUnitTest test)
+{
+	size_t i = 0;
+
+	while (unit_tests[i].name)
+		if (++i == sizeof(unit_tests) / sizeof(unit_tests[0]))
+			abort();
+	unit_tests[i] = test;
+}
+
+/*
+ * Define a test: TEST(test_x) { ... }, TEST(test_x, setup) or TEST(test_x, setup, teardown). The
+ * tests run in the order of their lines. @state is the state that the setup left.
+ */
+#define TEST(fn, ...)                                                                              \
+	static void fn(void **state);                                                              \
+	__attribute__((constructor(1000 + __LINE__))) static void add_##fn(void)                   \
+	{                                                                                          \
+		add_test((struct CMUnitTest){ .name = #fn, .test_func = fn, __VA_ARGS__ });        \
+	}                                                                                          \
+	static void fn(void **state)
+
+/* Run the tests, @setup before and @teardown after all of them. Return the exit code. */
+static inline int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction teardown)
+{
+	return cmocka_run_group_tests(unit_tests, setup, teardown);
+}
 
 /*
  * Leave the running test. The reason is printed by tests/run; STRICT=1 accepts it if it begins with

@@ -64,7 +64,7 @@ static bool has_mark(const struct asleep *a)
 	return false;
 }
 
-static void test_sleeping(void **state)
+TEST(test_sleeping)
 {
 	static struct asleep a;
 	pid_t pid = start_child(false);
@@ -85,7 +85,7 @@ static void test_sleeping(void **state)
 }
 
 /* A task that runs has no kind and no stack. */
-static void test_running(void **state)
+TEST(test_running)
 {
 	static struct asleep a;
 	pid_t pid = start_child(true);
@@ -101,10 +101,5 @@ static void test_running(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sleeping),
-		cmocka_unit_test(test_running),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

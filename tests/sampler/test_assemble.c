@@ -111,7 +111,7 @@ static uint32_t task_of(struct tables *t, pid_t pid, pid_t tid)
 	return hit.task;
 }
 
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	struct tables t;
 	struct profile *p;
@@ -125,7 +125,7 @@ static void test_nothing(void **state)
 	tables_fini(&t);
 }
 
-static void test_places_without_symbols(void **state)
+TEST(test_places_without_symbols)
 {
 	struct tables t;
 	uint32_t places[3];
@@ -176,7 +176,7 @@ static void test_places_without_symbols(void **state)
 }
 
 /* Samples of a stack that is not kept have no function, and are counted as such. */
-static void test_stacks_not_kept(void **state)
+TEST(test_stacks_not_kept)
 {
 	struct tables t;
 	uint32_t place;
@@ -234,7 +234,7 @@ static void expect_frames(const struct tables *t, const struct history_cell coun
 }
 
 /* A C extension called by a function of a script: libfoo.so, loop, Cart.total, main. */
-static void test_frames_of_languages(void **state)
+TEST(test_frames_of_languages)
 {
 	struct tables t;
 	uint32_t places[4];
@@ -260,7 +260,7 @@ static void test_frames_of_languages(void **state)
 }
 
 /* Lines of Cart.total: in the function, through the interpreter, and in calls. */
-static void test_lines_of_languages(void **state)
+TEST(test_lines_of_languages)
 {
 	struct tables t;
 	struct listing_lines lines;
@@ -311,7 +311,7 @@ static void test_lines_of_languages(void **state)
 }
 
 /* Indices are handed out once for each id, and only for ids that the cells name. */
-static void test_shared_ids(void **state)
+TEST(test_shared_ids)
 {
 	struct tables t;
 	uint32_t object, a[2], b[2];
@@ -349,7 +349,7 @@ static void test_shared_ids(void **state)
 }
 
 /* Cells are in order of stack, in whatever order they were given; equal ones keep their order. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct history_cell counts[100];
 	struct tables t;
@@ -383,7 +383,7 @@ static void test_order(void **state)
 }
 
 /* Folded-away cells, and ids that the tables never gave out: counted, without frames. */
-static void test_no_stack(void **state)
+TEST(test_no_stack)
 {
 	struct tables t;
 	const struct history_cell counts[] = {
@@ -418,7 +418,7 @@ static const struct profile_task *find_task(const struct profile *p, pid_t tid)
 	return NULL;
 }
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
 	struct tables t;
 	struct history_cell counts[3] = { { .count = 1 }, { .count = 2 }, { .count = 4 } };
@@ -466,7 +466,7 @@ static void test_processes(void **state)
 }
 
 /* A main thread that was never seen: the name of a worker is all there is. */
-static void test_process_without_main_thread(void **state)
+TEST(test_process_without_main_thread)
 {
 	struct tables t;
 	struct history_cell count = { .count = 1, .stack = STACK_NONE };
@@ -503,7 +503,7 @@ static uint32_t place_of_code(struct tables *t, const void *code)
 }
 
 /* The view was opened on an address; by now it is known to be code of sample_me(). */
-static void test_annotate_follows_the_name(void **state)
+TEST(test_annotate_follows_the_name)
 {
 	struct annotate an = { .in = { SYMBOL_NONE, SYMBOL_NONE }, .replay = true };
 	struct tables t;
@@ -545,7 +545,7 @@ static void test_annotate_follows_the_name(void **state)
 	tables_fini(&t);
 }
 
-static void test_names_from_the_loader(void **state)
+TEST(test_names_from_the_loader)
 {
 	const char *code = (const char *)(uintptr_t)sample_me;
 	struct tables t;
@@ -605,7 +605,7 @@ __attribute__((noinline, noclone)) static int caller_of_inlined(int x)
 }
 
 /* One place of code, two functions of the source: the stack has both, with their lines. */
-static void test_inlined(void **state)
+TEST(test_inlined)
 {
 	struct tables t;
 	uint32_t places[2];
@@ -648,7 +648,7 @@ static void test_inlined(void **state)
  * Kinds of long waits: found in the stack, or known from /proc. In poll they are idle, in a lock
  * they are not; shorter ones never are.
  */
-static void test_idle_waits(void **state)
+TEST(test_idle_waits)
 {
 	const struct object_identity identity = { .kind = OBJECT_WAIT };
 	uint32_t wait_places[WAIT_NR], i = 0;
@@ -708,26 +708,10 @@ static void test_idle_waits(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_places_without_symbols),
-		cmocka_unit_test(test_stacks_not_kept),
-		cmocka_unit_test(test_frames_of_languages),
-		cmocka_unit_test(test_lines_of_languages),
-		cmocka_unit_test(test_shared_ids),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_no_stack),
-		cmocka_unit_test(test_idle_waits),
-		cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_process_without_main_thread),
-		cmocka_unit_test(test_annotate_follows_the_name),
-		cmocka_unit_test(test_names_from_the_loader),
-		cmocka_unit_test(test_inlined),
-	};
 	int ret;
 
 	urcu_qsbr_register_thread();
-	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	ret = run_unit_tests(NULL, NULL);
 	urcu_qsbr_unregister_thread();
 	return ret;
 }

@@ -13,7 +13,7 @@
 #include "tests/sampler/fake_kernel.h"
 
 /* Check the attributes of a sampling event, bit by bit. */
-static void test_attr_sample(void **state)
+TEST(test_attr_sample)
 {
 	struct event cycles = parse("cycles"), clock = parse("cpu-clock:u");
 	struct attr_config config = { .exclude_idle = true,
@@ -66,7 +66,7 @@ static void test_attr_sample(void **state)
 }
 
 /* dwarf, fp, off: the parts of a user stack that the kernel writes, and their largest size. */
-static void test_attr_call_graphs(void **state)
+TEST(test_attr_call_graphs)
 {
 	struct event clock = parse("cpu-clock");
 	struct attr_config dwarf = { .stack_size = 8192, .regs_mask = REGS_MASK }, fp = { 0 },
@@ -86,7 +86,7 @@ static void test_attr_call_graphs(void **state)
 	assert_true(attr_sample_max(&fp) > attr_sample_max(&off) + 8 * 127);
 }
 
-static void test_attr_side(void **state)
+TEST(test_attr_side)
 {
 	struct perf_event_attr attr, expected = {
 		.size = sizeof(expected),
@@ -115,7 +115,7 @@ static void test_attr_side(void **state)
 	assert_memory_equal(&attr, &expected, sizeof(attr));
 }
 
-static void test_attr_rate(void **state)
+TEST(test_attr_rate)
 {
 	struct event clock = parse("task-clock"), cycles = parse("cycles");
 
@@ -128,12 +128,5 @@ static void test_attr_rate(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_attr_sample),
-		cmocka_unit_test(test_attr_call_graphs),
-		cmocka_unit_test(test_attr_side),
-		cmocka_unit_test(test_attr_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -303,7 +303,7 @@ static void expect_only(struct sampler *s, pid_t pid, bool only)
 	assert_int_equal(others, !only);
 }
 
-static void test_targets(void **state)
+TEST(test_targets)
 {
 	struct sampler_config c = config_of("cpu-clock");
 	struct sampler *s = live_start(&c);
@@ -348,7 +348,7 @@ static void test_targets(void **state)
 	sampler_free(s);
 }
 
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
 	struct sampler_config c = config_of("cpu-clock");
 	struct sampler *s;
@@ -365,7 +365,7 @@ static void test_cgroup(void **state)
 	sampler_free(s);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	struct sampler_config c = config_of("cpu-clock");
 	struct sampler *s = live_start(&c);
@@ -417,7 +417,7 @@ static void test_sizes(void **state)
 }
 
 /* A process that starts later is found, and one that was there at the start is not needed. */
-static void test_name_waits(void **state)
+TEST(test_name_waits)
 {
 	struct sampler_config c = config_of("cpu-clock");
 	struct sampler *s;
@@ -484,7 +484,7 @@ static void burn(unsigned int ms)
 }
 
 /* One of the system that was sampled before takes the name. */
-static void test_name_taken(void **state)
+TEST(test_name_taken)
 {
 	struct sampler_config c = config_of("cpu-clock");
 	struct sampler *s = live_start(&c);
@@ -514,7 +514,7 @@ static void test_name_taken(void **state)
 }
 
 /* A worker that rests at first has its events from its parent: they are not opened on it again. */
-static void test_name_forks(void **state)
+TEST(test_name_forks)
 {
 	const unsigned int ms = 500;
 	struct sampler_config c = config_of("cpu-clock");
@@ -563,7 +563,7 @@ static void test_name_forks(void **state)
 	sampler_free(s);
 }
 
-static void test_own_rates(void **state)
+TEST(test_own_rates)
 {
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
 	struct sampler *s = live_start(&c);
@@ -575,7 +575,7 @@ static void test_own_rates(void **state)
 }
 
 /* The list gets the PMUs' events and the tracepoints; the sampler does not wait for it. */
-static void test_event_states(void **state)
+TEST(test_event_states)
 {
 	static struct sampler_event_state states[8192];
 	struct sampler_config c = config_of("cpu-clock");
@@ -859,7 +859,7 @@ static void expect_resident(long before, long growth, long images)
 		fail_msg("%ld KiB resident, %ld before", kb, before);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	unsigned int nr = number_of("CONTROLS", 40), seconds = number_of("SECONDS", 4);
 	struct sampler_config c = config_of("cpu-clock");
@@ -952,7 +952,7 @@ static void all_controls(struct sampler *s, const struct sampler_config *c)
 
 /* Of programs that are known all the time nothing grows, however often they are sampled in another
  * way. */
-static void test_no_growth(void **state)
+TEST(test_no_growth)
 {
 	unsigned int rounds = MAX(number_of("CONTROLS", 40) / 20, 2u), fds;
 	struct sampler_config c = config_of("cpu-clock");
@@ -977,13 +977,5 @@ static void test_no_growth(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_targets),	   cmocka_unit_test(test_cgroup),
-		cmocka_unit_test(test_sizes),	   cmocka_unit_test(test_name_waits),
-		cmocka_unit_test(test_name_taken), cmocka_unit_test(test_name_forks),
-		cmocka_unit_test(test_own_rates),  cmocka_unit_test(test_event_states),
-		cmocka_unit_test(test_random),	   cmocka_unit_test(test_no_growth),
-	};
-
-	return cmocka_run_group_tests(tests, start_load, stop_load);
+	return run_unit_tests(start_load, stop_load);
 }

@@ -43,7 +43,7 @@ static int teardown(void **state)
 	return fake_remove(root);
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	struct core_types t;
 
@@ -65,7 +65,7 @@ static void test_read(void **state)
 	assert_int_equal(t.nr, 0);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static struct core_types t;
 
@@ -108,7 +108,7 @@ static uint32_t count(const struct fake *f, uint32_t type, uint64_t config, int 
 }
 
 /* General events: on each CPU the one of its type, in one slot with one sum. */
-static void test_general(void **state)
+TEST(test_general)
 {
 	struct event events[EVENTS_MAX];
 	static struct core_types cores;
@@ -138,7 +138,7 @@ static void test_general(void **state)
 }
 
 /* An event of one PMU: on its CPUs; the others have no fd, and count nothing. */
-static void test_of_one_pmu(void **state)
+TEST(test_of_one_pmu)
 {
 	struct event events[EVENTS_MAX];
 	static struct core_types cores;
@@ -173,7 +173,7 @@ static void test_of_one_pmu(void **state)
 }
 
 /* Tasks: one fd for each CPU of the type; ended tasks are closed. */
-static void test_tasks(void **state)
+TEST(test_tasks)
 {
 	struct event events[EVENTS_MAX];
 	static struct core_types cores;
@@ -206,7 +206,7 @@ static void test_tasks(void **state)
 }
 
 /* A kernel that takes no type in the config chooses by the CPU. */
-static void test_old_kernel(void **state)
+TEST(test_old_kernel)
 {
 	struct event events[EVENTS_MAX];
 	static struct core_types cores;
@@ -224,7 +224,7 @@ static void test_old_kernel(void **state)
 }
 
 /* None of the sampled CPUs has the event. */
-static void test_nowhere(void **state)
+TEST(test_nowhere)
 {
 	struct counters_sys sys;
 	static struct core_types cores;
@@ -250,7 +250,7 @@ static void test_nowhere(void **state)
 }
 
 /* The top-down group: the leader counts, cycles are sampled; on the CPUs of that PMU. */
-static void test_topdown(void **state)
+TEST(test_topdown)
 {
 	static const char *const names[] = { "topdown-retiring", "topdown-bad-spec",
 					     "topdown-fe-bound", "topdown-be-bound" };
@@ -310,12 +310,5 @@ static void test_topdown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),	cmocka_unit_test(test_names),
-		cmocka_unit_test(test_general), cmocka_unit_test(test_of_one_pmu),
-		cmocka_unit_test(test_tasks),	cmocka_unit_test(test_old_kernel),
-		cmocka_unit_test(test_nowhere), cmocka_unit_test(test_topdown),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return run_unit_tests(setup, teardown);
 }

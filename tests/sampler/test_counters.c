@@ -21,7 +21,7 @@
 
 #include "tests/sampler/fake_kernel.h"
 
-static void test_system(void **state)
+TEST(test_system)
 {
 	struct event events[] = { parse("cycles"), parse("cpu-clock") };
 	struct counters_config config = system_config(events, 2);
@@ -67,7 +67,7 @@ static void test_system(void **state)
 }
 
 /* Fail each call with each possible errno: a message, and no descriptor is left open. */
-static void test_fail_everywhere(void **state)
+TEST(test_fail_everywhere)
 {
 	static const int codes[] = { -EMFILE, -EPERM, -EINVAL, -EACCES, -ENOENT, -ENODEV, -ENOMEM };
 	struct event events[] = { parse("cycles:P"), parse("cpu-clock") };
@@ -114,7 +114,7 @@ static void test_fail_everywhere(void **state)
 	}
 }
 
-static void test_old_kernel(void **state)
+TEST(test_old_kernel)
 {
 	struct event events[] = { parse("cpu-clock"), parse("task-clock") };
 	struct counters_config config = system_config(events, 2);
@@ -140,7 +140,7 @@ static void test_old_kernel(void **state)
 }
 
 /* Only refused events are dropped, no others. */
-static void test_no_exclude_idle(void **state)
+TEST(test_no_exclude_idle)
 {
 	struct event event = parse("cpu-clock");
 	struct counters_config config = system_config(&event, 1);
@@ -157,7 +157,7 @@ static void test_no_exclude_idle(void **state)
 	free(f);
 }
 
-static void test_precise(void **state)
+TEST(test_precise)
 {
 	for (unsigned int max = 0; max <= 3; max++) {
 		struct event event = parse("cycles:P"), fixed = parse("cycles:ppp");
@@ -182,7 +182,7 @@ static void test_precise(void **state)
 }
 
 /* Halved together until all fit; the watermark is of the final size. */
-static void test_ring_sizes(void **state)
+TEST(test_ring_sizes)
 {
 	static const struct {
 		size_t asked, limit, got;
@@ -230,7 +230,7 @@ static void refuse(const struct counters_config *config, size_t max_ring, int co
 	free(f);
 }
 
-static void test_refused_configs(void **state)
+TEST(test_refused_configs)
 {
 	struct event event = parse("cpu-clock");
 	struct counters_config good = system_config(&event, 1), bad = good;
@@ -262,7 +262,7 @@ static void test_refused_configs(void **state)
 	refuse(&bad, SIZE_MAX, -EINVAL, "nothing to sample");
 }
 
-static void test_permission_sentence(void **state)
+TEST(test_permission_sentence)
 {
 	struct event event = parse("cpu-clock");
 	struct counters_config config = system_config(&event, 1);
@@ -298,7 +298,7 @@ static void refuse_event(struct fake *f, const char *name, struct counters_confi
 }
 
 /* ENOENT has a separate reason for each kind of event. */
-static void test_missing_sentences(void **state)
+TEST(test_missing_sentences)
 {
 	struct event event = parse("cpu-clock");
 	struct counters_config config = system_config(&event, 1), cgroup = config;
@@ -317,7 +317,7 @@ static void test_missing_sentences(void **state)
 }
 
 /* A probe of the kernel, made by hand: this machine may have none. */
-static void test_probe_sentences(void **state)
+TEST(test_probe_sentences)
 {
 	static const struct {
 		int code;
@@ -363,7 +363,7 @@ static void in_child(const char *file)
 }
 
 /* There is no advice to set paranoid to 0 when it is 0. */
-static void test_followed_advice(void **state)
+TEST(test_followed_advice)
 {
 	char file[] = "/tmp/proftop-paranoid-XXXXXX";
 	int fd = mkstemp(file), status;
@@ -382,7 +382,7 @@ static void test_followed_advice(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void test_tasks(void **state)
+TEST(test_tasks)
 {
 	struct event event = parse("cpu-clock"), dummy = parse("dummy");
 	struct counters_config config = tasks_config(&event, 1);
@@ -419,7 +419,7 @@ static void test_tasks(void **state)
 	free(f);
 }
 
-static void test_tasks_left_out(void **state)
+TEST(test_tasks_left_out)
 {
 	struct event event = parse("cpu-clock");
 	struct counters_config config = tasks_config(&event, 1);
@@ -448,7 +448,7 @@ static void test_tasks_left_out(void **state)
 }
 
 /* Rings of many CPUs: no more than 256 MiB of all, unless the rate needs them. */
-static void test_rings_of_many_cpus(void **state)
+TEST(test_rings_of_many_cpus)
 {
 	const size_t mib = 1u << 20;
 
@@ -464,15 +464,5 @@ static void test_rings_of_many_cpus(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rings_of_many_cpus),  cmocka_unit_test(test_system),
-		cmocka_unit_test(test_fail_everywhere),	    cmocka_unit_test(test_old_kernel),
-		cmocka_unit_test(test_no_exclude_idle),	    cmocka_unit_test(test_precise),
-		cmocka_unit_test(test_ring_sizes),	    cmocka_unit_test(test_refused_configs),
-		cmocka_unit_test(test_permission_sentence), cmocka_unit_test(test_tasks),
-		cmocka_unit_test(test_missing_sentences),   cmocka_unit_test(test_probe_sentences),
-		cmocka_unit_test(test_followed_advice),	    cmocka_unit_test(test_tasks_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -32,7 +32,7 @@ static int fake_waking(struct event *ev)
 }
 
 /* Switches of whole CPUs have a separate event, which can be closed for a while. */
-static void test_switches(void **state)
+TEST(test_switches)
 {
 	struct event events[] = { parse("cpu-clock"), parse("waits") };
 	struct event dummy = { .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY };
@@ -72,7 +72,7 @@ static void test_switches(void **state)
 }
 
 /* Wake-ups are of whole CPUs, and open as long as waits are; their ids are known longer. */
-static void test_waking(void **state)
+TEST(test_waking)
 {
 	struct event events[] = { parse("cpu-clock"), parse("waits") }, waking;
 	struct counters_config config = tasks_config(events, 2);
@@ -129,7 +129,7 @@ static void test_waking(void **state)
 	free(f);
 }
 
-static void test_rate_of_system(void **state)
+TEST(test_rate_of_system)
 {
 	struct event events[] = { parse("cycles"), parse("cpu-clock") };
 	struct counters_config config = system_config(events, 2);
@@ -158,7 +158,7 @@ static void test_rate_of_system(void **state)
 }
 
 /* For tasks the event is opened again, on all followed tasks, and no sum decreases. */
-static void test_rate_of_tasks(void **state)
+TEST(test_rate_of_tasks)
 {
 	struct event event = parse("cpu-clock");
 	struct counters_config config = tasks_config(&event, 1);
@@ -211,7 +211,7 @@ static void test_rate_of_tasks(void **state)
 	free(f);
 }
 
-static void test_set_events(void **state)
+TEST(test_set_events)
 {
 	struct event first[] = { parse("cpu-clock"), parse("page-faults") };
 	struct event next[] = { parse("cycles"), parse("cpu-clock") };
@@ -266,7 +266,7 @@ static void test_set_events(void **state)
 	free(f);
 }
 
-static void test_add_and_reap(void **state)
+TEST(test_add_and_reap)
 {
 	static const pid_t more[] = { 502, 600, 601 };
 	struct event event = parse("cpu-clock");
@@ -303,7 +303,7 @@ static void test_add_and_reap(void **state)
 }
 
 /* No file is left for the n-th call, for every n: a sentence, and all left out are counted. */
-static void test_no_files_for_more(void **state)
+TEST(test_no_files_for_more)
 {
 	static const pid_t more[] = { 600, 601, 602 };
 	struct event event = parse("cpu-clock");
@@ -339,7 +339,7 @@ static void test_no_files_for_more(void **state)
 }
 
 /* A command: nothing is enabled by us before its exec, everything immediately after it. */
-static void test_enable_on_exec(void **state)
+TEST(test_enable_on_exec)
 {
 	struct event event = parse("cpu-clock"), other = parse("page-faults");
 	struct counters_config config = tasks_config(&event, 1);
@@ -366,12 +366,5 @@ static void test_enable_on_exec(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_switches),	  cmocka_unit_test(test_waking),
-		cmocka_unit_test(test_rate_of_system),	  cmocka_unit_test(test_rate_of_tasks),
-		cmocka_unit_test(test_set_events),	  cmocka_unit_test(test_add_and_reap),
-		cmocka_unit_test(test_no_files_for_more), cmocka_unit_test(test_enable_on_exec),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -153,7 +153,7 @@ static uint64_t sum_lost(struct counters *c, uint64_t *count)
 	return lost;
 }
 
-static void test_live_clock(void **state)
+TEST(test_live_clock)
 {
 	struct event event = parse("cpu-clock:u");
 	pid_t self = getpid();
@@ -236,7 +236,7 @@ static double rate_of_burner(struct counters *c, const struct burner *b, struct 
 }
 
 /* A new rate also reaches threads that inherited the event. */
-static void test_live_rate_of_children(void **state)
+TEST(test_live_rate_of_children)
 {
 	struct event event = parse("cpu-clock:u");
 	pid_t self = getpid();
@@ -267,7 +267,7 @@ static void test_live_rate_of_children(void **state)
 }
 
 /* The side-band reports fork, exec and exit of a child that was never named to us. */
-static void test_live_side_band(void **state)
+TEST(test_live_side_band)
 {
 	struct event event = parse("cpu-clock:u");
 	pid_t self = getpid(), child;
@@ -296,7 +296,7 @@ static void test_live_side_band(void **state)
 
 /* A stopped reader and the smallest ring: counted = delivered + lost.
  */
-static void test_live_lost_is_exact(void **state)
+TEST(test_live_lost_is_exact)
 {
 	struct event event = parse("page-faults:u");
 	pid_t self = getpid();
@@ -396,7 +396,7 @@ static void account(bool system, size_t ring_size, size_t every)
 	counters_close(c);
 }
 
-static void test_live_account(void **state)
+TEST(test_live_account)
 {
 	for (size_t ring = 8192; ring <= 262144; ring *= 2)
 		for (size_t every = 0; every <= 1200; every += 300) {
@@ -407,7 +407,7 @@ static void test_live_account(void **state)
 }
 
 /* Another set of events under the same rings; kept events continue to count. */
-static void test_live_system_events(void **state)
+TEST(test_live_system_events)
 {
 	struct event first = parse("cpu-clock"), next[] = { parse("page-faults"), parse("cpu-"
 											"clock") };
@@ -443,7 +443,7 @@ static void test_live_system_events(void **state)
  * Two sessions with the same software event, one of them with stacks: each knows its samples,
  * whatever id and size the kernel wrote.
  */
-static void test_live_two_sessions(void **state)
+TEST(test_live_two_sessions)
 {
 	struct event event = parse("page-faults:u");
 	pid_t self = getpid();
@@ -494,7 +494,7 @@ static void wait_for_cpu_time(pid_t pid, int64_t ns)
 }
 
 /* A target that is gone: its figures are kept, its fds closed. */
-static void test_live_gone(void **state)
+TEST(test_live_gone)
 {
 	struct event event = parse("cpu-clock:u");
 	struct counters_value before = { 0 }, after;
@@ -542,16 +542,5 @@ static void test_live_gone(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_live_clock),
-		cmocka_unit_test(test_live_rate_of_children),
-		cmocka_unit_test(test_live_side_band),
-		cmocka_unit_test(test_live_lost_is_exact),
-		cmocka_unit_test(test_live_account),
-		cmocka_unit_test(test_live_system_events),
-		cmocka_unit_test(test_live_two_sessions),
-		cmocka_unit_test(test_live_gone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

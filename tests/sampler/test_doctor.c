@@ -59,7 +59,7 @@ static void expect(const struct doctor_facts *f, const char *topic, enum doctor_
 	}
 }
 
-static void test_good(void **state)
+TEST(test_good)
 {
 	struct doctor_finding list[DOCTOR_FINDINGS_MAX];
 	uint32_t nr = doctor_judge(&good, list);
@@ -69,7 +69,7 @@ static void test_good(void **state)
 			fail_msg("%s: %s", list[i].topic, list[i].says);
 }
 
-static void test_access(void **state)
+TEST(test_access)
 {
 	struct doctor_facts f = good;
 
@@ -95,7 +95,7 @@ static void test_access(void **state)
 	expect(&f, "perf_event_paranoid", DOCTOR_OK, "no perf events", "");
 }
 
-static void test_one_by_one(void **state)
+TEST(test_one_by_one)
 {
 	struct doctor_facts f = good;
 
@@ -155,7 +155,7 @@ static void test_one_by_one(void **state)
 	expect(&f, "kernel", DOCTOR_DEGRADED, "4.19.0: older", "");
 }
 
-static void test_jits(void **state)
+TEST(test_jits)
 {
 	struct doctor_facts f = good;
 
@@ -170,7 +170,7 @@ static void test_jits(void **state)
 	expect(&f, "JIT maps", DOCTOR_NOTE, "java (9) and others", "; java: jcmd");
 }
 
-static void test_container(void **state)
+TEST(test_container)
 {
 	struct doctor_facts f = good;
 
@@ -188,7 +188,7 @@ static void test_container(void **state)
 }
 
 /* One line for each language, with missing rights; the rights have the fix. */
-static void test_languages(void **state)
+TEST(test_languages)
 {
 	static const char *const all[] = { "Java", "Python", "PHP", "Ruby", "Perl", "JavaScript" };
 	struct doctor_facts f = good;
@@ -220,7 +220,7 @@ static void test_languages(void **state)
 	expect(&f, "Perl", DOCTOR_NOTE, "not readable", "");
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	char root[] = "/tmp/proftop-doctor-XXXXXX";
 	struct doctor_facts f;
@@ -281,12 +281,5 @@ static void test_read(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),	   cmocka_unit_test(test_access),
-		cmocka_unit_test(test_one_by_one), cmocka_unit_test(test_jits),
-		cmocka_unit_test(test_container),  cmocka_unit_test(test_languages),
-		cmocka_unit_test(test_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

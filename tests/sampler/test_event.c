@@ -33,7 +33,7 @@ static void expect(const char *text, uint32_t type, uint64_t config)
 	assert_int_equal(ev.precise, 0);
 }
 
-static void test_generic(void **state)
+TEST(test_generic)
 {
 	expect("cycles", PERF_TYPE_HARDWARE, 0);
 	expect("cpu-cycles", PERF_TYPE_HARDWARE, 0);
@@ -62,7 +62,7 @@ static void test_generic(void **state)
 	expect("CYCLES", PERF_TYPE_HARDWARE, 0);
 }
 
-static void test_cache(void **state)
+TEST(test_cache)
 {
 	expect("L1-dcache-loads", PERF_TYPE_HW_CACHE, 0x00000);
 	expect("L1-dcache-load-misses", PERF_TYPE_HW_CACHE, 0x10000);
@@ -81,7 +81,7 @@ static void test_cache(void **state)
 }
 
 /* Each name is unique, is parsed to itself, and has a description. */
-static void test_catalogue(void **state)
+TEST(test_catalogue)
 {
 	const struct event_info *list = event_catalogue();
 	size_t nr = 0;
@@ -104,7 +104,7 @@ static void test_catalogue(void **state)
 	assert_int_equal(nr, 10 + 13 + 32);
 }
 
-static void test_clock(void **state)
+TEST(test_clock)
 {
 	const struct event_info *list = event_catalogue();
 
@@ -117,7 +117,7 @@ static void test_clock(void **state)
 	}
 }
 
-static void test_raw(void **state)
+TEST(test_raw)
 {
 	expect("r1", PERF_TYPE_RAW, 1);
 	expect("r1a8", PERF_TYPE_RAW, 0x1a8);
@@ -127,7 +127,7 @@ static void test_raw(void **state)
 }
 
 /* Modifiers as in perf: u, k, h name the levels that remain. */
-static void test_modifiers(void **state)
+TEST(test_modifiers)
 {
 	static const struct {
 		const char *text;
@@ -165,7 +165,7 @@ static void test_modifiers(void **state)
 }
 
 /* Type, config, exclusion, precision, size, and not a bit more. */
-static void test_attr(void **state)
+TEST(test_attr)
 {
 	struct event ev = parse("L1-dcache-load-misses:u");
 	struct perf_event_attr attr, expected;
@@ -202,7 +202,7 @@ static void refuse(const char *text, const char *says)
 	assert_int_equal(event_parse(&ev, text, NULL), -EINVAL);
 }
 
-static void test_did_you_mean(void **state)
+TEST(test_did_you_mean)
 {
 	refuse("cycels", "did you mean 'cycles'?");
 	refuse("cycle", "did you mean 'cycles'?");
@@ -214,7 +214,7 @@ static void test_did_you_mean(void **state)
 	refuse("context", "did you mean 'context-switches'?");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	char text[300];
 
@@ -238,7 +238,7 @@ static void test_refused(void **state)
 }
 
 /* No control byte of the command line reaches the terminal through the sentence. */
-static void test_sentence_is_clean(void **state)
+TEST(test_sentence_is_clean)
 {
 	struct event ev;
 	struct err e;
@@ -248,7 +248,7 @@ static void test_sentence_is_clean(void **state)
 		assert_true((unsigned char)*p >= 0x20 || *p == '\n');
 }
 
-static void test_errno(void **state)
+TEST(test_errno)
 {
 	assert_string_equal(event_errno(-ENOENT), "no such event on this machine");
 	assert_string_equal(event_errno(ENOENT), event_errno(-ENOENT));
@@ -256,7 +256,7 @@ static void test_errno(void **state)
 		assert_true(strlen(event_errno(code)) > 3 && strlen(event_errno(code)) < 80);
 }
 
-static void test_probe(void **state)
+TEST(test_probe)
 {
 	struct event ev = parse("cpu-clock:u");
 	int rc = event_probe(&ev, 0, -1);
@@ -273,14 +273,5 @@ static void test_probe(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_generic),	  cmocka_unit_test(test_cache),
-		cmocka_unit_test(test_catalogue), cmocka_unit_test(test_clock),
-		cmocka_unit_test(test_raw),	  cmocka_unit_test(test_modifiers),
-		cmocka_unit_test(test_attr),	  cmocka_unit_test(test_did_you_mean),
-		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_sentence_is_clean),
-		cmocka_unit_test(test_errno),	  cmocka_unit_test(test_probe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

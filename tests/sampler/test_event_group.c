@@ -22,7 +22,7 @@ static uint32_t parse_list(struct event *events, const char *text)
 	return nr;
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
 	struct event ev[EVENTS_MAX];
 
@@ -54,7 +54,7 @@ static void test_lists(void **state)
 	assert_true(!ev[1].group && !ev[1].counted && ev[2].group == ev[3].group);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const struct {
 		const char *text, *words;
@@ -85,7 +85,7 @@ static void test_refused(void **state)
 
 /* As perf record opens them: members point at their leader of the same task and CPU, and follow it.
  */
-static void test_opened(void **state)
+TEST(test_opened)
 {
 	struct event ev[EVENTS_MAX];
 	uint32_t nr = parse_list(ev, "cs,{cycles,instructions,branches}");
@@ -112,7 +112,7 @@ static void test_opened(void **state)
 	free(f);
 }
 
-static void test_counted(void **state)
+TEST(test_counted)
 {
 	struct event ev[EVENTS_MAX];
 	uint32_t nr = parse_list(ev, "cs,{cycles,instructions,branches}:S");
@@ -155,7 +155,7 @@ static void test_counted(void **state)
 }
 
 /* Unchanged groups keep their fds; of a changed group nothing is kept. */
-static void test_changed(void **state)
+TEST(test_changed)
 {
 	struct event ev[EVENTS_MAX], next[EVENTS_MAX];
 	uint32_t nr = parse_list(ev, "{cycles,instructions},{cs,faults}:S");
@@ -187,7 +187,7 @@ static void test_changed(void **state)
 }
 
 /* Of tasks a new rate opens the whole group again, and a failure at any call leaves the old one. */
-static void test_rate_of_tasks(void **state)
+TEST(test_rate_of_tasks)
 {
 	struct event ev[EVENTS_MAX];
 	uint32_t nr = parse_list(ev, "{cycles,instructions}");
@@ -222,7 +222,7 @@ static void test_rate_of_tasks(void **state)
 	free(f);
 }
 
-static void test_fail_everywhere(void **state)
+TEST(test_fail_everywhere)
 {
 	struct event ev[EVENTS_MAX];
 	uint32_t nr = parse_list(ev, "cs,{cycles,instructions}:S");
@@ -250,7 +250,7 @@ static int slot_by_id(void *ctx, uint64_t id)
 	return id < 4 ? (int)id - 1 : -1;
 }
 
-static void test_deltas(void **state)
+TEST(test_deltas)
 {
 	const uint64_t first[][3] = { { 100, 1, 9 }, { 0, 2, 9 }, { 5, 3, 9 }, { 8, 99, 9 } };
 	const uint64_t second[][3] = { { 150, 1, 9 }, { 2, 2, 9 }, { 4, 3, 9 } };
@@ -277,12 +277,5 @@ static void test_deltas(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_opened),		cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_changed),		cmocka_unit_test(test_rate_of_tasks),
-		cmocka_unit_test(test_fail_everywhere), cmocka_unit_test(test_deltas),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

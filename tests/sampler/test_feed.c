@@ -32,7 +32,7 @@ static void expect(struct feed *f, uint64_t time_ns, uint16_t nr)
 		assert_int_equal(slot->frames[i].code, (uint32_t)time_ns + i);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct feed f;
 
@@ -51,7 +51,7 @@ static void test_order(void **state)
 	feed_fini(&f);
 }
 
-static void test_around(void **state)
+TEST(test_around)
 {
 	struct feed f;
 
@@ -64,7 +64,7 @@ static void test_around(void **state)
 	feed_fini(&f);
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct feed f;
 	uint64_t t = 1;
@@ -90,7 +90,7 @@ static void *put_all(void *arg)
 }
 
 /* A reader puts while the sampler thread looks: what is found is whole. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	struct feed f;
 	pthread_t reader;
@@ -112,12 +112,5 @@ static void test_threads(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_around),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -40,7 +40,7 @@ static struct profile profile_of(struct profile_count *counts, uint32_t nr)
 static const struct fold_filter everything = { .process = ALL, .task = ALL };
 
 /* Lines of one template in two instances; calls, other events and unknown lines do not count. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static struct safe_text files[] = { TEXT("a.c"), TEXT("b.c") };
 	static struct profile_line lines[] = {
@@ -106,7 +106,7 @@ static void assert_row(const struct fold_functions *f, uint32_t function, double
 	assert_true(row->self_weight == 10 * self && row->total_weight == 10 * total);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct profile nothing = { 0 };
 	struct fold_functions f;
@@ -121,7 +121,7 @@ static void test_empty(void **state)
 	fold_processes_fini(&ps);
 }
 
-static void test_self_and_total(void **state)
+TEST(test_self_and_total)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 },
@@ -145,7 +145,7 @@ static void test_self_and_total(void **state)
 	fold_functions_fini(&f);
 }
 
-static void test_recursion_counts_once(void **state)
+TEST(test_recursion_counts_once)
 {
 	struct profile_count counts[] = { { 1, 0, 0, 5, 50 }, { 1, 1, 0, 2, 20 } };
 	struct profile p = profile_of(counts, 2);
@@ -158,7 +158,7 @@ static void test_recursion_counts_once(void **state)
 }
 
 /* Of three tasks the one with most in sum, not the one with the largest cell. */
-static void test_task_with_most(void **state)
+TEST(test_task_with_most)
 {
 	struct profile_count counts[] = {
 		{ 0, 2, 0, 3, 30 },
@@ -177,7 +177,7 @@ static void test_task_with_most(void **state)
 	fold_functions_fini(&f);
 }
 
-static void test_hide(void **state)
+TEST(test_hide)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 },
@@ -213,7 +213,7 @@ static void test_hide(void **state)
 	fold_functions_fini(&f);
 }
 
-static void test_filters(void **state)
+TEST(test_filters)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 1, 10 },
@@ -252,7 +252,7 @@ static void test_filters(void **state)
 	}
 }
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
 	struct profile_count counts[] = {
 		{ 2, 2, 0, 4, 40 },
@@ -283,7 +283,7 @@ static void test_processes(void **state)
 }
 
 /* The function with most self weight is that of all stacks together: of a task, and of a group. */
-static void test_top_functions(void **state)
+TEST(test_top_functions)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 2, 0, 0, 4, 40 }, { 0, 2, 0, 2, 20 },
@@ -397,7 +397,7 @@ static struct fold_row count_slowly(const struct profile *p, const struct fold_f
 	return row;
 }
 
-static void test_random_profiles(void **state)
+TEST(test_random_profiles)
 {
 	for (uint32_t seed = 1; seed <= 30; seed++) {
 		struct profile *p = random_profile(seed, 400, 60, 12);
@@ -429,7 +429,7 @@ static void test_random_profiles(void **state)
 }
 
 /* Large profiles fold between two key presses: 200 000 cells of up to 60 frames. */
-static void test_fast_enough(void **state)
+TEST(test_fast_enough)
 {
 	struct profile *p = random_profile(1, 200000, 20000, 60);
 	uint64_t best_ns = UINT64_MAX;
@@ -451,7 +451,7 @@ static void test_fast_enough(void **state)
 	profile_free(p);
 }
 
-static void test_drop_names(void **state)
+TEST(test_drop_names)
 {
 	for (unsigned int i = 0; i < DROP_NR; i++) {
 		assert_non_null(profile_drop_name(i));
@@ -464,14 +464,5 @@ static void test_drop_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	       cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_recursion_counts_once),
-		cmocka_unit_test(test_task_with_most), cmocka_unit_test(test_hide),
-		cmocka_unit_test(test_filters),	       cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_top_functions),  cmocka_unit_test(test_random_profiles),
-		cmocka_unit_test(test_fast_enough),    cmocka_unit_test(test_drop_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -82,7 +82,7 @@ static void assert_tree(const struct profile *p, const struct fold_tree_config *
 	fold_tree_fini(&t);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct profile nothing = { 0 };
 	struct fold_tree_config config = { .filter = everything, .first = FOLD_PROCESSES };
@@ -94,7 +94,7 @@ static void test_empty(void **state)
 	assert_tree(&p, &config, "(0/0)");
 }
 
-static void test_both_ways(void **state)
+TEST(test_both_ways)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 2, 1, 0, 4, 40 }, { 3, 2, 0, 1, 10 },
@@ -120,7 +120,7 @@ static void test_both_ways(void **state)
 	assert_tree(&p, &config, "(0/10)[main(0/10)[other(10/10)]]");
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	/* other (id 11) weighs less than work (id 14), and as much as it. */
 	struct profile_count counts[] = { { 0, 0, 0, 3, 30 }, { 3, 0, 0, 1, 10 } };
@@ -134,7 +134,7 @@ static void test_order(void **state)
 	assert_tree(&p, &config, "(0/40)[main(0/40)[other(10/10) work(0/30)[leaf(30/30)]]]");
 }
 
-static void test_processes_first(void **state)
+TEST(test_processes_first)
 {
 	struct profile_count counts[] = {
 		{ 0, 1, 0, 3, 30 },
@@ -158,7 +158,7 @@ static void test_processes_first(void **state)
 		    "(0/110)[leaf(0/90)[work(0/90)[main(90/90)]] other(0/20)[main(20/20)]]");
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct profile_count counts[] = { { 0, 0, 0, 90, 90 }, { 3, 0, 0, 10, 10 } };
 	struct profile p = profile_of(counts, 2);
@@ -171,7 +171,7 @@ static void test_limit(void **state)
 	assert_tree(&p, &config, "(0/100)~1:100");
 }
 
-static void test_hidden_frames(void **state)
+TEST(test_hidden_frames)
 {
 	struct profile_count counts[] = { { 2, 0, 0, 4, 40 }, { 0, 0, 0, 1, 10 } };
 	struct profile p = profile_of(counts, 2);
@@ -184,7 +184,7 @@ static void test_hidden_frames(void **state)
 	assert_tree(&p, &config, "(10/50)[read(40/40)]");
 }
 
-static void test_recursion(void **state)
+TEST(test_recursion)
 {
 	struct profile_count counts[] = { { 1, 0, 0, 1, 10 }, { 4, 0, 0, 2, 20 } };
 	struct profile p = profile_of(counts, 2);
@@ -213,7 +213,7 @@ static void assert_neighbours(const struct fold_neighbour *rows, uint32_t nr, co
 	assert_string_equal(buf, want);
 }
 
-static void test_callers(void **state)
+TEST(test_callers)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 3, 30 }, { 1, 0, 0, 5, 50 }, { 2, 1, 0, 4, 40 },
@@ -355,7 +355,7 @@ static void check_against_walk(const struct profile *p, const struct fold_tree *
 	free(self);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	srand(42);
 	for (int round = 0; round < 200; round++) {
@@ -393,7 +393,7 @@ static void test_random(void **state)
 }
 
 /* Total, self and the sums of both sides agree with the functions. */
-static void test_callers_random(void **state)
+TEST(test_callers_random)
 {
 	srand(7);
 	for (int round = 0; round < 60; round++) {
@@ -448,7 +448,7 @@ static double build_tree(const struct profile *p, const struct fold_tree_config 
 }
 
 /* 200 000 stacks of 30 frames: a screen must not wait for them. */
-static void test_large(void **state)
+TEST(test_large)
 {
 	struct fold_tree_config config = { .filter = everything, .limit = 0.0001 };
 	struct fold_callers c;
@@ -480,14 +480,5 @@ static void test_large(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	  cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_order),	  cmocka_unit_test(test_processes_first),
-		cmocka_unit_test(test_limit),	  cmocka_unit_test(test_hidden_frames),
-		cmocka_unit_test(test_recursion), cmocka_unit_test(test_callers),
-		cmocka_unit_test(test_random),	  cmocka_unit_test(test_callers_random),
-		cmocka_unit_test(test_large),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -106,7 +106,59 @@ static void check(const struct store *s, enum profile_window window, uint32_t nr
 	free(seen);
 }
 
-static void test_history_moves_along(void **state)
+/* In a process of so little memory; returns false when it all went in. */
+static bool fails_within(rlim_t more)
+{
+	const struct store_caps caps = store_choose_caps(2, 0);
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		struct rlimit limit = { more, more };
+		struct stacks *stacks = NULL;
+		struct counts *counts = NULL;
+		int code;
+
+		signal(SIGSEGV, SIG_DFL);
+		signal(SIGABRT, SIG_DFL);
+		setrlimit(RLIMIT_AS, &limit);
+		code = store_new_tables(&caps, &stacks, &counts);
+		/* As the owner does, for every result. */
+		stacks_free(stacks);
+		counts_free(counts);
+		_exit(code ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status) == 1;
+}
+
+/* Bytes of address space in use. */
+static rlim_t space_in_use(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/* First: later on, freed memory is left to be used again. */
+TEST(test_out_of_memory_frees_once)
+{
+	rlim_t used = space_in_use(), more = 0;
+
+	/* Sanitizers reserve terabytes: a limit says nothing there. */
+	if (used > (rlim_t)1 << 40)
+		skip_test("not on this machine: a limit of memory (sanitizer)");
+	while (more < 64 << 20 && fails_within(used + more))
+		more += 64 << 10;
+	assert_in_range(more, 1 << 20, 64 << 20);
+}
+
+TEST(test_history_moves_along)
 {
 	struct stacks *old;
 	struct count *counts;
@@ -132,7 +184,7 @@ static void test_history_moves_along(void **state)
 	close_session(&s);
 }
 
-static void test_cells_in_flight_move(void **state)
+TEST(test_cells_in_flight_move)
 {
 	struct store s;
 	uint32_t nr_stacks;
@@ -145,7 +197,7 @@ static void test_cells_in_flight_move(void **state)
 }
 
 /* Entries that only reset history used are not copied. */
-static void test_forgotten_stacks_are_gone(void **state)
+TEST(test_forgotten_stacks_are_gone)
 {
 	struct store s;
 
@@ -213,7 +265,7 @@ static void check_names(const struct store *s, uint32_t nr)
 
 /* Many times more processes than the table of tasks holds: names are right, memory bounded.
  */
-static void test_storm_beyond_the_caps(void **state)
+TEST(test_storm_beyond_the_caps)
 {
 	uint32_t generations = 0, most = 0, number, nr;
 	struct history_cell *counts;
@@ -245,71 +297,12 @@ static void test_storm_beyond_the_caps(void **state)
 	close_session(&s);
 }
 
-/* In a process of so little memory; returns false when it all went in. */
-static bool fails_within(rlim_t more)
-{
-	const struct store_caps caps = store_choose_caps(2, 0);
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		struct rlimit limit = { more, more };
-		struct stacks *stacks = NULL;
-		struct counts *counts = NULL;
-		int code;
-
-		signal(SIGSEGV, SIG_DFL);
-		signal(SIGABRT, SIG_DFL);
-		setrlimit(RLIMIT_AS, &limit);
-		code = store_new_tables(&caps, &stacks, &counts);
-		/* As the owner does, for every result. */
-		stacks_free(stacks);
-		counts_free(counts);
-		_exit(code ? 1 : 0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status) == 1;
-}
-
-/* Bytes of address space in use. */
-static rlim_t space_in_use(void)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%lu", &pages), 1);
-	fclose(f);
-	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-}
-
-static void test_out_of_memory_frees_once(void **state)
-{
-	rlim_t used = space_in_use(), more = 0;
-
-	/* Sanitizers reserve terabytes: a limit says nothing there. */
-	if (used > (rlim_t)1 << 40)
-		skip_test("not on this machine: a limit of memory (sanitizer)");
-	while (more < 64 << 20 && fails_within(used + more))
-		more += 64 << 10;
-	assert_in_range(more, 1 << 20, 64 << 20);
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		/* First: later on, freed memory is left to be used again. */
-		cmocka_unit_test(test_out_of_memory_frees_once),
-		cmocka_unit_test(test_history_moves_along),
-		cmocka_unit_test(test_cells_in_flight_move),
-		cmocka_unit_test(test_forgotten_stacks_are_gone),
-		cmocka_unit_test(test_storm_beyond_the_caps),
-	};
 	int failed;
 
 	rcu_register_thread();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = run_unit_tests(NULL, NULL);
 	rcu_unregister_thread();
 	return failed;
 }

@@ -15,7 +15,7 @@ static double cost(const struct governor *g, double full, double fixed)
 	return fixed + full * g->factor;
 }
 
-static void test_down(void **state)
+TEST(test_down)
 {
 	static const double full[] = { 3, 10, 40, 150, 800 };
 
@@ -35,7 +35,7 @@ static void test_down(void **state)
 	}
 }
 
-static void test_up(void **state)
+TEST(test_up)
 {
 	struct governor g;
 
@@ -52,7 +52,7 @@ static void test_up(void **state)
 	assert_false(governor_tick(&g, S, 0.1, 1000, 0));
 }
 
-static void test_loss(void **state)
+TEST(test_loss)
 {
 	struct governor g;
 
@@ -63,7 +63,7 @@ static void test_loss(void **state)
 }
 
 /* The loader reads a large program once: that is not the samples' cost. */
-static void test_spike(void **state)
+TEST(test_spike)
 {
 	struct governor g;
 
@@ -76,7 +76,7 @@ static void test_spike(void **state)
 }
 
 /* Short ticks are put together; off is off. */
-static void test_spans(void **state)
+TEST(test_spans)
 {
 	struct governor g;
 
@@ -93,7 +93,7 @@ static void test_spans(void **state)
 /* Ticks that are hardly made: down to a rate that stalls no machine, for good. One late tick is
  * chance.
  */
-static void test_stall(void **state)
+TEST(test_stall)
 {
 	struct governor g;
 
@@ -119,7 +119,7 @@ static void test_stall(void **state)
 }
 
 /* Starved of CPU time: down by halves after the second tick, not to nothing; up when it is over. */
-static void test_starve(void **state)
+TEST(test_starve)
 {
 	struct governor g;
 	unsigned int changes = 0;
@@ -151,12 +151,5 @@ static void test_starve(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_down),   cmocka_unit_test(test_up),
-		cmocka_unit_test(test_loss),   cmocka_unit_test(test_spike),
-		cmocka_unit_test(test_spans),  cmocka_unit_test(test_stall),
-		cmocka_unit_test(test_starve),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

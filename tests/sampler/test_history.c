@@ -55,7 +55,7 @@ static void assert_near(double a, double b)
 		fail_msg("%.12g is not %.12g", a, b);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct history *h;
 	double weight, stack0;
@@ -73,7 +73,7 @@ static void test_empty(void **state)
 }
 
 /* The window holds just enough ticks to cover itself; the total holds all. */
-static void test_window_and_total(void **state)
+TEST(test_window_and_total)
 {
 	struct history *h;
 	double weight, stack0;
@@ -100,7 +100,7 @@ static void test_window_and_total(void **state)
 }
 
 /* Real ticks are a little long or short; a window of five still holds five of them. */
-static void test_window_of_uneven_ticks(void **state)
+TEST(test_window_of_uneven_ticks)
 {
 	struct history *h;
 	double weight, stack0;
@@ -115,7 +115,7 @@ static void test_window_of_uneven_ticks(void **state)
 }
 
 /* Cells that differ in any part of their key are separate; equal ones are summed over ticks. */
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	const struct count counts[] = {
 		{ 1, 2, 3, 1, 1 }, { 2, 2, 3, 1, 1 },
@@ -148,7 +148,7 @@ static void test_keys(void **state)
 	history_free(h);
 }
 
-static void test_decay_halves(void **state)
+TEST(test_decay_halves)
 {
 	struct history *h;
 	double weight, stack0;
@@ -168,7 +168,7 @@ static void test_decay_halves(void **state)
 }
 
 /* A steady rate remains a steady rate: count / covers_ns, over hundreds of half-lives. */
-static void test_decay_keeps_the_rate(void **state)
+TEST(test_decay_keeps_the_rate)
 {
 	struct history *h;
 	double weight, stack0, count;
@@ -187,7 +187,7 @@ static void test_decay_keeps_the_rate(void **state)
 }
 
 /* Half-lives shorter than a tick by far: nothing but the last tick, and no inf or nan. */
-static void test_decay_extremes(void **state)
+TEST(test_decay_extremes)
 {
 	struct history *h;
 	double weight, stack0;
@@ -206,7 +206,7 @@ static void test_decay_extremes(void **state)
 }
 
 /* More cells than allowed: memory is bounded, the heaviest are kept, not a sample is lost. */
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
 	struct count counts[1000];
 	struct history *h;
@@ -241,7 +241,7 @@ static void test_bounded(void **state)
 }
 
 /* A session of short ticks: all of them are in a long window. */
-static void test_many_ticks(void **state)
+TEST(test_many_ticks)
 {
 	struct history *h;
 	double weight, stack0;
@@ -257,7 +257,7 @@ static void test_many_ticks(void **state)
 }
 
 /* After a restart the window is empty, though its slices are still there. */
-static void test_restart_keeps_slices(void **state)
+TEST(test_restart_keeps_slices)
 {
 	struct slice_range range;
 	struct history_cell *counts;
@@ -290,7 +290,7 @@ static void test_restart_keeps_slices(void **state)
 }
 
 /* An empty history begins at any time, as of an old recording; later it never goes back. */
-static void test_begin(void **state)
+TEST(test_begin)
 {
 	struct history *h;
 
@@ -310,7 +310,7 @@ static void test_begin(void **state)
 	history_free(h);
 }
 
-static void test_reset(void **state)
+TEST(test_reset)
 {
 	struct history *h;
 	double weight, stack0;
@@ -342,7 +342,7 @@ static double at(const struct sums *s, uint32_t stack, uint32_t task, uint32_t e
 }
 
 /* The lightest go: first to their task, and from there, when that is too many, to task 0. */
-static void test_prune_folds_by_task_then_by_event(void **state)
+TEST(test_prune_folds_by_task_then_by_event)
 {
 	struct sums s;
 	double count, weight;
@@ -374,7 +374,7 @@ static void test_prune_folds_by_task_then_by_event(void **state)
 }
 
 /* A range has the rates of its begin and its events; a change is marked in the slice. */
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	const double slow[] = { 99, 0 }, fast[] = { 999, 0 };
 	struct slice_range range = { .events = 0 };
@@ -419,22 +419,5 @@ static void test_rates(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_window_and_total),
-		cmocka_unit_test(test_window_of_uneven_ticks),
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_decay_halves),
-		cmocka_unit_test(test_decay_keeps_the_rate),
-		cmocka_unit_test(test_decay_extremes),
-		cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_many_ticks),
-		cmocka_unit_test(test_restart_keeps_slices),
-		cmocka_unit_test(test_begin),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_rates),
-		cmocka_unit_test(test_prune_folds_by_task_then_by_event),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-static void test_idmap(void **state)
+TEST(test_idmap)
 {
 	struct idmap m;
 
@@ -53,7 +53,7 @@ static void *find_always(void *arg)
 	return NULL;
 }
 
-static void test_idmap_threads(void **state)
+TEST(test_idmap_threads)
 {
 	struct finder f = { 0 };
 	uint64_t ids[64];
@@ -86,10 +86,5 @@ static void test_idmap_threads(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idmap),
-		cmocka_unit_test(test_idmap_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

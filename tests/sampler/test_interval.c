@@ -27,7 +27,7 @@ static unsigned int draw(double share, unsigned int total)
 	return count;
 }
 
-static void test_known(void **state)
+TEST(test_known)
 {
 	/* Newcombe 1998, table I, method 3 */
 	struct interval i = interval_of(81, 263);
@@ -43,7 +43,7 @@ static void test_known(void **state)
 	assert_true(i.high <= 1);
 }
 
-static void test_coverage(void **state)
+TEST(test_coverage)
 {
 	static const struct {
 		double share;
@@ -66,7 +66,7 @@ static void test_coverage(void **state)
 }
 
 /* Equal shares are a tie in 95 % of the windows; 30 % and 20 % of a thousand almost never. */
-static void test_ties(void **state)
+TEST(test_ties)
 {
 	unsigned int equal = 0, apart = 0;
 
@@ -91,11 +91,5 @@ static void test_ties(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known),
-		cmocka_unit_test(test_coverage),
-		cmocka_unit_test(test_ties),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

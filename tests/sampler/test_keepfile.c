@@ -129,7 +129,7 @@ static void write_all(struct keepfile_out *out)
 	assert_false(out->failed);
 }
 
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	struct keepfile_out out = { .bytes = NULL };
 	struct seen s;
@@ -146,7 +146,7 @@ static void test_whole(void **state)
 	keepfile_fini(&out);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct keepfile_out out = { .bytes = NULL };
 	uint32_t before = 0;
@@ -169,7 +169,7 @@ static void test_cut(void **state)
 }
 
 /* The callbacks check every record: a damaged one is not read, and none after it. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct keepfile_out out = { .bytes = NULL };
 	int64_t end;
@@ -189,11 +189,5 @@ static void test_damaged(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_damaged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

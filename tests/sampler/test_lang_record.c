@@ -11,7 +11,7 @@
 
 static uint8_t buf[LANG_RECORD_MAX];
 
-static void test_function(void **state)
+TEST(test_function)
 {
 	static const uint8_t table[] = { 1, 2, 3, 0, 5 };
 	const struct code_text text = { .language = LANG_PYTHON,
@@ -49,7 +49,7 @@ static void test_function(void **state)
 	assert_int_equal(lang_record_function(buf, size, &number, &back), -EINVAL);
 }
 
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	struct lang_frames f = { .time_ns = 1234567890123, .pid = 42, .tid = 43 }, back;
 	uint64_t time_ns;
@@ -92,7 +92,7 @@ static void test_frames(void **state)
 }
 
 /* Records of old versions of perf with this type are not ours. */
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
 	uint64_t time_ns;
 
@@ -104,11 +104,5 @@ static void test_foreign(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_foreign),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

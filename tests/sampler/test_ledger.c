@@ -188,7 +188,7 @@ static int last_cpu(const struct profile *p)
 }
 
 /* Each event that was enabled for longer than it had a counter; with one alone it is over. */
-static void test_multiplexed(void **state)
+TEST(test_multiplexed, honest)
 {
 	struct sampler *s;
 	struct profile *p;
@@ -215,7 +215,7 @@ static void test_multiplexed(void **state)
 }
 
 /* The fd of a task on a CPU waits while the task is on another: that is no multiplexing. */
-static void test_tasks_are_not_multiplexed(void **state)
+TEST(test_tasks_are_not_multiplexed, honest)
 {
 	struct sampler_target_spec spec = { .target = TARGET_PIDS, .pids = busy, .nr_pids = 2 };
 	struct sampler *s = start("cpu-clock", 0);
@@ -233,7 +233,7 @@ static void test_tasks_are_not_multiplexed(void **state)
 }
 
 /* Samples lost on the last CPU, with rings below 8 MiB: doubled twice, and it is over. */
-static void test_lost(void **state)
+TEST(test_lost, honest)
 {
 	struct sampler *s = start("cpu-clock", 2 << 20);
 	struct profile *p = live_wait(s);
@@ -267,7 +267,7 @@ static void test_lost(void **state)
 }
 
 /* Another profiler has most of the locked memory; when it has ended, the fix gets the rest. */
-static void test_locked_memory(void **state)
+TEST(test_locked_memory, honest)
 {
 	struct sampler *s;
 	struct profile *p;
@@ -292,7 +292,7 @@ static void test_locked_memory(void **state)
 }
 
 /* Each open at the limit of descriptors: reported with numbers, and sampling goes on as before. */
-static void test_no_files(void **state)
+TEST(test_no_files, honest)
 {
 	struct sampler *s = start("cpu-clock", 0);
 	struct profile *p = live_wait(s);
@@ -324,15 +324,7 @@ static void test_no_files(void **state)
 	sampler_free(s);
 }
 
-#define TEST(fn) cmocka_unit_test_setup(fn, honest)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_multiplexed), TEST(test_tasks_are_not_multiplexed),
-		TEST(test_lost),	TEST(test_locked_memory),
-		TEST(test_no_files),
-	};
-
-	return cmocka_run_group_tests(tests, start_load, stop_load);
+	return run_unit_tests(start_load, stop_load);
 }

@@ -88,7 +88,7 @@ static int compare_umasks(const char *pmu, const pfm_event_info_t *event, const 
 }
 
 /* Every event of every CPU that the library knows, with each of its unit masks. */
-static void test_all_cpus(void **state)
+TEST(test_all_cpus)
 {
 	int same = 0, pmus = 0;
 
@@ -121,7 +121,7 @@ static void parse(struct event *ev, const char *text)
 }
 
 /* As in Intel's and AMD's manuals: event, unit mask << 8, inversion at bit 23, threshold at 24. */
-static void test_manuals(void **state)
+TEST(test_manuals)
 {
 	struct event ev;
 
@@ -142,7 +142,7 @@ static void test_manuals(void **state)
 }
 
 /* Attributes of perf events in the library's words, and our modifiers behind them. */
-static void test_modifiers(void **state)
+TEST(test_modifiers)
 {
 	struct event ev, events[EVENTS_MAX];
 	uint32_t nr = 0;
@@ -177,7 +177,7 @@ static void refused(const char *text, const char *words)
 		fail_msg("%s: no '%s' in: %s", text, words, e.text);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	refused("pfm:", "libpfm4 says");
 	refused("pfm:nosuch", "not found");
@@ -208,7 +208,7 @@ static void count(void *ctx, const char *name, const char *description)
 }
 
 /* Listed names can be given with -e unchanged; only names of the CPU at hand are listed. */
-static void test_list(void **state)
+TEST(test_list)
 {
 	struct found f = { 0 };
 
@@ -224,19 +224,13 @@ static void test_list(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_cpus),  cmocka_unit_test(test_manuals),
-		cmocka_unit_test(test_modifiers), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_list),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return run_unit_tests(set_up, NULL);
 }
 
 #else
 
 /* Without the library the message names the missing package. */
-static void test_missing(void **state)
+TEST(test_missing)
 {
 	struct event ev;
 	struct err e;
@@ -247,9 +241,7 @@ static void test_missing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_missing) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }
 
 #endif

@@ -73,7 +73,7 @@ static struct lock_task waiter_of(const void *mutex, const struct lock_task *tas
 	return tasks[0];
 }
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	const struct timespec ms = { .tv_nsec = 1000000 };
 	struct lock_task tasks[2 * WAITERS + 3];
@@ -131,9 +131,5 @@ static void test_owner(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_owner),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

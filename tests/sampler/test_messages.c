@@ -97,7 +97,7 @@ static void expect(struct fixture *f, const char *key, const char *words,
 		fail_msg("%s: %f", n->fix, n->value);
 }
 
-static void test_quiet(void **state)
+TEST(test_quiet, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -108,7 +108,7 @@ static void test_quiet(void **state)
 }
 
 /* Counted; first and last time; reported in this tick only; the id is kept. */
-static void test_once(void **state)
+TEST(test_once, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct profile_message *n;
@@ -131,7 +131,7 @@ static void test_once(void **state)
 }
 
 /* If the ring cannot grow the rate falls; of which event, and of which CPUs. */
-static void test_lost(void **state)
+TEST(test_lost, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -149,7 +149,7 @@ static void test_lost(void **state)
 	expect(f, "lost", "on CPUs 0, 2:", MESSAGE_NONE, 0);
 }
 
-static void test_throttled(void **state)
+TEST(test_throttled, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -170,7 +170,7 @@ static void test_throttled(void **state)
 	assert_int_equal(find(f, "throttled")->count, 6);
 }
 
-static void test_rings(void **state)
+TEST(test_rings, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -193,7 +193,7 @@ static void test_rings(void **state)
 }
 
 /* A share of something is never none. */
-static void test_share(void **state)
+TEST(test_share, setup, teardown)
 {
 	char buf[16];
 
@@ -203,7 +203,7 @@ static void test_share(void **state)
 	assert_string_equal(messages_share(buf, 0), "0.0%");
 }
 
-static void test_machine(void **state)
+TEST(test_machine, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -237,7 +237,7 @@ static void test_machine(void **state)
 	expect(f, "refused", "4 tasks", MESSAGE_EVENTS, 0);
 }
 
-static void test_events(void **state)
+TEST(test_events, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -255,7 +255,7 @@ static void test_events(void **state)
 }
 
 /* Events that share counters; the count of a single event may be off by a little. */
-static void test_multiplexed(void **state)
+TEST(test_multiplexed, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -277,7 +277,7 @@ static void test_multiplexed(void **state)
 
 /* A starved machine: one line in place of all that follows from it; lost samples are a line also.
  */
-static void test_starved(void **state)
+TEST(test_starved, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -306,7 +306,7 @@ static void test_starved(void **state)
 }
 
 /* Not the advice to get a right that is there. */
-static void test_lag_advice(void **state)
+TEST(test_lag_advice, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -319,7 +319,7 @@ static void test_lag_advice(void **state)
 }
 
 /* More than 2 % of the window: a warning. Larger stack copies while possible. */
-static void test_truncated(void **state)
+TEST(test_truncated, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct profile_account before;
@@ -360,7 +360,7 @@ static void test_truncated(void **state)
  * The module to blame is named and shown; frame pointers, which would make guesses of all the
  * other stacks, are no fix.
  */
-static void test_broken_module(void **state)
+TEST(test_broken_module, setup, teardown)
 {
 	struct profile_module modules[] = { { .id = 7, .name = TEXT("libc.so.6"), .reason = "" },
 					    { .id = 9, .name = TEXT("libjvm.so"), .reason = "" } };
@@ -395,7 +395,7 @@ static void test_broken_module(void **state)
 	f->p.nr_modules = 0;
 }
 
-static void test_stacks(void **state)
+TEST(test_stacks, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -421,7 +421,7 @@ static void test_stacks(void **state)
 	expect(f, "verify", "libunwind", MESSAGE_NONE, 0);
 }
 
-static void test_dropped(void **state)
+TEST(test_dropped, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -447,7 +447,7 @@ static void test_dropped(void **state)
 }
 
 /* Why functions of scripts have no names, and when that is worth a word. */
-static void test_languages(void **state)
+TEST(test_languages, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct profile_module module = { .name = TEXT("php8.3"),
@@ -502,7 +502,7 @@ static void test_languages(void **state)
 }
 
 /* A quarter of the samples is in a function that is but an address. */
-static void test_names(void **state)
+TEST(test_names, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -519,7 +519,7 @@ static void test_names(void **state)
 }
 
 /* Samples without a stack are no samples with a symbol: a message reports how many. */
-static void test_no_stack(void **state)
+TEST(test_no_stack, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -535,7 +535,7 @@ static void test_no_stack(void **state)
 	assert_int_equal(find(f, "no-stack")->severity, MESSAGE_INFO);
 }
 
-static void test_banner(void **state)
+TEST(test_banner, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -554,9 +554,8 @@ static void test_banner(void **state)
 	assert_int_equal(find(f, "gone")->count, 1);
 }
 
-/* A recording cannot be changed: its messages keep their fixes. */
 /* The last match of a trap, with its time and number, until the traps are removed. */
-static void test_trap(void **state)
+TEST(test_trap, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct profile_trap *t = &f->p.trap;
@@ -594,7 +593,8 @@ static void test_trap(void **state)
 	assert_int_equal(find(f, "trap")->first_ns, 6 * SECOND);
 }
 
-static void test_recorded(void **state)
+/* A recording cannot be changed: its messages keep their fixes. */
+TEST(test_recorded, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -610,7 +610,7 @@ static void test_recorded(void **state)
 }
 
 /* However many kinds there are, the table holds; texts are clean. */
-static void test_full(void **state)
+TEST(test_full, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -627,7 +627,7 @@ static void test_full(void **state)
 			assert_true((unsigned char)*c >= 32);
 }
 
-static void test_lag(void **state)
+TEST(test_lag)
 {
 	struct lag l = { 0 };
 
@@ -652,35 +652,7 @@ static void test_lag(void **state)
 	}
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_quiet),
-		TEST(test_once),
-		TEST(test_lost),
-		TEST(test_throttled),
-		TEST(test_rings),
-		TEST(test_machine),
-		TEST(test_share),
-		TEST(test_events),
-		TEST(test_multiplexed),
-		TEST(test_starved),
-		TEST(test_lag_advice),
-		TEST(test_truncated),
-		TEST(test_stacks),
-		TEST(test_broken_module),
-		TEST(test_dropped),
-		TEST(test_languages),
-		TEST(test_names),
-		TEST(test_no_stack),
-		TEST(test_banner),
-		TEST(test_recorded),
-		TEST(test_trap),
-		TEST(test_full),
-		cmocka_unit_test(test_lag),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -216,7 +216,7 @@ static const struct strip_query everything = {
 };
 
 /* Every burst is a peak of the strip; each has its true share. */
-static void test_peaks(void **state)
+TEST(test_peaks)
 {
 	const struct fixture *f = *state;
 	struct strip *strip = strip_of(f->s, &everything);
@@ -244,7 +244,7 @@ static void test_peaks(void **state)
 }
 
 /* An even load has no peak, whatever its noise; two bursts in it are two. */
-static void test_even(void **state)
+TEST(test_even)
 {
 	struct strip *s = calloc(1, sizeof(*s) + 60 * sizeof(s->columns[0]));
 
@@ -264,7 +264,7 @@ static void test_even(void **state)
 }
 
 /* A slice that was merged is in all columns that it covers: an even load has no gaps. */
-static void test_merged(void **state)
+TEST(test_merged)
 {
 	static const uint8_t events[] = { 0 };
 	struct assemble_input tables = { 0 };
@@ -297,7 +297,7 @@ static void test_merged(void **state)
 }
 
 /* The strip of one process, and of one function, has its samples alone. */
-static void test_selected(void **state)
+TEST(test_selected)
 {
 	const struct fixture *f = *state;
 	struct profile *all = range_of(f->s, 0, UINT64_MAX);
@@ -356,7 +356,7 @@ static bool starts(const void *made, const struct strip_name *n)
 static const struct strip_matcher matcher = { make_text, starts, free };
 
 /* A filter selects the stacks of tasks and functions by name; inverted all others. */
-static void test_filtered(void **state)
+TEST(test_filtered)
 {
 	static const struct {
 		const char *text;
@@ -395,7 +395,7 @@ static void test_filtered(void **state)
 }
 
 /* A zoomed strip has the newest part, in columns of slices. */
-static void test_zoom(void **state)
+TEST(test_zoom)
 {
 	const struct fixture *f = *state;
 	struct strip_query q = everything;
@@ -411,7 +411,7 @@ static void test_zoom(void **state)
 }
 
 /* Any partition of the past has each sample once. */
-static void test_partition(void **state)
+TEST(test_partition)
 {
 	const struct fixture *f = *state;
 	const uint64_t end = BEGIN + MINUTES * 60 * SECOND;
@@ -427,7 +427,7 @@ static void test_partition(void **state)
 }
 
 /* What a key costs, from the request to the profile: printed, not asserted. */
-static void test_cost(void **state)
+TEST(test_cost)
 {
 	const struct fixture *f = *state;
 	uint64_t begin = time_thread_ns(), strip_ns;
@@ -448,16 +448,10 @@ static void test_cost(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_peaks),	  cmocka_unit_test(test_selected),
-		cmocka_unit_test(test_even),	  cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_zoom),	  cmocka_unit_test(test_filtered),
-		cmocka_unit_test(test_partition), cmocka_unit_test(test_cost),
-	};
 	int failed;
 
 	rcu_register_thread();
-	failed = cmocka_run_group_tests(tests, setup, teardown);
+	failed = run_unit_tests(setup, teardown);
 	rcu_unregister_thread();
 	return failed;
 }

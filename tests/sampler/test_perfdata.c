@@ -129,7 +129,7 @@ static void check_order(struct perfdata *pd)
 	assert_int_equal(nr, 3);
 }
 
-static void test_file_mode(void **state)
+TEST(test_file_mode)
 {
 	struct file f;
 	struct perfdata *pd;
@@ -156,7 +156,7 @@ static void test_file_mode(void **state)
 	perfdata_close(pd);
 }
 
-static void test_pipe_mode(void **state)
+TEST(test_pipe_mode)
 {
 	struct file f;
 	struct perfdata *pd;
@@ -194,7 +194,7 @@ static void put_mmap(struct file *f, uint32_t type, uint16_t misc, uint32_t prot
 }
 
 /* Data mappings are left out, except the one that describes the kernel's image. */
-static void test_data_mappings(void **state)
+TEST(test_data_mappings)
 {
 	struct file f;
 	struct perfdata *pd;
@@ -224,7 +224,7 @@ static void test_data_mappings(void **state)
 }
 
 /* A recording that was killed: the header says that there are no data. */
-static void test_unfinished(void **state)
+TEST(test_unfinished)
 {
 	struct file f;
 	struct perfdata *pd;
@@ -236,7 +236,7 @@ static void test_unfinished(void **state)
 	perfdata_close(pd);
 }
 
-static void test_not_perf_data(void **state)
+TEST(test_not_perf_data)
 {
 	struct perfdata *pd;
 	struct err e;
@@ -249,7 +249,7 @@ static void test_not_perf_data(void **state)
 }
 
 /* Cut anywhere: an error or fewer records, never a fault. */
-static void test_every_cut(void **state)
+TEST(test_every_cut)
 {
 	struct file f;
 	struct perfdata *pd;
@@ -267,7 +267,7 @@ static void test_every_cut(void **state)
 			perfdata_close(pd);
 }
 
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
 	struct file f;
 	struct perfdata *pd;
@@ -325,7 +325,7 @@ static void check_same_records(struct perfdata *a, struct perfdata *b)
 }
 
 /* Whole, cut and mutated: a file gives the same records as its bytes in memory. */
-static void test_on_disk(void **state)
+TEST(test_on_disk)
 {
 	struct perfdata *in_memory, *in_file;
 	struct on_disk d;
@@ -355,7 +355,7 @@ static void test_on_disk(void **state)
 }
 
 /* In every order of runs: sorted by time, records of equal time in their order in the file. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	const struct record_layout *layout;
 	struct perfdata *pd;
@@ -391,7 +391,7 @@ static void test_order(void **state)
 }
 
 /* Records lie far apart, in an order that is not that of the file; then it is cut short. */
-static void test_large_and_cut_short(void **state)
+TEST(test_large_and_cut_short)
 {
 	static struct file f;
 	const struct record_layout *layout;
@@ -428,13 +428,5 @@ static void test_large_and_cut_short(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_file_mode),     cmocka_unit_test(test_pipe_mode),
-		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_not_perf_data),
-		cmocka_unit_test(test_every_cut),     cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_on_disk),	      cmocka_unit_test(test_large_and_cut_short),
-		cmocka_unit_test(test_data_mappings), cmocka_unit_test(test_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -95,7 +95,7 @@ static uint32_t only_stack(struct fixture *f, const uint32_t **places)
 	return frames;
 }
 
-static void test_innermost_without_room_is_dropped(void **state)
+TEST(test_innermost_without_room_is_dropped, setup, teardown)
 {
 	static const uint64_t ips[] = { LEAF, CALLER };
 	struct fixture *f = *state;
@@ -111,7 +111,7 @@ static void test_innermost_without_room_is_dropped(void **state)
 }
 
 /* A caller without room: the stack ends before it, and says so. */
-static void test_caller_without_room_cuts_the_stack(void **state)
+TEST(test_caller_without_room_cuts_the_stack, setup, teardown)
 {
 	static const uint64_t ips[] = { LEAF, CALLER, OUTER };
 	struct fixture *f = *state;
@@ -127,7 +127,7 @@ static void test_caller_without_room_cuts_the_stack(void **state)
 	assert_int_equal(places[0], leaf);
 }
 
-static void test_room_for_all(void **state)
+TEST(test_room_for_all, setup, teardown)
 {
 	static const uint64_t ips[] = { LEAF, CALLER, OUTER };
 	struct fixture *f = *state;
@@ -197,7 +197,7 @@ static struct record_sample sample_in(uint16_t cpumode, uint64_t ip, const uint6
 }
 
 /* perf record --user-callchains: the chain has no kernel part, the sample is of the kernel. */
-static void test_kernel_sample_with_user_chain(void **state)
+TEST(test_kernel_sample_with_user_chain, setup, teardown)
 {
 	static const uint64_t chain[] = { IN_USER, USER_LEAF, USER_CALLER };
 	static const uint64_t ips[] = { LEAF, USER_LEAF, USER_CALLER };
@@ -208,7 +208,7 @@ static void test_kernel_sample_with_user_chain(void **state)
 }
 
 /* A precise event: its address is exact, its chain begins at the interrupt. */
-static void test_precise_address(void **state)
+TEST(test_precise_address, setup, teardown)
 {
 	static const uint64_t kernel[] = { IN_KERNEL, LEAF + 64, OUTER };
 	static const uint64_t kernel_ips[] = { LEAF, OUTER };
@@ -226,7 +226,7 @@ static void test_precise_address(void **state)
 }
 
 /* No chain: the record's mode distinguishes kernel and user, also in a kernel of 32 bits. */
-static void test_mode_without_chain(void **state)
+TEST(test_mode_without_chain, setup, teardown)
 {
 	static const uint64_t low = 0xc0101000, leaf = LEAF, user = USER_LEAF;
 	struct fixture *f = *state;
@@ -248,7 +248,7 @@ static void test_mode_without_chain(void **state)
 }
 
 /* Registers without a copy of the stack: the chain has the callers. */
-static void test_registers_alone(void **state)
+TEST(test_registers_alone, setup, teardown)
 {
 	static const uint64_t chain[] = { IN_USER, USER_LEAF, USER_CALLER };
 	static const uint64_t kernel[] = { IN_KERNEL, LEAF, OUTER };
@@ -283,7 +283,7 @@ static void sample_unknown(struct fixture *f)
 }
 
 /* It is in the account, but no row: its process is unknown yet. */
-static void test_pending_is_no_row(void **state)
+TEST(test_pending_is_no_row, setup, teardown)
 {
 	struct fixture *f = *state;
 	const uint32_t *places;
@@ -296,7 +296,7 @@ static void test_pending_is_no_row(void **state)
 }
 
 /* In a recording nothing will be known later: [unknown]. */
-static void test_unknown_of_a_recording_is_a_row(void **state)
+TEST(test_unknown_of_a_recording_is_a_row, setup, teardown)
 {
 	struct fixture *f = *state;
 	const uint32_t *places;
@@ -307,7 +307,7 @@ static void test_unknown_of_a_recording_is_a_row(void **state)
 	assert_int_equal(only_stack(f, &places), 1);
 }
 
-static void test_idle_is_counted(void **state)
+TEST(test_idle_is_counted, setup, teardown)
 {
 	static const uint64_t ips[] = { LEAF, CALLER };
 	struct fixture *f = *state;
@@ -331,7 +331,7 @@ static void add_ended(struct pipeline_stats *sum, uint32_t object, uint32_t nr)
 }
 
 /* Registers of 32 bits: the stack ends in the object of its only frame, which is noted. */
-static void test_end_of_incomplete_stacks(void **state)
+TEST(test_end_of_incomplete_stacks, setup, teardown)
 {
 	static const uint64_t chain[] = { IN_USER, USER_LEAF };
 	static const uint8_t bytes[64];
@@ -363,27 +363,12 @@ static void test_end_of_incomplete_stacks(void **state)
 	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 125), UINT32_MAX);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_innermost_without_room_is_dropped),
-		TEST(test_caller_without_room_cuts_the_stack),
-		TEST(test_room_for_all),
-		TEST(test_kernel_sample_with_user_chain),
-		TEST(test_precise_address),
-		TEST(test_mode_without_chain),
-		TEST(test_registers_alone),
-		TEST(test_pending_is_no_row),
-		TEST(test_unknown_of_a_recording_is_a_row),
-		TEST(test_end_of_incomplete_stacks),
-		TEST(test_idle_is_counted),
-	};
 	int failed;
 
 	rcu_register_thread();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = run_unit_tests(NULL, NULL);
 	rcu_unregister_thread();
 	return failed;
 }

@@ -87,7 +87,7 @@ static void refuse(const char *text, const char *says)
 		fail_msg("'%s': no '%s' in: %s", text, says, e.text);
 }
 
-static void test_pmu_terms(void **state)
+TEST(test_pmu_terms)
 {
 	struct event ev = parse("cpu/event=0x3c,umask=2/");
 
@@ -112,7 +112,7 @@ static void test_pmu_terms(void **state)
 	assert_true(parse("cpu/event=1,freq=99/").hz == 99);
 }
 
-static void test_pmu_events(void **state)
+TEST(test_pmu_events)
 {
 	struct event ev = parse("cpu/mem-loads/");
 
@@ -125,7 +125,7 @@ static void test_pmu_events(void **state)
 	refuse("cpu/loop/", "leads to itself");
 }
 
-static void test_pmu_refused(void **state)
+TEST(test_pmu_refused)
 {
 	refuse("cpu/umask=0x100/", "so large");
 	refuse("cpu/event=0x1000/", "so large");
@@ -145,7 +145,7 @@ static void test_pmu_refused(void **state)
 }
 
 /* Terms on the names that every machine has. */
-static void test_catalogue_terms(void **state)
+TEST(test_catalogue_terms)
 {
 	struct event ev = parse("cycles/freq=99/u");
 
@@ -158,7 +158,7 @@ static void test_catalogue_terms(void **state)
 	refuse("cycles/umask=1/", "no term or event");
 }
 
-static void test_modifiers(void **state)
+TEST(test_modifiers)
 {
 	struct perf_event_attr attr;
 	struct event ev = parse("cycles:G");
@@ -173,7 +173,7 @@ static void test_modifiers(void **state)
 	assert_true(!attr.exclude_host && attr.exclude_guest && attr.exclude_kernel);
 }
 
-static void test_tracepoint(void **state)
+TEST(test_tracepoint)
 {
 	struct event ev = parse("sched:sched_switch:k"), other;
 	struct err e;
@@ -212,7 +212,7 @@ static void put_lockdown(const char *dir, const char *text)
 }
 
 /* Mounted but empty: the advice is not to mount it. */
-static void test_lockdown(void **state)
+TEST(test_lockdown)
 {
 	char dir[] = "/tmp/proftop-lockdown-XXXXXX";
 
@@ -286,7 +286,7 @@ static void without_mount(void)
 }
 
 /* Without a mounted tracefs root can still read it, and no mount appears. */
-static void test_not_mounted(void **state)
+TEST(test_not_mounted)
 {
 	int status;
 	pid_t pid;
@@ -300,7 +300,7 @@ static void test_not_mounted(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void test_breakpoint(void **state)
+TEST(test_breakpoint)
 {
 	struct perf_event_attr attr;
 	struct event ev = parse("mem:0x1000/2:w:u");
@@ -327,7 +327,7 @@ static void test_breakpoint(void **state)
 }
 
 /* A function of this very program, at the offset where its bytes are in the file. */
-static void test_uprobe(void **state)
+TEST(test_uprobe)
 {
 	char self[PATH_MAX] = "", text[EVENT_NAME_MAX];
 	struct perf_event_attr attr;
@@ -361,7 +361,7 @@ static void test_uprobe(void **state)
 	refuse(text, "no function 'no_such_function'");
 }
 
-static void test_kprobe(void **state)
+TEST(test_kprobe)
 {
 	struct event ev = parse("kprobe:do_exit+8");
 	struct err e;
@@ -379,7 +379,7 @@ static void test_kprobe(void **state)
 	assert_non_null(strstr(e.text, "CONFIG_KPROBE_EVENTS"));
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
 	struct event_list l;
 	uint32_t nr = 0, fixed = 0;
@@ -404,14 +404,5 @@ static void test_list(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pmu_terms),   cmocka_unit_test(test_pmu_events),
-		cmocka_unit_test(test_pmu_refused), cmocka_unit_test(test_catalogue_terms),
-		cmocka_unit_test(test_modifiers),   cmocka_unit_test(test_tracepoint),
-		cmocka_unit_test(test_lockdown),    cmocka_unit_test(test_not_mounted),
-		cmocka_unit_test(test_breakpoint),  cmocka_unit_test(test_uprobe),
-		cmocka_unit_test(test_kprobe),	    cmocka_unit_test(test_list),
-	};
-
-	return cmocka_run_group_tests(tests, make_tree, remove_tree);
+	return run_unit_tests(make_tree, remove_tree);
 }

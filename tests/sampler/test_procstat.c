@@ -74,7 +74,7 @@ static void check(const struct procstat *p, int cpu, bool online, double busy)
 		fail_msg("cpu%d: %f, not %f", cpu, share, busy);
 }
 
-static void test_busy(void **state)
+TEST(test_busy)
 {
 	struct procstat *p = start("cpu  9 9 9 9 9 9 9 9 0 0\n"
 				   "cpu0 100 10 20 1000 5 1 2 3 50 0\n"
@@ -96,7 +96,7 @@ static void test_busy(void **state)
 	procstat_free(p);
 }
 
-static void test_backwards(void **state)
+TEST(test_backwards)
 {
 	struct procstat *p = start("cpu0 100 0 0 1000 500 0 0 0\n");
 
@@ -109,7 +109,7 @@ static void test_backwards(void **state)
 }
 
 /* A CPU off and on again: its counts were reset, no share is made up from them. */
-static void test_hotplug(void **state)
+TEST(test_hotplug)
 {
 	struct procstat *p = start("cpu0 0 0 0 0 0 0 0 0\ncpu5 50 0 0 50 0 0 0 0\n");
 
@@ -127,7 +127,7 @@ static void test_hotplug(void **state)
 }
 
 /* Of each kind, the share of time in which some task waited. */
-static void test_pressure(void **state)
+TEST(test_pressure)
 {
 	struct procstat *p = start("cpu0 1 0 0 1 0 0 0 0\n");
 
@@ -143,7 +143,7 @@ static void test_pressure(void **state)
 	procstat_free(p);
 }
 
-static void test_odd_content(void **state)
+TEST(test_odd_content)
 {
 	static const char *const texts[] = {
 		"",
@@ -168,7 +168,7 @@ static void test_odd_content(void **state)
 }
 
 /* As large as a machine of 4096 CPUs makes it. */
-static void test_many_cpus(void **state)
+TEST(test_many_cpus)
 {
 	size_t size = 4096 * 64, at = 0;
 	char *text = malloc(size);
@@ -187,7 +187,7 @@ static void test_many_cpus(void **state)
 	procstat_free(p);
 }
 
-static void test_no_proc(void **state)
+TEST(test_no_proc)
 {
 	struct procstat *p;
 	struct err e = { "" };
@@ -197,7 +197,7 @@ static void test_no_proc(void **state)
 	assert_int_equal(procstat_new(&p, "/nonexistent", NULL), -ENOENT);
 }
 
-static void test_sysctl(void **state)
+TEST(test_sysctl)
 {
 	struct procstat *p = start("cpu0 0 0 0 0\n");
 	long value;
@@ -220,7 +220,7 @@ static void test_sysctl(void **state)
 	procstat_free(p);
 }
 
-static void test_self(void **state)
+TEST(test_self)
 {
 	struct procstat *p;
 	uint64_t rss, busy_ns, since_ns;
@@ -249,13 +249,5 @@ static void test_self(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_busy),	  cmocka_unit_test(test_backwards),
-		cmocka_unit_test(test_hotplug),	  cmocka_unit_test(test_odd_content),
-		cmocka_unit_test(test_many_cpus), cmocka_unit_test(test_no_proc),
-		cmocka_unit_test(test_sysctl),	  cmocka_unit_test(test_self),
-		cmocka_unit_test(test_pressure),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return run_unit_tests(setup, teardown);
 }

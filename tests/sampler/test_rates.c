@@ -65,7 +65,7 @@ static double tick(struct fixture *f, double busy, uint64_t samples, uint64_t id
 }
 
 /* Two samples of an idle machine are no rate. */
-static void test_too_few(void **state)
+TEST(test_too_few, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -76,7 +76,7 @@ static void test_too_few(void **state)
 }
 
 /* They are added up until they are enough. */
-static void test_added_up(void **state)
+TEST(test_added_up, setup, teardown)
 {
 	struct fixture *f = *state;
 	double hz = NAN;
@@ -89,7 +89,7 @@ static void test_added_up(void **state)
 }
 
 /* No samples at all in a second of busy time: that is known. */
-static void test_none_is_a_rate(void **state)
+TEST(test_none_is_a_rate, setup, teardown)
 {
 	struct fixture *f = *state;
 	double hz = NAN;
@@ -99,7 +99,7 @@ static void test_none_is_a_rate(void **state)
 	assert_true(hz == 0);
 }
 
-static void test_full(void **state)
+TEST(test_full, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -108,7 +108,7 @@ static void test_full(void **state)
 }
 
 /* A hardware event that also counts in the idle task: these samples are of no busy time. */
-static void test_idle_samples(void **state)
+TEST(test_idle_samples, setup, teardown)
 {
 	struct fixture *f = *state;
 	double hz = NAN;
@@ -119,7 +119,7 @@ static void test_idle_samples(void **state)
 }
 
 /* A change in between: nothing is known of the stretch. */
-static void test_mixed(void **state)
+TEST(test_mixed, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -148,7 +148,7 @@ static double count(struct fixture *f, uint64_t value, uint64_t enabled_ns, uint
 }
 
 /* The count of a tick: the growth, extrapolated to the time that the event was enabled. */
-static void test_count(void **state)
+TEST(test_count, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -163,15 +163,7 @@ static void test_count(void **state)
 	assert_true(count(f, 130, 600, 360) == 100);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_too_few), TEST(test_added_up),     TEST(test_none_is_a_rate),
-		TEST(test_full),    TEST(test_idle_samples), TEST(test_mixed),
-		TEST(test_count),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

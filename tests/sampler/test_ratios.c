@@ -41,7 +41,7 @@ static const char *keys_of(const char *text)
 	return keys;
 }
 
-static void test_found(void **state)
+TEST(test_found)
 {
 	assert_string_equal(keys_of("{cycles,instructions,cache-misses}"), "insn_per_cycle "
 									   "cache_mpki");
@@ -61,7 +61,7 @@ static void test_found(void **state)
 }
 
 /* Events that the kernel describes, of x86 and Arm; not across PMUs. */
-static void test_of_pmus(void **state)
+TEST(test_of_pmus)
 {
 	static const char *const names[] = { "slots", "topdown-retiring", "topdown-fe-bound" };
 
@@ -103,7 +103,7 @@ static struct profile profile_of(struct profile_count *counts, uint32_t nr, uint
 
 /* By function, of its own samples; few samples, none of the divisor, of the part: no ratio, or 0.
  */
-static void test_by_function(void **state)
+TEST(test_by_function)
 {
 	struct profile_count counts[] = {
 		{ 0, 0, 0, 20, 2000 }, { 0, 0, 1, 30, 3000 }, /* function 0: 1.5 */
@@ -136,7 +136,7 @@ static void test_by_function(void **state)
 	assert_true(v[RATIOS_MAX] == 0);
 }
 
-static void test_by_tick(void **state)
+TEST(test_by_tick)
 {
 	struct profile_count counts[] = { { 0, 0, 0, 1, 400 }, { 1, 1, 1, 1, 100 } };
 	struct ratio_use uses[RATIOS_MAX];
@@ -161,7 +161,7 @@ static void test_by_tick(void **state)
 }
 
 /* Arm's slots: an operation or a stall. */
-static void test_topdown_arm(void **state)
+TEST(test_topdown_arm)
 {
 	static const char *const names[] = { "op_retired", "op_spec", "stall_slot",
 					     "stall_slot_frontend", "stall_slot_backend" };
@@ -183,11 +183,5 @@ static void test_topdown_arm(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),	    cmocka_unit_test(test_of_pmus),
-		cmocka_unit_test(test_by_function), cmocka_unit_test(test_by_tick),
-		cmocka_unit_test(test_topdown_arm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -112,7 +112,7 @@ static void add_head(struct bytes *b)
 	add_u64(b, 1001001); /* period */
 }
 
-static void test_sample(void **state)
+TEST(test_sample)
 {
 	struct bytes b;
 	struct record r;
@@ -154,7 +154,7 @@ static void test_sample(void **state)
 }
 
 /* A kernel thread: no registers, a stack copy of size 0, and then no dyn_size either. */
-static void test_sample_without_user(void **state)
+TEST(test_sample_without_user)
 {
 	struct bytes b;
 	struct record r;
@@ -172,7 +172,7 @@ static void test_sample_without_user(void **state)
 	refuse_all_but(&ours, &b);
 }
 
-static void test_dyn_size_is_clamped(void **state)
+TEST(test_dyn_size_is_clamped)
 {
 	static const uint64_t dyn[] = { 16, 17, 1ULL << 63, UINT64_MAX };
 
@@ -193,7 +193,7 @@ static void test_dyn_size_is_clamped(void **state)
 }
 
 /* Counts and sizes with a product or sum that overflows. */
-static void test_hostile_counts(void **state)
+TEST(test_hostile_counts)
 {
 	static const uint64_t evil[] = {
 		4,	    9,		1ULL << 60,    1ULL << 61, (1ULL << 61) + 1,
@@ -227,7 +227,7 @@ static void test_hostile_counts(void **state)
 	}
 }
 
-static void test_header(void **state)
+TEST(test_header)
 {
 	struct perf_event_header h = { .type = PERF_RECORD_LOST_SAMPLES, .size = 16 };
 	const struct record_layout plain = { 0 };
@@ -249,7 +249,7 @@ static void test_header(void **state)
 }
 
 /* All fields that can be walked over, as a recording of others may have them. */
-static void test_foreign_layout(void **state)
+TEST(test_foreign_layout)
 {
 	struct record_layout l = {
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
@@ -306,7 +306,7 @@ static void put_branches(struct bytes *b, uint64_t nr, uint64_t branch_type)
 }
 
 /* Flags of a branch; and a sample for which the hardware has none lacks their index also. */
-static void test_branch_flags(void **state)
+TEST(test_branch_flags)
 {
 	struct record_layout l = {
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_BRANCH_STACK | PERF_SAMPLE_WEIGHT,
@@ -354,7 +354,7 @@ static void test_branch_flags(void **state)
 }
 
 /* The fields behind the stack, in the kernel's order, alone and together. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	static const uint64_t types[] = {
 		PERF_SAMPLE_WEIGHT,	    PERF_SAMPLE_DATA_SRC,	PERF_SAMPLE_TRANSACTION,
@@ -404,7 +404,7 @@ static void test_memory(void **state)
 }
 
 /* The level that had the data: by number, else by bits, as older kernels and CPUs have it. */
-static void test_access_kind(void **state)
+TEST(test_access_kind)
 {
 	static const struct {
 		union perf_mem_data_src d;
@@ -465,7 +465,7 @@ static void test_access_kind(void **state)
 	}
 }
 
-static void test_branches(void **state)
+TEST(test_branches)
 {
 	static const uint64_t types[] = { 0, PERF_SAMPLE_BRANCH_HW_INDEX, 1 << 19,
 					  PERF_SAMPLE_BRANCH_HW_INDEX | 1 << 19 };
@@ -513,7 +513,7 @@ static void test_branches(void **state)
 }
 
 /* Counts of a group are between period and call chain; the read format gives their size. */
-static void test_reads(void **state)
+TEST(test_reads)
 {
 	struct record_layout l = {
 		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_READ |
@@ -590,7 +590,7 @@ static void check_range(const struct record *r)
 	assert_memory_equal(r->mmap.filename, "/lib/libc.6", 12);
 }
 
-static void test_mmap2(void **state)
+TEST(test_mmap2)
 {
 	struct bytes b;
 	struct record r;
@@ -616,7 +616,7 @@ static void test_mmap2(void **state)
 	assert_int_equal(r.mmap.prot, PROT_READ | PROT_EXEC);
 }
 
-static void test_mmap2_build_id(void **state)
+TEST(test_mmap2_build_id)
 {
 	struct bytes b;
 	struct record r;
@@ -646,7 +646,7 @@ static void test_mmap2_build_id(void **state)
 	}
 }
 
-static void test_mmap(void **state)
+TEST(test_mmap)
 {
 	struct bytes b;
 	struct record r;
@@ -663,7 +663,7 @@ static void test_mmap(void **state)
 }
 
 /* Without its NUL a string would run into the trailer. */
-static void test_unterminated_string(void **state)
+TEST(test_unterminated_string)
 {
 	struct bytes b;
 	struct record r;
@@ -679,7 +679,7 @@ static void test_unterminated_string(void **state)
 	assert_int_equal(decode(&r, &ours, &b), -EBADMSG);
 }
 
-static void test_comm(void **state)
+TEST(test_comm)
 {
 	struct bytes b;
 	struct record r;
@@ -700,7 +700,7 @@ static void test_comm(void **state)
 	}
 }
 
-static void test_ksymbol(void **state)
+TEST(test_ksymbol)
 {
 	struct bytes b;
 	struct record r;
@@ -723,7 +723,7 @@ static void test_ksymbol(void **state)
 	}
 }
 
-static void test_bpf(void **state)
+TEST(test_bpf)
 {
 	struct bytes b;
 	struct record r;
@@ -741,7 +741,7 @@ static void test_bpf(void **state)
 }
 
 /* Beside other profilers, the kernel makes these records too long. */
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
 	static const char name[24] = "bpf_prog_123_long_name";
 	struct bytes b;
@@ -778,7 +778,7 @@ static void test_too_long(void **state)
 	}
 }
 
-static void test_task(void **state)
+TEST(test_task)
 {
 	static const uint32_t types[] = { PERF_RECORD_FORK, PERF_RECORD_EXIT };
 	const struct record_layout plain = { 0 };
@@ -806,7 +806,7 @@ static void test_task(void **state)
 	}
 }
 
-static void test_lost_and_throttle(void **state)
+TEST(test_lost_and_throttle)
 {
 	const struct record_layout plain = { 0 };
 	struct bytes b;
@@ -837,7 +837,7 @@ static void test_lost_and_throttle(void **state)
 	}
 }
 
-static void test_unknown_types(void **state)
+TEST(test_unknown_types)
 {
 	static const uint32_t types[] = {
 		0,  PERF_RECORD_READ, PERF_RECORD_AUX, PERF_RECORD_NAMESPACES, 22,
@@ -866,30 +866,5 @@ static int teardown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sample),
-		cmocka_unit_test(test_sample_without_user),
-		cmocka_unit_test(test_dyn_size_is_clamped),
-		cmocka_unit_test(test_hostile_counts),
-		cmocka_unit_test(test_header),
-		cmocka_unit_test(test_foreign_layout),
-		cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_branches),
-		cmocka_unit_test(test_branch_flags),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_access_kind),
-		cmocka_unit_test(test_mmap2),
-		cmocka_unit_test(test_mmap2_build_id),
-		cmocka_unit_test(test_mmap),
-		cmocka_unit_test(test_unterminated_string),
-		cmocka_unit_test(test_comm),
-		cmocka_unit_test(test_ksymbol),
-		cmocka_unit_test(test_bpf),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_task),
-		cmocka_unit_test(test_lost_and_throttle),
-		cmocka_unit_test(test_unknown_types),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, teardown);
+	return run_unit_tests(NULL, teardown);
 }

@@ -231,7 +231,7 @@ static struct perfdata *read_back(const struct fixture *f)
 	return pd;
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct recorder_stats stats;
@@ -314,7 +314,7 @@ static uint32_t nr_data_mappings(const struct fixture *f)
 	return nr;
 }
 
-static void test_what_was_there(void **state)
+TEST(test_what_was_there, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct recorder_stats stats;
@@ -361,7 +361,7 @@ static void test_what_was_there(void **state)
 }
 
 /* A task that is followed later: its mappings at that time. */
-static void test_task_added(void **state)
+TEST(test_task_added, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct recorder_stats stats;
@@ -391,7 +391,7 @@ static void test_task_added(void **state)
 }
 
 /* Nothing hidden, nothing counted twice: in the file or lost, and the file says how many. */
-static void test_full_lane(void **state)
+TEST(test_full_lane, setup, teardown)
 {
 	struct fixture *f = *state;
 	const uint64_t nr = 20000;
@@ -414,7 +414,7 @@ static void test_full_lane(void **state)
 }
 
 /* The kernel's total is more than the sum of its records: the total is reported at the end. */
-static void test_lost_by_kernel(void **state)
+TEST(test_lost_by_kernel, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct recorder_stats stats;
@@ -448,7 +448,7 @@ static void *produce(void *arg)
 }
 
 /* Two producers as fast as they can, against the writer: order and bytes are kept. */
-static void test_producers(void **state)
+TEST(test_producers, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct producer p[2];
@@ -490,7 +490,7 @@ static void test_producers(void **state)
 }
 
 /* Killed while it ran: no end was written, and the samples up to then are in the file. */
-static void test_cut_off(void **state)
+TEST(test_cut_off, setup, teardown)
 {
 	struct fixture *f = *state;
 	char command[400];
@@ -519,7 +519,7 @@ static void test_cut_off(void **state)
 }
 
 /* The file may not grow: reported, and the part before is a whole file. */
-static void test_disk_full(void **state)
+TEST(test_disk_full, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct rlimit old, low;
@@ -551,7 +551,7 @@ static void test_disk_full(void **state)
 }
 
 /* Never write through a link, into a device, or over a file that is no recording. */
-static void test_names_refused(void **state)
+TEST(test_names_refused, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct recorder_config config = { .path = f->path, .nr_cpus = 1, .root = f->root };
@@ -598,7 +598,7 @@ static void expect_text(const struct fixture *f, const char *name, const char *t
 	assert_string_equal(got, text);
 }
 
-static void test_old_is_kept(void **state)
+TEST(test_old_is_kept, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct recorder_stats stats;
@@ -611,7 +611,7 @@ static void test_old_is_kept(void **state)
 }
 
 /* A file that is no recording is neither moved nor replaced by an older recording. */
-static void test_others_are_kept(void **state)
+TEST(test_others_are_kept, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct recorder_config config = { .path = f->path, .nr_cpus = 1, .root = f->root };
@@ -666,7 +666,7 @@ static uint64_t wait_written(const struct fixture *f, unsigned int rounds)
 }
 
 /* A round ends when each lane has all records up to the end of the one before. */
-static void test_rounds(void **state)
+TEST(test_rounds, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct timespec nap = { .tv_nsec = 100000000 };
@@ -694,7 +694,7 @@ static void test_rounds(void **state)
 }
 
 /* Objects in the header are found for their mappings; a name of two files is not. */
-static void test_build_ids(void **state)
+TEST(test_build_ids, setup, teardown)
 {
 	static const uint8_t one[20] = "one id of 20 bytes..", two[8] = "another";
 	struct fixture *f = *state;
@@ -722,17 +722,7 @@ static void test_build_ids(void **state)
 	perfdata_close(pd);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_round_trip),	TEST(test_what_was_there),  TEST(test_task_added),
-		TEST(test_full_lane),	TEST(test_lost_by_kernel),  TEST(test_producers),
-		TEST(test_cut_off),	TEST(test_disk_full),	    TEST(test_names_refused),
-		TEST(test_old_is_kept), TEST(test_others_are_kept), TEST(test_rounds),
-		TEST(test_build_ids),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -85,7 +85,7 @@ static void pack(struct packer *p, struct file *f, const void *bytes, size_t siz
  * Records fill the decompression buffer several times: the bytes in the decoder
  * when all input was taken are read also. Records go on in the next block.
  */
-static void test_compressed(void **state)
+TEST(test_compressed)
 {
 	static const uint32_t types[] = { COMPRESSED, COMPRESSED2 };
 	static struct file plain;
@@ -109,7 +109,7 @@ static void test_compressed(void **state)
 }
 
 /* A compressed block in a compressed block would be unpacked again and again. */
-static void test_nested(void **state)
+TEST(test_nested)
 {
 	static const uint32_t types[] = { COMPRESSED, COMPRESSED2, 66, 71 };
 	static struct file inner;
@@ -129,7 +129,7 @@ static void test_nested(void **state)
 	}
 }
 
-static void test_damaged_blocks(void **state)
+TEST(test_damaged_blocks)
 {
 	static uint8_t zeros[1 << 20];
 	struct packer p = { .type = COMPRESSED2 };
@@ -188,7 +188,7 @@ static void put_name(struct file *f, uint64_t id, const char *name)
 }
 
 /* A pipe has its header's features as records. */
-static void test_pipe_features(void **state)
+TEST(test_pipe_features)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
 	const uint32_t desc[4] = { 1, sizeof(attr), 0, 16 };
@@ -245,7 +245,7 @@ static void make_file(struct file *f, uint64_t nr)
 }
 
 /* The file is read as far as it goes, and the note says so. */
-static void test_cut_short(void **state)
+TEST(test_cut_short)
 {
 	const uint64_t nr = 20, data_at = 104 + 8 + sizeof(struct perf_event_attr) + 16;
 	struct perfdata *pd;
@@ -281,7 +281,7 @@ static void test_cut_short(void **state)
 }
 
 /* Traces of hardware are skipped, and the note says so. */
-static void test_aux(void **state)
+TEST(test_aux)
 {
 	begin_pipe(&file);
 	put_header(&file, 71, 48);
@@ -302,7 +302,7 @@ static void refuse(const char *bytes, size_t size, const char *says)
 		fail_msg("no '%s' in: %s", says, e.text);
 }
 
-static void test_other_files(void **state)
+TEST(test_other_files)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
 	struct perfdata *pd;
@@ -327,7 +327,7 @@ static void test_other_files(void **state)
 }
 
 /* How many samples each event has: by an id at the front, or behind other fields. */
-static void test_samples_by_event(void **state)
+TEST(test_samples_by_event)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
 	struct perfdata *pd;
@@ -360,7 +360,7 @@ static void test_samples_by_event(void **state)
 }
 
 /* A file whose events are in front of the records, and again behind these, is cut short. */
-static void test_cut_before_events(void **state)
+TEST(test_cut_before_events)
 {
 	const uint64_t nr = 20, entry = sizeof(struct perf_event_attr) + 16;
 	const uint64_t data_at = 104 + 8 + entry, end = data_at + 48 * nr;
@@ -398,7 +398,7 @@ static enum sampler_reading cancel(uint64_t bytes)
 }
 
 /* A pipe that stays open is read as far as wanted, and the note says so. */
-static void test_open_pipe(void **state)
+TEST(test_open_pipe)
 {
 	static const sampler_reading_fn fns[] = { stop_later, drain };
 	struct perfdata *pd;
@@ -434,16 +434,5 @@ static void test_open_pipe(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#ifdef HAVE_ZSTD
-		cmocka_unit_test(test_compressed),	  cmocka_unit_test(test_nested),
-		cmocka_unit_test(test_damaged_blocks),
-#endif
-		cmocka_unit_test(test_pipe_features),	  cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_other_files),	  cmocka_unit_test(test_aux),
-		cmocka_unit_test(test_cut_before_events), cmocka_unit_test(test_samples_by_event),
-		cmocka_unit_test(test_open_pipe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

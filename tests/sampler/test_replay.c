@@ -255,7 +255,7 @@ static struct sampler *replay(const struct fixture *f, struct replay_result *res
 	return s;
 }
 
-static void test_each_its_own_stack(void **state)
+TEST(test_each_its_own_stack, setup, teardown)
 {
 	struct fixture *f = *state;
 	const uint64_t nr = 50000;
@@ -297,7 +297,7 @@ static void test_each_its_own_stack(void **state)
 }
 
 /* One place among many others, on one CPU of two: it is distinct there, and there alone. */
-static void test_hottest(void **state)
+TEST(test_hottest, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct replay_result result;
@@ -329,7 +329,7 @@ static void test_hottest(void **state)
 }
 
 /* LOST records count 7, the sum at the end 10; of the side-band's losses none is a sample. */
-static void test_lost_once(void **state)
+TEST(test_lost_once, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct replay_result result;
@@ -351,7 +351,7 @@ static void test_lost_once(void **state)
 	sampler_free(s);
 }
 
-static void test_throttled(void **state)
+TEST(test_throttled, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct replay_result result;
@@ -374,7 +374,7 @@ static void test_throttled(void **state)
 }
 
 /* Ids of no event in the file are reported, not guessed. */
-static void test_unknown_event(void **state)
+TEST(test_unknown_event, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct replay_result result;
@@ -491,7 +491,7 @@ static void count_covered(const struct profile *p, uint32_t process,
 }
 
 /* Each process of the recording is one window of the same mix. */
-static void test_intervals(void **state)
+TEST(test_intervals, setup, teardown)
 {
 	unsigned int windows = number_of("WINDOWS", 400), samples = number_of("SAMPLES", 200);
 	unsigned int covered[ARRAY_SIZE(mix)] = { 0 }, all = 0;
@@ -541,7 +541,7 @@ static int check_long(void *ctx, const struct sampler_sample *sample)
 }
 
 /* Bytes first left out of a record are the end of a stack copy, or they are read later. */
-static void test_long_chain(void **state)
+TEST(test_long_chain, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct sampler_config config = {
@@ -566,19 +566,12 @@ static void test_long_chain(void **state)
 	sampler_free(s);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_each_its_own_stack), TEST(test_hottest),	 TEST(test_lost_once),
-		TEST(test_throttled),	       TEST(test_unknown_event), TEST(test_long_chain),
-		TEST(test_intervals),
-	};
 	int failed;
 
 	rcu_register_thread();
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = run_unit_tests(NULL, NULL);
 	rcu_unregister_thread();
 	return failed;
 }

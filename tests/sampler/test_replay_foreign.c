@@ -73,7 +73,7 @@ static void put_branches(uint64_t nr, uint64_t time)
 		put_u64(&file, 0x2000);
 }
 
-static void test_branch_stacks(void **state)
+TEST(test_branch_stacks)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
 	struct pipeline_stats stats;
@@ -92,7 +92,7 @@ static void test_branch_stacks(void **state)
 }
 
 /* A sample is dropped by name when its fields do not fit; the banner names a file cut short. */
-static void test_bad_samples(void **state)
+TEST(test_bad_samples)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
 	struct pipeline_stats stats;
@@ -112,7 +112,7 @@ static void test_bad_samples(void **state)
 }
 
 /* Of more events than slots, the ones with most samples are shown, the rest is dropped. */
-static void test_many_events(void **state)
+TEST(test_many_events)
 {
 	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
 	struct pipeline_stats stats;
@@ -224,7 +224,7 @@ static void frames_of_file(char *banner, char names[static 512])
 }
 
 /* Kernel code of another machine: the names of its modules, none of this kernel, and a banner. */
-static void test_other_kernels(void **state)
+TEST(test_other_kernels)
 {
 	static const struct {
 		const char *release, *banner;
@@ -262,7 +262,7 @@ static void test_other_kernels(void **state)
 }
 
 /* Each event has its own rate; the date is that of the file. */
-static void test_rates_and_date(void **state)
+TEST(test_rates_and_date)
 {
 	static const double hz[] = { 999, 0, 1e9 / 2e6, 0 };
 	const struct timespec times[2] = { { 1234567890, 0 }, { 1234567890, 0 } };
@@ -307,7 +307,7 @@ static const struct object *find_object(const struct objects *objects, const cha
 }
 
 /* A missing file of a recording is not to be looked for in its process, but below --symfs. */
-static void test_missing_files(void **state)
+TEST(test_missing_files)
 {
 	static const struct {
 		const char *symfs, *reason;
@@ -343,11 +343,5 @@ static void test_missing_files(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_branch_stacks),  cmocka_unit_test(test_bad_samples),
-		cmocka_unit_test(test_many_events),    cmocka_unit_test(test_other_kernels),
-		cmocka_unit_test(test_rates_and_date), cmocka_unit_test(test_missing_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

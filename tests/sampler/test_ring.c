@@ -71,7 +71,7 @@ static void expect(struct fixture *f, uint16_t size, uint8_t seed)
 }
 
 /* Records of odd and even sizes, begun at every byte of the ring. */
-static void test_wrap_everywhere(void **state)
+TEST(test_wrap_everywhere)
 {
 	static const uint16_t sizes[] = { 8, 16, 9, 24, 133, 8, 520 };
 
@@ -92,7 +92,7 @@ static void test_wrap_everywhere(void **state)
 	}
 }
 
-static void test_in_place_unless_wrapping(void **state)
+TEST(test_in_place_unless_wrapping)
 {
 	struct fixture *f = start_at(SIZE - 64);
 
@@ -110,7 +110,7 @@ static void test_in_place_unless_wrapping(void **state)
 }
 
 /* The position may pass 2^64. */
-static void test_position_overflow(void **state)
+TEST(test_position_overflow)
 {
 	struct fixture *f = start_at(-(uint64_t)24);
 
@@ -125,7 +125,7 @@ static void test_position_overflow(void **state)
 	stop(f);
 }
 
-static void test_full_ring(void **state)
+TEST(test_full_ring)
 {
 	struct fixture *f = start_at(72);
 
@@ -144,7 +144,7 @@ static void test_full_ring(void **state)
 }
 
 /* ring_release() keeps the record last returned; the batch ends at its first position. */
-static void test_release(void **state)
+TEST(test_release)
 {
 	struct fixture *f = start_at(0);
 
@@ -171,7 +171,7 @@ static void test_release(void **state)
 }
 
 /* A batch left early loses nothing. */
-static void test_early_end(void **state)
+TEST(test_early_end)
 {
 	struct fixture *f = start_at(0);
 
@@ -186,7 +186,7 @@ static void test_early_end(void **state)
 	stop(f);
 }
 
-static void test_hostile_head(void **state)
+TEST(test_hostile_head)
 {
 	static const uint64_t jumps[] = { SIZE + 1, SIZE + 8, 1ULL << 40, -(uint64_t)8,
 					  -(uint64_t)1 };
@@ -209,7 +209,7 @@ static void test_hostile_head(void **state)
 	}
 }
 
-static void test_hostile_size(void **state)
+TEST(test_hostile_size)
 {
 	static const uint16_t sizes[] = { 0, 1, 7, 41, 4095, 65535 };
 
@@ -232,7 +232,7 @@ static void test_hostile_size(void **state)
 }
 
 /* Fewer bytes than a header. */
-static void test_crumbs(void **state)
+TEST(test_crumbs)
 {
 	struct fixture *f = start_at(0);
 
@@ -243,7 +243,7 @@ static void test_crumbs(void **state)
 	stop(f);
 }
 
-static void test_closed(void **state)
+TEST(test_closed)
 {
 	struct ring r = { 0 };
 
@@ -291,7 +291,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-static void test_producer_thread(void **state)
+TEST(test_producer_thread)
 {
 	struct fixture *f = start_at(0);
 	const struct perf_event_header *h;
@@ -327,19 +327,5 @@ static void test_producer_thread(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wrap_everywhere),
-		cmocka_unit_test(test_in_place_unless_wrapping),
-		cmocka_unit_test(test_position_overflow),
-		cmocka_unit_test(test_full_ring),
-		cmocka_unit_test(test_release),
-		cmocka_unit_test(test_early_end),
-		cmocka_unit_test(test_hostile_head),
-		cmocka_unit_test(test_hostile_size),
-		cmocka_unit_test(test_crumbs),
-		cmocka_unit_test(test_closed),
-		cmocka_unit_test(test_producer_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

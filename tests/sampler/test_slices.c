@@ -46,7 +46,7 @@ static void totals(const struct count *c, uint32_t nr, uint64_t *count, uint64_t
 	}
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
 	struct count in[400], out;
 	uint64_t count, weight, checked;
@@ -80,7 +80,7 @@ static void test_pack(void **state)
 }
 
 /* Any bytes: no read beyond the end, and no order or number that is not checked. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct count in[100];
 	struct slice slice;
@@ -242,7 +242,7 @@ static void run(uint64_t span_ns, size_t memory, uint32_t steps)
 	free(all);
 }
 
-static void test_every_sample_once(void **state)
+TEST(test_every_sample_once)
 {
 	print_message("seed %llu\n", (unsigned long long)seed);
 	run(600 * SECOND, 64 << 20, 2000); /* nothing merged */
@@ -252,7 +252,7 @@ static void test_every_sample_once(void **state)
 }
 
 /* First to 1 s, then to 10 s; the newest moments are not merged. */
-static void test_merges_old_ones_first(void **state)
+TEST(test_merges_old_ones_first)
 {
 	struct slice about = { .begin_ns = 0 };
 	struct slices *s;
@@ -289,7 +289,7 @@ static int64_t cpu_ns(void)
 }
 
 /* Ten minutes of 999 Hz on two busy CPUs with 5,000 stacks: all slices as they were, in 64 MiB. */
-static void test_ten_minutes(void **state)
+TEST(test_ten_minutes)
 {
 	struct slice about = { .begin_ns = 0 };
 	struct count counts[200];
@@ -333,7 +333,7 @@ static uint32_t half(void *ctx, uint32_t id)
 }
 
 /* Other ids: no sample is dropped; stacks without a new id are folded. */
-static void test_remap(void **state)
+TEST(test_remap)
 {
 	const struct history_ids ids = { half, add_one, NULL };
 	struct slice about = { .end_ns = SLICE };
@@ -355,14 +355,5 @@ static void test_remap(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pack),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_every_sample_once),
-		cmocka_unit_test(test_merges_old_ones_first),
-		cmocka_unit_test(test_ten_minutes),
-		cmocka_unit_test(test_remap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

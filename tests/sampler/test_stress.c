@@ -239,7 +239,7 @@ static void run(struct stress *st, struct sampler *all)
 }
 
 /* Cells start at 8 slots, stacks and places outgrow their first chunks and slots. */
-static void test_growing(void **state)
+TEST(test_growing)
 {
 	struct stress st = { .nr_ticks = 60 };
 	struct sampler all = { 0 };
@@ -253,7 +253,7 @@ static void test_growing(void **state)
 }
 
 /* Every table too small for the load: all three kinds of drop, and still exact. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct stress st = { .nr_ticks = 60 };
 	struct sampler all = { 0 };
@@ -269,7 +269,7 @@ static void test_full(void **state)
 }
 
 /* Stacks run out of memory, not of ids: the arena's end under contention. */
-static void test_out_of_arena(void **state)
+TEST(test_out_of_arena)
 {
 	struct stress st = { .nr_ticks = 30 };
 	struct sampler all = { 0 };
@@ -284,11 +284,5 @@ static void test_out_of_arena(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_out_of_arena),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -21,7 +21,7 @@ static bool holds(const struct stacks *s, uint32_t id, const uint32_t *places, u
 	return at && found == nr && !memcmp(at, places, nr * sizeof(*places));
 }
 
-static void test_stack_identity(void **state)
+TEST(test_stack_identity)
 {
 	uint32_t a[] = { 1, 2, 3 }, b[] = { 1, 2 }, c[] = { 3, 2, 1 }, d[] = { 1, 2, 4 }, nr;
 	struct stacks *s;
@@ -45,7 +45,7 @@ static void test_stack_identity(void **state)
 	stacks_free(s);
 }
 
-static void test_zero_places_are_told_apart_by_length(void **state)
+TEST(test_zero_places_are_told_apart_by_length)
 {
 	uint32_t zero[STACKS_PLACES_MAX] = { 0 };
 	struct stacks *s;
@@ -58,7 +58,7 @@ static void test_zero_places_are_told_apart_by_length(void **state)
 	stacks_free(s);
 }
 
-static void test_too_deep_is_cut(void **state)
+TEST(test_too_deep_is_cut)
 {
 	uint32_t places[STACKS_PLACES_MAX + 10];
 	struct stacks *s;
@@ -72,7 +72,7 @@ static void test_too_deep_is_cut(void **state)
 	stacks_free(s);
 }
 
-static void test_stacks_full_by_number(void **state)
+TEST(test_stacks_full_by_number)
 {
 	uint32_t places[20];
 	struct stacks *s;
@@ -94,7 +94,7 @@ static void test_stacks_full_by_number(void **state)
 }
 
 /* Memory runs out: entries remain, the cap is kept, a short stack still fits. */
-static void test_stacks_full_by_memory(void **state)
+TEST(test_stacks_full_by_memory)
 {
 	const size_t cap = 2 << 20;
 	uint32_t places[1000];
@@ -130,7 +130,7 @@ static void test_stacks_full_by_memory(void **state)
 }
 
 /* Many stacks over many chunks of entries, words and slots; none moves, none is lost. */
-static void test_stacks_grow(void **state)
+TEST(test_stacks_grow)
 {
 	const uint32_t nr = 200000;
 	uint32_t places[40];
@@ -163,7 +163,7 @@ static const struct count *find_cell(const struct count *counts, uint32_t nr, ui
 	return NULL;
 }
 
-static void test_cells_sum(void **state)
+TEST(test_cells_sum)
 {
 	struct count *counts;
 	struct counts *c;
@@ -187,7 +187,7 @@ static void test_cells_sum(void **state)
 	counts_free(c);
 }
 
-static void test_cells_refuse_what_they_cannot_name(void **state)
+TEST(test_cells_refuse_what_they_cannot_name)
 {
 	struct count *counts;
 	struct counts *c;
@@ -205,7 +205,7 @@ static void test_cells_refuse_what_they_cannot_name(void **state)
 }
 
 /* A tick's increments are in that tick and in no other. */
-static void test_swap_starts_from_zero(void **state)
+TEST(test_swap_starts_from_zero)
 {
 	struct count *counts;
 	struct counts *c;
@@ -238,7 +238,7 @@ static uint32_t fill(struct counts *c, uint32_t nr)
 
 /* Each full tick makes the table four times as large, up to its limit; quiet ticks shrink it again.
  */
-static void test_cells_grow_and_shrink(void **state)
+TEST(test_cells_grow_and_shrink)
 {
 	uint32_t expect = 64, nr, added;
 	struct count *counts;
@@ -264,7 +264,7 @@ static void test_cells_grow_and_shrink(void **state)
 
 /* A caller that reads crowded and grows loses nothing in a tick that has many more than the one
  * before. */
-static void test_cells_grow_in_a_tick(void **state)
+TEST(test_cells_grow_in_a_tick)
 {
 	uint64_t sums[3000] = { 0 };
 	struct count *counts;
@@ -291,7 +291,7 @@ static void test_cells_grow_in_a_tick(void **state)
 }
 
 /* At the limit no growth is requested. */
-static void test_cells_limit(void **state)
+TEST(test_cells_limit)
 {
 	struct counts *c;
 	uint32_t nr, added = 0;
@@ -337,13 +337,13 @@ static void check_crowded(bool small)
 	stacks_free(s);
 }
 
-static void test_stacks_crowded(void **state)
+TEST(test_stacks_crowded)
 {
 	check_crowded(false);
 	check_crowded(true);
 }
 
-static void test_cells_full_still_counts_what_is_in(void **state)
+TEST(test_cells_full_still_counts_what_is_in)
 {
 	struct count *counts;
 	struct counts *c;
@@ -361,7 +361,7 @@ static void test_cells_full_still_counts_what_is_in(void **state)
 	counts_free(c);
 }
 
-static void test_cell_key_round_trip(void **state)
+TEST(test_cell_key_round_trip)
 {
 	const uint32_t stacks[] = { 0, 1, UINT32_MAX - 1, UINT32_MAX };
 	const uint32_t tasks[] = { 0, 1, COUNTS_TASKS_MAX - 1 };
@@ -379,23 +379,5 @@ static void test_cell_key_round_trip(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stack_identity),
-		cmocka_unit_test(test_zero_places_are_told_apart_by_length),
-		cmocka_unit_test(test_too_deep_is_cut),
-		cmocka_unit_test(test_stacks_full_by_number),
-		cmocka_unit_test(test_stacks_full_by_memory),
-		cmocka_unit_test(test_stacks_grow),
-		cmocka_unit_test(test_cells_sum),
-		cmocka_unit_test(test_cells_refuse_what_they_cannot_name),
-		cmocka_unit_test(test_swap_starts_from_zero),
-		cmocka_unit_test(test_cells_grow_and_shrink),
-		cmocka_unit_test(test_cells_grow_in_a_tick),
-		cmocka_unit_test(test_cells_limit),
-		cmocka_unit_test(test_stacks_crowded),
-		cmocka_unit_test(test_cells_full_still_counts_what_is_in),
-		cmocka_unit_test(test_cell_key_round_trip),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

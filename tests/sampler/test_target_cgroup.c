@@ -72,7 +72,7 @@ static void expect(const char *mounts, const char *name, bool whole, const char 
 		close(fd);
 }
 
-static void test_found(void **state)
+TEST(test_found)
 {
 	expect(mounts_v2, "/", true, NULL);
 	expect(mounts_v2, "shop.slice/web", false, NULL);
@@ -86,7 +86,7 @@ static void test_found(void **state)
 }
 
 /* A container by the id that docker ps shows, a unit by its name. */
-static void test_by_name(void **state)
+TEST(test_by_name)
 {
 	expect(mounts_v2, "3fa1c2d4e5f6", false, NULL);
 	expect(mounts_v2, "3fa1c2d", false, NULL);
@@ -97,7 +97,7 @@ static void test_by_name(void **state)
 	expect(mounts_v2, "nginx", false, "no cgroup 'nginx'");
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	expect(mounts_v2, "/shop", false, "no cgroup '/shop': No such file");
 	expect(mounts_v2, "/shop", false, "the line '0::' of /proc/PID/cgroup");
@@ -116,11 +116,5 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_by_name),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, make_tree, remove_tree);
+	return run_unit_tests(make_tree, remove_tree);
 }

@@ -20,7 +20,7 @@ static void expect(struct task_time *t, enum task_step step, uint64_t time_ns,
 		assert_int_equal(s.state, state);
 }
 
-static void test_life(void **state)
+TEST(test_life)
 {
 	struct task_time t = { 0 };
 
@@ -41,7 +41,7 @@ static void test_life(void **state)
 }
 
 /* A task that was there before: the first switch shows what it was doing. */
-static void test_found(void **state)
+TEST(test_found)
 {
 	struct task_time a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
 	struct task_span s;
@@ -59,7 +59,7 @@ static void test_found(void **state)
 	assert_int_equal(s.ns, 900);
 }
 
-static void test_late_and_lost(void **state)
+TEST(test_late_and_lost)
 {
 	struct task_time t = { 0 };
 
@@ -82,7 +82,7 @@ static void test_late_and_lost(void **state)
 }
 
 /* Any steps at any times, with ends of ticks between: the states add up to the life. */
-static void test_any(void **state)
+TEST(test_any)
 {
 	srand(SEED);
 	for (int round = 0; round < 2000; round++) {
@@ -114,12 +114,5 @@ static void test_any(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_life),
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_late_and_lost),
-		cmocka_unit_test(test_any),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void expect_cpus(const char *text, int nr, const int *expected)
 	free(cpus);
 }
 
-static void test_list_cpus(void **state)
+TEST(test_list_cpus)
 {
 	static const char *const bad[] = { "",	    "\n",      "a",	"1-",
 					   "-1",    "3-1",     "1,",	",1",
@@ -39,7 +39,7 @@ static void test_list_cpus(void **state)
 		expect_cpus(bad[i], -EINVAL, NULL);
 }
 
-static void test_online_cpus(void **state)
+TEST(test_online_cpus)
 {
 	int *cpus, nr = task_list_online_cpus(&cpus, NULL);
 
@@ -62,7 +62,7 @@ static bool has(const pid_t *list, int nr, pid_t tid)
 	return false;
 }
 
-static void test_list_tasks(void **state)
+TEST(test_list_tasks)
 {
 	pthread_barrier_t barrier;
 	pthread_t threads[5];
@@ -108,11 +108,5 @@ static void test_list_tasks(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list_cpus),
-		cmocka_unit_test(test_online_cpus),
-		cmocka_unit_test(test_list_tasks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

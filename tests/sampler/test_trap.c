@@ -9,7 +9,7 @@
 #define SECOND 1000000000ULL
 #define SLICE  (SECOND / 10)
 
-static void test_parse(void **state)
+TEST(test_parse)
 {
 	static const struct {
 		const char *text;
@@ -134,7 +134,7 @@ static bool next(struct fixture *f, unsigned int ms, uint64_t lost, struct trap_
 }
 
 /* A rule matches once, when its time is over; and again after it did not match. */
-static void test_cpu(void **state)
+TEST(test_cpu, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct trap_hit hit;
@@ -164,7 +164,7 @@ static void test_cpu(void **state)
 }
 
 /* Waits are counted in some slices only: as their rate since the slice before. */
-static void test_wait(void **state)
+TEST(test_wait, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct trap_hit hit;
@@ -185,7 +185,7 @@ static void test_wait(void **state)
 		assert_false(next(f, 5000, 0, &hit));
 }
 
-static void test_lost(void **state)
+TEST(test_lost, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct trap_hit hit;
@@ -208,7 +208,7 @@ static void test_lost(void **state)
 }
 
 /* Without a clock busy CPUs are computed from the rate; of a name that does not run: nothing. */
-static void test_rate(void **state)
+TEST(test_rate, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct trap_hit hit;
@@ -224,7 +224,7 @@ static void test_rate(void **state)
 }
 
 /* A rule that is armed again matches from the next slice on. */
-static void test_rearm(void **state)
+TEST(test_rearm, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct trap_hit hit;
@@ -239,7 +239,7 @@ static void test_rearm(void **state)
 }
 
 /* The rules in the order in which they were set; of a long list the first ones. */
-static void test_list(void **state)
+TEST(test_list, setup, teardown)
 {
 	struct fixture *f = *state;
 	char text[160];
@@ -261,7 +261,7 @@ static void test_list(void **state)
 	assert_non_null(strstr(traps_list(&f->traps, text, sizeof(text)), "no traps are set"));
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct trap_rule rule;
@@ -275,16 +275,5 @@ static void test_too_many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),
-		cmocka_unit_test_setup_teardown(test_cpu, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wait, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_lost, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rate, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rearm, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_list, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -109,7 +109,7 @@ static uint64_t sum(const struct world *w, uint32_t event, enum wait_kind kind, 
 }
 
 /* A wait that moves from CPU to CPU, and one that goes on past the tick. */
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	struct world w;
 	uint32_t stack;
@@ -162,7 +162,7 @@ static uint64_t end_estimated(struct world *w)
  * Times of the kernel, shared out to the stacks of the switches in a window: here 1 of 3 ns in
  * function 7, the rest in 8. A task without switches has its last stack.
  */
-static void test_estimated(void **state)
+TEST(test_estimated)
 {
 	struct world w;
 	uint64_t all;
@@ -203,7 +203,7 @@ static enum wait_kind fake_kind(pid_t tid)
 }
 
 /* Tasks without a stack have the kind that they wait in at the end of the tick. */
-static void test_guessed_kind(void **state)
+TEST(test_guessed_kind)
 {
 	struct world w;
 
@@ -226,7 +226,7 @@ static void test_guessed_kind(void **state)
 }
 
 /* A task that is born and ends while times are estimated: by the sums of its switches. */
-static void test_estimated_life(void **state)
+TEST(test_estimated_life)
 {
 	struct world w;
 
@@ -262,7 +262,7 @@ static void put_sample(struct world *w, uint32_t cpu, pid_t tid, uint64_t time_n
 }
 
 /* A sample weighs less the more tasks run at its time, on any CPU. */
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	struct world w;
 
@@ -293,7 +293,7 @@ static enum wait_kind look_at_task(pid_t tid)
 }
 
 /* Without stacks: kinds seen at regular times share the sleep of the task. */
-static void test_look(void **state)
+TEST(test_look)
 {
 	struct world w;
 
@@ -324,7 +324,7 @@ static void test_look(void **state)
 }
 
 /* Preempted, and woken but not yet in: in the run queue, with the stack it was taken with. */
-static void test_run_queue(void **state)
+TEST(test_run_queue)
 {
 	struct world w;
 
@@ -350,7 +350,7 @@ static void test_run_queue(void **state)
 }
 
 /* One of @period waits has a stack: shares by length are right, and the sum is exact. */
-static void test_weights(void **state)
+TEST(test_weights)
 {
 	struct world w;
 	uint64_t time = 1000;
@@ -380,7 +380,7 @@ static void test_weights(void **state)
 }
 
 /* A task that slept before: its kind is known, its stack is not, until its switch is read late. */
-static void test_found(void **state)
+TEST(test_found)
 {
 	struct world w;
 
@@ -395,7 +395,7 @@ static void test_found(void **state)
 }
 
 /* The stack of a task that slept before the start, read from outside, is that of its wait. */
-static void test_sleepers(void **state)
+TEST(test_sleepers)
 {
 	struct waits_sleeper list[4];
 	struct world w;
@@ -438,7 +438,7 @@ static void test_sleepers(void **state)
 }
 
 /* Waits of WAIT_LONG_NS and more have another stack, from that age on, in later ticks also. */
-static void test_long(void **state)
+TEST(test_long)
 {
 	const uint64_t ms = 1000000;
 	struct world w;
@@ -465,7 +465,7 @@ static void test_long(void **state)
 }
 
 /* Random switches of many tasks on two CPUs: all columns add up to wall time x tasks. */
-static void test_sum(void **state)
+TEST(test_sum)
 {
 	uint64_t time = 1000, begin = 1000;
 	bool runs[17] = { false };
@@ -496,7 +496,7 @@ static void test_sum(void **state)
 }
 
 /* An exited task is not a waiting one, also when its last switch follows. */
-static void test_exit(void **state)
+TEST(test_exit)
 {
 	struct world w;
 
@@ -514,7 +514,7 @@ static void test_exit(void **state)
 	close_world(&w);
 }
 
-static void test_full_queue(void **state)
+TEST(test_full_queue)
 {
 	struct switch_queue *q = switch_queue_new(8);
 	struct switch_note note = { .time_ns = 1 };
@@ -550,15 +550,5 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_estimated),    cmocka_unit_test(test_estimated_life),
-		cmocka_unit_test(test_guessed_kind), cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_look),	     cmocka_unit_test(test_latency),
-		cmocka_unit_test(test_run_queue),    cmocka_unit_test(test_weights),
-		cmocka_unit_test(test_found),	     cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_exit),	     cmocka_unit_test(test_full_queue),
-		cmocka_unit_test(test_sleepers),     cmocka_unit_test(test_long),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_unit_tests(begin, end);
 }

@@ -4,13 +4,9 @@
  */
 #include "symbols/base/array.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
+#include "tests/prelude.h"
 
-#include <cmocka.h>
-
-static void test_append(void **state)
+TEST(test_append)
 {
 	uint32_t room = 0, nr_grown = 0;
 	uint64_t *list = NULL;
@@ -30,7 +26,7 @@ static void test_append(void **state)
 }
 
 /* Reserve many at a time, and nothing when enough are free. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	struct item {
 		char bytes[24];
@@ -50,7 +46,7 @@ static void test_room(void **state)
 }
 
 /* A failed allocation leaves the array unchanged. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	uint32_t room = 0;
 	char *list = NULL, *before;
@@ -68,11 +64,5 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_append),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

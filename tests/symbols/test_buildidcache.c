@@ -42,7 +42,7 @@ static int look_up(void)
 	return 0;
 }
 
-static void test_open(void **state)
+TEST(test_open)
 {
 	char other[600];
 
@@ -74,7 +74,7 @@ static void test_open(void **state)
 }
 
 /* Folders are links since Linux 4.9; before, the link is that of the file. */
-static void test_layouts(void **state)
+TEST(test_layouts)
 {
 	char link[512], target[600];
 
@@ -95,8 +95,6 @@ static void test_layouts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_open),
-					    cmocka_unit_test(test_layouts) };
 	char command[600];
 	struct elffile elf;
 	struct stat st;
@@ -111,7 +109,7 @@ int main(void)
 		return 1;
 	buildidcache_path(home, id, SIZE, false, path, sizeof(path));
 	snprintf(folder, sizeof(folder), "%.*s", (int)(strlen(path) - strlen("/elf")), path);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = run_unit_tests(NULL, NULL);
 	snprintf(command, sizeof(command), "rm -r '%s'", home);
 	return system(command) || failed;
 }

@@ -379,7 +379,7 @@ static void answers(void)
 }
 
 /* Replies are copied, or mapped. */
-static void test_answers(void **state)
+TEST(test_answers)
 {
 	answers();
 	kind = CAGE_PERFMAP;
@@ -401,7 +401,7 @@ static uint32_t count(uint32_t *generation)
 	return nr;
 }
 
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
 	unsigned int nr_killed = 0, nr = CAGE_NR_KINDS * ARRAY_SIZE(escapes);
 
@@ -445,17 +445,17 @@ static void fails(uint8_t what, int want, uint64_t timeout_ns)
 	assert_true(time_now_ns() - start < LONG);
 }
 
-static void test_dies(void **state)
+TEST(test_dies)
 {
 	fails(DIE, -EPIPE, LONG);
 }
 
-static void test_hangs(void **state)
+TEST(test_hangs)
 {
 	fails(HANG, -ETIME, SECOND / 10);
 }
 
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	fails(UNSEALED, -EBADMSG, LONG);
 	fails(WRONG_SIZE, -EBADMSG, LONG);
@@ -467,7 +467,7 @@ static void test_lies(void **state)
 }
 
 /* Its memory is limited; it goes on, since an allocation fails. */
-static void test_greedy(void **state)
+TEST(test_greedy)
 {
 	struct cage_answer a;
 	uint32_t generation;
@@ -494,7 +494,7 @@ static void *many_calls(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	pthread_t threads[NR_THREADS];
 
@@ -517,7 +517,7 @@ static void *long_call(void *arg)
  * The time limit of a call begins when the worker is free: a call behind a long one would be
  * blamed for it, and the worker lost with all that it has open.
  */
-static void test_queued(void **state)
+TEST(test_queued)
 {
 	uint32_t before, after;
 	struct cage_answer a;
@@ -534,7 +534,7 @@ static void test_queued(void **state)
 }
 
 /* A worker that had little CPU time is not killed at the first limit. */
-static void test_starved(void **state)
+TEST(test_starved)
 {
 	uint32_t before, after;
 	struct cage_answer a;
@@ -556,7 +556,7 @@ static int nr_fds(void)
 }
 
 /* After all that, no descriptor is left, and no process. */
-static void test_end(void **state)
+TEST(test_end)
 {
 	struct cage_answer a;
 	uint32_t generation;
@@ -612,7 +612,7 @@ static pid_t server(void)
 }
 
 /* A server that does not answer costs one wait, not one for each call. */
-static void test_stopped_server(void **state)
+TEST(test_stopped_server)
 {
 	uint32_t generation;
 	struct cage_answer a;
@@ -633,14 +633,5 @@ static void test_stopped_server(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),	       cmocka_unit_test(test_escapes),
-		cmocka_unit_test(test_dies),	       cmocka_unit_test(test_hangs),
-		cmocka_unit_test(test_lies),	       cmocka_unit_test(test_greedy),
-		cmocka_unit_test(test_threads),	       cmocka_unit_test(test_queued),
-		cmocka_unit_test(test_starved),	       cmocka_unit_test(test_end),
-		cmocka_unit_test(test_stopped_server),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, NULL);
+	return run_unit_tests(set_up, NULL);
 }

@@ -121,7 +121,7 @@ static bool is_right(struct demangler *d, const char *name, size_t size)
 	return demangler_get(d, name, size, &is) == nr && (!nr || !memcmp(is, want, nr));
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct demangler d = { .nr = 0 };
 	uint32_t calls;
@@ -145,7 +145,7 @@ static void test_names(void **state)
 }
 
 /* The memo is bounded, and names are right after it was forgotten. */
-static void test_many_names(void **state)
+TEST(test_many_names)
 {
 	struct demangler d = { .nr = 0 };
 	char name[4000];
@@ -161,7 +161,7 @@ static void test_many_names(void **state)
 	demangler_fini(&d);
 }
 
-static void test_changed_names(void **state)
+TEST(test_changed_names)
 {
 	for (uint32_t round = 0; round < NR_ROUNDS; round++) {
 		struct demangler d = { .nr = 0 };
@@ -184,7 +184,7 @@ static void test_changed_names(void **state)
 }
 
 /* One name of many ends the worker: that one is raw, the others are not. */
-static void test_deadly_name(void **state)
+TEST(test_deadly_name)
 {
 	static const char deadly[] = "_ZN4kill2itEv";
 	struct demangler d = { .nr = 0 };
@@ -223,7 +223,7 @@ static uint8_t *pack(const void *bytes, size_t size, size_t *out_size)
 	return out;
 }
 
-static void test_xz(void **state)
+TEST(test_xz)
 {
 	size_t size = 1 << 20, packed_size, got;
 	uint8_t *bytes = malloc(size), *packed;
@@ -261,7 +261,7 @@ static void test_xz(void **state)
 	free(packed);
 }
 #else
-static void test_xz(void **state)
+TEST(test_xz)
 {
 	skip();
 }
@@ -307,7 +307,7 @@ static void walk_map(const struct perfmap *map, const struct perfmap *want)
 	}
 }
 
-static void test_perfmap(void **state)
+TEST(test_perfmap)
 {
 	static char text[200000];
 	size_t size = put_map(text, sizeof(text), 3000);
@@ -369,7 +369,7 @@ static int read_dump(struct jitdump *d, const struct jitmake *j)
 	return jitdump_read(d, &file, 0, &more);
 }
 
-static void test_jitdump(void **state)
+TEST(test_jitdump)
 {
 	static struct jitmake j;
 	const struct jitcode_function *f;
@@ -430,7 +430,7 @@ static struct listing *listing_of(const struct disasm_code *c)
 }
 
 /* A worker that dies leaves lines of bytes. */
-static void test_code(void **state)
+TEST(test_code)
 {
 	/* push %rbx; jne +0; call 0x1106; bytes that are no instruction; ret */
 	static const uint8_t bytes[] = "\x53\x75\xfd\xe8\xfe\0\0\0\x06\x06\xc3";
@@ -468,7 +468,7 @@ static void check_functions(const struct elfsym *t)
 		assert_in_range(strlen(t->names + t->symbols[i].name), 1, IMAGE_NAME_MAX);
 }
 
-static void test_go(void **state)
+TEST(test_go)
 {
 	static const char *const want[] = { "main.main", "main.leaf" };
 	uint8_t table[GO_SIZE], *frames;
@@ -536,7 +536,7 @@ static void walk_list(const struct kallsyms *k, const struct kallsyms *want)
 	}
 }
 
-static void test_kernel_list(void **state)
+TEST(test_kernel_list)
 {
 	static const char text[] = "ffffffff81000000 T _text\nffffffff81000010 t one\n"
 				   "ffffffff81000100 t two\t[mod]\nffffffff81000080 D data\n"
@@ -579,7 +579,7 @@ static void test_kernel_list(void **state)
 }
 
 /* A copy of kcore with one segment, read in pieces of a call. */
-static void test_kernel_memory(void **state)
+TEST(test_kernel_memory)
 {
 	enum { SIZE = 150000 };
 	const uint64_t base = 0xffffffff81000000;
@@ -612,7 +612,7 @@ static void test_kernel_memory(void **state)
 }
 
 /* The time of one call with a new worker is printed: the start takes a few milliseconds at most. */
-static void test_start_time(void **state)
+TEST(test_start_time)
 {
 	uint64_t best_ns = UINT64_MAX;
 
@@ -669,20 +669,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_many_names),
-		cmocka_unit_test(test_changed_names),
-		cmocka_unit_test(test_deadly_name),
-		cmocka_unit_test(test_xz),
-		cmocka_unit_test(test_perfmap),
-		cmocka_unit_test(test_jitdump),
-		cmocka_unit_test(test_code),
-		cmocka_unit_test(test_go),
-		cmocka_unit_test(test_kernel_list),
-		cmocka_unit_test(test_kernel_memory),
-		cmocka_unit_test(test_start_time),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return run_unit_tests(set_up, tear_down);
 }

@@ -23,7 +23,7 @@ static const char *path_of(const char *text)
 	return out;
 }
 
-static void test_path(void **state)
+TEST(test_path)
 {
 	assert_string_equal(path_of("0::/system.slice/api.service\n"), "/system.slice/api.service");
 	/* Hybrid: the unified hierarchy is empty, systemd's has the path. */
@@ -50,7 +50,7 @@ static const char *name_of(const char *root, const char *id)
 }
 
 /* By the files of docker and podman; of a text that is no name, the id remains. */
-static void test_container_names(void **state)
+TEST(test_container_names)
 {
 	static const char *const bad[] = {
 		"{\"Config\":{\"Name\":\"/inner\"}}",
@@ -92,7 +92,7 @@ static void test_container_names(void **state)
 	fake_remove(root);
 }
 
-static void test_container_ids(void **state)
+TEST(test_container_ids)
 {
 	static const char path[] = "/docker/" ID64 "/init.scope";
 
@@ -102,7 +102,7 @@ static void test_container_ids(void **state)
 	assert_null(container_name_id("", 0));
 }
 
-static void test_container(void **state)
+TEST(test_container)
 {
 	static const struct {
 		const char *path, *want;
@@ -148,12 +148,5 @@ static void test_container(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_path),
-		cmocka_unit_test(test_container),
-		cmocka_unit_test(test_container_names),
-		cmocka_unit_test(test_container_ids),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 #define NR 20000U
 
-static void test_put_and_find(void **state)
+TEST(test_put_and_find)
 {
 	struct symbol_frame frames[32];
 	struct chains *c;
@@ -37,7 +37,7 @@ static void test_put_and_find(void **state)
 	chains_free(c);
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
 	struct chains *c;
 	char path[64];
@@ -60,7 +60,7 @@ static void test_files(void **state)
 }
 
 /* The memory for chains is limited; stored chains remain. */
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct symbol_frame frames[32] = { { 1, 2, 3 } };
 	uint32_t place = 0, nr;
@@ -98,7 +98,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	struct chains *c;
 	pthread_t reader;
@@ -121,12 +121,5 @@ static void test_threads(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_put_and_find),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_limit),
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -5,17 +5,14 @@
 #include "symbols/base/chunked.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 struct item {
 	uint64_t a, b;
 };
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	struct chunked c = { 0 };
 	struct item *first;
@@ -60,7 +57,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-static void test_readers(void **state)
+TEST(test_readers)
 {
 	pthread_t threads[3];
 	struct chunked c;
@@ -84,10 +81,5 @@ static void test_readers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_readers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -76,7 +76,7 @@ __attribute__((noinline)) static int counted_function(int n)
 }
 enum { ASM_LINE = FIRST_LINE + 3, LAST_LINE = FIRST_LINE + 4 };
 
-static void test_own_function(void **state)
+TEST(test_own_function, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint32_t symbol = symbol_at(f, (uint64_t)(uintptr_t)&counted_function, "counted_function");
@@ -147,7 +147,7 @@ static void copy_program(const char *path)
  * A program's file is replaced while it runs: with the right to read its memory the mapped code is
  * shown, with a note; otherwise a reason.
  */
-static void test_replaced(void **state)
+TEST(test_replaced, setup, teardown)
 {
 	struct fixture *f = *state;
 	char dir[] = "/tmp/test_code.XXXXXX", path[64], other[64];
@@ -180,7 +180,7 @@ static void test_replaced(void **state)
 	rmdir(dir);
 }
 
-static void test_vdso(void **state)
+TEST(test_vdso, setup, teardown)
 {
 	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
 	struct fixture *f = *state;
@@ -202,7 +202,7 @@ static void test_vdso(void **state)
 }
 
 /* Code without a known end is refused with a message, not by a fault. */
-static void test_memory(void **state)
+TEST(test_memory, setup, teardown)
 {
 	struct fixture *f = *state;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -352,7 +352,7 @@ static uint32_t kernel_symbol(struct fixture *f, uint64_t addr)
 }
 
 /* Recorded at another address than the list and the core have it at (KASLR). */
-static void test_kernel_moved(void **state)
+TEST(test_kernel_moved, setup, teardown)
 {
 	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
 	const struct recorded_kernel told = { .mark = WAS_TEXT,
@@ -395,7 +395,7 @@ static void test_kernel_moved(void **state)
 }
 
 /* Nothing here describes another kernel: neither names nor code. */
-static void test_kernel_of_others(void **state)
+TEST(test_kernel_of_others, setup, teardown)
 {
 	const struct kernel_identity was = { .release = "1.2.3-of-the-recording" };
 	struct fixture *f = *state;
@@ -414,7 +414,7 @@ static void test_kernel_of_others(void **state)
 }
 
 /* A BPF program: its extent is the recorded one; an unloaded one has no code. */
-static void test_kernel_code_at_run_time(void **state)
+TEST(test_kernel_code_at_run_time, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct listing *l;
@@ -434,7 +434,7 @@ static void test_kernel_code_at_run_time(void **state)
 	listing_put(l);
 }
 
-static void test_kcore(void **state)
+TEST(test_kcore)
 {
 	const uint64_t base = 0xffffffff81000000;
 	char buf[16] = "";
@@ -467,7 +467,7 @@ static const char *line_at(const struct listing *l, const struct listing_file *f
 	return listing_text(l, l->lines[f->lines + n]);
 }
 
-static void test_source_text(void **state)
+TEST(test_source_text)
 {
 	static const char text[] = "one\r\n\ttwo\n  \tthree\n\033[31mfour\n\xff\nlast";
 	struct listing *l = listing_new(1);
@@ -496,7 +496,7 @@ static void test_source_text(void **state)
 }
 
 /* Neither devices nor folders nor relative names are read. */
-static void test_source_files(void **state)
+TEST(test_source_files)
 {
 	static const char *const refused[] = { "/dev/zero", "/tmp", "relative.c", "/proc/self/maps",
 					       "/nowhere/at/all.c" };
@@ -515,18 +515,5 @@ static void test_source_files(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_replaced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_vdso, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernel_moved, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernel_of_others, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernel_code_at_run_time, setup, teardown),
-		cmocka_unit_test(test_kcore),
-		cmocka_unit_test(test_source_text),
-		cmocka_unit_test(test_source_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

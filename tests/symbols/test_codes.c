@@ -33,7 +33,7 @@ static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const c
 }
 
 /* One process takes a share of the table and no more; others go on. */
-static void test_million(void **state)
+TEST(test_million)
 {
 	struct codes *c = codes_new();
 	uint32_t nr = 0;
@@ -64,7 +64,7 @@ static uint32_t add_large(struct codes *c, uint32_t process, uint32_t i)
 }
 
 /* Many processes with large texts fill the memory, and no more. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	struct codes *c = codes_new();
 	uint32_t nr = 0;
@@ -101,7 +101,7 @@ static void *add_many(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	pthread_t threads[THREADS];
 	void *failed;
@@ -119,11 +119,5 @@ static void test_threads(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_million),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -18,7 +18,7 @@ static char *put(char *p, const char *text)
 	return p + size;
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *mangled, *name; /* NULL: shown raw */
@@ -88,7 +88,7 @@ static void test_names(void **state)
 }
 
 /* The name has the given size, without a NUL behind it; NULs inside are refused. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
 	char out[OUT_SIZE], small[8], big[DEMANGLE_NAME_MAX + 16];
 	char *exact = malloc(13);
@@ -119,7 +119,7 @@ static bool costs_at_most(double ms, const char *name, size_t *size)
 }
 
 /* Pairs of pairs by back reference: the whole name doubles with each level. */
-static void test_substitutions_that_double(void **state)
+TEST(test_substitutions_that_double)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char name[1024];
@@ -138,7 +138,7 @@ static void test_substitutions_that_double(void **state)
 }
 
 /* Packs of nothing expanded inside each other: time without output. */
-static void test_packs_of_nothing(void **state)
+TEST(test_packs_of_nothing)
 {
 	char name[DEMANGLE_NAME_MAX];
 	size_t size;
@@ -159,7 +159,7 @@ static void test_packs_of_nothing(void **state)
 }
 
 /* References x templates bound the printer's stack. */
-static void test_stack_of_copies(void **state)
+TEST(test_stack_of_copies)
 {
 	static const char *const parts[][2] = {
 		{ "St1aIiE", "RT_" }, { "IiE", "OT_" }, { "1aIT_E", "RT0_" }, { "P", "T_" },
@@ -181,7 +181,7 @@ static void test_stack_of_copies(void **state)
 }
 
 /* D's back references name identifiers; none may point outside, and their number costs nothing. */
-static void test_d_references(void **state)
+TEST(test_d_references)
 {
 	char name[DEMANGLE_NAME_MAX];
 	char *p = put(name, "_D1a1b");
@@ -200,14 +200,5 @@ static void test_d_references(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_substitutions_that_double),
-		cmocka_unit_test(test_packs_of_nothing),
-		cmocka_unit_test(test_stack_of_copies),
-		cmocka_unit_test(test_d_references),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

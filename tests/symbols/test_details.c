@@ -79,7 +79,7 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void test_child(void **state)
+TEST(test_child, setup, teardown)
 {
 	char *const argv[] = { "s\033[31m", "1000", NULL };
 	struct process_details d;
@@ -115,7 +115,7 @@ static void test_child(void **state)
 }
 
 /* A pid that now belongs to another incarnation has no details for the requested one. */
-static void test_other(void **state)
+TEST(test_other, setup, teardown)
 {
 	char *const argv[] = { "sleep", "1000", NULL };
 	struct process_details d;
@@ -131,7 +131,7 @@ static void test_other(void **state)
 }
 
 /* Many more than the limit: the latest are kept, and nothing breaks. */
-static void test_many(void **state)
+TEST(test_many, setup, teardown)
 {
 	struct process_details d;
 
@@ -153,11 +153,5 @@ static void test_many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_child, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_other, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

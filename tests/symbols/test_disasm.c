@@ -10,7 +10,7 @@
 #include "symbols/source/disasm.h"
 
 /* Whatever the bytes are, instructions follow each other and cover all of them. */
-static void test_any_bytes(void **state)
+TEST(test_any_bytes)
 {
 	static const uint16_t machines[] = { EM_NONE, EM_X86_64, EM_AARCH64 };
 	struct disasm_code c = { .vaddr = 0x400000, .wide = true };
@@ -61,7 +61,7 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 	return 5;
 }
 
-static void test_goes_where(void **state)
+TEST(test_goes_where)
 {
 	/* 0: jne 0; 2: call 2000; 7: jmp 1234; c: jmp into the call; e: call *rax */
 	static const uint8_t code[] = { 0x75, 0xfe, 0xe8, 0xf9, 0x0f, 0x00, 0x00, 0xe9,
@@ -95,7 +95,7 @@ static void test_goes_where(void **state)
 }
 #endif
 
-static void test_references(void **state)
+TEST(test_references)
 {
 	struct listing *l = listing_new(9);
 
@@ -112,13 +112,5 @@ static void test_references(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_any_bytes),
-#ifdef HAVE_CAPSTONE
-		cmocka_unit_test(test_goes_where),
-#endif
-		cmocka_unit_test(test_references),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

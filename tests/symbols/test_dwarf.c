@@ -88,7 +88,7 @@ static void assert_frame(const struct dwarf_frame *f, const char *name, uint32_t
 	assert_non_null(strstr(f->file, "test_dwarf.c"));
 }
 
-static void test_known_spot(void **state)
+TEST(test_known_spot, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct dwarf_frame frames[DWARF_FRAMES_MAX];
@@ -105,7 +105,7 @@ static void test_known_spot(void **state)
 }
 
 /* Addresses of another file: moved by a bias. */
-static void test_bias(void **state)
+TEST(test_bias, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct dwarf_frame frames[DWARF_FRAMES_MAX];
@@ -156,7 +156,7 @@ static void compare_frame(const struct dwarf_frame *is, const struct oracle_fram
 }
 
 /* Ten thousand addresses of this program, each frame of each. */
-static void test_against_addr2line(void **state)
+TEST(test_against_addr2line, setup, teardown)
 {
 	enum { NR = 10000 };
 	struct fixture *f = *state;
@@ -216,7 +216,7 @@ static void test_against_addr2line(void **state)
 	assert_true(nr_inlined > NR / 20 && nr_frames > NR / 2);
 }
 
-static void test_refused(void **state)
+TEST(test_refused, setup, teardown)
 {
 	struct fixture *f = *state;
 	char path[] = "/tmp/test_dwarf.XXXXXX";
@@ -376,7 +376,7 @@ static int make_line_bomb(uint64_t *size)
 }
 
 /* Units with a million lines each: libdw keeps them all, so it has to open the file again. */
-static void test_line_bomb(void **state)
+TEST(test_line_bomb)
 {
 	struct dwarf_frame frames[DWARF_FRAMES_MAX];
 	long before = rss_kib(), most = 0;
@@ -407,13 +407,5 @@ static void test_line_bomb(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line_bomb),
-		cmocka_unit_test_setup_teardown(test_known_spot, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bias, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_against_addr2line, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -113,7 +113,7 @@ static uint64_t start_at(const struct ehframe *eh, uint64_t vaddr)
 	return fde.start;
 }
 
-static void test_sorts_and_finds(void **state)
+TEST(test_sorts_and_finds)
 {
 	struct section s = { .size = 0 };
 	size_t cie = put_cie(&s, &plain);
@@ -138,7 +138,7 @@ static void test_sorts_and_finds(void **state)
 
 /* Each ends at the begin of the next one; of two that begin at one place the first in the section
  * is kept. */
-static void test_overlaps(void **state)
+TEST(test_overlaps)
 {
 	struct section s = { .size = 0 };
 	size_t cie = put_cie(&s, &plain);
@@ -160,7 +160,7 @@ static void test_overlaps(void **state)
 	ehframe_fini(&eh);
 }
 
-static void test_reads_record(void **state)
+TEST(test_reads_record)
 {
 	static const struct cie_args signal = { 3, 16, 0x1b, "zPLRS" };
 	struct section s = { .size = 0 };
@@ -184,7 +184,7 @@ static void test_reads_record(void **state)
 	ehframe_fini(&eh);
 }
 
-static void test_refuses_cies(void **state)
+TEST(test_refuses_cies)
 {
 	static const struct cie_args bad[] = {
 		{ 0, 16, 0x1b, "zR" },	{ 2, 16, 0x1b, "zR" },	      { 4, 16, 0x1b, "zR" },
@@ -210,7 +210,7 @@ static void test_refuses_cies(void **state)
 	}
 }
 
-static void test_refuses_fdes(void **state)
+TEST(test_refuses_fdes)
 {
 	struct section s = { .size = 0 };
 	size_t cie = put_cie(&s, &plain), fde;
@@ -231,7 +231,7 @@ static void test_refuses_fdes(void **state)
 	ehframe_fini(&eh);
 }
 
-static void test_lengths(void **state)
+TEST(test_lengths)
 {
 	struct section s = { .size = 0 };
 	size_t cie = put_cie(&s, &plain);
@@ -251,7 +251,7 @@ static void test_lengths(void **state)
 	ehframe_fini(&eh);
 }
 
-static void test_nothing_readable(void **state)
+TEST(test_nothing_readable)
 {
 	static const uint8_t end[4], junk[] = { 9, 0, 0, 0, 1, 2, 3 };
 	struct ehframe eh;
@@ -269,7 +269,7 @@ static void test_nothing_readable(void **state)
 }
 
 /* Every cut of a good section: no crash (sanitizers), and just the FDEs that are whole. */
-static void test_every_cut(void **state)
+TEST(test_every_cut)
 {
 	struct section s = { .size = 0 };
 	size_t cie = put_cie(&s, &plain), first = s.size;
@@ -288,7 +288,7 @@ static void test_every_cut(void **state)
 	}
 }
 
-static void test_leb(void **state)
+TEST(test_leb)
 {
 	static const uint8_t bytes[] = {
 		0x7f, 0x80, 0x01, 0x7f, 0x80, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -401,7 +401,7 @@ static void put_debug_fde(struct section *s, size_t cie, uint64_t pc, uint64_t s
 	end_record(s, start);
 }
 
-static void test_debug_frame(void **state)
+TEST(test_debug_frame)
 {
 	static const uint8_t versions[] = { 1, 3, 4 };
 	struct section debug = { .size = 0 }, old = { .size = 0 };
@@ -452,7 +452,7 @@ static void test_debug_frame(void **state)
 
 /* CIEs that take turns are copied again and again: there is an end to it. Also: each cut, each
  * byte. */
-static void test_hostile_debug_frame(void **state)
+TEST(test_hostile_debug_frame)
 {
 	struct section s = { .size = 0 };
 	size_t a = put_debug_cie(&s, 1, 8), b, size, start = s.size;
@@ -488,7 +488,7 @@ static void test_hostile_debug_frame(void **state)
 	free(both);
 }
 
-static void test_real_files(void **state)
+TEST(test_real_files)
 {
 	elf_version(EV_CURRENT);
 	check_file("/proc/self/exe");
@@ -499,20 +499,5 @@ static void test_real_files(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sorts_and_finds),
-		cmocka_unit_test(test_overlaps),
-		cmocka_unit_test(test_reads_record),
-		cmocka_unit_test(test_refuses_cies),
-		cmocka_unit_test(test_refuses_fdes),
-		cmocka_unit_test(test_lengths),
-		cmocka_unit_test(test_nothing_readable),
-		cmocka_unit_test(test_every_cut),
-		cmocka_unit_test(test_leb),
-		cmocka_unit_test(test_debug_frame),
-		cmocka_unit_test(test_hostile_debug_frame),
-		cmocka_unit_test(test_real_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

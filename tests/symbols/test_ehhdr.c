@@ -85,7 +85,7 @@ static bool finds(const struct ehframe *eh, uint64_t vaddr)
 	return ehframe_find(eh, vaddr, &fde);
 }
 
-static void test_sound(void **state)
+TEST(test_sound)
 {
 	struct ehframe_record rec;
 	struct ehframe_fde fde;
@@ -107,7 +107,7 @@ static void test_sound(void **state)
 }
 
 /* A table of an unknown form leaves the pointer to .eh_frame valid. */
-static void test_other_layouts(void **state)
+TEST(test_other_layouts)
 {
 	static const uint8_t other[][4] = {
 		{ 1, 0x1b, 0x03, 0x3c }, { 1, 0x1b, 0x03, 0x1b }, { 1, 0x1b, 0x03, 0xff },
@@ -132,7 +132,7 @@ static void test_other_layouts(void **state)
 	assert_false(ehhdr_parse(&h, m.head, EHHDR_SIZE, UINT32_MAX, HDR_VADDR));
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
 	const uint32_t counts[] = { 0, 1, NR - 1, NR + 1, NR + 8, INT32_MAX, UINT32_MAX };
 	struct ehframe eh;
@@ -157,7 +157,7 @@ static void test_counts(void **state)
 	assert_refused(&m);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	uint64_t first;
 	struct made m;
@@ -174,7 +174,7 @@ static void test_order(void **state)
 	assert_refused(&m);
 }
 
-static void test_offsets(void **state)
+TEST(test_offsets)
 {
 	struct ehframe eh;
 	struct made m;
@@ -194,7 +194,7 @@ static void test_offsets(void **state)
 	}
 }
 
-static void test_starts_and_sizes(void **state)
+TEST(test_starts_and_sizes)
 {
 	struct ehframe_fde fde;
 	struct ehframe eh;
@@ -215,7 +215,7 @@ static void test_starts_and_sizes(void **state)
 }
 
 /* The wrong .eh_frame: each FDE is elsewhere. */
-static void test_wrong_pointer(void **state)
+TEST(test_wrong_pointer)
 {
 	uint32_t pointer = (uint32_t)(EH_VADDR + 0x40000 - HDR_VADDR - 4);
 	struct made m;
@@ -226,7 +226,7 @@ static void test_wrong_pointer(void **state)
 }
 
 /* More than 2 GiB from .eh_frame: the table cannot be made an index, the walk leaves it out. */
-static void test_far(void **state)
+TEST(test_far)
 {
 	uint64_t entry = 0x7ffff000ULL << 32 | 0x80000000;
 	struct ehhdr h = { .vaddr = EH_VADDR - 0x7ffff000, .eh_frame = EH_VADDR, .nr = 1 };
@@ -249,7 +249,7 @@ static void test_far(void **state)
 }
 
 /* Records in a number that the lengths do not determine. */
-static void test_records(void **state)
+TEST(test_records)
 {
 	static const uint32_t lengths[] = { 1, 3, 0x7fffffff, 0xffffffff };
 	struct made m;
@@ -376,7 +376,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 }
 
 /* Installed files: tables are used, and agree with the walk. */
-static void test_system(void **state)
+TEST(test_system)
 {
 	struct tally *t = &system_wide;
 
@@ -391,13 +391,5 @@ static void test_system(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sound),	      cmocka_unit_test(test_other_layouts),
-		cmocka_unit_test(test_counts),	      cmocka_unit_test(test_order),
-		cmocka_unit_test(test_offsets),	      cmocka_unit_test(test_starts_and_sizes),
-		cmocka_unit_test(test_wrong_pointer), cmocka_unit_test(test_far),
-		cmocka_unit_test(test_records),	      cmocka_unit_test(test_system),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -141,7 +141,7 @@ static void need_library(void)
 	}
 }
 
-static void test_no_server(void **state)
+TEST(test_no_server, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -152,7 +152,7 @@ static void test_no_server(void **state)
 	until(f, "not a file: [kernel]");
 }
 
-static void test_comes(void **state)
+TEST(test_comes, setup, teardown)
 {
 	struct fixture *f = *state;
 	char path[256], bytes[8] = "";
@@ -171,7 +171,7 @@ static void test_comes(void **state)
 	fclose(file);
 }
 
-static void test_none(void **state)
+TEST(test_none, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object_identity id = { .kind = OBJECT_FILE, .ino = 2, .build_id_size = 20 };
@@ -189,7 +189,7 @@ static void test_none(void **state)
 	until(f, "libz.so has no build-id");
 }
 
-static void test_cancel(void **state)
+TEST(test_cancel, setup, teardown)
 {
 	struct fixture *f = *state;
 	char path[256];
@@ -209,7 +209,7 @@ static void test_cancel(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
-static void test_cache_path(void **state)
+TEST(test_cache_path)
 {
 	char path[80];
 
@@ -230,14 +230,5 @@ static void test_cache_path(void **state)
 
 int main(void)
 {
-#define FETCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		FETCH_TEST(test_no_server),
-		FETCH_TEST(test_comes),
-		FETCH_TEST(test_none),
-		FETCH_TEST(test_cancel),
-		cmocka_unit_test(test_cache_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -98,7 +98,7 @@ static void expect(const struct foreign_want *want, const char *text, bool same)
 	close(f.fd);
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	const char *path = at("plain");
 	struct foreign_want want = { .path = path };
@@ -123,7 +123,7 @@ static void test_plain(void **state)
 }
 
 /* A FIFO without a writer would block a naive open for ever. */
-static void test_not_regular(void **state)
+TEST(test_not_regular)
 {
 	struct foreign_want want = { .path = at("fifo") };
 
@@ -145,7 +145,7 @@ static void test_not_regular(void **state)
 	refuse(&want, -ELOOP);
 }
 
-static void test_sparse(void **state)
+TEST(test_sparse)
 {
 	struct foreign_want want = { .path = at("sparse") };
 	int fd = open(want.path, O_WRONLY | O_CREAT, 0644);
@@ -156,7 +156,7 @@ static void test_sparse(void **state)
 	refuse(&want, -EFBIG);
 }
 
-static void test_deleted_suffix(void **state)
+TEST(test_deleted_suffix)
 {
 	char lie[256];
 	struct foreign_want want;
@@ -218,7 +218,7 @@ static bool map_files_work(pid_t pid, uint64_t start)
 	return readlink(link, target, sizeof(target)) > 0 && !access(link, R_OK);
 }
 
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
 	const char *path = at("mapped.so");
 	struct foreign_want want;
@@ -256,7 +256,7 @@ static void test_replaced(void **state)
 	end_child(pid);
 }
 
-static void test_mapped_device(void **state)
+TEST(test_mapped_device)
 {
 	struct foreign_want want = { .path = "/dev/zero" };
 	uint64_t start;
@@ -269,7 +269,7 @@ static void test_mapped_device(void **state)
 }
 
 /* faults.md P1: a symlink of a container must not lead to the host's file. */
-static void test_root(void **state)
+TEST(test_root)
 {
 	struct foreign_want want = { .path = "/lib/x.so" };
 	uint64_t start;
@@ -308,7 +308,7 @@ static void test_root(void **state)
 	end_child(want.pid);
 }
 
-static void test_gone(void **state)
+TEST(test_gone)
 {
 	struct foreign_want want;
 	char *text;
@@ -328,7 +328,7 @@ static void test_gone(void **state)
 	assert_int_equal(foreign_open_proc(0), -ESRCH);
 }
 
-static void test_read_proc(void **state)
+TEST(test_read_proc)
 {
 	char *text;
 	size_t size;
@@ -349,13 +349,5 @@ static void test_read_proc(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	  cmocka_unit_test(test_not_regular),
-		cmocka_unit_test(test_sparse),	  cmocka_unit_test(test_deleted_suffix),
-		cmocka_unit_test(test_replaced),  cmocka_unit_test(test_mapped_device),
-		cmocka_unit_test(test_root),	  cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_read_proc),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return run_unit_tests(setup, teardown);
 }

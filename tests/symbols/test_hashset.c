@@ -4,11 +4,7 @@
  */
 #include "symbols/base/hashset.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 #include "symbols/base/base.h"
 
@@ -23,7 +19,7 @@ static unsigned int times(const struct hashset *s, uint64_t hash, uint32_t id)
 	return nr;
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct hashset s = { 0 };
 	uint32_t at = 0;
@@ -34,7 +30,7 @@ static void test_empty(void **state)
 	hashset_fini(&s);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct hashset s = { 0 };
 	const uint32_t nr = 100000;
@@ -64,7 +60,7 @@ static void test_many(void **state)
 }
 
 /* Keys of one hash, and of hashes that begin their search in one slot, around the end. */
-static void test_equal_hashes(void **state)
+TEST(test_equal_hashes)
 {
 	struct hashset s = { 0 };
 
@@ -86,11 +82,5 @@ static void test_equal_hashes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_equal_hashes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -87,7 +87,7 @@ static bool dropped(struct fixture *f, int nr)
 	return atomic_load(&f->nr_dropped) == nr;
 }
 
-static void test_comes_back(void **state)
+TEST(test_comes_back, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t nr;
@@ -109,7 +109,7 @@ static void test_comes_back(void **state)
 }
 
 /* Other jobs continue beside hanging ones; an abandoned job ends late and is dropped once. */
-static void test_hangs(void **state)
+TEST(test_hangs, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct read_job *hang[3], *j;
@@ -141,7 +141,7 @@ static void test_hangs(void **state)
 	assert_true(dropped(f, 5));
 }
 
-static void test_all_hang(void **state)
+TEST(test_all_hang, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct read_job *hang[HELPERS_MAX], *j = job_new(f, false);
@@ -161,7 +161,7 @@ static void test_all_hang(void **state)
 }
 
 /* The end cancels the reads. */
-static void test_cancel(void **state)
+TEST(test_cancel, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct read_job *j = job_new(f, true);
@@ -175,7 +175,7 @@ static void test_cancel(void **state)
 	assert_true(dropped(f, 1));
 }
 
-static void test_devices(void **state)
+TEST(test_devices)
 {
 	struct backoff d = { 0 };
 	uint64_t now = 1000 * MS, due;
@@ -200,7 +200,7 @@ static void test_devices(void **state)
 }
 
 /* Many hanging file systems take nothing from disks and from devices that have answered. */
-static void test_many_devices(void **state)
+TEST(test_many_devices)
 {
 	struct backoff d = { 0 };
 	uint64_t now = 1000 * MS;
@@ -228,14 +228,5 @@ static void test_many_devices(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_comes_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_all_hang, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_cancel, setup, teardown),
-		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_many_devices),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -234,7 +234,7 @@ static void jvm_fini(struct jvm *j)
 	close(j->fd);
 }
 
-static void test_tables(void **state)
+TEST(test_tables)
 {
 	const char *missing = NULL;
 	struct jvm j;
@@ -266,7 +266,7 @@ static void test_tables(void **state)
 	jvm_fini(&j);
 }
 
-static void test_scan(void **state)
+TEST(test_scan)
 {
 	const char *missing;
 	struct blob *b;
@@ -323,7 +323,7 @@ static void test_scan(void **state)
 	jvm_fini(&j);
 }
 
-static void test_method(void **state)
+TEST(test_method)
 {
 	char name[HOTSPOT_NAME_MAX];
 	const char *missing;
@@ -356,7 +356,7 @@ static void test_method(void **state)
 }
 
 /* Numbers of a hostile process cost an error, never memory or time without bound. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	const char *missing;
 	struct jvm j;
@@ -419,7 +419,7 @@ static struct blob *put_inlined(uint8_t *scopes, size_t size)
 	return b;
 }
 
-static void test_chain(void **state)
+TEST(test_chain)
 {
 	/* Lines of put(): bci 0 is line 40, bci 3 is line 42, bci 4 (escaped) is line 1042. */
 	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
@@ -475,7 +475,7 @@ static void test_chain(void **state)
 	jvm_fini(&j);
 }
 
-static void test_no_jvm(void **state)
+TEST(test_no_jvm)
 {
 	struct remote remote = { .pid = getpid() };
 	const char *missing;
@@ -485,7 +485,7 @@ static void test_no_jvm(void **state)
 }
 
 /* A string that ends at the last byte before memory that is not there. */
-static void test_strings(void **state)
+TEST(test_strings)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct remote remote = { .pid = getpid() };
@@ -508,7 +508,7 @@ static void test_strings(void **state)
 }
 
 /* Code, methods and chains for a recording, each once; cut ones are refused. */
-static void test_kept(void **state)
+TEST(test_kept)
 {
 	const struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
 	const struct hotspot_blob b = { .start = 4096,
@@ -554,12 +554,5 @@ static void test_kept(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tables),	cmocka_unit_test(test_scan),
-		cmocka_unit_test(test_method),	cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_chain),	cmocka_unit_test(test_no_jvm),
-		cmocka_unit_test(test_strings), cmocka_unit_test(test_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -77,7 +77,7 @@ static int find_base(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1; /* the first is the program */
 }
 
-static void test_own_program(void **state)
+TEST(test_own_program)
 {
 	uint64_t base = 0, vaddr, offset, back;
 	const struct image_symbol *s;
@@ -129,7 +129,7 @@ static Elf_Data *oracle_section(Elf *elf, GElf_Word type, GElf_Shdr *shdr)
 }
 
 /* A thousand functions of libc, each by an address inside it. */
-static void test_libc_against_libelf(void **state)
+TEST(test_libc_against_libelf)
 {
 	struct image *image;
 	unsigned int seed = 1, tried = 0;
@@ -167,7 +167,7 @@ static void test_libc_against_libelf(void **state)
 	whole_close(&w);
 }
 
-static void test_libc_unwind_tables(void **state)
+TEST(test_libc_unwind_tables)
 {
 	struct whole w;
 	struct image *image;
@@ -196,7 +196,7 @@ static void test_libc_unwind_tables(void **state)
 }
 
 /* Without section headers: no symbols, but all segments and unwind tables. */
-static void test_sectionless(void **state)
+TEST(test_sectionless)
 {
 	struct image *with, *without;
 	Elf64_Ehdr *eh;
@@ -335,7 +335,7 @@ static void assert_name(const struct image *image, uint64_t offset, const char *
 		fail_msg("%s, not %s", name, image->names + s->name);
 }
 
-static void test_best_name_of_an_address(void **state)
+TEST(test_best_name_of_an_address)
 {
 	struct made m;
 	struct image *image;
@@ -358,7 +358,7 @@ static void test_best_name_of_an_address(void **state)
 	image_free(image);
 }
 
-static void test_sizes_and_gaps(void **state)
+TEST(test_sizes_and_gaps)
 {
 	struct made m;
 	struct image *image;
@@ -397,7 +397,7 @@ static void test_sizes_and_gaps(void **state)
 }
 
 /* A second table with its addresses moved, as of a debug file that was prelinked apart. */
-static void test_bias_and_merge(void **state)
+TEST(test_bias_and_merge)
 {
 	struct elfsym t = { 0 };
 	struct elffile f;
@@ -449,7 +449,7 @@ static void made_header(struct made *m, uint8_t enc, uint64_t value, size_t size
 	memcpy(m->bytes + AT_HDR + 4, &value, size);
 }
 
-static void test_eh_frame_pointer_encodings(void **state)
+TEST(test_eh_frame_pointer_encodings)
 {
 	const uint64_t eh = TEXT_VADDR + (AT_EH - AT_TEXT), hdr = TEXT_VADDR + (AT_HDR - AT_TEXT);
 	const struct {
@@ -509,7 +509,7 @@ static void made_table(struct made *m, uint32_t nr, uint64_t start)
 
 /* The file's table is used as far as its FDEs agree; else all records are read.
  */
-static void test_eh_frame_table(void **state)
+TEST(test_eh_frame_table)
 {
 	const struct {
 		uint32_t nr;
@@ -541,7 +541,7 @@ static void test_eh_frame_table(void **state)
 }
 
 /* No PT_GNU_EH_FRAME: the section is good enough, unless it has no bytes in the file. */
-static void test_eh_frame_by_section(void **state)
+TEST(test_eh_frame_by_section)
 {
 	const uint32_t types[] = { SHT_PROGBITS, SHT_X86_64_UNWIND, SHT_NOBITS };
 	Elf64_Ehdr *eh;
@@ -573,7 +573,7 @@ static void test_eh_frame_by_section(void **state)
 }
 
 /* Offsets and addresses that differ, and addresses in no segment. */
-static void test_segments(void **state)
+TEST(test_segments)
 {
 	struct made m;
 	struct image *image;
@@ -594,7 +594,7 @@ static void test_segments(void **state)
 	image_free(image);
 }
 
-static void test_elf32_has_symbols(void **state)
+TEST(test_elf32_has_symbols)
 {
 	uint8_t bytes[0x2000] = { 0 };
 	Elf32_Ehdr *eh = (Elf32_Ehdr *)bytes;
@@ -640,7 +640,7 @@ static void test_elf32_has_symbols(void **state)
 	image_free(image);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct image *image = NULL;
 	struct made m;
@@ -672,7 +672,7 @@ static long rss_kib(void)
 }
 
 /* A sparse file of 2 GiB with the largest numbers of sections and symbols. */
-static void test_sparse_overflow(void **state)
+TEST(test_sparse_overflow)
 {
 	const uint64_t size = 2ULL << 30;
 	int fd = memfd_create("sparse", MFD_CLOEXEC);
@@ -729,7 +729,7 @@ static void *read_large(void *arg)
  * Sparse files with large tables, read by as many threads as there are loads: one after another.
  * One that cannot fit has no symbols, and the reason.
  */
-static void test_large_together(void **state)
+TEST(test_large_together)
 {
 	int fd = memfd_create("large", MFD_CLOEXEC);
 	struct image_input in = { .fd = fd, .size = LARGE_SIZE + AT_NAMES, .memory_max = 20 << 20 };
@@ -785,7 +785,7 @@ static uint64_t touch(const struct image *image)
 
 /* More sections than the header can count: their number, and the index of their names, are in
  * section 0. */
-static void test_extended_numbers(void **state)
+TEST(test_extended_numbers)
 {
 	struct elffile f;
 	struct made m;
@@ -820,7 +820,7 @@ static void test_extended_numbers(void **state)
 }
 
 /* Sections upon each other, upon the headers, and around the end of all numbers. */
-static void test_overlapping_sections(void **state)
+TEST(test_overlapping_sections)
 {
 	const struct {
 		uint64_t symtab, symtab_size, names, names_size;
@@ -857,7 +857,7 @@ static void test_overlapping_sections(void **state)
 }
 
 /* The file is shorter than it was when its size was taken. */
-static void test_file_shrinks(void **state)
+TEST(test_file_shrinks)
 {
 	int fd = memfd_create("shrinks", MFD_CLOEXEC);
 	struct image *image = NULL;
@@ -876,7 +876,7 @@ static void test_file_shrinks(void **state)
 }
 
 /* Damage a file of many sections in a thousand ways: mostly its headers. */
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
 	unsigned int seed = 7, built = 0;
 	uint64_t sum = 0;
@@ -912,7 +912,7 @@ static void test_mutations(void **state)
 }
 
 /* Every length of a small file. */
-static void test_truncations(void **state)
+TEST(test_truncations)
 {
 	struct made m;
 
@@ -933,7 +933,7 @@ static void test_truncations(void **state)
 	}
 }
 
-static void test_debug_path(void **state)
+TEST(test_debug_path)
 {
 	const uint8_t id[4] = { 0xab, 0x01, 0x02, 0xff };
 	char buf[64];
@@ -946,29 +946,5 @@ static void test_debug_path(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_program),
-		cmocka_unit_test(test_libc_against_libelf),
-		cmocka_unit_test(test_libc_unwind_tables),
-		cmocka_unit_test(test_sectionless),
-		cmocka_unit_test(test_best_name_of_an_address),
-		cmocka_unit_test(test_sizes_and_gaps),
-		cmocka_unit_test(test_bias_and_merge),
-		cmocka_unit_test(test_eh_frame_pointer_encodings),
-		cmocka_unit_test(test_eh_frame_table),
-		cmocka_unit_test(test_eh_frame_by_section),
-		cmocka_unit_test(test_segments),
-		cmocka_unit_test(test_elf32_has_symbols),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_large_together),
-		cmocka_unit_test(test_sparse_overflow),
-		cmocka_unit_test(test_extended_numbers),
-		cmocka_unit_test(test_overlapping_sections),
-		cmocka_unit_test(test_file_shrinks),
-		cmocka_unit_test(test_mutations),
-		cmocka_unit_test(test_truncations),
-		cmocka_unit_test(test_debug_path),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

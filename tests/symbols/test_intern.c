@@ -64,7 +64,7 @@ static uint32_t get(struct intern *t, struct store *s, uint64_t key)
 	return intern_get(t, &ops, s, s->hash(key), &key);
 }
 
-static void test_dense_ids(void **state)
+TEST(test_dense_ids)
 {
 	struct store s = { .capacity = 4096, .hash = hash_good };
 	struct intern t;
@@ -84,7 +84,7 @@ static void test_dense_ids(void **state)
 	intern_fini(&t);
 }
 
-static void test_equal_hashes(void **state)
+TEST(test_equal_hashes)
 {
 	struct store s = { .capacity = 4096, .hash = hash_one };
 	struct intern t;
@@ -103,7 +103,7 @@ static void test_equal_hashes(void **state)
 	intern_fini(&t);
 }
 
-static void test_tags_spare_compares(void **state)
+TEST(test_tags_spare_compares)
 {
 	struct store s = { .capacity = 4096, .hash = hash_home };
 	struct intern t;
@@ -117,7 +117,7 @@ static void test_tags_spare_compares(void **state)
 	intern_fini(&t);
 }
 
-static void test_tiny_table_fills_every_slot(void **state)
+TEST(test_tiny_table_fills_every_slot)
 {
 	struct store s = { .capacity = 4096, .hash = hash_good };
 	struct intern t;
@@ -137,7 +137,7 @@ static void test_tiny_table_fills_every_slot(void **state)
 	intern_fini(&t);
 }
 
-static void test_ids_come_back_when_storage_is_out(void **state)
+TEST(test_ids_come_back_when_storage_is_out)
 {
 	struct store s = { .capacity = 5, .hash = hash_good };
 	struct intern t;
@@ -156,7 +156,7 @@ static void test_ids_come_back_when_storage_is_out(void **state)
 	intern_fini(&t);
 }
 
-static void test_growth_keeps_every_id(void **state)
+TEST(test_growth_keeps_every_id)
 {
 	struct store s = { .capacity = 4096, .hash = hash_good };
 	struct intern t;
@@ -180,14 +180,5 @@ static void test_growth_keeps_every_id(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dense_ids),
-		cmocka_unit_test(test_equal_hashes),
-		cmocka_unit_test(test_tags_spare_compares),
-		cmocka_unit_test(test_tiny_table_fills_every_slot),
-		cmocka_unit_test(test_ids_come_back_when_storage_is_out),
-		cmocka_unit_test(test_growth_keeps_every_id),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -103,13 +103,13 @@ static void root_only(void)
 		skip();
 }
 
-static void test_begin_end(void **state)
+TEST(test_begin_end)
 {
 	root_only();
 	in_child(check_begin_end, "65534", true);
 }
 
-static void test_become(void **state)
+TEST(test_become)
 {
 	root_only();
 	in_child(check_become, "65534", true);
@@ -128,7 +128,7 @@ static void check_root(void)
 }
 
 /* Root itself, and words that are no user. */
-static void test_root(void **state)
+TEST(test_root)
 {
 	static const char *const ids[] = {
 		"0", "", "-1", "1x", "4294967295", "99999999999999999999"
@@ -158,11 +158,5 @@ static int tear_down(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_begin_end),
-		cmocka_unit_test(test_become),
-		cmocka_unit_test(test_root),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
+	return run_unit_tests(set_up, tear_down);
 }

@@ -39,7 +39,7 @@ static void process(int pid, const char *maps)
 	assert_int_equal(symlink("/usr/bin/node", exe), 0);
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	struct jitcheck found[2] = { { 0 } };
 
@@ -55,7 +55,7 @@ static void test_find(void **state)
 	assert_int_equal(jitcheck_find(root, found, 2), 0);
 }
 
-static void test_others(void **state)
+TEST(test_others)
 {
 	struct jitcheck found[1];
 
@@ -83,8 +83,5 @@ static int clean(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_find),
-					    cmocka_unit_test(test_others) };
-
-	return cmocka_run_group_tests(tests, make, clean);
+	return run_unit_tests(make, clean);
 }

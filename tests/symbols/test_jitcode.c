@@ -36,7 +36,7 @@ static void assert_name(const struct jitcode *c, const struct jitcode_function *
 }
 
 /* Each address has had a stack of names; that of a layer never changes once it is there. */
-static void test_model(void **state)
+TEST(test_model)
 {
 	static uint32_t painted[SPACE][JITCODE_LAYERS + 1]; /* load + 1; 0: nothing */
 	static char names[LOADS][16];
@@ -79,7 +79,7 @@ static void test_model(void **state)
 }
 
 /* Many functions that do not overlap, in no order: one layer, all found. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct jitcode *c;
 	char name[32];
@@ -102,7 +102,7 @@ static void test_many(void **state)
 	jitcode_free(c);
 }
 
-static void test_same(void **state)
+TEST(test_same)
 {
 	struct jitcode *c;
 
@@ -122,7 +122,7 @@ static void test_same(void **state)
 }
 
 /* The last layer forgets replaced code, the others do not. */
-static void test_last_layer(void **state)
+TEST(test_last_layer)
 {
 	struct jitcode *c;
 	char name[16];
@@ -141,7 +141,7 @@ static void test_last_layer(void **state)
 	jitcode_free(c);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	char longer[JITCODE_NAME_MAX + 100];
 	struct jitcode *c;
@@ -164,11 +164,5 @@ static void test_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),	cmocka_unit_test(test_many),
-		cmocka_unit_test(test_same),	cmocka_unit_test(test_last_layer),
-		cmocka_unit_test(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -41,7 +41,7 @@ static void assert_at(const struct jitdump *d, uint32_t layer, uint64_t addr, co
 	assert_string_equal(jitcode_text(d->code, f->name), name);
 }
 
-static void test_records(void **state)
+TEST(test_records)
 {
 	const struct jitcode_function *f;
 	struct jitdump d;
@@ -79,7 +79,7 @@ static void test_records(void **state)
 
 /* Of each record's beginning the name is enough; the rest arrives later, and is no second function.
  */
-static void test_grows(void **state)
+TEST(test_grows)
 {
 	struct jitdump d;
 	size_t named[3];
@@ -104,7 +104,7 @@ static void test_grows(void **state)
 }
 
 /* Room that was made and not filled: zeros. */
-static void test_zeros(void **state)
+TEST(test_zeros)
 {
 	static const uint8_t zeros[4096];
 	struct jitdump d;
@@ -141,7 +141,7 @@ static void assert_line(const struct jitdump *d, uint64_t addr, const char *file
 	assert_string_equal(jitcode_text(d->code, l->file), file);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	const struct jit_line lines[] = {
 		{ 0x1004, 3, "a.js" },
@@ -169,7 +169,7 @@ static void test_lines(void **state)
 }
 
 /* V8 adds the size of the ELF header that "perf inject" puts before the code. */
-static void test_lines_of_v8(void **state)
+TEST(test_lines_of_v8)
 {
 	const struct jit_line lines[] = { { 0x1040, 3, "a.js" }, { 0x1050, 4, "a.js" } };
 	struct jitdump d;
@@ -189,7 +189,7 @@ static void set_u32(size_t at, uint32_t value)
 	memcpy(made.bytes + at, &value, 4);
 }
 
-static void test_headers(void **state)
+TEST(test_headers)
 {
 	static const struct {
 		size_t at;
@@ -216,7 +216,7 @@ static void test_headers(void **state)
 }
 
 /* After an impossible size all records are ignored; before it, none. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	static const uint32_t sizes[] = { 1, 8, 15, JITDUMP_RECORD_MAX + 1, UINT32_MAX };
 	struct jitdump d;
@@ -237,7 +237,7 @@ static void test_damaged(void **state)
 }
 
 /* Records with invalid content: left out, one by one. */
-static void test_bad_records(void **state)
+TEST(test_bad_records)
 {
 	const uint64_t huge = 1ULL << 60;
 	struct jitdump d;
@@ -263,7 +263,7 @@ static void test_bad_records(void **state)
 }
 
 /* Through a descriptor, over more than one window, and not at the end of a record. */
-static void test_file(void **state)
+TEST(test_file)
 {
 	FILE *f = tmpfile();
 	struct jitdump_file file;
@@ -313,7 +313,7 @@ static void put_hole(FILE *f, uint32_t id, uint32_t size)
  * Parts end anywhere: between lines and their function, in code that is larger than a part. Lines
  * in front of a record that is larger than a part are lost, nothing else.
  */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	FILE *f = tmpfile();
 	const uint32_t big = 3 * JITDUMP_PART_MAX, nr = 9000;
@@ -374,13 +374,5 @@ static void test_parts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records),	    cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_zeros),	    cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_lines_of_v8), cmocka_unit_test(test_headers),
-		cmocka_unit_test(test_damaged),	    cmocka_unit_test(test_bad_records),
-		cmocka_unit_test(test_file),	    cmocka_unit_test(test_parts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

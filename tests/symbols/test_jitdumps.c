@@ -159,7 +159,7 @@ static void assert_why(const struct object *object, const char *reason)
 		fail_msg("'%s', not '%s'", reason, why ? why : "(nothing)");
 }
 
-static void test_grows(void **state)
+TEST(test_grows, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t now = time_now_ns();
@@ -181,7 +181,7 @@ static void test_grows(void **state)
 }
 
 /* The address is used again at 300: earlier samples keep their name. */
-static void test_layers(void **state)
+TEST(test_layers, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object *later;
@@ -212,7 +212,7 @@ static void test_layers(void **state)
 	assert_int_equal(object_at(f, CODE + 32, 700)->identity.kind, OBJECT_FILE);
 }
 
-static void test_lines_and_code(void **state)
+TEST(test_lines_and_code, setup, teardown)
 {
 	const struct jit_line lines[] = { { CODE + 4, 3, "/src/a.js" },
 					  { CODE + 16, 4, "/src/a.js" } };
@@ -251,7 +251,7 @@ static void test_lines_and_code(void **state)
 }
 
 /* Not of this process, by name or by mapping. */
-static void test_not_mine(void **state)
+TEST(test_not_mine, setup, teardown)
 {
 	struct fixture *f = *state;
 	pid_t other = sleeper();
@@ -273,7 +273,7 @@ static void test_not_mine(void **state)
 	waitpid(other, NULL, 0);
 }
 
-static void test_refused(void **state)
+TEST(test_refused, setup, teardown)
 {
 	struct fixture *f = *state;
 	char second[80];
@@ -296,7 +296,7 @@ static void test_refused(void **state)
 	unlink(second);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -308,7 +308,7 @@ static void test_damaged(void **state)
 }
 
 /* Begun again by a process that got the same pid, or by the same one. */
-static void test_begun_anew(void **state)
+TEST(test_begun_anew, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t now = time_now_ns();
@@ -327,7 +327,7 @@ static void test_begun_anew(void **state)
 }
 
 /* A recording: the jitdump is read immediately, each of its records applies from its time. */
-static void test_recording(void **state)
+TEST(test_recording, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object *later;
@@ -360,7 +360,7 @@ static void test_recording(void **state)
 	assert_at(f, object_at(f, CODE + 64, 1500), CODE + 64, "x481");
 }
 
-static void test_other_clock(void **state)
+TEST(test_other_clock, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -376,7 +376,7 @@ static void test_other_clock(void **state)
 	assert_at(f, f->memory, CODE, "one");
 }
 
-static void test_stopping(void **state)
+TEST(test_stopping, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -390,17 +390,10 @@ static void test_stopping(void **state)
 
 int main(void)
 {
-#define JIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		JIT_TEST(test_grows),	   JIT_TEST(test_layers),    JIT_TEST(test_lines_and_code),
-		JIT_TEST(test_not_mine),   JIT_TEST(test_refused),   JIT_TEST(test_damaged),
-		JIT_TEST(test_begun_anew), JIT_TEST(test_recording), JIT_TEST(test_other_clock),
-		JIT_TEST(test_stopping),
-	};
 	int rc;
 
 	rcu_register_thread();
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = run_unit_tests(NULL, NULL);
 	rcu_unregister_thread();
 	return rc;
 }

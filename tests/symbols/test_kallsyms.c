@@ -43,7 +43,7 @@ static void assert_at(const struct kallsyms *k, uint64_t addr, const char *name,
 	assert_true(s.module_size == strlen(module) && !memcmp(s.module, module, s.module_size));
 }
 
-static void test_kernel_and_modules(void **state)
+TEST(test_kernel_and_modules)
 {
 	struct kallsyms *k = parse("ffffffff81000000 T _stext\n"
 				   "ffffffff81000000 T startup_64\n"
@@ -77,7 +77,7 @@ static void test_kernel_and_modules(void **state)
 	kallsyms_free(k);
 }
 
-static void test_unsorted_and_odd_lines(void **state)
+TEST(test_unsorted_and_odd_lines)
 {
 	struct kallsyms *k = parse("ffffffff81000200 T b\n"
 				   "garbage\n"
@@ -99,7 +99,7 @@ static void test_unsorted_and_odd_lines(void **state)
 	kallsyms_free(k);
 }
 
-static void test_hidden_and_empty(void **state)
+TEST(test_hidden_and_empty)
 {
 	const char *hidden = "0000000000000000 T _text\n0000000000000000 t x\t[mod]\n";
 	struct kallsyms *k = NULL;
@@ -114,7 +114,7 @@ static void test_hidden_and_empty(void **state)
 }
 
 /* Bytes of all kinds: nothing may be read outside, nothing loops. */
-static void test_hostile_text(void **state)
+TEST(test_hostile_text)
 {
 	static const char seed_text[] = "ffffffff81000000 T start\nffffffffc0100000 t f\t[mod]\n";
 	unsigned int seed = 3;
@@ -202,7 +202,7 @@ static size_t print_line(char *to, uint64_t *addr, unsigned int *seed)
 }
 
 /* Lists of many pieces; tabs for blanks change nothing. */
-static void test_forms_of_lines(void **state)
+TEST(test_forms_of_lines)
 {
 	size_t nr = 6000, size = 0;
 	char *text = malloc(nr * 128);
@@ -231,7 +231,7 @@ static void test_forms_of_lines(void **state)
 }
 
 /* A name longer than the limit is no name; many symbols at one address are quick. */
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	size_t nr = 200000, size = 0;
 	char *text = malloc(nr * 32 + KALLSYMS_NAME_MAX + 64);
@@ -253,7 +253,7 @@ static void test_limits(void **state)
 	free(text);
 }
 
-static void test_this_kernel(void **state)
+TEST(test_this_kernel)
 {
 	struct kallsyms *k;
 	char line[512], name[256], type;
@@ -280,15 +280,5 @@ static void test_this_kernel(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kernel_and_modules),
-		cmocka_unit_test(test_unsorted_and_odd_lines),
-		cmocka_unit_test(test_hidden_and_empty),
-		cmocka_unit_test(test_hostile_text),
-		cmocka_unit_test(test_forms_of_lines),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_this_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -76,7 +76,7 @@ static void take_list(const struct fixture *f, struct kallsyms_job *job)
 	kallsyms_free(result.list);
 }
 
-static void test_take(void **state)
+TEST(test_take, set_up, tear_down)
 {
 	const struct fixture *f = *state;
 	struct kallsyms_job *job = kallsyms_job_start(f->list, f->helpers);
@@ -87,7 +87,7 @@ static void test_take(void **state)
 }
 
 /* An unreadable list: its reason is reported, and no list. */
-static void test_unreadable(void **state)
+TEST(test_unreadable, set_up, tear_down)
 {
 	const struct fixture *f = *state;
 	char missing[128];
@@ -115,7 +115,7 @@ static void test_unreadable(void **state)
 }
 
 /* Left before it began, while it reads, and when it is done. */
-static void test_leave(void **state)
+TEST(test_leave, set_up, tear_down)
 {
 	const struct fixture *f = *state;
 
@@ -146,7 +146,7 @@ static void hang_drop(struct job *job)
 }
 
 /* All helpers hang: the requesting thread reads the list. */
-static void test_no_helper(void **state)
+TEST(test_no_helper, set_up, tear_down)
 {
 	const struct fixture *f = *state;
 	struct hang *hangs[HELPERS_MAX];
@@ -167,12 +167,5 @@ static void test_no_helper(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_take, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_unreadable, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_leave, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_no_helper, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

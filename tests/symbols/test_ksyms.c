@@ -13,7 +13,7 @@
 #define CODE  0xffffffffc0000000ULL
 
 /* Of each address the last record counts. */
-static void test_model(void **state)
+TEST(test_model)
 {
 	static int painted[SPACE];
 	struct ksyms_symbol s;
@@ -48,7 +48,7 @@ static void test_model(void **state)
 	ksyms_free(k);
 }
 
-static void test_news(void **state)
+TEST(test_news)
 {
 	uint64_t start, end;
 	struct ksyms_symbol s;
@@ -72,7 +72,7 @@ static void test_news(void **state)
 	ksyms_free(k);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	char longer[2 * KSYMS_NAME_MAX];
 	struct ksyms_symbol s;
@@ -107,7 +107,7 @@ static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t
 }
 
 /* Recorded names are better than listed ones, and two programs of one address are two rows. */
-static void test_naming(void **state)
+TEST(test_naming)
 {
 	const char list[] = "ffffffffc0000000 t listed [bpf]\n";
 	char path[] = "/tmp/test_ksyms.XXXXXX";
@@ -146,12 +146,5 @@ static void test_naming(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_news),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_naming),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

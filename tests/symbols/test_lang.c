@@ -84,7 +84,7 @@ static void expect_name(const struct fixture *f, uint32_t frame, const char *nam
 	assert_int_equal(t->first_line, line);
 }
 
-static void test_chain(void **state)
+TEST(test_chain, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -108,7 +108,7 @@ static void test_chain(void **state)
 }
 
 /* Known pieces are read ahead: few calls. */
-static void test_few_calls(void **state)
+TEST(test_few_calls, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -119,14 +119,14 @@ static void test_few_calls(void **state)
 	assert_in_range(f->m.nr_calls, 1, 3);
 }
 
-static void test_no_frames(void **state)
+TEST(test_no_frames, setup, teardown)
 {
 	struct fixture *f = *state;
 
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 }
 
-static void test_unknown_thread(void **state)
+TEST(test_unknown_thread, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -136,7 +136,7 @@ static void test_unknown_thread(void **state)
 }
 
 /* The state is that of another thread by now. */
-static void test_state_reused(void **state)
+TEST(test_state_reused, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -147,7 +147,7 @@ static void test_state_reused(void **state)
 }
 
 /* Other code at a used address is another function. */
-static void test_code_reused(void **state)
+TEST(test_code_reused, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct py_layout *l = &f->m.process.py;
@@ -167,7 +167,7 @@ static void test_code_reused(void **state)
 #define UNCHECKED_NS (LANG_YOUNG_NS / LANG_CHECK_SHARE)
 
 /* Old code is checked after 1/200 of its age, until its process has replaced some. */
-static void test_old_code(void **state)
+TEST(test_old_code, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct py_layout *l = &f->m.process.py;
@@ -193,7 +193,7 @@ static void test_old_code(void **state)
 }
 
 /* Code that is replaced before it is old is checked at each sample; other code is not for that. */
-static void test_young_code_reused(void **state)
+TEST(test_young_code_reused, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct py_layout *l = &f->m.process.py;
@@ -215,7 +215,7 @@ static void test_young_code_reused(void **state)
 }
 
 /* The header of old code is checked at least every LANG_CHECK_MAX_NS. */
-static void test_very_old_code(void **state)
+TEST(test_very_old_code, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct py_layout *l = &f->m.process.py;
@@ -233,7 +233,7 @@ static void test_very_old_code(void **state)
 	expect_name(f, 0, "another", 7);
 }
 
-static void test_freed_code(void **state)
+TEST(test_freed_code, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +242,7 @@ static void test_freed_code(void **state)
 	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 }
 
-static void test_cycle(void **state)
+TEST(test_cycle, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t first;
@@ -256,7 +256,7 @@ static void test_cycle(void **state)
 
 /* A page that is unmapped between two reads: true names or none, and all is well when it is back.
  */
-static void test_unmapped(void **state)
+TEST(test_unmapped, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint32_t nr_without = 0;
@@ -283,7 +283,7 @@ static void test_unmapped(void **state)
 	assert_in_range(nr_without, 8, 8 * PYMAKE_SIZE / 4096 - 1);
 }
 
-static void test_wild_numbers(void **state)
+TEST(test_wild_numbers, setup, teardown)
 {
 	static const uint64_t wild[] = { 0,
 					 1,
@@ -318,7 +318,7 @@ static void test_wild_numbers(void **state)
 }
 
 /* In the middle of a call the chain may go through frames that have ended. */
-static void test_gap(void **state)
+TEST(test_gap, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -331,7 +331,7 @@ static void test_gap(void **state)
 }
 
 /* The thread has run on: its stack is another. */
-static void test_ran_on(void **state)
+TEST(test_ran_on, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint8_t copy[8192];
@@ -345,7 +345,7 @@ static void test_ran_on(void **state)
 }
 
 /* def f(): of three lines, from compile() of each version. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static const uint8_t lnotab[] = { 0, 1, 4, 1, 8, 0xff };
 	static const uint8_t ranges[] = { 4, 1, 4, 0x80, 8, 1 };
@@ -367,7 +367,7 @@ static void test_lines(void **state)
 	assert_int_equal(pyline_of(11, locations, 1, 1, 100), 0);
 }
 
-static void test_debug_offsets(void **state)
+TEST(test_debug_offsets)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_WORDS] = { 0 };
 	struct py_layout layout = *pylayout_of(0x030d00f0);
@@ -397,26 +397,5 @@ static void test_debug_offsets(void **state)
 
 int main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(test_chain),
-		TEST(test_few_calls),
-		TEST(test_no_frames),
-		TEST(test_unknown_thread),
-		TEST(test_state_reused),
-		TEST(test_code_reused),
-		TEST(test_freed_code),
-		TEST(test_old_code),
-		TEST(test_young_code_reused),
-		TEST(test_very_old_code),
-		TEST(test_cycle),
-		TEST(test_unmapped),
-		TEST(test_wild_numbers),
-		TEST(test_gap),
-		TEST(test_ran_on),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_debug_offsets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -11,7 +11,7 @@ struct functions {
 	int (*atoi)(const char *text);
 };
 
-static void test_found(void **state)
+TEST(test_found)
 {
 	static const struct library_function list[] = {
 		{ "abs", offsetof(struct functions, abs) },
@@ -24,7 +24,7 @@ static void test_found(void **state)
 	assert_int_equal(c.atoi("42"), 42);
 }
 
-static void test_not_found(void **state)
+TEST(test_not_found)
 {
 	static const struct library_function list[] = {
 		{ "abs", offsetof(struct functions, abs) },
@@ -38,10 +38,5 @@ static void test_not_found(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_found),
-		cmocka_unit_test(test_not_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -150,7 +150,7 @@ static void *replace(void *arg)
 	return NULL;
 }
 
-static void test_replaced_while_read(void **state)
+TEST(test_replaced_while_read, set_up, tear_down)
 {
 	unsigned int loaded[256] = { 0 }, refused = 0;
 
@@ -184,7 +184,7 @@ static void *cut_and_grow(void *arg)
 	return NULL;
 }
 
-static void test_truncated_while_read(void **state)
+TEST(test_truncated_while_read, set_up, tear_down)
 {
 	unsigned int loaded[256] = { 0 }, refused = 0;
 
@@ -195,7 +195,7 @@ static void test_truncated_while_read(void **state)
 }
 
 /* A change between open and the last read is reported. */
-static void test_changed(void **state)
+TEST(test_changed, set_up, tear_down)
 {
 	struct changing *c = *state;
 	struct load *l = load_once(c);
@@ -225,15 +225,7 @@ static void test_changed(void **state)
 	l->job.drop(&l->job);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_replaced_while_read),
-		TEST(test_truncated_while_read),
-		TEST(test_changed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -116,7 +116,7 @@ static void tell_exec(pid_t pid, const char *comm, uint64_t time)
 	tell_mmap(pid, 0x400000, 16, comm, 1000 + (unsigned char)comm[0], time + 1);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown, setup, teardown)
 {
 	struct maps_hit hit = find(77, 77, 5);
 
@@ -132,7 +132,7 @@ static void test_unknown(void **state)
 	assert_null(space_find(NULL, 1, 1));
 }
 
-static void test_exec_by_time(void **state)
+TEST(test_exec_by_time, setup, teardown)
 {
 	const struct task *a, *b;
 
@@ -164,7 +164,7 @@ static void test_exec_by_time(void **state)
 	assert_string_equal(a->comm.str, "aaa"); /* tasks are kept */
 }
 
-static void test_comm_change(void **state)
+TEST(test_comm_change, setup, teardown)
 {
 	struct maps_hit before, after;
 
@@ -208,7 +208,7 @@ static uint64_t rename_ns(uint64_t *at, uint64_t nr)
 #define RENAMES 2000u
 
 /* A thread that renames itself in a loop: the 200,000th rename costs the same as the first ones. */
-static void test_rename_storm(void **state)
+TEST(test_rename_storm, setup, teardown)
 {
 	uint64_t at = 200, first_ns, ns;
 	struct maps_stats stats;
@@ -234,7 +234,7 @@ static void test_rename_storm(void **state)
 }
 
 /* Some renames are all kept; of many the latest is, and one every 10 ms. */
-static void test_names_kept(void **state)
+TEST(test_names_kept, setup, teardown)
 {
 	const uint64_t ms = 1000000;
 	struct maps_stats stats;
@@ -279,7 +279,7 @@ static void test_names_kept(void **state)
 	assert_string_equal(task_of(17, 17, UINT64_MAX)->comm.str, "slow19");
 }
 
-static void test_fork(void **state)
+TEST(test_fork, setup, teardown)
 {
 	uint64_t spaces;
 	struct maps_stats stats;
@@ -318,7 +318,7 @@ static void test_fork(void **state)
 }
 
 /* Two CPUs' rings: the child's exec is read before its fork. */
-static void test_out_of_order(void **state)
+TEST(test_out_of_order, setup, teardown)
 {
 	struct maps_stats before, stats;
 
@@ -361,7 +361,7 @@ static void test_out_of_order(void **state)
 	assert_int_equal(offset_at(32, 0x7002010, 208), PAGE + 0x2010);
 }
 
-static void test_exit_and_reuse(void **state)
+TEST(test_exit_and_reuse, setup, teardown)
 {
 	struct maps_stats before, stats;
 
@@ -403,7 +403,7 @@ static void test_exit_and_reuse(void **state)
 }
 
 /* Reuse without an exit (lost), and an exit reported twice. */
-static void test_reuse_without_exit(void **state)
+TEST(test_reuse_without_exit, setup, teardown)
 {
 	tell_exec(50, "first", 100);
 	tell_exec(51, "other", 100);
@@ -419,7 +419,7 @@ static void test_reuse_without_exit(void **state)
 	assert_true(find(51, 51, 250).known);
 }
 
-static void test_overlap(void **state)
+TEST(test_overlap, setup, teardown)
 {
 	const uint64_t base = 0x10000000;
 
@@ -464,7 +464,7 @@ static void test_overlap(void **state)
 	assert_string_equal(name_at(60, base + 4 * PAGE, 4999), "gen19.so");
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds, setup, teardown)
 {
 	const struct mapping *m;
 	struct maps_mmap ev = { .pid = 70,
@@ -514,7 +514,7 @@ static uint32_t layer_at(pid_t pid, uint64_t addr, uint64_t time)
 }
 
 /* Code that replaced other code keeps its layer, whenever its memory grows. */
-static void test_layers(void **state)
+TEST(test_layers, setup, teardown)
 {
 	const struct mapping *m;
 
@@ -541,7 +541,7 @@ static void test_layers(void **state)
 	assert_int_equal(layer_at(70, 0x102100, 355), 0);
 }
 
-static void test_ask(void **state)
+TEST(test_ask, setup, teardown)
 {
 	const uint64_t s = 1000000000;
 	struct maps_stats before, stats;
@@ -610,7 +610,7 @@ static uint64_t libc_code(void)
 }
 
 /* A process that was there before us: everything from /proc. */
-static void test_real_process(void **state)
+TEST(test_real_process, setup, teardown)
 {
 	pid_t pid = start_child();
 	uint64_t libc = libc_code(), now = time_now_ns();
@@ -647,7 +647,7 @@ static void test_real_process(void **state)
 }
 
 /* Compare /proc with the recorded events. */
-static void test_merge(void **state)
+TEST(test_merge, setup, teardown)
 {
 	pid_t pid = start_child();
 	uint64_t libc = libc_code() & ~(PAGE - 1);
@@ -685,7 +685,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static void test_real_threads(void **state)
+TEST(test_real_threads, setup, teardown)
 {
 	uint64_t now = time_now_ns();
 	atomic_int tid = 0;
@@ -717,7 +717,7 @@ static void test_real_threads(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void test_kernel_thread(void **state)
+TEST(test_kernel_thread, setup, teardown)
 {
 	char link[16];
 	uint64_t now = time_now_ns();
@@ -745,7 +745,7 @@ static void test_kernel_thread(void **state)
 }
 
 /* After lost side-band records nothing is known until /proc has been read again. */
-static void test_lost(void **state)
+TEST(test_lost, setup, teardown)
 {
 	pid_t pid = start_child();
 	uint64_t now = time_now_ns();
@@ -782,7 +782,7 @@ static bool lose(uint64_t at_ns)
 }
 
 /* In a storm of losses processes are read again after 1, 2, 4 and 8 seconds, not each time. */
-static void test_lost_often(void **state)
+TEST(test_lost_often, setup, teardown)
 {
 	const uint64_t s = 1000000000, begin = time_now_ns() + 100 * s;
 	unsigned int nr = 0;
@@ -803,7 +803,7 @@ static void test_lost_often(void **state)
 }
 
 /* Renames of two threads in one drain: each keeps its names, all others are counted. */
-static void test_renames_interleaved(void **state)
+TEST(test_renames_interleaved, setup, teardown)
 {
 	const uint64_t ms = 1000000;
 	struct maps_stats before, after;
@@ -830,7 +830,7 @@ static void test_renames_interleaved(void **state)
 	assert_int_equal(after.nr_names_dropped - before.nr_names_dropped, 3003 - 24);
 }
 
-static void test_tasks_full(void **state)
+TEST(test_tasks_full, setup, teardown)
 {
 	struct maps *small;
 	struct maps_hit hit;
@@ -854,7 +854,7 @@ static void test_tasks_full(void **state)
 
 /* Another table: a live task has one id in it, for every kind of look-up; a dead one keeps its
  * name. */
-static void test_tasks_renewed(void **state)
+TEST(test_tasks_renewed, setup, teardown)
 {
 	struct tasks *before = maps_tasks(maps), *old;
 	struct maps_hit alive, gone, late, hit;
@@ -936,7 +936,7 @@ static uint64_t scattered(uint64_t i)
 	return i * 7919 % MANY; /* 7919 is prime and does not divide MANY */
 }
 
-static void test_many(void **state)
+TEST(test_many, setup, teardown)
 {
 	many_mappings(90, upwards);
 	many_mappings(91, downwards);
@@ -944,7 +944,7 @@ static void test_many(void **state)
 }
 
 /* Random mappings against an array that knows the owner of each page at each time. */
-static void test_random_overlaps(void **state)
+TEST(test_random_overlaps, setup, teardown)
 {
 	enum { PAGES = 200, STEPS = 300 };
 	static uint8_t model[STEPS + 1][PAGES];
@@ -1045,7 +1045,7 @@ static void *stress_loader(void *arg)
 	return NULL;
 }
 
-static void test_stress(void **state)
+TEST(test_stress, setup, teardown)
 {
 	struct stress s = { .stop = false };
 	pthread_t threads[4];
@@ -1091,37 +1091,7 @@ static void test_stress(void **state)
 	assert_int_equal(atomic_load(&s.nr_wrong), 0);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_unknown),
-		TEST(test_exec_by_time),
-		TEST(test_comm_change),
-		TEST(test_rename_storm),
-		TEST(test_names_kept),
-		TEST(test_fork),
-		TEST(test_out_of_order),
-		TEST(test_exit_and_reuse),
-		TEST(test_reuse_without_exit),
-		TEST(test_overlap),
-		TEST(test_kinds),
-		TEST(test_layers),
-		TEST(test_ask),
-		TEST(test_real_process),
-		TEST(test_merge),
-		TEST(test_real_threads),
-		TEST(test_kernel_thread),
-		TEST(test_lost),
-		TEST(test_lost_often),
-		TEST(test_renames_interleaved),
-		TEST(test_tasks_full),
-		TEST(test_tasks_renewed),
-		TEST(test_many),
-		TEST(test_random_overlaps),
-		TEST(test_stress),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void age(struct fixture *f, uint64_t seconds)
 	f->naming.kernel.read_ns -= seconds * 1000000000ULL;
 }
 
-static void test_new_module(void **state)
+TEST(test_new_module, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -102,7 +102,7 @@ static void test_new_module(void **state)
 }
 
 /* The old name of memory that another program has now would be a wrong name. */
-static void test_bpf_program_replaced(void **state)
+TEST(test_bpf_program_replaced, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -118,7 +118,7 @@ static void test_bpf_program_replaced(void **state)
 	assert_string_equal(ask(f, 0xffffffff81000020, time_now_ns(), false), "schedule");
 }
 
-static void test_hidden(void **state)
+TEST(test_hidden, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -133,11 +133,5 @@ static void test_hidden(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_new_module, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bpf_program_replaced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hidden, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -25,7 +25,7 @@ static struct object_identity file(uint64_t ino, uint64_t generation)
 	};
 }
 
-static void test_fixed_ids(void **state)
+TEST(test_fixed_ids)
 {
 	struct object_identity kernel = { .kind = OBJECT_KERNEL }, vdso = { .kind = OBJECT_VDSO };
 	struct object_identity unknown = { .kind = OBJECT_UNKNOWN };
@@ -46,7 +46,7 @@ static void test_fixed_ids(void **state)
 	objects_free(d);
 }
 
-static void test_inode_not_path(void **state)
+TEST(test_inode_not_path)
 {
 	struct object_identity a = file(100, 1), b = file(101, 1), c = file(100, 1);
 	struct object *x, *y;
@@ -67,7 +67,7 @@ static void test_inode_not_path(void **state)
 }
 
 /* An unknown generation equals any; a known one does not equal another. */
-static void test_generations(void **state)
+TEST(test_generations)
 {
 	struct object_identity any = file(100, 0), first = file(100, 5), second = file(100, 6);
 	struct object *x, *y;
@@ -102,7 +102,7 @@ static uint64_t generations_ns(struct objects *d, uint64_t first)
  * A file system that gives the same inode number to each new file: the last cost no more than the
  * first. The cheapest of the last tries counts, as others use the machine as well.
  */
-static void test_many_generations(void **state)
+TEST(test_many_generations)
 {
 	struct object_identity any = file(100, 0), early = file(100, 7);
 	uint64_t first_ns, ns, last_ns = UINT64_MAX;
@@ -125,7 +125,7 @@ static void test_many_generations(void **state)
 }
 
 /* Files with paths of 4,000 bytes: the paths take no more than 64 MiB, the rest keep a name. */
-static void test_long_paths(void **state)
+TEST(test_long_paths)
 {
 	static char path[4001];
 	struct object_sighting seen;
@@ -150,7 +150,7 @@ static void test_long_paths(void **state)
 	objects_free(d);
 }
 
-static void test_build_id_and_path(void **state)
+TEST(test_build_id_and_path)
 {
 	struct object_identity a = { .kind = OBJECT_FILE,
 				     .build_id = { 1, 2 },
@@ -175,7 +175,7 @@ static void test_build_id_and_path(void **state)
 	objects_free(d);
 }
 
-static void test_anonymous_by_owner(void **state)
+TEST(test_anonymous_by_owner)
 {
 	struct object_identity a = { .kind = OBJECT_ANON, .owner = 1 },
 			       b = { .kind = OBJECT_ANON, .owner = 2 };
@@ -192,7 +192,7 @@ static void test_anonymous_by_owner(void **state)
 	objects_free(d);
 }
 
-static void test_sightings_and_names(void **state)
+TEST(test_sightings_and_names)
 {
 	static const char long_path[8192] = "/";
 	struct object_identity a = file(1, 0), b = file(2, 0), c = file(3, 0), e = file(4, 0);
@@ -217,7 +217,7 @@ static void test_sightings_and_names(void **state)
 	objects_free(d);
 }
 
-static void test_want_once(void **state)
+TEST(test_want_once)
 {
 	struct object_identity a = file(1, 0);
 	struct objects *d;
@@ -252,7 +252,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-static void test_readers_beside_a_writer(void **state)
+TEST(test_readers_beside_a_writer)
 {
 	pthread_t readers[3];
 	struct objects *d;
@@ -284,18 +284,5 @@ static void test_readers_beside_a_writer(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixed_ids),
-		cmocka_unit_test(test_inode_not_path),
-		cmocka_unit_test(test_generations),
-		cmocka_unit_test(test_many_generations),
-		cmocka_unit_test(test_long_paths),
-		cmocka_unit_test(test_build_id_and_path),
-		cmocka_unit_test(test_anonymous_by_owner),
-		cmocka_unit_test(test_sightings_and_names),
-		cmocka_unit_test(test_want_once),
-		cmocka_unit_test(test_readers_beside_a_writer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -34,7 +34,7 @@ static void assert_at(const struct perfmap *map, uint64_t addr, const char *name
 	assert_true(addr - s.start < s.size);
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	struct perfmap *map = parse("1000 10 LazyCompile:~foo /a b.js:1\n"
 				    "0x2000 0x20 Ljava/lang/String;::hashCode\n"
@@ -57,7 +57,7 @@ static void test_lines(void **state)
 }
 
 /* Each of these is passed over; the good line behind it is not. */
-static void test_bad_lines(void **state)
+TEST(test_bad_lines)
 {
 	static const char *const bad[] = {
 		"1000",
@@ -90,7 +90,7 @@ static void test_bad_lines(void **state)
 	}
 }
 
-static void test_unfinished(void **state)
+TEST(test_unfinished)
 {
 	struct perfmap *map = parse("1000 10 whole\n2000 10 ha");
 
@@ -101,7 +101,7 @@ static void test_unfinished(void **state)
 	assert_int_equal(perfmap_parse(&map, "", 0), -ENODATA);
 }
 
-static void test_later_wins(void **state)
+TEST(test_later_wins)
 {
 	/* Written over wholly, in part, in the middle; and an old one that shows on both sides. */
 	struct perfmap *map = parse("1000 100 a\n1000 100 b\n"
@@ -123,7 +123,7 @@ static void test_later_wins(void **state)
 }
 
 /* Random entries against an array of addresses painted in order. */
-static void test_against_paint(void **state)
+TEST(test_against_paint)
 {
 	enum { SPACE = 2000, ENTRIES = 300 };
 	char text[ENTRIES * 32];
@@ -161,7 +161,7 @@ static void test_against_paint(void **state)
 	}
 }
 
-static void test_long_name(void **state)
+TEST(test_long_name)
 {
 	char *text = malloc(1 << 20);
 	struct perfmap_symbol s;
@@ -182,7 +182,7 @@ static void test_long_name(void **state)
 }
 
 /* A million entries, all over each other: seconds would be a sign of quadratic work. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	enum { NR = 1000000 };
 	char *text = malloc(NR * 32UL);
@@ -204,12 +204,5 @@ static void test_many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),	      cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_unfinished),    cmocka_unit_test(test_later_wins),
-		cmocka_unit_test(test_against_paint), cmocka_unit_test(test_long_name),
-		cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void assert_why(const struct object *object, const char *reason)
 		fail_msg("'%s', not '%s'", reason, why ? why : "(nothing)");
 }
 
-static void test_found(void **state)
+TEST(test_found, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -139,7 +139,7 @@ static void test_found(void **state)
 	assert_why(f->object, NULL);
 }
 
-static void test_comes_late(void **state)
+TEST(test_comes_late, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -156,7 +156,7 @@ static void test_comes_late(void **state)
 }
 
 /* A user who can write to /tmp could name another's code, or have any file read. */
-static void test_refused(void **state)
+TEST(test_refused, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t now = time_now_ns();
@@ -184,7 +184,7 @@ static void test_refused(void **state)
 }
 
 /* Pids are used again, files in /tmp remain: an older map is another process's. */
-static void test_older_than_process(void **state)
+TEST(test_older_than_process, setup, teardown)
 {
 	struct timespec times[2] = { { .tv_sec = time(NULL) - 60 }, { .tv_sec = time(NULL) - 60 } };
 	struct fixture *f = *state;
@@ -213,7 +213,7 @@ static bool has_uid(pid_t pid, unsigned int uid)
 	return real == uid;
 }
 
-static void test_owner(void **state)
+TEST(test_owner, setup, teardown)
 {
 	struct fixture *f = *state;
 	char path[64];
@@ -246,7 +246,7 @@ static void test_owner(void **state)
 	unlink(path);
 }
 
-static void test_process_ends(void **state)
+TEST(test_process_ends, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object *gone;
@@ -272,7 +272,7 @@ static void test_process_ends(void **state)
 }
 
 /* A child of a new PID namespace is 1 in there, and its map is perf-1.map. */
-static void test_pid_namespace(void **state)
+TEST(test_pid_namespace, setup, teardown)
 {
 	struct fixture *f = *state;
 	pid_t outer;
@@ -322,7 +322,7 @@ static void test_pid_namespace(void **state)
 }
 
 /* A recording's pids mean nothing here: the file alone counts, ours or root's. */
-static void test_recording(void **state)
+TEST(test_recording, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -334,7 +334,7 @@ static void test_recording(void **state)
 	f->child = sleeper(0);
 }
 
-static void test_many(void **state)
+TEST(test_many, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perfmap_symbol s;
@@ -345,7 +345,7 @@ static void test_many(void **state)
 	assert_int_equal(f->maps.nr_entries, PERFMAPS_MAX);
 }
 
-static void test_stopping(void **state)
+TEST(test_stopping, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -362,7 +362,7 @@ static void assert_fix(const char *exe, const char *maps, const char *word)
 		fail_msg("%s: '%s' does not speak of %s", exe, fix, word);
 }
 
-static void test_runtimes(void **state)
+TEST(test_runtimes)
 {
 	assert_fix("/usr/bin/node", "", "--perf-basic-prof");
 	assert_fix("/usr/lib/jvm/java-17/bin/java", "", "Compiler.perfmap");
@@ -378,19 +378,5 @@ static void test_runtimes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_found, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_comes_late, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_older_than_process, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_process_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pid_namespace, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_recording, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_many, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stopping, setup, teardown),
-		cmocka_unit_test(test_runtimes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #define NR_THREADS 8
 #define NR_KEYS	   40000u
 
-static void test_same_key_same_id(void **state)
+TEST(test_same_key_same_id)
 {
 	struct places *p;
 	uint32_t a, b, c;
@@ -38,7 +38,7 @@ static void test_same_key_same_id(void **state)
 	places_free(p);
 }
 
-static void test_extreme_keys(void **state)
+TEST(test_extreme_keys)
 {
 	struct places *p;
 	uint32_t a, b, c;
@@ -53,7 +53,7 @@ static void test_extreme_keys(void **state)
 	places_free(p);
 }
 
-static void test_full_is_full_and_stays_usable(void **state)
+TEST(test_full_is_full_and_stays_usable)
 {
 	struct places *p;
 
@@ -70,7 +70,7 @@ static void test_full_is_full_and_stays_usable(void **state)
 }
 
 /* Without the builder the first chunk is all there is; with it, no id moves and none is burnt. */
-static void test_grow(void **state)
+TEST(test_grow)
 {
 	struct places *p;
 	uint32_t first;
@@ -99,7 +99,7 @@ static void test_grow(void **state)
 }
 
 /* A small table that is grown when it is crowded refuses none. */
-static void test_begin_small(void **state)
+TEST(test_begin_small)
 {
 	uint32_t grown = 0;
 	struct places *p;
@@ -120,7 +120,7 @@ static void test_begin_small(void **state)
 	places_free(p);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct places *p;
 	uint32_t id;
@@ -172,7 +172,7 @@ static void *racer_main(void *arg)
 	return NULL;
 }
 
-static void test_race(void **state)
+TEST(test_race)
 {
 	struct race race = { .nr_running = NR_THREADS };
 	struct racer racers[NR_THREADS];
@@ -207,15 +207,5 @@ static void test_race(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_key_same_id),
-		cmocka_unit_test(test_extreme_keys),
-		cmocka_unit_test(test_full_is_full_and_stays_usable),
-		cmocka_unit_test(test_grow),
-		cmocka_unit_test(test_begin_small),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_race),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

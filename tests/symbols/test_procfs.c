@@ -35,7 +35,7 @@ static int parse(const char *text, struct procfs_map *m)
 	return nr;
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	struct procfs_map m;
 
@@ -70,7 +70,7 @@ static void test_lines(void **state)
 	assert_memory_equal(m.path, "/a b (deleted)\\012x ", 20);
 }
 
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	static const char *const bad[] = {
 		"\n",
@@ -121,7 +121,7 @@ static void test_hostile(void **state)
 }
 
 /* Every cut of a real text gives the lines before the cut. */
-static void test_own(void **state)
+TEST(test_own)
 {
 	struct procfs_map m;
 	int nr, lines = 0;
@@ -146,7 +146,7 @@ static void test_own(void **state)
 	free(text);
 }
 
-static void test_unescape(void **state)
+TEST(test_unescape)
 {
 	char buf[32];
 
@@ -161,7 +161,7 @@ static void test_unescape(void **state)
 	assert_int_equal(procfs_unescape(buf, 0, "abc", 3), 0);
 }
 
-static void test_kind(void **state)
+TEST(test_kind)
 {
 	static const struct {
 		const char *name;
@@ -186,7 +186,7 @@ static void test_kind(void **state)
 	assert_int_equal(procfs_kind("/dev/zero", 9, true), OBJECT_ANON);
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
 	static const char text[] = "Name:\tUid:\t7\nUmask:\t0022\nUid:\t1000\t1001\t1000\t1000\n"
 				   "Kthread:\t1\nBig:\t99999999999999999999\nLast:\t5";
@@ -204,7 +204,7 @@ static void test_status(void **state)
 	assert_false(procfs_status_number("", 0, "Uid", &v));
 }
 
-static void test_stat(void **state)
+TEST(test_stat)
 {
 	static const char plain[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0";
 	static const char lie[] = "9 (a) S 0 0 0 0 -1 2097152 0\n) R 1 9 9 0 -1 4194304 5 0";
@@ -223,12 +223,5 @@ static void test_stat(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_own),   cmocka_unit_test(test_unescape),
-		cmocka_unit_test(test_kind),  cmocka_unit_test(test_status),
-		cmocka_unit_test(test_stat),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

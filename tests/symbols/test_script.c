@@ -63,7 +63,7 @@ static void expect_block(const char *text, uint32_t begin, uint32_t last)
 		fail_msg("line %u: %u to %u", begin, span.first, span.last);
 }
 
-static void test_blocks(void **state)
+TEST(test_blocks)
 {
 	expect_block(python, 2, 9); /* with its decorator */
 	expect_block(python, 4, 9);
@@ -80,7 +80,7 @@ static void test_blocks(void **state)
 	expect_block("def x():\n    pass", 1, 2);
 }
 
-static void test_begin(void **state)
+TEST(test_begin)
 {
 	static const char perl[] = "sub leaf_more {\n}\nsub leaf\n{\n\treturn 1;\n}\n";
 
@@ -94,7 +94,7 @@ static void test_begin(void **state)
 }
 
 /* Any bytes: the lines are in order and within the bounds. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	static const char alphabet[] = " \t\r\n{}()end;#@/defx\0\xff";
 	uint64_t random = 1;
@@ -143,7 +143,7 @@ static const char *text_of(const struct listing *l, uint32_t line)
 	return listing_text(l, l->lines[l->files[0].lines + line - l->files[0].first]);
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	char dir[] = "/tmp/proftop-script-XXXXXX";
 	struct script_want want = { .pid = getpid(), .begin = 4, .first = 8, .last = 9 };
@@ -208,7 +208,7 @@ static void expect_refusal(const struct script_want *want, const char *why, cons
 	listing_put(l);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	char dir[] = "/tmp/proftop-script-XXXXXX";
 	struct script_want want = { .pid = getpid(), .path = "<string>" };
@@ -239,11 +239,5 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blocks),	 cmocka_unit_test(test_begin),
-		cmocka_unit_test(test_hostile),	 cmocka_unit_test(test_read),
-		cmocka_unit_test(test_refusals),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -151,7 +151,7 @@ static void php_begin(struct fixture *f)
 	f->m.process.runtime = pymake_take(&f->m, 1024);
 }
 
-static void test_php(void **state)
+TEST(test_php, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t leaf;
@@ -180,7 +180,7 @@ static void test_php(void **state)
 }
 
 /* In the loop the statement is in a register; one of another function is none. */
-static void test_php_statement(void **state)
+TEST(test_php_statement, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t func, frame, op;
@@ -208,7 +208,7 @@ static void test_php_statement(void **state)
 }
 
 /* The root of a fiber is a function in C without a name. */
-static void test_php_fiber(void **state)
+TEST(test_php_fiber, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -223,7 +223,7 @@ static void test_php_fiber(void **state)
 }
 
 /* A name without a hash is distinguished from another by its bytes. */
-static void test_php_content(void **state)
+TEST(test_php_content, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t func, name;
@@ -241,7 +241,7 @@ static void test_php_content(void **state)
 }
 
 /* Another function at the same address is another function. */
-static void test_php_reused(void **state)
+TEST(test_php_reused, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t func;
@@ -256,7 +256,7 @@ static void test_php_reused(void **state)
 	expect_frame(f, 0, "new", "/srv/a.php", 4, true);
 }
 
-static void test_php_none(void **state)
+TEST(test_php_none, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -264,7 +264,7 @@ static void test_php_none(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 }
 
-static void test_php_cycle(void **state)
+TEST(test_php_cycle, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t func, frame;
@@ -283,7 +283,7 @@ static void test_php_cycle(void **state)
 	assert_int_equal(f->chain.nr, 0);
 }
 
-static void test_php_wild(void **state)
+TEST(test_php_wild, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -368,7 +368,7 @@ static void ruby_begin(struct fixture *f, struct ruby *r)
 	ruby_call(f, r, ruby_iseq(f, "<main>", "/srv/a.rb", 1), 0x7999082f);
 }
 
-static void test_ruby(void **state)
+TEST(test_ruby, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ruby r;
@@ -400,7 +400,7 @@ static void test_ruby(void **state)
 	assert_in_range(f->m.nr_calls, 1, 8);
 }
 
-static void test_ruby_unknown_thread(void **state)
+TEST(test_ruby_unknown_thread, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ruby r;
@@ -416,7 +416,7 @@ static void test_ruby_unknown_thread(void **state)
 }
 
 /* The C stack is another one while the thread changes to another fiber. */
-static void test_ruby_fiber(void **state)
+TEST(test_ruby_fiber, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ruby r;
@@ -435,7 +435,7 @@ static void test_ruby_fiber(void **state)
 	assert_int_equal(chain(f), LANG_NONE_MISMATCH);
 }
 
-static void test_ruby_hostile(void **state)
+TEST(test_ruby_hostile, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ruby r;
@@ -460,7 +460,7 @@ static void test_ruby_hostile(void **state)
 	assert_in_range(f->m.nr_calls, 1, 600);
 }
 
-static void test_ruby_wild(void **state)
+TEST(test_ruby_wild, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct ruby r;
@@ -576,7 +576,7 @@ static void perl_begin(struct fixture *f, struct perl *p)
 	perl_stack(f, p);
 }
 
-static void test_perl(void **state)
+TEST(test_perl, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perl p;
@@ -602,7 +602,7 @@ static void test_perl(void **state)
 }
 
 /* A path that goes on in the next page, and one that ends with the memory. */
-static void test_perl_page(void **state)
+TEST(test_perl_page, setup, teardown)
 {
 	static const char path[] = "/srv/a/long/path.pl";
 	struct fixture *f = *state;
@@ -627,7 +627,7 @@ static void test_perl_page(void **state)
 }
 
 /* The thread runs another interpreter, or none. */
-static void test_perl_other(void **state)
+TEST(test_perl_other, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perl p;
@@ -638,7 +638,7 @@ static void test_perl_other(void **state)
 	assert_int_equal(f->chain.nr, 0);
 }
 
-static void test_perl_hostile(void **state)
+TEST(test_perl_hostile, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perl p;
@@ -661,7 +661,7 @@ static void test_perl_hostile(void **state)
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
 }
 
-static void test_perl_wild(void **state)
+TEST(test_perl_wild, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct perl p;
@@ -672,26 +672,5 @@ static void test_perl_wild(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_php, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_reused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_statement, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_fiber, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_content, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_none, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_cycle, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_php_wild, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ruby, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ruby_unknown_thread, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ruby_hostile, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ruby_fiber, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ruby_wild, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_perl, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_perl_page, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_perl_other, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_perl_hostile, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_perl_wild, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

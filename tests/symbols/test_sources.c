@@ -79,7 +79,7 @@ static struct image *image_of(struct elfmake *m)
 	return image;
 }
 
-static void test_stubs_x86_64(void **state)
+TEST(test_stubs_x86_64)
 {
 	const uint64_t plt = VADDR + 0x100, sec = VADDR + 0x200, got_plt = VADDR + 0x300;
 	const uint64_t got = 0x50000;
@@ -145,7 +145,7 @@ static void test_stubs_x86_64(void **state)
 	elfmake_fini(&m);
 }
 
-static void test_stubs_aarch64(void **state)
+TEST(test_stubs_aarch64)
 {
 	/* As disassemblers show them: the slots are at 0x20000, 0x20008, 0x1f008. */
 	static const uint32_t code[] = {
@@ -197,7 +197,7 @@ static void test_stubs_aarch64(void **state)
 }
 
 /* The n-th stub of this program's .plt belongs to the n-th relocation, as linkers do it. */
-static void test_own_stubs(void **state)
+TEST(test_own_stubs)
 {
 	int fd = open("/proc/self/exe", O_RDONLY);
 	uint64_t plt = 0, plt_size = 0, nr_named = 0;
@@ -277,7 +277,7 @@ static struct image *go_image(const uint8_t *table, size_t size)
  * The depth of the stack at each instruction is an unwind table: of main.main, not of main.leaf,
  * which changes to another stack.
  */
-static void test_go_frames(void **state)
+TEST(test_go_frames)
 {
 	enum { STEPS = 0x180, MAIN = 0x240, LEAF = 0x280, PCSP = 16, FLAGS = 41, SP_WRITE = 2 };
 	/* Depth 0 for 4 bytes, 24 for 32, 0 for 12. */
@@ -380,7 +380,7 @@ static uint32_t v8_builtins(uint8_t *bytes, struct elfsym *t)
 }
 
 /* All builtins have names, or none: the tables have to agree. */
-static void test_v8(void **state)
+TEST(test_v8)
 {
 	static uint8_t bytes[V8_SIZE];
 	struct elfsym t = { .nr = 0 };
@@ -409,7 +409,7 @@ static void test_v8(void **state)
 	elfsym_fini(&t);
 }
 
-static void test_go(void **state)
+TEST(test_go)
 {
 	uint8_t table[GO_SIZE];
 	unsigned int seed = 1;
@@ -512,7 +512,7 @@ static int64_t try_link(const char *root, const char *path, const char *name, ui
 	return rc ? -1 : (int64_t)bias;
 }
 
-static void test_link(void **state)
+TEST(test_link)
 {
 	char root[] = "/tmp/test_sources.XXXXXX", path[128];
 	struct elfmake m, moved;
@@ -586,7 +586,7 @@ static struct image *with_debugdata(const void *packed, size_t size)
 	return image;
 }
 
-static void test_debugdata(void **state)
+TEST(test_debugdata)
 {
 	struct elfmake m;
 	struct image *image;
@@ -626,7 +626,7 @@ static long peak_kib(void)
 }
 
 /* A quarter of a GiB of zeros, packed into 40 kB: refused at the limit, and said so. */
-static void test_bomb(void **state)
+TEST(test_bomb)
 {
 	const size_t zeros = 256UL << 20;
 	lzma_stream s = LZMA_STREAM_INIT;
@@ -665,15 +665,5 @@ static void test_bomb(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stubs_x86_64), cmocka_unit_test(test_stubs_aarch64),
-		cmocka_unit_test(test_own_stubs),    cmocka_unit_test(test_go),
-		cmocka_unit_test(test_v8),	     cmocka_unit_test(test_go_frames),
-		cmocka_unit_test(test_link),
-#ifdef HAVE_LZMA
-		cmocka_unit_test(test_debugdata),    cmocka_unit_test(test_bomb),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

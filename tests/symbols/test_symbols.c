@@ -45,7 +45,7 @@ __attribute__((noinline)) static int named_function(int x)
 	return x * 2;
 }
 
-static void test_own_function(void **state)
+TEST(test_own_function, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t addr = (uint64_t)(uintptr_t)&named_function;
@@ -75,7 +75,7 @@ static void test_own_function(void **state)
 
 /* Objects by turns, while memory holds one of them only: they are evicted and loaded again, names
  * are right. */
-static void test_names_while_images_leave(void **state)
+TEST(test_names_while_images_leave, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct {
@@ -128,7 +128,7 @@ __attribute__((noinline, noclone)) static int caller_of_inlined(int x)
 }
 
 /* Place by place the names of the source; one symbol for an inlined function wherever it is. */
-static void test_source(void **state)
+TEST(test_source, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t spot = (uint64_t)(uintptr_t)test_symbols_spot;
@@ -163,7 +163,7 @@ static void test_source(void **state)
 	assert_int_equal(stats.nr_lines_waiting, 0);
 }
 
-static void test_no_inline(void **state)
+TEST(test_no_inline, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint32_t place = place_of(f, (uint64_t)(uintptr_t)test_symbols_spot), nr;
@@ -174,7 +174,7 @@ static void test_no_inline(void **state)
 	assert_null(symbols_source(f->symbols, place, &nr));
 }
 
-static void test_libc_and_vdso(void **state)
+TEST(test_libc_and_vdso, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
@@ -206,7 +206,7 @@ static void test_libc_and_vdso(void **state)
 	assert_int_equal(symbol_of(f, clock)->kind, 'v');
 }
 
-static void test_kernel(void **state)
+TEST(test_kernel, setup, teardown)
 {
 	struct fixture *f = *state;
 	unsigned long long addr = 0;
@@ -235,7 +235,7 @@ static void test_kernel(void **state)
 	assert_string_equal(symbol_of(f, outside)->name.str, "[kernel] 0xfffffffffffff000");
 }
 
-static void test_anonymous_and_unknown(void **state)
+TEST(test_anonymous_and_unknown, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
@@ -267,7 +267,7 @@ static void write_map(const char *path, const char *text)
 }
 
 /* JIT code of this process: named late, kept when the map grows, renamed when its code changes. */
-static void test_perf_map(void **state)
+TEST(test_perf_map, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object_identity id = { .kind = OBJECT_ANON, .owner = 77 };
@@ -330,7 +330,7 @@ static void temporary(char *path)
 }
 
 /* A copy of this program without section headers: names are from its FDEs. */
-static void test_stripped_program(void **state)
+TEST(test_stripped_program, setup, teardown)
 {
 	struct fixture *f = *state;
 	char dir[32], path[64], expected[64];
@@ -372,7 +372,7 @@ static void test_stripped_program(void **state)
  * The file of a recording was replaced, by one of other contents: its code
  * has addresses, and the look-up of its lines ends. (It was tried without end.)
  */
-static void test_replaced_file(void **state)
+TEST(test_replaced_file, setup, teardown)
 {
 	struct fixture *f = *state;
 	char dir[32], path[64], other[64];
@@ -416,7 +416,7 @@ static void assert_fails(struct fixture *f, const char *path, const char *reason
 	assert_string_equal(symbol_of(f, place)->name.str, expected);
 }
 
-static void test_objects_that_cannot_be_had(void **state)
+TEST(test_objects_that_cannot_be_had, setup, teardown)
 {
 	struct fixture *f = *state;
 	char dir[32], fifo[64], text[64];
@@ -444,7 +444,7 @@ static void test_objects_that_cannot_be_had(void **state)
 }
 
 /* Seen in a process that is gone, then in ours: it is loaded, and old places get their names. */
-static void test_failed_object_seen_again(void **state)
+TEST(test_failed_object_seen_again, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct object_identity id = { .kind = OBJECT_FILE, .build_id = { 1 } };
@@ -510,7 +510,7 @@ static void *write_places(void *arg)
 	return NULL;
 }
 
-static void test_background(void **state)
+TEST(test_background, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct symbols_stats stats;
@@ -542,7 +542,7 @@ static void test_background(void **state)
 
 /* Stopping is quick, also right after the start and twice: in one of ten tries on a loaded machine.
  */
-static void test_stop(void **state)
+TEST(test_stop, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t best = UINT64_MAX;
@@ -561,22 +561,5 @@ static void test_stop(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_own_function, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names_while_images_leave, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_inline, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_libc_and_vdso, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_anonymous_and_unknown, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_perf_map, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stripped_program, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_replaced_file, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_objects_that_cannot_be_had, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_failed_object_seen_again, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_background, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -25,7 +25,7 @@ static void check(const char *src, size_t size, const char *want, unsigned int w
 
 #define CHECK(src, want, width) check("" src, sizeof(src) - 1, want, width)
 
-static void test_known(void **state)
+TEST(test_known)
 {
 	CHECK("", "", 0);
 	CHECK("bash", "bash", 4);
@@ -46,7 +46,7 @@ static void test_known(void **state)
 }
 
 /* Every byte at every place of plain text, and plain text around the limit. */
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	char text[TEXT_MAX + 3], want[32];
 
@@ -74,7 +74,7 @@ static void test_plain(void **state)
 	}
 }
 
-static void test_invalid_utf8(void **state)
+TEST(test_invalid_utf8)
 {
 	CHECK("\xff\xfe"
 	      "a",
@@ -88,7 +88,7 @@ static void test_invalid_utf8(void **state)
 	      DOT "a", 2);
 }
 
-static void test_marks(void **state)
+TEST(test_marks)
 {
 #define ACUTE "\xcc\x81"
 	CHECK("e" ACUTE, "e" ACUTE, 1);
@@ -128,7 +128,7 @@ static bool forbidden(uint32_t cp)
 }
 
 /* All code points: the forbidden are replaced, the rest have the width the C library knows. */
-static void test_all_code_points(void **state)
+TEST(test_all_code_points)
 {
 	bool have_locale = setlocale(LC_CTYPE, "C.UTF-8") != NULL;
 	unsigned int nr_kept = 0;
@@ -156,7 +156,7 @@ static void test_all_code_points(void **state)
 	assert_true(nr_kept > 130000);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	char src[3 * TEXT_MAX], buf[TEXT_MAX + 64];
 	struct safe_text t;
@@ -183,7 +183,7 @@ static void test_cut(void **state)
 	assert_string_equal(text_sanitise(buf, 8, "ae" ACUTE ACUTE "xxx", 9).str, "a" DOTS);
 }
 
-static void test_format(void **state)
+TEST(test_format)
 {
 	char buf[TEXT_MAX + 64], big[8192];
 	struct safe_text t = text_format(buf, sizeof(buf), "%s (%d)", "\033[2J%s%n", 42);
@@ -197,7 +197,7 @@ static void test_format(void **state)
 	assert_string_equal(t.str + t.size - 3, DOTS);
 }
 
-static void test_clip(void **state)
+TEST(test_clip)
 {
 	char buf[64];
 	struct safe_text t = text_sanitise(buf, sizeof(buf),
@@ -220,7 +220,7 @@ static void test_clip(void **state)
 	assert_int_equal(text_clip(t, 500, NULL), 8);
 }
 
-static void test_arena(void **state)
+TEST(test_arena)
 {
 	struct text_arena *arena = text_arena_new();
 	struct safe_text kept[4000];
@@ -245,7 +245,7 @@ static void test_arena(void **state)
 }
 
 /* Random texts: the result is stable and takes the promised cells. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	uint64_t seed = 1;
 
@@ -271,7 +271,7 @@ static void test_random(void **state)
 }
 
 /* Suggestions: few letters off, or the beginning of a word. */
-static void test_like(void **state)
+TEST(test_like)
 {
 	static const char *const names[] = { "cycles", "cpu-clock", "cache-misses", "save-screen",
 					     "freq" };
@@ -306,14 +306,5 @@ static void test_like(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_like),   cmocka_unit_test(test_known),
-		cmocka_unit_test(test_plain),  cmocka_unit_test(test_invalid_utf8),
-		cmocka_unit_test(test_marks),  cmocka_unit_test(test_all_code_points),
-		cmocka_unit_test(test_cut),    cmocka_unit_test(test_format),
-		cmocka_unit_test(test_clip),   cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

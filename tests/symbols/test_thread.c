@@ -6,12 +6,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 #include "symbols/base/base.h"
 #include "symbols/base/wake.h"
@@ -22,7 +20,7 @@ static void *read_mask(void *arg)
 	return NULL;
 }
 
-static void test_signals(void **state)
+TEST(test_signals)
 {
 	sigset_t before, after, inside;
 	pthread_t thread;
@@ -51,7 +49,7 @@ static void *sleep_until(void *arg)
 	return NULL;
 }
 
-static void test_join(void **state)
+TEST(test_join)
 {
 	struct sleeper s = { wake_new(), wake_new() };
 	struct pollfd done = { .fd = s.done, .events = POLLIN };
@@ -72,7 +70,7 @@ static void test_join(void **state)
 	close(s.done);
 }
 
-static void test_wake(void **state)
+TEST(test_wake)
 {
 	struct pollfd p = { .fd = wake_new(), .events = POLLIN };
 
@@ -94,11 +92,5 @@ static void test_wake(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_signals),
-		cmocka_unit_test(test_wake),
-		cmocka_unit_test(test_join),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

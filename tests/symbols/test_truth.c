@@ -196,7 +196,7 @@ static int is_library(const struct dirent *d)
 	return strstr(d->d_name, ".so.") && d->d_type == DT_REG;
 }
 
-static void test_libraries(void **state)
+TEST(test_libraries)
 {
 	static const char *const folders[] = {
 		"/usr/lib/x86_64-linux-gnu",
@@ -235,7 +235,5 @@ static void test_libraries(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_libraries) };
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

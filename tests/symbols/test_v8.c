@@ -84,7 +84,7 @@ static void expect_frame(const struct fixture *f, uint32_t frame, const char *na
 }
 
 /* Interpreted, compiled, a builtin: innermost first, with their frame pointers. */
-static void test_frames(void **state)
+TEST(test_frames, setup, teardown)
 {
 	struct v8make_table table = { .size = 0 };
 	struct fixture *f = *state;
@@ -117,7 +117,7 @@ static void test_frames(void **state)
 }
 
 /* Names by assignment, of none, in other encodings, of strings that stand for others. */
-static void test_names(void **state)
+TEST(test_names, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct v8make *v = &f->v;
@@ -149,7 +149,7 @@ static void test_names(void **state)
 }
 
 /* A frame that is being made: its function is in a register. */
-static void test_entry(void **state)
+TEST(test_entry, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t outer = v8make_frame(&f->v, named(f, "outer", 100), 0, 0);
@@ -179,7 +179,7 @@ static void test_entry(void **state)
 }
 
 /* Memory of another function at the same address: the number of the script differs. */
-static void test_reused(void **state)
+TEST(test_reused, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t scope = v8make_scope(&f->v, 0, v8make_string(&f->v, "before"), 0, 1);
@@ -194,7 +194,7 @@ static void test_reused(void **state)
 }
 
 /* Objects that are moved, or are others: no frame. */
-static void test_moved(void **state)
+TEST(test_moved, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t scope = v8make_scope(&f->v, 1, v8make_string(&f->v, "leaf"), 0, 200);
@@ -221,7 +221,7 @@ static void test_moved(void **state)
 }
 
 /* Where compiled code is, and whether other functions are inlined in it. */
-static void test_compiled(void **state)
+TEST(test_compiled, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t function = named(f, "hot", 200), data = v8make_object(&f->v, V8MAKE_OTHER, 96);
@@ -283,7 +283,7 @@ static void expect_at(const struct fixture *f, uint32_t which, uint32_t at, uint
 }
 
 /* Positions of instructions: in the function, in a call, in a call in that; another script. */
-static void test_optimised(void **state)
+TEST(test_optimised, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct v8make *v = &f->v;
@@ -334,7 +334,7 @@ static void test_optimised(void **state)
 }
 
 /* Baseline code: a number of bytes for each bytecode. */
-static void test_baseline(void **state)
+TEST(test_baseline, setup, teardown)
 {
 	/* LdaZero, Star0, JumpLoop, Wide GetNamedProperty, Return */
 	static const uint8_t bytecodes[] = { 12, 0xc4, 0x8a, 1, 0, 0x2d, 1, 0, 2, 0, 3, 0, 0xa9 };
@@ -380,7 +380,7 @@ static void test_baseline(void **state)
 }
 
 /* The text of a script: of two bytes a character, outside of the heap, in parts, of no form. */
-static void test_source(void **state)
+TEST(test_source, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct v8make *v = &f->v;
@@ -417,7 +417,7 @@ static void test_source(void **state)
 }
 
 /* The interpreter's registers show the bytecode in hand, where the code at the pc is its own. */
-static void test_handlers(void **state)
+TEST(test_handlers, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct v8make *v = &f->v;
@@ -452,7 +452,7 @@ static void test_handlers(void **state)
 	assert_int_equal(f->chain.frames[0].instr, 21);
 }
 
-static void test_no_frames(void **state)
+TEST(test_no_frames, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -462,7 +462,7 @@ static void test_no_frames(void **state)
 }
 
 /* Any memory and any layout that is accepted: an end, and calls and frames within the bounds. */
-static void test_wild(void **state)
+TEST(test_wild, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct v8_layout layout = f->m.process.v8;
@@ -495,7 +495,7 @@ static void test_wild(void **state)
 	}
 }
 
-static void test_layout(void **state)
+TEST(test_layout)
 {
 	struct v8_layout l = v8make_layout();
 
@@ -519,21 +519,5 @@ static void test_layout(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_frames, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_entry, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_reused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_moved, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_compiled, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_optimised, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_baseline, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_source, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_handlers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_frames, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wild, setup, teardown),
-		cmocka_unit_test(test_layout),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -26,7 +26,7 @@ static enum wait_kind kind_of(const char *stack)
 	return look.kind;
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	static const struct {
 		enum wait_kind kind;
@@ -81,7 +81,7 @@ static void test_kinds(void **state)
 				 wait_kind_name(kind_of(stacks[i].stack)));
 }
 
-static void test_scheduler(void **state)
+TEST(test_scheduler)
 {
 	assert_true(wait_hint("__schedule", 10, true).scheduler);
 	assert_true(wait_hint("schedule_timeout", 16, true).scheduler);
@@ -90,7 +90,7 @@ static void test_scheduler(void **state)
 }
 
 /* The numbers of <asm/unistd.h> of each CPU, written from the tables of the kernel. */
-static void test_calls(void **state)
+TEST(test_calls)
 {
 	static const struct {
 		enum wait_kind kind;
@@ -129,7 +129,7 @@ static void test_calls(void **state)
 	assert_int_equal(wait_kind_of_call(SYS_semtimedop, native), WAIT_LOCK);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	for (int i = WAIT_RUNNING; i < WAIT_NR; i++) {
 		assert_int_equal(wait_kind_name((enum wait_kind)i)[0], '[');
@@ -139,12 +139,5 @@ static void test_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_scheduler),
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

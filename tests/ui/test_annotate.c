@@ -120,7 +120,7 @@ static double share_at(const struct bench *b, uint32_t offset)
 	return -1;
 }
 
-static void test_view(void **state)
+TEST(test_view)
 {
 	struct list *list;
 	struct bench b;
@@ -158,7 +158,7 @@ static void test_view(void **state)
 }
 
 #ifdef HAVE_CAPSTONE
-static void test_jump(void **state)
+TEST(test_jump)
 {
 	struct bench b;
 
@@ -194,7 +194,7 @@ static void test_jump(void **state)
 #endif
 
 /* An inlined function: the function it is part of, and its share of the samples. */
-static void test_inlined(void **state)
+TEST(test_inlined)
 {
 	struct bench b;
 
@@ -218,7 +218,7 @@ static void test_inlined(void **state)
 }
 
 /* Inside a process only its samples count, and the title and the foot say so. */
-static void test_drilled(void **state)
+TEST(test_drilled)
 {
 	struct bench b;
 
@@ -241,7 +241,7 @@ static void test_drilled(void **state)
 }
 
 /* Without code the reason is shown, and nothing breaks. */
-static void test_no_code(void **state)
+TEST(test_no_code)
 {
 	static const uint32_t keys[] = { K_TAB, K_BACKTAB, K_ENTER, 'P', 'n', 'G', 'a', 'd' };
 	struct bench b;
@@ -304,7 +304,7 @@ static struct profile *profile_of_script(const char *why)
 }
 
 /* Lines with self and total shares; no instructions in any mode. */
-static void test_script(void **state)
+TEST(test_script)
 {
 	struct bench b;
 
@@ -333,14 +333,5 @@ static void test_script(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_view),
-#ifdef HAVE_CAPSTONE
-		cmocka_unit_test(test_jump),
-#endif
-		cmocka_unit_test(test_inlined), cmocka_unit_test(test_drilled),
-		cmocka_unit_test(test_no_code), cmocka_unit_test(test_script),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -25,7 +25,7 @@ static struct bench *start(unsigned int cols, unsigned int rows)
 }
 
 /* The cursor is on a function, not on a line. */
-static void test_identity(void **state)
+TEST(test_identity)
 {
 	static const double other_order[NR_SPECS] = { 0.1, 0.2, 0.3, 4, 5, 6, 7, 8, 900 };
 	static const double without[NR_SPECS] = { 1, 0, 1, 1, 1, 1, 1, 1, 1 };
@@ -51,7 +51,7 @@ static void test_identity(void **state)
 	bench_fini(b);
 }
 
-static void test_sort(void **state)
+TEST(test_sort)
 {
 	struct bench *b = start(80, 24);
 	struct list *list = ui_state_list(&b->st);
@@ -75,7 +75,7 @@ static void test_sort(void **state)
 	bench_fini(b);
 }
 
-static void test_filter(void **state)
+TEST(test_filter)
 {
 	struct bench *b = start(80, 24);
 	struct list *list = ui_state_list(&b->st);
@@ -113,7 +113,7 @@ static void test_filter(void **state)
 	bench_fini(b);
 }
 
-static void test_search(void **state)
+TEST(test_search)
 {
 	struct bench *b = start(80, 24);
 
@@ -142,7 +142,7 @@ static void test_search(void **state)
 	bench_fini(b);
 }
 
-static void test_drill(void **state)
+TEST(test_drill)
 {
 	struct bench *b = start(80, 24);
 	double sum = 0;
@@ -199,7 +199,7 @@ static void test_drill(void **state)
 
 /* x: the kernel samples this process alone; Esc: first the sampling as before, then leave the
  * process. */
-static void test_focus(void **state)
+TEST(test_focus)
 {
 	struct bench *b = start(80, 24);
 	struct profile *p;
@@ -228,7 +228,7 @@ static void test_focus(void **state)
 
 /* Sampled events are on top: keys turn them on and off, Tab removes one; levels of the selected
  * event. */
-static void test_event_keys(void **state)
+TEST(test_event_keys)
 {
 	struct bench *b = start(80, 24);
 	struct profile *p = fake_profile(2, NULL);
@@ -269,7 +269,7 @@ static void test_event_keys(void **state)
 	bench_fini(b);
 }
 
-static void test_hide(void **state)
+TEST(test_hide)
 {
 	struct bench *b = start(80, 24);
 	struct list *list = ui_state_list(&b->st);
@@ -284,7 +284,7 @@ static void test_hide(void **state)
 }
 
 /* Frozen rows stand still; header and answers go on. */
-static void test_freeze(void **state)
+TEST(test_freeze)
 {
 	static const double other[NR_SPECS] = { 0, 0, 0, 0, 0, 0, 0, 0, 1000 };
 	struct bench *b = start(80, 24);
@@ -306,7 +306,7 @@ static void test_freeze(void **state)
 	bench_fini(b);
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	struct bench *b = start(80, 24);
 	struct profile *p;
@@ -341,7 +341,7 @@ static void test_rate(void **state)
 	bench_fini(b);
 }
 
-static void test_events(void **state)
+TEST(test_events)
 {
 	struct bench *b = start(80, 24);
 	struct profile *p;
@@ -377,7 +377,7 @@ static void test_events(void **state)
 	bench_fini(b);
 }
 
-static void test_controls(void **state)
+TEST(test_controls)
 {
 	struct bench *b = start(80, 24);
 
@@ -408,7 +408,7 @@ static void test_controls(void **state)
 }
 
 /* How stacks are taken, copies and rings: requested of the sampler, within the limits. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	struct profile *p = fake_profile(4, NULL);
 	struct bench b;
@@ -447,7 +447,7 @@ static void test_sizes(void **state)
 }
 
 /* Frames of languages, by key and by command; the choice stays visible. */
-static void test_frames(void **state)
+TEST(test_frames)
 {
 	struct bench b;
 	struct profile *p = fake_profile(4, NULL);
@@ -472,7 +472,7 @@ static void test_frames(void **state)
 }
 
 /* The target by the command line: its meaning, and the refusals. */
-static void test_target_commands(void **state)
+TEST(test_target_commands)
 {
 	struct bench *b = start(100, 24);
 	const struct sampler *s = &b->sampler;
@@ -516,7 +516,7 @@ static void test_target_commands(void **state)
 }
 
 /* Another order: the selected row remains visible; without one the top does. */
-static void test_reorder(void **state)
+TEST(test_reorder)
 {
 	struct bench *b = start(80, 14);
 	struct list *list = ui_state_list(&b->st);
@@ -547,7 +547,7 @@ static void test_reorder(void **state)
 }
 
 /* An unknown key is reported, and replaces the message before. */
-static void test_unknown_keys(void **state)
+TEST(test_unknown_keys)
 {
 	static const uint32_t none[] = { '9', '0', 0xa7, K_F(11), K_F(12), 0x20ac };
 	struct bench *b = start(80, 24);
@@ -574,7 +574,7 @@ static void test_unknown_keys(void **state)
 	bench_fini(b);
 }
 
-static void test_mouse(void **state)
+TEST(test_mouse)
 {
 	struct bench *b = start(80, 24);
 	struct key click = { .code = K_MOUSE, .row = 7, .col = 30, .button = BUTTON_LEFT };
@@ -599,7 +599,7 @@ static void test_mouse(void **state)
 }
 
 /* Message and answer of the sampler are shown once, for a while. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	struct bench *b = start(80, 24);
 	struct profile *p = fake_profile(2, NULL);
@@ -615,18 +615,5 @@ static void test_messages(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_identity),	cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_filter),		cmocka_unit_test(test_search),
-		cmocka_unit_test(test_drill),		cmocka_unit_test(test_hide),
-		cmocka_unit_test(test_focus),		cmocka_unit_test(test_event_keys),
-		cmocka_unit_test(test_freeze),		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_events),		cmocka_unit_test(test_controls),
-		cmocka_unit_test(test_sizes),		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_target_commands), cmocka_unit_test(test_reorder),
-		cmocka_unit_test(test_unknown_keys),	cmocka_unit_test(test_mouse),
-		cmocka_unit_test(test_messages),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

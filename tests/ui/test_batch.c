@@ -195,7 +195,7 @@ static void expect_keys(const json_t *o, const char *keys)
 	free(list);
 }
 
-static void test_ndjson_keys(void **state)
+TEST(test_ndjson_keys)
 {
 	struct fixture f;
 	json_t *o;
@@ -217,7 +217,7 @@ static void test_ndjson_keys(void **state)
 	json_decref(o);
 }
 
-static void test_ndjson_values(void **state)
+TEST(test_ndjson_values)
 {
 	const json_t *account, *cpu, *event;
 	struct fixture f;
@@ -280,7 +280,7 @@ static void expect_rows(const json_t *o, const struct want *want, size_t nr)
 
 #define LEAF_NAME "Leaf\302\267[31m(\"x\")"
 
-static void test_ndjson_rows(void **state)
+TEST(test_ndjson_rows)
 {
 	static const struct want want[] = {
 		{ LEAF_NAME, "libq.so.1", "u", "deep", "cpu-clock", 120, 120, 60, 60 },
@@ -301,7 +301,7 @@ static void test_ndjson_rows(void **state)
 }
 
 /* Language, file and line; the line by samples of the function, else by calls. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
 	static struct safe_text files[] = { TEXT("/srv/shop/cart.py") };
 	static struct profile_line lines[] = { { 0, 12 }, { 0, 40 } };
@@ -333,7 +333,7 @@ static void test_lines(void **state)
 }
 
 /* The sources of names, and the reasons for none. */
-static void test_ndjson_modules(void **state)
+TEST(test_ndjson_modules)
 {
 	struct profile_module m = {
 		.name = TEXT("libq.so.1"),
@@ -386,7 +386,7 @@ static void expect_order(const struct batch_config *config, const char *first, s
 	json_decref(o);
 }
 
-static void test_sort_filter_limit(void **state)
+TEST(test_sort_filter_limit)
 {
 	struct batch_config c = ndjson;
 
@@ -414,7 +414,7 @@ static void test_sort_filter_limit(void **state)
 }
 
 /* Equal profiles print equally, whatever order the fold found the rows in. */
-static void test_total_order(void **state)
+TEST(test_total_order)
 {
 	struct fixture f;
 	char *a, *b;
@@ -448,7 +448,7 @@ static void spoil(struct fixture *f)
 	strcpy(f->p.events[1].event.name, "a\033b");
 }
 
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct fixture f;
 	char *printed;
@@ -472,7 +472,7 @@ static void test_hostile(void **state)
 	json_decref(o);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	static const char *const lines[] = {
 		"  pid 42  tick 1.000 s\n",
@@ -507,7 +507,7 @@ static void test_text(void **state)
 
 /* Ratios of events: the tick's by counters, the functions' by samples; unknown ones are left out.
  */
-static void test_ratios(void **state)
+TEST(test_ratios)
 {
 	struct fixture f;
 	struct err e;
@@ -553,7 +553,7 @@ static void test_ratios(void **state)
 	free(printed);
 }
 
-static void test_rows_left_out_are_told(void **state)
+TEST(test_rows_left_out_are_told)
 {
 	struct batch_config c = text;
 	struct fixture f;
@@ -574,7 +574,7 @@ static void test_rows_left_out_are_told(void **state)
 
 /* Events that do not count time have samples a second of the tick, not a rate while a CPU is busy.
  */
-static void test_rate_of_events(void **state)
+TEST(test_rate_of_events)
 {
 	static struct profile_cpu_event events[2 * 2];
 	struct fixture f;
@@ -598,7 +598,7 @@ static void test_rate_of_events(void **state)
 }
 
 /* Without samples the table says of which target, and that it did not run. */
-static void test_nothing_ran(void **state)
+TEST(test_nothing_ran)
 {
 	struct fixture f;
 	char *printed;
@@ -620,7 +620,7 @@ static void test_nothing_ran(void **state)
 	free(printed);
 }
 
-static void test_nothing_sampled(void **state)
+TEST(test_nothing_sampled)
 {
 	static const struct profile empty;
 	char *printed = print(&empty, &text);
@@ -635,7 +635,7 @@ static void test_nothing_sampled(void **state)
 }
 
 /* JSON has neither: they must not tear the object. */
-static void test_not_a_number(void **state)
+TEST(test_not_a_number)
 {
 	struct fixture f;
 	json_t *o;
@@ -650,7 +650,7 @@ static void test_not_a_number(void **state)
 	json_decref(o);
 }
 
-static void test_write_errors(void **state)
+TEST(test_write_errors)
 {
 	FILE *out = fopen("/dev/full", "w");
 	struct fixture f;
@@ -671,24 +671,5 @@ static void test_write_errors(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ndjson_keys),
-		cmocka_unit_test(test_ndjson_values),
-		cmocka_unit_test(test_ndjson_rows),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_ndjson_modules),
-		cmocka_unit_test(test_sort_filter_limit),
-		cmocka_unit_test(test_total_order),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_ratios),
-		cmocka_unit_test(test_rows_left_out_are_told),
-		cmocka_unit_test(test_rate_of_events),
-		cmocka_unit_test(test_nothing_ran),
-		cmocka_unit_test(test_nothing_sampled),
-		cmocka_unit_test(test_not_a_number),
-		cmocka_unit_test(test_write_errors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -45,7 +45,7 @@ static void check_wide(const struct canvas *c)
 	}
 }
 
-static void test_clip(void **state)
+TEST(test_clip)
 {
 	struct canvas c;
 
@@ -66,7 +66,7 @@ static void test_clip(void **state)
 	canvas_fini(&c);
 }
 
-static void test_wide(void **state)
+TEST(test_wide)
 {
 	struct canvas c;
 
@@ -100,7 +100,7 @@ static void test_wide(void **state)
 }
 
 /* Applying the runs of the difference to the old canvas gives the new one. */
-static void test_diff(void **state)
+TEST(test_diff)
 {
 	static const char *const texts[] = { "a", "bb", "語", "日本", " ", "é" };
 	struct canvas a, b;
@@ -136,7 +136,7 @@ static void test_diff(void **state)
 	canvas_fini(&b);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	struct canvas c;
 
@@ -149,7 +149,7 @@ static void test_sizes(void **state)
 	canvas_fini(&c);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	static const struct {
 		const char *name, *want;
@@ -178,7 +178,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_format(void **state)
+TEST(test_format)
 {
 	char b[FORMAT_MAX];
 
@@ -218,7 +218,7 @@ static void test_format(void **state)
 }
 
 /* A picture: text placed and escaped, blocks as rectangles, the colours of the theme. */
-static void test_picture(void **state)
+TEST(test_picture)
 {
 	struct canvas c;
 	char *dark, *light, want[32];
@@ -251,12 +251,5 @@ static void test_picture(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clip),	cmocka_unit_test(test_wide),
-		cmocka_unit_test(test_diff),	cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_names),	cmocka_unit_test(test_format),
-		cmocka_unit_test(test_picture),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -227,7 +227,7 @@ static void assert_same_rows(const struct profile *p, const struct snapshot_scop
 	snapshot_fini(&s);
 }
 
-static void test_rows_are_those_of_the_view(void **state)
+TEST(test_rows_are_those_of_the_view, setup, teardown)
 {
 	const struct fixture *f = *state;
 
@@ -251,7 +251,7 @@ static bool stack_has(const struct snapshot *s, const struct snapshot_stack *sta
 }
 
 /* A filter keeps the stacks with such a function; with '!' the others; shares keep their base. */
-static void test_filter(void **state)
+TEST(test_filter, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct snapshot_scope scope = all_of(0);
@@ -325,7 +325,7 @@ static json_t *parse(const char *text, size_t size)
 	return o;
 }
 
-static void test_speedscope(void **state)
+TEST(test_speedscope, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct out o = export_all(f->p, EXPORT_SPEEDSCOPE);
@@ -453,7 +453,7 @@ static void add_firefox_thread(struct sums *sums, json_t *shared, json_t *thread
 	}
 }
 
-static void test_firefox(void **state)
+TEST(test_firefox, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct out o = export_all(f->p, EXPORT_FIREFOX);
@@ -483,7 +483,7 @@ static void test_firefox(void **state)
 
 /* ---- text ---- */
 
-static void test_folded(void **state)
+TEST(test_folded, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct out o = export_all(f->p, EXPORT_FOLDED);
@@ -530,7 +530,7 @@ static void assert_printable(const struct out *o)
 		assert_true((unsigned char)o->data[i] >= ' ' || o->data[i] == '\n');
 }
 
-static void test_markup(void **state)
+TEST(test_markup, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct out svg = export_all(f->p, EXPORT_SVG), html = export_all(f->p, EXPORT_HTML);
@@ -718,7 +718,7 @@ static bool has_string(const struct pprof *pp, const char *text)
 	return false;
 }
 
-static void test_pprof(void **state)
+TEST(test_pprof, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct out o = export_all(f->p, EXPORT_PPROF);
@@ -976,7 +976,7 @@ static void assert_build_ids(const struct otlp *x)
 	assert_int_equal(nr, 2);
 }
 
-static void test_otlp(void **state)
+TEST(test_otlp, setup, teardown)
 {
 	const struct fixture *f = *state;
 	struct out o = export_all(f->p, EXPORT_OTLP);
@@ -997,7 +997,7 @@ static void test_otlp(void **state)
 }
 
 /* Labels are attributes of the resource; a host among them replaces ours. */
-static void test_otlp_labels(void **state)
+TEST(test_otlp_labels, setup, teardown)
 {
 	static const struct snapshot_label labels[] = { { "service.name", "a\"b</x>" },
 							{ "host.name", "h" } };
@@ -1033,7 +1033,7 @@ static void test_otlp_labels(void **state)
 
 /* ---- files ---- */
 
-static void test_endings(void **state)
+TEST(test_endings)
 {
 	assert_int_equal(export_format_of("a/b.speedscope.json"), EXPORT_SPEEDSCOPE);
 	assert_int_equal(export_format_of("b.firefox.json"), EXPORT_FIREFOX);
@@ -1052,7 +1052,7 @@ static void test_endings(void **state)
 }
 
 /* The work is an owner of the profile: the screen may release it before the file is written. */
-static void test_work_outlives_the_screen(void **state)
+TEST(test_work_outlives_the_screen, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct snapshot_scope scope = all_of(0);
@@ -1081,19 +1081,5 @@ static void test_work_outlives_the_screen(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_rows_are_those_of_the_view, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_filter, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_speedscope, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_firefox, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_folded, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_markup, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pprof, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_otlp, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_otlp_labels, setup, teardown),
-		cmocka_unit_test(test_endings),
-		cmocka_unit_test_setup_teardown(test_work_outlives_the_screen, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

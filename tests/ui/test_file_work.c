@@ -57,7 +57,7 @@ static void put(const char *path, const char *text)
 	fclose(out);
 }
 
-static void test_new_and_replace(void **state)
+TEST(test_new_and_replace)
 {
 	struct place_on_disk d;
 	struct err e;
@@ -72,7 +72,7 @@ static void test_new_and_replace(void **state)
 	disk_fini(&d);
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
 	struct place_on_disk d;
 	struct err e;
@@ -92,7 +92,7 @@ static void test_links(void **state)
 	disk_fini(&d);
 }
 
-static void test_fifo_and_errors(void **state)
+TEST(test_fifo_and_errors)
 {
 	struct place_on_disk d;
 	struct err e;
@@ -116,7 +116,7 @@ static int wait_result(struct file_worker *f, struct err *e)
 	return code;
 }
 
-static void test_worker(void **state)
+TEST(test_worker)
 {
 	struct file_worker *f = file_worker_new();
 	struct place_on_disk d;
@@ -164,7 +164,7 @@ static void free_hanging(struct file_work *w)
 	free(w);
 }
 
-static void test_hang(void **state)
+TEST(test_hang)
 {
 	struct file_worker *f = file_worker_new();
 	struct hanging *h = calloc(1, sizeof(*h));
@@ -189,13 +189,5 @@ static void test_hang(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_new_and_replace),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_fifo_and_errors),
-		cmocka_unit_test(test_worker),
-		cmocka_unit_test(test_hang),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -132,7 +132,7 @@ static void compare(const char *keys, const char *during, const char *after)
 	bench_fini(&without);
 }
 
-static void test_views(void **state)
+TEST(test_views)
 {
 	static const char *const keys[] = { "1",  "1K", "2", "2H", "2j\n", "3",	  "3i",
 					    "3K", "3H", "4", "6",  "6K",   "1jjc" };
@@ -142,7 +142,7 @@ static void test_views(void **state)
 }
 
 /* A request during the folding is folded when the profile is shown. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	compare("3", "4", "");
 	compare("1", "2j\n", ""); /* into a process */
@@ -158,7 +158,7 @@ static void test_changes(void **state)
 /*
  * While a large profile is folded for a key the screen says so; the cursor has not moved after it.
  */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct bench b;
 	uint64_t selected;
@@ -221,7 +221,7 @@ static void turn(struct bench *b, struct profile *next)
 }
 
 /* Any key at any time, whatever the thread is at. */
-static void test_random(void **state)
+TEST(test_random)
 {
 	static const char keys[] = "1234567jjkkGgHKUzzBB,ibcX3H1K4t ";
 	const char *given = getenv("FOLDING_SEED");
@@ -248,7 +248,7 @@ static void test_random(void **state)
 }
 
 /* The thread ends with a job in hand and profiles to free. */
-static void test_end(void **state)
+TEST(test_end)
 {
 	for (int i = 0; i < 3; i++) {
 		struct bench b;
@@ -270,7 +270,7 @@ static void test_end(void **state)
 	}
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	bool lent = false;
 
@@ -284,11 +284,5 @@ static void test_none(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_views), cmocka_unit_test(test_changes),
-		cmocka_unit_test(test_late),  cmocka_unit_test(test_random),
-		cmocka_unit_test(test_end),   cmocka_unit_test(test_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

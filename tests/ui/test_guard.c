@@ -112,7 +112,7 @@ static void die_by(int sig)
 		pause();
 }
 
-static void test_deaths(void **state)
+TEST(test_deaths)
 {
 	static const int signals[] = { SIGSEGV, SIGABRT, SIGBUS, SIGILL,  SIGFPE, SIGKILL,
 				       SIGTERM, SIGHUP,	 SIGINT, SIGQUIT, SIGSYS };
@@ -149,7 +149,7 @@ static void end_in_part(int status)
 	syscall(SYS_exit, status);
 }
 
-static void test_ends_in_part(void **state)
+TEST(test_ends_in_part)
 {
 	struct run r;
 
@@ -167,7 +167,7 @@ static void leave_well(int code)
 }
 
 /* Nothing happened: not a byte is written. */
-static void test_exit_code(void **state)
+TEST(test_exit_code)
 {
 	for (int code = 0; code < 5; code++) {
 		struct run r;
@@ -194,7 +194,7 @@ static void wait_for_term(int unused)
 		pause();
 }
 
-static void test_forward(void **state)
+TEST(test_forward)
 {
 	struct run r;
 
@@ -237,7 +237,7 @@ static void kill_guard(int unused)
 }
 
 /* A dead guard takes proftop with it, in good order. */
-static void test_guard_killed(void **state)
+TEST(test_guard_killed)
 {
 	struct run r;
 
@@ -256,7 +256,7 @@ static void never_leave(int unused)
 		pause();
 }
 
-static void test_will_not_leave(void **state)
+TEST(test_will_not_leave)
 {
 	struct run r;
 
@@ -281,7 +281,7 @@ static void stall(int unused)
 	_exit(n > 0 ? 98 : 97);
 }
 
-static void test_stalled(void **state)
+TEST(test_stalled)
 {
 	struct run r;
 
@@ -321,7 +321,7 @@ static void shell(int sig)
 	_exit(WEXITSTATUS(status) == 128 + SIGKILL ? 0 : 3);
 }
 
-static void test_job_control(void **state)
+TEST(test_job_control)
 {
 	static const int signals[] = { SIGTSTP, SIGSTOP };
 
@@ -348,7 +348,7 @@ static void hangs_at_its_end(int code)
 		pause();
 }
 
-static void test_hangs_at_its_end(void **state)
+TEST(test_hangs_at_its_end)
 {
 	struct run r;
 	const char *pid;
@@ -366,15 +366,7 @@ static void test_hangs_at_its_end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths),	       cmocka_unit_test(test_exit_code),
-		cmocka_unit_test(test_forward),	       cmocka_unit_test(test_guard_killed),
-		cmocka_unit_test(test_will_not_leave), cmocka_unit_test(test_stalled),
-		cmocka_unit_test(test_job_control),    cmocka_unit_test(test_hangs_at_its_end),
-		cmocka_unit_test(test_ends_in_part),
-	};
-
 	/* A test that hangs fails. */
 	alarm(60);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -14,7 +14,7 @@ static const uint32_t *codes_in(const struct key_binding *b, enum key_context co
 	return b->contexts & context ? b->codes : b->typing & context ? b->typing_codes : none;
 }
 
-static void test_no_doubles(void **state)
+TEST(test_no_doubles)
 {
 	for (size_t c = 0; c < ARRAY_SIZE(contexts); c++) {
 		uint32_t seen[256];
@@ -38,7 +38,7 @@ static void test_no_doubles(void **state)
 	}
 }
 
-static void test_complete(void **state)
+TEST(test_complete)
 {
 	int nr = 0;
 
@@ -58,7 +58,7 @@ static void test_complete(void **state)
 }
 
 /* Printable characters must reach the line, not an action. */
-static void test_typing(void **state)
+TEST(test_typing)
 {
 	for (uint32_t code = 32; code < 127; code++) {
 		assert_int_equal(key_find(CTX_PICKER, code), ACT_NONE);
@@ -68,7 +68,7 @@ static void test_typing(void **state)
 }
 
 /* The keys that users of top, htop, less and perf know (the contract). */
-static void test_contract(void **state)
+TEST(test_contract)
 {
 	static const struct {
 		uint32_t code;
@@ -95,7 +95,7 @@ static void test_contract(void **state)
 		assert_int_equal(key_find(CTX_LIST, (uint32_t)*p), ACT_NONE);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	char b[64], name[8];
 
@@ -108,7 +108,7 @@ static void test_names(void **state)
 	assert_true(strlen(key_names_of(b, 5, key_table())) < 5);
 }
 
-static void test_line(void **state)
+TEST(test_line)
 {
 	struct line l = { 0 };
 	bool changed;
@@ -150,7 +150,7 @@ static bool matches(const char *pattern, const char *text)
 	return found;
 }
 
-static void test_match(void **state)
+TEST(test_match)
 {
 	struct match m;
 
@@ -176,7 +176,7 @@ static void test_match(void **state)
 }
 
 /* "python:" in front: functions of that language only, each language of the program. */
-static void test_match_language(void **state)
+TEST(test_match_language)
 {
 	const struct profile_function python = { .name = TEXT("Cart.total"),
 						 .module = TEXT("shop.py"),
@@ -229,12 +229,5 @@ static void test_match_language(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_doubles), cmocka_unit_test(test_complete),
-		cmocka_unit_test(test_typing),	   cmocka_unit_test(test_contract),
-		cmocka_unit_test(test_names),	   cmocka_unit_test(test_line),
-		cmocka_unit_test(test_match),	   cmocka_unit_test(test_match_language),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

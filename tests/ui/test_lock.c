@@ -36,7 +36,7 @@ static void wait_for_sleep(void)
 	}
 }
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	struct profile *p = fake_profile(2, NULL);
 	char address[32], owner[64];
@@ -73,9 +73,5 @@ static void test_owner(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_owner),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

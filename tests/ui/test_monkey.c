@@ -231,7 +231,7 @@ static void act(struct monkey *m)
 	m->nr_in[b->st.view]++;
 }
 
-static void test_monkey(void **state)
+TEST(test_monkey)
 {
 	const char *seconds = getenv("MONKEY_SECONDS"), *seed = getenv("MONKEY_SEED");
 	uint64_t end = seconds ? time_now_ns() + strtoull(seconds, NULL, 10) * 1000000000ull : 0;
@@ -275,7 +275,5 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_monkey) };
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_unit_tests(begin, end);
 }

@@ -49,7 +49,7 @@ static void done(struct line *l)
 	free(l->words);
 }
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct line l;
 
@@ -73,7 +73,7 @@ static void test_defaults(void **state)
 }
 
 /* The kernel may have lowered its limit below our default. */
-static void test_default_rate_below_limit(void **state)
+TEST(test_default_rate_below_limit)
 {
 	struct line l;
 
@@ -87,7 +87,7 @@ static void test_default_rate_below_limit(void **state)
 	done(&l);
 }
 
-static void test_pids_accumulate(void **state)
+TEST(test_pids_accumulate)
 {
 	struct line l;
 
@@ -102,7 +102,7 @@ static void test_pids_accumulate(void **state)
 	done(&l);
 }
 
-static void test_events_accumulate(void **state)
+TEST(test_events_accumulate)
 {
 	struct line l;
 
@@ -117,7 +117,7 @@ static void test_events_accumulate(void **state)
 	done(&l);
 }
 
-static void test_cpus(void **state)
+TEST(test_cpus)
 {
 	static const int want[] = { 0, 2, 3, 4, 7 };
 	struct line l;
@@ -132,7 +132,7 @@ static void test_cpus(void **state)
 }
 
 /* Without -F: the sum of many CPUs' rates is that of 64; with -C of the given CPUs. */
-static void test_rate_of_many_cpus(void **state)
+TEST(test_rate_of_many_cpus)
 {
 	static const struct {
 		uint32_t nr_cpus;
@@ -161,7 +161,7 @@ static void test_rate_of_many_cpus(void **state)
 	options_fini(&o);
 }
 
-static void test_last_wins(void **state)
+TEST(test_last_wins)
 {
 	struct line l;
 
@@ -179,7 +179,7 @@ static void test_last_wins(void **state)
 	done(&l);
 }
 
-static void test_call_graph(void **state)
+TEST(test_call_graph)
 {
 	static const struct {
 		const char *args;
@@ -216,7 +216,7 @@ static void test_call_graph(void **state)
 	}
 }
 
-static void test_batch(void **state)
+TEST(test_batch)
 {
 	static const char *const implying[] = { "-b", "-n 3", "--format=text", "--rows=5" };
 	struct line l;
@@ -240,7 +240,7 @@ static void test_batch(void **state)
 }
 
 /* The past of a screen; batch output has none. */
-static void test_history(void **state)
+TEST(test_history)
 {
 	static const struct {
 		const char *text;
@@ -273,7 +273,7 @@ static void test_history(void **state)
 }
 
 /* Output that is no terminal turns a screen into batch; --window has no meaning there. */
-static void test_batch_by_output(void **state)
+TEST(test_batch_by_output)
 {
 	struct line l;
 
@@ -290,7 +290,7 @@ static void test_batch_by_output(void **state)
 	done(&l);
 }
 
-static void test_command(void **state)
+TEST(test_command)
 {
 	struct line l;
 
@@ -307,7 +307,7 @@ static void test_command(void **state)
 	done(&l);
 }
 
-static void test_user(void **state)
+TEST(test_user)
 {
 	struct line l;
 
@@ -323,7 +323,7 @@ static void test_user(void **state)
 	done(&l);
 }
 
-static void test_flags(void **state)
+TEST(test_flags)
 {
 	struct line l;
 
@@ -434,7 +434,7 @@ static const struct bad {
 };
 
 /* Each is refused with its code, in at most three lines that name the problem and the fix. */
-static void test_bad_values(void **state)
+TEST(test_bad_values)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -458,7 +458,7 @@ static void test_bad_values(void **state)
 }
 
 /* Unknown options, and suggestions, in our words: nothing is printed here. */
-static void test_unknown_options(void **state)
+TEST(test_unknown_options)
 {
 	static const struct {
 		const char *words, *says, *meant;
@@ -492,7 +492,7 @@ static void test_unknown_options(void **state)
 }
 
 /* The smallest ring goes with the stacks it has to hold. */
-static void test_ring_and_stack(void **state)
+TEST(test_ring_and_stack)
 {
 	static const struct {
 		const char *words;
@@ -527,7 +527,7 @@ static void test_ring_and_stack(void **state)
 }
 
 /* Every option of --help is parsed, in 80 columns. */
-static void test_help(void **state)
+TEST(test_help)
 {
 	char text[8192] = "";
 	FILE *file = tmpfile();
@@ -548,7 +548,7 @@ static void test_help(void **state)
 }
 
 /* Each name, letter and key is in the table once. */
-static void test_listed_once(void **state)
+TEST(test_listed_once)
 {
 	const struct argp_option *a = options_table();
 
@@ -562,7 +562,7 @@ static void test_listed_once(void **state)
 	}
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
 	uint64_t u = 7;
 	double d = 7;
@@ -591,28 +591,5 @@ static void test_numbers(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_default_rate_below_limit),
-		cmocka_unit_test(test_pids_accumulate),
-		cmocka_unit_test(test_events_accumulate),
-		cmocka_unit_test(test_cpus),
-		cmocka_unit_test(test_rate_of_many_cpus),
-		cmocka_unit_test(test_last_wins),
-		cmocka_unit_test(test_call_graph),
-		cmocka_unit_test(test_batch),
-		cmocka_unit_test(test_batch_by_output),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_user),
-		cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_unknown_options),
-		cmocka_unit_test(test_ring_and_stack),
-		cmocka_unit_test(test_history),
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_listed_once),
-		cmocka_unit_test(test_numbers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

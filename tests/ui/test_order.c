@@ -193,7 +193,7 @@ static double moves(void (*work)(struct made *m), bool forget, double *worst, ui
 	return (double)nr / nr_ticks;
 }
 
-static void test_rows_stand_still(void **state)
+TEST(test_rows_stand_still)
 {
 	double calm = 1, busy = 1, sorted = 1;
 	uint32_t late = 0, busy_late = 0, no = 0;
@@ -226,7 +226,7 @@ static uint32_t place_of(const struct list *list, uint64_t id)
 }
 
 /* No order is significantly wrong; a new hot function is first soon, one that ends is soon not. */
-static void test_true_changes_move(void **state)
+TEST(test_true_changes_move)
 {
 	static struct made m = { .seed = 99 };
 	struct list *list;
@@ -259,7 +259,7 @@ static void test_true_changes_move(void **state)
 }
 
 /* Rows without a share are in the order of their totals. */
-static void test_callers_by_total(void **state)
+TEST(test_callers_by_total)
 {
 	static struct made m = { .seed = 31 };
 	struct list *list;
@@ -318,7 +318,7 @@ static double siblings_moved(enum view_id view, bool forget)
 }
 
 /* Children in the tree, and callees, stand still as other rows do. */
-static void test_siblings_stand_still(void **state)
+TEST(test_siblings_stand_still)
 {
 	static const enum view_id views[] = { VIEW_TREE, VIEW_CALLERS };
 
@@ -334,7 +334,7 @@ static void test_siblings_stand_still(void **state)
 }
 
 /* The selected row keeps its line of the screen. */
-static void test_selected_row_stays(void **state)
+TEST(test_selected_row_stays)
 {
 	static struct made m = { .seed = 5 };
 	struct list *list;
@@ -364,7 +364,7 @@ static void test_selected_row_stays(void **state)
 }
 
 /* Rows of another moment of the past are sorted: they had no place before. */
-static void test_moments_are_sorted(void **state)
+TEST(test_moments_are_sorted)
 {
 	static struct made m = { .seed = 7 };
 	struct list *list;
@@ -388,14 +388,5 @@ static void test_moments_are_sorted(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_stand_still),
-		cmocka_unit_test(test_true_changes_move),
-		cmocka_unit_test(test_callers_by_total),
-		cmocka_unit_test(test_siblings_stand_still),
-		cmocka_unit_test(test_selected_row_stays),
-		cmocka_unit_test(test_moments_are_sorted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -33,7 +33,7 @@ static enum packages_result find(struct packages *p, const char *path,
 	return found;
 }
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	static const struct {
 		const char *path, *package;
@@ -77,7 +77,7 @@ static void test_find(void **state)
 }
 
 /* More answers than are kept; a free while the thread runs; a folder that is not there. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct packages *p = packages_new(dir);
 	char name[PACKAGES_NAME_MAX], path[64];
@@ -118,10 +118,5 @@ static int end(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find),
-		cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
+	return run_unit_tests(begin, end);
 }

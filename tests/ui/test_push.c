@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-static void test_urls(void **state)
+TEST(test_urls)
 {
 	static const char *const good[] = {
 		"http://localhost:4040/ingest",
@@ -75,7 +75,7 @@ static void test_urls(void **state)
 	assert_false(to.local);
 }
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
 	static const char *const bad[] = { "",	    "a",     "=b",     "a=",	"1a=b",
 					   "a-b=c", "a=b,c", "a={",    "a=}",	"a=\"",
@@ -111,7 +111,7 @@ static void test_labels(void **state)
 }
 
 /* OpenTelemetry has other names of some labels, and names of several parts. */
-static void test_labels_of_otlp(void **state)
+TEST(test_labels_of_otlp)
 {
 	struct endpoint to;
 	const char *encoding;
@@ -144,7 +144,7 @@ static void assert_text(struct out *o, const char *want)
 	out_fini(o);
 }
 
-static void test_requests(void **state)
+TEST(test_requests)
 {
 	struct out o = { .failed = false }, pprof = o;
 	struct endpoint to;
@@ -199,7 +199,7 @@ static int read_text(const char *text, size_t size, char *got, struct err *e)
 	return code;
 }
 
-static void test_headers(void **state)
+TEST(test_headers)
 {
 	static const char *const bad[] = { "no colon",
 					   ": x",
@@ -235,7 +235,7 @@ static void test_headers(void **state)
 	assert_int_equal(headers_read("/dev/zero", collect, got, &e), -EINVAL);
 }
 
-static void test_judge(void **state)
+TEST(test_judge)
 {
 	static const struct {
 		long status;
@@ -277,7 +277,7 @@ static void assert_account(const struct outbox *o, uint64_t nr, uint64_t samples
 }
 
 /* Random additions and results: the account is complete after each. */
-static void test_account(void **state)
+TEST(test_account)
 {
 	struct outbox o = { .nr = 0 };
 	struct outbox_request *r = NULL;
@@ -315,7 +315,7 @@ static void test_account(void **state)
 }
 
 /* The oldest goes first, is put back in front, and is the one that a full queue drops. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct outbox o = { .nr = 0 };
 	struct outbox_request *r;
@@ -349,12 +349,5 @@ static void test_order(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_urls),	cmocka_unit_test(test_labels_of_otlp),
-		cmocka_unit_test(test_labels),	cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_headers), cmocka_unit_test(test_judge),
-		cmocka_unit_test(test_account), cmocka_unit_test(test_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

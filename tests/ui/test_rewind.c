@@ -58,7 +58,7 @@ static void answer(struct bench *b)
 	rewind_take(&b->st, p, NULL);
 }
 
-static void test_screens(void **state)
+TEST(test_screens)
 {
 	static const struct {
 		const char *name;
@@ -86,7 +86,7 @@ static void test_screens(void **state)
 }
 
 /* The header takes four lines of 24 with and without a strip, drilled or not. */
-static void test_header_lines(void **state)
+TEST(test_header_lines)
 {
 	struct bench b;
 	struct canvas c;
@@ -105,7 +105,7 @@ static void test_header_lines(void **state)
 
 /* Earlier, later, peak, widen, live: requests, and the profile that is shown. */
 /* When memory makes slices longer, it is said once; again after they were all short. */
-static void test_merged(void **state)
+TEST(test_merged)
 {
 	static const bool merged[] = { false, true, true, false, true };
 	static const bool said[] = { false, true, false, false, true };
@@ -123,7 +123,7 @@ static void test_merged(void **state)
 	bench_fini(&b);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	struct bench b;
 	struct ui_state *st = &b.st;
@@ -171,7 +171,7 @@ static void test_keys(void **state)
 }
 
 /* Space is also a way back; later than the newest moment is now. */
-static void test_ways_back(void **state)
+TEST(test_ways_back)
 {
 	struct bench b;
 
@@ -201,7 +201,7 @@ static void mouse(struct bench *b, uint8_t button, unsigned int row, unsigned in
 }
 
 /* A click is a column; a drag is a range, in both directions. */
-static void test_mouse(void **state)
+TEST(test_mouse)
 {
 	struct bench b;
 	const struct rewind *r = &b.st.rewind;
@@ -230,7 +230,7 @@ static void command(struct bench *b, const char *text)
 	press(b, K_ENTER);
 }
 
-static void test_command(void **state)
+TEST(test_command)
 {
 	struct bench b;
 	const struct strip *s;
@@ -275,7 +275,7 @@ static void ask(struct bench *b, const char *text)
 }
 
 /* Times of a live session: four keys for half a minute ago; the help page leads there. */
-static void test_time_live(void **state)
+TEST(test_time_live)
 {
 	struct bench b;
 	const struct strip *s;
@@ -308,7 +308,7 @@ static void test_time_live(void **state)
 }
 
 /* Times of a recording count from its start; of --keep, hours are of the day. */
-static void test_time_recorded(void **state)
+TEST(test_time_recorded)
 {
 	struct bench b;
 	struct strip *s;
@@ -345,7 +345,7 @@ static void test_time_recorded(void **state)
 }
 
 /* A day: the label of the strip in hours, dates where the two ends have the same time of day. */
-static void test_day(void **state)
+TEST(test_day)
 {
 	struct bench b;
 	struct strip *s;
@@ -373,7 +373,7 @@ static void test_day(void **state)
 }
 
 /* The age of a moment minutes ago has seconds. */
-static void test_age(void **state)
+TEST(test_age)
 {
 	struct bench b;
 
@@ -386,7 +386,7 @@ static void test_age(void **state)
 }
 
 /* The first match in a recording is shown once there is a strip. */
-static void test_trapped(void **state)
+TEST(test_trapped)
 {
 	for (int replayed = 0; replayed < 2; replayed++) {
 		struct bench b;
@@ -412,7 +412,7 @@ static void test_trapped(void **state)
 }
 
 /* The query follows screen, scope and row; the same query is sent once. */
-static void test_query(void **state)
+TEST(test_query)
 {
 	struct bench b;
 
@@ -448,7 +448,7 @@ static void test_query(void **state)
 }
 
 /* The strip has the filter also while no row of the shown moment passes it. */
-static void test_filter(void **state)
+TEST(test_filter)
 {
 	const struct strip_query *q;
 	struct strip *s;
@@ -499,7 +499,7 @@ static void test_filter(void **state)
 }
 
 /* In the past the header has the figures of the moment, and rows of now are marked. */
-static void test_figures(void **state)
+TEST(test_figures)
 {
 	struct bench b;
 	struct profile *p;
@@ -532,7 +532,7 @@ static void test_figures(void **state)
 }
 
 /* A range of the past as baseline, then now against it. */
-static void test_baseline(void **state)
+TEST(test_baseline)
 {
 	struct bench b;
 	struct profile *past;
@@ -558,18 +558,5 @@ static void test_baseline(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),	      cmocka_unit_test(test_header_lines),
-		cmocka_unit_test(test_keys),	      cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_ways_back),     cmocka_unit_test(test_mouse),
-		cmocka_unit_test(test_command),	      cmocka_unit_test(test_time_live),
-		cmocka_unit_test(test_day),	      cmocka_unit_test(test_age),
-		cmocka_unit_test(test_trapped),
-
-		cmocka_unit_test(test_time_recorded), cmocka_unit_test(test_query),
-		cmocka_unit_test(test_filter),	      cmocka_unit_test(test_figures),
-		cmocka_unit_test(test_baseline),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -40,7 +40,7 @@ static struct profile *profile_with_lines(void)
 	return p;
 }
 
-static void test_source(void **state)
+TEST(test_source)
 {
 	char path[EDITOR_PATH_MAX];
 	uint32_t line = 0;
@@ -77,7 +77,7 @@ static void test_source(void **state)
 	bench_fini(&b);
 }
 
-static void test_menu(void **state)
+TEST(test_menu)
 {
 	struct bench b;
 
@@ -116,7 +116,7 @@ static void test_menu(void **state)
 }
 
 /* Of a row without a name the menu says why, and how to fix it. */
-static void test_reason(void **state)
+TEST(test_reason)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -169,7 +169,7 @@ static int run(const char *program, const char *path, uint32_t line, char *out, 
 	return status;
 }
 
-static void test_command(void **state)
+TEST(test_command)
 {
 	char out[512], path[] = "/tmp/test row; touch $HOME `id`.XXXXXX";
 	struct err e;
@@ -199,7 +199,7 @@ static void test_command(void **state)
 	assert_int_equal(editor_result(status, "false", path, &e), 0);
 }
 
-static void test_goto(void **state)
+TEST(test_goto)
 {
 	struct editor_command c;
 
@@ -213,7 +213,7 @@ static void test_goto(void **state)
 }
 
 /* Names of source files are foreign bytes: none may reach the editor as an option or command. */
-static void test_hostile_paths(void **state)
+TEST(test_hostile_paths)
 {
 	static const char *const bad[] = { "+!id>x", "-c!id", "--cmd=x", "relative.c", "", "~/x" };
 	char long_path[EDITOR_PATH_MAX + 8] = "/", program[EDITOR_PATH_MAX + 8];
@@ -238,7 +238,7 @@ static void test_hostile_paths(void **state)
 }
 
 /* O on a row with a source of such a name starts no editor. */
-static void test_hostile_row(void **state)
+TEST(test_hostile_row)
 {
 	struct profile *p;
 	struct bench b;
@@ -257,12 +257,5 @@ static void test_hostile_row(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_source),	    cmocka_unit_test(test_menu),
-		cmocka_unit_test(test_reason),	    cmocka_unit_test(test_command),
-		cmocka_unit_test(test_goto),	    cmocka_unit_test(test_hostile_paths),
-		cmocka_unit_test(test_hostile_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -51,7 +51,7 @@ static bool shows(struct bench *b, const char *text)
 	return strstr(look(b), text);
 }
 
-static void test_header(void **state)
+TEST(test_header)
 {
 	static const struct {
 		uint32_t key;
@@ -86,7 +86,7 @@ static void test_header(void **state)
 }
 
 /* Esc where the rows are of all processes closes the process, in the same view. */
-static void test_back(void **state)
+TEST(test_back)
 {
 	struct bench b;
 
@@ -108,7 +108,7 @@ static void test_back(void **state)
 }
 
 /* A notice is about all processes: so are the modules that its fix shows, the nameless first. */
-static void test_fix(void **state)
+TEST(test_fix)
 {
 	struct bench b;
 
@@ -122,7 +122,7 @@ static void test_fix(void **state)
 }
 
 /* A key for a row that has left opens no other row: it selects the one in that place first. */
-static void test_row_that_left(void **state)
+TEST(test_row_that_left)
 {
 	struct bench b;
 	struct list *list;
@@ -146,7 +146,7 @@ static void test_row_that_left(void **state)
 }
 
 /* Threads have a TID; the time since the start goes on when counts begin again. */
-static void test_titles(void **state)
+TEST(test_titles)
 {
 	struct profile *p = noticed(false, false);
 	struct bench b;
@@ -164,7 +164,7 @@ static void test_titles(void **state)
 }
 
 /* Of two notices that alternate one is shown, until it is over for some seconds. */
-static void test_notice_stays(void **state)
+TEST(test_notice_stays)
 {
 	struct bench b;
 
@@ -190,7 +190,7 @@ static void test_notice_stays(void **state)
 }
 
 /* Views without a tab are marked while they are shown, and Esc returns to the tab. */
-static void test_tools(void **state)
+TEST(test_tools)
 {
 	static const struct {
 		uint32_t key;
@@ -224,7 +224,7 @@ static void test_tools(void **state)
 }
 
 /* The search of the flame graph counts the boxes that it marks, processes also. */
-static void test_flame_search(void **state)
+TEST(test_flame_search)
 {
 	struct bench b;
 
@@ -245,7 +245,7 @@ static void test_flame_search(void **state)
 }
 
 /* Waits have no rate. */
-static void test_rate_of_waits(void **state)
+TEST(test_rate_of_waits)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -262,7 +262,7 @@ static void test_rate_of_waits(void **state)
 
 /* The letters of the bar are the first ones of the columns' titles, at each width those with most
  * time, and none is cut. */
-static void test_time_columns(void **state)
+TEST(test_time_columns)
 {
 	for (unsigned int cols = 80; cols <= 220; cols += 5) {
 		struct profile *p = fake_profile(2, NULL);
@@ -297,13 +297,5 @@ static void test_time_columns(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_header),	      cmocka_unit_test(test_back),
-		cmocka_unit_test(test_fix),	      cmocka_unit_test(test_notice_stays),
-		cmocka_unit_test(test_row_that_left), cmocka_unit_test(test_titles),
-		cmocka_unit_test(test_tools),	      cmocka_unit_test(test_flame_search),
-		cmocka_unit_test(test_rate_of_waits), cmocka_unit_test(test_time_columns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -19,7 +19,7 @@ static uint32_t key_at(const char **at)
 	return step.key.code;
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	const char *at = "a<Enter><F6><^D><Space><lt><nonsense>\xe6\x97\xa5\n<Esc>";
 
@@ -38,7 +38,7 @@ static void test_keys(void **state)
 	assert_int_equal(script_next(&at).kind, SCRIPT_END);
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	const char *at = "<tick><size 100x30><click 3,10><size 0x9><";
 	struct script_step step = script_next(&at);
@@ -60,7 +60,7 @@ static void test_steps(void **state)
 }
 
 /* Bytes that are no text end, and never yield a key that is not one. */
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	char text[64];
 
@@ -79,7 +79,7 @@ static void test_bytes(void **state)
 	}
 }
 
-static void test_complete(void **state)
+TEST(test_complete)
 {
 	char out[MATCH_MAX], all[512];
 	struct bench b;
@@ -124,7 +124,7 @@ static const char *tab(struct bench *b, const char *text)
 }
 
 /* Files, events and kinds of targets. */
-static void test_complete_words(void **state)
+TEST(test_complete_words)
 {
 	char folder[] = "/tmp/proftop-words-XXXXXX", path[80], typed[120];
 	static const char *const names[] = { "alpha.txt", "alphabet.txt", ".hidden", "bad\nname" };
@@ -191,7 +191,7 @@ static void run(struct bench *b, const char *text)
 }
 
 /* Every action that has a name can be called by it. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	for (const struct key_binding *k = key_table(); k->action; k++) {
 		struct bench b;
@@ -209,7 +209,7 @@ static void test_names(void **state)
 	}
 }
 
-static void test_commands(void **state)
+TEST(test_commands)
 {
 	struct bench b;
 
@@ -252,7 +252,7 @@ static void test_commands(void **state)
 }
 
 /* The file has the content of the screen, without the line of the command. */
-static void test_screen_file(void **state)
+TEST(test_screen_file)
 {
 	char path[] = "/tmp/proftop-test-XXXXXX", text[64], *want;
 	static char got[20000];
@@ -282,12 +282,5 @@ static void test_screen_file(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),	       cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_bytes),	       cmocka_unit_test(test_complete),
-		cmocka_unit_test(test_complete_words), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_commands),       cmocka_unit_test(test_screen_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -20,7 +20,7 @@ static struct request parsed(const char *path, const char *name, const char *val
 	return r;
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	assert_int_equal(parsed("/", NULL, NULL).kind, REQUEST_INDEX);
 	assert_int_equal(parsed("/debug/pprof/", NULL, NULL).kind, REQUEST_INDEX);
@@ -34,7 +34,7 @@ static void test_paths(void **state)
 	assert_int_equal(parsed("/metrics/../flame", NULL, NULL).kind, REQUEST_UNKNOWN);
 }
 
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
 	static const char *const bad[] = { "",	  "0",	"301", "-1",  "1.5",
 					   "1e3", " 3", "3s",  "nan", "18446744073709551617" };
@@ -52,7 +52,7 @@ static void test_arguments(void **state)
 	assert_null(parsed("/", "debug", "x").invalid);
 }
 
-static void test_hosts(void **state)
+TEST(test_hosts)
 {
 	assert_true(request_host_is_local("localhost"));
 	assert_true(request_host_is_local("LocalHost:6060"));
@@ -84,7 +84,7 @@ static void assert_address(const char *text, const char *host, uint16_t port, bo
 	assert_int_equal(request_address_is_local(&a), local);
 }
 
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
 	static const char *const bad[] = {
 		"",    "0",	  "65536",	  "x:1",	"1.2.3.4",
@@ -114,7 +114,7 @@ static void assert_has(const struct out *o, const char *line)
 		fail_msg("no line %s in %s", line, o->data);
 }
 
-static void test_metrics(void **state)
+TEST(test_metrics)
 {
 	struct profile_cpu cpus[2] = { { .cpu = 0, .lost_total = 7, .busy = 0.25 },
 				       { .cpu = 12, .throttled_total = 3, .busy = 1 } };
@@ -147,11 +147,5 @@ static void test_metrics(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_paths),	cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_hosts),	cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_metrics),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -37,7 +37,7 @@ static char *get(const char *path)
 	return text;
 }
 
-static void test_round(void **state)
+TEST(test_round)
 {
 	char dir[] = "/tmp/proftop-settings-XXXXXX", path[64], deep[96];
 	struct settings s = { .tick_ns = 2500000000,
@@ -73,7 +73,7 @@ static void test_round(void **state)
 	rmdir(dir);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	static const char *const lines[] = {
 		"delay = 0\n",	   "delay = x\n",   "theme = pink\n",
@@ -113,7 +113,7 @@ static void test_refused(void **state)
 }
 
 /* A file that W would cut is left as it is: it is too long, or has a zero byte. */
-static void test_kept_whole(void **state)
+TEST(test_kept_whole)
 {
 	static char text[(64 << 10) + 2], back[sizeof(text)];
 	char path[] = "/tmp/proftop-settings-XXXXXX";
@@ -143,7 +143,7 @@ static void test_kept_whole(void **state)
 }
 
 /* Keys of the table, overrides, and forbidden ones. */
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const struct {
 		const char *text, *why;
@@ -195,7 +195,7 @@ static void test_keys(void **state)
 }
 
 /* The user's file over the system's; the printed settings can be read; W keeps the sections. */
-static void test_files(void **state)
+TEST(test_files)
 {
 	char dir[] = "/tmp/proftop-settings-XXXXXX", path[128], user[96], sys[96];
 	struct settings s = plain, back = plain;
@@ -273,7 +273,7 @@ static double contrast(uint32_t a, uint32_t b)
 }
 
 /* Text is readable in each theme, with 256, 16 and 8 colours, on black and on white. */
-static void test_contrast(void **state)
+TEST(test_contrast)
 {
 	static const int colors[] = { 8, 16, 256 };
 
@@ -304,7 +304,7 @@ static void test_contrast(void **state)
 }
 
 /* Names are read back; every look has colours that the terminal has. */
-static void test_themes(void **state)
+TEST(test_themes)
 {
 	static const int colors[] = { 8, 16, 256 };
 
@@ -337,7 +337,7 @@ static void test_themes(void **state)
 }
 
 /* Against a baseline more is red or orange, less is blue, in each theme and number of colours. */
-static void test_change_colours(void **state)
+TEST(test_change_colours)
 {
 	static const int colors[] = { 8, 16, 256 };
 
@@ -357,7 +357,7 @@ static void test_change_colours(void **state)
 	assert_false(theme_look(THEME_MONO, false, ROLE_BOX_LESS, 8).mono_reverse);
 }
 
-static void test_completion(void **state)
+TEST(test_completion)
 {
 	static const char *const shells[] = { "bash", "zsh", "fish" };
 
@@ -380,13 +380,5 @@ static void test_completion(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round),	   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_kept_whole), cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_files),	   cmocka_unit_test(test_contrast),
-		cmocka_unit_test(test_themes),	   cmocka_unit_test(test_change_colours),
-		cmocka_unit_test(test_completion),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

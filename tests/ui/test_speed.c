@@ -77,17 +77,17 @@ static void fold_anew(struct profile *p)
 	bench_fini(&b);
 }
 
-static void test_folds(void **state)
+TEST(test_folds)
 {
 	fold_anew(large_profile(1));
 }
 
-static void test_bush(void **state)
+TEST(test_bush)
 {
 	fold_anew(large_bush(1));
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	static const char moves[] = "jjjjkkkkGgnNjjjjkkkkGgjjjjkkkkGgjjjjkkkkGg";
 	struct bench b;
@@ -108,7 +108,7 @@ static void test_keys(void **state)
 }
 
 /* Only changed cells are written: a move of the cursor is two rows and a counter. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	struct canvas_run run = { 0, 0, 0 };
 	struct canvas before;
@@ -136,12 +136,5 @@ static void test_changes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_keys),
-		cmocka_unit_test(test_folds),
-		cmocka_unit_test(test_bush),
-		cmocka_unit_test(test_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void all_sizes(const char *name, const uint32_t *keys)
 	}
 }
 
-static void test_screens(void **state)
+TEST(test_screens)
 {
 	all_sizes("tree", (const uint32_t[]){ '3', 0 });
 	all_sizes("tree-bottom-up", (const uint32_t[]){ 't', 'I', 0 });
@@ -92,7 +92,7 @@ static const char *selected(struct bench *b)
 	return buf;
 }
 
-static void test_tree_keys(void **state)
+TEST(test_tree_keys)
 {
 	struct bench b;
 	uint32_t before;
@@ -134,7 +134,7 @@ static void test_tree_keys(void **state)
 }
 
 /* A filter leaves the matches and the way to them. */
-static void test_tree_filter(void **state)
+TEST(test_tree_filter)
 {
 	struct bench b;
 
@@ -154,7 +154,7 @@ static void test_tree_filter(void **state)
 }
 
 /* Rows that only change their weight keep the cursor on its row. */
-static void test_selection_stays(void **state)
+TEST(test_selection_stays)
 {
 	static const uint32_t views[] = { '3', '4' };
 
@@ -186,7 +186,7 @@ static void test_selection_stays(void **state)
 	}
 }
 
-static void test_callers_keys(void **state)
+TEST(test_callers_keys)
 {
 	struct bench b;
 
@@ -212,7 +212,7 @@ static void test_callers_keys(void **state)
 	bench_fini(&b);
 }
 
-static void test_flame_keys(void **state)
+TEST(test_flame_keys)
 {
 	struct bench b;
 	const struct list *list = &b.st.lists[VIEW_FLAME];
@@ -260,7 +260,7 @@ static void test_flame_keys(void **state)
 }
 
 /* The box of a row is found at its place on the screen, and clicked there. */
-static void test_flame_mouse(void **state)
+TEST(test_flame_mouse)
 {
 	struct bench b;
 
@@ -290,7 +290,7 @@ static void test_flame_mouse(void **state)
 }
 
 /* No width is off by a cell, no two boxes overlap, none leaves its parent. */
-static void test_flame_widths(void **state)
+TEST(test_flame_widths)
 {
 	struct profile *p = folded_profile(server);
 	struct fold_tree_config config = { .order = FOLD_BY_ID, .first = FOLD_PROCESSES };
@@ -354,7 +354,7 @@ static int col_of_box(struct bench *b, const char *name)
 }
 
 /* The wheel zooms at the pointer, a drag moves the graph, a tick and Esc keep the selection. */
-static void test_flame_closer(void **state)
+TEST(test_flame_closer)
 {
 	static const char *const text = "a;main;x 40\na;main;y 30\na;main;z 30\n";
 	struct bench b;
@@ -438,7 +438,7 @@ static void check_part(const struct fold_tree *t, const struct flame_part *part,
 	free(boxes);
 }
 
-static void test_flame_parts(void **state)
+TEST(test_flame_parts)
 {
 	struct profile *p = folded_profile(server);
 	struct fold_tree_config config = { .filter = { .process = UINT32_MAX, .task = UINT32_MAX },
@@ -464,7 +464,7 @@ static void test_flame_parts(void **state)
 
 /* Frames that all samples share are one line, until Enter; narrow boxes are one, with their share.
  */
-static void test_flame_cut(void **state)
+TEST(test_flame_cut)
 {
 	char text[4000] = "";
 	struct bench b;
@@ -501,7 +501,7 @@ static void test_flame_cut(void **state)
 }
 
 /* Neighbours of a kind differ in hue, the same function has the same one in all places. */
-static void test_flame_hues(void **state)
+TEST(test_flame_hues)
 {
 	uint32_t hues = 0, nr[THEME_HUES] = { 0 };
 	struct bench b;
@@ -525,7 +525,7 @@ static void test_flame_hues(void **state)
 }
 
 /* Vanished rows of one name are reported once: how many, and how much together. */
-static void test_gone_names(void **state)
+TEST(test_gone_names)
 {
 	struct bench b;
 
@@ -542,7 +542,7 @@ static void test_gone_names(void **state)
 }
 
 /* A box that is gone hands the selection to its parent, not to whatever is there now. */
-static void test_flame_gone(void **state)
+TEST(test_flame_gone)
 {
 	struct bench b;
 
@@ -563,7 +563,7 @@ static void test_flame_gone(void **state)
 }
 
 /* From a row into the flame graph, zoomed there. */
-static void test_flame_here(void **state)
+TEST(test_flame_here)
 {
 	struct bench b;
 
@@ -580,7 +580,7 @@ static void test_flame_here(void **state)
 }
 
 /* Keys without a fold of the profile: keys that only move must not fold again. */
-static void test_folds_are_kept(void **state)
+TEST(test_folds_are_kept)
 {
 	struct bench b;
 	const void *nodes;
@@ -600,7 +600,7 @@ static void test_folds_are_kept(void **state)
 	bench_fini(&b);
 }
 
-static void test_recursion(void **state)
+TEST(test_recursion)
 {
 	struct bench b;
 
@@ -680,7 +680,7 @@ static double cpu_ms(void)
 }
 
 /* From a key to the screen: a key never folds again. */
-static void test_large(void **state)
+TEST(test_large)
 {
 	static const char keys[] = "1jjjGgVnjk3jj+J-jjGg*Gg4jjjjhhj1b jj3J4";
 	double most = 0, first = 0, begin = cpu_ms();
@@ -728,7 +728,7 @@ static void take_seconds(struct bench *b, int from, int to)
 	}
 }
 
-static void test_trend(void **state)
+TEST(test_trend)
 {
 	static const struct size trends[] = {
 		{ 100, 30, false },
@@ -761,7 +761,7 @@ static void test_trend(void **state)
 }
 
 /* Nothing is compared with a window that was not whole. */
-static void test_first_windows(void **state)
+TEST(test_first_windows)
 {
 	struct bench b;
 
@@ -779,7 +779,7 @@ static void test_first_windows(void **state)
 }
 
 /* Against the baseline, in each view that compares; and no longer. */
-static void test_baseline(void **state)
+TEST(test_baseline)
 {
 	static const struct {
 		const char *name;
@@ -836,7 +836,7 @@ static uint8_t role_at(struct bench *b, const char *text)
 }
 
 /* Boxes of the flame graph with a larger share are red, with a smaller one blue, others grey. */
-static void test_baseline_colours(void **state)
+TEST(test_baseline_colours)
 {
 	struct bench b;
 
@@ -874,7 +874,7 @@ static struct profile *rebuilt(struct profile *p)
 }
 
 /* After a rebuild and a restart, rows compare by module and name: nothing is new or gone. */
-static void test_baseline_rebuilt(void **state)
+TEST(test_baseline_rebuilt)
 {
 	static const uint32_t views[] = { '1', '2', '3', '4', '6' };
 
@@ -914,7 +914,7 @@ static void test_baseline_rebuilt(void **state)
 }
 
 /* Any keys at any size with changing profiles: no fault (ASan looks on). */
-static void test_random_keys(void **state)
+TEST(test_random_keys)
 {
 	static const uint32_t keys[] = {
 		'1',	'3', '4', 'b', 'v', 't',     'I',   'X',       '+',	'-',  '*',
@@ -951,32 +951,5 @@ static void test_random_keys(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),
-		cmocka_unit_test(test_tree_keys),
-		cmocka_unit_test(test_tree_filter),
-		cmocka_unit_test(test_selection_stays),
-		cmocka_unit_test(test_callers_keys),
-		cmocka_unit_test(test_flame_keys),
-		cmocka_unit_test(test_flame_mouse),
-		cmocka_unit_test(test_flame_widths),
-		cmocka_unit_test(test_flame_cut),
-		cmocka_unit_test(test_flame_hues),
-		cmocka_unit_test(test_flame_parts),
-		cmocka_unit_test(test_gone_names),
-		cmocka_unit_test(test_flame_gone),
-		cmocka_unit_test(test_flame_here),
-		cmocka_unit_test(test_folds_are_kept),
-		cmocka_unit_test(test_first_windows),
-		cmocka_unit_test(test_trend),
-		cmocka_unit_test(test_flame_closer),
-		cmocka_unit_test(test_baseline),
-		cmocka_unit_test(test_baseline_colours),
-		cmocka_unit_test(test_baseline_rebuilt),
-		cmocka_unit_test(test_recursion),
-		cmocka_unit_test(test_large),
-		cmocka_unit_test(test_random_keys),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

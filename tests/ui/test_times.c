@@ -43,7 +43,7 @@ static char *draw(int modes, const char *keys)
 	return text;
 }
 
-static void test_screens(void **state)
+TEST(test_screens)
 {
 	static const struct {
 		const char *name, *keys;
@@ -79,7 +79,7 @@ static const struct row *row_of(const struct bench *b, const char *name)
 }
 
 /* Idle waits: hidden beside CPU time, shown alone; the key changes both, and the sum is shown. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	struct profile *p = fake_profile(2, NULL);
 	const char *screen;
@@ -119,7 +119,7 @@ static void test_idle(void **state)
 }
 
 /* Latency: the weights of 1 / running tasks, by option and by key; exports have the time itself. */
-static void test_latency(void **state)
+TEST(test_latency)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct snapshot_scope scope;
@@ -155,11 +155,5 @@ static void test_latency(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_latency),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

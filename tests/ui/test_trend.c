@@ -34,7 +34,7 @@ static void note(struct trend *t, uint64_t key, uint64_t ns, double a, double b)
 	trend_note(t, key, ns, &two, &fold);
 }
 
-static void test_seconds(void **state)
+TEST(test_seconds)
 {
 	struct trend t = { .first = 1 };
 
@@ -65,7 +65,7 @@ static void test_seconds(void **state)
 	trend_fini(&t);
 }
 
-static void test_ring(void **state)
+TEST(test_ring)
 {
 	struct trend t = { .first = 1 };
 
@@ -86,7 +86,7 @@ static void test_ring(void **state)
 }
 
 /* More functions than the limit: no fault, and the heavy ones are kept. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	enum { NR = 20000 };
 	struct profile_function *fns = calloc(NR, sizeof(*fns));
@@ -111,7 +111,7 @@ static void test_full(void **state)
 	free(rows);
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
 	assert_int_equal(baseline_change(400, 1000, 410, 1000), CHANGE_UNSURE);
 	assert_int_equal(baseline_change(400, 1000, 500, 1000), CHANGE_SURE);
@@ -134,7 +134,7 @@ static double draw(double p, int n)
 }
 
 /* Two windows of the same program differ "surely" about once in a hundred. */
-static void test_chance(void **state)
+TEST(test_chance)
 {
 	static const double rates[] = { 0.02, 0.1, 0.5 };
 
@@ -158,11 +158,5 @@ static void test_chance(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_seconds), cmocka_unit_test(test_ring),
-		cmocka_unit_test(test_full),	cmocka_unit_test(test_compare),
-		cmocka_unit_test(test_chance),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <unistd.h>
 
-static void test_functions(void **state)
+TEST(test_functions)
 {
 	static const struct {
 		unsigned int cols, rows, cpus;
@@ -35,7 +35,7 @@ static void test_functions(void **state)
 	}
 }
 
-static void test_processes(void **state)
+TEST(test_processes)
 {
 	struct bench b;
 
@@ -72,7 +72,7 @@ static void test_processes(void **state)
 }
 
 /* Off by default; a column between SELF% and the bar, also on a narrow screen. */
-static void test_intervals(void **state)
+TEST(test_intervals)
 {
 	struct bench b;
 
@@ -88,7 +88,7 @@ static void test_intervals(void **state)
 }
 
 /* Two events together: a column for the one that is not shown, whichever that is. */
-static void test_other_event(void **state)
+TEST(test_other_event)
 {
 	struct profile *p = fake_profile(2, NULL);
 	uint32_t i = 0;
@@ -117,7 +117,7 @@ static void test_other_event(void **state)
 }
 
 /* The ratio of two events: in the header, and a column instead of the other event's share. */
-static void test_ratio(void **state)
+TEST(test_ratio)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -145,7 +145,7 @@ static void test_ratio(void **state)
 }
 
 /* Cores of several types have a column in the CPUs view, and are sorted by it. */
-static void test_cores(void **state)
+TEST(test_cores)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -178,7 +178,7 @@ static struct profile *with_details(void)
 }
 
 /* Command lines and cgroups; as a tree, in which a parent includes its descendants. */
-static void test_process_tree(void **state)
+TEST(test_process_tree)
 {
 	static const struct {
 		unsigned int cols, rows;
@@ -213,7 +213,7 @@ static const struct row *row_of(struct bench *b, uint64_t id)
 	return NULL;
 }
 
-static void test_process_tree_keys(void **state)
+TEST(test_process_tree_keys)
 {
 	const struct list *list;
 	struct profile *p;
@@ -268,7 +268,7 @@ static void test_process_tree_keys(void **state)
 }
 
 /* The filter finds the text of the columns; :cgroup leaves out samples in every view. */
-static void test_cgroup(void **state)
+TEST(test_cgroup)
 {
 	static const char *const words[] = { "nightly", "backup.service", "^977$" };
 	const struct list *list, *functions;
@@ -309,7 +309,7 @@ static void test_cgroup(void **state)
 }
 
 /* Processes of one name are one, in all views; = splits them, by PID and by other groups. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
 	static const struct {
 		const char *key, *has, *has_not;
@@ -359,7 +359,7 @@ static void test_groups(void **state)
 }
 
 /* Threads of one pool are one row, and one can look into it. */
-static void test_fold_threads(void **state)
+TEST(test_fold_threads)
 {
 	const struct list *list;
 	struct profile *p;
@@ -406,7 +406,7 @@ static void command(struct bench *b, const char *text)
 }
 
 /* Columns are picked by name, in any view; the shown columns are the ticked ones. */
-static void test_columns(void **state)
+TEST(test_columns)
 {
 	struct bench b;
 
@@ -444,7 +444,7 @@ static void test_columns(void **state)
 	bench_fini(&b);
 }
 
-static void test_switches(void **state)
+TEST(test_switches)
 {
 	struct bench b;
 
@@ -464,7 +464,7 @@ static void test_switches(void **state)
 }
 
 /* A key that was bound does, and is shown, in place of the table's. */
-static void test_bound_keys(void **state)
+TEST(test_bound_keys)
 {
 	struct user_keys mine = { .nr = 0 };
 	struct bench b;
@@ -484,7 +484,7 @@ static void test_bound_keys(void **state)
 }
 
 /* On wide screens all keys are on one screen of 100x30; no action is missing. */
-static void test_help_card(void **state)
+TEST(test_help_card)
 {
 	struct bench b;
 
@@ -504,7 +504,7 @@ static void test_help_card(void **state)
 }
 
 /* u: the processes of one user, in all views. */
-static void test_users(void **state)
+TEST(test_users)
 {
 	struct bench b;
 
@@ -525,7 +525,7 @@ static void test_users(void **state)
 }
 
 /* F2: Enter changes a setting or opens its picker. */
-static void test_setup(void **state)
+TEST(test_setup)
 {
 	struct bench b;
 
@@ -547,7 +547,7 @@ static void test_setup(void **state)
 	bench_fini(&b);
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
 	struct bench b;
 
@@ -569,7 +569,7 @@ static void test_help(void **state)
 	bench_fini(&b);
 }
 
-static void test_pickers(void **state)
+TEST(test_pickers)
 {
 	static const struct {
 		uint32_t key;
@@ -596,7 +596,7 @@ static void test_pickers(void **state)
 	bench_fini(&b);
 }
 
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
 	struct bench b;
 
@@ -610,7 +610,7 @@ static void test_waiting(void **state)
 }
 
 /* Nothing to show: the reason and the fix, in the place of the rows. */
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	static const char why[] = "not permitted to see other users' processes or the kernel: your "
 				  "own "
@@ -639,7 +639,7 @@ static void test_empty(void **state)
 }
 
 /* Without rows the screen names the reason: of the target or of the scope. */
-static void test_empty_reasons(void **state)
+TEST(test_empty_reasons)
 {
 	static const struct {
 		const char *target, *says;
@@ -688,7 +688,7 @@ static void test_empty_reasons(void **state)
 
 /* Of a target the header says how much of a CPU the rows share. */
 /* Most of our CPU is for symbols at the start: the header says so. */
-static void test_own(void **state)
+TEST(test_own)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -703,7 +703,7 @@ static void test_own(void **state)
 	bench_fini(&b);
 }
 
-static void test_target(void **state)
+TEST(test_target)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -718,7 +718,7 @@ static void test_target(void **state)
 }
 
 /* Addresses of an object that is being read are no rows: their share is in a word. */
-static void test_loading(void **state)
+TEST(test_loading)
 {
 	struct profile *p = fake_profile(2, NULL);
 	struct bench b;
@@ -741,7 +741,7 @@ static void test_loading(void **state)
 }
 
 /* Loud while it happens, remembered, then calm but not forgotten. */
-static void test_trouble(void **state)
+TEST(test_trouble)
 {
 	struct bench b;
 	struct profile *p;
@@ -775,7 +775,7 @@ static void test_trouble(void **state)
 }
 
 /* Control bytes of a hostile name never reach a cell. */
-static void test_hostile(void **state)
+TEST(test_hostile)
 {
 	struct bench b;
 	const char *text;
@@ -792,22 +792,5 @@ static void test_hostile(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),    cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_process_tree), cmocka_unit_test(test_process_tree_keys),
-		cmocka_unit_test(test_cgroup),	     cmocka_unit_test(test_fold_threads),
-		cmocka_unit_test(test_groups),	     cmocka_unit_test(test_help_card),
-		cmocka_unit_test(test_users),	     cmocka_unit_test(test_setup),
-		cmocka_unit_test(test_intervals),    cmocka_unit_test(test_other_event),
-		cmocka_unit_test(test_ratio),	     cmocka_unit_test(test_cores),
-		cmocka_unit_test(test_columns),	     cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_bound_keys),   cmocka_unit_test(test_help),
-		cmocka_unit_test(test_pickers),	     cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_empty),	     cmocka_unit_test(test_empty_reasons),
-		cmocka_unit_test(test_target),	     cmocka_unit_test(test_own),
-		cmocka_unit_test(test_loading),	     cmocka_unit_test(test_trouble),
-		cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

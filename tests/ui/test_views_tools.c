@@ -102,7 +102,7 @@ static struct profile *rich_profile(bool trouble)
 	return with_messages(p);
 }
 
-static void test_screens(void **state)
+TEST(test_screens)
 {
 	static const struct {
 		const char *name, *keys;
@@ -127,7 +127,7 @@ static void test_screens(void **state)
 }
 
 /* Shares of the modules add up to all samples, whatever has a name. */
-static void test_modules(void **state)
+TEST(test_modules)
 {
 	const struct list *list;
 	double sum = 0, count = 0;
@@ -153,7 +153,7 @@ static void test_modules(void **state)
 }
 
 /* Modules against a baseline in which one was not and others had less or more. */
-static void test_modules_baseline(void **state)
+TEST(test_modules_baseline)
 {
 	struct profile *then = rich_profile(false);
 	struct bench b;
@@ -174,7 +174,7 @@ static void test_modules_baseline(void **state)
 }
 
 /* d shows the code of one module, and all again. */
-static void test_only(void **state)
+TEST(test_only)
 {
 	struct bench b;
 	uint32_t all;
@@ -212,7 +212,7 @@ static void cursor_on(struct bench *b, const char *text)
 /*
  * Enter in Messages requests the fix of the sampler; A the one of the worst message, in any view.
  */
-static void test_fixes(void **state)
+TEST(test_fixes)
 {
 	struct bench b;
 
@@ -247,7 +247,7 @@ static void test_fixes(void **state)
 }
 
 /* A names the module where stacks end, and selects it; it does not change the stacks. */
-static void test_fix_names_module(void **state)
+TEST(test_fix_names_module)
 {
 	struct profile *p = rich_profile(false);
 	struct messages n = { .nr = 0 };
@@ -273,7 +273,7 @@ static void test_fix_names_module(void **state)
 }
 
 /* Threads of a process add up to it; Enter goes into one. */
-static void test_threads(void **state)
+TEST(test_threads)
 {
 	struct profile *p = rich_profile(false);
 	const struct list *list;
@@ -306,7 +306,7 @@ static void test_threads(void **state)
 }
 
 /* Branches and accesses to memory have neither process nor time: the views say so. */
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	static const enum view_id views[] = { VIEW_BRANCHES, VIEW_MEMORY };
 	struct bench b;
@@ -330,7 +330,7 @@ static void test_whole(void **state)
 	bench_fini(&b);
 }
 
-static void test_users(void **state)
+TEST(test_users)
 {
 	char path[] = "/tmp/proftop-users-XXXXXX", buf[64];
 	int fd = mkstemp(path);
@@ -355,17 +355,5 @@ static void test_users(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_screens),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_modules_baseline),
-		cmocka_unit_test(test_only),
-		cmocka_unit_test(test_fixes),
-		cmocka_unit_test(test_fix_names_module),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_users),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -6,11 +6,8 @@
  */
 #include <elf.h>
 #include <linux/perf_event.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
+#include "tests/prelude.h"
 
 #include "symbols/base/reclaim.h"
 #include "symbols/object/image.h"
@@ -227,7 +224,7 @@ static int tear_down(void **state)
 }
 
 /* PLT0 has pushed x16 and the return address before the first instruction, "bti c". */
-static void test_lazy_resolver(void **state)
+TEST(test_lazy_resolver, set_up, tear_down)
 {
 	uint64_t sp = SP + 208;
 
@@ -290,7 +287,7 @@ static void check_install(uint64_t ra, uint64_t size, uint64_t context, uint64_t
 }
 
 /* uw_install_context_1() writes the frame of the function that called it. */
-static void test_installed_context(void **state)
+TEST(test_installed_context, set_up, tear_down)
 {
 	check_install(0xea28, RESUME_SIZE, 208, 1168 + 29 * 8);
 	check_install(0x17898, RESUME_SIZE, 208, 1168 + 29 * 8);
@@ -298,7 +295,7 @@ static void test_installed_context(void **state)
 }
 
 /* Most of the time libgcc looks for the frame that catches: nothing is written. */
-static void test_search(void **state)
+TEST(test_search, set_up, tear_down)
 {
 	put_stack(0xe7d0, RAISE_SIZE, 192);
 	CHECK(SP, INSTALL + 0x10, false, CHAIN(0xe7d0));
@@ -321,7 +318,7 @@ static void check_landing(uint64_t early, uint64_t last)
 	CHECK(catcher, last, true, last, CATCHER + 0x40, MAIN + 0xf);
 }
 
-static void test_landing(void **state)
+TEST(test_landing, set_up, tear_down)
 {
 	check_landing(0xea70, 0xea74);
 	check_landing(0xe828, 0xe82c);
@@ -331,16 +328,10 @@ static void test_landing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_lazy_resolver, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_installed_context, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_search, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_landing, set_up, tear_down),
-	};
 	int rc;
 
 	urcu_qsbr_register_thread();
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = run_unit_tests(NULL, NULL);
 	urcu_qsbr_unregister_thread();
 	return rc;
 }

@@ -13,7 +13,7 @@
 
 #include "symbols/base/base.h"
 
-static void test_native(void **state)
+TEST(test_native)
 {
 	const struct arch_ops *arch = arch_native();
 
@@ -22,7 +22,7 @@ static void test_native(void **state)
 }
 
 #if defined(__aarch64__)
-static void test_native_numbers(void **state)
+TEST(test_native_numbers)
 {
 	assert_int_equal(PERF_REG_ARM64_X0, UNW_AARCH64_X0);
 	assert_int_equal(arch_aarch64.dwarf_of_perf[PERF_REG_ARM64_X29], UNW_AARCH64_X29);
@@ -35,7 +35,7 @@ static void test_native_numbers(void **state)
 	assert_int_equal(arch_aarch64.dwarf_of_perf[PERF_REG_ARM64_PC], UNW_AARCH64_PC);
 }
 #else
-static void test_native_numbers(void **state)
+TEST(test_native_numbers)
 {
 	static const struct {
 		unsigned int perf, dwarf;
@@ -64,7 +64,7 @@ static void test_native_numbers(void **state)
 }
 #endif
 
-static void test_aarch64_numbers(void **state)
+TEST(test_aarch64_numbers)
 {
 	for (unsigned int i = 0; i < 33; i++)
 		assert_int_equal(arch_aarch64.dwarf_of_perf[i], i);
@@ -78,7 +78,7 @@ static void test_aarch64_numbers(void **state)
 /* DWARF numbers of x86-64. */
 enum { RAX = 0, RBX = 3, RSP = 7, R8 = 8, R11 = 11, R12 = 12, R15 = 15, RIP = 16 };
 
-static void test_load_is_packed_by_mask(void **state)
+TEST(test_load_is_packed_by_mask)
 {
 	const uint64_t mask = 1ULL << 1 | 1ULL << 7 | 1ULL << 9 | 1ULL << 16;
 	const uint64_t words[] = { 0xb, 0x5, 0xf, 0x8 };
@@ -94,7 +94,7 @@ static void test_load_is_packed_by_mask(void **state)
 	assert_int_equal(f.reg[R8], 0x8);
 }
 
-static void test_unsaved_registers_are_unavailable(void **state)
+TEST(test_unsaved_registers_are_unavailable)
 {
 	uint64_t words[24];
 	struct arch_order order = { .arch = &arch_x86_64 };
@@ -113,13 +113,5 @@ static void test_unsaved_registers_are_unavailable(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_native),
-		cmocka_unit_test(test_native_numbers),
-		cmocka_unit_test(test_aarch64_numbers),
-		cmocka_unit_test(test_load_is_packed_by_mask),
-		cmocka_unit_test(test_unsaved_registers_are_unavailable),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -60,7 +60,7 @@ static void assert_row(const struct ehframe *eh, uint32_t fde, uint64_t pc, bool
 	assert_int_equal(row.fp_off, fp_off);
 }
 
-static void test_usual_prologue(void **state)
+TEST(test_usual_prologue)
 {
 	static const uint8_t insns[] = {
 		0x41, 0x0e, 16,	  0x86, 2,	     /* push %rbp */
@@ -97,7 +97,7 @@ static uint8_t kind_of(const void *insns, size_t size)
 #define KIND(...)                                                                                  \
 	kind_of((const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	assert_int_equal(KIND(0), CFI_ROW);
 	assert_int_equal(KIND(0x07, 16), CFI_END);	  /* undefined rip */
@@ -112,7 +112,7 @@ static void test_kinds(void **state)
 	assert_int_equal(KIND(0x13, 0x7f, 0x11, 3, 0x7e, 0x2f, 3, 2), CFI_ROW);
 }
 
-static void test_negative_offsets(void **state)
+TEST(test_negative_offsets)
 {
 	static const uint8_t insns[] = {
 		0x12, 6,    0x7e,	/* def_cfa_sf rbp, -2 * -8 */
@@ -127,7 +127,7 @@ static void test_negative_offsets(void **state)
 	ehframe_fini(&eh);
 }
 
-static void test_refuses(void **state)
+TEST(test_refuses)
 {
 	assert_int_equal(CHECK(0x09, 3, 17), CFI_BAD_REGISTER);
 	assert_int_equal(CHECK(0x09, 3, 0xff, 0xff, 0xff, 0xff, 0x0f), CFI_BAD_REGISTER);
@@ -158,7 +158,7 @@ static void test_refuses(void **state)
 	assert_int_equal(CHECK(0x02, 0xff, 0x09, 3, 99), CFI_BAD_REGISTER);
 }
 
-static void test_refuses_expressions(void **state)
+TEST(test_refuses_expressions)
 {
 	assert_int_equal(CHECK(0x0f, 3, 0x2f, 0xfd, 0xff), CFI_BAD_EXPRESSION); /* skip -3 */
 	assert_int_equal(CHECK(0x0f, 3, 0x28, 0x01, 0x00), CFI_BAD_EXPRESSION); /* bra */
@@ -180,7 +180,7 @@ static void test_refuses_expressions(void **state)
 			 CFI_OK);
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	uint8_t *insns = calloc(1, CFI_INSNS_MAX + 64);
 	struct cfi_fde info;
@@ -198,7 +198,7 @@ static void test_limits(void **state)
 	free(insns);
 }
 
-static void test_cie_rules(void **state)
+TEST(test_cie_rules)
 {
 	static const uint8_t remember[] = { 0x0c, 7, 8, 0x90, 1, 0x0a };
 	static const uint8_t restore[] = { 0x0c, 7, 8, 0x90, 1, 0xc6 };
@@ -244,7 +244,7 @@ static uint64_t program_at(const void *insns, size_t size, uint64_t pc)
 
 /* The same instructions make the same program wherever they are; another operand, or one more,
  * another. */
-static void test_programs(void **state)
+TEST(test_programs)
 {
 	static const uint8_t push[] = { 0x41, 0x0e, 16, 0x86, 2, 0x44, 0x0d, 6 };
 	static const uint8_t later[] = {
@@ -272,7 +272,7 @@ static void test_programs(void **state)
 }
 
 /* Undone rules do not count, however often; a restore does. */
-static void test_programs_undone(void **state)
+TEST(test_programs_undone)
 {
 	static const uint8_t epilogues[] = {
 		0x41, 0x0e, 16,	  0x86, 2,		     /* push %rbp */
@@ -296,7 +296,7 @@ static void test_programs_undone(void **state)
 
 /* The caller's stack pointer is on the stack: a row for one form of expression, and for no other.
  */
-static void test_cfa_by_word(void **state)
+TEST(test_cfa_by_word)
 {
 	static const struct {
 		uint8_t insns[12];
@@ -327,7 +327,7 @@ static void test_cfa_by_word(void **state)
 }
 
 /* A rule is sure if the frame is not rewritten in its range, nor shortly behind. */
-static void test_sure(void **state)
+TEST(test_sure)
 {
 	/* From START + 0xc0 on the return address is in a register, as __builtin_eh_return leaves
 	 * it. */
@@ -359,7 +359,7 @@ static void test_sure(void **state)
 	ehframe_fini(&eh);
 }
 
-static void test_signal_is_complex(void **state)
+TEST(test_signal_is_complex)
 {
 	struct cfi_fde info;
 	struct cfi_row row;
@@ -531,7 +531,7 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 	eh_close(&f);
 }
 
-static void test_against_elfutils(void **state)
+TEST(test_against_elfutils)
 {
 	static const char *const files[] = {
 		"/lib/x86_64-linux-gnu/libc.so.6",
@@ -564,7 +564,7 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 }
 
 /* Installed files: no row differs, and next to nothing is refused. */
-static void test_system(void **state)
+TEST(test_system)
 {
 	uint64_t all = 0;
 
@@ -598,7 +598,7 @@ static void count_row(void *ctx, const struct cfi_rule *rule)
 }
 
 /* Bytes that a generator made: never a crash, rows in order, and accepted ones exist. */
-static void test_random_programs(void **state)
+TEST(test_random_programs)
 {
 	static const uint8_t likely[] = { 0x41, 0x0e, 0x0c, 7,	  6,	8, 0x86,
 					  2,	0x0a, 0x0b, 0x10, 0x0f, 3 };
@@ -642,25 +642,7 @@ static int report(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_usual_prologue),
-		cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_negative_offsets),
-		cmocka_unit_test(test_refuses),
-		cmocka_unit_test(test_refuses_expressions),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_cie_rules),
-		cmocka_unit_test(test_programs),
-		cmocka_unit_test(test_programs_undone),
-		cmocka_unit_test(test_sure),
-		cmocka_unit_test(test_cfa_by_word),
-		cmocka_unit_test(test_signal_is_complex),
-		cmocka_unit_test(test_against_elfutils),
-		cmocka_unit_test(test_system),
-		cmocka_unit_test(test_random_programs),
-	};
-
 	if (argc > 1)
 		return report(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -141,7 +141,7 @@ static void keep_apart(struct world *w, struct object *apart)
 	}
 }
 
-static void test_evict_while_unwinding(void **state)
+TEST(test_evict_while_unwinding)
 {
 	int v[] = { 3, 1, 2 };
 	struct unwind_result *want = malloc(sizeof(*want));
@@ -200,13 +200,10 @@ static void test_evict_while_unwinding(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_evict_while_unwinding),
-	};
 	int rc;
 
 	rcu_register_thread();
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = run_unit_tests(NULL, NULL);
 	rcu_unregister_thread();
 	return rc;
 }

@@ -76,7 +76,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void test_chain(void **state)
+TEST(test_chain, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
 
@@ -91,7 +91,7 @@ static void test_chain(void **state)
 	assert_int_equal(step(&f, false, false), FP_ROOT);
 }
 
-static void test_root_of_zeros(void **state)
+TEST(test_root_of_zeros, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
 
@@ -99,7 +99,7 @@ static void test_root_of_zeros(void **state)
 	assert_int_equal(step(&f, false, false), FP_ROOT);
 }
 
-static void test_chain_refuses(void **state)
+TEST(test_chain_refuses, set_up)
 {
 	static const uint64_t bad_fp[] = { SP - 8,	SP + 4,	     1,
 					   SP + 8 * 15, SP + 8 * 16, UINT64_MAX - 7 };
@@ -125,7 +125,7 @@ static void test_chain_refuses(void **state)
 	assert_int_equal(step(&f, true, false), FP_NONE);
 }
 
-static void test_beyond_the_dump(void **state)
+TEST(test_beyond_the_dump, set_up)
 {
 	struct arch_frame f = frame(SP + sizeof(words) - 8);
 
@@ -136,7 +136,7 @@ static void test_beyond_the_dump(void **state)
 	assert_int_equal(step(&f, false, false), FP_NONE);
 }
 
-static void test_leaf(void **state)
+TEST(test_leaf, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
 
@@ -161,7 +161,7 @@ static void test_leaf(void **state)
 }
 
 /* push %rbp is done, mov %rsp,%rbp is not. */
-static void test_inside_prologue(void **state)
+TEST(test_inside_prologue, set_up)
 {
 	struct arch_frame f = frame(DATA + 8);
 
@@ -176,7 +176,7 @@ static void test_inside_prologue(void **state)
 }
 
 /* JIT code keeps a frame pointer; the native code that called it uses the register for anything. */
-static void test_called_from_any(void **state)
+TEST(test_called_from_any, set_up)
 {
 	struct arch_frame f = frame(SP + 8);
 	struct fp_input in = {
@@ -195,7 +195,7 @@ static void test_called_from_any(void **state)
 	assert_caller(&f, CODE + 0x50, SP + 24, 42);
 }
 
-static void test_own_record_on_top(void **state)
+TEST(test_own_record_on_top, set_up)
 {
 	struct arch_frame f = frame(SP); /* push %rbp; mov %rsp,%rbp */
 
@@ -205,7 +205,7 @@ static void test_own_record_on_top(void **state)
 	assert_caller(&f, CODE + 0x50, SP + 16, SP + 64);
 }
 
-static void test_32_bit(void **state)
+TEST(test_32_bit, set_up)
 {
 	uint32_t *half = (uint32_t *)words;
 	struct arch_frame f = frame(SP + 8);
@@ -226,7 +226,7 @@ static void test_32_bit(void **state)
 	assert_int_equal(fp_step(&in, &f), FP_ROOT);
 }
 
-static void test_link_register(void **state)
+TEST(test_link_register, set_up)
 {
 	struct arch_frame f = { .valid = 0 };
 	const struct fp_input in = {
@@ -256,7 +256,7 @@ static void undo(const struct arch_frame *from, struct arch_frame *to)
 }
 
 /* The function that catches an exception, by the copies that libgcc has made so far. */
-static void test_rewritten_frame(void **state)
+TEST(test_rewritten_frame, set_up)
 {
 	struct arch_frame from = frame(0), to = frame(SP + 112);
 
@@ -289,7 +289,7 @@ static void test_rewritten_frame(void **state)
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 }
 
-static void test_no_dump(void **state)
+TEST(test_no_dump, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
 	struct stack_copy none = { SP, NULL, 0, true };
@@ -306,20 +306,5 @@ static void test_no_dump(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_chain, set_up),
-		cmocka_unit_test_setup(test_root_of_zeros, set_up),
-		cmocka_unit_test_setup(test_chain_refuses, set_up),
-		cmocka_unit_test_setup(test_beyond_the_dump, set_up),
-		cmocka_unit_test_setup(test_leaf, set_up),
-		cmocka_unit_test_setup(test_inside_prologue, set_up),
-		cmocka_unit_test_setup(test_called_from_any, set_up),
-		cmocka_unit_test_setup(test_own_record_on_top, set_up),
-		cmocka_unit_test_setup(test_32_bit, set_up),
-		cmocka_unit_test_setup(test_link_register, set_up),
-		cmocka_unit_test_setup(test_rewritten_frame, set_up),
-		cmocka_unit_test_setup(test_no_dump, set_up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

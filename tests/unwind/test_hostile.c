@@ -314,12 +314,12 @@ static void check(bool step_only)
 	free(o);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	check(false);
 }
 
-static void test_step(void **state)
+TEST(test_step)
 {
 	check(true);
 }
@@ -364,7 +364,7 @@ static uint64_t over_budget(bool allowance, uint64_t *nr_steps, unsigned int *nr
 }
 
 /* A process that spends its allowance gets short stacks; others lose nothing. */
-static void test_allowance(void **state)
+TEST(test_allowance)
 {
 	unsigned int honest_with, honest_without;
 	uint64_t steps_with, steps_without, with, without;
@@ -384,11 +384,6 @@ static void test_allowance(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_step),
-		cmocka_unit_test(test_allowance),
-	};
 	int rc;
 
 	if (arch_native() != &arch_x86_64) {
@@ -396,7 +391,7 @@ int main(void)
 		return 77;
 	}
 	urcu_qsbr_register_thread();
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = run_unit_tests(NULL, NULL);
 	urcu_qsbr_unregister_thread();
 	return rc;
 }

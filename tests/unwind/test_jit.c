@@ -90,7 +90,7 @@ static void assert_caller(const struct jit_caller *c, uint64_t pc, uint64_t sp, 
 	assert_int_equal(c->fp, fp);
 }
 
-static void test_find(void **state)
+TEST(test_find, set_up, tear_down)
 {
 	assert_null(codemap_find(map, BODY - 1));
 	assert_non_null(codemap_find(map, BODY));
@@ -102,7 +102,7 @@ static void test_find(void **state)
 	assert_null(codemap_method(map, METHOD + 8));
 }
 
-static void test_body(void **state)
+TEST(test_body, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, 0, 0);
 	struct jit_caller c;
@@ -127,7 +127,7 @@ static void test_body(void **state)
 }
 
 /* Other code may have taken the memory since; the state of a frame may be saved elsewhere. */
-static void test_doubts(void **state)
+TEST(test_doubts, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, 0, 0);
 
@@ -142,7 +142,7 @@ static void test_doubts(void **state)
 }
 
 /* At the return of recursive code the caller's frame, of the same size, is on top. */
-static void test_recursive_return(void **state)
+TEST(test_recursive_return, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);
 	struct jit_caller c;
@@ -159,7 +159,7 @@ static void test_recursive_return(void **state)
 	assert_false(c.guessed);
 }
 
-static void test_prologue(void **state)
+TEST(test_prologue, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);
 	struct jit_caller c;
@@ -191,7 +191,7 @@ static void put_interpreted(unsigned int at, uint64_t pc, uint64_t bcp)
 	words[at - 8] = bcp;
 }
 
-static void test_interpreter(void **state)
+TEST(test_interpreter, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 80, BCODE + 3);
 	struct jit_caller c;
@@ -235,7 +235,7 @@ static void test_interpreter(void **state)
 	assert_int_equal(c.method, METHOD + 64);
 }
 
-static void test_interpreter_refuses(void **state)
+TEST(test_interpreter_refuses, set_up, tear_down)
 {
 	static const uint64_t bad_fp[] = { SP - 8, 0, SP + sizeof(words), UINT64_MAX - 7 };
 	struct arch_frame f;
@@ -258,7 +258,7 @@ static void test_interpreter_refuses(void **state)
 	assert_false(step(INTERP + 8, &f, false).found);
 }
 
-static void test_stub(void **state)
+TEST(test_stub, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 48, 0);
 	struct jit_caller c;
@@ -278,16 +278,5 @@ static void test_stub(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_find, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_body, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_doubts, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_recursive_return, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_prologue, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_interpreter, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_interpreter_refuses, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_stub, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

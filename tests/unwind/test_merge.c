@@ -61,7 +61,7 @@ static void expect(const char *frames, enum merge_verdict verdict)
 	assert_int_equal(out.verdict, verdict);
 }
 
-static void test_exact(void **state)
+TEST(test_exact)
 {
 	make_native("nlnln");
 	make_slot(".1.3");
@@ -70,7 +70,7 @@ static void test_exact(void **state)
 	expect("01ab23cd4", MERGE_CERTAIN);
 }
 
-static void test_checks(void **state)
+TEST(test_checks)
 {
 	make_native("nlnln");
 	make_slot("13");
@@ -88,7 +88,7 @@ static void test_checks(void **state)
 }
 
 /* The innermost C frame of the loop has only begun: certain if the stack of frames says so. */
-static void test_entering(void **state)
+TEST(test_entering)
 {
 	make_native("ln");
 	native.ip[0] = LOOP + 8;
@@ -99,7 +99,7 @@ static void test_entering(void **state)
 }
 
 /* One group is missing, or one is too many: the other groups are aligned. */
-static void test_mismatch(void **state)
+TEST(test_mismatch)
 {
 	make_native("nlnlnln");
 	make_slot("35");
@@ -117,7 +117,7 @@ static void test_mismatch(void **state)
 }
 
 /* The innermost C frame of the loop is about to make its first frame, or has removed it. */
-static void test_without_frame(void **state)
+TEST(test_without_frame)
 {
 	make_native("lnlnln");
 	make_slot("24");
@@ -134,7 +134,7 @@ static void test_without_frame(void **state)
  * The native stack is cut: the other frames of the language are kept. Certain where their
  * addresses are beyond the copy.
  */
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	make_native("nln");
 	native.stop = UNWIND_TRUNCATED;
@@ -150,7 +150,7 @@ static void test_cut(void **state)
 }
 
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
-static void test_before_loop(void **state)
+TEST(test_before_loop)
 {
 	struct lang_process php = python;
 
@@ -172,7 +172,7 @@ static void test_before_loop(void **state)
 }
 
 /* The native stack is a fiber's and ends with it; the other frames are of its resumers. */
-static void test_fiber(void **state)
+TEST(test_fiber)
 {
 	make_native("nln");
 	native.stop = UNWIND_NO_CFI;
@@ -244,7 +244,7 @@ static void expect_v8(const char *frames, enum merge_verdict verdict)
 }
 
 /* Compiled code is its function; the function that a builtin runs is its caller. */
-static void test_v8(void **state)
+TEST(test_v8)
 {
 	make_v8("ccbBnncn");
 	make_v8_slot("0126");
@@ -259,7 +259,7 @@ static void test_v8(void **state)
 }
 
 /* A builtin without a frame runs at the frame pointer of its caller. */
-static void test_v8_frameless(void **state)
+TEST(test_v8_frameless)
 {
 	make_v8("bbn");
 	native.v8[0].fp = native.v8[1].fp;
@@ -271,7 +271,7 @@ static void test_v8_frameless(void **state)
 }
 
 /* The innermost function makes its frame, or leaves it: its name is a guess. */
-static void test_v8_entry(void **state)
+TEST(test_v8_entry)
 {
 	make_v8("ccn");
 	make_v8_slot(".01");
@@ -288,7 +288,7 @@ static void test_v8_entry(void **state)
 }
 
 /* Functions may be inlined, unless the code is the function's own and has none. */
-static void test_v8_inlined(void **state)
+TEST(test_v8_inlined)
 {
 	make_v8("cbcc");
 	make_v8_slot("0123");
@@ -300,7 +300,7 @@ static void test_v8_inlined(void **state)
 }
 
 /* A table of the code: the functions that are inlined at its bytes, each with its line. */
-static void test_v8_table(void **state)
+TEST(test_v8_table)
 {
 	static const struct v8_inlined calls[] = { { 5, 31, V8_NOT_INLINED }, { 6, 32, 0 } };
 	uint8_t bytes[256];
@@ -338,7 +338,7 @@ static void test_v8_table(void **state)
 	codes = NULL;
 }
 
-static void test_v8_checks(void **state)
+TEST(test_v8_checks)
 {
 	make_v8("nccn");
 	make_v8_slot("12");
@@ -354,22 +354,5 @@ static void test_v8_checks(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_entering),
-		cmocka_unit_test(test_mismatch),
-		cmocka_unit_test(test_without_frame),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_before_loop),
-		cmocka_unit_test(test_fiber),
-		cmocka_unit_test(test_v8),
-		cmocka_unit_test(test_v8_frameless),
-		cmocka_unit_test(test_v8_entry),
-		cmocka_unit_test(test_v8_inlined),
-		cmocka_unit_test(test_v8_checks),
-		cmocka_unit_test(test_v8_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -37,7 +37,7 @@ static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fit
 	}
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
 	round_trip(8, -8, -16, true);
 	round_trip(0, 0, 0, true);
@@ -53,7 +53,7 @@ static void test_pack(void **state)
 	round_trip(INT32_MAX, INT32_MIN, INT32_MIN, false);
 }
 
-static void test_other_kinds(void **state)
+TEST(test_other_kinds)
 {
 	const struct cfi_row end = { .kind = CFI_END }, complex = { .kind = CFI_COMPLEX };
 
@@ -61,7 +61,7 @@ static void test_other_kinds(void **state)
 	assert_int_equal(row_pack(&complex), ROW_STEP);
 }
 
-static void test_table(void **state)
+TEST(test_table)
 {
 	struct unwind_rows *t;
 
@@ -78,7 +78,7 @@ static void test_table(void **state)
 }
 
 /* A proven row is known; another row of the same slot replaces it. */
-static void test_proven(void **state)
+TEST(test_proven)
 {
 	const uint64_t program = 0x123456789abcdef0, other = program + (1ULL << 40);
 	struct unwind_rows *t;
@@ -97,12 +97,5 @@ static void test_proven(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pack),
-		cmocka_unit_test(test_other_kinds),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_proven),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

@@ -95,7 +95,7 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	run_with(false, true, (const uint8_t[]){ __VA_ARGS__ },                                    \
 		 sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-static void test_plain_frame(void **state)
+TEST(test_plain_frame, set_up, tear_down)
 {
 	assert_int_equal(RUN(0x0e, 32, 0x83, 2, 0x86, 3), STEP_FOUND);
 	assert_false(signal_seen);
@@ -106,14 +106,14 @@ static void test_plain_frame(void **state)
 	assert_int_equal(frame.reg[12], 112);
 }
 
-static void test_root(void **state)
+TEST(test_root, set_up, tear_down)
 {
 	assert_int_equal(RUN(0x07, 16), STEP_ROOT);
 	words[0] = 0;
 	assert_int_equal(RUN(0), STEP_ROOT);
 }
 
-static void test_expressions(void **state)
+TEST(test_expressions, set_up, tear_down)
 {
 	/* CFA = *(rsp + 8); the word there points back into the copy. */
 	words[1] = SP + 64;
@@ -130,7 +130,7 @@ static void test_expressions(void **state)
 	assert_int_equal(RUN(0x0c, 10, 16), STEP_BELOW);
 }
 
-static void test_signal_frame(void **state)
+TEST(test_signal_frame, set_up, tear_down)
 {
 	static const uint8_t insns[] = { 0x0e, 24 };
 
@@ -139,7 +139,7 @@ static void test_signal_frame(void **state)
 	assert_int_equal(frame.reg[16], 0x1002);
 }
 
-static void test_outside_the_dump(void **state)
+TEST(test_outside_the_dump, set_up, tear_down)
 {
 	static const uint8_t popped[] = { 0x0e, 8, 0x86, 2 };
 
@@ -154,7 +154,7 @@ static void test_outside_the_dump(void **state)
 	assert_false(arch_has(&frame, 6));
 }
 
-static void test_unknown_register(void **state)
+TEST(test_unknown_register, set_up, tear_down)
 {
 	struct step_input in = { .copy = &copy,
 				 .object = &object,
@@ -179,14 +179,14 @@ static void test_unknown_register(void **state)
 	ehframe_fini(&image.eh);
 }
 
-static void test_gate_refuses(void **state)
+TEST(test_gate_refuses, set_up, tear_down)
 {
 	assert_int_equal(RUN(0x09, 3, 0xff, 0xff, 0x03), STEP_REFUSED);
 	assert_int_equal(RUN(0x0f, 3, 0x2f, 0xfd, 0xff), STEP_REFUSED);
 	assert_int_equal(RUN(0x0b), STEP_REFUSED);
 }
 
-static void test_absolute_addresses(void **state)
+TEST(test_absolute_addresses, set_up, tear_down)
 {
 	struct step_input in = { .copy = &copy,
 				 .object = &object,
@@ -226,7 +226,7 @@ static void test_absolute_addresses(void **state)
 	ehframe_fini(&image.eh);
 }
 
-static void test_same_pc_in_two_objects(void **state)
+TEST(test_same_pc_in_two_objects, set_up, tear_down)
 {
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
@@ -237,7 +237,7 @@ static void test_same_pc_in_two_objects(void **state)
 }
 
 /* An FDE far longer than a sample's budget of reads. */
-static void test_budget(void **state)
+TEST(test_budget, set_up, tear_down)
 {
 	static uint8_t insns[CFI_INSNS_MAX - 64];
 
@@ -256,14 +256,14 @@ static enum step_result run_long(size_t size, size_t nr_remembers)
 }
 
 /* As long as the longest of millions that compilers made (cc1, lto1, node): not cut. */
-static void test_budget_of_honest_code(void **state)
+TEST(test_budget_of_honest_code, set_up, tear_down)
 {
 	assert_int_equal(run_long(22000, 150), STEP_FOUND);
 	assert_int_equal(run_long(4000, 450), STEP_FOUND);
 }
 
 /* Each remembered state is four system calls of libunwind: few bytes can cost much. */
-static void test_dear_instructions(void **state)
+TEST(test_dear_instructions, set_up, tear_down)
 {
 	static uint8_t insns[CFI_INSNS_MAX - 64];
 	uint64_t start;
@@ -288,7 +288,7 @@ static void test_dear_instructions(void **state)
 /*
  * A function that ends with the return address in a register may already have rewritten its frame.
  */
-static void test_rewritten_frame(void **state)
+TEST(test_rewritten_frame, set_up, tear_down)
 {
 	static const uint8_t far[] = {
 		0x0e, 16, 0x02, 0xf0, 0x0c, 7, 0, 0x09, 16, 2, /* 0xf0 bytes on: rip in rcx */
@@ -324,7 +324,7 @@ static uint64_t random_next(uint64_t *seed)
 }
 
 /* Programs of plausible bytes through gate and libunwind: no crash, and never long. */
-static void test_generated_programs(void **state)
+TEST(test_generated_programs, set_up, tear_down)
 {
 	static const uint8_t likely[] = {
 		0x41, 0x0e, 0x0c, 7,	6,    8,    0x86, 2,	0x0a, 0x0b, 0x10, 0x0f, 0x16,
@@ -355,26 +355,9 @@ static void test_generated_programs(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_plain_frame, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_root, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_expressions, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_signal_frame, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_outside_the_dump, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_unknown_register, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_gate_refuses, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_absolute_addresses, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_same_pc_in_two_objects, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_budget, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_budget_of_honest_code, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_dear_instructions, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_rewritten_frame, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_generated_programs, set_up, tear_down),
-	};
-
 	if (arch_native() != &arch_x86_64) {
 		puts("not on this machine: x86-64");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }

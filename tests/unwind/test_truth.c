@@ -260,7 +260,7 @@ static void start(struct watch *w)
 }
 
 /* calls[0] is called by workload(); the frame below it is base[0]. */
-static void test_every_instruction(void **state)
+TEST(test_every_instruction)
 {
 	struct watch *w = xcalloc(1, sizeof(*w));
 	struct unwind_result *r = xcalloc(1, sizeof(*r));
@@ -300,13 +300,10 @@ static void test_every_instruction(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_instruction),
-	};
 	int rc;
 
 	urcu_qsbr_register_thread();
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = run_unit_tests(NULL, NULL);
 	urcu_qsbr_unregister_thread();
 	return rc;
 }

@@ -125,7 +125,7 @@ NOINLINE static int recurse(int n)
 	return keep[0] + keep[1];
 }
 
-static void test_recursion(void **state)
+TEST(test_recursion, set_up)
 {
 	assert_int_equal(recurse(20), 190 + 20);
 	assert_true_chain(22);
@@ -137,7 +137,7 @@ static int compare_and_take(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static void test_through_libc(void **state)
+TEST(test_through_libc, set_up)
 {
 	int v[] = { 3, 1, 2 };
 
@@ -154,7 +154,7 @@ NOINLINE static void with_alloca(size_t n)
 	p[0] = p[n - 1];
 }
 
-static void test_alloca(void **state)
+TEST(test_alloca, set_up)
 {
 	with_alloca(1000);
 	assert_true_chain(4);
@@ -169,7 +169,7 @@ NOINLINE static void with_alignment(void *p)
 	big[1] = big[0];
 }
 
-static void test_realigned_stack(void **state)
+TEST(test_realigned_stack, set_up)
 {
 	char c = 1;
 
@@ -191,7 +191,7 @@ NOINLINE static void ends_in_a_call(void)
 	never_returns();
 }
 
-static void test_noreturn_last_call(void **state)
+TEST(test_noreturn_last_call, set_up)
 {
 	if (!setjmp(after_noreturn))
 		ends_in_a_call();
@@ -211,7 +211,7 @@ static void raise_with(int flags)
 	raise(SIGUSR1);
 }
 
-static void test_signal_handler(void **state)
+TEST(test_signal_handler, set_up)
 {
 	raise_with(0);
 	assert_true_chain(8);
@@ -226,7 +226,7 @@ static void on_fault(int sig)
 	mprotect((void *)fault_at, 4096, PROT_READ | PROT_WRITE);
 }
 
-static void test_fault_handler(void **state)
+TEST(test_fault_handler, set_up)
 {
 	struct sigaction sa = { .sa_handler = on_fault };
 
@@ -239,7 +239,7 @@ static void test_fault_handler(void **state)
 }
 
 /* Below all frames, in the same memory: the copy holds both stacks, and sp jumps up. */
-static void test_alternate_stack_inside(void **state)
+TEST(test_alternate_stack_inside, set_up)
 {
 	char *below = (char *)__builtin_frame_address(0) - (48 << 10);
 	stack_t alt = { .ss_sp = below, .ss_size = 24 << 10 };
@@ -252,7 +252,7 @@ static void test_alternate_stack_inside(void **state)
 }
 
 /* On a separate stack, the copy ends with it: the interrupted frames cannot be read. */
-static void test_alternate_stack_elsewhere(void **state)
+TEST(test_alternate_stack_elsewhere, set_up)
 {
 	size_t size = 1 << 16;
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -281,7 +281,7 @@ static void *in_thread(void *arg)
 	return NULL;
 }
 
-static void test_thread_has_a_root(void **state)
+TEST(test_thread_has_a_root, set_up)
 {
 	pthread_t t;
 
@@ -290,7 +290,7 @@ static void test_thread_has_a_root(void **state)
 	assert_true_chain(7);
 }
 
-static void test_truncated(void **state)
+TEST(test_truncated, set_up)
 {
 	struct unwind_input in;
 
@@ -310,7 +310,7 @@ static void test_truncated(void **state)
 }
 
 /* A stack copy that is too short gives the beginning of the same stack, truncated. */
-static void test_part(void **state)
+TEST(test_part, set_up)
 {
 	static struct unwind_result whole;
 	struct unwinder *u[] = { world.row, world.step };
@@ -342,7 +342,7 @@ static void test_part(void **state)
 	}
 }
 
-static void test_pending_then_there(void **state)
+TEST(test_pending_then_there, set_up)
 {
 	struct world fresh;
 	struct unwind_input in;
@@ -369,7 +369,7 @@ static void test_pending_then_there(void **state)
 	world_free(&fresh);
 }
 
-static void test_bad_input(void **state)
+TEST(test_bad_input, set_up)
 {
 	struct unwind_input in;
 	struct unwind_stats before, after;
@@ -407,7 +407,7 @@ static void test_bad_input(void **state)
 }
 
 /* Junk on the stack: any stop will do, but frames are within bounds and sums fit. */
-static void test_junk_stacks(void **state)
+TEST(test_junk_stacks, set_up)
 {
 	uint64_t seed = 3;
 	struct unwind_input in;
@@ -464,7 +464,7 @@ static void *race(void *arg)
 
 /* Threads that learn the same rows together: all see the true chain, and one set of rows is enough.
  */
-static void test_shared_rows(void **state)
+TEST(test_shared_rows, set_up)
 {
 	struct unwind_config config = { .verify_every = 10 };
 	struct unwind_input in;
@@ -498,7 +498,7 @@ static void test_shared_rows(void **state)
 	free(r);
 }
 
-static void test_sums(void **state)
+TEST(test_sums, set_up)
 {
 	struct unwind_stats s;
 	uint64_t sum = 0;
@@ -574,25 +574,6 @@ static void find_libgcc(void)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_recursion, set_up),
-		cmocka_unit_test_setup(test_through_libc, set_up),
-		cmocka_unit_test_setup(test_alloca, set_up),
-		cmocka_unit_test_setup(test_realigned_stack, set_up),
-		cmocka_unit_test_setup(test_noreturn_last_call, set_up),
-		cmocka_unit_test_setup(test_signal_handler, set_up),
-		cmocka_unit_test_setup(test_fault_handler, set_up),
-		cmocka_unit_test_setup(test_alternate_stack_inside, set_up),
-		cmocka_unit_test_setup(test_alternate_stack_elsewhere, set_up),
-		cmocka_unit_test_setup(test_thread_has_a_root, set_up),
-		cmocka_unit_test_setup(test_truncated, set_up),
-		cmocka_unit_test_setup(test_part, set_up),
-		cmocka_unit_test_setup(test_pending_then_there, set_up),
-		cmocka_unit_test_setup(test_bad_input, set_up),
-		cmocka_unit_test_setup(test_junk_stacks, set_up),
-		cmocka_unit_test_setup(test_shared_rows, set_up),
-		cmocka_unit_test_setup(test_sums, set_up),
-	};
 	int rc;
 
 	find_libgcc();
@@ -600,7 +581,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return run_bench();
 	world_new(&world);
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
+	rc = run_unit_tests(NULL, NULL);
 	world_free(&world);
 	urcu_qsbr_unregister_thread();
 	return rc;
