@@ -386,7 +386,7 @@ static void loop(struct app *a)
 			a->dirty = true;
 		if (fds[0].revents)
 			take_signals(a);
-		if (!a->background || fds[1].revents)
+		if (fds[1].revents || (!a->background && a->held.code))
 			take_keys(a, fds[1].revents);
 		if (fds[2].revents)
 			take_profile(a);

@@ -49,6 +49,7 @@ class Terminal:
 
     def close(self):
         try:
+            self.output = b""
             os.write(self.fd, b"Q")
             self.read_until([b"\x1b[?1049l"], 5)
             os.close(self.fd)

@@ -268,6 +268,8 @@ static void init_input(struct terminal *t)
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	set_escdelay(25);
+	/* Or each refresh looks for keys several times. */
+	typeahead(-1);
 	if (t->mouse) {
 		mouseinterval(0);
 		listen_to_mouse(t);
@@ -307,8 +309,13 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	set_term(t->screen);
 	init_looks(t, config->color, config->theme);
 	init_input(t);
-	query_background(t);
 	curs_set(0);
+	/*
+	 * Until the first endwin(), ncurses 6.4 writes its buffer after each movement of the
+	 * cursor: some sixty calls for a screen instead of one. refresh() enters the screen again.
+	 */
+	endwin();
+	query_background(t);
 	term_resized(t);
 	*out = t;
 	return 0;

@@ -84,6 +84,9 @@ static void make_entry(const struct profile *p, struct folds_of *of, enum folds_
 
 void folds_make(const struct profile *p, struct folds_of *of)
 {
+	if (of->old)
+		forget(of->old);
+	of->old = NULL;
 	for (unsigned int i = 0; i < FOLDS_NR; i++)
 		if (of->entries[i].state == FOLDS_WANTED)
 			make_entry(p, of, (enum folds_kind)i);
@@ -298,6 +301,7 @@ void folds_free(struct folds *s)
 	forget(&s->shown);
 	forget(&s->baseline);
 	forget(&s->next);
+	forget(&s->old);
 	for (size_t i = 0; i < ARRAY_SIZE(s->trends); i++)
 		trend_fini(&s->trends[i]);
 	free(s->boxes);
@@ -334,7 +338,10 @@ struct folds_of *folds_plan(struct ui_state *st, const struct profile *p)
 	for (unsigned int i = 0; i < FOLDS_NR; i++)
 		if (requested & 1u << i)
 			want(&next, (enum folds_kind)i);
-	return is_wanted(&s->next) ? &s->next : NULL;
+	if (!is_wanted(&s->next))
+		return NULL;
+	s->next.old = &s->old;
+	return &s->next;
 }
 
 void folds_arrived(struct ui_state *st)
@@ -346,11 +353,15 @@ void folds_arrived(struct ui_state *st)
 		return;
 	before = take_step(s, STEP_ARRIVE);
 	if (!st->frozen) {
-		forget(&s->shown);
+		/* Freeing a large tree takes time: the folding thread does. */
+		forget(&s->old);
+		s->old = s->shown;
+		memset(&s->shown, 0, sizeof(s->shown));
 		s->requested = 0;
 	}
 	if (before == FOLDS_AHEAD && !st->frozen) {
 		s->shown = s->next;
+		s->shown.old = NULL;
 		memset(&s->next, 0, sizeof(s->next));
 		unwant(&s->shown);
 	} else {

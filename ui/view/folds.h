@@ -89,6 +89,7 @@ struct folds_of {
 	uint8_t *tasks[2];
 	uint32_t *leaders; /* by task: the first task of the same name */
 	struct folds_groups groups;
+	struct folds_of *old; /* to be freed when these folds are made; NULL: none */
 };
 
 /* Which thread may use which folds. The transitions are in folds.c. */
@@ -103,6 +104,7 @@ enum folds_phase {
 
 struct folds {
 	struct folds_of shown, baseline, next;
+	struct folds_of old; /* of the profile before, until the next one is folded */
 	enum folds_phase phase;
 	uint32_t requested; /* bits: kinds that were requested since the profile is shown */
 

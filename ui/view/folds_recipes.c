@@ -100,9 +100,29 @@ static bool by_tree(const struct folds_subject *s, struct folds_input *in, unsig
 	return by_scope(s, in, n);
 }
 
+/* Compare functions as the rows are ordered at first. */
+static int by_self_weight(const void *pa, const void *pb, void *arg)
+{
+	const struct fold_row *a = pa, *b = pb;
+	const struct profile *p = arg;
+	uint64_t x = p->functions[a->function].id, y = p->functions[b->function].id;
+
+	if (a->self_weight != b->self_weight)
+		return a->self_weight > b->self_weight ? -1 : 1;
+	if (a->total_weight != b->total_weight)
+		return a->total_weight > b->total_weight ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Functions are sorted here, on the folding thread: the main thread then finds them in order. */
 static bool make_functions(const struct profile *p, struct folds_entry *e)
 {
-	return !fold_functions(p, &e->input.config.filter, &e->functions);
+	struct fold_functions *fold = &e->functions;
+
+	if (fold_functions(p, &e->input.config.filter, fold))
+		return false;
+	qsort_r(fold->rows, fold->nr_rows, sizeof(*fold->rows), by_self_weight, (void *)p);
+	return true;
 }
 
 static void free_functions(struct folds_entry *e)

@@ -34,7 +34,8 @@
 
 /* A place in the order: a row, its smoothed share and half the width of its error bar. */
 struct place {
-	uint32_t row; /* index in the sorted rows; NONE: empty */
+	uint32_t row;  /* index in the sorted rows; NONE: empty */
+	bool selected; /* it keeps its place */
 	double share, bar;
 	double now;   /* the share, not smoothed */
 	uint8_t late; /* profiles for which a row below has been clearly larger */
@@ -79,14 +80,14 @@ static bool is_noise(const struct place *more, const struct place *less)
 /* ---- filling empty places ---- */
 
 /* Find the largest of the places after @from; NONE: all are empty. */
-static uint32_t largest_after(const struct order *o, uint32_t from, uint64_t selected)
+static uint32_t largest_after(const struct order *o, uint32_t from)
 {
 	uint32_t best = NONE;
 
 	for (uint32_t i = from + 1; i < o->nr; i++) {
 		const struct place *at = &o->places[i];
 
-		if (at->row == NONE || o->list->rows[at->row].id == selected)
+		if (at->row == NONE || at->selected)
 			continue;
 		if (best == NONE || at->share > o->places[best].share)
 			best = i;
@@ -95,48 +96,47 @@ static uint32_t largest_after(const struct order *o, uint32_t from, uint64_t sel
 }
 
 /* Find the last slot that noise cannot distinguish from @best: the fewest rows move. */
-static uint32_t last_like(const struct order *o, uint32_t from, uint32_t best, uint64_t selected)
+static uint32_t last_like(const struct order *o, uint32_t from, uint32_t best)
 {
 	uint32_t last = best;
 
 	for (uint32_t i = from + 1; i < o->nr_slots; i++) {
 		const struct place *at = &o->places[i];
 
-		if (at->row != NONE && o->list->rows[at->row].id != selected &&
-		    is_noise(&o->places[best], at))
+		if (at->row != NONE && !at->selected && is_noise(&o->places[best], at))
 			last = MAX(last, i);
 	}
 	return last;
 }
 
 /* Fill places of rows that have gone, from below. */
-static void fill_empty(struct order *o, uint64_t selected)
+static void fill_empty(struct order *o)
 {
 	for (uint32_t i = 0; i < o->nr_slots; i++) {
 		uint32_t from;
 
 		if (o->places[i].row != NONE)
 			continue;
-		from = largest_after(o, i, selected);
+		from = largest_after(o, i);
 		if (from == NONE)
 			continue;
 		if (from < o->nr_slots)
-			from = last_like(o, i, from, selected);
+			from = last_like(o, i, from);
 		o->places[i] = o->places[from];
 		o->places[from].row = NONE;
 	}
 }
 
 /* Let the largest row below a slot take it, if the difference is no noise. */
-static void exchange(struct order *o, uint64_t selected)
+static void exchange(struct order *o)
 {
 	for (uint32_t i = 0; i < o->nr_slots; i++) {
 		struct place *at = &o->places[i], here = *at;
 		uint32_t from;
 
-		if (at->row == NONE || o->list->rows[at->row].id == selected)
+		if (at->row == NONE || at->selected)
 			continue;
-		from = largest_after(o, i, selected);
+		from = largest_after(o, i);
 		if (from == NONE || is_noise(&o->places[from], at))
 			continue;
 		*at = o->places[from];
@@ -151,14 +151,14 @@ static bool is_clear(const struct place *more, const struct place *less, double 
 }
 
 /* Find the largest share on the screen below a slot; NONE: there is none. */
-static uint32_t largest_now(const struct order *o, uint32_t below, uint64_t selected)
+static uint32_t largest_now(const struct order *o, uint32_t below)
 {
 	uint32_t best = NONE;
 
 	for (uint32_t i = below + 1; i < o->nr; i++) {
 		const struct place *at = &o->places[i];
 
-		if (at->row != NONE && o->list->rows[at->row].id != selected &&
+		if (at->row != NONE && !at->selected &&
 		    (best == NONE || at->now > o->places[best].now))
 			best = i;
 	}
@@ -166,16 +166,16 @@ static uint32_t largest_now(const struct order *o, uint32_t below, uint64_t sele
 }
 
 /* Let a row that is clearly larger take the slot, whatever its smoothed share. */
-static void overtake(struct order *o, uint64_t selected)
+static void overtake(struct order *o)
 {
 	for (uint32_t i = 0; i < o->nr_slots; i++) {
 		struct place *at = &o->places[i], here = *at;
 		uint32_t best;
 		uint8_t late;
 
-		if (at->row == NONE || o->list->rows[at->row].id == selected)
+		if (at->row == NONE || at->selected)
 			continue;
-		best = largest_now(o, i, selected);
+		best = largest_now(o, i);
 		if (best == NONE || !is_clear(&o->places[best], at, CLEAR_LATE)) {
 			at->late = 0;
 			continue;
@@ -231,6 +231,11 @@ static double smooth(double before, double share, double bar, double weight)
 	return MIN(MAX(now, share - LAG * bar), share + LAG * bar);
 }
 
+static bool is_selected(const struct list *list, uint32_t row)
+{
+	return list->pinned && list->rows[row].id == list->selected;
+}
+
 /* Put each row into its slot of before, or after all slots. */
 static void place_rows(struct order *o, const struct view_column *column, double weight)
 {
@@ -244,7 +249,7 @@ static void place_rows(struct order *o, const struct view_column *column, double
 		o->places[i].row = NONE;
 	/* Rows far below are rarely in a slot: they are sorted. */
 	for (uint32_t i = 0; i < MIN(list->nr, NEAR); i++) {
-		struct place place = { .row = i };
+		struct place place = { .row = i, .selected = is_selected(list, i) };
 		uint32_t slot = slot_of(&index, list, list->rows[i].id);
 
 		if (slot == NONE && o->nr == SLOTS + SPARE)
@@ -401,7 +406,6 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 								      : NULL;
 	uint64_t key = st->shown ? key_of(st, list) : 0,
 		 now = st->shown ? st->shown->running_ns : 0;
-	uint64_t selected = list->pinned ? list->selected : UINT64_MAX;
 	struct order o = { .list = list };
 	double age, window = (double)MAX(st->config->window_ns, 1000000000u);
 
@@ -420,9 +424,9 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 	}
 	age = (double)(now - list->slots_ns);
 	place_rows(&o, column, age / (age + 2 * window));
-	fill_empty(&o, selected);
-	exchange(&o, selected);
-	overtake(&o, selected);
+	fill_empty(&o);
+	exchange(&o);
+	overtake(&o);
 	close_empty(&o);
 	move_rows(&o, list);
 	list->slots_ns = now;

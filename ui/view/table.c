@@ -59,6 +59,20 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 	return d ? d : (a->id > b->id) - (a->id < b->id);
 }
 
+/* Are the rows in order of their shares, as functions are by the folding thread? */
+static bool is_sorted(const struct list *list, bool by_self, int sign)
+{
+	for (uint32_t i = 1; i < list->nr; i++) {
+		const struct row *a = &list->rows[i - 1], *b = &list->rows[i];
+		double first = sign * (by_self ? a->self - b->self : a->total - b->total);
+		double second = sign * (by_self ? a->total - b->total : a->self - b->self);
+
+		if (first > 0 || (first == 0 && (second > 0 || (second == 0 && a->id > b->id))))
+			return false;
+	}
+	return true;
+}
+
 /* The place of a row by its shares. */
 struct sort_key {
 	double first, second;
@@ -84,6 +98,8 @@ static bool sort_by_share(struct list *list, bool by_self, int sign)
 	struct sort_key *keys;
 	struct row *rows;
 
+	if (is_sorted(list, by_self, sign))
+		return true;
 	if (!list_reserve_sorted(list, sizeof(*keys)))
 		return false;
 	keys = list->keys;

@@ -12,8 +12,9 @@
 
 #include "symbols/base/base.h"
 
-#define FULL  (TREND_FUNCTIONS / 4 * 3)
-#define LIGHT 0.0005
+#define FULL	      (TREND_FUNCTIONS / 4 * 3)
+#define LIGHT	      0.0005
+#define PURGE_SECONDS 10
 
 void trend_fini(struct trend *t)
 {
@@ -87,6 +88,7 @@ static void begin(struct trend *t, uint64_t key, uint64_t second)
 	t->key = key;
 	t->first = second;
 	t->last = second;
+	t->purged = second;
 }
 
 static void put(struct trend *t, uint32_t id, float share, uint64_t from, uint64_t second)
@@ -123,8 +125,10 @@ void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct pr
 		if (second - t->first >= TREND_SECONDS)
 			t->first = second - TREND_SECONDS + 1;
 	}
-	if (t->nr >= FULL / 2)
+	if (t->nr >= FULL / 2 && second - t->purged >= PURGE_SECONDS) {
+		t->purged = second;
 		purge(t);
+	}
 	for (uint32_t i = 0; i < fold->nr_rows && fold->weight > 0; i++)
 		put(t, p->functions[fold->rows[i].function].id,
 		    (float)(fold->rows[i].self_weight / fold->weight), from, second);

@@ -25,6 +25,7 @@ struct trend {
 	uint32_t nr;
 	uint64_t key;	      /* of event and scope: folds_key() */
 	uint64_t first, last; /* known seconds; first > last: none */
+	uint64_t purged;      /* when functions without samples were removed */
 };
 
 void trend_fini(struct trend *t);
