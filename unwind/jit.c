@@ -4,7 +4,7 @@
  */
 #include "unwind/jit.h"
 
-/* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 22, x86-64). */
+/* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 25, x86-64). */
 #define SLOT_SENDER_SP (-8)
 #define SLOT_LAST_SP   (-16)
 #define SLOT_METHOD    (-24)
@@ -94,10 +94,11 @@ static bool is_interpreted(const struct fp_input *in, const struct codemap_metho
 		return saved - m->start < m->size;
 	if (bcp - m->start < m->size)
 		return true;
-	/* At the entry of a method the register has its sender's sp. */
+	/* At the entry of a method the register has its sender's sp: as address, or from JDK 22 on
+	 * in words from the frame pointer. */
 	return saved - m->start < m->size &&
 	       stack_copy_read(in->copy, fp + (uint64_t)SLOT_LAST_SP, &last_sp) && last_sp &&
-	       last_sp == bcp;
+	       (last_sp == bcp || fp + 8 * last_sp == bcp);
 }
 
 static struct jit_caller interpreter_frame(const struct fp_input *in, const struct codemap *map,

@@ -255,6 +255,31 @@ static int read_kind(struct scan *s, uint64_t at)
 	return 0;
 }
 
+/* Decode the range of the code of the blob in @bytes. */
+static void decode_code(const struct vmstructs *v, const uint8_t *bytes, struct hotspot_blob *b)
+{
+	if (v->blob_begin != UINT64_MAX) {
+		b->start = take_u64(bytes, v->blob_begin);
+		b->end = take_u64(bytes, v->blob_end);
+	} else {
+		b->start = b->blob + take_u32(bytes, v->code_offset);
+		b->end = b->blob + take_u32(bytes, v->data_offset);
+	}
+}
+
+/* Decode the offset from which the frame is complete; -1: it never is. */
+static uint32_t take_complete(const struct vmstructs *v, const uint8_t *bytes)
+{
+	int16_t narrow;
+
+	if (v->complete_size == 4)
+		return take_u32(bytes, v->blob_complete);
+	if (v->complete_size != 2)
+		return UINT32_MAX;
+	memcpy(&narrow, bytes + v->blob_complete, sizeof(narrow));
+	return (uint32_t)narrow;
+}
+
 /* Decode the head of the blob in @bytes; false: not a blob with code. */
 static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blob *b)
 {
@@ -262,14 +287,13 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	uint32_t words;
 	bool compiled;
 
-	b->start = take_u64(bytes, v->blob_begin);
-	b->end = take_u64(bytes, v->blob_end);
+	decode_code(v, bytes, b);
 	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > CODE_SIZE_MAX ||
 	    read_kind(s, take_u64(bytes, v->blob_name)))
 		return false;
 	words = take_u32(bytes, v->blob_frame_size);
 	b->frame_words = words < FRAME_WORDS_MAX ? words : 0;
-	b->complete = take_u32(bytes, v->blob_complete);
+	b->complete = take_complete(v, bytes);
 	compiled = !strcmp(s->name, "nmethod") || !strcmp(s->name, "native nmethod");
 	if (compiled) {
 		b->kind = HOTSPOT_COMPILED;
@@ -279,6 +303,8 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 		b->retired = v->nmethod_state != UINT64_MAX && (int8_t)bytes[v->nmethod_state] > 0;
 		if (v->deopt_handler != UINT64_MAX)
 			b->deopt = take_u64(bytes, v->deopt_handler);
+		else if (v->deopt_offset != UINT64_MAX)
+			b->deopt = b->blob + take_u32(bytes, v->deopt_offset);
 	} else {
 		b->kind = !strcmp(s->name, "Interpreter") ? HOTSPOT_INTERPRETER : HOTSPOT_STUB;
 	}

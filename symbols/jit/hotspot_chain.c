@@ -136,22 +136,101 @@ static const struct hotspot_blob *find_blob(const struct hotspot *h, uint64_t pc
 	return low && pc < h->blobs[low - 1].end ? &h->blobs[low - 1] : NULL;
 }
 
-/* Part of an nmethod by the offsets in its head: the numbers at @from and @to. */
-static int find_part(const struct hotspot_blob *b, struct remote *r, uint64_t from, uint64_t to,
-		     uint64_t *start, uint64_t *size)
+/* Addresses of the descriptions of compiled code. */
+struct scopes {
+	uint64_t pcs, pcs_size; /* PcDescs */
+	uint64_t data;		/* what they describe */
+	uint64_t metadata;	/* pointers to the methods */
+};
+
+/* Read the offsets of the PcDescs from @at and @end on. */
+static int find_pcs(struct remote *r, uint64_t base, uint64_t at, uint64_t end, struct scopes *s)
 {
 	uint32_t first, last;
-	int rc = remote_read_u32(r, b->blob + from, &first);
+	int rc = remote_read_u32(r, at, &first);
 
 	if (!rc)
-		rc = remote_read_u32(r, b->blob + to, &last);
+		rc = remote_read_u32(r, end, &last);
 	if (rc)
 		return rc;
 	if (last < first || last > (64U << 20))
 		return -EBADMSG;
-	*start = b->blob + first;
-	*size = last - first;
+	s->pcs = base + first;
+	s->pcs_size = MIN(last - first, PCDESCS_MAX * PCDESC_SIZE);
 	return 0;
+}
+
+/* JDK 11 to 22: in the nmethod. From JDK 23 on: in memory to which it points. */
+static int find_scopes_data(const struct vmstructs *v, const struct hotspot_blob *b,
+			    struct remote *r, struct scopes *s)
+{
+	uint64_t base;
+	uint32_t offset;
+	int rc;
+
+	if (v->scopes_data != UINT64_MAX) {
+		rc = remote_read_u64(r, b->blob + v->scopes_data, &s->data);
+		return rc ? rc
+			  : find_pcs(r, b->blob, b->blob + v->scopes_pcs, b->blob + v->dependencies,
+				     s);
+	}
+	rc = remote_read_u64(r, b->blob + v->immutable_data, &base);
+	if (!rc)
+		rc = remote_read_u32(r, b->blob + v->scopes_data_offset, &offset);
+	if (rc)
+		return rc;
+	s->data = base + offset;
+	return find_pcs(r, base, b->blob + v->scopes_pcs, b->blob + v->scopes_data_offset, s);
+}
+
+/*
+ * To JDK 22: in the nmethod. JDK 23, 24: in its data. From JDK 25 on: in memory to which it points,
+ * behind the relocations.
+ */
+static int find_metadata(const struct vmstructs *v, const struct hotspot_blob *b, struct remote *r,
+			 struct scopes *s)
+{
+	uint32_t offset, data = 0;
+	uint16_t narrow;
+	int rc;
+
+	if (v->mutable_data != UINT64_MAX) {
+		rc = remote_read_u64(r, b->blob + v->mutable_data, &s->metadata);
+		if (!rc)
+			rc = remote_read_u32(r, b->blob + v->relocation_size, &offset);
+		s->metadata += rc ? 0 : offset;
+		return rc;
+	}
+	if (v->metadata_size == 4) {
+		rc = remote_read_u32(r, b->blob + v->metadata, &offset);
+	} else {
+		rc = remote_read_u16(r, b->blob + v->metadata, &narrow);
+		offset = narrow;
+		if (!rc)
+			rc = remote_read_u32(r, b->blob + v->data_offset, &data);
+	}
+	s->metadata = rc ? 0 : b->blob + data + offset;
+	return rc;
+}
+
+/* Has the JVM all that one way to find the descriptions takes? */
+static bool has_scopes(const struct vmstructs *v)
+{
+	bool inside = v->scopes_data != UINT64_MAX && v->dependencies != UINT64_MAX;
+	bool apart = v->immutable_data != UINT64_MAX && v->scopes_data_offset != UINT64_MAX;
+	bool mutable = v->mutable_data != UINT64_MAX && v->relocation_size != UINT64_MAX;
+	bool narrow = v->metadata_size == 2 && v->data_offset != UINT64_MAX;
+
+	return v->scopes_pcs != UINT64_MAX && (inside || apart) &&
+	       (mutable || v->metadata_size == 4 || narrow);
+}
+
+static int find_scopes(const struct vmstructs *v, const struct hotspot_blob *b, struct remote *r,
+		       struct scopes *s)
+{
+	int rc = find_scopes_data(v, b, r, s);
+
+	return rc ? rc : find_metadata(v, b, r, s);
 }
 
 /*
@@ -160,24 +239,19 @@ static int find_part(const struct hotspot_blob *b, struct remote *r, uint64_t fr
  * instructions belong to the next one, as in the JVM's own pc_desc_near(), or if that has no scope,
  * to the call before. 0: none.
  */
-static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, struct remote *r,
+static int find_scope(const struct scopes *s, const struct hotspot_blob *b, struct remote *r,
 		      uint64_t pc, uint32_t *scope)
 {
-	uint64_t start, size;
-	int rc = find_part(b, r, h->vm.scopes_pcs, h->vm.dependencies, &start, &size);
 	int32_t offset = (int32_t)(pc - b->start);
-	uint8_t *bytes;
+	uint8_t *bytes = malloc(MAX(s->pcs_size, 1U));
+	int rc;
 
 	*scope = 0;
-	if (rc)
-		return rc;
-	size = MIN(size, PCDESCS_MAX * PCDESC_SIZE);
-	bytes = malloc(MAX(size, 1U));
 	if (!bytes)
 		return -ENOMEM;
-	rc = remote_read(r, start, bytes, size);
+	rc = remote_read(r, s->pcs, bytes, s->pcs_size);
 	/* Sorted by pc; the first and the last one are sentinels. */
-	for (uint64_t at = 0; !rc && at + PCDESC_SIZE <= size; at += PCDESC_SIZE) {
+	for (uint64_t at = 0; !rc && at + PCDESC_SIZE <= s->pcs_size; at += PCDESC_SIZE) {
 		int32_t number[2];
 
 		memcpy(number, bytes + at, sizeof(number));
@@ -190,35 +264,26 @@ static int find_scope(const struct hotspot *h, const struct hotspot_blob *b, str
 	return rc;
 }
 
-static int read_method(const struct hotspot *h, const struct hotspot_blob *b, struct remote *r,
-		       uint32_t index, uint64_t *method)
+static int read_method(const struct scopes *s, struct remote *r, uint32_t index, uint64_t *method)
 {
-	uint32_t metadata;
-	int rc = remote_read_u32(r, b->blob + h->vm.metadata, &metadata);
-
-	if (rc)
-		return rc;
 	if (!index || index > METADATA_MAX)
 		return -EBADMSG;
-	return remote_read_u64(r, b->blob + metadata + 8ULL * (index - 1), method);
+	return remote_read_u64(r, s->metadata + 8ULL * (index - 1), method);
 }
 
 int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX])
 {
-	const struct vmstructs *v = &h->vm;
 	const struct hotspot_blob *b = find_blob(h, pc);
-	uint64_t scopes;
+	struct scopes scopes;
 	uint32_t scope, nr = 0;
 	int rc;
 
-	if (!b || b->kind != HOTSPOT_COMPILED || v->scopes_data == UINT64_MAX ||
-	    v->scopes_pcs == UINT64_MAX || v->dependencies == UINT64_MAX ||
-	    v->metadata == UINT64_MAX)
+	if (!b || b->kind != HOTSPOT_COMPILED || !has_scopes(&h->vm))
 		return 0;
-	rc = remote_read_u64(r, b->blob + v->scopes_data, &scopes);
+	rc = find_scopes(&h->vm, b, r, &scopes);
 	if (!rc)
-		rc = find_scope(h, b, r, pc, &scope);
+		rc = find_scope(&scopes, b, r, pc, &scope);
 	while (!rc && scope && nr < HOTSPOT_FRAMES_MAX) {
 		uint8_t bytes[SCOPE_BYTES];
 		struct stream s = { .bytes = bytes,
@@ -226,13 +291,13 @@ int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 				    .new_format = is_new(h, r) };
 		uint32_t sender, index;
 
-		rc = remote_read(r, scopes + scope, bytes, sizeof(bytes));
+		rc = remote_read(r, scopes.data + scope, bytes, sizeof(bytes));
 		if (rc)
 			break;
 		sender = take_number(&s);
 		index = take_number(&s);
 		frames[nr].bci = (int32_t)take_number(&s) - 1;
-		rc = read_method(h, b, r, index, &frames[nr].method);
+		rc = read_method(&scopes, r, index, &frames[nr].method);
 		if (!rc)
 			rc = name_frame(h, r, &frames[nr]);
 		if (rc)

@@ -19,6 +19,7 @@ enum variable {
 	STRUCTS,
 	STRUCTS_TYPE,
 	STRUCTS_FIELD,
+	STRUCTS_TEXT,
 	STRUCTS_STATIC,
 	STRUCTS_OFFSET,
 	STRUCTS_ADDRESS,
@@ -34,6 +35,7 @@ static const char *const variable_names[NR_VARIABLES] = {
 	[STRUCTS] = "gHotSpotVMStructs",
 	[STRUCTS_TYPE] = "gHotSpotVMStructEntryTypeNameOffset",
 	[STRUCTS_FIELD] = "gHotSpotVMStructEntryFieldNameOffset",
+	[STRUCTS_TEXT] = "gHotSpotVMStructEntryTypeStringOffset",
 	[STRUCTS_STATIC] = "gHotSpotVMStructEntryIsStaticOffset",
 	[STRUCTS_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
 	[STRUCTS_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
@@ -49,15 +51,20 @@ struct wanted {
 	const char *type, *field;
 	size_t at; /* in struct vmstructs */
 	bool optional;
+	size_t size_at; /* of the integer's size; 0: has one size in all versions */
 };
 
 #define FIELD(t, f, m)                                                                             \
 	{                                                                                          \
-		t, f, offsetof(struct vmstructs, m), false                                         \
+		.type = t, .field = f, .at = offsetof(struct vmstructs, m)                         \
 	}
 #define OPTIONAL(t, f, m)                                                                          \
 	{                                                                                          \
-		t, f, offsetof(struct vmstructs, m), true                                          \
+		t, f, offsetof(struct vmstructs, m), true, 0                                       \
+	}
+#define SIZED(t, f, m, s)                                                                          \
+	{                                                                                          \
+		t, f, offsetof(struct vmstructs, m), true, offsetof(struct vmstructs, s)           \
 	}
 static const struct wanted wanted[] = {
 	FIELD("CodeCache", "_heaps", heaps),
@@ -71,10 +78,12 @@ static const struct wanted wanted[] = {
 	FIELD("VirtualSpace", "_high", space_high),
 	FIELD("CodeBlob", "_name", blob_name),
 	FIELD("CodeBlob", "_size", blob_size),
-	FIELD("CodeBlob", "_frame_complete_offset", blob_complete),
+	SIZED("CodeBlob", "_frame_complete_offset", blob_complete, complete_size),
 	FIELD("CodeBlob", "_frame_size", blob_frame_size),
-	FIELD("CodeBlob", "_code_begin", blob_begin),
-	FIELD("CodeBlob", "_code_end", blob_end),
+	OPTIONAL("CodeBlob", "_code_begin", blob_begin),
+	OPTIONAL("CodeBlob", "_code_end", blob_end),
+	OPTIONAL("CodeBlob", "_code_offset", code_offset),
+	OPTIONAL("CodeBlob", "_data_offset", data_offset),
 	FIELD("CompiledMethod", "_method", nmethod_method),
 	FIELD("nmethod", "_method", nmethod_method), /* JDK 23 */
 	FIELD("nmethod", "_compile_id", nmethod_compile_id),
@@ -90,12 +99,18 @@ static const struct wanted wanted[] = {
 	OPTIONAL("CompiledMethod", "_scopes_data_begin", scopes_data),
 	OPTIONAL("nmethod", "_scopes_pcs_offset", scopes_pcs),
 	OPTIONAL("nmethod", "_dependencies_offset", dependencies),
-	OPTIONAL("nmethod", "_metadata_offset", metadata),
+	OPTIONAL("nmethod", "_immutable_data", immutable_data),
+	OPTIONAL("nmethod", "_scopes_data_offset", scopes_data_offset),
+	SIZED("nmethod", "_metadata_offset", metadata, metadata_size),
+	OPTIONAL("CodeBlob", "_mutable_data", mutable_data),
+	OPTIONAL("CodeBlob", "_relocation_size", relocation_size),
 	OPTIONAL("ConstMethod", "_flags", const_flags),
+	OPTIONAL("ConstMethod", "_flags._flags", const_flags), /* JDK 21 */
 	OPTIONAL("ConstantPool", "_source_file_name_index", source_file),
 	OPTIONAL("HeapBlock::Header", "_used", block_used),
 	OPTIONAL("nmethod", "_state", nmethod_state),
 	OPTIONAL("CompiledMethod", "_deopt_handler_begin", deopt_handler),
+	OPTIONAL("nmethod", "_deopt_handler_offset", deopt_offset),
 	OPTIONAL("StubRoutines", "_call_stub_return_address", call_return),
 	FIELD("HeapBlock", NULL, block_size),
 	FIELD("ConstMethod", NULL, const_method_size),
@@ -120,6 +135,20 @@ static int read_name(struct remote *r, const uint8_t *entry, uint64_t at, char *
 	return size < 0 ? (int)size : 0;
 }
 
+/* Read the size of an integer from its type; UINT64_MAX: another type. */
+static int read_size(struct remote *r, const uint8_t *entry, uint64_t at, uint64_t *size)
+{
+	static const char *const types[] = { "u2", "int16_t", "uint16_t", "int", "u4" };
+	char type[NAME_MAX_];
+	int rc = read_name(r, entry, at, type);
+
+	*size = UINT64_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(types) && !rc; i++)
+		if (!strcmp(type, types[i]))
+			*size = i < 3 ? 2 : 4;
+	return rc;
+}
+
 /* Take one entry of gHotSpotVMStructs. */
 static int take_field(struct vmstructs *v, struct remote *r, const uint64_t *at,
 		      const uint8_t *entry, const char *type)
@@ -141,6 +170,9 @@ static int take_field(struct vmstructs *v, struct remote *r, const uint64_t *at,
 		memcpy(&value, entry + (is_static ? at[STRUCTS_ADDRESS] : at[STRUCTS_OFFSET]),
 		       sizeof(value));
 		*member(v, &wanted[i]) = value;
+		if (wanted[i].size_at)
+			rc = read_size(r, entry, at[STRUCTS_TEXT],
+				       (uint64_t *)((char *)v + wanted[i].size_at));
 	}
 	return rc;
 }
@@ -224,6 +256,16 @@ static int check(struct vmstructs *v, const struct wanted *w, const char **missi
 	return value <= OFFSET_MAX || address ? 0 : -EBADMSG;
 }
 
+/* Refuse blobs whose code cannot be found. */
+static int check_blobs(const struct vmstructs *v, const char **missing)
+{
+	bool pointers = v->blob_begin != UINT64_MAX && v->blob_end != UINT64_MAX;
+	bool offsets = v->code_offset != UINT64_MAX && v->data_offset != UINT64_MAX;
+
+	*missing = pointers || offsets ? *missing : "_code_begin";
+	return pointers || offsets ? 0 : -ENODATA;
+}
+
 int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *f, uint64_t bias,
 		   const char **missing)
 {
@@ -238,5 +280,5 @@ int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *
 		rc = walk(v, r, at, true);
 	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++)
 		rc = check(v, &wanted[i], missing);
-	return rc;
+	return rc ? rc : check_blobs(v, missing);
 }

@@ -19,7 +19,10 @@ struct vmstructs {
 	uint64_t array_len, array_data;		      /* GrowableArray */
 	uint64_t heap_memory, heap_segmap, heap_log2; /* CodeHeap */
 	uint64_t space_low, space_high;		      /* VirtualSpace */
-	uint64_t blob_name, blob_size, blob_complete, blob_frame_size, blob_begin, blob_end;
+	uint64_t blob_name, blob_size, blob_frame_size;
+	uint64_t blob_complete, complete_size; /* an integer of 2 or 4 bytes */
+	uint64_t blob_begin, blob_end;	       /* pointers, to JDK 22 */
+	uint64_t code_offset, data_offset;     /* in the blob, from JDK 23 on */
 	uint64_t nmethod_method, nmethod_compile_id;
 	uint64_t method_const;				  /* Method::_constMethod */
 	uint64_t const_pool, const_code_size, const_name; /* ConstMethod */
@@ -27,12 +30,16 @@ struct vmstructs {
 	uint64_t klass_name;
 	uint64_t symbol_length, symbol_body;
 	/* Optional: lines and inlined methods. */
-	uint64_t vm_major;					  /* static */
-	uint64_t scopes_data, scopes_pcs, dependencies, metadata; /* nmethod */
-	uint64_t const_flags, source_file;			  /* ConstMethod, ConstantPool */
+	uint64_t vm_major;				/* static */
+	uint64_t scopes_data, scopes_pcs, dependencies; /* nmethod, to JDK 22 */
+	uint64_t immutable_data, scopes_data_offset;	/* from JDK 23 on */
+	uint64_t metadata, metadata_size;		/* to JDK 24; of 2 or 4 bytes */
+	uint64_t mutable_data, relocation_size;		/* from JDK 25 on */
+	uint64_t const_flags, source_file;		/* ConstMethod, ConstantPool */
 	/* Optional: to prove frames. */
 	uint64_t block_used; /* in HeapBlock: its header is first */
-	uint64_t nmethod_state, deopt_handler;
+	uint64_t nmethod_state;
+	uint64_t deopt_handler, deopt_offset;  /* a pointer, to JDK 22; in the blob */
 	uint64_t call_return;		       /* static: StubRoutines::_call_stub_return_address */
 	uint64_t block_size;		       /* sizeof(HeapBlock) */
 	uint64_t const_method_size, pool_size; /* sizeof */

@@ -97,6 +97,17 @@ static struct const_method const_get = { &pool, 12, 1, 0, { 0 } },
 			   const_put = { &pool, 5, 2, 1, { 0 } };
 static struct method method_get = { &const_get }, method_put = { &const_put };
 
+/* A blob as of JDK 25: offsets, and descriptions in memory of their own. */
+struct blob25 {
+	uint8_t *mutable_data;
+	const char *name;
+	int size, relocation_size, code, data, frame_size;
+	int16_t complete;
+	struct method *method;
+	uint8_t *immutable_data;
+	int deopt, pcs, scopes, compile_id;
+};
+
 /* The tables that HotSpot exports, under their names. */
 struct VMStructEntry {
 	const char *type, *field, *type_string;
@@ -111,7 +122,7 @@ struct VMTypeEntry {
 
 #define MEMBER(t, f, s, m)                                                                         \
 	{                                                                                          \
-		t, f, "", 0, offsetof(struct s, m), NULL                                           \
+		t, f, "int", 0, offsetof(struct s, m), NULL                                        \
 	}
 static struct VMStructEntry structs[] = {
 	{ "CodeCache", "_heaps", "", 1, 0, &code_cache_heaps },
@@ -152,6 +163,45 @@ static struct VMStructEntry structs[] = {
 	MEMBER("Symbol", "_body", symbol, body),
 	{ NULL, NULL, NULL, 0, 0, NULL },
 };
+#define SHORT(t, f, s, m)                                                                          \
+	{                                                                                          \
+		t, f, "int16_t", 0, offsetof(struct s, m), NULL                                    \
+	}
+static struct VMStructEntry structs25[] = {
+	{ "CodeCache", "_heaps", "", 1, 0, &code_cache_heaps },
+	MEMBER("GrowableArrayBase", "_len", array, len),
+	MEMBER("GrowableArray<int>", "_data", array, data),
+	MEMBER("CodeHeap", "_memory", heap, memory),
+	MEMBER("CodeHeap", "_segmap", heap, segmap),
+	MEMBER("CodeHeap", "_log2_segment_size", heap, log2),
+	MEMBER("VirtualSpace", "_low", space, low),
+	MEMBER("VirtualSpace", "_high", space, high),
+	MEMBER("CodeBlob", "_name", blob25, name),
+	MEMBER("CodeBlob", "_size", blob25, size),
+	SHORT("CodeBlob", "_frame_complete_offset", blob25, complete),
+	MEMBER("CodeBlob", "_frame_size", blob25, frame_size),
+	MEMBER("CodeBlob", "_code_offset", blob25, code),
+	MEMBER("CodeBlob", "_data_offset", blob25, data),
+	MEMBER("CodeBlob", "_mutable_data", blob25, mutable_data),
+	MEMBER("CodeBlob", "_relocation_size", blob25, relocation_size),
+	MEMBER("nmethod", "_method", blob25, method),
+	MEMBER("nmethod", "_compile_id", blob25, compile_id),
+	MEMBER("nmethod", "_deopt_handler_offset", blob25, deopt),
+	MEMBER("nmethod", "_immutable_data", blob25, immutable_data),
+	MEMBER("nmethod", "_scopes_pcs_offset", blob25, pcs),
+	MEMBER("nmethod", "_scopes_data_offset", blob25, scopes),
+	{ "Abstract_VM_Version", "_vm_major_version", "", 1, 0, &vm_major },
+	MEMBER("ConstMethod", "_flags._flags", const_method, flags),
+	MEMBER("Method", "_constMethod", method, constant),
+	MEMBER("ConstMethod", "_constants", const_method, pool),
+	MEMBER("ConstMethod", "_code_size", const_method, code_size),
+	MEMBER("ConstMethod", "_name_index", const_method, name),
+	MEMBER("ConstantPool", "_pool_holder", pool, holder),
+	MEMBER("Klass", "_name", klass, name),
+	MEMBER("Symbol", "_length", symbol, length),
+	MEMBER("Symbol", "_body", symbol, body),
+	{ NULL, NULL, NULL, 0, 0, NULL },
+};
 static struct VMTypeEntry types[] = {
 	{ "HeapBlock", 16 },
 	{ "ConstMethod", offsetof(struct const_method, codes) },
@@ -163,6 +213,7 @@ struct VMStructEntry *gHotSpotVMStructs = structs;
 struct VMTypeEntry *gHotSpotVMTypes = types;
 uint64_t gHotSpotVMStructEntryTypeNameOffset = offsetof(struct VMStructEntry, type);
 uint64_t gHotSpotVMStructEntryFieldNameOffset = offsetof(struct VMStructEntry, field);
+uint64_t gHotSpotVMStructEntryTypeStringOffset = offsetof(struct VMStructEntry, type_string);
 uint64_t gHotSpotVMStructEntryIsStaticOffset = offsetof(struct VMStructEntry, is_static);
 uint64_t gHotSpotVMStructEntryOffsetOffset = offsetof(struct VMStructEntry, offset);
 uint64_t gHotSpotVMStructEntryAddressOffset = offsetof(struct VMStructEntry, address);
@@ -471,6 +522,74 @@ TEST(test_chain)
 		scopes[i]++;
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
 	assert_int_equal(frames[0].bci, 7);
+	vm_major = 17;
+	jvm_fini(&j);
+}
+
+/* An nmethod of get(), with put() inlined at one place, in the layout of JDK 25. */
+static struct blob25 *put_inlined25(uint8_t *immutable, uint64_t *mutable)
+{
+	static const uint8_t put_in_get[] = { 1 + 1, 2 + 1, 5 + 1 }, get_alone[] = { 1, 2, 9 };
+	static const int32_t pcs[][4] = { { -1, 0, 0, 0 }, { 32, 8, 0, 0 }, { 1 << 20, 0, 0, 0 } };
+	struct blob25 *b = (struct blob25 *)(memory + 2 * SEGMENT + 16);
+
+	*(struct block *)(memory + 2 * SEGMENT) = (struct block){ 3, true };
+	memcpy(immutable + 16, pcs, sizeof(pcs));
+	memcpy(immutable + 16 + sizeof(pcs) + 1, get_alone, sizeof(get_alone));
+	memcpy(immutable + 16 + sizeof(pcs) + 8, put_in_get, sizeof(put_in_get));
+	mutable[1] = (uintptr_t)&method_get;
+	mutable[2] = (uintptr_t)&method_put;
+	*b = (struct blob25){ .mutable_data = (uint8_t *)mutable,
+			      .name = "nmethod",
+			      .size = 3 * SEGMENT - 16,
+			      .relocation_size = 8,
+			      .code = 200,
+			      .data = 300,
+			      .frame_size = 4,
+			      .complete = -1,
+			      .method = &method_get,
+			      .immutable_data = immutable,
+			      .deopt = 280,
+			      .pcs = 16,
+			      .scopes = 16 + (int)sizeof(pcs),
+			      .compile_id = 9 };
+	for (uint8_t k = 0; k < 3; k++)
+		segmap[2 + k] = k;
+	return b;
+}
+
+TEST(test_jdk25)
+{
+	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	static uint64_t mutable[3];
+	static uint8_t immutable[256];
+	const char *missing = NULL;
+	struct blob25 *b;
+	struct jvm j;
+
+	jvm_init(&j);
+	vm_major = 25;
+	gHotSpotVMStructs = structs25;
+	assert_int_equal(read_tables(&j, &missing), 0);
+	b = put_inlined25(immutable, mutable);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, 1);
+	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.get");
+	assert_int_equal(j.vm.blobs[0].start, (uintptr_t)b + 200);
+	assert_int_equal(j.vm.blobs[0].end, (uintptr_t)b + 300);
+	assert_int_equal(j.vm.blobs[0].deopt, (uintptr_t)b + 280);
+	assert_int_equal(j.vm.blobs[0].complete, UINT32_MAX);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b + 200 + 20, frames), 2);
+	assert_string_equal(frames[0].name, "pkg.Class.put");
+	assert_int_equal(frames[0].bci, 4);
+	assert_string_equal(frames[1].name, "pkg.Class.get");
+	assert_int_equal(frames[1].bci, 7);
+	/* Where code begins is in neither way. */
+	structs25[12].field = "_code_start";
+	assert_int_equal(read_tables(&j, &missing), -ENODATA);
+	assert_string_equal(missing, "_code_begin");
+	structs25[12].field = "_code_offset";
+	gHotSpotVMStructs = structs;
 	vm_major = 17;
 	jvm_fini(&j);
 }
