@@ -198,6 +198,10 @@ soak: $(B)/proftop ## drift of memory at 999 Hz beside builds, JITs and namespac
 kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random times; N=1000
 	$(Q)N=$(or $(N),1000) B=$(B) tests/e2e/killmatrix.sh
 
+.PHONY: fail-calls
+fail-calls: $(B)/proftop programs ## let the n-th system call of each kind fail: start, keys, stop, recording, replay; POINTS=20 each
+	$(Q)POINTS=$(or $(POINTS),20) PARTS='$(PARTS)' B=$(B) tests/e2e/failcalls.sh
+
 .PHONY: languages-beside truth-languages truth-java truth-waits truth-sched
 languages-beside: $(B)/proftop ## 50 Pythons and 20 JVMs, exec, chroot, edited scripts, reused ids: no name of another process
 	$(Q)B=$(B) tests/languages_beside $(PART)

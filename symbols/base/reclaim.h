@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Free memory that readers may still use: call_rcu() of urcu-qsbr.
+ * Free memory that readers of urcu-qsbr may still use, on a separate thread.
  *
- * ThreadSanitizer does not see the queues and grace periods of liburcu. Look-ups
- * end with reclaim_reader_done(), the callback begins with
- * reclaim_grace_over(); both are no code without that sanitizer.
+ * As call_rcu() of liburcu, which aborts where the thread cannot be started.
+ * ThreadSanitizer does not see the grace periods of liburcu. Look-ups end with
+ * reclaim_reader_done(), the callback begins with reclaim_grace_over(); both are no code
+ * without that sanitizer.
  */
 #ifndef SYMBOLS_BASE_RECLAIM_H
 #define SYMBOLS_BASE_RECLAIM_H
@@ -16,11 +17,22 @@
 #define reclaim_reader_done() grace_reader_done((void *)(uintptr_t)&urcu_qsbr_flavor)
 #define reclaim_grace_over()  grace_waited((void *)(uintptr_t)&urcu_qsbr_flavor)
 
-/* Call @free_it with @head when no reader can hold the object around it. */
-static inline void reclaim_later(struct rcu_head *head, void (*free_it)(struct rcu_head *head))
-{
-	reclaim_reader_done(); /* for our accesses */
-	call_rcu(head, free_it);
-}
+/* Inside the memory to be freed. */
+struct reclaim {
+	struct reclaim *next;
+	void (*free_it)(struct reclaim *r);
+};
+
+/* Start the thread, once in a process. 0 or -errno. */
+int reclaim_start(void);
+
+/*
+ * Call @free_it with @r, on the thread, when no reader can hold the object around it; in
+ * the order of these calls. Any thread, no locks; before reclaim_start() the memory is kept.
+ */
+void reclaim_later(struct reclaim *r, void (*free_it)(struct reclaim *r));
+
+/* Wait until all memory passed to reclaim_later() before is free. */
+void reclaim_wait(void);
 
 #endif

@@ -18,14 +18,19 @@ void wake_send(int fd)
 {
 	int saved = errno;
 
-	/* Fails only when the counter is full: then a wake-up is pending already. */
-	if (eventfd_write(fd, 1))
-		errno = saved;
+	/* Fails otherwise only when the counter is full: then a wake-up is pending already. */
+	while (eventfd_write(fd, 1) && errno == EINTR)
+		;
+	errno = saved;
 }
 
 bool wake_clear(int fd)
 {
 	eventfd_t nr;
+	int rc;
 
-	return !eventfd_read(fd, &nr);
+	do
+		rc = eventfd_read(fd, &nr);
+	while (rc && errno == EINTR);
+	return !rc;
 }

@@ -115,8 +115,11 @@ void cage_stop(void)
 	}
 	if (pid <= 0)
 		return;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	/* Not permitted: it ends after this process. */
+	if (kill(pid, SIGKILL))
+		return;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 /* Return the time of a CPU clock; 0: its process has ended. */

@@ -27,7 +27,7 @@ const struct codemap *codemap_publish(struct object *object, const struct codema
 	return atomic_exchange_explicit(&object->codemap, map, memory_order_acq_rel);
 }
 
-static void free_map(struct rcu_head *head)
+static void free_map(struct reclaim *head)
 {
 	reclaim_grace_over();
 	free(caa_container_of(head, struct codemap, rcu));

@@ -37,7 +37,7 @@ struct codemap_method {
 };
 
 struct codemap {
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	uint32_t nr_codes, nr_methods;
 	uint32_t methods_object; /* its offsets are addresses of methods */
 	uint32_t nr_retired;

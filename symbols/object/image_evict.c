@@ -21,11 +21,11 @@
 #define REST_MAX_NS 300000000000ULL
 
 struct leaving {
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	struct image *image;
 };
 
-static void free_leaving(struct rcu_head *head)
+static void free_leaving(struct reclaim *head)
 {
 	struct leaving *l = (struct leaving *)((char *)head - offsetof(struct leaving, rcu));
 

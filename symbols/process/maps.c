@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,45 +57,14 @@ int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks)
 	edit = space_edit_new(NULL, &m->spaces);
 	m->empty = edit ? space_edit_freeze(edit, 0) : NULL;
 	code = m->empty ? add_swapper(m) : -ENOMEM;
+	if (!code)
+		code = reclaim_start();
 	if (code) {
 		maps_free(m);
 		return code;
 	}
-	/* Start the call_rcu thread here rather than at the first use on a hot thread. */
-	get_default_call_rcu_data();
 	*out = m;
 	return 0;
-}
-
-struct barrier {
-	struct rcu_head rcu;
-	sem_t done;
-};
-
-static void pass_barrier(struct rcu_head *head)
-{
-	sem_post(&((struct barrier *)((char *)head - offsetof(struct barrier, rcu)))->done);
-}
-
-/*
- * Wait until all memory passed to reclaim_later() is free: the default call_rcu
- * thread works in order. rcu_barrier() does the same, but ThreadSanitizer does not
- * see its wait.
- */
-static void wait_reclaimed(void)
-{
-	struct barrier barrier;
-	bool online = rcu_read_ongoing();
-
-	sem_init(&barrier.done, 0, 0);
-	reclaim_later(&barrier.rcu, pass_barrier);
-	if (online)
-		rcu_thread_offline();
-	while (sem_wait(&barrier.done))
-		;
-	if (online)
-		rcu_thread_online();
-	sem_destroy(&barrier.done);
 }
 
 void maps_free(struct maps *m)
@@ -107,7 +75,7 @@ void maps_free(struct maps *m)
 	free(m->interpreters);
 	processes_fini(&m->procs);
 	space_put(m->empty);
-	wait_reclaimed();
+	reclaim_wait();
 	tasks_free(maps_tasks(m));
 	pthread_mutex_destroy(&m->lock);
 	free(m);

@@ -208,7 +208,7 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 	return th;
 }
 
-static void free_name(struct rcu_head *head)
+static void free_name(struct reclaim *head)
 {
 	reclaim_grace_over();
 	free((char *)head - offsetof(struct thread_name, rcu));
@@ -302,7 +302,7 @@ void process_thread_end(struct processes *t, struct process_thread *th, uint64_t
 		process_end(t, p, time_ns);
 }
 
-static void free_process(struct rcu_head *head)
+static void free_process(struct reclaim *head)
 {
 	struct process *p = (struct process *)((char *)head - offsetof(struct process, rcu));
 
@@ -311,7 +311,7 @@ static void free_process(struct rcu_head *head)
 	free(p);
 }
 
-static void free_thread(struct rcu_head *head)
+static void free_thread(struct reclaim *head)
 {
 	struct process_thread *th =
 		(struct process_thread *)((char *)head - offsetof(struct process_thread, rcu));

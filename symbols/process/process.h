@@ -45,7 +45,7 @@ struct process_thread;
 /* One name of a thread, from birth_ns until the birth of the next. Immutable but for task. */
 struct thread_name {
 	_Atomic(struct thread_name *) older; /* release: the name is complete */
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	uint64_t birth_ns;
 	uint32_t number; /* dense: the later the higher */
 	/* Ids in the task table in use and in another one: serial << 32 | id, 0: none yet. */
@@ -56,7 +56,7 @@ struct thread_name {
 
 struct process {
 	_Atomic(struct process *) next; /* in the chain of its pid; release: the node is whole */
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	pid_t pid;
 	uint32_t id; /* dense, of this incarnation */
 	uint64_t birth_ns;
@@ -79,7 +79,7 @@ struct process {
 
 struct process_thread {
 	_Atomic(struct process_thread *) next; /* in the chain of its tid */
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	struct process *process; /* W */
 	pid_t pid, tid;
 	uint64_t birth_ns;

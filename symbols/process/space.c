@@ -19,13 +19,13 @@
 #define LEAF_MIN	8u
 #define WANT_LEAVES_MAX 8u
 
-static void free_leaf(struct rcu_head *head)
+static void free_leaf(struct reclaim *head)
 {
 	reclaim_grace_over();
 	free((char *)head - offsetof(struct leaf, rcu));
 }
 
-static void free_space(struct rcu_head *head)
+static void free_space(struct reclaim *head)
 {
 	reclaim_grace_over();
 	free((char *)head - offsetof(struct space, rcu));

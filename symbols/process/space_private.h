@@ -17,7 +17,7 @@
 struct space_stats;
 
 struct leaf {
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	uint32_t refs; /* by spaces and drafts */
 	uint32_t nr, room;
 	bool frozen;
@@ -30,7 +30,7 @@ struct ended {
 };
 
 struct space {
-	struct rcu_head rcu;
+	struct reclaim rcu;
 	struct space_stats *stats;
 	uint64_t serial; /* unique among all spaces; not 0 */
 	uint32_t refs;

@@ -123,7 +123,7 @@ class Terminal:
             time.sleep(0.2)
             os.killpg(job, signal.SIGCONT)
         os.tcsetpgrp(self.slave, os.getpgrp())
-        os.write(hold, b"x")
+        os.write(hold, b"%d" % os.waitstatus_to_exitcode(status))
         time.sleep(60)
         os._exit(0)
 
@@ -133,6 +133,10 @@ class Terminal:
             if select.select([self.master], [], [], 0.02)[0]:
                 self.output += os.read(self.master, 65536)
         return until()
+
+    def status(self):
+        """Return the exit status of the job, which has ended; below 0: its signal."""
+        return int(os.read(self.hold, 32))
 
     def wrong(self):
         """Return what is wrong with the terminal, or None."""
