@@ -166,6 +166,8 @@ static int open_live(struct sampler *s, struct err *e)
 
 	if (code)
 		return code;
+	if (procstat_pid_namespace(""))
+		maps_in_namespace(s->store.maps);
 	nr_cpus = live_choose_cpus(&s->config, &cpus, e);
 	code = nr_cpus < 0 ? nr_cpus : open_permitted(s, cpus, (uint32_t)nr_cpus, e);
 	if (!code)

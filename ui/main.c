@@ -527,6 +527,7 @@ int main(int argc, char **argv)
 	int code;
 
 	invoker_init();
+	time_read_namespace("");
 	set_up_heap();
 	/* LC_CTYPE only: numbers are formatted in the C locale. */
 	setlocale(LC_CTYPE, "");

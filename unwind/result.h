@@ -29,6 +29,7 @@ enum unwind_stop {
 	UNWIND_BAD_FRAME,   /* libunwind failed, or the stack did not grow */
 	UNWIND_BUDGET,	    /* too many memory reads, of the sample or of its process */
 	UNWIND_BAD_REGS,    /* registers missing or unusable */
+	UNWIND_OUTSIDE,	    /* user code of a task outside our PID namespace */
 	UNWIND_NR_STOPS,
 };
 

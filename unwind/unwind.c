@@ -182,6 +182,7 @@ const char *unwind_stop_name(enum unwind_stop stop)
 		[UNWIND_BAD_FRAME] = "bad frame",
 		[UNWIND_BUDGET] = "over budget",
 		[UNWIND_BAD_REGS] = "no registers",
+		[UNWIND_OUTSIDE] = "outside this PID namespace",
 	};
 
 	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";

@@ -422,11 +422,15 @@ static void judge_container(struct findings *l, const struct doctor_facts *f)
 		fix = "allow perf_event_open in its seccomp profile; or run proftop outside";
 	else if (f->system_code && f->user_namespace)
 		fix = "run proftop outside the namespace";
-	d = add(l, filter || f->user_namespace ? DOCTOR_NOTE : DOCTOR_OK, "container", fix);
-	say(d, "%s%s%s",
+	else if (f->pid_namespace)
+		fix = "docker run --pid=host; hostPID: true";
+	d = add(l, filter || f->user_namespace || f->pid_namespace ? DOCTOR_NOTE : DOCTOR_OK,
+		"container", fix);
+	say(d, "%s%s%s%s",
 	    filter ? "a filter of system calls is in force" : "no filter of system calls",
 	    f->user_namespace ? "; a user namespace: its root has no right to sample others" : "",
-	    f->user_namespace && f->system_code ? ", nor kernel code" : "");
+	    f->user_namespace && f->system_code ? ", nor kernel code" : "",
+	    f->pid_namespace ? "; a PID namespace: processes outside have no names or stacks" : "");
 	d = add(l, small ? DOCTOR_NOTE : DOCTOR_OK, "memory",
 		small ? "--symbol-memory, as in 64M; raise the limit of the cgroup" : "");
 	if (f->memory_mb)

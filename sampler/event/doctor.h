@@ -40,6 +40,7 @@ struct doctor_facts {
 	int cage_code;	      /* 0 or -errno of a reader of foreign files */
 	char release[64];     /* of the kernel */
 	bool user_namespace;  /* its root has no rights outside */
+	bool pid_namespace;   /* processes outside have no pid, so no names and no stacks */
 	long memory_mb;	      /* limit of its cgroup; 0: none */
 	long cpu_pct;	      /* 100: as much as one CPU gives; 0: no limit */
 	uint32_t nr_jits;     /* processes with JIT code without names, the first of them */

@@ -213,6 +213,7 @@ void doctor_read(struct doctor_facts *f, const char *root)
 	if (!pmu_read_line(path, f->release, sizeof(f->release)))
 		f->release[0] = '\0';
 	f->user_namespace = is_user_namespace(root);
+	f->pid_namespace = procstat_pid_namespace(root);
 	read_cgroup(f, root);
 	f->nr_jits = jitcheck_find(root, f->jits, ARRAY_SIZE(f->jits));
 	f->ptrace_scope = ptrace_scope(root);

@@ -19,6 +19,8 @@
 
 #define CPU_MAX	  65536 /* ids above are not believed */
 #define BYTES_MAX (16u << 20)
+/* The inode of the first pid namespace, PROC_PID_INIT_INO of the kernel. */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
 
 struct cpu {
 	uint64_t busy, idle; /* clock ticks since boot, as last read */
@@ -97,6 +99,18 @@ void procstat_lockdown(const char *root, char *dst, size_t size)
 	word = strchr(text, '[');
 	if (word)
 		snprintf(dst, size, "%.*s", (int)strcspn(word + 1, "]"), word + 1);
+}
+
+bool procstat_pid_namespace(const char *root)
+{
+	char path[512], text[64];
+	unsigned int inode;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", root);
+	n = readlink(path, text, sizeof(text) - 1);
+	text[MAX(n, 0)] = '\0';
+	return sscanf(text, "pid:[%u]", &inode) == 1 && inode != FIRST_PID_NAMESPACE;
 }
 
 uint64_t procstat_max_sample_rate(const struct procstat *p)

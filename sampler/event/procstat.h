@@ -41,5 +41,7 @@ int procstat_sysctl(const char *root, const char *name, long *value);
 /* The level of kernel lockdown: "none", "integrity", "confidentiality"; "" if unknown. Any thread.
  */
 void procstat_lockdown(const char *root, char *dst, size_t size);
+/* Return whether proftop is in another PID namespace than the first: see pid_namespaces(7). */
+bool procstat_pid_namespace(const char *root);
 
 #endif

@@ -14,10 +14,8 @@
 #include <unistd.h>
 
 #include "sampler/event/event.h"
+#include "sampler/event/procstat.h"
 #include "sampler/event/tracefs.h"
-
-/* The inode of the first pid namespace, PROC_PID_INIT_INO of the kernel. */
-#define FIRST_PID_NAMESPACE 0xeffffffcu
 
 /* Return whether the text of a format file has the woken task at WAKING_PID_OFFSET. */
 static bool is_expected(const char *text)
@@ -27,14 +25,6 @@ static bool is_expected(const char *text)
 
 	return line && sscanf(line, "field:pid_t pid; offset:%u; size:%u;", &offset, &size) == 2 &&
 	       offset == WAKING_PID_OFFSET && size == sizeof(int32_t);
-}
-
-/* Tracepoints have the numbers of the first namespace, samples have ours. */
-static bool is_first_namespace(void)
-{
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_PID_NAMESPACE;
 }
 
 static int check_format(void)
@@ -61,7 +51,8 @@ int waking_event(struct event *ev)
 	struct err e = { .text = "" };
 	int code;
 
-	if (!is_first_namespace())
+	/* Tracepoints have the numbers of the first namespace, samples have ours. */
+	if (procstat_pid_namespace(""))
 		return -ENOTSUP;
 	code = check_format();
 	return code ? code : event_parse(ev, WAKING_NAME, &e);

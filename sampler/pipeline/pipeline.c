@@ -152,6 +152,12 @@ static void count_language(struct pipeline_stats *stats, const struct pipeline *
 	}
 }
 
+/* Return whether the sample is of the idle task. */
+static bool is_idle(const struct pipeline *p, const struct record_sample *s)
+{
+	return !s->pid && !s->tid && !p->hit.outside;
+}
+
 void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const struct record_sample *s,
 		    int event)
 {
@@ -166,7 +172,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 		return;
 	}
 	stats->by_event[event]++;
-	stats->idle[event] += !s->pid && !s->tid;
+	stats->idle[event] += is_idle(p, s);
 	stats->kernel += p->nr_kernel > 0;
 	count_language(stats, p);
 	if (!p->nr) {
@@ -199,7 +205,7 @@ uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 	assert(event >= 0 && event < EVENTS_MAX);
 	stats->by_event[event]++;
 	stats->taken++;
-	stats->idle[event] += !s->pid && !s->tid;
+	stats->idle[event] += is_idle(p, s);
 	count_language(stats, p);
 	if (!p->nr) {
 		stats->pending++;

@@ -219,6 +219,9 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
 		return UNWIND_PENDING;
 	}
+	/* The idle task runs no user code, and has no registers of any. */
+	if (!s->pid && (own == (uint64_t)PERF_CONTEXT_USER || s->regs_abi))
+		return UNWIND_OUTSIDE;
 	if (hit->kernel_thread || !hit->space || !own)
 		return UNWIND_NO_USER; /* perf record -g has registers without a copy of the stack
 					  on some architectures. */

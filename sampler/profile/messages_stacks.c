@@ -82,6 +82,8 @@ static void note_broken(struct messages *n, const struct profile *p)
 				  "please report it",
 		[UNWIND_BAD_REGS] = "show by module (6); 32-bit code: sample that process alone "
 				    "with -g fp",
+		[UNWIND_OUTSIDE] = "run proftop in the PID namespace of the host: docker run "
+				   "--pid=host, hostPID: true",
 	};
 	const struct profile_account *w = &n->window;
 	bool loud = w->taken >= MESSAGES_TAKEN_MIN &&

@@ -38,9 +38,36 @@ static uint64_t time_of(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
+/* CLOCK_MONOTONIC of this process minus that of the kernel. */
+static int64_t namespace_ns;
+
 uint64_t time_now_ns(void)
 {
-	return time_of(CLOCK_MONOTONIC);
+	return time_of(CLOCK_MONOTONIC) - (uint64_t)namespace_ns;
+}
+
+void time_read_namespace(const char *root)
+{
+	char path[512], line[128];
+	long long seconds, ns;
+	FILE *f;
+
+	namespace_ns = 0;
+	snprintf(path, sizeof(path), "%s/proc/self/timens_offsets", root);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "monotonic %lld %lld", &seconds, &ns) == 2)
+			namespace_ns = (int64_t)seconds * 1000000000 + ns;
+	if (f)
+		fclose(f);
+}
+
+struct timespec time_deadline(uint64_t time_ns)
+{
+	uint64_t at = time_ns + (uint64_t)namespace_ns;
+
+	return (struct timespec){ .tv_sec = (time_t)(at / 1000000000),
+				  .tv_nsec = (long)(at % 1000000000) };
 }
 
 uint64_t time_thread_ns(void)

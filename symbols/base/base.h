@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
@@ -30,8 +31,15 @@ struct err {
  */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* Return CLOCK_MONOTONIC in nanoseconds, the clock of every perf record. */
+/* Return the kernel's CLOCK_MONOTONIC in nanoseconds, the clock of every perf record. */
 uint64_t time_now_ns(void);
+/*
+ * In a time namespace, time_namespaces(7), this process sees another CLOCK_MONOTONIC than perf
+ * records have: read the difference from /proc/self below @root. Before all other threads.
+ */
+void time_read_namespace(const char *root);
+/* Convert a time for functions that wait until a time of CLOCK_MONOTONIC. */
+struct timespec time_deadline(uint64_t time_ns);
 /*
  * Parse a time of @size bytes: digits with at most one point, then ms, s, m or h; s if there is
  * none. 0, or -EINVAL: something else, or more than 100 years.

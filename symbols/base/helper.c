@@ -165,8 +165,7 @@ bool helper_job_done(const struct job *job)
 
 bool helpers_wait(struct helpers *h, const struct job *job, uint64_t deadline_ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(deadline_ns / 1000000000),
-					.tv_nsec = (long)(deadline_ns % 1000000000) };
+	const struct timespec until = time_deadline(deadline_ns);
 
 	pthread_mutex_lock(&h->lock);
 	while (!helper_job_done(job) &&

@@ -199,6 +199,7 @@ void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64
 	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
 	if (p)
 		fill_hit(m, tasks, p, tid, time_ns, hit);
+	hit->outside = m->in_namespace && !pid;
 	reclaim_reader_done();
 }
 
@@ -217,6 +218,14 @@ bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns,
 void maps_no_proc(struct maps *m)
 {
 	m->no_proc = true;
+}
+
+void maps_in_namespace(struct maps *m)
+{
+	struct process_thread *idle = process_thread_find(&m->procs, 0, 0, 0);
+
+	m->in_namespace = true;
+	process_thread_name(idle, 0)->comm = TEXT("[outside]");
 }
 
 bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns)

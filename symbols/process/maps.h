@@ -33,6 +33,7 @@ struct maps_hit {
 	bool full;		   /* the table is full: TASK_UNKNOWN instead */
 	bool known;		   /* false: request with maps_ask() and count as pending */
 	bool kernel_thread;
+	bool outside;	  /* pid 0: a task outside our PID namespace, or the idle one */
 	bool ask;	  /* shown as its main thread, or without uid: maps_ask() corrects it */
 	uint32_t process; /* id of its incarnation; 0: unknown */
 	const struct lang_process *lang; /* its interpreter; NULL: none is known */
@@ -47,6 +48,12 @@ void maps_free(struct maps *m);
  * reused). Before the first record.
  */
 void maps_no_proc(struct maps *m);
+
+/*
+ * The events are opened in a PID namespace, pid_namespaces(7): all tasks outside have pid 0 in
+ * their samples, as the idle task. Before the first record.
+ */
+void maps_in_namespace(struct maps *m);
 
 /* One mapping of a PERF_RECORD_MMAP2 (perf_event_open(2)); @filename is foreign bytes. */
 struct maps_mmap {

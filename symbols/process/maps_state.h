@@ -32,6 +32,7 @@ struct maps {
 	struct processes procs;
 	struct space_stats spaces;
 	struct objects *objects;
+	bool in_namespace;		       /* set before the first record, then constant */
 	bool no_proc;			       /* set before the first record, then constant */
 	_Alignas(CACHELINE) atomic_uint epoch; /* losses of side-band records; release by publish */
 	atomic_ulong nr_reads, nr_read_failed;

@@ -59,6 +59,27 @@ def module(ticks, name):
     return "" if named >= 0.9 * whole else f"{whole - named} of {whole} samples without a name"
 
 
+def only(ticks, name):
+    """All user code is of the program."""
+    modules = collections.Counter()
+    for tick in ticks:
+        for row in tick["rows"]:
+            modules[row["module"]] += row["self"]
+    strange = {m: n for m, n in modules.items() if m and m[0] != "[" and m != name and not m.startswith(("lib", "ld-"))}
+    if strange or not modules[name]:
+        return f"modules: {modules}"
+    return ""
+
+
+def outside(ticks, _):
+    """Processes outside the PID namespace: all are counted, under no name of another one."""
+    account = ticks[-1]["account"]
+    names = {row["comm"] for row in ticks[-1]["rows"]}
+    if not account["broken_by"].get("outside"):
+        return f"no sample is outside: {account}"
+    return "" if names <= {"[outside]", "proftop", "[unknown]"} else f"names {names}"
+
+
 def allcpus(ticks, _):
     away = [c["cpu"] for c in ticks[-1]["cpus"] if c.get("offline")]
     return f"still offline: {away}" if away else ""
@@ -119,7 +140,8 @@ def starved(ticks, _):
     return ""
 
 
-JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, allcpus, counted, ipc, starved)}
+JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, only, outside, allcpus, counted, ipc,
+                                    starved)}
 
 
 def judge_ticks(words, lines):

@@ -185,6 +185,9 @@ TEST(test_container)
 	f.user_namespace = true;
 	f.system_code = -EACCES;
 	expect(&f, "container", DOCTOR_NOTE, "user namespace", "outside");
+	f = good;
+	f.pid_namespace = true;
+	expect(&f, "container", DOCTOR_NOTE, "PID namespace", "--pid=host");
 }
 
 /* One line for each language, with missing rights; the rights have the fix. */

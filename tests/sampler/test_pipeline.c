@@ -4,6 +4,7 @@
  */
 #include "sampler/pipeline/pipeline.h"
 
+#include "symbols/process/tasks.h"
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
@@ -361,6 +362,31 @@ TEST(test_end_of_incomplete_stacks, setup, teardown)
 	/* Two in slot 5 have the same number: none has half. */
 	add_ended(&f->stats, 5, 40);
 	assert_int_equal(ends_most(&f->stats.ends[UNWIND_NO_CFI], 125), UINT32_MAX);
+}
+
+/* Seen from a PID namespace, tasks outside have pid 0: they are not idle, and have no stack. */
+TEST(test_task_outside_the_namespace, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct record_sample s = sample_in(PERF_RECORD_MISC_USER, USER_LEAF, NULL, 0);
+	uint32_t task;
+
+	s.pid = s.tid = 0;
+	maps_in_namespace(f->tables.maps);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	assert_int_equal(f->stats.broken[UNWIND_OUTSIDE], 1);
+	assert_int_equal(f->stats.complete + f->stats.idle[0], 0);
+	assert_int_not_equal(pipeline_counted(f->pipeline, &task), STACK_NONE);
+	assert_string_equal(tasks_at(f->tables.tasks, task)->comm.str, "[outside]");
+	/* In the kernel, with the registers of its user code; and the idle task, without. */
+	s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, NULL, 0);
+	s.pid = s.tid = 0;
+	s.regs_abi = PERF_SAMPLE_REGS_ABI_64;
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	assert_int_equal(f->stats.broken[UNWIND_OUTSIDE], 2);
+	s.regs_abi = PERF_SAMPLE_REGS_ABI_NONE;
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	assert_int_equal(f->stats.complete, 1);
 }
 
 int main(void)

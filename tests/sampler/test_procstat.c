@@ -247,6 +247,22 @@ TEST(test_self)
 	procstat_free(p);
 }
 
+/* The inode of the first namespace is a constant of the kernel. */
+TEST(test_pid_namespace)
+{
+	char path[64];
+
+	write_file("/proc/self/ns/other", "");
+	snprintf(path, sizeof(path), "%s/proc/self/ns/pid", root);
+	assert_false(procstat_pid_namespace(root));
+	assert_int_equal(symlink("pid:[4026531836]", path), 0);
+	assert_false(procstat_pid_namespace(root));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("pid:[4026532201]", path), 0);
+	assert_true(procstat_pid_namespace(root));
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	return run_unit_tests(setup, teardown);

@@ -3,6 +3,7 @@
  * helper: jobs that return, that hang (in a read of a pipe, as in the kernel), that are abandoned
  * and end late; devices: which are set aside, and until when.
  */
+#include "tests/fake_root.h"
 #include "tests/prelude.h"
 
 #include <sys/eventfd.h>
@@ -224,6 +225,33 @@ TEST(test_many_devices)
 	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX; i++)
 		backoff_failed(&d, 0, 0);
 	assert_int_equal(d.nr_slow, 0);
+}
+
+/* A time namespace that began an hour before the kernel did: only waits use its clock. */
+TEST(test_time_namespace)
+{
+	char root[] = "/tmp/test_helper.XXXXXX";
+	uint64_t before_ns = time_now_ns();
+	struct timespec until;
+	uint64_t now_ns;
+
+	assert_non_null(mkdtemp(root));
+	fake_put(root, "/proc/self/timens_offsets",
+		 "monotonic        3600         5\nboottime        7200         0\n");
+	time_read_namespace(root);
+	now_ns = time_now_ns();
+	assert_true(now_ns < before_ns || before_ns < 3600000000005);
+	assert_true(now_ns - (before_ns - 3600000000005) < 600000000000);
+	until = time_deadline(999999999);
+	assert_true(until.tv_sec == 3601 && until.tv_nsec == 4);
+	/* Behind the kernel: negative seconds, positive nanoseconds. */
+	fake_put(root, "/proc/self/timens_offsets", "monotonic          -3         700000000\n");
+	time_read_namespace(root);
+	until = time_deadline(5000000000);
+	assert_true(until.tv_sec == 2 && until.tv_nsec == 700000000);
+	assert_int_equal(fake_remove(root), 0);
+	time_read_namespace(root);
+	assert_true(time_now_ns() - before_ns < 600000000000);
 }
 
 int main(void)

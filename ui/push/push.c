@@ -199,8 +199,7 @@ static struct outbox_request *wait_for_request(struct push *push)
 			continue;
 		}
 		due_ns = MIN(due_ns, atomic_load_explicit(&push->give_up_ns, memory_order_relaxed));
-		until.tv_sec = (time_t)(due_ns / 1000000000);
-		until.tv_nsec = (long)(due_ns % 1000000000);
+		until = time_deadline(due_ns);
 		pthread_cond_timedwait(&push->changed, &push->lock, &until);
 	}
 }
