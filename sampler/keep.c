@@ -219,16 +219,6 @@ static void put_named(struct keep *k, const struct assemble_input *in)
 	k->nr_unnamed = kept;
 }
 
-static bool same_events(const struct keep *k, const struct keep_input *in)
-{
-	if (k->nr_events != in->nr_events)
-		return false;
-	for (uint32_t i = 0; i < in->nr_events; i++)
-		if (!event_same(&k->events[i], &in->events[i]))
-			return false;
-	return true;
-}
-
 /* Add the events with their rates, of the slices that follow. */
 static void put_events(struct keep *k, const struct keep_input *in)
 {
@@ -305,7 +295,9 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	/* Slices stay in the history until the disk is ready again. */
 	if (!k || !nr || is_behind(k))
 		return;
-	rotate = k->stacks != in->tables->stacks || !same_events(k, in) || is_full(k, in);
+	rotate = k->stacks != in->tables->stacks ||
+		 !event_same_list(k->events, k->nr_events, in->events, in->nr_events) ||
+		 is_full(k, in);
 	if (rotate)
 		begin_segment(k, in);
 	put_named(k, in->tables);

@@ -49,9 +49,7 @@ static uint32_t number_of(const char *name)
 
 static int ascending(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
+	return COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 int keep_dir_list(int fd, uint32_t **numbers)

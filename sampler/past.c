@@ -21,16 +21,6 @@ void past_close(struct past *p)
 	*p = (struct past){ 0 };
 }
 
-static bool is_same(const struct past_events *set, const struct sampler_config *c)
-{
-	if (set->nr != c->nr_events)
-		return false;
-	for (uint32_t i = 0; i < set->nr; i++)
-		if (!event_same(&set->events[i], &c->events[i]))
-			return false;
-	return true;
-}
-
 void past_slots(const struct past *p, const struct event *wanted, uint8_t *slots)
 {
 	for (uint32_t i = 0; i < p->nr_sets; i++) {
@@ -45,7 +35,8 @@ void past_use_events(struct past *p, struct history *h, const struct sampler_con
 {
 	uint32_t i = 0;
 
-	while (i < p->nr_sets && !is_same(&p->sets[i], config))
+	while (i < p->nr_sets && !event_same_list(p->sets[i].events, p->sets[i].nr, config->events,
+						  config->nr_events))
 		i++;
 	if (i == PAST_SETS_MAX) {
 		history_reset(h);

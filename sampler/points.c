@@ -13,10 +13,10 @@ static int by_place(const void *pa, const void *pb)
 	const struct profile_point *a = pa, *b = pb;
 
 	if (a->event != b->event)
-		return (a->event > b->event) - (a->event < b->event);
+		return COMPARE(a->event, b->event);
 	if (a->vaddr != b->vaddr)
-		return (a->vaddr > b->vaddr) - (a->vaddr < b->vaddr);
-	return (a->task > b->task) - (a->task < b->task);
+		return COMPARE(a->vaddr, b->vaddr);
+	return COMPARE(a->task, b->task);
 }
 
 uint32_t points_task(const struct assemble_input *in, uint32_t id)

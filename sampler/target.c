@@ -136,22 +136,13 @@ static int compile_name(struct target *t, const char *name, struct err *e)
 static bool name_matches(const struct target *t, pid_t pid)
 {
 	static const char *const files[] = { "comm", "cmdline" };
-	char path[64], text[512];
+	char text[512];
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		const char *base;
-		ssize_t nr;
-		int fd;
 
-		snprintf(path, sizeof(path), "/proc/%d/%s", pid, files[i]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return false;
-		nr = read(fd, text, sizeof(text) - 1);
-		close(fd);
-		if (nr <= 0)
+		if (task_list_read(pid, files[i], text, sizeof(text)))
 			continue;
-		text[nr] = '\0';
 		text[strcspn(text, "\n")] = '\0';
 		/* A comm is no path, and may have a slash. */
 		base = i ? strrchr(text, '/') : NULL;

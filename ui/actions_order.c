@@ -75,7 +75,7 @@ static void sort_fixed(struct ui_state *st, uint8_t column)
 {
 	struct list *list = ui_state_list(st);
 
-	if (column == UINT8_MAX) {
+	if (column == VIEW_NO_COLUMN) {
 		ui_state_say(st, false, "no such column in this view (F6 lists them)");
 		return;
 	}
@@ -84,19 +84,27 @@ static void sort_fixed(struct ui_state *st, uint8_t column)
 	table_reorder(st);
 }
 
+static struct view_sorts sorts(const struct ui_state *st)
+{
+	const struct view *v = view_of(st->view);
+
+	return v->sorts ? *v->sorts
+			: (struct view_sorts){ VIEW_NO_COLUMN, VIEW_NO_COLUMN, VIEW_NO_COLUMN };
+}
+
 static void sort_self(struct ui_state *st, uint32_t code)
 {
-	sort_fixed(st, view_of(st->view)->sort_self);
+	sort_fixed(st, sorts(st).self);
 }
 
 static void sort_total(struct ui_state *st, uint32_t code)
 {
-	sort_fixed(st, view_of(st->view)->sort_total);
+	sort_fixed(st, sorts(st).total);
 }
 
 static void sort_module(struct ui_state *st, uint32_t code)
 {
-	sort_fixed(st, view_of(st->view)->sort_module);
+	sort_fixed(st, sorts(st).module);
 }
 
 static void invert(struct ui_state *st, uint32_t code)

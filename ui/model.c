@@ -56,7 +56,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = view_functions_column(config->sort);
 	functions->inverted = config->sort_inverted;
-	st->lists[VIEW_MESSAGES].sort = view_messages.sort_self;
+	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
 	if (config->filter) {
 		match_set(&functions->filter, config->filter);
 		match_set(&st->lists[VIEW_PROCESSES].filter, config->filter);

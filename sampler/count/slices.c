@@ -60,9 +60,7 @@ static uint64_t key_of(const struct count *c)
 
 static int by_key(const void *a, const void *b)
 {
-	uint64_t ka = key_of(a), kb = key_of(b);
-
-	return (ka > kb) - (ka < kb);
+	return COMPARE(key_of(a), key_of(b));
 }
 
 /* Sort, and sum up counts with equal keys; the rest is set to zero. Return how many are left. */

@@ -344,6 +344,15 @@ bool event_same(const struct event *a, const struct event *b)
 	return !memcmp(&x, &y, sizeof(x));
 }
 
+bool event_same_list(const struct event *a, uint32_t nr_a, const struct event *b, uint32_t nr_b)
+{
+	bool same = nr_a == nr_b;
+
+	for (uint32_t i = 0; same && i < nr_a; i++)
+		same = event_same(&a[i], &b[i]);
+	return same;
+}
+
 void event_attr(const struct event *ev, struct perf_event_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

@@ -46,6 +46,8 @@ int event_set_filter(struct event *ev, const char *filter, struct err *e);
  * rate may differ; of different names a rate in the name must be the same.
  */
 bool event_same(const struct event *a, const struct event *b);
+/* Return whether two lists have the same events in the same order. */
+bool event_same_list(const struct event *a, uint32_t nr_a, const struct event *b, uint32_t nr_b);
 
 /* The catalogue, for the picker and --list-events; ends with a NULL name. */
 struct event_info {

@@ -166,22 +166,29 @@ int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out)
 	return list_take(&l, out);
 }
 
-/* The real uid of a process; false when it is gone. */
-static bool real_uid(pid_t pid, uid_t *uid)
+int task_list_read(pid_t pid, const char *name, char *text, size_t size)
 {
-	char path[64], text[4096], *line;
+	char path[64];
 	ssize_t nr;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	nr = read(fd, text, sizeof(text) - 1);
+		return -errno;
+	nr = read(fd, text, size - 1);
 	close(fd);
-	if (nr <= 0)
+	text[MAX(nr, 0)] = '\0';
+	return nr > 0 ? 0 : -ENODATA;
+}
+
+/* The real uid of a process; false when it is gone. */
+static bool real_uid(pid_t pid, uid_t *uid)
+{
+	char text[4096], *line;
+
+	if (task_list_read(pid, "status", text, sizeof(text)))
 		return false;
-	text[nr] = '\0';
 	/* Name: is the first line and has its newlines escaped: this line is the kernel's. */
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %u", uid) == 1;

@@ -103,7 +103,7 @@ static int compare_ids(const void *a, const void *b)
 {
 	const struct perfdata_id *x = a, *y = b;
 
-	return (x->id > y->id) - (x->id < y->id);
+	return COMPARE(x->id, y->id);
 }
 
 void perfdata_events_sort(struct perfdata_events *t)

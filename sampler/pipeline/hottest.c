@@ -16,7 +16,7 @@ static int by_id(const void *pa, const void *pb)
 {
 	const struct candidate *a = pa, *b = pb;
 
-	return (a->id > b->id) - (a->id < b->id);
+	return COMPARE(a->id, b->id);
 }
 
 static uint32_t id_of(const struct places *places, uint32_t id)

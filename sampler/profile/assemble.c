@@ -195,42 +195,29 @@ static int add_tasks(struct assemble_work *w)
 	return 0;
 }
 
-/* Clear everything: a partial profile borrows texts. */
+#define CLEAR(member) (free(member), (member) = NULL)
+
+/* Free and clear everything: a partial profile borrows texts. */
 static void clear(struct profile *p)
 {
-	free(p->counts);
-	free(p->stacks);
-	free(p->stack_waits);
-	free(p->stack_idle);
-	free(p->tasks);
-	free(p->processes);
-	free(p->ancestors);
-	free(p->frames);
-	free(p->frame_lines);
-	free(p->lines);
-	free(p->files);
-	free(p->functions);
-	free(p->modules);
-	free(p->branches);
-	free(p->accesses);
+	CLEAR(p->counts);
+	CLEAR(p->stacks);
+	CLEAR(p->stack_waits);
+	CLEAR(p->stack_idle);
+	CLEAR(p->tasks);
+	CLEAR(p->processes);
+	CLEAR(p->ancestors);
+	CLEAR(p->frames);
+	CLEAR(p->frame_lines);
+	CLEAR(p->lines);
+	CLEAR(p->files);
+	CLEAR(p->functions);
+	CLEAR(p->modules);
+	CLEAR(p->branches);
+	CLEAR(p->accesses);
+	CLEAR(p->pool);
 	text_arena_free(p->names);
-	free(p->pool);
-	p->modules = NULL;
-	p->branches = NULL;
-	p->accesses = NULL;
 	p->names = NULL;
-	p->frame_lines = NULL;
-	p->lines = NULL;
-	p->files = NULL;
-	p->counts = NULL;
-	p->stacks = NULL;
-	p->stack_waits = p->stack_idle = NULL;
-	p->tasks = NULL;
-	p->processes = NULL;
-	p->ancestors = NULL;
-	p->frames = NULL;
-	p->functions = NULL;
-	p->pool = NULL;
 	p->nr_counts = p->nr_stacks = p->nr_tasks = p->nr_processes = p->nr_ancestors = 0;
 	p->nr_branches = p->nr_accesses = 0;
 	p->nr_frames = p->nr_functions = p->nr_modules = p->nr_lines = p->nr_files = 0;

@@ -83,7 +83,7 @@ static int compare(const void *pa, const void *pb, void *arg)
 		return a->weight < b->weight ? 1 : -1;
 	x = a->function == NONE ? NONE : p->functions[a->function].id;
 	y = b->function == NONE ? NONE : p->functions[b->function].id;
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 /* List functions with a weight, hottest first. */

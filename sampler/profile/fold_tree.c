@@ -197,7 +197,7 @@ static int compare_hands(const struct hand *a, const struct hand *b, enum fold_o
 {
 	if (order == FOLD_BY_WEIGHT && a->weight != b->weight)
 		return a->weight < b->weight ? 1 : -1;
-	return (a->order > b->order) - (a->order < b->order);
+	return COMPARE(a->order, b->order);
 }
 
 static int by_weight(const void *a, const void *b)
@@ -263,9 +263,8 @@ static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, stru
 	return nr;
 }
 
-/* Leave out the light ones; sort the others and reserve their items. */
-static uint32_t keep_hands(struct builder *b, struct fold_tree_node *node, uint32_t nr,
-			   uint32_t first)
+/* Hide the light ones in @node, and sort the others. Return their number. */
+static uint32_t keep_heavy(struct builder *b, struct fold_tree_node *node, uint32_t nr)
 {
 	uint32_t kept = 0;
 
@@ -278,12 +277,21 @@ static uint32_t keep_hands(struct builder *b, struct fold_tree_node *node, uint3
 		}
 	}
 	sort_hands(b, kept);
+	node->nr_children = kept;
+	return kept;
+}
+
+/* Leave out the light ones; sort the others and reserve their items. */
+static uint32_t keep_hands(struct builder *b, struct fold_tree_node *node, uint32_t nr,
+			   uint32_t first)
+{
+	uint32_t kept = keep_heavy(b, node, nr);
+
 	for (uint32_t i = 0; i < kept; i++) {
 		b->hands[i].first = first;
 		first += b->hands[i].nr;
 		b->place[b->hands[i].key] = i;
 	}
-	node->nr_children = kept;
 	return kept;
 }
 
@@ -398,8 +406,7 @@ static uint32_t count_firsts(struct builder *b)
 static int expand_firsts(struct builder *b)
 {
 	const struct profile *p = b->p;
-	struct fold_tree_node *root = &b->out->nodes[0];
-	uint32_t nr = count_firsts(b), kept = 0;
+	uint32_t nr = count_firsts(b), kept;
 
 	for (uint32_t i = 0; i < p->nr_counts; i++) {
 		const struct profile_count *c = &p->counts[i];
@@ -407,17 +414,9 @@ static int expand_firsts(struct builder *b)
 		if (fold_passes(p, &b->config->filter, c))
 			b->items[b->hands[b->place[first_of(b, c)]].first++] = item_of(b, c);
 	}
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < nr; i++)
 		b->hands[i].first -= b->hands[i].nr;
-		if (b->hands[i].weight < b->limit) {
-			root->hidden += b->hands[i].weight;
-			root->nr_hidden++;
-		} else {
-			b->hands[kept++] = b->hands[i];
-		}
-	}
-	sort_hands(b, kept);
-	root->nr_children = kept;
+	kept = keep_heavy(b, &b->out->nodes[0], nr);
 	/* The places were of these: from here on they are of functions. */
 	memset(b->place, 0, (b->nr_keys + 1ULL) * sizeof(*b->place));
 	return add_children(b, 0, kept);

@@ -23,7 +23,7 @@ static int by_count(const void *a, const void *b)
 		return x->count < y->count ? 1 : -1;
 	if (x->place != y->place)
 		return x->place > y->place ? 1 : -1;
-	return (x->other > y->other) - (x->other < y->other);
+	return COMPARE(x->other, y->other);
 }
 
 /* Return a copy of the pairs, most frequent first; NULL: none, or out of memory. */

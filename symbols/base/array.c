@@ -32,3 +32,16 @@ bool array_reserve_size(void *array, uint32_t *room, uint64_t nr, size_t size)
 	*room = (uint32_t)larger;
 	return true;
 }
+
+bool array_reserve_zeroed_size(void *array, uint32_t *room, uint64_t nr, size_t size)
+{
+	uint32_t before = *room;
+	char *p;
+
+	if (!array_reserve_size(array, room, nr, size))
+		return false;
+	memcpy(&p, array, sizeof(p));
+	if (*room > before)
+		memset(p + before * size, 0, (*room - before) * size);
+	return true;
+}

@@ -23,7 +23,12 @@
  */
 #define array_reserve(array, room, nr) array_reserve_size((array), (room), (nr), sizeof(**(array)))
 
+/* The same; new elements are zero: an index by ids. */
+#define array_reserve_zeroed(array, room, nr)                                                      \
+	array_reserve_zeroed_size((array), (room), (nr), sizeof(**(array)))
+
 /* The same; @array is the address of a pointer to elements of @size bytes. */
 bool array_reserve_size(void *array, uint32_t *room, uint64_t nr, size_t size);
+bool array_reserve_zeroed_size(void *array, uint32_t *room, uint64_t nr, size_t size);
 
 #endif

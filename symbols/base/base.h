@@ -12,6 +12,8 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))
+/* Compare for qsort(): negative, 0 or positive. */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Keep fields that different threads write at least this far apart. */
 #define CACHELINE 64

@@ -404,7 +404,7 @@ static int by_start(const void *a, const void *b)
 {
 	const struct hotspot_blob *x = a, *y = b;
 
-	return (x->start > y->start) - (x->start < y->start);
+	return COMPARE(x->start, y->start);
 }
 
 /* Sort, and drop blobs that overlap the one before: the table changed while it was read. */

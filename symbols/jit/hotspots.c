@@ -163,10 +163,7 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 /* Set the reason for missing names and its fix, for Modules. */
 static void explain(struct object *object, int rc)
 {
-	static const struct {
-		int rc;
-		const char *reason, *fix;
-	} words[] = {
+	static const struct object_reason words[] = {
 		{ -EPERM, "no permission to read the JVM's code cache",
 		  "run proftop as root or with cap_sys_ptrace" },
 		{ -EACCES, "no permission to read the JVM's code cache",
@@ -176,10 +173,7 @@ static void explain(struct object *object, int rc)
 		{ -ETIME, "reading the JVM's memory hangs", NULL },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (words[i].rc == rc)
-			object_explain(object, words[i].reason, words[i].fix);
-	}
+	object_explain_code(object, rc, words, ARRAY_SIZE(words));
 }
 
 /* Take the compiled code that is new. */
@@ -225,7 +219,7 @@ static int by_method(const void *a, const void *b)
 {
 	const struct codemap_method *x = a, *y = b;
 
-	return (x->method > y->method) - (x->method < y->method);
+	return COMPARE(x->method, y->method);
 }
 
 /* Take the names of interpreted methods. True: there are new ones. */

@@ -104,7 +104,7 @@ static int by_place(const void *a, const void *b)
 
 	if (x->layer != y->layer)
 		return x->layer < y->layer ? -1 : 1;
-	return (x->addr > y->addr) - (x->addr < y->addr);
+	return COMPARE(x->addr, y->addr);
 }
 
 bool hotspots_settle(struct hotspots *h, uint64_t time_ns)

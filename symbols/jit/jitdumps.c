@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
+
 #define FILES_MAX   4096U
 #define POLL_NS	    25000000ULL
 #define COST_FACTOR 10ULL	  /* reading takes at most a tenth of the time */
@@ -96,23 +98,6 @@ static void add_file(struct jitdumps *j, const struct object *object)
 	files[j->nr_files++] = file;
 }
 
-/* Make the index reach object @id. */
-static int reserve(struct jitdumps *j, uint32_t id)
-{
-	uint32_t nr = MAX(id + 1, j->nr_by_object * 2);
-	uint32_t *by_object;
-
-	if (id < j->nr_by_object)
-		return 0;
-	by_object = reallocarray(j->by_object, nr, sizeof(*by_object));
-	if (!by_object)
-		return -ENOMEM;
-	memset(by_object + j->nr_by_object, 0, (nr - j->nr_by_object) * sizeof(*by_object));
-	j->by_object = by_object;
-	j->nr_by_object = nr;
-	return 0;
-}
-
 static struct jitdumps_entry *entry_at(const struct jitdumps *j, uint32_t object)
 {
 	return object < j->nr_by_object && j->by_object[object]
@@ -143,7 +128,8 @@ static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct object 
 {
 	struct jitdumps_entry **entries, *e;
 
-	if (j->nr_entries == JITDUMPS_MAX || reserve(j, object->id))
+	if (j->nr_entries == JITDUMPS_MAX ||
+	    !array_reserve_zeroed(&j->by_object, &j->nr_by_object, object->id + 1ULL))
 		return NULL;
 	entries = reallocarray(j->entries, j->nr_entries + 1, sizeof(*entries));
 	if (!entries)
@@ -212,10 +198,7 @@ static void tell_layers(struct jitdumps *j, struct jitdumps_entry *e)
 /* Set the state of the names of @object. */
 static void explain(struct object *object, const struct jitdumps_entry *e, int code)
 {
-	static const struct {
-		int code;
-		const char *reason, *fix;
-	} words[] = {
+	static const struct object_reason words[] = {
 		{ -EPERM, "its jitdump belongs to another user",
 		  "the process's user or root must own jit-PID.dump" },
 		{ -EMLINK, "its jitdump has no name, or more than one", NULL },
@@ -232,10 +215,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 
 	if (e->opened && jitcode_nr(e->r->dump.code))
 		object_credit(object, "jitdump", jitcode_nr(e->r->dump.code));
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (words[i].code == code)
-			object_explain(object, words[i].reason, words[i].fix);
-	}
+	object_explain_code(object, code, words, ARRAY_SIZE(words));
 	if (code || !e->opened)
 		return;
 	if (e->wanted && !e->r->dump.state.ended && e->r->dump.state.at < e->r->size)

@@ -129,7 +129,7 @@ static int compare_starts(const void *a, const void *b, void *arg)
 
 	if (entries[i].start != entries[j].start)
 		return entries[i].start < entries[j].start ? -1 : 1;
-	return (i > j) - (i < j);
+	return COMPARE(i, j);
 }
 
 static void heap_push(struct sweep *s, uint32_t entry)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/process/code_owner.h"
 #include "symbols/jit/jitcopy.h"
@@ -358,23 +359,6 @@ static bool look(struct perfmaps *p, struct perfmaps_entry *e, uint64_t now_ns)
 	return false;
 }
 
-/* Make the index reach object @id. */
-static int reserve(struct perfmaps *p, uint32_t id)
-{
-	uint32_t nr = MAX(id + 1, p->nr_by_object * 2);
-	uint32_t *by_object;
-
-	if (id < p->nr_by_object)
-		return 0;
-	by_object = reallocarray(p->by_object, nr, sizeof(*by_object));
-	if (!by_object)
-		return -ENOMEM;
-	memset(by_object + p->nr_by_object, 0, (nr - p->nr_by_object) * sizeof(*by_object));
-	p->by_object = by_object;
-	p->nr_by_object = nr;
-	return 0;
-}
-
 /* Return the entry of @object, added at the first look-up; NULL when there are too many. */
 static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object)
 {
@@ -382,7 +366,8 @@ static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object
 
 	if (object->id < p->nr_by_object && p->by_object[object->id])
 		return p->entries[p->by_object[object->id] - 1];
-	if (p->nr_entries == PERFMAPS_MAX || reserve(p, object->id))
+	if (p->nr_entries == PERFMAPS_MAX ||
+	    !array_reserve_zeroed(&p->by_object, &p->nr_by_object, object->id + 1ULL))
 		return NULL;
 	entries = reallocarray(p->entries, p->nr_entries + 1, sizeof(*entries));
 	if (!entries)

@@ -227,7 +227,7 @@ static int by_address(const void *a, const void *b)
 
 	if (x->start != y->start)
 		return x->start > y->start ? 1 : -1;
-	return (x->name > y->name) - (x->name < y->name);
+	return COMPARE(x->name, y->name);
 }
 
 /*

@@ -353,7 +353,7 @@ static int by_start(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
-	return (*x > *y) - (*x < *y);
+	return COMPARE(*x, *y);
 }
 
 /* Sort, and drop all but the first FDE of each start. */

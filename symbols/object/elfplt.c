@@ -219,7 +219,7 @@ static int by_address(const void *a, const void *b)
 
 	if (x->vaddr != y->vaddr)
 		return x->vaddr > y->vaddr ? 1 : -1;
-	return (x->name > y->name) - (x->name < y->name);
+	return COMPARE(x->name, y->name);
 }
 
 /* Collect slots, then name the stubs that use them. */

@@ -250,7 +250,7 @@ static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
-	return (x->start > y->start) - (x->start < y->start);
+	return COMPARE(x->start, y->start);
 }
 
 /* Collect the executable sections, else the executable segments; sorted. */
@@ -408,7 +408,7 @@ static int by_address(const void *a, const void *b)
 {
 	const struct image_symbol *x = a, *y = b;
 
-	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+	return COMPARE(x->vaddr, y->vaddr);
 }
 
 int elfsym_finish(struct elfsym *t, const struct elffile *f)

@@ -76,10 +76,7 @@ static bool explain_recorded(const struct image_cache *o, struct object *object,
 /* Explain an errno of opening or reading @object. */
 static void explain(const struct image_cache *o, struct object *object, int code)
 {
-	static const struct {
-		int code;
-		const char *reason, *fix;
-	} words[] = {
+	static const struct object_reason words[] = {
 		{ -EPERM, "no permission", "run proftop as root or with cap_sys_ptrace" },
 		{ -EACCES, "no permission", "run proftop as root or with cap_sys_ptrace" },
 		{ -ENOENT, GONE, "run proftop as root while it is mapped" },
@@ -100,15 +97,9 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		{ -ERANGE, "cannot be read", NULL },
 	};
 
-	if (explain_recorded(o, object, code))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (words[i].code == code) {
-			object_explain(object, words[i].reason, words[i].fix);
-			return;
-		}
-	}
-	object_explain(object, "cannot be opened", NULL);
+	if (!explain_recorded(o, object, code) &&
+	    !object_explain_code(object, code, words, ARRAY_SIZE(words)))
+		object_explain(object, "cannot be opened", NULL);
 }
 
 /* Explain the names of an image, or their absence. */

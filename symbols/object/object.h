@@ -100,11 +100,30 @@ static inline void object_touch(struct object *object, uint32_t clock)
 		atomic_store_explicit(&object->used, clock, memory_order_relaxed);
 }
 
+/* The reason why an object has no names, by the error of its reader; @fix NULL: none is known. */
+struct object_reason {
+	int code;
+	const char *reason, *fix;
+};
+
 /* Loader: set the reason why @object has no names, and the fix. */
 static inline void object_explain(struct object *object, const char *reason, const char *fix)
 {
 	atomic_store_explicit(&object->reason, reason, memory_order_relaxed);
 	atomic_store_explicit(&object->fix, fix, memory_order_relaxed);
+}
+
+/* Loader: set the reason of @code from a table. Return false if the table has none. */
+static inline bool object_explain_code(struct object *object, int code,
+				       const struct object_reason *reasons, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (reasons[i].code == code) {
+			object_explain(object, reasons[i].reason, reasons[i].fix);
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Loader: set the source of the names of @object, and their number. */

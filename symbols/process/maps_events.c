@@ -395,8 +395,8 @@ static int by_time(const void *a, const void *b)
 	const struct maps_event *x = a, *y = b;
 
 	if (x->time_ns != y->time_ns)
-		return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-	return (x->seq > y->seq) - (x->seq < y->seq);
+		return COMPARE(x->time_ns, y->time_ns);
+	return COMPARE(x->seq, y->seq);
 }
 
 /* Test for an event of the future: a jitdump is read before the samples of a recording. */

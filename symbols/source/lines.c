@@ -140,29 +140,14 @@ void lines_fini(struct lines *l)
 	l->nr_list = l->nr_by_object = 0;
 }
 
-/* Make the index reach object @id. */
-static int reserve(struct lines *l, uint32_t id)
-{
-	uint32_t nr = MAX(id + 1, l->nr_by_object * 2), *by_object;
-
-	if (id < l->nr_by_object)
-		return 0;
-	by_object = reallocarray(l->by_object, nr, sizeof(*by_object));
-	if (!by_object)
-		return -ENOMEM;
-	memset(by_object + l->nr_by_object, 0, (nr - l->nr_by_object) * sizeof(*by_object));
-	l->by_object = by_object;
-	l->nr_by_object = nr;
-	return 0;
-}
-
 static struct lines_object *object_of(struct lines *l, uint32_t object)
 {
 	struct lines_object **list, *o;
 
 	if (object < l->nr_by_object && l->by_object[object])
 		return l->list[l->by_object[object] - 1];
-	if (l->nr_list == IMAGE_CACHE_MAX || reserve(l, object))
+	if (l->nr_list == IMAGE_CACHE_MAX ||
+	    !array_reserve_zeroed(&l->by_object, &l->nr_by_object, object + 1ULL))
 		return NULL;
 	list = reallocarray(l->list, l->nr_list + 1, sizeof(*list));
 	if (!list)

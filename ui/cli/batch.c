@@ -51,7 +51,7 @@ static int compare_rest(const struct batch_row *a, const struct batch_row *b)
 		c = strcmp(a->function->name.str, b->function->name.str);
 	if (!c)
 		c = strcmp(a->function->module.str, b->function->module.str);
-	return c ? c : (a->function->id > b->function->id) - (a->function->id < b->function->id);
+	return c ? c : COMPARE(a->function->id, b->function->id);
 }
 
 static int compare_rows(const void *va, const void *vb, void *sort)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sampler/sampler.h"
+#include "symbols/base/array.h"
 #include "symbols/base/text.h"
 #include "ui/text/match.h"
 
@@ -32,15 +33,8 @@ static void add(struct words_list *w, const char *text)
 	size_t size = strlen(text);
 
 	assert(w->nr <= w->capacity);
-	if (w->nr == w->capacity) {
-		uint32_t capacity = w->capacity ? 2 * w->capacity : 64;
-		void *list = reallocarray(w->list, capacity, sizeof(*w->list));
-
-		if (!list)
-			return;
-		w->list = list;
-		w->capacity = capacity;
-	}
+	if (!array_reserve(&w->list, &w->capacity, w->nr + 1ULL))
+		return;
 	if (size >= sizeof(clean) ||
 	    strcmp(text_sanitise(clean, sizeof(clean), text, size).str, text))
 		return;

@@ -237,7 +237,7 @@ static int compare_stacks(const void *pa, const void *pb, void *arg)
 		return a->task < b->task ? -1 : 1;
 	if (a->weight != b->weight)
 		return a->weight < b->weight ? 1 : -1;
-	return (a->first > b->first) - (a->first < b->first);
+	return COMPARE(a->first, b->first);
 }
 
 static int make_processes(struct snapshot *s)

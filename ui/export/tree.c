@@ -78,7 +78,7 @@ static int compare_named(const void *pa, const void *pb)
 	const struct named *a = pa, *b = pb;
 	int c = strcmp(a->comm.str, b->comm.str);
 
-	return c ? c : (a->process > b->process) - (a->process < b->process);
+	return c ? c : COMPARE(a->process, b->process);
 }
 
 /* Find the processes of the same name. */
@@ -117,7 +117,7 @@ static int compare_siblings(const void *pa, const void *pb)
 		return a->parent < b->parent ? -1 : 1;
 	if (a->total != b->total)
 		return a->total < b->total ? 1 : -1;
-	return (a->node > b->node) - (a->node < b->node);
+	return COMPARE(a->node, b->node);
 }
 
 /* Link the children of each node in order of their weight. */

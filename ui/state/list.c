@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/base.h"
 
 #define ROWS_MAX (1u << 22)
@@ -25,18 +26,8 @@ void list_fini(struct list *list)
 struct row *list_add(struct list *list)
 {
 	assert(list->nr <= list->capacity);
-	if (list->nr == list->capacity) {
-		uint32_t capacity = list->capacity ? list->capacity * 2 : 256;
-		struct row *rows;
-
-		if (capacity > ROWS_MAX)
-			return NULL;
-		rows = reallocarray(list->rows, capacity, sizeof(*rows));
-		if (!rows)
-			return NULL;
-		list->rows = rows;
-		list->capacity = capacity;
-	}
+	if (list->nr == ROWS_MAX || !array_reserve(&list->rows, &list->capacity, list->nr + 1ULL))
+		return NULL;
 	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
 	return &list->rows[list->nr++];
 }

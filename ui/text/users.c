@@ -28,7 +28,7 @@ static int by_uid(const void *pa, const void *pb)
 {
 	const struct user *a = pa, *b = pb;
 
-	return (a->uid > b->uid) - (a->uid < b->uid);
+	return COMPARE(a->uid, b->uid);
 }
 
 static void read_all(struct users *u, FILE *f)

@@ -36,9 +36,7 @@ struct seen {
 
 static int by_task(const void *pa, const void *pb)
 {
-	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-
-	return (a > b) - (a < b);
+	return COMPARE(*(const uint32_t *)pa, *(const uint32_t *)pb);
 }
 
 static int seen_make(struct seen *seen, const struct ui_state *st)
@@ -128,7 +126,7 @@ static int by_id(const void *pa, const void *pb)
 {
 	const struct row *a = pa, *b = pb;
 
-	return (a->id > b->id) - (a->id < b->id);
+	return COMPARE(a->id, b->id);
 }
 
 /* Add a source line, and the lines without code before it. */

@@ -23,7 +23,7 @@ static int by_length(const void *pa, const void *pb)
 
 	if (a->length != b->length)
 		return a->length < b->length ? -1 : 1;
-	return (a->from > b->from) - (a->from < b->from);
+	return COMPARE(a->from, b->from);
 }
 
 /* Collect all jumps short enough to be seen whole; malloc'ed. */

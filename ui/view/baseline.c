@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
 #include "ui/text/format.h"
 #include "ui/view/baseline_match.h"
 #include "ui/view/folds.h"
@@ -104,15 +105,8 @@ static double share_of(const struct view *v, const struct row *row, double all)
 
 static void add_gone(struct gone *gone, double share, struct safe_text name)
 {
-	if (gone->nr == gone->capacity) {
-		uint32_t capacity = gone->capacity ? 2 * gone->capacity : 64;
-		void *rows = reallocarray(gone->rows, capacity, sizeof(*gone->rows));
-
-		if (!rows)
-			return;
-		gone->rows = rows;
-		gone->capacity = capacity;
-	}
+	if (!array_reserve(&gone->rows, &gone->capacity, gone->nr + 1ULL))
+		return;
 	gone->rows[gone->nr] = (struct gone_row){ .share = share, .nr = 1 };
 	snprintf(gone->rows[gone->nr].name, sizeof(gone->rows[0].name), "%s", name.str);
 	gone->nr++;

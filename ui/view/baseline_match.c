@@ -35,7 +35,7 @@ static int by_id(const void *pa, const void *pb)
 {
 	const struct baseline_key *a = pa, *b = pb;
 
-	return (a->id > b->id) - (a->id < b->id);
+	return COMPARE(a->id, b->id);
 }
 
 /* Matched ones last; equal names in order of their ids. */
@@ -46,7 +46,7 @@ static int by_name(const void *pa, const void *pb)
 
 	if (a_done != b_done)
 		return a_done - b_done;
-	return a->name != b->name ? (a->name > b->name) - (a->name < b->name) : by_id(a, b);
+	return a->name != b->name ? COMPARE(a->name, b->name) : by_id(a, b);
 }
 
 static void pair(struct baseline_key *old, struct baseline_key *now)

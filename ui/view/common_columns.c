@@ -12,7 +12,7 @@
 
 static int by_double(double a, double b)
 {
-	return (a > b) - (a < b);
+	return COMPARE(a, b);
 }
 
 /* Of equal self shares, the larger total is the hotter. */

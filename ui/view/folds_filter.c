@@ -166,7 +166,7 @@ int folds_by_group(const void *pa, const void *pb)
 
 	if (a->group != b->group)
 		return a->group > b->group ? 1 : -1;
-	return (a->task > b->task) - (a->task < b->task);
+	return COMPARE(a->task, b->task);
 }
 
 const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,

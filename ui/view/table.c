@@ -56,7 +56,7 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 	int d = order->column->compare(order->st, a, b) * order->sign;
 
 	/* Keep the order of equal rows, or they would change places at each tick. */
-	return d ? d : (a->id > b->id) - (a->id < b->id);
+	return d ? d : COMPARE(a->id, b->id);
 }
 
 /* Are the rows in order of their shares, as functions are by the folding thread? */
@@ -88,7 +88,7 @@ static int compare_keys(const void *pa, const void *pb)
 		return a->first < b->first ? -1 : 1;
 	if (a->second != b->second)
 		return a->second < b->second ? -1 : 1;
-	return (a->id > b->id) - (a->id < b->id);
+	return COMPARE(a->id, b->id);
 }
 
 /* Sort by shares, as the columns compare them: keys are smaller than rows, and quick to compare.

@@ -45,6 +45,12 @@ struct view_label {
 	const char *label;
 };
 
+/* The columns of P, T and M. */
+struct view_sorts {
+	uint8_t self, total, module;
+};
+#define VIEW_NO_COLUMN UINT8_MAX
+
 struct view {
 	struct safe_text title;
 	enum key_context context; /* CTX_LIST or CTX_HELP: the meaning of keys */
@@ -57,7 +63,7 @@ struct view {
 	const struct view_label *labels; /* ends with ACT_NONE; NULL: none */
 	const struct view_column *columns;
 	uint8_t nr_columns;
-	uint8_t sort_self, sort_total, sort_module; /* columns of P T M; UINT8_MAX: none */
+	const struct view_sorts *sorts; /* NULL: none */
 	/* Add all rows of the shown profile to @list, unsorted. Return 0 or -ENOMEM. */
 	int (*build)(const struct ui_state *st, struct list *list);
 	/* Set the figures of a row that is drawn which cost too much for all rows. NULL: none. */

@@ -95,7 +95,7 @@ static const char *base_name(const struct listing *l, uint32_t file)
 
 static int by_share(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->self > b->self) - (a->self < b->self);
+	return COMPARE(a->self, b->self);
 }
 
 /* In order of address, the source above its instruction; or of file and line. */
@@ -130,7 +130,7 @@ static void draw_total(const struct ui_state *st, const struct row *row, struct 
 
 static int by_total(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->other[0] > b->other[0]) - (a->other[0] < b->other[0]);
+	return COMPARE(a->other[0], b->other[0]);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -503,9 +503,7 @@ const struct view view_annotate = {
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = SHARE,
-	.sort_total = SHARE,
-	.sort_module = UINT8_MAX,
+	.sorts = &(const struct view_sorts){ SHARE, SHARE, VIEW_NO_COLUMN },
 	.build = annotate_rows_build,
 	.finds = finds,
 	.foot = foot,

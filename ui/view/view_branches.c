@@ -32,16 +32,12 @@ static double cycles(const struct profile_branch *b)
 
 static int by_missed(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = missed(branch_of(st, a)), y = missed(branch_of(st, b));
-
-	return (x > y) - (x < y);
+	return COMPARE(missed(branch_of(st, a)), missed(branch_of(st, b)));
 }
 
 static int by_cycles(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = cycles(branch_of(st, a)), y = cycles(branch_of(st, b));
-
-	return (x > y) - (x < y);
+	return COMPARE(cycles(branch_of(st, a)), cycles(branch_of(st, b)));
 }
 
 static const char *function_name(const struct ui_state *st, uint32_t function)
@@ -91,26 +87,29 @@ static struct safe_text end_text(const struct ui_state *st, uint32_t function, u
 	return text_format(buf, size, "%s+0x%" PRIx64, function_name(st, function), offset);
 }
 
+static void draw_end(const struct ui_state *st, struct canvas *c, struct view_field at,
+		     uint32_t function, uint64_t offset)
+{
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, end_text(st, function, offset, buf, sizeof(buf)),
+		     (struct style){ ROLE_VALUE, 0 });
+}
+
 static void draw_from(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
 	const struct profile_branch *b = branch_of(st, row);
-	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols,
-		     end_text(st, b->from, b->from_offset, buf, sizeof(buf)),
-		     (struct style){ ROLE_VALUE, 0 });
+	draw_end(st, c, at, b->from, b->from_offset);
 }
 
 static void draw_to(const struct ui_state *st, const struct row *row, struct canvas *c,
 		    struct view_field at)
 {
 	const struct profile_branch *b = branch_of(st, row);
-	char buf[TEXT_MAX];
 
-	canvas_elide(c, at.row, at.col, at.cols,
-		     end_text(st, b->to, b->to_offset, buf, sizeof(buf)),
-		     (struct style){ ROLE_VALUE, 0 });
+	draw_end(st, c, at, b->to, b->to_offset);
 }
 
 enum { SHARE, COUNT, MISSED, CYCLES, FROM, TO };
@@ -193,9 +192,7 @@ const struct view view_branches = {
 	.unit = "branches",
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = SHARE,
-	.sort_total = SHARE,
-	.sort_module = FROM,
+	.sorts = &(const struct view_sorts){ SHARE, SHARE, FROM },
 	.build = build,
 	.options = common_whole,
 	.finds = finds,

@@ -31,40 +31,32 @@ static int by_cpu(const struct ui_state *st, const struct row *a, const struct r
 
 static int by_busy(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->self > b->self) - (a->self < b->self);
+	return COMPARE(a->self, b->self);
 }
 
 static int by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->count > b->count) - (a->count < b->count);
+	return COMPARE(a->count, b->count);
 }
 
 static int by_lost(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = cpu_of(st, a)->lost_total, y = cpu_of(st, b)->lost_total;
-
-	return (x > y) - (x < y);
+	return COMPARE(cpu_of(st, a)->lost_total, cpu_of(st, b)->lost_total);
 }
 
 static int by_throttled(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = cpu_of(st, a)->throttled_total, y = cpu_of(st, b)->throttled_total;
-
-	return (x > y) - (x < y);
+	return COMPARE(cpu_of(st, a)->throttled_total, cpu_of(st, b)->throttled_total);
 }
 
 static int by_paused(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = cpu_of(st, a)->throttled_ns, y = cpu_of(st, b)->throttled_ns;
-
-	return (x > y) - (x < y);
+	return COMPARE(cpu_of(st, a)->throttled_ns, cpu_of(st, b)->throttled_ns);
 }
 
 static int by_ring(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = cpu_of(st, a)->ring_high, y = cpu_of(st, b)->ring_high;
-
-	return (x > y) - (x < y);
+	return COMPARE(cpu_of(st, a)->ring_high, cpu_of(st, b)->ring_high);
 }
 
 static void draw_right(struct canvas *c, struct view_field at, struct safe_text t,
@@ -190,9 +182,7 @@ static void draw_ring(const struct ui_state *st, const struct row *row, struct c
 
 static int by_lag(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = cpu_of(st, a)->lag_max_ns, y = cpu_of(st, b)->lag_max_ns;
-
-	return (x > y) - (x < y);
+	return COMPARE(cpu_of(st, a)->lag_max_ns, cpu_of(st, b)->lag_max_ns);
 }
 
 static void draw_lag(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -214,9 +204,7 @@ static double kernel_share(const struct ui_state *st, const struct row *row)
 
 static int by_kernel(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = kernel_share(st, a), y = kernel_share(st, b);
-
-	return (x > y) - (x < y);
+	return COMPARE(kernel_share(st, a), kernel_share(st, b));
 }
 
 static void draw_kernel(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -583,9 +571,7 @@ const struct view view_cpus = {
 	.empty = TEXT("the CPUs are not known: slices of --keep are of all together"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = BUSY,
-	.sort_total = RATE,
-	.sort_module = UINT8_MAX,
+	.sorts = &(const struct view_sorts){ BUSY, RATE, VIEW_NO_COLUMN },
 	.build = build,
 	.finds = finds,
 	.foot = foot,

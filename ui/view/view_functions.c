@@ -249,7 +249,7 @@ static int by_line(const struct ui_state *st, const struct row *a, const struct 
 	if (!x || !y)
 		return !x - !y;
 	d = by_text(st->shown->files[x->file], st->shown->files[y->file]);
-	return d ? d : (x->line > y->line) - (x->line < y->line);
+	return d ? d : COMPARE(x->line, y->line);
 }
 
 static bool has_lines(const struct ui_state *st)
@@ -277,9 +277,7 @@ static double rise_of(const struct ui_state *st, const struct row *row)
 
 static int by_trend(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = rise_of(st, a), y = rise_of(st, b);
-
-	return (x > y) - (x < y);
+	return COMPARE(rise_of(st, a), rise_of(st, b));
 }
 
 /* ---- other events: a column each ---- */
@@ -306,7 +304,7 @@ static struct safe_text head_other(const struct ui_state *st, uint32_t n, char b
 
 static int by_other(uint32_t n, const struct row *a, const struct row *b)
 {
-	return (a->other[n] > b->other[n]) - (a->other[n] < b->other[n]);
+	return COMPARE(a->other[n], b->other[n]);
 }
 
 static void draw_other(uint32_t n, const struct row *row, struct canvas *c, struct view_field at)
@@ -369,7 +367,7 @@ static int by_ratio(uint32_t n, const struct row *a, const struct row *b)
 
 	if (isnan(x) || isnan(y))
 		return isnan(y) - isnan(x);
-	return (x > y) - (x < y);
+	return COMPARE(x, y);
 }
 
 static void draw_ratio(const struct ui_state *st, uint32_t n, const struct row *row,
@@ -677,9 +675,7 @@ const struct view view_functions = {
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = SELF,
-	.sort_total = TOTAL,
-	.sort_module = MODULE,
+	.sorts = &(const struct view_sorts){ SELF, TOTAL, MODULE },
 	.build = build,
 	.finish = finish,
 	.finds = finds,

@@ -28,9 +28,7 @@ static double latency(const struct profile_access *a)
 
 static int by_latency(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = latency(access_of(st, a)), y = latency(access_of(st, b));
-
-	return (x > y) - (x < y);
+	return COMPARE(latency(access_of(st, a)), latency(access_of(st, b)));
 }
 
 static int by_level(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -180,9 +178,7 @@ const struct view view_memory = {
 	.context = CTX_LIST,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = SHARE,
-	.sort_total = WEIGHT,
-	.sort_module = NAME,
+	.sorts = &(const struct view_sorts){ SHARE, WEIGHT, NAME },
 	.build = build,
 	.options = common_whole,
 	.name = name,

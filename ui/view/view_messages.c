@@ -31,21 +31,17 @@ static int by_count(const struct ui_state *st, const struct row *a, const struct
 	bool x = message_of(st, a)->severity == MESSAGE_GRAVE,
 	     y = message_of(st, b)->severity == MESSAGE_GRAVE;
 
-	return x != y ? x - y : (a->count > b->count) - (a->count < b->count);
+	return x != y ? x - y : COMPARE(a->count, b->count);
 }
 
 static int by_first(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = message_of(st, a)->first_ns, y = message_of(st, b)->first_ns;
-
-	return (x > y) - (x < y);
+	return COMPARE(message_of(st, a)->first_ns, message_of(st, b)->first_ns);
 }
 
 static int by_last(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint64_t x = message_of(st, a)->last_ns, y = message_of(st, b)->last_ns;
-
-	return (x > y) - (x < y);
+	return COMPARE(message_of(st, a)->last_ns, message_of(st, b)->last_ns);
 }
 
 static struct style style_of(const struct ui_state *st, const struct row *row)
@@ -190,9 +186,7 @@ const struct view view_messages = {
 	.empty = TEXT("no problems so far"),
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = COUNT,
-	.sort_total = COUNT,
-	.sort_module = UINT8_MAX,
+	.sorts = &(const struct view_sorts){ COUNT, COUNT, VIEW_NO_COLUMN },
 	.build = build,
 	.finds = finds,
 	.foot = foot,

@@ -31,14 +31,12 @@ static struct safe_text state_of(const struct profile_module *m)
 
 static int by_named(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->self > b->self) - (a->self < b->self);
+	return COMPARE(a->self, b->self);
 }
 
 static int by_symbols(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uint32_t x = module_of(st, a)->nr_symbols, y = module_of(st, b)->nr_symbols;
-
-	return (x > y) - (x < y);
+	return COMPARE(module_of(st, a)->nr_symbols, module_of(st, b)->nr_symbols);
 }
 
 static int by_name(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -80,9 +78,7 @@ static double unnamed_of(const struct row *row)
 
 static int by_unnamed(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	double x = unnamed_of(a), y = unnamed_of(b);
-
-	return (x > y) - (x < y);
+	return COMPARE(unnamed_of(a), unnamed_of(b));
 }
 
 static void draw_unnamed(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -368,9 +364,7 @@ const struct view view_modules = {
 	.labels = labels,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = SHARE,
-	.sort_total = SHARE,
-	.sort_module = NAME,
+	.sorts = &(const struct view_sorts){ SHARE, SHARE, NAME },
 	.build = build,
 	.compared = COMPARED_TOTAL,
 	.name = name,

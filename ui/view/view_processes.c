@@ -115,7 +115,7 @@ static int by_pid_alone(const struct ui_state *st, const struct row *a, const st
 {
 	pid_t pa = pid_of(st, a), pb = pid_of(st, b);
 
-	return (pa > pb) - (pa < pb);
+	return COMPARE(pa, pb);
 }
 
 /* Groups have no PID: the largest first. */
@@ -130,14 +130,12 @@ static int by_pid(const struct ui_state *st, const struct row *a, const struct r
 
 static int by_uid(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	uid_t ua = process_of(st, a)->uid, ub = process_of(st, b)->uid;
-
-	return (ua > ub) - (ua < ub);
+	return COMPARE(process_of(st, a)->uid, process_of(st, b)->uid);
 }
 
 static int by_tasks(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return (a->nr > b->nr) - (a->nr < b->nr);
+	return COMPARE(a->nr, b->nr);
 }
 
 static int by_comm(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -389,7 +387,7 @@ static bool has_groups(const struct ui_state *st)
 	{                                                                                          \
 		double x = process_times_of(a, kind), y = process_times_of(b, kind);               \
                                                                                                    \
-		return (x > y) - (x < y);                                                          \
+		return COMPARE(x, y);                                                              \
 	}                                                                                          \
 	static void draw_##name(const struct ui_state *st, const struct row *row,                  \
 				struct canvas *c, struct view_field at)                            \
@@ -736,9 +734,7 @@ const struct view view_processes = {
 	.context = CTX_LIST,
 	.columns = columns,
 	.nr_columns = ARRAY_SIZE(columns),
-	.sort_self = CPU,
-	.sort_total = SAMPLES,
-	.sort_module = COMM,
+	.sorts = &(const struct view_sorts){ CPU, SAMPLES, COMM },
 	.build = process_rows_build,
 	.arrange = arrange,
 	.compared = COMPARED_COUNT,
