@@ -54,6 +54,9 @@ TEST(test_screens)
 	};
 
 	static const char *const times[] = { "wait", "all", "latency" };
+	static const char *const idle[][2] = { { "times-idle-functions", "\"" },
+					       { "times-idle-processes", "2\"" },
+					       { "times-idle-flame", "4\"" } };
 
 	for (int modes = 1; modes <= 3; modes++) {
 		for (size_t i = 0; i < (modes < 3 ? ARRAY_SIZE(views) : 5); i++) {
@@ -64,6 +67,12 @@ TEST(test_screens)
 			golden_text(name, text);
 			free(text);
 		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(idle); i++) {
+		char *text = draw(2, idle[i][1]);
+
+		golden_text(idle[i][0], text);
+		free(text);
 	}
 }
 
