@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -347,6 +348,23 @@ static void find_events(struct keep_read *k, struct sampler_config *config)
 		memcpy(k->names[i], config->events[i].name, sizeof(k->names[i]));
 }
 
+/* Return the error for a folder without a segment. */
+static int refuse_folder(const char *path, struct err *e)
+{
+	char data[PATH_MAX];
+
+	if (snprintf(data, sizeof(data), "%s/data", path) < (int)sizeof(data) &&
+	    !access(data, F_OK))
+		return err_set(e, -EISDIR,
+			       "cannot replay %.300s: a directory\n"
+			       "  perf record --threads writes one; record without it",
+			       path);
+	return err_set(e, -ENODATA,
+		       "%.300s: no kept samples\n"
+		       "  a folder for --open is written with --keep",
+		       path);
+}
+
 int keep_read_open(struct keep_read **out, struct sampler_config *config, struct err *e)
 {
 	struct keep_read *k = xcalloc(1, sizeof(*k));
@@ -357,10 +375,7 @@ int keep_read_open(struct keep_read **out, struct sampler_config *config, struct
 		k->nr = MAX(k->nr, 0);
 		find_events(k, config);
 		if (!config->nr_events)
-			code = err_set(e, -ENODATA,
-				       "%.300s: no kept samples\n"
-				       "  a folder for --open is written with --keep",
-				       config->replay);
+			code = refuse_folder(config->replay, e);
 	}
 	if (code) {
 		keep_read_close(k);

@@ -98,7 +98,7 @@ static void carry_cpus(struct sampler *s, struct counters *old)
 
 static int begin_new(struct sampler *s, struct err *e)
 {
-	int code;
+	int code, rc;
 
 	store_close_waits(&s->store);
 	if (config_wait_slot(&s->config) >= 0)
@@ -108,8 +108,9 @@ static int begin_new(struct sampler *s, struct err *e)
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		if (s->rates.off[i])
 			counters_enable_event(s->live.counters, i, false);
-	if (s->rates.enabled)
-		counters_enable(s->live.counters, true);
+	rc = s->rates.enabled ? counters_enable(s->live.counters, true) : 0;
+	if (rc)
+		mailbox_say(&s->mailbox, "cannot start sampling: %s", strerror(-rc));
 	waiting_begin(s);
 	return code;
 }

@@ -313,8 +313,11 @@ int session_start(struct sampler *s, struct err *e)
 				 s->config.include_self ? -1 : getpid(), s->config.languages);
 	code = open_waits(s, e);
 	code = code ? code : live_start_threads(&s->live, e);
-	if (!code && s->config.target != TARGET_COMMAND)
+	if (!code && s->config.target != TARGET_COMMAND) {
 		code = counters_enable(s->live.counters, true);
+		if (code)
+			err_set(e, code, "cannot start sampling: %s", strerror(-code));
+	}
 	return code ? code : target_release(&s->target, s->config.command, e);
 }
 

@@ -143,6 +143,9 @@ static void check_whole(struct perfdata *pd, const struct perfdata_extent *exten
 		perfdata_damage(pd,
 				"recording cut short: %" PRIu64 " of %" PRIu64 " bytes are missing",
 				extent->missing, extent->missing + extent->data.size);
+	else if (extent->cut)
+		perfdata_damage(pd, "recording cut short: all samples are there, but not the facts "
+				    "behind them, such as build-ids");
 	else if (left)
 		perfdata_damage(pd, "recording cut short: it ends in the middle of a record");
 	else if (extent->unfinished)

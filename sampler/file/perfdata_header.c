@@ -188,11 +188,15 @@ static void read_feature(struct perfdata_bytes *b, struct perfdata_events *event
 	}
 }
 
-/* The sections of the features are behind the data, one for each bit set, in order. */
-static void read_features(struct perfdata_bytes *b, struct perfdata_events *events,
+/*
+ * The sections of the features are behind the data, one for each bit set, in order. Return whether
+ * all are there.
+ */
+static bool read_features(struct perfdata_bytes *b, struct perfdata_events *events,
 			  const struct perfdata_header *h)
 {
 	uint64_t at = h->data.offset + h->data.size;
+	bool whole = true;
 
 	for (unsigned int bit = 0; bit < PERFDATA_FEATURE_WORDS * 64; bit++) {
 		struct perfdata_section s;
@@ -202,11 +206,13 @@ static void read_features(struct perfdata_bytes *b, struct perfdata_events *even
 			continue;
 		p = perfdata_bytes_at(b, at, sizeof(s));
 		if (!p)
-			return;
+			return false;
 		memcpy(&s, p, sizeof(s));
+		whole &= s.offset <= b->size && s.size <= b->size - s.offset;
 		read_feature(b, events, bit, &s);
 		at += sizeof(s);
 	}
+	return whole;
 }
 
 static int read_file(struct perfdata_bytes *b, struct perfdata_events *events,
@@ -232,7 +238,7 @@ static int read_file(struct perfdata_bytes *b, struct perfdata_events *events,
 	if (extent->unfinished || data->size > b->size - data->offset)
 		data->size = b->size - data->offset;
 	else
-		read_features(b, events, &h);
+		extent->cut = !read_features(b, events, &h);
 	extent->missing = extent->unfinished ? 0 : h.data.size - data->size;
 	return 0;
 }

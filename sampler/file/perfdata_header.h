@@ -15,6 +15,7 @@
 struct perfdata_extent {
 	struct perfdata_section data; /* as much of them as the file has */
 	uint64_t missing;	      /* bytes of records that the file should have */
+	bool cut;		      /* facts behind the records are missing */
 	bool unfinished;	      /* the header was never completed: the writer was killed */
 };
 

@@ -29,6 +29,8 @@ grep -q 'REPLAY  all ' "$TMP/screen" || wrong "the range: $(head -1 "$TMP/screen
 grep -q 'Stacks - *$' "$TMP/screen" || wrong "outcomes of stacks that are not kept: $(cat "$TMP/screen")"
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
+mkdir "$TMP/threads" && : >"$TMP/threads/data"
+expect 1 'perf record --threads writes one' -b --replay "$TMP/threads"
 "$PROFTOP" --open "$TMP/nothing" -b >/dev/null 2>"$TMP/err" && wrong "no folder is shown"
 grep -q 'no such folder' "$TMP/err" || wrong "$(cat "$TMP/err")"
 finish

@@ -244,6 +244,31 @@ static void make_file(struct file *f, uint64_t nr)
 		put_sample(f, 7, 0x1000, 100, i);
 }
 
+/* All samples are there; of the facts behind them, the sections or their contents are cut off. */
+TEST(test_cut_facts)
+{
+	const uint64_t features[4] = { 1 << 4 };
+	const char release[] = "\x0c\0\0\0"
+			       "1.2.3-other";
+	struct perfdata *pd;
+	uint64_t section[2];
+
+	make_file(&file, 3);
+	memcpy(file.bytes + 72, features, sizeof(features));
+	section[0] = file.size + sizeof(section);
+	section[1] = sizeof(release);
+	put(&file, section, sizeof(section));
+	put(&file, release, sizeof(release));
+	pd = open_file(&file);
+	assert_string_equal(perfdata_note(pd), "");
+	assert_string_equal(perfdata_kernel(pd)->release, "1.2.3-other");
+	perfdata_close(pd);
+	for (size_t cut = 1; cut <= sizeof(section) + sizeof(release); cut++) {
+		file.size--;
+		expect(&file, 3, "not the facts behind them");
+	}
+}
+
 /* The file is read as far as it goes, and the note says so. */
 TEST(test_cut_short)
 {

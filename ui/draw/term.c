@@ -259,10 +259,12 @@ void term_set(struct terminal *t, enum theme theme, bool mouse)
 	term_redraw(t, true);
 }
 
-static void init_input(struct terminal *t)
+/* Return false if the terminal keeps its mode: keys would be lines. */
+static bool init_input(struct terminal *t)
 {
 	/* Raw mode: control keys are keys; signals come from other processes. */
-	raw();
+	if (raw() == ERR)
+		return false;
 	noecho();
 	nonl();
 	keypad(stdscr, TRUE);
@@ -274,6 +276,7 @@ static void init_input(struct terminal *t)
 		mouseinterval(0);
 		listen_to_mouse(t);
 	}
+	return true;
 }
 
 int term_open(struct terminal **out, const struct term_config *config, struct err *e)
@@ -308,7 +311,11 @@ int term_open(struct terminal **out, const struct term_config *config, struct er
 	}
 	set_term(t->screen);
 	init_looks(t, config->color, config->theme);
-	init_input(t);
+	if (!init_input(t)) {
+		endwin();
+		rc = refuse(e, "cannot set the mode of the terminal");
+		goto fail;
+	}
 	curs_set(0);
 	/*
 	 * Until the first endwin(), ncurses 6.4 writes its buffer after each movement of the
