@@ -6,12 +6,18 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/jit/hotspot.h"
+#include "symbols/jit/hotspots.h"
+#include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/lang.h"
 #include "symbols/object/elfvar.h"
@@ -601,6 +607,81 @@ TEST(test_no_jvm)
 	struct hotspot vm;
 
 	assert_int_equal(hotspot_open(&vm, &remote, &missing), -ENOENT);
+}
+
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int nr = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+/* A child with code that was sampled, and its entry; read once. */
+static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
+{
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
+	struct object *memory_of =
+		objects_intern(h->objects, &id, "//anon", 6, (uint32_t)pid, 4096, 8192);
+	struct hotspots_symbol symbol;
+	struct hotspots_entry *e;
+
+	hotspots_find(h, memory_of, 4096, &symbol);
+	e = hotspots_find_entry(h, memory_of);
+	assert_non_null(e);
+	e->wanted = true;
+	hotspots_refresh(h, time_now_ns());
+	assert_true(e->runs);
+	for (int i = 0; e->runs && i < 1000; i++) {
+		usleep(10000);
+		hotspots_refresh(h, time_now_ns());
+	}
+	assert_false(e->runs);
+	return e;
+}
+
+/* What was read of a process is kept while it runs, and its descriptor closed after its end. */
+TEST(test_ended_process)
+{
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct hotspots_entry *e;
+	struct objects *objects;
+	struct maps *maps;
+	uint64_t now_ns;
+	struct hotspots h;
+	int before;
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	assert_int_equal(helpers_new(&h.helpers, event), 0);
+	before = count_descriptors();
+	e = sample_child(&h, pid);
+	assert_int_equal(count_descriptors(), before + 1);
+	/* no samples for a while */
+	e->wanted = false;
+	now_ns = time_now_ns() + 60000000000ULL;
+	hotspots_refresh(&h, now_ns);
+	assert_int_equal(count_descriptors(), before + 1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	hotspots_refresh(&h, now_ns + 60000000000ULL);
+	assert_int_equal(count_descriptors(), before);
+	assert_null(e->reading);
+	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+	close(event);
 }
 
 /* A string that ends at the last byte before memory that is not there. */

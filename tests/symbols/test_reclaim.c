@@ -31,7 +31,7 @@ static void free_in_order(struct reclaim *r)
 }
 
 /* The first test: the thread runs from then on. */
-static void test_no_thread(void **state)
+TEST(test_no_thread)
 {
 	struct rlimit before, none;
 
@@ -54,7 +54,7 @@ static void test_no_thread(void **state)
 	assert_int_equal(nr_freed, 1);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	atomic_store(&nr_freed, 0);
 	for (int i = 0; i < NR; i++) {
@@ -108,7 +108,7 @@ static struct shared *new_shared(void)
 	return s;
 }
 
-static void test_readers(void **state)
+TEST(test_readers)
 {
 	struct shared *last;
 	pthread_t reader;
@@ -129,11 +129,5 @@ static void test_readers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_no_thread),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_readers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_unit_tests(NULL, NULL);
 }
