@@ -288,7 +288,7 @@ static void next_time(struct ui_state *st, uint32_t code)
 
 static void hide_idle(struct ui_state *st, uint32_t code)
 {
-	bool hidden = ui_state_hides_idle(st, st->latest);
+	bool hidden = ui_state_hides_idle(st, st->latest) == PROFILE_IDLE;
 
 	if (!ui_state_waits(st, st->latest)) {
 		ui_state_say(st, false, "no waits are shown (^ shows them)");

@@ -153,7 +153,7 @@ static struct wait_hint hint_of(const struct assemble_work *w, const struct asse
 	const struct safe_text *name = &w->p->functions[outer->function].name;
 
 	return name->str ? wait_hint(name->str, name->size, spot->kernel)
-			 : (struct wait_hint){ WAIT_NO, false };
+			 : (struct wait_hint){ .kind = WAIT_NO };
 }
 
 int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, uint32_t id)

@@ -45,8 +45,8 @@ static bool is_left_out(struct left_out out, const struct assemble_spot *spot)
 /* The places of a stack as they are shown. */
 struct shown {
 	enum wait_kind wait; /* WAIT_NO: not of a wait */
-	bool idle;	     /* a long wait for work */
-	uint32_t lead;	     /* of a wait: the place of its kind, which is innermost */
+	enum profile_idle idle;
+	uint32_t lead; /* of a wait: the place of its kind, which is innermost */
 	const uint32_t *places;
 	uint32_t nr;
 };
@@ -60,6 +60,23 @@ static enum wait_kind look_at(const struct assemble_work *w, const uint32_t *pla
 		wait_look_at(&look, assemble_spot_at(w, places[i])->hint,
 			     assemble_spot_at(w, places[i])->kernel);
 	return look.kind ? look.kind : WAIT_OTHER;
+}
+
+/* Is it the stack of a kernel thread? Its outermost function is that of all of them. */
+static bool is_kthread(const struct assemble_work *w, const uint32_t *places, uint32_t nr)
+{
+	for (uint32_t i = nr; i-- > 0 && assemble_spot_at(w, places[i])->kernel;)
+		if (assemble_spot_at(w, places[i])->hint.kthread)
+			return true;
+	return false;
+}
+
+static enum profile_idle idle_of(enum wait_kind wait, bool is_long)
+{
+	if (wait == WAIT_KTHREAD)
+		return PROFILE_IDLE_KTHREAD;
+	return is_long && (wait == WAIT_POLL || wait == WAIT_CONDITION) ? PROFILE_IDLE
+									: PROFILE_BUSY;
 }
 
 /* The frames of the scheduler are in each wait, and left out. */
@@ -81,7 +98,10 @@ static struct shown shown_of(const struct assemble_work *w, const uint32_t *plac
 		s.places++;
 	if (s.wait == WAIT_OTHER)
 		s.wait = look_at(w, s.places, s.nr);
-	s.idle = is_long && (s.wait == WAIT_POLL || s.wait == WAIT_CONDITION);
+	/* Kernel threads wait for work in functions that have no meaning here. */
+	if (s.wait == WAIT_OTHER && is_kthread(w, s.places, s.nr))
+		s.wait = WAIT_KTHREAD;
+	s.idle = idle_of(s.wait, is_long);
 	s.lead = w->in->wait_places[s.wait];
 	return s;
 }

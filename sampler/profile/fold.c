@@ -386,12 +386,12 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 	task_tops(p, f, tasks);
 }
 
-void fold_waits(const struct profile *p, bool hide_idle, double (*tasks)[WAIT_NR])
+void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT_NR])
 {
 	memset(tasks, 0, p->nr_tasks * sizeof(*tasks));
 	for (uint32_t i = 0; i < p->nr_counts && p->stack_waits; i++) {
 		const struct profile_count *c = &p->counts[i];
-		bool idle = hide_idle && p->stack_idle && p->stack_idle[c->stack];
+		bool idle = fold_hides(p, hide_idle, c->stack);
 
 		if (p->stack_waits[c->stack])
 			tasks[c->task][idle ? WAIT_NO : p->stack_waits[c->stack]] += c->weight;

@@ -18,7 +18,7 @@ struct fold_filter {
 	const uint32_t *groups;
 	bool hide_kernel; /* leave kernel functions out (their samples are in the total) */
 	bool hide_user;
-	bool hide_idle; /* idle waits do not count */
+	uint8_t hide_idle; /* waits of this enum profile_idle and above do not count; 0: all do */
 };
 
 static inline bool fold_passes_task(const struct profile *p, const struct fold_filter *f,
@@ -29,12 +29,17 @@ static inline bool fold_passes_task(const struct profile *p, const struct fold_f
 	       (!f->tasks || f->tasks[task]);
 }
 
+static inline bool fold_hides(const struct profile *p, uint8_t hide_idle, uint32_t stack)
+{
+	return hide_idle && p->stack_idle && p->stack_idle[stack] >= hide_idle;
+}
+
 /* Does the count pass but for its task? */
 static inline bool fold_passes_kind(const struct profile *p, const struct fold_filter *f,
 				    const struct profile_count *c)
 {
 	return (c->event == f->event || (f->also && c->event == f->also - 1)) &&
-	       !(f->hide_idle && p->stack_idle && p->stack_idle[c->stack]);
+	       !fold_hides(p, f->hide_idle, c->stack);
 }
 
 static inline bool fold_passes(const struct profile *p, const struct fold_filter *f,
@@ -95,9 +100,9 @@ void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fol
 /*
  * Sum the time of each task by what it did, in nanoseconds: running, and waits by kind, into
  * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured. @hide_idle:
- * idle waits are under WAIT_NO.
+ * as in a filter; hidden waits are under WAIT_NO.
  */
-void fold_waits(const struct profile *p, bool hide_idle, double (*tasks)[WAIT_NR]);
+void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT_NR]);
 /*
  * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
  * (one entry per function). 0 or -ENOMEM.

@@ -375,6 +375,13 @@ struct profile_trap {
 	char what[160];		   /* "total:parse > 50 for 1s: 73.1%" */
 };
 
+/* Is a wait for work? */
+enum profile_idle {
+	PROFILE_BUSY,
+	PROFILE_IDLE,	      /* in poll or for a condition variable, WAIT_LONG_NS and more */
+	PROFILE_IDLE_KTHREAD, /* of a kernel thread, of any length */
+};
+
 struct profile {
 	uint64_t seq;	      /* counts up */
 	uint64_t time_ns;     /* CLOCK_REALTIME at the end of the tick, or of the recording; 0: not
@@ -449,10 +456,8 @@ struct profile {
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
 	uint8_t *stack_waits; /* by stack: enum wait_kind; NULL: none is of a wait */
-	/* By stack: 1: a wait in poll or for a condition variable, of WAIT_LONG_NS and more. NULL:
-	 * none. */
-	uint8_t *stack_idle;
-	uint32_t *frames; /* indices in functions; inlined ones before their callers */
+	uint8_t *stack_idle;  /* by stack: enum profile_idle; NULL: all PROFILE_BUSY */
+	uint32_t *frames;     /* indices in functions; inlined ones before their callers */
 	uint32_t *
 		frame_lines; /* same number: indices in lines, or PROFILE_NO_LINE; NULL: no lines */
 	uint32_t nr_frames;

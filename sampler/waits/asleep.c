@@ -71,6 +71,9 @@ enum wait_kind asleep_kind(pid_t tid)
 		return call.number == SYS_futex && (call.op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET
 			       ? WAIT_CONDITION
 			       : WAIT_LOCK;
+	/* Kernel threads have no registers of a program. */
+	if (!call.sp && !call.pc)
+		return WAIT_KTHREAD;
 	kind = uname(&us) ? WAIT_NO : wait_kind_of_call(call.number, unwind_machine(us.machine));
 	return kind ? kind : WAIT_OTHER;
 }

@@ -18,7 +18,8 @@ struct name {
 	uint8_t kind;
 };
 
-#define SCHEDULER WAIT_NR /* as a kind: no kind, but left out */
+#define SCHEDULER WAIT_NR	/* as a kind: no kind, but left out */
+#define KTHREAD	  (WAIT_NR + 1) /* no kind, but of a kernel thread */
 
 static const struct name kernel_names[] = {
 	{ "__schedule", SCHEDULER },
@@ -63,15 +64,17 @@ static const struct name kernel_names[] = {
 	{ "__x64_sys_pause", WAIT_POLL },
 	{ "io_sq_thread", WAIT_POLL },
 	{ "signalfd_*", WAIT_POLL },
-	{ "worker_thread", WAIT_POLL },
-	{ "rescuer_thread", WAIT_POLL },
-	{ "smpboot_thread_fn", WAIT_POLL },
-	{ "kthreadd", WAIT_POLL },
-	{ "rcu_gp_*", WAIT_POLL },
-	{ "kswapd", WAIT_POLL },
-	{ "kcompactd", WAIT_POLL },
-	{ "khugepaged", WAIT_POLL },
-	{ "irq_thread", WAIT_POLL },
+	{ "worker_thread", WAIT_KTHREAD },
+	{ "rescuer_thread", WAIT_KTHREAD },
+	{ "smpboot_thread_fn", WAIT_KTHREAD },
+	{ "kthread", KTHREAD },
+	{ "kthreadd", WAIT_KTHREAD },
+	{ "kthread_worker_fn", WAIT_KTHREAD },
+	{ "rcu_gp_*", WAIT_KTHREAD },
+	{ "kswapd", WAIT_KTHREAD },
+	{ "kcompactd", WAIT_KTHREAD },
+	{ "khugepaged", WAIT_KTHREAD },
+	{ "irq_thread", WAIT_KTHREAD },
 	{ "do_nanosleep", WAIT_SLEEP },
 	{ "hrtimer_nanosleep*", WAIT_SLEEP },
 	{ "common_nsleep*", WAIT_SLEEP },
@@ -233,6 +236,7 @@ static const struct {
 	[WAIT_DISK] = { "[disk]", "disk" },
 	[WAIT_FAULT] = { "[page fault]", "fault" },
 	[WAIT_CHILD] = { "[child]", "child" },
+	[WAIT_KTHREAD] = { "[kernel thread]", "kthread" },
 	[WAIT_OTHER] = { "[other wait]", "other" },
 	[WAIT_ASLEEP] = { "[waiting]", "other" },
 	[WAIT_LONG] = { "[waiting]", "other" },
@@ -274,10 +278,12 @@ struct wait_hint wait_hint(const char *name, size_t size, bool kernel)
 	size = plain_size(name, size, kernel);
 	for (size_t i = 0; i < nr; i++)
 		if (is_name(names[i].name, name, size))
-			return names[i].kind == SCHEDULER
-				       ? (struct wait_hint){ WAIT_NO, true }
-				       : (struct wait_hint){ names[i].kind, false };
-	return (struct wait_hint){ WAIT_NO, false };
+			return (struct wait_hint){
+				.kind = names[i].kind < WAIT_NR ? names[i].kind : WAIT_NO,
+				.scheduler = names[i].kind == SCHEDULER,
+				.kthread = names[i].kind == KTHREAD,
+			};
+	return (struct wait_hint){ .kind = WAIT_NO };
 }
 
 enum wait_kind wait_kind_of_call(long number, uint16_t machine)

@@ -22,8 +22,9 @@ enum wait_kind {
 	WAIT_SLEEP,	/* for a time */
 	WAIT_PIPE,	/* pipe, socket, terminal */
 	WAIT_DISK,
-	WAIT_FAULT, /* page fault */
-	WAIT_CHILD, /* wait4(), pthread_join() */
+	WAIT_FAULT,   /* page fault */
+	WAIT_CHILD,   /* wait4(), pthread_join() */
+	WAIT_KTHREAD, /* a kernel thread waits for work */
 	WAIT_OTHER,
 	WAIT_ASLEEP, /* asleep; the kind is found in the stack */
 	WAIT_LONG,   /* the same, WAIT_LONG_NS and more */
@@ -43,6 +44,7 @@ const char *wait_kind_key(enum wait_kind kind);
 struct wait_hint {
 	uint8_t kind;	/* enum wait_kind; WAIT_NO: nothing */
 	bool scheduler; /* a function of the scheduler itself: left out of stacks */
+	bool kthread;	/* outermost function of kernel threads */
 };
 
 /* Return the hint of a kernel function, or of a function of a program (@kernel false). */

@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -13,6 +14,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOP = os.path.join(os.path.dirname(HERE), "data", "shop", "shop.data.gz")
+TERMINALS = os.path.join(os.path.dirname(HERE), "data", "terminals.ti")
 PROFTOP = os.path.join(os.path.abspath(os.environ["B"]), "proftop")
 QUERY = b"\x1b]11;?"
 # The selected row, with 256 colours: theme.c.
@@ -58,7 +60,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def case(folder, name, theme, answer=(), env=None):
+def case(folder, name, theme, answer=(), env=None, selected=None):
     terminal = Terminal(folder, env or {})
     wrong = []
     if not terminal.read_until([QUERY]):
@@ -66,7 +68,7 @@ def case(folder, name, theme, answer=(), env=None):
     if answer:
         terminal.write(*answer)
     # Functions: no byte of the answer was a key ("1;rgb:" would open views, reset, start a command).
-    if not terminal.read_until([SELECTED[theme], b"[1 Functions]"]):
+    if not terminal.read_until([selected or SELECTED[theme], b"[1 Functions]"]):
         wrong.append(f"no {theme} colours")
     for text in (b"counts reset", b"no such key", b"[4 Flame]"):
         if text in terminal.output:
@@ -81,6 +83,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         with gzip.open(SHOP) as packed, open(os.path.join(folder, "shop.data"), "wb") as plain:
             plain.write(packed.read())
+        subprocess.run(["tic", "-x", "-o", folder, TERMINALS], check=True)
         white = b"\x1b]11;rgb:ffff/ffff/eeee"
         return all([
             case(folder, "no answer", "dark"),
@@ -90,6 +93,10 @@ def main():
             case(folder, "in pieces", "light", [white[:1], white[1:9], white[9:], b"\x1b", b"\\"]),
             case(folder, "black", "dark", [b"\x1b]11;rgb:0000/0000/0000\x1b\\"], {"COLORFGBG": "0;15"}),
             case(folder, "COLORFGBG", "light", [], {"COLORFGBG": "0;default;15"}),
+            # The same colours as red, green and blue.
+            case(folder, "24 bits", "dark", [], {"TERM": "xterm-direct", "TERMINFO": folder}, b"48:2::0:95:175m"),
+            case(folder, "24 bits, white", "light", [white + b"\a"], {"TERM": "xterm-direct", "TERMINFO": folder},
+                 b"48:2::175:215:255m"),
             case(folder, "nonsense", "dark", [b"\x1b]11;" + b"x" * 30 + b"\a"]),
         ])
 

@@ -8,7 +8,7 @@ Usage: waits.py NDJSON TRUTH
 import json
 import sys
 
-KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault", "child", "other")
+KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault", "child", "kthread", "other")
 LONGEST = 0.03  # of one wait
 FULL = 0.9  # pressure on the CPUs: there records may be lost, which is reported; times are not judged then
 FUNCTIONS = {"lock": "take_turn", "pipe": "read_message", "cond": "wait_for_work", "disk": "sync_file"}

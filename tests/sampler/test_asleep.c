@@ -99,6 +99,21 @@ TEST(test_running)
 	end_child(pid);
 }
 
+/* A kernel thread waits for work; where there is none, it is not visible. */
+TEST(test_kernel_thread)
+{
+	FILE *f = fopen("/proc/2/comm", "re");
+	char name[32] = "";
+
+	if (!f || !fgets(name, sizeof(name), f) || strcmp(name, "kthreadd\n") || geteuid()) {
+		if (f)
+			fclose(f);
+		skip();
+	}
+	fclose(f);
+	assert_int_equal(asleep_kind(2), WAIT_KTHREAD);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

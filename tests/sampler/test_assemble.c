@@ -652,7 +652,7 @@ TEST(test_idle_waits)
 {
 	const struct object_identity identity = { .kind = OBJECT_WAIT };
 	uint32_t wait_places[WAIT_NR], i = 0;
-	struct history_cell cells[4] = { { .event = 0 } };
+	struct history_cell cells[5] = { { .event = 0 } };
 	struct tables t;
 	struct profile *p;
 
@@ -660,11 +660,12 @@ TEST(test_idle_waits)
 	i = objects_intern(t.objects, &identity, "[wait]", 6, -1, 0, 0)->id;
 	for (int k = WAIT_RUNNING; k < WAIT_NR; k++)
 		wait_places[k] = places_intern(t.places, i, (uint64_t)k);
-	for (i = 0; i < 4; i++) {
-		static const enum wait_kind stacks[4][2] = { { WAIT_LONG, WAIT_POLL },
+	for (i = 0; i < 5; i++) {
+		static const enum wait_kind stacks[5][2] = { { WAIT_LONG, WAIT_POLL },
 							     { WAIT_LONG, WAIT_LOCK },
 							     { WAIT_POLL, WAIT_NO },
-							     { WAIT_LONG, WAIT_NO } };
+							     { WAIT_LONG, WAIT_NO },
+							     { WAIT_KTHREAD, WAIT_NO } };
 		const uint32_t places[] = { wait_places[stacks[i][0]],
 					    wait_places[stacks[i][1] ? stacks[i][1] : WAIT_POLL] };
 
@@ -677,7 +678,7 @@ TEST(test_idle_waits)
 		assemble(p,
 			 &(struct assemble_input){
 				 .counts = cells,
-				 .nr_counts = 4,
+				 .nr_counts = 5,
 				 .stacks = t.stacks,
 				 .places = t.places,
 				 .symbols = t.symbols,
@@ -688,14 +689,15 @@ TEST(test_idle_waits)
 		0);
 	assert_non_null(p->stack_waits);
 	assert_non_null(p->stack_idle);
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < 5; i++) {
 		static const struct {
 			enum wait_kind kind;
-			bool idle;
-		} want[4] = { { WAIT_POLL, true },
-			      { WAIT_LOCK, false },
-			      { WAIT_POLL, false },
-			      { WAIT_OTHER, false } };
+			enum profile_idle idle;
+		} want[5] = { { WAIT_POLL, PROFILE_IDLE },
+			      { WAIT_LOCK, PROFILE_BUSY },
+			      { WAIT_POLL, PROFILE_BUSY },
+			      { WAIT_OTHER, PROFILE_BUSY },
+			      { WAIT_KTHREAD, PROFILE_IDLE_KTHREAD } };
 		uint32_t stack = p->counts[i].stack;
 
 		assert_int_equal(p->stack_waits[stack], want[i].kind);

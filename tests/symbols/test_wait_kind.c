@@ -43,6 +43,9 @@ TEST(test_kinds)
 		{ WAIT_LOCK, "schedule futex_do_wait do_futex | __lll_lock_wait "
 			     "__pthread_mutex_cond_lock pthread_cond_wait main" },
 		{ WAIT_CHILD, "schedule futex_do_wait do_futex | __pthread_clockjoin_ex main" },
+		{ WAIT_KTHREAD, "schedule worker_thread kthread ret_from_fork ret_from_fork_asm "
+				"|" },
+		{ WAIT_KTHREAD, "schedule kthreadd ret_from_fork |" },
 		{ WAIT_POLL, "schedule_hrtimeout_range_clock ep_poll do_epoll_wait | epoll_wait" },
 		{ WAIT_SLEEP, "schedule do_nanosleep hrtimer_nanosleep common_nsleep | usleep" },
 		{ WAIT_PIPE, "schedule anon_pipe_read vfs_read ksys_read do_syscall_64 | read" },
@@ -87,6 +90,9 @@ TEST(test_scheduler)
 	assert_true(wait_hint("schedule_timeout", 16, true).scheduler);
 	assert_false(wait_hint("schedule", 8, false).scheduler);
 	assert_false(wait_hint("schedules", 9, true).scheduler);
+	assert_true(wait_hint("kthread", 7, true).kthread);
+	assert_int_equal(wait_hint("kthread", 7, true).kind, WAIT_NO);
+	assert_false(wait_hint("kthread", 7, false).kthread);
 }
 
 /* The numbers of <asm/unistd.h> of each CPU, written from the tables of the kernel. */

@@ -303,6 +303,25 @@ TEST(test_contrast)
 			}
 }
 
+/* Boxes of one kind have two looks and more, with any number of colours. */
+TEST(test_hues)
+{
+	static const int colors[] = { 8, 16, 256 };
+
+	for (int t = 0; t < THEME_MONO; t++)
+		for (size_t i = 0; i < 2 * ARRAY_SIZE(colors); i++)
+			for (int r = ROLE_BOX_USER; r < ROLE_NR; r += THEME_HUES) {
+				int nr = colors[i / 2];
+				struct theme_look a, b;
+
+				a = theme_look((enum theme)t, i % 2, (enum theme_role)r, nr);
+				b = theme_look((enum theme)t, i % 2, (enum theme_role)(r + 1), nr);
+				assert_true(a.bg != b.bg);
+			}
+	assert_true(theme_look(THEME_MONO, false, ROLE_BOX_USER, 8).mono_reverse !=
+		    theme_look(THEME_MONO, false, ROLE_BOX_USER + 1, 8).mono_reverse);
+}
+
 /* Names are read back; every look has colours that the terminal has. */
 TEST(test_themes)
 {

@@ -151,6 +151,8 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 	int code;
 
 	table->latency = config->latency && p->latency == event + 1;
+	if (!what.hide_idle)
+		what.hide_idle = PROFILE_IDLE_KTHREAD;
 	if (what.also && event != what.event)
 		what.also = 0;
 	table->with_waits = what.also;

@@ -400,7 +400,7 @@ static json_t *waits(const struct profile *p)
 	json_object_set_new(o, "estimated", json_boolean(p->waits.estimated));
 	json_object_set_new(o, "seen_s", number((double)p->waits.seen_ns / 1e9));
 	if (tasks)
-		fold_waits(p, false, tasks);
+		fold_waits(p, 0, tasks);
 	for (uint32_t i = 0; i < p->nr_processes && tasks; i++)
 		json_array_append_new(list, process_times(p, i, tasks));
 	json_object_set_new(o, "processes", list);

@@ -121,6 +121,18 @@ static FILE *open_output(void)
 	return f;
 }
 
+/* Return the number of a colour: of a terminal with 24 bits its red, green and blue. */
+static int color_number(short color)
+{
+	uint32_t rgb;
+
+	if (color < 16 || COLORS <= 256)
+		return color;
+	rgb = theme_rgb(color);
+	/* Numbers below 256 may be the indexed colours; of these, bold black is grey. */
+	return (int)(rgb < 256 ? rgb | 0x100 : rgb);
+}
+
 /* Compute the attribute of each role once. */
 static void init_looks(struct terminal *t, bool color, enum theme theme)
 {
@@ -136,7 +148,7 @@ static void init_looks(struct terminal *t, bool color, enum theme theme)
 		t->plain[i] = t->color && COLORS < 256 && look.fg == COLOR_BLACK && look.bg >= 0;
 		look.bold &= !t->plain[i];
 		if (t->color) {
-			init_pair((short)(i + 1), look.fg, look.bg);
+			init_extended_pair(i + 1, color_number(look.fg), color_number(look.bg));
 			t->attrs[i] = (attr_t)COLOR_PAIR(i + 1) | (look.bold ? A_BOLD : 0) |
 				      (look.dim ? A_DIM : 0) | (look.reverse ? A_REVERSE : 0);
 		} else {

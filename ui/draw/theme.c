@@ -2,7 +2,8 @@
 /*
  * Define colours by role, and glyphs. Constant tables; any thread.
  *
- * There is no palette of 24 bits: the colours 16 to 255 are fixed, so it would look the same.
+ * A terminal of 24 bits (TERM=xterm-direct) gets the same colours as red, green and blue: 16 to 255
+ * are fixed, so another palette would look the same.
  */
 #include "ui/draw/theme.h"
 
@@ -252,6 +253,22 @@ static const struct colours few[ROLE_NR][GROUNDS] = {
 	[ROLE_BOX_OTHER + 3] =  { C(BLACK, WHITE),   C(BLACK, WHITE) },
 };
 
+/* With 16 colours every second hue of a box is bright. */
+static const struct colours bright_boxes[] = {
+	C(BLACK, GREEN + 8), C(BLACK, RED + 8), C(BLACK, CYAN + 8), C(BLACK, YELLOW + 8),
+	C(BLACK, BLACK + 8),
+};
+static const struct colours bright_boxes_blind[ARRAY_SIZE(bright_boxes)] = {
+	C(BLACK, CYAN + 8), C(BLACK, YELLOW + 8), C(BLACK, CYAN + 8), C(BLACK, YELLOW + 8),
+	C(BLACK, BLACK + 8),
+};
+/* With 8 it is text on the ground, in the colour of its kind. */
+static const uint8_t text_of_boxes[ARRAY_SIZE(bright_boxes)] = {
+	ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_PYTHON, ROLE_NORMAL,
+};
+_Static_assert(ROLE_BOX_USER + ARRAY_SIZE(bright_boxes) * THEME_HUES == ROLE_NR,
+	       "one for each kind");
+
 /* For the colour-blind on black: blue is too dark, so cyan and yellow. On white as @few. */
 static const struct colours few_blind[ROLE_NR] = {
 	[ROLE_HEAD] =   C(BLACK, CYAN),   [ROLE_SELECTED] = C(BLACK, YELLOW),
@@ -297,7 +314,14 @@ static struct colours colours_of(enum theme theme, enum ground ground, enum them
 	const struct colours *other = nr >= 256	       ? &blind[role][ground]
 				      : ground == DARK ? &few_blind[role]
 						       : NULL;
+	unsigned int box = role - ROLE_BOX_USER;
 
+	if (role >= ROLE_BOX_USER && box % 2 && nr < 16)
+		return colours_of(theme, ground, (enum theme_role)text_of_boxes[box / THEME_HUES],
+				  nr);
+	if (role >= ROLE_BOX_USER && box % 2 && nr < 256)
+		return (theme == THEME_COLOR_BLIND && other ? bright_boxes_blind
+							    : bright_boxes)[box / THEME_HUES];
 	if (theme == THEME_COLOR_BLIND && other && (other->fg || other->bg))
 		return *other;
 	return nr >= 256 ? many[role][ground] : few[role][ground];

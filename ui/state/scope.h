@@ -18,10 +18,14 @@ struct scope {
 	char event_name[EVENT_NAME_MAX]; /* "" the first */
 	bool with_waits;		 /* the time of a clock and of waits together */
 	bool latency;			 /* the weights of latency, if there are any */
-	enum { IDLE_AUTO, IDLE_SHOWN, IDLE_HIDDEN } idle; /* waits; AUTO: hidden beside CPU time */
-	bool drilled;					  /* into one process */
-	uint32_t process;				  /* its id */
-	char group[128];		   /* or into a group of processes; clean text; "": none */
+	enum {
+		IDLE_AUTO,
+		IDLE_SHOWN,
+		IDLE_HIDDEN
+	} idle;		  /* waits; AUTO: hidden beside CPU time, else of kernel threads only */
+	bool drilled;	  /* into one process */
+	uint32_t process; /* its id */
+	char group[128];  /* or into a group of processes; clean text; "": none */
 	enum grouping group_by;		   /* of that group */
 	char process_name[128];		   /* clean text */
 	bool in_thread;			   /* drilled further, into one thread */

@@ -84,11 +84,12 @@ void ui_state_set_time(struct ui_state *st, enum ui_config_time time)
 		 time == CONFIG_TIME_WAIT ? EVENT_WAITS : "");
 }
 
-bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p)
+uint8_t ui_state_hides_idle(const struct ui_state *st, const struct profile *p)
 {
-	return ui_state_waits(st, p) &&
-	       (st->scope.idle == IDLE_AUTO ? ui_state_also(st, p) > 0
-					    : st->scope.idle == IDLE_HIDDEN);
+	if (!ui_state_waits(st, p) || st->scope.idle == IDLE_SHOWN)
+		return 0;
+	return st->scope.idle == IDLE_HIDDEN || ui_state_also(st, p) ? PROFILE_IDLE
+								     : PROFILE_IDLE_KTHREAD;
 }
 
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p)

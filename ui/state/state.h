@@ -129,8 +129,8 @@ bool ui_state_latency(const struct ui_state *st, const struct profile *p);
 /* Return which time is shown; show another one, where it is sampled. */
 enum ui_config_time ui_state_time(const struct ui_state *st, const struct profile *p);
 void ui_state_set_time(struct ui_state *st, enum ui_config_time time);
-/* Return whether idle waits are left out. */
-bool ui_state_hides_idle(const struct ui_state *st, const struct profile *p);
+/* Return which idle waits are left out: enum profile_idle and above; 0: none. */
+uint8_t ui_state_hides_idle(const struct ui_state *st, const struct profile *p);
 /* Return the rate wanted now: requested, or of the newest profile. */
 double ui_state_want_hz(const struct ui_state *st);
 /* The same of the window. */

@@ -140,7 +140,7 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 	uint64_t key = hash_u64(folds_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
 
 	if (ui_state_hides_idle(st, p))
-		key = hash_u64(key + 1);
+		key = hash_u64(key + ui_state_hides_idle(st, p));
 	if (st->scope.drilled)
 		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));
 	if (st->scope.drilled && st->scope.in_thread)

@@ -13,7 +13,8 @@ double process_times_of(const struct row *row, enum wait_kind kind)
 		return (double)row->waits[WAIT_OTHER] + (double)row->waits[WAIT_FAULT] +
 		       (double)row->waits[WAIT_CHILD];
 	if (kind == WAIT_POLL)
-		return (double)row->waits[WAIT_POLL] + (double)row->waits[WAIT_CONDITION];
+		return (double)row->waits[WAIT_POLL] + (double)row->waits[WAIT_CONDITION] +
+		       (double)row->waits[WAIT_KTHREAD];
 	return (double)row->waits[kind];
 }
 

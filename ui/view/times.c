@@ -41,6 +41,7 @@ static int part_of(enum wait_kind kind)
 		return ROLE_TIME_SLEEP - ROLE_TIME_CPU;
 	case WAIT_CONDITION:
 	case WAIT_POLL:
+	case WAIT_KTHREAD:
 		return ROLE_TIME_EVENT - ROLE_TIME_CPU;
 	default:
 		return ROLE_TIME_OTHER - ROLE_TIME_CPU;
