@@ -2,7 +2,7 @@
 /*
  * The samples of a function of a language by source line.
  *
- * Frames of interpreters are left out in any view: what the interpreter does for a line counts for
+ * Frames of interpreters are left out in any view: the interpreter's work for a line counts for
  * the line. Runs on: the builder.
  */
 #include "sampler/annotate_lines.h"

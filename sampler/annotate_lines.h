@@ -6,7 +6,7 @@
 #include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"
 
-/* Is it a function of a language, with source lines instead of instructions? */
+/* Return whether it is a function of a language, with source lines instead of instructions. */
 bool annotate_lines_has(const struct symbol *symbol);
 
 /*

@@ -203,7 +203,7 @@ static void put_slice(struct keep *k, const struct keep_input *in, const struct 
 	keepfile_put_slice(&k->out, &real);
 }
 
-/* Write stacks again whose names have arrived. */
+/* Write the stacks with new names again. */
 static void put_named(struct keep *k, const struct assemble_input *in)
 {
 	uint32_t kept = 0;
@@ -233,7 +233,7 @@ static void put_events(struct keep *k, const struct keep_input *in)
 	keepfile_put_events(&k->out, events, in->nr_events);
 }
 
-/* Is the segment a sixteenth of the size, or of the time? */
+/* Return whether the segment is a sixteenth of the size, or of the time. */
 static bool is_full(const struct keep *k, const struct keep_input *in)
 {
 	uint64_t end_ns = slices_at(in->slices, slices_nr(in->slices) - 1)->end_ns;
@@ -276,7 +276,7 @@ static void queue(struct keep *k, bool rotate)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Is the thread still writing the records before? */
+/* Return whether the thread is still writing the records before. */
 static bool is_behind(struct keep *k)
 {
 	bool behind;
@@ -292,7 +292,7 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	uint32_t nr = slices_nr(in->slices), i;
 	bool rotate;
 
-	/* Slices stay in the history until the disk is ready again. */
+	/* The history keeps slices until the disk is ready again. */
 	if (!k || !nr || is_behind(k))
 		return;
 	rotate = k->stacks != in->tables->stacks ||

@@ -20,7 +20,7 @@ void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number);
 int keep_dir_list(int fd, uint32_t **numbers);
 /* Return the highest number; 0: none. */
 uint32_t keep_dir_last(int fd);
-/* Remove the oldest segments until the rest has @size bytes, and those older than @time_ns. */
+/* Remove the oldest segments until the rest has @size bytes, and all older than @time_ns. */
 int keep_dir_shrink(int fd, uint64_t size, uint64_t time_ns);
 
 #endif

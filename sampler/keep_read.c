@@ -20,7 +20,7 @@
 #include "symbols/base/text.h"
 
 #define IDS_MAX	 (1u << 22) /* of stacks, functions and places in one segment */
-#define COMMS	 (1u << 16) /* processes whose name is remembered, by pid */
+#define COMMS	 (1u << 16) /* names of processes, by pid */
 #define NO_EVENT 255
 
 /* Ids of the segment -> ids of the tables + 1; 0: unknown. */

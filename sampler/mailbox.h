@@ -17,7 +17,7 @@ struct strip;
 struct mailbox {
 	_Atomic(struct profile *) profile; /* exchanged whole: release by builder, acquire by UI */
 	int fd;				   /* eventfd: readable while a profile is in it */
-	/* The same for the past: a range of it, and the heat strip. */
+	/* The same for the past: a range, and the heat strip. */
 	_Atomic(struct profile *) past;
 	_Atomic(struct strip *) strip;
 	int past_fd;

@@ -75,7 +75,7 @@ bool replay_more(struct replay *r, bool idle);
 const char *replay_host(const struct replay *r);
 uint64_t replay_delay_ns(const struct replay *r);
 int replay_feed(struct replay *r, struct store *st);
-/* Has a sample been counted? */
+/* Return whether a sample has been counted. */
 bool replay_begun(const struct replay *r);
 void replay_drop(struct replay *r);
 void replay_result(struct replay *r, struct store *st, struct replay_result *out);

@@ -32,7 +32,7 @@ static bool is_shown(const struct replay_events *v, const struct perfdata *data,
 	return nr_before < EVENTS_MAX;
 }
 
-/* Take an event with its own rate or period. */
+/* Take an event with a separate rate or period. */
 static void take_event(struct event *out, const struct perfdata_event *ev)
 {
 	*out = ev->event;

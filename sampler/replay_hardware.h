@@ -10,7 +10,7 @@
 #include "sampler/sample.h"
 #include "sampler/store.h"
 
-/* The most branches that a record has room for. */
+/* The most branches that fit in a record. */
 #define REPLAY_BRANCHES_MAX (UINT16_MAX / 24)
 
 /* Count the branches and the access of a sample that was resolved. */

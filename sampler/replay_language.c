@@ -64,7 +64,7 @@ static void take_function(struct replay_language *l, struct store *st, const uin
 		l->codes[number] = codes_add(symbols_codes(st->symbols), &key, &text);
 }
 
-/* Take the frames of a coming sample; false: they make no sense. */
+/* Take the frames of the next sample; false: they make no sense. */
 static bool take_frames(struct replay_language *l, const uint8_t *bytes, size_t size)
 {
 	struct lang_frames *f = &l->frames;

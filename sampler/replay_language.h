@@ -13,7 +13,7 @@
 struct replay_language {
 	uint32_t *codes; /* of recorded functions by number; CODE_NONE: not known */
 	uint32_t nr, max;
-	struct lang_frames frames; /* of a coming sample */
+	struct lang_frames frames; /* of the next sample */
 	bool java;		   /* something of a JVM was taken, not settled */
 };
 

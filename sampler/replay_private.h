@@ -58,7 +58,7 @@ int replay_slot_of(void *ctx, uint64_t id);
 /* Get the members of the sample's group; the leader's count is its period: as perf report. */
 uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
 			struct pipeline_member members[static EVENTS_MAX]);
-/* Walk the records in order; frames of languages are for counting only. 0, or what @fn returned. */
+/* Walk the records in order; frames of languages are for counting only. 0, or the result of @fn. */
 int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		replay_resolved_fn fn, void *ctx);
 /* Count one sample: the replay_resolved_fn of replay_run(). @ctx: struct replay. */

@@ -22,7 +22,7 @@ struct sampler;
 
 /*
  * Drop capabilities that proftop does not use, before any other thread starts; a command gets them
- * back. A replay keeps those for files and the kernel's symbols.
+ * back. A replay keeps the ones for files and the kernel's symbols.
  */
 void sampler_drop_caps(bool command, bool replay);
 /* Start and stop the processes that read debug information; before any thread, and at the end. */

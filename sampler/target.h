@@ -45,7 +45,7 @@ void target_drop(struct target *t);
 void target_replace(struct target *old, struct target *t);
 /* Set the text of the title. */
 void target_describe(struct target *t, const struct sampler_config *config);
-/* Are single tasks or a cgroup sampled, not all that a CPU runs? */
+/* Return whether single tasks or a cgroup are sampled, not all that a CPU runs. */
 bool target_is_part(const struct target *t);
 /* Let the command exec. 0, or -errno with a sentence: the exec failed. */
 int target_release(struct target *t, char *const *command, struct err *e);

@@ -27,7 +27,7 @@
 #include "symbols/base/intern.h"
 
 #define NSEC 1000000000ULL
-/* A tick with so many samples, most of them pending, at such a cost (percent of all CPUs). */
+/* A tick with this number of samples, most of them pending, and this cost (percent of all CPUs). */
 #define STARVED_TAKEN 10
 #define STARVED_PCT   25.0
 
@@ -402,7 +402,7 @@ void tick_past(struct sampler *s)
 	mailbox_post_past(&s->mailbox, p);
 }
 
-/* Are the events of a range the present ones? */
+/* Return whether the events of a range are the present ones. */
 static bool has_present_events(const struct sampler *s, const struct profile *p)
 {
 	bool same = p->nr_events == s->config.nr_events;
@@ -546,8 +546,8 @@ static void keep_slices(struct sampler *s)
 }
 
 /*
- * Does proftop get too little CPU time to read the processes and objects of its samples? Most are
- * pending, and it uses much of the machine or runs late.
+ * Return whether proftop gets too little CPU time to read the processes and objects of its samples:
+ * most are pending, and it uses much of the machine or runs late.
  */
 static bool is_starved(const struct sampler *s, const struct profile *p)
 {

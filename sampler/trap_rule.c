@@ -38,7 +38,7 @@ static const char *parse_subject(struct trap_rule *r, const char *text)
 		if (s->name == NAME_NO)
 			return NULL;
 		text = end + 1;
-		/* C++ names have < and > in them: an operator stands between blanks. */
+		/* C++ names have < and > in them: an operator is between blanks. */
 		for (end = text; *end; end++)
 			if (!strncmp(end, " > ", 3) || !strncmp(end, " < ", 3) ||
 			    !strncmp(end, " for ", 5))

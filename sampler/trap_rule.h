@@ -12,12 +12,12 @@
 #define TRAP_TEXT_MAX  128
 
 enum trap_subject {
-	TRAP_CPU,   /* busy CPUs, percent of all; with a name: of one CPU, by threads of it */
+	TRAP_CPU,   /* busy CPUs, percent of all; with a name: of one CPU, by its threads */
 	TRAP_SELF,  /* percent of the samples in a function */
 	TRAP_TOTAL, /* in it or its callees */
 	TRAP_NEW,   /* the first sample of a function */
 	TRAP_LOST,  /* percent of the samples of a tick */
-	TRAP_WAIT,  /* waiting time of all threads, or those of the name; 100: of one thread */
+	TRAP_WAIT,  /* waiting time of all threads, or the ones of the name; 100: of one thread */
 };
 
 struct trap_rule {

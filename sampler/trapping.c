@@ -67,7 +67,7 @@ static void count_matches(struct sampler *s, const struct trap_hit *last, uint32
 	snprintf(t->what, sizeof(t->what), "%s: %.1f%%", last->rule->text, last->percent);
 }
 
-/* Report matches and their time; with the ones of the same tick, whose message is replaced. */
+/* Report matches and their time; with the ones of the same tick: their message is replaced. */
 static void say(struct sampler *s, const struct trap_hit *hit, const char *saved)
 {
 	struct traps *t = &s->traps;

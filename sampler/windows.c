@@ -32,7 +32,7 @@
 #define READ_MAX_NS 20000000ULL
 #define READ_NAP_NS 100000
 
-/* Read what schedstat(5) has of a task: times on a CPU and in a run queue. */
+/* Read the schedstat of a task: times on a CPU and in a run queue. */
 static bool read_times(pid_t pid, pid_t tid, struct waits_times *out)
 {
 	char text[96];

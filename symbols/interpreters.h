@@ -30,7 +30,7 @@ struct interpreters {
 
 /* Start jobs for new interpreters, publish finished descriptions. True: there is more to do. */
 bool interpreters_work(struct interpreters *in, uint64_t now_ns);
-/* Is a helper at one? */
+/* Return whether a helper is reading one. */
 bool interpreters_busy(const struct interpreters *in);
 void interpreters_fini(struct interpreters *in);
 

@@ -246,7 +246,7 @@ static void add_waits(struct ui_state *st, const struct profile *p)
 	sampler_set_events(st->sampler, events, nr);
 }
 
-/* Can this time be shown? Waits are sampled from now on, if they were not. */
+/* Return whether this time can be shown. Waits are sampled from now on, if they were not. */
 static bool has_time(const struct profile *p, enum ui_config_time time)
 {
 	bool clock = false;

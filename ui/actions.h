@@ -10,7 +10,7 @@
 
 /* Do an action, as if @code were pressed. */
 void actions_do(struct ui_state *st, enum action action, uint32_t code);
-/* Is there a handler for @action outside of the views? For the test of the key table. */
+/* Return whether @action has a handler outside of the views. For the test of the key table. */
 bool actions_handles(enum action action);
 
 #endif

@@ -9,7 +9,7 @@
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
-/* Can the rows be sorted? Report it if not. */
+/* Return whether the rows can be sorted. Report it if not. */
 static bool is_sortable(struct ui_state *st)
 {
 	const struct view *v = view_of(st->view);

@@ -68,7 +68,7 @@ static void signal_set(sigset_t *set)
 }
 
 /*
- * Pass a signal on to the main thread, where it is blocked and read by
+ * Pass a signal on to the main thread, which blocks it and reads it by
  * signalfd. Threads of libraries do not block it: they would swallow
  * SIGWINCH, or SIGTERM would kill the process.
  */

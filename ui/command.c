@@ -94,7 +94,7 @@ void command_run(struct ui_state *st, const char *text)
 
 /* ---- completion ---- */
 
-/* Is the command's name incomplete? */
+/* Return whether the command's name is incomplete. */
 static bool in_name(const char *text)
 {
 	text += strspn(text, " ");
@@ -189,7 +189,7 @@ bool command_complete(const struct ui_state *st, const char *text, char *out, si
 	return true;
 }
 
-/* Is @name in @list? Several processes have one cgroup. */
+/* Return whether @name is in @list. Several processes have one cgroup. */
 static bool is_listed(const char *list, const char *name)
 {
 	size_t size = strlen(name);

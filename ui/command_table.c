@@ -116,7 +116,7 @@ static const char *pid_word(const struct ui_state *st, const char *before, unsig
 	return buf;
 }
 
-/* Is a process with samples in such a cgroup or container? */
+/* Return whether a process with samples is in such a cgroup or container. */
 static bool any_cgroup(const struct ui_state *st)
 {
 	const struct match *m = &st->scope.cgroup;

@@ -15,7 +15,7 @@
 #define STATES_MAX 8192
 #define UNKNOWN	   1 /* sampler_event_state.code: not probed yet */
 
-/* Is it sampled now, with any modifiers? */
+/* Return whether it is sampled now, with any modifiers. */
 static bool sampled(const struct ui_state *st, const char *name)
 {
 	size_t size = strlen(name);

@@ -28,7 +28,7 @@ static const char *const with_goto[] = { "code", "codium", "code-insiders" };
 /* Editors that end their options at "--". */
 static const char *const with_dashes[] = { "vi", "vim", "nvim", "view", "nano" };
 
-/* Does the name of the program that @command runs stand in @list? */
+/* Return whether the program that @command runs is in @list. */
 static bool is_one_of(const char *command, const char *const *list, size_t nr)
 {
 	size_t size = strcspn(command, " \t");

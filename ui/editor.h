@@ -43,7 +43,8 @@ const char *editor_program(void);
  * 0 or -errno with a message.
  */
 int editor_start(struct editor *ed, const struct editor_command *c, int in, int out, struct err *e);
-/* Has it ended? Then the terminal is ours again. One that stops itself is continued. */
+/* Return whether it has ended. Then the terminal is ours again. One that stops itself is continued.
+ */
 bool editor_ended(struct editor *ed, int *status);
 /* Send SIGTERM to the editor. */
 void editor_stop(const struct editor *ed);

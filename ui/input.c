@@ -115,7 +115,7 @@ static void mouse(struct ui_state *st, const struct key *key)
 		click_row(st, key, z);
 }
 
-/* Does the action concern rows? Changing the view, going back and quitting do not. */
+/* Return whether the action is about rows. Changing the view, going back and quitting are not. */
 static bool is_about_rows(enum action action)
 {
 	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP &&

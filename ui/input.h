@@ -10,7 +10,8 @@
 
 /* Obey a key. */
 void input_key(struct ui_state *st, const struct key *key);
-/* Does the key concern rows that are still being folded? Then keep it until they are there. */
+/* Return whether the key is about rows that are still being folded. Then keep it until they are
+ * there. */
 bool input_waits(const struct ui_state *st, const struct key *key);
 
 #endif

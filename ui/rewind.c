@@ -22,7 +22,7 @@
 
 #define SPAN_MIN_NS 2000000000ULL
 
-/* Is there a past to show? Report it if not. */
+/* Return whether there is a past to show. Report it if not. */
 static bool has_past(struct ui_state *st)
 {
 	if (st->rewind.strip)

@@ -56,7 +56,7 @@ const struct arch_ops *arch_native(void);
 const struct arch_ops *arch_of(uint16_t machine);
 const struct arch_ops *arch_named(const char *name);
 
-/* Registers of one frame. Where the bit in @valid is 0 the value is unknown. */
+/* Registers of one frame. A value is known if its bit in @valid is set. */
 struct arch_frame {
 	uint64_t reg[ARCH_REGS_MAX];
 	uint64_t valid;

@@ -10,7 +10,7 @@
 #define SLOT_METHOD    (-24)
 #define SLOT_BCP       (-64)
 
-/* Is @pc a return address into code that calls Java: of the map, or the JVM's own? */
+/* Return whether @pc is a return address into code that calls Java: of the map, or of the JVM. */
 static bool returns_to(const struct fp_input *in, uint64_t pc)
 {
 	return pc && fp_is_code(in, pc);
@@ -37,8 +37,8 @@ static bool find_on_top(const struct fp_input *in, const struct arch_frame *f, s
 }
 
 /*
- * May the frame of recursive code be removed already, but for the return address? Then the frame
- * of its caller, of the same size, would be taken for it.
+ * Return whether the frame of recursive code may be removed already, but for the return address:
+ * the frame of its caller, of the same size, would be taken for it.
  */
 static bool may_leave(const struct fp_input *in, const struct codemap_code *code, uint64_t sp)
 {
@@ -77,8 +77,8 @@ static struct jit_caller fixed_frame(const struct fp_input *in, const struct cod
 }
 
 /*
- * Do the slots at @fp belong to a frame of @m that is executed, or to its direct caller's while a
- * method is entered? @bcp: the register, for the innermost frame.
+ * Return whether the slots at @fp belong to a frame of @m that is executed, or to its direct
+ * caller's while a method is entered. @bcp: the register, for the innermost frame.
  */
 static bool is_interpreted(const struct fp_input *in, const struct codemap_method *m, uint64_t fp,
 			   uint64_t bcp)

@@ -129,7 +129,7 @@ static bool align_exactly(struct merge *m)
 }
 
 /*
- * The same where the copy of the stack ends before the native stack does: the addresses of the
+ * The same if the copy of the stack ends before the native stack does: the addresses of the
  * groups say that the rest is beyond it.
  */
 static bool align_beginning(struct merge *m)
@@ -185,7 +185,7 @@ static void put_all(struct merge *m, bool cut)
 		put_group(m, next);
 }
 
-/* Is the stack that of the sample beyond the innermost C frame of the loop? */
+/* Return whether the stack is the sample's beyond the innermost C frame of the loop. */
 static bool is_same(const struct merge *m)
 {
 	uint32_t i = m->nr_evals ? m->eval[0] : 0;
@@ -195,7 +195,7 @@ static bool is_same(const struct merge *m)
 }
 
 /*
- * Does the native stack have all C frames of the loop, or those up to its end? A fiber's ends at
+ * Check that the native stack has all C frames of the loop, or all up to its end. A fiber's ends at
  * its first function. The stack of a thread of Ruby has that of its VM in the middle, mostly
  * without pages, and ends there for the kernel.
  */
@@ -231,9 +231,9 @@ static bool align(struct merge *m, bool *beginning)
 }
 
 /*
- * Does the native stack end before it reaches a C frame of the loop? Code without unwind tables, as
- * that of a compiler of regular expressions, was called from the language then. The chain has to be
- * that of the thread: PHP and Perl have one for their process.
+ * Return whether the native stack ends before it reaches a C frame of the loop: code without unwind
+ * tables, as that of a compiler of regular expressions, was called from the language then. The
+ * chain has to be that of the thread: PHP and Perl have one for their process.
  */
 static bool ends_before_loop(const struct merge *m, const struct lang_process *p)
 {

@@ -34,7 +34,7 @@ static void put(struct merge *m, uint32_t frame)
 	put_place(m, frame, 0);
 }
 
-/* Put frame @frame of the slot at @instr: function @code, which is its own or is inlined in it. */
+/* Put frame @frame of the slot at @instr: function @code, the compiled one or one inlined in it. */
 static void put_at(struct merge *m, uint32_t frame, uint32_t code, uint32_t instr)
 {
 	put_place(m, MERGE_LANG | frame, lang_place_at(code, instr));
@@ -97,7 +97,8 @@ static void put_function(struct merge *m, uint32_t frame, uint64_t ip)
 	put_at(m, frame, f->code, LANG_INLINED);
 }
 
-/* Is the next native frame at the same frame pointer? Then JavaScript's is behind that one. */
+/* Return whether the next native frame is at the same frame pointer. JavaScript's is behind that
+ * one. */
 static bool goes_on(const struct merge *m, uint32_t v8)
 {
 	const struct unwind_result *native = m->native;

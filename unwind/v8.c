@@ -17,7 +17,7 @@ bool v8_is_code(const struct lang_process *p, const struct mapping *m, uint64_t 
 	       offset - p->code_offset < p->code_size;
 }
 
-/* Is @pc a return address into V8's code? */
+/* Return whether @pc is a return address into V8's code. */
 static bool returns_to(const struct fp_input *in, const struct lang_process *p, uint64_t pc)
 {
 	const struct mapping *m = pc ? space_find(in->space, pc - 1, in->time_ns) : NULL;

@@ -326,7 +326,7 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids)
 {
 	keep = MIN(keep, h->max_cells / 2);
-	/* The newest slices first: where the new tables are full, old stacks are folded. */
+	/* The newest slices first: when the new tables are full, old stacks are folded. */
 	if (remap_sums(&h->decay, keep, ids) || remap_sums(&h->total, keep, ids)) {
 		history_reset(h);
 		return -ENOMEM;

@@ -19,7 +19,7 @@
 #define VARINT_MAX 10
 #define PACKED_MAX (3 * VARINT_MAX) /* bytes of one count */
 #define OVERHEAD   (sizeof(struct slice) + 16)
-/* Merged slices end this long before the newest one: the newest moments stay sharp. */
+/* Merged slices end this long before the newest one: the newest moments are not merged. */
 #define SHARP_NS (15 * SECOND)
 
 struct slices {
@@ -372,7 +372,7 @@ static void merge_oldest(struct slices *s, uint64_t span_ns, size_t low)
 	s->nr -= i - out;
 }
 
-/* Merge slices, into the shortest ones that are possible, until there is room for more. */
+/* Merge slices, into the shortest ones that are possible, until enough are free. */
 static void merge_any(struct slices *s)
 {
 	uint64_t longest = s->span_ns == SLICES_ALL ? UINT64_MAX / 10 : 10 * SECOND;

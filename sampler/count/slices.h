@@ -54,7 +54,7 @@ void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory);
 /* Drop all slices, and forget the dropped ones. */
 void slices_clear(struct slices *s);
 /*
- * Append the slice of @begin_ns to @end_ns: a copy of @counts, whose order is changed. @about:
+ * Append the slice of @begin_ns to @end_ns: a copy of @counts (reordered). @about:
  * epoch, events, marks, lost and throttled. 0, or -ENOMEM: nothing was added.
  */
 int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct slice *about);
@@ -91,7 +91,7 @@ bool slice_read(struct slice_reader *r, struct count *out);
  * number of counts; -EINVAL: damaged. *count: samples.
  */
 int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t *count);
-/* Pack @counts, whose order is changed; malloc'ed. 0 or -ENOMEM. */
+/* Pack @counts (reordered); malloc'ed. 0 or -ENOMEM. */
 int slice_pack(struct slice *out, struct count *counts, uint32_t nr);
 
 /* A span of time, and the slices in it. */

@@ -84,7 +84,7 @@ void counts_free(struct counts *c);
 bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight);
 /*
  * Swap in an empty table, wait until the old one has no writer, and return its content: malloc'ed
- * array of *nr counts (never NULL). The new table has room for four times the counts of this tick,
+ * array of *nr counts (never NULL). The new table holds four times the counts of this tick,
  * and shrinks again later. 0 or -ENOMEM (nothing swapped). Caller is a registered urcu-qsbr thread.
  */
 int counts_swap(struct counts *c, struct count **out, uint32_t *nr);

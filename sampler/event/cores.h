@@ -29,7 +29,7 @@ struct core_types {
 void core_types_read(struct core_types *t, const char *root);
 /* Return the type of @cpu; NULL: all are alike, or it has none. */
 const struct core_type *core_types_of(const struct core_types *t, int cpu);
-/* Does @ev exist on @cpu? An event of one PMU does on the CPUs of that PMU. */
+/* Return whether @ev exists on @cpu. An event of one PMU exists on the CPUs of that PMU. */
 bool core_types_has(const struct core_types *t, const struct event *ev, int cpu);
 /*
  * Make @attr of the general event @ev (cycles, a cache event, rNNN) that of the core type of @cpu.

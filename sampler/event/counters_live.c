@@ -14,7 +14,7 @@
 #include "sampler/event/counters_private.h"
 #include "sampler/event/limits.h"
 
-/* Is the command past its exec? Then its events have been enabled for some time. */
+/* Return whether the command is past its exec. Then its events have been enabled for some time. */
 static bool is_running(const struct counters *c)
 {
 	struct counters_value v;

@@ -378,12 +378,12 @@ static void judge_cage(struct findings *l, const struct doctor_facts *f)
 		say(d, "read by processes without rights");
 }
 
-/* What is read of each language, and what the rights above lack for it. */
+/* List the languages, and the rights that reading their frames needs. */
 static void judge_languages(struct findings *l, const struct doctor_facts *f)
 {
 	static const struct {
 		const char *topic, *versions;
-		bool exact; /* without haste: its code stays in memory */
+		bool exact; /* without haste: its code remains in memory */
 	} all[] = {
 		{ "Java", "OpenJDK 11 to 25 (tested: 17, 25): methods and lines", true },
 		{ "Python", "CPython 3.8 to 3.13: functions and lines (3.14: guessed)", false },

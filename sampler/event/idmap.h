@@ -6,7 +6,7 @@
  * until it is crowded and then replaced as a whole; old tables live until idmap_fini(), since
  * look-ups have no way
  * to say that they are done (tables double, so all old ones together are no
- * larger than the current one; events are replaced at a person's pace).
+ * larger than the current one; events are replaced by hand).
  */
 #ifndef SAMPLER_EVENT_IDMAP_H
 #define SAMPLER_EVENT_IDMAP_H

@@ -323,7 +323,7 @@ void pmu_each(const char *root, void (*fn)(void *ctx, const char *name, const ch
 		free(list);
 }
 
-/* Does the PMU name event @name? */
+/* Return whether the PMU has event @name. */
 static bool has_event(const char *root, const char *pmu, const char *name)
 {
 	char path[512];

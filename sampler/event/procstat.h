@@ -28,7 +28,7 @@ double procstat_busy(const struct procstat *p, int cpu, bool *online);
 struct procstat_pressure {
 	double cpu, io, memory;
 };
-/* At the last update. Zeros where the kernel has no such figures. */
+/* At the last update. Zeros if the kernel has no such figures. */
 struct procstat_pressure procstat_pressure(const struct procstat *p);
 
 /* CPU of this process since the last call, in percent of one CPU, and its resident memory. */

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <sys/ioctl.h>
 
-/* Would this event open on the whole CPU? True also where that is forbidden. */
+/* Return whether this event opens on the whole CPU. True also if that is forbidden. */
 static bool exists(struct slot_env *env, const struct perf_event_attr *attr, int cpu)
 {
 	struct perf_event_attr copy = *attr;

@@ -103,7 +103,7 @@ static bool is_hex(const char *text, size_t size)
 	return strspn(text, "0123456789abcdef") >= size;
 }
 
-/* Is this folder the one: of that name, or of a container with an id that begins so? */
+/* Return whether the folder has that name, or is of a container with an id that begins so. */
 static bool is_match(const struct search *s, const char *folder)
 {
 	size_t size = strlen(s->name);

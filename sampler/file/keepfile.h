@@ -2,7 +2,7 @@
 /*
  * The segments of --keep: slices with the stacks, functions and tasks that they refer to. A segment
  * is a header and records, each with its size and a checksum, only ever appended to: one that was
- * cut short is read as far as it goes. A record that comes again with the same id replaces the one
+ * cut short is read as far as it goes. A later record with the same id replaces the one
  * before. Reading treats all bytes as hostile.
  *
  * Pure; any thread.
@@ -73,7 +73,7 @@ struct keepfile_reader {
 	void (*function)(void *ctx, const struct keepfile_function *f);
 	void (*stack)(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr);
 	void (*task)(void *ctx, const struct keepfile_task *t);
-	/* Its bytes were checked: the counts are in order, and as many as @slice->nr. */
+	/* Its bytes were checked: the counts are in order, and their number is @slice->nr. */
 	void (*slice)(void *ctx, const struct slice *slice);
 	void *ctx;
 };

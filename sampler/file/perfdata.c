@@ -255,7 +255,7 @@ static bool walk_new(struct perfdata *pd, struct err *e)
 	return !pd->stop;
 }
 
-/* Is this the start of a recording of pipe mode? */
+/* Return whether this is the start of a recording of pipe mode. */
 static bool is_pipe_mode(struct perfdata *pd)
 {
 	struct perfdata_extent extent;

@@ -17,7 +17,7 @@
 #define IDS_MAX	  (1u << 18)
 #define NAMES_MAX (64u << 20)
 
-/* Is that name of an object the kernel itself, not a module? */
+/* Return whether the object is the kernel, not a module. */
 static bool is_kernel(const char *name, size_t size)
 {
 	static const char kallsyms[] = "[kernel.kallsyms]", file[] = "vmlinux";

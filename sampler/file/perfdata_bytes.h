@@ -39,8 +39,8 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, samp
  */
 void perfdata_bytes_begin(struct perfdata_bytes *b, int fd);
 /*
- * Forget all bytes before offset @keep, and read what is there, or wait for it. Return the number
- * of new bytes, 0: the end, -EFBIG or other -errno.
+ * Forget all bytes before offset @keep, and read the bytes that are there, or wait for them. Return
+ * the number of new bytes, 0: the end, -EFBIG or other -errno.
  */
 int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep);
 /* Wait until a pipe has data. Return 1: it has, 0: @step stops here, -ECANCELED. */

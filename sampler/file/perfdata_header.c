@@ -53,7 +53,7 @@ static int read_attrs(struct perfdata_bytes *b, struct perfdata_events *events,
 
 /*
  * Find the events in front of the records: proftop --record writes them there at the start, and at
- * the end again, where they are missing from a file cut short. The ids of the first event follow
+ * the end again, missing from a file cut short. The ids of the first event follow
  * the header.
  */
 static void find_first_attrs(struct perfdata_bytes *b, struct perfdata_header *h)

@@ -383,7 +383,7 @@ static void write_functions(struct recorder *r)
 	r->nr_codes = lang_record_each_function(r->codes, r->nr_codes, append_record, r);
 }
 
-/* Is it too early for the first round of a stream? */
+/* Return whether it is too early for the first round of a stream. */
 static bool is_held(const struct recorder *r, uint64_t now_ns)
 {
 	return r->stream && now_ns < r->start_ns + STREAM_HOLD_NS &&
@@ -492,7 +492,7 @@ static void save_due(struct recorder *r, bool now)
 	pthread_mutex_unlock(&r->save_lock);
 }
 
-/* The writer, where the records are kept in memory. */
+/* The writer, if the records are kept in memory. */
 static void *memory_main(void *arg)
 {
 	struct recorder *r = arg;

@@ -32,7 +32,7 @@ struct recorder_config {
 	const char *root;  /* of /proc: "" */
 	uint64_t round_ns; /* the shortest round; 0: 2 s */
 	size_t memory;	   /* not 0: keep this many bytes instead of a file; recorder_save() */
-	const struct codes *codes; /* functions of scripts, recorded as they come; NULL: none */
+	const struct codes *codes; /* functions of scripts, recorded when found; NULL: none */
 };
 
 struct recorder_stats {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What hardware records with a sample: a taken branch, an access to memory.
+ * Records of the hardware in a sample: a taken branch, an access to memory.
  *
  * Pure; any thread.
  */
@@ -57,7 +57,7 @@ struct access_kind {
 };
 
 struct access_kind access_kind(uint64_t data_src);
-/* "load"; "" where it is not known. */
+/* "load"; "": unknown. */
 const char *access_op_name(enum access_op op);
 /* "L1", "remote RAM". */
 const char *access_level_name(enum access_level level);

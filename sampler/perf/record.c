@@ -312,7 +312,7 @@ static int decode_fields(struct record *r, const struct record_layout *layout, s
  * Decode a PERF_RECORD_SAMPLE. Bytes behind its fields are ignored, as perf does: the events of one
  * page fault or context switch share a struct perf_sample_data, and the kernel (seen on 6.18) adds
  * the stack copy of another profiler to the size of a sample that has none. A sample for which the
- * hardware has no branches lacks their index also where it was requested.
+ * hardware has no branches lacks their index even if it was requested.
  */
 static int decode_sample(struct record *r, const struct record_layout *layout, struct cursor *c)
 {
@@ -342,9 +342,9 @@ static uint64_t id_block_size(uint64_t type)
 }
 
 /*
- * Cut off what follows the id block. The kernel (seen on 6.18) does not reset the size of KSYMBOL
- * and BPF_EVENT records between the events that get them: beside another profiler, each adds the
- * size of an id block, and the bytes there are old ones of the ring.
+ * Cut off the bytes after the id block. The kernel (seen on 6.18) does not reset the size of
+ * KSYMBOL and BPF_EVENT records between the events that get them: beside another profiler, each
+ * adds the size of an id block, and the bytes there are old ones of the ring.
  */
 static void trim(uint32_t type, uint64_t id_block, struct cursor *c)
 {

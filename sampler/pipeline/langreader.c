@@ -82,7 +82,7 @@ struct langreader {
 	struct lang_reader lang;
 };
 
-/* Can both pieces be read as one? The kernel's cost is by range and page. */
+/* Return whether both pieces can be read as one. The kernel's cost is by range and page. */
 static bool is_near(const struct lang_piece *a, const struct lang_piece *b)
 {
 	uint64_t end = a->addr + a->size;

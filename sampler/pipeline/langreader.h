@@ -49,7 +49,8 @@ void langreader_leave(struct langreader *r);
 struct feed *langreader_feed(struct langreader *r);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
-/* Was a real-time priority refused? Then samples may be read late, and are guesses. */
+/* Return whether a real-time priority was refused. Then samples may be read late, and are guesses.
+ */
 bool langreader_is_slow(const struct langreader *r);
 /* Read no process of this incarnation again. */
 void langreader_bar(struct langreader_shared *shared, uint32_t process);

@@ -177,7 +177,7 @@ static enum unwind_stop lbr_frames(struct pipeline *p, const struct record_sampl
 	uint64_t *ips = p->ips + *nr;
 	uint32_t n;
 
-	/* The innermost frame: exact, where the kernel has it; else the function of the last call.
+	/* The innermost frame: exact if the kernel recorded it; else the function of the last call.
 	 */
 	n = MIN(chain_part(s, (uint64_t)PERF_CONTEXT_USER, ips, 1), 1u);
 	if (own == (uint64_t)PERF_CONTEXT_USER) {
@@ -194,7 +194,8 @@ static enum unwind_stop lbr_frames(struct pipeline *p, const struct record_sampl
 	return s->nr_branches >= LBR_DEPTH ? UNWIND_TRUNCATED : UNWIND_COMPLETE;
 }
 
-/* Has the sample a user stack by LBR? As perf: it is that of user code the chain passes. */
+/* Return whether the sample has a user stack by LBR. As in perf: of the user code that the chain
+ * passes. */
 static bool has_lbr(const struct record_sample *s, uint64_t own)
 {
 	uint64_t ip;

@@ -34,7 +34,7 @@ struct pipeline {
 	enum pipeline_lang lang;
 	enum lang_none lang_none;
 	enum lang_kind lang_kind;
-	const struct lang_frames *recorded; /* in a replay, of a coming sample; NULL: none */
+	const struct lang_frames *recorded; /* in a replay, of the next sample; NULL: none */
 	enum unwind_stop stop;
 	uint32_t task;
 	uint32_t counted; /* the stack of the last sample; STACK_NONE: it was not counted */

@@ -28,7 +28,7 @@ struct pipeline_tables {
 	struct stacks *stacks;
 	struct counts *counts;
 	struct unwind_config unwind; /* its rows are shared by all threads */
-	pid_t own_pid; /* pid of samples that are not counted, nor those of the cage; -1: none */
+	pid_t own_pid; /* pid of samples that are not counted (and all of the cage); -1: none */
 	bool recorded; /* no process is read later: unknown ones are [unknown] */
 	uint32_t chain_max;	   /* frames that the kernel follows; 0: PIPELINE_CHAIN_MAX */
 	const struct codes *codes; /* functions of interpreters */

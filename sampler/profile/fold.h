@@ -34,7 +34,7 @@ static inline bool fold_hides(const struct profile *p, uint8_t hide_idle, uint32
 	return hide_idle && p->stack_idle && p->stack_idle[stack] >= hide_idle;
 }
 
-/* Does the count pass but for its task? */
+/* Return whether the count passes, its task not considered. */
 static inline bool fold_passes_kind(const struct profile *p, const struct fold_filter *f,
 				    const struct profile_count *c)
 {
@@ -98,7 +98,7 @@ void fold_processes_fini(struct fold_processes *out);
  * task). */
 void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks);
 /*
- * Sum the time of each task by what it did, in nanoseconds: running, and waits by kind, into
+ * Sum the time of each task by kind, in nanoseconds: running, and waits by kind, into
  * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured. @hide_idle:
  * as in a filter; hidden waits are under WAIT_NO.
  */
@@ -108,7 +108,7 @@ void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT
  * (one entry per function). 0 or -ENOMEM.
  */
 int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
-/* The same; a function without samples of its own has the line of its heaviest count as a caller.
+/* The same; a function without self samples has the line of its heaviest count as a caller.
  */
 int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
 

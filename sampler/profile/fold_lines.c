@@ -102,7 +102,7 @@ int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_
 
 	if (rc || !p->frame_lines || !most)
 		return rc || !p->frame_lines ? rc : -ENOMEM;
-	/* The lines by their own samples stay. */
+	/* Lines by self samples are kept. */
 	for (uint32_t i = 0; i < p->nr_functions; i++)
 		most[i] = lines[i] == PROFILE_NO_LINE ? 0 : INFINITY;
 	for (uint32_t i = 0; i < p->nr_counts; i++) {

@@ -116,7 +116,7 @@ static int make_paths(struct builder *b)
 	return 0;
 }
 
-/* Are all frames walked, each once? Then no path has to be written. */
+/* Return whether all frames are walked, each once. Then no path has to be written. */
 static bool walks_all(const struct fold_tree_config *config)
 {
 	return !config->filter.hide_kernel && !config->filter.hide_user && !config->fold_recursion;
@@ -369,7 +369,7 @@ static uint64_t first_id(const struct builder *b, uint32_t at)
 	return b->config->ids ? b->config->ids[at] : b->p->processes[at].id;
 }
 
-/* A hand for each process or task, with room for its items. */
+/* Make a hand for each process or task, and reserve its items. */
 static uint32_t count_firsts(struct builder *b)
 {
 	const struct profile *p = b->p;

@@ -56,7 +56,7 @@ static void note_truncated(struct messages *n, const struct profile *p)
 			     "right");
 }
 
-/* Find a module by its id; NULL: it has no samples of its own, or no name. */
+/* Find a module by its id; NULL: it has no self samples, or no name. */
 static const struct profile_module *module_of(const struct profile *p, uint32_t id)
 {
 	for (uint32_t i = 0; i < p->nr_modules; i++)
@@ -220,7 +220,7 @@ static void note_renames(struct messages *n, const struct profile *p)
 
 /*
  * Note samples without a stack: rare ones of a long window, old ones of which new tables have no
- * stack, and those of a folder of --keep with a damaged stack.
+ * stack, and samples of a folder of --keep with a damaged stack.
  */
 static void note_no_stack(struct messages *n, const struct profile *p)
 {

@@ -47,7 +47,7 @@ struct profile_function {
 	struct safe_text module;
 	char kind;	       /* u k j v ?, or of a language: profile_language_name() */
 	bool kernel;	       /* code of the kernel, named or not */
-	bool inlined;	       /* without code of its own: part of its callers */
+	bool inlined;	       /* without code: part of its callers */
 	uint32_t module_index; /* in modules: the object it is code of */
 	bool unnamed;	       /* the name is an address */
 	/* Static words: the reason for a missing name, and the fix ("": not known); NULL: named.
@@ -185,7 +185,7 @@ struct profile_waits {
 	uint64_t queue_ns;	/* time of all tasks in a run queue */
 	bool waking; /* the run queue is from the wake-up on, else after preemption alone */
 	/*
-	 * Switches are too frequent: the times of tasks come from /proc/PID/schedstat, shared
+	 * Switches are too frequent: the times of tasks are read from /proc/PID/schedstat, shared
 	 * out to the stacks by the switches of @seen_ns of the tick.
 	 */
 	bool estimated;

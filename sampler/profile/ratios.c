@@ -3,7 +3,7 @@
  * Ratios of events that are sampled together.
  *
  * Pure; any thread. A sample weighs its period, so the weights of a function estimate the counts
- * of its instructions, of events with rates of their own and of members of a group that is read.
+ * of its instructions, of events with separate rates and of members of a group that is read.
  */
 #include "sampler/profile/ratios.h"
 
@@ -27,7 +27,7 @@
 		key, title, help, part, NULL, "instructions", NULL, 1000, 1                        \
 	}
 
-/* The most telling first. */
+/* The most useful first. */
 static const struct ratio table[] = {
 	{ "insn_per_cycle", "IPC", "instructions per cycle", "instructions", NULL, "cycles", NULL,
 	  1, 2 },
@@ -91,7 +91,7 @@ static const struct {
 	{ "ll_cache_miss_rd", "LLC-load-misses" },
 };
 
-/* Is @ev the event @name, at any PMU? "cpu_core/slots/", "cycles:u", "slots:u". */
+/* Return whether @ev is the event @name, at any PMU: "cpu_core/slots/", "cycles:u", "slots:u". */
 static bool is_event(const struct event *ev, const char *name)
 {
 	const struct event_info *info = event_info(ev);
@@ -110,7 +110,7 @@ static bool is_event(const struct event *ev, const char *name)
 	return false;
 }
 
-/* Do both count the same code, on the same CPUs? */
+/* Return whether both count the same code, on the same CPUs. */
 static bool are_alike(const struct event *a, const struct event *b)
 {
 	const struct event_info *x = event_info(a), *y = event_info(b);

@@ -30,7 +30,7 @@ struct ratio_use {
 /* Find the metrics of these events, the first RATIOS_MAX of the table. Returns how many. */
 uint32_t ratios_find(const struct profile_event *events, uint32_t nr,
 		     struct ratio_use uses[static RATIOS_MAX]);
-/* Is event @index part of one of @uses? */
+/* Return whether event @index is part of one of @uses. */
 bool ratios_has_event(const struct ratio_use *uses, uint32_t nr, uint32_t index);
 /* Return the metric of the tick, by the counters of all CPUs. NAN: not known. */
 double ratios_of_tick(const struct profile *p, const struct ratio_use *use);

@@ -73,7 +73,7 @@ static bool grow(uint8_t **list, uint32_t *nr, uint32_t wanted)
 	return true;
 }
 
-/* Are functions compared? */
+/* Return whether functions are compared. */
 static bool has_functions(const struct strip_filter *f)
 {
 	return f->query->function != STRIP_ALL || (f->made && !f->query->only_tasks);

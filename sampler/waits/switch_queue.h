@@ -29,7 +29,7 @@ struct switch_note {
 
 struct switch_queue;
 
-/* Room for @nr notes (a power of two). NULL: out of memory. */
+/* Make a queue of @nr notes (a power of two). NULL: out of memory. */
 struct switch_queue *switch_queue_new(uint32_t nr);
 void switch_queue_free(struct switch_queue *q);
 

@@ -56,7 +56,7 @@ struct task_span task_time_step(struct task_time *t, enum task_step step, uint64
 	}
 	t->step_ns = time_ns;
 	time_ns = MAX(time_ns, t->since_ns);
-	/* What the task was since it was found. */
+	/* The state of the task since it was found. */
 	if (state == TASK_FOUND)
 		state = step == STEP_IN ? TASK_RUNNABLE : TASK_RUNNING;
 	span = span_until(t, state, time_ns);

@@ -31,7 +31,7 @@ enum task_step {
 	STEP_ASLEEP, /* in /proc, any other state */
 	STEP_EXIT,
 	STEP_NR,
-	/* No steps: a sample of a running task; of a recording, the stack of the switch to come. */
+	/* No steps: a sample of a running task; of a recording, the stack of the next switch. */
 	STEP_SAMPLE = STEP_NR,
 	STEP_STACK,
 };

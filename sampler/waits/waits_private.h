@@ -16,7 +16,7 @@ struct waits_tables;
 /* Looks at a task that slept before the start: its process may not be read yet. */
 #define LOOKS_MAX 60
 
-/* The two classes of waits, each with its own sums. */
+/* The two classes of waits, with separate sums. */
 enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
 
 struct wait_task {

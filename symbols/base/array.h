@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Growable arrays: a pointer, the number of elements in use, and the number
- * that there is room for. All zero is an empty array; free() releases it.
+ * that fit. All zero is an empty array; free() releases it.
  *
  * Threads: an array has one owner; there is no locking.
  */

@@ -19,7 +19,7 @@
 #define CACHELINE 64
 
 /*
- * One error message: what failed, why, what to do; three lines at most. Written by
+ * One error message: the failure, its reason, the fix; three lines at most. Written by
  * set-up code, never on the hot path.
  */
 struct err {

@@ -2,7 +2,7 @@
 /*
  * Threads for work that may hang: reading files of others.
  *
- * A job is lent to a helper thread and uses nothing but its own struct, so a
+ * A job is lent to a helper thread and uses nothing but that struct, so a
  * helper that hangs in the kernel can be abandoned: other helpers go on. Their
  * number is bounded.
  *

@@ -3,7 +3,7 @@
  * The invoking user.
  *
  * Linux keeps users, groups and capabilities for each thread; the functions of the C library change
- * those of all threads, so system calls are used here.
+ * them in all threads, so system calls are used here.
  */
 #include "symbols/base/invoker.h"
 
@@ -90,7 +90,7 @@ static void find_groups(void)
 		fclose(f);
 }
 
-/* Find the user who ran sudo, pkexec or doas. They set these variables; root alone can forge them.
+/* Find the caller of sudo, pkexec or doas, which set these variables; root alone can forge them.
  */
 static bool find_caller(void)
 {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Return how many of the elements 0 to @nr - 1 come first: @is_first is an expression of the
- * index @i, true for the first elements and false for all after them. Evaluates it log2(@nr)
+ * Return how many of the elements 0 to @nr - 1 are the first ones: @is_first is an expression of
+ * the index @i, true for the first elements and false for all after them. Evaluates it log2(@nr)
  * times.
  *
  *	uint32_t after = search_split(nr, i, starts[i] <= addr);

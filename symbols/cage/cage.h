@@ -4,7 +4,7 @@
  *
  * A server is forked from the start of main(), before there are threads and foreign bytes. It forks
  * one worker for each kind of reader, at the first call. A worker has no file but the descriptors
- * that come with a call, no capability, no network, a limit of memory, and a list of allowed system
+ * of a call, no capability, no network, a limit of memory, and a list of allowed system
  * calls (cage_lock.h). It returns bytes, which the caller checks as it checks the file itself.
  * A worker that dies or is too slow is killed; the next call starts another one.
  *

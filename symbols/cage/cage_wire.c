@@ -47,7 +47,7 @@ int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, si
 	return sent < 0 ? -errno : 0;
 }
 
-/* Take the descriptors out of @msg: all of them, or they would stay open. */
+/* Take all descriptors out of @msg: the others would leak. */
 static void take_fds(struct msghdr *msg, int fds[CAGE_FDS_MAX])
 {
 	unsigned int taken = 0;

@@ -4,7 +4,7 @@
  * which blob of code is where, how large its frame is, and which method it
  * was compiled from. JDK source: codeCache.hpp, heap.hpp, codeBlob.hpp.
  *
- * Compile ids never come again, so a blob with the same address, method and
+ * Compile ids are never used again, so a blob with the same address, method and
  * compile id is the same code. Bytes are foreign: every number is bounded,
  * names are cut at HOTSPOT_NAME_MAX.
  *
@@ -58,7 +58,7 @@ void hotspot_close(struct hotspot *h);
 /* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);
 
-/* Is compiled code @b of the last scan still the one there? */
+/* Return whether the code at @b is still the one of the last scan. */
 bool hotspot_is_current(const struct hotspot *h, struct remote *r, const struct hotspot_blob *b);
 
 /* Copy the text of the Symbol that constant @index of @pool is. Its length or -errno. */

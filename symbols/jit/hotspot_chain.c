@@ -213,7 +213,7 @@ static int find_metadata(const struct vmstructs *v, const struct hotspot_blob *b
 	return rc;
 }
 
-/* Has the JVM all that one way to find the descriptions takes? */
+/* Return whether the JVM has all symbols of one way to find the descriptions. */
 static bool has_scopes(const struct vmstructs *v)
 {
 	bool inside = v->scopes_data != UINT64_MAX && v->dependencies != UINT64_MAX;
@@ -235,7 +235,7 @@ static int find_scopes(const struct vmstructs *v, const struct hotspot_blob *b, 
 
 /*
  * The scope of the instruction at @pc: where its description begins. A PcDesc is at the end of the
- * instructions that it describes: a return address, one above @pc, has its own one; other
+ * instructions that it describes: a return address, one above @pc, has a PcDesc; other
  * instructions belong to the next one, as in the JVM's own pc_desc_near(), or if that has no scope,
  * to the call before. 0: none.
  */

@@ -58,7 +58,7 @@ static int open_process(struct hotspot_job *r)
 	return rc;
 }
 
-/* Is the process that was opened still the one with this pid? */
+/* Return whether the opened process is still the one with this pid. */
 static int check_alive(const struct hotspot_job *r)
 {
 	char *text;

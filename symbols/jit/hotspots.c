@@ -293,7 +293,7 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	publish(h, e, map);
 }
 
-/* Is this layer the newest at @addr? Only of the newest code a chain can be read. */
+/* Return whether this layer is the newest at @addr: only chains of the newest code can be read. */
 static bool is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t addr)
 {
 	const struct jitcode_function *f = jitcode_latest(e->code, addr);
@@ -489,7 +489,7 @@ int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 	return methods || (!e->map && !e->tries) ? -EAGAIN : -ENOENT;
 }
 
-/* Is code of the process still being sampled? Else its cache is left alone. */
+/* Return whether code of the process is still sampled. Otherwise its cache is not read. */
 static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, uint64_t now_ns)
 {
 	const struct object *base = objects_at(h->objects, e->object);
@@ -498,7 +498,7 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 	return e->nr_queue || e->nr_chains || e->wanted || used + 2 >= object_clock(now_ns);
 }
 
-/* Close /proc/PID of a process that has ended, and free what was read of its JVM. */
+/* Close /proc/PID of a process that has ended, and free the copies of its JVM. */
 static void end_if_gone(struct hotspots_entry *e, uint64_t now_ns)
 {
 	if (!e->reading || e->reading->dir_fd < 0 || now_ns < e->due_ns)

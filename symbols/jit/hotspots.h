@@ -4,7 +4,7 @@
  * methods, and frame layouts for the unwinder (codemap.h).
  *
  * A process is a JVM if it maps libjvm.so; its code cache is read by a helper
- * at the first sample in its memory and again while samples come. Code that
+ * at the first sample in its memory and again while there are samples. Code that
  * replaces other code gets another layer, as for jitdumps.
  *
  * A replay takes their code from the recording (hotspots_record.h).

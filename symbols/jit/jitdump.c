@@ -59,7 +59,7 @@ static int add_file(struct jitdump *d, struct answer *a, const char *name, size_
 	return 0;
 }
 
-/* Take @nr lines; *kept: without those of files that did not fit. 0, -EBADMSG, -ENOMEM. */
+/* Take @nr lines; *kept: without lines of files that did not fit. 0, -EBADMSG, -ENOMEM. */
 static int take_lines(struct answer *a, uint32_t nr, uint32_t *kept)
 {
 	const uint8_t *at = take(a, (uint64_t)nr * sizeof(struct jitdump_event_line));
@@ -151,7 +151,7 @@ static int add_event(struct jitdump *d, struct answer *a)
 	}
 }
 
-/* Check how far the reader came: it may not go on for ever. */
+/* Check the position of the reader: it may not go on for ever. */
 static bool is_valid(const struct jitdump_answer *head, const struct jitdump_request *r)
 {
 	static const int codes[] = { 0, -EAGAIN, -EBADMSG, -ENOTSUP, -ENOMEM };

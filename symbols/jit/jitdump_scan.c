@@ -361,8 +361,8 @@ static int read_records(struct scan *s)
 }
 
 /*
- * Go back to the record of lines of a function that is not read yet. Not if that is where the part
- * begins: a record that is larger than a part is between them.
+ * Go back to the record of lines of a function that is not read yet. Not if the part begins at
+ * it: a record that is larger than a part is between them.
  */
 static void keep_lines(struct scan *s)
 {

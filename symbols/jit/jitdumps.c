@@ -225,7 +225,7 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		object_explain(object, e->wanted ? "code missing in its jitdump" : NULL, NULL);
 }
 
-/* Copy what the job needs to know of file @i into its list, if the process may own it. */
+/* Copy file @i into the list of the job, if the process may own it. */
 static void add_candidate(const struct jitdumps *j, struct jitdump_job *r, uint32_t i)
 {
 	const struct jitdump_name *file = &j->files[i];

@@ -256,7 +256,7 @@ static int check(struct vmstructs *v, const struct wanted *w, const char **missi
 	return value <= OFFSET_MAX || address ? 0 : -EBADMSG;
 }
 
-/* Refuse blobs whose code cannot be found. */
+/* Refuse blobs without code. */
 static int check_blobs(const struct vmstructs *v, const char **missing)
 {
 	bool pointers = v->blob_begin != UINT64_MAX && v->blob_end != UINT64_MAX;

@@ -13,7 +13,7 @@
 
 /* Bytes of the live stack that are compared. */
 #define SAME_MAX LANG_PIECE_MAX
-/* The same where the end of the innermost group is unknown, and beyond its end. */
+/* The same if the end of the innermost group is unknown, and beyond its end. */
 #define SAME_UNKNOWN 4096U
 #define SAME_BEYOND  1024U
 
@@ -122,7 +122,7 @@ static void set_tail(struct lang_reader *r, const struct lang_sample *s, uint32_
 	lang_memory_set_tail(&r->memory, 2, s->sp, size);
 }
 
-/* Was nothing read after the last tail, and has it all that is needed? */
+/* Return whether nothing was read after the last tail, and it has all that is needed. */
 static bool is_tail_enough(const struct lang_reader *r, const struct lang_sample *s, uint32_t size)
 {
 	const struct lang_memory *m = &r->memory;

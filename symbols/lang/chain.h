@@ -220,7 +220,7 @@ const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_
 			   uint32_t size, bool alone);
 /* Number the code of each frame, each address once: sets codes_of. */
 void functions_number(struct lang_reader *r, uint32_t process);
-/* The index in codes_of of code without a frame; there is room for it. */
+/* Return the index in codes_of of code without a frame; one entry must be free. */
 uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address);
 /* Find codes by their addresses again: some were left out. */
 void functions_index(struct lang_work *w);

@@ -44,7 +44,7 @@ struct describe *describe_new(const struct describe_where *where);
 struct describe_file {
 	enum lang_kind kind;
 	uint32_t version;   /* from the name of the file: 0x030b0000; PHP: from its bytes */
-	const char *reason; /* static: why there are no frames of it; NULL: there are */
+	const char *reason; /* static: the reason why it has no frames; NULL: it has */
 	uint64_t runtime, code_type, version_at;
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;

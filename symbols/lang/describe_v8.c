@@ -29,7 +29,7 @@ void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address
 			memcpy((char *)s + others[i].at, &address, sizeof(address));
 }
 
-/* Is @address in memory that the file leaves zero? */
+/* Return whether @address is in memory that the file leaves zero. */
 static bool is_zero(const struct elffile *f, uint64_t address)
 {
 	for (uint32_t i = 0; i < f->nr_phdrs; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a file with V8 in it says about its layout: the numbers for debuggers, and
- * where the code of its builtins is. Hostile files; any thread.
+ * The layout of V8 in its file: the numbers for debuggers, and the place of the
+ * code of its builtins. Hostile files; any thread.
  */
 #ifndef SYMBOLS_LANG_DESCRIBE_V8_H
 #define SYMBOLS_LANG_DESCRIBE_V8_H

@@ -70,7 +70,7 @@ struct lang_desc {
 struct lang_desc *lang_desc_get(struct lang_desc *d);
 void lang_desc_put(struct lang_desc *d);
 
-/* Is @ip in the loop of the interpreter? */
+/* Return whether @ip is in the loop of the interpreter. */
 static inline bool lang_is_eval(const struct lang_process *p, uint64_t ip)
 {
 	for (uint32_t i = 0; i < p->nr_eval; i++)
@@ -116,7 +116,7 @@ struct lang_frame {
 	struct lang_compiled compiled[LANG_COMPILED];
 };
 
-/* Where the thread of a sample is, if it is in code that V8 compiled. */
+/* The position of the thread of a sample in code that V8 compiled. */
 enum lang_top {
 	LANG_TOP_UNKNOWN,
 	LANG_TOP_BODY, /* the frame at the frame pointer is this code's */

@@ -48,7 +48,7 @@ uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position);
 
 /*
  * Find the ends of lines in @nr characters of a text, from position @from: one byte each, or two
- * (@wide). Returns how many were written to @ends (room for @nr), and in *@used how many
+ * (@wide). Returns how many were written to @ends (@nr elements), and in *@used how many
  * characters were taken: not a last carriage return, unless @last.
  */
 uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, uint32_t from,

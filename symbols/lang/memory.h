@@ -90,7 +90,7 @@ const uint8_t *lang_memory_bytes(const struct lang_memory *m, uint32_t first, ui
 /* Queue and fetch one piece; NULL: it cannot be read. */
 const uint8_t *lang_memory_read(struct lang_memory *m, uint64_t addr, uint32_t size);
 
-/* Could a pointer to an object be this? User half, aligned, not the first page. */
+/* Return whether this may be a pointer to an object: user half, aligned, not the first page. */
 static inline bool lang_memory_is_pointer(uint64_t addr)
 {
 	return addr >= 4096 && addr < 1ULL << 56 && !(addr & 7);

@@ -4,7 +4,7 @@
  *
  * Runs on: a reader thread. A sub without an op to return to was called from C, so
  * that it ends a Perl_runops_standard(). Only the first interpreter of a process
- * is read: its address has to be on the C stack. Offsets are those of the
+ * is read: its address has to be on the C stack. Offsets are from the
  * headers, for 64-bit CPUs.
  */
 #include <string.h>
@@ -61,7 +61,7 @@ struct walk {
 	uint64_t cop; /* the statement that runs in the frame in hand */
 };
 
-/* Is @word on the copy of the C stack? */
+/* Return whether @word is on the copy of the C stack. */
 static bool is_on_stack(const struct lang_sample *s, uint64_t word)
 {
 	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8)
@@ -175,8 +175,9 @@ static int want_body(struct lang_memory *m, int piece, uint32_t size)
 }
 
 /*
- * Queue a C string of unknown length. The next page may not be there: what is in it is another
- * piece, right behind in our memory, since the first one begins at a word and ends at the page.
+ * Queue a C string of unknown length. The next page may not be there: the bytes in it are
+ * another piece, right behind in our memory, since the first one begins at a word and ends at the
+ * page.
  */
 static void want_file(struct lang_memory *m, struct lang_text *t, uint64_t addr)
 {
@@ -263,7 +264,7 @@ static bool read_subs(struct lang_memory *m, struct lang_work *w)
 	return lang_memory_fetch(m);
 }
 
-/* Read the names of subs: of their globs, or their own. */
+/* Read the names of subs: of their globs, or of the subs. */
 static bool read_names(struct lang_memory *m, struct lang_work *w)
 {
 	uint32_t nr = w->nr_codes - 1;

@@ -4,7 +4,7 @@
  *
  * Runs on: a reader thread. execute_ex() runs frames up to the first one that
  * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
- * lines. Offsets are those of the headers, for 64-bit CPUs.
+ * lines. Offsets are from the headers, for 64-bit CPUs.
  */
 #include "symbols/lang/chain.h"
 
@@ -113,7 +113,7 @@ static uint64_t stamp_string(const struct lang_memory *m, struct lang_text *t, u
 	return s;
 }
 
-/* Is @op a statement of the function? One that is being entered has none yet. */
+/* Return whether @op is a statement of the function. One that is being entered has none yet. */
 static bool has_statement(const uint8_t *func, uint64_t op)
 {
 	uint64_t ops = bytes_u64(func + FUNC_OPS);

@@ -55,13 +55,13 @@ static bool is_same(const struct lang_known *k, uint32_t process, const struct l
 	return k->process == process && k->address == c->address;
 }
 
-/* Has it been the same function for so long that its header is not read at each sample? */
+/* Return whether the function is old: its header is not read at each sample. */
 static bool is_old(const struct lang_known *k, uint64_t now_ns)
 {
 	return now_ns > k->born_ns + LANG_YOUNG_NS;
 }
 
-/* Can the code at @c be used without its header, now or (@soon) for as long again? */
+/* Return whether the code at @c is usable without its header, now or (@soon) for as long again. */
 static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_code_at *c,
 		     bool soon)
 {
@@ -174,7 +174,7 @@ static uint64_t frame_end(const struct lang_reader *r, const struct py_layout *l
 	return w->base[i] + l->frame_size + 8ULL * w->codes_of[w->code[i]].words;
 }
 
-/* Is this the first frame in a chunk of the stack of frames? */
+/* Return whether this is the first frame in a chunk of the stack of frames. */
 static bool begins_chunk(uint64_t base)
 {
 	return (base & (CHUNK_ALIGN - 1)) <= CHUNK_HEAD;

@@ -91,8 +91,8 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 }
 
 /*
- * Does the sampled thread run on the C stack of the context @ec? Not while it changes to another
- * fiber. The stack of the VM of a thread is on its C stack, beyond the frames of the loop.
+ * Return whether the sampled thread runs on the C stack of the context @ec. Not while it changes to
+ * another fiber. The stack of the VM of a thread is on its C stack, beyond the frames of the loop.
  */
 static bool is_on_stack(struct lang_work *k, const struct lang_sample *s, const uint8_t *ec)
 {

@@ -32,7 +32,7 @@ static uint64_t word_at(const struct lang_sample *s, uint64_t at)
 	return bytes_u64(s->stack + at);
 }
 
-/* Could @value be a pointer to an object of V8? */
+/* Return whether @value may be a pointer to an object of V8. */
 static bool is_tagged(uint64_t value)
 {
 	return lang_memory_is_pointer(value - 1);
@@ -102,14 +102,14 @@ static bool contains(const uint8_t *code, uint32_t size, const char *bytes, uint
 }
 
 /*
- * Is the code at the pc in the body of its function, for which the frame at the frame pointer was
- * made? Not if a frame may still be made, or has just been left. @code: around the pc.
+ * Find out whether the frame at the frame pointer is the function's: not if it may still be made,
+ * or has just been left. @code: around the pc.
  */
 static enum lang_top top_of(const uint8_t *code)
 {
 	const uint8_t *pc = code + CODE_BEFORE;
 
-	/* push %rbp; mov %rsp,%rbp (V8's encoding, and the assembler's); the middle of it */
+	/* push %rbp; mov %rsp,%rbp (V8's encoding, and the assembler's); between them */
 	if (contains(pc, CODE_BEHIND, "\x55\x48\x8b\xec", 4) ||
 	    contains(pc, CODE_BEHIND, "\x55\x48\x89\xe5", 4) || !memcmp(pc, "\x48\x8b\xec", 3) ||
 	    !memcmp(pc, "\x48\x89\xe5", 3))

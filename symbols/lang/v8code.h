@@ -34,7 +34,7 @@ void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v
 		   uint32_t first);
 bool v8script_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 		   struct v8_types *t);
-/* Is the text of the function's script read, if there is one? */
+/* Return whether the text of the function's script is read, or there is none. */
 bool v8script_is_whole(const struct lang_work *w, uint32_t code);
 /* The line of a position in the script of a function; 0: not known. */
 uint32_t v8script_line(const struct lang_work *w, uint32_t code, uint32_t position);

@@ -378,7 +378,7 @@ static void add_baseline(struct lang_reader *r, const struct lang_process *p,
 		v8table_begin(table, NULL, 0);
 }
 
-/* Are the texts of all scripts read that the code is from? */
+/* Return whether the texts of all scripts of the code are read. */
 static bool is_whole(const struct lang_work *w, const struct lang_v8_new *n)
 {
 	for (uint32_t i = 0; !n->baseline && n->literals >= 0 && i < n->nr_functions; i++)

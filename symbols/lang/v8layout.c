@@ -65,7 +65,8 @@ enum v8_number v8layout_number(const char *name)
 	return V8_NR;
 }
 
-/* Are all numbers within their limits, and all fields before the last one that is read? */
+/* Return whether all numbers are within their limits, and all fields before the last one that is
+ * read. */
 static bool is_usable(const struct v8_layout *l)
 {
 	const int16_t *n = l->number;

@@ -79,7 +79,7 @@ struct v8_layout {
 enum v8_number v8layout_number(const char *name);
 /* Check all numbers; words why they cannot be used, NULL: they can. */
 const char *v8layout_check(const struct v8_layout *l);
-/* Is version @major.@minor of V8 one that was compared with the truth? */
+/* Return whether version @major.@minor of V8 was compared with the truth. */
 bool v8layout_tried(int32_t major, int32_t minor);
 
 #endif

@@ -13,7 +13,7 @@
 #define SCOPE_FUNCTION	     (3U << 12)
 #define SCOPE_INFERRED	     (1U << 14)
 #define SCOPE_WORDS	     8
-/* So many locals are in a hash table, and only their attributes in the ScopeInfo. */
+/* From this number on locals are in a hash table, and only their attributes in the ScopeInfo. */
 #define SCOPE_INLINE_LOCALS 75U
 
 /* A new function: pieces of the objects that describe it. */

@@ -30,7 +30,7 @@ struct v8_types {
 	int piece[V8_MAPS_MAX];
 };
 
-/* Could @value be a pointer to an object? */
+/* Return whether @value may be a pointer to an object. */
 static inline bool v8objects_is_tagged(uint64_t value)
 {
 	return lang_memory_is_pointer(value - 1);
@@ -54,7 +54,7 @@ int v8objects_want(struct lang_memory *m, uint64_t addr, uint32_t size);
 /* The same: the head of the object at @tagged; -1: no object. */
 void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece);
 /*
- * Follow a string that stands for another one (*again: its head was queued), or is two strings of
+ * Follow a string that refers to another one (*again: its head was queued), or is two strings of
  * which the second is empty.
  */
 void v8objects_follow(struct lang_memory *m, const struct lang_process *p, const struct v8_types *t,

@@ -78,7 +78,7 @@ bool v8table_baseline(struct v8_baseline *b, uint32_t major, const uint8_t *map,
 		      const uint8_t *bytecodes, uint32_t size);
 /* Go to the next bytecode. False: the end. */
 bool v8table_next_bytecode(struct v8_baseline *b);
-/* Did both tables end at the same bytecode? Otherwise no line is true. */
+/* Return whether both tables end at the same bytecode. Otherwise no line is true. */
 bool v8table_fits(const struct v8_baseline *b);
 
 #endif

@@ -55,7 +55,7 @@ static size_t run(demangler_fn fn, int options, const char *name, char *buf, siz
 	return sink.size;
 }
 
-/* Count the occurrences of @what in @name. */
+/* Count the occurrences of a text in @name. */
 static size_t count(const char *name, const char *what)
 {
 	size_t nr = 0;

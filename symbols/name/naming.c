@@ -56,7 +56,7 @@ static int find_in_image(const struct object *object, const struct naming_questi
 	return 0;
 }
 
-/* Mark a function with others inlined: their samples are among its own. */
+/* Mark a function with inlined ones: their samples count as its samples. */
 static void set_inlined(struct naming *n, struct naming_found *f, const struct code_text *t)
 {
 	static const char mark[] = " +inlined";

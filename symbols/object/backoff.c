@@ -30,8 +30,8 @@ static struct device *find(struct backoff *d, uint32_t maj, uint32_t min, bool a
 
 /*
  * Test for a device with an entry that others cannot take. Real disks have a major number; half of
- * the entries are for them and for devices that answered before, so a user who mounts many hanging
- * file systems takes entries only from such mounts.
+ * the entries are for them and for devices that answered before: the hanging mounts of one
+ * user take entries only from such mounts.
  */
 static bool is_trusted(const struct device *dev, uint32_t maj)
 {

@@ -237,12 +237,12 @@ static uint32_t save_length(const struct steps *s)
 						      : 8;
 }
 
-/* Where the frame pointer is, while the steps are written. */
+/* The place of the frame pointer, while the steps are written. */
 struct saved {
 	bool now, ever;
 };
 
-/* Write where the frame pointer is from this step on. */
+/* Write the place of the frame pointer from this step on. */
 static void put_saved(struct writer *w, const struct steps *s, struct saved *saved, uint32_t *at)
 {
 	uint32_t later = saved->ever ? 0 : save_length(s);

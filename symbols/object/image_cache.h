@@ -7,7 +7,7 @@
  * reason why there is none. A read that hangs is set aside with its device
  * (backoff.h); its object is late or retried. A failure because the process or
  * the file is gone is retried when the object is seen elsewhere. When images take
- * too much memory, those without a sample for longest leave (image_evict.h).
+ * too much memory, the ones longest without a sample are evicted (image_evict.h).
  *
  * One thread: the loader. The figures: any thread.
  */

@@ -202,7 +202,7 @@ static int hold(struct collect *c, uint64_t size)
 	if (size > max)
 		return -ENOSPC;
 	now = atomic_fetch_add_explicit(&reading, size, memory_order_relaxed) + size;
-	/* What this file holds already is no reason to wait. */
+	/* The memory that this file already has is no reason to wait. */
 	if (now <= max || now == c->held + size) {
 		c->held += size;
 		return 0;

@@ -3,8 +3,8 @@
  * The table of objects: append-only, in chunks that never move.
  *
  * Writers hold the mutex; readers look up by id without a lock. The path and the
- * name shown are fixed when an object is added; the sighting (where the loader
- * finds the file) changes under the mutex.
+ * name shown are fixed when an object is added; the sighting (the path by
+ * which the loader finds the file) changes under the mutex.
  */
 #include "symbols/object/object.h"
 
@@ -93,7 +93,7 @@ static uint64_t key_hash(const struct key *key)
 	return hash_bytes(hash, key->path, key->path_size);
 }
 
-/* Do @entry and @key agree in all but the generation? */
+/* Return whether @entry and @key agree in all but the generation. */
 static bool entry_same(const struct entry *entry, const struct key *key)
 {
 	const struct object_identity *a = &entry->object.identity, *b = key->identity;

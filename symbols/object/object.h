@@ -163,7 +163,7 @@ static inline bool object_want(struct object *object)
 
 /*
  * Hot thread: count a stack that ends here because the image is not loaded. Objects
- * with many come first.
+ * with many are loaded first.
  */
 static inline void object_wait(struct object *object)
 {

@@ -2,7 +2,7 @@
 /*
  * The text of /proc/PID/cgroup, and the container of a cgroup; see cgroups(7).
  *
- * Hostile: users who may make cgroups choose their names. Bytes in, fields out.
+ * Hostile: users choose the names of their cgroups. Bytes in, fields out.
  * Pure; any thread.
  */
 #ifndef SYMBOLS_PROCESS_CGROUP_H

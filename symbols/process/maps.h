@@ -10,7 +10,7 @@
  *
  * Threads: writers (maps_on_*, from the side-band drain; maps_load, from the
  * loader) take an internal mutex. Readers (sampler threads, builder) are
- * registered urcu-qsbr threads and never block; results stay valid until their
+ * registered urcu-qsbr threads and never block; results are valid until their
  * next quiescent state. Spaces are published whole, so a drain is a series of
  * maps_on_*() and one maps_publish().
  */

@@ -235,7 +235,7 @@ static void names_drop(struct processes *t, struct process_thread *th,
 		reclaim_later(&name->rcu, free_name);
 }
 
-/* Leave room for a name that begins at @birth_ns, and at least one name. */
+/* Drop the oldest names: one that begins at @birth_ns must fit, and one remains. */
 static void names_make_room(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			    uint64_t keep_ns)
 {

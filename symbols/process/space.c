@@ -135,7 +135,7 @@ bool space_want(const struct space *s)
 
 	/*
 	 * Called with a sample in hand: objects after the first leaves are requested
-	 * by their own samples.
+	 * by samples in them.
 	 */
 	for (uint32_t i = 0; s && i < MIN(s->nr_leaves, WANT_LEAVES_MAX); i++)
 		for (uint32_t k = 0; k < s->leaves[i]->nr; k++)

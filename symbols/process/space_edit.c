@@ -270,7 +270,7 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m)
 		other = first_overlap(d, rest.start, rest.end, &spot);
 		if (!other)
 			return insert(d, &rest) || changed;
-		/* Code stays above its memory, which may have grown since. */
+		/* Code is layered above its memory, which may have grown since. */
 		if ((other->birth_ns <= rest.birth_ns || is_layer_of(&rest, other)) &&
 		    !is_layer_of(other, &rest)) {
 			if (!yield(d, spot, &rest))

@@ -156,7 +156,7 @@ static bool take_lengths(struct answer *a, uint32_t nr, struct dwarf_chains *out
 	return at;
 }
 
-/* Fill @out from @from, whose bytes it owns then. False: invalid. */
+/* Fill @out from @from, and take over its bytes. False: invalid. */
 static bool take_chains(const struct cage_answer *from, uint32_t nr, struct dwarf_chains *out)
 {
 	struct dwarf_wire_head h;

@@ -353,7 +353,7 @@ static json_t *messages(const struct profile *p)
 	return list;
 }
 
-/* The time of one process by what its threads did, in seconds of the window. */
+/* Write the time of one process by the state of its threads, in seconds of the window. */
 static json_t *process_times(const struct profile *p, uint32_t process, double (*tasks)[WAIT_NR])
 {
 	json_t *o = json_object(), *threads = json_array();

@@ -146,7 +146,7 @@ static int check_push(struct options_parse *p)
 	return 0;
 }
 
-/* Sample what --time needs, beside the events of -e. */
+/* Add the events that --time needs to the ones of -e. */
 static int add_time(struct options_parse *p)
 {
 	struct sampler_config *c = &p->o->config;

@@ -100,7 +100,8 @@ static size_t read_list(int dir, const char *name, char *buf)
 	return n < 0 ? 0 : size;
 }
 
-/* Does the list have @path on a line? With or without /usr, which are one in newer systems. */
+/* Return whether @path is a line of the list, with or without /usr, which are one in newer systems.
+ */
 static bool has_path(const char *buf, size_t size, const char *path)
 {
 	char line[PATH_CAP + 8];

@@ -94,7 +94,7 @@ static void put_text(FILE *out, const char *text)
 	}
 }
 
-/* Is there anything to see of the cell but its background? */
+/* Return whether anything but the background of the cell is seen. */
 static bool is_blank(const struct cell *cell)
 {
 	return !cell->text[0] || !strcmp(cell->text, " ");

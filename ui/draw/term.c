@@ -168,7 +168,7 @@ static bool light_by_environment(void)
 	return last && (!strcmp(last, ";7") || !strcmp(last, ";15"));
 }
 
-/* Does this type of terminal answer, or ignore, a query of its colours? */
+/* Return whether this type of terminal answers, or ignores, a query of its colours. */
 static bool may_be_queried(void)
 {
 	static const char *const types[] = { "xterm", "tmux",	 "screen",  "rxvt",  "alacritty",
@@ -230,7 +230,7 @@ static bool take_answer(struct terminal *t)
 	return true;
 }
 
-/* Is the Esc that was read the begin of an answer? Then the next byte is read as well. */
+/* Return whether the Esc that was read begins an answer. Then the next byte is read as well. */
 static bool begins_answer(struct terminal *t)
 {
 	wint_t next;
@@ -274,7 +274,7 @@ void term_set(struct terminal *t, enum theme theme, bool mouse)
 /* Return false if the terminal keeps its mode: keys would be lines. */
 static bool init_input(struct terminal *t)
 {
-	/* Raw mode: control keys are keys; signals come from other processes. */
+	/* Raw mode: control keys are keys; signals are sent by other processes. */
 	if (raw() == ERR)
 		return false;
 	noecho();

@@ -134,7 +134,7 @@ static const struct colours many[ROLE_NR][GROUNDS] = {
 	[ROLE_BOX_OTHER + 3] =  { C(16, 139), C(16, 188) },
 };
 
-/* Okabe and Ito's palette, where it differs: blue and orange, no pair of red and green. */
+/* The differences of Okabe and Ito's palette: blue and orange, no pair of red and green. */
 static const struct colours blind[ROLE_NR][GROUNDS] = {
 	[ROLE_TITLE] =     { C(74, -1),  C(25, -1) },
 	[ROLE_HEAD] =      { C(16, 74),  C(231, 25) },

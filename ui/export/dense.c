@@ -17,7 +17,7 @@ void dense_fini(struct dense *d)
 	*d = (struct dense){ 0 };
 }
 
-/* Return the slot of @key, or the empty one where it belongs. */
+/* Return the slot of @key, or the empty one for it. */
 static uint32_t *slot_of(const struct dense *d, uint64_t key)
 {
 	uint32_t mask = d->nr_slots - 1, at = (uint32_t)hash_u64(key + 1) & mask;

@@ -16,7 +16,7 @@ struct locations {
 
 void locations_fini(struct locations *l);
 /*
- * Return the number, from 0, of the location whose innermost frame is calls[*@at], and set *@at to
+ * Return the number, from 0, of the location with the innermost frame calls[*@at], and set *@at to
  * its outermost frame; @first: the root. DENSE_NONE: no memory.
  */
 uint32_t locations_add(struct locations *l, const struct snapshot *s, uint32_t first, uint32_t *at,

@@ -121,7 +121,7 @@ static void put_location(struct writing *w, uint64_t id, uint32_t first, uint32_
 	wire_message(&w->out, PROFILE_LOCATION, &w->part);
 }
 
-/* Return the id of the location whose innermost frame is calls[*@at]; set *@at to its last. */
+/* Return the id of the location with the innermost frame calls[*@at]; set *@at to its last. */
 static uint64_t location_of(struct writing *w, uint32_t first, uint32_t *at)
 {
 	uint32_t last = *at, n;

@@ -55,7 +55,7 @@ static int mark_wanted(struct making *m)
 	return 0;
 }
 
-/* Does the stack pass the filter? With '!': no function of the stack matches. */
+/* Return whether the stack passes the filter. With '!': no function of the stack matches. */
 static bool passes(const struct making *m, const struct profile_stack *stack)
 {
 	const uint32_t *frames = &m->s->profile->frames[stack->first];
@@ -108,7 +108,7 @@ static int add_stack(struct making *m, const struct profile_count *c)
 	return 0;
 }
 
-/* Find equal lines: each instruction has its own. */
+/* Find equal lines: each instruction has one. */
 static int merge_lines(struct making *m)
 {
 	const struct profile *p = m->s->profile;

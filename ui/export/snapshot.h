@@ -61,7 +61,7 @@ struct snapshot {
 	struct safe_text type, unit;  /* of weights, in the words of pprof: "cpu", "nanoseconds" */
 	bool nanoseconds;	      /* weights are time */
 	double all_count, all_weight; /* the base of shares: samples that pass scope.filter */
-	double count, weight;	      /* of the stacks: those that pass scope.find also */
+	double count, weight;	      /* of the stacks that pass scope.find */
 
 	struct snapshot_frame *frames;
 	uint32_t nr_frames;

@@ -126,7 +126,7 @@ static struct endpoint_label *find_label(struct endpoint *to, const char *name)
 	return NULL;
 }
 
-/* Is this a byte of a value? Both services split at some. */
+/* Return whether this is a byte of a value. Both services split at some. */
 static bool is_value_byte(char c)
 {
 	return (unsigned char)c >= ' ' && c != 0x7f && (unsigned char)c < 0x80 &&

@@ -13,7 +13,7 @@
 #define HEADERS_MAX	 16
 #define HEADERS_LINE_MAX 4096
 
-/* Is @line a header that a user may add? */
+/* Return whether @line is a header that a user may add. */
 bool headers_valid(const char *line);
 /*
  * Read @path with the rights of the invoking user and call @add for each header, until it fails.

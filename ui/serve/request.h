@@ -33,7 +33,7 @@ struct request {
 void request_init(struct request *r, const char *path);
 /* Take an argument of the query; @value NULL: none. Unknown ones are ignored, as by Go. */
 void request_argument(struct request *r, const char *name, const char *value);
-/* Is the value of the header Host this machine's loopback address? */
+/* Return whether the value of the header Host is this machine's loopback address. */
 bool request_host_is_local(const char *host);
 
 union request_address {

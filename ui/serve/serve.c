@@ -410,7 +410,7 @@ static unsigned int refusal(const struct serve *sv, const struct visit *v, const
 	if ((size && strcmp(size, "0")) ||
 	    sv->mhd.lookup_value(v->connection, MHD_HEADER_KIND, "Transfer-Encoding"))
 		return MHD_HTTP_CONTENT_TOO_LARGE;
-	/* A page of another site whose name was bound to this address may not read profiles. */
+	/* Refuse the pages of other sites, also of a name that was bound to this address. */
 	*why = "the header Host is not a loopback address\n";
 	if (sv->local && host && !request_host_is_local(host))
 		return MHD_HTTP_FORBIDDEN;

@@ -126,7 +126,7 @@ uint32_t ui_state_also(const struct ui_state *st, const struct profile *p);
 bool ui_state_waits(const struct ui_state *st, const struct profile *p);
 /* Return whether samples have the weights of latency. */
 bool ui_state_latency(const struct ui_state *st, const struct profile *p);
-/* Return which time is shown; show another one, where it is sampled. */
+/* Return which time is shown; show another one, if it is sampled. */
 enum ui_config_time ui_state_time(const struct ui_state *st, const struct profile *p);
 void ui_state_set_time(struct ui_state *st, enum ui_config_time time);
 /* Return which idle waits are left out: enum profile_idle and above; 0: none. */

@@ -156,7 +156,8 @@ void view_annotate_follow(struct ui_state *st)
 	}
 }
 
-/* Is @a hotter than @b? Lines of a script without own samples by total; ties by id. */
+/* Return whether @a is hotter than @b. Lines of a script without own samples by total; ties by id.
+ */
 static bool hotter(const struct row *a, const struct row *b)
 {
 	if (a->self != b->self)

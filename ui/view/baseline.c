@@ -219,7 +219,8 @@ out:
 	list_fini(&old);
 }
 
-/* Did node @n of the old tree disappear, but not its parent? Lighter ones may exist unseen. */
+/* Return whether node @n of the old tree disappeared, but not its parent. Lighter ones may exist
+ * unseen. */
 static bool is_gone(const struct folds_tree *old, uint32_t n, const struct folds_tree *now,
 		    const uint32_t *to_now)
 {

@@ -8,12 +8,13 @@
 
 #include "ui/view/view.h"
 
-/* Is there a baseline, and does it have the shown event? */
+/* Return whether there is a baseline with the shown event. */
 bool baseline_is_on(const struct ui_state *st);
 /* Compare the rows of @list, as the view built them, with the baseline. */
 void baseline_compare(struct ui_state *st, const struct view *v, struct list *list);
 
-/* Do @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576)? */
+/* Return whether @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576).
+ */
 bool baseline_differs(double k0, double n0, double k1, double n1);
 /* Classify the change from @k0 of @n0 samples to @k1 of @n1. */
 enum row_change baseline_change(double k0, double n0, double k1, double n1);

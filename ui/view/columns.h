@@ -19,9 +19,10 @@ void columns_format(const struct view *v, uint32_t columns, char *out, size_t si
 /* Return the title above a column, written into @buf if it changes. */
 struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column,
 				 bool ascii, char buf[static TEXT_MAX]);
-/* Can rows be sorted by column @i now? */
+/* Return whether rows can be sorted by column @i now. */
 bool columns_sortable(const struct ui_state *st, const struct view *v, int i);
-/* Is column @i shown on a screen of @cols? @picked: bits of the columns picked; 0: automatic. */
+/* Return whether column @i is shown on a screen of @cols. @picked: bits of columns; 0: automatic.
+ */
 bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t picked, int i,
 		   unsigned int cols);
 

@@ -183,7 +183,7 @@ void folds_arrived(struct ui_state *st);
  */
 struct folds_of *folds_lend(struct ui_state *st);
 void folds_returned(struct ui_state *st);
-/* Does the screen wait for a fold of the shown profile? */
+/* Return whether the screen waits for a fold of the shown profile. */
 bool folds_is_late(const struct ui_state *st);
 
 /*

@@ -10,7 +10,7 @@
 
 #include "ui/view/folds.h"
 
-/* Is the process of the user and cgroup that are shown? */
+/* Return whether the process is of the user and cgroup that are shown. */
 static bool is_chosen(const struct ui_state *st, const struct profile_process *process)
 {
 	const struct match *m = &st->scope.cgroup;
@@ -23,7 +23,7 @@ static bool is_chosen(const struct ui_state *st, const struct profile_process *p
 		match_finds(m, process->container.str ? process->container : none)) != m->negate;
 }
 
-/* Is the process of the group drilled into, or none is? */
+/* Return whether the process is of the group drilled into, or none is. */
 static bool in_group(const struct ui_state *st, const struct profile_process *process)
 {
 	char buf[TEXT_MAX];

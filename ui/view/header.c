@@ -505,7 +505,7 @@ static void draw_health_line(const struct ui_state *st, struct canvas *c, unsign
 	draw_pressure(st, &pen, gap);
 }
 
-/* Draw event and health in one line, the most important first: the end of it may not fit. */
+/* Draw event and health in one line, the most important first: the end may not fit. */
 static void draw_status_line(const struct ui_state *st, struct canvas *c, unsigned int row,
 			     bool total)
 {
@@ -529,7 +529,7 @@ static void draw_status_line(const struct ui_state *st, struct canvas *c, unsign
 	draw_stacks(st, &pen, 2);
 }
 
-/* Draw two lines on tall screens and where the event fails, else one. Return their number. @total:
+/* Draw two lines on tall screens and if the event fails, else one. Return their number. @total:
  * the time of waits is in no other line. */
 static unsigned int draw_status(const struct ui_state *st, struct canvas *c, unsigned int row,
 				bool total)

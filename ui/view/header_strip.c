@@ -80,7 +80,7 @@ static const char *clock_at(const struct strip *s, uint64_t time_ns, char *buf, 
 	return buf;
 }
 
-/* Do the first and the last moment differ in their date? */
+/* Return whether the first and the last moment differ in their date. */
 static bool needs_date(const struct strip *s)
 {
 	struct tm first, last;
@@ -206,7 +206,7 @@ static void draw_cpus(const struct ui_state *st, struct pen *pen)
 	pen_text(pen, 1, format_share(buf, p->nr_cpus ? sum / p->nr_cpus : 0), ROLE_VALUE);
 }
 
-/* Write @what, and the key to go to a time: the first question of a reader. */
+/* Write a text, and the key to go to a time: the first question of a reader. */
 static struct safe_text with_key(const struct ui_state *st, const char *what,
 				 char buf[static TEXT_MAX])
 {

@@ -8,7 +8,7 @@
 #include "ui/draw/canvas.h"
 #include "ui/state/state.h"
 
-/* Is there a strip to draw? */
+/* Return whether there is a strip to draw. */
 bool header_strip_is_on(const struct ui_state *st);
 /* Draw the strip; with @cpus after the CPUs in short. Return the rows used. */
 unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int row, bool cpus);

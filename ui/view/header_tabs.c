@@ -103,7 +103,7 @@ struct tabs_form {
 	int named;
 };
 
-/* "[1 Functions]", " 2 Processes ", or " 2" where there is no room. */
+/* "[1 Functions]", " 2 Processes ", or " 2" on narrow screens. */
 static struct safe_text tab_text(const struct ui_state *st, enum view_id id, struct tabs_form form,
 				 char *buf, size_t size)
 {

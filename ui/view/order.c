@@ -18,7 +18,7 @@
 
 #define SLOTS 128u		    /* first rows, with slots */
 #define SPARE 64u		    /* rows below them that may rise */
-#define NEAR  (8 * (SLOTS + SPARE)) /* rows in which those of slots are looked for */
+#define NEAR  (8 * (SLOTS + SPARE)) /* rows among which the ones of slots are searched */
 #define NONE  UINT32_MAX
 /* Error bars that a smoothed share may be away from the share. */
 #define LAG 2
@@ -71,7 +71,7 @@ static void measure(struct place *at, const struct view_column *column, const st
 	at->now = at->share;
 }
 
-/* Could noise alone make this difference? */
+/* Return whether noise alone may make this difference. */
 static bool is_noise(const struct place *more, const struct place *less)
 {
 	return more->share - less->share <= MARGIN * (more->bar + less->bar);
@@ -144,7 +144,7 @@ static void exchange(struct order *o)
 	}
 }
 
-/* Is the share on the screen of @more beyond doubt, and that many times larger? */
+/* Return whether the share on the screen of @more is beyond doubt, and that many times larger. */
 static bool is_clear(const struct place *more, const struct place *less, double times)
 {
 	return more->now > times * less->now && more->now - less->now > more->bar + less->bar;
@@ -381,7 +381,7 @@ void order_siblings(const struct list *list, const struct order_sibling *sibling
 	for (uint32_t i = 0; i < nr_kept; i++)
 		slots[i] = slot_of(&index, list, siblings[i].id);
 	by_slot(order, slots, nr_kept, from_below);
-	/* A larger one rises above those that are smaller beyond noise. */
+	/* Move a row above the ones that are smaller beyond noise. */
 	for (uint32_t i = 1; i < nr_kept; i++)
 		for (uint32_t j = i; j; j--) {
 			const struct order_sibling *up = &siblings[order[j - 1]],

@@ -3,8 +3,8 @@
  * A steady order of rows: noise moves none. The main thread.
  *
  * The first rows have slots. A row gives its slot to another one only if their smoothed shares
- * differ by more than both error bars; the two change places, the rows between them stay. The
- * selected row keeps its slot.
+ * differ by more than both error bars; the two change places, the rows between them do not move.
+ * The selected row keeps its slot.
  */
 #ifndef UI_VIEW_ORDER_H
 #define UI_VIEW_ORDER_H

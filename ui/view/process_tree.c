@@ -53,7 +53,7 @@ static int by_pid_make(struct by_pid *t, const struct profile *p, uint32_t nr)
 	return 0;
 }
 
-/* Is @i an ancestor of @from, or the chain too long? */
+/* Return whether @i is an ancestor of @from, or the chain is too long. */
 static bool is_above(const struct process_tree *t, uint32_t from, uint32_t i)
 {
 	int level = 0;

@@ -59,7 +59,7 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 	return d ? d : COMPARE(a->id, b->id);
 }
 
-/* Are the rows in order of their shares, as functions are by the folding thread? */
+/* Return whether the rows are in order of their shares, as functions are by the folding thread. */
 static bool is_sorted(const struct list *list, bool by_self, int sign)
 {
 	for (uint32_t i = 1; i < list->nr; i++) {

@@ -10,7 +10,7 @@
 #include "ui/draw/theme.h"
 #include "ui/state/state.h"
 
-/* Is waiting time shown, and measured? */
+/* Return whether waiting time is shown, and measured. */
 bool times_on(const struct ui_state *st);
 /* Draw the time of the shown tasks: "Waiting 10.03 task-s/s". Return false, and draw nothing, where
  * no waits are shown. */
@@ -28,7 +28,7 @@ void times_draw_bar(const float *ns, struct canvas *c, unsigned int row, unsigne
 struct safe_text times_legend(const struct ui_state *st, const float *ns, char *buf, size_t size);
 /* Return the colour of the frame of a wait: "[lock]". */
 enum theme_role times_role(struct safe_text name);
-/* Draw the shares of its largest kinds, as many as fit: "lock 30%  sleep 24%". */
+/* Draw the shares of its largest kinds, the ones that fit: "lock 30%  sleep 24%". */
 void times_draw_kinds(const struct ui_state *st, struct pen *pen, unsigned int gap);
 
 #endif

@@ -29,7 +29,7 @@ struct trend {
 };
 
 void trend_fini(struct trend *t);
-/* Is a note due at @time_ns? Once a second. */
+/* Return whether a note is due at @time_ns: once a second. */
 bool trend_wants(const struct trend *t, uint64_t key, uint64_t time_ns);
 /* Note the self shares of all functions at @time_ns; an earlier time than before starts again. */
 void trend_note(struct trend *t, uint64_t key, uint64_t time_ns, const struct profile *p,

@@ -68,7 +68,7 @@ struct view {
 	int (*build)(const struct ui_state *st, struct list *list);
 	/* Set the figures of a row that is drawn which cost too much for all rows. NULL: none. */
 	void (*finish)(const struct ui_state *st, struct row *row);
-	/* Does @m match the text of the row? */
+	/* Return whether @m matches the text of the row. */
 	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
 	/* The share compared with the baseline; requires name or tree. */
 	enum { COMPARED_NOT, COMPARED_SELF, COMPARED_TOTAL, COMPARED_COUNT } compared;
@@ -115,7 +115,7 @@ extern const struct view view_tree, view_flame, view_callers;
 extern const struct view view_cpus, view_modules, view_messages, view_annotate;
 extern const struct view view_branches, view_memory;
 const struct view *view_of(enum view_id id);
-/* Is the action on the card of keys? */
+/* Return whether the action is on the card of keys. */
 bool view_help_has(enum action action);
 /* Return the column of the functions view for --sort. */
 uint8_t view_functions_column(enum ui_config_sort sort);

@@ -201,7 +201,7 @@ static unsigned int nr_lanes(const struct ui_state *st, const struct canvas *c)
 	return c->cols >= 100 ? ARROW_LANES : c->cols >= 60 ? 2 : 0;
 }
 
-/* Is the cell part of the selected jump's arrow? */
+/* Return whether the cell is part of the selected jump's arrow. */
 static bool is_chosen(const struct ui_state *st, uint32_t i, unsigned int lane)
 {
 	const struct list *list = &st->lists[VIEW_ANNOTATE];

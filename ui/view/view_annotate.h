@@ -33,7 +33,7 @@ static inline uint64_t annotate_low(uint64_t id)
 
 /* All rows of the shown profile, unsorted; 0 or -ENOMEM. */
 int annotate_rows_build(const struct ui_state *st, struct list *list);
-/* Are rows sorted by address? */
+/* Return whether rows are sorted by address. */
 bool annotate_in_order(const struct ui_state *st);
 /* Return the profile with the annotated function; NULL: none yet. */
 const struct profile *annotate_profile(const struct ui_state *st);

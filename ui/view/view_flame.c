@@ -171,7 +171,7 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- drawing ---- */
 
-/* Does the node match? @found: by function, so that each name is searched once. */
+/* Return whether the node matches. @found: by function, so that each name is searched once. */
 static bool is_found(const struct ui_state *st, const struct fold_tree_node *node,
 		     const struct match *m, const bool *found)
 {
@@ -309,7 +309,7 @@ static uint8_t role_of(const struct ui_state *st, const struct row *row)
 			 hue_of(f->module.str) % (unsigned int)(ROLE_NR - ROLE_BOX_USER));
 }
 
-/* Name a function: of an unnamed one the end tells it from others, "+0x5a30". */
+/* Name a function: an unnamed one by its end, "+0x5a30", which differs from others. */
 static struct safe_text frame_text(const struct ui_state *st, const struct fold_tree_node *node,
 				   char *buf, size_t size)
 {
@@ -375,7 +375,7 @@ static void draw_details(const struct ui_state *st, struct canvas *c, unsigned i
 	pen_text(&pen, 2, rise, (enum theme_role)common_change_style(at).role);
 }
 
-/* Draw the name of a box, what changed in front: narrow boxes cut the end. */
+/* Draw the name of a box, its change in front: narrow boxes cut the end. */
 static void draw_label(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       unsigned int at, struct style style, bool found)
 {

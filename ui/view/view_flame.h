@@ -15,7 +15,7 @@ const struct folds_tree *view_flame_tree(const struct ui_state *st);
 /* Return the visible part of the width, 0..1; set it, clamped. */
 double view_flame_width(const struct folds *s);
 void view_flame_show_part(struct folds *s, double left, double width);
-/* Are boxes coloured by change? */
+/* Return whether boxes are coloured by change. */
 bool view_flame_shows_change(const struct ui_state *st);
 
 /* Members of struct view. */

@@ -29,7 +29,7 @@ static const struct profile_task *task_of(const struct ui_state *st, const struc
 	return row->task < st->shown->nr_tasks ? &st->shown->tasks[row->task] : NULL;
 }
 
-/* Is COMM the name of a thread, that with most samples? */
+/* Return whether COMM is the name of a thread, the one with most samples. */
 static bool names_thread(const struct ui_state *st, const struct profile_task *task)
 {
 	return (st->scope.drilled && !st->scope.group[0]) ||
@@ -555,7 +555,7 @@ uint8_t view_functions_column(enum ui_config_sort sort)
 	return map[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF];
 }
 
-/* Is the function of another module than the selected one? */
+/* Return whether the function is of another module than the selected one. */
 static bool left_out(const struct ui_state *st, uint32_t function)
 {
 	uint32_t module = st->shown->functions[function].module_index;
@@ -564,7 +564,7 @@ static bool left_out(const struct ui_state *st, uint32_t function)
 	       (module >= st->shown->nr_modules || st->shown->modules[module].id != st->only.id);
 }
 
-/* Is the row an address of an object that is loading? It will be another row a moment later. */
+/* Return whether the row is an address of an object that is loading: another row a moment later. */
 static bool is_loading(const struct profile *p, const struct profile_function *f)
 {
 	return f->unnamed && f->module_index < p->nr_modules &&

@@ -2,7 +2,7 @@
 /*
  * The help page, made from the key table. The main thread; reads the state only.
  *
- * On wide screens a card of all keys comes first, in two columns: one screen of 100x30. Below it,
+ * On wide screens a card of all keys is first, in two columns: one screen of 100x30. Below it,
  * and on narrow screens alone, is the table with a line for each action. A row is one line; line
  * numbers are identities.
  */
@@ -52,7 +52,7 @@ static const struct safe_text notes[] = {
 #define CARD_KEYS 12u
 #define CARD_MAX  4
 
-/* A line: the first key of each action, and what they do; without actions a heading. */
+/* A line: the first key of each action, and their effect; without actions a heading. */
 struct card_line {
 	const char *text;
 	enum action actions[CARD_MAX];

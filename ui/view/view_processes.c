@@ -27,7 +27,7 @@ static const struct profile_process *process_of(const struct ui_state *st, const
 	return process_tree_at(st->shown, row->index);
 }
 
-/* Is the row a group, of several processes or not of a name? */
+/* Return whether the row is a group, of several processes or not of a name. */
 static bool is_group(const struct ui_state *st, const struct row *row)
 {
 	return row->nr_processes > 1 || (row->nr_processes && st->grouping != GROUPING_NAME);
@@ -356,7 +356,7 @@ static struct safe_text head_pid(const struct ui_state *st, char buf[static TEXT
 	return st->by_thread ? TEXT("TID") : TEXT("PID");
 }
 
-/* Is there room for columns that say nothing of times? */
+/* Return whether columns without times fit. */
 static bool is_roomy(const struct ui_state *st)
 {
 	return !times_on(st) || st->cols >= 150;

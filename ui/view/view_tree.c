@@ -47,7 +47,7 @@ static bool is_hot(const struct fold_tree *t, uint32_t n)
 	return true;
 }
 
-/* Is the node open? @deep: an ancestor was opened with all below it. */
+/* Return whether the node is open. @deep: an ancestor was opened with all below it. */
 static bool is_open(const struct folds *s, const struct folds_tree *t, uint32_t n, bool deep)
 {
 	switch (folds_mark_of(s, t->ids[n])) {
