@@ -8,6 +8,7 @@
 #include "symbols/kernel/kallsyms.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,21 +82,44 @@ static void cut_module(struct line *out, const char *end)
 	out->name_size = (size_t)(p - out->name);
 }
 
+#define EACH_BYTE(x) (0x0101010101010101ULL * (x))
+
+/*
+ * Read exactly eight hex digits, all at a time: a kernel has 100,000 symbols and more. Digits that
+ * are not as a kernel writes them, in lower case, are read one by one.
+ */
+static bool parse_half(const char *p, uint64_t *out)
+{
+	uint64_t text, digits, letters, again;
+
+	memcpy(&text, p, 8);
+	/* Bit 6 is set in letters; 'a' ends with 1. */
+	digits = (text & EACH_BYTE(15)) + (text >> 6 & EACH_BYTE(1)) * 9;
+	letters = (digits + EACH_BYTE(6)) >> 4 & EACH_BYTE(1);
+	again = digits + EACH_BYTE('0') + letters * ('a' - '0' - 10);
+	if (again != text || digits & EACH_BYTE(0xf0))
+		return fields_hex(p, p + 8, out) == p + 8;
+	digits = be64toh(digits);
+	digits = (digits | digits >> 4) & 0x00ff00ff00ff00ffULL;
+	digits = (digits | digits >> 8) & 0x0000ffff0000ffffULL;
+	*out = (digits | digits >> 16) & 0xffffffffULL;
+	return true;
+}
+
 /* Read the 16 digits of an address; neighbours mostly share the upper half. */
 static const char *parse_address(struct kallsyms *k, const char *p, const char *end, uint64_t *out)
 {
-	const char *lower = p + 8;
-
 	if (end - p <= 16)
 		return NULL;
 	if (memcmp(p, k->upper_digits, 8)) {
-		if (fields_hex(p, lower, &k->upper) != lower)
+		if (!parse_half(p, &k->upper))
 			return NULL;
 		memcpy(k->upper_digits, p, 8);
 	}
-	p = fields_hex(lower, lower + 8, out);
+	if (!parse_half(p + 8, out))
+		return NULL;
 	*out |= k->upper << 32;
-	return p == lower + 8 ? p : NULL;
+	return p + 16;
 }
 
 /* Split [p, end) into fields; false: not a line of a symbol. */
@@ -107,6 +131,7 @@ static bool parse_line(struct kallsyms *k, const char *p, const char *end, struc
 	out->type = (uint8_t)p[1];
 	out->name = p + 3;
 	out->name_size = (size_t)(end - out->name);
+	out->module = NULL;
 	out->module_size = 0;
 	if (end[-1] == ']')
 		cut_module(out, end);

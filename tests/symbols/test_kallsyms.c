@@ -230,6 +230,25 @@ TEST(test_forms_of_lines)
 	free(text);
 }
 
+/* Each byte at each digit of an address: hex digits of both cases, nothing else. */
+TEST(test_digits)
+{
+	for (int at = 0; at < 16; at++)
+		for (int c = 1; c < 256; c++) {
+			char text[64] = "89abcdef01234567 T name\n";
+			struct kallsyms *k = NULL;
+			bool digit = strchr("0123456789abcdefABCDEF", c);
+
+			text[at] = (char)c;
+			if (kallsyms_parse(&k, text, strlen(text), NULL))
+				k = NULL;
+			assert_int_equal(k && kallsyms_nr(k), digit);
+			if (digit)
+				assert_at(k, strtoull(text, NULL, 16), "name", NULL);
+			kallsyms_free(k);
+		}
+}
+
 /* A name longer than the limit is no name; many symbols at one address are quick. */
 TEST(test_limits)
 {
