@@ -33,49 +33,95 @@ static void put(uint32_t at, uint64_t value)
 	memcpy(memory + at, &value, sizeof(value));
 }
 
-/* Offsets of a JVM that has all fields, as vmstructs_read() admits them. */
-static struct vmstructs layout(void)
+/* Offsets of a JVM, as vmstructs_read() admits them. */
+static struct vmstructs layout(bool jdk25)
 {
-	return (struct vmstructs){
-		.heaps = address(0),
-		.array_len = 0,
-		.array_data = 8,
-		.heap_memory = 0,
-		.heap_segmap = 16,
-		.heap_log2 = 32,
-		.space_low = 0,
-		.space_high = 8,
-		.blob_name = 0,
-		.blob_size = 8,
-		.blob_complete = 12,
-		.blob_frame_size = 16,
-		.blob_begin = 24,
-		.blob_end = 32,
-		.nmethod_method = 40,
-		.nmethod_compile_id = 48,
-		.method_const = 0,
-		.const_pool = 0,
-		.const_code_size = 8,
-		.const_name = 10,
-		.pool_holder = 8,
-		.klass_name = 8,
-		.symbol_length = 0,
-		.symbol_body = 2,
-		.vm_major = address(64),
-		.scopes_data = 56,
-		.scopes_pcs = 64,
-		.dependencies = 68,
-		.metadata = 72,
-		.const_flags = 12,
-		.source_file = 4,
-		.block_size = 16,
-		.const_method_size = 16,
-		.pool_size = 16,
-	};
+	struct vmstructs v;
+
+	memset(&v, 0xff, sizeof(v)); /* not there */
+	v.heaps = address(0);
+	v.array_len = 0;
+	v.array_data = 8;
+	v.heap_memory = 0;
+	v.heap_segmap = 16;
+	v.heap_log2 = 32;
+	v.space_low = 0;
+	v.space_high = 8;
+	v.blob_name = 0;
+	v.blob_size = 8;
+	v.blob_complete = 12;
+	v.complete_size = jdk25 ? 2 : 4;
+	v.blob_frame_size = 16;
+	v.nmethod_method = 40;
+	v.nmethod_compile_id = 48;
+	v.method_const = 0;
+	v.const_pool = 0;
+	v.const_code_size = 8;
+	v.const_name = 10;
+	v.pool_holder = 8;
+	v.klass_name = 8;
+	v.symbol_length = 0;
+	v.symbol_body = 2;
+	v.vm_major = address(64);
+	v.call_return = address(72);
+	v.scopes_pcs = 64;
+	v.const_flags = 12;
+	v.source_file = 4;
+	v.block_used = 8;
+	v.nmethod_state = 52;
+	v.block_size = 16;
+	v.const_method_size = 16;
+	v.pool_size = 16;
+	if (jdk25) {
+		v.code_offset = 24;
+		v.data_offset = 28;
+		v.deopt_offset = 76;
+		v.immutable_data = 56;
+		v.scopes_data_offset = 68;
+		v.mutable_data = 80;
+		v.relocation_size = 72;
+	} else {
+		v.blob_begin = 24;
+		v.blob_end = 32;
+		v.deopt_handler = 80;
+		v.scopes_data = 56;
+		v.dependencies = 68;
+		v.metadata = 72;
+		v.metadata_size = 4;
+	}
+	return v;
+}
+
+/* The part of a blob that differs: descriptions are 260 bytes behind it. */
+static void make_blob(uint32_t blob, bool jdk25)
+{
+	if (jdk25) {
+		put(blob + 24, 100ULL | 228ULL << 32);
+		put(blob + 56, address(blob));
+		put(blob + 64, 260ULL | 340ULL << 32);
+		put(blob + 72, 8);
+		put(blob + 80, address(blob + 352));
+	} else {
+		put(blob + 24, address(blob + 100));
+		put(blob + 32, address(blob + 228));
+		put(blob + 56, address(blob + 340));
+		put(blob + 64, 260ULL | 340ULL << 32);
+		put(blob + 72, 360);
+	}
+}
+
+/* PcDescs and a scope: of the method itself, up to the end of its code. */
+static void make_scopes(uint32_t blob, bool jdk25)
+{
+	static const int32_t pcs[][4] = { { -1, 0, 0, 0 }, { 100, 1, 0, 0 }, { 1 << 20, 0, 0, 0 } };
+
+	memcpy(memory + blob + 260, pcs, sizeof(pcs));
+	memcpy(memory + blob + 341, jdk25 ? "\1\2\6" : "\0\1\5", 3);
+	put(blob + 360, address(METHOD));
 }
 
 /* One heap with a compiled method, which begins at segment 2. */
-static void make(void)
+static void make(bool jdk25)
 {
 	uint32_t blob = CODE + 2 * 128 + 16, constant = METHOD + 64, pool = METHOD + 512;
 
@@ -84,7 +130,7 @@ static void make(void)
 	put(16, 1);
 	put(24, address(40));
 	put(40, address(HEAP));
-	put(64, 17);
+	put(64, jdk25 ? 25 : 17);
 	put(HEAP, address(CODE));
 	put(HEAP + 8, address(CODE + SEGMENTS * 128));
 	put(HEAP + 16, address(SEGMAP));
@@ -97,13 +143,11 @@ static void make(void)
 	memcpy(memory + TEXTS, "nmethod", 8);
 	put(blob + 8, 4 * 128 - 16);
 	put(blob + 16, 4);
-	put(blob + 24, address(blob + 100));
-	put(blob + 32, address(blob + 228));
 	put(blob + 40, address(METHOD));
 	put(blob + 48, 7);
-	put(blob + 56, address(blob + 228));
-	put(blob + 64, 260ULL | 340ULL << 32);
-	put(blob + 72, 360);
+	make_blob(blob, jdk25);
+	make_scopes(blob, jdk25);
+	memory[CODE + 2 * 128 + 8] = 1;
 	put(METHOD, address(constant));
 	put(constant, address(pool));
 	put(constant + 8, 40 | 1 << 16);
@@ -145,14 +189,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
 	struct remote remote = { .pid = getpid() };
-	struct hotspot h = { .vm = layout() };
+	bool jdk25 = size && data[size - 1] & 1;
+	struct hotspot h = { .vm = layout(jdk25) };
 	char name[HOTSPOT_NAME_MAX];
 	uint64_t code;
 	uint32_t code_size;
 
-	make();
+	make(jdk25);
 	for (int round = 0; round < 2; round++) {
 		hotspot_scan(&h, &remote);
+		/* Before anything is laid over it, the JVM is read in full. */
+		if (!round && (h.nr_blobs != 1 || !h.blobs[0].name ||
+			       hotspot_chain(&h, &remote, h.blobs[0].start + 50, frames) != 1))
+			abort();
 		check_blobs(&h);
 		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
 			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
