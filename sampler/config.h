@@ -33,7 +33,7 @@ enum sampler_target {
 #define SAMPLER_SLICE_NS	   100000000ULL /* of the history */
 
 /* In sampler_config.languages, beside the bits of enum lang_kind. */
-#define CONFIG_JAVA (1U << 31)
+#define CONFIG_JAVA lang_bit(LANG_JAVA)
 
 struct counters_sys;
 struct trap_rule;

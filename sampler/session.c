@@ -310,7 +310,8 @@ int session_start(struct sampler *s, struct err *e)
 	s->rates.cpus = rates_new_cpus(counters_nr_cpus(s->live.counters));
 	if (s->config.languages & ~CONFIG_JAVA)
 		langreaders_open(&s->live.readers, s->store.maps, symbols_codes(s->store.symbols),
-				 s->config.include_self ? -1 : getpid(), s->config.languages);
+				 s->config.include_self ? -1 : getpid(),
+				 s->config.languages & ~CONFIG_JAVA);
 	code = open_waits(s, e);
 	code = code ? code : live_start_threads(&s->live, e);
 	if (!code && s->config.target != TARGET_COMMAND) {

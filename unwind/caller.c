@@ -408,13 +408,15 @@ static int by_codemap(struct walk *w)
 	struct fp_input in;
 	struct jit_caller c;
 
+	w->out->new_code = !code;
 	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
 		return by_guess(w);
 	/* Code that was made lately. The runtime uses the frame pointer for other values. */
 	if (!code)
 		return UNWIND_NO_CFI;
 	in = guess_input(w);
-	c = jit_step(&in, map, code, w->pc, &w->f);
+	c = jit_step(&in, map, code, w->pc, &w->f, !in.first && !w->out->nr_java);
+	w->out->nr_java += code->java;
 	if (!c.found)
 		return by_guess(w);
 	if (c.method && map->methods_object)

@@ -149,10 +149,14 @@ static struct jit_caller step_of(const struct fp_input *in, const struct codemap
 }
 
 struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
-			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f)
+			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f,
+			   bool leaf)
 {
 	struct jit_caller c = step_of(in, map, code, pc, f);
 
 	c.guessed |= code->retired;
+	/* Calls that cannot stop the thread are not described: its inlined methods are not known.
+	 */
+	c.guessed |= leaf && code->inlines && !codemap_describes(map, pc);
 	return c;
 }

@@ -21,9 +21,12 @@ struct jit_caller {
 	uint64_t method; /* interpreted by the frame itself; 0: none, or not certain */
 };
 
-/* Find the caller of frame @f at @pc in @code of @map; in->first: innermost or interrupted. */
+/*
+ * Find the caller of frame @f at @pc in @code of @map; in->first: innermost or interrupted.
+ * @leaf: the innermost frame of Java, which calls a function of the JVM.
+ */
 struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
-			   const struct codemap_code *code, uint64_t pc,
-			   const struct arch_frame *f);
+			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f,
+			   bool leaf);
 
 #endif

@@ -69,6 +69,8 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
 	out->nr_v8 = out->nr_v8_guessed = 0;
+	out->nr_java = 0;
+	out->new_code = false;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;

@@ -213,7 +213,8 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	uint32_t first = *nr;
 	enum unwind_stop stop;
 	p->user.nr = 0;
-	p->user.nr_guessed = 0;
+	p->user.nr_guessed = p->user.nr_java = 0;
+	p->user.new_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;
 	if (!hit->known) {
@@ -272,6 +273,30 @@ static enum lang_none merge(struct pipeline *p, const struct lang_process *lang,
 	return LANG_NONE_NO_FRAMES;
 }
 
+/* Find out why a sample of a JVM has no frames of Java. */
+static enum lang_none why_no_java(const struct pipeline *p)
+{
+	if (p->hit.jvm_thread != LANG_NONE_NO_FRAMES)
+		return (enum lang_none)p->hit.jvm_thread;
+	if (p->user.new_code || p->stop == UNWIND_PENDING)
+		return LANG_NONE_NEW_CODE;
+	return p->stop == UNWIND_COMPLETE || p->stop == UNWIND_NO_USER ? LANG_NONE_NO_FRAMES
+								       : LANG_NONE_BAD_CHAIN;
+}
+
+/* A JVM: frames of Java are native ones. */
+static void judge_java(struct pipeline *p)
+{
+	bool whole = p->stop == UNWIND_COMPLETE && !p->user.nr_guessed;
+
+	p->lang_kind = LANG_JAVA;
+	p->lang = !p->user.nr_java ? PIPELINE_LANG_NONE
+		  : whole	   ? PIPELINE_LANG_CERTAIN
+				   : PIPELINE_LANG_GUESSED;
+	p->lang_none = p->user.nr_java ? LANG_NONE_NR : why_no_java(p);
+	p->merged.doubts = p->lang == PIPELINE_LANG_GUESSED ? MERGE_CUT : 0;
+}
+
 /* An interpreter: put the frames of its language between the native ones, which begin at @first. */
 static void add_language(struct pipeline *p, const struct record_sample *s,
 			 const struct maps_hit *hit, uint32_t first)
@@ -319,7 +344,7 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	};
 	const struct merge_result *m = &p->merged;
 
-	if (p->lang == PIPELINE_LANG_NO)
+	if (p->lang == PIPELINE_LANG_NO || p->lang_kind == LANG_JAVA)
 		return false;
 	out->time_ns = s->time_ns;
 	out->pid = s->pid;
@@ -428,7 +453,9 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 	p->lang = PIPELINE_LANG_NO;
 	p->nr = p->nr_kernel = kernel_frames(p, s, own);
 	p->stop = user_frames(p, s, &hit, regs_mask, own, &p->nr);
-	if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
+	if (hit.lang && hit.lang->kind == LANG_JAVA && p->tables->languages & lang_bit(LANG_JAVA))
+		judge_java(p);
+	else if (hit.lang && p->tables->languages & lang_bit(hit.lang->kind))
 		add_language(p, s, &hit, p->nr_kernel);
 	if (is_of(p->recorded, s) && p->tables->languages & lang_bit(p->recorded->language))
 		put_recorded(p, p->recorded, p->nr_kernel);

@@ -7,17 +7,19 @@
 
 #include <stdlib.h>
 
-struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods)
+struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods, uint32_t nr_calls)
 {
 	size_t codes = nr_codes * sizeof(struct codemap_code);
-	struct codemap *m =
-		calloc(1, sizeof(*m) + codes + nr_methods * sizeof(struct codemap_method));
+	size_t methods = nr_methods * sizeof(struct codemap_method);
+	struct codemap *m = calloc(1, sizeof(*m) + codes + methods + nr_calls * sizeof(uint64_t));
 
 	if (!m)
 		return NULL;
 	m->nr_codes = nr_codes;
 	m->nr_methods = nr_methods;
+	m->nr_calls = nr_calls;
 	m->methods = (const void *)((char *)m->codes + codes);
+	m->calls = (const void *)((char *)m->codes + codes + methods);
 	return m;
 }
 
@@ -54,4 +56,11 @@ const struct codemap_method *codemap_method(const struct codemap *map, uint64_t 
 
 	return low < map->nr_methods && map->methods[low].method == method ? &map->methods[low]
 									   : NULL;
+}
+
+bool codemap_describes(const struct codemap *map, uint64_t pc)
+{
+	uint32_t low = search_split(map->nr_calls, i, map->calls[i] < pc);
+
+	return low < map->nr_calls && map->calls[low] == pc;
 }

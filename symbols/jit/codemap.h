@@ -26,6 +26,8 @@ struct codemap_code {
 	uint32_t frame_words;
 	enum codemap_kind kind;
 	bool retired;	/* other code may have taken its memory since */
+	bool java;	/* a method, or the interpreter */
+	bool inlines;	/* may have inlined methods */
 	uint64_t deopt; /* return address of deoptimised frames; 0: none */
 };
 
@@ -38,16 +40,17 @@ struct codemap_method {
 
 struct codemap {
 	struct reclaim rcu;
-	uint32_t nr_codes, nr_methods;
+	uint32_t nr_codes, nr_methods, nr_calls;
 	uint32_t methods_object; /* its offsets are addresses of methods */
 	uint32_t nr_retired;
 	uint64_t call_return; /* the return address in the stub that calls Java; 0: not known */
 	const struct codemap_method *methods; /* behind codes; sorted by method */
-	struct codemap_code codes[];	      /* sorted by start, no overlap */
+	const uint64_t *calls; /* behind methods; look-up pcs that the code describes; sorted */
+	struct codemap_code codes[]; /* sorted by start, no overlap */
 };
 
-/* Allocate a map of @nr_codes and @nr_methods, to be filled in; NULL: no memory. */
-struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods);
+/* Allocate a map of @nr_codes, @nr_methods and @nr_calls, to be filled in; NULL: no memory. */
+struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods, uint32_t nr_calls);
 /* Publish @map (NULL: none) on @object; *old, if not shared with others, is to be freed. */
 const struct codemap *codemap_publish(struct object *object, const struct codemap *map);
 /* Free @map, which was published, once no reader can hold it. */
@@ -57,5 +60,7 @@ void codemap_reclaim(const struct codemap *map);
 const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc);
 /* The method at @method; NULL: not known (yet). */
 const struct codemap_method *codemap_method(const struct codemap *map, uint64_t method);
+/* Is the call at look-up pc @pc known to be described by its code, with all inlined methods? */
+bool codemap_describes(const struct codemap *map, uint64_t pc);
 
 #endif

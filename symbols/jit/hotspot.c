@@ -294,7 +294,8 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	words = take_u32(bytes, v->blob_frame_size);
 	b->frame_words = words < FRAME_WORDS_MAX ? words : 0;
 	b->complete = take_complete(v, bytes);
-	compiled = !strcmp(s->name, "nmethod") || !strcmp(s->name, "native nmethod");
+	b->inlines = !strcmp(s->name, "nmethod");
+	compiled = b->inlines || !strcmp(s->name, "native nmethod");
 	if (compiled) {
 		b->kind = HOTSPOT_COMPILED;
 		b->method = take_u64(bytes, v->nmethod_method);

@@ -34,6 +34,7 @@ struct hotspot_blob {
 	enum hotspot_kind kind;
 	bool fresh;	/* not known before the last scan */
 	bool retired;	/* no longer entered: other code may take its memory soon */
+	bool inlines;	/* may have inlined methods: not the wrapper of a native one */
 	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
 	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
 		     */
@@ -79,9 +80,11 @@ struct hotspot_frame {
 /*
  * Find the methods inlined at @pc, an address in compiled code, innermost
  * first, the compiled method last. How many; 0: not known; -errno of reading.
+ * *@exact: the code describes the call at look-up pc @pc; else they are of the
+ * next description, which may be of other methods.
  */
 int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
-		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX]);
+		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX], bool *exact);
 
 /*
  * The name of the Method at @method as "Class.name" in @name, and where its

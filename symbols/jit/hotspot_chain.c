@@ -240,13 +240,14 @@ static int find_scopes(const struct vmstructs *v, const struct hotspot_blob *b, 
  * to the call before. 0: none.
  */
 static int find_scope(const struct scopes *s, const struct hotspot_blob *b, struct remote *r,
-		      uint64_t pc, uint32_t *scope)
+		      uint64_t pc, uint32_t *scope, bool *exact)
 {
 	int32_t offset = (int32_t)(pc - b->start);
 	uint8_t *bytes = malloc(MAX(s->pcs_size, 1U));
 	int rc;
 
 	*scope = 0;
+	*exact = false;
 	if (!bytes)
 		return -ENOMEM;
 	rc = remote_read(r, s->pcs, bytes, s->pcs_size);
@@ -255,8 +256,10 @@ static int find_scope(const struct scopes *s, const struct hotspot_blob *b, stru
 		int32_t number[2];
 
 		memcpy(number, bytes + at, sizeof(number));
-		if (number[0] >= offset && number[1] > 0)
+		if (number[0] >= offset && number[1] > 0) {
 			*scope = (uint32_t)number[1];
+			*exact = number[0] == offset + 1;
+		}
 		if (number[0] > offset)
 			break;
 	}
@@ -272,18 +275,19 @@ static int read_method(const struct scopes *s, struct remote *r, uint32_t index,
 }
 
 int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
-		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX])
+		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX], bool *exact)
 {
 	const struct hotspot_blob *b = find_blob(h, pc);
 	struct scopes scopes;
 	uint32_t scope, nr = 0;
 	int rc;
 
+	*exact = false;
 	if (!b || b->kind != HOTSPOT_COMPILED || !has_scopes(&h->vm))
 		return 0;
 	rc = find_scopes(&h->vm, b, r, &scopes);
 	if (!rc)
-		rc = find_scope(&scopes, b, r, pc, &scope);
+		rc = find_scope(&scopes, b, r, pc, &scope, exact);
 	while (!rc && scope && nr < HOTSPOT_FRAMES_MAX) {
 		uint8_t bytes[SCOPE_BYTES];
 		struct stream s = { .bytes = bytes,

@@ -97,7 +97,7 @@ static void read_chains(struct hotspot_job *r)
 		r->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*r->frames));
 	for (uint32_t i = 0; r->frames && i < r->nr_chains; i++) {
 		struct hotspot_job_chain *c = &r->chains[i];
-		int nr = hotspot_chain(&r->vm, &r->remote, c->addr, r->frames);
+		int nr = hotspot_chain(&r->vm, &r->remote, c->addr, r->frames, &c->exact);
 
 		c->frames = nr > 0 ? copy_frames(r->frames, nr) : NULL;
 		c->nr = c->frames ? (uint32_t)nr : 0;

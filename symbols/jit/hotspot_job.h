@@ -28,6 +28,7 @@ struct hotspot_job_chain {
 	uint64_t addr;
 	uint32_t place, layer;
 	uint32_t nr;			  /* 0: not known */
+	bool exact;			  /* hotspot_chain() */
 	struct hotspot_job_frame *frames; /* owned, with the texts behind them */
 };
 

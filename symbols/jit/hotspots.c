@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/search.h"
 #include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
 
@@ -67,6 +68,7 @@ void hotspots_fini(struct hotspots *h)
 		free(e->ranges);
 		free(e->queue);
 		free(e->chains);
+		free(e->calls);
 		hotspot_job_free_chains(e->found, e->nr_found);
 		hotspot_job_free_chains(e->recorded, e->nr_recorded);
 		free(e);
@@ -259,10 +261,27 @@ static enum codemap_kind kind_of(const struct hotspot_blob *b)
 	return b->frame_words ? CODEMAP_FIXED : CODEMAP_OTHER;
 }
 
+/* Copy the calls of code that is still there; returns their number. */
+static uint32_t put_calls(const struct hotspots_entry *e, const struct hotspot *vm, uint64_t *calls)
+{
+	uint32_t nr = 0, blob = 0;
+
+	for (uint32_t i = 0; i < e->nr_calls; i++) {
+		const struct hotspots_call *c = &e->calls[i];
+
+		while (blob < vm->nr_blobs && vm->blobs[blob].end <= c->pc)
+			blob++;
+		if (blob < vm->nr_blobs && vm->blobs[blob].start <= c->pc &&
+		    vm->blobs[blob].compile_id == c->compile_id)
+			calls[nr++] = c->pc;
+	}
+	return nr;
+}
+
 /* Build the unwinder's table again. */
 static void publish_map(struct hotspots *h, struct hotspots_entry *e, const struct hotspot *vm)
 {
-	struct codemap *map = codemap_new(vm->nr_blobs, e->nr_ranges);
+	struct codemap *map = codemap_new(vm->nr_blobs, e->nr_ranges, e->nr_calls);
 	const struct object *methods;
 
 	if (!map)
@@ -282,6 +301,8 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 			.frame_words = b->frame_words,
 			.kind = kind_of(b),
 			.retired = b->retired,
+			.java = b->kind != HOTSPOT_STUB,
+			.inlines = b->inlines,
 			.deopt = b->deopt,
 		};
 	}
@@ -290,6 +311,8 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	if (e->nr_ranges)
 		memcpy((void *)(uintptr_t)map->methods, e->ranges,
 		       e->nr_ranges * sizeof(*e->ranges));
+	map->nr_calls = put_calls(e, vm, (uint64_t *)(uintptr_t)map->calls);
+	e->new_calls = false;
 	publish(h, e, map);
 }
 
@@ -301,14 +324,35 @@ static bool is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t a
 	return f && f->layer == layer;
 }
 
+void hotspots_take_call(struct hotspots_entry *e, uint64_t pc)
+{
+	const struct jitcode_function *f = jitcode_latest(e->code, pc);
+	uint32_t at = search_split(e->nr_calls, i, e->calls[i].pc < pc);
+
+	if (!f)
+		return;
+	if (at == e->nr_calls || e->calls[at].pc != pc) {
+		if (e->nr_calls == HOTSPOTS_CALLS_MAX ||
+		    !array_reserve(&e->calls, &e->max_calls, e->nr_calls + 1ull))
+			return;
+		memmove(e->calls + at + 1, e->calls + at, (e->nr_calls - at) * sizeof(*e->calls));
+		e->nr_calls++;
+	}
+	e->calls[at] = (struct hotspots_call){ pc, f->serial };
+	e->new_calls = true;
+}
+
 /* Keep the chains that were read, to be handed out, except of replaced code. */
 static void take_chains(struct hotspots_entry *e, struct hotspot_job *r)
 {
 	for (uint32_t i = 0; i < r->nr_chains; i++) {
 		struct hotspot_job_chain *c = &r->chains[i];
 
-		if (is_latest(e, c->layer, c->addr))
+		if (is_latest(e, c->layer, c->addr)) {
+			if (c->nr && c->exact)
+				hotspots_take_call(e, c->addr);
 			continue;
+		}
 		free(c->frames);
 		c->frames = NULL;
 		c->nr = 0;
@@ -378,7 +422,7 @@ void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t t
 	take_blobs(e, &r->vm, time_ns);
 	methods = take_methods(e, r, time_ns);
 	report_layers(h, e);
-	if (methods || r->vm.nr_new || r->vm.nr_blobs != before ||
+	if (methods || e->new_calls || r->vm.nr_new || r->vm.nr_blobs != before ||
 	    (e->map && r->vm.nr_retired != e->map->nr_retired))
 		publish_map(h, e, &r->vm);
 	object_credit(base, "JVM", jitcode_nr(e->code));
@@ -409,8 +453,7 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 					     r->methods[i].code, r->methods[i].code_size);
 	for (uint32_t i = 0; i < r->nr_chains; i++)
 		if (r->chains[i].nr && is_latest(e, r->chains[i].layer, r->chains[i].addr))
-			hotspots_keep_chain(&k, r->chains[i].addr, r->chains[i].layer,
-					    r->chains[i].frames, r->chains[i].nr);
+			hotspots_keep_chain(&k, &r->chains[i]);
 }
 
 /* Take over the result of a finished reading. */

@@ -8,6 +8,14 @@
 #include "symbols/jit/hotspot_job.h"
 #include "symbols/jit/hotspots_record.h"
 
+#define HOTSPOTS_CALLS_MAX 65536U
+
+/* A call at look-up pc @pc that the code with this compile id describes. */
+struct hotspots_call {
+	uint64_t pc;
+	uint32_t compile_id;
+};
+
 struct hotspots_entry {
 	uint32_t object;	     /* the memory, layer 0 */
 	uint32_t methods_object;     /* OBJECT_ID_UNKNOWN: not made yet */
@@ -26,11 +34,14 @@ struct hotspots_entry {
 	uint32_t nr_chains, max_chains;
 	struct hotspot_job_chain *found; /* to be handed out, from the end */
 	uint32_t nr_found, max_found;
+	struct hotspots_call *calls; /* sorted by pc */
+	uint32_t nr_calls, max_calls;
+	bool new_calls; /* since the map was made */
 	const struct codemap *map;
 	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
 	/* Of a replay: */
 	struct hotspot_job_chain *recorded; /* sorted by hotspots_settle() */
-	uint32_t nr_recorded, max_recorded;
+	uint32_t nr_recorded, max_recorded, nr_settled;
 	uint32_t max_blobs, max_methods; /* in the reading */
 	bool pending;			 /* something was recorded since hotspots_settle() */
 };
@@ -44,6 +55,8 @@ struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struc
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object);
 /* Take the code and the methods of the reading that are new at @time_ns. */
 void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns);
+/* Note that the newest code at look-up pc @pc describes the call there. */
+void hotspots_take_call(struct hotspots_entry *e, uint64_t pc);
 /* Put the recorded chain of @place at @addr, if there is one, among the found ones. */
 void hotspots_find_recorded(struct hotspots_entry *e, uint32_t layer, uint64_t addr,
 			    uint32_t place);

@@ -67,7 +67,8 @@ void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_bl
 	kept.frame_words = b->frame_words;
 	kept.complete = b->complete;
 	kept.code_kind = b->kind;
-	kept.retired = b->retired;
+	kept.flags = (b->retired ? HOTSPOTS_KEPT_RETIRED : 0) |
+		     (b->inlines ? HOTSPOTS_KEPT_INLINES : 0);
 	key = key_of(k, &kept,
 		     hash_u64(b->compile_id ^ b->method << 8 ^ b->end << 1 ^ (uint64_t)b->retired));
 	keep(k, &key, b->name, &kept, sizeof(kept));
@@ -88,9 +89,10 @@ void hotspots_keep_method(const struct hotspots_keeper *k, uint64_t method, cons
 	keep(k, &key, name, &kept, sizeof(kept));
 }
 
-void hotspots_keep_chain(const struct hotspots_keeper *k, uint64_t addr, uint32_t layer,
-			 const struct hotspot_job_frame *frames, uint32_t nr)
+void hotspots_keep_chain(const struct hotspots_keeper *k, const struct hotspot_job_chain *chain)
 {
+	const struct hotspot_job_frame *frames = chain->frames;
+	const uint32_t nr = chain->nr;
 	struct hotspots_kept kept = begin(k, HOTSPOTS_KEPT_CHAIN);
 	uint8_t table[CODES_TABLE_MAX], *at = table + sizeof(kept);
 	struct code_key key;
@@ -109,11 +111,12 @@ void hotspots_keep_chain(const struct hotspots_keeper *k, uint64_t addr, uint32_
 		at = mempcpy(at, frames[i].name, name);
 		at = mempcpy(at, frames[i].file, file);
 	}
-	kept.start = addr;
-	kept.layer = layer;
+	kept.start = chain->addr;
+	kept.layer = chain->layer;
+	kept.flags = chain->exact ? HOTSPOTS_KEPT_EXACT : 0;
 	kept.nr = nr;
 	memcpy(table, &kept, sizeof(kept));
-	key = key_of(k, &kept, layer);
+	key = key_of(k, &kept, chain->layer);
 	keep(k, &key, nr ? frames[nr - 1].name : "", table, (size_t)(at - table));
 }
 

@@ -19,6 +19,12 @@ enum hotspots_kept_kind {
 	HOTSPOTS_KEPT_CHAIN,
 };
 
+enum hotspots_kept_flag {
+	HOTSPOTS_KEPT_RETIRED = 1 << 0,
+	HOTSPOTS_KEPT_INLINES = 1 << 1,
+	HOTSPOTS_KEPT_EXACT = 1 << 2, /* a chain: its code describes the call */
+};
+
 /* One thing that was read. In the byte order of the machine. */
 struct hotspots_kept {
 	uint64_t time_ns;
@@ -30,8 +36,8 @@ struct hotspots_kept {
 	uint64_t start, end;
 	uint64_t deopt;
 	uint32_t compile_id, frame_words, complete;
-	uint32_t code_kind; /* enum hotspot_kind */
-	uint32_t retired;
+	uint32_t code_kind;	     /* enum hotspot_kind */
+	uint32_t flags;		     /* enum hotspots_kept_flag */
 	uint32_t layer;		     /* of a chain */
 	uint32_t bytecodes_size, nr; /* of a method; frames of a chain, which follow */
 	uint64_t bytecodes;
@@ -47,8 +53,7 @@ struct hotspots_keeper {
 void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_blob *b);
 void hotspots_keep_method(const struct hotspots_keeper *k, uint64_t method, const char *name,
 			  uint64_t bytecodes, uint32_t size);
-void hotspots_keep_chain(const struct hotspots_keeper *k, uint64_t addr, uint32_t layer,
-			 const struct hotspot_job_frame *frames, uint32_t nr);
+void hotspots_keep_chain(const struct hotspots_keeper *k, const struct hotspot_job_chain *chain);
 
 /* Read a function of LANG_JAVA, foreign bytes. False: it makes no sense. */
 bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out);

@@ -38,7 +38,8 @@ static void take_blob(struct hotspots_entry *e, const struct hotspots_kept *k, c
 		.complete = k->complete,
 		.kind = (enum hotspot_kind)k->code_kind,
 		.fresh = true,
-		.retired = k->retired,
+		.retired = k->flags & HOTSPOTS_KEPT_RETIRED,
+		.inlines = k->flags & HOTSPOTS_KEPT_INLINES,
 		.deopt = k->deopt,
 		.name = strndup(name, size),
 	};
@@ -70,9 +71,12 @@ static void take_chain(struct hotspots_entry *e, const struct hotspots_kept *k,
 		return;
 	frames = hotspots_kept_frames(text, k);
 	if (frames)
-		e->recorded[e->nr_recorded++] = (struct hotspot_job_chain){
-			.addr = k->start, .layer = k->layer, .nr = k->nr, .frames = frames
-		};
+		e->recorded[e->nr_recorded++] =
+			(struct hotspot_job_chain){ .addr = k->start,
+						    .layer = k->layer,
+						    .nr = k->nr,
+						    .exact = k->flags & HOTSPOTS_KEPT_EXACT,
+						    .frames = frames };
 }
 
 void hotspots_replay(struct hotspots *h, const struct object *memory, const struct code_text *text,
@@ -125,6 +129,11 @@ bool hotspots_settle(struct hotspots *h, uint64_t time_ns)
 			vm->nr_new += vm->blobs[k].fresh;
 			vm->nr_retired += vm->blobs[k].retired;
 		}
+		/* Of code that was read before them. */
+		for (uint32_t k = e->nr_settled; k < e->nr_recorded; k++)
+			if (e->recorded[k].exact)
+				hotspots_take_call(e, e->recorded[k].addr);
+		e->nr_settled = e->nr_recorded;
 		hotspots_take_code(h, e, time_ns);
 		hotspot_job_forget(e->reading);
 		e->max_methods = 0;

@@ -19,12 +19,22 @@
 #include "symbols/lang/pylayout.h"
 #include "symbols/lang/v8layout.h"
 
-enum lang_kind { LANG_NONE, LANG_PYTHON, LANG_PHP, LANG_RUBY, LANG_PERL, LANG_NODE, LANG_NR };
+enum lang_kind {
+	LANG_NONE,
+	LANG_PYTHON,
+	LANG_PHP,
+	LANG_RUBY,
+	LANG_PERL,
+	LANG_NODE,
+	LANG_NR,
+	/* No reader, no chain: its frames are on the native stack. Also its kind letter. */
+	LANG_JAVA = 'J',
+};
 
 /* The bit of @kind in a set of languages. */
 static inline uint32_t lang_bit(enum lang_kind kind)
 {
-	return 1U << kind;
+	return 1U << (kind == LANG_JAVA ? 31 : kind);
 }
 
 /* "python": as --languages takes it, and NDJSON writes it. */
@@ -33,8 +43,6 @@ const char *lang_name(enum lang_kind kind);
 extern const char lang_untried[];
 /* The kind letter of its functions. */
 char lang_letter(enum lang_kind kind);
-/* That of Java, which has no enum lang_kind: its frames are on the native stack. */
-#define LANG_JAVA 'J'
 
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
@@ -89,8 +97,14 @@ enum lang_none {
 	LANG_NONE_BAD_CHAIN, /* no valid chain of frames */
 	LANG_NONE_MISMATCH,  /* its frames do not fit the native stack */
 	LANG_NONE_NO_ROOM,   /* too many frames or functions */
+	LANG_NONE_GC,	     /* a thread of a JVM: its collector's */
+	LANG_NONE_COMPILER,
+	LANG_NONE_VM,	    /* another one of the JVM itself */
+	LANG_NONE_NEW_CODE, /* compiled code that was not read yet */
 	LANG_NONE_NR,
 };
+/* Classify a thread of a JVM by its name: LANG_NONE_NO_FRAMES: it may run Java. */
+enum lang_none lang_jvm_thread(const char *comm);
 /* "no reader", ...: words for the screen; with '_' for programs. */
 const char *lang_none_name(enum lang_none why);
 

@@ -162,12 +162,19 @@ static uint32_t task_id(const struct maps *m, struct tasks *tasks, const struct 
 	return new_id(tasks, name, &task, word);
 }
 
+/* Of a JVM: the kind of thread @task is. */
+static uint8_t jvm_thread(const struct tasks *tasks, uint32_t id)
+{
+	const struct task *task = tasks_at(tasks, id);
+
+	return task ? task->jvm_thread : LANG_NONE_NO_FRAMES;
+}
+
 /* Fill @hit for a known process. */
 static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid_t tid,
 		     uint64_t time_ns, struct maps_hit *hit)
 {
 	struct process_thread *th;
-
 	const struct lang_desc *lang;
 
 	/* Acquire: pairs with the release in maps_describe(). */
@@ -187,6 +194,8 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 		hit->task = task_id(m, tasks, th, p, time_ns);
 		hit->full = hit->task == TASK_UNKNOWN;
 	}
+	if (lang && lang->info.kind == LANG_JAVA)
+		hit->jvm_thread = jvm_thread(tasks, hit->task);
 	if (atomic_load_explicit(&p->uid, memory_order_relaxed) == UINT32_MAX)
 		hit->ask = true;
 }

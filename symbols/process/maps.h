@@ -37,6 +37,7 @@ struct maps_hit {
 	bool ask;	  /* shown as its main thread, or without uid: maps_ask() corrects it */
 	uint32_t process; /* id of its incarnation; 0: unknown */
 	const struct lang_process *lang; /* its interpreter; NULL: none is known */
+	uint8_t jvm_thread;		 /* of a JVM: lang_jvm_thread() */
 };
 
 /* Make empty maps. @objects is borrowed for the life of the maps. */

@@ -26,8 +26,27 @@ static void want(struct maps *m, const struct process *p, const struct mapping *
 		(struct maps_interpreter){ p->pid, p->id, *mapping };
 }
 
+/* A JVM is known by its file: its code cache is read by hotspots.h. */
+static void note_jvm(struct process *p)
+{
+	struct lang_desc *desc;
+
+	if (p->interpreters[0].object || atomic_load_explicit(&p->lang, memory_order_relaxed))
+		return;
+	desc = calloc(1, sizeof(*desc));
+	if (!desc)
+		return;
+	atomic_init(&desc->refs, 1);
+	desc->info.kind = LANG_JAVA;
+	/* As in maps_describe(). */
+	atomic_store_explicit(&p->lang, desc, memory_order_release);
+}
+
 void maps_note_interpreter(struct maps *m, struct process *p, const struct mapping *mapping)
 {
+	if (mapping->object && mapping->object->identity.kind == OBJECT_FILE &&
+	    !strcmp(mapping->object->name.str, "libjvm.so"))
+		note_jvm(p);
 	if (m->no_proc || !mapping->object || mapping->object->identity.kind != OBJECT_FILE ||
 	    describe_kind_of_name(mapping->object->name.str) == LANG_NONE)
 		return;

@@ -17,11 +17,12 @@
  */
 struct task {
 	pid_t pid, tid;
-	uint32_t number;   /* of this name, in all tables: the later the higher */
-	uint32_t process;  /* dense id of the process incarnation (by exec and pid reuse) */
-	uid_t uid;	   /* real uid, (uid_t)-1: unknown */
-	pid_t parent;	   /* pid of the parent process; 0: unknown */
-	uint64_t start_ns; /* begin of this name; 0: before the start of proftop */
+	uint32_t number;    /* of this name, in all tables: the later the higher */
+	uint32_t process;   /* dense id of the process incarnation (by exec and pid reuse) */
+	uid_t uid;	    /* real uid, (uid_t)-1: unknown */
+	pid_t parent;	    /* pid of the parent process; 0: unknown */
+	uint64_t start_ns;  /* begin of this name; 0: before the start of proftop */
+	uint8_t jvm_thread; /* if the process is a JVM: lang_jvm_thread() */
 	struct safe_text comm;
 	struct safe_text process_comm; /* the main thread's, at the first sample; "": unknown */
 };

@@ -5,6 +5,7 @@
  * Invariant: an id below next has a slot; a slot is read only once ready.
  */
 #include "symbols/process/tasks.h"
+#include "symbols/lang/lang.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -92,6 +93,7 @@ uint32_t tasks_add(struct tasks *t, const struct task *task)
 	slot->task = *task;
 	keep_name(slot->comm, &slot->task.comm);
 	keep_name(slot->process_comm, &slot->task.process_comm);
+	slot->task.jvm_thread = (uint8_t)lang_jvm_thread(slot->comm);
 	atomic_store_explicit(&slot->ready, true, memory_order_release);
 	return id;
 }

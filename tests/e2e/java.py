@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Sample Chain.java compiled by C1 and C2, inlined and interpreted, and look for its whole chain of calls."""
+import collections
 import json
 import os
 import subprocess
@@ -19,6 +20,12 @@ TICKS = 30
 TOGETHER = 8  # of the last ticks: a busy machine has few samples in each
 
 
+def of_java(lang):
+    """Return the samples of threads that run Java."""
+    own = sum(lang["none_by"].get(key, 0) for key in ("gc_thread", "compiler_thread", "vm_thread"))
+    return lang["certain"] + lang["guessed"] + lang["none"] - own
+
+
 def merge(ticks):
     """Return the rows of several ticks as those of one."""
     rows = {}
@@ -26,14 +33,25 @@ def merge(ticks):
         same = rows.setdefault((row["symbol"], row["comm"], row["module"]), dict(row, self=0, total=0))
         same["self"] += row["self"]
         same["total"] += row["total"]
-    return {"rows": list(rows.values())}
+    return {"rows": list(rows.values()), "java": sum(of_java(tick["lang"]) for tick in ticks)}
+
+
+def judge_ledger(ticks, collects):
+    """The samples of the JVM add up, by true reasons."""
+    bad, why = [], collections.Counter()
+    for lang in (tick["lang"] for tick in ticks):
+        why.update(lang["none_by"])
+        if lang["none"] != sum(lang["none_by"].values()):
+            bad.append(f"the reasons do not add up: {lang}")
+    if collects and not why["gc_thread"]:
+        bad.append(f"no samples of the collector: {why}")
+    return bad
 
 
 def judge(profile):
     """Return the faults of one tick."""
     rows = {row["symbol"]: row for row in profile["rows"]}
-    # Threads of the JVM itself (compiler, collector) also work.
-    java = sum(row["self"] for row in profile["rows"] if row["comm"] == "java")
+    java = profile["java"]
     bad = []
     for name in CHAIN:
         got = rows.get(name, {"total": 0})["total"]
@@ -59,7 +77,7 @@ def judge_replay(file, tick):
     return bad
 
 
-def sample(pid):
+def sample(pid, collects):
     """Sample until the JVM has compiled its code and a tick is right; else the faults of the last."""
     bad, right, ticks = ["no profile"], [], []
     file = os.path.join(os.environ["TMP"], "java.data")
@@ -67,8 +85,9 @@ def sample(pid):
                            "--record", file, "--format=ndjson"], stdout=subprocess.PIPE) as proftop:
         for line in proftop.stdout:
             ticks = ticks[-TOGETHER + 1:] + [json.loads(line)]
-            right = [part for part in (merge(ticks[-nr:]) for nr in (1, 2, 4, TOGETHER)) if not judge(part)]
-            bad = judge(merge(ticks[-1:]))
+            ledger = judge_ledger(ticks, collects)
+            right = [part for part in (merge(ticks[-nr:]) for nr in (1, 2, 4, TOGETHER)) if not ledger + judge(part)]
+            bad = ledger + judge(merge(ticks[-1:]))
             if right:
                 break
         proftop.terminate()
@@ -84,11 +103,12 @@ def judge_off(pid):
 
 
 def check(mode, options):
-    with subprocess.Popen(["java", *options, "-cp", os.environ["TMP"], "Chain", "60"],
+    collects = ["gc"] if mode == "C1" else []
+    with subprocess.Popen(["java", *options, "-XX:+UseParallelGC", "-cp", os.environ["TMP"], "Chain", "60", *collects],
                           stdout=subprocess.PIPE) as java:
         try:
             java.stdout.readline()
-            faults = sample(java.pid)
+            faults = sample(java.pid, collects)
             if mode == next(iter(MODES)):
                 faults += judge_off(java.pid)
             return [f"{mode}: {fault}" for fault in faults]

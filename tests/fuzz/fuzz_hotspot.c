@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
 	struct remote remote = { .pid = getpid() };
-	bool jdk25 = size && data[size - 1] & 1;
+	bool exact, jdk25 = size && data[size - 1] & 1;
 	struct hotspot h = { .vm = layout(jdk25) };
 	char name[HOTSPOT_NAME_MAX];
 	uint64_t code;
@@ -199,13 +199,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int round = 0; round < 2; round++) {
 		hotspot_scan(&h, &remote);
 		/* Before anything is laid over it, the JVM is read in full. */
-		if (!round && (h.nr_blobs != 1 || !h.blobs[0].name ||
-			       hotspot_chain(&h, &remote, h.blobs[0].start + 50, frames) != 1))
+		if (!round &&
+		    (h.nr_blobs != 1 || !h.blobs[0].name ||
+		     hotspot_chain(&h, &remote, h.blobs[0].start + 50, frames, &exact) != 1))
 			abort();
 		check_blobs(&h);
 		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
 			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
-			int nr = hotspot_chain(&h, &remote, pc, frames);
+			int nr = hotspot_chain(&h, &remote, pc, frames, &exact);
 
 			if (nr > (int)HOTSPOT_FRAMES_MAX)
 				abort();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A chain of calls that a profiler must show whole: main, outer, middle, leaf. Argument: seconds.
+// A chain of calls that a profiler must show whole: main, outer, middle, leaf. Arguments: seconds, "gc": with collections.
 public class Chain {
 	static long sink;
 
@@ -18,9 +18,23 @@ public class Chain {
 		return middle(n) + 1;
 	}
 
+	static void collect() {
+		try {
+			for (;; Thread.sleep(20))
+				System.gc();
+		} catch (InterruptedException e) {
+			return;
+		}
+	}
+
 	public static void main(String[] args) {
 		long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000000L;
 
+		if (args.length > 1) {
+			Thread collector = new Thread(Chain::collect);
+			collector.setDaemon(true);
+			collector.start();
+		}
 		System.out.println("ready");
 		System.out.flush();
 		while (System.nanoTime() < end)

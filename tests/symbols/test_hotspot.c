@@ -480,6 +480,7 @@ TEST(test_chain)
 {
 	/* Lines of put(): bci 0 is line 40, bci 3 is line 42, bci 4 (escaped) is line 1042. */
 	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	bool exact;
 	uint8_t scopes[64], *table = const_put.codes + const_put.code_size;
 	const char *missing;
 	struct blob *b;
@@ -492,41 +493,57 @@ TEST(test_chain)
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
 	/* A call that returns to a PcDesc belongs to it, and the instruction there to the next one.
 	 */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames), 2);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact),
+			 2);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact),
+			 1);
 	assert_string_equal(frames[0].name, "pkg.Class.get");
 	assert_string_equal(frames[0].file, "Class.java");
 	assert_int_equal(frames[0].bci, 7);
 	assert_int_equal(frames[0].line, 0); /* without a table */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames), 2);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames, &exact),
+			 2);
 	assert_string_equal(frames[0].name, "pkg.Class.put");
 	assert_int_equal(frames[0].bci, 4);
 	assert_int_equal(frames[0].line, 1042);
 	assert_string_equal(frames[1].name, "pkg.Class.get");
+	/* Exact are described calls, not the instructions before them. */
+	assert_false(exact);
+	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 31, frames, &exact);
+	assert_true(exact);
+	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact);
+	assert_true(exact);
+	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact);
+	assert_false(exact);
 	/* Other code is there by now. */
 	b->compile_id++;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames), 0);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames, &exact),
+			 0);
 	b->compile_id--;
 	/* Behind all calls: the sentinel; right behind the last one: that. */
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames), 0);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 32, frames), 2);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, 4096, frames), 0);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames, &exact),
+			 0);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 32, frames, &exact),
+			 2);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, 4096, frames, &exact), 0);
 	/* A cycle of scopes ends; a chain of another method is refused. */
 	scopes[8] = 8;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames), 0);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
+			 0);
 	scopes[8] = 1;
 	scopes[9] = 0;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames),
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
 			 -EBADMSG);
 	b->dependencies = -5;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames),
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 20, frames, &exact),
 			 -EBADMSG);
 	/* Numbers of newer JVMs leave out 0. */
 	vm_major = 21;
 	b = put_inlined(scopes, sizeof(scopes));
 	for (size_t i = 0; i < sizeof(scopes); i++)
 		scopes[i]++;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames), 1);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 15, frames, &exact),
+			 1);
 	assert_int_equal(frames[0].bci, 7);
 	vm_major = 17;
 	jvm_fini(&j);
@@ -567,6 +584,7 @@ static struct blob25 *put_inlined25(uint8_t *immutable, uint64_t *mutable)
 TEST(test_jdk25)
 {
 	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	bool exact;
 	static uint64_t mutable[3];
 	static uint8_t immutable[256];
 	const char *missing = NULL;
@@ -585,7 +603,8 @@ TEST(test_jdk25)
 	assert_int_equal(j.vm.blobs[0].end, (uintptr_t)b + 300);
 	assert_int_equal(j.vm.blobs[0].deopt, (uintptr_t)b + 280);
 	assert_int_equal(j.vm.blobs[0].complete, UINT32_MAX);
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b + 200 + 20, frames), 2);
+	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b + 200 + 20, frames, &exact),
+			 2);
 	assert_string_equal(frames[0].name, "pkg.Class.put");
 	assert_int_equal(frames[0].bci, 4);
 	assert_string_equal(frames[1].name, "pkg.Class.get");
@@ -710,7 +729,7 @@ TEST(test_strings)
 /* Code, methods and chains for a recording, each once; cut ones are refused. */
 TEST(test_kept)
 {
-	const struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
+	struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
 	const struct hotspot_blob b = { .start = 4096,
 					.end = 8192,
 					.frame_words = 6,
@@ -727,7 +746,9 @@ TEST(test_kept)
 	hotspots_keep_code(&k, &b);
 	hotspots_keep_code(&k, &b);
 	hotspots_keep_method(&k, 640, "A.small", 800, 12);
-	hotspots_keep_chain(&k, 5000, 1, chain, 2);
+	hotspots_keep_chain(
+		&k, &(struct hotspot_job_chain){
+			    .addr = 5000, .layer = 1, .nr = 2, .exact = true, .frames = chain });
 	assert_int_equal(codes_nr(k.codes), 3);
 	text = *codes_at(k.codes, 0);
 	assert_int_equal(text.language, LANG_JAVA);
@@ -741,6 +762,7 @@ TEST(test_kept)
 	text = *codes_at(k.codes, 2);
 	assert_true(hotspots_kept(&text, &kept));
 	frames = hotspots_kept_frames(&text, &kept);
+	assert_true(kept.flags & HOTSPOTS_KEPT_EXACT);
 	assert_string_equal(frames[0].file, "A.java");
 	assert_int_equal(frames[0].line, 7);
 	assert_string_equal(frames[1].name, "A.big");

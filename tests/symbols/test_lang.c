@@ -119,6 +119,18 @@ TEST(test_few_calls, setup, teardown)
 	assert_in_range(f->m.nr_calls, 1, 3);
 }
 
+TEST(test_jvm_threads)
+{
+	assert_int_equal(lang_jvm_thread("GC Thread#12"), LANG_NONE_GC);
+	assert_int_equal(lang_jvm_thread("G1 Conc#0"), LANG_NONE_GC);
+	assert_int_equal(lang_jvm_thread("C2 CompilerThre"), LANG_NONE_COMPILER);
+	assert_int_equal(lang_jvm_thread("VM Thread"), LANG_NONE_VM);
+	assert_int_equal(lang_jvm_thread("java"), LANG_NONE_NO_FRAMES);
+	assert_int_equal(lang_jvm_thread(""), LANG_NONE_NO_FRAMES);
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		assert_string_not_equal(lang_none_name((enum lang_none)i), "?");
+}
+
 TEST(test_no_frames, setup, teardown)
 {
 	struct fixture *f = *state;

@@ -37,16 +37,18 @@ static struct codemap *map;
 static int set_up(void **state)
 {
 	static const struct codemap_code codes[] = {
-		{ BODY, 0x100, 12, 4, CODEMAP_FIXED, false, 0 },
-		{ INTERP, 0x100, 0, 0, CODEMAP_INTERPRETER, false, 0 },
-		{ STUB, 0x100, UINT32_MAX, 0, CODEMAP_OTHER, false, 0 },
+		{ BODY, 0x100, 12, 4, CODEMAP_FIXED, .java = true, .inlines = true },
+		{ INTERP, 0x100, 0, 0, CODEMAP_INTERPRETER, .java = true },
+		{ STUB, 0x100, UINT32_MAX, 0, CODEMAP_OTHER, .java = false },
 	};
 
-	map = codemap_new(ARRAY_SIZE(codes), 1);
+	map = codemap_new(ARRAY_SIZE(codes), 1, 2);
 	assert_non_null(map);
 	memcpy(map->codes, codes, sizeof(codes));
 	*(struct codemap_method *)(uintptr_t)map->methods =
 		(struct codemap_method){ METHOD, BCODE, 16 };
+	((uint64_t *)(uintptr_t)map->calls)[0] = BODY + 0x1f;
+	((uint64_t *)(uintptr_t)map->calls)[1] = BODY + 0x2f;
 	memset(words, 0xee, sizeof(words));
 	return 0;
 }
@@ -67,7 +69,7 @@ static struct arch_frame frame(uint64_t sp, uint64_t fp, uint64_t bcp)
 	return f;
 }
 
-static struct jit_caller step(uint64_t pc, const struct arch_frame *f, bool first)
+static struct jit_caller step_leaf(uint64_t pc, const struct arch_frame *f, bool first, bool leaf)
 {
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
@@ -79,7 +81,12 @@ static struct jit_caller step(uint64_t pc, const struct arch_frame *f, bool firs
 	const struct codemap_code *code = codemap_find(map, pc);
 
 	assert_non_null(code);
-	return jit_step(&in, map, code, pc, f);
+	return jit_step(&in, map, code, pc, f, leaf);
+}
+
+static struct jit_caller step(uint64_t pc, const struct arch_frame *f, bool first)
+{
+	return step_leaf(pc, f, first, false);
 }
 
 static void assert_caller(const struct jit_caller *c, uint64_t pc, uint64_t sp, uint64_t fp)
@@ -100,6 +107,23 @@ TEST(test_find, set_up, tear_down)
 	assert_null(codemap_find(map, UINT64_MAX));
 	assert_non_null(codemap_method(map, METHOD));
 	assert_null(codemap_method(map, METHOD + 8));
+}
+
+/* A call of a function of the JVM is certain if the code describes it. */
+TEST(test_leaf, set_up, tear_down)
+{
+	struct arch_frame f = frame(SP, 0, 0);
+
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	assert_false(step_leaf(BODY + 0x2f, &f, false, true).guessed);
+	assert_true(step_leaf(BODY + 0x2f, &f, false, true).found);
+	assert_true(step_leaf(BODY + 0x30, &f, false, true).guessed);
+	assert_true(step_leaf(BODY + 0x10, &f, false, true).guessed);
+	assert_true(step_leaf(BODY + 0x40, &f, false, true).guessed);
+	assert_false(step_leaf(BODY + 0x30, &f, false, false).guessed);
+	map->codes[0].inlines = false;
+	assert_false(step_leaf(BODY + 0x30, &f, false, true).guessed);
 }
 
 TEST(test_body, set_up, tear_down)
