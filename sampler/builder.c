@@ -18,6 +18,8 @@
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "sampler/tick_past.h"
+#include "sampler/tick_replay.h"
 #include "sampler/waiting.h"
 #include "symbols/base/thread.h"
 
@@ -56,7 +58,7 @@ static bool apply_controls(struct sampler *s,
 		fn(s, &items[i]);
 	}
 	if (now)
-		tick_past(s);
+		tick_past_post(s);
 	return now;
 }
 
@@ -90,7 +92,7 @@ static void collect(struct sampler *s, uint64_t now)
 
 	if (now >= c->due_ns) {
 		tick_slice(s, now);
-		tick_collect(s, c->begin_ns, now);
+		tick_past_collect(s, c->begin_ns, now);
 		c->due_ns = UINT64_MAX;
 	}
 	if (collect_begin(c, now))

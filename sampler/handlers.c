@@ -9,6 +9,7 @@
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "sampler/tick_past.h"
 #include "sampler/trapping.h"
 #include "sampler/waiting.h"
 
@@ -319,7 +320,7 @@ static void set_focus(struct sampler *s, const struct control *c)
 static void set_strip(struct sampler *s, const struct control *c)
 {
 	strip_filter_set(&s->past.strip, c->strip);
-	tick_strip(s, true);
+	tick_past_strip(s, true);
 }
 
 static void set_trap(struct sampler *s, const struct control *c)
@@ -348,7 +349,7 @@ static void show_past(struct sampler *s, const struct control *c)
 {
 	s->past.begin_ns = c->past.begin_ns;
 	s->past.end_ns = c->past.end_ns;
-	tick_past(s);
+	tick_past_post(s);
 }
 
 void handlers_apply(struct sampler *s, const struct control *c)
