@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lanes from the sampler threads, one writer to the file.
+ * Lanes from the sampler threads; their writer is recorder_writer.c.
  *
- * Threads: producers (one a lane), the writer, the builder. The file is
- * written under a lock that no producer takes. Signals are blocked in the
- * writer: a file-size limit is an error there, not a SIGXFSZ.
+ * Threads: producers (one a lane), the builder. The file is written under a lock that no producer
+ * takes.
  */
 #include "sampler/file/recorder.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <poll.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#include "sampler/file/lang_record.h"
-#include "sampler/file/perfdata_format.h"
-#include "sampler/file/perfdata_write.h"
 #include "sampler/file/blackbox.h"
-#include "sampler/file/spool.h"
-#include "sampler/file/synth.h"
+#include "sampler/file/recorder_private.h"
 #include "symbols/base/thread.h"
-#include "symbols/lang/codes.h"
 #include "symbols/base/wake.h"
 
 #define LANE_SIZE     ((size_t)8 << 20)
@@ -33,69 +23,10 @@
 #define LANES_SIZE    ((size_t)256 << 20)
 /* Of a KSYMBOL record with a name of 512 bytes. */
 #define SHORT_WORDS 80
-/* How often the writer looks: a lane of 8 MiB takes 400 MB/s then. */
-#define WRITE_EVERY_MS 20
 /* Not more often: tasks that are added bring records that are a little older. */
 #define ROUND_EVERY_NS 2000000000ULL
 /* Of a stream: a live reader shows a round when the next one ends. */
 #define STREAM_ROUND_NS 250000000ULL
-/* The first one waits for build-ids, so that its mappings have them; not longer. */
-#define STREAM_HOLD_NS 1500000000ULL
-
-struct lost_record {
-	struct perf_event_header h;
-	uint64_t id, lost;
-	struct synth_id trailer;
-};
-
-struct lost_samples_record {
-	struct perf_event_header h;
-	uint64_t lost;
-	struct synth_id trailer;
-};
-
-/* The producer's, but for the spool's tail; read by others when it is gone. */
-struct recorder_lane {
-	struct spool spool;
-	struct lost_record lost; /* lost.lost: refused since the last record that went in */
-	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
-	uint64_t nr_unsaved;	     /* the writer's: blocks without memory */
-	bool side;		     /* no samples here: each record counts */
-	_Atomic uint64_t drained_ns; /* release: earlier records are in; acquire by the writer */
-};
-
-struct recorder {
-	struct perfdata_writer *file;
-	pthread_mutex_t file_lock;
-	struct perfdata_attrs attrs; /* builder; the writer before it starts and after it ended */
-	struct recorder_lane *lanes;
-	uint32_t nr_lanes; /* CPUs; the last one is the side-band's */
-	const char *root;
-	uint64_t lost;	   /* set before the writer is stopped */
-	uint64_t every_ns; /* the shortest round */
-	uint64_t round_ns; /* the writer's: the last round ended then */
-	const struct codes *codes;
-	uint32_t nr_codes; /* the writer's: functions in the file */
-
-	pthread_t writer;
-	bool runs;
-	int stop_fd;
-	sem_t ready;	  /* posted once: existing processes are in the file */
-	atomic_int error; /* relaxed: a flag for the builder */
-	bool stream;
-	atomic_bool identified; /* relaxed: a build-id is in the stream */
-	uint64_t start_ns;	/* the writer's */
-
-	struct blackbox *blackbox; /* instead of @file; the writer's */
-	/* Recursive, for recorder_hold(). */
-	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a blackbox */
-	bool noted;		   /* events of @attrs are not in the stream yet */
-	char *save_path;	   /* NULL: none is wanted, or it is done */
-	uint64_t save_ns;
-	bool saved;
-	int64_t saved_bytes;
-	struct err saved_err;
-};
 
 static size_t lane_size(const struct recorder_config *config)
 {
@@ -270,28 +201,6 @@ void recorder_build_id(struct recorder *r, bool kernel, const char *name, const 
 	pthread_mutex_unlock(lock);
 }
 
-/* Under the lock. */
-static void append(struct recorder *r, const struct iovec *pieces, int nr)
-{
-	int code = perfdata_append(r->file, pieces, nr);
-
-	if (code)
-		atomic_store_explicit(&r->error, code, memory_order_relaxed);
-}
-
-static void append_record(void *ctx, const void *record, size_t size)
-{
-	const struct iovec piece = { (void *)(uintptr_t)record, size };
-	struct recorder *r = ctx;
-
-	/* The black box reads /proc when it is written. */
-	if (r->blackbox)
-		return;
-	pthread_mutex_lock(&r->file_lock);
-	append(r, &piece, 1);
-	pthread_mutex_unlock(&r->file_lock);
-}
-
 /* Queue a record for the stream, on the builder. */
 static void queue_record(void *ctx, const void *record, size_t size)
 {
@@ -304,210 +213,10 @@ static void queue_record(void *ctx, const void *record, size_t size)
 
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 {
-	const struct synth s = { r->root, time_ns, r->stream ? queue_record : append_record, r };
+	const struct synth s = { r->root, time_ns,
+				 r->stream ? queue_record : recorder_writer_append, r };
 
 	synth_task(&s, tid);
-}
-
-/* Copy the events; under the lock. */
-static void copy_attrs(const struct recorder *r, struct perfdata_attrs *out)
-{
-	*out = (struct perfdata_attrs){ 0 };
-	for (uint32_t i = 0; i < r->attrs.nr; i++) {
-		const struct perfdata_attr *a = &r->attrs.events[i];
-
-		perfdata_attrs_add(out, a->name, &a->attr, a->ids, a->nr_ids);
-	}
-}
-
-/*
- * Find the records of a lane. In a stream, write noted events and the builder's records first.
- */
-static int peek(struct recorder *r, struct recorder_lane *lane, struct iovec pieces[2])
-{
-	struct perfdata_attrs attrs = { 0 };
-	struct perfdata_queued queued;
-	int nr;
-
-	if (!r->stream)
-		return spool_peek(&lane->spool, pieces);
-	pthread_mutex_lock(&r->save_lock);
-	nr = spool_peek(&lane->spool, pieces);
-	if (r->noted)
-		copy_attrs(r, &attrs);
-	r->noted = false;
-	perfdata_take_queue(r->file, &queued);
-	pthread_mutex_unlock(&r->save_lock);
-	perfdata_add_attrs(r->file, &attrs);
-	perfdata_write_queue(r->file, &queued);
-	perfdata_attrs_fini(&attrs);
-	return nr;
-}
-
-/* Write the records of a lane to the file; after a failure discard them. */
-static void write_lane(struct recorder *r, struct recorder_lane *lane)
-{
-	struct iovec pieces[2];
-	int nr = peek(r, lane, pieces);
-
-	if (!nr)
-		return;
-	if (r->blackbox) {
-		/* Without memory the oldest moments are missing from a file. */
-		if (blackbox_add(r->blackbox, lane->side, pieces, nr))
-			lane->nr_unsaved++;
-		spool_drop(&lane->spool, pieces, nr);
-		return;
-	}
-	pthread_mutex_lock(&r->file_lock);
-	append(r, pieces, nr);
-	pthread_mutex_unlock(&r->file_lock);
-	spool_drop(&lane->spool, pieces, nr);
-}
-
-/* Everything older than this has been put into some lane. */
-static uint64_t all_drained(const struct recorder *r)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (uint32_t i = 0; i < r->nr_lanes; i++)
-		/* Acquire: the records put before; pairs with the release in recorder_drained(). */
-		least = MIN(least,
-			    atomic_load_explicit(&r->lanes[i].drained_ns, memory_order_acquire));
-	return least;
-}
-
-/* Write the functions of scripts that are new. */
-static void write_functions(struct recorder *r)
-{
-	r->nr_codes = lang_record_each_function(r->codes, r->nr_codes, append_record, r);
-}
-
-/* Return whether it is too early for the first round of a stream. */
-static bool is_held(const struct recorder *r, uint64_t now_ns)
-{
-	return r->stream && now_ns < r->start_ns + STREAM_HOLD_NS &&
-	       !atomic_load_explicit(&r->identified, memory_order_relaxed);
-}
-
-/*
- * Write the records of all lanes. A FINISHED_ROUND marks that no later record is older than the
- * round before: readers need not keep the whole file to sort it.
- */
-static void write_lanes(struct recorder *r)
-{
-	const struct perf_event_header round = { .type = PERFDATA_FINISHED_ROUND,
-						 .size = sizeof(round) };
-	uint64_t drained_ns = all_drained(r), now_ns;
-
-	for (uint32_t i = 0; i < r->nr_lanes; i++)
-		write_lane(r, &r->lanes[i]);
-	write_functions(r);
-	now_ns = time_now_ns();
-	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns || is_held(r, now_ns))
-		return;
-	append_record(r, &round, sizeof(round));
-	r->round_ns = now_ns;
-}
-
-/* The refusals that no record followed; then the sum of lost samples. */
-static void write_lost(struct recorder *r)
-{
-	struct lost_samples_record sum = {
-		.h = { PERF_RECORD_LOST_SAMPLES, 0, sizeof(sum) },
-		.trailer = { .time_ns = time_now_ns() },
-	};
-	uint64_t told = 0, dropped = 0;
-
-	for (uint32_t i = 0; i < r->nr_lanes; i++) {
-		const struct recorder_lane *lane = &r->lanes[i];
-
-		if (lane->lost.lost)
-			append_record(r, &lane->lost, sizeof(lane->lost));
-		if (lane->side)
-			continue;
-		told += lane->nr_kernel_lost;
-		dropped += lane->nr_dropped;
-	}
-	sum.lost = MAX(r->lost, told) + dropped;
-	if (!sum.lost)
-		return;
-	if (r->attrs.nr && r->attrs.events[0].nr_ids)
-		sum.trailer.id = r->attrs.events[0].ids[0];
-	append_record(r, &sum, sizeof(sum));
-}
-
-static void *writer_main(void *arg)
-{
-	struct recorder *r = arg;
-	const struct synth s = { r->root, 0, append_record, r };
-	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
-	int code = perfdata_begin(r->file, &r->attrs);
-	prctl(PR_SET_NAME, "record");
-	if (code)
-		atomic_store_explicit(&r->error, code, memory_order_relaxed);
-	synth_kernel(&s);
-	synth_processes(&s);
-	sem_post(&r->ready);
-	r->start_ns = r->round_ns = time_now_ns();
-	do
-		write_lanes(r);
-	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
-	/* The records of the producers are visible from here on. */
-	wake_clear(r->stop_fd);
-	for (uint32_t i = 0; i < r->nr_lanes; i++)
-		write_lane(r, &r->lanes[i]);
-	write_functions(r);
-	write_lost(r);
-	code = perfdata_finish(r->file, &r->attrs);
-	if (code)
-		atomic_store_explicit(&r->error, code, memory_order_relaxed);
-	return NULL;
-}
-
-/* Write a file of the black box that is due. */
-static void save_due(struct recorder *r, bool now)
-{
-	struct perfdata_attrs attrs;
-	struct err e = { "" };
-	uint64_t bytes = 0;
-	char *path = NULL;
-	int code;
-
-	pthread_mutex_lock(&r->save_lock);
-	if (r->save_path && !r->saved && (now || time_now_ns() >= r->save_ns))
-		path = r->save_path;
-	pthread_mutex_unlock(&r->save_lock);
-	if (!path)
-		return;
-	pthread_mutex_lock(&r->save_lock);
-	copy_attrs(r, &attrs);
-	pthread_mutex_unlock(&r->save_lock);
-	code = blackbox_write(r->blackbox, path, r->root, r->codes, &attrs, &bytes, &e);
-	perfdata_attrs_fini(&attrs);
-	pthread_mutex_lock(&r->save_lock);
-	r->saved_err = e;
-	r->saved_bytes = code ? code : (int64_t)bytes;
-	r->saved = true;
-	pthread_mutex_unlock(&r->save_lock);
-}
-
-/* The writer, if the records are kept in memory. */
-static void *memory_main(void *arg)
-{
-	struct recorder *r = arg;
-	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
-	bool end = false;
-
-	prctl(PR_SET_NAME, "record");
-	sem_post(&r->ready);
-	while (!end) {
-		end = poll(&stop, 1, WRITE_EVERY_MS) > 0;
-		for (uint32_t i = 0; i < r->nr_lanes; i++)
-			write_lane(r, &r->lanes[i]);
-		save_due(r, end);
-	}
-	return NULL;
 }
 
 int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
@@ -544,7 +253,8 @@ bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e)
 
 int recorder_start(struct recorder *r, struct err *e)
 {
-	int code = thread_start(&r->writer, 0, r->blackbox ? memory_main : writer_main, r);
+	int code = thread_start(&r->writer, 0,
+				r->blackbox ? recorder_writer_keep : recorder_writer_main, r);
 
 	if (code)
 		return err_set(e, code, "cannot start the recorder's thread: %s", strerror(-code));
