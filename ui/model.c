@@ -16,6 +16,7 @@
 #include "ui/view/columns.h"
 #include "ui/view/folding.h"
 #include "ui/view/folds.h"
+#include "ui/view/function_columns.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
@@ -54,7 +55,7 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	if (st->folds)
 		st->folds->by_module = config->flame_modules;
 	functions = &st->lists[VIEW_FUNCTIONS];
-	functions->sort = view_functions_column(config->sort);
+	functions->sort = function_columns_find(config->sort);
 	functions->inverted = config->sort_inverted;
 	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
 	if (config->filter) {

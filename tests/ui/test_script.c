@@ -10,6 +10,7 @@
 
 #include "ui/command.h"
 #include "ui/script.h"
+#include "ui/view/function_columns.h"
 
 static uint32_t key_at(const char **at)
 {
@@ -224,7 +225,7 @@ TEST(test_commands)
 	assert_non_null(strstr(look(&b), "no samples of pid 4"));
 	run(&b, "order module");
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].sort,
-			 view_functions_column(CONFIG_SORT_MODULE));
+			 function_columns_find(CONFIG_SORT_MODULE));
 	run(&b, "hz 499");
 	assert_true(b.sampler.rate == 499);
 	run(&b, "hz nan");

@@ -287,3 +287,45 @@ int process_rows_build(const struct ui_state *st, struct list *list)
 
 	return rc || !st->shown ? rc : add_waits(st, list);
 }
+
+const struct profile_process *process_rows_process(const struct ui_state *st, const struct row *row)
+{
+	return process_tree_at(st->shown, row->index);
+}
+
+bool process_rows_is_group(const struct ui_state *st, const struct row *row)
+{
+	return row->nr_processes > 1 || (row->nr_processes && st->grouping != GROUPING_NAME);
+}
+
+struct safe_text process_rows_name(const struct ui_state *st, const struct row *row,
+				   char buf[static TEXT_MAX])
+{
+	if (process_rows_is_group(st, row))
+		return folds_group_name(st->grouping, process_rows_process(st, row), buf);
+	if (!st->by_thread || row->task >= st->shown->nr_tasks)
+		return process_rows_process(st, row)->comm;
+	return process_rows_comm(st, st->shown->tasks[row->task].comm, buf);
+}
+
+pid_t process_rows_pid(const struct ui_state *st, const struct row *row)
+{
+	return st->by_thread && row->task < st->shown->nr_tasks
+		       ? st->shown->tasks[row->task].tid
+		       : process_rows_process(st, row)->pid;
+}
+
+struct safe_text process_rows_text(struct safe_text t)
+{
+	return t.str ? t : TEXT("");
+}
+
+struct safe_text process_rows_command(const struct ui_state *st, const struct row *row)
+{
+	return process_rows_text(process_rows_process(st, row)->command);
+}
+
+bool process_rows_in_tree(const struct ui_state *st)
+{
+	return st->process_tree && !st->by_thread;
+}

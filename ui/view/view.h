@@ -117,8 +117,6 @@ extern const struct view view_branches, view_memory;
 const struct view *view_of(enum view_id id);
 /* Return whether the action is on the card of keys. */
 bool view_help_has(enum action action);
-/* Return the column of the functions view for --sort. */
-uint8_t view_functions_column(enum ui_config_sort sort);
 
 /* The view that is shown, and the row under its cursor; NULL: none. */
 const struct view *view_shown(const struct ui_state *st);
