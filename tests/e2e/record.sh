@@ -35,7 +35,7 @@ until_size() {
 quietly() {
 	"$@" >"$TMP/out" 2>"$TMP/perf.err" || wrong "$*: exit $?"
 	# A busy machine loses samples, and perf says so; everything else is a fault of the file.
-	sed -i '/^Warning:$/d; /lost .* chunks\|^Check IO\/CPU overload/d; /^$/d' "$TMP/perf.err"
+	sed -i '/^Warning:$/d; /lost .* chunks\|^Processed .* samples and lost\|^Check IO\/CPU overload/d; /^$/d' "$TMP/perf.err"
 	[ ! -s "$TMP/perf.err" ] || wrong "$*: $(head -n 3 "$TMP/perf.err")"
 }
 
