@@ -18,7 +18,7 @@ import time
 
 from killmatrix import Terminal, alive, below, send
 
-SECONDS = 30
+SECONDS = 100
 # Calls that fail together, and their errors. Not those whose failure ends libc itself: close, futex, and munmap of the
 # stack of a thread; brk reports no error, but the old end.
 FAULTS = [("openat,openat2,open", ("EMFILE", "EIO", "EINTR", "ENOMEM")), ("mmap,mremap", ("ENOMEM",)),
