@@ -12,8 +12,10 @@
 #include "sampler/event/task_list.h"
 #include "unwind/unwind.h"
 
-int live_open_counters(const struct sampler_config *c, const struct target *t, const int *cpus,
-		       uint32_t nr_cpus, struct counters **out, struct err *e)
+#define OPEN_TRIES 3
+
+static int open_on(const struct sampler_config *c, const struct target *t, const int *cpus,
+		   uint32_t nr_cpus, struct counters **out, struct err *e)
 {
 	const bool dwarf = c->call_graph == CALL_GRAPH_DWARF;
 	struct core_types cores;
@@ -45,7 +47,8 @@ int live_open_counters(const struct sampler_config *c, const struct target *t, c
 	return counters_open(out, &config, c->sys ? c->sys : &counters_kernel, e);
 }
 
-int live_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
+/* Get the CPUs to sample: the list of @c, or all that are online. nr or -errno with a message. */
+static int choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
 {
 	int nr = task_list_online_cpus(cpus, e), kept = 0;
 
@@ -74,6 +77,33 @@ int live_choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
 			(*cpus)[kept++] = c->cpus[i];
 	}
 	return kept;
+}
+
+int live_open_counters(const struct sampler_config *c, const struct target *t,
+		       struct counters **out, struct err *e)
+{
+	int code = -ENODEV;
+
+	/* A CPU may go offline after the list was read. */
+	for (int i = 0; i < OPEN_TRIES && code == -ENODEV; i++) {
+		int *cpus = NULL, nr = choose_cpus(c, &cpus, e);
+
+		code = nr < 0 ? nr : open_on(c, t, cpus, (uint32_t)nr, out, e);
+		free(cpus);
+	}
+	return code;
+}
+
+uint8_t *live_online(void)
+{
+	uint8_t *set = xcalloc(LIVE_CPUS_MAX, 1);
+	int *cpus = NULL, nr = task_list_online_cpus(&cpus, NULL);
+
+	for (int i = 0; i < nr; i++)
+		if (cpus[i] < LIVE_CPUS_MAX)
+			set[cpus[i]] = 1;
+	free(cpus);
+	return set;
 }
 
 /* Add the statistics of one thread. */

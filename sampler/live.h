@@ -29,12 +29,15 @@ struct live {
 	uint8_t *online;		  /* by CPU number, at that time */
 };
 
-/* Open the events of @config on @t, all of them off. 0 or -errno with a sentence. */
-int live_open_counters(const struct sampler_config *config, const struct target *t, const int *cpus,
-		       uint32_t nr_cpus, struct counters **out, struct err *e);
-/* Get the CPUs to sample: the list of @config, or all that are online. nr or -errno with a message.
+/*
+ * Open the events of @config on @t, on its CPUs or all that are online, all of them off. 0 or
+ * -errno with a sentence.
  */
-int live_choose_cpus(const struct sampler_config *config, int **cpus, struct err *e);
+int live_open_counters(const struct sampler_config *config, const struct target *t,
+		       struct counters **out, struct err *e);
+#define LIVE_CPUS_MAX 65536 /* numbers of CPUs in the map below */
+/* Return a map of the online CPUs, by number; malloc'ed. */
+uint8_t *live_online(void);
 /* Start a thread for each CPU. 0, or -errno with a sentence: some may run. */
 int live_start_threads(struct live *l, struct err *e);
 /* End the threads when their rings are empty; their counts are kept. */

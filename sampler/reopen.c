@@ -24,7 +24,6 @@
 
 /* How often the online CPUs are read. */
 #define CPUS_LOOK_NS 1000000000ULL
-#define CPU_NUMBERS  65536
 /* The factor on the rate of one process alone. */
 #define FOCUS_RATE 4
 #define RING_MAX   ((size_t)256 << 20)
@@ -51,13 +50,11 @@ static void keep_rates(const struct sampler *s, struct sampler_config *c)
 /* Open the events of @f->config on @t. 0 or -errno with a sentence. */
 static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
 {
-	int *cpus = NULL, nr, code;
+	int code;
 
 	keep_rates(s, &f->config);
-	nr = live_choose_cpus(&f->config, &cpus, e);
 	f->opened_ns = time_now_ns();
-	code = nr < 0 ? nr : live_open_counters(&f->config, t, cpus, (uint32_t)nr, &f->counters, e);
-	free(cpus);
+	code = live_open_counters(&f->config, t, &f->counters, e);
 	if (code)
 		return code;
 	code = sideband_new(&f->sideband, f->counters, s->store.maps, s->store.symbols);
@@ -465,19 +462,6 @@ void reopen_focus(struct sampler *s, pid_t pid)
 		focus(s, pid);
 }
 
-/* Return a map of the online CPUs, by number; malloc'ed. */
-static uint8_t *online_now(void)
-{
-	uint8_t *set = xcalloc(CPU_NUMBERS, 1);
-	int *cpus = NULL, nr = task_list_online_cpus(&cpus, NULL);
-
-	for (int i = 0; i < nr; i++)
-		if (cpus[i] < CPU_NUMBERS)
-			set[cpus[i]] = 1;
-	free(cpus);
-	return set;
-}
-
 static bool is_wanted(const struct sampler_config *c, int cpu)
 {
 	for (uint32_t i = 0; i < c->nr_cpus; i++)
@@ -495,11 +479,11 @@ void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
 	if (now_ns - s->live.looked_ns < CPUS_LOOK_NS)
 		return;
 	s->live.looked_ns = now_ns;
-	s->live.online = online_now();
-	for (int i = 0; was && i < CPU_NUMBERS; i++)
+	s->live.online = live_online();
+	for (int i = 0; was && i < LIVE_CPUS_MAX; i++)
 		if (s->live.online[i] && !was[i] && is_wanted(&s->config, i))
 			back = i;
-	for (int i = 0; was && i < CPU_NUMBERS; i++)
+	for (int i = 0; was && i < LIVE_CPUS_MAX; i++)
 		if (was[i] && !s->live.online[i] && is_wanted(&s->config, i))
 			mailbox_say(&s->mailbox,
 				    "CPU %d is offline: sampling resumes when it is back", i);

@@ -38,9 +38,9 @@ static void choose_event(struct sampler *s)
 		 code == -ENOENT ? PROFILE_NO_PMU : event_errno(code));
 }
 
-static int open_counters(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
+static int open_counters(struct sampler *s, struct err *e)
 {
-	return live_open_counters(&s->config, &s->target, cpus, nr_cpus, &s->live.counters, e);
+	return live_open_counters(&s->config, &s->target, &s->live.counters, e);
 }
 
 static bool any_kernel(const struct sampler_config *c)
@@ -76,17 +76,17 @@ static void add_banner(struct sampler *s, const char *text)
  * without the kernel, then one's own processes instead of all. If nothing is permitted, the message
  * is from the first refusal.
  */
-static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, struct err *e)
+static int open_permitted(struct sampler *s, struct err *e)
 {
 	struct sampler_config *c = &s->config;
 	struct err later;
-	int code = open_counters(s, cpus, nr_cpus, e), second;
+	int code = open_counters(s, e), second;
 
 	if (!refused(code))
 		return code;
 	if (c->target != TARGET_SYSTEM && any_kernel(c)) {
 		user_only(c);
-		second = open_counters(s, cpus, nr_cpus, &later);
+		second = open_counters(s, &later);
 		if (!second)
 			add_banner(s, "not permitted to see the kernel: user code only");
 		return second ? code : 0;
@@ -97,10 +97,10 @@ static int open_permitted(struct sampler *s, const int *cpus, uint32_t nr_cpus, 
 	c->uid = getuid();
 	second = target_open(&s->target, c, &later);
 	if (!second)
-		second = open_counters(s, cpus, nr_cpus, &later);
+		second = open_counters(s, &later);
 	if (refused(second) && any_kernel(c)) {
 		user_only(c);
-		second = open_counters(s, cpus, nr_cpus, &later);
+		second = open_counters(s, &later);
 	}
 	if (second)
 		return code;
@@ -162,18 +162,18 @@ static void init_config(struct sampler *s, const struct sampler_config *config)
 /* Open target, CPUs, events and side-band. */
 static int open_live(struct sampler *s, struct err *e)
 {
-	int *cpus = NULL, nr_cpus, code = target_open(&s->target, &s->config, e);
+	int code = target_open(&s->target, &s->config, e);
 
 	if (code)
 		return code;
+	/* Before the events: a CPU that is online just after them is then one that came back. */
+	s->live.online = live_online();
 	if (procstat_pid_namespace(""))
 		maps_in_namespace(s->store.maps);
-	nr_cpus = live_choose_cpus(&s->config, &cpus, e);
-	code = nr_cpus < 0 ? nr_cpus : open_permitted(s, cpus, (uint32_t)nr_cpus, e);
+	code = open_permitted(s, e);
 	if (!code)
 		code = sideband_new(&s->live.sideband, s->live.counters, s->store.maps,
 				    s->store.symbols);
-	free(cpus);
 	return code;
 }
 

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "sampler/live.h"
 #include "tests/sampler/fake_kernel.h"
 
 /* Count the open, enabled events of the type and config of @ev that record switches. */
@@ -360,6 +361,40 @@ TEST(test_enable_on_exec)
 	assert_int_equal(find_open(f, &other, fds), 2);
 	assert_true(fds[0]->enabled && fds[1]->enabled);
 	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+/* A CPU goes offline between the list of CPUs and its event: the list is read again. */
+TEST(test_cpu_goes_offline)
+{
+	static const int cpu = 0;
+	struct fake *f = fake_new();
+	struct counters_sys sys = fake_sys(f);
+	struct sampler_config config = {
+		.cpus = &cpu,
+		.nr_cpus = 1,
+		.events[0] = parse("cpu-clock"),
+		.nr_events = 1,
+		.hz = 99,
+		.sys = &sys,
+	};
+	struct target target;
+	struct counters *c;
+	struct err e = { "" };
+
+	target_init(&target);
+	f->fail_at = 3;
+	f->fail_code = -ENODEV;
+	assert_int_equal(live_open_counters(&config, &target, &c, &e), 0);
+	assert_int_equal(counters_nr_cpus(c), 1);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	/* One that is not in the machine. */
+	f->core_types[cpu] = 77;
+	config.events[0].type = 78;
+	assert_int_not_equal(live_open_counters(&config, &target, &c, &e), 0);
+	assert_true(e.text[0]);
 	assert_int_equal(f->nr_open, 0);
 	free(f);
 }
