@@ -126,8 +126,9 @@ def starved(ticks, _):
     last = ticks[-1]
     if last["account"]["pending"] > 0.1 * last["account"]["taken"]:
         return f"{last['account']['pending']} of {last['account']['taken']} samples pending at last"
-    if not any(row["symbol"] == "main" and row["total_pct"] > 30 for row in last["rows"]):
-        return "main is not named at last"
+    # A tick of few samples may have none of them.
+    if not any(row["symbol"] == "main" and row["total_pct"] > 30 for tick in ticks[-5:] for row in tick["rows"]):
+        return "main is not named in the last five ticks"
     lines = 0
     for tick in ticks:
         active = {n["key"] for n in tick["notices"] if n["active"]}
