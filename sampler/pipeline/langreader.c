@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/pipeline/preemption.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
@@ -33,11 +34,9 @@
 #define LANGREADER_NICE -15
 /* Above that of sampler threads, which have the lowest. */
 #define LANGREADER_PRIORITY 2
-/* Later than this after the sample another thread may have run. */
-#define LATE_NS 150000ULL
-/* The same with real-time priority: only interrupts and real-time threads run in between. */
-#define LATE_URGENT_NS 2000000ULL
-#define STOP_WAIT_NS   100000000ULL
+/* Later than this after the sample the thread may have run on another CPU. */
+#define LATE_NS	     2000000ULL
+#define STOP_WAIT_NS 100000000ULL
 /* Shortest time between two searches for unknown threads. */
 #define FIND_NS 10000000ULL
 /* DWARF numbers of registers. */
@@ -66,8 +65,10 @@ struct langreader {
 	int epoll_fd, stop_fd, kick_fd;
 	pthread_t thread;
 	atomic_bool slow, ended;
-	atomic_bool left;	   /* behind: release by langreader_stop() */
-	_Atomic uint64_t since_ns; /* the read that goes on; 0: none */
+	struct preemption preemption; /* while slow */
+	bool looked;		      /* at it, since the last wake-up */
+	atomic_bool left;	      /* behind: release by langreader_stop() */
+	_Atomic uint64_t since_ns;    /* the read that goes on; 0: none */
 	atomic_int pid;
 	atomic_uint process;
 	pid_t read_pid;	  /* the process that lang.memory reads */
@@ -77,8 +78,8 @@ struct langreader {
 	struct lang_chain chain;
 	struct nested nested[NESTED];
 	struct iovec ours[LANG_PIECES_MAX], theirs[LANG_PIECES_MAX];
-	uint8_t gap[PAGE]; /* between two pieces */
-	_Alignas(16) uint8_t record[RECORD_MAX];
+	uint8_t gap[PAGE];			 /* between two pieces */
+	_Alignas(16) uint8_t record[RECORD_MAX]; /* a copy: a read may outlive the ring */
 	struct lang_reader lang;
 };
 
@@ -256,6 +257,15 @@ static void put_slot(struct langreader *r, const struct record_sample *s, uint32
 	feed_put(r->feed, &slot, c->frames);
 }
 
+/* Return whether the sampled thread has not run on: so by a real-time priority, else proven. */
+static bool is_first(struct langreader *r)
+{
+	if (!langreader_is_slow(r))
+		return true;
+	r->looked = true;
+	return preemption_was_instant(&r->preemption);
+}
+
 /* Read the frames of the sampled thread, which this thread has preempted if all is well. */
 static void read_thread(struct langreader *r, const struct record_sample *s, uint32_t process,
 			bool newest)
@@ -285,10 +295,8 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 	if (r->about.nested)
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
-	/* Without real-time priority the thread may have run, and its stack may be as it was. */
 	timely = newest && sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
-		 !(langreader_is_slow(r) && r->chain.moved) &&
-		 time_now_ns() - s->time_ns < (langreader_is_slow(r) ? LATE_NS : LATE_URGENT_NS);
+		 time_now_ns() - s->time_ns < LATE_NS && is_first(r);
 	put_slot(r, s, process, timely);
 	if (known || s->time_ns - r->find_ns < FIND_NS)
 		return;
@@ -333,6 +341,7 @@ static void go_first(struct langreader *r)
 	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
 		return;
 	setpriority(PRIO_PROCESS, 0, LANGREADER_NICE);
+	preemption_open(&r->preemption);
 	atomic_store_explicit(&r->slow, true, memory_order_relaxed);
 }
 
@@ -369,6 +378,9 @@ static void *langreader_main(void *arg)
 			wake_send(r->kick_fd);
 		if (!read_samples(r))
 			break;
+		if (langreader_is_slow(r) && !r->looked)
+			preemption_was_instant(&r->preemption);
+		r->looked = false;
 	}
 	rcu_thread_online();
 	rcu_unregister_thread();
@@ -386,6 +398,7 @@ static void langreader_free(struct langreader *r)
 		close(r->stop_fd);
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
+	preemption_close(&r->preemption);
 	free(r);
 }
 
@@ -423,6 +436,7 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 	r->counters = counters;
 	r->index = index;
 	r->layout = *counters_layout(counters);
+	r->preemption.fd = -1;
 	r->at = ring_written(&r->cpu->data);
 	r->kick_fd = kick_fd;
 	r->lang.memory.read = read_pieces;

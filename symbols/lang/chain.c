@@ -190,13 +190,13 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 
 	out->nr = 0;
 	out->same = 0;
-	out->broken = out->settled = out->rooted = out->moved = false;
+	out->broken = out->settled = out->rooted = false;
 	out->top = LANG_TOP_UNKNOWN;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
 	r->work.time_ns = s->time_ns;
 	r->work.v8.top = LANG_TOP_UNKNOWN;
-	r->work.rooted = r->work.moved = false;
+	r->work.rooted = false;
 	r->work.nr_here = 0;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	/* One interpreter for all threads is found without a search. */
@@ -223,7 +223,6 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->settled = r->work.settled;
 	out->top = r->work.v8.top;
 	out->rooted = r->work.rooted;
-	out->moved = r->work.moved;
 	out->nr_here = r->work.nr_here;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);

@@ -42,19 +42,25 @@ struct lang_thread {
 };
 
 /*
- * Known code. Its header is read again at each sample while it is young or its process replaces
- * old code; later after 1/200 of its age, so from 10 ms on, and after 100 ms at most.
+ * Known code. Its header is read again at each sample while it is young, if it is of no file, or
+ * once its process has replaced old code of a file; else after 1/200 of its age, so from 10 ms on,
+ * and after 100 ms at most. Ten times as long while the frames that run it have the function and
+ * the globals of the last time: new code at its address would need a new function at that address.
  */
 #define LANG_YOUNG_NS	  2000000000ULL
 #define LANG_CHECK_SHARE  200
 #define LANG_CHECK_MAX_NS 100000000ULL
+#define LANG_SAME_FACTOR  10
 
 struct lang_known {
 	uint64_t born_ns, checked_ns;
-	uint32_t words; /* of its frames: locals and value stack */
+	uint64_t function; /* odd: hash of the function and the globals of its frames; else unknown
+			    */
+	uint32_t words;	   /* of its frames: locals and value stack */
 	uint64_t address, stamp, name;
 	uint32_t process; /* 0: empty */
 	uint32_t id;
+	bool made; /* of no file: it may be freed at any time */
 };
 
 #define LANG_THREADS  512U /* powers of two */
@@ -154,15 +160,15 @@ struct lang_reader {
 		bool broken;  /* frames that follow each other in the chain do not on that stack */
 		bool settled; /* that stack ends with the innermost frame */
 		bool rooted;  /* as in struct lang_slot */
-		bool moved; /* the loop's registers are of another frame: in a call, or read late */
-		uint32_t nr_here;		   /* as in struct lang_slot */
-		uint64_t base[LANG_FRAMES_MAX];	   /* of frames on that stack; 0: in a generator */
-		uint64_t address[LANG_FRAMES_MAX]; /* of each frame's code */
+		uint32_t nr_here;		    /* as in struct lang_slot */
+		uint64_t base[LANG_FRAMES_MAX];	    /* of frames on that stack; 0: in a generator */
+		uint64_t address[LANG_FRAMES_MAX];  /* of each frame's code */
+		uint64_t function[LANG_FRAMES_MAX]; /* as in struct lang_known; CPython's */
 		uint64_t instr[LANG_FRAMES_MAX]; /* as in struct lang_frame, once codes have ids */
 		uint64_t boundary[LANG_FRAMES_MAX];
 		uint16_t code[LANG_FRAMES_MAX]; /* of each frame, in codes_of */
 		struct lang_code_at {
-			uint64_t address, stamp, name;
+			uint64_t address, stamp, name, function;
 			int header, hash; /* pieces */
 			uint32_t id, words;
 			struct lang_known *known;
@@ -191,8 +197,8 @@ struct lang_sample {
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
 	uint32_t nr, nr_here;
-	uint64_t same;			     /* as in struct lang_slot */
-	bool broken, settled, rooted, moved; /* as in struct lang_work */
+	uint64_t same;		      /* as in struct lang_slot */
+	bool broken, settled, rooted; /* as in struct lang_work */
 	enum lang_top top;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };

@@ -47,7 +47,6 @@ static bool add_frame(struct lang_work *k, const struct lang_sample *s, uint64_t
 	if (!lang_memory_is_pointer(func))
 		return false;
 	if (!k->nr) {
-		k->moved = s->loop[0] && s->loop[0] != addr;
 		k->again[1] = (struct lang_ahead){ addr, FRAME_SIZE };
 		k->first_read[1] = f;
 	}

@@ -108,6 +108,14 @@ static void end_c_frame(struct walk *w, uint64_t at)
 	k->nr_boundaries++;
 }
 
+/* Hash the function object and the globals of a frame, as in struct lang_known. */
+static uint64_t function_of(const uint8_t *globals)
+{
+	uint64_t function = bytes_u64(globals - 8);
+
+	return function ? hash_u64(hash_u64(function) ^ bytes_u64(globals)) | 1 : 0;
+}
+
 static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 {
 	struct lang_work *k = &w->r->work;
@@ -125,6 +133,7 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 		k->first_read[1] = f;
 	}
 	k->address[k->nr] = code;
+	k->function[k->nr] = l->frame_globals ? function_of(f + l->frame_globals) : 0;
 	k->instr[k->nr] = l->instr_unit ? bytes_u32(f + l->frame_instr)
 					: bytes_u64(f + l->frame_instr);
 	k->boundary[k->nr] = 0;

@@ -20,6 +20,8 @@
 #define BYTES_HEAD  32
 /* New functions per sample; the rest is read at the next sample. */
 #define NEW_MAX 64
+/* Not a hash of a function, which is odd. */
+#define FUNCTIONS_DIFFER 2
 
 /* One string, from its head to its bytes. */
 struct string {
@@ -55,10 +57,10 @@ static bool is_same(const struct lang_known *k, uint32_t process, const struct l
 	return k->process == process && k->address == c->address;
 }
 
-/* Return whether the function is old: its header is not read at each sample. */
+/* Return whether it is an old function of a file: its header is not read at each sample. */
 static bool is_old(const struct lang_known *k, uint64_t now_ns)
 {
-	return now_ns > k->born_ns + LANG_YOUNG_NS;
+	return now_ns > k->born_ns + LANG_YOUNG_NS && !k->made;
 }
 
 /* Return whether the code at @c is usable without its header, now or (@soon) for as long again. */
@@ -71,6 +73,8 @@ static bool is_fresh(struct lang_reader *r, uint32_t process, const struct lang_
 	if (!is_same(k, process, c) || !is_old(k, now_ns) || *replaces_of(r, process) == process)
 		return false;
 	limit_ns = MIN((now_ns - k->born_ns) / LANG_CHECK_SHARE, LANG_CHECK_MAX_NS);
+	if (c->function & 1 && c->function == k->function)
+		limit_ns *= LANG_SAME_FACTOR;
 	return now_ns < k->checked_ns + (soon ? limit_ns / 2 : limit_ns);
 }
 
@@ -80,6 +84,14 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 	bool any_due = false;
 
 	functions_number(r, process);
+	for (uint32_t i = 0; i < w->nr; i++) {
+		struct lang_code_at *c = &w->codes_of[w->code[i]];
+
+		if (!c->function)
+			c->function = w->function[i];
+		else if (c->function != w->function[i])
+			c->function = FUNCTIONS_DIFFER;
+	}
 	/* With one that is due read all that will be due soon: the call costs most. */
 	for (uint32_t i = 0; i < w->nr_codes && !any_due; i++)
 		any_due = !is_fresh(r, process, &w->codes_of[i], false);
@@ -352,15 +364,29 @@ static bool is_known(struct lang_reader *r, uint32_t process, struct lang_code_a
 	return c->id != CODE_NONE;
 }
 
-static void keep_known(const struct lang_code_at *c, uint32_t process, uint64_t now_ns)
+/* Return whether the code is of no file: made by exec() or eval(), with a name as "<string>". */
+static bool is_made(const struct codes *codes, uint32_t id)
+{
+	static const char frozen[] = "<frozen ";
+	const struct code_text *text = codes_at(codes, id);
+
+	return text && text->file_size && text->file[0] == '<' &&
+	       (text->file_size < sizeof(frozen) || memcmp(text->file, frozen, sizeof(frozen) - 1));
+}
+
+static void keep_known(const struct codes *codes, const struct lang_code_at *c, uint32_t process,
+		       uint64_t now_ns)
 {
 	struct lang_known *k = c->known;
 
 	if (c->fresh)
 		return;
-	if (k->process != process || k->address != c->address || k->stamp != c->stamp)
+	if (k->process != process || k->address != c->address || k->stamp != c->stamp) {
 		k->born_ns = now_ns;
+		k->made = is_made(codes, c->id);
+	}
 	k->checked_ns = now_ns;
+	k->function = c->function;
 	k->words = c->words;
 	k->address = c->address;
 	k->stamp = c->stamp;
@@ -393,7 +419,7 @@ enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, 
 
 		if (c->id == CODE_NONE)
 			return LANG_NONE_NO_ROOM;
-		keep_known(c, process, w->time_ns);
+		keep_known(r->codes, c, process, w->time_ns);
 	}
 	return LANG_NONE_NR;
 }

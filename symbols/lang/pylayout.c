@@ -23,11 +23,11 @@
 #define NEW(minor_, interp_, threads_, current_, instructions_)                                    \
 	.minor = minor_, .frame_size = 72, .interpreters = interp_, .interp_next = 0,              \
 	.interp_threads = threads_, .ts_next = 8, .ts_current = current_, .ts_top = 240,           \
-	.frame_code = 0, .frame_previous = 8, .frame_instr = 56, .frame_owner = 70,                \
-	.code_first_line = 68, .code_consts = 24, .code_filename = 112, .code_name = 120,          \
-	.code_qualname = 128, .code_table = 136, .code_instructions = instructions_,               \
-	.code_version = 92, .code_nlocals = 72, .code_stacksize = 64, .str_ascii = 40,             \
-	.str_other = 56
+	.frame_code = 0, .frame_previous = 8, .frame_globals = 24, .frame_instr = 56,              \
+	.frame_owner = 70, .code_first_line = 68, .code_consts = 24, .code_filename = 112,         \
+	.code_name = 120, .code_qualname = 128, .code_table = 136,                                 \
+	.code_instructions = instructions_, .code_version = 92, .code_nlocals = 72,                \
+	.code_stacksize = 64, .str_ascii = 40, .str_other = 56
 
 static const struct py_layout layouts[] = {
 	OLD(8, 104, 1),
@@ -49,6 +49,7 @@ static const struct py_layout layouts[] = {
 		.cframe_previous = 16,
 		.frame_code = 32,
 		.frame_previous = 48,
+		.frame_globals = 8,
 		.frame_instr = 56,
 		.frame_is_entry = 68,
 		.frame_owner = 69,
@@ -113,7 +114,8 @@ static const struct word fields[] = {
 static bool is_sane(const struct py_layout *l)
 {
 	return l->frame_owner < l->frame_size && l->frame_previous + 8U <= l->frame_size &&
-	       l->frame_code + 8U <= l->frame_size && l->frame_instr + 8U <= l->frame_size;
+	       l->frame_code + 8U <= l->frame_size && l->frame_instr + 8U <= l->frame_size &&
+	       l->frame_globals + 8U <= l->frame_size;
 }
 
 const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS])

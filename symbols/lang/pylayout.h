@@ -25,6 +25,7 @@ struct py_layout {
 	uint8_t cframe_size;   /* 0: ts_current is the frame itself */
 	uint8_t cframe_current, cframe_previous;
 	uint8_t frame_code, frame_previous, frame_instr;
+	uint8_t frame_globals;	/* its globals, behind its function object */
 	uint8_t frame_owner;	/* 3 or more: no frame of the language, but the end of a C frame */
 	uint8_t frame_is_entry; /* not 0: the last of its C frame */
 	bool one_frame_each;	/* each frame has a separate C frame */

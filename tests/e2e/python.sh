@@ -41,7 +41,7 @@ sys.exit(bool(bad))' || bad=1
 truth() {
 	include=$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
 	[ -f "$include/internal/pycore_interp.h" ] || { echo "skipped: not installed: headers of $1"; return; }
-	cc -w -O2 -fPIC -shared -I"$HERE/../.." -I"$include" -I"$include/internal" -o "$TMP/truth.so" \
+	cc -w -O2 -DNDEBUG -fPIC -shared -I"$HERE/../.." -I"$include" -I"$include/internal" -o "$TMP/truth.so" \
 		"$HERE/python_truth.c" || { wrong "the truth for $1 does not build"; return; }
 	truncate -s 100M "$TMP/truth"
 	start "$1" "$WORK" "$2" $((SECONDS_EACH + 120)) "$TMP/truth.so" "$TMP/truth" >"$TMP/ready"

@@ -24,7 +24,10 @@ truth() {
 	start env LD_PRELOAD="$TMP/truth_$1.so" TRUTH_FILE="$TMP/truth" "$1" "$HERE/../programs/truth_work.$1" "$2" $((SECONDS_EACH + 120)) >"$TMP/ready" 2>/dev/null
 	i=0
 	until grep -q ready "$TMP/ready" || [ $((i = i + 1)) = 600 ]; do sleep 0.1; done
-	judge_truth "$last" "$TMP/truth" "$SECONDS_EACH" "$1 $2" "$(least 95 85)"
+	share=$(least 95 85)
+	# One of its three threads has the interpreter that is read.
+	[ "$1 $2" != "perl threads" ] || share=$(least 25 20)
+	judge_truth "$last" "$TMP/truth" "$SECONDS_EACH" "$1 $2" "$share"
 	kill "$last" 2>/dev/null
 	rm -f "$TMP/truth"
 }
@@ -32,10 +35,11 @@ truth() {
 for language in ${LANGUAGES:-php ruby perl}; do
 	command -v "$language" >/dev/null || { missing="$missing $language"; continue; }
 	# shellcheck disable=SC2046
-	cc -w -O2 -D_GNU_SOURCE -fPIC -shared -I"$HERE/../.." $(flags "$language") -o "$TMP/truth_$language.so" \
+	cc -w -O2 -DNDEBUG -D_GNU_SOURCE -fPIC -shared -I"$HERE/../.." $(flags "$language") -o "$TMP/truth_$language.so" \
 		"$HERE/truth_$language.c" 2>"$TMP/built" || { missing="$missing $language's-headers"; continue; }
 	kinds=all
 	[ "$language" != perl ] || kinds="all begin"
+	[ "$language" = php ] || [ "${GATE:-0}" = 0 ] || kinds="$kinds threads"
 	for kind in ${KINDS:-$kinds}; do
 		truth "$language" "$kind"
 	done

@@ -13,6 +13,7 @@
 #define PYMAKE_BASE  0x7f0000000000ULL
 #define PYMAKE_SIZE  0x20000U
 #define PYMAKE_STACK 0x18000U /* the C stack, at its end */
+#define PYMAKE_FRAME (72U + 8 * 5)
 
 struct pymake {
 	uint8_t bytes[PYMAKE_SIZE];
@@ -107,7 +108,7 @@ static inline uint64_t pymake_call(struct pymake *m, uint64_t code, bool entry)
 	uint64_t frame = m->frames, current;
 
 	memcpy(&current, pymake_at(m, m->cframe + l->cframe_current), 8);
-	m->frames += 72 + 8 * 5;
+	m->frames += PYMAKE_FRAME;
 	pymake_u64(m, frame + l->frame_code, code);
 	pymake_u64(m, frame + l->frame_previous, current);
 	pymake_u64(m, frame + l->frame_instr, code + l->code_instructions + 4);

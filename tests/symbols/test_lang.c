@@ -18,6 +18,7 @@ struct fixture {
 	struct lang_sample sample;
 	struct lang_chain chain;
 	uint64_t code[3];
+	uint64_t first_frame;
 };
 
 static int setup(void **state)
@@ -243,6 +244,56 @@ TEST(test_very_old_code, setup, teardown)
 	f->sample.time_ns += 1;
 	chain(f);
 	expect_name(f, 0, "another", 7);
+}
+
+/* Give all frames of call_all() this function object. */
+static void set_functions(struct fixture *f, uint64_t function)
+{
+	for (uint64_t at = f->first_frame; at < f->m.frames; at += PYMAKE_FRAME)
+		pymake_u64(&f->m, at + f->m.process.py.frame_globals - 8, function);
+}
+
+/* Old code is used unchecked for longer while its frames are of the same function object. */
+TEST(test_same_function, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+
+	f->first_frame = f->m.frames;
+	call_all(f);
+	set_functions(f, 0x10000);
+	chain(f);
+	f->sample.time_ns = LANG_YOUNG_NS + 1000;
+	chain(f);
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "another"));
+	f->sample.time_ns += LANG_SAME_FACTOR * UNCHECKED_NS;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "leaf", 7);
+	set_functions(f, 0x10040);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "another", 7);
+}
+
+/* Code of no file is checked at each sample, however old it is; its end does not count. */
+TEST(test_made_code, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+
+	f->code[1] = pymake_code(&f->m, "made", "<string>", 3);
+	f->code[2] = pymake_code(&f->m, "frozen", "<frozen os>", 9);
+	call_all(f);
+	chain(f);
+	f->sample.time_ns = 1000 * LANG_YOUNG_NS;
+	chain(f);
+	f->sample.time_ns += 1;
+	pymake_u64(&f->m, f->code[1] + l->code_qualname, pymake_text(&f->m, "again"));
+	pymake_u64(&f->m, f->code[2] + l->code_qualname, pymake_text(&f->m, "unseen"));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		expect_name(f, 0, "frozen", 9);
+		expect_name(f, 1, "again", 3);
+	}
 }
 
 TEST(test_freed_code, setup, teardown)
