@@ -58,14 +58,15 @@ def start(mode, options):
     script = os.path.join(os.environ["TMP"], f"{mode}.js")
     shutil.copy(PROGRAM, script)
     env = dict(os.environ, LD_LIBRARY_PATH=os.environ["NODE_LIBRARIES"])
-    return subprocess.Popen([os.environ["NODE"], *options, script, "60"], env=env)
+    return subprocess.Popen([os.environ["NODE"], *options, script, "120"], env=env)
 
 
 def main():
     nodes = [start(mode, options) for mode, options in MODES.items()]
     bad = ["no profile"]
     time.sleep(0.3)
-    with subprocess.Popen([PROFTOP, "-b", "-n", "12", "-d", "1", "-F", "1999", "--format=ndjson", "-p",
+    # Up to 90 ticks: on a busy machine few of them have enough samples of each.
+    with subprocess.Popen([PROFTOP, "-b", "-n", "90", "-d", "1", "-F", "1999", "--format=ndjson", "-p",
                            ",".join(str(node.pid) for node in nodes)], stdout=subprocess.PIPE) as proftop:
         for line in proftop.stdout:
             bad = judge_all(json.loads(line))
