@@ -289,7 +289,10 @@ static void draw_entry(const struct ui_state *st, struct canvas *c, unsigned int
 	enum theme_role role = entry->refused ? ROLE_DISABLED : entry->used ? ROLE_OK : ROLE_NORMAL;
 
 	if (entry->heading) {
-		canvas_elide(c, row, col, cols, n, (struct style){ ROLE_FRAME, CELL_BOLD });
+		col += canvas_elide(c, row, col, cols, n, (struct style){ ROLE_FRAME, CELL_BOLD });
+		if (n.width + 2u < cols)
+			canvas_elide(c, row, col + 2, cols - n.width - 2, d,
+				     (struct style){ ROLE_DIM, 0 });
 		return;
 	}
 	if (entry->used || entry->refused)

@@ -29,13 +29,15 @@ static bool sampled(const struct ui_state *st, const char *name)
 	return false;
 }
 
-static void add_heading(struct dialog *d, const char *group)
+/* @probing: it is not known yet which of its events this machine has. */
+static void add_heading(struct dialog *d, const char *group, bool probing)
 {
 	struct dialog_entry *entry = dialog_add(d);
 
 	if (!entry)
 		return;
 	entry->heading = true;
+	snprintf(entry->detail, sizeof(entry->detail), "%s", probing ? "probing" : "");
 	for (size_t i = 0; group[i] && i < sizeof(entry->name) - 1; i++)
 		entry->name[i] = group[i] >= 'a' && group[i] <= 'z' ? (char)(group[i] - 32)
 								    : group[i];
@@ -54,9 +56,8 @@ static void add_state(struct ui_state *st, const struct sampler_event_state *sta
 	if (entry->refused)
 		snprintf(entry->detail, sizeof(entry->detail), "%s", reason ? reason : "");
 	else
-		snprintf(entry->detail, sizeof(entry->detail), "%s%s",
-			 state->info->description ? state->info->description : "",
-			 state->code == UNKNOWN && !entry->used ? " (probing)" : "");
+		snprintf(entry->detail, sizeof(entry->detail), "%s",
+			 state->info->description ? state->info->description : "");
 }
 
 /* List the sampled events with the keys that turn them on and off. */
@@ -64,7 +65,7 @@ static void add_sampled(struct ui_state *st)
 {
 	const struct profile *p = st->latest;
 
-	add_heading(&st->dialog, "sampled now");
+	add_heading(&st->dialog, "sampled now", false);
 	for (uint32_t i = 0; p && i < p->nr_events; i++) {
 		const struct profile_event *ev = &p->events[i];
 		struct dialog_entry *entry = dialog_add(&st->dialog);
@@ -84,6 +85,19 @@ static void add_sampled(struct ui_state *st)
 	}
 }
 
+/* Is an event of the group of the first of @nr states unknown? */
+static bool is_probing(const struct sampler_event_state *states, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		if (i && states[i].info->group &&
+		    strcmp(states[i].info->group, states[0].info->group))
+			return false;
+		if (states[i].code == UNKNOWN)
+			return true;
+	}
+	return false;
+}
+
 static void fill(struct ui_state *st)
 {
 	struct sampler_event_state *states = calloc(STATES_MAX, sizeof(*states));
@@ -97,7 +111,8 @@ static void fill(struct ui_state *st)
 	for (uint32_t i = 0; i < MIN(nr, STATES_MAX); i++) {
 		if (states[i].info->group && strcmp(states[i].info->group, group)) {
 			group = states[i].info->group;
-			add_heading(&st->dialog, group);
+			add_heading(&st->dialog, group,
+				    is_probing(&states[i], MIN(nr, STATES_MAX) - i));
 		}
 		add_state(st, &states[i]);
 	}

@@ -24,6 +24,7 @@ struct sampler {
 	double rate;
 	uint32_t rate_event;
 	int enabled, nr_resets, nr_sets;
+	bool probing; /* which events this machine has is not known yet */
 	struct event events[EVENTS_MAX];
 	uint32_t nr_events;
 	enum profile_window window;
@@ -227,7 +228,10 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 	for (; info[nr].name; nr++)
 		if (nr < max)
 			out[nr] = (struct sampler_event_state){
-				&info[nr], strcmp(info[nr].group, "software") ? -ENOENT : 0
+				.info = &info[nr],
+				.code = s->probing			     ? 1
+					: strcmp(info[nr].group, "software") ? -ENOENT
+									     : 0,
 			};
 	return nr;
 }

@@ -346,6 +346,12 @@ TEST(test_events)
 	struct bench *b = start(80, 24);
 	struct profile *p;
 
+	/* Said once for each group, not on each line. */
+	b->sampler.probing = true;
+	press(b, 'e');
+	assert_non_null(strstr(look(b), "HARDWARE  probing"));
+	press(b, K_ESC);
+	b->sampler.probing = false;
 	press(b, 'e');
 	type(b, "page-f");
 	press(b, K_TAB); /* adds */
