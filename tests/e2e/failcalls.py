@@ -31,10 +31,10 @@ FAULTS = [("openat,openat2,open", ("EMFILE", "EIO", "EINTR", "ENOMEM")), ("mmap,
           ("sched_setscheduler,setpriority,pidfd_open,pidfd_send_signal,kill", ("EPERM", "EMFILE")),
           ("unshare,chroot,chdir,close_range,getrandom", ("EPERM", "ENOSYS")), ("mprotect,madvise", ("ENOMEM",))]
 # For make check: the call, and each so many after it.
-FEW = [(FAULTS[0][0], "EMFILE", "live", 20, 13), ("mmap,mremap", "ENOMEM", "live", 30, 9), ("read,pread64", "EINTR", "live", 3, 5),
+FEW = [(FAULTS[0][0], "EMFILE", "live", 10, 13), ("mmap,mremap", "ENOMEM", "live", 10, 9), ("read,pread64", "EINTR", "live", 3, 5),
        ("ioctl", "EINTR", "live", 2, 3), ("perf_event_open", "EMFILE", "live", 3, 0), ("eventfd2,socketpair", "EMFILE", "live", 2, 0),
        ("clone,clone3", "EAGAIN", "live", 2, 0), ("kill,setpriority", "EPERM", "check", 1, 1),
-       ("write", "EINTR", "screen", 4, 5), ("poll,ppoll", "EINTR", "screen", 1, 3), (FAULTS[0][0], "EMFILE", "screen", 60, 0)]
+       ("write", "EINTR", "screen", 4, 5), ("poll,ppoll", "EINTR", "screen", 1, 3), (FAULTS[0][0], "EMFILE", "screen", 10, 13)]
 KEYS = [b"+", b"2", b"3", b"-", b"4", b"6", b"p"]
 
 
