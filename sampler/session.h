@@ -66,6 +66,10 @@ struct session_windows {
 	uint64_t seen_ns;     /* time in windows since the last tick */
 	unsigned int nr_calm; /* ticks with few switches */
 	uint32_t random;      /* state */
+	/* While all switches are recorded: the last look at the rate. */
+	uint64_t looked_ns; /* 0: none */
+	uint32_t nr_notes;
+	unsigned int nr_high; /* looks in a row with a high rate */
 };
 
 /* How many switches have a stack. */

@@ -29,10 +29,17 @@
 /* Tasks that are looked at in /proc each time, and how often. */
 #define LOOK_TASKS 500
 #define LOOK_NS	   50000000ULL
+/* The same without call chains, for the kinds of waits alone. */
+#define LOOK_KINDS_NS 200000000ULL
 
 static int slot_of(const struct sampler *s)
 {
 	return config_wait_slot(&s->config);
+}
+
+static bool has_chains(const struct sampler *s)
+{
+	return s->config.call_graph != CALL_GRAPH_OFF;
 }
 
 /* Add a task that runs or sleeps already. */
@@ -134,7 +141,7 @@ void waiting_begin(struct sampler *s)
 		return;
 	take_first(s);
 	find_all(s);
-	s->waiting.sleepers_left = true;
+	s->waiting.sleepers_left = has_chains(s);
 }
 
 static bool is_on(const struct sampler *s)
@@ -226,16 +233,20 @@ void waiting_discard(struct sampler *s)
 /* A switch is an event of the kernel: without the right to sample it there are no stacks. */
 static bool has_stacks(const struct sampler *s)
 {
-	return s->config.events[slot_of(s)].kernel;
+	return s->config.events[slot_of(s)].kernel && has_chains(s);
+}
+
+/* Return when tasks that sleep are looked at; UINT64_MAX: never. */
+static uint64_t look_due(const struct sampler *s)
+{
+	if (has_stacks(s) && !s->waiting.sleepers_left)
+		return UINT64_MAX;
+	return s->waiting.looked_ns + (has_chains(s) ? LOOK_NS : LOOK_KINDS_NS);
 }
 
 uint64_t waiting_due(const struct sampler *s)
 {
-	uint64_t look_ns = is_on(s) && (!has_stacks(s) || s->waiting.sleepers_left)
-				   ? s->waiting.looked_ns + LOOK_NS
-				   : UINT64_MAX;
-
-	return MIN(look_ns, windows_due(s));
+	return is_on(s) ? MIN(look_due(s), windows_due(s)) : UINT64_MAX;
 }
 
 void waiting_look(struct sampler *s, uint64_t now_ns)
@@ -244,11 +255,11 @@ void waiting_look(struct sampler *s, uint64_t now_ns)
 
 	if (now_ns >= windows_due(s))
 		windows_turn(s);
-	if (has_stacks(s) && !s->waiting.sleepers_left)
+	if (now_ns < look_due(s))
 		return;
 	s->waiting.looked_ns = now_ns;
 	waits_take(s->store.waits, &t, now_ns);
-	s->waiting.sleepers_left = sleepers_look(s, !has_stacks(s));
+	s->waiting.sleepers_left = has_chains(s) && sleepers_look(s, !has_stacks(s));
 	if (!has_stacks(s) && !s->waiting.sleepers_left)
 		waits_look(s->store.waits, &t, asleep_kind, LOOK_TASKS);
 }

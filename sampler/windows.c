@@ -20,6 +20,11 @@
 /* Switches a second of each CPU that take two or three percent of the time to record. */
 #define RATE_MIN   10000
 #define CALM_TICKS 3
+/* How often the rate is looked at between ticks, how many high ones begin the windows. */
+#define LOOK_NS 50000000ULL
+#define LOOKS	2
+/* Notes of a switch: out, in, and a wake-up. */
+#define NOTES_EACH 3
 /* One part in sixteen of the time; the gaps differ, as the program may be periodic. */
 #define WINDOW_NS  20000000ULL
 #define GAP_MIN_NS 200000000ULL
@@ -147,7 +152,33 @@ bool windows_govern(struct sampler *s, double rate)
 
 uint64_t windows_due(const struct sampler *s)
 {
-	return s->waiting.windows.on ? s->waiting.windows.turn_ns : UINT64_MAX;
+	const struct session_windows *w = &s->waiting.windows;
+
+	if (w->on)
+		return w->turn_ns;
+	return s->recording.recorder ? UINT64_MAX : w->looked_ns + LOOK_NS;
+}
+
+/* A tick may be too late for a program that switches often: it would lose half of its time. */
+static void look_at_rate(struct sampler *s)
+{
+	struct session_windows *w = &s->waiting.windows;
+	const struct waits_tables t = store_waits_tables(&s->store);
+	uint64_t now_ns = time_now_ns(), last_ns = w->looked_ns;
+	uint32_t nr = waits_nr_notes(s->store.waits), more = nr - w->nr_notes;
+	double rate = (double)more / NOTES_EACH * 1e9 /
+		      ((double)MAX(now_ns - last_ns, 1) * s->live.nr_threads);
+
+	/* A queue that is full would show no rate. */
+	waits_take(s->store.waits, &t, now_ns);
+	w->nr_high = last_ns && rate > RATE_MIN ? w->nr_high + 1 : 0;
+	w->looked_ns = now_ns;
+	w->nr_notes = nr;
+	if (w->nr_high < LOOKS || !has_times())
+		return;
+	turn_on(s);
+	/* All switches of this tick were recorded so far. */
+	w->seen_ns = now_ns - MIN(s->ticks.last_ns, now_ns);
 }
 
 void windows_turn(struct sampler *s)
@@ -155,8 +186,13 @@ void windows_turn(struct sampler *s)
 	struct session_windows *w = &s->waiting.windows;
 	const struct waits_tables t = store_waits_tables(&s->store);
 	uint64_t now_ns;
-	int code = counters_set_switches(s->live.counters, w->closed);
+	int code;
 
+	if (!w->on) {
+		look_at_rate(s);
+		return;
+	}
+	code = counters_set_switches(s->live.counters, w->closed);
 	now_ns = time_now_ns();
 	if (code) {
 		w->turn_ns = now_ns + GAP_MAX_NS;

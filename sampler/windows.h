@@ -23,9 +23,9 @@ uint64_t windows_read(struct sampler *s, uint64_t now_ns, uint64_t tick_ns);
  * switches are recorded again: the tasks are to be found again.
  */
 bool windows_govern(struct sampler *s, double rate);
-/* Return when windows_turn() is due; UINT64_MAX: never. */
+/* While waits are measured: return when windows_turn() is due; UINT64_MAX: never. */
 uint64_t windows_due(const struct sampler *s);
-/* Open or close a window. */
+/* Open or close a window; without windows look at the rate, and begin where it is high. */
 void windows_turn(struct sampler *s);
 /* Have the sampler threads read their rings up to @now_ns, which takes a moment. */
 void windows_read_rings(struct sampler *s, uint64_t now_ns);

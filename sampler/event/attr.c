@@ -57,6 +57,10 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		 const struct event *ev, double hz)
 {
 	event_attr(ev, attr);
+	/* Without a chain a switch has no stack: each would cost the task, and its sample be
+	 * useless. */
+	if (ev->wait && config->no_chain)
+		attr->config = PERF_COUNT_SW_DUMMY;
 	set_clock(attr);
 	if (!ev->counted)
 		set_rate(attr, config, ev, hz);

@@ -68,6 +68,11 @@ void switch_queue_done(struct switch_queue *q, uint64_t time_ns)
 	atomic_store_explicit(&q->done_ns, time_ns, memory_order_release);
 }
 
+uint32_t switch_queue_nr(const struct switch_queue *q)
+{
+	return atomic_load_explicit(&q->head, memory_order_relaxed);
+}
+
 bool switch_queue_crowded(const struct switch_queue *q)
 {
 	return used(q) > q->size / 2;

@@ -37,6 +37,8 @@ void switch_queue_free(struct switch_queue *q);
 bool switch_queue_put(struct switch_queue *q, const struct switch_note *note);
 /* Writer: all switches before @time_ns are in the queue. */
 void switch_queue_done(struct switch_queue *q, uint64_t time_ns);
+/* Any thread: return the number of notes that were appended, modulo 2^32. */
+uint32_t switch_queue_nr(const struct switch_queue *q);
 /* Writer: report whether the queue is over half full. */
 bool switch_queue_crowded(const struct switch_queue *q);
 

@@ -70,6 +70,15 @@ struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)
 	return cpu_index < w->nr_queues ? w->queues[cpu_index] : NULL;
 }
 
+uint32_t waits_nr_notes(const struct waits *w)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr_queues; i++)
+		nr += switch_queue_nr(w->queues[i]);
+	return nr;
+}
+
 void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);

@@ -47,6 +47,8 @@ struct waits *waits_new(uint32_t nr_cpus, int latency);
 int waits_latency(const struct waits *w);
 void waits_free(struct waits *w);
 struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index);
+/* Return the number of notes that all queues have got, modulo 2^32. */
+uint32_t waits_nr_notes(const struct waits *w);
 
 /* Forget all tasks: each is new at its next switch. */
 void waits_restart(struct waits *w);

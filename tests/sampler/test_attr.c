@@ -68,7 +68,7 @@ TEST(test_attr_sample)
 /* dwarf, fp, off: the parts of a user stack that the kernel writes, and their largest size. */
 TEST(test_attr_call_graphs)
 {
-	struct event clock = parse("cpu-clock");
+	struct event clock = parse("cpu-clock"), waits = parse("waits");
 	struct attr_config dwarf = { .stack_size = 8192, .regs_mask = REGS_MASK }, fp = { 0 },
 			   off = { .no_chain = true };
 	struct perf_event_attr attr;
@@ -82,6 +82,12 @@ TEST(test_attr_call_graphs)
 	assert_int_equal(attr.sample_stack_user | attr.sample_regs_user, 0);
 	attr_sample(&attr, &off, &clock, 999);
 	assert_int_equal(attr.sample_type, RECORD_SAMPLE_TYPE & ~(uint64_t)PERF_SAMPLE_CALLCHAIN);
+	/* Waits without stacks: no sample at switches. */
+	attr_sample(&attr, &fp, &waits, 999);
+	assert_int_equal(attr.config, PERF_COUNT_SW_CONTEXT_SWITCHES);
+	attr_sample(&attr, &off, &waits, 999);
+	assert_int_equal(attr.config, PERF_COUNT_SW_DUMMY);
+	assert_true(attr.task);
 	assert_true(attr_sample_max(&dwarf) > attr_sample_max(&fp) + 8192);
 	assert_true(attr_sample_max(&fp) > attr_sample_max(&off) + 8 * 127);
 }
