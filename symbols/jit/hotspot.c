@@ -371,6 +371,16 @@ static int scan_blocks(struct scan *s, const uint64_t *blocks, uint32_t nr)
 	return rc;
 }
 
+/* Is there memory for all blocks? 0 begins one. So a hostile table costs no reads. */
+static int check_number(const struct scan *s, const uint8_t *segments, uint64_t nr_segments)
+{
+	uint64_t nr = s->nr;
+
+	for (uint64_t i = 0; i < nr_segments; i++)
+		nr += !segments[i];
+	return nr <= HOTSPOT_BLOBS_MAX ? 0 : -E2BIG;
+}
+
 static int scan_heap(struct scan *s, uint64_t address)
 {
 	struct heap heap;
@@ -385,6 +395,8 @@ static int scan_heap(struct scan *s, uint64_t address)
 	if (!segments)
 		return -ENOMEM;
 	rc = remote_read(s->r, heap.segments, segments, heap.nr_segments);
+	if (!rc)
+		rc = check_number(s, segments, heap.nr_segments);
 	/* 0 begins a block, other numbers lead back to it. */
 	for (uint64_t i = 0; i < heap.nr_segments && !rc; i++) {
 		if (segments[i])
