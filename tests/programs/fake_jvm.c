@@ -3,7 +3,7 @@
 /*
  * A fake JVM, under the file name libjvm.so, that runs code in anonymous memory. KIND:
  * wild: a table of structures without end, with names and offsets that make no sense;
- * loop: a code cache whose array, heaps and blobs are one cycle of pointers;
+ * loop: a code cache with one cycle of pointers as array, heaps and blobs;
  * many: a code cache with 1,000,000 blobs.
  */
 #include <stddef.h>
