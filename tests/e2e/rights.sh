@@ -41,6 +41,13 @@ as none -b -n 1 -d 0.5 -e cpu-clock -p "$last"
 [ "$rc" = 3 ] || wrong "none, a process of root: exit $rc"
 says 'it belongs to root'
 says 'least power first'
+# Own waits by kind, with user stacks: sleeping threads are read from outside.
+cp "$PROGRAMS/wait_truth" "$TMP/wait_truth" && chmod 755 "$TMP/wait_truth" && mkdir -m 777 "$TMP/waits"
+as none --time=wait -b -n 1 -d 5 --rows=100 -- "$TMP/wait_truth" 1.5 "$TMP/waits/truth" "$TMP/waits/synced"
+[ "$rc" = 0 ] || wrong "none, waits: exit $rc: $(cat "$TMP/err")"
+for symbol in '\[lock\]' '\[sleep\]' '\[run queue\]' take_turn sleep_and_feed; do
+	says " $symbol "
+done
 as none --check
 says '^degraded *sampling *your own processes, user code only'
 says 'SETCAP=1'
