@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "sampler/annotate_lines.h"
-#include "sampler/points.h"
+#include "sampler/annotate_points.h"
 #include "symbols/object/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/base/reclaim.h"

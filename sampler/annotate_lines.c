@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "sampler/points.h"
+#include "sampler/annotate_points.h"
 #include "symbols/lang/lang.h"
 #include "symbols/process/maps.h"
 

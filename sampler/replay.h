@@ -13,7 +13,7 @@
 #define SAMPLER_REPLAY_H
 
 #include "sampler/pipeline/pipeline.h"
-#include "sampler/sample.h"
+#include "sampler/replay_sample.h"
 #include "sampler/store.h"
 #include "symbols/base/base.h"
 

@@ -4,7 +4,7 @@
  */
 #include "sampler/replay.h"
 
-#include "sampler/held.h"
+#include "sampler/replay_held.h"
 #include "sampler/replay_hardware.h"
 #include "sampler/replay_private.h"
 

@@ -5,9 +5,9 @@
 #ifndef SAMPLER_REPLAY_HARDWARE_H
 #define SAMPLER_REPLAY_HARDWARE_H
 
-#include "sampler/frames.h"
+#include "sampler/replay_frames.h"
 #include "sampler/pipeline/pipeline.h"
-#include "sampler/sample.h"
+#include "sampler/replay_sample.h"
 #include "sampler/store.h"
 
 /* The most branches that fit in a record. */

@@ -7,7 +7,7 @@
 #define SAMPLER_REPLAY_PRIVATE_H
 
 #include "sampler/arrival.h"
-#include "sampler/frames.h"
+#include "sampler/replay_frames.h"
 #include "sampler/keep_read.h"
 #include "sampler/pipeline/pipeline.h"
 #include "sampler/replay_events.h"

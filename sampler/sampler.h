@@ -15,7 +15,7 @@
 #include "sampler/profile/profile.h"
 #include "sampler/profile/strip.h"
 #include "sampler/recording.h"
-#include "sampler/sample.h"
+#include "sampler/replay_sample.h"
 #include "symbols/base/base.h"
 
 struct sampler;

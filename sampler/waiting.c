@@ -19,7 +19,7 @@
 #include "sampler/session.h"
 #include "sampler/sleepers.h"
 #include "sampler/waits/asleep.h"
-#include "sampler/windows.h"
+#include "sampler/switch_windows.h"
 #include "symbols/base/foreign.h"
 
 /* All switches have a stack up to this multiple of the sampling rate, on each CPU. */

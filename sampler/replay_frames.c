@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Place and raw address -> frame id. Runs on: the thread of the replay. */
-#include "sampler/frames.h"
+#include "sampler/replay_frames.h"
 
 #include <assert.h>
 #include <stdlib.h>

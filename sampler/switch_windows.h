@@ -6,8 +6,8 @@
  *
  * Threads: the builder.
  */
-#ifndef SAMPLER_WINDOWS_H
-#define SAMPLER_WINDOWS_H
+#ifndef SAMPLER_SWITCH_WINDOWS_H
+#define SAMPLER_SWITCH_WINDOWS_H
 
 #include <stdbool.h>
 #include <stdint.h>

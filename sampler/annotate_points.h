@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The points of an annotated function: samples by address or line. Runs on: the builder. */
-#ifndef SAMPLER_POINTS_H
-#define SAMPLER_POINTS_H
+#ifndef SAMPLER_ANNOTATE_POINTS_H
+#define SAMPLER_ANNOTATE_POINTS_H
 
 #include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"

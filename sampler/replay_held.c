@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Samples that wait for names. Runs on: the thread of the replay. */
-#include "sampler/held.h"
+#include "sampler/replay_held.h"
 
 #include <assert.h>
 #include <stdlib.h>

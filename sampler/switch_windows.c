@@ -6,7 +6,7 @@
  * of tasks are inherited, and closing them would lose the children. A recording that begins
  * ends the windows with the next tick.
  */
-#include "sampler/windows.h"
+#include "sampler/switch_windows.h"
 
 #include <inttypes.h>
 #include <stdio.h>

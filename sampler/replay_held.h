@@ -4,11 +4,11 @@
  *
  * Runs on: the thread of the replay.
  */
-#ifndef SAMPLER_HELD_H
-#define SAMPLER_HELD_H
+#ifndef SAMPLER_REPLAY_HELD_H
+#define SAMPLER_REPLAY_HELD_H
 
 #include "sampler/event/event.h"
-#include "sampler/frames.h"
+#include "sampler/replay_frames.h"
 #include "sampler/pipeline/pipeline.h"
 
 #define HELD_MAX 64U

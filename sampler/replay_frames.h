@@ -3,10 +3,10 @@
  * The frames of a replay as perf script prints them, each made once. Runs on: the thread of the
  * replay. Invariant: a frame never changes; a place that gets another name is another frame.
  */
-#ifndef SAMPLER_FRAMES_H
-#define SAMPLER_FRAMES_H
+#ifndef SAMPLER_REPLAY_FRAMES_H
+#define SAMPLER_REPLAY_FRAMES_H
 
-#include "sampler/sample.h"
+#include "sampler/replay_sample.h"
 #include "sampler/store.h"
 #include "symbols/name/places.h"
 

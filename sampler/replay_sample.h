@@ -2,8 +2,8 @@
 /*
  * The samples of a recording, one by one.
  */
-#ifndef SAMPLER_SAMPLE_H
-#define SAMPLER_SAMPLE_H
+#ifndef SAMPLER_REPLAY_SAMPLE_H
+#define SAMPLER_REPLAY_SAMPLE_H
 
 #include <stdint.h>
 #include <sys/types.h>

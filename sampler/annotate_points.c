@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The points of an annotated function. Runs on: the builder. */
-#include "sampler/points.h"
+#include "sampler/annotate_points.h"
 
 #include <errno.h>
 #include <stdlib.h>
