@@ -114,7 +114,10 @@ const char *export_help(enum export_format format)
 void export_scope_all(struct snapshot_scope *scope, uint32_t event)
 {
 	*scope = (struct snapshot_scope){
-		.filter = { .event = event, .process = UINT32_MAX, .task = UINT32_MAX },
+		.filter = { .event = event,
+			    .process = UINT32_MAX,
+			    .task = UINT32_MAX,
+			    .hide_idle = PROFILE_IDLE_KTHREAD },
 		.module = UINT32_MAX,
 	};
 }
