@@ -684,9 +684,13 @@ TEST(test_empty_reasons)
 	assert_non_null(strstr(b.st.message, "no process with samples is in a cgroup or container "
 					     "'none'"));
 	bench_fini(&b);
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, fake_profile(2, NULL));
+	type(&b, "KU");
+	assert_non_null(strstr(look(&b), "all functions are hidden (K: of the kernel, U: of "));
+	bench_fini(&b);
 }
 
-/* Of a target the header says how much of a CPU the rows share. */
 /* Most of our CPU is for symbols at the start: the header says so. */
 TEST(test_own)
 {
@@ -703,6 +707,7 @@ TEST(test_own)
 	bench_fini(&b);
 }
 
+/* Of a target the header says how much of a CPU the rows share. */
 TEST(test_target)
 {
 	struct profile *p = fake_profile(2, NULL);

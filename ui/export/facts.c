@@ -69,7 +69,9 @@ static void add_event(struct list *l, const struct snapshot *s)
 		    s->all_count);
 	if (s->scope.filter.hide_kernel || s->scope.filter.hide_user)
 		add(l, "hidden", false, "%s functions",
-		    s->scope.filter.hide_kernel ? "kernel" : "user");
+		    !s->scope.filter.hide_user	  ? "kernel"
+		    : s->scope.filter.hide_kernel ? "kernel and user"
+						  : "user");
 	add(l, "samples", false, "%.0f shown", s->count);
 }
 

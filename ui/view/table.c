@@ -387,6 +387,8 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 				   st->scope.cgroup.text);
 	if (st->scope.by_user)
 		return TEXT("no samples of this user in this window (u: others)");
+	if (st->scope.hide_kernel || st->scope.hide_user)
+		return TEXT("all functions are hidden (K: of the kernel, U: of programs)");
 	return TEXT("no samples in this window");
 }
 
