@@ -2,7 +2,7 @@
 /*
  * Free memory that readers of urcu-qsbr may still use, on a separate thread.
  *
- * As call_rcu() of liburcu, which aborts if the thread cannot be started.
+ * Not by call_rcu() of liburcu: it aborts if its thread does not start.
  * ThreadSanitizer does not see the grace periods of liburcu. Look-ups end with
  * reclaim_reader_done(), the callback begins with reclaim_grace_over(); both are no code
  * without that sanitizer.
