@@ -12,6 +12,9 @@ KINDS = ("cpu", "runq", "lock", "cond", "poll", "sleep", "pipe", "disk", "fault"
 LONGEST = 0.03  # of one wait
 FULL = 0.9  # pressure on the CPUs: there records may be lost, which is reported; times are not judged then
 FUNCTIONS = {"lock": "take_turn", "pipe": "read_message", "cond": "wait_for_work", "disk": "sync_file"}
+# The CPU clock of a thread counts its switches, which end with their record: perf's records of a switch are 2 to 11 us
+# later than its sched:sched_switch, see sched_beside.
+SWITCH = 12e-6
 SAME = 0.02  # live and replayed: no switch ends the last tick
 SHARE, LEAST = 0.02, 0.06  # 2 %, or 60 ms of 2 s: a sleep ends with a time in the run queue
 
@@ -72,7 +75,7 @@ def functions():
     for tid, kind, *clocks in truth:
         if kind not in FUNCTIONS:
             continue
-        wait, _, _, life, _ = (int(x) / 1e9 for x in clocks)
+        wait, _, _, life, *_ = (int(x) / 1e9 for x in clocks)
         t = threads.get(int(tid), {})
         wanted[kind] = wanted.get(kind, 0) + wait + (t.get("sleep", 0) if kind in ("lock", "disk") else 0)
         unsure[kind] = unsure.get(kind, 0) + life
@@ -98,9 +101,9 @@ def compare():
         truth = [line.split() for line in f]
     for tid, kind, *clocks in truth:
         t = threads.get(int(tid), {})
-        wait, wall, cpu, unsure, asked = (int(x) / 1e9 for x in clocks)
+        wait, wall, cpu, unsure, asked = (int(x) / 1e9 for x in clocks[:5])
         near(bad, f"{kind} {tid}: all", sum(t.get(k, 0) for k in KINDS), wall, more=unsure)
-        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu)
+        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu, int(clocks[5]) * SWITCH)
         # The time in the run queue after a wake-up is no sleep.
         if asked and waking:
             near(bad, f"{kind} {tid}: asked", t.get(kind, 0), asked)

@@ -3,8 +3,8 @@
  * Known waits: one thread or more for each kind, each with its clocks around its waits.
  *
  * wait_truth SECONDS OUT FILE: writes a line for each thread to OUT: "tid kind wait_ns wall_ns
- * cpu_ns unsure_ns asked_ns". The thread "disk" syncs FILE. Busy threads share one CPU: their wait
- * is wall time less CPU time.
+ * cpu_ns unsure_ns asked_ns switches". The thread "disk" syncs FILE. Busy threads share one CPU:
+ * their wait is wall time less CPU time.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ struct thread {
 	uint64_t begin_ns, created_ns, last_ns, joined_ns;
 	uint64_t wait_ns, cpu_ns;
 	uint64_t asked_ns; /* of the sleeps that it waits for */
+	uint64_t switches;
 };
 
 static uint64_t now_of(clockid_t clock)
@@ -128,6 +130,7 @@ static __attribute__((noinline)) void compute(struct thread *t)
 static void *run(void *arg)
 {
 	struct thread *t = arg;
+	struct rusage usage;
 
 	t->tid = (int)syscall(SYS_gettid);
 	while (now_of(CLOCK_MONOTONIC) < end_ns)
@@ -137,6 +140,8 @@ static void *run(void *arg)
 		sleep_and_feed(t);
 	t->last_ns = now_of(CLOCK_MONOTONIC);
 	t->cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
+	getrusage(RUSAGE_THREAD, &usage);
+	t->switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
 	return NULL;
 }
 
@@ -177,10 +182,11 @@ int main(int argc, char **argv)
 		uint64_t wall_ns = t->last_ns - t->created_ns;
 		uint64_t unsure_ns = t->joined_ns - t->last_ns + t->created_ns - t->begin_ns;
 
-		fprintf(out, "%d %s %llu %llu %llu %llu %llu\n", t->tid, t->kind,
+		fprintf(out, "%d %s %llu %llu %llu %llu %llu %llu\n", t->tid, t->kind,
 			(unsigned long long)(t->once == compute ? wall_ns - t->cpu_ns : t->wait_ns),
 			(unsigned long long)wall_ns, (unsigned long long)t->cpu_ns,
-			(unsigned long long)unsure_ns, (unsigned long long)t->asked_ns);
+			(unsigned long long)unsure_ns, (unsigned long long)t->asked_ns,
+			(unsigned long long)t->switches);
 	}
 	fclose(out);
 	return 0;
