@@ -7,6 +7,7 @@
 
 #include "tests/prelude.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
 #include <sys/mman.h>
@@ -140,6 +141,8 @@ TEST(test_many_events)
 }
 
 #define MODULE_AT 0xffffffffc0000000ULL
+#define OSRELEASE 4
+#define ARCH	  6
 
 /* A sample at @ip, in @mode. */
 static void put_sample_of(uint16_t mode, uint64_t ip, uint64_t time)
@@ -178,15 +181,15 @@ static void put_module(const char *filename, uint64_t start)
 	put_u64(&file, 7);
 }
 
-/* The release of the recorded kernel, as a pipe has it. */
-static void put_release(const char *release)
+/* A feature of the header, as a pipe has it. */
+static void put_feature(uint64_t feature, const char *value)
 {
 	const uint32_t size = 64;
 	char text[64] = "";
 
-	snprintf(text, sizeof(text), "%s", release);
+	snprintf(text, sizeof(text), "%s", value);
 	put_header(&file, 80, 8 + 8 + 4 + sizeof(text));
-	put_u64(&file, 4);
+	put_u64(&file, feature);
 	put(&file, &size, sizeof(size));
 	put(&file, text, sizeof(text));
 }
@@ -238,7 +241,7 @@ TEST(test_other_kernels)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		put_pipe(&file, &attr);
 		if (cases[i].release)
-			put_release(cases[i].release);
+			put_feature(OSRELEASE, cases[i].release);
 		put_module("/lib/modules/1.2.3-other/kernel/drivers/net/ena-x.ko.xz", MODULE_AT);
 		put_module("[rtl8192ce]", MODULE_AT + 4096);
 		put_module("[bad\033name]", MODULE_AT + 3 * 4096);
@@ -338,6 +341,58 @@ TEST(test_missing_files)
 		assert_non_null(atomic_load(&object->reason));
 		assert_string_equal(atomic_load(&object->reason), cases[i].reason);
 		sampler_free(s);
+	}
+}
+
+/* Open the file and close it again. 0 or -errno. */
+static int open_file(struct err *e)
+{
+	struct sampler_config config = { .tick_ns = 1000000000, .window_ns = 5000000000 };
+	int fd = memfd_create("perf.data", MFD_CLOEXEC), code;
+	struct sampler *s = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(write(fd, file.bytes, file.size), file.size);
+	config.replay = path;
+	code = sampler_new(&s, &config, e);
+	if (!code)
+		sampler_free(s);
+	close(fd);
+	return code;
+}
+
+/* Copies of stacks of a CPU without unwinder are refused; without copies any CPU is read. */
+TEST(test_other_machines)
+{
+	static const struct {
+		const char *machine;
+		bool stacks;
+		const char *refused; /* the name in the message */
+	} cases[] = {
+		{ "riscv64", true, "recorded on riscv64:" },
+		{ "riscv64", false, NULL },
+		{ "ppc\033[2J64", true, "recorded on ppc" },
+		{ "x86_64", true, NULL },
+		{ "aarch64", true, NULL },
+		{ NULL, true, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+		struct err e = { "" };
+
+		attr.sample_type |= cases[i].stacks ? PERF_SAMPLE_STACK_USER : 0;
+		attr.sample_stack_user = cases[i].stacks ? 8192 : 0;
+		put_pipe(&file, &attr);
+		if (cases[i].machine)
+			put_feature(ARCH, cases[i].machine);
+		assert_int_equal(open_file(&e), cases[i].refused ? -ENOTSUP : 0);
+		if (!cases[i].refused)
+			continue;
+		assert_non_null(strstr(e.text, cases[i].refused));
+		assert_non_null(strstr(e.text, "use perf report"));
+		assert_null(strchr(e.text, '\033'));
 	}
 }
 
