@@ -370,7 +370,7 @@ int builder_start(struct sampler *s, struct err *e)
 
 	assert(!s->builder.runs);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
-	governor_init(&s->rates.governor, s->config.max_overhead_pct);
+	rates_govern(&s->rates, &s->config);
 	set_start(s, time_now_ns());
 	past_use_events(&s->past, s->store.history, &s->config);
 	s->rates.procstat_ns = s->ticks.start_ns;

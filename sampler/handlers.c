@@ -30,20 +30,10 @@ static void apply_governor(struct sampler *s)
 	recording_note(&s->recording, s->live.counters);
 }
 
-/* Return the highest requested rate; 0: only periods. */
-static double fastest_hz(const struct sampler *s)
-{
-	double fastest = 0;
-
-	for (uint32_t i = 0; i < s->config.nr_events; i++)
-		fastest = MAX(fastest, s->rates.asked_hz[i]);
-	return fastest;
-}
-
 /* Leave the loader the CPU time that it lacks: samples without names are of no use. */
 static void govern_starved(struct sampler *s)
 {
-	double hz = fastest_hz(s);
+	double hz = rates_fastest(&s->rates, s->config.nr_events);
 
 	if (hz > 0 && governor_starve(&s->rates.governor, s->ticks.starved, hz))
 		apply_governor(s);
@@ -52,7 +42,7 @@ static void govern_starved(struct sampler *s)
 /* Lower the rate if interrupts stall the machine, proftop included. */
 static void govern_stall(struct sampler *s)
 {
-	double fastest = fastest_hz(s), was;
+	double fastest = rates_fastest(&s->rates, s->config.nr_events), was;
 
 	was = fastest * s->rates.governor.factor;
 	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest))
@@ -63,29 +53,36 @@ static void govern_stall(struct sampler *s)
 		    (double)s->ticks.span_ns / 1e9, fastest * s->rates.governor.factor);
 }
 
+/* Report why the rate is lower, or that it rose. */
+static void say_governed(struct sampler *s, bool lowered)
+{
+	const struct governor *g = &s->rates.governor;
+	double hz = rates_fastest(&s->rates, s->config.nr_events) * g->factor;
+
+	if (!lowered)
+		mailbox_say(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one", hz,
+			    100 * g->factor);
+	else
+		mailbox_say(&s->mailbox,
+			    "proftop uses %.1f%% of a CPU, limit %.1f%%%s: rate lowered to %.0f "
+			    "Hz, %.0f%% of the requested one",
+			    s->ticks.own_pct, g->max_pct, g->is_cap ? " (1/4 of all CPUs)" : "", hz,
+			    100 * g->factor);
+}
+
 void handlers_govern(struct sampler *s)
 {
 	const struct profile_account *a = &s->ticks.account;
+	struct governor *g = &s->rates.governor;
 	double was;
 
 	govern_stall(s);
 	govern_starved(s);
-	was = s->rates.governor.factor;
-
-	if (!governor_tick(&s->rates.governor, s->ticks.span_ns, s->ticks.own_pct, a->taken,
-			   a->lost))
+	was = g->factor;
+	if (!governor_tick(g, s->ticks.span_ns, s->ticks.own_pct, a->taken, a->lost))
 		return;
 	apply_governor(s);
-	if (s->rates.governor.factor < was)
-		mailbox_say(&s->mailbox,
-			    "proftop uses %.1f%% of a CPU, limit %.1f%%: rate lowered to %.0f Hz, "
-			    "%.0f%% of "
-			    "the requested one",
-			    s->ticks.own_pct, s->rates.governor.max_pct, s->rates.hz[0],
-			    100 * s->rates.governor.factor);
-	else
-		mailbox_say(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one",
-			    s->rates.hz[0], 100 * s->rates.governor.factor);
+	say_governed(s, g->factor < was);
 }
 
 /* Start again with the requested rates, until they cost too much. */
@@ -93,7 +90,7 @@ static void reset_governor(struct sampler *s)
 {
 	bool lowered = s->rates.governor.factor < 1;
 
-	governor_init(&s->rates.governor, s->config.max_overhead_pct);
+	rates_govern(&s->rates, &s->config);
 	if (lowered)
 		apply_governor(s);
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A CPU counts for the got rate when it was busy for at least this share. */
 #define BUSY_MIN 0.05
@@ -28,6 +29,23 @@ void rates_init(struct rates *r, const struct sampler_config *config)
 		r->hz[i] = config_hz(config, &config->events[i]);
 		r->got_hz[i] = NAN;
 	}
+}
+
+double rates_fastest(const struct rates *r, uint32_t nr_events)
+{
+	double fastest = 0;
+
+	for (uint32_t i = 0; i < nr_events; i++)
+		fastest = MAX(fastest, r->asked_hz[i]);
+	return fastest;
+}
+
+void rates_govern(struct rates *r, const struct sampler_config *config)
+{
+	long nr = sysconf(_SC_NPROCESSORS_ONLN);
+
+	governor_init(&r->governor, config->max_overhead_pct, (uint32_t)MAX(nr, 1L),
+		      rates_fastest(r, config->nr_events));
 }
 
 int rates_open(struct rates *r, struct err *e)

@@ -67,6 +67,10 @@ struct rates_tick {
 
 /* Set the wanted rates of @config; nothing is measured. */
 void rates_init(struct rates *r, const struct sampler_config *config);
+/* Return the highest requested rate; 0: only periods. */
+double rates_fastest(const struct rates *r, uint32_t nr_events);
+/* Start the governor again for the requested rates. */
+void rates_govern(struct rates *r, const struct sampler_config *config);
 /* 0 or -errno with a sentence. */
 int rates_open(struct rates *r, struct err *e);
 void rates_close(struct rates *r);

@@ -406,7 +406,7 @@ static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		if (hz[i] > 0)
 			s->rates.hz[i] = s->rates.asked_hz[i] = hz[i];
-	governor_init(&s->rates.governor, s->config.max_overhead_pct);
+	rates_govern(&s->rates, &s->config);
 }
 
 static void focus(struct sampler *s, pid_t pid)

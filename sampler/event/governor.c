@@ -19,9 +19,14 @@
 #define LATE_NS	   1000000000ULL /* and this much longer at least, */
 #define LATE_TICKS 2		 /* so often in a row */
 
-void governor_init(struct governor *g, double max_pct)
+void governor_init(struct governor *g, double max_pct, uint32_t nr_cpus, double hz)
 {
 	*g = (struct governor){ .max_pct = max_pct, .factor = 1, .ceiling = 1, .over = 1 };
+	if (max_pct > 0 || hz <= GOVERNOR_CAP_HZ)
+		return;
+	g->is_cap = true;
+	g->max_pct = (double)GOVERNOR_CAP_PCT * nr_cpus;
+	g->least = GOVERNOR_CAP_HZ / hz;
 }
 
 static bool set_factor(struct governor *g, double factor)
@@ -29,20 +34,39 @@ static bool set_factor(struct governor *g, double factor)
 	double was = g->factor;
 
 	g->factor = MIN(MAX(factor, FACTOR_MIN), g->ceiling);
+	g->capped &= g->factor < g->ceiling;
 	g->calm = 0;
 	return g->factor < was || g->factor > was;
 }
 
-/* The cost is almost proportional to the number of samples. */
-static bool step(struct governor *g, double pct, double loss)
+/* A step above the limit. A single costly tick is the loader at work, except at the start. */
+static bool lasts(struct governor *g, uint64_t span_ns)
 {
-	/* A single costly tick is the loader at work, not the samples: except at the start. */
-	if (pct > g->max_pct && !g->over++)
+	if (!g->is_cap)
+		return g->over++;
+	g->over_ns += span_ns;
+	if (g->over_ns < GOVERNOR_CAP_NS)
 		return false;
+	g->over_ns = 0;
+	return true;
+}
+
+/* The cost is almost proportional to the number of samples. */
+static bool lower(struct governor *g, double pct)
+{
+	double factor = g->factor * MAX(AIM * g->max_pct / pct, STEP_MIN);
+
+	g->capped |= g->is_cap && g->factor > g->least;
+	return set_factor(g, MAX(factor, MIN(g->least, g->factor)));
+}
+
+static bool step(struct governor *g, uint64_t span_ns, double pct, double loss)
+{
 	if (pct > g->max_pct)
-		return set_factor(g, g->factor * MAX(AIM * g->max_pct / pct, STEP_MIN));
+		return lasts(g, span_ns) && lower(g, pct);
 	g->over = 0;
-	if (loss > GOVERNOR_LOSS_MAX)
+	g->over_ns = 0;
+	if (!g->is_cap && loss > GOVERNOR_LOSS_MAX)
 		return set_factor(g, g->factor * 0.7);
 	if (pct > CALM_BELOW * g->max_pct) {
 		g->calm = 0;
@@ -55,6 +79,7 @@ static bool step(struct governor *g, double pct, double loss)
 bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
 		   uint64_t lost)
 {
+	uint64_t span_ns;
 	double pct, loss;
 
 	if (!(g->max_pct > 0))
@@ -67,9 +92,10 @@ bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uin
 		return false;
 	pct = g->cost_ns / (double)g->span_ns;
 	loss = g->taken ? (double)g->lost / (double)g->taken : 0;
+	span_ns = g->span_ns;
 	g->span_ns = g->taken = g->lost = 0;
 	g->cost_ns = 0;
-	return step(g, pct, loss);
+	return step(g, span_ns, pct, loss);
 }
 
 bool governor_stall(struct governor *g, uint64_t interval_ns, uint64_t tick_ns, double hz)

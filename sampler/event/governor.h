@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which share of the wanted rate to sample with: with --max-overhead to keep our cost and the
- * samples lost below their limits, and always so that the machine can run other work. Pure; the
- * builder's.
+ * samples lost below their limits, without it to leave the CPUs to others, and always so that the
+ * machine can run other work. Pure; the builder's.
  */
 #ifndef SAMPLER_EVENT_GOVERNOR_H
 #define SAMPLER_EVENT_GOVERNOR_H
@@ -18,8 +18,18 @@
 /* The lowest rate while symbols are read. */
 #define GOVERNOR_STARVED_HZ 19
 
+/* Without --max-overhead: the most that proftop may use over GOVERNOR_CAP_NS, in percent of all
+ * CPUs; */
+#define GOVERNOR_CAP_PCT 25
+#define GOVERNOR_CAP_NS	 3000000000ULL
+/* and the lowest rate because of that: up to it, reading symbols at the start may cost more. */
+#define GOVERNOR_CAP_HZ 1000
+
 struct governor {
 	double max_pct;	      /* of one CPU; 0: off */
+	double least;	      /* the lowest factor because of the cost */
+	bool is_cap;	      /* max_pct is that of GOVERNOR_CAP_PCT */
+	bool capped;	      /* the factor is lower because of that */
 	double factor;	      /* of the wanted rate, the ceiling at most */
 	double ceiling;	      /* 1, or the highest that did not stall the machine */
 	unsigned int starved; /* ticks in a row without the CPU time to read symbols */
@@ -27,12 +37,17 @@ struct governor {
 	bool hungry;	      /* the factor is lower because of that */
 	unsigned int late;    /* ticks in a row that were much too late */
 	unsigned int over;    /* steps in a row above the limit */
+	uint64_t over_ns;     /* time in a row above the cap */
 	unsigned int calm;    /* steps in a row well below the limits */
 	double cost_ns;	      /* CPU time since the last step */
 	uint64_t span_ns, taken, lost;
 };
 
-void governor_init(struct governor *g, double max_pct);
+/*
+ * Begin with the wanted rates. @max_pct: of --max-overhead, 0: the cap for @nr_cpus CPUs, if the
+ * fastest event has a rate @hz.
+ */
+void governor_init(struct governor *g, double max_pct, uint32_t nr_cpus, double hz);
 /* Add the cost of one tick. True: the factor has changed. */
 bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
 		   uint64_t lost);

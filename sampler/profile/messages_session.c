@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "sampler/event/governor.h"
 #include "sampler/profile/messages_kernel.h"
 #include "sampler/profile/messages_languages.h"
 #include "sampler/profile/messages_stacks.h"
@@ -59,12 +60,22 @@ static void note_governor(struct messages *n, const struct profile *p)
 		return;
 	e = messages_note(n, "governor", MESSAGE_INFO, messages_begins(n, "governor"),
 			  "rate lowered to %.0f%%", 100 * p->rate_factor);
-	messages_detail(e, "rate lowered to %.0f%% of the requested one", 100 * p->rate_factor);
+	if (p->rate_capped)
+		messages_detail(e,
+				"rate lowered to %.0f%% of the requested one: proftop used more "
+				"than %d%% of all CPUs",
+				100 * p->rate_factor, GOVERNOR_CAP_PCT);
+	else
+		messages_detail(e, "rate lowered to %.0f%% of the requested one",
+				100 * p->rate_factor);
 	messages_fix(n, e, MESSAGE_NONE, 0,
-		     p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; F8 "
-					   "tries it again"
-					 : "none needed: the rate rises again when the load falls "
-					   "(--max-overhead); -g fp costs less");
+		     p->rate_capped ? "none needed: the rate rises again when they cost less; "
+				      "-g fp costs less; --max-overhead sets another limit"
+		     : p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; F8 "
+					     "tries it again"
+					   : "none needed: the rate rises again when the load "
+					     "falls "
+					     "(--max-overhead); -g fp costs less");
 }
 
 /* One line instead of all that follows from it: late, pending and nameless samples, a low rate. */

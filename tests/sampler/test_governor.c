@@ -23,7 +23,7 @@ TEST(test_down)
 		struct governor g;
 		unsigned int changes = 0;
 
-		governor_init(&g, 2);
+		governor_init(&g, 2, 2, 0);
 		for (int i = 0; i < 10; i++)
 			governor_tick(&g, S, cost(&g, full[k], 0.3), 1000, 0);
 		assert_true(cost(&g, full[k], 0.3) <= 2.0);
@@ -39,7 +39,7 @@ TEST(test_up)
 {
 	struct governor g;
 
-	governor_init(&g, 2);
+	governor_init(&g, 2, 2, 0);
 	for (int i = 0; i < 10; i++)
 		governor_tick(&g, S, cost(&g, 100, 0.1), 1000, 0);
 	assert_true(g.factor < 0.05);
@@ -56,7 +56,7 @@ TEST(test_loss)
 {
 	struct governor g;
 
-	governor_init(&g, 50);
+	governor_init(&g, 50, 2, 0);
 	assert_false(governor_tick(&g, S, 5, 1000, 10));
 	assert_true(governor_tick(&g, S, 5, 1000, 11));
 	assert_true(g.factor < 1);
@@ -67,7 +67,7 @@ TEST(test_spike)
 {
 	struct governor g;
 
-	governor_init(&g, 2);
+	governor_init(&g, 2, 2, 0);
 	assert_false(governor_tick(&g, S, 1, 1000, 0));
 	assert_false(governor_tick(&g, S, 30, 1000, 0));
 	assert_false(governor_tick(&g, S, 1, 1000, 0));
@@ -80,11 +80,11 @@ TEST(test_spans)
 {
 	struct governor g;
 
-	governor_init(&g, 2);
+	governor_init(&g, 2, 2, 0);
 	for (int i = 0; i < 4; i++)
 		assert_false(governor_tick(&g, S / 10, 100, 10, 0));
 	assert_true(governor_tick(&g, S / 10, 100, 10, 0));
-	governor_init(&g, 0);
+	governor_init(&g, 0, 2, 0);
 	for (int i = 0; i < 10; i++)
 		assert_false(governor_tick(&g, S, 100, 10, 10));
 	assert_true(g.factor > 0.999);
@@ -97,7 +97,7 @@ TEST(test_stall)
 {
 	struct governor g;
 
-	governor_init(&g, 0);
+	governor_init(&g, 0, 2, 0);
 	assert_false(governor_stall(&g, 8 * S, S, 100000));
 	assert_false(governor_stall(&g, S, S, 100000));
 	assert_false(governor_stall(&g, 8 * S, S, 100000));
@@ -106,11 +106,11 @@ TEST(test_stall)
 	for (int i = 0; i < 10; i++)
 		assert_false(governor_stall(&g, 8 * S, S, 100000));
 	/* A short tick is late immediately, if it is late at all. */
-	governor_init(&g, 0);
+	governor_init(&g, 0, 2, 0);
 	for (int i = 0; i < 10; i++)
 		assert_false(governor_stall(&g, S, S / 10, 100000));
 	/* The other limit raises it no further. */
-	governor_init(&g, 50);
+	governor_init(&g, 50, 2, 0);
 	governor_stall(&g, 8 * S, S, 20000);
 	assert_true(governor_stall(&g, 8 * S, S, 20000));
 	for (int i = 0; i < 100; i++)
@@ -124,7 +124,7 @@ TEST(test_starve)
 	struct governor g;
 	unsigned int changes = 0;
 
-	governor_init(&g, 0);
+	governor_init(&g, 0, 2, 0);
 	assert_false(governor_starve(&g, true, 2000));
 	assert_false(g.hungry);
 	/* One tick of many, as at every start. */
@@ -143,10 +143,77 @@ TEST(test_starve)
 	assert_true(g.factor == 1 && !g.hungry);
 	assert_false(governor_starve(&g, false, 2000));
 	/* A rate that is that low already is left alone. */
-	governor_init(&g, 0);
+	governor_init(&g, 0, 2, 0);
 	for (int i = 0; i < 10; i++)
 		assert_false(governor_starve(&g, true, 9));
 	assert_false(g.hungry);
+}
+
+/* 2 CPUs: proftop may use half of one. Above it for 3 s, and the rate falls to 80 % of that.
+ */
+TEST(test_cap)
+{
+	struct governor g;
+	unsigned int changes = 0;
+
+	governor_init(&g, 0, 2, 50000);
+	assert_false(governor_tick(&g, S, cost(&g, 135, 0), 50000, 0));
+	assert_false(governor_tick(&g, S, cost(&g, 135, 0), 50000, 0));
+	assert_false(g.capped);
+	assert_true(governor_tick(&g, S, cost(&g, 135, 0), 50000, 0));
+	assert_true(g.capped);
+	assert_float_equal(cost(&g, 135, 0), 40, 0.001);
+	for (int i = 0; i < 60; i++)
+		changes += governor_tick(&g, S, cost(&g, 135, 0), 50000, 0);
+	assert_int_equal(changes, 0);
+	/* Stacks that cost less: up again, to the whole rate; then it is no longer the reason. */
+	for (int i = 0; i < 60; i++)
+		governor_tick(&g, S, cost(&g, 25, 0), 50000, 0);
+	assert_true(g.factor > 0.999 && !g.capped);
+}
+
+/* The cap is not for less than 3 s in a row, lost samples, or a cost just below; one late tick is
+ * enough. */
+TEST(test_cap_spares)
+{
+	struct governor g;
+
+	governor_init(&g, 0, 2, 50000);
+	for (int i = 0; i < 30; i++)
+		assert_false(governor_tick(&g, S, i % 3 == 2 ? 20 : 190, 1000, 500));
+	for (int i = 0; i < 30; i++)
+		assert_false(governor_tick(&g, S, 49, 1000, 500));
+	assert_true(governor_tick(&g, 4 * S, 190, 1000, 0));
+	/* The limit is of all CPUs. */
+	governor_init(&g, 0, 8, 50000);
+	for (int i = 0; i < 30; i++)
+		assert_false(governor_tick(&g, S, 190, 1000, 0));
+}
+
+/* Fewer samples do not save the cost of symbols: GOVERNOR_CAP_HZ is the lowest rate. */
+TEST(test_cap_least)
+{
+	struct governor g;
+
+	governor_init(&g, 0, 2, 4000);
+	for (int i = 0; i < 100; i++)
+		governor_tick(&g, S, cost(&g, 1, 80), 1000, 0);
+	assert_float_equal(g.factor * 4000, GOVERNOR_CAP_HZ, 0.001);
+	/* Not above a rate that is lower for another reason. */
+	g.factor = 0.01;
+	for (int i = 0; i < 100; i++)
+		governor_tick(&g, S, 80, 1000, 0);
+	assert_float_equal(g.factor, 0.01, 0.001);
+	governor_init(&g, 0, 2, GOVERNOR_CAP_HZ);
+	for (int i = 0; i < 100; i++)
+		assert_false(governor_tick(&g, S, 200, 1000, 0));
+	/* --max-overhead is the only limit where it is given, and goes below. */
+	governor_init(&g, 100, 2, 4000);
+	for (int i = 0; i < 100; i++)
+		assert_false(governor_tick(&g, S, 99, 1000, 0));
+	for (int i = 0; i < 100; i++)
+		governor_tick(&g, S, 200, 1000, 0);
+	assert_true(g.factor * 4000 < GOVERNOR_CAP_HZ && !g.capped);
 }
 
 int main(void)

@@ -272,7 +272,9 @@ static const struct argp_option argp_options[] = {
 	{ "trap-memory", KEY_TRAP_MEMORY, "SIZE", 0,
 	  "memory for the records before a match (default: 256M)", 1 },
 	{ "max-overhead", KEY_OVERHEAD, "PCT", 0,
-	  "lower the rate if proftop uses more than PCT percent of one CPU", 1 },
+	  "lower the rate if proftop uses more than PCT percent of one CPU (default: a quarter of "
+	  "all CPUs, for rates above 1000 Hz)",
+	  1 },
 	{ "include-self", KEY_SELF, NULL, 0, "also sample proftop", 1 },
 	{ NULL, 0, NULL, 0, "Display:", 2 },
 	{ "delay", 'd', "SEC", 0, "seconds between updates (default: 1)", 2 },
