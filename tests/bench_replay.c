@@ -131,7 +131,8 @@ static void run_one(struct bench *b, const struct job *job, enum pass pass)
 		pipeline_resolve(b->pipeline, &r.sample, job->layout->regs_mask);
 		break;
 	default:
-		pipeline_sample(b->pipeline, &b->stats, &r.sample, event, job->layout->regs_mask);
+		pipeline_sample(b->pipeline, &b->stats, &r.sample, event, job->layout->regs_mask,
+				false);
 		break;
 	}
 }

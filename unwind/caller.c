@@ -409,6 +409,7 @@ static int by_codemap(struct walk *w)
 	struct jit_caller c;
 
 	w->out->new_code = !code;
+	w->out->unread_code = map && !code;
 	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
 		return by_guess(w);
 	/* Code that was made lately. The runtime uses the frame pointer for other values. */

@@ -70,6 +70,7 @@ struct unwind_result {
 	struct unwind_v8 v8[UNWIND_FRAMES_MAX];
 	uint32_t nr_java; /* frames of Java methods, inlined ones aside */
 	bool new_code;	  /* it ends in JIT code that was not read yet */
+	bool unread_code; /* of a runtime whose other code was read */
 };
 
 #endif

@@ -70,7 +70,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	out->nr = out->nr_guessed = 0;
 	out->nr_v8 = out->nr_v8_guessed = 0;
 	out->nr_java = 0;
-	out->new_code = false;
+	out->new_code = out->unread_code = false;
 	arch_load(&u->order, &w.f, in->regs_mask, in->regs);
 	if (!arch_has(&w.f, u->arch->pc) || !arch_has(&w.f, u->arch->sp))
 		return UNWIND_BAD_REGS;

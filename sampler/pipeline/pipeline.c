@@ -231,8 +231,8 @@ uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 	return pipeline_count_wait(p, stats, s, event);
 }
 
-void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
-		     const struct record_sample *s, int event, uint64_t regs_mask)
+bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait)
 {
 	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
 		stats->own++;
@@ -240,10 +240,16 @@ void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		/* Not shown, but the kernel took it: it counts for the got rate. */
 		if (event >= 0 && event < EVENTS_MAX)
 			stats->by_event[event]++;
-		return;
+		return true;
 	}
 	pipeline_resolve(p, s, regs_mask);
+	if (may_wait && p->lang != PIPELINE_LANG_NO && p->lang_kind == LANG_JAVA &&
+	    p->user.unread_code) {
+		p->asked = true; /* its place is in the queue of the loader, which reads the code */
+		return false;
+	}
 	pipeline_count(p, stats, s, event);
+	return true;
 }
 
 /* Members have no samples: the account has the leader's, also when a table is full. */

@@ -64,9 +64,12 @@ void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames);
 #define PIPELINE_EVENT_UNKNOWN (-1)
 #define PIPELINE_EVENT_LIMIT   (-2)
 
-/* Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout. */
-void pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
-		     const struct record_sample *s, int event, uint64_t regs_mask);
+/*
+ * Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout.
+ * @may_wait: do not count it, and return false, if it ends in code that is being read.
+ */
+bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait);
 /*
  * The same of a stack that was taken where a task is switched out: its time is counted later
  * (waits.h). Returns the stack, with a frame of WAIT_ASLEEP on top; STACK_NONE: none.

@@ -214,7 +214,7 @@ static enum unwind_stop user_frames(struct pipeline *p, const struct record_samp
 	enum unwind_stop stop;
 	p->user.nr = 0;
 	p->user.nr_guessed = p->user.nr_java = 0;
-	p->user.new_code = false;
+	p->user.new_code = p->user.unread_code = false;
 	if ((pid_t)s->pid < 0) /* ended and unhashed: its process is unknown */
 		return UNWIND_NO_USER;
 	if (!hit->known) {

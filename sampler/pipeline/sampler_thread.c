@@ -109,7 +109,7 @@ static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
 }
 
 /* Handle all records that are in the ring now. */
-static void run_batch(struct sampler_thread *t)
+static void run_batch(struct sampler_thread *t, bool last)
 {
 	struct ring *ring = &t->cpu->data;
 	const struct perf_event_header *h;
@@ -118,7 +118,7 @@ static void run_batch(struct sampler_thread *t)
 	struct langreader *reader;
 	unsigned int nr = 0;
 
-	if (!ring_begin(ring))
+	if (!ring_begin(ring) && !unread_any(t->unread))
 		return;
 	/* After the head: every mapping older than these samples. */
 	sideband_drain(t->shared->sideband);
@@ -131,6 +131,7 @@ static void run_batch(struct sampler_thread *t)
 	pipeline_set_feed(t->pipeline, reader ? langreader_feed(reader) : NULL);
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
+	sampler_thread_again(t, stats, false);
 	while ((h = ring_next(ring))) {
 		sampler_thread_record(t, stats, h);
 		if (++nr % THREAD_RELEASE_EVERY == 0) {
@@ -140,6 +141,8 @@ static void run_batch(struct sampler_thread *t)
 		}
 	}
 	ring_end(ring);
+	if (last)
+		sampler_thread_again(t, stats, true);
 	ask_room(t);
 	ask_reader(t, stats, reader);
 	note_flood(t);
@@ -153,7 +156,7 @@ static void run_batch(struct sampler_thread *t)
 }
 
 /* Run a batch; report to a recorder up to which time its lane is complete. */
-static void run_round(struct sampler_thread *t)
+static void run_round(struct sampler_thread *t, bool last)
 {
 	/* Acquire: the queues; pairs with the builder's release. They live as long as the threads.
 	 */
@@ -162,7 +165,7 @@ static void run_round(struct sampler_thread *t)
 
 	t->queue = waits ? waits_queue(waits, t->cpu_index) : NULL;
 	t->latency = waits ? waits_latency(waits) : -1;
-	run_batch(t);
+	run_batch(t, last);
 	if (t->queue)
 		switch_queue_done(t->queue, now_ns);
 	if (t->lane)
@@ -283,11 +286,11 @@ static void *thread_main(void *arg)
 		choose_ring(t, hung_up, fds);
 		if (fds[2].revents & POLLIN)
 			sideband_drain(t->shared->sideband);
-		run_round(t);
+		run_round(t, false);
 		before_ns = time_now_ns();
 	}
 	/* Samples taken before the end count. */
-	run_round(t);
+	run_round(t, true);
 	rcu_thread_online();
 	rcu_unregister_thread();
 	t->cpu_ns = cpu_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -322,7 +325,8 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	if (code)
 		goto out;
 	t->deltas = deltas_new(THREAD_DELTAS);
-	if (!t->deltas) {
+	t->unread = unread_new();
+	if (!t->deltas || !t->unread) {
 		code = err_set(e, -ENOMEM, "no memory for a sampler thread");
 		goto out;
 	}
@@ -335,6 +339,7 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 out:
 	pipeline_free(t->pipeline);
 	deltas_free(t->deltas);
+	unread_free(t->unread);
 	if (t->stop_fd >= 0)
 		close(t->stop_fd);
 	if (t->kick_fd >= 0)
@@ -360,6 +365,7 @@ void sampler_thread_stop(struct sampler_thread *t)
 	sampler_thread_finish(t);
 	pipeline_free(t->pipeline);
 	deltas_free(t->deltas);
+	unread_free(t->unread);
 	close(t->stop_fd);
 	close(t->kick_fd);
 	free(t->notes);

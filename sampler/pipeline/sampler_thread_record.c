@@ -117,8 +117,53 @@ static void on_waking(struct sampler_thread *t, const struct record_sample *s)
 	put_step(t, 0, tid, STEP_WOKEN, s->time_ns);
 }
 
+/* A held sample, to be handled once more. */
+struct again {
+	struct sampler_thread *t;
+	struct sampler_thread_stats *stats;
+};
+
+static bool handle_again(void *ctx, const struct perf_event_header *h, bool last)
+{
+	const struct again *a = ctx;
+	struct sampler_thread *t = a->t;
+	const struct record_layout *layout = counters_layout_of(t->shared->counters, h);
+	struct record r;
+
+	if (record_decode(&r, layout, h, h->size)) { /* it was decoded before */
+		pipeline_bad_record(&a->stats->samples);
+		return true;
+	}
+	return pipeline_sample(t->pipeline, &a->stats->samples, &r.sample, slot_of(t, r.sample.id),
+			       layout->regs_mask, !last);
+}
+
+void sampler_thread_again(struct sampler_thread *t, struct sampler_thread_stats *stats, bool last)
+{
+	struct again a = { t, stats };
+
+	unread_again(t->unread, t->now_ns, last, handle_again, &a);
+}
+
+/*
+ * Count a sample, or hold it while code is read. Not one whose count is used at once: by its group,
+ * or for latency.
+ */
+static void count_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			 const struct record_sample *s, int event, uint64_t regs_mask,
+			 const struct perf_event_header *h)
+{
+	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency);
+
+	if (pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask, may_wait) ||
+	    unread_put(t->unread, h, t->now_ns))
+		return;
+	pipeline_count(t->pipeline, &stats->samples, s, event);
+}
+
 static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
-		      struct record_sample *s, uint64_t regs_mask)
+		      struct record_sample *s, uint64_t regs_mask,
+		      const struct perf_event_header *h)
 {
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);
@@ -146,7 +191,7 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == event)
 			s->period = members[i].count;
-	pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask);
+	count_sample(t, stats, s, event, regs_mask, h);
 	put_sample(t, s, event);
 	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
 		pipeline_members(t->pipeline, members, nr, event);
@@ -192,7 +237,7 @@ void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats
 	}
 	switch (r.type) {
 	case PERF_RECORD_SAMPLE:
-		on_sample(t, stats, &r.sample, layout->regs_mask);
+		on_sample(t, stats, &r.sample, layout->regs_mask, h);
 		if (recorded && t->notes)
 			record_frames(t, &r.sample);
 		if (recorded)

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "sampler/pipeline/deltas.h"
+#include "sampler/pipeline/unread.h"
 #include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/sampler_thread_types.h"
 
@@ -19,6 +20,7 @@ struct sampler_thread {
 	uint32_t cpu_index;
 	struct pipeline *pipeline;
 	struct deltas *deltas;
+	struct unread *unread;
 	unsigned int quick;	    /* short waits left */
 	struct recorder_lane *lane; /* NULL: nothing is recorded */
 	struct frame_notes {
@@ -59,5 +61,7 @@ struct sampler_thread {
 /* Handle the record @h, in place: no lock, malloc, file or string. */
 void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
 			   const struct perf_event_header *h);
+/* Handle the held samples again. @last: all of them are counted. */
+void sampler_thread_again(struct sampler_thread *t, struct sampler_thread_stats *stats, bool last);
 
 #endif

@@ -15,7 +15,6 @@
 #include "symbols/object/elfvar.h"
 #include "symbols/process/procfs.h"
 
-#define HEAPS_MAX	8U
 #define SEGMENTS_MAX	(32U << 20)
 #define BLOB_BYTES	512U /* of the head of a block with its blob; no member is behind */
 #define CODE_SIZE_MAX	(256U << 20)
@@ -188,13 +187,8 @@ int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 
 /* ---- the code cache ---- */
 
-struct heap {
-	uint64_t low, segments; /* addresses: of the code, of its map */
-	uint64_t nr_segments;
-	uint32_t log2;
-};
-
-static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap, struct heap *out)
+static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
+		     struct hotspot_heap *out)
 {
 	uint64_t high;
 	int rc = remote_read_u64(r, heap + v->heap_memory + v->space_low, &out->low);
@@ -211,6 +205,29 @@ static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
 		return -EBADMSG;
 	out->nr_segments = (high - out->low) >> out->log2;
 	return out->nr_segments <= SEGMENTS_MAX ? 0 : -EBADMSG;
+}
+
+/* Read where the parts of the code cache are now: they grow. */
+static int read_heaps(struct hotspot *h, struct remote *r)
+{
+	uint64_t array, data, heap;
+	uint32_t nr = 0;
+	int rc = remote_read_u64(r, h->vm.heaps, &array);
+
+	h->nr_heaps = 0;
+	if (!rc)
+		rc = remote_read_u32(r, array + h->vm.array_len, &nr);
+	if (!rc)
+		rc = remote_read_u64(r, array + h->vm.array_data, &data);
+	if (!rc && nr > HOTSPOT_HEAPS_MAX)
+		rc = -EBADMSG;
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		rc = remote_read_u64(r, data + 8ULL * i, &heap);
+		if (!rc)
+			rc = read_heap(&h->vm, r, heap, &h->heaps[i]);
+		h->nr_heaps += !rc;
+	}
+	return rc;
 }
 
 /* A scan in the making. */
@@ -381,27 +398,23 @@ static int check_number(const struct scan *s, const uint8_t *segments, uint64_t 
 	return nr <= HOTSPOT_BLOBS_MAX ? 0 : -E2BIG;
 }
 
-static int scan_heap(struct scan *s, uint64_t address)
+static int scan_heap(struct scan *s, const struct hotspot_heap *heap)
 {
-	struct heap heap;
 	uint64_t blocks[REMOTE_PIECES_MAX];
 	uint32_t nr = 0;
-	uint8_t *segments;
-	int rc = read_heap(&s->h->vm, s->r, address, &heap);
+	uint8_t *segments = malloc(MAX(heap->nr_segments, 1U));
+	int rc;
 
-	if (rc)
-		return rc;
-	segments = malloc(MAX(heap.nr_segments, 1U));
 	if (!segments)
 		return -ENOMEM;
-	rc = remote_read(s->r, heap.segments, segments, heap.nr_segments);
+	rc = remote_read(s->r, heap->segments, segments, heap->nr_segments);
 	if (!rc)
-		rc = check_number(s, segments, heap.nr_segments);
+		rc = check_number(s, segments, heap->nr_segments);
 	/* 0 begins a block, other numbers lead back to it. */
-	for (uint64_t i = 0; i < heap.nr_segments && !rc; i++) {
+	for (uint64_t i = 0; i < heap->nr_segments && !rc; i++) {
 		if (segments[i])
 			continue;
-		blocks[nr++] = heap.low + (i << heap.log2);
+		blocks[nr++] = heap->low + (i << heap->log2);
 		if (nr < ARRAY_SIZE(blocks))
 			continue;
 		rc = scan_blocks(s, blocks, nr);
@@ -436,25 +449,12 @@ static void settle(struct scan *s)
 	s->nr = kept;
 }
 
-static int scan_heaps(struct scan *s)
+static void count_blobs(struct hotspot *h, uint32_t nr_new)
 {
-	const struct vmstructs *v = &s->h->vm;
-	uint64_t array, data, heap;
-	uint32_t nr = 0;
-	int rc = remote_read_u64(s->r, v->heaps, &array);
-
-	if (!rc)
-		rc = remote_read_u32(s->r, array + v->array_len, &nr);
-	if (!rc)
-		rc = remote_read_u64(s->r, array + v->array_data, &data);
-	if (!rc && nr > HEAPS_MAX)
-		rc = -EBADMSG;
-	for (uint32_t i = 0; i < nr && !rc; i++) {
-		rc = remote_read_u64(s->r, data + 8ULL * i, &heap);
-		if (!rc)
-			rc = scan_heap(s, heap);
-	}
-	return rc;
+	h->nr_new = nr_new;
+	h->nr_retired = 0;
+	for (uint32_t i = 0; i < h->nr_blobs; i++)
+		h->nr_retired += h->blobs[i].retired;
 }
 
 int hotspot_scan(struct hotspot *h, struct remote *r)
@@ -466,7 +466,9 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 		return -ENOMEM;
 	s->h = h;
 	s->r = r;
-	rc = scan_heaps(s);
+	rc = read_heaps(h, r);
+	for (uint32_t i = 0; i < h->nr_heaps && !rc; i++)
+		rc = scan_heap(s, &h->heaps[i]);
 	if (!rc && h->vm.call_return != UINT64_MAX)
 		rc = remote_read_u64(r, h->vm.call_return, &h->call_return);
 	if (rc) {
@@ -478,12 +480,123 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 	free_blobs(h->blobs, h->nr_blobs);
 	h->blobs = s->blobs;
 	h->nr_blobs = s->nr;
-	h->nr_new = s->nr_new;
-	h->nr_retired = 0;
-	for (uint32_t i = 0; i < h->nr_blobs; i++)
-		h->nr_retired += h->blobs[i].retired;
+	count_blobs(h, s->nr_new);
 	free(s);
 	return 0;
+}
+
+/* ---- single blobs ---- */
+
+#define WINDOW	 4096U /* bytes of the map read at once */
+#define HOPS_MAX 4096U
+
+/* Find the start of the block at @pc in @heap. 0, -ENOENT: free, or no block; -errno. */
+static int find_block(const struct hotspot_heap *heap, struct remote *r, uint64_t pc,
+		      uint64_t *block)
+{
+	uint64_t at = (pc - heap->low) >> heap->log2, first = at + 1;
+	uint8_t window[WINDOW];
+	int rc;
+
+	for (unsigned int hops = 0; hops < HOPS_MAX; hops++) {
+		uint8_t back;
+
+		if (at < first) {
+			first = at - MIN(at, WINDOW - 1);
+			rc = remote_read(r, heap->segments + first, window, at - first + 1);
+			if (rc)
+				return rc;
+		}
+		back = window[at - first];
+		if (!back) {
+			*block = heap->low + (at << heap->log2);
+			return 0;
+		}
+		if (back == UINT8_MAX || back > at)
+			return -ENOENT;
+		at -= back;
+	}
+	return -ENOENT;
+}
+
+static const struct hotspot_heap *heap_at(const struct hotspot *h, uint64_t pc)
+{
+	for (uint32_t i = 0; i < h->nr_heaps; i++)
+		if (pc - h->heaps[i].low < h->heaps[i].nr_segments << h->heaps[i].log2)
+			return &h->heaps[i];
+	return NULL;
+}
+
+/* Read the blobs at @pcs into @s. */
+static int look_up_each(struct scan *s, const uint64_t *pcs, uint32_t nr)
+{
+	uint64_t block, last = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		const struct hotspot_heap *heap = heap_at(s->h, pcs[i]);
+		int found = heap ? find_block(heap, s->r, pcs[i], &block) : -ENOENT;
+
+		if (found == -ENOENT || (!found && block == last))
+			continue;
+		rc = found ? found : scan_blocks(s, &block, 1);
+		last = block;
+	}
+	return rc;
+}
+
+/* Put the sorted blobs of @s among those of @h; old ones below them are freed. */
+static int merge_blobs(struct hotspot *h, struct scan *s)
+{
+	uint32_t nr = 0, next = 0;
+	struct hotspot_blob *blobs = calloc((size_t)h->nr_blobs + s->nr + 1, sizeof(*blobs));
+
+	if (!blobs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->nr_blobs; i++) {
+		struct hotspot_blob *b = &h->blobs[i];
+
+		while (next < s->nr && s->blobs[next].end <= b->start)
+			blobs[nr++] = s->blobs[next++];
+		b->fresh = false;
+		if (next < s->nr && s->blobs[next].start < b->end)
+			free(b->name);
+		else
+			blobs[nr++] = *b;
+	}
+	while (next < s->nr)
+		blobs[nr++] = s->blobs[next++];
+	free(h->blobs);
+	h->blobs = blobs;
+	h->nr_blobs = nr;
+	return 0;
+}
+
+int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
+{
+	struct scan *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->h = h;
+	s->r = r;
+	rc = nr ? read_heaps(h, r) : 0;
+	if (!rc)
+		rc = look_up_each(s, pcs, nr);
+	settle(s);
+	if (!rc && h->nr_blobs + s->nr > HOTSPOT_BLOBS_MAX)
+		rc = -E2BIG;
+	if (!rc)
+		rc = merge_blobs(h, s);
+	if (rc)
+		free_blobs(s->blobs, s->nr);
+	else
+		free(s->blobs);
+	if (!rc)
+		count_blobs(h, s->nr_new);
+	free(s);
+	return rc;
 }
 
 bool hotspot_is_current(const struct hotspot *h, struct remote *r, const struct hotspot_blob *b)

@@ -32,7 +32,7 @@ struct hotspot_blob {
 	uint32_t frame_words; /* 0: not fixed */
 	uint32_t complete;    /* the frame is built from this offset on */
 	enum hotspot_kind kind;
-	bool fresh;	/* not known before the last scan */
+	bool fresh;	/* not known before the last scan or look-up */
 	bool retired;	/* no longer entered: other code may take its memory soon */
 	bool inlines;	/* may have inlined methods: not the wrapper of a native one */
 	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
@@ -40,11 +40,22 @@ struct hotspot_blob {
 		     */
 };
 
+#define HOTSPOT_HEAPS_MAX 8U
+
+/* A part of the code cache, in segments of 1 << log2 bytes. */
+struct hotspot_heap {
+	uint64_t low, segments; /* addresses: of the code, of its map */
+	uint64_t nr_segments;
+	uint32_t log2;
+};
+
 struct hotspot {
 	struct vmstructs vm;
+	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
+	uint32_t nr_heaps;
 	struct hotspot_blob *blobs; /* sorted by start, no overlap */
 	uint32_t nr_blobs;
-	uint32_t nr_new;      /* in the last scan */
+	uint32_t nr_new;      /* in the last scan or look-up */
 	uint32_t nr_retired;  /* of all */
 	uint64_t call_return; /* where Java returns to the JVM; 0: not known */
 };
@@ -58,6 +69,12 @@ void hotspot_close(struct hotspot *h);
 
 /* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);
+
+/*
+ * Read the code at each of @nr addresses, without a scan: code that was made since. It takes the
+ * place of code that was there. 0 or -errno.
+ */
+int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, uint32_t nr);
 
 /* Return whether the code at @b is still the one of the last scan. */
 bool hotspot_is_current(const struct hotspot *h, struct remote *r, const struct hotspot_blob *b);

@@ -21,6 +21,9 @@ void hotspot_job_forget(struct hotspot_job *r)
 	free(r->methods);
 	r->methods = NULL;
 	r->nr_methods = 0;
+	free(r->pcs);
+	r->pcs = NULL;
+	r->nr_pcs = 0;
 }
 
 void hotspot_job_free_chains(struct hotspot_job_chain *chains, uint32_t nr)
@@ -104,6 +107,19 @@ static void read_chains(struct hotspot_job *r)
 	}
 }
 
+/* Read the code: all of it, or what is wanted. */
+static int read_code(struct hotspot_job *r)
+{
+	uint64_t cpu_ns = time_thread_ns();
+	int rc;
+
+	if (!r->scan)
+		return hotspot_look_up(&r->vm, &r->remote, r->pcs, r->nr_pcs);
+	rc = hotspot_scan(&r->vm, &r->remote);
+	r->scan_ns = time_thread_ns() - cpu_ns;
+	return rc;
+}
+
 static void read_cache(struct job *job)
 {
 	struct hotspot_job *r = (struct hotspot_job *)job;
@@ -111,9 +127,11 @@ static void read_cache(struct job *job)
 	char name[HOTSPOT_NAME_MAX];
 
 	r->remote.nr_reads = 0;
+	r->scan_ns = 0;
+	r->scan |= !r->open;
 	r->rc = open_process(r);
 	if (!r->rc)
-		r->rc = hotspot_scan(&r->vm, &r->remote);
+		r->rc = read_code(r);
 	for (uint32_t i = 0; i < r->nr_methods && !r->rc; i++) {
 		struct hotspot_method_name *m = &r->methods[i];
 

@@ -38,6 +38,9 @@ struct hotspot_job {
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
+	bool scan; /* read the whole code cache; else the code at these addresses */
+	uint64_t *pcs;
+	uint32_t nr_pcs;
 	struct hotspot vm;
 	struct hotspot_method_name *methods; /* wanted, then read */
 	uint32_t nr_methods;
@@ -47,14 +50,14 @@ struct hotspot_job {
 	/* Out: */
 	int rc;
 	const char *missing;
-	uint64_t cost_ns;
+	uint64_t cost_ns, scan_ns; /* CPU time: of all; of the scan alone */
 };
 
 /* Make a job for the process @pid. NULL: no memory. */
 struct hotspot_job *hotspot_job_new(pid_t pid);
 /* Free a job that does not run; as the job's drop(). */
 void hotspot_job_drop(struct job *job);
-/* Free the methods. */
+/* Free the methods and addresses. */
 void hotspot_job_forget(struct hotspot_job *r);
 void hotspot_job_free_chains(struct hotspot_job_chain *chains, uint32_t nr);
 

@@ -21,12 +21,14 @@
 #define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
 #define NEW_FACTOR  25U		  /* but more while the JVM compiles: unknown code has no callers */
 #define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
+#define WANT_FACTOR 10U		  /* what samples have is read at a tenth of a CPU at most */
 #define HANG_NS	    2000000000ULL /* a read that takes longer is left */
 #define JOB_NS	    60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
 #define RETRY_NS    1000000000ULL
 #define TRIES_MAX   5U	  /* for libjvm.so, which the launcher loads late */
 #define WANTED_MAX  1024U /* methods read by one job */
 #define CHAINS_MAX  4096U
+#define PCS_MAX	    256U
 
 void hotspots_init(struct hotspots *h, struct objects *objects)
 {
@@ -56,23 +58,26 @@ static void publish(struct hotspots *h, struct hotspots_entry *e, const struct c
 	e->map = map;
 }
 
+static void free_entry(struct hotspots *h, struct hotspots_entry *e)
+{
+	end_reading(e);
+	publish(h, e, NULL);
+	jitcode_free(e->code);
+	jitcode_free(e->methods);
+	free(e->ranges);
+	free(e->queue);
+	free(e->pcs);
+	free(e->chains);
+	free(e->calls);
+	hotspot_job_free_chains(e->found, e->nr_found);
+	hotspot_job_free_chains(e->recorded, e->nr_recorded);
+	free(e);
+}
+
 void hotspots_fini(struct hotspots *h)
 {
-	for (uint32_t i = 0; i < h->nr_entries; i++) {
-		struct hotspots_entry *e = h->entries[i];
-
-		end_reading(e);
-		publish(h, e, NULL);
-		jitcode_free(e->code);
-		jitcode_free(e->methods);
-		free(e->ranges);
-		free(e->queue);
-		free(e->chains);
-		free(e->calls);
-		hotspot_job_free_chains(e->found, e->nr_found);
-		hotspot_job_free_chains(e->recorded, e->nr_recorded);
-		free(e);
-	}
+	for (uint32_t i = 0; i < h->nr_entries; i++)
+		free_entry(h, h->entries[i]);
 	free(h->entries);
 	hotspot_job_free_chains(h->result, h->result ? 1 : 0);
 	memset(h, 0, sizeof(*h));
@@ -103,13 +108,34 @@ static struct object *layer_object(struct hotspots *h, const struct object *obje
 	return found->identity.kind == OBJECT_ANON ? found : NULL;
 }
 
+/* Make room by the process that ended, or is no JVM, and was sampled least lately. */
+static bool evict_entry(struct hotspots *h)
+{
+	uint32_t oldest = h->nr_entries, oldest_used = UINT32_MAX;
+
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		const struct object *base = objects_at(h->objects, h->entries[i]->object);
+		uint32_t used = atomic_load_explicit(&base->used, memory_order_relaxed);
+
+		if (h->entries[i]->reading || used >= oldest_used)
+			continue;
+		oldest = i;
+		oldest_used = used;
+	}
+	if (oldest == h->nr_entries)
+		return false;
+	free_entry(h, h->entries[oldest]);
+	h->entries[oldest] = h->entries[--h->nr_entries];
+	return true;
+}
+
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object)
 {
 	const struct object *base = layer_object(h, object, 0);
 	struct hotspots_entry **entries, *e;
 	struct object_sighting seen;
 
-	if (!base || h->nr_entries == HOTSPOTS_MAX)
+	if (!base || (h->nr_entries == HOTSPOTS_MAX && (h->recorded || !evict_entry(h))))
 		return NULL;
 	entries = reallocarray(h->entries, h->nr_entries + 1, sizeof(*entries));
 	if (!entries)
@@ -135,9 +161,15 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 {
 	struct hotspot_job *r = e->reading;
 	uint32_t nr = MIN(e->nr_queue, WANTED_MAX);
+	bool wants = e->nr_queue || e->nr_pcs || e->nr_chains;
 
-	if (!r || e->runs || e->due_ns > now_ns)
+	if (!r || e->runs || (e->scan_due_ns > now_ns && (!wants || e->due_ns > now_ns)))
 		return;
+	r->scan = e->scan_due_ns <= now_ns;
+	r->pcs = e->pcs;
+	r->nr_pcs = e->nr_pcs;
+	e->pcs = NULL;
+	e->nr_pcs = e->max_pcs = 0;
 	r->methods = nr ? calloc(nr, sizeof(*r->methods)) : NULL;
 	r->nr_methods = r->methods ? nr : 0;
 	for (uint32_t i = 0; i < r->nr_methods; i++)
@@ -152,7 +184,7 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 		e->nr_chains = e->max_chains = r->nr_chains;
 		r->chains = NULL;
 		r->nr_chains = 0;
-		e->due_ns = now_ns + INTERVAL_NS;
+		e->due_ns = e->scan_due_ns = now_ns + INTERVAL_NS;
 		return;
 	}
 	e->nr_queue -= r->nr_methods;
@@ -445,7 +477,7 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 	};
 
 	for (uint32_t i = 0; i < vm->nr_blobs; i++)
-		if (vm->blobs[i].fresh || vm->blobs[i].retired)
+		if (vm->blobs[i].fresh || (vm->blobs[i].retired && r->scan))
 			hotspots_keep_code(&k, &vm->blobs[i]);
 	for (uint32_t i = 0; i < r->nr_methods; i++)
 		if (r->methods[i].name)
@@ -464,19 +496,23 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	uint32_t factor = r->vm.nr_new ? NEW_FACTOR : COST_FACTOR;
 
 	e->runs = false;
-	e->due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->cost_ns * factor, COST_MAX_NS));
+	e->due_ns = now_ns + MIN((r->cost_ns - r->scan_ns) * WANT_FACTOR, INTERVAL_NS);
+	if (r->scan)
+		e->scan_due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->scan_ns * factor, COST_MAX_NS));
 	if (r->rc) {
 		take_chains(e, r);
 		hotspot_job_forget(r);
 		explain(base, r->rc);
-		e->due_ns = now_ns + RETRY_NS;
+		e->due_ns = e->scan_due_ns = now_ns + RETRY_NS;
 		/* A JVM may still be starting: try again a few times. */
 		if (++e->tries >= TRIES_MAX)
 			end_reading(e);
 		return;
 	}
 	e->tries = 0;
-	hotspots_take_code(h, e, now_ns);
+	hotspots_take_code(h, e, e->scanned_ns ? e->scanned_ns : now_ns);
+	if (r->scan)
+		e->scanned_ns = e->began_ns;
 	keep_reading(h, e, now_ns);
 	take_chains(e, r);
 	hotspot_job_forget(r);
@@ -497,7 +533,16 @@ static void want_method(struct hotspots_entry *e, uint64_t method)
 		return;
 	e->queue = queue;
 	queue[e->nr_queue++] = method;
-	e->due_ns = 0;
+}
+
+/* Have the code at @pc read, once. */
+static void want_code(struct hotspots_entry *e, uint64_t pc)
+{
+	for (uint32_t i = 0; i < e->nr_pcs; i++)
+		if (e->pcs[i] == pc)
+			return;
+	if (e->nr_pcs < PCS_MAX && array_reserve(&e->pcs, &e->max_pcs, e->nr_pcs + 1ull))
+		e->pcs[e->nr_pcs++] = pc;
 }
 
 int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
@@ -528,6 +573,8 @@ int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 	e->wanted = true;
 	if (methods)
 		want_method(e, addr);
+	else if (e->map)
+		want_code(e, addr);
 	/* Not known yet: the first reading decides whether it is Java. */
 	return methods || (!e->map && !e->tries) ? -EAGAIN : -ENOENT;
 }
@@ -538,15 +585,16 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 	const struct object *base = objects_at(h->objects, e->object);
 	uint32_t used = atomic_load_explicit(&base->used, memory_order_relaxed);
 
-	return e->nr_queue || e->nr_chains || e->wanted || used + 2 >= object_clock(now_ns);
+	return e->nr_queue || e->nr_pcs || e->nr_chains || e->wanted ||
+	       used + 2 >= object_clock(now_ns);
 }
 
 /* Close /proc/PID of a process that has ended, and free the copies of its JVM. */
 static void end_if_gone(struct hotspots_entry *e, uint64_t now_ns)
 {
-	if (!e->reading || e->reading->dir_fd < 0 || now_ns < e->due_ns)
+	if (!e->reading || e->reading->dir_fd < 0 || now_ns < e->check_ns)
 		return;
-	e->due_ns = now_ns + RETRY_NS;
+	e->check_ns = now_ns + RETRY_NS;
 	if (faccessat(e->reading->dir_fd, "stat", F_OK, 0))
 		end_reading(e);
 }

@@ -23,13 +23,19 @@ struct hotspots_entry {
 	bool runs;		     /* it is a helper's */
 	bool news, wanted;	     /* new names; some places have none */
 	unsigned int tries;
-	uint64_t due_ns, began_ns;
+	uint64_t due_ns;      /* of what is wanted */
+	uint64_t scan_due_ns; /* of the whole code cache */
+	uint64_t check_ns;    /* of the process's end */
+	uint64_t began_ns;
+	uint64_t scanned_ns;	       /* code that a look-up finds new is younger than this */
 	struct jitcode *code;	       /* compiled code */
 	struct jitcode *methods;       /* by address of the method, one byte each */
 	struct codemap_method *ranges; /* sorted by method */
 	uint32_t nr_ranges;
 	uint64_t *queue; /* methods to be read */
 	uint32_t nr_queue;
+	uint64_t *pcs; /* code to be read */
+	uint32_t nr_pcs, max_pcs;
 	struct hotspot_job_chain *chains; /* to be read */
 	uint32_t nr_chains, max_chains;
 	struct hotspot_job_chain *found; /* to be handed out, from the end */

@@ -79,7 +79,7 @@ static void sample(struct fixture *f, const uint64_t *ips, uint32_t nr)
 	memcpy(chain + 1, ips, nr * sizeof(*ips));
 	s.chain = (const uint8_t *)chain;
 	s.nr_chain = nr + 1;
-	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, false);
 }
 
 /* The stack of the only cell; returns its number of frames, 0: nothing was counted. */
@@ -280,7 +280,7 @@ static void sample_unknown(struct fixture *f)
 
 	s.chain = (const uint8_t *)chain;
 	s.nr_chain = 2;
-	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, false);
 }
 
 /* It is in the account, but no row: its process is unknown yet. */
@@ -346,7 +346,7 @@ TEST(test_end_of_incomplete_stacks, setup, teardown)
 	s.stack_size = sizeof(bytes);
 	s.regs_abi = PERF_SAMPLE_REGS_ABI_32;
 	for (int i = 0; i < 3; i++)
-		pipeline_sample(f->pipeline, &f->stats, &s, 0, 1);
+		pipeline_sample(f->pipeline, &f->stats, &s, 0, 1, false);
 	pipeline_stack(f->pipeline, &stack);
 	assert_int_equal(stack.stop, UNWIND_BAD_REGS);
 	object = places_at(f->tables.places, stack.places[stack.nr - 1])->object;
@@ -373,7 +373,7 @@ TEST(test_task_outside_the_namespace, setup, teardown)
 
 	s.pid = s.tid = 0;
 	maps_in_namespace(f->tables.maps);
-	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, false);
 	assert_int_equal(f->stats.broken[UNWIND_OUTSIDE], 1);
 	assert_int_equal(f->stats.complete + f->stats.idle[0], 0);
 	assert_int_not_equal(pipeline_counted(f->pipeline, &task), STACK_NONE);
@@ -382,10 +382,10 @@ TEST(test_task_outside_the_namespace, setup, teardown)
 	s = sample_in(PERF_RECORD_MISC_KERNEL, LEAF, NULL, 0);
 	s.pid = s.tid = 0;
 	s.regs_abi = PERF_SAMPLE_REGS_ABI_64;
-	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, false);
 	assert_int_equal(f->stats.broken[UNWIND_OUTSIDE], 2);
 	s.regs_abi = PERF_SAMPLE_REGS_ABI_NONE;
-	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0);
+	pipeline_sample(f->pipeline, &f->stats, &s, 0, 0, false);
 	assert_int_equal(f->stats.complete, 1);
 }
 

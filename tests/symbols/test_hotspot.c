@@ -6,19 +6,12 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
-#include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/jit/hotspot.h"
-#include "symbols/jit/hotspots.h"
-#include "symbols/jit/hotspots_private.h"
-#include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/lang.h"
 #include "symbols/object/elfvar.h"
 
@@ -380,6 +373,57 @@ TEST(test_scan)
 	jvm_fini(&j);
 }
 
+/* Code at an address, made after the scan: read without another one. */
+TEST(test_look_up)
+{
+	const char *missing;
+	uint64_t pcs[4];
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	put_blob(2, 3, "nmethod", &method_get, 7);
+	put_blob(8, 2, "Interpreter", NULL, 0);
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	/* One in a gap, by two of its addresses; free memory; outside. */
+	put_blob(6, 2, "nmethod", &method_put, 8);
+	pcs[0] = (uintptr_t)memory + 7 * SEGMENT + 100;
+	pcs[1] = (uintptr_t)memory + 30 * SEGMENT;
+	pcs[2] = 4096;
+	pcs[3] = (uintptr_t)memory + 6 * SEGMENT;
+	j.remote.nr_reads = 0;
+	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, ARRAY_SIZE(pcs)), 0);
+	assert_in_range(j.remote.nr_reads, 1, 40);
+	assert_int_equal(j.vm.nr_blobs, 3);
+	assert_string_equal(j.vm.blobs[1].name, "pkg.Class.put");
+	assert_true(j.vm.blobs[1].fresh);
+	assert_false(j.vm.blobs[0].fresh);
+	/* Known now; and nothing is wanted. */
+	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 1), 0);
+	assert_int_equal(j.vm.nr_new, 0);
+	assert_false(j.vm.blobs[1].fresh);
+	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, NULL, 0), 0);
+	assert_int_equal(j.vm.nr_blobs, 3);
+	/* Behind all, and over two that are gone. */
+	put_blob(40, 1, "nmethod", &method_get, 9);
+	put_blob(2, 6, "nmethod", &method_get, 10);
+	((struct blob *)(memory + 2 * SEGMENT + 16))->begin = memory + 3 * SEGMENT;
+	pcs[0] = (uintptr_t)memory + 41 * SEGMENT - 1;
+	pcs[1] = (uintptr_t)memory + 4 * SEGMENT;
+	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 2), 0);
+	assert_int_equal(j.vm.nr_new, 2);
+	assert_int_equal(j.vm.nr_blobs, 3);
+	assert_int_equal(j.vm.blobs[0].compile_id, 10);
+	assert_int_equal(j.vm.blobs[1].kind, HOTSPOT_INTERPRETER);
+	assert_int_equal(j.vm.blobs[2].compile_id, 9);
+	/* A map that leads out of itself. */
+	segmap[0] = 1;
+	pcs[0] = (uintptr_t)memory;
+	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 1), 0);
+	assert_int_equal(j.vm.nr_new, 0);
+	jvm_fini(&j);
+}
+
 TEST(test_method)
 {
 	char name[HOTSPOT_NAME_MAX];
@@ -628,81 +672,6 @@ TEST(test_no_jvm)
 	assert_int_equal(hotspot_open(&vm, &remote, &missing), -ENOENT);
 }
 
-static int count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int nr = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir))
-		nr++;
-	closedir(dir);
-	return nr;
-}
-
-/* A child with code that was sampled, and its entry; read once. */
-static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
-{
-	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
-	struct object *memory_of =
-		objects_intern(h->objects, &id, "//anon", 6, (uint32_t)pid, 4096, 8192);
-	struct hotspots_symbol symbol;
-	struct hotspots_entry *e;
-
-	hotspots_find(h, memory_of, 4096, &symbol);
-	e = hotspots_find_entry(h, memory_of);
-	assert_non_null(e);
-	e->wanted = true;
-	hotspots_refresh(h, time_now_ns());
-	assert_true(e->runs);
-	for (int i = 0; e->runs && i < 1000; i++) {
-		usleep(10000);
-		hotspots_refresh(h, time_now_ns());
-	}
-	assert_false(e->runs);
-	return e;
-}
-
-/* What was read of a process is kept while it runs, and its descriptor closed after its end. */
-TEST(test_ended_process)
-{
-	const int event = eventfd(0, EFD_CLOEXEC);
-	struct hotspots_entry *e;
-	struct objects *objects;
-	struct maps *maps;
-	uint64_t now_ns;
-	struct hotspots h;
-	int before;
-	pid_t pid = fork();
-
-	if (!pid)
-		for (;;)
-			pause();
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
-	assert_int_equal(helpers_new(&h.helpers, event), 0);
-	before = count_descriptors();
-	e = sample_child(&h, pid);
-	assert_int_equal(count_descriptors(), before + 1);
-	/* no samples for a while */
-	e->wanted = false;
-	now_ns = time_now_ns() + 60000000000ULL;
-	hotspots_refresh(&h, now_ns);
-	assert_int_equal(count_descriptors(), before + 1);
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	hotspots_refresh(&h, now_ns + 60000000000ULL);
-	assert_int_equal(count_descriptors(), before);
-	assert_null(e->reading);
-	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
-	close(event);
-}
-
 /* A string that ends at the last byte before memory that is not there. */
 TEST(test_strings)
 {
@@ -724,54 +693,6 @@ TEST(test_strings)
 	assert_int_equal(remote_read_string(&remote, (uintptr_t)page + 4096 - 5, text, 4), 3);
 	assert_string_equal(text, "las");
 	munmap(page, 4096);
-}
-
-/* Code, methods and chains for a recording, each once; cut ones are refused. */
-TEST(test_kept)
-{
-	struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
-	const struct hotspot_blob b = { .start = 4096,
-					.end = 8192,
-					.frame_words = 6,
-					.kind = HOTSPOT_COMPILED,
-					.name = (char[]){ "A.big" } };
-	struct hotspots_keeper k = {
-		.codes = codes_new(), .process = 3, .time_ns = 99, .memory = 4096, .pid = 42
-	};
-	struct hotspot_job_frame *frames;
-	struct hotspots_kept kept;
-	struct code_text text;
-
-	(void)state;
-	hotspots_keep_code(&k, &b);
-	hotspots_keep_code(&k, &b);
-	hotspots_keep_method(&k, 640, "A.small", 800, 12);
-	hotspots_keep_chain(
-		&k, &(struct hotspot_job_chain){
-			    .addr = 5000, .layer = 1, .nr = 2, .exact = true, .frames = chain });
-	assert_int_equal(codes_nr(k.codes), 3);
-	text = *codes_at(k.codes, 0);
-	assert_int_equal(text.language, LANG_JAVA);
-	assert_true(hotspots_kept(&text, &kept));
-	assert_int_equal(kept.end - kept.start, 4096);
-	assert_int_equal(kept.pid + kept.time_ns + kept.frame_words, 42 + 99 + 6);
-	text.table_size--;
-	assert_false(hotspots_kept(&text, &kept));
-	assert_true(hotspots_kept(codes_at(k.codes, 1), &kept));
-	assert_int_equal(kept.start + kept.bytecodes_size, 640 + 12);
-	text = *codes_at(k.codes, 2);
-	assert_true(hotspots_kept(&text, &kept));
-	frames = hotspots_kept_frames(&text, &kept);
-	assert_true(kept.flags & HOTSPOTS_KEPT_EXACT);
-	assert_string_equal(frames[0].file, "A.java");
-	assert_int_equal(frames[0].line, 7);
-	assert_string_equal(frames[1].name, "A.big");
-	assert_string_equal(frames[1].file, "");
-	free(frames);
-	text.table_size--;
-	assert_true(hotspots_kept(&text, &kept));
-	assert_null(hotspots_kept_frames(&text, &kept));
-	codes_free(k.codes);
 }
 
 int main(void)

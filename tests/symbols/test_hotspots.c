@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* hotspots: sampled JVMs while they run and after their end; their code in recordings. */
+#include "tests/prelude.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "symbols/jit/hotspots.h"
+#include "symbols/jit/hotspots_private.h"
+#include "symbols/jit/hotspots_record.h"
+#include "symbols/lang/codes.h"
+#include "symbols/lang/lang.h"
+
+static int count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int nr = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nr++;
+	closedir(dir);
+	return nr;
+}
+
+/* A child with code that was sampled, and its entry; read once. */
+static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
+{
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
+	struct object *memory_of =
+		objects_intern(h->objects, &id, "//anon", 6, (uint32_t)pid, 4096, 8192);
+	struct hotspots_symbol symbol;
+	struct hotspots_entry *e;
+
+	hotspots_find(h, memory_of, 4096, &symbol);
+	e = hotspots_find_entry(h, memory_of);
+	assert_non_null(e);
+	e->wanted = true;
+	hotspots_refresh(h, time_now_ns());
+	assert_true(e->runs);
+	for (int i = 0; e->runs && i < 1000; i++) {
+		usleep(10000);
+		hotspots_refresh(h, time_now_ns());
+	}
+	assert_false(e->runs);
+	return e;
+}
+
+/* What was read of a process is kept while it runs, and its descriptor closed after its end. */
+TEST(test_ended_process)
+{
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct hotspots_entry *e;
+	struct objects *objects;
+	struct maps *maps;
+	uint64_t now_ns;
+	struct hotspots h;
+	int before;
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	assert_int_equal(helpers_new(&h.helpers, event), 0);
+	before = count_descriptors();
+	e = sample_child(&h, pid);
+	assert_int_equal(count_descriptors(), before + 1);
+	/* no samples for a while */
+	e->wanted = false;
+	now_ns = time_now_ns() + 60000000000ULL;
+	hotspots_refresh(&h, now_ns);
+	assert_int_equal(count_descriptors(), before + 1);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	hotspots_refresh(&h, now_ns + 60000000000ULL);
+	assert_int_equal(count_descriptors(), before);
+	assert_null(e->reading);
+	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+	close(event);
+}
+
+/* A table full of processes that have ended makes room for the next one. */
+TEST(test_room)
+{
+	struct objects *objects;
+	struct maps *maps;
+	struct hotspots h;
+	struct object *first = NULL;
+
+	(void)state;
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	for (uint32_t i = 0; i < HOTSPOTS_MAX + 2; i++) {
+		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
+		struct object *o = objects_intern(objects, &id, "//anon", 6, 1, 4096, 8192);
+		struct hotspots_entry *e;
+
+		/* The first one was sampled last. */
+		atomic_store(&o->used, i ? i : HOTSPOTS_MAX);
+		first = i ? first : o;
+		e = hotspots_add_entry(&h, o);
+		/* All of the first ones run. */
+		assert_true(e ? i != HOTSPOTS_MAX : i == HOTSPOTS_MAX);
+		if (i < HOTSPOTS_MAX)
+			continue;
+		for (uint32_t k = 0; k < 2 && !e; k++) {
+			hotspot_job_drop(&h.entries[k]->reading->job);
+			h.entries[k]->reading = NULL;
+		}
+	}
+	assert_int_equal(h.nr_entries, HOTSPOTS_MAX);
+	assert_non_null(hotspots_find_entry(&h, first));
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
+/* Code, methods and chains for a recording, each once; cut ones are refused. */
+TEST(test_kept)
+{
+	struct hotspot_job_frame chain[] = { { "A.small", "A.java", 7 }, { "A.big", "", 0 } };
+	const struct hotspot_blob b = { .start = 4096,
+					.end = 8192,
+					.frame_words = 6,
+					.kind = HOTSPOT_COMPILED,
+					.name = (char[]){ "A.big" } };
+	struct hotspots_keeper k = {
+		.codes = codes_new(), .process = 3, .time_ns = 99, .memory = 4096, .pid = 42
+	};
+	struct hotspot_job_frame *frames;
+	struct hotspots_kept kept;
+	struct code_text text;
+
+	(void)state;
+	hotspots_keep_code(&k, &b);
+	hotspots_keep_code(&k, &b);
+	hotspots_keep_method(&k, 640, "A.small", 800, 12);
+	hotspots_keep_chain(
+		&k, &(struct hotspot_job_chain){
+			    .addr = 5000, .layer = 1, .nr = 2, .exact = true, .frames = chain });
+	assert_int_equal(codes_nr(k.codes), 3);
+	text = *codes_at(k.codes, 0);
+	assert_int_equal(text.language, LANG_JAVA);
+	assert_true(hotspots_kept(&text, &kept));
+	assert_int_equal(kept.end - kept.start, 4096);
+	assert_int_equal(kept.pid + kept.time_ns + kept.frame_words, 42 + 99 + 6);
+	text.table_size--;
+	assert_false(hotspots_kept(&text, &kept));
+	assert_true(hotspots_kept(codes_at(k.codes, 1), &kept));
+	assert_int_equal(kept.start + kept.bytecodes_size, 640 + 12);
+	text = *codes_at(k.codes, 2);
+	assert_true(hotspots_kept(&text, &kept));
+	frames = hotspots_kept_frames(&text, &kept);
+	assert_true(kept.flags & HOTSPOTS_KEPT_EXACT);
+	assert_string_equal(frames[0].file, "A.java");
+	assert_int_equal(frames[0].line, 7);
+	assert_string_equal(frames[1].name, "A.big");
+	assert_string_equal(frames[1].file, "");
+	free(frames);
+	text.table_size--;
+	assert_true(hotspots_kept(&text, &kept));
+	assert_null(hotspots_kept_frames(&text, &kept));
+	codes_free(k.codes);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
