@@ -341,7 +341,7 @@ void dialog_draw(struct ui_state *st, struct canvas *c)
 	struct dialog *d = &st->dialog;
 	/* Leave the key bar visible. */
 	unsigned int lines = d->nr + 3 + !!d->ops->foot + !!d->ops->status;
-	unsigned int rows = MIN(MAX(lines, 12u), c->rows - 2);
+	unsigned int rows = MIN(MAX(lines, 12u), c->rows - (c->rows < 12 ? 1 : 2));
 	unsigned int cols = MIN(WIDTH_MAX, c->cols - (c->cols > 80 ? 4 : 2)), inner = cols - 4;
 	unsigned int row = (c->rows - 1 - rows) / 2, col = (c->cols - cols) / 2;
 	unsigned int width = names_width(d, inner);

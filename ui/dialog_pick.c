@@ -167,6 +167,7 @@ static bool use_process(struct ui_state *st, const struct dialog_entry *entry, b
 const struct dialog_ops dialog_processes = {
 	.title = "Process",
 	.hint = "type a name or a pid",
+	.foot = "Enter open   Esc close",
 	.fill = fill_processes,
 	.use = use_process,
 };
@@ -203,6 +204,7 @@ static bool use_column(struct ui_state *st, const struct dialog_entry *entry, bo
 const struct dialog_ops dialog_sort = {
 	.title = "F6 Sort by",
 	.hint = "type to filter",
+	.foot = "Enter sort   Esc close",
 	.fill = fill_columns,
 	.use = use_column,
 };

@@ -153,6 +153,10 @@ static void window_value(const struct ui_state *st, char *out, size_t size)
 	char span[FORMAT_MAX];
 	enum profile_window window = ui_state_want_window(st);
 
+	if (window == PROFILE_WINDOW && ui_state_whole(st)) {
+		snprintf(out, size, "all");
+		return;
+	}
 	snprintf(out, size, "%s%s%s", names[window], window == PROFILE_WINDOW ? " " : "",
 		 window == PROFILE_WINDOW ? format_span(span, st->config->window_ns).str : "");
 }

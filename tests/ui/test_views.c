@@ -569,6 +569,58 @@ TEST(test_help)
 	bench_fini(&b);
 }
 
+/* At 40 columns descriptions go on below, and none is cut. */
+TEST(test_help_narrow)
+{
+	struct bench b;
+	const char *text;
+
+	bench_init(&b, 40, 400, false);
+	model_take(&b.st, fake_profile(2, NULL));
+	press(&b, '?');
+	text = look(&b);
+	assert_null(strstr(text, b.st.glyphs->more.str));
+	assert_non_null(strstr(text, "   b          callers and callees of the\n"
+				     "              row; Esc: back\n"));
+	assert_non_null(strstr(text, "samples, else of\n"));
+	for (const struct key_binding *k = key_table(); k->action; k++) {
+		const char *last = strrchr(k->help, ' ');
+
+		assert_non_null(strstr(text, last ? last + 1 : k->help));
+	}
+	bench_fini(&b);
+}
+
+/* Of a recording the folder is cut, not the process; nothing is "got", and all time is summed. */
+TEST(test_recording)
+{
+	struct bench b;
+	struct profile *p = fake_profile(2, NULL);
+
+	bench_init(&b, 80, 24, false);
+	b.config.replayed = true;
+	p->window_ns = p->running_ns;
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		p->events[i].got_hz = NAN;
+	strcpy(p->target, "recording /var/lib/recordings/of/last/night/shop.data");
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "recording shop.data"));
+	assert_null(strstr(look(&b), "got"));
+	press(&b, K_F(2));
+	assert_non_null(strstr(look(&b), "window        all"));
+	press(&b, K_ESC);
+	press(&b, '4');
+	assert_non_null(strstr(look(&b), "▶recording shop.data"));
+	press(&b, '2');
+	press(&b, K_ENTER);
+	assert_true(b.st.scope.drilled);
+	assert_non_null(strstr(look(&b), "recording shop.data ▸ "));
+	assert_non_null(strstr(look(&b), b.st.scope.process_name));
+	press(&b, '?');
+	assert_null(strstr(look(&b), b.st.scope.process_name));
+	bench_fini(&b);
+}
+
 TEST(test_pickers)
 {
 	static const struct {

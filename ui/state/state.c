@@ -22,6 +22,23 @@ struct safe_text ui_state_clean(char *buf, size_t size, const char *text)
 	return text_sanitise(buf, size, text, strlen(text));
 }
 
+struct safe_text ui_state_target(const struct profile *p, char *buf, size_t size)
+{
+	static const char recording[] = "recording ";
+	const char *name = strrchr(p->target, '/');
+
+	if (!name || strncmp(p->target, recording, sizeof(recording) - 1))
+		return ui_state_clean(buf, size, p->target);
+	return text_format(buf, size, "%s%s", recording, name + 1);
+}
+
+bool ui_state_whole(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	return p && st->config->replayed && p->window_ns + 1000000000ull >= p->running_ns;
+}
+
 struct safe_text ui_state_name(const struct ui_state *st, char buf[static TEXT_MAX],
 			       struct safe_text name)
 {

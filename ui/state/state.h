@@ -157,6 +157,10 @@ void ui_state_say_error(struct ui_state *st, const struct err *e);
 
 /* Clean a text into @buf. Return it with its width. */
 struct safe_text ui_state_clean(char *buf, size_t size, const char *text);
+/* Write the target, a recording without its folder, into @buf. */
+struct safe_text ui_state_target(const struct profile *p, char *buf, size_t size);
+/* Return whether the rows are of all samples of a recording. */
+bool ui_state_whole(const struct ui_state *st);
 /* Return a function's name for rows: short, unless full names are on (V). */
 struct safe_text ui_state_name(const struct ui_state *st, char buf[static TEXT_MAX],
 			       struct safe_text name);

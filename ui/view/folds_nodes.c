@@ -182,7 +182,8 @@ struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_no
 		return task_text(st, node, buf, size);
 	if (node->process != FOLD_NONE && node->process < p->nr_processes)
 		return process_text(st, node->process, buf, size);
-	return ui_state_clean(buf, size, st->scope.drilled ? st->scope.process_name : p->target);
+	return st->scope.drilled ? ui_state_clean(buf, size, st->scope.process_name)
+				 : ui_state_target(p, buf, size);
 }
 
 bool folds_finds(const struct ui_state *st, const struct fold_tree_node *node,

@@ -23,7 +23,6 @@
 #define DETAILS_MAX 3  /* CPUs named in a line */
 #define WIDE_TITLE  60 /* cells, for more than the last crumb */
 #define HOST_COLS   24u
-#define SECOND	    1000000000ULL
 
 /* Return the profile of the figures: of the moment in the past, else the newest. */
 static const struct profile *source(const struct ui_state *st)
@@ -46,7 +45,7 @@ static struct safe_text window_text(const struct ui_state *st, char *buf, size_t
 	if (p && p->window == PROFILE_TOTAL)
 		return TEXT("total");
 	/* Of a recording all samples, but while one of a pipe grows. */
-	if (p && st->config->replayed && p->window_ns + SECOND >= p->running_ns)
+	if (ui_state_whole(st))
 		return TEXT("all");
 	return text_format(buf, size, "last %s", format_span(span, st->config->window_ns).str);
 }
@@ -156,20 +155,24 @@ static void draw_crumbs(const struct ui_state *st, struct canvas *c,
 static void draw_title(const struct ui_state *st, struct canvas *c)
 {
 	char buf[192], inner[192];
-	const struct safe_text crumbs[2] = {
+	bool help = view_shown(st)->context == CTX_HELP;
+	struct safe_text crumbs[2] = {
 		ui_state_clean(buf, sizeof(buf),
-			       view_shown(st)->context == CTX_HELP ? "help"
-			       : st->latest			   ? st->latest->target
-								   : "starting"),
-		scope_text(st, inner, sizeof(inner)),
+			       help	    ? "help"
+			       : st->latest ? st->latest->target
+					    : "starting"),
+		help ? TEXT("") : scope_text(st, inner, sizeof(inner)),
 	};
 	bool wide = c->cols >= WIDE_TITLE;
-	unsigned int crumbs_cols = crumbs[!wide && crumbs[1].size].width + 3u, end;
+	unsigned int before = wide ? 9 + MIN((unsigned int)strlen(st->host), HOST_COLS) : 0;
+	unsigned int crumbs_cols = before + crumbs[!wide && crumbs[1].size].width + 3u, end;
 
-	if (wide)
-		crumbs_cols += 9 + MIN((unsigned int)strlen(st->host), HOST_COLS) +
-			       (crumbs[1].size ? crumbs[1].width + 3u : 0);
+	if (wide && crumbs[1].size)
+		crumbs_cols += crumbs[1].width + 3u;
 	end = draw_badge(st, c, MAX(c->cols - MIN(c->cols, crumbs_cols), c->cols / 3));
+	/* The process is of more use than the folder of the recording. */
+	if (crumbs_cols > end && st->latest && !help)
+		crumbs[0] = ui_state_target(st->latest, buf, sizeof(buf));
 	if (end >= 4)
 		draw_crumbs(st, c, crumbs, end - 2);
 }
@@ -187,16 +190,13 @@ static void draw_rate(const struct ui_state *st, struct pen *pen, const struct p
 	/* Every switch is timed. */
 	if (ev->event.wait || (is_past(st) && !ev->want_hz))
 		return;
-	if (isnan(ev->got_hz))
-		strcpy(got, "-");
-	else
-		format_count(got, ev->got_hz);
+	format_count(got, ev->got_hz);
 	if (!ev->want_hz)
 		value = TEXT("fixed period");
 	else if (hz != ev->want_hz)
 		value = text_format(buf, sizeof(buf), "%s Hz requested",
 				    format_count(want, hz).str);
-	else if (!rated || is_past(st))
+	else if (!rated || is_past(st) || isnan(ev->got_hz))
 		value = text_format(buf, sizeof(buf), "%s Hz%s", format_count(want, hz).str,
 				    source(st)->past_rates_differ ? ", changed" : "");
 	else

@@ -413,6 +413,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .draw = draw_own },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
+		  .help = "the share as a bar",
 		  .width = 8,
 		  .wide = 12,
 		  .from = 46,

@@ -241,6 +241,7 @@ static const struct view_column columns[] = {
 	[CHANGE] = COMMON_CHANGE("TOTAL%"),
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
+		  .help = "the share as a bar",
 		  .width = 8,
 		  .wide = 16,
 		  .from = 60,

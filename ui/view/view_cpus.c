@@ -275,6 +275,7 @@ static const struct view_column columns[] = {
 		   .draw = draw_core },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
+		  .help = "the share as a bar",
 		  .width = 10,
 		  .wide = 14,
 		  .from = 110,
@@ -462,9 +463,10 @@ static void foot_unwinder(struct foot *f, const struct profile_unwind *u)
 	if (!u->frames)
 		return;
 	say_part(&w, "frames", u->frames, 0);
-	say_part(&w, "= cached rules", u->row_hits, u->frames);
-	say_part(&w, "+ libunwind", u->steps, u->frames);
-	say_part(&w, "+ guessed", u->guessed, u->frames);
+	/* Not a sum: the first frame of a stack is the sample's, and its end takes a rule. */
+	say_part(&w, "by cached rules", u->row_hits, u->frames);
+	say_part(&w, "by libunwind", u->steps, u->frames);
+	say_part(&w, "guessed", u->guessed, u->frames);
 	say_part(&w, "; rules", u->rows, 0);
 	say_part(&w, "refused", u->rows_differ, 0);
 	if (u->verified) {

@@ -3,8 +3,8 @@
  * The help page, made from the key table. The main thread; reads the state only.
  *
  * On wide screens a card of all keys is first, in two columns: one screen of 100x30. Below it,
- * and on narrow screens alone, is the table with a line for each action. A row is one line; line
- * numbers are identities.
+ * and on narrow screens alone, is the table with a line for each action, wrapped if need be. A row
+ * is one line of the screen; line of the table and part are its identity.
  */
 #include "ui/view/view.h"
 
@@ -14,7 +14,10 @@
 
 #include "ui/text/format.h"
 
-#define KEYS_COLS 17u
+#define KEYS_COLS   17u
+#define KEYS_NARROW 10u /* on screens below NARROW */
+#define NARROW	    60u
+#define PARTS	    8u /* at most, of a wrapped line */
 
 static const struct safe_text notes[] = {
 	TEXT("ROWS"),
@@ -235,38 +238,90 @@ static bool line_content(uint32_t n, struct content *content)
 	return true;
 }
 
-static int build(const struct ui_state *st, struct list *list)
+static unsigned int keys_cols(const struct ui_state *st)
 {
-	struct content content;
+	return st->cols < NARROW ? KEYS_NARROW : KEYS_COLS;
+}
 
-	for (uint32_t n = has_card(st) ? 0 : CARD_LINES;
-	     n < CARD_LINES || line_content(n - CARD_LINES, &content); n++) {
-		struct row *row = list_add(list);
+/* Cut part @part of @cols cells at a blank. Return its size, and its start in @text. */
+static size_t wrap(const char **text, unsigned int cols, unsigned int part)
+{
+	for (;; part--) {
+		size_t size = strlen(*text), n = MIN(size, cols);
 
-		if (!row)
-			return -ENOMEM;
-		row->id = row->index = n;
-		row->total = 1;
+		while (n < size && n && (*text)[n] != ' ')
+			n--;
+		if (!n)
+			n = MIN(size, cols);
+		if (!part || n == size)
+			return part ? 0 : n;
+		*text += n + strspn(*text + n, " ");
 	}
+}
+
+/* Write part @part of the line, "" behind the last one. */
+static struct safe_text content_text(const struct ui_state *st, const struct content *content,
+				     unsigned int part, char *buf, size_t size)
+{
+	const struct key_binding *b = content->binding;
+	const char *text = b ? b->help : content->text.str;
+	unsigned int keys = keys_cols(st), indent = b ? keys + 3 : (unsigned int)strspn(text, " ");
+	char names[48], help[160];
+	size_t n;
+
+	snprintf(help, sizeof(help), "%s%s", text + (b ? 0 : indent), b ? key_where(b) : "");
+	text = help;
+	n = wrap(&text, MAX(st->cols, indent + 12) - indent - 1, part);
+	if (part && !n)
+		return TEXT("");
+	if (!b || part)
+		return text_format(buf, size, "%*s%.*s", (int)indent, "", (int)n, text);
+	return text_format(buf, size, "  %-*s %.*s", (int)keys,
+			   user_keys_names(st->user_keys, names, sizeof(names), b), (int)n, text);
+}
+
+static int add(struct list *list, uint32_t line, unsigned int part)
+{
+	struct row *row = list_add(list);
+
+	if (!row)
+		return -ENOMEM;
+	row->id = row->index = line * PARTS + part;
+	row->total = 1;
 	return 0;
 }
 
-/* Return the line as text, in @buf if need be. */
-static struct safe_text line_text(const struct ui_state *st, uint32_t n, char *buf, size_t size)
+static int build(const struct ui_state *st, struct list *list)
 {
 	struct content content;
-	char keys[48];
+	char buf[160];
+	int code = 0;
+
+	for (uint32_t n = 0; !code && n < CARD_LINES && has_card(st); n++)
+		code = add(list, n, 0);
+	for (uint32_t n = 0; !code && line_content(n, &content); n++) {
+		code = add(list, n + CARD_LINES, 0);
+		for (unsigned int part = 1; !code && part < PARTS; part++) {
+			if (!content_text(st, &content, part, buf, sizeof(buf)).size)
+				break;
+			code = add(list, n + CARD_LINES, part);
+		}
+	}
+	return code;
+}
+
+/* Return the row as text, in @buf if need be. */
+static struct safe_text line_text(const struct ui_state *st, uint32_t index, char *buf, size_t size)
+{
+	struct content content;
+	uint32_t n = index / PARTS;
 
 	if (n < CARD_LINES)
 		return text_format(buf, size, "%s  %s", n < ARRAY_SIZE(left) ? left[n].text : "",
 				   n < ARRAY_SIZE(right) ? right[n].text : "");
 	if (!line_content(n - CARD_LINES, &content))
 		return TEXT("");
-	if (!content.binding)
-		return content.text;
-	return text_format(buf, size, "  %-*s %s%s", (int)KEYS_COLS,
-			   user_keys_names(st->user_keys, keys, sizeof(keys), content.binding),
-			   content.binding->help, key_where(content.binding));
+	return content_text(st, &content, index % PARTS, buf, size);
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
@@ -285,19 +340,19 @@ static void draw_row(const struct ui_state *st, const struct row *row, struct ca
 	char buf[160];
 	struct safe_text text = line_text(st, row->index, buf, sizeof(buf));
 
-	if (row->index < CARD_LINES) {
-		draw_card(st, row->index, c, at);
+	if (row->index / PARTS < CARD_LINES) {
+		draw_card(st, row->index / PARTS, c, at);
 		return;
 	}
-	if (!line_content(row->index - CARD_LINES, &content))
+	if (!line_content(row->index / PARTS - CARD_LINES, &content))
 		return;
 	if (content.heading)
 		style.role = ROLE_TITLE;
 	if (match_active(search) && match_finds(search, text) && text.size)
 		style.flags |= CELL_UNDERLINE;
 	canvas_elide(c, at.row, at.col, at.cols, text, style);
-	if (content.binding)
-		canvas_restyle(c, at.row, at.col, MIN(at.cols, KEYS_COLS + 2),
+	if (content.binding && row->index % PARTS == 0)
+		canvas_restyle(c, at.row, at.col, MIN(at.cols, keys_cols(st) + 2),
 			       (struct style){ ROLE_KEY, style.flags }, false);
 }
 

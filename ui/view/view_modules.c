@@ -150,6 +150,7 @@ static const struct view_column columns[] = {
 	[CHANGE] = COMMON_CHANGE("SELF%"),
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
+		  .help = "the share as a bar",
 		  .width = 8,
 		  .wide = 12,
 		  .from = 66,

@@ -423,6 +423,7 @@ static const struct view_column columns[] = {
 	[SELF] = { .title = TEXT("SELF%"), .width = 5, .right = true, .draw = draw_self },
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",
+		  .help = "the share as a bar",
 		  .width = 8,
 		  .wide = 10,
 		  .from = 100,
