@@ -54,6 +54,12 @@ struct nested {
 	pid_t tid, inner;
 };
 
+enum life {
+	RUNS,
+	LEFT,  /* by its owner: it frees itself */
+	ENDED, /* its owner frees it */
+};
+
 struct langreader {
 	struct langreader_shared *shared;
 	struct counters_cpu *cpu; /* not to be looked at when it was left behind */
@@ -64,10 +70,10 @@ struct langreader {
 	uint64_t at; /* position in the ring, all before it was looked at */
 	int epoll_fd, stop_fd, kick_fd;
 	pthread_t thread;
-	atomic_bool slow, ended;
+	atomic_bool slow;
+	atomic_int state;	      /* enum life */
 	struct preemption preemption; /* while slow */
 	bool looked;		      /* at it, since the last wake-up */
-	atomic_bool left;	      /* behind: release by langreader_stop() */
 	_Atomic uint64_t since_ns;    /* the read that goes on; 0: none */
 	atomic_int pid;
 	atomic_uint process;
@@ -345,6 +351,12 @@ static void go_first(struct langreader *r)
 	atomic_store_explicit(&r->slow, true, memory_order_relaxed);
 }
 
+static bool is_left(const struct langreader *r)
+{
+	/* Pairs with the exchange in langreader_leave(). */
+	return atomic_load_explicit(&r->state, memory_order_acquire) == LEFT;
+}
+
 /* Read for the new samples. False: the ring may be gone. */
 static bool read_samples(struct langreader *r)
 {
@@ -356,37 +368,10 @@ static bool read_samples(struct langreader *r)
 				   ((struct perf_event_header *)(void *)r->record)->size) &&
 		    rec.type == PERF_RECORD_SAMPLE)
 			on_sample(r, &rec.sample, newest);
-		/* Pairs with the release in langreader_stop(). */
-		if (atomic_load_explicit(&r->left, memory_order_acquire))
+		if (is_left(r))
 			return false;
 	}
 	return true;
-}
-
-static void *langreader_main(void *arg)
-{
-	struct langreader *r = arg;
-	struct epoll_event event = { .data.fd = -1 };
-
-	go_first(r);
-	rcu_register_thread();
-	rcu_thread_offline();
-	while (epoll_wait(r->epoll_fd, &event, 1, -1) >= 0 || errno == EINTR) {
-		if (event.data.fd == r->stop_fd)
-			break;
-		if (ring_waiting(&r->cpu->data) > r->cpu->data.size / 8)
-			wake_send(r->kick_fd);
-		if (!read_samples(r))
-			break;
-		if (langreader_is_slow(r) && !r->looked)
-			preemption_was_instant(&r->preemption);
-		r->looked = false;
-	}
-	rcu_thread_online();
-	rcu_unregister_thread();
-	/* Release: it touches nothing any more; pairs with langreader_stop(). */
-	atomic_store_explicit(&r->ended, true, memory_order_release);
-	return NULL;
 }
 
 static void langreader_free(struct langreader *r)
@@ -400,6 +385,33 @@ static void langreader_free(struct langreader *r)
 		close(r->epoll_fd);
 	preemption_close(&r->preemption);
 	free(r);
+}
+
+static void *langreader_main(void *arg)
+{
+	struct langreader *r = arg;
+	struct epoll_event event = { .data.fd = -1 };
+
+	go_first(r);
+	rcu_register_thread();
+	rcu_thread_offline();
+	while (epoll_wait(r->epoll_fd, &event, 1, -1) >= 0 || errno == EINTR) {
+		if (event.data.fd == r->stop_fd || is_left(r))
+			break;
+		if (ring_waiting(&r->cpu->data) > r->cpu->data.size / 8)
+			wake_send(r->kick_fd);
+		if (!read_samples(r))
+			break;
+		if (langreader_is_slow(r) && !r->looked)
+			preemption_was_instant(&r->preemption);
+		r->looked = false;
+	}
+	rcu_thread_online();
+	rcu_unregister_thread();
+	/* Release: the owner may free it; acquire: the owner has left. */
+	if (atomic_exchange_explicit(&r->state, ENDED, memory_order_acq_rel) == LEFT)
+		langreader_free(r);
+	return NULL;
 }
 
 /*
@@ -460,9 +472,12 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 
 void langreader_leave(struct langreader *r)
 {
-	/* Release: the ring may be unmapped after this. */
-	atomic_store_explicit(&r->left, true, memory_order_release);
+	/* It may wait for samples again by now. */
+	wake_send(r->stop_fd);
 	pthread_detach(r->thread);
+	/* Release: the ring may be unmapped after this. The last one of the two frees it. */
+	if (atomic_exchange_explicit(&r->state, LEFT, memory_order_acq_rel) == ENDED)
+		langreader_free(r);
 }
 
 bool langreader_stop(struct langreader *r)
@@ -473,7 +488,7 @@ bool langreader_stop(struct langreader *r)
 	if (!r)
 		return true;
 	wake_send(r->stop_fd);
-	while (!atomic_load_explicit(&r->ended, memory_order_acquire)) {
+	while (atomic_load_explicit(&r->state, memory_order_acquire) != ENDED) {
 		if (time_now_ns() > deadline_ns) {
 			langreader_leave(r);
 			return false;

@@ -7,7 +7,7 @@
  * interrupt, before the sampled thread has gone on by one instruction. Reading
  * another process may hang for good (userfaultfd, FUSE), so it is never done on
  * a sampler thread: a hanging reader is left behind with its memory, and its
- * process is barred.
+ * process is barred. It frees itself when the read returns.
  *
  * Threads: langreader_start(), langreader_stop(), langreader_hangs() by the builder; the
  * feed by the sampler thread of the CPU.
@@ -44,7 +44,7 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 		     struct counters *counters, uint32_t index, int kick_fd, struct err *e);
 /* End it, join it, free it; one that hangs is left behind (then false), and its feed with it. */
 bool langreader_stop(struct langreader *r);
-/* Leave a hanging reader behind, with all its memory. */
+/* Leave a hanging reader behind: it frees itself at its end. */
 void langreader_leave(struct langreader *r);
 struct feed *langreader_feed(struct langreader *r);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */

@@ -18,4 +18,24 @@ run_until '(any("hangs" in t["message"] for t in ticks) and taken >= 100 and
 	-d 1 -p "$fake,$last" --languages=python --rows=0
 [ "$rc" = 0 ] || wrong "exit code $rc: $(head -3 "$TMP/err") $(tail -n 1 "$TMP/out" | cut -c 1-3000)"
 tail -n 1 "$TMP/out" | grep -q '"account_total":{[^}]*"lost":0,' || wrong "samples are lost: $(tail -n 1 "$TMP/out" | grep -o '"account_total":{[^}]*}')"
+
+# The reader frees itself when the read returns: each one that runs has a poll descriptor, and no other is left.
+start "$PROFTOP" -b -d 0.2 -p "$fake,$last" --languages=python --rows=0 --format=ndjson >"$TMP/live" 2>&1
+readers() { cat "/proc/$last/task/"*/comm 2>/dev/null | grep -c '^read[0-9]'; }
+left() { [ "$(ls -l "/proc/$last/fd" | grep -c eventpoll)" -gt "$(readers)" ]; }
+# within COMMAND...: it succeeds within 20 s.
+within() {
+	tries=0
+	until "$@"; do
+		[ $((tries += 1)) -le 200 ] || return 1
+		sleep 0.1
+	done
+}
+fewer() { [ "$(readers)" -lt "$hanging" ]; }
+closed() { ! left; }
+within grep -q hangs "$TMP/live" || wrong "no reader hangs: $(tail -n 1 "$TMP/live" | cut -c 1-300)"
+hanging=$(readers)
+kill -9 "$fake"
+within fewer || wrong "a reader of a process that has ended goes on: $hanging"
+within closed || wrong "descriptors of a reader are left: $(readers) readers, $(ls -l "/proc/$last/fd" | grep -c eventpoll) descriptors"
 finish
