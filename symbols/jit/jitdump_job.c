@@ -29,10 +29,12 @@ void jitdump_job_forget(struct jitdump_job *r)
 
 static void close_dump(struct jitdump_job *r)
 {
-	if (r->fd < 0)
+	if (r->fd < 0 && !r->closed)
 		return;
-	close(r->fd);
+	if (r->fd >= 0)
+		close(r->fd);
 	r->fd = -1;
+	r->closed = false;
 	jitdump_fini(&r->dump);
 	r->size = 0;
 }
@@ -89,6 +91,7 @@ static int open_dump(struct jitdump_job *r)
 		rc = code_owner_ask(r->pid, &o);
 	if (rc)
 		return rc;
+	r->process_start = o.start;
 	for (uint32_t i = 0; i < r->nr_candidates && found == -ENOENT; i++)
 		found = open_file(r, &r->candidates[i], &o, &r->fd);
 	code_owner_done(&o);
@@ -120,7 +123,6 @@ static int read_on(struct jitdump_job *r)
 {
 	struct jitdump_file file = { .fd = r->fd, .watch = &r->read.job.watch };
 	uint32_t before = jitcode_nr(r->dump.code);
-	bool more = false;
 	int rc = size_of(r, &file.size);
 
 	if (rc)
@@ -138,10 +140,32 @@ static int read_on(struct jitdump_job *r)
 	if (file.size == r->size || r->dump.state.ended)
 		return 0;
 	if (!r->full)
-		rc = jitdump_read(&r->dump, &file, r->no_proc ? 0 : SLICE_NS, &more);
-	r->size = more ? r->dump.state.at : file.size;
+		rc = jitdump_read(&r->dump, &file, r->no_proc ? 0 : SLICE_NS, &r->more);
+	r->size = r->more ? r->dump.state.at : file.size;
 	r->news = jitcode_nr(r->dump.code) != before;
 	return rc;
+}
+
+/* Return whether the process with the jitdump has ended. */
+static bool has_ended(const struct jitdump_job *r)
+{
+	struct code_owner o;
+	int rc = code_owner_ask(r->pid, &o);
+	bool other;
+
+	if (rc)
+		return rc == -ENOENT || rc == -ESRCH;
+	other = o.start != r->process_start;
+	code_owner_done(&o);
+	return other;
+}
+
+/* Close the file, which may hang. */
+static void close_file(struct jitdump_job *r)
+{
+	close(r->fd);
+	r->fd = -1;
+	r->closed = true;
 }
 
 static void run(struct job *job)
@@ -149,7 +173,11 @@ static void run(struct job *job)
 	struct jitdump_job *r = (struct jitdump_job *)job;
 	uint64_t start_ns = time_now_ns();
 
-	r->news = false;
+	r->news = r->more = r->gone = false;
+	if (r->closes) {
+		close_file(r);
+		return;
+	}
 	r->rc = watch_begin(&job->watch);
 	if (r->rc)
 		return;
@@ -158,6 +186,8 @@ static void run(struct job *job)
 	watch_end(&job->watch, 0);
 	if (!r->rc)
 		r->rc = read_on(r);
+	if (r->asks && r->fd >= 0 && !r->more)
+		r->gone = has_ended(r);
 	r->cost_ns = time_now_ns() - start_ns;
 }
 

@@ -35,12 +35,18 @@ struct jitdump_job {
 	char *root;   /* owned */
 	struct jitdump_candidate *candidates;
 	uint32_t nr_candidates;
+	uint64_t process_start; /* field 22 of /proc/PID/stat when it was opened */
+	bool asks;		/* whether the process has ended */
+	bool closes;		/* the file: names are kept */
 	struct jitdump dump;
-	int fd;	       /* -1: no jitdump yet */
+	int fd;	       /* -1: no jitdump yet, or closed */
 	uint64_t size; /* of the jitdump when it was last checked */
 	/* Results of one run: */
 	int rc;
 	bool news; /* code was added */
+	bool more; /* it was not read to its end */
+	bool gone; /* the process has ended, and its jitdump was read to its end */
+	bool closed;
 	uint64_t cost_ns;
 };
 

@@ -14,10 +14,12 @@
 
 #define FILES_MAX   4096U
 #define POLL_NS	    25000000ULL
-#define COST_FACTOR 10ULL	  /* reading takes at most a tenth of the time */
-#define RETRY_NS    1000000000ULL /* while its device does not answer */
-#define SETTLE_NS   300000000ULL  /* a listing waits for a job */
-#define TELL_NS	    1000000000ULL /* at least between two reports of better names */
+#define COST_FACTOR 10ULL	   /* reading takes at most a tenth of the time */
+#define RETRY_NS    1000000000ULL  /* while its device does not answer */
+#define SETTLE_NS   300000000ULL   /* a listing waits for a job */
+#define TELL_NS	    1000000000ULL  /* at least between two reports of better names */
+#define ASK_NS	    10000000000ULL /* whether a process has ended */
+#define KEEP_NS	    60000000000ULL /* the file of an ended one, for its instructions */
 
 struct jitdumps_entry {
 	struct jitdump_job *r; /* the job's while it runs */
@@ -25,10 +27,13 @@ struct jitdumps_entry {
 	uint32_t nr_files;     /* number of jitdumps at the last search without a result */
 	uint64_t due_ns;       /* not checked before */
 	uint64_t tell_ns;      /* not reported before */
+	uint64_t ask_ns;       /* not asked before whether the process has ended */
+	uint64_t gone_ns;      /* when it had; 0: it runs */
 	size_t memory;
 	bool runs;   /* the job; it may hang */
 	bool looked; /* the first search has ended, or hangs */
-	bool opened; /* there is a jitdump */
+	bool opened; /* there is a jitdump, */
+	bool held;   /* and its file is open */
 	bool wanted; /* addresses are missing */
 	bool news;   /* sampled code is not in the jitdump */
 };
@@ -271,16 +276,17 @@ static void set_aside(struct jitdumps *j, struct jitdumps_entry *e)
 }
 
 /* Take the result of the finished job of @e. */
-static void take(struct jitdumps *j, struct jitdumps_entry *e)
+static void take(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
 {
 	struct jitdump_job *r = e->r;
-	bool opened = r->fd >= 0;
+	bool held = r->fd >= 0, opened = held || r->closed;
 	size_t memory = opened ? jitcode_memory(r->dump.code) : 0;
 
 	e->runs = false;
 	e->looked = true;
-	j->nr_open += opened;
-	j->nr_open -= e->opened;
+	j->nr_open += held;
+	j->nr_open -= e->held;
+	e->held = held;
 	e->opened = opened;
 	if (opened)
 		tell_layers(j, e);
@@ -288,6 +294,10 @@ static void take(struct jitdumps *j, struct jitdumps_entry *e)
 	atomic_fetch_add_explicit(&j->memory, memory - e->memory, memory_order_relaxed);
 	e->memory = memory;
 	e->due_ns = time_now_ns() + MAX(POLL_NS, r->cost_ns * COST_FACTOR);
+	if (r->gone) {
+		e->gone_ns = now_ns;
+		e->due_ns = now_ns + KEEP_NS;
+	}
 	if (r->rc != -EAGAIN && r->rc != -ENOENT)
 		explain(objects_at(j->objects, e->object), e, r->rc);
 }
@@ -305,6 +315,10 @@ static void start(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
 		return;
 	}
 	e->r->full = atomic_load_explicit(&j->memory, memory_order_relaxed) >= JITDUMPS_MEMORY_MAX;
+	e->r->asks = !j->no_proc && e->held && now_ns >= e->ask_ns;
+	e->r->closes = e->gone_ns;
+	if (e->r->asks)
+		e->ask_ns = now_ns + ASK_NS;
 	rc = jitreads_start(j->reads, &e->r->read);
 	e->runs = !rc;
 	if (rc == -ETIME) {
@@ -316,12 +330,12 @@ static void start(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
 /* Go on with the jitdump of @e. */
 static void look(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
 {
-	if (!e->runs && (j->no_proc || e->due_ns <= now_ns))
+	if (!e->runs && (j->no_proc || e->due_ns <= now_ns) && e->held == e->opened)
 		start(j, e, now_ns);
 	if (!e->runs || is_stopping(j))
 		return;
 	if (jitreads_ended(j->reads, &e->r->read))
-		take(j, e);
+		take(j, e, now_ns);
 	else if (jitread_hangs(&e->r->read, now_ns))
 		set_aside(j, e);
 }
@@ -449,7 +463,7 @@ int jitdumps_code(struct jitdumps *j, struct object *object, uint64_t start, uin
 	const struct jitcode_function *f;
 
 	settle(j, e);
-	f = is_readable(e) ? function_named(e, start, variant) : NULL;
+	f = is_readable(e) && e->held ? function_named(e, start, variant) : NULL;
 	if (!f)
 		return -ENOENT;
 	*size = f->size;

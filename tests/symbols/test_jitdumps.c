@@ -250,6 +250,45 @@ TEST(test_lines_and_code, setup, teardown)
 			 -ENOENT);
 }
 
+/* The file of a process that has ended is read to its end, kept for a while, and closed. */
+TEST(test_ended_process, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t now = time_now_ns(), size;
+	uint16_t machine;
+	uint8_t *bytes;
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE, "one");
+	jitdumps_refresh(&f->dumps, now + SECOND);
+	assert_int_equal(f->dumps.nr_open, 1);
+	jit_load(&made, "last", CODE + 64, 64, 200);
+	write_file(f, O_APPEND);
+	kill(f->child, SIGKILL);
+	waitpid(f->child, NULL, 0);
+	jitdumps_refresh(&f->dumps, now + 20 * SECOND);
+	assert_at(f, f->memory, CODE + 64, "last");
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 64,
+				       &size, &machine),
+			 64);
+	free(bytes);
+	jitdumps_refresh(&f->dumps, now + 79 * SECOND);
+	assert_int_equal(f->dumps.nr_open, 1);
+	jitdumps_refresh(&f->dumps, now + 81 * SECOND);
+	assert_int_equal(f->dumps.nr_open, 0);
+	/* The names are known for as long as the session. */
+	jitdumps_refresh(&f->dumps, now + 200 * SECOND);
+	assert_at(f, f->memory, CODE, "one");
+	assert_at(f, f->memory, CODE + 64, "last");
+	assert_at(f, f->memory, CODE + 128, NULL);
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 64,
+				       &size, &machine),
+			 -ENOENT);
+	assert_int_equal(f->dumps.nr_open, 0);
+}
+
 /* Not of this process, by name or by mapping. */
 TEST(test_not_mine, setup, teardown)
 {
