@@ -16,7 +16,7 @@
 #include "sampler/keep_read.h"
 #include "sampler/replay_private.h"
 
-#define REPLAY_CELLS_MIN (1u << 13)
+#define REPLAY_CELLS_MIN (1u << 9)
 #define REPLAY_CELLS_MAX (1u << 23)
 
 /* A recording without copies of user stacks may be of any CPU. */
@@ -78,6 +78,8 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		replay_close(r);
 		return code;
 	}
+	/* Libunwind alone may read more of a stack than rows do. */
+	r->part = config->verify_every ? 0 : 2 * REPLAY_PART_MIN;
 	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
 	frames_init(&r->frames);
 	r->deltas = deltas_new(perfdata_nr_ids(r->data));

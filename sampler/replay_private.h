@@ -16,6 +16,9 @@
 #include "sampler/store.h"
 
 #define REPLAY_CPUS_MAX 4096
+/* Bytes of a sample that are read at first: most stacks are much smaller than their copies. */
+#define REPLAY_PART_MIN 2048
+#define REPLAY_PART_MAX (64 << 10)
 
 struct replay {
 	struct perfdata *data; /* NULL: a folder of --keep instead */
@@ -23,6 +26,7 @@ struct replay {
 	struct keep_read_result kept_result;
 	struct replay_events events;
 	struct replay_waits waits;
+	size_t part; /* bytes of a sample that were enough for most stacks; 0: read all */
 	struct replay_cpu *cpus;
 	uint32_t nr_cpus;
 	bool has_cells;	       /* up to the number of samples */

@@ -36,17 +36,25 @@ int replay_slot_of(void *ctx, uint64_t id)
 							    : r->events.slots[event];
 }
 
-/* Read record @index. As record_decode(), or -EIO. */
-static int read_record(struct replay *r, uint64_t index, const struct record_layout **layout,
-		       struct record *rec)
-{
+/* A record that is read. */
+struct reading {
+	uint64_t index;
+	const uint8_t *bytes; /* NULL: it cannot be read */
 	size_t size;
-	const uint8_t *bytes = perfdata_record(r->data, index, &size, layout);
-	int code = bytes ? record_decode(rec, *layout, bytes, size) : -EIO, event;
+	const struct record_layout *layout;
+	bool is_part; /* see perfdata_record_part() */
+	struct record rec;
+};
+
+/* Decode the bytes. As record_decode(), or -EIO. */
+static int decode(const struct replay *r, struct reading *in)
+{
+	struct record *rec = &in->rec;
+	int code = in->bytes ? record_decode(rec, in->layout, in->bytes, in->size) : -EIO, event;
 
 	/* A fixed period is not in each sample. */
 	if (!code && rec->type == PERF_RECORD_SAMPLE &&
-	    !((*layout)->sample_type & PERF_SAMPLE_PERIOD)) {
+	    !(in->layout->sample_type & PERF_SAMPLE_PERIOD)) {
 		event = perfdata_event_of(r->data, rec->id);
 		if (event >= 0)
 			rec->sample.period = perfdata_event(r->data, (uint32_t)event)->period;
@@ -64,6 +72,37 @@ static void resolve(struct store *st, struct pipeline *p, const struct record_sa
 			return;
 		symbols_run_objects(st->symbols);
 	}
+}
+
+/* Return whether a part of the stack copy was certainly enough for the stack found. */
+static bool is_sure(struct pipeline *p)
+{
+	struct pipeline_stack stack;
+
+	pipeline_stack(p, &stack);
+	return stack.stop == UNWIND_COMPLETE && !stack.nr_guessed && stack.lang == PIPELINE_LANG_NO;
+}
+
+/*
+ * Find the sample's stack. If it was read in part, and that was not enough, read all of it: one
+ * sample in sixteen. False: it cannot be read.
+ */
+static bool resolve_record(struct replay *r, struct store *st, struct pipeline *p,
+			   struct reading *in)
+{
+	resolve(st, p, &in->rec.sample, in->layout->regs_mask);
+	if (!in->is_part)
+		return true;
+	if (is_sure(p)) {
+		r->part = MAX(r->part - r->part / 128, REPLAY_PART_MIN);
+		return true;
+	}
+	r->part = MIN(r->part + r->part / 8, REPLAY_PART_MAX);
+	in->bytes = perfdata_record(r->data, in->index, &in->size, &in->layout);
+	if (decode(r, in))
+		return false;
+	resolve(st, p, &in->rec.sample, in->layout->regs_mask);
+	return true;
 }
 
 static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
@@ -185,16 +224,6 @@ static void make_room(struct replay *r, struct store *st, struct pipeline *p)
 	pipeline_use(p, sampler_thread_tables(st->shared));
 }
 
-/* Take record @index if it is of languages. */
-static bool take_language(struct replay *r, struct store *st, struct pipeline *p, uint64_t index)
-{
-	const struct record_layout *layout;
-	size_t size;
-	const uint8_t *bytes = perfdata_record(r->data, index, &size, &layout);
-
-	return bytes && replay_language_take(&r->language, st, p, bytes, size);
-}
-
 /* Take a record of a switch, or of a task's begin or end. *@changed: the maps, since published. */
 static void take_switch(struct replay *r, struct store *st, const struct record *rec, bool *changed)
 {
@@ -237,32 +266,37 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		if (perfdata_event(r->data, i)->event.kernel)
 			symbols_expect_kernel(st->symbols);
 	for (uint64_t i = 0; i < perfdata_nr_records(r->data) && !code; i++) {
-		const struct record_layout *layout;
-		struct record rec;
+		struct reading in = { .index = i };
+		struct record *rec = &in.rec;
 		int bad;
 
-		if (fn == replay_count && take_language(r, st, p, i))
+		in.bytes = perfdata_record_part(r->data, i, r->part, &in.size, &in.layout,
+						&in.is_part);
+		if (fn == replay_count && in.bytes &&
+		    replay_language_take(&r->language, st, p, in.bytes, in.size))
 			continue;
-		bad = read_record(r, i, &layout, &rec);
-		if (bad == -EIO || (bad && rec.type == PERF_RECORD_SAMPLE))
+		bad = decode(r, &in);
+		if (bad == -EIO || (bad && rec->type == PERF_RECORD_SAMPLE))
 			pipeline_bad_record(&r->cpus[0].samples);
 		if (bad)
 			continue;
-		if (rec.type != PERF_RECORD_SAMPLE) {
+		if (rec->type != PERF_RECORD_SAMPLE) {
 			if (side_band)
-				r->changed |= on_other(r, st, &rec);
+				r->changed |= on_other(r, st, rec);
 			if (fn == replay_count)
-				take_switch(r, st, &rec, &r->changed);
+				take_switch(r, st, rec, &r->changed);
 			continue;
 		}
-		if (take_waking(r, st, &rec.sample, fn == replay_count))
+		if (take_waking(r, st, &rec->sample, fn == replay_count))
 			continue;
-		r->changed |= replay_language_settle(&r->language, st, rec.time_ns);
-		keep_up(r, st, rec.time_ns, r->changed);
+		r->changed |= replay_language_settle(&r->language, st, rec->time_ns);
+		keep_up(r, st, rec->time_ns, r->changed);
 		r->changed = false;
 		make_room(r, st, p);
-		resolve(st, p, &rec.sample, layout->regs_mask);
-		code = fn(ctx, p, &rec.sample);
+		if (resolve_record(r, st, p, &in))
+			code = fn(ctx, p, &rec->sample);
+		else
+			pipeline_bad_record(&r->cpus[0].samples);
 	}
 	return code;
 }

@@ -416,6 +416,53 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
 }
 
+/*
+ * Make a record of the first @begin bytes of one and of those after its stack copy, which has its
+ * size at @at.
+ */
+static const uint8_t *shorten(struct perfdata *pd, const struct perfdata_ref *ref,
+			      const uint8_t *bytes, size_t begin, size_t at, size_t *size)
+{
+	uint64_t stack_size, part = begin - at - sizeof(part), end, left;
+	struct perf_event_header header;
+
+	memcpy(&stack_size, bytes + at, sizeof(stack_size));
+	if (stack_size > ref->size - begin + part || stack_size <= part || !part)
+		return NULL;
+	end = at + sizeof(stack_size) + stack_size;
+	left = ref->size - end;
+	*size = begin + left;
+	memcpy(pd->part, bytes, begin);
+	memcpy(&header, pd->part, sizeof(header));
+	header.size = (uint16_t)*size;
+	memcpy(pd->part, &header, sizeof(header));
+	memcpy(pd->part + at, &part, sizeof(part));
+	/* With the beginning of the next record, which mostly follows in time also. */
+	end += ref->at;
+	bytes = perfdata_bytes_at(&pd->bytes, end, MIN(left + begin, pd->bytes.size - end));
+	if (!bytes)
+		return NULL;
+	memcpy(pd->part + begin, bytes, left);
+	return pd->part;
+}
+
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t begin, size_t *size,
+				    const struct record_layout **layout, bool *is_part)
+{
+	const struct perfdata_ref *ref = &pd->refs[index];
+	const uint8_t *bytes = NULL;
+	size_t at;
+
+	*layout = &pd->events.events[ref->event].layout;
+	begin &= ~(sizeof(uint64_t) - 1);
+	if (!ref->inflated && pd->bytes.fd >= 0 && begin < ref->size / 2)
+		bytes = perfdata_bytes_at(&pd->bytes, ref->at, begin);
+	at = bytes ? record_stack_at(*layout, bytes, begin) : 0;
+	bytes = at ? shorten(pd, ref, bytes, begin, at, size) : NULL;
+	*is_part = bytes != NULL;
+	return bytes ? bytes : perfdata_record(pd, index, size, layout);
+}
+
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns)
 {
 	*first_ns = pd->first_sample_ns;

@@ -78,6 +78,14 @@ const char *perfdata_note(const struct perfdata *pd);
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
 			       const struct record_layout **layout);
 
+/*
+ * The same of a sample with less of its stack copy, as if less had been copied: the record without
+ * the rest of the copy behind its first @begin bytes. *@is_part: it is such a one; others are
+ * whole.
+ */
+const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t begin, size_t *size,
+				    const struct record_layout **layout, bool *is_part);
+
 /* Time stamps of the first and the last sample. */
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
 

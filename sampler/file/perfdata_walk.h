@@ -42,6 +42,7 @@ struct perfdata {
 		uint64_t flush_ns;	/* the same at the end of the last round but one */
 		uint64_t next_flush_ns; /* at the end of the last round */
 	} stream;
+	uint8_t part[UINT16_MAX];   /* the last record without most of its stack copy */
 	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
 };
 

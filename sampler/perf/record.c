@@ -275,12 +275,12 @@ static bool take_tail(struct cursor *c, const struct record_layout *layout, stru
 	return true;
 }
 
-/* Decode the fields in sample_type. */
-static int decode_fields(struct record *r, const struct record_layout *layout, struct cursor *c)
+/* Take the fields before the copy of the user stack. */
+static bool take_front(struct cursor *c, const struct record_layout *layout,
+		       struct record_sample *s)
 {
 	uint64_t type = layout->sample_type;
-	struct record_sample *s = &r->sample;
-	s->cpumode = r->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+
 	take_fixed(c, type, s);
 	if (type & PERF_SAMPLE_READ)
 		take_reads(c, layout->read_format, s);
@@ -292,8 +292,18 @@ static int decode_fields(struct record *r, const struct record_layout *layout, s
 		take_raw(c, s);
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		take_branches(c, layout->branch_type, s);
-	if (type & PERF_SAMPLE_REGS_USER &&
-	    !take_registers(c, layout->regs_mask, &s->regs_abi, &s->regs))
+	return !(type & PERF_SAMPLE_REGS_USER) ||
+	       take_registers(c, layout->regs_mask, &s->regs_abi, &s->regs);
+}
+
+/* Decode the fields in sample_type. */
+static int decode_fields(struct record *r, const struct record_layout *layout, struct cursor *c)
+{
+	uint64_t type = layout->sample_type;
+	struct record_sample *s = &r->sample;
+
+	s->cpumode = r->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	if (!take_front(c, layout, s))
 		return -EBADMSG;
 	if (type & PERF_SAMPLE_STACK_USER)
 		take_stack(c, s);
@@ -334,6 +344,23 @@ static int decode_sample(struct record *r, const struct record_layout *layout, s
 		return 0;
 	*r = with;
 	return code;
+}
+
+size_t record_stack_at(const struct record_layout *layout, const uint8_t *bytes, size_t size)
+{
+	struct cursor c = { .p = bytes, .end = bytes + size };
+	struct perf_event_header header;
+	struct record_sample s = { 0 };
+
+	/* A sample may lack the index of its branches. */
+	if (!(layout->sample_type & PERF_SAMPLE_STACK_USER) ||
+	    layout->sample_type & PERF_SAMPLE_BRANCH_STACK || size < sizeof(header))
+		return 0;
+	memcpy(&header, take(&c, sizeof(header)), sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE || !take_front(&c, layout, &s) || c.bad ||
+	    c.end - c.p < (ptrdiff_t)sizeof(uint64_t))
+		return 0;
+	return (size_t)(c.p - bytes);
 }
 
 static uint64_t id_block_size(uint64_t type)

@@ -54,6 +54,12 @@ struct record_sample {
 	struct record_memory memory;
 };
 
+/*
+ * Return the offset of the copy of the user stack in a sample, that is of its size, which its bytes
+ * follow. 0: it is not in the first @size bytes of the record, or the record has none.
+ */
+size_t record_stack_at(const struct record_layout *layout, const uint8_t *bytes, size_t size);
+
 /* Return branch @index of @s, which is less than nr_branches. */
 struct record_branch record_branch(const struct record_sample *s, uint32_t index);
 

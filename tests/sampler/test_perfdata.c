@@ -426,6 +426,137 @@ TEST(test_large_and_cut_short)
 	close(d.fd);
 }
 
+#define COPY_SIZE 1024
+
+/* A sample with a stack copy of @stack_size bytes, @dyn of them valid, and a field behind it. */
+static void put_stack(struct file *f, uint64_t stack_size, uint64_t dyn, uint64_t time)
+{
+	uint32_t ids[2] = { 100, 100 };
+
+	put_header(f, PERF_RECORD_SAMPLE,
+		   (uint16_t)(8 + 5 * 8 + 3 * 8 + 8 + stack_size + (stack_size ? 8 : 0) + 8));
+	put_u64(f, 7);
+	put_u64(f, 0x1000);
+	put(f, ids, sizeof(ids));
+	put_u64(f, time);
+	put_u64(f, 1);
+	put_u64(f, PERF_SAMPLE_REGS_ABI_64);
+	put_u64(f, 11);
+	put_u64(f, 12);
+	put_u64(f, stack_size);
+	for (uint64_t i = 0; i < stack_size / 8; i++)
+		put_u64(f, time << 32 | i);
+	if (stack_size)
+		put_u64(f, dyn);
+	put_u64(f, 1000 + time); /* data_src */
+}
+
+static void make_stacks(struct file *f)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+
+	attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_DATA_SRC;
+	attr.sample_regs_user = 3;
+	attr.sample_stack_user = COPY_SIZE;
+	put_pipe(f, &attr);
+	for (uint64_t i = 0; i < 6; i++)
+		put_stack(f, i == 3 ? 0 : COPY_SIZE, i * 200 + 8, i < 4 ? 10 + i : 4 + i);
+}
+
+/* The record is @whole with less of the stack. */
+static void check_part(const struct record *part, const struct record *whole)
+{
+	const struct record_sample *p = &part->sample, *w = &whole->sample;
+
+	assert_true(p->stack_size && p->stack_size < w->stack_size);
+	assert_int_equal(p->stack_dyn, MIN(w->stack_dyn, p->stack_size));
+	assert_memory_equal(p->stack, (const char *)&(uint64_t){ p->time_ns << 32 }, 8);
+	for (uint64_t i = 0, at; i < p->stack_size / 8; i++) {
+		memcpy(&at, p->stack + 8 * i, sizeof(at));
+		assert_int_equal(at, p->time_ns << 32 | i);
+	}
+	assert_int_equal(p->time_ns, w->time_ns);
+	assert_int_equal(p->memory.data_src, 1000 + w->time_ns);
+	assert_int_equal(part->id, whole->id);
+}
+
+/* A part of a sample is one with a smaller stack copy; other records are whole. */
+TEST(test_part)
+{
+	const struct record_layout *layout;
+	struct perfdata *in_file, *in_memory;
+	struct record whole, part;
+	struct on_disk d;
+	struct file f;
+	size_t size, nr = 0;
+	bool is_part;
+
+	make_stacks(&f);
+	to_disk(&d, &f);
+	assert_int_equal(perfdata_open(&in_file, d.path, NULL), 0);
+	assert_int_equal(perfdata_from_memory(&in_memory, f.bytes, f.size, NULL), 0);
+	assert_int_equal(perfdata_nr_records(in_file), 6);
+	for (size_t begin = 0; begin < COPY_SIZE + 200; begin++)
+		for (uint64_t i = 0; i < 6; i++) {
+			const uint8_t *bytes = perfdata_record(in_memory, i, &size, &layout);
+
+			assert_int_equal(record_decode(&whole, layout, bytes, size), 0);
+			bytes = perfdata_record_part(in_file, i, begin, &size, &layout, &is_part);
+			assert_int_equal(record_decode(&part, layout, bytes, size), 0);
+			if (is_part)
+				check_part(&part, &whole);
+			else
+				assert_int_equal(part.size, whole.size);
+			nr += is_part;
+		}
+	/* Five have a stack: from its first word, at 80 of 1120 bytes, to half of the sample. */
+	assert_int_equal(nr, 5 * (1120 / 2 - 88));
+	assert_int_equal(ftruncate(d.fd, (off_t)f.size - 8), 0);
+	assert_non_null(perfdata_record_part(in_file, 2, 400, &size, &layout, &is_part));
+	assert_null(perfdata_record_part(in_file, 1, 400, &size, &layout, &is_part));
+	perfdata_close(in_file);
+	perfdata_close(in_memory);
+}
+
+/* Samples with wrong sizes: the same records are refused in part and whole. */
+TEST(test_damaged_part)
+{
+	const struct record_layout *layout;
+	struct perfdata *pd;
+	struct record r;
+	struct on_disk d;
+	struct file f;
+	size_t size, nr = 0;
+	bool is_part;
+
+	srand(5);
+	for (int round = 0; round < 3000; round++) {
+		make_stacks(&f);
+		for (int i = 0; i < 3; i++) {
+			size_t sample = f.size - 6 * (COPY_SIZE + 96) + 1032, at;
+
+			at = sample + (size_t)(rand() % 5) * (COPY_SIZE + 96) + (size_t)rand() % 96;
+			f.bytes[MIN(at, f.size - 1)] = (uint8_t)rand();
+		}
+		to_disk(&d, &f);
+		if (perfdata_open(&pd, d.path, NULL)) {
+			close(d.fd);
+			continue;
+		}
+		for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+			const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
+			int whole = record_decode(&r, layout, bytes, size);
+
+			bytes = perfdata_record_part(pd, i, 300, &size, &layout, &is_part);
+			nr += is_part;
+			assert_int_equal(record_decode(&r, layout, bytes, size), whole);
+		}
+		perfdata_close(pd);
+		close(d.fd);
+	}
+	assert_true(nr > 3000);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
