@@ -418,6 +418,44 @@ TEST(test_bias_and_merge)
 	elffile_close(&f);
 }
 
+/* Many symbols in any order. */
+TEST(test_order_of_many)
+{
+	struct elfsym t = { 0 };
+	struct elffile f;
+	struct made m;
+	bool seen[0x400] = { false };
+	uint32_t nr = 0;
+
+	made_init(&m);
+	srand(6);
+	assert_int_equal(elffile_open(&f, -1, m.bytes, sizeof(m.bytes), NULL), 0);
+	for (int i = 0; i < 1000; i++) {
+		uint64_t at = (uint64_t)rand() % ARRAY_SIZE(seen);
+		char name[8];
+		int size = snprintf(name, sizeof(name), "f%x", (unsigned int)at);
+
+		/* Addresses outside the code differ in all bytes, and are left out. */
+		assert_int_equal(elfsym_add_named(&t, (uint64_t)rand() * (uint64_t)rand() << 20, 1,
+						  "far", 3),
+				 0);
+		assert_int_equal(elfsym_add_named(&t, TEXT_VADDR + at, 1, name, (size_t)size), 0);
+		nr += !seen[at];
+		seen[at] = true;
+	}
+	assert_int_equal(elfsym_finish(&t, &f), 0);
+	assert_int_equal(t.nr, nr);
+	for (uint32_t i = 0; i < t.nr; i++) {
+		uint64_t at = t.symbols[i].vaddr - TEXT_VADDR;
+
+		assert_true(at < ARRAY_SIZE(seen) && seen[at]);
+		assert_true(!i || t.symbols[i].vaddr > t.symbols[i - 1].vaddr);
+		assert_int_equal(strtoul(t.names + t.symbols[i].name + 1, NULL, 16), at);
+	}
+	elfsym_fini(&t);
+	elffile_close(&f);
+}
+
 /* A CIE and one FDE that covers TEXT_VADDR + 0x100 to 0x180; .eh_frame at AT_EH. */
 static void made_eh_frame(struct made *m)
 {
