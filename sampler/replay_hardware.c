@@ -49,14 +49,23 @@ static void count_branches(struct store *st, struct pipeline *p, const struct re
 	}
 }
 
+/* Return whether the sample is of an access to memory: others have "not available" there. */
+static bool is_access(const struct record_memory *m)
+{
+	const union perf_mem_data_src d = { .val = m->data_src };
+
+	return m->fields & PERF_SAMPLE_DATA_SRC && d.mem_op & ~(uint64_t)PERF_MEM_OP_NA;
+}
+
 static void count_access(struct store *st, struct pipeline *p, const struct record_sample *s)
 {
-	const struct access_kind kind = access_kind(s->memory.data_src);
 	const uint64_t figures[3] = { s->memory.weight, 0, 0 };
 	struct pipeline_stack stack;
+	struct access_kind kind;
 
-	if (!(s->memory.fields & PERF_SAMPLE_DATA_SRC))
+	if (!is_access(&s->memory))
 		return;
+	kind = access_kind(s->memory.data_src);
 	if (!st->accesses)
 		st->accesses = pairs_new();
 	pipeline_stack(p, &stack);

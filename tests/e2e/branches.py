@@ -148,6 +148,8 @@ def memory(elf, how):
     for i in range(60):
         level, latency = levels[(i % 6) // 2 if i % 6 < 5 else 2]
         source = 2 | level << 5 | 2 << 19 | (2 | 8) << 26
+        if how == "none":
+            source = 0x1e05080021  # of cpu-clock, Linux 6.18: nothing is available
         weight = latency if how != "struct" else latency | 9 << 32
         ip = rec.ip(1 + i % 2, 8)
         rest = chain([PC_USER, ip])

@@ -49,6 +49,11 @@ rows memory 'rows = json.loads(sys.stdin.readline())["memory"]
 print(*sorted((r["level"], r["op"], r["count"], r["latency"]) for r in rows if r["symbol"] == rows[0]["symbol"]))'
 [ "$(cat "$TMP/rows")" = "('L1', 'load', 10, 40) ('L3', 'load', 10, 400) ('RAM', 'load', 10, 2500)" ] ||
 	wrong "memory: $(cat "$TMP/rows")"
+# perf record requests the fields of an access also where there is none.
+recording memory none
+rows memory 'print(json.loads(sys.stdin.readline()).get("memory"))'
+[ "$(cat "$TMP/rows")" = None ] || wrong "samples that are no accesses: $(cat "$TMP/rows")"
+recording memory ""
 "$PROFTOP" --replay "$TMP/branches.data" --script % --size 80x12 >"$TMP/screen"
 grep -q '^▶  94.61 .* 25.00 ' "$TMP/screen" || wrong "branches on the screen: $(cat "$TMP/screen")"
 "$PROFTOP" --replay "$TMP/memory.data" --script @ --size 80x12 >"$TMP/screen"
