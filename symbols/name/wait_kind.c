@@ -277,7 +277,8 @@ struct wait_hint wait_hint(const char *name, size_t size, bool kernel)
 
 	size = plain_size(name, size, kernel);
 	for (size_t i = 0; i < nr; i++)
-		if (is_name(names[i].name, name, size))
+		/* Most names differ in their first byte; an empty one has none. */
+		if (size && names[i].name[0] == name[0] && is_name(names[i].name, name, size))
 			return (struct wait_hint){
 				.kind = names[i].kind < WAIT_NR ? names[i].kind : WAIT_NO,
 				.scheduler = names[i].kind == SCHEDULER,
