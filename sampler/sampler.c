@@ -15,9 +15,9 @@
 #include "sampler/event/limits.h"
 #include "sampler/session.h"
 
-void sampler_cage_start(void)
+void sampler_cage_start(bool code)
 {
-	symbols_cage_start();
+	symbols_cage_start(code);
 }
 
 void sampler_cage_stop(void)

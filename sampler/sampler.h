@@ -25,8 +25,11 @@ struct sampler;
  * back. A replay keeps the ones for files and the kernel's symbols.
  */
 void sampler_drop_caps(bool command, bool replay);
-/* Start and stop the processes that read debug information; before any thread, and at the end. */
-void sampler_cage_start(void);
+/*
+ * Start and stop the processes that read debug information; before any thread, and at the end.
+ * @code: code may be annotated.
+ */
+void sampler_cage_start(bool code);
 void sampler_cage_stop(void);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3); -ESRCH (no such

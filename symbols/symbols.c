@@ -34,12 +34,12 @@ struct symbols {
 	struct loader *loader;
 };
 
-void symbols_cage_start(void)
+void symbols_cage_start(bool code)
 {
-	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
+	const struct cage_reader *const readers[CAGE_NR_KINDS] = {
 		[CAGE_DWARF] = &dwarf_cage_reader, [CAGE_NAMES] = &demangler_reader,
 		[CAGE_XZ] = &xz_cage_reader,	   [CAGE_PERFMAP] = &perfmap_reader,
-		[CAGE_JITDUMP] = &jitdump_reader,  [CAGE_DISASM] = &disasm_reader,
+		[CAGE_JITDUMP] = &jitdump_reader,  [CAGE_DISASM] = code ? &disasm_reader : NULL,
 		[CAGE_GO] = &elfgo_reader,	   [CAGE_KERNEL] = &kernel_reader,
 	};
 
@@ -56,7 +56,7 @@ int symbols_cage_check(void)
 	struct cage_answer a;
 	int rc;
 
-	symbols_cage_start();
+	symbols_cage_start(false);
 	rc = cage_call(&demangler_reader, NULL, 0, NULL, 0, CHECK_NS, &a);
 	free(a.bytes);
 	symbols_cage_stop();

@@ -28,9 +28,10 @@ struct listing;
 
 /*
  * Start the cage, in which debug information is read; before any thread. If it cannot be started,
- * there is none. Stop it at the end.
+ * there is none. Stop it at the end. @code: with the disassembler, which takes 2 ms to load;
+ * without it no code is read.
  */
-void symbols_cage_start(void);
+void symbols_cage_start(bool code);
 void symbols_cage_stop(void);
 /* Start the cage, one call to a worker, and stop it. 0, or -errno: no foreign file can be read. */
 int symbols_cage_check(void);

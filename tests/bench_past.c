@@ -163,7 +163,7 @@ int main(int argc, char **argv)
 	sampled.replay = argv[1];
 	ui_config_init(&config);
 	config.replayed = true;
-	sampler_cage_start();
+	sampler_cage_start(false);
 	if (sampler_new(&b.sampler, &sampled, &e) || sampler_start(b.sampler, &e))
 		die(e.text);
 	for (int i = 0; i < CLOCKS; i++)

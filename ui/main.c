@@ -165,7 +165,7 @@ static int run_script(const struct options *o, struct err *e)
 	int code;
 
 	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start();
+	sampler_cage_start(false);
 	code = sampler_new(&s, &o->config, e);
 	if (code)
 		return exit_of(code);
@@ -206,7 +206,7 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 	int code, end;
 
 	*ended = false;
-	sampler_cage_start();
+	sampler_cage_start(keys);
 	if (!config->replay)
 		return sampler_new(s, config, e);
 	config->reading = reading_step;
@@ -415,7 +415,7 @@ static int run_keys(const struct options *o, struct err *e)
 	config.ascii |= !term_utf8();
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start();
+	sampler_cage_start(true);
 	code = sampler_new(&s, &sampled, e);
 	if (code) {
 		users_free(users);

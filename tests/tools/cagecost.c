@@ -284,7 +284,7 @@ static void start(work_fn work)
 	if (work == work_images)
 		cage_start(readers);
 	else
-		symbols_cage_start();
+		symbols_cage_start(false);
 }
 
 /* Measure @work in a new process: nanoseconds of CPU time and the number of results. */
