@@ -523,7 +523,8 @@ int main(int argc, char **argv)
 	unsigned int closed = open_standard_fds();
 	struct options_limits limits;
 	struct err e = { "" };
-	struct options o;
+	/* Large: on the stack it would take the room of callers in the stack copies of samples. */
+	static struct options o;
 	int code;
 
 	invoker_init();

@@ -77,7 +77,8 @@ static void __attribute__((noreturn))
 worker_main(int sock, pid_t server, const struct cage_reader *reader)
 {
 	struct cage_reply reply = { .limit = reader->reply_max };
-	uint8_t request[CAGE_REQUEST_MAX];
+	/* Static: a stack copy of a sample would hold nothing else. One thread, one worker. */
+	static uint8_t request[CAGE_REQUEST_MAX];
 	struct cage_head head;
 
 	prctl(PR_SET_NAME, reader->name);
