@@ -39,6 +39,21 @@ def event(ticks, name):
     return taken(ticks, None) or ("" if name in names else f"sampled {names}, not {name}")
 
 
+def group(ticks, names):
+    """Each member of a group has counted, and there is a value derived from them."""
+    for name in names.split(","):
+        if not any(e.get("count") for tick in ticks for e in tick["events"] if e["name"] == name):
+            return f"{name} has not counted: {ticks[-1]['events']}"
+    return taken(ticks, None) or ("" if ticks[-1]["metrics"].get("insn_per_cycle") else "no IPC")
+
+
+def throttled(ticks, _):
+    """The kernel stopped the event until its next timer interrupt: reported, on the CPU where it happened."""
+    nr = sum(cpu["throttled"] for tick in ticks for cpu in tick["cpus"])
+    print(f"    throttled {nr} times")
+    return taken(ticks, None) or ("" if nr else "no throttling is reported")
+
+
 def recurse(ticks, _):
     """main holds all samples, the three leaves nearly all, once names are read."""
     rows = {row["symbol"]: row for row in ticks[-1]["rows"]}
@@ -141,8 +156,8 @@ def starved(ticks, _):
     return ""
 
 
-JUDGES = {f.__name__: f for f in (taken, sums, event, recurse, module, only, outside, allcpus, counted, ipc,
-                                    starved)}
+JUDGES = {f.__name__: f for f in (taken, sums, event, group, throttled, recurse, module, only, outside, allcpus,
+                                    counted, ipc, starved)}
 
 
 def judge_ticks(words, lines):

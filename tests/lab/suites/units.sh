@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The unit programs, on this kernel and architecture. Those of a rate or a time are not: an emulated CPU is too slow.
+. ./guest.sh
+cd /src || exit 1
+for program in /units/*/test_*; do
+	name=${program#/units/}
+	case $name in
+	*/test_controls | */test_guard | */test_speed) continue ;;
+	esac
+	if timeout 300 "$program" >/tmp/out 2>&1; then
+		ok "$name"
+	else
+		wrong "$name: exit $?: $(grep -aE '\[  (ERROR|FAILED|  LINE)' /tmp/out | head -n 4 | tr '\n' ' ')"
+	fi
+done
+finish
