@@ -474,7 +474,7 @@ TEST(test_greedy)
 
 	if (SANITIZED)
 		skip();
-	assert_int_equal(call(GREEDY, 0, 0, LONG, &a), -ENOMEM);
+	assert_int_equal(call(GREEDY, 0, 0, 6 * LONG, &a), -ENOMEM);
 	count(&generation);
 }
 

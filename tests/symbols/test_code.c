@@ -207,6 +207,11 @@ TEST(test_memory, setup, teardown)
 	struct fixture *f = *state;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
+#ifdef __aarch64__
+	const uint32_t nop = 0xd503201f;
+#else
+	const uint8_t nop = 0x90;
+#endif
 	uint64_t at = (uint64_t)(uintptr_t)code;
 	char path[64], text[128];
 	struct listing *l;
@@ -214,7 +219,8 @@ TEST(test_memory, setup, teardown)
 	uint32_t place, symbol;
 	FILE *map;
 
-	memset(code, 0x90, 4096);
+	for (size_t i = 0; i < 4096; i += sizeof(nop))
+		memcpy((char *)code + i, &nop, sizeof(nop));
 	object = objects_intern(f->objects, &id, "//anon", 6, getpid(), at, at + 4096);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	map = fopen(path, "w");
@@ -238,7 +244,7 @@ TEST(test_memory, setup, teardown)
 	assert_int_equal(l->nr_bytes, 0x20);
 	assert_non_null(strstr(l->origin, "memory of the process"));
 #ifdef HAVE_CAPSTONE
-	assert_int_equal(l->nr_insns, 0x20);
+	assert_int_equal(l->nr_insns, 0x20 / sizeof(nop));
 	assert_non_null(strstr(listing_text(l, l->insns[0].text), "nop"));
 #endif
 	listing_put(l);

@@ -383,7 +383,18 @@ static struct {
 	uint64_t program, word;
 } made[1 << 16];
 
+/* An architecture and its registers in DWARF (psABI, AADWARF64). */
+static const struct machine {
+	uint16_t elf;
+	const struct arch_ops *arch;
+	unsigned int ra, fp, sp;
+} machines[] = {
+	{ EM_X86_64, &arch_x86_64, 16, 6, 7 },
+	{ EM_AARCH64, &arch_aarch64, 30, 29, 31 },
+};
+
 struct tally {
+	const struct machine *machine;
 	uint64_t files, rows, complex, ends, differ;
 	uint64_t repeated; /* rows by a program that was seen before */
 	Dwarf_CFI *oracle;
@@ -414,10 +425,10 @@ static void same_alone(const struct tally *t, const struct cfi_rule *rule)
 	struct cfi_rule alone;
 	uint32_t cost;
 	enum cfi_reason reason =
-		cfi_rule_at(&arch_x86_64, t->eh, t->fde, rule->end - 1, &alone, &cost);
+		cfi_rule_at(t->machine->arch, t->eh, t->fde, rule->end - 1, &alone, &cost);
 
 	if (reason != CFI_OK) {
-		assert_int_equal(reason, cfi_check(&arch_x86_64, t->eh, t->fde, NULL, NULL));
+		assert_int_equal(reason, cfi_check(t->machine->arch, t->eh, t->fde, NULL, NULL));
 		return;
 	}
 	assert_int_equal(alone.start, rule->start);
@@ -444,16 +455,25 @@ static bool is_at_cfa(const Dwarf_Op *ops, size_t nr, int64_t off)
 	return nr == 1 ? off == 0 : nr == 2 && ops[1].atom == 0x23 && (int64_t)ops[1].number == off;
 }
 
-static bool oracle_agrees(Dwarf_Frame *frame, const struct cfi_row *row)
+/* The same value in the caller, which is also the ABI's default for a saved register. */
+static bool is_same(size_t nr, const Dwarf_Op *ops, const Dwarf_Op *mem)
+{
+	return nr == 0 && ops != mem;
+}
+
+static bool oracle_agrees(const struct machine *m, Dwarf_Frame *frame, const struct cfi_row *row)
 {
 	Dwarf_Op mem[3], *ops;
 	size_t nr;
 
-	if (dwarf_frame_register(frame, 16, mem, &ops, &nr))
+	if (dwarf_frame_register(frame, (int)m->ra, mem, &ops, &nr))
 		return false;
 	if (row->kind == CFI_END)
 		return nr == 0 && ops == mem;
-	if (!is_at_cfa(ops, nr, row->ra_off))
+	/* A resolver's first row is corrected by its second: see cfi_row.c. */
+	if (!(row->above && is_same(nr, ops, mem)) &&
+	    !(row->ra_where == CFI_AT_CFA ? is_at_cfa(ops, nr, row->ra_off + row->above)
+					  : is_same(nr, ops, mem)))
 		return false;
 	if (dwarf_frame_cfa(frame, &ops, &nr))
 		return false;
@@ -462,13 +482,13 @@ static bool oracle_agrees(Dwarf_Frame *frame, const struct cfi_row *row)
 		nr = 1;
 	else if (row->cfa_is_word)
 		return false;
-	if (!is_breg(ops, nr, row->cfa_is_fp ? 6 : 7, row->cfa_off))
+	if (!is_breg(ops, nr, row->cfa_is_fp ? m->fp : m->sp, row->cfa_off - row->above))
 		return false;
-	if (dwarf_frame_register(frame, 6, mem, &ops, &nr))
+	if (dwarf_frame_register(frame, (int)m->fp, mem, &ops, &nr))
 		return false;
 	if (row->fp_where == CFI_AT_CFA)
-		return is_at_cfa(ops, nr, row->fp_off);
-	return nr == 0; /* same value, or the ABI's default for a saved register */
+		return is_at_cfa(ops, nr, row->fp_off + row->above);
+	return nr == 0;
 }
 
 static void compare_row(void *ctx, const struct cfi_rule *rule)
@@ -487,7 +507,8 @@ static void compare_row(void *ctx, const struct cfi_rule *rule)
 	for (int i = 0; i < 2; i++) {
 		Dwarf_Frame *frame = NULL;
 
-		if (dwarf_cfi_addrframe(t->oracle, pcs[i], &frame) || !oracle_agrees(frame, row)) {
+		if (dwarf_cfi_addrframe(t->oracle, pcs[i], &frame) ||
+		    !oracle_agrees(t->machine, frame, row)) {
 			t->differ++;
 			print_message("%s: row of %#" PRIx64 " differs\n", t->path, pcs[i]);
 		}
@@ -506,14 +527,17 @@ static void compare_file(const char *path, bool with_oracle, struct tally *total
 	if (!eh_open(&f, path))
 		return;
 	t.oracle = with_oracle && f.eh.nr_fdes ? dwarf_getcfi_elf(f.elf) : NULL;
-	for (uint32_t i = 0; f.eh.machine == EM_X86_64 && i < f.eh.nr_fdes; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
+		if (machines[i].elf == f.eh.machine)
+			t.machine = &machines[i];
+	for (uint32_t i = 0; t.machine && i < f.eh.nr_fdes; i++) {
 		struct ehframe_fde fde;
 		enum cfi_reason r;
 
 		t.eh = &f.eh;
 		assert_true(ehframe_at(&f.eh, i, &fde));
 		t.fde = fde.offset;
-		r = cfi_check(&arch_x86_64, &f.eh, t.fde, &sink, NULL);
+		r = cfi_check(t.machine->arch, &f.eh, t.fde, &sink, NULL);
 		refused[r]++;
 		if (r != CFI_OK)
 			print_message("%s: FDE of %#" PRIx64 " refused: %s\n", path, fde.start,
@@ -537,6 +561,9 @@ TEST(test_against_elfutils)
 		"/lib/x86_64-linux-gnu/libc.so.6",
 		"/lib/x86_64-linux-gnu/libstdc++.so.6",
 		"/lib64/ld-linux-x86-64.so.2",
+		"/lib/aarch64-linux-gnu/libc.so.6",
+		"/lib/aarch64-linux-gnu/libstdc++.so.6",
+		"/lib/ld-linux-aarch64.so.1",
 		"/usr/bin/python3",
 		"/usr/bin/make",
 		"/proc/self/exe",
