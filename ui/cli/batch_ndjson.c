@@ -29,6 +29,12 @@ static json_t *number(double value)
 	return json_real(value);
 }
 
+/* null: too few samples to measure it. */
+static json_t *rate(double hz)
+{
+	return isnan(hz) ? json_null() : number(hz);
+}
+
 static json_t *count(uint64_t value)
 {
 	return json_integer((json_int_t)value);
@@ -58,7 +64,7 @@ static json_t *events(const struct profile *p)
 		json_object_set_new(o, "name", clean(ev->event.name));
 		json_object_set_new(o, "enabled", json_boolean(ev->enabled));
 		json_object_set_new(o, "want_hz", number(ev->want_hz));
-		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "got_hz", rate(ev->got_hz));
 		json_object_set_new(o, "samples_per_s", number(event_rate_per_s(p, i)));
 		json_object_set_new(o, "running_share", number(ev->running_share));
 		if (isfinite(ev->count))
@@ -81,7 +87,7 @@ static json_t *cpu_events(const struct profile *p, uint32_t cpu)
 
 		json_object_set_new(o, "samples", count(ev->samples));
 		json_object_set_new(o, "lost", count(ev->lost));
-		json_object_set_new(o, "got_hz", number(ev->got_hz));
+		json_object_set_new(o, "got_hz", rate(ev->got_hz));
 		json_object_set_new(o, "enabled_ns", count(ev->enabled_ns));
 		json_object_set_new(o, "running_ns", count(ev->running_ns));
 		json_array_append_new(list, o);
