@@ -145,7 +145,7 @@ static bool fake_times(pid_t pid, pid_t tid, struct waits_times *out)
 	return tid != 6;
 }
 
-/* How long the times were read: those of two tasks differ by as much. */
+/* How long the times were read: two tasks differ by as much. */
 static uint64_t unsure_ns;
 
 static void read_times(struct world *w)
