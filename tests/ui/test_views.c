@@ -320,8 +320,10 @@ TEST(test_groups)
 		{ "=", "api-server[4242]", "api-server x2" }, /* PID */
 		{ "2", "4242", "api-server x2" },
 		{ "=", "api-server", "x2" }, /* thread */
-		{ "=", "docker:3fa1c2", "4242" },
+		{ "=", "docker:3fa1c2d4e5f6 x2", "4242" },
+		{ "2", "CONTAINER", "PID" },
 		{ "=", "nginx.service", "4242" },
+		{ "2", "UNIT", "PID" },
 		{ "3", "docker-3fa1c2d4e5f6.scope x2", "api-server x2" },
 		{ "=", "api-server x2", "api-server[4242]" },
 	};
@@ -395,6 +397,17 @@ TEST(test_fold_threads)
 	press(&b, ',');
 	press(&b, '2');
 	assert_int_equal(list->nr, 4);
+	/* A thread is named with its process, unless that is open. */
+	assert_non_null(strstr(look(&b), "worker-12 api-server"));
+	assert_non_null(strstr(look(&b), " node     "));
+	assert_null(strstr(look(&b), "node node"));
+	press(&b, '/');
+	type(&b, "api-s");
+	press(&b, K_ENTER);
+	press(&b, K_ENTER);
+	assert_true(b.st.scope.drilled);
+	press(&b, '2');
+	assert_null(strstr(look(&b), "worker-12 api-server"));
 	bench_fini(&b);
 }
 

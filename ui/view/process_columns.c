@@ -209,22 +209,35 @@ static unsigned int draw_name(const struct ui_state *st, struct safe_text name, 
 			    (struct style){ ROLE_VALUE, found ? CELL_UNDERLINE : 0 });
 }
 
-/* Draw the name, and of a group the number of its processes: "cc1 x9". */
+/* Return what follows a name: of a group the number of its processes, of a thread its process,
+ * unless that has the same name or is open. */
+static struct safe_text after_name(const struct ui_state *st, const struct row *row,
+				   struct safe_text name, char buf[static TEXT_MAX])
+{
+	const struct profile_process *p = process_rows_process(st, row);
+
+	if (process_rows_is_group(st, row))
+		return text_format(buf, TEXT_MAX, " x%u", row->nr_processes);
+	if (!st->by_thread || st->scope.drilled || !strcmp(p->comm.str, name.str))
+		return TEXT("");
+	return text_format(buf, TEXT_MAX, " %s", p->comm.str);
+}
+
+/* Draw the name, and behind it: "cc1 x9", "worker-2 shop". */
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
-	char buf[TEXT_MAX], number[16];
-	struct safe_text more =
-		!process_rows_is_group(st, row)
-			? TEXT("")
-			: text_format(number, sizeof(number), " x%u", row->nr_processes);
-	unsigned int col = at.col;
+	char buf[TEXT_MAX], after[TEXT_MAX];
+	struct safe_text name = process_rows_name(st, row, buf);
+	struct safe_text more = after_name(st, row, name, after);
+	unsigned int end = at.col + at.cols, col = at.col;
 
-	if (more.width >= at.cols)
-		return;
-	at.cols -= more.width;
-	col += draw_name(st, process_rows_name(st, row, buf), c, at);
-	canvas_text(c, at.row, col, more.width, more, (struct style){ ROLE_DIM, 0 });
+	/* The number is never cut. */
+	if (process_rows_is_group(st, row))
+		at.cols -= MIN(at.cols, more.width);
+	col += draw_name(st, name, c, at);
+	if (col + 1 < end)
+		canvas_elide(c, at.row, col, end - col, more, (struct style){ ROLE_DIM, 0 });
 }
 
 static void draw_group(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -307,6 +320,24 @@ static struct safe_text head_time(const struct ui_state *st, char buf[static TEX
 						: TEXT("WAIT/s");
 }
 
+/* Return whether rows are containers or units, which have longer names and no PID. */
+static bool of_groups(const struct ui_state *st)
+{
+	return st->grouping > GROUPING_PID && !st->by_thread && in_list(st);
+}
+
+static bool has_pid(const struct ui_state *st)
+{
+	return !of_groups(st);
+}
+
+static struct safe_text head_comm(const struct ui_state *st, char buf[static TEXT_MAX])
+{
+	return !of_groups(st)			    ? TEXT("COMMAND")
+	       : st->grouping == GROUPING_CONTAINER ? TEXT("CONTAINER")
+						    : TEXT("UNIT");
+}
+
 static struct safe_text head_pid(const struct ui_state *st, char buf[static TEXT_MAX])
 {
 	return st->by_thread ? TEXT("TID") : TEXT("PID");
@@ -322,6 +353,13 @@ static bool is_roomy(const struct ui_state *st)
 static bool has_tasks(const struct ui_state *st)
 {
 	return is_roomy(st) && (!st->by_thread || st->fold_threads);
+}
+
+/* Return whether rows have two names: of thread and process. */
+static bool is_broad(const struct ui_state *st)
+{
+	return of_groups(st) || (st->by_thread && st->cols >= 100 && !has_tasks(st) &&
+				 !st->scope.drilled && !times_on(st));
 }
 
 static bool has_hottest(const struct ui_state *st)
@@ -415,7 +453,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .name = "bar",
 		  .help = "the share as a bar",
 		  .width = 8,
-		  .wide = 12,
+		  .wide = 10,
 		  .from = 46,
 		  .when = has_room,
 		  .draw = draw_bar },
@@ -431,7 +469,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .draw = draw_cpu },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .help = "samples",
-		      .width = 10,
+		      .width = 9,
 		      .from = 90,
 		      .right = true,
 		      .share = COLUMN_TOTAL,
@@ -444,6 +482,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .width = 8,
 		  .right = true,
 		  .ascending = true,
+		  .when = has_pid,
 		  .compare = by_pid,
 		  .draw = draw_pid },
 	[USER] = { .title = TEXT("USER"),
@@ -464,11 +503,13 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		    .compare = by_tasks,
 		    .draw = draw_tasks },
 	[COMM] = { .title = TEXT("COMMAND"),
-		   .help = "name; x9: nine processes (=)",
+		   .heading = head_comm,
+		   .help = "name; x9: nine processes (=); of a thread, then its process",
 		   .width = 17,
 		   .wide = 17,
 		   .ascending = true,
 		   .when = in_list,
+		   .broad = is_broad,
 		   .compare = by_comm,
 		   .draw = draw_comm },
 	[RUN] = TIME("CPU", "time on a CPU; 1.00: one thread all the time", 66, run),

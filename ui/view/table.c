@@ -256,10 +256,12 @@ void table_sort_by(struct ui_state *st, uint8_t column)
 	table_reorder(st);
 }
 
-static unsigned int column_width(const struct view_column *column, unsigned int cols)
+static unsigned int column_width(const struct ui_state *st, const struct view_column *column,
+				 unsigned int cols)
 {
 	/* Wide screens give more width to names. */
-	if (cols >= 160 && column->wide && column->ascending)
+	if ((cols >= 160 && column->wide && column->ascending) ||
+	    (cols >= 80 && column->broad && column->broad(st)))
 		return column->wide + column->wide / 2u;
 	return cols >= 100 && column->wide ? column->wide : column->width;
 }
@@ -276,12 +278,12 @@ static void lay_out(const struct ui_state *st, const struct view *v, uint32_t pi
 		shown[i] = columns_shown(st, v, picked, i, cols);
 		if (!shown[i])
 			continue;
-		used += column_width(&v->columns[i], cols) + 1;
-		nr_open += !column_width(&v->columns[i], cols);
+		used += column_width(st, &v->columns[i], cols) + 1;
+		nr_open += !column_width(st, &v->columns[i], cols);
 	}
 	rest = cols > used + 1 ? cols - used - 1 : 0;
 	for (int i = 0; i < v->nr_columns; i++) {
-		unsigned int width = column_width(&v->columns[i], cols);
+		unsigned int width = column_width(st, &v->columns[i], cols);
 
 		places[i] = (struct view_field){ 0 };
 		if (!shown[i] || col >= cols)

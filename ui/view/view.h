@@ -34,6 +34,7 @@ struct view_column {
 	bool extra;				   /* hidden while names are shown in full */
 	bool (*always)(const struct ui_state *st); /* true: also on narrow screens */
 	bool (*when)(const struct ui_state *st);   /* false: hidden */
+	bool (*broad)(const struct ui_state *st);  /* true: names need 1.5 times the width */
 	int (*compare)(const struct ui_state *st, const struct row *a, const struct row *b);
 	void (*draw)(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at);

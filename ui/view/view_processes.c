@@ -39,7 +39,8 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	const struct profile_process *p = process_rows_process(st, row);
 	char buf[TEXT_MAX], comm[TEXT_MAX];
 
-	return match_finds(m, process_rows_name(st, row, comm)) || hottest_finds(st, row, m) ||
+	return match_finds(m, process_rows_name(st, row, comm)) || match_finds(m, p->comm) ||
+	       hottest_finds(st, row, m) ||
 	       match_finds(m,
 			   text_format(buf, sizeof(buf), "%d", (int)process_rows_pid(st, row))) ||
 	       match_finds(m, process_rows_command(st, row)) ||
