@@ -91,9 +91,8 @@ static bool resolve_record(struct replay *r, struct store *st, struct pipeline *
 			   struct reading *in)
 {
 	resolve(st, p, &in->rec.sample, in->layout->regs_mask);
-	if (!in->is_part)
-		return true;
-	if (is_sure(p)) {
+	/* Also after a whole one: the next stacks may be smaller. */
+	if (!in->is_part || is_sure(p)) {
 		r->part = MAX(r->part - r->part / 128, REPLAY_PART_MIN);
 		return true;
 	}

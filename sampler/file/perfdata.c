@@ -416,6 +416,9 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
 }
 
+/* A part of a record is read only if it has fewer bytes by this number. */
+#define PART_SAVED 1024u
+
 /*
  * Make a record of the first @begin bytes of one and of those after its stack copy, which has its
  * size at @at.
@@ -455,7 +458,7 @@ const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t 
 
 	*layout = &pd->events.events[ref->event].layout;
 	begin &= ~(sizeof(uint64_t) - 1);
-	if (!ref->inflated && pd->bytes.fd >= 0 && begin < ref->size / 2)
+	if (!ref->inflated && pd->bytes.fd >= 0 && begin + PART_SAVED < ref->size)
 		bytes = perfdata_bytes_at(&pd->bytes, ref->at, begin);
 	at = bytes ? record_stack_at(*layout, bytes, begin) : 0;
 	bytes = at ? shorten(pd, ref, bytes, begin, at, size) : NULL;

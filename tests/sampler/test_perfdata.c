@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define FILE_SIZE 16384
 #include "tests/sampler/perfdata_file.h"
 
 static void put_records(struct file *f)
@@ -426,7 +427,7 @@ TEST(test_large_and_cut_short)
 	close(d.fd);
 }
 
-#define COPY_SIZE 1024
+#define COPY_SIZE 2048
 
 /* A sample with a stack copy of @stack_size bytes, @dyn of them valid, and a field behind it. */
 static void put_stack(struct file *f, uint64_t stack_size, uint64_t dyn, uint64_t time)
@@ -509,8 +510,8 @@ TEST(test_part)
 				assert_int_equal(part.size, whole.size);
 			nr += is_part;
 		}
-	/* Five have a stack: from its first word, at 80 of 1120 bytes, to half of the sample. */
-	assert_int_equal(nr, 5 * (1120 / 2 - 88));
+	/* Five have a stack: from its first word, at 80 of 2144 bytes, until 1024 are left. */
+	assert_int_equal(nr, 5 * (2144 - 1024 - 88));
 	assert_int_equal(ftruncate(d.fd, (off_t)f.size - 8), 0);
 	assert_non_null(perfdata_record_part(in_file, 2, 400, &size, &layout, &is_part));
 	assert_null(perfdata_record_part(in_file, 1, 400, &size, &layout, &is_part));
@@ -533,7 +534,7 @@ TEST(test_damaged_part)
 	for (int round = 0; round < 3000; round++) {
 		make_stacks(&f);
 		for (int i = 0; i < 3; i++) {
-			size_t sample = f.size - 6 * (COPY_SIZE + 96) + 1032, at;
+			size_t sample = f.size - 6 * (COPY_SIZE + 96) + COPY_SIZE + 8, at;
 
 			at = sample + (size_t)(rand() % 5) * (COPY_SIZE + 96) + (size_t)rand() % 96;
 			f.bytes[MIN(at, f.size - 1)] = (uint8_t)rand();
