@@ -158,5 +158,7 @@ struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
 	/* Calls that cannot stop the thread are not described: its inlined methods are not known.
 	 */
 	c.guessed |= leaf && code->inlines && !codemap_describes(map, pc);
+	/* So are those in a loop without safepoints. */
+	c.guessed |= in->first && code->blind;
 	return c;
 }

@@ -28,6 +28,7 @@ struct codemap_code {
 	bool retired;	/* other code may have taken its memory since */
 	bool java;	/* a method, or the interpreter */
 	bool inlines;	/* may have inlined methods */
+	bool blind;	/* its loops may have inlined methods that no description has */
 	uint64_t deopt; /* return address of deoptimised frames; 0: none */
 };
 

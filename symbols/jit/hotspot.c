@@ -19,6 +19,7 @@
 #define BLOB_BYTES	512U /* of the head of a block with its blob; no member is behind */
 #define CODE_SIZE_MAX	(256U << 20)
 #define FRAME_WORDS_MAX (1U << 16)
+#define LEVEL_OPTIMISED 4 /* compilerDefinitions.hpp, all versions */
 #define SYMBOL_MAX	(HOTSPOT_NAME_MAX / 2 - 2)
 #define LIBJVM		"/libjvm.so"
 
@@ -81,6 +82,7 @@ int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)
 		if (map.offset || !is_libjvm(&map))
 			continue;
 		rc = open_libjvm(h, r, &map, missing);
+		h->polls = !rc && hotspot_polls_loops(&h->vm, r);
 		break;
 	}
 	free(maps);
@@ -297,6 +299,13 @@ static uint32_t take_complete(const struct vmstructs *v, const uint8_t *bytes)
 	return (uint32_t)narrow;
 }
 
+/* Return whether loops in the method with @bytes have no descriptions: of the optimiser alone. */
+static bool is_blind(const struct hotspot *h, const uint8_t *bytes)
+{
+	return !h->polls &&
+	       (h->vm.nmethod_level == UINT64_MAX || bytes[h->vm.nmethod_level] == LEVEL_OPTIMISED);
+}
+
 /* Decode the head of the blob in @bytes; false: not a blob with code. */
 static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blob *b)
 {
@@ -312,6 +321,7 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	b->frame_words = words < FRAME_WORDS_MAX ? words : 0;
 	b->complete = take_complete(v, bytes);
 	b->inlines = !strcmp(s->name, "nmethod");
+	b->blind = b->inlines && is_blind(s->h, bytes);
 	compiled = b->inlines || !strcmp(s->name, "native nmethod");
 	if (compiled) {
 		b->kind = HOTSPOT_COMPILED;

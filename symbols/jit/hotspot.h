@@ -35,6 +35,7 @@ struct hotspot_blob {
 	bool fresh;	/* not known before the last scan or look-up */
 	bool retired;	/* no longer entered: other code may take its memory soon */
 	bool inlines;	/* may have inlined methods: not the wrapper of a native one */
+	bool blind;	/* its loops may have inlined methods that no description has */
 	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
 	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
 		     */
@@ -51,6 +52,7 @@ struct hotspot_heap {
 
 struct hotspot {
 	struct vmstructs vm;
+	bool polls; /* hotspot_polls_loops() */
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
 	uint32_t nr_heaps;
 	struct hotspot_blob *blobs; /* sorted by start, no overlap */
@@ -66,6 +68,13 @@ struct hotspot {
  */
 int hotspot_open(struct hotspot *h, struct remote *r, const char **missing);
 void hotspot_close(struct hotspot *h);
+
+/*
+ * Return whether the loops of optimised code have safepoints, and so descriptions of the methods
+ * inlined in them: the option UseCountedLoopSafepoints, which depends on the collector. False also
+ * if it cannot be read.
+ */
+bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r);
 
 /* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);

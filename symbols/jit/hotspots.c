@@ -335,6 +335,7 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 			.retired = b->retired,
 			.java = b->kind != HOTSPOT_STUB,
 			.inlines = b->inlines,
+			.blind = b->blind,
 			.deopt = b->deopt,
 		};
 	}

@@ -23,6 +23,7 @@ enum hotspots_kept_flag {
 	HOTSPOTS_KEPT_RETIRED = 1 << 0,
 	HOTSPOTS_KEPT_INLINES = 1 << 1,
 	HOTSPOTS_KEPT_EXACT = 1 << 2, /* a chain: its code describes the call */
+	HOTSPOTS_KEPT_BLIND = 1 << 3,
 };
 
 /* One thing that was read. In the byte order of the machine. */

@@ -40,6 +40,7 @@ static void take_blob(struct hotspots_entry *e, const struct hotspots_kept *k, c
 		.fresh = true,
 		.retired = k->flags & HOTSPOTS_KEPT_RETIRED,
 		.inlines = k->flags & HOTSPOTS_KEPT_INLINES,
+		.blind = k->flags & HOTSPOTS_KEPT_BLIND,
 		.deopt = k->deopt,
 		.name = strndup(name, size),
 	};

@@ -112,6 +112,12 @@ static const struct wanted wanted[] = {
 	OPTIONAL("CompiledMethod", "_deopt_handler_begin", deopt_handler),
 	OPTIONAL("nmethod", "_deopt_handler_offset", deopt_offset),
 	OPTIONAL("StubRoutines", "_call_stub_return_address", call_return),
+	OPTIONAL("nmethod", "_comp_level", nmethod_level),
+	OPTIONAL("JVMFlag", "flags", flags),
+	OPTIONAL("JVMFlag", "numFlags", nr_flags),
+	OPTIONAL("JVMFlag", "_name", flag_name),
+	OPTIONAL("JVMFlag", "_addr", flag_addr),
+	OPTIONAL("JVMFlag", NULL, flag_size),
 	FIELD("HeapBlock", NULL, block_size),
 	FIELD("ConstMethod", NULL, const_method_size),
 	FIELD("ConstantPool", NULL, pool_size),
@@ -247,7 +253,8 @@ static int check(struct vmstructs *v, const struct wanted *w, const char **missi
 {
 	uint64_t value = *member(v, w);
 	bool address = member(v, w) == &v->heaps || member(v, w) == &v->vm_major ||
-		       member(v, w) == &v->call_return;
+		       member(v, w) == &v->call_return || member(v, w) == &v->flags ||
+		       member(v, w) == &v->nr_flags;
 
 	if (value == UINT64_MAX) {
 		*missing = w->field ? w->field : w->type;

@@ -39,10 +39,13 @@ struct vmstructs {
 	/* Optional: to prove frames. */
 	uint64_t block_used; /* in HeapBlock: its header is first */
 	uint64_t nmethod_state;
-	uint64_t deopt_handler, deopt_offset;  /* a pointer, to JDK 22; in the blob */
-	uint64_t call_return;		       /* static: StubRoutines::_call_stub_return_address */
-	uint64_t block_size;		       /* sizeof(HeapBlock) */
-	uint64_t const_method_size, pool_size; /* sizeof */
+	uint64_t deopt_handler, deopt_offset; /* a pointer, to JDK 22; in the blob */
+	uint64_t call_return;		      /* static: StubRoutines::_call_stub_return_address */
+	uint64_t nmethod_level;	  /* of its compiler; an integer, its lowest byte first */
+	uint64_t flags, nr_flags; /* static: JVMFlag::flags, numFlags */
+	uint64_t flag_name, flag_addr, flag_size; /* JVMFlag */
+	uint64_t block_size;			  /* sizeof(HeapBlock) */
+	uint64_t const_method_size, pool_size;	  /* sizeof */
 };
 
 /*

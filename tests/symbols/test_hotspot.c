@@ -44,6 +44,7 @@ struct blob {
 	char *deopt;
 	uint8_t *scopes;
 	int pcs, dependencies, metadata; /* offsets from the blob */
+	int level;
 };
 
 struct symbol {
@@ -107,6 +108,22 @@ struct blob25 {
 	int deopt, pcs, scopes, compile_id;
 };
 
+struct flag {
+	void *addr;
+	const char *name;
+	int origin;
+};
+
+static bool use_loops, use_other = true;
+static struct flag flag_table[] = {
+	{ &use_other, "UseCountedLoopSafepoint", 0 },
+	{ &use_other, "UseCountedLoopSafepoints2", 0 },
+	{ &use_loops, "UseCountedLoopSafepoints", 0 },
+	{ NULL, NULL, 0 },
+};
+static struct flag *flags = flag_table;
+static uint64_t nr_flags = ARRAY_SIZE(flag_table);
+
 /* The tables that HotSpot exports, under their names. */
 struct VMStructEntry {
 	const char *type, *field, *type_string;
@@ -143,6 +160,11 @@ static struct VMStructEntry structs[] = {
 	MEMBER("nmethod", "_compile_id", blob, compile_id),
 	MEMBER("HeapBlock::Header", "_used", block, used),
 	MEMBER("nmethod", "_state", blob, state),
+	MEMBER("nmethod", "_comp_level", blob, level),
+	{ "JVMFlag", "flags", "", 1, 0, &flags },
+	{ "JVMFlag", "numFlags", "", 1, 0, &nr_flags },
+	MEMBER("JVMFlag", "_name", flag, name),
+	MEMBER("JVMFlag", "_addr", flag, addr),
 	MEMBER("CompiledMethod", "_deopt_handler_begin", blob, deopt),
 	{ "StubRoutines", "_call_stub_return_address", "", 1, 0, &call_return },
 	MEMBER("CompiledMethod", "_scopes_data_begin", blob, scopes),
@@ -205,6 +227,7 @@ static struct VMTypeEntry types[] = {
 	{ "HeapBlock", 16 },
 	{ "ConstMethod", offsetof(struct const_method, codes) },
 	{ "ConstantPool", offsetof(struct pool, entries) },
+	{ "JVMFlag", sizeof(struct flag) },
 	{ NULL, 0 },
 };
 
@@ -421,6 +444,45 @@ TEST(test_look_up)
 	pcs[0] = (uintptr_t)memory;
 	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 1), 0);
 	assert_int_equal(j.vm.nr_new, 0);
+	jvm_fini(&j);
+}
+
+/* Optimised code has no descriptions in its loops, unless the JVM says so. */
+TEST(test_blind)
+{
+	const char *missing;
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	put_blob(2, 3, "nmethod", &method_get, 7)->level = 4;
+	put_blob(8, 2, "nmethod", &method_put, 8)->level = 3;
+	put_blob(20, 2, "native nmethod", &method_put, 9)->level = 4;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_true(j.vm.blobs[0].blind);
+	assert_false(j.vm.blobs[1].blind);
+	assert_false(j.vm.blobs[2].blind);
+	j.vm.polls = true;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_false(j.vm.blobs[0].blind);
+	/* The option. */
+	use_loops = false;
+	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	use_loops = true;
+	assert_true(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	/* Not in the table; a wild number; entries too small for their members. */
+	flag_table[2].name = "UseLoops";
+	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	flag_table[2].name = "UseCountedLoopSafepoints";
+	nr_flags = UINT64_MAX / 2;
+	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	nr_flags = ARRAY_SIZE(flag_table);
+	j.vm.vm.flag_size = 12;
+	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	j.vm.vm.flag_size = sizeof(struct flag);
+	flags = (void *)16;
+	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));
+	flags = flag_table;
 	jvm_fini(&j);
 }
 

@@ -126,6 +126,21 @@ TEST(test_leaf, set_up, tear_down)
 	assert_false(step_leaf(BODY + 0x30, &f, false, true).guessed);
 }
 
+/* The innermost method is not known in loops without descriptions. */
+TEST(test_blind, set_up, tear_down)
+{
+	struct arch_frame f = frame(SP, 0, 0);
+
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	assert_false(step(BODY + 0x20, &f, true).guessed);
+	map->codes[0].blind = true;
+	assert_true(step(BODY + 0x20, &f, true).guessed);
+	assert_true(step(BODY + 0x20, &f, true).found);
+	/* A call in it has a description. */
+	assert_false(step(BODY + 0x20, &f, false).guessed);
+}
+
 TEST(test_body, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, 0, 0);
