@@ -17,6 +17,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/fields.h"
 #include "symbols/base/search.h"
+#include "symbols/base/sort.h"
 
 #define NO_MODULE    UINT32_MAX
 #define PAGE	     4096ULL
@@ -245,32 +246,26 @@ static void add_symbol(struct kallsyms *k, const struct line *line)
 	keep(k);
 }
 
-/* By address, then in the order of the text. */
-static int by_address(const void *a, const void *b)
-{
-	const struct symbol_entry *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start > y->start ? 1 : -1;
-	return COMPARE(x->name, y->name);
-}
-
 /*
  * Sort by address. Symbols of the kernel itself are in order, symbols of modules and BPF programs
  * are not, and symbols of one address may be apart.
  */
-static void sort_symbols(struct kallsyms *k)
+static int sort_symbols(struct kallsyms *k)
 {
 	uint32_t nr = k->nr;
+	int rc;
 
 	if (!k->unordered)
-		return;
-	qsort(k->symbols, nr, sizeof(*k->symbols), by_address);
+		return 0;
+	rc = sort_by_number(k->symbols, nr, sizeof(*k->symbols));
+	if (rc)
+		return rc;
 	k->nr = k->nr_functions = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		k->symbols[k->nr] = k->symbols[i];
 		keep(k);
 	}
+	return 0;
 }
 
 /*
@@ -324,13 +319,14 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 {
 	if (!rc && !k->nr)
 		rc = k->nr_hidden ? -EACCES : -ENODATA;
+	if (!rc)
+		rc = sort_symbols(k);
 	if (rc) {
 		kallsyms_free(k);
 		return err_set(e, rc,
 			       rc == -EACCES ? "kptr_restrict hides kernel addresses"
 					     : "cannot use the kernel symbol list");
 	}
-	sort_symbols(k);
 	shrink(k);
 	*out = k;
 	return 0;

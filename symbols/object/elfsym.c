@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/sort.h"
 
 /* The lowest four bits are from rank_by_name(). */
 #define RANK_TABLE    (1U << 4) /* in a symbol table, where names vary */
@@ -404,45 +405,6 @@ static void shrink(struct elfsym *t)
 	}
 }
 
-static uint8_t digit_of(const struct image_symbol *s, unsigned int digit)
-{
-	return (uint8_t)(s->vaddr >> 8 * digit);
-}
-
-/*
- * Sort by address, digit by digit: a library has 100,000 symbols in the order of a hash table,
- * which qsort() takes five times as long for. Addresses have three or four digits that differ.
- */
-static int sort_symbols(struct elfsym *t)
-{
-	struct image_symbol *from = t->symbols, *to = malloc(t->max * sizeof(*to)), *swap;
-
-	if (!to)
-		return -ENOMEM;
-	for (unsigned int digit = 0; digit < sizeof(from->vaddr); digit++) {
-		uint32_t nr[256] = { 0 }, at = 0;
-
-		for (uint32_t i = 0; i < t->nr; i++)
-			nr[digit_of(&from[i], digit)]++;
-		if (nr[digit_of(from, digit)] == t->nr)
-			continue;
-		for (unsigned int d = 0; d < 256; d++) {
-			uint32_t here = nr[d];
-
-			nr[d] = at;
-			at += here;
-		}
-		for (uint32_t i = 0; i < t->nr; i++)
-			to[nr[digit_of(&from[i], digit)]++] = from[i];
-		swap = from;
-		from = to;
-		to = swap;
-	}
-	t->symbols = from;
-	free(to);
-	return 0;
-}
-
 int elfsym_finish(struct elfsym *t, const struct elffile *f)
 {
 	struct range *ranges;
@@ -451,8 +413,7 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 
 	if (rc)
 		return rc;
-	if (t->nr)
-		rc = sort_symbols(t);
+	rc = sort_by_number(t->symbols, t->nr, sizeof(*t->symbols));
 	if (!rc)
 		keep_best(t, ranges, nr_ranges);
 	free(ranges);
