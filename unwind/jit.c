@@ -154,7 +154,7 @@ struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
 {
 	struct jit_caller c = step_of(in, map, code, pc, f);
 
-	c.guessed |= code->retired;
+	c.guessed |= code->retired || map->untried;
 	/* Calls that cannot stop the thread are not described: its inlined methods are not known.
 	 */
 	c.guessed |= leaf && code->inlines && !codemap_describes(map, pc);

@@ -385,7 +385,7 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		const char *topic, *versions;
 		bool exact; /* without haste: its code remains in memory */
 	} all[] = {
-		{ "Java", "OpenJDK 11 to 25 (tested: 17, 25): methods and lines", true },
+		{ "Java", "OpenJDK 17, 25: methods and lines; 11 to 24: untested, guessed", true },
 		{ "Python", "CPython 3.8 to 3.13: functions and lines (3.14: guessed)", false },
 		{ "PHP", "8.2 without threads: functions and lines", false },
 		{ "Ruby", "3.1: methods, with their first line", false },

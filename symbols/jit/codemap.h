@@ -44,6 +44,7 @@ struct codemap {
 	uint32_t nr_codes, nr_methods, nr_calls;
 	uint32_t methods_object; /* its offsets are addresses of methods */
 	uint32_t nr_retired;
+	bool untried;	      /* all frames are guesses: the runtime's version is untested */
 	uint64_t call_return; /* the return address in the stub that calls Java; 0: not known */
 	const struct codemap_method *methods; /* behind codes; sorted by method */
 	const uint64_t *calls; /* behind methods; look-up pcs that the code describes; sorted */

@@ -83,6 +83,7 @@ int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)
 			continue;
 		rc = open_libjvm(h, r, &map, missing);
 		h->polls = !rc && hotspot_polls_loops(&h->vm, r);
+		h->untried = !rc && hotspot_is_untried(&h->vm, r);
 		break;
 	}
 	free(maps);

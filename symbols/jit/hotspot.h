@@ -52,7 +52,8 @@ struct hotspot_heap {
 
 struct hotspot {
 	struct vmstructs vm;
-	bool polls; /* hotspot_polls_loops() */
+	bool polls;   /* hotspot_polls_loops() */
+	bool untried; /* hotspot_is_untried() */
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
 	uint32_t nr_heaps;
 	struct hotspot_blob *blobs; /* sorted by start, no overlap */
@@ -75,6 +76,9 @@ void hotspot_close(struct hotspot *h);
  * if it cannot be read.
  */
 bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r);
+
+/* Return whether this version of Java was never compared with the truth: frames are guesses. */
+bool hotspot_is_untried(const struct vmstructs *v, struct remote *r);
 
 /* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Options of a running JVM (JDK source: jvmFlag.hpp).
+ * Version and options of a running JVM (JDK source: jvmFlag.hpp).
  *
  * Runs on: a helper. Every number is foreign.
  */
@@ -64,4 +64,12 @@ bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r)
 		value = 0;
 	free(bytes);
 	return value;
+}
+
+bool hotspot_is_untried(const struct vmstructs *v, struct remote *r)
+{
+	uint32_t major;
+
+	return v->vm_major == UINT64_MAX || remote_read_u32(r, v->vm_major, &major) ||
+	       (major != 17 && major != 25); /* make truth-java */
 }

@@ -341,6 +341,7 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	}
 	map->nr_retired = vm->nr_retired;
 	map->call_return = vm->call_return;
+	map->untried = vm->untried;
 	if (e->nr_ranges)
 		memcpy((void *)(uintptr_t)map->methods, e->ranges,
 		       e->nr_ranges * sizeof(*e->ranges));
@@ -459,7 +460,11 @@ void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t t
 	    (e->map && r->vm.nr_retired != e->map->nr_retired))
 		publish_map(h, e, &r->vm);
 	object_credit(base, "JVM", jitcode_nr(e->code));
-	object_explain(base, NULL, NULL);
+	if (r->vm.untried)
+		object_explain(base, "frames of Java are guesses: this version is untested",
+			       "none: native frames are exact");
+	else
+		object_explain(base, NULL, NULL);
 }
 
 /* Keep the results of a reading for a recording. */
@@ -474,6 +479,7 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 		.time_ns = now_ns,
 		.memory = vm->nr_blobs ? vm->blobs[0].start : 0,
 		.call_return = vm->call_return,
+		.untried = vm->untried,
 		.pid = (uint32_t)r->remote.pid,
 	};
 

@@ -69,7 +69,8 @@ void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_bl
 	kept.code_kind = b->kind;
 	kept.flags = (b->retired ? HOTSPOTS_KEPT_RETIRED : 0) |
 		     (b->inlines ? HOTSPOTS_KEPT_INLINES : 0) |
-		     (b->blind ? HOTSPOTS_KEPT_BLIND : 0);
+		     (b->blind ? HOTSPOTS_KEPT_BLIND : 0) |
+		     (k->untried ? HOTSPOTS_KEPT_UNTRIED : 0);
 	key = key_of(k, &kept,
 		     hash_u64(b->compile_id ^ b->method << 8 ^ b->end << 1 ^ (uint64_t)b->retired));
 	keep(k, &key, b->name, &kept, sizeof(kept));

@@ -24,6 +24,7 @@ enum hotspots_kept_flag {
 	HOTSPOTS_KEPT_INLINES = 1 << 1,
 	HOTSPOTS_KEPT_EXACT = 1 << 2, /* a chain: its code describes the call */
 	HOTSPOTS_KEPT_BLIND = 1 << 3,
+	HOTSPOTS_KEPT_UNTRIED = 1 << 4, /* the version of the JVM */
 };
 
 /* One thing that was read. In the byte order of the machine. */
@@ -49,6 +50,7 @@ struct hotspots_keeper {
 	struct codes *codes; /* NULL: nothing is kept */
 	uint64_t process, time_ns, memory, call_return;
 	uint32_t pid;
+	bool untried;
 };
 
 void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_blob *b);

@@ -93,6 +93,7 @@ void hotspots_replay(struct hotspots *h, const struct object *memory, const stru
 	e->reading->vm.call_return = k->call_return;
 	switch (k->kind) {
 	case HOTSPOTS_KEPT_CODE:
+		e->reading->vm.untried = k->flags & HOTSPOTS_KEPT_UNTRIED;
 		take_blob(e, k, text->name, text->name_size);
 		break;
 	case HOTSPOTS_KEPT_METHOD:

@@ -465,6 +465,11 @@ TEST(test_blind)
 	j.vm.polls = true;
 	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
 	assert_false(j.vm.blobs[0].blind);
+	/* The version. */
+	assert_false(hotspot_is_untried(&j.vm.vm, &j.remote));
+	vm_major = 21;
+	assert_true(hotspot_is_untried(&j.vm.vm, &j.remote));
+	vm_major = 17;
 	/* The option. */
 	use_loops = false;
 	assert_false(hotspot_polls_loops(&j.vm.vm, &j.remote));

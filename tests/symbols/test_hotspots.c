@@ -137,9 +137,12 @@ TEST(test_kept)
 					.frame_words = 6,
 					.kind = HOTSPOT_COMPILED,
 					.name = (char[]){ "A.big" } };
-	struct hotspots_keeper k = {
-		.codes = codes_new(), .process = 3, .time_ns = 99, .memory = 4096, .pid = 42
-	};
+	struct hotspots_keeper k = { .untried = true,
+				     .codes = codes_new(),
+				     .process = 3,
+				     .time_ns = 99,
+				     .memory = 4096,
+				     .pid = 42 };
 	struct hotspot_job_frame *frames;
 	struct hotspots_kept kept;
 	struct code_text text;
@@ -156,6 +159,7 @@ TEST(test_kept)
 	assert_int_equal(text.language, LANG_JAVA);
 	assert_true(hotspots_kept(&text, &kept));
 	assert_int_equal(kept.end - kept.start, 4096);
+	assert_int_equal(kept.flags, HOTSPOTS_KEPT_UNTRIED);
 	assert_int_equal(kept.pid + kept.time_ns + kept.frame_words, 42 + 99 + 6);
 	text.table_size--;
 	assert_false(hotspots_kept(&text, &kept));

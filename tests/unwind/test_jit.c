@@ -139,6 +139,8 @@ TEST(test_blind, set_up, tear_down)
 	assert_true(step(BODY + 0x20, &f, true).found);
 	/* A call in it has a description. */
 	assert_false(step(BODY + 0x20, &f, false).guessed);
+	map->untried = true;
+	assert_true(step(BODY + 0x20, &f, false).guessed);
 }
 
 TEST(test_body, set_up, tear_down)
