@@ -44,4 +44,11 @@ spread replay --replay "$TMP/data" -b
 points=$((points / 6))
 spread live -b -n 1 -d 0.1
 spread check --check
+# An address space with room for a part of the tables: the first that fails is among the large ones.
+for mib in 50 54 58 62; do
+	(ulimit -v $((mib * 1024)) && exec "$PROFTOP" -b -n 1 -d 0.1) >"$TMP/out" 2>"$TMP/err" </dev/null
+	rc=$?
+	[ "$rc" -lt 124 ] || wrong "address space of $mib MiB: exit $rc: $(tail -2 "$TMP/err")"
+	[ "$rc" = 0 ] || grep -q . "$TMP/err" || wrong "address space of $mib MiB: exit $rc without a word"
+done
 finish

@@ -943,6 +943,24 @@ TEST(test_many, setup, teardown)
 	many_mappings(92, scattered);
 }
 
+/* Far more mappings than a program has: SPACE_MAPPINGS_MAX are kept, and the rest costs no more. */
+TEST(test_mapping_limit, setup, teardown)
+{
+	const uint32_t nr = SPACE_MAPPINGS_MAX + 20000;
+	uint64_t start_ns = yardstick_cpu_ns();
+	const struct space *space;
+
+	tell_comm(95, 95, "bomb", true, 10);
+	for (uint64_t i = 0; i < nr; i++)
+		tell_mmap(95, (1 + 2 * i) << 12, 1, "/even.so", 10, 20 + i);
+	publish(nr + 30);
+	assert_true(yardstick_within(start_ns, 2000));
+	space = find(95, 95, nr + 30).space;
+	assert_int_equal(space_nr_mappings(space), SPACE_MAPPINGS_MAX);
+	assert_non_null(space_find(space, 1 << 12, nr + 30));
+	assert_null(space_find(space, (2ULL * nr - 1) << 12, nr + 30));
+}
+
 /* Random mappings against an array that knows the owner of each page at each time. */
 TEST(test_random_overlaps, setup, teardown)
 {
