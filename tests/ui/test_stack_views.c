@@ -498,6 +498,16 @@ TEST(test_flame_cut)
 	press(&b, '4');
 	golden(&b, "flame-cut-200x60");
 	bench_fini(&b);
+	/* Where all boxes are narrow, the rest says so. */
+	*text = '\0';
+	for (int i = 0; i < 200; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "py;leaf%d 1\n", i);
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, folded_profile(text));
+	press(&b, '4');
+	assert_non_null(strstr(look(&b), "200 more 100.0%, each narrower than a cell: see the "
+					 "tree"));
+	bench_fini(&b);
 }
 
 /* Neighbours of a kind differ in hue, the same function has the same one in all places. */

@@ -308,6 +308,36 @@ TEST(test_cgroup)
 	bench_fini(&b);
 }
 
+/* The selected row has one colour from the first cell to the last, in each table; others have more
+ * than one. */
+TEST(test_selected)
+{
+	static const char views[] = "1235b";
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, fake_profile(2, NULL));
+	for (const char *v = views; *v; v++) {
+		const struct canvas *c = &b.canvas;
+		unsigned int nr = 0;
+
+		if (*v == 'b')
+			press(&b, '1');
+		press(&b, (unsigned char)*v);
+		look(&b);
+		for (unsigned int row = 0; row < c->rows; row++) {
+			unsigned int same = 0;
+
+			for (unsigned int col = 0; col < c->cols; col++)
+				same += canvas_at(c, row, col)->style.role == ROLE_SELECTED;
+			assert_true(!same || same == c->cols);
+			nr += same > 0;
+		}
+		assert_int_equal(nr, 1);
+	}
+	bench_fini(&b);
+}
+
 /* Processes of one name are one, in all views; = splits them, by PID and by other groups. */
 TEST(test_groups)
 {

@@ -330,8 +330,10 @@ static struct safe_text box_text(const struct ui_state *st, const struct row *ro
 	char name[TEXT_MAX], pct[FORMAT_MAX];
 
 	if (box->rest)
-		return text_format(buf, size, "%u more %s%%", box->rest,
-				   format_percent(pct, row->total).str);
+		return text_format(buf, size, "%u more %s%%%s", box->rest,
+				   format_percent(pct, row->total).str,
+				   row->total > 0.5 ? ", each narrower than a cell: see the tree"
+						    : "");
 	if (box->cut)
 		return text_format(buf, size, "%u frames to %s (Enter: show)", box->cut,
 				   folds_text(st, node_of(st, row), name, sizeof(name)).str);
