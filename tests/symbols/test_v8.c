@@ -116,6 +116,34 @@ TEST(test_frames, setup, teardown)
 	expect_frame(f, 2, "outer", "/srv/a.js", outer);
 }
 
+/* A million functions, one after the other: bounded memory and reads; others keep their names. */
+TEST(test_million, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t function = named(f, "many", 100);
+	uint64_t shared;
+	uint32_t nr_named = 0;
+
+	v8make_frame(&f->v, function, 0, 0);
+	memcpy(&shared, pymake_at(&f->m, function + 24), sizeof(shared));
+	for (uint32_t i = 0; i < 1000000; i++) {
+		enum lang_none none;
+
+		pymake_u32(&f->m, shared - 1 + 52, i + 1);
+		f->m.nr_calls = 0;
+		none = chain(f);
+		nr_named += none == LANG_NONE_NR;
+		assert_true(none == LANG_NONE_NR || none == LANG_NONE_NO_ROOM);
+		assert_true(f->m.nr_calls <= LANG_CALLS_MAX + 1);
+	}
+	assert_in_range(nr_named, 1000, CODES_PROCESS_MAX);
+	assert_in_range(codes_nr(f->reader->codes), nr_named, CODES_PROCESS_MAX);
+	assert_true(codes_memory(f->reader->codes) <= CODES_MEMORY_MAX);
+	f->sample.process++;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "many", "/srv/a.js", f->v.top + 128);
+}
+
 /* Names by assignment, of none, in other encodings, of strings that stand for others. */
 TEST(test_names, setup, teardown)
 {
