@@ -32,21 +32,19 @@
 
 /* X(name, alias, group, description, type, config) */
 #define EVENTS(X)                                                                                  \
-	X("cycles", "cpu-cycles", "hardware",                                                      \
-	  "CPU cycles; their rate follows the clock frequency", HW(CPU_CYCLES))                    \
+	X("cycles", "cpu-cycles", "hardware", "CPU cycles, as the clock runs", HW(CPU_CYCLES))     \
 	X("instructions", NULL, "hardware", "instructions retired", HW(INSTRUCTIONS))              \
 	X("cache-references", NULL, "hardware", "last-level cache accesses, usually",              \
 	  HW(CACHE_REFERENCES))                                                                    \
-	X("cache-misses", NULL, "hardware", "last-level cache misses, usually: waits for memory",  \
-	  HW(CACHE_MISSES))                                                                        \
+	X("cache-misses", NULL, "hardware", "last-level cache misses, usually", HW(CACHE_MISSES))  \
 	X("branches", "branch-instructions", "hardware", "branches retired",                       \
 	  HW(BRANCH_INSTRUCTIONS))                                                                 \
 	X("branch-misses", NULL, "hardware", "mispredicted branches", HW(BRANCH_MISSES))           \
 	X("bus-cycles", NULL, "hardware", "bus cycles", HW(BUS_CYCLES))                            \
 	X("stalled-cycles-frontend", "idle-cycles-frontend", "hardware",                           \
-	  "cycles in which no instruction could be issued", HW(STALLED_CYCLES_FRONTEND))           \
+	  "cycles that issued no instruction", HW(STALLED_CYCLES_FRONTEND))                        \
 	X("stalled-cycles-backend", "idle-cycles-backend", "hardware",                             \
-	  "cycles in which no instruction could retire", HW(STALLED_CYCLES_BACKEND))               \
+	  "cycles that retired no instruction", HW(STALLED_CYCLES_BACKEND))                        \
 	X("ref-cycles", NULL, "hardware", "cycles at a constant frequency", HW(REF_CPU_CYCLES))    \
 	X("cpu-clock", NULL, "software", "time on the CPU by a timer; needs no PMU",               \
 	  SW(CPU_CLOCK))                                                                           \

@@ -481,7 +481,7 @@ const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 	[CHANGE] = { .title = { "\u0394", 2, 1 },
 		     .name = "change",
 		     .ascii = TEXT("+/-"),
-		     .help = "change of SELF% against the window before, or the baseline (B)",
+		     .help = "SELF% against the window before, or baseline (B)",
 		     .width = 6,
 		     .from = 90,
 		     .right = true,

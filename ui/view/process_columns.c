@@ -459,8 +459,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .heading = head_time,
-		  .help = "percent of one CPU; of waits (^): task-seconds per second; of latency: "
-			  "wall time",
+		  .help = "percent of one CPU; waits: task-s/s; latency: wall",
 		  .width = 6,
 		  .from = 72,
 		  .right = true,
@@ -504,7 +503,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		    .draw = draw_tasks },
 	[COMM] = { .title = TEXT("COMMAND"),
 		   .heading = head_comm,
-		   .help = "name; x9: nine processes (=); of a thread, then its process",
+		   .help = "name; x9: nine processes (=); thread, process",
 		   .width = 17,
 		   .wide = 17,
 		   .ascending = true,

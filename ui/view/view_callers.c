@@ -249,7 +249,7 @@ static const struct view_column columns[] = {
 	[PART] = { .title = TEXT("IS"), .width = 10, .draw = draw_part },
 	[SAMPLES] = COMMON_SAMPLES(10, 120),
 	[KIND] = { .title = TEXT(" "), .name = "kind", .width = 1, .draw = common_kind },
-	[NAME] = { .title = TEXT("CALLERS, FUNCTION, CALLEES"), .draw = draw_name },
+	[NAME] = { .title = TEXT("FUNCTION"), .draw = draw_name },
 	[MODULE] = { .title = TEXT("MODULE"),
 		     .width = 14,
 		     .wide = 18,
