@@ -202,7 +202,7 @@ kill-matrix: $(B)/proftop ## kill each process and thread of proftop at random t
 fail-calls: $(B)/proftop programs ## let the n-th system call of each kind fail: start, keys, stop, recording, replay; POINTS=20 each
 	$(Q)POINTS=$(or $(POINTS),20) PARTS='$(PARTS)' B=$(B) tests/e2e/failcalls.sh
 
-.PHONY: languages-beside truth-languages truth-java truth-waits truth-sched
+.PHONY: languages-beside truth-languages truth-java truth-waits truth-sched truth-postgres
 languages-beside: $(B)/proftop ## 50 Pythons and 20 JVMs, exec, chroot, edited scripts, reused ids: no name of another process
 	$(Q)B=$(B) tests/languages_beside $(PART)
 
@@ -214,6 +214,9 @@ truth-waits: $(B)/proftop programs ## waits against the clocks of a program: 2 %
 
 truth-sched: $(B)/proftop programs ## times of tasks against perf sched timehist of the same seconds: 3 %, as root; TIME=20
 	$(Q)B=$(B) TIME=$(or $(TIME),20) tests/sched_beside
+
+truth-postgres: $(B)/proftop ## waits of PostgreSQL under pgbench -c 16 against pg_stat_activity, as root; TIME=10
+	$(Q)B=$(B) TIME=$(or $(TIME),10) tests/postgres_waits
 
 truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the interpreters' own: 5,000 certain each, 0 wrong; EACH=20
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
