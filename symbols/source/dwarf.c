@@ -188,12 +188,12 @@ static int begin(struct dwarf *d)
 		return rc;
 	d->nr_opened++;
 	d->lines_sum = 0;
-	d->dw = dwarf_begin(d->fd, DWARF_C_READ);
+	d->dw = dwarf_open_begin(d->fd);
 	if (!d->dw)
 		return -EBADMSG;
 	if (d->alt_fd < 0)
 		return 0;
-	d->alt = dwarf_begin(d->alt_fd, DWARF_C_READ);
+	d->alt = dwarf_open_begin(d->alt_fd);
 	if (!d->alt)
 		return -EBADMSG;
 	dwarf_setalt(d->dw, d->alt);
@@ -204,8 +204,8 @@ static int begin(struct dwarf *d)
 static void end(struct dwarf *d)
 {
 	dwarf_scopes_free(d->scopes);
-	dwarf_end(d->dw);
-	dwarf_end(d->alt);
+	dwarf_open_end(d->dw);
+	dwarf_open_end(d->alt);
 	d->scopes = NULL;
 	d->dw = d->alt = NULL;
 }

@@ -131,6 +131,63 @@ int dwarf_open_find_alt(const struct elffile *f, int *fd)
 	return *fd < 0 ? -ENOENT : 0;
 }
 
+static bool is_unused(const char *name)
+{
+	static const char *const names[] = { ".debug_loclists", ".debug_loc",	   ".debug_macro",
+					     ".debug_macinfo",	".debug_pubnames", ".debug_frame" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/* Make sections that are not used look empty, in memory: libdw inflates all the others. */
+static void hide_unused(Elf *elf)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr shdr;
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_strptr(elf, names, shdr.sh_name);
+		if (!name || !is_unused(name))
+			continue;
+		shdr.sh_type = SHT_NOBITS;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
+Dwarf *dwarf_open_begin(int fd)
+{
+	Dwarf *dw;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	/* Private: the headers are changed. */
+	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+	if (!elf)
+		return NULL;
+	hide_unused(elf);
+	dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+	if (!dw)
+		elf_end(elf);
+	return dw;
+}
+
+void dwarf_open_end(Dwarf *dw)
+{
+	Elf *elf = dw ? dwarf_getelf(dw) : NULL;
+
+	dwarf_end(dw);
+	elf_end(elf);
+}
+
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 {
 	Elf *elf = dwarf_getelf(dw);

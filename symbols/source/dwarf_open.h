@@ -26,5 +26,11 @@ int dwarf_open_check(const struct elffile *f, uint64_t *size);
 int dwarf_open_find_alt(const struct elffile *f, int *fd);
 /* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name);
+/*
+ * Open a file with libdw, without sections that are not used: locations of variables, macros. NULL:
+ * it cannot. dwarf_open_end() frees all of it, also NULL; an alternate file after the main one.
+ */
+Dwarf *dwarf_open_begin(int fd);
+void dwarf_open_end(Dwarf *dw);
 
 #endif
