@@ -185,6 +185,16 @@ static void check_blobs(const struct hotspot *h)
 	}
 }
 
+/* Look up code all over the heap, in an order that the input chooses. */
+static void look_up(struct hotspot *h, struct remote *r, uint8_t from)
+{
+	uint64_t pcs[8];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(pcs); i++)
+		pcs[i] = address(CODE + ((from + 37 * i) % SEGMENTS) * 128 + from % 128);
+	hotspot_look_up(h, r, pcs, ARRAY_SIZE(pcs));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
@@ -203,6 +213,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    (h.nr_blobs != 1 || !h.blobs[0].name ||
 		     hotspot_chain(&h, &remote, h.blobs[0].start + 50, frames, &exact) != 1))
 			abort();
+		check_blobs(&h);
+		look_up(&h, &remote, size ? data[0] : 0);
 		check_blobs(&h);
 		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
 			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
