@@ -7,6 +7,16 @@ last=0
 # Interrupts take long in an emulated machine: the kernel would lower its limit of the rate.
 sysctl -qw kernel.perf_cpu_time_max_percent=0
 
+# low_limit, no_limit: of the samples a second, above which the kernel throttles. It can be set only while the kernel
+# would lower it itself.
+low_limit() {
+	sysctl -qw kernel.perf_cpu_time_max_percent=99 kernel.perf_event_max_sample_rate=1000
+}
+
+no_limit() {
+	sysctl -qw kernel.perf_event_max_sample_rate=100000 kernel.perf_cpu_time_max_percent=0
+}
+
 ok() {
 	echo "@lab ok $*"
 }

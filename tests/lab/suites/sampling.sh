@@ -13,15 +13,9 @@ ticks "names and shares" recurse -n 6 -F 99 -e cpu-clock -p "$recurse"
 for event in sched:sched_switch raw_syscalls:sys_enter kprobe:vfs_read kretprobe:vfs_read; do
 	ticks "$event" taken -n 2 -c 100 -e "$event"
 done
-limit=$(sysctl -n kernel.perf_event_max_sample_rate)
-sysctl -qw kernel.perf_event_max_sample_rate=1000
+low_limit
 ticks "throttled by the kernel" throttled -n 3 -c 100000 -e cpu-clock -p "$recurse"
-sysctl -qw kernel.perf_event_max_sample_rate="$limit"
+no_limit
 ticks "uprobe" taken -n 2 -c 100000 -e uprobe:/programs/recurse:leaf_a -p "$recurse"
-if perf record -q -a -c 100 -e ftrace:function -o /dev/null -- sleep 1 >/tmp/err 2>&1; then
-	ticks "ftrace:function" taken -n 2 -g off -c 1000 -e ftrace:function
-else
-	skip "ftrace:function: perf is refused also: $(grep -m 1 . /tmp/err)"
-fi
 refuses "kprobe of an unknown function" "no_such_function" -e kprobe:no_such_function
 finish
