@@ -20,6 +20,10 @@ run_until '(any("hangs" in t["message"] for t in ticks) and taken >= 100 and
 tail -n 1 "$TMP/out" | grep -q '"account_total":{[^}]*"lost":0,' || wrong "samples are lost: $(tail -n 1 "$TMP/out" | grep -o '"account_total":{[^}]*}')"
 
 # The reader frees itself when the read returns: each one that runs has a poll descriptor, and no other is left.
+kill "$fake" "$last"
+start "$TMP/python3.11" >/dev/null
+fake=$last
+start python3 "$HERE/../programs/python_work.py" rec 60 >/dev/null
 start "$PROFTOP" -b -d 0.2 -p "$fake,$last" --languages=python --rows=0 --format=ndjson >"$TMP/live" 2>&1
 readers() { cat "/proc/$last/task/"*/comm 2>/dev/null | grep -c '^read[0-9]'; }
 left() { [ "$(ls -l "/proc/$last/fd" | grep -c eventpoll)" -gt "$(readers)" ]; }
