@@ -21,7 +21,9 @@ tail -n 1 "$TMP/out" | grep -q '"account_total":{[^}]*"lost":0,' || wrong "sampl
 
 # The reader frees itself when the read returns: each one that runs has a poll descriptor, and no other is left.
 kill "$fake" "$last"
-start "$TMP/python3.11" >/dev/null
+: >"$TMP/ready"
+start "$TMP/python3.11" >"$TMP/ready"
+until grep -q ready "$TMP/ready"; do sleep 0.1; done
 fake=$last
 start python3 "$HERE/../programs/python_work.py" rec 60 >/dev/null
 start "$PROFTOP" -b -d 0.2 -p "$fake,$last" --languages=python --rows=0 --format=ndjson >"$TMP/live" 2>&1
