@@ -8,8 +8,8 @@ its program runs the mode (main and the function of the mode are known), and is 
              stack than the copied one, all of this one, and reported as truncated)
   short      true as far as it goes, and reported as truncated or broken
   guessed    not the true one, but marked as guessed
-  kernel     AArch64: sampled while the kernel set the registers for a handler, pc first, lr last; perf shows
-             the same
+  kernel     sampled while the kernel set the registers for a handler: AArch64 pc first, lr last, x86-64 sp before
+             pc; perf shows the same
   wrong      not the true one, and shown as certain: never
 TRUTH_ROOT: the last function of stacks, if not _start. TRUTH_MACHINE: of the samples, as by uname -m.
 Exits 1 unless at least 99.9 % (AArch64: 99 %) are exact and none is wrong.
@@ -135,6 +135,9 @@ def judge(mode, stop, frames):
     if stop == "pending":
         return None
     if AARCH64 and names[0] == "on_signal" and names[1:2] and names[1] not in RESTORERS:
+        return "kernel"
+    # The handler's frame, already on the stack, returns to the instruction that is still in pc.
+    if not AARCH64 and names[1:2] and names[1] in RESTORERS and names[2:3] == names[:1] and names[0] in own:
         return "kernel"
     inside = mode == "switch" and own[0] == "coro_main"	# its root is the begin of the stack
     # (a name that only libc's debug file has)
