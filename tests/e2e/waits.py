@@ -4,6 +4,7 @@
 Usage: waits.py NDJSON TRUTH
        waits.py --same NDJSON REPLAYED
        waits.py --functions NDJSON TRUTH
+       waits.py --sum NDJSON TRUTH
 """
 import json
 import sys
@@ -87,6 +88,21 @@ def functions():
     return bad
 
 
+def whole():
+    """The columns of all threads add up to the lives of the threads, within 0.5 %."""
+    bad = []
+    got = sum(sum(t.values()) for t in sums_of(read(sys.argv[2]), bad).values())
+    with open(sys.argv[3], encoding="utf-8") as f:
+        truth = [[int(x) / 1e9 for x in line.split()[2:]] for line in f]
+    # The main thread waits for them to end.
+    threads, longest, unsure = len(truth) + 1, max(t[1] for t in truth), sum(t[3] for t in truth)
+    want = sum(t[1] for t in truth) + longest
+    print(f"columns {got:.3f} s, {threads} threads {want:.3f} s, begin and end unsure by {unsure:.3f} s")
+    if not want * 0.995 < got < want * 1.005 + unsure:
+        bad.append("the columns do not add up")
+    return bad
+
+
 def compare():
     ticks, bad = read(sys.argv[1]), []
     threads, waking, bare = sums_of(ticks, bad), True, 0
@@ -138,7 +154,7 @@ def lost(path):
 
 
 def main():
-    what = {"--same": same, "--named": unnamed, "--functions": functions}
+    what = {"--same": same, "--named": unnamed, "--functions": functions, "--sum": whole}
     bad = what.get(sys.argv[1], compare)()
     nr = max(lost(path) for path in sys.argv[1:] if path.endswith(("/out", "/again")))
     if nr and not any("lost" in line for line in bad):

@@ -129,6 +129,62 @@ TEST(test_owner)
 	assert_int_equal(locks_find(tasks, nr, found, 4), 0);
 }
 
+#define CONVOY 6
+#define LOOKS  50
+
+static pthread_mutex_t convoy = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int convoy_tids[CONVOY], holder; /* 0: none, or on its way */
+static atomic_uint turn;
+static atomic_bool convoy_over;
+
+static void *take_turns(void *tid)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	atomic_store((atomic_int *)tid, (int)syscall(SYS_gettid));
+	while (!convoy_over) {
+		pthread_mutex_lock(&convoy);
+		turn++;
+		atomic_store(&holder, *(atomic_int *)tid);
+		for (int i = 0; i < 3; i++)
+			nanosleep(&ms, NULL);
+		atomic_store(&holder, 0);
+		pthread_mutex_unlock(&convoy);
+	}
+	return NULL;
+}
+
+/* In each look of one turn, the owner is the thread that says so itself. */
+TEST(test_convoy)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+	struct lock_task tasks[CONVOY];
+	pthread_t threads[CONVOY];
+
+	for (int i = 0; i < CONVOY; i++)
+		pthread_create(&threads[i], NULL, take_turns, &convoy_tids[i]);
+	for (int i = 0; i < CONVOY; i++) {
+		while (!convoy_tids[i])
+			nanosleep(&ms, NULL);
+		tasks[i] = (struct lock_task){ getpid(), convoy_tids[i] };
+	}
+	for (int looks = 0; looks < LOOKS; nanosleep(&ms, NULL)) {
+		unsigned int begun = turn;
+		int owner = holder;
+		struct lock found;
+		uint32_t nr = locks_find(tasks, CONVOY, &found, 1);
+
+		if (!nr || !owner || holder != owner || turn != begun)
+			continue;
+		assert_int_equal(found.address, (uintptr_t)&convoy);
+		assert_int_equal(found.owner, owner);
+		looks++;
+	}
+	convoy_over = true;
+	for (int i = 0; i < CONVOY; i++)
+		pthread_join(threads[i], NULL);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
