@@ -152,7 +152,7 @@ def take_fix(t, line, answer, what):
 
 
 def fix_lost():
-    t = Terminal(f"{PROFTOP} -d 0.4 -F 4999 -e cpu-clock --ring 64K", 140, 40)
+    t = Terminal(f"{PROFTOP} -d 0.4 -F 4999 -e cpu-clock --ring 64K --stack-size=16K", 140, 40)
     t.need_rows()
     stall(t, 0.7)
     take_fix(t, "samples lost on CPU", "rings of 128 KiB per CPU" + GAP, "lost")
@@ -195,8 +195,9 @@ def test_mlock():
         os.chmod(folder, 0o755)
         program = shutil.copy(PROFTOP, folder)
         beside = second_profiler(program)
+        # Stack copies of one size: beside deep stacks they grow, and the rings with them, before a key is pressed.
         t = Terminal(shlex.join(nobody("+perfmon", "env", f"XDG_CONFIG_HOME={folder}", program, "-d", "0.4",
-                                       "-e", "cpu-clock")), 160, 40)
+                                       "-e", "cpu-clock", "--stack-size=16K")), 160, 40)
         t.need_rows()
         t.press("7")
         t.expect(r"rings of [0-9]+ KiB per CPU instead of [0-9]+", "another takes the memory", 4)
