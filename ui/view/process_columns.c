@@ -149,8 +149,11 @@ static void draw_number(struct canvas *c, struct view_field at, long long n)
 static void draw_pid(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
-	if (!process_rows_is_group(st, row))
-		draw_number(c, at, process_rows_pid(st, row));
+	pid_t pid = process_rows_pid(st, row);
+
+	/* perf gives samples of a task that has exited the id -1. */
+	if (!process_rows_is_group(st, row) && pid >= 0)
+		draw_number(c, at, pid);
 }
 
 static void draw_user(const struct ui_state *st, const struct row *row, struct canvas *c,
