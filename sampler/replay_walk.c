@@ -39,7 +39,7 @@ int replay_slot_of(void *ctx, uint64_t id)
 /* A record that is read. */
 struct reading {
 	uint64_t index;
-	const uint8_t *bytes; /* NULL: it cannot be read */
+	const uint8_t *bytes; /* NULL: reading failed */
 	size_t size;
 	const struct record_layout *layout;
 	bool is_part; /* see perfdata_record_part() */
@@ -84,8 +84,8 @@ static bool is_sure(struct pipeline *p)
 }
 
 /*
- * Find the sample's stack. If it was read in part, and that was not enough, read all of it: one
- * sample in sixteen. False: it cannot be read.
+ * Find the sample's stack. If a part was read and was not enough, read the whole record: one sample
+ * in sixteen. False: reading failed.
  */
 static bool resolve_record(struct replay *r, struct store *st, struct pipeline *p,
 			   struct reading *in)

@@ -468,15 +468,24 @@ static void count_blobs(struct hotspot *h, uint32_t nr_new)
 		h->nr_retired += h->blobs[i].retired;
 }
 
-int hotspot_scan(struct hotspot *h, struct remote *r)
+static struct scan *scan_new(struct hotspot *h, struct remote *r)
 {
 	struct scan *s = calloc(1, sizeof(*s));
+
+	if (s) {
+		s->h = h;
+		s->r = r;
+	}
+	return s;
+}
+
+int hotspot_scan(struct hotspot *h, struct remote *r)
+{
+	struct scan *s = scan_new(h, r);
 	int rc;
 
 	if (!s)
 		return -ENOMEM;
-	s->h = h;
-	s->r = r;
 	rc = read_heaps(h, r);
 	for (uint32_t i = 0; i < h->nr_heaps && !rc; i++)
 		rc = scan_heap(s, &h->heaps[i]);
@@ -585,13 +594,11 @@ static int merge_blobs(struct hotspot *h, struct scan *s)
 
 int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
 {
-	struct scan *s = calloc(1, sizeof(*s));
+	struct scan *s = scan_new(h, r);
 	int rc;
 
 	if (!s)
 		return -ENOMEM;
-	s->h = h;
-	s->r = r;
 	rc = nr ? read_heaps(h, r) : 0;
 	if (!rc)
 		rc = look_up_each(s, pcs, nr);

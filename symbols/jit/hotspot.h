@@ -73,7 +73,7 @@ void hotspot_close(struct hotspot *h);
 /*
  * Return whether the loops of optimised code have safepoints, and so descriptions of the methods
  * inlined in them: the option UseCountedLoopSafepoints, which depends on the collector. False also
- * if it cannot be read.
+ * if reading fails.
  */
 bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r);
 

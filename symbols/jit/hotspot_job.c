@@ -107,7 +107,7 @@ static void read_chains(struct hotspot_job *r)
 	}
 }
 
-/* Read the code: all of it, or what is wanted. */
+/* Scan the code cache, or look up the addresses in the request. */
 static int read_code(struct hotspot_job *r)
 {
 	uint64_t cpu_ns = time_thread_ns();

@@ -23,7 +23,7 @@ struct hotspots_entry {
 	bool runs;		     /* it is a helper's */
 	bool news, wanted;	     /* new names; some places have none */
 	unsigned int tries;
-	uint64_t due_ns;      /* of what is wanted */
+	uint64_t due_ns;      /* of the next look-up */
 	uint64_t scan_due_ns; /* of the whole code cache */
 	uint64_t check_ns;    /* of the process's end */
 	uint64_t began_ns;
