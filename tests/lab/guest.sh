@@ -37,11 +37,16 @@ start() {
 }
 
 # ticks NAME JUDGE ARGS...: sample with proftop, TICK seconds a tick; judge.py checks the ticks by the contract and by JUDGE.
+# UNTIL: end at the first tick that matches; a slow machine may need many.
 ticks() {
 	echo "@lab ticks $1 $2"
 	name=$1
 	shift 2
-	proftop -b -d "${TICK:-2}" --format=ndjson --rows=40 "$@" 2>/tmp/err
+	if [ -n "${UNTIL:-}" ]; then
+		proftop -b -d "${TICK:-2}" --format=ndjson --rows=40 "$@" 2>/tmp/err | sed "/$UNTIL/q"
+	else
+		proftop -b -d "${TICK:-2}" --format=ndjson --rows=40 "$@" 2>/tmp/err
+	fi
 	rc=$?
 	echo "@lab end"
 	[ $rc = 0 ] || wrong "$name: exit $rc: $(head -n 3 /tmp/err)"

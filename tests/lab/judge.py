@@ -55,13 +55,16 @@ def throttled(ticks, _):
 
 
 def recurse(ticks, _):
-    """main holds all samples, the three leaves nearly all, once names are read."""
-    rows = {row["symbol"]: row for row in ticks[-1]["rows"]}
-    main = rows.get("main", {"total_pct": 0})["total_pct"]
-    leaves = sum(rows.get(f"leaf_{x}", {"self_pct": 0})["self_pct"] for x in "abc")
-    if main < 90:
-        return f"main holds {main} % of the samples"
-    return "" if leaves > 40 else f"leaves hold {leaves} % of the samples"
+    """Once names are read, main holds all samples, the three leaves nearly all: in one tick, the last if in none."""
+    for tick in ticks:
+        rows = {row["symbol"]: row for row in tick["rows"]}
+        main = rows.get("main", {"total_pct": 0})["total_pct"]
+        leaves = sum(rows.get(f"leaf_{x}", {"self_pct": 0})["self_pct"] for x in "abc")
+        if main >= 90 and leaves > 40:
+            return ""
+    active = {n["key"]: n["text"] for n in ticks[-1]["notices"] if n["active"]}
+    top = [(row["symbol"], row["module"], row["self"], row["total"]) for row in ticks[-1]["rows"][:6]]
+    return f"main holds {main} %, the leaves {leaves} %; {ticks[-1]['account']}; {active}; {top}"
 
 
 def module(ticks, name):
