@@ -48,7 +48,7 @@ static void govern_stall(struct sampler *s)
 	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest))
 		return;
 	apply_governor(s);
-	mailbox_say(&s->mailbox,
+	mailbox_add(&s->mailbox,
 		    "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
 		    (double)s->ticks.span_ns / 1e9, fastest * s->rates.governor.factor);
 }
@@ -60,10 +60,10 @@ static void say_governed(struct sampler *s, bool lowered)
 	double hz = rates_fastest(&s->rates, s->config.nr_events) * g->factor;
 
 	if (!lowered)
-		mailbox_say(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one", hz,
+		mailbox_add(&s->mailbox, "rate raised to %.0f Hz, %.0f%% of the requested one", hz,
 			    100 * g->factor);
 	else
-		mailbox_say(&s->mailbox,
+		mailbox_add(&s->mailbox,
 			    "proftop uses %.1f%% of a CPU, limit %.1f%%%s: rate lowered to %.0f "
 			    "Hz, %.0f%% of the requested one",
 			    s->ticks.own_pct, g->max_pct, g->is_cap ? " (1/4 of all CPUs)" : "", hz,

@@ -126,7 +126,7 @@ static void replace_hanging(struct langreaders *r, struct counters *c, struct sa
 	langreader_bar(r->shared, process);
 	stop(r, c, t, index, true);
 	start(r, c, t, index);
-	mailbox_say(mailbox,
+	mailbox_add(mailbox,
 		    "reading the memory of pid %d hangs: its language frames are not shown",
 		    (int)pid);
 }
@@ -148,7 +148,7 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		if (!r->said_slow && sampler_thread_reader(threads[i]) &&
 		    langreader_is_slow(sampler_thread_reader(threads[i]))) {
 			r->said_slow = true;
-			mailbox_say(mailbox, "no real-time priority for reading interpreters "
+			mailbox_add(mailbox, "no real-time priority for reading interpreters "
 					     "(cap_sys_nice): more of their frames are guesses");
 		}
 	}

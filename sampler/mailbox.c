@@ -77,15 +77,45 @@ void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s)
 	*s = atomic_exchange_explicit(&m->strip, NULL, memory_order_acquire);
 }
 
-void mailbox_say(struct mailbox *m, const char *fmt, ...)
+/* Write the first line of the text, made clean, to the status from its byte @at on. */
+static void write_status(struct mailbox *m, size_t at, const char *fmt, va_list ap)
 {
 	char text[1024];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	text[strcspn(text, "\n")] = '\0';
+	text_sanitise(m->status + at, sizeof(m->status) - at, text, strlen(text));
+	m->status_seq++;
+}
+
+void mailbox_say(struct mailbox *m, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	write_status(m, 0, fmt, ap);
 	va_end(ap);
-	text[strcspn(text, "\n")] = '\0';
-	text_sanitise(m->status, sizeof(m->status), text, strlen(text));
-	m->status_seq++;
+}
+
+void mailbox_add(struct mailbox *m, const char *fmt, ...)
+{
+	size_t at = m->status_seq != m->status_taken ? strlen(m->status) : 0;
+	va_list ap;
+
+	if (at + sizeof("; ") > sizeof(m->status))
+		return;
+	if (at) {
+		memcpy(m->status + at, "; ", sizeof("; "));
+		at += strlen("; ");
+	}
+	va_start(ap, fmt);
+	write_status(m, at, fmt, ap);
+	va_end(ap);
+}
+
+uint32_t mailbox_status(struct mailbox *m, char *text)
+{
+	memcpy(text, m->status, sizeof(m->status));
+	m->status_taken = m->status_seq;
+	return m->status_seq;
 }

@@ -21,8 +21,9 @@ struct mailbox {
 	_Atomic(struct profile *) past;
 	_Atomic(struct strip *) strip;
 	int past_fd;
-	char status[256];    /* clean text; "": none yet */
-	uint32_t status_seq; /* counts up with each status */
+	char status[256];      /* clean text; "": none yet */
+	uint32_t status_seq;   /* counts up with each status */
+	uint32_t status_taken; /* of the newest one that a profile has */
 };
 
 /* Open the eventfd. 0 or -errno with a sentence. */
@@ -38,7 +39,13 @@ void mailbox_post_past(struct mailbox *m, struct profile *p);
 void mailbox_post_strip(struct mailbox *m, struct strip *s);
 /* Take both out, each NULL if there is none. */
 void mailbox_take_past(struct mailbox *m, struct profile **p, struct strip **s);
-/* Set the status of the next profile: the first line of the text, made clean. */
+/* Set the status of the next profile, the answer to a request: the first line of the text, made
+ * clean.
+ */
 void mailbox_say(struct mailbox *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Add what was noticed at a tick, after "; " where no profile has the status yet. */
+void mailbox_add(struct mailbox *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Copy the status to @text, of the size of @status; return its number. */
+uint32_t mailbox_status(struct mailbox *m, char *text);
 
 #endif

@@ -166,9 +166,8 @@ void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	memcpy(p->target, s->target.text, sizeof(p->target));
 	memcpy(p->banner, s->banner, sizeof(p->banner));
 	if (symbols_fetch_news(s->store.symbols, news, sizeof(news)))
-		mailbox_say(&s->mailbox, "%s", news);
-	memcpy(p->status, s->mailbox.status, sizeof(p->status));
-	p->status_seq = s->mailbox.status_seq;
+		mailbox_add(&s->mailbox, "%s", news);
+	p->status_seq = mailbox_status(&s->mailbox, p->status);
 	symbols_stats(s->store.symbols, &names);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;

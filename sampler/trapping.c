@@ -86,7 +86,7 @@ static void say(struct sampler *s, const struct trap_hit *hit, const char *saved
 		n += (size_t)snprintf(t->said + n, sizeof(t->said) - n, " at %s", s->trapped.at);
 	if (saved[0] && n < sizeof(t->said))
 		snprintf(t->said + n, sizeof(t->said) - n, "; %s", saved);
-	mailbox_say(&s->mailbox, "trap: %s", t->said);
+	mailbox_add(&s->mailbox, "trap: %s", t->said);
 }
 
 void trapping_test(struct sampler *s, const struct assemble_input *tables)
@@ -120,7 +120,7 @@ static void report(struct sampler *s, const struct trap_hit *first, uint32_t nr)
 	write_moment(s, first->begin_ns, at, sizeof(at));
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", the first of %u matches", nr);
-	mailbox_say(&s->mailbox, "trap: %s: %.1f%% at %s%s", first->rule->text, first->percent, at,
+	mailbox_add(&s->mailbox, "trap: %s: %.1f%% at %s%s", first->rule->text, first->percent, at,
 		    more);
 }
 

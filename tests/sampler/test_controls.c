@@ -230,11 +230,15 @@ static void print_open(void)
 /* No more than @before, after the loader has finished its reads. */
 static void expect_open(unsigned int before, bool files)
 {
-	for (int i = 0; i < 100 && nr_open(files) > before; i++)
+	unsigned int nr = nr_open(files);
+
+	for (int i = 0; i < 100 && nr > before; i++) {
 		usleep(50000);
-	if (nr_open(files) > before)
+		nr = nr_open(files);
+	}
+	if (nr > before)
 		print_open();
-	assert_in_range(nr_open(files), 0, before);
+	assert_in_range(nr, 0, before);
 }
 
 static long resident_kb(void)
