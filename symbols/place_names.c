@@ -233,7 +233,7 @@ bool place_names_pass(struct place_names *n, bool more, bool now)
 	if (is_stopping(n))
 		return false;
 	if (!more)
-		more = lines_work(n->lines);
+		more = lines_work(n->lines, now);
 	return more;
 }
 

@@ -29,6 +29,10 @@
 #define LATE_MAX	3U /* look-ups that took too long: no more in that file */
 #define LOST_MAX	3U /* workers that a file lost without a result in between */
 #define IMAGE_CACHE_MAX 65536U
+/* Fewer places wait for others: 1/20 of the age of the session, 500 ms at most. */
+#define FEW_PLACES     64U
+#define FEW_WAIT_NS    500000000ULL
+#define FEW_WAIT_SHARE 20
 
 /* An open file with debug information; used by one thread at a time. */
 struct lines_file {
@@ -68,6 +72,7 @@ void lines_init(struct lines *l, const struct image_cache *images, struct places
 	l->places = places;
 	l->symtab = symtab;
 	l->chains = chains;
+	l->began_ns = time_now_ns();
 }
 
 void lines_close(struct lines_file *f)
@@ -552,16 +557,28 @@ static bool end_job(struct lines *l, uint64_t now_ns)
 	return true;
 }
 
-bool lines_work(struct lines *l)
+/* Return whether the queue is short and was empty lately: each job wakes four threads. */
+static bool can_wait(const struct lines *l, uint64_t now_ns)
+{
+	uint64_t wait_ns = MIN((now_ns - l->began_ns) / FEW_WAIT_SHARE, FEW_WAIT_NS);
+
+	return atomic_load_explicit(&l->nr_waiting, memory_order_relaxed) < FEW_PLACES &&
+	       now_ns - l->emptied_ns < wait_ns;
+}
+
+bool lines_work(struct lines *l, bool now)
 {
 	uint64_t now_ns = time_now_ns();
+	bool ended = l->job;
 	struct lines_object *o;
 
 	if (l->job && !end_job(l, now_ns))
 		return false;
 	o = choose(l);
+	if (!o && ended)
+		l->emptied_ns = now_ns;
 	make_room(l, now_ns, o && !o->file);
-	if (!o)
+	if (!o || (!now && !ended && can_wait(l, now_ns)))
 		return false;
 	return o->file ? begin_look_up(l, o, now_ns) : begin_open(l, o, now_ns);
 }

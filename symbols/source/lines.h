@@ -27,6 +27,7 @@ struct lines {
 	struct chains *chains;
 	struct lines_job *job; /* running; or NULL */
 	bool off;
+	uint64_t began_ns, emptied_ns; /* when it was set up; when its queue was last empty */
 	struct lines_object **list;
 	uint32_t nr_list;
 	uint32_t *by_object; /* index in list + 1; 0: none */
@@ -48,8 +49,11 @@ struct hotspots_chain;
 void lines_java(struct lines *l, const struct hotspots_chain *chain);
 /* Object @object has more to read than before: try refused look-ups again. */
 void lines_again(struct lines *l, uint32_t object);
-/* Take results, start the next look-up. False: no work, or a helper is busy. */
-bool lines_work(struct lines *l);
+/*
+ * Take results, start the next look-up. Unless @now, few places wait for more. False: no work, or a
+ * helper is busy.
+ */
+bool lines_work(struct lines *l, bool now);
 /* Return true while a helper is busy. */
 bool lines_busy(const struct lines *l);
 
