@@ -462,6 +462,7 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 
 	check_slow(o, now_ns);
 	image_evict_make_room(o, now_ns);
+	image_evict_idle(o, now_ns);
 	collect(o);
 	any |= start_wanted(o, now_ns);
 	start_retries(o, now_ns);

@@ -7,6 +7,7 @@
 #include "symbols/object/image_evict.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "symbols/base/reclaim.h"
@@ -19,6 +20,10 @@
  */
 #define REST_MIN_NS 10000000000ULL
 #define REST_MAX_NS 300000000000ULL
+
+/* As long as the default --history, in units of object_clock. */
+#define IDLE	      559U
+#define IDLE_CHECK_NS 60000000000ULL
 
 struct leaving {
 	struct reclaim rcu;
@@ -86,6 +91,7 @@ static bool evict(struct image_cache *o, struct object *object)
 	atomic_fetch_add_explicit(&object->nr_evicted, 1, memory_order_relaxed);
 	atomic_store_explicit(&object->memory, 0, memory_order_relaxed);
 	image_evict_reclaim(image);
+	o->untrimmed = true;
 	return true;
 }
 
@@ -101,6 +107,39 @@ static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 	/* Release: the reason; pairs with the acquire of readers. */
 	atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
 	image_cache_retry_at(o, object->id, 0, 0, now_ns + rest_ns);
+}
+
+/* Request an evicted object as a new one: by the next sample. */
+static void reopen(struct image_cache *o, struct object *object)
+{
+	/* Release: the stub. */
+	atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
+	image_cache_ids_add(&o->open, object->id);
+}
+
+void image_evict_idle(struct image_cache *o, uint64_t now_ns)
+{
+	if (o->no_proc || now_ns - o->idle_ns < IDLE_CHECK_NS)
+		return;
+	o->idle_ns = now_ns;
+	/* A minute after the last evictions: now their memory is free. */
+	if (o->untrimmed)
+		malloc_trim(0);
+	o->untrimmed = false;
+	choose(o); /* for o->newest */
+	for (uint32_t i = 0; i < o->ready.nr;) {
+		struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		if (used + IDLE >= o->newest) {
+			i++;
+			continue;
+		}
+		if (!evict(o, object))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		reopen(o, object);
+	}
 }
 
 void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
@@ -119,9 +158,7 @@ void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
 			rest(o, object, now_ns);
 			continue;
 		}
-		/* As a new object: the next sample requests it. Release: the stub. */
-		atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
-		image_cache_ids_add(&o->open, object->id);
+		reopen(o, object);
 	}
 }
 
