@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +33,8 @@
 #define PAGE		4096U
 #define NAP_NS		1000000
 #define LANGREADER_NICE -15
+/* The shortest slice that the kernel gives a thread without real-time priority. */
+#define SLICE_NS 100000U
 /* Above that of sampler threads, which have the lowest. */
 #define LANGREADER_PRIORITY 2
 /* Later than this after the sample the thread may have run on another CPU. */
@@ -332,6 +335,29 @@ static void on_sample(struct langreader *r, const struct record_sample *s, bool 
 	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
 }
 
+/*
+ * Have a short slice: since Linux 6.12 a thread that wakes up preempts one with a longer slice, and
+ * any thread may ask for it. Older kernels ignore it.
+ */
+static void shorten_slice(void)
+{
+	/* struct sched_attr, which <sched.h> and <linux/sched/types.h> do not both allow. */
+	const struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = {
+		.size = sizeof(attr),
+		.policy = SCHED_OTHER,
+		.nice = getpriority(PRIO_PROCESS, 0),
+		.runtime = SLICE_NS,
+	};
+
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 /* Run on the CPU of the sampled thread, before it continues. */
 static void go_first(struct langreader *r)
 {
@@ -347,6 +373,7 @@ static void go_first(struct langreader *r)
 	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
 		return;
 	setpriority(PRIO_PROCESS, 0, LANGREADER_NICE);
+	shorten_slice();
 	preemption_open(&r->preemption);
 	atomic_store_explicit(&r->slow, true, memory_order_relaxed);
 }
