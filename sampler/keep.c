@@ -41,7 +41,7 @@ struct keep {
 	struct event events[EVENTS_MAX];
 	double hz[EVENTS_MAX]; /* as last written */
 	uint32_t nr_events;
-	struct bits tasks, wrote, functions, places;
+	struct bits tasks, wrote, functions, places, interpreters;
 	uint32_t unnamed[UNNAMED_MAX]; /* stacks with a place without a name yet */
 	uint32_t nr_unnamed;
 	bool failed; /* reported */
@@ -127,6 +127,17 @@ static void put_place(struct keep *k, const struct assemble_input *in, uint32_t 
 								    .module = module });
 }
 
+/* Note the object of an interpreter, which may be described after its functions were written. */
+static void put_interpreter(struct keep *k, const struct assemble_input *in,
+			    const struct place *place)
+{
+	const struct object *object = place ? objects_at(in->objects, place->object) : NULL;
+
+	if (object && atomic_load_explicit(&object->interpreter, memory_order_relaxed) &&
+	    !was_set(&k->interpreters, object->id))
+		keepfile_put_interpreter(&k->out, text_of(object->name));
+}
+
 /* Add the functions at a place to @list, innermost first. False: it has no name yet. */
 static bool add_functions(struct keep *k, const struct assemble_input *in, uint32_t id,
 			  uint32_t *list, uint32_t *nr)
@@ -135,6 +146,7 @@ static bool add_functions(struct keep *k, const struct assemble_input *in, uint3
 	const struct symbol_frame *frames;
 	uint32_t symbol = SYMBOL_NONE, nr_frames = 0;
 
+	put_interpreter(k, in, place);
 	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
 	if (place)
 		symbol = atomic_load_explicit(&place->symbol, memory_order_acquire);
@@ -248,6 +260,7 @@ static void begin_segment(struct keep *k, const struct keep_input *in)
 	clear_bits(&k->wrote);
 	clear_bits(&k->functions);
 	clear_bits(&k->places);
+	clear_bits(&k->interpreters);
 	k->nr_unnamed = 0;
 	k->segment_bytes = 0;
 	k->segment_begin_ns = slices_at(in->slices, slices_nr(in->slices) - 1)->end_ns;
@@ -446,6 +459,7 @@ void keep_close(struct keep *k)
 	clear_bits(&k->wrote);
 	clear_bits(&k->functions);
 	clear_bits(&k->places);
+	clear_bits(&k->interpreters);
 	keepfile_fini(&k->out);
 	keepfile_fini(&k->queued);
 	pthread_mutex_destroy(&k->lock);

@@ -109,6 +109,13 @@ static void on_function(void *ctx, const struct keepfile_function *f)
 		set_id(of_place ? &k->places : &k->symbols, f->id & ~ASSEMBLE_PLACE, place);
 }
 
+static void on_interpreter(void *ctx, struct keepfile_text module)
+{
+	struct keep_read *k = ctx;
+
+	symbols_keep_interpreter(k->st->objects, module.str, module.size);
+}
+
 static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr)
 {
 	struct keep_read *k = ctx;
@@ -228,6 +235,10 @@ static void no_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 {
 }
 
+static void no_interpreter(void *ctx, struct keepfile_text module)
+{
+}
+
 static void no_task(void *ctx, const struct keepfile_task *t)
 {
 }
@@ -270,9 +281,9 @@ static uint8_t *read_segment(const struct keep_read *k, int i, size_t *size)
 
 static void run_segment(struct keep_read *k, const uint8_t *bytes, size_t size)
 {
-	const struct keepfile_reader first = { on_events, on_function, on_stack,
+	const struct keepfile_reader first = { on_events, on_function, on_stack, on_interpreter,
 					       on_task,	  no_slice,    k };
-	const struct keepfile_reader second = { on_events, no_function, no_stack,
+	const struct keepfile_reader second = { on_events, no_function, no_stack, no_interpreter,
 						no_task,   on_slice,	k };
 	int64_t read = keepfile_read(bytes, size, &first);
 
@@ -329,7 +340,7 @@ static void take_events(void *ctx, const struct keepfile_event *events, uint32_t
 /* Take the events of the newest segment that has any. */
 static void find_events(struct keep_read *k, struct sampler_config *config)
 {
-	const struct keepfile_reader reader = { take_events, no_function, no_stack,
+	const struct keepfile_reader reader = { take_events, no_function, no_stack, no_interpreter,
 						no_task,     no_slice,	  config };
 
 	config->nr_events = 0;

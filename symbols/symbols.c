@@ -22,6 +22,7 @@
 #include "symbols/jit/perfmap_cage.h"
 #include "symbols/name/demangler.h"
 #include "symbols/kernel/ksyms.h"
+#include "symbols/lang/lang.h"
 #include "symbols/loader.h"
 #include "symbols/name/symtab.h"
 #include "symbols/cage/cage.h"
@@ -204,10 +205,19 @@ uint32_t symbols_nr_files(const struct symbols *s)
 	return chains_nr_files(loader_chains(s->loader));
 }
 
-/* Return the object that functions of a module are in: one for each name. */
-static uint32_t kept_module(struct objects *objects, const struct symbols_kept *f)
+/* Return the kind of the object with functions of kind letter @letter. */
+static enum object_kind kept_kind(char letter)
 {
-	const struct object_identity identity = { .kind = OBJECT_FILE,
+	for (int kind = LANG_NONE + 1; kind < LANG_NR; kind++)
+		if (letter == lang_letter((enum lang_kind)kind))
+			return OBJECT_SCRIPT;
+	return OBJECT_FILE;
+}
+
+/* Return the object that functions of a module are in: one for each name. */
+static struct object *kept_module(struct objects *objects, const struct symbols_kept *f)
+{
+	const struct object_identity identity = { .kind = kept_kind(f->kind),
 						  .ino = hash_name(f->module, f->module_size),
 						  .maj = UINT32_MAX };
 
@@ -218,13 +228,22 @@ static uint32_t kept_module(struct objects *objects, const struct symbols_kept *
 	object_explain(object, "names were kept, no code", "");
 	/* Release: the reason; pairs with the acquire of readers. */
 	atomic_store_explicit(&object->state, OBJECT_FAILED, memory_order_release);
-	return object->id;
+	return object;
+}
+
+void symbols_keep_interpreter(struct objects *objects, const char *name, size_t size)
+{
+	const struct symbols_kept f = { .module = name, .module_size = size, .kind = 'u' };
+	struct object *object = kept_module(objects, &f);
+
+	if (object->id != OBJECT_ID_UNKNOWN)
+		atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
 }
 
 uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct objects *objects,
 			       const struct symbols_kept *f)
 {
-	struct symtab_key key = { .object = kept_module(objects, f),
+	struct symtab_key key = { .object = kept_module(objects, f)->id,
 				  .variant = hash_name(f->name, f->name_size) + f->inlined,
 				  .made_up = f->made_up };
 	const struct symtab_text text = { f->name,	  f->module, f->name_size,

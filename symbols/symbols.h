@@ -76,6 +76,8 @@ struct symbols_kept {
  */
 uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct objects *objects,
 			       const struct symbols_kept *f);
+/* Only without symbols_start(): code of the kept module @name is an interpreter's. */
+void symbols_keep_interpreter(struct objects *objects, const char *name, size_t size);
 int symbols_start(struct symbols *s, struct err *e);
 /* Stop and join the loader threads (bounded: a hanging thread is abandoned). */
 void symbols_stop(struct symbols *s);

@@ -12,7 +12,7 @@
 
 static const char magic[16] = "proftop keep 1\n";
 
-enum { EVENTS = 1, FUNCTION, STACK, TASK, SLICE };
+enum { EVENTS = 1, FUNCTION, STACK, TASK, SLICE, INTERPRETER };
 
 /* CRC-32 (polynomial 0xedb88320), four bits at a time. */
 static uint32_t checksum(const uint8_t *bytes, size_t size)
@@ -135,6 +135,13 @@ void keepfile_put_function(struct keepfile_out *out, const struct keepfile_funct
 	put(out, (f->inlined ? 1u : 0u) | (f->made_up ? 2u : 0u));
 	put_text(out, f->name);
 	put_text(out, f->module);
+	end(out);
+}
+
+void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text module)
+{
+	begin(out, INTERPRETER);
+	put_text(out, module);
 	end(out);
 }
 
@@ -261,6 +268,16 @@ static bool read_function(struct cursor *c, const struct keepfile_reader *r)
 	return true;
 }
 
+static bool read_interpreter(struct cursor *c, const struct keepfile_reader *r)
+{
+	struct keepfile_text module = get_text(c);
+
+	if (!is_whole(c))
+		return false;
+	r->interpreter(r->ctx, module);
+	return true;
+}
+
 static bool read_stack(struct cursor *c, const struct keepfile_reader *r)
 {
 	uint32_t functions[KEEPFILE_DEPTH_MAX];
@@ -317,6 +334,8 @@ static bool read_record(uint8_t type, struct cursor *c, const struct keepfile_re
 		return read_events(c, r);
 	case FUNCTION:
 		return read_function(c, r);
+	case INTERPRETER:
+		return read_interpreter(c, r);
 	case STACK:
 		return read_stack(c, r);
 	case TASK:

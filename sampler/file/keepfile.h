@@ -58,6 +58,8 @@ void keepfile_header(struct keepfile_out *out);
 void keepfile_put_events(struct keepfile_out *out, const struct keepfile_event *events,
 			 uint32_t nr);
 void keepfile_put_function(struct keepfile_out *out, const struct keepfile_function *f);
+/* The functions of @module are of an interpreter. */
+void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text module);
 void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *functions,
 			uint32_t nr);
 void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t);
@@ -72,6 +74,7 @@ struct keepfile_reader {
 	void (*events)(void *ctx, const struct keepfile_event *events, uint32_t nr);
 	void (*function)(void *ctx, const struct keepfile_function *f);
 	void (*stack)(void *ctx, uint32_t id, const uint32_t *functions, uint32_t nr);
+	void (*interpreter)(void *ctx, struct keepfile_text module);
 	void (*task)(void *ctx, const struct keepfile_task *t);
 	/* Its bytes were checked: the counts are in order, and their number is @slice->nr. */
 	void (*slice)(void *ctx, const struct slice *slice);

@@ -15,8 +15,9 @@ certain=0
 names() {
 	start "$1" "$WORK" all 90 >/dev/null
 	sleep 0.5
+	rm -rf "$TMP/keep" && mkdir "$TMP/keep"
 	run_until 'len(ticks) >= 3 and {"fib", "leaf", "main"} <= {r["symbol"] for r in ticks[-1]["rows"]}' \
-		-d 1 -p "$last" --languages=python --rows=0
+		-d 1 -p "$last" --languages=python --rows=0 --keep="$TMP/keep"
 	kill "$last"
 	tail -n 1 "$TMP/out" | python3 -c '
 import json, sys
@@ -35,6 +36,12 @@ if rows.get("main", {}).get("total_pct", 0) < 80:
     bad.append(f"main has too few: {rows.get(chr(109) + chr(97) + chr(105) + chr(110))}")
 print("\n".join(bad))
 sys.exit(bool(bad))' || bad=1
+	# What is kept counts the interpreter's work for the functions also.
+	"$PROFTOP" --open="$TMP/keep" -b --rows=0 --format=ndjson | python3 -c '
+import json, sys
+rows = json.loads(sys.stdin.readline())["rows"]
+own = sum(r["self_pct"] for r in rows if r.get("lang") == "python")
+sys.exit(f"kept functions have {own} % of their own" if own < 50 else 0)' || bad=1
 }
 
 # truth PYTHON KIND: adds the certain samples up.

@@ -40,6 +40,11 @@ static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 		sum += functions[i];
 }
 
+static void on_interpreter(void *ctx, struct keepfile_text module)
+{
+	touch(module);
+}
+
 static void on_task(void *ctx, const struct keepfile_task *t)
 {
 	touch(t->comm);
@@ -61,9 +66,8 @@ static void on_slice(void *ctx, const struct slice *slice)
 
 static void run(const uint8_t *data, size_t size)
 {
-	const struct keepfile_reader r = {
-		on_events, on_function, on_stack, on_task, on_slice, NULL
-	};
+	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
+					   on_task,   on_slice,	   NULL };
 	int64_t read = keepfile_read(data, size, &r);
 
 	if (read > (int64_t)size)

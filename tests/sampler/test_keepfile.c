@@ -12,7 +12,7 @@
 #define SLICES 20
 
 struct seen {
-	uint32_t nr_events, nr_functions, nr_stacks, nr_tasks, nr_slices;
+	uint32_t nr_events, nr_functions, nr_stacks, nr_interpreters, nr_tasks, nr_slices;
 };
 
 static uint64_t seed = 20261122;
@@ -60,6 +60,15 @@ static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 	s->nr_stacks++;
 }
 
+static void on_interpreter(void *ctx, struct keepfile_text module)
+{
+	struct seen *s = ctx;
+
+	assert_int_equal(module.size, 9);
+	assert_memory_equal(module.str, "libpython", 9);
+	s->nr_interpreters++;
+}
+
 static void on_task(void *ctx, const struct keepfile_task *t)
 {
 	struct seen *s = ctx;
@@ -86,9 +95,8 @@ static void on_slice(void *ctx, const struct slice *slice)
 static struct seen read(const uint8_t *bytes, size_t size, int64_t *end)
 {
 	struct seen s = { 0 };
-	const struct keepfile_reader r = {
-		on_events, on_function, on_stack, on_task, on_slice, &s
-	};
+	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
+					   on_task,   on_slice,	   &s };
 
 	*end = keepfile_read(bytes, size, &r);
 	return s;
@@ -115,6 +123,7 @@ static void write_all(struct keepfile_out *out)
 									{ name, strlen(name) },
 									{ "lib.so", 6 } });
 		keepfile_put_stack(out, i, functions, 3);
+		keepfile_put_interpreter(out, (struct keepfile_text){ "libpython", 9 });
 		keepfile_put_task(out, &(struct keepfile_task){ i,
 								1000 + i,
 								2000 + i,
@@ -141,6 +150,7 @@ TEST(test_whole)
 	assert_int_equal(s.nr_events, 1);
 	assert_int_equal(s.nr_functions, SLICES);
 	assert_int_equal(s.nr_stacks, SLICES);
+	assert_int_equal(s.nr_interpreters, SLICES);
 	assert_int_equal(s.nr_tasks, SLICES);
 	assert_int_equal(s.nr_slices, SLICES);
 	keepfile_fini(&out);
