@@ -8,6 +8,7 @@
  */
 #include "symbols/lang/chain.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -188,6 +189,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	struct lang_thread *t = find_thread(r, s->process, s->tid);
 	uint32_t size;
 
+	assert(p->kind < LANG_NR); /* Java has no reader */
 	out->nr = 0;
 	out->same = 0;
 	out->broken = out->settled = out->rooted = false;

@@ -149,7 +149,7 @@ static void start_all(struct tool *t, pid_t pid)
 	t->shared = (struct langreader_shared){ .maps = t->maps,
 						.codes = symbols_codes(t->symbols),
 						.own_pid = getpid(),
-						.languages = UINT32_MAX };
+						.languages = UINT32_MAX & ~lang_bit(LANG_JAVA) };
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
 		if (langreader_start(&t->readers[i], &t->shared, t->counters, i,
 				     eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), &e))
