@@ -152,6 +152,7 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	free(seen.path);
 	e->object = base->id;
 	e->methods_object = OBJECT_ID_UNKNOWN;
+	e->pid = seen.pid;
 	e->reading = hotspot_job_new(seen.pid);
 	h->entries[h->nr_entries++] = e;
 	return e;
@@ -612,10 +613,26 @@ static bool hangs(const struct hotspots_entry *e, uint64_t now_ns)
 	       now_ns - e->began_ns > JOB_NS;
 }
 
+/* Free the code of processes that ended long ago. */
+static void drop_expired(struct hotspots *h, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < h->nr_entries && !h->recorded;) {
+		struct hotspots_entry *e = h->entries[i];
+
+		if (e->runs || !jitreads_expired(&e->end, e->pid, now_ns)) {
+			i++;
+			continue;
+		}
+		free_entry(h, e);
+		h->entries[i] = h->entries[--h->nr_entries];
+	}
+}
+
 uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 {
 	uint32_t object = OBJECT_ID_UNKNOWN;
 
+	drop_expired(h, now_ns);
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		struct hotspots_entry *e = h->entries[i];
 

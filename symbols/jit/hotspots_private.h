@@ -7,6 +7,7 @@
 #include "symbols/jit/codemap.h"
 #include "symbols/jit/hotspot_job.h"
 #include "symbols/jit/hotspots_record.h"
+#include "symbols/jit/jitreads.h"
 
 #define HOTSPOTS_CALLS_MAX 65536U
 
@@ -26,6 +27,8 @@ struct hotspots_entry {
 	uint64_t due_ns;      /* of the next look-up */
 	uint64_t scan_due_ns; /* of the whole code cache */
 	uint64_t check_ns;    /* of the process's end */
+	pid_t pid;
+	struct jitreads_end end;
 	uint64_t began_ns;
 	uint64_t scanned_ns;	       /* code that a look-up finds new is younger than this */
 	struct jitcode *code;	       /* compiled code */

@@ -7,12 +7,14 @@
 #include "symbols/jit/jitdumps.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbols/base/array.h"
 
 #define FILES_MAX   4096U
+#define FILES_EACH  16U /* of one process: older ones are forgotten */
 #define POLL_NS	    25000000ULL
 #define COST_FACTOR 10ULL	   /* reading takes at most a tenth of the time */
 #define RETRY_NS    1000000000ULL  /* while its device does not answer */
@@ -24,7 +26,7 @@
 struct jitdumps_entry {
 	struct jitdump_job *r; /* the job's while it runs */
 	uint32_t object;       /* the memory, layer 0 */
-	uint32_t nr_files;     /* number of jitdumps at the last search without a result */
+	uint32_t nr_found;     /* jitdumps found before the last search without a result */
 	uint64_t due_ns;       /* not checked before */
 	uint64_t tell_ns;      /* not reported before */
 	uint64_t ask_ns;       /* not asked before whether the process has ended */
@@ -36,6 +38,7 @@ struct jitdumps_entry {
 	bool held;   /* and its file is open */
 	bool wanted; /* addresses are missing */
 	bool news;   /* sampled code is not in the jitdump */
+	struct jitreads_end end;
 };
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
@@ -84,6 +87,44 @@ static bool is_dump(const char *path, uint64_t *pid)
 	return !strncmp(end, ".dump", 5) && (!end[5] || end[5] == ' ');
 }
 
+/* Test whether the process that mapped a file may still run. */
+static bool has_owner(const struct jitdump_name *file)
+{
+	return file->first_pid <= 0 || !kill(file->first_pid, 0) || errno != ESRCH;
+}
+
+/* The list is full: forget the files of processes that have ended; if few, the oldest quarter. */
+static void make_room(struct jitdumps *j)
+{
+	uint32_t kept = 0, skip;
+
+	for (uint32_t i = 0; i < j->nr_files && !j->no_proc; i++)
+		if (has_owner(&j->files[i]))
+			j->files[kept++] = j->files[i];
+	kept = j->no_proc ? j->nr_files : kept;
+	skip = kept > FILES_MAX / 4 * 3 ? kept - FILES_MAX / 4 * 3 : 0;
+	memmove(j->files, j->files + skip, (kept - skip) * sizeof(*j->files));
+	j->nr_files = kept - skip;
+}
+
+/* Forget the oldest of FILES_EACH files of @pid: any user can map many with such names. */
+static void make_room_of(struct jitdumps *j, pid_t pid)
+{
+	uint32_t nr = 0, oldest = 0;
+
+	for (uint32_t i = j->nr_files; i-- > 0;) {
+		if (j->files[i].first_pid == pid) {
+			oldest = i;
+			nr++;
+		}
+	}
+	if (nr < FILES_EACH)
+		return;
+	j->nr_files--;
+	memmove(j->files + oldest, j->files + oldest + 1,
+		(j->nr_files - oldest) * sizeof(*j->files));
+}
+
 static void add_file(struct jitdumps *j, const struct object *object)
 {
 	struct jitdump_name *files, file = { .object = object->id };
@@ -93,14 +134,19 @@ static void add_file(struct jitdumps *j, const struct object *object)
 	objects_sighting(j->objects, object, &seen);
 	dump = seen.path && is_dump(seen.path, &file.inner_pid);
 	free(seen.path);
-	if (!dump || j->nr_files == FILES_MAX)
+	if (!dump)
 		return;
 	file.first_pid = seen.pid;
+	if (!j->no_proc)
+		make_room_of(j, seen.pid);
+	if (j->nr_files == FILES_MAX)
+		make_room(j);
 	files = reallocarray(j->files, j->nr_files + 1, sizeof(*files));
 	if (!files)
 		return;
 	j->files = files;
 	files[j->nr_files++] = file;
+	j->nr_found++;
 }
 
 static struct jitdumps_entry *entry_at(const struct jitdumps *j, uint32_t object)
@@ -255,7 +301,7 @@ static bool find_candidates(const struct jitdumps *j, struct jitdumps_entry *e)
 	struct jitdump_job *r = e->r;
 
 	jitdump_job_forget(r);
-	e->nr_files = j->nr_files;
+	e->nr_found = j->nr_found;
 	if (j->nr_open >= JITDUMPS_OPEN_MAX)
 		return false;
 	/* The newest first: older ones may be of an earlier process with this pid. */
@@ -481,14 +527,35 @@ static bool has_told(struct jitdumps_entry *e, uint64_t now_ns, bool at_once)
 	return true;
 }
 
+/* Free the code of processes that ended long ago. */
+static void drop_expired(struct jitdumps *j, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < j->nr_entries && !j->no_proc;) {
+		struct jitdumps_entry *e = j->entries[i];
+
+		if (e->runs || !jitreads_expired(&e->end, e->r->pid, now_ns)) {
+			i++;
+			continue;
+		}
+		atomic_fetch_sub_explicit(&j->memory, e->memory, memory_order_relaxed);
+		j->nr_open -= e->held;
+		j->entries[i] = j->entries[--j->nr_entries];
+		j->by_object[j->entries[i]->object] = i + 1;
+		j->by_object[e->object] = 0;
+		jitdump_job_drop(&e->r->read.job);
+		free(e);
+	}
+}
+
 uint32_t jitdumps_refresh(struct jitdumps *j, uint64_t now_ns)
 {
 	collect(j);
+	drop_expired(j, now_ns);
 	for (uint32_t i = 0; i < j->nr_entries; i++) {
 		uint32_t at = (j->next + i) % j->nr_entries;
 		struct jitdumps_entry *e = j->entries[at];
 
-		if (!e->opened && !e->runs && e->looked && e->nr_files == j->nr_files)
+		if (!e->opened && !e->runs && e->looked && e->nr_found == j->nr_found)
 			continue;
 		look(j, e, now_ns);
 		if (is_stopping(j))

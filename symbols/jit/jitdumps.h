@@ -6,7 +6,8 @@
  * named jit-PID.dump that the process mapped is its jitdump, if PID is the process's
  * pid in its namespace. It is trusted by the rules of perf maps, kept open, and
  * read as it grows, all the time: code that replaces other code must be known
- * before it is sampled, so that counts of both are separate (maps_on_code()).
+ * before it is sampled, so that counts of both are separate (maps_on_code()). Its code is
+ * freed ten minutes after the end of its process: the places have their names by then.
  *
  * One thread: the loader. Files are read by jobs. Without helpers they are read here
  * and may hang; afterwards check @stop before touching anything borrowed.
@@ -32,8 +33,8 @@ struct jitdumps {
 	const char *root; /* below this folder, as in struct images */
 	bool other_clock; /* sample times are not of CLOCK_MONOTONIC */
 	uint32_t seen;	  /* number of objects seen */
-	struct jitdump_name *files; /* objects that may be jitdumps */
-	uint32_t nr_files;
+	struct jitdump_name *files;  /* objects that may be jitdumps */
+	uint32_t nr_files, nr_found; /* listed; ever listed */
 	struct jitdumps_entry **entries;
 	uint32_t nr_entries, nr_open;
 	uint32_t *by_object; /* index in entries + 1; 0: none */

@@ -4,9 +4,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define END_CHECK_NS 10000000000ULL
 
 /* Return the inode of a mount namespace; 0: unknown. */
 static uint64_t namespace_of(const char *link)
@@ -111,4 +114,17 @@ void jitreads_leave(struct jitreads *r, struct jitread *read)
 {
 	forget(r, read);
 	helper_job_leave(&read->job);
+}
+
+bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns)
+{
+	if (pid > 0 && now_ns >= e->check_ns) {
+		e->check_ns = now_ns + END_CHECK_NS;
+		/* Another process with this pid keeps the code a little longer. */
+		if (!kill(pid, 0) || errno != ESRCH)
+			e->since_ns = 0;
+		else if (!e->since_ns)
+			e->since_ns = now_ns;
+	}
+	return e->since_ns && now_ns - e->since_ns >= JITREADS_KEEP_NS;
 }

@@ -20,7 +20,9 @@
 #define JITREADS_HANGING_MAX 6U
 #define JITREADS_FOREIGN_MAX 4U /* of sources that any user can make */
 #define JITREADS_HANG_NS     500000000ULL
-#define JITREADS_NO_REPLY    "its file system does not respond: will retry"
+/* How long the code of a process that has ended is kept: as the default --history. */
+#define JITREADS_KEEP_NS  600000000000ULL
+#define JITREADS_NO_REPLY "its file system does not respond: will retry"
 
 struct jitread {
 	struct job job;
@@ -51,5 +53,13 @@ bool jitreads_ended(struct jitreads *r, const struct jitread *read);
 bool jitread_hangs(const struct jitread *read, uint64_t now_ns);
 /* Abandon a started @read: it is freed now, or when it ends. */
 void jitreads_leave(struct jitreads *r, struct jitread *read);
+
+/* Whether a process has ended, and since when it is known. All zero at first. */
+struct jitreads_end {
+	uint64_t check_ns; /* not asked before */
+	uint64_t since_ns; /* 0: it runs */
+};
+/* Return true if @pid ended JITREADS_KEEP_NS before @now_ns: its code can be freed. */
+bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns);
 
 #endif

@@ -60,6 +60,8 @@ struct perfmaps_entry {
 	uint64_t interval_ns;	/* grows while searches find nothing */
 	bool wanted;		/* addresses are missing */
 	bool looked;		/* the first search has ended, or hangs */
+	pid_t pid;
+	struct jitreads_end end;
 };
 
 void perfmaps_init(struct perfmaps *p, struct objects *objects, struct jitreads *reads,
@@ -198,7 +200,7 @@ static void drop(struct job *job)
 }
 
 /* Make the job for @e; NULL: out of memory. */
-static struct reading *new_reading(const struct perfmaps *p, const struct perfmaps_entry *e)
+static struct reading *new_reading(const struct perfmaps *p, struct perfmaps_entry *e)
 {
 	struct reading *r = calloc(1, sizeof(*r));
 	struct object_sighting seen;
@@ -209,7 +211,7 @@ static struct reading *new_reading(const struct perfmaps *p, const struct perfma
 	r->read.job.drop = drop;
 	objects_sighting(p->objects, objects_at(p->objects, e->object), &seen);
 	free(seen.path);
-	r->pid = seen.pid;
+	r->pid = e->pid = seen.pid;
 	r->no_proc = p->no_proc;
 	r->root = p->root ? strdup(p->root) : NULL;
 	r->has_map = e->map;
@@ -405,8 +407,30 @@ int perfmaps_find(struct perfmaps *p, struct object *object, uint64_t addr,
 	return -ENOENT;
 }
 
+/* Free the maps of processes that ended long ago. */
+static void drop_expired(struct perfmaps *p, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < p->nr_entries && !p->no_proc;) {
+		struct perfmaps_entry *e = p->entries[i];
+
+		if (e->reading || !jitreads_expired(&e->end, e->pid, now_ns)) {
+			i++;
+			continue;
+		}
+		if (e->map)
+			atomic_fetch_sub_explicit(&p->memory, perfmap_memory(e->map),
+						  memory_order_relaxed);
+		p->entries[i] = p->entries[--p->nr_entries];
+		p->by_object[p->entries[i]->object] = i + 1;
+		p->by_object[e->object] = 0;
+		perfmap_free(e->map);
+		free(e);
+	}
+}
+
 uint32_t perfmaps_refresh(struct perfmaps *p, uint64_t now_ns)
 {
+	drop_expired(p, now_ns);
 	for (uint32_t i = 0; i < p->nr_entries; i++) {
 		uint32_t at = (p->next + i) % p->nr_entries;
 		struct perfmaps_entry *e = p->entries[at];

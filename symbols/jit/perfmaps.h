@@ -6,7 +6,8 @@
  * (pid_namespaces(7)), and trusted only if it is a regular file with one name,
  * owned by the process's user or by root. It is read when the first address of a
  * process is looked up, and again when it changed, at most once a second and only
- * while addresses are missing.
+ * while addresses are missing. It is freed ten minutes after the end of its process: the
+ * places of its code have their names by then.
  *
  * One thread: the loader. Files are read by jobs. Without helpers they are read here
  * and may hang; afterwards check @stop before touching anything borrowed.

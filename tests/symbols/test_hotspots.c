@@ -83,6 +83,11 @@ TEST(test_ended_process)
 	hotspots_refresh(&h, now_ns + 60000000000ULL);
 	assert_int_equal(count_descriptors(), before);
 	assert_null(e->reading);
+	/* Its code is freed ten minutes after its end was seen. */
+	hotspots_refresh(&h, now_ns + 659 * 1000000000ULL);
+	assert_int_equal(h.nr_entries, 1);
+	hotspots_refresh(&h, now_ns + 661 * 1000000000ULL);
+	assert_int_equal(h.nr_entries, 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
 	hotspots_fini(&h);
 	maps_free(maps);

@@ -278,8 +278,8 @@ TEST(test_ended_process, setup, teardown)
 	assert_int_equal(f->dumps.nr_open, 1);
 	jitdumps_refresh(&f->dumps, now + 81 * SECOND);
 	assert_int_equal(f->dumps.nr_open, 0);
-	/* The names are known for as long as the session. */
-	jitdumps_refresh(&f->dumps, now + 200 * SECOND);
+	/* The names are known for ten minutes. */
+	jitdumps_refresh(&f->dumps, now + 600 * SECOND);
 	assert_at(f, f->memory, CODE, "one");
 	assert_at(f, f->memory, CODE + 64, "last");
 	assert_at(f, f->memory, CODE + 128, NULL);
@@ -287,6 +287,62 @@ TEST(test_ended_process, setup, teardown)
 				       &size, &machine),
 			 -ENOENT);
 	assert_int_equal(f->dumps.nr_open, 0);
+	assert_true(atomic_load(&f->dumps.memory) > 0);
+	jitdumps_refresh(&f->dumps, now + 621 * SECOND);
+	assert_int_equal(f->dumps.nr_entries, 0);
+	assert_int_equal(atomic_load(&f->dumps.memory), 0);
+	assert_at(f, f->memory, CODE, NULL);
+	jitdumps_refresh(&f->dumps, now + 1300 * SECOND);
+	assert_int_equal(f->dumps.nr_entries, 1);
+	jitdumps_refresh(&f->dumps, now + 1901 * SECOND);
+	assert_int_equal(f->dumps.nr_entries, 0);
+}
+
+/* Map @nr files with the names of jitdumps in @pid, or in as many processes that have ended. */
+static void map_many(struct fixture *f, pid_t pid, unsigned int nr, uint64_t first_ino)
+{
+	struct stat st = f->st;
+	char path[64];
+
+	for (unsigned int i = 0; i < nr; i++) {
+		f->st.st_ino = first_ino + i;
+		snprintf(path, sizeof(path), "/tmp/jit-%u.dump", i);
+		tell_mmap(f, pid ? pid : (pid_t)(0x70000000 + i), path, 0x10000, 3 + i);
+	}
+	maps_publish(f->maps, 3 + nr, UINT64_MAX);
+	f->st = st;
+	jitdumps_refresh(&f->dumps, time_now_ns());
+}
+
+/* Files that only have such names do not hide a jitdump: of one process, of ended ones. */
+TEST(test_many_files, setup, teardown)
+{
+	struct fixture *f = *state;
+	pid_t first = f->child, other = sleeper();
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	map_many(f, other, 5000, 1ULL << 40);
+	assert_in_range(f->dumps.nr_files, 2, 100);
+	map_many(f, 0, 10000, 1ULL << 41);
+	assert_in_range(f->dumps.nr_files, 2, 4096);
+	assert_at(f, f->memory, CODE, "one");
+	/* The real one after those. */
+	unlink(f->path);
+	f->child = other;
+	snprintf(f->path, sizeof(f->path), "%s/jit-%d.dump", f->folder, other);
+	jit_header(&made, 0);
+	jit_load(&made, "two", CODE, 64, 100);
+	write_file(f, 0);
+	stat(f->path, &f->st);
+	maps_on_comm(f->maps, other, other, "jit", 4, true, 20000);
+	tell_mmap(f, other, "//anon", CODE, 20001);
+	tell_mmap(f, other, f->path, 0x10000, 20002);
+	maps_publish(f->maps, 20003, UINT64_MAX);
+	assert_at(f, object_at(f, CODE, 20004), CODE, "two");
+	kill(first, SIGKILL);
+	waitpid(first, NULL, 0);
 }
 
 /* Not of this process, by name or by mapping. */

@@ -263,11 +263,21 @@ TEST(test_process_ends, setup, teardown)
 	assert_at(f, 0x1000, "one");
 	assert_at(f, 0x2000, NULL);
 	assert_why(f->object, "process ended before its perf map was read");
-	assert_int_equal(perfmaps_refresh(&f->maps, UINT64_MAX - 1), OBJECT_ID_UNKNOWN);
+	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 699 * SECOND),
+			 OBJECT_ID_UNKNOWN);
+	assert_at(f, 0x1000, "one");
+	assert_true(atomic_load(&f->maps.memory) > 0);
+	/* Ten minutes later its map is freed. */
+	perfmaps_refresh(&f->maps, time_now_ns() + 701 * SECOND);
+	assert_int_equal(f->maps.nr_entries, 0);
+	assert_int_equal(atomic_load(&f->maps.memory), 0);
+	assert_at(f, 0x1000, NULL);
 	gone = memory_of(f, 0x7ffffff0);
 	f->object = gone;
 	assert_at(f, 0x1000, NULL);
 	assert_why(gone, "process ended before its perf map was read");
+	assert_int_equal(perfmaps_refresh(&f->maps, UINT64_MAX - 1), OBJECT_ID_UNKNOWN);
+	assert_int_equal(f->maps.nr_entries, 2);
 	f->child = sleeper(0);
 }
 
