@@ -438,7 +438,8 @@ int loader_start(struct loader *l, struct err *e)
 		rc = start_one(l, &l->asker, asker_main);
 	if (rc) {
 		loader_stop(l);
-		return err_set(e, rc, "cannot create a thread: raise the limit (ulimit -u)");
+		return err_set(e, rc, "cannot create a thread: raise the limit (ulimit %s)",
+			       rc == -ENOMEM ? "-v" : "-u");
 	}
 	return 0;
 }

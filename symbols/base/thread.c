@@ -4,10 +4,26 @@
  */
 #include "symbols/base/thread.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "symbols/base/base.h"
+
+/* Return true if there is address space for a stack. */
+static bool has_stack(const pthread_attr_t *attr)
+{
+	size_t size;
+	void *at;
+
+	pthread_attr_getstacksize(attr, &size);
+	at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (at == MAP_FAILED)
+		return false;
+	munmap(at, size);
+	return true;
+}
 
 int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *arg)
 {
@@ -22,6 +38,9 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	code = pthread_create(out, &attr, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	/* EAGAIN from pthread_create(3) is either limit. */
+	if (code == EAGAIN && !has_stack(&attr))
+		code = ENOMEM;
 	pthread_attr_destroy(&attr);
 	return -code;
 }

@@ -12,7 +12,7 @@
 
 /*
  * Start a thread that gets no signals: these are for the main thread.
- * @stack_size 0: the system's default. 0 or -errno.
+ * @stack_size 0: the system's default. 0 or -errno; -ENOMEM: no address space for its stack.
  */
 int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *arg);
 

@@ -298,7 +298,7 @@ TEST(test_ended_process, setup, teardown)
 	assert_int_equal(f->dumps.nr_entries, 0);
 }
 
-/* Map @nr files with the names of jitdumps in @pid, or in as many processes that have ended. */
+/* Map @nr files with the names of jitdumps in @pid, or each in a process that has ended. */
 static void map_many(struct fixture *f, pid_t pid, unsigned int nr, uint64_t first_ino)
 {
 	struct stat st = f->st;
@@ -328,7 +328,7 @@ TEST(test_many_files, setup, teardown)
 	map_many(f, 0, 10000, 1ULL << 41);
 	assert_in_range(f->dumps.nr_files, 2, 4096);
 	assert_at(f, f->memory, CODE, "one");
-	/* The real one after those. */
+	/* The real one, after the others. */
 	unlink(f->path);
 	f->child = other;
 	snprintf(f->path, sizeof(f->path), "%s/jit-%d.dump", f->folder, other);

@@ -35,6 +35,14 @@ TEST(test_signals)
 		assert_int_equal(sigismember(&before, i), sigismember(&after, i));
 }
 
+/* A limit of address space is not reported as one of threads: they are raised in different ways. */
+TEST(test_no_stack)
+{
+	pthread_t thread;
+
+	assert_int_equal(thread_start(&thread, (size_t)1 << 47, read_mask, NULL), -ENOMEM);
+}
+
 struct sleeper {
 	int stop, done; /* wake-ups */
 };
