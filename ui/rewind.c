@@ -108,18 +108,26 @@ void rewind_release(struct ui_state *st, unsigned int col)
 
 /* ---- keys ---- */
 
+/* Return how much of the newest past the screen of now shows. */
+static uint64_t shown_now(const struct ui_state *st)
+{
+	bool window = !st->config->replayed && ui_state_want_window(st) == PROFILE_WINDOW;
+
+	return window ? st->config->window_ns : 0;
+}
+
 static void earlier(struct ui_state *st, uint32_t code)
 {
 	const struct rewind *r = &st->rewind;
-	uint64_t step, at, width;
+	uint64_t step, at, first;
 
 	if (!has_past(st))
 		return;
 	step = header_strip_step(st);
-	at = r->on ? r->begin_ns : r->strip->last_ns;
-	width = r->on ? r->end_ns - r->begin_ns : r->strip->column_ns;
-	at = at - MIN(at, step);
-	rewind_to(st, at, at + width);
+	first = r->strip->first_ns;
+	at = r->on ? r->begin_ns : r->strip->last_ns - MIN(r->strip->last_ns, shown_now(st));
+	at = MAX(at - MIN(at, step), first);
+	rewind_to(st, at, at + step);
 }
 
 static void later(struct ui_state *st, uint32_t code)
@@ -130,7 +138,7 @@ static void later(struct ui_state *st, uint32_t code)
 	if (!has_past(st) || !r->on)
 		return;
 	step = header_strip_step(st);
-	if (r->begin_ns + step >= r->strip->last_ns)
+	if (r->begin_ns + step + shown_now(st) >= r->strip->last_ns)
 		rewind_live(st);
 	else
 		rewind_to(st, r->begin_ns + step, r->end_ns + step);

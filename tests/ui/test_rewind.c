@@ -151,11 +151,11 @@ TEST(test_keys)
 	assert_int_equal(b.sampler.past_begin_ns, s->columns[last - 10].begin_ns);
 	press(&b, 'i');
 	begin = b.sampler.past_begin_ns;
-	assert_int_equal(begin, s->columns[last - 10].begin_ns - 2 * COLUMN);
+	assert_int_equal(begin, s->columns[last - 10].begin_ns - SECOND / 10);
 	press(&b, 'Y');
 	assert_int_equal(b.sampler.past_begin_ns, begin - SECOND / 10);
 	press(&b, 'o');
-	assert_int_equal(b.sampler.past_begin_ns, begin - SECOND / 10 + 2 * COLUMN);
+	assert_int_equal(b.sampler.past_begin_ns, begin + SECOND / 10);
 	/* Sampling goes on: a newer profile does not replace the past. */
 	answer(&b);
 	latest = fake_profile(2, NULL);
@@ -167,6 +167,55 @@ TEST(test_keys)
 	/* An answer that is late is not shown. */
 	answer(&b);
 	assert_ptr_equal(st->shown, latest);
+	bench_fini(&b);
+}
+
+/* The ranges of the keys cover the past without a gap, down to its beginning. */
+TEST(test_steps)
+{
+	struct bench b;
+	const struct strip *s;
+	uint64_t at;
+
+	start(&b, 80, 24, false);
+	s = b.st.rewind.strip;
+	at = s->last_ns - b.config.window_ns; /* which the rows of now show */
+	while (at > s->first_ns) {
+		press(&b, 'i');
+		assert_int_equal(b.sampler.past_end_ns, at);
+		assert_int_equal(at - b.sampler.past_begin_ns, b.config.window_ns);
+		at = b.sampler.past_begin_ns;
+	}
+	press(&b, 'i');
+	assert_int_equal(b.sampler.past_begin_ns, s->first_ns);
+	assert_int_equal(b.sampler.past_end_ns, s->first_ns + b.config.window_ns);
+	for (at = s->first_ns; b.st.rewind.on; at += b.config.window_ns) {
+		assert_int_equal(b.sampler.past_begin_ns, at);
+		press(&b, 'o');
+	}
+	assert_int_equal(at + b.config.window_ns, s->last_ns);
+	bench_fini(&b);
+}
+
+/* A short past: no range of less than a second. */
+TEST(test_short)
+{
+	struct bench b;
+	struct strip *s;
+
+	start(&b, 80, 24, false);
+	s = make_strip(30);
+	s->column_ns = SECOND / 10;
+	s->last_ns = FIRST + 3 * SECOND;
+	rewind_take(&b.st, NULL, s);
+	press(&b, 'i');
+	assert_int_equal(b.sampler.past_begin_ns, FIRST);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 3 * SECOND);
+	press(&b, '.');
+	b.config.replayed = true;
+	press(&b, 'i');
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 2 * SECOND);
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 3 * SECOND);
 	bench_fini(&b);
 }
 

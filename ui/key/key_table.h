@@ -233,9 +233,9 @@ enum key_group {
 	  CTX_LIST, KEYS('l'), 0, KEYS(0)) \
 	X(FREEZE, "freeze", TIME, "Freeze", "freeze the rows; sampling continues", \
 	  CTX_LIST, KEYS(' ', 'Z'), 0, KEYS(0)) \
-	X(EARLIER, "earlier", TIME, "", "rewind: earlier by a 20th of the strip", \
+	X(EARLIER, "earlier", TIME, "", "rewind: earlier, by the shown range", \
 	  CTX_LIST, KEYS('i'), 0, KEYS(0)) \
-	X(LATER, "later", TIME, "", "rewind: later by a 20th of the strip", \
+	X(LATER, "later", TIME, "", "rewind: later, by the shown range", \
 	  CTX_LIST, KEYS('o'), 0, KEYS(0)) \
 	X(PEAK, "peak", TIME, "", "rewind to the peak before", CTX_LIST, KEYS('\''), 0, KEYS(0)) \
 	X(REWIND, "rewind-to", TIME, "", "rewind to a time: 30s ago, 1403, 14:03:22", \

@@ -13,11 +13,12 @@
 #include "ui/text/format.h"
 #include "ui/view/view.h"
 
-#define SHOWN_NS 3000000000ULL /* a shorter past is not worth a line */
-#define LEFT	 15	       /* cells in front: CPUs or span */
-#define RIGHT	 14	       /* cells behind: the subject */
-#define STEPS	 20	       /* of a key, from one end of the strip to the other */
-#define CPUS_MAX 8	       /* more are shown by their mean alone */
+#define SHOWN_NS    3000000000ULL /* a shorter past is not worth a line */
+#define LEFT	    15		  /* cells in front: CPUs or span */
+#define RIGHT	    14		  /* cells behind: the subject */
+#define STEPS	    20 /* of a key, from one end of the strip of a recording to the other */
+#define STEP_MIN_NS 1000000000ULL
+#define CPUS_MAX    8 /* more are shown by their mean alone */
 
 bool header_strip_is_on(const struct ui_state *st)
 {
@@ -112,9 +113,12 @@ const char *header_strip_time(const struct ui_state *st, char *buf, size_t size)
 
 uint64_t header_strip_step(const struct ui_state *st)
 {
-	const struct strip *s = st->rewind.strip;
+	const struct rewind *r = &st->rewind;
+	uint64_t all = r->strip->last_ns - r->strip->first_ns;
+	uint64_t step = st->config->replayed ? r->strip->column_ns * (r->strip->nr / STEPS)
+					     : st->config->window_ns;
 
-	return s->column_ns * MAX(s->nr / STEPS, 1u);
+	return r->on ? r->end_ns - r->begin_ns : MAX(MIN(MAX(step, STEP_MIN_NS), all), 1u);
 }
 
 static const char *key_of(const struct ui_state *st, enum action action, char buf[static 8])

@@ -20,7 +20,10 @@ const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size);
  * "+12.3s" from the start of a recording. */
 const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf,
 				size_t size);
-/* Return the step of the keys earlier and later: a twentieth of the strip, in whole columns. */
+/*
+ * Return the step of the keys earlier and later: the shown range, so that no sample is skipped. The
+ * first range is the window; a twentieth of the strip of a recording.
+ */
 uint64_t header_strip_step(const struct ui_state *st);
 /* Write the position in the past and the keys that change it. */
 const char *header_strip_hint(const struct ui_state *st, char *buf, size_t size);
