@@ -361,6 +361,10 @@ static void freeze(struct ui_state *st, uint32_t code)
 
 static void reset(struct ui_state *st, uint32_t code)
 {
+	if (st->config->replayed) {
+		ui_state_say(st, false, "not available when replaying a recording");
+		return;
+	}
 	sampler_reset(st->sampler);
 	ui_state_say(st, false, "counts reset");
 }

@@ -306,6 +306,21 @@ TEST(test_freeze)
 	bench_fini(b);
 }
 
+/* The counts of a recording cannot be taken again. */
+TEST(test_reset)
+{
+	struct bench *b = start(80, 24);
+
+	press(b, 'r');
+	assert_int_equal(b->sampler.nr_resets, 1);
+	assert_non_null(strstr(look(b), "counts reset"));
+	b->config.replayed = true;
+	press(b, 'r');
+	assert_int_equal(b->sampler.nr_resets, 1);
+	assert_non_null(strstr(look(b), "not available when replaying a recording"));
+	bench_fini(b);
+}
+
 TEST(test_rate)
 {
 	struct bench *b = start(80, 24);
