@@ -9,6 +9,8 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,8 @@
 #define LOOK_NS	   50000000ULL
 /* The same without call chains, for the kinds of waits alone. */
 #define LOOK_KINDS_NS 200000000ULL
+/* Tasks whose state is checked in one tick. */
+#define CHECK_TASKS 100
 
 static int slot_of(const struct sampler *s)
 {
@@ -42,24 +46,34 @@ static bool has_chains(const struct sampler *s)
 	return s->config.call_graph != CALL_GRAPH_OFF;
 }
 
+/* Read the state of a task from /proc, as waits_state_fn. */
+static enum task_step state_of(pid_t pid, pid_t tid, enum wait_kind *kind)
+{
+	char text[512], *state;
+
+	/* A task that may not be read is not gone. */
+	if (!foreign_read_task(text, sizeof(text), pid, tid, "stat"))
+		return tgkill(pid, tid, 0) && errno == ESRCH ? STEP_EXIT : STEP_FOUND;
+	state = strrchr(text, ')');
+	if (!state || state[1] != ' ' || strchr("XZ", state[2]))
+		return STEP_EXIT;
+	if (state[2] == 'R')
+		return STEP_FOUND;
+	*kind = asleep_kind(tid);
+	if (!*kind)
+		*kind = WAIT_OTHER;
+	return STEP_ASLEEP;
+}
+
 /* Add a task that runs or sleeps already. */
 static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid, pid_t tid)
 {
 	uint64_t now_ns = time_now_ns();
-	enum wait_kind kind;
-	char text[512], *state;
+	enum wait_kind kind = WAIT_NO;
+	enum task_step step = state_of(tid, tid, &kind);
 
-	if (!foreign_read_task(text, sizeof(text), tid, tid, "stat"))
-		return;
-	state = strrchr(text, ')');
-	if (!state || state[1] != ' ' || strchr("XZ", state[2]))
-		return;
-	if (state[2] == 'R') {
-		waits_found(s->store.waits, t, pid, tid, STEP_FOUND, WAIT_NO, now_ns);
-		return;
-	}
-	kind = asleep_kind(tid);
-	waits_found(s->store.waits, t, pid, tid, STEP_ASLEEP, kind ? kind : WAIT_OTHER, now_ns);
+	if (step != STEP_EXIT)
+		waits_found(s->store.waits, t, pid, tid, step, kind, now_ns);
 }
 
 /* Call find_task() for each thread of @pid. */
@@ -164,6 +178,9 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	if (s->waiting.windows.on)
 		waits_guess_kinds(s->store.waits, &t, asleep_kind, LOOK_TASKS);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
+	if (!s->waiting.windows.on &&
+	    waits_check(s->store.waits, &t, state_of, CHECK_TASKS, now_ns))
+		s->waiting.sleepers_left = has_chains(s);
 	s->waits.estimated = s->waiting.windows.on;
 	s->waits.seen_ns = seen_ns;
 	s->waits.waking = s->waits.estimated || counters_has_waking(s->live.counters);

@@ -82,7 +82,8 @@ uint32_t waits_nr_notes(const struct waits *w)
 void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);
-	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = w->next_read = w->next_look = 0;
+	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = 0;
+	w->next_read = w->next_look = w->next_check = 0;
 	w->estimated = w->gap = false;
 }
 
@@ -179,7 +180,7 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
 	if (!task || task->time.state != TASK_NEW)
 		return;
 	task_time_step(&task->time, step, time_ns);
-	task->began_ns = time_ns;
+	task->began_ns = task->switched_ns = time_ns;
 	if (step == STEP_ASLEEP && kind) {
 		task->stack = waits_stack_of_kind(w, t, STACK_NONE, kind);
 		task->period = 1;
@@ -236,6 +237,14 @@ static void note_running(struct waits *w, const struct wait_task *task, bool ran
 	assert(!ran || w->nr_running);
 	w->nr_running -= ran;
 	w->nr_running += task->time.state == TASK_RUNNING;
+}
+
+void waits_set_state(struct waits *w, struct wait_task *task, enum task_state state)
+{
+	bool ran = task->time.state == TASK_RUNNING;
+
+	task->time.state = state;
+	note_running(w, task, ran);
 }
 
 /* Take a step of @task. */
@@ -352,6 +361,12 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	if (!task) {
 		w->account.lost++;
 		return -ENOMEM;
+	}
+	if (woken && task->unseen)
+		return 0;
+	if (!woken) {
+		task->unseen = false;
+		task->switched_ns = note->time_ns;
 	}
 	odd = task->time.nr_odd;
 	late = task->time.nr_late;

@@ -105,6 +105,15 @@ void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max);
 /* Call @kind_of for tasks that slept and never had a stack, @max of them at most. */
 void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
 		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max);
+/* Read the state of a task from /proc: STEP_FOUND, STEP_ASLEEP with the kind of wait, STEP_EXIT. */
+typedef enum task_step (*waits_state_fn)(pid_t pid, pid_t tid, enum wait_kind *kind);
+/*
+ * Read the states of tasks that have been on a CPU or in a run queue without a switch for over
+ * a second, @max of them at most. One that sleeps or is gone in two calls had records that were
+ * lost: it does so from @now_ns to its next switch. Returns the number of those.
+ */
+uint32_t waits_check(struct waits *w, const struct waits_tables *t, waits_state_fn state_of,
+		     uint32_t max, uint64_t now_ns);
 /* Begin (@gap) or end a time without records of switches: the states of tasks are unknown. */
 void waits_interrupt(struct waits *w, const struct waits_tables *t, bool gap, uint64_t now_ns);
 

@@ -8,6 +8,9 @@
 #include "sampler/waits/waits_private.h"
 #include "symbols/base/array.h"
 
+/* A task without a switch for so long is checked. */
+#define STALE_NS 1000000000ULL
+
 /* Add a look at a task that sleeps. */
 static void add_look(struct waits *w, struct wait_task *task, uint32_t stack)
 {
@@ -77,6 +80,40 @@ void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack,
 	task->stack = task->last[CLASS_SLEEP] = stack;
 	task->period = 1;
 	task->nr_looks = LOOKS_MAX;
+}
+
+uint32_t waits_check(struct waits *w, const struct waits_tables *t, waits_state_fn state_of,
+		     uint32_t max, uint64_t now_ns)
+{
+	uint32_t nr_changed = 0;
+
+	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
+		struct wait_task *task = &w->tasks[w->next_check++ % w->nr_tasks];
+		enum wait_kind kind = WAIT_NO;
+		enum task_step step;
+
+		if ((task->time.state != TASK_RUNNING && task->time.state != TASK_RUNNABLE) ||
+		    now_ns < task->switched_ns + STALE_NS)
+			continue;
+		max--;
+		step = state_of(task->pid, task->tid, &kind);
+		if (step == STEP_FOUND)
+			continue;
+		/* The record of its switch may be in a ring; the next call is a tick later. */
+		if (task->doubted_ns != task->switched_ns) {
+			task->doubted_ns = task->switched_ns;
+			continue;
+		}
+		waits_set_state(w, task, step == STEP_EXIT ? TASK_GONE : TASK_NEW);
+		if (step != STEP_EXIT)
+			waits_found(w, t, task->pid, task->tid, step, kind, now_ns);
+		task->unseen = step != STEP_EXIT;
+		w->account.odd++;
+		nr_changed++;
+	}
+	if (w->nr_tasks)
+		w->next_check %= w->nr_tasks;
+	return nr_changed;
 }
 
 void waits_guess_kinds(struct waits *w, const struct waits_tables *t,

@@ -29,6 +29,9 @@ struct wait_task {
 	bool found;			  /* asleep in /proc: the switch before may still follow */
 	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
 	uint32_t unknown_ticks;
+	uint64_t switched_ns; /* its last step but wake-ups */
+	uint64_t doubted_ns;  /* that of the time when /proc had another state */
+	bool unseen;	      /* it sleeps, by /proc: switches since switched_ns have no record */
 	/* Of the tick. */
 	uint64_t running_ns;
 	uint64_t ns[CLASS_NR];	   /* with and without stack */
@@ -69,6 +72,7 @@ struct waits {
 	bool gap;	    /* switches are not recorded now */
 	uint32_t next_read; /* index of the task to read next */
 	uint32_t next_look; /* the same, of sleepers */
+	uint32_t next_check;
 	struct profile_waits account;
 	/* Scratch: the places of a stack, for another kind. */
 	uint32_t places[STACKS_PLACES_MAX];
@@ -76,6 +80,8 @@ struct waits {
 
 /* Find a task; NULL: unknown. */
 struct wait_task *waits_find_task(struct waits *w, pid_t tid);
+/* Set the state of @task, TASK_NEW or TASK_GONE, without a step. */
+void waits_set_state(struct waits *w, struct wait_task *task, enum task_state state);
 /* Report whether the wait of @task was long when its time was taken last. */
 bool waits_is_long(const struct wait_task *task);
 /* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */

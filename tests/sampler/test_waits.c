@@ -335,6 +335,56 @@ TEST(test_look)
 	close_world(&w);
 }
 
+static enum task_step actual; /* of task 3; others run */
+
+static enum task_step state_of(pid_t pid, pid_t tid, enum wait_kind *kind)
+{
+	*kind = WAIT_SLEEP;
+	return tid == 3 ? actual : STEP_FOUND;
+}
+
+/* Switches of a task were lost: it has none for a second, and /proc has another state twice. */
+TEST(test_check)
+{
+	const uint64_t s = 1000000000;
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, 1, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 2, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_WOKEN, s, STACK_NONE, 0);
+	put(&w, 0, 4, STEP_IN, s, STACK_NONE, 0);
+	end_tick(&w, 2 * s);
+	actual = STEP_ASLEEP;
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, s + 1), 0);
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 2 * s), 0);
+	/* A switch in between: the doubt is over. */
+	put(&w, 0, 3, STEP_PREEMPTED, 2 * s, STACK_NONE, 0);
+	end_tick(&w, 3 * s);
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 3 * s), 0);
+	actual = STEP_FOUND;
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 3 * s), 0);
+	actual = STEP_ASLEEP;
+	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 0), s);
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 3 * s), 1);
+	/* Of a task without records of switches, wake-ups say nothing. */
+	put(&w, 0, 3, STEP_WOKEN, 3 * s + s / 2, STACK_NONE, 0);
+	end_tick(&w, 4 * s);
+	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 0), 0);
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, w.kinds[WAIT_SLEEP]), s);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, WAIT_RUNNING, 0), s);
+	/* Gone while it was on a CPU. */
+	put(&w, 0, 3, STEP_IN, 4 * s, STACK_NONE, 0);
+	end_tick(&w, 5 * s);
+	actual = STEP_EXIT;
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 5 * s), 0);
+	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 5 * s), 1);
+	end_tick(&w, 6 * s);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, WAIT_RUNNING, 0), s);
+	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
+	close_world(&w);
+}
+
 /* Preempted, and woken but not yet in: in the run queue, with the stack it was taken with. */
 TEST(test_run_queue)
 {
