@@ -7,7 +7,7 @@ for program in /units/*/test_*; do
 	case $name in
 	*/test_controls | */test_guard | */test_speed) continue ;;
 	esac
-	timeout 300 "$program" >/tmp/out 2>&1
+	timeout 900 "$program" >/tmp/out 2>&1
 	status=$?
 	if [ $status = 0 ]; then
 		ok "$name"
