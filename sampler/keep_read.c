@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +36,13 @@ struct keep_read {
 	int nr;
 	char names[EVENTS_MAX][EVENT_NAME_MAX]; /* as in the files */
 	uint32_t nr_events;
+	uint64_t size; /* of all segments */
+	/* Relaxed: only shown. */
+	_Atomic uint64_t done;
 
 	/* While it runs. */
+	const uint8_t *bytes; /* of the segment */
+	uint64_t before;      /* bytes of the segments before it */
 	struct store *st;
 	struct keep_read_result *result;
 	struct ids stacks, symbols, places, tasks;
@@ -199,6 +205,8 @@ static void on_slice(void *ctx, const struct slice *slice)
 	struct count *counts;
 	uint32_t nr;
 
+	atomic_store_explicit(&k->done, k->before + (uint64_t)(slice->bytes - k->bytes),
+			      memory_order_relaxed);
 	/* A clock that was set back: the time is in the history already. */
 	if (k->code || slice->end_ns <= r->last_ns)
 		return;
@@ -285,11 +293,14 @@ static void run_segment(struct keep_read *k, const uint8_t *bytes, size_t size)
 					       on_task,	  no_slice,    k };
 	const struct keepfile_reader second = { on_events, no_function, no_stack, no_interpreter,
 						no_task,   on_slice,	k };
-	int64_t read = keepfile_read(bytes, size, &first);
+	int64_t read;
 
+	k->bytes = bytes;
+	read = keepfile_read(bytes, size, &first);
 	k->result->nr_damaged += read != (int64_t)size;
 	if (read > 0)
 		keepfile_read(bytes, (size_t)read, &second);
+	k->before += size;
 	forget(&k->stacks);
 	forget(&k->symbols);
 	forget(&k->places);
@@ -302,6 +313,7 @@ int keep_read_run(struct keep_read *k, struct store *st, struct keep_read_result
 	k->st = st;
 	k->result = out;
 	k->code = 0;
+	k->before = 0;
 	for (int i = 0; i < k->nr && !k->code; i++) {
 		size_t size;
 		uint8_t *bytes = read_segment(k, i, &size);
@@ -315,6 +327,30 @@ int keep_read_run(struct keep_read *k, struct store *st, struct keep_read_result
 		free(bytes);
 	}
 	return k->code;
+}
+
+uint32_t keep_read_permille(const struct keep_read *k)
+{
+	uint64_t done = atomic_load_explicit(&k->done, memory_order_relaxed);
+
+	return k->size ? (uint32_t)MIN(1000 * done / k->size, 1000) : 0;
+}
+
+/* Add the sizes of all segments. */
+static uint64_t folder_size(const struct keep_read *k)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < k->nr; i++) {
+		char name[KEEP_DIR_NAME];
+		struct stat st;
+
+		keep_dir_name(name, k->numbers[i]);
+		if (!fstatat(k->dir, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+		    (uint64_t)st.st_size <= KEEP_SEGMENT_MAX)
+			sum += (uint64_t)st.st_size;
+	}
+	return sum;
 }
 
 /* Take the events of a segment for the session. */
@@ -384,6 +420,7 @@ int keep_read_open(struct keep_read **out, struct sampler_config *config, struct
 	if (!code) {
 		k->nr = keep_dir_list(k->dir, &k->numbers);
 		k->nr = MAX(k->nr, 0);
+		k->size = folder_size(k);
 		find_events(k, config);
 		if (!config->nr_events)
 			code = refuse_folder(config->replay, e);

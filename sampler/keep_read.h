@@ -22,6 +22,8 @@ struct keep_read_result {
 /* Open a folder; its events go into @config. 0 or -errno with a sentence. */
 int keep_read_open(struct keep_read **out, struct sampler_config *config, struct err *e);
 void keep_read_close(struct keep_read *k);
+/* Return how much of the folder is read. Any thread. */
+uint32_t keep_read_permille(const struct keep_read *k);
 /* Read all segments into @st. 0 or -ENOMEM. */
 int keep_read_run(struct keep_read *k, struct store *st, struct keep_read_result *out);
 

@@ -142,6 +142,14 @@ bool replay_monotonic(const struct replay *r)
 	return all;
 }
 
+int replay_permille(const struct replay *r)
+{
+	if (r->kept)
+		return (int)keep_read_permille(r->kept);
+	return replay_fd(r) < 0 ? (int)atomic_load_explicit(&r->permille, memory_order_relaxed)
+				: -1;
+}
+
 void replay_close(struct replay *r)
 {
 	if (!r)

@@ -37,6 +37,8 @@ bool replay_has_kernel(const struct replay *r);
 bool replay_is_kept(const struct replay *r);
 /* Return the number of CPUs up to the highest with samples; 1 for a folder of --keep. */
 uint32_t replay_nr_cpus(const struct replay *r);
+/* Return how much of a file or folder is read; -1: not known, it is a pipe. Any thread. */
+int replay_permille(const struct replay *r);
 void replay_close(struct replay *r);
 
 /* One CPU of the recording. */

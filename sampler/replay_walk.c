@@ -269,6 +269,9 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		struct record *rec = &in.rec;
 		int bad;
 
+		atomic_store_explicit(&r->permille,
+				      (uint32_t)(1000 * i / perfdata_nr_records(r->data)),
+				      memory_order_relaxed);
 		in.bytes = perfdata_record_part(r->data, i, r->part, &in.size, &in.layout,
 						&in.is_part);
 		if (fn == replay_count && in.bytes &&

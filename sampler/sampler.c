@@ -277,6 +277,11 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 	return nr;
 }
 
+int sampler_reading_permille(const struct sampler *s)
+{
+	return s->replay ? replay_permille(s->replay) : -1;
+}
+
 double sampler_max_hz(const struct sampler *s)
 {
 	return (double)atomic_load_explicit(&s->rates.max_hz, memory_order_relaxed);

@@ -126,6 +126,10 @@ void sampler_unfocus(struct sampler *s);
  */
 uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max);
 
+/* Return how much of a recording is read before its first profile; -1: not known, or no recording.
+ */
+int sampler_reading_permille(const struct sampler *s);
+
 /* Return kernel.perf_event_max_sample_rate, read each tick. */
 double sampler_max_hz(const struct sampler *s);
 

@@ -355,6 +355,8 @@ static int next_wake(const struct app *a)
 
 	if (a->held.code && !input_waits(st, &a->held))
 		return 0;
+	/* The progress of a recording that is read. */
+	note |= !st->latest && sampler_reading_permille(st->sampler) >= 0;
 	for (uint32_t i = 0; i < st->nr_alarms; i++)
 		note |= st->now_ns < st->alarms[i].until_ns;
 	/* Pending output waits for the terminal, not for a timeout. */

@@ -317,6 +317,7 @@ static void configure(struct ui_config *config, const struct options *o)
 	config->tick_ns = o->config.tick_ns;
 	config->window_ns = o->config.window_ns;
 	config->replayed = o->config.replay != NULL;
+	config->recording = o->config.replay;
 	config->saves = true;
 	config->theme = o->theme;
 	/* It may be of another machine. */

@@ -27,7 +27,9 @@ static bool has_past(struct ui_state *st)
 {
 	if (st->rewind.strip)
 		return true;
-	ui_state_say(st, false, "no history yet");
+	ui_state_say(st, false,
+		     st->config->replayed && !st->latest ? "the recording is still being read"
+							 : "no history yet");
 	return false;
 }
 

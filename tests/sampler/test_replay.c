@@ -415,7 +415,10 @@ static struct profile *replayed(const struct fixture *f, struct sampler **s)
 	struct profile *p = NULL;
 	struct err e = { "" };
 
-	if (sampler_new(s, &config, &e) || sampler_start(*s, &e))
+	if (sampler_new(s, &config, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(sampler_reading_permille(*s), 0);
+	if (sampler_start(*s, &e))
 		fail_msg("%s", e.text);
 	/* The builder waits for readers. */
 	rcu_thread_offline();
@@ -427,6 +430,7 @@ static struct profile *replayed(const struct fixture *f, struct sampler **s)
 	}
 	rcu_thread_online();
 	assert_non_null(p);
+	assert_in_range(sampler_reading_permille(*s), 900, 1000);
 	return p;
 }
 

@@ -37,6 +37,7 @@ struct sampler {
 	char trap[64];
 	unsigned int nr_lists; /* of traps */
 	double max_hz;
+	int reading;	/* permille + 1; 0: no recording */
 	int call_graph; /* -1: no request */
 	uint32_t stack_size;
 	size_t ring_size;
@@ -234,6 +235,11 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 									     : 0,
 			};
 	return nr;
+}
+
+int sampler_reading_permille(const struct sampler *s)
+{
+	return s->reading - 1;
 }
 
 double sampler_max_hz(const struct sampler *s)

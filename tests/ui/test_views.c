@@ -697,6 +697,14 @@ TEST(test_waiting)
 
 	bench_init(&b, 80, 24, false);
 	golden(&b, "waiting-80x24");
+	b.config.replayed = true;
+	b.config.recording = "/var/tmp/past";
+	b.sampler.reading = 405;
+	press(&b, 'i');
+	assert_non_null(strstr(look(&b), "reading past: 40 %"));
+	assert_non_null(strstr(look(&b), "the recording is still being read"));
+	b.config.replayed = false;
+	b.sampler.reading = 0;
 	/* No key may fall over a profile that is not there. */
 	for (uint32_t c = 1; c < 127; c++)
 		press(&b, c);

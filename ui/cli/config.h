@@ -72,6 +72,7 @@ struct ui_config {
 	const char *filter;		   /* --filter, as typed after \; NULL: none */
 	const char *host;		   /* for the title; NULL: gethostname(2) */
 	bool replayed;			   /* a recording: no information about this system */
+	const char *recording;		   /* its path, borrowed; NULL: none */
 	const struct users *users;	   /* borrowed; NULL: numbers */
 	const struct user_keys *user_keys; /* borrowed; NULL: none */
 	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */

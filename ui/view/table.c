@@ -357,6 +357,21 @@ static bool is_without_stacks(const struct ui_state *st)
 	return p->window_no_stack > 0 && p->window_no_stack >= p->window_samples;
 }
 
+/* Return the progress of a recording that is read, and what is waited for before any profile. */
+static struct safe_text start_text(const struct ui_state *st, char buf[static IDLE_MAX])
+{
+	int permille = sampler_reading_permille(st->sampler);
+	const char *path = st->config->recording ? st->config->recording : "", *name;
+	char text[IDLE_MAX];
+
+	if (permille < 0)
+		return TEXT("waiting for the first samples");
+	name = strrchr(path, '/');
+	snprintf(text, sizeof(text), "reading %.80s: %d %%", name && name[1] ? name + 1 : path,
+		 permille / 10);
+	return ui_state_clean(buf, IDLE_MAX, text);
+}
+
 /* Return why there are no rows, in @buf if need be. */
 static struct safe_text empty_text(const struct ui_state *st, char buf[static IDLE_MAX])
 {
@@ -364,7 +379,7 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 	char n[FORMAT_MAX];
 
 	if (!p)
-		return TEXT("waiting for the first samples");
+		return start_text(st, buf);
 	if (folds_is_late(st))
 		return text_format(buf, IDLE_MAX, "folding %s stacks",
 				   format_count(n, p->nr_stacks).str);
