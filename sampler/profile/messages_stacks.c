@@ -151,7 +151,7 @@ static void note_pending(struct messages *n, const struct profile *p)
 	e = messages_note(n, "pending", loud ? MESSAGE_WARN : MESSAGE_INFO, p->account.pending,
 			  "stacks pending: symbols still loading");
 	messages_detail(e, "stacks pending: their process or object is not read yet");
-	messages_fix(n, e, MESSAGE_MODULES, 0, "symbols still loading (see 6)");
+	messages_fix(n, e, MESSAGE_MODULES, 0, "symbols still loading (6)");
 }
 
 static const char *drop_fix(enum profile_drop reason)

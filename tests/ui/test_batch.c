@@ -332,6 +332,28 @@ TEST(test_lines)
 	free(printed);
 }
 
+/* A fix that needs a key is one of the screen, which batch output has not. */
+TEST(test_keys_of_fixes)
+{
+	static struct profile_message messages[] = {
+		{ .active = true, .severity = MESSAGE_WARN, .detail = "a", .fix = "press 6" },
+		{ .active = true, .severity = MESSAGE_WARN, .detail = "b", .fix = "lower it ([)" },
+		{ .active = true, .severity = MESSAGE_WARN, .detail = "c", .fix = "wait (a bit)" },
+	};
+	struct fixture f;
+	char *printed;
+
+	(void)state;
+	fixture_init(&f);
+	f.p.messages = messages;
+	f.p.nr_messages = ARRAY_SIZE(messages);
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, "! a\n  on the screen: press 6\n"));
+	assert_non_null(strstr(printed, "! b\n  on the screen: lower it ([)\n"));
+	assert_non_null(strstr(printed, "! c\n  wait (a bit)\n"));
+	free(printed);
+}
+
 /* The sources of names, and the reasons for none. */
 TEST(test_ndjson_modules)
 {
