@@ -416,6 +416,8 @@ static const struct bad {
 	{ "-b --window 5", EXIT_USAGE, { "--window", "-d" } },
 	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },
 	{ "--replay x -p 1", EXIT_USAGE, { "--replay" } },
+	{ "--replay x --replay y", EXIT_USAGE, { "two recordings: x and y" } },
+	{ "--replay x --open /", EXIT_USAGE, { "two recordings: x and /" } },
 	{ "--replay x -F 99", EXIT_USAGE, { "-F and --replay" } },
 	{ "-g fp --replay x", EXIT_USAGE, { "-g and --replay" } },
 	{ "--replay x -e cs --stack-size 8", EXIT_USAGE, { "--stack-size and --replay" } },

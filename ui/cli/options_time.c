@@ -106,10 +106,22 @@ int options_parse_keep_time(struct options_parse *p, const char *arg)
 	return 0;
 }
 
+int options_take_replay(struct options_parse *p, const char *arg)
+{
+	if (p->o->config.replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "cannot show two recordings: %.60s and %.60s\n"
+			      "  start proftop once for each",
+			      p->o->config.replay, arg);
+	p->o->config.replay = arg;
+	return 0;
+}
+
 int options_parse_open(struct options_parse *p, const char *arg)
 {
-	p->o->config.replay = arg;
-	return check_folder(p, "--open", arg);
+	int code = options_take_replay(p, arg);
+
+	return code ? code : check_folder(p, "--open", arg);
 }
 
 int options_parse_save_files(struct options_parse *p, const char *arg)

@@ -399,8 +399,7 @@ static int parse_record(struct options_parse *p, const char *arg)
 
 static int parse_replay(struct options_parse *p, const char *arg)
 {
-	p->o->config.replay = arg;
-	return 0;
+	return options_take_replay(p, arg);
 }
 
 static int parse_symfs(struct options_parse *p, const char *arg)
