@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/count/interval.h"
 #include "sampler/profile/ratios.h"
 #include "ui/text/match.h"
 
@@ -47,11 +48,12 @@ struct row {
 	uint32_t rails;	     /* bit n: at level n the line goes on below */
 };
 
+#define LIST_BARS 3 /* profiles in which a row must be larger before it rises */
+
 /* A place in the order of the profile before (ui/view/order). */
 struct list_slot {
-	uint64_t id;  /* of its row */
-	double share; /* smoothed */
-	uint8_t late; /* profiles for which a row below has been clearly larger */
+	uint64_t id;			 /* of its row */
+	struct interval bars[LIST_BARS]; /* error bars of its share in the last profiles */
 };
 
 struct list {

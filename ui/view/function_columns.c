@@ -76,24 +76,14 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 	return d;
 }
 
-/* Report whether noise could make the row smaller than the one above, or it is not smaller. */
-static bool is_tie(const struct ui_state *st, const struct row *row)
-{
-	const struct list *list = &st->lists[VIEW_FUNCTIONS];
-
-	if (list->sort != function_columns_find(CONFIG_SORT_SELF) || row == list->rows ||
-	    !(row->count > 0))
-		return false;
-	return row->count > row[-1].count ||
-	       interval_is_tie(row[-1].count, row->count, list->count);
-}
-
 static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
+	const struct list *list = &st->lists[VIEW_FUNCTIONS];
+
 	view_draw_percent(c, at, row->self);
-	if (is_tie(st, row))
-		canvas_text(c, at.row, at.col, 1, TEXT("~"), (struct style){ ROLE_DIM, 0 });
+	if (list->sort == function_columns_find(CONFIG_SORT_SELF))
+		common_mark_tie(st, list, row, c, at);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,

@@ -9,7 +9,6 @@
 #include "ui/view/order.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,61 +19,66 @@
 #define SPARE 64u		    /* rows below them that may rise */
 #define NEAR  (8 * (SLOTS + SPARE)) /* rows among which the ones of slots are searched */
 #define NONE  UINT32_MAX
-/* Error bars that a smoothed share may be away from the share. */
-#define LAG 2
-/* Z of the 95 % interval. */
-#define BAR 1.959964
-/* Error bars of two smoothed shares that noise may explain: overtake() sees to true changes. */
-#define MARGIN 2
-/* A share this many times another one is not left below it; */
-#define CLEAR 1.8
-/* and this many times, not for more than PATIENCE profiles after the first. */
-#define CLEAR_LATE 1.4
-#define PATIENCE   1
+/* A row this many times larger than one above it, beyond noise, rises without delay. */
+#define FAR 1.5
+/* Exact times move rows as shares of this many samples do. */
+#define EXACT 10000.0
 
-/* A place in the order: a row, its smoothed share and half the width of its error bar. */
+/* A place in the order: a row, its share, and the error bars of that, newest first. */
 struct place {
 	uint32_t row;  /* index in the sorted rows; NONE: empty */
 	bool selected; /* it keeps its place */
-	double share, bar;
-	double now;   /* the share, not smoothed */
-	uint8_t late; /* profiles for which a row below has been clearly larger */
+	double share;
+	struct interval bars[LIST_BARS];
 };
 
 struct order {
 	const struct list *list;
+	double all; /* samples */
 	struct place places[SLOTS + SPARE];
 	uint32_t nr, nr_slots; /* places, and slots among them */
 };
 
-static double bar_of(double share, double all)
+/* Return the samples that the noise of shares is of. Times of waits are exact. */
+static double samples_of(const struct ui_state *st, const struct list *list)
 {
-	double p = MIN(MAX(share, 0.0), 1.0);
+	double exact = st->shown && ui_state_waits(st, st->shown) ? EXACT : 1;
 
-	/* With one sample more: not zero for a share of 0 or 1. */
-	return BAR * sqrt(p * (1 - p) / all + 1 / (all * all));
+	return MAX(list->count, exact);
 }
 
 /*
- * Set the share and the bar of @row, of @all samples. Rows with 0 by SELF% are ordered by their
- * total, scaled to the share of one sample.
+ * Set the share and the newest bars of @row, of @all samples. Rows with 0 by SELF% are ordered by
+ * their total, below all rows with a sample.
  */
 static void measure(struct place *at, const struct view_column *column, const struct row *row,
 		    double all)
 {
-	bool by_self = column->share == COLUMN_SELF;
-	double scale = by_self && row->self <= 0 ? 1 / all : 1;
+	bool by_self = column->share == COLUMN_SELF, none = by_self && row->self <= 0;
+	double share = by_self && !none ? row->self : row->total, scale = none ? 1e-12 / all : 1;
 
-	at->share = by_self && scale == 1 ? row->self : row->total;
-	at->bar = bar_of(at->share, all) * scale;
-	at->share *= scale;
-	at->now = at->share;
+	at->share = share * scale;
+	at->bars[0] = interval_of(share * all, all);
+	at->bars[0].low *= scale;
+	at->bars[0].high *= scale;
 }
 
-/* Return whether noise alone may make this difference. */
-static bool is_noise(const struct place *more, const struct place *less)
+/* Report whether @more is larger than noise explains, in the newest profile. */
+static bool is_larger(const struct place *more, const struct place *less)
 {
-	return more->share - less->share <= MARGIN * (more->bar + less->bar);
+	return more->bars[0].low > less->bars[0].high;
+}
+
+/* Report whether @more, which is below, must be above: it is far larger, or larger in all of the
+ * last profiles. */
+static bool must_rise(const struct place *more, const struct place *less)
+{
+	if (more->bars[0].low > FAR * less->bars[0].high)
+		return true;
+	for (uint32_t i = 0; i < LIST_BARS; i++)
+		if (more->bars[i].low <= less->bars[i].high)
+			return false;
+	return true;
 }
 
 /* ---- filling empty places ---- */
@@ -103,7 +107,7 @@ static uint32_t last_like(const struct order *o, uint32_t from, uint32_t best)
 	for (uint32_t i = from + 1; i < o->nr_slots; i++) {
 		const struct place *at = &o->places[i];
 
-		if (at->row != NONE && !at->selected && is_noise(&o->places[best], at))
+		if (at->row != NONE && !at->selected && !is_larger(&o->places[best], at))
 			last = MAX(last, i);
 	}
 	return last;
@@ -127,7 +131,22 @@ static void fill_empty(struct order *o)
 	}
 }
 
-/* Let the largest row below a slot take it, if the difference is no noise. */
+/* Find the largest of the places after @from that must be above it; NONE: there is none. */
+static uint32_t largest_wrong(const struct order *o, uint32_t from)
+{
+	uint32_t best = NONE;
+
+	for (uint32_t i = from + 1; i < o->nr; i++) {
+		const struct place *at = &o->places[i];
+
+		if (at->row != NONE && !at->selected && must_rise(at, &o->places[from]) &&
+		    (best == NONE || at->share > o->places[best].share))
+			best = i;
+	}
+	return best;
+}
+
+/* Let the largest row below a slot that must be above it take the slot. */
 static void exchange(struct order *o)
 {
 	for (uint32_t i = 0; i < o->nr_slots; i++) {
@@ -136,60 +155,11 @@ static void exchange(struct order *o)
 
 		if (at->row == NONE || at->selected)
 			continue;
-		from = largest_after(o, i);
-		if (from == NONE || is_noise(&o->places[from], at))
+		from = largest_wrong(o, i);
+		if (from == NONE)
 			continue;
 		*at = o->places[from];
 		o->places[from] = here;
-	}
-}
-
-/* Return whether the share on the screen of @more is beyond doubt, and that many times larger. */
-static bool is_clear(const struct place *more, const struct place *less, double times)
-{
-	return more->now > times * less->now && more->now - less->now > more->bar + less->bar;
-}
-
-/* Find the largest share on the screen below a slot; NONE: there is none. */
-static uint32_t largest_now(const struct order *o, uint32_t below)
-{
-	uint32_t best = NONE;
-
-	for (uint32_t i = below + 1; i < o->nr; i++) {
-		const struct place *at = &o->places[i];
-
-		if (at->row != NONE && !at->selected &&
-		    (best == NONE || at->now > o->places[best].now))
-			best = i;
-	}
-	return best;
-}
-
-/* Let a row that is clearly larger take the slot, whatever its smoothed share. */
-static void overtake(struct order *o)
-{
-	for (uint32_t i = 0; i < o->nr_slots; i++) {
-		struct place *at = &o->places[i], here = *at;
-		uint32_t best;
-		uint8_t late;
-
-		if (at->row == NONE || at->selected)
-			continue;
-		best = largest_now(o, i);
-		if (best == NONE || !is_clear(&o->places[best], at, CLEAR_LATE)) {
-			at->late = 0;
-			continue;
-		}
-		if (++at->late <= PATIENCE && !is_clear(&o->places[best], at, CLEAR))
-			continue;
-		late = at->late;
-		*at = o->places[best];
-		o->places[best] = here;
-		/* Or the smoothed shares would move them back. */
-		at->share = at->now;
-		o->places[best].share = here.now;
-		at->late = 0;
-		o->places[best].late = late;
 	}
 }
 
@@ -223,24 +193,23 @@ static void index_slots(struct slot_index *index, const struct list *list)
 	}
 }
 
-/* Follow a share slowly, but never be farther from it than noise explains. */
-static double smooth(double before, double share, double bar, double weight)
-{
-	double now = before + (share - before) * weight;
-
-	return MIN(MAX(now, share - LAG * bar), share + LAG * bar);
-}
-
 static bool is_selected(const struct list *list, uint32_t row)
 {
 	return list->pinned && list->rows[row].id == list->selected;
 }
 
-/* Put each row into its slot of before, or after all slots. */
-static void place_rows(struct order *o, const struct view_column *column, double weight)
+/* Set the bars of the profiles before. @slot: of the row; NULL: none. @again: of the same profile.
+ */
+static void remember(struct place *at, const struct list_slot *slot, bool again)
+{
+	for (uint32_t i = 1; i < LIST_BARS; i++)
+		at->bars[i] = slot ? slot->bars[again ? i : i - 1] : at->bars[0];
+}
+
+/* Put each row into its slot of before, or after all slots. @again: of the same profile. */
+static void place_rows(struct order *o, const struct view_column *column, bool again)
 {
 	const struct list *list = o->list;
-	double all = MAX(list->count, 1.0);
 	struct slot_index index;
 
 	index_slots(&index, list);
@@ -254,14 +223,10 @@ static void place_rows(struct order *o, const struct view_column *column, double
 
 		if (slot == NONE && o->nr == SLOTS + SPARE)
 			continue;
-		measure(&place, column, &list->rows[i], all);
-		if (slot != NONE) {
-			place.share =
-				smooth(list->slots[slot].share, place.share, place.bar, weight);
-			place.late = list->slots[slot].late;
-		} else {
+		measure(&place, column, &list->rows[i], o->all);
+		remember(&place, slot != NONE ? &list->slots[slot] : NULL, again);
+		if (slot == NONE)
 			slot = o->nr++;
-		}
 		o->places[slot] = place;
 	}
 }
@@ -301,7 +266,7 @@ static void move_rows(const struct order *o, struct list *list)
 
 /* ---- from profile to profile ---- */
 
-/* Record the rows in sight and their shares. @o: the smoothed ones, NULL: as they are. */
+/* Record the rows in sight and their bars. */
 static void record(struct list *list, const struct view_column *column, const struct order *o)
 {
 	if (!list->slots)
@@ -310,10 +275,11 @@ static void record(struct list *list, const struct view_column *column, const st
 	for (uint32_t i = 0; i < list->nr_slots; i++) {
 		struct place place;
 
-		measure(&place, column, &list->rows[i], MAX(list->count, 1.0));
+		measure(&place, column, &list->rows[i], o->all);
+		remember(&place, NULL, false);
 		list->slots[i].id = list->rows[i].id;
-		list->slots[i].share = o && i < o->nr_slots ? o->places[i].share : place.share;
-		list->slots[i].late = o && i < o->nr_slots ? o->places[i].late : 0;
+		memcpy(list->slots[i].bars, i < o->nr_slots ? o->places[i].bars : place.bars,
+		       sizeof(place.bars));
 	}
 }
 
@@ -348,7 +314,7 @@ void order_end(struct list *list)
 		list->slots = calloc(SLOTS, sizeof(*list->slots));
 	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
 	for (uint32_t i = 0; i < list->nr_slots; i++)
-		list->slots[i] = (struct list_slot){ list->rows[i].id, list->rows[i].total, 0 };
+		list->slots[i].id = list->rows[i].id;
 }
 
 /* Put siblings with a slot first, in the order of their slots; the others follow. */
@@ -366,12 +332,48 @@ static void by_slot(uint32_t *order, const uint32_t *slots, uint32_t nr, bool fr
 		}
 }
 
-void order_siblings(const struct list *list, const struct order_sibling *siblings, uint32_t nr,
-		    bool from_below, uint32_t *order)
+/* Put siblings without a slot where their shares belong. */
+static void insert_new(const struct order_sibling *siblings, const uint32_t *slots, uint32_t nr,
+		       uint32_t *order)
+{
+	for (uint32_t i = 1; i < nr; i++)
+		for (uint32_t j = i; j; j--) {
+			uint32_t up = order[j - 1], at = order[j];
+
+			if ((slots[at] != NONE && slots[up] != NONE) ||
+			    siblings[at].share <= siblings[up].share)
+				break;
+			order[j] = up;
+			order[j - 1] = at;
+		}
+}
+
+/* Exchange siblings that are in the wrong order beyond noise. @all: samples. */
+static void exchange_siblings(const struct order_sibling *siblings, uint32_t nr, double all,
+			      uint32_t *order)
+{
+	struct interval bars[ORDER_SIBLINGS];
+
+	for (uint32_t i = 0; i < nr; i++)
+		bars[i] = interval_of(siblings[i].share * all, all);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t best = i, here = order[i];
+
+		for (uint32_t j = i + 1; j < nr; j++)
+			if (bars[order[j]].low > bars[here].high &&
+			    siblings[order[j]].share > siblings[order[best]].share)
+				best = j;
+		order[i] = order[best];
+		order[best] = here;
+	}
+}
+
+void order_siblings(const struct ui_state *st, const struct list *list,
+		    const struct order_sibling *siblings, uint32_t nr, bool from_below,
+		    uint32_t *order)
 {
 	uint32_t slots[ORDER_SIBLINGS], nr_kept = MIN(nr, ORDER_SIBLINGS);
 	struct slot_index index;
-	double all = MAX(list->count, 1.0);
 
 	for (uint32_t i = 0; i < nr; i++)
 		order[i] = i;
@@ -381,23 +383,8 @@ void order_siblings(const struct list *list, const struct order_sibling *sibling
 	for (uint32_t i = 0; i < nr_kept; i++)
 		slots[i] = slot_of(&index, list, siblings[i].id);
 	by_slot(order, slots, nr_kept, from_below);
-	/* Move a row above the ones that are smaller beyond noise. */
-	for (uint32_t i = 1; i < nr_kept; i++)
-		for (uint32_t j = i; j; j--) {
-			const struct order_sibling *up = &siblings[order[j - 1]],
-						   *at = &siblings[order[j]];
-			struct place more = { .share = at->share, .bar = bar_of(at->share, all) };
-			struct place less = { .share = up->share, .bar = bar_of(up->share, all) };
-			uint32_t moved = order[j];
-
-			/* Without a slot: by its share. */
-			if (slots[moved] == NONE || slots[order[j - 1]] == NONE
-				    ? at->share <= up->share
-				    : is_noise(&more, &less))
-				break;
-			order[j] = order[j - 1];
-			order[j - 1] = moved;
-		}
+	insert_new(siblings, slots, nr_kept, order);
+	exchange_siblings(siblings, nr_kept, samples_of(st, list), order);
 }
 
 void order_keep(const struct ui_state *st, const struct view *v, struct list *list)
@@ -406,8 +393,7 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 								      : NULL;
 	uint64_t key = st->shown ? key_of(st, list) : 0,
 		 now = st->shown ? st->shown->running_ns : 0;
-	struct order o = { .list = list };
-	double age, window = (double)MAX(st->config->window_ns, 1000000000u);
+	struct order o = { .list = list, .all = samples_of(st, list) };
 
 	/* Without rows the folds may be late. build() orders siblings. */
 	if (!list->nr || v->own_order)
@@ -419,14 +405,12 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
 	if (!list->nr_slots || list->slots_key != key || now < list->slots_ns) {
 		list->slots_key = key;
 		list->slots_ns = now;
-		record(list, column, NULL);
+		record(list, column, &o);
 		return;
 	}
-	age = (double)(now - list->slots_ns);
-	place_rows(&o, column, age / (age + 2 * window));
+	place_rows(&o, column, now == list->slots_ns);
 	fill_empty(&o);
 	exchange(&o);
-	overtake(&o);
 	close_empty(&o);
 	move_rows(&o, list);
 	list->slots_ns = now;

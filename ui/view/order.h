@@ -2,8 +2,9 @@
 /*
  * A steady order of rows: noise moves none. The main thread.
  *
- * The first rows have slots. A row gives its slot to another one only if their smoothed shares
- * differ by more than both error bars; the two change places, the rows between them do not move.
+ * The first rows have slots. A row loses its slot to a larger one only if their error bars did not
+ * overlap in the last LIST_BARS profiles; the two change places, the rows between them do not
+ * move. So no pair of rows is in a wrong order that noise does not explain for longer than that.
  * The selected row keeps its slot.
  */
 #ifndef UI_VIEW_ORDER_H
@@ -28,8 +29,9 @@ void order_keep(const struct ui_state *st, const struct view *v, struct list *li
  * in the order of the rows before where noise alone may have changed it. @from_below: the rows are
  * smallest first.
  */
-void order_siblings(const struct list *list, const struct order_sibling *siblings, uint32_t nr,
-		    bool from_below, uint32_t *order);
+void order_siblings(const struct ui_state *st, const struct list *list,
+		    const struct order_sibling *siblings, uint32_t nr, bool from_below,
+		    uint32_t *order);
 /* Record the built rows for that; before, order_begin() forgets rows of another scope. @mode: of
  * the view, as other rows have other orders. */
 void order_begin(const struct ui_state *st, struct list *list, uint64_t mode);

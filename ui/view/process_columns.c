@@ -123,6 +123,16 @@ static int by_hottest(const struct ui_state *st, const struct row *a, const stru
 	return strcasecmp(hottest_of(st, a).str, hottest_of(st, b).str);
 }
 
+static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	const struct list *list = &st->lists[VIEW_PROCESSES];
+
+	view_draw_percent(c, at, row->total);
+	if (process_columns[list->sort].compare == common_by_total && !process_rows_in_tree(st))
+		common_mark_tie(st, list, row, c, at);
+}
+
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
 		     struct view_field at)
 {
@@ -443,7 +453,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		    .right = true,
 		    .share = COLUMN_TOTAL,
 		    .compare = common_by_total,
-		    .draw = common_total },
+		    .draw = draw_share },
 	[CHANGE] = COMMON_CHANGE("OWN%, the share of the process alone,"),
 	[OWN] = { .title = TEXT("OWN%"),
 		  .help = "share of the process alone",

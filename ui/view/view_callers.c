@@ -66,7 +66,7 @@ static int add_part(const struct ui_state *st, struct list *list, enum part part
 		siblings[i] = (struct order_sibling){ id_of(st, part, &neighbours[i]),
 						      all > 0 ? neighbours[i].weight / all : 0 };
 	if (!rc)
-		order_siblings(list, siblings, nr, part == CALLER, order);
+		order_siblings(st, list, siblings, nr, part == CALLER, order);
 	for (uint32_t i = 0; i < nr && !rc; i++)
 		rc = add(st, list, part, &neighbours[order[part == CALLER ? nr - 1 - i : i]], all);
 	free(siblings);

@@ -139,6 +139,16 @@ static void draw_source(const struct ui_state *st, const struct row *row, struct
 
 enum { SHARE, CHANGE, BAR, SAMPLES, UNNAMED, NAMED, SYMBOLS, STATE, NAME, SOURCE };
 
+static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
+		       struct view_field at)
+{
+	const struct list *list = &st->lists[VIEW_MODULES];
+
+	view_draw_percent(c, at, row->total);
+	if (list->sort == SHARE)
+		common_mark_tie(st, list, row, c, at);
+}
+
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
 		    .help = "share of all samples in its code",
@@ -146,7 +156,7 @@ static const struct view_column columns[] = {
 		    .right = true,
 		    .share = COLUMN_TOTAL,
 		    .compare = common_by_total,
-		    .draw = common_total },
+		    .draw = draw_share },
 	[CHANGE] = COMMON_CHANGE("SELF%"),
 	[BAR] = { .title = TEXT(""),
 		  .name = "bar",

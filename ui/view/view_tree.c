@@ -121,7 +121,7 @@ static void order_children(const struct ui_state *st, const struct list *list,
 							 t->fold.nodes[c].total / t->fold.weight };
 	if (nr < 2)
 		return;
-	order_siblings(list, siblings, nr, false, order);
+	order_siblings(st, list, siblings, nr, false, order);
 	folds_order_children(st, FOLDS_TREE, n, order, nr);
 }
 
