@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions by (process, address, stamp); their texts by content.
+ * Ids by (process, address, stamp), in two tables: a full one replaces the old one, and keys that
+ * are looked up move from the old one to the new one. Texts by content, for good.
  *
  * Runs on: readers (find, add), the loader and others (by id).
  */
 #include "symbols/lang/codes.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,31 +19,38 @@
 #define CHUNK_SIZE  (1U << CHUNK_BITS)
 #define NR_CHUNKS   (CODES_MAX >> CHUNK_BITS)
 #define FIRST_SLOTS 1024U
-
-struct entry {
-	struct code_key key;
-	const struct code_text *text;
-};
+#define KEYS_SLOTS  (2 * CODES_KEYS_MAX) /* of one table */
 
 /* A text with its bytes behind it. */
 struct kept {
 	struct kept *next;
 	struct code_text text;
 	uint64_t hash;
+	uint32_t id;
 	char bytes[];
+};
+
+struct key_slot {
+	struct code_key key;
+	uint32_t id; /* + 1, 0: empty */
+};
+
+/* Linear probing, at most half full. */
+struct keys {
+	struct key_slot *slots;
+	uint32_t nr_slots, nr;
 };
 
 struct codes {
 	pthread_mutex_t lock;
-	uint32_t *slots; /* id + 1, 0: empty; linear probing */
-	uint32_t nr_slots;
-	struct kept **texts; /* chains by hash; nr_slots of them */
-	uint32_t nr_texts;
-	uint32_t *by_process; /* how many, by the hash of the process */
+	struct keys keys, old_keys;
+	struct kept **texts; /* chains by hash */
+	uint32_t nr_chains;
+	uint32_t *by_process; /* how many were new, by the hash of the process */
 	struct line_ends *line_ends;
 	atomic_ulong memory;
 	atomic_uint nr; /* release by codes_add(), acquire by codes_at() */
-	_Atomic(struct entry *) chunks[NR_CHUNKS]; /* published by nr */
+	_Atomic(const struct code_text **) chunks[NR_CHUNKS]; /* published by nr */
 };
 
 #define PROCESS_SLOTS 4096U
@@ -53,12 +62,11 @@ struct codes *codes_new(void)
 	if (!c)
 		return NULL;
 	mutex_init_urgent(&c->lock);
-	c->nr_slots = FIRST_SLOTS;
-	c->slots = calloc(c->nr_slots, sizeof(*c->slots));
-	c->texts = calloc(c->nr_slots, sizeof(*c->texts));
+	c->nr_chains = FIRST_SLOTS;
+	c->texts = calloc(c->nr_chains, sizeof(*c->texts));
 	c->by_process = calloc(PROCESS_SLOTS, sizeof(*c->by_process));
 	c->line_ends = line_ends_new();
-	if (!c->slots || !c->texts || !c->by_process || !c->line_ends) {
+	if (!c->texts || !c->by_process || !c->line_ends) {
 		codes_free(c);
 		return NULL;
 	}
@@ -69,7 +77,7 @@ void codes_free(struct codes *c)
 {
 	if (!c)
 		return;
-	for (uint32_t i = 0; c->texts && i < c->nr_slots; i++) {
+	for (uint32_t i = 0; c->texts && i < c->nr_chains; i++) {
 		while (c->texts[i]) {
 			struct kept *next = c->texts[i]->next;
 
@@ -79,7 +87,8 @@ void codes_free(struct codes *c)
 	}
 	for (uint32_t i = 0; i < NR_CHUNKS; i++)
 		free(atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
-	free(c->slots);
+	free(c->keys.slots);
+	free(c->old_keys.slots);
 	free(c->texts);
 	free(c->by_process);
 	line_ends_free(c->line_ends);
@@ -87,7 +96,7 @@ void codes_free(struct codes *c)
 	free(c);
 }
 
-static struct entry *entry_at(const struct codes *c, uint32_t id)
+static const struct code_text **text_at(const struct codes *c, uint32_t id)
 {
 	/* Stored before the release of nr that made the id known. */
 	return &atomic_load_explicit(&c->chunks[id >> CHUNK_BITS],
@@ -99,18 +108,64 @@ static uint64_t key_hash(const struct code_key *k)
 	return hash_u64(hash_u64(k->address ^ (uint64_t)k->process << 40) ^ k->stamp);
 }
 
-static uint32_t find(const struct codes *c, const struct code_key *k)
+/* Return the slot of @key, or the empty one where it would be. */
+static struct key_slot *slot_of(const struct keys *t, const struct code_key *key)
 {
-	uint32_t i = (uint32_t)key_hash(k) & (c->nr_slots - 1);
+	uint32_t i = (uint32_t)key_hash(key) & (t->nr_slots - 1);
 
-	for (; c->slots[i]; i = (i + 1) & (c->nr_slots - 1)) {
-		const struct code_key *have = &entry_at(c, c->slots[i] - 1)->key;
+	for (; t->slots[i].id; i = (i + 1) & (t->nr_slots - 1)) {
+		const struct code_key *have = &t->slots[i].key;
 
-		if (have->address == k->address && have->stamp == k->stamp &&
-		    have->process == k->process)
-			return c->slots[i] - 1;
+		if (have->address == key->address && have->stamp == key->stamp &&
+		    have->process == key->process)
+			break;
 	}
-	return CODE_NONE;
+	return &t->slots[i];
+}
+
+/* Double the slots of @t. False: out of memory. */
+static bool grow_keys(struct keys *t)
+{
+	struct keys grown = { .nr_slots = MAX(t->nr_slots * 2, FIRST_SLOTS), .nr = t->nr };
+
+	grown.slots = calloc(grown.nr_slots, sizeof(*grown.slots));
+	if (!grown.slots)
+		return false;
+	for (uint32_t i = 0; i < t->nr_slots; i++)
+		if (t->slots[i].id)
+			*slot_of(&grown, &t->slots[i].key) = t->slots[i];
+	free(t->slots);
+	*t = grown;
+	return true;
+}
+
+/* Set the id of @key, which is not in the new table. Without memory it is read again. */
+static void put_key(struct codes *c, const struct code_key *key, uint32_t id)
+{
+	struct keys *t = &c->keys;
+
+	if (t->nr == CODES_KEYS_MAX) {
+		free(c->old_keys.slots);
+		c->old_keys = *t;
+		*t = (struct keys){ .nr = 0 };
+	}
+	if (t->nr * 2 >= t->nr_slots && !grow_keys(t))
+		return;
+	assert(t->nr_slots <= KEYS_SLOTS);
+	*slot_of(t, key) = (struct key_slot){ *key, id + 1 };
+	t->nr++;
+}
+
+static uint32_t find(struct codes *c, const struct code_key *k)
+{
+	uint32_t id = c->keys.slots ? slot_of(&c->keys, k)->id : 0;
+
+	if (!id && c->old_keys.slots) {
+		id = slot_of(&c->old_keys, k)->id;
+		if (id)
+			put_key(c, k, id - 1);
+	}
+	return id ? id - 1 : CODE_NONE;
 }
 
 uint32_t codes_find(struct codes *c, const struct code_key *key)
@@ -156,80 +211,47 @@ static bool same_text(const struct code_text *a, const struct code_text *b)
 	       (!a->table_size || !memcmp(a->table, b->table, a->table_size));
 }
 
-/* Return the shared copy of @t; NULL: the table is full. */
-static const struct code_text *keep_text(struct codes *c, const struct code_text *t)
+/* Return the id of the text @t with @hash, or CODE_NONE. */
+static uint32_t find_text(const struct codes *c, const struct code_text *t, uint64_t hash)
 {
-	uint64_t hash = text_hash(t);
-	struct kept **head = &c->texts[hash & (c->nr_slots - 1)], *k;
-	size_t size = sizeof(*k) + t->name_size + t->file_size + t->table_size;
-
-	for (k = *head; k; k = k->next)
+	for (const struct kept *k = c->texts[hash & (c->nr_chains - 1)]; k; k = k->next)
 		if (k->hash == hash && same_text(&k->text, t))
-			return &k->text;
-	if (atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX)
-		return NULL;
-	k = malloc(size);
-	if (!k)
-		return NULL;
-	atomic_fetch_add_explicit(&c->memory, size, memory_order_relaxed);
-	k->text = *t;
-	k->hash = hash;
-	k->text.name = memcpy(k->bytes, t->name, t->name_size);
-	k->text.file = memcpy(k->bytes + t->name_size, t->file, t->file_size);
-	k->text.table = (uint8_t *)k->bytes + t->name_size + t->file_size;
-	if (t->table_size)
-		memcpy(k->bytes + t->name_size + t->file_size, t->table, t->table_size);
-	k->next = *head;
-	*head = k;
-	return &k->text;
+			return k->id;
+	return CODE_NONE;
 }
 
-/* Double the slots when half of them are used. */
-static bool grow(struct codes *c, uint32_t nr)
+/* Double the chains of texts when there is one for two texts. */
+static bool grow_chains(struct codes *c, uint32_t nr)
 {
-	uint32_t nr_slots = c->nr_slots * 2;
-	uint32_t *slots;
+	uint32_t nr_chains = c->nr_chains * 2;
 	struct kept **texts;
 
-	if (nr * 2 < c->nr_slots)
+	if (nr * 2 < c->nr_chains)
 		return true;
-	slots = calloc(nr_slots, sizeof(*slots));
-	texts = calloc(nr_slots, sizeof(*texts));
-	if (!slots || !texts) {
-		free(slots);
-		free(texts);
+	texts = calloc(nr_chains, sizeof(*texts));
+	if (!texts)
 		return false;
-	}
-	for (uint32_t i = 0; i < c->nr_slots; i++) {
+	for (uint32_t i = 0; i < c->nr_chains; i++) {
 		while (c->texts[i]) {
-			struct kept *k = c->texts[i], **head = &texts[k->hash & (nr_slots - 1)];
+			struct kept *k = c->texts[i], **head = &texts[k->hash & (nr_chains - 1)];
 
 			c->texts[i] = k->next;
 			k->next = *head;
 			*head = k;
 		}
 	}
-	for (uint32_t id = 0; id < nr; id++) {
-		uint32_t at = (uint32_t)key_hash(&entry_at(c, id)->key) & (nr_slots - 1);
-
-		while (slots[at])
-			at = (at + 1) & (nr_slots - 1);
-		slots[at] = id + 1;
-	}
-	free(c->slots);
 	free(c->texts);
-	c->slots = slots;
 	c->texts = texts;
-	c->nr_slots = nr_slots;
+	c->nr_chains = nr_chains;
 	return true;
 }
 
-/* Reserve entry @id; false: table full. */
+/* Reserve @id; false: table full. */
 static bool reserve(struct codes *c, uint32_t id)
 {
-	struct entry *chunk;
+	const struct code_text **chunk;
 
-	if (id >= CODES_MAX || !grow(c, id))
+	if (id >= CODES_MAX || !grow_chains(c, id))
 		return false;
 	if (atomic_load_explicit(&c->chunks[id >> CHUNK_BITS], memory_order_relaxed))
 		return true;
@@ -241,29 +263,53 @@ static bool reserve(struct codes *c, uint32_t id)
 	return true;
 }
 
+/* Copy @t, which is new. Return its id, or CODE_NONE: the table is full. */
+static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t hash)
+{
+	uint32_t id = atomic_load_explicit(&c->nr, memory_order_relaxed);
+	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
+	struct kept **head, *k;
+
+	if (atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
+	    !reserve(c, id))
+		return CODE_NONE;
+	k = malloc(size);
+	if (!k)
+		return CODE_NONE;
+	atomic_fetch_add_explicit(&c->memory, size, memory_order_relaxed);
+	k->text = *t;
+	k->hash = hash;
+	k->id = id;
+	k->text.name = memcpy(k->bytes, t->name, t->name_size);
+	k->text.file = memcpy(k->bytes + t->name_size, t->file, t->file_size);
+	k->text.table = (uint8_t *)k->bytes + t->name_size + t->file_size;
+	if (t->table_size)
+		memcpy(k->bytes + t->name_size + t->file_size, t->table, t->table_size);
+	head = &c->texts[hash & (c->nr_chains - 1)];
+	k->next = *head;
+	*head = k;
+	*text_at(c, id) = &k->text;
+	/* Publishes the text and its chunk; pairs with codes_at(). */
+	atomic_store_explicit(&c->nr, id + 1, memory_order_release);
+	return id;
+}
+
 static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text)
 {
-	uint32_t id = find(c, key), at;
 	uint32_t *of_process = &c->by_process[hash_u64(key->process) & (PROCESS_SLOTS - 1)];
-	struct entry *e;
+	uint32_t id = find(c, key);
+	uint64_t hash;
 
 	if (id != CODE_NONE)
 		return id;
-	id = atomic_load_explicit(&c->nr, memory_order_relaxed);
-	if (*of_process >= CODES_PROCESS_MAX || !reserve(c, id))
-		return CODE_NONE;
-	e = entry_at(c, id);
-	e->key = *key;
-	e->text = keep_text(c, text);
-	if (!e->text)
-		return CODE_NONE;
-	(*of_process)++;
-	at = (uint32_t)key_hash(key) & (c->nr_slots - 1);
-	while (c->slots[at])
-		at = (at + 1) & (c->nr_slots - 1);
-	c->slots[at] = id + 1;
-	/* Publishes the entry, its text and its chunk; pairs with codes_at(). */
-	atomic_store_explicit(&c->nr, id + 1, memory_order_release);
+	hash = text_hash(text);
+	id = find_text(c, text, hash);
+	if (id == CODE_NONE && *of_process < CODES_PROCESS_MAX) {
+		id = keep_text(c, text, hash);
+		*of_process += id != CODE_NONE;
+	}
+	if (id != CODE_NONE)
+		put_key(c, key, id);
 	return id;
 }
 
@@ -282,7 +328,7 @@ const struct code_text *codes_at(const struct codes *c, uint32_t id)
 	/* Pairs with the release in add(). */
 	if (id >= atomic_load_explicit(&c->nr, memory_order_acquire))
 		return NULL;
-	return entry_at(c, id)->text;
+	return *text_at(c, id);
 }
 
 uint32_t codes_nr(const struct codes *c)

@@ -2,13 +2,14 @@
 /*
  * Code of interpreters: functions of scripts, by dense ids that are for good.
  *
- * One is (process incarnation, address, stamp): the stamp is a hash of the code
- * object, so that other code at a reused address is another function. Its texts
- * were read while the thread that ran it was preempted; equal texts are stored
- * once for all processes.
+ * A function is found by (process incarnation, address, stamp): the stamp is a hash of the
+ * code object, so that other code at a reused address is another function. Its texts
+ * were read while the thread that ran it was preempted; functions with equal texts, of any
+ * process, have one id, so that the next process with the same scripts adds nothing. Keys that
+ * are not used are forgotten; their functions are read again.
  *
  * Threads: codes_find(), codes_add() any, under a mutex; codes_at() any,
- * lock-free. Append-only.
+ * lock-free. Ids are append-only.
  */
 #ifndef SYMBOLS_LANG_CODES_H
 #define SYMBOLS_LANG_CODES_H
@@ -17,7 +18,8 @@
 
 #define CODES_MAX	  (1U << 20)
 #define CODES_MEMORY_MAX  (64UL << 20)
-#define CODES_PROCESS_MAX (1U << 16)
+#define CODES_PROCESS_MAX (1U << 16)  /* functions that no other process has */
+#define CODES_KEYS_MAX	  (1U << 17)  /* found by their keys; at most twice as many */
 #define CODES_TEXT_MAX	  512U	      /* bytes of a name or path; the rest is cut */
 #define CODES_TABLE_MAX	  (16U << 10) /* bytes of a line table; a larger one is left out */
 

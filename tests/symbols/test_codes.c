@@ -52,6 +52,46 @@ TEST(test_million)
 	codes_free(c);
 }
 
+/* Each process that runs the same scripts has the same functions: the table does not grow. */
+TEST(test_same_scripts)
+{
+	struct codes *c = codes_new();
+	const struct code_key last = { 2000, 4096, 4096 ^ 7 }, first = { 1, 4096, 4096 ^ 7 };
+	size_t memory = 0;
+	char name[32];
+
+	for (uint32_t process = 1; process <= 2000; process++) {
+		for (uint32_t i = 0; i < 200; i++) {
+			snprintf(name, sizeof(name), "f%u", i);
+			assert_int_equal(add(c, process, 4096 + i, name), i);
+		}
+		memory = memory ? memory : codes_memory(c);
+	}
+	assert_int_equal(codes_nr(c), 200);
+	assert_int_equal(codes_memory(c), memory);
+	assert_int_equal(codes_find(c, &last), 0);
+	/* Its key was forgotten, and it is the same function again. */
+	assert_int_equal(codes_find(c, &first), CODE_NONE);
+	assert_int_equal(add(c, 1, 4096, "f0"), 0);
+	codes_free(c);
+}
+
+/* A function that is looked up is not forgotten, however many others there are. */
+TEST(test_used_key)
+{
+	const struct code_key used = { 1, 4096, 4096 ^ 7 };
+	struct codes *c = codes_new();
+
+	assert_int_equal(add(c, 1, 4096, "used"), 0);
+	for (uint32_t i = 0; i < 4 * CODES_KEYS_MAX; i++) {
+		assert_int_equal(add(c, 2, 4096 + i, "other"), 1);
+		if (!(i % (CODES_KEYS_MAX / 2)))
+			assert_int_equal(codes_find(c, &used), 0);
+	}
+	assert_int_equal(codes_nr(c), 2);
+	codes_free(c);
+}
+
 #define LARGE 250000U
 
 static uint32_t add_large(struct codes *c, uint32_t process, uint32_t i)
