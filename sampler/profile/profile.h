@@ -325,7 +325,7 @@ struct profile_point {
 	uint32_t event; /* index in events */
 	double count, weight;
 	uint32_t task; /* id of the thread */
-	double total;  /* weight with its callees; of source lines only */
+	double total;  /* weight with its callees; of instructions, as weight */
 };
 
 /* One function, instruction by instruction, or line by line: requested with sampler_set_annotate().

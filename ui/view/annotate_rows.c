@@ -66,11 +66,14 @@ static bool counts(const struct seen *seen, const struct profile_point *pt, uint
 						  sizeof(*seen->tasks), by_task)));
 }
 
-/* Sum the samples of the shown event by instruction; @nr of them. */
-static double add_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
-			 struct row *insns, struct list *list)
+/*
+ * Sum the samples of the shown event by instruction or line. Shares are of all samples with the
+ * function on the stack, so that the share of a line itself is part of the line's total.
+ */
+static void add_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
+		       struct row *insns, struct list *list)
 {
-	double all = 0, total = 0;
+	double total = 0;
 
 	for (uint32_t i = 0; i < a->nr_points; i++) {
 		const struct profile_point *pt = &a->points[i];
@@ -78,7 +81,6 @@ static double add_points(const struct profile_annotate *a, const struct seen *se
 
 		if (!counts(seen, pt, event))
 			continue;
-		all += pt->weight;
 		total += pt->total;
 		list->count += pt->count;
 		at = listing_at(a->listing, pt->vaddr);
@@ -89,10 +91,9 @@ static double add_points(const struct profile_annotate *a, const struct seen *se
 		insns[at].other[0] += (float)pt->total;
 	}
 	for (uint32_t i = 0; i < a->listing->nr_insns; i++) {
-		insns[i].self /= all > 0 ? all : 1;
+		insns[i].self /= total > 0 ? total : 1;
 		insns[i].other[0] /= total > 0 ? (float)total : 1;
 	}
-	return all;
 }
 
 /* Add the instructions, each below its source line if that changes. */
@@ -189,7 +190,7 @@ static int add_lines(const struct ui_state *st, const struct listing *l, struct 
 static int add_bare_points(const struct profile_annotate *a, const struct seen *seen,
 			   uint32_t event, struct list *list)
 {
-	double all = 0, total = 0;
+	double total = 0;
 
 	for (uint32_t i = 0; i < a->nr_points; i++) {
 		const struct profile_point *pt = &a->points[i];
@@ -205,12 +206,11 @@ static int add_bare_points(const struct profile_annotate *a, const struct seen *
 		row->self += pt->weight;
 		row->other[0] += (float)pt->total;
 		row->count += pt->count;
-		all += pt->weight;
 		total += pt->total;
 		list->count += pt->count;
 	}
 	for (uint32_t i = 0; i < list->nr; i++) {
-		list->rows[i].self /= all > 0 ? all : 1;
+		list->rows[i].self /= total > 0 ? total : 1;
 		list->rows[i].other[0] /= total > 0 ? (float)total : 1;
 	}
 	return 0;

@@ -331,7 +331,7 @@ enum { SHARE, TOTAL, BAR, SAMPLES, ADDRESS, OFFSET = VIEW_ANNOTATE_BY_OFFSET, CO
 
 static const struct view_column columns[] = {
 	[SHARE] = { .title = TEXT("SELF%"),
-		    .help = "share of the function's own samples",
+		    .help = "share of the function's samples; of source lines: without calls",
 		    .width = 7,
 		    .right = true,
 		    .compare = by_share,
