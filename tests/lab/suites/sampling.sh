@@ -10,7 +10,7 @@ for event in cpu-clock task-clock context-switches page-faults; do
 done
 ticks "two events" sums -n 2 -F 99 -e cpu-clock,page-faults
 UNTIL='"pending":0,.*"symbol":"leaf_c"'
-ticks "names and shares" recurse -n 60 -F 99 -e cpu-clock -p "$recurse"
+ticks "names and shares" recurse -n 30 -F 99 -e cpu-clock -p "$recurse"
 UNTIL=
 for event in sched:sched_switch raw_syscalls:sys_enter kprobe:vfs_read kretprobe:vfs_read; do
 	ticks "$event" taken -n 2 -c 100 -e "$event"
