@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/lang/lang.h"
 #include "symbols/lang/line_ends.h"
 
 #define CHUNK_BITS  10
@@ -246,12 +247,12 @@ static bool grow_chains(struct codes *c, uint32_t nr)
 	return true;
 }
 
-/* Reserve @id; false: table full. */
+/* Reserve @id; false: out of memory. */
 static bool reserve(struct codes *c, uint32_t id)
 {
 	const struct code_text **chunk;
 
-	if (id >= CODES_MAX || !grow_chains(c, id))
+	if (!grow_chains(c, id))
 		return false;
 	if (atomic_load_explicit(&c->chunks[id >> CHUNK_BITS], memory_order_relaxed))
 		return true;
@@ -263,6 +264,16 @@ static bool reserve(struct codes *c, uint32_t id)
 	return true;
 }
 
+/* Code of JVMs is kept for recordings alone: it leaves half of the table to scripts. */
+static bool is_full(const struct codes *c, const struct code_text *t, uint32_t id, size_t size)
+{
+	uint32_t part = t->language == LANG_JAVA ? 2 : 1;
+
+	return atomic_load_explicit(&c->memory, memory_order_relaxed) + size >
+		       CODES_MEMORY_MAX / part ||
+	       id >= CODES_MAX / part;
+}
+
 /* Copy @t, which is new. Return its id, or CODE_NONE: the table is full. */
 static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t hash)
 {
@@ -270,8 +281,7 @@ static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t h
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
 
-	if (atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
-	    !reserve(c, id))
+	if (is_full(c, t, id, size) || !reserve(c, id))
 		return CODE_NONE;
 	k = malloc(size);
 	if (!k)
