@@ -43,7 +43,7 @@ TEST(test_no_thread)
 	none.rlim_cur = 0;
 	atomic_store(&nr_freed, 0);
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
-	assert_int_equal(reclaim_start(), -EAGAIN);
+	assert_int_equal(reclaim_start(), -ENOMEM);
 	entries[0].number = 0;
 	reclaim_later(&entries[0].reclaim, free_in_order);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
