@@ -24,6 +24,7 @@ static int open_on(const struct sampler_config *c, const struct target *t, const
 		.nr_cpus = nr_cpus,
 		.tids = t->tids,
 		.nr_tids = t->nr_tids,
+		.nr_named = t->nr_named,
 		.no_inherit = t->kind == TARGET_TIDS,
 		.may_be_empty = t->kind == TARGET_NAME,
 		.cgroup = t->cgroup_fd >= 0,

@@ -183,13 +183,25 @@ static int list_named(const struct target *t, pid_t **tids)
 	return found;
 }
 
+/* List the threads of the processes and of their descendants. All processes have to exist. */
+static int list_pids(struct target *t, struct err *e)
+{
+	int nr = task_list_threads(t->pids, t->nr_pids, &t->tids, e);
+
+	if (nr < 0)
+		return nr;
+	t->nr_named = (uint32_t)nr;
+	free(t->tids);
+	return task_list_tree(t->pids, t->nr_pids, &t->tids);
+}
+
 static int find_tasks(struct target *t, const struct sampler_config *config, struct err *e)
 {
 	switch (config->target) {
 	case TARGET_PIDS:
 		t->pids = copy_pids(config->pids, config->nr_pids);
 		t->nr_pids = config->nr_pids;
-		return task_list_threads(config->pids, config->nr_pids, &t->tids, e);
+		return list_pids(t, e);
 	case TARGET_TIDS:
 		t->pids = copy_pids(config->pids, config->nr_pids);
 		t->nr_pids = config->nr_pids;
@@ -227,6 +239,12 @@ int target_open(struct target *t, const struct sampler_config *config, struct er
 	if (nr < 0)
 		return nr;
 	t->nr_tids = config->include_self ? (uint32_t)nr : without_self(t->tids, (uint32_t)nr);
+	if (t->nr_tids == 0 && config->target == TARGET_PIDS)
+		return err_set(e, -ESRCH,
+			       "no process with pid %d\n"
+			       "  it has exited\n"
+			       "  'ps -e' lists running processes",
+			       (int)t->pids[0]);
 	if (t->nr_tids == 0 && config->target != TARGET_NAME)
 		return err_set(e, -ESRCH,
 			       "no task of this user is running\n"
@@ -240,22 +258,8 @@ int target_find(struct target *t, const struct target *old, const struct sampler
 {
 	int nr;
 
-	if (config->target != TARGET_COMMAND) {
-		int code = target_open(t, config, e);
-
-		/* With its children, as before. */
-		if (code || config->target != TARGET_PIDS)
-			return code;
-		free(t->tids);
-		nr = task_list_tree(t->pids, t->nr_pids, &t->tids);
-		t->nr_tids = without_self(t->tids, (uint32_t)MAX(nr, 0));
-		return t->nr_tids ? 0
-				  : err_set(e, -ESRCH,
-					    "no process with pid %d\n"
-					    "  it has exited\n"
-					    "  'ps -e' lists running processes",
-					    (int)t->pids[0]);
-	}
+	if (config->target != TARGET_COMMAND)
+		return target_open(t, config, e);
 	target_init(t);
 	t->kind = TARGET_COMMAND;
 	nr = old->leader > 0 ? task_list_tree(&old->leader, 1, &t->tids) : 0;
@@ -292,6 +296,7 @@ void target_replace(struct target *old, struct target *t)
 	old->kind = t->kind;
 	old->tids = t->tids;
 	old->nr_tids = t->nr_tids;
+	old->nr_named = t->nr_named;
 	old->pids = t->pids;
 	old->nr_pids = t->nr_pids;
 	old->cgroup_fd = t->cgroup_fd;

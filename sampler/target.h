@@ -15,7 +15,8 @@ struct target {
 	enum sampler_target kind;
 	pid_t *tids; /* of the tasks opened; NULL: every task */
 	uint32_t nr_tids;
-	pid_t *pids; /* its end is the target's end */
+	uint32_t nr_named; /* TARGET_PIDS: the first of them, threads of the processes named */
+	pid_t *pids;	   /* its end is the target's end */
 	uint32_t nr_pids;
 	int cgroup_fd;	    /* its folder; -1: none, or the root, which is every task */
 	regex_t *name;	    /* TARGET_NAME */

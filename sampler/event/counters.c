@@ -287,6 +287,7 @@ static struct counters *counters_new(const struct counters_config *config,
 		.cpus = c->cpus,
 		.nr_cpus = config->nr_cpus,
 		.may_be_empty = config->may_be_empty,
+		.nr_named = config->nr_named,
 		.cgroup_fd = config->cgroup ? config->cgroup_fd : -1,
 		.group_fd = -1,
 		.attr = {
@@ -407,6 +408,7 @@ int counters_open(struct counters **out, const struct counters_config *config,
 		counters_close(c);
 		return code;
 	}
+	c->env.nr_named = 0; /* they may exit */
 	*out = c;
 	return 0;
 }

@@ -34,6 +34,7 @@ struct counters_config {
 	uint32_t nr_cpus;
 	const pid_t *tids; /* tasks, their future threads and children; NULL: every task */
 	uint32_t nr_tids;
+	uint32_t nr_named; /* one of the first @nr_named tasks has to be permitted; 0: any task */
 	bool no_inherit;   /* these tasks alone */
 	bool may_be_empty; /* no task is no error: see counters_add_tasks() */
 	int cgroup_fd;	   /* with cgroup: only its tasks; tids is NULL */

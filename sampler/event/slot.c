@@ -146,6 +146,9 @@ int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, c
 		}
 		opened += !code;
 		*nr_out += !!code;
+		/* Not permitted: their children alone are not the target. */
+		if (i + 1 == env->nr_named && !opened)
+			break;
 	}
 	if (opened || (env->may_be_empty && (!first_code || is_the_task(first_code))))
 		return 0;

@@ -25,6 +25,7 @@ struct slot_env {
 	bool no_lost;	 /* the kernel has no PERF_FORMAT_LOST */
 	uint32_t nr_fds; /* open now */
 	bool may_be_empty;
+	uint32_t nr_named;
 	int cgroup_fd;		       /* -1: no cgroup */
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */

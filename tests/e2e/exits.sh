@@ -82,6 +82,14 @@ run -b -d 0.3 -p "$last" --format=ndjson
 [ "$rc" = 0 ] || wrong "target exits: $rc: $(cat "$TMP/err")"
 tail -n 1 "$TMP/out" | grep -q '"target_gone":true' || wrong "target exits: not told"
 
+# -p: with the children that run already.
+start sh -c "'$PROGRAMS/recurse' 60 >/dev/null; :"
+until child=$(cat "/proc/$last/task/$last/children") && [ -n "$child" ]; do sleep 0.02; done
+pids="$pids $child"
+run_until 'any(r["symbol"] == "leaf_a" for r in ticks[-1]["rows"]) or len(ticks) >= 10' -d 0.3 -p "$last"
+grep -q '"symbol":"leaf_a"' "$TMP/out" || wrong "-p: a child that ran before was not sampled: $(cat "$TMP/err")"
+kill $child
+
 # A command: sampled from its exec on, its children too; batch ends when it ends.
 run -b -d 0.4 --rows=0 --format=ndjson -- sh -c "$PROGRAMS/recurse 1.5 >/dev/null; exit 7"
 [ "$rc" = 0 ] || wrong "command: exit $rc: $(cat "$TMP/err")"
