@@ -321,18 +321,16 @@ static void check_slow(struct image_cache *o, uint64_t now_ns)
 	}
 }
 
-/* Add the new objects to the open ones. */
+/* Add the requested objects to the open ones. */
 static void collect(struct image_cache *o)
 {
-	uint32_t nr = objects_nr(o->objects);
+	uint32_t id;
 
-	for (; o->seen < nr; o->seen++) {
-		struct object *object = objects_at(o->objects, o->seen);
-
-		if (atomic_load_explicit(&object->state, memory_order_relaxed) <= OBJECT_WANTED &&
-		    !image_cache_ids_add(&o->open, o->seen))
-			return; /* retried at the next call */
-	}
+	while ((id = objects_take_wanted(o->objects)) != OBJECT_ID_UNKNOWN)
+		if (!image_cache_ids_add(&o->open, id))
+			/* Out of memory: for the next request. Relaxed: nothing else changed. */
+			atomic_store_explicit(&objects_at(o->objects, id)->state, OBJECT_NEW,
+					      memory_order_relaxed);
 }
 
 /* Give @object to a helper. False: none is free. */

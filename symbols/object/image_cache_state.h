@@ -32,8 +32,7 @@ struct image_cache {
 	bool no_proc;		      /* a recording: files here only, no process */
 	bool no_vdso;		      /* a recording of another kernel */
 	const char *root;	      /* files are below this directory (NULL: here); borrowed */
-	uint32_t seen;		      /* objects collected */
-	struct image_cache_ids open;  /* without image; may be requested */
+	struct image_cache_ids open;  /* requested, not started */
 	struct image_cache_ids ready; /* with an image that may leave */
 	struct image_cache_ids late;  /* loaded after places in them got names by address */
 	struct load *loads[IMAGE_CACHE_LOADS_MAX];

@@ -109,12 +109,11 @@ static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
 	image_cache_retry_at(o, object->id, 0, 0, now_ns + rest_ns);
 }
 
-/* Request an evicted object as a new one: by the next sample. */
-static void reopen(struct image_cache *o, struct object *object)
+/* The next sample requests an evicted object as a new one. */
+static void reopen(struct object *object)
 {
 	/* Release: the stub. */
 	atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
-	image_cache_ids_add(&o->open, object->id);
 }
 
 void image_evict_idle(struct image_cache *o, uint64_t now_ns)
@@ -138,7 +137,7 @@ void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 		if (!evict(o, object))
 			return;
 		o->ready.list[i] = o->ready.list[--o->ready.nr];
-		reopen(o, object);
+		reopen(object);
 	}
 }
 
@@ -158,7 +157,7 @@ void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
 			rest(o, object, now_ns);
 			continue;
 		}
-		reopen(o, object);
+		reopen(object);
 	}
 }
 

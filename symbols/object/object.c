@@ -47,8 +47,9 @@ struct objects {
 	pthread_mutex_t lock;
 	struct text_arena *texts;
 	struct hashset set;
-	struct chunked entries; /* struct entry, complete when published */
-	size_t paths_size;	/* bytes of all entry.path */
+	struct chunked entries;			/* struct entry, complete when published */
+	size_t paths_size;			/* bytes of all entry.path */
+	_Alignas(CACHELINE) atomic_uint wanted; /* object.wanted */
 };
 
 struct key {
@@ -226,6 +227,8 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 		return -ENOMEM;
 	entry->generation = key->identity->ino_generation;
 	entry->object.id = id;
+	entry->object.wanted = &d->wanted;
+	entry->object.next_wanted = 0;
 	entry->object.identity = *key->identity;
 	entry->object.name = entry_name(d, kind, entry->path);
 	entry->object.path = file || script
@@ -268,10 +271,11 @@ static struct entry *entry_add(struct objects *d, const struct key *key)
 int objects_new(struct objects **out)
 {
 	static const enum object_kind fixed[] = { OBJECT_UNKNOWN, OBJECT_KERNEL, OBJECT_VDSO };
-	struct objects *d = calloc(1, sizeof(*d));
+	struct objects *d = aligned_alloc(CACHELINE, sizeof(*d));
 
 	if (!d)
 		return -ENOMEM;
+	memset(d, 0, sizeof(*d));
 	mutex_init_urgent(&d->lock);
 	d->texts = text_arena_new();
 	if (chunked_init(&d->entries, sizeof(struct entry), CHUNK_BITS, OBJECTS_MAX) || !d->texts)
@@ -369,4 +373,18 @@ void objects_sighting(struct objects *d, const struct object *object, struct obj
 	out->end = entry->end;
 	out->path = strdup(entry->path);
 	pthread_mutex_unlock(&d->lock);
+}
+
+uint32_t objects_take_wanted(struct objects *d)
+{
+	/* Acquire: the links; pairs with object_want(). Only this thread takes objects out, and an
+	 * object in the list is not requested again. */
+	uint32_t id = atomic_load_explicit(&d->wanted, memory_order_acquire);
+
+	while (id &&
+	       !atomic_compare_exchange_weak_explicit(&d->wanted, &id,
+						      entry_at(d, id)->object.next_wanted,
+						      memory_order_acquire, memory_order_acquire))
+		;
+	return id;
 }

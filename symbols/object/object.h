@@ -63,6 +63,8 @@ struct object {
 	 */
 	atomic_uint used;	/* object_clock() of the latest sample */
 	atomic_uint nr_waiting; /* samples that waited for the image */
+	atomic_uint *wanted;	/* list of requested objects, of the table: the id of the first */
+	uint32_t next_wanted;	/* in the list; 0: the last */
 	struct object_identity identity;
 	struct safe_text path; /* as first seen */
 	struct safe_text name; /* shown in lists: basename, [kernel], [vdso], [anon] */
@@ -150,16 +152,30 @@ struct object *objects_intern(struct objects *d, const struct object_identity *i
 struct object *objects_at(const struct objects *d, uint32_t id);
 uint32_t objects_nr(const struct objects *d);
 
-/* Hot thread: request the image. True for the first request: wake the loader. */
+/* Any thread, lock-free: request the image. True for the first request: wake the loader. */
 static inline bool object_want(struct object *object)
 {
 	int state = OBJECT_NEW;
+	unsigned int first;
 
-	if (atomic_load_explicit(&object->state, memory_order_relaxed) != OBJECT_NEW)
+	if (atomic_load_explicit(&object->state, memory_order_relaxed) != OBJECT_NEW ||
+	    !atomic_compare_exchange_strong_explicit(&object->state, &state, OBJECT_WANTED,
+						     memory_order_relaxed, memory_order_relaxed))
 		return false;
-	return atomic_compare_exchange_strong_explicit(&object->state, &state, OBJECT_WANTED,
-						       memory_order_relaxed, memory_order_relaxed);
+	first = atomic_load_explicit(object->wanted, memory_order_relaxed);
+	do
+		object->next_wanted = first;
+	/* Release: the link; pairs with objects_take_wanted(). */
+	while (!atomic_compare_exchange_weak_explicit(object->wanted, &first, object->id,
+						      memory_order_release, memory_order_relaxed));
+	return true;
 }
+
+/*
+ * Loader: take a requested object out of the list; OBJECT_ID_UNKNOWN: none. So objects that no
+ * sample requests cost nothing, however many there are.
+ */
+uint32_t objects_take_wanted(struct objects *d);
 
 /*
  * Hot thread: count a stack that ends here because the image is not loaded. Objects

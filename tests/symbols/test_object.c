@@ -228,6 +228,12 @@ TEST(test_want_once)
 	assert_true(object_want(x));
 	assert_false(object_want(x));
 	assert_int_equal(atomic_load(&x->state), OBJECT_WANTED);
+	assert_int_equal(objects_take_wanted(d), x->id);
+	assert_int_equal(objects_take_wanted(d), OBJECT_ID_UNKNOWN);
+	/* It was read, and evicted. */
+	atomic_store(&x->state, OBJECT_NEW);
+	assert_true(object_want(x));
+	assert_int_equal(objects_take_wanted(d), x->id);
 	objects_free(d);
 }
 
@@ -279,6 +285,54 @@ TEST(test_readers_beside_a_writer)
 		assert_ptr_equal(see(d, &id, "/lib/x", 1), objects_at(d, OBJECT_ID_FIRST + i));
 	}
 	assert_ptr_equal(first, objects_at(d, OBJECT_ID_FIRST));
+	objects_free(d);
+}
+
+static atomic_bool wanted[NR_OBJECTS + OBJECT_ID_FIRST];
+
+static void *want_all(void *arg)
+{
+	struct objects *d = arg;
+
+	for (uint32_t id = OBJECT_ID_FIRST; id < NR_OBJECTS; id++)
+		if (id % 2 && object_want(objects_at(d, id)) && atomic_exchange(&wanted[id], true))
+			return "requested twice";
+	return NULL;
+}
+
+/* Threads request every other object: each is taken once, the others never. */
+TEST(test_requests_beside_the_loader)
+{
+	pthread_t threads[3];
+	uint32_t id, nr = 0, rounds = 0;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	for (uint32_t i = 0; i < NR_OBJECTS; i++) {
+		struct object_identity identity = file(OBJECT_ID_FIRST + i, 1);
+
+		see(d, &identity, "/lib/x", 1);
+	}
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, want_all, d), 0);
+	while (nr < (NR_OBJECTS - OBJECT_ID_FIRST) / 2 && rounds++ < 1000000000) {
+		id = objects_take_wanted(d);
+		if (id == OBJECT_ID_UNKNOWN)
+			continue;
+		assert_int_equal(id % 2, 1);
+		assert_int_equal(atomic_exchange(&objects_at(d, id)->state, OBJECT_READY),
+				 OBJECT_WANTED);
+		nr++;
+	}
+	for (size_t i = 0; i < 3; i++) {
+		void *problem;
+
+		pthread_join(threads[i], &problem);
+		assert_null(problem);
+	}
+	while (objects_take_wanted(d) != OBJECT_ID_UNKNOWN)
+		nr++;
+	assert_int_equal(nr, (NR_OBJECTS - OBJECT_ID_FIRST + 1) / 2);
 	objects_free(d);
 }
 
