@@ -28,13 +28,13 @@ B := build/$(FLAVOUR)$(if $(SAN),san-$(subst $(comma),-,$(SAN)),$(if $(filter 1,
 PKGS      := ncursesw libunwind-generic libdw libelf liburcu-qsbr libutf8proc jansson zlib
 TEST_PKGS := cmocka
 # Used where they are found (libpfm4 has no .pc file); build/config.mk says which (made once the packages are there, by "deps").
-WANTED_PKGS := libzstd liblzma capstone libmicrohttpd libcurl
+WANTED_PKGS := libzstd liblzma libdeflate capstone libmicrohttpd libcurl
 ifneq ($(filter-out clean help layering style figures uninstall deps dist deb check,$(or $(MAKECMDGOALS),all)),)
 include build/$(FLAVOUR)config.mk
 endif
 # What Debian calls them; libiberty and the test tools have no .pc file.
 DEBS := pkg-config libncurses-dev libunwind-dev libdw-dev libelf-dev liburcu-dev libutf8proc-dev \
-	libjansson-dev zlib1g-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libcapstone-dev libpfm4-dev libmicrohttpd-dev libcurl4-openssl-dev libdebuginfod1 \
+	libjansson-dev zlib1g-dev libcmocka-dev libiberty-dev libzstd-dev liblzma-dev libdeflate-dev libcapstone-dev libpfm4-dev libmicrohttpd-dev libcurl4-openssl-dev libdebuginfod1 \
 	g++ tmux python3 procps
 
 CFLAGS   ?= -O2 -g
@@ -44,6 +44,7 @@ SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 # assert() checks invariants in debug and sanitizer builds.
 ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(if $(filter libzstd,$(OPT_PKGS)),-DHAVE_ZSTD) $(if $(filter liblzma,$(OPT_PKGS)),-DHAVE_LZMA) \
+	$(if $(filter libdeflate,$(OPT_PKGS)),-DHAVE_LIBDEFLATE) \
 	$(if $(filter capstone,$(OPT_PKGS)),-DHAVE_CAPSTONE) $(if $(filter libmicrohttpd,$(OPT_PKGS)),-DHAVE_MICROHTTPD) \
 	$(if $(filter libcurl,$(OPT_PKGS)),-DHAVE_CURL) $(if $(HAVE_PFM),-DHAVE_PFM) \
 	$(if $(SAN)$(filter 1,$(DEBUG)),,-DNDEBUG) \
@@ -51,8 +52,8 @@ ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
-# Not linked with, but loaded when they are needed (symbols/base/library.h): capstone, libpfm4, libmicrohttpd, libcurl.
-PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(filter-out capstone libmicrohttpd libcurl,$(OPT_PKGS))) -liberty -lm
+# Not linked with, but loaded when they are needed (symbols/base/library.h): libdeflate, capstone, libpfm4, libmicrohttpd, libcurl.
+PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(filter-out libdeflate capstone libmicrohttpd libcurl,$(OPT_PKGS))) -liberty -lm
 TEST_LIBS     = $(shell $(PKG_CONFIG) --libs $(TEST_PKGS))
 
 Q   := $(if $(filter 1,$(V)),,@)

@@ -48,7 +48,7 @@ struct unit {
 };
 
 struct dwarf {
-	Dwarf *dw, *alt;
+	struct dwarf_opened main, alt;
 	int fd, alt_fd;
 	bool own_alt_fd;
 	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
@@ -162,14 +162,14 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 /* Index the units by address. */
 static int index_units(struct dwarf *d)
 {
-	const Elf_Data *lines = dwarf_open_section(d->dw, ".debug_line");
+	const Elf_Data *lines = dwarf_open_section(d->main.dw, ".debug_line");
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	int rc = 0;
 
 	d->deadline_ns = time_thread_ns() + DWARF_OPEN_NS;
 	/* The subdie is not read: that would open split files. */
-	while (!rc && !dwarf_get_units(d->dw, cu, &cu, NULL, NULL, &die, NULL)) {
+	while (!rc && !dwarf_get_units(d->main.dw, cu, &cu, NULL, NULL, &die, NULL)) {
 		rc = add_unit(d, &die, lines);
 		if (!rc && is_late(d))
 			rc = -ETIME;
@@ -188,26 +188,22 @@ static int begin(struct dwarf *d)
 		return rc;
 	d->nr_opened++;
 	d->lines_sum = 0;
-	d->dw = dwarf_open_begin(d->fd);
-	if (!d->dw)
-		return -EBADMSG;
-	if (d->alt_fd < 0)
-		return 0;
-	d->alt = dwarf_open_begin(d->alt_fd);
-	if (!d->alt)
-		return -EBADMSG;
-	dwarf_setalt(d->dw, d->alt);
-	return 0;
+	rc = dwarf_open_begin(&d->main, d->fd);
+	if (rc || d->alt_fd < 0)
+		return rc;
+	rc = dwarf_open_begin(&d->alt, d->alt_fd);
+	if (!rc)
+		dwarf_setalt(d->main.dw, d->alt.dw);
+	return rc;
 }
 
 /* Free all that libdw has. */
 static void end(struct dwarf *d)
 {
 	dwarf_scopes_free(d->scopes);
-	dwarf_open_end(d->dw);
-	dwarf_open_end(d->alt);
+	dwarf_open_end(&d->main);
+	dwarf_open_end(&d->alt);
 	d->scopes = NULL;
-	d->dw = d->alt = NULL;
 }
 
 /* Before a look-up in @u: bound the lines that libdw keeps. False: there are none to read. */
@@ -447,13 +443,13 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	bool lines = u && bound_lines(d, u);
 	uint32_t nr = 0;
 
-	if (!u || !dwarf_offdie(d->dw, u->die, &root))
+	if (!u || !dwarf_offdie(d->main.dw, u->die, &root))
 		return 0;
 	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
 	if (!u->indexed && index_functions(d, u, &root) == -ETIME)
 		return -ETIME;
 	range = ranges_find(&u->functions, addr);
-	if (range && dwarf_offdie(d->dw, range->what, &die))
+	if (range && dwarf_offdie(d->main.dw, range->what, &die))
 		nr = find_inlined(d, &die, addr, inlined);
 	memset(out, 0, (nr + 1) * sizeof(*out));
 	for (uint32_t i = 0; i < nr; i++) { /* inside out */
@@ -499,7 +495,7 @@ int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn
 	size_t nr;
 
 	d->deadline_ns = time_thread_ns() + DWARF_QUERY_NS;
-	if (!u || !bound_lines(d, u) || !dwarf_offdie(d->dw, u->die, &root) ||
+	if (!u || !bound_lines(d, u) || !dwarf_offdie(d->main.dw, u->die, &root) ||
 	    dwarf_getsrclines(&root, &rows, &nr))
 		return 0;
 	frame.dir = dir_of(&root);

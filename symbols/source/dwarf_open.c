@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <gelf.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -16,6 +17,7 @@
 
 #include "symbols/object/debugfile.h"
 #include "symbols/base/foreign.h"
+#include "symbols/source/dwarf_inflate.h"
 
 #define ALTLINK_MAX 1024U
 #define DWZ_FOLDER  "/.dwz/"
@@ -131,61 +133,35 @@ int dwarf_open_find_alt(const struct elffile *f, int *fd)
 	return *fd < 0 ? -ENOENT : 0;
 }
 
-static bool is_unused(const char *name)
+int dwarf_open_begin(struct dwarf_opened *out, int fd)
 {
-	static const char *const names[] = { ".debug_loclists", ".debug_loc",	   ".debug_macro",
-					     ".debug_macinfo",	".debug_pubnames", ".debug_frame" };
+	size_t size;
+	int rc;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
-/* Make sections that are not used look empty, in memory: libdw inflates all the others. */
-static void hide_unused(Elf *elf)
-{
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return;
-	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
-		GElf_Shdr shdr;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &shdr))
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (!name || !is_unused(name))
-			continue;
-		shdr.sh_type = SHT_NOBITS;
-		gelf_update_shdr(scn, &shdr);
-	}
-}
-
-Dwarf *dwarf_open_begin(int fd)
-{
-	Dwarf *dw;
-	Elf *elf;
-
+	*out = (struct dwarf_opened){ NULL };
 	elf_version(EV_CURRENT);
-	/* Private: the headers are changed. */
-	elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
-	if (!elf)
-		return NULL;
-	hide_unused(elf);
-	dw = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-	if (!dw)
-		elf_end(elf);
-	return dw;
+	out->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!out->elf)
+		return -EBADMSG;
+	rc = dwarf_inflate(out->elf, &out->image, &size);
+	if (!rc) {
+		elf_end(out->elf);
+		out->elf = elf_memory((char *)out->image, size);
+	}
+	if (!rc || rc == -ENOENT)
+		out->dw = dwarf_begin_elf(out->elf, DWARF_C_READ, NULL);
+	if (out->dw)
+		return 0;
+	dwarf_open_end(out);
+	return -EBADMSG;
 }
 
-void dwarf_open_end(Dwarf *dw)
+void dwarf_open_end(struct dwarf_opened *d)
 {
-	Elf *elf = dw ? dwarf_getelf(dw) : NULL;
-
-	dwarf_end(dw);
-	elf_end(elf);
+	dwarf_end(d->dw);
+	elf_end(d->elf);
+	free(d->image);
+	*d = (struct dwarf_opened){ NULL };
 }
 
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)

@@ -26,11 +26,16 @@ int dwarf_open_check(const struct elffile *f, uint64_t *size);
 int dwarf_open_find_alt(const struct elffile *f, int *fd);
 /* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name);
-/*
- * Open a file with libdw, without sections that are not used: locations of variables, macros. NULL:
- * it cannot. dwarf_open_end() frees all of it, also NULL; an alternate file after the main one.
- */
-Dwarf *dwarf_open_begin(int fd);
-void dwarf_open_end(Dwarf *dw);
+
+/* A file as libdw has it open. */
+struct dwarf_opened {
+	Dwarf *dw; /* NULL: closed */
+	Elf *elf;
+	uint8_t *image; /* what @elf reads, if sections were compressed; else NULL */
+};
+
+/* Open a file with libdw. 0 or -EBADMSG. dwarf_open_end(): an alternate file after the main one. */
+int dwarf_open_begin(struct dwarf_opened *out, int fd);
+void dwarf_open_end(struct dwarf_opened *d);
 
 #endif

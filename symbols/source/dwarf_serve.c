@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/source/dwarf.h"
+#include "symbols/source/dwarf_inflate.h"
 #include "symbols/source/dwarf_wire.h"
 
 #define FILES_MAX 24U
@@ -188,6 +189,7 @@ static int serve(struct cage_call *c)
 const struct cage_reader dwarf_cage_reader = {
 	.kind = CAGE_DWARF,
 	.name = "proftop-dwarf",
+	.prepare = dwarf_inflate_prepare,
 	.serve = serve,
 	.memory_max = MEMORY,
 };

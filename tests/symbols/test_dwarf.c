@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/source/dwarf.h"
+#include "symbols/source/dwarf_inflate.h"
 #include "symbols/object/image_read.h"
 #include "tests/symbols/elfmake.h"
 
@@ -214,6 +215,45 @@ TEST(test_against_addr2line, setup, teardown)
 	free(want);
 	free(vaddrs);
 	assert_true(nr_inlined > NR / 20 && nr_frames > NR / 2);
+}
+
+/* Compressed debug sections: by zlib, then by libdeflate if it is installed; then damaged. */
+TEST(test_compressed, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
+	char path[] = "/tmp/test_dwarf.XXXXXX", command[128];
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+	const Elf64_Shdr *info;
+	struct elffile packed;
+	struct dwarf *d;
+	struct stat st;
+	int fd = mkstemp(path);
+
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "objcopy --compress-debug-sections=zlib-gabi /proc/%d/exe %s", getpid(), path);
+	assert_int_equal(system(command), 0);
+	fd = open(path, O_RDWR);
+	unlink(path);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(elffile_open(&packed, fd, NULL, (uint64_t)st.st_size, NULL), 0);
+	info = elffile_section(&packed, ".debug_info");
+	assert_true(info->sh_flags & SHF_COMPRESSED);
+	for (int fast = 0; fast < 2; fast++) {
+		if (fast)
+			dwarf_inflate_prepare();
+		assert_int_equal(dwarf_open(&d, &packed, 0), 0);
+		assert_int_equal(dwarf_chain(d, vaddr, frames), 3);
+		assert_frame(&frames[0], "innermost", LINE_INNER);
+		assert_frame(&frames[2], NULL, LINE_OUTER);
+		assert_true(dwarf_size(d) == dwarf_size(f->d));
+		dwarf_close(d);
+	}
+	assert_int_equal(pwrite(fd, "damaged", 7, (off_t)(info->sh_offset + info->sh_size / 2)), 7);
+	assert_int_equal(dwarf_open(&d, &packed, 0), -EBADMSG);
+	elffile_close(&packed);
+	close(fd);
 }
 
 TEST(test_refused, setup, teardown)
