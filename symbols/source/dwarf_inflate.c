@@ -12,8 +12,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "symbols/base/base.h"
 #include "symbols/base/library.h"
-#include "symbols/source/dwarf_open.h"
 
 #ifdef HAVE_LIBDEFLATE
 #include <libdeflate.h>
@@ -109,8 +109,9 @@ static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, struct section *out)
 	return 0;
 }
 
-/* Find the sections that are used; *sum: of their bytes. -ENOENT: none is compressed. */
-static int find_sections(Elf *elf, struct section list[NR_NAMES], size_t *sum)
+/* Find the sections that are used; *sum: of their bytes, at most @max. -ENOENT: none is compressed.
+ */
+static int find_sections(Elf *elf, struct section list[NR_NAMES], size_t max, size_t *sum)
 {
 	bool any = false;
 	size_t strings;
@@ -132,7 +133,7 @@ static int find_sections(Elf *elf, struct section list[NR_NAMES], size_t *sum)
 				continue;
 			if (rc)
 				return rc;
-			if (list[i].true_size > DWARF_SIZE_MAX - *sum)
+			if (list[i].true_size > max - *sum)
 				return -EFBIG;
 			*sum += list[i].true_size;
 			any |= list[i].packed;
@@ -184,7 +185,7 @@ static void put_head(const GElf_Ehdr *of, struct head *head)
 	memcpy(head->names, names, sizeof(names));
 }
 
-int dwarf_inflate(Elf *elf, uint8_t **out, size_t *size)
+int dwarf_inflate(Elf *elf, size_t max, uint8_t **out, size_t *size)
 {
 	const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
 									       : ELFDATA2MSB;
@@ -197,7 +198,7 @@ int dwarf_inflate(Elf *elf, uint8_t **out, size_t *size)
 	if (gelf_getclass(elf) != ELFCLASS64 || !gelf_getehdr(elf, &ehdr) ||
 	    ehdr.e_ident[EI_DATA] != native)
 		return -ENOENT;
-	rc = find_sections(elf, list, &sum);
+	rc = find_sections(elf, list, max, &sum);
 	if (rc)
 		return rc;
 	image = malloc(sizeof(struct head) + sum);

@@ -15,9 +15,10 @@
 /* Load libdeflate: the worker cannot open it. */
 void dwarf_inflate_prepare(void);
 /*
- * Make an ELF file in memory that has the debug sections of @elf that are used, inflated. *out is
- * malloc'ed. 0; -ENOENT: nothing to inflate, or in another way; -EBADMSG, -EFBIG or -ENOMEM.
+ * Make an ELF file in memory that has the debug sections of @elf that are used, inflated, at most
+ * @max bytes. *out is malloc'ed. 0; -ENOENT: nothing to inflate, or in another way; -EBADMSG,
+ * -EFBIG or -ENOMEM.
  */
-int dwarf_inflate(Elf *elf, uint8_t **out, size_t *size);
+int dwarf_inflate(Elf *elf, size_t max, uint8_t **out, size_t *size);
 
 #endif
