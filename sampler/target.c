@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #include "sampler/event/task_list.h"
 #include "sampler/event/target_cgroup.h"
 #include "symbols/cage/cage.h"
+
+#define END_MS 500 /* at most, for the end of the command */
 
 /* In the child: wait for the release, then exec the command. */
 static void __attribute__((noreturn))
@@ -409,8 +412,21 @@ void target_check(struct target *t)
 	target_reap(t);
 }
 
+/* End a command that still runs, as perf record does, and wait a moment for its end. */
+static void end_command(struct target *t)
+{
+	struct pollfd ended = { .fd = t->command_fd, .events = POLLIN };
+
+	if (t->command <= 0 || t->release_fd >= 0 || target_reap(t) || kill(t->command, SIGTERM) ||
+	    t->command_fd < 0)
+		return;
+	poll(&ended, 1, END_MS);
+	target_reap(t);
+}
+
 void target_close(struct target *t)
 {
+	end_command(t);
 	if (t->release_fd >= 0) {
 		/* Not released: the child reads the end of the pipe and exits. */
 		close(t->release_fd);

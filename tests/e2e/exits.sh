@@ -95,6 +95,11 @@ run -b -d 0.4 --rows=0 --format=ndjson -- sh -c "$PROGRAMS/recurse 1.5 >/dev/nul
 [ "$rc" = 0 ] || wrong "command: exit $rc: $(cat "$TMP/err")"
 grep -q '"symbol":"leaf_a"' "$TMP/out" || wrong "command: its child was not sampled"
 python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+# A command that still runs is ended; from the screen also.
+for how in -n1 "--script=<tick>q"; do
+	run -d 0.2 "$how" -- sh -c "echo \$\$ >'$TMP/pid'; exec sleep 60"
+	kill -0 "$(cat "$TMP/pid")" 2>/dev/null && wrong "$how: the command still runs"
+done
 # Also in the middle of a long tick.
 run -b -n 1 -d 60 --format=ndjson -- sh -c "$PROGRAMS/recurse 0.5 >/dev/null"
 [ "$rc" = 0 ] || wrong "end of a command before the end of the tick: exit $rc: $(cat "$TMP/err")"

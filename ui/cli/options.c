@@ -508,7 +508,7 @@ static const struct argp argp = {
 	       "Examples:\n"
 	       "  proftop                          the whole system\n"
 	       "  proftop -p 1234                  one process\n"
-	       "  proftop -F 4999 -- make -j2      a command, from its start to its end\n"
+	       "  proftop -F 4999 -- make -j2      a command, which ends with proftop\n"
 	       "  proftop -b -n 5 --format=ndjson  five ticks as JSON lines\n"
 	       "Permissions, keys and figures: see proftop(1).",
 };
