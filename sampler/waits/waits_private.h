@@ -82,6 +82,10 @@ struct waits {
 struct wait_task *waits_find_task(struct waits *w, pid_t tid);
 /* Set the state of @task, TASK_NEW or TASK_GONE, without a step. */
 void waits_set_state(struct waits *w, struct wait_task *task, enum task_state state);
+/* Return the time of @task up to @now_ns, which counts as taken. */
+struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint64_t now_ns);
+/* Add @s to the sums of @task; without memory the span counts as one without a stack. */
+void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s);
 /* Report whether the wait of @task was long when its time was taken last. */
 bool waits_is_long(const struct wait_task *task);
 /* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */
