@@ -11,6 +11,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/lang/pylines.h"
+#include "symbols/lang/rubylines.h"
 
 #define PLACES_A_PASS 4096U
 /* Names are made together: a pass over a few new places waits so long after the one before. */
@@ -58,7 +59,9 @@ static void add_script_line(struct place_names *n, uint32_t id, const struct pla
 
 	if (!t)
 		return;
-	if (t->language != LANG_PYTHON)
+	if (t->language == LANG_RUBY)
+		line = instr >= LANG_INLINED ? 0 : rubyline_of(t->table, t->table_size, instr);
+	else if (t->language != LANG_PYTHON)
 		line = instr >= LANG_INLINED ? 0 : instr;
 	else if (instr < LANG_INLINED)
 		line = pyline_of(t->version, t->table, t->table_size, t->first_line, instr);

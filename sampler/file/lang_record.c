@@ -19,7 +19,7 @@ struct head {
 	uint32_t kind, reserved;
 };
 
-/* Followed by name, file and, of Python, line table. */
+/* Followed by name, file and, of Python and Ruby, line table. */
 struct function {
 	struct head head;
 	uint32_t number, first_line, table_size;
@@ -90,7 +90,7 @@ enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64
 /* Frames of others have lines, not instructions. */
 static bool has_table(uint8_t language)
 {
-	return language == LANG_PYTHON || language == LANG_JAVA;
+	return language == LANG_PYTHON || language == LANG_RUBY || language == LANG_JAVA;
 }
 
 size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *t)

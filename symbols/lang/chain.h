@@ -80,6 +80,8 @@ struct lang_text {
 
 enum lang_encoding { LANG_BYTES, LANG_LATIN1, LANG_UTF16 };
 
+#define LANG_PARTS 4
+
 /* A function as its decoder found it. */
 struct lang_function {
 	struct lang_text scope; /* of its class or package; none: it has no scope */
@@ -89,7 +91,9 @@ struct lang_function {
 	int table;	   /* piece with the table of its lines; -1: none */
 	uint32_t table_size;
 	const uint8_t *lines; /* this table instead; NULL: none */
-	uint32_t lines_size;
+	uint32_t lines_size;  /* of Ruby's, before it is made */
+	/* Ruby's table in the process, read of new functions: index and entries; size 0: none. */
+	struct lang_text parts[LANG_PARTS];
 };
 
 #define LANG_V8_SCRIPTS 128U
@@ -177,6 +181,7 @@ struct lang_reader {
 		struct lang_function functions[LANG_FRAMES_MAX]; /* as codes_of; not CPython's */
 		uint16_t slots[2 * LANG_FRAMES_MAX]; /* of codes_of by address: index + 1 */
 		struct lang_v8_work v8;		     /* V8's, before they are codes */
+		uint8_t ruby_lines[64U << 10];	     /* tables of new functions */
 	} work;
 };
 
@@ -244,6 +249,8 @@ enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, ui
 enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 			  const struct lang_sample *s, struct lang_thread *t);
 enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* Make the table of lines of a new function, the parts of which were read, at @out. */
+void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out);
 void ruby_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 		      pid_t tid);
 

@@ -205,17 +205,39 @@ static bool stamp_contents(struct lang_reader *r)
 	return true;
 }
 
+/*
+ * Queue the parts of a table of lines. False: no room for them at this sample; the first new
+ * function has none then.
+ */
+static bool want_parts(struct lang_reader *r, struct lang_function *f, uint32_t *used, bool first)
+{
+	bool room = f->lines_size <= sizeof(r->work.ruby_lines) - *used;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(f->parts) && f->parts[i].size && room; i++) {
+		struct lang_text *t = &f->parts[i];
+
+		t->piece = lang_memory_want_once(&r->memory, t->addr, t->size);
+		room = t->piece >= 0 || !lang_memory_is_pointer(t->addr);
+	}
+	if (room)
+		*used += f->lines_size;
+	else
+		f->parts[0].size = 0;
+	return room || first;
+}
+
 enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_work *w = &r->work;
-	uint32_t fresh[NEW_MAX], nr = 0;
+	uint32_t fresh[NEW_MAX], nr = 0, used = 0;
 
 	if (!stamp_contents(r))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 
-		if (find(r, process, &w->codes_of[i]) || nr == NEW_MAX)
+		if (find(r, process, &w->codes_of[i]) || nr == NEW_MAX ||
+		    !want_parts(r, f, &used, !nr))
 			continue;
 		fresh[nr++] = i;
 		want_text(&r->memory, &f->scope);
@@ -224,6 +246,14 @@ enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p
 	}
 	if (nr && !lang_memory_fetch(&r->memory))
 		return LANG_NONE_BAD_CHAIN;
+	used = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_function *f = &w->functions[fresh[i]];
+
+		if (f->parts[0].size)
+			ruby_set_lines(&r->memory, f, w->ruby_lines + used);
+		used += f->parts[0].size ? f->lines_size : 0;
+	}
 	for (uint32_t i = 0; i < nr; i++)
 		add_function(r, p, process, &w->codes_of[fresh[i]], &w->functions[fresh[i]]);
 	for (uint32_t i = 0; i < w->nr_codes; i++) {

@@ -122,8 +122,8 @@ struct lang_compiled {
 /* A frame of the language, as it was read. */
 struct lang_frame {
 	uint32_t code;	   /* id in the table of codes */
-	uint32_t instr;	   /* Python: bytes from the first instruction on; others: the line;
-			      LANG_NO_INSTR: not known */
+	uint32_t instr;	   /* Python: bytes from the first instruction on; Ruby: words; others: the
+			      line; LANG_NO_INSTR: not known */
 	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
 			      is the last one, and an address in that C frame, or 1: not known.
 			      V8: the frame pointer; 0: it has none yet */

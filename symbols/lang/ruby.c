@@ -7,7 +7,10 @@
  * Methods in C are left out. Offsets were read in the process itself (3.1.2) and
  * agree with the sources, for 64-bit CPUs.
  */
+#include <string.h>
+
 #include "symbols/lang/chain.h"
+#include "symbols/lang/rubylines.h"
 
 #define RACTORS_MAX 16
 #define THREADS_MAX 512
@@ -26,6 +29,7 @@
 #define EC_SIZE		168
 #define FRAME_SIZE	64
 #define PART		(LANG_PIECE_MAX / FRAME_SIZE) /* frames in one piece */
+#define FRAME_PC	0
 #define FRAME_ISEQ	16
 #define FRAME_EP	32
 #define FLAG_FINISH	0x20U
@@ -34,11 +38,17 @@
 #define MAGIC_DUMMY	0x79990001U
 #define ISEQ_SIZE	24
 #define ISEQ_BODY	16
+#define BODY_WORDS	4 /* of instructions */
+#define BODY_CODE	8
 #define BODY_PATH	64
 #define BODY_LABEL	80
-#define BODY_FIRST_LINE 88 /* a small integer of Ruby: 2n + 1 */
-#define BODY_SIZE	96
+#define BODY_FIRST_LINE 88  /* a small integer of Ruby: 2n + 1 */
+#define BODY_ENTRIES	120 /* of the table of lines */
+#define BODY_NR_ENTRIES 136
+#define BODY_INDEX	144
+#define BODY_SIZE	152
 #define VALUE_SIZE	40
+#define ENTRIES_MAX	(LANG_PIECE_MAX / RUBYLINES_ENTRY) /* in one piece */
 #define TYPE_MASK	0x1fU
 #define TYPE_STRING	0x05U
 #define TYPE_ARRAY	0x07U
@@ -67,6 +77,7 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 		if (!iseq) /* of a method in C */
 			continue;
 		k->address[k->nr] = iseq;
+		k->instr[k->nr] = bytes_u64(f + i % PART * FRAME_SIZE + FRAME_PC);
 		flags[k->nr++] =
 			lang_memory_want(m, bytes_u64(f + i % PART * FRAME_SIZE + FRAME_EP), 8);
 	}
@@ -84,7 +95,7 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 		if (set & FLAG_CFRAME || (set & MAGIC_MASK) == MAGIC_DUMMY)
 			continue;
 		k->address[k->nr] = k->address[i];
-		k->instr[k->nr] = LANG_NO_INSTR;
+		k->instr[k->nr] = k->instr[i];
 		k->boundary[k->nr++] = set & FLAG_FINISH ? 1 : 0;
 	}
 	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
@@ -212,6 +223,57 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 	return lang_memory_fetch(m);
 }
 
+/* Find the table of lines of a function. */
+static void set_parts(struct lang_function *f, const uint8_t *body)
+{
+	uint32_t nr = bytes_u32(body + BODY_NR_ENTRIES);
+	uint32_t index = rubylines_index_size(bytes_u32(body + BODY_WORDS));
+	uint64_t entries = bytes_u64(body + BODY_ENTRIES);
+
+	if (!nr || nr > ENTRIES_MAX * (LANG_PARTS - 1) || !index ||
+	    rubylines_size(nr, index) > CODES_TABLE_MAX)
+		return;
+	f->lines_size = rubylines_size(nr, index);
+	f->parts[0] = (struct lang_text){ .addr = bytes_u64(body + BODY_INDEX), .size = index };
+	for (uint32_t i = 1, n; nr; nr -= n, i++, entries += (uint64_t)n * RUBYLINES_ENTRY) {
+		n = MIN(nr, ENTRIES_MAX);
+		f->parts[i] = (struct lang_text){ .addr = entries, .size = n * RUBYLINES_ENTRY };
+	}
+}
+
+/* From the address of the next instruction to the position of the last one, in words. */
+static void set_instructions(const struct lang_memory *m, struct lang_work *w)
+{
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const uint8_t *body = lang_memory_piece(m, w->codes_of[w->code[i]].header);
+		uint64_t code = bytes_u64(body + BODY_CODE), at = w->instr[i] - code;
+
+		if (!code || at % 8 || at / 8 > bytes_u32(body + BODY_WORDS))
+			w->instr[i] = LANG_NO_INSTR;
+		else
+			w->instr[i] = at ? at / 8 - 1 : 0;
+	}
+}
+
+void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out)
+{
+	const uint8_t *index = lang_memory_piece(m, f->parts[0].piece);
+	uint32_t nr = (f->lines_size - f->parts[0].size) / 4 - 1;
+
+	if (!index)
+		return;
+	rubylines_begin(out, nr, index, f->parts[0].size);
+	for (uint32_t i = 1, at = 0; i < LANG_PARTS && f->parts[i].size; i++) {
+		const uint8_t *entries = lang_memory_piece(m, f->parts[i].piece);
+
+		if (!entries)
+			return;
+		for (uint32_t k = 0; k < f->parts[i].size / RUBYLINES_ENTRY; k++)
+			rubylines_set(out, at++, entries + (size_t)k * RUBYLINES_ENTRY);
+	}
+	f->lines = out;
+}
+
 enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct lang_memory *m = &r->memory;
@@ -223,8 +285,10 @@ enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, u
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
 
+		set_parts(f, lang_memory_piece(m, w->codes_of[i].header));
 		w->codes_of[i].stamp = set_text(m, &f->file, set_text(m, &f->name, f->first_line));
 	}
+	set_instructions(m, w);
 	return functions_add(r, p, process);
 }
 

@@ -28,6 +28,8 @@ def judge(tick, language, names):
     if lang["certain"] < LEAST / 100 * samples:
         bad.append(f"too few are certain: {lang}")
     for name in names:
+        # "name@LINES": its line, of the call or the hottest one.
+        name, _, lines = name.partition("@")
         row = rows.get(name)
         if not row or row["total"] < LEAST / 100 * samples:
             bad.append(f"{name} is in {row['total'] if row else 0} of {samples} samples")
@@ -35,6 +37,9 @@ def judge(tick, language, names):
             bad.append(f"{name} is of {row['module']}")
         elif row["module"] != INTERNAL and name != "<main>" and not (row.get("file", "").startswith("/") and row.get("line", 0) > 0):
             bad.append(f"{name} has no file and line: {row}")
+        elif lines and row["line"] not in range(*map(int, lines.split("-"))):
+            bad.append(f"{name} is at line {row['line']}, not of {lines}")
+    names = [name.partition("@")[0] for name in names]
     for name in set(rows) - set(names):
         if rows[name]["total"] > (100 - LEAST) / 100 * samples:
             bad.append(f"{name} is no part of the chain: {rows[name]}")

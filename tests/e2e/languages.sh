@@ -28,7 +28,7 @@ for language in ${LANGUAGES:-php ruby perl}; do
 	sleep 0.5
 	case $language in
 	php) chain php Leaf::leaf middle '{closure}' array_map outer main '{main}' ;;
-	ruby) chain ruby leaf middle 'block in outer' outer main '<main>' ;;
+	ruby) chain ruby leaf@6-9 middle@14-15 'block in outer@19-20' outer@19-20 main@24-25 '<main>@27-28' ;;
 	perl) chain perl Leaf::leaf main::middle main::__ANON__ main::outer main::main '{main}' ;;
 	esac
 done

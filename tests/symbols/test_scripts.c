@@ -4,6 +4,7 @@
  */
 #include "tests/prelude.h"
 
+#include "symbols/lang/rubylines.h"
 #include "tests/symbols/pymake.h"
 
 #define TID 4711
@@ -319,7 +320,7 @@ static uint64_t ruby_text(struct fixture *f, const char *text)
 
 static uint64_t ruby_iseq(struct fixture *f, const char *label, const char *path, uint32_t line)
 {
-	uint64_t iseq = pymake_take(&f->m, 40), body = pymake_take(&f->m, 128);
+	uint64_t iseq = pymake_take(&f->m, 40), body = pymake_take(&f->m, 160);
 	uint64_t array = pymake_take(&f->m, 40);
 
 	pymake_u32(&f->m, iseq, 0x8701a);
@@ -398,6 +399,111 @@ TEST(test_ruby, setup, teardown)
 		assert_int_equal(f->chain.same, f->sample.sp + f->sample.stack_size);
 	}
 	assert_in_range(f->m.nr_calls, 1, 8);
+}
+
+/* The index of instructions at @at, words from the first one, as Ruby makes it. */
+static uint32_t ruby_index(uint8_t *out, const uint32_t *at, uint32_t nr, uint32_t words)
+{
+	uint32_t size = rubylines_index_size(words), rank = 0;
+
+	memset(out, 0, size);
+	for (uint32_t pos = 0; pos < MAX(words, 54U); pos++) {
+		uint32_t bit = (pos - 54) % 512;
+		uint8_t *block = out + 48 + (pos - 54) / 512 * 80;
+		bool begins = rank < nr && at[rank] == pos;
+		uint64_t word;
+
+		if (pos >= 54 && !bit)
+			memcpy(block, &rank, 4);
+		if (pos >= 54 && bit && !(bit % 64)) {
+			word = bytes_u64(block + 8) | (uint64_t)(rank - bytes_u32(block))
+							      << 9 * (bit / 64 - 1);
+			memcpy(block + 8, &word, 8);
+		}
+		rank += begins;
+		if (pos >= 54) {
+			word = bytes_u64(block + 16 + bit / 64 * 8) | (uint64_t)begins << bit % 64;
+			memcpy(block + 16 + bit / 64 * 8, &word, 8);
+		} else if (8 * (pos / 9) < size) {
+			word = bytes_u64(out + 8 * (pos / 9)) | (uint64_t)rank << 7 * (pos % 9);
+			memcpy(out + 8 * (pos / 9), &word, 8);
+		}
+	}
+	return size;
+}
+
+/* Each position of code of any size has the line of the instruction that it is in. */
+TEST(test_ruby_lines)
+{
+	static uint8_t index[4096], table[16384];
+	uint32_t at[1400];
+
+	for (uint32_t words = 1; words < 3000; words += words / 7 + 1) {
+		uint32_t nr = 0, size;
+
+		for (uint32_t pos = 0; pos < words && nr < ARRAY_SIZE(at); pos += 1 + nr * 7 % 4)
+			at[nr++] = pos;
+		size = ruby_index(index, at, nr, words);
+		rubylines_begin(table, nr, index, size);
+		for (uint32_t i = 0; i < nr; i++) {
+			uint8_t entry[RUBYLINES_ENTRY] = { (uint8_t)(10 + i), (10 + i) >> 8 };
+
+			rubylines_set(table, i, entry);
+		}
+		size = rubylines_size(nr, size);
+		for (uint32_t pos = 0, i = 0; pos < words; pos++) {
+			i += i + 1 < nr && at[i + 1] == pos;
+			assert_int_equal(rubyline_of(table, size, pos), 10 + i);
+		}
+		/* A table that is cut, and wild bytes. */
+		for (uint32_t cut = 0; cut < size; cut += 1 + cut / 9)
+			rubyline_of(table, cut, words - 1);
+		table[size / 2] ^= 0xff;
+		for (uint32_t pos = 0; pos < words + 600; pos++)
+			rubyline_of(table, size, pos);
+	}
+	assert_int_equal(rubyline_of(table, 0, 0), 0);
+}
+
+/* The line of each frame by its instruction; none beyond the code. */
+TEST(test_ruby_instructions, setup, teardown)
+{
+	static const uint32_t at[] = { 0, 2, 5, 9 };
+	struct fixture *f = *state;
+	uint64_t iseq, body, entries, index;
+	const struct code_text *text;
+	uint8_t bytes[64];
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	iseq = ruby_iseq(f, "<main>", "/srv/a.rb", 1);
+	body = bytes_u64(pymake_at(&f->m, iseq + 16));
+	entries = pymake_take(&f->m, sizeof(at) / 4 * 12);
+	index = pymake_take(&f->m, sizeof(bytes));
+	for (uint32_t i = 0; i < ARRAY_SIZE(at); i++)
+		pymake_u32(&f->m, entries + 12ULL * i, 20 + i);
+	ruby_index(bytes, at, ARRAY_SIZE(at), 12);
+	memcpy(pymake_at(&f->m, index), bytes, rubylines_index_size(12));
+	pymake_u32(&f->m, body + 4, 12);
+	pymake_u64(&f->m, body + 8, 0x10000);
+	pymake_u64(&f->m, body + 120, entries);
+	pymake_u32(&f->m, body + 136, ARRAY_SIZE(at));
+	pymake_u64(&f->m, body + 144, index);
+	ruby_call(f, &r, iseq, 0x77770025);
+	pymake_u64(&f->m, r.cfp, 0x10000 + 8 * 9);
+	ruby_call(f, &r, iseq, 0x11110003);
+	pymake_u64(&f->m, r.cfp, 0x10000);
+	ruby_call(f, &r, iseq, 0x11110003);
+	pymake_u64(&f->m, r.cfp, 0x10000 + 8 * 13);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "<main>", "/srv/a.rb", LANG_NO_INSTR, false);
+	expect_frame(f, 1, "<main>", "/srv/a.rb", 0, false);
+	/* The instruction before the next one. */
+	expect_frame(f, 2, "<main>", "/srv/a.rb", 8, true);
+	text = codes_at(f->reader->codes, f->chain.frames[0].code);
+	assert_int_equal(rubyline_of(text->table, text->table_size, 0), 20);
+	assert_int_equal(rubyline_of(text->table, text->table_size, 8), 22);
+	assert_int_equal(rubyline_of(text->table, text->table_size, 9), 23);
 }
 
 TEST(test_ruby_unknown_thread, setup, teardown)
