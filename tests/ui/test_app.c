@@ -306,6 +306,24 @@ TEST(test_freeze)
 	bench_fini(b);
 }
 
+/* That there is no PMU is said beside the event in the place of cycles alone. */
+TEST(test_no_pmu)
+{
+	struct bench *b = start(80, 24);
+	struct profile *p = fake_profile(2, NULL);
+
+	text_format(p->banner, sizeof(p->banner), "%s%s", PROFILE_NO_CYCLES, PROFILE_NO_PMU);
+	fake_event(p, 1, "page-faults", 997, 10);
+	p->events[0].event.clock = true;
+	p->events[1].event.clock = false;
+	model_take(&b->st, p);
+	assert_non_null(strstr(look(b), "cpu-clock 1 of 2 (E) (no PMU)"));
+	press(b, 'E');
+	assert_non_null(strstr(look(b), "page-faults 2 of 2 (E)"));
+	assert_null(strstr(look(b), "(no PMU)"));
+	bench_fini(b);
+}
+
 /* The counts of a recording cannot be taken again. */
 TEST(test_reset)
 {

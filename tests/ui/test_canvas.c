@@ -195,6 +195,10 @@ TEST(test_format)
 	assert_string_equal(format_share(b, 0.63).str, "63%");
 	assert_string_equal(format_share(b, 0.9999).str, "99.9%");
 	assert_string_equal(format_share(b, 1).str, "100%");
+	assert_string_equal(format_share(b, 0).str, "0%");
+	assert_string_equal(format_share(b, 0.00001).str, "0.1%");
+	assert_string_equal(format_share(b, 0.002).str, "0.2%");
+	assert_string_equal(format_share(b, 0.01).str, "1%");
 	assert_string_equal(format_clock(b, 192 * 1000000000ull).str, "00:03:12");
 	assert_string_equal(format_clock(b, 100 * 3600 * 1000000000ull).str, "4d 04:00");
 	assert_true(format_clock(b, UINT64_MAX).size < FORMAT_MAX);

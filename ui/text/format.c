@@ -65,6 +65,9 @@ struct safe_text format_share(char buf[static FORMAT_MAX], double share)
 	/* Round down: 99.7 % is not 100 %. */
 	if (pct > 99 && pct < 100)
 		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f%%", floor(pct * 10) / 10));
+	/* And 0.2 % is not none: the rest of 99.8 %. */
+	if (pct > 0 && pct < 0.5)
+		return ascii(buf, snprintf(buf, FORMAT_MAX, "%.1f%%", ceil(pct * 10 - 1e-9) / 10));
 	return ascii(buf, snprintf(buf, FORMAT_MAX, "%.0f%%", pct));
 }
 

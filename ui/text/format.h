@@ -20,7 +20,7 @@ struct safe_text format_percent(char buf[static FORMAT_MAX], double share);
 struct safe_text format_tasks(char buf[static FORMAT_MAX], double tasks);
 /* "1.23", "45.0"; "-": not known (NAN). */
 struct safe_text format_ratio(char buf[static FORMAT_MAX], double value, unsigned int digits);
-/* "63%". */
+/* "63%"; "0.2%" and "99.8%" near the ends. */
 struct safe_text format_share(char buf[static FORMAT_MAX], double share);
 /* "00:03:12"; above 99 hours "4d 03:12". */
 struct safe_text format_clock(char buf[static FORMAT_MAX], uint64_t ns);

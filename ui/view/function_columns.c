@@ -98,6 +98,12 @@ static void draw_bar(const struct ui_state *st, const struct row *row, struct ca
 					 : ROLE_BAR);
 }
 
+/* Of a moment in the past the minute before is not known. */
+static bool has_trend(const struct ui_state *st)
+{
+	return !st->rewind.on;
+}
+
 /* Draw a minute in a few cells; a steady share is half high. */
 static void draw_trend(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
@@ -106,8 +112,7 @@ static void draw_trend(const struct ui_state *st, const struct row *row, struct 
 	double means[32], most = 0, sum = 0;
 	uint32_t id = (uint32_t)row->id, nr = 0, cells = MIN(at.cols, 32u);
 
-	/* Of a moment in the past the minute before is not known. */
-	if (st->rewind.on || t->key != folds_key(st, st->shown))
+	if (!has_trend(st) || t->key != folds_key(st, st->shown))
 		return;
 	for (uint32_t i = 0; i < cells; i++) {
 		double total = 0;
@@ -484,6 +489,7 @@ const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		    .width = 8,
 		    .wide = 8,
 		    .from = 98,
+		    .when = has_trend,
 		    .compare = by_trend,
 		    .draw = draw_trend },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),

@@ -237,7 +237,8 @@ static void draw_event(const struct ui_state *st, struct pen *pen, bool brief)
 		pen_text(pen, 1,
 			 text_format(buf, sizeof(buf), "%u of %u (E)", index + 1, p->nr_events),
 			 ROLE_DIM);
-	if (banner_is_word(p))
+	/* The banner is about the event in the place of cycles. */
+	if (banner_is_word(p) && p->events[index].event.clock)
 		pen_text(pen, 1,
 			 strstr(p->banner, PROFILE_NO_PMU) ? TEXT("(no PMU)")
 							   : TEXT("(instead of cycles)"),
