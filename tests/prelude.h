@@ -47,6 +47,19 @@ static inline int run_unit_tests(CMFixtureFunction setup, CMFixtureFunction tear
 }
 
 /*
+ * Assert that a look-up found the name @want, or nothing if that is NULL. Return whether there is
+ * something found.
+ */
+static inline bool assert_found(bool found, const char *want, const char *name, size_t size)
+{
+	if (found != (want != NULL))
+		fail_msg("%s, found: %d", want ? want : "none", found);
+	if (found && (size != strlen(want) || memcmp(name, want, size)))
+		fail_msg("%s, not %.*s", want, (int)size, name);
+	return found;
+}
+
+/*
  * Leave the running test. The reason is printed by tests/run; STRICT=1 accepts it if it begins with
  * "not installed: " or "not on this machine: ", and refuses "not permitted: ".
  */

@@ -15,14 +15,9 @@
 #include <urcu-qsbr.h>
 
 #include "symbols/process/procfs.h"
+#include "tests/fuzz/require.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define REQUIRE(cond)                                                                              \
-	do {                                                                                       \
-		if (!(cond))                                                                       \
-			abort();                                                                   \
-	} while (0)
 
 static void fuzz_text(const uint8_t *data, size_t size)
 {

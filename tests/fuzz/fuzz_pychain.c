@@ -87,15 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.process = 1, .tid = 42, .sp = PYMAKE_BASE + PYMAKE_STACK, .stack_size = 8192
 	};
 
-	if (size < 2)
+	if (size < 2 || !pymake_reader(&reader, &memory))
 		return 0;
-	reader.codes = codes_new();
-	if (!reader.codes)
-		return 0;
-	memset(reader.threads, 0, sizeof(reader.threads));
-	memset(reader.known, 0, sizeof(reader.known));
-	reader.memory.read = pymake_read;
-	reader.memory.ctx = &memory;
 	s.stack = memory.bytes + PYMAKE_STACK;
 	make(data[0]);
 	for (int round = 0; round < 2; round++) {

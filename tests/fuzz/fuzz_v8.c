@@ -135,15 +135,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 .r9 = 55,
 				 .r15 = PYMAKE_BASE + 8192 };
 
-	if (size < 2)
+	if (size < 2 || !pymake_reader(&reader, &memory))
 		return 0;
-	reader.codes = codes_new();
-	if (!reader.codes)
-		return 0;
-	memset(reader.threads, 0, sizeof(reader.threads));
-	memset(reader.known, 0, sizeof(reader.known));
-	reader.memory.read = pymake_read;
-	reader.memory.ctx = &memory;
 	s.stack = memory.bytes + PYMAKE_SIZE - STACK;
 	make();
 	s.rdi = data[0] & 2 ? memory.end - 64 + 1 : 0;

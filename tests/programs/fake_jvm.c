@@ -41,36 +41,16 @@ struct array {
 	void *data;
 };
 
-struct VMStructEntry {
-	const char *type, *field, *type_string;
-	int32_t is_static;
-	uint64_t offset;
-	void *address;
-};
-
-struct VMTypeEntry {
-	const char *type;
-	uint64_t size;
-};
-
 static struct heap heap;
 static struct heap *heaps[8];
 static struct array array = { 1, heaps };
 static struct array *code_cache = &array;
 
-#define MEMBER(t, f, s, m)                                                                         \
-	{                                                                                          \
-		t, f, "int", 0, offsetof(struct s, m), NULL                                        \
-	}
+#include "../jvm_tables.h"
+
 static struct VMStructEntry structs[] = {
 	{ "CodeCache", "_heaps", "", 1, 0, &code_cache },
-	MEMBER("GrowableArrayBase", "_len", array, len),
-	MEMBER("GrowableArray<int>", "_data", array, data),
-	MEMBER("CodeHeap", "_memory", heap, memory),
-	MEMBER("CodeHeap", "_segmap", heap, segmap),
-	MEMBER("CodeHeap", "_log2_segment_size", heap, log2),
-	MEMBER("VirtualSpace", "_low", space, low),
-	MEMBER("VirtualSpace", "_high", space, high),
+	CODE_HEAP_MEMBERS,
 	{ "CodeBlob", "_name", "", 0, 0, NULL },
 	{ "CodeBlob", "_size", "", 0, 24, NULL },
 	{ "CodeBlob", "_code_begin", "", 0, 8, NULL },
@@ -95,17 +75,6 @@ static struct VMTypeEntry types[] = {
 
 void *gHotSpotVMStructs = structs;
 void *gHotSpotVMTypes = types;
-uint64_t gHotSpotVMStructEntryTypeNameOffset = offsetof(struct VMStructEntry, type);
-uint64_t gHotSpotVMStructEntryFieldNameOffset = offsetof(struct VMStructEntry, field);
-uint64_t gHotSpotVMStructEntryTypeStringOffset = offsetof(struct VMStructEntry, type_string);
-uint64_t gHotSpotVMStructEntryIsStaticOffset = offsetof(struct VMStructEntry, is_static);
-uint64_t gHotSpotVMStructEntryOffsetOffset = offsetof(struct VMStructEntry, offset);
-uint64_t gHotSpotVMStructEntryAddressOffset = offsetof(struct VMStructEntry, address);
-uint64_t gHotSpotVMStructEntryArrayStride = sizeof(struct VMStructEntry);
-uint64_t gHotSpotVMTypeEntryTypeNameOffset = offsetof(struct VMTypeEntry, type);
-uint64_t gHotSpotVMTypeEntrySizeOffset = offsetof(struct VMTypeEntry, size);
-uint64_t gHotSpotVMTypeEntryArrayStride = sizeof(struct VMTypeEntry);
-
 static char *map(size_t size, int prot)
 {
 	char *at = mmap(NULL, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -5,13 +5,12 @@
  */
 #include "sampler/store.h"
 
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <urcu-qsbr.h>
 
 #define SMALL 4096u
 
@@ -299,10 +298,5 @@ TEST(test_storm_beyond_the_caps)
 
 int main(void)
 {
-	int failed;
-
-	rcu_register_thread();
-	failed = run_unit_tests(NULL, NULL);
-	rcu_unregister_thread();
-	return failed;
+	return run_rcu_tests(NULL, NULL);
 }

@@ -3,11 +3,10 @@
  * The past of a recording of ten minutes, in which a process computes for 200 ms every 20 s: the
  * heat strip shows each time, and a range of the past has the true shares.
  */
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <linux/perf_event.h>
 #include <unistd.h>
-#include <urcu-qsbr.h>
 
 #include "sampler/event/attr.h"
 #include "sampler/file/synth.h"
@@ -17,6 +16,7 @@
 #include "sampler/sampler.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "tests/sampler/kernel_sample.h"
 
 #define CLOCK_ID  11
 #define SIDE_ID	  31
@@ -48,27 +48,10 @@ static void put(struct fixture *f, uint32_t lane, const void *bytes)
 
 static void put_sample(struct fixture *f, uint32_t pid, uint64_t time_ns, uint64_t ip)
 {
-	const struct {
-		struct perf_event_header h;
-		uint64_t id, ip;
-		uint32_t pid, tid;
-		uint64_t time_ns;
-		uint32_t cpu, reserved;
-		uint64_t period, nr_chain, chain[3];
-	} s = {
-		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
-		CLOCK_ID,
-		ip,
-		pid,
-		pid,
-		time_ns,
-		0,
-		0,
-		1001001,
-		3,
-		{ (uint64_t)PERF_CONTEXT_KERNEL, ip, KERNEL + 0x100 },
-	};
+	struct kernel_sample s = kernel_sample(pid, CLOCK_ID, ip, KERNEL + 0x100);
 
+	s.time_ns = time_ns;
+	s.period = 1001001;
 	put(f, 0, &s);
 }
 
@@ -448,10 +431,5 @@ TEST(test_cost)
 
 int main(void)
 {
-	int failed;
-
-	rcu_register_thread();
-	failed = run_unit_tests(setup, teardown);
-	rcu_unregister_thread();
-	return failed;
+	return run_rcu_tests(setup, teardown);
 }

@@ -5,11 +5,10 @@
 #include "sampler/pipeline/pipeline.h"
 
 #include "symbols/process/tasks.h"
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
-#include <urcu-qsbr.h>
 
 #define PLACES_MAX 8
 #define LEAF	   0xffffffff81001000ULL
@@ -391,10 +390,5 @@ TEST(test_task_outside_the_namespace, setup, teardown)
 
 int main(void)
 {
-	int failed;
-
-	rcu_register_thread();
-	failed = run_unit_tests(NULL, NULL);
-	rcu_unregister_thread();
-	return failed;
+	return run_rcu_tests(NULL, NULL);
 }

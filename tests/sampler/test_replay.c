@@ -11,7 +11,6 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <unistd.h>
-#include <urcu-qsbr.h>
 
 #include "sampler/profile/assemble.h"
 #include "sampler/event/attr.h"
@@ -21,6 +20,8 @@
 #include "sampler/sampler.h"
 #include "sampler/session.h"
 #include "sampler/file/synth.h"
+#include "tests/prelude_rcu.h"
+#include "tests/sampler/kernel_sample.h"
 
 #define CLOCK_ID 11
 #define FAULT_ID 21
@@ -108,27 +109,11 @@ static void put(struct fixture *f, uint32_t lane, const void *bytes)
 /* Of process @pid, in the kernel, at @ip, called from a place that all have. */
 static void put_sample_of(struct fixture *f, uint32_t pid, uint32_t cpu, uint64_t id, uint64_t ip)
 {
-	const struct {
-		struct perf_event_header h;
-		uint64_t id, ip;
-		uint32_t pid, tid;
-		uint64_t time_ns;
-		uint32_t cpu, reserved;
-		uint64_t period, nr_chain, chain[3];
-	} s = {
-		{ PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
-		id,
-		ip,
-		pid,
-		pid,
-		f->time_ns++,
-		cpu,
-		0,
-		5,
-		3,
-		{ (uint64_t)PERF_CONTEXT_KERNEL, ip, KERNEL + 0x100 },
-	};
+	struct kernel_sample s = kernel_sample(pid, id, ip, KERNEL + 0x100);
 
+	s.time_ns = f->time_ns++;
+	s.cpu = cpu;
+	s.period = 5;
 	put(f, cpu, &s);
 }
 
@@ -572,10 +557,5 @@ TEST(test_long_chain, setup, teardown)
 
 int main(void)
 {
-	int failed;
-
-	rcu_register_thread();
-	failed = run_unit_tests(NULL, NULL);
-	rcu_unregister_thread();
-	return failed;
+	return run_rcu_tests(NULL, NULL);
 }

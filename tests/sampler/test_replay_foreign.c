@@ -22,8 +22,8 @@
 
 static struct file file;
 
-/* Replay the file. The caller frees the result. */
-static struct sampler *replayed(const char *symfs, struct replay_result *result)
+/* Open the file. The caller frees the result. */
+static struct sampler *opened(const char *symfs)
 {
 	struct sampler_config config = { .tick_ns = 1000000000,
 					 .window_ns = 5000000000,
@@ -39,6 +39,14 @@ static struct sampler *replayed(const char *symfs, struct replay_result *result)
 	if (sampler_new(&s, &config, &e))
 		fail_msg("%s", e.text);
 	close(fd);
+	return s;
+}
+
+/* The same, and replay it. */
+static struct sampler *replayed(const char *symfs, struct replay_result *result)
+{
+	struct sampler *s = opened(symfs);
+
 	assert_int_equal(replay_run(s->replay, &s->store, result), 0);
 	return s;
 }
@@ -208,18 +216,9 @@ static int add_frame(void *ctx, const struct sampler_sample *s)
 
 static void frames_of_file(char *banner, char names[static 512])
 {
-	struct sampler_config config = { .tick_ns = 1000000000, .window_ns = 5000000000 };
-	int fd = memfd_create("perf.data", MFD_CLOEXEC);
-	struct sampler *s;
+	struct sampler *s = opened(NULL);
 	struct err e = { "" };
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(write(fd, file.bytes, file.size), file.size);
-	config.replay = path;
-	if (sampler_new(&s, &config, &e))
-		fail_msg("%s", e.text);
-	close(fd);
 	names[0] = '\0';
 	assert_int_equal(sampler_each(s, add_frame, names, &e), 0);
 	snprintf(banner, 256, "%s", s->banner);

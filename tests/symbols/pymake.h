@@ -154,4 +154,15 @@ static inline void pymake_init(struct pymake *m, pid_t tid)
 	pymake_u64(m, m->state + l->ts_current, m->cframe);
 }
 
+/* Make @r a reader of @m that knows nothing yet. False: out of memory. */
+static inline bool pymake_reader(struct lang_reader *r, struct pymake *m)
+{
+	r->codes = codes_new();
+	memset(r->threads, 0, sizeof(r->threads));
+	memset(r->known, 0, sizeof(r->known));
+	r->memory.read = pymake_read;
+	r->memory.ctx = m;
+	return r->codes;
+}
+
 #endif

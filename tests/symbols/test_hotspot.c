@@ -124,32 +124,21 @@ static struct flag flag_table[] = {
 static struct flag *flags = flag_table;
 static uint64_t nr_flags = ARRAY_SIZE(flag_table);
 
-/* The tables that HotSpot exports, under their names. */
-struct VMStructEntry {
-	const char *type, *field, *type_string;
-	int32_t is_static;
-	uint64_t offset;
-	void *address;
-};
-struct VMTypeEntry {
-	const char *type;
-	uint64_t size;
-};
+#include "tests/jvm_tables.h"
 
-#define MEMBER(t, f, s, m)                                                                         \
-	{                                                                                          \
-		t, f, "int", 0, offsetof(struct s, m), NULL                                        \
-	}
+#define METHOD_MEMBERS                                                                             \
+	MEMBER("Method", "_constMethod", method, constant),                                        \
+		MEMBER("ConstMethod", "_constants", const_method, pool),                           \
+		MEMBER("ConstMethod", "_code_size", const_method, code_size),                      \
+		MEMBER("ConstMethod", "_name_index", const_method, name),                          \
+		MEMBER("ConstantPool", "_pool_holder", pool, holder),                              \
+		MEMBER("Klass", "_name", klass, name),                                             \
+		MEMBER("Symbol", "_length", symbol, length),                                       \
+		MEMBER("Symbol", "_body", symbol, body)
 static struct VMStructEntry structs[] = {
 	{ "CodeCache", "_heaps", "", 1, 0, &code_cache_heaps },
 	{ "Unwanted", "_heaps", "", 0, 999999, NULL },
-	MEMBER("GrowableArrayBase", "_len", array, len),
-	MEMBER("GrowableArray<int>", "_data", array, data),
-	MEMBER("CodeHeap", "_memory", heap, memory),
-	MEMBER("CodeHeap", "_segmap", heap, segmap),
-	MEMBER("CodeHeap", "_log2_segment_size", heap, log2),
-	MEMBER("VirtualSpace", "_low", space, low),
-	MEMBER("VirtualSpace", "_high", space, high),
+	CODE_HEAP_MEMBERS,
 	MEMBER("CodeBlob", "_name", blob, name),
 	MEMBER("CodeBlob", "_size", blob, size),
 	MEMBER("CodeBlob", "_frame_complete_offset", blob, complete),
@@ -174,14 +163,7 @@ static struct VMStructEntry structs[] = {
 	{ "Abstract_VM_Version", "_vm_major_version", "", 1, 0, &vm_major },
 	MEMBER("ConstMethod", "_flags", const_method, flags),
 	MEMBER("ConstantPool", "_source_file_name_index", pool, source_file),
-	MEMBER("Method", "_constMethod", method, constant),
-	MEMBER("ConstMethod", "_constants", const_method, pool),
-	MEMBER("ConstMethod", "_code_size", const_method, code_size),
-	MEMBER("ConstMethod", "_name_index", const_method, name),
-	MEMBER("ConstantPool", "_pool_holder", pool, holder),
-	MEMBER("Klass", "_name", klass, name),
-	MEMBER("Symbol", "_length", symbol, length),
-	MEMBER("Symbol", "_body", symbol, body),
+	METHOD_MEMBERS,
 	{ NULL, NULL, NULL, 0, 0, NULL },
 };
 #define SHORT(t, f, s, m)                                                                          \
@@ -190,13 +172,7 @@ static struct VMStructEntry structs[] = {
 	}
 static struct VMStructEntry structs25[] = {
 	{ "CodeCache", "_heaps", "", 1, 0, &code_cache_heaps },
-	MEMBER("GrowableArrayBase", "_len", array, len),
-	MEMBER("GrowableArray<int>", "_data", array, data),
-	MEMBER("CodeHeap", "_memory", heap, memory),
-	MEMBER("CodeHeap", "_segmap", heap, segmap),
-	MEMBER("CodeHeap", "_log2_segment_size", heap, log2),
-	MEMBER("VirtualSpace", "_low", space, low),
-	MEMBER("VirtualSpace", "_high", space, high),
+	CODE_HEAP_MEMBERS,
 	MEMBER("CodeBlob", "_name", blob25, name),
 	MEMBER("CodeBlob", "_size", blob25, size),
 	SHORT("CodeBlob", "_frame_complete_offset", blob25, complete),
@@ -213,14 +189,7 @@ static struct VMStructEntry structs25[] = {
 	MEMBER("nmethod", "_scopes_data_offset", blob25, scopes),
 	{ "Abstract_VM_Version", "_vm_major_version", "", 1, 0, &vm_major },
 	MEMBER("ConstMethod", "_flags._flags", const_method, flags),
-	MEMBER("Method", "_constMethod", method, constant),
-	MEMBER("ConstMethod", "_constants", const_method, pool),
-	MEMBER("ConstMethod", "_code_size", const_method, code_size),
-	MEMBER("ConstMethod", "_name_index", const_method, name),
-	MEMBER("ConstantPool", "_pool_holder", pool, holder),
-	MEMBER("Klass", "_name", klass, name),
-	MEMBER("Symbol", "_length", symbol, length),
-	MEMBER("Symbol", "_body", symbol, body),
+	METHOD_MEMBERS,
 	{ NULL, NULL, NULL, 0, 0, NULL },
 };
 static struct VMTypeEntry types[] = {
@@ -233,16 +202,6 @@ static struct VMTypeEntry types[] = {
 
 struct VMStructEntry *gHotSpotVMStructs = structs;
 struct VMTypeEntry *gHotSpotVMTypes = types;
-uint64_t gHotSpotVMStructEntryTypeNameOffset = offsetof(struct VMStructEntry, type);
-uint64_t gHotSpotVMStructEntryFieldNameOffset = offsetof(struct VMStructEntry, field);
-uint64_t gHotSpotVMStructEntryTypeStringOffset = offsetof(struct VMStructEntry, type_string);
-uint64_t gHotSpotVMStructEntryIsStaticOffset = offsetof(struct VMStructEntry, is_static);
-uint64_t gHotSpotVMStructEntryOffsetOffset = offsetof(struct VMStructEntry, offset);
-uint64_t gHotSpotVMStructEntryAddressOffset = offsetof(struct VMStructEntry, address);
-uint64_t gHotSpotVMStructEntryArrayStride = sizeof(struct VMStructEntry);
-uint64_t gHotSpotVMTypeEntryTypeNameOffset = offsetof(struct VMTypeEntry, type);
-uint64_t gHotSpotVMTypeEntrySizeOffset = offsetof(struct VMTypeEntry, size);
-uint64_t gHotSpotVMTypeEntryArrayStride = sizeof(struct VMTypeEntry);
 
 /* Put a blob at segment @i of @nr; its code is the last 64 bytes. */
 static struct blob *put_blob(uint32_t i, uint32_t nr, const char *name, struct method *method,

@@ -3,7 +3,7 @@
  * jitdumps: dumps of real child processes, found through their mapping, trusted
  * or refused, that grow; code at one address over time, in the maps; recordings.
  */
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <urcu-qsbr.h>
 
 #include "symbols/jit/jitdumps.h"
 #include "symbols/name/symtab.h"
+#include "tests/sleeper.h"
 #include "tests/symbols/jitmake.h"
 
 #define SECOND 1000000000ULL
@@ -36,20 +36,6 @@ struct fixture {
 	char folder[32], path[64];
 	struct stat st;
 };
-
-static pid_t sleeper(void)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	for (;;)
-		pause();
-}
 
 /* Report to the maps that @pid maps the file @path, or anonymous memory. */
 static void tell_mmap(struct fixture *f, pid_t pid, const char *path, uint64_t start,
@@ -105,7 +91,7 @@ static int setup(void **state)
 	assert_int_equal(objects_new(&f->objects), 0);
 	assert_int_equal(maps_new(&f->maps, f->objects, 1024), 0);
 	jitdumps_init(&f->dumps, f->objects, f->maps, &f->reads, &f->stop);
-	f->child = sleeper();
+	f->child = sleeper(0);
 	strcpy(f->folder, "/tmp/test_jitdumps.XXXXXX");
 	assert_non_null(mkdtemp(f->folder));
 	snprintf(f->path, sizeof(f->path), "%s/jit-%d.dump", f->folder, f->child);
@@ -128,8 +114,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	kill(f->child, SIGKILL);
-	waitpid(f->child, NULL, 0);
+	end_sleeper(f->child);
 	unlink(f->path);
 	rmdir(f->folder);
 	jitdumps_fini(&f->dumps);
@@ -266,8 +251,7 @@ TEST(test_ended_process, setup, teardown)
 	assert_int_equal(f->dumps.nr_open, 1);
 	jit_load(&made, "last", CODE + 64, 64, 200);
 	write_file(f, O_APPEND);
-	kill(f->child, SIGKILL);
-	waitpid(f->child, NULL, 0);
+	end_sleeper(f->child);
 	jitdumps_refresh(&f->dumps, now + 20 * SECOND);
 	assert_at(f, f->memory, CODE + 64, "last");
 	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 64,
@@ -318,7 +302,7 @@ static void map_many(struct fixture *f, pid_t pid, unsigned int nr, uint64_t fir
 TEST(test_many_files, setup, teardown)
 {
 	struct fixture *f = *state;
-	pid_t first = f->child, other = sleeper();
+	pid_t first = f->child, other = sleeper(0);
 
 	jit_header(&made, 0);
 	jit_load(&made, "one", CODE, 64, 100);
@@ -341,15 +325,14 @@ TEST(test_many_files, setup, teardown)
 	tell_mmap(f, other, f->path, 0x10000, 20002);
 	maps_publish(f->maps, 20003, UINT64_MAX);
 	assert_at(f, object_at(f, CODE, 20004), CODE, "two");
-	kill(first, SIGKILL);
-	waitpid(first, NULL, 0);
+	end_sleeper(first);
 }
 
 /* Not of this process, by name or by mapping. */
 TEST(test_not_mine, setup, teardown)
 {
 	struct fixture *f = *state;
-	pid_t other = sleeper();
+	pid_t other = sleeper(0);
 	struct object *memory;
 
 	jit_header(&made, 0);
@@ -364,8 +347,7 @@ TEST(test_not_mine, setup, teardown)
 	memory = objects_at(f->objects, objects_nr(f->objects) - 1);
 	assert_int_equal(memory->identity.kind, OBJECT_ANON);
 	assert_at(f, memory, CODE, NULL);
-	kill(other, SIGKILL);
-	waitpid(other, NULL, 0);
+	end_sleeper(other);
 }
 
 TEST(test_refused, setup, teardown)
@@ -485,10 +467,5 @@ TEST(test_stopping, setup, teardown)
 
 int main(void)
 {
-	int rc;
-
-	rcu_register_thread();
-	rc = run_unit_tests(NULL, NULL);
-	rcu_unregister_thread();
-	return rc;
+	return run_rcu_tests(NULL, NULL);
 }

@@ -25,16 +25,11 @@ static struct kallsyms *parse(const char *text)
 /* Assert the symbol that covers @addr; @name NULL: none. */
 static void assert_at(const struct kallsyms *k, uint64_t addr, const char *name, const char *module)
 {
-	struct kallsyms_symbol s;
+	struct kallsyms_symbol s = { .name = NULL };
 	bool found = kallsyms_find(k, addr, &s);
 
-	if (!name) {
-		assert_false(found);
+	if (!assert_found(found, name, s.name, s.name_size))
 		return;
-	}
-	assert_true(found);
-	if (s.name_size != strlen(name) || memcmp(s.name, name, s.name_size))
-		fail_msg("%s, not %.*s", name, (int)s.name_size, s.name);
 	if (!module) {
 		assert_null(s.module);
 		return;

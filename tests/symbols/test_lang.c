@@ -21,33 +21,19 @@ struct fixture {
 	uint64_t first_frame;
 };
 
+#include "tests/symbols/lang_fixture.h"
+
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = fixture_new();
 
-	f->reader = calloc(1, sizeof(*f->reader));
-	f->reader->memory.read = pymake_read;
-	f->reader->memory.ctx = &f->m;
-	f->reader->codes = codes_new();
 	pymake_init(&f->m, TID);
 	f->code[0] = pymake_code(&f->m, "<module>", "/srv/a.py", 1);
 	f->code[1] = pymake_code(&f->m, "Cart.total", "/srv/a.py", 20);
 	f->code[2] = pymake_code(&f->m, "leaf", "/srv/b.py", 7);
 	f->sample = (struct lang_sample){ .process = 9, .tid = TID };
-	f->sample.sp = PYMAKE_BASE + PYMAKE_STACK;
-	f->sample.stack = f->m.bytes + PYMAKE_STACK;
-	f->sample.stack_size = 8192;
+	put_stack(f, PYMAKE_STACK, 8192);
 	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	codes_free(f->reader->codes);
-	free(f->reader);
-	free(f);
 	return 0;
 }
 
@@ -59,15 +45,6 @@ static void call_all(struct fixture *f)
 	pymake_call(&f->m, f->code[1], false);
 	pymake_loop(&f->m, f->sample.sp + 0x200);
 	pymake_call(&f->m, f->code[2], true);
-}
-
-static enum lang_none chain(struct fixture *f)
-{
-	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
-		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
-		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
-	}
-	return f->chain.none;
 }
 
 static const struct code_text *text(const struct fixture *f, uint32_t frame)

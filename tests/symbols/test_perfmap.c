@@ -20,16 +20,11 @@ static struct perfmap *parse(const char *text)
 /* Assert the symbol that covers @addr; @name NULL: none. */
 static void assert_at(const struct perfmap *map, uint64_t addr, const char *name, uint64_t start)
 {
-	struct perfmap_symbol s;
+	struct perfmap_symbol s = { .name = NULL };
 	bool found = perfmap_find(map, addr, &s);
 
-	if (!name) {
-		assert_false(found);
+	if (!assert_found(found, name, s.name, s.name_size))
 		return;
-	}
-	assert_true(found);
-	if (s.name_size != strlen(name) || memcmp(s.name, name, s.name_size))
-		fail_msg("%s, not %.*s", name, (int)s.name_size, s.name);
 	assert_int_equal(s.start, start);
 	assert_true(addr - s.start < s.size);
 }

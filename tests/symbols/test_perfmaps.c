@@ -17,6 +17,7 @@
 
 #include "symbols/jit/perfmaps.h"
 #include "symbols/jit/runtime.h"
+#include "tests/sleeper.h"
 
 #define SECOND 1000000000ULL
 
@@ -29,23 +30,6 @@ struct fixture {
 	struct object *object;
 	char path[64], other[64];
 };
-
-/* A process that does nothing. */
-static pid_t sleeper(uid_t uid)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	if (uid && setresuid(uid, uid, uid))
-		_exit(1);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getpid() != 1 && getppid() != parent) /* 1: the first of a namespace */
-		_exit(1);
-	for (;;)
-		pause();
-}
 
 static struct object *memory_of(struct fixture *f, pid_t pid)
 {
@@ -74,8 +58,7 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	kill(f->child, SIGKILL);
-	waitpid(f->child, NULL, 0);
+	end_sleeper(f->child);
 	unlink(f->path);
 	unlink(f->other);
 	perfmaps_fini(&f->maps);
@@ -241,8 +224,7 @@ TEST(test_owner, setup, teardown)
 	perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND);
 	perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND);
 	assert_at(f, 0x1000, "mine");
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	end_sleeper(pid);
 	unlink(path);
 }
 
@@ -254,8 +236,7 @@ TEST(test_process_ends, setup, teardown)
 	append(f->path, "1000 10 one\n");
 	assert_at(f, 0x1000, "one");
 	assert_at(f, 0x2000, NULL);
-	kill(f->child, SIGKILL);
-	waitpid(f->child, NULL, 0);
+	end_sleeper(f->child);
 	append(f->path, "2000 10 two\n");
 	/* Its pid may be reused: known symbols remain, no new ones are read. */
 	assert_int_equal(perfmaps_refresh(&f->maps, time_now_ns() + 100 * SECOND),
@@ -338,8 +319,7 @@ TEST(test_recording, setup, teardown)
 
 	f->maps.no_proc = true;
 	append(f->path, "1000 10 one\n");
-	kill(f->child, SIGKILL);
-	waitpid(f->child, NULL, 0);
+	end_sleeper(f->child);
 	assert_at(f, 0x1000, "one");
 	f->child = sleeper(0);
 }

@@ -18,41 +18,18 @@ struct fixture {
 	struct lang_chain chain;
 };
 
+#include "tests/symbols/lang_fixture.h"
+
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = fixture_new();
 
-	f->reader = calloc(1, sizeof(*f->reader));
-	f->reader->memory.read = pymake_read;
-	f->reader->memory.ctx = &f->m;
-	f->reader->codes = codes_new();
 	f->m.end = PYMAKE_BASE + 4096;
 	f->m.frames = PYMAKE_BASE + 0x10000;
 	f->sample = (struct lang_sample){ .process = 9, .tid = TID };
-	f->sample.sp = PYMAKE_BASE + PYMAKE_STACK;
-	f->sample.stack = f->m.bytes + PYMAKE_STACK;
-	f->sample.stack_size = 4096;
+	put_stack(f, PYMAKE_STACK, 4096);
 	*state = f;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	codes_free(f->reader->codes);
-	free(f->reader);
-	free(f);
-	return 0;
-}
-
-static enum lang_none chain(struct fixture *f)
-{
-	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
-		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
-		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
-	}
-	return f->chain.none;
 }
 
 static void expect_frame(const struct fixture *f, uint32_t frame, const char *name,

@@ -19,41 +19,18 @@ struct fixture {
 	uint64_t script;
 };
 
+#include "tests/symbols/lang_fixture.h"
+
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = fixture_new();
 
-	f->reader = calloc(1, sizeof(*f->reader));
-	f->reader->memory.read = pymake_read;
-	f->reader->memory.ctx = &f->m;
-	f->reader->codes = codes_new();
 	v8make_init(&f->v, &f->m);
 	f->script = v8make_script(&f->v, v8make_string(&f->v, "/srv/a.js"));
 	f->sample = (struct lang_sample){ .process = PROCESS, .tid = 7, .pc = CODE + 16 };
-	f->sample.sp = PYMAKE_BASE + PYMAKE_SIZE - STACK;
-	f->sample.stack = f->m.bytes + PYMAKE_SIZE - STACK;
-	f->sample.stack_size = STACK;
+	put_stack(f, PYMAKE_SIZE - STACK, STACK);
 	*state = f;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	codes_free(f->reader->codes);
-	free(f->reader);
-	free(f);
-	return 0;
-}
-
-static enum lang_none chain(struct fixture *f)
-{
-	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
-		lang_chain_find_thread(f->reader, &f->m.process, PROCESS, f->sample.tid);
-		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
-	}
-	return f->chain.none;
 }
 
 static uint64_t named(struct fixture *f, const char *name, uint32_t position)

@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <linux/perf_event.h>
 
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include "symbols/base/reclaim.h"
 #include "symbols/object/image.h"
@@ -328,10 +328,5 @@ TEST(test_landing, set_up, tear_down)
 
 int main(void)
 {
-	int rc;
-
-	urcu_qsbr_register_thread();
-	rc = run_unit_tests(NULL, NULL);
-	urcu_qsbr_unregister_thread();
-	return rc;
+	return run_rcu_tests(NULL, NULL);
 }

@@ -4,12 +4,11 @@
  * the right one, each request is answered, and freed memory is never read (SAN=address,
  * SAN=thread).
  */
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <unistd.h>
-#include <urcu-qsbr.h>
 
 #include "symbols/object/image.h"
 #include "tests/unwind/shot.h"
@@ -200,10 +199,5 @@ TEST(test_evict_while_unwinding)
 
 int main(void)
 {
-	int rc;
-
-	rcu_register_thread();
-	rc = run_unit_tests(NULL, NULL);
-	rcu_unregister_thread();
-	return rc;
+	return run_rcu_tests(NULL, NULL);
 }

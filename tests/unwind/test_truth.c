@@ -5,7 +5,7 @@
  * epilogues, PLT stubs, the lazy resolver, libc's assembly. By rows, and the
  * same by libunwind alone.
  */
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #if !defined(__x86_64__)
 
@@ -300,11 +300,6 @@ TEST(test_every_instruction)
 
 int main(void)
 {
-	int rc;
-
-	urcu_qsbr_register_thread();
-	rc = run_unit_tests(NULL, NULL);
-	urcu_qsbr_unregister_thread();
-	return rc;
+	return run_rcu_tests(NULL, NULL);
 }
 #endif
