@@ -276,7 +276,7 @@ static void warm_up(struct sampler *s)
 		warm = tick_skip(s);
 	}
 	tick_discard(s);
-	set_start(s, time_now_ns());
+	set_start(s, s->ticks.reset_ns);
 }
 
 /* Wait for a control or @next, at most until a collection is due. As wait_for_control(). */

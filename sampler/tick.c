@@ -205,7 +205,7 @@ bool tick_skip(struct sampler *s)
 	unsigned int epoch;
 	uint32_t nr = 0;
 
-	waiting_discard(s);
+	waiting_discard(s, time_now_ns());
 	if (!take_tick(s, &epoch, &counts, &nr))
 		free(counts);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
@@ -222,11 +222,11 @@ void tick_discard(struct sampler *s)
 	struct count *counts = NULL;
 	uint32_t nr;
 
-	waiting_discard(s);
 	if (!counts_swap(s->store.counts, &counts, &nr))
 		free(counts);
 	s->ticks.total = (struct profile_account){ 0 };
 	s->ticks.reset_ns = time_now_ns();
+	waiting_discard(s, s->ticks.reset_ns);
 	past_restart(&s->past, s->store.history, &s->config, s->ticks.reset_ns);
 	s->ticks.slice_ns = s->ticks.reset_ns;
 	rates_restart(&s->rates, s->ticks.reset_ns);

@@ -236,15 +236,16 @@ void waiting_govern(struct sampler *s)
 		set_limited(s, false);
 }
 
-void waiting_discard(struct sampler *s)
+void waiting_discard(struct sampler *s, uint64_t begin_ns)
 {
 	struct waits_tables t;
 
 	if (!is_on(s))
 		return;
-	windows_read_rings(s, time_now_ns());
+	windows_read_rings(s, begin_ns);
 	t = store_waits_tables(&s->store);
-	waits_discard(s->store.waits, waits_take(s->store.waits, &t, time_now_ns()));
+	waits_take(s->store.waits, &t, begin_ns);
+	waits_discard(s->store.waits, begin_ns);
 }
 
 /* A switch is an event of the kernel: without the right to sample it there are no stacks. */

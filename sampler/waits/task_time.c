@@ -76,3 +76,9 @@ struct task_span task_time_until(struct task_time *t, uint64_t now_ns)
 		t->state = TASK_RUNNING;
 	return span_until(t, t->state, now_ns);
 }
+
+void task_time_begin(struct task_time *t, uint64_t begin_ns)
+{
+	if (t->state != TASK_NEW && t->state != TASK_GONE)
+		t->since_ns = MAX(t->since_ns, begin_ns);
+}

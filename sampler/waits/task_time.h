@@ -59,5 +59,7 @@ struct waits_times {
 struct task_span task_time_step(struct task_time *t, enum task_step step, uint64_t time_ns);
 /* Return the current state and its time up to @now_ns, which counts as returned. */
 struct task_span task_time_until(struct task_time *t, uint64_t now_ns);
+/* Let all time before @begin_ns count as returned. The next step may be before it. */
+void task_time_begin(struct task_time *t, uint64_t begin_ns);
 
 #endif

@@ -119,8 +119,8 @@ void waits_interrupt(struct waits *w, const struct waits_tables *t, bool gap, ui
 
 /* Report whether processes were requested from the loader since the last call. */
 bool waits_take_asked(struct waits *w);
-/* The same, and count nothing. */
-void waits_discard(struct waits *w, uint64_t now_ns);
+/* Count nothing of the time before @begin_ns, of which some notes may not be taken yet. */
+void waits_discard(struct waits *w, uint64_t begin_ns);
 /* The stacks have other ids. */
 void waits_remap(struct waits *w, const struct history_ids *ids);
 

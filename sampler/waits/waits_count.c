@@ -200,11 +200,15 @@ void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, u
 	w->account = (struct profile_waits){ 0 };
 }
 
-void waits_discard(struct waits *w, uint64_t now_ns)
+void waits_discard(struct waits *w, uint64_t begin_ns)
 {
 	for (uint32_t i = 0; i < w->nr_tasks; i++) {
-		waits_take_until(w, &w->tasks[i], now_ns);
-		clear_tick(w, &w->tasks[i]);
+		struct wait_task *task = &w->tasks[i];
+
+		task_time_begin(&task->time, begin_ns);
+		if (task->read_ns)
+			task->read_ns = MAX(task->read_ns, begin_ns);
+		clear_tick(w, task);
 	}
 	w->nr_spans = 0;
 	w->account = (struct profile_waits){ 0 };

@@ -132,6 +132,32 @@ TEST(test_exact)
 	close_world(&w);
 }
 
+/* No wait is longer than its tick, also if the notes at the begin of the tick are taken late. */
+TEST(test_discard)
+{
+	struct world w;
+	uint32_t stack;
+
+	open_world(&w, 1);
+	stack = stack_in(&w, 7);
+	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_SLEEP, 900);
+	waits_found(w.waits, &w.t, 5, 5, STEP_FOUND, WAIT_NO, 900);
+	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1100, stack, 1);
+	put(&w, 0, 3, STEP_IN, 1500, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1600, stack, 1);
+	/* All is read up to 1200, and the tick begins at 2000. */
+	switch_queue_done(waits_queue(w.waits, 0), 1200);
+	assert_int_equal(waits_take(w.waits, &w.t, 2000), 1200);
+	waits_discard(w.waits, 2000);
+	put(&w, 0, 5, STEP_OUT, 2100, stack, 1);
+	end_tick(&w, 3000);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 1000 + 900);
+	assert_int_equal(sum(&w, SLOT, WAIT_SLEEP, 0), 1000);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, WAIT_RUNNING, 0), 100);
+	close_world(&w);
+}
+
 static uint64_t fake_base_ns;
 
 /* Of each second 1 part in 4 on a CPU, 1 part in 4 in a run queue; none for task 4. */
