@@ -87,6 +87,7 @@ static void baseline(struct ui_state *st, uint32_t code)
 		return;
 	folds_forget_baseline(st->folds);
 	st->baseline = before ? NULL : st->shown;
+	st->baseline_path = NULL;
 	st->folds->by_change = !before;
 	model_release(st, before);
 	ui_state_say(st, false,

@@ -117,6 +117,12 @@ static const char *pid_word(const struct ui_state *st, const char *before, unsig
 }
 
 /* Return whether a process with samples is in such a cgroup or container. */
+/* The file of a baseline is read before the screen. */
+static void run_baseline(struct ui_state *st, const char *arg)
+{
+	ui_state_say(st, true, "start with --baseline=%.100s to compare with a file", arg);
+}
+
 static bool any_cgroup(const struct ui_state *st)
 {
 	const struct match *m = &st->scope.cgroup;
@@ -366,6 +372,7 @@ const struct command command_table[] = {
 	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
 	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
 	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
+	{ "baseline", "", run_baseline, NULL, false, NULL, NULL },
 	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
 	{ "trap", "RULE|off", rewind_trap, NULL, true, NULL, NULL },
 	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },

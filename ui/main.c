@@ -21,6 +21,7 @@
 #include "symbols/base/invoker.h"
 #include "symbols/base/text.h"
 #include "ui/app.h"
+#include "ui/cli/baseline_file.h"
 #include "ui/cli/completion.h"
 #include "ui/cli/options.h"
 #include "ui/cli/settings.h"
@@ -397,6 +398,16 @@ static unsigned int size_of(unsigned int given, const char *variable, unsigned i
 	return text && !number_u64(text, strlen(text), 1, CANVAS_MAX, &n) ? (unsigned int)n : usual;
 }
 
+/* Read the file of --baseline. Return EXIT_DONE, or an exit code with a message. */
+static int take_baseline(struct ui_config *config, const struct options *o, struct err *e)
+{
+	int code = o->baseline ? baseline_file_read(&config->baseline, o->baseline, &o->config, e)
+			       : 0;
+
+	config->baseline_path = o->baseline;
+	return code ? exit_of(code) : EXIT_DONE;
+}
+
 /* Run --script. */
 static int run_keys(const struct options *o, struct err *e)
 {
@@ -422,11 +433,15 @@ static int run_keys(const struct options *o, struct err *e)
 		users_free(users);
 		return exit_of(code);
 	}
-	code = sampler_start(s, e);
-	sampler_drop_thread_caps();
-	code = code ? exit_of_start(o, code)
-		    : end_recording(o, s, exit_of_run(script_run(s, &config, &script, stdout, e)),
-				    e);
+	code = take_baseline(&config, o, e);
+	if (!code) {
+		code = sampler_start(s, e);
+		sampler_drop_thread_caps();
+		code = code ? exit_of_start(o, code)
+			    : end_recording(o, s,
+					    exit_of_run(script_run(s, &config, &script, stdout, e)),
+					    e);
+	}
 	sampler_free(s);
 	users_free(users);
 	return code;
@@ -467,7 +482,10 @@ static int run_screen(struct options *o, struct err *e)
 		users_free(users);
 		return ended ? code : exit_of(code);
 	}
-	code = start_serving(s, config.serve, o, config.replayed ? "" : exporting_host(host), e);
+	code = take_baseline(&config, o, e);
+	if (!code)
+		code = start_serving(s, config.serve, o,
+				     config.replayed ? "" : exporting_host(host), e);
 	if (!code)
 		code = end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
 	serve_free(config.serve);

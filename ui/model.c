@@ -17,6 +17,7 @@
 #include "ui/view/folding.h"
 #include "ui/view/folds.h"
 #include "ui/view/function_columns.h"
+#include "ui/view/baseline.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
@@ -54,6 +55,10 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	st->annotate.function = UINT32_MAX;
 	if (st->folds)
 		st->folds->by_module = config->flame_modules;
+	st->baseline = config->baseline;
+	st->baseline_path = config->baseline_path;
+	if (st->folds)
+		st->folds->by_change = st->baseline != NULL;
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = function_columns_find(config->sort);
 	functions->inverted = config->sort_inverted;
@@ -136,6 +141,9 @@ void model_take(struct ui_state *st, struct profile *p)
 	if (p->status_seq != st->status_seq && p->status[0])
 		ui_state_say(st, false, "%s", p->status);
 	st->status_seq = p->status_seq;
+	if (!before && st->baseline_path && !baseline_is_on(st))
+		ui_state_say(st, true, "not compared: %.100s has no event %s", st->baseline_path,
+			     p->nr_events ? p->events[ui_state_event(st, p)].event.name : "");
 	if (p->nr_events && p->events[ui_state_event(st, p)].want_hz == st->asked_hz)
 		st->asked_hz = 0;
 	if (p->window == st->asked_window)

@@ -27,6 +27,10 @@ python3 -c 'import json, sys; t = json.load(sys.stdin); r = t["account"]["taken"
 grep -Eq " $spin +$(id -un) " "$TMP/screen" || wrong "the user of a kept process: $(cat "$TMP/screen")"
 grep -q 'REPLAY  all ' "$TMP/screen" || wrong "the range: $(head -1 "$TMP/screen")"
 grep -q 'Stacks - *$' "$TMP/screen" || wrong "outcomes of stacks that are not kept: $(cat "$TMP/screen")"
+"$PROFTOP" --open "$TMP/keep" --baseline "$TMP/keep" --script '<tick>' --size 100x12 >"$TMP/screen" 2>&1
+grep -q 'against keep (B)' "$TMP/screen" || wrong "a folder as baseline: $(cat "$TMP/screen")"
+grep -Eq 'new!|gone ' "$TMP/screen" && wrong "a folder differs from itself: $(cat "$TMP/screen")"
+expect 1 'cannot open' --open "$TMP/keep" --baseline "$TMP/nothing" --script '<tick>'
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
 mkdir "$TMP/threads" && : >"$TMP/threads/data"

@@ -416,6 +416,8 @@ static const struct bad {
 	{ "-b --window 5", EXIT_USAGE, { "--window", "-d" } },
 	{ "-p 1 -u root", EXIT_USAGE, { "-p", "-u" } },
 	{ "--replay x -p 1", EXIT_USAGE, { "--replay" } },
+	{ "-b --baseline x", EXIT_USAGE, { "--baseline and -b" } },
+	{ "--baseline -", EXIT_USAGE, { "not from a pipe" } },
 	{ "--replay x --replay y", EXIT_USAGE, { "two recordings: x and y" } },
 	{ "--replay x --open /", EXIT_USAGE, { "two recordings: x and /" } },
 	{ "--replay x -F 99", EXIT_USAGE, { "-F and --replay" } },

@@ -883,6 +883,38 @@ static struct profile *rebuilt(struct profile *p)
 	return p;
 }
 
+/* The profile of a file: its ids are of another session, so rows compare by name alone. */
+TEST(test_baseline_file)
+{
+	static const uint32_t views[] = { '1', '2', '3', '4', '6' };
+	struct bench b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		bench_init(&b, 100, 24, true);
+		b.st.baseline = folded_profile("api;main;falls 500\napi;main;steady 300\n");
+		b.st.baseline_path = "/var/tmp/old.data";
+		model_take(&b.st, folded_profile("api;main;steady 300\napi;main;falls 100\n"));
+		press(&b, views[i]);
+		press(&b, '*');
+		b.st.now_ns += 60000000000ull;
+		assert_null(strstr(look(&b), "new!"));
+		assert_null(strstr(look(&b), "gone"));
+		assert_non_null(strstr(look(&b), "against old.data (B)"));
+		if (views[i] == '1')
+			assert_non_null(strstr(look(&b), "-37.5!"));
+		press(&b, 'B');
+		assert_null(strstr(look(&b), "old.data"));
+		bench_fini(&b);
+	}
+	bench_init(&b, 100, 24, true);
+	b.st.baseline = fake_profile(2, NULL);
+	fake_event(b.st.baseline, 0, "page-faults", 99, 99);
+	b.st.baseline_path = "old.data";
+	model_take(&b.st, fake_profile(2, NULL));
+	assert_non_null(strstr(look(&b), "not compared: old.data has no event cpu-clock"));
+	bench_fini(&b);
+}
+
 /* After a rebuild and a restart, rows compare by module and name: nothing is new or gone. */
 TEST(test_baseline_rebuilt)
 {

@@ -73,6 +73,8 @@ struct ui_config {
 	const char *host;		   /* for the title; NULL: gethostname(2) */
 	bool replayed;			   /* a recording: no information about this system */
 	const char *recording;		   /* its path, borrowed; NULL: none */
+	struct profile *baseline;	   /* of --baseline, for the screen to own; NULL: none */
+	const char *baseline_path;	   /* borrowed */
 	const struct users *users;	   /* borrowed; NULL: numbers */
 	const struct user_keys *user_keys; /* borrowed; NULL: none */
 	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */

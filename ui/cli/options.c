@@ -40,6 +40,16 @@ static int parse_command(struct options_parse *p, struct argp_state *state)
 	return 0;
 }
 
+/* Batch output compares nothing. */
+static int check_baseline(struct options_parse *p)
+{
+	if (p->o->baseline && p->o->batch)
+		return REFUSE(p, EXIT_USAGE,
+			      "--baseline and -b exclude each other\n"
+			      "  the screen compares: leave out -b");
+	return 0;
+}
+
 /* Check the options of a recording. */
 static int check_recording(struct options_parse *p)
 {
@@ -203,6 +213,8 @@ static int check_together(struct options_parse *p, const struct argp_state *stat
 			      "32K");
 	code = check_recording(p);
 	if (!code)
+		code = check_baseline(p);
+	if (!code)
 		code = check_export(p);
 	if (!code)
 		code = check_push(p);
@@ -253,6 +265,8 @@ static const struct argp_option argp_options[] = {
 	  "weight each sample with 1 / number of running tasks of the target", 1 },
 	{ "replay", KEY_REPLAY, "FILE", 0,
 	  "read a perf.data file (-: standard input) instead of the live system", 1 },
+	{ "baseline", KEY_BASELINE, "FILE", 0,
+	  "compare with a perf.data file or a folder of --keep (on the screen: B)", 1 },
 	{ "symfs", KEY_SYMFS, "DIR", 0,
 	  "with --replay: root of a copy of the recorded system's files", 1 },
 	{ "record", KEY_RECORD, "FILE", 0,

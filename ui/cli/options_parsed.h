@@ -61,6 +61,7 @@ struct options {
 	bool no_mouse;
 	bool fold_threads;
 	bool intervals;
+	const char *baseline; /* perf.data file or folder; NULL: none */
 	bool ascii;
 	enum ui_config_color color;
 

@@ -111,7 +111,7 @@ int options_take_replay(struct options_parse *p, const char *arg)
 	if (p->o->config.replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "cannot show two recordings: %.60s and %.60s\n"
-			      "  start proftop once for each",
+			      "  --baseline FILE compares with another one",
 			      p->o->config.replay, arg);
 	p->o->config.replay = arg;
 	return 0;

@@ -402,6 +402,16 @@ static int parse_replay(struct options_parse *p, const char *arg)
 	return options_take_replay(p, arg);
 }
 
+static int parse_baseline(struct options_parse *p, const char *arg)
+{
+	if (!strcmp(arg, "-"))
+		return REFUSE(p, EXIT_USAGE,
+			      "--baseline -: not from a pipe\n"
+			      "  write it to a file first");
+	p->o->baseline = arg;
+	return 0;
+}
+
 static int parse_symfs(struct options_parse *p, const char *arg)
 {
 	p->o->config.symfs = arg;
@@ -522,6 +532,7 @@ static const struct {
 	{ KEY_WINDOW, parse_window },
 	{ KEY_COLOR, parse_color },
 	{ KEY_REPLAY, parse_replay },
+	{ KEY_BASELINE, parse_baseline },
 	{ KEY_SYMFS, parse_symfs },
 	{ KEY_RECORD, parse_record },
 	{ 't', parse_tids },

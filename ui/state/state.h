@@ -51,9 +51,10 @@ struct ui_state {
 	char host[65];
 	uint64_t now_ns;
 
-	struct profile *latest;	  /* the newest; owned */
-	struct profile *shown;	  /* source of the rows: the latest, or kept while frozen; owned */
-	struct profile *baseline; /* compared with (B); owned; NULL: none */
+	struct profile *latest;	   /* the newest; owned */
+	struct profile *shown;	   /* source of the rows: the latest, or kept while frozen; owned */
+	struct profile *baseline;  /* compared with (B); owned; NULL: none */
+	const char *baseline_path; /* of its file; NULL: it was shown here */
 	bool frozen;
 	struct rewind rewind; /* a range of the past is shown */
 

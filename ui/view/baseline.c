@@ -51,6 +51,9 @@ bool baseline_is_on(const struct ui_state *st)
 
 	if (!b || !st->shown || !st->folds)
 		return false;
+	/* A process or a function that is chosen by its id is not known in a file. */
+	if (st->baseline_path && (st->scope.drilled || st->only.on || st->view == VIEW_CALLERS))
+		return false;
 	for (uint32_t i = 0; i < b->nr_events; i++)
 		if (!strcmp(b->events[i].event.name, event_of(st)))
 			return true;
@@ -201,7 +204,7 @@ static void compare_rows(const struct ui_state *st, const struct view *v, struct
 	keys = keys_of(st, v, &old);
 	if (!keys || !now)
 		goto out;
-	baseline_match_rows(keys, old.nr, now, list->nr);
+	baseline_match_rows(keys, old.nr, now, list->nr, !st->baseline_path);
 	for (uint32_t i = 0; i < list->nr; i++)
 		compare_row(v, &list->rows[now[i].index], list->count,
 			    now[i].other == BASELINE_NONE ? NULL : &old.rows[now[i].other],
@@ -268,7 +271,7 @@ static void compare_nodes(const struct ui_state *st, const struct view *v,
 	to_old = malloc(now->fold.nr_nodes * sizeof(*to_old));
 	if (!to_now || !to_old)
 		goto out;
-	baseline_match_nodes(st->shown, old, shown, now, to_now, to_old);
+	baseline_match_nodes(st->shown, old, shown, now, !st->baseline_path, to_now, to_old);
 	for (uint32_t i = 0; i < list->nr; i++) {
 		uint32_t n = folds_node(now, (uint32_t)list->rows[i].id);
 		struct row row = { 0 };

@@ -56,7 +56,7 @@ static void pair(struct baseline_key *old, struct baseline_key *now)
 }
 
 void baseline_match_rows(struct baseline_key *old, uint32_t nr_old, struct baseline_key *now,
-			 uint32_t nr_now)
+			 uint32_t nr_now, bool ids)
 {
 	for (uint32_t i = 0; i < nr_old; i++)
 		old[i].other = BASELINE_NONE;
@@ -66,7 +66,7 @@ void baseline_match_rows(struct baseline_key *old, uint32_t nr_old, struct basel
 		return;
 	qsort(old, nr_old, sizeof(*old), by_id);
 	qsort(now, nr_now, sizeof(*now), by_id);
-	for (uint32_t i = 0, k = 0; i < nr_now && k < nr_old;) {
+	for (uint32_t i = 0, k = 0; ids && i < nr_now && k < nr_old;) {
 		if (old[k].id == now[i].id)
 			pair(&old[k++], &now[i++]);
 		else if (old[k].id < now[i].id)
@@ -112,15 +112,15 @@ static uint32_t child_of(const struct profile *p, const struct folds_tree *t, ui
 }
 
 void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
-			  const struct profile *now_profile, const struct folds_tree *now,
+			  const struct profile *now_profile, const struct folds_tree *now, bool ids,
 			  uint32_t *to_now, uint32_t *to_old)
 {
 	for (uint32_t n = 0; n < old->fold.nr_nodes; n++) {
-		to_now[n] = folds_node(now, old->ids[n]);
+		to_now[n] = ids ? folds_node(now, old->ids[n]) : n ? BASELINE_NONE : 0;
 		assert(to_now[n] == BASELINE_NONE || to_now[n] < now->fold.nr_nodes);
 	}
 	for (uint32_t n = 0; n < now->fold.nr_nodes; n++)
-		to_old[n] = folds_node(old, now->ids[n]);
+		to_old[n] = ids ? folds_node(old, now->ids[n]) : n ? BASELINE_NONE : 0;
 	/* Parents are before their children. */
 	for (uint32_t n = 1; n < now->fold.nr_nodes; n++) {
 		const struct fold_tree_node *node = &now->fold.nodes[n];

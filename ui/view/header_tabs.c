@@ -26,12 +26,19 @@ static const enum action actions[VIEW_HELP] = {
 	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
 };
 
-/* Write when the baseline was: the running time, or the moment of a range of the past. */
+/* Write the file of the baseline, or when it was: the running time, or the moment of a range of the
+ * past. */
 static const char *baseline_time(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct profile *b = st->baseline;
 	char clock[FORMAT_MAX];
+	const char *name;
 
+	if (st->baseline_path) {
+		name = strrchr(st->baseline_path, '/');
+		ui_state_clean(buf, size, name && name[1] ? name + 1 : st->baseline_path);
+		return buf;
+	}
 	if (b->past_end_ns)
 		return header_strip_moment(st, b->past_begin_ns, buf, size);
 	snprintf(buf, size, "%s", format_clock(clock, b->running_ns).str);
