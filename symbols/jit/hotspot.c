@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/bytes.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/search.h"
 #include "symbols/object/elfvar.h"
@@ -20,7 +21,6 @@
 #define CODE_SIZE_MAX	(256U << 20)
 #define FRAME_WORDS_MAX (1U << 16)
 #define LEVEL_OPTIMISED 4 /* compilerDefinitions.hpp, all versions */
-#define SYMBOL_MAX	(HOTSPOT_NAME_MAX / 2 - 2)
 #define LIBJVM		"/libjvm.so"
 
 static bool is_libjvm(const struct procfs_map *map)
@@ -102,93 +102,6 @@ void hotspot_close(struct hotspot *h)
 	free_blobs(h->blobs, h->nr_blobs);
 	memset(h, 0, sizeof(*h));
 }
-
-static uint64_t take_u64(const uint8_t *bytes, uint64_t at)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + at, sizeof(value));
-	return value;
-}
-
-static uint32_t take_u32(const uint8_t *bytes, uint64_t at)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes + at, sizeof(value));
-	return value;
-}
-
-/* ---- names ---- */
-
-/* Read a Symbol: its text with '/' as '.', NUL added. The length or -errno. */
-static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t symbol, char *text)
-{
-	uint16_t length;
-	int rc = remote_read_u16(r, symbol + v->symbol_length, &length);
-
-	if (rc)
-		return rc;
-	length = (uint16_t)MIN(length, SYMBOL_MAX);
-	rc = remote_read(r, symbol + v->symbol_body, text, length);
-	if (rc)
-		return rc;
-	for (uint16_t i = 0; i < length; i++)
-		text[i] = (char)(text[i] == '/' ? '.' : text[i]);
-	text[length] = '\0';
-	return length ? length : -EBADMSG;
-}
-
-int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool, uint16_t index,
-		     char *text, size_t size)
-{
-	char whole[SYMBOL_MAX + 1];
-	uint64_t symbol;
-	int rc = remote_read_u64(r, pool + h->vm.pool_size + 8ULL * index, &symbol);
-
-	if (!rc)
-		rc = read_symbol(&h->vm, r, symbol & ~1ULL, whole);
-	if (rc < 0)
-		return rc;
-	return snprintf(text, size, "%s", whole);
-}
-
-int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
-		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size)
-{
-	const struct vmstructs *v = &h->vm;
-	char klass_text[SYMBOL_MAX + 1], method_text[SYMBOL_MAX + 1];
-	uint64_t constant, pool, holder, symbol;
-	uint16_t index, size;
-	int rc;
-
-	if (!method || method % 8)
-		return -EBADMSG;
-	rc = remote_read_u64(r, method + v->method_const, &constant);
-	if (!rc)
-		rc = remote_read_u64(r, constant + v->const_pool, &pool);
-	if (!rc)
-		rc = remote_read_u16(r, constant + v->const_name, &index);
-	if (!rc)
-		rc = remote_read_u16(r, constant + v->const_code_size, &size);
-	if (!rc)
-		rc = remote_read_u64(r, pool + v->pool_holder, &holder);
-	if (!rc)
-		rc = remote_read_u64(r, holder + v->klass_name, &symbol);
-	if (!rc)
-		rc = read_symbol(v, r, symbol, klass_text);
-	if (rc < 0)
-		return rc;
-	rc = hotspot_constant(h, r, pool, index, method_text, sizeof(method_text));
-	if (rc < 0)
-		return rc;
-	snprintf(name, HOTSPOT_NAME_MAX, "%s.%s", klass_text, method_text);
-	*code = constant + v->const_method_size;
-	*code_size = size;
-	return 0;
-}
-
-/* ---- the code cache ---- */
 
 static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
 		     struct hotspot_heap *out)
@@ -279,11 +192,11 @@ static int read_kind(struct scan *s, uint64_t at)
 static void decode_code(const struct vmstructs *v, const uint8_t *bytes, struct hotspot_blob *b)
 {
 	if (v->blob_begin != UINT64_MAX) {
-		b->start = take_u64(bytes, v->blob_begin);
-		b->end = take_u64(bytes, v->blob_end);
+		b->start = bytes_u64(bytes + v->blob_begin);
+		b->end = bytes_u64(bytes + v->blob_end);
 	} else {
-		b->start = b->blob + take_u32(bytes, v->code_offset);
-		b->end = b->blob + take_u32(bytes, v->data_offset);
+		b->start = b->blob + bytes_u32(bytes + v->code_offset);
+		b->end = b->blob + bytes_u32(bytes + v->data_offset);
 	}
 }
 
@@ -293,7 +206,7 @@ static uint32_t take_complete(const struct vmstructs *v, const uint8_t *bytes)
 	int16_t narrow;
 
 	if (v->complete_size == 4)
-		return take_u32(bytes, v->blob_complete);
+		return bytes_u32(bytes + v->blob_complete);
 	if (v->complete_size != 2)
 		return UINT32_MAX;
 	memcpy(&narrow, bytes + v->blob_complete, sizeof(narrow));
@@ -316,9 +229,9 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 
 	decode_code(v, bytes, b);
 	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > CODE_SIZE_MAX ||
-	    read_kind(s, take_u64(bytes, v->blob_name)))
+	    read_kind(s, bytes_u64(bytes + v->blob_name)))
 		return false;
-	words = take_u32(bytes, v->blob_frame_size);
+	words = bytes_u32(bytes + v->blob_frame_size);
 	b->frame_words = words < FRAME_WORDS_MAX ? words : 0;
 	b->complete = take_complete(v, bytes);
 	b->inlines = !strcmp(s->name, "nmethod");
@@ -326,14 +239,14 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	compiled = b->inlines || !strcmp(s->name, "native nmethod");
 	if (compiled) {
 		b->kind = HOTSPOT_COMPILED;
-		b->method = take_u64(bytes, v->nmethod_method);
-		b->compile_id = take_u32(bytes, v->nmethod_compile_id);
+		b->method = bytes_u64(bytes + v->nmethod_method);
+		b->compile_id = bytes_u32(bytes + v->nmethod_compile_id);
 		/* Below 0: being installed; 0: in use (nmethod.hpp, all versions). */
 		b->retired = v->nmethod_state != UINT64_MAX && (int8_t)bytes[v->nmethod_state] > 0;
 		if (v->deopt_handler != UINT64_MAX)
-			b->deopt = take_u64(bytes, v->deopt_handler);
+			b->deopt = bytes_u64(bytes + v->deopt_handler);
 		else if (v->deopt_offset != UINT64_MAX)
-			b->deopt = b->blob + take_u32(bytes, v->deopt_offset);
+			b->deopt = b->blob + bytes_u32(bytes + v->deopt_offset);
 	} else {
 		b->kind = !strcmp(s->name, "Interpreter") ? HOTSPOT_INTERPRETER : HOTSPOT_STUB;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One sampled JVM: shared by hotspots.c and hotspots_replay.c. One thread: the loader, or a replay.
+/* One sampled JVM: shared by hotspots.c, hotspots_chain.c and hotspots_replay.c. One thread: the
+ * loader, or a replay.
  */
 #ifndef SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
 #define SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
@@ -64,6 +65,10 @@ struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struc
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object);
 /* Take the code and the methods of the reading that are new at @time_ns. */
 void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns);
+/* Return whether @layer is the newest at @addr: only chains of the newest code can be read. */
+bool hotspots_is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t addr);
+/* Keep the chains that @r has read, to be returned, except of replaced code. */
+void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r);
 /* Note that the newest code at look-up pc @pc describes the call there. */
 void hotspots_take_call(struct hotspots_entry *e, uint64_t pc);
 /* Put the recorded chain of @place at @addr, if there is one, among the found ones. */
