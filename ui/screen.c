@@ -177,7 +177,7 @@ static unsigned int bar_width(const struct bar_item *item)
 static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
 {
 	static const enum action leave[] = {
-		ACT_EXPORT,	    ACT_OPEN,	   ACT_SETTINGS,   ACT_TREE,
+		ACT_OPEN,	    ACT_EXPORT,	   ACT_SETTINGS,   ACT_TREE,
 		ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT, ACT_DELAY,
 		ACT_FREEZE,	    ACT_FILTER,	   ACT_MENU,	   ACT_SEARCH,
 	};

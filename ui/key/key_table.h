@@ -260,7 +260,7 @@ enum key_group {
 	  CTX_LIST, KEYS(K_F(2)), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
-	X(EXPORT, "export", PROGRAM, "Save", "export the profile: page, picture, pprof, ...", \
+	X(EXPORT, "export", PROGRAM, "Export", "export the profile: page, picture, pprof, ...", \
 	  CTX_PAGES, KEYS(K_F(9)), 0, KEYS(0)) \
 	X(SAVE_SCREEN, "save-screen", PROGRAM, "", "save the screen as text", \
 	  CTX_PAGES, KEYS('w'), 0, KEYS(0)) \
