@@ -177,6 +177,10 @@ static void fill_lines(struct annotate *an, struct symbols *symbols, struct prof
 	struct listing_lines lines;
 
 	an->in[0] = an->in[1] = id;
+	if (in->kept) {
+		a->why = "names were kept, no lines";
+		return;
+	}
 	if (annotate_lines(a, in, &lines)) {
 		a->why = "out of memory";
 		return;

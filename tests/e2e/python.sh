@@ -42,6 +42,8 @@ import json, sys
 rows = json.loads(sys.stdin.readline())["rows"]
 own = sum(r["self_pct"] for r in rows if r.get("lang") == "python")
 sys.exit(f"kept functions have {own} % of their own" if own < 50 else 0)' || bad=1
+	"$PROFTOP" --open="$TMP/keep" --script '<tick>/fib<Enter>a<tick><tick>' --size 100x20 >"$TMP/screen" 2>&1
+	grep -q 'names were kept, no lines' "$TMP/screen" || wrong "lines of a kept function: $(cat "$TMP/screen")"
 }
 
 # truth PYTHON KIND: adds the certain samples up.
