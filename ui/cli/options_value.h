@@ -106,4 +106,8 @@ int options_value(struct options_parse *p, int key, const char *arg);
 /* Parse the value of an option for the screen, in the same way. */
 int options_screen_value(struct options_parse *p, int key, const char *arg);
 
+struct argp_state;
+/* Check combinations of the options, and complete them. Return as options_value(). */
+int options_check(struct options_parse *p, const struct argp_state *state);
+
 #endif

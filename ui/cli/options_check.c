@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Check combinations of options, when all are parsed.
+ *
+ * Runs on: the UI thread, before any other.
+ */
+#include "ui/cli/options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/cli/options_value.h"
+
+#define NS_PER_S     1000000000ULL
+#define PUSH_TICK_NS (10 * NS_PER_S)
+/* Two records with full stack copies must fit, or every sample is lost. */
+#define RECORD_ROOM 4096ULL
+
+/* Batch output compares nothing. */
+static int check_baseline(struct options_parse *p)
+{
+	if (p->o->baseline && p->o->batch)
+		return REFUSE(p, EXIT_USAGE,
+			      "--baseline and -b exclude each other\n"
+			      "  the screen compares: leave out -b");
+	return 0;
+}
+
+/* Check the options of a recording. */
+static int check_recording(struct options_parse *p)
+{
+	const struct sampler_config *c = &p->o->config;
+
+	/* Standard output is the recording's. */
+	if (c->record && !strcmp(c->record, "-")) {
+		if (p->o->export_path || p->o->script || p->o->format != OPTIONS_TEXT)
+			return REFUSE(p, EXIT_USAGE,
+				      "--record - and %s exclude each other\n"
+				      "  standard output is the recording",
+				      p->o->export_path ? "--export"
+				      : p->o->script	? "--script"
+							: "--format");
+		p->o->batch = p->o->quiet = true;
+	}
+	if (c->saving.dir && !c->nr_traps)
+		return REFUSE(p, EXIT_USAGE,
+			      "--save-dir saves matches of traps\n"
+			      "  add --trap RULE");
+	if (c->keep.dir && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--keep and a recording exclude each other\n"
+			      "  --keep is for live sampling");
+	if (c->keep.dir && !c->history_ns)
+		return REFUSE(p, EXIT_USAGE,
+			      "--keep needs the history\n"
+			      "  leave out --history 0");
+	if (c->saving.dir && c->record)
+		return REFUSE(p, EXIT_USAGE,
+			      "--record and --save-dir exclude each other\n"
+			      "  a recording has all moments");
+	if (c->saving.dir && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--save-dir and a recording exclude each other\n"
+			      "  --trap marks the matches in the heat strip; F9 exports one");
+	if (c->record && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--record and --replay exclude each other\n"
+			      "  give one of them");
+	if (p->o->sampling && c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "%s and --replay exclude each other\n"
+			      "  a recording has its events, rate, CPUs and stacks",
+			      p->o->sampling);
+	if (p->o->format == OPTIONS_PERF_SCRIPT && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--format=perf-script needs a recording\n"
+			      "  add --replay FILE");
+	if (p->o->fields && p->o->format != OPTIONS_PERF_SCRIPT)
+		return REFUSE(p, EXIT_USAGE,
+			      "--fields needs --format=perf-script\n"
+			      "  add it, and --replay FILE");
+	if (c->symfs && !c->replay)
+		return REFUSE(p, EXIT_USAGE,
+			      "--symfs needs a recording\n"
+			      "  add --replay FILE");
+	return 0;
+}
+
+/* Check the options of an export; alone it is one tick without other output. */
+static int check_export(struct options_parse *p)
+{
+	struct options *o = p->o;
+
+	if (o->export_format && !o->export_path)
+		return REFUSE(p, EXIT_USAGE,
+			      "--export-format needs a file\n"
+			      "  add --export FILE");
+	if (o->export_path && (o->script || o->format == OPTIONS_PERF_SCRIPT))
+		return REFUSE(p, EXIT_USAGE,
+			      "--export and %s exclude each other\n"
+			      "  give one of them",
+			      o->script ? "--script" : "--format=perf-script");
+	if (!o->export_path)
+		return 0;
+	o->quiet = !o->batch || !strcmp(o->export_path, "-");
+	if (!o->batch)
+		o->nr_ticks = 1;
+	o->batch = true;
+	return 0;
+}
+
+/* Check the options of a push; alone it goes on without other output. */
+static int check_push(struct options_parse *p)
+{
+	struct options *o = p->o;
+
+	if (!o->push && (o->nr_push_labels || o->push_headers || o->push_ca))
+		return REFUSE(p, EXIT_USAGE,
+			      "--push-label, --push-headers and --push-ca need a server\n"
+			      "  add --push URL");
+	if (o->push && (o->script || o->format == OPTIONS_PERF_SCRIPT))
+		return REFUSE(p, EXIT_USAGE,
+			      "--push and %s exclude each other\n"
+			      "  give one of them",
+			      o->script ? "--script" : "--format=perf-script");
+	if (!o->push)
+		return 0;
+	o->quiet |= !o->batch;
+	o->batch = true;
+	if (!o->delay_given)
+		o->config.tick_ns = PUSH_TICK_NS;
+	return 0;
+}
+
+/* Add the events that --time needs to the ones of -e. */
+static int add_time(struct options_parse *p)
+{
+	struct sampler_config *c = &p->o->config;
+	bool waits = false, clock = false;
+
+	if (p->o->time == CONFIG_TIME_CPU)
+		return 0;
+	/* The recording must have it. */
+	if (c->replay)
+		return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);
+	if (!c->nr_events && event_parse(&c->events[c->nr_events++], "cpu-clock", p->e))
+		return -EINVAL;
+	for (uint32_t i = 0; i < c->nr_events; i++) {
+		waits |= c->events[i].wait;
+		clock |= c->events[i].clock;
+	}
+	if (p->o->time == CONFIG_TIME_ALL && !clock)
+		return REFUSE(p, EXIT_USAGE,
+			      "--time=all needs an event that counts time\n"
+			      "  add -e cpu-clock");
+	if (waits)
+		return 0;
+	if (c->nr_events == EVENTS_MAX)
+		return REFUSE(p, EXIT_USAGE, "--time needs an event more than %d\n  give fewer -e",
+			      EVENTS_MAX);
+	return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);
+}
+
+int options_check(struct options_parse *p, const struct argp_state *state)
+{
+	struct sampler_config *c = &p->o->config;
+	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) +
+			 (c->replay != NULL) + (c->cgroup != NULL) + (c->name != NULL);
+	uint32_t stack = c->call_graph == CALL_GRAPH_DWARF ? c->stack_size : 0;
+	uint64_t need = 2 * (stack + RECORD_ROOM);
+	int code;
+
+	if (p->o->action != OPTIONS_RUN)
+		return 0;
+	if (state->quoted && !c->command)
+		return REFUSE(p, EXIT_USAGE,
+			      "no command after '--'\n"
+			      "  give the command to run, as in 'proftop -- make -j2'");
+	if (nr_targets > 1)
+		return REFUSE(p, EXIT_USAGE,
+			      "more than one target\n"
+			      "  give one of -p PID, -t TID, -u USER, -G CGROUP, "
+			      "--name RE, --replay FILE, -- COMMAND");
+	if (c->record && c->stack_auto)
+		return REFUSE(p, EXIT_USAGE,
+			      "--record and --stack-size=auto exclude each other\n"
+			      "  give a size, as in --stack-size "
+			      "32K");
+	code = check_recording(p);
+	if (!code)
+		code = check_baseline(p);
+	if (!code)
+		code = check_export(p);
+	if (!code)
+		code = check_push(p);
+	if (!code)
+		code = add_time(p);
+	if (code)
+		return code;
+	if (c->period && p->o->hz_given)
+		return REFUSE(p, EXIT_USAGE,
+			      "-F and -c exclude each other\n"
+			      "  give one of them");
+	if (c->ring_size && c->ring_size < need)
+		return REFUSE(p, EXIT_USAGE,
+			      "--ring: %zu bytes are too few for two samples with stacks of %u "
+			      "bytes\n"
+			      "  give at least %llu (a power of two), or a smaller --stack-size",
+			      c->ring_size, stack, (unsigned long long)need);
+	/* Batch output has ticks of a fixed length, and a file one size. */
+	if (!p->o->stack_given && !p->o->batch && !p->o->script && !c->record && !c->replay)
+		c->stack_auto = true;
+	c->target = c->command	       ? TARGET_COMMAND
+		    : p->o->tids_given ? TARGET_TIDS
+		    : c->nr_pids       ? TARGET_PIDS
+		    : c->cgroup	       ? TARGET_CGROUP
+		    : c->name	       ? TARGET_NAME
+		    : p->o->user_given ? TARGET_USER
+				       : TARGET_SYSTEM;
+	return 0;
+}
