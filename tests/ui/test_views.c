@@ -87,6 +87,25 @@ TEST(test_intervals)
 	bench_fini(&b);
 }
 
+/* On a narrow screen names are readable beside error bars. */
+TEST(test_narrow_intervals)
+{
+	struct profile *p = fake_profile(2, NULL);
+	struct bench b;
+
+	fake_event(p, 1, "page-faults", 997, 10);
+	p->counts[p->nr_counts - 1].event = 1;
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "page-f"));
+	press(&b, '~');
+	assert_non_null(strstr(look(&b), "95%"));
+	assert_null(strstr(look(&b), "page-f"));
+	b.st.message[0] = '\0';
+	golden(&b, "intervals-80x24");
+	bench_fini(&b);
+}
+
 /* Two events together: a column for the one that is not shown, whichever that is. */
 TEST(test_other_event)
 {

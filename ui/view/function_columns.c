@@ -207,6 +207,12 @@ static bool has_intervals(const struct ui_state *st)
 	return st->intervals;
 }
 
+/* Report whether error bars leave room for columns that names need more. */
+static bool has_room(const struct ui_state *st)
+{
+	return !st->intervals || st->cols >= 100;
+}
+
 /* Format the hottest line: "parser.cc:411". */
 static struct safe_text line_of(const struct ui_state *st, const struct row *row, char *buf,
 				size_t size)
@@ -278,7 +284,7 @@ static bool has_other(const struct ui_state *st, uint32_t n)
 	uint32_t event = folds_other(st, n);
 
 	/* A ratio says more than the share of its events, which 'E' shows. */
-	return event != UINT32_MAX &&
+	return event != UINT32_MAX && has_room(st) &&
 	       !ratios_has_event(uses, ratios_find(st->shown->events, st->shown->nr_events, uses),
 				 event);
 }
@@ -458,6 +464,7 @@ const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		  .help = "the share as a bar",
 		  .width = 6,
 		  .from = 46,
+		  .when = has_room,
 		  .draw = draw_bar },
 	[TOTAL] = { .title = TEXT("TOTAL%"),
 		    .help = "share of samples with the function on the stack",
