@@ -223,6 +223,15 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 	return lang_memory_fetch(m);
 }
 
+/* Hash the first line and the sizes of the code: that of another eval() may have the same address.
+ */
+static uint64_t shape_of(const struct lang_function *f, const uint8_t *body)
+{
+	return hash_u64((uint64_t)bytes_u32(body + BODY_WORDS) << 32 |
+			bytes_u32(body + BODY_NR_ENTRIES)) ^
+	       f->first_line;
+}
+
 /* Find the table of lines of a function. */
 static void set_parts(struct lang_function *f, const uint8_t *body)
 {
@@ -284,9 +293,11 @@ enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, u
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];
+		const uint8_t *body = lang_memory_piece(m, w->codes_of[i].header);
 
-		set_parts(f, lang_memory_piece(m, w->codes_of[i].header));
-		w->codes_of[i].stamp = set_text(m, &f->file, set_text(m, &f->name, f->first_line));
+		set_parts(f, body);
+		w->codes_of[i].stamp =
+			set_text(m, &f->file, set_text(m, &f->name, shape_of(f, body)));
 	}
 	set_instructions(m, w);
 	return functions_add(r, p, process);

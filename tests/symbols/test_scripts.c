@@ -481,6 +481,12 @@ TEST(test_ruby_instructions, setup, teardown)
 	assert_int_equal(rubyline_of(text->table, text->table_size, 0), 20);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 8), 22);
 	assert_int_equal(rubyline_of(text->table, text->table_size, 9), 23);
+	/* The code of another eval() at the same address. */
+	pymake_u32(&f->m, body + 136, 2);
+	pymake_u32(&f->m, entries, 40);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	text = codes_at(f->reader->codes, f->chain.frames[0].code);
+	assert_int_equal(rubyline_of(text->table, text->table_size, 0), 40);
 }
 
 TEST(test_ruby_unknown_thread, setup, teardown)

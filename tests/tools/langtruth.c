@@ -30,6 +30,7 @@
 #include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/sideband.h"
 #include "symbols/lang/codes.h"
+#include "symbols/lang/rubylines.h"
 #include "tests/java_scopes.h"
 #include "tests/lang_truth.h"
 
@@ -310,6 +311,18 @@ static struct sample *sample_of(struct tool *t, const struct truth_entry *e)
 	return NULL;
 }
 
+/* Get the line of a frame, of Python's the instruction; LANG_NO_INSTR: not known. */
+static uint32_t instr_of(const struct tool *t, uint64_t place)
+{
+	const struct code_text *c = codes_at(symbols_codes(t->symbols), lang_place_code(place));
+	uint32_t instr = lang_place_instr(place), line;
+
+	if (!c || c->language != LANG_RUBY || instr == LANG_NO_INSTR)
+		return instr;
+	line = rubyline_of(c->table, c->table_size, instr);
+	return line ? line : LANG_NO_INSTR;
+}
+
 /* 0: equal; 1: another function; 2: the same functions, another instruction. */
 static int compare(const struct tool *t, const struct sample *s, const struct truth_entry *e)
 {
@@ -319,7 +332,7 @@ static int compare(const struct tool *t, const struct sample *s, const struct tr
 		return 1;
 	for (uint32_t i = 0; i < s->nr; i++) {
 		uint64_t place = t->chains[s->first + i];
-		uint32_t instr = lang_place_instr(place);
+		uint32_t instr = instr_of(t, place);
 
 		if (!same_function(t, place, e->hash[i]))
 			return 1;
@@ -341,7 +354,7 @@ static void show(const struct tool *t, const struct sample *s, const struct trut
 				  : NULL;
 
 		fprintf(stderr, "  %.*s:%u +%d  %s +%d\n", c ? c->name_size : 1, c ? c->name : "-",
-			c ? c->first_line : 0, (int)lang_place_instr(place),
+			c ? c->first_line : 0, (int)instr_of(t, place),
 			i < e->nr && c && same_function(t, place, e->hash[i]) ? "=" : "differs",
 			i < e->nr ? e->instr[i] : 0);
 	}
