@@ -883,6 +883,31 @@ static struct profile *rebuilt(struct profile *p)
 	return p;
 }
 
+/* Just after B, with a limit: the boxes are of the tree that is shown. */
+TEST(test_baseline_limit)
+{
+	struct bench b;
+	const struct folds_tree *t;
+
+	bench_init(&b, 100, 24, true);
+	model_take(&b.st, folded_profile("api;aa;x 1\napi;ab;y 1\napi;main;steady "
+					 "800\napi;main;falls 198\n"));
+	b.st.percent_limit = 1;
+	press(&b, '4');
+	press(&b, 'B');
+	t = folds_tree_shown(&b.st, FOLDS_FLAME);
+	assert_int_equal(b.st.lists[VIEW_FLAME].nr, b.st.folds->nr_boxes);
+	assert_in_range(b.st.folds->nr_boxes, 4, t->fold.nr_nodes);
+	for (uint32_t i = 0; i < b.st.folds->nr_boxes; i++) {
+		const struct flame_box *box = &b.st.folds->boxes[i];
+
+		if (!box->rest)
+			assert_int_equal(t->ids[box->node], b.st.lists[VIEW_FLAME].rows[i].id);
+	}
+	assert_null(strstr(look(&b), "aa"));
+	bench_fini(&b);
+}
+
 /* The profile of a file: its ids are of another session, so rows compare by name alone. */
 TEST(test_baseline_file)
 {

@@ -75,8 +75,11 @@ static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 	/* "" would be the baseline's first event: perhaps another one. */
 	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", event_of(st));
 	st->shown = st->baseline;
-	/* Rows below the limit did exist: they have not risen from zero. */
-	st->percent_limit = 0;
+	/* Rows below the limit did exist: they have not risen from zero. A profile that is its own
+	 * baseline has one fold of each kind: another limit would replace the one that the rows are
+	 * of. */
+	if (swap->shown != st->baseline)
+		st->percent_limit = 0;
 }
 
 static void show_again(struct ui_state *st, const struct baseline_swap *swap)
