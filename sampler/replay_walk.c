@@ -18,6 +18,7 @@
 #define REPLAY_TRIES_MAX 64
 /* The tables grow after this number of samples, or when they are crowded. */
 #define REPLAY_ROOM_EVERY 4096
+#define PROGRESS_RECORDS  1024 /* from one note of the progress to the next */
 #define SLICES_MAX	  6000
 
 static struct replay_cpu *cpu_of(struct replay *r, uint32_t cpu)
@@ -269,9 +270,10 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		struct record *rec = &in.rec;
 		int bad;
 
-		atomic_store_explicit(&r->permille,
-				      (uint32_t)(1000 * i / perfdata_nr_records(r->data)),
-				      memory_order_relaxed);
+		if (i % PROGRESS_RECORDS == 0)
+			atomic_store_explicit(&r->permille,
+					      (uint32_t)(1000 * i / perfdata_nr_records(r->data)),
+					      memory_order_relaxed);
 		in.bytes = perfdata_record_part(r->data, i, r->part, &in.size, &in.layout,
 						&in.is_part);
 		if (fn == replay_count && in.bytes &&

@@ -2,7 +2,7 @@
 /*
  * The waits of a tick → counts of stacks.
  *
- * Runs on: the builder. Invariant: what is counted for a task adds up to the sums of its spans.
+ * Runs on: the builder. Invariant: the counts of a task add up to the sums of its spans.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -88,22 +88,32 @@ static int check_recording(struct options_parse *p)
 	return 0;
 }
 
+/* Refuse @option beside output of another kind. */
+static int check_output(struct options_parse *p, const char *option)
+{
+	if (!p->o->script && p->o->format != OPTIONS_PERF_SCRIPT)
+		return 0;
+	return REFUSE(p, EXIT_USAGE,
+		      "%s and %s exclude each other\n"
+		      "  give one of them",
+		      option, p->o->script ? "--script" : "--format=perf-script");
+}
+
 /* Check the options of an export; alone it is one tick without other output. */
 static int check_export(struct options_parse *p)
 {
 	struct options *o = p->o;
+	int code;
 
 	if (o->export_format && !o->export_path)
 		return REFUSE(p, EXIT_USAGE,
 			      "--export-format needs a file\n"
 			      "  add --export FILE");
-	if (o->export_path && (o->script || o->format == OPTIONS_PERF_SCRIPT))
-		return REFUSE(p, EXIT_USAGE,
-			      "--export and %s exclude each other\n"
-			      "  give one of them",
-			      o->script ? "--script" : "--format=perf-script");
 	if (!o->export_path)
 		return 0;
+	code = check_output(p, "--export");
+	if (code)
+		return code;
 	o->quiet = !o->batch || !strcmp(o->export_path, "-");
 	if (!o->batch)
 		o->nr_ticks = 1;
@@ -115,18 +125,17 @@ static int check_export(struct options_parse *p)
 static int check_push(struct options_parse *p)
 {
 	struct options *o = p->o;
+	int code;
 
 	if (!o->push && (o->nr_push_labels || o->push_headers || o->push_ca))
 		return REFUSE(p, EXIT_USAGE,
 			      "--push-label, --push-headers and --push-ca need a server\n"
 			      "  add --push URL");
-	if (o->push && (o->script || o->format == OPTIONS_PERF_SCRIPT))
-		return REFUSE(p, EXIT_USAGE,
-			      "--push and %s exclude each other\n"
-			      "  give one of them",
-			      o->script ? "--script" : "--format=perf-script");
 	if (!o->push)
 		return 0;
+	code = check_output(p, "--push");
+	if (code)
+		return code;
 	o->quiet |= !o->batch;
 	o->batch = true;
 	if (!o->delay_given)

@@ -357,7 +357,8 @@ static bool is_without_stacks(const struct ui_state *st)
 	return p->window_no_stack > 0 && p->window_no_stack >= p->window_samples;
 }
 
-/* Return the progress of a recording that is read, and what is waited for before any profile. */
+/* Describe the state before the first profile: the progress of reading a recording, or the wait for
+ * samples. */
 static struct safe_text start_text(const struct ui_state *st, char buf[static IDLE_MAX])
 {
 	int permille = sampler_reading_permille(st->sampler);
