@@ -359,15 +359,18 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	return true;
 }
 
-/* The loader of a replay sees no process: an object is an interpreter's by its name. */
-static void mark_interpreter(const struct pipeline *p, uint32_t place, enum lang_kind kind)
+/* Mark the object of an interpreter by its name: the loader of a replay sees no process. False: it
+ * is another one. */
+static bool mark_interpreter(const struct pipeline *p, uint32_t place, enum lang_kind kind)
 {
 	const struct place *at = places_at(p->tables->places, place);
 	struct object *object = at ? objects_at(p->tables->objects, at->object) : NULL;
 
-	if (object && object->identity.kind == OBJECT_FILE &&
-	    describe_kind_of_name(object->name.str) == kind)
-		atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
+	if (!object || object->identity.kind != OBJECT_FILE ||
+	    describe_kind_of_name(object->name.str) != kind)
+		return false;
+	atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
+	return true;
 }
 
 /* Return the place of a recorded frame; PLACE_NONE: not among the @nr @native ones. */
@@ -402,8 +405,11 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 		return;
 	memcpy(native, p->frames + first, nr * sizeof(native[0]));
 	p->nr = first;
-	for (uint32_t i = 0; i < nr; i++)
-		mark_interpreter(p, native[i], (enum lang_kind)f->language);
+	/* The innermost: a program whose interpreter is a library has that name also, as python3.
+	 */
+	for (uint32_t i = 0; i < nr && !mark_interpreter(p, native[i], (enum lang_kind)f->language);
+	     i++)
+		;
 	for (uint32_t i = 0; i < f->nr && p->nr < PIPELINE_FRAMES_MAX; i++) {
 		uint32_t place = place_of_entry(p, f->entries[i], native, nr);
 

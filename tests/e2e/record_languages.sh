@@ -54,6 +54,11 @@ loops = [r["total"] for r in whole["rows"] if r["symbol"] == "_PyEval_EvalFrameD
 # The first samples are from before the interpreter was known.
 if loops and loops[0] > shown["none"] + 0.1 * sum(got.values()):
     bad.append(f"{loops[0]} samples with the loop of the interpreter, {shown['none']} without functions")
+# Of a program whose interpreter is a library: its own code is in sight live and in the replay.
+starts = {r["module"]: r["total"] for r in whole["rows"] if r["symbol"] == "_start"}
+for row in live[-1]["rows"]:
+    if row["symbol"] == "_start" and row["total"] >= 20 and starts.get(row["module"], 0) < row["total"]:
+        bad.append(f"_start of {row['module']}: {row['total']} live in the last tick, in the replay {starts}")
 if lang_rows(native) or not any(r["symbol"] == "_PyEval_EvalFrameDefault" for r in native["rows"]):
     bad.append(f"--frames=native: {sorted(lang_rows(native))}")
 print("\n".join("wrong: " + line for line in bad))
