@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <pty.h>
 #include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { MAIN, WALK, LEAF, KERNEL, NR_FUNCTIONS };
@@ -592,6 +594,60 @@ TEST(test_rows_left_out_are_told)
 	printed = print(&f.p, &c);
 	assert_non_null(strstr(printed, " no row matches --filter"));
 	free(printed);
+}
+
+/* Print on a terminal of @cols columns. The text is freed by the caller. */
+static char *print_on_terminal(const struct profile *p, unsigned short cols)
+{
+	const struct winsize size = { .ws_row = 24, .ws_col = cols };
+	struct termios raw = { .c_cflag = CS8 };
+	char *printed = calloc(1, 4096);
+	int master, slave;
+	FILE *out;
+
+	assert_int_equal(openpty(&master, &slave, NULL, &raw, &size), 0);
+	out = fdopen(slave, "w");
+	setvbuf(out, NULL, _IOFBF, 4096);
+	assert_int_equal(batch_print(out, p, &text), 0);
+	fflush(out);
+	assert_true(read(master, printed, 4095) > 0);
+	fclose(out);
+	close(master);
+	return printed;
+}
+
+/* A row is one line of a terminal: its names are cut. In a file they are whole. */
+TEST(test_rows_fit_the_terminal)
+{
+	static const char module[] = "libwith-a-long-name.so.6", symbol[] = "shop::Cart<std::basic_"
+									    "string<char>>::total_"
+									    "of_all_articles";
+	struct fixture f;
+	char *printed;
+
+	fixture_init(&f);
+	f.functions[LEAF].name = TEXT("shop::Cart<std::basic_string<char>>::total_of_all_articles");
+	f.functions[LEAF].module = TEXT("libwith-a-long-name.so.6");
+	printed = print(&f.p, &text);
+	assert_non_null(strstr(printed, symbol));
+	assert_non_null(strstr(printed, module));
+	free(printed);
+	for (unsigned short cols = 60; cols <= 120; cols += 20) {
+		char *line;
+
+		printed = print_on_terminal(&f.p, cols);
+		line = strstr(printed, "shop::Cart");
+		assert_non_null(line);
+		for (line = strstr(printed, "\n  "); line; line = strchr(line + 1, '\n')) {
+			size_t size = strcspn(line + 1, "\n");
+			char clean[TEXT_MAX];
+
+			assert_true(text_sanitise(clean, sizeof(clean), line + 1, size).width <=
+				    cols);
+		}
+		assert_int_equal(!strstr(printed, symbol), cols < 120);
+		free(printed);
+	}
 }
 
 /* Events that do not count time have samples a second of the tick, not a rate while a CPU is busy.

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "ui/text/match.h"
 
@@ -222,6 +223,14 @@ static int tick_init(struct batch_tick *tick, const struct profile *p,
 	return code;
 }
 
+/* Return the columns of the terminal that @out is; 0: it is none, or does not know. */
+static unsigned int terminal_cols(FILE *out)
+{
+	struct winsize size = { 0 };
+
+	return ioctl(fileno(out), TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}
+
 int batch_print(FILE *out, const struct profile *p, const struct batch_config *config)
 {
 	struct batch_tick tick;
@@ -229,6 +238,7 @@ int batch_print(FILE *out, const struct profile *p, const struct batch_config *c
 
 	if (code)
 		return code;
+	tick.cols = terminal_cols(out);
 	code = config->sink(out, &tick);
 	/* Flush whole ticks, so that a reader of a pipe gets each without delay. */
 	if (fflush(out) && !code)

@@ -42,6 +42,7 @@ struct batch_table {
 
 struct batch_tick {
 	const struct profile *profile;
+	unsigned int cols; /* of the terminal that it is printed on; 0: not on a terminal */
 	struct batch_table tables[EVENTS_MAX];
 	uint32_t nr_tables;
 	const struct pushed *pushed; /* NULL: no push */

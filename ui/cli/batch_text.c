@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Print a tick as text: a header, then one table per event. Full names, no
- * escape sequences, numbers in the C locale, an empty line between ticks.
+ * Print a tick as text: a header, then one table per event. No escape sequences, numbers in the C
+ * locale, an empty line between ticks. Full names; on a terminal a row is one line, and its names
+ * are cut.
  *
  * Runs on: the main thread.
  */
@@ -154,6 +155,20 @@ static void print_padded(FILE *out, struct safe_text t, unsigned int cols)
 	fprintf(out, "%s%*s", t.str, t.width < cols ? (int)(cols - t.width) : 0, "");
 }
 
+/* Print a name in a column of @cols, cut if it is longer and @cut is set. */
+static void print_name(FILE *out, struct safe_text t, unsigned int cols, bool cut)
+{
+	unsigned int width;
+	size_t size;
+
+	if (!cut || t.width <= cols) {
+		print_padded(out, t, cols);
+		return;
+	}
+	size = text_clip(t, cols - 1, &width);
+	fprintf(out, "%.*s…%*s", (int)size, t.str, (int)(cols - 1 - width), "");
+}
+
 /* "cart.py:12" */
 static struct safe_text line_text(const struct profile *p, const struct profile_line *line,
 				  char *buf, size_t size)
@@ -164,14 +179,42 @@ static struct safe_text line_text(const struct profile *p, const struct profile_
 		    : TEXT("");
 }
 
-/* The widths of the columns; line: 0 if no row has one. */
+/* The widths of the columns; line: 0 if no row has one. @cut: a row is a line of the terminal. */
 struct widths {
-	unsigned int symbol, module, line;
+	unsigned int symbol, module, line, comm;
+	bool cut;
 };
 
-static struct widths widths_of(const struct profile *p, const struct batch_table *t)
+/* Take at most *@over of @width, down to @least. */
+static void narrow(unsigned int *width, unsigned int least, unsigned int *over)
 {
-	struct widths w = { 6, 6, 0 };
+	unsigned int by = *width > least ? MIN(*width - least, *over) : 0;
+
+	*width -= by;
+	*over -= by;
+}
+
+/* Make a row @cols wide: without lines, then with names cut, of functions last. */
+static void fit(struct widths *w, unsigned int nr_ratios, unsigned int cols)
+{
+	/* " SELF% TOTAL% SAMPLES RATIOS K " and the spaces before MODULE and COMM. */
+	unsigned int used = 32 + 9 * nr_ratios + w->symbol + w->module + w->comm, over;
+
+	w->cut = true;
+	if (w->line && used + 2 + w->line > cols)
+		w->line = 0;
+	over = used > cols ? used - cols : 0;
+	narrow(&w->module, 12, &over);
+	narrow(&w->comm, 10, &over);
+	narrow(&w->symbol, 20, &over);
+	narrow(&w->module, 6, &over);
+	narrow(&w->comm, 4, &over);
+	narrow(&w->symbol, 6, &over);
+}
+
+static struct widths widths_of(const struct batch_tick *tick, const struct batch_table *t)
+{
+	struct widths w = { 6, 6, 0, 4, false };
 
 	for (uint32_t i = 0; i < t->nr_rows; i++) {
 		const struct batch_row *row = &t->rows[i];
@@ -179,10 +222,17 @@ static struct widths widths_of(const struct profile *p, const struct batch_table
 
 		w.symbol = MAX(w.symbol, row->function->name.width);
 		w.module = MAX(w.module, row->function->module.width);
-		w.line = MAX(w.line, line_text(p, row->line, buf, sizeof(buf)).width);
+		w.line = MAX(w.line, line_text(tick->profile, row->line, buf, sizeof(buf)).width);
+		w.comm = MAX(w.comm, row->comm.width);
 	}
-	return (struct widths){ MIN(w.symbol, SYMBOL_COLS_MAX), MIN(w.module, MODULE_COLS_MAX),
-				MIN(w.line, MODULE_COLS_MAX) };
+	w.line = MIN(w.line, MODULE_COLS_MAX);
+	if (tick->cols) {
+		fit(&w, tick->nr_ratios, tick->cols);
+		return w;
+	}
+	w.symbol = MIN(w.symbol, SYMBOL_COLS_MAX);
+	w.module = MIN(w.module, MODULE_COLS_MAX);
+	return w;
 }
 
 static void print_row(FILE *out, const struct batch_tick *tick, const struct batch_row *row,
@@ -196,21 +246,22 @@ static void print_row(FILE *out, const struct batch_tick *tick, const struct bat
 		fprintf(out, "%8s ",
 			format_ratio(number, row->ratios[i], tick->ratios[i].ratio->digits).str);
 	fprintf(out, "%c ", row->function->kind);
-	print_padded(out, row->function->name, w->symbol);
+	print_name(out, row->function->name, w->symbol, w->cut);
 	fputs("  ", out);
-	print_padded(out, row->function->module, w->module);
+	print_name(out, row->function->module, w->module, w->cut);
 	fputs("  ", out);
 	if (w->line) {
-		print_padded(out, line_text(p, row->line, buf, sizeof(buf)), w->line);
+		print_name(out, line_text(p, row->line, buf, sizeof(buf)), w->line, w->cut);
 		fputs("  ", out);
 	}
-	fprintf(out, "%s\n", row->comm.str);
+	print_name(out, row->comm, w->cut ? MIN(w->comm, row->comm.width) : 0, w->cut);
+	fputc('\n', out);
 }
 
 static void print_table(FILE *out, const struct batch_tick *tick, const struct batch_table *t)
 {
 	const struct profile *p = tick->profile;
-	struct widths w = widths_of(p, t);
+	struct widths w = widths_of(tick, t);
 	char idle[IDLE_MAX];
 
 	if (tick->nr_tables > 1)
