@@ -65,8 +65,8 @@ static const struct profile_module *module_of(const struct profile *p, uint32_t 
 	return NULL;
 }
 
-/* One message per reason, with the module where most of its stacks end. The fixes differ. */
-static void note_broken(struct messages *n, const struct profile *p)
+/* Return the fix of stacks that end for the reason @stop, most of them in @in; NULL: not known. */
+static const char *broken_fix(unsigned int stop, const struct profile_module *in)
 {
 	static const char *const fix[UNWIND_NR_STOPS] = {
 		[UNWIND_DEPTH] = "show by module (6); the innermost 512 frames are kept",
@@ -85,6 +85,17 @@ static void note_broken(struct messages *n, const struct profile *p)
 		[UNWIND_OUTSIDE] = "run proftop in the PID namespace of the host: docker run "
 				   "--pid=host, hostPID: true",
 	};
+
+	/* Not of a file: nobody can build it again. */
+	if (stop == UNWIND_NO_CFI && in && in->name.str[0] == '[')
+		return "show by module (6); code generated at run time has none: its callers are "
+		       "not known";
+	return fix[stop] ? fix[stop] : "show by module (6); no fix is known: report it";
+}
+
+/* One message per reason, with the module where most of its stacks end. The fixes differ. */
+static void note_broken(struct messages *n, const struct profile *p)
+{
 	const struct profile_account *w = &n->window;
 	bool loud = w->taken >= MESSAGES_TAKEN_MIN &&
 		    (double)w->broken > BROKEN_LOUD * (double)w->taken;
@@ -109,8 +120,7 @@ static void note_broken(struct messages *n, const struct profile *p)
 					profile_broken_name(i), in->name.str);
 			e->module = in->id + 1;
 		}
-		messages_fix(n, e, MESSAGE_MODULES, 0, "%s",
-			     fix[i] ? fix[i] : "show by module (6); no fix is known: report it");
+		messages_fix(n, e, MESSAGE_MODULES, 0, "%s", broken_fix(i, in));
 	}
 }
 

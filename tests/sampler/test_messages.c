@@ -368,13 +368,13 @@ TEST(test_broken_module, setup, teardown)
 	struct profile_module modules[] = { { .id = 7, .name = TEXT("libc.so.6"), .reason = "" },
 					    { .id = 9, .name = TEXT("libjvm.so"), .reason = "" } };
 	struct fixture *f = *state;
+	char key[24];
 
 	f->p.modules = modules;
 	f->p.nr_modules = 2;
 	f->p.account.broken = 360;
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		const struct profile_message *n;
-		char key[24];
 
 		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING)
 			continue;
@@ -394,6 +394,17 @@ TEST(test_broken_module, setup, teardown)
 		assert_null(strstr(n->detail, "most in"));
 		f->p.broken_by[i] = 0;
 	}
+	/* Code without a file is not built again. */
+	modules[1].name = TEXT("[anon]");
+	f->p.broken_by[UNWIND_NO_CFI] = 360;
+	f->p.broken_in[UNWIND_NO_CFI] = 7;
+	snprintf(key, sizeof(key), "broken-%d", UNWIND_NO_CFI);
+	tick(f);
+	assert_non_null(strstr(find(f, key)->fix, "-fasynchronous-unwind-tables"));
+	f->p.broken_in[UNWIND_NO_CFI] = 9;
+	tick(f);
+	assert_non_null(strstr(find(f, key)->fix, "generated at run time"));
+	f->p.broken_by[UNWIND_NO_CFI] = 0;
 	f->p.modules = NULL;
 	f->p.nr_modules = 0;
 }
