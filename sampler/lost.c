@@ -17,9 +17,10 @@ void lost_restart(struct lost *l, const uint64_t now[EVENTS_MAX])
 		l->seen[i] = now[i];
 }
 
-void lost_add(struct lost *l, struct profile_cpu *cpu)
+void lost_add(struct lost *l, struct profile_cpu *cpu, uint64_t nr)
 {
-	l->total += cpu->lost;
+	cpu->lost = nr;
+	l->total += nr;
 	cpu->lost_total = l->total;
 }
 

@@ -23,8 +23,11 @@ struct lost {
 uint64_t lost_since(struct lost *l, uint32_t event, uint64_t now);
 /* Forget the totals; @now: the kernel's counts at the start of the next tick. */
 void lost_restart(struct lost *l, const uint64_t now[EVENTS_MAX]);
-/* Add the lost samples of the tick, @cpu->lost, to the total. */
-void lost_add(struct lost *l, struct profile_cpu *cpu);
+/*
+ * Set the lost samples of the tick, and add them to the total: @nr by lost_since(), or of the LOST
+ * records if the kernel does not count (rates_add_cpu()).
+ */
+void lost_add(struct lost *l, struct profile_cpu *cpu, uint64_t nr);
 /* Add the throttled samples and time of the tick, including a pause that still lasts. */
 void lost_add_throttled(struct lost *l, struct sampler_thread *t,
 			const struct sampler_thread_stats *stats, struct profile_cpu *cpu,

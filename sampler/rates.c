@@ -166,9 +166,8 @@ void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 {
 	struct rates_cpu *rc = &r->cpus[index];
 	double queued = samples_queued(t, rc, stats), busy, taken;
+	uint64_t lost = 0;
 
-	if (!t->lost_known)
-		cpu->lost = stats->lost_records;
 	for (uint32_t i = 0; i < t->nr_events; i++) {
 		struct profile_cpu_event *ev = &events[i];
 
@@ -177,7 +176,7 @@ void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		if (!rc->known[i])
 			continue;
 		ev->lost = add_counter(r, t, rc, i, ev);
-		cpu->lost += ev->lost;
+		lost += ev->lost;
 		taken = samples_taken(t, rc, stats, i, queued, ev->lost);
 		busy = busy_seconds(t, cpu, ev->running_ns);
 		if (busy <= 0)
@@ -185,7 +184,7 @@ void rates_add_cpu(struct rates *r, const struct rates_tick *t, uint32_t index,
 		add_sum(&r->sums[i], taken, busy);
 		add_sum(&rc->sums[i], taken, busy);
 	}
-	lost_add(&rc->lost, cpu);
+	lost_add(&rc->lost, cpu, t->lost_known ? lost : stats->lost_records);
 }
 
 /* Return the rate of @sum, else @was or NAN; begins the next stretch when this one is used up. */

@@ -2,7 +2,7 @@
 /*
  * Serve requests, load images, name places.
  *
- * Runs on: the asker and the loader thread, or the caller of loader_run(). Both
+ * Runs on: the process reader and the loader thread, or the caller of loader_run(). Both
  * threads are registered with urcu-qsbr (they may free through it), but offline:
  * a hanging read never delays a grace period. They need no read side: places and
  * objects are never freed, the rest is private to them.
@@ -31,11 +31,11 @@
 #include "symbols/interpreters.h"
 #include "symbols/object/fetch.h"
 
-#define ASKER_NICE -10
+#define PROCESS_NICE -10
 /* Of the loader: while there was work in the last round, and after a round without. */
 #define WAIT_MS		50
 #define WAIT_IDLE_MS	100
-#define ASKER_WAIT_MS	200
+#define PROCESS_WAIT_MS 200
 #define STOP_WAIT_NS	2000000000ULL
 #define DETAILS_A_TURN	16U
 #define HELPERS_WAIT_NS 300000000ULL
@@ -63,7 +63,7 @@ struct loader {
 	struct code_desk code;
 	char *kallsyms_path, *kcore_path; /* of the recorded machine; NULL: this one */
 	struct fetch_desk fetch;
-	struct worker asker, worker;
+	struct worker process_reader, loader;
 	struct place_names names;
 	atomic_bool stop; /* release by loader_stop, acquire by the threads */
 	bool left_behind;
@@ -88,17 +88,17 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	code_init(&l->code, &l->images, symtab, &l->naming, &l->lines);
 	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
-	l->asker.event = wake_new();
-	l->worker.event = wake_new();
-	if (l->asker.event < 0 || l->worker.event < 0) {
-		int rc = MIN(l->asker.event, l->worker.event);
+	l->process_reader.event = wake_new();
+	l->loader.event = wake_new();
+	if (l->process_reader.event < 0 || l->loader.event < 0) {
+		int rc = MIN(l->process_reader.event, l->loader.event);
 
 		loader_free(l);
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
 	}
 	l->codes = l->naming.codes = codes_new();
 	if (!l->codes || ksyms_new(&l->naming.kernel.ksyms) || chains_new(&l->chains) ||
-	    helpers_new(&l->helpers, l->worker.event)) {
+	    helpers_new(&l->helpers, l->loader.event)) {
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
@@ -270,10 +270,10 @@ bool loader_free(struct loader *l)
 	naming_jit_fini(&l->naming.jit);
 	interpreters_fini(&l->interpreters);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
-	if (l->asker.event >= 0)
-		close(l->asker.event);
-	if (l->worker.event >= 0)
-		close(l->worker.event);
+	if (l->process_reader.event >= 0)
+		close(l->process_reader.event);
+	if (l->loader.event >= 0)
+		close(l->loader.event);
 	chains_free(l->chains);
 	codes_free(l->codes);
 	naming_fini(&l->naming);
@@ -297,7 +297,7 @@ struct code_desk *loader_code(struct loader *l)
 
 void loader_wake(struct loader *l)
 {
-	wake_send(l->maps ? l->asker.event : l->worker.event);
+	wake_send(l->maps ? l->process_reader.event : l->loader.event);
 }
 
 static bool is_stopping(const struct loader *l)
@@ -369,18 +369,18 @@ static bool work(struct loader *l, enum effort effort)
 	return more;
 }
 
-static void *asker_main(void *arg)
+static void *process_reader_main(void *arg)
 {
 	struct loader *l = arg;
 
 	pthread_setname_np(pthread_self(), "proftop/proc");
 	/* Small work that all samples of a new process wait for. Most users have no permission. */
-	setpriority(PRIO_PROCESS, 0, ASKER_NICE);
+	setpriority(PRIO_PROCESS, 0, PROCESS_NICE);
 	rcu_register_thread();
 	/* Offline forever: /proc may hang, and the maps are read under their mutex here. */
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
-		bool any = wait_event(l->asker.event, ASKER_WAIT_MS), more;
+		bool any = wait_event(l->process_reader.event, PROCESS_WAIT_MS), more;
 
 		if (is_stopping(l))
 			break;
@@ -392,7 +392,7 @@ static void *asker_main(void *arg)
 		} while (more && !is_stopping(l));
 		/* A wake is for both threads. */
 		if (any)
-			wake_send(l->worker.event);
+			wake_send(l->loader.event);
 	}
 	rcu_unregister_thread();
 	return NULL;
@@ -408,7 +408,7 @@ static void *loader_main(void *arg)
 	rcu_register_thread();
 	rcu_thread_offline();
 	while (!is_stopping(l)) {
-		bool any = wait_event(l->worker.event, wait_ms);
+		bool any = wait_event(l->loader.event, wait_ms);
 
 		while (!is_stopping(l) && work(l, AS_IT_COMES))
 			any = true;
@@ -433,9 +433,9 @@ int loader_start(struct loader *l, struct err *e)
 	atomic_store_explicit(&l->stop, false, memory_order_relaxed); /* no thread yet */
 	/* Files that hang delay no other name; a replay reads all of them first. */
 	l->naming.jit.reads.helpers = l->images.no_proc ? NULL : l->helpers;
-	rc = start_one(l, &l->worker, loader_main);
+	rc = start_one(l, &l->loader, loader_main);
 	if (!rc && l->maps)
-		rc = start_one(l, &l->asker, asker_main);
+		rc = start_one(l, &l->process_reader, process_reader_main);
 	if (rc) {
 		loader_stop(l);
 		return err_set(e, rc, "cannot create a thread: raise the limit (ulimit %s)",
@@ -460,8 +460,8 @@ void loader_stop(struct loader *l)
 
 	/* Pairs with is_stopping(), and with objects.c after each file. */
 	atomic_store_explicit(&l->stop, true, memory_order_release);
-	stop_one(l, &l->asker, deadline_ns);
-	stop_one(l, &l->worker, deadline_ns);
+	stop_one(l, &l->process_reader, deadline_ns);
+	stop_one(l, &l->loader, deadline_ns);
 }
 
 /* Return true if a helper has a job of the loader. */
@@ -481,7 +481,7 @@ static void run(struct loader *l, enum effort effort)
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, effort);
 		if (!more && is_busy(l, effort)) {
-			wait_event(l->worker.event, WAIT_MS);
+			wait_event(l->loader.event, WAIT_MS);
 			more = true;
 		}
 	}

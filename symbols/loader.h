@@ -2,7 +2,7 @@
 /*
  * The background of symbols: two threads, one loop each.
  *
- * "asker" reads /proc/PID, because stacks wait for it; "loader" names places, and
+ * "process reader" reads /proc/PID, because stacks wait for it; "loader" names places, and
  * has helpers (helper.h) read the files of objects: a large object, or a file
  * system that hangs, delays no stack and no name.
  */

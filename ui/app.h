@@ -3,7 +3,7 @@
  * The live screen: shows the sampler's profiles and handles keys.
  *
  * Runs on the main thread. main() calls, in this order: app_check() (before
- * anything costs time), guard_start(), sampler_new(), app_block_signals(),
+ * anything costs time), term_guard_start(), sampler_new(), app_block_signals(),
  * sampler_start(), app_run().
  */
 #ifndef UI_APP_H

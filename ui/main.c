@@ -28,7 +28,7 @@
 #include "ui/cli/reading.h"
 #include "ui/draw/term.h"
 #include "ui/exporting.h"
-#include "ui/guard.h"
+#include "ui/term_guard.h"
 #include "ui/script.h"
 #include "ui/text/number.h"
 #include "ui/text/users.h"
@@ -472,7 +472,7 @@ static int run_screen(struct options *o, struct err *e)
 	sampled.follow = is_piped(o);
 	/* The command's output would be drawn over the screen. */
 	sampled.command_quiet = true;
-	guard_start();
+	term_guard_start();
 	app_block_signals();
 	block_background_stop();
 	pthread_atfork(NULL, NULL, unblock_signals);
@@ -561,6 +561,6 @@ int main(int argc, char **argv)
 	options_fini(&o);
 	fflush(NULL);
 	sampler_cage_stop();
-	guard_end(code);
+	term_guard_end(code);
 	return code;
 }

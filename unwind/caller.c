@@ -13,7 +13,7 @@
 #include "symbols/object/image.h"
 #include "unwind/apply.h"
 #include "unwind/fp.h"
-#include "unwind/jit.h"
+#include "unwind/java.h"
 #include "unwind/rewrite.h"
 #include "unwind/v8.h"
 
@@ -406,7 +406,7 @@ static int by_codemap(struct walk *w)
 	const struct codemap_code *code = map ? codemap_find(map, w->pc) : NULL;
 	uint64_t sp = w->f.reg[arch->sp];
 	struct fp_input in;
-	struct jit_caller c;
+	struct java_caller c;
 
 	w->out->new_code = !code;
 	w->out->unread_code = map && !code;
@@ -416,7 +416,7 @@ static int by_codemap(struct walk *w)
 	if (!code)
 		return UNWIND_NO_CFI;
 	in = guess_input(w);
-	c = jit_step(&in, map, code, w->pc, &w->f, !in.first && !w->out->nr_java);
+	c = java_step(&in, map, code, w->pc, &w->f, !in.first && !w->out->nr_java);
 	w->out->nr_java += code->java;
 	if (!c.found)
 		return by_guess(w);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Find the caller of one frame: by its row, by libunwind, by the layout of JIT code, or by a guess.
+ * Find the caller of one frame: by its row, by libunwind, by the layout of Java's or V8's code, or
+ * by a guess.
  *
- * Private to the room. Runs on the sampler thread that owns the unwinder.
+ * Private to unwind/. Runs on the sampler thread that owns the unwinder.
  */
 #ifndef UNWIND_CALLER_H
 #define UNWIND_CALLER_H

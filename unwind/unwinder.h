@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of an unwinder; private to the room.
+ * The parts of an unwinder; private to unwind/.
  *
  * Owned by one sampler thread; the counters are read by any thread.
  */

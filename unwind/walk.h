@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The walk over one stack; private to the room.
+ * The walk over one stack; private to unwind/.
  *
  * Runs on the sampler thread that owns the unwinder.
  */

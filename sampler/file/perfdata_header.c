@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf.data: the header of file mode and of pipe mode.
+ * perf.data: the header of file mode and of pipe mode. -EINVAL: damaged, or no recording;
+ * perfdata_refuse.c words the message.
  */
 #include "sampler/file/perfdata_header.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which file this is instead of a recording, by its first bytes.
+ * Word the refusal of a file: another format, damaged, too many events. perfdata_header.c finds it.
  *
  * Any thread; pure.
  */

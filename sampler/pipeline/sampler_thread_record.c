@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Handle one record of the ring.
+ * Dispatch one record of the ring: samples to the pipeline; losses, throttling and switches to the
+ * statistics and queues of the thread.
  */
 #include "sampler/pipeline/sampler_thread_record.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The shared base: errors, time, hashing, macros. Every room may include it. */
+/* The shared base: errors, time, hashing, macros. Every layer may include it. */
 #ifndef SYMBOLS_BASE_BASE_H
 #define SYMBOLS_BASE_BASE_H
 

@@ -2,7 +2,7 @@
 /*
  * Recognise the container of a cgroup by the names that container tools use.
  *
- * Runs on: any thread (the asker).
+ * Runs on: any thread (the process reader).
  */
 #include "symbols/process/cgroup.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of containers, from JSON. Runs on: the asker.
+ * Names of containers, from JSON. Runs on: the process reader.
  */
 #include "symbols/process/container_name.h"
 

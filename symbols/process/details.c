@@ -4,7 +4,7 @@
  *
  * Invariant: a key in the queue has an entry with queued set.
  *
- * Runs on: the builder (get, wanted) and the asker (serve).
+ * Runs on: the builder (get, wanted) and the process reader (serve).
  */
 #include "symbols/process/details.h"
 
@@ -49,7 +49,7 @@ struct details {
 	uint64_t swept_ns;
 	uint32_t queue[QUEUE_MAX]; /* keys */
 	uint32_t nr_queued, first;
-	struct container_names names; /* of the asker; not under the lock */
+	struct container_names names; /* of the process reader; not under the lock */
 };
 
 struct details *details_new(struct maps *maps)

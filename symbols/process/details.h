@@ -4,7 +4,7 @@
  * cgroup, start; also of its ancestors, sampled or not.
  *
  * The builder requests the processes of a profile and gets the details read so
- * far; the asker reads. Entries not requested for a while are dropped when there
+ * far; the process reader reads. Entries not requested for a while are dropped when there
  * are too many.
  *
  * Threads: all functions take one mutex, never held while /proc is read.
@@ -43,7 +43,7 @@ void details_free(struct details *d);
  */
 bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
 		 struct text_arena *arena, struct process_details *out);
-/* Builder: test for requests; then wake the asker. */
+/* Builder: test for requests; then wake the process reader. */
 bool details_wanted(struct details *d);
 
 /* Asker: read at most @max requested processes; returns their number. */

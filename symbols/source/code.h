@@ -19,7 +19,7 @@
 struct reading;
 
 struct code_desk {
-	pthread_mutex_t lock; /* asker and loader; held for a few words only */
+	pthread_mutex_t lock; /* process reader and loader; held for a few words only */
 	uint32_t wanted;
 	bool by_line; /* with lines_wanted */
 	struct listing_lines lines_wanted;

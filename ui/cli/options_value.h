@@ -79,7 +79,7 @@ struct options_parse {
 	int code; /* exit code */
 };
 
-/* Options about the past, in options_time.c. */
+/* Options about the past, in options_past.c. */
 int options_parse_history(struct options_parse *p, const char *arg);
 int options_parse_trap_memory(struct options_parse *p, const char *arg);
 int options_parse_keep(struct options_parse *p, const char *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Put a canvas on the terminal and read keys. The only file that includes
- * curses. The main thread; one at a time.
+ * curses. After a crash ui/term_guard.c restores the terminal. The main thread; one at a time.
  */
 #ifndef UI_DRAW_TERM_H
 #define UI_DRAW_TERM_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The JSON escaper: a string that is also harmless inside an HTML script element.
+ * Escape a string for JSON, harmless also inside an HTML script element. (The format json of
+ * --export is written by ui/cli/batch_ndjson.c.)
  *
  * Any thread.
  */

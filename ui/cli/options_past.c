@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Options about the past, and traps.
+ * Options about the past: --history, --keep, --open, --save-*, --trap. (--time is in
+ * options_value.c.)
  *
  * Runs on: the UI thread, before any other.
  */

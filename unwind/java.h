@@ -8,13 +8,13 @@
  * bytecode pointer and the caller's sp in slots below the frame pointer
  * (frame_x86.hpp). Pure; sampler threads.
  */
-#ifndef UNWIND_JIT_H
-#define UNWIND_JIT_H
+#ifndef UNWIND_JAVA_H
+#define UNWIND_JAVA_H
 
 #include "symbols/jit/codemap.h"
 #include "unwind/fp.h"
 
-struct jit_caller {
+struct java_caller {
 	bool found;
 	bool guessed; /* the layout does not prove it */
 	uint64_t pc, sp, fp;
@@ -25,8 +25,8 @@ struct jit_caller {
  * Find the caller of frame @f at @pc in @code of @map; in->first: innermost or interrupted.
  * @leaf: the innermost frame of Java, which calls a function of the JVM.
  */
-struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
-			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f,
-			   bool leaf);
+struct java_caller java_step(const struct fp_input *in, const struct codemap *map,
+			     const struct codemap_code *code, uint64_t pc,
+			     const struct arch_frame *f, bool leaf);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Frames of HotSpot. Runs on sampler threads.
  */
-#include "unwind/jit.h"
+#include "unwind/java.h"
 
 /* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 25, x86-64). */
 #define SLOT_SENDER_SP (-8)
@@ -17,14 +17,15 @@ static bool returns_to(const struct fp_input *in, uint64_t pc)
 }
 
 /* Read {frame pointer, return address} at @at; false: no such frame. */
-static bool read_record(const struct fp_input *in, uint64_t at, struct jit_caller *c)
+static bool read_record(const struct fp_input *in, uint64_t at, struct java_caller *c)
 {
 	return stack_copy_read(in->copy, at, &c->fp) && stack_copy_read(in->copy, at + 8, &c->pc) &&
 	       returns_to(in, c->pc);
 }
 
 /* In a prologue or epilogue: the return address is on top, or below the pushed frame pointer. */
-static bool find_on_top(const struct fp_input *in, const struct arch_frame *f, struct jit_caller *c)
+static bool find_on_top(const struct fp_input *in, const struct arch_frame *f,
+			struct java_caller *c)
 {
 	uint64_t sp = f->reg[in->arch->sp];
 
@@ -51,13 +52,13 @@ static bool may_leave(const struct fp_input *in, const struct codemap_code *code
 	return false;
 }
 
-static struct jit_caller fixed_frame(const struct fp_input *in, const struct codemap *map,
-				     const struct codemap_code *code, uint64_t pc,
-				     const struct arch_frame *f)
+static struct java_caller fixed_frame(const struct fp_input *in, const struct codemap *map,
+				      const struct codemap_code *code, uint64_t pc,
+				      const struct arch_frame *f)
 {
 	uint64_t sp = f->reg[in->arch->sp], offset = pc - code->start;
 	bool early = in->first && code->complete < code->size && offset < code->complete;
-	struct jit_caller c = { .guessed = in->first };
+	struct java_caller c = { .guessed = in->first };
 
 	if (!arch_has(f, in->arch->sp))
 		return c;
@@ -101,13 +102,13 @@ static bool is_interpreted(const struct fp_input *in, const struct codemap_metho
 	       (last_sp == bcp || fp + 8 * last_sp == bcp);
 }
 
-static struct jit_caller interpreter_frame(const struct fp_input *in, const struct codemap *map,
-					   const struct arch_frame *f)
+static struct java_caller interpreter_frame(const struct fp_input *in, const struct codemap *map,
+					    const struct arch_frame *f)
 {
 	const struct arch_ops *arch = in->arch;
 	uint64_t fp = f->reg[arch->fp], method = 0;
 	const struct codemap_method *m;
-	struct jit_caller c = { .guessed = true };
+	struct java_caller c = { .guessed = true };
 
 	if (!arch_has(f, arch->fp) || fp < f->reg[arch->sp] || !read_record(in, fp, &c) ||
 	    !stack_copy_read(in->copy, fp + (uint64_t)SLOT_SENDER_SP, &c.sp) || c.sp <= fp ||
@@ -122,20 +123,20 @@ static struct jit_caller interpreter_frame(const struct fp_input *in, const stru
 
 /* Stubs that are called from are frames with a frame pointer; certain is that one that calls Java.
  */
-static struct jit_caller stub_frame(const struct fp_input *in, const struct codemap *map,
-				    uint64_t pc, const struct arch_frame *f)
+static struct java_caller stub_frame(const struct fp_input *in, const struct codemap *map,
+				     uint64_t pc, const struct arch_frame *f)
 {
 	uint64_t fp = f->reg[in->arch->fp];
-	struct jit_caller c = { .sp = fp + 16, .guessed = pc + 1 != map->call_return };
+	struct java_caller c = { .sp = fp + 16, .guessed = pc + 1 != map->call_return };
 
 	c.found = !in->first && arch_has(f, in->arch->fp) && fp >= f->reg[in->arch->sp] &&
 		  read_record(in, fp, &c);
 	return c;
 }
 
-static struct jit_caller step_of(const struct fp_input *in, const struct codemap *map,
-				 const struct codemap_code *code, uint64_t pc,
-				 const struct arch_frame *f)
+static struct java_caller step_of(const struct fp_input *in, const struct codemap *map,
+				  const struct codemap_code *code, uint64_t pc,
+				  const struct arch_frame *f)
 {
 	switch (code->kind) {
 	case CODEMAP_FIXED:
@@ -148,11 +149,11 @@ static struct jit_caller step_of(const struct fp_input *in, const struct codemap
 	return stub_frame(in, map, pc, f);
 }
 
-struct jit_caller jit_step(const struct fp_input *in, const struct codemap *map,
-			   const struct codemap_code *code, uint64_t pc, const struct arch_frame *f,
-			   bool leaf)
+struct java_caller java_step(const struct fp_input *in, const struct codemap *map,
+			     const struct codemap_code *code, uint64_t pc,
+			     const struct arch_frame *f, bool leaf)
 {
-	struct jit_caller c = step_of(in, map, code, pc, f);
+	struct java_caller c = step_of(in, map, code, pc, f);
 
 	c.guessed |= code->retired || map->untried;
 	/* Calls that cannot stop the thread are not described: its inlined methods are not known.

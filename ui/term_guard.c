@@ -3,10 +3,9 @@
  * The guard: waits for proftop and restores the terminal after it.
  *
  * A separate process with one thread. All its signals are blocked and read by
- * sigtimedwait(2): nothing interrupts it. The only file but main.c that
- * exits, as it is the end of a process.
+ * sigtimedwait(2): nothing interrupts it. It ends here, by _exit(2).
  */
-#include "ui/guard.h"
+#include "ui/term_guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@
 
 /* Time for proftop to end before it is killed. */
 #define LEAVE_SECONDS 2
-/* Time for it to end after guard_end(). */
+/* Time for it to end after term_guard_end(). */
 #define END_MS 500
 /* Interval of tests for the end of its first thread; after this number in a row it has ended. */
 #define LOOK_SECONDS 1
@@ -39,7 +38,7 @@ struct guard {
 	struct termios before;
 	pid_t child;
 	bool leaving; /* SIGTERM was sent; SIGKILL follows */
-	bool ending;  /* guard_end() was called, with this code: */
+	bool ending;  /* term_guard_end() was called, with this code: */
 	int code;
 	unsigned int nr_dead; /* tests in a row that found its first thread ended */
 };
@@ -226,7 +225,7 @@ static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigs
 	}
 }
 
-int guard_start(void)
+int term_guard_start(void)
 {
 	struct guard g = { .tty = find_tty() };
 	pid_t guard = getpid();
@@ -259,12 +258,12 @@ int guard_start(void)
 	return 0;
 }
 
-void guard_end(int code)
+void term_guard_end(int code)
 {
 	const union sigval value = { .sival_int = code };
 	int sig = 0;
 
-	/* Sent by guard_start() only. */
+	/* Sent by term_guard_start() only. */
 	if (!prctl(PR_GET_PDEATHSIG, &sig) && sig == SIGTERM)
 		sigqueue(getppid(), SIGUSR1, value);
 }

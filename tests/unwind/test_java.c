@@ -3,7 +3,7 @@
  * Frames of HotSpot: bodies, prologues, the interpreter, stubs; the bytes that prove
  * or refutes them; no read outside of the stack copy.
  */
-#include "unwind/jit.h"
+#include "unwind/java.h"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
@@ -69,7 +69,7 @@ static struct arch_frame frame(uint64_t sp, uint64_t fp, uint64_t bcp)
 	return f;
 }
 
-static struct jit_caller step_leaf(uint64_t pc, const struct arch_frame *f, bool first, bool leaf)
+static struct java_caller step_leaf(uint64_t pc, const struct arch_frame *f, bool first, bool leaf)
 {
 	const struct fp_input in = {
 		.arch = &arch_x86_64,
@@ -81,15 +81,15 @@ static struct jit_caller step_leaf(uint64_t pc, const struct arch_frame *f, bool
 	const struct codemap_code *code = codemap_find(map, pc);
 
 	assert_non_null(code);
-	return jit_step(&in, map, code, pc, f, leaf);
+	return java_step(&in, map, code, pc, f, leaf);
 }
 
-static struct jit_caller step(uint64_t pc, const struct arch_frame *f, bool first)
+static struct java_caller step(uint64_t pc, const struct arch_frame *f, bool first)
 {
 	return step_leaf(pc, f, first, false);
 }
 
-static void assert_caller(const struct jit_caller *c, uint64_t pc, uint64_t sp, uint64_t fp)
+static void assert_caller(const struct java_caller *c, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	assert_true(c->found);
 	assert_int_equal(c->pc, pc);
@@ -146,7 +146,7 @@ TEST(test_blind, set_up, tear_down)
 TEST(test_body, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, 0, 0);
-	struct jit_caller c;
+	struct java_caller c;
 
 	words[2] = SP + 160;
 	words[3] = BODY + 0x41;
@@ -186,7 +186,7 @@ TEST(test_doubts, set_up, tear_down)
 TEST(test_recursive_return, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);
-	struct jit_caller c;
+	struct java_caller c;
 
 	words[0] = BODY + 0x61;
 	words[2] = SP + 160;
@@ -203,7 +203,7 @@ TEST(test_recursive_return, set_up, tear_down)
 TEST(test_prologue, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);
-	struct jit_caller c;
+	struct java_caller c;
 
 	/* At the first instruction: the return address is on top. */
 	words[0] = BODY + 0x61;
@@ -235,7 +235,7 @@ static void put_interpreted(unsigned int at, uint64_t pc, uint64_t bcp)
 TEST(test_interpreter, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 80, BCODE + 3);
-	struct jit_caller c;
+	struct java_caller c;
 
 	put_interpreted(10, INTERP + 0x33, 0);
 	c = step(INTERP + 0x20, &f, true);
@@ -302,7 +302,7 @@ TEST(test_interpreter_refuses, set_up, tear_down)
 TEST(test_stub, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 48, 0);
-	struct jit_caller c;
+	struct java_caller c;
 
 	words[6] = SP + 200;
 	words[7] = CODE + 0x10;

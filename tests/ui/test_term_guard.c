@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <utmp.h>
 
-#include "ui/guard.h"
+#include "ui/term_guard.h"
 
 #define RESTORED "\033[?1049l"
 
@@ -104,7 +104,7 @@ static bool said(const struct run *r, const char *text)
 
 static void die_by(int sig)
 {
-	guard_start();
+	term_guard_start();
 	spoil();
 	signal(sig, SIG_DFL);
 	kill(getpid(), sig);
@@ -143,7 +143,7 @@ static void end_in_part(int status)
 {
 	pthread_t thread;
 
-	guard_start();
+	term_guard_start();
 	spoil();
 	pthread_create(&thread, NULL, stay, NULL);
 	syscall(SYS_exit, status);
@@ -162,7 +162,7 @@ TEST(test_ends_in_part)
 
 static void leave_well(int code)
 {
-	guard_start();
+	term_guard_start();
 	_exit(code);
 }
 
@@ -187,7 +187,7 @@ static void on_term(int sig)
 
 static void wait_for_term(int unused)
 {
-	guard_start();
+	term_guard_start();
 	signal(SIGTERM, on_term);
 	dprintf(1, "READY");
 	for (;;)
@@ -222,7 +222,7 @@ static void kill_guard(int unused)
 	guard = fork();
 	if (!guard) {
 		close(ready[0]);
-		guard_start();
+		term_guard_start();
 		signal(SIGTERM, on_term);
 		if (write(ready[1], "r", 1) != 1)
 			_exit(1);
@@ -249,7 +249,7 @@ TEST(test_guard_killed)
 
 static void never_leave(int unused)
 {
-	guard_start();
+	term_guard_start();
 	signal(SIGTERM, SIG_IGN);
 	spoil();
 	for (;;)
@@ -274,7 +274,7 @@ static void stall(int unused)
 	static const char much[65536] = "much";
 	ssize_t n;
 
-	guard_start();
+	term_guard_start();
 	signal(SIGTERM, SIG_IGN);
 	spoil();
 	n = write(1, much, sizeof(much));
@@ -304,7 +304,7 @@ static void shell(int sig)
 		setpgid(0, 0);
 		tcsetpgrp(0, getpid());
 		signal(SIGTTOU, SIG_DFL);
-		guard_start();
+		term_guard_start();
 		spoil();
 		kill(getpid(), sig);
 		dprintf(1, "CONTINUED");
@@ -339,9 +339,9 @@ TEST(test_job_control)
 /* Announces its end and does not end, like a process with a thread that hangs in the kernel. */
 static void hangs_at_its_end(int code)
 {
-	guard_start();
+	term_guard_start();
 	spoil();
-	guard_end(code);
+	term_guard_end(code);
 	dprintf(1, "PID %d.", getpid());
 	signal(SIGTERM, SIG_IGN);
 	for (;;)

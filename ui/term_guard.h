@@ -3,8 +3,8 @@
  * The guard: a small parent that restores the terminal after any death of
  * proftop, SIGKILL included. It has no thread, no curses and no profile.
  */
-#ifndef UI_GUARD_H
-#define UI_GUARD_H
+#ifndef UI_TERM_GUARD_H
+#define UI_TERM_GUARD_H
 
 /*
  * Fork. The child returns 0 and goes on as proftop; it gets SIGTERM when the
@@ -14,12 +14,12 @@
  * fails: proftop then runs unguarded. Call it before any thread exists and
  * before anything is printed.
  */
-int guard_start(void);
+int term_guard_start(void);
 /*
  * Report to the guard that proftop ends with @code. A thread that hangs in
  * the kernel (a dead file system) keeps even a killed process from ending:
  * the guard then waits for half a second at most.
  */
-void guard_end(int code);
+void term_guard_end(int code);
 
 #endif
