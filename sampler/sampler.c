@@ -2,7 +2,7 @@
 /*
  * The face of sampling: starts and ends a session, passes controls on.
  *
- * Runs on: the UI thread. Everything that may wait is the builder's.
+ * Runs on: the main thread. Everything that may wait is the builder's.
  */
 #include "sampler/sampler.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions: one small function each. The main thread.
+ * Actions: one small function each. Runs on: the main thread.
  *
  * They change the state or send the sampler a request; the loop draws.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The actions of keys, clicks, commands and scripts. The main thread.
+ * The actions of keys, clicks, commands and scripts. Runs on: the main thread.
  */
 #ifndef UI_ACTIONS_H
 #define UI_ACTIONS_H

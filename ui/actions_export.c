@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Export of the shown profile. The main thread.
+ * Export of the shown profile. Runs on: the main thread.
  */
 #include "ui/actions_export.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The mutex that most threads of the selected row wait for, and its owner. If none of them
- * waits for one, of all shown threads. The main thread.
+ * waits for one, of all shown threads. Runs on: the main thread.
  */
 #ifndef UI_ACTIONS_LOCK_H
 #define UI_ACTIONS_LOCK_H

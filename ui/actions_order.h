@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Actions on the order of the rows. The main thread.
+ * Actions on the order of the rows. Runs on: the main thread.
  */
 #ifndef UI_ACTIONS_ORDER_H
 #define UI_ACTIONS_ORDER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions of the selected row. The main thread.
+ * Actions of the selected row. Runs on: the main thread.
  */
 #include "ui/actions_row.h"
 

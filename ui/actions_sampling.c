@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions that change the sampling. The main thread.
+ * Actions that change the sampling. Runs on: the main thread.
  *
  * They do not wait: the sampler answers with a message in a later profile.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions on stacks. The main thread.
+ * Actions on stacks. Runs on: the main thread.
  */
 #include "ui/actions_stacks.h"
 

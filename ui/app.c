@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The event loop of the live screen. The main thread.
+ * The event loop of the live screen. Runs on: the main thread.
  *
  * It waits in poll(2) for keys, signals and profiles only. It draws when the
  * terminal accepts bytes: a stalled terminal delays the screen, never the

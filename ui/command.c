@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The command line. The main thread.
+ * The command line. Runs on: the main thread.
  *
  * Commands with an argument have a table (command_table.c); all others are
  * the actions of the key table: every key has a name. A name in both is the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The command line (':'): every action by its name, and commands with an
- * argument. The main thread.
+ * argument. Runs on: the main thread.
  */
 #ifndef UI_COMMAND_H
 #define UI_COMMAND_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The commands with an argument. The main thread.
+ * The commands with an argument. Runs on: the main thread.
  */
 #include "ui/command_table.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Commands that change the target. The main thread.
+ * Commands that change the target. Runs on: the main thread.
  */
 #include "ui/command_target.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pickers: the part that is common to all. The main thread.
+ * Pickers: the part that is common to all. Runs on: the main thread.
  *
  * Invariant: the cursor is on an entry that can be selected, if there is any.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Pickers: a list over the screen that narrows while one types. An entry that cannot be used is
- * shown with the reason. The main thread.
+ * shown with the reason. Runs on: the main thread.
  */
 #ifndef UI_DIALOG_H
 #define UI_DIALOG_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The picker of columns. The main thread.
+ * The picker of columns. Runs on: the main thread.
  */
 #include <stdio.h>
 

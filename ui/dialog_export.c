@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The picker of formats for an export. The main thread.
+ * The picker of formats for an export. Runs on: the main thread.
  */
 #include "ui/dialog.h"
 

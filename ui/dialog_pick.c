@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The pickers of frequency, process and sort column. The main thread.
+ * The pickers of frequency, process and sort column. Runs on: the main thread.
  */
 #include "ui/dialog.h"
 

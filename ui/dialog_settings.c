@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The picker of a user, and the settings: each with its value, changed by Enter. The main thread.
+ * The picker of a user, and the settings: each with its value, changed by Enter. Runs on: the main
+ * thread.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The user's editor. The main thread.
+ * The user's editor. Runs on: the main thread.
  *
  * A shell splits $EDITOR, as everywhere, and looks whether the file exists; its path and the line
  * are arguments, never part of the script.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The user's editor, at a line of a file. It owns the terminal, as a separate job, until it ends;
- * sampling goes on. The main thread.
+ * sampling goes on. Runs on: the main thread.
  */
 #ifndef UI_EDITOR_H
 #define UI_EDITOR_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Uses of each tick without a screen: --export, --listen, --push. The main thread.
+ * Uses of each tick without a screen: --export, --listen, --push. Runs on: the main thread.
  */
 #ifndef UI_EXPORTING_H
 #define UI_EXPORTING_H

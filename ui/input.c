@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys and the mouse: which part of the screen gets them. The main thread.
+ * Keys and the mouse: which part of the screen gets them. Runs on: the main thread.
  */
 #include "ui/input.h"
 

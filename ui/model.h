@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Start and end of the state, and the profiles it takes in. The main thread.
+ * Start and end of the state, and the profiles it takes in. Runs on: the main thread.
  */
 #ifndef UI_MODEL_H
 #define UI_MODEL_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One line of input at the bottom of the screen. The main thread.
+ * One line of input at the bottom of the screen. Runs on: the main thread.
  */
 #include "ui/prompt.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Keys in the prompt: search and filter take effect while one types; Esc
- * restores the state of before. The main thread.
+ * restores the state of before. Runs on: the main thread.
  */
 #include "ui/prompt_keys.h"
 

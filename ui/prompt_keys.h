@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Keys in the prompt. The main thread.
+ * Keys in the prompt. Runs on: the main thread.
  */
 #ifndef UI_PROMPT_KEYS_H
 #define UI_PROMPT_KEYS_H

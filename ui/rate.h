@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sampling rate of the shown event. The main thread.
+ * The sampling rate of the shown event. Runs on: the main thread.
  */
 #ifndef UI_RATE_H
 #define UI_RATE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rewind: keys, mouse and commands of the heat strip. The main thread.
+ * Rewind: keys, mouse and commands of the heat strip. Runs on: the main thread.
  */
 #include "ui/rewind.h"
 

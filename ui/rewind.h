@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rewind: the views show a range of the past while sampling goes on. The main thread.
+ * Rewind: the views show a range of the past while sampling goes on. Runs on: the main thread.
  */
 #ifndef UI_REWIND_H
 #define UI_REWIND_H

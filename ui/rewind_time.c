@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Times of the past as typed. The main thread.
+ * Times of the past as typed. Runs on: the main thread.
  */
 #include "ui/rewind_time.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Times of the past as typed: "30s" ago, "14:03[:22]"; in a recording "5s" from its start and "-5s"
- * from its end; in a folder of --keep "3" is 03:00. The main thread.
+ * from its end; in a folder of --keep "3" is 03:00. Runs on: the main thread.
  */
 #ifndef UI_REWIND_TIME_H
 #define UI_REWIND_TIME_H

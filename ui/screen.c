@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The whole screen: header, rows, status line, key bar, prompt and picker.
- * The main thread.
+ * Runs on: the main thread.
  */
 #include "ui/screen.h"
 

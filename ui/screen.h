@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The whole screen, drawn from the state. It knows no terminal, so it runs in
- * tests. The main thread.
+ * tests. Runs on: the main thread.
  */
 #ifndef UI_SCREEN_H
 #define UI_SCREEN_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * --script: keys in, screen out, without a terminal. The main thread.
+ * --script: keys in, screen out, without a terminal. Runs on: the main thread.
  *
  * The screen is drawn after each key, as in the loop: page size and mouse
  * zones are set by drawing.

@@ -10,7 +10,7 @@
  *   <click 3,10>    press the left button in line 3, cell 10 (from 0)
  * A '<' that begins none of these is the key '<'.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_SCRIPT_H
 #define UI_SCRIPT_H

@@ -2,7 +2,7 @@
 /*
  * All events of a session, from open to close.
  *
- * Thread: set-up, then the builder; look-ups by id from any. Invariant: a counters_open() that
+ * Runs on: set-up, then the builder; look-ups by id from any. Invariant: a counters_open() that
  * fails undoes everything. Changes while it runs are in counters_live.c.
  */
 #include "sampler/event/counters.h"

@@ -2,7 +2,7 @@
 /*
  * Which events the records in the rings belong to, for a recording's header.
  *
- * Thread: set-up, then the builder. Events are added and closed: a recorder calls this after each
+ * Runs on: set-up, then the builder. Events are added and closed: a recorder calls this after each
  * change.
  */
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * Changes while events run: their rate, their set, the tasks followed.
  *
- * Thread: the builder. Invariant: the old events go on until the new ones are
+ * Runs on: the builder. Invariant: the old events go on until the new ones are
  * all open; after a failure everything is as it was.
  */
 #include "sampler/event/counters.h"

@@ -63,7 +63,7 @@ const struct event_info *event_info(const struct event *ev);
 
 /*
  * All that this machine has: the catalogue, the PMUs' events, the tracepoints ("tracepoints") last.
- * Ends with a NULL name. Reads some thousand names: not for the UI thread.
+ * Ends with a NULL name. Reads some thousand names: not for the main thread.
  */
 struct event_list {
 	struct event_info *infos;
@@ -85,7 +85,7 @@ void event_attr(const struct event *ev, struct perf_event_attr *attr);
 
 /*
  * Can it be opened here, now (pid, cpu as in perf_event_open(2))? 0 or -errno.
- * Opens and closes one event: not for the UI thread.
+ * Opens and closes one event: not for the main thread.
  */
 int event_probe(const struct event *ev, pid_t pid, int cpu);
 

@@ -2,7 +2,7 @@
 /*
  * /proc/stat, /proc/self/statm and /proc/sys/kernel, read again each time.
  *
- * Thread: the builder. Invariant: shares are made of differences, and
+ * Runs on: the builder. Invariant: shares are made of differences, and
  * differences are never negative (iowait may go back, CPUs go offline and return).
  */
 #include "sampler/event/procstat.h"

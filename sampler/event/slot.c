@@ -2,7 +2,8 @@
 /*
  * One event on all its tasks and CPUs: opened, steered, read, closed.
  *
- * Thread: that of counters. Invariant: every fd that was opened is in the table or closed again.
+ * Runs on: the thread of counters. Invariant: every fd that was opened is in the table or closed
+ * again.
  */
 #include "sampler/event/slot.h"
 

@@ -2,7 +2,7 @@
 /*
  * Open one event on one task and CPU, with the attributes that this kernel takes.
  *
- * Thread: that of counters. Each open fd is counted in env->nr_fds.
+ * Runs on: the thread of counters. Each open fd is counted in env->nr_fds.
  */
 #include "sampler/event/slot.h"
 

@@ -2,7 +2,7 @@
 /*
  * The real system calls behind counters: errno becomes a return value.
  *
- * Thread: that of counters. No state.
+ * Runs on: the thread of counters. No state.
  */
 #include "sampler/event/counters.h"
 #include "sampler/event/task_list.h"

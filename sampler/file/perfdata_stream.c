@@ -2,7 +2,7 @@
 /*
  * perf.data to a pipe, as "perf record -o -" writes it.
  *
- * Thread: the recorder's writer.
+ * Runs on: the recorder's writer.
  */
 #include "sampler/file/perfdata_stream.h"
 

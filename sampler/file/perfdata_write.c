@@ -2,7 +2,7 @@
 /*
  * perf.data: from records to a file.
  *
- * Thread: the recorder's writer (creation: set-up). Invariant: up to w->end the file holds whole
+ * Runs on: the recorder's writer (creation: set-up). Invariant: up to w->end the file holds whole
  * records; the rest of a failed write is cut off.
  */
 #include "sampler/file/perfdata_write.h"

@@ -3,7 +3,7 @@
  * Records made from /proc: COMM for each thread, MMAP2 for each mapping
  * of an object or of code, MMAP for the kernel.
  *
- * Thread: the recorder's writer, or the builder. Invariant: a record is as
+ * Runs on: the recorder's writer, or the builder. Invariant: a record is as
  * long as its header says, a multiple of 8, its name ends in a NUL.
  */
 #include "sampler/file/synth.h"

@@ -2,7 +2,7 @@
 /*
  * Formats of tracepoints, laid out as by tools/perf/util/trace-event-info.c, version 0.6.
  *
- * Thread: the recorder's writer.
+ * Runs on: the recorder's writer.
  */
 #include "sampler/file/tracing_data.h"
 

@@ -2,7 +2,7 @@
 /*
  * The consumer's side of one perf ring, read in place.
  *
- * Thread: the ring's consumer (its CPU's sampler thread, or the holder of the drain lock);
+ * Runs on: the ring's consumer (its CPU's sampler thread, or the holder of the drain lock);
  * ring_waiting(), ring_written() any. Invariant: tail <= head <= tail + size, and the kernel's
  * data_tail is never past a record that is still being read.
  */

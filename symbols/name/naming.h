@@ -3,7 +3,7 @@
  * Name one place: from its object's symbols, unwind tables, or address.
  *
  * Each kind of object has its rule; naming_jit.c and naming_kernel.c have one each.
- * Thread: the loader; kernel.memory is read by any.
+ * Runs on: the loader; kernel.memory is read by any.
  */
 #ifndef SYMBOLS_NAME_NAMING_H
 #define SYMBOLS_NAME_NAMING_H

@@ -2,7 +2,7 @@
 /*
  * Print completion for shells, made from the table of options.
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include "ui/cli/completion.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Completion of the command line in shells. Runs on: the UI thread, before any
+ * Completion of the command line in shells. Runs on: the main thread, before any
  * other.
  */
 #ifndef UI_CLI_COMPLETION_H

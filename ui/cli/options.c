@@ -3,7 +3,7 @@
  * Parse the command line with argp: the table of options, defaults. The last of repeated options
  * counts; -p, -t and -e add up.
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include "ui/cli/options.h"
 

@@ -2,7 +2,7 @@
 /*
  * Check combinations of options, when all are parsed.
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include "ui/cli/options.h"
 

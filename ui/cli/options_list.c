@@ -3,7 +3,7 @@
  * Print the lists of --list options and --check; read the limits of the
  * system.
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include "ui/cli/options.h"
 

@@ -3,7 +3,7 @@
  * Options about the past: --history, --keep, --open, --save-*, --trap. (--time is in
  * options_value.c.)
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include <string.h>
 #include <sys/stat.h>

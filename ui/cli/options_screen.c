@@ -2,7 +2,7 @@
 /*
  * Parse the values of options for the screen: size, keys, theme.
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include "ui/cli/options_value.h"
 

@@ -3,7 +3,7 @@
  * Parse the values of single options. Strict: the whole word must be valid and
  * in range, else a message says which values are.
  *
- * Runs on: the UI thread, before any other.
+ * Runs on: the main thread, before any other.
  */
 #include "ui/cli/options_value.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Parse the values of single options into struct options. Private to
- * options*.c. Runs on: the UI thread, before any other.
+ * options*.c. Runs on: the main thread, before any other.
  */
 #ifndef UI_CLI_OPTIONS_VALUE_H
 #define UI_CLI_OPTIONS_VALUE_H

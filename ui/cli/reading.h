@@ -3,7 +3,7 @@
  * Reading a recording from a pipe, which may take as long as the pipe is open: a line on the
  * terminal, and the keys and signals that end it.
  *
- * Thread: the main thread, before the screen. Its signals are blocked.
+ * Runs on: the main thread, before the screen. Its signals are blocked.
  */
 #ifndef UI_CLI_READING_H
 #define UI_CLI_READING_H

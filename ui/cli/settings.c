@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Read and write the settings. The main thread.
+ * Read and write the settings. Runs on: the main thread.
  *
  * One table of keys serves reading and writing, so that all written settings
  * can be read.

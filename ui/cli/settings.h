@@ -3,7 +3,7 @@
  * Saved settings of the screen: "key = value" lines in
  * $XDG_CONFIG_HOME/proftop/config, which take precedence over the system's
  * file; under "[keys]" lines of "action = key key". Only the key W writes the
- * user's file. The main thread.
+ * user's file. Runs on: the main thread.
  */
 #ifndef UI_CLI_SETTINGS_H
 #define UI_CLI_SETTINGS_H

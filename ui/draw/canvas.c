@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Draw into the screen in memory. Pure; the UI thread.
+ * Draw into the screen in memory. Pure; the main thread.
  *
  * Invariant: a cell of width 2 is followed by one of width 0 in the same row;
  * no other cell has width 0.

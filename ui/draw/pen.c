@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Draw a line piece by piece. The main thread.
+ * Draw a line piece by piece. Runs on: the main thread.
  */
 #include "ui/draw/pen.h"
 

@@ -3,7 +3,7 @@
  * Draw a line piece by piece, from left to right. A piece that does not fit is
  * omitted, so that figures are never truncated.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_DRAW_PEN_H
 #define UI_DRAW_PEN_H

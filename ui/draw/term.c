@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Drive the terminal with ncursesw. The main thread.
+ * Drive the terminal with ncursesw. Runs on: the main thread.
  *
  * Invariant: @shown is the canvas that curses has, so that only changed cells
  * are drawn.

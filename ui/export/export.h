@@ -2,7 +2,7 @@
 /*
  * Exports: the shown part of a profile as a file of another program's format.
  *
- * export_write() is pure and takes some ms for each MiB: not for the UI thread.
+ * export_write() is pure and takes some ms for each MiB: not for the main thread.
  */
 #ifndef UI_EXPORT_EXPORT_H
 #define UI_EXPORT_EXPORT_H

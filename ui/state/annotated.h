@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The annotated function, and the view to go back to. The main thread.
+ * The annotated function, and the view to go back to. Runs on: the main thread.
  */
 #ifndef UI_STATE_ANNOTATED_H
 #define UI_STATE_ANNOTATED_H

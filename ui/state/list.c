@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows and the cursor among them. The main thread.
+ * Rows and the cursor among them. Runs on: the main thread.
  */
 #include "ui/state/list.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows of a view, and the list that holds them. The main thread.
+ * Rows of a view, and the list that holds them. Runs on: the main thread.
  *
  * A row is identified by its id (function id, process id), never by its index: the cursor keeps its
  * function when rows change order.

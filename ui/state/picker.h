@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picker: entries over the screen that narrow while one types. The main thread.
+ * A picker: entries over the screen that narrow while one types. Runs on: the main thread.
  */
 #ifndef UI_STATE_PICKER_H
 #define UI_STATE_PICKER_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Queries of the state, and its line of messages. The main thread.
+ * Queries of the state, and its line of messages. Runs on: the main thread.
  */
 #include "ui/state/state.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which rate of an event to show. The main thread.
+ * Which rate of an event to show. Runs on: the main thread.
  */
 #include "ui/text/event_rate.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The sentence for a profile without samples. The main thread.
+ * The sentence for a profile without samples. Runs on: the main thread.
  */
 #include "ui/text/idle.h"
 

@@ -5,7 +5,7 @@
  * compiles. A leading '!' inverts the match. "python:" in front, or another
  * language, matches functions of that language only.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_TEXT_MATCH_H
 #define UI_TEXT_MATCH_H

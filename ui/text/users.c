@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Look up names of users in /etc/passwd. The main thread.
+ * Look up names of users in /etc/passwd. Runs on: the main thread.
  */
 #include "ui/text/users.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys in the annotate view. The main thread.
+ * Keys in the annotate view. Runs on: the main thread.
  */
 #include "ui/view/view_annotate.h"
 

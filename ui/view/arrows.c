@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Layout of the arrows of jumps. The main thread.
+ * Layout of the arrows of jumps. Runs on: the main thread.
  *
  * Short jumps take the lanes next to the instructions. Jumps longer than any
  * screen, or without a free lane, get a sign instead.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compare the rows with the rows of a kept profile. The main thread.
+ * Compare the rows with the rows of a kept profile. Runs on: the main thread.
  */
 #include "ui/view/baseline.h"
 

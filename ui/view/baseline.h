@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The baseline: the profile shown when B was pressed, kept whole. Each view builds the rows of the
- * baseline like its shown rows, with the same scope. The main thread.
+ * baseline like its shown rows, with the same scope. Runs on: the main thread.
  */
 #ifndef UI_VIEW_BASELINE_H
 #define UI_VIEW_BASELINE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The columns of a view. The main thread.
+ * The columns of a view. Runs on: the main thread.
  */
 #include "ui/view/columns.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The columns a view shows: all that fit, or the picked ones. The main thread.
+ * The columns a view shows: all that fit, or the picked ones. Runs on: the main thread.
  */
 #ifndef UI_VIEW_COLUMNS_H
 #define UI_VIEW_COLUMNS_H

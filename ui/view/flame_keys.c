@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Keys and mouse in the flame graph. The main thread.
+ * Keys and mouse in the flame graph. Runs on: the main thread.
  */
 #include "ui/view/view_flame.h"
 

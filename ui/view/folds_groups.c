@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes that are shown as one: of one name, container or unit. The main thread.
+ * Processes that are shown as one: of one name, container or unit. Runs on: the main thread.
  */
 #include <stdlib.h>
 #include <string.h>

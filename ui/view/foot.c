@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines below the rows of a view. The main thread.
+ * Lines below the rows of a view. Runs on: the main thread.
  */
 #include "ui/view/foot.h"
 

@@ -3,7 +3,7 @@
  * Lines below the rows of a view, about the selected row or all rows. Long
  * text is broken at blanks.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_VIEW_FOOT_H
 #define UI_VIEW_FOOT_H

@@ -3,7 +3,7 @@
  * The top of the screen: target, event, rate, losses. The figures are of the
  * newest profile, even when the rows are frozen.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_VIEW_HEADER_H
 #define UI_VIEW_HEADER_H

@@ -3,7 +3,7 @@
  * How busy each CPU is: bars while they fit into a quarter of the screen, one
  * cell a CPU beyond.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_VIEW_HEADER_CPUS_H
 #define UI_VIEW_HEADER_CPUS_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The heat strip in the header: time from left to right, height and colour by the amount of the
- * selected samples. The main thread.
+ * selected samples. Runs on: the main thread.
  */
 #include "ui/view/header_strip.h"
 

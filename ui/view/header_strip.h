@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The heat strip: the past as one line of the header. The main thread.
+ * The heat strip: the past as one line of the header. Runs on: the main thread.
  */
 #ifndef UI_VIEW_HEADER_STRIP_H
 #define UI_VIEW_HEADER_STRIP_H

@@ -2,7 +2,7 @@
 /*
  * The tabs: all views, the shown one, and everything that hides rows.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_VIEW_HEADER_TABS_H
 #define UI_VIEW_HEADER_TABS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From view to view, into processes and threads and out again. The main thread.
+ * From view to view, into processes and threads and out again. Runs on: the main thread.
  */
 #ifndef UI_VIEW_NAVIGATE_H
 #define UI_VIEW_NAVIGATE_H

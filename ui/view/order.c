@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A steady order of rows. The main thread.
+ * A steady order of rows. Runs on: the main thread.
  *
  * To insert a row where it belongs would move all rows below it by one. So places are exchanged:
  * the row that had the place goes to the first place of a significantly smaller one, and so on:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A steady order of rows: noise moves none. The main thread.
+ * A steady order of rows: noise moves none. Runs on: the main thread.
  *
  * The first rows have slots. A row loses its slot to a larger one only if their error bars did not
  * overlap in the last LIST_BARS profiles; the two change places, the rows between them do not

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The columns of view 2: order, text and drawing of each. The main thread.
+ * The columns of view 2: order, text and drawing of each. Runs on: the main thread.
  */
 #include "ui/view/process_columns.h"
 

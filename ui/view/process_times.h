@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Columns of time by kind in the view of processes, in task-seconds per second. A column is a part
- * of the bar of times, and its title begins with the letter of that part. The main thread.
+ * of the bar of times, and its title begins with the letter of that part. Runs on: the main thread.
  */
 #ifndef UI_VIEW_PROCESS_TIMES_H
 #define UI_VIEW_PROCESS_TIMES_H

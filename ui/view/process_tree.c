@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes as a tree. The main thread.
+ * Processes as a tree. Runs on: the main thread.
  */
 #include "ui/view/process_tree.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Code shared by the call tree and the flame graph. The main thread.
+ * Code shared by the call tree and the flame graph. Runs on: the main thread.
  */
 #include "ui/view/stacks.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows of the views: built, sorted, selected, drawn. The main thread.
+ * Rows of the views: built, sorted, selected, drawn. Runs on: the main thread.
  *
  * Invariant: if the selected id is among the rows, the cursor is on it.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where waits are shown: the time of the shown tasks, in task-seconds per second (1.00 is one
- * thread all the time), and its kinds. The main thread.
+ * thread all the time), and its kinds. Runs on: the main thread.
  */
 #ifndef UI_VIEW_TIMES_H
 #define UI_VIEW_TIMES_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shares of functions by second. The main thread.
+ * Shares of functions by second. Runs on: the main thread.
  *
  * Invariant: at most three quarters of the table are used, so that every
  * search ends; seconds between two notes have the shares of the later one.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Shares of each function in each of the last 60 seconds, by function id.
- * Bounded: light functions are left out when it is full. The main thread.
+ * Bounded: light functions are left out when it is full. Runs on: the main thread.
  *
  * A history belongs to one event and one process or thread; for another one
  * it starts again.

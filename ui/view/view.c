@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The views by number, and queries of the one shown. The main thread.
+ * The views by number, and queries of the one shown. Runs on: the main thread.
  */
 #include "ui/view/view.h"
 

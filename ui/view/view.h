@@ -3,7 +3,7 @@
  * A view: a table of columns over rows made from a profile. All that differs
  * between views is a member of struct view; table.c does the rest.
  *
- * The main thread.
+ * Runs on: the main thread.
  */
 #ifndef UI_VIEW_VIEW_H
 #define UI_VIEW_VIEW_H

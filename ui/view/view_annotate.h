@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One function by instruction and source line. The main thread.
+ * One function by instruction and source line. Runs on: the main thread.
  */
 #ifndef UI_VIEW_VIEW_ANNOTATE_H
 #define UI_VIEW_VIEW_ANNOTATE_H

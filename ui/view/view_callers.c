@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Callers and callees of one function: its callers above, itself in the middle, its callees below.
- * The main thread.
+ * Runs on: the main thread.
  *
  * The callers' shares sum to the function's total; so do its self share and
  * the callees'. Identities: 0 the function, odd a caller, even a callee.

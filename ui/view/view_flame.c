@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * View 4: the flame graph. A box is a function on a path, as wide as its share, beside its siblings
- * of the same caller. The main thread.
+ * of the same caller. Runs on: the main thread.
  *
  * Boxes are in the order of function ids, not of weights, so that they do not move from tick to
  * tick. A row of the list is a box.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The flame graph: shared by its drawing (view_flame.c) and its keys
- * (flame_keys.c). The main thread.
+ * (flame_keys.c). Runs on: the main thread.
  */
 #ifndef UI_VIEW_VIEW_FLAME_H
 #define UI_VIEW_VIEW_FLAME_H

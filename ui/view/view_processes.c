@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * View 2: the processes that have samples, one row for each name (=), or (t) below their
- * parents, or (H) their threads. The main thread.
+ * parents, or (H) their threads. Runs on: the main thread.
  */
 #include "ui/view/view.h"
 

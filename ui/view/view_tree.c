@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * View 3: the call tree, from the root down or from the hottest functions up
- * to their callers. The main thread.
+ * to their callers. Runs on: the main thread.
  *
  * A row is a node that is in sight: all its ancestors are open. The hottest path is opened
  * automatically, all other nodes by hand.
