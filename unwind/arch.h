@@ -45,6 +45,9 @@ struct arch_ops {
 	const uint8_t *sig_regs; /* DWARF numbers */
 	uint8_t nr_sig_regs;
 	uint16_t sig_offset;
+	/* A register that has the number of a system call while the kernel executes it, and the
+	 * number of rt_sigreturn(2); ARCH_NO_REG: perf samples no such register. */
+	uint8_t call_reg, sig_call;
 };
 
 extern const struct arch_ops arch_x86_64, arch_aarch64;

@@ -37,4 +37,6 @@ const struct arch_ops arch_aarch64 = {
 	.sig_regs = dwarf_of_perf,
 	.nr_sig_regs = sizeof(dwarf_of_perf),
 	.sig_offset = 312,
+	.call_reg = 8,
+	.sig_call = 139,
 };

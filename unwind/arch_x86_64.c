@@ -41,4 +41,5 @@ const struct arch_ops arch_x86_64 = {
 	.sig_regs = sig_regs,
 	.nr_sig_regs = sizeof(sig_regs),
 	.sig_offset = 40, /* a ucontext: flags, link, stack_t */
+	.call_reg = ARCH_NO_REG,
 };

@@ -396,6 +396,25 @@ static bool is_sigreturn(const struct image *image, uint64_t pc)
 	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
 }
 
+bool caller_in_sigreturn(const struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t pc = w->f.reg[arch->pc] - 1, vaddr;
+	const struct image *image;
+	const struct mapping *m;
+
+	if (arch->call_reg == ARCH_NO_REG || w->f.reg[arch->call_reg] != arch->sig_call)
+		return false;
+	m = space_find(w->in->space, pc, w->in->time_ns);
+	if (!m || !m->exec)
+		return false;
+	/* Acquire: pairs with the loader's release of a finished image. */
+	image = atomic_load_explicit(&m->object->image, memory_order_acquire);
+	return image && !image->away && image->machine == arch->machine &&
+	       image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
+	       is_sigreturn(image, vaddr);
+}
+
 /* Unwind in memory of a JIT: by the frame layout, if its runtime describes one. */
 static int by_codemap(struct walk *w)
 {
@@ -458,7 +477,7 @@ static int by_object(struct walk *w)
 		return UNWIND_PENDING;
 	}
 	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
-		if (is_sigreturn(image, vaddr + !w->exact)) {
+		if (is_sigreturn(image, vaddr + !w->exact) || is_sigreturn(image, vaddr)) {
 			rows_put(w->u->rows, w->place, ROW_SIGNAL);
 			return by_signal(w);
 		}

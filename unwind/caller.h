@@ -64,4 +64,9 @@ static inline const struct recent_entry *caller_recent(const struct walk *w, uin
  */
 int caller_find(struct walk *w);
 
+/*
+ * Return true if the kernel executes the return from a signal handler: the pc of the innermost
+ * frame is behind the system call, where another function may begin.
+ */
+bool caller_in_sigreturn(const struct walk *w);
 #endif

@@ -65,7 +65,6 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.u = u;
 	w.in = in;
 	w.out = out;
-	w.exact = true;
 	w.clock = object_clock(in->time_ns);
 	out->nr = out->nr_guessed = 0;
 	out->nr_v8 = out->nr_v8_guessed = 0;
@@ -79,6 +78,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 	w.rows = rows && w.word == 8;
 	w.copy = (struct stack_copy){ w.f.reg[u->arch->sp], in->stack, in->stack_size,
 				      in->stack_full };
+	w.exact = !caller_in_sigreturn(&w);
 	while (stop == WALK_ON) {
 		stop = enter_frame(&w);
 		if (stop == WALK_ON)
