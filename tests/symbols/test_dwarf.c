@@ -231,6 +231,11 @@ TEST(test_compressed, setup, teardown)
 	int fd = mkstemp(path);
 
 	close(fd);
+	/* The guests of the lab have no binutils. */
+	if (system("command -v objcopy >/dev/null")) {
+		unlink(path);
+		skip();
+	}
 	snprintf(command, sizeof(command),
 		 "objcopy --compress-debug-sections=zlib-gabi /proc/%d/exe %s", getpid(), path);
 	assert_int_equal(system(command), 0);

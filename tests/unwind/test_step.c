@@ -281,7 +281,8 @@ TEST(test_dear_instructions, set_up, tear_down)
 			run_with(false, true, insns, n);
 			best = MIN(best, yardstick_cpu_ns() - start);
 		}
-		assert_true((double)best < 1e6 * TEST_SLOWNESS * yardstick_slowness());
+		/* Emulated CPUs are not slower at all things alike. */
+		assert_true((double)best < 4e6 * TEST_SLOWNESS * yardstick_slowness());
 	}
 }
 
