@@ -40,7 +40,7 @@ TEST(test_no_stack)
 {
 	pthread_t thread;
 
-	assert_int_equal(thread_start(&thread, (size_t)1 << 47, read_mask, NULL), -ENOMEM);
+	assert_int_equal(thread_start(&thread, (size_t)1 << 48, read_mask, NULL), -ENOMEM);
 }
 
 struct sleeper {
