@@ -2,8 +2,9 @@
 /*
  * Parse /proc/kallsyms: "address type name [module]", one symbol per line.
  *
- * Runs on: a helper, or in the cage. Symbols of every type are kept, so that data ends the
- * function before it, but only the best of each address. Other lines are skipped.
+ * Runs on: a helper, or in the cage. The text is kept as it is, with a table of its lines by
+ * address. Symbols of every type are in it, so that data ends the function before it, but only the
+ * best of each address. Other lines are skipped.
  */
 #include "symbols/kernel/kallsyms.h"
 
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "symbols/base/array.h"
@@ -19,21 +21,21 @@
 #include "symbols/base/search.h"
 #include "symbols/base/sort.h"
 
-#define NO_MODULE    UINT32_MAX
 #define PAGE	     4096ULL
 #define FUNCTION_MAX (4ULL << 20)
-/* Lines are read in pieces of this size; a longer line is an error. */
-#define PIECE_SIZE (64U << 10)
-#define LINE_MIN   21U /* 16 digits, " t x" and a newline */
-#define TEXT_FIRST (1U << 20)
+#define DIGITS	     16
+#define LINE_MIN     21U /* 16 digits, " t x" and a newline */
+#define LINE_MAX     4096
+#define TEXT_FIRST   (8U << 20)
+#define NR_FIRST     (1U << 18)
+#define LARGE_PAGE   (2U << 20)
 
+/* A symbol: where its line is. Its name is read when it is needed, for few of them are. */
 struct symbol_entry {
 	uint64_t start;
-	uint32_t name;	 /* offset in text */
-	uint32_t module; /* offset in text, or NO_MODULE */
-	uint16_t name_size;
-	uint8_t module_size;
-	uint8_t bind; /* 3 global, 2 weak, 1 local; 0: not text */
+	uint32_t line; /* offset in text */
+	uint16_t size; /* of the line */
+	uint8_t bind;  /* 3 global, 2 weak, 1 local; 0: not text */
 };
 
 struct kallsyms {
@@ -41,7 +43,7 @@ struct kallsyms {
 	uint32_t nr, max;
 	uint32_t nr_functions; /* symbols of type text */
 	bool unordered;	       /* while reading: not sorted */
-	char *text;	       /* the names and modules kept */
+	char *text;	       /* as read */
 	size_t text_size, text_max;
 	uint64_t begin[2];  /* _text, _stext */
 	uint32_t nr_hidden; /* lines with address 0 */
@@ -123,11 +125,10 @@ static const char *parse_address(struct kallsyms *k, const char *p, const char *
 	return p + 16;
 }
 
-/* Split [p, end) into fields; false: not a line of a symbol. */
-static bool parse_line(struct kallsyms *k, const char *p, const char *end, struct line *out)
+/* Split [p, end), the line behind its address, into fields; false: not a line of a symbol. */
+static bool split_rest(const char *p, const char *end, struct line *out)
 {
-	p = parse_address(k, p, end, &out->start);
-	if (!p || end - p < 4 || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
+	if (end - p < 4 || end - p > LINE_MAX || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
 		return false;
 	out->type = (uint8_t)p[1];
 	out->name = p + 3;
@@ -139,60 +140,38 @@ static bool parse_line(struct kallsyms *k, const char *p, const char *end, struc
 	return out->name_size && out->name_size <= KALLSYMS_NAME_MAX;
 }
 
+/* Split [p, end) into fields; false: not a line of a symbol. */
+static bool parse_line(struct kallsyms *k, const char *p, const char *end, struct line *out)
+{
+	p = parse_address(k, p, end, &out->start);
+	return p && split_rest(p, end, out);
+}
+
+/* Read the line of @s again. */
+static bool line_of(const struct kallsyms *k, const struct symbol_entry *s, struct line *out)
+{
+	const char *p = k->text + s->line;
+
+	out->start = s->start;
+	return split_rest(p + DIGITS, p + s->size, out);
+}
+
 /*
  * Rank names of one address: global over weak over local, fewer underscores first;
  * the name of a 32-bit system call last.
  */
 static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry *s)
 {
-	const char *name = k->text + s->name;
 	unsigned int underscores = 0;
+	struct line line;
 
-	if (!s->bind)
+	if (!s->bind || !line_of(k, s, &line))
 		return 0;
-	while (underscores < 14 && underscores < s->name_size && name[underscores] == '_')
+	while (underscores < 14 && underscores < line.name_size && line.name[underscores] == '_')
 		underscores++;
-	if (s->name_size > 7 && !memcmp(name, "__ia32_", 7))
+	if (line.name_size > 7 && !memcmp(line.name, "__ia32_", 7))
 		underscores++;
 	return s->bind * 16U + 15 - underscores;
-}
-
-/* Store the name of the module, shared with the symbol before if equal. */
-static uint32_t add_module(struct kallsyms *k, const struct line *line)
-{
-	const struct symbol_entry *last = k->nr ? &k->symbols[k->nr - 1] : NULL;
-	uint32_t offset = (uint32_t)k->text_size;
-
-	if (!line->module_size)
-		return NO_MODULE;
-	if (last && last->module != NO_MODULE && last->module_size == line->module_size &&
-	    !memcmp(k->text + last->module, line->module, line->module_size))
-		return last->module;
-	assert(line->module_size <= k->text_max - k->text_size);
-	memcpy(k->text + offset, line->module, line->module_size);
-	k->text_size += line->module_size;
-	return offset;
-}
-
-/* Reserve the symbols and texts of a piece of @size bytes. */
-static int reserve(struct kallsyms *k, size_t size)
-{
-	uint32_t nr = (uint32_t)size / LINE_MIN + 1;
-
-	if (k->nr >= KALLSYMS_SYMBOLS_MAX)
-		return -E2BIG;
-	if (!array_reserve(&k->symbols, &k->max, (uint64_t)k->nr + nr))
-		return -ENOMEM;
-	if (k->text_max - k->text_size < size) {
-		size_t max = MAX(k->text_max * 2, (size_t)TEXT_FIRST);
-		char *text = max > KALLSYMS_TEXT_MAX ? NULL : realloc(k->text, max);
-
-		if (!text)
-			return -ENOMEM;
-		k->text = text;
-		k->text_max = max;
-	}
-	return 0;
 }
 
 static void note_begin(struct kallsyms *k, const struct line *line)
@@ -225,24 +204,18 @@ static void keep(struct kallsyms *k)
 	k->nr++;
 }
 
-static void add_symbol(struct kallsyms *k, const struct line *line)
+/* Add the symbol of the line that ends before @eol. */
+static void add_symbol(struct kallsyms *k, const struct line *line, const char *eol)
 {
-	struct symbol_entry *s = &k->symbols[k->nr];
+	const char *p = line->name - DIGITS - 3;
 
-	*s = (struct symbol_entry){
+	k->symbols[k->nr] = (struct symbol_entry){
 		.start = line->start,
-		.module = add_module(k, line),
-		.module_size = (uint8_t)line->module_size,
+		.line = (uint32_t)(p - k->text),
+		.size = (uint16_t)(eol - p),
 		.bind = binds[line->type],
 	};
 	note_begin(k, line);
-	if (s->bind) {
-		s->name = (uint32_t)k->text_size;
-		s->name_size = (uint16_t)line->name_size;
-		assert(line->name_size <= k->text_max - k->text_size);
-		memcpy(k->text + k->text_size, line->name, line->name_size);
-		k->text_size += line->name_size;
-	}
 	keep(k);
 }
 
@@ -268,18 +241,28 @@ static int sort_symbols(struct kallsyms *k)
 	return 0;
 }
 
+/* Compare the modules of two lines. */
+static bool same_module(const struct line *a, const struct line *b)
+{
+	return a->module_size == b->module_size &&
+	       (!a->module_size || !memcmp(a->module, b->module, a->module_size));
+}
+
 /*
- * Return the size of @s up to @next, the symbol at the next address (NULL: none).
- * The last symbol before another module ends with the page after its start at the
+ * Return the size of @s, whose line is @line, up to @next, the symbol at the next address (NULL:
+ * none). The last symbol before another module ends with the page after its start at the
  * latest.
  */
-static uint32_t size_of(const struct symbol_entry *s, const struct symbol_entry *next)
+static uint32_t size_of(const struct kallsyms *k, const struct symbol_entry *s,
+			const struct line *line, const struct symbol_entry *next)
 {
 	uint64_t size = 2 * PAGE - s->start % PAGE;
+	struct line after;
 
 	if (next)
-		size = s->module == next->module ? next->start - s->start
-						 : MIN(size, next->start - s->start);
+		size = line_of(k, next, &after) && same_module(line, &after)
+			       ? next->start - s->start
+			       : MIN(size, next->start - s->start);
 	return (uint32_t)MIN(size, FUNCTION_MAX);
 }
 
@@ -294,24 +277,27 @@ static void shrink(struct kallsyms *k)
 	k->max = k->nr;
 }
 
-/* Parse all lines of @text; each has its newline. */
+/* Parse all lines of @size bytes at @text, in the table; each has its newline. */
 static int take_lines(struct kallsyms *k, const char *text, size_t size)
 {
 	const char *p = text, *end = text + size, *eol;
-	int rc = reserve(k, size);
 
-	for (; !rc && p < end; p = eol + 1) {
+	if (k->nr >= KALLSYMS_SYMBOLS_MAX)
+		return -E2BIG;
+	if (!array_reserve(&k->symbols, &k->max, (uint64_t)k->nr + size / LINE_MIN + 1))
+		return -ENOMEM;
+	for (; p < end; p = eol + 1) {
 		struct line line;
 
 		eol = memchr(p, '\n', (size_t)(end - p));
 		if (!parse_line(k, p, eol, &line))
 			continue;
 		if (line.start)
-			add_symbol(k, &line);
+			add_symbol(k, &line, eol);
 		else
 			k->nr_hidden++;
 	}
-	return rc;
+	return 0;
 }
 
 /* Sort and publish the table, or return why not (@rc: the result so far). */
@@ -329,6 +315,35 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 	}
 	shrink(k);
 	*out = k;
+	return 0;
+}
+
+/* Allocate @size bytes in large pages, if there are any: it takes longer to get small ones than to
+ * fill them. */
+static void *alloc_large(size_t size)
+{
+	void *p = aligned_alloc(LARGE_PAGE, size);
+
+	if (p)
+		madvise(p, size, MADV_HUGEPAGE);
+	return p;
+}
+
+/* Reserve the text for more bytes: one of them for the newline of the last line. */
+static int reserve_text(struct kallsyms *k)
+{
+	size_t max = k->text_max * 2;
+	char *text;
+
+	if (k->text_max - k->text_size > 1)
+		return 0;
+	if (k->text_size >= KALLSYMS_TEXT_MAX)
+		return -E2BIG;
+	text = realloc(k->text, max);
+	if (!text)
+		return -ENOMEM;
+	k->text = text;
+	k->text_max = max;
 	return 0;
 }
 
@@ -350,43 +365,45 @@ static ssize_t read_source(struct source *from, char *to, size_t size)
 	return nr < 0 ? -errno : nr;
 }
 
-/* Read @from to its end through @piece. */
-static int take_source(struct kallsyms *k, struct source *from, char *piece)
+/* Read @from to its end. The kernel writes a page at a time, which is parsed while it is warm. */
+static int take_source(struct kallsyms *k, struct source *from)
 {
-	size_t have = 0, used, total = 0;
-	ssize_t nr;
+	bool end = false;
+	size_t parsed = 0;
 	int rc = 0;
 
-	do {
-		const char *eol;
+	while (!rc && !end && !(rc = reserve_text(k))) {
+		char *to = k->text + k->text_size, *eol;
+		ssize_t nr = read_source(from, to, k->text_max - k->text_size - 1);
 
-		nr = read_source(from, piece + have, PIECE_SIZE - have);
 		if (nr < 0)
 			return (int)nr;
-		total += (size_t)nr;
-		have += (size_t)nr;
-		if (!nr && have)
-			piece[have++] = '\n'; /* the last line has none */
-		eol = memrchr(piece, '\n', have);
-		used = eol ? (size_t)(eol + 1 - piece) : 0;
-		if (total > KALLSYMS_TEXT_MAX)
-			return -E2BIG;
-		if (!used && have == PIECE_SIZE)
-			return -EINVAL;
-		rc = take_lines(k, piece, used);
-		have -= used;
-		memmove(piece, piece + used, have);
-	} while (nr && !rc);
+		end = !nr;
+		if (end)
+			to[nr++] = '\n'; /* the last line may have none */
+		k->text_size += (size_t)nr;
+		eol = memrchr(to, '\n', (size_t)nr);
+		if (!eol)
+			continue;
+		rc = take_lines(k, k->text + parsed, (size_t)(eol + 1 - k->text) - parsed);
+		parsed = (size_t)(eol + 1 - k->text);
+	}
 	return rc;
 }
 
 static int make(struct kallsyms **out, struct source *from, struct err *e)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
-	char *piece = malloc(PIECE_SIZE + 1);
-	int rc = k && piece ? take_source(k, from, piece) : -ENOMEM;
+	int rc = -ENOMEM;
 
-	free(piece);
+	if (k) {
+		k->max = NR_FIRST;
+		k->symbols = alloc_large(NR_FIRST * sizeof(*k->symbols));
+		k->text_max = TEXT_FIRST;
+		k->text = alloc_large(TEXT_FIRST);
+	}
+	if (k && k->symbols && k->text)
+		rc = take_source(k, from);
 	return finish_or_free(out, k, rc, e);
 }
 
@@ -424,19 +441,18 @@ void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply)
 	cage_put(reply, k->text, k->text_size);
 }
 
-/* Check the symbols: ascending, their texts inside. Count functions. */
+/* Check the symbols: ascending, their lines inside, with that address. Count functions. */
 static bool check_symbols(struct kallsyms *k)
 {
 	for (uint32_t i = 0; i < k->nr; i++) {
 		const struct symbol_entry *s = &k->symbols[i];
+		const char *p = k->text + s->line;
+		struct line line;
 
-		if ((i && s->start <= s[-1].start) || s->name > k->text_size ||
-		    s->name_size > MIN(k->text_size - s->name, KALLSYMS_NAME_MAX) ||
-		    (s->bind && !s->name_size) || s->bind > 3)
-			return false;
-		if (s->module != NO_MODULE &&
-		    (s->module > k->text_size || !s->module_size ||
-		     s->module_size > k->text_size - s->module || k->text[s->module] != '['))
+		if ((i && s->start <= s[-1].start) || s->line > k->text_size ||
+		    s->size > k->text_size - s->line || !parse_line(k, p, p + s->size, &line) ||
+		    line.start != s->start || binds[line.type] != s->bind ||
+		    memchr(p, '\n', s->size))
 			return false;
 		k->nr_functions += s->bind != 0;
 	}
@@ -489,22 +505,22 @@ void kallsyms_free(struct kallsyms *k)
 
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
 {
-	const struct symbol_entry *s;
 	uint32_t lo = search_split(k->nr, i, k->symbols[i].start <= addr), size;
+	const struct symbol_entry *s = lo ? &k->symbols[lo - 1] : NULL;
+	struct line line;
 
-	if (!lo)
+	if (!s || !s->bind || !line_of(k, s, &line))
 		return false;
-	s = &k->symbols[lo - 1];
-	size = s->bind ? size_of(s, lo < k->nr ? s + 1 : NULL) : 0;
+	size = size_of(k, s, &line, lo < k->nr ? s + 1 : NULL);
 	if (addr - s->start >= size)
 		return false;
 	*out = (struct kallsyms_symbol){
 		.start = s->start,
 		.size = size,
-		.name = k->text + s->name,
-		.name_size = s->name_size,
-		.module = s->module == NO_MODULE ? NULL : k->text + s->module,
-		.module_size = s->module_size,
+		.name = line.name,
+		.name_size = (uint32_t)line.name_size,
+		.module = line.module,
+		.module_size = (uint32_t)line.module_size,
 	};
 	return true;
 }
