@@ -77,6 +77,7 @@ struct sampler_config {
 	size_t history_memory;
 	uint32_t languages;   /* frames of these are shown: bits of config_language() */
 	bool no_inline;	      /* no inlined functions, no source lines */
+	bool no_lines;	      /* no source lines */
 	size_t symbol_memory; /* bytes that images of objects may take; 0: the default */
 	const char *replay;   /* perf.data file, "-": stdin; NULL: live */
 	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */

@@ -90,6 +90,8 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
 	if (!code && config->no_inline)
 		symbols_no_inline(st->symbols);
+	if (!code && config->no_lines)
+		symbols_no_lines(st->symbols);
 	if (!code && !(config->languages & CONFIG_JAVA))
 		symbols_no_java(st->symbols);
 	if (!code && config->symbol_memory)

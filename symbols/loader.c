@@ -137,6 +137,11 @@ void loader_no_inline(struct loader *l)
 	l->lines.off = true;
 }
 
+void loader_no_lines(struct loader *l)
+{
+	l->lines.no_lines = true;
+}
+
 void loader_no_java(struct loader *l)
 {
 	l->naming.jit.hotspots.off = true;

@@ -28,6 +28,8 @@ bool loader_free(struct loader *l);
 
 /* Before the start: no lines, no inlined functions. */
 void loader_no_inline(struct loader *l);
+/* Before the start: no lines. */
+void loader_no_lines(struct loader *l);
 void loader_no_java(struct loader *l);
 /* As symbols_java_replay() and symbols_java_settle(). */
 void loader_java_replay(struct loader *l, const struct object *memory,

@@ -126,6 +126,11 @@ void symbols_no_inline(struct symbols *s)
 	loader_no_inline(s->loader);
 }
 
+void symbols_no_lines(struct symbols *s)
+{
+	loader_no_lines(s->loader);
+}
+
 void symbols_no_java(struct symbols *s)
 {
 	loader_no_java(s->loader);

@@ -107,6 +107,8 @@ struct safe_text symbols_file(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr_files(const struct symbols *s);
 /* Before the start: read no debug information (--no-inline). */
 void symbols_no_inline(struct symbols *s);
+/* Before the start: read no source lines, only inlined functions. */
+void symbols_no_lines(struct symbols *s);
 /* Before the start: read no code cache of a JVM. */
 void symbols_no_java(struct symbols *s);
 

@@ -274,7 +274,7 @@ static const char *why_no_lines(int code)
 static void read_rows(struct reading *r)
 {
 	struct lines_file *file = NULL;
-	int rc = lines_open(&r->where, &file);
+	int rc = lines_open(&r->where, false, &file);
 
 	if (!rc)
 		rc = dwarf_cage_lines(lines_dwarf(file), r->l->vaddr, r->l->size, tell_line, r);

@@ -50,7 +50,7 @@ struct unit {
 struct dwarf {
 	struct dwarf_opened main, alt;
 	int fd, alt_fd;
-	bool own_alt_fd;
+	bool own_alt_fd, no_lines;
 	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
 			     */
 	uint32_t lines_sum;
@@ -162,7 +162,7 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 /* Index the units by address. */
 static int index_units(struct dwarf *d)
 {
-	const Elf_Data *lines = dwarf_open_section(d->main.dw, ".debug_line");
+	const Elf_Data *lines = d->no_lines ? NULL : dwarf_open_section(d->main.dw, ".debug_line");
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 	int rc = 0;
@@ -188,10 +188,10 @@ static int begin(struct dwarf *d)
 		return rc;
 	d->nr_opened++;
 	d->lines_sum = 0;
-	rc = dwarf_open_begin(&d->main, d->fd);
+	rc = dwarf_open_begin(&d->main, d->fd, !d->no_lines);
 	if (rc || d->alt_fd < 0)
 		return rc;
-	rc = dwarf_open_begin(&d->alt, d->alt_fd);
+	rc = dwarf_open_begin(&d->alt, d->alt_fd, !d->no_lines);
 	if (!rc)
 		dwarf_setalt(d->main.dw, d->alt.dw);
 	return rc;
@@ -221,7 +221,8 @@ static bool bound_lines(struct dwarf *d, struct unit *u)
 	return true;
 }
 
-int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd)
+int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
+		   bool no_lines)
 {
 	struct dwarf *d = calloc(1, sizeof(*d));
 	int rc;
@@ -230,6 +231,7 @@ int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, i
 		return -ENOMEM;
 	d->fd = f->fd;
 	d->alt_fd = alt_fd;
+	d->no_lines = no_lines;
 	d->bias = bias;
 	rc = begin(d);
 	if (!rc)
@@ -251,7 +253,7 @@ int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
 		rc = dwarf_open_find_alt(f, &alt_fd);
 	if (rc)
 		return rc;
-	rc = dwarf_open_fds(out, f, bias, alt_fd);
+	rc = dwarf_open_fds(out, f, bias, alt_fd, false);
 	if (rc) {
 		if (alt_fd >= 0)
 			close(alt_fd);

@@ -36,8 +36,12 @@ struct dwarf_frame {
  * -EBADMSG, -ENOMEM.
  */
 int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);
-/* The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the cage. */
-int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd);
+/*
+ * The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the cage.
+ * @no_lines: chains have functions only.
+ */
+int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
+		   bool no_lines);
 void dwarf_close(struct dwarf *d);
 
 /*

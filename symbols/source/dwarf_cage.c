@@ -32,9 +32,13 @@ struct answer {
 	size_t texts_size;
 };
 
-int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias)
+int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias, bool no_lines)
 {
-	struct dwarf_wire_request r = { .kind = DWARF_WIRE_OPEN, .bias = bias, .alt = false };
+	struct dwarf_wire_request r = {
+		.kind = DWARF_WIRE_OPEN,
+		.bias = bias,
+		.no_lines = no_lines,
+	};
 	int fds[CAGE_FDS_MAX] = { f->fd, -1 };
 	struct dwarf_cage *d = calloc(1, sizeof(*d));
 	struct dwarf_wire_opened opened;

@@ -17,7 +17,7 @@
 struct dwarf_cage;
 
 /* As dwarf_open(); also the errors of cage_call(). */
-int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias);
+int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias, bool no_lines);
 void dwarf_cage_close(struct dwarf_cage *d);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_cage_size(const struct dwarf_cage *d);

@@ -70,12 +70,13 @@ static bool inflate_into(uint8_t *to, size_t size, const uint8_t *from, size_t f
 }
 
 static const char names[][20] = {
-	".shstrtab",	   ".debug_info",   ".debug_types", ".debug_abbrev",
-	".debug_aranges",  ".debug_line",   ".debug_str",   ".debug_line_str",
-	".debug_rnglists", ".debug_ranges", ".debug_addr",  ".debug_str_offsets",
+	".shstrtab",	   ".debug_line",    ".debug_info", ".debug_types",
+	".debug_abbrev",   ".debug_aranges", ".debug_str",  ".debug_line_str",
+	".debug_rnglists", ".debug_ranges",  ".debug_addr", ".debug_str_offsets",
 };
 
 #define NR_NAMES ARRAY_SIZE(names)
+#define LINES	 1U /* the section that only lines need */
 
 /* A section of the new file; as it is in the old one. */
 struct section {
@@ -109,9 +110,12 @@ static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, struct section *out)
 	return 0;
 }
 
-/* Find the sections that are used; *sum: of their bytes, at most @max. -ENOENT: none is compressed.
+/*
+ * Find the sections that are used, from name @first on; *sum: of their bytes, at most @max.
+ * -ENOENT: none is compressed.
  */
-static int find_sections(Elf *elf, struct section list[NR_NAMES], size_t max, size_t *sum)
+static int find_sections(Elf *elf, size_t first, struct section list[NR_NAMES], size_t max,
+			 size_t *sum)
 {
 	bool any = false;
 	size_t strings;
@@ -124,7 +128,7 @@ static int find_sections(Elf *elf, struct section list[NR_NAMES], size_t max, si
 		const char *name = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, strings, shdr.sh_name)
 							    : NULL;
 
-		for (size_t i = 1; name && i < NR_NAMES; i++) {
+		for (size_t i = first; name && i < NR_NAMES; i++) {
 			int rc = 0;
 
 			if (!list[i].bytes && !strcmp(name, names[i]))
@@ -185,7 +189,7 @@ static void put_head(const GElf_Ehdr *of, struct head *head)
 	memcpy(head->names, names, sizeof(names));
 }
 
-int dwarf_inflate(Elf *elf, size_t max, uint8_t **out, size_t *size)
+int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t *size)
 {
 	const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
 									       : ELFDATA2MSB;
@@ -198,7 +202,7 @@ int dwarf_inflate(Elf *elf, size_t max, uint8_t **out, size_t *size)
 	if (gelf_getclass(elf) != ELFCLASS64 || !gelf_getehdr(elf, &ehdr) ||
 	    ehdr.e_ident[EI_DATA] != native)
 		return -ENOENT;
-	rc = find_sections(elf, list, max, &sum);
+	rc = find_sections(elf, lines ? LINES : LINES + 1, list, max, &sum);
 	if (rc)
 		return rc;
 	image = malloc(sizeof(struct head) + sum);

@@ -9,6 +9,7 @@
 #define SYMBOLS_SOURCE_DWARF_INFLATE_H
 
 #include <libelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,9 +17,9 @@
 void dwarf_inflate_prepare(void);
 /*
  * Make an ELF file in memory that has the debug sections of @elf that are used, inflated, at most
- * @max bytes. *out is malloc'ed. 0; -ENOENT: nothing to inflate, or in another way; -EBADMSG,
- * -EFBIG or -ENOMEM.
+ * @max bytes; .debug_line only with @lines. *out is malloc'ed. 0; -ENOENT: nothing to inflate, or
+ * in another way; -EBADMSG, -EFBIG or -ENOMEM.
  */
-int dwarf_inflate(Elf *elf, size_t max, uint8_t **out, size_t *size);
+int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t *size);
 
 #endif

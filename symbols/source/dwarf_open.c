@@ -133,7 +133,7 @@ int dwarf_open_find_alt(const struct elffile *f, int *fd)
 	return *fd < 0 ? -ENOENT : 0;
 }
 
-int dwarf_open_begin(struct dwarf_opened *out, int fd)
+int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines)
 {
 	size_t size;
 	int rc;
@@ -143,7 +143,7 @@ int dwarf_open_begin(struct dwarf_opened *out, int fd)
 	out->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	if (!out->elf)
 		return -EBADMSG;
-	rc = dwarf_inflate(out->elf, DWARF_SIZE_MAX, &out->image, &size);
+	rc = dwarf_inflate(out->elf, lines, DWARF_SIZE_MAX, &out->image, &size);
 	if (!rc) {
 		elf_end(out->elf);
 		out->elf = elf_memory((char *)out->image, size);

@@ -34,8 +34,11 @@ struct dwarf_opened {
 	uint8_t *image; /* what @elf reads, if sections were compressed; else NULL */
 };
 
-/* Open a file with libdw. 0 or -EBADMSG. dwarf_open_end(): an alternate file after the main one. */
-int dwarf_open_begin(struct dwarf_opened *out, int fd);
+/*
+ * Open a file with libdw; @lines: they are used. 0 or -EBADMSG. dwarf_open_end(): an alternate file
+ * after the main one.
+ */
+int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines);
 void dwarf_open_end(struct dwarf_opened *d);
 
 #endif

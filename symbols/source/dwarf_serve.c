@@ -62,7 +62,7 @@ static int serve_open(struct cage_call *c, const struct dwarf_wire_request *r)
 	rc = elffile_open(&f->file, c->fds[0], NULL, r->size, NULL);
 	if (rc)
 		return rc;
-	rc = dwarf_open_fds(&f->dwarf, &f->file, r->bias, c->fds[1]);
+	rc = dwarf_open_fds(&f->dwarf, &f->file, r->bias, c->fds[1], r->no_lines);
 	if (rc) {
 		elffile_close(&f->file);
 		f->dwarf = NULL;

@@ -21,6 +21,7 @@ struct dwarf_wire_request {
 	uint64_t bias, size; /* open: size of the file; lines: of the code */
 	uint32_t nr;	     /* of vaddrs */
 	bool alt;	     /* open: the second descriptor is its dwz file */
+	bool no_lines;	     /* open: functions only */
 	uint64_t vaddrs[DWARF_CAGE_PLACES];
 };
 

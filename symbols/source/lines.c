@@ -53,6 +53,7 @@ struct lines_object {
 struct lines_job {
 	struct job job;
 	struct load_where where; /* to open */
+	bool no_lines;
 	struct lines_file *file; /* to look up in, or just opened */
 	struct lines_object *of; /* the loader's, not used by the job */
 	uint64_t began_ns;
@@ -283,7 +284,7 @@ static int to_debug_file(struct elffile *f, uint64_t *bias)
 }
 
 /* Open the debug information of @where into @f. */
-static int open_file(const struct load_where *where, struct lines_file *f)
+static int open_file(const struct load_where *where, bool no_lines, struct lines_file *f)
 {
 	struct foreign_file file;
 	struct elffile elf;
@@ -300,15 +301,15 @@ static int open_file(const struct load_where *where, struct lines_file *f)
 	elf.path = where->seen.path;
 	rc = to_debug_file(&elf, &bias);
 	if (!rc)
-		rc = dwarf_cage_open(&f->dwarf, &elf, bias);
+		rc = dwarf_cage_open(&f->dwarf, &elf, bias, no_lines);
 	debugfile_close(&elf);
 	return rc;
 }
 
-int lines_open(const struct load_where *where, struct lines_file **out)
+int lines_open(const struct load_where *where, bool no_lines, struct lines_file **out)
 {
 	struct lines_file *f = calloc(1, sizeof(*f));
-	int rc = f ? open_file(where, f) : -ENOMEM;
+	int rc = f ? open_file(where, no_lines, f) : -ENOMEM;
 
 	if (rc)
 		free(f);
@@ -326,7 +327,7 @@ static void run_open(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	j->rc = lines_open(&j->where, &j->file);
+	j->rc = lines_open(&j->where, j->no_lines, &j->file);
 }
 
 static void run_look_up(struct job *job)
@@ -464,6 +465,7 @@ static bool begin_open(struct lines *l, struct lines_object *o, uint64_t now_ns)
 
 	if (!j)
 		return false;
+	j->no_lines = l->no_lines;
 	load_where(&j->where, l->images->objects, objects_at(l->images->objects, o->object),
 		   l->images->no_proc, l->images->root);
 	return lend(l, o, j, now_ns);

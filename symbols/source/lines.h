@@ -25,8 +25,8 @@ struct lines {
 	struct places *places;
 	struct symtab *symtab;
 	struct chains *chains;
-	struct lines_job *job; /* running; or NULL */
-	bool off;
+	struct lines_job *job;	       /* running; or NULL */
+	bool off, no_lines;	       /* nothing is looked up; functions only */
 	uint64_t began_ns, emptied_ns; /* when it was set up; when its queue was last empty */
 	struct lines_object **list;
 	uint32_t nr_list;
@@ -63,7 +63,7 @@ bool lines_busy(const struct lines *l);
  */
 struct lines_file;
 struct dwarf_cage;
-int lines_open(const struct load_where *where, struct lines_file **out);
+int lines_open(const struct load_where *where, bool no_lines, struct lines_file **out);
 void lines_close(struct lines_file *f); /* NULL is fine */
 struct dwarf_cage *lines_dwarf(struct lines_file *f);
 

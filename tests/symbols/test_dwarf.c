@@ -105,6 +105,30 @@ TEST(test_known_spot, setup, teardown)
 	assert_true(dwarf_size(f->d) > 10000);
 }
 
+/* Assert the chain of the known spot, without lines. */
+static void assert_functions(struct dwarf *d, uint64_t vaddr)
+{
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+
+	assert_int_equal(dwarf_chain(d, vaddr, frames), 3);
+	assert_string_equal(frames[0].name, "innermost");
+	assert_string_equal(frames[1].name, "between");
+	assert_null(frames[2].name);
+	for (int i = 0; i < 3; i++)
+		assert_true(!frames[i].file && !frames[i].line);
+}
+
+TEST(test_no_lines, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
+	struct dwarf *d;
+
+	assert_int_equal(dwarf_open_fds(&d, &f->f, 0, -1, true), 0);
+	assert_functions(d, vaddr);
+	dwarf_close(d);
+}
+
 /* Addresses of another file: moved by a bias. */
 TEST(test_bias, setup, teardown)
 {
@@ -217,6 +241,15 @@ TEST(test_against_addr2line, setup, teardown)
 	assert_true(nr_inlined > NR / 20 && nr_frames > NR / 2);
 }
 
+/* Overwrite the middle of a section. */
+static void damage(const struct elffile *f, const char *section)
+{
+	const Elf64_Shdr *s = elffile_section(f, section);
+
+	assert_true(s->sh_flags & SHF_COMPRESSED);
+	assert_int_equal(pwrite(f->fd, "damaged", 7, (off_t)(s->sh_offset + s->sh_size / 2)), 7);
+}
+
 /* Compressed debug sections: by zlib, then by libdeflate if it is installed; then damaged. */
 TEST(test_compressed, setup, teardown)
 {
@@ -255,8 +288,15 @@ TEST(test_compressed, setup, teardown)
 		assert_true(dwarf_size(d) == dwarf_size(f->d));
 		dwarf_close(d);
 	}
-	assert_int_equal(pwrite(fd, "damaged", 7, (off_t)(info->sh_offset + info->sh_size / 2)), 7);
+	/* Functions alone: the lines are not inflated. */
+	damage(&packed, ".debug_line");
 	assert_int_equal(dwarf_open(&d, &packed, 0), -EBADMSG);
+	assert_int_equal(dwarf_open_fds(&d, &packed, 0, -1, true), 0);
+	assert_functions(d, vaddr);
+	dwarf_close(d);
+	damage(&packed, ".debug_info");
+	assert_int_equal(dwarf_open(&d, &packed, 0), -EBADMSG);
+	assert_int_equal(dwarf_open_fds(&d, &packed, 0, -1, true), -EBADMSG);
 	elffile_close(&packed);
 	close(fd);
 }
@@ -431,7 +471,7 @@ TEST(test_line_bomb)
 	int fd = make_line_bomb(&size);
 
 	assert_int_equal(elffile_open(&f, fd, NULL, size, NULL), 0);
-	assert_int_equal(dwarf_open_fds(&d, &f, 0, -1), 0);
+	assert_int_equal(dwarf_open_fds(&d, &f, 0, -1, false), 0);
 	for (unsigned int u = 0; u < NR_UNITS; u++) {
 		int nr = dwarf_chain(d, 0x1000 + u * 0x100, frames);
 

@@ -173,7 +173,7 @@ static uint64_t work_lines(const char *path)
 	where.identity.ino = st.st_ino;
 	nr = take_places(read_image(real), vaddrs);
 	before_ns = process_ns();
-	return lines_open(&where, &lines) ? 0 : look_up(lines_dwarf(lines), vaddrs, nr);
+	return lines_open(&where, false, &lines) ? 0 : look_up(lines_dwarf(lines), vaddrs, nr);
 }
 
 /* The tables of an image in one piece: this, then segments, symbols, FDEs, names, .eh_frame. */

@@ -240,6 +240,28 @@ TEST(test_batch)
 }
 
 /* The past of a screen; batch output has none. */
+/* Source lines are read for rows only. */
+TEST(test_lines_by_format)
+{
+	static const struct {
+		const char *args;
+		bool no_lines;
+	} cases[] = {
+		{ "-b --replay x.data", false },
+		{ "--format=ndjson --replay x.data", false },
+		{ "--format=perf-script --replay x.data", true },
+	};
+	struct line l;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		parse(&l, cases[i].args);
+		assert_int_equal(l.code, EXIT_DONE);
+		assert_int_equal(l.o.config.no_lines, cases[i].no_lines);
+		done(&l);
+	}
+}
+
 TEST(test_history)
 {
 	static const struct {

@@ -221,6 +221,7 @@ int options_check(struct options_parse *p, const struct argp_state *state)
 	/* Batch output has ticks of a fixed length, and a file one size. */
 	if (!p->o->stack_given && !p->o->batch && !p->o->script && !c->record && !c->replay)
 		c->stack_auto = true;
+	c->no_lines = p->o->format == OPTIONS_PERF_SCRIPT;
 	c->target = c->command	       ? TARGET_COMMAND
 		    : p->o->tids_given ? TARGET_TIDS
 		    : c->nr_pids       ? TARGET_PIDS
