@@ -228,7 +228,7 @@ PUBLIC := sampler/event/doctor.h sampler/waits/locks.h sampler/count/interval.h 
 	symbols/cage/cage.h symbols/symbols.h symbols/base/reclaim.h symbols/source/listing.h symbols/object/ehframe.h symbols/object/ehread.h symbols/process/procfs.h \
 	symbols/process/details.h symbols/process/remote_memory.h symbols/jit/codemap.h symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/base/library.h symbols/lang/lang.h symbols/lang/chain.h symbols/lang/codes.h \
 	symbols/lang/memory.h symbols/lang/v8table.h symbols/lang/pylayout.h symbols/lang/pylines.h symbols/lang/describe.h \
-	symbols/name/wait_kind.h symbols/base/helper.h
+	symbols/name/wait_kind.h symbols/places_move.h symbols/base/helper.h
 
 layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
 	$(Q)eval $(LAYERING)

@@ -17,6 +17,7 @@
 
 #include "sampler/count/pairs.h"
 #include "symbols/base/intern.h"
+#include "symbols/places_move.h"
 #include "unwind/unwind.h"
 
 #define MAX_PLACES     (1u << 22)
@@ -30,18 +31,22 @@
 /* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
 #define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
+/* 12 MiB with rules, names and lines; new ones are named and get their rules again. */
+#define PLACES_RENEWED (1u << 17)
 /* Swapped and read ten times a second. */
 #define CELLS_START (1u << 13)
 #define CELLS_MAX   (1u << 19) /* of one tick */
 
 struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 {
-	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED };
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0 };
 	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
 			    MEMORY_PER_SAMPLE * nr_samples);
 
-	if (nr_cpus)
+	if (nr_cpus) {
 		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
+		caps.places = PLACES_RENEWED;
+	}
 	return caps;
 }
 
@@ -155,7 +160,7 @@ int store_keep_room(struct store *st)
 	bool room = stacks_grow(st->stacks);
 
 	places_grow(st->places);
-	return !room || store_has_old_tasks(st) ? store_renew(st) : 0;
+	return !room || store_has_old_tasks(st) || store_has_old_places(st) ? store_renew(st) : 0;
 }
 
 void store_close_waits(struct store *st)
@@ -197,18 +202,44 @@ bool store_has_old_tasks(const struct store *st)
 	       MIN(MAX(st->caps.tasks, 2 * st->tasks_kept), maps_max_tasks(st->maps) / 8 * 7);
 }
 
+bool store_has_old_places(const struct store *st)
+{
+	return st->caps.places &&
+	       places_nr(st->places) >=
+		       MIN(MAX(st->caps.places, 2 * st->places_kept), MAX_PLACES / 8 * 7) &&
+	       symbols_can_move(st->symbols);
+}
+
 struct move {
 	const struct pipeline_tables *from;
 	struct pipeline_tables *to;
+	struct places_move *places; /* NULL: both have the same */
 	const struct store_caps *caps;
 	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
 	uint32_t nr_tasks, nr_moved;
 	uint32_t *stacks; /* by old id the new one + 1; 0: not moved yet */
 	uint32_t nr_stacks;
+	uint32_t stack[STACKS_PLACES_MAX]; /* scratch */
 };
 
+/* Return the places of a stack in the new table; NULL: it is full. */
+static const uint32_t *move_places(const uint32_t *places, uint32_t nr, struct move *move)
+{
+	if (!move->places)
+		return places;
+	assert(nr <= STACKS_PLACES_MAX);
+	for (uint32_t i = 0; i < nr; i++) {
+		bool none = places[i] == PLACE_NONE;
+
+		move->stack[i] = none ? PLACE_NONE : places_move_one(move->places, places[i]);
+		if (!none && move->stack[i] == PLACE_NONE)
+			return NULL;
+	}
+	return move->stack;
+}
+
 /* Intern a stack in the new table; STACK_NONE: it would have no space for new stacks. */
-static uint32_t intern_moved(const struct move *move, uint32_t stack)
+static uint32_t intern_moved(struct move *move, uint32_t stack)
 {
 	struct stacks *to = move->to->stacks;
 	uint32_t nr, id;
@@ -216,6 +247,9 @@ static uint32_t intern_moved(const struct move *move, uint32_t stack)
 
 	if (!places || !nr || stacks_nr(to) > move->caps->stacks / 8 * 5 ||
 	    stacks_used(to) > move->caps->memory / 8 * 5)
+		return STACK_NONE;
+	places = move_places(places, nr, move);
+	if (!places)
 		return STACK_NONE;
 	id = stacks_intern(move->to->stacks, places, nr);
 	if (id != STACK_NONE)
@@ -227,7 +261,7 @@ static uint32_t intern_moved(const struct move *move, uint32_t stack)
 
 static uint32_t move_stack(void *ctx, uint32_t stack)
 {
-	const struct move *move = ctx;
+	struct move *move = ctx;
 
 	if (stack >= move->nr_stacks)
 		return STACK_NONE;
@@ -262,11 +296,28 @@ static uint32_t cells_kept(const struct store *st, const struct stacks *old)
 	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
 }
 
+/* End the move of places: the rules of the moved ones also move. The loader has the old table. */
+static void end_places(struct store *st, const struct pipeline_tables *old, struct places_move *m)
+{
+	st->places_kept = 0;
+	for (uint32_t i = 0; i < m->nr_ids; i++) {
+		if (!m->ids[i])
+			continue;
+		unwind_rows_move(st->rows, m->ids[i] - 1, old->unwind.rows, i);
+		st->places_kept++;
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		places_move_one(m, old->wait_places[i]);
+	unwind_rows_free(old->unwind.rows);
+	symbols_end_move(st->symbols, m);
+}
+
 /* Move the history to the new tables. */
-static int move_history(struct store *st, const struct pipeline_tables *old)
+static int move_history(struct store *st, const struct pipeline_tables *old, struct places_move *m)
 {
 	struct move move = { .from = old,
 			     .to = st->tables,
+			     .places = m,
 			     .caps = &st->caps,
 			     .nr_tasks = tasks_nr(old->tasks),
 			     .nr_stacks = stacks_nr(old->stacks) };
@@ -292,8 +343,32 @@ static int move_history(struct store *st, const struct pipeline_tables *old)
 	return code;
 }
 
+/* Put new places with their rows into @tables, if most are old. NULL: the old ones continue. */
+static struct places_move *next_places(const struct store *st, struct pipeline_tables *tables)
+{
+	struct places_move *move = NULL;
+	struct unwind_rows *rows = NULL;
+	struct places *places;
+
+	if (!store_has_old_places(st) || places_new(&places, MAX_PLACES))
+		return NULL;
+	if (!unwind_rows_renew(&rows, st->rows))
+		move = symbols_begin_move(st->symbols, st->places, places);
+	if (!move) {
+		unwind_rows_free(rows);
+		places_free(places);
+		return NULL;
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		if (tables->wait_places[i] != PLACE_NONE)
+			tables->wait_places[i] = places_intern(places, tables->wait, (uint64_t)i);
+	tables->places = places;
+	tables->unwind.rows = rows;
+	return move;
+}
+
 /* Make tables beside the current ones; NULL: out of memory. */
-static struct pipeline_tables *next_tables(const struct store *st)
+static struct pipeline_tables *next_tables(const struct store *st, struct places_move **move)
 {
 	struct pipeline_tables *tables = malloc(sizeof(*tables));
 
@@ -312,12 +387,14 @@ static struct pipeline_tables *next_tables(const struct store *st)
 	}
 	tables->tasks = maps_tasks(st->maps);
 	tables->generation++;
+	*move = next_places(st, tables);
 	return tables;
 }
 
 int store_renew(struct store *st)
 {
-	struct pipeline_tables *old = st->tables, *tables = next_tables(st);
+	struct places_move *move = NULL;
+	struct pipeline_tables *old = st->tables, *tables = next_tables(st, &move);
 	struct count *counts = NULL;
 	uint32_t nr = 0;
 	int code = 0;
@@ -333,12 +410,16 @@ int store_renew(struct store *st)
 	st->tables = tables;
 	st->stacks = tables->stacks;
 	st->counts = tables->counts;
+	st->places = tables->places;
+	st->rows = tables->unwind.rows;
 	if (!counts_swap(old->counts, &counts, &nr))
 		code = history_add(st->history, counts, nr, 0);
 	if (!code)
-		code = move_history(st, old);
+		code = move_history(st, old, move);
 	else
 		history_reset(st->history);
+	if (move)
+		end_places(st, old, move);
 	if (code && st->waits)
 		waits_restart(st->waits);
 	stacks_free(old->stacks);

@@ -3,9 +3,9 @@
  * The tables that samples are resolved with and counted in.
  *
  * Tables that only grow are replaced whole by a new generation: when the stacks are full, or
- * thousands of tasks have ended, new tables take over, and the entries that the history shows move
- * along. So the memory of a session of days, in a storm of forks, has a fixed cap, and no stack is
- * refused for long.
+ * thousands of tasks have ended, or most places are of the past, new tables take over, and the
+ * entries that the history shows move along. So the memory of a session of days, in a storm of
+ * forks, has a fixed cap, and no stack is refused for long.
  *
  * Threads: the builder, a registered and online urcu-qsbr thread; sampler threads see the tables
  * through @shared.
@@ -24,8 +24,9 @@
 /* The size at which tables are replaced. */
 struct store_caps {
 	uint32_t stacks;
-	size_t memory;	/* of the stacks */
-	uint32_t tasks; /* ids; replaced at this number, or at twice the kept ones */
+	size_t memory; /* of the stacks */
+	/* Ids; replaced at this number, or at twice the kept ones. 0 places: never. */
+	uint32_t tasks, places;
 };
 
 struct store {
@@ -43,7 +44,7 @@ struct store {
 	struct store_caps caps;
 	struct pairs *branches, *accesses; /* of a recording that has them; else NULL */
 	struct waits *waits;		   /* NULL: not measured */
-	uint32_t tasks_kept;		   /* by the last change of generation */
+	uint32_t tasks_kept, places_kept;  /* by the last change of generation */
 };
 
 /*
@@ -76,11 +77,12 @@ int store_open_waits(struct store *st, uint32_t nr_cpus, int latency);
 void store_close_waits(struct store *st);
 /* The tables that waits are counted into now. */
 struct waits_tables store_waits_tables(const struct store *st);
-/* Each tick: have enough tasks ended for a new generation? */
+/* Each tick: have enough tasks ended for a new generation? Are most places of the past? */
 bool store_has_old_tasks(const struct store *st);
+bool store_has_old_places(const struct store *st);
 /*
- * Replace stacks, counts and tasks. Waits for a grace period. 0, or -ENOMEM: the old ones are kept,
- * or the history had to be emptied.
+ * Replace stacks, counts and tasks, and places if they are old. Waits for a grace period. 0, or
+ * -ENOMEM: the old ones are kept, or the history had to be emptied.
  */
 int store_renew(struct store *st);
 /* Make empty tables for one generation. 0, or -ENOMEM: *stacks and *counts are NULL or as before.

@@ -61,7 +61,7 @@ void tick_make_room(struct sampler *s)
 {
 	struct counts *counts;
 
-	if (stacks_crowded(s->store.stacks))
+	if (stacks_crowded(s->store.stacks) || places_crowded(s->store.places))
 		keep_room(s);
 	counts = s->store.counts; /* new ones, if the tables were renewed */
 	if (!counts_crowded(counts) || counts_grow(counts) || s->ticks.crowded)

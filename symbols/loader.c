@@ -4,8 +4,8 @@
  *
  * Runs on: the process reader and the loader thread, or the caller of loader_run(). Both
  * threads are registered with urcu-qsbr (they may free through it), but offline:
- * a hanging read never delays a grace period. They need no read side: places and
- * objects are never freed, the rest is private to them.
+ * a hanging read never delays a grace period. They need no read side: objects are never freed,
+ * places by the loader alone, the rest is private to them.
  */
 #include "symbols/loader.h"
 
@@ -65,7 +65,8 @@ struct loader {
 	struct fetch_desk fetch;
 	struct worker process_reader, loader;
 	struct place_names names;
-	atomic_bool stop; /* release by loader_stop, acquire by the threads */
+	_Atomic(struct places_move *) move; /* to take over; release by the builder */
+	atomic_bool stop;		    /* release by loader_stop, acquire by the threads */
 	bool left_behind;
 	/* Written by the loader, read by any thread, relaxed: statistics. */
 	_Alignas(CACHELINE) atomic_ulong nr_left, memory;
@@ -261,12 +262,44 @@ void loader_other_clock(struct loader *l)
 	l->naming.jit.jitdumps.other_clock = true;
 }
 
+bool loader_takes_places(const struct loader *l)
+{
+	/* Acquire: it is done with the table before; pairs with take_places(). */
+	return !atomic_load_explicit(&l->move, memory_order_acquire);
+}
+
+void loader_hand_places(struct loader *l, struct places_move *m)
+{
+	/* Release: all that was moved. */
+	atomic_store_explicit(&l->move, m, memory_order_release);
+	wake_send(l->loader.event);
+}
+
+/* Use the next generation of places, and free the one before. */
+static void take_places(struct loader *l)
+{
+	/* Acquire: pairs with loader_hand_places(). */
+	struct places_move *m = atomic_load_explicit(&l->move, memory_order_acquire);
+
+	if (!m)
+		return;
+	place_names_move(&l->names, m);
+	chains_free(l->chains);
+	l->chains = m->to_chains;
+	l->places = m->to;
+	places_free(m->from);
+	places_move_free(m);
+	/* Release: pairs with loader_takes_places(). */
+	atomic_store_explicit(&l->move, NULL, memory_order_release);
+}
+
 bool loader_free(struct loader *l)
 {
 	if (!l)
 		return true;
 	if (l->left_behind)
 		return false;
+	take_places(l);
 	/* An abandoned helper keeps its job and uses nothing else of the loader. */
 	image_cache_fini(&l->images);
 	fetch_fini(&l->fetch);
@@ -336,10 +369,12 @@ static bool work(struct loader *l, enum effort effort)
 {
 	uint64_t now_ns = time_now_ns();
 	struct hotspots_chain chain;
-	bool more = image_cache_work(&l->images, now_ns);
+	bool more;
 	uint32_t late, dumped, fetched, java,
 		jit = perfmaps_refresh(&l->naming.jit.perfmaps, now_ns);
 
+	take_places(l);
+	more = image_cache_work(&l->images, now_ns);
 	if (is_stopping(l))
 		return false;
 	java = hotspots_refresh(&l->naming.jit.hotspots, now_ns);

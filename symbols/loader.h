@@ -37,7 +37,7 @@ void loader_java_replay(struct loader *l, const struct object *memory,
 bool loader_java_settle(struct loader *l, uint64_t time_ns);
 /* Before the start: limit the bytes of images. */
 void loader_limit_memory(struct loader *l, size_t max);
-/* Return the source lines of places; any thread. */
+/* Return the source lines of the places of loader_new(); any thread. */
 const struct chains *loader_chains(const struct loader *l);
 /* Before the start: a recording. Open nothing through /proc/PID, only files here or below @root. */
 void loader_recorded(struct loader *l, const char *root);
@@ -67,6 +67,13 @@ uint32_t loader_nr_interpreters(const struct loader *l);
 uint32_t loader_wait(const struct loader *l);
 int loader_start(struct loader *l, struct err *e);
 /* Stop within two seconds; a thread that hangs is abandoned. */
+/*
+ * Builder: give the loader the next generation of places. It frees the table before, the new one is
+ * borrowed. Not before loader_takes_places(): it has taken the last one.
+ */
+bool loader_takes_places(const struct loader *l);
+struct places_move;
+void loader_hand_places(struct loader *l, struct places_move *m);
 void loader_stop(struct loader *l);
 /* Async-signal-safe. */
 void loader_wake(struct loader *l);

@@ -69,6 +69,24 @@ static void add_script_line(struct place_names *n, uint32_t id, const struct pla
 	lines_told(n->lines, id, file, line ? line : t->first_line);
 }
 
+/* Return the name of a place as of now; SYMBOL_NONE: none. */
+static uint32_t symbol_of(const struct place *place)
+{
+	/* Pairs with nothing: only this thread writes it. */
+	return atomic_load_explicit(&place->symbol, memory_order_relaxed);
+}
+
+/* A place that was moved has its name; look up what is not known. */
+static void take_moved(struct place_names *n, uint32_t id, const struct place *place)
+{
+	const struct symbol *symbol = symtab_at(n->symtab, symbol_of(place));
+	uint32_t nr;
+
+	count_name(n, symbol && !symbol->made_up);
+	if (!chains_at(n->chains, id, &nr) && place->object != n->script)
+		add_jit_line(n, id, place);
+}
+
 /* Name one place; false if it has to be tried again. */
 static bool name_place(struct place_names *n, const struct place_names_waiting *w, bool now)
 {
@@ -80,6 +98,10 @@ static bool name_place(struct place_names *n, const struct place_names_waiting *
 
 	if (!place)
 		return false; /* under construction */
+	if (symbol_of(place) != SYMBOL_NONE) {
+		take_moved(n, w->place, place);
+		return true;
+	}
 	q.object = place->object;
 	q.offset = place->offset;
 	rc = naming_find(n->naming, &q, &symbol, &by_name);
@@ -106,7 +128,7 @@ static void prepare(struct place_names *n, uint32_t id)
 	const struct place *place = places_at(n->places, id);
 	struct naming_question q;
 
-	if (!place)
+	if (!place || symbol_of(place) != SYMBOL_NONE)
 		return;
 	q = (struct naming_question){ .object = place->object, .offset = place->offset };
 	naming_prepare(n->naming, &q);
@@ -159,8 +181,7 @@ static void rename_place(struct place_names *n, uint32_t id, const struct place 
 	struct naming_question q = { .object = place->object,
 				     .offset = place->offset,
 				     .now = true };
-	/* Pairs with nothing: only this thread writes it. */
-	uint32_t before = atomic_load_explicit(&place->symbol, memory_order_relaxed), symbol;
+	uint32_t before = symbol_of(place), symbol;
 	const struct symbol *old = symtab_at(n->symtab, before);
 	bool by_name;
 
@@ -207,13 +228,9 @@ void place_names_fetched(struct place_names *n, uint32_t object)
 	lines_again(n->lines, object);
 	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
-		const struct symbol *s =
-			place && place->object == object
-				?
-				/* Pairs with nothing: only this thread writes it. */
-				symtab_at(n->symtab, atomic_load_explicit(&place->symbol,
-									  memory_order_relaxed))
-				: NULL;
+		const struct symbol *s = place && place->object == object
+						 ? symtab_at(n->symtab, symbol_of(place))
+						 : NULL;
 
 		/* The others get it when they are named. */
 		if (s && !s->made_up && !chains_at(n->chains, id, &nr))
@@ -238,6 +255,17 @@ bool place_names_pass(struct place_names *n, bool more, bool now)
 	if (!more)
 		more = lines_work(n->lines, now);
 	return more;
+}
+
+void place_names_move(struct place_names *n, struct places_move *m)
+{
+	places_move_late(m);
+	lines_move(n->lines, m->to, m->to_chains, m->ids, m->nr_ids);
+	n->places = m->to;
+	n->chains = m->to_chains;
+	n->nr_waiting = n->next_place = 0;
+	atomic_store_explicit(&n->nr_named, 0, memory_order_relaxed);
+	atomic_store_explicit(&n->nr_unnamed, 0, memory_order_relaxed);
 }
 
 uint32_t place_names_left(const struct place_names *n)

@@ -12,6 +12,7 @@
 #include "symbols/name/naming.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symtab.h"
+#include "symbols/places_move.h"
 #include "symbols/source/chains.h"
 #include "symbols/source/lines.h"
 
@@ -39,6 +40,8 @@ struct place_names {
 };
 
 void place_names_fini(struct place_names *n);
+/* Use the new table of @m, with what is known of the old one; all others are named again. */
+void place_names_move(struct place_names *n, struct places_move *m);
 /*
  * Name the places that waited for images, then new ones, then look up source lines. @more: an image
  * was read; @now: make up names instead of waiting for better ones. True: more work.

@@ -24,6 +24,7 @@
 #include "symbols/kernel/ksyms.h"
 #include "symbols/lang/lang.h"
 #include "symbols/loader.h"
+#include "symbols/places_move.h"
 #include "symbols/name/symtab.h"
 #include "symbols/cage/cage.h"
 #include "symbols/source/dwarf_serve.h"
@@ -33,6 +34,7 @@
 struct symbols {
 	struct symtab *symtab;
 	struct loader *loader;
+	const struct chains *chains; /* of the builder's places; the loader may use those before */
 };
 
 void symbols_cage_start(bool code)
@@ -79,6 +81,7 @@ int symbols_new(struct symbols **out, struct places *places, struct objects *obj
 		symbols_free(s);
 		return rc;
 	}
+	s->chains = loader_chains(s->loader);
 	*out = s;
 	return 0;
 }
@@ -165,14 +168,30 @@ void symbols_limit_memory(struct symbols *s, size_t max)
 	loader_limit_memory(s->loader, max);
 }
 
+bool symbols_can_move(const struct symbols *s)
+{
+	return loader_takes_places(s->loader);
+}
+
+struct places_move *symbols_begin_move(struct symbols *s, struct places *from, struct places *to)
+{
+	return symbols_can_move(s) ? places_move_new(from, to, s->chains) : NULL;
+}
+
+void symbols_end_move(struct symbols *s, struct places_move *m)
+{
+	s->chains = m->to_chains;
+	loader_hand_places(s->loader, m);
+}
+
 const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t place, uint32_t *nr)
 {
-	return chains_at(loader_chains(s->loader), place, nr);
+	return chains_at(s->chains, place, nr);
 }
 
 struct safe_text symbols_file(const struct symbols *s, uint32_t id)
 {
-	return chains_file(loader_chains(s->loader), id);
+	return chains_file(s->chains, id);
 }
 
 struct codes *symbols_codes(struct symbols *s)
@@ -207,7 +226,7 @@ struct details *symbols_details(struct symbols *s)
 
 uint32_t symbols_nr_files(const struct symbols *s)
 {
-	return chains_nr_files(loader_chains(s->loader));
+	return chains_nr_files(s->chains);
 }
 
 /* Return the kind of the object with functions of kind letter @letter. */

@@ -35,7 +35,10 @@ void symbols_cage_start(bool code);
 void symbols_cage_stop(void);
 /* Start the cage, one call to a worker, and stop it. 0, or -errno: no foreign file can be read. */
 int symbols_cage_check(void);
-/* Create the tables and the loader. All three tables are borrowed and must outlive the result. */
+/*
+ * Create the tables and the loader. All three tables are borrowed and must outlive the result; but
+ * see symbols_end_move().
+ */
 int symbols_new(struct symbols **out, struct places *places, struct objects *objects,
 		struct maps *maps, struct err *e);
 /*
@@ -96,13 +99,24 @@ void symbols_expect_kernel(struct symbols *s);
 /* Any thread; NULL for unused ids. */
 const struct symbol *symbols_at(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr(const struct symbols *s);
+struct places_move;
+/* Builder: return whether the loader has taken the last table; else symbols_begin_move() fails. */
+bool symbols_can_move(const struct symbols *s);
 /*
- * Any thread, lock-free: the functions at @place, innermost first, if debug
+ * Builder: begin to replace the table of places by @to, which other threads may fill already.
+ * places_move_one() moves one, with its name and source; the rest is left behind. NULL: out of
+ * memory, or the loader has not taken the last table.
+ */
+struct places_move *symbols_begin_move(struct symbols *s, struct places *from, struct places *to);
+/* Use the new table from now on. The old one is the loader's, which frees it. */
+void symbols_end_move(struct symbols *s, struct places_move *m);
+/*
+ * Builder, lock-free: the functions at @place, innermost first, if debug
  * information is loaded; else NULL. Available later than the name; valid as long
  * as the table.
  */
 const struct symbol_frame *symbols_source(const struct symbols *s, uint32_t place, uint32_t *nr);
-/* Any thread: a source file's path; TEXT("") for unused ids. */
+/* Builder: a source file's path; TEXT("") for unused ids. */
 struct safe_text symbols_file(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr_files(const struct symbols *s);
 /* Before the start: read no debug information (--no-inline). */

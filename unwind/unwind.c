@@ -92,6 +92,7 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 	memset(u, 0, sizeof(*u));
 	u->arch = u->order.arch = arch;
 	u->places = places;
+	u->serial = places_serial(places);
 	if (arch == arch_native()) {
 		u->step_only = c->step_only;
 		u->verify_every = c->verify_every;
@@ -110,6 +111,19 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 	}
 	*out = u;
 	return 0;
+}
+
+bool unwind_use(struct unwinder *u, struct places *places, struct unwind_rows *rows)
+{
+	if (u->serial == places_serial(places))
+		return false;
+	assert(rows && !u->own_rows);
+	u->places = places;
+	u->serial = places_serial(places);
+	u->rows = rows;
+	memset(u->tried, 0, sizeof(u->tried));
+	memset(&u->recent, 0, sizeof(u->recent));
+	return true;
 }
 
 void unwind_free(struct unwinder *u)
@@ -158,6 +172,25 @@ int unwind_rows_new(struct unwind_rows **out, uint32_t max_places)
 	t->nr = max_places;
 	*out = t;
 	return 0;
+}
+
+int unwind_rows_renew(struct unwind_rows **out, const struct unwind_rows *old)
+{
+	int rc = unwind_rows_new(out, old->nr);
+
+	for (uint32_t i = 0; !rc && i < ROWS_PROGRAMS; i++)
+		atomic_init(&(*out)->programs[i],
+			    atomic_load_explicit(&old->programs[i], memory_order_relaxed));
+	return rc;
+}
+
+void unwind_rows_move(struct unwind_rows *to, uint32_t to_place, const struct unwind_rows *from,
+		      uint32_t place)
+{
+	uint64_t row = rows_get(from, place);
+
+	if (row_kind(row) != ROW_UNKNOWN)
+		rows_put(to, to_place, row);
 }
 
 void unwind_rows_free(struct unwind_rows *t)

@@ -43,6 +43,11 @@ struct unwind_rows;
 
 /* Create rows for the places 0..@max_places-1; memory is allocated as it is used. 0 or -ENOMEM. */
 int unwind_rows_new(struct unwind_rows **out, uint32_t max_places);
+/* Create rows for another table of places, without any; accepted programs as in @old. */
+int unwind_rows_renew(struct unwind_rows **out, const struct unwind_rows *old);
+/* Use the row of @place in @from, if there is one, for @to_place. Any thread. */
+void unwind_rows_move(struct unwind_rows *to, uint32_t to_place, const struct unwind_rows *from,
+		      uint32_t place);
 void unwind_rows_free(struct unwind_rows *rows);
 
 struct unwind_config {
@@ -61,6 +66,11 @@ struct unwinder;
  */
 int unwind_new_with(struct unwinder **out, struct places *places, struct objects *objects,
 		    const struct unwind_config *config, struct err *e);
+/*
+ * Use other tables from now on; the ones before may be freed already. False: it uses these. Not of
+ * an unwinder with private rows.
+ */
+bool unwind_use(struct unwinder *u, struct places *places, struct unwind_rows *rows);
 void unwind_free(struct unwinder *u);
 void unwind_sample(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out);
 void unwind_stats(const struct unwinder *u, struct unwind_stats *out);

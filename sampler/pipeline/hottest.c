@@ -37,6 +37,8 @@ void hottest_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
 
 	cpu->kernel = stats->kernel;
 	cpu->hot_samples = 0;
+	if (stats->hot_of != places_serial(places))
+		return; /* the last sample was before these */
 	for (uint32_t i = 0; i < PIPELINE_HOT; i++)
 		if (stats->hot[i].lead)
 			all[nr++] = (struct candidate){ id_of(places, stats->hot[i].place),

@@ -32,6 +32,9 @@ int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, st
 
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
 {
+	/* Not by those before: they may be freed. */
+	if (unwind_use(p->unwinder, tables->places, tables->unwind.rows))
+		memset(p->kernel, 0, sizeof(p->kernel));
 	p->tables = tables;
 }
 
@@ -123,10 +126,14 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
  * Note the place of the CPU, at a fixed cost: in each slot the most frequent place outlasts the
  * others (Boyer and Moore's majority vote).
  */
-static void note_hot(struct pipeline_stats *stats, uint32_t place)
+static void note_hot(struct pipeline_stats *stats, const struct places *places, uint32_t place)
 {
 	struct pipeline_hot *hot = &stats->hot[place & (PIPELINE_HOT - 1)];
 
+	if (stats->hot_of != places_serial(places)) {
+		memset(stats->hot, 0, sizeof(stats->hot));
+		stats->hot_of = places_serial(places);
+	}
 	if (hot->place == place && hot->lead)
 		hot->lead++;
 	else if (hot->lead)
@@ -180,7 +187,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 		return;
 	}
 	if (p->frames[0] != PLACE_NONE)
-		note_hot(stats, p->frames[0]);
+		note_hot(stats, p->tables->places, p->frames[0]);
 	drop = store(p, (uint32_t)event, s->period ? s->period : 1);
 	if (drop != DROP_NR) {
 		stats->dropped[drop]++;

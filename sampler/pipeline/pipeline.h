@@ -41,6 +41,7 @@ struct pipeline_stats {
 	uint64_t lang_certain, lang_guessed, lang_none[LANG_NONE_NR];
 	/* The hottest places of a CPU; not in sums of stats. */
 	struct pipeline_hot hot[PIPELINE_HOT];
+	uint32_t hot_of; /* the table of these places: places_serial() */
 };
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e);
@@ -48,7 +49,7 @@ void pipeline_free(struct pipeline *p);
 /* Return the stack that the last sample was counted with; STACK_NONE: it was not. *@task: its id.
  */
 uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task);
-/* Switch to another generation of stacks, counts and tasks; the rest is as before. */
+/* Switch to another generation of tables; the rest is as before. */
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */

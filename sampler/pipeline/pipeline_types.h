@@ -37,7 +37,7 @@ struct pipeline_tables {
 	uint32_t wait;		   /* the object of the kinds of waits (symbols_wait()) */
 	/* By enum wait_kind: the place of its frame; PLACE_NONE: not made. */
 	uint32_t wait_places[WAIT_NR];
-	uint32_t generation; /* of stacks, counts and tasks */
+	uint32_t generation; /* of stacks, counts and tasks; places are replaced with some */
 };
 
 /* Return whether samples of @pid are of proftop: of @own_pid, or of its cage. */

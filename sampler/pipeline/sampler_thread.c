@@ -63,7 +63,8 @@ static void ask_room(struct sampler_thread *t)
 	const struct pipeline_tables *tables = sampler_thread_tables(t->shared);
 	bool queue = t->queue && switch_queue_crowded(t->queue);
 
-	if (!queue && !counts_crowded(tables->counts) && !stacks_crowded(tables->stacks))
+	if (!queue && !counts_crowded(tables->counts) && !stacks_crowded(tables->stacks) &&
+	    !places_crowded(tables->places))
 		return;
 	if (atomic_exchange_explicit(&t->shared->room_wanted, true, memory_order_relaxed))
 		return;

@@ -59,6 +59,7 @@ int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
 		  struct hotspots_symbol *out);
 struct hotspots_chain {
 	uint32_t place;
+	uint64_t addr;				/* of the place */
 	uint32_t object;			/* the memory, layer 0 */
 	const struct hotspot_job_frame *frames; /* the last one: the compiled method */
 	uint32_t nr;

@@ -101,7 +101,8 @@ bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
 				continue;
 			}
 			*h->result = *r;
-			*out = (struct hotspots_chain){ r->place, e->object, r->frames, r->nr };
+			*out = (struct hotspots_chain){ r->place, r->addr, e->object, r->frames,
+							r->nr };
 			return true;
 		}
 	}

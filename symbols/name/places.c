@@ -4,7 +4,7 @@
  *
  * Runs on: any thread; places_grow() on the builder, places_name() on the loader.
  * Invariant: the builder keeps chunks ahead of the used ids; a hot thread that
- * outruns them gets PLACE_NONE.
+ * outruns them gets PLACE_NONE. It wakes the builder before (places_crowded()).
  */
 #include "symbols/name/places.h"
 
@@ -25,9 +25,11 @@
 
 struct places {
 	struct intern intern;
+	uint32_t serial;
 	uint32_t nr_chunks; /* existing ones; builder only */
 	uint32_t max_chunks;
-	uint32_t nr_before; /* places at the last places_grow() */
+	uint32_t nr_before;	/* places at the last places_grow() */
+	atomic_uint crowded_at; /* places at which to call it again; relaxed: a hint */
 	_Atomic(struct place *) chunk[];
 };
 
@@ -92,8 +94,23 @@ static int chunk_add(struct places *p)
 	return 0;
 }
 
+/* Half a chunk is left, or the slots are half full. */
+static void set_crowded(struct places *p)
+{
+	uint64_t chunks = p->nr_chunks * (uint64_t)CHUNK_SIZE - CHUNK_SIZE / 2;
+	uint64_t slots = intern_slots_nr(&p->intern) / 2;
+	uint64_t at = MIN(p->nr_chunks < p->max_chunks ? chunks : UINT32_MAX - 1, slots);
+	uint32_t nr = places_nr(p);
+
+	/* Still crowded: out of memory, which is not retried at each place. */
+	at = at >= nr ? at + 1 : nr + CHUNK_SIZE / 16;
+	atomic_store_explicit(&p->crowded_at, (unsigned int)MIN(at, UINT32_MAX),
+			      memory_order_relaxed);
+}
+
 int places_new(struct places **out, uint32_t max_places)
 {
+	static atomic_uint nr_tables;
 	uint32_t max = MIN(MAX(max_places, 1u), 1u << 31);
 	uint32_t max_chunks = (max + CHUNK_SIZE - 1) / CHUNK_SIZE;
 	size_t size = sizeof(struct places) + max_chunks * sizeof(((struct places *)0)->chunk[0]);
@@ -105,6 +122,8 @@ int places_new(struct places **out, uint32_t max_places)
 	if (!p)
 		return -ENOMEM;
 	memset(p, 0, size);
+	/* Relaxed: only unique. */
+	p->serial = atomic_fetch_add_explicit(&nr_tables, 1, memory_order_relaxed) + 1;
 	p->max_chunks = max_chunks;
 	ret = intern_init(&p->intern, MIN(SLOTS_FIRST, 2 * max), max);
 	if (!ret)
@@ -120,9 +139,13 @@ int places_new(struct places **out, uint32_t max_places)
 int places_begin_small(struct places *p)
 {
 	uint32_t nr_slots = (uint32_t)MIN(intern_slots_nr(&p->intern), SLOTS_SMALL);
+	int ret;
 
 	intern_fini(&p->intern);
-	return intern_init(&p->intern, nr_slots, p->intern.max_ids);
+	ret = intern_init(&p->intern, nr_slots, p->intern.max_ids);
+	if (!ret)
+		set_crowded(p);
+	return ret;
 }
 
 void places_free(struct places *p)
@@ -173,21 +196,31 @@ int places_grow(struct places *p)
 	uint64_t used = nr > p->nr_before ? nr - p->nr_before : 0;
 	uint64_t ahead = MAX((uint64_t)CHUNK_SIZE, 2 * used);
 
-	p->nr_before = nr;
-	while (p->nr_chunks < p->max_chunks && p->nr_chunks * (uint64_t)CHUNK_SIZE < nr + ahead) {
-		int ret = chunk_add(p);
+	int ret = 0;
 
-		if (ret)
-			return ret;
-	}
-	return intern_grow(&p->intern);
+	p->nr_before = nr;
+	while (!ret && p->nr_chunks < p->max_chunks &&
+	       p->nr_chunks * (uint64_t)CHUNK_SIZE < nr + ahead)
+		ret = chunk_add(p);
+	if (!ret)
+		ret = intern_grow(&p->intern);
+	set_crowded(p);
+	return ret;
 }
 
 bool places_crowded(const struct places *p)
 {
-	return intern_growth(&p->intern) ||
-	       (p->nr_chunks < p->max_chunks &&
-		places_nr(p) + CHUNK_SIZE / 2 > p->nr_chunks * (uint64_t)CHUNK_SIZE);
+	return places_nr(p) >= atomic_load_explicit(&p->crowded_at, memory_order_relaxed);
+}
+
+uint32_t places_room(const struct places *p)
+{
+	return (uint32_t)MIN(p->nr_chunks * (uint64_t)CHUNK_SIZE, p->intern.max_ids);
+}
+
+uint32_t places_serial(const struct places *p)
+{
+	return p->serial;
 }
 
 size_t places_memory(const struct places *p)

@@ -44,12 +44,16 @@ uint32_t places_intern(struct places *p, uint32_t object, uint64_t offset);
 /* Borrowed; NULL while entry @id is still under construction. */
 const struct place *places_at(const struct places *p, uint32_t id);
 uint32_t places_nr(const struct places *p);
-/* Loader only. */
+/* One thread at a time: the loader; of a new generation the builder before. */
 void places_name(struct places *p, uint32_t id, uint32_t symbol);
 /* Builder, once a tick: add chunks ahead of the writers. */
 int places_grow(struct places *p);
-/* Builder: return true if places_grow() is needed before a sample with the deepest stack. */
+/* Any thread: return true if places_grow() is needed before a sample with the deepest stack. */
 bool places_crowded(const struct places *p);
+/* Builder: return the number that all ids are below until places_grow(). */
+uint32_t places_room(const struct places *p);
+/* Return the number of this table; no other one has it, or 0. */
+uint32_t places_serial(const struct places *p);
 size_t places_memory(const struct places *p);
 
 #endif

@@ -3,7 +3,8 @@
  * Chains in a pool of blocks, found through chunks of pointers by place.
  *
  * A chain is written before its pointer is published (release), and never
- * changed after that. Files are in a chunked store, found by a hash set.
+ * changed after that. Files are in a chunked store, found by a hash set; tables of several
+ * generations of places share it.
  */
 #include "symbols/source/chains.h"
 
@@ -43,14 +44,45 @@ struct file {
 	uint64_t hash; /* of the raw path */
 };
 
+struct chain_files {
+	struct text_arena *texts;
+	struct hashset set;
+	struct chunked list;  /* struct file, complete when published */
+	atomic_uint nr_users; /* tables of chains */
+};
+
 struct chains {
 	struct block *blocks;
 	size_t memory;
-	struct text_arena *texts;
-	struct hashset set;
-	struct chunked files;			   /* struct file, complete when published */
+	struct chain_files *files;
 	_Atomic(struct chunk *) chunks[NR_CHUNKS]; /* release, acquire in chains_at() */
 };
+
+/* End the use of @f by one table; the last one frees it. */
+static void files_leave(struct chain_files *f)
+{
+	/* Release and acquire: what the other tables' threads did is before it is freed. */
+	if (!f || atomic_fetch_sub_explicit(&f->nr_users, 1, memory_order_acq_rel) > 1)
+		return;
+	chunked_fini(&f->list);
+	hashset_fini(&f->set);
+	text_arena_free(f->texts);
+	free(f);
+}
+
+static struct chain_files *files_new(void)
+{
+	struct chain_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	atomic_init(&f->nr_users, 1);
+	f->texts = text_arena_new();
+	if (!chunked_init(&f->list, sizeof(struct file), FILE_BITS, FILES_MAX) && f->texts)
+		return f;
+	files_leave(f);
+	return NULL;
+}
 
 int chains_new(struct chains **out)
 {
@@ -58,11 +90,24 @@ int chains_new(struct chains **out)
 
 	if (!c)
 		return -ENOMEM;
-	c->texts = text_arena_new();
-	if (chunked_init(&c->files, sizeof(struct file), FILE_BITS, FILES_MAX) || !c->texts) {
+	c->files = files_new();
+	if (!c->files) {
 		chains_free(c);
 		return -ENOMEM;
 	}
+	*out = c;
+	return 0;
+}
+
+int chains_new_beside(struct chains **out, const struct chains *old)
+{
+	struct chains *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->files = old->files;
+	/* Relaxed: @old uses it all the time. */
+	atomic_fetch_add_explicit(&c->files->nr_users, 1, memory_order_relaxed);
 	*out = c;
 	return 0;
 }
@@ -79,9 +124,7 @@ void chains_free(struct chains *c)
 	}
 	for (size_t i = 0; i < NR_CHUNKS; i++)
 		free(atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
-	chunked_fini(&c->files);
-	hashset_fini(&c->set);
-	text_arena_free(c->texts);
+	files_leave(c->files);
 	free(c);
 }
 
@@ -170,22 +213,23 @@ static uint64_t hash_path(const char *path)
  */
 uint32_t chains_intern_file(struct chains *c, const char *path)
 {
+	struct chain_files *f = c->files;
 	uint32_t id, at = 0;
 	uint64_t hash = hash_path(path);
 	struct file *file;
 
-	while ((id = hashset_next(&c->set, hash, &at)) != HASHSET_NONE) {
-		file = chunked_at(&c->files, id);
+	while ((id = hashset_next(&f->set, hash, &at)) != HASHSET_NONE) {
+		file = chunked_at(&f->list, id);
 		if (file->hash == hash)
 			return id;
 	}
-	id = chunked_nr(&c->files);
-	file = chunked_reserve(&c->files, id);
-	if (!file || hashset_reserve(&c->set, 1))
+	id = chunked_nr(&f->list);
+	file = chunked_reserve(&f->list, id);
+	if (!file || hashset_reserve(&f->set, 1))
 		return SYMBOL_NO_FILE;
-	*file = (struct file){ text_arena_add(c->texts, path, strlen(path)), hash };
-	hashset_add(&c->set, hash, id);
-	chunked_publish(&c->files, id + 1);
+	*file = (struct file){ text_arena_add(f->texts, path, strlen(path)), hash };
+	hashset_add(&f->set, hash, id);
+	chunked_publish(&f->list, id + 1);
 	return id;
 }
 
@@ -193,19 +237,19 @@ struct safe_text chains_file(const struct chains *c, uint32_t id)
 {
 	const struct file *file;
 
-	if (id >= chunked_nr(&c->files))
+	if (id >= chunked_nr(&c->files->list))
 		return TEXT("");
-	file = chunked_at(&c->files, id);
+	file = chunked_at(&c->files->list, id);
 	return file->path;
 }
 
 uint32_t chains_nr_files(const struct chains *c)
 {
-	return chunked_nr(&c->files);
+	return chunked_nr(&c->files->list);
 }
 
 size_t chains_memory(const struct chains *c)
 {
-	return c->memory + text_arena_size(c->texts) + hashset_memory(&c->set) +
-	       chunked_memory(&c->files);
+	return c->memory + text_arena_size(c->files->texts) + hashset_memory(&c->files->set) +
+	       chunked_memory(&c->files->list);
 }

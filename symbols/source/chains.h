@@ -3,7 +3,8 @@
  * Functions and lines that the source has at places: chains of functions by place
  * id, and the source files' paths by id. Both append-only.
  *
- * One writer (the loader); readers from any thread, lock-free.
+ * One writer (the loader; chains of a new generation of places are written by the builder before);
+ * readers from any thread, lock-free.
  */
 #ifndef SYMBOLS_SOURCE_CHAINS_H
 #define SYMBOLS_SOURCE_CHAINS_H
@@ -15,6 +16,8 @@
 struct chains;
 
 int chains_new(struct chains **out);
+/* Make a table for other places, with the files of @old, which both use. 0 or -ENOMEM. */
+int chains_new_beside(struct chains **out, const struct chains *old);
 void chains_free(struct chains *c);
 
 /* Writer. Set the chain of @place, once. 0, -ENOSPC, -ENOMEM. */

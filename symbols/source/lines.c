@@ -190,6 +190,35 @@ void lines_add(struct lines *l, uint32_t id)
 	count_waiting(l, 1);
 }
 
+static uint32_t moved(const uint32_t *ids, uint32_t nr_ids, uint32_t id)
+{
+	return id < nr_ids ? ids[id] - 1 : PLACE_NONE;
+}
+
+void lines_move(struct lines *l, struct places *places, struct chains *chains, const uint32_t *ids,
+		uint32_t nr_ids)
+{
+	_Static_assert(PLACE_NONE == 0U - 1, "0 in ids is no place");
+	l->places = places;
+	l->chains = chains;
+	for (uint32_t i = 0; i < l->nr_list; i++) {
+		struct lines_object *o = l->list[i];
+		uint32_t nr = 0;
+
+		for (uint32_t k = 0; k < o->nr; k++) {
+			uint32_t id = moved(ids, nr_ids, o->queue[k]);
+
+			if (id != PLACE_NONE)
+				o->queue[nr++] = id;
+		}
+		count_waiting(l, (long)nr - (long)o->nr);
+		o->nr = nr;
+	}
+	/* The helper does not use them. */
+	for (uint32_t i = 0; l->job && i < l->job->nr; i++)
+		l->job->places[i] = moved(ids, nr_ids, l->job->places[i]);
+}
+
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 {
 	struct symbol_frame frame = { .symbol = SYMBOL_NONE, .line = line };
@@ -220,10 +249,12 @@ static uint32_t java_symbol(struct lines *l, uint32_t object, const char *name)
 
 void lines_java(struct lines *l, const struct hotspots_chain *chain)
 {
+	const struct place *place = places_at(l->places, chain->place);
 	struct symbol_frame out[DWARF_FRAMES_MAX];
 	uint32_t nr = MIN(chain->nr, DWARF_FRAMES_MAX), skip = chain->nr - nr, was;
 
-	if (l->off || !nr || chains_at(l->chains, chain->place, &was))
+	if (l->off || !nr || !place || place->offset != chain->addr ||
+	    chains_at(l->chains, chain->place, &was))
 		return;
 	/* Of a chain that is too long the outermost ones: the last is the place's symbol. */
 	for (uint32_t i = 0; i < nr; i++) {

@@ -42,10 +42,15 @@ void lines_fini(struct lines *l);
 
 /* Place @id got its name: queue it. */
 void lines_add(struct lines *l, uint32_t id);
+/*
+ * Use other tables from now on: @ids is by old id of a place the new one + 1, 0: it is not moved.
+ */
+void lines_move(struct lines *l, struct places *places, struct chains *chains, const uint32_t *ids,
+		uint32_t nr_ids);
 /* The line of place @id is known from another source: a jitdump. */
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
 struct hotspots_chain;
-/* Keep the source of a place in compiled Java code. */
+/* Keep the source of a place in compiled Java code, unless it is another place by now. */
 void lines_java(struct lines *l, const struct hotspots_chain *chain);
 /* Object @object has more to read than before: try refused look-ups again. */
 void lines_again(struct lines *l, uint32_t object);

@@ -12,12 +12,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unwind/rows.h"
+
 #define SMALL 4096u
 
 static void open_session(struct store *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
-	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256 };
+	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0 };
 	assert_int_equal(objects_new(&s->objects), 0);
 	assert_int_equal(maps_new(&s->maps, s->objects, 4096), 0);
 	maps_no_proc(s->maps);
@@ -294,6 +296,144 @@ TEST(test_storm_beyond_the_caps)
 	assert_true(found == all);
 	free(counts);
 	close_session(&s);
+}
+
+/* Places of the kernel at these addresses; a stack of two of them is counted. */
+static uint32_t count_places(const struct store *s, uint32_t leaf, uint32_t outer)
+{
+	uint32_t places[2], stack;
+
+	places[0] = places_intern(s->places, OBJECT_ID_KERNEL, leaf);
+	places[1] = places_intern(s->places, OBJECT_ID_KERNEL, outer);
+	stack = stacks_intern(s->stacks, places, 2);
+	assert_int_not_equal(stack, STACK_NONE);
+	assert_true(counts_add(s->counts, stack, 0, 0, leaf));
+	return places[0];
+}
+
+static void open_places(struct store *s, uint32_t cap)
+{
+	const struct sampler_config config = { .hz = 99, .nr_events = 1, .window_ns = 5000000000 };
+	struct err e;
+
+	memset(s, 0, sizeof(*s));
+	if (store_open(s, &config, &e))
+		fail_msg("%s", e.text);
+	s->caps.places = cap;
+	s->shared = aligned_alloc(CACHELINE, sizeof(*s->shared));
+	memset(s->shared, 0, sizeof(*s->shared));
+	store_publish(s, s->shared, &config, 0, -1, 0);
+}
+
+static void close_places(struct store *s)
+{
+	struct sampler_thread_shared *shared = s->shared;
+
+	store_close(s);
+	free(shared);
+}
+
+enum { FIRST = 0x1000, KEPT = 300, OUTER = 0x900000 };
+
+/* Return the counts of the total, each of a stack of its leaf and OUTER. */
+static double sum_of_places(const struct store *s)
+{
+	struct history_cell *counts;
+	double sum = 0;
+	uint64_t covers;
+	uint32_t nr;
+
+	assert_int_equal(history_get(s->history, PROFILE_TOTAL, &counts, &nr, &covers), 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t len;
+		const uint32_t *places = stacks_at(s->stacks, counts[i].stack, &len);
+
+		assert_int_equal(len, 2);
+		assert_true(places_at(s->places, places[0])->offset ==
+			    (uint64_t)(counts[i].weight / counts[i].count));
+		assert_int_equal(places_at(s->places, places[1])->offset, OUTER);
+		sum += counts[i].count;
+	}
+	free(counts);
+	return sum;
+}
+
+/* Places that no count is of are gone; the others have their names, rules and counts. */
+TEST(test_places_are_renewed)
+{
+	struct store s;
+	struct places *old;
+	const struct pipeline_tables *tables;
+	uint32_t serial, leaf = 0;
+
+	open_places(&s, 10 * KEPT);
+	tables = sampler_thread_tables(s.shared);
+	for (int i = 0; i < WAIT_NR; i++)
+		assert_int_equal(tables->wait_places[i], PLACE_NONE);
+	assert_int_equal(store_open_waits(&s, 1, 0), 0);
+	for (uint32_t i = 0; i < KEPT; i++)
+		leaf = count_places(&s, FIRST + i, OUTER);
+	symbols_run(s.symbols);
+	rows_put(s.rows, leaf, 0x123401);
+	rows_prove(s.rows, 99);
+	assert_false(store_has_old_places(&s));
+	assert_int_equal(store_keep_room(&s), 0);
+	assert_int_equal(s.tables->generation, 0);
+	for (uint32_t i = 0; places_nr(s.places) < 10 * KEPT; i++)
+		places_intern(s.places, OBJECT_ID_KERNEL, 2 * OUTER + i);
+	old = s.places;
+	serial = places_serial(old);
+	assert_true(store_has_old_places(&s));
+	assert_int_equal(store_keep_room(&s), 0);
+	tables = sampler_thread_tables(s.shared);
+	assert_int_equal(tables->generation, 1);
+	assert_ptr_equal(tables->places, s.places);
+	assert_ptr_equal(tables->unwind.rows, s.rows);
+	assert_int_not_equal(places_serial(s.places), serial);
+	assert_int_equal(places_nr(s.places), KEPT + 1 + WAIT_NR - WAIT_RUNNING);
+	assert_true(sum_of_places(&s) == KEPT);
+	leaf = places_intern(s.places, OBJECT_ID_KERNEL, FIRST + KEPT - 1);
+	assert_int_not_equal(atomic_load(&places_at(s.places, leaf)->symbol), SYMBOL_NONE);
+	assert_int_equal(rows_get(s.rows, leaf), 0x123401);
+	assert_true(rows_proven(s.rows, 99));
+	for (uint32_t i = WAIT_RUNNING; i < WAIT_NR; i++) {
+		const struct place *place = places_at(s.places, tables->wait_places[i]);
+
+		assert_int_equal(place->object, tables->wait);
+		assert_int_equal(place->offset, i);
+		assert_int_not_equal(atomic_load(&place->symbol), SYMBOL_NONE);
+	}
+	/* Not until the loader has taken these. */
+	for (uint32_t i = 0; places_nr(s.places) < 10 * KEPT; i++)
+		places_intern(s.places, OBJECT_ID_KERNEL, 2 * OUTER + i);
+	assert_false(store_has_old_places(&s));
+	serial = places_serial(s.places);
+	assert_int_equal(store_renew(&s), 0);
+	assert_int_equal(places_serial(s.places), serial);
+	assert_true(sum_of_places(&s) == KEPT);
+	symbols_run(s.symbols);
+	assert_true(store_has_old_places(&s));
+	close_places(&s);
+}
+
+/* Kept places do not make each tick a generation, and a recording keeps all. */
+TEST(test_places_at_twice_the_kept)
+{
+	struct store s;
+
+	open_places(&s, 100);
+	for (uint32_t i = 0; i < KEPT; i++)
+		count_places(&s, FIRST + i, OUTER);
+	assert_true(store_has_old_places(&s));
+	assert_int_equal(store_renew(&s), 0);
+	symbols_run(s.symbols);
+	assert_false(store_has_old_places(&s));
+	for (uint32_t i = 0; i < KEPT + 10; i++)
+		places_intern(s.places, OBJECT_ID_KERNEL, 2 * OUTER + i);
+	assert_true(store_has_old_places(&s));
+	close_places(&s);
+	assert_int_equal(store_choose_caps(0, 1e9).places, 0);
+	assert_int_not_equal(store_choose_caps(2, 1e9).places, 0);
 }
 
 int main(void)

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A live session that replaces its tables at each tick, with its places, beside programs that begin
+ * and end: the account sums up, and the function that takes the time has its name, once. Needs the
+ * right to sample.
+ */
+#include "sampler/sampler.h"
+
+#include "tests/prelude_rcu.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sampler/session.h"
+#include "sampler/tick.h"
+
+#define TICK_NS 250000000ULL
+#define TICKS	24
+
+static volatile unsigned long turns;
+
+__attribute__((noinline, noclone)) static void spin_in_generation(void)
+{
+	for (;;)
+		turns++;
+}
+
+static pid_t start_child(void (*run)(void))
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	run();
+	_exit(0);
+}
+
+/* Programs with other code at other addresses. */
+static void begin_programs(void)
+{
+	for (;;)
+		if (system("ls /proc/self /usr/lib >/dev/null; true") < 0)
+			return;
+}
+
+/* Add the samples of a process, and of these in a function that has its name, once. */
+static void add_samples(const struct profile *p, pid_t pid, const char *name, double *all,
+			double *named)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		nr += !strcmp(p->functions[i].name.str, name);
+	assert_in_range(nr, 0, 1);
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_stack *s = &p->stacks[c->stack];
+		const struct profile_function *leaf = &p->functions[p->frames[s->first]];
+
+		if (p->processes[p->tasks[c->task].process].pid != pid)
+			continue;
+		*all += c->count;
+		*named += strcmp(leaf->name.str, name) ? 0 : c->count;
+	}
+}
+
+static void check_account(const struct profile_account *a)
+{
+	assert_true(a->taken == a->complete + a->guessed + a->truncated + a->broken + a->pending +
+					a->dropped + a->lost);
+	assert_int_equal(a->dropped, 0);
+}
+
+/* The test is the builder: a new generation before each tick, and one in its middle. */
+TEST(test_generations_live)
+{
+	struct sampler_config config = {
+		.target = TARGET_SYSTEM,
+		.hz = 499,
+		.stack_size = 8192,
+		.tick_ns = TICK_NS,
+		.window_ns = 1000000000,
+		.history_ns = 10000000000,
+		.history_memory = 16 << 20,
+		.ring_size = 1 << 20,
+	};
+	pid_t spin = start_child(spin_in_generation), programs = start_child(begin_programs);
+	uint32_t serial = 0, renewed = 0;
+	double all = 0, named = 0;
+	struct sampler *s;
+	struct err e;
+	int code;
+
+	assert_int_equal(event_parse(&config.events[config.nr_events++], "cpu-clock", &e), 0);
+	code = session_new(&s, &config, &e);
+	if (code || session_start(s, &e)) {
+		kill(spin, SIGKILL);
+		kill(programs, SIGKILL);
+		skip_test("not permitted: perf_event_open(2)");
+	}
+	s->store.caps.places = 1;
+	for (int i = 0; i < 2 * TICKS; i++) {
+		struct profile *p;
+
+		urcu_qsbr_thread_offline();
+		usleep(TICK_NS / 2000);
+		urcu_qsbr_thread_online();
+		s->store.places_kept = 0;
+		if (i % 2) {
+			assert_int_equal(store_keep_room(&s->store), 0);
+			tick_slice(s, time_now_ns());
+			continue;
+		}
+		tick_end(s, time_now_ns());
+		renewed += places_serial(s->store.places) != serial;
+		serial = places_serial(s->store.places);
+		p = sampler_take(s);
+		assert_non_null(p);
+		check_account(&p->account);
+		add_samples(p, spin, "spin_in_generation", &all, &named);
+		profile_free(p);
+	}
+	live_stop_threads(&s->live);
+	session_free(s);
+	kill(spin, SIGKILL);
+	kill(programs, SIGKILL);
+	waitpid(spin, NULL, 0);
+	waitpid(programs, NULL, 0);
+	print_message("%u generations of places, %.0f of %.0f samples with the name\n", renewed,
+		      named, all);
+	assert_in_range(renewed, TICKS / 4, TICKS);
+	assert_true(all > 0 && named > 0.8 * all);
+}
+
+int main(void)
+{
+	return run_rcu_tests(NULL, NULL);
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Another table of places: places that are moved have their names and source, whatever the loader
+ * was doing; others are named when they are sampled again.
+ */
+#include "symbols/places_move.h"
+
+#include "tests/prelude_rcu.h"
+#include "tests/symbols/with_symbols.h"
+
+extern const char test_move_spot[];
+
+static inline __attribute__((always_inline)) int inlined_function(int x)
+{
+	__asm__ volatile(".globl test_move_spot\ntest_move_spot: nop" : "+r"(x));
+	return x + 1;
+}
+
+__attribute__((noinline, noclone)) static int caller_of_inlined(int x)
+{
+	return inlined_function(x) * 5;
+}
+
+static uint32_t place_in(struct fixture *f, struct places *places, const void *code)
+{
+	uint64_t offset = 0;
+	struct object *object = object_at(f, (uint64_t)(uintptr_t)code, &offset);
+
+	assert_non_null(object);
+	return places_intern(places, object->id, offset);
+}
+
+static const char *name_of(const struct fixture *f, const struct places *places, uint32_t place)
+{
+	uint32_t symbol = atomic_load(&places_at(places, place)->symbol);
+
+	return symbol == SYMBOL_NONE ? "" : symbols_at(f->symbols, symbol)->name.str;
+}
+
+/* Replace the table of @f; the test has it from then on. */
+static struct places_move *begin(struct fixture *f, struct places **to)
+{
+	struct places_move *m;
+
+	assert_int_equal(places_new(to, 1 << 20), 0);
+	assert_true(symbols_can_move(f->symbols));
+	m = symbols_begin_move(f->symbols, f->places, *to);
+	assert_non_null(m);
+	return m;
+}
+
+static void end(struct fixture *f, struct places_move *m)
+{
+	f->places = m->to;
+	symbols_end_move(f->symbols, m);
+}
+
+static void check_spot(const struct fixture *f, uint32_t place)
+{
+	const struct symbol_frame *frames;
+	uint32_t nr = 0;
+
+	assert_string_equal(name_of(f, f->places, place), "caller_of_inlined");
+	frames = symbols_source(f->symbols, place, &nr);
+	assert_int_equal(nr, 2);
+	assert_string_equal(symbols_at(f->symbols, frames[0].symbol)->name.str, "inlined_function");
+	assert_non_null(strstr(symbols_file(f->symbols, frames[1].file).str, "test_places_move.c"));
+}
+
+/* Names and source are there at once; a place that was left behind gets them again. */
+TEST(test_named_places_move, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct symbols_stats stats;
+	struct places_move *m;
+	struct places *to;
+	uint32_t other, spot, moved;
+
+	assert_int_equal(caller_of_inlined(1), 10);
+	other = place_in(f, f->places, (const void *)(uintptr_t)&place_in);
+	spot = place_in(f, f->places, test_move_spot);
+	symbols_run(f->symbols);
+	check_spot(f, spot);
+	m = begin(f, &to);
+	moved = places_move_one(m, spot);
+	assert_int_equal(places_move_one(m, spot), moved);
+	assert_int_equal(places_move_one(m, 1000), PLACE_NONE);
+	assert_int_equal(places_move_one(m, PLACE_NONE), PLACE_NONE);
+	end(f, m);
+	assert_int_equal(moved, 0);
+	assert_int_not_equal(moved, spot);
+	assert_int_equal(places_nr(f->places), 1);
+	check_spot(f, moved);
+	/* The loader is late. */
+	assert_false(symbols_can_move(f->symbols));
+	assert_null(symbols_begin_move(f->symbols, f->places, f->places));
+	other = place_in(f, f->places, (const void *)(uintptr_t)&place_in);
+	assert_string_equal(name_of(f, f->places, other), "");
+	symbols_run(f->symbols);
+	assert_true(symbols_can_move(f->symbols));
+	check_spot(f, moved);
+	assert_string_equal(name_of(f, f->places, other), "place_in");
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_named, 2);
+	assert_int_equal(stats.nr_unnamed + stats.nr_waiting, 0);
+}
+
+/* Names that come into the old table between the move and the loader's take-over are not lost. */
+TEST(test_late_names_move, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t spot = place_in(f, f->places, test_move_spot), moved;
+	struct places *to;
+	struct places_move *m = begin(f, &to);
+
+	moved = places_move_one(m, spot);
+	assert_string_equal(name_of(f, to, moved), "");
+	symbols_run(f->symbols);
+	assert_string_equal(name_of(f, f->places, spot), "caller_of_inlined");
+	end(f, m);
+	assert_string_equal(name_of(f, f->places, moved), "");
+	symbols_run(f->symbols);
+	check_spot(f, moved);
+}
+
+/* The table is not taken before the end: both are freed. */
+TEST(test_end_before_taken, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t spot = place_in(f, f->places, test_move_spot);
+	struct places *to;
+	struct places_move *m;
+
+	symbols_run(f->symbols);
+	m = begin(f, &to);
+	assert_int_not_equal(places_move_one(m, spot), PLACE_NONE);
+	end(f, m);
+}
+
+TEST(test_cancel, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t spot = place_in(f, f->places, test_move_spot);
+	struct places *to;
+	struct places_move *m = begin(f, &to);
+
+	places_move_one(m, spot);
+	places_move_cancel(m);
+	places_free(to);
+	symbols_run(f->symbols);
+	check_spot(f, spot);
+}
+
+/* Generations one after the other, while the loader names on its thread and takes lines. */
+TEST(test_loader_in_a_pass, setup, teardown)
+{
+	enum { ROUNDS = 60, NEW = 300 };
+	struct fixture *f = *state;
+	const char *code = (const char *)(uintptr_t)&place_in;
+	uint32_t spot = place_in(f, f->places, test_move_spot), nr_moves = 0;
+	struct err e;
+
+	assert_int_equal(symbols_start(f->symbols, &e), 0);
+	for (int round = 0; round < ROUNDS || !nr_moves; round++) {
+		struct places_move *m;
+		struct places *to;
+
+		for (int i = 0; i < NEW; i++)
+			place_in(f, f->places, code + (round * NEW + i) % 4096);
+		symbols_wake(f->symbols);
+		usleep(round % 7 * 1000);
+		if (!symbols_can_move(f->symbols))
+			continue;
+		m = begin(f, &to);
+		for (uint32_t i = 0; i < places_nr(f->places); i += 3)
+			assert_int_not_equal(places_move_one(m, i), PLACE_NONE);
+		spot = places_move_one(m, spot);
+		end(f, m);
+		nr_moves++;
+	}
+	assert_true(nr_moves > 5);
+	symbols_stop(f->symbols);
+	symbols_run(f->symbols);
+	check_spot(f, spot);
+	for (uint32_t i = 0; i < places_nr(f->places); i++)
+		assert_string_not_equal(name_of(f, f->places, i), "");
+}
+
+int main(void)
+{
+	return run_rcu_tests(NULL, NULL);
+}
