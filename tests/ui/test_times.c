@@ -6,6 +6,7 @@
 
 #include "ui/actions_export.h"
 #include "ui/view/folds.h"
+#include "ui/view/process_times.h"
 
 static const struct {
 	const char *name;
@@ -125,6 +126,36 @@ TEST(test_idle)
 	press(&b, '1');
 	assert_non_null(row_of(&b, "[poll]"));
 	bench_fini(&b);
+}
+
+/* The columns of waits add up to the waiting time of each row, however few of them fit. */
+TEST(test_columns_add_up)
+{
+	struct bench b;
+
+	for (unsigned int cols = 66; cols <= 160; cols += 7) {
+		struct profile *p = fake_profile(2, NULL);
+		struct list *list = &b.st.lists[VIEW_PROCESSES];
+
+		bench_init(&b, cols, 30, false);
+		fake_waits(p);
+		model_take(&b.st, p);
+		type(&b, "^2");
+		look(&b);
+		assert_true(list->nr > 1);
+		for (uint32_t i = 0; i < list->nr; i++) {
+			double sum = 0, all = 0;
+
+			for (int k = WAIT_QUEUE; k < WAIT_NR; k++) {
+				all += (double)list->rows[i].waits[k];
+				if (process_times_have(&b.st, (enum wait_kind)k))
+					sum += process_times_of(&b.st, &list->rows[i],
+								(enum wait_kind)k);
+			}
+			assert_true(fabs(sum - all) < 0.005 * (double)p->window_ns);
+		}
+		bench_fini(&b);
+	}
 }
 
 /* Latency: the weights of 1 / running tasks, by option and by key; exports have the time itself. */

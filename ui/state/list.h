@@ -65,6 +65,7 @@ struct list {
 	uint32_t nr_hidden;   /* by filter or limit */
 	double count;	      /* samples of 100 % */
 	double most;	      /* the largest self share */
+	float waits[WAIT_NR]; /* of all rows: ns by enum wait_kind */
 	double loading;	      /* share of code with symbols still loading: no rows yet */
 	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
 	uint32_t page;	      /* rows that fit the last drawn screen */

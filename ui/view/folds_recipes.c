@@ -41,11 +41,20 @@ static bool by_event(const struct folds_subject *s, struct folds_input *in, unsi
 	return true;
 }
 
-/* The @n-th event beside the shown one; UINT32_MAX: none. */
+/* The @n-th event beside the shown one; UINT32_MAX: none. Time on a CPU and waits are no events of
+ * the same functions: neither says a thing beside the other. */
 static uint32_t other_event(const struct ui_state *st, const struct profile *p, uint32_t n)
 {
-	n += n >= ui_state_event(st, p);
-	return n < p->nr_events ? n : UINT32_MAX;
+	uint32_t shown = ui_state_event(st, p);
+	bool waits = ui_state_waits(st, p);
+
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct event *e = &p->events[i].event;
+
+		if (i != shown && !e->wait && !(waits && e->clock) && !n--)
+			return i;
+	}
+	return UINT32_MAX;
 }
 
 uint32_t folds_other(const struct ui_state *st, uint32_t n)

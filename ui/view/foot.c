@@ -31,13 +31,17 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Return the bytes of @text that fit on a line of @cols: up to a blank, but not that in "4 999". */
+/* Return the bytes of @text that fit on a line of @cols: up to two blanks, which separate values,
+ * else up to one, but not that in "4 999". */
 static size_t line_bytes(const char *text, unsigned int cols)
 {
 	size_t size = strlen(text), cut = MIN(size, (size_t)cols);
 
 	if (cut == size)
 		return size;
+	for (size_t i = cut; i > cut / 2; i--)
+		if (text[i] == ' ' && text[i + 1] == ' ')
+			return i;
 	for (size_t i = cut; i > cut / 2; i--)
 		if (text[i] == ' ' && !(is_digit(text[i - 1]) && is_digit(text[i + 1])))
 			return i;

@@ -240,8 +240,10 @@ static void add_times(struct list *list, const struct leaders *l, const double (
 	for (uint32_t i = 0; i < l->p->nr_tasks; i++) {
 		uint32_t row = rows[leader_of(l, i)];
 
-		for (int k = 0; row && k < WAIT_NR; k++)
+		for (int k = 0; row && k < WAIT_NR; k++) {
 			list->rows[row - 1].waits[k] += (float)times[i][k];
+			list->waits[k] += (float)times[i][k];
+		}
 	}
 }
 
@@ -254,6 +256,7 @@ static int add_waits(const struct ui_state *st, struct list *list)
 	const double(*times)[WAIT_NR] = p->stack_waits ? folds_times(st) : NULL;
 	uint32_t *rows;
 
+	memset(list->waits, 0, sizeof(list->waits));
 	/* Late: the folding thread makes them. */
 	if (!times)
 		return 0;

@@ -91,7 +91,7 @@ struct safe_text times_legend(const struct ui_state *st, const float *ns, char *
 	*buf = '\0';
 	sum_parts(ns, sums);
 	for (int i = 0; i < NR_PARTS && st->shown->window_ns && n < size; i++)
-		if (sums[i] > 0)
+		if (sums[i] / (double)st->shown->window_ns >= 0.005)
 			n += (size_t)snprintf(
 				buf + n, size - n, "%s%s %s %s", n ? "  " : "", parts[i].letter,
 				parts[i].name,

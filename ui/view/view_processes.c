@@ -56,7 +56,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	char buf[256];
 
 	if (row && times_on(st))
-		foot_line(f, TEXT("Time"), times_legend(st, row->waits, buf, sizeof(buf)));
+		foot_text(f, TEXT("Time"), times_legend(st, row->waits, buf, sizeof(buf)).str);
 	if (!p || !process_rows_text(p->cgroup).size)
 		return f->used;
 	foot_line(f, process_rows_is_group(st, row) ? TEXT("Busiest") : TEXT("Command"),
