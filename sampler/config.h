@@ -57,7 +57,7 @@ struct sampler_config {
 	enum call_graph call_graph;
 	uint32_t stack_size;   /* bytes per stack copy, CALL_GRAPH_DWARF; multiple of 8; 0:
 				  CALL_GRAPH_OFF */
-	bool stack_auto;       /* double stack_size while more than 2 % of stacks are cut short */
+	bool stack_auto;       /* double stack_size while more than 2 % of stacks are truncated */
 	bool step_only;	       /* --unwinder=step: libunwind for each frame */
 	uint32_t verify_every; /* verify one sample in N with libunwind; 0: none */
 	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */

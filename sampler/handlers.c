@@ -108,7 +108,7 @@ void handlers_adapt_stacks(struct sampler *s)
 	    s->config.call_graph != CALL_GRAPH_DWARF ||
 	    s->config.stack_size >= SAMPLER_STACK_SIZE_MAX || !(share > MESSAGES_TRUNCATED_MAX))
 		return;
-	snprintf(why, sizeof(why), "%.0f%% of the stacks were cut short: ", 100 * share);
+	snprintf(why, sizeof(why), "%.0f%% of the stacks were truncated: ", 100 * share);
 	reopen_stack(s, MIN(2 * s->config.stack_size, SAMPLER_STACK_SIZE_MAX), why);
 }
 

@@ -14,7 +14,7 @@ void handlers_apply(struct sampler *s, const struct control *c);
 void handlers_apply_replay(struct sampler *s, const struct control *c);
 /* After each tick: lower the rate while proftop costs too much, raise it when that is over. */
 void handlers_govern(struct sampler *s);
-/* After each tick, --stack-size=auto: larger stack copies while too many stacks are cut short. */
+/* After each tick, --stack-size=auto: larger stack copies while too many stacks are truncated. */
 void handlers_adapt_stacks(struct sampler *s);
 
 #endif

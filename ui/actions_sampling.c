@@ -71,7 +71,6 @@ static void smaller_rings(struct ui_state *st, uint32_t code)
 /* Show the modules of all processes, and first the modules that the message is about. */
 static void show_modules(struct ui_state *st, const struct profile_message *message)
 {
-	const char *fix = strstr(message->fix, "; ");
 	uint32_t unnamed = columns_parse(&view_modules, "UNNAMED");
 
 	navigate_close_process(st);
@@ -87,8 +86,8 @@ static void show_modules(struct ui_state *st, const struct profile_message *mess
 		st->lists[VIEW_MODULES].pinned = false;
 		table_reorder(st);
 		ui_state_say(st, false, "most samples without a symbol first; below is the fix");
-	} else if (fix) {
-		ui_state_say(st, false, "%s: %s", message->brief, fix + 2);
+	} else {
+		ui_state_say(st, false, "%s: %s", message->brief, message->fix);
 	}
 }
 

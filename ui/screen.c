@@ -31,10 +31,13 @@ static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigne
 {
 	const struct list *list = ui_state_list(st);
 	char buf[160], at[FORMAT_MAX], nr[FORMAT_MAX], count[FORMAT_MAX];
+	uint32_t row_at = list->nr ? list->cursor + 1 : 0, row_nr = list->nr;
 	struct safe_text text;
 
-	format_count(at, list->nr ? list->cursor + 1.0 : 0);
-	format_count(nr, list->nr);
+	if (view_shown(st)->position)
+		view_shown(st)->position(st, list, &row_at, &row_nr);
+	format_count(at, row_at);
+	format_count(nr, row_nr);
 	if (view_shown(st)->unit)
 		text = text_format(buf, sizeof(buf), "%s %s of %s", view_shown(st)->unit, at, nr);
 	else if (brief || c->cols < 60)
@@ -245,15 +248,17 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 {
 	unsigned int top, bottom = c->rows;
 	char message[sizeof(st->message)];
-	bool resized = st->cols != c->cols;
+	bool resized = st->cols != c->cols || st->rows != c->rows;
 
 	canvas_clear(c);
 	st->nr_zones = 0;
 	st->rows = c->rows;
 	st->cols = c->cols;
-	/* The help has other rows on a wide screen. */
+	/* Both have other rows on a small screen. */
 	if (resized && st->view == VIEW_HELP)
 		table_rebuild(st, VIEW_HELP);
+	if (resized)
+		table_rebuild(st, VIEW_MESSAGES);
 	if (c->cols < SCREEN_MIN_COLS || c->rows < SCREEN_MIN_ROWS) {
 		draw_too_small(c);
 		return;

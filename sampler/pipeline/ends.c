@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The object in which most incomplete stacks end. Runs on: sampler threads, the builder. */
+/* The object in which most broken stacks end. Runs on: sampler threads, the builder. */
 #include "sampler/pipeline/ends.h"
 
 static void vote(struct ends_slot *slot, uint32_t object, uint32_t votes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The object in which most incomplete stacks end, at a fixed cost: in each slot the most frequent
+ * The object in which most broken stacks end, at a fixed cost: in each slot the most frequent
  * object outlasts the others (Boyer and Moore's majority vote). One owner, no locks.
  */
 #ifndef SAMPLER_PIPELINE_ENDS_H

@@ -64,6 +64,7 @@ struct profile_message *messages_note(struct messages *n, const char *key,
 	e->last_ns = n->now_ns;
 	e->active = true;
 	e->control = MESSAGE_NONE;
+	e->keys = 0;
 	e->module = 0;
 	e->fix[0] = '\0';
 	return e;

@@ -14,7 +14,7 @@
 /* With fewer samples a share says nothing. */
 #define MESSAGES_TAKEN_MIN 50
 #define MESSAGES_MAX	   64
-/* A larger share of stacks cut short in the window is a warning, and fixed by --stack-size=auto. */
+/* A larger share of truncated stacks in the window is a warning, and fixed by --stack-size=auto. */
 #define MESSAGES_TRUNCATED_MAX 0.02
 #define MESSAGES_PARTS	       8
 
@@ -66,7 +66,7 @@ void messages_fix(struct messages *n, struct profile_message *e, enum message_co
 void messages_copy(const struct messages *n, struct profile *p);
 /* Begin the window again: older samples were taken in another way. */
 void messages_restart(struct messages *n);
-/* Return the share of the window's stacks that were cut short; -1: too few samples. */
+/* Return the share of the window's stacks that were truncated; -1: too few samples. */
 double messages_truncated(const struct messages *n);
 
 #endif

@@ -61,13 +61,16 @@ static void fix_ring(struct messages *n, const struct profile *p, struct profile
 
 	if (!p->ring_size || size > RING_MAX || (n->ring_refused && size >= n->ring_refused)) {
 		messages_kernel_fix_rate(n, p, e,
-					 "; the ring cannot grow; smaller stack copies ({) need "
-					 "less");
+					 "; the ring cannot grow; smaller stack copies "
+					 "(--stack-size) need less");
+		e->keys = MESSAGE_KEY_STACKS;
 		return;
 	}
 	messages_fix(n, e, MESSAGE_RING_SIZE, (double)size,
-		     "double the rings to %llu KiB; or lower the rate ([), or copy less stack ({)",
+		     "double the rings to %llu KiB; or lower the rate (-F), or copy less stack "
+		     "(--stack-size)",
 		     (unsigned long long)size >> 10);
+	e->keys = MESSAGE_KEY_RATE | MESSAGE_KEY_STACKS;
 }
 
 /* "CPU 1", "CPUs 0, 1", "12 CPUs": the CPUs with a @value that is not zero. */

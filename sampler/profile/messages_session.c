@@ -71,11 +71,12 @@ static void note_governor(struct messages *n, const struct profile *p)
 	messages_fix(n, e, MESSAGE_NONE, 0,
 		     p->rate_capped ? "none needed: the rate rises again when they cost less; "
 				      "-g fp costs less; --max-overhead sets another limit"
-		     : p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; F8 "
-					     "tries it again"
+		     : p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; set "
+					     "it again to try"
 					   : "none needed: the rate rises again when the load "
 					     "falls "
 					     "(--max-overhead); -g fp costs less");
+	e->keys = !p->rate_capped && p->rate_ceiling < 1 ? MESSAGE_KEY_FREQUENCY : 0;
 }
 
 /* One line instead of all that follows from it: late, pending and nameless samples, a low rate. */

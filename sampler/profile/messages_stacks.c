@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Messages about samples: incomplete stacks, samples that are not counted, missing names.
+ * Messages about samples: truncated and broken stacks, samples that are not counted, missing names.
  *
  * Runs on: the builder.
  */
@@ -35,9 +35,9 @@ static void note_truncated(struct messages *n, const struct profile *p)
 			(double)MAX(p->account.taken, p->account.truncated);
 	e = messages_note(n, "truncated",
 			  share > MESSAGES_TRUNCATED_MAX ? MESSAGE_WARN : MESSAGE_INFO,
-			  p->account.truncated, "%s of stacks are cut short",
+			  p->account.truncated, "%s of stacks truncated",
 			  messages_share(buf, shown));
-	messages_detail(e, "%s of stacks are cut short: outer callers are missing", buf);
+	messages_detail(e, "%s of stacks truncated: callers missing", buf);
 	if (p->call_graph == CALL_GRAPH_FP)
 		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
 			     "use DWARF unwinding; or 'sudo sysctl "
@@ -69,28 +69,22 @@ static const struct profile_module *module_of(const struct profile *p, uint32_t 
 static const char *broken_fix(unsigned int stop, const struct profile_module *in)
 {
 	static const char *const fix[UNWIND_NR_STOPS] = {
-		[UNWIND_DEPTH] = "show by module (6); the innermost 512 frames are kept",
-		[UNWIND_NO_MAP] = "show by module (6); code was unmapped, or the frame is wrong",
-		[UNWIND_NO_CFI] = "show by module (6); build it with "
-				  "-fasynchronous-unwind-tables",
-		[UNWIND_CFI_REFUSED] = "show by module (6); its unwind tables are invalid: build "
-				       "it again",
-		[UNWIND_BAD_FRAME] = "show by module (6); its unwind tables are wrong there, or "
-				     "the "
-				     "stack was switched",
-		[UNWIND_BUDGET] = "show by module (6); its unwind tables need too many reads: "
-				  "please report it",
-		[UNWIND_BAD_REGS] = "show by module (6); 32-bit code: sample that process alone "
-				    "with -g fp",
+		[UNWIND_DEPTH] = "none: the innermost 512 frames are kept",
+		[UNWIND_NO_MAP] = "none: code was unmapped, or the frame is wrong",
+		[UNWIND_NO_CFI] = "build it with -fasynchronous-unwind-tables",
+		[UNWIND_CFI_REFUSED] = "build it again: its unwind tables are invalid",
+		[UNWIND_BAD_FRAME] = "none: its unwind tables are wrong there, or the stack was "
+				     "switched",
+		[UNWIND_BUDGET] = "please report it: its unwind tables need too many reads",
+		[UNWIND_BAD_REGS] = "32-bit code: sample that process alone with -g fp",
 		[UNWIND_OUTSIDE] = "run proftop in the PID namespace of the host: docker run "
 				   "--pid=host, hostPID: true",
 	};
 
 	/* Not of a file: nobody can build it again. */
 	if (stop == UNWIND_NO_CFI && in && in->name.str[0] == '[')
-		return "show by module (6); code generated at run time has none: its callers are "
-		       "not known";
-	return fix[stop] ? fix[stop] : "show by module (6); no fix is known: report it";
+		return "none: code generated at run time has no tables; its callers are unknown";
+	return fix[stop] ? fix[stop] : "no fix is known: report it";
 }
 
 /* One message per reason, with the module where most of its stacks end. The fixes differ. */
@@ -113,11 +107,11 @@ static void note_broken(struct messages *n, const struct profile *p)
 				  loud && 4 * p->broken_by[i] >= p->account.broken ? MESSAGE_WARN
 										   : MESSAGE_INFO,
 				  p->broken_by[i],
-				  in ? "incomplete stacks: %s in %.20s" : "incomplete stacks: %s",
+				  in ? "broken stacks: %s in %.20s" : "broken stacks: %s",
 				  profile_broken_name(i), in ? in->name.str : "");
 		if (in) {
-			messages_detail(e, "incomplete stacks: %s, most in %s",
-					profile_broken_name(i), in->name.str);
+			messages_detail(e, "broken stacks: %s, most in %s", profile_broken_name(i),
+					in->name.str);
 			e->module = in->id + 1;
 		}
 		messages_fix(n, e, MESSAGE_MODULES, 0, "%s", broken_fix(i, in));
@@ -145,8 +139,7 @@ static void note_guessed(struct messages *n, const struct profile *p)
 	}
 	messages_detail(e, "stacks with guessed frames: code without unwind tables");
 	messages_fix(n, e, MESSAGE_MODULES, 0,
-		     "show by module (6); build it with -fasynchronous-unwind-tables or "
-		     "-fno-omit-frame-pointer");
+		     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
 }
 
 static void note_pending(struct messages *n, const struct profile *p)
@@ -161,7 +154,7 @@ static void note_pending(struct messages *n, const struct profile *p)
 	e = messages_note(n, "pending", loud ? MESSAGE_WARN : MESSAGE_INFO, p->account.pending,
 			  "stacks pending: symbols still loading");
 	messages_detail(e, "stacks pending: their process or object is not read yet");
-	messages_fix(n, e, MESSAGE_MODULES, 0, "symbols still loading (6)");
+	messages_fix(n, e, MESSAGE_MODULES, 0, "none needed: symbols are still loading");
 }
 
 static const char *drop_fix(enum profile_drop reason)
@@ -169,7 +162,7 @@ static const char *drop_fix(enum profile_drop reason)
 	switch (reason) {
 	case DROP_STACKS_FULL:
 	case DROP_CELLS_FULL:
-		return "count from zero with empty tables; or lower the rate ([)";
+		return "count from zero with empty tables; or lower the rate (-F)";
 	case DROP_PLACES_FULL:
 		return "restart proftop: addresses of code are kept for the whole session";
 	case DROP_EVENT_LIMIT:
@@ -196,6 +189,7 @@ static void note_dropped(struct messages *n, const struct profile *p)
 				  profile_drop_name((enum profile_drop)i));
 		messages_fix(n, e, full ? MESSAGE_RESET : MESSAGE_NONE, 0, "%s",
 			     drop_fix((enum profile_drop)i));
+		e->keys = full ? MESSAGE_KEY_RATE : 0;
 	}
 }
 
@@ -209,7 +203,8 @@ static void note_nameless(struct messages *n, const struct profile *p)
 	messages_detail(e, "task table full: samples of new processes and threads are counted as "
 			   "[unknown]");
 	messages_fix(n, e, MESSAGE_RESET, 0,
-		     "count from zero with empty tables; or sample fewer processes (p)");
+		     "count from zero with empty tables; or sample fewer processes (-p)");
+	e->keys = MESSAGE_KEY_PICK;
 }
 
 static void note_renames(struct messages *n, const struct profile *p)
@@ -225,7 +220,8 @@ static void note_renames(struct messages *n, const struct profile *p)
 			"%" PRIu64 " thread names dropped: renamed too often; samples show the "
 			"name before or after",
 			p->nr_names_dropped);
-	messages_fix(n, e, MESSAGE_NONE, 0, "press 2 for the process; its PID is certain");
+	messages_fix(n, e, MESSAGE_NONE, 0, "none needed: the process and its PID are certain");
+	e->keys = MESSAGE_KEY_PROCESSES;
 }
 
 /*
@@ -247,7 +243,8 @@ static void note_no_stack(struct messages *n, const struct profile *p)
 			buf,
 			p->window == PROFILE_WINDOW ? "damaged, or the stack table is full"
 						    : "rare ones of a long time");
-	messages_fix(n, e, MESSAGE_NONE, 0, "press 2 for the processes");
+	messages_fix(n, e, MESSAGE_NONE, 0, "none: the shares of processes have them");
+	e->keys = MESSAGE_KEY_PROCESSES;
 }
 
 /* Note code without names, once most places were looked up. */
@@ -262,7 +259,8 @@ static void note_names(struct messages *n, const struct profile *p)
 	e = messages_note(n, "names", unnamed > NAMES_LOUD * all ? MESSAGE_WARN : MESSAGE_INFO, 0,
 			  "%s of samples have no symbol", messages_share(buf, unnamed / all));
 	e->count = p->nr_places - p->nr_places_named - p->nr_places_waiting;
-	messages_fix(n, e, MESSAGE_MODULES, 0, "press 6 for the reason per module");
+	messages_fix(n, e, MESSAGE_MODULES, 0,
+		     "each module has a reason, and a fix of its symbols");
 }
 
 /* Note files that differ from the recorded ones: their names would be wrong. */
@@ -285,8 +283,7 @@ static void note_replaced(struct messages *n, const struct profile *p)
 			nr > 1 ? "%s and others differ from the recorded files"
 			       : "%s differs from the recorded file",
 			first->name.str);
-	messages_fix(n, e, MESSAGE_MODULES, 0,
-		     "give the recorded files with --symfs; press 6 for the list");
+	messages_fix(n, e, MESSAGE_MODULES, 0, "give the recorded files with --symfs");
 }
 
 void messages_stacks(struct messages *n, const struct profile *p)

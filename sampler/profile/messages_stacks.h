@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Messages about samples: incomplete stacks, samples that are not counted, missing names.
+ * Messages about samples: truncated and broken stacks, samples that are not counted, missing names.
  *
  * Runs on: the builder.
  */

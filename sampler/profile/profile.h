@@ -155,7 +155,7 @@ struct profile_account {
 	uint64_t complete;  /* the user stack reached its root, or there was none */
 	uint64_t guessed;   /* reached it with at least one guessed frame */
 	uint64_t truncated; /* longer than the stack copy */
-	uint64_t broken;    /* ended early; by reason in broken_by[] */
+	uint64_t broken;    /* no caller found; by reason in broken_by[] */
 	uint64_t pending;   /* taken before its process or object was loaded */
 	uint64_t dropped;   /* dropped by us; by reason in dropped_by[] */
 	uint64_t lost;	    /* lost by the kernel */
@@ -287,6 +287,15 @@ enum message_control {
 	MESSAGE_CPUS,
 };
 
+/* Keys of the screen that help, beside the one for the control: data, as batch output has none. */
+enum message_key {
+	MESSAGE_KEY_PROCESSES = 1 << 0, /* the view of that name */
+	MESSAGE_KEY_PICK = 1 << 1,	/* sample fewer processes */
+	MESSAGE_KEY_RATE = 1 << 2,	/* a lower one */
+	MESSAGE_KEY_STACKS = 1 << 3,	/* smaller copies */
+	MESSAGE_KEY_FREQUENCY = 1 << 4, /* the list of rates */
+};
+
 /* One kind of trouble, once. */
 struct profile_message {
 	uint32_t id;  /* the same from profile to profile */
@@ -297,11 +306,12 @@ struct profile_message {
 	uint64_t first_ns, last_ns; /* running time of the session */
 	char brief[64];	  /* a few words, for the bottom line; clean text, as the next two */
 	char detail[224]; /* the whole sentence */
-	char fix[224];	  /* the fix; if there is a control, its effect is first */
+	char fix[224];	  /* the fix, without keys; a control that changes the sampling is first */
 	enum message_control control;
-	uint32_t event;	 /* MESSAGE_RATE */
-	uint32_t module; /* the id of the module that it is about, plus 1; 0: none */
-	double value;	 /* the setting */
+	unsigned int keys; /* enum message_key */
+	uint32_t event;	   /* MESSAGE_RATE */
+	uint32_t module;   /* the id of the module that it is about, plus 1; 0: none */
+	double value;	   /* the setting */
 };
 
 /* Return the fix of @n in two or three words: "larger rings"; "" without a control. */

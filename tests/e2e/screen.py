@@ -424,7 +424,7 @@ def test_trouble():
 def test_copies():
     t = Terminal(f"{PROFTOP} -d 0.3 -F 999 -e cpu-clock --stack-size 1024 --verify=1 -p {sys.argv[2]}", 160, 40)
     t.need_rows()
-    t.expect(r"stacks are cut short", "a warning")
+    t.expect(r"of stacks truncated", "a warning")
     key = next(keys[0] for keys, text in list_keys() if text.startswith("apply the fix"))
     t.press(key)
     t.expect(r"2048 bytes of user stack", "stack copies of twice the size")

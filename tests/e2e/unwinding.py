@@ -48,7 +48,7 @@ def copies(pid):
     sizes = [t["stack_size"] for t in ticks]
     steps = sorted(set(sizes))
     print("--stack-size=auto:", *steps)
-    told = [t["message"] for t in ticks if "of the stacks were cut short" in t["message"]]
+    told = [t["message"] for t in ticks if "of the stacks were truncated" in t["message"]]
     if not told or len(told) > len(steps) - 1:
         wrong(f"--stack-size=auto made {len(steps) - 1} steps and told {told}")
     if not whole(ticks) or sizes != sorted(sizes) or any(b > 2 * a for a, b in zip(steps, steps[1:])):

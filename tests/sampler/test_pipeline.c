@@ -320,7 +320,7 @@ TEST(test_idle_is_counted, setup, teardown)
 	assert_int_equal(f->stats.by_event[0], 2);
 }
 
-/* Add the stats of a CPU with @nr stacks that end early, in @object. */
+/* Add the stats of a CPU with @nr broken stacks, in @object. */
 static void add_ended(struct pipeline_stats *sum, uint32_t object, uint32_t nr)
 {
 	struct pipeline_stats cpu = { .broken[UNWIND_NO_CFI] = nr };
@@ -331,7 +331,7 @@ static void add_ended(struct pipeline_stats *sum, uint32_t object, uint32_t nr)
 }
 
 /* Registers of 32 bits: the stack ends in the object of its only frame, which is noted. */
-TEST(test_end_of_incomplete_stacks, setup, teardown)
+TEST(test_end_of_broken_stacks, setup, teardown)
 {
 	static const uint64_t chain[] = { IN_USER, USER_LEAF };
 	static const uint8_t bytes[64];

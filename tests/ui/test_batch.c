@@ -4,6 +4,8 @@
  */
 #include "ui/cli/batch.h"
 
+#include "sampler/profile/messages_session.h"
+
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
@@ -334,25 +336,31 @@ TEST(test_lines)
 	free(printed);
 }
 
-/* A fix that needs a key is one of the screen, which batch output has not. */
+/* A fix has the keys of the screen as data: batch output has its words alone. */
 TEST(test_keys_of_fixes)
 {
-	static struct profile_message messages[] = {
-		{ .active = true, .severity = MESSAGE_WARN, .detail = "a", .fix = "press 6" },
-		{ .active = true, .severity = MESSAGE_WARN, .detail = "b", .fix = "lower it ([)" },
-		{ .active = true, .severity = MESSAGE_WARN, .detail = "c", .fix = "wait (a bit)" },
-	};
+	static struct messages n;
 	struct fixture f;
 	char *printed;
 
 	(void)state;
 	fixture_init(&f);
-	f.p.messages = messages;
-	f.p.nr_messages = ARRAY_SIZE(messages);
+	n = (struct messages){ .nr = 0 };
+	f.p.dropped_by[DROP_CELLS_FULL] = f.p.account.dropped = 4;
+	f.p.cpus[0].lost = f.p.account.lost = 37;
+	f.p.ring_size = 1 << 20;
+	messages_apply(&n, &f.p, 20000000000, f.p.window_ns);
 	printed = print(&f.p, &text);
-	assert_non_null(strstr(printed, "! a\n  on the screen: press 6\n"));
-	assert_non_null(strstr(printed, "! b\n  on the screen: lower it ([)\n"));
-	assert_non_null(strstr(printed, "! c\n  wait (a bit)\n"));
+	assert_non_null(strstr(printed, "\n  count from zero with empty tables; or lower the rate "
+					"(-F)\n"));
+	assert_non_null(strstr(printed, "\n  double the rings to 2048 KiB; or lower the rate (-F), "
+					"or copy "
+					"less stack (--stack-size)\n"));
+	for (uint32_t i = 0; i < f.p.nr_messages; i++)
+		if (!strcmp(f.p.messages[i].key, "lost"))
+			assert_int_equal(f.p.messages[i].keys,
+					 MESSAGE_KEY_RATE | MESSAGE_KEY_STACKS);
+	free(f.p.messages);
 	free(printed);
 }
 

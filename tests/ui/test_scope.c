@@ -19,7 +19,7 @@ static void add_notice(struct profile *p, uint32_t id, const char *key, bool act
 	};
 	snprintf(n->key, sizeof(n->key), "%s", key);
 	snprintf(n->brief, sizeof(n->brief), "trouble with %s", key);
-	snprintf(n->fix, sizeof(n->fix), "show by module (6); repair %s", key);
+	snprintf(n->fix, sizeof(n->fix), "repair %s", key);
 }
 
 static struct profile *noticed(bool first, bool second)

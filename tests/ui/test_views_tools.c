@@ -209,6 +209,42 @@ static void cursor_on(struct bench *b, const char *text)
 	press(b, K_ENTER);
 }
 
+/* On a small screen message and fix are broken into rows: each word can be read, and each row has
+ * the fix. */
+TEST(test_small_messages)
+{
+	char all[4000] = "";
+	struct bench b;
+
+	bench_init(&b, 40, 8, false);
+	model_take(&b.st, rich_profile(true));
+	press(&b, '7');
+	for (int i = 0; i < 40; i++) {
+		const char *screen = look(&b), *row = screen;
+
+		for (int line = 0; line < 3; line++)
+			row = strchr(row, '\n') + 1;
+		assert_null(strstr(screen, "…"));
+		while (*row != '\0' && strncmp(row, "▶", strlen("▶")) != 0)
+			row = strchr(row, '\n') + 1;
+		for (row += strlen("▶"); *row == ' ';)
+			row++;
+		strncat(all, row, strcspn(row, "\n"));
+		strcat(all, " ");
+		press(&b, 'j');
+	}
+	assert_non_null(strstr(all, "37 ! samples lost on CPU 1: the ring was full. Fix: double "
+				    "the "
+				    "rings to 4096 KiB; or lower the rate (-F), or copy less stack "
+				    "(--stack-size)"));
+	press(&b, 'g');
+	press(&b, 'j');
+	press(&b, 'j');
+	press(&b, K_ENTER);
+	assert_int_equal(b.sampler.ring_size, 4 << 20);
+	bench_fini(&b);
+}
+
 /*
  * Enter in Messages requests the fix of the sampler; A the one of the worst message, in any view.
  */
@@ -229,7 +265,7 @@ TEST(test_fixes)
 	cursor_on(&b, "cell table");
 	press(&b, K_ENTER);
 	assert_int_equal(b.sampler.nr_resets, 1);
-	cursor_on(&b, "cut short");
+	cursor_on(&b, "stacks truncated");
 	press(&b, K_ENTER);
 	assert_int_equal(b.sampler.stack_size, 32768);
 	cursor_on(&b, "guessed");
@@ -262,7 +298,7 @@ TEST(test_fix_names_module)
 	bench_init(&b, 120, 30, false);
 	model_take(&b.st, p);
 	b.st.message[0] = '\0';
-	assert_non_null(strstr(look(&b), "! incomplete stacks: bad frame in libvendor.so (A: show "
+	assert_non_null(strstr(look(&b), "! broken stacks: bad frame in libvendor.so (A: show "
 					 "by module)"));
 	press(&b, 'A');
 	list = &b.st.lists[VIEW_MODULES];

@@ -295,15 +295,6 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 		      out);
 }
 
-/* Return whether the text names a key of the screen, as in "press 6" or "(6)". */
-static bool names_key(const char *text)
-{
-	for (const char *at = strchr(text, '('); at; at = strchr(at + 1, '('))
-		if (at[1] && at[2] == ')')
-			return true;
-	return strstr(text, "press ") != NULL;
-}
-
 /* Print the warnings of this tick, with fixes. */
 static void print_messages(FILE *out, const struct profile *p)
 {
@@ -313,7 +304,7 @@ static void print_messages(FILE *out, const struct profile *p)
 		if (!n->active || n->severity < MESSAGE_WARN)
 			continue;
 		print_clean(out, "! ", n->detail);
-		print_clean(out, names_key(n->fix) ? "\n  on the screen: " : "\n  ", n->fix);
+		print_clean(out, "\n  ", n->fix);
 		fputc('\n', out);
 	}
 }

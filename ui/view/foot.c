@@ -31,9 +31,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Return the bytes of @text that fit on a line of @cols: up to two blanks, which separate values,
- * else up to one, but not that in "4 999". */
-static size_t line_bytes(const char *text, unsigned int cols)
+size_t foot_line_bytes(const char *text, unsigned int cols)
 {
 	size_t size = strlen(text), cut = MIN(size, (size_t)cols);
 
@@ -57,7 +55,7 @@ void foot_text(struct foot *f, struct safe_text label, const char *text)
 	char buf[512];
 
 	do {
-		size_t n = line_bytes(text, cols);
+		size_t n = foot_line_bytes(text, cols);
 
 		foot_line(f, label, text_sanitise(buf, sizeof(buf), text, n));
 		label = TEXT("");

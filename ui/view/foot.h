@@ -19,6 +19,9 @@ struct foot {
 
 /* Draw one line "Label  value", cut at the right. */
 void foot_line(struct foot *f, struct safe_text label, struct safe_text value);
+/* Return the bytes of @text that fit on a line of @cols: up to two blanks, which separate values,
+ * else up to one, but not that in "4 999". */
+size_t foot_line_bytes(const char *text, unsigned int cols);
 /* The same, broken into lines. @text: clean. */
 void foot_text(struct foot *f, struct safe_text label, const char *text);
 

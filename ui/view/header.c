@@ -442,7 +442,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	}
 	if (!pen_value(pen, gap, label, format_share(buf, (double)a->complete / taken), ROLE_VALUE))
 		return;
-	pen_text(pen, 1, narrow ? TEXT("ok") : TEXT("complete"), ROLE_DIM);
+	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
 

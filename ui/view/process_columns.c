@@ -392,7 +392,7 @@ static bool has_groups(const struct ui_state *st)
 	}                                                                                          \
 	static int by_##name(const struct ui_state *st, const struct row *a, const struct row *b)  \
 	{                                                                                          \
-		double x = process_times_of(st, a, kind), y = process_times_of(st, b, kind);               \
+		double x = process_times_of(st, a, kind), y = process_times_of(st, b, kind);       \
                                                                                                    \
 		return COMPARE(x, y);                                                              \
 	}                                                                                          \
@@ -532,7 +532,8 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 	[EVENT] = TIME("EVENT", "time waiting for a condition variable, or in poll, epoll, select",
 		       66, event),
 	[SLEEP] = TIME("SLEEP", "time asleep for a time", 66, sleep),
-	[OTHER] = TIME("OTHER", "all other time: for a child, a page, kinds without a column", 66, other),
+	[OTHER] = TIME("OTHER", "all other time: for a child, a page, kinds without a column", 66,
+		       other),
 	[IDLE] = TIME("IDLE", "hidden: in poll or for a condition variable, 100 ms and more", 66,
 		      idle),
 	[GROUP] = { .title = TEXT("CGROUP"),

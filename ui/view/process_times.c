@@ -77,7 +77,7 @@ static unsigned int kinds_shown(const struct ui_state *st)
 		return 0;
 	if (nr > fit)
 		sums[WAIT_OTHER] = INFINITY;
-	/* What is no part of the time is in the columns that are left. */
+	/* Other kinds are in the columns that are left. */
 	for (int part = 1; part >= 0; part--)
 		for (enum wait_kind k; fit && (k = largest(st, sums, part)) != WAIT_NR; fit--) {
 			bits |= 1u << k;

@@ -61,6 +61,9 @@ struct view {
 	bool newest;	  /* made of the newest profile, though another one is kept */
 	bool when_shown;  /* too expensive to build while another view is shown */
 	const char *unit; /* text of the position at the right; NULL: rows and samples */
+	/* Get that position, where rows are parts of what is counted; NULL: of rows. */
+	void (*position)(const struct ui_state *st, const struct list *list, uint32_t *at,
+			 uint32_t *nr);
 	const struct view_label *labels; /* ends with ACT_NONE; NULL: none */
 	const struct view_column *columns;
 	uint8_t nr_columns;

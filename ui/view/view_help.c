@@ -38,7 +38,7 @@ static const struct safe_text notes[] = {
 	TEXT("             frequency; 0 (9!): none now, 9 in the last seconds; see 7"),
 	TEXT("  Throttled  times the kernel paused an event that interrupted too often"),
 	TEXT("  Stacks     complete: reached the root; guessed: with a guessed frame;"),
-	TEXT("             truncated: longer than --stack-size; broken: ended early;"),
+	TEXT("             truncated: the copy ended; broken: no caller found;"),
 	TEXT("             pending: taken before the program was read"),
 	TEXT("  Symbols    share of samples in code with a symbol"),
 	TEXT("  00:03:12   since the counts were reset: at start, by r, or by other events;"),

@@ -15,6 +15,49 @@ static const struct profile_message *message_of(const struct ui_state *st, const
 	return &st->latest->messages[row->index];
 }
 
+/* ---- lines ---- */
+
+/* Below these sizes there is no space for the lines below the rows: message and fix are broken into
+ * rows. */
+#define NARROW_COLS 60u
+#define NARROW_ROWS 16u
+#define PARTS	    32u /* at most, of a message */
+#define FIRST_AT    12u /* cells before the text in the first row */
+
+static bool is_narrow(const struct ui_state *st)
+{
+	return st->cols < NARROW_COLS || st->rows < NARROW_ROWS;
+}
+
+/* Write the whole message. */
+static struct safe_text whole(const struct ui_state *st, const struct profile_message *m,
+			      char buf[static TEXT_MAX])
+{
+	return text_format(buf, TEXT_MAX, "%s%s%s%s", m->severity == MESSAGE_GRAVE ? "! " : "",
+			   m->detail, is_narrow(st) ? ". Fix: " : "",
+			   !is_narrow(st) ? ""
+			   : m->fix[0]	  ? m->fix
+					  : "none needed");
+}
+
+/* Write line @part of it; "": there is none. */
+static struct safe_text line_of(const struct ui_state *st, const struct profile_message *m,
+				uint32_t part, char buf[static TEXT_MAX])
+{
+	char text[TEXT_MAX];
+	const char *at = whole(st, m, text).str;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i <= part; i++) {
+		at += n;
+		at += strspn(at, " ");
+		n = foot_line_bytes(at, MAX(st->cols, 30u) - (i ? 4 : FIRST_AT + 1));
+	}
+	return text_sanitise(buf, TEXT_MAX, at, n);
+}
+
+/* ---- columns ---- */
+
 /* Compare by severity, then active ones first. */
 static int by_severity(const struct ui_state *st, const struct row *a, const struct row *b)
 {
@@ -59,7 +102,9 @@ static void draw_count(const struct ui_state *st, const struct row *row, struct 
 {
 	char buf[FORMAT_MAX];
 
-	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count), style_of(st, row));
+	if (!row->depth)
+		canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
+			     style_of(st, row));
 }
 
 static void draw_time(struct canvas *c, struct view_field at, uint64_t ns)
@@ -73,24 +118,29 @@ static void draw_time(struct canvas *c, struct view_field at, uint64_t ns)
 static void draw_first(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
 {
-	draw_time(c, at, message_of(st, row)->first_ns);
+	if (!row->depth)
+		draw_time(c, at, message_of(st, row)->first_ns);
 }
 
 static void draw_last(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
-	draw_time(c, at, message_of(st, row)->last_ns);
+	if (!row->depth)
+		draw_time(c, at, message_of(st, row)->last_ns);
 }
 
 static void draw_text(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
 	const struct profile_message *m = message_of(st, row);
-	char buf[sizeof(m->detail) + 2];
+	char buf[TEXT_MAX];
 
+	if (row->depth) {
+		at.cols += at.col - 3;
+		at.col = 3;
+	}
 	canvas_elide(c, at.row, at.col, at.cols,
-		     text_format(buf, sizeof(buf), "%s%s", m->severity == MESSAGE_GRAVE ? "! " : "",
-				 m->detail),
+		     is_narrow(st) ? line_of(st, m, row->depth, buf) : whole(st, m, buf),
 		     style_of(st, row));
 }
 
@@ -98,7 +148,8 @@ static void draw_fix(const struct ui_state *st, const struct row *row, struct ca
 		     struct view_field at)
 {
 	canvas_text(c, at.row, at.col, at.cols,
-		    message_of(st, row)->control == MESSAGE_NONE ? TEXT("") : TEXT("Enter"),
+		    message_of(st, row)->control == MESSAGE_NONE || row->depth ? TEXT("")
+									       : TEXT("Enter"),
 		    (struct style){ ROLE_KEY_LABEL, 0 });
 }
 
@@ -126,26 +177,48 @@ static const struct view_column columns[] = {
 		   .right = true,
 		   .compare = by_last,
 		   .draw = draw_last },
-	[KEY] = { .title = TEXT("FIX"), .help = "Enter applies it", .width = 5, .draw = draw_fix },
+	[KEY] = { .title = TEXT("FIX"),
+		  .help = "Enter applies it",
+		  .width = 5,
+		  .from = 56,
+		  .draw = draw_fix },
 	[WHAT] = { .title = TEXT("MESSAGE"),
 		   .help = "message, most severe first",
 		   .compare = by_severity,
 		   .draw = draw_text },
 };
 
+static int add(struct list *list, const struct profile_message *m, uint32_t index, uint32_t part)
+{
+	struct row *row = list_add(list);
+
+	if (!row)
+		return -ENOMEM;
+	row->id = (uint64_t)m->id * PARTS + part;
+	row->index = index;
+	row->depth = (uint8_t)part;
+	row->total = 1;
+	row->count = (double)m->count;
+	return 0;
+}
+
+/* Add a row for each message; on small screens one for each line of it. */
 static int build(const struct ui_state *st, struct list *list)
 {
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages; i++) {
-		struct row *row = list_add(list);
+	char buf[TEXT_MAX];
+	int code = 0;
 
-		if (!row)
-			return -ENOMEM;
-		row->id = st->latest->messages[i].id;
-		row->index = i;
-		row->total = 1;
-		row->count = (double)st->latest->messages[i].count;
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages && !code; i++) {
+		const struct profile_message *m = &st->latest->messages[i];
+
+		code = add(list, m, i, 0);
+		for (uint32_t part = 1; is_narrow(st) && part < PARTS && !code; part++) {
+			if (!line_of(st, m, part, buf).size)
+				break;
+			code = add(list, m, i, part);
+		}
 	}
-	return 0;
+	return code;
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
@@ -155,17 +228,46 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	return match_finds(m, ui_state_clean(buf, sizeof(buf), message_of(st, row)->detail));
 }
 
-/* Show the fix of the selected message. */
+/* Show the keys that help, beside Enter. */
+static void foot_keys(const struct ui_state *st, struct foot *f, unsigned int keys)
+{
+	static const struct {
+		enum message_key key;
+		enum action action;
+		const char *what;
+	} helps[] = {
+		{ MESSAGE_KEY_PROCESSES, ACT_VIEW_PROCESSES, "show by process" },
+		{ MESSAGE_KEY_PICK, ACT_PICK_PROCESS, "pick a process" },
+		{ MESSAGE_KEY_RATE, ACT_SLOWER, "lower the rate" },
+		{ MESSAGE_KEY_STACKS, ACT_SMALLER_STACKS, "smaller stack copies" },
+		{ MESSAGE_KEY_FREQUENCY, ACT_PICK_FREQUENCY, "set the rate" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(helps); i++) {
+		char name[8];
+
+		if (!(keys & helps[i].key))
+			continue;
+		key_name_of(name, user_keys_first(st->user_keys, CTX_LIST, helps[i].action));
+		foot_text(f,
+			  (struct safe_text){ name, (uint16_t)strlen(name),
+					      (uint16_t)strlen(name) },
+			  helps[i].what);
+	}
+}
+
+/* Show the fix of the selected message, and its keys. */
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
 {
-	const struct profile_message *m = row ? message_of(st, row) : NULL;
+	const struct profile_message *m = row && !is_narrow(st) ? message_of(st, row) : NULL;
 
 	if (!m)
 		return 0;
 	foot_text(f, TEXT("What"), m->detail);
 	foot_text(f, TEXT("Fix"), m->fix[0] ? m->fix : "none needed");
 	if (m->control != MESSAGE_NONE)
-		foot_line(f, TEXT("Enter"), TEXT("apply the suggested fix"));
+		foot_text(f, TEXT("Enter"), profile_message_action(m));
+	foot_keys(st, f, m->keys);
 	return f->used;
 }
 
@@ -175,6 +277,16 @@ static const char *copied(const struct ui_state *st, const struct row *row,
 	return message_of(st, row)->detail;
 }
 
+/* Count messages, not their lines. */
+static void position(const struct ui_state *st, const struct list *list, uint32_t *at, uint32_t *nr)
+{
+	*at = *nr = 0;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		*nr += !list->rows[i].depth;
+		*at += !list->rows[i].depth && i <= list->cursor;
+	}
+}
+
 static const struct view_label labels[] = { { ACT_OPEN, "Fix" }, { ACT_NONE, NULL } };
 
 const struct view view_messages = {
@@ -182,6 +294,7 @@ const struct view view_messages = {
 	.context = CTX_LIST,
 	.newest = true,
 	.unit = "message",
+	.position = position,
 	.labels = labels,
 	.empty = TEXT("no problems so far"),
 	.columns = columns,
