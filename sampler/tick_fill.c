@@ -228,6 +228,8 @@ void tick_fill_self(struct sampler *s, struct profile *p)
 
 struct assemble_input tick_fill_tables(const struct sampler *s)
 {
+	const uint32_t *waits = s->store.tables->wait_places;
+
 	return (struct assemble_input){
 		.stacks = s->store.stacks,
 		.places = s->store.places,
@@ -237,7 +239,7 @@ struct assemble_input tick_fill_tables(const struct sampler *s)
 		.details = symbols_details(s->store.symbols),
 		.shown_frames = s->config.shown_frames,
 		.wait = symbols_wait(s->store.symbols),
-		.wait_places = s->store.tables->wait_places,
+		.wait_places = waits[WAIT_ASLEEP] == PLACE_NONE ? NULL : waits,
 		.branches = s->store.branches,
 		.accesses = s->store.accesses,
 		.kept = s->replay && replay_is_kept(s->replay),

@@ -239,7 +239,6 @@ TEST(test_batch)
 	done(&l);
 }
 
-/* The past of a screen; batch output has none. */
 /* Source lines are read for rows only. */
 TEST(test_lines_by_format)
 {
@@ -262,6 +261,7 @@ TEST(test_lines_by_format)
 	}
 }
 
+/* The past of a screen; batch output has none. */
 TEST(test_history)
 {
 	static const struct {
