@@ -251,12 +251,15 @@ static uint32_t intern_moved(struct move *move, uint32_t stack)
 	places = move_places(places, nr, move);
 	if (!places)
 		return STACK_NONE;
-	id = stacks_intern(move->to->stacks, places, nr);
+	/* Room for the sampler threads also: no other thread makes it now. */
+	if (stacks_crowded(to))
+		stacks_grow(to);
+	id = stacks_intern(to, places, nr);
 	if (id != STACK_NONE)
 		return id;
 	/* The table grows by a chunk at a time. */
-	stacks_grow(move->to->stacks);
-	return stacks_intern(move->to->stacks, places, nr);
+	stacks_grow(to);
+	return stacks_intern(to, places, nr);
 }
 
 static uint32_t move_stack(void *ctx, uint32_t stack)
@@ -335,6 +338,8 @@ static int move_history(struct store *st, const struct pipeline_tables *old, str
 		history_reset(st->history);
 		code = -ENOMEM;
 	}
+	if (stacks_crowded(st->stacks))
+		stacks_grow(st->stacks);
 	st->tasks_kept = 0;
 	for (uint32_t i = 0; move.tasks && i < move.nr_tasks; i++)
 		st->tasks_kept += move.tasks[i] != TASK_UNKNOWN;

@@ -185,6 +185,34 @@ TEST(test_history_moves_along)
 	close_session(&s);
 }
 
+/* Threads that sample in the meantime have room for new stacks, however many move. */
+TEST(test_room_while_moving)
+{
+	enum { NR = 50000 };
+	struct store s;
+	uint32_t task;
+
+	open_session(&s, 1 << 18);
+	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0 };
+	stacks_free(s.stacks);
+	counts_free(s.counts);
+	assert_int_equal(store_new_tables(&s.caps, &s.stacks, &s.counts), 0);
+	s.tables->stacks = s.stacks;
+	s.tables->counts = s.counts;
+	task = task_of(&s, 3, 5);
+	for (uint32_t i = 0; i < NR; i++) {
+		if (stacks_crowded(s.stacks))
+			stacks_grow(s.stacks);
+		if (counts_crowded(s.counts))
+			counts_grow(s.counts);
+		assert_true(counts_add(s.counts, intern(s.stacks, i), task, 1, 10));
+	}
+	assert_int_equal(store_renew(&s), 0);
+	assert_int_equal(stacks_nr(s.stacks), NR);
+	assert_false(stacks_crowded(s.stacks));
+	close_session(&s);
+}
+
 TEST(test_cells_in_flight_move)
 {
 	struct store s;
