@@ -192,13 +192,17 @@ static void rename_place(struct place_names *n, uint32_t id, const struct place 
 	if (!old->made_up)
 		return;
 	lines_add(n->lines, id);
+	if (id >= n->next_place)
+		return; /* moved here with its name, and not counted yet */
 	atomic_fetch_sub_explicit(&n->nr_unnamed, 1, memory_order_relaxed);
 	count_name(n, true);
 }
 
 void place_names_rename(struct place_names *n, uint32_t object)
 {
-	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
+	uint32_t nr_places = places_nr(n->places);
+
+	for (uint32_t id = 0; id < nr_places && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
 
 		if (place && place->object == object)
@@ -208,11 +212,12 @@ void place_names_rename(struct place_names *n, uint32_t object)
 
 void place_names_rename_kernel(struct place_names *n)
 {
+	uint32_t nr_places = places_nr(n->places);
 	uint64_t start, end;
 
 	if (!ksyms_take_news(n->naming->kernel.ksyms, &start, &end))
 		return;
-	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
+	for (uint32_t id = 0; id < nr_places && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
 
 		if (place && place->object == OBJECT_ID_KERNEL && place->offset >= start &&
@@ -223,10 +228,10 @@ void place_names_rename_kernel(struct place_names *n)
 
 void place_names_fetched(struct place_names *n, uint32_t object)
 {
-	uint32_t nr;
+	uint32_t nr_places = places_nr(n->places), nr;
 
 	lines_again(n->lines, object);
-	for (uint32_t id = 0; id < n->next_place && !is_stopping(n); id++) {
+	for (uint32_t id = 0; id < nr_places && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
 		const struct symbol *s = place && place->object == object
 						 ? symtab_at(n->symtab, symbol_of(place))

@@ -123,6 +123,39 @@ TEST(test_late_names_move, setup, teardown)
 	check_spot(f, moved);
 }
 
+/* A perf map that is read when the loader has the table, and before it has looked at the places. */
+TEST(test_better_name_after_move, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct object_identity id = { .kind = OBJECT_ANON, .owner = 77 };
+	struct object *anon = objects_intern(f->objects, &id, "//anon", 6, getpid(), 0, 0);
+	uint32_t place = places_intern(f->places, anon->id, 0x5008);
+	struct symbols_stats stats;
+	struct places_move *m;
+	struct places *to;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	symbols_run(f->symbols);
+	assert_string_not_equal(name_of(f, f->places, place), "one");
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs("5000 10 one\n", file) >= 0);
+	fclose(file);
+	usleep(1100000);
+	m = begin(f, &to);
+	place = places_move_one(m, place);
+	end(f, m);
+	symbols_run(f->symbols);
+	unlink(path);
+	assert_string_equal(name_of(f, f->places, place), "one");
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_named, 1);
+	assert_int_equal(stats.nr_unnamed, 0);
+}
+
 /* The table is not taken before the end: both are freed. */
 TEST(test_end_before_taken, setup, teardown)
 {
