@@ -34,6 +34,8 @@
  */
 #define THREAD_QUICK_MS	    4
 #define THREAD_QUICK_ROUNDS 16
+/* Batches without a request after which nothing new is expected: about a second. */
+#define THREAD_CALM_ROUNDS 36
 #define THREAD_NICE	    -10
 /* As the loader's. */
 #define THREAD_NICE_SHARED (-5)
@@ -153,6 +155,7 @@ static void run_batch(struct sampler_thread *t, bool last)
 	if (pipeline_take_asked(t->pipeline)) {
 		symbols_wake(t->shared->symbols);
 		t->quick = THREAD_QUICK_ROUNDS;
+		t->calm = 0;
 	}
 }
 
@@ -166,6 +169,7 @@ static void run_round(struct sampler_thread *t, bool last)
 
 	t->queue = waits ? waits_queue(waits, t->cpu_index) : NULL;
 	t->latency = waits ? waits_latency(waits) : -1;
+	t->calm++;
 	run_batch(t, last);
 	if (t->queue)
 		switch_queue_done(t->queue, now_ns);
@@ -173,15 +177,25 @@ static void run_round(struct sampler_thread *t, bool last)
 		recorder_drained(t->lane, now_ns);
 }
 
+/*
+ * Return how long samples may be queued. At few samples most of a batch's time is spent on caches
+ * that others have used since: half as many batches. Waits are counted by batches of one length.
+ */
+static int step_ms(const struct sampler_thread *t)
+{
+	return t->calm < THREAD_CALM_ROUNDS || t->queue ? SAMPLER_THREAD_POLL_MS
+							: SAMPLER_THREAD_CALM_MS;
+}
+
 /* Return the time until the next point of the grid. */
 static int grid_ms(const struct sampler_thread *t)
 {
-	const uint64_t step_ns = SAMPLER_THREAD_POLL_MS * 1000000ULL;
+	const uint64_t step_ns = (uint64_t)step_ms(t) * 1000000ULL;
 	uint64_t grid_ns = atomic_load_explicit(&t->shared->grid_ns, memory_order_relaxed);
 	uint64_t now_ns = time_now_ns();
 
 	if (!grid_ns || now_ns < grid_ns)
-		return SAMPLER_THREAD_POLL_MS;
+		return step_ms(t);
 	/* Not twice for one point: poll(2) may wake a little early. */
 	return (int)((step_ns - (now_ns - grid_ns) % step_ns) / 1000000) + 1;
 }

@@ -22,6 +22,7 @@ struct sampler_thread {
 	struct deltas *deltas;
 	struct unread *unread;
 	unsigned int quick;	    /* short waits left */
+	unsigned int calm;	    /* batches since the last request to the loader */
 	struct recorder_lane *lane; /* NULL: nothing is recorded */
 	struct frame_notes {
 		struct lang_frames frames;

@@ -48,14 +48,16 @@ struct sampler_thread_shared {
 	_Alignas(CACHELINE) atomic_uint epoch;
 	/*
 	 * The threads look at their rings a little before the builder cuts a slice: at this time
-	 * and every SAMPLER_THREAD_POLL_MS after it. Relaxed: a thread that sees it late only has
-	 * samples in the next slice. 0: at any time.
+	 * and every SAMPLER_THREAD_POLL_MS or SAMPLER_THREAD_CALM_MS after it. Relaxed: a thread
+	 * that sees it late only has samples in the next slice. 0: at any time.
 	 */
 	atomic_ullong grid_ns;
 };
 
 /* Samples are queued at most this long when the watermark is not reached. */
 #define SAMPLER_THREAD_POLL_MS 50
+/* The same while no process and no object is new. */
+#define SAMPLER_THREAD_CALM_MS 100
 
 static inline const struct pipeline_tables *
 sampler_thread_tables(struct sampler_thread_shared *shared)
