@@ -24,12 +24,12 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/pipeline/preemption.h"
+#include "sampler/pipeline/ring_copy.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 #include "unwind/unwind.h"
 
-#define RECORD_MAX	(64U << 10)
 #define PAGE		4096U
 #define NAP_NS		1000000
 #define LANGREADER_NICE -15
@@ -87,8 +87,8 @@ struct langreader {
 	struct lang_chain chain;
 	struct nested nested[NESTED];
 	struct iovec ours[LANG_PIECES_MAX], theirs[LANG_PIECES_MAX];
-	uint8_t gap[PAGE];			 /* between two pieces */
-	_Alignas(16) uint8_t record[RECORD_MAX]; /* a copy: a read may outlive the ring */
+	uint8_t gap[PAGE];	 /* between two pieces */
+	struct ring_copy record; /* a read may outlive the ring */
 	struct lang_reader lang;
 };
 
@@ -143,15 +143,6 @@ static int read_pieces(void *ctx, const struct lang_piece *pieces, uint32_t nr, 
 	return (int)whole;
 }
 
-static void copy_out(const struct ring *ring, uint64_t pos, void *out, size_t size)
-{
-	uint64_t at = pos & (ring->size - 1);
-	size_t first = MIN(size, ring->size - at);
-
-	memcpy(out, ring->data + at, first);
-	memcpy((uint8_t *)out + first, ring->data, size - first);
-}
-
 /* Return the event of the record at @pos; -1: it is no sample of a task on this CPU. */
 static int event_at(const struct langreader *r, uint64_t pos, const struct perf_event_header *h)
 {
@@ -160,7 +151,7 @@ static int event_at(const struct langreader *r, uint64_t pos, const struct perf_
 
 	if (h->type != PERF_RECORD_SAMPLE || h->size < sizeof(*h) + sizeof(id))
 		return -1;
-	copy_out(&r->cpu->data, pos + sizeof(*h), &id, sizeof(id));
+	ring_copy_out(&r->cpu->data, pos + sizeof(*h), &id, sizeof(id));
 	event = counters_event_of(r->counters, r->index, id);
 	return event == COUNTERS_WAKING ? -1 : event;
 }
@@ -183,7 +174,7 @@ static bool take_sample(struct langreader *r, bool *newest)
 	while (head - r->at >= sizeof(h)) {
 		int next;
 
-		copy_out(ring, r->at, &h, sizeof(h));
+		ring_copy_out(ring, r->at, &h, sizeof(h));
 		if (h.size < sizeof(h) || h.size > head - r->at) {
 			r->at = head;
 			return false;
@@ -199,10 +190,7 @@ static bool take_sample(struct langreader *r, bool *newest)
 		}
 		r->at += h.size;
 	}
-	if (!last_size || last_size > sizeof(r->record))
-		return false;
-	copy_out(ring, last, r->record, last_size);
-	return ring_written(ring) - last <= ring->size;
+	return last_size && ring_copy_record(&r->record, ring, &r->layout, last, last_size);
 }
 
 static bool is_barred(const struct langreader_shared *s, uint32_t process)
@@ -275,16 +263,25 @@ static bool is_first(struct langreader *r)
 	return preemption_was_instant(&r->preemption);
 }
 
+static void copy_rest(void *ctx)
+{
+	struct langreader *r = ctx;
+
+	ring_copy_rest(&r->record);
+}
+
 /* Read the frames of the sampled thread, which this thread has preempted if all is well. */
 static void read_thread(struct langreader *r, const struct record_sample *s, uint32_t process,
 			bool newest)
 {
+	struct lang_rest rest = { RING_COPY_STACK, copy_rest, r };
 	struct lang_sample in = {
 		.process = process,
 		.tid = (pid_t)s->tid,
 		.stack = s->stack,
 		.stack_size = s->stack_dyn,
 		.time_ns = s->time_ns,
+		.rest = r->record.rest_size ? &rest : NULL,
 	};
 	bool known, timely;
 
@@ -304,6 +301,8 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 	if (r->about.nested)
 		in.tid = inner_tid(r, process, (pid_t)s->pid, (pid_t)s->tid);
 	known = lang_chain(&r->lang, &r->about, &in, &r->chain);
+	if (r->record.overwritten)
+		return;
 	timely = newest && sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
 		 time_now_ns() - s->time_ns < LATE_NS && is_first(r);
 	put_slot(r, s, process, timely);
@@ -391,8 +390,8 @@ static bool read_samples(struct langreader *r)
 	bool newest;
 
 	while (take_sample(r, &newest)) {
-		if (!record_decode(&rec, &r->layout, r->record,
-				   ((struct perf_event_header *)(void *)r->record)->size) &&
+		if (!record_decode(&rec, &r->layout, r->record.bytes,
+				   ((struct perf_event_header *)(void *)r->record.bytes)->size) &&
 		    rec.type == PERF_RECORD_SAMPLE)
 			on_sample(r, &rec.sample, newest);
 		if (is_left(r))

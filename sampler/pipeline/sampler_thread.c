@@ -36,7 +36,7 @@
 #define THREAD_QUICK_ROUNDS 16
 /* Batches without a request after which nothing new is expected: about a second. */
 #define THREAD_CALM_ROUNDS 36
-#define THREAD_NICE	    -10
+#define THREAD_NICE	   -10
 /* As the loader's. */
 #define THREAD_NICE_SHARED (-5)
 /* Without a pause of a millisecond for so long it shares the CPU, until it was calm for so long. */

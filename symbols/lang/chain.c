@@ -82,9 +82,11 @@ static uint64_t return_to_loop(const struct lang_process *p, const struct lang_s
 {
 	if (lang_is_eval(p, s->pc))
 		return 0;
-	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8)
+	for (uint64_t at = 0; at + 8 <= s->stack_size; at += 8) {
+		lang_chain_need(s, at + 8);
 		if (lang_is_eval(p, bytes_u64(s->stack + at)))
 			return at;
+	}
 	return 0;
 }
 
@@ -157,6 +159,7 @@ static uint64_t same_up_to(struct lang_reader *r, const struct lang_sample *s, u
 			return 0;
 	}
 	live = size ? in_tail(m, s->sp, size) : NULL;
+	lang_chain_need(s, size);
 	while (live && at < size && bytes_u64(live + at) == bytes_u64(s->stack + at))
 		at += 8;
 	return s->sp + at;
@@ -210,6 +213,8 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 		out->none = LANG_NONE_NO_THREAD;
 		return false;
 	}
+	if (p->kind != LANG_PYTHON)
+		lang_chain_need(s, s->stack_size);
 	out->none = decoders[p->kind].chain(r, p, s, t);
 	size = compared(r, p, s);
 	set_tail(r, s, size);

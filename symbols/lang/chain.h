@@ -185,6 +185,13 @@ struct lang_reader {
 	} work;
 };
 
+/* The rest of a copy of a stack, which most chains do not need. */
+struct lang_rest {
+	uint64_t here; /* bytes that are there; UINT64_MAX: all */
+	void (*copy)(void *ctx);
+	void *ctx;
+};
+
 /* The sample, before memory is read. */
 struct lang_sample {
 	uint32_t process; /* incarnation */
@@ -193,10 +200,20 @@ struct lang_sample {
 	uint64_t loop[2];     /* in the loop of PHP: its frame and its statement; else 0 */
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
 	uint64_t stack_size;
+	struct lang_rest *rest; /* for lang_chain_need(); NULL: the whole copy is there */
 	uint64_t time_ns;
 	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
 };
+
+/* Before a look at the first @size bytes of the stack. */
+static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
+{
+	if (!s->rest || size <= s->rest->here)
+		return;
+	s->rest->copy(s->rest->ctx);
+	s->rest->here = UINT64_MAX;
+}
 
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
 struct lang_chain {

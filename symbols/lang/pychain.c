@@ -29,7 +29,10 @@ static const uint8_t *in_copy(const struct lang_sample *s, uint64_t addr, uint32
 {
 	uint64_t at = addr - s->sp;
 
-	return size <= s->stack_size && at <= s->stack_size - size ? s->stack + at : NULL;
+	if (size > s->stack_size || at > s->stack_size - size)
+		return NULL;
+	lang_chain_need(s, at + size);
+	return s->stack + at;
 }
 
 /* Queue the thread's state and the pieces of its last chain. Returns the piece of the state. */

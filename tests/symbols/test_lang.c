@@ -85,6 +85,50 @@ TEST(test_chain, setup, teardown)
 			 8);
 }
 
+#define HERE 0x100
+
+/* A copy of a stack, of which the first HERE bytes are there. */
+struct parts {
+	const uint8_t *whole;
+	uint8_t bytes[8192];
+	unsigned int nr_copies;
+};
+
+static void copy_rest(void *ctx)
+{
+	struct parts *p = ctx;
+
+	p->nr_copies++;
+	memcpy(p->bytes + HERE, p->whole + HERE, sizeof(p->bytes) - HERE);
+}
+
+/* C frames of the loop in the rest of the stack: it is copied once, before it is looked at. */
+TEST(test_rest_of_stack, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct parts *p = calloc(1, sizeof(*p));
+	struct lang_rest rest = { HERE, copy_rest, p };
+	uint64_t same;
+
+	call_all(f);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	same = f->chain.same;
+	assert_int_equal(f->sample.stack_size, sizeof(p->bytes));
+	p->whole = f->sample.stack;
+	memcpy(p->bytes, p->whole, HERE);
+	f->sample.stack = p->bytes;
+	f->sample.rest = &rest;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(p->nr_copies, 1);
+	assert_int_equal(f->chain.nr, 3);
+	assert_int_equal(f->chain.frames[2].boundary, f->sample.sp + 0x800);
+	assert_int_equal(f->chain.same, same);
+	rest.here = UINT64_MAX;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(p->nr_copies, 1);
+	free(p);
+}
+
 /* Known pieces are read ahead: few calls. */
 TEST(test_few_calls, setup, teardown)
 {
