@@ -156,7 +156,9 @@ const char *command_hint(const char *text)
 	const char *word;
 	const struct command *command = command_at(text, &word);
 
-	return command && !*word ? command->argument : NULL;
+	if (in_name(text))
+		command = command_find(word);
+	return command && (in_name(text) || !*word) ? command->argument : NULL;
 }
 
 bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size)
@@ -169,7 +171,7 @@ bool command_complete(const struct ui_state *st, const char *text, char *out, si
 	for (unsigned int i = 0; (name = candidate(st, text, i, &word, buf)); i++) {
 		size_t n = 0;
 
-		if (!begins(name, word))
+		if (!*name || !begins(name, word))
 			continue;
 		if (!any) {
 			snprintf(first, sizeof(first), "%s", name);
@@ -209,7 +211,8 @@ unsigned int command_candidates(const struct ui_state *st, const char *text, cha
 
 	*out = '\0';
 	for (unsigned int i = 0; (name = candidate(st, text, i, &word, buf)); i++) {
-		if (!begins(name, word) || is_listed(out, name))
+		/* The word itself says nothing; some have no name. */
+		if (!*name || !begins(name, word) || !strcmp(name, word) || is_listed(out, name))
 			continue;
 		if (at + strlen(name) + 2 < size)
 			at += (size_t)snprintf(out + at, size - at, "%s%s", nr ? " " : "", name);

@@ -69,7 +69,7 @@ static void add_sampled(struct ui_state *st)
 	for (uint32_t i = 0; p && i < p->nr_events; i++) {
 		const struct profile_event *ev = &p->events[i];
 		struct dialog_entry *entry = dialog_add(&st->dialog);
-		char rate[32] = "a fixed period";
+		char rate[32] = "fixed period";
 
 		if (!entry)
 			return;
@@ -80,8 +80,8 @@ static void add_sampled(struct ui_state *st)
 			snprintf(rate, sizeof(rate), "counted with its group");
 		else if (ev->want_hz > 0)
 			snprintf(rate, sizeof(rate), "%.0f Hz", ev->want_hz);
-		snprintf(entry->detail, sizeof(entry->detail), "%u turns it %s; %s", i + 1,
-			 ev->enabled ? "off" : "on", rate);
+		snprintf(entry->detail, sizeof(entry->detail), "%s; press %u to %s it", rate, i + 1,
+			 ev->enabled ? "stop" : "start");
 	}
 }
 

@@ -1079,6 +1079,34 @@ TEST(test_work_outlives_the_screen, setup, teardown)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+/* The message has the place of the file, as a user can type it. */
+TEST(test_place, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct snapshot_scope scope = all_of(0);
+	char home[512], here[512];
+	static const struct {
+		const char *path, *want;
+	} cases[] = {
+		{ "x.folded", "exported to ~/x.folded (folded)" },
+		{ "/tmp/x.folded", "exported to /tmp/x.folded (folded)" },
+		{ "/a23456789/b23456789/c23456789/d23456789/e23456789/f23456789/proftop-1.html",
+		  "exported to /a23456789/b23456789...89/e23456789/f23456789/proftop-1.html "
+		  "(folded)" },
+	};
+
+	assert_non_null(getcwd(here, sizeof(here)));
+	snprintf(home, sizeof(home), "%s", getenv("HOME") ? getenv("HOME") : "/");
+	setenv("HOME", here, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct file_work *w = export_work(f->p, &scope, EXPORT_FOLDED, cases[i].path, true);
+
+		assert_string_equal(w->done, cases[i].want);
+		w->free(w);
+	}
+	setenv("HOME", home, 1);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -90,6 +90,7 @@ TEST(test_header_lines)
 {
 	struct bench b;
 	struct canvas c;
+	char *text;
 
 	start(&b, 80, 24, false);
 	canvas_init(&c, false);
@@ -97,6 +98,18 @@ TEST(test_header_lines)
 	assert_int_equal(header_draw(&b.st, &c), 4);
 	navigate_into_process(&b.st, b.st.shown->processes[0].id);
 	assert_int_equal(header_draw(&b.st, &c), 4);
+	/* The strip is of the thread, and says so. */
+	text = canvas_dump(&c);
+	assert_non_null(strstr(text, " process"));
+	free(text);
+	b.st.scope.in_thread = true;
+	b.st.scope.thread = b.st.shown->tasks[0].id;
+	canvas_clear(&c);
+	header_draw(&b.st, &c);
+	text = canvas_dump(&c);
+	assert_non_null(strstr(text, " thread"));
+	free(text);
+	b.st.scope.in_thread = false;
 	b.st.rewind.subject = REWIND_OFF;
 	assert_int_equal(header_draw(&b.st, &c), 4);
 	canvas_fini(&c);

@@ -110,6 +110,13 @@ TEST(test_complete)
 	assert_int_equal(command_candidates(st, "cgroup d", all, sizeof(all)), 1);
 	assert_true(command_complete(st, "cgroup b", out, sizeof(out)));
 	assert_string_equal(out, "cgroup backup.service");
+	/* A whole word is no candidate of itself, nor a process without a cgroup. */
+	assert_int_equal(command_candidates(st, "cgroup", all, sizeof(all)), 0);
+	assert_string_equal(command_hint("cgroup"), "TEXT");
+	b.st.shown->processes[3].cgroup = TEXT("/");
+	assert_int_equal(command_candidates(st, "cgroup ", all, sizeof(all)), 2);
+	assert_true(command_complete(st, "cgroup backup", out, sizeof(out)));
+	assert_string_equal(out, "cgroup backup.service");
 	bench_fini(&b);
 }
 

@@ -4,6 +4,7 @@
  * GOLDEN=update writes them; look at the difference before committing.
  */
 #include "golden.h"
+#include "ui/view/folds.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -392,6 +393,16 @@ TEST(test_groups)
 	}
 	type(&b, "2g");
 	golden(&b, "groups-120x30");
+	/* A cgroup that is not of systemd: its last parts. */
+	p->processes[1].cgroup = TEXT("/build/farm/job-12");
+	p->processes[2].cgroup = TEXT("/");
+	folds_forget(b.st.folds);
+	type(&b, "===");
+	assert_null(strstr(look(&b), "(no unit)"));
+	type(&b, "=");
+	assert_non_null(strstr(look(&b), "farm/job-12 x1"));
+	assert_non_null(strstr(look(&b), "(no unit)"));
+	type(&b, "=");
 	press(&b, K_ENTER);
 	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
 	assert_non_null(strstr(look(&b), "system \xe2\x96\xb8 api-server "));

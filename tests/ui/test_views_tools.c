@@ -245,6 +245,28 @@ TEST(test_small_messages)
 	bench_fini(&b);
 }
 
+/* Files of one name have as much of their path as tells them from each other. */
+TEST(test_modules_of_one_name)
+{
+	struct profile *p = rich_profile(false);
+	struct bench b;
+
+	assert_true(p->nr_modules > 3);
+	p->modules[0].name = p->modules[1].name = p->modules[2].name = TEXT("libz.so");
+	p->modules[0].path = TEXT("/opt/a/lib/libz.so");
+	p->modules[1].path = TEXT("/opt/b/lib/libz.so");
+	p->modules[2].path = TEXT("/usr/lib64/libz.so");
+	bench_init(&b, 200, 30, false);
+	model_take(&b.st, p);
+	press(&b, '6');
+	assert_non_null(strstr(look(&b), " a/lib/libz.so"));
+	assert_non_null(strstr(look(&b), " b/lib/libz.so"));
+	assert_non_null(strstr(look(&b), " lib64/libz.so"));
+	p->modules[1].path = p->modules[2].path = p->modules[0].path;
+	assert_null(strstr(look(&b), "lib/libz.so "));
+	bench_fini(&b);
+}
+
 /*
  * Enter in Messages requests the fix of the sampler; A the one of the worst message, in any view.
  */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ui/cli/batch.h"
 #include "ui/export/writers.h"
@@ -206,10 +207,35 @@ static void free_work(struct file_work *work)
 	free(w);
 }
 
+/* Write where @path is, with its folder; below the home folder as "~/...". A long one is cut in the
+ * middle. */
+static void show_place(char *buf, size_t size, const char *path)
+{
+	enum { HEAD = 20, LONGEST = 60 };
+	char folder[512], text[1024];
+	const char *home = getenv("HOME"), *at = text;
+	size_t n;
+
+	if (*path == '/' || !getcwd(folder, sizeof(folder)))
+		*folder = '\0';
+	snprintf(text, sizeof(text), "%s%s%s", folder, *folder && folder[1] ? "/" : "", path);
+	n = home ? strlen(home) : 0;
+	if (n > 1 && !strncmp(text, home, n) && text[n] == '/') {
+		at = text + n - 1;
+		text[n - 1] = '~';
+	}
+	n = strlen(at);
+	if (n <= LONGEST)
+		snprintf(buf, size, "%s", at);
+	else
+		snprintf(buf, size, "%.*s...%s", HEAD, at, at + n - (LONGEST - HEAD - 3));
+}
+
 struct file_work *export_work(struct profile *p, const struct snapshot_scope *scope,
 			      enum export_format format, const char *path, bool replace)
 {
 	struct work *w = calloc(1, sizeof(*w));
+	char place[128];
 
 	if (!w)
 		return NULL;
@@ -229,7 +255,8 @@ struct file_work *export_work(struct profile *p, const struct snapshot_scope *sc
 		free_work(&w->work);
 		return NULL;
 	}
-	snprintf(w->work.done, sizeof(w->work.done), "exported to %s (%s)", path,
+	show_place(place, sizeof(place), path);
+	snprintf(w->work.done, sizeof(w->work.done), "exported to %s (%s)", place,
 		 formats[format].name);
 	return &w->work;
 }

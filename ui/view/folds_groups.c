@@ -7,7 +7,21 @@
 
 #include "ui/view/folds.h"
 
-/* Return the innermost service or scope of a cgroup's path, else its slice. */
+/* Return the last two parts of a path. */
+static struct safe_text tail_of(struct safe_text path, char buf[static TEXT_MAX])
+{
+	const char *begin = path.str + path.size;
+
+	for (int parts = 0; parts < 2 && begin > path.str; parts++) {
+		const char *slash = memrchr(path.str, '/', (size_t)(begin - path.str));
+
+		begin = slash ? slash : path.str;
+	}
+	begin += *begin == '/';
+	return text_sanitise(buf, TEXT_MAX, begin, (size_t)(path.str + path.size - begin));
+}
+
+/* Return the innermost service or scope of a cgroup's path, else its slice, else its last parts. */
 static struct safe_text unit_of(struct safe_text path, char buf[static TEXT_MAX])
 {
 	static const char *const kinds[] = { ".service", ".scope", ".slice" };
@@ -25,7 +39,7 @@ static struct safe_text unit_of(struct safe_text path, char buf[static TEXT_MAX]
 			at = begin;
 		}
 	}
-	return TEXT("(no unit)");
+	return path.size > 1 ? tail_of(path, buf) : TEXT("(no unit)");
 }
 
 struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,

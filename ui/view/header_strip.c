@@ -233,7 +233,9 @@ static struct safe_text subject(const struct ui_state *st, char buf[static TEXT_
 		name = view_row_name(st, buf);
 		return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
 	}
-	return st->scope.drilled ? TEXT("process") : with_key(st, "all", buf);
+	if (!st->scope.drilled)
+		return with_key(st, "all", buf);
+	return st->scope.in_thread ? TEXT("thread") : TEXT("process");
 }
 
 unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int row, bool cpus)

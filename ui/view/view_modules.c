@@ -112,10 +112,52 @@ static void draw_state(const struct ui_state *st, const struct row *row, struct 
 			    (struct style){ warn ? ROLE_WARN : ROLE_NORMAL, 0 });
 }
 
+/* Return the bytes at the end of @path with one folder more than @size. */
+static size_t longer_tail(struct safe_text path, size_t size)
+{
+	const char *slash = size + 1 < path.size ? memrchr(path.str, '/', path.size - size - 1)
+						 : NULL;
+
+	return slash ? path.size - (size_t)(slash + 1 - path.str) : path.size;
+}
+
+/* Return whether another file of that name has a path with that end. */
+static bool is_shared(const struct profile *p, const struct profile_module *m, size_t size)
+{
+	const char *tail = m->path.str + m->path.size - size;
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		const struct profile_module *other = &p->modules[i];
+
+		if (other != m && other->path.size > size &&
+		    !strcmp(other->name.str, m->name.str) &&
+		    strcmp(other->path.str, m->path.str) != 0 &&
+		    !strcmp(other->path.str + other->path.size - size, tail))
+			return true;
+	}
+	return false;
+}
+
+/* Return the name; of files of one name the shortest end of the path that only one has. */
+static struct safe_text distinct_name(const struct ui_state *st, const struct profile_module *m,
+				      char buf[static TEXT_MAX])
+{
+	size_t size = m->name.size;
+
+	if (!m->path.size || m->path.str[0] != '/' || size >= m->path.size ||
+	    !is_shared(st->shown, m, size))
+		return m->name;
+	while (size < m->path.size && is_shared(st->shown, m, size))
+		size = longer_tail(m->path, size);
+	return text_sanitise(buf, TEXT_MAX, m->path.str + m->path.size - size, size);
+}
+
 static void draw_name(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
-	canvas_elide(c, at.row, at.col, at.cols, module_of(st, row)->name,
+	char buf[TEXT_MAX];
+
+	canvas_elide(c, at.row, at.col, at.cols, distinct_name(st, module_of(st, row), buf),
 		     (struct style){ ROLE_VALUE, 0 });
 }
 
