@@ -218,6 +218,7 @@ static void *replay_main(void *arg)
 		replay_end(s->replay);
 	}
 	while (!atomic_load_explicit(&s->builder.stop, memory_order_acquire)) {
+		controls_settle(&s->controls);
 		rcu_thread_offline();
 		poll(&fd, 1, 1000);
 		rcu_thread_online();

@@ -16,6 +16,7 @@
 int controls_open(struct controls *q, struct err *e)
 {
 	pthread_mutex_init(&q->lock, NULL);
+	q->busy = true;
 	q->fd = wake_new();
 	return q->fd < 0 ? err_set(e, q->fd, "eventfd: %s", strerror(-q->fd)) : 0;
 }
@@ -52,6 +53,7 @@ void controls_send(struct controls *q, const struct control *c)
 
 	assert(c->kind < CONTROL_NR);
 	pthread_mutex_lock(&q->lock);
+	q->busy = true;
 	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event))
 		i++;
 	if (i < CONTROLS_MAX) {
@@ -77,4 +79,21 @@ uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_
 	q->nr = 0;
 	pthread_mutex_unlock(&q->lock);
 	return nr;
+}
+
+void controls_settle(struct controls *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->busy = q->nr > 0;
+	pthread_mutex_unlock(&q->lock);
+}
+
+bool controls_are_busy(struct controls *q)
+{
+	bool busy;
+
+	pthread_mutex_lock(&q->lock);
+	busy = q->busy;
+	pthread_mutex_unlock(&q->lock);
+	return busy;
 }

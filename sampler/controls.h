@@ -72,7 +72,8 @@ struct controls {
 	pthread_mutex_t lock;
 	struct control items[CONTROLS_MAX];
 	uint32_t nr;
-	int fd; /* eventfd: requests are queued, the tables fill up, or stop */
+	bool busy; /* until controls_settle(): a request may be answered yet */
+	int fd;	   /* eventfd: requests are queued, the tables fill up, or stop */
 };
 
 /* Prepare an empty queue. 0 or -errno with a sentence. */
@@ -82,6 +83,10 @@ void controls_close(struct controls *q);
 void controls_send(struct controls *q, const struct control *c);
 /* Move all requests into @items, oldest first. Returns how many there were. */
 uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX]);
+/* Note that all requests that were taken are answered. */
+void controls_settle(struct controls *q);
+/* Return whether a request is queued or taken, and not answered. Any thread. */
+bool controls_are_busy(struct controls *q);
 /* Wake the builder. */
 void controls_wake(struct controls *q);
 /* Free the memory of a request. */

@@ -282,6 +282,11 @@ int sampler_reading_permille(const struct sampler *s)
 	return s->replay ? replay_permille(s->replay) : -1;
 }
 
+bool sampler_is_settled(struct sampler *s)
+{
+	return s->replay && !controls_are_busy(&s->controls);
+}
+
 double sampler_max_hz(const struct sampler *s)
 {
 	return (double)atomic_load_explicit(&s->rates.max_hz, memory_order_relaxed);

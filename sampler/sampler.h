@@ -129,6 +129,8 @@ uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out
 /* Return how much of a recording is read before its first profile; -1: not known, or no recording.
  */
 int sampler_reading_permille(const struct sampler *s);
+/* Return whether a recording is read, and each request answered: no other profile follows. */
+bool sampler_is_settled(struct sampler *s);
 
 /* Return kernel.perf_event_max_sample_rate, read each tick. */
 double sampler_max_hz(const struct sampler *s);

@@ -109,7 +109,8 @@ struct script_step script_next(const char **at)
 	return step;
 }
 
-/* Take the next profile. Return false if none arrived within @ms. */
+/* Take the next profile. Return false if none arrived within @ms, or none will: a recording ended.
+ */
 static bool wait_profile(struct ui_state *st, int ms)
 {
 	struct pollfd fd = { .fd = sampler_fd(st->sampler), .events = POLLIN };
@@ -117,9 +118,13 @@ static bool wait_profile(struct ui_state *st, int ms)
 	struct profile *p = sampler_take(st->sampler);
 
 	while (!p && time_now_ns() < end) {
-		if (poll(&fd, 1, 100) < 0 && errno != EINTR)
+		bool settled = sampler_is_settled(st->sampler);
+
+		if (poll(&fd, 1, settled ? 0 : 100) < 0 && errno != EINTR)
 			return false;
 		p = sampler_take(st->sampler);
+		if (settled)
+			break;
 	}
 	st->now_ns = time_now_ns();
 	model_take(st, p);

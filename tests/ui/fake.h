@@ -242,6 +242,11 @@ int sampler_reading_permille(const struct sampler *s)
 	return s->reading - 1;
 }
 
+bool sampler_is_settled(struct sampler *s)
+{
+	return false;
+}
+
 double sampler_max_hz(const struct sampler *s)
 {
 	return s->max_hz;
