@@ -35,6 +35,9 @@ HANDLER = ["on_signal", "handler_leaf", "spin_leaf"]
 LEAVES = ("clock_now", "time_left", "guard::~guard()")
 # The caller of a handler; without a name in a stripped libc and by its number in the vDSO.
 RESTORERS = ("__restore_rt", "__kernel_rt_sigreturn", "[unknown]")
+# The function that a handler on another stack interrupted; on AArch64 also its caller, by the link register.
+OTHER_STACK = (["interrupted"], ["spin_leaf"], ["time_left"], ["clock_now"], ["interrupted", "spin_leaf"],
+               ["interrupted", "time_left"], ["time_left", "clock_now"])
 SPLIT = re.compile(r"(\.(part|constprop|isra|cold|lto_priv)(\.\d+)?)+$")
 
 
@@ -152,14 +155,13 @@ def judge(mode, stop, frames):
             return "exact" if stop in ("complete", "guessed", ROOT_STOP) else "short"
     elif stop not in ("complete", "guessed"):
         if mode == "altstack" and stop == "truncated" and names[0] in RESTORERS and \
-                own in (["interrupted"], ["spin_leaf"], ["interrupted", "spin_leaf"]):
+                own in OTHER_STACK:
             return "exact"		# the handler has returned, its frame is not yet left
         if mode == "altstack" and "on_signal" in own and stop == "truncated":
-            # One frame of the other stack is known by the registers that the kernel saved; on AArch64 its
-            # caller also, by the link register.
+            # One frame of the other stack is known by the registers that the kernel saved.
             at = own.index("on_signal")
-            ok = prefix_of(HANDLER)(own[at:]) and own[:at] in ([], ["interrupted"], ["spin_leaf"], ["interrupted", "spin_leaf"])
-            return "exact" if ok or own[:at] == ["time_left"] or own[:at] == ["clock_now"] else "wrong"
+            ok = prefix_of(HANDLER)(own[at:]) and own[:at] in ([], *OTHER_STACK)
+            return "exact" if ok else "wrong"
         if tail_of_truth(mode, own) or prefix_of(HANDLER)(own):
             return "short"
     return "guessed" if stop == "guessed" else "wrong"
