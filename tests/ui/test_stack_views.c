@@ -940,6 +940,33 @@ TEST(test_baseline_file)
 	bench_fini(&b);
 }
 
+/* Inside one process, a file is compared by the process of that name; not inside one thread. */
+TEST(test_baseline_file_process)
+{
+	static const char *const keys[] = { "2\r", "2=\r" };
+	struct bench b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		bench_init(&b, 100, 24, true);
+		b.st.baseline = folded_profile("db;main;query 4000\n"
+					       "api;main;falls 500\napi;main;steady 300\n");
+		b.st.baseline_path = "/var/tmp/old.data";
+		model_take(&b.st, folded_profile("api;main;steady 3000\napi;main;falls 1000\n"
+						 "db;main;query 10\n"));
+		type(&b, keys[i]);
+		b.st.now_ns += 60000000000ull;
+		assert_true(b.st.scope.drilled);
+		assert_non_null(strstr(look(&b), "-37.5!"));
+		assert_null(strstr(look(&b), "query"));
+		assert_null(strstr(look(&b), "new!"));
+		assert_non_null(strstr(look(&b), "against old.data (B)"));
+		b.st.scope.in_thread = true;
+		assert_null(strstr(look(&b), "against old.data"));
+		b.st.scope.in_thread = false;
+		bench_fini(&b);
+	}
+}
+
 /* After a rebuild and a restart, rows compare by module and name: nothing is new or gone. */
 TEST(test_baseline_rebuilt)
 {

@@ -23,8 +23,8 @@ static int check_baseline(struct options_parse *p)
 {
 	if (p->o->baseline && p->o->batch)
 		return REFUSE(p, EXIT_USAGE,
-			      "--baseline and -b exclude each other\n"
-			      "  the screen compares: leave out -b");
+			      "--baseline and -b exclude each other: batch output has no changes\n"
+			      "  the screen has them: leave out -b; or compare two outputs of -b");
 	return 0;
 }
 

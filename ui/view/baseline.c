@@ -45,14 +45,39 @@ static const char *event_of(const struct ui_state *st)
 				    : "";
 }
 
+/* Return whether a process of that name is in the baseline. */
+static bool has_process(const struct profile *b, const char *name)
+{
+	for (uint32_t i = 0; i < b->nr_processes; i++)
+		if (!strcmp(b->processes[i].comm.str, name))
+			return true;
+	return false;
+}
+
+/* Return the name of the open process, or group of one name, by which a file has it; NULL: it has
+ * none. Ids, containers and units are not those of a file. */
+static const char *name_in_file(const struct ui_state *st)
+{
+	uint32_t process = ui_state_process(st, st->shown);
+	const char *name = st->scope.group[0]	   ? st->scope.group
+			   : process != UINT32_MAX ? st->shown->processes[process].comm.str
+						   : NULL;
+
+	if (st->scope.in_thread || st->scope.thread_group[0] || !name ||
+	    (st->scope.group[0] && st->scope.group_by != GROUPING_NAME))
+		return NULL;
+	return has_process(st->baseline, name) ? name : NULL;
+}
+
 bool baseline_is_on(const struct ui_state *st)
 {
 	const struct profile *b = st->baseline;
 
 	if (!b || !st->shown || !st->folds)
 		return false;
-	/* A process or a function that is chosen by its id is not known in a file. */
-	if (st->baseline_path && (st->scope.drilled || st->only.on || st->view == VIEW_CALLERS))
+	/* A module or a function that is chosen by its id is not known in a file. */
+	if (st->baseline_path &&
+	    ((st->scope.drilled && !name_in_file(st)) || st->only.on || st->view == VIEW_CALLERS))
 		return false;
 	for (uint32_t i = 0; i < b->nr_events; i++)
 		if (!strcmp(b->events[i].event.name, event_of(st)))
@@ -65,6 +90,8 @@ struct baseline_swap {
 	struct profile *shown;
 	char event_name[EVENT_NAME_MAX];
 	double percent_limit;
+	char group[sizeof(((struct scope *)0)->group)];
+	enum grouping group_by;
 };
 
 /* Show the baseline in the place of the shown profile, until show_again(). */
@@ -74,6 +101,12 @@ static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 	memcpy(swap->event_name, st->scope.event_name, sizeof(swap->event_name));
 	/* "" would be the baseline's first event: perhaps another one. */
 	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", event_of(st));
+	memcpy(swap->group, st->scope.group, sizeof(swap->group));
+	swap->group_by = st->scope.group_by;
+	if (st->baseline_path && st->scope.drilled && !st->scope.group[0]) {
+		snprintf(st->scope.group, sizeof(st->scope.group), "%s", name_in_file(st));
+		st->scope.group_by = GROUPING_NAME;
+	}
 	st->shown = st->baseline;
 	/* Rows below the limit did exist: they have not risen from zero. A profile that is its own
 	 * baseline has one fold of each kind: another limit would replace the one that the rows are
@@ -87,6 +120,8 @@ static void show_again(struct ui_state *st, const struct baseline_swap *swap)
 	st->shown = swap->shown;
 	st->percent_limit = swap->percent_limit;
 	memcpy(st->scope.event_name, swap->event_name, sizeof(swap->event_name));
+	memcpy(st->scope.group, swap->group, sizeof(swap->group));
+	st->scope.group_by = swap->group_by;
 }
 
 /* Rows of the baseline that disappeared, merged by name. */
