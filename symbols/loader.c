@@ -262,6 +262,13 @@ void loader_other_clock(struct loader *l)
 	l->naming.jit.jitdumps.other_clock = true;
 }
 
+static void update_figures(struct loader *l)
+{
+	atomic_store_explicit(&l->nr_left, place_names_left(&l->names), memory_order_relaxed);
+	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + chains_memory(l->chains),
+			      memory_order_relaxed);
+}
+
 bool loader_takes_places(const struct loader *l)
 {
 	/* Acquire: it is done with the table before; pairs with take_places(). */
@@ -289,6 +296,7 @@ static void take_places(struct loader *l)
 	l->places = m->to;
 	places_free(m->from);
 	places_move_free(m);
+	update_figures(l);
 	/* Release: pairs with loader_takes_places(). */
 	atomic_store_explicit(&l->move, NULL, memory_order_release);
 }
@@ -349,13 +357,6 @@ static bool wait_event(int event, int wait_ms)
 	struct pollfd pfd = { .fd = event, .events = POLLIN };
 
 	return poll(&pfd, 1, wait_ms) > 0 && wake_clear(event);
-}
-
-static void update_figures(struct loader *l)
-{
-	atomic_store_explicit(&l->nr_left, place_names_left(&l->names), memory_order_relaxed);
-	atomic_store_explicit(&l->memory, symtab_memory(l->symtab) + chains_memory(l->chains),
-			      memory_order_relaxed);
 }
 
 enum effort {

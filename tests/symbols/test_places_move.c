@@ -91,6 +91,8 @@ TEST(test_named_places_move, setup, teardown)
 	assert_int_not_equal(moved, spot);
 	assert_int_equal(places_nr(f->places), 1);
 	check_spot(f, moved);
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_named, 2);
 	/* The loader is late. */
 	assert_false(symbols_can_move(f->symbols));
 	assert_null(symbols_begin_move(f->symbols, f->places, f->places));
