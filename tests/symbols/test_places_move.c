@@ -186,6 +186,22 @@ TEST(test_cancel, setup, teardown)
 	check_spot(f, spot);
 }
 
+static uint32_t nr_unnamed(const struct fixture *f)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < places_nr(f->places); i++)
+		nr += !*name_of(f, f->places, i);
+	return nr;
+}
+
+static bool has_source(const struct fixture *f, uint32_t place)
+{
+	uint32_t nr;
+
+	return symbols_source(f->symbols, place, &nr) != NULL;
+}
+
 /* Generations one after the other, while the loader names on its thread and takes lines. */
 TEST(test_loader_in_a_pass, setup, teardown)
 {
@@ -214,11 +230,12 @@ TEST(test_loader_in_a_pass, setup, teardown)
 		nr_moves++;
 	}
 	assert_true(nr_moves > 5);
+	/* Names first, then source. */
+	for (int i = 0; i < 2000 && (nr_unnamed(f) || !has_source(f, spot)); i++)
+		usleep(10000);
 	symbols_stop(f->symbols);
-	symbols_run(f->symbols);
 	check_spot(f, spot);
-	for (uint32_t i = 0; i < places_nr(f->places); i++)
-		assert_string_not_equal(name_of(f, f->places, i), "");
+	assert_int_equal(nr_unnamed(f), 0);
 }
 
 int main(void)
