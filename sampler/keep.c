@@ -106,6 +106,19 @@ static void put_symbol(struct keep *k, const struct symbols *symbols, uint32_t i
 								   .module = text_of(s->module) });
 }
 
+/* Add the frame of a wait: the name of the place, which is less of its kind, is not enough. */
+static void put_wait(struct keep *k, uint32_t id, const struct place *place)
+{
+	const char *name = wait_kind_name((enum wait_kind)place->offset);
+
+	if (!was_set(&k->functions, id))
+		keepfile_put_function(&k->out,
+				      &(struct keepfile_function){ .id = id,
+								   .kind = 'w',
+								   .name = { name, strlen(name) },
+								   .module = { "[wait]", 6 } });
+}
+
 /* Add a place without a name as a function: "libfoo.so+0x1234". */
 static void put_place(struct keep *k, const struct assemble_input *in, uint32_t id,
 		      const struct place *place)
@@ -156,6 +169,8 @@ static bool add_functions(struct keep *k, const struct assemble_input *in, uint3
 			list[(*nr)++] = ASSEMBLE_PLACE | id;
 		return false;
 	}
+	if (place->object == in->wait)
+		put_wait(k, symbol, place);
 	frames = symbols_source(in->symbols, id, &nr_frames);
 	for (uint32_t i = 0; frames && i < nr_frames && *nr < KEEPFILE_DEPTH_MAX; i++) {
 		uint32_t inlined = frames[i].symbol;

@@ -36,6 +36,7 @@ struct keep_read {
 	int nr;
 	char names[EVENTS_MAX][EVENT_NAME_MAX]; /* as in the files */
 	uint32_t nr_events;
+	bool waits;    /* one of them is the waits */
 	uint64_t size; /* of all segments */
 	/* Relaxed: only shown. */
 	_Atomic uint64_t done;
@@ -107,8 +108,11 @@ static void on_function(void *ctx, const struct keepfile_function *f)
 	struct keep_read *k = ctx;
 	const struct symbols_kept kept = { f->name.str, f->module.str, f->name.size, f->module.size,
 					   f->kind,	f->inlined,    f->made_up };
-	uint32_t place =
-		symbols_keep_function(k->st->symbols, k->st->places, k->st->objects, &kept);
+	uint32_t place = f->kind == 'w'
+				 ? symbols_keep_wait(k->st->symbols, k->st->places,
+						     wait_kind_named(kept.name, kept.name_size))
+				 : symbols_keep_function(k->st->symbols, k->st->places,
+							 k->st->objects, &kept);
 	bool of_place = f->id & ASSEMBLE_PLACE;
 
 	if (place != PLACE_NONE)
@@ -307,12 +311,22 @@ static void run_segment(struct keep_read *k, const uint8_t *bytes, size_t size)
 	forget(&k->tasks);
 }
 
+/* Name the frames of all kinds of waits: the kind is found in the other frames of a stack. */
+static int begin_waits(struct store *st)
+{
+	int code = st->waits ? 0 : store_open_waits(st, 0, -1);
+
+	for (unsigned int kind = WAIT_NO + 1; kind < WAIT_NR && !code; kind++)
+		symbols_keep_wait(st->symbols, st->places, (enum wait_kind)kind);
+	return code;
+}
+
 int keep_read_run(struct keep_read *k, struct store *st, struct keep_read_result *out)
 {
 	*out = (struct keep_read_result){ .samples = 0 };
 	k->st = st;
 	k->result = out;
-	k->code = 0;
+	k->code = k->waits ? begin_waits(st) : 0;
 	k->before = 0;
 	for (int i = 0; i < k->nr && !k->code; i++) {
 		size_t size;
@@ -366,7 +380,8 @@ static void take_events(void *ctx, const struct keepfile_event *events, uint32_t
 		memcpy(name, events[i].name.str, size);
 		name[size] = '\0';
 		*ev = (struct event){ .user = true, .kernel = true };
-		text_sanitise(ev->name, sizeof(ev->name), name, size);
+		if (strcmp(name, EVENT_WAITS) || event_parse(ev, EVENT_WAITS, NULL))
+			text_sanitise(ev->name, sizeof(ev->name), name, size);
 		ev->clock = events[i].clock;
 		ev->hz = events[i].hz;
 	}
@@ -391,8 +406,10 @@ static void find_events(struct keep_read *k, struct sampler_config *config)
 		free(bytes);
 	}
 	k->nr_events = config->nr_events;
-	for (uint32_t i = 0; i < k->nr_events; i++)
+	for (uint32_t i = 0; i < k->nr_events; i++) {
 		memcpy(k->names[i], config->events[i].name, sizeof(k->names[i]));
+		k->waits |= config->events[i].wait;
+	}
 }
 
 /* Return the error for a folder without a segment. */

@@ -264,6 +264,33 @@ void symbols_keep_interpreter(struct objects *objects, const char *name, size_t 
 		atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
 }
 
+/* Name the place @key of a kept function. Return it. */
+static uint32_t keep_place(struct symbols *s, struct places *places, const struct symtab_key *key,
+			   const struct symtab_text *text)
+{
+	uint32_t id = symtab_find(s->symtab, key), place;
+
+	if (id == SYMBOL_NONE)
+		id = symtab_add(s->symtab, key, text);
+	place = places_intern(places, key->object, key->start);
+	if (place == PLACE_NONE) {
+		places_grow(places);
+		place = places_intern(places, key->object, key->start);
+	}
+	if (place != PLACE_NONE && id != SYMBOL_NONE)
+		places_name(places, place, id);
+	return place;
+}
+
+uint32_t symbols_keep_wait(struct symbols *s, struct places *places, enum wait_kind kind)
+{
+	const struct symtab_key key = { .object = symbols_wait(s), .start = kind };
+	const char *name = wait_kind_name(kind == WAIT_FOUND ? kind : MIN(kind, WAIT_OTHER));
+	const struct symtab_text text = { name, "[wait]", strlen(name), 6, 'w', false };
+
+	return keep_place(s, places, &key, &text);
+}
+
 uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct objects *objects,
 			       const struct symbols_kept *f)
 {
@@ -272,20 +299,9 @@ uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct 
 				  .made_up = f->made_up };
 	const struct symtab_text text = { f->name,	  f->module, f->name_size,
 					  f->module_size, f->kind,   f->inlined };
-	uint32_t id, place;
 
 	key.start = key.variant;
-	id = symtab_find(s->symtab, &key);
-	if (id == SYMBOL_NONE)
-		id = symtab_add(s->symtab, &key, &text);
-	place = places_intern(places, key.object, key.start);
-	if (place == PLACE_NONE) {
-		places_grow(places);
-		place = places_intern(places, key.object, key.start);
-	}
-	if (place != PLACE_NONE && id != SYMBOL_NONE)
-		places_name(places, place, id);
-	return place;
+	return keep_place(s, places, &key, &text);
 }
 
 int symbols_start(struct symbols *s, struct err *e)

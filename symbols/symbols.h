@@ -20,6 +20,7 @@
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symbol.h"
+#include "symbols/name/wait_kind.h"
 #include "symbols/stats.h"
 
 struct symbols;
@@ -79,6 +80,8 @@ struct symbols_kept {
  */
 uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct objects *objects,
 			       const struct symbols_kept *f);
+/* The same of the frame of a wait. */
+uint32_t symbols_keep_wait(struct symbols *s, struct places *places, enum wait_kind kind);
 /* Only without symbols_start(): code of the kept module @name is an interpreter's. */
 void symbols_keep_interpreter(struct objects *objects, const char *name, size_t size);
 int symbols_start(struct symbols *s, struct err *e);

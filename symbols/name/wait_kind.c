@@ -239,13 +239,21 @@ static const struct {
 	[WAIT_KTHREAD] = { "[kernel thread]", "kthread" },
 	[WAIT_OTHER] = { "[other wait]", "other" },
 	[WAIT_ASLEEP] = { "[waiting]", "other" },
-	[WAIT_LONG] = { "[waiting]", "other" },
+	[WAIT_LONG] = { "[waiting long]", "other" },
 	[WAIT_FOUND] = { "[found asleep]", "other" },
 };
 
 const char *wait_kind_name(enum wait_kind kind)
 {
 	return kind < WAIT_NR ? words[kind].name : "";
+}
+
+enum wait_kind wait_kind_named(const char *name, size_t size)
+{
+	for (unsigned int kind = WAIT_NO + 1; kind < WAIT_NR; kind++)
+		if (strlen(words[kind].name) == size && !memcmp(words[kind].name, name, size))
+			return (enum wait_kind)kind;
+	return WAIT_OTHER;
 }
 
 const char *wait_kind_key(enum wait_kind kind)

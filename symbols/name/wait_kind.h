@@ -37,6 +37,8 @@ enum wait_kind {
 
 /* Return the name of the frame: "[lock]". */
 const char *wait_kind_name(enum wait_kind kind);
+/* Return the kind with this name; WAIT_OTHER: none has it. */
+enum wait_kind wait_kind_named(const char *name, size_t size);
 /* Return the key of the kind for programs: "lock". */
 const char *wait_kind_key(enum wait_kind kind);
 

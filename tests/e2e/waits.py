@@ -5,6 +5,7 @@ Usage: waits.py NDJSON TRUTH
        waits.py --same NDJSON REPLAYED
        waits.py --functions NDJSON TRUTH
        waits.py --sum NDJSON TRUTH
+       waits.py --kept NDJSON OPENED
 """
 import json
 import sys
@@ -149,12 +150,29 @@ def unnamed():
     return [] if good else [f"{named} waits with functions, {none} without: {lang}"]
 
 
+def kinds_of(path):
+    """Return the share of each kind in the waits."""
+    seconds = {}
+    for tick in read(path):
+        for r in tick["rows"]:
+            if r["event"] == "waits" and r["module"] == "[wait]":
+                seconds[r["symbol"]] = seconds.get(r["symbol"], 0) + r.get("wait_s", 0)
+    return {kind: s / (sum(seconds.values()) or 1) for kind, s in seconds.items()}
+
+
+def kept():
+    """Waits that were kept are of the same kinds."""
+    live, opened = (kinds_of(path) for path in sys.argv[2:])
+    return [f"{kind}: {live.get(kind, 0):.3f} of the waits live, {opened.get(kind, 0):.3f} as kept"
+            for kind in {*live, *opened} if abs(live.get(kind, 0) - opened.get(kind, 0)) > 0.05]
+
+
 def lost(path):
     return sum(tick["waits"]["lost"] for tick in read(path) if tick.get("waits"))
 
 
 def main():
-    what = {"--same": same, "--named": unnamed, "--functions": functions, "--sum": whole}
+    what = {"--same": same, "--named": unnamed, "--functions": functions, "--sum": whole, "--kept": kept}
     bad = what.get(sys.argv[1], compare)()
     nr = max(lost(path) for path in sys.argv[1:] if path.endswith(("/out", "/again")))
     if nr and not any("lost" in line for line in bad):

@@ -143,6 +143,17 @@ TEST(test_names)
 	}
 }
 
+/* A kept wait is read again by its name; no two kinds have the same. */
+TEST(test_named)
+{
+	for (unsigned int kind = WAIT_NO + 1; kind < WAIT_NR; kind++) {
+		const char *name = wait_kind_name((enum wait_kind)kind);
+
+		assert_int_equal(wait_kind_named(name, strlen(name)), kind);
+	}
+	assert_int_equal(wait_kind_named("[lock", 5), WAIT_OTHER);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
