@@ -72,6 +72,7 @@ static void add_account(struct profile_account *sum, const struct profile_accoun
 	sum->complete += add->complete;
 	sum->guessed += add->guessed;
 	sum->truncated += add->truncated;
+	sum->gaps += add->gaps;
 	sum->broken += add->broken;
 	sum->pending += add->pending;
 	sum->dropped += add->dropped;
@@ -90,6 +91,7 @@ void tick_fill_account(struct sampler *s, struct profile *p, const struct tick_s
 	a->complete = all->complete;
 	a->guessed = all->guessed;
 	a->truncated = all->truncated;
+	a->gaps = all->gaps;
 	a->pending = all->pending;
 	a->own = all->own;
 	a->lost = sums->lost;

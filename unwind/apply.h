@@ -61,11 +61,11 @@ apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *co
 		uint64_t at = cfa;
 
 		if (!stack_copy_read(copy, at, &cfa))
-			return at < copy->sp ? STEP_BELOW : STEP_BEYOND;
+			return step_outside(copy, at);
 		cfa += arch->word;
 	}
 	if (row_ra_at_cfa(row) && !stack_copy_read(copy, cfa + (uint64_t)row_ra_off(row), &pc))
-		return cfa + (uint64_t)row_ra_off(row) < copy->sp ? STEP_BELOW : STEP_BEYOND;
+		return step_outside(copy, cfa + (uint64_t)row_ra_off(row));
 	if (row_fp_at_cfa(row)) {
 		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
 

@@ -34,6 +34,8 @@ static int stop_of(const struct walk *w, enum step_result result)
 		return UNWIND_CFI_REFUSED;
 	case STEP_BEYOND:
 		return stop_beyond(w);
+	case STEP_GAP:
+		return w->crossed ? UNWIND_TRUNCATED : UNWIND_GAP;
 	case STEP_BELOW:
 		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
 	case STEP_NEED_REGS:

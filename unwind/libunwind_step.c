@@ -428,7 +428,7 @@ static enum step_result why_failed(const struct step *s)
 	if (!s->budget)
 		return STEP_BUDGET;
 	if (s->oob_seen)
-		return s->oob < s->in->copy->sp ? STEP_BELOW : STEP_BEYOND;
+		return step_outside(s->in->copy, s->oob);
 	return s->missing ? STEP_NEED_REGS : STEP_FAILED;
 }
 

@@ -45,11 +45,20 @@ enum step_result {
 	STEP_ROOT,	/* the return address is undefined, or 0 */
 	STEP_REFUSED,	/* refused by the gate */
 	STEP_BEYOND,	/* needs a word above the stack copy */
+	STEP_GAP,	/* the same, and the copy ended at a page that was never used */
 	STEP_BELOW,	/* needs a word below the stack copy */
 	STEP_NEED_REGS, /* needs a register that is unknown */
 	STEP_BUDGET,
 	STEP_FAILED,
 };
+
+/* Return the result of a step that needs the word at @addr, outside @copy. */
+static inline enum step_result step_outside(const struct stack_copy *copy, uint64_t addr)
+{
+	if (addr < copy->sp)
+		return STEP_BELOW;
+	return stack_copy_gap(copy, addr) ? STEP_GAP : STEP_BEYOND;
+}
 
 struct step_input {
 	const struct stack_copy *copy;

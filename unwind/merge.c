@@ -206,7 +206,7 @@ static bool is_whole(const struct merge *m, bool beginning)
 	if (m->native->nr_guessed)
 		return false;
 	return stop == UNWIND_COMPLETE || beginning || m->nr_here < m->nr_groups ||
-	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_BAD_FRAME));
+	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_GAP));
 }
 
 uint32_t merge_doubts(const struct lang_process *p, const struct lang_slot *slot)

@@ -30,6 +30,7 @@ enum unwind_stop {
 	UNWIND_BUDGET,	    /* too many memory reads, of the sample or of its process */
 	UNWIND_BAD_REGS,    /* registers missing or unusable */
 	UNWIND_OUTSIDE,	    /* user code of a task outside our PID namespace */
+	UNWIND_GAP,	    /* truncated: the copy ended at a page that was never used */
 	UNWIND_NR_STOPS,
 };
 

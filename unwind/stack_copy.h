@@ -16,6 +16,20 @@ struct stack_copy {
 	bool full;     /* the stack may continue beyond them */
 };
 
+/* The usual limit of a stack (RLIMIT_STACK). */
+#define STACK_COPY_GAP_MAX (8u << 20)
+
+/*
+ * Return true if @addr may be in the same stack behind a gap: the kernel copies no page that was
+ * never used. A thread of Ruby has 1 MiB of such pages below its first functions.
+ */
+static inline bool stack_copy_gap(const struct stack_copy *d, uint64_t addr)
+{
+	uint64_t end = d->sp + d->size;
+
+	return !d->full && d->size && !(end & 4095) && addr - end < STACK_COPY_GAP_MAX;
+}
+
 /* Read the word at @addr; false outside the copy. */
 static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {

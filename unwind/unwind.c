@@ -216,6 +216,7 @@ const char *unwind_stop_name(enum unwind_stop stop)
 		[UNWIND_BUDGET] = "over budget",
 		[UNWIND_BAD_REGS] = "no registers",
 		[UNWIND_OUTSIDE] = "outside this PID namespace",
+		[UNWIND_GAP] = "truncated at unused memory",
 	};
 
 	return (unsigned int)stop < UNWIND_NR_STOPS ? names[stop] : "?";

@@ -108,8 +108,10 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 		else
 			stats->complete++;
 		break;
+	case UNWIND_GAP:
 	case UNWIND_TRUNCATED:
 		stats->truncated++;
+		stats->gaps += stop == UNWIND_GAP;
 		break;
 	case UNWIND_PENDING:
 		stats->pending++;
@@ -293,6 +295,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->complete += add->complete;
 	sum->guessed += add->guessed;
 	sum->truncated += add->truncated;
+	sum->gaps += add->gaps;
 	sum->pending += add->pending;
 	sum->own += add->own;
 	sum->nameless += add->nameless;

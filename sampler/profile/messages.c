@@ -123,6 +123,7 @@ static void add(struct profile_account *sum, const struct profile_account *a)
 {
 	sum->taken += a->taken;
 	sum->truncated += a->truncated;
+	sum->gaps += a->gaps;
 	sum->broken += a->broken;
 	sum->guessed += a->guessed;
 	sum->pending += a->pending;
@@ -159,7 +160,7 @@ double messages_truncated(const struct messages *n)
 {
 	return n->window.taken < MESSAGES_TAKEN_MIN
 		       ? -1
-		       : (double)n->window.truncated / (double)n->window.taken;
+		       : (double)(n->window.truncated - n->window.gaps) / (double)n->window.taken;
 }
 
 void messages_begin(struct messages *n, const struct profile *p, uint64_t now_ns,

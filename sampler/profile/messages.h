@@ -66,7 +66,10 @@ void messages_fix(struct messages *n, struct profile_message *e, enum message_co
 void messages_copy(const struct messages *n, struct profile *p);
 /* Begin the window again: older samples were taken in another way. */
 void messages_restart(struct messages *n);
-/* Return the share of the window's stacks that were truncated; -1: too few samples. */
+/*
+ * Return the share of the window's stacks that are truncated and would be longer with larger
+ * copies; -1: too few samples.
+ */
 double messages_truncated(const struct messages *n);
 
 #endif

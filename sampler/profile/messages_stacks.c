@@ -24,19 +24,18 @@
 
 static void note_truncated(struct messages *n, const struct profile *p)
 {
+	uint64_t nr = p->account.truncated - p->account.gaps;
 	double share = messages_truncated(n), shown = share;
 	struct profile_message *e;
 	char buf[16];
 
-	if (!p->account.truncated)
+	if (!nr)
 		return;
 	if (share < 0) /* too few for a warning */
-		shown = (double)p->account.truncated /
-			(double)MAX(p->account.taken, p->account.truncated);
+		shown = (double)nr / (double)MAX(p->account.taken, nr);
 	e = messages_note(n, "truncated",
-			  share > MESSAGES_TRUNCATED_MAX ? MESSAGE_WARN : MESSAGE_INFO,
-			  p->account.truncated, "%s of stacks truncated",
-			  messages_share(buf, shown));
+			  share > MESSAGES_TRUNCATED_MAX ? MESSAGE_WARN : MESSAGE_INFO, nr,
+			  "%s of stacks truncated", messages_share(buf, shown));
 	messages_detail(e, "%s of stacks truncated: callers missing", buf);
 	if (p->call_graph == CALL_GRAPH_FP)
 		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
@@ -54,6 +53,22 @@ static void note_truncated(struct messages *n, const struct profile *p)
 		messages_fix(n, e, MESSAGE_NONE, 0,
 			     "none: the kernel copies no more stack; the innermost callers are "
 			     "right");
+}
+
+/* Note stacks with unused memory in them, as those of Ruby's threads: no copy contains the rest. */
+static void note_gaps(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->account.gaps)
+		return;
+	e = messages_note(n, "gaps", MESSAGE_INFO, p->account.gaps,
+			  "stacks truncated at unused memory");
+	messages_detail(e, "stacks truncated at unused memory: the first callers of the thread are "
+			   "missing");
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     "none: the kernel copies a stack up to a page that was never used, as threads "
+		     "of Ruby have them; the innermost callers are right");
 }
 
 /* Find a module by its id; NULL: it has no self samples, or no name. */
@@ -289,6 +304,7 @@ static void note_replaced(struct messages *n, const struct profile *p)
 void messages_stacks(struct messages *n, const struct profile *p)
 {
 	note_truncated(n, p);
+	note_gaps(n, p);
 	note_broken(n, p);
 	note_guessed(n, p);
 	note_pending(n, p);

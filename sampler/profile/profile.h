@@ -155,6 +155,7 @@ struct profile_account {
 	uint64_t complete;  /* the user stack reached its root, or there was none */
 	uint64_t guessed;   /* reached it with at least one guessed frame */
 	uint64_t truncated; /* longer than the stack copy */
+	uint64_t gaps;	    /* of truncated: a larger copy ends at the same place */
 	uint64_t broken;    /* no caller found; by reason in broken_by[] */
 	uint64_t pending;   /* taken before its process or object was loaded */
 	uint64_t dropped;   /* dropped by us; by reason in dropped_by[] */

@@ -357,6 +357,13 @@ TEST(test_truncated, setup, teardown)
 	for (int i = 0; i < 5; i++)
 		tick(f);
 	assert_true(messages_truncated(&f->n) == 0);
+	/* A larger copy ends at the same page. */
+	f->p.account.truncated = f->p.account.gaps = 100;
+	f->p.call_graph = CALL_GRAPH_DWARF;
+	for (int i = 0; i < 8; i++)
+		expect(f, "gaps", "truncated at unused memory", MESSAGE_NONE, 0);
+	assert_true(messages_truncated(&f->n) == 0);
+	f->p.account.truncated = f->p.account.gaps = 0;
 }
 
 /*
@@ -376,7 +383,7 @@ TEST(test_broken_module, setup, teardown)
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
 		const struct profile_message *n;
 
-		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING)
+		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING || i == UNWIND_GAP)
 			continue;
 		snprintf(key, sizeof(key), "broken-%d", i);
 		f->p.broken_by[i] = 360;
@@ -414,13 +421,13 @@ TEST(test_stacks, setup, teardown)
 	struct fixture *f = *state;
 
 	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
-		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING)
+		if (i <= UNWIND_TRUNCATED || i == UNWIND_PENDING || i == UNWIND_GAP)
 			continue;
 		f->p.broken_by[i] = f->p.account.broken = 100;
 		tick(f);
 		f->p.broken_by[i] = f->p.account.broken = 0;
 	}
-	assert_int_equal(f->p.nr_messages, UNWIND_NR_STOPS - 4);
+	assert_int_equal(f->p.nr_messages, UNWIND_NR_STOPS - 5);
 	for (uint32_t i = 0; i < f->p.nr_messages; i++)
 		assert_true(f->p.messages[i].fix[0] && f->p.messages[i].control != MESSAGE_NONE);
 	f->p.account.guessed = 900;

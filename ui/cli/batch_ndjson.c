@@ -159,6 +159,8 @@ static json_t *tick_account(const struct profile *p)
 					    count(p->dropped_by[i]));
 	json_object_set_new(o, "broken_by", broken);
 	json_object_set_new(o, "dropped_by", dropped);
+	if (p->account.gaps)
+		json_object_set_new(o, "truncated_gaps", count(p->account.gaps));
 	if (p->nr_nameless)
 		json_object_set_new(o, "task_table_full", count(p->nr_nameless));
 	if (p->nr_names_dropped)
