@@ -10,6 +10,12 @@
 #define SLOT_METHOD    (-24)
 #define SLOT_BCP       (-64)
 
+/*
+ * Words that C2's code for some methods pushes below its frame: String.compareTo() one,
+ * BigInteger.multiplyToLen() five (MacroAssembler::string_compare(), multiply_to_len()).
+ */
+#define PUSHED_MAX 6
+
 /* Return whether @pc is a return address into code that calls Java: of the map, or of the JVM. */
 static bool returns_to(const struct fp_input *in, uint64_t pc)
 {
@@ -52,6 +58,80 @@ static bool may_leave(const struct fp_input *in, const struct codemap_code *code
 	return false;
 }
 
+static struct java_caller step_of(const struct fp_input *in, const struct codemap *map,
+				  const struct codemap_code *code, uint64_t pc,
+				  const struct arch_frame *f);
+
+/* Find the caller of the frame of @c, which is in @code. */
+static struct java_caller caller_of(const struct fp_input *in, const struct codemap *map,
+				    const struct codemap_code *code, const struct java_caller *c)
+{
+	struct arch_frame f = { .valid = 0 };
+	struct fp_input next = *in;
+
+	next.first = false;
+	arch_set(&f, in->arch->sp, c->sp);
+	arch_set(&f, in->arch->fp, c->fp);
+	return step_of(&next, map, code, c->pc - 1, &f);
+}
+
+/* Return whether the frame of @c may have a caller: an old return address on a stack has none. */
+static bool may_be_frame(const struct fp_input *in, const struct codemap *map,
+			 const struct java_caller *c)
+{
+	const struct codemap_code *code = codemap_find(map, c->pc - 1);
+
+	return !code || caller_of(in, map, code, c).found;
+}
+
+/* Return whether the frame of @c has a caller, for certain. */
+static bool is_frame(const struct fp_input *in, const struct codemap *map,
+		     const struct java_caller *c)
+{
+	const struct codemap_code *code = codemap_find(map, c->pc - 1);
+	struct java_caller caller = { .found = false };
+
+	if (code)
+		caller = caller_of(in, map, code, c);
+	return caller.found && !caller.guessed;
+}
+
+/*
+ * Find the frame record above words that an instruction sequence has pushed. Returns their number;
+ * 0: no such record.
+ */
+static uint32_t find_pushed(const struct fp_input *in, const struct codemap *map,
+			    const struct codemap_code *code, uint64_t sp, struct java_caller *c)
+{
+	for (uint32_t i = 1; i <= PUSHED_MAX; i++) {
+		c->sp = sp + 8ULL * (code->frame_words + i);
+		if (read_record(in, c->sp - 16, c) && is_frame(in, map, c))
+			return i;
+	}
+	return 0;
+}
+
+/*
+ * Find the caller of the innermost frame, which is not complete, or has pushed words below it.
+ * @complete: it may be.
+ */
+static struct java_caller by_words(const struct fp_input *in, const struct codemap *map,
+				   const struct codemap_code *code, const struct arch_frame *f,
+				   bool complete)
+{
+	struct java_caller top = { .guessed = true }, pushed = { .guessed = true };
+	uint32_t nr;
+
+	top.found = find_on_top(in, f, &top);
+	if (!complete || (top.found && may_be_frame(in, map, &top)))
+		return top;
+	nr = find_pushed(in, map, code, f->reg[in->arch->sp], &pushed);
+	pushed.found = nr;
+	/* Below several words an old record may have been found. */
+	pushed.guessed = nr != 1;
+	return pushed.found ? pushed : top;
+}
+
 static struct java_caller fixed_frame(const struct fp_input *in, const struct codemap *map,
 				      const struct codemap_code *code, uint64_t pc,
 				      const struct arch_frame *f)
@@ -70,10 +150,10 @@ static struct java_caller fixed_frame(const struct fp_input *in, const struct co
 		/* Layout proves the middle of the body; at its ends, the bytes found there. */
 		c.guessed = !c.found || (in->first && !codemap_find(map, c.pc - 1));
 	}
+	if (!c.found && in->first)
+		c = by_words(in, map, code, f, !early);
 	/* Interpreted from here on: the innermost of several methods is not known. */
 	c.guessed |= code->deopt && pc + 1 == code->deopt;
-	if (!c.found && in->first)
-		c.found = find_on_top(in, f, &c);
 	return c;
 }
 

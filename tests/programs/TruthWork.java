@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Work for tests of Java's frames: TruthWork KIND SECONDS.
+import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.zip.Deflater;
 
 public class TruthWork {
@@ -106,6 +108,18 @@ public class TruthWork {
 		sink += text.toString().split(", ").length + text.indexOf("99, ");
 	}
 
+	/* Methods that the compiler replaces by code of its own, which pushes words. */
+	static void intrinsics() {
+		Map<String, Integer> sorted = new TreeMap<>();
+		BigInteger product = BigInteger.ONE;
+
+		for (int i = 0; i < 400; i++)
+			sorted.computeIfAbsent("key" + i * 7919 % 400, key -> leaf(key.length()));
+		for (int i = 1; i < 120; i++)
+			product = product.multiply(BigInteger.valueOf(i)).add(product.multiply(product).shiftRight(2000));
+		sink += sorted.size() + product.bitLength();
+	}
+
 	static void jni() {
 		Deflater deflater = new Deflater();
 		byte[] in = new byte[20000], out = new byte[20000];
@@ -120,7 +134,7 @@ public class TruthWork {
 
 	static final Map<String, Runnable> WORK = Map.of("calls", TruthWork::calls, "recursion", TruthWork::recursion,
 			"collections", TruthWork::collections, "lambdas", TruthWork::lambdas, "dispatch", TruthWork::dispatch,
-			"exceptions", TruthWork::exceptions, "strings", TruthWork::strings, "jni", TruthWork::jni);
+			"exceptions", TruthWork::exceptions, "strings", TruthWork::strings, "intrinsics", TruthWork::intrinsics, "jni", TruthWork::jni);
 
 	static void work(String kind, long seconds) {
 		long end = System.nanoTime() + seconds * 1000000000L;

@@ -222,6 +222,42 @@ TEST(test_prologue, set_up, tear_down)
 	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
 }
 
+/* The frame is complete, and its code has pushed words below it. */
+TEST(test_pushed_words, set_up, tear_down)
+{
+	struct arch_frame f = frame(SP, 0, 0);
+	struct java_caller c;
+
+	for (unsigned int pushed = 1; pushed <= 7; pushed++) {
+		memset(words, 0, sizeof(words));
+		words[pushed + 2] = SP + 160;
+		words[pushed + 3] = BODY + 0x41;
+		/* This alone may be an old return address. */
+		assert_false(step(BODY + 0x20, &f, true).found);
+		words[pushed + 7] = CODE + 0x10;
+		c = step(BODY + 0x20, &f, true);
+		assert_int_equal(c.found, pushed <= 6);
+		/* In the prologue there is no frame yet. */
+		assert_false(step(BODY + 4, &f, true).found);
+		if (pushed > 6)
+			break;
+		assert_caller(&c, BODY + 0x41, SP + 8 * pushed + 32, SP + 160);
+		/* Of several words some may be an old record. */
+		assert_int_equal(c.guessed, pushed > 1);
+		/* An old address on top, from which the stack does not go on. */
+		words[0] = INTERP + 0x33;
+		c = step(BODY + 0x20, &f, true);
+		assert_caller(&c, BODY + 0x41, SP + 8 * pushed + 32, SP + 160);
+		/* The return address on top: these are the caller's. */
+		words[0] = BODY + 0x61;
+		words[3] = SP + 64;
+		words[4] = BODY + 0x71;
+		c = step(BODY + 0x20, &f, true);
+		assert_int_equal(c.pc, BODY + 0x61);
+		assert_true(c.found && c.guessed);
+	}
+}
+
 /* An interpreter frame at words[@at], called from @pc. */
 static void put_interpreted(unsigned int at, uint64_t pc, uint64_t bcp)
 {
