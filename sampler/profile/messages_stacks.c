@@ -152,6 +152,13 @@ static void note_guessed(struct messages *n, const struct profile *p)
 			     "use DWARF unwinding: exact, more overhead");
 		return;
 	}
+	if (2 * p->lang.guessed > p->account.guessed) {
+		messages_detail(e, "stacks with guessed frames: most of interpreters or of Java");
+		messages_fix(n, e, MESSAGE_MODULES, 0,
+			     "Java without G1: java -XX:+UseCountedLoopSafepoints, or the "
+			     "innermost method of a loop is a guess");
+		return;
+	}
 	messages_detail(e, "stacks with guessed frames: code without unwind tables");
 	messages_fix(n, e, MESSAGE_MODULES, 0,
 		     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");

@@ -431,7 +431,11 @@ TEST(test_stacks, setup, teardown)
 	for (uint32_t i = 0; i < f->p.nr_messages; i++)
 		assert_true(f->p.messages[i].fix[0] && f->p.messages[i].control != MESSAGE_NONE);
 	f->p.account.guessed = 900;
-	expect(f, "guessed", "guessed frames", MESSAGE_MODULES, 0);
+	expect(f, "guessed", "without unwind tables", MESSAGE_MODULES, 0);
+	f->p.lang.guessed = 800;
+	expect(f, "guessed", "or of Java", MESSAGE_MODULES, 0);
+	assert_non_null(strstr(find(f, "guessed")->fix, "-XX:+UseCountedLoopSafepoints"));
+	f->p.lang.guessed = 0;
 	f->p.call_graph = CALL_GRAPH_FP;
 	expect(f, "guessed", "by frame pointers", MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF);
 	f->p.account.guessed = 0;
