@@ -99,6 +99,9 @@ static const char *broken_fix(unsigned int stop, const struct profile_module *in
 	/* Not of a file: nobody can build it again. */
 	if (stop == UNWIND_NO_CFI && in && in->name.str[0] == '[')
 		return "none: code generated at run time has no tables; its callers are unknown";
+	if (stop == UNWIND_NO_CFI && !in)
+		return "build it with -fasynchronous-unwind-tables; code generated at run time, as "
+		       "by a JIT, has none";
 	return fix[stop] ? fix[stop] : "no fix is known: report it";
 }
 

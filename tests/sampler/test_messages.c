@@ -411,6 +411,10 @@ TEST(test_broken_module, setup, teardown)
 	f->p.broken_in[UNWIND_NO_CFI] = 9;
 	tick(f);
 	assert_non_null(strstr(find(f, key)->fix, "generated at run time"));
+	/* Of code without a name either may be meant. */
+	f->p.broken_in[UNWIND_NO_CFI] = PROFILE_NO_MODULE;
+	tick(f);
+	assert_non_null(strstr(find(f, key)->fix, "as by a JIT"));
 	f->p.broken_by[UNWIND_NO_CFI] = 0;
 	f->p.modules = NULL;
 	f->p.nr_modules = 0;
