@@ -132,6 +132,15 @@ static struct java_caller by_words(const struct fp_input *in, const struct codem
 	return pushed.found ? pushed : top;
 }
 
+/* Return whether the frame may be removed but for its return address: layout finds one above it. */
+static bool may_be_removed(const struct fp_input *in, const struct codemap *map,
+			   const struct arch_frame *f)
+{
+	struct java_caller top;
+
+	return find_on_top(in, f, &top) && is_frame(in, map, &top);
+}
+
 static struct java_caller fixed_frame(const struct fp_input *in, const struct codemap *map,
 				      const struct codemap_code *code, uint64_t pc,
 				      const struct arch_frame *f)
@@ -152,6 +161,8 @@ static struct java_caller fixed_frame(const struct fp_input *in, const struct co
 	}
 	if (!c.found && in->first)
 		c = by_words(in, map, code, f, !early);
+	else if (in->first && !c.guessed)
+		c.guessed = may_be_removed(in, map, f);
 	/* Interpreted from here on: the innermost of several methods is not known. */
 	c.guessed |= code->deopt && pc + 1 == code->deopt;
 	return c;

@@ -200,6 +200,27 @@ TEST(test_recursive_return, set_up, tear_down)
 	assert_false(c.guessed);
 }
 
+/* At the return, words of the caller's frame may look like a record where layout expects it. */
+TEST(test_return_and_old_record, set_up, tear_down)
+{
+	struct arch_frame f = frame(SP, SP + 160, 0);
+	struct java_caller c;
+
+	words[0] = INTERP + 0x61;
+	words[2] = SP + 160;
+	words[3] = BODY + 0x41;
+	c = step(BODY + 0x20, &f, true);
+	assert_caller(&c, BODY + 0x41, SP + 32, SP + 160);
+	assert_false(c.guessed);
+	map->codes[1] =
+		(struct codemap_code){ BODY + 0x100, 0x100, 12, 8, CODEMAP_FIXED, .java = true };
+	words[0] = BODY + 0x161;
+	words[8] = BODY + 0x171;
+	c = step(BODY + 0x20, &f, true);
+	assert_true(c.found && c.guessed);
+	assert_false(step(BODY + 0x20, &f, false).guessed);
+}
+
 TEST(test_prologue, set_up, tear_down)
 {
 	struct arch_frame f = frame(SP, SP + 160, 0);
