@@ -37,7 +37,7 @@ struct keep {
 	/* The builder's. */
 	struct keepfile_out out;
 	uint64_t segment_bytes, segment_begin_ns, last_ns;
-	const struct stacks *stacks; /* that the ids of the segment are of */
+	uint32_t stacks; /* serial of the table that the ids of the segment are of */
 	struct event events[EVENTS_MAX];
 	double hz[EVENTS_MAX]; /* as last written */
 	uint32_t nr_events;
@@ -279,7 +279,7 @@ static void begin_segment(struct keep *k, const struct keep_input *in)
 	k->nr_unnamed = 0;
 	k->segment_bytes = 0;
 	k->segment_begin_ns = slices_at(in->slices, slices_nr(in->slices) - 1)->end_ns;
-	k->stacks = in->tables->stacks;
+	k->stacks = stacks_serial(in->tables->stacks);
 	k->nr_events = in->nr_events;
 	memcpy(k->events, in->events, in->nr_events * sizeof(k->events[0]));
 	keepfile_header(&k->out);
@@ -323,7 +323,7 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	/* The history keeps slices until the disk is ready again. */
 	if (!k || !nr || is_behind(k))
 		return;
-	rotate = k->stacks != in->tables->stacks ||
+	rotate = k->stacks != stacks_serial(in->tables->stacks) ||
 		 !event_same_list(k->events, k->nr_events, in->events, in->nr_events) ||
 		 is_full(k, in);
 	if (rotate)

@@ -36,6 +36,7 @@ struct word_chunk {
 
 struct stacks {
 	struct intern intern;
+	uint32_t serial;
 	uint64_t max_memory;
 	uint32_t chunk_words; /* words in an arena chunk */
 	uint32_t max_entry_chunks, max_word_chunks;
@@ -201,12 +202,15 @@ static int stacks_init(struct stacks *s, uint32_t max_stacks)
 
 int stacks_new(struct stacks **out, uint32_t max_stacks, size_t max_memory)
 {
+	static atomic_uint nr_tables;
 	struct stacks *s = aligned_alloc(CACHELINE, sizeof(*s));
 	int ret;
 
 	if (!s)
 		return -ENOMEM;
 	memset(s, 0, sizeof(*s));
+	/* Relaxed: only unique. */
+	s->serial = atomic_fetch_add_explicit(&nr_tables, 1, memory_order_relaxed) + 1;
 	s->max_memory = MIN(max_memory, MEMORY_MAX);
 	ret = stacks_init(s, MIN(MAX(max_stacks, 1u), 1u << 31));
 	if (ret) {
@@ -266,6 +270,11 @@ const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr)
 uint32_t stacks_nr(const struct stacks *s)
 {
 	return intern_nr(&s->intern);
+}
+
+uint32_t stacks_serial(const struct stacks *s)
+{
+	return s->serial;
 }
 
 size_t stacks_memory(const struct stacks *s)

@@ -30,6 +30,8 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr);
 /* Return the places of a stack, borrowed for the life of the table; NULL while it is inserted. */
 const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr);
 uint32_t stacks_nr(const struct stacks *s);
+/* Return a number, from 1, that no other table of the process has; its address another may get. */
+uint32_t stacks_serial(const struct stacks *s);
 size_t stacks_memory(const struct stacks *s);
 /* Return the bytes filled by stacks. */
 size_t stacks_used(const struct stacks *s);

@@ -260,10 +260,12 @@ static void lay_out(struct strip *s, const struct strip_query *q)
 /* Forget answers that other tables or new names made wrong. */
 static void refresh(struct strip_filter *f, const struct strip_input *in)
 {
-	if (f->of == in->tables->stacks && (f->nr_named == in->nr_named || !has_functions(f)))
+	uint32_t of = stacks_serial(in->tables->stacks);
+
+	if (f->of == of && (f->nr_named == in->nr_named || !has_functions(f)))
 		return;
 	forget(f);
-	f->of = in->tables->stacks;
+	f->of = of;
 	f->nr_named = in->nr_named;
 }
 

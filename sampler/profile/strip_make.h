@@ -20,9 +20,9 @@ struct strip_filter {
 	uint32_t seq;				  /* of the query; kept with each computed slice */
 	uint8_t *stacks, *places, *tasks, *names; /* names: of tasks */
 	uint32_t nr_stacks, nr_places, nr_tasks, nr_names;
-	void *made;		 /* the filter of the query, by its matcher; NULL: none */
-	const struct stacks *of; /* the tables that these ids are of */
-	uint64_t nr_named;	 /* places with a name then */
+	void *made;	   /* the filter of the query, by its matcher; NULL: none */
+	uint32_t of;	   /* stacks_serial() of the tables that these ids are of; 0: none */
+	uint64_t nr_named; /* places with a name then */
 };
 
 void strip_filter_fini(struct strip_filter *f);

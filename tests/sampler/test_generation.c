@@ -7,11 +7,15 @@
 
 #include "tests/prelude_rcu.h"
 
+#include <dirent.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sampler/keep.h"
+#include "sampler/profile/strip_make.h"
 #include "unwind/rows.h"
 
 #define SMALL 4096u
@@ -462,6 +466,127 @@ TEST(test_places_at_twice_the_kept)
 	close_places(&s);
 	assert_int_equal(store_choose_caps(0, 1e9).places, 0);
 	assert_int_not_equal(store_choose_caps(2, 1e9).places, 0);
+}
+
+/* Count a sample of a stack of one place, in a new slice. Return the stack's id. */
+static uint32_t add_slice(struct store *s, uint32_t place)
+{
+	uint32_t stack = stacks_intern(s->stacks, &place, 1), nr;
+	struct count *counts;
+
+	assert_true(counts_add(s->counts, stack, 0, 0, 1));
+	assert_int_equal(counts_swap(s->counts, &counts, &nr), 0);
+	assert_int_equal(history_add(s->history, counts, nr, 100000000), 0);
+	return stack;
+}
+
+static struct assemble_input tables_of(const struct store *s)
+{
+	return (struct assemble_input){
+		.stacks = s->stacks,
+		.places = s->places,
+		.symbols = s->symbols,
+		.maps = s->maps,
+		.objects = s->objects,
+	};
+}
+
+/* Make generations until the stacks are at the address of the first ones; maybe never. */
+static void renew_to_same(struct store *s)
+{
+	const uintptr_t was = (uintptr_t)s->stacks;
+
+	for (int i = 0; i < 2 || (i < 200 && (uintptr_t)s->stacks != was); i++)
+		assert_int_equal(store_renew(s), 0);
+}
+
+static uint32_t nr_segments(const char *dir)
+{
+	struct dirent *e;
+	DIR *d = opendir(dir);
+	uint32_t nr = 0;
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		nr += e->d_name[0] != '.';
+	closedir(d);
+	return nr;
+}
+
+static void keep_slices(struct keep *k, const struct store *s)
+{
+	const struct assemble_input tables = tables_of(s);
+	const struct event events[1] = { 0 };
+	const double hz[1] = { 99 };
+
+	keep_tick(k, &(struct keep_input){ history_slices(s->history), &tables, events, hz, 1, 0 });
+	usleep(50000); /* the writer is behind no more */
+	assert_int_equal(keep_check(k), 0);
+}
+
+/* Ids of stacks in a segment are of one table, also after generations between two ticks. */
+TEST(test_generations_begin_a_segment)
+{
+	char dir[] = "/tmp/test_generation.XXXXXX", command[64];
+	struct keep_config config = { dir, 64 << 20, 3600000000000ULL };
+	struct store s;
+	struct keep *k;
+	struct err e;
+
+	assert_non_null(mkdtemp(dir));
+	open_places(&s, 0);
+	assert_int_equal(keep_open(&k, &config, &e), 0);
+	add_slice(&s, places_intern(s.places, OBJECT_ID_KERNEL, 1));
+	keep_slices(k, &s);
+	renew_to_same(&s);
+	add_slice(&s, places_intern(s.places, OBJECT_ID_KERNEL, 2));
+	keep_slices(k, &s);
+	keep_close(k);
+	assert_int_equal(nr_segments(dir), 2);
+	close_places(&s);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* Return the highest peak of the strip of @f. */
+static double strip_max(struct strip_filter *f, const struct store *s)
+{
+	const struct assemble_input tables = tables_of(s);
+	const uint8_t events[] = { 0 };
+	const struct strip_input in = { history_slices(s->history), &tables, events, 1, 0 };
+	struct strip *strip = strip_make(f, &in);
+	double max;
+
+	assert_non_null(strip);
+	max = strip->max;
+	free(strip);
+	return max;
+}
+
+/* A stack that has the id of one without the function is looked at again. */
+TEST(test_strip_after_generations)
+{
+	struct strip_query *q = xcalloc(1, sizeof(*q));
+	struct strip_filter f = { 0 };
+	uint32_t other, wanted, stack;
+	struct store s;
+
+	open_places(&s, 0);
+	other = places_intern(s.places, OBJECT_ID_KERNEL, 1);
+	wanted = places_intern(s.places, OBJECT_ID_KERNEL, 2);
+	*q = (struct strip_query){ .columns = 10,
+				   .process = STRIP_ALL,
+				   .thread = STRIP_ALL,
+				   .function = ASSEMBLE_PLACE | wanted };
+	strip_filter_set(&f, q);
+	stacks_intern(s.stacks, &wanted, 1); /* not counted: gone with this generation */
+	stack = add_slice(&s, other);
+	assert_true(strip_max(&f, &s) == 0);
+	renew_to_same(&s);
+	assert_int_equal(add_slice(&s, wanted), stack);
+	assert_true(strip_max(&f, &s) > 0);
+	strip_filter_fini(&f);
+	close_places(&s);
 }
 
 int main(void)

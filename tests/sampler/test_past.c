@@ -251,12 +251,15 @@ TEST(test_merged)
 {
 	static const uint8_t events[] = { 0 };
 	struct assemble_input tables = { 0 };
+	struct stacks *stacks;
 	struct strip_query *q = malloc(sizeof(*q));
 	struct strip_filter f = { 0 };
 	struct slices *slices;
 	struct strip *s;
 
 	*q = everything;
+	assert_int_equal(stacks_new(&stacks, 1, 1), 0);
+	tables.stacks = stacks;
 	assert_int_equal(slices_new(&slices, 600 * SECOND, 180000), 0);
 	strip_filter_set(&f, q);
 	for (uint64_t i = 0; i < 3000; i++) {
@@ -277,6 +280,7 @@ TEST(test_merged)
 	free(s);
 	strip_filter_fini(&f);
 	slices_free(slices);
+	stacks_free(stacks);
 }
 
 /* The strip of one process, and of one function, has its samples alone. */
