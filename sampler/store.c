@@ -396,6 +396,15 @@ static struct pipeline_tables *next_tables(const struct store *st, struct places
 	return tables;
 }
 
+/* Take the notes of switches: the ids of their stacks have no meaning in the new tables. */
+static void take_notes(struct store *st)
+{
+	const struct waits_tables t = store_waits_tables(st);
+
+	if (st->waits)
+		waits_take(st->waits, &t, UINT64_MAX);
+}
+
 int store_renew(struct store *st)
 {
 	struct places_move *move = NULL;
@@ -408,6 +417,7 @@ int store_renew(struct store *st)
 		return -ENOMEM;
 	assert(old == sampler_thread_tables(st->shared));
 	assert(old->stacks == st->stacks && old->counts == st->counts);
+	take_notes(st);
 	/* Release: the new tables are there; pairs with sampler_thread_tables(). */
 	atomic_store_explicit(&st->shared->tables, tables, memory_order_release);
 	synchronize_rcu();

@@ -16,6 +16,7 @@
 
 #include "sampler/keep.h"
 #include "sampler/profile/strip_make.h"
+#include "sampler/waits/switch_queue.h"
 #include "unwind/rows.h"
 
 #define SMALL 4096u
@@ -586,6 +587,43 @@ TEST(test_strip_after_generations)
 	assert_int_equal(add_slice(&s, wanted), stack);
 	assert_true(strip_max(&f, &s) > 0);
 	strip_filter_fini(&f);
+	close_places(&s);
+}
+
+/* Switches and samples that the builder did not take before have their stacks. */
+TEST(test_notes_in_flight)
+{
+	const struct switch_note notes[] = {
+		{ .time_ns = 5, .pid = 1, .tid = 1, .step = STEP_IN, .stack = STACK_NONE },
+		{ .time_ns = 8, .tid = 1, .step = STEP_SAMPLE, .period = 7 },
+		{ .time_ns = 10, .pid = 1, .tid = 1, .step = STEP_OUT, .period = 1 },
+	};
+	struct waits_tables t;
+	struct profile_waits sums;
+	uint64_t latency = 0;
+	struct count *counts;
+	struct history_cell *cells;
+	struct store s;
+	uint64_t covers;
+	uint32_t nr;
+
+	open_places(&s, 0);
+	assert_int_equal(store_open_waits(&s, 1, 0), 0);
+	assert_int_equal(stacks_intern(s.stacks, &s.tables->wait_places[WAIT_ASLEEP], 1), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++)
+		switch_queue_put(waits_queue(s.waits, 0), &notes[i]);
+	switch_queue_done(waits_queue(s.waits, 0), 20);
+	assert_int_equal(store_renew(&s), 0);
+	t = store_waits_tables(&s);
+	waits_count(s.waits, &t, 1, 20, &sums);
+	assert_int_equal(sums.with_stack, 1);
+	assert_int_equal(counts_swap(s.counts, &counts, &nr), 0);
+	assert_int_equal(history_add(s.history, counts, nr, 100), 0);
+	assert_int_equal(history_get(s.history, PROFILE_TOTAL, &cells, &nr, &covers), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		latency += cells[i].event == PROFILE_LATENCY ? (uint64_t)cells[i].weight : 0;
+	assert_int_equal(latency, 7);
+	free(cells);
 	close_places(&s);
 }
 
