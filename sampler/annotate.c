@@ -170,6 +170,19 @@ static uint32_t function_of(const struct assemble_input *in, uint32_t place)
 	return p ? atomic_load_explicit(&p->symbol, memory_order_acquire) : SYMBOL_NONE;
 }
 
+/* Return the function of the place @wanted: from before a change of generation. */
+static uint32_t function_wanted(struct annotate_place *at, const struct assemble_input *in,
+				uint32_t wanted)
+{
+	uint32_t serial = places_serial(in->places);
+
+	if (at->function != wanted)
+		*at = (struct annotate_place){ wanted, serial, SYMBOL_NONE };
+	if (at->serial == serial)
+		at->symbol = function_of(in, wanted & ~ASSEMBLE_PLACE);
+	return at->symbol;
+}
+
 /* Fill @a for the function of a language @id. */
 static void fill_lines(struct annotate *an, struct symbols *symbols, struct profile_annotate *a,
 		       const struct assemble_input *in, uint32_t id)
@@ -229,13 +242,15 @@ void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile 
 	const struct symbol *symbol;
 
 	an->waits = false;
-	if (wanted == SYMBOL_NONE)
+	if (wanted == SYMBOL_NONE) {
+		an->place.function = SYMBOL_NONE;
 		return;
+	}
 	p->annotate = calloc(1, sizeof(*p->annotate));
 	if (!p->annotate)
 		return;
 	if (wanted & ASSEMBLE_PLACE)
-		id = function_of(in, wanted & ~ASSEMBLE_PLACE);
+		id = function_wanted(&an->place, in, wanted);
 	fill_function(an, symbols, p->annotate, in, id);
 	symbol = wanted == id ? NULL : symbols_at(symbols, id);
 	if (symbol)

@@ -11,8 +11,12 @@
 struct annotate {
 	atomic_uint function; /* to show, or SYMBOL_NONE: set by the UI, relaxed */
 	uint32_t in[2];	      /* an inlined function, and the function it is shown in */
-	bool waits;	      /* its code was not there at the last tick */
-	bool replay;	      /* there is no loader thread */
+	/* A place to show, the table that its id is of, and its function then. */
+	struct annotate_place {
+		uint32_t function, serial, symbol;
+	} place;
+	bool waits;  /* its code was not there at the last tick */
+	bool replay; /* there is no loader thread */
 };
 
 /* Fill p->annotate, if the UI requested a function; NULL without memory. */

@@ -506,6 +506,7 @@ static uint32_t place_of_code(struct tables *t, const void *code)
 TEST(test_annotate_follows_the_name)
 {
 	struct annotate an = { .in = { SYMBOL_NONE, SYMBOL_NONE }, .replay = true };
+	struct places *next;
 	struct tables t;
 	struct profile *p = xcalloc(1, sizeof(*p));
 	struct history_cell cell = { .count = 3, .weight = 3 };
@@ -542,6 +543,18 @@ TEST(test_annotate_follows_the_name)
 	assert_int_equal(p->annotate->nr_points, 1);
 	assert_true(p->annotate->points[0].count == 3);
 	profile_free(p);
+
+	/* In the next table of places the id is that of another place. */
+	assert_int_equal(places_new(&next, 64), 0);
+	while (places_nr(next) <= place)
+		places_intern(next, OBJECT_ID_KERNEL, places_nr(next));
+	in.places = next;
+	p = xcalloc(1, sizeof(*p));
+	annotate_fill(&an, t.symbols, p, &in);
+	assert_null(p->annotate->why);
+	assert_string_equal(p->annotate->name, "sample_me");
+	profile_free(p);
+	places_free(next);
 	tables_fini(&t);
 }
 
