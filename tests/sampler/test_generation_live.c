@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A live session that replaces its tables at each tick, with its places, beside programs that begin
- * and end: the account sums up, and the function that takes the time has its name, once. Needs the
- * right to sample.
+ * A live session with waits that replaces its tables at each tick, with its places, beside programs
+ * that begin and end: the account sums up, and the function that takes the time has its name, once.
+ * Needs the right to sample.
  */
 #include "sampler/sampler.h"
 
@@ -21,7 +21,8 @@
 
 static volatile unsigned long turns;
 
-__attribute__((noinline, noclone)) static void spin_in_generation(void)
+/* Not instrumented: the leaf of its samples would be a function of the thread sanitizer. */
+__attribute__((noinline, noclone, no_sanitize("thread"))) static void spin_in_generation(void)
 {
 	for (;;)
 		turns++;
@@ -95,6 +96,7 @@ TEST(test_generations_live)
 	int code;
 
 	assert_int_equal(event_parse(&config.events[config.nr_events++], "cpu-clock", &e), 0);
+	assert_int_equal(event_parse(&config.events[config.nr_events++], EVENT_WAITS, &e), 0);
 	code = session_new(&s, &config, &e);
 	if (code || session_start(s, &e)) {
 		kill(spin, SIGKILL);
