@@ -9,19 +9,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/annotate_instance.h"
 #include "sampler/annotate_lines.h"
 #include "sampler/annotate_points.h"
 #include "symbols/object/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/base/reclaim.h"
-
-static uint32_t innermost_place(const struct assemble_input *in, uint32_t stack)
-{
-	uint32_t nr = 0;
-	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
-
-	return places && nr ? places[0] : PLACE_NONE;
-}
 
 /* Report whether the code at place @id has a part of the inlined @function. */
 static bool has_part(const struct assemble_input *in, uint32_t id, uint32_t function)
@@ -35,14 +28,17 @@ static bool has_part(const struct assemble_input *in, uint32_t id, uint32_t func
 	return false;
 }
 
-/* Report whether @place is in the function. In reused memory the address alone does not decide. */
+/*
+ * Report whether @place is in the function. In reused memory the address alone does not decide,
+ * nor the name: other processes have functions of that name.
+ */
 static bool is_in(const struct assemble_input *in, const struct place *place, uint32_t object_id,
 		  uint32_t function)
 {
 	const struct object *object = objects_at(in->objects, place->object);
 
 	if (object && object->identity.kind == OBJECT_ANON)
-		return atomic_load_explicit(&place->symbol, memory_order_acquire) == function;
+		return annotate_is_instance(in, place, object_id, function);
 	return place->object == object_id;
 }
 
@@ -79,7 +75,7 @@ static int add_points(struct profile_annotate *a, const struct assemble_input *i
 	assert(l);
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
 		const struct history_cell *c = &in->counts[i];
-		uint32_t place = innermost_place(in, c->stack);
+		uint32_t place = points_place(in, c->stack);
 		struct profile_point point = { .event = c->event,
 					       .count = c->count,
 					       .weight = c->weight,
@@ -106,7 +102,7 @@ static void sum_by_owner(struct profile_annotate *sums, const struct assemble_in
 
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
 		const struct history_cell *c = &in->counts[i];
-		uint32_t place = innermost_place(in, c->stack);
+		uint32_t place = points_place(in, c->stack);
 		struct profile_point point = { .count = c->count, .weight = c->weight };
 
 		if (place == PLACE_NONE || !has_part(in, place, function))
@@ -154,7 +150,7 @@ static void find_outer(struct profile_annotate *a, const struct assemble_input *
 /* Request the code; returns it as far as it is read. */
 static struct listing *take_listing(struct annotate *an, struct symbols *symbols, uint32_t function)
 {
-	symbols_want_code(symbols, function);
+	symbols_want_code(symbols, function, &an->at);
 	/* A replay has no loader thread. */
 	if (an->replay)
 		symbols_run(symbols);
@@ -212,6 +208,7 @@ static void fill_function(struct annotate *an, struct symbols *symbols, struct p
 			  const struct assemble_input *in, uint32_t id)
 {
 	const struct symbol *symbol = symbols_at(symbols, id);
+	bool shared;
 
 	a->function = a->code_of = id;
 	if (!symbol) {
@@ -226,12 +223,19 @@ static void fill_function(struct annotate *an, struct symbols *symbols, struct p
 		find_outer(a, in, an->in[0] == id ? an->in[1] : SYMBOL_NONE);
 		symbol = symbols_at(symbols, a->code_of);
 	}
+	shared = annotate_has_instances(in, symbol);
+	if (an->in[1] != a->code_of || !shared)
+		an->at = (struct listing_instance){ 0 };
 	an->in[0] = id;
 	an->in[1] = a->code_of;
+	if (shared)
+		annotate_choose_instance(&an->at, symbols, in, a->code_of);
 	a->listing = take_listing(an, symbols, a->code_of);
 	an->waits = !a->listing;
-	if (a->listing && add_points(a, in, symbol->object))
+	if (a->listing && add_points(a, in, shared ? an->at.object : symbol->object))
 		a->why = "out of memory";
+	if (a->listing && shared)
+		annotate_tell_instance(a, in, &an->at);
 }
 
 void annotate_fill(struct annotate *an, struct symbols *symbols, struct profile *p,

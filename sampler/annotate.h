@@ -7,6 +7,7 @@
 
 #include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"
+#include "symbols/source/listing.h"
 
 struct annotate {
 	atomic_uint function; /* to show, or SYMBOL_NONE: set by the UI, relaxed */
@@ -15,8 +16,9 @@ struct annotate {
 	struct annotate_place {
 		uint32_t function, serial, symbol;
 	} place;
-	bool waits;  /* its code was not there at the last tick */
-	bool replay; /* there is no loader thread */
+	struct listing_instance at; /* of a function of many processes: the one that is shown */
+	bool waits;		    /* its code was not there at the last tick */
+	bool replay;		    /* there is no loader thread */
 };
 
 /* Fill p->annotate, if the UI requested a function; NULL without memory. */

@@ -28,6 +28,14 @@ uint32_t points_task(const struct assemble_input *in, uint32_t id)
 	return t ? t->number : 0;
 }
 
+uint32_t points_place(const struct assemble_input *in, uint32_t stack)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stacks_at(in->stacks, stack, &nr);
+
+	return places && nr ? places[0] : PLACE_NONE;
+}
+
 int points_add(struct profile_annotate *a, uint32_t *max, const struct profile_point *point)
 {
 	if (!array_reserve(&a->points, max, a->nr_points + 1ull))

@@ -92,8 +92,7 @@ static bool name_place(struct place_names *n, const struct place_names_waiting *
 {
 	const struct place *place = places_at(n->places, w->place);
 	struct naming_question q = { .since_ns = w->since_ns, .now = now };
-	bool by_name = false;
-	uint32_t symbol;
+	struct naming_answer a = { .by_name = false };
 	int rc;
 
 	if (!place)
@@ -104,11 +103,11 @@ static bool name_place(struct place_names *n, const struct place_names_waiting *
 	}
 	q.object = place->object;
 	q.offset = place->offset;
-	rc = naming_find(n->naming, &q, &symbol, &by_name);
+	rc = naming_find(n->naming, &q, &a);
 	if (rc == -EAGAIN || rc == -ECANCELED)
 		return false;
 	if (!rc) {
-		places_name(n->places, w->place, symbol);
+		places_name(n->places, w->place, a.symbol);
 		if (place->object == n->wait) {
 			; /* no code */
 		} else if (place->object == n->script) {
@@ -118,7 +117,7 @@ static bool name_place(struct place_names *n, const struct place_names_waiting *
 			add_jit_line(n, w->place, place);
 		}
 	}
-	count_name(n, !rc && by_name);
+	count_name(n, !rc && a.by_name);
 	return true;
 }
 
@@ -181,13 +180,13 @@ static void rename_place(struct place_names *n, uint32_t id, const struct place 
 	struct naming_question q = { .object = place->object,
 				     .offset = place->offset,
 				     .now = true };
-	uint32_t before = symbol_of(place), symbol;
+	uint32_t before = symbol_of(place);
 	const struct symbol *old = symtab_at(n->symtab, before);
-	bool by_name;
+	struct naming_answer a;
 
-	if (!old || naming_find(n->naming, &q, &symbol, &by_name) || !by_name || symbol == before)
+	if (!old || naming_find(n->naming, &q, &a) || !a.by_name || a.symbol == before)
 		return;
-	places_name(n->places, id, symbol);
+	places_name(n->places, id, a.symbol);
 	add_jit_line(n, id, place);
 	if (!old->made_up)
 		return;

@@ -369,9 +369,9 @@ bool symbols_fetch_news(struct symbols *s, char *buf, size_t size)
 	return fetch_news(loader_fetch(s->loader), buf, size);
 }
 
-void symbols_want_code(struct symbols *s, uint32_t symbol)
+void symbols_want_code(struct symbols *s, uint32_t symbol, const struct listing_instance *instance)
 {
-	code_want(loader_code(s->loader), symbol);
+	code_want(loader_code(s->loader), symbol, instance);
 	loader_wake(s->loader);
 }
 

@@ -167,9 +167,13 @@ void symbols_fetch(struct symbols *s, uint32_t object);
 /* Any thread: get the message about a fetch; false: no new one. */
 bool symbols_fetch_news(struct symbols *s, char *buf, size_t size);
 
-/* Any thread: request the instructions of a function; a newer request replaces this one. */
-void symbols_want_code(struct symbols *s, uint32_t symbol);
+struct listing_instance;
 struct listing_lines;
+/*
+ * Any thread: request the instructions of a function, of @instance if many processes have it; a
+ * newer request replaces this one.
+ */
+void symbols_want_code(struct symbols *s, uint32_t symbol, const struct listing_instance *instance);
 /* Any thread: the same for a function of a language: its source. */
 void symbols_want_lines(struct symbols *s, uint32_t symbol, const struct listing_lines *lines);
 /* Return the instructions, the caller's reference; NULL: not yet. */

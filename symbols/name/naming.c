@@ -64,8 +64,7 @@ static void set_inlined(struct naming *n, struct naming_found *f, const struct c
 
 	memcpy(mempcpy(n->marked, t->name, size), mark, sizeof(mark));
 	size += sizeof(mark) - 1;
-	naming_found_name(f, n->marked, size);
-	f->key.variant = hash_name(n->marked, size);
+	naming_share(f, f->key.object, n->marked, size);
 }
 
 /*
@@ -88,14 +87,13 @@ static int find_in_script(struct naming *n, const struct naming_question *q, str
 	script = objects_intern(n->objects, &identity, t->file, t->file_size, 0, 0, 0);
 	f->key.object = script->id;
 	f->key.start = t->position ? t->position : t->first_line;
-	f->key.variant = hash_name(t->name, t->name_size);
 	f->text.kind = lang_letter((enum lang_kind)t->language);
 	f->plain = true;
 	naming_found_module(f, script->name.str, script->name.size);
 	if (lang_place_instr(q->offset) == LANG_INLINED)
 		set_inlined(n, f, t);
 	else
-		naming_found_name(f, t->name, t->name_size);
+		naming_share(f, script->id, t->name, t->name_size);
 	return 0;
 }
 
@@ -173,8 +171,8 @@ static void complete(struct naming *n, struct naming_found *f)
 	}
 }
 
-/* Give @f an id; a mangled name is demangled only here, once for each symbol. */
-static uint32_t add(struct naming *n, struct naming_found *f)
+/* Complete the texts of @f. */
+static void finish(struct naming *n, struct naming_found *f)
 {
 	const char *clean;
 	size_t size;
@@ -187,7 +185,25 @@ static uint32_t add(struct naming *n, struct naming_found *f)
 		f->text.name = clean;
 		f->text.name_size = size;
 	}
-	return symtab_add(n->symtab, &f->key, &f->text);
+}
+
+/* Return the id of @f. Its texts, and with them a mangled name, are made where they are needed. */
+static uint32_t symbol_of(struct naming *n, struct naming_found *f)
+{
+	uint32_t id = f->shared ? SYMBOL_NONE : symtab_find(n->symtab, &f->key);
+
+	if (id != SYMBOL_NONE)
+		return id;
+	finish(n, f);
+	if (f->shared)
+		id = symtab_find_named(n->symtab, &f->key, &f->text);
+	if (id != SYMBOL_NONE)
+		return id;
+	id = symtab_add(n->symtab, &f->key, &f->text);
+	if (f->shared && id != SYMBOL_NONE)
+		atomic_fetch_add_explicit(&objects_at(n->objects, f->key.object)->nr_symbols, 1,
+					  memory_order_relaxed);
+	return id;
 }
 
 void naming_prepare(struct naming *n, const struct naming_question *q)
@@ -209,7 +225,7 @@ void naming_ready(struct naming *n)
 	demangler_run(&n->demangler);
 }
 
-int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name)
+int naming_find(struct naming *n, const struct naming_question *q, struct naming_answer *out)
 {
 	struct object *object = objects_at(n->objects, q->object);
 	struct naming_found f = { .key.object = q->object };
@@ -220,9 +236,8 @@ int naming_find(struct naming *n, const struct naming_question *q, uint32_t *sym
 	rc = find(n, object, q, &f);
 	if (rc)
 		return rc;
-	*by_name = f.by_name;
-	*symbol = symtab_find(n->symtab, &f.key);
-	if (*symbol == SYMBOL_NONE)
-		*symbol = add(n, &f);
-	return *symbol == SYMBOL_NONE ? -ENOMEM : 0;
+	*out = (struct naming_answer){ .symbol = symbol_of(n, &f),
+				       .by_name = f.by_name,
+				       .start = f.shared ? f.start : f.key.start };
+	return out->symbol == SYMBOL_NONE ? -ENOMEM : 0;
 }

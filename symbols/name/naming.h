@@ -25,6 +25,12 @@ struct naming {
 	char marked[CODES_TEXT_MAX + 16]; /* likewise, with its mark */
 };
 
+struct naming_answer {
+	uint32_t symbol;
+	bool by_name;	/* false: the name is only an address */
+	uint64_t start; /* of the code at this place; of a script's function its line */
+};
+
 /* @stop: set while the tables may be freed. */
 void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
 		 const atomic_bool *stop);
@@ -39,9 +45,8 @@ void naming_ready(struct naming *n);
 /*
  * Find the symbol of @q: 0; -EAGAIN while its object is not loaded (it is
  * requested) or a better name may follow; -ECANCELED when stopping: then touch
- * nothing borrowed; -ENOMEM when the table is full. *by_name: false when the name
- * is only an address.
+ * nothing borrowed; -ENOMEM when the table is full.
  */
-int naming_find(struct naming *n, const struct naming_question *q, uint32_t *symbol, bool *by_name);
+int naming_find(struct naming *n, const struct naming_question *q, struct naming_answer *out);
 
 #endif

@@ -4,6 +4,26 @@
  */
 #include "symbols/name/naming_found.h"
 
+#include <string.h>
+
+void naming_share(struct naming_found *f, uint32_t object, const char *name, size_t size)
+{
+	f->key.object = object;
+	f->key.variant = hash_name(name, size);
+	f->shared = true;
+	naming_found_name(f, name, size);
+}
+
+uint32_t naming_shared_object(struct objects *objects, const char *source)
+{
+	/* No file has this device. */
+	const struct object_identity identity = { .kind = OBJECT_SCRIPT,
+						  .ino = hash_name(source, strlen(source)),
+						  .maj = UINT32_MAX };
+
+	return objects_intern(objects, &identity, source, strlen(source), 0, 0, 0)->id;
+}
+
 void naming_found_module(struct naming_found *f, const char *module, size_t size)
 {
 	f->text.module = module;

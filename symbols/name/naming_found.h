@@ -33,10 +33,16 @@ struct naming_found {
 	const struct image_symbol *symbol; /* one of the image's symbols; NULL: see below */
 	struct safe_text head; /* a made-up name begins with this; .str NULL: not made up */
 	const char *join;      /* and continues with this and the start; or NULL */
+	uint64_t start;	       /* of a shared function: of its code at this place; 0: none */
 	bool by_name;
-	bool plain; /* the name is as its author wrote it: not mangled */
+	bool shared; /* one function in all processes that have it; see naming_share() */
+	bool plain;  /* the name is as its author wrote it: not mangled */
 };
 
+/* Make @f a function of @object in all processes: its texts identify it. */
+void naming_share(struct naming_found *f, uint32_t object, const char *name, size_t size);
+/* Return the object of the functions that JITs report in @source, "[java]" or other. */
+uint32_t naming_shared_object(struct objects *objects, const char *source);
 /* The module as shown; the bytes are borrowed until the symbol is added. */
 void naming_found_module(struct naming_found *f, const char *module, size_t size);
 void naming_found_name(struct naming_found *f, const char *name, size_t size);

@@ -13,6 +13,7 @@
 
 void naming_jit_init(struct naming_jit *n, struct objects *objects, const atomic_bool *stop)
 {
+	n->objects = objects;
 	hotspots_init(&n->hotspots, objects);
 	jitdumps_init(&n->jitdumps, objects, NULL, &n->reads, stop);
 	perfmaps_init(&n->perfmaps, objects, &n->reads, stop);
@@ -25,21 +26,25 @@ void naming_jit_fini(struct naming_jit *n)
 	perfmaps_fini(&n->perfmaps);
 }
 
-/* Name code by a name that its process reported through @source. */
-static void set_jit(struct naming_found *f, const char *source, uint64_t start, const char *name,
-		    size_t size)
+/* Name code by a name that its process reported through @source; as a module it is @module. */
+static void set_jit(const struct naming_jit *n, struct naming_found *f, const char *module,
+		    const char *source, const char *name, size_t size)
 {
-	f->key.start = start;
-	f->key.variant = hash_name(name, size);
-	naming_found_module(f, source, strlen(source));
-	naming_found_name(f, name, size);
+	struct object *object = objects_at(n->objects, naming_shared_object(n->objects, module));
+
+	object_credit(object, source,
+		      atomic_load_explicit(&object->nr_symbols, memory_order_relaxed));
+	naming_share(f, object->id, name, size);
+	naming_found_module(f, module, strlen(module));
 }
 
 /* Name a Java method. Compiled twice, interpreted: it is one function without a single start. */
-static void set_java(struct naming_found *f, const struct hotspots_symbol *s)
+static void set_java(const struct naming_jit *n, struct naming_found *f,
+		     const struct hotspots_symbol *s)
 {
-	set_jit(f, "[java]", 0, s->name, s->name_size);
+	set_jit(n, f, "[java]", "JVM", s->name, s->name_size);
 	f->text.kind = LANG_JAVA;
+	f->plain = true;
 }
 
 /*
@@ -50,7 +55,7 @@ static int find_reported(struct naming_jit *n, struct object *object, struct obj
 			 const struct naming_question *q, struct naming_found *f)
 {
 	struct jitdumps_symbol dumped;
-	struct perfmap_symbol mapped;
+	struct perfmap_symbol mapped = { .start = 0 };
 	int in_dump, in_map = -ENOENT;
 
 	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
@@ -62,12 +67,13 @@ static int find_reported(struct naming_jit *n, struct object *object, struct obj
 		in_map = perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
 	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
 		return -ECANCELED;
+	f->start = in_dump ? mapped.start : dumped.start;
 	if (!in_dump)
-		set_jit(f, "[jitdump]", dumped.start, dumped.name, dumped.name_size);
+		set_jit(n, f, "[jitdump]", "jitdump", dumped.name, dumped.name_size);
 	else if ((in_dump == -EAGAIN || in_map == -EAGAIN) && !q->now)
 		return -EAGAIN;
 	else if (!in_map)
-		set_jit(f, "[perf map]", mapped.start, mapped.name, mapped.name_size);
+		set_jit(n, f, "[perf map]", "perf map", mapped.name, mapped.name_size);
 	else
 		return -ENOENT;
 	return 0;
@@ -83,7 +89,7 @@ int naming_jit_find(struct naming_jit *n, struct object *object, const struct na
 	f->key.object = base->id;
 	f->text.kind = 'j';
 	if (!rc) {
-		set_java(f, &java);
+		set_java(n, f, &java);
 		return 0;
 	}
 	if (rc == -EAGAIN && !q->now)

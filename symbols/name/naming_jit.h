@@ -14,6 +14,7 @@
 #include "symbols/name/naming_found.h"
 
 struct naming_jit {
+	struct objects *objects;
 	struct hotspots hotspots;
 	struct jitreads reads;
 	struct jitdumps jitdumps;

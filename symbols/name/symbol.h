@@ -15,8 +15,8 @@
 struct symbol {
 	struct safe_text name;	 /* demangled, as lists show it */
 	struct safe_text module; /* basename, [kernel], [nf_tables], [vdso], [anon] */
-	uint32_t object;
-	uint64_t start;	  /* vaddr (files), address (kernel, anon) */
+	uint32_t object;	 /* of a JIT's function: naming_shared_object() */
+	uint64_t start;		 /* vaddr (files), address (kernel, anon); of a JIT's function 0 */
 	uint64_t variant; /* hash of the name where several functions have one start; mostly 0 */
 	char kind;
 	bool made_up; /* the name is only an address: the object has the reason */

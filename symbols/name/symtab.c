@@ -56,7 +56,23 @@ void symtab_free(struct symtab *t)
 	free(t);
 }
 
-uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key)
+static bool is_text(struct safe_text kept, const char *text, size_t size)
+{
+	char buf[TEXT_MAX + 1];
+	struct safe_text t = text_sanitise(buf, sizeof(buf), text, size);
+
+	return t.size == kept.size && !memcmp(t.str, kept.str, t.size);
+}
+
+static bool is_named(const struct symbol *s, const struct symtab_text *text)
+{
+	return s->kind == text->kind && s->inlined == text->inlined &&
+	       is_text(s->name, text->name, text->name_size) &&
+	       is_text(s->module, text->module, text->module_size);
+}
+
+static uint32_t find(const struct symtab *t, const struct symtab_key *key,
+		     const struct symtab_text *text)
 {
 	uint64_t hash = key_hash(key);
 	uint32_t at = 0, id;
@@ -65,10 +81,22 @@ uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key)
 		const struct symbol *s = chunked_at(&t->symbols, id);
 
 		if (s->object == key->object && s->start == key->start &&
-		    s->variant == key->variant && s->made_up == key->made_up)
+		    s->variant == key->variant && s->made_up == key->made_up &&
+		    (!text || is_named(s, text)))
 			return id;
 	}
 	return SYMBOL_NONE;
+}
+
+uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key)
+{
+	return find(t, key, NULL);
+}
+
+uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
+			   const struct symtab_text *text)
+{
+	return find(t, key, text);
 }
 
 static struct safe_text module_text(struct symtab *t, const struct symtab_text *text)

@@ -16,7 +16,8 @@ void symtab_free(struct symtab *t);
 
 /*
  * Identity of a function: its object and start, and its name if code changes in
- * place or has no start. Made-up names are separate.
+ * place or has no start. Made-up names are separate. Functions of scripts and JITs are
+ * in no process's object: many processes have them.
  */
 struct symtab_key {
 	uint32_t object;
@@ -25,18 +26,24 @@ struct symtab_key {
 	bool made_up;
 };
 
-/* Writer. Return the id of @key, or SYMBOL_NONE. */
-uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);
-/*
- * Writer. Add @key, which must be new; texts are foreign bytes and are copied,
- * sanitised. SYMBOL_NONE when the table is full or out of memory.
- */
 struct symtab_text {
 	const char *name, *module;
 	size_t name_size, module_size;
 	char kind;
 	bool inlined;
 };
+/* Writer. Return the id of @key, or SYMBOL_NONE. */
+uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);
+/*
+ * The same of a function that many processes have: kind and texts are compared too, for any user
+ * can make two names with one hash.
+ */
+uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
+			   const struct symtab_text *text);
+/*
+ * Writer. Add @key, which must be new; texts are foreign bytes and are copied,
+ * sanitised. SYMBOL_NONE when the table is full or out of memory.
+ */
 uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct symtab_text *text);
 
 /* Any thread. */

@@ -40,10 +40,11 @@ void code_fini(struct code_desk *d)
 	pthread_mutex_destroy(&d->lock);
 }
 
-void code_want(struct code_desk *d, uint32_t symbol)
+void code_want(struct code_desk *d, uint32_t symbol, const struct listing_instance *instance)
 {
 	pthread_mutex_lock(&d->lock);
 	d->wanted = symbol;
+	d->instance = *instance;
 	d->by_line = false;
 	pthread_mutex_unlock(&d->lock);
 }
@@ -52,9 +53,15 @@ void code_want_lines(struct code_desk *d, uint32_t symbol, const struct listing_
 {
 	pthread_mutex_lock(&d->lock);
 	d->wanted = symbol;
+	d->instance = (struct listing_instance){ 0 };
 	d->by_line = true;
 	d->lines_wanted = *lines;
 	pthread_mutex_unlock(&d->lock);
+}
+
+static bool same(const struct listing_instance *a, const struct listing_instance *b)
+{
+	return a->object == b->object && a->addr == b->addr;
 }
 
 struct listing *code_take(struct code_desk *d, uint32_t symbol)
@@ -62,7 +69,8 @@ struct listing *code_take(struct code_desk *d, uint32_t symbol)
 	struct listing *l = NULL;
 
 	pthread_mutex_lock(&d->lock);
-	if (d->done && d->done->symbol == symbol)
+	if (d->done && d->done->symbol == symbol &&
+	    (symbol != d->wanted || same(&d->done->instance, &d->instance)))
 		l = listing_get(d->done);
 	pthread_mutex_unlock(&d->lock);
 	return l;
@@ -96,22 +104,21 @@ static uint32_t name_of(void *ctx, uint64_t vaddr, char *buf, size_t size)
 	bool in_file = a->object->identity.kind == OBJECT_FILE ||
 		       a->object->identity.kind == OBJECT_VDSO;
 	const struct symbol *s;
-	bool by_name = false;
-	uint32_t id;
+	struct naming_answer found;
 
 	if (in_file && (!a->image || !image_offset(a->image, vaddr, &q.offset)))
 		return LISTING_NONE;
-	if (naming_find(a->d->naming, &q, &id, &by_name) || (!by_name && !in_file))
+	if (naming_find(a->d->naming, &q, &found) || (!found.by_name && !in_file))
 		return LISTING_NONE;
-	s = symtab_at(a->d->symtab, id);
+	s = symtab_at(a->d->symtab, found.symbol);
 	if (!s)
 		return LISTING_NONE;
-	if (vaddr == s->start || s->made_up)
+	if (vaddr == found.start || s->made_up)
 		snprintf(buf, size, "%s", s->name.str);
 	else
 		snprintf(buf, size, "%s+0x%llx", s->name.str,
-			 (unsigned long long)(vaddr - s->start));
-	return id;
+			 (unsigned long long)(vaddr - found.start));
+	return found.symbol;
 }
 
 /* Return the machine of code without a file: this one, as in the kernel's object. */
@@ -310,9 +317,36 @@ static void take_dumped(struct code_desk *d, struct reading *r, struct object *o
 		take_dumped_lines(d, r, object, symbol);
 }
 
-/* Start to read @symbol, or set the reason why not. */
-static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
+/*
+ * Set the object and start of the function @id in a process. Return the reason why not; NULL: set,
+ * or it has its own.
+ */
+static const char *set_place(struct code_desk *d, uint32_t id, struct symbol *symbol,
+			     const struct listing_instance *in)
 {
+	struct objects *objects = d->images->objects;
+	const struct object *shared = objects_at(objects, symbol->object);
+	struct object *object = objects_at(objects, in->object);
+	const struct naming_question q = { .object = in->object, .offset = in->addr, .now = true };
+	struct naming_answer found;
+
+	if (!shared || shared->identity.kind != OBJECT_SCRIPT)
+		return NULL;
+	if (!object || object->identity.kind != OBJECT_ANON)
+		return "without samples the address of its code is unknown";
+	if (naming_find(d->naming, &q, &found) || found.symbol != id)
+		return "another function is at its address now, or its process has ended";
+	symbol->object = jitdumps_base(&d->naming->jit.jitdumps, object)->id;
+	symbol->start = found.start;
+	return NULL;
+}
+
+/* Start to read @of, or set the reason why not. */
+static void begin(struct code_desk *d, uint32_t id, const struct symbol *of,
+		  const struct listing_instance *instance)
+{
+	struct symbol placed = *of, *symbol = &placed;
+	const char *why = set_place(d, id, symbol, instance);
 	struct object *object = objects_at(d->images->objects, symbol->object);
 	const struct image *image =
 		object ? atomic_load_explicit(&object->image, memory_order_acquire) : NULL;
@@ -322,14 +356,17 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *symbol)
 
 	if (!l)
 		return;
+	l->instance = *instance;
 	l->vaddr = symbol->start;
-	l->size = extent_of(d, object, image, symbol, l);
+	l->why = why;
+	if (!why)
+		l->size = extent_of(d, object, image, symbol, l);
 	r = code_read_new(l);
 	if (!r) {
 		listing_put(l);
 		return;
 	}
-	if (object->identity.kind == OBJECT_ANON)
+	if (!why && object->identity.kind == OBJECT_ANON)
 		take_dumped(d, r, object, symbol);
 	l->why = why_not(l, symbol, object, image, &offset);
 	if (l->why) {
@@ -402,21 +439,30 @@ static void give_up(struct code_desk *d, uint32_t symbol)
 
 	if (!l)
 		return;
+	l->instance = d->reading->l->instance;
 	l->why = "reading its code or source hangs: file system does not respond";
 	publish(d, l);
 }
 
+/* A request. */
+struct question {
+	uint32_t symbol; /* SYMBOL_NONE: none, or answered */
+	struct listing_instance instance;
+	bool by_line; /* its source only, with @lines */
+	struct listing_lines lines;
+};
+
 /* Check the running job: true once it is over, or abandoned. */
-static bool end_reading(struct code_desk *d, uint32_t wanted)
+static bool end_reading(struct code_desk *d, const struct question *q)
 {
 	struct reading *r = d->reading;
 
 	if (helper_job_done(&r->job)) {
 		finish(d, r);
-	} else if (wanted != r->l->symbol) {
+	} else if (q->symbol != r->l->symbol || !same(&q->instance, &r->l->instance)) {
 		helper_job_leave(&r->job);
 	} else if (time_now_ns() - d->began_ns > READ_MAX_NS) {
-		give_up(d, wanted);
+		give_up(d, q->symbol);
 		helper_job_leave(&r->job);
 	} else {
 		return false;
@@ -435,37 +481,33 @@ static bool has_lines(const struct code_desk *d)
 	       (first >= l->vaddr && last - l->vaddr < l->size) || l->asked_last >= last;
 }
 
-/*
- * Return the wanted symbol that is not read yet; SYMBOL_NONE: none. *by_line: its source only,
- * with @lines.
- */
-static uint32_t open_question(struct code_desk *d, bool *by_line, struct listing_lines *lines)
+/* Return what is wanted and not read yet. */
+static struct question open_question(struct code_desk *d)
 {
-	uint32_t id;
+	struct question q;
 
 	pthread_mutex_lock(&d->lock);
-	id = d->done && d->done->symbol == d->wanted && has_lines(d) ? SYMBOL_NONE : d->wanted;
-	*by_line = d->by_line;
-	*lines = d->lines_wanted;
+	q = (struct question){ d->wanted, d->instance, d->by_line, d->lines_wanted };
+	if (d->done && d->done->symbol == d->wanted && same(&d->done->instance, &d->instance) &&
+	    has_lines(d))
+		q.symbol = SYMBOL_NONE;
 	pthread_mutex_unlock(&d->lock);
-	return id;
+	return q;
 }
 
 void code_serve(struct code_desk *d)
 {
-	struct listing_lines lines;
-	bool by_line;
-	uint32_t id = open_question(d, &by_line, &lines);
+	struct question q = open_question(d);
 	const struct symbol *symbol;
 
-	if (d->reading && !end_reading(d, id))
+	if (d->reading && !end_reading(d, &q))
 		return;
-	id = open_question(d, &by_line, &lines);
-	symbol = id != SYMBOL_NONE ? symtab_at(d->symtab, id) : NULL;
-	if (symbol && by_line)
-		begin_script(d, id, symbol, &lines);
+	q = open_question(d);
+	symbol = q.symbol != SYMBOL_NONE ? symtab_at(d->symtab, q.symbol) : NULL;
+	if (symbol && q.by_line)
+		begin_script(d, q.symbol, symbol, &q.lines);
 	else if (symbol)
-		begin(d, id, symbol);
+		begin(d, q.symbol, symbol, &q.instance);
 }
 
 bool code_busy(struct code_desk *d)

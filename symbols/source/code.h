@@ -21,7 +21,8 @@ struct reading;
 struct code_desk {
 	pthread_mutex_t lock; /* process reader and loader; held for a few words only */
 	uint32_t wanted;
-	bool by_line; /* with lines_wanted */
+	struct listing_instance instance; /* of it */
+	bool by_line;			  /* with lines_wanted */
 	struct listing_lines lines_wanted;
 	struct listing *done; /* a reference; NULL: none yet */
 	/* Used by the loader. */
@@ -39,8 +40,8 @@ void code_init(struct code_desk *d, const struct image_cache *images, const stru
 	       struct naming *naming, const struct lines *lines);
 /* Free. A running job is left to its helper. */
 void code_fini(struct code_desk *d);
-/* Any thread: request the code of @symbol. */
-void code_want(struct code_desk *d, uint32_t symbol);
+/* Any thread: request the code of @symbol, in @instance if many processes have it. */
+void code_want(struct code_desk *d, uint32_t symbol, const struct listing_instance *instance);
 /* The same for a function of a language. */
 void code_want_lines(struct code_desk *d, uint32_t symbol, const struct listing_lines *lines);
 /* Any thread: return the code, the caller's reference; NULL: not yet. */

@@ -17,6 +17,7 @@
 #include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
+#include "symbols/name/naming_found.h"
 #include "symbols/source/dwarf_cage.h"
 #include "symbols/source/dwarf_open.h"
 #include "symbols/object/image.h"
@@ -232,35 +233,35 @@ void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 }
 
 /* The function of a Java method: of any code compiled from it (naming's set_java()). */
-static uint32_t java_symbol(struct lines *l, uint32_t object, const char *name)
+static uint32_t java_symbol(struct lines *l, const char *name)
 {
-	struct symtab_key key = { .object = object, .variant = hash_name(name, strlen(name)) };
-	struct symtab_text text = {
-		.name = name,
-		.name_size = strlen(name),
-		.module = "[java]",
-		.module_size = sizeof("[java]") - 1,
-		.kind = LANG_JAVA,
-	};
-	uint32_t id = symtab_find(l->symtab, &key);
+	struct naming_found f = { .text.kind = LANG_JAVA };
+	uint32_t id;
 
-	return id == SYMBOL_NONE ? symtab_add(l->symtab, &key, &text) : id;
+	naming_share(&f, naming_shared_object(l->images->objects, "[java]"), name, strlen(name));
+	naming_found_module(&f, "[java]", sizeof("[java]") - 1);
+	id = symtab_find_named(l->symtab, &f.key, &f.text);
+	return id == SYMBOL_NONE ? symtab_add(l->symtab, &f.key, &f.text) : id;
 }
 
 void lines_java(struct lines *l, const struct hotspots_chain *chain)
 {
 	const struct place *place = places_at(l->places, chain->place);
+	const struct objects *objects = l->images->objects;
 	struct symbol_frame out[DWARF_FRAMES_MAX];
 	uint32_t nr = MIN(chain->nr, DWARF_FRAMES_MAX), skip = chain->nr - nr, was;
 
+	/* Since then the id may have become that of a place in another process. */
 	if (l->off || !nr || !place || place->offset != chain->addr ||
+	    objects_at(objects, place->object)->identity.owner !=
+		    objects_at(objects, chain->object)->identity.owner ||
 	    chains_at(l->chains, chain->place, &was))
 		return;
 	/* Of a chain that is too long the outermost ones: the last is the place's symbol. */
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct hotspot_job_frame *f = &chain->frames[skip + i];
 
-		out[i].symbol = i + 1 < nr ? java_symbol(l, chain->object, f->name) : SYMBOL_NONE;
+		out[i].symbol = i + 1 < nr ? java_symbol(l, f->name) : SYMBOL_NONE;
 		if (i + 1 < nr && out[i].symbol == SYMBOL_NONE)
 			return;
 		out[i].line = f->line;

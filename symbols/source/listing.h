@@ -45,9 +45,19 @@ struct listing_lines {
 	char file[256];	      /* Java: its file, without a folder */
 };
 
+/*
+ * Code of a function that many processes have: a sampled address in one of them. @object 0: the
+ * function has its own place.
+ */
+struct listing_instance {
+	uint32_t object;
+	uint64_t addr;
+};
+
 struct listing {
 	atomic_uint refs; /* acquire and release in listing_put() */
 	uint32_t symbol;
+	struct listing_instance instance;
 	uint32_t asked_last;  /* of a script: the last sampled line when it was read */
 	bool script;	      /* of lines: one entry of insns per line, its number as address */
 	uint64_t vaddr, size; /* in its object; @size 0: unknown */

@@ -130,17 +130,17 @@ def bpf():
     return start("python3", os.path.join(os.path.dirname(__file__), "names_bpf.py"), comm="bpf")
 
 
-@case("perf map", "jit_hot_one", r"\[perf map\]")
+@case("perf map", "jit_hot_one", "perf map")
 def perfmap():
     return start(f"{names.PROGRAMS}/jitmap", "jit_hot_one", comm="perfmap")
 
 
-@case("Python's perf trampolines", re.escape("py::work:/srv/app.py"), r"\[perf map\]")
+@case("Python's perf trampolines", re.escape("py::work:/srv/app.py"), "perf map")
 def trampoline():
     return start(f"{names.PROGRAMS}/jitmap", "py::work:/srv/app.py", comm="trampoline")
 
 
-@case("perf map, PID namespace", "jit_of_namespace", r"\[perf map\]")
+@case("perf map, PID namespace", "jit_of_namespace", "perf map")
 def pidns():
     os.symlink(f"{names.PROGRAMS}/jitmap", path("pidns"))
     need("unshare")
@@ -152,7 +152,7 @@ def pidns():
     return process
 
 
-@case("jitdump", "jit_(first|second)", r"\[jitdump\]")
+@case("jitdump", "jit_(first|second)", "jitdump")
 def jitdump():
     return start(f"{names.PROGRAMS}/jitdump_writer", names.TMP, "300", "1000", comm="jitdump")
 
@@ -175,13 +175,13 @@ JS = "function hotNode(x) { for (let i = 0; i < 1e6; i++) x = (x * 31 + i) | 0; 
      "let x = 1; for (let end = Date.now() + 1e9; Date.now() < end;) x = hotNode(x);"
 
 
-@case("node --perf-basic-prof", r".*hotNode.*", r"\[perf map\]", slow=True)
+@case("node --perf-basic-prof", r".*hotNode.*", "perf map", slow=True)
 def nodemap():
     return start("node", "--perf-basic-prof", "--interpreted-frames-native-stack", "-e", JS, comm="nodemap",
                  cwd=names.TMP)
 
 
-@case("node --perf-prof", r".*hotNode.*", r"\[jitdump\]", slow=True)
+@case("node --perf-prof", r".*hotNode.*", "jitdump", slow=True)
 def nodedump():
     # Node writes its jitdump a page at a time: the last functions are written when more are
     # compiled, and all are compiled together.

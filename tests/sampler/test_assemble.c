@@ -9,6 +9,9 @@
 #include "sampler/annotate_lines.h"
 
 #include <inttypes.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 
@@ -555,6 +558,108 @@ TEST(test_annotate_follows_the_name)
 	assert_string_equal(p->annotate->name, "sample_me");
 	profile_free(p);
 	places_free(next);
+	tables_fini(&t);
+}
+
+/* Let process @pid have a function @made of 32 bytes at @start; return the place of its byte 8. */
+static uint32_t place_made_by(struct tables *t, pid_t pid, uint64_t start)
+{
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = (uint64_t)pid };
+	struct object *anon = objects_intern(t->objects, &id, "//anon", 6, pid, 0, 0);
+	uint32_t place = places_intern(t->places, anon->id, start + 8);
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	map = fopen(path, "w");
+	fprintf(map, "%" PRIx64 " 20 made\n", start);
+	fclose(map);
+	symbols_run(t->symbols);
+	unlink(path);
+	assert_string_equal(
+		symbols_at(t->symbols, atomic_load(&places_at(t->places, place)->symbol))->name.str,
+		"made");
+	return place;
+}
+
+static struct profile *annotated(struct annotate *an, const struct tables *t,
+				 const struct history_cell *cells, uint32_t nr)
+{
+	const struct assemble_input in = {
+		.counts = cells,
+		.nr_counts = nr,
+		.stacks = t->stacks,
+		.places = t->places,
+		.symbols = t->symbols,
+		.maps = t->maps,
+		.objects = t->objects,
+	};
+	struct profile *p = xcalloc(1, sizeof(*p));
+
+	annotate_fill(an, t->symbols, p, &in);
+	assert_non_null(p->annotate->listing);
+	return p;
+}
+
+/* Two processes have a function of one name: samples of one are never shown in the other's code. */
+TEST(test_annotate_one_process)
+{
+	struct annotate an = { .in = { SYMBOL_NONE, SYMBOL_NONE }, .replay = true };
+	uint8_t *code =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at = (uint64_t)(uintptr_t)code;
+	struct history_cell cells[2] = { { .count = 3, .weight = 3 }, { .count = 1, .weight = 1 } };
+	uint32_t ours, theirs;
+	char process[32];
+	struct tables t;
+	struct profile *p;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	/* Not for ever: an assertion may end the test before the child. */
+	if (!child) {
+		sleep(60);
+		_exit(0);
+	}
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	assert_int_equal(maps_load(t.maps, child), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	ours = place_made_by(&t, getpid(), at);
+	theirs = place_made_by(&t, child, at + 16);
+	cells[0].stack = stack_of(&t, 1, &ours);
+	cells[1].stack = stack_of(&t, 1, &theirs);
+	for (int i = 0; i < 2; i++) {
+		struct maps_hit hit;
+		pid_t pid = i ? child : getpid();
+
+		maps_find(t.maps, maps_tasks(t.maps), pid, pid, time_now_ns(), &hit);
+		cells[i].task = hit.task;
+	}
+	atomic_init(&an.function, atomic_load(&places_at(t.places, ours)->symbol));
+	p = annotated(&an, &t, cells, 2);
+	assert_int_equal(p->annotate->listing->vaddr, at);
+	assert_int_equal(p->annotate->nr_points, 1);
+	assert_int_equal(p->annotate->points[0].vaddr, at + 8);
+	snprintf(process, sizeof(process), "process %d", (int)getpid());
+	assert_string_equal(p->annotate->inside, process);
+	assert_true(p->annotate->inside_share > 0.74 && p->annotate->inside_share < 0.76);
+	profile_free(p);
+
+	/* It does not change while it has samples. */
+	cells[1].weight = 9;
+	p = annotated(&an, &t, cells, 2);
+	assert_int_equal(p->annotate->listing->vaddr, at);
+	assert_true(p->annotate->inside_share > 0.24 && p->annotate->inside_share < 0.26);
+	profile_free(p);
+	p = annotated(&an, &t, cells + 1, 1);
+	assert_int_equal(p->annotate->listing->vaddr, at + 16);
+	assert_int_equal(p->annotate->points[0].vaddr, at + 24);
+	assert_string_equal(p->annotate->inside, "");
+	profile_free(p);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	munmap(code, 4096);
 	tables_fini(&t);
 }
 

@@ -52,16 +52,22 @@ static uint32_t symbol_at(struct fixture *f, uint64_t addr, const char *name)
 	return symbol;
 }
 
-static struct listing *listing_of(struct fixture *f, uint32_t symbol)
+static struct listing *listing_in(struct fixture *f, uint32_t symbol,
+				  const struct listing_instance *in)
 {
 	struct listing *l;
 
+	symbols_want_code(f->symbols, symbol, in);
 	assert_null(symbols_code(f->symbols, symbol));
-	symbols_want_code(f->symbols, symbol);
 	symbols_run(f->symbols);
 	l = symbols_code(f->symbols, symbol);
 	assert_non_null(l);
 	return l;
+}
+
+static struct listing *listing_of(struct fixture *f, uint32_t symbol)
+{
+	return listing_in(f, symbol, &(struct listing_instance){ .object = 0 });
 }
 
 enum { FIRST_LINE = __LINE__ + 4 };
@@ -214,6 +220,7 @@ TEST(test_memory, setup, teardown)
 #endif
 	uint64_t at = (uint64_t)(uintptr_t)code;
 	char path[64], text[128];
+	struct listing_instance in;
 	struct listing *l;
 	struct object *object;
 	uint32_t place, symbol;
@@ -224,7 +231,8 @@ TEST(test_memory, setup, teardown)
 	object = objects_intern(f->objects, &id, "//anon", 6, getpid(), at, at + 4096);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	map = fopen(path, "w");
-	snprintf(text, sizeof(text), "%" PRIx64 " 20 made_at_run_time\n", at + 0x100);
+	snprintf(text, sizeof(text), "%" PRIx64 " 20 made_at_run_time\n%" PRIx64 " 20 made_later\n",
+		 at + 0x100, at + 0x120);
 	fputs(text, map);
 	fclose(map);
 	place = places_intern(f->places, object->id, at + 0x108);
@@ -238,7 +246,8 @@ TEST(test_memory, setup, teardown)
 	}
 	unlink(path);
 	assert_string_equal(symbols_at(f->symbols, symbol)->name.str, "made_at_run_time");
-	l = listing_of(f, symbol);
+	in = (struct listing_instance){ object->id, at + 0x108 };
+	l = listing_in(f, symbol, &in);
 	assert_null(l->why);
 	assert_int_equal(l->vaddr, at + 0x100);
 	assert_int_equal(l->nr_bytes, 0x20);
@@ -248,9 +257,19 @@ TEST(test_memory, setup, teardown)
 	assert_non_null(strstr(listing_text(l, l->insns[0].text), "nop"));
 #endif
 	listing_put(l);
+	/* Code of this name in no process, and of another name at the address: none is shown. */
+	l = listing_of(f, symbol);
+	assert_non_null(strstr(l->why, "without samples"));
+	assert_int_equal(l->nr_insns, 0);
+	listing_put(l);
+	in.addr = at + 0x128;
+	l = listing_in(f, symbol, &in);
+	assert_non_null(strstr(l->why, "another function"));
+	assert_true(!l->nr_insns && !l->nr_bytes);
+	listing_put(l);
 	munmap(code, 4096);
 	/* It is gone: in words. */
-	symbols_want_code(f->symbols, SYMBOL_NONE);
+	symbols_want_code(f->symbols, SYMBOL_NONE, &(struct listing_instance){ .object = 0 });
 	symbols_run(f->symbols);
 }
 

@@ -99,11 +99,10 @@ static const struct symbol *name_of(struct naming *n, struct symtab *t, uint64_t
 	const struct naming_question q = { .object = OBJECT_ID_KERNEL,
 					   .offset = addr,
 					   .now = true };
-	uint32_t symbol;
-	bool by_name;
+	struct naming_answer a;
 
-	assert_int_equal(naming_find(n, &q, &symbol, &by_name), 0);
-	return symtab_at(t, symbol);
+	assert_int_equal(naming_find(n, &q, &a), 0);
+	return symtab_at(t, a.symbol);
 }
 
 /* Recorded names are better than listed ones, and two programs of one address are two rows. */

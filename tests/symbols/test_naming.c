@@ -68,14 +68,13 @@ static const char *ask(struct fixture *f, uint64_t addr, uint64_t since_ns, bool
 		.since_ns = since_ns,
 		.now = now,
 	};
-	uint32_t symbol;
-	bool by_name;
-	int rc = naming_find(&f->naming, &q, &symbol, &by_name);
+	struct naming_answer a;
+	int rc = naming_find(&f->naming, &q, &a);
 
 	if (rc == -EAGAIN)
 		return NULL;
 	assert_int_equal(rc, 0);
-	return symtab_at(f->symtab, symbol)->name.str;
+	return symtab_at(f->symtab, a.symbol)->name.str;
 }
 
 /* As if the list had been read @seconds earlier. */

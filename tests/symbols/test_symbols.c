@@ -11,9 +11,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
@@ -21,6 +23,7 @@
 #include "symbols/base/wake.h"
 #include "symbols/object/image.h"
 #include "symbols/object/image_cache.h"
+#include "symbols/name/symtab.h"
 #include "symbols/symbols.h"
 #include "tests/symbols/with_symbols.h"
 
@@ -365,6 +368,75 @@ TEST(test_perf_map, setup, teardown)
 	symbols_stats(f->symbols, &stats);
 	assert_true(stats.nr_named == 3 && stats.nr_unnamed == 0);
 	unlink(path);
+}
+
+/* A process that waits to be killed, and does not outlive a failed test for long. */
+static pid_t sleeping_child(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	sleep(60);
+	_exit(0);
+}
+
+/* Processes with functions of the same names at different addresses have one row for each. */
+TEST(test_perf_maps_of_many, setup, teardown)
+{
+	enum { PROCESSES = 10 };
+	struct fixture *f = *state;
+	uint32_t first[2] = { 0 }, nr = 0;
+
+	for (unsigned int i = 0; i < PROCESSES; i++) {
+		const struct object_identity id = { .kind = OBJECT_ANON, .owner = 100 + i };
+		uint64_t at = 0x5000 + 0x1000ull * i;
+		pid_t pid = sleeping_child();
+		struct object *anon = objects_intern(f->objects, &id, "//anon", 6, pid, 0, 0);
+		uint32_t a = places_intern(f->places, anon->id, at + 8);
+		uint32_t b = places_intern(f->places, anon->id, at + 0x18);
+		char path[64], text[128];
+
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+		snprintf(text, sizeof(text), "%" PRIx64 " 10 one\n%" PRIx64 " 10 two\n", at,
+			 at + 0x10);
+		write_map(path, text);
+		symbols_run(f->symbols);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		unlink(path);
+		assert_string_equal(symbol_of(f, a)->name.str, "one");
+		assert_string_equal(symbol_of(f, b)->name.str, "two");
+		if (!i) {
+			first[0] = atomic_load(&places_at(f->places, a)->symbol);
+			first[1] = atomic_load(&places_at(f->places, b)->symbol);
+			nr = symbols_nr(f->symbols);
+		}
+		assert_int_equal(atomic_load(&places_at(f->places, a)->symbol), first[0]);
+		assert_int_equal(atomic_load(&places_at(f->places, b)->symbol), first[1]);
+		assert_int_equal(symbols_nr(f->symbols), nr);
+	}
+}
+
+/* Any user can make a name with the hash of another name: it is another function. */
+TEST(test_same_hash)
+{
+	const struct symtab_key key = { .object = 7, .variant = 42 };
+	const struct symtab_text one = { "one", "[perf map]", 3, 10, 'j', false };
+	const struct symtab_text two = { "two", "[perf map]", 3, 10, 'j', false };
+	const struct symtab_text java = { "one", "[java]", 3, 6, 'J', false };
+	struct symtab *t;
+	uint32_t id;
+
+	assert_int_equal(symtab_new(&t), 0);
+	id = symtab_add(t, &key, &one);
+	assert_int_equal(symtab_find_named(t, &key, &one), id);
+	assert_int_equal(symtab_find_named(t, &key, &two), SYMBOL_NONE);
+	assert_int_equal(symtab_find_named(t, &key, &java), SYMBOL_NONE);
+	assert_int_not_equal(symtab_add(t, &key, &two), id);
+	assert_int_equal(symtab_find_named(t, &key, &one), id);
+	symtab_free(t);
 }
 
 /* See @path as an object, as its inode is now. */
