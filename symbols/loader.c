@@ -103,7 +103,7 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 		loader_free(l);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	l->naming.jit.hotspots.codes = l->codes;
+	l->naming.jit.hotspots.log = codes_log(l->codes);
 	l->images.helpers = l->fetch.helpers = l->naming.jit.hotspots.helpers = l->helpers;
 	l->interpreters = (struct interpreters){
 		.maps = maps, .objects = objects, .helpers = l->helpers, .news_fd = -1

@@ -116,6 +116,7 @@ int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 {
 	struct perfdata_writer *file;
 	struct synth synth = { .root = root, .fn = append_record };
+	struct lang_record_cursor functions = { 0 };
 	int code = perfdata_create(&file, path, e);
 
 	if (code)
@@ -125,7 +126,7 @@ int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 	if (!code) {
 		synth_kernel(&synth);
 		synth_processes(&synth);
-		lang_record_each_function(codes, 0, append_record, file);
+		lang_record_each_function(codes, &functions, append_record, file);
 		append_queue(file, &s->side_band);
 		append_queue(file, &s->samples);
 		code = perfdata_finish(file, attrs);

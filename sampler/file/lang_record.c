@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "symbols/lang/code_log.h"
+
 #define MAGIC 0x6c706f7466727021ULL
 
 struct head {
@@ -143,21 +145,28 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 	return size;
 }
 
-uint32_t lang_record_each_function(const struct codes *codes, uint32_t first,
-				   void (*fn)(void *ctx, const void *record, size_t size),
-				   void *ctx)
+void lang_record_each_function(const struct codes *codes, struct lang_record_cursor *cursor,
+			       void (*fn)(void *ctx, const void *record, size_t size), void *ctx)
 {
 	uint32_t nr = codes ? codes_nr(codes) : 0;
 	uint8_t buf[LANG_RECORD_MAX];
+	struct code_log_copy copy;
+	size_t size;
 
-	for (uint32_t i = first; i < nr; i++) {
-		const struct code_text *text = codes_at(codes, i);
-		size_t size = text && !text->compiled ? lang_record_put_function(buf, i, text) : 0;
+	for (; cursor->nr < nr; cursor->nr++) {
+		const struct code_text *text = codes_at(codes, cursor->nr);
 
+		size = text && !text->compiled ? lang_record_put_function(buf, cursor->nr, text)
+					       : 0;
 		if (size)
 			fn(ctx, buf, size);
 	}
-	return MAX(first, nr);
+	/* These have no number: no frame of a sample is recorded with it. */
+	while (codes && code_log_next(codes_log(codes), &cursor->logged, &copy)) {
+		size = lang_record_put_function(buf, 0, &copy.text);
+		if (size)
+			fn(ctx, buf, size);
+	}
 }
 
 int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,

@@ -63,13 +63,15 @@ enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64
 size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *text);
 size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *f);
 
-/*
- * Call @fn with a record of each function of @codes (NULL: none), from @first on. Return how many
- * functions there are.
- */
-uint32_t lang_record_each_function(const struct codes *codes, uint32_t first,
-				   void (*fn)(void *ctx, const void *record, size_t size),
-				   void *ctx);
+/* The functions that a file has. All zero: none. */
+struct lang_record_cursor {
+	uint32_t nr;	 /* of scripts */
+	uint64_t logged; /* of virtual machines: the last one of codes_log() */
+};
+
+/* Call @fn with a record of each further function of @codes (NULL: none). */
+void lang_record_each_function(const struct codes *codes, struct lang_record_cursor *cursor,
+			       void (*fn)(void *ctx, const void *record, size_t size), void *ctx);
 
 /* Read a record. 0 or -EINVAL. The texts of a function point into @bytes. */
 int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,

@@ -10,6 +10,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata_write.h"
 #include "sampler/file/spool.h"
 #include "sampler/file/synth.h"
@@ -41,7 +42,7 @@ struct recorder {
 	uint64_t every_ns; /* the shortest round */
 	uint64_t round_ns; /* the writer's: the last round ended then */
 	const struct codes *codes;
-	uint32_t nr_codes; /* the writer's: functions in the file */
+	struct lang_record_cursor functions; /* the writer's: in the file */
 
 	pthread_t writer;
 	bool runs;

@@ -118,7 +118,7 @@ static uint64_t all_drained(const struct recorder *r)
 /* Write the functions of scripts that are new. */
 static void write_functions(struct recorder *r)
 {
-	r->nr_codes = lang_record_each_function(r->codes, r->nr_codes, recorder_writer_append, r);
+	lang_record_each_function(r->codes, &r->functions, recorder_writer_append, r);
 }
 
 /* Return whether it is too early for the first round of a stream. */

@@ -16,6 +16,7 @@
 #include "symbols/base/search.h"
 #include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
+#include "symbols/lang/code_log.h"
 
 #define INTERVAL_NS 100000000ULL
 #define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
@@ -60,6 +61,9 @@ static void publish(struct hotspots *h, struct hotspots_entry *e, const struct c
 static void free_entry(struct hotspots *h, struct hotspots_entry *e)
 {
 	end_reading(e);
+	if (h->log)
+		code_log_forget(h->log,
+				(uint32_t)objects_at(h->objects, e->object)->identity.owner);
 	publish(h, e, NULL);
 	jitcode_free(e->code);
 	jitcode_free(e->methods);
@@ -378,7 +382,7 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 	const struct hotspot_job *r = e->reading;
 	const struct hotspot *vm = &r->vm;
 	const struct hotspots_keeper k = {
-		.codes = vm->nr_blobs ? h->codes : NULL,
+		.log = vm->nr_blobs ? h->log : NULL,
 		.process = base->identity.owner,
 		.time_ns = now_ns,
 		.memory = vm->nr_blobs ? vm->blobs[0].start : 0,

@@ -23,8 +23,8 @@
 /* The layer of an object with addresses of interpreted methods as offsets. */
 #define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
 
+struct code_log;
 struct code_text;
-struct codes;
 struct hotspots_entry;
 struct hotspots_kept;
 
@@ -32,7 +32,7 @@ struct hotspots {
 	struct objects *objects;
 	struct maps *maps;	 /* NULL: no process is read */
 	struct helpers *helpers; /* NULL: no process is read */
-	struct codes *codes;	 /* keeps all code for recordings; NULL: not kept */
+	struct code_log *log;	 /* keeps all code for recordings; NULL: not kept */
 	bool off;
 	bool recorded; /* a replay: no process is read */
 	struct hotspots_entry **entries;

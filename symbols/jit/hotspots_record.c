@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/lang/code_log.h"
 #include "symbols/lang/lang.h"
 
-#define NO_FILE "-" /* a function in the table of codes has a file */
+#define NO_FILE "-" /* a recorded function has a file */
 
 /* A frame of a chain; the texts follow. */
 struct kept_frame {
@@ -30,8 +31,8 @@ static void keep(const struct hotspots_keeper *k, const struct code_key *key, co
 		.table = table,
 	};
 
-	if (*name && codes_find(k->codes, key) == CODE_NONE)
-		codes_add(k->codes, key, &text);
+	if (*name)
+		code_log_add(k->log, key, &text);
 }
 
 static struct hotspots_kept begin(const struct hotspots_keeper *k, enum hotspots_kept_kind kind)
@@ -58,7 +59,7 @@ void hotspots_keep_code(const struct hotspots_keeper *k, const struct hotspot_bl
 	struct hotspots_kept kept = begin(k, HOTSPOTS_KEPT_CODE);
 	struct code_key key;
 
-	if (!k->codes || !b->name)
+	if (!k->log || !b->name)
 		return;
 	kept.memory = kept.start = b->start;
 	kept.end = b->end;
@@ -82,7 +83,7 @@ void hotspots_keep_method(const struct hotspots_keeper *k, uint64_t method, cons
 	struct hotspots_kept kept = begin(k, HOTSPOTS_KEPT_METHOD);
 	struct code_key key;
 
-	if (!k->codes)
+	if (!k->log)
 		return;
 	kept.start = method;
 	kept.bytecodes = bytecodes;
@@ -99,7 +100,7 @@ void hotspots_keep_chain(const struct hotspots_keeper *k, const struct hotspot_j
 	uint8_t table[CODES_TABLE_MAX], *at = table + sizeof(kept);
 	struct code_key key;
 
-	if (!k->codes)
+	if (!k->log)
 		return;
 	for (uint32_t i = 0; i < nr; i++) {
 		struct kept_frame f = { .line = frames[i].line };

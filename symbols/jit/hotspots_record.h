@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Java code in a recording. The results of reading a JVM are kept as functions of LANG_JAVA in the
- * table of codes, which a recording has; details are in their line tables. A replay reads them
- * again.
+ * Java code in a recording. The results of reading a JVM are kept as functions of LANG_JAVA
+ * (symbols/lang/code_log.h) until it is forgotten; details are in their line tables. A replay reads
+ * them again.
  *
  * Threads: hotspots_keep_*() the loader. The rest is pure.
  */
@@ -47,7 +47,7 @@ struct hotspots_kept {
 
 /* The process that something was read of. */
 struct hotspots_keeper {
-	struct codes *codes; /* NULL: nothing is kept */
+	struct code_log *log; /* NULL: nothing is kept */
 	uint64_t process, time_ns, memory, call_return;
 	uint32_t pid;
 	bool untried;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/lang/lang.h"
+#include "symbols/lang/code_log.h"
 #include "symbols/lang/line_ends.h"
 
 #define CHUNK_BITS  10
@@ -49,6 +49,7 @@ struct codes {
 	uint32_t nr_chains;
 	uint32_t *by_process; /* how many were new, by the hash of the process */
 	struct line_ends *line_ends;
+	struct code_log *log;
 	atomic_ulong memory;
 	atomic_uint nr; /* release by codes_add(), acquire by codes_at() */
 	_Atomic(const struct code_text **) chunks[NR_CHUNKS]; /* published by nr */
@@ -67,7 +68,8 @@ struct codes *codes_new(void)
 	c->texts = calloc(c->nr_chains, sizeof(*c->texts));
 	c->by_process = calloc(PROCESS_SLOTS, sizeof(*c->by_process));
 	c->line_ends = line_ends_new();
-	if (!c->texts || !c->by_process || !c->line_ends) {
+	c->log = code_log_new();
+	if (!c->texts || !c->by_process || !c->line_ends || !c->log) {
 		codes_free(c);
 		return NULL;
 	}
@@ -93,6 +95,7 @@ void codes_free(struct codes *c)
 	free(c->texts);
 	free(c->by_process);
 	line_ends_free(c->line_ends);
+	code_log_free(c->log);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
@@ -104,15 +107,10 @@ static const struct code_text **text_at(const struct codes *c, uint32_t id)
 				     memory_order_relaxed)[id & (CHUNK_SIZE - 1)];
 }
 
-static uint64_t key_hash(const struct code_key *k)
-{
-	return hash_u64(hash_u64(k->address ^ (uint64_t)k->process << 40) ^ k->stamp);
-}
-
 /* Return the slot of @key, or the empty one where it would be. */
 static struct key_slot *slot_of(const struct keys *t, const struct code_key *key)
 {
-	uint32_t i = (uint32_t)key_hash(key) & (t->nr_slots - 1);
+	uint32_t i = (uint32_t)code_key_hash(key) & (t->nr_slots - 1);
 
 	for (; t->slots[i].id; i = (i + 1) & (t->nr_slots - 1)) {
 		const struct code_key *have = &t->slots[i].key;
@@ -264,16 +262,6 @@ static bool reserve(struct codes *c, uint32_t id)
 	return true;
 }
 
-/* Code of JVMs is kept for recordings alone: it leaves half of the table to scripts. */
-static bool is_full(const struct codes *c, const struct code_text *t, uint32_t id, size_t size)
-{
-	uint32_t part = t->language == LANG_JAVA ? 2 : 1;
-
-	return atomic_load_explicit(&c->memory, memory_order_relaxed) + size >
-		       CODES_MEMORY_MAX / part ||
-	       id >= CODES_MAX / part;
-}
-
 /* Copy @t, which is new. Return its id, or CODE_NONE: the table is full. */
 static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t hash)
 {
@@ -281,7 +269,8 @@ static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t h
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
 
-	if (is_full(c, t, id, size) || !reserve(c, id))
+	if (atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
+	    id >= CODES_MAX || !reserve(c, id))
 		return CODE_NONE;
 	k = malloc(size);
 	if (!k)
@@ -348,7 +337,12 @@ uint32_t codes_nr(const struct codes *c)
 
 size_t codes_memory(const struct codes *c)
 {
-	return atomic_load_explicit(&c->memory, memory_order_relaxed);
+	return atomic_load_explicit(&c->memory, memory_order_relaxed) + code_log_memory(c->log);
+}
+
+struct code_log *codes_log(const struct codes *c)
+{
+	return c->log;
 }
 
 struct line_ends *codes_line_ends(struct codes *c)

@@ -14,38 +14,18 @@
 #ifndef SYMBOLS_LANG_CODES_H
 #define SYMBOLS_LANG_CODES_H
 
-#include "symbols/base/base.h"
+#include "symbols/lang/code_text.h"
 
 #define CODES_MAX	  (1U << 20)
 #define CODES_MEMORY_MAX  (64UL << 20)
-#define CODES_PROCESS_MAX (1U << 16)  /* functions that no other process has */
-#define CODES_KEYS_MAX	  (1U << 17)  /* found by their keys; at most twice as many */
-#define CODES_TEXT_MAX	  512U	      /* bytes of a name or path; the rest is cut */
-#define CODES_TABLE_MAX	  (16U << 10) /* bytes of a line table; a larger one is left out */
+#define CODES_PROCESS_MAX (1U << 16) /* functions that no other process has */
+#define CODES_KEYS_MAX	  (1U << 17) /* found by their keys; at most twice as many */
 
 #define CODE_NONE UINT32_MAX
 
+struct code_log;
 struct codes;
 struct line_ends;
-
-/* Name, file and line table of a function. Foreign bytes. */
-struct code_text {
-	uint8_t language; /* enum lang_kind */
-	uint8_t version;  /* how the table is to be read: the minor version */
-	bool compiled;	  /* code that was compiled from the function; the table is of its bytes */
-	uint16_t name_size, file_size;
-	uint32_t first_line; /* 0: not known */
-	uint32_t
-		position; /* in the text of the file: identifies the function; 0: first_line does */
-	uint32_t table_size;
-	const char *name, *file; /* not NUL-terminated */
-	const uint8_t *table;
-};
-
-struct code_key {
-	uint32_t process;
-	uint64_t address, stamp;
-};
 
 /* NULL when memory is out. */
 struct codes *codes_new(void);
@@ -60,6 +40,9 @@ const struct code_text *codes_at(const struct codes *c, uint32_t id);
 uint32_t codes_nr(const struct codes *c);
 /* The ends of lines of scripts. */
 struct line_ends *codes_line_ends(struct codes *c);
+/* The code of virtual machines. */
+struct code_log *codes_log(const struct codes *c);
+/* With that. */
 size_t codes_memory(const struct codes *c);
 
 #endif

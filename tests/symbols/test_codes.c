@@ -17,13 +17,11 @@
 #define THREADS 4
 #define EACH	2000U
 
-static uint8_t language = LANG_PYTHON;
-
 static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const char *name)
 {
 	const struct code_key key = { process, address, address ^ 7 };
 	const struct code_text text = {
-		.language = language,
+		.language = LANG_PYTHON,
 		.first_line = 3,
 		.name_size = (uint16_t)strlen(name),
 		.file_size = 4,
@@ -117,23 +115,6 @@ TEST(test_memory)
 	assert_true(codes_memory(c) <= CODES_MEMORY_MAX + LARGE * 64UL);
 	/* Equal texts are stored once: that of another process needs no more. */
 	assert_int_not_equal(add_large(c, 99, 0), CODE_NONE);
-	codes_free(c);
-}
-
-/* Code of JVMs, which is different in each process, leaves room for scripts. */
-TEST(test_java_and_scripts)
-{
-	struct codes *c = codes_new();
-	uint32_t nr = 0, nr_scripts = 0;
-
-	language = LANG_JAVA;
-	for (uint32_t i = 0; i < LARGE; i++)
-		nr += add_large(c, 1 + i / 60000, i) != CODE_NONE;
-	language = LANG_PYTHON;
-	assert_in_range(nr, 1000, LARGE - 1);
-	for (uint32_t i = 0; i < 30000; i++)
-		nr_scripts += add_large(c, 50, i) != CODE_NONE;
-	assert_int_equal(nr_scripts, 30000);
 	codes_free(c);
 }
 

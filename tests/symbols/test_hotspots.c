@@ -12,7 +12,7 @@
 #include "symbols/jit/hotspots.h"
 #include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
-#include "symbols/lang/codes.h"
+#include "symbols/lang/code_log.h"
 #include "symbols/lang/lang.h"
 
 static int count_descriptors(void)
@@ -102,12 +102,16 @@ TEST(test_room)
 	struct maps *maps;
 	struct hotspots h;
 	struct object *first = NULL;
+	struct code_log_copy copy;
+	uint64_t last = 0;
+	uint32_t nr = 0;
 
 	(void)state;
 	assert_int_equal(objects_new(&objects), 0);
 	assert_int_equal(maps_new(&maps, objects, 64), 0);
 	hotspots_init(&h, objects);
 	h.maps = maps;
+	h.log = code_log_new();
 	for (uint32_t i = 0; i < HOTSPOTS_MAX + 2; i++) {
 		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
 		struct object *o = objects_intern(objects, &id, "//anon", 6, 1, 4096, 8192);
@@ -119,6 +123,8 @@ TEST(test_room)
 		e = hotspots_add_entry(&h, o);
 		/* All of the first ones run. */
 		assert_true(e ? i != HOTSPOTS_MAX : i == HOTSPOTS_MAX);
+		code_log_add(h.log, &(struct code_key){ .process = i + 1 },
+			     &(struct code_text){ .language = LANG_JAVA });
 		if (i < HOTSPOTS_MAX)
 			continue;
 		for (uint32_t k = 0; k < 2 && !e; k++) {
@@ -128,7 +134,12 @@ TEST(test_room)
 	}
 	assert_int_equal(h.nr_entries, HOTSPOTS_MAX);
 	assert_non_null(hotspots_find_entry(&h, first));
+	/* Its code for recordings has left with it. */
+	while (code_log_next(h.log, &last, &copy))
+		nr++;
+	assert_int_equal(nr, HOTSPOTS_MAX + 1);
 	hotspots_fini(&h);
+	code_log_free(h.log);
 	maps_free(maps);
 	objects_free(objects);
 }
@@ -143,14 +154,16 @@ TEST(test_kept)
 					.kind = HOTSPOT_COMPILED,
 					.name = (char[]){ "A.big" } };
 	struct hotspots_keeper k = { .untried = true,
-				     .codes = codes_new(),
+				     .log = code_log_new(),
 				     .process = 3,
 				     .time_ns = 99,
 				     .memory = 4096,
 				     .pid = 42 };
 	struct hotspot_job_frame *frames;
 	struct hotspots_kept kept;
+	struct code_log_copy copy;
 	struct code_text text;
+	uint64_t last = 0;
 
 	(void)state;
 	hotspots_keep_code(&k, &b);
@@ -159,8 +172,8 @@ TEST(test_kept)
 	hotspots_keep_chain(
 		&k, &(struct hotspot_job_chain){
 			    .addr = 5000, .layer = 1, .nr = 2, .exact = true, .frames = chain });
-	assert_int_equal(codes_nr(k.codes), 3);
-	text = *codes_at(k.codes, 0);
+	assert_true(code_log_next(k.log, &last, &copy));
+	text = copy.text;
 	assert_int_equal(text.language, LANG_JAVA);
 	assert_true(hotspots_kept(&text, &kept));
 	assert_int_equal(kept.end - kept.start, 4096);
@@ -168,9 +181,11 @@ TEST(test_kept)
 	assert_int_equal(kept.pid + kept.time_ns + kept.frame_words, 42 + 99 + 6);
 	text.table_size--;
 	assert_false(hotspots_kept(&text, &kept));
-	assert_true(hotspots_kept(codes_at(k.codes, 1), &kept));
+	assert_true(code_log_next(k.log, &last, &copy));
+	assert_true(hotspots_kept(&copy.text, &kept));
 	assert_int_equal(kept.start + kept.bytecodes_size, 640 + 12);
-	text = *codes_at(k.codes, 2);
+	assert_true(code_log_next(k.log, &last, &copy));
+	text = copy.text;
 	assert_true(hotspots_kept(&text, &kept));
 	frames = hotspots_kept_frames(&text, &kept);
 	assert_true(kept.flags & HOTSPOTS_KEPT_EXACT);
@@ -182,7 +197,8 @@ TEST(test_kept)
 	text.table_size--;
 	assert_true(hotspots_kept(&text, &kept));
 	assert_null(hotspots_kept_frames(&text, &kept));
-	codes_free(k.codes);
+	assert_false(code_log_next(k.log, &last, &copy));
+	code_log_free(k.log);
 }
 
 int main(void)

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * code_log: each key once, in order, while others are forgotten; limits of a process and of all.
+ */
+#include "tests/prelude.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbols/lang/code_log.h"
+#include "symbols/lang/lang.h"
+
+static void add(struct code_log *l, uint32_t process, uint64_t address, const char *name)
+{
+	const struct code_key key = { process, address, 7 };
+	const struct code_text text = {
+		.language = LANG_JAVA,
+		.name_size = (uint16_t)strlen(name),
+		.file_size = 1,
+		.table_size = sizeof(address),
+		.name = name,
+		.file = "-",
+		.table = (const uint8_t *)&address,
+	};
+
+	code_log_add(l, &key, &text);
+}
+
+/* Return how many there are after @last, and check the last one's name and table. */
+static uint32_t count(struct code_log *l, uint64_t last, const char *name, uint64_t address)
+{
+	struct code_log_copy copy;
+	uint32_t nr = 0;
+
+	while (code_log_next(l, &last, &copy))
+		nr++;
+	if (!nr)
+		return 0;
+	assert_int_equal(copy.text.name_size, strlen(name));
+	assert_memory_equal(copy.text.name, name, copy.text.name_size);
+	assert_memory_equal(copy.text.file, "-", 1);
+	assert_int_equal(copy.text.table_size, sizeof(address));
+	assert_memory_equal(copy.text.table, &address, sizeof(address));
+	return nr;
+}
+
+TEST(test_order)
+{
+	struct code_log *l = code_log_new();
+	struct code_log_copy copy;
+	uint64_t last = 0;
+
+	assert_false(code_log_next(l, &last, &copy));
+	add(l, 1, 4096, "first");
+	add(l, 2, 4096, "second");
+	add(l, 1, 4096, "the key of the first");
+	assert_int_equal(count(l, 0, "second", 4096), 2);
+	assert_true(code_log_next(l, &last, &copy));
+	assert_memory_equal(copy.text.name, "first", 5);
+	/* A reader goes on where it was, also if that is gone. */
+	code_log_forget(l, 1);
+	add(l, 3, 8192, "third");
+	add(l, 2, 4096, "the key of the second");
+	assert_int_equal(count(l, last, "third", 8192), 2);
+	code_log_forget(l, 2);
+	assert_int_equal(count(l, 0, "third", 8192), 1);
+	/* A key that was forgotten may come again. */
+	add(l, 1, 4096, "first");
+	assert_int_equal(count(l, 0, "first", 4096), 2);
+	code_log_forget(l, 1);
+	code_log_forget(l, 3);
+	assert_int_equal(code_log_memory(l), 0);
+	code_log_free(l);
+}
+
+/* One process has a part only; processes that come and go need no more memory. */
+TEST(test_limits)
+{
+	static char name[CODES_TEXT_MAX + 1];
+	struct code_log *l = code_log_new();
+	size_t most;
+
+	for (uint32_t i = 0; i < CODE_LOG_PROCESS_MAX + 100; i++)
+		add(l, 1, i, "f");
+	assert_int_equal(count(l, 0, "f", CODE_LOG_PROCESS_MAX - 1), CODE_LOG_PROCESS_MAX);
+	memset(name, 'x', CODES_TEXT_MAX);
+	for (uint32_t i = 0; i < CODE_LOG_PROCESS_MAX; i++)
+		add(l, 2, i, name);
+	most = code_log_memory(l);
+	assert_in_range(most, CODE_LOG_MEMORY_MAX / 2, CODE_LOG_MEMORY_MAX);
+	for (uint32_t process = 3; process < 8; process++) {
+		code_log_forget(l, process - 1);
+		for (uint32_t i = 0; i < CODE_LOG_PROCESS_MAX; i++)
+			add(l, process, i, name);
+		assert_int_equal(code_log_memory(l), most);
+	}
+	code_log_free(l);
+}
+
+static atomic_bool stop;
+
+/* A recording goes on while processes come and go. */
+static void *read_on(void *arg)
+{
+	struct code_log_copy copy;
+	uint64_t last = 0, before = 0;
+	uintptr_t wrong = 0;
+
+	while (!atomic_load(&stop))
+		while (code_log_next(arg, &last, &copy)) {
+			wrong += last <= before || copy.text.name_size != 1 ||
+				 *copy.text.name != 'f';
+			before = last;
+		}
+	return (void *)wrong;
+}
+
+TEST(test_threads)
+{
+	struct code_log *l = code_log_new();
+	pthread_t reader;
+	void *wrong;
+
+	assert_int_equal(pthread_create(&reader, NULL, read_on, l), 0);
+	for (uint32_t process = 1; process < 200; process++) {
+		for (uint32_t i = 0; i < 100; i++)
+			add(l, process, i, "f");
+		if (process > 3)
+			code_log_forget(l, process - 3);
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(reader, &wrong), 0);
+	assert_null(wrong);
+	code_log_free(l);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
