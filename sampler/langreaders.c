@@ -28,15 +28,22 @@ int langreaders_open(struct langreaders *r, struct maps *maps, struct codes *cod
 	r->shared->codes = codes;
 	r->shared->own_pid = own_pid;
 	r->shared->languages = languages;
+	atomic_init(&r->shared->users, 1);
 	return 0;
 }
 
-void langreaders_close(struct langreaders *r)
+void langreaders_close(struct langreaders *r, void (*free_used)(void *used), void *used)
 {
+	struct langreader_shared *shared = r->shared;
+
 	free(r->quiet);
-	if (!r->left_behind)
-		free(r->shared);
-	r->shared = NULL;
+	if (!shared) {
+		free_used(used);
+		return;
+	}
+	shared->free_used = free_used;
+	shared->used = used;
+	langreader_put(shared);
 }
 
 static void start(struct langreaders *r, struct counters *c, struct sampler_thread *t,
@@ -52,10 +59,9 @@ static void start(struct langreaders *r, struct counters *c, struct sampler_thre
 		return;
 	/* No event wakes it: nothing is gained by it. */
 	counters_wake(c, index, false);
-	sampler_thread_set_reader(t, NULL);
-	synchronize_rcu();
+	sampler_thread_drop_reader(t);
 	r->nr--;
-	r->left_behind |= !langreader_stop(reader);
+	langreader_stop(reader);
 }
 
 /* @hangs: it is not waited for. */
@@ -68,18 +74,16 @@ static void stop(struct langreaders *r, struct counters *c, struct sampler_threa
 	if (!reader)
 		return;
 	counters_wake(c, index, false);
-	sampler_thread_set_reader(t, NULL);
-	synchronize_rcu();
+	sampler_thread_drop_reader(t);
 	r->nr--;
 	if (hangs) {
 		langreader_leave(reader);
-		r->left_behind = true;
 		return;
 	}
 	online = rcu_read_ongoing();
 	if (online)
 		rcu_thread_offline();
-	r->left_behind |= !langreader_stop(reader);
+	langreader_stop(reader);
 	if (online)
 		rcu_thread_online();
 }

@@ -21,7 +21,6 @@ struct langreaders {
 	uint32_t nr_found;		  /* interpreters, of which readers were started */
 	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
 	uint32_t nr_quiet;
-	bool left_behind; /* a left reader may still use the tables of the session */
 	bool said_slow;	  /* that message was shown */
 	struct err error; /* why the last one could not be started */
 };
@@ -29,8 +28,11 @@ struct langreaders {
 /* 0 or -ENOMEM. All borrowed. */
 int langreaders_open(struct langreaders *r, struct maps *maps, struct codes *codes, pid_t own_pid,
 		     uint32_t languages);
-/* After langreaders_stop(). Memory that an abandoned reader may use is not freed. */
-void langreaders_close(struct langreaders *r);
+/*
+ * After langreaders_stop(). Call @free_used, which may also free @r, when no reader uses the maps
+ * and codes: now, else on the thread of the last reader that was left behind, at its end.
+ */
+void langreaders_close(struct langreaders *r, void (*free_used)(void *used), void *used);
 
 /* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */
 void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_thread *t,

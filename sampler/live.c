@@ -181,7 +181,6 @@ void live_close(struct live *l)
 	sideband_free(l->sideband);
 	if (l->counters)
 		counters_close(l->counters);
-	langreaders_close(&l->readers);
 	free(l->online);
 	free(l->threads);
 	free(l->shared);

@@ -48,7 +48,7 @@ void live_stop_threads(struct live *l);
 void live_unwind_stats(const struct live *l, struct unwind_stats *out);
 /* Sum of the CPU time of all threads since the start. */
 uint64_t live_cpu_ns(const struct live *l);
-/* Close events and side-band, free everything; the threads have ended. */
+/* Close events and side-band, free everything but the readers' part; the threads have ended. */
 void live_close(struct live *l);
 
 #endif

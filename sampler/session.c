@@ -322,10 +322,17 @@ int session_start(struct sampler *s, struct err *e)
 	return code ? code : target_release(&s->target, s->config.command, e);
 }
 
+/* Free the tables, which a reader that was left behind may look at until its end. */
+static void free_used(void *session)
+{
+	struct sampler *s = session;
+
+	store_close(&s->store);
+	free(s);
+}
+
 void session_free(struct sampler *s)
 {
-	const bool left_behind = s->live.readers.left_behind;
-
 	assert(!s->builder.runs && !s->live.nr_threads);
 	if (s->store.symbols)
 		symbols_stop(s->store.symbols);
@@ -335,9 +342,6 @@ void session_free(struct sampler *s)
 	replay_close(s->replay);
 	mailbox_close(&s->mailbox);
 	collect_close(&s->collect);
-	/* A reader that was left behind may still look at them. */
-	if (!left_behind)
-		store_close(&s->store);
 	rates_close(&s->rates);
 	event_states_free(&s->events);
 	keep_close(s->keep);
@@ -346,5 +350,5 @@ void session_free(struct sampler *s)
 	controls_close(&s->controls);
 	config_free_spec(s->spec);
 	config_free_spec(s->focus.spec);
-	free(s);
+	langreaders_close(&s->live.readers, free_used, s);
 }

@@ -400,6 +400,15 @@ static bool read_samples(struct langreader *r)
 	return true;
 }
 
+void langreader_put(struct langreader_shared *shared)
+{
+	/* Acquire and release: all uses precede the free. */
+	if (atomic_fetch_sub_explicit(&shared->users, 1, memory_order_acq_rel) != 1)
+		return;
+	shared->free_used(shared->used);
+	free(shared);
+}
+
 static void langreader_free(struct langreader *r)
 {
 	if (r->feed)
@@ -410,6 +419,7 @@ static void langreader_free(struct langreader *r)
 	if (r->epoll_fd >= 0)
 		close(r->epoll_fd);
 	preemption_close(&r->preemption);
+	langreader_put(r->shared);
 	free(r);
 }
 
@@ -468,6 +478,8 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 
 	if (!r)
 		return err_set(e, -ENOMEM, "no memory for a reader thread");
+	/* Relaxed: the owner is one of the users. */
+	atomic_fetch_add_explicit(&shared->users, 1, memory_order_relaxed);
 	r->shared = shared;
 	r->cpu = counters_cpu(counters, index);
 	r->cpu_nr = r->cpu->cpu;
@@ -506,24 +518,23 @@ void langreader_leave(struct langreader *r)
 		langreader_free(r);
 }
 
-bool langreader_stop(struct langreader *r)
+void langreader_stop(struct langreader *r)
 {
 	const uint64_t deadline_ns = time_now_ns() + STOP_WAIT_NS;
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 
 	if (!r)
-		return true;
+		return;
 	wake_send(r->stop_fd);
 	while (atomic_load_explicit(&r->state, memory_order_acquire) != ENDED) {
 		if (time_now_ns() > deadline_ns) {
 			langreader_leave(r);
-			return false;
+			return;
 		}
 		nanosleep(&nap, NULL);
 	}
 	pthread_join(r->thread, NULL);
 	langreader_free(r);
-	return true;
 }
 
 struct feed *langreader_feed(struct langreader *r)

@@ -24,10 +24,13 @@
 #define LANGREADER_HANG_NS 50000000ULL
 #define LANGREADER_BARRED  64U
 
-/* Shared by all readers; not freed after one is left behind. */
+/* Shared by all readers and their owner, of which the last user frees it with what it points to. */
 struct langreader_shared {
 	struct maps *maps;
 	struct codes *codes;
+	atomic_uint users;	       /* 1: the owner */
+	void (*free_used)(void *used); /* set by the owner before its put */
+	void *used;
 	pid_t own_pid;
 	uint32_t languages; /* to be read: lang_bit() */
 	atomic_uint nr_barred;
@@ -42,8 +45,8 @@ struct langreader;
  */
 int langreader_start(struct langreader **out, struct langreader_shared *shared,
 		     struct counters *counters, uint32_t index, int kick_fd, struct err *e);
-/* End it, join it, free it; one that hangs is left behind (then false), and its feed with it. */
-bool langreader_stop(struct langreader *r);
+/* End it, join it, free it; one that hangs is left behind, and its feed with it. */
+void langreader_stop(struct langreader *r);
 /* Leave a hanging reader behind: it frees itself at its end. */
 void langreader_leave(struct langreader *r);
 struct feed *langreader_feed(struct langreader *r);
@@ -52,6 +55,8 @@ bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, u
 /* Return whether a real-time priority was refused. Then samples may be read late, and are guesses.
  */
 bool langreader_is_slow(const struct langreader *r);
+/* End the use of @shared; the last user calls free_used(), on any thread, and frees @shared. */
+void langreader_put(struct langreader_shared *shared);
 /* Read no process of this incarnation again. */
 void langreader_bar(struct langreader_shared *shared, uint32_t process);
 

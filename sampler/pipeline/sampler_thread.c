@@ -393,6 +393,13 @@ void sampler_thread_set_reader(struct sampler_thread *t, struct langreader *read
 	atomic_store_explicit(&t->reader, reader, memory_order_release);
 }
 
+void sampler_thread_drop_reader(struct sampler_thread *t)
+{
+	sampler_thread_set_reader(t, NULL);
+	synchronize_rcu();
+	grace_waited(t->shared);
+}
+
 struct langreader *sampler_thread_reader(const struct sampler_thread *t)
 {
 	return atomic_load_explicit(&t->reader, memory_order_relaxed);

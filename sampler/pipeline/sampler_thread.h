@@ -25,10 +25,11 @@ void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
 struct langreader;
 /*
  * Builder: from the next batch on use the frames of @reader (NULL: none); with one, the thread
- * checks the ring periodically and when its eventfd is written to. The previous reader is in use
- * for a grace period.
+ * checks the ring periodically and when its eventfd is written to.
  */
 void sampler_thread_set_reader(struct sampler_thread *t, struct langreader *reader);
+/* Builder: end the use of its reader. Waits for a grace period. */
+void sampler_thread_drop_reader(struct sampler_thread *t);
 struct langreader *sampler_thread_reader(const struct sampler_thread *t);
 /* Builder: test and clear the wish for a reader. */
 bool sampler_thread_take_wish(struct sampler_thread *t);

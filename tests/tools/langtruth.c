@@ -147,7 +147,8 @@ static void start_all(struct tool *t, pid_t pid)
 	maps_load(t->maps, pid);
 	symbols_wake(t->symbols);
 	usleep(400000);
-	t->shared = (struct langreader_shared){ .maps = t->maps,
+	t->shared = (struct langreader_shared){ .users = 1,
+						.maps = t->maps,
 						.codes = symbols_codes(t->symbols),
 						.own_pid = getpid(),
 						.languages = UINT32_MAX & ~lang_bit(LANG_JAVA) };
