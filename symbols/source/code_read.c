@@ -17,11 +17,10 @@
 #include <unistd.h>
 
 #include "symbols/base/array.h"
-#include "symbols/source/dwarf_cage.h"
+#include "symbols/source/dwarf_object.h"
 #include "symbols/object/elffile.h"
 #include "symbols/base/foreign.h"
 #include "symbols/kernel/kernel_cage.h"
-#include "symbols/source/lines.h"
 #include "symbols/source/source.h"
 
 #define FILE_SPAN_MAX 4096u /* lines of one file */
@@ -273,12 +272,12 @@ static const char *why_no_lines(int code)
 /* Find the line of each part of the code. */
 static void read_rows(struct reading *r)
 {
-	struct lines_file *file = NULL;
-	int rc = lines_open(&r->where, false, &file);
+	struct dwarf_cage *file = NULL;
+	int rc = dwarf_object_open(&r->where, false, &file);
 
 	if (!rc)
-		rc = dwarf_cage_lines(lines_dwarf(file), r->l->vaddr, r->l->size, tell_line, r);
-	lines_close(file);
+		rc = dwarf_cage_lines(file, r->l->vaddr, r->l->size, tell_line, r);
+	dwarf_cage_close(file);
 	if (rc)
 		r->l->no_source = why_no_lines(rc);
 	else if (!r->l->nr_files)

@@ -13,13 +13,12 @@
 #include <unistd.h>
 
 #include "symbols/base/array.h"
-#include "symbols/object/debugfile.h"
 #include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
 #include "symbols/name/naming_found.h"
 #include "symbols/source/dwarf_cage.h"
-#include "symbols/source/dwarf_open.h"
+#include "symbols/source/dwarf_object.h"
 #include "symbols/object/image.h"
 
 #define IDLE_NS		10000000000ULL /* an unused file is closed after that */
@@ -35,16 +34,11 @@
 #define FEW_WAIT_NS    500000000ULL
 #define FEW_WAIT_SHARE 20
 
-/* An open file with debug information; used by one thread at a time. */
-struct lines_file {
-	struct dwarf_cage *dwarf;
-};
-
 struct lines_object {
 	uint32_t object;
 	uint32_t *queue;
 	uint32_t nr, max;
-	struct lines_file *file; /* NULL: closed, or lent to a job */
+	struct dwarf_cage *file; /* used by one thread at a time; NULL: closed, or lent to a job */
 	uint64_t used_ns;
 	uint32_t nr_late, nr_lost;
 	bool refused; /* permanently */
@@ -55,7 +49,7 @@ struct lines_job {
 	struct job job;
 	struct load_where where; /* to open */
 	bool no_lines;
-	struct lines_file *file; /* to look up in, or just opened */
+	struct dwarf_cage *file; /* to look up in, or just opened */
 	struct lines_object *of; /* the loader's, not used by the job */
 	uint64_t began_ns;
 	int rc;	   /* of opening, or of the look-up */
@@ -77,25 +71,17 @@ void lines_init(struct lines *l, const struct image_cache *images, struct places
 	l->began_ns = time_now_ns();
 }
 
-void lines_close(struct lines_file *f)
-{
-	if (!f)
-		return;
-	dwarf_cage_close(f->dwarf);
-	free(f);
-}
-
 static void drop_job(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	lines_close(j->file);
+	dwarf_cage_close(j->file);
 	load_where_fini(&j->where);
 	dwarf_chains_free(&j->chains);
 	free(j);
 }
 
-static struct lines_job *new_job(void (*run)(struct job *job), struct lines_file *file)
+static struct lines_job *new_job(void (*run)(struct job *job), struct dwarf_cage *file)
 {
 	struct lines_job *j = calloc(1, sizeof(*j));
 
@@ -111,7 +97,7 @@ static void run_close(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	lines_close(j->file);
+	dwarf_cage_close(j->file);
 	j->file = NULL;
 }
 
@@ -295,83 +281,23 @@ void lines_again(struct lines *l, uint32_t object)
 	o->nr_late = o->nr_lost = 0;
 }
 
-/* Turn @f, the object, into the file with its debug information. */
-static int to_debug_file(struct elffile *f, uint64_t *bias)
-{
-	struct elffile debug;
-	uint64_t size;
-	int rc = dwarf_open_check(f, &size);
-
-	*bias = 0;
-	if (rc != -ENODATA)
-		return rc;
-	rc = debugfile_open(f, &debug, bias);
-	if (rc)
-		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, bias);
-	if (rc)
-		return rc;
-	debugfile_close(f);
-	*f = debug;
-	return 0;
-}
-
-/* Open the debug information of @where into @f. */
-static int open_file(const struct load_where *where, bool no_lines, struct lines_file *f)
-{
-	struct foreign_file file;
-	struct elffile elf;
-	uint64_t bias;
-	int rc = load_open(where, NULL, &file);
-
-	if (rc)
-		return rc;
-	rc = elffile_open(&elf, file.fd, NULL, file.size, NULL);
-	if (rc) {
-		close(file.fd);
-		return rc;
-	}
-	elf.path = where->seen.path;
-	rc = to_debug_file(&elf, &bias);
-	if (!rc)
-		rc = dwarf_cage_open(&f->dwarf, &elf, bias, no_lines);
-	debugfile_close(&elf);
-	return rc;
-}
-
-int lines_open(const struct load_where *where, bool no_lines, struct lines_file **out)
-{
-	struct lines_file *f = calloc(1, sizeof(*f));
-	int rc = f ? open_file(where, no_lines, f) : -ENOMEM;
-
-	if (rc)
-		free(f);
-	else
-		*out = f;
-	return rc;
-}
-
-struct dwarf_cage *lines_dwarf(struct lines_file *f)
-{
-	return f->dwarf;
-}
-
 static void run_open(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	j->rc = lines_open(&j->where, j->no_lines, &j->file);
+	j->rc = dwarf_object_open(&j->where, j->no_lines, &j->file);
 }
 
 static void run_look_up(struct job *job)
 {
 	struct lines_job *j = (struct lines_job *)job;
 
-	j->rc = dwarf_cage_chains(j->file->dwarf, j->vaddrs, j->nr, &j->chains);
+	j->rc = dwarf_cage_chains(j->file, j->vaddrs, j->nr, &j->chains);
 	/* Not of run_open(): there it is a file that was replaced on disk. */
 	j->lost = j->rc == -ESTALE;
 	/* Its worker is gone, and with it the open file. */
 	if (j->rc) {
-		lines_close(j->file);
+		dwarf_cage_close(j->file);
 		j->file = NULL;
 	}
 }
@@ -389,7 +315,7 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 
 			if (!o->file)
 				continue;
-			size += dwarf_cage_size(o->file->dwarf);
+			size += dwarf_cage_size(o->file);
 			nr++;
 			if (!oldest || o->used_ns < oldest->used_ns)
 				oldest = o;

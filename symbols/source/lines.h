@@ -62,14 +62,4 @@ bool lines_work(struct lines *l, bool now);
 /* Return true while a helper is busy. */
 bool lines_busy(const struct lines *l);
 
-/*
- * Open the debug information of an object for many look-ups: 0 or -errno as
- * dwarf_open(). Any thread that may hang.
- */
-struct lines_file;
-struct dwarf_cage;
-int lines_open(const struct load_where *where, bool no_lines, struct lines_file **out);
-void lines_close(struct lines_file *f); /* NULL is fine */
-struct dwarf_cage *lines_dwarf(struct lines_file *f);
-
 #endif

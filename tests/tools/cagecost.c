@@ -22,8 +22,7 @@
 #include "symbols/name/demangler.h"
 #include "symbols/object/image_read.h"
 #include "symbols/object/object.h"
-#include "symbols/source/dwarf_cage.h"
-#include "symbols/source/lines.h"
+#include "symbols/source/dwarf_object.h"
 #include "symbols/symbols.h"
 
 #define ROUNDS_MAX   101U
@@ -164,7 +163,7 @@ static uint64_t work_lines(const char *path)
 	char *real = realpath(path, NULL);
 	struct load_where where = { .identity = { .kind = OBJECT_FILE }, .seen.path = real };
 	static uint64_t vaddrs[PLACES];
-	struct lines_file *lines;
+	struct dwarf_cage *lines;
 	struct stat st;
 	uint32_t nr;
 
@@ -173,7 +172,7 @@ static uint64_t work_lines(const char *path)
 	where.identity.ino = st.st_ino;
 	nr = take_places(read_image(real), vaddrs);
 	before_ns = process_ns();
-	return lines_open(&where, false, &lines) ? 0 : look_up(lines_dwarf(lines), vaddrs, nr);
+	return dwarf_object_open(&where, false, &lines) ? 0 : look_up(lines, vaddrs, nr);
 }
 
 /* The tables of an image in one piece: this, then segments, symbols, FDEs, names, .eh_frame. */

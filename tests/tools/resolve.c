@@ -14,10 +14,9 @@
 #include <unistd.h>
 
 #include "symbols/cage/cage.h"
-#include "symbols/source/dwarf_cage.h"
+#include "symbols/source/dwarf_object.h"
 #include "symbols/source/dwarf_serve.h"
 #include "symbols/object/image_read.h"
-#include "symbols/source/lines.h"
 
 static void print_place(const struct dwarf_frame *f)
 {
@@ -31,7 +30,7 @@ static void print_place(const struct dwarf_frame *f)
 	printf("%s:%u\n", path, f->line);
 }
 
-static void print(const struct image *image, struct lines_file *lines, uint64_t vaddr)
+static void print(const struct image *image, struct dwarf_cage *lines, uint64_t vaddr)
 {
 	struct dwarf_frame frames[DWARF_FRAMES_MAX] = { { .name = NULL } };
 	const struct image_symbol *s = image_find(image, vaddr);
@@ -41,7 +40,7 @@ static void print(const struct image *image, struct lines_file *lines, uint64_t 
 	struct dwarf_chains chains = { 0 };
 	int nr = 0;
 
-	if (lines && !dwarf_cage_chains(lines_dwarf(lines), &vaddr, 1, &chains))
+	if (lines && !dwarf_cage_chains(lines, &vaddr, 1, &chains))
 		nr = chains.nr_frames[0];
 	for (int i = 0; i < nr; i++)
 		frames[i] = chains.frames[i];
@@ -61,7 +60,7 @@ int main(int argc, char **argv)
 {
 	struct image_input in = { .path = argv[1] };
 	struct load_where where = { .identity = { .kind = OBJECT_FILE }, .seen.path = argv[1] };
-	struct lines_file *lines = NULL;
+	struct dwarf_cage *lines = NULL;
 	struct image *image;
 	struct stat st;
 	uint64_t vaddr;
@@ -73,11 +72,11 @@ int main(int argc, char **argv)
 	where.identity.ino = st.st_ino;
 	if (image_read(&image, &in, NULL))
 		return 1;
-	if (lines_open(&where, false, &lines))
+	if (dwarf_object_open(&where, false, &lines))
 		lines = NULL;
 	while (scanf("%" SCNx64, &vaddr) == 1)
 		print(image, lines, vaddr);
-	lines_close(lines);
+	dwarf_cage_close(lines);
 	image_free(image);
 	close(in.fd);
 	return 0;
