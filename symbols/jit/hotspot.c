@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/bytes.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/search.h"
@@ -146,6 +147,10 @@ static int read_heaps(struct hotspot *h, struct remote *r)
 	return rc;
 }
 
+struct head {
+	uint8_t bytes[BLOB_BYTES];
+};
+
 /* A scan in the making. */
 struct scan {
 	const struct hotspot *h;
@@ -156,7 +161,8 @@ struct scan {
 	/* The last name read: most blobs have the same one. */
 	uint64_t name_at;
 	char name[64];
-	uint8_t heads[REMOTE_PIECES_MAX * BLOB_BYTES];
+	struct head *heads; /* scratch */
+	uint32_t max_heads;
 };
 
 /* The blob of the last scan at the same address; NULL: none. */
@@ -268,16 +274,12 @@ static char *name_blob(struct scan *s, const struct hotspot_blob *b)
 
 static int add_blob(struct scan *s, const struct hotspot_blob *b)
 {
-	struct hotspot_blob *blobs, *known = known_blob(s->h, b->start);
+	struct hotspot_blob *known = known_blob(s->h, b->start);
 
-	if (s->nr == s->max) {
-		s->max = s->max ? s->max * 2 : 1024;
-		blobs = s->max <= HOTSPOT_BLOBS_MAX ? reallocarray(s->blobs, s->max, sizeof(*blobs))
-						    : NULL;
-		if (!blobs)
-			return s->max <= HOTSPOT_BLOBS_MAX ? -ENOMEM : -E2BIG;
-		s->blobs = blobs;
-	}
+	if (s->nr == HOTSPOT_BLOBS_MAX)
+		return -E2BIG;
+	if (!array_reserve(&s->blobs, &s->max, s->nr + 1ULL))
+		return -ENOMEM;
 	s->blobs[s->nr] = *b;
 	if (known && known->name && same_blob(known, b)) {
 		s->blobs[s->nr].name = strdup(known->name);
@@ -298,11 +300,13 @@ static int scan_blocks(struct scan *s, const uint64_t *blocks, uint32_t nr)
 {
 	const struct vmstructs *v = &s->h->vm;
 	bool got[REMOTE_PIECES_MAX];
-	int rc = remote_read_each(s->r, blocks, nr, BLOB_BYTES, s->heads, got);
+	int rc = -ENOMEM;
 
+	if (array_reserve(&s->heads, &s->max_heads, nr))
+		rc = remote_read_each(s->r, blocks, nr, BLOB_BYTES, (uint8_t *)s->heads, got);
 	for (uint32_t i = 0; i < nr && !rc; i++) {
 		struct hotspot_blob b = { .blob = blocks[i] + v->block_size };
-		const uint8_t *head = s->heads + (size_t)i * BLOB_BYTES;
+		const uint8_t *head = s->heads[i].bytes;
 
 		if (!got[i] || (v->block_used != UINT64_MAX && !head[v->block_used]))
 			continue;
@@ -392,6 +396,12 @@ static struct scan *scan_new(struct hotspot *h, struct remote *r)
 	return s;
 }
 
+static void scan_free(struct scan *s)
+{
+	free(s->heads);
+	free(s);
+}
+
 int hotspot_scan(struct hotspot *h, struct remote *r)
 {
 	struct scan *s = scan_new(h, r);
@@ -406,7 +416,7 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 		rc = remote_read_u64(r, h->vm.call_return, &h->call_return);
 	if (rc) {
 		free_blobs(s->blobs, s->nr);
-		free(s);
+		scan_free(s);
 		return rc;
 	}
 	settle(s);
@@ -414,7 +424,7 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 	h->blobs = s->blobs;
 	h->nr_blobs = s->nr;
 	count_blobs(h, s->nr_new);
-	free(s);
+	scan_free(s);
 	return 0;
 }
 
@@ -526,7 +536,7 @@ int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, ui
 		free(s->blobs);
 	if (!rc)
 		count_blobs(h, s->nr_new);
-	free(s);
+	scan_free(s);
 	return rc;
 }
 

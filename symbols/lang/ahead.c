@@ -7,6 +7,10 @@
  */
 #include "symbols/lang/chain.h"
 
+#include <string.h>
+
+#include "symbols/base/search.h"
+
 #define PAGE 4096ULL
 /* Larger pieces are texts, which are needed once. */
 #define MORE_SIZE 256U
@@ -39,14 +43,12 @@ void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_
 static void insert_sorted(struct lang_ahead *pieces, uint8_t *idle, uint32_t nr)
 {
 	struct lang_ahead last = pieces[nr - 1];
-	uint32_t i = nr - 1;
+	uint32_t at = search_split(nr - 1, i, pieces[i].addr <= last.addr);
 
-	for (; i && pieces[i - 1].addr > last.addr; i--) {
-		pieces[i] = pieces[i - 1];
-		idle[i] = idle[i - 1];
-	}
-	pieces[i] = last;
-	idle[i] = 0;
+	memmove(pieces + at + 1, pieces + at, (nr - 1 - at) * sizeof(*pieces));
+	memmove(idle + at + 1, idle + at, nr - 1 - at);
+	pieces[at] = last;
+	idle[at] = 0;
 }
 
 /* Read this piece ahead at the next sample. */

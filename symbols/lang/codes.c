@@ -88,8 +88,14 @@ void codes_free(struct codes *c)
 			c->texts[i] = next;
 		}
 	}
-	for (uint32_t i = 0; i < NR_CHUNKS; i++)
-		free(atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
+	/* They are made in order. */
+	for (uint32_t i = 0; i < NR_CHUNKS; i++) {
+		void *chunk = atomic_load_explicit(&c->chunks[i], memory_order_relaxed);
+
+		if (!chunk)
+			break;
+		free(chunk);
+	}
 	free(c->keys.slots);
 	free(c->old_keys.slots);
 	free(c->texts);

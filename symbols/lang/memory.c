@@ -149,10 +149,10 @@ const uint8_t *lang_memory_bytes(const struct lang_memory *m, uint32_t first, ui
 {
 	for (uint32_t i = first; i < end; i++) {
 		const struct lang_piece *p = &m->pieces[i];
+		uint64_t at = addr - p->addr; /* too large if it is below */
 
-		if (addr >= p->addr && addr - p->addr < p->size &&
-		    size <= p->size - (addr - p->addr) && m->read_whole[i])
-			return m->bytes + p->at + (addr - p->addr);
+		if (at < p->size && size <= p->size - at && m->read_whole[i])
+			return m->bytes + p->at + at;
 	}
 	return NULL;
 }

@@ -11,44 +11,58 @@
 
 #include "symbols/lang/pylines.h"
 #include "tests/fuzz/check_chain.h"
-#include "tests/symbols/pymake.h"
+#include "tests/fuzz/made.h"
 #include "unwind/merge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct pymake memory;
+#define VERSIONS 7U /* from 3.8 on */
+
+static struct pymake memory, images[1 + VERSIONS];
 static struct lang_reader reader;
 static struct lang_chain chain;
 static struct unwind_result native;
 static struct merge_result merged;
 
-/* A true program of 3.11, or the same bytes seen as another version. */
-static void make(uint8_t version)
+/* A true program of 3.11, or the same bytes seen as another version: 1 to VERSIONS. */
+static const struct pymake *image_of(uint32_t version)
 {
+	struct pymake *m = &images[version];
 	uint64_t code[3];
 
-	pymake_init(&memory, 42);
-	code[0] = pymake_code(&memory, "<module>", "/srv/a.py", 1);
-	code[1] = pymake_code(&memory, "total", "/srv/a.py", 20);
-	code[2] = pymake_code(&memory, "leaf", "/srv/b.py", 7);
-	pymake_loop(&memory, PYMAKE_BASE + PYMAKE_STACK + 0x800);
-	pymake_call(&memory, code[0], true);
-	pymake_call(&memory, code[1], false);
-	pymake_loop(&memory, PYMAKE_BASE + PYMAKE_STACK + 0x200);
-	pymake_call(&memory, code[2], true);
+	if (m->end)
+		return m;
+	pymake_init(m, 42);
+	code[0] = pymake_code(m, "<module>", "/srv/a.py", 1);
+	code[1] = pymake_code(m, "total", "/srv/a.py", 20);
+	code[2] = pymake_code(m, "leaf", "/srv/b.py", 7);
+	pymake_loop(m, PYMAKE_BASE + PYMAKE_STACK + 0x800);
+	pymake_call(m, code[0], true);
+	pymake_call(m, code[1], false);
+	pymake_loop(m, PYMAKE_BASE + PYMAKE_STACK + 0x200);
+	pymake_call(m, code[2], true);
 	if (version)
-		memory.process.py = *pylayout_of(0x03000000 | (8U + version % 7) << 16);
+		m->process.py = *pylayout_of(0x03000000 | (7U + version) << 16);
+	return m;
+}
+
+static uint32_t offset_of(const uint8_t *data)
+{
+	return (data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16) % (PYMAKE_SIZE - 8);
 }
 
 /* Each 11 bytes: 3 of an offset, 8 to write there. */
 static void spoil(const uint8_t *data, size_t size)
 {
-	for (; size >= 11; data += 11, size -= 11) {
-		uint32_t at = (data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16) %
-			      (PYMAKE_SIZE - 8);
+	for (; size >= 11; data += 11, size -= 11)
+		memcpy(memory.bytes + offset_of(data), data + 3, 8);
+}
 
-		memcpy(memory.bytes + at, data + 3, 8);
-	}
+static void undo(const struct pymake *image, const uint8_t *data, size_t size)
+{
+	for (; size >= 11; data += 11, size -= 11)
+		made_undo(&memory, image, offset_of(data));
+	made_end(&memory, image);
 }
 
 static void check_merge(const uint8_t *data, size_t size)
@@ -87,10 +101,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.process = 1, .tid = 42, .sp = PYMAKE_BASE + PYMAKE_STACK, .stack_size = 8192
 	};
 
-	if (size < 2 || !pymake_reader(&reader, &memory))
+	const struct pymake *image;
+
+	if (size < 2 || !made_reader(&reader, &memory))
 		return 0;
 	s.stack = memory.bytes + PYMAKE_STACK;
-	make(data[0]);
+	image = image_of(data[0] ? 1 + data[0] % VERSIONS : 0);
+	made_begin(&memory, image);
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, 1, 42);
 		lang_chain(&reader, &memory.process, &s, &chain);
@@ -104,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_merge(data, size);
 		spoil(data + 1, size - 1);
 	}
+	undo(image, data + 1, size - 1);
 	pyline_of(8 + data[0] % 7, data + 1, size - 1, data[1], size > 2 ? data[2] : 0);
 	codes_free(reader.codes);
 	return 0;

@@ -9,67 +9,83 @@
 #include <string.h>
 
 #include "tests/fuzz/check_chain.h"
-#include "tests/symbols/pymake.h"
+#include "tests/fuzz/made.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct pymake memory;
+#define STEPS 64U
+
+static struct pymake memory, images[STEPS];
 static struct lang_reader reader;
 static struct lang_chain chain;
 
 /* Each word a pointer to another one, in steps. */
-static void fill(uint64_t step)
+static const struct pymake *image_of(uint64_t step)
 {
+	struct pymake *m = &images[step];
+
+	if (m->end)
+		return m;
 	for (uint64_t at = PYMAKE_BASE; at + 8 <= PYMAKE_BASE + PYMAKE_SIZE; at += 8)
-		pymake_u64(&memory, at, PYMAKE_BASE + 4096 + ((at * step + 8 * step) & 0xfff8));
+		pymake_u64(m, at, PYMAKE_BASE + 4096 + ((at * step + 8 * step) & 0xfff8));
+	m->end = PYMAKE_BASE + PYMAKE_SIZE;
+	return m;
+}
+
+static uint32_t offset_of(const uint8_t *data)
+{
+	return (data[0] | (uint32_t)data[1] << 8) * 8U % (PYMAKE_SIZE - 8);
 }
 
 /* Each 11 bytes: 2 of a word, 1 of how, 8 to write there: a value, or a pointer to a word. */
 static void lay_over(const uint8_t *data, size_t size)
 {
 	for (; size >= 11; data += 11, size -= 11) {
-		uint32_t at = (data[0] | (uint32_t)data[1] << 8) * 8U % (PYMAKE_SIZE - 8);
 		uint64_t value;
 
 		memcpy(&value, data + 3, 8);
 		if (data[2] & 1)
 			value = PYMAKE_BASE + (value * 8 & (PYMAKE_SIZE - 1));
-		memcpy(memory.bytes + at, &value, data[2] & 2 ? 4 : 8);
+		memcpy(memory.bytes + offset_of(data), &value, data[2] & 2 ? 4 : 8);
 	}
+}
+
+static void undo(const struct pymake *image, const uint8_t *data, size_t size)
+{
+	for (; size >= 11; data += 11, size -= 11)
+		made_undo(&memory, image, offset_of(data));
+	made_end(&memory, image);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL };
-	/* Another process each time: nothing of the last one is known. */
-	static uint32_t process;
-	struct lang_sample s = { .process = ++process,
+	struct lang_sample s = { .process = 1,
 				 .tid = 42,
 				 .sp = PYMAKE_BASE + PYMAKE_STACK,
 				 .stack_size = 4096,
 				 .stack = memory.bytes + PYMAKE_STACK };
 
-	if (size < 3)
+	const struct pymake *image;
+
+	if (size < 3 || !made_reader(&reader, &memory))
 		return 0;
-	reader.codes = codes_new();
-	if (!reader.codes)
-		return 0;
-	reader.memory.read = pymake_read;
-	reader.memory.ctx = &memory;
+	image = image_of(data[1] % STEPS);
+	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
 	memory.process.runtime = PYMAKE_BASE + 4096;
-	fill(data[1] % 64);
 	s.loop[0] = PYMAKE_BASE + 4096 + data[2] * 8U;
 	s.loop[1] = s.loop[0] + 64;
 	for (int round = 0; round < 3; round++) {
 		lay_over(data + 3, round ? size - 3 : (size - 3) / 2);
 		s.time_ns += 1000000000;
 		if (!lang_chain(&reader, &memory.process, &s, &chain)) {
-			lang_chain_find_thread(&reader, &memory.process, process, 42);
+			lang_chain_find_thread(&reader, &memory.process, 1, 42);
 			lang_chain(&reader, &memory.process, &s, &chain);
 		}
 		check_chain(&reader, &chain);
 	}
+	undo(image, data + 3, size - 3);
 	codes_free(reader.codes);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/fuzz/check_chain.h"
+#include "tests/fuzz/made.h"
 #include "tests/symbols/v8make.h"
 #include "unwind/merge.h"
 
@@ -16,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define STACK 4096U
 
-static struct pymake memory;
+static struct pymake memory, image;
 static struct v8make v8;
 static struct lang_reader reader;
 static struct lang_chain chain;
@@ -33,10 +34,10 @@ static void optimise(uint64_t function)
 
 	v8make_entry(&t, 0, v8make_position(5, -1), true);
 	v8make_entry(&t, 16, v8make_position(11, 0), false);
-	pymake_u64(&memory, data + 24, v8make_smi(1));
-	pymake_u64(&memory, data + 32, literals + 1);
-	pymake_u64(&memory, data + 72, v8make_bytes(&v8, calls, sizeof(calls)) + 1);
-	pymake_u64(&memory, literals + 16, bytes_u64(pymake_at(&memory, function + 24)));
+	pymake_u64(&image, data + 24, v8make_smi(1));
+	pymake_u64(&image, data + 32, literals + 1);
+	pymake_u64(&image, data + 72, v8make_bytes(&v8, calls, sizeof(calls)) + 1);
+	pymake_u64(&image, literals + 16, bytes_u64(pymake_at(&image, function + 24)));
 	v8make_compiled(&v8, function, 13, data, v8make_bytes(&v8, t.bytes, t.size));
 }
 
@@ -45,8 +46,8 @@ static void compile(uint64_t function)
 {
 	uint64_t bytecodes = v8make_bytecodes(&v8, "\2\4\2\6", 4);
 
-	pymake_u64(&memory, bytecodes + 8, v8make_smi(2));
-	memcpy(pymake_at(&memory, bytecodes + 54), "\x0c\xa9", 2);
+	pymake_u64(&image, bytecodes + 8, v8make_smi(2));
+	memcpy(pymake_at(&image, bytecodes + 54), "\x0c\xa9", 2);
 	v8make_compiled(&v8, function, 11, bytecodes, v8make_bytes(&v8, "\x10\4\5", 3));
 }
 
@@ -55,7 +56,9 @@ static void make(void)
 {
 	uint64_t script, scope, function;
 
-	v8make_init(&v8, &memory);
+	if (image.end)
+		return;
+	v8make_init(&v8, &image);
 	script = v8make_script(&v8, v8make_string(&v8, "/srv/a.js"));
 	scope = v8make_scope(&v8, 1, v8make_string(&v8, "outer"), 0, 3);
 	function = v8make_function(&v8, script, scope);
@@ -70,11 +73,16 @@ static void make(void)
 		     2);
 }
 
+static uint32_t offset_of(const uint8_t *data)
+{
+	return data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
+}
+
 /* Each 11 bytes: 3 of an offset, 8 to write there; the last bit: numbers of the layout instead. */
 static void spoil(const uint8_t *data, size_t size)
 {
 	for (; size >= 11; data += 11, size -= 11) {
-		uint32_t at = data[0] | (uint32_t)data[1] << 8 | (uint32_t)data[2] << 16;
+		uint32_t at = offset_of(data);
 
 		if (at & 0x800000)
 			memcpy(&memory.process.v8.number[at % V8_NR], data + 3, 2);
@@ -83,6 +91,14 @@ static void spoil(const uint8_t *data, size_t size)
 	}
 	if (v8layout_check(&memory.process.v8))
 		memory.process.v8 = v8make_layout();
+}
+
+static void undo(const uint8_t *data, size_t size)
+{
+	for (; size >= 11; data += 11, size -= 11)
+		if (!(offset_of(data) & 0x800000))
+			made_undo(&memory, &image, offset_of(data) % (PYMAKE_SIZE - 8));
+	made_end(&memory, &image);
 }
 
 static void check_merge(const uint8_t *data, size_t size)
@@ -135,10 +151,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 .r9 = 55,
 				 .r15 = PYMAKE_BASE + 8192 };
 
-	if (size < 2 || !pymake_reader(&reader, &memory))
+	if (size < 2 || !made_reader(&reader, &memory))
 		return 0;
 	s.stack = memory.bytes + PYMAKE_SIZE - STACK;
 	make();
+	made_begin(&memory, &image);
 	s.rdi = data[0] & 2 ? memory.end - 64 + 1 : 0;
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, 1, 42);
@@ -147,6 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_merge(data, size);
 		spoil(data + 1, size - 1);
 	}
+	undo(data + 1, size - 1);
 	codes_free(reader.codes);
 	return 0;
 }
