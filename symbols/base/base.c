@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TIME_MAX_S 3155760000.0
+#define LARGE_PAGE ((size_t)2 << 20)
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
@@ -168,4 +170,13 @@ int time_parse(const char *text, size_t size, uint64_t *ns)
 		return -EINVAL;
 	*ns = (uint64_t)(value * 1e9 + 0.5);
 	return 0;
+}
+
+void *alloc_to_fill(size_t size)
+{
+	void *p = size < LARGE_PAGE ? malloc(size) : aligned_alloc(LARGE_PAGE, size);
+
+	if (p && size >= LARGE_PAGE)
+		madvise(p, size - size % LARGE_PAGE, MADV_HUGEPAGE);
+	return p;
 }

@@ -62,6 +62,11 @@ void out_of_memory(void) __attribute__((noreturn));
 void *xcalloc(size_t nr, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc_array(void *p, size_t nr, size_t size) __attribute__((returns_nonnull));
 char *xstrndup(const char *s, size_t size) __attribute__((malloc, returns_nonnull));
+/*
+ * Allocate memory that is going to be filled, as malloc(): whole large pages of it, as it takes
+ * longer to get small ones than to fill them. realloc() to more may copy it. NULL: none.
+ */
+void *alloc_to_fill(size_t size) __attribute__((malloc));
 
 /* Mix all bits of @x (the finaliser of splitmix64, Steele et al. 2014). */
 static inline uint64_t hash_u64(uint64_t x)

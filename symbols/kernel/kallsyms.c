@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "symbols/base/array.h"
@@ -26,9 +25,8 @@
 #define DIGITS	     16
 #define LINE_MIN     21U /* 16 digits, " t x" and a newline */
 #define LINE_MAX     4096
-#define TEXT_FIRST   (8U << 20)
+#define TEXT_FIRST   (16U << 20)
 #define NR_FIRST     (1U << 18)
-#define LARGE_PAGE   (2U << 20)
 
 /* A symbol: where its line is. Its name is read when it is needed, for few of them are. */
 struct symbol_entry {
@@ -318,17 +316,6 @@ static int finish_or_free(struct kallsyms **out, struct kallsyms *k, int rc, str
 	return 0;
 }
 
-/* Allocate @size bytes in large pages, if there are any: it takes longer to get small ones than to
- * fill them. */
-static void *alloc_large(size_t size)
-{
-	void *p = aligned_alloc(LARGE_PAGE, size);
-
-	if (p)
-		madvise(p, size, MADV_HUGEPAGE);
-	return p;
-}
-
 /* Reserve the text for more bytes: one of them for the newline of the last line. */
 static int reserve_text(struct kallsyms *k)
 {
@@ -398,9 +385,9 @@ static int make(struct kallsyms **out, struct source *from, struct err *e)
 
 	if (k) {
 		k->max = NR_FIRST;
-		k->symbols = alloc_large(NR_FIRST * sizeof(*k->symbols));
+		k->symbols = alloc_to_fill(NR_FIRST * sizeof(*k->symbols));
 		k->text_max = TEXT_FIRST;
-		k->text = alloc_large(TEXT_FIRST);
+		k->text = alloc_to_fill(TEXT_FIRST);
 	}
 	if (k && k->symbols && k->text)
 		rc = take_source(k, from);

@@ -65,7 +65,7 @@ int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, vo
 
 	if (offset > f->size || size > f->size - offset)
 		return -ERANGE;
-	bytes = malloc(size + 1);
+	bytes = alloc_to_fill(size + 1);
 	if (!bytes)
 		return -ENOMEM;
 	rc = elffile_read(f, offset, bytes, size);

@@ -55,12 +55,25 @@ static int reserve_names(struct elfsym *t, size_t size)
 		return 0;
 	if (size > ELFSYM_NAMES_MAX - t->names_size)
 		return -E2BIG;
-	names = realloc(t->names, max);
+	names = t->names ? realloc(t->names, max) : alloc_to_fill(max);
 	if (!names)
 		return -ENOMEM;
 	t->names = names;
 	t->names_max = max;
 	return 0;
+}
+
+/* Reserve the first @size bytes, with the names of all tables of @f: large ones are not moved. */
+static int reserve_first(struct elfsym *t, const struct elffile *f, size_t size)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < f->nr_shdrs && all <= ELFSYM_NAMES_MAX; i++)
+		if (f->shdrs[i].sh_type == SHT_STRTAB)
+			all += MIN(f->shdrs[i].sh_size, f->size) + 1;
+	if (all > size && all <= ELFSYM_NAMES_MAX && !reserve_names(t, all))
+		return 0;
+	return reserve_names(t, size);
 }
 
 /* Append the string table of @symtab to the names; *base is its offset there. */
@@ -78,7 +91,7 @@ static int add_names(struct elfsym *t, const struct elffile *f, const Elf64_Shdr
 		return -ERANGE;
 	if (s->sh_size > ELFSYM_NAMES_MAX - 1)
 		return -E2BIG;
-	rc = reserve_names(t, s->sh_size + 1);
+	rc = t->names ? reserve_names(t, s->sh_size + 1) : reserve_first(t, f, s->sh_size + 1);
 	if (!rc)
 		rc = elffile_read(f, s->sh_offset, t->names + t->names_size, s->sh_size);
 	if (rc)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Growable arrays: contents kept, room doubled, limits and failures.
+ * Growable arrays: contents kept, room doubled, limits and failures; memory to be filled.
  */
 #include "symbols/base/array.h"
+
+#include "symbols/base/base.h"
 
 #include "tests/prelude.h"
 
@@ -60,6 +62,29 @@ TEST(test_refused)
 	assert_int_equal(room, 64);
 	assert_int_equal(list[0], 'x');
 	free(list);
+}
+
+/* Memory of all sizes keeps its bytes, also when it grows and shrinks. */
+TEST(test_to_fill)
+{
+	static const size_t sizes[] = { 1, 4096, (2u << 20) - 1, 2u << 20, (5u << 20) + 3 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t size = sizes[i];
+		uint8_t *p = alloc_to_fill(size);
+
+		assert_non_null(p);
+		memset(p, 7, size);
+		p = realloc(p, 3 * size);
+		assert_non_null(p);
+		memset(p + size, 8, 2 * size);
+		assert_int_equal(p[0] + p[size - 1] + p[size] + p[3 * size - 1], 7 + 7 + 8 + 8);
+		p = realloc(p, size);
+		assert_non_null(p);
+		assert_int_equal(p[0] + p[size - 1], 7 + 7);
+		free(p);
+	}
+	assert_null(alloc_to_fill(SIZE_MAX / 2));
 }
 
 int main(void)
