@@ -89,7 +89,7 @@ static void cut_module(struct line *out, const char *end)
  * Read exactly eight hex digits, all at a time: a kernel has 100,000 symbols and more. Digits that
  * are not as a kernel writes them, in lower case, are read one by one.
  */
-static bool parse_half(const char *p, uint64_t *out)
+static inline bool parse_half(const char *p, uint64_t *out)
 {
 	uint64_t text, digits, letters, again;
 
@@ -108,7 +108,8 @@ static bool parse_half(const char *p, uint64_t *out)
 }
 
 /* Read the 16 digits of an address; neighbours mostly share the upper half. */
-static const char *parse_address(struct kallsyms *k, const char *p, const char *end, uint64_t *out)
+static inline const char *parse_address(struct kallsyms *k, const char *p, const char *end,
+					uint64_t *out)
 {
 	if (end - p <= 16)
 		return NULL;
@@ -124,7 +125,7 @@ static const char *parse_address(struct kallsyms *k, const char *p, const char *
 }
 
 /* Split [p, end), the line behind its address, into fields; false: not a line of a symbol. */
-static bool split_rest(const char *p, const char *end, struct line *out)
+static inline bool split_rest(const char *p, const char *end, struct line *out)
 {
 	if (end - p < 4 || end - p > LINE_MAX || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
 		return false;
@@ -184,7 +185,7 @@ static void note_begin(struct kallsyms *k, const struct line *line)
  * Add the symbol behind the last one to the table; of two symbols at one address keep the better
  * one, of equal ones the first.
  */
-static void keep(struct kallsyms *k)
+static inline void keep(struct kallsyms *k)
 {
 	struct symbol_entry *s = &k->symbols[k->nr], *last = k->nr ? s - 1 : NULL;
 
