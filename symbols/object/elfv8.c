@@ -29,6 +29,8 @@
 #define NAME_ENTRY 24U
 #define NAME_MAX   128U
 #define PREFIX	   "Builtins_"
+/* The functions that elfv8_symbol() wants are smaller. */
+#define FUNCTION_MAX 64U
 
 void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address)
 {
@@ -268,7 +270,8 @@ static void find_functions(const struct elfsym *t, struct elfv8_symbols *s)
 {
 	memset(s, 0, sizeof(*s));
 	for (uint32_t i = 0; i < t->nr; i++)
-		elfv8_symbol(s, t->names + t->symbols[i].name, t->symbols[i].vaddr);
+		if (t->symbols[i].size <= FUNCTION_MAX)
+			elfv8_symbol(s, t->names + t->symbols[i].name, t->symbols[i].vaddr);
 }
 
 int elfv8_add(struct elfsym *t, const struct elffile *f)
