@@ -8,13 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return byte @digit of the number that @record begins with. */
-static inline uint8_t sort_digit(const uint8_t *record, unsigned int digit)
+#include "symbols/base/base.h"
+
+static inline uint64_t sort_number(const uint8_t *record)
 {
 	uint64_t number;
 
 	memcpy(&number, record, sizeof(number));
-	return (uint8_t)(number >> 8 * digit);
+	return number;
+}
+
+/* Return byte @digit of the number that @record begins with. */
+static inline uint8_t sort_digit(const uint8_t *record, unsigned int digit)
+{
+	return (uint8_t)(sort_number(record) >> 8 * digit);
 }
 
 /*
@@ -24,17 +31,20 @@ static inline uint8_t sort_digit(const uint8_t *record, unsigned int digit)
  */
 static inline int sort_by_number(void *records, uint32_t nr, size_t size)
 {
-	uint8_t *spare = malloc(nr * size + 1), *from = records, *to = spare, *swap;
+	uint8_t *spare = alloc_to_fill(nr * size + 1), *from = records, *to = spare, *swap;
+	uint64_t differ = 0;
 
 	if (!spare)
 		return -ENOMEM;
-	for (unsigned int digit = 0; nr && digit < sizeof(uint64_t); digit++) {
+	for (uint32_t i = 1; i < nr; i++)
+		differ |= sort_number(from + i * size) ^ sort_number(from);
+	for (unsigned int digit = 0; digit < sizeof(differ); digit++) {
 		uint32_t at[256] = { 0 }, sum = 0;
 
+		if (!(differ >> 8 * digit & 0xff))
+			continue;
 		for (uint32_t i = 0; i < nr; i++)
 			at[sort_digit(from + i * size, digit)]++;
-		if (at[sort_digit(from, digit)] == nr)
-			continue;
 		for (unsigned int d = 0; d < 256; d++) {
 			uint32_t here = at[d];
 

@@ -14,6 +14,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/bytes.h"
 #include "symbols/base/search.h"
+#include "symbols/base/sort.h"
 
 #define RELOCATIONS_MAX (2U << 20)
 #define SLOTS_MAX	(256U << 10)
@@ -213,15 +214,6 @@ static int scan_section(struct plt *p, struct elfsym *t, const char *name)
 	return rc;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct slot *x = a, *y = b;
-
-	if (x->vaddr != y->vaddr)
-		return x->vaddr > y->vaddr ? 1 : -1;
-	return COMPARE(x->name, y->name);
-}
-
 /* Collect slots, then name the stubs that use them. */
 static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 {
@@ -237,7 +229,7 @@ static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
 		return rc;
 	if (!p->nr_slots)
 		return -ENOENT;
-	qsort(p->slots, p->nr_slots, sizeof(*p->slots), by_address);
+	rc = sort_by_number(p->slots, p->nr_slots, sizeof(*p->slots));
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !rc; i++)
 		rc = scan_section(p, t, sections[i]);
 	return rc;
