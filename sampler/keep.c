@@ -230,18 +230,33 @@ static void put_slice(struct keep *k, const struct keep_input *in, const struct 
 	keepfile_put_slice(&k->out, &real);
 }
 
-/* Write the stacks with new names again. */
+/* Report whether all places of a stack have a name. */
+static bool is_named(const struct assemble_input *in, uint32_t id)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stacks_at(in->stacks, id, &nr);
+
+	for (uint32_t i = 0; places && i < nr; i++) {
+		const struct place *place = places_at(in->places, places[i]);
+
+		/* Relaxed: only whether there is one. */
+		if (!place ||
+		    atomic_load_explicit(&place->symbol, memory_order_relaxed) == SYMBOL_NONE)
+			return false;
+	}
+	return true;
+}
+
+/* Write the stacks again of which all names are known now. */
 static void put_named(struct keep *k, const struct assemble_input *in)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < k->nr_unnamed; i++) {
-		size_t before = k->out.size;
-
-		if (put_stack(k, in, k->unnamed[i]))
-			continue;
-		k->out.size = before; /* no better than before */
-		k->unnamed[kept++] = k->unnamed[i];
+		if (is_named(in, k->unnamed[i]))
+			put_stack(k, in, k->unnamed[i]);
+		else
+			k->unnamed[kept++] = k->unnamed[i];
 	}
 	k->nr_unnamed = kept;
 }
