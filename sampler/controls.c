@@ -47,23 +47,34 @@ void controls_wake(struct controls *q)
 	wake_send(q->fd);
 }
 
-void controls_send(struct controls *q, const struct control *c)
+/* Return the index of the queued request that @c replaces; q->nr: there is none. */
+static uint32_t find_replaced(const struct controls *q, const struct control *c)
 {
 	uint32_t i = 0;
+
+	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event ||
+			     c->kind == CONTROL_TRAP))
+		i++;
+	return i;
+}
+
+void controls_send(struct controls *q, const struct control *c)
+{
+	uint32_t i;
 
 	assert(c->kind < CONTROL_NR);
 	pthread_mutex_lock(&q->lock);
 	q->busy = true;
-	while (i < q->nr && (q->items[i].kind != c->kind || q->items[i].event != c->event))
-		i++;
-	if (i < CONTROLS_MAX) {
-		if (i < q->nr)
-			controls_free(&q->items[i]);
-		q->items[i] = *c;
-		q->nr = MAX(q->nr, i + 1);
-	} else {
-		controls_free(c);
+	i = find_replaced(q, c);
+	if (i < q->nr) {
+		controls_free(&q->items[i]);
+		q->nr--;
+		memmove(&q->items[i], &q->items[i + 1], (q->nr - i) * sizeof(q->items[0]));
 	}
+	if (q->nr < CONTROLS_MAX)
+		q->items[q->nr++] = *c;
+	else
+		controls_free(c);
 	pthread_mutex_unlock(&q->lock);
 	controls_wake(q);
 }

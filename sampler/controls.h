@@ -79,7 +79,10 @@ struct controls {
 /* Prepare an empty queue. 0 or -errno with a sentence. */
 int controls_open(struct controls *q, struct err *e);
 void controls_close(struct controls *q);
-/* Queue a request, taken over; one of the same kind and event that is still queued is replaced. */
+/*
+ * Queue a request, taken over, as the newest one; one of the same kind and event that is still
+ * queued is dropped, but for TRAP: each adds a rule.
+ */
 void controls_send(struct controls *q, const struct control *c);
 /* Move all requests into @items, oldest first. Returns how many there were. */
 uint32_t controls_take(struct controls *q, struct control items[static CONTROLS_MAX]);

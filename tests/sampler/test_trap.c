@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "sampler/controls.h"
 #include "sampler/trap.h"
 
 #define SECOND 1000000000ULL
@@ -271,6 +272,36 @@ TEST(test_too_many, setup, teardown)
 		add(f, "lost");
 	assert_int_equal(trap_rule_parse(&rule, "lost", &e), 0);
 	assert_int_equal(traps_add(&f->traps, &rule), -ENOSPC);
+}
+
+/* Two rules that the builder finds together are both set, and a rate is of the newest events. */
+TEST(test_requests_together)
+{
+	static struct control taken[CONTROLS_MAX];
+	struct trap_rule *rule;
+	struct controls q = { .nr = 0 };
+	struct err e;
+
+	assert_int_equal(controls_open(&q, &e), 0);
+	controls_send(&q, &(struct control){ .kind = CONTROL_TRAP });
+	for (int i = 0; i < 2; i++) {
+		rule = xcalloc(1, sizeof(*rule));
+		assert_int_equal(trap_rule_parse(rule, i ? "lost" : "total:f > 1", &e), 0);
+		controls_send(&q, &(struct control){ .kind = CONTROL_TRAP, .rule = rule });
+	}
+	assert_int_equal(controls_take(&q, taken), 3);
+	assert_null(taken[0].rule);
+	assert_string_equal(taken[1].rule->text, "total:f > 1");
+	assert_string_equal(taken[2].rule->text, "lost");
+	for (int i = 0; i < 3; i++)
+		controls_free(&taken[i]);
+	controls_send(&q, &(struct control){ .kind = CONTROL_RATE, .hz = 1 });
+	controls_send(&q, &(struct control){ .kind = CONTROL_EVENTS });
+	controls_send(&q, &(struct control){ .kind = CONTROL_RATE, .hz = 2 });
+	assert_int_equal(controls_take(&q, taken), 2);
+	assert_int_equal(taken[0].kind, CONTROL_EVENTS);
+	assert_true(taken[1].hz == 2);
+	controls_close(&q);
 }
 
 int main(void)
