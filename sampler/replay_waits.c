@@ -76,6 +76,11 @@ void replay_waits_record(struct replay_waits *w, struct store *st, const struct 
 	case PERF_RECORD_EXIT:
 		note = note_of(rec->task.pid, rec->task.tid, STEP_EXIT, rec->task.time_ns);
 		break;
+	case PERF_RECORD_COMM:
+		if (!rec->comm.exec)
+			return;
+		note = note_of(rec->comm.pid, rec->comm.tid, STEP_EXEC, rec->time_ns);
+		break;
 	default:
 		return;
 	}

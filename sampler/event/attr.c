@@ -66,10 +66,11 @@ void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
 		set_rate(attr, config, ev, hz);
 	attr->disabled = 1;
 	/*
-	 * Switches, and begins and ends of tasks, in order with the samples. Switches of whole CPUs
-	 * have a separate event, as they may be recorded for a part of the time.
+	 * Switches, begins and ends of tasks, and exec, in order with the samples. Switches of
+	 * whole CPUs have a separate event, as they may be recorded for a part of the time.
 	 */
 	attr->task = ev->wait;
+	attr->comm = attr->comm_exec = ev->wait;
 	attr->context_switch = ev->wait && config->tasks;
 	/* A sample does not distinguish the counts of a task and of its children: as perf record.
 	 */

@@ -38,7 +38,8 @@ static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *s
 static bool is_recorded(const struct sampler_thread *t, const struct record *r,
 			const struct record_layout *layout)
 {
-	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT)
+	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT ||
+	    r->type == PERF_RECORD_COMM)
 		return false;
 	if (r->type == PERF_RECORD_SAMPLE)
 		return layout->sample_type & PERF_SAMPLE_RAW ||
@@ -260,6 +261,10 @@ void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats
 		break;
 	case PERF_RECORD_EXIT:
 		put_step(t, r.task.pid, r.task.tid, STEP_EXIT, r.task.time_ns);
+		break;
+	case PERF_RECORD_COMM:
+		if (r.comm.exec)
+			put_step(t, r.comm.pid, r.comm.tid, STEP_EXEC, r.time_ns);
 		break;
 	default:
 		break;

@@ -29,6 +29,7 @@ static const uint8_t next[STEP_NR][TASK_STATE_NR] = {
 	[STEP_FOUND] = { F, F, R, Q, S, G },
 	[STEP_ASLEEP] = { S, S, R, Q, S, G },
 	[STEP_EXIT] = { G, G, G, ODD | G, ODD | G, G },
+	[STEP_EXEC] = { R, R, R, ODD | R, ODD | R, R },
 };
 
 /* Return the time of the current state up to @time_ns. */

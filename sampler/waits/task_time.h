@@ -30,6 +30,7 @@ enum task_step {
 	STEP_FOUND,  /* in /proc, state R */
 	STEP_ASLEEP, /* in /proc, any other state */
 	STEP_EXIT,
+	STEP_EXEC, /* another program, by the first thread or one that has its id now */
 	STEP_NR,
 	/* No steps: a sample of a running task; of a recording, the stack of the next switch. */
 	STEP_SAMPLE = STEP_NR,

@@ -311,6 +311,25 @@ static void note_life(struct wait_task *task, const struct switch_note *note)
 	task->seen_running_ns = task->seen_ns[CLASS_QUEUE] = task->seen_ns[CLASS_SLEEP] = 0;
 }
 
+/*
+ * End the other threads of a process that called exec. Each has an EXIT record but the one that
+ * called it: that one has the id of the first thread now.
+ */
+static void end_threads(struct waits *w, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	const struct switch_note end = { .step = STEP_EXIT, .time_ns = time_ns };
+
+	for (uint32_t i = 0; i < w->nr_tasks; i++) {
+		struct wait_task *task = &w->tasks[i];
+
+		if (task->pid != pid || task->tid == tid || task->time.state == TASK_GONE)
+			continue;
+		waits_add_span(w, task, take_step(w, task, &end));
+		if (w->estimated)
+			note_life(task, &end);
+	}
+}
+
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
 {
 	bool woken = note->step == STEP_WOKEN, is_late;
@@ -335,6 +354,9 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	}
 	odd = task->time.nr_odd;
 	late = task->time.nr_late;
+	/* The caller runs: if it was the first thread there are no others with a lost end. */
+	if (note->step == STEP_EXEC && task->time.state != TASK_RUNNING)
+		end_threads(w, note->pid, note->tid, note->time_ns);
 	if (note->pid > 0)
 		task->pid = note->pid;
 	waits_add_span(w, task, take_step(w, task, note));
@@ -342,7 +364,7 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 		note_life(task, note);
 	w->account.odd += task->time.nr_odd - odd;
 	w->account.late += task->time.nr_late - late;
-	if (note->step == STEP_BORN)
+	if (note->step == STEP_BORN || note->step == STEP_EXEC)
 		task->stack = STACK_NONE;
 	is_late = task->time.nr_late != late;
 	if ((note->step == STEP_OUT || note->step == STEP_PREEMPTED) && (!is_late || task->found)) {

@@ -6,6 +6,7 @@ Usage: waits.py NDJSON TRUTH
        waits.py --functions NDJSON TRUTH
        waits.py --sum NDJSON TRUTH
        waits.py --kept NDJSON OPENED
+       waits.py --last NDJSON SECONDS
 """
 import json
 import sys
@@ -167,12 +168,20 @@ def kept():
             for kind in {*live, *opened} if abs(live.get(kind, 0) - opened.get(kind, 0)) > 0.05]
 
 
+def last():
+    """The last tick has so many seconds of waits of all kinds together."""
+    bad = []
+    seconds = sum(sum(t.values()) - t["cpu"] for t in sums_of(read(sys.argv[2])[-1:], bad).values())
+    return bad if seconds >= float(sys.argv[3]) else bad + [f"{seconds:.3f} of {sys.argv[3]} s in the last tick"]
+
+
 def lost(path):
     return sum(tick["waits"]["lost"] for tick in read(path) if tick.get("waits"))
 
 
 def main():
-    what = {"--same": same, "--named": unnamed, "--functions": functions, "--sum": whole, "--kept": kept}
+    what = {"--same": same, "--named": unnamed, "--functions": functions, "--sum": whole, "--kept": kept,
+            "--last": last}
     bad = what.get(sys.argv[1], compare)()
     nr = max(lost(path) for path in sys.argv[1:] if path.endswith(("/out", "/again")))
     if nr and not any("lost" in line for line in bad):

@@ -31,6 +31,13 @@ if "$PROFTOP" --check 2>/dev/null | grep -qi 'python'; then
 	python3 "$HERE/waits.py" --named "$TMP/out" || wrong 'waits of Python without its functions'
 fi
 
+# Waits go on after exec in a second thread, which then has the id of the first one; replayed also.
+"$PROFTOP" --time=all -b -n 3 --format=ndjson --record "$TMP/data" -- "$PROGRAMS/thread_exec" 9 >"$TMP/out" 2>"$TMP/err" ||
+	wrong "exit $?: $(cat "$TMP/err")"
+"$PROFTOP" --replay "$TMP/data" -b --time=all --format=ndjson >"$TMP/again" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+python3 "$HERE/waits.py" --last "$TMP/out" 0.8 || wrong 'no waits after exec of a thread'
+python3 "$HERE/waits.py" --last "$TMP/again" 1.8 || wrong 'no waits after exec of a thread in the recording'
+
 # A program that slept before the start has its stack, marked as found asleep.
 sleep 1000 &
 asleep=$!

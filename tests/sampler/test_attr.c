@@ -88,6 +88,7 @@ TEST(test_attr_call_graphs)
 	attr_sample(&attr, &off, &waits, 999);
 	assert_int_equal(attr.config, PERF_COUNT_SW_DUMMY);
 	assert_true(attr.task);
+	assert_true(attr.comm_exec);
 	assert_true(attr_sample_max(&dwarf) > attr_sample_max(&fp) + 8192);
 	assert_true(attr_sample_max(&fp) > attr_sample_max(&off) + 8 * 127);
 }

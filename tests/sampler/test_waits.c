@@ -287,6 +287,34 @@ TEST(test_estimated_life)
 	close_world(&w);
 }
 
+/* A thread that calls exec has the id of the first one, which has ended; the one it had is gone. */
+TEST(test_exec_of_a_thread)
+{
+	const struct switch_note exec = {
+		.time_ns = 1500, .pid = 3, .tid = 3, .stack = STACK_NONE, .step = STEP_EXEC
+	};
+	struct switch_note thread = {
+		.time_ns = 1100, .pid = 3, .tid = 30, .stack = STACK_NONE, .step = STEP_IN
+	};
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1050, STACK_NONE, 0);
+	switch_queue_put(waits_queue(w.waits, 0), &thread);
+	put(&w, 0, 3, STEP_EXIT, 1400, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 1410, STACK_NONE, 0);
+	switch_queue_put(waits_queue(w.waits, 0), &exec);
+	put(&w, 0, 3, STEP_OUT, 1800, stack_in(&w, 7), 1);
+	end_tick(&w, 2000);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 50 + 400 + 300);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 350 + 200);
+	end_tick(&w, 3000);
+	assert_int_equal(sum(&w, PROFILE_RUNNING, 0, 0), 0);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 1000);
+	close_world(&w);
+}
+
 static void put_sample(struct world *w, uint32_t cpu, pid_t tid, uint64_t time_ns, uint32_t stack)
 {
 	const struct switch_note note = { .time_ns = time_ns,
