@@ -418,6 +418,23 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 
 /* A part of a record is read only if it has fewer bytes by this number. */
 #define PART_SAVED 1024u
+/* Records that follow so soon are read with the end of the one before. */
+#define BEHIND_MAX 4096u
+
+/*
+ * Return the bytes to read behind @ref, which ends at @end: up to @begin of each record that is
+ * next both in time and in the file. Records of other CPUs are elsewhere.
+ */
+static uint64_t behind(const struct perfdata *pd, const struct perfdata_ref *ref, uint64_t end,
+		       size_t begin)
+{
+	const struct perfdata_ref *last = pd->refs + pd->nr_refs;
+	uint64_t to = end;
+
+	while (++ref < last && !ref->inflated && ref->at >= to && ref->at - end <= BEHIND_MAX)
+		to = ref->at + MIN(begin, ref->size);
+	return to - end;
+}
 
 /*
  * Make a record of the first @begin bytes of one and of those after its stack copy, which has its
@@ -426,7 +443,7 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 static const uint8_t *shorten(struct perfdata *pd, const struct perfdata_ref *ref,
 			      const uint8_t *bytes, size_t begin, size_t at, size_t *size)
 {
-	uint64_t stack_size, part = begin - at - sizeof(part), end, left;
+	uint64_t stack_size, part = begin - at - sizeof(part), end, left, more;
 	struct perf_event_header header;
 
 	memcpy(&stack_size, bytes + at, sizeof(stack_size));
@@ -440,9 +457,9 @@ static const uint8_t *shorten(struct perfdata *pd, const struct perfdata_ref *re
 	header.size = (uint16_t)*size;
 	memcpy(pd->part, &header, sizeof(header));
 	memcpy(pd->part + at, &part, sizeof(part));
-	/* With the beginning of the next record, which mostly follows in time also. */
 	end += ref->at;
-	bytes = perfdata_bytes_at(&pd->bytes, end, MIN(left + begin, pd->bytes.size - end));
+	more = behind(pd, ref, end + left, begin);
+	bytes = perfdata_bytes_at(&pd->bytes, end, MIN(left + more, pd->bytes.size - end));
 	if (!bytes)
 		return NULL;
 	memcpy(pd->part + begin, bytes, left);

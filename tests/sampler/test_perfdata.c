@@ -5,6 +5,7 @@
  */
 #include "sampler/file/perfdata.h"
 #include "sampler/file/perfdata_bytes.h"
+#include "sampler/file/perfdata_walk.h"
 
 #include "tests/prelude.h"
 
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FILE_SIZE 16384
+#define FILE_SIZE 32768
 #include "tests/sampler/perfdata_file.h"
 
 static void put_records(struct file *f)
@@ -517,6 +518,40 @@ TEST(test_part)
 	assert_null(perfdata_record_part(in_file, 1, 400, &size, &layout, &is_part));
 	perfdata_close(in_file);
 	perfdata_close(in_memory);
+}
+
+/* The end of a part is read with the parts that are next in time and in the file, no others. */
+TEST(test_parts_behind)
+{
+	const struct record_layout *layout;
+	struct perfdata *pd;
+	struct on_disk d;
+	struct file f;
+	size_t size;
+	bool is_part;
+
+	make_stacks(&f);
+	put_stack(&f, COPY_SIZE, 8, 20);
+	put_stack(&f, 0, 0, 21);
+	put_stack(&f, COPY_SIZE, 8, 22);
+	put_stack(&f, COPY_SIZE, 8, 19);
+	to_disk(&d, &f);
+	assert_int_equal(perfdata_open(&pd, d.path, NULL), 0);
+	assert_int_equal(perfdata_nr_records(pd), 10);
+	for (uint64_t i = 6; i < 10; i++) {
+		const uint64_t behind = pd->bytes.window_at + pd->bytes.window_size;
+
+		assert_non_null(perfdata_record_part(pd, i, 1000, &size, &layout, &is_part));
+		/* Read with the sample before. */
+		if (i == 8)
+			assert_int_equal(pd->bytes.window_at + pd->bytes.window_size, behind);
+		if (i == 9) {
+			assert_true(pd->refs[9].at + 1000 <= behind);
+			assert_in_range(pd->bytes.window_size, 1, 600);
+		}
+	}
+	perfdata_close(pd);
+	close(d.fd);
 }
 
 /* Samples with wrong sizes: the same records are refused in part and whole. */
