@@ -33,7 +33,6 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
 
 struct gate_slot {
-	uint64_t key; /* image_key() << 32 | offset of the FDE */
 	struct cfi_rewrite rewrite;
 	struct cfi_rule rule; /* most recent one */
 	uint16_t nr_remembers;
@@ -72,6 +71,7 @@ struct step {
 	struct spender spenders[SPENDERS];
 	uint64_t second; /* of sample time, with this number of reads: */
 	uint32_t nr_reads;
+	uint64_t gate_key[GATE_SLOTS]; /* image_key() << 32 | offset of the FDE */
 	struct gate_slot gate[GATE_SLOTS];
 };
 
@@ -379,11 +379,13 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 static struct gate_slot *slot_of(struct step *s, const struct step_input *in)
 {
 	uint64_t key = (uint64_t)image_key(in) << 32 | in->fde->offset;
-	struct gate_slot *slot = &s->gate[hash_u64(key) & (GATE_SLOTS - 1)];
+	size_t at = hash_u64(key) & (GATE_SLOTS - 1);
 
-	if (slot->key != key)
-		*slot = (struct gate_slot){ .key = key };
-	return slot;
+	if (s->gate_key[at] != key) {
+		s->gate_key[at] = key;
+		s->gate[at] = (struct gate_slot){ 0 };
+	}
+	return &s->gate[at];
 }
 
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/base/base.h"
 
@@ -51,9 +52,11 @@ int sums_reserve(struct sums *s, uint32_t more)
 		return 0;
 	if (size > SLOTS_MAX)
 		return -ENOMEM;
-	grown.slots = calloc(size, sizeof(*grown.slots));
+	/* Reading what was never written, then writing it, takes two page faults. */
+	grown.slots = alloc_to_fill(size * sizeof(*grown.slots));
 	if (!grown.slots)
 		return -ENOMEM;
+	memset(grown.slots, 0, size * sizeof(*grown.slots));
 	grown.mask = (uint32_t)(size - 1);
 	for (uint64_t i = 0; i < slots_nr(s); i++)
 		if (s->slots[i].key)

@@ -169,6 +169,7 @@ int assemble_spot(struct assemble_work *w, struct assemble_spot *spot, uint32_t 
 		ret = add_frame(w, place_function(w, id, place), PROFILE_NO_LINE);
 	*spot = (struct assemble_spot){ .first = first + 1, .nr = w->nr_frames - first };
 	classify(w, spot, place);
+	w->has_scripts |= spot->script;
 	if (!ret && w->in->wait_places)
 		spot->hint = hint_of(w, spot);
 	return ret;

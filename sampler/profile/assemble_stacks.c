@@ -31,7 +31,7 @@ static struct left_out find_left_out(const struct assemble_work *w, const uint32
 {
 	if (w->in->shown_frames != FRAMES_LANGUAGE)
 		return (struct left_out){ .script = w->in->shown_frames == FRAMES_NATIVE };
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr && w->has_scripts; i++)
 		if (assemble_spot_at(w, places[i])->script)
 			return (struct left_out){ .interpreter = true };
 	return (struct left_out){ false, false };

@@ -41,6 +41,7 @@ struct assemble_work {
 	uint32_t nr_places;
 	struct assemble_spot_frame *frames;
 	uint32_t nr_frames, max_frames;
+	bool has_scripts; /* a spot of a language */
 };
 
 static inline uint32_t *assemble_index_at(const struct assemble_index *index, uint32_t id)
