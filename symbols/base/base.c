@@ -174,9 +174,13 @@ int time_parse(const char *text, size_t size, uint64_t *ns)
 
 void *alloc_to_fill(size_t size)
 {
-	void *p = size < LARGE_PAGE ? malloc(size) : aligned_alloc(LARGE_PAGE, size);
+	void *p;
 
-	if (p && size >= LARGE_PAGE)
-		madvise(p, size - size % LARGE_PAGE, MADV_HUGEPAGE);
+	if (size < LARGE_PAGE)
+		return malloc(size);
+	/* Not aligned_alloc(3), which wants a multiple of the page. */
+	if (posix_memalign(&p, LARGE_PAGE, size))
+		return NULL;
+	madvise(p, size - size % LARGE_PAGE, MADV_HUGEPAGE);
 	return p;
 }
