@@ -31,8 +31,8 @@
 /* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
 #define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
-/* 12 MiB with rules, names and lines; new ones are named and get their rules again. */
-#define PLACES_RENEWED (1u << 17)
+/* 4 MiB with rules, names and lines; new ones are named and get their rules again. */
+#define PLACES_RENEWED (1u << 15)
 /* Swapped and read ten times a second. */
 #define CELLS_START (1u << 13)
 #define CELLS_MAX   (1u << 19) /* of one tick */

@@ -261,6 +261,32 @@ bool place_names_pass(struct place_names *n, bool more, bool now)
 	return more;
 }
 
+static void mark(uint64_t *live, uint32_t nr, uint32_t symbol)
+{
+	if (symbol < nr)
+		live[symbol / 64] |= 1ULL << symbol % 64;
+}
+
+/* Drop the functions that no place has. Without memory they are kept. */
+static void drop_functions(struct place_names *n)
+{
+	uint32_t nr = symtab_nr(n->symtab), nr_places = places_nr(n->places), nr_frames = 0;
+	uint64_t *live = calloc(nr / 64 + 1, sizeof(*live));
+
+	for (uint32_t id = 0; live && id < nr_places; id++) {
+		const struct place *place = places_at(n->places, id);
+		const struct symbol_frame *frames = chains_at(n->chains, id, &nr_frames);
+
+		if (place)
+			mark(live, nr, symbol_of(place));
+		for (uint32_t i = 0; frames && i < nr_frames; i++)
+			mark(live, nr, frames[i].symbol);
+	}
+	if (live)
+		(void)symtab_keep(n->symtab, live);
+	free(live);
+}
+
 void place_names_move(struct place_names *n, struct places_move *m)
 {
 	places_move_late(m);
@@ -268,6 +294,7 @@ void place_names_move(struct place_names *n, struct places_move *m)
 	n->places = m->to;
 	n->chains = m->to_chains;
 	n->nr_waiting = n->next_place = 0;
+	drop_functions(n);
 	atomic_store_explicit(&n->nr_named, 0, memory_order_relaxed);
 	atomic_store_explicit(&n->nr_unnamed, 0, memory_order_relaxed);
 }

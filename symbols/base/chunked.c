@@ -39,13 +39,14 @@ void *chunked_reserve(struct chunked *c, uint32_t id)
 	if (id >= c->max)
 		return NULL;
 	chunk = &c->chunks[id >> c->bits];
-	if (!*chunk)
+	if (!*chunk) {
 		*chunk = calloc((size_t)1 << c->bits, c->size);
+		c->nr_chunks += *chunk != NULL;
+	}
 	return *chunk ? chunked_at(c, id) : NULL;
 }
 
 size_t chunked_memory(const struct chunked *c)
 {
-	return nr_chunks(c, c->max) * sizeof(*c->chunks) +
-	       (nr_chunks(c, chunked_nr(c)) << c->bits) * c->size;
+	return nr_chunks(c, c->max) * sizeof(*c->chunks) + (c->nr_chunks << c->bits) * c->size;
 }

@@ -29,7 +29,8 @@ struct chunked {
 	uint32_t bits; /* a chunk has 2^bits entries */
 	uint32_t max;  /* entries at most */
 	void **chunks;
-	atomic_uint nr; /* published */
+	size_t nr_chunks; /* made; the writer's */
+	atomic_uint nr;	  /* published */
 };
 
 /* Make an empty store of at most @max entries of @size bytes. 0 or -ENOMEM. */
@@ -63,7 +64,14 @@ static inline void *chunked_at(const struct chunked *c, uint32_t id)
 	return (char *)c->chunks[id >> c->bits] + (id & ((1u << c->bits) - 1)) * c->size;
 }
 
-/* Return the bytes of all chunks that hold published entries, and of the directory. */
+/* The same of a store with holes: only some of its published entries were reserved. NULL: a hole.
+ */
+static inline void *chunked_find(const struct chunked *c, uint32_t id)
+{
+	return c->chunks[id >> c->bits] ? chunked_at(c, id) : NULL;
+}
+
+/* Writer. Return the bytes of all chunks, and of the directory. */
 size_t chunked_memory(const struct chunked *c);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions by id, in chunks that never move, and by (object, start).
+ * Functions by id, in chunks, and by (object, start). When functions are dropped, the others are
+ * copied, with their texts: chunks and texts are freed as a whole.
  *
  * The hash set is private to the loader; readers use the chunked store alone.
  */
@@ -13,15 +14,21 @@
 #include "symbols/base/base.h"
 #include "symbols/base/chunked.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/reclaim.h"
 
-#define CHUNK_BITS  10
+#define CHUNK_BITS  7
 #define SYMBOLS_MAX (1U << 23)
 
-struct symtab {
+struct names {
+	struct reclaim rcu;
 	struct text_arena *texts;
-	struct hashset set;
 	struct safe_text module; /* of the last symbol: most follow one of the same module */
-	struct chunked symbols;	 /* struct symbol, complete when published */
+	struct chunked symbols;	 /* struct symbol, complete when published; with holes */
+};
+
+struct symtab {
+	struct hashset set;
+	_Atomic(struct names *) names; /* released by the writer, acquired by readers */
 };
 
 static uint64_t key_hash(const struct symtab_key *key)
@@ -30,18 +37,45 @@ static uint64_t key_hash(const struct symtab_key *key)
 			key->start);
 }
 
+static void names_free(struct names *n)
+{
+	chunked_fini(&n->symbols);
+	text_arena_free(n->texts);
+	free(n);
+}
+
+/* NULL when memory is out. */
+static struct names *names_new(void)
+{
+	struct names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return NULL;
+	n->texts = text_arena_new();
+	if (n->texts && !chunked_init(&n->symbols, sizeof(struct symbol), CHUNK_BITS, SYMBOLS_MAX))
+		return n;
+	names_free(n);
+	return NULL;
+}
+
+/* The writer's view. */
+static struct names *names_of(const struct symtab *t)
+{
+	return atomic_load_explicit(&t->names, memory_order_relaxed);
+}
+
 int symtab_new(struct symtab **out)
 {
 	struct symtab *t = calloc(1, sizeof(*t));
+	struct names *n = names_new();
 
-	if (!t)
-		return -ENOMEM;
-	t->texts = text_arena_new();
-	if (chunked_init(&t->symbols, sizeof(struct symbol), CHUNK_BITS, SYMBOLS_MAX) ||
-	    !t->texts) {
-		symtab_free(t);
+	if (!t || !n) {
+		if (n)
+			names_free(n);
+		free(t);
 		return -ENOMEM;
 	}
+	atomic_init(&t->names, n);
 	*out = t;
 	return 0;
 }
@@ -50,9 +84,8 @@ void symtab_free(struct symtab *t)
 {
 	if (!t)
 		return;
-	chunked_fini(&t->symbols);
+	names_free(names_of(t));
 	hashset_fini(&t->set);
-	text_arena_free(t->texts);
 	free(t);
 }
 
@@ -78,7 +111,7 @@ static uint32_t find(const struct symtab *t, const struct symtab_key *key,
 	uint32_t at = 0, id;
 
 	while ((id = hashset_next(&t->set, hash, &at)) != HASHSET_NONE) {
-		const struct symbol *s = chunked_at(&t->symbols, id);
+		const struct symbol *s = chunked_at(&names_of(t)->symbols, id);
 
 		if (s->object == key->object && s->start == key->start &&
 		    s->variant == key->variant && s->made_up == key->made_up &&
@@ -99,24 +132,25 @@ uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
 	return find(t, key, text);
 }
 
-static struct safe_text module_text(struct symtab *t, const struct symtab_text *text)
+/* Copy a text to the module of @n, unless it is the same as that of the last symbol. */
+static struct safe_text module_text(struct names *n, const char *text, size_t size)
 {
-	if (!t->module.str || t->module.size != text->module_size ||
-	    memcmp(t->module.str, text->module, text->module_size))
-		t->module = text_arena_add(t->texts, text->module, text->module_size);
-	return t->module;
+	if (!n->module.str || n->module.size != size || memcmp(n->module.str, text, size))
+		n->module = text_arena_add(n->texts, text, size);
+	return n->module;
 }
 
 uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct symtab_text *text)
 {
-	uint32_t id = chunked_nr(&t->symbols);
-	struct symbol *s = chunked_reserve(&t->symbols, id);
+	struct names *n = names_of(t);
+	uint32_t id = chunked_nr(&n->symbols);
+	struct symbol *s = chunked_reserve(&n->symbols, id);
 
 	if (!s || hashset_reserve(&t->set, 1))
 		return SYMBOL_NONE;
 	*s = (struct symbol){
-		.name = text_arena_add(t->texts, text->name, text->name_size),
-		.module = module_text(t, text),
+		.name = text_arena_add(n->texts, text->name, text->name_size),
+		.module = module_text(n, text->module, text->module_size),
 		.object = key->object,
 		.start = key->start,
 		.variant = key->variant,
@@ -125,22 +159,85 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 		.inlined = text->inlined,
 	};
 	hashset_add(&t->set, key_hash(key), id);
-	chunked_publish(&t->symbols, id + 1);
+	chunked_publish(&n->symbols, id + 1);
 	return id;
+}
+
+static void free_later(struct reclaim *r)
+{
+	reclaim_grace_over();
+	names_free(caa_container_of(r, struct names, rcu));
+}
+
+/* Copy @s to @id of @to, and add it to @set, which has room. False: out of memory. */
+static bool copy(struct names *to, struct hashset *set, uint32_t id, const struct symbol *s)
+{
+	struct symbol *out = chunked_reserve(&to->symbols, id);
+	const struct symtab_key key = { s->object, s->start, s->variant, s->made_up };
+
+	if (!out)
+		return false;
+	*out = *s;
+	out->name = text_arena_add(to->texts, s->name.str, s->name.size);
+	out->module = module_text(to, s->module.str, s->module.size);
+	hashset_add(set, key_hash(&key), id);
+	return true;
+}
+
+static bool is_live(const uint64_t *live, uint32_t id)
+{
+	return live[id / 64] >> id % 64 & 1;
+}
+
+int symtab_keep(struct symtab *t, const uint64_t *live)
+{
+	struct names *from = names_of(t), *to = names_new();
+	uint32_t nr = chunked_nr(&from->symbols), nr_live = 0;
+	struct hashset set = { 0 };
+	bool ok;
+
+	for (uint32_t id = 0; id < nr; id++)
+		nr_live += is_live(live, id);
+	ok = to && !hashset_reserve(&set, nr_live);
+	for (uint32_t id = 0; ok && id < nr; id++) {
+		const struct symbol *s = is_live(live, id) ? symtab_at(t, id) : NULL;
+
+		ok = !s || copy(to, &set, id, s);
+	}
+	/* The next id is in a chunk that readers may look into for a dropped one. */
+	if (!ok || (nr < SYMBOLS_MAX && !chunked_reserve(&to->symbols, nr))) {
+		hashset_fini(&set);
+		if (to)
+			names_free(to);
+		return -ENOMEM;
+	}
+	hashset_fini(&t->set);
+	t->set = set;
+	chunked_publish(&to->symbols, nr);
+	/* Release: all of it. */
+	atomic_store_explicit(&t->names, to, memory_order_release);
+	reclaim_later(&from->rcu, free_later);
+	return 0;
 }
 
 const struct symbol *symtab_at(const struct symtab *t, uint32_t id)
 {
-	return id < chunked_nr(&t->symbols) ? chunked_at(&t->symbols, id) : NULL;
+	const struct names *n = atomic_load_explicit(&t->names, memory_order_acquire);
+	const struct symbol *s = id < chunked_nr(&n->symbols) ? chunked_find(&n->symbols, id)
+							      : NULL;
+
+	return s && s->name.str ? s : NULL;
 }
 
 uint32_t symtab_nr(const struct symtab *t)
 {
-	return chunked_nr(&t->symbols);
+	return chunked_nr(&atomic_load_explicit(&t->names, memory_order_acquire)->symbols);
 }
 
 size_t symtab_memory(const struct symtab *t)
 {
-	return sizeof(*t) + hashset_memory(&t->set) + chunked_memory(&t->symbols) +
-	       text_arena_size(t->texts);
+	const struct names *n = names_of(t);
+
+	return sizeof(*t) + sizeof(*n) + hashset_memory(&t->set) + chunked_memory(&n->symbols) +
+	       text_arena_size(n->texts);
 }

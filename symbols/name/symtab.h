@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The named functions: dense ids, append-only, never moved.
+ * The named functions, by ids that are for good. Those that nothing refers to may be dropped; their
+ * ids are not given out again.
  *
- * One writer (the loader); readers by id from any thread, lock-free.
+ * One writer (the loader); readers by id from any thread, lock-free: inside an RCU read-side
+ * section where functions are dropped.
  */
 #ifndef SYMBOLS_NAME_SYMTAB_H
 #define SYMBOLS_NAME_SYMTAB_H
@@ -46,8 +48,15 @@ uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
  */
 uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct symtab_text *text);
 
-/* Any thread. */
+/*
+ * Writer. Drop the functions without a bit in @live, which has one for each id below symtab_nr();
+ * their memory is freed after a grace period. 0; -ENOMEM: all are kept.
+ */
+int symtab_keep(struct symtab *t, const uint64_t *live);
+
+/* Any thread. NULL: not known, or dropped. */
 const struct symbol *symtab_at(const struct symtab *t, uint32_t id);
+/* Any thread. Return the number of ids given out. */
 uint32_t symtab_nr(const struct symtab *t);
 /* Writer. */
 size_t symtab_memory(const struct symtab *t);

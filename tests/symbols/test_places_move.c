@@ -74,13 +74,15 @@ TEST(test_named_places_move, setup, teardown)
 	struct symbols_stats stats;
 	struct places_move *m;
 	struct places *to;
-	uint32_t other, spot, moved;
+	uint32_t other, spot, moved, left;
 
 	assert_int_equal(caller_of_inlined(1), 10);
 	other = place_in(f, f->places, (const void *)(uintptr_t)&place_in);
 	spot = place_in(f, f->places, test_move_spot);
 	symbols_run(f->symbols);
 	check_spot(f, spot);
+	left = atomic_load(&places_at(f->places, other)->symbol);
+	assert_string_equal(symbols_at(f->symbols, left)->name.str, "place_in");
 	m = begin(f, &to);
 	moved = places_move_one(m, spot);
 	assert_int_equal(places_move_one(m, spot), moved);
@@ -102,6 +104,8 @@ TEST(test_named_places_move, setup, teardown)
 	assert_true(symbols_can_move(f->symbols));
 	check_spot(f, moved);
 	assert_string_equal(name_of(f, f->places, other), "place_in");
+	/* Its function had no place for a while: it is another one. */
+	assert_null(symbols_at(f->symbols, left));
 	symbols_stats(f->symbols, &stats);
 	assert_int_equal(stats.nr_named, 2);
 	assert_int_equal(stats.nr_unnamed + stats.nr_waiting, 0);

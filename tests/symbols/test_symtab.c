@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * symtab: functions that are kept have their ids and texts, dropped ones are gone and get new ids;
+ * memory of programs that come and go is level; readers during all that.
+ */
+#include "tests/prelude_rcu.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/reclaim.h"
+#include "symbols/name/symtab.h"
+
+#define NR 5000U
+
+static uint32_t add(struct symtab *t, uint32_t object, uint32_t start)
+{
+	const struct symtab_key key = { .object = object, .start = start };
+	char name[32], module[16];
+	struct symtab_text text = { name, module, 0, 0, 'u', false };
+
+	text.name_size = (size_t)snprintf(name, sizeof(name), "f%u\t\\%u\xff", start, object);
+	text.module_size = (size_t)snprintf(module, sizeof(module), "lib%u", start % 3);
+	assert_int_equal(symtab_find(t, &key), SYMBOL_NONE);
+	return symtab_add(t, &key, &text);
+}
+
+static uint32_t find(const struct symtab *t, uint32_t object, uint32_t start)
+{
+	return symtab_find(t, &(struct symtab_key){ .object = object, .start = start });
+}
+
+static bool is_kept(uint32_t id)
+{
+	return id % 3 == 1 || (id > 2000 && id < 2100);
+}
+
+static void keep(struct symtab *t, bool (*is_wanted)(uint32_t id))
+{
+	uint32_t nr = symtab_nr(t);
+	uint64_t *live = calloc(nr / 64 + 1, sizeof(*live));
+
+	for (uint32_t id = 0; id < nr; id++)
+		if (is_wanted(id))
+			live[id / 64] |= 1ULL << id % 64;
+	assert_int_equal(symtab_keep(t, live), 0);
+	assert_int_equal(symtab_nr(t), nr);
+	free(live);
+}
+
+TEST(test_keep)
+{
+	static char names[NR][40];
+	struct symtab *t;
+
+	assert_int_equal(symtab_new(&t), 0);
+	for (uint32_t i = 0; i < NR; i++) {
+		assert_int_equal(add(t, 7, i), i);
+		snprintf(names[i], sizeof(names[i]), "%s", symtab_at(t, i)->name.str);
+	}
+	/* Twice: the second time there are holes. */
+	for (int round = 0; round < 2; round++) {
+		keep(t, is_kept);
+		for (uint32_t i = 0; i < NR; i++) {
+			const struct symbol *s = symtab_at(t, i);
+			char module[16];
+
+			assert_int_equal(find(t, 7, i), is_kept(i) ? i : SYMBOL_NONE);
+			assert_int_equal(s != NULL, is_kept(i));
+			if (!s)
+				continue;
+			snprintf(module, sizeof(module), "lib%u", i % 3);
+			assert_string_equal(s->name.str, names[i]);
+			assert_int_equal(s->name.size, strlen(names[i]));
+			assert_string_equal(s->module.str, module);
+			assert_int_equal(s->start, i);
+		}
+	}
+	assert_null(symtab_at(t, NR));
+	assert_int_equal(add(t, 7, 0), NR);
+	assert_string_equal(symtab_at(t, NR)->name.str, names[0]);
+	symtab_free(t);
+}
+
+static bool is_early(uint32_t id)
+{
+	return id < NR;
+}
+
+TEST(test_level)
+{
+	struct symtab *t;
+	size_t memory;
+
+	assert_int_equal(symtab_new(&t), 0);
+	for (uint32_t i = 0; i < NR; i++)
+		add(t, 7, i);
+	keep(t, is_early);
+	memory = symtab_memory(t);
+	for (uint32_t object = 8; object < 40; object++) {
+		for (uint32_t i = 0; i < NR; i++)
+			add(t, object, i);
+		keep(t, is_early);
+		/* And the part of a chunk. */
+		assert_in_range(symtab_memory(t), memory / 2, memory + 256 * sizeof(struct symbol));
+	}
+	symtab_free(t);
+}
+
+static struct symtab *shared;
+static atomic_bool stop;
+
+static void *read_early(void *arg)
+{
+	uintptr_t wrong = 0;
+
+	(void)arg;
+	urcu_qsbr_register_thread();
+	while (!atomic_load(&stop)) {
+		for (uint32_t i = 0; i < NR; i++) {
+			const struct symbol *s = symtab_at(shared, i);
+
+			wrong += !s || s->start != i || s->name.str[0] != 'f';
+		}
+		for (uint32_t i = NR; i < symtab_nr(shared); i += 97) {
+			const struct symbol *s = symtab_at(shared, i);
+
+			wrong += s && (s->start >= NR || s->name.str[0] != 'f');
+		}
+		reclaim_reader_done();
+		urcu_qsbr_quiescent_state();
+	}
+	urcu_qsbr_unregister_thread();
+	return (void *)wrong;
+}
+
+TEST(test_readers)
+{
+	pthread_t reader;
+	void *wrong;
+
+	assert_int_equal(symtab_new(&shared), 0);
+	for (uint32_t i = 0; i < NR; i++)
+		add(shared, 7, i);
+	assert_int_equal(pthread_create(&reader, NULL, read_early, NULL), 0);
+	for (uint32_t object = 8; object < 40; object++) {
+		for (uint32_t i = 0; i < NR / 8; i++)
+			add(shared, object, i);
+		keep(shared, is_early);
+		urcu_qsbr_quiescent_state();
+	}
+	atomic_store(&stop, true);
+	urcu_qsbr_thread_offline();
+	assert_int_equal(pthread_join(reader, &wrong), 0);
+	urcu_qsbr_thread_online();
+	assert_null(wrong);
+	symtab_free(shared);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	return reclaim_start();
+}
+
+static int end(void **state)
+{
+	(void)state;
+	urcu_qsbr_thread_offline();
+	reclaim_wait();
+	urcu_qsbr_thread_online();
+	return 0;
+}
+
+int main(void)
+{
+	return run_rcu_tests(start, end);
+}
