@@ -212,7 +212,9 @@ static void fill_function(struct annotate *an, struct symbols *symbols, struct p
 
 	a->function = a->code_of = id;
 	if (!symbol) {
-		a->why = "no name yet: the extent of the function is unknown";
+		a->why = id < symbols_nr(symbols) ? "forgotten: no sample of the function is left"
+						  : "no name yet: the extent of the function is "
+						    "unknown";
 		return;
 	}
 	if (annotate_lines_has(symbol)) {

@@ -561,6 +561,44 @@ TEST(test_annotate_follows_the_name)
 	tables_fini(&t);
 }
 
+/* The view is open while all samples of the function leave, and the function with them. */
+TEST(test_annotate_forgotten)
+{
+	struct annotate an = { .in = { SYMBOL_NONE, SYMBOL_NONE }, .replay = true };
+	struct profile *p = xcalloc(1, sizeof(*p));
+	struct places_move *m;
+	struct assemble_input in;
+	struct places *next;
+	struct tables t;
+	uint32_t place;
+
+	tables_init(&t);
+	assert_int_equal(maps_load(t.maps, getpid()), 0);
+	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
+	place = place_of_code(&t, (const char *)(uintptr_t)sample_me);
+	symbols_run(t.symbols);
+	in = (struct assemble_input){ .stacks = t.stacks,
+				      .places = t.places,
+				      .symbols = t.symbols,
+				      .maps = t.maps,
+				      .objects = t.objects };
+	atomic_init(&an.function, atomic_load(&places_at(t.places, place)->symbol));
+	annotate_fill(&an, t.symbols, p, &in);
+	assert_null(p->annotate->why);
+	profile_free(p);
+
+	assert_int_equal(places_new(&next, 64), 0);
+	m = symbols_begin_move(t.symbols, t.places, next);
+	symbols_end_move(t.symbols, m);
+	symbols_run(t.symbols);
+	in.places = t.places = next;
+	p = xcalloc(1, sizeof(*p));
+	annotate_fill(&an, t.symbols, p, &in);
+	assert_string_equal(p->annotate->why, "forgotten: no sample of the function is left");
+	profile_free(p);
+	tables_fini(&t);
+}
+
 /* Let process @pid have a function @made of 32 bytes at @start; return the place of its byte 8. */
 static uint32_t place_made_by(struct tables *t, pid_t pid, uint64_t start)
 {
