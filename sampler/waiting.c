@@ -147,6 +147,7 @@ void waiting_begin(struct sampler *s)
 		return;
 	}
 	waits_restart(s->store.waits);
+	waits_set_latency(s->store.waits, config_latency_slot(&s->config));
 	atomic_store_explicit(&s->live.shared->waits_max, (uint32_t)s->config.hz + 100,
 			      memory_order_relaxed);
 	/* Release: the queues; pairs with the sampler threads. */

@@ -28,7 +28,7 @@ struct waits *waits_new(uint32_t nr_cpus, int latency)
 	if (!w)
 		return NULL;
 	w->nr_queues = nr_cpus;
-	w->latency = latency;
+	atomic_init(&w->latency, latency);
 	w->queues = calloc(nr_cpus + 1ULL, sizeof(struct switch_queue *));
 	for (uint32_t i = 0; w->queues && i < nr_cpus; i++) {
 		w->queues[i] = switch_queue_new(QUEUE_NOTES);
@@ -55,9 +55,14 @@ void waits_free(struct waits *w)
 	free(w);
 }
 
+void waits_set_latency(struct waits *w, int latency)
+{
+	atomic_store_explicit(&w->latency, latency, memory_order_relaxed);
+}
+
 int waits_latency(const struct waits *w)
 {
-	return w->latency;
+	return atomic_load_explicit(&w->latency, memory_order_relaxed);
 }
 
 struct switch_queue *waits_queue(struct waits *w, uint32_t cpu_index)

@@ -43,6 +43,8 @@ struct waits;
  * count for PROFILE_LATENCY; -1: none. NULL: out of memory.
  */
 struct waits *waits_new(uint32_t nr_cpus, int latency);
+/* Change @latency, as for waits_new(): the events have other slots. */
+void waits_set_latency(struct waits *w, int latency);
 /* Any thread. */
 int waits_latency(const struct waits *w);
 void waits_free(struct waits *w);

@@ -5,6 +5,8 @@
 #ifndef SAMPLER_WAITS_WAITS_PRIVATE_H
 #define SAMPLER_WAITS_WAITS_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "sampler/count/tables.h"
 #include "sampler/profile/profile.h"
 #include "sampler/waits/task_time.h"
@@ -58,7 +60,7 @@ struct span {
 
 struct waits {
 	uint32_t nr_queues;
-	int latency;
+	atomic_int latency;  /* relaxed: a number */
 	uint32_t nr_running; /* tasks */
 	uint32_t nr_ran;     /* at the last interruption */
 	struct switch_queue **queues;

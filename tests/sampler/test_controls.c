@@ -567,6 +567,37 @@ TEST(test_name_forks)
 	sampler_free(s);
 }
 
+/* Return whether a tick has counts for PROFILE_LATENCY within ten. */
+static bool has_latency(struct sampler *s)
+{
+	bool found = false;
+
+	for (int i = 0; i < 10 && !found; i++) {
+		struct profile *p = live_wait(s);
+
+		for (uint32_t k = 0; p->events[0].event.wait && k < p->nr_counts; k++)
+			found |= p->counts[k].event == PROFILE_LATENCY;
+		profile_free(p);
+	}
+	return found;
+}
+
+/* Samples count for latency also where their event is another one of the list than before. */
+TEST(test_latency_of_another_slot)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	struct event events[2] = { [1] = c.events[0] };
+	struct sampler *s;
+
+	assert_int_equal(event_parse(&events[0], EVENT_WAITS, NULL), 0);
+	c.events[c.nr_events++] = events[0];
+	s = live_start(&c);
+	profile_free(live_wait(s));
+	sampler_set_events(s, events, 2);
+	assert_true(has_latency(s));
+	sampler_free(s);
+}
+
 TEST(test_own_rates)
 {
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
