@@ -127,6 +127,9 @@ static void set_rate(struct sampler *s, const struct control *c)
 	s->rates.hz[c->event] = s->rates.asked_hz[c->event] = c->hz;
 	reset_governor(s);
 	s->config.events[c->event].period = 0;
+	/* A rate that the user chose is kept. */
+	if (s->config.events[c->event].wait)
+		s->waiting.limited = false;
 	s->config.events[c->event].hz = 0;
 	mailbox_say(&s->mailbox, "%s: %.0f Hz%s", s->config.events[c->event].name, c->hz,
 		    c->hz > GOVERNOR_STALL_HZ ? "; lowered automatically if it stalls the machine"

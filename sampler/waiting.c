@@ -148,6 +148,8 @@ void waiting_begin(struct sampler *s)
 	}
 	waits_restart(s->store.waits);
 	waits_set_latency(s->store.waits, config_latency_slot(&s->config));
+	/* Not of an event that was added again. */
+	s->waiting.limited &= !s->config.events[slot_of(s)].period;
 	atomic_store_explicit(&s->live.shared->waits_max, (uint32_t)s->config.hz + 100,
 			      memory_order_relaxed);
 	/* Release: the queues; pairs with the sampler threads. */

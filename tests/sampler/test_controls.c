@@ -598,6 +598,69 @@ TEST(test_latency_of_another_slot)
 	sampler_free(s);
 }
 
+/* Wait until not each switch has a stack. False: for thirty ticks each one had. */
+static bool is_limited(struct sampler *s)
+{
+	bool limited = false;
+
+	for (int i = 0; i < 30 && !limited; i++) {
+		struct profile *p = live_wait(s);
+
+		limited = p->nr_events == 2 && p->events[1].want_hz > 0;
+		profile_free(p);
+	}
+	return limited;
+}
+
+/* Return the rate of the waits after @nr ticks. */
+static double rate_of_waits(struct sampler *s, int nr)
+{
+	double hz = 0;
+
+	for (int i = 0; i < nr; i++) {
+		struct profile *p = live_wait(s);
+
+		hz = p->events[1].want_hz;
+		profile_free(p);
+	}
+	return hz;
+}
+
+/* Waits that are sampled again have a limit again; a rate that was set remains while all is calm.
+ */
+TEST(test_limit_of_waits)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	pid_t naps = fork();
+	struct sampler *s;
+	uint32_t nr;
+
+	for (; !naps; usleep(500))
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	c.hz = 20;
+	c.target = TARGET_PIDS;
+	c.pids = &naps;
+	c.nr_pids = 1;
+	assert_int_equal(event_parse(&c.events[c.nr_events++], EVENT_WAITS, NULL), 0);
+	s = live_start(&c);
+	assert_true(is_limited(s));
+	sampler_set_events(s, c.events, 1);
+	do {
+		struct profile *p = live_wait(s);
+
+		nr = p->nr_events;
+		profile_free(p);
+	} while (nr > 1);
+	sampler_set_events(s, c.events, 2);
+	assert_true(is_limited(s));
+	sampler_set_rate(s, 1, 50);
+	kill(naps, SIGSTOP);
+	assert_true(rate_of_waits(s, 8) == 50);
+	sampler_free(s);
+	kill(naps, SIGKILL);
+	waitpid(naps, NULL, 0);
+}
+
 TEST(test_own_rates)
 {
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
