@@ -198,34 +198,39 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	keep_slices(s);
 }
 
-bool tick_skip(struct sampler *s)
+/* Drop the samples since the last tick, with their part of the account, which goes to @all. */
+static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 {
-	struct pipeline_stats all = { 0 };
 	struct count *counts = NULL;
 	unsigned int epoch;
 	uint32_t nr = 0;
 
-	waiting_discard(s, time_now_ns());
 	if (!take_tick(s, &epoch, &counts, &nr))
 		free(counts);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
 		struct sampler_thread_stats stats;
 
 		sampler_thread_take_stats(s->live.threads[i], epoch, &stats);
-		pipeline_add_stats(&all, &stats.samples);
+		pipeline_add_stats(all, &stats.samples);
 	}
+}
+
+bool tick_skip(struct sampler *s)
+{
+	struct pipeline_stats all = { 0 };
+
+	waiting_discard(s, time_now_ns());
+	drop_tick(s, &all);
 	return all.pending * 100 <= all.taken;
 }
 
 void tick_discard(struct sampler *s)
 {
-	struct count *counts = NULL;
-	uint32_t nr;
+	struct pipeline_stats all = { 0 };
 
-	if (!counts_swap(s->store.counts, &counts, &nr))
-		free(counts);
+	drop_tick(s, &all);
 	s->ticks.total = (struct profile_account){ 0 };
-	s->ticks.reset_ns = time_now_ns();
+	s->ticks.reset_ns = s->ticks.last_ns = time_now_ns();
 	waiting_discard(s, s->ticks.reset_ns);
 	past_restart(&s->past, s->store.history, &s->config, s->ticks.reset_ns);
 	s->ticks.slice_ns = s->ticks.reset_ns;

@@ -567,6 +567,30 @@ TEST(test_name_forks)
 	sampler_free(s);
 }
 
+/* After a reset the account has no samples of the tick before it. */
+TEST(test_reset_in_a_tick)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	struct sampler *s;
+	struct profile *p;
+	uint64_t since;
+
+	c.tick_ns = 2 * TICK_NS;
+	s = live_start(&c);
+	for (int i = 0; i < 2; i++)
+		profile_free(live_wait(s));
+	usleep((useconds_t)(c.tick_ns / 1000 * 3 / 4));
+	sampler_reset(s);
+	p = live_wait(s);
+	since = p->running_ns;
+	/* Not more than all CPUs take in the time since then, and some of the batch before. */
+	if (p->account_total.taken > 30 + since / 1000000 * p->nr_cpus)
+		fail_msg("%lu samples in the %lu ms since the reset on %u CPUs",
+			 p->account_total.taken, since / 1000000, p->nr_cpus);
+	profile_free(p);
+	sampler_free(s);
+}
+
 /* Return whether a tick has counts for PROFILE_LATENCY within ten. */
 static bool has_latency(struct sampler *s)
 {
