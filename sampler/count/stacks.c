@@ -188,7 +188,7 @@ static int words_add(struct stacks *s)
 /* Allocate the directories and the first chunks of each kind. */
 static int stacks_init(struct stacks *s, uint32_t max_stacks)
 {
-	s->chunk_words = MAX(MIN(s->max_memory / 256, 1u << 16), 2u * (STACKS_PLACES_MAX + 1));
+	s->chunk_words = MAX(MIN(s->max_memory / 256, 1u << 18), 2u * (STACKS_PLACES_MAX + 1));
 	s->max_entry_chunks = (max_stacks + ENTRY_CHUNK - 1) / ENTRY_CHUNK;
 	s->max_word_chunks = s->max_memory / words_size(s) + 1;
 	s->entries = calloc(s->max_entry_chunks, sizeof(*s->entries));
