@@ -39,13 +39,14 @@
 
 struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 {
-	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0 };
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0 };
 	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
 			    MEMORY_PER_SAMPLE * nr_samples);
 
 	if (nr_cpus) {
 		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
 		caps.places = PLACES_RENEWED;
+		caps.used = caps.memory / 4;
 	}
 	return caps;
 }
@@ -160,7 +161,10 @@ int store_keep_room(struct store *st)
 	bool room = stacks_grow(st->stacks);
 
 	places_grow(st->places);
-	return !room || store_has_old_tasks(st) || store_has_old_places(st) ? store_renew(st) : 0;
+	return !room || store_has_old_tasks(st) || store_has_old_stacks(st) ||
+			       store_has_old_places(st)
+		       ? store_renew(st)
+		       : 0;
 }
 
 void store_close_waits(struct store *st)
@@ -200,6 +204,11 @@ bool store_has_old_tasks(const struct store *st)
 {
 	return maps_nr_tasks(st->maps) >=
 	       MIN(MAX(st->caps.tasks, 2 * st->tasks_kept), maps_max_tasks(st->maps) / 8 * 7);
+}
+
+bool store_has_old_stacks(const struct store *st)
+{
+	return st->caps.used && stacks_used(st->stacks) >= MAX(st->caps.used, 2 * st->used_kept);
 }
 
 bool store_has_old_places(const struct store *st)
@@ -343,6 +352,7 @@ static int move_history(struct store *st, const struct pipeline_tables *old, str
 	st->tasks_kept = 0;
 	for (uint32_t i = 0; move.tasks && i < move.nr_tasks; i++)
 		st->tasks_kept += move.tasks[i] != TASK_UNKNOWN;
+	st->used_kept = stacks_used(st->stacks);
 	free(move.tasks);
 	free(move.stacks);
 	return code;

@@ -3,9 +3,9 @@
  * The tables that samples are resolved with and counted in.
  *
  * Tables that only grow are replaced whole by a new generation: when the stacks are full, or
- * thousands of tasks have ended, or most places are of the past, new tables take over, and the
- * entries that the history shows move along. So the memory of a session of days, in a storm of
- * forks, has a fixed cap, and no stack is refused for long.
+ * thousands of tasks have ended, or most stacks or places are of the past, new tables take over,
+ * and the entries that the history shows move along. So the memory of a session of days, in a
+ * storm of forks, has a fixed cap, and no stack is refused for long.
  *
  * Threads: the builder, a registered and online urcu-qsbr thread; sampler threads see the tables
  * through @shared.
@@ -27,6 +27,7 @@ struct store_caps {
 	size_t memory; /* of the stacks */
 	/* Ids; replaced at this number, or at twice the kept ones. 0 places: never. */
 	uint32_t tasks, places;
+	size_t used; /* bytes of stacks, the same; 0: when @memory is full */
 };
 
 struct store {
@@ -45,6 +46,7 @@ struct store {
 	struct pairs *branches, *accesses; /* of a recording that has them; else NULL */
 	struct waits *waits;		   /* NULL: not measured */
 	uint32_t tasks_kept, places_kept;  /* by the last change of generation */
+	size_t used_kept;		   /* bytes of stacks, likewise */
 };
 
 /*
@@ -77,8 +79,9 @@ int store_open_waits(struct store *st, uint32_t nr_cpus, int latency);
 void store_close_waits(struct store *st);
 /* The tables that waits are counted into now. */
 struct waits_tables store_waits_tables(const struct store *st);
-/* Each tick: have enough tasks ended for a new generation? Are most places of the past? */
+/* Each tick: have enough tasks ended for a new generation? Are most stacks, places of the past? */
 bool store_has_old_tasks(const struct store *st);
+bool store_has_old_stacks(const struct store *st);
 bool store_has_old_places(const struct store *st);
 /*
  * Replace stacks, counts and tasks, and places if they are old. Waits for a grace period. 0, or

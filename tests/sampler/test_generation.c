@@ -24,7 +24,7 @@
 static void open_session(struct store *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
-	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0 };
+	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0, 0 };
 	assert_int_equal(objects_new(&s->objects), 0);
 	assert_int_equal(maps_new(&s->maps, s->objects, 4096), 0);
 	maps_no_proc(s->maps);
@@ -198,7 +198,7 @@ TEST(test_room_while_moving)
 	uint32_t task;
 
 	open_session(&s, 1 << 18);
-	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0 };
+	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0, 0 };
 	stacks_free(s.stacks);
 	counts_free(s.counts);
 	assert_int_equal(store_new_tables(&s.caps, &s.stacks, &s.counts), 0);
@@ -467,6 +467,46 @@ TEST(test_places_at_twice_the_kept)
 	close_places(&s);
 	assert_int_equal(store_choose_caps(0, 1e9).places, 0);
 	assert_int_not_equal(store_choose_caps(2, 1e9).places, 0);
+}
+
+/* Intern stacks that no count has, until @size bytes are in use. */
+static void fill_past(const struct store *s, size_t size)
+{
+	for (uint32_t i = 0; stacks_used(s->stacks) < size; i++) {
+		const uint32_t places[] = { i % KEPT, i / KEPT, 0 };
+
+		assert_int_not_equal(stacks_intern(s->stacks, places, 3), STACK_NONE);
+	}
+}
+
+/* Stacks of the past leave long before the memory is full, but not the counted ones each tick. */
+TEST(test_stacks_at_twice_the_kept)
+{
+	enum { USED = 1 << 16 };
+	struct store s;
+	size_t kept;
+
+	open_places(&s, 0);
+	s.caps.used = USED;
+	for (uint32_t i = 0; i < KEPT; i++)
+		count_places(&s, FIRST + i, OUTER);
+	kept = stacks_used(s.stacks);
+	assert_true(kept < USED);
+	assert_int_equal(store_keep_room(&s), 0);
+	assert_int_equal(s.tables->generation, 0);
+	fill_past(&s, USED);
+	assert_int_equal(store_keep_room(&s), 0);
+	assert_int_equal(s.tables->generation, 1);
+	assert_int_equal(stacks_nr(s.stacks), KEPT);
+	assert_int_equal(stacks_used(s.stacks), kept);
+	assert_true(sum_of_places(&s) == KEPT);
+	s.caps.used = kept / 2;
+	assert_false(store_has_old_stacks(&s));
+	fill_past(&s, 2 * kept);
+	assert_true(store_has_old_stacks(&s));
+	close_places(&s);
+	assert_int_equal(store_choose_caps(0, 1e9).used, 0);
+	assert_in_range(store_choose_caps(2, 0).used, 1, store_choose_caps(2, 0).memory / 4);
 }
 
 /* Count a sample of a stack of one place, in a new slice. Return the stack's id. */
