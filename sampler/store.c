@@ -438,7 +438,7 @@ int store_renew(struct store *st)
 	st->places = tables->places;
 	st->rows = tables->unwind.rows;
 	if (!counts_swap(old->counts, &counts, &nr))
-		code = history_add(st->history, counts, nr, 0);
+		code = history_hold(st->history, counts, nr);
 	if (!code)
 		code = move_history(st, old, move);
 	else

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sampler/count/rate_log.h"
 #include "sampler/count/sums.h"
@@ -26,7 +27,9 @@
 
 struct history {
 	struct slices *slices;
-	struct slice next; /* of the slice that is added next: begin, epoch, events, marks */
+	struct slice next;  /* of the slice that is added next: begin, epoch, events, marks */
+	struct count *held; /* its counts so far, of tables before; in the sums already */
+	uint32_t nr_held;
 	struct rate_log rates;
 	uint64_t window_ns; /* wanted */
 	uint64_t half_life_ns;
@@ -66,10 +69,18 @@ void history_begin(struct history *h, uint64_t now_ns)
 	h->next.begin_ns = slices_nr(h->slices) ? MAX(h->next.begin_ns, now_ns) : now_ns;
 }
 
+static void drop_held(struct history *h)
+{
+	free(h->held);
+	h->held = NULL;
+	h->nr_held = 0;
+}
+
 void history_restart(struct history *h)
 {
 	sums_fini(&h->decay);
 	sums_fini(&h->total);
+	drop_held(h);
 	h->next.epoch++;
 	if (slices_nr(h->slices))
 		h->next.marks |= SLICE_RESET;
@@ -154,17 +165,57 @@ static void keep_bounded(const struct history *h, struct sums *s)
 		sums_prune(s, h->max_cells / 4 * 3, 0);
 }
 
-/* Append a slice. 0 or -ENOMEM. */
+/* Append counts to the held ones. 0 or -ENOMEM. */
+static int hold(struct history *h, const struct count *counts, uint32_t nr)
+{
+	struct count *larger;
+
+	if (!nr)
+		return 0;
+	larger = realloc(h->held, ((size_t)h->nr_held + nr) * sizeof(*larger));
+	if (!larger)
+		return -ENOMEM;
+	memcpy(larger + h->nr_held, counts, nr * sizeof(*larger));
+	h->held = larger;
+	h->nr_held += nr;
+	return 0;
+}
+
+/* Append a slice of the counts and the held ones. 0 or -ENOMEM. */
 static int add_slice(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns)
 {
-	int code;
+	int code = h->nr_held ? hold(h, counts, nr) : 0;
 
 	/* A slice has a middle that no other has: a sample is in one of two adjacent ranges. */
 	h->next.end_ns = h->next.begin_ns + MAX(interval_ns, 1ULL);
-	code = slices_add(h->slices, counts, nr, &h->next);
+	if (!code)
+		code = h->nr_held ? slices_add(h->slices, h->held, h->nr_held, &h->next)
+				  : slices_add(h->slices, counts, nr, &h->next);
 	h->next.begin_ns = h->next.end_ns;
+	drop_held(h);
 	if (!code)
 		h->next.marks = 0;
+	return code;
+}
+
+/* Add counts to the sums, which have space for them. */
+static void add_to_sums(struct history *h, const struct count *counts, uint32_t nr)
+{
+	sums_add_tick(&h->decay, counts, nr, decay_factor(h));
+	sums_add_tick(&h->total, counts, nr, 1);
+	keep_bounded(h, &h->decay);
+	keep_bounded(h, &h->total);
+}
+
+int history_hold(struct history *h, struct count *counts, uint32_t nr)
+{
+	int code = 0;
+
+	if (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr) || hold(h, counts, nr))
+		code = -ENOMEM;
+	else
+		add_to_sums(h, counts, nr);
+	free(counts);
 	return code;
 }
 
@@ -177,18 +228,13 @@ int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t i
 		code = -ENOMEM;
 	if (!code)
 		code = add_slice(h, counts, nr, interval_ns);
-	if (code) {
-		free(counts);
-		return code;
+	if (!code) {
+		add_to_sums(h, counts, nr);
+		h->decay_ns += (double)interval_ns * decay_factor(h);
+		h->total_ns += interval_ns;
 	}
-	sums_add_tick(&h->decay, counts, nr, decay_factor(h));
-	h->decay_ns += (double)interval_ns * decay_factor(h);
-	sums_add_tick(&h->total, counts, nr, 1);
-	h->total_ns += interval_ns;
 	free(counts);
-	keep_bounded(h, &h->decay);
-	keep_bounded(h, &h->total);
-	return 0;
+	return code;
 }
 
 /* Write the sums times @factor as an array. */
@@ -331,11 +377,15 @@ int history_remap(struct history *h, uint32_t keep, const struct history_ids *id
 		history_reset(h);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < h->nr_held; i++) {
+		h->held[i].stack = new_stack(ids, h->held[i].stack);
+		h->held[i].task = ids->task(ids->ctx, h->held[i].task);
+	}
 	return slices_remap(h->slices, ids);
 }
 
 size_t history_memory(const struct history *h)
 {
-	return sizeof(*h) + sums_memory(&h->decay) + sums_memory(&h->total) +
-	       slices_memory(h->slices);
+	return sizeof(*h) + h->nr_held * sizeof(*h->held) + sums_memory(&h->decay) +
+	       sums_memory(&h->total) + slices_memory(h->slices);
 }

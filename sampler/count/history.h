@@ -36,6 +36,11 @@ void history_begin(struct history *h, uint64_t now_ns);
  * counts_swap()). 0, or -ENOMEM: nothing was added, @counts are freed.
  */
 int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns);
+/*
+ * Add counts of the slice that is not over: the next history_add() ends it. As history_add(); @nr
+ * may be 0.
+ */
+int history_hold(struct history *h, struct count *counts, uint32_t nr);
 /* Add to the newest slice: bits of enum slice_mark, lost samples, times throttled. */
 void history_note(struct history *h, unsigned int marks, uint64_t lost, uint64_t throttled);
 /* Set the events of the next slices: any number for a set. */
@@ -47,7 +52,7 @@ const double *history_rates(const struct history *h, const struct slice_range *r
 			    bool *changed);
 /* Begin again, as after history_new(). */
 void history_reset(struct history *h);
-/* Begin the sums again; the slices are kept. */
+/* Begin the sums again; the slices that are over are kept. */
 void history_restart(struct history *h);
 struct slices *history_slices(const struct history *h);
 /*

@@ -509,6 +509,21 @@ TEST(test_stacks_at_twice_the_kept)
 	assert_in_range(store_choose_caps(2, 0).used, 1, store_choose_caps(2, 0).memory / 4);
 }
 
+/* Return all counts of a window. */
+static double sum_of(const struct store *s, enum profile_window window)
+{
+	struct history_cell *counts;
+	double sum = 0;
+	uint64_t covers;
+	uint32_t nr;
+
+	assert_int_equal(history_get(s->history, window, &counts, &nr, &covers), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		sum += counts[i].count;
+	free(counts);
+	return sum;
+}
+
 /* Count a sample of a stack of one place, in a new slice. Return the stack's id. */
 static uint32_t add_slice(struct store *s, uint32_t place)
 {
@@ -519,6 +534,48 @@ static uint32_t add_slice(struct store *s, uint32_t place)
 	assert_int_equal(counts_swap(s->counts, &counts, &nr), 0);
 	assert_int_equal(history_add(s->history, counts, nr, 100000000), 0);
 	return stack;
+}
+
+/* Counts of a slice that is not over are in it when it ends: there is one slice, as long as ever.
+ */
+TEST(test_slice_of_two_generations)
+{
+	const struct slice *slice;
+	struct count *counts;
+	struct slices *slices;
+	struct store s;
+	uint32_t place, stack, nr;
+
+	open_places(&s, 0);
+	history_begin(s.history, 1000);
+	place = places_intern(s.places, OBJECT_ID_KERNEL, 1);
+	stack = stacks_intern(s.stacks, &place, 1);
+	assert_true(counts_add(s.counts, stack, 0, 0, 1));
+	stacks_intern(s.stacks, (const uint32_t[]){ place, place }, 2); /* gone with it */
+	assert_int_equal(store_renew(&s), 0);
+	assert_int_equal(store_renew(&s), 0);
+	place = places_intern(s.places, OBJECT_ID_KERNEL, 2);
+	stack = stacks_intern(s.stacks, &place, 1);
+	assert_int_equal(stack, 1);
+	assert_true(counts_add(s.counts, stack, 0, 0, 1));
+	assert_int_equal(counts_swap(s.counts, &counts, &nr), 0);
+	assert_int_equal(history_add(s.history, counts, nr, 100000000), 0);
+	slices = history_slices(s.history);
+	assert_int_equal(slices_nr(slices), 1);
+	slice = slices_at(slices, 0);
+	assert_int_equal(slice->count, 2);
+	assert_int_equal(slice->begin_ns, 1000);
+	assert_int_equal(slice->end_ns, 100001000);
+	for (int window = 0; window < PROFILE_NR_WINDOWS; window++)
+		assert_true(sum_of(&s, (enum profile_window)window) > 1.99 &&
+			    sum_of(&s, (enum profile_window)window) < 2.01);
+	/* They are of the tick that a reset drops. */
+	assert_true(counts_add(s.counts, stack, 0, 0, 1));
+	assert_int_equal(store_renew(&s), 0);
+	history_restart(s.history);
+	assert_int_equal(history_add(s.history, NULL, 0, 100000000), 0);
+	assert_int_equal(slices_at(slices, slices_nr(slices) - 1)->count, 0);
+	close_places(&s);
 }
 
 static struct assemble_input tables_of(const struct store *s)
