@@ -31,6 +31,7 @@
 /* The next events and target: open, not enabled yet. */
 struct fresh {
 	struct sampler_config config;
+	const double *hz; /* other rates, 0: as now; NULL: all as now */
 	struct target target;
 	struct counters *counters;
 	struct sideband *sideband;
@@ -39,12 +40,15 @@ struct fresh {
 	uint64_t gap_ns;   /* how long nothing was sampled, if the change failed after all */
 };
 
-/* Open the events with their current rates, not the rates of the start. */
-static void keep_rates(const struct sampler *s, struct sampler_config *c)
+/* Open the events with other rates, or the current ones: no longer the rates of the start. */
+static void set_rates(const struct sampler *s, struct fresh *f)
 {
-	for (uint32_t i = 0; i < c->nr_events; i++)
-		if (s->rates.hz[i] > 0)
-			c->events[i].hz = s->rates.hz[i];
+	for (uint32_t i = 0; i < f->config.nr_events; i++) {
+		double hz = f->hz && f->hz[i] > 0 ? f->hz[i] : s->rates.hz[i];
+
+		if (hz > 0)
+			f->config.events[i].hz = hz;
+	}
 }
 
 /* Open the events of @f->config on @t. 0 or -errno with a sentence. */
@@ -52,7 +56,7 @@ static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t
 {
 	int code;
 
-	keep_rates(s, &f->config);
+	set_rates(s, f);
 	f->opened_ns = time_now_ns();
 	code = live_open_counters(&f->config, t, &f->counters, e);
 	if (code)
@@ -336,6 +340,15 @@ static bool is_complete(const struct sampler_target_spec *spec)
 	       !(spec->target == TARGET_NAME && !spec->name);
 }
 
+/* Set the rates of @hz, 0: unchanged; the governor starts again. */
+static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
+{
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		if (hz[i] > 0)
+			s->rates.hz[i] = s->rates.asked_hz[i] = hz[i];
+	rates_govern(&s->rates, &s->config);
+}
+
 /*
  * Change to the target @spec, which is taken over, and the rest of @f->config. False: refused.
  */
@@ -359,6 +372,8 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 	}
 	e.text[0] = '\0';
 	gap_ns = replace(s, f, &e);
+	if (f->hz)
+		take_rates(s, f->hz);
 	target_replace(&s->target, &f->target);
 	config_free_spec(s->spec);
 	s->spec = spec;
@@ -400,23 +415,14 @@ void reopen_cpus(struct sampler *s, struct sampler_target_spec *cpus)
 	retarget(s, &f, spec);
 }
 
-/* Set the rates of @hz, 0: unchanged; the governor starts again. */
-static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
-{
-	for (uint32_t i = 0; i < s->config.nr_events; i++)
-		if (hz[i] > 0)
-			s->rates.hz[i] = s->rates.asked_hz[i] = hz[i];
-	rates_govern(&s->rates, &s->config);
-}
-
 static void focus(struct sampler *s, pid_t pid)
 {
 	double max = (double)atomic_load_explicit(&s->rates.max_hz, memory_order_relaxed);
-	struct fresh f = { .config = s->config };
+	double hz[EVENTS_MAX] = { 0 };
+	struct fresh f = { .config = s->config, .hz = hz };
 	struct session_focus was = { .pid = pid,
 				     .stack_size = s->config.stack_size,
 				     .nr_events = s->config.nr_events };
-	double hz[EVENTS_MAX] = { 0 };
 
 	memcpy(was.events, s->config.events, sizeof(was.events));
 	memcpy(was.asked_hz, s->rates.asked_hz, sizeof(was.asked_hz));
@@ -424,7 +430,6 @@ static void focus(struct sampler *s, pid_t pid)
 		hz[i] = max > 0 ? MIN(was.asked_hz[i] * FOCUS_RATE, MAX(max, was.asked_hz[i])) : 0;
 	f.config.stack_size = MIN(2 * was.stack_size, SAMPLER_STACK_SIZE_MAX) & ~7u;
 	was.spec = config_get_spec(&s->config);
-	take_rates(s, hz);
 	if (retarget(s, &f,
 		     config_copy_spec(
 			     &(struct sampler_target_spec){ .target = TARGET_PIDS,
@@ -435,21 +440,19 @@ static void focus(struct sampler *s, pid_t pid)
 		s->focus = was;
 		return;
 	}
-	take_rates(s, was.asked_hz);
 	config_free_spec(was.spec);
 }
 
 static void unfocus(struct sampler *s)
 {
-	struct fresh f = { .config = s->config };
 	double hz[EVENTS_MAX] = { 0 };
+	struct fresh f = { .config = s->config, .hz = hz };
 
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		for (uint32_t k = 0; k < s->focus.nr_events; k++)
 			if (event_same(&s->config.events[i], &s->focus.events[k]))
 				hz[i] = s->focus.asked_hz[k];
 	f.config.stack_size = s->focus.stack_size;
-	take_rates(s, hz);
 	if (retarget(s, &f, config_copy_spec(s->focus.spec)))
 		forget_focus(s);
 }

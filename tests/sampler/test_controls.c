@@ -685,6 +685,51 @@ TEST(test_limit_of_waits)
 	waitpid(naps, NULL, 0);
 }
 
+/* Take profiles until one process alone is shown, and two more; return the rate of the last one. */
+static double rate_alone(struct sampler *s, pid_t pid)
+{
+	double hz = 0;
+
+	for (int alone = 0; alone < 3;) {
+		struct profile *p = live_wait(s);
+
+		hz = p->events[0].want_hz;
+		alone += p->focus == pid;
+		profile_free(p);
+	}
+	return hz;
+}
+
+/* The way back to a target that has ended is refused: target and rate remain. */
+TEST(test_no_way_back)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	pid_t first = fork();
+	struct sampler *s;
+	double hz;
+
+	if (!first) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		spin(NULL);
+	}
+	c.hz = 199;
+	c.target = TARGET_PIDS;
+	c.pids = &first;
+	c.nr_pids = 1;
+	s = live_start(&c);
+	profile_free(live_wait(s));
+	sampler_focus(s, busy[0]);
+	hz = rate_alone(s, busy[0]);
+	assert_true(hz > 199);
+	kill(first, SIGKILL);
+	waitpid(first, NULL, 0);
+	sampler_unfocus(s);
+	assert_true(rate_alone(s, busy[0]) == hz);
+	sampler_focus(s, 0x3fffffff);
+	assert_true(rate_alone(s, busy[0]) == hz);
+	sampler_free(s);
+}
+
 TEST(test_own_rates)
 {
 	struct sampler_config c = config_of("cpu-clock/freq=199/");
