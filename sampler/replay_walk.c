@@ -47,12 +47,24 @@ struct reading {
 	struct record rec;
 };
 
+/* Limit the times of a record, as perfdata_span() has them. */
+static void limit_times(struct record *rec)
+{
+	rec->time_ns = MIN(rec->time_ns, PERFDATA_TIME_MAX);
+	if (rec->type == PERF_RECORD_SAMPLE)
+		rec->sample.time_ns = MIN(rec->sample.time_ns, PERFDATA_TIME_MAX);
+	else if (rec->type == PERF_RECORD_FORK || rec->type == PERF_RECORD_EXIT)
+		rec->task.time_ns = MIN(rec->task.time_ns, PERFDATA_TIME_MAX);
+}
+
 /* Decode the bytes. As record_decode(), or -EIO. */
 static int decode(const struct replay *r, struct reading *in)
 {
 	struct record *rec = &in->rec;
 	int code = in->bytes ? record_decode(rec, in->layout, in->bytes, in->size) : -EIO, event;
 
+	if (!code)
+		limit_times(rec);
 	/* A fixed period is not in each sample. */
 	if (!code && rec->type == PERF_RECORD_SAMPLE &&
 	    !(in->layout->sample_type & PERF_SAMPLE_PERIOD)) {

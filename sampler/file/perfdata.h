@@ -86,7 +86,7 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t begin, size_t *size,
 				    const struct record_layout **layout, bool *is_part);
 
-/* Time stamps of the first and the last sample. */
+/* Time stamps of the first and the last sample, at most PERFDATA_TIME_MAX. */
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
 
 #endif

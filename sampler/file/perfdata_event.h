@@ -13,6 +13,9 @@
 #define PERFDATA_NOTE_MAX    120
 #define PERFDATA_HOST_MAX    65
 
+/* Later times count as this one, so that sums of times fit into 64 bits. */
+#define PERFDATA_TIME_MAX (UINT64_MAX / 4)
+
 struct perfdata_event {
 	struct event event; /* name from the file's EVENT_DESC, else from type and config */
 	struct record_layout layout;

@@ -145,7 +145,8 @@ static void add_record(struct perfdata *pd, const struct perfdata_source *src, u
 				    .inflated = src->inflated };
 
 	ref.at = src->inflated ? (uintptr_t)at : offset;
-	ref.time_ns = time_of(pd, &pd->events.events[event].layout, at, h->type, h->size);
+	ref.time_ns = MIN(time_of(pd, &pd->events.events[event].layout, at, h->type, h->size),
+			  PERFDATA_TIME_MAX);
 	pd->last_time_ns = ref.time_ns;
 	pd->stream.max_ns = MAX(pd->stream.max_ns, ref.time_ns);
 	pd->stream.begun |= h->type == PERF_RECORD_SAMPLE;

@@ -99,13 +99,12 @@ static void note(struct recorder *r, const char *name, uint64_t id)
 	recorder_note(r, name, &attr, &id, 1);
 }
 
-static void record(struct fixture *f)
+static void begin_record(struct fixture *f)
 {
 	const struct recorder_config config = {
 		.path = f->path, .nr_cpus = 1, .lane_size = 16 << 20, .root = f->dir
 	};
 	const uint64_t side = SIDE_ID;
-	struct recorder_stats stats;
 	struct perf_event_attr attr;
 	struct err e = { "" };
 
@@ -114,7 +113,12 @@ static void record(struct fixture *f)
 	attr_side(&attr, false, 65536);
 	recorder_note(f->r, "dummy:u", &attr, &side, 1);
 	assert_int_equal(recorder_start(f->r, &e), 0);
-	put_all(f);
+}
+
+static void end_record(struct fixture *f)
+{
+	struct recorder_stats stats;
+
 	assert_int_equal(recorder_finish(f->r, 0, &stats), 0);
 	assert_int_equal(stats.nr_dropped, 0);
 	recorder_close(f->r);
@@ -132,7 +136,9 @@ static int setup(void **state)
 	strcpy(f.dir, "/tmp/test_past.XXXXXX");
 	assert_non_null(mkdtemp(f.dir));
 	snprintf(f.path, sizeof(f.path), "%s/out.data", f.dir);
-	record(&f);
+	begin_record(&f);
+	put_all(&f);
+	end_record(&f);
 	if (sampler_new(&f.s, &config, &e))
 		fail_msg("%s", e.text);
 	/* As the builder does. */
@@ -150,6 +156,47 @@ static int teardown(void **state)
 	sampler_free(f->s);
 	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
 	return system(command);
+}
+
+static void check_slices(const struct slices *slices)
+{
+	uint64_t last_ns = 0;
+
+	for (uint32_t i = 0; i < slices_nr(slices); i++) {
+		const struct slice *slice = slices_at(slices, i);
+
+		assert_true(slice->begin_ns >= last_ns && slice->end_ns > slice->begin_ns);
+		last_ns = slice->end_ns;
+	}
+}
+
+/* Times of foreign files are any number. */
+TEST(test_end_of_time)
+{
+	const uint64_t times[] = { UINT64_MAX - 1, UINT64_MAX - SECOND };
+	const struct sampler_config config = { .tick_ns = SECOND, .window_ns = 5 * SECOND };
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		struct sampler_config c = config;
+		struct replay_result result;
+		struct err e = { "" };
+		struct fixture f;
+
+		strcpy(f.dir, "/tmp/test_past.XXXXXX");
+		assert_non_null(mkdtemp(f.dir));
+		snprintf(f.path, sizeof(f.path), "%s/out.data", f.dir);
+		begin_record(&f);
+		put_sample(&f, 42, times[i], KERNEL);
+		put_sample(&f, 42, UINT64_MAX, KERNEL);
+		end_record(&f);
+		c.replay = f.path;
+		if (sampler_new(&f.s, &c, &e))
+			fail_msg("%s", e.text);
+		past_use_events(&f.s->past, f.s->store.history, &f.s->config);
+		assert_int_equal(replay_run(f.s->replay, &f.s->store, &result), 0);
+		check_slices(history_slices(f.s->store.history));
+		teardown((void *[]){ &f });
+	}
 }
 
 static struct strip *strip_of(struct sampler *s, const struct strip_query *q)
