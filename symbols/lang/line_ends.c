@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Scripts by (process, address, stamp). Runs on: readers.
+ * Scripts by (process, address, stamp), in two tables: a full one replaces the old one, whose
+ * scripts are freed unless they were looked up. Ends of lines by content, for good.
+ *
+ * Runs on: readers.
  */
 #include "symbols/lang/line_ends.h"
 
@@ -14,20 +17,28 @@
 
 struct script {
 	struct line_ends_key key;
-	struct line_ends_text text;
-	uint32_t read; /* positions */
-	uint32_t *ends;
-	uint32_t max_ends;
-	bool whole;
+	const struct line_ends_text *text; /* NULL: not read to its end */
+	uint32_t read;			   /* positions */
+	uint32_t *ends;			   /* so far; then they are in the text */
+	uint32_t nr, max_ends;
+};
+
+struct scripts {
+	struct script **list; /* NULL: in the newer table */
+	uint32_t nr, max;
+	struct hashset by_key;
 };
 
 struct line_ends {
 	pthread_mutex_t lock;
-	struct script **scripts;
-	uint32_t nr_scripts, max_scripts;
-	struct hashset by_key;
+	struct scripts scripts, old;
+	struct line_ends_text **texts;
+	uint32_t nr_texts, max_texts;
+	struct hashset by_ends;
 	size_t memory;
 };
+
+static const struct line_ends_text no_lines = { .refused = true };
 
 struct line_ends *line_ends_new(void)
 {
@@ -38,16 +49,33 @@ struct line_ends *line_ends_new(void)
 	return l;
 }
 
+static void scripts_fini(struct line_ends *l, struct scripts *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct script *s = t->list[i];
+
+		if (!s)
+			continue;
+		l->memory -= sizeof(*s) + s->max_ends * sizeof(*s->ends);
+		free(s->ends);
+		free(s);
+	}
+	free(t->list);
+	hashset_fini(&t->by_key);
+}
+
 void line_ends_free(struct line_ends *l)
 {
 	if (!l)
 		return;
-	for (uint32_t i = 0; i < l->nr_scripts; i++) {
-		free(l->scripts[i]->ends);
-		free(l->scripts[i]);
+	scripts_fini(l, &l->scripts);
+	scripts_fini(l, &l->old);
+	for (uint32_t i = 0; i < l->nr_texts; i++) {
+		free((void *)l->texts[i]->ends);
+		free(l->texts[i]);
 	}
-	free(l->scripts);
-	hashset_fini(&l->by_key);
+	free(l->texts);
+	hashset_fini(&l->by_ends);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
@@ -57,18 +85,53 @@ static uint64_t key_hash(const struct line_ends_key *k)
 	return hash_u64(hash_u64(k->address ^ (uint64_t)k->process << 40) ^ k->stamp);
 }
 
-static struct script *find(const struct line_ends *l, const struct line_ends_key *key)
+/* Return the script in @t, or NULL. */
+static struct script **slot_of(const struct scripts *t, const struct line_ends_key *key)
 {
 	uint32_t at = 0, i;
 
-	while ((i = hashset_next(&l->by_key, key_hash(key), &at)) != HASHSET_NONE) {
-		const struct line_ends_key *k = &l->scripts[i]->key;
+	while ((i = hashset_next(&t->by_key, key_hash(key), &at)) != HASHSET_NONE) {
+		const struct script *s = t->list[i];
 
-		if (k->process == key->process && k->address == key->address &&
-		    k->stamp == key->stamp)
-			return l->scripts[i];
+		if (s && s->key.process == key->process && s->key.address == key->address &&
+		    s->key.stamp == key->stamp)
+			return &t->list[i];
 	}
 	return NULL;
+}
+
+/* Make room for one more script. False: out of memory. */
+static bool make_room(struct line_ends *l)
+{
+	if (l->scripts.nr == LINE_ENDS_SCRIPTS_MAX) {
+		scripts_fini(l, &l->old);
+		l->old = l->scripts;
+		l->scripts = (struct scripts){ .nr = 0 };
+	}
+	return !hashset_reserve(&l->scripts.by_key, 1) &&
+	       array_reserve(&l->scripts.list, &l->scripts.max, l->scripts.nr + 1ULL);
+}
+
+static void put(struct line_ends *l, struct script *s)
+{
+	hashset_add(&l->scripts.by_key, key_hash(&s->key), l->scripts.nr);
+	l->scripts.list[l->scripts.nr++] = s;
+}
+
+static struct script *find(struct line_ends *l, const struct line_ends_key *key)
+{
+	struct script **slot = slot_of(&l->scripts, key), *s;
+
+	if (slot)
+		return *slot;
+	slot = slot_of(&l->old, key);
+	s = slot ? *slot : NULL;
+	/* With a full table the old one leaves: the script is read again. */
+	if (s && l->scripts.nr < LINE_ENDS_SCRIPTS_MAX && make_room(l)) {
+		put(l, s);
+		*slot = NULL;
+	}
+	return s;
 }
 
 /* Find a script, or add it; NULL: the table is full. */
@@ -78,38 +141,67 @@ static struct script *add(struct line_ends *l, const struct line_ends_key *key)
 
 	if (s)
 		return s;
-	if (l->memory + sizeof(*s) > LINE_ENDS_MEMORY_MAX || hashset_reserve(&l->by_key, 1) ||
-	    !array_reserve(&l->scripts, &l->max_scripts, l->nr_scripts + 1ULL))
+	if (!make_room(l) || l->memory + sizeof(*s) > LINE_ENDS_MEMORY_MAX)
 		return NULL;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
 	s->key = *key;
 	l->memory += sizeof(*s);
-	hashset_add(&l->by_key, key_hash(key), l->nr_scripts);
-	l->scripts[l->nr_scripts++] = s;
+	put(l, s);
 	return s;
 }
 
 const struct line_ends_text *line_ends_get(struct line_ends *l, const struct line_ends_key *key,
 					   uint32_t *from)
 {
-	const struct line_ends_text *text = NULL;
+	const struct line_ends_text *text;
 	struct script *s;
 
 	pthread_mutex_lock(&l->lock);
 	s = find(l, key);
 	*from = s ? s->read : 0;
-	if (s && s->whole)
-		text = &s->text;
+	text = s ? s->text : NULL;
 	pthread_mutex_unlock(&l->lock);
 	return text;
 }
 
-static void end(struct script *s, bool refused)
+/* Return the text with the ends of @s, which are taken or freed; NULL: out of memory. */
+static const struct line_ends_text *keep_text(struct line_ends *l, struct script *s)
 {
-	s->whole = true;
-	s->text = (struct line_ends_text){ s->ends, refused ? 0 : s->text.nr, refused };
+	size_t size = s->nr * sizeof(*s->ends);
+	uint64_t hash = hash_name((const char *)s->ends, size);
+	struct line_ends_text *t;
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&l->by_ends, hash, &at)) != HASHSET_NONE) {
+		t = l->texts[i];
+		if (t->nr == s->nr && (!size || !memcmp(t->ends, s->ends, size)))
+			return t;
+	}
+	t = hashset_reserve(&l->by_ends, 1) ||
+			    !array_reserve(&l->texts, &l->max_texts, l->nr_texts + 1ULL)
+		    ? NULL
+		    : malloc(sizeof(*t));
+	if (!t)
+		return NULL;
+	*t = (struct line_ends_text){ s->ends, s->nr, false };
+	l->memory += sizeof(*t) + s->max_ends * sizeof(*s->ends);
+	s->ends = NULL;
+	hashset_add(&l->by_ends, hash, l->nr_texts);
+	l->texts[l->nr_texts++] = t;
+	return t;
+}
+
+static void end(struct line_ends *l, struct script *s, bool refused)
+{
+	s->text = refused ? NULL : keep_text(l, s);
+	if (!s->text)
+		s->text = &no_lines;
+	l->memory -= s->max_ends * sizeof(*s->ends);
+	free(s->ends);
+	s->ends = NULL;
+	s->nr = s->max_ends = 0;
 }
 
 /* Append the ends; false: there is no memory for them. */
@@ -118,12 +210,12 @@ static bool append(struct line_ends *l, struct script *s, const uint32_t *ends, 
 	uint32_t before = s->max_ends;
 
 	if (l->memory + nr * sizeof(*ends) > LINE_ENDS_MEMORY_MAX ||
-	    !array_reserve(&s->ends, &s->max_ends, (uint64_t)s->text.nr + nr))
+	    !array_reserve(&s->ends, &s->max_ends, (uint64_t)s->nr + nr))
 		return false;
 	l->memory += (s->max_ends - before) * sizeof(*ends);
 	if (nr)
-		memcpy(s->ends + s->text.nr, ends, nr * sizeof(*ends));
-	s->text.nr += nr;
+		memcpy(s->ends + s->nr, ends, nr * sizeof(*ends));
+	s->nr += nr;
 	return true;
 }
 
@@ -134,12 +226,12 @@ void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_
 
 	pthread_mutex_lock(&l->lock);
 	s = add(l, key);
-	if (s && !s->whole && s->read == from) {
+	if (s && !s->text && s->read == from) {
 		s->read = to;
 		if (!append(l, s, ends, nr))
-			end(s, true);
+			end(l, s, true);
 		else if (last)
-			end(s, false);
+			end(l, s, false);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
@@ -150,9 +242,19 @@ void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key)
 
 	pthread_mutex_lock(&l->lock);
 	s = add(l, key);
-	if (s && !s->whole)
-		end(s, true);
+	if (s && !s->text)
+		end(l, s, true);
 	pthread_mutex_unlock(&l->lock);
+}
+
+size_t line_ends_memory(struct line_ends *l)
+{
+	size_t memory;
+
+	pthread_mutex_lock(&l->lock);
+	memory = l->memory;
+	pthread_mutex_unlock(&l->lock);
+	return memory;
 }
 
 uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position)

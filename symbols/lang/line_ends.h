@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The ends of the lines of scripts, for languages that have positions in the text instead of
- * lines. The text is read in parts, one at a sample, so that a large script takes several.
+ * lines. The text is read in parts, one at a sample, so that a large script takes several. Scripts
+ * that are not looked up are forgotten; texts with equal ends, of any process, are one.
  *
- * Threads: any, under a mutex; the text of a script that was read to its end does not change, and
- * lives as long as the table.
+ * Threads: any, under a mutex; a text does not change, and lives as long as the table.
  */
 #ifndef SYMBOLS_LANG_LINE_ENDS_H
 #define SYMBOLS_LANG_LINE_ENDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define LINE_ENDS_MEMORY_MAX (64U << 20)
+#define LINE_ENDS_MEMORY_MAX  (64U << 20)
+#define LINE_ENDS_SCRIPTS_MAX 4096U /* at most twice as many */
 
 struct line_ends;
 
@@ -43,6 +45,8 @@ void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_
 		   const uint32_t *ends, uint32_t nr, bool last);
 /* Give up: the script has no lines. */
 void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key);
+/* Return the bytes in use. */
+size_t line_ends_memory(struct line_ends *l);
 /* Return the line of a position, from 1; 0: there are no lines. */
 uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position);
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * line_ends: processes that come and go with the same scripts add nothing; scripts that are not
+ * looked up are forgotten, and memory is level.
+ */
+#include "tests/prelude.h"
+
+#include "symbols/lang/line_ends.h"
+
+#define NR 1000U
+
+static void put_script(struct line_ends *l, const struct line_ends_key *key, uint32_t step)
+{
+	uint32_t ends[NR];
+
+	for (uint32_t i = 0; i < NR; i++)
+		ends[i] = (i + 1) * step;
+	line_ends_add(l, key, 0, NR / 2, ends, NR / 2, false);
+	line_ends_add(l, key, NR / 2, NR, ends + NR / 2, NR / 2, true);
+}
+
+/* In each process a script of the same lines at another address: one text. */
+TEST(test_equal_scripts)
+{
+	struct line_ends *l = line_ends_new();
+	struct line_ends_key key = { 1, 0x1000, 7 };
+	const struct line_ends_text *text;
+	uint32_t from;
+	size_t memory;
+
+	put_script(l, &key, 10);
+	text = line_ends_get(l, &key, &from);
+	assert_int_equal(from, NR);
+	memory = line_ends_memory(l);
+	for (uint32_t process = 2; process < 200; process++) {
+		key = (struct line_ends_key){ process, 0x1000 + process * 16, 7 };
+		put_script(l, &key, 10);
+		assert_ptr_equal(line_ends_get(l, &key, &from), text);
+	}
+	assert_in_range(line_ends_memory(l), memory, memory + 200 * 100);
+	assert_int_equal(line_ends_line(text, 15), 2);
+	key.address++;
+	put_script(l, &key, 11);
+	assert_ptr_not_equal(line_ends_get(l, &key, &from), text);
+	assert_int_equal(line_ends_line(line_ends_get(l, &key, &from), 10), 1);
+	line_ends_free(l);
+}
+
+/* Scripts that are made again and again: the one that is looked up has its lines all the time. */
+TEST(test_scripts_are_forgotten)
+{
+	struct line_ends *l = line_ends_new();
+	struct line_ends_key used = { 1, 0x1000, 7 }, first = { 2, 0, 1 }, key = first;
+	size_t memory = 0;
+	uint32_t from;
+
+	put_script(l, &used, 10);
+	for (uint32_t i = 0; i < 10 * LINE_ENDS_SCRIPTS_MAX; i++, key.address += 16) {
+		uint32_t end = 5;
+
+		if (i == 2 * LINE_ENDS_SCRIPTS_MAX)
+			memory = line_ends_memory(l);
+		/* Refused, read to the end, and in part. */
+		if (i % 3 == 0)
+			line_ends_refuse(l, &key);
+		else
+			line_ends_add(l, &key, 0, 9, &end, 1, i % 3 == 1);
+		assert_int_equal(line_ends_get(l, &key, &from) != NULL, i % 3 != 2);
+		if (i % 100 == 0)
+			assert_int_equal(line_ends_line(line_ends_get(l, &used, &from), 15), 2);
+	}
+	assert_in_range(line_ends_memory(l), memory / 2, 2 * memory);
+	assert_null(line_ends_get(l, &first, &from));
+	assert_int_equal(from, 0);
+	/* As a new one. */
+	put_script(l, &first, 3);
+	assert_int_equal(line_ends_line(line_ends_get(l, &first, &from), 4), 2);
+	line_ends_free(l);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
