@@ -94,9 +94,13 @@ static void collect(struct sampler *s, uint64_t now)
 		tick_slice(s, now);
 		tick_past_collect(s, c->begin_ns, now);
 		c->due_ns = UINT64_MAX;
+		history_extend(s->store.history, 0);
 	}
-	if (collect_begin(c, now))
-		tick_slice(s, now);
+	if (!collect_begin(c, now))
+		return;
+	tick_slice(s, now);
+	/* The last tick may be late. */
+	history_extend(s->store.history, 2 * (c->due_ns - now));
 }
 
 /* Set the time of the first tick, and the grid of the sampler threads: a little before ours. */

@@ -32,6 +32,8 @@ struct history {
 	uint32_t nr_held;
 	struct rate_log rates;
 	uint64_t window_ns; /* wanted */
+	uint64_t span_ns;   /* of the slices, and their memory */
+	size_t memory;
 	uint64_t half_life_ns;
 	uint32_t max_cells;
 
@@ -50,7 +52,8 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 		free(h);
 		return -ENOMEM;
 	}
-	h->window_ns = window_ns;
+	h->window_ns = h->span_ns = window_ns;
+	h->memory = MEMORY_MAX;
 	h->half_life_ns = MAX(half_life_ns, 1ULL);
 	h->max_cells = MAX(max_cells, CELLS_MIN);
 	*out = h;
@@ -59,7 +62,14 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 
 void history_keep(struct history *h, uint64_t span_ns, size_t memory)
 {
-	slices_set_limits(h->slices, MAX(span_ns, h->window_ns), memory);
+	h->span_ns = MAX(span_ns, h->window_ns);
+	h->memory = memory;
+	history_extend(h, 0);
+}
+
+void history_extend(struct history *h, uint64_t span_ns)
+{
+	slices_set_limits(h->slices, MAX(span_ns, h->span_ns), h->memory);
 }
 
 void history_begin(struct history *h, uint64_t now_ns)

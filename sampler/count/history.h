@@ -29,6 +29,8 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 void history_free(struct history *h);
 /* Keep slices for @span_ns, or the window if that is longer, in @memory bytes at most. */
 void history_keep(struct history *h, uint64_t span_ns, size_t memory);
+/* Keep slices for @span_ns from now on, if that is longer; 0: no longer than usual. */
+void history_extend(struct history *h, uint64_t span_ns);
 /* Continue at this time: the slice that is added next begins then. It never goes back. */
 void history_begin(struct history *h, uint64_t now_ns);
 /*

@@ -567,6 +567,31 @@ TEST(test_name_forks)
 	sampler_free(s);
 }
 
+/* A profile of the next seconds has all of them, also without a history. */
+TEST(test_collect)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	struct profile *all = NULL;
+	struct sampler *s;
+	uint64_t taken = 0;
+
+	s = live_start(&c);
+	profile_free(live_wait(s));
+	sampler_collect(s, 4 * WINDOW_NS);
+	while (!all) {
+		struct profile *p = live_wait(s);
+
+		taken += p->account.taken - p->account.lost;
+		profile_free(p);
+		all = sampler_take_collected(s);
+	}
+	/* The collection begins and ends within a tick. */
+	if (all->account.complete < taken / 10 * 7)
+		fail_msg("%lu of %lu samples", all->account.complete, taken);
+	profile_free(all);
+	sampler_free(s);
+}
+
 /* After a reset the account has no samples of the tick before it. */
 TEST(test_reset_in_a_tick)
 {
