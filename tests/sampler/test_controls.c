@@ -608,8 +608,11 @@ TEST(test_reset_in_a_tick)
 	sampler_reset(s);
 	p = live_wait(s);
 	since = p->running_ns;
-	/* Not more than all CPUs take in the time since then, and some of the batch before. */
-	if (p->account_total.taken > 30 + since / 1000000 * p->nr_cpus)
+	/*
+	 * Not more than all CPUs take in the time since then, and in the part of the tick before
+	 * for which a thread of a busy machine may be late.
+	 */
+	if (p->account_total.taken > (since / 1000000 + c.tick_ns / 1000000 / 3) * p->nr_cpus)
 		fail_msg("%lu samples in the %lu ms since the reset on %u CPUs",
 			 p->account_total.taken, since / 1000000, p->nr_cpus);
 	profile_free(p);
