@@ -18,6 +18,7 @@
 
 #include "sampler/file/keepfile.h"
 #include "sampler/keep_dir.h"
+#include "sampler/past.h"
 #include "symbols/base/thread.h"
 
 #define SEGMENTS    16		       /* of the size */
@@ -266,7 +267,7 @@ static void put_events(struct keep *k, const struct keep_input *in)
 {
 	struct keepfile_event events[EVENTS_MAX];
 
-	memcpy(k->hz, in->hz, in->nr_events * sizeof(k->hz[0]));
+	memmove(k->hz, in->hz, in->nr_events * sizeof(k->hz[0])); /* maybe the same */
 	for (uint32_t i = 0; i < in->nr_events; i++)
 		events[i] =
 			(struct keepfile_event){ { in->events[i].name, strlen(in->events[i].name) },
@@ -330,31 +331,73 @@ static bool is_behind(struct keep *k)
 	return behind;
 }
 
-void keep_tick(struct keep *k, const struct keep_input *in)
+/* Find the first slice that is not written, merged ones left out. */
+static uint32_t first_new(const struct keep *k, const struct slices *slices)
 {
-	uint32_t nr = slices_nr(in->slices), i;
-	bool rotate;
+	uint32_t i = slices_find(slices, k->last_ns);
 
-	/* The history keeps slices until the disk is ready again. */
-	if (!k || !nr || is_behind(k))
-		return;
-	rotate = k->stacks != stacks_serial(in->tables->stacks) ||
-		 !event_same_list(k->events, k->nr_events, in->events, in->nr_events) ||
-		 is_full(k, in);
+	while (i < slices_nr(slices) && slices_at(slices, i)->begin_ns < k->last_ns)
+		i++;
+	return i;
+}
+
+/*
+ * Return the input with the events of set @set: these were replaced while the disk was behind.
+ * Their rates are the ones that were written last.
+ */
+static struct keep_input input_before(const struct keep *k, const struct keep_input *in,
+				      uint16_t set)
+{
+	struct keep_input before = *in;
+
+	before.events = in->sets[set].events;
+	before.nr_events = in->sets[set].nr;
+	before.hz = k->hz;
+	return before;
+}
+
+/* Pack the slices from @first on, up to one of other events. Return whether in a new segment. */
+static bool pack(struct keep *k, const struct keep_input *in, uint32_t first)
+{
+	uint32_t nr = slices_nr(in->slices);
+	bool rotate = k->stacks != stacks_serial(in->tables->stacks) ||
+		      !event_same_list(k->events, k->nr_events, in->events, in->nr_events) ||
+		      is_full(k, in);
+
 	if (rotate)
 		begin_segment(k, in);
 	put_named(k, in->tables);
-	for (i = slices_find(in->slices, k->last_ns); i < nr && k->out.size < QUEUED_MAX; i++) {
+	for (uint32_t i = first; i < nr && k->out.size < QUEUED_MAX; i++) {
 		const struct slice *slice = slices_at(in->slices, i);
 
-		if (slice->begin_ns < k->last_ns)
-			continue;
+		if (slice->events != slices_at(in->slices, first)->events)
+			break;
 		if (slice->marks & SLICE_RATE &&
 		    memcmp(k->hz, in->hz, in->nr_events * sizeof(k->hz[0])))
 			put_events(k, in);
 		put_slice(k, in, slice);
 		k->last_ns = slice->end_ns;
 	}
+	return rotate;
+}
+
+void keep_tick(struct keep *k, const struct keep_input *in)
+{
+	uint32_t nr = slices_nr(in->slices), first;
+	struct keep_input before;
+	uint16_t set;
+	bool rotate;
+
+	/* The history keeps slices until the disk is ready again. */
+	if (!k || !nr || is_behind(k))
+		return;
+	first = first_new(k, in->slices);
+	set = slices_at(in->slices, MIN(first, nr - 1))->events;
+	if (in->sets && set != slices_at(in->slices, nr - 1)->events) {
+		before = input_before(k, in, set);
+		in = &before;
+	}
+	rotate = pack(k, in, first);
 	k->segment_bytes += k->out.size;
 	queue(k, rotate);
 }

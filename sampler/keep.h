@@ -16,6 +16,7 @@
 #include "symbols/base/base.h"
 
 struct keep;
+struct past_events;
 
 /* Open the folder for one session. NULL without a folder. 0 or -errno with a sentence. */
 int keep_open(struct keep **out, const struct keep_config *config, struct err *e);
@@ -28,7 +29,8 @@ struct keep_input {
 	const struct event *events;
 	const double *hz; /* wanted, of each event; 0: a fixed period */
 	uint32_t nr_events;
-	uint64_t real_ns; /* CLOCK_REALTIME minus the clock of the slices */
+	const struct past_events *sets; /* of the slices; NULL: all are of @events */
+	uint64_t real_ns;		/* CLOCK_REALTIME minus the clock of the slices */
 };
 
 /* Queue the slices that are new. */

@@ -118,6 +118,7 @@ static void keep_slices(struct sampler *s)
 				 s->config.events,
 				 s->rates.hz,
 				 s->config.nr_events,
+				 s->past.sets,
 				 0 };
 	struct timespec ts;
 	int code;

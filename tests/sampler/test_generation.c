@@ -617,7 +617,8 @@ static void keep_slices(struct keep *k, const struct store *s)
 	const struct event events[1] = { 0 };
 	const double hz[1] = { 99 };
 
-	keep_tick(k, &(struct keep_input){ history_slices(s->history), &tables, events, hz, 1, 0 });
+	keep_tick(k, &(struct keep_input){ history_slices(s->history), &tables, events, hz, 1, NULL,
+					   0 });
 	usleep(50000); /* the writer is behind no more */
 	assert_int_equal(keep_check(k), 0);
 }

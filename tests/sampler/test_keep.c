@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "sampler/file/keepfile.h"
+#include "sampler/past.h"
 #include "sampler/store.h"
 
 #define FUNCTIONS 4096u
@@ -22,6 +23,8 @@ struct fixture {
 	/* Of the segment that is read. */
 	bool known[FUNCTIONS];
 	uint32_t nr_stacks, nr_missing;
+	char event[16];
+	uint32_t nr_first, nr_second; /* slices of the event */
 };
 
 static void open_fixture(struct fixture *f)
@@ -51,30 +54,46 @@ static void close_fixture(struct fixture *f)
 	assert_int_equal(system(command), 0);
 }
 
-/* Count a sample of the stack of @places in a new slice, and keep it. */
-static void keep_slice(struct fixture *f, const uint32_t *places, uint32_t nr)
+/* Count a sample of the stack of @places in a new slice. */
+static void add_slice(struct fixture *f, const uint32_t *places, uint32_t nr)
 {
-	const struct assemble_input tables = { .stacks = f->st.stacks,
-					       .places = f->st.places,
-					       .symbols = f->st.symbols,
-					       .maps = f->st.maps,
-					       .objects = f->st.objects };
-	const struct event events[1] = { { .name = "cpu-clock" } };
-	const double hz[1] = { 99 };
 	struct count *counts;
 	uint32_t nr_counts, stack = stacks_intern(f->st.stacks, places, nr);
 
 	assert_true(counts_add(f->st.counts, stack, 0, 0, 1));
 	assert_int_equal(counts_swap(f->st.counts, &counts, &nr_counts), 0);
 	assert_int_equal(history_add(f->st.history, counts, nr_counts, 100000000), 0);
-	keep_tick(f->k,
-		  &(struct keep_input){ history_slices(f->st.history), &tables, events, hz, 1, 0 });
+}
+
+/* Keep the slices that are new; @sets: their events, NULL: cpu-clock. */
+static void keep(struct fixture *f, const struct past_events *sets, uint32_t now)
+{
+	const struct assemble_input tables = { .stacks = f->st.stacks,
+					       .places = f->st.places,
+					       .symbols = f->st.symbols,
+					       .maps = f->st.maps,
+					       .objects = f->st.objects };
+	const struct event clock = { .name = "cpu-clock" };
+	const struct event *events = sets ? sets[now].events : &clock;
+	const double hz[1] = { 99 };
+
+	keep_tick(f->k, &(struct keep_input){ history_slices(f->st.history), &tables, events, hz, 1,
+					      sets, 0 });
 	usleep(50000); /* the writer is behind no more */
 	assert_int_equal(keep_check(f->k), 0);
 }
 
+static void keep_slice(struct fixture *f, const uint32_t *places, uint32_t nr)
+{
+	add_slice(f, places, nr);
+	keep(f, NULL, 0);
+}
+
 static void on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
 {
+	struct fixture *f = ctx;
+
+	snprintf(f->event, sizeof(f->event), "%.*s", (int)events[0].name.size, events[0].name.str);
 }
 
 static void on_function(void *ctx, const struct keepfile_function *function)
@@ -104,31 +123,36 @@ static void on_task(void *ctx, const struct keepfile_task *t)
 
 static void on_slice(void *ctx, const struct slice *slice)
 {
+	struct fixture *f = ctx;
+
+	f->nr_first += !strcmp(f->event, "first");
+	f->nr_second += !strcmp(f->event, "second");
 }
 
-/* Read the one segment. */
-static void read_segment(struct fixture *f)
+/* Read all segments. */
+static void read_segments(struct fixture *f)
 {
 	const struct keepfile_reader reader = { on_events, on_function, on_stack, on_interpreter,
 						on_task,   on_slice,	f };
 	char path[64], *bytes = malloc(1 << 20);
 	struct dirent *e;
 	DIR *d = opendir(f->dir);
-	FILE *in = NULL;
 	size_t size;
+	FILE *in;
 
 	assert_non_null(d);
-	while ((e = readdir(d)) && !in) {
+	while ((e = readdir(d))) {
 		if (e->d_name[0] == '.')
 			continue;
 		snprintf(path, sizeof(path), "%s/%.30s", f->dir, e->d_name);
 		in = fopen(path, "r");
+		assert_non_null(in);
+		size = fread(bytes, 1, 1 << 20, in);
+		fclose(in);
+		assert_int_equal(keepfile_read((const uint8_t *)bytes, size, &reader),
+				 (int64_t)size);
 	}
 	closedir(d);
-	assert_non_null(in);
-	size = fread(bytes, 1, 1 << 20, in);
-	fclose(in);
-	assert_int_equal(keepfile_read((const uint8_t *)bytes, size, &reader), (int64_t)size);
 	free(bytes);
 }
 
@@ -151,9 +175,35 @@ TEST(test_names_one_by_one)
 	keep_slice(&f, other, 2);
 	keep_slice(&f, other, 1);
 	keep_close(f.k);
-	read_segment(&f);
+	read_segments(&f);
 	assert_true(f.nr_stacks >= 3);
 	assert_int_equal(f.nr_missing, 0);
+	close_fixture(&f);
+}
+
+/* A slice that is written after the events changed, as the disk was busy, is of its events. */
+TEST(test_events_while_the_disk_is_behind)
+{
+	static const struct past_events sets[2] = {
+		{ .events = { { .name = "first", .config = 1 } }, .nr = 1 },
+		{ .events = { { .name = "second", .config = 2 } }, .nr = 1 },
+	};
+	struct fixture f;
+	uint32_t place;
+
+	open_fixture(&f);
+	place = places_intern(f.st.places, OBJECT_ID_KERNEL, 0x1000);
+	add_slice(&f, &place, 1);
+	keep(&f, sets, 0);
+	add_slice(&f, &place, 1);
+	history_set_events(f.st.history, 1);
+	add_slice(&f, &place, 1);
+	keep(&f, sets, 1);
+	keep(&f, sets, 1);
+	keep_close(f.k);
+	read_segments(&f);
+	assert_int_equal(f.nr_first, 2);
+	assert_int_equal(f.nr_second, 1);
 	close_fixture(&f);
 }
 
