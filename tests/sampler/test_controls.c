@@ -15,6 +15,7 @@
 #include <malloc.h>
 #include <math.h>
 #include <poll.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -1151,8 +1152,8 @@ TEST(test_no_growth)
 {
 	unsigned int rounds = MAX(number_of("CONTROLS", 40) / 20, 2u), fds;
 	struct sampler_config c = config_of("cpu-clock");
+	long grown = LONG_MAX;
 	struct sampler *s;
-	long kb;
 
 	c.target = TARGET_PIDS;
 	c.pids = busy;
@@ -1162,11 +1163,16 @@ TEST(test_no_growth)
 	for (int i = 0; i < 2; i++)
 		all_controls(s, &c);
 	fds = nr_open(true);
-	kb = resident_kb();
-	for (unsigned int i = 0; i < rounds; i++)
-		all_controls(s, &c);
+	/* A leak grows each time. */
+	for (int i = 0; i < 3 && grown > GROWTH_KB; i++) {
+		grown = -resident_kb();
+		for (unsigned int k = 0; k < rounds; k++)
+			all_controls(s, &c);
+		grown += resident_kb();
+		print_message("%ld KiB more resident\n", grown);
+	}
 	expect_open(fds, true);
-	expect_resident(kb, GROWTH_KB, 0);
+	assert_true(!MEMORY_IS_OURS || grown <= GROWTH_KB);
 	sampler_free(s);
 }
 
