@@ -12,10 +12,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <math.h>
 #include <poll.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
