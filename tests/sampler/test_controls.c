@@ -1045,14 +1045,25 @@ static long images_kb(struct sampler *s)
 	return kb;
 }
 
-/* All that is resident but the @images. */
-static void expect_resident(long before, long growth, long images)
+/* Return all that is resident but images. */
+static long resident_beside_kb(struct sampler *s)
 {
-	long kb = resident_kb() - images;
+	long images = images_kb(s);
 
-	print_message("%ld KiB resident, %ld before\n", kb, before);
-	if (MEMORY_IS_OURS && kb > before + growth)
-		fail_msg("%ld KiB resident, %ld before", kb, before);
+	return resident_kb() - images;
+}
+
+static void random_controls(struct steered *st, unsigned int nr, unsigned int seconds)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		/* The queued profile is from before. */
+		profile_free(sampler_take(st->s));
+		any_control(st);
+		if (i % 20 == 0)
+			print_message("%u: %ld KiB, %lu places, %u fds\n", i, resident_kb(),
+				      st->nr_places, nr_open(false));
+		follow(st, seconds * 1000000000ULL / nr, seconds * 1000000000ULL / nr > TICK_NS);
+	}
 }
 
 TEST(test_random)
@@ -1060,27 +1071,24 @@ TEST(test_random)
 	unsigned int nr = number_of("CONTROLS", 40), seconds = number_of("SECONDS", 4);
 	struct sampler_config c = config_of("cpu-clock");
 	struct steered st = { .s = live_start(&c) };
+	long grown = LONG_MAX;
 	unsigned int fds;
-	long kb;
 
 	srand(number_of("SEED", 1));
 	back_to_start(st.s, &c);
 	expect_rate(st.s, 799);
 	fds = nr_open(false);
-	kb = resident_kb() - images_kb(st.s);
-	for (unsigned int i = 0; i < nr; i++) {
-		/* The queued profile is from before. */
-		profile_free(sampler_take(st.s));
-		any_control(&st);
-		if (i % 20 == 0)
-			print_message("%u: %ld KiB, %lu places, %u fds\n", i, resident_kb(),
-				      st.nr_places, nr_open(false));
-		follow(&st, seconds * 1000000000ULL / nr, seconds * 1000000000ULL / nr > TICK_NS);
+	/* Of many other programs it grows once; a leak grows each time. */
+	for (int i = 0; i < 3 && grown > GROWTH_OTHERS_KB; i++) {
+		grown = -resident_beside_kb(st.s);
+		random_controls(&st, nr, seconds);
+		back_to_start(st.s, &c);
+		expect_rate(st.s, 799);
+		grown += resident_beside_kb(st.s);
+		print_message("%ld KiB more resident\n", grown);
 	}
-	back_to_start(st.s, &c);
-	expect_rate(st.s, 799);
 	expect_open(fds, false);
-	expect_resident(kb, GROWTH_OTHERS_KB, images_kb(st.s));
+	assert_true(!MEMORY_IS_OURS || grown <= GROWTH_OTHERS_KB);
 	print_message("%u rates\n", st.nr_rates);
 	sampler_free(st.s);
 }
