@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,15 +41,22 @@ struct fresh {
 	uint64_t gap_ns;   /* how long nothing was sampled, if the change failed after all */
 };
 
-/* Open the events with other rates, or the current ones: no longer the rates of the start. */
+/*
+ * Open the events with other rates, or the current ones: no longer the rates of the start. The
+ * kernel may have lowered its limit since, and refuses to open an event with more.
+ */
 static void set_rates(const struct sampler *s, struct fresh *f)
 {
+	uint64_t limit = procstat_max_sample_rate(s->rates.procstat);
+	double max = limit ? (double)limit : INFINITY;
+
 	for (uint32_t i = 0; i < f->config.nr_events; i++) {
 		double hz = f->hz && f->hz[i] > 0 ? f->hz[i] : s->rates.hz[i];
 
 		if (hz > 0)
-			f->config.events[i].hz = hz;
+			f->config.events[i].hz = MIN(hz, max);
 	}
+	f->config.hz = MIN(f->config.hz, max);
 }
 
 /* Open the events of @f->config on @t. 0 or -errno with a sentence. */
@@ -116,6 +124,14 @@ static int begin_new(struct sampler *s, struct err *e)
 	return code;
 }
 
+/* Note the rates of the events that were opened. */
+static void note_rates(struct sampler *s)
+{
+	for (uint32_t i = 0; i < s->config.nr_events; i++)
+		if (s->rates.hz[i] > 0)
+			s->rates.hz[i] = s->config.events[i].hz;
+}
+
 /* Switch from the old events to the new ones. Returns how long nothing was sampled. */
 static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 {
@@ -130,6 +146,7 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	s->live.counters = f->counters;
 	s->live.sideband = f->sideband;
 	s->config = f->config;
+	note_rates(s);
 	carry_cpus(s, old);
 	if (begin_new(s, e))
 		mailbox_say(&s->mailbox, "%s", e->text);
@@ -340,12 +357,12 @@ static bool is_complete(const struct sampler_target_spec *spec)
 	       !(spec->target == TARGET_NAME && !spec->name);
 }
 
-/* Set the rates of @hz, 0: unchanged; the governor starts again. */
+/* Note that the rates of @hz were asked for, 0: unchanged; the governor starts again. */
 static void take_rates(struct sampler *s, const double hz[static EVENTS_MAX])
 {
 	for (uint32_t i = 0; i < s->config.nr_events; i++)
 		if (hz[i] > 0)
-			s->rates.hz[i] = s->rates.asked_hz[i] = hz[i];
+			s->rates.asked_hz[i] = hz[i];
 	rates_govern(&s->rates, &s->config);
 }
 

@@ -44,6 +44,19 @@ if echo 500 >"$limit" 2>/dev/null; then
 	echo "$before" >"$limit"
 	wait "$p" || wrong "throttle: exit $?: $(cat "$TMP/err")"
 	python3 "$HERE/ndjson.py" throttle "$TMP/throttled" || bad=1
+
+	# Events that are opened again then are opened with the lower rate, not refused.
+	"$PROFTOP" -F "$hz" -e cpu-clock -d 0.5 --size 100x20 \
+		--script '<tick><tick><tick><tick><tick>:stack-size 4096<Enter><tick><tick><tick>' \
+		>"$TMP/again" 2>&1 &
+	p=$!
+	pids="$pids $p"
+	sleep 1
+	echo 500 >"$limit"
+	wait "$p" || wrong "opened again: exit $?"
+	echo "$before" >"$limit"
+	grep -q '500 Hz, got' "$TMP/again" && grep -q '4096 bytes of user stack a sample' "$TMP/again" ||
+		wrong "opened again with a lower limit: $(cat "$TMP/again")"
 else
 	echo "(the limit cannot be changed here: throttling not forced)"
 	wait "$p"
