@@ -49,6 +49,7 @@ struct sampler_config {
 	bool command_quiet;   /* its fds 0-2 are /dev/null; else stdout goes to stderr */
 	const int *cpus;      /* NULL: all online ones */
 	uint32_t nr_cpus;
+	bool skip_offline; /* offline ones of @cpus are left out; else refused */
 	struct event events[EVENTS_MAX];
 	uint32_t nr_events;	 /* 0: cycles, else cpu-clock, and the banner says why */
 	double hz;		 /* samples per second, CPU and event */

@@ -48,36 +48,37 @@ static int open_on(const struct sampler_config *c, const struct target *t, const
 	return counters_open(out, &config, c->sys ? c->sys : &counters_kernel, e);
 }
 
+static bool has_cpu(const int *cpus, int nr, int cpu)
+{
+	for (int i = 0; i < nr; i++)
+		if (cpus[i] == cpu)
+			return true;
+	return false;
+}
+
 /* Get the CPUs to sample: the list of @c, or all that are online. nr or -errno with a message. */
 static int choose_cpus(const struct sampler_config *c, int **cpus, struct err *e)
 {
-	int nr = task_list_online_cpus(cpus, e), kept = 0;
+	int *online = NULL, nr = task_list_online_cpus(&online, e), kept = 0, missing = -1;
 
+	*cpus = online;
 	if (nr < 0 || !c->cpus)
 		return nr;
-	for (uint32_t i = 0; i < c->nr_cpus; i++) {
-		bool online = false;
-
-		for (int k = 0; k < nr && !online; k++)
-			online = (*cpus)[k] == c->cpus[i];
-		if (!online)
-			return err_set(e, -ENODEV,
-				       "CPU %d is not online\n"
-				       "  /sys/devices/system/cpu/online lists the online CPUs\n"
-				       "  leave it out of -C",
-				       c->cpus[i]);
-	}
-	free(*cpus);
 	*cpus = xcalloc(c->nr_cpus, sizeof(**cpus));
 	for (uint32_t i = 0; i < c->nr_cpus; i++) {
-		bool twice = false;
-
-		for (int k = 0; k < kept && !twice; k++)
-			twice = (*cpus)[k] == c->cpus[i];
-		if (!twice)
+		if (!has_cpu(online, nr, c->cpus[i]))
+			missing = c->cpus[i];
+		else if (!has_cpu(*cpus, kept, c->cpus[i]))
 			(*cpus)[kept++] = c->cpus[i];
 	}
-	return kept;
+	free(online);
+	if (missing < 0 || (c->skip_offline && kept))
+		return kept;
+	return err_set(e, -ENODEV,
+		       "CPU %d is not online\n"
+		       "  /sys/devices/system/cpu/online lists the online CPUs\n"
+		       "  leave it out of -C",
+		       missing);
 }
 
 int live_open_counters(const struct sampler_config *c, const struct target *t,

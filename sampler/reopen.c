@@ -59,12 +59,22 @@ static void set_rates(const struct sampler *s, struct fresh *f)
 	f->config.hz = MIN(f->config.hz, max);
 }
 
+/* CPUs that are sampled already may be offline for now: they are opened when they are back. */
+static void set_cpus(const struct sampler *s, struct fresh *f)
+{
+	const struct sampler_config *is = &s->config, *c = &f->config;
+
+	f->config.skip_offline = c->cpus && c->nr_cpus == is->nr_cpus &&
+				 !memcmp(c->cpus, is->cpus, c->nr_cpus * sizeof(*c->cpus));
+}
+
 /* Open the events of @f->config on @t. 0 or -errno with a sentence. */
 static int open_fresh(struct sampler *s, struct fresh *f, const struct target *t, struct err *e)
 {
 	int code;
 
 	set_rates(s, f);
+	set_cpus(s, f);
 	f->opened_ns = time_now_ns();
 	code = live_open_counters(&f->config, t, &f->counters, e);
 	if (code)

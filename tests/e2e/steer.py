@@ -244,6 +244,15 @@ def test_hotplug():
         t.expect(f"offline: CPU {last}, nothing is sampled there", "offline in the messages")
         beside = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock", 140, 40)
         beside.need_rows()
+        # One CPU of a list is offline: a change opens the others.
+        t.close()
+        set_online(path, "1")
+        t = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock -C 0,{last}", 140, 40)
+        t.need_rows()
+        set_online(path, "0")
+        t.expect(f"CPU {last} is offline", "offline in the list of -C", 4)
+        command(t, "stack-size 4096")
+        t.expect(f"4096 bytes of user stack a sample{GAP}", "a change beside a CPU that is offline", 4)
         set_online(path, "1")
         for terminal in (t, beside):
             terminal.expect(f"CPU {last} is back{GAP}", "back", 5)
