@@ -36,7 +36,7 @@ struct replay {
 	struct deltas *deltas; /* of groups that are read with their leader's samples */
 	struct frames frames;  /* for replay_each */
 	struct sampler_branch *branches; /* the same */
-	uint32_t nr_objects;		 /* objects that the loader was shown */
+	uint64_t nr_objects;		 /* objects that the loader was shown */
 	bool out_of_memory;		 /* new stacks were not counted */
 	uint32_t nr_named;		 /* places up to here have been named, for replay_each */
 	struct store *store;		 /* of replay_run(); borrowed */

@@ -179,9 +179,9 @@ static void keep_up(struct replay *r, struct store *st, uint64_t time_ns, bool c
 {
 	if (changed || maps_due(st->maps, time_ns))
 		maps_publish(st->maps, time_ns, UINT64_MAX);
-	if (objects_nr(st->objects) == r->nr_objects)
+	if (objects_nr_added(st->objects) == r->nr_objects)
 		return;
-	r->nr_objects = objects_nr(st->objects);
+	r->nr_objects = objects_nr_added(st->objects);
 	symbols_run_objects(st->symbols);
 	if (maps_due(st->maps, time_ns))
 		maps_publish(st->maps, time_ns, UINT64_MAX);

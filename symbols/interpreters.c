@@ -37,6 +37,7 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 	job->describe = seen.path ? describe_new(&where) : NULL;
 	if (!job->describe) {
 		free(seen.path);
+		object_put(want->mapping.object);
 		return true;
 	}
 	job->since_ns = now_ns;
@@ -46,6 +47,7 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 	else if (helpers_start(in->helpers, &job->describe->job)) {
 		job->describe->job.drop(&job->describe->job);
 		job->describe = NULL;
+		object_put(want->mapping.object);
 		return false;
 	}
 	return true;
@@ -80,6 +82,15 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 	}
 	d->job.drop(&d->job);
 	job->describe = NULL;
+	object_put(job->object);
+}
+
+/* Leave a job behind that hangs. */
+static void leave(struct interpreters_job *job)
+{
+	helper_job_leave(&job->describe->job);
+	job->describe = NULL;
+	object_put(job->object);
 }
 
 bool interpreters_work(struct interpreters *in, uint64_t now_ns)
@@ -96,8 +107,7 @@ bool interpreters_work(struct interpreters *in, uint64_t now_ns)
 			take(in, job);
 			more = true;
 		} else if (job->describe && now_ns - job->since_ns > DESCRIBE_NS) {
-			helper_job_leave(&job->describe->job);
-			job->describe = NULL;
+			leave(job);
 		}
 		if (!job->describe && maps_next_interpreter(in->maps, &want))
 			more |= start(in, job, &want, now_ns);
@@ -117,5 +127,5 @@ void interpreters_fini(struct interpreters *in)
 {
 	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
 		if (in->jobs[i].describe)
-			helper_job_leave(&in->jobs[i].describe->job);
+			leave(&in->jobs[i]);
 }

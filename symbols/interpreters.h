@@ -22,7 +22,7 @@ struct interpreters {
 	struct interpreters_job {
 		struct describe *describe; /* NULL: free */
 		uint64_t since_ns;
-		struct object *object;
+		struct object *object; /* with a reference */
 	} jobs[INTERPRETERS_JOBS];
 	int news_fd;	     /* eventfd that each new description wakes; -1: none */
 	atomic_uint nr_news; /* relaxed: a description is published with its process */

@@ -140,6 +140,7 @@ static uint32_t user_place(struct pipeline *p, const struct maps_hit *hit, uint6
 	if (!m)
 		return places_intern(p->tables->places, OBJECT_ID_UNKNOWN, 0);
 	p->asked |= object_want(m->object);
+	object_touch(m->object, object_clock(time_ns));
 	return places_intern(p->tables->places, m->object->id, address - m->start + m->offset);
 }
 

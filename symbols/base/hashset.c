@@ -69,6 +69,37 @@ void hashset_replace(struct hashset *s, uint64_t hash, uint32_t old, uint32_t id
 	s->slots[i].id = id + 1;
 }
 
+/* Move the ids that a search would no longer find behind the empty slot @hole. */
+static void close_gap(struct hashset *s, uint32_t hole)
+{
+	const uint32_t mask = s->nr_slots - 1;
+
+	for (uint32_t i = (hole + 1) & mask; s->slots[i].id; i = (i + 1) & mask) {
+		/* Its search begins after the hole, and does not pass it. */
+		if (((i - s->slots[i].hash) & mask) < ((i - hole) & mask))
+			continue;
+		s->slots[hole] = s->slots[i];
+		s->slots[i].id = 0;
+		hole = i;
+	}
+}
+
+void hashset_remove(struct hashset *s, uint64_t hash, uint32_t id)
+{
+	const uint32_t mask = s->nr_slots - 1;
+
+	if (!s->nr_slots)
+		return;
+	for (uint32_t i = (uint32_t)hash & mask; s->slots[i].id; i = (i + 1) & mask) {
+		if (s->slots[i].id != id + 1 || s->slots[i].hash != (uint32_t)hash)
+			continue;
+		s->slots[i].id = 0;
+		s->nr--;
+		close_gap(s, i);
+		return;
+	}
+}
+
 void hashset_clear(struct hashset *s)
 {
 	if (s->slots)

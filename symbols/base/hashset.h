@@ -40,6 +40,8 @@ int hashset_reserve(struct hashset *s, uint32_t nr);
 void hashset_add(struct hashset *s, uint64_t hash, uint32_t id);
 /* Put @id in the place of @old, which is in the set under @hash. */
 void hashset_replace(struct hashset *s, uint64_t hash, uint32_t old, uint32_t id);
+/* Remove @id, if it is in the set under @hash. */
+void hashset_remove(struct hashset *s, uint64_t hash, uint32_t id);
 /* Remove all ids and keep the memory. */
 void hashset_clear(struct hashset *s);
 size_t hashset_memory(const struct hashset *s);

@@ -49,6 +49,7 @@ void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *map
 	j->maps = maps;
 	j->reads = reads;
 	j->stop = stop;
+	objects_list_new(objects);
 }
 
 void jitdumps_fini(struct jitdumps *j)
@@ -63,6 +64,8 @@ void jitdumps_fini(struct jitdumps *j)
 		free(e);
 	}
 	free(j->entries);
+	for (uint32_t i = 0; i < j->nr_files; i++)
+		object_put(objects_at(j->objects, j->files[i].object));
 	free(j->files);
 	free(j->by_object);
 	memset(j, 0, sizeof(*j));
@@ -98,11 +101,15 @@ static void make_room(struct jitdumps *j)
 {
 	uint32_t kept = 0, skip;
 
-	for (uint32_t i = 0; i < j->nr_files && !j->no_proc; i++)
-		if (has_owner(&j->files[i]))
+	for (uint32_t i = 0; i < j->nr_files; i++) {
+		if (j->no_proc || has_owner(&j->files[i]))
 			j->files[kept++] = j->files[i];
-	kept = j->no_proc ? j->nr_files : kept;
+		else
+			object_put(objects_at(j->objects, j->files[i].object));
+	}
 	skip = kept > FILES_MAX / 4 * 3 ? kept - FILES_MAX / 4 * 3 : 0;
+	for (uint32_t i = 0; i < skip; i++)
+		object_put(objects_at(j->objects, j->files[i].object));
 	memmove(j->files, j->files + skip, (kept - skip) * sizeof(*j->files));
 	j->nr_files = kept - skip;
 }
@@ -120,12 +127,14 @@ static void make_room_of(struct jitdumps *j, pid_t pid)
 	}
 	if (nr < FILES_EACH)
 		return;
+	object_put(objects_at(j->objects, j->files[oldest].object));
 	j->nr_files--;
 	memmove(j->files + oldest, j->files + oldest + 1,
 		(j->nr_files - oldest) * sizeof(*j->files));
 }
 
-static void add_file(struct jitdumps *j, const struct object *object)
+/* List @object if it is a jitdump by its name. */
+static void add_file(struct jitdumps *j, struct object *object)
 {
 	struct jitdump_name *files, file = { .object = object->id };
 	struct object_sighting seen;
@@ -145,6 +154,7 @@ static void add_file(struct jitdumps *j, const struct object *object)
 	if (!files)
 		return;
 	j->files = files;
+	object_get(object);
 	files[j->nr_files++] = file;
 	j->nr_found++;
 }
@@ -197,16 +207,17 @@ static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct object 
 /* Look at the new objects: jitdumps, and in a recording all memory. */
 static void collect(struct jitdumps *j)
 {
-	uint32_t nr = objects_nr(j->objects);
+	struct object *object;
 
-	for (; j->seen < nr; j->seen++) {
-		const struct object *object = objects_at(j->objects, j->seen);
+	while ((object = objects_next_new(j->objects))) {
+		bool memory = object->identity.kind == OBJECT_ANON && !object->identity.layer;
 
+		/* An entry keeps the id. */
+		if (memory && j->no_proc && add_entry(j, object))
+			continue;
 		if (object->identity.kind == OBJECT_FILE)
 			add_file(j, object);
-		else if (object->identity.kind == OBJECT_ANON && !object->identity.layer &&
-			 j->no_proc)
-			add_entry(j, object);
+		object_put(object);
 	}
 }
 

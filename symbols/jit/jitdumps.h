@@ -32,8 +32,7 @@ struct jitdumps {
 	bool no_proc;	  /* a recording: read immediately, and only files of this user or root */
 	const char *root; /* below this folder, as in struct images */
 	bool other_clock; /* sample times are not of CLOCK_MONOTONIC */
-	uint32_t seen;	  /* number of objects seen */
-	struct jitdump_name *files;  /* objects that may be jitdumps */
+	struct jitdump_name *files;  /* objects that may be jitdumps, each with a reference */
 	uint32_t nr_files, nr_found; /* listed; ever listed */
 	struct jitdumps_entry **entries;
 	uint32_t nr_entries, nr_open;

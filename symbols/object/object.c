@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The table of objects: append-only, in chunks that never move.
+ * The table of objects, in chunks that never move.
  *
  * Writers hold the mutex; readers look up by id without a lock. The path and the
  * name shown are fixed when an object is added; the sighting (the path by
  * which the loader finds the file) changes under the mutex.
+ *
+ * An object leaves under the mutex when it has no reference and was never sampled: then
+ * no place, no image and no list but that of free ids has its id. References of mappings
+ * are dropped after a grace period, so no reader has the object either.
  */
 #include "symbols/object/object.h"
 
@@ -14,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/chunked.h"
 #include "symbols/base/hashset.h"
 #include "symbols/object/image.h"
@@ -33,9 +38,13 @@ struct entry {
 	struct object object; /* first: struct object is the head of struct entry */
 	uint64_t generation;  /* of the inode; set later when first seen without */
 	uint64_t start, end;
-	char *path; /* raw bytes, NUL-terminated; never NULL */
+	char *path;	    /* raw bytes, NUL-terminated; NULL: free */
+	char *texts;	    /* object.name and object.path; NULL: literals */
+	atomic_uint refs;   /* apart from what samplers read */
+	uint32_t next_free; /* id; 0: the last one */
 	pid_t pid;
-	bool is_cut; /* path is the last part only */
+	bool is_cut;  /* path is the last part only */
+	bool is_kept; /* without a reference too */
 };
 
 /*
@@ -45,10 +54,14 @@ struct entry {
  */
 struct objects {
 	pthread_mutex_t lock;
-	struct text_arena *texts;
 	struct hashset set;
-	struct chunked entries;			/* struct entry, complete when published */
-	size_t paths_size;			/* bytes of all entry.path */
+	struct chunked entries; /* struct entry, complete when published */
+	size_t paths_size;	/* bytes of all entry.path */
+	uint32_t free;		/* the first free id; 0: none */
+	bool lists_new;
+	uint32_t *new; /* ids of new objects, each with a reference */
+	uint32_t first_new, nr_new, room_new;
+	atomic_ulong nr_added;			/* relaxed: to notice that it has changed */
 	_Alignas(CACHELINE) atomic_uint wanted; /* object.wanted */
 };
 
@@ -77,6 +90,14 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 		hash = hash_u64(hash ^ word) + size;
 	}
 	return hash;
+}
+
+/* Hash with @generation, which only files by inode have; 0: unknown. */
+static uint64_t exact_hash(const struct key *key, uint64_t generation)
+{
+	return key->identity->kind != OBJECT_ANON && key->identity->ino && generation
+		       ? hash_u64(key->hash ^ generation)
+		       : key->hash;
 }
 
 /* Hash the fields that are equal in every sighting of the same object: never the generation. */
@@ -126,19 +147,16 @@ static struct entry *find_exact(const struct objects *d, const struct key *key)
 	return NULL;
 }
 
-/* Find the latest object that agrees with @key but for the generation; NULL: none. */
+/* Find the latest object that agrees with @key but for the generation: it alone has this hash.
+ * NULL: none. */
 static struct entry *find_latest(const struct objects *d, const struct key *key)
 {
-	struct entry *latest = NULL;
 	uint32_t at = 0, id;
 
-	while ((id = hashset_next(&d->set, key->hash, &at)) != HASHSET_NONE) {
-		struct entry *entry = entry_at(d, id);
-
-		if (entry_same(entry, key) && (!latest || id > latest->object.id))
-			latest = entry;
-	}
-	return latest;
+	while ((id = hashset_next(&d->set, key->hash, &at)) != HASHSET_NONE)
+		if (entry_same(entry_at(d, id), key))
+			return entry_at(d, id);
+	return NULL;
 }
 
 /* Find the object of @key. One seen without its generation until now takes that of @key. */
@@ -173,8 +191,9 @@ static void entry_known(struct objects *d, const struct key *key, uint32_t id)
 		hashset_add(&d->set, key->exact_hash, id);
 }
 
-/* Return the name to show for an object of this kind and path. */
-static struct safe_text entry_name(struct objects *d, enum object_kind kind, const char *path)
+/* Return the name to show for an object of this kind and path; @buf holds one that is new. */
+static struct safe_text entry_name(char buf[static TEXT_MAX + 1], enum object_kind kind,
+				   const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *base = slash && slash[1] ? slash + 1 : path;
@@ -189,8 +208,32 @@ static struct safe_text entry_name(struct objects *d, enum object_kind kind, con
 	case OBJECT_ANON:
 		return TEXT("[anon]");
 	default:
-		return *base ? text_arena_add(d->texts, base, strlen(base)) : TEXT("[unnamed]");
+		return *base ? text_sanitise(buf, TEXT_MAX + 1, base, strlen(base))
+			     : TEXT("[unnamed]");
 	}
+}
+
+/* Set the name and the path to show. False when memory is out. */
+static bool entry_texts(struct entry *entry, enum object_kind kind)
+{
+	const bool has_path = kind == OBJECT_FILE || kind == OBJECT_SCRIPT || kind == OBJECT_WAIT;
+	char name_buf[TEXT_MAX + 1], path_buf[TEXT_MAX + 1];
+	struct safe_text name = entry_name(name_buf, kind, entry->path), path = name;
+
+	entry->texts = NULL;
+	if (has_path) {
+		path = text_sanitise(path_buf, sizeof(path_buf), entry->path, strlen(entry->path));
+		entry->texts = malloc(name.size + path.size + (size_t)2);
+		if (!entry->texts)
+			return false;
+		memcpy(entry->texts, name.str, name.size + (size_t)1);
+		name.str = entry->texts;
+		memcpy(entry->texts + name.size + 1, path.str, path.size + (size_t)1);
+		path.str = entry->texts + name.size + 1;
+	}
+	entry->object.name = name;
+	entry->object.path = path;
+	return true;
 }
 
 /* Copy the path of @key to @entry, in place of the one before. False when memory is out. */
@@ -215,26 +258,24 @@ static bool entry_path(struct objects *d, struct entry *entry, const struct key 
 	return true;
 }
 
-/* Fill in @entry, which is not published yet. */
+/* Fill in @entry, which no reader has. */
 static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const struct key *key)
 {
 	enum object_kind kind = key->identity->kind;
-	bool file = kind == OBJECT_FILE;
 	bool imageless = kind == OBJECT_UNKNOWN || kind == OBJECT_ANON;
 	bool script = kind == OBJECT_SCRIPT || kind == OBJECT_WAIT;
 
-	if (!entry_path(d, entry, key))
+	if (!entry_path(d, entry, key) || !entry_texts(entry, kind))
 		return -ENOMEM;
 	entry->generation = key->identity->ino_generation;
+	entry->is_kept = false;
+	atomic_init(&entry->refs, 0);
 	entry->object.id = id;
 	entry->object.wanted = &d->wanted;
 	entry->object.next_wanted = 0;
 	entry->object.identity = *key->identity;
-	entry->object.name = entry_name(d, kind, entry->path);
-	entry->object.path = file || script
-				     ? text_arena_add(d->texts, entry->path, strlen(entry->path))
-				     : entry->object.name;
-	atomic_init(&entry->object.image, NULL);
+	/* Zero already, and of a free id read by all who look through the table. */
+	assert(!atomic_load_explicit(&entry->object.image, memory_order_relaxed));
 	atomic_init(&entry->object.codemap, NULL);
 	/* Without a file there is no image to wait for: unwinders guess. */
 	atomic_init(&entry->object.state, imageless ? OBJECT_FAILED
@@ -248,24 +289,78 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	atomic_init(&entry->object.nr_evicted, 0);
 	atomic_init(&entry->object.memory, 0);
 	atomic_init(&entry->object.interpreter, false);
+	atomic_init(&entry->object.language_reason, NULL);
+	atomic_init(&entry->object.language_fix, NULL);
 	atomic_init(&entry->object.used, 0);
 	atomic_init(&entry->object.nr_waiting, 0);
 	return 0;
 }
 
-/* Append an object and publish it; NULL when the table is full or memory is out. */
+/* Free the memory of @entry, but not its id. */
+static void entry_fini(struct objects *d, struct entry *entry)
+{
+	d->paths_size -= entry->path ? strlen(entry->path) : 0;
+	free(entry->path);
+	free(entry->texts);
+	entry->path = entry->texts = NULL;
+	entry->object.name = entry->object.path = TEXT("[unknown]");
+}
+
+static void list(struct objects *d, struct entry *entry)
+{
+	if (!array_reserve(&d->new, &d->room_new, d->nr_new + 1ULL))
+		return;
+	atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+	d->new[d->nr_new++] = entry->object.id;
+}
+
+/* Add an object, with a free id or the next one; NULL when the table is full or memory is out. */
 static struct entry *entry_add(struct objects *d, const struct key *key)
 {
-	uint32_t id = chunked_nr(&d->entries);
+	uint32_t id = d->free ? d->free : chunked_nr(&d->entries);
 	struct entry *entry = chunked_reserve(&d->entries, id);
 
-	if (!entry || entry_init(d, entry, id, key))
+	if (!entry)
 		return NULL;
+	if (entry_init(d, entry, id, key)) {
+		entry_fini(d, entry);
+		return NULL;
+	}
 	if (id >= OBJECT_ID_FIRST)
 		entry_known(d, key, id);
 	assert(entry_at(d, id) == entry && entry->object.id == id);
-	chunked_publish(&d->entries, id + 1);
+	if (d->free)
+		d->free = entry->next_free;
+	else
+		chunked_publish(&d->entries, id + 1);
+	atomic_fetch_add_explicit(&d->nr_added, 1, memory_order_relaxed);
+	if (d->lists_new)
+		list(d, entry);
 	return entry;
+}
+
+/* Test whether no sample was in the object: no place has its id, and no image is requested. */
+static bool is_unused(const struct object *object)
+{
+	int state = atomic_load_explicit(&object->state, memory_order_relaxed);
+
+	return !atomic_load_explicit(&object->used, memory_order_relaxed) &&
+	       (state == OBJECT_NEW || object->identity.kind == OBJECT_ANON);
+}
+
+/* Take out @entry, and let its id be given to another object. */
+static void entry_leave(struct objects *d, struct entry *entry)
+{
+	struct key key = { .identity = &entry->object.identity,
+			   .path = entry->path,
+			   .path_size = strlen(entry->path) };
+
+	key.hash = key_hash(&key);
+	hashset_remove(&d->set, key.hash, entry->object.id);
+	hashset_remove(&d->set, exact_hash(&key, entry->generation), entry->object.id);
+	entry_fini(d, entry);
+	entry->next_free = d->free;
+	d->free = entry->object.id;
 }
 
 int objects_new(struct objects **out)
@@ -277,8 +372,7 @@ int objects_new(struct objects **out)
 		return -ENOMEM;
 	memset(d, 0, sizeof(*d));
 	mutex_init_urgent(&d->lock);
-	d->texts = text_arena_new();
-	if (chunked_init(&d->entries, sizeof(struct entry), CHUNK_BITS, OBJECTS_MAX) || !d->texts)
+	if (chunked_init(&d->entries, sizeof(struct entry), CHUNK_BITS, OBJECTS_MAX))
 		goto fail;
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		struct object_identity identity = { .kind = fixed[i] };
@@ -305,10 +399,11 @@ void objects_free(struct objects *d)
 		image_free((struct image *)(uintptr_t)atomic_load_explicit(&entry->object.image,
 									   memory_order_relaxed));
 		free(entry->path);
+		free(entry->texts);
 	}
 	chunked_fini(&d->entries);
 	hashset_fini(&d->set);
-	text_arena_free(d->texts);
+	free(d->new);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -325,32 +420,118 @@ static void entry_seen(struct objects *d, struct entry *entry, const struct key 
 	entry->end = end;
 }
 
-struct object *objects_intern(struct objects *d, const struct object_identity *identity,
-			      const char *path, size_t path_size, pid_t pid, uint64_t start,
-			      uint64_t end)
+/* Find or add the object of @key and note the sighting, under the lock. NULL when memory is out. */
+static struct entry *see(struct objects *d, const struct key *key, pid_t pid, uint64_t start,
+			 uint64_t end)
+{
+	struct entry *entry;
+
+	if (hashset_reserve(&d->set, 2))
+		return NULL;
+	entry = entry_find(d, key);
+	if (!entry)
+		entry = entry_add(d, key);
+	assert(!entry || entry->object.identity.kind == key->identity->kind);
+	if (entry)
+		entry_seen(d, entry, key, pid, start, end);
+	return entry;
+}
+
+/* What a caller of find() gets: the object for good, or a reference. */
+enum share { SHARE_KEEP, SHARE_REFERENCE };
+
+static struct object *find(struct objects *d, const struct object_identity *identity,
+			   const char *path, size_t path_size, pid_t pid, uint64_t start,
+			   uint64_t end, enum share share)
 {
 	struct object_identity clean = *identity;
 	struct key key = { .identity = &clean, .path = path ? path : "" };
-	struct entry *entry = NULL;
+	struct entry *entry;
 
 	if (identity->kind <= OBJECT_VDSO)
 		return objects_at(d, identity->kind);
 	key.path_size = path ? strnlen(path, MIN(path_size, PATH_SIZE_MAX)) : 0;
 	clean.build_id_size = MIN(identity->build_id_size, sizeof(identity->build_id));
-	key.hash = key.exact_hash = key_hash(&key);
-	if (clean.kind != OBJECT_ANON && clean.ino && clean.ino_generation)
-		key.exact_hash = hash_u64(key.hash ^ clean.ino_generation);
+	key.hash = key_hash(&key);
+	key.exact_hash = exact_hash(&key, clean.ino_generation);
 	pthread_mutex_lock(&d->lock);
-	if (!hashset_reserve(&d->set, 2)) {
-		entry = entry_find(d, &key);
-		if (!entry)
-			entry = entry_add(d, &key);
-	}
-	assert(!entry || entry->object.identity.kind == clean.kind);
-	if (entry)
-		entry_seen(d, entry, &key, pid, start, end);
+	entry = see(d, &key, pid, start, end);
+	if (entry && share == SHARE_REFERENCE)
+		atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+	else if (entry)
+		entry->is_kept = true;
 	pthread_mutex_unlock(&d->lock);
 	return entry ? &entry->object : objects_at(d, OBJECT_ID_UNKNOWN);
+}
+
+struct object *objects_intern(struct objects *d, const struct object_identity *identity,
+			      const char *path, size_t path_size, pid_t pid, uint64_t start,
+			      uint64_t end)
+{
+	return find(d, identity, path, path_size, pid, start, end, SHARE_KEEP);
+}
+
+struct object *objects_hold(struct objects *d, const struct object_identity *identity,
+			    const char *path, size_t path_size, pid_t pid, uint64_t start,
+			    uint64_t end)
+{
+	return find(d, identity, path, path_size, pid, start, end, SHARE_REFERENCE);
+}
+
+void object_get(struct object *object)
+{
+	struct entry *entry = (struct entry *)object;
+
+	if (object->id >= OBJECT_ID_FIRST)
+		atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+}
+
+void object_put(struct object *object)
+{
+	struct entry *entry = (struct entry *)object;
+	struct objects *d;
+
+	if (!object || object->id < OBJECT_ID_FIRST)
+		return;
+	assert(atomic_load_explicit(&entry->refs, memory_order_relaxed));
+	d = (struct objects *)((char *)object->wanted - offsetof(struct objects, wanted));
+	/* Release and acquire: all accesses of other holders are before the object leaves. */
+	if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) > 1)
+		return;
+	pthread_mutex_lock(&d->lock);
+	/* It may have been found again since, or have left, and another has its id. */
+	if (entry->path && !entry->is_kept &&
+	    !atomic_load_explicit(&entry->refs, memory_order_acquire) && is_unused(object))
+		entry_leave(d, entry);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void objects_list_new(struct objects *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->lists_new = true;
+	for (uint32_t id = OBJECT_ID_FIRST; id < objects_nr(d); id++)
+		if (entry_at(d, id)->path)
+			list(d, entry_at(d, id));
+	pthread_mutex_unlock(&d->lock);
+}
+
+struct object *objects_next_new(struct objects *d)
+{
+	struct object *object = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->first_new < d->nr_new)
+		object = objects_at(d, d->new[d->first_new++]);
+	if (d->first_new == d->nr_new)
+		d->first_new = d->nr_new = 0;
+	pthread_mutex_unlock(&d->lock);
+	return object;
+}
+
+uint64_t objects_nr_added(const struct objects *d)
+{
+	return atomic_load_explicit(&d->nr_added, memory_order_relaxed);
 }
 
 struct object *objects_at(const struct objects *d, uint32_t id)

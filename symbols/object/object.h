@@ -3,12 +3,11 @@
  * One object that holds code: its identity, and its image once loaded.
  *
  * An object is identified by device, inode and generation (or build-id), never by
- * path. Ids are dense and append-only; a struct object lives as long as the
- * table. A helper of the loader builds the image from a file descriptor; it is
- * published (release), and immutable. It may leave when memory is short: an
- * urcu-qsbr reader keeps the image until its next quiescent state, and a stub
- * with the load segments (image->away) replaces it until the object is requested
- * again.
+ * path. Ids are dense. A sampled object lives as long as the table; one that never was
+ * leaves with its last mapping, and its id is given to another (objects_hold()). A helper of the
+ * loader builds the image from a file descriptor; it is published (release), and immutable. It may
+ * leave when memory is short: an urcu-qsbr reader keeps the image until its next quiescent state,
+ * and a stub with the load segments (image->away) replaces it until the object is requested again.
  */
 #ifndef SYMBOLS_OBJECT_OBJECT_H
 #define SYMBOLS_OBJECT_OBJECT_H
@@ -141,15 +140,40 @@ int objects_new(struct objects **out);
 void objects_free(struct objects *d);
 
 /*
- * Find or add an object. Takes a mutex: side-band drain and loader only. @path is
- * foreign bytes; @pid, @start, @end are its last mapping (how the loader opens it; a newer sighting
- * replaces an older one). Never NULL: when memory is out, the unknown object.
+ * Find or add an object, which lives as long as the table from now on. Takes a mutex: side-band
+ * drain and loader only. @path is foreign bytes; @pid, @start, @end are its last mapping (how the
+ * loader opens it; a newer sighting replaces an older one). Never NULL: when memory is out, the
+ * unknown object.
  */
 struct object *objects_intern(struct objects *d, const struct object_identity *identity,
 			      const char *path, size_t path_size, pid_t pid, uint64_t start,
 			      uint64_t end);
+/*
+ * As objects_intern(), for a mapping: with a reference. Any user can map new files as fast as it
+ * likes; an object that no sample was in, and that has no reference any more, leaves.
+ */
+struct object *objects_hold(struct objects *d, const struct object_identity *identity,
+			    const char *path, size_t path_size, pid_t pid, uint64_t start,
+			    uint64_t end);
+/* Take another reference; the caller has one. Any thread. */
+void object_get(struct object *object);
+/*
+ * Drop a reference; @object may be NULL. Any thread. The last one of a mapping that readers may
+ * have seen: after a grace period.
+ */
+void object_put(struct object *object);
+/*
+ * List all objects, and those that are added from now on. objects_next_new() returns them in order,
+ * each with a reference; NULL: no more for now.
+ */
+void objects_list_new(struct objects *d);
+struct object *objects_next_new(struct objects *d);
+/* Return how many objects were ever added. Any thread. */
+uint64_t objects_nr_added(const struct objects *d);
+
 /* Return object @id; NULL: not given out. Any thread, lock-free. */
 struct object *objects_at(const struct objects *d, uint32_t id);
+/* Return the number of ids given out; those of objects that left are among them. */
 uint32_t objects_nr(const struct objects *d);
 
 /* Any thread, lock-free: request the image. True for the first request: wake the loader. */

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/process/maps_state.h"
+#include "symbols/base/array.h"
 #include "symbols/base/reclaim.h"
+#include "symbols/process/maps_state.h"
 
 /* Shortest and longest pause between readings of all processes because of lost records. */
 #define REREAD_MIN_NS 1000000000ull
@@ -73,6 +74,7 @@ void maps_free(struct maps *m)
 		return;
 	maps_free_log(m);
 	free(m->interpreters);
+	free(m->held);
 	processes_fini(&m->procs);
 	space_put(m->empty);
 	reclaim_wait();
@@ -317,13 +319,22 @@ void maps_freeze_all(struct maps *m)
 		p->dirty = false;
 		maps_freeze(m, p);
 	}
+	while (m->nr_held)
+		object_put(m->held[--m->nr_held]);
+}
+
+void maps_hold(struct maps *m, struct object *object)
+{
+	/* Without memory the object is kept for good. */
+	if (array_reserve(&m->held, &m->room_held, m->nr_held + 1ULL))
+		m->held[m->nr_held++] = object;
 }
 
 struct object *maps_anon(struct maps *m, const struct process *p, uint64_t start, uint64_t end)
 {
 	const struct object_identity identity = { .kind = OBJECT_ANON, .owner = p->id };
 
-	return objects_intern(m->objects, &identity, "//anon", 6, p->pid, start, end);
+	return objects_hold(m->objects, &identity, "//anon", 6, p->pid, start, end);
 }
 
 /* Have all processes read again if records were lost, with growing pauses in a storm. */

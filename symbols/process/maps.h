@@ -126,7 +126,7 @@ struct maps_interpreter {
 	uint32_t process; /* incarnation */
 	struct mapping mapping;
 };
-/* Loader: the next one; false: there is none. */
+/* Loader: the next one, with a reference of its object; false: there is none. */
 bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out);
 /* Loader: the interpreter of incarnation @process of @pid is @desc; its reference is taken over.
  */

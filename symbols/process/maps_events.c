@@ -32,7 +32,8 @@ struct maps_event {
 	enum event_type type;
 	pid_t pid, tid, ppid, ptid;
 	union {
-		struct mapping mapping; /* object NULL: anonymous */
+		/* object NULL: anonymous; else with a reference */
+		struct mapping mapping;
 		struct {
 			size_t size;
 			char bytes[TASK_COMM_SIZE];
@@ -86,8 +87,8 @@ static bool make_mapping(struct maps *m, const struct maps_mmap *ev, struct mapp
 		return true;
 	if (identity.kind != OBJECT_UNKNOWN)
 		out->offset = identity.kind == OBJECT_VDSO ? 0 : ev->pgoff;
-	out->object = objects_intern(m->objects, &identity, ev->filename, size, ev->pid, out->start,
-				     out->end);
+	out->object = objects_hold(m->objects, &identity, ev->filename, size, ev->pid, out->start,
+				   out->end);
 	return true;
 }
 
@@ -105,6 +106,8 @@ void maps_on_mmap(struct maps *m, const struct maps_mmap *ev)
 		entry->mapping = mapping;
 	}
 	pthread_mutex_unlock(&m->lock);
+	if (!entry)
+		object_put(mapping.object);
 }
 
 void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, uint64_t start,
@@ -118,7 +121,7 @@ void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, u
 	objects_sighting(m->objects, memory, &seen);
 	free(seen.path);
 	identity.layer = layer;
-	object = objects_intern(m->objects, &identity, "//anon", 6, seen.pid, start, end);
+	object = objects_hold(m->objects, &identity, "//anon", 6, seen.pid, start, end);
 	if (object->identity.kind != OBJECT_ANON)
 		return;
 	pthread_mutex_lock(&m->lock);
@@ -138,6 +141,8 @@ void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, u
 		atomic_store_explicit(&m->due_ns, MIN(time_ns, maps_due_ns(m)),
 				      memory_order_relaxed);
 	pthread_mutex_unlock(&m->lock);
+	if (!ev)
+		object_put(object);
 }
 
 /* Append a rename, or replace the last one of a thread that renames itself in a loop. */
@@ -237,8 +242,10 @@ static void apply_mmap(struct maps *m, const struct maps_event *ev)
 		return;
 	/* Not a kernel thread like its parent (pid 1 of a recording): it maps code. */
 	atomic_fetch_and_explicit(&p->flags, ~(unsigned int)PROCESS_KERNEL, memory_order_relaxed);
-	if (!mapping.object)
+	if (!mapping.object) {
 		mapping.object = maps_anon(m, p, mapping.start, mapping.end);
+		maps_hold(m, mapping.object);
+	}
 	space_edit_add(edit, &mapping);
 	maps_note_interpreter(m, p, &mapping);
 }
@@ -405,12 +412,20 @@ static bool waits(const struct maps *m, const struct maps_event *ev)
 	return m->no_proc && ev->type == EVENT_CODE && ev->time_ns > m->now_ns;
 }
 
-void maps_apply_log(struct maps *m)
+static void apply_event(struct maps *m, const struct maps_event *ev)
 {
 	static void (*const apply[])(struct maps * m, const struct maps_event *ev) = {
 		[EVENT_MMAP] = apply_mmap, [EVENT_CODE] = apply_code, [EVENT_COMM] = apply_comm,
 		[EVENT_EXEC] = apply_exec, [EVENT_FORK] = apply_fork, [EVENT_EXIT] = apply_exit,
 	};
+
+	apply[ev->type](m, ev);
+	if ((ev->type == EVENT_MMAP || ev->type == EVENT_CODE) && ev->mapping.object)
+		maps_hold(m, ev->mapping.object);
+}
+
+void maps_apply_log(struct maps *m)
+{
 	uint32_t kept = 0;
 
 	if (m->nr_log)
@@ -419,7 +434,7 @@ void maps_apply_log(struct maps *m)
 		if (waits(m, &m->log[i]) && kept < LOG_MAX / 2)
 			m->log[kept++] = m->log[i];
 		else
-			apply[m->log[i].type](m, &m->log[i]);
+			apply_event(m, &m->log[i]);
 	}
 	m->nr_log = kept;
 	memset(m->renames, 0, sizeof(m->renames));

@@ -22,6 +22,7 @@ static void want(struct maps *m, const struct process *p, const struct mapping *
 	if (m->nr_interpreters == INTERPRETERS_MAX ||
 	    !array_reserve(&m->interpreters, &m->room_interpreters, m->nr_interpreters + 1ull))
 		return;
+	object_get(mapping->object);
 	m->interpreters[m->nr_interpreters++] =
 		(struct maps_interpreter){ p->pid, p->id, *mapping };
 }
@@ -55,6 +56,7 @@ void maps_note_interpreter(struct maps *m, struct process *p, const struct mappi
 			return;
 		if (p->interpreters[i].object)
 			continue;
+		object_get(mapping->object);
 		p->interpreters[i] = *mapping;
 		want(m, p, mapping);
 		return;
@@ -67,9 +69,13 @@ void maps_inherit_interpreter(struct maps *m, struct process *child, struct proc
 
 	memcpy(child->interpreters, parent->interpreters, sizeof(child->interpreters));
 	atomic_store_explicit(&child->lang, lang_desc_get(desc), memory_order_relaxed);
-	for (size_t i = 0; i < ARRAY_SIZE(child->interpreters) && !desc; i++)
-		if (child->interpreters[i].object)
+	for (size_t i = 0; i < ARRAY_SIZE(child->interpreters); i++) {
+		if (!child->interpreters[i].object)
+			continue;
+		object_get(child->interpreters[i].object);
+		if (!desc)
 			want(m, child, &child->interpreters[i]);
+	}
 }
 
 bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out)

@@ -87,8 +87,8 @@ static void add_map(struct maps *m, struct reading *r, const struct procfs_map *
 			 : identity.kind == OBJECT_VDSO ? 0
 							: line->start;
 	if (identity.kind != OBJECT_ANON)
-		mapping.object = objects_intern(m->objects, &identity, path, size, r->pid,
-						line->start, line->end);
+		mapping.object = objects_hold(m->objects, &identity, path, size, r->pid,
+					      line->start, line->end);
 	r->maps[r->nr_maps++] = mapping;
 }
 
@@ -306,6 +306,8 @@ int maps_load(struct maps *m, pid_t pid)
 		atomic_fetch_add_explicit(&m->nr_read_failed, 1, memory_order_relaxed);
 	if (r.dir_fd >= 0)
 		close(r.dir_fd);
+	for (uint32_t i = 0; i < r.nr_maps; i++)
+		object_put(r.maps[i].object);
 	free(r.maps);
 	free(r.threads);
 	return code;

@@ -47,6 +47,8 @@ struct maps {
 	uint32_t nr_interpreters, room_interpreters;
 	struct space *empty;
 	struct process *dirty; /* spaces with a draft */
+	struct object **held;  /* a reference of each, until the drafts are published */
+	uint32_t nr_held, room_held;
 	uint64_t keep_from_ns; /* mappings that ended before may be dropped */
 	uint64_t now_ns;       /* of the last publish: later events are kept in the log */
 	bool lost;	       /* records, since processes were last to be read again */
@@ -74,7 +76,9 @@ struct space_edit *maps_draft(struct maps *m, struct process *p);
 void maps_freeze(struct maps *m, struct process *p);
 /* Publish all drafts. */
 void maps_freeze_all(struct maps *m);
-/* Return the object of anonymous memory of @p. */
+/* Take over a reference of @object, which a draft has without one. */
+void maps_hold(struct maps *m, struct object *object);
+/* Return the object of anonymous memory of @p, with a reference. */
 struct object *maps_anon(struct maps *m, const struct process *p, uint64_t start, uint64_t end);
 
 /* @p has mapped @mapping: if that is an interpreter, it is to be looked at. */

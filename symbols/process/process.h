@@ -67,7 +67,8 @@ struct process {
 	atomic_int parent;		  /* pid of its parent; 0: unknown */
 	_Atomic uint64_t asked_ns;	  /* requests_due() */
 	_Atomic(struct lang_desc *) lang; /* its interpreter; NULL: none is known. As space */
-	/* W: files of interpreters; .object NULL: none. A program and its library. */
+	/* W: files of interpreters; .object NULL: none, else with a reference. A program and its
+	 * library. */
 	struct mapping interpreters[2];
 	struct doomed doomed;		/* W */
 	uint64_t death_ns;		/* W; UINT64_MAX: alive */

@@ -21,14 +21,22 @@
 
 static void free_leaf(struct reclaim *head)
 {
+	struct leaf *leaf = (struct leaf *)((char *)head - offsetof(struct leaf, rcu));
+
 	reclaim_grace_over();
-	free((char *)head - offsetof(struct leaf, rcu));
+	for (uint32_t i = 0; i < leaf->nr; i++)
+		object_put(leaf->m[i].object);
+	free(leaf);
 }
 
 static void free_space(struct reclaim *head)
 {
+	struct space *s = (struct space *)((char *)head - offsetof(struct space, rcu));
+
 	reclaim_grace_over();
-	free((char *)head - offsetof(struct space, rcu));
+	for (uint32_t i = 0; i < s->nr_old; i++)
+		object_put(s->old[i].m.object);
+	free(s);
 }
 
 void space_leaf_put(struct leaf *leaf)

@@ -53,7 +53,8 @@ void space_put(struct space *s);
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats);
 void space_edit_free(struct space_edit *d);
 /*
- * Add a mapping. In overlaps the later birth wins; the loser is trimmed, and the part lost is kept
+ * Add a mapping, with an object of which the caller has a reference until the draft has ended. In
+ * overlaps the later birth wins; the loser is trimmed, and the part lost is kept
  * with its end. False: unchanged (known already, or full).
  */
 bool space_edit_add(struct space_edit *d, const struct mapping *m);

@@ -321,6 +321,13 @@ bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t re
 	return changed;
 }
 
+static void freeze_leaf(struct leaf *leaf)
+{
+	for (uint32_t i = 0; i < leaf->nr && !leaf->frozen; i++)
+		object_get(leaf->m[i].object);
+	leaf->frozen = true;
+}
+
 struct space *space_edit_freeze(struct space_edit *d, uint64_t keep_from_ns)
 {
 	uint32_t nr_old = 0;
@@ -335,13 +342,15 @@ struct space *space_edit_freeze(struct space_edit *d, uint64_t keep_from_ns)
 			struct leaf *leaf = d->leaves[i];
 
 			assert(leaf->nr);
-			leaf->frozen = true;
+			freeze_leaf(leaf);
 			leaf->refs++;
 			s->leaves[i] = leaf;
 			s->ends[i] = leaf->m[leaf->nr - 1].end;
 		}
 		if (nr_old)
 			memcpy(s->old, d->old, nr_old * sizeof(*s->old));
+		for (uint32_t i = 0; i < nr_old; i++)
+			object_get(s->old[i].m.object);
 		s->nr_mappings = d->nr_mappings;
 		s->stats = d->stats;
 		s->serial = ++s->stats->last_serial;

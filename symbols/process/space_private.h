@@ -4,7 +4,9 @@
  * writer). See space.h.
  *
  * Invariants: mappings of a space are sorted and do not overlap, no leaf is
- * empty, and a leaf of a published space (frozen) never changes.
+ * empty, and a leaf of a published space (frozen) never changes. Frozen leaves and
+ * published spaces have a reference of the object of each of their mappings; drafts have
+ * none: the space before, and who adds a mapping, have them until the draft is published.
  */
 #ifndef SYMBOLS_PROCESS_SPACE_PRIVATE_H
 #define SYMBOLS_PROCESS_SPACE_PRIVATE_H

@@ -80,6 +80,36 @@ TEST(test_equal_hashes)
 	hashset_fini(&s);
 }
 
+/* Ids are removed at random, also from runs around the end: the others are still found. */
+TEST(test_remove)
+{
+	struct hashset s = { 0 };
+	bool is_in[300] = { false };
+	uint64_t random = 1;
+
+	hashset_remove(&s, 5, 5);
+	assert_int_equal(hashset_reserve(&s, ARRAY_SIZE(is_in)), 0);
+	for (uint32_t i = 0; i < 200000; i++) {
+		uint32_t id = (uint32_t)((random = hash_u64(random + i)) % ARRAY_SIZE(is_in));
+		/* Ten ids a hash, all in a few runs, one of which begins before the end. */
+		uint64_t hash = s.nr_slots - 5 + id / 10;
+
+		if (is_in[id])
+			hashset_remove(&s, hash, id);
+		else
+			hashset_add(&s, hash, id);
+		is_in[id] = !is_in[id];
+		hashset_remove(&s, hash + 1, id);
+		assert_int_equal(times(&s, hash, id), is_in[id]);
+		for (uint32_t k = 0; k < ARRAY_SIZE(is_in) && i % 64 == 0; k++)
+			assert_int_equal(times(&s, s.nr_slots - 5 + k / 10, k), is_in[k]);
+	}
+	for (uint32_t k = 0; k < ARRAY_SIZE(is_in); k++)
+		hashset_remove(&s, s.nr_slots - 5 + k / 10, k);
+	assert_int_equal(s.nr, 0);
+	hashset_fini(&s);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -1109,6 +1109,95 @@ TEST(test_stress, setup, teardown)
 	assert_int_equal(atomic_load(&s.nr_wrong), 0);
 }
 
+#define STORM_PIDS  8u
+#define STORM_SLOTS 8u
+
+/* The files that processes have mapped: inode numbers, 0: none; [0] is the first pid. */
+struct storm {
+	uint64_t inode[STORM_PIDS][STORM_SLOTS];
+	uint64_t last, now;
+};
+
+static uint64_t slot_start(uint32_t slot)
+{
+	return 0x10000000 + slot * PAGE;
+}
+
+/* One process maps a new file, forks, executes or ends. */
+static void storm_step(struct storm *st, uint64_t random)
+{
+	uint32_t i = random % STORM_PIDS, k = random / 8 % STORM_PIDS,
+		 slot = random / 64 % STORM_SLOTS;
+	pid_t pid = (pid_t)(20 + i), other = (pid_t)(20 + k);
+	char name[32];
+
+	st->now += 10;
+	switch (random / 512 % 16) {
+	case 0:
+		if (i == k)
+			break;
+		maps_on_exit(maps, other, other, st->now - 2);
+		maps_on_fork(maps, other, pid, other, pid, st->now);
+		memcpy(st->inode[k], st->inode[i], sizeof(st->inode[k]));
+		break;
+	case 1:
+		tell_comm(pid, pid, "new", true, st->now);
+		memset(st->inode[i], 0, sizeof(st->inode[i]));
+		break;
+	default:
+		st->inode[i][slot] = ++st->last;
+		snprintf(name, sizeof(name), "/f%llu", (unsigned long long)st->last);
+		tell_mmap(pid, slot_start(slot), 1, name, st->last, st->now);
+	}
+}
+
+static void assert_storm(const struct storm *st)
+{
+	for (uint32_t i = 0; i < STORM_PIDS; i++) {
+		for (uint32_t slot = 0; slot < STORM_SLOTS; slot++) {
+			char name[32] = "";
+
+			if (st->inode[i][slot])
+				snprintf(name, sizeof(name), "f%llu",
+					 (unsigned long long)st->inode[i][slot]);
+			assert_string_equal(name_at((pid_t)(20 + i), slot_start(slot), st->now),
+					    name);
+		}
+	}
+}
+
+/*
+ * Files that no sample was in leave with their last mapping, of whichever process, and not before:
+ * new ones get their ids.
+ */
+TEST(test_storm_of_files, setup, teardown)
+{
+	struct storm st = { .now = 1000 };
+	uint64_t random = 3;
+
+	for (uint32_t i = 0; i < STORM_PIDS; i++)
+		tell_comm((pid_t)(20 + i), (pid_t)(20 + i), "first", true, 500);
+	for (uint32_t round = 0; round < 150; round++) {
+		for (uint32_t i = 0; i < 50; i++) {
+			random = hash_u64(random + i);
+			storm_step(&st, random);
+		}
+		publish(st.now);
+		assert_storm(&st);
+		reclaim_wait();
+	}
+	assert_true(st.last > 5000);
+	/* 64 are mapped, and KEEP is the time of 100 steps. */
+	assert_in_range(objects_nr(objects), 50, 500);
+	for (uint32_t i = 0; i < STORM_PIDS; i++)
+		maps_on_exit(maps, (pid_t)(20 + i), (pid_t)(20 + i), st.now + 1);
+	publish(st.now + 1);
+	publish(st.now + 3 * KEEP);
+	reclaim_wait();
+	for (uint32_t id = OBJECT_ID_FIRST; id < objects_nr(objects); id++)
+		assert_string_equal(objects_at(objects, id)->name.str, "[unknown]");
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -336,6 +336,157 @@ TEST(test_requests_beside_the_loader)
 	objects_free(d);
 }
 
+static struct object *hold(struct objects *d, const struct object_identity *id)
+{
+	return objects_hold(d, id, "/tmp/x", 6, 1, 0x1000, 0x2000);
+}
+
+/* Without a reference an object leaves, unless a sample was in it; then its id is another's. */
+TEST(test_leaves)
+{
+	struct object_identity a = file(1, 5), b = file(2, 6), c = file(3, 0);
+	struct object *x, *y, *z;
+	struct objects *d;
+	uint32_t id;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = hold(d, &a);
+	y = hold(d, &b);
+	id = x->id;
+	assert_ptr_equal(hold(d, &a), x);
+	object_put(x);
+	assert_ptr_equal(hold(d, &a), x);
+	object_put(x);
+	object_get(x);
+	object_put(x);
+	/* The last one. */
+	object_put(x);
+	z = hold(d, &c);
+	assert_int_equal(z->id, id);
+	assert_int_equal(z->identity.ino, 3);
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 2);
+	assert_int_equal(objects_nr_added(d), OBJECT_ID_FIRST + 3);
+	/* The file of before is a new one; neither hash finds the object that left. */
+	assert_ptr_not_equal(hold(d, &a), z);
+	object_touch(y, 1);
+	object_put(y);
+	assert_ptr_equal(hold(d, &b), y);
+	object_put(y);
+	assert_true(object_want(z));
+	object_put(z);
+	assert_ptr_equal(hold(d, &c), z);
+	objects_free(d);
+}
+
+/* One that is found for good is kept, as are the objects that each table has. */
+TEST(test_kept)
+{
+	struct object_identity a = file(1, 0), kernel = { .kind = OBJECT_KERNEL };
+	struct object_identity memory = { .kind = OBJECT_ANON, .owner = 7 };
+	struct object *x, *y;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = hold(d, &a);
+	assert_ptr_equal(see(d, &a, "/tmp/x", 1), x);
+	object_put(x);
+	assert_ptr_equal(hold(d, &a), x);
+	object_put(hold(d, &kernel));
+	object_put(NULL);
+	assert_string_equal(objects_at(d, OBJECT_ID_KERNEL)->name.str, "[kernel]");
+	y = hold(d, &memory);
+	object_put(y);
+	assert_int_equal(hold(d, &memory)->id, y->id);
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 2);
+	objects_free(d);
+}
+
+/* A storm of new files, each mapped for a moment, needs one entry. */
+TEST(test_storm)
+{
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	for (uint64_t i = 1; i < 1200000; i++) {
+		struct object_identity id = file(i % 1000 + 1, i);
+
+		object_put(hold(d, &id));
+	}
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 1);
+	objects_free(d);
+}
+
+/* All objects are listed once, and do not leave before they were taken out. */
+TEST(test_list)
+{
+	struct object_identity a = file(1, 0), b = file(2, 0);
+	struct object *x, *y;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = hold(d, &a);
+	assert_null(objects_next_new(d));
+	objects_list_new(d);
+	y = hold(d, &b);
+	object_put(x);
+	object_put(y);
+	assert_ptr_equal(objects_next_new(d), x);
+	assert_ptr_equal(objects_next_new(d), y);
+	assert_null(objects_next_new(d));
+	assert_ptr_equal(hold(d, &a), x);
+	object_put(x);
+	object_put(x);
+	object_put(y);
+	hold(d, &a);
+	hold(d, &b);
+	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 2);
+	objects_free(d);
+}
+
+#define NR_FILES 300u
+
+/* Hold and drop files at random, several at a time. */
+static void *hold_some(void *arg)
+{
+	struct objects *d = arg;
+	struct object *held[8] = { NULL };
+	uint64_t random = (uintptr_t)&held;
+
+	for (uint32_t i = 0; i < 200000; i++) {
+		struct object_identity id;
+		uint32_t at = i % ARRAY_SIZE(held);
+
+		object_put(held[at]);
+		random = hash_u64(random + i);
+		id = file(random % NR_FILES + 1, 0);
+		held[at] = hold(d, &id);
+		if (held[at]->identity.ino != id.ino)
+			return "another file";
+	}
+	for (uint32_t at = 0; at < ARRAY_SIZE(held); at++)
+		object_put(held[at]);
+	return NULL;
+}
+
+TEST(test_leaves_beside_others)
+{
+	pthread_t threads[4];
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, hold_some, d), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {
+		void *problem;
+
+		pthread_join(threads[i], &problem);
+		if (problem)
+			fail_msg("%s", (const char *)problem);
+	}
+	assert_in_range(objects_nr(d), OBJECT_ID_FIRST + 1, OBJECT_ID_FIRST + 8 * 4);
+	objects_free(d);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
