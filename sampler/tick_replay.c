@@ -4,6 +4,7 @@
  */
 #include "sampler/tick_replay.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 			     const struct replay_result *r, struct tick_sums *sums)
 {
+	p->pressure = (struct procstat_pressure){ NAN, NAN, NAN };
 	/* Slices are of all CPUs together. */
 	if (replay_is_kept(s->replay)) {
 		sums->lost = r->cpus[0].lost;
@@ -34,6 +36,7 @@ static void fill_replay_cpus(const struct sampler *s, struct profile *p,
 		p->cpus[i] = (struct profile_cpu){
 			.cpu = from->cpu,
 			.online = true,
+			.busy = NAN,
 			.samples = from->samples.taken,
 			.lost = from->lost - MIN(from->lost, from->lost_shown),
 			.lost_total = from->lost,

@@ -230,7 +230,7 @@ struct profile_cpu {
 	int cpu;
 	char core[24]; /* type of the core, "atom"; "": all are alike */
 	bool online;
-	double busy;	       /* 0..1 over the tick; from /proc/stat */
+	double busy;	       /* 0..1 over the tick; from /proc/stat; NAN: of a recording */
 	uint64_t samples;      /* in the tick, all events */
 	uint64_t lost;	       /* in the tick */
 	uint64_t lost_total;   /* since start */
@@ -446,7 +446,7 @@ struct profile {
 	struct profile_waits waits; /* of the tick */
 	/* The event with counts of PROFILE_LATENCY: its index + 1; 0: there are none. */
 	uint32_t latency;
-	struct procstat_pressure pressure; /* of the system */
+	struct procstat_pressure pressure; /* of the system; NAN: of a recording */
 	struct profile_self self;
 	struct profile_unwind unwind;
 	double samples_per_s;

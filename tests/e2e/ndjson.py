@@ -71,7 +71,7 @@ def check(ticks, path):
         if lost != account["lost"]:
             fail(f"{where}: {lost} lost on the CPUs, {account['lost']} in the account")
         for c in tick["cpus"]:
-            if not 0 <= c["busy"] <= 1 or min(c["samples"], c["lost"], c["throttled"]) < 0:
+            if not 0 <= (c["busy"] or 0) <= 1 or min(c["samples"], c["lost"], c["throttled"]) < 0:
                 fail(f"{where}: {c}")
         if i and tick["seq"] <= ticks[i - 1]["seq"]:
             fail(f"{where}: seq {tick['seq']}")

@@ -55,6 +55,11 @@ quietly perf script --no-inline -i "$data" -F comm,tid,time,ip,sym
 theirs=$(grep -c '^[^[:space:]]' "$TMP/out")
 [ "$theirs" = "$nr" ] || wrong "perf script has $theirs samples, proftop recorded $nr"
 [ "$(replayed taken)" = "$nr" ] || wrong "the replay has $(replayed taken) samples, proftop recorded $nr"
+
+# A recording has no idle time: how busy the CPUs and the system were is not known, and not 0.
+"$PROFTOP" --replay "$data" -b --rows=0 | grep -q '^cpus .* recorded  own cost' || wrong "busy CPUs of a recording"
+"$PROFTOP" --replay "$data" -b --rows=0 --format=ndjson >"$TMP/out"
+grep -q '"busy":null' "$TMP/out" && grep -q '"pressure":{"cpu":null' "$TMP/out" || wrong "busy in NDJSON: $(cat "$TMP/out")"
 "$HERE/../compare-stacks" "$PROFTOP" "$data" >"$TMP/stacks" || wrong "stacks: $(cat "$TMP/stacks")"
 tail -n 1 "$TMP/stacks"
 quietly perf report --no-inline -i "$data" --stdio --no-children -g none

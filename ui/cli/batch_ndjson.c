@@ -29,10 +29,10 @@ static json_t *number(double value)
 	return json_real(value);
 }
 
-/* null: too few samples to measure it. */
-static json_t *rate(double hz)
+/* null: it is not known. */
+static json_t *figure(double value)
 {
-	return isnan(hz) ? json_null() : number(hz);
+	return isnan(value) ? json_null() : number(value);
 }
 
 static json_t *count(uint64_t value)
@@ -64,7 +64,7 @@ static json_t *events(const struct profile *p)
 		json_object_set_new(o, "name", clean(ev->event.name));
 		json_object_set_new(o, "enabled", json_boolean(ev->enabled));
 		json_object_set_new(o, "want_hz", number(ev->want_hz));
-		json_object_set_new(o, "got_hz", rate(ev->got_hz));
+		json_object_set_new(o, "got_hz", figure(ev->got_hz));
 		json_object_set_new(o, "samples_per_s", number(event_rate_per_s(p, i)));
 		json_object_set_new(o, "running_share", number(ev->running_share));
 		if (isfinite(ev->count))
@@ -87,7 +87,7 @@ static json_t *cpu_events(const struct profile *p, uint32_t cpu)
 
 		json_object_set_new(o, "samples", count(ev->samples));
 		json_object_set_new(o, "lost", count(ev->lost));
-		json_object_set_new(o, "got_hz", rate(ev->got_hz));
+		json_object_set_new(o, "got_hz", figure(ev->got_hz));
 		json_object_set_new(o, "enabled_ns", count(ev->enabled_ns));
 		json_object_set_new(o, "running_ns", count(ev->running_ns));
 		json_array_append_new(list, o);
@@ -111,7 +111,7 @@ static json_t *cpus(const struct profile *p)
 		json_object_set_new(o, "throttled", count(c->throttled));
 		json_object_set_new(o, "throttled_ns", count(c->throttled_ns));
 		json_object_set_new(o, "online", json_boolean(c->online));
-		json_object_set_new(o, "busy", number(c->busy));
+		json_object_set_new(o, "busy", figure(c->busy));
 		json_object_set_new(o, "lost_total", count(c->lost_total));
 		json_object_set_new(o, "throttled_total", count(c->throttled_total));
 		json_object_set_new(o, "ring_high", number(c->ring_high));
@@ -447,9 +447,9 @@ static json_t *pressure(const struct profile *p)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "cpu", number(p->pressure.cpu));
-	json_object_set_new(o, "io", number(p->pressure.io));
-	json_object_set_new(o, "memory", number(p->pressure.memory));
+	json_object_set_new(o, "cpu", figure(p->pressure.cpu));
+	json_object_set_new(o, "io", figure(p->pressure.io));
+	json_object_set_new(o, "memory", figure(p->pressure.memory));
 	return o;
 }
 

@@ -130,10 +130,14 @@ static void print_cpus(FILE *out, const struct profile *p)
 			p->self.rss_kb);
 		return;
 	}
-	fprintf(out,
-		"cpus    %" PRIu32 " online  busy %.0f%%  own cost %.1f%% of one CPU, %" PRIu64
-		" KiB\n",
-		nr, nr ? 100 * busy / nr : 0, p->self.cpu_pct, p->self.rss_kb);
+	/* A recording has no idle time. */
+	if (isnan(busy))
+		fprintf(out, "cpus    %" PRIu32 " recorded", nr);
+	else
+		fprintf(out, "cpus    %" PRIu32 " online  busy %.0f%%", nr,
+			nr ? 100 * busy / nr : 0);
+	fprintf(out, "  own cost %.1f%% of one CPU, %" PRIu64 " KiB\n", p->self.cpu_pct,
+		p->self.rss_kb);
 	for (uint32_t i = 0; i < p->nr_cpus; i++) {
 		const struct profile_cpu *c = &p->cpus[i];
 

@@ -79,6 +79,8 @@ static void put_cpus(const struct writing *w, const struct profile *p)
 	}
 	begin(w, "cpu_busy_ratio", false, "Busy part of a CPU in the last tick.");
 	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		if (isnan(p->cpus[i].busy))
+			continue;
 		out_format(w->o, "proftop_cpu_busy_ratio{cpu=\"%d\"}", p->cpus[i].cpu);
 		put_value(w, p->cpus[i].busy);
 	}
