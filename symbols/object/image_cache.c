@@ -327,7 +327,8 @@ static void collect(struct image_cache *o)
 	uint32_t id;
 
 	while ((id = objects_take_wanted(o->objects)) != OBJECT_ID_UNKNOWN)
-		if (!image_cache_ids_add(&o->open, id))
+		if (!objects_drop_wanted(o->objects, objects_at(o->objects, id)) &&
+		    !image_cache_ids_add(&o->open, id))
 			/* Out of memory: for the next request. Relaxed: nothing else changed. */
 			atomic_store_explicit(&objects_at(o->objects, id)->state, OBJECT_NEW,
 					      memory_order_relaxed);
@@ -386,21 +387,30 @@ static bool has_room(const struct image_cache *o)
 }
 
 /*
- * Start requested loads while helpers are free; set aside objects on a device that does not answer.
+ * Start the load of a requested object; set it aside if its device does not answer, or drop it if
+ * it was mapped for a moment only. False: no helper is free.
  */
+static bool take_up(struct image_cache *o, struct object *object, uint64_t now_ns)
+{
+	uint64_t due_ns;
+
+	if (objects_drop_wanted(o->objects, object))
+		return true;
+	due_ns = backoff_rest(&o->devices, object->identity.maj, object->identity.min, now_ns);
+	if (!due_ns)
+		return start(o, object, 0, now_ns);
+	set_aside(o, object, NOT_ANSWERING, LOCAL_DISK, 0, due_ns);
+	return true;
+}
+
+/* Take up requested objects while helpers are free. */
 static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 {
 	bool any = false;
 	uint32_t i;
 
 	while (has_room(o) && (i = choose(o)) < o->open.nr) {
-		struct object *object = objects_at(o->objects, o->open.list[i]);
-		uint64_t due_ns = backoff_rest(&o->devices, object->identity.maj,
-					       object->identity.min, now_ns);
-
-		if (due_ns)
-			set_aside(o, object, NOT_ANSWERING, LOCAL_DISK, 0, due_ns);
-		else if (!start(o, object, 0, now_ns))
+		if (!take_up(o, objects_at(o->objects, o->open.list[i]), now_ns))
 			break;
 		o->open.list[i] = o->open.list[--o->open.nr];
 		any = true;

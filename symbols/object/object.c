@@ -339,13 +339,24 @@ static struct entry *entry_add(struct objects *d, const struct key *key)
 	return entry;
 }
 
-/* Test whether no sample was in the object: no place has its id, and no image is requested. */
-static bool is_unused(const struct object *object)
+/*
+ * Test whether @entry may leave: it has no reference, and no sample was in it, so that no place has
+ * its id; nor had it an image, which readers of the whole table may have. Under the lock.
+ */
+static bool is_unused(const struct entry *entry)
 {
-	int state = atomic_load_explicit(&object->state, memory_order_relaxed);
+	/* Acquire: pairs with the release of the last reference. */
+	return entry->path && !entry->is_kept &&
+	       !atomic_load_explicit(&entry->refs, memory_order_acquire) &&
+	       !atomic_load_explicit(&entry->object.used, memory_order_relaxed) &&
+	       !atomic_load_explicit(&entry->object.image, memory_order_relaxed);
+}
 
-	return !atomic_load_explicit(&object->used, memory_order_relaxed) &&
-	       (state == OBJECT_NEW || object->identity.kind == OBJECT_ANON);
+/* Test whether no image is requested, and no loader has the id. */
+static bool is_unwanted(const struct object *object)
+{
+	return object->identity.kind == OBJECT_ANON ||
+	       atomic_load_explicit(&object->state, memory_order_relaxed) == OBJECT_NEW;
 }
 
 /* Take out @entry, and let its id be given to another object. */
@@ -378,8 +389,11 @@ int objects_new(struct objects **out)
 		struct object_identity identity = { .kind = fixed[i] };
 		struct key key = { .identity = &identity, .path = "" };
 
-		if (!entry_add(d, &key))
+		struct entry *entry = entry_add(d, &key);
+
+		if (!entry)
 			goto fail;
+		entry->is_kept = true;
 	}
 	*out = d;
 	return 0;
@@ -500,8 +514,7 @@ void object_put(struct object *object)
 		return;
 	pthread_mutex_lock(&d->lock);
 	/* It may have been found again since, or have left, and another has its id. */
-	if (entry->path && !entry->is_kept &&
-	    !atomic_load_explicit(&entry->refs, memory_order_acquire) && is_unused(object))
+	if (is_unused(entry) && is_unwanted(object))
 		entry_leave(d, entry);
 	pthread_mutex_unlock(&d->lock);
 }
@@ -568,4 +581,17 @@ uint32_t objects_take_wanted(struct objects *d)
 						      memory_order_acquire, memory_order_acquire))
 		;
 	return id;
+}
+
+bool objects_drop_wanted(struct objects *d, struct object *object)
+{
+	struct entry *entry = (struct entry *)object;
+	bool leaves;
+
+	pthread_mutex_lock(&d->lock);
+	leaves = is_unused(entry);
+	if (leaves)
+		entry_leave(d, entry);
+	pthread_mutex_unlock(&d->lock);
+	return leaves;
 }

@@ -200,6 +200,11 @@ static inline bool object_want(struct object *object)
  * sample requests cost nothing, however many there are.
  */
 uint32_t objects_take_wanted(struct objects *d);
+/*
+ * Loader: drop a requested object that was taken out of the list, and of which nothing was read
+ * yet, if no process maps it any more and no sample was in it. Return whether it has left.
+ */
+bool objects_drop_wanted(struct objects *d, struct object *object);
 
 /*
  * Hot thread: count a stack that ends here because the image is not loaded. Objects

@@ -375,6 +375,13 @@ TEST(test_leaves)
 	assert_true(object_want(z));
 	object_put(z);
 	assert_ptr_equal(hold(d, &c), z);
+	/* Its image was evicted: a stub is left. */
+	atomic_store(&z->state, OBJECT_NEW);
+	atomic_store(&z->image, (const struct image *)z);
+	object_put(z);
+	assert_ptr_equal(hold(d, &c), z);
+	assert_ptr_equal(atomic_load(&z->image), z);
+	atomic_store(&z->image, NULL);
 	objects_free(d);
 }
 
@@ -398,6 +405,33 @@ TEST(test_kept)
 	object_put(y);
 	assert_int_equal(hold(d, &memory)->id, y->id);
 	assert_int_equal(objects_nr(d), OBJECT_ID_FIRST + 2);
+	objects_free(d);
+}
+
+/* Requested with the other mappings of a sampled process, and unmapped before it was read. */
+TEST(test_drop_wanted)
+{
+	struct object_identity a = file(1, 0), b = file(2, 0), c = file(3, 0);
+	struct object *x, *y, *z;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = hold(d, &a);
+	y = hold(d, &b);
+	z = hold(d, &c);
+	assert_true(object_want(x) && object_want(y) && object_want(z));
+	while (objects_take_wanted(d) != OBJECT_ID_UNKNOWN)
+		;
+	object_put(y);
+	object_touch(z, 1);
+	object_put(z);
+	assert_false(objects_drop_wanted(d, x));
+	assert_true(objects_drop_wanted(d, y));
+	assert_false(objects_drop_wanted(d, y));
+	assert_false(objects_drop_wanted(d, z));
+	assert_ptr_equal(hold(d, &c), z);
+	assert_ptr_equal(hold(d, &b), y);
+	assert_int_equal(atomic_load(&y->state), OBJECT_NEW);
 	objects_free(d);
 }
 
