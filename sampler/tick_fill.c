@@ -100,6 +100,8 @@ void tick_fill_account(struct sampler *s, struct profile *p, const struct tick_s
 		p->broken_in[i] = ends_most(&all->ends[i], all->broken[i]);
 		a->broken += all->broken[i];
 	}
+	p->guessed_in = ends_most(&all->guesses, all->guessed);
+	p->guessed_in_jit = p->guessed_in == OBJECT_ID_UNKNOWN;
 	for (int i = 0; i < DROP_NR; i++) {
 		p->dropped_by[i] = all->dropped[i];
 		a->dropped += all->dropped[i];

@@ -59,6 +59,7 @@ struct unwind_v8 {
 struct unwind_result {
 	uint32_t nr;	     /* frames, innermost first */
 	uint32_t nr_guessed; /* of these, guessed */
+	uint32_t guessed_by; /* if there are any: the frame with the first guessed caller */
 	enum unwind_stop stop;
 	bool asked;	 /* a new object was requested: wake the loader after the batch */
 	bool maps_stale; /* pc outside all mappings: call maps_ask() */

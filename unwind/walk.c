@@ -49,6 +49,8 @@ static int enter_frame(struct walk *w)
 	}
 	caller_add_frame(w, w->pc, arch_has(&w->f, w->u->arch->sp) ? w->f.reg[w->u->arch->sp] : 0,
 			 w->place, w->mapping);
+	if (w->guessed && !out->nr_guessed)
+		out->guessed_by = MAX(out->nr, 2u) - 2;
 	out->nr_guessed += w->guessed;
 	if (out->maps_stale)
 		return UNWIND_NO_MAP;

@@ -96,6 +96,19 @@ static void note_end(struct pipeline_stats *stats, const struct pipeline *p, enu
 		ends_note(&stats->ends[stop], last->object);
 }
 
+/* Note the object of the code from which the first caller was guessed. */
+static void note_guess(struct pipeline_stats *stats, const struct pipeline *p)
+{
+	uint32_t id = p->user.guessed_by < p->user.nr ? p->user.place[p->user.guessed_by]
+						      : PLACE_NONE;
+	const struct place *place = id != PLACE_NONE ? places_at(p->tables->places, id) : NULL;
+	const struct object *object = place ? objects_at(p->tables->objects, place->object) : NULL;
+
+	if (object)
+		ends_note(&stats->guesses,
+			  object->identity.kind == OBJECT_ANON ? OBJECT_ID_UNKNOWN : object->id);
+}
+
 /* Count the outcome of a sample, exactly one. */
 static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p,
 			  enum unwind_stop stop)
@@ -103,10 +116,12 @@ static void count_outcome(struct pipeline_stats *stats, const struct pipeline *p
 	switch (stop) {
 	case UNWIND_COMPLETE:
 	case UNWIND_NO_USER:
-		if (p->user.nr_guessed)
-			stats->guessed++;
-		else
+		if (!p->user.nr_guessed) {
 			stats->complete++;
+			break;
+		}
+		stats->guessed++;
+		note_guess(stats, p);
 		break;
 	case UNWIND_GAP:
 	case UNWIND_TRUNCATED:
@@ -294,6 +309,7 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->taken += add->taken;
 	sum->complete += add->complete;
 	sum->guessed += add->guessed;
+	ends_add(&sum->guesses, &add->guesses);
 	sum->truncated += add->truncated;
 	sum->gaps += add->gaps;
 	sum->pending += add->pending;

@@ -32,6 +32,8 @@ struct pipeline_stats {
 	uint64_t gaps; /* of truncated: UNWIND_GAP */
 	uint64_t broken[UNWIND_NR_STOPS];
 	struct ends ends[UNWIND_NR_STOPS]; /* of the broken ones */
+	/* Code with the first guessed caller; OBJECT_ID_UNKNOWN: generated at run time. */
+	struct ends guesses;
 	uint64_t dropped[DROP_NR];
 	uint64_t own;	   /* of own_pid: outside "taken" */
 	uint64_t nameless; /* of the counted ones: in the unknown task, the table is full */

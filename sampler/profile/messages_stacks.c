@@ -136,6 +136,32 @@ static void note_broken(struct messages *n, const struct profile *p)
 	}
 }
 
+/* Name the code from which callers are guessed. */
+static void explain_guessed(struct messages *n, struct profile_message *e, const struct profile *p)
+{
+	const struct profile_module *in = module_of(p, p->guessed_in);
+
+	if (p->guessed_in_jit) {
+		messages_detail(e, "stacks with guessed frames: most callers of code generated at "
+				   "run "
+				   "time");
+		messages_fix(n, e, MESSAGE_MODULES, 0,
+			     "none: it has no unwind tables, so that frame pointers are followed");
+		return;
+	}
+	if (in) {
+		messages_detail(e,
+				"stacks with guessed frames: most callers of %s, which has no "
+				"unwind tables there",
+				in->name.str);
+		e->module = in->id + 1;
+	} else {
+		messages_detail(e, "stacks with guessed frames: code without unwind tables");
+	}
+	messages_fix(n, e, MESSAGE_MODULES, 0,
+		     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
+}
+
 static void note_guessed(struct messages *n, const struct profile *p)
 {
 	const struct profile_account *w = &n->window;
@@ -162,9 +188,7 @@ static void note_guessed(struct messages *n, const struct profile *p)
 			     "innermost method of a loop is a guess");
 		return;
 	}
-	messages_detail(e, "stacks with guessed frames: code without unwind tables");
-	messages_fix(n, e, MESSAGE_MODULES, 0,
-		     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
+	explain_guessed(n, e, p);
 }
 
 static void note_pending(struct messages *n, const struct profile *p)

@@ -438,6 +438,9 @@ struct profile {
 	uint64_t broken_by[PROFILE_NR_BROKEN]; /* of the tick */
 	/* Ids of modules: where at least half of the stacks of that reason end. */
 	uint32_t broken_in[PROFILE_NR_BROKEN];
+	/* The module of the code with at least half of the guessed callers, */
+	uint32_t guessed_in;
+	bool guessed_in_jit; /* or they are of code generated at run time */
 	uint64_t dropped_by[DROP_NR];
 	struct profile_lang lang;
 	uint64_t nr_nameless; /* of the counted ones: task table full, so [unknown] */

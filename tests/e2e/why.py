@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Rows without a name: the reason and the fix that m shows, of real programs; for root, and for a user with the
-right to sample but not to read other users' files.
+"""Rows without a name: the reason and the fix that m shows, of real programs; stacks with guessed frames: the code. For
+root, and for a user with the right to sample but not to read other users' files.
 """
 import os
 import re
@@ -34,6 +34,16 @@ def expect(what, process, why, fix, user=(), first="", options=()):
     names.wrong(f"{what}: no '{why}' or no '{fix}' in\n{menu}")
 
 
+def expect_guesses(what, process, of):
+    """The message about guessed callers names their code."""
+    for ticks in 3, 10, 30:
+        messages = screen(process, "<tick>" * ticks + "7", ())
+        if f"most callers of {of}" in messages:
+            print(f"{what:<28} most callers of {of}")
+            return
+    names.wrong(f"{what}: no 'most callers of {of}' in\n{messages}")
+
+
 def stripped(comm, *flags):
     hot(comm, *flags)
     sh("strip", path(comm))
@@ -43,8 +53,9 @@ def stripped(comm, *flags):
 def main():
     os.chmod(names.TMP, 0o755)
     expect("stripped", start(stripped("stripped")), "stripped: ", "install its debug symbols")
-    expect("JIT code without a map", start(f"{names.PROGRAMS}/jitmap", comm="jit"), "JIT code without a perf map",
-           "have its JIT write a perf map")
+    jit = start(f"{names.PROGRAMS}/jitmap", comm="jit")
+    expect("JIT code without a map", jit, "JIT code without a perf map", "have its JIT write a perf map")
+    expect_guesses("callers of JIT code", jit, "code generated at run time")
     try:
         names.need("node")
         node = start("node", "-e", "let x = 1; for (;;) x = (x * 31) | 0;")

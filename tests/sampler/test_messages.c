@@ -416,6 +416,14 @@ TEST(test_broken_module, setup, teardown)
 	tick(f);
 	assert_non_null(strstr(find(f, key)->fix, "as by a JIT"));
 	f->p.broken_by[UNWIND_NO_CFI] = 0;
+	f->p.account.guessed = 360;
+	f->p.guessed_in = 7;
+	expect(f, "guessed", "most callers of libc.so.6,", MESSAGE_MODULES, 0);
+	assert_int_equal(find(f, "guessed")->module, 7 + 1);
+	f->p.guessed_in = PROFILE_NO_MODULE;
+	expect(f, "guessed", "code without unwind tables", MESSAGE_MODULES, 0);
+	assert_int_equal(find(f, "guessed")->module, 0);
+	f->p.account.guessed = 0;
 	f->p.modules = NULL;
 	f->p.nr_modules = 0;
 }
@@ -436,6 +444,10 @@ TEST(test_stacks, setup, teardown)
 		assert_true(f->p.messages[i].fix[0] && f->p.messages[i].control != MESSAGE_NONE);
 	f->p.account.guessed = 900;
 	expect(f, "guessed", "without unwind tables", MESSAGE_MODULES, 0);
+	f->p.guessed_in_jit = true;
+	expect(f, "guessed", "generated at run time", MESSAGE_MODULES, 0);
+	assert_null(strstr(find(f, "guessed")->fix, "-fasynchronous-unwind-tables"));
+	f->p.guessed_in_jit = false;
 	f->p.lang.guessed = 800;
 	expect(f, "guessed", "or of Java", MESSAGE_MODULES, 0);
 	assert_non_null(strstr(find(f, "guessed")->fix, "-XX:+UseCountedLoopSafepoints"));
