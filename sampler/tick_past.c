@@ -144,7 +144,9 @@ void tick_past_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 		memcpy(p->banner, s->banner, sizeof(p->banner));
 	}
 	p->time_ns = last_real_ns(s, end_ns);
-	p->window_ns = end_ns - begin_ns;
+	/* After a change of the events it has the time since. */
+	if (!p->past_other_events)
+		p->window_ns = end_ns - begin_ns;
 	/* With their rates. */
 	if (!p->nr_events || has_present_events(s, p))
 		tick_fill_events(s, p);

@@ -593,6 +593,38 @@ TEST(test_collect)
 	sampler_free(s);
 }
 
+/* One during which the events change has the later ones, and no more than their time. */
+TEST(test_collect_across_a_change)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	const struct sampler_config other = config_of("task-clock");
+	struct profile *all = NULL;
+	struct sampler *s;
+	uint64_t changed_ns, end_ns;
+
+	s = live_start(&c);
+	profile_free(live_wait(s));
+	sampler_collect(s, 4 * WINDOW_NS);
+	usleep(2 * WINDOW_NS / 1000);
+	changed_ns = time_now_ns();
+	sampler_set_events(s, other.events, 1);
+	while (!all) {
+		profile_free(live_wait(s));
+		all = sampler_take_collected(s);
+	}
+	end_ns = time_now_ns();
+	if (!strcmp(all->events[0].event.name, "cpu-clock"))
+		skip_test("not on this machine: the change was not in time");
+	assert_string_equal(all->events[0].event.name, "task-clock");
+	assert_true(all->past_other_events);
+	if (!all->window_ns || all->window_ns > end_ns - changed_ns ||
+	    all->window_ns >= 4 * WINDOW_NS)
+		fail_msg("%lu ms, %lu ms after the change", all->window_ns / 1000000,
+			 (end_ns - changed_ns) / 1000000);
+	profile_free(all);
+	sampler_free(s);
+}
+
 /* After a reset the account has no samples of the tick before it. */
 TEST(test_reset_in_a_tick)
 {
