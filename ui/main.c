@@ -84,7 +84,16 @@ static void set_up_heap(void)
 #endif
 }
 
-/* Finish output on standard output. Return an error if it could not be written. */
+/* Finish output on standard output. Return @code, or an error if it could not be written. */
+static int end_output(int code, struct err *e)
+{
+	/* The reader of a pipe has all that it wants. */
+	if (!fflush(stdout) || errno == EPIPE)
+		return code;
+	err_set(e, -errno, "cannot write to standard output: %s", strerror(errno));
+	return EXIT_FAILED;
+}
+
 static int print_list(const struct options *o, struct err *e)
 {
 	int code = EXIT_DONE;
@@ -115,11 +124,7 @@ static int print_list(const struct options *o, struct err *e)
 		options_print_columns(stdout);
 		break;
 	}
-	if (fflush(stdout) && errno != EPIPE) {
-		err_set(e, -errno, "cannot write to standard output: %s", strerror(errno));
-		return EXIT_FAILED;
-	}
-	return code;
+	return end_output(code, e);
 }
 
 static int exit_of(int code)
@@ -385,7 +390,7 @@ static int print_config(struct options *o, struct err *e)
 	set.grouping = (int)config.grouping;
 	set.frames = (int)o->config.shown_frames;
 	settings_print(stdout, &set);
-	return fflush(stdout) && errno != EPIPE ? EXIT_FAILED : EXIT_DONE;
+	return end_output(EXIT_DONE, e);
 }
 
 static unsigned int size_of(unsigned int given, const char *variable, unsigned int usual)
@@ -514,10 +519,10 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 			"output, as in 'proftop -b -n 1 >file'");
 		return EXIT_FAILED;
 	}
-	if (o->action == OPTIONS_PRINT_CONFIG)
-		return print_config(o, e);
-	if (o->action != OPTIONS_RUN)
-		return print_list(o, e);
+	if (o->action != OPTIONS_RUN) {
+		signal(SIGPIPE, SIG_IGN);
+		return o->action == OPTIONS_PRINT_CONFIG ? print_config(o, e) : print_list(o, e);
+	}
 	if (o->script)
 		return run_keys(o, e);
 	if (!o->batch && !isatty(STDOUT_FILENO)) {

@@ -76,6 +76,12 @@ for reader in 'head -n 1' 'head -c 10' true; do
 	[ -s "$TMP/err" ] && wrong "| $reader: $(cat "$TMP/err")"
 done
 
+# Lists also: each word is written after the reader has exited.
+for list in --help --list-keys --print-config; do
+	{ sleep 0.2; python3 -c "$fresh" "$PROFTOP" $list 2>"$TMP/err"; echo $? >"$TMP/rc"; } | true
+	[ "$(cat "$TMP/rc")" = 0 ] || wrong "$list | true: exit $(cat "$TMP/rc"): $(cat "$TMP/err")"
+done
+
 # A target that exits ends batch after its last tick.
 start "$PROGRAMS/recurse" 1 >/dev/null
 run -b -d 0.3 -p "$last" --format=ndjson

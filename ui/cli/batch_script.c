@@ -263,5 +263,12 @@ int batch_script(struct sampler *sampler, FILE *out, uint64_t fields, struct err
 		free(script.lines[i].text);
 	free(script.lines);
 	free_head(&script.head);
-	return code == -EPIPE ? 0 : code;
+	if (code == -EPIPE)
+		return 0;
+	if (code < 0 && !e->text[0])
+		err_set(e, code,
+			"cannot write the samples: %s\n"
+			"  the output may be incomplete",
+			strerror(-code));
+	return code;
 }
