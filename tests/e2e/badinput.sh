@@ -31,6 +31,8 @@ grep -q SELF% "$TMP/out" || wrong "stderr closed in batch: no rows"
 "$PROFTOP" -b -n 1 -d 0.2 >/dev/full 2>"$TMP/err"
 [ $? = 1 ] && grep -q 'No space left' "$TMP/err" || wrong "/dev/full: $(cat "$TMP/err")"
 expect 0 '' -n 1 -d 0.2 --record "$TMP/recorded"
+# Batch output because of the pipe: no changes either.
+expect 2 'batch output' --replay "$TMP/recorded" --baseline "$TMP/recorded"
 for what in "--replay $TMP/recorded --format=perf-script" --print-config --help; do
 	# shellcheck disable=SC2086
 	"$PROFTOP" $what >/dev/full 2>"$TMP/err"

@@ -178,10 +178,10 @@ static const struct argp_option *option_called(const char *name, size_t size)
 	return NULL;
 }
 
-static const struct argp_option *option_of(int letter)
+const struct argp_option *options_of(int key)
 {
 	for (const struct argp_option *o = argp_options; o->name || o->doc; o++)
-		if (o->key == letter)
+		if (o->key == key)
 			return o;
 	return NULL;
 }
@@ -219,7 +219,7 @@ static int explain_unknown(struct options_parse *p, const struct argp_state *sta
 	/* Between letters of one word, next is not advanced yet. */
 	letters = state->next < state->argc && *last != '-' ? state->argv[state->next] : last;
 	for (const char *at = letters + (*letters == '-'); *at; at++) {
-		const struct argp_option *o = option_of(*at);
+		const struct argp_option *o = options_of(*at);
 
 		if (o && o->arg)
 			return REFUSE(p, EXIT_USAGE, "-%c needs a value: %s\n  %s", *at, o->arg,
@@ -297,6 +297,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	}
 	if (key <= 0 || key >= KEY_END)
 		return ARGP_ERR_UNKNOWN;
+	p->given[key] = true;
 	code = options_value(p, key, arg);
 	/* Without a value: a flag. */
 	if (code < 0)
@@ -369,6 +370,12 @@ int options_set_batch(struct options *o, struct err *e)
 		err_set(e, -EINVAL,
 			"--window does not apply to batch output\n"
 			"  use -d SEC for longer ticks");
+		return EXIT_USAGE;
+	}
+	if (o->action == OPTIONS_RUN && o->baseline) {
+		err_set(e, -EINVAL,
+			"--baseline does not apply to batch output: it has no changes\n"
+			"  the screen has them; or compare two outputs of -b");
 		return EXIT_USAGE;
 	}
 	o->batch = true;

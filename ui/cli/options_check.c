@@ -18,13 +18,65 @@
 /* Two records with full stack copies must fit, or every sample is lost. */
 #define RECORD_ROOM 4096ULL
 
-/* Batch output compares nothing. */
-static int check_baseline(struct options_parse *p)
+/* Refuse options that have an effect only beside another. */
+static int check_needs(struct options_parse *p)
 {
-	if (p->o->baseline && p->o->batch)
-		return REFUSE(p, EXIT_USAGE,
-			      "--baseline and -b exclude each other: batch output has no changes\n"
-			      "  the screen has them: leave out -b; or compare two outputs of -b");
+	static const struct {
+		int key, other;
+	} needs[] = {
+		{ KEY_KEEP_SIZE, KEY_KEEP },	   { KEY_KEEP_TIME, KEY_KEEP },
+		{ KEY_SAVE_FILES, KEY_SAVE_DIR },  { KEY_SAVE_SIZE, KEY_SAVE_DIR },
+		{ KEY_TRAP_MEMORY, KEY_SAVE_DIR }, { KEY_SAVE_DIR, KEY_TRAP },
+		{ KEY_PUSH_LABEL, KEY_PUSH },	   { KEY_PUSH_HEADERS, KEY_PUSH },
+		{ KEY_PUSH_CA, KEY_PUSH },	   { KEY_PUSH_TIMEOUT, KEY_PUSH },
+		{ KEY_EXPORT_FORMAT, KEY_EXPORT }, { KEY_SIZE, KEY_SCRIPT },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(needs); i++) {
+		const struct argp_option *other = options_of(needs[i].other);
+
+		if (p->given[needs[i].key] && !p->given[needs[i].other])
+			return REFUSE(p, EXIT_USAGE,
+				      "--%s has no effect without --%s\n"
+				      "  add --%s %s",
+				      options_of(needs[i].key)->name, other->name, other->name,
+				      other->arg);
+	}
+	return 0;
+}
+
+/* Refuse the first given one of @keys: it has no effect beside @option. */
+static int refuse_beside(struct options_parse *p, const int *keys, size_t nr, const char *option,
+			 const char *why)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (p->given[keys[i]])
+			return REFUSE(p, EXIT_USAGE,
+				      "--%s and %s exclude each other\n"
+				      "  %s",
+				      options_of(keys[i])->name, option, why);
+	return 0;
+}
+
+/* Refuse options of other output than the one that is printed. */
+static int check_output(struct options_parse *p)
+{
+	static const int profiles[] = { 'b',	    'n',	KEY_FORMAT, KEY_ROWS,
+					KEY_LISTEN, KEY_EXPORT, KEY_PUSH };
+	static const int tables[] = { 'n',	  KEY_ROWS,   KEY_SORT,	   KEY_FILTER,
+				      KEY_FRAMES, KEY_TIME,   KEY_LATENCY, KEY_TRAP,
+				      KEY_LISTEN, KEY_EXPORT, KEY_PUSH };
+	static const int printed[] = { KEY_FORMAT, KEY_ROWS };
+
+	if (p->o->script)
+		return refuse_beside(p, profiles, ARRAY_SIZE(profiles), "--script",
+				     "it prints the screen, no profiles");
+	if (p->o->format == OPTIONS_PERF_SCRIPT)
+		return refuse_beside(p, tables, ARRAY_SIZE(tables), "--format=perf-script",
+				     "it prints all samples, with the frames of the processor");
+	if (p->o->export_path && !strcmp(p->o->export_path, "-"))
+		return refuse_beside(p, printed, ARRAY_SIZE(printed), "--export -",
+				     "standard output is the export");
 	return 0;
 }
 
@@ -44,10 +96,6 @@ static int check_recording(struct options_parse *p)
 							: "--format");
 		p->o->batch = p->o->quiet = true;
 	}
-	if (c->saving.dir && !c->nr_traps)
-		return REFUSE(p, EXIT_USAGE,
-			      "--save-dir saves matches of traps\n"
-			      "  add --trap RULE");
 	if (c->keep.dir && c->replay)
 		return REFUSE(p, EXIT_USAGE,
 			      "--keep and a recording exclude each other\n"
@@ -88,59 +136,26 @@ static int check_recording(struct options_parse *p)
 	return 0;
 }
 
-/* Refuse @option beside output of another kind. */
-static int check_output(struct options_parse *p, const char *option)
+/* Complete the options of an export; alone it is one tick without other output. */
+static void set_export(struct options *o)
 {
-	if (!p->o->script && p->o->format != OPTIONS_PERF_SCRIPT)
-		return 0;
-	return REFUSE(p, EXIT_USAGE,
-		      "%s and %s exclude each other\n"
-		      "  give one of them",
-		      option, p->o->script ? "--script" : "--format=perf-script");
-}
-
-/* Check the options of an export; alone it is one tick without other output. */
-static int check_export(struct options_parse *p)
-{
-	struct options *o = p->o;
-	int code;
-
-	if (o->export_format && !o->export_path)
-		return REFUSE(p, EXIT_USAGE,
-			      "--export-format needs a file\n"
-			      "  add --export FILE");
 	if (!o->export_path)
-		return 0;
-	code = check_output(p, "--export");
-	if (code)
-		return code;
+		return;
 	o->quiet = !o->batch || !strcmp(o->export_path, "-");
 	if (!o->batch)
 		o->nr_ticks = 1;
 	o->batch = true;
-	return 0;
 }
 
-/* Check the options of a push; alone it goes on without other output. */
-static int check_push(struct options_parse *p)
+/* Complete the options of a push; alone it goes on without other output. */
+static void set_push(struct options *o)
 {
-	struct options *o = p->o;
-	int code;
-
-	if (!o->push && (o->nr_push_labels || o->push_headers || o->push_ca))
-		return REFUSE(p, EXIT_USAGE,
-			      "--push-label, --push-headers and --push-ca need a server\n"
-			      "  add --push URL");
 	if (!o->push)
-		return 0;
-	code = check_output(p, "--push");
-	if (code)
-		return code;
+		return;
 	o->quiet |= !o->batch;
 	o->batch = true;
 	if (!o->delay_given)
 		o->config.tick_ns = PUSH_TICK_NS;
-	return 0;
 }
 
 /* Add the events that --time needs to the ones of -e. */
@@ -199,13 +214,14 @@ int options_check(struct options_parse *p, const struct argp_state *state)
 			      "32K");
 	code = check_recording(p);
 	if (!code)
-		code = check_baseline(p);
+		code = check_needs(p);
 	if (!code)
-		code = check_export(p);
-	if (!code)
-		code = check_push(p);
-	if (!code)
-		code = add_time(p);
+		code = check_output(p);
+	if (code)
+		return code;
+	set_export(p->o);
+	set_push(p->o);
+	code = add_time(p);
 	if (code)
 		return code;
 	if (c->period && p->o->hz_given)

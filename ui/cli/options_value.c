@@ -556,10 +556,15 @@ static const char *sampling_option(int key)
 		int key;
 		const char *name;
 	} all[] = {
-		{ 'C', "-C" },		{ 'e', "-e" },
-		{ 'F', "-F" },		{ 'c', "-c" },
-		{ 'g', "-g" },		{ KEY_STACK, "--stack-size" },
-		{ KEY_RING, "--ring" }, { KEY_OVERHEAD, "--max-overhead" },
+		{ 'C', "-C" },
+		{ 'e', "-e" },
+		{ 'F', "-F" },
+		{ 'c', "-c" },
+		{ 'g', "-g" },
+		{ KEY_STACK, "--stack-size" },
+		{ KEY_RING, "--ring" },
+		{ KEY_OVERHEAD, "--max-overhead" },
+		{ KEY_SELF, "--include-self" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)

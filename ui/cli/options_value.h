@@ -76,7 +76,8 @@ struct options_parse {
 	struct options *o;
 	const struct options_limits *limits;
 	struct err *e;
-	int code; /* exit code */
+	int code;	     /* exit code */
+	bool given[KEY_END]; /* by key */
 };
 
 /* Options about the past, in options_past.c. */
@@ -106,6 +107,9 @@ int options_value(struct options_parse *p, int key, const char *arg);
 /* Parse the value of an option for the screen, in the same way. */
 int options_screen_value(struct options_parse *p, int key, const char *arg);
 
+struct argp_option;
+/* Return the option with a key. */
+const struct argp_option *options_of(int key);
 struct argp_state;
 /* Check combinations of the options, and complete them. Return as options_value(). */
 int options_check(struct options_parse *p, const struct argp_state *state);
