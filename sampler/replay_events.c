@@ -65,6 +65,26 @@ static void take_waits(struct replay_events *v, const struct perfdata *data,
 	event_parse(&config->events[v->wait], EVENT_WAITS, NULL);
 }
 
+/* Take how the stacks of the events in the file were recorded. */
+static void take_stacks(const struct replay_events *v, const struct perfdata *data,
+			struct sampler_config *config)
+{
+	bool chain = false;
+
+	config->stack_size = 0;
+	for (uint32_t i = 0; i < v->nr; i++) {
+		const struct perfdata_event *ev = perfdata_event(data, i);
+
+		if (ev->dummy)
+			continue;
+		config->stack_size = MAX(config->stack_size, ev->stack_size);
+		chain |= ev->user_chain;
+	}
+	config->call_graph = config->stack_size ? CALL_GRAPH_DWARF
+			     : chain		? CALL_GRAPH_FP
+						: CALL_GRAPH_OFF;
+}
+
 void replay_events_take(struct replay_events *v, const struct perfdata *data,
 			struct sampler_config *config)
 {
@@ -86,5 +106,6 @@ void replay_events_take(struct replay_events *v, const struct perfdata *data,
 		take_event(&config->events[config->nr_events++], ev);
 	}
 	take_waits(v, data, config);
+	take_stacks(v, data, config);
 	event_groups_tidy(config->events, config->nr_events);
 }

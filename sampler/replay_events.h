@@ -16,7 +16,10 @@ struct replay_events {
 	int wait;    /* the slot of waits; -1: none */
 };
 
-/* Take the events of the file that have samples into @config, in the order of the file. */
+/*
+ * Take the events of the file that have samples into @config, in the order of the file, and how
+ * stacks were recorded.
+ */
 void replay_events_take(struct replay_events *v, const struct perfdata *data,
 			struct sampler_config *config);
 

@@ -22,6 +22,8 @@ struct perfdata_event {
 	double hz; /* 0: a fixed period */
 	uint64_t period;
 	uint64_t nr_samples; /* in the file */
+	uint32_t stack_size; /* of a stack copy, in bytes; 0: none */
+	bool user_chain;     /* the kernel followed the frame pointers of user code */
 	bool dummy;	     /* side-band only */
 	bool switches;	     /* with records of switches */
 	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */

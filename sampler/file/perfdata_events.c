@@ -60,6 +60,8 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->event.hardware = attr.type != PERF_TYPE_SOFTWARE;
 	ev->event.clock = attr.type == PERF_TYPE_SOFTWARE &&
 			  attr.config <= PERF_COUNT_SW_TASK_CLOCK;
+	ev->stack_size = attr.sample_type & PERF_SAMPLE_STACK_USER ? attr.sample_stack_user : 0;
+	ev->user_chain = attr.sample_type & PERF_SAMPLE_CALLCHAIN && !attr.exclude_callchain_user;
 	ev->switches = attr.context_switch;
 	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;
 	ev->dummy = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;

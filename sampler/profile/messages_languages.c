@@ -101,8 +101,9 @@ static void note_none(struct messages *n, const struct profile *p)
 			100.0 * (double)nr / (double)p->lang.samples,
 			dwarf ? words[most] : "without stack copies they are not read");
 	if (!dwarf)
-		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
-			     "use DWARF unwinding: exact, more overhead");
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF, "%s",
+			     n->recorded ? "record with proftop -g dwarf"
+					 : "use DWARF unwinding: exact, more overhead");
 	else
 		messages_fix(n, e, MESSAGE_NONE, 0, "%s",
 			     most == LANG_NONE_NO_READER ? FIX_REALTIME

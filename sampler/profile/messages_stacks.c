@@ -37,13 +37,13 @@ static void note_truncated(struct messages *n, const struct profile *p)
 			  share > MESSAGES_TRUNCATED_MAX ? MESSAGE_WARN : MESSAGE_INFO, nr,
 			  "%s of stacks truncated", messages_share(buf, shown));
 	messages_detail(e, "%s of stacks truncated: callers missing", buf);
-	if (p->call_graph == CALL_GRAPH_FP)
+	if (n->recorded)
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "record larger stack copies (--call-graph=dwarf,65528)");
+	else if (p->call_graph == CALL_GRAPH_FP)
 		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
 			     "use DWARF unwinding; or 'sudo sysctl "
 			     "kernel.perf_event_max_stack=1024' and restart proftop");
-	else if (n->recorded)
-		messages_fix(n, e, MESSAGE_NONE, 0,
-			     "record larger stack copies (--call-graph=dwarf,65528)");
 	else if (p->stack_size < STACK_SIZE_MAX)
 		messages_fix(n, e, MESSAGE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
 			     "copy %u bytes of stack per sample; --stack-size=auto does so when "
@@ -177,8 +177,9 @@ static void note_guessed(struct messages *n, const struct profile *p)
 			     : "stacks with guessed frames");
 	if (fp) {
 		messages_detail(e, "stacks by frame pointers: callers may be missing or wrong");
-		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF,
-			     "use DWARF unwinding: exact, more overhead");
+		messages_fix(n, e, MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF, "%s",
+			     n->recorded ? "record copies of the stack (--call-graph=dwarf)"
+					 : "use DWARF unwinding: exact, more overhead");
 		return;
 	}
 	if (2 * p->lang.guessed > p->account.guessed) {

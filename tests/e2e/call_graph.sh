@@ -55,4 +55,17 @@ if cost["off"] > 1.5 * cost["dwarf"] * max(1, taken["off"] / taken["dwarf"]):
     wrong("off costs more than dwarf")
 sys.exit(bad)
 PY
+# A recording says how its stacks were taken.
+while read -r how said size; do
+	run -n 1 -d 0.5 -F 999 -e cpu-clock -g "$how" -p "$target" --record "$TMP/data"
+	[ "$rc" = 0 ] || wrong "--record -g $how: exit $rc: $(cat "$TMP/err")"
+	run --replay "$TMP/data" --format=ndjson
+	grep -q "\"call_graph\":\"$said\",\"stack_size\":$size," "$TMP/out" ||
+		wrong "--replay of -g $how: $(grep -o '"call_graph":[^,]*,[^,]*' "$TMP/out")"
+	[ "$said" != fp ] || grep -q 'stacks by frame pointers' "$TMP/out" || wrong "--replay of fp: $(cat "$TMP/out")"
+done <<'END'
+dwarf,8K dwarf 8192
+fp fp 0
+off off 0
+END
 finish

@@ -648,6 +648,13 @@ TEST(test_recorded, setup, teardown)
 	assert_int_equal(find(f, "truncated")->control, MESSAGE_NONE);
 	assert_true(find(f, "lost")->fix[0] && find(f, "truncated")->fix[0]);
 	assert_int_equal(find(f, "guessed")->control, MESSAGE_MODULES);
+	/* Of frame pointers: not of code without unwind tables. */
+	f->p.call_graph = CALL_GRAPH_FP;
+	tick(f);
+	assert_int_equal(find(f, "guessed")->control, MESSAGE_NONE);
+	assert_non_null(strstr(find(f, "guessed")->detail, "by frame pointers"));
+	assert_non_null(strstr(find(f, "guessed")->fix, "record copies of the stack"));
+	assert_non_null(strstr(find(f, "truncated")->fix, "record larger stack copies"));
 }
 
 /* However many kinds there are, the table holds; texts are clean. */
