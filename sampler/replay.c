@@ -37,12 +37,20 @@ static int check_machine(const struct replay *r, const char *path, struct err *e
 		       path, clean);
 }
 
-/* Open a folder of --keep. */
-static int open_kept(struct replay *r, struct sampler_config *config, struct err *e)
+/* Open a folder of --keep. @waits: it must have waiting time. */
+static int open_kept(struct replay *r, struct sampler_config *config, bool waits, struct err *e)
 {
+	int code;
+
 	r->cpus = xcalloc(REPLAY_CPUS_MAX, sizeof(*r->cpus));
 	frames_init(&r->frames);
-	return keep_read_open(&r->kept, config, e);
+	code = keep_read_open(&r->kept, config, e);
+	if (!code && waits && config_wait_slot(config) < 0)
+		code = err_set(e, -ENODATA,
+			       "%.300s: no waiting time was kept\n"
+			       "  keep it with --time=all --keep",
+			       config->replay);
+	return code;
 }
 
 static bool is_folder(const char *path)
@@ -55,11 +63,11 @@ static bool is_folder(const char *path)
 int replay_open(struct replay **out, struct sampler_config *config, struct err *e)
 {
 	struct replay *r = xcalloc(1, sizeof(*r));
-	bool asked;
+	bool asked = config_wait_slot(config) >= 0;
 	int code;
 
 	if (is_folder(config->replay)) {
-		code = open_kept(r, config, e);
+		code = open_kept(r, config, asked, e);
 		if (code)
 			replay_close(r);
 		else
@@ -87,7 +95,6 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		replay_close(r);
 		return err_set(e, -ENOMEM, "no memory for the events of the recording");
 	}
-	asked = config_wait_slot(config) >= 0;
 	replay_events_take(&r->events, r->data, config);
 	r->waits.slot = r->events.wait;
 	r->waits.latency = r->waits.slot < 0 ? -1 : config_latency_slot(config);

@@ -31,6 +31,7 @@ grep -q 'Stacks - *$' "$TMP/screen" || wrong "outcomes of stacks that are not ke
 grep -q 'against keep (B)' "$TMP/screen" || wrong "a folder as baseline: $(cat "$TMP/screen")"
 grep -Eq 'new!|gone ' "$TMP/screen" && wrong "a folder differs from itself: $(cat "$TMP/screen")"
 expect 1 'cannot open' --open "$TMP/keep" --baseline "$TMP/nothing" --script '<tick>'
+expect 1 'no waiting time was kept' --open "$TMP/keep" --time=wait -b
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
 mkdir "$TMP/threads" && : >"$TMP/threads/data"

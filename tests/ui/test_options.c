@@ -461,6 +461,7 @@ static const struct bad {
 	{ "--replay x --include-self", EXIT_USAGE, { "--include-self and --replay" } },
 	{ "--baseline -", EXIT_USAGE, { "not from a pipe" } },
 	{ "--replay x --replay y", EXIT_USAGE, { "two recordings: x and y" } },
+	{ "--open / --latency", EXIT_USAGE, { "--latency and a folder of --keep" } },
 	{ "--replay x --open /", EXIT_USAGE, { "two recordings: x and /" } },
 	{ "--replay x -F 99", EXIT_USAGE, { "-F and --replay" } },
 	{ "-g fp --replay x", EXIT_USAGE, { "-g and --replay" } },

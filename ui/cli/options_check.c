@@ -166,6 +166,10 @@ static int add_time(struct options_parse *p)
 
 	if (p->o->time == CONFIG_TIME_CPU)
 		return 0;
+	if (c->replay && p->o->time == CONFIG_TIME_LATENCY && options_is_folder(c->replay))
+		return REFUSE(p, EXIT_USAGE,
+			      "--latency and a folder of --keep exclude each other\n"
+			      "  it has no weights of samples: record with --record");
 	/* The recording must have it. */
 	if (c->replay)
 		return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);

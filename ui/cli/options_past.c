@@ -67,12 +67,16 @@ int options_parse_save_size(struct options_parse *p, const char *arg)
 	return parse_memory(p, "--save-size", arg, &p->o->config.saving.max_bytes);
 }
 
-/* Test for a folder. */
-static int check_folder(struct options_parse *p, const char *option, const char *arg)
+bool options_is_folder(const char *path)
 {
 	struct stat st;
 
-	if (stat(arg, &st) || !S_ISDIR(st.st_mode))
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static int check_folder(struct options_parse *p, const char *option, const char *arg)
+{
+	if (!options_is_folder(arg))
 		return REFUSE(p, EXIT_USAGE,
 			      "%s %s: no such folder\n"
 			      "  create it first",

@@ -88,6 +88,7 @@ int options_parse_keep_size(struct options_parse *p, const char *arg);
 int options_parse_keep_time(struct options_parse *p, const char *arg);
 /* Take a file or folder to show; refuses a second one. */
 int options_take_replay(struct options_parse *p, const char *arg);
+bool options_is_folder(const char *path);
 int options_parse_open(struct options_parse *p, const char *arg);
 int options_parse_save_dir(struct options_parse *p, const char *arg);
 int options_parse_save_files(struct options_parse *p, const char *arg);
