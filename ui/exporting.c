@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ui/state/state.h"
+
 const char *exporting_host(char host[static 65])
 {
 	char name[65] = "";
@@ -21,7 +23,7 @@ const char *exporting_host(char host[static 65])
 
 int exporting_init(struct exporting *x, const struct options *o, struct err *e)
 {
-	*x = (struct exporting){ .path = o->export_path };
+	*x = (struct exporting){ .path = o->export_path, .time = o->time };
 	if (!o->config.replay)
 		exporting_host(x->host);
 	if (!o->export_path)
@@ -45,6 +47,21 @@ int exporting_init(struct exporting *x, const struct options *o, struct err *e)
 	return EXIT_USAGE;
 }
 
+/* Take the samples of --time, as on the screen; a file has the time itself, not its latency. */
+static void set_time(struct snapshot_scope *scope, const struct profile *p,
+		     enum ui_config_time time)
+{
+	uint32_t waits = ui_state_find_time(p, true), clock = ui_state_find_time(p, false);
+
+	if (time == CONFIG_TIME_WAIT && waits < p->nr_events)
+		scope->filter.event = waits;
+	if (time != CONFIG_TIME_ALL || waits >= p->nr_events || clock >= p->nr_events)
+		return;
+	scope->filter.event = clock;
+	scope->filter.also = waits + 1;
+	scope->filter.hide_idle = PROFILE_IDLE;
+}
+
 int exporting_tick(const struct batch_config *config, struct profile *p, struct err *e)
 {
 	struct exporting *x = config->each_context;
@@ -58,6 +75,7 @@ int exporting_tick(const struct batch_config *config, struct profile *p, struct 
 	if (!x->path)
 		return 0;
 	export_scope_all(&scope, export_event(p));
+	set_time(&scope, p, x->time);
 	memcpy(scope.host, x->host, sizeof(scope.host));
 	if (config->filter)
 		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);

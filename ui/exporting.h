@@ -16,6 +16,7 @@ struct exporting {
 	struct push *push;   /* --push; NULL: none */
 	struct pushed pushed;
 	enum export_format format;
+	enum ui_config_time time;
 	const char *path; /* --export; NULL: none */
 	char host[65];	  /* "": a recording, maybe of another machine */
 };

@@ -33,6 +33,16 @@ ln -s "$TMP/target" "$TMP/link.svg"
 replay --size=200x24 --script ":export $TMP/link.svg<Enter>" | grep -q 'not a regular file' || wrong ":export follows a symbolic link"
 [ -e "$TMP/target" ] && wrong ":export wrote through a symbolic link"
 
+# The time of --time, as on the screen.
+checkout=$HERE/../data/checkout
+gunzip -c "$checkout/checkout.data.gz" >"$TMP/checkout.data"
+for time in cpu wait all; do
+	set -- --replay "$TMP/checkout.data" --symfs "$checkout/root" --time=$time
+	"$PROFTOP" "$@" --export "$TMP/$time.folded" || wrong "--time=$time --export: exit $?"
+	"$PROFTOP" "$@" --script ":export $TMP/screen.folded<Enter>" >/dev/null
+	cmp -s "$TMP/screen.folded" "$TMP/$time.folded" || wrong "--time=$time: --export and :export differ"
+done
+
 # refused CODE ARGUMENTS...: with that exit status and a sentence.
 refused() {
 	code=$1

@@ -58,8 +58,7 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	st->message_until_ns = st->now_ns + MESSAGE_NS;
 }
 
-/* Return the index of the first event of waits, or of a clock; UINT32_MAX: there is none. */
-static uint32_t find_time(const struct profile *p, bool waits)
+uint32_t ui_state_find_time(const struct profile *p, bool waits)
 {
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		if (waits ? p->events[i].event.wait : p->events[i].event.clock)
@@ -69,9 +68,9 @@ static uint32_t find_time(const struct profile *p, bool waits)
 
 uint32_t ui_state_also(const struct ui_state *st, const struct profile *p)
 {
-	if (!st->scope.with_waits || find_time(p, false) == UINT32_MAX)
+	if (!st->scope.with_waits || ui_state_find_time(p, false) == UINT32_MAX)
 		return 0;
-	return find_time(p, true) + 1;
+	return ui_state_find_time(p, true) + 1;
 }
 
 bool ui_state_waits(const struct ui_state *st, const struct profile *p)
@@ -114,7 +113,7 @@ uint32_t ui_state_event(const struct ui_state *st, const struct profile *p)
 	if (ui_state_latency(st, p))
 		return p->latency - 1;
 	if (ui_state_also(st, p))
-		return find_time(p, false);
+		return ui_state_find_time(p, false);
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		if (!strcmp(p->events[i].event.name, st->scope.event_name))
 			return i;

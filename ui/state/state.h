@@ -121,6 +121,8 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Return the index of the shown event in @p. */
 uint32_t ui_state_event(const struct ui_state *st, const struct profile *p);
+/* Return the index of the first event of waits, or of a clock; UINT32_MAX: there is none. */
+uint32_t ui_state_find_time(const struct profile *p, bool waits);
 /* Return the index + 1 of the event of waits, if shown with a clock; else 0. */
 uint32_t ui_state_also(const struct ui_state *st, const struct profile *p);
 /* Return whether waiting time is shown, alone or with a clock. */
