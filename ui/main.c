@@ -258,6 +258,7 @@ static int run_batch(struct options *o, struct err *e)
 		.filter = o->filter,
 		.rows = o->rows,
 		.latency = o->time == CONFIG_TIME_LATENCY,
+		.ascii = o->ascii || !term_utf8(),
 		/* A recording is one tick. */
 		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
 	};

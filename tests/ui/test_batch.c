@@ -605,7 +605,8 @@ TEST(test_rows_left_out_are_told)
 }
 
 /* Print on a terminal of @cols columns. The text is freed by the caller. */
-static char *print_on_terminal(const struct profile *p, unsigned short cols)
+static char *print_on_terminal(const struct profile *p, unsigned short cols,
+			       const struct batch_config *config)
 {
 	const struct winsize size = { .ws_row = 24, .ws_col = cols };
 	struct termios raw = { .c_cflag = CS8 };
@@ -616,7 +617,7 @@ static char *print_on_terminal(const struct profile *p, unsigned short cols)
 	assert_int_equal(openpty(&master, &slave, NULL, &raw, &size), 0);
 	out = fdopen(slave, "w");
 	setvbuf(out, NULL, _IOFBF, 4096);
-	assert_int_equal(batch_print(out, p, &text), 0);
+	assert_int_equal(batch_print(out, p, config), 0);
 	fflush(out);
 	assert_true(read(master, printed, 4095) > 0);
 	fclose(out);
@@ -643,7 +644,7 @@ TEST(test_rows_fit_the_terminal)
 	for (unsigned short cols = 60; cols <= 120; cols += 20) {
 		char *line;
 
-		printed = print_on_terminal(&f.p, cols);
+		printed = print_on_terminal(&f.p, cols, &text);
 		line = strstr(printed, "shop::Cart");
 		assert_non_null(line);
 		for (line = strstr(printed, "\n  "); line; line = strchr(line + 1, '\n')) {
@@ -656,6 +657,12 @@ TEST(test_rows_fit_the_terminal)
 		assert_int_equal(!strstr(printed, symbol), cols < 120);
 		free(printed);
 	}
+	/* In a character set other than UTF-8, or with --ascii. */
+	printed = print_on_terminal(&f.p, 60, &(struct batch_config){ batch_text, .ascii = true });
+	assert_non_null(strstr(printed, "~  lib"));
+	for (const char *c = printed; *c; c++)
+		assert_true((unsigned char)*c < 0x80);
+	free(printed);
 }
 
 /* Events that do not count time have samples a second of the tick, not a rate while a CPU is busy.

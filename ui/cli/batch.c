@@ -202,6 +202,7 @@ static int tick_init(struct batch_tick *tick, const struct profile *p,
 	memset(tick, 0, sizeof(*tick));
 	tick->profile = p;
 	tick->pushed = config->pushed;
+	tick->ascii = config->ascii;
 	tick->nr_ratios = ratios_find(p->events, p->nr_events, tick->ratios);
 	if (tick->nr_ratios)
 		ratios = calloc((p->nr_functions + 1ULL) * RATIOS_MAX, sizeof(*ratios));

@@ -43,6 +43,7 @@ struct batch_table {
 struct batch_tick {
 	const struct profile *profile;
 	unsigned int cols; /* of the terminal that it is printed on; 0: not on a terminal */
+	bool ascii;	   /* as in the configuration */
 	struct batch_table tables[EVENTS_MAX];
 	uint32_t nr_tables;
 	const struct pushed *pushed; /* NULL: no push */
@@ -62,6 +63,7 @@ struct batch_config {
 	const char *filter;		 /* as in ui/match.h; NULL: none */
 	uint32_t rows;			 /* per event; 0: all */
 	bool latency;			 /* shares are weighted with 1 / running tasks */
+	bool ascii;			 /* cut names end with '~', not with an ellipsis */
 	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
 	/*

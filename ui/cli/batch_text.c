@@ -159,18 +159,18 @@ static void print_padded(FILE *out, struct safe_text t, unsigned int cols)
 	fprintf(out, "%s%*s", t.str, t.width < cols ? (int)(cols - t.width) : 0, "");
 }
 
-/* Print a name in a column of @cols, cut if it is longer and @cut is set. */
-static void print_name(FILE *out, struct safe_text t, unsigned int cols, bool cut)
+/* Print a name in a column of @cols; if it is longer, cut with @more at its end, "": never. */
+static void print_name(FILE *out, struct safe_text t, unsigned int cols, const char *more)
 {
 	unsigned int width;
 	size_t size;
 
-	if (!cut || t.width <= cols) {
+	if (!*more || t.width <= cols) {
 		print_padded(out, t, cols);
 		return;
 	}
 	size = text_clip(t, cols - 1, &width);
-	fprintf(out, "%.*s…%*s", (int)size, t.str, (int)(cols - 1 - width), "");
+	fprintf(out, "%.*s%s%*s", (int)size, t.str, more, (int)(cols - 1 - width), "");
 }
 
 /* "cart.py:12" */
@@ -243,6 +243,7 @@ static void print_row(FILE *out, const struct batch_tick *tick, const struct bat
 		      const struct widths *w)
 {
 	const struct profile *p = tick->profile;
+	const char *more = !w->cut ? "" : tick->ascii ? "~" : "…";
 	char buf[TEXT_MAX], number[FORMAT_MAX];
 
 	fprintf(out, " %7.2f %7.2f %8.0f ", row->self_pct, row->total_pct, row->self);
@@ -250,15 +251,15 @@ static void print_row(FILE *out, const struct batch_tick *tick, const struct bat
 		fprintf(out, "%8s ",
 			format_ratio(number, row->ratios[i], tick->ratios[i].ratio->digits).str);
 	fprintf(out, "%c ", row->function->kind);
-	print_name(out, row->function->name, w->symbol, w->cut);
+	print_name(out, row->function->name, w->symbol, more);
 	fputs("  ", out);
-	print_name(out, row->function->module, w->module, w->cut);
+	print_name(out, row->function->module, w->module, more);
 	fputs("  ", out);
 	if (w->line) {
-		print_name(out, line_text(p, row->line, buf, sizeof(buf)), w->line, w->cut);
+		print_name(out, line_text(p, row->line, buf, sizeof(buf)), w->line, more);
 		fputs("  ", out);
 	}
-	print_name(out, row->comm, w->cut ? MIN(w->comm, row->comm.width) : 0, w->cut);
+	print_name(out, row->comm, w->cut ? MIN(w->comm, row->comm.width) : 0, more);
 	fputc('\n', out);
 }
 
