@@ -127,6 +127,8 @@ static void put_self(const struct writing *w, const struct profile *p, uint64_t 
 	out_text(w->o, "proftop_http_requests_total");
 	put_value(w, (double)requests);
 	put_gauge(w, "self_resident_bytes", (double)p->self.rss_kb * 1024, "Memory of proftop.");
+	put_gauge(w, "images_bytes", (double)p->images.memory,
+		  "Symbols and unwind tables of files that are loaded.");
 	put_gauge(w, "places", (double)p->nr_places, "Sampled code addresses.");
 	put_gauge(w, "places_named", (double)p->nr_places_named, "Addresses that have a symbol.");
 	put_gauge(w, "processes", (double)p->nr_processes, "Processes with samples in the window.");
