@@ -241,7 +241,7 @@ def test_hotplug():
         t.press("5")
         t.expect("offline", "offline in the list of CPUs", 4)
         t.press("7")
-        t.expect(f"offline: CPU {last}, nothing is sampled there", "offline in the messages")
+        t.expect(f"offline: CPU {last}; nothing is sampled there", "offline in the messages")
         beside = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock", 140, 40)
         beside.need_rows()
         # One CPU of a list is offline: a change opens the others.

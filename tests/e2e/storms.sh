@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A process that renames itself 10,000 times a second, or maps new files as fast as it can, costs no other process samples;
-# renames as fast as it can cost little CPU time.
+# renames as fast as it can cost little CPU time, and memory does not grow with new files.
 . "$(dirname "$0")/lib"
 need_perf
 
@@ -43,4 +43,11 @@ END
 kill "$last"
 
 survives inodes "$PROGRAMS/inodes" "$TMP" 30
+# Each is a new object, and leaves with its mapping.
+python3 - "$TMP/out" <<'END' || wrong "inodes: memory grows with the number of files"
+import json, sys
+rss = [tick["self"]["rss_kb"] for tick in map(json.loads, open(sys.argv[1])) if "self" in tick]
+print(f"memory {[kb >> 10 for kb in rss]} MiB")
+sys.exit(len(rss) < 4 or rss[-1] > rss[0] + 12288)
+END
 finish
