@@ -31,6 +31,7 @@
 /* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
 #define MEMORY_PER_SAMPLE 640
 #define TASKS_RENEWED	  (1u << 15)
+#define TASKS_APART	  (1u << 12)
 /* 4 MiB with rules, names and lines; new ones are named and get their rules again. */
 #define PLACES_RENEWED (1u << 15)
 /* Swapped and read ten times a second. */
@@ -39,7 +40,7 @@
 
 struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 {
-	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0 };
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0, 0 };
 	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
 			    MEMORY_PER_SAMPLE * nr_samples);
 
@@ -47,6 +48,7 @@ struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
 		caps.places = PLACES_RENEWED;
 		caps.used = caps.memory / 4;
+		caps.apart = TASKS_APART;
 	}
 	return caps;
 }
@@ -226,7 +228,9 @@ struct move {
 	const struct store_caps *caps;
 	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
 	uint32_t nr_tasks, nr_moved;
-	uint32_t *stacks; /* by old id the new one + 1; 0: not moved yet */
+	struct details *details;  /* of processes that have ended; NULL: none */
+	struct text_arena *texts; /* theirs; NULL: tasks are moved one by one */
+	uint32_t *stacks;	  /* by old id the new one + 1; 0: not moved yet */
 	uint32_t nr_stacks;
 	uint32_t stack[STACKS_PLACES_MAX]; /* scratch */
 };
@@ -296,6 +300,18 @@ static uint32_t move_task(void *ctx, uint32_t task)
 	return move->tasks[task];
 }
 
+/* Of a task that only the total has. */
+static uint32_t move_total_task(void *ctx, uint32_t task)
+{
+	struct move *move = ctx;
+
+	if (!move->texts || task >= move->nr_tasks || move->tasks[task])
+		return move_task(ctx, task);
+	move->tasks[task] = maps_merge_task(move->to->maps, move->from->tasks, task, move->details,
+					    move->texts);
+	return move->tasks[task];
+}
+
 /*
  * Return how many counts may move: their stacks, if like the old ones, fill half of the new table.
  */
@@ -332,11 +348,14 @@ static int move_history(struct store *st, const struct pipeline_tables *old, str
 			     .places = m,
 			     .caps = &st->caps,
 			     .nr_tasks = tasks_nr(old->tasks),
+			     .details = st->symbols ? symbols_details(st->symbols) : NULL,
 			     .nr_stacks = stacks_nr(old->stacks) };
-	const struct history_ids ids = { move_stack, move_task, &move };
+	const struct history_ids ids = { move_stack, move_task, move_total_task, &move };
 	uint32_t keep = cells_kept(st, old->stacks);
 	int code;
 
+	if (st->caps.apart && move.nr_tasks > st->caps.apart)
+		move.texts = text_arena_new();
 	move.tasks = calloc(MAX(move.nr_tasks, 1u), sizeof(*move.tasks));
 	move.stacks = calloc(MAX(move.nr_stacks, 1u), sizeof(*move.stacks));
 	if (move.tasks && move.stacks) {
@@ -349,10 +368,9 @@ static int move_history(struct store *st, const struct pipeline_tables *old, str
 	}
 	if (stacks_crowded(st->stacks))
 		stacks_grow(st->stacks);
-	st->tasks_kept = 0;
-	for (uint32_t i = 0; move.tasks && i < move.nr_tasks; i++)
-		st->tasks_kept += move.tasks[i] != TASK_UNKNOWN;
+	st->tasks_kept = maps_nr_tasks(st->maps);
 	st->used_kept = stacks_used(st->stacks);
+	text_arena_free(move.texts);
 	free(move.tasks);
 	free(move.stacks);
 	return code;

@@ -153,6 +153,9 @@ static void focus_process(struct ui_state *st, uint32_t code)
 	at = ui_state_process(st, st->shown);
 	if (!st->scope.drilled || at == UINT32_MAX)
 		ui_state_say(st, false, "select a process first (p), then x samples only it");
+	else if (p->processes[at].pid < 0)
+		ui_state_say(st, true, "cannot sample only %s: it has no PID",
+			     p->processes[at].comm.str);
 	else if (st->latest->focus == p->processes[at].pid)
 		sampler_unfocus(st->sampler);
 	else

@@ -141,7 +141,7 @@ static void fill_processes(struct ui_state *st)
 		entry->used = st->scope.drilled && st->scope.process == p->id;
 		/* The hottest one is wanted most often. */
 		entry->first = !st->scope.drilled && !i;
-		snprintf(entry->name, sizeof(entry->name), "%.40s[%d]", p->comm.str, (int)p->pid);
+		format_process(entry->name, sizeof(entry->name), p->comm, p->pid);
 		snprintf(entry->detail, sizeof(entry->detail), "%6s%%  uid %u",
 			 format_percent(pct,
 					fold.weight > 0 ? fold.rows[i].weight / fold.weight : 0)

@@ -357,21 +357,23 @@ static uint32_t new_stack(const struct history_ids *ids, uint32_t stack)
 	return stack == STACK_NONE ? STACK_NONE : ids->stack(ids->ctx, stack);
 }
 
-static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *ids)
+/* Put other ids in the place of those of tasks, or else of stacks. 0 or -ENOMEM (unchanged). */
+static int remap_keys(struct sums *s, const struct history_ids *ids,
+		      uint32_t (*task)(void *ctx, uint32_t task))
 {
 	struct sums next;
 
 	sums_init(&next);
-	if ((s->nr > keep && sums_prune(s, keep, 0)) || sums_reserve(&next, s->nr))
+	if (sums_reserve(&next, s->nr))
 		return -ENOMEM;
 	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
 		uint64_t key = s->slots[i].key;
+		uint32_t stack = tables_count_key_stack(key), of = tables_count_key_task(key);
 
 		if (!key)
 			continue;
-		key = tables_count_key(new_stack(ids, tables_count_key_stack(key)),
-				       ids->task(ids->ctx, tables_count_key_task(key)),
-				       tables_count_key_event(key));
+		key = tables_count_key(task ? stack : new_stack(ids, stack),
+				       task ? task(ids->ctx, of) : of, tables_count_key_event(key));
 		sums_add(&next, key, s->slots[i].count, s->slots[i].weight);
 	}
 	sums_fini(s);
@@ -379,18 +381,32 @@ static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *i
 	return 0;
 }
 
+/* Tasks first: counts that are one then have one stack, and fewer are folded. */
+static int remap_sums(struct sums *s, uint32_t keep, const struct history_ids *ids,
+		      uint32_t (*task)(void *ctx, uint32_t task))
+{
+	int code = remap_keys(s, ids, task);
+
+	if (!code && s->nr > keep)
+		code = sums_prune(s, keep, 0);
+	return code ? code : remap_keys(s, ids, NULL);
+}
+
 int history_remap(struct history *h, uint32_t keep, const struct history_ids *ids)
 {
 	keep = MIN(keep, h->max_cells / 2);
-	/* The newest slices first: when the new tables are full, old stacks are folded. */
-	if (remap_sums(&h->decay, keep, ids) || remap_sums(&h->total, keep, ids)) {
+	/* Before the total: tasks that have been mapped then are not of the total alone. */
+	slices_map_tasks(h->slices, ids);
+	for (uint32_t i = 0; i < h->nr_held; i++)
+		h->held[i].task = ids->task(ids->ctx, h->held[i].task);
+	if (remap_sums(&h->decay, keep, ids, ids->task) ||
+	    remap_sums(&h->total, keep, ids, ids->only_total)) {
 		history_reset(h);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < h->nr_held; i++) {
+	for (uint32_t i = 0; i < h->nr_held; i++)
 		h->held[i].stack = new_stack(ids, h->held[i].stack);
-		h->held[i].task = ids->task(ids->ctx, h->held[i].task);
-	}
+	/* From the newest one on: when the new tables are full, old stacks are folded. */
 	return slices_remap(h->slices, ids);
 }
 

@@ -531,6 +531,17 @@ static int remap_one(struct slice *slice, const struct history_ids *ids)
 	return code;
 }
 
+void slices_map_tasks(const struct slices *s, const struct history_ids *ids)
+{
+	for (uint32_t i = 0; i < s->nr; i++) {
+		struct slice_reader r;
+		struct count c;
+
+		for (slice_read_begin(&r, at(s, i)); slice_read(&r, &c);)
+			(void)ids->task(ids->ctx, c.task);
+	}
+}
+
 int slices_remap(struct slices *s, const struct history_ids *ids)
 {
 	for (uint32_t i = s->nr; i-- > 0;) {

@@ -115,12 +115,16 @@ int slices_sum(const struct slices *s, const struct slice_range *range, struct s
 
 /*
  * Maps old ids of stacks and tasks to new ones. STACK_NONE: the count is of its task only.
+ * @only_total: of a task that nothing but the total has.
  */
 struct history_ids {
 	uint32_t (*stack)(void *ctx, uint32_t stack);
 	uint32_t (*task)(void *ctx, uint32_t task);
+	uint32_t (*only_total)(void *ctx, uint32_t task);
 	void *ctx;
 };
+/* Map the tasks of all slices, which remain as they are. */
+void slices_map_tasks(const struct slices *s, const struct history_ids *ids);
 /*
  * Replace all ids of stacks and tasks, from the newest slice to the oldest. 0, or -ENOMEM: the
  * slices are dropped that were not replaced.

@@ -146,19 +146,21 @@ static uint32_t process_index(struct assemble_work *w, const struct task *t, uin
 {
 	uint32_t *index = assemble_index_at(&w->processes, t->process);
 	struct profile_process *process;
+	/* Of no process, or of several: they have the name of none of their threads. */
+	bool is_main = t->tid == t->pid && (t->pid >= 0 || !t->process_comm.size);
 
 	if (!*index)
 		*index = ++w->p->nr_processes;
-	else if (t->tid != t->pid || t->number < shown[*index - 1])
+	else if (!is_main || t->number < shown[*index - 1])
 		return *index - 1;
-	shown[*index - 1] = t->tid == t->pid ? t->number : 0;
+	shown[*index - 1] = is_main ? t->number : 0;
 	process = &w->p->processes[*index - 1];
 	process->id = t->process;
 	process->pid = t->pid;
 	process->uid = t->uid;
 	process->parent = t->parent;
-	process->comm_is_old = t->tid != t->pid;
-	process->comm = t->tid != t->pid && t->process_comm.size ? t->process_comm : t->comm;
+	process->comm_is_old = !is_main;
+	process->comm = !is_main && t->process_comm.size ? t->process_comm : t->comm;
 	return *index - 1;
 }
 

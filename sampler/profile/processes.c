@@ -54,6 +54,18 @@ static void fill(struct profile_process *process, const struct process_details *
 	process->command = d->command;
 	process->cgroup = d->cgroup;
 	process->container = d->container;
+	process->nr_more = d->nr ? d->nr - 1 : 0;
+}
+
+/* Get the details of processes that are shown as one. */
+static bool merged(const struct profile *p, const struct assemble_input *in, uint32_t process,
+		   struct process_details *d)
+{
+	if (!maps_merged(in->maps, process, d))
+		return false;
+	d->cgroup = text_arena_add(p->names, d->cgroup.str, d->cgroup.size);
+	d->container = text_arena_add(p->names, d->container.str, d->container.size);
+	return true;
 }
 
 /* Append an ancestor; NULL: out of memory. */
@@ -110,7 +122,8 @@ int processes_fill(struct profile *p, const struct assemble_input *in)
 		struct process_details d;
 
 		pids_add(&there, process->pid);
-		if (details_get(in->details, process->id, process->pid, now_ns, p->names, &d))
+		if (merged(p, in, process->id, &d) ||
+		    details_get(in->details, process->id, process->pid, now_ns, p->names, &d))
 			fill(process, &d);
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++)

@@ -109,6 +109,7 @@ struct profile_process {
 	struct safe_text command;   /* the command line; str NULL or "": not known, or none */
 	struct safe_text cgroup;    /* the path, from its root */
 	struct safe_text container; /* "docker:3fa1c2d4e5f6" */
+	uint32_t nr_more;	    /* of processes that have ended, as one: how many but one */
 };
 
 /* Set in the id of a process that is in the profile as an ancestor only; the rest is its pid. */

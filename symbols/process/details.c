@@ -160,6 +160,30 @@ static void copy(struct text_arena *arena, struct safe_text *text)
 	*text = text->size ? text_arena_add(arena, text->str, text->size) : TEXT("");
 }
 
+/* Copy what is known, with its texts in @arena. */
+static bool give(const struct entry *e, struct text_arena *arena, struct process_details *out)
+{
+	if (!e || !e->known)
+		return false;
+	*out = *e->known;
+	copy(arena, &out->comm);
+	copy(arena, &out->command);
+	copy(arena, &out->cgroup);
+	copy(arena, &out->container);
+	return true;
+}
+
+bool details_known(struct details *d, uint32_t process, struct text_arena *arena,
+		   struct process_details *out)
+{
+	bool known;
+
+	pthread_mutex_lock(&d->lock);
+	known = give(entry_at(d->entries, d->capacity, process & ~BY_PID), arena, out);
+	pthread_mutex_unlock(&d->lock);
+	return known;
+}
+
 bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
 		 struct text_arena *arena, struct process_details *out)
 {
@@ -171,18 +195,11 @@ bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns
 		return false;
 	pthread_mutex_lock(&d->lock);
 	e = entry_of(d, key, pid, now_ns);
-	known = e && e->known;
 	if (e) {
 		e->used = true;
 		want(d, e, now_ns);
 	}
-	if (known) {
-		*out = *e->known;
-		copy(arena, &out->comm);
-		copy(arena, &out->command);
-		copy(arena, &out->cgroup);
-		copy(arena, &out->container);
-	}
+	known = give(e, arena, out);
 	pthread_mutex_unlock(&d->lock);
 	return known;
 }

@@ -27,6 +27,7 @@ struct process_details {
 	uid_t uid;					   /* (uid_t)-1: unknown */
 	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: unknown */
 	struct safe_text comm, command, cgroup, container; /* "": unknown or none */
+	uint32_t nr;					   /* processes; 0: one */
 };
 
 /*
@@ -43,6 +44,9 @@ void details_free(struct details *d);
  */
 bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
 		 struct text_arena *arena, struct process_details *out);
+/* Builder: the same without a request: the details that are known. False: none. */
+bool details_known(struct details *d, uint32_t process, struct text_arena *arena,
+		   struct process_details *out);
 /* Builder: test for requests; then wake the process reader. */
 bool details_wanted(struct details *d);
 

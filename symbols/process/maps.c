@@ -16,6 +16,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/base/reclaim.h"
+#include "symbols/process/ended.h"
 #include "symbols/process/maps_state.h"
 
 /* Shortest and longest pause between readings of all processes because of lost records. */
@@ -79,6 +80,7 @@ void maps_free(struct maps *m)
 	space_put(m->empty);
 	reclaim_wait();
 	tasks_free(maps_tasks(m));
+	ended_free(m->ended);
 	pthread_mutex_destroy(&m->lock);
 	free(m);
 }
@@ -451,6 +453,61 @@ uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id)
 	}
 	reclaim_reader_done();
 	return moved;
+}
+
+/* Test whether the process of @task has ended, or runs another program. */
+static bool has_ended(const struct maps *m, const struct task *task)
+{
+	const struct process *p = process_find(&m->procs, task->pid, UINT64_MAX);
+
+	return !p || p->id != task->process;
+}
+
+/* Move @task, or its part of those of its name. */
+static uint32_t merge_task(struct maps *m, const struct task *task,
+			   const struct process_details *known)
+{
+	struct ended_ids ids;
+	uint32_t id;
+
+	if (!m->ended)
+		m->ended = ended_new();
+	if (!m->ended)
+		return TASK_UNKNOWN;
+	pthread_mutex_lock(&m->lock);
+	tasks_grow(maps_tasks(m));
+	ids = (struct ended_ids){ .process = m->procs.next_id + 1,
+				  .number = m->procs.next_number + 1 };
+	id = ended_task(m->ended, maps_tasks(m), task, known, &ids);
+	m->procs.next_id += ids.process_used;
+	m->procs.next_number += ids.number_used;
+	pthread_mutex_unlock(&m->lock);
+	return id;
+}
+
+uint32_t maps_merge_task(struct maps *m, const struct tasks *from, uint32_t id,
+			 struct details *details, struct text_arena *texts)
+{
+	const struct task *task = id == TASK_UNKNOWN ? NULL : tasks_at(from, id);
+	struct process_details known = { 0 };
+	bool ended;
+
+	if (!task)
+		return TASK_UNKNOWN;
+	if (maps_merged(m, task->process, &known))
+		return merge_task(m, task, &known);
+	ended = has_ended(m, task);
+	reclaim_reader_done();
+	if (!ended)
+		return maps_move_task(m, from, id);
+	if (details)
+		details_known(details, task->process, texts, &known);
+	return merge_task(m, task, &known);
+}
+
+bool maps_merged(const struct maps *m, uint32_t process, struct process_details *out)
+{
+	return m->ended && ended_details(m->ended, process, out);
 }
 
 void maps_drop_tasks(struct tasks *old)

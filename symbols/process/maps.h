@@ -22,6 +22,7 @@
 #include "symbols/base/base.h"
 #include "symbols/lang/lang.h"
 #include "symbols/object/object.h"
+#include "symbols/process/details.h"
 #include "symbols/process/space.h"
 #include "symbols/process/task.h"
 
@@ -151,6 +152,14 @@ uint32_t maps_max_tasks(const struct maps *m);
  */
 struct tasks *maps_renew_tasks(struct maps *m);
 uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id);
+/*
+ * Builder: as maps_move_task(), but of a process that has ended, with all of its name as one
+ * (ended.h), of the cgroup and container that @details (NULL: none) has. @texts: for a while.
+ */
+uint32_t maps_merge_task(struct maps *m, const struct tasks *from, uint32_t id,
+			 struct details *details, struct text_arena *texts);
+/* Builder: get the details of a process that maps_merge_task() made. False: it is none. */
+bool maps_merged(const struct maps *m, uint32_t process, struct process_details *out);
 void maps_drop_tasks(struct tasks *old);
 
 struct maps_stats {

@@ -15,6 +15,7 @@
 #include "symbols/process/space.h"
 #include "symbols/process/tasks.h"
 
+struct ended;
 struct maps_event;
 struct maps_interpreter;
 
@@ -28,6 +29,7 @@ struct maps_rename {
 
 struct maps {
 	_Atomic(struct tasks *) tasks; /* the present table; written by the builder, release */
+	struct ended *ended;	       /* of the builder; NULL: none yet */
 	struct requests requests;
 	struct processes procs;
 	struct space_stats spaces;

@@ -24,7 +24,7 @@
 static void open_session(struct store *s, uint32_t max_cells)
 {
 	memset(s, 0, sizeof(*s));
-	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0, 0 };
+	s->caps = (struct store_caps){ 8 * SMALL, 8 << 20, 256, 0, 0, 0 };
 	assert_int_equal(objects_new(&s->objects), 0);
 	assert_int_equal(maps_new(&s->maps, s->objects, 4096), 0);
 	maps_no_proc(s->maps);
@@ -198,7 +198,7 @@ TEST(test_room_while_moving)
 	uint32_t task;
 
 	open_session(&s, 1 << 18);
-	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0, 0 };
+	s.caps = (struct store_caps){ 1 << 17, 64 << 20, 256, 0, 0, 0 };
 	stacks_free(s.stacks);
 	counts_free(s.counts);
 	assert_int_equal(store_new_tables(&s.caps, &s.stacks, &s.counts), 0);
@@ -328,6 +328,89 @@ TEST(test_storm_beyond_the_caps)
 		found += counts[i].count;
 	assert_true(found == all);
 	free(counts);
+	close_session(&s);
+}
+
+/* Processes of two names, each in five stacks, that end at once. */
+static void builds_tick(const struct store *s, pid_t first, uint32_t nr, uint64_t now_ns)
+{
+	static const char *const names[] = { "cc", "as" };
+	struct count *counts;
+	uint32_t nr_counts;
+
+	for (uint32_t i = 0; i < nr; i++)
+		maps_on_comm(s->maps, first + (pid_t)i, first + (pid_t)i, names[i % 2], 3, true,
+			     now_ns + 1);
+	maps_publish(s->maps, now_ns + 10, 10);
+	for (uint32_t i = 0; i < nr; i++) {
+		pid_t pid = first + (pid_t)i;
+
+		assert_true(counts_add(s->counts, intern(s->stacks, i / 2 % 5),
+				       task_of(s, pid, now_ns + 5), 0, 1));
+		maps_on_exit(s->maps, pid, pid, now_ns + 20);
+	}
+	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
+	maps_publish(s->maps, now_ns + 30, 10);
+	assert_int_equal(counts_swap(s->counts, &counts, &nr_counts), 0);
+	assert_int_equal(history_add(s->history, counts, nr_counts, 1000000000), 0);
+}
+
+/* Check the total of @all samples; return the process that "cc" is merged to. */
+static uint32_t check_merged(const struct store *s, double all)
+{
+	struct history_cell *counts;
+	double found = 0, merged = 0;
+	uint32_t nr, process = 0;
+	uint64_t covers;
+
+	assert_int_equal(history_get(s->history, PROFILE_TOTAL, &counts, &nr, &covers), 0);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct task *task = maps_task(s->maps, counts[i].task);
+
+		found += counts[i].count;
+		/* More counts than there is room for if each process had its own. */
+		assert_int_not_equal(counts[i].stack, STACK_NONE);
+		assert_non_null(task);
+		if (task->pid >= 0)
+			continue;
+		merged += counts[i].count;
+		assert_true(!strcmp(task->comm.str, "cc") || !strcmp(task->comm.str, "as"));
+		assert_string_equal(task->process_comm.str, task->comm.str);
+		if (!strcmp(task->comm.str, "as"))
+			continue;
+		assert_true(!process || process == task->process);
+		process = task->process;
+	}
+	free(counts);
+	assert_true(found == all);
+	/* Those of the window, of five ticks, are apart. */
+	assert_true(merged >= all - 10.0 * (TICK_FORKS + 1));
+	return process;
+}
+
+/* Of a session of many short processes, the total has the stacks of all, by name. */
+TEST(test_ended_are_merged)
+{
+	uint32_t process = 0, most = 0;
+	struct store s;
+
+	open_session(&s, 1 << 13);
+	s.caps.apart = 64;
+	for (int tick = 0; tick < 200; tick++) {
+		builds_tick(&s, 1000 + tick * TICK_FORKS, TICK_FORKS, (uint64_t)(tick + 1) * 1000);
+		if (tick % 5 == 4) {
+			uint32_t before = process;
+
+			assert_int_equal(store_renew(&s), 0);
+			process = check_merged(&s, (tick + 1.0) * (TICK_FORKS + 1));
+			assert_true(tick < 5 || process);
+			assert_true(!before || process == before);
+			most = MAX(most, maps_nr_tasks(s.maps));
+		}
+	}
+	/* Those of the decaying sum, half of the table; two merged names, the one that lives, the
+	 * unknown one. */
+	assert_in_range(most, 5 * TICK_FORKS, 2048 + 4);
 	close_session(&s);
 }
 

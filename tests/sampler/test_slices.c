@@ -335,7 +335,7 @@ static uint32_t half(void *ctx, uint32_t id)
 /* Other ids: no sample is dropped; stacks without a new id are folded. */
 TEST(test_remap)
 {
-	const struct history_ids ids = { half, add_one, NULL };
+	const struct history_ids ids = { half, add_one, add_one, NULL };
 	struct slice about = { .end_ns = SLICE };
 	struct count c[] = { { 4, 1, 0, 3, 30 }, { 5, 1, 0, 1, 10 }, { 7, 1, 0, 2, 21 } }, out;
 	struct slice_reader r;

@@ -112,6 +112,11 @@ TEST(test_child, setup, teardown)
 	assert_true(details_get(details, id, pid, now + 120000000000, arena, &d));
 	assert_int_equal(d.parent, getpid());
 	assert_false(details_wanted(details));
+	/* Without a request. */
+	assert_true(details_known(details, id, arena, &d));
+	assert_string_equal(d.comm.str, "sleep");
+	assert_false(details_known(details, id + 1, arena, &d));
+	assert_false(details_wanted(details));
 }
 
 /* A pid that now belongs to another incarnation has no details for the requested one. */

@@ -894,6 +894,98 @@ TEST(test_tasks_renewed, setup, teardown)
 	maps_drop_tasks(old);
 }
 
+static uint32_t merged(const struct tasks *old, uint32_t id)
+{
+	return maps_merge_task(maps, old, id, NULL, NULL);
+}
+
+/* Threads of processes that have ended are one for each name and user; others move as they are. */
+TEST(test_tasks_merged, setup, teardown)
+{
+	struct maps_hit alive, hits[4];
+	struct process_details d;
+	struct tasks *old;
+	uint32_t id, process = 0;
+
+	maps_on_comm(maps, 70, 70, "alive", 6, true, 10);
+	for (int i = 0; i < 4; i++)
+		maps_on_comm(maps, 71 + i, 71 + i, "cc", 3, true, 10);
+	/* A thread with its own name. */
+	maps_on_fork(maps, 73, 73, 93, 73, 11);
+	maps_on_comm(maps, 73, 93, "worker", 7, false, 12);
+	publish(20);
+	maps_find(maps, maps_tasks(maps), 70, 70, 15, &alive);
+	for (int i = 0; i < 4; i++) {
+		maps_set_user(maps, 71 + i, i == 3 ? 8 : 9, 15);
+		maps_find(maps, maps_tasks(maps), 71 + i, i == 2 ? 93 : 71 + i, 15, &hits[i]);
+		maps_on_exit(maps, 71 + i, 71 + i, 20);
+	}
+	maps_on_exit(maps, 73, 93, 20);
+	publish(LATE);
+	for (int round = 0; round < 2; round++) {
+		old = maps_renew_tasks(maps);
+		alive.task = merged(old, alive.task);
+		assert_int_equal(maps_task(maps, alive.task)->pid, 70);
+		for (int i = 0; i < 4; i++)
+			hits[i].task = merged(old, hits[i].task);
+		maps_drop_tasks(old);
+		id = hits[0].task;
+		assert_int_equal(maps_task(maps, id)->pid, -1);
+		assert_int_equal(maps_task(maps, id)->uid, 9);
+		assert_string_equal(maps_task(maps, id)->comm.str, "cc");
+		assert_int_equal(hits[1].task, id);
+		/* Of the same process, and of another user. */
+		assert_int_not_equal(hits[2].task, id);
+		assert_string_equal(maps_task(maps, hits[2].task)->comm.str, "worker");
+		assert_int_equal(maps_task(maps, hits[2].task)->process,
+				 maps_task(maps, id)->process);
+		assert_int_not_equal(maps_task(maps, hits[3].task)->process,
+				     maps_task(maps, id)->process);
+		/* As before, for those that look at it. */
+		assert_true(!round || process == maps_task(maps, id)->process);
+		process = maps_task(maps, id)->process;
+	}
+	assert_true(maps_merged(maps, process, &d));
+	assert_int_equal(d.uid, 9);
+	/* Once for each process, in whichever round. */
+	assert_int_equal(d.nr, 3);
+	assert_false(maps_merged(maps, alive.process, &d));
+	assert_int_equal(merged(maps_tasks(maps), TASK_UNKNOWN), TASK_UNKNOWN);
+}
+
+/* More names than there is room for: the rest has none. */
+TEST(test_too_many_merged, setup, teardown)
+{
+	enum { NR = 4200 };
+	uint32_t none = 0, nr = 0;
+	struct maps_hit hit;
+	struct tasks *old;
+	struct maps *large;
+
+	assert_int_equal(maps_new(&large, objects, 2 * NR), 0);
+	for (pid_t pid = 100; pid < 100 + NR; pid++) {
+		char comm[16];
+		int size = snprintf(comm, sizeof(comm), "n%d", pid);
+
+		maps_on_comm(large, pid, pid, comm, (size_t)size + 1, true, 10);
+	}
+	maps_publish(large, 20, 10);
+	for (pid_t pid = 100; pid < 100 + NR; pid++) {
+		if (pid % 512 == 0)
+			maps_publish(large, 20, 10);
+		maps_find(large, maps_tasks(large), pid, pid, 15, &hit);
+		maps_on_exit(large, pid, pid, 20);
+	}
+	maps_publish(large, LATE, KEEP);
+	old = maps_renew_tasks(large);
+	for (uint32_t id = 1; id < tasks_nr(old); id++, nr++)
+		none += maps_merge_task(large, old, id, NULL, NULL) == TASK_UNKNOWN;
+	assert_int_equal(nr, NR);
+	assert_int_equal(none, nr - 4096);
+	maps_drop_tasks(old);
+	maps_free(large);
+}
+
 #define MANY 60000
 
 /* faults.md R5, and against a simple model: @order gives the place of the n-th mapping reported. */

@@ -223,6 +223,15 @@ TEST(test_focus)
 	press(b, K_ESC);
 	assert_false(b->st.scope.drilled);
 	assert_int_equal(b->sampler.nr_focus, 2);
+	/* Those that have ended, as one. */
+	p = fake_profile(4, NULL);
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i].pid = -1;
+	model_take(&b->st, p);
+	press(b, 'x');
+	assert_int_equal(b->sampler.nr_focus, 2);
+	assert_non_null(strstr(look(b), "it has no PID"));
+	assert_null(strstr(look(b), "[-1]"));
 	bench_fini(b);
 }
 

@@ -420,6 +420,33 @@ TEST(test_groups)
 	bench_fini(&b);
 }
 
+/* Those of one name that have ended count as many as they were, and have no PID. */
+TEST(test_ended_processes)
+{
+	static const struct {
+		const char *key, *has;
+	} cases[] = {
+		{ "2", "api-server x41" },
+		{ "3", "api-server x41" },
+		{ "=", "api-server[4242]" }, /* PID */
+		{ "2", "api-server x40" },
+	};
+	struct profile *p = with_details();
+	struct bench b;
+
+	p->processes[1].comm = p->tasks[1].comm = p->processes[0].comm;
+	p->processes[1].pid = p->tasks[1].tid = -1;
+	p->processes[1].nr_more = 39;
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		type(&b, cases[i].key);
+		assert_non_null(strstr(look(&b), cases[i].has));
+		assert_null(strstr(look(&b), "-1"));
+	}
+	bench_fini(&b);
+}
+
 /* Threads of one pool are one row, and one can look into it. */
 TEST(test_fold_threads)
 {

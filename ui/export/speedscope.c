@@ -10,6 +10,7 @@
 #include "ui/export/facts.h"
 #include "ui/export/json.h"
 #include "ui/export/writers.h"
+#include "ui/text/format.h"
 
 #define PROCESSES_MAX 100
 
@@ -33,8 +34,8 @@ static void put_frames(struct out *o, const struct snapshot *s)
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++) {
 		out_text(o, p->nr_functions + i ? ",\n{\"name\":" : "{\"name\":");
-		json_put(o, text_format(buf, sizeof(buf), "%s[%d]", p->processes[i].comm.str,
-					(int)p->processes[i].pid));
+		json_put(o, format_process(buf, sizeof(buf), p->processes[i].comm,
+					   p->processes[i].pid));
 		out_text(o, "}");
 	}
 }
@@ -96,7 +97,7 @@ int speedscope_write(struct out *o, const struct snapshot *s)
 		const struct profile_process *p = &s->profile->processes[s->processes[i].process];
 
 		out_text(o, ",\n");
-		put_profile(o, s, text_format(buf, sizeof(buf), "%s[%d]", p->comm.str, (int)p->pid),
+		put_profile(o, s, format_process(buf, sizeof(buf), p->comm, p->pid),
 			    &s->processes[i], false);
 		out_progress(o, i, s->nr_processes);
 	}

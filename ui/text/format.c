@@ -186,6 +186,12 @@ struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name)
 	return text_sanitise(buf, TEXT_MAX, out, n);
 }
 
+struct safe_text format_process(char *buf, size_t size, struct safe_text comm, pid_t pid)
+{
+	return pid < 0 ? text_format(buf, size, "%s", comm.str)
+		       : text_format(buf, size, "%s[%d]", comm.str, (int)pid);
+}
+
 struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t)
 {
 	char folded[FORMAT_MAX * 2];

@@ -7,6 +7,7 @@
 #define UI_TEXT_FORMAT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "symbols/base/text.h"
 
@@ -36,6 +37,9 @@ struct safe_text format_memory(char buf[static FORMAT_MAX], uint64_t kb);
  * or they are malformed. @name: clean.
  */
 struct safe_text format_name(char buf[static TEXT_MAX], struct safe_text name);
+
+/* "make[812]"; without a PID (below 0) the name alone. @comm: clean. */
+struct safe_text format_process(char *buf, size_t size, struct safe_text comm, pid_t pid);
 
 /* Replace each run of digits by '*', so that threads of one pool have the same name. @t: clean. */
 struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text t);

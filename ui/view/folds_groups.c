@@ -98,7 +98,7 @@ static bool make(struct folds_groups *g, const struct profile *p)
 		if (members[i].group != members[first].group)
 			first = i;
 		g->leaders[members[i].task] = members[first].task;
-		g->sizes[members[first].task]++;
+		g->sizes[members[first].task] += 1 + p->processes[members[i].task].nr_more;
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		g->sizes[i] = g->sizes[g->leaders[i]];

@@ -168,7 +168,7 @@ static struct safe_text process_text(const struct ui_state *st, uint32_t process
 	if (groups && (groups->sizes[process] > 1 || groups->by != GROUPING_NAME))
 		return text_format(buf, size, "%s x%u", folds_group_name(groups->by, p, name).str,
 				   groups->sizes[process]);
-	return text_format(buf, size, "%s[%d]", p->comm.str, (int)p->pid);
+	return format_process(buf, size, p->comm, p->pid);
 }
 
 struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,

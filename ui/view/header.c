@@ -116,8 +116,8 @@ static struct safe_text scope_text(const struct ui_state *st, char *buf, size_t 
 	char text[sizeof(st->scope.process_name) + 32] = "";
 
 	if (at != UINT32_MAX)
-		snprintf(text, sizeof(text), "%.100s[%d]", st->shown->processes[at].comm.str,
-			 (int)st->shown->processes[at].pid);
+		format_process(text, sizeof(text), st->shown->processes[at].comm,
+			       st->shown->processes[at].pid);
 	else if (scope != VIEW_ALL)
 		snprintf(text, sizeof(text), "%s", st->scope.process_name);
 	else if (st->scope.drilled)

@@ -59,16 +59,14 @@ enum view_id navigate_tab(const struct ui_state *st)
 void navigate_into_process(struct ui_state *st, uint32_t id)
 {
 	uint32_t index;
-	char name[sizeof(st->scope.process_name)];
 
 	st->scope.group[0] = '\0';
 	st->scope.process = id;
 	index = ui_state_process(st, st->shown);
 	if (index == UINT32_MAX)
 		return;
-	snprintf(name, sizeof(name), "%.100s[%d]", st->shown->processes[index].comm.str,
-		 (int)st->shown->processes[index].pid);
-	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), name);
+	format_process(st->scope.process_name, sizeof(st->scope.process_name),
+		       st->shown->processes[index].comm, st->shown->processes[index].pid);
 	if (!st->scope.drilled)
 		st->drill_from = st->view;
 	st->scope.drilled = true;

@@ -231,6 +231,8 @@ static struct safe_text after_name(const struct ui_state *st, const struct row *
 
 	if (process_rows_is_group(st, row))
 		return text_format(buf, TEXT_MAX, " x%u", row->nr_processes);
+	if (!st->by_thread && p->nr_more)
+		return text_format(buf, TEXT_MAX, " x%u", p->nr_more + 1);
 	if (!st->by_thread || st->scope.drilled || !strcmp(p->comm.str, name.str))
 		return TEXT("");
 	return text_format(buf, TEXT_MAX, " %s", p->comm.str);

@@ -41,11 +41,11 @@ static int add_process(const struct ui_state *st, struct list *list,
 }
 
 /* Add a process to the row of its group, which shows the busiest one. */
-static void add_to_group(struct list *list, struct row *row, const struct fold_process_row *f)
+static void add_to_group(const struct profile *p, struct row *row, const struct fold_process_row *f)
 {
 	row->count += f->count;
 	row->nr += f->nr_tasks;
-	row->nr_processes++;
+	row->nr_processes += 1 + p->processes[f->process].nr_more;
 	/* Until all are added, @other[0] is the weight of the busiest. */
 	if (row->index == UINT32_MAX || f->weight > (double)row->other[0]) {
 		row->index = f->process;
@@ -78,7 +78,7 @@ static int add_groups(const struct ui_state *st, struct list *list,
 			row->id = GROUP | hash_u64(groups->ids[f->process]);
 			row->index = UINT32_MAX;
 		}
-		add_to_group(list, &list->rows[*at], f);
+		add_to_group(st->shown, &list->rows[*at], f);
 		list->rows[*at].top_function =
 			fold->group_tops ? fold->group_tops[groups->leaders[f->process]]
 					 : UINT32_MAX;

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Names of ended threads, found by all their texts, by those of the process, and by the id of the
+ * process: three hashes in one set.
+ */
+#include "symbols/process/ended.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/hashset.h"
+
+struct name {
+	struct task task; /* pid and tid -1, start 0; texts are in the arena */
+	struct process_details known;
+	uint64_t word;	/* serial of a table << 32 | id in it; 0: none yet */
+	uint32_t first; /* name of the process, which has the number of processes */
+};
+
+struct ended {
+	struct hashset set;
+	struct hashset counted; /* ids of processes since the table is @serial */
+	uint32_t serial;
+	struct text_arena *texts;
+	struct name *names;
+	uint32_t nr;
+};
+
+struct ended *ended_new(void)
+{
+	struct ended *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->texts = text_arena_new();
+	if (e->texts)
+		return e;
+	free(e);
+	return NULL;
+}
+
+void ended_free(struct ended *e)
+{
+	if (!e)
+		return;
+	hashset_fini(&e->set);
+	hashset_fini(&e->counted);
+	text_arena_free(e->texts);
+	free(e->names);
+	free(e);
+}
+
+static uint64_t hash_of(uint64_t hash, struct safe_text t)
+{
+	for (uint32_t i = 0; i < t.size; i++)
+		hash = (hash ^ (uint8_t)t.str[i]) * 0x100000001b3ULL;
+	return hash_u64(hash + t.size);
+}
+
+static bool is_same(struct safe_text a, struct safe_text b)
+{
+	return a.size == b.size && (!a.size || !memcmp(a.str, b.str, a.size));
+}
+
+static uint64_t process_hash(const struct task *t, const struct process_details *known)
+{
+	return hash_of(hash_of(hash_of(t->uid, t->process_comm), known->cgroup), known->container);
+}
+
+static bool is_same_process(const struct name *n, const struct task *t,
+			    const struct process_details *known)
+{
+	return n->task.uid == t->uid && is_same(n->task.process_comm, t->process_comm) &&
+	       is_same(n->known.cgroup, known->cgroup) &&
+	       is_same(n->known.container, known->container);
+}
+
+/* Find a name of the process of @t, that of the thread too if @thread; NULL: there is none. */
+static struct name *find(const struct ended *e, uint64_t hash, const struct task *t,
+			 const struct process_details *known, bool thread)
+{
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&e->set, hash, &at)) != HASHSET_NONE)
+		if (is_same_process(&e->names[id], t, known) &&
+		    (!thread || is_same(e->names[id].task.comm, t->comm)))
+			return &e->names[id];
+	return NULL;
+}
+
+static struct safe_text keep(struct ended *e, struct safe_text t)
+{
+	return t.size ? text_arena_add(e->texts, t.str, t.size) : TEXT("");
+}
+
+/* Add a name; @of: another one of this process, or NULL. NULL when there is no room. */
+static struct name *add(struct ended *e, const struct task *t, const struct process_details *known,
+			const struct name *of, struct ended_ids *ids)
+{
+	uint64_t hash = process_hash(t, known);
+	struct name *n;
+
+	if (!e->names)
+		e->names = calloc(ENDED_MAX, sizeof(*e->names));
+	if (!e->names || e->nr == ENDED_MAX || hashset_reserve(&e->set, 3))
+		return NULL;
+	n = &e->names[e->nr];
+	*n = (struct name){
+		.task = { .pid = -1,
+			  .tid = -1,
+			  .number = ids->number,
+			  .process = of ? of->task.process : ids->process,
+			  .uid = t->uid,
+			  .comm = keep(e, t->comm),
+			  .process_comm = of ? of->task.process_comm : keep(e, t->process_comm) },
+		.known = { .uid = t->uid,
+			   .comm = TEXT(""),
+			   .command = TEXT("(ended processes of this name)") },
+	};
+	n->known.cgroup = of ? of->known.cgroup : keep(e, known->cgroup);
+	n->known.container = of ? of->known.container : keep(e, known->container);
+	n->first = of ? of->first : e->nr;
+	ids->number_used = true;
+	hashset_add(&e->set, hash_of(hash, t->comm), e->nr);
+	if (!of) {
+		ids->process_used = true;
+		hashset_add(&e->set, hash, e->nr);
+		hashset_add(&e->set, hash_u64(ids->process), e->nr);
+	}
+	e->nr++;
+	return n;
+}
+
+/* Count the process of @t to @n, once for all of its threads. */
+static void count(struct ended *e, const struct name *n, const struct task *t, uint32_t serial)
+{
+	uint64_t id = hash_u64(t->process);
+	uint32_t at = 0;
+
+	if (e->serial != serial)
+		hashset_clear(&e->counted);
+	e->serial = serial;
+	if (t->pid < 0 || hashset_next(&e->counted, id, &at) != HASHSET_NONE ||
+	    hashset_reserve(&e->counted, 1))
+		return;
+	hashset_add(&e->counted, id, 0);
+	e->names[n->first].known.nr++;
+}
+
+uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
+		    const struct process_details *known, struct ended_ids *ids)
+{
+	struct task t = *task;
+	struct name *n;
+	uint64_t hash;
+
+	/* The first sample was of a thread, and the name of the process is not known. */
+	if (!t.process_comm.size)
+		t.process_comm = t.comm;
+	hash = process_hash(&t, known);
+	n = find(e, hash_of(hash, t.comm), &t, known, true);
+	if (!n)
+		n = add(e, &t, known, find(e, hash, &t, known, false), ids);
+	if (!n)
+		return TASK_UNKNOWN;
+	count(e, n, task, to->serial);
+	if (n->word >> 32 != to->serial || !(uint32_t)n->word)
+		n->word = (uint64_t)to->serial << 32 | tasks_add(to, &n->task);
+	return (uint32_t)n->word;
+}
+
+bool ended_details(const struct ended *e, uint32_t process, struct process_details *out)
+{
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&e->set, hash_u64(process), &at)) != HASHSET_NONE) {
+		if (e->names[id].task.process != process)
+			continue;
+		*out = e->names[id].known;
+		return true;
+	}
+	return false;
+}
+
+size_t ended_memory(const struct ended *e)
+{
+	return sizeof(*e) + (e->names ? ENDED_MAX * sizeof(*e->names) : 0) +
+	       hashset_memory(&e->set) + text_arena_size(e->texts);
+}
