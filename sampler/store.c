@@ -96,6 +96,8 @@ int store_open(struct store *st, const struct sampler_config *config, struct err
 	if (config->history_ns)
 		history_keep(st->history, config->history_ns, config->history_memory);
 	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
+	if (!code && symbols_details(st->symbols))
+		details_keep(symbols_details(st->symbols), config->history_ns);
 	if (!code && config->no_inline)
 		symbols_no_inline(st->symbols);
 	if (!code && config->no_lines)

@@ -28,7 +28,7 @@ struct store_caps {
 	/* Ids; replaced at this number, or at twice the kept ones. 0 places: never. */
 	uint32_t tasks, places;
 	size_t used; /* bytes of stacks, the same; 0: when @memory is full */
-	/* Of more tasks, those that have ended and are in the total alone are merged (ended.h);
+	/* Of more tasks, ended ones that are in the total alone are merged (ended.h);
 	 * 0: never. */
 	uint32_t apart;
 };

@@ -357,7 +357,7 @@ static uint32_t new_stack(const struct history_ids *ids, uint32_t stack)
 	return stack == STACK_NONE ? STACK_NONE : ids->stack(ids->ctx, stack);
 }
 
-/* Put other ids in the place of those of tasks, or else of stacks. 0 or -ENOMEM (unchanged). */
+/* Replace the ids of tasks, or else of stacks. 0 or -ENOMEM (unchanged). */
 static int remap_keys(struct sums *s, const struct history_ids *ids,
 		      uint32_t (*task)(void *ctx, uint32_t task))
 {

@@ -20,8 +20,9 @@
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
 
-#define OLD_NS	      10000000000ULL /* programs change their command lines */
-#define SWEEP_NS      5000000000ULL  /* shortest time between sweeps of a full table */
+#define OLD_NS	      10000000000ULL  /* programs change their command lines */
+#define SWEEP_NS      5000000000ULL   /* shortest time between sweeps of a full table */
+#define KEEP_NS	      600000000000ULL /* of entries that are not requested */
 #define ENTRIES_MIN   256u
 #define ENTRIES_SWEPT 16384u /* smallest table that is swept when full */
 #define ENTRIES_MAX   65536u /* a power of two */
@@ -46,7 +47,7 @@ struct details {
 	pthread_mutex_t lock; /* of all fields below */
 	struct entry *entries;
 	uint32_t nr, capacity;
-	uint64_t swept_ns;
+	uint64_t swept_ns, keep_ns;
 	uint32_t queue[QUEUE_MAX]; /* keys */
 	uint32_t nr_queued, first;
 	struct container_names names; /* of the process reader; not under the lock */
@@ -60,6 +61,7 @@ struct details *details_new(struct maps *maps)
 		return NULL;
 	d->maps = maps;
 	d->capacity = ENTRIES_MIN;
+	d->keep_ns = KEEP_NS;
 	d->entries = calloc(d->capacity, sizeof(*d->entries));
 	if (!d->entries) {
 		free(d);
@@ -67,6 +69,11 @@ struct details *details_new(struct maps *maps)
 	}
 	pthread_mutex_init(&d->lock, NULL);
 	return d;
+}
+
+void details_keep(struct details *d, uint64_t span_ns)
+{
+	d->keep_ns = MAX(span_ns, KEEP_NS);
 }
 
 void details_free(struct details *d)
@@ -117,13 +124,18 @@ static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 	d->nr = nr;
 }
 
-/* Sweep a large table of entries that are no longer shown; then enlarge it. */
+/* Drop the entries that were not requested since the last time. */
+static void sweep(struct details *d, uint64_t now_ns)
+{
+	d->swept_ns = now_ns;
+	rebuild(d, d->capacity, true);
+}
+
+/* Sweep a large table; then enlarge it. */
 static void make_room(struct details *d, uint64_t now_ns)
 {
-	if (d->capacity >= ENTRIES_SWEPT && now_ns >= d->swept_ns + SWEEP_NS) {
-		d->swept_ns = now_ns;
-		rebuild(d, d->capacity, true);
-	}
+	if (d->capacity >= ENTRIES_SWEPT && now_ns >= d->swept_ns + SWEEP_NS)
+		sweep(d, now_ns);
 	if (d->nr >= d->capacity / 2 && d->capacity < ENTRIES_MAX)
 		rebuild(d, d->capacity * 2, false);
 }
@@ -135,6 +147,10 @@ static struct entry *entry_of(struct details *d, uint32_t key, pid_t pid, uint64
 
 	if (e->key)
 		return e;
+	if (now_ns >= d->swept_ns + d->keep_ns && d->nr) {
+		sweep(d, now_ns);
+		e = entry_at(d->entries, d->capacity, key);
+	}
 	if (d->nr >= d->capacity / 4 * 3) {
 		make_room(d, now_ns);
 		if (d->nr >= d->capacity / 4 * 3)

@@ -4,8 +4,8 @@
  * cgroup, start; also of its ancestors, sampled or not.
  *
  * The builder requests the processes of a profile and gets the details read so
- * far; the process reader reads. Entries not requested for a while are dropped when there
- * are too many.
+ * far; the process reader reads. Entries that are not requested are dropped after ten to
+ * twenty minutes, or earlier when there are too many.
  *
  * Threads: all functions take one mutex, never held while /proc is read.
  */
@@ -35,6 +35,9 @@ struct process_details {
  * incarnation of each pid.
  */
 struct details *details_new(struct maps *maps);
+/* Before the start: keep details for @span_ns without a request, or ten minutes if that is longer.
+ */
+void details_keep(struct details *d, uint64_t span_ns);
 void details_free(struct details *d);
 
 /*

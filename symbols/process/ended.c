@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names of ended threads, found by all their texts, by those of the process, and by the id of the
- * process: three hashes in one set.
+ * Names of ended threads, found by all their texts, by the texts of the process, and by the id of
+ * the process: three hashes in one set.
  */
 #include "symbols/process/ended.h"
 

@@ -463,7 +463,7 @@ static bool has_ended(const struct maps *m, const struct task *task)
 	return !p || p->id != task->process;
 }
 
-/* Move @task, or its part of those of its name. */
+/* Find or make the task of all ended ones of this name. */
 static uint32_t merge_task(struct maps *m, const struct task *task,
 			   const struct process_details *known)
 {

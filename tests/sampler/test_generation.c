@@ -331,7 +331,7 @@ TEST(test_storm_beyond_the_caps)
 	close_session(&s);
 }
 
-/* Processes of two names, each in five stacks, that end at once. */
+/* Processes of two names, each in five stacks, that end in this tick. */
 static void builds_tick(const struct store *s, pid_t first, uint32_t nr, uint64_t now_ns)
 {
 	static const char *const names[] = { "cc", "as" };
@@ -368,7 +368,7 @@ static uint32_t check_merged(const struct store *s, double all)
 		const struct task *task = maps_task(s->maps, counts[i].task);
 
 		found += counts[i].count;
-		/* More counts than there is room for if each process had its own. */
+		/* More counts than there is room for if each process had some. */
 		assert_int_not_equal(counts[i].stack, STACK_NONE);
 		assert_non_null(task);
 		if (task->pid >= 0)
@@ -383,7 +383,7 @@ static uint32_t check_merged(const struct store *s, double all)
 	}
 	free(counts);
 	assert_true(found == all);
-	/* Those of the window, of five ticks, are apart. */
+	/* Tasks of the window, of five ticks, are apart. */
 	assert_true(merged >= all - 10.0 * (TICK_FORKS + 1));
 	return process;
 }
@@ -408,7 +408,7 @@ TEST(test_ended_are_merged)
 			most = MAX(most, maps_nr_tasks(s.maps));
 		}
 	}
-	/* Those of the decaying sum, half of the table; two merged names, the one that lives, the
+	/* Tasks of the decaying sum, half of the table; two merged names, the one that lives, the
 	 * unknown one. */
 	assert_in_range(most, 5 * TICK_FORKS, 2048 + 4);
 	close_session(&s);

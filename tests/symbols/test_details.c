@@ -135,6 +135,40 @@ TEST(test_other, setup, teardown)
 	end(pid);
 }
 
+/* Few entries also leave without a request: with the second sweep. */
+TEST(test_not_requested, setup, teardown)
+{
+	char *const argv[] = { "sleep", "1000", NULL };
+	const uint64_t minute = 60000000000;
+	uint64_t now = time_now_ns();
+	struct process_details d;
+	pid_t pids[2];
+	uint32_t ids[2];
+
+	for (int i = 0; i < 2; i++) {
+		pids[i] = sleeper(argv);
+		ids[i] = incarnation(pids[i]);
+		details_get(details, ids[i], pids[i], now, arena, &d);
+	}
+	details_serve(details, 100);
+	for (uint32_t i = 1; i <= 22; i++) {
+		assert_true(details_known(details, ids[0], arena, &d));
+		assert_int_equal(details_known(details, ids[1], arena, &d), i <= 20);
+		assert_true(details_get(details, ids[0], pids[0], now + i * minute, arena, &d));
+		details_get(details, 100000 + i, 1 << 21, now + i * minute, arena, &d);
+	}
+	/* As long as the past. */
+	details_keep(details, 60 * minute);
+	details_get(details, ids[1], pids[1], now + 23 * minute, arena, &d);
+	details_serve(details, 100);
+	for (uint32_t i = 24; i < 84; i++) {
+		details_get(details, 100000 + i, 1 << 21, now + i * minute, arena, &d);
+		assert_true(details_known(details, ids[1], arena, &d));
+	}
+	for (int i = 0; i < 2; i++)
+		end(pids[i]);
+}
+
 /* Many more than the limit: the latest are kept, and nothing breaks. */
 TEST(test_many, setup, teardown)
 {

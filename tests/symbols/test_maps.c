@@ -910,7 +910,7 @@ TEST(test_tasks_merged, setup, teardown)
 	maps_on_comm(maps, 70, 70, "alive", 6, true, 10);
 	for (int i = 0; i < 4; i++)
 		maps_on_comm(maps, 71 + i, 71 + i, "cc", 3, true, 10);
-	/* A thread with its own name. */
+	/* A thread with another name. */
 	maps_on_fork(maps, 73, 73, 93, 73, 11);
 	maps_on_comm(maps, 73, 93, "worker", 7, false, 12);
 	publish(20);
@@ -941,7 +941,7 @@ TEST(test_tasks_merged, setup, teardown)
 				 maps_task(maps, id)->process);
 		assert_int_not_equal(maps_task(maps, hits[3].task)->process,
 				     maps_task(maps, id)->process);
-		/* As before, for those that look at it. */
+		/* As before: a view may show it. */
 		assert_true(!round || process == maps_task(maps, id)->process);
 		process = maps_task(maps, id)->process;
 	}

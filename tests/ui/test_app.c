@@ -223,7 +223,7 @@ TEST(test_focus)
 	press(b, K_ESC);
 	assert_false(b->st.scope.drilled);
 	assert_int_equal(b->sampler.nr_focus, 2);
-	/* Those that have ended, as one. */
+	/* Ended ones, as one. */
 	p = fake_profile(4, NULL);
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		p->processes[i].pid = -1;

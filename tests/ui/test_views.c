@@ -420,7 +420,7 @@ TEST(test_groups)
 	bench_fini(&b);
 }
 
-/* Those of one name that have ended count as many as they were, and have no PID. */
+/* Ended ones of one name are a row without a PID, and count by their number. */
 TEST(test_ended_processes)
 {
 	static const struct {
