@@ -91,7 +91,7 @@ struct object {
 /* Return the time in units of about a second, for object->used; never 0. */
 static inline uint32_t object_clock(uint64_t time_ns)
 {
-	return (uint32_t)(time_ns >> 30) + 1;
+	return MAX((uint32_t)(time_ns >> 30), 1U);
 }
 
 /* Any thread: record a sample in the object; at most one write a second. */

@@ -341,6 +341,26 @@ static struct object *hold(struct objects *d, const struct object_identity *id)
 	return objects_hold(d, id, "/tmp/x", 6, 1, 0x1000, 0x2000);
 }
 
+/* Also with the latest time of a recording (PERFDATA_TIME_MAX) a sampled object is kept. */
+TEST(test_sampled_at_any_time)
+{
+	static const uint64_t times[] = { 0, 1, 1ULL << 30, UINT64_MAX / 4, UINT64_MAX };
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	for (uint32_t i = 0; i < ARRAY_SIZE(times); i++) {
+		struct object_identity id = file(i + 1, 0);
+		struct object *object = hold(d, &id);
+
+		assert_int_not_equal(object_clock(times[i]), 0);
+		object_touch(object, object_clock(times[i]));
+		object_put(object);
+		assert_int_equal(object->id, OBJECT_ID_FIRST + i);
+		assert_string_equal(object->name.str, "x");
+	}
+	objects_free(d);
+}
+
 /* Without a reference an object leaves, unless a sample was in it; then its id is another's. */
 TEST(test_leaves)
 {
