@@ -470,7 +470,8 @@ static void focus(struct sampler *s, pid_t pid)
 	config_free_spec(was.spec);
 }
 
-static void unfocus(struct sampler *s)
+/* False: refused, the process remains alone. */
+static bool unfocus(struct sampler *s)
 {
 	double hz[EVENTS_MAX] = { 0 };
 	struct fresh f = { .config = s->config, .hz = hz };
@@ -480,14 +481,17 @@ static void unfocus(struct sampler *s)
 			if (event_same(&s->config.events[i], &s->focus.events[k]))
 				hz[i] = s->focus.asked_hz[k];
 	f.config.stack_size = s->focus.stack_size;
-	if (retarget(s, &f, config_copy_spec(s->focus.spec)))
-		forget_focus(s);
+	if (!retarget(s, &f, config_copy_spec(s->focus.spec)))
+		return false;
+	forget_focus(s);
+	return true;
 }
 
 void reopen_focus(struct sampler *s, pid_t pid)
 {
-	if (s->focus.pid)
-		unfocus(s);
+	/* One process at a time: the settings from before it are kept for the way back. */
+	if (s->focus.pid && !unfocus(s))
+		return;
 	if (pid)
 		focus(s, pid);
 }

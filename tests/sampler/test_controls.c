@@ -767,6 +767,7 @@ TEST(test_no_way_back)
 	struct sampler_config c = config_of("cpu-clock");
 	pid_t first = fork();
 	struct sampler *s;
+	bool is_first = false;
 	double hz;
 
 	if (!first) {
@@ -788,6 +789,15 @@ TEST(test_no_way_back)
 	assert_true(rate_alone(s, busy[0]) == hz);
 	sampler_focus(s, 0x3fffffff);
 	assert_true(rate_alone(s, busy[0]) == hz);
+	/* Nor from there to another process: its rate would be four times that of the first. */
+	sampler_focus(s, busy[1]);
+	for (int i = 0; i < 5; i++) {
+		struct profile *p = live_wait(s);
+
+		is_first = p->focus == busy[0] && p->events[0].want_hz == hz;
+		profile_free(p);
+	}
+	assert_true(is_first);
 	sampler_free(s);
 }
 
