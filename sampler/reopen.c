@@ -238,8 +238,10 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 
 	e->text[0] = '\0';
 	/* The target includes the children and threads that were followed since the start. */
-	if (tasks && target_find(&t, &s->target, &f->config, e))
+	if (tasks && target_find(&t, &s->target, &f->config, e)) {
+		target_drop(&t);
 		return false;
+	}
 	/* For larger rings alone nothing is closed first. */
 	if (more_than ? open_fresh(s, f, tasks ? &t : &s->target, e)
 		      : make_room(s, f, tasks ? &t : &s->target, e)) {
