@@ -39,6 +39,7 @@ struct fresh {
 	uint64_t opened_ns;
 	uint64_t ended_ns; /* when the old events were closed; 0: they are still open */
 	uint64_t gap_ns;   /* how long nothing was sampled, if the change failed after all */
+	bool stopped;	   /* it failed, and the old events were refused too */
 };
 
 /*
@@ -190,9 +191,10 @@ static void come_back(struct sampler *s, struct fresh *f)
 
 	if (reopen_once(s, &old, 0, &f->gap_ns, &e))
 		return;
-	if (sideband_new(&s->live.sideband, s->live.counters, s->store.maps, s->store.symbols) ||
-	    begin_new(s, &e))
-		mailbox_say(&s->mailbox, "sampling stopped: out of memory");
+	f->stopped = true;
+	/* Without their data rings: the side-band, and the next change, continue with them. */
+	if (!sideband_new(&s->live.sideband, s->live.counters, s->store.maps, s->store.symbols))
+		begin_new(s, &e);
 }
 
 /*
@@ -219,7 +221,10 @@ static void refuse(struct sampler *s, const struct fresh *f, const struct err *e
 {
 	int size = (int)strcspn(e->text, "\n");
 
-	if (f->gap_ns)
+	if (f->stopped)
+		mailbox_say(&s->mailbox, "sampling has stopped, the next change tries again: %.*s",
+			    size, e->text);
+	else if (f->gap_ns)
 		mailbox_say(&s->mailbox, "%.*s; nothing was sampled for %.0f ms", size, e->text,
 			    (double)f->gap_ns / 1e6);
 	else

@@ -8,6 +8,7 @@
 
 #include "tests/prelude.h"
 #include "tests/reference.h"
+#include "sampler/event/counters.h"
 #include "tests/sampler/live.h"
 
 #include <dirent.h>
@@ -759,6 +760,38 @@ static double rate_alone(struct sampler *s, pid_t pid)
 		profile_free(p);
 	}
 	return hz;
+}
+
+/* Another profiler takes the locked memory while our rings are unmapped. */
+static atomic_bool locked_out;
+
+static int open_locked(void *ctx, struct ring *ring, int fd, size_t size)
+{
+	return locked_out ? -EPERM : counters_kernel.ring_open(ctx, ring, fd, size);
+}
+
+TEST(test_stopped)
+{
+	struct sampler_config c = config_of("cpu-clock");
+	struct counters_sys sys = counters_kernel;
+	struct sampler *s;
+
+	sys.ring_open = open_locked;
+	c.sys = &sys;
+	s = live_start(&c);
+	profile_free(live_wait(s));
+	locked_out = true;
+	sampler_set_ring_size(s, 256 << 10);
+	expect_message(s, "sampling has stopped");
+	for (int i = 0; i < 3; i++)
+		profile_free(live_wait(s));
+	sampler_set_stack_size(s, 4096);
+	expect_message(s, "cannot lock");
+	locked_out = false;
+	sampler_set_ring_size(s, 512 << 10);
+	expect_message(s, "rings of 512 KiB");
+	expect_rate(s, 999);
+	sampler_free(s);
 }
 
 /* The way back to a target that has ended is refused: target and rate remain. */
