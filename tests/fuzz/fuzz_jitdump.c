@@ -12,9 +12,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_at(const struct jitdump *d, uint64_t addr)
+/* @layers: the ones with code, and one more. */
+static void check_at(const struct jitdump *d, uint32_t layers, uint64_t addr)
 {
-	for (uint32_t layer = 0; layer < JITCODE_LAYERS; layer++) {
+	for (uint32_t layer = 0; layer < layers; layer++) {
 		const struct jitcode_function *f = jitcode_find(d->code, layer, addr);
 		const struct jitcode_line *l;
 
@@ -33,6 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct jitdump_file file = { .fd = -1, .bytes = data, .size = size / 2 };
 	const struct jitcode_function *f;
+	uint32_t layers = 2;
 	struct jitdump d;
 	bool more;
 
@@ -46,14 +48,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while ((f = jitcode_next_over(d.code))) {
 		if (!f->layer || jitcode_find(d.code, f->layer - 1, f->start) == f)
 			abort();
+		/* Each function above layer 0 is in this list. */
+		layers = MAX(layers, f->layer + 2);
 	}
+	layers = MIN(layers, JITCODE_LAYERS);
 	/* Some places: a find in each layer costs more than the parser. */
 	for (size_t i = 0, step = MAX(size / 32, 4U); i + 8 <= size; i += step) {
 		uint64_t addr;
 
 		memcpy(&addr, data + i, 8);
-		check_at(&d, addr);
-		check_at(&d, addr + 1);
+		check_at(&d, layers, addr);
+		check_at(&d, layers, addr + 1);
 	}
 	jitdump_fini(&d);
 	return 0;
