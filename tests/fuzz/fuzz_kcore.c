@@ -16,10 +16,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t fixed[] = { 0, 0xffffffff81000000, UINT64_MAX };
-	int fd = memfd_create("kcore", MFD_CLOEXEC);
+	static int fd = -1;
 	uint8_t buf[64];
 
-	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+	/* One file for all inputs: it has these bytes and no others. */
+	if (fd < 0)
+		fd = memfd_create("kcore", MFD_CLOEXEC);
+	if (fd < 0 || pwrite(fd, data, size, 0) != (ssize_t)size || ftruncate(fd, (off_t)size))
 		abort();
 	for (size_t i = 0; i < 4; i++) {
 		uint64_t addr = 0;
@@ -31,6 +34,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (kcore_read(fd, addr, buf, sizeof(buf)) > (int)sizeof(buf))
 			abort();
 	}
-	close(fd);
 	return 0;
 }
