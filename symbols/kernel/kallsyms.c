@@ -382,13 +382,14 @@ static int take_source(struct kallsyms *k, struct source *from)
 static int make(struct kallsyms **out, struct source *from, struct err *e)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
+	bool sized = from->fd < 0; /* a file does not tell its size */
 	int rc = -ENOMEM;
 
 	if (k) {
-		k->max = NR_FIRST;
-		k->symbols = alloc_to_fill(NR_FIRST * sizeof(*k->symbols));
-		k->text_max = TEXT_FIRST;
-		k->text = alloc_to_fill(TEXT_FIRST);
+		k->text_max = sized ? MIN(from->size, (size_t)KALLSYMS_TEXT_MAX) + 2 : TEXT_FIRST;
+		k->max = sized ? (uint32_t)(k->text_max / LINE_MIN) + 1 : NR_FIRST;
+		k->symbols = alloc_to_fill(k->max * sizeof(*k->symbols));
+		k->text = alloc_to_fill(k->text_max);
 	}
 	if (k && k->symbols && k->text)
 		rc = take_source(k, from);
