@@ -314,12 +314,14 @@ static unsigned int distance(const char *a, const char *b)
 void text_like(struct text_like *like, const char *name)
 {
 	size_t typed = strlen(like->text), size = strlen(name);
+	size_t most = MAX(2u, typed / 3), apart = typed > size ? typed - size : size - typed;
 	unsigned int off;
 
 	if (!typed || typed > TEXT_LIKE_MAX || size > TEXT_LIKE_MAX)
 		return;
-	off = distance(like->text, name);
-	if (off <= MAX(2u, typed / 3) && off < typed && (!like->found || off < like->best)) {
+	/* The least number of inserted or dropped letters is known: @apart. */
+	off = apart <= most ? distance(like->text, name) : (unsigned int)apart;
+	if (off <= most && off < typed && (!like->found || off < like->best)) {
 		like->found = name;
 		like->best = off;
 	}
