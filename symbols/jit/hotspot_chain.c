@@ -6,11 +6,13 @@
  * Runs on: a helper. Every number is foreign.
  */
 #include "symbols/jit/hotspot.h"
-#include "symbols/base/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "symbols/base/array.h"
+#include "symbols/base/search.h"
 
 #define PCDESC_SIZE	16U
 #define PCDESCS_MAX	(1U << 16)
@@ -90,16 +92,20 @@ static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t co
 {
 	uint64_t constant = code - h->vm.const_method_size;
 	struct stream s = { .new_format = is_new(h, r) };
-	uint8_t *bytes = malloc(LINES_BYTES_MAX);
-	uint32_t line = 0;
+	uint8_t *bytes = NULL;
+	uint32_t line = 0, room = 0;
+	bool end = false;
 	uint16_t flags;
 
-	if (bytes && h->vm.const_flags != UINT64_MAX &&
+	if (h->vm.const_flags != UINT64_MAX &&
 	    !remote_read_u16(r, constant + h->vm.const_flags, &flags) && flags & HAS_LINES) {
 		/* Its length is not stored: up to the end of the readable memory. */
-		while (s.size < LINES_BYTES_MAX && !memchr(bytes, 0, s.size) &&
-		       !remote_read(r, code + size + s.size, bytes + s.size, LINES_STEP))
+		while (!end && s.size < LINES_BYTES_MAX &&
+		       array_reserve(&bytes, &room, s.size + LINES_STEP) &&
+		       !remote_read(r, code + size + s.size, bytes + s.size, LINES_STEP)) {
+			end = memchr(bytes + s.size, 0, LINES_STEP);
 			s.size += LINES_STEP;
+		}
 		s.bytes = bytes;
 		line = line_at(&s, bci);
 	}
