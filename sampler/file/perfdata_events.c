@@ -16,18 +16,14 @@
 /* Name an event that has no name in the file. */
 static void name_event(struct perfdata_event *ev, const struct perf_event_attr *attr)
 {
-	const struct event_info *info = event_catalogue();
-	struct event known;
+	const struct event known = { .type = attr->type, .config = attr->config };
+	const struct event_info *info = event_info(&known);
 
-	for (; info->name; info++) {
-		if (event_parse(&known, info->name, NULL) || known.type != attr->type ||
-		    known.config != attr->config)
-			continue;
+	if (info)
 		snprintf(ev->event.name, sizeof(ev->event.name), "%s", info->name);
-		return;
-	}
-	snprintf(ev->event.name, sizeof(ev->event.name), "%u:%#llx", attr->type,
-		 (unsigned long long)attr->config);
+	else
+		snprintf(ev->event.name, sizeof(ev->event.name), "%u:%#llx", attr->type,
+			 (unsigned long long)attr->config);
 }
 
 int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t size,
