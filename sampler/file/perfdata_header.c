@@ -117,7 +117,8 @@ static void read_group_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 	uint32_t nr = p ? bytes_u32(p) : 0;
 	uint64_t at = s->offset + 4;
 
-	for (uint32_t i = 0; i < nr; i++) {
+	/* Each group has an event. */
+	for (uint32_t i = 0; i < nr && i < events->nr; i++) {
 		uint32_t first, members;
 
 		p = perfdata_bytes_at(b, at, 4);
