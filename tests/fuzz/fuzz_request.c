@@ -2,6 +2,7 @@
 /*
  * Bytes as the path, arguments, Host and address of an HTTP request, in lines.
  * FUZZ: ui
+ * LIBFUZZER: -max_len=512
  */
 #include <stdint.h>
 #include <stdlib.h>
