@@ -2,6 +2,7 @@
 /*
  * Bytes as /proc/PID/cgroup, and as the path in it.
  * FUZZ: symbols
+ * LIBFUZZER: -max_len=512
  */
 #include <stdint.h>
 #include <stdlib.h>
