@@ -2,7 +2,7 @@
 /*
  * The parsers of /proc, and the maps under any sequence of events.
  * FUZZ: symbols
- * LIBFUZZER: -detect_leaks=0
+ * LIBFUZZER: -detect_leaks=0 -max_len=1024
  * First byte even: the rest is text. Odd: the rest is a program of events.
  * Oracle: parsed mappings are in order inside the text; a look-up finds the mapping that covers the
  * address at that time; counts of processes and spaces return to their first values.
@@ -139,8 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	maps_stats(table(), &before);
 	fuzz_events(table(), data + 1, size - 1);
 	for (pid_t pid = 10; pid < 14; pid++)
-		for (pid_t tid = 10; tid < 24; tid++)
-			maps_on_exit(table(), pid, tid, 1000);
+		for (pid_t tid = 0; tid < 8; tid++)
+			maps_on_exit(table(), pid, tid < 4 ? 10 + tid : 16 + tid, 1000);
 	maps_publish(table(), 5000, 0);
 	rcu_quiescent_state();
 	maps_stats(table(), &after);
