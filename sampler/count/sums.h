@@ -29,8 +29,9 @@ int sums_reserve(struct sums *s, uint32_t more);
 void sums_add(struct sums *s, uint64_t key, double count, double weight);
 void sums_scale(struct sums *s, double factor);
 /*
- * Keep the @keep heaviest cells of at least @min_count, fold the rest away
- * (at most COUNTS_EVENTS_MAX cells more may remain). 0 or -ENOMEM (unchanged).
+ * Keep the @keep heaviest cells of at least @min_count, fold the rest away; below @min_count into
+ * task 0, so that a decaying sum forgets tasks (at most COUNTS_EVENTS_MAX cells more may remain). 0
+ * or -ENOMEM (unchanged).
  */
 int sums_prune(struct sums *s, uint32_t keep, double min_count);
 /* Get the sum over the counts without a stack. */

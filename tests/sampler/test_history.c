@@ -373,6 +373,31 @@ TEST(test_prune_folds_by_task_then_by_event)
 	sums_fini(&s);
 }
 
+/* A decaying sum forgets the tasks that were not sampled for some minutes, their counts not. */
+TEST(test_decay_forgets_tasks)
+{
+	struct history_cell *cells;
+	struct history *h;
+	uint64_t covers_ns;
+	double count = 0;
+	uint32_t nr;
+
+	assert_int_equal(history_new(&h, SECOND, 10 * SECOND, 1 << 16), 0);
+	for (uint32_t tick = 1; tick <= 2000; tick++) {
+		const struct count c = { tick % 7, tick, 0, 1, 3 };
+
+		add(h, 1, &c, SECOND);
+	}
+	assert_int_equal(history_get(h, PROFILE_DECAY, &cells, &nr, &covers_ns), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		count += cells[i].count;
+	/* Samples of 320 s until they are scaled, and of the 100 before that. */
+	assert_in_range(nr, 100, 450);
+	assert_near(count, (double)covers_ns / 1e9);
+	free(cells);
+	history_free(h);
+}
+
 /* A range has the rates of its begin and its events; a change is marked in the slice. */
 TEST(test_rates)
 {
