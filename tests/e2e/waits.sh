@@ -11,12 +11,12 @@ fi
 need_perf
 mkdir "$TMP/keep"
 "$PROFTOP" --time=all -d 10 --ring 4M --format=ndjson --rows=0 --keep "$TMP/keep" --record "$TMP/data" -- \
-	"$PROGRAMS/wait_truth" 1.5 "$TMP/truth" "$TMP/synced" >"$TMP/out" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
+	"$PROGRAMS/wait_truth" 1.5 "$TMP/truth" "$TMP/synced" >"$TMP/out" 2>"$TMP/live" || wrong "exit $?: $(cat "$TMP/live")"
 "$PROFTOP" --open "$TMP/keep" -b --rows=0 --format=ndjson >"$TMP/opened" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
 python3 "$HERE/waits.py" --kept "$TMP/out" "$TMP/opened" || wrong 'kept waits differ'
 python3 "$HERE/waits.py" "$TMP/out" "$TMP/truth" || wrong 'the times differ'
 # On a busy machine records may be lost, which is reported.
-grep -q 'samples were lost' "$TMP/err" && lost=1 || lost=
+grep -q 'samples were lost' "$TMP/live" && lost=1 || lost=
 
 # The recording has the same times. Names that were not read yet make another kind of a wait.
 "$PROFTOP" --replay "$TMP/data" --time=all --format=ndjson >"$TMP/again" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
