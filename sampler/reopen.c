@@ -511,19 +511,37 @@ static bool is_wanted(const struct sampler_config *c, int cpu)
 	return !c->cpus;
 }
 
+/* Return a CPU that is back since the online ones were @was; -1: none. */
+static int find_back(struct sampler *s, const uint8_t *was)
+{
+	struct counters *c = s->live.counters;
+	const uint8_t *online = s->live.online;
+	int back = -1;
+
+	for (int i = 0; was && i < LIVE_CPUS_MAX; i++)
+		if (online[i] && !was[i] && is_wanted(&s->config, i))
+			back = i;
+	for (uint32_t i = 0; i < counters_nr_cpus(c); i++) {
+		int cpu = counters_cpu(c, i)->cpu;
+
+		/* It was offline between two looks. */
+		if (counters_has_ended(c, i) && cpu < LIVE_CPUS_MAX && online[cpu])
+			back = cpu;
+	}
+	return back;
+}
+
 void reopen_check_cpus(struct sampler *s, uint64_t now_ns)
 {
 	struct fresh f = { .config = s->config };
 	uint8_t *was = s->live.online;
-	int back = -1;
+	int back;
 
 	if (now_ns - s->live.looked_ns < CPUS_LOOK_NS)
 		return;
 	s->live.looked_ns = now_ns;
 	s->live.online = live_online();
-	for (int i = 0; was && i < LIVE_CPUS_MAX; i++)
-		if (s->live.online[i] && !was[i] && is_wanted(&s->config, i))
-			back = i;
+	back = find_back(s, was);
 	for (int i = 0; was && i < LIVE_CPUS_MAX; i++)
 		if (was[i] && !s->live.online[i] && is_wanted(&s->config, i))
 			mailbox_say(&s->mailbox,

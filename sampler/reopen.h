@@ -22,7 +22,7 @@ void reopen_target(struct sampler *s, struct sampler_target_spec *spec);
 void reopen_cpus(struct sampler *s, struct sampler_target_spec *cpus);
 /* Sample process @pid alone, at a higher rate and with larger stack copies. 0: as before. */
 void reopen_focus(struct sampler *s, pid_t pid);
-/* Each second: sample a CPU that is online again, or new. */
+/* Each second: sample a CPU that is online again, was offline for a moment, or is new. */
 void reopen_check_cpus(struct sampler *s, uint64_t now_ns);
 
 #endif

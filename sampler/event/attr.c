@@ -143,6 +143,8 @@ void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)
 	attr->task = 1;
 	attr->ksymbol = 1;
 	attr->bpf_event = 1;
+	/* It ends when its CPU goes offline. */
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
 }
 
 size_t attr_sample_max(const struct attr_config *config)

@@ -533,6 +533,21 @@ int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct
 	return slot_read(&c->slots[event], &c->env, cpu_index, v);
 }
 
+bool counters_has_ended(struct counters *c, uint32_t cpu_index)
+{
+	struct counters_cpu *cpu = &c->cpus[cpu_index];
+	uint64_t got[2] = { 0 }, was_ns = cpu->side_ns; /* a count, and the time */
+
+	if (c->env.attr.tasks ||
+	    c->env.sys.read(c->env.sys.ctx, cpu->side_fd, got, sizeof(got)) != sizeof(got))
+		return false;
+	cpu->side_ns = got[1];
+	if (cpu->ended || !was_ns || was_ns != got[1])
+		return false;
+	cpu->ended = true;
+	return true;
+}
+
 int counters_enable(struct counters *c, bool on)
 {
 	int code = 0;

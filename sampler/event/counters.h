@@ -149,5 +149,10 @@ void counters_each_attr(const struct counters *c, counters_attr_fn fn, void *ctx
  */
 int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample);
 int counters_read(struct counters *c, uint32_t cpu_index, uint32_t event, struct counters_value *v);
+/*
+ * Return, once, that the events of a CPU have ended since the last call. They end when it goes
+ * offline, however short: in a suspend all CPUs but the first do. Events of tasks go on.
+ */
+bool counters_has_ended(struct counters *c, uint32_t cpu_index);
 
 #endif

@@ -34,6 +34,8 @@ struct counters_cpu {
 	struct ring data; /* poll(2) on data_fd: wakes at a watermark of a quarter */
 	struct ring side; /* poll(2) on side_fd: wakes at an eighth */
 	int data_fd, side_fd;
+	uint64_t side_ns; /* how long the side-band event had been on, when it was last read */
+	bool ended;	  /* the events of this CPU ended, and that was reported */
 };
 
 /* Since open, for one event on one CPU, over all tasks. */

@@ -259,6 +259,16 @@ def test_hotplug():
             terminal.press("5")
             terminal.expect(rf"(?m)^.? +!?{last} .*\b[1-9][0-9]*\b", "sampled again")
             terminal.close()
+        # Too short to be seen in the list of online CPUs, as in a suspend.
+        t = Terminal(f"{PROFTOP} -d 0.4 -e cpu-clock", 140, 40)
+        t.need_rows()
+        time.sleep(2.5)
+        set_online(path, "0")
+        set_online(path, "1")
+        t.expect(f"CPU {last} is back{GAP}", "back after a moment", 5)
+        t.press("5")
+        t.expect(rf"(?m)^.? +!?{last} .*\b[1-9][0-9]*\b", "sampled again after a moment")
+        t.close()
     finally:
         set_online(path, "1")
     end(busy)

@@ -101,8 +101,14 @@ def outside(ticks, _):
 
 
 def allcpus(ticks, _):
-    away = [c["cpu"] for c in ticks[-1]["cpus"] if c.get("offline")]
+    away = [c["cpu"] for c in ticks[-1]["cpus"] if not c["online"]]
     return f"still offline: {away}" if away else ""
+
+
+def sampled(ticks, _):
+    """Every CPU of a busy machine has samples in the last tick."""
+    without = [c["cpu"] for c in ticks[-1]["cpus"] if not c["samples"]]
+    return f"no sample of CPU {without}, busy: {[c['busy'] for c in ticks[-1]['cpus']]}" if without else ""
 
 
 def counted(ticks, expected):
@@ -162,7 +168,7 @@ def starved(ticks, _):
 
 
 JUDGES = {f.__name__: f for f in (taken, sums, event, group, throttled, recurse, module, only, outside, allcpus,
-                                    counted, ipc, starved)}
+                                    sampled, counted, ipc, starved)}
 
 
 def judge_ticks(words, lines):

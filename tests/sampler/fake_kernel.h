@@ -24,6 +24,7 @@ struct fake_fd {
 	int cpu, output;
 	int leader; /* fd of its group's; -1: alone */
 	uint64_t period;
+	uint64_t on_ns; /* of a side-band event */
 };
 
 struct fake {
@@ -177,6 +178,10 @@ static inline ssize_t fake_read(void *ctx, int fd, void *buf, size_t size)
 	uint64_t v[5] = { 1000 + (uint64_t)fd, ff->enabled ? 7 : 0, 5, (uint64_t)fd * 10, 3 };
 	size_t nr = ff->attr.read_format & PERF_FORMAT_LOST ? 40 : 32;
 
+	if (ff->attr.read_format == PERF_FORMAT_TOTAL_TIME_ENABLED) {
+		v[1] = ff->on_ns;
+		nr = 16;
+	}
 	if (ff->attr.read_format & PERF_FORMAT_GROUP)
 		return fake_read_group(f, fd, buf, size);
 	assert_true(size >= nr);

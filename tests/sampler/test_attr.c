@@ -103,6 +103,7 @@ TEST(test_attr_side)
 			       PERF_SAMPLE_CPU,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.inherit = 1,
 		.mmap = 1,
 		.mmap2 = 1,

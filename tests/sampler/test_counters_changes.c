@@ -399,6 +399,32 @@ TEST(test_cpu_goes_offline)
 	free(f);
 }
 
+/* A CPU went offline and came back: its events are on no more, which is said once. */
+TEST(test_cpu_was_offline)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = system_config(&event, 1);
+	struct fake *f = fake_new();
+	struct counters *c = open_fake(f, &config);
+	struct fake_fd *first = fake_fd(f, counters_cpu(c, 0)->side_fd);
+	struct fake_fd *second = fake_fd(f, counters_cpu(c, 1)->side_fd);
+
+	for (uint64_t s = 1; s <= 6; s++) {
+		first->on_ns = s * 1000000000;
+		second->on_ns = MIN(s, 3ULL) * 1000000000;
+		assert_false(counters_has_ended(c, 0));
+		assert_int_equal(counters_has_ended(c, 1), s == 4);
+	}
+	counters_close(c);
+	config = tasks_config(&event, 1);
+	c = open_fake(f, &config);
+	for (int i = 0; i < 3; i++)
+		assert_false(counters_has_ended(c, 0));
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -294,6 +294,27 @@ TEST(test_live_side_band)
 	counters_close(c);
 }
 
+/* Events of CPUs that are online are on all the time. */
+TEST(test_live_cpus_are_on)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = live_config(&event, NULL);
+	struct counters *c;
+
+	config.nr_tids = 0;
+	c = open_live(&config);
+	if (!c)
+		skip_test("not permitted: perf_event_open(2)");
+	for (int look = 0; look < 5; look++) {
+		for (uint32_t i = 0; i < counters_nr_cpus(c); i++) {
+			assert_false(counters_has_ended(c, i));
+			assert_true(counters_cpu(c, i)->side_ns);
+		}
+		usleep(20000);
+	}
+	counters_close(c);
+}
+
 /* A stopped reader and the smallest ring: counted = delivered + lost.
  */
 TEST(test_live_lost_is_exact)

@@ -22,8 +22,18 @@ loop=$!
 ticks "hotplug" sums -n "${HOTPLUG_TICKS:-12}" -F 99 -e cpu-clock
 wait $loop
 ticks "after hotplug" allcpus -n 2 -F 99 -e cpu-clock
-last=$(echo "$cpus" | tail -n 1)
-echo 0 >"$last/online"
-refuses "CPU offline" "not online" -C "${last##*cpu}" -e cpu-clock
-echo 1 >"$last/online"
+away=$(echo "$cpus" | tail -n 1)
+# For a moment: the list of online CPUs is the same before and after it, as in a suspend.
+for cpu in $cpus; do start recurse 600; done
+(
+	sleep 5
+	echo 0 >"$away/online"
+	echo 1 >"$away/online"
+) &
+loop=$!
+ticks "hotplug for a moment" sampled -n 7 -F 99 -e cpu-clock
+wait $loop
+echo 0 >"$away/online"
+refuses "CPU offline" "not online" -C "${away##*cpu}" -e cpu-clock
+echo 1 >"$away/online"
 finish
