@@ -152,6 +152,8 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	assert(f->counters && f->sideband);
 	if (s->live.nr_threads)
 		end_old(s);
+	else
+		sideband_free(s->live.sideband); /* no thread could be started */
 	s->live.opened_ns = f->opened_ns;
 	s->live.alone_ns = time_now_ns();
 	s->live.counters = f->counters;
