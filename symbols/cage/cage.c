@@ -3,13 +3,14 @@
  * The client of the cage: calls, time limits, and workers that are replaced.
  *
  * Any thread. Invariant: a worker has at most one call, and after an error in a call it is killed,
- * so that a late or second answer cannot be taken for that of another call.
+ * so that a late or second answer cannot be taken for that of another call; an early one has
+ * another serial, which is random. A large reply is in a memfd made here: a descriptor of a worker
+ * could be of a file system that does not respond, and its own files would have no limit.
  */
 #include "symbols/cage/cage.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,10 +30,10 @@
 #include "symbols/cage/cage_server.h"
 #include "symbols/cage/cage_wire.h"
 
-#define SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-#define START_NS 2000000000ULL	/* for the server to fork a worker */
-#define RETRY_NS 20000000000ULL /* without requests to a server that did not answer */
-#define SERVER	 CAGE_NR_KINDS
+#define SIZE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+#define START_NS   2000000000ULL  /* for the server to fork a worker */
+#define RETRY_NS   20000000000ULL /* without requests to a server that did not answer */
+#define SERVER	   CAGE_NR_KINDS
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
 #define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
 #define WORN_CALLS 64U
@@ -41,8 +42,9 @@ struct worker {
 	pthread_mutex_t lock;
 	int sock, pidfd;     /* -1: not running */
 	uint32_t generation; /* the number of workers started */
-	uint32_t serial;     /* of the last call */
-	clockid_t clock;     /* its CPU time */
+	uint32_t nr_calls;
+	int file;	 /* for its reply, empty; -1: not made yet */
+	clockid_t clock; /* its CPU time */
 };
 
 static struct {
@@ -57,8 +59,10 @@ static struct {
 } cage = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.sock = -1,
-	.workers = { [0 ... CAGE_NR_KINDS -
-		      1] = { .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1, .pidfd = -1 } },
+	.workers = { [0 ... CAGE_NR_KINDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER,
+						   .sock = -1,
+						   .pidfd = -1,
+						   .file = -1 } },
 };
 
 int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
@@ -98,7 +102,9 @@ static void end_worker(struct worker *w)
 	}
 	if (w->sock >= 0)
 		close(w->sock);
-	w->sock = w->pidfd = -1;
+	if (w->file >= 0)
+		close(w->file);
+	w->sock = w->pidfd = w->file = -1;
 	atomic_store_explicit(&cage.pids[w - cage.workers], 0, memory_order_relaxed);
 }
 
@@ -164,9 +170,9 @@ static int wait_answer(const struct worker *w, uint64_t timeout_ns, uint64_t cpu
 	return rc;
 }
 
-static void close_fds(const int fds[CAGE_FDS_MAX])
+static void close_fds(const int *fds, unsigned int nr)
 {
-	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+	for (unsigned int i = 0; i < nr; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 }
@@ -175,14 +181,14 @@ static void close_fds(const int fds[CAGE_FDS_MAX])
  * Send @head to the server and take its answer: a worker. Under the lock of its socket. An answer
  * to an earlier request was late; its worker ends, since its socket is closed here.
  */
-static int ask_server(struct cage_head *head, int fds[CAGE_FDS_MAX])
+static int ask_server(struct cage_head *head, int fds[CAGE_WIRE_FDS])
 {
 	uint64_t deadline_ns = time_now_ns() + START_NS;
 	uint32_t serial = ++cage.serial;
 	size_t size;
 	int rc;
 
-	/* Its socket never fills: a send would wait without a limit. */
+	/* Not each call waits for a server that hangs. */
 	if (cage.failed_ns && time_now_ns() - cage.failed_ns < RETRY_NS)
 		return -ETIME;
 	head->serial = serial;
@@ -193,8 +199,8 @@ static int ask_server(struct cage_head *head, int fds[CAGE_FDS_MAX])
 			rc = cage_wire_receive(cage.sock, head, NULL, 0, &size, fds);
 		if (!rc && head->serial == serial)
 			break;
-		close_fds(fds);
-		fds[0] = fds[1] = -1;
+		close_fds(fds, CAGE_WIRE_FDS);
+		fds[0] = fds[1] = fds[2] = -1;
 	}
 	cage.failed_ns = rc == -ETIME ? time_now_ns() : 0;
 	return rc;
@@ -204,14 +210,14 @@ static int ask_server(struct cage_head *head, int fds[CAGE_FDS_MAX])
 static int start_worker(struct worker *w, enum cage_kind kind)
 {
 	struct cage_head head = { .size = kind };
-	int fds[CAGE_FDS_MAX] = { -1, -1 };
+	int fds[CAGE_WIRE_FDS] = { -1, -1, -1 };
 	int rc;
 
 	pthread_mutex_lock(&cage.lock);
 	rc = ask_server(&head, fds);
 	pthread_mutex_unlock(&cage.lock);
 	if (rc || head.code <= 0 || fds[0] < 0 || fds[1] < 0) {
-		close_fds(fds);
+		close_fds(fds, CAGE_WIRE_FDS);
 		return -ENOSYS;
 	}
 	w->sock = fds[0];
@@ -232,38 +238,46 @@ void cage_answer_free(struct cage_answer *a)
 	*a = (struct cage_answer){ 0 };
 }
 
-/* Test that @fd is a memfd of @size bytes, of normal pages, that nothing can change. */
-static bool is_sealed(int fd, uint64_t size)
+/* Return whether the reply file has @size bytes. */
+static bool has_size(int file, uint64_t size)
 {
-	struct statfs fs;
 	struct stat st;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == size &&
-	       !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC && fcntl(fd, F_GET_SEALS) == SEALS;
+	return !fstat(file, &st) && (uint64_t)st.st_size == size;
 }
 
-/* Map the bytes of an answer. */
-static int map_bytes(int fd, size_t size, struct cage_answer *out)
+/*
+ * Map the bytes of the reply file, which nothing can change from here on: the next call has another
+ * one. A worker that has it mapped is refused by fcntl(2).
+ */
+static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
 {
-	void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+	void *bytes;
 
+	if (fcntl(w->file, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) || !has_size(w->file, size))
+		return -EBADMSG;
+	bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, w->file, 0);
+	close(w->file);
+	w->file = -1;
 	if (bytes == MAP_FAILED)
 		return -ENOMEM;
 	*out = (struct cage_answer){ .bytes = bytes, .size = size, .mapped = true };
 	return 0;
 }
 
-/* Copy the bytes of an answer. */
-static int copy_bytes(int fd, size_t size, struct cage_answer *out)
+/* Copy the bytes of the reply file: its worker may change it until it is killed. */
+static int copy_bytes(int file, size_t size, struct cage_answer *out)
 {
 	size_t done = 0;
 
+	if (!has_size(file, size))
+		return -EBADMSG;
 	out->bytes = malloc(size + 1);
 	if (!out->bytes)
 		return -ENOMEM;
 	out->size = size;
 	while (done < size) {
-		ssize_t n = pread(fd, out->bytes + done, size - done, (off_t)done);
+		ssize_t n = pread(file, out->bytes + done, size - done, (off_t)done);
 
 		if (n <= 0)
 			break;
@@ -276,58 +290,69 @@ static int copy_bytes(int fd, size_t size, struct cage_answer *out)
 	return -EBADMSG;
 }
 
-/*
- * Take the reply of the answer @got: @more bytes in @packet, malloc'ed, or in a memfd. 0, -EBADMSG
- * or -ENOMEM; the packet is freed or in @out.
- */
-static int take_reply(const struct cage_reader *reader, const struct cage_head *got,
-		      uint8_t *packet, size_t more, const int fds[CAGE_FDS_MAX],
-		      struct cage_answer *out)
+/* Make the reply file empty: it holds memory. */
+static int empty_file(const struct worker *w)
 {
-	size_t max = reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX;
-	uint8_t *fit;
-
-	if (got->code || fds[0] >= 0) {
-		free(packet);
-		if (fds[1] >= 0 || more || (got->code && fds[0] >= 0))
-			return -EBADMSG;
-		if (got->code)
-			return 0;
-		if (got->size > max || !got->size || !is_sealed(fds[0], got->size))
-			return -EBADMSG;
-		return reader->map_reply ? map_bytes(fds[0], got->size, out)
-					 : copy_bytes(fds[0], got->size, out);
-	}
-	if (got->size != more || fds[1] >= 0) {
-		free(packet);
-		return -EBADMSG;
-	}
-	fit = realloc(packet, more + 1);
-	out->bytes = fit ? fit : packet;
-	out->size = more;
-	return 0;
+	return ftruncate(w->file, 0) || lseek(w->file, 0, SEEK_SET) ? -EBADMSG : 0;
 }
 
-/* Take the answer to the last call. *@code: of the reader. */
-static int take_answer(const struct worker *w, const struct cage_reader *reader, int *code,
-		       struct cage_answer *out)
+/* Take a reply of @size bytes out of the reply file. 0, -EBADMSG or -ENOMEM. */
+static int take_file(struct worker *w, const struct cage_reader *reader, uint64_t size,
+		     struct cage_answer *out)
+{
+	int rc;
+
+	if (!size || size > (reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
+		return -EBADMSG;
+	if (reader->map_reply)
+		return map_bytes(w, size, out);
+	rc = copy_bytes(w->file, size, out);
+	return rc ? rc : empty_file(w);
+}
+
+/*
+ * Take the reply of the answer @got: @more bytes in @packet, malloc'ed, or in the reply file. 0,
+ * -EBADMSG or -ENOMEM; the packet is freed or in @out.
+ */
+static int take_reply(struct worker *w, const struct cage_reader *reader,
+		      const struct cage_head *got, uint8_t *packet, size_t more,
+		      struct cage_answer *out)
+{
+	uint8_t *fit;
+
+	if (!got->code && got->size == more) {
+		fit = realloc(packet, more + 1);
+		out->bytes = fit ? fit : packet;
+		out->size = more;
+		return 0;
+	}
+	free(packet);
+	if (more || (got->code && got->size))
+		return -EBADMSG;
+	/* A reader that fails may have begun to write. */
+	return got->code ? empty_file(w) : take_file(w, reader, got->size, out);
+}
+
+/* Take the answer to the call @serial. *@code: of the reader. */
+static int take_answer(struct worker *w, const struct cage_reader *reader, uint32_t serial,
+		       int *code, struct cage_answer *out)
 {
 	uint8_t *packet = malloc(CAGE_PACKET_MAX);
-	int fds[CAGE_FDS_MAX];
 	struct cage_head got;
 	size_t more;
 	int rc;
 
 	if (!packet)
 		return -ENOMEM;
-	rc = cage_wire_receive(w->sock, &got, packet, CAGE_PACKET_MAX, &more, fds);
-	if (!rc && (got.serial != w->serial || got.code > 0))
+	rc = cage_wire_receive(w->sock, &got, packet, CAGE_PACKET_MAX, &more, NULL);
+	if (!rc && (got.serial != serial || got.code > 0))
 		rc = -EBADMSG;
 	if (!rc)
-		rc = take_reply(reader, &got, packet, more, fds, out);
+		rc = take_reply(w, reader, &got, packet, more, out);
 	else
 		free(packet);
-	close_fds(fds);
+	if (rc)
+		cage_answer_free(out);
 	*code = rc ? rc : got.code;
 	return rc;
 }
@@ -337,15 +362,24 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t timeout_ns, int *code,
 		    struct cage_answer *out)
 {
-	struct cage_head head = { .serial = ++w->serial, .size = size };
+	struct cage_head head = { .size = size };
 	uint64_t cpu_ns = cpu_ns_of(w->clock);
-	int rc = cage_wire_send(w->sock, &head, request, size, fds);
+	int rc;
 
+	if (w->file < 0)
+		w->file = memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (w->file < 0)
+		return -ENOMEM;
+	if (getrandom(&head.serial, sizeof(head.serial), 0) != sizeof(head.serial))
+		return -EPIPE;
+	w->nr_calls++;
+	rc = cage_wire_send(w->sock, &head, request, size,
+			    (const int[]){ w->file, fds[0], fds[1] });
 	if (!rc)
 		rc = wait_answer(w, timeout_ns, cpu_ns);
 	if (rc)
 		return rc == -ETIME ? rc : -EPIPE;
-	rc = take_answer(w, reader, code, out);
+	rc = take_answer(w, reader, head.serial, code, out);
 	return rc && rc != -EBADMSG && rc != -ENOMEM ? -EPIPE : rc;
 }
 
@@ -361,7 +395,7 @@ static int call_direct(const struct cage_reader *reader, const void *request, si
 		call.fds[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD_CLOEXEC, 3) : -1;
 	call.reply.limit = reader->reply_max;
 	rc = reader->serve(&call);
-	close_fds(call.fds);
+	close_fds(call.fds, CAGE_FDS_MAX);
 	if (!rc && call.reply.full)
 		rc = -EFBIG;
 	if (rc) {
@@ -375,7 +409,7 @@ static int call_direct(const struct cage_reader *reader, const void *request, si
 /* End a worker between two calls, before it reaches its limit of CPU time in the middle of one. */
 static void replace_worn(struct worker *w)
 {
-	if (w->sock >= 0 && w->serial % WORN_CALLS == 0 && cpu_ns_of(w->clock) > WORN_NS)
+	if (w->sock >= 0 && w->nr_calls % WORN_CALLS == 0 && cpu_ns_of(w->clock) > WORN_NS)
 		end_worker(w);
 }
 
@@ -426,7 +460,7 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 
 int cage_wrap(const void *bytes, size_t size)
 {
-	int fd = memfd_create("proftop", MFD_CLOEXEC);
+	int fd = memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t done = 0;
 
 	if (fd < 0)
@@ -442,7 +476,13 @@ int cage_wrap(const void *bytes, size_t size)
 		}
 		done += (size_t)n;
 	}
+	cage_fix_size(fd);
 	return fd;
+}
+
+void cage_fix_size(int fd)
+{
+	fcntl(fd, F_ADD_SEALS, SIZE_SEALS);
 }
 
 bool cage_has(pid_t pid)

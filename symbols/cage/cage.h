@@ -29,7 +29,7 @@ struct cage_answer {
 	uint8_t *bytes; /* malloc'ed unless mapped; foreign */
 	size_t size;
 	uint32_t generation; /* of the worker that answered */
-	bool mapped;	     /* read-only pages of the sealed memfd: only if reader->map_reply */
+	bool mapped;	     /* read-only pages of the reply file: only if reader->map_reply */
 };
 
 /* Free the bytes of an answer, which may be mapped. */
@@ -39,8 +39,8 @@ void cage_answer_free(struct cage_answer *a);
  * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker
  * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
  * (another worker has replaced that one), -ETIME (killed after @timeout_ns, on a busy machine twice
- * as long), -EPIPE (it died), -EBADMSG (invalid answer; killed), -ENOSYS (no worker
- * starts). The answer is set only when 0 is returned; the caller frees its bytes.
+ * as long), -EPIPE (it died, or takes no calls), -EBADMSG (invalid answer; killed), -ENOSYS (no
+ * worker starts). The answer is set only when 0 is returned; the caller frees its bytes.
  */
 int cage_call(const struct cage_reader *reader, const void *request, size_t size,
 	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
@@ -51,6 +51,9 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
  * The caller closes it. -errno.
  */
 int cage_wrap(const void *bytes, size_t size);
+/* Fix the size of a memfd (MFD_ALLOW_SEALING) before it is sent: a reader that was taken over would
+ * fill memory. */
+void cage_fix_size(int fd);
 
 /* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
 bool cage_has(pid_t pid);

@@ -4,8 +4,8 @@
  *
  * The server gives up capabilities and takes a user namespace if permitted. A worker then has
  * limits of memory, files and CPU time, no path (Landlock), and a list of allowed system calls
- * (seccomp): read, write and map memory, take and send messages, make a sealed memfd. To open a
- * file fails; anything else kills the worker.
+ * (seccomp): read, write and map memory, take and send messages. To open a file fails; anything
+ * else kills the worker. It can make no file; a file of a call ends at @file_max bytes.
  */
 #ifndef SYMBOLS_CAGE_CAGE_LOCK_H
 #define SYMBOLS_CAGE_CAGE_LOCK_H
@@ -17,6 +17,6 @@
 /* The server: no terminal, no descriptors but @sock, no capabilities. 0 or -errno. */
 int cage_lock_server(int sock);
 /* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */
-int cage_lock_worker(uint64_t memory_max);
+int cage_lock_worker(uint64_t memory_max, uint64_t file_max);
 
 #endif

@@ -13,7 +13,7 @@
 #include "symbols/base/base.h"
 
 #define CAGE_REQUEST_MAX (64U << 10)
-#define CAGE_PACKET_MAX	 (80U << 10) /* larger replies are in a memfd */
+#define CAGE_PACKET_MAX	 (80U << 10) /* larger replies are in the reply file */
 #define CAGE_FDS_MAX	 2U
 #define CAGE_REPLY_MAX	 (64U << 20) /* unless the reader has another limit */
 
@@ -35,9 +35,10 @@ struct cage_reply {
 	size_t size, max;
 	size_t limit; /* 0: CAGE_REPLY_MAX */
 	bool full;    /* too large, or memory is out */
-	/* In a worker large pieces are written to a memfd, behind the bytes before them. */
+	/* In a worker large pieces are written to the file of the call, behind the bytes before
+	 * them. */
 	bool to_file;
-	int file; /* -1: none yet */
+	int file;
 	size_t written;
 };
 
@@ -51,7 +52,7 @@ struct cage_call {
 
 /* Append @size bytes; at the limit reply->full is set. Return their offset in all. */
 size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size);
-/* Write all bytes to the memfd, which is made. False: out of memory. */
+/* Write all bytes to the file. False: out of memory. */
 bool cage_flush(struct cage_reply *reply);
 /* Read @size bytes of descriptor @i of the call: *out is malloc'ed, a NUL follows. 0 or -errno. */
 int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out);
@@ -68,7 +69,7 @@ struct cage_reader {
 	int (*serve)(struct cage_call *c);
 	uint64_t memory_max; /* address space of the worker */
 	size_t reply_max;    /* 0: CAGE_REPLY_MAX */
-	bool map_reply;	     /* map a reply that is in a memfd, do not copy it */
+	bool map_reply;	     /* map a reply that is in the file, do not copy it */
 };
 
 #endif

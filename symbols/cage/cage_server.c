@@ -23,20 +23,12 @@
 #include "symbols/cage/cage_lock.h"
 #include "symbols/cage/cage_wire.h"
 
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
-
-/* Write all of the reply to its memfd and seal it. 0 or -ENOMEM. */
-static int seal(struct cage_reply *reply)
-{
-	return cage_flush(reply) && !fcntl(reply->file, F_ADD_SEALS, SEALS) ? 0 : -ENOMEM;
-}
-
 /* Serve one call and send its answer. */
 static int answer(int sock, const struct cage_reader *reader, struct cage_head *head,
 		  struct cage_call *call)
 {
 	struct cage_reply *reply = &call->reply;
-	int fds[CAGE_FDS_MAX] = { -1, -1 };
+	size_t packet;
 	int rc;
 
 	head->code = reader->serve(call);
@@ -45,19 +37,21 @@ static int answer(int sock, const struct cage_reader *reader, struct cage_head *
 	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
 		if (call->fds[i] >= 0)
 			close(call->fds[i]);
-	if (!head->code && (reply->file >= 0 || reply->size > CAGE_PACKET_MAX))
-		head->code = seal(reply);
-	/* A reply is in the packet, or in the memfd. */
-	head->size = head->code ? 0 : reply->written + reply->size;
-	fds[0] = head->code ? -1 : reply->file;
-	rc = cage_wire_send(sock, head, reply->bytes, fds[0] < 0 ? head->size : 0, fds);
-	if (reply->file >= 0)
-		close(reply->file);
+	if (!head->code && (reply->written || reply->size > CAGE_PACKET_MAX) && !cage_flush(reply))
+		head->code = -ENOMEM;
+	/* A reply is in the packet, or in the file. */
+	packet = head->code || reply->written ? 0 : reply->size;
+	head->size = head->code ? 0 : reply->written + packet;
+	rc = cage_wire_send(sock, head, reply->bytes, packet, NULL);
+	close(reply->file);
 	return rc;
 }
 
-/* Make @reply empty. A buffer that fits into a packet is kept: new pages cost more than names. */
-static void empty(struct cage_reply *reply)
+/*
+ * Make @reply empty, with its file. A buffer that fits into a packet is kept: new pages cost more
+ * than names.
+ */
+static void empty(struct cage_reply *reply, int file)
 {
 	bool keep = reply->max <= 2 * CAGE_PACKET_MAX;
 	const struct cage_reply was = *reply;
@@ -69,7 +63,7 @@ static void empty(struct cage_reply *reply)
 		.max = keep ? was.max : 0,
 		.limit = was.limit,
 		.to_file = true,
-		.file = -1,
+		.file = file,
 	};
 }
 
@@ -83,16 +77,21 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 
 	prctl(PR_SET_NAME, reader->name);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != server || cage_lock_worker(reader->memory_max))
+	if (getppid() != server ||
+	    cage_lock_worker(reader->memory_max,
+			     reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
 		_exit(1);
 	for (;;) {
 		struct cage_call call = { .request = request };
+		int fds[CAGE_WIRE_FDS];
 
-		empty(&reply);
+		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size, fds))
+			_exit(0);
+		/* The file of the reply is the first one. */
+		empty(&reply, fds[0]);
 		call.reply = reply;
-		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size,
-				      call.fds) ||
-		    answer(sock, reader, &head, &call))
+		memcpy(call.fds, fds + 1, sizeof(call.fds));
+		if (answer(sock, reader, &head, &call))
 			_exit(0);
 		reply = call.reply;
 	}
@@ -101,7 +100,7 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 /* Fork a worker: its socket and its pidfd go to the client. 0 or -errno. */
 static int start_worker(int sock, const struct cage_reader *reader, struct cage_head *head)
 {
-	int pair[2], fds[CAGE_FDS_MAX] = { -1, -1 };
+	int pair[2], fds[CAGE_WIRE_FDS] = { -1, -1, -1 };
 	pid_t server = getpid(), pid;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -130,7 +129,6 @@ static int start_worker(int sock, const struct cage_reader *reader, struct cage_
 void cage_server_main(int sock, pid_t parent,
 		      const struct cage_reader *const readers[CAGE_NR_KINDS])
 {
-	int fds[CAGE_FDS_MAX];
 	struct cage_head head;
 	sigset_t none;
 	size_t size;
@@ -148,7 +146,7 @@ void cage_server_main(int sock, pid_t parent,
 	/* After the change of rights, which clears the signal. */
 	if (cage_lock_server(sock) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
-	while (!cage_wire_receive(sock, &head, NULL, 0, &size, fds)) {
+	while (!cage_wire_receive(sock, &head, NULL, 0, &size, NULL)) {
 		if (head.size >= CAGE_NR_KINDS || !readers[head.size] ||
 		    start_worker(sock, readers[head.size], &head)) {
 			head.code = 0;

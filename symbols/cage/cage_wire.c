@@ -10,11 +10,11 @@
 
 union control {
 	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int) * CAGE_FDS_MAX)];
+	char bytes[CMSG_SPACE(sizeof(int) * CAGE_WIRE_FDS)];
 };
 
 int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, size_t size,
-		   const int fds[CAGE_FDS_MAX])
+		   const int fds[CAGE_WIRE_FDS])
 {
 	struct iovec parts[] = {
 		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
@@ -22,11 +22,11 @@ int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, si
 	};
 	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
 	union control control;
-	int list[CAGE_FDS_MAX];
+	int list[CAGE_WIRE_FDS];
 	unsigned int nr = 0;
 	ssize_t sent;
 
-	for (unsigned int i = 0; fds && i < CAGE_FDS_MAX; i++)
+	for (unsigned int i = 0; fds && i < CAGE_WIRE_FDS; i++)
 		if (fds[i] >= 0)
 			list[nr++] = fds[i];
 	if (nr) {
@@ -42,13 +42,13 @@ int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, si
 		memcpy(CMSG_DATA(c), list, nr * sizeof(int));
 	}
 	do {
-		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
 
 /* Take all descriptors out of @msg: the others would leak. */
-static void take_fds(struct msghdr *msg, int fds[CAGE_FDS_MAX])
+static void take_fds(struct msghdr *msg, int fds[CAGE_WIRE_FDS])
 {
 	unsigned int taken = 0;
 
@@ -61,7 +61,7 @@ static void take_fds(struct msghdr *msg, int fds[CAGE_FDS_MAX])
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			if (taken < CAGE_FDS_MAX)
+			if (taken < CAGE_WIRE_FDS)
 				fds[taken++] = fd;
 			else
 				close(fd);
@@ -70,7 +70,7 @@ static void take_fds(struct msghdr *msg, int fds[CAGE_FDS_MAX])
 }
 
 int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max, size_t *size,
-		      int fds[CAGE_FDS_MAX])
+		      int fds[CAGE_WIRE_FDS])
 {
 	struct iovec parts[] = {
 		{ .iov_base = head, .iov_len = sizeof(*head) },
@@ -80,19 +80,20 @@ int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max,
 	struct msghdr msg = {
 		.msg_iov = parts,
 		.msg_iovlen = max ? 2 : 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
+		.msg_control = fds ? control.bytes : NULL,
+		.msg_controllen = fds ? sizeof(control.bytes) : 0,
 	};
 	ssize_t got;
 
-	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+	for (unsigned int i = 0; fds && i < CAGE_WIRE_FDS; i++)
 		fds[i] = -1;
 	do {
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 	} while (got < 0 && errno == EINTR);
 	if (got <= 0)
 		return got < 0 ? -errno : -EPIPE;
-	take_fds(&msg, fds);
+	if (fds)
+		take_fds(&msg, fds);
 	if (got < (ssize_t)sizeof(*head) || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
 		return -EBADMSG;
 	*size = (size_t)got - sizeof(*head);

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "symbols/cage/cage.h"
+
 #define PIECE (256U << 10)
 
 /* Read one piece. Return its size, 0 at the end, or -errno. */
@@ -46,7 +48,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size)
 {
 	uint8_t *piece = malloc(PIECE);
-	int fd = piece ? memfd_create("proftop", MFD_CLOEXEC) : -1;
+	int fd = piece ? memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1;
 	ssize_t nr = fd < 0 ? -ENOMEM : 1;
 
 	*size = 0;
@@ -59,6 +61,8 @@ int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size
 			nr = -ENOMEM;
 	}
 	free(piece);
+	if (fd >= 0)
+		cage_fix_size(fd);
 	if (nr < 0 && fd >= 0) {
 		close(fd);
 		fd = -1;

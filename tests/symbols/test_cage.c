@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "symbols/cage/cage.h"
+#include "symbols/cage/cage_wire.h"
 
 #define SECOND	    1000000000ULL
 #define LONG	    (20 * SECOND)
@@ -44,9 +45,13 @@ enum {
 	DIE,
 	HANG,
 	GREEDY,
-	UNSEALED,
+	DESCRIPTOR,
 	TWICE,
+	EARLY,
 	WRONG_SIZE,
+	NO_BYTES,
+	MAPPED,
+	FILL,
 	READ_FD,
 	SLEEP,
 	NAP,
@@ -204,6 +209,16 @@ static long try_no_filter(void)
 	return syscall(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
+static long try_memfd(void)
+{
+	return syscall(SYS_memfd_create, "more", 0);
+}
+
+static long try_seal(void)
+{
+	return syscall(SYS_fcntl, 3, F_ADD_SEALS, F_SEAL_SEAL);
+}
+
 static long try_ioctl(void)
 {
 	return syscall(SYS_ioctl, 0, 0x5412, "x"); /* TIOCSTI */
@@ -236,8 +251,23 @@ static const struct escape escapes[] = {
 	{ "executable memory", try_exec_memory },
 	{ "executable data", try_exec_own_memory },
 	{ "prctl", try_no_filter },
+	{ "a file in memory", try_memfd },
+	{ "seal a file", try_seal },
 	{ "ioctl", try_ioctl },
 };
+
+/* The serial of the last packet: of the call that a worker serves. */
+static uint32_t last_serial;
+
+/* In the place of the C library's. */
+ssize_t recvmsg(int sock, struct msghdr *msg, int flags)
+{
+	ssize_t got = syscall(SYS_recvmsg, sock, msg, flags);
+
+	if (got >= (ssize_t)sizeof(last_serial))
+		memcpy(&last_serial, msg->msg_iov->iov_base, sizeof(last_serial));
+	return got;
+}
 
 /* Send an answer past the functions of the cage, as a reader that was taken over does. */
 static void forge(uint32_t serial, uint64_t size, int fd)
@@ -268,11 +298,25 @@ static void forge(uint32_t serial, uint64_t size, int fd)
 			break;
 }
 
-static int file_of(const char *bytes, size_t size)
+/* Write to the file of the call without end. */
+static int fill(const struct cage_reply *r)
 {
-	int fd = memfd_create("forged", MFD_ALLOW_SEALING);
+	static const char bytes[1 << 16];
 
-	return fd >= 0 && write(fd, bytes, size) == (ssize_t)size ? fd : -1;
+	while (write(r->file, bytes, sizeof(bytes)) > 0)
+		;
+	return -EFBIG;
+}
+
+/* Answer with a file that can be changed later. */
+static int map(struct cage_reply *r)
+{
+	static char bytes[ANSWER_SIZE];
+	uint8_t *mapped = mmap(NULL, ANSWER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, r->file, 0);
+
+	memset(bytes, 'm', sizeof(bytes));
+	cage_put(r, bytes, sizeof(bytes));
+	return mapped == MAP_FAILED ? -ENOMEM : 0;
 }
 
 /* The reader: honest, or not. */
@@ -281,10 +325,10 @@ static int serve(struct cage_call *c)
 	static uint32_t nr_calls;
 	const uint8_t *bytes = c->request;
 	volatile unsigned int forever = 1;
-	uint32_t serial = ++nr_calls;
 	char text[16];
 	ssize_t n;
 
+	nr_calls++;
 	switch (c->size ? bytes[0] : FAIL) {
 	case ECHO:
 		for (unsigned int i = 0; i < ANSWER_SIZE; i++)
@@ -314,15 +358,26 @@ static int serve(struct cage_call *c)
 				return -ENOMEM;
 			memset(p, 1, 1 << 20);
 		}
-	case UNSEALED: /* could be changed after it was checked */
-		forge(serial, 4, file_of("lies", 4));
+	case DESCRIPTOR: /* of any file system */
+		forge(last_serial, 0, 0);
 		return 0;
 	case TWICE: /* the second would answer another call */
-		forge(UINT32_MAX - serial, 0, -1);
+		forge(UINT32_MAX - last_serial, 0, -1);
+		return 0;
+	case EARLY: /* before the next call is made */
+		forge(last_serial, 0, -1);
+		forge(last_serial + 1, 0, -1);
 		return 0;
 	case WRONG_SIZE:
-		forge(serial, 1ULL << 40, file_of("lies", 4));
+		forge(last_serial, 1ULL << 40, -1);
 		return 0;
+	case NO_BYTES: /* the file has none */
+		forge(last_serial, 1000, -1);
+		return 0;
+	case MAPPED:
+		return map(&c->reply);
+	case FILL:
+		return fill(&c->reply);
 	case READ_FD:
 		n = pread(c->fds[0], text, sizeof(text), 0);
 		cage_put(&c->reply, text, n > 0 ? (size_t)n : 0);
@@ -356,7 +411,7 @@ static int call(uint8_t what, uint8_t with, uint32_t generation, uint64_t timeou
 static void answers(void)
 {
 	struct cage_answer a;
-	int fds[CAGE_FDS_MAX] = { file_of("a file", 6), -1 };
+	int fds[CAGE_FDS_MAX] = { cage_wrap("a file", 6), -1 };
 	const uint8_t read_fd = READ_FD;
 
 	assert_int_equal(call(ECHO, 'x', 0, LONG, &a), 0);
@@ -369,6 +424,9 @@ static void answers(void)
 	assert_int_equal(a.size, 6);
 	assert_memory_equal(a.bytes, "a file", 6);
 	cage_answer_free(&a);
+	/* No reader makes it larger. */
+	assert_int_equal(pwrite(fds[0], "b", 1, 0), 1);
+	assert_int_equal(pwrite(fds[0], "b", 1, 6), -1);
 	close(fds[0]);
 	assert_false(a.mapped);
 	assert_int_equal(call(FAIL, 0, 0, LONG, &a), -ENODATA);
@@ -455,15 +513,72 @@ TEST(test_hangs)
 	fails(HANG, -ETIME, SECOND / 10);
 }
 
+static void lies(void)
+{
+	fails(DESCRIPTOR, -EBADMSG, LONG);
+	fails(WRONG_SIZE, -EBADMSG, LONG);
+	fails(NO_BYTES, -EBADMSG, LONG);
+	fails(TWICE, -EBADMSG, LONG);
+}
+
 TEST(test_lies)
 {
-	fails(UNSEALED, -EBADMSG, LONG);
-	fails(WRONG_SIZE, -EBADMSG, LONG);
-	fails(TWICE, -EBADMSG, LONG);
+	lies();
 	kind = CAGE_PERFMAP; /* its replies are mapped */
-	fails(UNSEALED, -EBADMSG, LONG);
-	fails(WRONG_SIZE, -EBADMSG, LONG);
+	lies();
 	kind = CAGE_DWARF;
+}
+
+/* The answer to a call that was not made yet is not taken for that call's. */
+TEST(test_early)
+{
+	struct cage_answer a;
+	uint32_t generation;
+
+	count(&generation);
+	assert_int_equal(call(EARLY, 0, 0, LONG, &a), 0);
+	assert_int_equal(a.size, 0);
+	free(a.bytes);
+	assert_int_equal(call(COUNT, 0, 0, LONG, &a), -EBADMSG);
+	assert_int_equal(count(&generation), 1);
+}
+
+/* Bytes that the worker could change while they are read are copied, not mapped. */
+TEST(test_mapped)
+{
+	struct cage_answer a;
+
+	if (SANITIZED) /* a page past the end of the file is read */
+		skip();
+	assert_int_equal(call(MAPPED, 0, 0, LONG, &a), 0);
+	assert_int_equal(a.size, ANSWER_SIZE);
+	assert_int_equal(a.bytes[ANSWER_SIZE - 1], 'm');
+	free(a.bytes);
+	kind = CAGE_PERFMAP;
+	fails(MAPPED, -EBADMSG, LONG);
+	kind = CAGE_DWARF;
+}
+
+/* The file of a reply is limited, which is memory outside of its address space. */
+TEST(test_fill)
+{
+	if (SANITIZED)
+		skip();
+	fails(FILL, -EPIPE, LONG);
+}
+
+/* To send does not wait for a reader that takes nothing. */
+TEST(test_full_socket)
+{
+	struct cage_head head = { .size = 0 };
+	int pair[2], rc = 0;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (int i = 0; i < 100000 && !rc; i++)
+		rc = cage_wire_send(pair[0], &head, NULL, 0, NULL);
+	assert_int_equal(rc, -EAGAIN);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 /* Its memory is limited; it goes on, since an allocation fails. */
@@ -565,7 +680,7 @@ TEST(test_end)
 	count(&generation);
 	before = nr_fds();
 	for (int i = 0; i < 20; i++) {
-		call(i % 2 ? UNSEALED : DIE, 0, 0, LONG, &a);
+		call(i % 2 ? DESCRIPTOR : DIE, 0, 0, LONG, &a);
 		count(&generation);
 	}
 	assert_int_equal(nr_fds(), before);
