@@ -4,6 +4,7 @@
  */
 #include "ui/serve/metrics.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <time.h>
 
@@ -117,6 +118,8 @@ static void put_gauge(const struct writing *w, const char *name, double value, c
 
 static void put_self(const struct writing *w, const struct profile *p, uint64_t requests)
 {
+	/* Without large blocks, of which only some pages may be in use. */
+	const struct mallinfo2 heap = mallinfo2();
 	struct timespec cpu;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
@@ -127,6 +130,10 @@ static void put_self(const struct writing *w, const struct profile *p, uint64_t 
 	out_text(w->o, "proftop_http_requests_total");
 	put_value(w, (double)requests);
 	put_gauge(w, "self_resident_bytes", (double)p->self.rss_kb * 1024, "Memory of proftop.");
+	put_gauge(w, "heap_used_bytes", (double)heap.uordblks,
+		  "Memory that proftop has allocated, without large tables.");
+	put_gauge(w, "heap_free_bytes", (double)heap.fordblks,
+		  "Memory that the allocator keeps for later.");
 	put_gauge(w, "images_bytes", (double)p->images.memory,
 		  "Symbols and unwind tables of files that are loaded.");
 	put_gauge(w, "places", (double)p->nr_places, "Sampled code addresses.");
