@@ -198,6 +198,20 @@ static int list_pids(struct target *t, struct err *e)
 	return task_list_tree(t->pids, t->nr_pids, &t->tids);
 }
 
+/* Copy the list of threads. All have to exist. */
+static int list_tids(struct target *t, struct err *e)
+{
+	for (uint32_t i = 0; i < t->nr_pids; i++)
+		if (kill(t->pids[i], 0) && errno == ESRCH)
+			return err_set(e, -ESRCH,
+				       "no thread with tid %d\n"
+				       "  it has exited, or never existed\n"
+				       "  'ps -eL' lists the running threads",
+				       (int)t->pids[i]);
+	t->tids = copy_pids(t->pids, t->nr_pids);
+	return (int)t->nr_pids;
+}
+
 static int find_tasks(struct target *t, const struct sampler_config *config, struct err *e)
 {
 	switch (config->target) {
@@ -208,8 +222,7 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 	case TARGET_TIDS:
 		t->pids = copy_pids(config->pids, config->nr_pids);
 		t->nr_pids = config->nr_pids;
-		t->tids = copy_pids(config->pids, config->nr_pids);
-		return (int)config->nr_pids;
+		return list_tids(t, e);
 	case TARGET_USER:
 		return task_list_user(config->uid, &t->tids, e);
 	case TARGET_NAME:

@@ -334,6 +334,10 @@ TEST(test_targets)
 							     .pids = (pid_t[]){ 0x3fffff },
 							     .nr_pids = 1 });
 	expect_message(s, "no process with pid");
+	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_TIDS,
+							     .pids = (pid_t[]){ 0x3fffff },
+							     .nr_pids = 1 });
+	expect_message(s, "no thread with tid");
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_SYSTEM });
 	expect_message(s, "sampling system");
 	expect_only(s, busy[2], false);
