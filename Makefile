@@ -151,7 +151,7 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(LIBS_sampler)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 # A fuzzer brings its own main().
-$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(findstring fuzzer,$(SAN)),,$(B)/tests/fuzz/replay.o) $(LIBS_ui)
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/$(if $(findstring fuzzer,$(SAN)),options,replay).o $(LIBS_ui)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
@@ -239,7 +239,7 @@ style: ## SPDX, sizes, prefixes, the words of doc/STYLE.md, doc/ARCHITECTURE.md 
 figures: ## lines, functions, include knots, comments and words, by room
 	$(Q)tests/figures.py $(ROOMS)
 
-fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each
+fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each; TRACE_CMP=0: see tests/fuzz/run
 	$(Q)CC='$(CC)' tests/fuzz/run $(FUZZERS)
 
 fuzz-all: ## all fuzz targets, as many at a time as there are CPUs; TIME=60 seconds each
