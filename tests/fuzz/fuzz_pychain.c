@@ -4,6 +4,7 @@
  * line tables keep their bounds, and the merge with any native stack has each
  * frame once, in order.
  * FUZZ: unwind
+ * LIBFUZZER: -max_len=512
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -111,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, 1, 42);
 		lang_chain(&reader, &memory.process, &s, &chain);
+		made_note(&reader);
 		check_chain(&reader, &chain);
 		for (uint32_t i = 0; i < chain.nr; i++) {
 			const struct code_text *t = codes_at(reader.codes, chain.frames[i].code);

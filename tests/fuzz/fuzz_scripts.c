@@ -3,6 +3,7 @@
  * Bytes laid over the memory of a made-up PHP, Ruby or Perl: chains, functions and
  * texts keep their bounds in frames, calls and sizes.
  * FUZZ: symbols
+ * LIBFUZZER: -max_len=512
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,21 +14,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define STEPS 64U
+#define STEPS  64U
+#define ENDED  16U /* steps of images in which lists end */
+#define IMAGES (STEPS + 3 * ENDED)
+#define SELDOM 256U
 
-static struct pymake memory, images[STEPS];
+static struct pymake memory, images[IMAGES];
 static struct lang_reader reader;
 static struct lang_chain chain;
 
-/* Each word a pointer to another one, in steps. */
-static const struct pymake *image_of(uint64_t step)
+/*
+ * Each word a pointer to another one, in steps. Of three quarters of the choices some words are 0:
+ * where lists have no end, most inputs meet a limit of the reader before anything else.
+ */
+static const struct pymake *image_of(uint8_t choice)
 {
-	struct pymake *m = &images[step];
+	uint64_t step = choice < STEPS ? choice : choice % ENDED;
+	uint32_t ends = choice / STEPS;
+	struct pymake *m = &images[ends ? STEPS + (ends - 1) * ENDED + step : step];
 
 	if (m->end)
 		return m;
 	for (uint64_t at = PYMAKE_BASE; at + 8 <= PYMAKE_BASE + PYMAKE_SIZE; at += 8)
-		pymake_u64(m, at, PYMAKE_BASE + 4096 + ((at * step + 8 * step) & 0xfff8));
+		if (!ends || hash_u64(at ^ step) % (SELDOM >> 2 * (ends - 1)))
+			pymake_u64(m, at, PYMAKE_BASE + 4096 + ((at * step + 8 * step) & 0xfff8));
 	m->end = PYMAKE_BASE + PYMAKE_SIZE;
 	return m;
 }
@@ -70,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 3 || !made_reader(&reader, &memory))
 		return 0;
-	image = image_of(data[1] % STEPS);
+	image = image_of(data[1]);
 	made_begin(&memory, image);
 	memory.process.kind = kinds[data[0] % ARRAY_SIZE(kinds)];
 	memory.process.runtime = PYMAKE_BASE + 4096;
@@ -83,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			lang_chain_find_thread(&reader, &memory.process, 1, 42);
 			lang_chain(&reader, &memory.process, &s, &chain);
 		}
+		made_note(&reader);
 		check_chain(&reader, &chain);
 	}
 	undo(image, data + 3, size - 3);

@@ -3,6 +3,7 @@
  * Bytes laid over the heap, the stack and the layout of a made-up V8: the reader keeps its
  * bounds, and the merge with any native stack has each frame once, in order.
  * FUZZ: unwind
+ * LIBFUZZER: -max_len=1024
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -160,6 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int round = 0; round < 2; round++) {
 		lang_chain_find_thread(&reader, &memory.process, 1, 42);
 		lang_chain(&reader, &memory.process, &s, &chain);
+		made_note(&reader);
 		check_chain(&reader, &chain);
 		check_merge(data, size);
 		spoil(data + 1, size - 1);

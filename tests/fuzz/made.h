@@ -7,6 +7,7 @@
 #define TESTS_FUZZ_MADE_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "tests/symbols/pymake.h"
 
@@ -34,17 +35,74 @@ static inline void made_end(struct pymake *m, const struct pymake *image)
 	memcpy((uint8_t *)m + from, (const uint8_t *)image + from, sizeof(*m) - from);
 }
 
-/* Make @r a reader of @m that knows nothing yet. False: out of memory. */
-static inline bool made_reader(struct lang_reader *r, struct pymake *m)
+/* Known code that this input may have set. */
+struct made_known {
+	struct lang_known *list[16 * LANG_FRAMES_MAX];
+	uint32_t nr;
+};
+
+static inline struct made_known *made_known(void)
 {
-	for (uint32_t i = 0; i < LANG_THREADS; i++)
-		if (r->threads[i].process)
-			memset(&r->threads[i], 0, sizeof(r->threads[i]));
+	static struct made_known known;
+
+	return &known;
+}
+
+/* Note the code of a chain, after each lang_chain(): to look at all known code is slow. */
+static inline void made_note(const struct lang_reader *r)
+{
+	struct made_known *k = made_known();
+
+	for (uint32_t i = 0; i < r->work.nr_codes && k->nr < ARRAY_SIZE(k->list); i++)
+		k->list[k->nr++] = r->work.codes_of[i].known;
+}
+
+/* Forget @nr threads; return how many there were. */
+static inline uint32_t made_forget(struct lang_thread *t, uint32_t nr)
+{
+	uint32_t had = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!t[i].process)
+			continue;
+		memset(&t[i], 0, sizeof(t[i]));
+		had++;
+	}
+	return had;
+}
+
+/* Forget the threads of process 1: mostly only @tid. */
+static inline void made_forget_threads(struct lang_reader *r, pid_t tid)
+{
+	uint64_t hash = hash_u64(1ULL << 32 ^ (uint32_t)tid);
+
+	if (made_forget(&r->threads[hash & (LANG_THREADS - LANG_WAYS)], LANG_WAYS) < r->next_way)
+		made_forget(r->threads, LANG_THREADS);
+	r->next_way = 0;
+}
+
+static inline void made_forget_known(struct lang_reader *r)
+{
+	struct made_known *k = made_known();
+	static uint32_t inputs;
+
+	for (uint32_t i = 0; i < k->nr; i++)
+		memset(k->list[i], 0, sizeof(*k->list[i]));
+	k->nr = 0;
+	if (++inputs % 1024)
+		return;
+	/* None was missed. */
 	for (uint32_t i = 0; i < LANG_KNOWN; i++)
 		if (r->known[i].process)
-			memset(&r->known[i], 0, sizeof(r->known[i]));
+			abort();
+}
+
+/* Make @r a reader of @m that knows nothing yet, for process 1 and thread 42. False: no memory. */
+static inline bool made_reader(struct lang_reader *r, struct pymake *m)
+{
+	made_forget_threads(r, 42);
+	made_forget_known(r);
 	memset(r->replaces, 0, sizeof(r->replaces));
-	r->next_way = 0;
 	r->memory.read = pymake_read;
 	r->memory.ctx = m;
 	r->codes = codes_new();
