@@ -8,8 +8,59 @@
 #include <string.h>
 
 #include "symbols/object/image_read.h"
+#include "tests/fuzz/cage_copy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#ifdef HAVE_LZMA
+#include <dlfcn.h>
+#include <lzma.h>
+#include <sys/mman.h>
+
+#define DICTIONARIES (256UL << 20)
+
+/* Memory of liblzma: one piece after the other, all free again at lzma_end(). */
+static uint8_t *dictionaries;
+static size_t used;
+
+static void *take(void *ctx, size_t nr, size_t size)
+{
+	size_t at = used;
+
+	if (!dictionaries)
+		dictionaries = mmap(NULL, DICTIONARIES, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (dictionaries == MAP_FAILED || nr > DICTIONARIES || size > DICTIONARIES ||
+	    nr * size > DICTIONARIES - used)
+		return NULL;
+	used += (nr * size + 63) & ~63UL;
+	return dictionaries + at;
+}
+
+static void give_back(void *ctx, void *p)
+{
+}
+
+/*
+ * Instead of liblzma's, for xz.c: a dictionary of 8 MiB is the largest part of most inputs, since
+ * ASan writes its shadow twice. The library is not built with ASan; input and output remain on
+ * the heap.
+ */
+lzma_ret lzma_stream_decoder(lzma_stream *s, uint64_t memlimit, uint32_t flags)
+{
+	static lzma_ret (*library)(lzma_stream * s, uint64_t memlimit, uint32_t flags);
+	static lzma_allocator allocator = { take, give_back, NULL };
+
+	if (!library)
+		library = (lzma_ret(*)(lzma_stream *, uint64_t, uint32_t))dlsym(RTLD_NEXT, "lzma_"
+											   "stream_"
+											   "decode"
+											   "r");
+	used = 0;
+	s->allocator = &allocator;
+	return library(s, memlimit, flags);
+}
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "symbols/jit/jitdump.h"
+#include "tests/fuzz/cage_copy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
