@@ -157,6 +157,7 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/$(if $(findstring fuzzer,
 
 # See tests/fuzz/cage_copy.h.
 $(B)/tests/fuzz/fuzz_jitdump $(B)/tests/fuzz/fuzz_image: ALL_LDFLAGS += -Wl,--wrap=cage_wrap,--wrap=cage_take
+$(B)/tests/fuzz/fuzz_perfdata: ALL_LDFLAGS += -Wl,--wrap=xcalloc,--wrap=free
 
 # Programs to be sampled: built as their first line says ("BUILD: flags"), without frame pointers by default.
 $(B)/tests/programs/%: tests/programs/%.c | deps
