@@ -8,12 +8,22 @@
 #include "unwind/libunwind_step.h"
 
 #include <elf.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #define SP   0x7ffe00000000ULL
 #define COPY 256u
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/*
+ * Instead of libc's, for libunwind, which blocks all signals around each look into its cache: no
+ * handler of the fuzzer steps.
+ */
+int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return old ? sigemptyset(old) : 0;
+}
 
 /* Step the frame at @vaddr of the object, and its callers as if they were also there. */
 static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
