@@ -55,7 +55,7 @@ if echo 500 >"$limit" 2>/dev/null; then
 	echo 500 >"$limit"
 	wait "$p" || wrong "opened again: exit $?"
 	echo "$before" >"$limit"
-	grep -q '500 Hz, got' "$TMP/again" && grep -q '4096 bytes of user stack a sample' "$TMP/again" ||
+	grep -q 'cpu-clock  *500 Hz' "$TMP/again" && grep -q '4096 bytes of user stack a sample' "$TMP/again" ||
 		wrong "opened again with a lower limit: $(cat "$TMP/again")"
 else
 	echo "(the limit cannot be changed here: throttling not forced)"

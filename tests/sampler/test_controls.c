@@ -10,6 +10,7 @@
 #include "tests/reference.h"
 #include "sampler/event/counters.h"
 #include "tests/sampler/live.h"
+#include "symbols/base/helper.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -27,8 +28,8 @@
 #define TICK_NS	  500000000ULL
 #define WINDOW_NS 1000000000ULL
 #define BUSY	  3
-/* Objects that are read at a time: four, with debug files. */
-#define FILES_MAX 12
+/* Files that are read at a time: by helpers, of any program on the machine. */
+#define FILES_MAX (HELPERS_MAX + 4)
 /* Growth from other programs on the machine, beside their objects: names, places, stacks. */
 #define GROWTH_OTHERS_KB (24 << 10)
 /* Of programs that were seen all the time. */
