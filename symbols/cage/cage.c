@@ -30,20 +30,25 @@
 #include "symbols/cage/cage_server.h"
 #include "symbols/cage/cage_wire.h"
 
-#define SIZE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
-#define START_NS   2000000000ULL  /* for the server to fork a worker */
-#define RETRY_NS   20000000000ULL /* without requests to a server that did not answer */
-#define SERVER	   CAGE_NR_KINDS
+#define SIZE_SEALS  (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+#define NOEXEC_SEAL 8U		   /* MFD_NOEXEC_SEAL of Linux 6.3, which a sysctl may require */
+#define ERRNO_MAX   4095	   /* of the kernel */
+#define START_NS    2000000000ULL  /* for the server to fork a worker */
+#define RETRY_NS    20000000000ULL /* without requests to a server that did not answer */
+#define SERVER	    CAGE_NR_KINDS
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
 #define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
 #define WORN_CALLS 64U
+/* Of a worker with more a new one takes over: one that was taken over keeps all that it gets. */
+#define HELD_MAX ((size_t)16 << 20)
 
 struct worker {
 	pthread_mutex_t lock;
 	int sock, pidfd;     /* -1: not running */
 	uint32_t generation; /* the number of workers started */
 	uint32_t nr_calls;
-	int file;	 /* for its reply, empty; -1: not made yet */
+	int file;	 /* for its reply; -1: not made yet */
+	size_t held;	 /* bytes of copies and replies that it may have kept */
 	clockid_t clock; /* its CPU time */
 };
 
@@ -54,6 +59,8 @@ static struct {
 	uint32_t serial;    /* of the last request to the server */
 	uint64_t failed_ns; /* time of a request that it did not answer; 0: none */
 	struct worker workers[CAGE_NR_KINDS];
+	/* CPU time of workers that have ended; relaxed. */
+	atomic_ullong ended_ns;
 	/* For cage_has(), relaxed: of the workers, then of the server; 0: none. */
 	_Alignas(CACHELINE) atomic_int pids[CAGE_NR_KINDS + 1];
 } cage = {
@@ -93,9 +100,24 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 	return 0;
 }
 
+/* Return the time of a CPU clock; 0: its process has ended. */
+static uint64_t cpu_ns_of(clockid_t clock)
+{
+	struct timespec ts;
+
+	if (clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
 /* End the worker: it may be in the middle of a call. Under its lock. */
 static void end_worker(struct worker *w)
 {
+	bool ran = w->sock >= 0 && w->clock != CLOCK_MONOTONIC;
+	uint64_t cpu_ns = ran ? cpu_ns_of(w->clock) : 0;
+
+	/* First: the sum of both may be too large for a moment, but never falls. */
+	atomic_fetch_add_explicit(&cage.ended_ns, cpu_ns, memory_order_relaxed);
 	if (w->pidfd >= 0) {
 		syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
 		close(w->pidfd);
@@ -105,6 +127,7 @@ static void end_worker(struct worker *w)
 	if (w->file >= 0)
 		close(w->file);
 	w->sock = w->pidfd = w->file = -1;
+	w->held = 0;
 	atomic_store_explicit(&cage.pids[w - cage.workers], 0, memory_order_relaxed);
 }
 
@@ -126,16 +149,6 @@ void cage_stop(void)
 		return;
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
-}
-
-/* Return the time of a CPU clock; 0: its process has ended. */
-static uint64_t cpu_ns_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
 /* Wait until @sock has a packet or is closed. 0 or -ETIME. */
@@ -238,23 +251,17 @@ void cage_answer_free(struct cage_answer *a)
 	*a = (struct cage_answer){ 0 };
 }
 
-/* Return whether the reply file has @size bytes. */
-static bool has_size(int file, uint64_t size)
-{
-	struct stat st;
-
-	return !fstat(file, &st) && (uint64_t)st.st_size == size;
-}
-
 /*
  * Map the bytes of the reply file, which nothing can change from here on: the next call has another
- * one. A worker that has it mapped is refused by fcntl(2).
+ * one. All of its pages have to be there: a hole would take memory here, or end this process.
  */
 static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
 {
+	struct stat st;
 	void *bytes;
 
-	if (fcntl(w->file, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) || !has_size(w->file, size))
+	if (fcntl(w->file, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) || fstat(w->file, &st) ||
+	    (uint64_t)st.st_size < size || (uint64_t)st.st_blocks * 512 < size)
 		return -EBADMSG;
 	bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, w->file, 0);
 	close(w->file);
@@ -265,13 +272,14 @@ static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
 	return 0;
 }
 
-/* Copy the bytes of the reply file: its worker may change it until it is killed. */
+/*
+ * Copy the bytes of the reply file: its worker may change it until it is killed. Only pread(2) does
+ * not wait: a write of the worker, from a page of a file that does not respond, holds its locks.
+ */
 static int copy_bytes(int file, size_t size, struct cage_answer *out)
 {
 	size_t done = 0;
 
-	if (!has_size(file, size))
-		return -EBADMSG;
 	out->bytes = malloc(size + 1);
 	if (!out->bytes)
 		return -ENOMEM;
@@ -290,24 +298,14 @@ static int copy_bytes(int file, size_t size, struct cage_answer *out)
 	return -EBADMSG;
 }
 
-/* Make the reply file empty: it holds memory. */
-static int empty_file(const struct worker *w)
-{
-	return ftruncate(w->file, 0) || lseek(w->file, 0, SEEK_SET) ? -EBADMSG : 0;
-}
-
 /* Take a reply of @size bytes out of the reply file. 0, -EBADMSG or -ENOMEM. */
 static int take_file(struct worker *w, const struct cage_reader *reader, uint64_t size,
 		     struct cage_answer *out)
 {
-	int rc;
-
 	if (!size || size > (reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
 		return -EBADMSG;
-	if (reader->map_reply)
-		return map_bytes(w, size, out);
-	rc = copy_bytes(w->file, size, out);
-	return rc ? rc : empty_file(w);
+	w->held += size;
+	return reader->map_reply ? map_bytes(w, size, out) : copy_bytes(w->file, size, out);
 }
 
 /*
@@ -329,8 +327,7 @@ static int take_reply(struct worker *w, const struct cage_reader *reader,
 	free(packet);
 	if (more || (got->code && got->size))
 		return -EBADMSG;
-	/* A reader that fails may have begun to write. */
-	return got->code ? empty_file(w) : take_file(w, reader, got->size, out);
+	return got->code ? 0 : take_file(w, reader, got->size, out);
 }
 
 /* Take the answer to the call @serial. *@code: of the reader. */
@@ -345,7 +342,7 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 	if (!packet)
 		return -ENOMEM;
 	rc = cage_wire_receive(w->sock, &got, packet, CAGE_PACKET_MAX, &more, NULL);
-	if (!rc && (got.serial != serial || got.code > 0))
+	if (!rc && (got.serial != serial || got.code > 0 || got.code < -ERRNO_MAX))
 		rc = -EBADMSG;
 	if (!rc)
 		rc = take_reply(w, reader, &got, packet, more, out);
@@ -357,6 +354,15 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 	return rc;
 }
 
+/* Return the size of a copy (cage_fix_size()); 0: another file, which is not looked at. */
+static size_t size_of_copy(int fd)
+{
+	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & F_SEAL_GROW && !fstat(fd, &st) ? (size_t)st.st_size : 0;
+}
+
 /* Send the request and take the answer. Under the lock. *@code: of the reader. */
 static int exchange(struct worker *w, const struct cage_reader *reader, const void *request,
 		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t timeout_ns, int *code,
@@ -366,13 +372,11 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 	uint64_t cpu_ns = cpu_ns_of(w->clock);
 	int rc;
 
-	if (w->file < 0)
-		w->file = memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (w->file < 0)
-		return -ENOMEM;
 	if (getrandom(&head.serial, sizeof(head.serial), 0) != sizeof(head.serial))
 		return -EPIPE;
 	w->nr_calls++;
+	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+		w->held += size_of_copy(fds[i]);
 	rc = cage_wire_send(w->sock, &head, request, size,
 			    (const int[]){ w->file, fds[0], fds[1] });
 	if (!rc)
@@ -413,18 +417,27 @@ static void replace_worn(struct worker *w)
 		end_worker(w);
 }
 
+/* Have a worker, and a file for its reply. Under the lock. */
+static int prepare(struct worker *w, enum cage_kind kind)
+{
+	if (w->file < 0)
+		w->file = cage_file();
+	if (w->file < 0)
+		return -ENOMEM;
+	return w->sock < 0 ? start_worker(w, kind) : 0;
+}
+
 /* Call the worker, started if needed. Under the lock. */
 static int call_worker(struct worker *w, const struct cage_reader *reader, const void *request,
 		       size_t size, const int fds[CAGE_FDS_MAX], uint32_t generation,
 		       uint64_t timeout_ns, struct cage_answer *out)
 {
-	int code = 0, rc = 0;
+	int code = 0, rc;
 
 	replace_worn(w);
 	if (generation && (w->sock < 0 || w->generation != generation))
 		return -ESTALE;
-	if (w->sock < 0)
-		rc = start_worker(w, reader->kind);
+	rc = prepare(w, reader->kind);
 	if (rc)
 		return rc;
 	rc = exchange(w, reader, request, size, fds, timeout_ns, &code, out);
@@ -433,6 +446,8 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 		return rc;
 	}
 	out->generation = w->generation;
+	if (w->held > HELD_MAX)
+		end_worker(w);
 	return code;
 }
 
@@ -458,13 +473,23 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	return rc;
 }
 
+int cage_file(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("proftop", flags | NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("proftop", flags);
+	return fd < 0 ? -errno : fd;
+}
+
 int cage_wrap(const void *bytes, size_t size)
 {
-	int fd = memfd_create("proftop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = cage_file();
 	size_t done = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (done < size) {
 		ssize_t n = write(fd, (const uint8_t *)bytes + done, size - done);
 
@@ -496,7 +521,7 @@ bool cage_has(pid_t pid)
 
 uint64_t cage_cpu_ns(void)
 {
-	uint64_t sum = 0;
+	uint64_t sum = atomic_load_explicit(&cage.ended_ns, memory_order_relaxed);
 
 	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++) {
 		pid_t pid = atomic_load_explicit(&cage.pids[i], memory_order_relaxed);

@@ -46,18 +46,19 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
 	      struct cage_answer *out);
 
+/* Make an empty memfd. -errno. */
+int cage_file(void);
 /*
  * Make a memfd of @size bytes to send with a call: a copy, which does not change while it is read.
  * The caller closes it. -errno.
  */
 int cage_wrap(const void *bytes, size_t size);
-/* Fix the size of a memfd (MFD_ALLOW_SEALING) before it is sent: a reader that was taken over would
- * fill memory. */
+/* Fix the size of a memfd before it is sent: a reader that was taken over would fill memory. */
 void cage_fix_size(int fd);
 
 /* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
 bool cage_has(pid_t pid);
-/* Return the CPU time of the running workers. */
+/* Return the CPU time of all workers, ended ones included. */
 uint64_t cage_cpu_ns(void);
 
 #endif

@@ -126,6 +126,10 @@ extern const Elf64_Ehdr __ehdr_start;
 #define WITHOUT(name, n, mask)                                                                     \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask), 0, 1), KILL, ALLOW
+#define WITHOUT_BOTH(name, n, mask, n2, mask2)                                                     \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 6), LOAD(ARG(n)),                       \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask), 2, 0), LOAD(ARG(n2)),                 \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask2), 0, 1), KILL, ALLOW
 /* @name is allowed with @value in argument @n, else refused. */
 #define WITH(name, n, value)                                                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
@@ -145,9 +149,11 @@ static int filter_calls(void)
 		ON(pread64, ALLOW),
 		ON(lseek, ALLOW),
 		ON(write, ALLOW),
+		ON(pwrite64, ALLOW),
 		ON(close, ALLOW),
 		ON(recvmsg, ALLOW),
-		ON(sendmsg, ALLOW),
+		/* Not sendmsg(2): to drop a descriptor may wait for its file system. */
+		ON(writev, ALLOW),
 		ON(fstat, ALLOW),
 		ON(brk, ALLOW),
 		ON(munmap, ALLOW),
@@ -161,10 +167,10 @@ static int filter_calls(void)
 		ON(rt_sigreturn, ALLOW),
 		ON(exit, ALLOW),
 		ON(exit_group, ALLOW),
-		WITHOUT(mmap, 2, PROT_EXEC),
+		/* Shared memory has no limit: unmapped pages remain. */
+		WITHOUT_BOTH(mmap, 2, PROT_EXEC, 3, MAP_SHARED),
 		WITHOUT(mprotect, 2, PROT_EXEC),
-		/* fstat() of some C libraries. Its path is not checked here: with chroot(2) there
-		 * is none. */
+		/* fstat() of some C libraries. Of any path, but for chroot(2). */
 		WITH(newfstatat, 3, AT_EMPTY_PATH),
 		ON(fcntl, REFUSE),
 		/* libdw looks for files beside its file, and goes on without. */

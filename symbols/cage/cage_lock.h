@@ -4,7 +4,7 @@
  *
  * The server gives up capabilities and takes a user namespace if permitted. A worker then has
  * limits of memory, files and CPU time, no path (Landlock), and a list of allowed system calls
- * (seccomp): read, write and map memory, take and send messages. To open a file fails; anything
+ * (seccomp): read, write, map private memory, take messages. To open a file fails; anything
  * else kills the worker. It can make no file; a file of a call ends at @file_max bytes.
  */
 #ifndef SYMBOLS_CAGE_CAGE_LOCK_H

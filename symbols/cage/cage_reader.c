@@ -22,7 +22,7 @@ static bool grow(struct cage_reply *reply, size_t max)
 static bool write_all(struct cage_reply *reply, const uint8_t *bytes, size_t size)
 {
 	while (size) {
-		ssize_t n = write(reply->file, bytes, size);
+		ssize_t n = pwrite(reply->file, bytes, size, (off_t)reply->written);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -69,7 +69,8 @@ struct cage_reader {
 	int (*serve)(struct cage_call *c);
 	uint64_t memory_max; /* address space of the worker */
 	size_t reply_max;    /* 0: CAGE_REPLY_MAX */
-	bool map_reply;	     /* map a reply that is in the file, do not copy it */
+	/* Map a reply that is in the file, do not copy it. Only if all descriptors are copies. */
+	bool map_reply;
 };
 
 #endif

@@ -42,7 +42,7 @@ static int answer(int sock, const struct cage_reader *reader, struct cage_head *
 	/* A reply is in the packet, or in the file. */
 	packet = head->code || reply->written ? 0 : reply->size;
 	head->size = head->code ? 0 : reply->written + packet;
-	rc = cage_wire_send(sock, head, reply->bytes, packet, NULL);
+	rc = cage_wire_answer(sock, head, reply->bytes, packet);
 	close(reply->file);
 	return rc;
 }

@@ -47,6 +47,20 @@ int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, si
 	return sent < 0 ? -errno : 0;
 }
 
+int cage_wire_answer(int sock, const struct cage_head *head, const void *bytes, size_t size)
+{
+	const struct iovec parts[] = {
+		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
+		{ .iov_base = (void *)(uintptr_t)bytes, .iov_len = size },
+	};
+	ssize_t sent;
+
+	do {
+		sent = writev(sock, parts, size ? 2 : 1);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
 /* Take all descriptors out of @msg: the others would leak. */
 static void take_fds(struct msghdr *msg, int fds[CAGE_WIRE_FDS])
 {

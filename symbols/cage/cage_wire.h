@@ -22,11 +22,12 @@ struct cage_head {
  */
 int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, size_t size,
 		   const int fds[CAGE_WIRE_FDS]);
+/* The same of a worker, which may not send descriptors, and may wait. */
+int cage_wire_answer(int sock, const struct cage_head *head, const void *bytes, size_t size);
 /*
  * Receive a packet of at most @max bytes after the head; *size: their number. @fds: -1 if there
- * is none; the caller closes them. NULL: descriptors are refused, and dropped by the kernel: to
- * close(2) one of a hostile file system may wait for ever. 0, -EPIPE at the end, -EBADMSG, or
- * -errno.
+ * is none; the caller closes them. NULL: descriptors are refused. 0, -EPIPE at the end, -EBADMSG,
+ * or -errno.
  */
 int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max, size_t *size,
 		      int fds[CAGE_WIRE_FDS]);

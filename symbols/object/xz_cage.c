@@ -53,7 +53,9 @@ static int serve(struct cage_call *c)
 	free(in);
 	if (rc)
 		return rc;
+	free(c->reply.bytes); /* the buffer of the calls before */
 	c->reply.bytes = out;
+	c->reply.max = c->reply.size;
 	return 0;
 }
 

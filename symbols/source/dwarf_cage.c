@@ -168,7 +168,9 @@ static bool take_chains(const struct cage_answer *from, uint32_t nr, struct dwar
 	uint32_t sum;
 
 	*out = (struct dwarf_chains){ .texts = from->bytes };
-	if (!take_head(&a, from, &h) || h.nr > nr || !take_lengths(&a, h.nr, out, &sum))
+	/* One at least, or the same call would be made again and again. */
+	if (!take_head(&a, from, &h) || h.nr > nr || (nr && !h.nr) ||
+	    !take_lengths(&a, h.nr, out, &sum))
 		return false;
 	out->nr = h.nr;
 	out->frames = calloc(MAX(sum, 1U), sizeof(*out->frames));
