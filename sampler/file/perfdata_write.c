@@ -159,9 +159,10 @@ static int move_old(const char *path, struct err *e)
 static int create(const char *path, struct err *e)
 {
 	struct invoker_saved saved;
-	int code, fd = -1;
+	int code = invoker_begin(&saved, e), fd = -1;
 
-	invoker_begin(&saved);
+	if (code)
+		return code;
 	code = move_old(path, e);
 	if (!code) {
 		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -29,6 +29,7 @@ static struct {
 	gid_t groups[INVOKER_GROUPS_MAX];
 	int nr_groups;
 	char name[NAME_SIZE], home[HOME_SIZE];
+	bool hidden; /* not dumpable */
 } invoker;
 
 /* Parse an id; false: not a number. */
@@ -119,6 +120,13 @@ static bool set_caps(const struct __user_cap_data_struct *caps)
 	return !syscall(SYS_capset, &header, caps);
 }
 
+/* Forbid core files and tracing. A change of the user sets this back to fs.suid_dumpable. */
+static void hide(void)
+{
+	if (invoker.hidden)
+		prctl(PR_SET_DUMPABLE, 0);
+}
+
 void invoker_init(void)
 {
 	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
@@ -133,11 +141,11 @@ void invoker_init(void)
 	}
 	/* Sanitizers trace their process to find leaks. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-	if (get_caps(caps) && (caps[0].permitted | caps[1].permitted))
-		prctl(PR_SET_DUMPABLE, 0);
+	invoker.hidden = get_caps(caps) && (caps[0].permitted | caps[1].permitted);
 #else
 	(void)caps;
 #endif
+	hide();
 }
 
 bool invoker_is_other(void)
@@ -160,49 +168,91 @@ const char *invoker_home(void)
 	return invoker.home[0] == '/' ? invoker.home : NULL;
 }
 
-/* Change user and groups of this thread's file accesses. */
-static void set_user(uid_t uid, gid_t gid, const gid_t *groups, int nr_groups)
+/* Change user and groups of this thread's file accesses. False: not possible, or only in part. */
+static bool set_user(uid_t uid, gid_t gid, const gid_t *groups, int nr_groups)
 {
-	if (nr_groups >= 0)
-		syscall(SYS_setgroups, nr_groups, groups);
+	bool done = !syscall(SYS_setgroups, nr_groups, groups);
+
 	syscall(SYS_setfsgid, gid);
 	syscall(SYS_setfsuid, uid);
+	hide();
+	/* Both return the id before, and no error; -1 is no id: nothing is changed. */
+	return done && (gid_t)syscall(SYS_setfsgid, -1) == gid &&
+	       (uid_t)syscall(SYS_setfsuid, -1) == uid;
 }
 
-void invoker_begin(struct invoker_saved *saved)
+/* Take the user and groups of the caller of sudo. */
+static bool take_user(struct invoker_saved *saved)
+{
+	prctl(PR_GET_PDEATHSIG, &saved->death_signal);
+	saved->uid = geteuid();
+	saved->gid = getegid();
+	saved->nr_groups = getgroups(INVOKER_GROUPS_MAX, saved->groups);
+	return saved->nr_groups >= 0 &&
+	       set_user(invoker.uid, invoker.gid, invoker.groups, invoker.nr_groups);
+}
+
+/* Remove the effective capabilities. Root itself has the rights of root. */
+static bool take_caps(const struct invoker_saved *saved)
 {
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3];
 
-	*saved = (struct invoker_saved){ .nr_groups = -1 };
-	saved->has_caps = get_caps(saved->caps);
-	if (invoker.other) {
-		prctl(PR_GET_PDEATHSIG, &saved->death_signal);
-		saved->uid = geteuid();
-		saved->gid = getegid();
-		saved->nr_groups = getgroups(INVOKER_GROUPS_MAX, saved->groups);
-		set_user(invoker.uid, invoker.gid, invoker.groups,
-			 saved->nr_groups < 0 ? -1 : invoker.nr_groups);
-	}
-	if (!saved->has_caps || (!invoker.other && !geteuid()))
-		return; /* root itself has the rights of root */
+	if (!invoker.other && !geteuid())
+		return true;
+	if (!saved->has_caps || !(saved->caps[0].effective | saved->caps[1].effective))
+		return saved->has_caps;
 	memcpy(none, saved->caps, sizeof(none));
 	none[0].effective = none[1].effective = 0;
-	set_caps(none);
+	return set_caps(none);
+}
+
+static int refuse(struct err *e)
+{
+	return e ? err_set(e, -EPERM,
+			   "cannot take the rights of the invoking user %u: %s\n"
+			   "  files are read and written with these rights; CAP_SETUID and "
+			   "CAP_SETGID are needed\n"
+			   "  'env -u SUDO_UID proftop' has the rights of root",
+			   invoker.uid, strerror(EPERM))
+		 : -EPERM;
+}
+
+int invoker_begin(struct invoker_saved *saved, struct err *e)
+{
+	*saved = (struct invoker_saved){ .nr_groups = -1 };
+	saved->has_caps = get_caps(saved->caps);
+	if ((!invoker.other || take_user(saved)) && take_caps(saved))
+		return 0;
+	invoker_end(saved);
+	return refuse(e);
 }
 
 void invoker_end(const struct invoker_saved *saved)
 {
 	if (saved->has_caps)
 		set_caps(saved->caps);
-	if (invoker.other)
-		set_user(saved->uid, saved->gid, saved->groups, saved->nr_groups);
-	if (!invoker.other)
+	if (!invoker.other || saved->nr_groups < 0)
 		return;
+	set_user(saved->uid, saved->gid, saved->groups, saved->nr_groups);
 	/* A change of the user removes the capabilities for files. */
 	if (saved->has_caps)
 		set_caps(saved->caps);
 	if (saved->death_signal)
 		prctl(PR_SET_PDEATHSIG, saved->death_signal);
+}
+
+void invoker_stay(void)
+{
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+
+	/* Root itself reads and writes in the folders of others. */
+	if (!invoker.other && !geteuid() && get_caps(caps)) {
+		caps[0].effective &= 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
+		caps[0].permitted = caps[0].effective;
+		caps[0].inheritable = 0;
+		caps[1] = (struct __user_cap_data_struct){ 0 };
+	}
+	set_caps(caps);
 }
 
 bool invoker_become(void)
@@ -213,5 +263,6 @@ bool invoker_become(void)
 			      syscall(SYS_setresgid, invoker.gid, invoker.gid, invoker.gid) ||
 			      syscall(SYS_setresuid, invoker.uid, invoker.uid, invoker.uid)))
 		return false;
+	hide();
 	return (!invoker.other && !geteuid()) || set_caps(none);
 }

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "symbols/base/base.h"
+
 #define INVOKER_GROUPS_MAX 64
 
 /* The rights of a thread, to be restored. */
@@ -21,7 +23,7 @@ struct invoker_saved {
 	uid_t uid;
 	gid_t gid;
 	gid_t groups[INVOKER_GROUPS_MAX];
-	int nr_groups; /* -1: not changed */
+	int nr_groups; /* -1: the user is not changed */
 	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 	bool has_caps;
 	int death_signal; /* a change of the user clears it */
@@ -45,10 +47,17 @@ const char *invoker_name(void);
 /* Return the home where that is not to be taken from the environment; NULL otherwise. Static. */
 const char *invoker_home(void);
 
-/* Take the rights of the invoking user in this thread, and in threads it starts, until
- * invoker_end(). */
-void invoker_begin(struct invoker_saved *saved);
+/*
+ * Take the rights of the invoking user in this thread, and in threads it starts, until
+ * invoker_end(). 0, or -EPERM with a message (@e may be NULL): not possible, no right is changed.
+ */
+int invoker_begin(struct invoker_saved *saved, struct err *e);
 void invoker_end(const struct invoker_saved *saved);
+/*
+ * In a thread with these rights, for good: give up all capabilities, except of root the ones for
+ * files. Without invoker_end().
+ */
+void invoker_stay(void);
 /*
  * Take the rights of the invoking user in this process for good; after fork(): async-signal-safe.
  * False: not possible.

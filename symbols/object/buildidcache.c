@@ -72,11 +72,12 @@ int buildidcache_open(const uint8_t *build_id, size_t size, struct foreign_file 
 {
 	const char *home = getenv("HOME"), *own = invoker_home() ? invoker_home() : home;
 	struct invoker_saved saved;
-	int code;
+	int code = invoker_begin(&saved, NULL);
 
-	invoker_begin(&saved);
-	code = open_below(own, geteuid(), build_id, size, out);
-	invoker_end(&saved);
+	if (!code) {
+		code = open_below(own, geteuid(), build_id, size, out);
+		invoker_end(&saved);
+	}
 	/* "sudo perf record" has the cache of root. */
 	if (code && invoker_is_other() && !invoker_is_unprivileged())
 		code = open_below(home, 0, build_id, size, out);

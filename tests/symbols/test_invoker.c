@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,15 +57,58 @@ static void check_begin_end(void)
 	prctl(PR_SET_PDEATHSIG, SIGUSR2);
 	pthread_barrier_init(&changed, NULL, 2);
 	assert_int_equal(pthread_create(&thread, NULL, other_thread, NULL), 0);
-	invoker_begin(&saved);
+	assert_int_equal(invoker_begin(&saved, NULL), 0);
 	assert_int_equal(try_create(root_dir), -EACCES);
 	assert_int_equal(try_create(open_dir), NOBODY);
 	pthread_barrier_wait(&changed);
 	pthread_join(thread, NULL);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
+#endif
 	invoker_end(&saved);
 	assert_int_equal(try_create(root_dir), 0);
 	prctl(PR_GET_PDEATHSIG, &sig);
 	assert_int_equal(sig, SIGUSR2);
+}
+
+/* Without the power to change the user nothing is changed, and the caller gets a message. */
+static void check_refused(void)
+{
+	static const unsigned int needed[] = { CAP_SETUID, CAP_SETGID };
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct all[_LINUX_CAPABILITY_U32S_3], less[ARRAY_SIZE(all)];
+	int nr_groups = getgroups(0, NULL);
+	struct invoker_saved saved;
+	struct err e;
+
+	assert_int_equal(syscall(SYS_capget, &header, all), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+		memcpy(less, all, sizeof(less));
+		less[0].effective &= ~(1u << needed[i]);
+		assert_int_equal(syscall(SYS_capset, &header, less), 0);
+		e.text[0] = '\0';
+		assert_int_equal(invoker_begin(&saved, &e), -EPERM);
+		assert_non_null(strstr(e.text, "invoking user 65534"));
+		assert_int_equal(invoker_begin(&saved, NULL), -EPERM);
+		assert_int_equal(try_create(root_dir), 0);
+		assert_int_equal(getgroups(0, NULL), nr_groups);
+		assert_int_equal(syscall(SYS_capset, &header, all), 0);
+	}
+}
+
+/* With the rights of the user, no capability is left to get others. */
+static void check_stay(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	struct invoker_saved saved;
+
+	assert_int_equal(invoker_begin(&saved, NULL), 0);
+	invoker_stay();
+	assert_int_equal(syscall(SYS_capget, &header, caps), 0);
+	assert_int_equal(caps[0].permitted | caps[1].permitted, 0);
+	assert_int_equal(try_create(root_dir), -EACCES);
+	assert_int_equal(try_create(open_dir), NOBODY);
 }
 
 static void check_become(void)
@@ -109,6 +153,18 @@ TEST(test_begin_end)
 	in_child(check_begin_end, "65534", true);
 }
 
+TEST(test_refused)
+{
+	root_only();
+	in_child(check_refused, "65534", true);
+}
+
+TEST(test_stay)
+{
+	root_only();
+	in_child(check_stay, "65534", true);
+}
+
 TEST(test_become)
 {
 	root_only();
@@ -119,7 +175,7 @@ static void check_root(void)
 {
 	struct invoker_saved saved;
 
-	invoker_begin(&saved);
+	assert_int_equal(invoker_begin(&saved, NULL), 0);
 	assert_int_equal(try_create(root_dir), 0);
 	invoker_end(&saved);
 	assert_true(invoker_become());

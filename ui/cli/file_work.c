@@ -69,14 +69,13 @@ static void shared_put(struct shared *s)
 static int run(struct file_work *w, struct err *e)
 {
 	struct invoker_saved saved;
-	int code;
+	int code = w->own_rights ? 0 : invoker_begin(&saved, e);
 
-	if (!w->own_rights)
-		invoker_begin(&saved);
+	if (code)
+		return code;
 	code = w->run(w, e);
 	if (!w->own_rights)
 		invoker_end(&saved);
-
 	if (!code)
 		err_set(e, 0, "%s", w->done);
 	return code;

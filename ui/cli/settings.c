@@ -316,9 +316,11 @@ int settings_load(struct settings *s, struct err *e)
 	    own;
 
 	if (code != -EINVAL && !settings_path(path, sizeof(path), &none)) {
-		invoker_begin(&saved);
-		own = settings_read(path, s, e);
-		invoker_end(&saved);
+		own = invoker_begin(&saved, e);
+		if (!own) {
+			own = settings_read(path, s, e);
+			invoker_end(&saved);
+		}
 		code = own ? own : code;
 	}
 	bound = code == -EINVAL ? 0 : user_keys_check(&s->user_keys, &none);

@@ -37,13 +37,17 @@ bool headers_valid(const char *line)
 	return true;
 }
 
+/* Open the file with the rights of the invoking user. NULL and errno. */
 static FILE *open_file(const char *path)
 {
 	struct invoker_saved saved;
 	struct stat st;
-	int fd;
+	int fd, code = invoker_begin(&saved, NULL);
 
-	invoker_begin(&saved);
+	if (code) {
+		errno = -code;
+		return NULL;
+	}
 	/* Not blocking: it may be a FIFO. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	invoker_end(&saved);

@@ -208,10 +208,9 @@ static void *push_main(void *arg)
 {
 	struct push *push = arg;
 	struct outbox_request *r;
-	struct invoker_saved saved;
 
 	prctl(PR_SET_NAME, "push");
-	invoker_begin(&saved);
+	invoker_stay();
 	pthread_mutex_lock(&push->lock);
 	while ((r = wait_for_request(push))) {
 		uint64_t retry_after_s = 0;
@@ -312,6 +311,19 @@ static void release(struct push *push)
 	free(push);
 }
 
+/* Start the thread, with the rights of the invoking user. */
+static int start_thread(struct push *push, struct err *e)
+{
+	struct invoker_saved saved;
+	int code = invoker_begin(&saved, e);
+
+	if (code)
+		return code;
+	code = thread_start(&push->thread, 0, push_main, push);
+	invoker_end(&saved);
+	return code ? err_set(e, code, "--push: cannot start a thread: %s", strerror(-code)) : 0;
+}
+
 static int start(struct push *push, const struct push_config *config, struct err *e)
 {
 	int code = add_labels(push, config, e);
@@ -328,8 +340,7 @@ static int start(struct push *push, const struct push_config *config, struct err
 		return code;
 	if (!set_up(push, config))
 		return err_set(e, -ENOTSUP, "--push: this libcurl is too old");
-	code = thread_start(&push->thread, 0, push_main, push);
-	return code ? err_set(e, code, "--push: cannot start a thread: %s", strerror(-code)) : 0;
+	return start_thread(push, e);
 }
 
 int push_new(struct push **out, const struct push_config *config, char *remark, size_t remark_size,
