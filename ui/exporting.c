@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "ui/state/state.h"
 
 const char *exporting_host(char host[static 65])
@@ -62,6 +63,19 @@ static void set_time(struct snapshot_scope *scope, const struct profile *p,
 	scope->filter.hide_idle = PROFILE_IDLE;
 }
 
+/* Write the file with the rights of the invoking user, as :export does. */
+static int write_file(const char *path, const struct out *out, struct err *e)
+{
+	struct invoker_saved saved;
+	int code = invoker_begin(&saved, e);
+
+	if (code)
+		return code;
+	code = file_write_text(path, out->data ? out->data : "", out->size, true, e);
+	invoker_end(&saved);
+	return code;
+}
+
 int exporting_tick(const struct batch_config *config, struct profile *p, struct err *e)
 {
 	struct exporting *x = config->each_context;
@@ -81,7 +95,7 @@ int exporting_tick(const struct batch_config *config, struct profile *p, struct 
 		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);
 	code = export_write(&out, p, &scope, x->format, e);
 	if (!code && strcmp(x->path, "-"))
-		code = file_write_text(x->path, out.data ? out.data : "", out.size, true, e);
+		code = write_file(x->path, &out, e);
 	else if (!code && (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout)))
 		code = -errno;
 	out_fini(&out);
