@@ -2,8 +2,8 @@
 /*
  * Segments of kept slices, written.
  *
- * Threads: the builder packs, a thread writes. A segment has the ids of the tables; other
- * tables or events begin another segment.
+ * Threads: the builder packs, a thread with the rights of the invoking user writes. A segment has
+ * the ids of the tables; other tables or events begin another segment.
  */
 #include "sampler/keep.h"
 
@@ -19,6 +19,7 @@
 #include "sampler/file/keepfile.h"
 #include "sampler/keep_dir.h"
 #include "sampler/past.h"
+#include "symbols/base/invoker.h"
 #include "symbols/base/thread.h"
 
 #define SEGMENTS    16		       /* of the size */
@@ -465,6 +466,7 @@ static void *keep_main(void *arg)
 	struct keep *k = arg;
 
 	prctl(PR_SET_NAME, "keep");
+	invoker_stay();
 	pthread_mutex_lock(&k->lock);
 	while (!k->stop || k->queued.bytes) {
 		struct keepfile_out q = k->queued;
@@ -488,6 +490,23 @@ static void *keep_main(void *arg)
 	return NULL;
 }
 
+/* Open the folder and start the thread, both with the rights of the invoking user. */
+static int open_folder(struct keep *k, struct err *e)
+{
+	struct invoker_saved saved;
+	int code = invoker_begin(&saved, e);
+
+	if (code)
+		return code;
+	code = keep_dir_open(&k->dir, k->config.dir, true, e);
+	if (!code)
+		k->number = keep_dir_last(k->dir);
+	if (!code && thread_start(&k->thread, 0, keep_main, k))
+		code = err_set(e, -EAGAIN, "cannot start a thread for --keep");
+	invoker_end(&saved);
+	return code;
+}
+
 int keep_open(struct keep **out, const struct keep_config *config, struct err *e)
 {
 	struct keep *k;
@@ -498,14 +517,10 @@ int keep_open(struct keep **out, const struct keep_config *config, struct err *e
 		return 0;
 	k = xcalloc(1, sizeof(*k));
 	k->config = *config;
-	k->segment = -1;
+	k->dir = k->segment = -1;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
-	code = keep_dir_open(&k->dir, config->dir, true, e);
-	if (!code)
-		k->number = keep_dir_last(k->dir);
-	if (!code && thread_start(&k->thread, 0, keep_main, k))
-		code = err_set(e, -EAGAIN, "cannot start a thread for --keep");
+	code = open_folder(k, e);
 	if (code) {
 		if (k->dir >= 0)
 			close(k->dir);

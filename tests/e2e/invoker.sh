@@ -29,6 +29,31 @@ grep -q burn "$TMP/out" || wrong "the recording has no burn"
 expect 3 'Permission denied' -b -n 1 -d 0.2 -p "$spin" --record="$TMP/ours/data"
 grep -q 'SUDO_UID' "$TMP/err" || wrong "--record: $(cat "$TMP/err")"
 
+run -b -n 1 -d 0.2 -p "$spin" --export="$TMP/theirs/export.folded"
+[ "$rc" = 0 ] || wrong "--export: exit $rc: $(cat "$TMP/err")"
+owner "$TMP/theirs/export.folded"
+expect 3 'Permission denied' -b -n 1 -d 0.2 -p "$spin" --export="$TMP/ours/export.folded"
+[ -z "$(ls "$TMP/ours")" ] || wrong "--export: made $(ls "$TMP/ours")"
+
+mkdir -m 700 "$TMP/theirs/keep"
+expect 3 'Permission denied' -b -n 1 -d 0.2 -p "$spin" --keep="$TMP/theirs/keep"
+chown 65534 "$TMP/theirs/keep"
+run -b -n 3 -d 0.2 -p "$spin" --keep="$TMP/theirs/keep"
+[ "$rc" = 0 ] || wrong "--keep: exit $rc: $(cat "$TMP/err")"
+owner "$TMP/theirs/keep/00000001.keep"
+run --open "$TMP/theirs/keep" -b
+grep -q burn "$TMP/out" || wrong "the kept samples have no burn: $(cat "$TMP/out" "$TMP/err")"
+run -b -n 3 -d 0.2 -p "$spin" --keep="$TMP/ours"
+[ -z "$(ls "$TMP/ours")" ] || wrong "--keep: made $(ls "$TMP/ours")"
+
+# Root without the power to change its user writes nothing.
+if command -v setpriv >/dev/null; then
+	setpriv --bounding-set=-setuid --inh-caps=-setuid "$PROFTOP" -b -n 1 -d 0.2 -p "$spin" \
+		--export="$TMP/theirs/refused.folded" >"$TMP/out" 2>"$TMP/err" && wrong "written without CAP_SETUID"
+	grep -q 'cannot take the rights of the invoking user 65534' "$TMP/err" || wrong "no CAP_SETUID: $(cat "$TMP/err")"
+	[ ! -e "$TMP/theirs/refused.folded" ] || wrong "written as $(stat -c %u "$TMP/theirs/refused.folded")"
+fi
+
 run -p "$spin" -d 0.2 --script=":screen $TMP/theirs/screen<enter><tick><tick>"
 owner "$TMP/theirs/screen"
 run -p "$spin" -d 0.2 --script=":screen $TMP/ours/screen<enter><tick><tick>"
