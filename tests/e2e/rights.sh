@@ -95,6 +95,8 @@ threads() {
 			case ${task##*/}:$(cat "$task/comm" 2>/dev/null) in
 			"$1":*) may=$((1 << 23 | 1 << 19 | 1 << 5 | 6)) ;;
 			*:cpu*) may=$((1 << 23)) ;;
+			# Files, as root.
+			*:push | *:keep) may=6 ;;
 			*) may=$most && powers=$((powers | has)) ;;
 			esac
 			[ $((has & ~may)) = 0 ] || wrong "thread $(cat "$task/comm") has the capabilities $has of set $set"
@@ -108,9 +110,31 @@ ready() {
 	i=0
 	while [ "$(grep -c . "$1")" -lt 2 ] && [ $((i += 1)) -lt 100 ]; do sleep 0.1; done
 }
-start "$PROFTOP" -b -n 100 -d 0.2 -e cpu-clock >"$TMP/system" 2>&1
+# await PID NAME SET WANT: its thread of that name has exactly these capabilities.
+await() {
+	i=0 has=
+	while [ "$has" != "$4" ] && [ $((i += 1)) -lt 50 ]; do
+		for task in /proc/"$1"/task/*; do
+			[ "$(cat "$task/comm" 2>/dev/null)" != "$2" ] || has=$(held "$1/task/${task##*/}" "$3")
+		done
+		[ "$has" = "$4" ] || sleep 0.1
+	done
+	[ "$has" = "$4" ] || wrong "thread $2 of $1 has the capabilities '$has' of set $3, want $4"
+}
+mkdir "$TMP/keep"
+push="--push http://127.0.0.1:1/ingest"
+run -b -n 1 $push
+grep -q libcurl "$TMP/err" && push=
+start "$PROFTOP" -b -n 1000 -d 0.2 -e cpu-clock --keep "$TMP/keep" $push >"$TMP/system" 2>&1
 ready "$TMP/system"
 threads "$last" "Eff Prm"
+await "$last" keep Prm 0000000000000006
+[ -z "$push" ] || await "$last" push Prm 0000000000000006
+# The recording of --baseline is read as by a replay.
+mkfifo -m 644 "$TMP/baseline"
+exec 7<>"$TMP/baseline"
+start "$PROFTOP" -e cpu-clock --baseline "$TMP/baseline" --script '<tick>' >/dev/null 2>&1
+await "$last" baseline Prm 0000000400020006
 start "$PROFTOP" -b -n 100 -d 0.2 -e cpu-clock -- sleep 20 >"$TMP/command" 2>&1
 ready "$TMP/command"
 threads "$last" Eff
@@ -140,6 +164,15 @@ if command -v setcap >/dev/null && getent group games >/dev/null; then
 			[ $((i += 1)) -lt 30 ] || { wrong "a replay holds $(held "$last" Prm)"; break; }
 			sleep 0.1
 		done
+		# So does the session that reads the baseline, and neither of these has any.
+		start $nobody --groups "$(getent group games | cut -d: -f3)" \
+			sh -c 'exec "$0" -e cpu-clock --baseline "$1" --script "<tick>"' "$TMP/games" "$TMP/baseline" >/dev/null 2>&1
+		await "$last" baseline Prm 0000000400000000
+		mkdir "$TMP/theirs" && chown 65534 "$TMP/theirs"
+		start $nobody --groups "$(getent group games | cut -d: -f3)" sh -c 'exec "$0" -b -n 1000 -d 0.2 --keep "$@"' \
+			"$TMP/games" "$TMP/theirs" $push >/dev/null 2>&1
+		await "$last" keep Prm 0000000000000000
+		[ -z "$push" ] || await "$last" push Prm 0000000000000000
 		$nobody --clear-groups sh -c '"$0" --version' "$TMP/games" >/dev/null 2>&1 &&
 			wrong "it runs for those outside of the group"
 	fi

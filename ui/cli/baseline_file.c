@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The profile of --baseline, by a session that ends before the shown one starts. */
+/*
+ * The profile of --baseline, by a session that ends before the shown one starts.
+ *
+ * It has a thread: capabilities are those of a thread and of the threads that it starts.
+ */
 #include "ui/cli/baseline_file.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "symbols/base/thread.h"
 
 #define SHOW_MS 250
 
@@ -45,29 +53,59 @@ static struct profile *wait_for(struct sampler *s)
 	return p;
 }
 
+/* The session, of the thread until it ends. */
+struct session {
+	struct sampler_config config;
+	struct profile *profile;
+	struct err e;
+	int code;
+};
+
+/* Run the session; without the capabilities that sampling needs, as a replay. */
+static void *baseline_main(void *arg)
+{
+	struct session *b = arg;
+	struct sampler *s;
+
+	prctl(PR_SET_NAME, "baseline");
+	sampler_drop_caps(false, true);
+	b->code = sampler_new(&s, &b->config, &b->e);
+	if (b->code)
+		return NULL;
+	b->code = sampler_start(s, &b->e);
+	if (!b->code)
+		b->profile = wait_for(s);
+	if (!b->code && !b->profile)
+		b->code =
+			err_set(&b->e, -EINTR, "--baseline %.300s: interrupted", b->config.replay);
+	sampler_free(s);
+	return NULL;
+}
+
 int baseline_file_read(struct profile **out, const char *path, const struct sampler_config *config,
 		       struct err *e)
 {
-	const struct sampler_config read = {
-		.replay = path,
-		.symfs = config->symfs,
-		.tick_ns = config->tick_ns,
-		.window_ns = config->window_ns,
-		.shown_frames = config->shown_frames,
-		.languages = config->languages,
-		.no_inline = config->no_inline,
-		.symbol_memory = config->symbol_memory,
+	struct session b = {
+		.config = {
+			.replay = path,
+			.symfs = config->symfs,
+			.tick_ns = config->tick_ns,
+			.window_ns = config->window_ns,
+			.shown_frames = config->shown_frames,
+			.languages = config->languages,
+			.no_inline = config->no_inline,
+			.symbol_memory = config->symbol_memory,
+		},
 	};
-	struct sampler *s;
-	int code = sampler_new(&s, &read, e);
+	pthread_t thread;
+	int code = thread_start(&thread, 0, baseline_main, &b);
 
 	if (code)
-		return code;
-	code = sampler_start(s, e);
-	if (!code) {
-		*out = wait_for(s);
-		code = *out ? 0 : err_set(e, -EINTR, "--baseline %.300s: interrupted", path);
-	}
-	sampler_free(s);
-	return code;
+		return err_set(e, code, "cannot start a thread for --baseline");
+	pthread_join(thread, NULL);
+	if (b.code)
+		*e = b.e;
+	else
+		*out = b.profile;
+	return b.code;
 }
