@@ -58,7 +58,8 @@ bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, cha
 	const char *folder;
 	int at;
 
-	if (nr >= ARRAY_SIZE(folders) || size < 2)
+	/* With file capabilities the environment belongs to the caller. */
+	if (nr >= ARRAY_SIZE(folders) || size < 2 || getauxval(AT_SECURE))
 		return false;
 	buf[0] = '\0';
 	folder = getenv(folders[nr].variable);

@@ -168,6 +168,27 @@ if command -v setcap >/dev/null && getent group games >/dev/null; then
 		start $nobody --groups "$(getent group games | cut -d: -f3)" \
 			sh -c 'exec "$0" -e cpu-clock --baseline "$1" --script "<tick>"' "$TMP/games" "$TMP/baseline" >/dev/null 2>&1
 		await "$last" baseline Prm 0000000400000000
+		# Nor is a folder of its environment used: settings, debug files (without capabilities: it is).
+		mkdir -p "$TMP/xdg/proftop" && echo 'delay = 7' >"$TMP/xdg/proftop/config"
+		$nobody --groups "$(getent group games | cut -d: -f3)" sh -c 'HOME=/nowhere XDG_CONFIG_DIRS="$1" "$0" --print-config' \
+			"$TMP/games" "$TMP/xdg" >"$TMP/out" 2>&1
+		grep -q '^delay = 1$' "$TMP/out" || wrong "settings of \$XDG_CONFIG_DIRS: $(grep delay "$TMP/out")"
+		if command -v cc >/dev/null && command -v objcopy >/dev/null && command -v readelf >/dev/null; then
+			cc -O2 -pthread -Wl,--build-id -o "$TMP/bare" "$HERE/../programs/spin.c"
+			id=$(readelf -n "$TMP/bare" | sed -n 's/.*Build ID: //p')
+			mkdir -p "$TMP/cache/$id" && objcopy --only-keep-debug "$TMP/bare" "$TMP/cache/$id/debuginfo"
+			strip "$TMP/bare"
+			start $nobody --clear-groups "$TMP/bare" 1
+			bare=$last
+			export DEBUGINFOD_CACHE_PATH="$TMP/cache"
+			as none -b -n 1 -d 1 -e cpu-clock -p "$bare"
+			says ' burn '
+			$nobody --groups "$(getent group games | cut -d: -f3)" \
+				sh -c '"$0" -b -n 1 -d 1 -e cpu-clock -p "$1"' "$TMP/games" "$bare" >"$TMP/out" 2>&1
+			grep -q ' bare' "$TMP/out" || wrong "no sample of the program: $(cat "$TMP/out")"
+			grep -q ' burn ' "$TMP/out" && wrong "debug files of \$DEBUGINFOD_CACHE_PATH: $(cat "$TMP/out")"
+			unset DEBUGINFOD_CACHE_PATH
+		fi
 		mkdir "$TMP/theirs" && chown 65534 "$TMP/theirs"
 		start $nobody --groups "$(getent group games | cut -d: -f3)" sh -c 'exec "$0" -b -n 1000 -d 0.2 --keep "$@"' \
 			"$TMP/games" "$TMP/theirs" $push >/dev/null 2>&1

@@ -199,7 +199,7 @@ int settings_system_path(char *path, size_t size)
 	const char *dirs = getenv("XDG_CONFIG_DIRS");
 	int n;
 
-	if (!dirs || *dirs != '/')
+	if (!dirs || *dirs != '/' || invoker_is_unprivileged())
 		dirs = "/etc/xdg";
 	n = snprintf(path, size, "%.*s/proftop/config", (int)strcspn(dirs, ":"), dirs);
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
@@ -307,20 +307,28 @@ int settings_read(const char *path, struct settings *s, struct err *e)
 	return code;
 }
 
+/* Read a file with the rights of the invoking user. */
+static int read_as_user(const char *path, struct settings *s, struct err *e)
+{
+	struct invoker_saved saved;
+	int code = invoker_begin(&saved, e);
+
+	if (code)
+		return code;
+	code = settings_read(path, s, e);
+	invoker_end(&saved);
+	return code;
+}
+
 int settings_load(struct settings *s, struct err *e)
 {
 	char path[SETTINGS_PATH_MAX];
-	struct invoker_saved saved;
 	struct err none;
-	int code = settings_system_path(path, sizeof(path)) ? 0 : settings_read(path, s, e), bound,
+	int code = settings_system_path(path, sizeof(path)) ? 0 : read_as_user(path, s, e), bound,
 	    own;
 
 	if (code != -EINVAL && !settings_path(path, sizeof(path), &none)) {
-		own = invoker_begin(&saved, e);
-		if (!own) {
-			own = settings_read(path, s, e);
-			invoker_end(&saved);
-		}
+		own = read_as_user(path, s, e);
 		code = own ? own : code;
 	}
 	bound = code == -EINVAL ? 0 : user_keys_check(&s->user_keys, &none);
