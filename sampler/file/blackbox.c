@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata_write.h"
@@ -135,6 +134,6 @@ int blackbox_write(const struct blackbox *s, const char *path, const char *root,
 	perfdata_writer_close(file);
 	if (!code)
 		return 0;
-	unlink(path);
+	perfdata_remove(path);
 	return err_set(e, code, "cannot save %.400s: %s", path, strerror(-code));
 }

@@ -179,6 +179,16 @@ static int create(const char *path, struct err *e)
 	return code ? code : fd;
 }
 
+void perfdata_remove(const char *path)
+{
+	struct invoker_saved saved;
+
+	if (invoker_begin(&saved, NULL))
+		return;
+	unlink(path);
+	invoker_end(&saved);
+}
+
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e)
 {
 	struct perfdata_stream *stream = NULL;

@@ -26,6 +26,8 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
  * does it; an empty file is replaced, any other refused. 0 or -errno with a sentence.
  */
 int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e);
+/* Remove a created file, with the rights of the invoking user. */
+void perfdata_remove(const char *path);
 /* Write header and events, so that a recording that is cut off can be read. 0 or -errno. */
 int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
 /* Return whether it is written to standard output, in pipe mode: path "-". */

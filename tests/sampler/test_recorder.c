@@ -11,16 +11,21 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sampler/event/attr.h"
+#include "sampler/file/blackbox.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/synth.h"
+#include "symbols/base/invoker.h"
 
 #define LANE_SIZE 65536
 
@@ -720,6 +725,59 @@ TEST(test_build_ids, setup, teardown)
 	perfdata_identify(pd, &r.mmap);
 	assert_int_equal(r.mmap.identity.build_id_size, 0);
 	perfdata_close(pd);
+}
+
+/* The folder of the file: the user may not remove it any more. */
+static const char *taken;
+
+static void take_folder(int sig)
+{
+	chmod(taken, 0755);
+}
+
+/* In a child behind sudo: write more than a file may have. */
+static void fail_to_save(const struct fixture *f)
+{
+	static const uint8_t record[65528] = { 0 };
+	const struct iovec piece = { (void *)(uintptr_t)record, sizeof(record) };
+	const struct perfdata_attrs attrs = { .nr = 0 };
+	struct rlimit low = { 20000, 20000 };
+	struct blackbox *box;
+	struct err e = { "" };
+	uint64_t bytes;
+
+	setenv("SUDO_UID", "65534", 1);
+	setenv("SUDO_GID", "65534", 1);
+	invoker_init();
+	taken = f->dir;
+	signal(SIGXFSZ, take_folder);
+	assert_int_equal(chmod(f->dir, 0777), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	assert_int_equal(blackbox_new(&box, 1 << 20), 0);
+	assert_int_equal(blackbox_add(box, false, &piece, 1), 0);
+	assert_int_equal(blackbox_write(box, f->path, f->root, NULL, &attrs, &bytes, &e), -EFBIG);
+	blackbox_free(box);
+}
+
+/* A file that could not be saved is removed with the rights of the invoking user. */
+TEST(test_failed_save, setup, teardown)
+{
+	const struct fixture *f = *state;
+	struct stat st;
+	pid_t child;
+	int status;
+
+	if (geteuid())
+		skip();
+	child = fork();
+	if (!child) {
+		fail_to_save(f);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(stat(f->path, &st), 0);
+	assert_int_equal(st.st_uid, 65534);
 }
 
 int main(void)
