@@ -47,9 +47,10 @@ struct worker {
 	int sock, pidfd;     /* -1: not running */
 	uint32_t generation; /* the number of workers started */
 	uint32_t nr_calls;
-	int file;	 /* for its reply; -1: not made yet */
-	size_t held;	 /* bytes of copies and replies that it may have kept */
-	clockid_t clock; /* its CPU time */
+	int file;	  /* for its reply; -1: not made yet */
+	size_t file_size; /* of the largest reply in it */
+	size_t held;	  /* bytes of copies and replies that it may have kept */
+	clockid_t clock;  /* its CPU time */
 };
 
 static struct {
@@ -127,7 +128,7 @@ static void end_worker(struct worker *w)
 	if (w->file >= 0)
 		close(w->file);
 	w->sock = w->pidfd = w->file = -1;
-	w->held = 0;
+	w->held = w->file_size = 0;
 	atomic_store_explicit(&cage.pids[w - cage.workers], 0, memory_order_relaxed);
 }
 
@@ -304,8 +305,14 @@ static int take_file(struct worker *w, const struct cage_reader *reader, uint64_
 {
 	if (!size || size > (reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
 		return -EBADMSG;
-	w->held += size;
-	return reader->map_reply ? map_bytes(w, size, out) : copy_bytes(w->file, size, out);
+	if (reader->map_reply) {
+		w->held += size;
+		return map_bytes(w, size, out);
+	}
+	/* The next reply is written over this one. */
+	w->held += size - MIN(size, w->file_size);
+	w->file_size = MAX(size, w->file_size);
+	return copy_bytes(w->file, size, out);
 }
 
 /*

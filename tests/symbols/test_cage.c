@@ -598,6 +598,13 @@ TEST(test_held)
 	free(bytes);
 	count(&after);
 	assert_int_equal(after, before + 2);
+	/* Not one with a large state, for many replies in the same file. */
+	for (int i = 0; i < 400; i++) {
+		struct cage_answer a;
+
+		assert_int_equal(call(ECHO, 'x', after, LONG, &a), 0);
+		free(a.bytes);
+	}
 }
 
 /* The file of a reply is limited, which is memory outside of its address space. */
