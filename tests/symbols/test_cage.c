@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -21,6 +22,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/cage/cage.h"
@@ -52,6 +54,7 @@ enum {
 	NO_BYTES,
 	MAPPED,
 	SPARSE,
+	LOCKED,
 	FILL,
 	READ_FD,
 	SLEEP,
@@ -332,6 +335,19 @@ static void sparse(const struct cage_reply *r)
 		forge(last_serial, ANSWER_SIZE, -1);
 }
 
+/* Answer, then hold the locks of the file: its write waits for a page of the hanging file @fd. */
+static void lock(const struct cage_reply *r, int fd)
+{
+	static char bytes[ANSWER_SIZE];
+	const void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (page == MAP_FAILED || pwrite(r->file, bytes, sizeof(bytes), 0) < 0)
+		return;
+	forge(last_serial, ANSWER_SIZE, -1);
+	if (write(r->file, page, 1) < 0)
+		abort();
+}
+
 /* Answer with a file that can be changed later. */
 static int map(struct cage_reply *r)
 {
@@ -400,6 +416,9 @@ static int serve(struct cage_call *c)
 		return 0;
 	case MAPPED:
 		return map(&c->reply);
+	case LOCKED:
+		lock(&c->reply, c->fds[0]);
+		return 0;
 	case SPARSE:
 		sparse(&c->reply);
 		return 0;
@@ -613,6 +632,87 @@ TEST(test_fill)
 	if (SANITIZED)
 		skip();
 	fails(FILL, -EPIPE, LONG);
+}
+
+struct hanging {
+	char folder[32];
+	FILE *words;
+	pid_t pid;
+	int file;
+};
+
+/* Mount a file system of one file; false: not permitted. Then its reads hang. */
+static bool begin_hanging(struct hanging *h)
+{
+	char program[PATH_MAX], path[64];
+	int in[2], out[2];
+	ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 32);
+
+	signal(SIGPIPE, SIG_IGN); /* the program may end early */
+	strcpy(h->folder, "/tmp/proftop-hang.XXXXXX");
+	assert_true(size > 0 && !pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
+	assert_non_null(mkdtemp(h->folder));
+	program[size] = '\0';
+	strcpy(strstr(program, "/symbols/test_cage"), "/programs/hangfs");
+	h->pid = fork();
+	if (!h->pid) {
+		dup2(in[0], STDIN_FILENO);
+		dup2(out[1], STDOUT_FILENO);
+		execl(program, "hangfs", h->folder, "/proc/self/exe", "1", NULL);
+		_exit(1);
+	}
+	close(in[0]);
+	close(out[1]);
+	h->words = fdopen(in[1], "w");
+	h->file = -1;
+	if (read(out[0], path, 1) == 1) {
+		snprintf(path, sizeof(path), "%s/f0", h->folder);
+		h->file = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(h->file >= 0);
+		fputs("read\n", h->words);
+		fflush(h->words);
+	}
+	close(out[0]);
+	return h->file >= 0;
+}
+
+static void end_hanging(struct hanging *h)
+{
+	fputs("ok\n", h->words);
+	fclose(h->words);
+	if (h->file >= 0)
+		close(h->file);
+	waitpid(h->pid, NULL, 0);
+	umount2(h->folder, MNT_DETACH);
+	rmdir(h->folder);
+}
+
+/* The client does not wait for the locks of the file that it has in common with a worker. */
+TEST(test_locked)
+{
+	const uint8_t request = LOCKED;
+	uint32_t before, after;
+	struct cage_answer a;
+	struct hanging h;
+
+	if (!begin_hanging(&h)) {
+		end_hanging(&h);
+		print_message("not permitted: mount of FUSE\n");
+		skip();
+	}
+	count(&before);
+	usleep(200000); /* until reads hang; if that is too short, the test says nothing */
+	alarm(100);
+	assert_int_equal(cage_call(&readers[kind], &request, 1, (const int[]){ h.file, -1 }, 0,
+				   LONG, &a),
+			 0);
+	assert_int_equal(a.size, ANSWER_SIZE);
+	free(a.bytes);
+	assert_int_equal(call(COUNT, 0, 0, SECOND / 2, &a), -ETIME);
+	count(&after);
+	assert_int_equal(after, before + 1);
+	alarm(0);
+	end_hanging(&h);
 }
 
 /* To send does not wait for a reader that takes nothing. */
