@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "symbols/base/text.h"
+
 #define IDS_MAX (1u << 20)
 
 /* Name an event that has no name in the file. */
@@ -120,13 +122,18 @@ int perfdata_events_of(const struct perfdata_events *t, uint64_t id)
 	return found ? (int)found->event : -1;
 }
 
+void perfdata_events_name(struct perfdata_event *ev, const void *name, size_t size)
+{
+	text_sanitise(ev->event.name, EVENT_NAME_MAX, name,
+		      strnlen(name, MIN(size, EVENT_NAME_MAX - 1u)));
+}
+
 void perfdata_events_rename(struct perfdata_events *t, uint64_t id, const char *name, size_t size)
 {
 	int event = perfdata_events_of(t, id);
 
 	if (event >= 0 && (uint32_t)event < t->nr)
-		snprintf(t->events[event].event.name, EVENT_NAME_MAX, "%.*s",
-			 (int)strnlen(name, MIN(size, EVENT_NAME_MAX - 1u)), name);
+		perfdata_events_name(&t->events[event], name, size);
 }
 
 void perfdata_events_fini(struct perfdata_events *t)

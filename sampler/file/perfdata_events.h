@@ -41,6 +41,8 @@ int perfdata_events_find(const struct perfdata_events *t, const uint8_t *bytes, 
 bool perfdata_events_room(const struct perfdata_events *t, uint64_t size);
 void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,
 			     uint32_t event);
+/* Set the name, of foreign bytes: it is sanitised. @size: at most, with or without a NUL. */
+void perfdata_events_name(struct perfdata_event *ev, const void *name, size_t size);
 /* Set the name of the event with that id. */
 void perfdata_events_rename(struct perfdata_events *t, uint64_t id, const char *name, size_t size);
 void perfdata_events_sort(struct perfdata_events *t);

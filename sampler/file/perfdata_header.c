@@ -92,8 +92,6 @@ static void read_event_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 	nr = bytes_u32(p);
 	attr_size = bytes_u32(p + 4);
 	for (uint32_t i = 0; i < nr && i < events->nr; i++) {
-		char *name = events->events[i].event.name;
-
 		p = perfdata_bytes_at(b, at + attr_size, 8);
 		if (!p)
 			return;
@@ -103,8 +101,7 @@ static void read_event_desc(struct perfdata_bytes *b, struct perfdata_events *ev
 		p = perfdata_bytes_at(b, at, MIN(size, EVENT_NAME_MAX - 1u));
 		if (!p)
 			return;
-		snprintf(name, EVENT_NAME_MAX, "%.*s",
-			 (int)strnlen((const char *)p, MIN(size, EVENT_NAME_MAX - 1u)), p);
+		perfdata_events_name(&events->events[i], p, size);
 		at += size + 8ULL * nr_ids;
 	}
 }

@@ -395,6 +395,86 @@ TEST(test_other_machines)
 	}
 }
 
+#define EVENT_DESC   12
+#define EVENT_UPDATE 78
+#define HOSTILE                                                                                    \
+	"a\033]0;x\007\x9b"                                                                        \
+	"2J" /* with control bytes of C0 and C1 */
+
+/* Name the event by a record of its own, or in the features. */
+static void put_event_name(bool update, const struct perf_event_attr *attr)
+{
+	const uint32_t desc[4] = { 1, sizeof(*attr), 0, 16 };
+	const char name[16] = HOSTILE;
+
+	if (update) {
+		put_header(&file, EVENT_UPDATE, 8 + 16 + sizeof(name));
+		put_u64(&file, 2);
+		put_u64(&file, 7);
+	} else {
+		put_header(&file, 80, 8 + 8 + 8 + sizeof(*attr) + 8 + sizeof(name));
+		put_u64(&file, EVENT_DESC);
+		put(&file, desc, 8);
+		put(&file, attr, sizeof(*attr));
+		put(&file, desc + 2, 8);
+	}
+	put(&file, name, sizeof(name));
+}
+
+static void check_clean(const char *text, size_t size)
+{
+	assert_true(size && text[0] == 'a');
+	for (size_t i = 0; i < size; i++)
+		if ((uint8_t)text[i] < 0x20 || (uint8_t)text[i] == 0x9b)
+			fail_msg("byte %#x in %s", (uint8_t)text[i], text);
+}
+
+/* Check each text of a sample that perf-script prints. */
+static int check_texts(void *ctx, const struct sampler_sample *s)
+{
+	const struct sampler_frame *f = &s->known[s->frames[0]];
+	unsigned int *nr = ctx;
+
+	check_clean(s->event, strlen(s->event));
+	check_clean(s->comm.str, s->comm.size);
+	assert_true(f->module.size > 1 && f->module.str[0] == '/');
+	check_clean(f->module.str + 1, f->module.size - 1U);
+	++*nr;
+	return 0;
+}
+
+/* No name of a file has control bytes in a sample: of events, threads and objects. */
+TEST(test_clean_names)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	const uint32_t ids[2] = { 100, 100 };
+	const char path[16] = "/" HOSTILE;
+	struct err e = { "" };
+
+	for (int update = 0; update < 2; update++) {
+		unsigned int nr = 0;
+		struct sampler *s;
+
+		put_pipe(&file, &attr);
+		put_event_name(update, &attr);
+		put_comm(&file, 7, 100, HOSTILE, 1);
+		put_header(&file, PERF_RECORD_MMAP, 8 + 4 * 8 + sizeof(path) + 3 * 8);
+		put(&file, ids, sizeof(ids));
+		put_u64(&file, 0x1000);
+		put_u64(&file, 0x1000);
+		put_u64(&file, 0);
+		put(&file, path, sizeof(path));
+		put(&file, ids, sizeof(ids));
+		put_u64(&file, 2);
+		put_u64(&file, 7);
+		put_sample_of(PERF_RECORD_MISC_USER, 0x1010, 3);
+		s = opened(NULL);
+		assert_int_equal(sampler_each(s, check_texts, &nr, &e), 0);
+		assert_int_equal(nr, 1);
+		sampler_free(s);
+	}
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
