@@ -158,6 +158,11 @@ bool invoker_is_unprivileged(void)
 	return getauxval(AT_SECURE);
 }
 
+uid_t invoker_uid(void)
+{
+	return invoker.other ? invoker.uid : geteuid();
+}
+
 const char *invoker_name(void)
 {
 	return invoker.other && invoker.name[0] ? invoker.name : NULL;

@@ -42,6 +42,8 @@ void invoker_init(void);
 bool invoker_is_other(void);
 /* Return whether the caller controls the environment of a process with capabilities (AT_SECURE). */
 bool invoker_is_unprivileged(void);
+/* Return the user of files that the invoking user makes: behind sudo not geteuid(). */
+uid_t invoker_uid(void);
 /* Return the user behind sudo; NULL: none, or unknown. Static. */
 const char *invoker_name(void);
 /* Return the home where that is not to be taken from the environment; NULL otherwise. Static. */

@@ -75,7 +75,7 @@ int buildidcache_open(const uint8_t *build_id, size_t size, struct foreign_file 
 	int code = invoker_begin(&saved, NULL);
 
 	if (!code) {
-		code = open_below(own, geteuid(), build_id, size, out);
+		code = open_below(own, invoker_uid(), build_id, size, out);
 		invoker_end(&saved);
 	}
 	/* "sudo perf record" has the cache of root. */

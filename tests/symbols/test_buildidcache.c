@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "symbols/object/elffile.h"
 
 #define SIZE 20
@@ -70,6 +72,38 @@ TEST(test_open)
 	alarm(10);
 	assert_int_equal(look_up(), -ENOENT);
 	alarm(0);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Look up as a process that user @uid started by sudo. */
+static int look_up_behind_sudo(const char *uid)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		setenv("SUDO_UID", uid, 1);
+		setenv("SUDO_GID", uid, 1);
+		invoker_init();
+		assert_true(invoker_is_other());
+		_exit(-look_up());
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+/* Behind sudo the cache of the caller has files of the caller. */
+TEST(test_behind_sudo)
+{
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(home, 0755), 0);
+	copy_program(path);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(look_up_behind_sudo("12345"), 0);
+	assert_int_equal(look_up_behind_sudo("12346"), -ENOENT);
+	assert_int_equal(look_up(), -ENOENT);
 	assert_int_equal(unlink(path), 0);
 }
 
