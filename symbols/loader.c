@@ -61,7 +61,6 @@ struct loader {
 	struct codes *codes;
 	struct symtab *symtab;
 	struct code_desk code;
-	char *kallsyms_path, *kcore_path; /* of the recorded machine; NULL: this one */
 	struct fetch_desk fetch;
 	struct worker process_reader, loader;
 	struct place_names names;
@@ -180,16 +179,17 @@ void loader_recorded(struct loader *l, const char *root)
 /* Read the symbols of the recorded machine's kernel from its files, if present. */
 static bool take_list_of(struct loader *l, const char *root)
 {
-	char *list = NULL, *core = NULL;
+	bool present;
+	char *list;
 
-	if (!root || asprintf(&list, "%s/proc/kallsyms", root) < 0 ||
-	    asprintf(&core, "%s/proc/kcore", root) < 0 || access(list, R_OK)) {
-		free(list);
-		free(core);
+	if (!root || asprintf(&list, "%s/proc/kallsyms", root) < 0)
 		return false;
-	}
-	l->naming.kernel.path = l->kallsyms_path = list;
-	l->code.kcore_path = l->kcore_path = core;
+	present = !access(list, R_OK);
+	free(list);
+	if (!present)
+		return false;
+	l->naming.kernel.root = root;
+	l->code.kcore_below = true;
 	return true;
 }
 
@@ -325,8 +325,6 @@ bool loader_free(struct loader *l)
 	naming_fini(&l->naming);
 	details_free(l->details);
 	place_names_fini(&l->names);
-	free(l->kallsyms_path);
-	free(l->kcore_path);
 	free(l);
 	return true;
 }

@@ -93,13 +93,13 @@ static int check_file(int fd, const struct foreign_want *want, bool mapped,
 	code = check_identity(fd, &st, want, mapped, &out->same);
 	if (code)
 		return code;
-	if (!S_ISREG(st.st_mode) || is_pseudo(fd))
+	if (!S_ISREG(st.st_mode) || (!want->kernel && is_pseudo(fd)))
 		return -EINVAL;
 	if (want->owned && st.st_uid != want->uid && st.st_uid)
 		return -EPERM;
 	if (want->owned && !want->linked && st.st_nlink != 1)
 		return -EMLINK;
-	if ((uint64_t)st.st_size > size_max)
+	if ((uint64_t)st.st_size > size_max && !want->kernel)
 		return -EFBIG;
 	out->size = (uint64_t)st.st_size;
 	out->maj = major(st.st_dev);

@@ -27,6 +27,7 @@ struct foreign_want {
 	const char *path;    /* as the process sees it; NULL: map_files only */
 	const char *root;    /* with pid 0: a copy of the files of another machine; NULL: ours */
 	uint64_t size_max;   /* 0: FOREIGN_SIZE_MAX */
+	bool kernel;	     /* accept files of /proc and sparse ones of any size */
 	uint32_t maj, min;   /* expected device; 0:0: unknown */
 	uint64_t ino;	     /* expected inode; 0: unknown */
 	/*

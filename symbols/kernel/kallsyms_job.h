@@ -19,10 +19,12 @@ struct kallsyms_job_result {
 	uint64_t start_ns, cost_ns; /* begin; CPU time */
 };
 
-/* Start to read @path. NULL: no helper is free. */
-struct kallsyms_job *kallsyms_job_start(const char *path, struct helpers *helpers);
+/* Start to read @path below @root, as kernel_cage_list(). NULL: no helper is free. */
+struct kallsyms_job *kallsyms_job_start(const char *root, const char *path,
+					struct helpers *helpers);
 /* Wait for the end of @job; without a job (NULL) read @path on this thread. */
-void kallsyms_job_take(struct kallsyms_job *job, const char *path, struct kallsyms_job_result *out);
+void kallsyms_job_take(struct kallsyms_job *job, const char *root, const char *path,
+		       struct kallsyms_job_result *out);
 /* Abandon @job, which may be NULL. */
 void kallsyms_job_leave(struct kallsyms_job *job);
 

@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "symbols/base/foreign.h"
 #include "symbols/cage/cage.h"
 #include "symbols/kernel/kcore.h"
 
@@ -26,18 +27,30 @@ struct request {
 	uint64_t size; /* of the memory at @addr; 0: the list of symbols */
 };
 
+/* Open a foreign file, @path below @root. */
+static int open_below(const char *root, const char *path)
+{
+	const struct foreign_want want = { .root = root, .path = path, .kernel = true };
+	struct foreign_file file;
+	int rc = foreign_open(&want, &file, NULL);
+
+	return rc ? rc : file.fd;
+}
+
 /*
  * Open @path. *own: a file of this kernel. Return the descriptor; -EISDIR; -EINVAL for anything
  * else that is not a regular file; or another -errno.
  */
-static int open_file(const char *path, bool *own)
+static int open_file(const char *root, const char *path, bool *own)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc;
+	int fd = root ? open_below(root, path)
+		      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct statfs fs;
 	struct stat st;
+	int rc;
 
 	if (fd < 0)
-		return -errno;
+		return root ? fd : -errno;
 	rc = fstatfs(fd, &fs) || fstat(fd, &st) ? -errno : 0;
 	*own = !rc && fs.f_type == PROC_SUPER_MAGIC;
 	if (!rc && !S_ISREG(st.st_mode))
@@ -48,12 +61,12 @@ static int open_file(const char *path, bool *own)
 	return rc;
 }
 
-int kernel_cage_list(struct kallsyms **out, const char *path, struct err *e)
+int kernel_cage_list(struct kallsyms **out, const char *root, const char *path, struct err *e)
 {
 	const struct request request = { .size = 0 };
 	struct cage_answer a;
 	bool own;
-	int fds[CAGE_FDS_MAX] = { open_file(path, &own), -1 };
+	int fds[CAGE_FDS_MAX] = { open_file(root, path, &own), -1 };
 	int rc = fds[0];
 
 	if (rc < 0)
@@ -90,10 +103,10 @@ static int read_piece(int fd, uint64_t addr, void *buf, uint32_t size)
 	return rc ? rc : -EIO;
 }
 
-int kernel_cage_memory(const char *path, uint64_t addr, void *buf, uint32_t size)
+int kernel_cage_memory(const char *root, const char *path, uint64_t addr, void *buf, uint32_t size)
 {
 	bool own;
-	int fd = open_file(path, &own), rc = 0;
+	int fd = open_file(root, path, &own), rc = 0;
 	uint32_t done = 0;
 
 	if (fd < 0)

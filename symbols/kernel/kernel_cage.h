@@ -11,9 +11,12 @@
 #include "symbols/cage/cage_reader.h"
 #include "symbols/kernel/kallsyms.h"
 
-/* As kallsyms_read() and kcore_read(), of any file; also the errors of cage_call(). */
-int kernel_cage_list(struct kallsyms **out, const char *path, struct err *e);
-int kernel_cage_memory(const char *path, uint64_t addr, void *buf, uint32_t size);
+/*
+ * As kallsyms_read() and kcore_read(), of any file; also the errors of foreign_open() and
+ * cage_call(). @root: @path is below that folder, which links do not leave; NULL: of this machine.
+ */
+int kernel_cage_list(struct kallsyms **out, const char *root, const char *path, struct err *e);
+int kernel_cage_memory(const char *root, const char *path, uint64_t addr, void *buf, uint32_t size);
 
 extern const struct cage_reader kernel_reader;
 

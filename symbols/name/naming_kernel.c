@@ -53,7 +53,7 @@ void naming_kernel_was(struct naming_kernel *n, const struct recorded_kernel *re
 void naming_kernel_expect(struct naming_kernel *n, struct helpers *helpers)
 {
 	if (!n->ahead && !n->read_ns && n->recorded.match == KERNEL_SAME)
-		n->ahead = kallsyms_job_start(n->path, helpers);
+		n->ahead = kallsyms_job_start(n->root, n->path, helpers);
 }
 
 /* Return the list as it is now, or as it was when it was read ahead. */
@@ -61,7 +61,7 @@ static int take_kallsyms(struct naming_kernel *n, struct kallsyms **out)
 {
 	struct kallsyms_job_result result;
 
-	kallsyms_job_take(n->ahead, n->path, &result);
+	kallsyms_job_take(n->ahead, n->root, n->path, &result);
 	n->ahead = NULL;
 	n->read_ns = result.start_ns; /* symbols added in between may be missing */
 	n->cost_ns = result.cost_ns;

@@ -17,7 +17,7 @@ struct helpers;
 struct kallsyms_job;
 
 struct naming_kernel {
-	const char *path;		 /* of the list */
+	const char *root, *path;	 /* of the list; @root NULL: of this machine */
 	struct kallsyms *kallsyms;	 /* NULL: not read yet, or unreadable */
 	struct recorded_kernel recorded; /* the kernel of these addresses */
 	struct recorded_modules modules;

@@ -379,6 +379,7 @@ static void begin(struct code_desk *d, uint32_t id, const struct symbol *of,
 			    : offset;
 	r->no_lines = d->lines->off;
 	r->kcore_path = strdup(d->kcore_path);
+	r->kcore_below = d->kcore_below;
 	if (!r->bytes) {
 		r->machine = image ? image->machine : EM_NONE;
 		r->wide = !r->machine || image->elf_class == ELFCLASS64;

@@ -33,6 +33,7 @@ struct code_desk {
 	struct naming *naming;
 	const struct lines *lines;
 	const char *kcore_path;
+	bool kcore_below; /* it is below the root of the recorded machine */
 };
 
 /* All borrowed. */

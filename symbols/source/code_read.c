@@ -146,11 +146,12 @@ static void refuse_kernel(struct reading *r, int code)
 /* Read running kernel code, with everything that the kernel has patched. */
 static void read_kernel(struct reading *r)
 {
+	const char *root = r->kcore_below ? r->where.root : NULL;
 	int got;
 
-	if (!r->kcore_path || !make_room(r))
+	if (!r->kcore_path || (r->kcore_below && !root) || !make_room(r))
 		return;
-	got = kernel_cage_memory(r->kcore_path, r->offset, r->bytes, r->nr_bytes);
+	got = kernel_cage_memory(root, r->kcore_path, r->offset, r->bytes, r->nr_bytes);
 	cut(r, got, NULL, NULL);
 	if (got <= 0)
 		refuse_kernel(r, got);

@@ -27,6 +27,7 @@ struct reading {
 	uint64_t offset;	 /* in its file or the vdso; the kernel: its address now */
 	bool no_lines;
 	char *kcore_path; /* owned */
+	bool kcore_below; /* below where.root */
 	uint16_t machine; /* e_machine; EM_NONE: this machine's */
 	bool wide;
 	struct script_want script; /* where.identity.kind is OBJECT_SCRIPT */

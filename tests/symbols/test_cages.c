@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #ifdef HAVE_LZMA
@@ -548,7 +549,7 @@ TEST(test_kernel_list)
 	write_copy(path, text, sizeof(text) - 1);
 	assert_int_equal(kallsyms_parse(&want, text, sizeof(text) - 1, NULL), 0);
 	shared->mode = HONEST;
-	assert_int_equal(kernel_cage_list(&k, path, NULL), 0);
+	assert_int_equal(kernel_cage_list(&k, NULL, path, NULL), 0);
 	assert_int_equal(kallsyms_nr(k), kallsyms_nr(want));
 	assert_int_equal(kallsyms_begin(k, false), 0xffffffff81000000);
 	walk_list(k, want);
@@ -556,7 +557,7 @@ TEST(test_kernel_list)
 	kallsyms_free(want);
 	shared->mode = CHANGED;
 	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
-		int rc = kernel_cage_list(&k, path, NULL);
+		int rc = kernel_cage_list(&k, NULL, path, NULL);
 
 		assert_true(!rc || rc == -EBADMSG);
 		nr_refused += rc != 0;
@@ -567,15 +568,86 @@ TEST(test_kernel_list)
 	}
 	assert_in_range(nr_refused, NR_ROUNDS / 2, 2 * NR_ROUNDS);
 	shared->mode = DIES;
-	assert_int_equal(kernel_cage_list(&k, path, NULL), -EPIPE);
+	assert_int_equal(kernel_cage_list(&k, NULL, path, NULL), -EPIPE);
 	unlink(path);
 	/* The kernel's own list needs no worker; a folder or a FIFO is no list. */
-	assert_int_not_equal(kernel_cage_list(&k, "/tmp", NULL), 0);
+	assert_int_not_equal(kernel_cage_list(&k, NULL, "/tmp", NULL), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(kernel_cage_list(&k, path, NULL), -EINVAL);
+	assert_int_equal(kernel_cage_list(&k, NULL, path, NULL), -EINVAL);
 	unlink(path);
-	if (!kernel_cage_list(&k, "/proc/kallsyms", NULL))
+	if (!kernel_cage_list(&k, NULL, "/proc/kallsyms", NULL))
 		kallsyms_free(k);
+}
+
+static atomic_bool fifo_opened;
+
+static void *open_fifo(void *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	fifo_opened = true;
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+/* A FIFO in the place of a list is not opened: a writer that waits for a reader goes on waiting. */
+static void check_fifo(const char *root, const char *path)
+{
+	struct kallsyms *k;
+	pthread_t writer;
+	int fd;
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fifo_opened = false;
+	assert_int_equal(pthread_create(&writer, NULL, open_fifo, (void *)path), 0);
+	usleep(50000);
+	assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
+	usleep(50000);
+	assert_false(fifo_opened);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Files below a folder: links do not leave it, and only a regular file is opened. */
+TEST(test_kernel_below)
+{
+	static const char text[] = "ffffffff81000000 T _text\nffffffff81000010 t one\n";
+	const uint64_t base = 0xffffffff81000000;
+	char root[] = "/tmp/proftop-root.XXXXXX", proc[64], list[80], core[80], copy[32], buf[8];
+	const char *const outside[] = { copy, "/proc/version", "/dev/null",
+					"../../../../../dev/null" };
+	struct kallsyms *k;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(proc, sizeof(proc), "%s/proc", root);
+	snprintf(list, sizeof(list), "%s/kallsyms", proc);
+	snprintf(core, sizeof(core), "%s/kcore", proc);
+	assert_int_equal(mkdir(proc, 0700), 0);
+	write_copy(copy, text, sizeof(text) - 1);
+	shared->mode = HONEST;
+	for (size_t i = 0; i < ARRAY_SIZE(outside); i++) {
+		assert_int_equal(symlink(outside[i], list), 0);
+		assert_int_equal(symlink(outside[i], core), 0);
+		assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), -ENOENT);
+		assert_int_equal(kernel_cage_memory(root, "/proc/kcore", base, buf, 8), -ENOENT);
+		assert_int_equal(unlink(list), 0);
+		assert_int_equal(unlink(core), 0);
+	}
+	check_fifo(root, list);
+	if (!mknod(list, S_IFCHR | 0600, makedev(1, 3))) {
+		assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), -EINVAL);
+		assert_int_equal(unlink(list), 0);
+	}
+	assert_int_equal(rename(copy, list), 0);
+	assert_int_equal(kernel_cage_list(&k, root, "/proc/kallsyms", NULL), 0);
+	assert_int_equal(kallsyms_nr(k), 2);
+	kallsyms_free(k);
+	assert_int_equal(unlink(list), 0);
+	assert_int_equal(rmdir(proc), 0);
+	assert_int_equal(rmdir(root), 0);
 }
 
 /* A copy of kcore with one segment, read in pieces of a call. */
@@ -598,14 +670,14 @@ TEST(test_kernel_memory)
 		file[4096 + i] = (uint8_t)(i * 7 + i / 999);
 	write_copy(path, file, 4096 + SIZE);
 	shared->mode = HONEST;
-	assert_int_equal(kernel_cage_memory(path, base, got, SIZE + 1), SIZE);
+	assert_int_equal(kernel_cage_memory(NULL, path, base, got, SIZE + 1), SIZE);
 	assert_memory_equal(got, file + 4096, SIZE);
-	assert_int_equal(kernel_cage_memory(path, base - 1, got, 8), -EFAULT);
+	assert_int_equal(kernel_cage_memory(NULL, path, base - 1, got, 8), -EFAULT);
 	shared->mode = CHANGED;
 	for (shared->seed = 0; shared->seed < 50; shared->seed++)
-		assert_true(kernel_cage_memory(path, base, got, 100) <= 100);
+		assert_true(kernel_cage_memory(NULL, path, base, got, 100) <= 100);
 	shared->mode = DIES;
-	assert_int_equal(kernel_cage_memory(path, base, got, 8), -EPIPE);
+	assert_int_equal(kernel_cage_memory(NULL, path, base, got, 8), -EPIPE);
 	unlink(path);
 	free(file);
 	free(got);

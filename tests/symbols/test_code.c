@@ -465,24 +465,24 @@ TEST(test_kcore)
 	char buf[16] = "";
 
 	make_core(base, 4096, 10, ET_CORE);
-	assert_int_equal(kernel_cage_memory(core_path, base, buf, 4), 4);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base, buf, 4), 4);
 	assert_memory_equal(buf, "0123", 4);
-	assert_int_equal(kernel_cage_memory(core_path, base + 7, buf, sizeof(buf)), 3);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base + 7, buf, sizeof(buf)), 3);
 	assert_memory_equal(buf, "789", 3);
-	assert_int_equal(kernel_cage_memory(core_path, base + 10, buf, 4), -EFAULT);
-	assert_int_equal(kernel_cage_memory(core_path, base - 1, buf, 4), -EFAULT);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base + 10, buf, 4), -EFAULT);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base - 1, buf, 4), -EFAULT);
 	unlink(core_path);
 	/* A segment with a false address; a file that is no core; a missing file. */
 	make_core(base, INT64_MAX - 2, 10, ET_CORE);
-	assert_true(kernel_cage_memory(core_path, base + 5, buf, 4) < 0);
+	assert_true(kernel_cage_memory(NULL, core_path, base + 5, buf, 4) < 0);
 	unlink(core_path);
 	make_core(base, 4096, 1 << 20, ET_CORE);
-	assert_int_equal(kernel_cage_memory(core_path, base + 5000, buf, 4), -EIO);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base + 5000, buf, 4), -EIO);
 	unlink(core_path);
 	make_core(base, 4096, 10, ET_EXEC);
-	assert_int_equal(kernel_cage_memory(core_path, base, buf, 4), -ENOEXEC);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base, buf, 4), -ENOEXEC);
 	unlink(core_path);
-	assert_int_equal(kernel_cage_memory(core_path, base, buf, 4), -ENOENT);
+	assert_int_equal(kernel_cage_memory(NULL, core_path, base, buf, 4), -ENOENT);
 }
 
 /* ---- source ---- */

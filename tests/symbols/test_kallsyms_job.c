@@ -67,7 +67,7 @@ static void take_list(const struct fixture *f, struct kallsyms_job *job)
 	struct kallsyms_job_result result;
 	uint64_t before = time_now_ns();
 
-	kallsyms_job_take(job, f->list, &result);
+	kallsyms_job_take(job, NULL, f->list, &result);
 	assert_int_equal(result.rc, 0);
 	assert_int_equal(kallsyms_nr(result.list), NR_LINES);
 	assert_true(result.cost_ns > 0);
@@ -79,7 +79,7 @@ static void take_list(const struct fixture *f, struct kallsyms_job *job)
 TEST(test_take, set_up, tear_down)
 {
 	const struct fixture *f = *state;
-	struct kallsyms_job *job = kallsyms_job_start(f->list, f->helpers);
+	struct kallsyms_job *job = kallsyms_job_start(NULL, f->list, f->helpers);
 
 	assert_non_null(job);
 	take_list(f, job);
@@ -101,14 +101,14 @@ TEST(test_unreadable, set_up, tear_down)
 
 	snprintf(missing, sizeof(missing), "%s/missing", f->dir);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct kallsyms_job *job = kallsyms_job_start(cases[i].path, f->helpers);
+		struct kallsyms_job *job = kallsyms_job_start(NULL, cases[i].path, f->helpers);
 		struct kallsyms_job_result result;
 
 		assert_non_null(job);
-		kallsyms_job_take(job, cases[i].path, &result);
+		kallsyms_job_take(job, NULL, cases[i].path, &result);
 		assert_int_equal(result.rc, cases[i].rc);
 		assert_null(result.list);
-		kallsyms_job_take(NULL, cases[i].path, &result);
+		kallsyms_job_take(NULL, NULL, cases[i].path, &result);
 		assert_int_equal(result.rc, cases[i].rc);
 		assert_null(result.list);
 	}
@@ -121,7 +121,7 @@ TEST(test_leave, set_up, tear_down)
 
 	kallsyms_job_leave(NULL);
 	for (unsigned int wait_us = 0; wait_us < 16000; wait_us = wait_us * 2 + 250) {
-		struct kallsyms_job *job = kallsyms_job_start(f->list, f->helpers);
+		struct kallsyms_job *job = kallsyms_job_start(NULL, f->list, f->helpers);
 
 		assert_non_null(job);
 		usleep(wait_us);
@@ -159,7 +159,7 @@ TEST(test_no_helper, set_up, tear_down)
 		hangs[i]->fd = f->pipe[0];
 		assert_int_equal(helpers_start(f->helpers, &hangs[i]->job), 0);
 	}
-	assert_null(kallsyms_job_start(f->list, f->helpers));
+	assert_null(kallsyms_job_start(NULL, f->list, f->helpers));
 	take_list(f, NULL);
 	for (size_t i = 0; i < HELPERS_MAX; i++)
 		helper_job_leave(&hangs[i]->job);
