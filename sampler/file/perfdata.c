@@ -215,7 +215,7 @@ int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_
 {
 	/* Else a FIFO without a writer hangs here. */
 	int flags = O_RDONLY | O_CLOEXEC | (step ? O_NONBLOCK : 0);
-	int fd = strcmp(path, "-") ? open(path, flags) : dup(STDIN_FILENO);
+	int fd = strcmp(path, "-") ? open(path, flags) : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	struct perfdata *pd;
 
 	if (e)
@@ -290,7 +290,7 @@ static int begin_stream(struct perfdata *pd, sampler_reading_fn step, struct err
 int perfdata_open_stream(struct perfdata **out, const char *path, sampler_reading_fn step,
 			 struct err *e)
 {
-	int fd = strcmp(path, "-") ? -1 : dup(STDIN_FILENO), code;
+	int fd = strcmp(path, "-") ? -1 : fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), code;
 	struct perfdata *pd;
 	struct stat st;
 

@@ -7,6 +7,7 @@
 #include "symbols/jit/jitdump_job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -250,7 +251,7 @@ int jitdump_job_code(struct helpers *helpers, int fd, const struct jitcode_funct
 		return -ENOMEM;
 	c->job.run = run_code;
 	c->job.drop = drop_code;
-	c->fd = dup(fd);
+	c->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	c->bytes = malloc(MAX(want, 1U));
 	c->at = f->bytes_at;
 	c->want = c->bytes ? want : 0;

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbols/jit/jitdump_job.h"
 #include "symbols/jit/jitdumps.h"
 #include "symbols/name/symtab.h"
 #include "tests/sleeper.h"
@@ -463,6 +464,54 @@ TEST(test_stopping, setup, teardown)
 	atomic_store(&f->stop, true);
 	assert_at(f, f->memory, CODE, NULL);
 	assert_int_equal(jitdumps_refresh(&f->dumps, time_now_ns() + SECOND), OBJECT_ID_UNKNOWN);
+}
+
+/* A thread that looks at one number of a descriptor, as a program that is started would get it. */
+struct looking {
+	int fd;
+	atomic_bool stop, seen, inherited;
+};
+
+static void *look(void *arg)
+{
+	struct looking *l = arg;
+
+	while (!l->stop) {
+		int flags = fcntl(l->fd, F_GETFD);
+
+		if (flags >= 0 && !(flags & FD_CLOEXEC))
+			l->inherited = true;
+		if (flags >= 0)
+			l->seen = true;
+	}
+	return NULL;
+}
+
+/* While code is read, which may hang, no program that is started gets the descriptor. */
+TEST(test_not_inherited)
+{
+	const uint64_t end_ns = time_now_ns() + 20 * SECOND;
+	const uint32_t size = 1U << 20;
+	const struct jitcode_function function = { .bytes_at = 0, .size = size };
+	struct looking l = { .fd = -1 };
+	int fd = memfd_create("code", MFD_CLOEXEC);
+	pthread_t thread;
+
+	assert_int_equal(ftruncate(fd, size), 0);
+	l.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* the next one */
+	close(l.fd);
+	assert_int_equal(pthread_create(&thread, NULL, look, &l), 0);
+	while (!l.seen && time_now_ns() < end_ns) {
+		uint8_t *bytes;
+
+		assert_int_equal(jitdump_job_code(NULL, fd, &function, size, &bytes), size);
+		free(bytes);
+	}
+	l.stop = true;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(l.seen);
+	assert_false(l.inherited);
+	close(fd);
 }
 
 int main(void)
