@@ -62,7 +62,10 @@ static int open_in(const struct mount *m, const char *name)
 		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "%s/%s", m->path, name);
+	if (snprintf(path, sizeof(path), "%s/%s", m->path, name) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 

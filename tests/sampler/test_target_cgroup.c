@@ -114,6 +114,30 @@ TEST(test_refused)
 	expect("proc /proc proc rw 0 0\n", "/", false, "no cgroups with perf events are mounted");
 }
 
+/* A name that does not fit is not cut to that of another cgroup. */
+TEST(test_long_name)
+{
+	char mounts[1024], path[64], name[1200];
+	struct err e = { "" };
+	bool whole;
+	size_t nr;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	snprintf(mounts, sizeof(mounts), mounts_v2, root);
+#pragma GCC diagnostic pop
+	fake_put(root, "/mounts", mounts);
+	snprintf(path, sizeof(path), "%s/mounts", root);
+	/* "web" would end at the limit of 1023 bytes. */
+	nr = 1023 - strlen(root) - strlen("/cg/unified/shop.slice/web");
+	memset(name, '/', nr);
+	strcpy(name + nr, "shop.slice/web");
+	assert_true(target_cgroup_open(path, name, &whole, &e) >= 0);
+	strcpy(name + nr, "shop.slice/web/nothing");
+	assert_int_equal(target_cgroup_open(path, name, &whole, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "File name too long"));
+}
+
 int main(void)
 {
 	return run_unit_tests(make_tree, remove_tree);

@@ -237,6 +237,28 @@ TEST(test_hostile_paths)
 	assert_null(c.argv[8]);
 }
 
+/* The longest text of a profile is refused, not cut. */
+TEST(test_longest_path)
+{
+	char longest[TEXT_MAX + 1];
+	struct profile *p;
+	struct bench b;
+
+	setenv("EDITOR", "vim", 1);
+	memset(longest, 'a', TEXT_MAX);
+	longest[0] = '/';
+	longest[TEXT_MAX] = '\0';
+	bench_init(&b, 100, 30, false);
+	p = profile_with_lines();
+	p->files[1] = (struct safe_text){ longest, TEXT_MAX, TEXT_MAX };
+	model_take(&b.st, p);
+	press(&b, 'j');
+	press(&b, 'O');
+	assert_string_equal(b.st.edit.path, "");
+	assert_non_null(strstr(look(&b), "source not opened: /aaa"));
+	bench_fini(&b);
+}
+
 /* O on a row with a source of such a name starts no editor. */
 TEST(test_hostile_row)
 {

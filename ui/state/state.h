@@ -110,7 +110,8 @@ struct ui_state {
 	bool mouse;		 /* the same */
 	/* Requests to the loop. */
 	struct {
-		char path[TEXT_MAX]; /* for the editor; "": nothing */
+		char path[TEXT_MAX +
+			  1]; /* the longest text is refused; for the editor; "": nothing */
 		uint32_t line;
 	} edit;
 	bool quit, suspend, redraw;
