@@ -121,6 +121,7 @@ TEST(test_long_name)
 	struct err e = { "" };
 	bool whole;
 	size_t nr;
+	int fd;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
@@ -132,7 +133,9 @@ TEST(test_long_name)
 	nr = 1023 - strlen(root) - strlen("/cg/unified/shop.slice/web");
 	memset(name, '/', nr);
 	strcpy(name + nr, "shop.slice/web");
-	assert_true(target_cgroup_open(path, name, &whole, &e) >= 0);
+	fd = target_cgroup_open(path, name, &whole, &e);
+	assert_true(fd >= 0);
+	close(fd);
 	strcpy(name + nr, "shop.slice/web/nothing");
 	assert_int_equal(target_cgroup_open(path, name, &whole, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "File name too long"));
