@@ -24,7 +24,7 @@ static void use(struct request *r, char *line)
 		abort();
 	if (n > 0)
 		request_address_is_local(&a);
-	if (request_host_is_local(line) && strspn(line, "localhstLOCALHST127.[::]0123456789") < 5)
+	if (request_host_is_local(line) && strspn(line, "localhstLOCALHST127.[::]fF0123456789") < 5)
 		abort();
 	if (value)
 		*value++ = '\0';

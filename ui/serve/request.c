@@ -50,22 +50,37 @@ void request_argument(struct request *r, const char *name, const char *value)
 	}
 }
 
+static bool is_local_v4(uint32_t addr)
+{
+	return ntohl(addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* ::1, or an address of version 4 in version 6. */
+static bool is_local_v6(const struct in6_addr *addr)
+{
+	return IN6_IS_ADDR_LOOPBACK(addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(addr) && addr->s6_addr[12] == IN_LOOPBACKNET);
+}
+
 bool request_host_is_local(const char *host)
 {
-	static const char *const names[] = { "localhost", "127.0.0.1", "[::1]" };
+	size_t size = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
+	const char *rest = host + size + (host[size] == ']');
+	char name[INET6_ADDRSTRLEN + 1];
+	struct in6_addr v6;
+	struct in_addr v4;
 	uint64_t port;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		size_t size = strlen(names[i]);
-
-		if (strncasecmp(host, names[i], size))
-			continue;
-		if (!host[size] ||
-		    (host[size] == ':' &&
-		     !number_u64(host + size + 1, strlen(host + size + 1), 1, UINT16_MAX, &port)))
-			return true;
-	}
-	return false;
+	if (size >= sizeof(name) ||
+	    (*rest &&
+	     (*rest != ':' || number_u64(rest + 1, strlen(rest + 1), 1, UINT16_MAX, &port))))
+		return false;
+	memcpy(name, host, size);
+	name[size] = '\0';
+	if (*host == '[')
+		return host[size] && inet_pton(AF_INET6, name + 1, &v6) == 1 && is_local_v6(&v6);
+	return !strcasecmp(name, "localhost") ||
+	       (inet_pton(AF_INET, name, &v4) == 1 && is_local_v4(v4.s_addr));
 }
 
 static int refuse(const char *text, struct err *e)
@@ -105,7 +120,6 @@ int request_parse_address(union request_address *a, const char *text, struct err
 
 bool request_address_is_local(const union request_address *a)
 {
-	if (a->any.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
-	return ntohl(a->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return a->any.sa_family == AF_INET6 ? is_local_v6(&a->v6.sin6_addr)
+					    : is_local_v4(a->v4.sin_addr.s_addr);
 }
