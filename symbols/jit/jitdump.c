@@ -17,6 +17,7 @@
 
 #define ELF_HEADER 0x40U
 #define TIMEOUT_NS 4000000000ULL
+#define MORE_FIRST 16U /* calls before is_slow() counts */
 
 /* An answer as it is read: everything in it is foreign. */
 struct answer {
@@ -163,6 +164,15 @@ static bool is_valid(const struct jitdump_answer *head, const struct jitdump_req
 	       (!head->more || head->state.at > r->state.at);
 }
 
+/*
+ * Return whether a worker goes on in too small steps. The reader leaves the last 256 KiB of a part
+ * at most, or goes back once for the lines of a function: three calls for each MiB.
+ */
+static bool is_slow(const struct jitdump *d)
+{
+	return d->nr_more > MORE_FIRST + d->state.at / (JITDUMP_PART_MAX / 4);
+}
+
 /* Add the events of an answer to @r. *more: there are further parts. */
 static int add_answer(struct jitdump *d, const struct cage_answer *from,
 		      const struct jitdump_request *r, bool *more)
@@ -181,6 +191,9 @@ static int add_answer(struct jitdump *d, const struct cage_answer *from,
 		return -EBADMSG;
 	d->state = head.state;
 	*more = head.more && !head.rc && !head.state.ended;
+	d->nr_more += *more;
+	if (is_slow(d))
+		return -EBADMSG;
 	while (!rc && a.at < a.end)
 		rc = add_event(d, &a);
 	free(a.files);

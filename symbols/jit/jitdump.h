@@ -32,6 +32,7 @@ struct jitdump_file {
 struct jitdump {
 	struct jitcode *code;
 	struct jitdump_state state;
+	uint64_t nr_more; /* parts that were not read to their end */
 };
 
 int jitdump_init(struct jitdump *d);

@@ -38,7 +38,7 @@
 #define NR_NAMES  3000U
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES };
+enum mode { HONEST, CHANGED, DIES, SLOW };
 static struct shared {
 	enum mode mode;
 	uint32_t seed;
@@ -67,6 +67,19 @@ static void change(struct cage_reply *r)
 	}
 }
 
+/* Answer to a request for a part of a jitdump that one byte of it was read. */
+static void answer_one_byte(struct cage_call *c)
+{
+	struct jitdump_request r;
+	struct jitdump_answer a = { .more = 1 };
+
+	memcpy(&r, c->request, sizeof(r));
+	a.state = r.state;
+	a.state.at++;
+	c->reply.size = 0;
+	cage_put(&c->reply, &a, sizeof(a));
+}
+
 static int serve(const struct cage_reader *reader, struct cage_call *c)
 {
 	int rc;
@@ -79,6 +92,8 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 	rc = reader->serve(c);
 	if (!rc && shared->mode == CHANGED)
 		change(&c->reply);
+	if (!rc && shared->mode == SLOW)
+		answer_one_byte(c);
 	return rc;
 }
 
@@ -401,6 +416,58 @@ TEST(test_jitdump)
 	assert_int_equal(read_dump(&d, &j), -EPIPE);
 	assert_true(d.state.ended); /* not read again */
 	jitdump_fini(&d);
+}
+
+/* A worker that goes on byte by byte does not get a call for each. */
+TEST(test_jitdump_steps)
+{
+	static struct jitmake j;
+	struct jitdump d;
+	uint32_t calls = shared->nr_calls;
+
+	make_dump(&j);
+	assert_true(j.size > 10000);
+	shared->mode = SLOW;
+	assert_int_equal(read_dump(&d, &j), -EBADMSG);
+	assert_true(d.state.ended);
+	assert_in_range(shared->nr_calls - calls, 1, 20);
+	jitdump_fini(&d);
+}
+
+/* A file that needs most calls: each large record is after lines, to which the reader goes back. */
+TEST(test_jitdump_large)
+{
+	enum { NR = 40, LARGE = JITDUMP_PART_MAX };
+	const struct jit_line line = { 0x1000, 1, "a.js" };
+	const uint32_t unwinding[2] = { 4, LARGE };
+	uint8_t *bytes = calloc(NR + 1, LARGE);
+	struct jitdump_file file = { .fd = -1, .bytes = bytes };
+	uint32_t calls = shared->nr_calls;
+	static struct jitmake j;
+	struct jitdump d;
+	bool more;
+
+	for (uint32_t i = 0; i < NR; i++) {
+		char name[16];
+
+		j.size = 0;
+		snprintf(name, sizeof(name), "f%u", i);
+		if (!i)
+			jit_header(&j, 0);
+		jit_load(&j, name, 0x2000 + 64 * i, 64, i);
+		jit_lines(&j, 0x1000, &line, 1);
+		memcpy(bytes + file.size, j.bytes, j.size);
+		memcpy(bytes + file.size + j.size, unwinding, sizeof(unwinding));
+		file.size += j.size + LARGE;
+	}
+	shared->mode = HONEST;
+	assert_int_equal(jitdump_init(&d), 0);
+	assert_int_equal(jitdump_read(&d, &file, 0, &more), 0);
+	assert_false(more);
+	assert_int_equal(jitcode_nr(d.code), NR);
+	assert_in_range(shared->nr_calls - calls, 2 * NR - 2, 3 * NR);
+	jitdump_fini(&d);
+	free(bytes);
 }
 
 /* Instructions of @code without gaps; their texts are clean. */
