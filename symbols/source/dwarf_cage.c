@@ -17,7 +17,6 @@
 #include "symbols/source/dwarf_serve.h"
 
 /* The CPU time limits of dwarf.h, on a machine with other work. */
-#define OPEN_TIMEOUT_NS 8000000000ULL
 #define CALL_TIMEOUT_NS 4000000000ULL
 
 struct dwarf_cage {
@@ -50,7 +49,7 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t b
 	r.size = f->size;
 	r.alt = fds[1] >= 0;
 	if (!rc)
-		rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), fds, 0, OPEN_TIMEOUT_NS, &a);
+		rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), fds, 0, DWARF_CAGE_OPEN_NS, &a);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	if (!rc && a.size != sizeof(opened)) {

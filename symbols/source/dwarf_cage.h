@@ -14,6 +14,8 @@
 #include "symbols/source/dwarf.h"
 #include "symbols/source/dwarf_wire.h"
 
+#define DWARF_CAGE_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
+
 struct dwarf_cage;
 
 /* As dwarf_open(); also the errors of cage_call(). */

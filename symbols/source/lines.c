@@ -21,8 +21,12 @@
 #include "symbols/source/dwarf_object.h"
 #include "symbols/object/image.h"
 
-#define IDLE_NS		10000000000ULL /* an unused file is closed after that */
-#define JOB_MAX_NS	20000000000ULL /* a job that takes longer hangs: more than calls take */
+#define IDLE_NS 10000000000ULL /* an unused file is closed after that */
+/*
+ * A job that takes longer hangs, and its file is not read again: four times what a call takes at
+ * most on a busy machine, for it may wait for calls of the code view.
+ */
+#define JOB_MAX_NS	(4 * 2 * DWARF_CAGE_OPEN_NS)
 #define JOB_PLACES	DWARF_CAGE_PLACES
 #define OPEN_MAX	16U
 #define OPEN_SIZE_MAX	(256ULL << 20)

@@ -67,7 +67,7 @@ static void change(struct cage_reply *r)
 	}
 }
 
-/* Answer to a request for a part of a jitdump that one byte of it was read. */
+/* Answer a request for a part of a jitdump: one byte was read. */
 static void answer_one_byte(struct cage_call *c)
 {
 	struct jitdump_request r;
