@@ -82,7 +82,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.send_header("Location", "file:///etc/passwd")
             if plan == "307":
                 self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/ingest")
-            answer = b"no \x1b[31mway\n" + b"x" * 100000 if plan != "200" else b""
+            answer = self.server.answer if plan != "200" else b""
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)
@@ -95,6 +95,7 @@ def serve(plan, certificate=None):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.handle_error = lambda *args: None
     server.plan, server.seen, server.hung = plan, [], threading.Event()
+    server.answer = b"no \x1b[31mway\n" + b"x" * 100000
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
@@ -153,6 +154,19 @@ def check_answers():
     wrong(not any("status" in n["text"] for n in notice), f"notices: {notice}")
 
 
+def check_message():
+    """Of an answer with control bytes 200 clean bytes are in the messages."""
+    server = serve(["400"] * 9)
+    server.answer = b"no \x1b[31m\x07way\x9b" + b"x" * 100000
+    done, ticks, _ = push(f"http://127.0.0.1:{server.server_port}/ingest", ticks=2)
+    texts = [done.stderr.rstrip("\n"), ticks[-1]["push"]["error"]]
+    texts += [n["text"] for tick in ticks for n in tick["notices"] if n["key"] == "push"]
+    wrong(len(texts) < 3, f"notices: {ticks}")
+    for text in texts:
+        kept = re.search("status 400: (no \u00b7\\[31m\u00b7way\u00b7x{100,200}\u2026?)$", text)
+        wrong(not kept or len(kept[1].encode()) > 200, f"a message: {text!r}")
+
+
 def check_hang():
     """At the end there is a last chance; then all are dropped and counted."""
     server = serve(["hang"] * 9)
@@ -209,7 +223,7 @@ def check_otlp():
 def main():
     spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
     try:
-        for check in (check_answers, check_hang, check_parca, check_otlp):
+        for check in (check_answers, check_message, check_hang, check_parca, check_otlp):
             check()
     finally:
         spin.kill()

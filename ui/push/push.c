@@ -139,14 +139,10 @@ static int check_end(void *ctx, curl_off_t a, curl_off_t b, curl_off_t c, curl_o
 /* Describe a failed attempt: the status and the first line of the answer, or why there is none. */
 static void describe(struct push *push, CURLcode code, long status)
 {
-	char line[ANSWER_MAX];
-	struct safe_text said;
-
 	/* The end of the session: the earlier failure is the reason. */
 	if (code == CURLE_ABORTED_BY_CALLBACK && push->outbox.pushed.error[0])
 		return;
 	push->answer[strcspn(push->answer, "\r\n")] = '\0';
-	said = text_sanitise(line, sizeof(line), push->answer, strlen(push->answer));
 	if (code)
 		text_format(push->outbox.pushed.error, sizeof(push->outbox.pushed.error), "%s",
 			    push->curl.strerror(code));
@@ -154,7 +150,7 @@ static void describe(struct push *push, CURLcode code, long status)
 		text_format(push->outbox.pushed.error, sizeof(push->outbox.pushed.error),
 			    "status %ld%s%s%s", status,
 			    status >= 300 && status < 400 ? ", redirects are not followed" : "",
-			    said.size ? ": " : "", said.str);
+			    push->answer[0] ? ": " : "", push->answer);
 }
 
 /* Send one request. Return its status, 0: no answer. */
