@@ -530,6 +530,31 @@ static void assert_printable(const struct out *o)
 		assert_true((unsigned char)o->data[i] >= ' ' || o->data[i] == '\n');
 }
 
+/* The page itself forbids all that a browser would load: no rule allows a host, or a form. */
+static void check_no_network(const char *page)
+{
+	static const char meta[] = "<meta http-equiv=\"Content-Security-Policy\" content=\"";
+	static const char *const allowed[] = {
+		"default-src 'none'",	     "script-src 'unsafe-inline'",
+		"style-src 'unsafe-inline'", "img-src data:",
+		"base-uri 'none'",	     "form-action 'none'"
+	};
+	char rules[256] = "", *rest = rules, *rule;
+	const char *at = strstr(page, meta), *head = strstr(page, "</head>");
+	size_t nr = 0;
+
+	assert_true(at && at < head && at < strstr(page, "<script") && at < strstr(page, "<link"));
+	at += strlen(meta);
+	assert_in_range(strcspn(at, "\""), 1, sizeof(rules) - 1);
+	memcpy(rules, at, strcspn(at, "\""));
+	while ((rule = strsep(&rest, ";"))) {
+		rule += strspn(rule, " ");
+		if (nr >= ARRAY_SIZE(allowed) || strcmp(rule, allowed[nr++]) != 0)
+			fail_msg("a rule that allows more: %s", rule);
+	}
+	assert_int_equal(nr, ARRAY_SIZE(allowed));
+}
+
 TEST(test_markup, setup, teardown)
 {
 	const struct fixture *f = *state;
@@ -548,6 +573,7 @@ TEST(test_markup, setup, teardown)
 	assert_int_equal(count_of(html.data, "<script"), 2);
 	assert_int_equal(count_of(html.data, "</script>"), 2);
 	assert_null(strstr(html.data, "http://"));
+	check_no_network(html.data);
 	root = parse(data, (size_t)(end - data));
 	assert_string_equal(json_string_value(json_array_get(json_object_get(root, "names"), 1)),
 			    f->p->functions[1].name.str);

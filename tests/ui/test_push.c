@@ -29,6 +29,10 @@ TEST(test_urls)
 		"HTTP://localhost/ingest",
 		"file:///ingest",
 		"http://user:secret@host/ingest",
+		"https://secret@host/ingest",
+		"ftp://user:secret@host/ingest",
+		"http://user:secret@host",
+		"http://host/ingest?password=secret",
 		"http://user@host/ingest",
 		"http://host:0/ingest",
 		"http://host:65536/ingest",
@@ -68,6 +72,8 @@ TEST(test_urls)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (endpoint_parse(&to, bad[i], &e) != -EINVAL || !e.text[0])
 			fail_msg("taken: %s", bad[i]);
+		else if (strstr(e.text, "secret"))
+			fail_msg("a password in a message: %s", e.text);
 	snprintf(longer, sizeof(longer), "http://host/%0*d/ingest", ENDPOINT_URL_MAX, 0);
 	assert_int_equal(endpoint_parse(&to, longer, &e), -EINVAL);
 	/* It only begins like a loopback address. */
