@@ -9,6 +9,8 @@
 
 #include "tests/fake_root.h"
 
+#include <unistd.h>
+
 #define ID64 "3fa1c2d4e5f60718293a4b5c6d7e8f90112233445566778899aabbccddeeff00"
 
 static const char *path_of(const char *text)
@@ -89,6 +91,39 @@ TEST(test_container_names)
 	assert_string_equal(container_name(&names, root, ID64, 9000000000), "db");
 	assert_string_equal(container_name(&names, root, ID64, 11000000000), "renamed");
 	assert_int_equal(names.next, 1);
+	fake_remove(root);
+}
+
+/* Make a file of a name with spaces behind it, of @size bytes in all. */
+static void put_large(const char *root, size_t size)
+{
+	static const char name[] = "{\"Name\":\"/large\"}";
+	char *text = malloc(size + 1);
+
+	memset(text, ' ', size);
+	memcpy(text, name, sizeof(name) - 1);
+	text[size] = '\0';
+	fake_put(root, DOCKER, text);
+	free(text);
+}
+
+/* Only a file of root or of this user, of 1 MiB at most, is read. */
+TEST(test_container_files)
+{
+	char root[] = "/tmp/proftop-names-XXXXXX", path[256];
+
+	assert_non_null(mkdtemp(root));
+	put_large(root, 1 << 20);
+	assert_string_equal(name_of(root, ID64), "large");
+	put_large(root, (1 << 20) + 1);
+	assert_string_equal(name_of(root, ID64), "");
+	fake_put(root, DOCKER, "{\"Name\":\"/web\"}");
+	assert_string_equal(name_of(root, ID64), "web");
+	snprintf(path, sizeof(path), "%s%s", root, DOCKER);
+	if (!geteuid()) {
+		assert_int_equal(chown(path, 12345, 12345), 0);
+		assert_string_equal(name_of(root, ID64), "");
+	}
 	fake_remove(root);
 }
 
