@@ -5,6 +5,7 @@ import gzip
 import http.client
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -143,6 +144,39 @@ def check_rude_clients():
         s.close()
 
 
+def answered(sockets, seconds):
+    """Return the sockets with an answer within that time; a closed one has none."""
+    found, end = [], time.monotonic() + seconds
+    while len(found) < len(sockets) and time.monotonic() < end:
+        ready = select.select([s for s in sockets if s not in found], [], [], max(0, end - time.monotonic()))[0]
+        for s in ready:
+            try:
+                has = s.recv(4096).startswith(b"HTTP/1.1 200")
+            except OSError:
+                has = False
+            if has:
+                found.append(s)
+            else:
+                sockets = [other for other in sockets if other is not s]
+    return found
+
+
+def check_limit():
+    """64 connections: of 70 the last ones have no answer until others are closed."""
+    time.sleep(0.5)  # those of earlier clients end
+    sockets = [socket.create_connection(("127.0.0.1", PORT)) for _ in range(70)]
+    for s in sockets:
+        s.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    served = answered(sockets, 4)
+    wrong(not 60 <= len(served) <= 64, f"{len(served)} of 70 connections are answered")
+    waits = [s for s in sockets if s not in served]
+    for s in served:
+        s.close()
+    wrong(get("/healthz", timeout=8)[0] != 200, "no answer after connections were closed")
+    for s in waits:
+        s.close()
+
+
 def check_screen():
     """Beside the screen: a profile of the next second, and the screen goes on."""
     global PORT
@@ -170,6 +204,7 @@ def main():
         check_answers(spin)
         check_crowd()
         check_rude_clients()
+        check_limit()
         busy = subprocess.run([PROFTOP, "-b", "-n", "1", "--listen", f"127.0.0.1:{PORT}"], capture_output=True,
                               text=True, check=False, timeout=30)
         wrong(busy.returncode != 1 or "in use" not in busy.stderr, f"a port in use: {busy}")
