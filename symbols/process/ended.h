@@ -3,8 +3,8 @@
  * Threads of processes that have ended, as one for each name: of one user, cgroup and container. So
  * the sums of a session of days have room for them, and still show the stacks of all.
  *
- * An entry lives as long as the table, since its ids are shown: at most ENDED_MAX, with their
- * texts 1 MiB or less. Threads: one owner; there is no locking.
+ * An entry lives as long as the table, since its ids are shown: at most ENDED_MAX, each with
+ * 1.4 KiB of texts at most. Threads: one owner; there is no locking.
  */
 #ifndef SYMBOLS_PROCESS_ENDED_H
 #define SYMBOLS_PROCESS_ENDED_H
