@@ -105,7 +105,8 @@ def truth(ticks, path):
     for i, tick in enumerate(ticks[first:], first + 1):
         mains = [r["total_pct"] for r in tick["rows"] if r["symbol"] == "main"]
         share = max(mains, default=0)
-        if share < 99.5:
+        # On a busy machine one sample is more than that.
+        if share < 99.5 and (100 - share) / 100 * tick["account"]["taken"] > 1.5:
             fail(f"{path}, tick {i}: main has {share} % of the samples, not 99.5: {tick['account']}")
     counts, everything = self_counts(ticks[first:])
     for leaf in ("leaf_a", "leaf_b", "leaf_c"):
