@@ -2,9 +2,9 @@
 /*
  * The client of the cage: calls, time limits, and workers that are replaced.
  *
- * Any thread. Invariant: a worker has at most one call, and after an error in a call it is killed,
- * so that a late or second answer cannot be taken for that of another call; an early one has
- * another serial, which is random. A large reply is in a memfd made here: a descriptor of a worker
+ * Any thread. Invariant: a worker has at most one call, and is killed after an error in a call: no
+ * late or second answer is taken for that of another call. Serial numbers are random: no answer is
+ * right before its call. A large reply is in a memfd made here: a descriptor of a worker
  * could be of a file system that does not respond, and its own files would have no limit.
  */
 #include "symbols/cage/cage.h"

@@ -23,8 +23,8 @@
 
 #define IDLE_NS 10000000000ULL /* an unused file is closed after that */
 /*
- * A job that takes longer hangs, and its file is not read again: four times what a call takes at
- * most on a busy machine, for it may wait for calls of the code view.
+ * The limit of a job: it hangs then, and its file is not read again. A call takes a quarter at
+ * most, on a busy machine; a job may wait for calls of the code view.
  */
 #define JOB_MAX_NS	(4 * 2 * DWARF_CAGE_OPEN_NS)
 #define JOB_PLACES	DWARF_CAGE_PLACES
