@@ -440,6 +440,11 @@ int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint
 	return 0;
 }
 
+size_t ehframe_cies_size(void)
+{
+	return sizeof(struct ehframe_cies);
+}
+
 void ehframe_fini(struct ehframe *eh)
 {
 	free(eh->fdes);

@@ -56,6 +56,8 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
 		     const struct ehhdr *h, uint64_t *entries);
 void ehframe_fini(struct ehframe *eh);
+/* Return the bytes of eh->cies. */
+size_t ehframe_cies_size(void);
 /* Find the FDE that covers @vaddr; false: none. Any thread. */
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out);
 /*

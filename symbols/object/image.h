@@ -53,8 +53,15 @@ struct image {
 	uint32_t serial;     /* unique: a cache for one image is not used for another */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
+	size_t block_size; /* bytes that image_pack() mapped, from the image on; 0: allocated */
 };
 
+/*
+ * Move the image and its small arrays to one block of mapped pages, that go back to the kernel
+ * with it; in the heap others would take the rest of its pages. Return it: at another address, or
+ * as it was when memory is out.
+ */
+struct image *image_pack(struct image *image);
 /* Make the stub of @image, with its load segments. NULL when memory is out. */
 struct image *image_stub(const struct image *image);
 /* Return the bytes of an image. */

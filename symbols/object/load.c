@@ -145,8 +145,10 @@ static int load_file(struct load *l)
 	if (rc) {
 		image_free(l->image);
 		l->image = NULL;
+		return rc;
 	}
-	return rc;
+	l->image = image_pack(l->image);
+	return 0;
 }
 
 static void run(struct job *job)

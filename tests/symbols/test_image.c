@@ -971,6 +971,45 @@ TEST(test_truncations)
 	}
 }
 
+static bool in_block(const struct image *image, const void *array)
+{
+	return (uintptr_t)array - (uintptr_t)image < image->block_size;
+}
+
+/* A packed image is the same one; only its small arrays have moved. */
+TEST(test_pack)
+{
+	struct image *image, *packed;
+	struct ehframe_fde a, b;
+	struct whole w;
+
+	whole_open(&w, "/proc/self/exe");
+	assert_int_equal(image_read_fd(&image, w.fd, w.size, NULL), 0);
+	assert_int_equal(image_read_fd(&packed, w.fd, w.size, NULL), 0);
+	packed = image_pack(packed);
+	assert_true(image->block_size == 0 && packed->block_size > sizeof(*packed));
+	assert_true(in_block(packed, packed->segments) && in_block(packed, packed->eh.cies));
+	assert_int_equal(in_block(packed, packed->symbols),
+			 packed->nr_symbols * sizeof(*packed->symbols) < 128U << 10);
+	assert_int_equal(in_block(packed, packed->names), packed->names_size < 128U << 10);
+	assert_int_equal(in_block(packed, packed->eh.bytes), packed->eh.size < 128U << 10);
+	assert_int_equal(image_memory(packed), image_memory(image));
+	assert_int_equal(packed->nr_symbols, image->nr_symbols);
+	assert_memory_equal(packed->symbols, image->symbols,
+			    image->nr_symbols * sizeof(*image->symbols));
+	assert_memory_equal(packed->names, image->names, image->names_size);
+	assert_memory_equal(packed->segments, image->segments,
+			    image->nr_segments * sizeof(*image->segments));
+	assert_true(image->eh.nr_fdes > 10 && packed->eh.nr_fdes == image->eh.nr_fdes);
+	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
+		assert_true(ehframe_at(&image->eh, i, &a) && ehframe_at(&packed->eh, i, &b));
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+	image_free(image);
+	image_free(packed);
+	whole_close(&w);
+}
+
 TEST(test_debug_path)
 {
 	const uint8_t id[4] = { 0xab, 0x01, 0x02, 0xff };

@@ -130,6 +130,8 @@ static void load_image(struct image_cache *c, struct object *object, uint64_t no
 	}
 	assert_int_equal(atomic_load(&object->state), OBJECT_READY);
 	assert_false(atomic_load(&object->image)->away);
+	/* Mapped, so that its pages go back with it. */
+	assert_true(atomic_load(&object->image)->block_size > 0);
 }
 
 /* Images without a sample for ten minutes leave, with their memory; a sample loads them again. */
