@@ -156,7 +156,7 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/tests/fuzz/$(if $(findstring fuzzer,
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS)
 
 # See tests/fuzz/cage_copy.h.
-$(B)/tests/fuzz/fuzz_jitdump $(B)/tests/fuzz/fuzz_image: ALL_LDFLAGS += -Wl,--wrap=cage_wrap,--wrap=cage_take
+$(B)/tests/fuzz/fuzz_jitdump: ALL_LDFLAGS += -Wl,--wrap=cage_wrap,--wrap=cage_take
 $(B)/tests/fuzz/fuzz_perfdata: ALL_LDFLAGS += -Wl,--wrap=xcalloc,--wrap=free
 
 # Programs to be sampled: built as their first line says ("BUILD: flags"), without frame pointers by default.
@@ -273,7 +273,8 @@ bench-past: $(B)/tests/bench_past $(B)/tests/tools/nightsize ## from key to scre
 
 .PHONY: pictures
 bench-cage: $(TOOLS) $(B)/proftop ## CPU time of readers of foreign bytes in the cage, compared with the calling thread
-	$(Q)for what in "names $$($(CXX) -print-file-name=libstdc++.so)" 'lines $(B)/proftop' 'perfmap 600000'; do \
+	$(Q)ls $(B)/proftop /usr/bin/perf /usr/bin/gdb /usr/bin/gcc /lib/*/libc.so.6 /usr/lib/*/lib[a-m]*.so.?  2>/dev/null >$(B)/cagecost.list; \
+	for what in "images $(B)/cagecost.list" "names $$($(CXX) -print-file-name=libstdc++.so)" 'lines $(B)/proftop' 'perfmap 600000'; do \
 		$(B)/tests/tools/cagecost $$what $(or $(ROUNDS),15) | tail -n 1; done
 
 pictures: $(B)/proftop ## pictures of each view in xterm under Xvfb, in PICTURES (pictures/); see tests/pictures

@@ -14,8 +14,7 @@
 
 #include "symbols/source/code.h"
 #include "symbols/object/fetch.h"
-#include "symbols/object/xz_cage.h"
-#include "symbols/object/elfgo.h"
+#include "symbols/object/image_read.h"
 #include "symbols/kernel/kernel_cage.h"
 #include "symbols/source/disasm_serve.h"
 #include "symbols/jit/jitdump_scan.h"
@@ -41,9 +40,9 @@ void symbols_cage_start(bool code)
 {
 	const struct cage_reader *const readers[CAGE_NR_KINDS] = {
 		[CAGE_DWARF] = &dwarf_cage_reader, [CAGE_NAMES] = &demangler_reader,
-		[CAGE_XZ] = &xz_cage_reader,	   [CAGE_PERFMAP] = &perfmap_reader,
+		[CAGE_IMAGE] = &image_reader,	   [CAGE_PERFMAP] = &perfmap_reader,
 		[CAGE_JITDUMP] = &jitdump_reader,  [CAGE_DISASM] = code ? &disasm_reader : NULL,
-		[CAGE_GO] = &elfgo_reader,	   [CAGE_KERNEL] = &kernel_reader,
+		[CAGE_KERNEL] = &kernel_reader,
 	};
 
 	cage_start(readers);

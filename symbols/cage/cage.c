@@ -361,13 +361,14 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 	return rc;
 }
 
-/* Return the size of a copy (cage_fix_size()); 0: another file, which is not looked at. */
+/* Return the bytes of a copy (cage_fix_size()); 0: another file, which is not looked at. */
 static size_t size_of_copy(int fd)
 {
 	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
 	struct stat st;
 
-	return seals >= 0 && seals & F_SEAL_GROW && !fstat(fd, &st) ? (size_t)st.st_size : 0;
+	return seals >= 0 && seals & F_SEAL_GROW && !fstat(fd, &st) ? (size_t)st.st_blocks * 512
+								    : 0;
 }
 
 /* Send the request and take the answer. Under the lock. *@code: of the reader. */

@@ -20,11 +20,10 @@
 enum cage_kind {
 	CAGE_DWARF,
 	CAGE_NAMES, /* mangled names */
-	CAGE_XZ,    /* .gnu_debugdata */
+	CAGE_IMAGE, /* ELF files: unwind tables and symbols */
 	CAGE_PERFMAP,
 	CAGE_JITDUMP,
 	CAGE_DISASM, /* machine code */
-	CAGE_GO,     /* .gopclntab */
 	CAGE_KERNEL, /* copies of /proc/kallsyms and /proc/kcore */
 	CAGE_NR_KINDS
 };
@@ -69,7 +68,8 @@ struct cage_reader {
 	int (*serve)(struct cage_call *c);
 	uint64_t memory_max; /* address space of the worker */
 	size_t reply_max;    /* 0: CAGE_REPLY_MAX */
-	/* Map a reply that is in the file, do not copy it. Only if all descriptors are copies. */
+	/* Map a reply that is in the file, do not copy it. Only if all descriptors are copies, or
+	 * of file systems that respond. */
 	bool map_reply;
 };
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,12 +24,19 @@
 #include "symbols/cage/cage_lock.h"
 #include "symbols/cage/cage_wire.h"
 
+/* A worker keeps some memory between calls: new pages cost more than most calls do. */
+#define HEAP_PIECE (4 << 20)
+#define HEAP_KEPT  (8 << 20)
+
+/* Fewer bytes are not worth a page. */
+#define MAPPED_MIN 2048U
+
 /* Serve one call and send its answer. */
 static int answer(int sock, const struct cage_reader *reader, struct cage_head *head,
 		  struct cage_call *call)
 {
 	struct cage_reply *reply = &call->reply;
-	size_t packet;
+	size_t packet, packet_max = reader->map_reply ? MAPPED_MIN : CAGE_PACKET_MAX;
 	int rc;
 
 	head->code = reader->serve(call);
@@ -37,7 +45,7 @@ static int answer(int sock, const struct cage_reader *reader, struct cage_head *
 	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
 		if (call->fds[i] >= 0)
 			close(call->fds[i]);
-	if (!head->code && (reply->written || reply->size > CAGE_PACKET_MAX) && !cage_flush(reply))
+	if (!head->code && (reply->written || reply->size > packet_max) && !cage_flush(reply))
 		head->code = -ENOMEM;
 	/* A reply is in the packet, or in the file. */
 	packet = head->code || reply->written ? 0 : reply->size;
@@ -77,6 +85,10 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 
 	prctl(PR_SET_NAME, reader->name);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+#ifdef M_MMAP_THRESHOLD
+	mallopt(M_MMAP_THRESHOLD, HEAP_PIECE);
+	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
+#endif
 	if (getppid() != server ||
 	    cage_lock_worker(reader->memory_max,
 			     reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))

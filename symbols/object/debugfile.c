@@ -13,11 +13,9 @@
 #include <unistd.h>
 
 #include "symbols/object/fetch.h"
-#include "symbols/base/foreign.h"
 
 #define DEBUG_ROOT     DEBUGFILE_ROOT "/.build-id/"
 #define DEBUG_SIZE_MAX (8ULL << 30)
-#define LINK_SIZE_MAX  512U
 #define PATH_SIZE_MAX  4096U
 
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size)
@@ -61,12 +59,9 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 	return a && b ? a->p_vaddr - b->p_vaddr : 0;
 }
 
-/*
- * Open @path in our root as an ELF file. @ours: only if it belongs to us or to root.
- * @watch: that of the object.
- */
-static int open_elf(const char *path, uint64_t size_max, bool ours, struct watch *watch,
-		    struct elffile *out)
+/* Open @path in our root. @ours: only if it belongs to us or to root. */
+static int open_path(const char *path, uint64_t size_max, bool ours, struct watch *watch,
+		     struct foreign_file *out)
 {
 	const struct foreign_want want = {
 		.path = path,
@@ -74,64 +69,97 @@ static int open_elf(const char *path, uint64_t size_max, bool ours, struct watch
 		.owned = ours,
 		.uid = geteuid(),
 	};
-	struct foreign_file file;
 	int rc = watch_begin(watch);
 
 	if (rc)
 		return rc;
-	rc = foreign_open(&want, &file, NULL);
+	rc = foreign_open(&want, out, NULL);
 	watch_end(watch, 0);
-	if (rc)
-		return rc;
-	rc = elffile_open_watched(out, file.fd, file.size, watch, NULL);
-	if (rc)
-		close(file.fd);
 	return rc;
 }
 
-/* Check that @debug belongs to @object; else close it. */
-static int belongs(const struct elffile *object, struct elffile *debug, uint64_t *bias)
+bool debugfile_link_ok(const char *name)
 {
-	if (!same_build_id(object, debug) || debug->machine != object->machine) {
-		debugfile_close(debug);
-		return -ENOENT;
-	}
-	*bias = bias_of(object, debug);
-	return 0;
+	return name[0] && name[0] != '.' && !strchr(name, '/');
 }
 
-/* Open the file in the cache of debuginfod. */
-static int open_cached(const struct elffile *object, struct elffile *debug, uint64_t *bias)
+/* Read .gnu_debuglink: a basename and the CRC of that file. */
+static void read_link(const struct elffile *f, struct debugfile_names *n)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".gnu_debuglink");
+	char bytes[DEBUGFILE_LINK_MAX];
+
+	if (!s || s->sh_size < 8 || s->sh_size > sizeof(bytes) ||
+	    elffile_read(f, s->sh_offset, bytes, s->sh_size) ||
+	    strnlen(bytes, s->sh_size - 4) == s->sh_size - 4 || !debugfile_link_ok(bytes))
+		return;
+	strcpy(n->link, bytes);
+	memcpy(&n->crc, bytes + s->sh_size - 4, sizeof(n->crc));
+}
+
+void debugfile_names(struct debugfile_names *n, const struct elffile *object)
+{
+	*n = (struct debugfile_names){ .build_id_size = object->build_id_size };
+	memcpy(n->build_id, object->build_id, sizeof(n->build_id));
+	read_link(object, n);
+}
+
+/* Write place @i of the link: below the directory of the object, and in @root itself. */
+static int link_path(const struct debugfile_names *n, unsigned int i, const char *root,
+		     const char *object_path, char path[PATH_SIZE_MAX])
+{
+	const char *slash = object_path ? strrchr(object_path, '/') : NULL;
+	int size;
+
+	if (i > 1 || !n->link[0])
+		return -ERANGE;
+	if (i)
+		size = snprintf(path, PATH_SIZE_MAX, "%s/%s", root, n->link);
+	else if (slash && object_path[0] == '/' && !strstr(object_path, "/../"))
+		size = snprintf(path, PATH_SIZE_MAX, "%s%.*s/%s", root, (int)(slash - object_path),
+				object_path, n->link);
+	else
+		return -ENOENT;
+	return size > 0 && size < (int)PATH_SIZE_MAX ? 0 : -ENOENT;
+}
+
+int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *root,
+		  const char *object_path, struct watch *watch, struct foreign_file *out,
+		  bool *by_link)
 {
 	char path[PATH_SIZE_MAX];
-
-	for (unsigned int i = 0;
-	     fetch_cache_path(object->build_id, object->build_id_size, i, path, sizeof(path));
-	     i++) {
-		if (*path && !open_elf(path, DEBUG_SIZE_MAX, true, object->watch, debug) &&
-		    !belongs(object, debug, bias))
-			return 0;
-	}
-	return -ENOENT;
-}
-
-int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t *bias)
-{
-	char path[sizeof(DEBUG_ROOT) + 2 * sizeof(object->build_id) + sizeof("/.debug")];
+	unsigned int nr = 0;
 	int rc;
 
-	if (!debugfile_path(object->build_id, object->build_id_size, path, sizeof(path)))
-		return -ENOENT;
-	rc = open_elf(path, DEBUG_SIZE_MAX, false, object->watch, debug);
-	return rc ? open_cached(object, debug, bias) : belongs(object, debug, bias);
+	*by_link = false;
+	if (i == 0)
+		return debugfile_path(n->build_id, n->build_id_size, path, sizeof(path))
+			       ? open_path(path, DEBUG_SIZE_MAX, false, watch, out)
+			       : -ENOENT;
+	/* In the cache of debuginfod. */
+	for (; fetch_cache_path(n->build_id, n->build_id_size, nr, path, sizeof(path)); nr++)
+		if (nr == i - 1)
+			return *path ? open_path(path, DEBUG_SIZE_MAX, true, watch, out) : -ENOENT;
+	*by_link = true;
+	rc = link_path(n, i - 1 - nr, root, object_path, path);
+	return rc ? rc : open_path(path, DEBUGFILE_CRC_MAX, false, watch, out);
 }
 
-/*
- * Compute the CRC-32 of .gnu_debuglink (reversed polynomial 0xedb88320), eight bits
- * at a time.
- */
-static int file_crc(const struct elffile *f, uint32_t *out)
+enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,
+				     bool by_link, uint64_t *bias)
 {
+	*bias = bias_of(object, debug);
+	if (debug->machine != object->machine)
+		return DEBUGFILE_OTHER;
+	if (by_link && (!object->build_id_size || !debug->build_id_size))
+		return DEBUGFILE_CRC_DECIDES;
+	return same_build_id(object, debug) ? DEBUGFILE_SAME : DEBUGFILE_OTHER;
+}
+
+/* Reversed polynomial 0xedb88320, eight bits at a time. */
+int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *out)
+{
+	struct elffile f = { .fd = fd, .size = size, .watch = watch };
 	static const size_t room = 1U << 20;
 	uint32_t table[256], crc = ~0U;
 	uint8_t *buf = malloc(room);
@@ -142,10 +170,10 @@ static int file_crc(const struct elffile *f, uint32_t *out)
 		for (int bit = 0; bit < 8; bit++)
 			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320U : 0);
 	}
-	for (uint64_t at = 0; at < f->size && !rc; at += room) {
-		size_t here = MIN(f->size - at, room);
+	for (uint64_t at = 0; at < size && !rc; at += room) {
+		size_t here = MIN(size - at, room);
 
-		rc = elffile_read(f, at, buf, here);
+		rc = elffile_read(&f, at, buf, here);
 		for (size_t i = 0; i < here && !rc; i++)
 			crc = table[(crc ^ buf[i]) & 0xff] ^ crc >> 8;
 	}
@@ -154,67 +182,39 @@ static int file_crc(const struct elffile *f, uint32_t *out)
 	return rc;
 }
 
-/* Read .gnu_debuglink: a basename and the CRC of that file. */
-static bool read_link(const struct elffile *f, char name[LINK_SIZE_MAX], uint32_t *crc)
+/* Test whether @debug is the file that @object means. */
+static bool belongs(const struct elffile *object, const struct elffile *debug, bool by_link,
+		    uint32_t crc, uint64_t *bias)
 {
-	const Elf64_Shdr *s = elffile_section(f, ".gnu_debuglink");
-	size_t size;
-
-	if (!s || s->sh_size < 8 || s->sh_size > LINK_SIZE_MAX ||
-	    elffile_read(f, s->sh_offset, name, s->sh_size))
-		return false;
-	size = strnlen(name, s->sh_size - 4);
-	if (!size || size == s->sh_size - 4 || memchr(name, '/', size) || name[0] == '.')
-		return false;
-	memcpy(crc, name + s->sh_size - 4, sizeof(*crc));
-	return true;
-}
-
-/* Open @path if it is the file of the link of @object. */
-static int open_linked(const struct elffile *object, const char *path, uint32_t crc,
-		       struct elffile *debug)
-{
-	int rc = open_elf(path, DEBUGFILE_CRC_MAX, false, object->watch, debug);
+	enum debugfile_match match = debugfile_match(object, debug, by_link, bias);
 	uint32_t is;
 
-	if (rc)
-		return rc;
-	if (debug->machine != object->machine)
-		rc = -ENOENT;
-	else if (object->build_id_size && debug->build_id_size)
-		rc = same_build_id(object, debug) ? 0 : -ENOENT;
-	else if (!(rc = file_crc(debug, &is)))
-		rc = is == crc ? 0 : -ENOENT;
-	if (rc)
-		debugfile_close(debug);
-	return rc;
+	if (match != DEBUGFILE_CRC_DECIDES)
+		return match == DEBUGFILE_SAME;
+	return !debugfile_crc(debug->fd, debug->size, debug->watch, &is) && is == crc;
 }
 
-int debugfile_open_link(const struct elffile *object, const char *root, struct elffile *debug,
-			uint64_t *bias)
+int debugfile_open(const struct elffile *object, const char *root, struct elffile *debug,
+		   uint64_t *bias)
 {
-	char name[LINK_SIZE_MAX], path[PATH_SIZE_MAX];
-	const char *slash = object->path ? strrchr(object->path, '/') : NULL;
-	uint32_t crc;
-	int rc = -ENOENT, size;
+	struct debugfile_names n;
+	struct foreign_file file;
+	bool by_link;
+	int rc = 0;
 
-	if (!read_link(object, name, &crc))
-		return -ENOENT;
-	/* The directory of the object below @root, unless it has ".." in it. */
-	if (slash && object->path[0] == '/' && !strstr(object->path, "/../")) {
-		size = snprintf(path, sizeof(path), "%s%.*s/%s", root, (int)(slash - object->path),
-				object->path, name);
-		if (size > 0 && (size_t)size < sizeof(path))
-			rc = open_linked(object, path, crc, debug);
+	debugfile_names(&n, object);
+	for (unsigned int i = 0; rc != -ERANGE; i++) {
+		rc = debugfile_try(&n, i, root, object->path, object->watch, &file, &by_link);
+		if (rc)
+			continue;
+		if (!elffile_open_watched(debug, file.fd, file.size, object->watch, NULL)) {
+			if (belongs(object, debug, by_link, n.crc, bias))
+				return 0;
+			elffile_close(debug);
+		}
+		close(file.fd);
 	}
-	if (rc) {
-		size = snprintf(path, sizeof(path), "%s/%s", root, name);
-		if (size > 0 && (size_t)size < sizeof(path))
-			rc = open_linked(object, path, crc, debug);
-	}
-	if (!rc)
-		*bias = bias_of(object, debug);
-	return rc;
+	return -ENOENT;
 }
 
 void debugfile_close(struct elffile *debug)

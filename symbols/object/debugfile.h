@@ -11,19 +11,45 @@
 #ifndef SYMBOLS_OBJECT_DEBUGFILE_H
 #define SYMBOLS_OBJECT_DEBUGFILE_H
 
+#include "symbols/base/foreign.h"
 #include "symbols/object/elffile.h"
 
-#define DEBUGFILE_CRC_MAX (1ULL << 30) /* largest file with a CRC check */
+#define DEBUGFILE_CRC_MAX  (1ULL << 30) /* largest file with a CRC check */
+#define DEBUGFILE_LINK_MAX 512U
 
 /*
- * Open the debug file of @object into @debug; add *bias to its addresses to get addresses of
- * @object. 0, -ENOENT: there is none, or -errno. After 0 the caller calls debugfile_close().
+ * Open the debug file of @object into @debug, below @root if it is found by link; add *bias to its
+ * addresses to get addresses of @object. 0 or -ENOENT. After 0 the caller calls debugfile_close().
  */
-int debugfile_open(const struct elffile *object, struct elffile *debug, uint64_t *bias);
-/* Open the debug file by .gnu_debuglink, below the directory @root. */
-int debugfile_open_link(const struct elffile *object, const char *root, struct elffile *debug,
-			uint64_t *bias);
+int debugfile_open(const struct elffile *object, const char *root, struct elffile *debug,
+		   uint64_t *bias);
 void debugfile_close(struct elffile *debug);
+
+/* The names that an object gives its debug file. */
+struct debugfile_names {
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+	char link[DEBUGFILE_LINK_MAX]; /* empty: none */
+	uint32_t crc;
+};
+void debugfile_names(struct debugfile_names *n, const struct elffile *object);
+/* Test a name of a link: no folder, not hidden. */
+bool debugfile_link_ok(const char *name);
+/*
+ * Open place @i where the debug file may be: by build-id first, then by link, below @root.
+ * @object_path: of the object, or NULL. *by_link is set. 0, -ENOENT: not there, -ERANGE: there are
+ * no more places, or -errno. The caller closes out->fd.
+ */
+int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *root,
+		  const char *object_path, struct watch *watch, struct foreign_file *out,
+		  bool *by_link);
+/* Whether a debug file is the one of the object. */
+enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
+/* Compare machine and build-id. *@bias: as for debugfile_open(). */
+enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,
+				     bool by_link, uint64_t *bias);
+/* Compute the CRC-32 of .gnu_debuglink of a file of @size bytes. 0 or -errno. */
+int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *crc);
 
 /* Write the path for a build-id into @buf; false if the build-id is too short. */
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size);

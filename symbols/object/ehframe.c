@@ -33,7 +33,6 @@ enum {
 };
 
 #define LETTERS_MAX 8
-#define NR_CIES	    64 /* a power of two */
 
 /* Read a value in the format half of @encoding, sign-extended for signed formats. */
 static uint64_t read_format(struct ehread *r, uint8_t encoding)
@@ -240,13 +239,13 @@ static int read_fde_body(const struct ehframe *eh, struct ehread *r, struct ehfr
  * after that.
  */
 struct ehframe_cies {
-	struct ehframe_cie cie[NR_CIES];
-	bool known[NR_CIES];
+	struct ehframe_cie cie[EHFRAME_CIES_MAX];
+	bool known[EHFRAME_CIES_MAX];
 };
 
 static uint32_t cie_slot(uint64_t offset)
 {
-	return (uint32_t)hash_u64(offset) & (NR_CIES - 1);
+	return (uint32_t)hash_u64(offset) & (EHFRAME_CIES_MAX - 1);
 }
 
 /* Return the CIE at @offset if the table has it. */
@@ -440,9 +439,25 @@ int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint
 	return 0;
 }
 
-size_t ehframe_cies_size(void)
+uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MAX])
 {
-	return sizeof(struct ehframe_cies);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; eh->cies && i < EHFRAME_CIES_MAX; i++)
+		if (eh->cies->known[i])
+			offsets[nr++] = eh->cies->cie[i].offset;
+	return nr;
+}
+
+int ehframe_meet(struct ehframe *eh, const uint32_t *offsets, uint32_t nr)
+{
+	eh->cies = calloc(1, sizeof(*eh->cies));
+	if (!eh->cies)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		if (offsets[i] < eh->size)
+			cie_meet(eh, offsets[i]);
+	return 0;
 }
 
 void ehframe_fini(struct ehframe *eh)

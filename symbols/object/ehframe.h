@@ -23,6 +23,7 @@
 #include "symbols/object/ehread.h"
 
 #define EHFRAME_FDES_MAX (1U << 22)
+#define EHFRAME_CIES_MAX 64U /* kept; a power of two */
 
 struct ehframe_cies;
 
@@ -56,8 +57,15 @@ int ehframe_init(struct ehframe *eh, const uint8_t *bytes, size_t size, uint64_t
 int ehframe_init_hdr(struct ehframe *eh, const uint8_t *bytes, size_t size, uint16_t machine,
 		     const struct ehhdr *h, uint64_t *entries);
 void ehframe_fini(struct ehframe *eh);
-/* Return the bytes of eh->cies. */
-size_t ehframe_cies_size(void);
+
+/* Write the offsets of the CIEs that were met. Return how many. */
+uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MAX]);
+/*
+ * Read the CIEs at @offsets (foreign), of an index that was made by another process: all of @eh is
+ * set but cies. 0 or -ENOMEM.
+ */
+int ehframe_meet(struct ehframe *eh, const uint32_t *offsets, uint32_t nr);
+
 /* Find the FDE that covers @vaddr; false: none. Any thread. */
 bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *out);
 /*

@@ -36,12 +36,23 @@ static ssize_t read_some(const struct elffile *f, uint64_t offset, void *buf, si
 	return nr;
 }
 
+int elffile_expect(const struct elffile *f, uint64_t offset, uint64_t size)
+{
+	if (!f->there || offset > f->size || size > f->size - offset ||
+	    elfparts_has(f->there, offset, offset + size))
+		return 0;
+	elfparts_add(f->missed, offset, offset + size, f->size);
+	return -EAGAIN;
+}
+
 int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t size)
 {
 	size_t done = 0;
 
 	if (offset > f->size || size > f->size - offset)
 		return -ERANGE;
+	if (elffile_expect(f, offset, size))
+		return -EAGAIN;
 	if (f->fd < 0) {
 		memcpy(buf, f->memory + offset, size);
 		return 0;
@@ -65,6 +76,8 @@ int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, vo
 
 	if (offset > f->size || size > f->size - offset)
 		return -ERANGE;
+	if (elffile_expect(f, offset, size))
+		return -EAGAIN;
 	bytes = alloc_to_fill(size + 1);
 	if (!bytes)
 		return -ENOMEM;
@@ -299,6 +312,13 @@ int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch 
 			 struct err *e)
 {
 	*f = (struct elffile){ .fd = fd, .size = size, .watch = watch };
+	return open_headers(f, e);
+}
+
+int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
+		       struct elfparts *missed, struct err *e)
+{
+	*f = (struct elffile){ .fd = fd, .size = size, .there = there, .missed = missed };
 	return open_headers(f, e);
 }
 

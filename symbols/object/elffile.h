@@ -14,6 +14,7 @@
 #include <elf.h>
 
 #include "symbols/base/watch.h"
+#include "symbols/object/elfparts.h"
 
 #define ELFFILE_PHDRS_MAX 4096U
 #define ELFFILE_SHDRS_MAX 65536U
@@ -24,6 +25,10 @@ struct elffile {
 	uint64_t size;
 	struct watch *watch; /* borrowed; watches every read; may be NULL */
 	const char *path;    /* borrowed, a hint for debug files; NULL: unknown */
+	/* Borrowed: the parts of the file that are there, and the missed ones; NULL: all are
+	 * there. */
+	const struct elfparts *there;
+	struct elfparts *missed;
 	uint8_t elf_class;
 	uint16_t machine;
 	Elf64_Phdr *phdrs;
@@ -45,13 +50,23 @@ int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, s
 /* Read the headers of @fd, watched; also -ECANCELED. */
 int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch,
 			 struct err *e);
+/* Read the headers of @fd, of which some parts are there. */
+int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
+		       struct elfparts *missed, struct err *e);
 void elffile_close(struct elffile *f);
 
 /*
  * Read exactly @size bytes. -ERANGE beyond the end, -EIO when the file shrank,
- * -ECANCELED.
+ * -ECANCELED, -EAGAIN: they are not there yet.
  */
 int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t size);
+/* Test for bytes that are going to be read in pieces. 0, or -EAGAIN: they are not there yet. */
+int elffile_expect(const struct elffile *f, uint64_t offset, uint64_t size);
+/* Test whether bytes were missed: a result is not used then. */
+static inline bool elffile_waits(const struct elffile *f)
+{
+	return f->missed && f->missed->nr;
+}
 /* Read into malloc'ed memory of @size + 1 bytes, the last one NUL. */
 int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, void **out);
 

@@ -4,7 +4,7 @@
  * description); the second word of a description is the offset of the name, the fifth that of the
  * depths of the stack.
  *
- * Runs in the worker of the cage, or in the thread of the call.
+ * Runs in the cage. Every byte is hostile.
  */
 #include "symbols/object/elfgo.h"
 
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/object/elfsym.h"
+#define TABLE_SIZE_MAX	(512UL << 20)
+#define FRAMES_SIZE_MAX (256UL << 20)
 
 #define MAGIC_1_18  0xfffffff0U
 #define MAGIC_1_20  0xfffffff1U
@@ -58,33 +59,56 @@ static bool read_header(struct table *g, uint64_t text)
 	       (g->nr + 1) * 8 <= g->size - g->functions;
 }
 
-/* Write function @i, which ends at the begin of the next one. */
-static void put_name(struct cage_reply *reply, const struct table *g, uint64_t i)
+/* Add function @i, which ends at the begin of the next one. */
+static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
 {
 	uint64_t entry = g->functions + i * 8;
 	uint64_t start = word_at(g, entry, 4), end = word_at(g, entry + 8, 4);
 	uint64_t about = g->functions + word_at(g, entry + 4, 4);
 	uint64_t name = g->names + word_at(g, about + 4, 4);
-	struct elfgo_function f;
+	size_t size;
 
 	if (end <= start || about > g->size - 8 || name >= g->size)
-		return;
-	f = (struct elfgo_function){
-		.vaddr = g->text + start,
-		.size = end - start,
-		.name_size = strnlen((const char *)g->bytes + name, IMAGE_NAME_MAX),
-	};
-	if (!f.name_size)
-		return;
-	cage_put(reply, &f, sizeof(f));
-	cage_put(reply, g->bytes + name, f.name_size);
+		return 0;
+	size = strnlen((const char *)g->bytes + name, IMAGE_NAME_MAX);
+	return size ? elfsym_add_named(t, g->text + start, end - start,
+				       (const char *)g->bytes + name, size)
+		    : 0;
 }
 
-static int put_names(struct cage_reply *reply, const struct table *g)
+/* Read the table of @f; the caller frees g->bytes. 0, -ENOENT without a known one, or -errno. */
+static int read_table(const struct elffile *f, struct table *g)
 {
-	for (uint64_t i = 0; i < g->nr && !reply->full; i++)
-		put_name(reply, g, i);
-	return 0;
+	const Elf64_Shdr *s = elffile_section(f, ".gopclntab"), *text;
+	void *bytes;
+	int rc;
+
+	if (!s)
+		s = elffile_section(f, ".data.rel.ro.gopclntab");
+	text = elffile_section(f, ".text");
+	if (!s || !text || s->sh_size > TABLE_SIZE_MAX || f->elf_class != ELFCLASS64)
+		return -ENOENT;
+	rc = elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes);
+	if (rc)
+		return rc;
+	*g = (struct table){ .bytes = bytes, .size = s->sh_size };
+	if (read_header(g, text->sh_addr))
+		return 0;
+	free(bytes);
+	return -ENOENT;
+}
+
+int elfgo_add(struct elfsym *t, const struct elffile *f)
+{
+	struct table g;
+	int rc = read_table(f, &g);
+
+	if (rc)
+		return rc;
+	for (uint64_t i = 0; i < g.nr && !rc; i++)
+		rc = add_function(t, &g, i);
+	free((void *)(uintptr_t)g.bytes);
+	return rc;
 }
 
 /* ---- unwind tables: the depth of the stack at each instruction ---- */
@@ -312,47 +336,23 @@ static void put_function(struct writer *w, const struct table *g, uint64_t i)
 	end_record(w, begin);
 }
 
-static int put_frames(struct cage_reply *reply, const struct table *g)
+int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size)
 {
 	struct writer w = { .bytes = NULL };
-
-	put_cie(&w);
-	for (uint64_t i = 0; i < g->nr && !w.failed && w.nr_steps < STEPS_MAX; i++)
-		put_function(&w, g, i);
-	if (!w.failed)
-		cage_put(reply, w.bytes, w.size);
-	free(w.bytes);
-	return w.failed ? -ENOMEM : 0;
-}
-
-static int serve(struct cage_call *c)
-{
-	struct elfgo_request r;
 	struct table g;
-	uint8_t *bytes;
-	int rc;
+	int rc = f->machine == EM_X86_64 ? read_table(f, &g) : -ENOENT;
 
-	if (c->size != sizeof(r) || c->fds[0] < 0)
-		return -EINVAL;
-	memcpy(&r, c->request, sizeof(r));
-	if (r.size > ELFGO_SIZE_MAX)
-		return -EFBIG;
-	rc = cage_take(c, 0, r.size, &bytes);
 	if (rc)
 		return rc;
-	g = (struct table){ .bytes = bytes, .size = r.size };
-	if (!read_header(&g, r.text))
-		rc = -ENOENT;
-	else
-		rc = r.frames ? put_frames(&c->reply, &g) : put_names(&c->reply, &g);
-	free(bytes);
-	return rc;
+	put_cie(&w);
+	for (uint64_t i = 0; i < g.nr && !w.failed && w.nr_steps < STEPS_MAX; i++)
+		put_function(&w, &g, i);
+	free((void *)(uintptr_t)g.bytes);
+	if (w.failed || w.size > FRAMES_SIZE_MAX) {
+		free(w.bytes);
+		return w.failed ? -ENOMEM : -EFBIG;
+	}
+	*out = w.bytes;
+	*size = w.size;
+	return 0;
 }
-
-const struct cage_reader elfgo_reader = {
-	.kind = CAGE_GO,
-	.name = "proftop-go",
-	.serve = serve,
-	.memory_max = 3 * ELFGO_SIZE_MAX,
-	.reply_max = ELFGO_REPLY_MAX,
-};

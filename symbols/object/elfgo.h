@@ -3,27 +3,19 @@
  * The function table that Go programs keep for their tracebacks, .gopclntab: present even in
  * stripped programs. The layout is that of Go 1.18 and later (go/src/internal/abi, debug/gosym).
  *
- * The reader, for the cage, and the messages between it and elfgo_cage.c. The table is in a memfd.
+ * Pure except for reading the file; any thread; slow.
  */
 #ifndef SYMBOLS_OBJECT_ELFGO_H
 #define SYMBOLS_OBJECT_ELFGO_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/object/elfsym.h"
 
-#define ELFGO_SIZE_MAX	(512UL << 20)
-#define ELFGO_REPLY_MAX (256UL << 20)
-
-struct elfgo_request {
-	uint64_t size;	 /* of the table */
-	uint64_t text;	 /* the start of code if the header has none */
-	uint64_t frames; /* 1: the reply is a .debug_frame; 0: functions */
-};
-
-/* One function; its name follows, without NUL. */
-struct elfgo_function {
-	uint64_t vaddr, size, name_size;
-};
-
-extern const struct cage_reader elfgo_reader;
+/* Add the functions of @f to @t. 0, -ENOENT (no known table), or -errno. */
+int elfgo_add(struct elfsym *t, const struct elffile *f);
+/*
+ * Write the depths of the stack as a .debug_frame (malloc'ed): exact unwind tables of all
+ * functions that do not change the stack. x86-64. 0, -ENOENT (no known table), or -errno.
+ */
+int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size);
 
 #endif

@@ -78,10 +78,15 @@ static int read_relocations(struct plt *p, const struct machine *m, const Elf64_
 	uint64_t nr = s->sh_size / sizeof(Elf64_Rela);
 	uint64_t first = s->sh_addr == p->dynamic.rela ? p->dynamic.nr_relative : 0;
 	Elf64_Rela *batch;
-	int rc = 0;
+	int rc;
 
 	if (s->sh_entsize != sizeof(Elf64_Rela) || nr > RELOCATIONS_MAX)
 		return -E2BIG;
+	rc = first < nr ? elffile_expect(p->f, s->sh_offset + first * sizeof(*batch),
+					 (nr - first) * sizeof(*batch))
+			: 0;
+	if (rc)
+		return rc;
 	batch = malloc(BATCH * sizeof(*batch));
 	if (!batch)
 		return -ENOMEM;

@@ -178,6 +178,21 @@ static Elf64_Sym widen_sym(const Elf32_Sym *s)
 	};
 }
 
+int elfsym_expect(const struct elffile *f, uint32_t type)
+{
+	const Elf64_Shdr *s = elffile_section_of_type(f, type), *names;
+	int rc;
+
+	/* Larger ones are not read. */
+	if (!s || s->sh_link >= f->nr_shdrs || s->sh_size / sizeof(Elf64_Sym) > ELFSYM_SYMBOLS_MAX)
+		return 0;
+	names = &f->shdrs[s->sh_link];
+	if (names->sh_size > ELFSYM_NAMES_MAX - 1)
+		return 0;
+	rc = elffile_expect(f, s->sh_offset, s->sh_size);
+	return elffile_expect(f, names->sh_offset, names->sh_size) ? -EAGAIN : rc;
+}
+
 int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias)
 {
 	union {
@@ -196,7 +211,9 @@ int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_
 	nr = s->sh_size / entry;
 	if (nr > ELFSYM_SYMBOLS_MAX)
 		return -E2BIG;
-	rc = add_names(t, f, s, &base);
+	rc = elfsym_expect(f, type);
+	if (!rc)
+		rc = add_names(t, f, s, &base);
 	if (!rc && type == SHT_DYNSYM) {
 		t->dynstr = (uint32_t)base;
 		t->dynstr_size = t->names_size - base;

@@ -25,6 +25,8 @@ struct elfsym {
 };
 
 void elfsym_fini(struct elfsym *t);
+/* Expect the table of @type and its names. 0, or -EAGAIN: they are not there yet. */
+int elfsym_expect(const struct elffile *f, uint32_t type);
 /*
  * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias added to
  * each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE, -EIO, -ENOMEM;

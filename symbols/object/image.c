@@ -12,10 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* malloc(3) maps arrays of this size by themselves: see set_up_heap() of ui/main.c. */
-#define ARRAY_MAPPED (128U << 10)
-#define ALIGN	     16U
-
 struct image *image_stub(const struct image *image)
 {
 	struct image *stub = calloc(1, sizeof(*stub));
@@ -46,70 +42,21 @@ size_t image_memory(const struct image *image)
 	       (size_t)image->nr_symbols * sizeof(*image->symbols) + image->names_size;
 }
 
-/* Return the room in the block for an array of @size bytes. */
-static size_t room(size_t size)
-{
-	return size < ARRAY_MAPPED ? (size + ALIGN - 1) & ~(size_t)(ALIGN - 1) : 0;
-}
-
-/* Move an array to *@at if it is small. Return where it is. */
-static void *settle(char **at, void *array, size_t size)
-{
-	void *settled = *at;
-
-	if (!array || !room(size))
-		return array;
-	memcpy(settled, array, size);
-	free(array);
-	*at += room(size);
-	return settled;
-}
-
-struct image *image_pack(struct image *image)
-{
-	size_t segments = image->nr_segments * sizeof(*image->segments);
-	size_t symbols = (size_t)image->nr_symbols * sizeof(*image->symbols);
-	size_t fdes = image->eh.nr_fdes * sizeof(*image->eh.fdes);
-	size_t size = room(sizeof(*image)) + room(segments) + room(symbols) +
-		      room(image->names_size) + room(image->eh.size) + room(fdes) +
-		      room(ehframe_cies_size());
-	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct image *packed;
-
-	if (at == MAP_FAILED)
-		return image;
-	packed = settle(&at, image, sizeof(*image));
-	packed->block_size = size;
-	packed->segments = settle(&at, packed->segments, segments);
-	packed->symbols = settle(&at, packed->symbols, symbols);
-	packed->names = settle(&at, packed->names, packed->names_size);
-	packed->eh.bytes = settle(&at, (void *)(uintptr_t)packed->eh.bytes, packed->eh.size);
-	packed->eh.fdes = settle(&at, packed->eh.fdes, fdes);
-	packed->eh.cies = settle(&at, packed->eh.cies, ehframe_cies_size());
-	return packed;
-}
-
-/* Free an array that is not in the block. */
-static void free_apart(const struct image *image, const void *array)
-{
-	if ((uintptr_t)array - (uintptr_t)image >= image->block_size)
-		free((void *)(uintptr_t)array);
-}
-
 void image_free(struct image *image)
 {
 	if (!image)
 		return;
-	free_apart(image, image->eh.bytes);
-	free_apart(image, image->eh.fdes);
-	free_apart(image, image->eh.cies);
-	free_apart(image, image->segments);
-	free_apart(image, image->symbols);
-	free_apart(image, image->names);
-	if (image->block_size)
-		munmap(image, image->block_size);
-	else
-		free(image);
+	if (image->block) {
+		munmap(image->block, image->block_size);
+		image->eh.fdes = NULL;
+	} else {
+		free((void *)(uintptr_t)image->eh.bytes);
+		free(image->segments);
+		free(image->symbols);
+		free(image->names);
+	}
+	ehframe_fini(&image->eh);
+	free(image);
 }
 
 const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr)

@@ -15,6 +15,11 @@
 #define IMAGE_NAME_MAX	 4096U /* bytes of one name; longer names are cut */
 #define IMAGE_STUB_MAX	 (IMAGE_NAME_MAX + 4)
 
+/* Values of image->trouble. */
+#define IMAGE_TOO_MANY_SYMBOLS	  "too many symbols: not read"
+#define IMAGE_TOO_LARGE		  "symbols are larger than --symbol-memory: not read"
+#define IMAGE_DEBUGDATA_TOO_LARGE ".gnu_debugdata is too large"
+
 struct image_segment { /* PT_LOAD */
 	uint64_t offset, vaddr, file_size, mem_size;
 	bool exec;
@@ -53,15 +58,11 @@ struct image {
 	uint32_t serial;     /* unique: a cache for one image is not used for another */
 	uint8_t build_id[20];
 	uint8_t build_id_size;
-	size_t block_size; /* bytes that image_pack() mapped, from the image on; 0: allocated */
+	/* Mapped pages, which have all arrays but the CIEs of eh; NULL: each is allocated. */
+	void *block;
+	size_t block_size;
 };
 
-/*
- * Move the image and its small arrays to one block of mapped pages, that go back to the kernel
- * with it; in the heap others would take the rest of its pages. Return it: at another address, or
- * as it was when memory is out.
- */
-struct image *image_pack(struct image *image);
 /* Make the stub of @image, with its load segments. NULL when memory is out. */
 struct image *image_stub(const struct image *image);
 /* Return the bytes of an image. */

@@ -27,6 +27,7 @@
 #define GONE	      "file is gone, or in another mount namespace"
 #define LOCAL_DISK    "copy it to a local disk"
 #define QUEUED	      "large: waits until other large files are read"
+#define BARRED	      "ended its reader: not read"
 #define NOT_ANSWERING "its file system does not respond: will retry"
 
 static void fini_ids(struct image_cache_ids *ids)
@@ -93,6 +94,10 @@ static void explain(const struct image_cache *o, struct object *object, int code
 		  "raise the limit, as in --symbol-memory=2G" },
 		{ -ENOMEM, "out of memory", NULL },
 		{ -ECANCELED, "too slow to read: gave up", LOCAL_DISK },
+		{ -EPIPE, BARRED, NULL },
+		{ -ETIME, BARRED, NULL },
+		{ -EBADMSG, BARRED, NULL },
+		{ -ENOSYS, "its reader does not start", "see foreign files in proftop --check" },
 		{ -EIO, "cannot be read", NULL },
 		{ -ERANGE, "cannot be read", NULL },
 	};

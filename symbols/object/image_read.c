@@ -2,34 +2,30 @@
 /*
  * Build the image of an object: segments, the bytes of .eh_frame, symbols.
  *
- * Runs on: a helper. Missing or damaged parts beyond the headers give a smaller
+ * Runs in the cage. Missing or damaged parts beyond the headers give a smaller
  * image, not an error: segments alone still give names by address.
  */
 #include "symbols/object/image_read.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/object/debugfile.h"
 #include "symbols/object/debugframe.h"
-#include "symbols/object/elffile.h"
-#include "symbols/object/elfgo_cage.h"
+#include "symbols/object/elfgo.h"
 #include "symbols/object/elfplt.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/elfsym.h"
 #include "symbols/object/elfv8.h"
-#include "symbols/object/xz_cage.h"
+#include "symbols/object/xz.h"
 
 #define EH_FRAME_SIZE_MAX  (64ULL << 20)
 #define DEBUGDATA_SIZE_MAX (64ULL << 20)
 
-/* A file with smaller tables is read without regard to others: a few are read at a time. */
+/* Tables are not compared with --symbol-memory below this. */
 #define SMALL_SIZE (16ULL << 20)
-
-/* Bytes of the large tables that are being read, by all threads; relaxed: a limit, no order. */
-static atomic_ullong reading;
+/* Relocations of fewer bytes are read with all others; the first ones of most are not needed. */
+#define RELOCATIONS_SMALL (64ULL << 10)
 
 /* The position of .eh_frame in the file. */
 struct eh_place {
@@ -162,7 +158,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 	int rc;
 
 	/* Of Go the table for its tracebacks is in all programs; its .debug_frame may be packed. */
-	if (!elfgo_cage_frames(f, &go, &debug_size)) {
+	if (!elfgo_frames(f, &go, &debug_size)) {
 		debug = go;
 	} else if (section && !(section->sh_flags & SHF_COMPRESSED) &&
 		   section->sh_size <= EH_FRAME_SIZE_MAX &&
@@ -187,28 +183,14 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 /* An image in the making. */
 struct collect {
 	struct image *image;
-	const struct image_input *in; /* NULL: no debug files, no limit */
+	const struct image_parts *in;
 	struct elfsym t;
-	uint64_t held; /* bytes reserved */
 };
 
-/* Reserve memory for @size bytes. -ENOSPC: they never fit; -EAGAIN: other files are read now. */
-static int hold(struct collect *c, uint64_t size)
+/* Test whether a table of @size bytes fits into --symbol-memory. */
+static bool fits(const struct image_parts *in, uint64_t size)
 {
-	uint64_t max = c->in ? c->in->memory_max : 0, now;
-
-	if (!max || size < SMALL_SIZE)
-		return 0;
-	if (size > max)
-		return -ENOSPC;
-	now = atomic_fetch_add_explicit(&reading, size, memory_order_relaxed) + size;
-	/* The memory that this file already has is no reason to wait. */
-	if (now <= max || now == c->held + size) {
-		c->held += size;
-		return 0;
-	}
-	atomic_fetch_sub_explicit(&reading, size, memory_order_relaxed);
-	return -EAGAIN;
+	return !in->memory_max || size < SMALL_SIZE || size <= in->memory_max;
 }
 
 /* Copy the bytes of .eh_frame; NULL: none. */
@@ -221,10 +203,8 @@ static int copy_eh_frame(struct collect *c, const struct elffile *f, struct eh_p
 	*bytes = NULL;
 	if (!find_eh_frame(c->image, f, eh))
 		return 0;
-	rc = hold(c, eh->size);
-	if (rc)
-		return rc == -EAGAIN ? rc : 0;
-	watch_expect(f->watch, eh->size);
+	if (!fits(c->in, eh->size))
+		return 0;
 	rc = elffile_read_alloc(f, eh->offset, eh->size, bytes);
 	if (rc) {
 		*bytes = NULL;
@@ -247,7 +227,6 @@ static int index_by_table(struct image *image, const struct elffile *f, const st
 
 	if (!eh->hdr.nr || eh->hdr.nr > EHFRAME_FDES_MAX)
 		return -EBADMSG;
-	watch_expect(f->watch, eh->hdr.nr * sizeof(uint64_t));
 	if (elffile_read_alloc(f, eh->table, eh->hdr.nr * sizeof(uint64_t), &entries))
 		return -EBADMSG;
 	rc = ehframe_init_hdr(&image->eh, bytes, eh->size, image->machine, &eh->hdr, entries);
@@ -289,33 +268,15 @@ static uint64_t table_size(const struct elffile *f, uint32_t type)
 	return s ? MIN(s->sh_size, f->size) + MIN(names, f->size) : 0;
 }
 
-/* Add the functions of one table; one that is too large is left out. 0 or -EAGAIN. */
-static int add_table(struct collect *c, const struct elffile *f, uint32_t type, uint64_t bias)
+/* Add the functions of one table; one that is too large is left out. */
+static void add_table(struct collect *c, const struct elffile *f, uint32_t type, uint64_t bias)
 {
-	uint64_t size = table_size(f, type);
-	int rc = hold(c, size);
+	int rc = fits(c->in, table_size(f, type)) ? elfsym_add(&c->t, f, type, bias) : -ENOSPC;
 
-	if (rc == -EAGAIN)
-		return rc;
-	if (!rc) {
-		watch_expect(f->watch, size);
-		rc = elfsym_add(&c->t, f, type, bias);
-	}
 	if (rc == -E2BIG)
-		c->image->trouble = "too many symbols: not read";
+		c->image->trouble = IMAGE_TOO_MANY_SYMBOLS;
 	if (rc == -ENOSPC)
-		c->image->trouble = "symbols are larger than --symbol-memory: not read";
-	return 0;
-}
-
-/* Add the functions of a debug file opened with result @rc. 0 or -EAGAIN. */
-static int add_debug_file(struct collect *c, int rc, struct elffile *debug, uint64_t bias)
-{
-	if (rc)
-		return 0;
-	rc = add_table(c, debug, SHT_SYMTAB, bias);
-	debugfile_close(debug);
-	return rc;
+		c->image->trouble = IMAGE_TOO_LARGE;
 }
 
 /* Add the functions of .gnu_debugdata, a compressed ELF file of symbols only. */
@@ -330,10 +291,10 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 	if (!s || s->sh_size > DEBUGDATA_SIZE_MAX ||
 	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &packed))
 		return;
-	rc = xz_cage_decode(packed, s->sh_size, &bytes, &size);
+	rc = xz_decode(packed, s->sh_size, &bytes, &size);
 	free(packed);
 	if (rc == -EFBIG)
-		image->trouble = ".gnu_debugdata is too large";
+		image->trouble = IMAGE_DEBUGDATA_TOO_LARGE;
 	if (rc)
 		return;
 	if (!elffile_open(&inner, -1, bytes, size, NULL)) {
@@ -343,49 +304,25 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
 	free(bytes);
 }
 
-/* Add the functions of the debug file: by build-id, else by link. 0 or -EAGAIN. */
-static int add_debug_files(struct collect *c, const struct elffile *f, const char **source)
-{
-	struct elffile debug;
-	uint64_t bias = 0;
-	int rc;
-
-	watch_aside(f->watch, true);
-	*source = "debug file";
-	rc = add_debug_file(c, debugfile_open(f, &debug, &bias), &debug, bias);
-	if (!rc && !c->t.nr) {
-		*source = "debug link";
-		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, &bias);
-		rc = add_debug_file(c, rc, &debug, bias);
-	}
-	watch_aside(f->watch, false);
-	return rc;
-}
-
 /*
- * Add all functions from the first source that has them: .symtab, the debug file (by
- * build-id, then by link), .gnu_debugdata, .gopclntab. A damaged table gives the
- * symbols before the damage. *source: NULL if none has them. 0 or -EAGAIN.
+ * Add all functions from the first source that has them: .symtab, the debug file,
+ * .gnu_debugdata, .gopclntab. A damaged table gives the symbols before the damage. Return the
+ * source; NULL if none has them.
  */
-static int add_all_functions(struct collect *c, const struct elffile *f, const char **source)
+static const char *add_all_functions(struct collect *c, const struct elffile *f)
 {
-	int rc;
-
-	*source = ".symtab";
-	rc = add_table(c, f, SHT_SYMTAB, 0);
-	if (!rc && !c->t.nr && c->in && !c->in->no_debug_files)
-		rc = add_debug_files(c, f, source);
-	if (rc || c->t.nr)
-		return rc;
-	*source = ".gnu_debugdata";
+	add_table(c, f, SHT_SYMTAB, 0);
+	if (c->t.nr)
+		return ".symtab";
+	if (c->in->debug)
+		add_table(c, c->in->debug, SHT_SYMTAB, c->in->debug_bias);
+	if (c->t.nr)
+		return c->in->by_link ? "debug link" : "debug file";
 	add_debugdata(c->image, &c->t, f);
 	if (c->t.nr)
-		return 0;
-	*source = ".gopclntab";
-	elfgo_cage_add(&c->t, f);
-	if (!c->t.nr)
-		*source = NULL;
-	return 0;
+		return ".gnu_debugdata";
+	elfgo_add(&c->t, f);
+	return c->t.nr ? ".gopclntab" : NULL;
 }
 
 /* End symbols without a size at the end of their FDE. */
@@ -404,14 +341,10 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 static int collect_symbols(struct collect *c, const struct elffile *f)
 {
 	struct image *image = c->image;
-	int rc = add_all_functions(c, f, &image->source);
 
-	if (rc)
-		return rc;
+	image->source = add_all_functions(c, f);
 	image->complete = image->source;
-	rc = add_table(c, f, SHT_DYNSYM, 0);
-	if (rc)
-		return rc;
+	add_table(c, f, SHT_DYNSYM, 0);
 	if (!image->source)
 		image->source = c->t.nr ? ".dynsym" : "none";
 	if (!image->complete)
@@ -438,15 +371,46 @@ static int read_symbols(struct collect *c, const struct elffile *f)
 	return 0;
 }
 
-static int build(struct image **out, const struct elffile *f, const struct image_input *in,
-		 struct err *e)
+/* Expect the symbols of @f, unless they are too large. */
+static void expect_table(const struct image_parts *in, const struct elffile *f, uint32_t type)
 {
-	struct image *image = calloc(1, sizeof(*image));
-	struct collect c = { .image = image, .in = in };
-	int rc = -ENOMEM;
+	if (fits(in, table_size(f, type)))
+		elfsym_expect(f, type);
+}
 
-	if (!image)
-		goto fail;
+/*
+ * Expect all that is read of most files: a file that is not there as a whole then comes in
+ * few steps, and nothing is made twice of its parts.
+ */
+static void expect_parts(const struct image_parts *in, const struct elffile *f)
+{
+	static const char *const sections[] = { ".eh_frame",	  ".eh_frame_hdr",  ".debug_frame",
+						".gnu_debugdata", ".gnu_debuglink", ".plt",
+						".plt.sec",	  ".plt.got",	    ".iplt",
+						".gopclntab",	  ".dynamic" };
+
+	expect_table(in, f, SHT_SYMTAB);
+	expect_table(in, f, SHT_DYNSYM);
+	if (in->debug)
+		expect_table(in, in->debug, SHT_SYMTAB);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		const Elf64_Shdr *s = elffile_section(f, sections[i]);
+
+		if (s && s->sh_size <= EH_FRAME_SIZE_MAX)
+			elffile_expect(f, s->sh_offset, s->sh_size);
+	}
+	for (uint32_t i = 0; i < f->nr_shdrs; i++)
+		if (f->shdrs[i].sh_type == SHT_RELA && f->shdrs[i].sh_size <= RELOCATIONS_SMALL)
+			elffile_expect(f, f->shdrs[i].sh_offset, f->shdrs[i].sh_size);
+}
+
+/* Make the image. */
+static int make(struct image *image, const struct image_parts *in)
+{
+	struct collect c = { .image = image, .in = in };
+	const struct elffile *f = in->file;
+	int rc;
+
 	image->machine = f->machine;
 	image->elf_class = f->elf_class;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
@@ -454,39 +418,36 @@ static int build(struct image **out, const struct elffile *f, const struct image
 	rc = read_segments(image, f);
 	if (!rc && f->elf_class == ELFCLASS64)
 		rc = read_eh_frame(&c, f);
-	if (!rc)
-		rc = read_symbols(&c, f);
-	atomic_fetch_sub_explicit(&reading, c.held, memory_order_relaxed);
-	if (rc)
-		goto fail;
-	elfsig_find(image, f);
+	return rc ? rc : read_symbols(&c, f);
+}
+
+int image_build(struct image **out, const struct image_parts *parts)
+{
+	struct image *image;
+	int rc;
+
+	*out = NULL;
+	if (parts->file->there)
+		expect_parts(parts, parts->file);
+	if (elffile_waits(parts->file) || (parts->debug && elffile_waits(parts->debug)))
+		return 0;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	rc = make(image, parts);
+	if (rc) {
+		image_free(image);
+		return rc;
+	}
 	*out = image;
 	return 0;
-fail:
-	image_free(image);
+}
+
+static int explain(int rc, struct err *e)
+{
 	return err_set(e, rc,
 		       rc == -ENOEXEC ? "ELF file without loadable segments"
 				      : "cannot read the ELF file");
-}
-
-int image_read(struct image **out, const struct image_input *in, struct err *e)
-{
-	struct elffile f;
-	int rc = elffile_open_watched(&f, in->fd, in->size, in->watch, e);
-
-	if (rc)
-		return rc;
-	f.path = in->path;
-	rc = build(out, &f, in, e);
-	elffile_close(&f);
-	return rc;
-}
-
-int image_read_fd(struct image **out, int fd, uint64_t file_size, struct err *e)
-{
-	const struct image_input in = { .fd = fd, .size = file_size };
-
-	return image_read(out, &in, e);
 }
 
 int image_read_memory(struct image **out, const void *bytes, size_t size, struct err *e)
@@ -496,7 +457,9 @@ int image_read_memory(struct image **out, const void *bytes, size_t size, struct
 
 	if (rc)
 		return rc;
-	rc = build(out, &f, NULL, e);
+	rc = image_build(out, &(struct image_parts){ .file = &f });
+	if (!rc)
+		elfsig_find(*out, &f);
 	elffile_close(&f);
-	return rc;
+	return rc ? explain(rc, e) : 0;
 }

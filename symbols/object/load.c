@@ -145,10 +145,8 @@ static int load_file(struct load *l)
 	if (rc) {
 		image_free(l->image);
 		l->image = NULL;
-		return rc;
 	}
-	l->image = image_pack(l->image);
-	return 0;
+	return rc;
 }
 
 static void run(struct job *job)

@@ -22,9 +22,7 @@ static int to_debug_file(struct elffile *f, uint64_t *bias)
 	*bias = 0;
 	if (rc != -ENODATA)
 		return rc;
-	rc = debugfile_open(f, &debug, bias);
-	if (rc)
-		rc = debugfile_open_link(f, DEBUGFILE_ROOT, &debug, bias);
+	rc = debugfile_open(f, DEBUGFILE_ROOT, &debug, bias);
 	if (rc)
 		return rc;
 	debugfile_close(f);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "symbols/object/image_read.h"
-#include "tests/fuzz/cage_copy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,10 +13,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#ifdef HAVE_LZMA
-#include <lzma.h>
-#endif
-
 #include "symbols/base/text.h"
 #include "symbols/cage/cage.h"
 #include "symbols/jit/jitdump.h"
@@ -24,10 +20,8 @@
 #include "symbols/kernel/kernel_cage.h"
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
-#include "symbols/object/elfgo.h"
-#include "symbols/object/elfgo_cage.h"
-#include "symbols/object/xz.h"
-#include "symbols/object/xz_cage.h"
+#include "symbols/object/image_read.h"
+#include "symbols/object/image_wire.h"
 #include "symbols/source/disasm.h"
 #include "symbols/source/disasm_serve.h"
 #include "tests/symbols/elfmake.h"
@@ -38,7 +32,7 @@
 #define NR_NAMES  3000U
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES, SLOW };
+enum mode { HONEST, CHANGED, DIES, SLOW, GREEDY, WRITES };
 static struct shared {
 	enum mode mode;
 	uint32_t seed;
@@ -80,11 +74,24 @@ static void answer_one_byte(struct cage_call *c)
 	cage_put(&c->reply, &a, sizeof(a));
 }
 
+/* Miss a part of the object that is there, or beyond its end. */
+static void miss_more(struct cage_call *c)
+{
+	struct image_answer a = { .nr_missed = { 1, 0 } };
+	struct elfpart part = { 0, shared->seed ? UINT64_MAX : 1 };
+
+	c->reply.size = 0;
+	cage_put(&c->reply, &a, sizeof(a));
+	cage_put(&c->reply, &part, sizeof(part));
+}
+
 static int serve(const struct cage_reader *reader, struct cage_call *c)
 {
 	int rc;
 
 	shared->nr_calls++;
+	if (shared->mode == WRITES)
+		shared->seed = pwrite(c->fds[0], "", 1, 0) < 0 ? (uint32_t)errno : 0;
 	/* The mangled name of kill::it() ends the worker of names. */
 	if (shared->mode == DIES &&
 	    (reader->kind != CAGE_NAMES || memmem(c->request, c->size, "_ZN4kill", 8)))
@@ -94,6 +101,8 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 		change(&c->reply);
 	if (!rc && shared->mode == SLOW)
 		answer_one_byte(c);
+	if (!rc && shared->mode == GREEDY)
+		miss_more(c);
 	return rc;
 }
 
@@ -105,11 +114,10 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 	static struct cage_reader name
 
 WRAPPED(names, demangler_reader);
-WRAPPED(xz, xz_cage_reader);
+WRAPPED(elf, image_reader);
 WRAPPED(perfmap, perfmap_reader);
 WRAPPED(jitdump, jitdump_reader);
 WRAPPED(code, disasm_reader);
-WRAPPED(go, elfgo_reader);
 WRAPPED(kernel, kernel_reader);
 
 /* Another name for each number. */
@@ -225,63 +233,6 @@ TEST(test_deadly_name)
 	assert_in_range(d.nr_lost, 1, 70);
 	demangler_fini(&d);
 }
-
-#ifdef HAVE_LZMA
-static uint8_t *pack(const void *bytes, size_t size, size_t *out_size)
-{
-	size_t max = lzma_stream_buffer_bound(size);
-	uint8_t *out = malloc(max);
-
-	*out_size = 0;
-	assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC64, NULL, bytes, size, out,
-						 out_size, max),
-			 LZMA_OK);
-	return out;
-}
-
-TEST(test_xz)
-{
-	size_t size = 1 << 20, packed_size, got;
-	uint8_t *bytes = malloc(size), *packed;
-	uint32_t seed = 1;
-	void *out;
-	int rc;
-
-	for (size_t i = 0; i < size; i++)
-		bytes[i] = (uint8_t)(next_random(&seed) % 5);
-	packed = pack(bytes, size, &packed_size);
-	shared->mode = HONEST;
-	assert_int_equal(xz_cage_decode(packed, packed_size, &out, &got), 0);
-	assert_int_equal(got, size);
-	assert_memory_equal(out, bytes, size);
-	free(out);
-	/* An answer that was changed is other bytes: the reader of ELF treats them as any file. */
-	for (uint32_t round = 0; round < 20; round++) {
-		shared->mode = CHANGED;
-		shared->seed = round;
-		if (!xz_cage_decode(packed, packed_size, &out, &got))
-			free(out);
-	}
-	shared->mode = HONEST;
-	packed[packed_size / 2] ^= 0x55;
-	assert_int_equal(xz_cage_decode(packed, packed_size, &out, &got), -EBADMSG);
-	assert_int_equal(xz_cage_decode(packed, 0, &out, &got), -EBADMSG);
-	free(packed);
-	free(bytes);
-	/* A bomb: refused in the worker. */
-	bytes = calloc(1, XZ_OUTPUT_MAX + 1);
-	packed = pack(bytes, XZ_OUTPUT_MAX + 1, &packed_size);
-	free(bytes);
-	rc = xz_cage_decode(packed, packed_size, &out, &got);
-	assert_true(rc == -EFBIG || rc == -ETIME); /* a slow machine does not come to the end */
-	free(packed);
-}
-#else
-TEST(test_xz)
-{
-	skip();
-}
-#endif
 
 /* A perf map with overlaps and bad lines. */
 static size_t put_map(char *text, size_t max, uint32_t nr)
@@ -530,19 +481,44 @@ TEST(test_code)
 	listing_put(l);
 }
 
-static void check_functions(const struct elfsym *t)
+/* Look up all that an image has, as the unwinder does. */
+static void look_up(const struct image *image)
 {
-	for (uint32_t i = 0; i < t->nr; i++)
-		assert_in_range(strlen(t->names + t->symbols[i].name), 1, IMAGE_NAME_MAX);
+	char buf[IMAGE_STUB_MAX];
+	uint64_t sum = 0, v;
+	size_t size;
+
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+		const char *name = image_symbol_name(image, s, buf, &size);
+
+		assert_in_range(size, 0, IMAGE_STUB_MAX);
+		for (size_t k = 0; k < size; k++)
+			sum += (uint8_t)name[k];
+		sum += image_find(image, s->vaddr + s->size / 2) != NULL;
+		sum += image_offset(image, s->vaddr, &v) && image_vaddr(image, v, &v);
+	}
+	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
+		struct ehframe_fde fde;
+		struct ehframe_record record;
+
+		if (!ehframe_at(&image->eh, i, &fde) ||
+		    ehframe_read(&image->eh, fde.offset, &record))
+			continue;
+		assert_in_range(record.insns_end, record.insns, image->eh.size);
+		assert_in_range(record.cie.insns_end, record.cie.insns, image->eh.size);
+		for (uint32_t k = record.cie.insns; k < record.cie.insns_end; k++)
+			sum += image->eh.bytes[k];
+	}
+	assert_true(sum || !image->nr_symbols);
 }
 
-TEST(test_go)
+/* A small program with a table of Go, as a file. */
+static int make_program(uint64_t *size)
 {
-	static const char *const want[] = { "main.main", "main.leaf" };
-	uint8_t table[GO_SIZE], *frames;
-	struct elffile f;
+	int fd = memfd_create("program", MFD_CLOEXEC);
+	uint8_t table[GO_SIZE];
 	struct elfmake m;
-	size_t size;
 
 	make_go(table, 0x1100);
 	elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
@@ -550,25 +526,71 @@ TEST(test_go)
 	elfmake_section(&m, ".gopclntab",
 			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = sizeof(table) }, table);
 	elfmake_finish(&m);
-	assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, NULL), 0);
-	for (shared->seed = 0; shared->seed < 2 * NR_ROUNDS; shared->seed++) {
-		struct elfsym t = { .nr = 0 };
-		int rc;
-
-		shared->mode = shared->seed ? CHANGED : HONEST;
-		rc = elfgo_cage_add(&t, &f);
-		assert_true(shared->seed || (!rc && t.nr == 2));
-		for (uint32_t i = 0; !shared->seed && i < t.nr; i++)
-			assert_string_equal(t.names + t.symbols[i].name, want[i]);
-		check_functions(&t);
-		elfsym_fini(&t);
-		if (!elfgo_cage_frames(&f, &frames, &size))
-			free(frames);
-	}
-	shared->mode = DIES;
-	assert_int_equal(elfgo_cage_frames(&f, &frames, &size), -EPIPE);
-	elffile_close(&f);
+	*size = m.size;
+	assert_int_equal(write(fd, m.bytes, m.size), m.size);
 	elfmake_fini(&m);
+	return fd;
+}
+
+/* Read @fd with answers that were changed: refused, or harmless. Return how many were taken. */
+static uint32_t read_changed(int fd, uint64_t size)
+{
+	uint32_t nr = 0;
+
+	shared->mode = CHANGED;
+	for (shared->seed = 1; shared->seed < NR_ROUNDS; shared->seed++) {
+		struct image *image;
+
+		if (image_read_fd(&image, fd, size, NULL))
+			continue;
+		look_up(image);
+		image_free(image);
+		nr++;
+	}
+	return nr;
+}
+
+TEST(test_image)
+{
+	static const char *const want[] = { "main.main", "main.leaf" };
+	int fds[2] = { -1, open("/proc/self/exe", O_RDONLY | O_CLOEXEC) };
+	uint64_t sizes[2];
+	struct image *image;
+	struct stat st;
+
+	assert_false(fstat(fds[1], &st));
+	sizes[1] = (uint64_t)st.st_size;
+	fds[0] = make_program(&sizes[0]);
+	for (int i = 0; i < 2; i++) {
+		shared->mode = HONEST;
+		assert_int_equal(image_read_fd(&image, fds[i], sizes[i], NULL), 0);
+		assert_string_equal(image->source, i ? ".symtab" : ".gopclntab");
+		assert_true(image->nr_symbols == 2 || i);
+		for (uint32_t k = 0; !i && k < 2; k++)
+			assert_string_equal(image->names + image->symbols[k].name, want[k]);
+		look_up(image);
+		image_free(image);
+		print_message("%u of %u changed answers taken\n", read_changed(fds[i], sizes[i]),
+			      NR_ROUNDS - 1);
+		shared->mode = DIES;
+		assert_int_equal(image_read_fd(&image, fds[i], sizes[i], NULL), -EPIPE);
+	}
+	/* One that always misses something gets no call after call, and no other memory. */
+	shared->mode = GREEDY;
+	for (shared->seed = 0; shared->seed < 2; shared->seed++)
+		assert_int_equal(image_read_fd(&image, fds[1], sizes[1], NULL), -EBADMSG);
+	/* A copy cannot be written to by the worker. */
+	shared->mode = WRITES;
+	shared->seed = 0;
+	assert_int_equal(image_read(&image,
+				    &(struct image_input){
+					    .fd = fds[1], .size = sizes[1], .copied = true },
+				    NULL),
+			 0);
+	assert_int_equal(shared->seed, EBADF);
+	image_free(image);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 /* Write a copy of a file of /proc. The caller removes it. */
@@ -783,19 +805,17 @@ static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct ca
 static int set_up(void **state)
 {
 	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
-		[CAGE_NAMES] = &names,	   [CAGE_XZ] = &xz,	  [CAGE_PERFMAP] = &perfmap,
-		[CAGE_JITDUMP] = &jitdump, [CAGE_DISASM] = &code, [CAGE_GO] = &go,
-		[CAGE_KERNEL] = &kernel,
+		[CAGE_NAMES] = &names,	   [CAGE_IMAGE] = &elf,	  [CAGE_PERFMAP] = &perfmap,
+		[CAGE_JITDUMP] = &jitdump, [CAGE_DISASM] = &code, [CAGE_KERNEL] = &kernel,
 	};
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	names = wrap(&demangler_reader, serve_names);
-	xz = wrap(&xz_cage_reader, serve_xz);
+	elf = wrap(&image_reader, serve_elf);
 	perfmap = wrap(&perfmap_reader, serve_perfmap);
 	jitdump = wrap(&jitdump_reader, serve_jitdump);
 	code = wrap(&disasm_reader, serve_code);
-	go = wrap(&elfgo_reader, serve_go);
 	kernel = wrap(&kernel_reader, serve_kernel);
 	return shared == MAP_FAILED ? -1 : cage_start(readers);
 }

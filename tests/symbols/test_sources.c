@@ -497,7 +497,7 @@ static int64_t try_link(const char *root, const char *path, const char *name, ui
 	elfmake_finish(&m);
 	assert_int_equal(elffile_open(&object, -1, m.bytes, m.size, NULL), 0);
 	object.path = path;
-	rc = debugfile_open_link(&object, root, &debug, &bias);
+	rc = debugfile_open(&object, root, &debug, &bias);
 	if (!rc) {
 		struct elfsym t = { 0 };
 

@@ -2,9 +2,8 @@
 /*
  * cagecost names|lines|images FILE [ROUNDS], cagecost perfmap ENTRIES [ROUNDS]: CPU time of readers
  * in the cage and in the calling thread: demangled names of the ELF file, chains of its DWARF, a
- * perf map, and images of the ELF files in the list FILE, one path a line (a trial: proftop reads
- * them itself). Prints milliseconds of each round, then the medians, and the throughput in the
- * cage as a share of that without it.
+ * perf map, and images of the ELF files in the list FILE, one path a line. Prints milliseconds of
+ * each round, then the medians, and the throughput in the cage as a share of that without it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -175,92 +174,32 @@ static uint64_t work_lines(const char *path)
 	return dwarf_object_open(&where, false, &lines) ? 0 : look_up(lines, vaddrs, nr);
 }
 
-/* The tables of an image in one piece: this, then segments, symbols, FDEs, names, .eh_frame. */
-struct flat {
-	uint64_t segments, symbols, fdes, names, eh; /* numbers, then bytes */
-};
+static bool with_cage; /* in this process */
 
-static int serve_image(struct cage_call *c)
-{
-	struct image_input in = { .fd = c->fds[0], .no_debug_files = true };
-	struct image *image;
-	struct flat flat;
-	int rc;
-
-	memcpy(&in.size, c->request, sizeof(in.size));
-	rc = image_read(&image, &in, NULL);
-	if (rc)
-		return rc;
-	flat = (struct flat){ image->nr_segments, image->nr_symbols, image->eh.nr_fdes,
-			      image->names_size, image->eh.size };
-	cage_put(&c->reply, &flat, sizeof(flat));
-	cage_put(&c->reply, image->segments, flat.segments * sizeof(*image->segments));
-	cage_put(&c->reply, image->symbols, flat.symbols * sizeof(*image->symbols));
-	cage_put(&c->reply, image->eh.fdes, flat.fdes * sizeof(*image->eh.fdes));
-	cage_put(&c->reply, image->names, flat.names);
-	cage_put(&c->reply, image->eh.bytes, flat.eh);
-	image_free(image);
-	return 0;
-}
-
-static const struct cage_reader image_reader = {
-	.kind = CAGE_XZ, /* in its place */
-	.name = "proftop-elf",
-	.serve = serve_image,
-	.memory_max = 4ULL << 30,
-	.reply_max = 1U << 30,
-	.map_reply = true,
-};
-
-/* Test the sizes, and the order and names of the symbols. */
-static bool is_valid(const struct cage_answer *a)
-{
-	const struct image_symbol *symbols;
-	struct flat f;
-	const char *names;
-
-	memcpy(&f, a->bytes, sizeof(f));
-	symbols = (const void *)(a->bytes + sizeof(f) + f.segments * sizeof(struct image_segment));
-	names = (const char *)(symbols + f.symbols) + f.fdes * sizeof(uint64_t);
-	if (names + f.names + f.eh != (const char *)a->bytes + a->size ||
-	    (f.names && names[f.names - 1]))
-		return false;
-	for (uint64_t i = 0; i < f.symbols; i++)
-		if (symbols[i].name >= f.names || (i && symbols[i].vaddr < symbols[i - 1].vaddr))
-			return false;
-	return true;
-}
-
-/* Get the image of @path as bytes of the cage. */
-static bool image_caged(const char *path)
-{
-	struct cage_answer a;
-	uint64_t size;
-	int fds[CAGE_FDS_MAX] = { open_file(path, &size), -1 };
-	int rc = cage_call(&image_reader, &size, sizeof(size), fds, 0, 20000000000ULL, &a);
-	bool valid = !rc && is_valid(&a);
-
-	close(fds[0]);
-	if (!rc)
-		cage_answer_free(&a);
-	return valid;
-}
-
-static bool image_direct(const char *path)
+/* Build the image of @path: in the cage, or from the file itself. */
+static bool build_image(const char *path)
 {
 	struct image_input in = { .no_debug_files = true };
-	struct image *image;
+	struct image_parts parts = { 0 };
+	struct image *image = NULL;
+	struct elffile f;
 	int rc;
 
 	in.fd = open_file(path, &in.size);
-	rc = image_read(&image, &in, NULL);
+	if (with_cage) {
+		rc = image_read(&image, &in, NULL);
+	} else {
+		rc = elffile_open(&f, in.fd, NULL, in.size, NULL);
+		parts.file = &f;
+		if (!rc) {
+			rc = image_build(&image, &parts);
+			elffile_close(&f);
+		}
+	}
 	close(in.fd);
-	if (!rc)
-		image_free(image);
+	image_free(rc ? NULL : image);
 	return !rc;
 }
-
-static bool with_cage; /* in this process */
 
 static uint64_t work_images(const char *list)
 {
@@ -270,20 +209,8 @@ static uint64_t work_images(const char *list)
 
 	before_ns = process_ns();
 	while (f && fscanf(f, "%4095s", path) == 1)
-		nr += with_cage ? image_caged(path) : image_direct(path);
+		nr += build_image(path);
 	return nr;
-}
-
-/* Start the cage of proftop, or one with the reader of images. */
-static void start(work_fn work)
-{
-	static const struct cage_reader *readers[CAGE_NR_KINDS] = { [CAGE_XZ] = &image_reader };
-
-	with_cage = true;
-	if (work == work_images)
-		cage_start(readers);
-	else
-		symbols_cage_start(false);
 }
 
 /* Measure @work in a new process: nanoseconds of CPU time and the number of results. */
@@ -297,7 +224,8 @@ static void measure(work_fn work, const char *path, bool caged, uint64_t out[2])
 	pid = fork();
 	if (!pid) {
 		if (caged)
-			start(work);
+			symbols_cage_start(false);
+		with_cage = caged;
 		out[1] = work(path);
 		out[0] = process_ns() - before_ns + (caged ? cage_cpu_ns() : 0);
 		_exit(write(pair[1], out, 2 * sizeof(*out)) < 0);
