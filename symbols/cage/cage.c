@@ -39,8 +39,12 @@
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
 #define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
 #define WORN_CALLS 64U
-/* Of a worker with more a new one takes over: one that was taken over keeps all that it gets. */
-#define HELD_MAX ((size_t)16 << 20)
+/*
+ * Of a worker with more, or with this part of its memory, a new one takes over: one that was taken
+ * over keeps all that it gets.
+ */
+#define HELD_MAX  ((size_t)16 << 20)
+#define HELD_PART 64
 
 struct worker {
 	pthread_mutex_t lock;
@@ -454,7 +458,7 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 		return rc;
 	}
 	out->generation = w->generation;
-	if (w->held > HELD_MAX)
+	if (w->held > MAX(HELD_MAX, reader->memory_max / HELD_PART))
 		end_worker(w);
 	return code;
 }
