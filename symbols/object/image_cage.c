@@ -28,8 +28,8 @@
 #include "symbols/object/image_flat.h"
 #include "symbols/object/image_wire.h"
 
-#define TIMEOUT_NS 20000000000ULL
-#define CALLS_MAX  64U		/* for one image */
+#define TIMEOUT_NS 10000000000ULL
+#define CALLS_MAX  24U		/* for one image */
 #define PIECE	   (64UL << 10) /* below HEAP_PIECE of ui/main.c */
 /* A smaller file is copied as a whole, of another one that many bytes at both ends. */
 #define WHOLE_SIZE (256UL << 10)
