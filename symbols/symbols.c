@@ -38,13 +38,17 @@ struct symbols {
 
 void symbols_cage_start(bool code)
 {
-	const struct cage_reader *const readers[CAGE_NR_KINDS] = {
-		[CAGE_DWARF] = &dwarf_cage_reader, [CAGE_NAMES] = &demangler_reader,
-		[CAGE_IMAGE] = &image_reader,	   [CAGE_PERFMAP] = &perfmap_reader,
-		[CAGE_JITDUMP] = &jitdump_reader,  [CAGE_DISASM] = code ? &disasm_reader : NULL,
+	const struct cage_reader *readers[CAGE_NR_KINDS] = {
+		[CAGE_DWARF] = &dwarf_cage_reader,
+		[CAGE_NAMES] = &demangler_reader,
+		[CAGE_PERFMAP] = &perfmap_reader,
+		[CAGE_JITDUMP] = &jitdump_reader,
+		[CAGE_DISASM] = code ? &disasm_reader : NULL,
 		[CAGE_KERNEL] = &kernel_reader,
 	};
 
+	for (int i = 0; i < IMAGE_READERS; i++)
+		readers[CAGE_IMAGE + i] = &image_readers[i];
 	cage_start(readers);
 }
 

@@ -485,6 +485,17 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	return rc;
 }
 
+enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last)
+{
+	for (unsigned int kind = first; kind <= (unsigned int)last; kind++) {
+		if (pthread_mutex_trylock(&cage.workers[kind].lock))
+			continue;
+		pthread_mutex_unlock(&cage.workers[kind].lock);
+		return (enum cage_kind)kind;
+	}
+	return first;
+}
+
 int cage_file(void)
 {
 	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;

@@ -16,6 +16,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/helper.h"
 
 #define NATIVE_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define FILES_MAX     64U
@@ -72,6 +74,20 @@ static int only_socket(int sock)
 	return 0;
 }
 
+/*
+ * Give the new session the weight of its nice value: it is a group for the scheduler, inside of
+ * which alone nice values count (sched(7), autogroup). Without that, or the right to, go on.
+ */
+static void weigh_session(void)
+{
+	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%d", HELPERS_NICE);
+	close(fd);
+}
+
 int cage_lock_server(int sock)
 {
 	int rc = only_socket(sock);
@@ -79,6 +95,7 @@ int cage_lock_server(int sock)
 	if (rc)
 		return rc;
 	setsid();
+	weigh_session();
 	limit(RLIMIT_CORE, 0);
 	/* The user of proftop may not trace it; without user namespaces, go on.
 	 */

@@ -20,7 +20,9 @@
 enum cage_kind {
 	CAGE_DWARF,
 	CAGE_NAMES, /* mangled names */
-	CAGE_IMAGE, /* ELF files: unwind tables and symbols */
+	/* ELF files: unwind tables and symbols. Several, since a start needs hundreds of them. */
+	CAGE_IMAGE,
+	CAGE_IMAGE_LAST = CAGE_IMAGE + 3,
 	CAGE_PERFMAP,
 	CAGE_JITDUMP,
 	CAGE_DISASM, /* machine code */

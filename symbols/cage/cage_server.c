@@ -25,8 +25,8 @@
 #include "symbols/cage/cage_wire.h"
 
 /* A worker keeps some memory between calls: new pages cost more than most calls do. */
-#define HEAP_PIECE (4 << 20)
-#define HEAP_KEPT  (8 << 20)
+#define HEAP_PIECE (16 << 20)
+#define HEAP_KEPT  (16 << 20)
 
 /* Fewer bytes are not worth a page. */
 #define MAPPED_MIN 2048U

@@ -41,17 +41,51 @@
 
 /* ---- in the worker ---- */
 
-/* The files of a call. Static: calls of one kind run one after another. */
-static struct {
+/* The files of a call. */
+struct served {
 	struct elfparts there[IMAGE_NR_FILES], missed[IMAGE_NR_FILES];
 	struct elffile file[IMAGE_NR_FILES];
-	/* An image that waits for the code of its signal return, which its symbols have shown. */
-	struct image *kept;
-	uint64_t kept_serial;
-} served;
+};
+
+/* An image that waits for the code of its signal return, which its symbols have shown. */
+struct kept {
+	struct image *image;
+	uint64_t serial;
+};
+
+/* Atomic for the calling threads of programs without a cage; relaxed would do in a worker. */
+static _Atomic(struct kept *) kept;
+
+/* Take the kept image if it is the one of @serial; else it is freed. */
+static struct image *take_kept(uint64_t serial)
+{
+	struct kept *k = atomic_exchange(&kept, NULL);
+	struct image *image = k && k->serial == serial ? k->image : NULL;
+
+	if (k && !image)
+		image_free(k->image);
+	free(k);
+	return image;
+}
+
+/* Keep @image, or free it. */
+static void keep(struct image *image, uint64_t serial)
+{
+	struct kept *k = malloc(sizeof(*k));
+
+	if (!k) {
+		image_free(image);
+		return;
+	}
+	*k = (struct kept){ image, serial };
+	k = atomic_exchange(&kept, k);
+	if (k)
+		image_free(k->image);
+	free(k);
+}
 
 /* Take the lists of the request. False: invalid. */
-static bool take_request(const struct cage_call *c, struct image_request *r)
+static bool take_request(struct served *v, const struct cage_call *c, struct image_request *r)
 {
 	const uint8_t *at = (const uint8_t *)c->request + sizeof(*r);
 	size_t left;
@@ -65,120 +99,124 @@ static bool take_request(const struct cage_call *c, struct image_request *r)
 
 		if (r->nr_parts[i] > ELFPARTS_MAX || size > left)
 			return false;
-		served.missed[i].nr = 0;
-		served.missed[i].full = false;
-		served.there[i].nr = r->nr_parts[i];
-		memcpy(served.there[i].list, at, size);
+		v->missed[i].nr = 0;
+		v->missed[i].full = false;
+		v->there[i].nr = r->nr_parts[i];
+		memcpy(v->there[i].list, at, size);
 		at += size;
 		left -= size;
 	}
 	return true;
 }
 
-static int open_file(const struct cage_call *c, const struct image_request *r, int i)
+static int open_file(struct served *v, const struct cage_call *c, const struct image_request *r,
+		     int i)
 {
-	return elffile_open_parts(&served.file[i], c->fds[i], r->size[i], &served.there[i],
-				  &served.missed[i], NULL);
+	return elffile_open_parts(&v->file[i], c->fds[i], r->size[i], &v->there[i], &v->missed[i],
+				  NULL);
 }
 
-static bool misses(void)
+static bool misses(const struct served *v)
 {
-	return served.missed[IMAGE_OBJECT].nr || served.missed[IMAGE_DEBUG].nr;
+	return v->missed[IMAGE_OBJECT].nr || v->missed[IMAGE_DEBUG].nr;
 }
 
 /* Build the image of the open files, but for the signal return. */
-static int build(const struct image_request *r, bool debug, struct image_answer *a,
-		 struct image **image)
+static int build(struct served *v, const struct image_request *r, bool debug,
+		 struct image_answer *a, struct image **image)
 {
 	struct image_parts parts = {
-		.file = &served.file[IMAGE_OBJECT],
+		.file = &v->file[IMAGE_OBJECT],
 		.by_link = r->by_link,
 		.memory_max = r->memory_max,
 	};
 
 	debugfile_names(&a->names, parts.file);
 	if (debug)
-		a->match = debugfile_match(parts.file, &served.file[IMAGE_DEBUG], r->by_link,
+		a->match = debugfile_match(parts.file, &v->file[IMAGE_DEBUG], r->by_link,
 					   &parts.debug_bias);
 	if (a->match == DEBUGFILE_CRC_DECIDES && r->same_crc)
 		a->match = DEBUGFILE_SAME;
 	if (a->match == DEBUGFILE_SAME)
-		parts.debug = &served.file[IMAGE_DEBUG];
+		parts.debug = &v->file[IMAGE_DEBUG];
 	/* For another debug file there is an image already. */
 	if (debug && !parts.debug)
 		return 0;
-	if (served.kept && served.kept_serial == r->serial) {
-		*image = served.kept;
-		served.kept = NULL;
-		return 0;
-	}
-	return image_build(image, &parts);
+	*image = take_kept(r->serial);
+	return *image ? 0 : image_build(image, &parts);
 }
 
 /* Find the signal return, or keep the image until its code is there. */
-static void finish(const struct image_request *r, struct image **image)
+static void finish(struct served *v, const struct image_request *r, struct image **image)
 {
-	image_free(served.kept);
-	served.kept = NULL;
-	if (misses() || !*image)
+	if (misses(v) || !*image)
 		return;
-	elfsig_find(*image, &served.file[IMAGE_OBJECT]);
-	if (misses()) {
-		served.kept = *image;
-		served.kept_serial = r->serial;
+	elfsig_find(*image, &v->file[IMAGE_OBJECT]);
+	if (misses(v)) {
+		keep(*image, r->serial);
 		*image = NULL;
 	}
 }
 
-static void put_answer(struct cage_call *c, struct image_answer *a, const struct image *image)
+static void put_answer(const struct served *v, struct cage_call *c, struct image_answer *a,
+		       const struct image *image)
 {
 	for (int i = 0; i < IMAGE_NR_FILES; i++)
-		a->nr_missed[i] = served.missed[i].nr;
+		a->nr_missed[i] = v->missed[i].nr;
 	cage_put(&c->reply, a, sizeof(*a));
 	for (int i = 0; i < IMAGE_NR_FILES; i++)
-		cage_put(&c->reply, served.missed[i].list,
-			 served.missed[i].nr * sizeof(struct elfpart));
-	if (image && !misses())
+		cage_put(&c->reply, v->missed[i].list, v->missed[i].nr * sizeof(struct elfpart));
+	if (image && !misses(v))
 		image_flat_put(&c->reply, image);
+}
+
+static int serve_files(struct served *v, struct cage_call *c, const struct image_request *r)
+{
+	struct image *image = NULL;
+	struct image_answer a = { .match = DEBUGFILE_OTHER };
+	int rc = open_file(v, c, r, IMAGE_OBJECT);
+	bool debug;
+
+	if (rc && !misses(v))
+		return rc;
+	/* A debug file that cannot be opened is as none. */
+	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !open_file(v, c, r, IMAGE_DEBUG);
+	if (!rc)
+		rc = build(v, r, debug, &a, &image);
+	if (!rc)
+		finish(v, r, &image);
+	if (!rc || misses(v))
+		put_answer(v, c, &a, image);
+	if (misses(v))
+		rc = v->missed[0].full || v->missed[1].full ? -E2BIG : 0;
+	image_free(image);
+	elffile_close(&v->file[IMAGE_OBJECT]);
+	elffile_close(&v->file[IMAGE_DEBUG]);
+	return rc;
 }
 
 static int serve(struct cage_call *c)
 {
-	struct image *image = NULL;
-	struct image_answer a = { .match = DEBUGFILE_OTHER };
+	struct served *v = calloc(1, sizeof(*v));
 	struct image_request r;
-	bool debug;
-	int rc;
+	int rc = -EINVAL;
 
-	if (!take_request(c, &r) || c->fds[IMAGE_OBJECT] < 0)
-		return -EINVAL;
-	rc = open_file(c, &r, IMAGE_OBJECT);
-	if (rc && !misses())
-		return rc;
-	/* A debug file that cannot be opened is as none. */
-	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !open_file(c, &r, IMAGE_DEBUG);
-	if (!rc)
-		rc = build(&r, debug, &a, &image);
-	if (!rc)
-		finish(&r, &image);
-	if (!rc || misses())
-		put_answer(c, &a, image);
-	if (misses())
-		rc = served.missed[0].full || served.missed[1].full ? -E2BIG : 0;
-	image_free(image);
-	elffile_close(&served.file[IMAGE_OBJECT]);
-	elffile_close(&served.file[IMAGE_DEBUG]);
+	if (!v)
+		return -ENOMEM;
+	if (take_request(v, c, &r) && c->fds[IMAGE_OBJECT] >= 0)
+		rc = serve_files(v, c, &r);
+	free(v);
 	return rc;
 }
 
-const struct cage_reader image_reader = {
-	.kind = CAGE_IMAGE,
-	.name = "proftop-image",
-	.serve = serve,
-	.memory_max = 8ULL << 30,
-	.reply_max = 2UL << 30,
-	.map_reply = true,
-};
+#define READER(nr)                                                                                 \
+	{                                                                                          \
+		.kind = CAGE_IMAGE + (nr), .name = "proftop-image", .serve = serve,                \
+		.memory_max = 8ULL << 30, .reply_max = 2UL << 30, .map_reply = true,               \
+	}
+
+const struct cage_reader image_readers[IMAGE_READERS] = { READER(0), READER(1), READER(2),
+							  READER(3) };
 
 /* ---- in the helper ---- */
 
@@ -197,6 +235,7 @@ struct source {
 
 struct reading {
 	const struct image_input *in;
+	const struct cage_reader *reader;
 	struct source files[IMAGE_NR_FILES];
 	uint64_t held;
 	uint8_t *buf; /* PIECE bytes */
@@ -426,12 +465,13 @@ static int ask(struct reading *r, struct cage_answer *a)
 	int rc;
 
 	r->serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1;
+	r->reader = &image_readers[cage_idle(CAGE_IMAGE, CAGE_IMAGE_LAST) - CAGE_IMAGE];
 	for (;;) {
 		const int fds[CAGE_FDS_MAX] = { r->files[0].sent, r->files[1].sent };
 
 		if (r->nr_calls++ == CALLS_MAX)
 			return -EBADMSG;
-		rc = cage_call(&image_reader, r->request, make_request(r), fds, 0, TIMEOUT_NS, a);
+		rc = cage_call(r->reader, r->request, make_request(r), fds, 0, TIMEOUT_NS, a);
 		if (rc)
 			return rc;
 		rc = take_head(r, a);

@@ -8,8 +8,11 @@
 #ifndef SYMBOLS_OBJECT_IMAGE_READ_H
 #define SYMBOLS_OBJECT_IMAGE_READ_H
 
+#include "symbols/cage/cage_reader.h"
 #include "symbols/object/debugfile.h"
 #include "symbols/object/image.h"
+
+#define IMAGE_READERS (CAGE_IMAGE_LAST - CAGE_IMAGE + 1)
 
 struct watch;
 
@@ -48,7 +51,7 @@ struct image_parts {
  */
 int image_build(struct image **out, const struct image_parts *parts);
 
-/* The reader, for the cage. */
-extern const struct cage_reader image_reader;
+/* The readers, for the cage: all are the same. */
+extern const struct cage_reader image_readers[IMAGE_READERS];
 
 #endif

@@ -114,7 +114,13 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 	static struct cage_reader name
 
 WRAPPED(names, demangler_reader);
-WRAPPED(elf, image_reader);
+static struct cage_reader images[IMAGE_READERS];
+
+static int serve_image(struct cage_call *c)
+{
+	return serve(&image_readers[0], c);
+}
+
 WRAPPED(perfmap, perfmap_reader);
 WRAPPED(jitdump, jitdump_reader);
 WRAPPED(code, disasm_reader);
@@ -804,15 +810,18 @@ static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct ca
 
 static int set_up(void **state)
 {
-	static const struct cage_reader *const readers[CAGE_NR_KINDS] = {
-		[CAGE_NAMES] = &names,	   [CAGE_IMAGE] = &elf,	  [CAGE_PERFMAP] = &perfmap,
-		[CAGE_JITDUMP] = &jitdump, [CAGE_DISASM] = &code, [CAGE_KERNEL] = &kernel,
+	static const struct cage_reader *readers[CAGE_NR_KINDS] = {
+		[CAGE_NAMES] = &names, [CAGE_PERFMAP] = &perfmap, [CAGE_JITDUMP] = &jitdump,
+		[CAGE_DISASM] = &code, [CAGE_KERNEL] = &kernel,
 	};
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	names = wrap(&demangler_reader, serve_names);
-	elf = wrap(&image_reader, serve_elf);
+	for (int i = 0; i < IMAGE_READERS; i++) {
+		images[i] = wrap(&image_readers[i], serve_image);
+		readers[CAGE_IMAGE + i] = &images[i];
+	}
 	perfmap = wrap(&perfmap_reader, serve_perfmap);
 	jitdump = wrap(&jitdump_reader, serve_jitdump);
 	code = wrap(&disasm_reader, serve_code);
