@@ -9,50 +9,11 @@
 #include <sys/mman.h>
 
 #include "symbols/object/image_flat.h"
+#include "tests/symbols/imagewalk.h"
 
 #define ROOM (1U << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Look up all symbols and their names. */
-static uint64_t look_up_symbols(const struct image *image)
-{
-	char buf[IMAGE_STUB_MAX];
-	uint64_t sum = 0, v;
-	size_t size;
-
-	for (uint32_t i = 0; i < image->nr_symbols; i++) {
-		const struct image_symbol *s = &image->symbols[i];
-		const char *name = image_symbol_name(image, s, buf, &size);
-
-		if (size > sizeof(buf) || (i && s[-1].vaddr >= s->vaddr))
-			abort();
-		sum += memchr(name, 0x80, size) != NULL;
-		sum += image_find(image, s->vaddr) != NULL;
-		sum += image_offset(image, s->vaddr, &v) && image_vaddr(image, v, &v);
-	}
-	return sum;
-}
-
-/* Read all records of the unwind table. */
-static uint64_t read_records(const struct ehframe *eh)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < eh->nr_fdes; i++) {
-		struct ehframe_fde fde, found;
-		struct ehframe_record r;
-
-		if (!ehframe_at(eh, i, &fde))
-			continue;
-		if (ehframe_read(eh, fde.offset, &r) || r.insns > r.insns_end ||
-		    r.insns_end > eh->size || r.cie.insns > r.cie.insns_end ||
-		    r.cie.insns_end > eh->size)
-			abort();
-		sum += ehframe_find(eh, fde.start, &found);
-	}
-	return sum;
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -74,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(a.bytes, data, size);
 	if (image_flat_take(&image, &a, 0))
 		return 0;
-	sum += look_up_symbols(image) + read_records(&image->eh);
+	sum += image_walk(image);
 	image_free(image);
 	return 0;
 }

@@ -26,6 +26,7 @@
 #include "symbols/source/disasm_serve.h"
 #include "tests/symbols/elfmake.h"
 #include "tests/symbols/gomake.h"
+#include "tests/symbols/imagewalk.h"
 #include "tests/symbols/jitmake.h"
 
 #define NR_ROUNDS 300U
@@ -487,38 +488,6 @@ TEST(test_code)
 	listing_put(l);
 }
 
-/* Look up all that an image has, as the unwinder does. */
-static void look_up(const struct image *image)
-{
-	char buf[IMAGE_STUB_MAX];
-	uint64_t sum = 0, v;
-	size_t size;
-
-	for (uint32_t i = 0; i < image->nr_symbols; i++) {
-		const struct image_symbol *s = &image->symbols[i];
-		const char *name = image_symbol_name(image, s, buf, &size);
-
-		assert_in_range(size, 0, IMAGE_STUB_MAX);
-		for (size_t k = 0; k < size; k++)
-			sum += (uint8_t)name[k];
-		sum += image_find(image, s->vaddr + s->size / 2) != NULL;
-		sum += image_offset(image, s->vaddr, &v) && image_vaddr(image, v, &v);
-	}
-	for (uint32_t i = 0; i < image->eh.nr_fdes; i++) {
-		struct ehframe_fde fde;
-		struct ehframe_record record;
-
-		if (!ehframe_at(&image->eh, i, &fde) ||
-		    ehframe_read(&image->eh, fde.offset, &record))
-			continue;
-		assert_in_range(record.insns_end, record.insns, image->eh.size);
-		assert_in_range(record.cie.insns_end, record.cie.insns, image->eh.size);
-		for (uint32_t k = record.cie.insns; k < record.cie.insns_end; k++)
-			sum += image->eh.bytes[k];
-	}
-	assert_true(sum || !image->nr_symbols);
-}
-
 /* A small program with a table of Go, as a file. */
 static int make_program(uint64_t *size)
 {
@@ -549,7 +518,7 @@ static uint32_t read_changed(int fd, uint64_t size)
 
 		if (image_read_fd(&image, fd, size, NULL))
 			continue;
-		look_up(image);
+		image_walk(image);
 		image_free(image);
 		nr++;
 	}
@@ -574,7 +543,7 @@ TEST(test_image)
 		assert_true(image->nr_symbols == 2 || i);
 		for (uint32_t k = 0; !i && k < 2; k++)
 			assert_string_equal(image->names + image->symbols[k].name, want[k]);
-		look_up(image);
+		image_walk(image);
 		image_free(image);
 		print_message("%u of %u changed answers taken\n", read_changed(fds[i], sizes[i]),
 			      NR_ROUNDS - 1);

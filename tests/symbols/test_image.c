@@ -20,6 +20,7 @@
 #include "symbols/object/debugfile.h"
 #include "symbols/object/elfsym.h"
 #include "symbols/object/image_read.h"
+#include "tests/symbols/imagewalk.h"
 #include "tests/yardstick.h"
 
 #define TEXT_VADDR 0x201000ULL
@@ -797,31 +798,6 @@ TEST(test_large_together)
 	close(fd);
 }
 
-/* Look at all that an image holds, so that sanitizers see a bad one. */
-static uint64_t touch(const struct image *image)
-{
-	char buf[IMAGE_STUB_MAX];
-	uint64_t sum = 0, v;
-
-	for (uint32_t i = 0; i < image->nr_symbols; i++) {
-		const struct image_symbol *s = &image->symbols[i];
-		const char *name;
-		size_t size;
-
-		assert_true(s->name < image->names_size);
-		name = image_symbol_name(image, s, buf, &size);
-		assert_true(i == 0 || image->symbols[i - 1].vaddr < s->vaddr);
-		assert_true(s->size <= UINT64_MAX - s->vaddr);
-		for (size_t j = 0; j < size; j++)
-			sum += (uint8_t)name[j];
-		sum += image_find(image, s->vaddr) != NULL;
-		sum += image_offset(image, s->vaddr, &v) && image_vaddr(image, v, &v);
-	}
-	for (size_t i = 0; i < image->eh.size; i++)
-		sum += image->eh.bytes[i];
-	return sum;
-}
-
 /* More sections than the header can count: their number, and the index of their names, are in
  * section 0. */
 TEST(test_extended_numbers)
@@ -886,7 +862,7 @@ TEST(test_overlapping_sections)
 		made_section(&m, 3)->sh_offset = cases[i].names;
 		made_section(&m, 3)->sh_size = cases[i].names_size;
 		image = made_image(&m);
-		touch(image);
+		image_walk(image);
 		assert_true(image->nr_symbols <= MADE_SIZE / sizeof(Elf64_Sym));
 		assert_true(image->names_size <= 2 * MADE_SIZE);
 		if (i > 2)
@@ -940,7 +916,7 @@ TEST(test_mutations)
 		}
 		if (!image_read_memory(&image, copy, w.size - (round & 1 ? 0 : (uint64_t)round * 8),
 				       NULL)) {
-			sum += touch(image);
+			sum += image_walk(image);
 			image_free(image);
 			built++;
 		}
@@ -965,7 +941,7 @@ TEST(test_truncations)
 
 		memcpy(exact, m.bytes, size);
 		if (!image_read_memory(&image, exact, size, NULL)) {
-			touch(image);
+			image_walk(image);
 			image_free(image);
 		}
 		free(exact);
