@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,10 +22,6 @@
 #include "symbols/base/helper.h"
 #include "symbols/cage/cage_lock.h"
 #include "symbols/cage/cage_wire.h"
-
-/* A worker keeps some memory between calls: new pages cost more than most calls do. */
-#define HEAP_PIECE (16 << 20)
-#define HEAP_KEPT  (16 << 20)
 
 /* Fewer bytes are not worth a page. */
 #define MAPPED_MIN 2048U
@@ -85,10 +80,6 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 
 	prctl(PR_SET_NAME, reader->name);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#ifdef M_MMAP_THRESHOLD
-	mallopt(M_MMAP_THRESHOLD, HEAP_PIECE);
-	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
-#endif
 	if (getppid() != server ||
 	    cage_lock_worker(reader->memory_max,
 			     reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
