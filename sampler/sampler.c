@@ -13,16 +13,23 @@
 
 #include "sampler/builder.h"
 #include "sampler/event/limits.h"
+#include "sampler/file/perfdata_wire.h"
 #include "sampler/session.h"
+#include "symbols/cage/cage.h"
 
 void sampler_cage_start(bool code)
 {
-	symbols_cage_start(code);
+	const struct cage_reader *readers[CAGE_NR_KINDS] = { NULL };
+
+	symbols_cage_readers(code, readers);
+	for (unsigned int i = 0; i < PERFDATA_READERS; i++)
+		readers[CAGE_RECORDING + i] = &perfdata_readers[i];
+	cage_start(readers);
 }
 
 void sampler_cage_stop(void)
 {
-	symbols_cage_stop();
+	cage_stop();
 }
 
 void sampler_drop_caps(bool command, bool replay)

@@ -36,36 +36,29 @@ struct symbols {
 	const struct chains *chains; /* of the builder's places; the loader may use those before */
 };
 
-void symbols_cage_start(bool code)
+void symbols_cage_readers(bool code, const struct cage_reader *readers[static CAGE_NR_KINDS])
 {
-	const struct cage_reader *readers[CAGE_NR_KINDS] = {
-		[CAGE_DWARF] = &dwarf_cage_reader,
-		[CAGE_NAMES] = &demangler_reader,
-		[CAGE_PERFMAP] = &perfmap_reader,
-		[CAGE_JITDUMP] = &jitdump_reader,
-		[CAGE_DISASM] = code ? &disasm_reader : NULL,
-		[CAGE_KERNEL] = &kernel_reader,
-	};
-
+	readers[CAGE_DWARF] = &dwarf_cage_reader;
+	readers[CAGE_NAMES] = &demangler_reader;
+	readers[CAGE_PERFMAP] = &perfmap_reader;
+	readers[CAGE_JITDUMP] = &jitdump_reader;
+	readers[CAGE_DISASM] = code ? &disasm_reader : NULL;
+	readers[CAGE_KERNEL] = &kernel_reader;
 	for (int i = 0; i < IMAGE_READERS; i++)
 		readers[CAGE_IMAGE + i] = &image_readers[i];
-	cage_start(readers);
-}
-
-void symbols_cage_stop(void)
-{
-	cage_stop();
 }
 
 int symbols_cage_check(void)
 {
+	const struct cage_reader *readers[CAGE_NR_KINDS] = { NULL };
 	struct cage_answer a;
 	int rc;
 
-	symbols_cage_start(false);
+	symbols_cage_readers(false, readers);
+	cage_start(readers);
 	rc = cage_call(&demangler_reader, NULL, 0, NULL, 0, CHECK_NS, &a);
 	free(a.bytes);
-	symbols_cage_stop();
+	cage_stop();
 	return rc;
 }
 

@@ -15,6 +15,7 @@
 #define SYMBOLS_SYMBOLS_H
 
 #include "symbols/base/base.h"
+#include "symbols/cage/cage_reader.h"
 #include "symbols/kernel/recorded_kernel.h"
 #include "symbols/object/object.h"
 #include "symbols/process/maps.h"
@@ -28,12 +29,10 @@ struct details;
 struct listing;
 
 /*
- * Start the cage, in which debug information is read; before any thread. If it cannot be started,
- * there is none. Stop it at the end. @code: with the disassembler, which takes 2 ms to load;
- * without it no code is read.
+ * Fill in the readers of the cage (cage_start()) for names. @code: with the disassembler, which
+ * takes 2 ms to load; without it no code is read.
  */
-void symbols_cage_start(bool code);
-void symbols_cage_stop(void);
+void symbols_cage_readers(bool code, const struct cage_reader *readers[static CAGE_NR_KINDS]);
 /* Start the cage, one call to a worker, and stop it. 0, or -errno: no foreign file can be read. */
 int symbols_cage_check(void);
 /*

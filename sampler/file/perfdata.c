@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf.data: header, events, records sorted by time.
+ * A recording: its bytes here, their meaning found in the cage.
  *
- * One bounded walk (perfdata_walk.c) finds the records that count and their times; merging runs
- * that are in order replaces perf's rounds. Offsets and sizes of the file are checked once, in
- * perfdata_bytes_at(), which all reads use.
+ * The places of its records come from there, in the order of the file. Here they are sorted by
+ * time, and each record is read when its turn has come.
  */
 #include "sampler/file/perfdata.h"
 
@@ -20,11 +19,11 @@
 #include <unistd.h>
 
 #include "sampler/file/perfdata_bytes.h"
+#include "sampler/file/perfdata_call.h"
 #include "sampler/file/perfdata_events.h"
-#include "sampler/file/perfdata_header.h"
+#include "sampler/file/perfdata_order.h"
+#include "sampler/file/perfdata_private.h"
 #include "sampler/file/perfdata_refuse.h"
-#include "sampler/file/perfdata_walk.h"
-#include "sampler/file/perfdata_zstd.h"
 
 const char *perfdata_machine(const struct perfdata *pd)
 {
@@ -38,7 +37,7 @@ const char *perfdata_host(const struct perfdata *pd)
 
 uint64_t perfdata_newest_ns(const struct perfdata *pd)
 {
-	return pd->stream.max_ns;
+	return pd->found.max_ns;
 }
 
 const struct kernel_identity *perfdata_kernel(const struct perfdata *pd)
@@ -53,7 +52,7 @@ uint64_t perfdata_date_ns(const struct perfdata *pd)
 
 bool perfdata_has_kernel(const struct perfdata *pd)
 {
-	return pd->has_kernel;
+	return pd->found.has_kernel;
 }
 
 void perfdata_identify(struct perfdata *pd, struct record_mmap *m)
@@ -74,110 +73,30 @@ int perfdata_event_of(const struct perfdata *pd, uint64_t id)
 	return perfdata_events_of(&pd->events, id);
 }
 
-/* Return the first of refs[from..to) that is later than @time_ns; they are in order. */
-static uint64_t first_later(const struct perfdata_ref *refs, uint64_t from, uint64_t to,
-			    uint64_t time_ns)
-{
-	while (from < to) {
-		uint64_t mid = from + (to - from) / 2;
-
-		if (refs[mid].time_ns > time_ns)
-			to = mid;
-		else
-			from = mid + 1;
-	}
-	return from;
-}
-
-/* Merge refs[from..mid) and refs[mid..to), each in order: only the overlap is moved. */
-static void merge(struct perfdata_ref *refs, uint64_t from, uint64_t mid, uint64_t to,
-		  struct perfdata_ref *spare)
-{
-	const struct perfdata_ref *left = spare, *end;
-
-	assert(from < mid && mid < to);
-	from = first_later(refs, from, mid, refs[mid].time_ns);
-	end = spare + (mid - from);
-	memcpy(spare, refs + from, (mid - from) * sizeof(*refs));
-	while (left < end)
-		refs[from++] = mid < to && refs[mid].time_ns < left->time_ns ? refs[mid++]
-									     : *left++;
-}
-
-/*
- * Sort the records by time, and as they were found. They are in runs, one for
- * each CPU in each of perf's rounds; neighbours are merged until one run is left.
- */
-static int sort_refs(struct perfdata *pd)
-{
-	uint64_t nr = pd->nr_refs, nr_runs = 0, *starts = calloc(nr, sizeof(*starts));
-	struct perfdata_ref *spare = malloc(nr * sizeof(*spare));
-
-	for (uint64_t i = 0; i < nr && starts; i++)
-		if (!i || pd->refs[i].time_ns < pd->refs[i - 1].time_ns)
-			starts[nr_runs++] = i;
-	for (; nr_runs > 1 && spare; nr_runs = (nr_runs + 1) / 2) {
-		for (uint64_t i = 0; i < nr_runs; i += 2) {
-			if (i + 1 < nr_runs)
-				merge(pd->refs, starts[i], starts[i + 1],
-				      i + 2 < nr_runs ? starts[i + 2] : nr, spare);
-			starts[i / 2] = starts[i];
-		}
-	}
-	free(starts);
-	free(spare);
-	return nr_runs == 1 ? 0 : -ENOMEM;
-}
-
-/* Note missing data, unless damage was met. */
-static void check_whole(struct perfdata *pd, const struct perfdata_extent *extent)
-{
-	uint64_t left = pd->nr_bad + perfdata_zstd_left(pd->zstd);
-
-	if (pd->stop)
-		return;
-	if (pd->bytes.stopped)
-		perfdata_damage(pd, "stopped while it was read: %" PRIu64 " bytes of the pipe",
-				pd->bytes.size);
-	else if (extent->missing)
-		perfdata_damage(pd,
-				"recording cut short: %" PRIu64 " of %" PRIu64 " bytes are missing",
-				extent->missing, extent->missing + extent->data.size);
-	else if (extent->cut)
-		perfdata_damage(pd, "recording cut short: all samples are there, but not the facts "
-				    "behind them, such as build-ids");
-	else if (left)
-		perfdata_damage(pd, "recording cut short: it ends in the middle of a record");
-	else if (extent->unfinished)
-		perfdata_damage(pd, "recording not finished: its writer was killed");
-	else if (pd->aux)
-		perfdata_damage(pd, "AUX traces (Intel PT, SPE, CoreSight) are not decoded: see "
-				    "perf "
-				    "script");
-}
-
 /* Find events and records; pd->bytes are there. */
 static int parse(struct perfdata *pd, const char *path, struct err *e)
 {
-	const struct perfdata_source src = { &pd->bytes, false };
-	struct perfdata_extent extent;
-	int code = perfdata_header_read(&pd->bytes, &pd->events, &extent);
+	int code = perfdata_call_all(pd);
 
-	if (!code)
-		pd->nr_bad = extent.data.size - perfdata_walk(pd, &src, extent.data.offset,
-							      extent.data.size, e, &code);
-	if (code == -ENOTSUP || code == -ENOMEM)
-		return code;
-	if (code || !pd->events.nr) {
+	perfdata_call_end(pd);
+	if (code) {
 		uint64_t size = MIN(pd->bytes.size, 8U);
 		const uint8_t *head = perfdata_bytes_at(&pd->bytes, 0, size);
 
-		return perfdata_refuse(e, code ? code : -EINVAL, path, head, head ? size : 0);
+		return perfdata_refuse(e, code, path, head, head ? size : 0);
 	}
-	check_whole(pd, &extent);
-	if (pd->nr_refs && sort_refs(pd))
-		return err_set(e, -ENOMEM, "no memory for the records of the file");
+	if (perfdata_order_sort(pd->refs, pd->nr_refs))
+		return perfdata_refuse(e, -ENOMEM, path, NULL, 0);
 	return 0;
+}
+
+static struct perfdata *new_perfdata(void)
+{
+	struct perfdata *pd = xcalloc(1, sizeof(*pd));
+
+	pd->bytes = pd->inflated = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
+	pd->slot = -1;
+	return pd;
 }
 
 /* Finish @pd; @code: of opening its bytes. */
@@ -198,10 +117,10 @@ static int finish(struct perfdata **out, struct perfdata *pd, const char *path, 
 static int finish_whole(struct perfdata **out, struct perfdata *pd, const char *path,
 			sampler_reading_fn step, int code, struct err *e)
 {
-	struct perfdata *whole = xcalloc(1, sizeof(*whole));
+	struct perfdata *whole = new_perfdata();
 
 	whole->bytes = pd->bytes;
-	pd->bytes = (struct perfdata_bytes){ .fd = -1, .pipe = -1 };
+	pd->bytes = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	perfdata_close(pd);
 	if (code)
 		err_set(e, code, "cannot read %.300s: interrupted", path);
@@ -222,66 +141,52 @@ int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_
 		e->text[0] = '\0';
 	if (fd < 0)
 		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
-	pd = xcalloc(1, sizeof(*pd));
+	pd = new_perfdata();
 	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, step, e), e);
 }
 
-/* Read the available bytes of a pipe. Return false at its end or on an error. */
+/* Note why reading a pipe ends, unless that is known. */
+static void stop_reading(struct perfdata *pd, int code)
+{
+	if (!pd->found.stop)
+		snprintf(pd->found.note, sizeof(pd->found.note), "reading stopped: %s",
+			 perfdata_reason(code));
+	pd->found.stop = true;
+}
+
+/* Read the available bytes of a pipe, and find their records. False: this was the end. */
 static bool read_more(struct perfdata *pd)
 {
 	/* All bytes, while another way of reading may be chosen. */
-	uint64_t keep = pd->stream.on ? pd->stream.walked : 0;
+	uint64_t keep = pd->streaming ? pd->found.walked : 0;
 	int64_t got;
+	int code;
 
 	for (uint64_t i = 0; i < pd->nr_refs && keep; i++)
 		if (!pd->refs[i].inflated)
 			keep = MIN(keep, pd->refs[i].at);
 	got = perfdata_bytes_more(&pd->bytes, keep);
-	if (got < 0)
-		perfdata_damage(pd, "reading stopped: %s", strerror((int)-got));
-	return got > 0;
-}
-
-/* Note the new records. Return false if nothing behind them can be read. */
-static bool walk_new(struct perfdata *pd, struct err *e)
-{
-	const struct perfdata_source src = { &pd->bytes, false };
-	int code = 0;
-
-	pd->stream.walked += perfdata_walk(pd, &src, pd->stream.walked,
-					   pd->bytes.size - pd->stream.walked, e, &code);
+	code = got < 0 ? (int)got : 0;
+	if (got > 0)
+		code = perfdata_call_feed(pd,
+					  perfdata_bytes_at(&pd->bytes,
+							    pd->bytes.size - (uint64_t)got,
+							    (uint64_t)got),
+					  (size_t)got, pd->streaming);
 	if (code)
-		perfdata_damage(pd, "reading stopped: %s", strerror(-code));
-	return !pd->stop;
-}
-
-/* Return whether this is the start of a recording of pipe mode. */
-static bool is_pipe_mode(struct perfdata *pd)
-{
-	struct perfdata_extent extent;
-
-	return !perfdata_header_read(&pd->bytes, &pd->events, &extent) &&
-	       extent.data.offset == PERFDATA_PIPE_HEADER;
+		stop_reading(pd, code);
+	return got > 0 && !pd->found.stop;
 }
 
 /* Read the first records of a pipe. 1: so far; 0: it is to be read as a whole; -ECANCELED. */
-static int begin_stream(struct perfdata *pd, sampler_reading_fn step, struct err *e)
+static int begin_stream(struct perfdata *pd, sampler_reading_fn step)
 {
-	while (!pd->stream.begun || !pd->events.nr) {
+	while (!pd->found.begun || !pd->events.nr) {
 		int code = perfdata_bytes_wait(&pd->bytes, step);
 
 		if (code <= 0)
 			return code;
-		if (!read_more(pd))
-			return 0;
-		if (pd->bytes.size < sizeof(struct perfdata_header))
-			continue;
-		if (!pd->stream.walked) {
-			if (!is_pipe_mode(pd))
-				return 0;
-			pd->stream.walked = PERFDATA_PIPE_HEADER;
-		}
-		if (!walk_new(pd, e))
+		if (!read_more(pd) || pd->found.kind == PERFDATA_KIND_WHOLE)
 			return 0;
 	}
 	return 1;
@@ -301,11 +206,11 @@ int perfdata_open_stream(struct perfdata **out, const char *path, sampler_readin
 	}
 	if (e)
 		e->text[0] = '\0';
-	pd = xcalloc(1, sizeof(*pd));
+	pd = new_perfdata();
 	perfdata_bytes_begin(&pd->bytes, fd);
-	code = begin_stream(pd, step, e);
+	code = begin_stream(pd, step);
 	if (code == 1) {
-		pd->stream.on = true;
+		pd->streaming = true;
 		*out = pd;
 		return 0;
 	}
@@ -319,25 +224,22 @@ int perfdata_open(struct perfdata **out, const char *path, struct err *e)
 
 int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e)
 {
-	struct perfdata *pd = xcalloc(1, sizeof(*pd));
+	struct perfdata *pd = new_perfdata();
 
 	if (e)
 		e->text[0] = '\0';
-	pd->copy = xcalloc(1, size);
-	memcpy(pd->copy, bytes, size);
-	perfdata_bytes_borrow(&pd->bytes, pd->copy, size);
-	return finish(out, pd, "recording", 0, e);
+	return finish(out, pd, "recording", perfdata_bytes_copy(&pd->bytes, bytes, size), e);
 }
 
 void perfdata_close(struct perfdata *pd)
 {
 	if (!pd)
 		return;
-	perfdata_zstd_free(pd->zstd);
+	perfdata_call_end(pd);
 	perfdata_events_fini(&pd->events);
 	perfdata_bytes_close(&pd->bytes);
+	perfdata_bytes_close(&pd->inflated);
 	free(pd->refs);
-	free(pd->copy);
 	free(pd);
 }
 
@@ -353,55 +255,51 @@ const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t 
 
 int perfdata_stream_fd(const struct perfdata *pd)
 {
-	return pd->stream.on ? pd->bytes.pipe : -1;
+	return pd->streaming ? pd->bytes.pipe : -1;
 }
 
 bool perfdata_more(struct perfdata *pd, bool idle)
 {
-	bool more = idle || (read_more(pd) && walk_new(pd, NULL));
-	uint64_t left = pd->bytes.size - pd->stream.walked;
+	bool more = idle || read_more(pd);
 
 	if (!more) {
-		pd->nr_bad = left;
-		if (left || perfdata_zstd_left(pd->zstd))
-			perfdata_damage(pd, "recording cut short: it ends in the middle of a "
-					    "record");
+		if (!pd->found.stop && perfdata_call_feed(pd, NULL, 0, true))
+			stop_reading(pd, -EPIPE);
+		perfdata_call_end(pd);
 		close(pd->bytes.pipe);
 		pd->bytes.pipe = -1;
 	}
-	pd->stream.nr_ready = 0;
-	if (pd->nr_refs && !sort_refs(pd))
-		pd->stream.nr_ready =
-			idle || !more ? pd->nr_refs
-				      : first_later(pd->refs, 0, pd->nr_refs, pd->stream.flush_ns);
+	pd->nr_ready = 0;
+	if (pd->nr_refs && !perfdata_order_sort(pd->refs, pd->nr_refs))
+		pd->nr_ready = idle || !more ? pd->nr_refs
+					     : perfdata_order_later(pd->refs, 0, pd->nr_refs,
+								    pd->found.flush_ns);
 	return more;
 }
 
 void perfdata_drop(struct perfdata *pd)
 {
-	uint64_t nr = pd->stream.nr_ready;
+	uint64_t nr = pd->nr_ready;
 
 	assert(nr <= pd->nr_refs);
 	memmove(pd->refs, pd->refs + nr, (pd->nr_refs - nr) * sizeof(*pd->refs));
 	pd->nr_refs -= nr;
-	pd->stream.nr_ready = 0;
+	pd->nr_ready = 0;
 }
 
 uint64_t perfdata_nr_records(const struct perfdata *pd)
 {
-	if (pd->stream.on)
-		return pd->stream.nr_ready;
-	return pd->nr_refs;
+	return pd->streaming ? pd->nr_ready : pd->nr_refs;
 }
 
 uint64_t perfdata_nr_bad(const struct perfdata *pd)
 {
-	return pd->nr_bad;
+	return pd->found.nr_bad;
 }
 
 const char *perfdata_note(const struct perfdata *pd)
 {
-	return pd->note;
+	return pd->found.note;
 }
 
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
@@ -411,9 +309,7 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 
 	*size = ref->size;
 	*layout = &pd->events.events[ref->event].layout;
-	if (ref->inflated)
-		return (const uint8_t *)(uintptr_t)ref->at;
-	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
+	return perfdata_bytes_at(ref->inflated ? &pd->inflated : &pd->bytes, ref->at, ref->size);
 }
 
 /* A part of a record is read only if it has fewer bytes by this number. */
@@ -485,6 +381,6 @@ const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t 
 
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns)
 {
-	*first_ns = pd->first_sample_ns;
-	*last_ns = pd->last_sample_ns;
+	*first_ns = pd->found.first_sample_ns;
+	*last_ns = pd->found.last_sample_ns;
 }

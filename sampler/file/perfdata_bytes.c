@@ -12,8 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,16 +29,15 @@
 /* How long to wait for data between two calls of the step function. */
 #define STEP_MS 100
 
-/* Bytes of a pipe, while they are read. */
-struct pipe_bytes {
-	uint8_t *p;
-	size_t room, used;
+/* A pipe, while it is read. */
+struct pipe_reading {
+	uint64_t used;
 	uint64_t step_ns; /* time of the next call */
 	bool stopped;
 };
 
 /* Wait for data. Return 1: read it, 0: stop here, -ECANCELED. */
-static int wait_for_data(struct pipe_bytes *in, int fd, sampler_reading_fn step)
+static int wait_for_data(struct pipe_reading *in, int fd, sampler_reading_fn step)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 	enum sampler_reading how;
@@ -74,43 +75,73 @@ static int refuse_read(const char *path, int code, struct err *e)
 		       code == -ECANCELED ? "interrupted" : strerror(-code));
 }
 
-/* Read a pipe to its end, or as far as @step allows. */
-static int read_all(struct pipe_bytes *in, int fd, sampler_reading_fn step)
+/*
+ * Make room for @room bytes in a memfd, which another process can be given. They are mapped, and
+ * keep their contents.
+ */
+static int grow_memory(struct perfdata_bytes *b, size_t room)
 {
+	void *p;
+
+	if (b->memory < 0)
+		b->memory = memfd_create("recording", MFD_CLOEXEC);
+	if (b->memory < 0 || ftruncate(b->memory, (off_t)room))
+		return -ENOMEM;
+	if (b->own)
+		p = mremap(b->own, b->room, room, MREMAP_MAYMOVE);
+	else
+		p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, b->memory, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	b->own = p;
+	b->room = room;
+	return 0;
+}
+
+/* Read a pipe behind the @used bytes that are there, to its end or as far as @step allows. */
+static int read_all(struct perfdata_bytes *b, uint64_t used, int fd, sampler_reading_fn step)
+{
+	struct pipe_reading in = { .used = used };
 	ssize_t got;
 	int code;
 
 	for (;;) {
-		if (in->used == in->room) {
-			in->room = MAX(2 * in->room, (size_t)1 << 20);
-			in->p = xrealloc_array(in->p, in->room, 1);
-		}
-		code = step ? wait_for_data(in, fd, step) : 1;
-		if (code <= 0)
+		code = in.used < b->room ? 0 : grow_memory(b, MAX(2 * b->room, (size_t)1 << 20));
+		if (code)
 			return code;
-		got = read(fd, in->p + in->used, in->room - in->used);
+		code = step ? wait_for_data(&in, fd, step) : 1;
+		if (code < 0)
+			return code;
+		if (!code)
+			break;
+		got = read(fd, b->own + in.used, b->room - in.used);
 		if (got < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (got < 0)
 			return -errno;
 		/* The signal that ended the writer is for this pipe, not for the screen after it.
 		 */
+		if (!got && step && step(in.used) == SAMPLER_READING_CANCEL)
+			return -ECANCELED;
 		if (!got)
-			return step && step(in->used) == SAMPLER_READING_CANCEL ? -ECANCELED : 0;
-		in->used += (size_t)got;
-		if (in->used > PERFDATA_MEMORY_MAX)
+			break;
+		in.used += (uint64_t)got;
+		if (in.used > PERFDATA_MEMORY_MAX)
 			return -EFBIG;
 	}
+	b->window = b->own;
+	b->size = b->window_size = in.used;
+	b->stopped = in.stopped;
+	return 0;
 }
 
 int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
 			struct err *e)
 {
 	struct stat st;
-	struct pipe_bytes in = { .p = NULL };
 	int code;
 
-	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1 };
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
 		b->fd = fd;
 		b->size = (uint64_t)st.st_size;
@@ -118,38 +149,71 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, samp
 			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
 		return 0;
 	}
-	code = read_all(&in, fd, step);
+	code = read_all(b, 0, fd, step);
 	close(fd);
 	if (code) {
-		free(in.p);
+		perfdata_bytes_close(b);
 		return refuse_read(path, code, e);
 	}
-	perfdata_bytes_borrow(b, in.p, in.used);
-	b->own = in.p;
-	b->stopped = in.stopped;
 	return 0;
+}
+
+int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size)
+{
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
+	if (grow_memory(b, MAX(size, (size_t)1)))
+		return -ENOMEM;
+	memcpy(b->own, bytes, size);
+	b->window = b->own;
+	b->size = b->window_size = size;
+	return 0;
+}
+
+int perfdata_bytes_share(const struct perfdata_bytes *b)
+{
+	int fd = b->fd >= 0 ? b->fd : b->memory;
+	char path[64];
+
+	/* Standard input may also be open for writing. */
+	if (b->fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : fd;
 }
 
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
 {
 	*b = (struct perfdata_bytes){
-		.size = size, .fd = -1, .pipe = -1, .window = memory, .window_size = size
+		.size = size,
+		.fd = -1,
+		.pipe = -1,
+		.memory = -1,
+		.window = memory,
+		.window_size = size,
 	};
 }
 
 void perfdata_bytes_close(struct perfdata_bytes *b)
 {
-	free(b->own);
+	if (b->memory >= 0 && b->own)
+		munmap(b->own, b->room);
+	else
+		free(b->own);
 	if (b->fd >= 0)
 		close(b->fd);
 	if (b->pipe >= 0)
 		close(b->pipe);
-	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1 };
+	if (b->memory >= 0)
+		close(b->memory);
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 }
 
 void perfdata_bytes_begin(struct perfdata_bytes *b, int fd)
 {
-	*b = (struct perfdata_bytes){ .fd = -1, .pipe = fd };
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = fd, .memory = -1 };
 }
 
 /* Move the bytes from offset @keep on to the front, once they are the smaller part. */
@@ -189,7 +253,7 @@ int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep)
 
 int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
 {
-	struct pipe_bytes in = { .used = b->size };
+	struct pipe_reading in = { .used = b->size };
 
 	return wait_for_data(&in, b->pipe, step);
 }
@@ -197,21 +261,35 @@ int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
 int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
 			  struct err *e)
 {
-	struct pipe_bytes in = { .p = b->own, .room = b->room, .used = b->window_size };
-	int fd = b->pipe, code = read_all(&in, fd, step);
+	struct perfdata_bytes first = *b;
+	int code;
 
 	assert(!b->window_at);
-	close(fd);
-	perfdata_bytes_borrow(b, in.p, in.used);
-	b->own = in.p;
-	b->stopped = in.stopped;
+	code = perfdata_bytes_copy(b, first.own, first.window_size);
+	if (!code)
+		code = read_all(b, b->size, first.pipe, step);
+	perfdata_bytes_close(&first);
 	return code ? refuse_read(path, code, e) : 0;
 }
 
-/* Let the kernel read ahead. */
-static void read_ahead(struct perfdata_bytes *b, uint64_t offset)
+void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
+			   uint64_t keep)
 {
-	if (offset + AHEAD / 2 < b->ahead || b->ahead >= b->size)
+	if (b->own)
+		forget(b, keep);
+	if (b->room - b->window_size < size) {
+		b->room = 2 * b->room + size;
+		b->own = xrealloc_array(b->own, b->room, 1);
+	}
+	memcpy(b->own + b->window_size, bytes, size);
+	b->window = b->own;
+	b->window_size += size;
+	b->size = b->window_at + b->window_size;
+}
+
+void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset)
+{
+	if (b->fd < 0 || offset + AHEAD / 2 < b->ahead || b->ahead >= b->size)
 		return;
 	b->ahead = MAX(b->ahead, offset);
 	posix_fadvise(b->fd, (off_t)b->ahead, AHEAD, POSIX_FADV_WILLNEED);
@@ -255,7 +333,7 @@ bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t siz
 	if (b->fd < 0 || offset > b->size || size > b->size - offset)
 		return false;
 	make_room(b, want);
-	read_ahead(b, offset);
+	perfdata_bytes_ahead(b, offset);
 	assert(b->room >= size);
 	b->window = b->own;
 	b->window_at = offset;

@@ -18,6 +18,7 @@ struct perfdata_bytes {
 	uint64_t size;
 	int fd;		       /* -1: all of them are in memory */
 	int pipe;	       /* that is read as it is written; else -1 */
+	int memory;	       /* memfd of bytes that were read from a pipe, or copied; else -1 */
 	const uint8_t *window; /* window_size bytes from window_at */
 	uint64_t window_at, window_size;
 	uint8_t *own; /* to be freed; a file's window, of room bytes */
@@ -48,6 +49,16 @@ int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
 /* Read the rest of a pipe, as perfdata_bytes_open(). */
 int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
 			  struct err *e);
+/* Add @size bytes, and forget all before offset @keep. */
+void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
+			   uint64_t keep);
+/* Copy @size bytes. 0 or -ENOMEM. */
+int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
+/* Return a descriptor of a file, a copy or a pipe that was read, which cannot be written to; the
+ * caller closes it. -errno. */
+int perfdata_bytes_share(const struct perfdata_bytes *b);
+/* Let the kernel read on behind @offset, for the reader of a file that is shared. */
+void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset);
 /* Borrow @memory. */
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
 void perfdata_bytes_close(struct perfdata_bytes *b);

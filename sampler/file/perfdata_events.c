@@ -28,19 +28,34 @@ static void name_event(struct perfdata_event *ev, const struct perf_event_attr *
 			 (unsigned long long)attr->config);
 }
 
+/* Make room for one more event. */
+static void make_room(struct perfdata_events *t)
+{
+	if (t->nr < t->room)
+		return;
+	t->room = MAX(2 * t->room, 4U);
+	t->events = xrealloc_array(t->events, t->room, sizeof(*t->events));
+	t->attrs = xrealloc_array(t->attrs, t->room, sizeof(*t->attrs));
+	t->hashes = xrealloc_array(t->hashes, t->room, sizeof(*t->hashes));
+}
+
 int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t size,
 			uint32_t *index)
 {
 	struct perf_event_attr attr = { 0 };
 	struct perfdata_event *ev;
+
 	if (size < PERF_ATTR_SIZE_VER0)
 		return -EINVAL;
 	if (t->nr == PERFDATA_EVENTS_MAX)
 		return -E2BIG;
 	memcpy(&attr, bytes, MIN(size, sizeof(attr)));
+	make_room(t);
 	*index = t->nr++;
-	t->attrs[*index] = hash_name((const char *)bytes, size);
+	t->attrs[*index] = attr;
+	t->hashes[*index] = hash_name((const char *)bytes, size);
 	ev = &t->events[*index];
+	*ev = (struct perfdata_event){ .nr_samples = 0 };
 	ev->layout = (struct record_layout){
 		.sample_type = attr.sample_type,
 		.regs_mask = attr.sample_type & PERF_SAMPLE_REGS_USER ? attr.sample_regs_user : 0,
@@ -75,7 +90,7 @@ int perfdata_events_find(const struct perfdata_events *t, const uint8_t *bytes, 
 	uint64_t hash = hash_name((const char *)bytes, size);
 
 	for (*index = 0; *index < t->nr; ++*index)
-		if (t->attrs[*index] == hash)
+		if (t->hashes[*index] == hash)
 			return 0;
 	return -ENOENT;
 }
@@ -140,6 +155,8 @@ void perfdata_events_fini(struct perfdata_events *t)
 {
 	perfdata_build_ids_fini(&t->build_ids);
 	free(t->ids);
-	t->ids = NULL;
-	t->nr_ids = 0;
+	free(t->events);
+	free(t->attrs);
+	free(t->hashes);
+	*t = (struct perfdata_events){ .nr = 0 };
 }

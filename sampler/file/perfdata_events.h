@@ -7,6 +7,8 @@
 #ifndef SAMPLER_FILE_PERFDATA_EVENTS_H
 #define SAMPLER_FILE_PERFDATA_EVENTS_H
 
+#include <linux/perf_event.h>
+
 #include "sampler/file/perfdata_buildids.h"
 #include "sampler/file/perfdata_event.h"
 
@@ -19,9 +21,10 @@ struct perfdata_id {
 
 /* Zero-initialised is empty. */
 struct perfdata_events {
-	struct perfdata_event events[PERFDATA_EVENTS_MAX];
-	uint64_t attrs[PERFDATA_EVENTS_MAX]; /* hashes of their attributes */
-	uint32_t nr;
+	struct perfdata_event *events;
+	struct perf_event_attr *attrs;
+	uint64_t *hashes; /* of all bytes of their attributes */
+	uint32_t nr, room;
 	struct perfdata_id *ids; /* sorted by id after perfdata_events_sort() */
 	uint32_t nr_ids;
 	uint64_t last_ids; /* in the last attribute of pipe mode */

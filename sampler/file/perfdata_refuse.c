@@ -36,10 +36,36 @@ static const struct kind *find_kind(const uint8_t *head, size_t size)
 	return NULL;
 }
 
+const char *perfdata_reason(int code)
+{
+	switch (code) {
+	case -ENOSYS:
+		return "the reader of foreign files does not start; see 'proftop --check'";
+	case -EMFILE:
+		return "too many recordings are opened at a time";
+	case -ETIME:
+		return "reading it took too long";
+	case -EPIPE:
+	case -ESTALE:
+	case -EBADMSG:
+		return "its reader failed: a damaged file, or out of memory";
+	default:
+		return strerror(-code);
+	}
+}
+
 int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *head, size_t size)
 {
 	const struct kind *kind = find_kind(head, size);
 
+	if (code == -ENOTSUP)
+		return err_set(e, code,
+			       "cannot replay %.300s: compressed, and this proftop was built "
+			       "without libzstd\n"
+			       "  build with libzstd-dev installed, or record without -z",
+			       path);
+	if (code != -E2BIG && code != -EINVAL)
+		return err_set(e, code, "cannot replay %.300s: %s", path, perfdata_reason(code));
 	if (code == -E2BIG)
 		return err_set(e, code,
 			       "cannot replay %.300s: it has more than %d events\n"

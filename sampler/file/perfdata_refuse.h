@@ -7,8 +7,12 @@
 
 /*
  * Set @e by the first @size bytes of the file, and return @code: -EINVAL, not a perf.data file or
- * one with a damaged header; -E2BIG, too many events. @path: as the user gave it.
+ * one with a damaged header; -E2BIG, too many events; -ENOTSUP, built without libzstd; or another
+ * one of its reader. @path: as the user gave it.
  */
 int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *head, size_t size);
+
+/* Return why reading ended, for a code of its reader. */
+const char *perfdata_reason(int code);
 
 #endif

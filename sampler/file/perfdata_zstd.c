@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Compressed blocks of perf.data, through libzstd, if it was found at build time.
- * * Each block gets a buffer, since records are borrowed from it;
- * the bytes left over from the block before are copied to its front.
+ *
+ * One buffer: bytes that were walked but not taken, then bytes that were not walked.
  */
 #include "sampler/file/perfdata_zstd.h"
 
@@ -11,19 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/file/perfdata_bytes.h"
+
 #ifdef HAVE_ZSTD
 #include <zstd.h>
 
-struct buffer {
-	struct buffer *next;
-	size_t size, used;
-	uint8_t bytes[];
-};
+#define ROOM_MIN ((size_t)1 << 16)
 
 struct perfdata_zstd {
 	ZSTD_DStream *stream;
-	struct buffer *last; /* newest first */
-	uint64_t in, out;    /* bytes of all blocks */
+	uint8_t *bytes;
+	size_t size, room;
+	size_t walked, taken; /* of these, from the start */
+	uint64_t at;	      /* offset of the first one in all decompressed bytes */
+	uint64_t in, out;     /* bytes of all blocks */
 };
 
 /* Far more than recordings compress; without it a small file could take all memory. */
@@ -32,93 +33,114 @@ static bool too_large(const struct perfdata_zstd *z)
 	return z->out > PERFDATA_ZSTD_MAX || z->out > (64ULL << 20) + 1000 * z->in;
 }
 
-size_t perfdata_zstd_left(const struct perfdata_zstd *z)
+static int make(struct perfdata_zstd **zp)
 {
-	return z && z->last ? z->last->size - z->last->used : 0;
-}
+	struct perfdata_zstd *z = xcalloc(1, sizeof(*z));
 
-/* Make a buffer that begins with the bytes the last one left over. */
-static struct buffer *next_buffer(struct perfdata_zstd *z, size_t room)
-{
-	size_t left = perfdata_zstd_left(z);
-	struct buffer *b = xcalloc(1, sizeof(*b) + left + room);
-
-	if (left)
-		memcpy(b->bytes, z->last->bytes + z->last->used, left);
-	b->size = left;
-	b->next = z->last;
-	z->last = b;
-	return b;
-}
-
-int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size,
-		      const uint8_t **out, size_t *out_size, struct err *e)
-{
-	ZSTD_inBuffer in = { .src = block, .size = size };
-	struct perfdata_zstd *z = *zp;
-	size_t room = MAX(8 * size, (size_t)1 << 16);
-	struct buffer *b;
-	bool full;
-	if (!z) {
-		z = *zp = xcalloc(1, sizeof(*z));
-		z->stream = ZSTD_createDStream();
-		if (!z->stream)
-			return err_set(e, -ENOMEM, "no memory to decompress the file");
+	z->stream = ZSTD_createDStream();
+	if (!z->stream) {
+		free(z);
+		return -ENOMEM;
 	}
-	z->in += size;
-	b = next_buffer(z, room);
-	do { /* a full buffer: the stream may hold more even if all input was taken */
-		ZSTD_outBuffer o = { .dst = b->bytes + b->size, .size = room };
-		size_t code = ZSTD_decompressStream(z->stream, &o, &in);
-
-		z->out += o.pos;
-		b->size += o.pos;
-		full = o.pos == o.size;
-		if (ZSTD_isError(code) || too_large(z) || (!o.pos && in.pos < in.size))
-			return -EBADMSG;
-		room -= o.pos;
-		if (full) {
-			room = MAX(b->size, (size_t)1 << 16);
-			b = z->last = xrealloc_array(b, 1, sizeof(*b) + b->size + room);
-		}
-	} while (in.pos < in.size || full);
-	*out = b->bytes;
-	*out_size = b->size;
+	*zp = z;
 	return 0;
 }
 
-void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used)
+static void make_room(struct perfdata_zstd *z, size_t more)
 {
-	assert(used <= z->last->size);
-	z->last->used = used;
+	if (z->room - z->size >= more)
+		return;
+	z->room = z->size + MAX(more, z->size);
+	z->bytes = xrealloc_array(z->bytes, z->room, 1);
+}
+
+int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size)
+{
+	ZSTD_inBuffer in = { .src = block, .size = size };
+	int rc = *zp ? 0 : make(zp);
+	struct perfdata_zstd *z = *zp;
+	bool full;
+
+	if (rc)
+		return rc;
+	z->in += size;
+	make_room(z, MAX(8 * size, ROOM_MIN));
+	do { /* a full buffer: the stream may hold more even if all input was taken */
+		ZSTD_outBuffer o = { .dst = z->bytes + z->size, .size = z->room - z->size };
+		size_t code = ZSTD_decompressStream(z->stream, &o, &in);
+
+		z->out += o.pos;
+		z->size += o.pos;
+		full = o.pos == o.size;
+		if (ZSTD_isError(code) || too_large(z) || (!o.pos && in.pos < in.size))
+			return -EBADMSG;
+		if (full)
+			make_room(z, ROOM_MIN);
+	} while (in.pos < in.size || full);
+	return 0;
+}
+
+void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b)
+{
+	perfdata_bytes_borrow(b, z->bytes + z->walked, z->size - z->walked);
+	b->window_at = z->at + z->walked;
+	b->size += b->window_at;
+}
+
+void perfdata_zstd_walked(struct perfdata_zstd *z, uint64_t size)
+{
+	assert(size <= z->size - z->walked);
+	z->walked += size;
+}
+
+size_t perfdata_zstd_left(const struct perfdata_zstd *z)
+{
+	return z ? z->size - z->walked : 0;
+}
+
+const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z)
+{
+	return z ? z->bytes + z->taken : NULL;
+}
+
+size_t perfdata_zstd_new_size(const struct perfdata_zstd *z)
+{
+	return z ? z->size - z->taken : 0;
+}
+
+void perfdata_zstd_clear(struct perfdata_zstd *z)
+{
+	if (!z)
+		return;
+	memmove(z->bytes, z->bytes + z->walked, z->size - z->walked);
+	z->at += z->walked;
+	z->size -= z->walked;
+	z->taken = z->size;
+	z->walked = 0;
 }
 
 void perfdata_zstd_free(struct perfdata_zstd *z)
 {
 	if (!z)
 		return;
-	while (z->last) {
-		struct buffer *b = z->last;
-
-		z->last = b->next;
-		free(b);
-	}
 	ZSTD_freeDStream(z->stream);
+	free(z->bytes);
 	free(z);
 }
 
 #else
 
-int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size,
-		      const uint8_t **out, size_t *out_size, struct err *e)
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size)
 {
-	return err_set(e, -ENOTSUP,
-		       "the file is compressed, and this proftop was built without libzstd\n"
-		       "  perf record -z wrote it\n"
-		       "  build with libzstd-dev installed, or record without -z");
+	return -ENOTSUP;
 }
 
-void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used)
+void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b)
+{
+	perfdata_bytes_borrow(b, NULL, 0);
+}
+
+void perfdata_zstd_walked(struct perfdata_zstd *z, uint64_t size)
 {
 }
 
@@ -126,6 +148,21 @@ size_t perfdata_zstd_left(const struct perfdata_zstd *z)
 {
 	return 0;
 }
+
+const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z)
+{
+	return NULL;
+}
+
+size_t perfdata_zstd_new_size(const struct perfdata_zstd *z)
+{
+	return 0;
+}
+
+void perfdata_zstd_clear(struct perfdata_zstd *z)
+{
+}
+
 void perfdata_zstd_free(struct perfdata_zstd *z)
 {
 }

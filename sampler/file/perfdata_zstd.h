@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Compressed blocks of perf.data (perf record -z): one zstd stream over all *
+ * Compressed blocks of perf.data (perf record -z): one zstd stream over all
  * PERF_RECORD_COMPRESSED and _COMPRESSED2 records of a file. Without libzstd at build time every
- * call fails with a message.
+ * block fails.
  *
- * One thread. The decompressed bytes are valid until _free().
+ * One thread. Bytes are borrowed until the next call.
  */
 #ifndef SAMPLER_FILE_PERFDATA_ZSTD_H
 #define SAMPLER_FILE_PERFDATA_ZSTD_H
@@ -17,18 +17,25 @@
 /* Limit of all blocks of one file together. */
 #define PERFDATA_ZSTD_MAX (8ULL << 30)
 
+struct perfdata_bytes;
 struct perfdata_zstd;
 
-/* * Decompress the next block. *@out: the bytes the last block left over (see
- * perfdata_zstd_keep), then the bytes of this one. *@z is made at the first call.
- * -EBADMSG: damaged, or larger than any recording; -ENOTSUP with a message: built without libzstd.
+/*
+ * Decompress the next block, behind the bytes that are there. *@z is made at the first call.
+ * -EBADMSG: damaged, or larger than any recording; -ENOTSUP: built without libzstd; -ENOMEM.
  */
-int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size,
-		      const uint8_t **out, size_t *out_size, struct err *e);
-/* Of the last *@out, @used bytes were whole records; the rest is in the next *@out again. */
-void perfdata_zstd_keep(struct perfdata_zstd *z, size_t used);
-/* Return how many bytes of the last *@out were not whole records. @z may be NULL. */
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size);
+/* Borrow the bytes that were not walked yet, at their offset in all decompressed bytes. */
+void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b);
+/* Note that @size of these were whole records. */
+void perfdata_zstd_walked(struct perfdata_zstd *z, uint64_t size);
+/* Return how many bytes were not walked. @z may be NULL, as in the next three. */
 size_t perfdata_zstd_left(const struct perfdata_zstd *z);
+/* Return the bytes since perfdata_zstd_clear(), and their number. */
+const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z);
+size_t perfdata_zstd_new_size(const struct perfdata_zstd *z);
+/* Forget the bytes that were walked; none is new. */
+void perfdata_zstd_clear(struct perfdata_zstd *z);
 void perfdata_zstd_free(struct perfdata_zstd *z);
 
 #endif

@@ -446,7 +446,8 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 {
 	int code = 0, rc;
 
-	replace_worn(w);
+	if (!reader->stateful)
+		replace_worn(w);
 	if (generation && (w->sock < 0 || w->generation != generation))
 		return -ESTALE;
 	rc = prepare(w, reader->kind);
@@ -458,7 +459,7 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 		return rc;
 	}
 	out->generation = w->generation;
-	if (w->held > MAX(HELD_MAX, reader->memory_max / HELD_PART))
+	if (!reader->stateful && w->held > MAX(HELD_MAX, reader->memory_max / HELD_PART))
 		end_worker(w);
 	return code;
 }
@@ -483,6 +484,16 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 		rc = call_direct(reader, request, size, fds ? fds : none, out);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
+}
+
+void cage_end(const struct cage_reader *reader)
+{
+	struct worker *w = &cage.workers[reader->kind];
+
+	pthread_mutex_lock(&w->lock);
+	if (w->sock >= 0)
+		end_worker(w);
+	pthread_mutex_unlock(&w->lock);
 }
 
 enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last)

@@ -46,6 +46,9 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
 	      struct cage_answer *out);
 
+/* End the worker of @reader: its state is not needed any more. */
+void cage_end(const struct cage_reader *reader);
+
 /* Return a kind from @first to @last without a call at this moment, else @first. */
 enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last);
 

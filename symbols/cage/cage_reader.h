@@ -27,6 +27,9 @@ enum cage_kind {
 	CAGE_JITDUMP,
 	CAGE_DISASM, /* machine code */
 	CAGE_KERNEL, /* copies of /proc/kallsyms and /proc/kcore */
+	/* Recordings of others (perf.data). One is read by one worker. */
+	CAGE_RECORDING,
+	CAGE_RECORDING_LAST = CAGE_RECORDING + 3,
 	CAGE_NR_KINDS
 };
 
@@ -73,6 +76,8 @@ struct cage_reader {
 	/* Map a reply that is in the file, do not copy it. Only if all descriptors are copies, or
 	 * of file systems that respond. */
 	bool map_reply;
+	/* Its calls build on each other: the worker is not replaced before cage_end(). */
+	bool stateful;
 };
 
 #endif

@@ -1,110 +1,123 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf.data from anywhere: header, events, records, and their decoding.
+ * perf.data from anywhere, as its reader in the cage has it: header, events, records, and their
+ * decoding. In pipe mode also in pieces, with the same records.
  * FUZZ: sampler
  */
-#include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/file/perfdata.h"
-#include "sampler/file/perfdata_walk.h"
+#include "sampler/file/perfdata_scan.h"
+#include "sampler/perf/record.h"
+#include "symbols/base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#ifdef __SANITIZE_ADDRESS__
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#define HAS_ASAN __has_feature(address_sanitizer)
-#else
-#define HAS_ASAN 0
-#endif
-#if HAS_ASAN
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(at, size)
-#define ASAN_UNPOISON_MEMORY_REGION(at, size)
-#endif
+/* Decompressed bytes of an input that are decoded. */
+#define INFLATED_MAX (1U << 20)
+#define PIECE	     509U
 
-void *__wrap_xcalloc(size_t nr, size_t size);
-void *__real_xcalloc(size_t nr, size_t size);
-void __wrap_free(void *p);
-void __real_free(void *p);
+struct sum {
+	uint64_t nr_refs, times, first_ns, last_ns;
+};
 
-/*
- * One block for the recordings of all inputs: it is so large that ASan would map and unmap it and
- * its shadow each time, which took half of an input. While it is free it is poisoned; then only
- * the used part is set to zero.
- */
-static struct perfdata *kept;
-static bool kept_used;
-
-static void check_zero(const void *p, size_t size)
+/* Decode the records that were found. @inflated: all decompressed bytes. */
+static void decode(struct perfdata_scan *s, const uint8_t *data, const uint8_t *inflated,
+		   struct sum *sum)
 {
-	const uint8_t *bytes = p;
+	for (uint64_t i = 0; i < s->nr_refs; i++) {
+		const struct perfdata_ref *ref = &s->refs[i];
+		struct record r;
 
-	for (size_t i = 0; i < size; i++)
-		if (bytes[i])
+		sum->nr_refs++;
+		sum->times = sum->times * 31 + ref->time_ns;
+		if (ref->event >= s->events.nr)
 			abort();
-}
-
-/* Events are added in order. */
-static void clear(void)
-{
-	static uint32_t inputs;
-	struct perfdata_events *t = &kept->events;
-	uint8_t *rest = (uint8_t *)t->attrs;
-
-	memset(t->events, 0, t->nr * sizeof(t->events[0]));
-	memset(rest, 0, (size_t)((uint8_t *)(kept + 1) - rest));
-	memset(kept, 0, offsetof(struct perfdata, events));
-	if (++inputs % 1024 == 0)
-		check_zero(kept, sizeof(*kept));
-}
-
-void *__wrap_xcalloc(size_t nr, size_t size)
-{
-	if (nr * size != sizeof(*kept) || kept_used)
-		return __real_xcalloc(nr, size);
-	if (!kept)
-		kept = __real_xcalloc(1, sizeof(*kept));
-	ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(*kept));
-	clear();
-	kept_used = true;
-	return kept;
-}
-
-void __wrap_free(void *p)
-{
-	if (!kept_used || p != kept) {
-		__real_free(p);
-		return;
+		if (ref->inflated && ref->at + ref->size > INFLATED_MAX)
+			continue;
+		if (record_decode(&r, &s->events.events[ref->event].layout,
+				  (ref->inflated ? inflated : data) + ref->at, ref->size))
+			continue;
+		perfdata_events_of(&s->events, r.id);
+		if (r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2)
+			perfdata_build_ids_find(&s->events.build_ids, r.mmap.filename,
+						strnlen(r.mmap.filename, r.mmap.filename_size),
+						&r.mmap.identity);
 	}
-	kept_used = false;
-	ASAN_POISON_MEMORY_REGION(kept, sizeof(*kept));
+}
+
+/* Take the findings, as the client does it. */
+static void take(struct perfdata_scan *s, const uint8_t *data, struct sum *sum)
+{
+	static uint8_t inflated[INFLATED_MAX];
+	static size_t used;
+	size_t size;
+	const uint8_t *bytes = perfdata_scan_inflated(s, &size);
+
+	if (!sum->nr_refs && !s->has_refs)
+		used = 0;
+	size = MIN(size, INFLATED_MAX - used);
+	if (size)
+		memcpy(inflated + used, bytes, size);
+	used += size;
+	decode(s, data, inflated, sum);
+	perfdata_scan_clear(s);
+}
+
+static bool scan_file(struct perfdata_scan *s, const uint8_t *data, size_t size, struct sum *sum)
+{
+	int code;
+
+	perfdata_bytes_borrow(&s->bytes, data, size);
+	code = perfdata_scan_open(s);
+	while (!code && !s->found.done) {
+		code = perfdata_scan_more(s);
+		take(s, data, sum);
+	}
+	sum->first_ns = s->found.first_sample_ns;
+	sum->last_ns = s->found.last_sample_ns;
+	return !code;
+}
+
+static bool scan_pieces(struct perfdata_scan *s, const uint8_t *data, size_t size, struct sum *sum)
+{
+	int code = 0;
+
+	for (size_t at = 0; at < size && !code && !s->found.stop; at += PIECE) {
+		code = perfdata_scan_feed(s, data + at, MIN(PIECE, size - at));
+		if (s->found.kind == PERFDATA_KIND_WHOLE)
+			return false;
+		take(s, data, sum);
+		while (!code && !s->found.stop && s->found.kind == PERFDATA_KIND_STREAM &&
+		       !s->found.done) {
+			code = perfdata_scan_more(s);
+			take(s, data, sum);
+		}
+	}
+	if (!code)
+		perfdata_scan_feed(s, NULL, 0);
+	sum->first_ns = s->found.first_sample_ns;
+	sum->last_ns = s->found.last_sample_ns;
+	return !code;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct perfdata *pd;
+	static struct perfdata_scan s;
+	struct sum whole = { 0 }, pieces = { 0 };
+	bool both;
 
-	if (kept_used)
-		abort(); /* not closed by the last input */
-	if (perfdata_from_memory(&pd, data, size, NULL))
+	perfdata_scan_init(&s);
+	both = scan_file(&s, data, size, &whole) && s.extent.data.offset == PERFDATA_PIPE_HEADER &&
+	       size >= sizeof(struct perfdata_header);
+	perfdata_scan_fini(&s);
+	if (!both)
 		return 0;
-	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
-		const struct record_layout *layout;
-		size_t record_size;
-		const uint8_t *bytes = perfdata_record(pd, i, &record_size, &layout);
-		struct record r;
-
-		if (record_decode(&r, layout, bytes, record_size))
-			continue;
-		perfdata_event_of(pd, r.id);
-		if (r.type == PERF_RECORD_MMAP || r.type == PERF_RECORD_MMAP2)
-			perfdata_identify(pd, &r.mmap);
-	}
-	perfdata_close(pd);
+	perfdata_scan_init(&s);
+	both = scan_pieces(&s, data, size, &pieces);
+	perfdata_scan_fini(&s);
+	if (both && memcmp(&whole, &pieces, sizeof(whole)) != 0)
+		abort();
 	return 0;
 }

@@ -5,7 +5,7 @@
  */
 #include "sampler/file/perfdata.h"
 #include "sampler/file/perfdata_bytes.h"
-#include "sampler/file/perfdata_walk.h"
+#include "sampler/file/perfdata_private.h"
 
 #include "tests/prelude.h"
 

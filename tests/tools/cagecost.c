@@ -223,8 +223,12 @@ static void measure(work_fn work, const char *path, bool caged, uint64_t out[2])
 		exit(1);
 	pid = fork();
 	if (!pid) {
-		if (caged)
-			symbols_cage_start(false);
+		if (caged) {
+			const struct cage_reader *readers[CAGE_NR_KINDS] = { NULL };
+
+			symbols_cage_readers(false, readers);
+			cage_start(readers);
+		}
 		with_cage = caged;
 		out[1] = work(path);
 		out[0] = process_ns() - before_ns + (caged ? cage_cpu_ns() : 0);

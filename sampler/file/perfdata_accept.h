@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Check what the reader of a recording has found, and take it.
+ *
+ * The reader may have been taken over by the recording: each number that look-ups or loops rely on
+ * is checked here. Texts are foreign, as in the file. One thread.
+ */
+#ifndef SAMPLER_FILE_PERFDATA_ACCEPT_H
+#define SAMPLER_FILE_PERFDATA_ACCEPT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct perfdata;
+struct perfdata_found;
+
+/* Read the totals of an answer. 0 or -EBADMSG. */
+int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_found *found);
+/* Replace the events and facts. 0 or -EBADMSG. */
+int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size);
+/*
+ * Add records and decompressed bytes, and take the totals. The events are there. 0 or -EBADMSG.
+ */
+int perfdata_accept_answer(struct perfdata *pd, const uint8_t *answer, size_t size);
+
+#endif
