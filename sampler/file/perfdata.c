@@ -24,6 +24,7 @@
 #include "sampler/file/perfdata_order.h"
 #include "sampler/file/perfdata_private.h"
 #include "sampler/file/perfdata_refuse.h"
+#include "symbols/base/search.h"
 
 const char *perfdata_machine(const struct perfdata *pd)
 {
@@ -94,7 +95,7 @@ static struct perfdata *new_perfdata(void)
 {
 	struct perfdata *pd = xcalloc(1, sizeof(*pd));
 
-	pd->bytes = pd->inflated = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
+	pd->bytes = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	pd->slot = -1;
 	return pd;
 }
@@ -238,7 +239,9 @@ void perfdata_close(struct perfdata *pd)
 	perfdata_call_end(pd);
 	perfdata_events_fini(&pd->events);
 	perfdata_bytes_close(&pd->bytes);
-	perfdata_bytes_close(&pd->inflated);
+	for (uint32_t i = 0; i < pd->nr_chunks; i++)
+		free(pd->chunks[i].bytes);
+	free(pd->chunks);
 	free(pd->refs);
 	free(pd);
 }
@@ -302,6 +305,18 @@ const char *perfdata_note(const struct perfdata *pd)
 	return pd->found.note;
 }
 
+/* Return the bytes of a record that was decompressed: of the last chunk that begins before it. */
+static const uint8_t *inflated_at(const struct perfdata *pd, const struct perfdata_ref *ref)
+{
+	uint32_t next = search_split(pd->nr_chunks, i, pd->chunks[i].at <= ref->at);
+	const struct perfdata_chunk *c;
+
+	assert(next);
+	c = &pd->chunks[next - 1];
+	assert(ref->at - c->at + ref->size <= c->size);
+	return c->bytes + (ref->at - c->at);
+}
+
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
 			       const struct record_layout **layout)
 {
@@ -309,7 +324,9 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 
 	*size = ref->size;
 	*layout = &pd->events.events[ref->event].layout;
-	return perfdata_bytes_at(ref->inflated ? &pd->inflated : &pd->bytes, ref->at, ref->size);
+	if (ref->inflated)
+		return inflated_at(pd, ref);
+	return perfdata_bytes_at(&pd->bytes, ref->at, ref->size);
 }
 
 /* A part of a record is read only if it has fewer bytes by this number. */

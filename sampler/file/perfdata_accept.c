@@ -12,8 +12,11 @@
 #include "sampler/file/perfdata_wire.h"
 #include "sampler/file/perfdata_zstd.h"
 #include "symbols/base/text.h"
+#include "symbols/cage/cage.h"
 
-#define RECORD_MIN sizeof(struct perf_event_header)
+/* The reader stops above the first. */
+#define INFLATED_MAX (PERFDATA_ZSTD_MAX + (256ULL << 20))
+#define RECORD_MIN   sizeof(struct perf_event_header)
 
 /* Find the totals at the end of an answer, and check the sizes of the other parts. */
 static int read_tail(const uint8_t *answer, size_t size, struct perfdata_answer *a)
@@ -56,35 +59,37 @@ static int check_found(const struct perfdata *pd, struct perfdata_found *f)
 	return 0;
 }
 
-static bool is_valid(const struct perfdata *pd, const struct perfdata_ref *ref, uint64_t walked)
+/* @chunk: the decompressed bytes of the same answer. */
+static bool is_valid(const struct perfdata *pd, const struct perfdata_ref *ref, uint64_t walked,
+		     const struct perfdata_chunk *chunk)
 {
 	const struct perfdata_bytes *b = &pd->bytes;
 	/* What a stream has forgotten is before its window. */
 	uint64_t from = b->pipe >= 0 ? b->window_at : 0, to = walked;
 
 	if (ref->inflated) {
-		from = 0;
-		to = pd->inflated.size;
+		from = chunk->at;
+		to = chunk->at + chunk->size;
 	}
 	return ref->inflated <= 1 && ref->event < pd->events.nr && ref->size >= RECORD_MIN &&
 	       ref->at >= from && ref->at <= to && ref->size <= to - ref->at;
 }
 
-/* Append decompressed bytes. */
-static int add_inflated(struct perfdata *pd, const uint8_t *bytes, size_t size)
+/* Keep decompressed bytes. */
+static void add_chunk(struct perfdata *pd, const struct perfdata_chunk *chunk)
 {
-	if (!size)
-		return 0;
-	if (size > PERFDATA_ZSTD_MAX + (1U << 20) - pd->inflated.size)
-		return -EBADMSG;
-	/* All of them are kept. */
-	perfdata_bytes_append(&pd->inflated, bytes, size, 0);
-	return 0;
+	if (pd->nr_chunks == pd->room_chunks) {
+		pd->room_chunks = MAX(2 * pd->room_chunks, 16U);
+		pd->chunks = xrealloc_array(pd->chunks, pd->room_chunks, sizeof(*pd->chunks));
+	}
+	pd->chunks[pd->nr_chunks++] = *chunk;
+	pd->inflated += chunk->size;
 }
 
-static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint64_t walked)
+static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint64_t walked,
+		    const struct perfdata_chunk *chunk)
 {
-	if (nr > (pd->bytes.size + pd->inflated.size) / RECORD_MIN - pd->nr_refs)
+	if (nr > (pd->bytes.size + pd->inflated + chunk->size) / RECORD_MIN - pd->nr_refs)
 		return -EBADMSG;
 	if (nr > pd->room_refs - pd->nr_refs) {
 		pd->room_refs = MAX(2 * pd->room_refs, pd->nr_refs + nr);
@@ -94,7 +99,7 @@ static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint
 		struct perfdata_ref *ref = &pd->refs[pd->nr_refs];
 
 		memcpy(ref, bytes + i * sizeof(*ref), sizeof(*ref));
-		if (!is_valid(pd, ref, walked))
+		if (!is_valid(pd, ref, walked, chunk))
 			return -EBADMSG;
 		ref->time_ns = MIN(ref->time_ns, PERFDATA_TIME_MAX);
 		pd->nr_refs++;
@@ -102,20 +107,27 @@ static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint
 	return 0;
 }
 
-int perfdata_accept_answer(struct perfdata *pd, const uint8_t *answer, size_t size)
+int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
 {
+	struct perfdata_chunk chunk = { .at = pd->inflated, .bytes = answer->bytes };
 	struct perfdata_answer a;
-	int code = read_tail(answer, size, &a);
+	int code = read_tail(answer->bytes, answer->size, &a);
 
 	if (!code)
 		code = check_found(pd, &a.found);
+	if (!code && a.inflated > INFLATED_MAX - pd->inflated)
+		code = -EBADMSG;
+	chunk.size = a.inflated;
 	if (!code)
-		code = add_inflated(pd, answer, a.inflated);
-	if (!code)
-		code = add_refs(pd, answer + a.inflated, a.nr_refs, a.found.walked);
-	if (!code)
-		pd->found = a.found;
-	return code;
+		code = add_refs(pd, chunk.bytes + chunk.size, a.nr_refs, a.found.walked, &chunk);
+	if (code)
+		return code;
+	if (chunk.size) {
+		add_chunk(pd, &chunk);
+		answer->bytes = NULL;
+	}
+	pd->found = a.found;
+	return 0;
 }
 
 /* Take @size bytes of the facts. NULL: they are not there. */

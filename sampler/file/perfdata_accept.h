@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct cage_answer;
 struct perfdata;
 struct perfdata_found;
 
@@ -19,8 +20,9 @@ int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_fo
 /* Replace the events and facts. 0 or -EBADMSG. */
 int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size);
 /*
- * Add records and decompressed bytes, and take the totals. The events are there. 0 or -EBADMSG.
+ * Add records and decompressed bytes, and take the totals. The events are there. The bytes of
+ * @answer are taken over if some are kept. 0 or -EBADMSG.
  */
-int perfdata_accept_answer(struct perfdata *pd, const uint8_t *answer, size_t size);
+int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer);
 
 #endif

@@ -81,7 +81,7 @@ static int find(struct perfdata *pd, struct perfdata_request *request, const uin
 	if (!code)
 		code = have_facts(pd, found.version);
 	if (!code)
-		code = perfdata_accept_answer(pd, a.bytes, a.size);
+		code = perfdata_accept_answer(pd, &a);
 	cage_answer_free(&a);
 	return code;
 }
@@ -89,7 +89,7 @@ static int find(struct perfdata *pd, struct perfdata_request *request, const uin
 /* Sum up what was found: it grows with each part. */
 static uint64_t progress(const struct perfdata *pd)
 {
-	return pd->found.walked + pd->inflated.size + pd->nr_refs;
+	return pd->found.walked + pd->inflated + pd->nr_refs;
 }
 
 /* Find the rest. */

@@ -11,9 +11,18 @@
 #include "sampler/file/perfdata_events.h"
 #include "sampler/file/perfdata_found.h"
 
+/* Decompressed bytes of whole records. */
+struct perfdata_chunk {
+	uint64_t at; /* offset in all of them */
+	uint64_t size;
+	uint8_t *bytes; /* owned */
+};
+
 struct perfdata {
 	struct perfdata_bytes bytes;
-	struct perfdata_bytes inflated; /* all decompressed bytes; inflated.own has them */
+	struct perfdata_chunk *chunks;
+	uint32_t nr_chunks, room_chunks;
+	uint64_t inflated; /* bytes in all chunks */
 	struct perfdata_events events;
 	struct perfdata_found found; /* checked */
 	struct perfdata_ref *refs;   /* checked, then sorted by time */

@@ -112,8 +112,7 @@ int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t siz
 
 const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size)
 {
-	*size = perfdata_zstd_new_size(s->zstd);
-	return perfdata_zstd_new(s->zstd);
+	return perfdata_zstd_new(s->zstd, size);
 }
 
 void perfdata_scan_clear(struct perfdata_scan *s)

@@ -25,7 +25,10 @@ int perfdata_scan_more(struct perfdata_scan *s);
  * found.kind and found.stop tell whether to go on.
  */
 int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t size);
-/* Return the decompressed bytes since perfdata_scan_clear(); *@size may be 0. */
+/*
+ * Return the decompressed bytes of the records since perfdata_scan_clear(), whole ones; *@size may
+ * be 0.
+ */
 const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size);
 /* Forget the refs and the decompressed bytes. */
 void perfdata_scan_clear(struct perfdata_scan *s);

@@ -297,10 +297,12 @@ static bool read_header(struct perfdata_scan *s, const struct perfdata_source *s
 static bool is_full(const struct perfdata_scan *s, const struct perfdata_source *src,
 		    uint64_t offset)
 {
+	size_t inflated;
+
 	if (src->inflated)
 		return s->nr_refs >= REFS_MAX;
-	return s->nr_refs >= REFS_MAX || offset >= s->pause ||
-	       perfdata_zstd_new_size(s->zstd) >= INFLATED_MAX;
+	perfdata_zstd_new(s->zstd, &inflated);
+	return s->nr_refs >= REFS_MAX || offset >= s->pause || inflated >= INFLATED_MAX;
 }
 
 /* Note the records in @size bytes from @offset. Return how many bytes were whole records. */

@@ -22,9 +22,9 @@ struct perfdata_zstd {
 	ZSTD_DStream *stream;
 	uint8_t *bytes;
 	size_t size, room;
-	size_t walked, taken; /* of these, from the start */
-	uint64_t at;	      /* offset of the first one in all decompressed bytes */
-	uint64_t in, out;     /* bytes of all blocks */
+	size_t walked;	  /* of these, from the start */
+	uint64_t at;	  /* offset of the first one in all decompressed bytes */
+	uint64_t in, out; /* bytes of all blocks */
 };
 
 /* Far more than recordings compress; without it a small file could take all memory. */
@@ -98,14 +98,10 @@ size_t perfdata_zstd_left(const struct perfdata_zstd *z)
 	return z ? z->size - z->walked : 0;
 }
 
-const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z)
+const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z, size_t *size)
 {
-	return z ? z->bytes + z->taken : NULL;
-}
-
-size_t perfdata_zstd_new_size(const struct perfdata_zstd *z)
-{
-	return z ? z->size - z->taken : 0;
+	*size = z ? z->walked : 0;
+	return z ? z->bytes : NULL;
 }
 
 void perfdata_zstd_clear(struct perfdata_zstd *z)
@@ -115,7 +111,6 @@ void perfdata_zstd_clear(struct perfdata_zstd *z)
 	memmove(z->bytes, z->bytes + z->walked, z->size - z->walked);
 	z->at += z->walked;
 	z->size -= z->walked;
-	z->taken = z->size;
 	z->walked = 0;
 }
 
@@ -149,14 +144,10 @@ size_t perfdata_zstd_left(const struct perfdata_zstd *z)
 	return 0;
 }
 
-const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z)
+const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z, size_t *size)
 {
+	*size = 0;
 	return NULL;
-}
-
-size_t perfdata_zstd_new_size(const struct perfdata_zstd *z)
-{
-	return 0;
 }
 
 void perfdata_zstd_clear(struct perfdata_zstd *z)

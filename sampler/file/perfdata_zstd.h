@@ -29,12 +29,11 @@ int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t siz
 void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b);
 /* Note that @size of these were whole records. */
 void perfdata_zstd_walked(struct perfdata_zstd *z, uint64_t size);
-/* Return how many bytes were not walked. @z may be NULL, as in the next three. */
+/* Return how many bytes were not walked. @z may be NULL, as in the next two. */
 size_t perfdata_zstd_left(const struct perfdata_zstd *z);
-/* Return the bytes since perfdata_zstd_clear(), and their number. */
-const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z);
-size_t perfdata_zstd_new_size(const struct perfdata_zstd *z);
-/* Forget the bytes that were walked; none is new. */
+/* Return the bytes that were walked since perfdata_zstd_clear(), and their number. */
+const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z, size_t *size);
+/* Forget these bytes. */
 void perfdata_zstd_clear(struct perfdata_zstd *z);
 void perfdata_zstd_free(struct perfdata_zstd *z);
 

@@ -12,6 +12,7 @@
 #include "sampler/file/perfdata_accept.h"
 #include "sampler/file/perfdata_order.h"
 #include "sampler/file/perfdata_private.h"
+#include "symbols/cage/cage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,6 +38,17 @@ static void look_up(struct perfdata *pd)
 	}
 }
 
+static int take_answer(struct perfdata *pd, const uint8_t *bytes, size_t size)
+{
+	struct cage_answer a = { .bytes = malloc(size), .size = size };
+	int code;
+
+	memcpy(a.bytes, bytes, size);
+	code = perfdata_accept_answer(pd, &a);
+	cage_answer_free(&a);
+	return code;
+}
+
 /* Take the answers. */
 static void accept(struct perfdata *pd, const uint8_t *data, size_t size)
 {
@@ -47,11 +59,10 @@ static void accept(struct perfdata *pd, const uint8_t *data, size_t size)
 	data += sizeof(facts);
 	size -= sizeof(facts);
 	if (facts > size || perfdata_accept_found(data + facts, size - facts, &found) ||
-	    perfdata_accept_facts(pd, data, facts) ||
-	    perfdata_accept_answer(pd, data + facts, size - facts))
+	    perfdata_accept_facts(pd, data, facts) || take_answer(pd, data + facts, size - facts))
 		return;
 	/* Once more: the next one of a recording. */
-	perfdata_accept_answer(pd, data + facts, size - facts);
+	take_answer(pd, data + facts, size - facts);
 	if (perfdata_order_sort(pd->refs, pd->nr_refs))
 		abort();
 	look_up(pd);
@@ -72,7 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pd = xcalloc(1, sizeof(*pd));
 	pd->slot = -1;
 	perfdata_bytes_borrow(&pd->bytes, recording, RECORDING_SIZE);
-	pd->inflated = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	accept(pd, data, size);
 	perfdata_close(pd);
 	return 0;
