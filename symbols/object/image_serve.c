@@ -11,15 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/object/elfcage_serve.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/image_flat.h"
 #include "symbols/object/image_read.h"
-
-/* The files of a call. */
-struct served {
-	struct elfparts there[IMAGE_NR_FILES], missed[IMAGE_NR_FILES];
-	struct elffile file[IMAGE_NR_FILES];
-};
 
 /* An image that waits for the code of its signal return, which its symbols have shown. */
 struct kept {
@@ -58,45 +53,8 @@ static void keep(struct image *image, uint64_t serial)
 	free(k);
 }
 
-/* Take the lists of the request. False: invalid. */
-static bool take_request(struct served *v, const struct cage_call *c, struct image_request *r)
-{
-	const uint8_t *at = (const uint8_t *)c->request + sizeof(*r);
-	size_t left;
-
-	if (c->size < sizeof(*r))
-		return false;
-	memcpy(r, c->request, sizeof(*r));
-	left = c->size - sizeof(*r);
-	for (int i = 0; i < IMAGE_NR_FILES; i++) {
-		size_t size = r->nr_parts[i] * sizeof(struct elfpart);
-
-		if (r->nr_parts[i] > ELFPARTS_MAX || size > left)
-			return false;
-		v->missed[i].nr = 0;
-		v->missed[i].full = false;
-		v->there[i].nr = r->nr_parts[i];
-		memcpy(v->there[i].list, at, size);
-		at += size;
-		left -= size;
-	}
-	return true;
-}
-
-static int open_file(struct served *v, const struct cage_call *c, const struct image_request *r,
-		     int i)
-{
-	return elffile_open_parts(&v->file[i], c->fds[i], r->size[i], &v->there[i], &v->missed[i],
-				  NULL);
-}
-
-static bool misses(const struct served *v)
-{
-	return v->missed[IMAGE_OBJECT].nr || v->missed[IMAGE_DEBUG].nr;
-}
-
 /* Build the image of the open files, but for the signal return. */
-static int build(struct served *v, const struct image_request *r, bool debug,
+static int build(struct elfcage_serve *v, const struct image_request *r, bool debug,
 		 struct image_answer *a, struct image **image)
 {
 	struct image_parts parts = {
@@ -121,65 +79,53 @@ static int build(struct served *v, const struct image_request *r, bool debug,
 }
 
 /* Find the signal return, or keep the image until its code is there. */
-static void finish(struct served *v, const struct image_request *r, struct image **image)
+static void finish(struct elfcage_serve *v, const struct image_request *r, struct image **image)
 {
-	if (misses(v) || !*image)
+	if (elfcage_serve_misses(v) || !*image)
 		return;
 	elfsig_find(*image, &v->file[IMAGE_OBJECT]);
-	if (misses(v)) {
+	if (elfcage_serve_misses(v)) {
 		keep(*image, r->serial);
 		*image = NULL;
 	}
 }
 
-static void put_answer(const struct served *v, struct cage_call *c, struct image_answer *a,
-		       const struct image *image)
-{
-	for (int i = 0; i < IMAGE_NR_FILES; i++)
-		a->nr_missed[i] = v->missed[i].nr;
-	cage_put(&c->reply, a, sizeof(*a));
-	for (int i = 0; i < IMAGE_NR_FILES; i++)
-		cage_put(&c->reply, v->missed[i].list, v->missed[i].nr * sizeof(struct elfpart));
-	if (image && !misses(v))
-		image_flat_put(&c->reply, image);
-}
-
-static int serve_files(struct served *v, struct cage_call *c, const struct image_request *r)
+static int serve_files(struct elfcage_serve *v, struct cage_call *c, const struct image_request *r)
 {
 	struct image *image = NULL;
 	struct image_answer a = { .match = DEBUGFILE_OTHER };
-	int rc = open_file(v, c, r, IMAGE_OBJECT);
+	int rc = elfcage_serve_open(v, c, IMAGE_OBJECT);
 	bool debug;
 
-	if (rc && !misses(v))
-		return rc;
 	/* Go on without a debug file that cannot be opened. */
-	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !open_file(v, c, r, IMAGE_DEBUG);
+	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !elfcage_serve_open(v, c, IMAGE_DEBUG);
 	if (!rc)
 		rc = build(v, r, debug, &a, &image);
 	if (!rc)
 		finish(v, r, &image);
-	if (!rc || misses(v))
-		put_answer(v, c, &a, image);
-	if (misses(v))
-		rc = v->missed[0].full || v->missed[1].full ? -E2BIG : 0;
+	rc = elfcage_serve_begin(v, c, rc);
+	if (!rc && !elfcage_serve_misses(v)) {
+		cage_put(&c->reply, &a, sizeof(a));
+		if (image)
+			image_flat_put(&c->reply, image);
+	}
 	image_free(image);
-	elffile_close(&v->file[IMAGE_OBJECT]);
-	elffile_close(&v->file[IMAGE_DEBUG]);
 	return rc;
 }
 
 static int serve(struct cage_call *c)
 {
-	struct served *v = calloc(1, sizeof(*v));
+	struct elfcage_serve *v = elfcage_serve_new(c);
 	struct image_request r;
 	int rc = -EINVAL;
 
 	if (!v)
-		return -ENOMEM;
-	if (take_request(v, c, &r) && c->fds[IMAGE_OBJECT] >= 0)
+		return -EINVAL;
+	if (v->request_size == sizeof(r) && c->fds[IMAGE_OBJECT] >= 0) {
+		memcpy(&r, v->request, sizeof(r));
 		rc = serve_files(v, c, &r);
-	free(v);
+	}
+	elfcage_serve_free(v);
 	return rc;
 }
 

@@ -7,24 +7,18 @@
 
 #include "symbols/object/debugfile.h"
 
-enum image_file { IMAGE_OBJECT, IMAGE_DEBUG, IMAGE_NR_FILES };
+enum image_file { IMAGE_OBJECT, IMAGE_DEBUG };
 
-/*
- * The lists of parts that are there follow: of the object, then of the debug file.
- */
 struct image_request {
 	uint64_t serial; /* the same for all calls for one image, until it is there */
 	uint64_t memory_max;
-	uint64_t size[IMAGE_NR_FILES];
-	uint32_t nr_parts[IMAGE_NR_FILES];
 	uint32_t by_link;
 	uint32_t same_crc; /* the debug file is the one of the link */
 };
 
-/* The missed parts follow, else the image (image_flat.h). */
+/* The image follows (image_flat.h). */
 struct image_answer {
-	_Alignas(16) uint32_t nr_missed[IMAGE_NR_FILES];
-	uint32_t match;		      /* enum debugfile_match; another file: no image follows */
+	_Alignas(16) uint32_t match;  /* enum debugfile_match; another file: no image follows */
 	struct debugfile_names names; /* of the object */
 };
 _Static_assert(sizeof(struct image_answer) % 16 == 0, "the image is aligned");

@@ -21,7 +21,7 @@
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
 #include "symbols/object/image_read.h"
-#include "symbols/object/image_wire.h"
+#include "symbols/object/elfcage_wire.h"
 #include "symbols/source/disasm.h"
 #include "symbols/source/disasm_serve.h"
 #include "tests/symbols/elfmake.h"
@@ -78,7 +78,7 @@ static void answer_one_byte(struct cage_call *c)
 /* Miss a part of the object that is there, or beyond its end. */
 static void miss_more(struct cage_call *c)
 {
-	struct image_answer a = { .nr_missed = { 1, 0 } };
+	struct elfcage_answer a = { .nr_missed = { 1, 0 } };
 	struct elfpart part = { 0, shared->seed ? UINT64_MAX : 1 };
 
 	c->reply.size = 0;

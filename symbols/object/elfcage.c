@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Read the parts of files that a worker needs.
+ */
+#include "symbols/object/elfcage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "symbols/base/watch.h"
+
+#define TIMEOUT_NS 10000000000ULL
+#define CALLS_MAX  24U		/* for one answer */
+#define PIECE	   (64UL << 10) /* below HEAP_PIECE of ui/main.c */
+/* A smaller file is copied as a whole, of another one that many bytes at both ends. */
+#define WHOLE_SIZE (256UL << 10)
+#define ENDS_SIZE  (64UL << 10)
+/* Files with fewer bytes to copy are read without regard to others: a few are read at a time. */
+#define SMALL_SIZE (16ULL << 20)
+/* Above twice --symbol-memory: tables that have a limit of their own. */
+#define OTHERS_SIZE (256ULL << 20)
+
+/* Bytes of large files that are being read, by all threads; relaxed: a limit, no order. */
+static atomic_ullong all_reading;
+
+/* Test whether @size bytes at @offset can be read without waiting, by the first and the last. */
+static bool is_cached(int fd, uint64_t offset, size_t size)
+{
+	uint8_t byte;
+	struct iovec iov = { &byte, 1 };
+
+	return preadv2(fd, &iov, 1, (off_t)offset, RWF_NOWAIT) == 1 &&
+	       preadv2(fd, &iov, 1, (off_t)(offset + size - 1), RWF_NOWAIT) == 1;
+}
+
+/* Read a piece of the file, to the same place of the copy. Return how many bytes, or -errno. */
+static ssize_t read_piece(struct elfcage *c, struct elfcage_file *s, uint64_t offset, size_t size)
+{
+	ssize_t nr;
+
+	if (s->copy < 0 && is_cached(s->fd, offset, size))
+		return (ssize_t)size;
+	nr = pread(s->fd, c->buf, size, (off_t)offset);
+	if (nr < 0)
+		return errno == EINTR ? -EINTR : -EIO;
+	if (s->copy >= 0 && pwrite(s->copy, c->buf, (size_t)nr, (off_t)offset) != nr)
+		return -ENOMEM;
+	return nr;
+}
+
+/* Read a part, watched. 0 or -errno. */
+static int read_part(struct elfcage *c, struct elfcage_file *s, struct elfpart part)
+{
+	struct watch *w = c->watch;
+
+	watch_expect(w, part.end - part.start);
+	while (part.start < part.end) {
+		ssize_t nr = watch_begin(w);
+
+		if (nr)
+			return (int)nr;
+		nr = read_piece(c, s, part.start, MIN(part.end - part.start, PIECE));
+		watch_end(w, nr > 0 ? (uint64_t)nr : 0);
+		if (nr == -EINTR)
+			continue;
+		/* The file has become shorter: the worker finds that, or zeros. */
+		if (nr <= 0)
+			return (int)nr;
+		part.start += (uint64_t)nr;
+	}
+	return 0;
+}
+
+/* Reserve memory for @size bytes. -ENOSPC: they never fit; -EAGAIN: other files are read now. */
+static int hold(struct elfcage *c, uint64_t size)
+{
+	uint64_t max = c->memory_max, now;
+
+	if (!max || size < SMALL_SIZE)
+		return 0;
+	if (c->held + size > 2 * max + OTHERS_SIZE)
+		return -ENOSPC;
+	now = atomic_fetch_add_explicit(&all_reading, size, memory_order_relaxed) + size;
+	/* The memory that this file already has is no reason to wait. */
+	if (now <= max || now == c->held + size) {
+		c->held += size;
+		return 0;
+	}
+	atomic_fetch_sub_explicit(&all_reading, size, memory_order_relaxed);
+	return -EAGAIN;
+}
+
+/* Read the @nr parts at @list, of which the worker chose the numbers. */
+static int read_parts(struct elfcage *c, struct elfcage_file *s, const struct elfpart *list,
+		      uint32_t nr)
+{
+	uint64_t before = elfparts_sum(&s->there), sum = 0;
+	int rc;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (list[i].start >= list[i].end || list[i].end > s->size)
+			return -EBADMSG;
+		elfparts_add(&s->there, list[i].start, list[i].end, s->size);
+	}
+	sum = elfparts_sum(&s->there) - before;
+	if (nr && !sum)
+		return -EBADMSG;
+	rc = s->there.full ? -E2BIG : hold(c, sum);
+	for (uint32_t i = 0; i < nr && !rc; i++)
+		rc = read_part(c, s, elfparts_round(list[i].start, list[i].end, s->size));
+	return rc;
+}
+
+void elfcage_close(struct elfcage *c, int i)
+{
+	struct elfcage_file *s = &c->files[i];
+
+	if (s->copy >= 0) {
+		close(s->copy);
+		if (s->sent >= 0)
+			close(s->sent);
+	}
+	s->fd = s->copy = s->sent = -1;
+}
+
+/* Test for a file system that is a disk or memory: no program decides when it responds. */
+static bool is_local(int fd, struct watch *w)
+{
+	static const long local[] = { EXT4_SUPER_MAGIC,	   XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+				      TMPFS_MAGIC,	   F2FS_SUPER_MAGIC, SQUASHFS_MAGIC,
+				      EROFS_SUPER_MAGIC_V1 };
+	struct statfs st;
+	int rc = watch_begin(w);
+
+	if (rc)
+		return false;
+	rc = fstatfs(fd, &st);
+	watch_end(w, 0);
+	if (rc)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++)
+		if (st.f_type == local[i])
+			return true;
+	return false;
+}
+
+/* Make an empty copy, of which the worker gets a descriptor that it can only read. */
+static int make_copy(struct elfcage_file *s)
+{
+	char path[64];
+
+	s->copy = cage_file();
+	if (s->copy < 0)
+		return s->copy;
+	if (ftruncate(s->copy, (off_t)s->size))
+		return -ENOMEM;
+	cage_fix_size(s->copy);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->copy);
+	s->sent = open(path, O_RDONLY | O_CLOEXEC);
+	return s->sent < 0 ? -errno : 0;
+}
+
+int elfcage_open(struct elfcage *c, int i, int fd, uint64_t size)
+{
+	struct elfcage_file *s = &c->files[i];
+	uint64_t part = size <= WHOLE_SIZE ? size : ENDS_SIZE;
+	const struct elfpart ends[2] = { { 0, part }, { size - part, size } };
+	int rc = 0;
+
+	if (!size)
+		return -ENOEXEC;
+	*s = (struct elfcage_file){ .fd = fd, .size = size, .copy = -1, .sent = fd };
+	if (c->copied || !is_local(fd, c->watch)) {
+		s->sent = -1;
+		rc = make_copy(s);
+	}
+	return rc ? rc : read_parts(c, s, ends, size <= WHOLE_SIZE ? 1 : 2);
+}
+
+/* Write the head and the lists of the request; return their size. */
+static size_t make_request(struct elfcage *c)
+{
+	struct elfcage_request head = { .size = { 0 } };
+	size_t at = sizeof(head);
+
+	for (int i = 0; i < ELFCAGE_FILES; i++) {
+		const struct elfcage_file *s = &c->files[i];
+		uint32_t nr = s->fd < 0 ? 0 : s->there.nr;
+
+		head.size[i] = s->size;
+		head.nr_parts[i] = nr;
+		memcpy(c->request + at, s->there.list, nr * sizeof(struct elfpart));
+		at += nr * sizeof(struct elfpart);
+	}
+	memcpy(c->request, &head, sizeof(head));
+	return at;
+}
+
+/* Read the parts that the worker misses. *@more: there are some. */
+static int read_missed(struct elfcage *c, const struct cage_answer *a, bool *more)
+{
+	struct elfcage_answer head;
+	const struct elfpart *list = (const void *)(a->bytes + sizeof(head));
+	int rc = 0;
+
+	if (a->size < sizeof(head))
+		return -EBADMSG;
+	memcpy(&head, a->bytes, sizeof(head));
+	*more = head.nr_missed[0] || head.nr_missed[1];
+	if ((uint64_t)head.nr_missed[0] + head.nr_missed[1] >
+	    (a->size - sizeof(head)) / sizeof(struct elfpart))
+		return -EBADMSG;
+	for (int i = 0; i < ELFCAGE_FILES && !rc; i++) {
+		uint32_t nr = head.nr_missed[i];
+
+		if (nr && c->files[i].fd < 0)
+			return -EBADMSG;
+		rc = nr ? read_parts(c, &c->files[i], list, nr) : 0;
+		list += nr;
+	}
+	return rc;
+}
+
+int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void *request,
+		size_t size, struct cage_answer *out)
+{
+	bool more = true;
+
+	for (;;) {
+		const int fds[CAGE_FDS_MAX] = { c->files[0].sent, c->files[1].sent };
+		size_t at = make_request(c);
+		int rc;
+
+		if (c->nr_calls++ == CALLS_MAX || size > sizeof(c->request) - at)
+			return -EBADMSG;
+		memcpy(c->request + at, request, size);
+		rc = cage_call(reader, c->request, at + size, fds, 0, TIMEOUT_NS, out);
+		if (rc)
+			return rc;
+		rc = read_missed(c, out, &more);
+		if (!rc && !more)
+			return 0;
+		cage_answer_free(out);
+		if (rc)
+			return rc;
+	}
+}
+
+struct elfcage *elfcage_new(void)
+{
+	struct elfcage *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	for (int i = 0; i < ELFCAGE_FILES; i++)
+		c->files[i].fd = c->files[i].copy = c->files[i].sent = -1;
+	c->buf = malloc(PIECE);
+	if (c->buf)
+		return c;
+	free(c);
+	return NULL;
+}
+
+void elfcage_free(struct elfcage *c)
+{
+	for (int i = 0; i < ELFCAGE_FILES; i++)
+		elfcage_close(c, i);
+	atomic_fetch_sub_explicit(&all_reading, c->held, memory_order_relaxed);
+	free(c->buf);
+	free(c);
+}

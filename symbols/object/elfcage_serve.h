@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The worker's side of elfcage.h: files of which some parts are there.
+ *
+ * Runs in the worker, or in the thread of the call.
+ */
+#ifndef SYMBOLS_OBJECT_ELFCAGE_SERVE_H
+#define SYMBOLS_OBJECT_ELFCAGE_SERVE_H
+
+#include "symbols/cage/cage_reader.h"
+#include "symbols/object/elfcage_wire.h"
+#include "symbols/object/elffile.h"
+
+/* The files of a call. */
+struct elfcage_serve {
+	struct elfparts there[ELFCAGE_FILES], missed[ELFCAGE_FILES];
+	struct elffile file[ELFCAGE_FILES];
+	uint64_t size[ELFCAGE_FILES];
+	const uint8_t *request; /* of the reader */
+	size_t request_size;
+};
+
+/* Take the call. NULL: invalid, or no memory. */
+struct elfcage_serve *elfcage_serve_new(const struct cage_call *c);
+/* Free it, and close its files. */
+void elfcage_serve_free(struct elfcage_serve *v);
+/* Open file @i; as elffile_open(). */
+int elfcage_serve_open(struct elfcage_serve *v, const struct cage_call *c, int i);
+/* Test whether parts were missed: then the result is not used. */
+bool elfcage_serve_misses(const struct elfcage_serve *v);
+/*
+ * Begin the answer, with the missed parts. @rc: of the reader, which counts if nothing was missed;
+ * then its answer follows. Returns the result of the call.
+ */
+int elfcage_serve_begin(const struct elfcage_serve *v, struct cage_call *c, int rc);
+
+#endif
