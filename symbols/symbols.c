@@ -26,6 +26,8 @@
 #include "symbols/places_move.h"
 #include "symbols/name/symtab.h"
 #include "symbols/cage/cage.h"
+#include "symbols/lang/describe.h"
+#include "symbols/object/elffacts.h"
 #include "symbols/source/dwarf_serve.h"
 
 #define CHECK_NS 2000000000ULL
@@ -40,6 +42,8 @@ void symbols_cage_readers(bool code, const struct cage_reader *readers[static CA
 {
 	readers[CAGE_DWARF] = &dwarf_cage_reader;
 	readers[CAGE_NAMES] = &demangler_reader;
+	readers[CAGE_ELF] = &elffacts_reader;
+	readers[CAGE_DESCRIBE] = &describe_reader;
 	readers[CAGE_PERFMAP] = &perfmap_reader;
 	readers[CAGE_JITDUMP] = &jitdump_reader;
 	readers[CAGE_DISASM] = code ? &disasm_reader : NULL;

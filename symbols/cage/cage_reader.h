@@ -23,6 +23,8 @@ enum cage_kind {
 	/* ELF files: unwind tables and symbols. Several, since a start needs hundreds of them. */
 	CAGE_IMAGE,
 	CAGE_IMAGE_LAST = CAGE_IMAGE + 3,
+	CAGE_ELF,      /* facts about ELF files */
+	CAGE_DESCRIBE, /* files of interpreters */
 	CAGE_PERFMAP,
 	CAGE_JITDUMP,
 	CAGE_DISASM, /* machine code */

@@ -14,7 +14,7 @@
 #include "symbols/base/bytes.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/search.h"
-#include "symbols/object/elfvar.h"
+#include "symbols/object/elffacts.h"
 #include "symbols/process/procfs.h"
 
 #define SEGMENTS_MAX	(32U << 20)
@@ -46,24 +46,29 @@ static int open_libjvm(struct hotspot *h, struct remote *r, const struct procfs_
 		.min = map->min,
 		.ino = map->ino,
 	};
+	struct elfvar vars[VMSTRUCTS_VARIABLES];
+	struct elffacts_input in = {
+		.offset = map->offset,
+		.vars = vars,
+		.nr_vars = VMSTRUCTS_VARIABLES,
+		.watch = r->watch,
+	};
 	struct foreign_file file;
-	struct elffile elf;
-	uint64_t vaddr;
+	struct elffacts facts;
 	int rc;
 
 	path[size] = '\0';
 	rc = foreign_open(&want, &file, NULL);
 	if (rc)
 		return rc;
-	rc = elffile_open(&elf, file.fd, NULL, file.size, NULL);
-	if (!rc) {
-		rc = -ENOEXEC;
-		if (elfvar_vaddr(&elf, map->offset, &vaddr))
-			rc = vmstructs_read(&h->vm, r, &elf, map->start - vaddr, missing);
-		elffile_close(&elf);
-	}
+	vmstructs_want(vars);
+	in.fd = file.fd;
+	in.size = file.size;
+	rc = elffacts_read(&facts, &in);
 	close(file.fd);
-	return rc;
+	if (rc || !facts.has_vaddr)
+		return rc ? rc : -ENOEXEC;
+	return vmstructs_read(&h->vm, r, vars, map->start - facts.vaddr, missing);
 }
 
 int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)

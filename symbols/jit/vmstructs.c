@@ -221,17 +221,13 @@ static int walk(struct vmstructs *v, struct remote *r, const uint64_t *at, bool 
 }
 
 /* Read the variables that describe the tables; all members must be inside of an entry. */
-static int read_variables(struct remote *r, const struct elffile *f, uint64_t bias, uint64_t *at)
+static int read_variables(struct remote *r, const struct elfvar *vars, uint64_t bias, uint64_t *at)
 {
-	struct elfvar vars[NR_VARIABLES];
 	int rc;
 
-	for (uint32_t i = 0; i < NR_VARIABLES; i++)
-		vars[i].name = variable_names[i];
-	rc = elfvar_find(f, vars, NR_VARIABLES);
-	if (rc < NR_VARIABLES)
-		return rc < 0 ? rc : -ENOENT;
 	for (uint32_t i = 0; i < NR_VARIABLES; i++) {
+		if (!vars[i].vaddr)
+			return -ENOENT;
 		rc = remote_read_u64(r, bias + vars[i].vaddr, &at[i]);
 		if (rc)
 			return rc;
@@ -273,14 +269,23 @@ static int check_blobs(const struct vmstructs *v, const char **missing)
 	return pointers || offsets ? 0 : -ENODATA;
 }
 
-int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *f, uint64_t bias,
+void vmstructs_want(struct elfvar vars[static VMSTRUCTS_VARIABLES])
+{
+	_Static_assert(NR_VARIABLES == VMSTRUCTS_VARIABLES, "the number of names");
+
+	for (uint32_t i = 0; i < NR_VARIABLES; i++)
+		vars[i] = (struct elfvar){ .name = variable_names[i] };
+}
+
+int vmstructs_read(struct vmstructs *v, struct remote *r,
+		   const struct elfvar vars[static VMSTRUCTS_VARIABLES], uint64_t bias,
 		   const char **missing)
 {
 	uint64_t at[NR_VARIABLES];
 	int rc;
 
 	memset(v, 0xff, sizeof(*v));
-	rc = read_variables(r, f, bias, at);
+	rc = read_variables(r, vars, bias, at);
 	if (!rc)
 		rc = walk(v, r, at, false);
 	if (!rc)

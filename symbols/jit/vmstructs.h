@@ -10,7 +10,7 @@
 #ifndef SYMBOLS_JIT_VMSTRUCTS_H
 #define SYMBOLS_JIT_VMSTRUCTS_H
 
-#include "symbols/object/elffile.h"
+#include "symbols/object/elfvar.h"
 #include "symbols/process/remote_memory.h"
 
 /* Static fields are addresses, others offsets in bytes. UINT64_MAX: not there (optional ones). */
@@ -48,12 +48,17 @@ struct vmstructs {
 	uint64_t const_method_size, pool_size;	  /* sizeof */
 };
 
+#define VMSTRUCTS_VARIABLES 12U
+
+/* Fill in the names of the variables that describe the tables, to be found in libjvm.so. */
+void vmstructs_want(struct elfvar vars[static VMSTRUCTS_VARIABLES]);
 /*
- * Read the tables of a JVM with its libjvm.so @f mapped with @bias (address -
- * vaddr). 0, -ENOENT (no such tables), -ENODATA (a field is missing:
- * *missing is its name), -EBADMSG (tables make no sense), -errno of reading.
+ * Read the tables of a JVM with libjvm.so mapped with @bias (address - vaddr). 0, -ENOENT (no such
+ * tables), -ENODATA (a field is missing: *missing is its name), -EBADMSG (tables make no sense),
+ * -errno of reading.
  */
-int vmstructs_read(struct vmstructs *v, struct remote *r, const struct elffile *f, uint64_t bias,
+int vmstructs_read(struct vmstructs *v, struct remote *r,
+		   const struct elfvar vars[static VMSTRUCTS_VARIABLES], uint64_t bias,
 		   const char **missing);
 
 #endif

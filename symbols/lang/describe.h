@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/helper.h"
-#include "symbols/lang/describe_v8.h"
+#include "symbols/cage/cage_reader.h"
 #include "symbols/lang/lang.h"
 
 /* Which language a file of this name may interpret; LANG_NONE. */
@@ -40,18 +40,12 @@ struct describe {
 /* NULL when memory is out. Takes @where's path over. Ended by job.drop(). */
 struct describe *describe_new(const struct describe_where *where);
 
-/* The symbols of an interpreter's file. */
-struct describe_file {
-	enum lang_kind kind;
-	uint32_t version;   /* from the name of the file: 0x030b0000; PHP: from its bytes */
-	const char *reason; /* static: the reason why it has no frames; NULL: it has */
-	uint64_t runtime, code_type, version_at;
-	struct lang_range eval[LANG_EVAL_MAX];
-	uint32_t nr_eval;
-	struct v8_symbols symbols; /* of LANG_NODE */
-	struct v8_file v8;
-};
-/* 0 or -ENOENT: symbols are missing. @name: of the file. */
+struct describe_file;
+struct elffile;
+
+/* Find the symbols in a file of this name, without the bias. 0 or -ENOENT: some are missing. */
 int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name);
+/* The reader of the files, for the cage. */
+extern const struct cage_reader describe_reader;
 
 #endif

@@ -54,7 +54,7 @@ static int32_t number_at(const struct elffile *f, uint64_t address)
 	return is_zero(f, address) ? 0 : -1;
 }
 
-void describe_v8(struct v8_file *out, const struct v8_symbols *s, const struct elffile *f)
+void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f)
 {
 	int32_t major = number_at(f, s->major), minor = number_at(f, s->minor);
 	struct elfv8_blob blob;
@@ -62,16 +62,10 @@ void describe_v8(struct v8_file *out, const struct v8_symbols *s, const struct e
 	for (int i = 0; i < V8_NR; i++) {
 		int32_t value = number_at(f, s->number[i]);
 
-		out->layout.number[i] =
-			(int16_t)(value < INT16_MIN || value > INT16_MAX ? -1 : value);
+		out->v8.number[i] = (int16_t)(value < INT16_MIN || value > INT16_MAX ? -1 : value);
 	}
-	out->reason = v8layout_check(&out->layout);
-	out->version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;
-	out->tried = v8layout_tried(major, minor);
-	out->blob_size = 0;
-	if (!elfv8_blob(&blob, &s->builtins, f) ||
-	    !elfv8_offset(f, blob.code, blob.code_size, &out->blob_offset))
-		out->reason = out->reason ? out->reason : "its builtins cannot be found";
-	else
+	out->v8_version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;
+	if (elfv8_blob(&blob, &s->builtins, f) &&
+	    elfv8_offset(f, blob.code, blob.code_size, &out->blob_offset))
 		out->blob_size = blob.code_size;
 }

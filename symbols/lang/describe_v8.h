@@ -6,6 +6,7 @@
 #ifndef SYMBOLS_LANG_DESCRIBE_V8_H
 #define SYMBOLS_LANG_DESCRIBE_V8_H
 
+#include "symbols/lang/describe_wire.h"
 #include "symbols/lang/v8layout.h"
 #include "symbols/object/elffile.h"
 #include "symbols/object/elfv8.h"
@@ -17,16 +18,9 @@ struct v8_symbols {
 	struct elfv8_symbols builtins;
 };
 
-struct v8_file {
-	struct v8_layout layout;
-	uint32_t version;
-	bool tried;
-	uint64_t blob_offset, blob_size; /* in the file; size 0: not found */
-	const char *reason;		 /* static: why it cannot be used; NULL: it can */
-};
-
 /* Note a symbol if it is one of these. */
 void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address);
-void describe_v8(struct v8_file *out, const struct v8_symbols *s, const struct elffile *f);
+/* Fill in the layout, the version and the place of the code. */
+void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f);
 
 #endif

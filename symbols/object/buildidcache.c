@@ -12,7 +12,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/invoker.h"
-#include "symbols/object/elffile.h"
+#include "symbols/object/elffacts.h"
 
 #define PATH_SIZE_MAX 4096U
 
@@ -35,16 +35,13 @@ bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, b
 /* The name is no proof: test for the build-id in the file. */
 static bool has_build_id(const struct foreign_file *file, const uint8_t *build_id, size_t size)
 {
-	struct elffile elf;
-	bool same;
+	const struct elffacts_input in = { .fd = file->fd, .size = file->size };
+	struct elffacts facts;
+	const struct debugfile_names *is = &facts.names;
 
-	if (elffile_open_watched(&elf, file->fd, file->size, NULL, NULL))
-		return false;
 	/* Old recordings have 20 bytes, whatever the size. */
-	same = elf.build_id_size && elf.build_id_size <= size &&
-	       !memcmp(elf.build_id, build_id, elf.build_id_size);
-	elffile_close(&elf);
-	return same;
+	return !elffacts_read(&facts, &in) && is->build_id_size && is->build_id_size <= size &&
+	       !memcmp(is->build_id, build_id, is->build_id_size);
 }
 
 /* Open the file in the cache below @home, which @uid or root made. */

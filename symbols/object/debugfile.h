@@ -17,14 +17,6 @@
 #define DEBUGFILE_CRC_MAX  (1ULL << 30) /* largest file with a CRC check */
 #define DEBUGFILE_LINK_MAX 512U
 
-/*
- * Open the debug file of @object into @debug, below @root if it is found by link; add *bias to its
- * addresses to get addresses of @object. 0 or -ENOENT. After 0 the caller calls debugfile_close().
- */
-int debugfile_open(const struct elffile *object, const char *root, struct elffile *debug,
-		   uint64_t *bias);
-void debugfile_close(struct elffile *debug);
-
 /* The names that an object gives its debug file. */
 struct debugfile_names {
 	uint8_t build_id[20];
@@ -45,7 +37,7 @@ int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *r
 		  bool *by_link);
 /* Whether a debug file is the one of the object. */
 enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
-/* Compare machine and build-id. *@bias: as for debugfile_open(). */
+/* Compare machine and build-id. *@bias: what the addresses of the debug file lack. */
 enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,
 				     bool by_link, uint64_t *bias);
 /* Compute the CRC-32 of .gnu_debuglink of a file of @size bytes. 0 or -errno. */

@@ -83,17 +83,16 @@ static bool is_replaced(const struct load_where *where)
 static bool is_of_build(const struct reading *r, const struct foreign_file *file)
 {
 	const struct object_identity *id = &r->where.identity;
-	struct elffile elf;
-	bool same;
+	const struct elffacts_input in = { .fd = file->fd, .size = file->size };
+	struct elffacts facts;
+	const struct debugfile_names *is = &facts.names;
 
 	if (!id->build_id_size)
 		return true;
-	if (elffile_open_watched(&elf, file->fd, file->size, NULL, NULL))
+	if (elffacts_read(&facts, &in))
 		return false;
-	same = !elf.build_id_size || (elf.build_id_size == id->build_id_size &&
-				      !memcmp(elf.build_id, id->build_id, id->build_id_size));
-	elffile_close(&elf);
-	return same;
+	return !is->build_id_size || (is->build_id_size == id->build_id_size &&
+				      !memcmp(is->build_id, id->build_id, id->build_id_size));
 }
 
 static void read_file(struct reading *r)

@@ -246,11 +246,13 @@ int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, i
 
 int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
 {
-	uint64_t size;
-	int alt_fd, rc = dwarf_open_check(f, &size);
+	struct elffacts facts;
+	int alt_fd, rc;
 
+	elffacts_collect(&facts, f);
+	rc = facts.dwarf ? facts.dwarf : dwarf_open_permitted(f->fd);
 	if (!rc)
-		rc = dwarf_open_find_alt(f, &alt_fd);
+		rc = dwarf_open_find_alt(&facts, &alt_fd);
 	if (rc)
 		return rc;
 	rc = dwarf_open_fds(out, f, bias, alt_fd, false);
@@ -259,7 +261,7 @@ int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias)
 			close(alt_fd);
 		return rc;
 	}
-	(*out)->size = size;
+	(*out)->size = facts.dwarf_size;
 	(*out)->own_alt_fd = true;
 	return 0;
 }

@@ -31,22 +31,25 @@ struct answer {
 	size_t texts_size;
 };
 
-int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias, bool no_lines)
+int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
+		    const struct elffacts *facts, uint64_t bias, bool no_lines)
 {
 	struct dwarf_wire_request r = {
 		.kind = DWARF_WIRE_OPEN,
 		.bias = bias,
 		.no_lines = no_lines,
 	};
-	int fds[CAGE_FDS_MAX] = { f->fd, -1 };
+	int fds[CAGE_FDS_MAX] = { file->fd, -1 };
 	struct dwarf_cage *d = calloc(1, sizeof(*d));
 	struct dwarf_wire_opened opened;
 	struct cage_answer a;
-	int rc = d ? dwarf_open_check(f, &d->size) : -ENOMEM;
+	int rc = d ? facts->dwarf : -ENOMEM;
 
 	if (!rc)
-		rc = dwarf_open_find_alt(f, &fds[1]);
-	r.size = f->size;
+		rc = dwarf_open_permitted(file->fd);
+	if (!rc)
+		rc = dwarf_open_find_alt(facts, &fds[1]);
+	r.size = file->size;
 	r.alt = fds[1] >= 0;
 	if (!rc)
 		rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), fds, 0, DWARF_CAGE_OPEN_NS, &a);
@@ -61,6 +64,7 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t b
 		return rc;
 	}
 	memcpy(&opened, a.bytes, sizeof(opened));
+	d->size = facts->dwarf_size;
 	d->handle = opened.handle;
 	d->generation = a.generation;
 	free(a.bytes);

@@ -11,6 +11,7 @@
 #ifndef SYMBOLS_SOURCE_DWARF_CAGE_H
 #define SYMBOLS_SOURCE_DWARF_CAGE_H
 
+#include "symbols/object/elffacts.h"
 #include "symbols/source/dwarf.h"
 #include "symbols/source/dwarf_wire.h"
 
@@ -19,7 +20,8 @@
 struct dwarf_cage;
 
 /* As dwarf_open(); also the errors of cage_call(). */
-int dwarf_cage_open(struct dwarf_cage **out, const struct elffile *f, uint64_t bias, bool no_lines);
+int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
+		    const struct elffacts *facts, uint64_t bias, bool no_lines);
 void dwarf_cage_close(struct dwarf_cage *d);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_cage_size(const struct dwarf_cage *d);

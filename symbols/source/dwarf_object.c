@@ -12,42 +12,43 @@
 #include "symbols/object/debugfile.h"
 #include "symbols/source/dwarf_open.h"
 
-/* Turn @f, the object, into the file with its debug information. */
-static int to_debug_file(struct elffile *f, uint64_t *bias)
+/* Replace the object by the file with its debug information, if that is another one. */
+static int to_debug_file(const struct elffacts_input *in, const char *path,
+			 struct foreign_file *file, struct elffacts *facts, uint64_t *bias)
 {
-	struct elffile debug;
-	uint64_t size;
-	int rc = dwarf_open_check(f, &size);
+	struct foreign_file debug;
+	struct elffacts found;
+	int rc;
 
 	*bias = 0;
-	if (rc != -ENODATA)
-		return rc;
-	rc = debugfile_open(f, DEBUGFILE_ROOT, &debug, bias);
+	if (facts->dwarf != -ENODATA)
+		return 0;
+	rc = elffacts_open_debug(in, facts, DEBUGFILE_ROOT, path, &debug, &found, bias);
 	if (rc)
 		return rc;
-	debugfile_close(f);
-	*f = debug;
+	close(file->fd);
+	*file = debug;
+	*facts = found;
 	return 0;
 }
 
 int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out)
 {
+	struct elffacts_input in = { .fd = -1 };
 	struct foreign_file file;
-	struct elffile elf;
+	struct elffacts facts;
 	uint64_t bias;
 	int rc = load_open(where, NULL, &file);
 
 	if (rc)
 		return rc;
-	rc = elffile_open(&elf, file.fd, NULL, file.size, NULL);
-	if (rc) {
-		close(file.fd);
-		return rc;
-	}
-	elf.path = where->seen.path;
-	rc = to_debug_file(&elf, &bias);
+	in.fd = file.fd;
+	in.size = file.size;
+	rc = elffacts_read(&facts, &in);
 	if (!rc)
-		rc = dwarf_cage_open(out, &elf, bias, no_lines);
-	debugfile_close(&elf);
+		rc = to_debug_file(&in, where->seen.path, &file, &facts, &bias);
+	if (!rc)
+		rc = dwarf_cage_open(out, &file, &facts, bias, no_lines);
+	close(file.fd);
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks before libdw may see a file: its owner, the sizes of its debug sections,
- * and the file with common parts made by dwz.
+ * Around libdw: the owner of a file, the file with common parts made by dwz; how a file is
+ * opened, and its sections.
  *
  * Runs on: a helper.
  */
@@ -10,20 +10,15 @@
 
 #include <elfutils/libdw.h>
 
-#include "symbols/object/elffile.h"
+#include "symbols/object/elffacts.h"
 
-#define DWARF_SIZE_MAX (512ULL << 20) /* of all debug sections, decompressed */
-
+/* Check whether DWARF of this file may be read, by its owner. 0, -EPERM or -EINVAL. */
+int dwarf_open_permitted(int fd);
 /*
- * Check whether the DWARF of @f may be read. 0 and its *size, -ENODATA, -EPERM,
- * -EFBIG, or -errno.
+ * Open the dwz file that a file with @facts refers to: *fd, which the caller closes; -1: it refers
+ * to none. 0, -ENOENT when it is missing, -EBADMSG.
  */
-int dwarf_open_check(const struct elffile *f, uint64_t *size);
-/*
- * Open the dwz file that @f refers to: *fd, which the caller closes; -1: it refers to none. 0,
- * -ENOENT when it is missing, -EBADMSG.
- */
-int dwarf_open_find_alt(const struct elffile *f, int *fd);
+int dwarf_open_find_alt(const struct elffacts *facts, int *fd);
 /* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name);
 

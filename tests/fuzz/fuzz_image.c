@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Bytes as an ELF object: headers, unwind tables, symbols.
+ * Bytes as an ELF object: headers, unwind tables, symbols; facts, and the symbols of interpreters.
  * FUZZ: symbols
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/lang/describe.h"
+#include "symbols/lang/describe_wire.h"
+#include "symbols/object/elffacts.h"
 #include "symbols/object/image_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -61,10 +64,30 @@ lzma_ret lzma_stream_decoder(lzma_stream *s, uint64_t memlimit, uint32_t flags)
 }
 #endif
 
+static void read_facts(const uint8_t *data, size_t size)
+{
+	static const char *const names[] = { "python3.11", "php8.2", "ruby3.1", "perl", "node" };
+	struct describe_file file;
+	struct elffacts facts;
+	struct elffile f;
+
+	if (elffile_open(&f, -1, data, size, NULL))
+		return;
+	elffacts_collect(&facts, &f);
+	if (!memchr(facts.alt.link, 0, sizeof(facts.alt.link)) ||
+	    !memchr(facts.names.link, 0, sizeof(facts.names.link)))
+		abort();
+	describe_read_file(&file, &f, names[size % ARRAY_SIZE(names)]);
+	if (file.nr_eval > LANG_EVAL_MAX)
+		abort();
+	elffile_close(&f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct image *image;
 
+	read_facts(data, size);
 	if (image_read_memory(&image, data, size, NULL))
 		return 0;
 	for (uint32_t i = 0; i < image->nr_symbols; i++) {

@@ -22,6 +22,7 @@
 #include "symbols/name/demangler.h"
 #include "symbols/object/image_read.h"
 #include "symbols/object/elfcage_wire.h"
+#include "symbols/object/elffacts.h"
 #include "symbols/source/disasm.h"
 #include "symbols/source/disasm_serve.h"
 #include "tests/symbols/elfmake.h"
@@ -122,6 +123,7 @@ static int serve_image(struct cage_call *c)
 	return serve(&image_readers[0], c);
 }
 
+WRAPPED(elf, elffacts_reader);
 WRAPPED(perfmap, perfmap_reader);
 WRAPPED(jitdump, jitdump_reader);
 WRAPPED(code, disasm_reader);
@@ -769,6 +771,48 @@ TEST(test_start_time)
 		      (unsigned long long)best_ns / 1000);
 }
 
+/* Facts of this program: as they are; changed ones are refused, or texts end and sizes fit. */
+TEST(test_facts)
+{
+	struct elfvar vars[2] = { { .name = "shared" }, { .name = "no_such_symbol" } };
+	struct elffacts_input in = { .vars = vars, .nr_vars = ARRAY_SIZE(vars) };
+	struct elffacts facts, want;
+	uint32_t nr_refused = 0;
+	struct elffile f;
+	struct stat st;
+
+	in.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(fstat(in.fd, &st), 0);
+	in.size = (uint64_t)st.st_size;
+	assert_int_equal(elffile_open(&f, in.fd, NULL, in.size, NULL), 0);
+	elffacts_collect(&want, &f);
+	shared->mode = HONEST;
+	assert_int_equal(elffacts_read(&facts, &in), 0);
+	assert_true(vars[0].vaddr && vars[0].size == sizeof(shared) && !vars[1].vaddr);
+	assert_true(facts.names.build_id_size >= 8);
+	assert_memory_equal(&facts.names, &want.names, sizeof(want.names));
+	assert_int_equal(facts.dwarf, want.dwarf);
+	assert_true(facts.dwarf_size == want.dwarf_size && want.dwarf_size > 0);
+	assert_true(facts.has_vaddr);
+	shared->mode = CHANGED;
+	for (uint32_t round = 0; round < NR_ROUNDS; round++) {
+		shared->seed = round;
+		if (elffacts_read(&facts, &in)) {
+			nr_refused++;
+			continue;
+		}
+		assert_true(facts.names.build_id_size <= 20 && facts.alt.id_size <= 20);
+		assert_true(strlen(facts.names.link) < sizeof(facts.names.link));
+		assert_true(strlen(facts.alt.link) < sizeof(facts.alt.link));
+	}
+	assert_in_range(nr_refused, NR_ROUNDS / 4, NR_ROUNDS - 10);
+	shared->mode = DIES;
+	assert_int_equal(elffacts_read(&facts, &in), -EPIPE);
+	shared->mode = HONEST;
+	elffile_close(&f);
+	close(in.fd);
+}
+
 static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct cage_call *c))
 {
 	struct cage_reader r = *of;
@@ -780,8 +824,8 @@ static struct cage_reader wrap(const struct cage_reader *of, int (*fn)(struct ca
 static int set_up(void **state)
 {
 	static const struct cage_reader *readers[CAGE_NR_KINDS] = {
-		[CAGE_NAMES] = &names, [CAGE_PERFMAP] = &perfmap, [CAGE_JITDUMP] = &jitdump,
-		[CAGE_DISASM] = &code, [CAGE_KERNEL] = &kernel,
+		[CAGE_NAMES] = &names,	   [CAGE_ELF] = &elf,	  [CAGE_PERFMAP] = &perfmap,
+		[CAGE_JITDUMP] = &jitdump, [CAGE_DISASM] = &code, [CAGE_KERNEL] = &kernel,
 	};
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -791,6 +835,7 @@ static int set_up(void **state)
 		images[i] = wrap(&image_readers[i], serve_image);
 		readers[CAGE_IMAGE + i] = &images[i];
 	}
+	elf = wrap(&elffacts_reader, serve_elf);
 	perfmap = wrap(&perfmap_reader, serve_perfmap);
 	jitdump = wrap(&jitdump_reader, serve_jitdump);
 	code = wrap(&disasm_reader, serve_code);

@@ -234,7 +234,11 @@ struct jvm {
 
 static int read_tables(struct jvm *j, const char **missing)
 {
-	return vmstructs_read(&j->vm.vm, &j->remote, &j->elf, j->bias, missing);
+	struct elfvar vars[VMSTRUCTS_VARIABLES];
+
+	vmstructs_want(vars);
+	elfvar_find(&j->elf, vars, VMSTRUCTS_VARIABLES);
+	return vmstructs_read(&j->vm.vm, &j->remote, vars, j->bias, missing);
 }
 
 static void jvm_init(struct jvm *j)

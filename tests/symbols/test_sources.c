@@ -16,7 +16,8 @@
 #include <lzma.h>
 #endif
 
-#include "symbols/object/debugfile.h"
+#include "symbols/cage/cage.h"
+#include "symbols/object/elffacts.h"
 #include "symbols/object/elfplt.h"
 #include "symbols/object/elfv8.h"
 #include "symbols/object/image_read.h"
@@ -483,7 +484,10 @@ static void make_debug(struct elfmake *m, uint64_t vaddr)
 static int64_t try_link(const char *root, const char *path, const char *name, uint32_t crc)
 {
 	size_t size = (strlen(name) + 4) & ~3UL;
-	struct elffile object, debug;
+	struct elffacts_input in = { .nr_vars = 0 };
+	struct elffacts facts, found;
+	struct foreign_file file;
+	struct elffile debug;
 	char data[512] = "";
 	struct elfmake m;
 	uint64_t bias = 0;
@@ -495,19 +499,22 @@ static int64_t try_link(const char *root, const char *path, const char *name, ui
 	elfmake_section(&m, ".gnu_debuglink",
 			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = size + 4 }, data);
 	elfmake_finish(&m);
-	assert_int_equal(elffile_open(&object, -1, m.bytes, m.size, NULL), 0);
-	object.path = path;
-	rc = debugfile_open(&object, root, &debug, &bias);
+	in.fd = cage_wrap(m.bytes, m.size);
+	in.size = m.size;
+	assert_int_equal(elffacts_read(&facts, &in), 0);
+	rc = elffacts_open_debug(&in, &facts, root, path, &file, &found, &bias);
 	if (!rc) {
 		struct elfsym t = { 0 };
 
+		assert_int_equal(elffile_open(&debug, file.fd, NULL, file.size, NULL), 0);
 		assert_int_equal(elfsym_add(&t, &debug, SHT_SYMTAB, bias), 0);
 		assert_int_equal(t.nr, 1);
 		assert_true(t.symbols[0].vaddr == VADDR + 0x10);
 		elfsym_fini(&t);
-		debugfile_close(&debug);
+		elffile_close(&debug);
+		close(file.fd);
 	}
-	elffile_close(&object);
+	close(in.fd);
 	elfmake_fini(&m);
 	return rc ? -1 : (int64_t)bias;
 }

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Find the symbols of an interpreter in its file.
+ *
+ * Runs in the worker, or in the thread of the call.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/lang/describe.h"
+#include "symbols/lang/describe_names.h"
+#include "symbols/lang/describe_v8.h"
+#include "symbols/lang/describe_wire.h"
+#include "symbols/object/elfcage_serve.h"
+
+#define SYMBOLS_MAX (1U << 20)
+#define RODATA_MAX  (32U << 20)
+
+/* A file that is looked through. */
+struct search {
+	struct describe_file *out;
+	struct v8_symbols symbols; /* of LANG_NODE */
+};
+
+static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, bool first)
+{
+	for (uint32_t i = 0; i < d->nr_eval; i++)
+		if (d->eval[i].start == start)
+			return;
+	if (!size || d->nr_eval == LANG_EVAL_MAX || start + size < start)
+		return;
+	/* The function itself first, then its parts. */
+	if (first)
+		memmove(d->eval + 1, d->eval, d->nr_eval * sizeof(d->eval[0]));
+	d->eval[first ? 0 : d->nr_eval] = (struct lang_range){ start, start + size };
+	d->nr_eval++;
+}
+
+/*
+ * Perl compiles the main program, and runs its BEGIN and END blocks, outside of any loop: its frame
+ * belongs to these functions then.
+ */
+static bool is_root(const struct describe_file *d, const char *name)
+{
+	return d->kind == LANG_PERL && (!strcmp(name, "perl_parse") || !strcmp(name, "perl_"
+										     "destruct"));
+}
+
+static void on_symbol(struct search *search, const Elf64_Sym *s, const char *name)
+{
+	struct describe_file *d = search->out;
+	const struct describe_names *r = describe_names((enum lang_kind)d->kind);
+	size_t eval = r->eval ? strlen(r->eval) : 0;
+
+	if (!s->st_value || s->st_shndx == SHN_UNDEF)
+		return;
+	if (d->kind == LANG_NODE)
+		describe_v8_symbol(&search->symbols, name, s->st_value);
+	else if (!strcmp(name, r->runtime))
+		d->runtime = s->st_value;
+	else if (r->code_type && !strcmp(name, r->code_type))
+		d->code_type = s->st_value;
+	else if (r->version && !strcmp(name, r->version))
+		d->version_at = s->st_value;
+	else if (!strncmp(name, r->eval, eval) && (!name[eval] || name[eval] == '.'))
+		add_eval(d, s->st_value, s->st_size, !name[eval]);
+	else if (is_root(d, name))
+		add_eval(d, s->st_value, s->st_size, false);
+}
+
+/* Look through the symbols of one table. */
+static void read_symbols(struct search *search, const struct elffile *f, uint32_t type)
+{
+	const Elf64_Shdr *s = elffile_section_of_type(f, type), *strings;
+	void *symbols = NULL, *names = NULL;
+	size_t nr;
+
+	if (!s || s->sh_link >= f->nr_shdrs || s->sh_size / sizeof(Elf64_Sym) > SYMBOLS_MAX)
+		return;
+	strings = &f->shdrs[s->sh_link];
+	if (strings->sh_type != SHT_STRTAB || strings->sh_size > 64U << 20 ||
+	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &symbols))
+		return;
+	if (elffile_read_alloc(f, strings->sh_offset, strings->sh_size, &names)) {
+		free(symbols);
+		return;
+	}
+	nr = s->sh_size / sizeof(Elf64_Sym);
+	for (size_t i = 0; i < nr; i++) {
+		Elf64_Sym sym;
+
+		memcpy(&sym, (char *)symbols + i * sizeof(sym), sizeof(sym));
+		if (sym.st_name < strings->sh_size)
+			on_symbol(search, &sym, (const char *)names + sym.st_name);
+	}
+	free(symbols);
+	free(names);
+}
+
+/* Find the version that extensions are checked against: "API420220829,NTS". */
+static void set_php_version(struct describe_file *out, const struct elffile *f)
+{
+	static const char api[] = "API420220829,NTS";
+	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	void *bytes;
+
+	if (!s || s->sh_size > RODATA_MAX ||
+	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
+		return;
+	if (memmem(bytes, s->sh_size, api, sizeof(api)))
+		out->version = 8U << 24 | 2U << 16;
+	free(bytes);
+}
+
+int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name)
+{
+	struct search search = { .out = out };
+	const Elf64_Shdr *runtime;
+
+	*out = (struct describe_file){ .kind = describe_kind_of_name(name), .machine = f->machine };
+	if (out->kind == LANG_NONE || f->elf_class != ELFCLASS64)
+		return -ENOENT;
+	if (out->kind == LANG_PYTHON)
+		out->version = 3U << 24 | (uint32_t)describe_python_minor(name) << 16;
+	read_symbols(&search, f, SHT_DYNSYM);
+	if (out->kind == LANG_NODE) {
+		describe_v8(out, &search.symbols, f);
+		return out->v8.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
+	}
+	read_symbols(&search, f, SHT_SYMTAB);
+	runtime = elffile_section(f, ".PyRuntime");
+	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
+		out->runtime = runtime->sh_addr;
+	if (!out->runtime || !out->nr_eval ||
+	    (describe_names((enum lang_kind)out->kind)->code_type && !out->code_type))
+		return -ENOENT;
+	if (out->kind == LANG_PHP)
+		set_php_version(out, f);
+	return 0;
+}
+
+/* Get the bias of the addresses in the file; false: the mapping is not of this file. */
+static bool bias_of(const struct elffile *f, const struct describe_request *w, uint64_t *bias)
+{
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		/* Mappings begin at pages: before the segment, maybe. */
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+		    w->offset + 65536 <= p->p_offset || w->offset >= p->p_offset + p->p_filesz)
+			continue;
+		*bias = w->start - (p->p_vaddr + (w->offset - p->p_offset));
+		return true;
+	}
+	return false;
+}
+
+static int serve_file(struct elfcage_serve *v, struct cage_call *c,
+		      const struct describe_request *r)
+{
+	struct describe_file file = { .nr_eval = 0 };
+	int rc = elfcage_serve_open(v, c, 0);
+
+	if (!rc)
+		rc = describe_read_file(&file, &v->file[0], r->name);
+	if (!rc && !bias_of(&v->file[0], r, &file.bias))
+		rc = -ESTALE;
+	rc = elfcage_serve_begin(v, c, rc);
+	if (!rc && !elfcage_serve_misses(v))
+		cage_put(&c->reply, &file, sizeof(file));
+	return rc;
+}
+
+static int serve(struct cage_call *c)
+{
+	struct elfcage_serve *v = elfcage_serve_new(c);
+	struct describe_request r;
+	int rc = -EINVAL;
+
+	if (!v)
+		return -EINVAL;
+	if (v->request_size == sizeof(r) && c->fds[0] >= 0) {
+		memcpy(&r, v->request, sizeof(r));
+		r.name[sizeof(r.name) - 1] = '\0';
+		rc = serve_file(v, c, &r);
+	}
+	elfcage_serve_free(v);
+	return rc;
+}
+
+const struct cage_reader describe_reader = {
+	.kind = CAGE_DESCRIBE,
+	.name = "proftop-lang",
+	.serve = serve,
+	.memory_max = 2ULL << 30,
+};

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The answers of elffacts_serve.c.
+ */
+#include "symbols/object/elffacts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/base/watch.h"
+#include "symbols/object/elfcage.h"
+
+static bool is_valid(const struct elffacts *f)
+{
+	const struct debugfile_names *n = &f->names;
+
+	return n->build_id_size <= sizeof(n->build_id) && memchr(n->link, 0, sizeof(n->link)) &&
+	       (!n->link[0] || debugfile_link_ok(n->link)) && f->alt.id_size <= sizeof(f->alt.id) &&
+	       memchr(f->alt.link, 0, sizeof(f->alt.link)) && f->dwarf <= 0 && f->alt_rc <= 0 &&
+	       f->dwarf_size <= ELFDWARF_SIZE_MAX && f->has_vaddr <= 1;
+}
+
+/* Call the reader with the files that are open, and check its answer. */
+static int ask(struct elfcage *c, const struct elffacts_request *r, struct elffacts_answer *out)
+{
+	struct cage_answer a;
+	int rc = elfcage_ask(c, &elffacts_reader, r, sizeof(*r), &a);
+
+	if (rc)
+		return rc;
+	if (a.size == ELFCAGE_ANSWER + sizeof(*out))
+		memcpy(out, a.bytes + ELFCAGE_ANSWER, sizeof(*out));
+	else
+		rc = -EBADMSG;
+	cage_answer_free(&a);
+	return rc || is_valid(&out->facts) ? rc : -EBADMSG;
+}
+
+int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
+{
+	struct elffacts_request r = { .offset = in->offset, .nr_vars = in->nr_vars };
+	struct elfcage *c = elfcage_new();
+	struct elffacts_answer a;
+	int rc = c ? 0 : -ENOMEM;
+
+	if (in->nr_vars > ELFFACTS_VARS_MAX)
+		rc = -E2BIG;
+	for (uint32_t i = 0; i < in->nr_vars && !rc; i++)
+		strncpy(r.names[i], in->vars[i].name, sizeof(r.names[i]) - 1);
+	if (!rc) {
+		c->watch = in->watch;
+		rc = elfcage_open(c, ELFFACTS_OBJECT, in->fd, in->size);
+	}
+	if (!rc)
+		rc = ask(c, &r, &a);
+	if (c)
+		elfcage_free(c);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < in->nr_vars; i++) {
+		in->vars[i].vaddr = a.vaddr[i];
+		in->vars[i].size = a.size[i];
+	}
+	*out = a.facts;
+	return 0;
+}
+
+/* Read the facts of a debug file, if it is the one of the object. 0, -ENOENT or -errno. */
+static int read_debug(struct elfcage *c, const struct elffacts *object,
+		      const struct foreign_file *file, bool by_link, struct elffacts *out,
+		      uint64_t *bias)
+{
+	const struct elffacts_request r = { .by_link = by_link };
+	struct elffacts_answer a;
+	uint32_t crc;
+	int rc = elfcage_open(c, ELFFACTS_DEBUG, file->fd, file->size);
+
+	if (!rc)
+		rc = ask(c, &r, &a);
+	elfcage_close(c, ELFFACTS_DEBUG);
+	if (rc)
+		return rc;
+	if (a.match == DEBUGFILE_CRC_DECIDES &&
+	    !debugfile_crc(file->fd, file->size, c->watch, &crc) && crc == object->names.crc)
+		a.match = DEBUGFILE_SAME;
+	*out = a.facts;
+	*bias = a.bias;
+	return a.match == DEBUGFILE_SAME ? 0 : -ENOENT;
+}
+
+int elffacts_open_debug(const struct elffacts_input *object, const struct elffacts *facts,
+			const char *root, const char *object_path, struct foreign_file *file,
+			struct elffacts *out, uint64_t *bias)
+{
+	struct elfcage *c = elfcage_new();
+	bool by_link, found = false;
+	int rc = c ? 0 : -ENOMEM;
+
+	if (!rc) {
+		c->watch = object->watch;
+		rc = elfcage_open(c, ELFFACTS_OBJECT, object->fd, object->size);
+	}
+	if (rc)
+		rc = -ERANGE;
+	for (unsigned int i = 0; rc != -ERANGE && !found; i++) {
+		rc = debugfile_try(&facts->names, i, root, object_path, object->watch, file,
+				   &by_link);
+		if (rc)
+			continue;
+		found = !read_debug(c, facts, file, by_link, out, bias);
+		if (!found)
+			close(file->fd);
+	}
+	if (c)
+		elfcage_free(c);
+	return found ? 0 : -ENOENT;
+}

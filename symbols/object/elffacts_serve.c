@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Collect the facts of a file.
+ *
+ * Runs in the worker, or in the thread of the call.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "symbols/object/elfcage_serve.h"
+#include "symbols/object/elffacts.h"
+
+void elffacts_collect(struct elffacts *out, const struct elffile *f)
+{
+	*out = (struct elffacts){ .vaddr = 0 };
+	debugfile_names(&out->names, f);
+	out->dwarf = elfdwarf_size(f, &out->dwarf_size);
+	out->alt_rc = elfdwarf_alt(f, &out->alt);
+}
+
+static void find_vars(struct elffacts_answer *a, const struct elffile *f,
+		      struct elffacts_request *r)
+{
+	struct elfvar vars[ELFFACTS_VARS_MAX];
+
+	for (uint32_t i = 0; i < r->nr_vars; i++)
+		vars[i].name = r->names[i];
+	elfvar_find(f, vars, r->nr_vars);
+	for (uint32_t i = 0; i < r->nr_vars; i++) {
+		a->vaddr[i] = vars[i].vaddr;
+		a->size[i] = vars[i].size;
+	}
+}
+
+static int serve_files(struct elfcage_serve *v, struct cage_call *c, struct elffacts_request *r)
+{
+	const struct elffile *object = &v->file[ELFFACTS_OBJECT];
+	const struct elffile *debug = &v->file[ELFFACTS_DEBUG];
+	struct elffacts_answer a = { .match = DEBUGFILE_OTHER };
+	bool pair = c->fds[ELFFACTS_DEBUG] >= 0;
+	int rc = elfcage_serve_open(v, c, ELFFACTS_OBJECT);
+
+	if (!rc && pair)
+		rc = elfcage_serve_open(v, c, ELFFACTS_DEBUG);
+	if (!rc) {
+		elffacts_collect(&a.facts, pair ? debug : object);
+		a.facts.has_vaddr = elfvar_vaddr(object, r->offset, &a.facts.vaddr);
+		if (pair)
+			a.match = debugfile_match(object, debug, r->by_link, &a.bias);
+		if (r->nr_vars)
+			find_vars(&a, object, r);
+	}
+	rc = elfcage_serve_begin(v, c, rc);
+	if (!rc && !elfcage_serve_misses(v))
+		cage_put(&c->reply, &a, sizeof(a));
+	return rc;
+}
+
+static int serve(struct cage_call *c)
+{
+	struct elfcage_serve *v = elfcage_serve_new(c);
+	struct elffacts_request r;
+	int rc = -EINVAL;
+
+	if (!v)
+		return -EINVAL;
+	if (v->request_size == sizeof(r) && c->fds[ELFFACTS_OBJECT] >= 0) {
+		memcpy(&r, v->request, sizeof(r));
+		rc = r.nr_vars <= ELFFACTS_VARS_MAX ? serve_files(v, c, &r) : -EINVAL;
+	}
+	elfcage_serve_free(v);
+	return rc;
+}
+
+const struct cage_reader elffacts_reader = {
+	.kind = CAGE_ELF,
+	.name = "proftop-elf",
+	.serve = serve,
+	.memory_max = 2ULL << 30,
+};
