@@ -26,8 +26,11 @@ int chunked_init(struct chunked *c, size_t size, uint32_t bits, uint32_t max)
 
 void chunked_fini(struct chunked *c)
 {
-	for (size_t i = 0; c->chunks && i < nr_chunks(c, c->max); i++)
+	/* The rest of the directory has no pages yet. */
+	for (size_t i = 0; c->nr_chunks; i++) {
+		c->nr_chunks -= c->chunks[i] != NULL;
 		free(c->chunks[i]);
+	}
 	free(c->chunks);
 	c->chunks = NULL;
 }
@@ -48,5 +51,6 @@ void *chunked_reserve(struct chunked *c, uint32_t id)
 
 size_t chunked_memory(const struct chunked *c)
 {
-	return nr_chunks(c, c->max) * sizeof(*c->chunks) + (c->nr_chunks << c->bits) * c->size;
+	return nr_chunks(c, chunked_nr(c)) * sizeof(*c->chunks) +
+	       (c->nr_chunks << c->bits) * c->size;
 }

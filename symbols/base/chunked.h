@@ -71,7 +71,7 @@ static inline void *chunked_find(const struct chunked *c, uint32_t id)
 	return c->chunks[id >> c->bits] ? chunked_at(c, id) : NULL;
 }
 
-/* Writer. Return the bytes of all chunks, and of the directory. */
+/* Writer. Return the bytes of all chunks, and of the part of the directory that is in use. */
 size_t chunked_memory(const struct chunked *c);
 
 #endif

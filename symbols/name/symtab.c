@@ -16,7 +16,8 @@
 #include "symbols/base/hashset.h"
 #include "symbols/base/reclaim.h"
 
-#define CHUNK_BITS  7
+/* Small: the functions that remain are spread over all ids. */
+#define CHUNK_BITS  4
 #define SYMBOLS_MAX (1U << 23)
 
 struct names {

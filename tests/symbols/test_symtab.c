@@ -103,9 +103,32 @@ TEST(test_level)
 		for (uint32_t i = 0; i < NR; i++)
 			add(t, object, i);
 		keep(t, is_early);
-		/* And the part of a chunk. */
-		assert_in_range(symtab_memory(t), memory / 2, memory + 256 * sizeof(struct symbol));
+		/* And the part of a chunk, and a pointer for each. */
+		assert_in_range(symtab_memory(t), memory / 2,
+				memory + 256 * sizeof(struct symbol) + symtab_nr(t));
 	}
+	symtab_free(t);
+}
+
+static bool is_rare(uint32_t id)
+{
+	return id % 200 == 7;
+}
+
+/* Functions that remain of many: each does not keep a large chunk. */
+TEST(test_spread)
+{
+	struct symtab *t;
+	uint32_t nr;
+
+	assert_int_equal(symtab_new(&t), 0);
+	for (uint32_t object = 0; object < 40; object++)
+		for (uint32_t i = 0; i < NR; i++)
+			add(t, object, i);
+	keep(t, is_rare);
+	nr = symtab_nr(t);
+	print_message("%u of %u functions have %zu KiB\n", nr / 200, nr, symtab_memory(t) >> 10);
+	assert_true(symtab_memory(t) < nr / 200 * 24 * sizeof(struct symbol) + (256U << 10));
 	symtab_free(t);
 }
 
