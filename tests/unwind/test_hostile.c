@@ -329,7 +329,7 @@ TEST(test_step)
 	check(true);
 }
 
-#define NR_VERIFIED 1000U
+#define NR_VERIFIED   1000U
 #define NR_OF_PROCESS 3000
 
 /* Count the stacks of one process in one second that ended over budget, and their frames by step.
