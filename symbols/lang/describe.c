@@ -169,13 +169,19 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 	return 0;
 }
 
+static atomic_ullong last_serial; /* relaxed */
+
 /* Have the file read in the cage. 0 or -errno. */
 static int read_file(struct describe *d, const struct foreign_file *opened,
 		     struct describe_file *out)
 {
 	const struct describe_where *w = &d->where;
 	const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
-	struct describe_request r = { .start = w->start, .offset = w->offset };
+	struct describe_request r = {
+		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
+		.start = w->start,
+		.offset = w->offset,
+	};
 	struct elfcage *c = elfcage_new();
 	struct cage_answer a;
 	int rc = c ? 0 : -ENOMEM;

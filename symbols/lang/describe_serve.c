@@ -79,8 +79,13 @@ static void read_symbols(struct search *search, const struct elffile *f, uint32_
 	if (!s || s->sh_link >= f->nr_shdrs || s->sh_size / sizeof(Elf64_Sym) > SYMBOLS_MAX)
 		return;
 	strings = &f->shdrs[s->sh_link];
-	if (strings->sh_type != SHT_STRTAB || strings->sh_size > 64U << 20 ||
-	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &symbols))
+	if (strings->sh_type != SHT_STRTAB || strings->sh_size > 64U << 20)
+		return;
+	/* Both are missed in one call, and nothing is read without the other. */
+	if (elffile_expect(f, s->sh_offset, s->sh_size) |
+	    elffile_expect(f, strings->sh_offset, strings->sh_size))
+		return;
+	if (elffile_read_alloc(f, s->sh_offset, s->sh_size, &symbols))
 		return;
 	if (elffile_read_alloc(f, strings->sh_offset, strings->sh_size, &names)) {
 		free(symbols);
@@ -113,22 +118,32 @@ static void set_php_version(struct describe_file *out, const struct elffile *f)
 	free(bytes);
 }
 
-int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name)
+/* Look through the symbols. 0 or -ENOENT: no file of an interpreter. */
+static int find_symbols(struct search *search, const struct elffile *f, const char *name)
 {
-	struct search search = { .out = out };
-	const Elf64_Shdr *runtime;
+	struct describe_file *out = search->out;
 
 	*out = (struct describe_file){ .kind = describe_kind_of_name(name), .machine = f->machine };
 	if (out->kind == LANG_NONE || f->elf_class != ELFCLASS64)
 		return -ENOENT;
 	if (out->kind == LANG_PYTHON)
 		out->version = 3U << 24 | (uint32_t)describe_python_minor(name) << 16;
-	read_symbols(&search, f, SHT_DYNSYM);
+	read_symbols(search, f, SHT_DYNSYM);
+	if (out->kind != LANG_NODE)
+		read_symbols(search, f, SHT_SYMTAB);
+	return 0;
+}
+
+/* Read what is at the symbols. 0 or -ENOENT: some are missing. */
+static int read_symbol_values(struct search *search, const struct elffile *f)
+{
+	struct describe_file *out = search->out;
+	const Elf64_Shdr *runtime;
+
 	if (out->kind == LANG_NODE) {
-		describe_v8(out, &search.symbols, f);
+		describe_v8(out, &search->symbols, f);
 		return out->v8.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
 	}
-	read_symbols(&search, f, SHT_SYMTAB);
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;
@@ -138,6 +153,14 @@ int describe_read_file(struct describe_file *out, const struct elffile *f, const
 	if (out->kind == LANG_PHP)
 		set_php_version(out, f);
 	return 0;
+}
+
+int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name)
+{
+	struct search search = { .out = out };
+	int rc = find_symbols(&search, f, name);
+
+	return rc ? rc : read_symbol_values(&search, f);
 }
 
 /* Get the bias of the addresses in the file; false: the mapping is not of this file. */
@@ -156,14 +179,42 @@ static bool bias_of(const struct elffile *f, const struct describe_request *w, u
 	return false;
 }
 
+/* The symbols of the last file: it may take several calls until the bytes at them are there. */
+static struct {
+	uint64_t serial; /* of the request; 0: none */
+	struct describe_file file;
+	struct v8_symbols symbols;
+} kept;
+
+/* Find the symbols of the file, or take the kept ones. */
+static int have_symbols(struct search *search, const struct elfcage_serve *v,
+			const struct describe_request *r)
+{
+	int rc;
+
+	if (r->serial == kept.serial) {
+		*search->out = kept.file;
+		search->symbols = kept.symbols;
+		return 0;
+	}
+	rc = find_symbols(search, &v->file[0], r->name);
+	kept.serial = rc || elfcage_serve_misses(v) ? 0 : r->serial;
+	kept.file = *search->out;
+	kept.symbols = search->symbols;
+	return rc;
+}
+
 static int serve_file(struct elfcage_serve *v, struct cage_call *c,
 		      const struct describe_request *r)
 {
 	struct describe_file file = { .nr_eval = 0 };
+	struct search search = { .out = &file };
 	int rc = elfcage_serve_open(v, c, 0);
 
 	if (!rc)
-		rc = describe_read_file(&file, &v->file[0], r->name);
+		rc = have_symbols(&search, v, r);
+	if (!rc && !elfcage_serve_misses(v))
+		rc = read_symbol_values(&search, &v->file[0]);
 	if (!rc && !bias_of(&v->file[0], r, &file.bias))
 		rc = -ESTALE;
 	rc = elfcage_serve_begin(v, c, rc);

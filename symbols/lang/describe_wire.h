@@ -11,6 +11,7 @@
 #define DESCRIBE_NAME_MAX 64U
 
 struct describe_request {
+	uint64_t serial;	      /* of the job, not 0 */
 	uint64_t start, offset;	      /* of the mapping that holds the code, and in the file */
 	char name[DESCRIBE_NAME_MAX]; /* of the file, without its folder */
 };

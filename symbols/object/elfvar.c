@@ -30,6 +30,10 @@ static int table_read(struct table *t, const struct elffile *f, const Elf64_Shdr
 	if (section->sh_size / sizeof(Elf64_Sym) > ELFSYM_SYMBOLS_MAX ||
 	    strings->sh_size > ELFSYM_NAMES_MAX)
 		return -E2BIG;
+	/* Both are missed at once. */
+	if (elffile_expect(f, section->sh_offset, section->sh_size) |
+	    elffile_expect(f, strings->sh_offset, strings->sh_size))
+		return -EAGAIN;
 	rc = elffile_read_alloc(f, section->sh_offset, section->sh_size, &bytes);
 	if (rc)
 		return rc;
@@ -71,6 +75,8 @@ int elfvar_find(const struct elffile *f, struct elfvar *vars, uint32_t nr)
 		if (!section)
 			continue;
 		rc = table_read(&t, f, section);
+		if (rc == -EAGAIN)
+			break;
 		if (rc)
 			continue;
 		for (uint64_t i = 0; i < t.nr; i++)
