@@ -204,12 +204,12 @@ static int have_symbols(struct search *search, const struct elfcage_serve *v,
 	return rc;
 }
 
-static int serve_file(struct elfcage_serve *v, struct cage_call *c,
-		      const struct describe_request *r)
+static int serve_file(struct elfcage_serve *v, struct cage_call *c, const void *request)
 {
+	const struct describe_request *r = request;
 	struct describe_file file = { .nr_eval = 0 };
 	struct search search = { .out = &file };
-	int rc = elfcage_serve_open(v, c, 0);
+	int rc = memchr(r->name, 0, sizeof(r->name)) ? elfcage_serve_open(v, c, 0) : -EINVAL;
 
 	if (!rc)
 		rc = have_symbols(&search, v, r);
@@ -225,19 +225,9 @@ static int serve_file(struct elfcage_serve *v, struct cage_call *c,
 
 static int serve(struct cage_call *c)
 {
-	struct elfcage_serve *v = elfcage_serve_new(c);
 	struct describe_request r;
-	int rc = -EINVAL;
 
-	if (!v)
-		return -EINVAL;
-	if (v->request_size == sizeof(r) && c->fds[0] >= 0) {
-		memcpy(&r, v->request, sizeof(r));
-		r.name[sizeof(r.name) - 1] = '\0';
-		rc = serve_file(v, c, &r);
-	}
-	elfcage_serve_free(v);
-	return rc;
+	return elfcage_serve_call(c, &r, sizeof(r), serve_file);
 }
 
 const struct cage_reader describe_reader = {

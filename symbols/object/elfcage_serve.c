@@ -37,22 +37,21 @@ static bool take_request(struct elfcage_serve *v, const struct cage_call *c)
 	return true;
 }
 
-struct elfcage_serve *elfcage_serve_new(const struct cage_call *c)
+int elfcage_serve_call(struct cage_call *c, void *request, size_t size, elfcage_serve_fn fn)
 {
 	struct elfcage_serve *v = calloc(1, sizeof(*v));
+	int rc = -EINVAL;
 
-	if (v && !take_request(v, c)) {
-		free(v);
-		return NULL;
+	if (!v)
+		return -ENOMEM;
+	if (take_request(v, c) && v->request_size == size && c->fds[0] >= 0) {
+		memcpy(request, v->request, size);
+		rc = fn(v, c, request);
 	}
-	return v;
-}
-
-void elfcage_serve_free(struct elfcage_serve *v)
-{
 	for (int i = 0; i < ELFCAGE_FILES; i++)
 		elffile_close(&v->file[i]);
 	free(v);
+	return rc;
 }
 
 int elfcage_serve_open(struct elfcage_serve *v, const struct cage_call *c, int i)

@@ -20,10 +20,13 @@ struct elfcage_serve {
 	size_t request_size;
 };
 
-/* Take the call. NULL: invalid, or no memory. */
-struct elfcage_serve *elfcage_serve_new(const struct cage_call *c);
-/* Free it, and close its files. */
-void elfcage_serve_free(struct elfcage_serve *v);
+typedef int (*elfcage_serve_fn)(struct elfcage_serve *v, struct cage_call *c, const void *request);
+
+/*
+ * Serve a call by @fn: it opens files and puts the answer. @request: room for the request, of @size
+ * bytes. The files are closed afterwards. As @fn, or -EINVAL: another size, or no file.
+ */
+int elfcage_serve_call(struct cage_call *c, void *request, size_t size, elfcage_serve_fn fn);
 /* Open file @i; as elffile_open(). */
 int elfcage_serve_open(struct elfcage_serve *v, const struct cage_call *c, int i);
 /* Test whether parts were missed: then the result is not used. */

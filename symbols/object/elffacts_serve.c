@@ -19,7 +19,7 @@ void elffacts_collect(struct elffacts *out, const struct elffile *f)
 }
 
 static void find_vars(struct elffacts_answer *a, const struct elffile *f,
-		      struct elffacts_request *r)
+		      const struct elffacts_request *r)
 {
 	struct elfvar vars[ELFFACTS_VARS_MAX];
 
@@ -32,13 +32,15 @@ static void find_vars(struct elffacts_answer *a, const struct elffile *f,
 	}
 }
 
-static int serve_files(struct elfcage_serve *v, struct cage_call *c, struct elffacts_request *r)
+static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void *request)
 {
+	const struct elffacts_request *r = request;
 	const struct elffile *object = &v->file[ELFFACTS_OBJECT];
 	const struct elffile *debug = &v->file[ELFFACTS_DEBUG];
 	struct elffacts_answer a = { .match = DEBUGFILE_OTHER };
 	bool pair = c->fds[ELFFACTS_DEBUG] >= 0;
-	int rc = elfcage_serve_open(v, c, ELFFACTS_OBJECT);
+	int rc = r->nr_vars <= ELFFACTS_VARS_MAX ? elfcage_serve_open(v, c, ELFFACTS_OBJECT)
+						 : -EINVAL;
 
 	if (!rc && pair)
 		rc = elfcage_serve_open(v, c, ELFFACTS_DEBUG);
@@ -58,18 +60,9 @@ static int serve_files(struct elfcage_serve *v, struct cage_call *c, struct elff
 
 static int serve(struct cage_call *c)
 {
-	struct elfcage_serve *v = elfcage_serve_new(c);
 	struct elffacts_request r;
-	int rc = -EINVAL;
 
-	if (!v)
-		return -EINVAL;
-	if (v->request_size == sizeof(r) && c->fds[ELFFACTS_OBJECT] >= 0) {
-		memcpy(&r, v->request, sizeof(r));
-		rc = r.nr_vars <= ELFFACTS_VARS_MAX ? serve_files(v, c, &r) : -EINVAL;
-	}
-	elfcage_serve_free(v);
-	return rc;
+	return elfcage_serve_call(c, &r, sizeof(r), serve_files);
 }
 
 const struct cage_reader elffacts_reader = {

@@ -90,8 +90,9 @@ static void finish(struct elfcage_serve *v, const struct image_request *r, struc
 	}
 }
 
-static int serve_files(struct elfcage_serve *v, struct cage_call *c, const struct image_request *r)
+static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void *request)
 {
+	const struct image_request *r = request;
 	struct image *image = NULL;
 	struct image_answer a = { .match = DEBUGFILE_OTHER };
 	int rc = elfcage_serve_open(v, c, IMAGE_OBJECT);
@@ -115,18 +116,9 @@ static int serve_files(struct elfcage_serve *v, struct cage_call *c, const struc
 
 static int serve(struct cage_call *c)
 {
-	struct elfcage_serve *v = elfcage_serve_new(c);
 	struct image_request r;
-	int rc = -EINVAL;
 
-	if (!v)
-		return -EINVAL;
-	if (v->request_size == sizeof(r) && c->fds[IMAGE_OBJECT] >= 0) {
-		memcpy(&r, v->request, sizeof(r));
-		rc = serve_files(v, c, &r);
-	}
-	elfcage_serve_free(v);
-	return rc;
+	return elfcage_serve_call(c, &r, sizeof(r), serve_files);
 }
 
 #define READER(nr)                                                                                 \
