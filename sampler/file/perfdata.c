@@ -266,8 +266,10 @@ bool perfdata_more(struct perfdata *pd, bool idle)
 	bool more = idle || read_more(pd);
 
 	if (!more) {
-		if (!pd->found.stop && perfdata_call_feed(pd, NULL, 0, true))
-			stop_reading(pd, -EPIPE);
+		int code = pd->found.stop ? 0 : perfdata_call_feed(pd, NULL, 0, true);
+
+		if (code)
+			stop_reading(pd, code);
 		perfdata_call_end(pd);
 		close(pd->bytes.pipe);
 		pd->bytes.pipe = -1;

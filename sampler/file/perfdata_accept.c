@@ -64,7 +64,7 @@ static bool is_valid(const struct perfdata *pd, const struct perfdata_ref *ref, 
 		     const struct perfdata_chunk *chunk)
 {
 	const struct perfdata_bytes *b = &pd->bytes;
-	/* What a stream has forgotten is before its window. */
+	/* Bytes that a stream has dropped are before its window. */
 	uint64_t from = b->pipe >= 0 ? b->window_at : 0, to = walked;
 
 	if (ref->inflated) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Check what the reader of a recording has found, and take it.
+ * Check the findings of a recording's reader, and keep them.
  *
  * The reader may have been taken over by the recording: each number that look-ups or loops rely on
  * is checked here. Texts are foreign, as in the file. One thread.

@@ -54,8 +54,8 @@ void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_
 			   uint64_t keep);
 /* Copy @size bytes. 0 or -ENOMEM. */
 int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
-/* Return a descriptor of a file, a copy or a pipe that was read, which cannot be written to; the
- * caller closes it. -errno. */
+/* Open the bytes once more, for reading only. Return a descriptor, which the caller closes, or
+ * -errno. */
 int perfdata_bytes_share(const struct perfdata_bytes *b);
 /* Let the kernel read on behind @offset, for the reader of a file that is shared. */
 void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset);

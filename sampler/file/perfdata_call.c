@@ -149,7 +149,7 @@ int perfdata_call_feed(struct perfdata *pd, const uint8_t *bytes, size_t size, b
 			code = find(pd, &request, bytes, some);
 		if (!code && pd->found.kind == PERFDATA_KIND_STREAM && !pd->found.stop)
 			code = find_more(pd, fixed);
-		bytes += some;
+		bytes = size ? bytes + some : bytes;
 		size -= some;
 	} while (!code && size && pd->found.kind != PERFDATA_KIND_WHOLE);
 	return code;

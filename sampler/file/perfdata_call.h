@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Calls to the reader of a recording, in the cage: what it finds is checked and taken. Private to
+ * Call the reader of a recording, in the cage; check and keep its findings. Private to
  * perfdata.c.
  *
  * One thread; it may wait.
@@ -17,8 +17,8 @@ struct perfdata;
 /* Find everything in pd->bytes, a file or what was read from a pipe. 0 or -errno. */
 int perfdata_call_all(struct perfdata *pd);
 /*
- * Find what is in @size more bytes of a stream; 0: it has ended. @fixed: its events are in use. 0
- * or -errno.
+ * Find the records in @size more bytes of a stream; 0: it has ended. @fixed: its events are in use.
+ * 0 or -errno.
  */
 int perfdata_call_feed(struct perfdata *pd, const uint8_t *bytes, size_t size, bool fixed);
 /* End the reader. */

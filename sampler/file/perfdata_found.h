@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is found in the bytes of a recording, beside its events: the places of its records, and
- * totals. Made in the cage, checked by perfdata_accept.h.
+ * Findings in the bytes of a recording, beside its events: places of records, and totals. Made in
+ * the cage, checked by perfdata_accept.h.
  *
  * Plain numbers without padding: they are sent as they are.
  */

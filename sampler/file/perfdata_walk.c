@@ -28,7 +28,7 @@
 /* CPUs are read one after another in a round: its last records may have earlier ones behind. */
 #define FIRST_NS 50000000ULL
 
-/* What is found at a time, at least: of the file, of decompressed bytes, of records. */
+/* Limits of one part: bytes of the file, decompressed bytes, records. */
 #define PART_SIZE    (16ULL << 20)
 #define INFLATED_MAX (1U << 20)
 #define REFS_MAX     32768U
@@ -293,7 +293,7 @@ static bool read_header(struct perfdata_scan *s, const struct perfdata_source *s
 	return h->size >= sizeof(*h) && h->size <= left;
 }
 
-/* Return whether the caller is to take what is there first. */
+/* Test whether a part is complete: the caller takes it before the walk goes on. */
 static bool is_full(const struct perfdata_scan *s, const struct perfdata_source *src,
 		    uint64_t offset)
 {
