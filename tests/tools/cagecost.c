@@ -19,6 +19,7 @@
 #include "symbols/jit/jitcopy.h"
 #include "symbols/jit/perfmap_cage.h"
 #include "symbols/name/demangler.h"
+#include "symbols/object/elfsig.h"
 #include "symbols/object/image_read.h"
 #include "symbols/object/object.h"
 #include "symbols/source/dwarf_object.h"
@@ -176,7 +177,7 @@ static uint64_t work_lines(const char *path)
 
 static bool with_cage; /* in this process */
 
-/* Build the image of @path: in the cage, or from the file itself. */
+/* Build and keep the image of @path, as proftop does: in the cage, or from the file itself. */
 static bool build_image(const char *path)
 {
 	struct image_input in = { .no_debug_files = true };
@@ -193,11 +194,12 @@ static bool build_image(const char *path)
 		parts.file = &f;
 		if (!rc) {
 			rc = image_build(&image, &parts);
+			if (!rc)
+				elfsig_find(image, &f);
 			elffile_close(&f);
 		}
 	}
 	close(in.fd);
-	image_free(rc ? NULL : image);
 	return !rc;
 }
 
