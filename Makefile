@@ -41,6 +41,9 @@ CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
 	-Wno-unused-parameter $(if $(filter 1,$(WERROR)),-Werror)
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+# Foreign bytes that are read outside of the cage (doc/SECURITY.md). A sanitizer finds the same, earlier; HARDEN= is without.
+HARDEN   ?= $(if $(SAN),,-fstack-protector-strong -fstack-clash-protection $(if $(filter -O1 -O2 -O3 -Os,$(CFLAGS)),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+HARDENLD := $(if $(HARDEN),-Wl$(comma)-z$(comma)relro$(comma)-z$(comma)now)
 # assert() checks invariants in debug and sanitizer builds.
 ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(if $(filter libzstd,$(OPT_PKGS)),-DHAVE_ZSTD) $(if $(filter liblzma,$(OPT_PKGS)),-DHAVE_LZMA) \
@@ -49,8 +52,8 @@ ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 	$(if $(filter libcurl,$(OPT_PKGS)),-DHAVE_CURL) $(if $(HAVE_PFM),-DHAVE_PFM) \
 	$(if $(SAN)$(filter 1,$(DEBUG)),,-DNDEBUG) \
 	$(CPPFLAGS)
-ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(PKG_CFLAGS) $(CFLAGS)
-ALL_LDFLAGS   = -pthread $(SANFLAGS) $(LDFLAGS)
+ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(HARDEN) $(PKG_CFLAGS) $(CFLAGS)
+ALL_LDFLAGS   = -pthread $(SANFLAGS) $(HARDENLD) $(LDFLAGS)
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
 # Not linked with, but loaded when they are needed (symbols/base/library.h): libdeflate, capstone, libpfm4, libmicrohttpd, libcurl.
 PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(filter-out libdeflate capstone libmicrohttpd libcurl,$(OPT_PKGS))) -liberty -lm
@@ -135,6 +138,8 @@ $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(LIBS_$(1))
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) -o $$@ $$^ $$(PKG_LIBS) $$(TEST_LIBS)
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_tests,$(r))))
+# Steps through the lazy binding of functions as well.
+$(B)/tests/unwind/test_truth: HARDENLD := -Wl,-z,relro,-z,lazy
 # Compares with the library itself.
 $(B)/tests/sampler/test_libpfm: TEST_LIBS += $(if $(HAVE_PFM),-lpfm)
 
