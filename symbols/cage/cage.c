@@ -257,16 +257,27 @@ void cage_answer_free(struct cage_answer *a)
 }
 
 /*
+ * Test a reply file that can no longer change: it has @size bytes, and no others, which would keep
+ * memory that nobody counts. All of its pages are there: a hole would take memory here, or end this
+ * process.
+ */
+static bool is_whole(int file, size_t size)
+{
+	struct stat st;
+
+	return !fstat(file, &st) && (uint64_t)st.st_size == size &&
+	       lseek(file, 0, SEEK_HOLE) == st.st_size;
+}
+
+/*
  * Map the bytes of the reply file, which nothing can change from here on: the next call has another
- * one. All of its pages have to be there: a hole would take memory here, or end this process.
+ * one.
  */
 static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
 {
-	struct stat st;
 	void *bytes;
 
-	if (fcntl(w->file, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) || fstat(w->file, &st) ||
-	    (uint64_t)st.st_size < size || (uint64_t)st.st_blocks * 512 < size)
+	if (fcntl(w->file, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) || !is_whole(w->file, size))
 		return -EBADMSG;
 	bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, w->file, 0);
 	close(w->file);
@@ -444,6 +455,7 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 		       size_t size, const int fds[CAGE_FDS_MAX], uint32_t generation,
 		       uint64_t timeout_ns, struct cage_answer *out)
 {
+	uint64_t start_ns;
 	int code = 0, rc;
 
 	if (!reader->stateful)
@@ -453,7 +465,9 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	rc = prepare(w, reader->kind);
 	if (rc)
 		return rc;
+	start_ns = time_now_ns();
 	rc = exchange(w, reader, request, size, fds, timeout_ns, &code, out);
+	out->took_ns = time_now_ns() - start_ns;
 	if (rc) {
 		end_worker(w);
 		return rc;
@@ -492,6 +506,17 @@ void cage_end(const struct cage_reader *reader)
 
 	pthread_mutex_lock(&w->lock);
 	if (w->sock >= 0)
+		end_worker(w);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void cage_refuse(const struct cage_reader *reader, uint32_t generation)
+{
+	struct worker *w = &cage.workers[reader->kind];
+
+	if (pthread_mutex_trylock(&w->lock))
+		return;
+	if (w->sock >= 0 && w->generation == generation)
 		end_worker(w);
 	pthread_mutex_unlock(&w->lock);
 }

@@ -29,6 +29,7 @@ struct cage_answer {
 	uint8_t *bytes; /* malloc'ed unless mapped; foreign */
 	size_t size;
 	uint32_t generation; /* of the worker that answered */
+	uint64_t took_ns;    /* wall time of the call, also of one that failed */
 	bool mapped;	     /* read-only pages of the reply file: only if reader->map_reply */
 };
 
@@ -48,6 +49,12 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 
 /* End the worker of @reader: its state is not needed any more. */
 void cage_end(const struct cage_reader *reader);
+
+/*
+ * End the worker of @reader that gave an invalid answer, if it is still the one of @generation and
+ * has no call.
+ */
+void cage_refuse(const struct cage_reader *reader, uint32_t generation);
 
 /* Return a kind from @first to @last without a call at this moment, else @first. */
 enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last);

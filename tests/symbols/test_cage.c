@@ -54,6 +54,8 @@ enum {
 	NO_BYTES,
 	MAPPED,
 	SPARSE,
+	PAID,
+	LARGER,
 	LOCKED,
 	FILL,
 	READ_FD,
@@ -335,6 +337,17 @@ static void sparse(const struct cage_reply *r)
 		forge(last_serial, ANSWER_SIZE, -1);
 }
 
+/* Answer with a file that is larger than it says: with a hole and the pages that it lacks, or not.
+ */
+static void larger(const struct cage_reply *r, off_t from)
+{
+	static char bytes[ANSWER_SIZE];
+
+	if (pwrite(r->file, bytes, sizeof(bytes), from) == sizeof(bytes) &&
+	    pwrite(r->file, bytes, sizeof(bytes), ANSWER_SIZE) == sizeof(bytes))
+		forge(last_serial, ANSWER_SIZE, -1);
+}
+
 /* Answer, then hold the locks of the file: its write waits for a page of the hanging file @fd. */
 static void lock(const struct cage_reply *r, int fd)
 {
@@ -421,6 +434,12 @@ static int serve(struct cage_call *c)
 		return 0;
 	case SPARSE:
 		sparse(&c->reply);
+		return 0;
+	case PAID:
+		larger(&c->reply, ANSWER_SIZE);
+		return 0;
+	case LARGER:
+		larger(&c->reply, 0);
 		return 0;
 	case FILL:
 		return fill(&c->reply);
@@ -590,12 +609,19 @@ TEST(test_early)
 }
 
 /* Bytes that are mapped do not change, and are all there. */
-TEST(test_mapped)
+static int reset_kind(void **state)
+{
+	kind = CAGE_DWARF;
+	return 0;
+}
+
+TEST(test_mapped, NULL, reset_kind)
 {
 	kind = CAGE_PERFMAP;
 	fails(MAPPED, SANITIZED ? -EBADMSG : -EPIPE, LONG);
 	fails(SPARSE, -EBADMSG, LONG);
-	kind = CAGE_DWARF;
+	fails(PAID, -EBADMSG, LONG);
+	fails(LARGER, -EBADMSG, LONG);
 }
 
 /* A worker that keeps all that it gets is replaced. */
@@ -739,6 +765,8 @@ TEST(test_greedy)
 		skip();
 	assert_int_equal(call(GREEDY, 0, 0, 6 * LONG, &a), -ENOMEM);
 	count(&generation);
+	/* It has no memory left. */
+	cage_end(&readers[kind]);
 }
 
 #define NR_THREADS 8
