@@ -420,7 +420,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 		explain(base, r->rc);
 		e->due_ns = e->scan_due_ns = now_ns + RETRY_NS;
 		/* A JVM may still be starting: try again a few times. */
-		if (++e->tries >= TRIES_MAX)
+		if (r->rc != -EAGAIN && ++e->tries >= TRIES_MAX)
 			end_reading(e);
 		return;
 	}

@@ -17,9 +17,8 @@
 
 #include "symbols/base/watch.h"
 
-#define TIMEOUT_NS 10000000000ULL
-#define CALLS_MAX  24U		/* for one answer */
-#define PIECE	   (64UL << 10) /* below HEAP_PIECE of ui/main.c */
+#define CALLS_MAX 24U	       /* for one answer */
+#define PIECE	  (64UL << 10) /* below HEAP_PIECE of ui/main.c */
 /* A smaller file is copied as a whole, of another one that many bytes at both ends. */
 #define WHOLE_SIZE (256UL << 10)
 #define ENDS_SIZE  (64UL << 10)
@@ -79,22 +78,26 @@ static int read_part(struct elfcage *c, struct elfcage_file *s, struct elfpart p
 	return 0;
 }
 
-/* Reserve memory for @size bytes. -ENOSPC: they never fit; -EAGAIN: other files are read now. */
+/*
+ * Reserve memory for @size bytes more. -ENOSPC: they never fit; -EAGAIN: other files are read now.
+ */
 static int hold(struct elfcage *c, uint64_t size)
 {
-	uint64_t max = c->memory_max, now;
+	uint64_t max = c->memory_max, more, now;
 
-	if (!max || size < SMALL_SIZE)
+	c->sum += size;
+	if (!max || c->sum < SMALL_SIZE)
 		return 0;
-	if (c->held + size > 2 * max + OTHERS_SIZE)
+	if (c->sum > 2 * max + OTHERS_SIZE)
 		return -ENOSPC;
-	now = atomic_fetch_add_explicit(&all_reading, size, memory_order_relaxed) + size;
+	more = c->sum - c->held;
+	now = atomic_fetch_add_explicit(&all_reading, more, memory_order_relaxed) + more;
 	/* The memory that this file already has is no reason to wait. */
-	if (now <= max || now == c->held + size) {
-		c->held += size;
+	if (now <= max || now == c->sum) {
+		c->held = c->sum;
 		return 0;
 	}
-	atomic_fetch_sub_explicit(&all_reading, size, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&all_reading, more, memory_order_relaxed);
 	return -EAGAIN;
 }
 
@@ -229,26 +232,59 @@ static int read_missed(struct elfcage *c, const struct cage_answer *a, bool *mor
 	return rc;
 }
 
+/* Return what an error of the reader says: its worker chooses the number. */
+static int known_error(int rc)
+{
+	static const int known[] = { -ENOEXEC, -ENOENT, -ESTALE, -E2BIG,  -ENOSPC, -ENOMEM,
+				     -EFBIG,   -ETIME,	-EPIPE,	 -ENOSYS, -EINVAL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (rc == known[i])
+			return rc;
+	return -EBADMSG;
+}
+
+/* Call the reader once. The calls of a reading have one limit of number and time. */
+static int call(struct elfcage *c, const struct cage_reader *reader, const void *request,
+		size_t size, struct cage_answer *out)
+{
+	const int fds[CAGE_FDS_MAX] = { c->files[0].sent, c->files[1].sent };
+	size_t at = make_request(c);
+	int rc;
+
+	if (c->nr_calls >= CALLS_MAX || c->took_ns >= c->time_ns || size > sizeof(c->request) - at)
+		return -EBADMSG;
+	c->nr_calls++;
+	memcpy(c->request + at, request, size);
+	rc = cage_call(reader, c->request, at + size, fds, 0, c->time_ns - c->took_ns, out);
+	c->took_ns += out->took_ns;
+	c->reader = reader;
+	c->generation = out->generation;
+	return rc ? known_error(rc) : 0;
+}
+
+int elfcage_refuse(struct elfcage *c)
+{
+	cage_refuse(c->reader, c->generation);
+	return -EBADMSG;
+}
+
 int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void *request,
 		size_t size, struct cage_answer *out)
 {
 	bool more = true;
 
 	for (;;) {
-		const int fds[CAGE_FDS_MAX] = { c->files[0].sent, c->files[1].sent };
-		size_t at = make_request(c);
-		int rc;
+		int rc = call(c, reader, request, size, out);
 
-		if (c->nr_calls++ == CALLS_MAX || size > sizeof(c->request) - at)
-			return -EBADMSG;
-		memcpy(c->request + at, request, size);
-		rc = cage_call(reader, c->request, at + size, fds, 0, TIMEOUT_NS, out);
 		if (rc)
 			return rc;
 		rc = read_missed(c, out, &more);
 		if (!rc && !more)
 			return 0;
 		cage_answer_free(out);
+		if (rc == -EBADMSG)
+			elfcage_refuse(c);
 		if (rc)
 			return rc;
 	}
@@ -260,6 +296,8 @@ struct elfcage *elfcage_new(void)
 
 	if (!c)
 		return NULL;
+	c->memory_max = ELFCAGE_MEMORY;
+	c->time_ns = ELFCAGE_TIME_NS;
 	for (int i = 0; i < ELFCAGE_FILES; i++)
 		c->files[i].fd = c->files[i].copy = c->files[i].sent = -1;
 	c->buf = malloc(PIECE);

@@ -34,7 +34,7 @@ static int ask(struct elfcage *c, const struct elffacts_request *r, struct elffa
 	else
 		rc = -EBADMSG;
 	cage_answer_free(&a);
-	return rc || is_valid(&out->facts) ? rc : -EBADMSG;
+	return !rc && is_valid(&out->facts) ? 0 : elfcage_refuse(c);
 }
 
 int elffacts_read(struct elffacts *out, const struct elffacts_input *in)

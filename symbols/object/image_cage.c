@@ -55,19 +55,19 @@ static int ask(struct reading *r, struct cage_answer *a)
 
 	if (rc)
 		return rc;
-	rc = take_head(r, a);
-	if (rc)
-		cage_answer_free(a);
-	return rc;
+	if (!take_head(r, a))
+		return 0;
+	cage_answer_free(a);
+	return elfcage_refuse(r->files);
 }
 
 /* Take the image of an answer, which is freed. */
-static int take_image(struct cage_answer *a, struct image **out)
+static int take_image(struct reading *r, struct cage_answer *a, struct image **out)
 {
 	int rc = image_flat_take(out, a, ELFCAGE_ANSWER + sizeof(struct image_answer));
 
 	cage_answer_free(a);
-	return rc;
+	return rc == -EBADMSG ? elfcage_refuse(r->files) : rc;
 }
 
 static bool is_from_debug_file(const struct image *image)
@@ -92,7 +92,7 @@ static int read_with(struct reading *r, int fd, uint64_t size, struct image **ou
 		rc = ask(r, &a);
 	}
 	if (!rc && r->answer.match == DEBUGFILE_SAME)
-		rc = take_image(&a, out);
+		rc = take_image(r, &a, out);
 	cage_answer_free(&a);
 	elfcage_close(r->files, IMAGE_DEBUG);
 	if (!rc && *out && !is_from_debug_file(*out)) {
@@ -138,7 +138,7 @@ static int read_image(struct reading *r, struct image **image)
 	if (!rc)
 		rc = ask(r, &a);
 	if (!rc)
-		rc = take_image(&a, image);
+		rc = take_image(r, &a, image);
 	if (!rc && !r->in->no_debug_files && strcmp((*image)->source, ".symtab") != 0)
 		rc = add_debug_file(r, image);
 	return rc;

@@ -21,7 +21,8 @@
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
 #include "symbols/object/image_read.h"
-#include "symbols/object/elfcage_wire.h"
+#include "symbols/object/elfcage.h"
+#include "symbols/object/image_wire.h"
 #include "symbols/object/elffacts.h"
 #include "symbols/source/disasm.h"
 #include "symbols/source/disasm_serve.h"
@@ -32,9 +33,11 @@
 
 #define NR_ROUNDS 300U
 #define NR_NAMES  3000U
+#define STEP	  (15ULL << 20)
+#define NAP_NS	  60000000ULL
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES, SLOW, GREEDY, WRITES };
+enum mode { HONEST, CHANGED, DIES, SLOW, GREEDY, STEPS, NAPS, DENIES, WRITES };
 static struct shared {
 	enum mode mode;
 	uint32_t seed;
@@ -76,15 +79,25 @@ static void answer_one_byte(struct cage_call *c)
 	cage_put(&c->reply, &a, sizeof(a));
 }
 
-/* Miss a part of the object that is there, or beyond its end. */
+/* Miss a part of the object that is there, or beyond its end; or the next one of a sparse file. */
 static void miss_more(struct cage_call *c)
 {
 	struct elfcage_answer a = { .nr_missed = { 1, 0 } };
 	struct elfpart part = { 0, shared->seed ? UINT64_MAX : 1 };
 
+	if (shared->mode != GREEDY) {
+		part.start = shared->nr_calls * STEP;
+		part.end = part.start + (shared->mode == NAPS ? 1 : STEP);
+	}
 	c->reply.size = 0;
 	cage_put(&c->reply, &a, sizeof(a));
 	cage_put(&c->reply, &part, sizeof(part));
+}
+
+static void nap(void)
+{
+	for (uint64_t end_ns = time_now_ns() + NAP_NS; time_now_ns() < end_ns;)
+		;
 }
 
 static int serve(const struct cage_reader *reader, struct cage_call *c)
@@ -103,9 +116,13 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 		change(&c->reply);
 	if (!rc && shared->mode == SLOW)
 		answer_one_byte(c);
-	if (!rc && shared->mode == GREEDY)
+	if (shared->mode == NAPS)
+		nap();
+	if ((!rc && shared->mode == GREEDY) || shared->mode == STEPS || shared->mode == NAPS) {
 		miss_more(c);
-	return rc;
+		return 0;
+	}
+	return shared->mode == DENIES ? -EAGAIN : rc;
 }
 
 #define WRAPPED(name, of)                                                                          \
@@ -571,6 +588,57 @@ TEST(test_image)
 }
 
 /* Write a copy of a file of /proc. The caller removes it. */
+/* Read a sparse file in the cage. @c: NULL, or with other limits; it can be used again. */
+static int read_sparse(struct elfcage *c, enum mode mode)
+{
+	const struct image_request r = { .serial = 1 };
+	struct elfcage *own = c ? NULL : elfcage_new();
+	struct cage_answer a;
+	int fd = memfd_create("sparse", MFD_CLOEXEC), rc;
+
+	c = c ? c : own;
+	assert_int_equal(ftruncate(fd, 1 << 30), 0);
+	shared->mode = mode;
+	shared->nr_calls = 0;
+	c->copied = true;
+	assert_int_equal(elfcage_open(c, 0, fd, 1 << 30), 0);
+	rc = elfcage_ask(c, &image_readers[0], &r, sizeof(r), &a);
+	close(fd);
+	elfcage_close(c, 0);
+	if (own)
+		elfcage_free(own);
+	return rc;
+}
+
+/* A reading has one limit of calls, of time and of memory, whatever its worker says. */
+TEST(test_limits)
+{
+	struct elfcage *c = elfcage_new();
+
+	/* Small steps are counted. */
+	c->memory_max = 1;
+	assert_int_equal(read_sparse(c, STEPS), -ENOSPC);
+	assert_in_range(shared->nr_calls, 17, 18);
+	elfcage_free(c);
+	c = elfcage_new();
+	c->time_ns = 4 * NAP_NS;
+	assert_int_equal(read_sparse(c, NAPS), -EBADMSG);
+	assert_in_range(shared->nr_calls, 2, 4);
+	/* The next file of a reading that is over gets no call. */
+	read_sparse(c, NAPS);
+	assert_int_equal(shared->nr_calls, 0);
+	c->time_ns = UINT64_MAX / 2;
+	c->took_ns = 0;
+	assert_int_equal(read_sparse(c, NAPS), -EBADMSG);
+	assert_in_range(shared->nr_calls, 10, 24);
+	read_sparse(c, NAPS);
+	assert_int_equal(shared->nr_calls, 0);
+	elfcage_free(c);
+	/* Not the result of the helper, which would be tried again for ever. */
+	assert_int_equal(read_sparse(NULL, DENIES), -EBADMSG);
+	shared->mode = HONEST;
+}
+
 static void write_copy(char path[32], const void *bytes, size_t size)
 {
 	int fd;
