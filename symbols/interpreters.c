@@ -7,13 +7,18 @@
 #include "symbols/interpreters.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "symbols/base/wake.h"
 #include "symbols/lang/describe.h"
 
-/* One that takes longer hangs: it is left behind. */
+/* One that takes longer hangs: it is left behind. Calls of its worker have limits of their own. */
 #define DESCRIBE_NS 2000000000ULL
+#define WORKER_NS   60000000000ULL
+/* Large files are read one after another. */
+#define AGAIN_NS  200000000ULL
+#define TRIES_MAX 50U
 
 /* Lend the description of @want out. False: no helper is free. */
 static bool start(struct interpreters *in, struct interpreters_job *job,
@@ -32,6 +37,8 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 	};
 	struct object_sighting seen;
 
+	/* Not the name of the last sighting: any process can map the file by another one. */
+	snprintf(where.name, sizeof(where.name), "%s", object->name.str);
 	objects_sighting(in->objects, object, &seen);
 	where.path = seen.path;
 	job->describe = seen.path ? describe_new(&where) : NULL;
@@ -41,6 +48,7 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 		return true;
 	}
 	job->since_ns = now_ns;
+	job->tries = 0;
 	job->object = want->mapping.object;
 	if (!in->helpers)
 		job->describe->job.run(&job->describe->job);
@@ -85,6 +93,30 @@ static void take(struct interpreters *in, struct interpreters_job *job)
 	object_put(job->object);
 }
 
+static bool hangs(const struct interpreters_job *job, uint64_t now_ns)
+{
+	struct describe *d = job->describe;
+
+	if (watch_blocked_ns(&d->job.watch, now_ns) > DESCRIBE_NS)
+		return true;
+	return now_ns - job->since_ns >
+	       (atomic_load_explicit(&d->asks, memory_order_relaxed) ? WORKER_NS : DESCRIBE_NS);
+}
+
+/* Start a finished job again that could not have memory yet. True: it runs, or is due later. */
+static bool again(struct interpreters *in, struct interpreters_job *job, uint64_t now_ns)
+{
+	struct describe *d = job->describe;
+
+	if (d->rc != -EAGAIN || !in->helpers || job->tries == TRIES_MAX)
+		return false;
+	if (now_ns - job->since_ns < AGAIN_NS || helpers_start(in->helpers, &d->job))
+		return true;
+	job->tries++;
+	job->since_ns = now_ns;
+	return true;
+}
+
 /* Leave a job behind that hangs. */
 static void leave(struct interpreters_job *job)
 {
@@ -104,9 +136,11 @@ bool interpreters_work(struct interpreters *in, uint64_t now_ns)
 		struct interpreters_job *job = &in->jobs[i];
 
 		if (job->describe && (!in->helpers || helper_job_done(&job->describe->job))) {
+			if (again(in, job, now_ns))
+				continue;
 			take(in, job);
 			more = true;
-		} else if (job->describe && now_ns - job->since_ns > DESCRIBE_NS) {
+		} else if (job->describe && hangs(job, now_ns)) {
 			leave(job);
 		}
 		if (!job->describe && maps_next_interpreter(in->maps, &want))

@@ -21,7 +21,8 @@ struct interpreters {
 	struct helpers *helpers;
 	struct interpreters_job {
 		struct describe *describe; /* NULL: free */
-		uint64_t since_ns;
+		uint64_t since_ns;	   /* of its last start */
+		uint32_t tries;
 		struct object *object; /* with a reference */
 	} jobs[INTERPRETERS_JOBS];
 	int news_fd;	     /* eventfd that each new description wakes; -1: none */

@@ -322,8 +322,9 @@ static void on_sample(struct langreader *r, const struct record_sample *s, bool 
 	rcu_thread_online();
 	known = maps_interpreter(r->shared->maps, (pid_t)s->pid, s->time_ns, &r->about, &process);
 	rcu_thread_offline();
-	if (!known || r->about.reason || !(r->shared->languages & lang_bit(r->about.kind)) ||
-	    is_barred(r->shared, process))
+	/* Java's frames are on the native stack. */
+	if (!known || r->about.reason || r->about.kind <= LANG_NONE || r->about.kind >= LANG_NR ||
+	    !(r->shared->languages & lang_bit(r->about.kind)) || is_barred(r->shared, process))
 		return;
 	r->read_pid = (pid_t)s->pid;
 	atomic_store_explicit(&r->pid, (int)s->pid, memory_order_relaxed);

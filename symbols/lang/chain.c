@@ -192,7 +192,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	struct lang_thread *t = find_thread(r, s->process, s->tid);
 	uint32_t size;
 
-	assert(p->kind < LANG_NR); /* Java has no reader */
+	assert(p->kind > LANG_NONE && p->kind < LANG_NR); /* Java has no reader */
 	out->nr = 0;
 	out->same = 0;
 	out->broken = out->settled = out->rooted = false;
@@ -240,6 +240,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			    pid_t tid)
 {
+	assert(p->kind > LANG_NONE && p->kind < LANG_NR);
 	lang_memory_begin(&r->memory);
 	decoders[p->kind].find_thread(r, p, process, tid);
 }

@@ -171,41 +171,48 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 
 static atomic_ullong last_serial; /* relaxed */
 
+/* Take the answer of a reader, which may have been taken over: what it can say is bounded. */
+static bool take_file(struct describe_file *out, const struct cage_answer *a, enum lang_kind kind)
+{
+	if (a->size != ELFCAGE_ANSWER + sizeof(*out))
+		return false;
+	memcpy(out, a->bytes + ELFCAGE_ANSWER, sizeof(*out));
+	return out->kind == (uint32_t)kind && out->nr_eval <= LANG_EVAL_MAX;
+}
+
 /* Have the file read in the cage. 0 or -errno. */
 static int read_file(struct describe *d, const struct foreign_file *opened,
 		     struct describe_file *out)
 {
 	const struct describe_where *w = &d->where;
-	const char *slash = strrchr(w->path, '/'), *name = slash ? slash + 1 : w->path;
 	struct describe_request r = {
 		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
 		.start = w->start,
 		.offset = w->offset,
 	};
+	enum lang_kind kind = describe_kind_of_name(w->name);
 	struct elfcage *c = elfcage_new();
 	struct cage_answer a;
 	int rc = c ? 0 : -ENOMEM;
 
-	strncpy(r.name, name, sizeof(r.name) - 1);
+	/* Without a reader of the language: not published, whatever the worker says. */
+	if (kind == LANG_NONE)
+		rc = -ENOENT;
+	memcpy(r.name, w->name, sizeof(r.name));
 	if (!rc) {
 		c->watch = &d->job.watch;
 		rc = elfcage_open(c, 0, opened->fd, opened->size);
 	}
+	atomic_store_explicit(&d->asks, true, memory_order_relaxed);
 	if (!rc)
 		rc = elfcage_ask(c, &describe_reader, &r, sizeof(r), &a);
+	atomic_store_explicit(&d->asks, false, memory_order_relaxed);
 	if (!rc) {
-		if (a.size == ELFCAGE_ANSWER + sizeof(*out))
-			memcpy(out, a.bytes + ELFCAGE_ANSWER, sizeof(*out));
-		else
-			rc = -EBADMSG;
+		rc = take_file(out, &a, kind) ? 0 : elfcage_refuse(c);
 		cage_answer_free(&a);
 	}
 	if (c)
 		elfcage_free(c);
-	/* Its reader may have been taken over: what it can say is bounded. */
-	if (!rc &&
-	    (out->kind != (uint32_t)describe_kind_of_name(r.name) || out->nr_eval > LANG_EVAL_MAX))
-		rc = -EBADMSG;
 	return rc;
 }
 

@@ -27,13 +27,16 @@ struct describe_where {
 	uint32_t maj, min;
 	uint64_t ino;
 	char *path; /* owned */
+	/* Of its object: it decides the language, as when the process was found by it. */
+	char name[LANG_FILE_MAX];
 };
 
 struct describe {
 	struct job job;
 	struct describe_where where;
+	atomic_bool asks; /* its worker, or waits for that: both have limits of their own */
 	/* Once it is done: */
-	int rc;			/* -ENOENT: the file is no interpreter, its library may be */
+	int rc; /* -ENOENT: the file is no interpreter, its library may be; -EAGAIN: try later */
 	struct lang_desc *desc; /* to be taken; NULL when rc is not 0 */
 };
 

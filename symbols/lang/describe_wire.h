@@ -8,12 +8,10 @@
 
 #include "symbols/lang/lang.h"
 
-#define DESCRIBE_NAME_MAX 64U
-
 struct describe_request {
-	uint64_t serial;	      /* of the job, not 0 */
-	uint64_t start, offset;	      /* of the mapping that holds the code, and in the file */
-	char name[DESCRIBE_NAME_MAX]; /* of the file, without its folder */
+	uint64_t serial;	  /* of the job, not 0 */
+	uint64_t start, offset;	  /* of the mapping that holds the code, and in the file */
+	char name[LANG_FILE_MAX]; /* of the file, without its folder */
 };
 
 /* The symbols of an interpreter's file, as addresses in the file. */

@@ -44,6 +44,9 @@ extern const char lang_untried[];
 /* The kind letter of its functions. */
 char lang_letter(enum lang_kind kind);
 
+/* Bytes of the name of an interpreter's file, with its NUL; a longer one is cut. */
+#define LANG_FILE_MAX 64U
+
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
 

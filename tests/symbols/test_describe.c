@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Descriptions of interpreters by a reader that was taken over: what it says is bounded, and its
+ * language is that of the object by which the process was found.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "symbols/cage/cage.h"
+#include "symbols/lang/describe.h"
+#include "symbols/lang/describe_names.h"
+#include "symbols/lang/describe_wire.h"
+#include "symbols/object/elfcage_wire.h"
+#include "symbols/process/procfs.h"
+
+#define NR_ROUNDS 300U
+
+/* What the worker says: shared with it. */
+static struct said {
+	struct describe_file file;
+	bool own_kind; /* not that of the name */
+	size_t size;
+} * said;
+
+static int serve(struct cage_call *c)
+{
+	const struct elfcage_answer head = { .nr_missed = { 0, 0 } };
+	struct describe_file file = said->file;
+	struct describe_request r;
+
+	memcpy(&r, (const uint8_t *)c->request + c->size - sizeof(r), sizeof(r));
+	if (!said->own_kind)
+		file.kind = (uint32_t)describe_kind_of_name(r.name);
+	cage_put(&c->reply, &head, sizeof(head));
+	cage_put(&c->reply, &file, said->size);
+	return 0;
+}
+
+/* Describe this process by the file of this program, as if it were the one of @name. */
+static int describe(const char *name, struct lang_process *out)
+{
+	struct describe_where where = { .pid = getpid() };
+	struct describe *d;
+	struct stat st;
+	int rc;
+
+	assert_int_equal(stat("/proc/self/exe", &st), 0);
+	where.ino = st.st_ino;
+	where.maj = major(st.st_dev);
+	where.min = minor(st.st_dev);
+	where.path = realpath("/proc/self/exe", NULL);
+	snprintf(where.name, sizeof(where.name), "%s", name);
+	d = describe_new(&where);
+	assert_non_null(d);
+	d->job.run(&d->job);
+	rc = d->rc;
+	assert_true(!rc == !!d->desc);
+	if (!rc)
+		*out = d->desc->info;
+	d->job.drop(&d->job);
+	return rc;
+}
+
+TEST(test_kinds)
+{
+	struct lang_process p;
+
+	*said = (struct said){ .size = sizeof(said->file) };
+	assert_int_equal(describe("python3.11", &p), 0);
+	assert_int_equal(p.kind, LANG_PYTHON);
+	assert_non_null(p.reason); /* its runtime is at 0 */
+	/* Not the name of the object: a process may map the file by another one. */
+	assert_int_equal(describe("x", &p), -ENOENT);
+	assert_int_equal(describe("", &p), -ENOENT);
+	said->own_kind = true;
+	for (said->file.kind = 0; said->file.kind < 256; said->file.kind++)
+		assert_int_equal(describe("python3.11", &p),
+				 said->file.kind == LANG_PYTHON ? 0 : -EBADMSG);
+	said->own_kind = false;
+	said->file.nr_eval = LANG_EVAL_MAX + 1;
+	assert_int_equal(describe("python3.11", &p), -EBADMSG);
+	said->file.nr_eval = LANG_EVAL_MAX;
+	assert_int_equal(describe("python3.11", &p), 0);
+	said->size--;
+	assert_int_equal(describe("python3.11", &p), -EBADMSG);
+}
+
+/* Numbers at random: no layout that was refused is without a reason. */
+TEST(test_numbers)
+{
+	static const char *const names[] = { "python3.8", "python3.13", "php8.2",
+					     "ruby3.1",	  "perl5.36",	"node" };
+	struct lang_process p;
+	unsigned int seed = 1;
+
+	for (uint32_t round = 0; round < NR_ROUNDS; round++) {
+		*said = (struct said){ .size = sizeof(said->file) };
+		for (size_t i = 0; i < sizeof(said->file); i++)
+			((uint8_t *)&said->file)[i] = (uint8_t)(rand_r(&seed) >> 8);
+		said->file.nr_eval %= LANG_EVAL_MAX + 1;
+		if (round % 2) /* readable */
+			said->file.runtime = said->file.version_at = (uintptr_t)said;
+		said->file.bias = round % 4 ? 0 : said->file.bias;
+		assert_int_equal(describe(names[round % ARRAY_SIZE(names)], &p), 0);
+		assert_in_range(p.kind, LANG_PYTHON, LANG_NR - 1);
+		assert_in_range(p.nr_eval, 0, LANG_EVAL_MAX);
+		if (p.kind == LANG_NODE && !p.reason)
+			assert_null(v8layout_check(&p.v8));
+		if (p.kind == LANG_PYTHON && !p.reason)
+			assert_non_null(pylayout_of(p.version));
+	}
+}
+
+static struct cage_reader reader;
+
+static int set_up(void **state)
+{
+	static const struct cage_reader *readers[CAGE_NR_KINDS];
+
+	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	reader = describe_reader;
+	reader.serve = serve;
+	readers[CAGE_DESCRIBE] = &reader;
+	return said == MAP_FAILED ? -1 : cage_start(readers);
+}
+
+static int tear_down(void **state)
+{
+	cage_stop();
+	return 0;
+}
+
+int main(void)
+{
+	return run_unit_tests(set_up, tear_down);
+}
