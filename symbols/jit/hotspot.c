@@ -18,7 +18,6 @@
 #include "symbols/process/procfs.h"
 
 #define SEGMENTS_MAX	(32U << 20)
-#define BLOB_BYTES	512U /* of the head of a block with its blob; no member is behind */
 #define CODE_SIZE_MAX	(256U << 20)
 #define FRAME_WORDS_MAX (1U << 16)
 #define LEVEL_OPTIMISED 4 /* compilerDefinitions.hpp, all versions */
@@ -153,7 +152,7 @@ static int read_heaps(struct hotspot *h, struct remote *r)
 }
 
 struct head {
-	uint8_t bytes[BLOB_BYTES];
+	uint8_t bytes[VMSTRUCTS_BLOB];
 };
 
 /* A scan in the making. */
@@ -308,7 +307,7 @@ static int scan_blocks(struct scan *s, const uint64_t *blocks, uint32_t nr)
 	int rc = -ENOMEM;
 
 	if (array_reserve(&s->heads, &s->max_heads, nr))
-		rc = remote_read_each(s->r, blocks, nr, BLOB_BYTES, (uint8_t *)s->heads, got);
+		rc = remote_read_each(s->r, blocks, nr, VMSTRUCTS_BLOB, (uint8_t *)s->heads, got);
 	for (uint32_t i = 0; i < nr && !rc; i++) {
 		struct hotspot_blob b = { .blob = blocks[i] + v->block_size };
 		const uint8_t *head = s->heads[i].bytes;

@@ -238,7 +238,9 @@ static int read_variables(struct remote *r, const struct elfvar *vars, uint64_t 
 
 		if (i == STRUCTS || i == TYPES)
 			continue;
-		if (stride < 8 || stride > STRIDE_MAX || (at[i] != stride && at[i] > stride - 8))
+		if (stride < 8 || stride > STRIDE_MAX)
+			return -EBADMSG;
+		if (i != STRUCTS_STRIDE && i != TYPES_STRIDE && at[i] > stride - 8)
 			return -EBADMSG;
 	}
 	return 0;
@@ -256,6 +258,8 @@ static int check(struct vmstructs *v, const struct wanted *w, const char **missi
 		*missing = w->field ? w->field : w->type;
 		return w->optional ? 0 : -ENODATA;
 	}
+	if (member(v, w) == &v->block_size && value > VMSTRUCTS_BLOB - OFFSET_MAX - sizeof(value))
+		return -EBADMSG;
 	return value <= OFFSET_MAX || address ? 0 : -EBADMSG;
 }
 

@@ -295,6 +295,16 @@ TEST(test_tables)
 	gHotSpotVMTypeEntrySizeOffset = 12;
 	assert_int_equal(read_tables(&j, &missing), -EBADMSG);
 	gHotSpotVMTypeEntrySizeOffset = offsetof(struct VMTypeEntry, size);
+	/* Only the stride itself may be as large as an entry: others would be read behind it. */
+	gHotSpotVMStructEntryArrayStride = 256;
+	gHotSpotVMStructEntryTypeNameOffset = 256;
+	assert_int_equal(read_tables(&j, &missing), -EBADMSG);
+	gHotSpotVMStructEntryArrayStride = sizeof(struct VMStructEntry);
+	gHotSpotVMStructEntryTypeNameOffset = offsetof(struct VMStructEntry, type);
+	/* A head of blocks with which members of blobs would be behind the bytes that are read. */
+	types[0].size = 112;
+	assert_int_equal(read_tables(&j, &missing), -EBADMSG);
+	types[0].size = 16;
 	/* A table without end. */
 	gHotSpotVMStructs = (void *)16;
 	assert_int_equal(read_tables(&j, &missing), -EFAULT);
