@@ -76,14 +76,25 @@ bool elfv8_read(const struct elffile *f, uint64_t address, void *out, size_t siz
 	return elfv8_offset(f, address, size, &offset) && !elffile_read(f, offset, out, size);
 }
 
+/* Find the relative relocations, which are read in pieces. False: they are not there yet. */
+static bool find_relative(const struct elffile *f, struct elffile_dynamic *out)
+{
+	uint64_t size, offset;
+
+	elffile_dynamic(f, out);
+	out->nr_relative = MIN(out->nr_relative, (uint64_t)RELA_MAX);
+	size = out->nr_relative * sizeof(Elf64_Rela);
+	return !elfv8_offset(f, out->rela, size, &offset) || !elffile_expect(f, offset, size);
+}
+
 /* Get the value that a relative relocation puts at @address. */
 static bool relocated(const struct elffile *f, uint64_t address, uint64_t *value)
 {
 	struct elffile_dynamic dynamic;
 	Elf64_Rela rela[RELA_PIECE];
 
-	elffile_dynamic(f, &dynamic);
-	dynamic.nr_relative = MIN(dynamic.nr_relative, (uint64_t)RELA_MAX);
+	if (!find_relative(f, &dynamic))
+		return false;
 	for (uint64_t i = 0; i < dynamic.nr_relative; i += RELA_PIECE) {
 		size_t nr = (size_t)MIN(dynamic.nr_relative - i, (uint64_t)RELA_PIECE);
 
@@ -215,8 +226,8 @@ static bool read_pointers(const struct elffile *f, uint64_t table, uint32_t nr, 
 	for (uint32_t i = 0; i < nr; i++)
 		if (!elfv8_read(f, table + (uint64_t)i * NAME_ENTRY, &out[i], sizeof(out[i])))
 			return false;
-	elffile_dynamic(f, &dynamic);
-	dynamic.nr_relative = MIN(dynamic.nr_relative, (uint64_t)RELA_MAX);
+	if (!find_relative(f, &dynamic))
+		return false;
 	for (uint64_t i = 0; i < dynamic.nr_relative; i += RELA_PIECE) {
 		size_t piece = (size_t)MIN(dynamic.nr_relative - i, (uint64_t)RELA_PIECE);
 

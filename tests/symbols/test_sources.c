@@ -410,6 +410,47 @@ TEST(test_v8)
 	elfsym_fini(&t);
 }
 
+/* All relocations are missed in one call: there are not enough calls for each piece. */
+TEST(test_v8_relocated)
+{
+	enum { NR = 20000, SIZE = V8_SIZE + NR * sizeof(Elf64_Rela), DYNAMIC = 0xf000 };
+	static struct elfparts there, missed;
+	static uint8_t bytes[SIZE];
+	const Elf64_Dyn dynamic[] = { { DT_RELA, { V8_SIZE } },
+				      { DT_RELASZ, { NR * sizeof(Elf64_Rela) } },
+				      { DT_RELACOUNT, { NR } },
+				      { DT_NULL, { 0 } } };
+	Elf64_Phdr segments[] = {
+		{ .p_type = PT_LOAD, .p_filesz = SIZE, .p_memsz = SIZE },
+		{ .p_type = PT_DYNAMIC, .p_offset = DYNAMIC, .p_filesz = sizeof(dynamic) },
+	};
+	const struct elffile f = { .fd = -1,
+				   .memory = bytes,
+				   .size = SIZE,
+				   .elf_class = ELFCLASS64,
+				   .machine = EM_X86_64,
+				   .phdrs = segments,
+				   .nr_phdrs = 2,
+				   .there = &there,
+				   .missed = &missed };
+	struct elfsym t = { .nr = 0 };
+	uint32_t before;
+
+	make_v8(bytes, &t);
+	memcpy(bytes + DYNAMIC, dynamic, sizeof(dynamic));
+	before = t.nr;
+	elfparts_add(&there, 0, V8_SIZE, SIZE);
+	assert_int_equal(elfv8_add(&t, &f), 0);
+	assert_int_equal(t.nr, before);
+	assert_true(elfparts_has(&missed, V8_SIZE, SIZE));
+	elfparts_add(&there, V8_SIZE, SIZE, SIZE);
+	missed.nr = 0;
+	assert_int_equal(elfv8_add(&t, &f), 0);
+	assert_int_equal(t.nr - before, V8_NR_BUILTINS);
+	assert_int_equal(missed.nr, 0);
+	elfsym_fini(&t);
+}
+
 TEST(test_go)
 {
 	uint8_t table[GO_SIZE];
