@@ -49,7 +49,7 @@ struct vmstructs {
 };
 
 #define VMSTRUCTS_VARIABLES 12U
-/* Bytes of a block with the head of its blob: all members that are read of it are inside. */
+/* Bytes of a block with the head of its blob: all members that are read are inside. */
 #define VMSTRUCTS_BLOB 512U
 
 /* Fill in the names of the variables that describe the tables, to be found in libjvm.so. */

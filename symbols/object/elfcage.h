@@ -55,8 +55,8 @@ void elfcage_close(struct elfcage *c, int i);
 /*
  * Call @reader with @request until it misses no part of the files. Its answer is behind
  * ELFCAGE_ANSWER bytes of @out, which the caller frees. 0; -EAGAIN while other large files are
- * read; -ENOEXEC, -ENOENT, -ESTALE, -E2BIG, -ENOSPC or -ENOMEM of the reader; -EBADMSG: another
- * error of it, or an invalid answer; other errors of cage_call(), or -errno.
+ * read; -ENOEXEC, -ENOENT, -ESTALE, -E2BIG, -ENOSPC or -ENOMEM of the reader; -EBADMSG: other
+ * errors, or an invalid answer; other errors of cage_call(), or -errno.
  */
 int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void *request,
 		size_t size, struct cage_answer *out);

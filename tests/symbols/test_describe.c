@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Descriptions of interpreters by a reader that was taken over: what it says is bounded, and its
+ * Descriptions of interpreters by a reader that was taken over: they are bounded, and their
  * language is that of the object by which the process was found.
  */
 #include "tests/prelude.h"
@@ -21,7 +21,7 @@
 
 #define NR_ROUNDS 300U
 
-/* What the worker says: shared with it. */
+/* The answer of the worker, which shares this memory. */
 static struct said {
 	struct describe_file file;
 	bool own_kind; /* not that of the name */
