@@ -98,7 +98,7 @@ static bool is_sure(struct pipeline *p)
 
 /*
  * Find the sample's stack. If a part was read and was not enough, read the whole record: one sample
- * in sixteen. False: reading failed.
+ * in sixteen. False: it cannot be read, or is no sample any more.
  */
 static bool resolve_record(struct replay *r, struct store *st, struct pipeline *p,
 			   struct reading *in)
@@ -111,7 +111,8 @@ static bool resolve_record(struct replay *r, struct store *st, struct pipeline *
 	}
 	r->part = MIN(r->part + r->part / 8, REPLAY_PART_MAX);
 	in->bytes = perfdata_record(r->data, in->index, &in->size, &in->layout);
-	if (decode(r, in))
+	/* It may have changed: then it is a bad record. */
+	if (decode(r, in) || in->rec.type != PERF_RECORD_SAMPLE)
 		return false;
 	resolve(st, p, &in->rec.sample, in->layout->regs_mask);
 	return true;
