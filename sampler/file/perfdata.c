@@ -311,11 +311,10 @@ const char *perfdata_note(const struct perfdata *pd)
 static const uint8_t *inflated_at(const struct perfdata *pd, const struct perfdata_ref *ref)
 {
 	uint32_t next = search_split(pd->nr_chunks, i, pd->chunks[i].at <= ref->at);
-	const struct perfdata_chunk *c;
+	const struct perfdata_chunk *c = next ? &pd->chunks[next - 1] : NULL;
 
-	assert(next);
-	c = &pd->chunks[next - 1];
-	assert(ref->at - c->at + ref->size <= c->size);
+	if (!c || ref->at - c->at > c->size || ref->size > c->size - (ref->at - c->at))
+		return NULL;
 	return c->bytes + (ref->at - c->at);
 }
 

@@ -110,6 +110,7 @@ static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint
 int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
 {
 	struct perfdata_chunk chunk = { .at = pd->inflated, .bytes = answer->bytes };
+	const uint64_t nr_before = pd->nr_refs;
 	struct perfdata_answer a;
 	int code = read_tail(answer->bytes, answer->size, &a);
 
@@ -120,8 +121,10 @@ int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
 	chunk.size = a.inflated;
 	if (!code)
 		code = add_refs(pd, chunk.bytes + chunk.size, a.nr_refs, a.found.walked, &chunk);
-	if (code)
+	if (code) {
+		pd->nr_refs = nr_before;
 		return code;
+	}
 	if (chunk.size) {
 		add_chunk(pd, &chunk);
 		answer->bytes = NULL;

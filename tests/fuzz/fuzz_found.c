@@ -59,9 +59,10 @@ static void accept(struct perfdata *pd, const uint8_t *data, size_t size)
 	data += sizeof(facts);
 	size -= sizeof(facts);
 	if (facts > size || perfdata_accept_found(data + facts, size - facts, &found) ||
-	    perfdata_accept_facts(pd, data, facts) || take_answer(pd, data + facts, size - facts))
+	    perfdata_accept_facts(pd, data, facts))
 		return;
-	/* Once more: the next one of a recording. */
+	/* Once more: the next one of a recording. A stream goes on after one that is refused. */
+	take_answer(pd, data + facts, size - facts);
 	take_answer(pd, data + facts, size - facts);
 	if (perfdata_order_sort(pd->refs, pd->nr_refs))
 		abort();

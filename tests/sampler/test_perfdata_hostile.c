@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A recording with a reader that was taken over by it: each answer is refused, or harmless.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include "sampler/file/perfdata.h"
+#include "sampler/file/perfdata_private.h"
+#include "sampler/file/perfdata_wire.h"
+
+#include "tests/sampler/perfdata_file.h"
+
+/* The answer to call @nr for records, from 0 on. */
+static void (*reader)(struct cage_call *c, unsigned int nr);
+static unsigned int nr_calls;
+static uint32_t nr_events;
+
+static void answer(struct cage_call *c, const void *inflated, size_t size,
+		   const struct perfdata_ref *refs, uint64_t nr, struct perfdata_found found)
+{
+	const struct perfdata_answer a = { .inflated = size, .nr_refs = nr, .found = found };
+
+	if (size)
+		cage_put(&c->reply, inflated, size);
+	if (nr)
+		cage_put(&c->reply, refs, nr * sizeof(*refs));
+	cage_put(&c->reply, &a, sizeof(a));
+}
+
+static void put_facts(struct cage_call *c)
+{
+	const struct perfdata_facts f = { .nr_events = nr_events };
+	const struct perfdata_fact_event ev = { .attr = attr_of(PERF_COUNT_SW_CPU_CLOCK) };
+
+	cage_put(&c->reply, &f, sizeof(f));
+	for (uint32_t i = 0; i < nr_events; i++)
+		cage_put(&c->reply, &ev, sizeof(ev));
+}
+
+static int serve(struct cage_call *c)
+{
+	const struct perfdata_request *r = c->request;
+
+	if (r->call == PERFDATA_FACTS)
+		put_facts(c);
+	else if (r->call == PERFDATA_FEED || r->call == PERFDATA_MORE)
+		reader(c, nr_calls++);
+	return 0;
+}
+
+/* Without a cage they run in this thread. */
+#define READER(nr)                                                                                 \
+	{                                                                                          \
+		.kind = CAGE_RECORDING + (nr), .name = "test", .serve = serve                      \
+	}
+const struct cage_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
+								READER(3) };
+
+static void begin(void (*fn)(struct cage_call *c, unsigned int nr))
+{
+	reader = fn;
+	nr_calls = 0;
+	nr_events = 1;
+}
+
+static enum sampler_reading go_on(uint64_t bytes)
+{
+	return SAMPLER_READING_GO;
+}
+
+/* Open a stream at standard input; returns the end to write to. */
+static int open_stream(struct perfdata **pd)
+{
+	int fds[2], was = dup(STDIN_FILENO);
+	struct err e = { "" };
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+	close(fds[0]);
+	assert_int_equal(write(fds[1], "PERFILE2", 8), 8);
+	if (perfdata_open_stream(pd, "-", go_on, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(dup2(was, STDIN_FILENO), STDIN_FILENO);
+	close(was);
+	return fds[1];
+}
+
+static struct perfdata_found stream_found(void)
+{
+	return (struct perfdata_found){
+		.done = 1, .begun = 1, .kind = PERFDATA_KIND_STREAM, .version = 1
+	};
+}
+
+/* Records in decompressed bytes, the last one behind their end. */
+static void refused_part(struct cage_call *c, unsigned int nr)
+{
+	static const uint8_t inflated[100];
+	const struct perfdata_ref refs[] = { { .at = 0, .size = 64, .inflated = 1 },
+					     { .at = 64, .size = 64, .inflated = 1 } };
+
+	answer(c, inflated, nr ? sizeof(inflated) : 0, refs, nr ? ARRAY_SIZE(refs) : 0,
+	       stream_found());
+}
+
+/* Of an answer that is refused nothing is taken, also in a stream, which goes on. */
+TEST(test_refused_in_stream)
+{
+	struct perfdata *pd;
+	int fd;
+
+	begin(refused_part);
+	fd = open_stream(&pd);
+	assert_int_equal(write(fd, "12345678", 8), 8);
+	assert_false(perfdata_more(pd, false));
+	assert_string_equal(perfdata_note(pd), "reading stopped: its reader failed: a damaged "
+					       "file, or out of memory");
+	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		const struct record_layout *layout;
+		size_t size;
+
+		assert_non_null(perfdata_record(pd, i, &size, &layout));
+	}
+	assert_int_equal(perfdata_nr_records(pd), 0);
+	perfdata_close(pd);
+	close(fd);
+}
+
+/* A record in decompressed bytes that are not there has no bytes. */
+TEST(test_no_bytes)
+{
+	static uint8_t bytes[64];
+	struct perfdata_chunk chunk = { .at = 100, .size = sizeof(bytes), .bytes = bytes };
+	struct perfdata_event event = { .nr_samples = 0 };
+	struct perfdata_ref refs[] = { { .at = 0, .size = 8, .inflated = 1 },
+				       { .at = 160, .size = 8, .inflated = 1 },
+				       { .at = 156, .size = 8, .inflated = 1 } };
+	struct perfdata pd = { .chunks = &chunk,
+			       .nr_chunks = 1,
+			       .events = { .events = &event, .nr = 1 },
+			       .refs = refs,
+			       .nr_refs = ARRAY_SIZE(refs) };
+	const struct record_layout *layout;
+	size_t size;
+
+	assert_null(perfdata_record(&pd, 0, &size, &layout));
+	assert_null(perfdata_record(&pd, 1, &size, &layout));
+	assert_ptr_equal(perfdata_record(&pd, 2, &size, &layout), bytes + 56);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
