@@ -50,10 +50,14 @@ struct hotspots_entry {
 	const struct codemap *map;
 	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
 	/* Of a replay: */
-	struct hotspot_job_chain *recorded; /* sorted by hotspots_settle() */
-	uint32_t nr_recorded, max_recorded, nr_settled;
-	uint32_t max_blobs, max_methods; /* in the reading */
-	bool pending;			 /* something was recorded since hotspots_settle() */
+	struct hotspot_job_chain *recorded; /* the first nr_sorted ones are sorted */
+	uint32_t nr_recorded, max_recorded, nr_settled, nr_sorted;
+	uint64_t recorded_size;			 /* in bytes */
+	uint32_t max_blobs, max_methods;	 /* in the reading */
+	uint64_t nr_taken;			 /* records */
+	int64_t spent_inserting, spent_settling; /* see hotspots_replay.c */
+	bool left_out;				 /* there was more than is kept */
+	bool pending; /* something was recorded since hotspots_settle() */
 };
 
 #define HOTSPOTS_METHODS_MAX 65536U

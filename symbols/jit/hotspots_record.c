@@ -146,11 +146,15 @@ bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out)
 	}
 }
 
+size_t hotspots_kept_size(const struct code_text *text, const struct hotspots_kept *kept)
+{
+	return kept->nr * (sizeof(struct hotspot_job_frame) + 2) + text->table_size;
+}
+
 struct hotspot_job_frame *hotspots_kept_frames(const struct code_text *text,
 					       const struct hotspots_kept *kept)
 {
-	size_t size = kept->nr * (sizeof(struct hotspot_job_frame) + 2) + text->table_size;
-	struct hotspot_job_frame *frames = malloc(size);
+	struct hotspot_job_frame *frames = malloc(hotspots_kept_size(text, kept));
 	const uint8_t *at = text->table + sizeof(*kept), *end = text->table + text->table_size;
 	char *to = (char *)(frames + kept->nr);
 

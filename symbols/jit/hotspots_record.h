@@ -60,6 +60,8 @@ void hotspots_keep_chain(const struct hotspots_keeper *k, const struct hotspot_j
 
 /* Read a function of LANG_JAVA, foreign bytes. False: it makes no sense. */
 bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out);
+/* Return the bytes of the frames of a chain. */
+size_t hotspots_kept_size(const struct code_text *text, const struct hotspots_kept *kept);
 /* The frames of a chain, in one block for free(); NULL: they make no sense. */
 struct hotspot_job_frame *hotspots_kept_frames(const struct code_text *text,
 					       const struct hotspots_kept *kept);

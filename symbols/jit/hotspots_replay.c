@@ -12,6 +12,28 @@
 #include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
 
+/*
+ * A hostile recording has a sample behind each of its records, and code at falling addresses. So
+ * work on the code of a JVM is paid: each record pays for visits of CREDIT_RECORD blobs, after a
+ * first credit, which real JVMs seldom use up.
+ */
+#define CREDIT_BEGIN  (32LL << 20)
+#define CREDIT_RECORD 2048
+#define MOVED_BLOBS   4U /* moving these costs as much as a visit of one */
+
+/* Chains that are kept of one JVM, and their bytes. */
+#define CHAINS_MAX     (1U << 20)
+#define CHAIN_SIZE_MAX (256ULL << 20)
+
+/* Pay @cost from the credit of @records. False: it is not enough. */
+static bool pay(int64_t *spent, uint64_t records, uint64_t cost)
+{
+	if (*spent + (int64_t)cost > CREDIT_BEGIN + (int64_t)records * CREDIT_RECORD)
+		return false;
+	*spent += (int64_t)cost;
+	return true;
+}
+
 /* Insert code, and drop the code that it replaces. */
 static void take_blob(struct hotspots_entry *e, const struct hotspots_kept *k, const char *name,
 		      size_t size)
@@ -20,10 +42,13 @@ static void take_blob(struct hotspots_entry *e, const struct hotspots_kept *k, c
 	struct hotspot_blob *b;
 	uint32_t at, end;
 
-	if (vm->nr_blobs >= HOTSPOT_BLOBS_MAX ||
-	    !array_reserve(&vm->blobs, &e->max_blobs, vm->nr_blobs + 1ull))
-		return;
 	at = search_split(vm->nr_blobs, i, vm->blobs[i].end <= k->start);
+	if (vm->nr_blobs >= HOTSPOT_BLOBS_MAX ||
+	    !pay(&e->spent_inserting, e->nr_taken, (vm->nr_blobs - at) / MOVED_BLOBS) ||
+	    !array_reserve(&vm->blobs, &e->max_blobs, vm->nr_blobs + 1ull)) {
+		e->left_out = true;
+		return;
+	}
 	end = search_split(vm->nr_blobs, i, vm->blobs[i].start < k->end);
 	for (uint32_t i = at; i < end; i++)
 		free(vm->blobs[i].name);
@@ -53,8 +78,10 @@ static void take_method(struct hotspots_entry *e, const struct hotspots_kept *k,
 
 	/* The list ends with each settling. */
 	if (jitcode_nr(e->methods) + r->nr_methods >= HOTSPOTS_METHODS_MAX ||
-	    !array_reserve(&r->methods, &e->max_methods, r->nr_methods + 1ull))
+	    !array_reserve(&r->methods, &e->max_methods, r->nr_methods + 1ull)) {
+		e->left_out = true;
 		return;
+	}
 	r->methods[r->nr_methods++] = (struct hotspot_method_name){
 		.method = k->start,
 		.code = k->bytecodes,
@@ -67,10 +94,15 @@ static void take_chain(struct hotspots_entry *e, const struct hotspots_kept *k,
 		       const struct code_text *text)
 {
 	struct hotspot_job_frame *frames;
+	uint64_t size = hotspots_kept_size(text, k);
 
-	if (!array_reserve(&e->recorded, &e->max_recorded, e->nr_recorded + 1ull))
+	if (e->nr_recorded == CHAINS_MAX || size > CHAIN_SIZE_MAX - e->recorded_size ||
+	    !array_reserve(&e->recorded, &e->max_recorded, e->nr_recorded + 1ull)) {
+		e->left_out = true;
 		return;
+	}
 	frames = hotspots_kept_frames(text, k);
+	e->recorded_size += frames ? size : 0;
 	if (frames)
 		e->recorded[e->nr_recorded++] =
 			(struct hotspot_job_chain){ .addr = k->start,
@@ -90,6 +122,7 @@ void hotspots_replay(struct hotspots *h, const struct object *memory, const stru
 	if (!e || !e->reading)
 		return;
 	e->pending = true;
+	e->nr_taken++;
 	e->reading->vm.call_return = k->call_return;
 	switch (k->kind) {
 	case HOTSPOTS_KEPT_CODE:
@@ -113,38 +146,61 @@ static int by_place(const void *a, const void *b)
 	return COMPARE(x->addr, y->addr);
 }
 
+/* Take the new records of one JVM. */
+static void settle(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns)
+{
+	struct hotspot *vm = &e->reading->vm;
+
+	vm->nr_new = vm->nr_retired = 0;
+	for (uint32_t k = 0; k < vm->nr_blobs; k++) {
+		vm->nr_new += vm->blobs[k].fresh;
+		vm->nr_retired += vm->blobs[k].retired;
+	}
+	/* Of code that was read before them. */
+	for (uint32_t k = e->nr_settled; k < e->nr_recorded; k++)
+		if (e->recorded[k].exact)
+			hotspots_take_call(e, e->recorded[k].addr);
+	e->nr_settled = e->nr_recorded;
+	hotspots_take_code(h, e, time_ns);
+	hotspot_job_forget(e->reading);
+	e->max_methods = 0;
+	for (uint32_t k = 0; k < vm->nr_blobs; k++)
+		vm->blobs[k].fresh = false;
+	if (e->left_out)
+		object_explain(objects_at(h->objects, e->object),
+			       "the recording has too much code: some is left out", NULL);
+}
+
+/* Return the blobs that settling visits, and others that cost as much. */
+static uint64_t cost_of(const struct hotspots_entry *e)
+{
+	/* Ranges are sorted again. */
+	return e->reading->vm.nr_blobs + e->nr_calls + 8ULL * e->nr_ranges;
+}
+
 bool hotspots_settle(struct hotspots *h, uint64_t time_ns)
 {
 	bool changed = false;
 
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		struct hotspots_entry *e = h->entries[i];
-		struct hotspot *vm;
 
-		if (!e->pending || !e->reading)
+		/* Unpaid: together with later records. */
+		if (!e->pending || !e->reading || !pay(&e->spent_settling, e->nr_taken, cost_of(e)))
 			continue;
-		vm = &e->reading->vm;
 		e->pending = false;
 		changed = true;
-		vm->nr_new = vm->nr_retired = 0;
-		for (uint32_t k = 0; k < vm->nr_blobs; k++) {
-			vm->nr_new += vm->blobs[k].fresh;
-			vm->nr_retired += vm->blobs[k].retired;
-		}
-		/* Of code that was read before them. */
-		for (uint32_t k = e->nr_settled; k < e->nr_recorded; k++)
-			if (e->recorded[k].exact)
-				hotspots_take_call(e, e->recorded[k].addr);
-		e->nr_settled = e->nr_recorded;
-		hotspots_take_code(h, e, time_ns);
-		hotspot_job_forget(e->reading);
-		e->max_methods = 0;
-		for (uint32_t k = 0; k < vm->nr_blobs; k++)
-			vm->blobs[k].fresh = false;
-		if (e->nr_recorded)
-			qsort(e->recorded, e->nr_recorded, sizeof(*e->recorded), by_place);
+		settle(h, e, time_ns);
 	}
 	return changed;
+}
+
+/* Sort the chains, once for all that were settled since. */
+static void sort_recorded(struct hotspots_entry *e)
+{
+	if (e->nr_sorted != e->nr_settled)
+		qsort(e->recorded, e->nr_settled, sizeof(*e->recorded), by_place);
+	e->nr_sorted = e->nr_settled;
 }
 
 void hotspots_find_recorded(struct hotspots_entry *e, uint32_t layer, uint64_t addr, uint32_t place)
@@ -152,8 +208,9 @@ void hotspots_find_recorded(struct hotspots_entry *e, uint32_t layer, uint64_t a
 	const struct hotspot_job_chain key = { .addr = addr, .layer = layer };
 	struct hotspot_job_chain *found;
 
-	found = e->nr_recorded ? bsearch(&key, e->recorded, e->nr_recorded, sizeof(key), by_place)
-			       : NULL;
+	sort_recorded(e);
+	found = e->nr_sorted ? bsearch(&key, e->recorded, e->nr_sorted, sizeof(key), by_place)
+			     : NULL;
 	if (!found || !found->frames ||
 	    !array_reserve(&e->found, &e->max_found, e->nr_found + 1ull))
 		return;

@@ -201,6 +201,86 @@ TEST(test_kept)
 	code_log_free(k.log);
 }
 
+/* Make a JVM of a recording; @h is empty. */
+static struct object *begin_replay(struct hotspots *h, struct objects **objects, struct maps **maps)
+{
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
+
+	assert_int_equal(objects_new(objects), 0);
+	assert_int_equal(maps_new(maps, *objects, 64), 0);
+	hotspots_init(h, *objects);
+	h->maps = *maps;
+	h->recorded = true;
+	return objects_intern(*objects, &id, "//anon", 6, 1, 4096, 1ULL << 40);
+}
+
+static void end_replay(struct hotspots *h, struct objects *objects, struct maps *maps)
+{
+	hotspots_fini(h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
+/* A sample behind each record of code, or code at falling addresses: not quadratic. */
+TEST(test_replay_work)
+{
+	enum { NR = 20000 };
+	const struct code_text text = { .name = "f", .name_size = 1 };
+	uint64_t work = 0;
+	struct hotspots h;
+	struct objects *objects;
+	struct maps *maps;
+	struct object *memory = begin_replay(&h, &objects, &maps);
+	struct hotspots_entry *e;
+
+	for (uint32_t i = 0; i < NR; i++) {
+		struct hotspots_kept k = { .kind = HOTSPOTS_KEPT_CODE };
+
+		k.start = (1ULL << 30) - i * 64ULL;
+		k.end = k.start + 32;
+		k.code_kind = HOTSPOT_COMPILED;
+		hotspots_replay(&h, memory, &text, &k);
+		if (hotspots_settle(&h, i))
+			work += i + 1;
+	}
+	e = hotspots_find_entry(&h, memory);
+	assert_int_equal(e->reading->vm.nr_blobs, NR);
+	assert_false(e->left_out);
+	print_message("%u records, %u blobs visited\n", NR, (unsigned int)work);
+	assert_in_range(work, NR, (32U << 20) + NR * 2048U);
+	end_replay(&h, objects, maps);
+}
+
+/* Chains are found in the order of their places; too many are left out, with a reason. */
+TEST(test_replay_chains)
+{
+	enum { NR = 20000 };
+	static uint8_t table[CODES_TABLE_MAX];
+	const struct code_text text = { .table = table, .table_size = sizeof(table) };
+	struct hotspots h;
+	struct objects *objects;
+	struct maps *maps;
+	struct object *memory = begin_replay(&h, &objects, &maps);
+	struct hotspots_entry *e;
+
+	for (uint32_t i = 0; i < NR; i++) {
+		struct hotspots_kept k = { .kind = HOTSPOTS_KEPT_CHAIN, .nr = 1 };
+
+		k.start = 4096 + (NR - i) * 64ULL;
+		hotspots_replay(&h, memory, &text, &k);
+		assert_true(hotspots_settle(&h, i));
+	}
+	e = hotspots_find_entry(&h, memory);
+	assert_in_range(e->nr_recorded * sizeof(table), 200U << 20, 256U << 20);
+	assert_non_null(atomic_load(&memory->reason));
+	hotspots_find_recorded(e, 0, 4096 + NR * 64ULL, 77);
+	hotspots_find_recorded(e, 0, 4096 + (NR - 1) * 64ULL, 78);
+	hotspots_find_recorded(e, 0, 4096, 79);
+	assert_int_equal(e->nr_found, 2);
+	assert_int_equal(e->found[1].place, 78);
+	end_replay(&h, objects, maps);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
