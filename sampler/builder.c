@@ -7,6 +7,7 @@
 #include "sampler/builder.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -118,8 +119,9 @@ static void set_start(struct sampler *s, uint64_t now)
 static bool follow_pipe(struct sampler *s, bool idle)
 {
 	bool more = replay_more(s->replay, idle);
+	int code = replay_feed(s->replay, &s->store);
 
-	if (replay_feed(s->replay, &s->store))
+	if (code && code != -ECANCELED)
 		mailbox_say(&s->mailbox, "out of memory: samples of the recording are missing");
 	replay_drop(s->replay);
 	return more;
@@ -199,7 +201,21 @@ static void run_follow(struct sampler *s, struct replay_result *result)
 	}
 }
 
-/* Read the whole recording, then make its profile again for each control. */
+/* Read the whole recording, and make its profile unless the session ends. */
+static void run_replay(struct sampler *s, struct replay_result *result)
+{
+	int code = replay_run(s->replay, &s->store, result);
+
+	if (code == -ECANCELED)
+		return;
+	if (code || result->out_of_memory)
+		mailbox_say(&s->mailbox, "out of memory: the recording was not read completely");
+	/* Nothing was left to follow. */
+	s->target.gone = s->config.follow;
+	tick_replay(s, result);
+}
+
+/* Read the recording, then make its profile again for each control. */
 static void *replay_main(void *arg)
 {
 	struct sampler *s = arg;
@@ -209,12 +225,7 @@ static void *replay_main(void *arg)
 	prctl(PR_SET_NAME, "replay");
 	rcu_register_thread();
 	if (replay_fd(s->replay) < 0) {
-		if (replay_run(s->replay, &s->store, &result) || result.out_of_memory)
-			mailbox_say(&s->mailbox, "out of memory: the recording was not read "
-						 "completely");
-		/* Nothing was left to follow. */
-		s->target.gone = s->config.follow;
-		tick_replay(s, &result);
+		run_replay(s, &result);
 	} else if (replay_begin(s->replay, &s->store)) {
 		out_of_memory();
 	} else {
@@ -393,6 +404,8 @@ void builder_stop(struct sampler *s)
 	if (!s->builder.runs)
 		return;
 	atomic_store_explicit(&s->builder.stop, true, memory_order_release);
+	if (s->replay)
+		replay_stop(s->replay);
 	controls_wake(&s->controls);
 	pthread_join(s->builder.id, NULL);
 	s->builder.runs = false;

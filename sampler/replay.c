@@ -157,6 +157,11 @@ int replay_permille(const struct replay *r)
 				: -1;
 }
 
+void replay_stop(struct replay *r)
+{
+	atomic_store_explicit(&r->stopped, true, memory_order_relaxed);
+}
+
 void replay_close(struct replay *r)
 {
 	if (!r)
@@ -328,7 +333,9 @@ int replay_run(struct replay *r, struct store *st, struct replay_result *out)
 	if (code)
 		return code;
 	code = replay_feed(r, st);
-	replay_result(r, st, out);
+	/* Names of all places take a while. */
+	if (code != -ECANCELED)
+		replay_result(r, st, out);
 	replay_end(r);
 	return code;
 }

@@ -51,6 +51,7 @@ struct replay {
 	bool sliced;		/* the first slice was begun */
 	bool changed;		/* maps changed since they were published: until the next sample */
 	struct replay_language language;
+	atomic_bool stopped;	   /* by replay_stop() */
 	_Atomic uint32_t permille; /* of the records of a file that are counted; relaxed: shown */
 };
 
@@ -63,7 +64,10 @@ int replay_slot_of(void *ctx, uint64_t id);
 /* Get the members of the sample's group; the leader's count is its period: as perf report. */
 uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
 			struct pipeline_member members[static EVENTS_MAX]);
-/* Walk the records in order; frames of languages are for counting only. 0, or the result of @fn. */
+/*
+ * Walk the records in order; frames of languages are for counting only. 0, -ECANCELED after
+ * replay_stop(), or the result of @fn.
+ */
 int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		replay_resolved_fn fn, void *ctx);
 /* Count one sample: the replay_resolved_fn of replay_run(). @ctx: struct replay. */

@@ -6,6 +6,7 @@
  * with the first of them. Runs on: the thread of the replay.
  */
 #include <errno.h>
+#include <urcu-qsbr.h>
 
 #include "sampler/file/perfdata.h"
 #include "sampler/pipeline/deltas.h"
@@ -18,7 +19,7 @@
 #define REPLAY_TRIES_MAX 64
 /* The tables grow after this number of samples, or when they are crowded. */
 #define REPLAY_ROOM_EVERY 4096
-#define PROGRESS_RECORDS  1024 /* from one note of the progress to the next */
+#define PROGRESS_RECORDS  256 /* from one note of the progress to the next */
 #define SLICES_MAX	  6000
 
 static struct replay_cpu *cpu_of(struct replay *r, uint32_t cpu)
@@ -270,6 +271,18 @@ static bool take_waking(struct replay *r, struct store *st, const struct record_
 	return alone;
 }
 
+/* Between records: note the progress, and let replaced tables be freed if no sample is held. */
+static void note_progress(struct replay *r, uint64_t index, bool counting)
+{
+	if (index % PROGRESS_RECORDS)
+		return;
+	atomic_store_explicit(&r->permille, (uint32_t)(1000 * index / perfdata_nr_records(r->data)),
+			      memory_order_relaxed);
+	/* Unit tests replay in a thread without registration. */
+	if (counting && rcu_read_ongoing())
+		rcu_quiescent_state();
+}
+
 int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool side_band,
 		replay_resolved_fn fn, void *ctx)
 {
@@ -283,10 +296,10 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 		struct record *rec = &in.rec;
 		int bad;
 
-		if (i % PROGRESS_RECORDS == 0)
-			atomic_store_explicit(&r->permille,
-					      (uint32_t)(1000 * i / perfdata_nr_records(r->data)),
-					      memory_order_relaxed);
+		/* Relaxed: the owner waits for the thread. */
+		if (atomic_load_explicit(&r->stopped, memory_order_relaxed))
+			return -ECANCELED;
+		note_progress(r, i, fn == replay_count);
 		in.bytes = perfdata_record_part(r->data, i, r->part, &in.size, &in.layout,
 						&in.is_part);
 		if (fn == replay_count && in.bytes &&

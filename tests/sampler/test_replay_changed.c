@@ -6,11 +6,13 @@
 
 #include "tests/prelude.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sampler/replay_private.h"
 #include "sampler/sampler.h"
 #include "sampler/session.h"
 
@@ -24,8 +26,9 @@ static struct file file;
 static struct change {
 	uint64_t at[NR_SAMPLES]; /* of each sample */
 	uint32_t nr, nr_changed;
-	uint32_t to;   /* the type of a sample that is read again */
-	uint64_t last; /* the last one that was read */
+	uint32_t to;	     /* the type of a sample that is read again */
+	struct replay *stop; /* at the first read of a sample; else NULL */
+	uint64_t last;	     /* the last one that was read */
 } change;
 
 /* Read, instead of the C library: a sample that is read twice running has another type then. */
@@ -34,6 +37,8 @@ ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 	ssize_t got = syscall(SYS_pread64, fd, bytes, size, offset);
 	const uint32_t sample = PERF_RECORD_SAMPLE;
 
+	if (change.stop)
+		replay_stop(change.stop);
 	for (uint32_t i = 0; i < change.nr && change.to; i++) {
 		if ((uint64_t)offset != change.at[i] || got < 8 || memcmp(bytes, &sample, 4))
 			continue;
@@ -81,22 +86,32 @@ static void make(void)
 		put_copied(1000 + i);
 }
 
-/* A sample that is a mapping or a switch when it is read again has no stack of either. */
-TEST(test_changed_type)
+/* Open the file. The caller frees the result, and removes @path. */
+static struct sampler *open_file(char *path)
 {
 	struct sampler_config config = { .tick_ns = 1000000000, .window_ns = 5000000000 };
-	struct pipeline_stats stats = { 0 };
-	struct replay_result result;
 	struct err e = { "" };
 	struct sampler *s;
-	char path[] = "/tmp/proftop-test-XXXXXX";
 	int fd = mkstemp(path);
 
 	make();
 	assert_int_equal(write(fd, file.bytes, file.size), file.size);
+	close(fd);
 	config.replay = path;
 	if (sampler_new(&s, &config, &e))
 		fail_msg("%s", e.text);
+	return s;
+}
+
+/* A sample that is a mapping or a switch when it is read again has no stack of either. */
+TEST(test_changed_type)
+{
+	struct pipeline_stats stats = { 0 };
+	struct replay_result result;
+	char path[] = "/tmp/proftop-test-XXXXXX";
+	struct sampler *s;
+
+	s = open_file(path);
 	change.to = PERF_RECORD_MMAP2;
 	assert_int_equal(replay_run(s->replay, &s->store, &result), 0);
 	for (uint32_t i = 0; i < result.nr_cpus; i++)
@@ -106,7 +121,21 @@ TEST(test_changed_type)
 	assert_int_equal(stats.taken, NR_SAMPLES);
 	assert_int_equal(stats.dropped[DROP_BAD_RECORD], change.nr_changed);
 	sampler_free(s);
-	close(fd);
+	unlink(path);
+}
+
+/* A replay that is stopped does not read on. */
+TEST(test_stopped)
+{
+	struct replay_result result;
+	char path[] = "/tmp/proftop-test-XXXXXX";
+	struct sampler *s = open_file(path);
+
+	change.stop = s->replay;
+	assert_int_equal(replay_run(s->replay, &s->store, &result), -ECANCELED);
+	assert_int_equal(s->replay->cpus[0].samples.taken, 1);
+	change.stop = NULL;
+	sampler_free(s);
 	unlink(path);
 }
 
