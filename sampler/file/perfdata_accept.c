@@ -14,9 +14,7 @@
 #include "symbols/base/text.h"
 #include "symbols/cage/cage.h"
 
-/* The reader stops above the first. */
-#define INFLATED_MAX (PERFDATA_ZSTD_MAX + (256ULL << 20))
-#define RECORD_MIN   sizeof(struct perf_event_header)
+#define RECORD_MIN sizeof(struct perf_event_header)
 
 /* Find the totals at the end of an answer, and check the sizes of the other parts. */
 static int read_tail(const uint8_t *answer, size_t size, struct perfdata_answer *a)
@@ -59,25 +57,27 @@ static int check_found(const struct perfdata *pd, struct perfdata_found *f)
 	return 0;
 }
 
-/* @chunk: the decompressed bytes of the same answer. */
-static bool is_valid(const struct perfdata *pd, const struct perfdata_ref *ref, uint64_t walked,
-		     const struct perfdata_chunk *chunk)
-{
-	const struct perfdata_bytes *b = &pd->bytes;
-	/* Bytes that a stream has dropped are before its window. */
-	uint64_t from = b->pipe >= 0 ? b->window_at : 0, to = walked;
+/* The bytes that the next record of an answer may be in: of the file, and decompressed ones. */
+struct span {
+	uint64_t from, to;
+};
 
-	if (ref->inflated) {
-		from = chunk->at;
-		to = chunk->at + chunk->size;
-	}
+/* Test whether a record is behind the one before in the same bytes. */
+static bool is_valid(const struct perfdata *pd, const struct perfdata_ref *ref,
+		     const struct span spans[2])
+{
+	const struct span *s = &spans[ref->inflated == 1];
+
 	return ref->inflated <= 1 && ref->event < pd->events.nr && ref->size >= RECORD_MIN &&
-	       ref->at >= from && ref->at <= to && ref->size <= to - ref->at;
+	       ref->at >= s->from && ref->at <= s->to && ref->size <= s->to - ref->at;
 }
 
-/* Keep decompressed bytes. */
-static void add_chunk(struct perfdata *pd, const struct perfdata_chunk *chunk)
+/* Keep decompressed bytes, without the rest of their answer. */
+static void add_chunk(struct perfdata *pd, struct perfdata_chunk *chunk)
 {
+	uint8_t *bytes = realloc(chunk->bytes, chunk->size);
+
+	chunk->bytes = bytes ? bytes : chunk->bytes;
 	if (pd->nr_chunks == pd->room_chunks) {
 		pd->room_chunks = MAX(2 * pd->room_chunks, 16U);
 		pd->chunks = xrealloc_array(pd->chunks, pd->room_chunks, sizeof(*pd->chunks));
@@ -89,6 +89,10 @@ static void add_chunk(struct perfdata *pd, const struct perfdata_chunk *chunk)
 static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint64_t walked,
 		    const struct perfdata_chunk *chunk)
 {
+	/* Bytes that a stream has dropped are before them. */
+	struct span spans[2] = { { pd->found.walked, walked },
+				 { chunk->at, chunk->at + chunk->size } };
+
 	if (nr > (pd->bytes.size + pd->inflated + chunk->size) / RECORD_MIN - pd->nr_refs)
 		return -EBADMSG;
 	if (nr > pd->room_refs - pd->nr_refs) {
@@ -99,12 +103,21 @@ static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint
 		struct perfdata_ref *ref = &pd->refs[pd->nr_refs];
 
 		memcpy(ref, bytes + i * sizeof(*ref), sizeof(*ref));
-		if (!is_valid(pd, ref, walked, chunk))
+		if (!is_valid(pd, ref, spans))
 			return -EBADMSG;
+		spans[ref->inflated].from = ref->at + ref->size;
 		ref->time_ns = MIN(ref->time_ns, PERFDATA_TIME_MAX);
 		pd->nr_refs++;
 	}
 	return 0;
+}
+
+/* Check the size of more decompressed bytes by the limits of the reader. */
+static int check_inflated(const struct perfdata *pd, uint64_t size)
+{
+	uint64_t limit = MIN(perfdata_zstd_limit(pd->bytes.size), PERFDATA_ZSTD_MAX);
+
+	return size > limit - pd->inflated ? -EBADMSG : 0;
 }
 
 int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
@@ -116,8 +129,8 @@ int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
 
 	if (!code)
 		code = check_found(pd, &a.found);
-	if (!code && a.inflated > INFLATED_MAX - pd->inflated)
-		code = -EBADMSG;
+	if (!code)
+		code = check_inflated(pd, a.inflated);
 	chunk.size = a.inflated;
 	if (!code)
 		code = add_refs(pd, chunk.bytes + chunk.size, a.nr_refs, a.found.walked, &chunk);
@@ -202,8 +215,9 @@ static int take_facts(struct perfdata_events *t, const uint8_t *at, size_t left)
 	if (!bytes)
 		return -EBADMSG;
 	memcpy(&f, bytes, sizeof(f));
-	if (f.nr_events > PERFDATA_EVENTS_MAX || !memchr(f.machine, 0, sizeof(f.machine)) ||
-	    !memchr(f.host, 0, sizeof(f.host)) ||
+	if (f.nr_events > PERFDATA_EVENTS_MAX || f.nr_ids > PERFDATA_IDS_MAX ||
+	    f.nr_build_ids > PERFDATA_BUILD_IDS_MAX || f.names_size > PERFDATA_NAMES_MAX ||
+	    !memchr(f.machine, 0, sizeof(f.machine)) || !memchr(f.host, 0, sizeof(f.host)) ||
 	    !memchr(f.kernel.release, 0, sizeof(f.kernel.release)) ||
 	    f.kernel.build_id_size > sizeof(f.kernel.build_id))
 		return -EBADMSG;

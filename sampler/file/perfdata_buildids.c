@@ -14,9 +14,6 @@
 #include "sampler/file/perfdata_format.h"
 #include "symbols/object/object.h"
 
-#define IDS_MAX	  (1u << 18)
-#define NAMES_MAX (64u << 20)
-
 /* Return whether the object is the kernel, not a module. */
 static bool is_kernel(const char *name, size_t size)
 {
@@ -35,7 +32,7 @@ static void add(struct perfdata_build_ids *t, const char *name, size_t size, con
 {
 	struct perfdata_build_id *entry;
 
-	if (t->nr == IDS_MAX || size > NAMES_MAX - t->names_size)
+	if (t->nr == PERFDATA_BUILD_IDS_MAX || size > PERFDATA_NAMES_MAX - t->names_size)
 		return;
 	if (t->nr == t->room) {
 		t->room = MAX(2 * t->room, 64u);

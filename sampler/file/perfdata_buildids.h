@@ -11,6 +11,10 @@
 #include "symbols/base/base.h"
 #include "symbols/kernel/recorded_kernel.h"
 
+/* More are left out: objects; bytes of their names. */
+#define PERFDATA_BUILD_IDS_MAX (1u << 18)
+#define PERFDATA_NAMES_MAX     (64u << 20)
+
 struct object_identity;
 
 /* Zero-initialised is empty. */

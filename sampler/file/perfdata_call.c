@@ -17,6 +17,11 @@
 /* Of a call, which reads some MiB of the file. */
 #define TIMEOUT_NS 30000000000ULL
 
+/* The facts come again with each part that has new ones: their bytes, and more for each byte read.
+ */
+#define FACTS_SIZE_MAX (1ULL << 30)
+#define FACTS_FACTOR   64
+
 /* Readers in use, by slot. Relaxed: a reader is used by one thread at a time. */
 static atomic_bool in_use[PERFDATA_READERS];
 
@@ -57,8 +62,12 @@ static int have_facts(struct perfdata *pd, uint32_t version)
 
 	if (version == pd->version)
 		return 0;
+	if (version < pd->version ||
+	    pd->facts_size / FACTS_FACTOR > FACTS_SIZE_MAX / FACTS_FACTOR + pd->bytes.size)
+		return -EBADMSG;
 	code = call(pd, &request, NULL, 0, -1, &a);
 	if (!code) {
+		pd->facts_size += a.size;
 		code = perfdata_accept_facts(pd, a.bytes, a.size);
 		cage_answer_free(&a);
 	}
@@ -86,10 +95,22 @@ static int find(struct perfdata *pd, struct perfdata_request *request, const uin
 	return code;
 }
 
-/* Sum up what was found: it grows with each part. */
-static uint64_t progress(const struct perfdata *pd)
+/* Bytes and records that were found. */
+struct progress {
+	uint64_t walked, inflated, nr_refs;
+};
+
+static struct progress progress_of(const struct perfdata *pd)
 {
-	return pd->found.walked + pd->inflated + pd->nr_refs;
+	return (struct progress){ pd->found.walked, pd->inflated, pd->nr_refs };
+}
+
+/* Test whether all of a part was found since @was: else a reader could answer nearly for ever. */
+static bool is_part(const struct perfdata *pd, const struct progress *was)
+{
+	return pd->found.walked - was->walked >= PERFDATA_PART_SIZE ||
+	       pd->inflated - was->inflated >= PERFDATA_PART_INFLATED ||
+	       pd->nr_refs - was->nr_refs >= PERFDATA_PART_REFS;
 }
 
 /* Find the rest. */
@@ -99,12 +120,11 @@ static int find_more(struct perfdata *pd, bool fixed)
 	int code = 0;
 
 	while (!code && !pd->found.done) {
-		uint64_t before = progress(pd);
+		const struct progress before = progress_of(pd);
 
 		perfdata_bytes_ahead(&pd->bytes, pd->found.walked);
 		code = find(pd, &request, NULL, 0);
-		/* A reader that finds nothing would do so for ever. */
-		if (!code && !pd->found.done && progress(pd) == before)
+		if (!code && !pd->found.done && !is_part(pd, &before))
 			code = -EBADMSG;
 	}
 	return code;

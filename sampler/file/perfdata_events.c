@@ -13,8 +13,6 @@
 
 #include "symbols/base/text.h"
 
-#define IDS_MAX (1u << 20)
-
 /* Name an event that has no name in the file. */
 static void name_event(struct perfdata_event *ev, const struct perf_event_attr *attr)
 {
@@ -97,7 +95,7 @@ int perfdata_events_find(const struct perfdata_events *t, const uint8_t *bytes, 
 
 bool perfdata_events_room(const struct perfdata_events *t, uint64_t size)
 {
-	return size / 8 <= IDS_MAX - t->nr_ids;
+	return size / 8 <= PERFDATA_IDS_MAX - t->nr_ids;
 }
 
 void perfdata_events_add_ids(struct perfdata_events *t, const uint8_t *bytes, uint64_t size,

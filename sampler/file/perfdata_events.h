@@ -13,6 +13,7 @@
 #include "sampler/file/perfdata_event.h"
 
 #define PERFDATA_EVENTS_MAX 256
+#define PERFDATA_IDS_MAX    (1u << 20) /* of all events */
 
 struct perfdata_id {
 	uint64_t id;

@@ -12,6 +12,13 @@
 
 #include "sampler/file/perfdata_event.h"
 
+/* Limits of one part: bytes of the file, decompressed bytes, records. One is reached, or all is
+ * found.
+ */
+#define PERFDATA_PART_SIZE     (16ULL << 20)
+#define PERFDATA_PART_INFLATED (1U << 20)
+#define PERFDATA_PART_REFS     32768U
+
 /* A record that counts. */
 struct perfdata_ref {
 	uint64_t time_ns;

@@ -32,6 +32,7 @@ struct perfdata {
 	int slot;		  /* of the reader; -1: none */
 	uint32_t generation;	  /* of its worker; 0: not called yet */
 	uint32_t version;	  /* of the facts that are here */
+	uint64_t facts_size;	  /* of all answers with facts */
 	uint8_t part[UINT16_MAX]; /* the last record without most of its stack copy */
 };
 

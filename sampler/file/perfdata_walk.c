@@ -28,11 +28,6 @@
 /* CPUs are read one after another in a round: its last records may have earlier ones behind. */
 #define FIRST_NS 50000000ULL
 
-/* Limits of one part: bytes of the file, decompressed bytes, records. */
-#define PART_SIZE    (16ULL << 20)
-#define INFLATED_MAX (1U << 20)
-#define REFS_MAX     32768U
-
 /* The bytes that records are read from. */
 struct perfdata_source {
 	struct perfdata_bytes *bytes;
@@ -300,9 +295,10 @@ static bool is_full(const struct perfdata_scan *s, const struct perfdata_source 
 	size_t inflated;
 
 	if (src->inflated)
-		return s->nr_refs >= REFS_MAX;
+		return s->nr_refs >= PERFDATA_PART_REFS;
 	perfdata_zstd_new(s->zstd, &inflated);
-	return s->nr_refs >= REFS_MAX || offset >= s->pause || inflated >= INFLATED_MAX;
+	return s->nr_refs >= PERFDATA_PART_REFS || offset >= s->pause ||
+	       inflated >= PERFDATA_PART_INFLATED;
 }
 
 /* Note the records in @size bytes from @offset. Return how many bytes were whole records. */
@@ -344,7 +340,7 @@ int perfdata_walk(struct perfdata_scan *s)
 	int code;
 
 	s->full = false;
-	s->pause = s->found.walked + PART_SIZE;
+	s->pause = s->found.walked + PERFDATA_PART_SIZE;
 	code = walk_inflated(s);
 	if (!code && !s->full)
 		s->found.walked += walk(s, &file, s->found.walked, s->end - s->found.walked, &code);

@@ -27,10 +27,9 @@ struct perfdata_zstd {
 	uint64_t in, out; /* bytes of all blocks */
 };
 
-/* Far more than recordings compress; without it a small file could take all memory. */
 static bool too_large(const struct perfdata_zstd *z)
 {
-	return z->out > PERFDATA_ZSTD_MAX || z->out > (64ULL << 20) + 1000 * z->in;
+	return z->out > PERFDATA_ZSTD_MAX || z->out > perfdata_zstd_limit(z->in);
 }
 
 static int make(struct perfdata_zstd **zp)

@@ -17,6 +17,15 @@
 /* Limit of all blocks of one file together. */
 #define PERFDATA_ZSTD_MAX (8ULL << 30)
 
+/*
+ * Return the limit for blocks of @size bytes: far more than recordings compress. Without it a small
+ * file could take all memory.
+ */
+static inline uint64_t perfdata_zstd_limit(uint64_t size)
+{
+	return (64ULL << 20) + 1000 * MIN(size, 1ULL << 50);
+}
+
 struct perfdata_bytes;
 struct perfdata_zstd;
 

@@ -5,6 +5,7 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <linux/perf_event.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@
 /* The answer to call @nr for records, from 0 on. */
 static void (*reader)(struct cage_call *c, unsigned int nr);
 static unsigned int nr_calls;
-static uint32_t nr_events;
+static uint32_t nr_events, nr_ids;
 
 static void answer(struct cage_call *c, const void *inflated, size_t size,
 		   const struct perfdata_ref *refs, uint64_t nr, struct perfdata_found found)
@@ -33,12 +34,15 @@ static void answer(struct cage_call *c, const void *inflated, size_t size,
 
 static void put_facts(struct cage_call *c)
 {
-	const struct perfdata_facts f = { .nr_events = nr_events };
+	const struct perfdata_facts f = { .nr_events = nr_events, .nr_ids = nr_ids };
+	const struct perfdata_id id = { .id = 1 };
 	const struct perfdata_fact_event ev = { .attr = attr_of(PERF_COUNT_SW_CPU_CLOCK) };
 
 	cage_put(&c->reply, &f, sizeof(f));
 	for (uint32_t i = 0; i < nr_events; i++)
 		cage_put(&c->reply, &ev, sizeof(ev));
+	for (uint32_t i = 0; i < nr_ids; i++)
+		cage_put(&c->reply, &id, sizeof(id));
 }
 
 static int serve(struct cage_call *c)
@@ -55,7 +59,8 @@ static int serve(struct cage_call *c)
 /* Without a cage they run in this thread. */
 #define READER(nr)                                                                                 \
 	{                                                                                          \
-		.kind = CAGE_RECORDING + (nr), .name = "test", .serve = serve                      \
+		.kind = CAGE_RECORDING + (nr), .name = "test", .serve = serve,                     \
+		.reply_max = 1UL << 30                                                             \
 	}
 const struct cage_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
 								READER(3) };
@@ -65,6 +70,7 @@ static void begin(void (*fn)(struct cage_call *c, unsigned int nr))
 	reader = fn;
 	nr_calls = 0;
 	nr_events = 1;
+	nr_ids = 0;
 }
 
 static enum sampler_reading go_on(uint64_t bytes)
@@ -150,6 +156,137 @@ TEST(test_no_bytes)
 	assert_null(perfdata_record(&pd, 0, &size, &layout));
 	assert_null(perfdata_record(&pd, 1, &size, &layout));
 	assert_ptr_equal(perfdata_record(&pd, 2, &size, &layout), bytes + 56);
+}
+
+/* Open a file with this reader. */
+static int open_file(struct perfdata **pd, void (*fn)(struct cage_call *c, unsigned int nr))
+{
+	static uint8_t bytes[65536];
+	struct err e;
+
+	begin(fn);
+	return perfdata_from_memory(pd, bytes, sizeof(bytes), &e);
+}
+
+/* There is more, always: a few bytes in each answer. */
+static void small_parts(struct cage_call *c, unsigned int nr)
+{
+	answer(c, NULL, 0, NULL, 0, (struct perfdata_found){ .version = 1, .walked = 8 + 8 * nr });
+}
+
+/* Facts of an earlier version. */
+static void earlier_facts(struct cage_call *c, unsigned int nr)
+{
+	struct perfdata_found found = stream_found();
+
+	found.version = 9 - nr;
+	answer(c, NULL, 0, NULL, 0, found);
+}
+
+TEST(test_small_parts)
+{
+	struct perfdata *pd;
+	int fd;
+
+	assert_int_equal(open_file(&pd, small_parts), -EBADMSG);
+	assert_in_range(nr_calls, 1, 2);
+	begin(earlier_facts);
+	fd = open_stream(&pd);
+	assert_int_equal(write(fd, "12345678", 8), 8);
+	assert_false(perfdata_more(pd, false));
+	assert_int_equal(pd->version, 9);
+	perfdata_close(pd);
+	close(fd);
+}
+
+/* More decompressed bytes than a file of 64 KiB can have. */
+static void much_inflated(struct cage_call *c, unsigned int nr)
+{
+	const size_t size = 140UL << 20;
+	uint8_t *bytes = xcalloc(1, size);
+
+	answer(c, bytes, size, NULL, 0, (struct perfdata_found){ .version = 1, .done = 1 });
+	free(bytes);
+}
+
+/* A few such bytes with many records. */
+static void many_records(struct cage_call *c, unsigned int nr)
+{
+	static struct perfdata_ref refs[20000];
+	static const uint8_t bytes[ARRAY_SIZE(refs) * 8];
+
+	for (size_t i = 0; i < ARRAY_SIZE(refs); i++)
+		refs[i] = (struct perfdata_ref){ .at = 8 * i, .size = 8, .inflated = 1 };
+	answer(c, bytes, sizeof(bytes), refs, ARRAY_SIZE(refs),
+	       (struct perfdata_found){ .version = 1, .done = 1 });
+}
+
+TEST(test_inflated)
+{
+	struct perfdata *pd;
+
+	assert_int_equal(open_file(&pd, much_inflated), -EBADMSG);
+	/* Of an answer these bytes are kept alone. */
+	assert_int_equal(open_file(&pd, many_records), 0);
+	assert_int_equal(pd->nr_chunks, 1);
+	assert_in_range(malloc_usable_size(pd->chunks[0].bytes), 160000, 200000);
+	perfdata_close(pd);
+}
+
+static void no_records(struct cage_call *c, unsigned int nr)
+{
+	answer(c, NULL, 0, NULL, 0, (struct perfdata_found){ .version = 1, .done = 1 });
+}
+
+/* More ids than the reader takes. */
+static void many_ids(struct cage_call *c, unsigned int nr)
+{
+	nr_ids = PERFDATA_IDS_MAX + 1;
+	no_records(c, nr);
+}
+
+TEST(test_facts)
+{
+	struct perfdata *pd;
+
+	assert_int_equal(open_file(&pd, no_records), 0);
+	perfdata_close(pd);
+	assert_int_equal(open_file(&pd, many_ids), -EBADMSG);
+}
+
+/* Two records in the same bytes. */
+static void overlapping(struct cage_call *c, unsigned int nr)
+{
+	const struct perfdata_ref refs[] = { { .at = 64, .size = 64 }, { .at = 120, .size = 64 } };
+
+	answer(c, NULL, 0, refs, ARRAY_SIZE(refs),
+	       (struct perfdata_found){ .version = 1, .done = 1, .walked = 1024 });
+}
+
+/* A record of the part before. */
+static void earlier(struct cage_call *c, unsigned int nr)
+{
+	const struct perfdata_ref ref = { .at = 0, .size = 8 };
+	struct perfdata_found found = stream_found();
+
+	found.walked = 8 + 8 * nr;
+	answer(c, NULL, 0, &ref, nr, found);
+}
+
+/* Records are in the order of their bytes, each once. */
+TEST(test_overlapping)
+{
+	struct perfdata *pd;
+	int fd;
+
+	assert_int_equal(open_file(&pd, overlapping), -EBADMSG);
+	begin(earlier);
+	fd = open_stream(&pd);
+	assert_int_equal(write(fd, "12345678", 8), 8);
+	perfdata_more(pd, false);
+	assert_int_equal(pd->nr_refs, 0);
+	perfdata_close(pd);
+	close(fd);
 }
 
 int main(void)
