@@ -282,6 +282,25 @@ bool perfdata_more(struct perfdata *pd, bool idle)
 	return more;
 }
 
+/* Free decompressed bytes without records. */
+static void drop_chunks(struct perfdata *pd)
+{
+	uint64_t keep = UINT64_MAX;
+	uint32_t nr = 0;
+
+	if (!pd->nr_chunks)
+		return;
+	for (uint64_t i = 0; i < pd->nr_refs; i++)
+		if (pd->refs[i].inflated)
+			keep = MIN(keep, pd->refs[i].at);
+	for (; nr < pd->nr_chunks && pd->chunks[nr].at + pd->chunks[nr].size <= keep; nr++) {
+		pd->kept -= pd->chunks[nr].size;
+		free(pd->chunks[nr].bytes);
+	}
+	pd->nr_chunks -= nr;
+	memmove(pd->chunks, pd->chunks + nr, pd->nr_chunks * sizeof(*pd->chunks));
+}
+
 void perfdata_drop(struct perfdata *pd)
 {
 	uint64_t nr = pd->nr_ready;
@@ -290,6 +309,7 @@ void perfdata_drop(struct perfdata *pd)
 	memmove(pd->refs, pd->refs + nr, (pd->nr_refs - nr) * sizeof(*pd->refs));
 	pd->nr_refs -= nr;
 	pd->nr_ready = 0;
+	drop_chunks(pd);
 }
 
 uint64_t perfdata_nr_records(const struct perfdata *pd)

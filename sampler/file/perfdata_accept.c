@@ -15,6 +15,7 @@
 #include "symbols/cage/cage.h"
 
 #define RECORD_MIN sizeof(struct perf_event_header)
+#define CHUNKS_MAX (1U << 20)
 
 /* Find the totals at the end of an answer, and check the sizes of the other parts. */
 static int read_tail(const uint8_t *answer, size_t size, struct perfdata_answer *a)
@@ -84,6 +85,7 @@ static void add_chunk(struct perfdata *pd, struct perfdata_chunk *chunk)
 	}
 	pd->chunks[pd->nr_chunks++] = *chunk;
 	pd->inflated += chunk->size;
+	pd->kept += chunk->size;
 }
 
 static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint64_t walked,
@@ -115,9 +117,10 @@ static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint
 /* Check the size of more decompressed bytes by the limits of the reader. */
 static int check_inflated(const struct perfdata *pd, uint64_t size)
 {
-	uint64_t limit = MIN(perfdata_zstd_limit(pd->bytes.size), PERFDATA_ZSTD_MAX);
-
-	return size > limit - pd->inflated ? -EBADMSG : 0;
+	if (size > perfdata_zstd_limit(pd->bytes.size) - pd->inflated)
+		return -EBADMSG;
+	/* Of a file it stops there itself. */
+	return size > PERFDATA_ZSTD_MAX - pd->kept || pd->nr_chunks == CHUNKS_MAX ? -EFBIG : 0;
 }
 
 int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)

@@ -21,7 +21,7 @@ int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_fo
 int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size);
 /*
  * Add records and decompressed bytes, and take the totals. The events are there. The bytes of
- * @answer are taken over if some are kept. 0 or -EBADMSG.
+ * @answer are taken over if some are kept. 0, -EBADMSG, or -EFBIG: too many are in memory.
  */
 int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer);
 

@@ -22,7 +22,8 @@ struct perfdata {
 	struct perfdata_bytes bytes;
 	struct perfdata_chunk *chunks;
 	uint32_t nr_chunks, room_chunks;
-	uint64_t inflated; /* bytes in all chunks */
+	uint64_t inflated; /* bytes in all chunks so far */
+	uint64_t kept;	   /* bytes in these */
 	struct perfdata_events events;
 	struct perfdata_found found; /* checked */
 	struct perfdata_ref *refs;   /* checked, then sorted by time */

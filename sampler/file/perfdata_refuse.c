@@ -45,6 +45,8 @@ const char *perfdata_reason(int code)
 		return "too many recordings are opened at a time";
 	case -ETIME:
 		return "reading it took too long";
+	case -EFBIG:
+		return "its records need more than 8 GiB of memory";
 	case -EPIPE:
 	case -ESTALE:
 	case -EBADMSG:
@@ -64,6 +66,11 @@ int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *he
 			       "without libzstd\n"
 			       "  build with libzstd-dev installed, or record without -z",
 			       path);
+	if (code == -EFBIG)
+		return err_set(e, code,
+			       "cannot replay %.300s: %s\n"
+			       "  record in parts, or for less time",
+			       path, perfdata_reason(code));
 	if (code != -E2BIG && code != -EINVAL)
 		return err_set(e, code, "cannot replay %.300s: %s", path, perfdata_reason(code));
 	if (code == -E2BIG)

@@ -199,8 +199,15 @@ static int walk_inflated(struct perfdata_scan *s)
 
 static int inflate(struct perfdata_scan *s, const uint8_t *block, size_t size)
 {
-	int code = perfdata_zstd_add(&s->zstd, block, size);
+	bool stream = s->found.kind == PERFDATA_KIND_STREAM;
+	int code =
+		perfdata_zstd_add(&s->zstd, block, size, stream ? UINT64_MAX : PERFDATA_ZSTD_MAX);
 
+	if (code == -EFBIG) {
+		perfdata_damage(s, "not all is read: more than %llu GiB of decompressed records",
+				PERFDATA_ZSTD_MAX >> 30);
+		return 0;
+	}
 	if (code == -EBADMSG) {
 		perfdata_damage(s, "recording damaged: a compressed block cannot be read");
 		return 0;

@@ -27,11 +27,6 @@ struct perfdata_zstd {
 	uint64_t in, out; /* bytes of all blocks */
 };
 
-static bool too_large(const struct perfdata_zstd *z)
-{
-	return z->out > PERFDATA_ZSTD_MAX || z->out > perfdata_zstd_limit(z->in);
-}
-
 static int make(struct perfdata_zstd **zp)
 {
 	struct perfdata_zstd *z = xcalloc(1, sizeof(*z));
@@ -53,7 +48,7 @@ static void make_room(struct perfdata_zstd *z, size_t more)
 	z->bytes = xrealloc_array(z->bytes, z->room, 1);
 }
 
-int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size)
+int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size, uint64_t max)
 {
 	ZSTD_inBuffer in = { .src = block, .size = size };
 	int rc = *zp ? 0 : make(zp);
@@ -71,8 +66,11 @@ int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t si
 		z->out += o.pos;
 		z->size += o.pos;
 		full = o.pos == o.size;
-		if (ZSTD_isError(code) || too_large(z) || (!o.pos && in.pos < in.size))
+		if (ZSTD_isError(code) || z->out > perfdata_zstd_limit(z->in) ||
+		    (!o.pos && in.pos < in.size))
 			return -EBADMSG;
+		if (z->out > max)
+			return -EFBIG;
 		if (full)
 			make_room(z, ROOM_MIN);
 	} while (in.pos < in.size || full);
@@ -124,7 +122,7 @@ void perfdata_zstd_free(struct perfdata_zstd *z)
 
 #else
 
-int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size)
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size, uint64_t max)
 {
 	return -ENOTSUP;
 }

@@ -14,7 +14,7 @@
 
 #include "symbols/base/base.h"
 
-/* Limit of all blocks of one file together. */
+/* Limit of all blocks of one file together; of a stream, of all blocks in memory. */
 #define PERFDATA_ZSTD_MAX (8ULL << 30)
 
 /*
@@ -31,9 +31,10 @@ struct perfdata_zstd;
 
 /*
  * Decompress the next block, behind the bytes that are there. *@z is made at the first call.
- * -EBADMSG: damaged, or larger than any recording; -ENOTSUP: built without libzstd; -ENOMEM.
+ * -EBADMSG: damaged, or larger than any recording; -EFBIG: all blocks are larger than @max bytes;
+ * -ENOTSUP: built without libzstd; -ENOMEM.
  */
-int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size);
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size, uint64_t max);
 /* Borrow the bytes that were not walked yet, at their offset in all decompressed bytes. */
 void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b);
 /* Note that @size of these were whole records. */

@@ -12,6 +12,7 @@
 #include "sampler/file/perfdata.h"
 #include "sampler/file/perfdata_private.h"
 #include "sampler/file/perfdata_wire.h"
+#include "sampler/file/perfdata_zstd.h"
 
 #include "tests/sampler/perfdata_file.h"
 
@@ -285,6 +286,52 @@ TEST(test_overlapping)
 	assert_int_equal(write(fd, "12345678", 8), 8);
 	perfdata_more(pd, false);
 	assert_int_equal(pd->nr_refs, 0);
+	perfdata_close(pd);
+	close(fd);
+}
+
+/* A compressed record for each second, behind the end of a round. */
+static void compressed_rounds(struct cage_call *c, unsigned int nr)
+{
+	static const uint8_t inflated[1000];
+	const struct perfdata_ref ref = {
+		.time_ns = nr * 1000, .at = nr * sizeof(inflated), .size = 64, .inflated = 1
+	};
+	struct perfdata_found found = stream_found();
+
+	found.walked = 8 + 8 * nr;
+	found.max_ns = nr * 1000;
+	found.flush_ns = nr > 1 ? (nr - 2) * 1000 : 0;
+	answer(c, inflated, sizeof(inflated), &ref, 1, found);
+}
+
+/* Decompressed bytes of a stream are freed with their records; the limit is for the others. */
+TEST(test_compressed_stream)
+{
+	const struct record_layout *layout;
+	struct perfdata *pd;
+	uint64_t nr = 0;
+	size_t size;
+	int fd;
+
+	begin(compressed_rounds);
+	fd = open_stream(&pd);
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(write(fd, "12345678", 8), 8);
+		assert_true(perfdata_more(pd, false));
+		for (uint64_t k = 0; k < perfdata_nr_records(pd); k++)
+			assert_non_null(perfdata_record(pd, k, &size, &layout));
+		nr += perfdata_nr_records(pd);
+		perfdata_drop(pd);
+		assert_in_range(pd->nr_chunks, 1, 3);
+	}
+	assert_in_range(nr, 97, 99);
+	assert_int_equal(pd->kept, 1000 * pd->nr_chunks);
+	pd->kept = PERFDATA_ZSTD_MAX;
+	assert_int_equal(write(fd, "12345678", 8), 8);
+	assert_false(perfdata_more(pd, false));
+	assert_string_equal(perfdata_note(pd), "reading stopped: its records need more than 8 GiB "
+					       "of memory");
 	perfdata_close(pd);
 	close(fd);
 }

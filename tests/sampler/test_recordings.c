@@ -4,6 +4,7 @@
  * files that are none.
  */
 #include "sampler/file/perfdata.h"
+#include "sampler/file/perfdata_zstd.h"
 
 #include "tests/prelude.h"
 
@@ -106,6 +107,27 @@ TEST(test_compressed)
 			ZSTD_freeCStream(p.stream);
 		}
 	}
+}
+
+/* More than the limit of all blocks is no damage. */
+TEST(test_compressed_limit)
+{
+	static struct file plain;
+	struct packer p = { .type = COMPRESSED };
+	struct perfdata_zstd *z = NULL;
+	const size_t head = sizeof(struct perf_event_header);
+
+	plain.size = file.size = 0;
+	for (uint64_t k = 0; k < 1000; k++)
+		put_sample(&plain, 7, 0x1000, 100, k);
+	pack(&p, &file, plain.bytes, plain.size);
+	assert_int_equal(perfdata_zstd_add(&z, file.bytes + head, file.size - head, plain.size), 0);
+	perfdata_zstd_free(z);
+	z = NULL;
+	assert_int_equal(perfdata_zstd_add(&z, file.bytes + head, file.size - head, plain.size - 1),
+			 -EFBIG);
+	perfdata_zstd_free(z);
+	ZSTD_freeCStream(p.stream);
 }
 
 /* A compressed block in a compressed block would be unpacked again and again. */
