@@ -16,6 +16,7 @@
 
 #define RECORD_MIN sizeof(struct perf_event_header)
 #define CHUNKS_MAX (1U << 20)
+#define REFS_MAX   (PERFDATA_MEMORY_MAX / sizeof(struct perfdata_ref))
 
 /* Find the totals at the end of an answer, and check the sizes of the other parts. */
 static int read_tail(const uint8_t *answer, size_t size, struct perfdata_answer *a)
@@ -97,8 +98,10 @@ static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint
 
 	if (nr > (pd->bytes.size + pd->inflated + chunk->size) / RECORD_MIN - pd->nr_refs)
 		return -EBADMSG;
+	if (nr > REFS_MAX - pd->nr_refs)
+		return -EFBIG;
 	if (nr > pd->room_refs - pd->nr_refs) {
-		pd->room_refs = MAX(2 * pd->room_refs, pd->nr_refs + nr);
+		pd->room_refs = MIN(MAX(2 * pd->room_refs, pd->nr_refs + nr), REFS_MAX);
 		pd->refs = xrealloc_array(pd->refs, pd->room_refs, sizeof(*pd->refs));
 	}
 	for (uint64_t i = 0; i < nr; i++) {

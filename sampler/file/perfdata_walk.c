@@ -165,7 +165,11 @@ static void add_record(struct perfdata_scan *s, const struct perfdata_source *sr
 			s->found.first_sample_ns = ref.time_ns;
 		s->found.last_sample_ns = MAX(s->found.last_sample_ns, ref.time_ns);
 	}
-	append_ref(s, &ref);
+	s->has_refs = true;
+	/* Others are read for their times only: small ones need more memory here than in the file.
+	 */
+	if (record_is_known(h->type))
+		append_ref(s, &ref);
 }
 
 /* Note a record with frames of a language: a function is needed before all samples. */

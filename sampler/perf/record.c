@@ -542,6 +542,11 @@ static void (*const decoders[])(struct record *r, struct cursor *c) = {
 	[PERF_RECORD_BPF_EVENT] = decode_bpf,
 };
 
+bool record_is_known(uint32_t type)
+{
+	return type == PERF_RECORD_SAMPLE || (type < ARRAY_SIZE(decoders) && decoders[type]);
+}
+
 /* Decode one record; see record.h. */
 int record_decode(struct record *r, const struct record_layout *layout, const void *bytes,
 		  size_t size)
@@ -567,7 +572,7 @@ int record_decode(struct record *r, const struct record_layout *layout, const vo
 		if (!take_id_block(r, layout->sample_type, &c))
 			return -EBADMSG;
 	}
-	if (header.type >= ARRAY_SIZE(decoders) || !decoders[header.type])
+	if (!record_is_known(header.type))
 		return -ENOTSUP;
 	decoders[header.type](r, &c);
 	return c.bad || c.p != c.end ? -EBADMSG : 0;

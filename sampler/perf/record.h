@@ -125,6 +125,8 @@ struct record {
 	};
 };
 
+/* Return whether record_decode() decodes records of @type; others have no effect. */
+bool record_is_known(uint32_t type);
 /*
  * Decode the record in @bytes (header included, @size = header.size). 0;
  * -EBADMSG when fields do not fit into it; -ENOTSUP for a type that is not decoded here, never of a

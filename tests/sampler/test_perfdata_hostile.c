@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "sampler/file/perfdata.h"
+#include "sampler/file/perfdata_accept.h"
 #include "sampler/file/perfdata_private.h"
 #include "sampler/file/perfdata_wire.h"
 #include "sampler/file/perfdata_zstd.h"
+#include "symbols/cage/cage.h"
 
 #include "tests/sampler/perfdata_file.h"
 
@@ -334,6 +336,26 @@ TEST(test_compressed_stream)
 					       "of memory");
 	perfdata_close(pd);
 	close(fd);
+}
+
+/* A number of records that needs more than 8 GiB of memory is refused. */
+TEST(test_much_memory)
+{
+	struct {
+		struct perfdata_ref ref;
+		struct perfdata_answer answer;
+	} bytes = { .ref = { .size = 8 }, .answer = { .nr_refs = 1, .found = { .walked = 1024 } } };
+	struct cage_answer a = { .bytes = (uint8_t *)&bytes, .size = sizeof(bytes) };
+	struct perfdata_event event = { .nr_samples = 0 };
+	struct perfdata pd = { .bytes = { .size = 1ULL << 40, .pipe = -1 },
+			       .events = { .events = &event, .nr = 1 },
+			       .nr_refs = PERFDATA_MEMORY_MAX / sizeof(bytes.ref),
+			       .room_refs = PERFDATA_MEMORY_MAX / sizeof(bytes.ref) };
+
+	assert_int_equal(perfdata_accept_answer(&pd, &a), -EFBIG);
+	pd.nr_refs = pd.room_refs = 0;
+	assert_int_equal(perfdata_accept_answer(&pd, &a), 0);
+	free(pd.refs);
 }
 
 int main(void)

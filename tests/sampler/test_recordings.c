@@ -55,6 +55,24 @@ static void begin_pipe(struct file *f)
 	put_pipe(f, &attr);
 }
 
+/* Records of unknown types, each of a few bytes, need no memory. */
+TEST(test_unknown_types)
+{
+	struct perfdata *pd;
+	struct err e;
+
+	begin_pipe(&file);
+	put_sample(&file, 7, 0x1000, 100, 1);
+	for (uint32_t type = 21; type < 64; type++)
+		put_header(&file, type, 8);
+	put_comm(&file, 7, 100, "a", 2);
+	put_sample(&file, 7, 0x1000, 100, 3);
+	assert_int_equal(perfdata_from_memory(&pd, file.bytes, file.size, &e), 0);
+	assert_int_equal(perfdata_nr_records(pd), 3);
+	assert_string_equal(perfdata_note(pd), "");
+	perfdata_close(pd);
+}
+
 #ifdef HAVE_ZSTD
 /* Compressed blocks, one zstd stream over all of them. */
 struct packer {
