@@ -20,11 +20,12 @@ struct each {
 /* Return the name of an event in the file: that of waits is another one there. */
 static const char *event_name(const struct each *each, int slot, uint64_t id)
 {
-	int event = slot == each->replay->waits.slot ? perfdata_event_of(each->replay->data, id)
-						     : -1;
+	bool other = slot == each->replay->waits.slot || slot >= EVENTS_MAX;
+	int event = other ? perfdata_event_of(each->replay->data, id) : -1;
 
-	return event >= 0 ? perfdata_event(each->replay->data, (uint32_t)event)->event.name
-			  : each->events[slot].name;
+	if (event >= 0)
+		return perfdata_event(each->replay->data, (uint32_t)event)->event.name;
+	return slot >= 0 && slot < EVENTS_MAX ? each->events[slot].name : "?";
 }
 
 /* The event of a sample, and each that is counted with it: as perf script prints them. */
@@ -37,11 +38,12 @@ static uint32_t find_events(const struct each *each, const struct record_sample 
 	uint32_t nr = replay_members(each->replay, &s, slot, members), nr_out = 0;
 
 	out[nr_out++] = (struct held_event){
-		.name = slot < 0 ? "?" : event_name(each, slot, s.id),
+		.name = event_name(each, slot, s.id),
 		.period = s.period,
 	};
 	for (uint32_t i = 0; i < nr; i++) {
-		if (members[i].event != slot)
+		/* Wake-ups are no event of the session. */
+		if (members[i].event != slot && members[i].event < EVENTS_MAX)
 			out[nr_out++] = (struct held_event){ each->events[members[i].event].name,
 							     members[i].count };
 	}

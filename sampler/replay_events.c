@@ -97,7 +97,8 @@ void replay_events_take(struct replay_events *v, const struct perfdata *data,
 		bool alone;
 
 		v->slots[i] = ev->dummy ? PIPELINE_EVENT_UNKNOWN : PIPELINE_EVENT_LIMIT;
-		v->waking |= replay_waits_is_waking(ev, &alone);
+		v->wakes[i] = replay_waits_is_waking(ev, &alone);
+		v->waking |= v->wakes[i];
 		if (!ev->dummy && is_hidden(ev))
 			v->slots[i] = COUNTERS_WAKING;
 		if (is_hidden(ev) || !is_shown(v, data, i))

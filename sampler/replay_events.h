@@ -12,7 +12,9 @@ struct replay_events {
 	/* Event of the file -> slot, COUNTERS_WAKING, or PIPELINE_EVENT_UNKNOWN, _LIMIT. */
 	int slots[256];
 	uint32_t nr;
-	bool waking; /* there is an event of wake-ups */
+	/* Events of wake-ups: by their names at the start, which may change in a stream. */
+	bool wakes[256];
+	bool waking; /* there is one */
 	int wait;    /* the slot of waits; -1: none */
 };
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/event/counters.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/sideband.h"
@@ -262,13 +263,12 @@ static bool take_waking(struct replay *r, struct store *st, const struct record_
 			bool counting)
 {
 	int event = r->events.waking ? perfdata_event_of(r->data, s->id) : -1;
-	bool alone;
 
-	if (event < 0 || !replay_waits_is_waking(perfdata_event(r->data, (uint32_t)event), &alone))
+	if (event < 0 || (uint32_t)event >= r->events.nr || !r->events.wakes[event])
 		return false;
 	if (counting)
 		replay_waits_waking(&r->waits, st, s);
-	return alone;
+	return r->events.slots[event] == COUNTERS_WAKING;
 }
 
 /* Between records: note the progress, and let replaced tables be freed if no sample is held. */

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Events of wake-ups in recordings where none is expected: as a member of a group, and renamed
+ * late.
+ */
+#include "sampler/replay.h"
+
+#include "tests/prelude.h"
+
+#include <linux/perf_event.h>
+#include <unistd.h>
+
+#include "sampler/sampler.h"
+#include "sampler/session.h"
+
+#include "tests/sampler/perfdata_file.h"
+
+#define ATTR	       64
+#define FINISHED_ROUND 68
+#define EVENT_UPDATE   78
+#define WAKING	       "sched:sched_waking"
+
+static struct file file;
+
+static void put_name(uint64_t id, const char *name)
+{
+	char text[24] = "";
+
+	snprintf(text, sizeof(text), "%s", name);
+	put_header(&file, EVENT_UPDATE, 8 + 16 + sizeof(text));
+	put_u64(&file, 2);
+	put_u64(&file, id);
+	put(&file, text, sizeof(text));
+}
+
+/* Add a tracepoint with this id. */
+static void put_tracepoint(uint64_t id, uint64_t config, const char *name, uint64_t sample_type)
+{
+	struct perf_event_attr attr = attr_of(config);
+
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.freq = 0;
+	attr.sample_period = 1;
+	attr.sample_type = sample_type;
+	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	put_header(&file, ATTR, 8 + sizeof(attr) + 8);
+	put(&file, &attr, sizeof(attr));
+	put_u64(&file, id);
+	put_name(id, name);
+}
+
+static void put_raw(uint64_t id, uint64_t time)
+{
+	const uint32_t ids[2] = { 100, 100 }, raw[2] = { 4, 0 };
+
+	put_header(&file, PERF_RECORD_SAMPLE, 8 + 5 * 8 + sizeof(raw));
+	put_u64(&file, id);
+	put_u64(&file, 0x1000);
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, time);
+	put_u64(&file, 1);
+	put(&file, raw, sizeof(raw));
+}
+
+static enum sampler_reading go_on(uint64_t bytes)
+{
+	return SAMPLER_READING_GO;
+}
+
+/* Open standard input, a pipe with @file; *@end: to write more. */
+static struct sampler *open_pipe(int *end)
+{
+	struct sampler_config config = { .tick_ns = 1000000000,
+					 .window_ns = 5000000000,
+					 .follow = true,
+					 .reading = go_on,
+					 .replay = "-" };
+	int fds[2], was = dup(STDIN_FILENO);
+	struct err e = { "" };
+	struct sampler *s;
+
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(dup2(fds[0], STDIN_FILENO), STDIN_FILENO);
+	close(fds[0]);
+	assert_int_equal(write(fds[1], file.bytes, file.size), file.size);
+	if (sampler_new(&s, &config, &e))
+		fail_msg("%s", e.text);
+	assert_int_equal(dup2(was, STDIN_FILENO), STDIN_FILENO);
+	close(was);
+	*end = fds[1];
+	return s;
+}
+
+/* An event that has another name after the start still counts. */
+TEST(test_renamed)
+{
+	const uint64_t type = SAMPLE_TYPE | PERF_SAMPLE_RAW;
+	struct pipeline_stats stats = { 0 };
+	struct replay_result result;
+	struct sampler *s;
+	bool more = true;
+	int end;
+
+	file.size = 0;
+	put(&file, "PERFILE2", 8);
+	put_u64(&file, 16);
+	put_tracepoint(7, 1, WAKING, type);
+	put_tracepoint(20, 2, "a:b", type);
+	put_raw(20, 1000);
+	s = open_pipe(&end);
+	file.size = 0;
+	put_name(20, WAKING);
+	for (uint64_t i = 0; i < 10; i++)
+		put_raw(20, 2000 + i);
+	assert_int_equal(write(end, file.bytes, file.size), file.size);
+	close(end);
+	assert_int_equal(replay_begin(s->replay, &s->store), 0);
+	while (more) {
+		more = replay_more(s->replay, false);
+		assert_int_equal(replay_feed(s->replay, &s->store), 0);
+		replay_drop(s->replay);
+	}
+	replay_result(s->replay, &s->store, &result);
+	for (uint32_t i = 0; i < result.nr_cpus; i++)
+		pipeline_add_stats(&stats, &result.cpus[i].samples);
+	assert_int_equal(stats.taken, 11);
+	assert_int_equal(stats.by_event[0], 11);
+	replay_end(s->replay);
+	sampler_free(s);
+}
+
+static int check_event(void *ctx, const struct sampler_sample *s)
+{
+	unsigned int *nr = ctx;
+
+	assert_string_equal(s->event, "a:b");
+	++*nr;
+	return 0;
+}
+
+/* Wake-ups that are counted with the samples of another event are not among the shown events. */
+TEST(test_member)
+{
+	const uint32_t ids[2] = { 100, 100 };
+	unsigned int nr = 0;
+	struct err e = { "" };
+	struct sampler *s;
+	int end;
+
+	file.size = 0;
+	put(&file, "PERFILE2", 8);
+	put_u64(&file, 16);
+	put_tracepoint(7, 1, WAKING, SAMPLE_TYPE | PERF_SAMPLE_RAW);
+	put_tracepoint(20, 2, "a:b", SAMPLE_TYPE | PERF_SAMPLE_READ);
+	put_header(&file, PERF_RECORD_SAMPLE, 8 + 5 * 8 + 5 * 8);
+	put_u64(&file, 20);
+	put_u64(&file, 0x1000);
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, 1000);
+	put_u64(&file, 1);
+	put_u64(&file, 2);
+	put_u64(&file, 3); /* count, id */
+	put_u64(&file, 20);
+	put_u64(&file, 5);
+	put_u64(&file, 7);
+	s = open_pipe(&end);
+	close(end);
+	replay_more(s->replay, false);
+	assert_int_equal(sampler_each(s, check_event, &nr, &e), 0);
+	assert_int_equal(nr, 1);
+	sampler_free(s);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
