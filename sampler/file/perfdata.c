@@ -86,8 +86,7 @@ static int parse(struct perfdata *pd, const char *path, struct err *e)
 
 		return perfdata_refuse(e, code, path, head, head ? size : 0);
 	}
-	if (perfdata_order_sort(pd->refs, pd->nr_refs))
-		return perfdata_refuse(e, -ENOMEM, path, NULL, 0);
+	perfdata_order_sort(pd->refs, pd->nr_refs);
 	return 0;
 }
 
@@ -274,11 +273,10 @@ bool perfdata_more(struct perfdata *pd, bool idle)
 		close(pd->bytes.pipe);
 		pd->bytes.pipe = -1;
 	}
-	pd->nr_ready = 0;
-	if (pd->nr_refs && !perfdata_order_sort(pd->refs, pd->nr_refs))
-		pd->nr_ready = idle || !more ? pd->nr_refs
-					     : perfdata_order_later(pd->refs, 0, pd->nr_refs,
-								    pd->found.flush_ns);
+	perfdata_order_sort(pd->refs, pd->nr_refs);
+	pd->nr_ready = idle || !more
+			       ? pd->nr_refs
+			       : perfdata_order_later(pd->refs, 0, pd->nr_refs, pd->found.flush_ns);
 	return more;
 }
 

@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/cage/cage.h"
+
 /* Least bytes of a read: a read in order has many small records, after a jump often only a head is
  * used. */
 #define WINDOW_NEXT 4096u
@@ -81,12 +83,14 @@ static int refuse_read(const char *path, int code, struct err *e)
  */
 static int grow_memory(struct perfdata_bytes *b, size_t room)
 {
+	int fd = b->memory < 0 ? cage_file() : b->memory;
 	void *p;
 
-	if (b->memory < 0)
-		b->memory = memfd_create("recording", MFD_CLOEXEC);
-	if (b->memory < 0 || ftruncate(b->memory, (off_t)room))
-		return -ENOMEM;
+	if (fd < 0)
+		return fd;
+	b->memory = fd;
+	if (ftruncate(fd, (off_t)room))
+		return -errno;
 	if (b->own)
 		p = mremap(b->own, b->room, room, MREMAP_MAYMOVE);
 	else
@@ -160,9 +164,12 @@ int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, samp
 
 int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size)
 {
+	int code;
+
 	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
-	if (grow_memory(b, MAX(size, (size_t)1)))
-		return -ENOMEM;
+	code = grow_memory(b, MAX(size, (size_t)1));
+	if (code)
+		return code;
 	memcpy(b->own, bytes, size);
 	b->window = b->own;
 	b->size = b->window_size = size;

@@ -52,7 +52,7 @@ int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_re
 /* Add @size bytes, and forget all before offset @keep. */
 void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
 			   uint64_t keep);
-/* Copy @size bytes. 0 or -ENOMEM. */
+/* Copy @size bytes. 0 or -errno. */
 int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
 /* Open the bytes once more, for reading only. Return a descriptor, which the caller closes, or
  * -errno. */

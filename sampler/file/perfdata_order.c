@@ -5,7 +5,6 @@
 #include "sampler/file/perfdata_order.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,15 +39,25 @@ static void merge(struct perfdata_ref *refs, uint64_t from, uint64_t mid, uint64
 									     : *left++;
 }
 
+static int compare(const void *a, const void *b)
+{
+	const struct perfdata_ref *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->inflated != y->inflated ? COMPARE(x->inflated, y->inflated)
+					  : COMPARE(x->at, y->at);
+}
+
 /*
  * Sort the records by time, and as they were found. They are in runs, one for
- * each CPU in each of perf's rounds; neighbours are merged until one run is left.
+ * each CPU in each of perf's rounds; neighbours are merged until one run is left. In place if there
+ * is no memory.
  */
-int perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
+void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 {
 	uint64_t nr_runs = 0, *starts = calloc(nr + 1, sizeof(*starts));
 	struct perfdata_ref *spare = malloc((nr + 1) * sizeof(*spare));
-	int code;
 
 	for (uint64_t i = 0; i < nr && starts; i++)
 		if (!i || refs[i].time_ns < refs[i - 1].time_ns)
@@ -61,8 +70,8 @@ int perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
 			starts[i / 2] = starts[i];
 		}
 	}
-	code = nr_runs > 1 || !starts ? -ENOMEM : 0;
+	if (nr_runs > 1 || !starts)
+		qsort(refs, nr, sizeof(*refs), compare);
 	free(starts);
 	free(spare);
-	return code;
 }

@@ -9,8 +9,8 @@
 
 #include "sampler/file/perfdata_found.h"
 
-/* Sort by time, then as they were found. 0 or -ENOMEM. */
-int perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr);
+/* Sort by time, then as they were found. */
+void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr);
 /* Return the first of refs[from..to) that is later than @time_ns; they are in order. */
 uint64_t perfdata_order_later(const struct perfdata_ref *refs, uint64_t from, uint64_t to,
 			      uint64_t time_ns);
