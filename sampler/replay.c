@@ -81,6 +81,7 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		free(r);
 		return code;
 	}
+	r->stream = perfdata_stream_fd(r->data) >= 0;
 	code = check_machine(r, config->replay, e);
 	if (code) {
 		replay_close(r);
@@ -153,8 +154,7 @@ int replay_permille(const struct replay *r)
 {
 	if (r->kept)
 		return (int)keep_read_permille(r->kept);
-	return replay_fd(r) < 0 ? (int)atomic_load_explicit(&r->permille, memory_order_relaxed)
-				: -1;
+	return r->stream ? -1 : (int)atomic_load_explicit(&r->permille, memory_order_relaxed);
 }
 
 void replay_stop(struct replay *r)

@@ -51,6 +51,7 @@ struct replay {
 	bool sliced;		/* the first slice was begun */
 	bool changed;		/* maps changed since they were published: until the next sample */
 	struct replay_language language;
+	bool stream;		   /* it was opened as a stream; also after its end */
 	atomic_bool stopped;	   /* by replay_stop() */
 	_Atomic uint32_t permille; /* of the records of a file that are counted; relaxed: shown */
 };

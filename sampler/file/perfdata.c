@@ -80,6 +80,7 @@ static int parse(struct perfdata *pd, const char *path, struct err *e)
 	int code = perfdata_call_all(pd);
 
 	perfdata_call_end(pd);
+	code = !code && !pd->events.nr ? -EINVAL : code;
 	if (code) {
 		uint64_t size = MIN(pd->bytes.size, 8U);
 		const uint8_t *head = perfdata_bytes_at(&pd->bytes, 0, size);
@@ -96,6 +97,7 @@ static struct perfdata *new_perfdata(void)
 
 	pd->bytes = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	pd->slot = -1;
+	pd->first_at = UINT64_MAX;
 	return pd;
 }
 
@@ -154,17 +156,23 @@ static void stop_reading(struct perfdata *pd, int code)
 	pd->found.stop = true;
 }
 
+/* Note the first place in the bytes of a pipe, from ref @from on: bytes before it may be freed. */
+static void note_first(struct perfdata *pd, uint64_t from)
+{
+	for (uint64_t i = from; i < pd->nr_refs; i++)
+		if (!pd->refs[i].inflated)
+			pd->first_at = MIN(pd->first_at, pd->refs[i].at);
+}
+
 /* Read the available bytes of a pipe, and find their records. False: this was the end. */
 static bool read_more(struct perfdata *pd)
 {
 	/* All bytes, while another way of reading may be chosen. */
-	uint64_t keep = pd->streaming ? pd->found.walked : 0;
+	uint64_t keep = pd->streaming ? MIN(pd->found.walked, pd->first_at) : 0;
+	const uint64_t nr_before = pd->nr_refs;
 	int64_t got;
 	int code;
 
-	for (uint64_t i = 0; i < pd->nr_refs && keep; i++)
-		if (!pd->refs[i].inflated)
-			keep = MIN(keep, pd->refs[i].at);
 	got = perfdata_bytes_more(&pd->bytes, keep);
 	code = got < 0 ? (int)got : 0;
 	if (got > 0)
@@ -173,6 +181,7 @@ static bool read_more(struct perfdata *pd)
 							    pd->bytes.size - (uint64_t)got,
 							    (uint64_t)got),
 					  (size_t)got, pd->streaming);
+	note_first(pd, nr_before);
 	if (code)
 		stop_reading(pd, code);
 	return got > 0 && !pd->found.stop;
@@ -273,6 +282,11 @@ bool perfdata_more(struct perfdata *pd, bool idle)
 		close(pd->bytes.pipe);
 		pd->bytes.pipe = -1;
 	}
+	pd->nr_ready = 0;
+	/* Before the end of the next round nothing is ready. */
+	if (!idle && more && pd->found.flush_ns == pd->sorted_ns)
+		return true;
+	pd->sorted_ns = pd->found.flush_ns;
 	perfdata_order_sort(pd->refs, pd->nr_refs);
 	pd->nr_ready = idle || !more
 			       ? pd->nr_refs
@@ -304,9 +318,13 @@ void perfdata_drop(struct perfdata *pd)
 	uint64_t nr = pd->nr_ready;
 
 	assert(nr <= pd->nr_refs);
+	if (!nr)
+		return;
 	memmove(pd->refs, pd->refs + nr, (pd->nr_refs - nr) * sizeof(*pd->refs));
 	pd->nr_refs -= nr;
 	pd->nr_ready = 0;
+	pd->first_at = UINT64_MAX;
+	note_first(pd, 0);
 	drop_chunks(pd);
 }
 

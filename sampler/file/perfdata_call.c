@@ -182,8 +182,8 @@ void perfdata_call_end(struct perfdata *pd)
 
 	if (pd->slot < 0)
 		return;
-	/* Without a cage it is in this thread. */
-	if (!call(pd, &request, NULL, 0, -1, &a))
+	/* Without a cage it is in this thread. A worker may not answer any more. */
+	if (!pd->generation && !call(pd, &request, NULL, 0, -1, &a))
 		cage_answer_free(&a);
 	cage_end(&perfdata_readers[pd->slot]);
 	atomic_store_explicit(&in_use[pd->slot], false, memory_order_relaxed);

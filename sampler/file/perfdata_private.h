@@ -28,7 +28,9 @@ struct perfdata {
 	struct perfdata_found found; /* checked */
 	struct perfdata_ref *refs;   /* checked, then sorted by time */
 	uint64_t nr_refs, room_refs;
-	uint64_t nr_ready; /* of a stream: records in order, with none to follow before them */
+	uint64_t nr_ready;  /* of a stream: records in order, with none to follow before them */
+	uint64_t first_at;  /* of a stream: the first of them in its bytes; UINT64_MAX: none */
+	uint64_t sorted_ns; /* found.flush_ns when they were sorted */
 	bool streaming;
 	int slot;		  /* of the reader; -1: none */
 	uint32_t generation;	  /* of its worker; 0: not called yet */

@@ -27,6 +27,7 @@ static struct shared {
 	enum mode mode;
 	uint32_t seed;
 	int result; /* of a write to the file */
+	uint32_t nr_closed;
 } * shared;
 
 /* Read before the cage: in this thread. */
@@ -68,6 +69,7 @@ static int serve(struct cage_call *c)
 	const struct perfdata_request *r = c->request;
 	int rc;
 
+	shared->nr_closed += r->call == PERFDATA_CLOSE;
 	if (shared->mode == DIES && r->call == PERFDATA_MORE)
 		__builtin_trap();
 	if (shared->mode == WRITES && r->call == PERFDATA_OPEN)
@@ -138,6 +140,8 @@ TEST(test_same)
 	assert_int_equal(perfdata_nr_records(pd), NR_SAMPLES);
 	assert_true(walk(pd) == expected);
 	perfdata_close(pd);
+	/* Its worker is ended without a call, which may hang. */
+	assert_int_equal(shared->nr_closed, 0);
 	/* A reader is in use only while a file is opened. */
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_int_equal(open_file(&others[i], &e), 0);

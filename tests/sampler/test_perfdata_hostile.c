@@ -358,6 +358,63 @@ TEST(test_much_memory)
 	free(pd.refs);
 }
 
+static void done_at_once(struct cage_call *c, unsigned int nr)
+{
+	nr_events = 0;
+	answer(c, NULL, 0, NULL, 0, (struct perfdata_found){ .done = 1 });
+}
+
+/* A recording without events is refused, whatever its reader says. */
+TEST(test_no_events)
+{
+	struct perfdata *pd;
+
+	assert_int_equal(open_file(&pd, done_at_once), -EINVAL);
+}
+
+/* Records at falling times, and an end of a round behind each third. */
+static void falling(struct cage_call *c, unsigned int nr)
+{
+	const struct perfdata_ref ref = { .time_ns = 1000 - nr, .at = 8 * nr, .size = 8 };
+	struct perfdata_found found = stream_found();
+
+	found.walked = 8 + 8 * nr;
+	found.max_ns = 2000 + nr;
+	found.flush_ns = nr / 3 * 1000;
+	answer(c, NULL, 0, &ref, 1, found);
+}
+
+/* A stream is sorted at the end of a round only: else each read costs as much as all records. */
+TEST(test_rounds)
+{
+	struct perfdata *pd;
+	int fd;
+
+	begin(falling);
+	fd = open_stream(&pd);
+	for (int i = 1; i < 3; i++) {
+		assert_int_equal(write(fd, "12345678", 8), 8);
+		assert_true(perfdata_more(pd, false));
+		assert_int_equal(perfdata_nr_records(pd), 0);
+		perfdata_drop(pd);
+	}
+	assert_int_equal(pd->nr_refs, 3);
+	assert_true(pd->refs[0].time_ns > pd->refs[2].time_ns);
+	assert_int_equal(write(fd, "12345678", 8), 8);
+	assert_true(perfdata_more(pd, false));
+	assert_int_equal(perfdata_nr_records(pd), 4);
+	assert_true(pd->refs[0].time_ns < pd->refs[2].time_ns);
+	perfdata_drop(pd);
+	/* The writer is slow. */
+	assert_int_equal(write(fd, "12345678", 8), 8);
+	assert_true(perfdata_more(pd, false));
+	assert_int_equal(perfdata_nr_records(pd), 0);
+	assert_true(perfdata_more(pd, true));
+	assert_int_equal(perfdata_nr_records(pd), 1);
+	perfdata_close(pd);
+	close(fd);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
