@@ -123,6 +123,18 @@ static int refuse(const struct functions *pfm, const struct event *ev, int code,
 		       ev->name, pfm->strerror(code));
 }
 
+/* Refuse an event that counts nothing: "k=0" alone leaves out user code as well. */
+static int check_level(const struct event *ev, struct err *e)
+{
+	if (ev->user || ev->kernel || ev->hv)
+		return 0;
+	return err_set(e, -EINVAL,
+		       "event '%.120s' counts nothing: its modifiers leave out all code\n"
+		       "  as in pfm:RETIRED_INSTRUCTIONS:u, :k or :u:k\n"
+		       "  'proftop --list-events' shows the events of this CPU",
+		       ev->name);
+}
+
 /* Where modifiers in our own words begin, as the picker adds them: "pfm:NAME:upp". */
 static char *own_modifiers(char *name)
 {
@@ -154,7 +166,7 @@ bool libpfm_parse(struct event *ev, char *text, const char **modifiers, int *cod
 		*modifiers = own + 1;
 		*code = encode(&pfm, ev, name);
 	}
-	*code = *code == PFM_SUCCESS ? 0 : refuse(&pfm, ev, *code, e);
+	*code = *code == PFM_SUCCESS ? check_level(ev, e) : refuse(&pfm, ev, *code, e);
 	return true;
 }
 
