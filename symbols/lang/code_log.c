@@ -60,6 +60,12 @@ static size_t bytes_of(const struct code_text *t)
 	return (size_t)t->name_size + t->file_size + t->table_size;
 }
 
+/* Append @size bytes to @to; NULL: none. */
+static void *append(void *to, const void *from, size_t size)
+{
+	return size ? mempcpy(to, from, size) : to;
+}
+
 /* Copy @from to @to with its texts, which are put to @bytes. */
 static void copy_text(struct code_text *to, char *bytes, const struct code_text *from)
 {
@@ -67,10 +73,9 @@ static void copy_text(struct code_text *to, char *bytes, const struct code_text 
 	to->name = bytes;
 	to->file = bytes + from->name_size;
 	to->table = (uint8_t *)bytes + from->name_size + from->file_size;
-	bytes = mempcpy(bytes, from->name, from->name_size);
-	bytes = mempcpy(bytes, from->file, from->file_size);
-	if (from->table_size)
-		memcpy(bytes, from->table, from->table_size);
+	bytes = append(bytes, from->name, from->name_size);
+	bytes = append(bytes, from->file, from->file_size);
+	append(bytes, from->table, from->table_size);
 }
 
 static bool has(const struct code_log *l, const struct code_key *key, uint64_t hash)

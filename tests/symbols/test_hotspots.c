@@ -103,6 +103,7 @@ TEST(test_room)
 	struct hotspots h;
 	struct object *first = NULL;
 	struct code_log_copy copy;
+	struct code_log *log;
 	uint64_t last = 0;
 	uint32_t nr = 0;
 
@@ -138,8 +139,9 @@ TEST(test_room)
 	while (code_log_next(h.log, &last, &copy))
 		nr++;
 	assert_int_equal(nr, HOTSPOTS_MAX + 1);
+	log = h.log;
 	hotspots_fini(&h);
-	code_log_free(h.log);
+	code_log_free(log);
 	maps_free(maps);
 	objects_free(objects);
 }
