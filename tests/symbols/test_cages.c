@@ -614,6 +614,7 @@ static int read_sparse(struct elfcage *c, enum mode mode)
 TEST(test_limits)
 {
 	struct elfcage *c = elfcage_new();
+	int rc;
 
 	/* Small steps are counted. */
 	c->memory_max = 1;
@@ -622,8 +623,10 @@ TEST(test_limits)
 	elfcage_free(c);
 	c = elfcage_new();
 	c->time_ns = 4 * NAP_NS;
-	assert_int_equal(read_sparse(c, NAPS), -EBADMSG);
-	assert_in_range(shared->nr_calls, 2, 4);
+	rc = read_sparse(c, NAPS);
+	/* Over behind a call, or in one. */
+	assert_true(rc == -EBADMSG || rc == -ETIME);
+	assert_in_range(shared->nr_calls, 1, 4);
 	/* The next file of a reading that is over gets no call. */
 	read_sparse(c, NAPS);
 	assert_int_equal(shared->nr_calls, 0);
