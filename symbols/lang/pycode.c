@@ -37,9 +37,13 @@ struct fresh {
 	uint32_t first_line;
 };
 
+/* Return the size of a header with all of its members: a process may choose their offsets. */
 static uint32_t header_size(const struct py_layout *l)
 {
-	return l->code_table + 8U;
+	uint32_t last = MAX(l->code_table, l->code_first_line);
+
+	last = MAX(last, MAX(l->code_filename, l->code_name));
+	return MAX(last, l->code_qualname) + 8U;
 }
 
 static uint64_t name_of(const struct py_layout *l, const uint8_t *header)

@@ -326,6 +326,8 @@ static int start(struct push *push, const struct push_config *config, struct err
 
 	if (code)
 		return code;
+	/* libcurl would make this file with the rights of proftop. */
+	unsetenv("SSLKEYLOGFILE");
 	if (!find_functions(&push->curl) || push->curl.global_init(CURL_GLOBAL_DEFAULT))
 		return err_set(e, -ENOTSUP, "--push needs libcurl\n  install the package libcurl4");
 	push->handle = push->curl.init();
