@@ -100,7 +100,7 @@ static bool is_sure(struct pipeline *p)
 
 /*
  * Find the sample's stack. If a part was read and was not enough, read the whole record: one sample
- * in sixteen. False: it cannot be read, or is no sample any more.
+ * in sixteen. False: reading failed, or the file has changed and has another record there.
  */
 static bool resolve_record(struct replay *r, struct store *st, struct pipeline *p,
 			   struct reading *in)

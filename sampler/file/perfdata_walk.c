@@ -166,8 +166,7 @@ static void add_record(struct perfdata_scan *s, const struct perfdata_source *sr
 		s->found.last_sample_ns = MAX(s->found.last_sample_ns, ref.time_ns);
 	}
 	s->has_refs = true;
-	/* Others are read for their times only: small ones need more memory here than in the file.
-	 */
+	/* Others have a time only. Places of small ones would need more memory than the file. */
 	if (record_is_known(h->type))
 		append_ref(s, &ref);
 }

@@ -69,8 +69,12 @@ int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t si
 		if (ZSTD_isError(code) || z->out > perfdata_zstd_limit(z->in) ||
 		    (!o.pos && in.pos < in.size))
 			return -EBADMSG;
-		if (z->out > max)
+		if (z->out > max) {
+			/* The caller takes no more than @max bytes. */
+			z->out -= o.pos;
+			z->size -= o.pos;
 			return -EFBIG;
+		}
 		if (full)
 			make_room(z, ROOM_MIN);
 	} while (in.pos < in.size || full);

@@ -257,9 +257,8 @@ void cage_answer_free(struct cage_answer *a)
 }
 
 /*
- * Test a reply file that can no longer change: it has @size bytes, and no others, which would keep
- * memory that nobody counts. All of its pages are there: a hole would take memory here, or end this
- * process.
+ * Test that a sealed reply file has @size bytes: more of them would keep memory that nobody counts.
+ * Test that it has no hole: reading one would take memory here, or end this process.
  */
 static bool is_whole(int file, size_t size)
 {

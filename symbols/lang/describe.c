@@ -171,7 +171,7 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 
 static atomic_ullong last_serial; /* relaxed */
 
-/* Take the answer of a reader, which may have been taken over: what it can say is bounded. */
+/* Check an answer and copy it to @out. False: invalid; the reader may have been taken over. */
 static bool take_file(struct describe_file *out, const struct cage_answer *a, enum lang_kind kind)
 {
 	if (a->size != ELFCAGE_ANSWER + sizeof(*out))

@@ -134,7 +134,7 @@ static int find_symbols(struct search *search, const struct elffile *f, const ch
 	return 0;
 }
 
-/* Read what is at the symbols. 0 or -ENOENT: some are missing. */
+/* Read the values of the symbols. 0 or -ENOENT: some symbols are missing. */
 static int read_symbol_values(struct search *search, const struct elffile *f)
 {
 	struct describe_file *out = search->out;

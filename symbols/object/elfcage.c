@@ -232,12 +232,17 @@ static int read_missed(struct elfcage *c, const struct cage_answer *a, bool *mor
 	return rc;
 }
 
-/* Return what an error of the reader says: its worker chooses the number. */
+/*
+ * Return the error for @rc, a number that the worker chose: -EAGAIN and -ERANGE have another
+ * meaning here.
+ */
 static int known_error(int rc)
 {
 	static const int known[] = { -ENOEXEC, -ENOENT, -ESTALE, -E2BIG,  -ENOSPC, -ENOMEM,
-				     -EFBIG,   -ETIME,	-EPIPE,	 -ENOSYS, -EINVAL };
+				     -EFBIG,   -ETIME,	-EPIPE,	 -ENOSYS, -EINVAL, -EIO };
 
+	if (rc == -ERANGE)
+		return -EIO;
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (rc == known[i])
 			return rc;

@@ -122,7 +122,7 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 		miss_more(c);
 		return 0;
 	}
-	return shared->mode == DENIES ? -EAGAIN : rc;
+	return shared->mode == DENIES ? -(int)shared->seed : rc;
 }
 
 #define WRAPPED(name, of)                                                                          \
@@ -638,7 +638,13 @@ TEST(test_limits)
 	assert_int_equal(shared->nr_calls, 0);
 	elfcage_free(c);
 	/* Not the result of the helper, which would be tried again for ever. */
+	shared->seed = EAGAIN;
 	assert_int_equal(read_sparse(NULL, DENIES), -EBADMSG);
+	/* A file that cannot be read has not ended its reader. */
+	shared->seed = EIO;
+	assert_int_equal(read_sparse(NULL, DENIES), -EIO);
+	shared->seed = ERANGE;
+	assert_int_equal(read_sparse(NULL, DENIES), -EIO);
 	shared->mode = HONEST;
 }
 
