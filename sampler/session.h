@@ -50,11 +50,12 @@ struct session_ticks {
 	double own_pct;			/* CPU, of one */
 	struct profile_account account; /* of the tick, and since the start */
 	struct profile_account total;
-	uint64_t names_dropped;	  /* maps_stats.nr_names_dropped at the last tick */
-	struct session_cost self; /* at its end */
-	pthread_t ui;		  /* the caller of sampler_start() */
-	bool starved;		  /* too little CPU time to read objects */
-	bool crowded;		  /* the full table of counts was reported already */
+	uint64_t names_dropped;	   /* maps_stats.nr_names_dropped at the last tick */
+	uint64_t programs_dropped; /* and nr_programs_dropped */
+	struct session_cost self;  /* at its end */
+	pthread_t ui;		   /* the caller of sampler_start() */
+	bool starved;		   /* too little CPU time to read objects */
+	bool crowded;		   /* the full table of counts was reported already */
 };
 
 /* The moments in which switches are recorded; see windows.h. */

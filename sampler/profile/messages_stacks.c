@@ -274,6 +274,23 @@ static void note_renames(struct messages *n, const struct profile *p)
 	e->keys = MESSAGE_KEY_PROCESSES;
 }
 
+static void note_programs(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->nr_programs_dropped)
+		return;
+	e = messages_note(n, "programs", MESSAGE_INFO, p->nr_programs_dropped,
+			  "%" PRIu64 " programs dropped: executed too often",
+			  p->nr_programs_dropped);
+	messages_detail(e,
+			"%" PRIu64 " programs dropped: one process executed too many; late samples "
+			"are named by the next one",
+			p->nr_programs_dropped);
+	messages_fix(n, e, MESSAGE_NONE, 0, "none needed: the PID is certain");
+	e->keys = MESSAGE_KEY_PROCESSES;
+}
+
 /*
  * Note samples without a stack: rare ones of a long window, old ones of which new tables have no
  * stack, and samples of a folder of --keep with a damaged stack.
@@ -346,6 +363,7 @@ void messages_stacks(struct messages *n, const struct profile *p)
 	note_dropped(n, p);
 	note_nameless(n, p);
 	note_renames(n, p);
+	note_programs(n, p);
 	note_no_stack(n, p);
 	note_names(n, p);
 	note_replaced(n, p);

@@ -447,6 +447,8 @@ struct profile {
 	uint64_t nr_nameless; /* of the counted ones: task table full, so [unknown] */
 	/* Of the tick: names of threads renamed too often; their samples show another name. */
 	uint64_t nr_names_dropped;
+	/* Of the tick: programs of a process that executes too many; late samples show the next. */
+	uint64_t nr_programs_dropped;
 	struct profile_waits waits; /* of the tick */
 	/* The event with counts of PROFILE_LATENCY: its index + 1; 0: there are none. */
 	uint32_t latency;

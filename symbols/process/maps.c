@@ -525,5 +525,7 @@ void maps_stats(const struct maps *m, struct maps_stats *out)
 		.nr_read_failed = atomic_load_explicit(&m->nr_read_failed, memory_order_relaxed),
 		.nr_names_dropped =
 			atomic_load_explicit(&m->procs.nr_names_dropped, memory_order_relaxed),
+		.nr_programs_dropped =
+			atomic_load_explicit(&m->procs.nr_programs_dropped, memory_order_relaxed),
 	};
 }

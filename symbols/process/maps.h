@@ -165,7 +165,8 @@ void maps_drop_tasks(struct tasks *old);
 struct maps_stats {
 	uint64_t nr_processes, nr_spaces, nr_mappings;
 	uint64_t nr_reads, nr_read_failed; /* of /proc/PID */
-	uint64_t nr_names_dropped; /* of threads renamed too often; samples show another name */
+	uint64_t nr_names_dropped;    /* of threads renamed too often; samples show another name */
+	uint64_t nr_programs_dropped; /* of a process that executes too many; as above */
 };
 void maps_stats(const struct maps *m, struct maps_stats *out);
 

@@ -81,8 +81,19 @@ static void doom(struct processes *t, struct doomed *d, uint64_t time_ns)
 	assert(!d->is_doomed && !d->next);
 	d->is_doomed = true;
 	d->since_ns = time_ns;
+	d->prev = t->doomed_tail;
 	*t->doomed_tail = d;
 	t->doomed_tail = &d->next;
+}
+
+/* Take a node out of the queue: it is freed now. */
+static void undoom(struct processes *t, struct doomed *d)
+{
+	*d->prev = d->next;
+	if (d->next)
+		d->next->prev = d->prev;
+	else
+		t->doomed_tail = d->prev;
 }
 
 static void doom_thread(struct processes *t, struct process_thread *th, uint64_t time_ns)
@@ -108,6 +119,71 @@ void process_end(struct processes *t, struct process *p, uint64_t time_ns)
 	doom(t, &p->doomed, time_ns);
 }
 
+static struct thread_name *older_of(const struct thread_name *name)
+{
+	return atomic_load_explicit(&name->older, memory_order_relaxed);
+}
+
+static void free_process(struct reclaim *head)
+{
+	struct process *p = (struct process *)((char *)head - offsetof(struct process, rcu));
+
+	reclaim_grace_over();
+	lang_desc_put(atomic_load_explicit(&p->lang, memory_order_relaxed));
+	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++)
+		object_put(p->interpreters[i].object);
+	free(p);
+}
+
+static void free_thread(struct reclaim *head)
+{
+	struct process_thread *th =
+		(struct process_thread *)((char *)head - offsetof(struct process_thread, rcu));
+	struct thread_name *name;
+
+	reclaim_grace_over();
+	name = atomic_load_explicit(&th->names, memory_order_relaxed);
+	while (name) {
+		struct thread_name *older = older_of(name);
+
+		if (name != &th->first)
+			free(name);
+		name = older;
+	}
+	free(th);
+}
+
+/* Take @p out of its chain; readers at it find the rest. */
+static void drop_process(struct processes *t, struct process *p)
+{
+	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];
+	struct process *q;
+
+	assert(p->doomed.is_doomed && !p->threads && !p->dirty);
+	undoom(t, &p->doomed);
+	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != p)
+		link = &q->next;
+	atomic_store_explicit(link, atomic_load_explicit(&p->next, memory_order_relaxed),
+			      memory_order_release);
+	space_edit_free(p->edit);
+	space_put(atomic_load_explicit(&p->space, memory_order_relaxed));
+	reclaim_later(&p->rcu, free_process);
+}
+
+static void drop_thread(struct processes *t, struct process_thread *th)
+{
+	_Atomic(struct process_thread *) *link = &t->threads[bucket(th->tid)];
+	struct process_thread *q;
+
+	assert(th->doomed.is_doomed && !th->process);
+	undoom(t, &th->doomed);
+	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != th)
+		link = &q->next;
+	atomic_store_explicit(link, atomic_load_explicit(&th->next, memory_order_relaxed),
+			      memory_order_release);
+	reclaim_later(&th->rcu, free_thread);
+}
+
 struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns)
 {
 	struct process *p = calloc(1, sizeof(*p));
@@ -127,6 +203,8 @@ void process_insert(struct processes *t, struct process *p)
 	_Atomic(struct process *) *head = &t->processes[bucket(p->pid)];
 	struct process *first = atomic_load_explicit(head, memory_order_relaxed);
 	uint64_t next_ns = UINT64_MAX;
+	struct process *oldest = NULL;
+	uint32_t nr = 1;
 
 	atomic_fetch_add_explicit(&t->nr_processes, 1, memory_order_relaxed);
 	for (struct process *q = first; q;
@@ -137,12 +215,21 @@ void process_insert(struct processes *t, struct process *p)
 			process_end(t, q, p->birth_ns);
 		else /* arrived late: it has a successor */
 			next_ns = MIN(next_ns, q->birth_ns);
+		nr++;
+		/* One with a draft leaves later. */
+		if (q->doomed.is_doomed && !q->dirty &&
+		    (!oldest || q->birth_ns <= oldest->birth_ns))
+			oldest = q;
 	}
 	if (next_ns != UINT64_MAX)
 		process_end(t, p, next_ns);
 	atomic_store_explicit(&p->next, first, memory_order_relaxed);
 	/* Publishes the node; pairs with process_find(). */
 	atomic_store_explicit(head, p, memory_order_release);
+	if (nr <= INCARNATIONS_MAX || !oldest)
+		return;
+	drop_process(t, oldest);
+	atomic_fetch_add_explicit(&t->nr_programs_dropped, 1, memory_order_relaxed);
 }
 
 struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid)
@@ -179,7 +266,8 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 {
 	_Atomic(struct process_thread *) *head = &t->threads[bucket(tid)];
 	struct process_thread *first = atomic_load_explicit(head, memory_order_relaxed);
-	struct process_thread *th = calloc(1, sizeof(*th));
+	struct process_thread *th = calloc(1, sizeof(*th)), *oldest = NULL;
+	uint32_t nr = 1;
 
 	if (!th)
 		return NULL;
@@ -202,9 +290,14 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 			doom_thread(t, q, birth_ns);
 		else
 			doom_thread(t, th, q->birth_ns);
+		nr++;
+		if (q->doomed.is_doomed && (!oldest || q->birth_ns <= oldest->birth_ns))
+			oldest = q;
 	}
 	/* Publishes the node; pairs with process_thread_find(). */
 	atomic_store_explicit(head, th, memory_order_release);
+	if (nr > INCARNATIONS_MAX && oldest)
+		drop_thread(t, oldest);
 	return th;
 }
 
@@ -212,11 +305,6 @@ static void free_name(struct reclaim *head)
 {
 	reclaim_grace_over();
 	free((char *)head - offsetof(struct thread_name, rcu));
-}
-
-static struct thread_name *older_of(const struct thread_name *name)
-{
-	return atomic_load_explicit(&name->older, memory_order_relaxed);
 }
 
 /* Take the name at @link out of the list of @th; readers at it find the older ones. */
@@ -302,72 +390,11 @@ void process_thread_end(struct processes *t, struct process_thread *th, uint64_t
 		process_end(t, p, time_ns);
 }
 
-static void free_process(struct reclaim *head)
-{
-	struct process *p = (struct process *)((char *)head - offsetof(struct process, rcu));
-
-	reclaim_grace_over();
-	lang_desc_put(atomic_load_explicit(&p->lang, memory_order_relaxed));
-	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++)
-		object_put(p->interpreters[i].object);
-	free(p);
-}
-
-static void free_thread(struct reclaim *head)
-{
-	struct process_thread *th =
-		(struct process_thread *)((char *)head - offsetof(struct process_thread, rcu));
-	struct thread_name *name;
-
-	reclaim_grace_over();
-	name = atomic_load_explicit(&th->names, memory_order_relaxed);
-	while (name) {
-		struct thread_name *older = older_of(name);
-
-		if (name != &th->first)
-			free(name);
-		name = older;
-	}
-	free(th);
-}
-
-/* Take @p out of its chain; readers at it find the rest. */
-static void drop_process(struct processes *t, struct process *p)
-{
-	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];
-	struct process *q;
-
-	assert(p->doomed.is_doomed && !p->threads);
-	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != p)
-		link = &q->next;
-	atomic_store_explicit(link, atomic_load_explicit(&p->next, memory_order_relaxed),
-			      memory_order_release);
-	space_edit_free(p->edit);
-	space_put(atomic_load_explicit(&p->space, memory_order_relaxed));
-	reclaim_later(&p->rcu, free_process);
-}
-
-static void drop_thread(struct processes *t, struct process_thread *th)
-{
-	_Atomic(struct process_thread *) *link = &t->threads[bucket(th->tid)];
-	struct process_thread *q;
-
-	assert(th->doomed.is_doomed && !th->process);
-	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != th)
-		link = &q->next;
-	atomic_store_explicit(link, atomic_load_explicit(&th->next, memory_order_relaxed),
-			      memory_order_release);
-	reclaim_later(&th->rcu, free_thread);
-}
-
 void processes_reap(struct processes *t, uint64_t before_ns)
 {
 	while (t->doomed && t->doomed->since_ns < before_ns) {
 		struct doomed *d = t->doomed;
 
-		t->doomed = d->next;
-		if (!t->doomed)
-			t->doomed_tail = &t->doomed;
 		if (d->is_thread)
 			drop_thread(t, (struct process_thread *)((char *)d -
 								 offsetof(struct process_thread,

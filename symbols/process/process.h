@@ -6,7 +6,9 @@
  * first record of the pid. A struct process_thread is one of its threads, with
  * its latest names. Processes and threads are in hash chains, names in a list
  * per thread; readers walk these without a lock. An incarnation that was replaced or has ended can
- * be found until processes_reap().
+ * be found until processes_reap(), but of one pid or tid at most INCARNATIONS_MAX: each walk then
+ * has an end, whatever a process does that executes programs in a loop. The oldest leaves, and is
+ * counted: its samples that are not read yet are then those of the next one.
  *
  * A rename costs the same however many there were: a thread keeps NAMES_MAX
  * names. Beyond that, names less than NAME_SPACING_NS apart replace each
@@ -31,13 +33,15 @@
 
 /* In the queue of nodes to free: replaced, or ended. */
 struct doomed {
-	struct doomed *next;
+	struct doomed *next, **prev;
 	uint64_t since_ns;
 	bool is_thread;
 	bool is_doomed;
 };
 
 struct process_thread;
+
+#define INCARNATIONS_MAX 128u
 
 #define NAMES_MAX	8u
 #define NAME_SPACING_NS 10000000ull
@@ -98,8 +102,9 @@ struct processes {
 	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
 	uint32_t next_id, next_number;
-	atomic_ulong nr_processes;     /* alive; relaxed: a figure only */
-	atomic_ulong nr_names_dropped; /* relaxed: a figure only */
+	atomic_ulong nr_processes;	  /* alive; relaxed: a figure only */
+	atomic_ulong nr_names_dropped;	  /* relaxed: a figure only */
+	atomic_ulong nr_programs_dropped; /* relaxed: a figure only */
 };
 
 void processes_init(struct processes *t);

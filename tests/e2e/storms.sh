@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A process that renames itself 10,000 times a second, or maps new files as fast as it can, costs no other process samples;
-# renames as fast as it can cost little CPU time, and memory does not grow with new files.
+# renames and execs as fast as it can cost little CPU time, and memory does not grow with new files.
 . "$(dirname "$0")/lib"
 need_perf
 
@@ -39,6 +39,21 @@ used = [tick["self"]["samplers_pct"] for tick in ticks if "account" in tick][1:]
 dropped = sum(tick["account"].get("names_dropped", 0) for tick in ticks if "account" in tick)
 print(f"sampler threads {used} %, {dropped} names dropped")
 sys.exit(not dropped or statistics.median(used) > 10)
+END
+kill "$last"
+
+# Each program is another process of one PID.
+start "$PROGRAMS/execs" 30 >/dev/null
+run -b -n 6 -d 1 -F 499 --rows=5 --format=ndjson
+[ "$rc" = 0 ] || wrong "execs: exit $rc: $(cat "$TMP/err")"
+python3 - "$TMP/out" <<'END' || wrong "execs: too much CPU time, or samples were lost"
+import json, statistics, sys
+ticks = [tick for tick in map(json.loads, open(sys.argv[1])) if "account" in tick]
+used = [tick["self"]["samplers_pct"] for tick in ticks][2:]
+count = lambda name: sum(tick["account"].get(name, 0) for tick in ticks)
+taken, lost, dropped = count("taken"), count("lost"), count("programs_dropped")
+print(f"sampler threads {used} %, {dropped} programs dropped, taken {taken}, lost {lost}")
+sys.exit(not dropped or statistics.median(used) > 10 or lost > taken / 5)
 END
 kill "$last"
 

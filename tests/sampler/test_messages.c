@@ -485,6 +485,10 @@ TEST(test_dropped, setup, teardown)
 	expect(f, "renames", "1234 thread names dropped", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "renames")->severity, MESSAGE_INFO);
 	f->p.nr_names_dropped = 0;
+	f->p.nr_programs_dropped = 1234;
+	expect(f, "programs", "1234 programs dropped", MESSAGE_NONE, 0);
+	assert_int_equal(find(f, "programs")->severity, MESSAGE_INFO);
+	f->p.nr_programs_dropped = 0;
 }
 
 /* Why functions of scripts have no names, and when that is worth a word. */

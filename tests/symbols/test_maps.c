@@ -4,6 +4,7 @@
  * on.
  */
 #include "symbols/process/maps.h"
+#include "symbols/process/process.h"
 
 #include "tests/prelude.h"
 
@@ -231,6 +232,54 @@ TEST(test_rename_storm, setup, teardown)
 	assert_string_equal(task_of(16, 16, at)->comm.str, "calm");
 	maps_stats(maps, &stats);
 	assert_true(stats.nr_names_dropped > 100 * RENAMES - 300);
+}
+
+/* Return the CPU time of @nr execs of process 15, a publish after 20 each, from @at on. */
+static uint64_t exec_ns(uint64_t *at, uint32_t nr)
+{
+	uint64_t begin_ns = time_thread_ns();
+
+	for (uint64_t end = *at + nr; *at < end; ++*at) {
+		tell_exec(15, "loop", *at);
+		if (*at % 20 == 0) {
+			maps_publish(maps, *at, LATE);
+			find(15, 15, *at);
+			rcu_quiescent_state();
+		}
+	}
+	return time_thread_ns() - begin_ns;
+}
+
+#define EXECS 1000u
+
+/* A process that executes programs in a loop: of each the last ones are known, at the same cost. */
+TEST(test_exec_storm, setup, teardown)
+{
+	uint64_t at = 200, first_ns, ns;
+	struct maps_stats stats;
+
+	tell_exec(15, "first", 100);
+	tell_exec(16, "calm", 100);
+	publish(110);
+	first_ns = exec_ns(&at, EXECS);
+	while (at < 20 * EXECS) {
+		ns = exec_ns(&at, EXECS);
+		if (ns > 5 * first_ns + 20000000)
+			fail_msg("%u execs took %u us at first, after %u execs %u us", EXECS,
+				 (unsigned int)(first_ns / 1000), (unsigned int)at,
+				 (unsigned int)(ns / 1000));
+	}
+	maps_publish(maps, at, LATE);
+	assert_string_equal(task_of(15, 15, at)->comm.str, "loop");
+	assert_string_equal(task_of(16, 16, at)->comm.str, "calm");
+	assert_int_not_equal(task_of(15, 15, at - 1)->process, task_of(15, 15, at - 2)->process);
+	assert_int_not_equal(task_of(15, 15, at - 100)->process,
+			     task_of(15, 15, at - 101)->process);
+	/* Too late: the oldest that is kept. */
+	assert_int_equal(task_of(15, 15, 300)->process, task_of(15, 15, 301)->process);
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_processes, 3);
+	assert_int_equal(stats.nr_programs_dropped, 20 * EXECS + 1 - INCARNATIONS_MAX);
 }
 
 /* Some renames are all kept; of many the latest is, and one every 10 ms. */

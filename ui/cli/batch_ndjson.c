@@ -165,6 +165,8 @@ static json_t *tick_account(const struct profile *p)
 		json_object_set_new(o, "task_table_full", count(p->nr_nameless));
 	if (p->nr_names_dropped)
 		json_object_set_new(o, "names_dropped", count(p->nr_names_dropped));
+	if (p->nr_programs_dropped)
+		json_object_set_new(o, "programs_dropped", count(p->nr_programs_dropped));
 	return o;
 }
 
