@@ -26,6 +26,7 @@ struct entry {
 
 struct code_log {
 	pthread_mutex_t lock;
+	struct keyhash_key secret;
 	struct entry **entries;
 	uint32_t nr, max;
 	struct hashset by_key;
@@ -38,8 +39,10 @@ struct code_log *code_log_new(void)
 {
 	struct code_log *l = calloc(1, sizeof(*l));
 
-	if (l)
-		pthread_mutex_init(&l->lock, NULL);
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->secret = keyhash_new_key();
 	return l;
 }
 
@@ -102,7 +105,7 @@ static void enter(struct code_log *l, uint32_t i)
 {
 	const struct code_key *key = &l->entries[i]->key;
 
-	hashset_add(&l->by_key, code_key_hash(key), i);
+	hashset_add(&l->by_key, code_key_hash(&l->secret, key), i);
 	++*nr_of(l, key->process);
 }
 
@@ -111,7 +114,8 @@ static void add(struct code_log *l, const struct code_key *key, const struct cod
 	size_t size = sizeof(struct entry) + bytes_of(text);
 	struct entry *e;
 
-	if (has(l, key, code_key_hash(key)) || *nr_of(l, key->process) == CODE_LOG_PROCESS_MAX ||
+	if (has(l, key, code_key_hash(&l->secret, key)) ||
+	    *nr_of(l, key->process) == CODE_LOG_PROCESS_MAX ||
 	    code_log_memory(l) + size > CODE_LOG_MEMORY_MAX ||
 	    !array_reserve(&l->entries, &l->max, l->nr + 1ULL) || hashset_reserve(&l->by_key, 1))
 		return;

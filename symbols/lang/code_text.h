@@ -4,6 +4,7 @@
 #define SYMBOLS_LANG_CODE_TEXT_H
 
 #include "symbols/base/base.h"
+#include "symbols/base/keyhash.h"
 
 #define CODES_TEXT_MAX	512U	    /* bytes of a name or path; the rest is cut */
 #define CODES_TABLE_MAX (16U << 10) /* bytes of a line table; a larger one is left out */
@@ -27,9 +28,15 @@ struct code_key {
 	uint64_t address, stamp;
 };
 
-static inline uint64_t code_key_hash(const struct code_key *k)
+/* Hash a key. The process chooses its addresses, and the bytes that a stamp is of. */
+static inline uint64_t code_key_hash(const struct keyhash_key *secret, const struct code_key *k)
 {
-	return hash_u64(hash_u64(k->address ^ (uint64_t)k->process << 40) ^ k->stamp);
+	struct keyhash h = keyhash_begin(secret);
+
+	keyhash_word(&h, k->process);
+	keyhash_word(&h, k->address);
+	keyhash_word(&h, k->stamp);
+	return keyhash_end(&h);
 }
 
 #endif

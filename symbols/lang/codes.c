@@ -44,6 +44,7 @@ struct keys {
 
 struct codes {
 	pthread_mutex_t lock;
+	struct keyhash_key secret; /* else a process can choose texts of one chain */
 	struct keys keys, old_keys;
 	struct kept **texts; /* chains by hash */
 	uint32_t nr_chains;
@@ -64,6 +65,7 @@ struct codes *codes_new(void)
 	if (!c)
 		return NULL;
 	mutex_init_urgent(&c->lock);
+	c->secret = keyhash_new_key();
 	c->nr_chains = FIRST_SLOTS;
 	c->texts = calloc(c->nr_chains, sizeof(*c->texts));
 	c->by_process = calloc(PROCESS_SLOTS, sizeof(*c->by_process));
@@ -114,9 +116,10 @@ static const struct code_text **text_at(const struct codes *c, uint32_t id)
 }
 
 /* Return the slot of @key, or the empty one where it would be. */
-static struct key_slot *slot_of(const struct keys *t, const struct code_key *key)
+static struct key_slot *slot_of(const struct keys *t, const struct keyhash_key *secret,
+				const struct code_key *key)
 {
-	uint32_t i = (uint32_t)code_key_hash(key) & (t->nr_slots - 1);
+	uint32_t i = (uint32_t)code_key_hash(secret, key) & (t->nr_slots - 1);
 
 	for (; t->slots[i].id; i = (i + 1) & (t->nr_slots - 1)) {
 		const struct code_key *have = &t->slots[i].key;
@@ -129,7 +132,7 @@ static struct key_slot *slot_of(const struct keys *t, const struct code_key *key
 }
 
 /* Double the slots of @t. False: out of memory. */
-static bool grow_keys(struct keys *t)
+static bool grow_keys(struct keys *t, const struct keyhash_key *secret)
 {
 	struct keys grown = { .nr_slots = MAX(t->nr_slots * 2, FIRST_SLOTS), .nr = t->nr };
 
@@ -138,7 +141,7 @@ static bool grow_keys(struct keys *t)
 		return false;
 	for (uint32_t i = 0; i < t->nr_slots; i++)
 		if (t->slots[i].id)
-			*slot_of(&grown, &t->slots[i].key) = t->slots[i];
+			*slot_of(&grown, secret, &t->slots[i].key) = t->slots[i];
 	free(t->slots);
 	*t = grown;
 	return true;
@@ -154,19 +157,19 @@ static void put_key(struct codes *c, const struct code_key *key, uint32_t id)
 		c->old_keys = *t;
 		*t = (struct keys){ .nr = 0 };
 	}
-	if (t->nr * 2 >= t->nr_slots && !grow_keys(t))
+	if (t->nr * 2 >= t->nr_slots && !grow_keys(t, &c->secret))
 		return;
 	assert(t->nr_slots <= KEYS_SLOTS);
-	*slot_of(t, key) = (struct key_slot){ *key, id + 1 };
+	*slot_of(t, &c->secret, key) = (struct key_slot){ *key, id + 1 };
 	t->nr++;
 }
 
 static uint32_t find(struct codes *c, const struct code_key *k)
 {
-	uint32_t id = c->keys.slots ? slot_of(&c->keys, k)->id : 0;
+	uint32_t id = c->keys.slots ? slot_of(&c->keys, &c->secret, k)->id : 0;
 
 	if (!id && c->old_keys.slots) {
-		id = slot_of(&c->old_keys, k)->id;
+		id = slot_of(&c->old_keys, &c->secret, k)->id;
 		if (id)
 			put_key(c, k, id - 1);
 	}
@@ -183,27 +186,16 @@ uint32_t codes_find(struct codes *c, const struct code_key *key)
 	return id;
 }
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+static uint64_t text_hash(const struct codes *c, const struct code_text *t)
 {
-	const uint8_t *p = bytes;
+	struct keyhash h = keyhash_begin(&c->secret);
 
-	for (; size; p += MIN(size, 8), size -= MIN(size, 8)) {
-		uint64_t word = 0;
-
-		memcpy(&word, p, MIN(size, 8));
-		hash = hash_u64(hash ^ word) + size;
-	}
-	return hash;
-}
-
-static uint64_t text_hash(const struct code_text *t)
-{
-	uint64_t hash = hash_u64((uint64_t)t->first_line << 16 | t->language << 8 | t->version);
-
-	hash = hash_u64(hash ^ ((uint64_t)t->position << 1 | t->compiled));
-	hash = hash_bytes(hash, t->name, t->name_size);
-	hash = hash_bytes(hash, t->file, t->file_size);
-	return hash_bytes(hash, t->table, t->table_size);
+	keyhash_word(&h, (uint64_t)t->first_line << 16 | t->language << 8 | t->version);
+	keyhash_word(&h, (uint64_t)t->position << 1 | t->compiled);
+	keyhash_bytes(&h, t->name, t->name_size);
+	keyhash_bytes(&h, t->file, t->file_size);
+	keyhash_bytes(&h, t->table, t->table_size);
+	return keyhash_end(&h);
 }
 
 static bool same_text(const struct code_text *a, const struct code_text *b)
@@ -299,15 +291,14 @@ static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t h
 	return id;
 }
 
-static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text)
+static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,
+		    uint64_t hash)
 {
 	uint32_t *of_process = &c->by_process[hash_u64(key->process) & (PROCESS_SLOTS - 1)];
 	uint32_t id = find(c, key);
-	uint64_t hash;
 
 	if (id != CODE_NONE)
 		return id;
-	hash = text_hash(text);
 	id = find_text(c, text, hash);
 	if (id == CODE_NONE && *of_process < CODES_PROCESS_MAX) {
 		id = keep_text(c, text, hash);
@@ -320,10 +311,12 @@ static uint32_t add(struct codes *c, const struct code_key *key, const struct co
 
 uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text)
 {
+	/* Not under the lock: a text may have a table of 16 KiB. */
+	uint64_t hash = text_hash(c, text);
 	uint32_t id;
 
 	pthread_mutex_lock(&c->lock);
-	id = add(c, key, text);
+	id = add(c, key, text, hash);
 	pthread_mutex_unlock(&c->lock);
 	return id;
 }

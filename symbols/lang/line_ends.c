@@ -14,11 +14,13 @@
 #include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 struct script {
 	struct line_ends_key key;
 	const struct line_ends_text *text; /* NULL: not read to its end */
 	uint32_t read;			   /* positions */
+	struct keyhash hash;		   /* of the ends so far */
 	uint32_t *ends;			   /* so far; then they are in the text */
 	uint32_t nr, max_ends;
 };
@@ -31,6 +33,7 @@ struct scripts {
 
 struct line_ends {
 	pthread_mutex_t lock;
+	struct keyhash_key secret; /* else a process can choose scripts with one hash */
 	struct scripts scripts, old;
 	struct line_ends_text **texts;
 	uint32_t nr_texts, max_texts;
@@ -44,8 +47,10 @@ struct line_ends *line_ends_new(void)
 {
 	struct line_ends *l = calloc(1, sizeof(*l));
 
-	if (l)
-		mutex_init_urgent(&l->lock);
+	if (!l)
+		return NULL;
+	mutex_init_urgent(&l->lock);
+	l->secret = keyhash_new_key();
 	return l;
 }
 
@@ -80,17 +85,23 @@ void line_ends_free(struct line_ends *l)
 	free(l);
 }
 
-static uint64_t key_hash(const struct line_ends_key *k)
+static uint64_t key_hash(const struct line_ends *l, const struct line_ends_key *k)
 {
-	return hash_u64(hash_u64(k->address ^ (uint64_t)k->process << 40) ^ k->stamp);
+	struct keyhash h = keyhash_begin(&l->secret);
+
+	keyhash_word(&h, k->process);
+	keyhash_word(&h, k->address);
+	keyhash_word(&h, k->stamp);
+	return keyhash_end(&h);
 }
 
 /* Return the script in @t, or NULL. */
-static struct script **slot_of(const struct scripts *t, const struct line_ends_key *key)
+static struct script **slot_of(const struct scripts *t, const struct line_ends_key *key,
+			       uint64_t hash)
 {
 	uint32_t at = 0, i;
 
-	while ((i = hashset_next(&t->by_key, key_hash(key), &at)) != HASHSET_NONE) {
+	while ((i = hashset_next(&t->by_key, hash, &at)) != HASHSET_NONE) {
 		const struct script *s = t->list[i];
 
 		if (s && s->key.process == key->process && s->key.address == key->address &&
@@ -114,17 +125,18 @@ static bool make_room(struct line_ends *l)
 
 static void put(struct line_ends *l, struct script *s)
 {
-	hashset_add(&l->scripts.by_key, key_hash(&s->key), l->scripts.nr);
+	hashset_add(&l->scripts.by_key, key_hash(l, &s->key), l->scripts.nr);
 	l->scripts.list[l->scripts.nr++] = s;
 }
 
 static struct script *find(struct line_ends *l, const struct line_ends_key *key)
 {
-	struct script **slot = slot_of(&l->scripts, key), *s;
+	uint64_t hash = key_hash(l, key);
+	struct script **slot = slot_of(&l->scripts, key, hash), *s;
 
 	if (slot)
 		return *slot;
-	slot = slot_of(&l->old, key);
+	slot = slot_of(&l->old, key, hash);
 	s = slot ? *slot : NULL;
 	/* With a full table the old one leaves: the script is read again. */
 	if (s && l->scripts.nr < LINE_ENDS_SCRIPTS_MAX && make_room(l)) {
@@ -147,6 +159,7 @@ static struct script *add(struct line_ends *l, const struct line_ends_key *key)
 	if (!s)
 		return NULL;
 	s->key = *key;
+	s->hash = keyhash_begin(&l->secret);
 	l->memory += sizeof(*s);
 	put(l, s);
 	return s;
@@ -170,7 +183,7 @@ const struct line_ends_text *line_ends_get(struct line_ends *l, const struct lin
 static const struct line_ends_text *keep_text(struct line_ends *l, struct script *s)
 {
 	size_t size = s->nr * sizeof(*s->ends);
-	uint64_t hash = hash_name((const char *)s->ends, size);
+	uint64_t hash = keyhash_end(&s->hash);
 	struct line_ends_text *t;
 	uint32_t at = 0, i;
 
@@ -216,6 +229,8 @@ static bool append(struct line_ends *l, struct script *s, const uint32_t *ends, 
 	if (nr)
 		memcpy(s->ends + s->nr, ends, nr * sizeof(*ends));
 	s->nr += nr;
+	for (uint32_t i = 0; i < nr; i++)
+		keyhash_word(&s->hash, ends[i]);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * codes: functions of scripts by key; bounded for a process that makes up a million of them; added
- * by several readers while others look.
+ * codes: functions of scripts by key; bounded for a process that makes up a million of them, or
+ * chooses ones with equal hashes; added by several readers while others look.
  */
 #include "tests/prelude.h"
 
@@ -116,6 +116,106 @@ TEST(test_memory)
 	/* Equal texts are stored once: that of another process needs no more. */
 	assert_int_not_equal(add_large(c, 99, 0), CODE_NONE);
 	codes_free(c);
+}
+
+#define CHOSEN 20000U
+
+/* Undo @shift of hash_u64(). */
+static uint64_t undo_shift(uint64_t x, int shift)
+{
+	uint64_t y = x;
+
+	for (int i = 0; i <= 64 / shift; i++)
+		y = x ^ y >> shift;
+	return y;
+}
+
+/* Undo a product of hash_u64(). */
+static uint64_t undo_product(uint64_t x, uint64_t factor)
+{
+	uint64_t inverse = factor;
+
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - factor * inverse;
+	return x * inverse;
+}
+
+/* Return the number with the hash @x. */
+static uint64_t unhash(uint64_t x)
+{
+	x = undo_product(undo_shift(x, 31), 0x94d049bb133111ebULL);
+	x = undo_product(undo_shift(x, 27), 0xbf58476d1ce4e5b9ULL);
+	return undo_shift(x, 30);
+}
+
+/*
+ * Add functions with two words as table, and return the CPU time: @chosen such that all have one
+ * hash where a hash has no key.
+ */
+static uint64_t add_tables(bool chosen)
+{
+	struct codes *c = codes_new();
+	uint64_t start_ns = time_thread_ns(), begin;
+
+	begin = hash_u64(hash_u64((uint64_t)1 << 16 | LANG_PYTHON << 8 | 11));
+	begin = hash_u64(begin ^ 'f') + 1;
+	begin = hash_u64(begin ^ 'a') + 1;
+	for (uint64_t i = 0; i < CHOSEN; i++) {
+		uint64_t table[2] = { i, chosen ? unhash(77) ^ (hash_u64(begin ^ i) + 16) : 0 };
+		const struct code_text text = {
+			.language = LANG_PYTHON,
+			.version = 11,
+			.first_line = 1,
+			.name = "f",
+			.name_size = 1,
+			.file = "a",
+			.file_size = 1,
+			.table = (const uint8_t *)table,
+			.table_size = sizeof(table),
+		};
+
+		assert_int_equal(codes_add(c, &(struct code_key){ 7, 4096 + 8 * i, i }, &text), i);
+	}
+	start_ns = time_thread_ns() - start_ns;
+	codes_free(c);
+	return start_ns;
+}
+
+/* The same with one text that is at many addresses: the hashes of the keys. */
+static uint64_t add_keys(bool chosen)
+{
+	struct codes *c = codes_new();
+	uint64_t start_ns = time_thread_ns();
+
+	for (uint64_t i = 0; i < CHOSEN; i++) {
+		const struct code_key key = { 0, i, chosen ? hash_u64(i) : i };
+		const struct code_text text = {
+			.language = LANG_PYTHON,
+			.name = "f",
+			.name_size = 1,
+			.file = "a",
+			.file_size = 1,
+		};
+
+		assert_int_equal(codes_add(c, &key, &text), 0);
+	}
+	start_ns = time_thread_ns() - start_ns;
+	codes_free(c);
+	return start_ns;
+}
+
+/* A process that chooses its functions makes no look-up slow: all readers wait for the table. */
+TEST(test_chosen_hashes)
+{
+	uint64_t plain_ns = add_tables(false), chosen_ns = add_tables(true);
+
+	print_message("tables: %.1f and %.1f ms\n", (double)plain_ns / 1e6,
+		      (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
+	plain_ns = add_keys(false);
+	chosen_ns = add_keys(true);
+	print_message("keys: %.1f and %.1f ms\n", (double)plain_ns / 1e6, (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
 }
 
 static struct codes *shared;

@@ -5,6 +5,7 @@
  */
 #include "tests/prelude.h"
 
+#include "symbols/base/base.h"
 #include "symbols/lang/line_ends.h"
 
 #define NR 1000U
@@ -76,6 +77,29 @@ TEST(test_scripts_are_forgotten)
 	put_script(l, &first, 3);
 	assert_int_equal(line_ends_line(line_ends_get(l, &first, &from), 4), 2);
 	line_ends_free(l);
+}
+
+/* Add scripts in one address space, all refused, and return the CPU time. */
+static uint64_t add_scripts(bool chosen)
+{
+	struct line_ends *l = line_ends_new();
+	uint64_t start_ns = time_thread_ns();
+
+	for (uint64_t i = 0; i < LINE_ENDS_SCRIPTS_MAX; i++)
+		line_ends_refuse(l, &(struct line_ends_key){
+					    0, i, chosen ? hash_u64(i) : i }); /* hash 0 */
+	start_ns = time_thread_ns() - start_ns;
+	line_ends_free(l);
+	return start_ns;
+}
+
+/* A process that chooses addresses and stamps makes no look-up slow. */
+TEST(test_chosen_hashes)
+{
+	uint64_t plain_ns = add_scripts(false), chosen_ns = add_scripts(true);
+
+	print_message("%.1f and %.1f ms\n", (double)plain_ns / 1e6, (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 10000000);
 }
 
 int main(void)
