@@ -552,6 +552,7 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 		      atomic_load_explicit(&l->naming.kernel.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jit.perfmaps.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.jit.jitdumps.memory, memory_order_relaxed) +
+		      atomic_load_explicit(&l->naming.jit.hotspots.memory, memory_order_relaxed) +
 		      codes_memory(l->codes) +
 		      atomic_load_explicit(&l->memory, memory_order_relaxed);
 }

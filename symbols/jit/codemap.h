@@ -53,6 +53,7 @@ struct codemap {
 
 /* Allocate a map of @nr_codes, @nr_methods and @nr_calls, to be filled in; NULL: no memory. */
 struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods, uint32_t nr_calls);
+size_t codemap_memory(const struct codemap *map);
 /* Publish @map (NULL: none) on @object; *old, if not shared with others, is to be freed. */
 const struct codemap *codemap_publish(struct object *object, const struct codemap *map);
 /* Free @map, which was published, once no reader can hold it. */

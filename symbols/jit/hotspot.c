@@ -22,6 +22,7 @@
 #define FRAME_WORDS_MAX (1U << 16)
 #define LEVEL_OPTIMISED 4 /* compilerDefinitions.hpp, all versions */
 #define LIBJVM		"/libjvm.so"
+#define HEAP_HEAD	16U /* bytes that the allocator adds to a name */
 
 static bool is_libjvm(const struct procfs_map *map)
 {
@@ -108,6 +109,19 @@ void hotspot_close(struct hotspot *h)
 	memset(h, 0, sizeof(*h));
 }
 
+void hotspot_forget_code(struct hotspot *h)
+{
+	free_blobs(h->blobs, h->nr_blobs);
+	h->blobs = NULL;
+	h->nr_blobs = h->nr_new = h->nr_retired = 0;
+	h->memory = 0;
+}
+
+size_t hotspot_blob_memory(const struct hotspot_blob *b)
+{
+	return sizeof(*b) + (b->name ? b->name_size + 1 + HEAP_HEAD : 0);
+}
+
 static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
 		     struct hotspot_heap *out)
 {
@@ -162,6 +176,7 @@ struct scan {
 	struct hotspot_blob *blobs;
 	uint32_t nr, max;
 	uint32_t nr_new;
+	size_t memory;
 	/* The last name read: most blobs have the same one. */
 	uint64_t name_at;
 	char name[64];
@@ -263,16 +278,18 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	return true;
 }
 
-static char *name_blob(struct scan *s, const struct hotspot_blob *b)
+/* Return the name of @b, allocated, and its size; NULL: unreadable. */
+static char *name_blob(struct scan *s, const struct hotspot_blob *b, uint16_t *size)
 {
 	char name[HOTSPOT_NAME_MAX];
 	uint64_t code;
 	uint32_t code_size;
 
 	if (b->kind != HOTSPOT_COMPILED)
-		return strdup(s->name);
-	if (hotspot_method(s->h, s->r, b->method, name, &code, &code_size))
+		snprintf(name, sizeof(name), "%s", s->name);
+	else if (hotspot_method(s->h, s->r, b->method, name, &code, &code_size))
 		return NULL;
+	*size = (uint16_t)strlen(name);
 	return strdup(name);
 }
 
@@ -287,13 +304,15 @@ static int add_blob(struct scan *s, const struct hotspot_blob *b)
 	s->blobs[s->nr] = *b;
 	if (known && known->name && same_blob(known, b)) {
 		s->blobs[s->nr].name = strdup(known->name);
+		s->blobs[s->nr].name_size = known->name_size;
 	} else {
-		s->blobs[s->nr].name = name_blob(s, b);
+		s->blobs[s->nr].name = name_blob(s, b, &s->blobs[s->nr].name_size);
 		s->blobs[s->nr].fresh = true;
 		s->nr_new++;
 	}
-	s->nr++;
-	return 0;
+	b = &s->blobs[s->nr++];
+	s->memory += hotspot_blob_memory(b);
+	return s->memory <= HOTSPOT_MEMORY_MAX ? 0 : -E2BIG;
 }
 
 /*
@@ -385,8 +404,11 @@ static void count_blobs(struct hotspot *h, uint32_t nr_new)
 {
 	h->nr_new = nr_new;
 	h->nr_retired = 0;
-	for (uint32_t i = 0; i < h->nr_blobs; i++)
+	h->memory = 0;
+	for (uint32_t i = 0; i < h->nr_blobs; i++) {
 		h->nr_retired += h->blobs[i].retired;
+		h->memory += hotspot_blob_memory(&h->blobs[i]);
+	}
 }
 
 static struct scan *scan_new(struct hotspot *h, struct remote *r)
@@ -530,7 +552,8 @@ int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, ui
 	if (!rc)
 		rc = look_up_each(s, pcs, nr);
 	settle(s);
-	if (!rc && h->nr_blobs + s->nr > HOTSPOT_BLOBS_MAX)
+	if (!rc &&
+	    (h->nr_blobs + s->nr > HOTSPOT_BLOBS_MAX || h->memory + s->memory > HOTSPOT_MEMORY_MAX))
 		rc = -E2BIG;
 	if (!rc)
 		rc = merge_blobs(h, s);

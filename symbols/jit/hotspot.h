@@ -17,6 +17,8 @@
 
 #define HOTSPOT_BLOBS_MAX (1U << 18)
 #define HOTSPOT_NAME_MAX  512U
+/* Bytes of all blobs with names: 60,000 methods with names of 60 bytes take 8.5 MiB. */
+#define HOTSPOT_MEMORY_MAX (32UL << 20)
 
 enum hotspot_kind {
 	HOTSPOT_STUB,	  /* runtime stubs, adapters */
@@ -32,10 +34,11 @@ struct hotspot_blob {
 	uint32_t frame_words; /* 0: not fixed */
 	uint32_t complete;    /* the frame is built from this offset on */
 	enum hotspot_kind kind;
-	bool fresh;	/* not known before the last scan or look-up */
-	bool retired;	/* no longer entered: other code may take its memory soon */
-	bool inlines;	/* may have inlined methods: not the wrapper of a native one */
-	bool blind;	/* its loops may have inlined methods that no description has */
+	bool fresh;   /* not known before the last scan or look-up */
+	bool retired; /* no longer entered: other code may take its memory soon */
+	bool inlines; /* may have inlined methods: not the wrapper of a native one */
+	bool blind;   /* its loops may have inlined methods that no description has */
+	uint16_t name_size;
 	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
 	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
 		     */
@@ -60,6 +63,7 @@ struct hotspot {
 	uint32_t nr_blobs;
 	uint32_t nr_new;      /* in the last scan or look-up */
 	uint32_t nr_retired;  /* of all */
+	size_t memory;	      /* of the blobs with their names */
 	uint64_t call_return; /* where Java returns to the JVM; 0: not known */
 };
 
@@ -69,6 +73,10 @@ struct hotspot {
  */
 int hotspot_open(struct hotspot *h, struct remote *r, const char **missing);
 void hotspot_close(struct hotspot *h);
+/* Free the blobs: the next reading is to be a scan. */
+void hotspot_forget_code(struct hotspot *h);
+/* Return the bytes of @b with its name. */
+size_t hotspot_blob_memory(const struct hotspot_blob *b);
 
 /*
  * Return whether the loops of optimised code have safepoints, and so descriptions of the methods
@@ -80,7 +88,7 @@ bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r);
 /* Return whether this version of Java was never compared with the truth: frames are guesses. */
 bool hotspot_is_untried(const struct vmstructs *v, struct remote *r);
 
-/* Read the code cache again; names of blobs already known are kept. 0 or -errno. */
+/* Read the code cache again; names of blobs already known are kept. 0, -E2BIG or -errno. */
 int hotspot_scan(struct hotspot *h, struct remote *r);
 
 /*

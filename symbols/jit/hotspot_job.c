@@ -13,6 +13,8 @@
 #include "symbols/base/foreign.h"
 
 #define READS_MAX 4000000U
+/* Bytes of the chains of one job: 2 KiB for each, if all that may be requested are. */
+#define CHAINS_MEMORY_MAX (8UL << 20)
 
 void hotspot_job_forget(struct hotspot_job *r)
 {
@@ -73,8 +75,9 @@ static int check_alive(const struct hotspot_job *r)
 	return rc;
 }
 
-/* Copy @nr frames with their texts into one block; NULL: no memory. */
-static struct hotspot_job_frame *copy_frames(const struct hotspot_frame *frames, int nr)
+/* Copy @nr frames with their texts into one block; NULL: no memory, or the chains have enough. */
+static struct hotspot_job_frame *copy_frames(struct hotspot_job *r,
+					     const struct hotspot_frame *frames, int nr)
 {
 	size_t size = (size_t)nr * sizeof(struct hotspot_job_frame);
 	struct hotspot_job_frame *out;
@@ -82,9 +85,12 @@ static struct hotspot_job_frame *copy_frames(const struct hotspot_frame *frames,
 
 	for (int i = 0; i < nr; i++)
 		size += strlen(frames[i].name) + strlen(frames[i].file) + 2;
-	out = malloc(MAX(size, 1U));
+	out = r->chains_memory + size <= CHAINS_MEMORY_MAX ? malloc(MAX(size, 1U)) : NULL;
+	if (!out)
+		return NULL;
+	r->chains_memory += size;
 	text = (char *)(out + nr);
-	for (int i = 0; out && i < nr; i++) {
+	for (int i = 0; i < nr; i++) {
 		out[i].line = frames[i].line;
 		out[i].name = text;
 		text = stpcpy(text, frames[i].name) + 1;
@@ -96,13 +102,14 @@ static struct hotspot_job_frame *copy_frames(const struct hotspot_frame *frames,
 
 static void read_chains(struct hotspot_job *r)
 {
+	r->chains_memory = 0;
 	if (!r->frames && r->nr_chains)
 		r->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*r->frames));
 	for (uint32_t i = 0; r->frames && i < r->nr_chains; i++) {
 		struct hotspot_job_chain *c = &r->chains[i];
 		int nr = hotspot_chain(&r->vm, &r->remote, c->addr, r->frames, &c->exact);
 
-		c->frames = nr > 0 ? copy_frames(r->frames, nr) : NULL;
+		c->frames = nr > 0 ? copy_frames(r, r->frames, nr) : NULL;
 		c->nr = c->frames ? (uint32_t)nr : 0;
 	}
 }

@@ -46,6 +46,7 @@ struct hotspot_job {
 	uint32_t nr_methods;
 	struct hotspot_job_chain *chains; /* the same */
 	uint32_t nr_chains;
+	size_t chains_memory;	      /* of the frames that were found */
 	struct hotspot_frame *frames; /* buffer for one chain */
 	/* Out: */
 	int rc;

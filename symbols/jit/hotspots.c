@@ -26,8 +26,9 @@
 #define HANG_NS	    2000000000ULL /* a read that takes longer is left */
 #define JOB_NS	    60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
 #define RETRY_NS    1000000000ULL
-#define TRIES_MAX   5U	  /* for libjvm.so, which the launcher loads late */
-#define WANTED_MAX  1024U /* methods read by one job */
+#define FULL_NS	    10000000000ULL /* while JVMs take all memory that they may */
+#define TRIES_MAX   5U		   /* for libjvm.so, which the launcher loads late */
+#define WANTED_MAX  1024U	   /* methods read by one job */
 #define PCS_MAX	    256U
 
 void hotspots_init(struct hotspots *h, struct objects *objects)
@@ -60,6 +61,7 @@ static void publish(struct hotspots *h, struct hotspots_entry *e, const struct c
 
 static void free_entry(struct hotspots *h, struct hotspots_entry *e)
 {
+	hotspots_discount(h, e);
 	end_reading(e);
 	if (h->log)
 		code_log_forget(h->log,
@@ -156,6 +158,7 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	e->object = base->id;
 	e->methods_object = OBJECT_ID_UNKNOWN;
 	e->pid = seen.pid;
+	e->uid = h->recorded ? UINT32_MAX : hotspots_user_of(seen.pid);
 	e->reading = hotspot_job_new(seen.pid);
 	h->entries[h->nr_entries++] = e;
 	return e;
@@ -209,13 +212,16 @@ static void explain(struct object *object, int rc)
 		{ -ENODATA, "this version of the JVM is not known", "use a perf map or jitdump" },
 		{ -EBADMSG, "the JVM's code cache makes no sense", "use a perf map or jitdump" },
 		{ -ETIME, "reading the JVM's memory hangs", NULL },
+		{ -E2BIG, "the JVM has too much code: some has no names", NULL },
+		{ -ENOSPC, "code of JVMs takes too much memory", "profile fewer processes" },
 	};
 
 	object_explain_code(object, rc, words, ARRAY_SIZE(words));
 }
 
 /* Take the compiled code that is new. */
-static void take_blobs(struct hotspots_entry *e, const struct hotspot *vm, uint64_t time_ns)
+static void take_blobs(struct hotspots *h, struct hotspots_entry *e, const struct hotspot *vm,
+		       uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < vm->nr_blobs; i++) {
 		const struct hotspot_blob *b = &vm->blobs[i];
@@ -225,10 +231,10 @@ static void take_blobs(struct hotspots_entry *e, const struct hotspot *vm, uint6
 			.time_ns = time_ns,
 			.serial = b->compile_id,
 			.name = b->name,
-			.name_size = b->name ? strlen(b->name) : 0,
+			.name_size = b->name_size,
 		};
 
-		if (b->fresh && b->name && !jitcode_add(e->code, &load))
+		if (b->fresh && b->name && !hotspots_add_code(h, e, e->code, &load))
 			e->news = true;
 	}
 }
@@ -261,7 +267,8 @@ static int by_method(const void *a, const void *b)
 }
 
 /* Take the names of interpreted methods. True: there are new ones. */
-static bool take_methods(struct hotspots_entry *e, const struct hotspot_job *r, uint64_t time_ns)
+static bool take_methods(struct hotspots *h, struct hotspots_entry *e, const struct hotspot_job *r,
+			 uint64_t time_ns)
 {
 	struct codemap_method *ranges;
 	uint32_t before = e->nr_ranges;
@@ -280,7 +287,7 @@ static bool take_methods(struct hotspots_entry *e, const struct hotspot_job *r, 
 		};
 
 		load.name_size = strlen(load.name);
-		if (jitcode_add(e->methods, &load) || !m->name)
+		if (hotspots_add_code(h, e, e->methods, &load) || !m->name)
 			continue;
 		ranges[e->nr_ranges++] =
 			(struct codemap_method){ m->method, m->code, m->code_size };
@@ -361,14 +368,16 @@ void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t t
 	uint32_t before = e->map ? e->map->nr_codes : 0;
 	bool methods;
 
-	take_blobs(e, &r->vm, time_ns);
-	methods = take_methods(e, r, time_ns);
+	take_blobs(h, e, &r->vm, time_ns);
+	methods = take_methods(h, e, r, time_ns);
 	report_layers(h, e);
 	if (methods || e->new_calls || r->vm.nr_new || r->vm.nr_blobs != before ||
 	    (e->map && r->vm.nr_retired != e->map->nr_retired))
 		publish_map(h, e, &r->vm);
 	object_credit(base, "JVM", jitcode_nr(e->code));
-	if (r->vm.untried)
+	if (e->refused)
+		explain(base, e->refused);
+	else if (r->vm.untried)
 		object_explain(base, "frames of Java are guesses: this version is untested",
 			       "none: native frames are exact");
 	else
@@ -403,6 +412,14 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 			hotspots_keep_chain(&k, &r->chains[i]);
 }
 
+/* Free the code of @e, for which JVMs have no memory: it is read again in a while. */
+static void wait_for_memory(struct hotspots_entry *e, uint64_t now_ns)
+{
+	hotspot_forget_code(&e->reading->vm);
+	e->due_ns = e->scan_due_ns = now_ns + FULL_NS;
+	e->tries = MAX(e->tries, 1U); /* no sample waits for it */
+}
+
 /* Take over the result of a finished reading. */
 static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
@@ -411,6 +428,8 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	uint32_t factor = r->vm.nr_new ? NEW_FACTOR : COST_FACTOR;
 
 	e->runs = false;
+	if (!r->rc)
+		r->rc = hotspots_admit(h, e, r->vm.nr_blobs * sizeof(struct codemap_code));
 	e->due_ns = now_ns + MIN((r->cost_ns - r->scan_ns) * WANT_FACTOR, INTERVAL_NS);
 	if (r->scan)
 		e->scan_due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->scan_ns * factor, COST_MAX_NS));
@@ -419,9 +438,12 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 		hotspot_job_forget(r);
 		explain(base, r->rc);
 		e->due_ns = e->scan_due_ns = now_ns + RETRY_NS;
+		if (r->rc == -ENOSPC)
+			wait_for_memory(e, now_ns);
 		/* A JVM may still be starting: try again a few times. */
-		if (r->rc != -EAGAIN && ++e->tries >= TRIES_MAX)
+		else if (r->rc != -EAGAIN && ++e->tries >= TRIES_MAX)
 			end_reading(e);
+		hotspots_count(h, e);
 		return;
 	}
 	e->tries = 0;
@@ -431,6 +453,7 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 	keep_reading(h, e, now_ns);
 	hotspots_keep_chains(e, r);
 	hotspot_job_forget(r);
+	hotspots_count(h, e);
 }
 
 /* Put @method into the queue of methods to read, once. */
@@ -505,13 +528,15 @@ static bool is_active(const struct hotspots *h, const struct hotspots_entry *e, 
 }
 
 /* Close /proc/PID of a process that has ended, and free the copies of its JVM. */
-static void end_if_gone(struct hotspots_entry *e, uint64_t now_ns)
+static void end_if_gone(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
 	if (!e->reading || e->reading->dir_fd < 0 || now_ns < e->check_ns)
 		return;
 	e->check_ns = now_ns + RETRY_NS;
-	if (faccessat(e->reading->dir_fd, "stat", F_OK, 0))
+	if (faccessat(e->reading->dir_fd, "stat", F_OK, 0)) {
 		end_reading(e);
+		hotspots_count(h, e);
+	}
 }
 
 static bool hangs(const struct hotspots_entry *e, uint64_t now_ns)
@@ -548,10 +573,11 @@ uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns)
 		} else if (e->runs && hangs(e, now_ns)) {
 			explain(objects_at(h->objects, e->object), -ETIME);
 			end_reading(e);
+			hotspots_count(h, e);
 		} else if (!e->runs && !h->recorded && is_active(h, e, now_ns)) {
 			start_reading(h, e, now_ns);
 		} else if (!e->runs && !h->recorded) {
-			end_if_gone(e, now_ns);
+			end_if_gone(h, e, now_ns);
 		}
 		if (object == OBJECT_ID_UNKNOWN && e->news && e->wanted) {
 			e->news = e->wanted = false;

@@ -20,6 +20,13 @@
 #include "symbols/process/maps.h"
 
 #define HOTSPOTS_MAX 512U /* processes */
+/*
+ * Bytes of all JVMs, of the ones of one user, and of the names of one, old code included. The code
+ * that one has now is limited by HOTSPOT_MEMORY_MAX, so that one takes 96 MiB at most.
+ */
+#define HOTSPOTS_MEMORY_MAX   (512UL << 20)
+#define HOTSPOTS_USER_MEMORY  (HOTSPOTS_MEMORY_MAX / 4 * 3)
+#define HOTSPOTS_NAMES_MEMORY (32UL << 20)
 /* The layer of an object with addresses of interpreted methods as offsets. */
 #define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
 

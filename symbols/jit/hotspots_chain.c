@@ -60,6 +60,7 @@ void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r)
 		free(e->found);
 		e->found = r->chains;
 		e->nr_found = r->nr_chains;
+		e->found_memory = r->chains_memory + r->nr_chains * sizeof(*r->chains);
 	}
 	r->chains = NULL;
 	r->nr_chains = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One sampled JVM: shared by hotspots.c, hotspots_chain.c and hotspots_replay.c. One thread: the
- * loader, or a replay.
+/* One sampled JVM: shared by hotspots.c, hotspots_chain.c, hotspots_memory.c and hotspots_replay.c.
+ * One thread: the loader, or a replay.
  */
 #ifndef SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
 #define SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
@@ -29,6 +29,7 @@ struct hotspots_entry {
 	uint64_t scan_due_ns; /* of the whole code cache */
 	uint64_t check_ns;    /* of the process's end */
 	pid_t pid;
+	uint32_t uid; /* of the process */
 	struct jitreads_end end;
 	uint64_t began_ns;
 	uint64_t scanned_ns;	       /* code that a look-up finds new is younger than this */
@@ -48,6 +49,10 @@ struct hotspots_entry {
 	uint32_t nr_calls, max_calls;
 	bool new_calls; /* since the map was made */
 	const struct codemap *map;
+	size_t memory;	    /* as it is in the sum of all */
+	size_t code_memory; /* of the reading */
+	size_t found_memory;
+	int refused; /* -errno of code that was left out for its memory; 0: none */
 	struct object *layers[JITCODE_LAYERS]; /* also with that map; NULL: not used */
 	/* Of a replay: */
 	struct hotspot_job_chain *recorded; /* the first nr_sorted ones are sorted */
@@ -67,6 +72,17 @@ struct hotspots;
 /* The JVM with the memory @object; NULL: none. */
 struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struct object *object);
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object);
+/* Return the user of the process @pid. */
+uint32_t hotspots_user_of(pid_t pid);
+/* Count the bytes of @e in the sum of all. */
+void hotspots_count(struct hotspots *h, struct hotspots_entry *e);
+/* Take @e, which leaves, out of that sum. */
+void hotspots_discount(struct hotspots *h, struct hotspots_entry *e);
+/* Return 0 if @e may take @more bytes; -ENOSPC: all JVMs, or the ones of its user, are full. */
+int hotspots_admit(struct hotspots *h, struct hotspots_entry *e, size_t more);
+/* Add a function to @code of @e; -E2BIG, -ENOSPC: there is no memory for it. */
+int hotspots_add_code(struct hotspots *h, struct hotspots_entry *e, struct jitcode *code,
+		      const struct jitcode_load *load);
 /* Take the code and the methods of the reading that are new at @time_ns. */
 void hotspots_take_code(struct hotspots *h, struct hotspots_entry *e, uint64_t time_ns);
 /* Return whether @layer is the newest at @addr: only chains of the newest code can be read. */

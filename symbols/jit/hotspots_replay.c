@@ -25,6 +25,8 @@
 #define CHAINS_MAX     (1U << 20)
 #define CHAIN_SIZE_MAX (256ULL << 20)
 
+#define COUNT_EACH 64U /* records: their bytes are counted */
+
 /* Pay @cost from the credit of @records. False: it is not enough. */
 static bool pay(int64_t *spent, uint64_t records, uint64_t cost)
 {
@@ -34,24 +36,32 @@ static bool pay(int64_t *spent, uint64_t records, uint64_t cost)
 	return true;
 }
 
+/* Return whether the code of all JVMs together takes too much memory. */
+static bool is_full(const struct hotspots *h)
+{
+	return atomic_load_explicit(&h->memory, memory_order_relaxed) >= HOTSPOTS_MEMORY_MAX;
+}
+
 /* Insert code, and drop the code that it replaces. */
-static void take_blob(struct hotspots_entry *e, const struct hotspots_kept *k, const char *name,
-		      size_t size)
+static void take_blob(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
+		      const char *name, size_t size)
 {
 	struct hotspot *vm = &e->reading->vm;
 	struct hotspot_blob *b;
 	uint32_t at, end;
 
 	at = search_split(vm->nr_blobs, i, vm->blobs[i].end <= k->start);
-	if (vm->nr_blobs >= HOTSPOT_BLOBS_MAX ||
+	if (vm->nr_blobs >= HOTSPOT_BLOBS_MAX || vm->memory >= HOTSPOT_MEMORY_MAX || is_full(h) ||
 	    !pay(&e->spent_inserting, e->nr_taken, (vm->nr_blobs - at) / MOVED_BLOBS) ||
 	    !array_reserve(&vm->blobs, &e->max_blobs, vm->nr_blobs + 1ull)) {
 		e->left_out = true;
 		return;
 	}
 	end = search_split(vm->nr_blobs, i, vm->blobs[i].start < k->end);
-	for (uint32_t i = at; i < end; i++)
+	for (uint32_t i = at; i < end; i++) {
+		vm->memory -= hotspot_blob_memory(&vm->blobs[i]);
 		free(vm->blobs[i].name);
+	}
 	b = &vm->blobs[at];
 	memmove(b + 1, vm->blobs + end, (vm->nr_blobs - end) * sizeof(*b));
 	vm->nr_blobs = vm->nr_blobs - (end - at) + 1;
@@ -67,8 +77,10 @@ static void take_blob(struct hotspots_entry *e, const struct hotspots_kept *k, c
 		.inlines = k->flags & HOTSPOTS_KEPT_INLINES,
 		.blind = k->flags & HOTSPOTS_KEPT_BLIND,
 		.deopt = k->deopt,
+		.name_size = (uint16_t)strnlen(name, size),
 		.name = strndup(name, size),
 	};
+	vm->memory += hotspot_blob_memory(b);
 }
 
 static void take_method(struct hotspots_entry *e, const struct hotspots_kept *k, const char *name,
@@ -90,13 +102,14 @@ static void take_method(struct hotspots_entry *e, const struct hotspots_kept *k,
 	};
 }
 
-static void take_chain(struct hotspots_entry *e, const struct hotspots_kept *k,
+static void take_chain(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
 		       const struct code_text *text)
 {
 	struct hotspot_job_frame *frames;
 	uint64_t size = hotspots_kept_size(text, k);
 
-	if (e->nr_recorded == CHAINS_MAX || size > CHAIN_SIZE_MAX - e->recorded_size ||
+	if (e->nr_recorded == CHAINS_MAX || is_full(h) ||
+	    size > CHAIN_SIZE_MAX - e->recorded_size ||
 	    !array_reserve(&e->recorded, &e->max_recorded, e->nr_recorded + 1ull)) {
 		e->left_out = true;
 		return;
@@ -127,14 +140,16 @@ void hotspots_replay(struct hotspots *h, const struct object *memory, const stru
 	switch (k->kind) {
 	case HOTSPOTS_KEPT_CODE:
 		e->reading->vm.untried = k->flags & HOTSPOTS_KEPT_UNTRIED;
-		take_blob(e, k, text->name, text->name_size);
+		take_blob(h, e, k, text->name, text->name_size);
 		break;
 	case HOTSPOTS_KEPT_METHOD:
 		take_method(e, k, text->name, text->name_size);
 		break;
 	default:
-		take_chain(e, k, text);
+		take_chain(h, e, k, text);
 	}
+	if (e->nr_taken % COUNT_EACH == 0)
+		hotspots_count(h, e);
 }
 
 static int by_place(const void *a, const void *b)
@@ -166,6 +181,7 @@ static void settle(struct hotspots *h, struct hotspots_entry *e, uint64_t time_n
 	e->max_methods = 0;
 	for (uint32_t k = 0; k < vm->nr_blobs; k++)
 		vm->blobs[k].fresh = false;
+	hotspots_count(h, e);
 	if (e->left_out)
 		object_explain(objects_at(h->objects, e->object),
 			       "the recording has too much code: some is left out", NULL);

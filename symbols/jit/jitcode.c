@@ -372,3 +372,11 @@ size_t jitcode_memory(const struct jitcode *c)
 	       c->max_leaves * sizeof(*c->leaves) + c->max_over * sizeof(*c->over) +
 	       c->max_lines * sizeof(*c->lines) + c->texts_max;
 }
+
+size_t jitcode_growth(const struct jitcode *c, size_t name_size)
+{
+	size_t texts = c->texts_size + name_size + 1;
+	size_t grows = c->nr == c->max ? c->max * sizeof(*c->functions) : 0;
+
+	return grows + (texts > c->texts_max ? MAX(texts, c->texts_max * 2) - c->texts_max : 0);
+}

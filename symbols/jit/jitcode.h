@@ -81,5 +81,7 @@ const struct jitcode_function *jitcode_next_over(struct jitcode *c);
 
 uint32_t jitcode_nr(const struct jitcode *c);
 size_t jitcode_memory(const struct jitcode *c);
+/* Return the bytes that a function with a name of @name_size bytes needs; 0: they are there. */
+size_t jitcode_growth(const struct jitcode *c, size_t name_size);
 
 #endif

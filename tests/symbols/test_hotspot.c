@@ -536,6 +536,57 @@ TEST(test_hostile)
 	jvm_fini(&j);
 }
 
+#define MANY 65536U
+
+/* Bytes have a limit, not only numbers: a process may have long names. */
+TEST(test_memory)
+{
+	static struct {
+		uint16_t length;
+		char body[254];
+	} name = { .length = 254 };
+	char *blocks = aligned_alloc(SEGMENT, MANY * SEGMENT);
+	uint8_t *starts = calloc(MANY, 1);
+	const struct heap before = code_heap;
+	const char *missing;
+	struct jvm j;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	memset(name.body, 'x', sizeof(name.body));
+	klass.name = pool.entries[1] = (struct symbol *)&name;
+	for (uint32_t i = 0; i < MANY; i++) {
+		char *block = memcpy(blocks + (size_t)i * SEGMENT, memory, SEGMENT);
+
+		*(struct block *)block = (struct block){ 1, true };
+		*(struct blob *)(block + 16) = (struct blob){ .name = "nmethod",
+							      .frame_size = 4,
+							      .begin = block + SEGMENT - 8,
+							      .end = block + SEGMENT,
+							      .method = &method_get };
+	}
+	code_heap.memory = (struct space){ blocks, blocks + MANY / 2 * SEGMENT };
+	code_heap.segmap = (struct space){ (char *)starts, (char *)starts + MANY };
+	j.remote.nr_reads_max = UINT32_MAX;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(j.vm.nr_blobs, MANY / 2);
+	assert_in_range(j.vm.memory, MANY / 2 * 500, HOTSPOT_MEMORY_MAX);
+	code_heap.memory.high = blocks + MANY * SEGMENT;
+	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -E2BIG);
+	assert_int_equal(j.vm.nr_blobs, MANY / 2);
+	/* Also one at a time, as code is sampled. */
+	j.vm.memory = HOTSPOT_MEMORY_MAX;
+	assert_int_equal(hotspot_look_up(&j.vm, &j.remote,
+					 &(uint64_t){ (uintptr_t)blocks + MANY * SEGMENT - 4 }, 1),
+			 -E2BIG);
+	code_heap = before;
+	klass.name = &class_name;
+	pool.entries[1] = &get;
+	jvm_fini(&j);
+	free(blocks);
+	free(starts);
+}
+
 /* An nmethod of get(), with put() inlined at one place. */
 static struct blob *put_inlined(uint8_t *scopes, size_t size)
 {

@@ -146,6 +146,140 @@ TEST(test_room)
 	objects_free(objects);
 }
 
+/* Add a process of @uid, with code that was just read. */
+static struct hotspots_entry *add_read(struct hotspots *h, uint64_t owner, uint32_t uid)
+{
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = owner };
+	struct object *o = objects_intern(h->objects, &id, "//anon", 6, getpid(), 4096, 8192);
+	struct hotspots_entry *e = hotspots_add_entry(h, o);
+
+	assert_non_null(e);
+	e->uid = uid;
+	e->runs = true;
+	atomic_store(&e->reading->job.state, JOB_DONE);
+	return e;
+}
+
+static const char *reason_of(const struct hotspots *h, const struct hotspots_entry *e)
+{
+	const char *reason = atomic_load(&objects_at(h->objects, e->object)->reason);
+
+	return reason ? reason : "";
+}
+
+#define EACH (20UL << 20)
+
+/* The bytes of all JVMs are counted and have a limit, and one user does not take all of them. */
+TEST(test_memory_of_all)
+{
+	struct hotspots_entry *e[80];
+	struct objects *objects;
+	struct maps *maps;
+	struct hotspots h;
+	unsigned int nr[2] = { 0, 0 };
+
+	(void)state;
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++) {
+		e[i] = add_read(&h, i + 1, i < 40 ? 1000 : 1001);
+		e[i]->reading->vm.memory = EACH;
+	}
+	hotspots_refresh(&h, 1);
+	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++) {
+		nr[i / 40] += !strcmp(reason_of(&h, e[i]), "");
+		if (strcmp(reason_of(&h, e[i]), ""))
+			assert_string_equal(reason_of(&h, e[i]), "code of JVMs takes too much "
+								 "memory");
+		assert_non_null(e[i]->reading);
+	}
+	print_message("%u and %u of 40 processes of 20 MiB\n", nr[0], nr[1]);
+	assert_int_equal(nr[0], HOTSPOTS_USER_MEMORY / EACH);
+	assert_int_equal(nr[0] + nr[1], HOTSPOTS_MEMORY_MAX / EACH);
+	assert_in_range(atomic_load(&h.memory), HOTSPOTS_MEMORY_MAX - EACH, HOTSPOTS_MEMORY_MAX);
+	/* Those that leave make room. */
+	while (h.nr_entries) {
+		h.nr_entries--;
+		hotspots_discount(&h, h.entries[h.nr_entries]);
+	}
+	assert_int_equal(atomic_load(&h.memory), 0);
+	h.nr_entries = ARRAY_SIZE(e);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
+/* Fill the code of @e with @nr new methods that have names of @size bytes. */
+static void make_code(struct hotspots_entry *e, uint32_t nr, uint32_t size, uint32_t version)
+{
+	struct hotspot *vm = &e->reading->vm;
+
+	hotspot_forget_code(vm);
+	vm->blobs = calloc(nr, sizeof(*vm->blobs));
+	vm->nr_blobs = nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct hotspot_blob *b = &vm->blobs[i];
+
+		*b = (struct hotspot_blob){ .start = (1ULL << 30) + i * 4096,
+					    .end = (1ULL << 30) + i * 4096 + 2048,
+					    .compile_id = version * nr + i,
+					    .kind = HOTSPOT_COMPILED,
+					    .fresh = true,
+					    .name = malloc(size + 1),
+					    .name_size = (uint16_t)size };
+		memset(b->name, 'x', size);
+		b->name[size] = '\0';
+		b->name[snprintf(b->name, size, "%u", i)] = 'x';
+		vm->memory += hotspot_blob_memory(b);
+	}
+}
+
+/* A large JVM is below the limit of one process; one that invents names is not, and it says so. */
+TEST(test_memory_of_one)
+{
+	struct hotspots_entry *e;
+	struct objects *objects;
+	struct maps *maps;
+	struct hotspots h;
+	uint32_t nr;
+
+	(void)state;
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	e = add_read(&h, 1, 1000);
+	e->runs = false;
+	for (uint32_t version = 0; version < 2; version++) {
+		make_code(e, 60000, 60, version);
+		hotspots_take_code(&h, e, 1 + version);
+	}
+	hotspots_count(&h, e);
+	print_message("60,000 methods, compiled twice: %.1f MiB, %.1f of them are read\n",
+		      (double)e->memory / (1 << 20), (double)e->reading->vm.memory / (1 << 20));
+	assert_string_equal(reason_of(&h, e), "");
+	assert_int_equal(jitcode_nr(e->code), 120000);
+	assert_in_range(e->reading->vm.memory, 1 << 20, HOTSPOT_MEMORY_MAX / 3);
+	for (uint32_t version = 2; version < 6; version++) {
+		make_code(e, 50000, 500, version);
+		hotspots_take_code(&h, e, 1 + version);
+	}
+	assert_string_equal(reason_of(&h, e), "the JVM has too much code: some has no names");
+	nr = jitcode_nr(e->code);
+	hotspots_take_code(&h, e, 99);
+	assert_int_equal(jitcode_nr(e->code), nr);
+	hotspots_count(&h, e);
+	print_message("with invented names: %.1f MiB\n", (double)e->memory / (1 << 20));
+	assert_in_range(jitcode_memory(e->code), 1 << 20, HOTSPOTS_NAMES_MEMORY + (1 << 20));
+	assert_in_range(e->memory, 1 << 20, 96 << 20);
+	assert_int_equal(atomic_load(&h.memory), e->memory);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
 /* Code, methods and chains for a recording, each once; cut ones are refused. */
 TEST(test_kept)
 {
