@@ -142,6 +142,46 @@ TEST(test_kept_whole)
 	unlink(path);
 }
 
+/* W replaces regular files of the user only, and follows no link of another user. */
+TEST(test_foreign_files)
+{
+	char dir[] = "/tmp/proftop-settings-XXXXXX", path[64], real[64];
+	const struct settings s = plain;
+	struct stat st;
+	struct err e;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/config", dir);
+	snprintf(real, sizeof(real), "%s/real", dir);
+	assert_int_equal(symlink(real, path), 0);
+	/* A link of the user to nothing; to a file of the user. */
+	assert_int_equal(settings_write(path, &s, &e), -EINVAL);
+	put(real, "# mine\n");
+	assert_int_equal(settings_write(path, &s, &e), 0);
+	assert_non_null(strstr(get(real), "# mine\n"));
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	if (!geteuid()) {
+		assert_int_equal(lchown(path, 12345, 12345), 0);
+		assert_int_equal(settings_write(path, &s, &e), -EPERM);
+		assert_non_null(strstr(e.text, "/config' is a link of user 12345"));
+		assert_int_equal(lchown(path, 0, 0), 0);
+		assert_int_equal(chown(real, 12345, 12345), 0);
+		assert_int_equal(settings_write(path, &s, &e), -EPERM);
+		assert_non_null(strstr(e.text, "/real' is a file of user 12345"));
+		/* As /dev/null. */
+		unlink(real);
+		assert_int_equal(mknod(real, S_IFCHR | 0600, 0x103), 0);
+		assert_int_equal(settings_write(path, &s, &e), -EINVAL);
+		assert_non_null(strstr(e.text, "not a regular file: not overwritten"));
+		assert_int_equal(stat(real, &st), 0);
+		assert_true(S_ISCHR(st.st_mode));
+	}
+	unlink(path);
+	unlink(real);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 /* Keys of the table, overrides, and forbidden ones. */
 TEST(test_keys)
 {

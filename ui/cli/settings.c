@@ -433,48 +433,108 @@ static void make_directories(const char *path)
 	}
 }
 
-int settings_write(const char *path, const struct settings *s, struct err *e)
+/* Check that no link in @path is of a third user, who would choose the file that is replaced. */
+static int check_links(const char *path, struct err *e)
 {
-	char *real = realpath(path, NULL), temporary[SETTINGS_PATH_MAX + 16];
-	const char *target = real ? real : path;
-	FILE *old, *out = NULL;
+	char part[SETTINGS_PATH_MAX];
 	struct stat st;
-	int fd, code = 0;
 
-	make_directories(path);
+	for (size_t n = 1; path[n - 1]; n++) {
+		if ((path[n] && path[n] != '/') || n >= sizeof(part))
+			continue;
+		snprintf(part, sizeof(part), "%.*s", (int)n, path);
+		if (!lstat(part, &st) && S_ISLNK(st.st_mode) && st.st_uid &&
+		    st.st_uid != invoker_uid())
+			return err_set(e, -EPERM,
+				       "'%s' is a link of user %u: settings not written\n"
+				       "  save them in a folder of yours: XDG_CONFIG_HOME or HOME",
+				       part, st.st_uid);
+	}
+	return 0;
+}
+
+/* Check that a file may be replaced: a regular one of the invoking user. */
+static int check_file(const struct stat *st, const char *path, struct err *e)
+{
+	if (!S_ISREG(st->st_mode))
+		return err_set(e, -EINVAL, "'%s' is not a regular file: not overwritten", path);
+	if (st->st_uid != invoker_uid())
+		return err_set(e, -EPERM,
+			       "'%s' is a file of user %u: not overwritten\n"
+			       "  save the settings in a folder of yours: XDG_CONFIG_HOME or HOME",
+			       path, st->st_uid);
+	return 0;
+}
+
+/* Open the file that is replaced: *@old is NULL if there is none. */
+static int open_old(const char *path, FILE **old, struct stat *st, struct err *e)
+{
+	int fd, code;
+
+	*old = NULL;
+	/* Opening alone does something to some devices. */
+	if (lstat(path, st))
+		return errno == ENOENT ? 0 : err_set(e, -errno, "%s: %s", path, strerror(errno));
+	code = check_file(st, path, e);
+	if (code)
+		return code;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(e, -errno, "cannot read '%s': %s: not overwritten", path,
+			       strerror(errno));
+	code = fstat(fd, st) ? err_set(e, -errno, "%s: %s", path, strerror(errno))
+			     : check_file(st, path, e);
+	*old = code ? NULL : fdopen(fd, "r");
+	if (!*old) {
+		close(fd);
+		return code ? code : err_set(e, -ENOMEM, "out of memory");
+	}
+	return check_old(*old, path, e);
+}
+
+/* Write a file beside @target, then rename it. */
+static int replace(const char *target, FILE *old, mode_t mode, const struct settings *s,
+		   struct err *e)
+{
+	char temporary[SETTINGS_PATH_MAX + 16];
+	FILE *out;
+	int fd, code;
+
 	snprintf(temporary, sizeof(temporary), "%s.XXXXXX", target);
 	fd = mkostemp(temporary, O_CLOEXEC);
 	/* Keep the mode of the old file. */
-	if (fd >= 0 && !stat(target, &st))
-		fchmod(fd, st.st_mode & 0777);
-	if (fd >= 0)
-		out = fdopen(fd, "w");
-	if (!out) {
-		code = err_set(e, -errno, "%s: %s", target, strerror(errno));
-		free(real);
-		return code;
+	if (fd >= 0 && old)
+		fchmod(fd, mode & 0777);
+	out = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!out)
+		return err_set(e, -errno, "%s: %s", target, strerror(errno));
+	write_lines(out, old, s);
+	if (!(ferror(out) | fclose(out)) && !rename(temporary, target))
+		return 0;
+	code = err_set(e, errno ? -errno : -EIO, "%s: %s", target, strerror(errno));
+	unlink(temporary);
+	return code;
+}
+
+int settings_write(const char *path, const struct settings *s, struct err *e)
+{
+	char *real = NULL;
+	const char *target = path;
+	struct stat st;
+	FILE *old = NULL;
+	int code = check_links(path, e);
+
+	if (!code) {
+		real = realpath(path, NULL);
+		target = real ? real : path;
+		code = open_old(target, &old, &st, e);
 	}
-	old = open_file(target);
-	/* Do not overwrite an unreadable file. */
-	if (!old && errno != ENOENT)
-		code = err_set(e, -errno, "cannot read '%s': %s: not overwritten", target,
-			       strerror(errno));
-	else if (old)
-		code = check_old(old, target, e);
-	if (!code)
-		write_lines(out, old, s);
+	if (!code) {
+		make_directories(path);
+		code = replace(target, old, old ? st.st_mode : 0, s, e);
+	}
 	if (old)
 		fclose(old);
-	if (code) {
-		fclose(out);
-		unlink(temporary);
-		free(real);
-		return code;
-	}
-	if (ferror(out) | fclose(out) || rename(temporary, target)) {
-		code = err_set(e, errno ? -errno : -EIO, "%s: %s", target, strerror(errno));
-		unlink(temporary);
-	}
 	free(real);
 	return code;
 }

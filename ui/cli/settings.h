@@ -45,8 +45,9 @@ void settings_print(FILE *out, const struct settings *s);
  */
 int settings_read(const char *path, struct settings *s, struct err *e);
 /*
- * Write the settings atomically; comments and unknown keys are kept, symbolic links are
- * followed. Return 0 or -errno with a message.
+ * Write the settings atomically; comments and unknown keys are kept. Symbolic links of the
+ * invoking user and of root are followed; only a regular file of the user is replaced. Return 0 or
+ * -errno with a message.
  */
 int settings_write(const char *path, const struct settings *s, struct err *e);
 struct file_work;
