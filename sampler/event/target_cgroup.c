@@ -12,28 +12,89 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define PATH_SIZE 1024
+#define FIELDS	  6 /* source, path, type, options, two numbers */
 
 /* One mount; a hierarchy may have several. */
 struct mount {
-	char path[256]; /* "": none */
-	bool v2, perf;	/* perf: of version 1, with perf events */
+	char path[PATH_SIZE]; /* "": none */
+	bool v2, perf;	      /* perf: of version 1, with perf events */
 };
 
-static bool next_mount(FILE *f, struct mount *m)
-{
-	char type[32], options[512];
+/* The list of mounts, read line by line. */
+struct mounts {
+	FILE *f;
+	char *line;
+	size_t size;
+};
 
-	while (f && fscanf(f, "%*s %255s %31s %511s %*d %*d", m->path, type, options) == 3) {
-		m->v2 = !strcmp(type, "cgroup2");
-		m->perf = !strcmp(type, "cgroup") && strstr(options, "perf_event");
-		if (m->v2 || !strcmp(type, "cgroup"))
+static void open_mounts(struct mounts *l, const char *path)
+{
+	*l = (struct mounts){ .f = fopen(path, "re") };
+}
+
+static void close_mounts(struct mounts *l)
+{
+	if (l->f)
+		fclose(l->f);
+	free(l->line);
+}
+
+/* Split a line at each blank: a field may be empty. False: it has another number of fields. */
+static bool split(char *line, char *fields[static FIELDS])
+{
+	size_t nr = 0;
+
+	line[strcspn(line, "\n")] = '\0';
+	for (char *at = line; at; nr++) {
+		if (nr == FIELDS)
+			return false;
+		fields[nr] = strsep(&at, " ");
+	}
+	return nr == FIELDS;
+}
+
+/* Copy a path; the kernel writes blanks and backslashes as \040. False: it is too long. */
+static bool unescape(char out[static PATH_SIZE], const char *path)
+{
+	size_t n = 0;
+
+	for (; *path && n + 1 < PATH_SIZE; path++) {
+		bool octal = path[0] == '\\' && strspn(path + 1, "01234567") >= 3;
+
+		out[n++] = octal ? (char)((path[1] - '0') << 6 | (path[2] - '0') << 3 |
+					  (path[3] - '0'))
+				 : *path;
+		path += octal ? 3 : 0;
+	}
+	out[n] = '\0';
+	return !*path;
+}
+
+/*
+ * Find the next mount of cgroups. Users mount file systems of their own at paths of any length and
+ * text: a line is one mount, and its type is of the kernel.
+ */
+static bool next_mount(struct mounts *l, struct mount *m)
+{
+	char *fields[FIELDS];
+
+	while (l->f && getline(&l->line, &l->size, l->f) > 0) {
+		if (!split(l->line, fields) || !unescape(m->path, fields[1]))
+			continue;
+		m->v2 = !strcmp(fields[2], "cgroup2");
+		m->perf = !strcmp(fields[2], "cgroup") && strstr(fields[3], "perf_event");
+		if (m->v2 || !strcmp(fields[2], "cgroup"))
 			return true;
 	}
+	m->path[0] = '\0';
 	return false;
 }
 
@@ -41,14 +102,30 @@ static bool next_mount(FILE *f, struct mount *m)
 static struct mount find_own(const char *mounts)
 {
 	struct mount found = { .path = "" }, m;
-	FILE *f = fopen(mounts, "re");
+	struct mounts l;
 
-	while (!found.perf && next_mount(f, &m))
+	open_mounts(&l, mounts);
+	while (!found.perf && next_mount(&l, &m))
 		if (m.perf || (m.v2 && !found.path[0]))
 			found = m;
-	if (f)
-		fclose(f);
+	close_mounts(&l);
 	return found;
+}
+
+/* Open a folder of cgroups: another file system may be mounted over it. An fd or -1. */
+static int open_folder(const struct mount *m, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct statfs fs;
+
+	if (fd < 0)
+		return -1;
+	if (!fstatfs(fd, &fs) &&
+	    (unsigned long)fs.f_type == (m->v2 ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))
+		return fd;
+	close(fd);
+	errno = ENOENT;
+	return -1;
 }
 
 /* @name as it is written, if that is in @m, or below it; an fd or -1. */
@@ -59,31 +136,31 @@ static int open_in(const struct mount *m, const char *name)
 	int fd = -1;
 
 	if (!strncmp(name, m->path, size) && (!name[size] || name[size] == '/'))
-		fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = open_folder(m, name);
 	if (fd >= 0)
 		return fd;
 	if (snprintf(path, sizeof(path), "%s/%s", m->path, name) >= (int)sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return open_folder(m, path);
 }
 
 /* Open it in the mounts of @own's hierarchy, or of all others; @m is the mount. */
 static int open_any(const char *mounts, const struct mount *own, bool others, const char *name,
 		    struct mount *m)
 {
-	FILE *f = fopen(mounts, "re");
 	int fd = -1, error = ENOENT;
+	struct mounts l;
 
-	while (fd < 0 && next_mount(f, m)) {
+	open_mounts(&l, mounts);
+	while (fd < 0 && next_mount(&l, m)) {
 		if ((m->v2 == own->v2 && m->perf == own->perf) == others)
 			continue;
 		fd = open_in(m, name);
 		error = errno;
 	}
-	if (f)
-		fclose(f);
+	close_mounts(&l);
 	errno = error;
 	return fd;
 }
@@ -157,7 +234,7 @@ static int open_by_name(const struct mount *own, const char *name, struct err *e
 	struct search s = { .name = name };
 	size_t size = strlen(name);
 
-	if (!size || strchr(name, '/') || strlen(own->path) >= PATH_SIZE)
+	if (!size || strchr(name, '/'))
 		return -1;
 	s.id = size >= ID_LEAST && is_hex(name, size);
 	search_in(&s, own->path, 1);
@@ -167,7 +244,7 @@ static int open_by_name(const struct mount *own, const char *name, struct err *e
 			       "  the first is %.300s\n"
 			       "  give more of the id, or the path below %s",
 			       name, s.nr_found, s.path, own->path);
-	return s.nr_found ? open(s.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	return s.nr_found ? open_folder(own, s.path) : -1;
 }
 
 static int explain(const char *mounts, const struct mount *own, const char *name, int error,

@@ -8,6 +8,8 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "tests/fake_root.h"
@@ -22,6 +24,25 @@ static const char mounts_v1[] = "proc /proc proc rw 0 0\n"
 static const char mounts_v2[] = "cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
 				"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
 				"cgroup2 %1$s/jail/unified cgroup2 rw 0 0\n";
+
+static const char *mounted_over = "none"; /* a folder with another file system */
+
+/* In place of the C library's: folders of the fake mounts are cgroups. */
+int fstatfs(int fd, struct statfs *fs)
+{
+	char link[64], path[1024];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	assert_true(n > 0);
+	path[n] = '\0';
+	memset(fs, 0, sizeof(*fs));
+	fs->f_type = strstr(path, mounted_over) ? TMPFS_MAGIC
+		     : strstr(path, "/unified") ? CGROUP2_SUPER_MAGIC
+						: CGROUP_SUPER_MAGIC;
+	return 0;
+}
 
 static int make_tree(void **state)
 {
@@ -112,6 +133,43 @@ TEST(test_refused)
 	expect(mounts_v2, "/batch", false, "/cg/cpu, and perf events are of ");
 	expect(mounts_v2, "/batch", false, "give a path below /tmp/proftop-cgroup");
 	expect("proc /proc proc rw 0 0\n", "/", false, "no cgroups with perf events are mounted");
+}
+
+/*
+ * Of the path of a user's mount nothing is another mount: a line was cut after 255 bytes, and the
+ * type read behind them.
+ */
+TEST(test_hostile_mount)
+{
+	char path[300], mounts[1024];
+	int n = snprintf(path, sizeof(path), "/home/");
+
+	for (; n + (int)strlen(root) < 255; n++)
+		path[n] = n % 100 ? 'x' : '/';
+	snprintf(path + n, sizeof(path) - (size_t)n, "/home/shop");
+	fake_put(root, path, "");
+	unlink(path);
+	path[n] = '\0';
+	snprintf(mounts, sizeof(mounts), "fuse %%1$s%scgroup2 fuse rw 0 0\n%s", path, mounts_v2);
+	expect(mounts, "home", false, "/cg/unified");
+	expect(mounts, "/", true, NULL);
+	expect(mounts, "shop.slice/web", false, NULL);
+	/* Blanks are no ends of a path. */
+	fake_put(root, "/two words/unified/shop/cgroup.type", "domain\n");
+	snprintf(mounts, sizeof(mounts), "cgroup2 %%1$s/two\\040words/unified cgroup2 rw 0 0\n");
+	expect(mounts, "shop", false, NULL);
+}
+
+/* A folder of another file system is no cgroup. */
+TEST(test_mounted_over)
+{
+	mounted_over = "/shop.slice/web";
+	expect(mounts_v2, "shop.slice/web", false, "no cgroup 'shop.slice/web'");
+	expect(mounts_v2, "%s/cg/unified/shop.slice/web", false, "no cgroup");
+	expect(mounts_v2, "shop.slice", true, NULL); /* without cgroup.type */
+	mounted_over = "/nginx.service";
+	expect(mounts_v2, "nginx.service", false, "no cgroup 'nginx.service'");
+	mounted_over = "none";
 }
 
 /* A name that does not fit is not cut to that of another cgroup. */
