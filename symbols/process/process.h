@@ -8,7 +8,7 @@
  * per thread; readers walk these without a lock. An incarnation that was replaced or has ended can
  * be found until processes_reap(), but of one pid or tid at most INCARNATIONS_MAX: each walk then
  * has an end, whatever a process does that executes programs in a loop. The oldest leaves, and is
- * counted: its samples that are not read yet are then those of the next one.
+ * counted: its samples that are not read yet then belong to the next one.
  *
  * A rename costs the same however many there were: a thread keeps NAMES_MAX
  * names. Beyond that, names less than NAME_SPACING_NS apart replace each
