@@ -16,6 +16,8 @@
 /* Bytes of the chains of one job: 2 KiB for each, if all that may be requested are. */
 #define CHAINS_MEMORY_MAX (8UL << 20)
 
+static atomic_uint nr_left; /* relaxed: a number alone */
+
 void hotspot_job_forget(struct hotspot_job *r)
 {
 	for (uint32_t i = 0; i < r->nr_methods; i++)
@@ -45,7 +47,22 @@ void hotspot_job_drop(struct job *job)
 	hotspot_close(&r->vm);
 	if (r->dir_fd >= 0)
 		close(r->dir_fd);
+	if (r->left)
+		atomic_fetch_sub_explicit(&nr_left, 1, memory_order_relaxed);
 	free(r);
+}
+
+void hotspot_job_leave(struct hotspot_job *r)
+{
+	/* Before it is left: then the helper may free it. */
+	r->left = true;
+	atomic_fetch_add_explicit(&nr_left, 1, memory_order_relaxed);
+	helper_job_leave(&r->job);
+}
+
+unsigned int hotspot_job_nr_left(void)
+{
+	return atomic_load_explicit(&nr_left, memory_order_relaxed);
 }
 
 static int open_process(struct hotspot_job *r)

@@ -38,6 +38,7 @@ struct hotspot_job {
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
+	bool left; /* its owner has left it while it ran */
 	bool scan; /* read the whole code cache; else the code at these addresses */
 	uint64_t *pcs;
 	uint32_t nr_pcs;
@@ -58,6 +59,10 @@ struct hotspot_job {
 struct hotspot_job *hotspot_job_new(pid_t pid);
 /* Free a job that does not run; as the job's drop(). */
 void hotspot_job_drop(struct job *job);
+/* Leave a job that runs: it is freed when it ends, if it does. */
+void hotspot_job_leave(struct hotspot_job *r);
+/* Return how many of those still have a helper. Any thread. */
+unsigned int hotspot_job_nr_left(void);
 /* Free the methods and addresses. */
 void hotspot_job_forget(struct hotspot_job *r);
 void hotspot_job_free_chains(struct hotspot_job_chain *chains, uint32_t nr);

@@ -18,18 +18,13 @@
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/code_log.h"
 
-#define INTERVAL_NS 100000000ULL
-#define COST_FACTOR 100U	  /* reading takes at most a hundredth of a CPU */
-#define NEW_FACTOR  25U		  /* but more while the JVM compiles: unknown code has no callers */
-#define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
-#define WANT_FACTOR 10U		  /* what samples have is read at a tenth of a CPU at most */
-#define HANG_NS	    2000000000ULL /* a read that takes longer is left */
-#define JOB_NS	    60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
-#define RETRY_NS    1000000000ULL
-#define FULL_NS	    10000000000ULL /* while JVMs take all memory that they may */
-#define TRIES_MAX   5U		   /* for libjvm.so, which the launcher loads late */
-#define WANTED_MAX  1024U	   /* methods read by one job */
-#define PCS_MAX	    256U
+#define HANG_NS	   2000000000ULL  /* a read that takes longer is left */
+#define JOB_NS	   60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */
+#define RETRY_NS   1000000000ULL
+#define FULL_NS	   10000000000ULL /* while JVMs take all memory that they may */
+#define TRIES_MAX  5U		  /* for libjvm.so, which the launcher loads late */
+#define WANTED_MAX 1024U	  /* methods read by one job */
+#define PCS_MAX	   256U
 
 void hotspots_init(struct hotspots *h, struct objects *objects)
 {
@@ -42,7 +37,7 @@ static void end_reading(struct hotspots_entry *e)
 	if (!e->reading)
 		return;
 	if (e->runs)
-		helper_job_leave(&e->reading->job);
+		hotspot_job_leave(e->reading);
 	else
 		hotspot_job_drop(&e->reading->job);
 	e->reading = NULL;
@@ -164,15 +159,11 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	return e;
 }
 
-static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+/* Move the requests of @e into the job. */
+static void take_requests(struct hotspots_entry *e, struct hotspot_job *r)
 {
-	struct hotspot_job *r = e->reading;
 	uint32_t nr = MIN(e->nr_queue, WANTED_MAX);
-	bool wants = e->nr_queue || e->nr_pcs || e->nr_chains;
 
-	if (!r || e->runs || (e->scan_due_ns > now_ns && (!wants || e->due_ns > now_ns)))
-		return;
-	r->scan = e->scan_due_ns <= now_ns;
 	r->pcs = e->pcs;
 	r->nr_pcs = e->nr_pcs;
 	e->pcs = NULL;
@@ -185,13 +176,28 @@ static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t
 	r->nr_chains = e->nr_chains;
 	e->chains = NULL;
 	e->nr_chains = e->max_chains = 0;
+}
+
+static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
+{
+	struct hotspot_job *r = e->reading;
+	/* A scan that is due earlier is done without them. */
+	bool wants = e->due_ns <= now_ns && (e->nr_queue || e->nr_pcs || e->nr_chains);
+
+	if (!r || e->runs || (e->scan_due_ns > now_ns && !wants) || !hotspots_has_turn(h, e))
+		return;
+	r->scan = e->scan_due_ns <= now_ns;
+	if (wants)
+		take_requests(e, r);
 	if (helpers_start(h->helpers, &r->job)) {
-		hotspot_job_forget(r);
-		e->chains = r->chains;
-		e->nr_chains = e->max_chains = r->nr_chains;
+		if (wants) {
+			e->chains = r->chains;
+			e->nr_chains = e->max_chains = r->nr_chains;
+		}
 		r->chains = NULL;
 		r->nr_chains = 0;
-		e->due_ns = e->scan_due_ns = now_ns + INTERVAL_NS;
+		hotspot_job_forget(r);
+		e->due_ns = e->scan_due_ns = now_ns + HOTSPOTS_INTERVAL_NS;
 		return;
 	}
 	e->nr_queue -= r->nr_methods;
@@ -416,7 +422,7 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 static void wait_for_memory(struct hotspots_entry *e, uint64_t now_ns)
 {
 	hotspot_forget_code(&e->reading->vm);
-	e->due_ns = e->scan_due_ns = now_ns + FULL_NS;
+	e->due_ns = e->scan_due_ns = MAX(e->due_ns, now_ns + FULL_NS);
 	e->tries = MAX(e->tries, 1U); /* no sample waits for it */
 }
 
@@ -425,19 +431,17 @@ static void take_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t 
 {
 	struct object *base = objects_at(h->objects, e->object);
 	struct hotspot_job *r = e->reading;
-	uint32_t factor = r->vm.nr_new ? NEW_FACTOR : COST_FACTOR;
 
 	e->runs = false;
 	if (!r->rc)
 		r->rc = hotspots_admit(h, e, r->vm.nr_blobs * sizeof(struct codemap_code));
-	e->due_ns = now_ns + MIN((r->cost_ns - r->scan_ns) * WANT_FACTOR, INTERVAL_NS);
-	if (r->scan)
-		e->scan_due_ns = now_ns + MAX(INTERVAL_NS, MIN(r->scan_ns * factor, COST_MAX_NS));
+	hotspots_rest(e, now_ns);
 	if (r->rc) {
 		hotspots_keep_chains(e, r);
 		hotspot_job_forget(r);
 		explain(base, r->rc);
-		e->due_ns = e->scan_due_ns = now_ns + RETRY_NS;
+		e->due_ns = MAX(e->due_ns, now_ns + RETRY_NS);
+		e->scan_due_ns = e->due_ns = MAX(e->due_ns, e->scan_due_ns);
 		if (r->rc == -ENOSPC)
 			wait_for_memory(e, now_ns);
 		/* A JVM may still be starting: try again a few times. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One sampled JVM: shared by hotspots.c, hotspots_chain.c, hotspots_memory.c and hotspots_replay.c.
- * One thread: the loader, or a replay.
+/* One sampled JVM: shared by hotspots.c, hotspots_chain.c, hotspots_memory.c, hotspots_turn.c and
+ * hotspots_replay.c. One thread: the loader, or a replay.
  */
 #ifndef SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
 #define SYMBOLS_JIT_HOTSPOTS_PRIVATE_H
@@ -10,7 +10,8 @@
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/jit/jitreads.h"
 
-#define HOTSPOTS_CALLS_MAX 65536U
+#define HOTSPOTS_CALLS_MAX   65536U
+#define HOTSPOTS_INTERVAL_NS 100000000ULL /* at least between two scans */
 
 /* A call at look-up pc @pc that the code with this compile id describes. */
 struct hotspots_call {
@@ -72,6 +73,10 @@ struct hotspots;
 /* The JVM with the memory @object; NULL: none. */
 struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struct object *object);
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object);
+/* Set when @e, whose reading has ended, is read again. */
+void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns);
+/* Return whether @e may be read now, beside the readings that run. */
+bool hotspots_has_turn(const struct hotspots *h, const struct hotspots_entry *e);
 /* Return the user of the process @pid. */
 uint32_t hotspots_user_of(pid_t pid);
 /* Count the bytes of @e in the sum of all. */

@@ -3,6 +3,7 @@
 #include "tests/prelude.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -165,6 +166,141 @@ static const char *reason_of(const struct hotspots *h, const struct hotspots_ent
 	const char *reason = atomic_load(&objects_at(h->objects, e->object)->reason);
 
 	return reason ? reason : "";
+}
+
+#define SECOND 1000000000ULL
+
+static void end_now(struct job *job)
+{
+	(void)job;
+}
+
+/* A JVM that makes its reading expensive, or slow, is read seldom: a tenth of a CPU at most. */
+TEST(test_rest)
+{
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct hotspots_entry *e;
+	struct objects *objects;
+	struct maps *maps;
+	struct hotspots h;
+
+	(void)state;
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	for (int rc = 0; rc >= -EFAULT; rc -= EFAULT) {
+		e = add_read(&h, 1, 1000);
+		e->began_ns = 95 * SECOND;
+		e->reading->rc = rc;
+		e->reading->scan = true;
+		e->reading->scan_ns = 4 * SECOND;
+		e->reading->cost_ns = 5 * SECOND;
+		hotspots_refresh(&h, 100 * SECOND);
+		assert_in_range(e->due_ns, 110 * SECOND, 140 * SECOND);
+		assert_in_range(e->scan_due_ns, 140 * SECOND, 160 * SECOND);
+		h.nr_entries--;
+		hotspots_discount(&h, e);
+		hotspot_job_drop(&e->reading->job);
+		jitcode_free(e->code);
+		jitcode_free(e->methods);
+		free(e->ranges);
+		codemap_publish(objects_at(objects, e->object), NULL);
+		codemap_reclaim(e->map);
+		free(e);
+	}
+	/* It waits, and needs no CPU time. */
+	e = add_read(&h, 1, 1000);
+	e->began_ns = 50 * SECOND;
+	hotspots_refresh(&h, 100 * SECOND);
+	assert_in_range(e->due_ns, 150 * SECOND, 150 * SECOND);
+	/* One that is cheap is read as before. */
+	e->runs = true;
+	e->began_ns = 200 * SECOND - SECOND / 50;
+	e->reading->scan = true;
+	e->reading->scan_ns = SECOND / 100;
+	e->reading->cost_ns = SECOND / 50;
+	hotspots_refresh(&h, 200 * SECOND);
+	assert_in_range(e->due_ns, 200 * SECOND + SECOND / 10, 200 * SECOND + SECOND / 10);
+	assert_in_range(e->scan_due_ns, 201 * SECOND, 201 * SECOND);
+	/* A cheap scan, which is due earlier, does not look up code. */
+	e->reading->job.run = end_now;
+	e->pcs = calloc(1, sizeof(*e->pcs));
+	e->nr_pcs = e->max_pcs = 1;
+	e->due_ns = 300 * SECOND;
+	assert_int_equal(helpers_new(&h.helpers, event), 0);
+	hotspots_refresh(&h, 250 * SECOND);
+	assert_true(e->runs);
+	assert_int_equal(e->nr_pcs, 1);
+	assert_true(helpers_wait(h.helpers, &e->reading->job, time_now_ns() + 10 * SECOND));
+	assert_int_equal(e->reading->nr_pcs, 0);
+	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
+	close(event);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
+static atomic_bool is_open;
+
+/* A reading that waits until it is allowed to end. */
+static void wait_for_gate(struct job *job)
+{
+	while (!atomic_load(&is_open))
+		usleep(1000);
+	((struct hotspot_job *)job)->rc = -ENODATA;
+}
+
+/* The JVMs of one user do not take all helpers, and each one is read in the end. */
+TEST(test_turns)
+{
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct hotspots_entry *e[40];
+	struct objects *objects;
+	struct maps *maps;
+	struct hotspots h;
+	unsigned int nr[2] = { 0, 0 }, nr_tried = 0;
+
+	(void)state;
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	assert_int_equal(helpers_new(&h.helpers, event), 0);
+	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++) {
+		e[i] = add_read(&h, i + 1, i < 30 ? 1000 : 1001);
+		e[i]->runs = false;
+		e[i]->wanted = true;
+		e[i]->reading->job.run = wait_for_gate;
+	}
+	hotspots_refresh(&h, SECOND);
+	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++)
+		nr[i / 30] += e[i]->runs;
+	print_message("%u of 30 and %u of 10 are read\n", nr[0], nr[1]);
+	assert_in_range(nr[0], 4, HELPERS_MAX / 2 - 1);
+	assert_in_range(nr[1], 1, HELPERS_MAX / 2);
+	assert_in_range(nr[0] + nr[1], 4, HELPERS_MAX / 2);
+	/* Ones that hang keep their helpers. */
+	hotspots_refresh(&h, SECOND + 61 * SECOND);
+	assert_int_equal(hotspot_job_nr_left(), nr[0] + nr[1]);
+	hotspots_refresh(&h, SECOND + 62 * SECOND);
+	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++)
+		assert_false(e[i]->runs);
+	atomic_store(&is_open, true);
+	for (int i = 0; nr_tried < ARRAY_SIZE(e) && i < 1000; i++) {
+		usleep(10000);
+		hotspots_refresh(&h, 100 * SECOND + (uint64_t)i);
+		nr_tried = 0;
+		for (unsigned int k = 0; k < ARRAY_SIZE(e); k++)
+			nr_tried += !e[k]->reading || e[k]->tries;
+	}
+	assert_int_equal(nr_tried, ARRAY_SIZE(e));
+	assert_int_equal(hotspot_job_nr_left(), 0);
+	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
+	close(event);
 }
 
 #define EACH (20UL << 20)
