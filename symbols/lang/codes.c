@@ -42,13 +42,19 @@ struct keys {
 	uint32_t nr_slots, nr;
 };
 
+/* New functions of a process, and their bytes. */
+struct part {
+	uint32_t nr;
+	size_t memory;
+};
+
 struct codes {
 	pthread_mutex_t lock;
 	struct keyhash_key secret; /* else a process can choose texts of one chain */
 	struct keys keys, old_keys;
 	struct kept **texts; /* chains by hash */
 	uint32_t nr_chains;
-	uint32_t *by_process; /* how many were new, by the hash of the process */
+	struct part *by_process; /* by the hash of the process */
 	struct line_ends *line_ends;
 	struct code_log *log;
 	atomic_ulong memory;
@@ -260,19 +266,23 @@ static bool reserve(struct codes *c, uint32_t id)
 	return true;
 }
 
-/* Copy @t, which is new. Return its id, or CODE_NONE: the table is full. */
-static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t hash)
+/* Copy @t, which is new in @part. Return its id, or CODE_NONE: that, or the table, is full. */
+static uint32_t keep_text(struct codes *c, struct part *part, const struct code_text *t,
+			  uint64_t hash)
 {
 	uint32_t id = atomic_load_explicit(&c->nr, memory_order_relaxed);
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
 
-	if (atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
+	if (part->nr >= CODES_PROCESS_MAX || part->memory + size > CODES_PROCESS_MEMORY ||
+	    atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
 	    id >= CODES_MAX || !reserve(c, id))
 		return CODE_NONE;
 	k = malloc(size);
 	if (!k)
 		return CODE_NONE;
+	part->nr++;
+	part->memory += size;
 	atomic_fetch_add_explicit(&c->memory, size, memory_order_relaxed);
 	k->text = *t;
 	k->hash = hash;
@@ -294,16 +304,14 @@ static uint32_t keep_text(struct codes *c, const struct code_text *t, uint64_t h
 static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,
 		    uint64_t hash)
 {
-	uint32_t *of_process = &c->by_process[hash_u64(key->process) & (PROCESS_SLOTS - 1)];
+	struct part *part = &c->by_process[hash_u64(key->process) & (PROCESS_SLOTS - 1)];
 	uint32_t id = find(c, key);
 
 	if (id != CODE_NONE)
 		return id;
 	id = find_text(c, text, hash);
-	if (id == CODE_NONE && *of_process < CODES_PROCESS_MAX) {
-		id = keep_text(c, text, hash);
-		*of_process += id != CODE_NONE;
-	}
+	if (id == CODE_NONE)
+		id = keep_text(c, part, text, hash);
 	if (id != CODE_NONE)
 		put_key(c, key, id);
 	return id;

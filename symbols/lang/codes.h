@@ -16,10 +16,11 @@
 
 #include "symbols/lang/code_text.h"
 
-#define CODES_MAX	  (1U << 20)
-#define CODES_MEMORY_MAX  (64UL << 20)
-#define CODES_PROCESS_MAX (1U << 16) /* functions that no other process has */
-#define CODES_KEYS_MAX	  (1U << 17) /* found by their keys; at most twice as many */
+#define CODES_MAX	     (1U << 20)
+#define CODES_MEMORY_MAX     (64UL << 20)
+#define CODES_PROCESS_MAX    (1U << 16)		    /* functions that no other process has */
+#define CODES_PROCESS_MEMORY (CODES_MEMORY_MAX / 8) /* their bytes */
+#define CODES_KEYS_MAX	     (1U << 17)		    /* found by their keys; at most twice as many */
 
 #define CODE_NONE UINT32_MAX
 

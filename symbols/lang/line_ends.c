@@ -25,6 +25,8 @@ struct script {
 	uint32_t nr, max_ends;
 };
 
+#define PROCESS_SLOTS 4096U
+
 struct scripts {
 	struct script **list; /* NULL: in the newer table */
 	uint32_t nr, max;
@@ -39,6 +41,7 @@ struct line_ends {
 	uint32_t nr_texts, max_texts;
 	struct hashset by_ends;
 	size_t memory;
+	size_t by_process[PROCESS_SLOTS]; /* the same, by the hash of the process */
 };
 
 static const struct line_ends_text no_lines = { .refused = true };
@@ -54,6 +57,30 @@ struct line_ends *line_ends_new(void)
 	return l;
 }
 
+static size_t *memory_of(struct line_ends *l, uint32_t process)
+{
+	return &l->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
+}
+
+/* Return whether there is no memory for @more bytes of @process. */
+static bool is_full(struct line_ends *l, uint32_t process, size_t more)
+{
+	return l->memory + more > LINE_ENDS_MEMORY_MAX ||
+	       *memory_of(l, process) + more > LINE_ENDS_PROCESS_MEMORY;
+}
+
+static void count(struct line_ends *l, const struct script *s, size_t bytes)
+{
+	l->memory += bytes;
+	*memory_of(l, s->key.process) += bytes;
+}
+
+static void discount(struct line_ends *l, const struct script *s, size_t bytes)
+{
+	l->memory -= bytes;
+	*memory_of(l, s->key.process) -= bytes;
+}
+
 static void scripts_fini(struct line_ends *l, struct scripts *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++) {
@@ -61,7 +88,7 @@ static void scripts_fini(struct line_ends *l, struct scripts *t)
 
 		if (!s)
 			continue;
-		l->memory -= sizeof(*s) + s->max_ends * sizeof(*s->ends);
+		discount(l, s, sizeof(*s) + s->max_ends * sizeof(*s->ends));
 		free(s->ends);
 		free(s);
 	}
@@ -153,6 +180,7 @@ static struct script *add(struct line_ends *l, const struct line_ends_key *key)
 
 	if (s)
 		return s;
+	/* Also if its process has no memory for lines: then it is known that there are none. */
 	if (!make_room(l) || l->memory + sizeof(*s) > LINE_ENDS_MEMORY_MAX)
 		return NULL;
 	s = calloc(1, sizeof(*s));
@@ -160,7 +188,7 @@ static struct script *add(struct line_ends *l, const struct line_ends_key *key)
 		return NULL;
 	s->key = *key;
 	s->hash = keyhash_begin(&l->secret);
-	l->memory += sizeof(*s);
+	count(l, s, sizeof(*s));
 	put(l, s);
 	return s;
 }
@@ -199,7 +227,7 @@ static const struct line_ends_text *keep_text(struct line_ends *l, struct script
 	if (!t)
 		return NULL;
 	*t = (struct line_ends_text){ s->ends, s->nr, false };
-	l->memory += sizeof(*t) + s->max_ends * sizeof(*s->ends);
+	count(l, s, sizeof(*t) + s->max_ends * sizeof(*s->ends));
 	s->ends = NULL;
 	hashset_add(&l->by_ends, hash, l->nr_texts);
 	l->texts[l->nr_texts++] = t;
@@ -211,7 +239,7 @@ static void end(struct line_ends *l, struct script *s, bool refused)
 	s->text = refused ? NULL : keep_text(l, s);
 	if (!s->text)
 		s->text = &no_lines;
-	l->memory -= s->max_ends * sizeof(*s->ends);
+	discount(l, s, s->max_ends * sizeof(*s->ends));
 	free(s->ends);
 	s->ends = NULL;
 	s->nr = s->max_ends = 0;
@@ -222,10 +250,10 @@ static bool append(struct line_ends *l, struct script *s, const uint32_t *ends, 
 {
 	uint32_t before = s->max_ends;
 
-	if (l->memory + nr * sizeof(*ends) > LINE_ENDS_MEMORY_MAX ||
+	if (is_full(l, s->key.process, nr * sizeof(*ends)) ||
 	    !array_reserve(&s->ends, &s->max_ends, (uint64_t)s->nr + nr))
 		return false;
-	l->memory += (s->max_ends - before) * sizeof(*ends);
+	count(l, s, (s->max_ends - before) * sizeof(*ends));
 	if (nr)
 		memcpy(s->ends + s->nr, ends, nr * sizeof(*ends));
 	s->nr += nr;

@@ -13,8 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LINE_ENDS_MEMORY_MAX  (64U << 20)
-#define LINE_ENDS_SCRIPTS_MAX 4096U /* at most twice as many */
+#define LINE_ENDS_MEMORY_MAX	 (64U << 20)
+#define LINE_ENDS_PROCESS_MEMORY (LINE_ENDS_MEMORY_MAX / 8)
+#define LINE_ENDS_SCRIPTS_MAX	 4096U /* at most twice as many */
 
 struct line_ends;
 

@@ -110,7 +110,7 @@ TEST(test_memory)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < LARGE; i++)
-		nr += add_large(c, 1 + i / 60000, i) != CODE_NONE;
+		nr += add_large(c, 1 + i / 6000, i) != CODE_NONE;
 	assert_in_range(nr, CODES_MEMORY_MAX / 1024, CODES_MEMORY_MAX / CODES_TEXT_MAX);
 	assert_true(codes_memory(c) <= CODES_MEMORY_MAX + LARGE * 64UL);
 	/* Equal texts are stored once: that of another process needs no more. */
@@ -216,6 +216,21 @@ TEST(test_chosen_hashes)
 	chosen_ns = add_keys(true);
 	print_message("keys: %.1f and %.1f ms\n", (double)plain_ns / 1e6, (double)chosen_ns / 1e6);
 	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
+}
+
+/* One process takes an eighth of the memory and no more. */
+TEST(test_memory_of_process)
+{
+	struct codes *c = codes_new();
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < CODES_PROCESS_MAX; i++)
+		nr += add_large(c, 1, i) != CODE_NONE;
+	assert_in_range(nr, CODES_PROCESS_MEMORY / 1024, CODES_PROCESS_MEMORY / CODES_TEXT_MAX);
+	assert_int_equal(add_large(c, 2, nr), nr);
+	/* Functions of others are found by it as well. */
+	assert_int_equal(add_large(c, 1, nr), nr);
+	codes_free(c);
 }
 
 static struct codes *shared;

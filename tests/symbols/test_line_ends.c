@@ -79,6 +79,26 @@ TEST(test_scripts_are_forgotten)
 	line_ends_free(l);
 }
 
+/* One process takes an eighth of the memory and no more; others go on. */
+TEST(test_memory_of_process)
+{
+	struct line_ends *l = line_ends_new();
+	struct line_ends_key key = { 1, 0x1000, 7 };
+	uint32_t from, nr = 0;
+
+	for (uint32_t i = 1; i <= 4000; i++, key.address += 16) {
+		put_script(l, &key, i);
+		nr += line_ends_line(line_ends_get(l, &key, &from), i + 1) == 2;
+	}
+	assert_in_range(nr, 1500, LINE_ENDS_PROCESS_MEMORY / (NR * sizeof(uint32_t)));
+	assert_in_range(line_ends_memory(l), LINE_ENDS_PROCESS_MEMORY / 2,
+			LINE_ENDS_PROCESS_MEMORY + (1 << 20));
+	key.process = 2;
+	put_script(l, &key, 5000);
+	assert_int_equal(line_ends_line(line_ends_get(l, &key, &from), 5001), 2);
+	line_ends_free(l);
+}
+
 /* Add scripts in one address space, all refused, and return the CPU time. */
 static uint64_t add_scripts(bool chosen)
 {
