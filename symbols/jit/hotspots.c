@@ -108,8 +108,11 @@ static struct object *layer_object(struct hotspots *h, const struct object *obje
 	return found->identity.kind == OBJECT_ANON ? found : NULL;
 }
 
-/* Make room by the process that ended, or is no JVM, and was sampled least lately. */
-static bool evict_entry(struct hotspots *h)
+/*
+ * Make room by the process that ended, or is no JVM, and was sampled least lately; @uid: by one of
+ * that user, UINT32_MAX: of any.
+ */
+static bool evict_entry(struct hotspots *h, uint32_t uid)
 {
 	uint32_t oldest = h->nr_entries, oldest_used = UINT32_MAX;
 
@@ -117,7 +120,8 @@ static bool evict_entry(struct hotspots *h)
 		const struct object *base = objects_at(h->objects, h->entries[i]->object);
 		uint32_t used = atomic_load_explicit(&base->used, memory_order_relaxed);
 
-		if (h->entries[i]->reading || used >= oldest_used)
+		if (h->entries[i]->reading || used >= oldest_used ||
+		    (uid != UINT32_MAX && h->entries[i]->uid != uid))
 			continue;
 		oldest = i;
 		oldest_used = used;
@@ -129,13 +133,28 @@ static bool evict_entry(struct hotspots *h)
 	return true;
 }
 
+/* Make room for a process of @uid: in the table, and in the part of that user. */
+static bool make_room(struct hotspots *h, uint32_t uid)
+{
+	uint32_t nr = 0;
+
+	if (h->recorded)
+		return h->nr_entries < HOTSPOTS_MAX;
+	for (uint32_t i = 0; i < h->nr_entries; i++)
+		nr += h->entries[i]->uid == uid;
+	if (nr >= JITREADS_USER(HOTSPOTS_MAX))
+		return evict_entry(h, uid);
+	return h->nr_entries < HOTSPOTS_MAX || evict_entry(h, UINT32_MAX);
+}
+
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object)
 {
 	const struct object *base = layer_object(h, object, 0);
 	struct hotspots_entry **entries, *e;
 	struct object_sighting seen;
+	uint32_t uid = base && !h->recorded ? jitreads_user_with(h->objects, base) : UINT32_MAX;
 
-	if (!base || (h->nr_entries == HOTSPOTS_MAX && (h->recorded || !evict_entry(h))))
+	if (!base || !make_room(h, uid))
 		return NULL;
 	entries = reallocarray(h->entries, h->nr_entries + 1, sizeof(*entries));
 	if (!entries)
@@ -153,7 +172,7 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	e->object = base->id;
 	e->methods_object = OBJECT_ID_UNKNOWN;
 	e->pid = seen.pid;
-	e->uid = h->recorded ? UINT32_MAX : hotspots_user_of(seen.pid);
+	e->uid = uid;
 	e->reading = hotspot_job_new(seen.pid);
 	h->entries[h->nr_entries++] = e;
 	return e;
@@ -310,23 +329,6 @@ static enum codemap_kind kind_of(const struct hotspot_blob *b)
 	return b->frame_words ? CODEMAP_FIXED : CODEMAP_OTHER;
 }
 
-/* Copy the calls of code that is still there; returns their number. */
-static uint32_t put_calls(const struct hotspots_entry *e, const struct hotspot *vm, uint64_t *calls)
-{
-	uint32_t nr = 0, blob = 0;
-
-	for (uint32_t i = 0; i < e->nr_calls; i++) {
-		const struct hotspots_call *c = &e->calls[i];
-
-		while (blob < vm->nr_blobs && vm->blobs[blob].end <= c->pc)
-			blob++;
-		if (blob < vm->nr_blobs && vm->blobs[blob].start <= c->pc &&
-		    vm->blobs[blob].compile_id == c->compile_id)
-			calls[nr++] = c->pc;
-	}
-	return nr;
-}
-
 /* Build the unwinder's table again. */
 static void publish_map(struct hotspots *h, struct hotspots_entry *e, const struct hotspot *vm)
 {
@@ -362,7 +364,7 @@ static void publish_map(struct hotspots *h, struct hotspots_entry *e, const stru
 	if (e->nr_ranges)
 		memcpy((void *)(uintptr_t)map->methods, e->ranges,
 		       e->nr_ranges * sizeof(*e->ranges));
-	map->nr_calls = put_calls(e, vm, (uint64_t *)(uintptr_t)map->calls);
+	map->nr_calls = hotspots_put_calls(e, vm, (uint64_t *)(uintptr_t)map->calls);
 	e->new_calls = false;
 	publish(h, e, map);
 }

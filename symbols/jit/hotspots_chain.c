@@ -39,6 +39,23 @@ void hotspots_take_call(struct hotspots_entry *e, uint64_t pc)
 	e->new_calls = true;
 }
 
+uint32_t hotspots_put_calls(const struct hotspots_entry *e, const struct hotspot *vm,
+			    uint64_t *calls)
+{
+	uint32_t nr = 0, blob = 0;
+
+	for (uint32_t i = 0; i < e->nr_calls; i++) {
+		const struct hotspots_call *c = &e->calls[i];
+
+		while (blob < vm->nr_blobs && vm->blobs[blob].end <= c->pc)
+			blob++;
+		if (blob < vm->nr_blobs && vm->blobs[blob].start <= c->pc &&
+		    vm->blobs[blob].compile_id == c->compile_id)
+			calls[nr++] = c->pc;
+	}
+	return nr;
+}
+
 void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r)
 {
 	for (uint32_t i = 0; i < r->nr_chains; i++) {

@@ -5,20 +5,9 @@
  * Runs on: the loader; a replay.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
 
 #include "symbols/jit/hotspots.h"
 #include "symbols/jit/hotspots_private.h"
-
-uint32_t hotspots_user_of(pid_t pid)
-{
-	struct stat st;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return pid > 0 && !stat(path, &st) ? st.st_uid : UINT32_MAX;
-}
 
 /* Return the bytes of @e: without the code that a job has read since it began. */
 static size_t memory_of(struct hotspots_entry *e)

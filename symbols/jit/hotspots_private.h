@@ -77,8 +77,6 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns);
 /* Return whether @e may be read now, beside the readings that run. */
 bool hotspots_has_turn(const struct hotspots *h, const struct hotspots_entry *e);
-/* Return the user of the process @pid. */
-uint32_t hotspots_user_of(pid_t pid);
 /* Count the bytes of @e in the sum of all. */
 void hotspots_count(struct hotspots *h, struct hotspots_entry *e);
 /* Take @e, which leaves, out of that sum. */
@@ -96,6 +94,9 @@ bool hotspots_is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t
 void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r);
 /* Note that the newest code at look-up pc @pc describes the call there. */
 void hotspots_take_call(struct hotspots_entry *e, uint64_t pc);
+/* Copy the calls of code that is still there; returns their number. */
+uint32_t hotspots_put_calls(const struct hotspots_entry *e, const struct hotspot *vm,
+			    uint64_t *calls);
 /* Put the recorded chain of @place at @addr, if there is one, among the found ones. */
 void hotspots_find_recorded(struct hotspots_entry *e, uint32_t layer, uint64_t addr,
 			    uint32_t place);

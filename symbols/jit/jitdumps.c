@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/jit/jitdumps_private.h"
 
 #define FILES_MAX   4096U
 #define FILES_EACH  16U /* of one process: older ones are forgotten */
@@ -22,24 +23,6 @@
 #define TELL_NS	    1000000000ULL  /* at least between two reports of better names */
 #define ASK_NS	    10000000000ULL /* whether a process has ended */
 #define KEEP_NS	    60000000000ULL /* the file of an ended one, for its instructions */
-
-struct jitdumps_entry {
-	struct jitdump_job *r; /* the job's while it runs */
-	uint32_t object;       /* the memory, layer 0 */
-	uint32_t nr_found;     /* jitdumps found before the last search without a result */
-	uint64_t due_ns;       /* not checked before */
-	uint64_t tell_ns;      /* not reported before */
-	uint64_t ask_ns;       /* not asked before whether the process has ended */
-	uint64_t gone_ns;      /* when it had; 0: it runs */
-	size_t memory;
-	bool runs;   /* the job; it may hang */
-	bool looked; /* the first search has ended, or hangs */
-	bool opened; /* there is a jitdump, */
-	bool held;   /* and its file is open */
-	bool wanted; /* addresses are missing */
-	bool news;   /* sampled code is not in the jitdump */
-	struct jitreads_end end;
-};
 
 void jitdumps_init(struct jitdumps *j, struct objects *objects, struct maps *maps,
 		   struct jitreads *reads, const atomic_bool *stop)
@@ -181,6 +164,7 @@ static struct jitdumps_entry *new_entry(const struct jitdumps *j, const struct o
 		return NULL;
 	}
 	e->object = object->id;
+	e->uid = j->no_proc ? UINT32_MAX : jitreads_user_of(seen.pid);
 	return e;
 }
 
@@ -189,7 +173,8 @@ static struct jitdumps_entry *add_entry(struct jitdumps *j, const struct object 
 {
 	struct jitdumps_entry **entries, *e;
 
-	if (j->nr_entries == JITDUMPS_MAX ||
+	if ((j->nr_entries == JITDUMPS_MAX &&
+	     (j->no_proc || !jitdumps_evict(j, jitreads_user_with(j->objects, object)))) ||
 	    !array_reserve_zeroed(&j->by_object, &j->nr_by_object, object->id + 1ULL))
 		return NULL;
 	entries = reallocarray(j->entries, j->nr_entries + 1, sizeof(*entries));
@@ -313,7 +298,7 @@ static bool find_candidates(const struct jitdumps *j, struct jitdumps_entry *e)
 
 	jitdump_job_forget(r);
 	e->nr_found = j->nr_found;
-	if (j->nr_open >= JITDUMPS_OPEN_MAX)
+	if (!jitdumps_may_open(j, e))
 		return false;
 	/* The newest first: older ones may be of an earlier process with this pid. */
 	for (uint32_t i = j->nr_files; i-- > 0;)
@@ -371,7 +356,7 @@ static void start(struct jitdumps *j, struct jitdumps_entry *e, uint64_t now_ns)
 		e->due_ns = now_ns + POLL_NS;
 		return;
 	}
-	e->r->full = atomic_load_explicit(&j->memory, memory_order_relaxed) >= JITDUMPS_MEMORY_MAX;
+	e->r->full = jitdumps_is_full(j, e);
 	e->r->asks = !j->no_proc && e->held && now_ns >= e->ask_ns;
 	e->r->closes = e->gone_ns;
 	if (e->r->asks)
@@ -548,13 +533,7 @@ static void drop_expired(struct jitdumps *j, uint64_t now_ns)
 			i++;
 			continue;
 		}
-		atomic_fetch_sub_explicit(&j->memory, e->memory, memory_order_relaxed);
-		j->nr_open -= e->held;
-		j->entries[i] = j->entries[--j->nr_entries];
-		j->by_object[j->entries[i]->object] = i + 1;
-		j->by_object[e->object] = 0;
-		jitdump_job_drop(&e->r->read.job);
-		free(e);
+		jitdumps_remove(j, i);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define END_CHECK_NS 10000000000ULL
@@ -114,6 +115,39 @@ void jitreads_leave(struct jitreads *r, struct jitread *read)
 {
 	forget(r, read);
 	helper_job_leave(&read->job);
+}
+
+uint32_t jitreads_user_of(pid_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return pid > 0 && !stat(path, &st) ? st.st_uid : UINT32_MAX;
+}
+
+uint32_t jitreads_user_with(struct objects *objects, const struct object *object)
+{
+	struct object_sighting seen;
+
+	objects_sighting(objects, object, &seen);
+	free(seen.path);
+	return jitreads_user_of(seen.pid);
+}
+
+uint32_t jitreads_oldest(const struct jitreads_seat *seats, uint32_t nr, uint32_t uid)
+{
+	uint32_t oldest = UINT32_MAX, nr_user = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		nr_user += seats[i].uid == uid;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (seats[i].fixed || (nr_user >= nr / 2 && seats[i].uid != uid))
+			continue;
+		if (oldest == UINT32_MAX || seats[i].used < seats[oldest].used)
+			oldest = i;
+	}
+	return oldest;
 }
 
 bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns)

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/helper.h"
+#include "symbols/object/object.h"
 
 #define JITREADS_ACTIVE_MAX  4U /* that do not hang */
 #define JITREADS_HANGING_MAX 6U
@@ -53,6 +54,24 @@ bool jitreads_ended(struct jitreads *r, const struct jitread *read);
 bool jitread_hangs(const struct jitread *read, uint64_t now_ns);
 /* Abandon a started @read: it is freed now, or when it ends. */
 void jitreads_leave(struct jitreads *r, struct jitread *read);
+
+/* Return the user of the process @pid, or with the memory @object; UINT32_MAX: not known. */
+uint32_t jitreads_user_of(pid_t pid);
+uint32_t jitreads_user_with(struct objects *objects, const struct object *object);
+
+/* The entry of a process in a table. */
+struct jitreads_seat {
+	uint32_t uid;
+	uint32_t used; /* object_clock() of the latest sample */
+	bool fixed;    /* it is being read */
+};
+/*
+ * Return the one of @nr entries that makes room for a process of @uid, UINT32_MAX: none. The one
+ * that was sampled least recently: of all, or of this user, if that has half of the table.
+ */
+uint32_t jitreads_oldest(const struct jitreads_seat *seats, uint32_t nr, uint32_t uid);
+/* The part of a table that one user may take. */
+#define JITREADS_USER(max) ((max) / 4 * 3)
 
 /* Whether a process has ended, and since when it is known. All zero at first. */
 struct jitreads_end {

@@ -61,6 +61,7 @@ struct perfmaps_entry {
 	bool wanted;		/* addresses are missing */
 	bool looked;		/* the first search has ended, or hangs */
 	pid_t pid;
+	uint32_t uid; /* of the process */
 	struct jitreads_end end;
 };
 
@@ -222,14 +223,27 @@ static struct reading *new_reading(const struct perfmaps *p, struct perfmaps_ent
 	return r;
 }
 
-/* Put the map of @r into @e, within the memory limit. */
+/* Return the bytes of the maps of @uid. */
+static size_t memory_of_user(const struct perfmaps *p, uint32_t uid)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < p->nr_entries; i++)
+		if (p->entries[i]->uid == uid && p->entries[i]->map)
+			sum += perfmap_memory(p->entries[i]->map);
+	return sum;
+}
+
+/* Put the map of @r into @e, within the memory limits. */
 static int replace(struct perfmaps *p, struct perfmaps_entry *e, struct reading *r)
 {
 	size_t before = e->map ? perfmap_memory(e->map) : 0, after = perfmap_memory(r->map);
 	size_t total = atomic_load_explicit(&p->memory, memory_order_relaxed) - before + after;
 
 	e->process_start = r->process_start;
-	if (total > PERFMAPS_MEMORY_MAX)
+	if (total > PERFMAPS_MEMORY_MAX ||
+	    (!p->no_proc &&
+	     memory_of_user(p, e->uid) - before + after > JITREADS_USER(PERFMAPS_MEMORY_MAX)))
 		return -ENOSPC;
 	perfmap_free(e->map);
 	e->map = r->map;
@@ -361,14 +375,52 @@ static bool look(struct perfmaps *p, struct perfmaps_entry *e, uint64_t now_ns)
 	return false;
 }
 
+/* Free entry @i, which is not being read. */
+static void remove_entry(struct perfmaps *p, uint32_t i)
+{
+	struct perfmaps_entry *e = p->entries[i];
+
+	if (e->map)
+		atomic_fetch_sub_explicit(&p->memory, perfmap_memory(e->map), memory_order_relaxed);
+	p->entries[i] = p->entries[--p->nr_entries];
+	p->by_object[p->entries[i]->object] = i + 1;
+	p->by_object[e->object] = 0;
+	perfmap_free(e->map);
+	free(e);
+}
+
+/* Make room for a process of @uid: it, or others, may have thousands. */
+static bool evict(struct perfmaps *p, uint32_t uid)
+{
+	struct jitreads_seat *seats = calloc(p->nr_entries, sizeof(*seats));
+	uint32_t oldest;
+
+	for (uint32_t i = 0; seats && i < p->nr_entries; i++) {
+		const struct perfmaps_entry *e = p->entries[i];
+		const struct object *object = objects_at(p->objects, e->object);
+
+		seats[i] = (struct jitreads_seat){
+			e->uid, atomic_load_explicit(&object->used, memory_order_relaxed),
+			e->reading != NULL
+		};
+	}
+	oldest = seats ? jitreads_oldest(seats, p->nr_entries, uid) : UINT32_MAX;
+	free(seats);
+	if (oldest != UINT32_MAX)
+		remove_entry(p, oldest);
+	return oldest != UINT32_MAX;
+}
+
 /* Return the entry of @object, added at the first look-up; NULL when there are too many. */
 static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object)
 {
 	struct perfmaps_entry **entries, *e;
+	uint32_t uid;
 
 	if (object->id < p->nr_by_object && p->by_object[object->id])
 		return p->entries[p->by_object[object->id] - 1];
-	if (p->nr_entries == PERFMAPS_MAX ||
+	uid = p->no_proc ? UINT32_MAX : jitreads_user_with(p->objects, object);
+	if ((p->nr_entries == PERFMAPS_MAX && (p->no_proc || !evict(p, uid))) ||
 	    !array_reserve_zeroed(&p->by_object, &p->nr_by_object, object->id + 1ULL))
 		return NULL;
 	entries = reallocarray(p->entries, p->nr_entries + 1, sizeof(*entries));
@@ -379,6 +431,7 @@ static struct perfmaps_entry *entry_of(struct perfmaps *p, struct object *object
 	if (!e)
 		return NULL;
 	e->object = object->id;
+	e->uid = uid;
 	e->interval_ns = INTERVAL_MIN_NS / 2;
 	p->entries[p->nr_entries++] = e;
 	p->by_object[object->id] = p->nr_entries;
@@ -417,14 +470,7 @@ static void drop_expired(struct perfmaps *p, uint64_t now_ns)
 			i++;
 			continue;
 		}
-		if (e->map)
-			atomic_fetch_sub_explicit(&p->memory, perfmap_memory(e->map),
-						  memory_order_relaxed);
-		p->entries[i] = p->entries[--p->nr_entries];
-		p->by_object[p->entries[i]->object] = i + 1;
-		p->by_object[e->object] = 0;
-		perfmap_free(e->map);
-		free(e);
+		remove_entry(p, i);
 	}
 }
 

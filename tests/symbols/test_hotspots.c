@@ -127,6 +127,8 @@ TEST(test_room)
 		assert_true(e ? i != HOTSPOTS_MAX : i == HOTSPOTS_MAX);
 		code_log_add(h.log, &(struct code_key){ .process = i + 1 },
 			     &(struct code_text){ .language = LANG_JAVA });
+		if (e)
+			e->uid = i % 2;
 		if (i < HOTSPOTS_MAX)
 			continue;
 		for (uint32_t k = 0; k < 2 && !e; k++) {
@@ -301,6 +303,35 @@ TEST(test_turns)
 	maps_free(maps);
 	objects_free(objects);
 	close(event);
+}
+
+/* The JVMs of one user do not take all places. */
+TEST(test_room_of_user)
+{
+	struct objects *objects;
+	struct maps *maps;
+	struct hotspots h;
+	uint32_t nr = 0;
+
+	(void)state;
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(maps_new(&maps, objects, 64), 0);
+	hotspots_init(&h, objects);
+	h.maps = maps;
+	for (uint32_t i = 0; i <= HOTSPOTS_MAX; i++) {
+		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
+		/* None with such a pid: all of one unknown user, then one of ours. */
+		pid_t pid = i < HOTSPOTS_MAX ? 0x70000000 : getpid();
+		struct object *o = objects_intern(objects, &id, "//anon", 6, pid, 4096, 8192);
+		const struct hotspots_entry *e = hotspots_add_entry(&h, o);
+
+		nr += e != NULL;
+		assert_true(i < HOTSPOTS_MAX || (e && e->uid == geteuid()));
+	}
+	assert_int_equal(nr, HOTSPOTS_MAX / 4 * 3 + 1);
+	hotspots_fini(&h);
+	maps_free(maps);
+	objects_free(objects);
 }
 
 #define EACH (20UL << 20)

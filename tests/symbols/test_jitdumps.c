@@ -17,6 +17,7 @@
 
 #include "symbols/jit/jitdump_job.h"
 #include "symbols/jit/jitdumps.h"
+#include "symbols/jit/jitdumps_private.h"
 #include "symbols/name/symtab.h"
 #include "tests/sleeper.h"
 #include "tests/symbols/jitmake.h"
@@ -327,6 +328,61 @@ TEST(test_many_files, setup, teardown)
 	maps_publish(f->maps, 20003, UINT64_MAX);
 	assert_at(f, object_at(f, CODE, 20004), CODE, "two");
 	end_sleeper(first);
+}
+
+/* A table full of processes has room for one more; one with a jitdump does not leave. */
+TEST(test_many_processes, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct jitdumps_symbol s;
+
+	jit_header(&made, 0);
+	jit_load(&made, "one", CODE, 64, 100);
+	write_file(f, O_APPEND);
+	assert_at(f, f->memory, CODE, "one");
+	for (uint32_t i = 0; i < JITDUMPS_MAX + 10; i++) {
+		const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1ULL << 40 | i };
+		struct object *o =
+			objects_intern(f->objects, &id, "//anon", 6, (pid_t)(0x70000000 + i), 0, 0);
+
+		/* It is searched: not refused. */
+		atomic_store(&o->used, 100 + i);
+		jitdumps_find(&f->dumps, o, CODE, &s);
+		assert_true(o->id < f->dumps.nr_by_object && f->dumps.by_object[o->id]);
+	}
+	assert_int_equal(f->dumps.nr_entries, JITDUMPS_MAX);
+	assert_at(f, f->memory, CODE, "one");
+}
+
+/* One user takes three quarters of the open files and of the memory. */
+TEST(test_user)
+{
+	static struct jitdumps_entry all[JITDUMPS_OPEN_MAX];
+	struct jitdumps_entry *entries[JITDUMPS_OPEN_MAX];
+	struct jitdumps j = { .entries = entries };
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(all); i++) {
+		entries[i] = &all[i];
+		all[i].uid = i == ARRAY_SIZE(all) - 1 ? 1001 : 1000;
+	}
+	j.nr_entries = ARRAY_SIZE(all);
+	for (uint32_t i = 0; jitdumps_may_open(&j, &all[i]); i++) {
+		all[i].held = true;
+		j.nr_open++;
+	}
+	assert_int_equal(j.nr_open, JITDUMPS_OPEN_MAX / 4 * 3);
+	assert_true(jitdumps_may_open(&j, entries[ARRAY_SIZE(all) - 1]));
+	for (uint32_t i = 0; !jitdumps_is_full(&j, &all[i]); i++) {
+		all[i].memory = 16 << 20;
+		j.memory += all[i].memory;
+	}
+	assert_int_equal(j.memory, JITDUMPS_MEMORY_MAX / 4 * 3);
+	assert_false(jitdumps_is_full(&j, entries[ARRAY_SIZE(all) - 1]));
+	j.memory = JITDUMPS_MEMORY_MAX;
+	assert_true(jitdumps_is_full(&j, entries[ARRAY_SIZE(all) - 1]));
+	j.nr_open = JITDUMPS_OPEN_MAX;
+	assert_false(jitdumps_may_open(&j, entries[ARRAY_SIZE(all) - 1]));
 }
 
 /* Not of this process, by name or by mapping. */

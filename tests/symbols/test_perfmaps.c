@@ -333,6 +333,32 @@ TEST(test_many, setup, teardown)
 		assert_true(
 			perfmaps_find(&f->maps, memory_of(f, (pid_t)(0x70000000 + i)), 0x1000, &s));
 	assert_int_equal(f->maps.nr_entries, PERFMAPS_MAX);
+	/* A table full of processes has room for one of another user, which is sampled. */
+	append(f->path, "1000 10 one\n");
+	atomic_store(&f->object->used, 1000);
+	assert_at(f, 0x1000, "one");
+	for (unsigned int i = 0; i < PERFMAPS_MAX; i++)
+		perfmaps_find(&f->maps, memory_of(f, (pid_t)(0x71000000 + i)), 0x1000, &s);
+	assert_int_equal(f->maps.nr_entries, PERFMAPS_MAX);
+	assert_at(f, 0x1000, "one");
+}
+
+/* Half of a table is for other users than the one with the most processes. */
+TEST(test_oldest)
+{
+	struct jitreads_seat seats[8];
+
+	(void)state;
+	for (uint32_t i = 0; i < 8; i++)
+		seats[i] = (struct jitreads_seat){ .uid = i < 5 ? 1000 : 1001 + i, .used = 8 - i };
+	assert_int_equal(jitreads_oldest(seats, 8, 7), 7);
+	assert_int_equal(jitreads_oldest(seats, 8, 1000), 4);
+	seats[4].fixed = true;
+	assert_int_equal(jitreads_oldest(seats, 8, 1000), 3);
+	for (uint32_t i = 0; i < 8; i++)
+		seats[i].fixed = true;
+	assert_int_equal(jitreads_oldest(seats, 8, 7), UINT32_MAX);
+	assert_int_equal(jitreads_user_of(getpid()), geteuid());
 }
 
 TEST(test_stopping, setup, teardown)
