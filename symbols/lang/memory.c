@@ -2,7 +2,9 @@
 /*
  * Gather and fetch pieces of memory.
  *
- * Runs on: a reader thread. Invariant: pieces below m->fetched were requested.
+ * Runs on: a reader thread. Invariants: pieces below m->fetched were requested; they, and
+ * LANG_BYTES_BEHIND bytes behind each, have no byte of an earlier sample, which may be another
+ * user's.
  */
 #include "symbols/lang/memory.h"
 
@@ -28,6 +30,9 @@ int lang_memory_queue(struct lang_memory *m, uint64_t addr, uint32_t size,
 	m->pieces[m->nr] = (struct lang_piece){ addr, size, m->used_bytes };
 	m->read_whole[m->nr] = false;
 	m->kind[m->nr] = (uint8_t)kind;
+	/* A piece may end in a word that is not read to its end. */
+	if (size & 7)
+		memset(m->bytes + m->used_bytes + (size & ~7U), 0, 8);
 	m->used_bytes += (size + 7) & ~7U;
 	if (m->used_bytes > LANG_BYTES_MAX)
 		m->used_bytes = LANG_BYTES_MAX;
@@ -104,21 +109,32 @@ static void queue_tail(struct lang_memory *m)
 	m->tail_end = m->nr;
 }
 
+/* Clear a piece that is not read: it is behind others. */
+static void clear(struct lang_memory *m, uint32_t piece)
+{
+	memset(m->bytes + m->pieces[piece].at, 0, m->pieces[piece].size);
+}
+
 /* Read all pieces that are queued. */
 static bool fetch(struct lang_memory *m)
 {
+	if (m->fetched < m->nr)
+		memset(m->bytes + m->used_bytes, 0, LANG_BYTES_BEHIND);
 	while (m->fetched < m->nr) {
 		int nr;
 
-		if (m->calls == LANG_CALLS_MAX)
+		if (m->calls == LANG_CALLS_MAX) {
+			memset(m->bytes + m->pieces[m->fetched].at, 0, LANG_BYTES_BEHIND);
 			return false;
+		}
 		m->calls++;
 		nr = m->read(m->ctx, m->pieces + m->fetched, m->nr - m->fetched, m->bytes);
 		m->error = nr < 0 ? nr : 0;
 		nr = MAX(MIN(nr, (int)(m->nr - m->fetched)), 0);
 		memset(m->read_whole + m->fetched, true, (size_t)nr);
-		/* The next piece cannot be read. */
-		m->fetched = MIN(m->fetched + (uint32_t)nr + 1, m->nr);
+		m->fetched += (uint32_t)nr;
+		if (m->fetched < m->nr)
+			clear(m, m->fetched++);
 	}
 	return true;
 }
