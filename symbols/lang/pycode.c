@@ -40,10 +40,15 @@ struct fresh {
 /* Return the size of a header with all of its members: a process may choose their offsets. */
 static uint32_t header_size(const struct py_layout *l)
 {
-	uint32_t last = MAX(l->code_table, l->code_first_line);
+	const uint8_t members[] = { TYPE_AT,	      l->code_first_line, l->code_filename,
+				    l->code_name,     l->code_qualname,	  l->code_table,
+				    l->code_consts,   l->code_version,	  l->code_nlocals,
+				    l->code_stacksize };
+	uint32_t last = 0;
 
-	last = MAX(last, MAX(l->code_filename, l->code_name));
-	return MAX(last, l->code_qualname) + 8U;
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		last = MAX(last, members[i]);
+	return last + 8U;
 }
 
 static uint64_t name_of(const struct py_layout *l, const uint8_t *header)
@@ -108,7 +113,7 @@ static void number_codes(struct lang_reader *r, uint32_t process)
 }
 
 /* Queue the header, and the hash of the name of known code. */
-static void want_header(struct lang_reader *r, const struct py_layout *l, uint32_t process,
+static void want_header(struct lang_reader *r, uint32_t size, uint32_t process,
 			struct lang_code_at *c)
 {
 	bool known = is_same(c->known, process, c);
@@ -118,7 +123,7 @@ static void want_header(struct lang_reader *r, const struct py_layout *l, uint32
 			? lang_memory_want_once
 			: lang_memory_want;
 
-	c->header = want(&r->memory, c->address, header_size(l));
+	c->header = want(&r->memory, c->address, size);
 	if (!known)
 		return;
 	c->name = c->known->name;
@@ -129,13 +134,14 @@ static void want_header(struct lang_reader *r, const struct py_layout *l, uint32
 static bool read_headers(struct lang_reader *r, const struct py_layout *l, uint32_t process)
 {
 	struct lang_work *w = &r->work;
+	uint32_t size = header_size(l);
 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_code_at *c = &w->codes_of[i];
 
 		c->header = -1;
 		if (!c->fresh)
-			want_header(r, l, process, c);
+			want_header(r, size, process, c);
 	}
 	if (!lang_memory_fetch(&r->memory))
 		return false;

@@ -451,6 +451,31 @@ TEST(test_lines)
 	assert_int_equal(pyline_of(11, locations, 1, 1, 100), 0);
 }
 
+/* A process chooses the offsets of its code objects: each member is read, wherever it is. */
+TEST(test_chosen_offsets, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct py_layout *l = &f->m.process.py;
+	uint8_t *const members[] = { &l->code_qualname,	  &l->code_filename, &l->code_table,
+				     &l->code_first_line, &l->code_nlocals,  &l->code_stacksize };
+
+	for (size_t far = 0; far < ARRAY_SIZE(members); far++) {
+		pymake_init(&f->m, TID);
+		for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+			*members[i] = (uint8_t)(i == far ? 240 : 32 + 8 * i);
+		f->code[0] = pymake_code(&f->m, "total", "/srv/c.py", 3);
+		pymake_loop(&f->m, f->sample.sp + 0x200);
+		pymake_call(&f->m, f->code[0], true);
+		f->sample.process++;
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		expect_name(f, 0, "total", 3);
+		assert_int_equal(text(f, 0)->file_size, strlen("/srv/c.py"));
+		assert_int_equal(text(f, 0)->table_size, 2);
+		/* By the words of its frame. */
+		assert_true(f->chain.settled);
+	}
+}
+
 TEST(test_debug_offsets)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_WORDS] = { 0 };
