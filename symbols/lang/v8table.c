@@ -149,8 +149,8 @@ bool v8table_next_position(struct v8_positions *p)
 
 	if (!read_signed(&p->at, p->end, &code) || !read_signed(&p->at, p->end, &raw))
 		return false;
-	/* The sign says whether a statement begins. */
-	p->code += code < 0 ? -(code + 1) : code;
+	/* The sign says whether a statement begins. A sum that is too large is negative. */
+	p->code = (int64_t)((uint64_t)p->code + (uint64_t)(code < 0 ? -(code + 1) : code));
 	p->raw = (int64_t)((uint64_t)p->raw + (uint64_t)raw);
 	v8table_position(p->raw, &p->position, &p->inlined);
 	return p->code >= -1 && p->code < INT32_MAX;

@@ -501,6 +501,27 @@ TEST(test_wild, setup, teardown)
 	}
 }
 
+/* Steps that are too large end the table; the code does not go back. */
+TEST(test_large_steps)
+{
+	static const int64_t steps[] = { INT64_MAX, INT64_MIN, INT64_MAX - 1, INT32_MAX, -1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		struct v8make_table t = { .size = 0 };
+		struct v8_positions at;
+
+		v8make_number(&t, 9);
+		v8make_number(&t, 2);
+		v8make_number(&t, steps[i]);
+		v8make_number(&t, INT64_MAX);
+		v8table_positions(&at, t.bytes, t.size);
+		assert_true(v8table_next_position(&at));
+		assert_int_equal(at.code, 8);
+		assert_int_equal(at.position, 0);
+		assert_int_equal(v8table_next_position(&at), steps[i] == -1);
+	}
+}
+
 TEST(test_layout)
 {
 	struct v8_layout l = v8make_layout();
