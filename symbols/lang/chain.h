@@ -126,6 +126,7 @@ struct lang_v8_work {
 		uint32_t nr_parts;
 		int parts[LANG_V8_PARTS];
 		bool is_script, wide;
+		bool is_sized; /* chars and length are set */
 	} scripts[LANG_V8_SCRIPTS];
 	uint32_t nr_new;
 	struct lang_v8_new { /* compiled code without a table: pieces of its objects */

@@ -136,6 +136,7 @@ static bool set_chars(const struct lang_memory *m, const struct lang_process *p,
 static void want_parts(struct lang_reader *r, const struct lang_process *p,
 		       const struct v8_types *t)
 {
+	struct line_ends *ends = codes_line_ends(r->codes);
 	struct lang_v8_work *v = &r->work.v8;
 	uint32_t room = LANG_V8_PARTS;
 
@@ -144,15 +145,18 @@ static void want_parts(struct lang_reader *r, const struct lang_process *p,
 		uint32_t unit, nr;
 
 		s->nr_parts = 0;
+		s->is_sized = false;
 		if (!s->is_script || s->text)
 			continue;
-		/* While the collector moves a string, it has no type. */
+		/* While the collector moves a string, it has no type: later samples read it. */
 		if (v8objects_type(&r->memory, t, s->source) < 0)
 			continue;
 		if (!set_chars(&r->memory, p, t, s)) {
-			line_ends_refuse(codes_line_ends(r->codes), &s->key);
+			line_ends_refuse(ends, &s->key);
+			s->text = line_ends_get(ends, &s->key, &s->from);
 			continue;
 		}
+		s->is_sized = true;
 		unit = s->wide ? 2 : 1;
 		for (uint32_t at = s->from; at < s->length && room; at += nr, room--) {
 			nr = MIN(s->length - at, PART_BYTES / unit);
@@ -204,7 +208,7 @@ bool v8script_read(struct lang_reader *r, const struct lang_process *p, uint32_t
 	if (!lang_memory_fetch(&r->memory))
 		return false;
 	for (uint32_t i = 0; i < v->nr_scripts; i++)
-		if (v->scripts[i].is_script && !v->scripts[i].text)
+		if (v->scripts[i].is_sized)
 			add_parts(r, &v->scripts[i]);
 	return true;
 }

@@ -422,6 +422,33 @@ TEST(test_source, setup, teardown)
 	assert_int_equal(text_of(f, 0)->first_line, 0);
 }
 
+/* While the collector moves the text of a script, or it is not there, it is not an empty one. */
+TEST(test_source_moved, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t source = bytes_u64(pymake_at(&f->m, f->script + 8)) - 1;
+	uint64_t map = bytes_u64(pymake_at(&f->m, source));
+	uint64_t fp = v8make_frame(&f->v, named(f, "leaf", 200), 0, 0);
+
+	pymake_u64(&f->m, source, source + 4096); /* a forwarding address */
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "leaf", "/srv/a.js", fp);
+	assert_int_equal(text_of(f, 0)->first_line, 0);
+	pymake_u64(&f->m, f->script + 8, PYMAKE_BASE + PYMAKE_SIZE + 1);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(text_of(f, 0)->first_line, 0);
+	pymake_u64(&f->m, f->script + 8, source + 1);
+	pymake_u64(&f->m, source, map);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "leaf", "/srv/a.js", fp);
+	assert_int_equal(text_of(f, 0)->first_line, 21);
+	/* An empty text is complete. */
+	pymake_u32(&f->m, source + 12, 0);
+	pymake_u64(&f->m, f->script + 64, v8make_smi(77));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(text_of(f, 0)->first_line, 1);
+}
+
 /* The interpreter's registers show the bytecode in hand, where the code at the pc is its own. */
 TEST(test_handlers, setup, teardown)
 {
