@@ -31,7 +31,7 @@ struct code {
 static bool parse_code(const struct lang_memory *m, const struct lang_process *p,
 		       const struct v8_types *t, int piece, struct code *out)
 {
-	const uint8_t *head = lang_memory_piece(m, piece);
+	const uint8_t *head = v8objects_whole(m, piece, V8_CODE_SIZE);
 	uint32_t kind;
 
 	if (!head || p->untried || v8objects_type(m, t, piece) != p->v8.number[V8_TYPE_CODE])
@@ -99,7 +99,8 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 	struct lang_work *w = &r->work;
 	struct lang_compiled *c = &w->v8.compiled_of[code][which];
 	int piece = w->v8.compiled[code][which];
-	const uint8_t *data = which ? NULL : lang_memory_piece(&r->memory, w->v8.data[code]);
+	const uint8_t *data = which ? NULL
+				    : v8objects_whole(&r->memory, w->v8.data[code], DATA_SIZE);
 	struct code_key key = { .process = process };
 	struct code about;
 	uint64_t stamp;
@@ -190,15 +191,19 @@ static void want_tables(struct lang_reader *r, const struct lang_process *p, str
 						 (uint32_t)(length >> 32));
 }
 
-/* Number the functions that are inlined in new code; false: too many in this sample. */
+/*
+ * Number the functions that are inlined in new code; false: not in this sample: they are too many,
+ * or cannot be read.
+ */
 static bool number_inlined(struct lang_reader *r, uint32_t process, struct lang_v8_new *n)
 {
 	struct lang_work *w = &r->work;
-	const uint8_t *literals = lang_memory_piece(&r->memory, n->literals);
+	const uint8_t *literals;
 
-	if (!literals)
+	if (!n->nr_functions || n->nr_functions > LANG_V8_INLINED)
 		return true;
-	if (w->nr_codes + n->nr_functions > LANG_FRAMES_MAX)
+	literals = v8objects_whole(&r->memory, n->literals, ARRAY_HEAD + 8 * n->nr_functions);
+	if (!literals || w->nr_codes + n->nr_functions > LANG_FRAMES_MAX)
 		return false;
 	for (uint32_t i = 0; i < n->nr_functions; i++) {
 		/* A weak pointer has bit 1 set. */

@@ -57,6 +57,13 @@ int v8objects_want(struct lang_memory *m, uint64_t addr, uint32_t size)
 	return lang_memory_want(m, addr, (uint32_t)MIN((uint64_t)size, left));
 }
 
+const uint8_t *v8objects_whole(const struct lang_memory *m, int piece, uint32_t size)
+{
+	const uint8_t *bytes = lang_memory_piece(m, piece);
+
+	return bytes && m->pieces[piece].size >= size ? bytes : NULL;
+}
+
 void v8objects_follow(struct lang_memory *m, const struct lang_process *p, const struct v8_types *t,
 		      int *piece, bool *again)
 {

@@ -53,6 +53,8 @@ int v8objects_type(const struct lang_memory *m, const struct v8_types *t, int pi
 int v8objects_want(struct lang_memory *m, uint64_t addr, uint32_t size);
 /* The same: the head of the object at @tagged; -1: no object. */
 void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece);
+/* The bytes of a piece; NULL: not read, or fewer than @size, so that it is no such object. */
+const uint8_t *v8objects_whole(const struct lang_memory *m, int piece, uint32_t size);
 /*
  * Follow a string that refers to another one (*again: its head was queued), or is two strings of
  * which the second is empty.

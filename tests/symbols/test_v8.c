@@ -4,6 +4,7 @@
  */
 #include "tests/prelude.h"
 
+#include "symbols/lang/v8objects.h"
 #include "tests/symbols/v8make.h"
 
 #define PROCESS 9
@@ -337,6 +338,69 @@ TEST(test_optimised, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(f->chain.frames[0].compiled[0].code, CODE_NONE);
 	assert_true(f->chain.frames[0].compiled[0].inlined);
+}
+
+#define PAGE_END (PYMAKE_BASE + V8_PAGE)
+
+/* Bytes in front of the end of a page, which is not in the memory of pymake.h. */
+static uint8_t page_end[48];
+
+static int read_page_end(void *ctx, const struct lang_piece *pieces, uint32_t nr, uint8_t *bytes)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t at = pieces[i].addr - (PAGE_END - sizeof(page_end));
+
+		if (at < sizeof(page_end) && pieces[i].size <= sizeof(page_end) - at)
+			memcpy(bytes + pieces[i].at, page_end + at, pieces[i].size);
+		else if (pymake_read(ctx, &pieces[i], 1, bytes) != 1)
+			return (int)i;
+	}
+	return (int)nr;
+}
+
+/* Give @function optimised code with one call, of the first of @nr literals. */
+static void optimise(struct v8make *v, uint64_t function, uint64_t literals, uint32_t nr)
+{
+	const uint64_t call[2] = { (uint64_t)v8make_position(215, -1), 0 };
+	uint64_t data = v8make_object(v, V8MAKE_OTHER, 96);
+	struct v8make_table t = { .size = 0 };
+
+	pymake_u64(v->m, data + 24, v8make_smi(nr));
+	pymake_u64(v->m, data + 32, literals + 1);
+	pymake_u64(v->m, data + 72, v8make_bytes(v, call, sizeof(call)) + 1);
+	v8make_entry(&t, 0, v8make_position(311, 0), true);
+	v8make_compiled(v, function, 13, data, v8make_bytes(v, t.bytes, t.size));
+}
+
+/* The literals of a function are cut: no table, and no other function goes without one. */
+TEST(test_literals_cut, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t warm = bytes_u64(pymake_at(v->m, named(f, "warm", 300) + 24));
+	uint64_t hot = named(f, "hot", 200), cut = named(f, "cut", 100);
+	uint64_t literals = v8make_object(v, V8MAKE_OTHER, 24);
+
+	f->reader->memory.read = read_page_end;
+	pymake_u64(v->m, literals + 16, warm);
+	for (uint32_t i = 16; i < sizeof(page_end); i += 8)
+		memcpy(page_end + i, &warm, 8);
+	optimise(v, hot, literals, 1);
+	/* The last one is behind the end of the page. */
+	optimise(v, cut, PAGE_END - sizeof(page_end), 5);
+	v8make_frame(v, cut, 0, 0);
+	v8make_frame(v, hot, 0, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, 2);
+	assert_int_equal(f->chain.frames[1].compiled[0].code, CODE_NONE);
+	expect_at(f, 0, 0, 32, "warm<22 ");
+	/* None can be read. */
+	optimise(v, cut, PYMAKE_BASE + PYMAKE_SIZE, 1);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[1].compiled[0].code, CODE_NONE);
+	optimise(v, cut, PAGE_END - sizeof(page_end), 4);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_not_equal(f->chain.frames[1].compiled[0].code, CODE_NONE);
 }
 
 /* Baseline code: a number of bytes for each bytecode. */
