@@ -289,6 +289,42 @@ TEST(test_rewritten_frame, set_up)
 	assert_int_equal(to.reg[arch_x86_64.sp], SP + 72);
 }
 
+/* A record of the last two words, and return addresses in them: no caller begins at address 0. */
+TEST(test_end_of_addresses, set_up)
+{
+	static const struct {
+		uint64_t sp, fp;
+		bool first;
+	} cases[] = {
+		{ -16ULL, -16ULL, false }, /* the chain */
+		{ -32ULL, -16ULL, false },
+		{ -16ULL, -16ULL, true }, /* the prologue */
+		{ -8ULL, 1, true },	  /* the leaf */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct stack_copy last = { cases[i].sp, (const uint8_t *)words, -cases[i].sp,
+					   true };
+		const struct fp_input in = {
+			.arch = &arch_x86_64,
+			.copy = &last,
+			.space = &space,
+			.word = 8,
+			.first = cases[i].first,
+			.called_from_any = true,
+		};
+		struct arch_frame f = frame(cases[i].fp);
+
+		f.reg[arch_x86_64.sp] = cases[i].sp;
+		words[0] = cases[i].fp == cases[i].sp ? cases[i].fp : CODE + 0x20;
+		words[1] = CODE + 0x20;
+		words[2] = -8ULL;
+		words[3] = CODE + 0x30;
+		assert_int_equal(fp_step(&in, &f), FP_NONE);
+		assert_int_equal(f.reg[arch_x86_64.sp], cases[i].sp);
+	}
+}
+
 TEST(test_no_dump, set_up)
 {
 	struct arch_frame f = frame(SP + 16);
