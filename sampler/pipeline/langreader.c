@@ -40,8 +40,9 @@
 /* Later than this after the sample the thread may have run on another CPU. */
 #define LATE_NS	     2000000ULL
 #define STOP_WAIT_NS 100000000ULL
-/* Shortest time between two searches for unknown threads. */
-#define FIND_NS 10000000ULL
+/* Shortest time between two searches for unknown threads, and how many times that of a search. */
+#define FIND_NS	   10000000ULL
+#define FIND_SHARE 20U
 /* DWARF numbers of registers. */
 #define X86_64_RDI 5
 #define X86_64_R9  9
@@ -81,7 +82,7 @@ struct langreader {
 	atomic_int pid;
 	atomic_uint process;
 	pid_t read_pid;	  /* the process that lang.memory reads */
-	uint64_t find_ns; /* when a thread was last looked for */
+	uint64_t find_ns; /* no thread is looked for until then */
 	struct feed *feed;
 	struct lang_process about;
 	struct lang_chain chain;
@@ -270,6 +271,17 @@ static void copy_rest(void *ctx)
 	ring_copy_rest(&r->record);
 }
 
+/* Find the state of a thread; a process decides how long that takes. */
+static void find_thread(struct langreader *r, uint32_t process, pid_t tid)
+{
+	uint64_t begin_ns = time_now_ns(), end_ns;
+
+	if (!lang_chain_find_thread(&r->lang, &r->about, process, tid))
+		return;
+	end_ns = time_now_ns();
+	r->find_ns = end_ns + MAX(FIND_NS, FIND_SHARE * (end_ns - begin_ns));
+}
+
 /* Read the frames of the sampled thread, which this thread has preempted if all is well. */
 static void read_thread(struct langreader *r, const struct record_sample *s, uint32_t process,
 			bool newest)
@@ -306,10 +318,8 @@ static void read_thread(struct langreader *r, const struct record_sample *s, uin
 	timely = newest && sched_getcpu() == r->cpu_nr && (int)s->cpu == r->cpu_nr &&
 		 time_now_ns() - s->time_ns < LATE_NS && is_first(r);
 	put_slot(r, s, process, timely);
-	if (known || s->time_ns - r->find_ns < FIND_NS)
-		return;
-	r->find_ns = s->time_ns;
-	lang_chain_find_thread(&r->lang, &r->about, process, in.tid);
+	if (!known && s->time_ns >= r->find_ns)
+		find_thread(r, process, in.tid);
 }
 
 static void on_sample(struct langreader *r, const struct record_sample *s, bool newest)

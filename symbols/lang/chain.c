@@ -237,10 +237,25 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	return true;
 }
 
-void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+/* Double the pause until the next search, or end it. */
+static void set_pause(struct lang_search *s, uint64_t now_ns, bool found)
+{
+	s->pause_ns = found ? 0 : MIN(MAX(2 * s->pause_ns, LANG_SEARCH_NS), LANG_SEARCH_MAX_NS);
+	s->until_ns = now_ns + s->pause_ns;
+}
+
+bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			    pid_t tid)
 {
+	struct lang_search *s = &r->searches[hash_u64(process) & (LANG_SEARCHES - 1)];
+
 	assert(p->kind > LANG_NONE && p->kind < LANG_NR);
+	if (s->process != process)
+		*s = (struct lang_search){ .process = process };
+	if (r->work.time_ns < s->until_ns)
+		return false;
 	lang_memory_begin(&r->memory);
 	decoders[p->kind].find_thread(r, p, process, tid);
+	set_pause(s, r->work.time_ns, find_thread(r, process, tid));
+	return true;
 }

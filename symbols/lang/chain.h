@@ -63,9 +63,22 @@ struct lang_known {
 	bool made; /* of no file: it may be freed at any time */
 };
 
+/*
+ * A search for a thread takes up to 1,500 calls. After one that did not find its thread, the next
+ * one in this process is made after a pause, which is doubled each time.
+ */
+#define LANG_SEARCH_NS	   10000000ULL
+#define LANG_SEARCH_MAX_NS (LANG_SEARCH_NS << 6)
+
+struct lang_search {
+	uint32_t process; /* 0: empty */
+	uint64_t pause_ns, until_ns;
+};
+
 #define LANG_THREADS  512U /* powers of two */
 #define LANG_WAYS     4U
 #define LANG_REPLACES 64U
+#define LANG_SEARCHES 64U
 #define LANG_KNOWN    4096U
 
 /* Text of the process, or of ours. */
@@ -150,7 +163,8 @@ struct lang_reader {
 	struct lang_memory memory;
 	struct codes *codes; /* borrowed, shared */
 	uint32_t next_way;
-	uint32_t replaces[LANG_REPLACES]; /* processes that have replaced code, by hash */
+	uint32_t replaces[LANG_REPLACES];	    /* processes that have replaced code, by hash */
+	struct lang_search searches[LANG_SEARCHES]; /* by process, by hash */
 	struct lang_thread threads[LANG_THREADS];
 	struct lang_known known[LANG_KNOWN];
 	struct lang_work { /* of the chain in hand */
@@ -232,8 +246,11 @@ struct lang_chain {
  */
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out);
-/* Find the state of a thread in its interpreter's lists, bounded; keeps all states on the way. */
-void lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+/*
+ * Find the state of a thread in its interpreter's lists, bounded, after lang_chain(); keeps all
+ * states on the way. False: in this process it is too early for another search.
+ */
+bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			    pid_t tid);
 
 /* Queue the pieces that the last samples of the thread needed, and set the tail. */

@@ -103,6 +103,7 @@ static inline bool made_reader(struct lang_reader *r, struct pymake *m)
 	made_forget_threads(r, 42);
 	made_forget_known(r);
 	memset(r->replaces, 0, sizeof(r->replaces));
+	memset(r->searches, 0, sizeof(r->searches));
 	r->memory.read = pymake_read;
 	r->memory.ctx = m;
 	r->codes = codes_new();

@@ -160,6 +160,7 @@ static inline bool pymake_reader(struct lang_reader *r, struct pymake *m)
 	r->codes = codes_new();
 	memset(r->threads, 0, sizeof(r->threads));
 	memset(r->known, 0, sizeof(r->known));
+	memset(r->searches, 0, sizeof(r->searches));
 	r->memory.read = pymake_read;
 	r->memory.ctx = m;
 	return r->codes;

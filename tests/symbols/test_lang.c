@@ -169,6 +169,54 @@ TEST(test_unknown_thread, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 }
 
+/* Search for the thread of the sample, @ns later; return whether that was not too early. */
+static bool search(struct fixture *f, uint64_t ns)
+{
+	bool searched;
+
+	f->sample.time_ns += ns;
+	lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
+	f->m.nr_calls = 0;
+	searched =
+		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
+	assert_int_equal(f->m.nr_calls > 0, searched);
+	return searched;
+}
+
+/* A thread that is not found is not looked for at each sample; other processes do not wait. */
+TEST(test_search_pauses, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t ns = LANG_SEARCH_NS, slot;
+
+	call_all(f);
+	f->sample.tid = TID + 1;
+	assert_true(search(f, 1000));
+	for (int i = 0; i < 10; i++, ns = MIN(2 * ns, LANG_SEARCH_MAX_NS)) {
+		assert_false(search(f, ns - 1));
+		assert_true(search(f, 1));
+	}
+	f->sample.process++;
+	assert_true(search(f, 1));
+	f->sample.process--;
+	assert_false(search(f, 1));
+	/* A thread was found: the next one may be new. */
+	f->sample.tid = TID;
+	assert_true(search(f, LANG_SEARCH_MAX_NS));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	f->sample.tid = TID + 1;
+	assert_true(search(f, 1));
+	assert_false(search(f, LANG_SEARCH_NS - 1));
+	assert_true(search(f, 1));
+	assert_false(search(f, 1));
+	/* A process with the same slot. */
+	slot = hash_u64(f->sample.process) % LANG_SEARCHES;
+	do
+		f->sample.process++;
+	while (hash_u64(f->sample.process) % LANG_SEARCHES != slot);
+	assert_true(search(f, 1));
+}
+
 /* The state is that of another thread by now. */
 TEST(test_state_reused, setup, teardown)
 {
@@ -350,6 +398,7 @@ TEST(test_unmapped, setup, teardown)
 		for (uint32_t call = 1; call <= 8; call++) {
 			/* Nothing is read ahead or known: each call of a first sample. */
 			f->sample.process++;
+			f->sample.time_ns += LANG_SEARCH_MAX_NS;
 			f->m.gone = page;
 			f->m.gone_from = call;
 			f->m.nr_calls = 0;
@@ -359,6 +408,7 @@ TEST(test_unmapped, setup, teardown)
 				nr_without++;
 			assert_in_range(f->m.nr_calls, 1, 3 * LANG_CALLS_MAX);
 			f->m.gone_from = 0;
+			f->sample.time_ns += LANG_SEARCH_NS;
 			assert_int_equal(chain(f), LANG_NONE_NR);
 			assert_int_equal(f->chain.nr, 3);
 			expect_name(f, 0, "leaf", 7);
@@ -394,9 +444,9 @@ TEST(test_wild_numbers, setup, teardown)
 			assert_in_range(f->m.nr_calls, 0, LANG_CALLS_MAX);
 			assert_in_range(f->chain.nr, 0, LANG_FRAMES_MAX);
 			lang_chain_find_thread(f->reader, &f->m.process, 9, TID);
+			memset(f->reader->searches, 0, sizeof(f->reader->searches));
 			f->m = keep;
 		}
-	lang_chain_find_thread(f->reader, &f->m.process, 9, TID);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	expect_name(f, 0, "leaf", 7);
 }

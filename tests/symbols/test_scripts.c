@@ -63,6 +63,7 @@ static void expect_bounded(struct fixture *f)
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
 		spoil(f, f->m.process.runtime, steps[i]);
 		f->m.nr_calls = 0;
+		f->sample.time_ns += LANG_SEARCH_MAX_NS;
 		if (chain(f) == LANG_NONE_NR)
 			assert_in_range(f->chain.nr, 1, LANG_FRAMES_MAX);
 		assert_in_range(f->m.nr_calls, 1, 2 * LANG_CALLS_MAX + FIND_CALLS_MAX);
@@ -499,6 +500,7 @@ TEST(test_ruby_unknown_thread, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 	/* The thread is another one by now. */
 	f->sample.tid = TID;
+	f->sample.time_ns += LANG_SEARCH_NS;
 	assert_int_equal(chain(f), LANG_NONE_NO_FRAMES);
 	pymake_u32(&f->m, r.thread + 88, TID + 2);
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
