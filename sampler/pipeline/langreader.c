@@ -24,6 +24,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/pipeline/preemption.h"
+#include "sampler/pipeline/reading.h"
 #include "sampler/pipeline/ring_copy.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/thread.h"
@@ -78,9 +79,7 @@ struct langreader {
 	atomic_int state;	      /* enum life */
 	struct preemption preemption; /* while slow */
 	bool looked;		      /* at it, since the last wake-up */
-	_Atomic uint64_t since_ns;    /* the read that goes on; 0: none */
-	atomic_int pid;
-	atomic_uint process;
+	struct reading reading;
 	pid_t read_pid;	  /* the process that lang.memory reads */
 	uint64_t find_ns; /* no thread is looked for until then */
 	struct feed *feed;
@@ -337,12 +336,9 @@ static void on_sample(struct langreader *r, const struct record_sample *s, bool 
 	    !(r->shared->languages & lang_bit(r->about.kind)) || is_barred(r->shared, process))
 		return;
 	r->read_pid = (pid_t)s->pid;
-	atomic_store_explicit(&r->pid, (int)s->pid, memory_order_relaxed);
-	atomic_store_explicit(&r->process, process, memory_order_relaxed);
-	/* Release: which process it is; pairs with langreader_hangs(). */
-	atomic_store_explicit(&r->since_ns, time_now_ns(), memory_order_release);
+	reading_begin(&r->reading, (pid_t)s->pid, process, time_now_ns());
 	read_thread(r, s, process, newest);
-	atomic_store_explicit(&r->since_ns, 0, memory_order_relaxed);
+	reading_end(&r->reading);
 }
 
 /*
@@ -555,13 +551,7 @@ struct feed *langreader_feed(struct langreader *r)
 
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process)
 {
-	uint64_t since = atomic_load_explicit(&r->since_ns, memory_order_acquire);
-
-	if (!since || now_ns < since + LANGREADER_HANG_NS)
-		return false;
-	*pid = atomic_load_explicit(&r->pid, memory_order_relaxed);
-	*process = atomic_load_explicit(&r->process, memory_order_relaxed);
-	return true;
+	return reading_hangs(&r->reading, now_ns, LANGREADER_HANG_NS, pid, process);
 }
 
 bool langreader_is_slow(const struct langreader *r)
