@@ -159,10 +159,15 @@ static void want_parts(struct lang_reader *r, const struct lang_process *p,
 		s->is_sized = true;
 		unit = s->wide ? 2 : 1;
 		for (uint32_t at = s->from; at < s->length && room; at += nr, room--) {
+			int part;
+
 			nr = MIN(s->length - at, PART_BYTES / unit);
-			s->parts[s->nr_parts++] = lang_memory_want(&r->memory,
-								   s->chars + (uint64_t)at * unit,
-								   nr * unit);
+			part = lang_memory_want(&r->memory, s->chars + (uint64_t)at * unit,
+						nr * unit);
+			/* Many other pieces are read at this sample. */
+			if (part < 0)
+				break;
+			s->parts[s->nr_parts++] = part;
 		}
 	}
 }

@@ -513,6 +513,35 @@ TEST(test_source_moved, setup, teardown)
 	assert_int_equal(text_of(f, 0)->first_line, 1);
 }
 
+/* Frames of many functions leave no room for the text of a script: it is read later. */
+TEST(test_source_without_room, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct v8make_table table = { .size = 0 };
+	uint64_t leaf = named(f, "leaf", 200), other[240];
+	uint64_t scope = v8make_scope(&f->v, 0, v8make_string(&f->v, "other"), 0, 20), bytecodes;
+	uint64_t first = f->v.top, small = PYMAKE_SIZE - STACK;
+
+	v8make_entry(&table, 0, v8make_position(205, -1), true);
+	bytecodes = v8make_bytecodes(&f->v, table.bytes, table.size);
+	for (uint32_t i = 0; i < ARRAY_SIZE(other); i++)
+		other[i] = v8make_function(&f->v, f->script, scope);
+	for (uint32_t i = 0; i < 400; i++)
+		v8make_frame(&f->v, leaf, bytecodes, 0);
+	for (uint32_t nr = 100; nr < ARRAY_SIZE(other); nr++) {
+		f->sample.process++;
+		for (uint32_t i = 1; i < 400; i++)
+			pymake_u64(&f->m, first - 128 * i - 16, other[i % nr] + 1);
+		put_stack(f, PYMAKE_SIZE - 128 * 403, 128 * 403);
+		chain(f);
+		/* The outermost frame alone. */
+		put_stack(f, (uint32_t)small + STACK - 256 - 64, 256 + 64);
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr, 1);
+		assert_int_equal(text_of(f, 0)->first_line, 21);
+	}
+}
+
 /* The interpreter's registers show the bytecode in hand, where the code at the pc is its own. */
 TEST(test_handlers, setup, teardown)
 {
