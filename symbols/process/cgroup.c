@@ -11,9 +11,10 @@
 
 #include "symbols/base/base.h"
 
-#define ID_SHOWN 12 /* digits of a container id */
-#define ID_LEAST 12
-#define ID_WHOLE 64
+#define ID_SHOWN   12 /* digits of a container id */
+#define ID_LEAST   12
+#define ID_WHOLE   64
+#define USER_SHOWN ((size_t)10)
 
 struct part {
 	const char *str;
@@ -23,16 +24,17 @@ struct part {
 /* Text before and after the id or name of a container, and its kind. */
 static const struct {
 	const char *before, *after, *kind;
-	bool is_id; /* hexadecimal digits; else a name */
+	bool is_id;    /* hexadecimal digits; else a name */
+	bool rootless; /* it may be of a user's systemd */
 } forms[] = {
-	{ "docker-", ".scope", "docker", true },
-	{ "libpod-", ".scope", "podman", true },
-	{ "libpod-", "", "podman", true },
-	{ "cri-containerd-", ".scope", "k8s", true },
-	{ "crio-", ".scope", "k8s", true },
-	{ "systemd-nspawn@", ".service", "nspawn", false },
-	{ "machine-", ".scope", "machine", false },
-	{ "lxc.payload.", "", "lxc", false },
+	{ "docker-", ".scope", "docker", true, false },
+	{ "libpod-", ".scope", "podman", true, true },
+	{ "libpod-", "", "podman", true, false },
+	{ "cri-containerd-", ".scope", "k8s", true, false },
+	{ "crio-", ".scope", "k8s", true, false },
+	{ "systemd-nspawn@", ".service", "nspawn", false, false },
+	{ "machine-", ".scope", "machine", false, false },
+	{ "lxc.payload.", "", "lxc", false, false },
 };
 
 static bool is_hex(char c)
@@ -92,24 +94,40 @@ bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_
 	return best.str;
 }
 
-/* Take the last part off @path; false: none left. */
-static bool last_part(struct part *path, struct part *out)
+/* Take the first part off @path; false: none left. */
+static bool first_part(struct part *path, struct part *out)
 {
-	size_t from;
+	const char *slash;
 
-	while (path->size && path->str[path->size - 1] == '/')
+	while (path->size && *path->str == '/') {
+		path->str++;
 		path->size--;
-	for (from = path->size; from && path->str[from - 1] != '/'; from--)
-		;
-	*out = (struct part){ path->str + from, path->size - from };
-	path->size = from;
+	}
+	slash = memchr(path->str, '/', path->size);
+	*out = (struct part){ path->str, slash ? (size_t)(slash - path->str) : path->size };
+	path->str += out->size;
+	path->size -= out->size;
 	return out->size;
 }
 
-/* Copy an id; systemd writes '-' as \x2d in names. */
-static size_t put(char *out, const char *kind, struct part id)
+/* Take what is between @before and @after; false: there is nothing, or other text around it. */
+static bool take(struct part p, const char *before, const char *after, struct part *out)
 {
-	size_t n = (size_t)snprintf(out, CGROUP_CONTAINER_MAX, "%s:", kind);
+	size_t nr_before = strlen(before), nr_after = strlen(after);
+
+	if (p.size <= nr_before + nr_after || !begins(p, before) ||
+	    memcmp(p.str + p.size - nr_after, after, nr_after))
+		return false;
+	*out = (struct part){ p.str + nr_before, p.size - nr_before - nr_after };
+	return true;
+}
+
+/* Copy an id; systemd writes '-' as \x2d in names. Of a user: "podman@1000:3fa1c2d4e5f6". */
+static size_t put(char *out, const char *kind, struct part user, struct part id)
+{
+	size_t n = (size_t)snprintf(out, CGROUP_CONTAINER_MAX, "%s%s%.*s:", kind,
+				    user.size ? "@" : "", (int)MIN(user.size, USER_SHOWN),
+				    user.str);
 
 	for (size_t i = 0; i < id.size && n + 1 < CGROUP_CONTAINER_MAX; i++) {
 		bool dash = id.size - i >= 4 && !memcmp(id.str + i, "\\x2d", 4);
@@ -121,49 +139,65 @@ static size_t put(char *out, const char *kind, struct part id)
 	return n;
 }
 
-/* Recognise a container by the last part of the path alone. */
-static size_t by_form(struct part p, char *out)
+/* Copy the begin of an id; @whole: a complete id of the system, for users may write any. */
+static size_t put_id(char *out, const char *kind, struct part user, struct part id,
+		     const char **whole)
+{
+	*whole = user.size || id.size != ID_WHOLE ? NULL : id.str;
+	id.size = ID_SHOWN;
+	return put(out, kind, user, id);
+}
+
+/* Recognise a container by one part of the path alone. */
+static size_t by_form(struct part p, struct part user, char *out, const char **whole)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
-		size_t before = strlen(forms[i].before), after = strlen(forms[i].after);
-		struct part id = { p.str + before, p.size - before - after };
+		struct part id;
 
-		if (p.size <= before + after || !begins(p, forms[i].before) ||
-		    memcmp(p.str + p.size - after, forms[i].after, after))
+		if ((user.size && !forms[i].rootless) ||
+		    !take(p, forms[i].before, forms[i].after, &id))
 			continue;
 		if (!forms[i].is_id)
-			return put(out, forms[i].kind, id);
-		if (!is_id(id, ID_LEAST))
-			continue;
-		id.size = ID_SHOWN;
-		return put(out, forms[i].kind, id);
+			return put(out, forms[i].kind, user, id);
+		if (is_id(id, ID_LEAST))
+			return put_id(out, forms[i].kind, user, id, whole);
 	}
 	return 0;
 }
 
-size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX])
+/* Recognise a container of the system by its name and the one above. */
+static size_t by_parent(struct part p, struct part parent, char *out, const char **whole)
 {
-	struct part rest = { path, size }, p;
+	static const struct part system = { "", 0 };
+
+	if (equals(parent, "lxc") || equals(parent, "lxc.payload"))
+		return put(out, "lxc", system, p);
+	if (p.size != ID_WHOLE || !is_id(p, ID_WHOLE))
+		return 0;
+	return put_id(out,
+		      equals(parent, "docker")				    ? "docker"
+		      : begins(parent, "pod") || begins(parent, "kubepods") ? "k8s"
+		      : begins(parent, "libpod")			    ? "podman"
+									    : "container",
+		      system, p, whole);
+}
+
+size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX],
+			const char **id)
+{
+	struct part rest = { path, size }, parent = { "", 0 }, user = { "", 0 }, p;
+	size_t n = 0;
 
 	out[0] = '\0';
-	while (last_part(&rest, &p)) {
-		struct part above = rest, parent = { "", 0 };
-		size_t n = by_form(p, out);
-
-		if (n)
-			return n;
-		last_part(&above, &parent);
-		if (equals(parent, "lxc") || equals(parent, "lxc.payload"))
-			return put(out, "lxc", p);
-		if (p.size != ID_WHOLE || !is_id(p, ID_WHOLE))
+	*id = NULL;
+	/* The outermost one: those in it may choose the names of cgroups below. */
+	for (; !n && first_part(&rest, &p); parent = p) {
+		/* Users choose the names below their systemd. */
+		if (!user.size && take(p, "user@", ".service", &user))
 			continue;
-		p.size = ID_SHOWN;
-		return put(out,
-			   equals(parent, "docker")				 ? "docker"
-			   : begins(parent, "pod") || begins(parent, "kubepods") ? "k8s"
-			   : begins(parent, "libpod")				 ? "podman"
-										 : "container",
-			   p);
+		n = by_form(p, user, out, id);
+		if (!n && !user.size)
+			n = by_parent(p, parent, out, id);
 	}
-	return 0;
+	return n;
 }

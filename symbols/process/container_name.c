@@ -16,23 +16,6 @@
 #define FILE_MAX (1u << 20)
 #define OLD_NS	 10000000000ULL /* containers are renamed */
 
-static bool is_digit(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
-
-const char *container_name_id(const char *path, size_t size)
-{
-	size_t run = 0;
-
-	for (size_t i = 0; i < size; i++) {
-		run = is_digit(path[i]) ? run + 1 : 0;
-		if (run == CONTAINER_NAME_ID && (i + 1 == size || !is_digit(path[i + 1])))
-			return path + i + 1 - CONTAINER_NAME_ID;
-	}
-	return NULL;
-}
-
 /* Copy a name, docker's without its slash. Return false if it has other letters than a name. */
 static bool take(const json_t *value, char *name)
 {

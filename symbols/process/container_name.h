@@ -27,11 +27,9 @@ struct container_names {
 	unsigned int next; /* overwritten next */
 };
 
-/* Find the id of the container in the path of a cgroup; NULL: none of 64 digits. */
-const char *container_name_id(const char *path, size_t size);
 /*
- * Get the name of container @id, "web"; "": unknown. @root: instead of /; NULL: ours. Borrowed
- * until the next call.
+ * Get the name of the container with the 64 digits of @id, "web"; "": unknown. @root: instead of /;
+ * NULL: ours. Borrowed until the next call.
  */
 const char *container_name(struct container_names *n, const char *root, const char *id,
 			   uint64_t now_ns);

@@ -294,10 +294,9 @@ static void read_command(struct reading *r, int dir_fd)
 }
 
 /* Put the name of the container in the place of its id: "docker:web". */
-static size_t name_container(struct container_names *names, const char *path, size_t size,
+static size_t name_container(struct container_names *names, const char *id,
 			     char container[static CGROUP_CONTAINER_MAX], size_t n)
 {
-	const char *id = n ? container_name_id(path, size) : NULL;
 	const char *name = id ? container_name(names, NULL, id, time_now_ns()) : "";
 	const char *colon = *name ? strchr(container, ':') : NULL;
 	size_t kind = colon ? (size_t)(colon + 1 - container) : 0;
@@ -311,14 +310,14 @@ static size_t name_container(struct container_names *names, const char *path, si
 static void read_cgroup(struct container_names *names, struct reading *r, int dir_fd)
 {
 	char *text, container[CGROUP_CONTAINER_MAX];
-	const char *path;
+	const char *path, *id;
 	size_t size, n;
 
 	if (foreign_read_at(dir_fd, "cgroup", STATUS_MAX, &text, &size))
 		return;
 	if (cgroup_path(text, size, &path, &size)) {
-		n = cgroup_container(path, size, container);
-		n = name_container(names, path, size, container, n);
+		n = cgroup_container(path, size, container, &id);
+		n = name_container(names, id, container, n);
 		r->d.cgroup = text_sanitise(r->cgroup, sizeof(r->cgroup), path, size);
 		r->d.container = text_sanitise(r->container, sizeof(r->container), container, n);
 	}

@@ -14,17 +14,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *text = (const char *)data, *path;
+	const char *text = (const char *)data, *path, *id;
 	char out[CGROUP_CONTAINER_MAX];
 	size_t n;
 
-	if (cgroup_container(text, size, out) >= sizeof(out))
+	if (cgroup_container(text, size, out, &id) >= sizeof(out))
 		abort();
 	if (!cgroup_path(text, size, &path, &n))
 		return 0;
 	if (!n || path[0] != '/' || path < text || path + n > text + size || memchr(path, '\n', n))
 		abort();
-	if (cgroup_container(path, n, out) != strlen(out) && !memchr(path, '\0', n))
+	if (cgroup_container(path, n, out, &id) != strlen(out) && !memchr(path, '\0', n))
+		abort();
+	if (id && (id < path || id + 64 > path + n))
 		abort();
 	return 0;
 }

@@ -127,16 +127,6 @@ TEST(test_container_files)
 	fake_remove(root);
 }
 
-TEST(test_container_ids)
-{
-	static const char path[] = "/docker/" ID64 "/init.scope";
-
-	assert_ptr_equal(container_name_id(path, strlen(path)), path + 8);
-	assert_null(container_name_id("/docker/3fa1c2d4e5f6", 20));
-	assert_null(container_name_id(ID64 "0", 65));
-	assert_null(container_name_id("", 0));
-}
-
 TEST(test_container)
 {
 	static const struct {
@@ -148,7 +138,7 @@ TEST(test_container)
 		{ "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID64 ".scope/"
 		  "containe"
 		  "r",
-		  "podman:3fa1c2d4e5f6" },
+		  "podman@1000:3fa1c2d4e5f6" },
 		{ "/libpod_parent/libpod-" ID64, "podman:3fa1c2d4e5f6" },
 		{ "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod12.slice/"
 		  "cri-containerd-" ID64 ".scope",
@@ -172,12 +162,50 @@ TEST(test_container)
 		{ "////", "" },
 	};
 	char out[CGROUP_CONTAINER_MAX];
+	const char *id;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		size_t n = cgroup_container(cases[i].path, strlen(cases[i].path), out);
+		size_t n = cgroup_container(cases[i].path, strlen(cases[i].path), out, &id);
 
 		assert_string_equal(out, cases[i].want);
 		assert_int_equal(n, strlen(out));
+	}
+}
+
+#define USER_PATH "/user.slice/user-1001.slice/user@1001.service/"
+
+/* Users choose names below their systemd, and root of a container below that container. */
+TEST(test_chosen_names)
+{
+	static const struct {
+		const char *path, *want;
+		bool id; /* its name may be shown */
+	} cases[] = {
+		{ USER_PATH "docker-" ID64 ".scope", "", false },
+		{ USER_PATH "app.slice/docker/" ID64, "", false },
+		{ USER_PATH ID64, "", false },
+		{ USER_PATH "lxc/web", "", false },
+		{ USER_PATH "lxc.payload.web", "", false },
+		{ USER_PATH "machine-web.scope", "", false },
+		{ USER_PATH "user@0.service/libpod-" ID64 ".scope", "podman@1001:3fa1c2d4e5f6",
+		  false },
+		{ "/user.slice/user@99999999999999.service/libpod-" ID64 ".scope",
+		  "podman@9999999999:3fa1c2d4e5f6", false },
+		{ "/docker/" ID64 "/docker/" OTHER, "docker:3fa1c2d4e5f6", true },
+		{ "/system.slice/docker-" ID64 ".scope/user@0.service/libpod-" OTHER ".scope",
+		  "docker:3fa1c2d4e5f6", true },
+		{ "/lxc.payload.web/system.slice/docker-" ID64 ".scope", "lxc:web", false },
+		{ "/system.slice/docker-3fa1c2d4e5f6.scope/" ID64, "docker:3fa1c2d4e5f6", false },
+	};
+	char out[CGROUP_CONTAINER_MAX];
+	const char *id;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cgroup_container(cases[i].path, strlen(cases[i].path), out, &id);
+		assert_string_equal(out, cases[i].want);
+		assert_int_equal(id != NULL, cases[i].id);
+		if (id)
+			assert_ptr_equal(id, strstr(cases[i].path, ID64));
 	}
 }
 
