@@ -34,7 +34,7 @@ struct bits {
 
 struct keep {
 	struct keep_config config;
-	int dir;
+	int dir, lock_fd;
 
 	/* The builder's. */
 	struct keepfile_out out;
@@ -498,7 +498,9 @@ static int open_folder(struct keep *k, struct err *e)
 
 	if (code)
 		return code;
-	code = keep_dir_open(&k->dir, k->config.dir, true, e);
+	code = keep_dir_open(&k->dir, k->config.dir, e);
+	if (!code)
+		code = keep_dir_lock(&k->lock_fd, k->dir, k->config.dir, e);
 	if (!code)
 		k->number = keep_dir_last(k->dir);
 	if (!code && thread_start(&k->thread, 0, keep_main, k))
@@ -517,11 +519,13 @@ int keep_open(struct keep **out, const struct keep_config *config, struct err *e
 		return 0;
 	k = xcalloc(1, sizeof(*k));
 	k->config = *config;
-	k->dir = k->segment = -1;
+	k->dir = k->lock_fd = k->segment = -1;
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
 	code = open_folder(k, e);
 	if (code) {
+		if (k->lock_fd >= 0)
+			close(k->lock_fd);
 		if (k->dir >= 0)
 			close(k->dir);
 		free(k);
@@ -542,6 +546,7 @@ void keep_close(struct keep *k)
 	pthread_join(k->thread, NULL);
 	if (k->segment >= 0)
 		close(k->segment);
+	close(k->lock_fd);
 	close(k->dir);
 	clear_bits(&k->tasks);
 	clear_bits(&k->wrote);

@@ -13,7 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-int keep_dir_open(int *fd, const char *path, bool write, struct err *e)
+#include "symbols/base/invoker.h"
+
+#define LOCK "lock"
+
+int keep_dir_open(int *fd, const char *path, struct err *e)
 {
 	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*fd < 0)
@@ -21,15 +25,42 @@ int keep_dir_open(int *fd, const char *path, bool write, struct err *e)
 			       "cannot open %.300s: %s\n"
 			       "  --keep and --open take a folder: create it first",
 			       path, strerror(errno));
-	if (write && flock(*fd, LOCK_EX | LOCK_NB)) {
-		close(*fd);
-		*fd = -1;
-		return err_set(e, -EBUSY,
-			       "%.300s: another proftop keeps its samples there\n"
-			       "  give another folder",
-			       path);
-	}
 	return 0;
+}
+
+/* Return whether no other user can open the file: to lock it, it is enough to read it. */
+static bool is_private(int dir, int fd)
+{
+	struct stat st, folder;
+
+	return !fstat(fd, &st) && !fstat(dir, &folder) && S_ISREG(st.st_mode) &&
+	       !(st.st_mode & 077) && (st.st_uid == invoker_uid() || st.st_uid == folder.st_uid);
+}
+
+int keep_dir_lock(int *lock, int dir, const char *path, struct err *e)
+{
+	*lock = openat(dir, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		       0600);
+	if (*lock < 0)
+		return err_set(e, -errno,
+			       "cannot open %.300s/" LOCK ": %s\n"
+			       "  --keep takes a folder in which you may create files",
+			       path, strerror(errno));
+	if (is_private(dir, *lock) && !flock(*lock, LOCK_EX | LOCK_NB))
+		return 0;
+	if (is_private(dir, *lock))
+		err_set(e, -EBUSY,
+			"%.300s: another proftop keeps its samples there\n"
+			"  give another folder",
+			path);
+	else
+		err_set(e, -EPERM,
+			"%.300s/" LOCK ": another user can open it\n"
+			"  remove it, or give another folder",
+			path);
+	close(*lock);
+	*lock = -1;
+	return -EBUSY;
 }
 
 void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number)

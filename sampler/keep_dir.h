@@ -13,8 +13,14 @@
 #define KEEP_SEGMENT_MAX  ((uint64_t)1 << 30) /* bytes of one segment that are read */
 #define KEEP_SEGMENTS_MAX 65536
 
-/* Open a folder; @write: for one session, which locks it. 0 or -errno with a sentence. */
-int keep_dir_open(int *fd, const char *path, bool write, struct err *e);
+/* Open a folder. 0 or -errno with a sentence. */
+int keep_dir_open(int *fd, const char *path, struct err *e);
+/*
+ * Lock the folder @dir, of @path, for one session, until @lock is closed: by a file that no other
+ * user can open. Everyone who can read a folder could lock the folder itself. 0 or -errno with a
+ * sentence.
+ */
+int keep_dir_lock(int *lock, int dir, const char *path, struct err *e);
 void keep_dir_name(char name[static KEEP_DIR_NAME], uint32_t number);
 /* List the numbers of all segments in order; malloc'ed. -errno; else how many there are. */
 int keep_dir_list(int fd, uint32_t **numbers);

@@ -432,7 +432,7 @@ static int refuse_folder(const char *path, struct err *e)
 int keep_read_open(struct keep_read **out, struct sampler_config *config, struct err *e)
 {
 	struct keep_read *k = xcalloc(1, sizeof(*k));
-	int code = keep_dir_open(&k->dir, config->replay, false, e);
+	int code = keep_dir_open(&k->dir, config->replay, e);
 
 	if (!code) {
 		k->nr = keep_dir_list(k->dir, &k->numbers);

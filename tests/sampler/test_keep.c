@@ -7,7 +7,11 @@
 #include "tests/prelude_rcu.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sampler/file/keepfile.h"
@@ -142,7 +146,7 @@ static void read_segments(struct fixture *f)
 
 	assert_non_null(d);
 	while ((e = readdir(d))) {
-		if (e->d_name[0] == '.')
+		if (!strstr(e->d_name, ".keep"))
 			continue;
 		snprintf(path, sizeof(path), "%s/%.30s", f->dir, e->d_name);
 		in = fopen(path, "r");
@@ -204,6 +208,46 @@ TEST(test_events_while_the_disk_is_behind)
 	read_segments(&f);
 	assert_int_equal(f.nr_first, 2);
 	assert_int_equal(f.nr_second, 1);
+	close_fixture(&f);
+}
+
+/* Open --keep on the folder of @f a second time. */
+static int open_again(const struct fixture *f, struct keep **k, struct err *e)
+{
+	const struct keep_config config = { f->dir, 64 << 20, 3600000000000ULL };
+
+	return keep_open(k, &config, e);
+}
+
+/* A session has the folder alone; users that can read it cannot take it. */
+TEST(test_lock)
+{
+	struct fixture f;
+	struct keep *k = NULL;
+	struct err e;
+	struct stat st;
+	char path[64];
+	int dir;
+
+	open_fixture(&f);
+	assert_int_equal(open_again(&f, &k, &e), -EBUSY);
+	assert_non_null(strstr(e.text, "another proftop"));
+	keep_close(f.k);
+	dir = open(f.dir, O_RDONLY);
+	assert_int_equal(flock(dir, LOCK_EX | LOCK_NB), 0);
+	assert_int_equal(open_again(&f, &k, &e), 0);
+	keep_close(k);
+	close(dir);
+	snprintf(path, sizeof(path), "%s/lock", f.dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	/* Made by others before. */
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(open_again(&f, &k, &e), -EBUSY);
+	assert_non_null(strstr(e.text, "/lock: another user can open it"));
+	unlink(path);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_int_equal(open_again(&f, &k, &e), -ELOOP);
 	close_fixture(&f);
 }
 
