@@ -22,9 +22,10 @@
 #include "symbols/base/invoker.h"
 #include "symbols/base/thread.h"
 
-#define SEGMENTS    16		       /* of the size */
-#define QUEUED_MAX  ((size_t)64 << 20) /* bytes that wait for a slow disk */
-#define UNNAMED_MAX 4096
+#define SEGMENTS     16			/* of the size */
+#define QUEUED_MAX   ((size_t)64 << 20) /* bytes that wait for a slow disk */
+#define UNNAMED_MAX  4096
+#define NUMBER_TRIES 4
 
 /* Bits by id: written to the segment. */
 struct bits {
@@ -54,6 +55,7 @@ struct keep {
 	struct keepfile_out queued;
 	bool rotate, stop;
 	int error;
+	struct err why; /* if @error */
 
 	/* The thread's. */
 	int segment;
@@ -310,7 +312,7 @@ static void queue(struct keep *k, bool rotate)
 
 	pthread_mutex_lock(&k->lock);
 	if (k->out.failed) {
-		k->error = -ENOMEM;
+		k->error = err_set(&k->why, -ENOMEM, "%s", strerror(ENOMEM));
 		keepfile_fini(&k->out);
 	} else {
 		*q = k->out;
@@ -403,7 +405,7 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	queue(k, rotate);
 }
 
-int keep_check(struct keep *k)
+int keep_check(struct keep *k, struct err *e)
 {
 	int code;
 
@@ -411,6 +413,7 @@ int keep_check(struct keep *k)
 		return 0;
 	pthread_mutex_lock(&k->lock);
 	code = k->error;
+	*e = k->why;
 	pthread_mutex_unlock(&k->lock);
 	k->failed = code != 0;
 	return code;
@@ -433,32 +436,52 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
+/* Create the next segment. A file that came into the folder since may have its number. */
+static int create_segment(struct keep *k, struct err *e)
+{
+	static const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+	char name[KEEP_DIR_NAME];
+	int code;
+
+	for (int i = 0; i < NUMBER_TRIES; i++) {
+		if (k->number == UINT32_MAX)
+			return err_set(e, -EOVERFLOW, "no number is left for a file");
+		keep_dir_name(name, ++k->number);
+		k->segment = openat(k->dir, name, flags, 0600);
+		if (k->segment >= 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+		code = keep_dir_last(k->dir, &k->number, e);
+		if (code)
+			return code;
+	}
+	return err_set(e, -errno, "cannot create %s: %s", name, strerror(errno));
+}
+
 /* Open the next segment, which grows by @tick bytes beyond its part, and remove the oldest ones. 0
  * or -errno. */
-static int next_segment(struct keep *k, uint64_t tick)
+static int next_segment(struct keep *k, uint64_t tick, struct err *e)
 {
 	uint64_t needed = k->config.size / SEGMENTS + tick;
-	char name[KEEP_DIR_NAME];
 	int code;
 
 	if (k->segment >= 0)
 		close(k->segment);
 	k->segment = -1;
 	code = keep_dir_shrink(k->dir, k->config.size - MIN(needed, k->config.size),
-			       k->config.time_ns - k->config.time_ns / SEGMENTS);
-	if (code)
-		return code;
-	keep_dir_name(name, ++k->number);
-	k->segment = openat(k->dir, name,
-			    O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return k->segment < 0 ? -errno : 0;
+			       k->config.time_ns - k->config.time_ns / SEGMENTS, e);
+	return code ? code : create_segment(k, e);
 }
 
-static int write_queued(struct keep *k, const struct keepfile_out *q, bool rotate)
+static int write_queued(struct keep *k, const struct keepfile_out *q, bool rotate, struct err *e)
 {
-	int code = rotate ? next_segment(k, q->size) : 0;
+	int code = rotate ? next_segment(k, q->size, e) : 0;
 
-	return code ? code : write_all(k->segment, q->bytes, q->size);
+	if (code)
+		return code;
+	code = write_all(k->segment, q->bytes, q->size);
+	return code ? err_set(e, code, "cannot write: %s", strerror(-code)) : 0;
 }
 
 static void *keep_main(void *arg)
@@ -472,6 +495,7 @@ static void *keep_main(void *arg)
 		struct keepfile_out q = k->queued;
 		bool rotate = k->rotate;
 		int code = k->error;
+		struct err why = k->why;
 
 		if (!q.bytes) {
 			pthread_cond_wait(&k->changed, &k->lock);
@@ -481,13 +505,27 @@ static void *keep_main(void *arg)
 		pthread_mutex_unlock(&k->lock);
 		/* After a failure nothing is written any more: a segment has no gaps. */
 		if (!code)
-			code = write_queued(k, &q, rotate);
+			code = write_queued(k, &q, rotate, &why);
 		pthread_mutex_lock(&k->lock);
 		k->error = code;
+		k->why = why;
 		keepfile_fini(&k->queued);
 	}
 	pthread_mutex_unlock(&k->lock);
 	return NULL;
+}
+
+/* Number the segments from the last one in the folder on. */
+static int begin_numbers(struct keep *k, struct err *e)
+{
+	struct err why;
+	int code = keep_dir_last(k->dir, &k->number, &why);
+
+	return code ? err_set(e, code,
+			      "--keep=%.300s: %.200s\n"
+			      "  move its files away, or give another folder",
+			      k->config.dir, why.text)
+		    : 0;
 }
 
 /* Open the folder and start the thread, both with the rights of the invoking user. */
@@ -502,7 +540,7 @@ static int open_folder(struct keep *k, struct err *e)
 	if (!code)
 		code = keep_dir_lock(&k->lock_fd, k->dir, k->config.dir, e);
 	if (!code)
-		k->number = keep_dir_last(k->dir);
+		code = begin_numbers(k, e);
 	if (!code && thread_start(&k->thread, 0, keep_main, k))
 		code = err_set(e, -EAGAIN, "cannot start a thread for --keep");
 	invoker_end(&saved);

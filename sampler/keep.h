@@ -35,7 +35,7 @@ struct keep_input {
 
 /* Queue the slices that are new. */
 void keep_tick(struct keep *k, const struct keep_input *in);
-/* Return the -errno that ended it, once; else 0. */
-int keep_check(struct keep *k);
+/* Return the -errno that ended it, with a sentence, once; else 0. */
+int keep_check(struct keep *k, struct err *e);
 
 #endif

@@ -83,7 +83,7 @@ static int ascending(const void *a, const void *b)
 	return COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
-int keep_dir_list(int fd, uint32_t **numbers)
+int keep_dir_list(int fd, uint32_t **numbers, struct err *e)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), nr = 0;
 	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
@@ -91,11 +91,12 @@ int keep_dir_list(int fd, uint32_t **numbers)
 
 	*numbers = NULL;
 	if (!dir) {
+		nr = err_set(e, -errno, "cannot read the folder: %s", strerror(errno));
 		if (copy >= 0)
 			close(copy);
-		return -errno;
+		return nr;
 	}
-	while ((entry = readdir(dir)) && nr < KEEP_SEGMENTS_MAX) {
+	while (nr <= KEEP_SEGMENTS_MAX && (entry = readdir(dir))) {
 		uint32_t number = number_of(entry->d_name);
 
 		if (!number)
@@ -104,25 +105,35 @@ int keep_dir_list(int fd, uint32_t **numbers)
 		(*numbers)[nr++] = number;
 	}
 	closedir(dir);
+	if (nr > KEEP_SEGMENTS_MAX) {
+		free(*numbers);
+		*numbers = NULL;
+		return err_set(e, -E2BIG, "the folder has more than %d files named *.keep",
+			       KEEP_SEGMENTS_MAX);
+	}
 	if (nr)
 		qsort(*numbers, (size_t)nr, sizeof(**numbers), ascending);
 	return nr;
 }
 
-uint32_t keep_dir_last(int fd)
-{
-	uint32_t *numbers, last;
-	int nr = keep_dir_list(fd, &numbers);
-
-	last = nr > 0 ? numbers[nr - 1] : 0;
-	free(numbers);
-	return last;
-}
-
-int keep_dir_shrink(int fd, uint64_t size, uint64_t time_ns)
+int keep_dir_last(int fd, uint32_t *last, struct err *e)
 {
 	uint32_t *numbers;
-	int nr = keep_dir_list(fd, &numbers);
+	int nr = keep_dir_list(fd, &numbers, e);
+
+	*last = nr > 0 ? numbers[nr - 1] : 0;
+	free(numbers);
+	if (nr < 0)
+		return nr;
+	if (*last >= KEEP_NUMBER_MAX)
+		return err_set(e, -EOVERFLOW, "%08x.keep: there are no higher numbers", *last);
+	return 0;
+}
+
+int keep_dir_shrink(int fd, uint64_t size, uint64_t time_ns, struct err *e)
+{
+	uint32_t *numbers;
+	int nr = keep_dir_list(fd, &numbers, e), code = MIN(nr, 0);
 	time_t oldest = time(NULL) - (time_t)(time_ns / 1000000000);
 	uint64_t used = 0;
 	char name[KEEP_DIR_NAME];
@@ -134,9 +145,10 @@ int keep_dir_shrink(int fd, uint64_t size, uint64_t time_ns)
 		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 			continue;
 		used += (uint64_t)st.st_size;
-		if (used > size || st.st_mtime < oldest)
-			unlinkat(fd, name, 0);
+		if ((used > size || st.st_mtime < oldest) && unlinkat(fd, name, 0) &&
+		    errno != ENOENT)
+			code = err_set(e, -errno, "cannot remove %s: %s", name, strerror(errno));
 	}
 	free(numbers);
-	return MIN(nr, 0);
+	return code;
 }

@@ -429,14 +429,27 @@ static int refuse_folder(const char *path, struct err *e)
 		       path);
 }
 
+static int refuse_list(const char *path, int code, const struct err *why, struct err *e)
+{
+	return err_set(e, code,
+		       "%.300s: %.200s\n"
+		       "  a folder for --open is written with --keep",
+		       path, why->text);
+}
+
 int keep_read_open(struct keep_read **out, struct sampler_config *config, struct err *e)
 {
 	struct keep_read *k = xcalloc(1, sizeof(*k));
+	struct err why;
 	int code = keep_dir_open(&k->dir, config->replay, e);
 
 	if (!code) {
-		k->nr = keep_dir_list(k->dir, &k->numbers);
+		k->nr = keep_dir_list(k->dir, &k->numbers, &why);
+		if (k->nr < 0)
+			code = refuse_list(config->replay, k->nr, &why, e);
 		k->nr = MAX(k->nr, 0);
+	}
+	if (!code) {
 		k->size = folder_size(k);
 		find_events(k, config);
 		if (!config->nr_events)

@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <urcu-qsbr.h>
 
@@ -121,16 +120,15 @@ static void keep_slices(struct sampler *s)
 				 s->past.sets,
 				 0 };
 	struct timespec ts;
-	int code;
+	struct err e;
 
 	if (!s->keep)
 		return;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	in.real_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - time_now_ns();
 	keep_tick(s->keep, &in);
-	code = keep_check(s->keep);
-	if (code)
-		mailbox_say(&s->mailbox, "--keep has ended: %s", strerror(-code));
+	if (keep_check(s->keep, &e))
+		mailbox_say(&s->mailbox, "--keep has ended: %.200s", e.text);
 }
 
 /*

@@ -12,9 +12,11 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sampler/file/keepfile.h"
+#include "sampler/keep_dir.h"
 #include "sampler/past.h"
 #include "sampler/store.h"
 
@@ -29,6 +31,8 @@ struct fixture {
 	uint32_t nr_stacks, nr_missing;
 	char event[16];
 	uint32_t nr_first, nr_second; /* slices of the event */
+	int code;		      /* that ended it */
+	struct err why;
 };
 
 static void open_fixture(struct fixture *f)
@@ -84,13 +88,14 @@ static void keep(struct fixture *f, const struct past_events *sets, uint32_t now
 	keep_tick(f->k, &(struct keep_input){ history_slices(f->st.history), &tables, events, hz, 1,
 					      sets, 0 });
 	usleep(50000); /* the writer is behind no more */
-	assert_int_equal(keep_check(f->k), 0);
+	f->code = keep_check(f->k, &f->why);
 }
 
 static void keep_slice(struct fixture *f, const uint32_t *places, uint32_t nr)
 {
 	add_slice(f, places, nr);
 	keep(f, NULL, 0);
+	assert_int_equal(f->code, 0);
 }
 
 static void on_events(void *ctx, const struct keepfile_event *events, uint32_t nr)
@@ -204,6 +209,7 @@ TEST(test_events_while_the_disk_is_behind)
 	add_slice(&f, &place, 1);
 	keep(&f, sets, 1);
 	keep(&f, sets, 1);
+	assert_int_equal(f.code, 0);
 	keep_close(f.k);
 	read_segments(&f);
 	assert_int_equal(f.nr_first, 2);
@@ -248,6 +254,92 @@ TEST(test_lock)
 	unlink(path);
 	assert_int_equal(symlink("/dev/null", path), 0);
 	assert_int_equal(open_again(&f, &k, &e), -ELOOP);
+	close_fixture(&f);
+}
+
+static void put_file(const struct fixture *f, const char *name)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static bool has_file(const struct fixture *f, const char *name)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+	return !access(path, F_OK);
+}
+
+/* A number that is taken is left out; the last ones are refused, and so are too many. */
+TEST(test_numbers)
+{
+	struct fixture f;
+	struct keep *k;
+	struct err e;
+	uint32_t place, *numbers;
+	char name[KEEP_DIR_NAME];
+	int dir;
+
+	open_fixture(&f);
+	place = places_intern(f.st.places, OBJECT_ID_KERNEL, 0x1000);
+	put_file(&f, "00000001.keep");
+	put_file(&f, "00000002.keep");
+	keep_slice(&f, &place, 1);
+	assert_true(has_file(&f, "00000003.keep"));
+	keep_close(f.k);
+	put_file(&f, "ffffffff.keep");
+	assert_int_equal(open_again(&f, &k, &e), -EOVERFLOW);
+	assert_non_null(strstr(e.text, "ffffffff.keep: there are no higher numbers\n  move its"));
+	for (uint32_t i = 4; i < 4 + KEEP_SEGMENTS_MAX; i++) {
+		keep_dir_name(name, i);
+		put_file(&f, name);
+	}
+	assert_int_equal(open_again(&f, &k, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "more than 65536 files"));
+	assert_int_equal(keep_dir_open(&dir, f.dir, &e), 0);
+	assert_int_equal(keep_dir_list(dir, &numbers, &e), -E2BIG);
+	close(dir);
+	close_fixture(&f);
+}
+
+static bool unremovable;
+
+/* In place of the C library's. */
+int unlinkat(int fd, const char *name, int flags)
+{
+	if (unremovable && strstr(name, ".keep")) {
+		errno = EPERM;
+		return -1;
+	}
+	return (int)syscall(SYS_unlinkat, fd, name, flags);
+}
+
+/* With an old file that is still there the limit of the size would be broken: it is said. */
+TEST(test_unremovable)
+{
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct fixture f;
+	uint32_t place;
+	char path[96];
+
+	open_fixture(&f);
+	place = places_intern(f.st.places, OBJECT_ID_KERNEL, 0x1000);
+	put_file(&f, "00000001.keep");
+	snprintf(path, sizeof(path), "%s/00000001.keep", f.dir);
+	assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+	unremovable = true;
+	add_slice(&f, &place, 1);
+	keep(&f, NULL, 0);
+	unremovable = false;
+	assert_int_equal(f.code, -EPERM);
+	assert_string_equal(f.why.text, "cannot remove 00000001.keep: Operation not permitted");
+	keep_close(f.k);
 	close_fixture(&f);
 }
 
