@@ -181,7 +181,8 @@ def check_hang():
 
 
 def check_parca():
-    """Parca by TLS: refused without the certificate, delivered with it."""
+    """Parca by TLS: refused without the certificate, delivered with it. libcurl writes no file of keys."""
+    os.environ["SSLKEYLOGFILE"] = keys = os.path.join(TMP, "keys")
     both = os.path.join(TMP, "both.pem")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
                     both, "-out", both + ".crt", "-days", "2", "-subj", "/CN=localhost", "-addext",
@@ -194,6 +195,7 @@ def check_parca():
     wrong(said[0] or server.seen or not re.search("certificate|SSL", done.stderr), f"unknown certificate: {done.stderr}")
     done, ticks, said = push(url, "--push-ca", both + ".crt", "--push-label", "job=x")
     wrong(done.returncode or said[0] != 1 or len(server.seen) != 1, f"TLS: {done.stderr}")
+    wrong(os.path.exists(keys), "SSLKEYLOGFILE: a file of keys was made")
     message = json.loads(server.seen[0][3])["series"][0]
     labels = {label["name"]: label["value"] for label in message["labels"]["labels"]}
     count, strings = samples_of(base64.b64decode(message["samples"][0]["rawProfile"], validate=True))
