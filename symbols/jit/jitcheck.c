@@ -18,6 +18,7 @@
 
 #include "symbols/base/foreign.h"
 #include "symbols/base/helper.h"
+#include "symbols/base/text.h"
 #include "symbols/process/code_owner.h"
 #include "symbols/process/procfs.h"
 #include "symbols/jit/runtime.h"
@@ -113,8 +114,7 @@ static void name_program(int dir_fd, char *dst, size_t size)
 		snprintf(dst, size, "?");
 		return;
 	}
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(dst, size, "%s", text);
+	text_sanitise(dst, size, text, strcspn(text, "\n"));
 	free(text);
 }
 

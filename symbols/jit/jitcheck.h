@@ -14,7 +14,7 @@
 
 struct jitcheck {
 	pid_t pid;
-	char program[32]; /* name of the process: foreign bytes */
+	char program[32]; /* name of the process, clean */
 	const char *fix;  /* static words: the option of its runtime */
 };
 

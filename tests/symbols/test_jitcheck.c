@@ -71,6 +71,21 @@ TEST(test_others)
 	assert_int_equal(jitcheck_find("/nowhere", found, 1), 0);
 }
 
+/* A process names itself; in --check that is text for the terminal of root. */
+TEST(test_hostile_name)
+{
+	struct jitcheck found[3];
+	uint32_t nr;
+
+	process(13, CODE);
+	put(13, "comm", "a\033[2J\007\x9b\n");
+	nr = jitcheck_find(root, found, 3);
+	for (uint32_t i = 0; i < MIN(nr, 3); i++)
+		if (found[i].pid == 13)
+			assert_string_equal(found[i].program, "a\u00b7[2J\u00b7\u00b7");
+	assert_int_equal(nr, 3);
+}
+
 static int make(void **state)
 {
 	return mkdtemp(root) ? 0 : -1;

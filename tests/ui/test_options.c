@@ -10,6 +10,8 @@
 #include <errno.h>
 
 #include <argp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "ui/text/number.h"
@@ -645,6 +647,27 @@ TEST(test_numbers)
 	assert_int_not_equal(number_size("17179869184G", UINT64_MAX, &u), 0);
 	assert_int_not_equal(number_size("1KK", UINT64_MAX, &u), 0);
 	assert_int_not_equal(number_size("", UINT64_MAX, &u), 0);
+}
+
+/* --check names processes with code that they made; no name is a command for the terminal. */
+TEST(test_check_is_clean)
+{
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_true(code != MAP_FAILED);
+	assert_int_equal(prctl(PR_SET_NAME, "\033[2J\007\x9b"), 0);
+	options_print_check(out);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(text, "JIT maps"));
+	for (const char *p = text; *p; p++)
+		assert_true((unsigned char)*p >= ' ' || *p == '\n');
+	assert_null(strchr(text, '\x9b'));
+	free(text);
+	munmap(code, 4096);
+	prctl(PR_SET_NAME, "test_options");
 }
 
 int main(void)

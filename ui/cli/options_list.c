@@ -151,13 +151,14 @@ int options_print_check(FILE *out)
 	doctor_read(&facts, "");
 	nr = doctor_judge(&facts, findings);
 	for (uint32_t i = 0; i < nr; i++) {
-		char clean[sizeof(findings[i].says)];
+		char clean[sizeof(findings[i].fix)];
 
-		/* Only parts from /proc are foreign text. */
+		/* Parts are of /proc, as the names of processes: foreign text. */
 		fprintf(out, "%-12s  %-20s %s\n", words[findings[i].level], findings[i].topic,
 			text_format(clean, sizeof(clean), "%s", findings[i].says).str);
 		if (findings[i].fix[0])
-			fprintf(out, "%-12s  %-20s   fix: %s\n", "", "", findings[i].fix);
+			fprintf(out, "%-12s  %-20s   fix: %s\n", "", "",
+				text_format(clean, sizeof(clean), "%s", findings[i].fix).str);
 	}
 	return codes[doctor_worst(findings, nr)];
 }
