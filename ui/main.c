@@ -279,8 +279,10 @@ static int run_batch(struct options *o, struct err *e)
 	code = exporting_open(&exporting, o, e);
 	if (code)
 		return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
-	if (o->remark[0])
-		fprintf(stderr, "proftop: %s\n", o->remark);
+	if (o->remark[0]) {
+		err_set(&note, 0, "%s", o->remark);
+		complain(&note);
+	}
 	code = start_session(&s, &sampled, false, &ended, e);
 	if (code || ended) {
 		exporting_close(&exporting);

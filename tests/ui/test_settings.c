@@ -112,6 +112,31 @@ TEST(test_refused)
 	unlink(path);
 }
 
+/* Columns have letters of names only: they are printed. Unknown names are for later versions. */
+TEST(test_column_names)
+{
+	static const char *const bad[] = { "self\033[2J", "self\x9b", "\xc2\xb7",
+					   "self\a",	  "self;x",   "self#" };
+	char path[] = "/tmp/proftop-settings-XXXXXX", line[64];
+	struct settings s = plain;
+	struct err e;
+
+	close(mkstemp(path));
+	put(path, "columns-cpus = CPU,got/s  hottest-now, later_1.2\n");
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_string_equal(s.columns[4], "CPU,got/s  hottest-now, later_1.2");
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		snprintf(line, sizeof(line), "columns-cpus = %s\n", bad[i]);
+		put(path, line);
+		assert_int_equal(settings_read(path, &s, &e), -EINVAL);
+		assert_string_equal(s.columns[4], "CPU,got/s  hottest-now, later_1.2");
+	}
+	put(path, "columns-cpus = automatic\n");
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_string_equal(s.columns[4], "");
+	unlink(path);
+}
+
 /* A file that W would cut is left as it is: it is too long, or has a zero byte. */
 TEST(test_kept_whole)
 {

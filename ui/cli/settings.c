@@ -7,6 +7,7 @@
  */
 #include "ui/cli/settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -128,12 +129,23 @@ static void get_frames(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, "%s", profile_frames_name((enum profile_frames)s->frames));
 }
 
+/* Take names of columns; --print-config writes them to a terminal. */
+static bool parse_columns(const char *text, char out[static CONFIG_COLUMNS_MAX])
+{
+	size_t size = 0;
+
+	while (isalnum((unsigned char)text[size]) || (text[size] && strchr("+,-./_ ", text[size])))
+		size++;
+	if (text[size] || size >= CONFIG_COLUMNS_MAX)
+		return false;
+	snprintf(out, CONFIG_COLUMNS_MAX, "%s", strcmp(text, "automatic") ? text : "");
+	return true;
+}
+
 #define COLUMNS_KEY(name, i)                                                                       \
 	static bool set_columns_##name(struct settings *s, const char *text)                       \
 	{                                                                                          \
-		snprintf(s->columns[i], sizeof(s->columns[i]), "%s",                               \
-			 strcmp(text, "automatic") ? text : "");                                   \
-		return true;                                                                       \
+		return parse_columns(text, s->columns[i]);                                         \
 	}                                                                                          \
 	static void get_columns_##name(const struct settings *s, char *out)                        \
 	{                                                                                          \
