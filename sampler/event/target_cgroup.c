@@ -174,6 +174,7 @@ static int open_any(const char *mounts, const struct mount *own, bool others, co
 struct search {
 	const char *name;
 	bool id;	      /* it may be the begin of a container's id */
+	bool users;	      /* also below the systemd of a user */
 	char path[PATH_SIZE]; /* of the first match */
 	unsigned int nr_found, nr_folders;
 };
@@ -201,6 +202,16 @@ static bool is_match(const struct search *s, const char *folder)
 	return false;
 }
 
+/* Return whether the folder is of the systemd of a user, who makes any folders in it. */
+static bool is_user(const char *folder)
+{
+	static const char begin[] = "user@", end[] = ".service";
+	size_t size = strlen(folder);
+
+	return !strncmp(folder, begin, sizeof(begin) - 1) && size >= sizeof(end) &&
+	       !strcmp(folder + size - (sizeof(end) - 1), end);
+}
+
 static void search_in(struct search *s, const char *path, unsigned int level)
 {
 	DIR *d = opendir(path);
@@ -220,7 +231,7 @@ static void search_in(struct search *s, const char *path, unsigned int level)
 		if (is_match(s, entry->d_name)) {
 			if (!s->nr_found++)
 				memcpy(s->path, below, (size_t)n + 1);
-		} else if (level < LEVELS_MAX) {
+		} else if (level < LEVELS_MAX && (s->users || !is_user(entry->d_name))) {
 			search_in(s, below, level + 1);
 		}
 	}
@@ -238,6 +249,11 @@ static int open_by_name(const struct mount *own, const char *name, struct err *e
 		return -1;
 	s.id = size >= ID_LEAST && is_hex(name, size);
 	search_in(&s, own->path, 1);
+	if (!s.nr_found) {
+		s.users = true;
+		s.nr_folders = 0;
+		search_in(&s, own->path, 1);
+	}
 	if (s.nr_found > 1)
 		return err_set(e, -ESRCH,
 			       "'%.100s' is not one cgroup but %u\n"

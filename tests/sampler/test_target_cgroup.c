@@ -25,6 +25,8 @@ static const char mounts_v2[] = "cgroup %1$s/cg/cpu cgroup rw,cpu,cpuacct 0 0\n"
 				"cgroup2 %1$s/cg/unified cgroup2 rw 0 0\n"
 				"cgroup2 %1$s/jail/unified cgroup2 rw 0 0\n";
 
+#define USERS "/cg/unified/user.slice/user-1001.slice/user@1001.service"
+
 static const char *mounted_over = "none"; /* a folder with another file system */
 
 /* In place of the C library's: folders of the fake mounts are cgroups. */
@@ -55,6 +57,9 @@ static int make_tree(void **state)
 	fake_put(root, "/cg/unified/system.slice/docker-3fa1c2ffffff0718293a4b5c.scope/cgroup.type",
 		 "domain\n");
 	fake_put(root, "/cg/unified/system.slice/nginx.service/cgroup.type", "domain\n");
+	fake_put(root, USERS "/nginx.service/cgroup.type", "domain\n");
+	fake_put(root, USERS "/docker-3fa1c2d4e5f60718293a4b5c.scope/cgroup.type", "domain\n");
+	fake_put(root, USERS "/editor.service/cgroup.type", "domain\n");
 	/* That hierarchy once more. */
 	fake_put(root, "/jail/unified/shop.slice/web/cgroup.type", "domain\n");
 	fake_put(root, "/cg/cpu/release_agent", "");
@@ -112,6 +117,9 @@ TEST(test_by_name)
 	expect(mounts_v2, "3fa1c2d4e5f6", false, NULL);
 	expect(mounts_v2, "3fa1c2d", false, NULL);
 	expect(mounts_v2, "nginx.service", false, NULL);
+	expect(mounts_v2, "user@1001.service", true, NULL); /* without cgroup.type */
+	/* Users give such names too: theirs count if there are no others. */
+	expect(mounts_v2, "editor.service", false, NULL);
 	expect(mounts_v2, "3fa1c2", false, "'3fa1c2' is not one cgroup but 2");
 	expect(mounts_v2, "3fa1c", false, "no cgroup '3fa1c'");
 	expect(mounts_v2, "e5f607", false, "no cgroup 'e5f607'");
