@@ -545,6 +545,16 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 	return run_screen(o, e);
 }
 
+/*
+ * Forget the variables of a caller with fewer rights that let a library write a file: libcurl, and
+ * so libdebuginfod, would make it with the rights of proftop.
+ */
+static void clean_environment(void)
+{
+	if (invoker_is_other() || invoker_is_unprivileged())
+		unsetenv("SSLKEYLOGFILE");
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int closed = open_standard_fds();
@@ -555,6 +565,7 @@ int main(int argc, char **argv)
 	int code;
 
 	invoker_init();
+	clean_environment();
 	time_read_namespace("");
 	set_up_heap();
 	/* LC_CTYPE only: numbers are formatted in the C locale. */

@@ -59,6 +59,13 @@ owner "$TMP/theirs/screen"
 run -p "$spin" -d 0.2 --script=":screen $TMP/ours/screen<enter><tick><tick>"
 [ ! -e "$TMP/ours/screen" ] || wrong ":screen: made a file that the caller may not make"
 
+# libcurl would make this file as root.
+export SSLKEYLOGFILE="$TMP/ours/keys"
+run -b -n 1 -d 0.2 -- sh -c "env >$TMP/env"
+grep -q '^PATH=' "$TMP/env" || wrong "no environment of a command"
+grep -q SSLKEYLOGFILE "$TMP/env" && wrong "SSLKEYLOGFILE is known behind sudo"
+unset SSLKEYLOGFILE
+
 cat >"$TMP/editor" <<'END'
 #!/bin/sh
 { id -u; id -G; sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status; echo "$HOME"; } >"$1.tmp" && mv "$1.tmp" "$1"
