@@ -107,6 +107,9 @@ TEST(test_refused)
 	alarm(10);
 	assert_int_equal(settings_read(path, &s, &e), -EINVAL);
 	alarm(0);
+	/* No device is opened but the one for no settings. */
+	assert_int_equal(settings_read("/dev/zero", &s, &e), -EINVAL);
+	assert_int_equal(settings_read("/dev/null", &s, &e), 0);
 	assert_false(s.mouse);
 	assert_int_not_equal(settings_write(path, &s, &e), 0);
 	unlink(path);

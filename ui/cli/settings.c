@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
@@ -275,16 +276,32 @@ static int take_line(struct settings *s, const char *line, int section, struct e
 	return 0;
 }
 
-/* Open a file of settings for reading: one that never blocks. NULL and errno. */
+/* Return whether it may be read: a file, or /dev/null for no settings. */
+static bool is_readable_kind(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) || (S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3));
+}
+
+/*
+ * Open a file of settings for reading: one that never blocks. NULL and errno. The path may be of
+ * another user, and opening alone does something to some devices.
+ */
 static FILE *open_file(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st;
 	FILE *f = NULL;
+	int fd;
 
+	if (stat(path, &st))
+		return NULL;
+	if (!is_readable_kind(&st)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) || S_ISFIFO(st.st_mode) || S_ISDIR(st.st_mode))
+	if (fstat(fd, &st) || !is_readable_kind(&st))
 		errno = EINVAL;
 	else
 		f = fdopen(fd, "r");
