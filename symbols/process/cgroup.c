@@ -190,7 +190,7 @@ size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CO
 
 	out[0] = '\0';
 	*id = NULL;
-	/* The outermost one: those in it may choose the names of cgroups below. */
+	/* The outermost one: users in it may choose the names of cgroups below. */
 	for (; !n && first_part(&rest, &p); parent = p) {
 		/* Users choose the names below their systemd. */
 		if (!user.size && take(p, "user@", ".service", &user))
