@@ -6,6 +6,7 @@
  */
 #include "symbols/symbols.h"
 
+#include "symbols/jit/hotspot_cage.h"
 #include "symbols/jit/hotspots_record.h"
 
 #include <errno.h>
@@ -50,6 +51,8 @@ void symbols_cage_readers(bool code, const struct cage_reader *readers[static CA
 	readers[CAGE_KERNEL] = &kernel_reader;
 	for (int i = 0; i < IMAGE_READERS; i++)
 		readers[CAGE_IMAGE + i] = &image_readers[i];
+	for (unsigned int i = 0; i < HOTSPOT_READERS; i++)
+		readers[CAGE_HOTSPOT + i] = &hotspot_readers[i];
 }
 
 int symbols_cage_check(void)

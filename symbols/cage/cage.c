@@ -54,6 +54,7 @@ struct worker {
 	int file;	  /* for its reply; -1: not made yet */
 	size_t file_size; /* of the largest reply in it */
 	size_t held;	  /* bytes of copies and replies that it may have kept */
+	bool asks;	  /* it waits in the middle of a call */
 	clockid_t clock;  /* its CPU time */
 };
 
@@ -76,6 +77,11 @@ static struct {
 						   .pidfd = -1,
 						   .file = -1 } },
 };
+
+bool cage_is_on(void)
+{
+	return cage.started;
+}
 
 int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 {
@@ -133,6 +139,7 @@ static void end_worker(struct worker *w)
 		close(w->file);
 	w->sock = w->pidfd = w->file = -1;
 	w->held = w->file_size = 0;
+	w->asks = false;
 	atomic_store_explicit(&cage.pids[w - cage.workers], 0, memory_order_relaxed);
 }
 
@@ -358,11 +365,15 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 	uint8_t *packet = malloc(CAGE_PACKET_MAX);
 	struct cage_head got;
 	size_t more;
+	bool asks;
 	int rc;
 
 	if (!packet)
 		return -ENOMEM;
 	rc = cage_wire_receive(w->sock, &got, packet, CAGE_PACKET_MAX, &more, NULL);
+	asks = !rc && reader->asks && got.code == CAGE_ASKS;
+	if (asks)
+		got.code = 0;
 	if (!rc && (got.serial != serial || got.code > 0 || got.code < -ERRNO_MAX))
 		rc = -EBADMSG;
 	if (!rc)
@@ -371,6 +382,7 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 		free(packet);
 	if (rc)
 		cage_answer_free(out);
+	out->asks = !rc && asks;
 	*code = rc ? rc : got.code;
 	return rc;
 }
@@ -406,6 +418,8 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 	if (rc)
 		return rc == -ETIME ? rc : -EPIPE;
 	rc = take_answer(w, reader, head.serial, code, out);
+	if (!rc && reader->asks)
+		out->cpu_ns = cpu_ns_of(w->clock) - cpu_ns;
 	return rc && rc != -EBADMSG && rc != -ENOMEM ? -EPIPE : rc;
 }
 
@@ -457,7 +471,10 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	uint64_t start_ns;
 	int code = 0, rc;
 
-	if (!reader->stateful)
+	/* The call that it is in has no end. */
+	if (w->asks && !generation)
+		end_worker(w);
+	if (!reader->stateful && !w->asks)
 		replace_worn(w);
 	if (generation && (w->sock < 0 || w->generation != generation))
 		return -ESTALE;
@@ -472,7 +489,9 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 		return rc;
 	}
 	out->generation = w->generation;
-	if (!reader->stateful && w->held > MAX(HELD_MAX, reader->memory_max / HELD_PART))
+	w->asks = out->asks;
+	if (!reader->stateful && !w->asks &&
+	    w->held > MAX(HELD_MAX, reader->memory_max / HELD_PART))
 		end_worker(w);
 	return code;
 }

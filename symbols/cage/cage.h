@@ -20,6 +20,8 @@
 
 #include "symbols/cage/cage_reader.h"
 
+/* Return whether readers run in workers: after cage_start(). */
+bool cage_is_on(void);
 /* Fork the server for these readers (static), by kind. 0 or -errno; then every call fails. */
 int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS]);
 /* End the server and all workers. */
@@ -30,6 +32,8 @@ struct cage_answer {
 	size_t size;
 	uint32_t generation; /* of the worker that answered */
 	uint64_t took_ns;    /* wall time of the call, also of one that failed */
+	uint64_t cpu_ns;     /* of the worker, in a call of a reader with questions; else 0 */
+	bool asks;	     /* the worker waits: the next call with its generation goes on */
 	bool mapped;	     /* read-only pages of the reply file: only if reader->map_reply */
 };
 
@@ -47,7 +51,7 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
 	      struct cage_answer *out);
 
-/* End the worker of @reader: its state is not needed any more. */
+/* End the worker of @reader: its state is not needed any more, or its call is given up. */
 void cage_end(const struct cage_reader *reader);
 
 /*

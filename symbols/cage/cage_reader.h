@@ -29,6 +29,9 @@ enum cage_kind {
 	CAGE_JITDUMP,
 	CAGE_DISASM, /* machine code */
 	CAGE_KERNEL, /* copies of /proc/kallsyms and /proc/kcore */
+	/* Code caches of JVMs. One reading is by one worker. */
+	CAGE_HOTSPOT,
+	CAGE_HOTSPOT_LAST = CAGE_HOTSPOT + 7,
 	/* Recordings of others (perf.data). One is read by one worker. */
 	CAGE_RECORDING,
 	CAGE_RECORDING_LAST = CAGE_RECORDING + 3,
@@ -54,8 +57,15 @@ struct cage_call {
 	size_t size;
 	int fds[CAGE_FDS_MAX]; /* -1: none; closed after the call unless the reader sets it to -1 */
 	struct cage_reply reply;
+	struct cage_link *link; /* to the caller, for cage_ask(); NULL: in its thread */
 };
 
+/*
+ * Put a question to the caller in the middle of a call: send the reply so far, which is empty then,
+ * and take the caller's next request in its place, with its descriptors. 0 or -errno: the call is
+ * to end.
+ */
+int cage_ask(struct cage_call *c);
 /* Append @size bytes; at the limit reply->full is set. Return their offset in all. */
 size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size);
 /* Write all bytes to the file. False: out of memory. */
@@ -80,6 +90,8 @@ struct cage_reader {
 	bool map_reply;
 	/* Its calls build on each other: the worker is not replaced before cage_end(). */
 	bool stateful;
+	/* It has questions in the middle of a call, cage_ask(). */
+	bool asks;
 };
 
 #endif

@@ -26,26 +26,33 @@
 /* Fewer bytes are not worth a page. */
 #define MAPPED_MIN 2048U
 
-/* Serve one call and send its answer. */
-static int answer(int sock, const struct cage_reader *reader, struct cage_head *head,
-		  struct cage_call *call)
+/* The way of a worker to its caller. */
+struct cage_link {
+	int sock;
+	const struct cage_reader *reader;
+	struct cage_head head;
+	uint8_t request[CAGE_REQUEST_MAX];
+};
+
+/* Send the reply of @call with the result @code, or CAGE_ASKS; close its descriptors. */
+static int send_reply(struct cage_link *l, struct cage_call *call, int code)
 {
 	struct cage_reply *reply = &call->reply;
-	size_t packet, packet_max = reader->map_reply ? MAPPED_MIN : CAGE_PACKET_MAX;
+	size_t packet, packet_max = l->reader->map_reply ? MAPPED_MIN : CAGE_PACKET_MAX;
 	int rc;
 
-	head->code = reader->serve(call);
-	if (!head->code && reply->full)
-		head->code = -EFBIG;
+	if (code >= 0 && reply->full)
+		code = -EFBIG;
 	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
 		if (call->fds[i] >= 0)
 			close(call->fds[i]);
-	if (!head->code && (reply->written || reply->size > packet_max) && !cage_flush(reply))
-		head->code = -ENOMEM;
+	if (code >= 0 && (reply->written || reply->size > packet_max) && !cage_flush(reply))
+		code = -ENOMEM;
 	/* A reply is in the packet, or in the file. */
-	packet = head->code || reply->written ? 0 : reply->size;
-	head->size = head->code ? 0 : reply->written + packet;
-	rc = cage_wire_answer(sock, head, reply->bytes, packet);
+	packet = code < 0 || reply->written ? 0 : reply->size;
+	l->head.code = code;
+	l->head.size = code < 0 ? 0 : reply->written + packet;
+	rc = cage_wire_answer(l->sock, &l->head, reply->bytes, packet);
 	close(reply->file);
 	return rc;
 }
@@ -70,13 +77,37 @@ static void empty(struct cage_reply *reply, int file)
 	};
 }
 
+/* Take the next request into @call; its reply becomes empty. */
+static int take_request(struct cage_link *l, struct cage_call *call)
+{
+	int fds[CAGE_WIRE_FDS];
+	int rc = cage_wire_receive(l->sock, &l->head, l->request, sizeof(l->request), &call->size,
+				   fds);
+
+	if (rc)
+		return rc;
+	call->request = l->request;
+	/* The file of the reply is the first one. */
+	empty(&call->reply, fds[0]);
+	memcpy(call->fds, fds + 1, sizeof(call->fds));
+	return 0;
+}
+
+int cage_ask(struct cage_call *c)
+{
+	if (!c->link)
+		return -ENOSYS;
+	if (send_reply(c->link, c, CAGE_ASKS) || take_request(c->link, c))
+		_exit(0);
+	return 0;
+}
+
 static void __attribute__((noreturn))
 worker_main(int sock, pid_t server, const struct cage_reader *reader)
 {
-	struct cage_reply reply = { .limit = reader->reply_max };
 	/* Static: a stack copy of a sample would hold nothing else. One thread, one worker. */
-	static uint8_t request[CAGE_REQUEST_MAX];
-	struct cage_head head;
+	static struct cage_link link;
+	struct cage_call call = { .reply.limit = reader->reply_max, .link = &link };
 
 	prctl(PR_SET_NAME, reader->name);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -84,20 +115,11 @@ worker_main(int sock, pid_t server, const struct cage_reader *reader)
 	    cage_lock_worker(reader->memory_max,
 			     reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
 		_exit(1);
-	for (;;) {
-		struct cage_call call = { .request = request };
-		int fds[CAGE_WIRE_FDS];
-
-		if (cage_wire_receive(sock, &head, request, sizeof(request), &call.size, fds))
-			_exit(0);
-		/* The file of the reply is the first one. */
-		empty(&reply, fds[0]);
-		call.reply = reply;
-		memcpy(call.fds, fds + 1, sizeof(call.fds));
-		if (answer(sock, reader, &head, &call))
-			_exit(0);
-		reply = call.reply;
-	}
+	link.sock = sock;
+	link.reader = reader;
+	while (!take_request(&link, &call) && !send_reply(&link, &call, reader->serve(&call)))
+		;
+	_exit(0);
 }
 
 /* Fork a worker: its socket and its pidfd go to the client. 0 or -errno. */

@@ -10,6 +10,8 @@
 
 #define CAGE_WIRE_FDS (CAGE_FDS_MAX + 1)
 
+#define CAGE_ASKS 1 /* code of an answer that is a question, cage_ask() */
+
 struct cage_head {
 	uint32_t serial; /* of the call, random; the answer has the same */
 	int32_t code;	 /* answer: result of the reader */

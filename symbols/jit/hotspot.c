@@ -13,16 +13,13 @@
 #include "symbols/base/array.h"
 #include "symbols/base/bytes.h"
 #include "symbols/base/foreign.h"
-#include "symbols/base/search.h"
+#include "symbols/jit/hotspot_blobs.h"
 #include "symbols/object/elffacts.h"
 #include "symbols/process/procfs.h"
 
 #define SEGMENTS_MAX	(32U << 20)
-#define CODE_SIZE_MAX	(256U << 20)
-#define FRAME_WORDS_MAX (1U << 16)
 #define LEVEL_OPTIMISED 4 /* compilerDefinitions.hpp, all versions */
 #define LIBJVM		"/libjvm.so"
-#define HEAP_HEAD	16U /* bytes that the allocator adds to a name */
 
 static bool is_libjvm(const struct procfs_map *map)
 {
@@ -31,9 +28,8 @@ static bool is_libjvm(const struct procfs_map *map)
 	return map->path_size > size && !memcmp(map->path + map->path_size - size, LIBJVM, size);
 }
 
-/* Open the libjvm.so that @map is of and read the tables of this process. */
-static int open_libjvm(struct hotspot *h, struct remote *r, const struct procfs_map *map,
-		       const char **missing)
+/* Find the tables in the libjvm.so that @map is of. */
+static int find_variables(struct hotspot_tables *t, struct remote *r, const struct procfs_map *map)
 {
 	char path[4096];
 	size_t size = procfs_unescape(path, sizeof(path) - 1, map->path, map->path_size);
@@ -46,10 +42,9 @@ static int open_libjvm(struct hotspot *h, struct remote *r, const struct procfs_
 		.min = map->min,
 		.ino = map->ino,
 	};
-	struct elfvar vars[VMSTRUCTS_VARIABLES];
 	struct elffacts_input in = {
 		.offset = map->offset,
-		.vars = vars,
+		.vars = t->vars,
 		.nr_vars = VMSTRUCTS_VARIABLES,
 		.watch = r->watch,
 	};
@@ -61,17 +56,18 @@ static int open_libjvm(struct hotspot *h, struct remote *r, const struct procfs_
 	rc = foreign_open(&want, &file, NULL);
 	if (rc)
 		return rc;
-	vmstructs_want(vars);
+	vmstructs_want(t->vars);
 	in.fd = file.fd;
 	in.size = file.size;
 	rc = elffacts_read(&facts, &in);
 	close(file.fd);
 	if (rc || !facts.has_vaddr)
 		return rc ? rc : -ENOEXEC;
-	return vmstructs_read(&h->vm, r, vars, map->start - facts.vaddr, missing);
+	t->bias = map->start - facts.vaddr;
+	return 0;
 }
 
-int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)
+int hotspot_find_tables(struct hotspot_tables *t, struct remote *r)
 {
 	struct procfs_text text;
 	struct procfs_map map;
@@ -79,7 +75,6 @@ int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)
 	char *maps;
 	int rc = foreign_read_proc(r->pid, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size);
 
-	memset(h, 0, sizeof(*h));
 	if (rc)
 		return rc;
 	text = (struct procfs_text){ .at = maps, .end = maps + size };
@@ -87,39 +82,23 @@ int hotspot_open(struct hotspot *h, struct remote *r, const char **missing)
 	while (procfs_next_map(&text, &map)) {
 		if (map.offset || !is_libjvm(&map))
 			continue;
-		rc = open_libjvm(h, r, &map, missing);
-		h->polls = !rc && hotspot_polls_loops(&h->vm, r);
-		h->untried = !rc && hotspot_is_untried(&h->vm, r);
+		rc = find_variables(t, r, &map);
 		break;
 	}
 	free(maps);
 	return rc;
 }
 
-static void free_blobs(struct hotspot_blob *blobs, uint32_t nr)
+int hotspot_open(struct hotspot *h, struct remote *r, const struct hotspot_tables *t,
+		 const char **missing)
 {
-	for (uint32_t i = 0; i < nr; i++)
-		free(blobs[i].name);
-	free(blobs);
-}
+	int rc;
 
-void hotspot_close(struct hotspot *h)
-{
-	free_blobs(h->blobs, h->nr_blobs);
 	memset(h, 0, sizeof(*h));
-}
-
-void hotspot_forget_code(struct hotspot *h)
-{
-	free_blobs(h->blobs, h->nr_blobs);
-	h->blobs = NULL;
-	h->nr_blobs = h->nr_new = h->nr_retired = 0;
-	h->memory = 0;
-}
-
-size_t hotspot_blob_memory(const struct hotspot_blob *b)
-{
-	return sizeof(*b) + (b->name ? b->name_size + 1 + HEAP_HEAD : 0);
+	rc = vmstructs_read(&h->vm, r, t->vars, t->bias, missing);
+	h->polls = !rc && hotspot_polls_loops(&h->vm, r);
+	h->untried = !rc && hotspot_is_untried(&h->vm, r);
+	return rc;
 }
 
 static int read_heap(const struct vmstructs *v, struct remote *r, uint64_t heap,
@@ -184,20 +163,6 @@ struct scan {
 	uint32_t max_heads;
 };
 
-/* The blob of the last scan at the same address; NULL: none. */
-static struct hotspot_blob *known_blob(const struct hotspot *h, uint64_t start)
-{
-	uint32_t low = search_split(h->nr_blobs, i, h->blobs[i].start < start);
-
-	return low < h->nr_blobs && h->blobs[low].start == start ? &h->blobs[low] : NULL;
-}
-
-static bool same_blob(const struct hotspot_blob *a, const struct hotspot_blob *b)
-{
-	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
-	       a->compile_id == b->compile_id && a->kind == b->kind;
-}
-
 /* Read the blob's name, which gives its kind. */
 static int read_kind(struct scan *s, uint64_t at)
 {
@@ -253,11 +218,11 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	bool compiled;
 
 	decode_code(v, bytes, b);
-	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > CODE_SIZE_MAX ||
+	if (b->start <= b->blob || b->end <= b->start || b->end - b->start > HOTSPOT_CODE_MAX ||
 	    read_kind(s, bytes_u64(bytes + v->blob_name)))
 		return false;
 	words = bytes_u32(bytes + v->blob_frame_size);
-	b->frame_words = words < FRAME_WORDS_MAX ? words : 0;
+	b->frame_words = words < HOTSPOT_FRAME_WORDS ? words : 0;
 	b->complete = take_complete(v, bytes);
 	b->inlines = !strcmp(s->name, "nmethod");
 	b->blind = b->inlines && is_blind(s->h, bytes);
@@ -278,41 +243,46 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	return true;
 }
 
-/* Return the name of @b, allocated, and its size; NULL: unreadable. */
-static char *name_blob(struct scan *s, const struct hotspot_blob *b, uint16_t *size)
+/* Copy the name of @b; without memory it has none. */
+static void set_name(struct hotspot_blob *b, const char *name)
 {
-	char name[HOTSPOT_NAME_MAX];
-	uint64_t code;
-	uint32_t code_size;
-
-	if (b->kind != HOTSPOT_COMPILED)
-		snprintf(name, sizeof(name), "%s", s->name);
-	else if (hotspot_method(s->h, s->r, b->method, name, &code, &code_size))
-		return NULL;
-	*size = (uint16_t)strlen(name);
-	return strdup(name);
+	b->name = strdup(name);
+	b->name_size = b->name ? (uint16_t)strlen(name) : 0;
 }
 
 static int add_blob(struct scan *s, const struct hotspot_blob *b)
 {
-	struct hotspot_blob *known = known_blob(s->h, b->start);
+	struct hotspot_blob *known = hotspot_blobs_known(s->h, b->start), *added;
 
 	if (s->nr == HOTSPOT_BLOBS_MAX)
 		return -E2BIG;
 	if (!array_reserve(&s->blobs, &s->max, s->nr + 1ULL))
 		return -ENOMEM;
-	s->blobs[s->nr] = *b;
-	if (known && known->name && same_blob(known, b)) {
-		s->blobs[s->nr].name = strdup(known->name);
-		s->blobs[s->nr].name_size = known->name_size;
+	added = &s->blobs[s->nr++];
+	*added = *b;
+	if (known && known->name && hotspot_blobs_same(known, b)) {
+		added->name = strdup(known->name);
+		added->name_size = known->name_size;
 	} else {
-		s->blobs[s->nr].name = name_blob(s, b, &s->blobs[s->nr].name_size);
-		s->blobs[s->nr].fresh = true;
+		added->fresh = true;
 		s->nr_new++;
+		if (b->kind != HOTSPOT_COMPILED)
+			set_name(added, s->name);
 	}
-	b = &s->blobs[s->nr++];
-	s->memory += hotspot_blob_memory(b);
+	s->memory += hotspot_blob_memory(added);
 	return s->memory <= HOTSPOT_MEMORY_MAX ? 0 : -E2BIG;
+}
+
+/* Read the heads: many of them in few calls, a single one as all that is looked up. */
+static int read_heads(struct scan *s, const uint64_t *blocks, uint32_t nr, bool *got)
+{
+	int rc;
+
+	if (nr != 1)
+		return remote_read_each(s->r, blocks, nr, VMSTRUCTS_BLOB, (uint8_t *)s->heads, got);
+	rc = remote_read(s->r, blocks[0], s->heads, VMSTRUCTS_BLOB);
+	*got = !rc;
+	return rc == -EFAULT || s->r->missed ? 0 : rc;
 }
 
 /*
@@ -326,7 +296,7 @@ static int scan_blocks(struct scan *s, const uint64_t *blocks, uint32_t nr)
 	int rc = -ENOMEM;
 
 	if (array_reserve(&s->heads, &s->max_heads, nr))
-		rc = remote_read_each(s->r, blocks, nr, VMSTRUCTS_BLOB, (uint8_t *)s->heads, got);
+		rc = read_heads(s, blocks, nr, got);
 	for (uint32_t i = 0; i < nr && !rc; i++) {
 		struct hotspot_blob b = { .blob = blocks[i] + v->block_size };
 		const uint8_t *head = s->heads[i].bytes;
@@ -400,17 +370,6 @@ static void settle(struct scan *s)
 	s->nr = kept;
 }
 
-static void count_blobs(struct hotspot *h, uint32_t nr_new)
-{
-	h->nr_new = nr_new;
-	h->nr_retired = 0;
-	h->memory = 0;
-	for (uint32_t i = 0; i < h->nr_blobs; i++) {
-		h->nr_retired += h->blobs[i].retired;
-		h->memory += hotspot_blob_memory(&h->blobs[i]);
-	}
-}
-
 static struct scan *scan_new(struct hotspot *h, struct remote *r)
 {
 	struct scan *s = calloc(1, sizeof(*s));
@@ -441,15 +400,15 @@ int hotspot_scan(struct hotspot *h, struct remote *r)
 	if (!rc && h->vm.call_return != UINT64_MAX)
 		rc = remote_read_u64(r, h->vm.call_return, &h->call_return);
 	if (rc) {
-		free_blobs(s->blobs, s->nr);
+		hotspot_blobs_free(s->blobs, s->nr);
 		scan_free(s);
 		return rc;
 	}
 	settle(s);
-	free_blobs(h->blobs, h->nr_blobs);
+	hotspot_blobs_free(h->blobs, h->nr_blobs);
 	h->blobs = s->blobs;
 	h->nr_blobs = s->nr;
-	count_blobs(h, s->nr_new);
+	hotspot_blobs_count(h, s->nr_new);
 	scan_free(s);
 	return 0;
 }
@@ -496,49 +455,27 @@ static const struct hotspot_heap *heap_at(const struct hotspot *h, uint64_t pc)
 	return NULL;
 }
 
-/* Read the blobs at @pcs into @s. */
-static int look_up_each(struct scan *s, const uint64_t *pcs, uint32_t nr)
+/* Addresses that are looked up. */
+struct look_up {
+	struct scan *s;
+	const uint64_t *pcs;
+};
+
+/* Read the blob at address @i, once. */
+static int look_up_one(void *of, uint32_t i)
 {
-	uint64_t block, last = 0;
-	int rc = 0;
+	const struct look_up *l = of;
+	struct scan *s = l->s;
+	const struct hotspot_heap *heap = heap_at(s->h, l->pcs[i]);
+	uint64_t block;
+	int rc = heap ? find_block(heap, s->r, l->pcs[i], &block) : -ENOENT;
 
-	for (uint32_t i = 0; i < nr && !rc; i++) {
-		const struct hotspot_heap *heap = heap_at(s->h, pcs[i]);
-		int found = heap ? find_block(heap, s->r, pcs[i], &block) : -ENOENT;
-
-		if (found == -ENOENT || (!found && block == last))
-			continue;
-		rc = found ? found : scan_blocks(s, &block, 1);
-		last = block;
-	}
-	return rc;
-}
-
-/* Put the sorted blobs of @s among those of @h; old ones below them are freed. */
-static int merge_blobs(struct hotspot *h, struct scan *s)
-{
-	uint32_t nr = 0, next = 0;
-	struct hotspot_blob *blobs = calloc((size_t)h->nr_blobs + s->nr + 1, sizeof(*blobs));
-
-	if (!blobs)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < h->nr_blobs; i++) {
-		struct hotspot_blob *b = &h->blobs[i];
-
-		while (next < s->nr && s->blobs[next].end <= b->start)
-			blobs[nr++] = s->blobs[next++];
-		b->fresh = false;
-		if (next < s->nr && s->blobs[next].start < b->end)
-			free(b->name);
-		else
-			blobs[nr++] = *b;
-	}
-	while (next < s->nr)
-		blobs[nr++] = s->blobs[next++];
-	free(h->blobs);
-	h->blobs = blobs;
-	h->nr_blobs = nr;
-	return 0;
+	if (rc == -ENOENT || s->r->missed)
+		return 0;
+	for (uint32_t k = 0; k < s->nr && !rc; k++)
+		if (s->blobs[k].blob == block + s->h->vm.block_size)
+			return 0;
+	return rc ? rc : scan_blocks(s, &block, 1);
 }
 
 int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, uint32_t nr)
@@ -550,29 +487,67 @@ int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, ui
 		return -ENOMEM;
 	rc = nr ? read_heaps(h, r) : 0;
 	if (!rc)
-		rc = look_up_each(s, pcs, nr);
+		rc = remote_for_each(r, nr, look_up_one, &(struct look_up){ s, pcs });
 	settle(s);
 	if (!rc &&
 	    (h->nr_blobs + s->nr > HOTSPOT_BLOBS_MAX || h->memory + s->memory > HOTSPOT_MEMORY_MAX))
 		rc = -E2BIG;
 	if (!rc)
-		rc = merge_blobs(h, s);
+		rc = hotspot_blobs_merge(h, s->blobs, s->nr);
 	if (rc)
-		free_blobs(s->blobs, s->nr);
+		hotspot_blobs_free(s->blobs, s->nr);
 	else
 		free(s->blobs);
 	if (!rc)
-		count_blobs(h, s->nr_new);
+		hotspot_blobs_count(h, s->nr_new);
 	scan_free(s);
 	return rc;
 }
 
-bool hotspot_is_current(const struct hotspot *h, struct remote *r, const struct hotspot_blob *b)
+int hotspot_name(struct hotspot *h, struct remote *r, uint32_t i)
 {
-	uint64_t method;
-	uint32_t compile_id;
+	struct hotspot_blob *b = &h->blobs[i];
+	char name[HOTSPOT_NAME_MAX];
+	uint64_t code;
+	uint32_t code_size;
 
-	return !remote_read_u64(r, b->blob + h->vm.nmethod_method, &method) &&
-	       !remote_read_u32(r, b->blob + h->vm.nmethod_compile_id, &compile_id) &&
-	       method == b->method && compile_id == b->compile_id;
+	if (b->name || !b->fresh || b->kind != HOTSPOT_COMPILED ||
+	    hotspot_method(h, r, b->method, name, &code, &code_size))
+		return 0;
+	h->memory -= hotspot_blob_memory(b);
+	set_name(b, name);
+	h->memory += hotspot_blob_memory(b);
+	return h->memory <= HOTSPOT_MEMORY_MAX ? 0 : -E2BIG;
+}
+
+/* Return whether the head in @bytes, read again, is of the code @b. */
+static bool is_same_code(const struct vmstructs *v, const uint8_t *bytes,
+			 const struct hotspot_blob *b)
+{
+	return bytes_u64(bytes + v->nmethod_method) == b->method &&
+	       bytes_u32(bytes + v->nmethod_compile_id) == b->compile_id;
+}
+
+int hotspot_test_current(const struct hotspot *h, struct remote *r, const uint64_t *pcs,
+			 uint32_t nr, bool *current)
+{
+	const struct hotspot_blob *blobs[REMOTE_PIECES_MAX];
+	uint64_t addrs[REMOTE_PIECES_MAX];
+	struct head *heads = nr ? malloc(MIN(nr, REMOTE_PIECES_MAX) * sizeof(*heads)) : NULL;
+	int rc = nr && !heads ? -ENOMEM : 0;
+
+	for (uint32_t done = 0, part; done < nr && !rc; done += part) {
+		part = MIN(nr - done, REMOTE_PIECES_MAX);
+		for (uint32_t i = 0; i < part; i++) {
+			blobs[i] = hotspot_blobs_at(h, pcs[done + i]);
+			addrs[i] = blobs[i] ? blobs[i]->blob : 0;
+		}
+		rc = remote_read_each(r, addrs, part, sizeof(*heads), (uint8_t *)heads,
+				      current + done);
+		for (uint32_t i = 0; i < part && !rc; i++)
+			current[done + i] = current[done + i] && blobs[i] &&
+					    is_same_code(&h->vm, heads[i].bytes, blobs[i]);
+	}
+	free(heads);
+	return rc;
 }

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
-#include "symbols/base/search.h"
 
 #define PCDESC_SIZE	16U
 #define PCDESCS_MAX	(1U << 16)
@@ -133,13 +132,6 @@ static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_
 	    !remote_read_u16(r, pool + v->source_file, &index) && index)
 		hotspot_constant(h, r, pool, index, f->file, sizeof(f->file));
 	return 0;
-}
-
-static const struct hotspot_blob *find_blob(const struct hotspot *h, uint64_t pc)
-{
-	uint32_t low = search_split(h->nr_blobs, i, h->blobs[i].start <= pc);
-
-	return low && pc < h->blobs[low - 1].end ? &h->blobs[low - 1] : NULL;
 }
 
 /* Addresses of the descriptions of compiled code. */
@@ -283,7 +275,7 @@ static int read_method(const struct scopes *s, struct remote *r, uint32_t index,
 int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX], bool *exact)
 {
-	const struct hotspot_blob *b = find_blob(h, pc);
+	const struct hotspot_blob *b = hotspot_blobs_at(h, pc);
 	struct scopes scopes;
 	uint32_t scope, nr = 0;
 	int rc;
@@ -317,7 +309,5 @@ int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 		scope = sender < scope ? sender : 0;
 	}
 	/* The last one must be the method itself, or the chain is of something else. */
-	if (rc || !nr || frames[nr - 1].method != b->method)
-		return rc;
-	return hotspot_is_current(h, r, b) ? (int)nr : 0;
+	return rc || !nr || frames[nr - 1].method != b->method ? rc : (int)nr;
 }

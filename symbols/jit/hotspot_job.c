@@ -6,13 +6,11 @@
  */
 #include "symbols/jit/hotspot_job.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/foreign.h"
-
-#define READS_MAX 4000000U
 /* Bytes of the chains of one job: 2 KiB for each, if all that may be requested are. */
 #define CHAINS_MEMORY_MAX (8UL << 20)
 
@@ -65,33 +63,6 @@ unsigned int hotspot_job_nr_left(void)
 	return atomic_load_explicit(&nr_left, memory_order_relaxed);
 }
 
-static int open_process(struct hotspot_job *r)
-{
-	int rc;
-
-	if (r->open)
-		return 0;
-	if (r->dir_fd < 0)
-		r->dir_fd = foreign_open_proc(r->remote.pid);
-	if (r->dir_fd < 0)
-		return r->dir_fd;
-	rc = hotspot_open(&r->vm, &r->remote, &r->missing);
-	r->open = !rc;
-	return rc;
-}
-
-/* Return whether the opened process is still the one with this pid. */
-static int check_alive(const struct hotspot_job *r)
-{
-	char *text;
-	size_t size;
-	int rc = foreign_read_at(r->dir_fd, "stat", 4096, &text, &size);
-
-	if (!rc)
-		free(text);
-	return rc;
-}
-
 /* Copy @nr frames with their texts into one block; NULL: no memory, or the chains have enough. */
 static struct hotspot_job_frame *copy_frames(struct hotspot_job *r,
 					     const struct hotspot_frame *frames, int nr)
@@ -117,18 +88,40 @@ static struct hotspot_job_frame *copy_frames(struct hotspot_job *r,
 	return out;
 }
 
-static void read_chains(struct hotspot_job *r)
+int hotspot_job_begin_chains(struct hotspot_job *j)
 {
-	r->chains_memory = 0;
-	if (!r->frames && r->nr_chains)
-		r->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*r->frames));
-	for (uint32_t i = 0; r->frames && i < r->nr_chains; i++) {
-		struct hotspot_job_chain *c = &r->chains[i];
-		int nr = hotspot_chain(&r->vm, &r->remote, c->addr, r->frames, &c->exact);
+	j->chains_memory = 0;
+	if (!j->frames && j->nr_chains)
+		j->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*j->frames));
+	return j->frames || !j->nr_chains ? 0 : -ENOMEM;
+}
 
-		c->frames = nr > 0 ? copy_frames(r, r->frames, nr) : NULL;
-		c->nr = c->frames ? (uint32_t)nr : 0;
-	}
+void hotspot_job_add_chain(struct hotspot_job *j, struct hotspot_job_chain *c, int nr, bool exact)
+{
+	free(c->frames);
+	c->frames = nr > 0 ? copy_frames(j, j->frames, nr) : NULL;
+	c->nr = c->frames ? (uint32_t)nr : 0;
+	c->exact = exact;
+}
+
+static int read_chain(struct hotspot_job *j, uint32_t i)
+{
+	bool exact = false;
+	int nr = hotspot_chain(&j->vm, &j->remote, j->chains[i].addr, j->frames, &exact);
+
+	if (!j->remote.missed)
+		hotspot_job_add_chain(j, &j->chains[i], nr, exact);
+	return 0;
+}
+
+static int read_method(struct hotspot_job *j, uint32_t i)
+{
+	struct hotspot_method_name *m = &j->methods[i];
+	char name[HOTSPOT_NAME_MAX];
+
+	m->rc = hotspot_method(&j->vm, &j->remote, m->method, name, &m->code, &m->code_size);
+	m->name = m->rc || j->remote.missed ? NULL : strdup(name);
+	return 0;
 }
 
 /* Scan the code cache, or look up the addresses in the request. */
@@ -144,41 +137,66 @@ static int read_code(struct hotspot_job *r)
 	return rc;
 }
 
-static void read_cache(struct job *job)
+/* Read a name of code, a method, or a chain. */
+static int read_item(void *of, uint32_t i)
 {
-	struct hotspot_job *r = (struct hotspot_job *)job;
-	uint64_t cpu_ns = time_thread_ns();
-	char name[HOTSPOT_NAME_MAX];
+	struct hotspot_job *j = of;
 
-	r->remote.nr_reads = 0;
-	r->scan_ns = 0;
-	r->scan |= !r->open;
-	r->rc = open_process(r);
-	if (!r->rc)
-		r->rc = read_code(r);
-	for (uint32_t i = 0; i < r->nr_methods && !r->rc; i++) {
-		struct hotspot_method_name *m = &r->methods[i];
-
-		m->rc = hotspot_method(&r->vm, &r->remote, m->method, name, &m->code,
-				       &m->code_size);
-		m->name = m->rc ? NULL : strdup(name);
-	}
-	if (!r->rc)
-		read_chains(r);
-	if (!r->rc)
-		r->rc = check_alive(r);
-	r->cost_ns = time_thread_ns() - cpu_ns;
+	if (i < j->vm.nr_blobs)
+		return hotspot_name(&j->vm, &j->remote, i);
+	i -= j->vm.nr_blobs;
+	return i < j->nr_methods ? read_method(j, i) : read_chain(j, i - j->nr_methods);
 }
 
-struct hotspot_job *hotspot_job_new(pid_t pid)
+/* Forget the chains of code that was replaced while they were read. */
+static int drop_changed(struct hotspot_job *j)
+{
+	uint64_t *pcs = j->nr_chains ? malloc(j->nr_chains * sizeof(*pcs)) : NULL;
+	bool *current = j->nr_chains ? calloc(j->nr_chains, sizeof(*current)) : NULL;
+	uint32_t nr = 0;
+	int rc = j->nr_chains && (!pcs || !current) ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; i < j->nr_chains && !rc; i++)
+		if (j->chains[i].nr)
+			pcs[nr++] = j->chains[i].addr;
+	if (!rc)
+		rc = hotspot_test_current(&j->vm, &j->remote, pcs, nr, current);
+	nr = 0;
+	for (uint32_t i = 0; i < j->nr_chains && !rc; i++)
+		if (j->chains[i].nr && !current[nr++])
+			hotspot_job_add_chain(j, &j->chains[i], 0, false);
+	free(pcs);
+	free(current);
+	return rc;
+}
+
+int hotspot_job_read(struct hotspot_job *j, const struct hotspot_tables *t)
+{
+	const char *missing;
+	int rc = j->open ? 0 : hotspot_open(&j->vm, &j->remote, t, &missing);
+
+	j->open = !rc;
+	if (!rc)
+		rc = read_code(j);
+	if (!rc)
+		rc = hotspot_job_begin_chains(j);
+	/* All together: the caller of a worker reads for all that wait. */
+	if (!rc)
+		rc = remote_for_each(&j->remote, j->vm.nr_blobs + j->nr_methods + j->nr_chains,
+				     read_item, j);
+	return rc ? rc : drop_changed(j);
+}
+
+struct hotspot_job *hotspot_job_new(pid_t pid, void (*run)(struct job *job))
 {
 	struct hotspot_job *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
-	r->job = (struct job){ .run = read_cache, .drop = hotspot_job_drop };
-	r->remote =
-		(struct remote){ .pid = pid, .nr_reads_max = READS_MAX, .watch = &r->job.watch };
+	r->job = (struct job){ .run = run, .drop = hotspot_job_drop };
+	r->remote = (struct remote){ .pid = pid,
+				     .nr_reads_max = HOTSPOT_READS_MAX,
+				     .watch = &r->job.watch };
 	r->dir_fd = -1;
 	return r;
 }

@@ -32,9 +32,13 @@ struct hotspot_job_chain {
 	struct hotspot_job_frame *frames; /* owned, with the texts behind them */
 };
 
+#define HOTSPOT_FIRST_MAX 64U
+#define HOTSPOT_READS_MAX 4000000U /* of pieces of memory, by one job */
+
 /* A job for a helper: read one JVM. */
 struct hotspot_job {
 	struct job job;
+	_Atomic uint64_t worker; /* hotspot_cage.h; 0: none */
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
@@ -43,6 +47,9 @@ struct hotspot_job {
 	uint64_t *pcs;
 	uint32_t nr_pcs;
 	struct hotspot vm;
+	/* Of a worker: memory that each scan begins with, to be read together. */
+	uint64_t first[HOTSPOT_FIRST_MAX];
+	uint32_t nr_first;
 	struct hotspot_method_name *methods; /* wanted, then read */
 	uint32_t nr_methods;
 	struct hotspot_job_chain *chains; /* the same */
@@ -51,12 +58,21 @@ struct hotspot_job {
 	struct hotspot_frame *frames; /* buffer for one chain */
 	/* Out: */
 	int rc;
-	const char *missing;
 	uint64_t cost_ns, scan_ns; /* CPU time: of all; of the scan alone */
+	uint64_t worker_ns;	   /* of all that a worker took */
 };
 
-/* Make a job for the process @pid. NULL: no memory. */
-struct hotspot_job *hotspot_job_new(pid_t pid);
+/* Make a job for the process @pid; it does @run. NULL: no memory. */
+struct hotspot_job *hotspot_job_new(pid_t pid, void (*run)(struct job *job));
+/*
+ * Read the tables, if the JVM is not open, then all that the job lists, by @j->remote: without a
+ * cage, or in its worker. 0 or -errno.
+ */
+int hotspot_job_read(struct hotspot_job *j, const struct hotspot_tables *t);
+/* Make room for the frames of one chain, j->frames. 0 or -ENOMEM. */
+int hotspot_job_begin_chains(struct hotspot_job *j);
+/* Store the first @nr of j->frames, copied, as the chain @c; too many of them are not known. */
+void hotspot_job_add_chain(struct hotspot_job *j, struct hotspot_job_chain *c, int nr, bool exact);
 /* Free a job that does not run; as the job's drop(). */
 void hotspot_job_drop(struct job *job);
 /* Leave a job that runs: it is freed when it ends, if it does. */

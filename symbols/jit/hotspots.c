@@ -14,6 +14,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/base/search.h"
+#include "symbols/jit/hotspot_cage.h"
 #include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/code_log.h"
@@ -36,10 +37,12 @@ static void end_reading(struct hotspots_entry *e)
 {
 	if (!e->reading)
 		return;
-	if (e->runs)
+	if (e->runs) {
+		hotspot_cage_leave(e->reading);
 		hotspot_job_leave(e->reading);
-	else
+	} else {
 		hotspot_job_drop(&e->reading->job);
+	}
 	e->reading = NULL;
 	e->runs = false;
 }
@@ -173,7 +176,7 @@ struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct objec
 	e->methods_object = OBJECT_ID_UNKNOWN;
 	e->pid = seen.pid;
 	e->uid = uid;
-	e->reading = hotspot_job_new(seen.pid);
+	e->reading = hotspot_job_new(seen.pid, hotspot_cage_run);
 	h->entries[h->nr_entries++] = e;
 	return e;
 }

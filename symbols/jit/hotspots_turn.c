@@ -4,6 +4,7 @@
  *
  * Runs on: the loader.
  */
+#include "symbols/jit/hotspot_cage.h"
 #include "symbols/jit/hotspots.h"
 #include "symbols/jit/hotspots_private.h"
 
@@ -11,8 +12,8 @@
 #define NEW_FACTOR  25U		  /* but more while the JVM compiles: unknown code has no callers */
 #define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
 #define WANT_FACTOR 10U		  /* in any case, and of look-ups: at most a tenth of a CPU */
-#define JOBS_MAX    12U		  /* half of the helpers: others read files */
-#define JOBS_USER   8U
+#define JOBS_MAX    HOTSPOT_READERS /* of the helpers, most are for files */
+#define JOBS_USER   6U
 
 void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns)
 {

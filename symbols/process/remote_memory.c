@@ -5,12 +5,14 @@
 #include "symbols/process/remote_memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
 #include "symbols/base/watch.h"
 
-#define PAGE 4096U
+#define PAGE   4096U
+#define ROUNDS 32U /* of reads that depend on each other */
 
 static int read_process(const struct remote *r, uint64_t addr, void *buf, size_t size)
 {
@@ -62,6 +64,12 @@ static int read_pieces(struct remote *r, const uint64_t *addrs, uint32_t nr, siz
 int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got)
 {
+	if (r->read_each) {
+		if (r->nr_reads_max && r->nr_reads + nr > r->nr_reads_max)
+			return -E2BIG;
+		r->nr_reads += nr;
+		return r->read_each(r, addrs, nr, size, buf, got);
+	}
 	for (uint32_t i = 0; i < nr;) {
 		uint32_t part = MIN(nr - i, REMOTE_PIECES_MAX);
 		int rc;
@@ -84,6 +92,42 @@ int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_
 			got[i++] = false;
 	}
 	return 0;
+}
+
+/* Do the open items. */
+static int do_round(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of,
+		    bool *done)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		if (done[i])
+			continue;
+		r->missed = false;
+		rc = item(of, i);
+		done[i] = !r->missed;
+	}
+	return rc;
+}
+
+int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of)
+{
+	bool *done = calloc(MAX(nr, 1U), sizeof(*done));
+	int rc = done ? 0 : -ENOMEM;
+
+	/* The last round puts nothing off: bytes that change cannot keep it busy. */
+	for (uint32_t round = r->fetch ? 0 : ROUNDS - 1; round < ROUNDS && !rc; round++) {
+		r->may_put_off = round < ROUNDS - 1;
+		rc = do_round(r, nr, item, of, done);
+		if (!rc && r->may_put_off) {
+			if (!memchr(done, false, nr))
+				break;
+			rc = r->fetch(r);
+		}
+	}
+	r->may_put_off = r->missed = false;
+	free(done);
+	return rc;
 }
 
 int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value)

@@ -16,8 +16,20 @@ struct watch;
 
 struct remote {
 	pid_t pid;
-	/* NULL: the process @pid; else a test's image. 0 or -errno, all of @size or nothing. */
+	/*
+	 * NULL: the process @pid; else a test's image, or the caller of a worker. 0 or -errno,
+	 * all of @size or nothing.
+	 */
 	int (*read)(const struct remote *r, uint64_t addr, void *buf, size_t size);
+	/* With it: many pieces at a time, as remote_read_each(). NULL: one after another. */
+	int (*read_each)(const struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
+			 uint8_t *buf, bool *got);
+	/*
+	 * With it: read() may put off a read (@missed), until this fetches all that were put off.
+	 * 0 or -errno.
+	 */
+	int (*fetch)(struct remote *r);
+	bool may_put_off, missed;
 	struct watch *watch;   /* of the job that reads; may be NULL */
 	uint64_t nr_reads;     /* so far */
 	uint64_t nr_reads_max; /* -E2BIG beyond; 0: no limit */
@@ -32,6 +44,11 @@ int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size);
  */
 int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got);
+/*
+ * Do @item for 0 to @nr - 1, and again where a read was put off: it has no result then. 0, or the
+ * result of @item or fetch() that is not.
+ */
+int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of);
 /* Read a pointer, a 32-bit or a 16-bit number. */
 int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value);
 int remote_read_u32(struct remote *r, uint64_t addr, uint32_t *value);

@@ -14,88 +14,7 @@
 #include "symbols/jit/hotspot.h"
 #include "symbols/lang/lang.h"
 #include "symbols/object/elfvar.h"
-
-struct space {
-	char *low, *high;
-};
-
-struct heap {
-	struct space memory, segmap;
-	int log2;
-};
-
-struct array {
-	int len;
-	struct heap **data;
-};
-
-struct block {
-	uint64_t length;
-	bool used;
-};
-
-struct blob {
-	const char *name;
-	int size, complete, frame_size;
-	char *begin, *end;
-	struct method *method;
-	int compile_id;
-	signed char state;
-	char *deopt;
-	uint8_t *scopes;
-	int pcs, dependencies, metadata; /* offsets from the blob */
-	int level;
-};
-
-struct symbol {
-	uint16_t length;
-	char body[30];
-};
-
-struct klass {
-	uint64_t first;
-	struct symbol *name;
-};
-
-struct pool {
-	uint32_t tags;
-	uint16_t source_file;
-	struct klass *holder;
-	struct symbol *entries[4]; /* behind the struct, as HotSpot has them */
-};
-
-struct const_method {
-	struct pool *pool;
-	uint16_t code_size, name, flags;
-	uint8_t codes[400]; /* bytecodes, then the line table */
-};
-
-struct method {
-	struct const_method *constant;
-};
-
-#define SEGMENT	    128
-#define NR_SEGMENTS 64
-
-static char memory[NR_SEGMENTS * SEGMENT] __attribute__((aligned(SEGMENT)));
-static uint8_t segmap[NR_SEGMENTS];
-static struct heap code_heap = {
-	.memory = { memory, memory + sizeof(memory) },
-	.segmap = { (char *)segmap, (char *)segmap + sizeof(segmap) },
-	.log2 = 7,
-};
-static struct heap *heaps[] = { &code_heap };
-static struct array heap_array = { 1, heaps };
-static struct array *code_cache_heaps = &heap_array;
-static struct symbol class_name = { 9, "pkg/Class" }, get = { 3, "get" }, put = { 3, "put" };
-static struct klass klass = { .name = &class_name };
-static struct symbol file_name = { 10, "Class.java" };
-static struct pool pool = { 0, 3, &klass, { NULL, &get, &put, &file_name } };
-static int vm_major = 17;
-static uint64_t call_return = 0x1234;
-static struct const_method const_get = { &pool, 12, 1, 0, { 0 } },
-			   const_put = { &pool, 5, 2, 1, { 0 } };
-static struct method method_get = { &const_get }, method_put = { &const_put };
+#include "tests/jvm_made.h"
 
 /* A blob as of JDK 25: offsets, and descriptions in memory of their own. */
 struct blob25 {
@@ -108,64 +27,6 @@ struct blob25 {
 	int deopt, pcs, scopes, compile_id;
 };
 
-struct flag {
-	void *addr;
-	const char *name;
-	int origin;
-};
-
-static bool use_loops, use_other = true;
-static struct flag flag_table[] = {
-	{ &use_other, "UseCountedLoopSafepoint", 0 },
-	{ &use_other, "UseCountedLoopSafepoints2", 0 },
-	{ &use_loops, "UseCountedLoopSafepoints", 0 },
-	{ NULL, NULL, 0 },
-};
-static struct flag *flags = flag_table;
-static uint64_t nr_flags = ARRAY_SIZE(flag_table);
-
-#include "tests/jvm_tables.h"
-
-#define METHOD_MEMBERS                                                                             \
-	MEMBER("Method", "_constMethod", method, constant),                                        \
-		MEMBER("ConstMethod", "_constants", const_method, pool),                           \
-		MEMBER("ConstMethod", "_code_size", const_method, code_size),                      \
-		MEMBER("ConstMethod", "_name_index", const_method, name),                          \
-		MEMBER("ConstantPool", "_pool_holder", pool, holder),                              \
-		MEMBER("Klass", "_name", klass, name),                                             \
-		MEMBER("Symbol", "_length", symbol, length),                                       \
-		MEMBER("Symbol", "_body", symbol, body)
-static struct VMStructEntry structs[] = {
-	{ "CodeCache", "_heaps", "", 1, 0, &code_cache_heaps },
-	{ "Unwanted", "_heaps", "", 0, 999999, NULL },
-	CODE_HEAP_MEMBERS,
-	MEMBER("CodeBlob", "_name", blob, name),
-	MEMBER("CodeBlob", "_size", blob, size),
-	MEMBER("CodeBlob", "_frame_complete_offset", blob, complete),
-	MEMBER("CodeBlob", "_frame_size", blob, frame_size),
-	MEMBER("CodeBlob", "_code_begin", blob, begin),
-	MEMBER("CodeBlob", "_code_end", blob, end),
-	MEMBER("CompiledMethod", "_method", blob, method),
-	MEMBER("nmethod", "_compile_id", blob, compile_id),
-	MEMBER("HeapBlock::Header", "_used", block, used),
-	MEMBER("nmethod", "_state", blob, state),
-	MEMBER("nmethod", "_comp_level", blob, level),
-	{ "JVMFlag", "flags", "", 1, 0, &flags },
-	{ "JVMFlag", "numFlags", "", 1, 0, &nr_flags },
-	MEMBER("JVMFlag", "_name", flag, name),
-	MEMBER("JVMFlag", "_addr", flag, addr),
-	MEMBER("CompiledMethod", "_deopt_handler_begin", blob, deopt),
-	{ "StubRoutines", "_call_stub_return_address", "", 1, 0, &call_return },
-	MEMBER("CompiledMethod", "_scopes_data_begin", blob, scopes),
-	MEMBER("nmethod", "_scopes_pcs_offset", blob, pcs),
-	MEMBER("nmethod", "_dependencies_offset", blob, dependencies),
-	MEMBER("nmethod", "_metadata_offset", blob, metadata),
-	{ "Abstract_VM_Version", "_vm_major_version", "", 1, 0, &vm_major },
-	MEMBER("ConstMethod", "_flags", const_method, flags),
-	MEMBER("ConstantPool", "_source_file_name_index", pool, source_file),
-	METHOD_MEMBERS,
-	{ NULL, NULL, NULL, 0, 0, NULL },
-};
 #define SHORT(t, f, s, m)                                                                          \
 	{                                                                                          \
 		t, f, "int16_t", 0, offsetof(struct s, m), NULL                                    \
@@ -192,46 +53,6 @@ static struct VMStructEntry structs25[] = {
 	METHOD_MEMBERS,
 	{ NULL, NULL, NULL, 0, 0, NULL },
 };
-static struct VMTypeEntry types[] = {
-	{ "HeapBlock", 16 },
-	{ "ConstMethod", offsetof(struct const_method, codes) },
-	{ "ConstantPool", offsetof(struct pool, entries) },
-	{ "JVMFlag", sizeof(struct flag) },
-	{ NULL, 0 },
-};
-
-struct VMStructEntry *gHotSpotVMStructs = structs;
-struct VMTypeEntry *gHotSpotVMTypes = types;
-
-/* Put a blob at segment @i of @nr; its code is the last 64 bytes. */
-static struct blob *put_blob(uint32_t i, uint32_t nr, const char *name, struct method *method,
-			     int id)
-{
-	char *block = memory + i * SEGMENT;
-	struct blob *b = (struct blob *)(block + 16);
-
-	*(struct block *)block = (struct block){ nr, true };
-	*b = (struct blob){ .name = name,
-			    .size = (int)nr * SEGMENT - 16,
-			    .complete = 8,
-			    .frame_size = 4,
-			    .begin = block + nr * SEGMENT - 64,
-			    .end = block + nr * SEGMENT,
-			    .method = method,
-			    .compile_id = id };
-	for (uint32_t k = 0; k < nr; k++)
-		segmap[i + k] = (uint8_t)k;
-	return b;
-}
-
-struct jvm {
-	struct elffile elf;
-	int fd;
-	uint64_t bias;
-	struct remote remote;
-	struct hotspot vm;
-};
-
 static int read_tables(struct jvm *j, const char **missing)
 {
 	struct elfvar vars[VMSTRUCTS_VARIABLES];
@@ -241,33 +62,26 @@ static int read_tables(struct jvm *j, const char **missing)
 	return vmstructs_read(&j->vm.vm, &j->remote, vars, j->bias, missing);
 }
 
-static void jvm_init(struct jvm *j)
+static int name_one(void *of, uint32_t i)
 {
-	struct elfvar var = { .name = "gHotSpotVMStructs" };
-	struct stat st;
+	struct jvm *j = of;
 
-	memset(j, 0, sizeof(*j));
-	j->fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	assert_true(j->fd >= 0);
-	assert_int_equal(fstat(j->fd, &st), 0);
-	assert_int_equal(elffile_open(&j->elf, j->fd, NULL, (uint64_t)st.st_size, NULL), 0);
-	assert_int_equal(elfvar_find(&j->elf, &var, 1), 1);
-	assert_int_equal(var.size, 8);
-	j->bias = (uint64_t)(uintptr_t)&gHotSpotVMStructs - var.vaddr;
-	j->remote.pid = getpid();
-	memset(segmap, 0xff, sizeof(segmap));
-	memset(memory, 0, sizeof(memory));
-	code_heap.log2 = 7;
-	code_heap.memory.high = memory + sizeof(memory);
-	heap_array.len = 1;
-	class_name.length = 9;
+	return hotspot_name(&j->vm, &j->remote, i);
 }
 
-static void jvm_fini(struct jvm *j)
+/* Read the code cache, and names of methods. */
+static int scan(struct jvm *j)
 {
-	hotspot_close(&j->vm);
-	elffile_close(&j->elf);
-	close(j->fd);
+	int rc = hotspot_scan(&j->vm, &j->remote);
+
+	return rc ? rc : remote_for_each(&j->remote, j->vm.nr_blobs, name_one, j);
+}
+
+static int look_up(struct jvm *j, const uint64_t *pcs, uint32_t nr)
+{
+	int rc = hotspot_look_up(&j->vm, &j->remote, pcs, nr);
+
+	return rc ? rc : remote_for_each(&j->remote, j->vm.nr_blobs, name_one, j);
 }
 
 TEST(test_tables)
@@ -324,7 +138,7 @@ TEST(test_scan)
 	put_blob(2, 3, "nmethod", &method_get, 7);
 	b = put_blob(20, 1, "StubRoutines (1)", NULL, 0);
 	b->frame_size = 0;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, 3);
 	assert_int_equal(j.vm.nr_new, 3);
 	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.get");
@@ -334,23 +148,23 @@ TEST(test_scan)
 	assert_int_equal(j.vm.blobs[1].kind, HOTSPOT_INTERPRETER);
 	assert_string_equal(j.vm.blobs[2].name, "StubRoutines (1)");
 	/* Nothing changed: nothing is new. */
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_new, 0);
 	assert_false(j.vm.blobs[0].fresh);
 	/* Other code at the same place has another method or compile id. */
 	put_blob(2, 3, "nmethod", &method_put, 8);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_new, 1);
 	assert_true(j.vm.blobs[0].fresh);
 	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.put");
 	put_blob(2, 3, "nmethod", &method_put, 9);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_new, 1);
 	/* Retired code is the same code. */
 	b = put_blob(2, 3, "nmethod", &method_put, 9);
 	b->state = 1;
 	b->deopt = b->begin + 24;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_new, 0);
 	assert_int_equal(j.vm.nr_retired, 1);
 	assert_true(j.vm.blobs[0].retired);
@@ -359,12 +173,12 @@ TEST(test_scan)
 	/* A free block keeps its old bytes, also where new code begins inside. */
 	((struct block *)(memory + 2 * SEGMENT))->used = false;
 	put_blob(4, 1, "nmethod", &method_get, 10);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, 3);
 	assert_int_equal(j.vm.blobs[0].compile_id, 10);
 	/* Freed. */
 	memset(segmap + 2, 0xff, 3);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, 2);
 	jvm_fini(&j);
 }
@@ -380,7 +194,7 @@ TEST(test_look_up)
 	assert_int_equal(read_tables(&j, &missing), 0);
 	put_blob(2, 3, "nmethod", &method_get, 7);
 	put_blob(8, 2, "Interpreter", NULL, 0);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	/* One in a gap, by two of its addresses; free memory; outside. */
 	put_blob(6, 2, "nmethod", &method_put, 8);
 	pcs[0] = (uintptr_t)memory + 7 * SEGMENT + 100;
@@ -388,17 +202,17 @@ TEST(test_look_up)
 	pcs[2] = 4096;
 	pcs[3] = (uintptr_t)memory + 6 * SEGMENT;
 	j.remote.nr_reads = 0;
-	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, ARRAY_SIZE(pcs)), 0);
+	assert_int_equal(look_up(&j, pcs, ARRAY_SIZE(pcs)), 0);
 	assert_in_range(j.remote.nr_reads, 1, 40);
 	assert_int_equal(j.vm.nr_blobs, 3);
 	assert_string_equal(j.vm.blobs[1].name, "pkg.Class.put");
 	assert_true(j.vm.blobs[1].fresh);
 	assert_false(j.vm.blobs[0].fresh);
 	/* Known now; and nothing is wanted. */
-	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 1), 0);
+	assert_int_equal(look_up(&j, pcs, 1), 0);
 	assert_int_equal(j.vm.nr_new, 0);
 	assert_false(j.vm.blobs[1].fresh);
-	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, NULL, 0), 0);
+	assert_int_equal(look_up(&j, NULL, 0), 0);
 	assert_int_equal(j.vm.nr_blobs, 3);
 	/* Behind all, and over two that are gone. */
 	put_blob(40, 1, "nmethod", &method_get, 9);
@@ -406,7 +220,7 @@ TEST(test_look_up)
 	((struct blob *)(memory + 2 * SEGMENT + 16))->begin = memory + 3 * SEGMENT;
 	pcs[0] = (uintptr_t)memory + 41 * SEGMENT - 1;
 	pcs[1] = (uintptr_t)memory + 4 * SEGMENT;
-	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 2), 0);
+	assert_int_equal(look_up(&j, pcs, 2), 0);
 	assert_int_equal(j.vm.nr_new, 2);
 	assert_int_equal(j.vm.nr_blobs, 3);
 	assert_int_equal(j.vm.blobs[0].compile_id, 10);
@@ -415,7 +229,7 @@ TEST(test_look_up)
 	/* A map that leads out of itself. */
 	segmap[0] = 1;
 	pcs[0] = (uintptr_t)memory;
-	assert_int_equal(hotspot_look_up(&j.vm, &j.remote, pcs, 1), 0);
+	assert_int_equal(look_up(&j, pcs, 1), 0);
 	assert_int_equal(j.vm.nr_new, 0);
 	jvm_fini(&j);
 }
@@ -431,12 +245,12 @@ TEST(test_blind)
 	put_blob(2, 3, "nmethod", &method_get, 7)->level = 4;
 	put_blob(8, 2, "nmethod", &method_put, 8)->level = 3;
 	put_blob(20, 2, "native nmethod", &method_put, 9)->level = 4;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_true(j.vm.blobs[0].blind);
 	assert_false(j.vm.blobs[1].blind);
 	assert_false(j.vm.blobs[2].blind);
 	j.vm.polls = true;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_false(j.vm.blobs[0].blind);
 	/* The version. */
 	assert_false(hotspot_is_untried(&j.vm.vm, &j.remote));
@@ -505,15 +319,15 @@ TEST(test_hostile)
 	jvm_init(&j);
 	assert_int_equal(read_tables(&j, &missing), 0);
 	heap_array.len = 1 << 30;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	assert_int_equal(scan(&j), -EBADMSG);
 	heap_array.len = 1;
 	code_heap.log2 = 63;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	assert_int_equal(scan(&j), -EBADMSG);
 	code_heap.log2 = 7;
 	code_heap.memory.high = (char *)((uintptr_t)memory - 1);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	assert_int_equal(scan(&j), -EBADMSG);
 	code_heap.memory.high = (char *)((uintptr_t)memory + (1ULL << 46));
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -EBADMSG);
+	assert_int_equal(scan(&j), -EBADMSG);
 	code_heap.memory.high = memory + sizeof(memory);
 	/* Blocks everywhere, without blobs in them; one with code before it, one that overlaps.
 	 */
@@ -521,17 +335,17 @@ TEST(test_hostile)
 	memset(memory, 0, sizeof(memory));
 	for (uint32_t i = 0; i < NR_SEGMENTS; i++)
 		((struct block *)(memory + i * SEGMENT))->used = true;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, 0);
 	put_blob(4, 1, "nmethod", NULL, 1)->begin = memory;
 	put_blob(6, 1, "nmethod", (void *)3, 1);
 	put_blob(7, 1, "Interpreter", NULL, 0)->begin -= SEGMENT - 8;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, 1);
 	assert_null(j.vm.blobs[0].name);
 	/* The number of reads is bounded. */
 	j.remote.nr_reads_max = j.remote.nr_reads + 3;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -E2BIG);
+	assert_int_equal(scan(&j), -E2BIG);
 	assert_int_equal(j.vm.nr_blobs, 1);
 	jvm_fini(&j);
 }
@@ -568,16 +382,14 @@ TEST(test_memory)
 	code_heap.memory = (struct space){ blocks, blocks + MANY / 2 * SEGMENT };
 	code_heap.segmap = (struct space){ (char *)starts, (char *)starts + MANY };
 	j.remote.nr_reads_max = UINT32_MAX;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, MANY / 2);
 	assert_in_range(j.vm.memory, MANY / 2 * 500, HOTSPOT_MEMORY_MAX);
 	code_heap.memory.high = blocks + MANY * SEGMENT;
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), -E2BIG);
-	assert_int_equal(j.vm.nr_blobs, MANY / 2);
+	assert_int_equal(scan(&j), -E2BIG);
 	/* Also one at a time, as code is sampled. */
 	j.vm.memory = HOTSPOT_MEMORY_MAX;
-	assert_int_equal(hotspot_look_up(&j.vm, &j.remote,
-					 &(uint64_t){ (uintptr_t)blocks + MANY * SEGMENT - 4 }, 1),
+	assert_int_equal(look_up(&j, &(uint64_t){ (uintptr_t)blocks + MANY * SEGMENT - 4 }, 1),
 			 -E2BIG);
 	code_heap = before;
 	klass.name = &class_name;
@@ -585,30 +397,6 @@ TEST(test_memory)
 	jvm_fini(&j);
 	free(blocks);
 	free(starts);
-}
-
-/* An nmethod of get(), with put() inlined at one place. */
-static struct blob *put_inlined(uint8_t *scopes, size_t size)
-{
-	static const uint8_t get_alone[] = { 0, 1, 1 + 7 }, put_in_get[] = { 1, 2, 1 + 4 };
-	static const int32_t pcs[][4] = {
-		{ -1, 0, 0, 0 }, { 16, 1, 0, 0 }, { 32, 8, 0, 0 }, { 1 << 20, 0, 0, 0 }
-	};
-	static uint64_t methods[2];
-	struct blob *b = put_blob(2, 6, "nmethod", &method_get, 3);
-	char *data = (char *)(b + 1);
-
-	methods[0] = (uintptr_t)&method_get;
-	methods[1] = (uintptr_t)&method_put;
-	memset(scopes, 0, size);
-	memcpy(scopes + 1, get_alone, sizeof(get_alone));
-	memcpy(scopes + 8, put_in_get, sizeof(put_in_get));
-	memcpy(data, pcs, sizeof(pcs));
-	memcpy(data + sizeof(pcs), methods, sizeof(methods));
-	b->scopes = scopes;
-	b->pcs = (int)(data - (char *)b);
-	b->dependencies = b->metadata = b->pcs + (int)sizeof(pcs);
-	return b;
 }
 
 TEST(test_chain)
@@ -619,13 +407,14 @@ TEST(test_chain)
 	uint8_t scopes[64], *table = const_put.codes + const_put.code_size;
 	const char *missing;
 	struct blob *b;
+	bool current[2];
 	struct jvm j;
 
 	memcpy(table, (uint8_t[]){ 0xff, 0, 80, 3 << 3 | 2, 0xff, 2, 0xc0 + 16, 28, 0 }, 9);
 	jvm_init(&j);
 	assert_int_equal(read_tables(&j, &missing), 0);
 	b = put_inlined(scopes, sizeof(scopes));
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	/* A call that returns to a PcDesc belongs to it, and the instruction there to the next one.
 	 */
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact),
@@ -651,9 +440,17 @@ TEST(test_chain)
 	hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 16, frames, &exact);
 	assert_false(exact);
 	/* Other code is there by now. */
-	b->compile_id++;
-	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames, &exact),
+	assert_int_equal(hotspot_test_current(&j.vm, &j.remote,
+					      (uint64_t[]){ (uintptr_t)b->begin + 17, 4096 }, 2,
+					      current),
 			 0);
+	assert_true(current[0]);
+	assert_false(current[1]);
+	b->compile_id++;
+	assert_int_equal(hotspot_test_current(&j.vm, &j.remote,
+					      (uint64_t[]){ (uintptr_t)b->begin + 17 }, 1, current),
+			 0);
+	assert_false(current[0]);
 	b->compile_id--;
 	/* Behind all calls: the sentinel; right behind the last one: that. */
 	assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 40, frames, &exact),
@@ -731,7 +528,7 @@ TEST(test_jdk25)
 	gHotSpotVMStructs = structs25;
 	assert_int_equal(read_tables(&j, &missing), 0);
 	b = put_inlined25(immutable, mutable);
-	assert_int_equal(hotspot_scan(&j.vm, &j.remote), 0);
+	assert_int_equal(scan(&j), 0);
 	assert_int_equal(j.vm.nr_blobs, 1);
 	assert_string_equal(j.vm.blobs[0].name, "pkg.Class.get");
 	assert_int_equal(j.vm.blobs[0].start, (uintptr_t)b + 200);
@@ -757,10 +554,9 @@ TEST(test_jdk25)
 TEST(test_no_jvm)
 {
 	struct remote remote = { .pid = getpid() };
-	const char *missing;
-	struct hotspot vm;
+	struct hotspot_tables tables;
 
-	assert_int_equal(hotspot_open(&vm, &remote, &missing), -ENOENT);
+	assert_int_equal(hotspot_find_tables(&tables, &remote), -ENOENT);
 }
 
 /* A string that ends at the last byte before memory that is not there. */

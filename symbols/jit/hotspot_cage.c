@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The readings of JVMs by workers: the memory that they need, and their results.
+ *
+ * Runs on: a helper. A worker belongs to the job in its slot, by a number that is never used again.
+ */
+#include "symbols/jit/hotspot_cage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/base/array.h"
+#include "symbols/base/foreign.h"
+#include "symbols/cage/cage.h"
+#include "symbols/jit/hotspot_blobs.h"
+#include "symbols/jit/hotspot_wire.h"
+
+#define TIMEOUT_NS 10000000000ULL /* between two questions, or until the result */
+#define INLINE_MAX (48U << 10)	  /* bytes of pieces in a request */
+
+static _Atomic uint64_t slots[HOTSPOT_READERS]; /* the number of the job; 0: free. Relaxed but to
+						   take (acquire) and to leave (release) */
+
+/* Take a free worker for @j. */
+static const struct cage_reader *take_worker(struct hotspot_job *j)
+{
+	static _Atomic uint64_t next = 1;
+	uint64_t number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
+		uint64_t none = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(&slots[i], &none, number,
+							     memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&j->worker, number, memory_order_relaxed);
+		return &hotspot_readers[i];
+	}
+	return NULL;
+}
+
+void hotspot_cage_leave(struct hotspot_job *j)
+{
+	uint64_t number = atomic_exchange_explicit(&j->worker, 0, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < HOTSPOT_READERS && number; i++) {
+		uint64_t mine = number;
+
+		atomic_compare_exchange_strong_explicit(&slots[i], &mine, 0, memory_order_release,
+							memory_order_relaxed);
+	}
+}
+
+/* Bytes for the worker. */
+struct wire {
+	uint8_t *bytes;
+	uint32_t size, max;
+	bool full; /* out of memory */
+};
+
+static void put(struct wire *w, const void *bytes, size_t size)
+{
+	if (w->full || !array_reserve(&w->bytes, &w->max, w->size + (uint64_t)size)) {
+		w->full = true;
+		return;
+	}
+	if (size)
+		memcpy(w->bytes + w->size, bytes, size);
+	w->size += (uint32_t)size;
+}
+
+static void put_blob(struct wire *w, const struct hotspot_blob *b)
+{
+	const struct hotspot_wire_blob wire = {
+		.start = b->start,
+		.end = b->end,
+		.blob = b->blob,
+		.method = b->method,
+		.deopt = b->deopt,
+		.compile_id = b->compile_id,
+		.frame_words = b->frame_words,
+		.complete = b->complete,
+		.name = HOTSPOT_WIRE_NONE,
+		.name_size = b->name_size,
+		.kind = (uint8_t)b->kind,
+		.named = b->name != NULL,
+		.retired = b->retired,
+		.inlines = b->inlines,
+		.blind = b->blind,
+	};
+
+	put(w, &wire, sizeof(wire));
+}
+
+/* Mark the known blob that @addr is in. */
+static void mark(const struct hotspot *h, uint64_t addr, uint8_t *marks)
+{
+	const struct hotspot_blob *b = hotspot_blobs_at(h, addr);
+
+	if (b)
+		marks[b - h->blobs] = 1;
+}
+
+/* Put the known blobs that the job needs: all for a scan, else the ones at its addresses. */
+static uint32_t put_blobs(struct wire *w, const struct hotspot_job *j)
+{
+	uint8_t *marks = calloc(MAX(j->vm.nr_blobs, 1U), 1);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; marks && i < j->nr_pcs; i++)
+		mark(&j->vm, j->pcs[i], marks);
+	for (uint32_t i = 0; marks && i < j->nr_chains; i++)
+		mark(&j->vm, j->chains[i].addr, marks);
+	for (uint32_t i = 0; marks && i < j->vm.nr_blobs; i++) {
+		if (!j->scan && !marks[i])
+			continue;
+		put_blob(w, &j->vm.blobs[i]);
+		nr++;
+	}
+	w->full |= !marks;
+	free(marks);
+	return nr;
+}
+
+/* Put the job into a file: its descriptor or -errno. *@size: its bytes. */
+static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, uint64_t *size)
+{
+	struct hotspot_wire_job head = { .open = j->open,
+					 .scan = j->scan,
+					 .bias = t->bias,
+					 .nr_pcs = j->nr_pcs,
+					 .nr_methods = j->nr_methods,
+					 .nr_chains = j->nr_chains };
+	struct wire w = { 0 };
+	int fd = -ENOMEM;
+
+	for (uint32_t i = 0; i < VMSTRUCTS_VARIABLES; i++)
+		head.addrs[i] = t->vars[i].vaddr;
+	hotspot_wire_put_vm(&head.vm, &j->vm);
+	memcpy(head.first, j->first, sizeof(head.first));
+	head.nr_first = j->nr_first;
+	put(&w, &head, sizeof(head));
+	head.nr_blobs = put_blobs(&w, j);
+	put(&w, j->pcs, j->nr_pcs * sizeof(*j->pcs));
+	for (uint32_t i = 0; i < j->nr_methods; i++)
+		put(&w, &j->methods[i].method, sizeof(uint64_t));
+	for (uint32_t i = 0; i < j->nr_chains; i++)
+		put(&w, &j->chains[i].addr, sizeof(uint64_t));
+	if (!w.full) {
+		memcpy(w.bytes, &head, sizeof(head));
+		fd = cage_wrap(w.bytes, w.size);
+	}
+	*size = w.size;
+	free(w.bytes);
+	return fd;
+}
+
+/* Read the pieces of a question. 0 or -errno: the reading is over. */
+static int read_pieces(struct hotspot_job *j, const struct hotspot_wire_ask *ask,
+		       const uint8_t *list, uint8_t *got, uint8_t *pieces)
+{
+	uint64_t addrs[REMOTE_PIECES_MAX];
+	bool read[REMOTE_PIECES_MAX];
+	int rc;
+
+	memcpy(addrs, list, ask->nr * sizeof(*addrs));
+	rc = remote_read_each(&j->remote, addrs, ask->nr, ask->size, pieces, read);
+	for (uint32_t i = 0; i < ask->nr && !rc; i++)
+		got[i] = read[i];
+	return rc;
+}
+
+/* A call, from the job to its result. */
+struct session {
+	struct hotspot_job *j;
+	const struct cage_reader *reader;
+	struct cage_answer a;
+	uint64_t cpu_ns; /* of the worker */
+};
+
+static int call(struct session *s, const void *request, size_t size, int fd)
+{
+	const int fds[CAGE_FDS_MAX] = { fd, -1 };
+	uint32_t generation = s->a.generation;
+	int rc;
+
+	cage_answer_free(&s->a);
+	rc = cage_call(s->reader, request, size, fds, generation, TIMEOUT_NS, &s->a);
+	s->cpu_ns += s->a.cpu_ns;
+	/* It may be in the middle of the call of this job. */
+	if (rc && generation)
+		cage_refuse(s->reader, generation);
+	return rc;
+}
+
+/* Answer the question of the worker. */
+static int answer(struct session *s)
+{
+	struct hotspot_wire_ask ask;
+	uint8_t *bytes;
+	size_t size;
+	int rc, fd = -1;
+
+	if (s->a.size < sizeof(ask))
+		return -EBADMSG;
+	memcpy(&ask, s->a.bytes, sizeof(ask));
+	if (!ask.nr || ask.nr > REMOTE_PIECES_MAX || !ask.size ||
+	    ask.size > HOTSPOT_WIRE_SIZE / ask.nr ||
+	    s->a.size != sizeof(ask) + ask.nr * sizeof(uint64_t))
+		return -EBADMSG;
+	size = (size_t)ask.nr * ask.size;
+	/* Zero: pieces that cannot be read show nothing of this process. */
+	bytes = calloc(1, ask.nr + size);
+	if (!bytes)
+		return -ENOMEM;
+	rc = read_pieces(s->j, &ask, s->a.bytes + sizeof(ask), bytes, bytes + ask.nr);
+	if (!rc && size > INLINE_MAX) {
+		fd = cage_wrap(bytes + ask.nr, size);
+		size = 0;
+		rc = fd < 0 ? fd : 0;
+	}
+	if (!rc)
+		rc = call(s, bytes, ask.nr + size, fd);
+	if (fd >= 0)
+		close(fd);
+	free(bytes);
+	return rc;
+}
+
+/* The parts of a result. */
+struct result {
+	struct hotspot_wire_result head;
+	const uint8_t *blobs, *methods, *chains, *frames;
+	const char *texts;
+};
+
+/* Find the parts. 0, -EBADMSG, or the -errno in it. */
+static int split(struct result *r, const struct hotspot_job *j, const struct cage_answer *a)
+{
+	struct hotspot_wire_result *h = &r->head;
+	const uint8_t *at = a->bytes;
+	uint64_t size = sizeof(*h);
+
+	if (a->size < sizeof(*h))
+		return -EBADMSG;
+	memcpy(h, a->bytes + a->size - sizeof(*h), sizeof(*h));
+	if (h->code)
+		return h->code < 0 && h->code >= -4095 ? h->code : -EBADMSG;
+	size += (uint64_t)h->nr_blobs * sizeof(struct hotspot_wire_blob) +
+		(uint64_t)j->nr_methods * sizeof(struct hotspot_wire_method) +
+		(uint64_t)j->nr_chains * sizeof(struct hotspot_wire_chain) +
+		(uint64_t)h->nr_frames * sizeof(struct hotspot_wire_frame) + h->nr_texts;
+	if (size != a->size || h->nr_blobs > HOTSPOT_BLOBS_MAX)
+		return -EBADMSG;
+	r->blobs = at;
+	r->methods = at += h->nr_blobs * sizeof(struct hotspot_wire_blob);
+	r->chains = at += j->nr_methods * sizeof(struct hotspot_wire_method);
+	r->frames = at += j->nr_chains * sizeof(struct hotspot_wire_chain);
+	r->texts = (const char *)(at + h->nr_frames * sizeof(struct hotspot_wire_frame));
+	return 0;
+}
+
+/* Return the text at @at, of less than @max bytes; NULL: there is none. */
+static const char *text_at(const struct result *r, uint32_t at, size_t max)
+{
+	size_t left = at < r->head.nr_texts ? r->head.nr_texts - at : 0;
+
+	return left && memchr(r->texts + at, '\0', MIN(left, max)) ? r->texts + at : NULL;
+}
+
+/* Check one blob of a worker, behind the code that ends at @end. */
+static int take_blob(const struct result *r, uint32_t i, uint64_t end, struct hotspot_blob *out)
+{
+	struct hotspot_wire_blob w;
+	const char *name;
+
+	memcpy(&w, r->blobs + i * sizeof(w), sizeof(w));
+	*out = (struct hotspot_blob){ .start = w.start,
+				      .end = w.end,
+				      .blob = w.blob,
+				      .method = w.method,
+				      .compile_id = w.compile_id,
+				      .frame_words = w.frame_words,
+				      .complete = w.complete,
+				      .kind = w.kind,
+				      .retired = w.retired != 0,
+				      .inlines = w.inlines != 0,
+				      .blind = w.blind != 0,
+				      .deopt = w.deopt };
+	if (w.start < end || !hotspot_blobs_makes_sense(out))
+		return -EBADMSG;
+	if (w.name == HOTSPOT_WIRE_NONE)
+		return 0;
+	name = text_at(r, w.name, HOTSPOT_NAME_MAX);
+	if (!name)
+		return -EBADMSG;
+	out->name = strdup(name);
+	out->name_size = out->name ? (uint16_t)strlen(name) : 0;
+	return out->name ? 0 : -ENOMEM;
+}
+
+static int take_blobs(struct hotspot_job *j, const struct result *r)
+{
+	struct hotspot_blob *blobs = calloc(MAX(r->head.nr_blobs, 1U), sizeof(*blobs));
+	size_t memory = 0;
+	int rc = blobs ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < r->head.nr_blobs && !rc; i++) {
+		rc = take_blob(r, i, i ? blobs[i - 1].end : 0, &blobs[i]);
+		/* Texts may overlap: their copies may not take more than the code of a JVM. */
+		memory += rc ? 0 : hotspot_blob_memory(&blobs[i]);
+		if (memory > HOTSPOT_MEMORY_MAX)
+			rc = -EBADMSG;
+	}
+	if (!rc)
+		return hotspot_take(&j->vm, blobs, r->head.nr_blobs, j->scan);
+	if (blobs)
+		hotspot_blobs_free(blobs, r->head.nr_blobs);
+	return rc;
+}
+
+static int take_methods(struct hotspot_job *j, const struct result *r)
+{
+	for (uint32_t i = 0; i < j->nr_methods; i++) {
+		struct hotspot_method_name *m = &j->methods[i];
+		struct hotspot_wire_method w;
+		const char *name;
+
+		memcpy(&w, r->methods + i * sizeof(w), sizeof(w));
+		m->code = w.code;
+		m->code_size = w.code_size;
+		m->rc = w.code_rc;
+		/* As in the JVM, where it has 16 bits. */
+		if (w.code_size > UINT16_MAX)
+			return -EBADMSG;
+		if (w.name == HOTSPOT_WIRE_NONE)
+			continue;
+		name = text_at(r, w.name, HOTSPOT_NAME_MAX);
+		if (!name)
+			return -EBADMSG;
+		m->name = strdup(name);
+	}
+	return 0;
+}
+
+/* Take the frame @at of the result. */
+static int take_frame(const struct result *r, uint32_t at, struct hotspot_frame *out)
+{
+	struct hotspot_wire_frame w;
+	const char *name, *file;
+
+	memcpy(&w, r->frames + at * sizeof(w), sizeof(w));
+	name = text_at(r, w.name, sizeof(out->name));
+	file = text_at(r, w.file, sizeof(out->file));
+	if (!name || !file)
+		return -EBADMSG;
+	out->line = w.line;
+	strcpy(out->name, name);
+	strcpy(out->file, file);
+	return 0;
+}
+
+static int take_chains(struct hotspot_job *j, const struct result *r)
+{
+	uint32_t at = 0;
+	int rc = 0;
+
+	if (hotspot_job_begin_chains(j))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < j->nr_chains && !rc; i++) {
+		struct hotspot_wire_chain w;
+
+		memcpy(&w, r->chains + i * sizeof(w), sizeof(w));
+		if (w.nr > HOTSPOT_FRAMES_MAX || w.nr > r->head.nr_frames - at)
+			return -EBADMSG;
+		for (uint32_t k = 0; k < w.nr && !rc; k++)
+			rc = take_frame(r, at + k, &j->frames[k]);
+		at += w.nr;
+		if (!rc)
+			hotspot_job_add_chain(j, &j->chains[i], (int)w.nr, w.exact != 0);
+	}
+	return rc;
+}
+
+int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64_t cpu_ns)
+{
+	struct result r = { .blobs = NULL };
+	int rc = split(&r, j, a);
+
+	j->worker_ns = cpu_ns;
+	/* A share: the figures of the worker are its own. */
+	if (j->scan && r.head.cpu_ns)
+		j->scan_ns = (uint64_t)((double)cpu_ns *
+					MIN(1.0, (double)r.head.scan_ns / (double)r.head.cpu_ns));
+	if (!rc)
+		rc = hotspot_wire_take_vm(&j->vm, &r.head.vm);
+	if (!rc && j->scan) {
+		memcpy(j->first, r.head.first, sizeof(j->first));
+		j->nr_first = MIN(r.head.nr_first, HOTSPOT_FIRST_MAX);
+	}
+	if (!rc)
+		rc = take_blobs(j, &r);
+	if (!rc)
+		rc = take_methods(j, &r);
+	return rc ? rc : take_chains(j, &r);
+}
+
+int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t)
+{
+	struct session s = { .j = j, .reader = take_worker(j) };
+	uint64_t size;
+	int fd, rc;
+
+	if (!s.reader)
+		return -EAGAIN;
+	fd = put_job(j, t, &size);
+	rc = fd < 0 ? fd : call(&s, &size, sizeof(size), fd);
+	if (fd >= 0)
+		close(fd);
+	while (!rc && s.a.asks) {
+		rc = answer(&s);
+		/* It waits in vain. */
+		if (rc && s.a.generation)
+			cage_refuse(s.reader, s.a.generation);
+	}
+	if (!rc) {
+		rc = hotspot_cage_take(j, &s.a, s.cpu_ns);
+		if (rc == -EBADMSG)
+			cage_refuse(s.reader, s.a.generation);
+	}
+	if (!rc)
+		j->open = true;
+	cage_answer_free(&s.a);
+	hotspot_cage_leave(j);
+	return rc;
+}
+
+/* Return whether the opened process is still the one with this pid. */
+static int check_alive(const struct hotspot_job *r)
+{
+	char *text;
+	size_t size;
+	int rc = foreign_read_at(r->dir_fd, "stat", 4096, &text, &size);
+
+	if (!rc)
+		free(text);
+	return rc;
+}
+
+/* Find the JVM in the process, and read it. */
+static int read_process(struct hotspot_job *r)
+{
+	struct hotspot_tables tables = { .bias = 0 };
+	int rc = 0;
+
+	if (r->dir_fd < 0)
+		r->dir_fd = foreign_open_proc(r->remote.pid);
+	if (r->dir_fd < 0)
+		return r->dir_fd;
+	if (!r->open)
+		rc = hotspot_find_tables(&tables, &r->remote);
+	if (!rc)
+		rc = cage_is_on() ? hotspot_cage_read(r, &tables) : hotspot_job_read(r, &tables);
+	return rc ? rc : check_alive(r);
+}
+
+void hotspot_cage_run(struct job *job)
+{
+	struct hotspot_job *r = (struct hotspot_job *)job;
+	uint64_t cpu_ns = time_thread_ns();
+
+	r->remote.nr_reads = 0;
+	r->scan_ns = r->worker_ns = 0;
+	r->scan |= !r->open;
+	r->rc = read_process(r);
+	r->cost_ns = time_thread_ns() - cpu_ns + r->worker_ns;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Read a JVM in the cage: its memory is read here, piece by piece, as a worker needs it, which
+ * parses it. The answer is checked as the memory of the JVM is.
+ *
+ * A worker has one reading. A helper that hangs in a read keeps no worker: the loader, which leaves
+ * its job, takes the worker from it.
+ *
+ * Threads: a helper; hotspot_cage_leave() of the loader.
+ */
+#ifndef SYMBOLS_JIT_HOTSPOT_CAGE_H
+#define SYMBOLS_JIT_HOTSPOT_CAGE_H
+
+#include "symbols/cage/cage_reader.h"
+#include "symbols/jit/hotspot_job.h"
+
+#define HOTSPOT_READERS 8U
+extern const struct cage_reader hotspot_readers[HOTSPOT_READERS];
+
+/*
+ * Find the JVM of a struct hotspot_job and read it in a worker, or here if there is no cage: run()
+ * of the job.
+ */
+void hotspot_cage_run(struct job *job);
+/*
+ * Do hotspot_job_read() in a worker. 0 or its -errno; -EAGAIN: all workers are busy; -EPIPE,
+ * -ETIME, -EBADMSG, -ESTALE: the worker ended, was too slow, or its answer makes no sense.
+ */
+int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t);
+struct cage_answer;
+/*
+ * Take the result of a worker, foreign bytes, into the job; it took @cpu_ns. 0, -errno in it, or
+ * -EBADMSG. Only for hotspot_cage_read() and its tests.
+ */
+int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64_t cpu_ns);
+/* Take the worker from a job that hangs and is left. */
+void hotspot_cage_leave(struct hotspot_job *j);
+
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Bytes as the result of the reader of a JVM: refused, or its table of code, names and chains are
+ * within their limits. Input: a byte (bit 0: of a scan), the result.
+ * FUZZ: symbols
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/cage/cage.h"
+#include "symbols/jit/hotspot_cage.h"
+#include "tests/fuzz/require.h"
+#include "tests/jvm_sane.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Make a JVM with two known blobs, the second one without a name. */
+static struct hotspot_job *make(bool scan)
+{
+	struct hotspot_job *j = hotspot_job_new(1, hotspot_cage_run);
+	const struct hotspot_blob known[] = {
+		{ .blob = 0x1000,
+		  .start = 0x1040,
+		  .end = 0x1100,
+		  .method = 7,
+		  .compile_id = 1,
+		  .kind = HOTSPOT_COMPILED },
+		{ .blob = 0x2000, .start = 0x2040, .end = 0x2100, .kind = HOTSPOT_STUB },
+	};
+
+	REQUIRE(j);
+	j->scan = scan;
+	j->vm.blobs = calloc(2, sizeof(*j->vm.blobs));
+	memcpy(j->vm.blobs, known, sizeof(known));
+	j->vm.blobs[0].name = strdup("pkg.Class.get");
+	j->vm.blobs[0].name_size = 13;
+	j->vm.nr_blobs = 2;
+	hotspot_blobs_count(&j->vm, 0);
+	j->methods = calloc(2, sizeof(*j->methods));
+	j->nr_methods = 2;
+	j->chains = calloc(2, sizeof(*j->chains));
+	j->nr_chains = 2;
+	return j;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct cage_answer a = { .size = size ? size - 1 : 0 };
+	struct hotspot_job *j;
+
+	if (!size)
+		return 0;
+	j = make(data[0] & 1);
+	a.bytes = malloc(a.size + 1);
+	memcpy(a.bytes, data + 1, a.size);
+	hotspot_cage_take(j, &a, 1000);
+	REQUIRE(jvm_is_sane(j));
+	cage_answer_free(&a);
+	hotspot_job_drop(&j->job);
+	return 0;
+}
