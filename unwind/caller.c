@@ -42,6 +42,7 @@ static int stop_of(const struct walk *w, enum step_result result)
 		return w->dropped ? WALK_REDO : UNWIND_BAD_REGS;
 	case STEP_BUDGET:
 		return UNWIND_BUDGET;
+	case STEP_UNSHOWN:
 	case STEP_FAILED:
 		break;
 	}
@@ -297,26 +298,26 @@ static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 	return next;
 }
 
-/* Unwind by the gate's reading of the CFI where libunwind cannot; guess where there is no row. */
-static int by_cfi(struct walk *w, const struct image *image, uint64_t vaddr,
-		  const struct ehframe_fde *fde)
+/*
+ * Unwind by the gate's reading of the CFI where libunwind cannot; guess where there is no row, from
+ * then on: nothing would be found in the CFI.
+ */
+static int by_cfi(struct walk *w, const struct step_input *in)
 {
 	struct unwinder *u = w->u;
-	enum cfi_doubt doubt;
-	struct cfi_fde info;
-	struct cfi_row row;
+	const struct cfi_rule *rule;
+	enum step_result result = step_rule(u->step, in, &rule);
+	enum cfi_doubt doubt = step_doubt(u->step);
 	uint64_t word;
 
-	if (cfi_check(u->arch, &image->eh, fde->offset, NULL, &info) != CFI_OK ||
-	    cfi_row_at(u->arch, &image->eh, fde->offset, vaddr, &row) != CFI_OK) {
+	if (result == STEP_REFUSED)
 		rows_put(u->rows, w->place, ROW_REFUSED);
-		return UNWIND_CFI_REFUSED;
-	}
-	word = row_pack(&row);
-	doubt = cfi_doubt(&info.rewrite, vaddr);
+	if (result != STEP_FOUND)
+		return stop_of(w, result);
+	word = row_pack(&rule->row);
 	if (doubt != CFI_SURE && row_kind(word) == ROW_SIMPLE)
 		return by_doubtful_row(w, word, doubt);
-	rows_put(u->rows, w->place, word);
+	rows_put(u->rows, w->place, row_kind(word) == ROW_STEP ? ROW_NO_CFI : word);
 	if (row_kind(word) == ROW_SIMPLE)
 		return by_rows(w, word);
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
@@ -341,20 +342,21 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.once = requests_once(w),
 		.first = w->out->nr == 1,
 	};
-	const struct cfi_rule *rule;
+	const struct cfi_rule *rule = NULL;
 	enum step_result result;
 	bool signal = false;
 	int next;
 
-	if (!u->step || !step_reaches(&in))
-		return by_cfi(w, image, vaddr, fde);
-	rule = wants_row(w) ? step_rule(u->step, &in) : NULL;
+	if (wants_row(w))
+		step_rule(u->step, &in, &rule);
 	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
 	    rows_proven(u->rows, rule->program)) {
 		admit(w, row_pack(&rule->row));
 		return WALK_AGAIN;
 	}
 	result = step_gate(u->step, &in, &signal);
+	if (result == STEP_UNSHOWN)
+		return by_cfi(w, &in);
 	if (result == STEP_REFUSED)
 		rows_put(u->rows, w->place, ROW_REFUSED);
 	if (result != STEP_FOUND)

@@ -30,7 +30,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 #define NEGATES_MAX	   64	/* in an FDE; compilers make two for each return */
 #define CACHE_SIZE	   1024 /* a larger cache does not help: libunwind hashes into 256 */
 
-enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_SHUT };
+enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_UNSHOWN, GATE_SHUT };
 
 struct gate_slot {
 	struct cfi_rewrite rewrite;
@@ -48,7 +48,7 @@ struct spender {
 
 struct step {
 	const struct arch_ops *arch;
-	unw_addr_space_t as;	     /* caches rules */
+	unw_addr_space_t as;	     /* caches rules; NULL: of another CPU */
 	unw_addr_space_t as_once;    /* does not: for places that get a row */
 	const struct step_input *in; /* of the current frame */
 	const struct arch_frame *frame;
@@ -277,17 +277,20 @@ int step_new(struct step **out, const struct arch_ops *arch, struct err *e)
 	struct step *s = xcalloc(1, sizeof(*s));
 
 	s->arch = arch;
+	*out = s;
+	if (arch != arch_native())
+		return 0;
 	s->as = unw_create_addr_space(&copy, 0);
 	s->as_once = unw_create_addr_space(&copy, 0);
 	if (!s->as || !s->as_once) {
 		step_free(s);
+		*out = NULL;
 		return err_set(e, -ENOMEM, "cannot create libunwind address space: out of memory");
 	}
 	/* GLOBAL means per address space, and this one belongs to one thread. */
 	unw_set_caching_policy(s->as, UNW_CACHE_GLOBAL);
 	unw_set_cache_size(s->as, CACHE_SIZE, 0);
 	unw_set_caching_policy(s->as_once, UNW_CACHE_NONE);
-	*out = s;
 	return 0;
 }
 
@@ -350,12 +353,13 @@ static void charge(struct step *s, uint32_t cost)
 	s->budget -= MIN(s->budget, cost);
 }
 
-bool step_reaches(const struct step_input *in)
+/* Return true if libunwind can be shown this FDE: its addresses fit into canonical ones. */
+static bool reaches(const struct step *s, const struct step_input *in)
 {
 	const struct ehframe *eh = &in->image->eh;
 	int64_t away = (int64_t)(in->fde->start - (eh->vaddr + in->fde->offset));
 
-	return image_key(in) < OBJECT_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
+	return s->as && image_key(in) < OBJECT_MAX && in->fde->start + in->fde->size < VADDR_MAX &&
 	       eh->vaddr + eh->size < VADDR_MAX && away > INT32_MIN &&
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
@@ -369,8 +373,11 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	slot->rewrite = info.rewrite;
 	slot->nr_remembers = (uint16_t)MIN(info.nr_remembers, UINT16_MAX);
 	slot->nr_negates = (uint8_t)MIN(info.nr_negates, UINT8_MAX);
-	if (reason != CFI_OK || !info.libunwind || !step_reaches(in) ||
-	    info.nr_negates > NEGATES_MAX)
+	if (reason != CFI_OK)
+		return GATE_SHUT;
+	if (!reaches(s, in))
+		return GATE_UNSHOWN;
+	if (!info.libunwind || info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
 }
@@ -402,6 +409,8 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	s->negates_found = false;
 	s->doubt = cfi_doubt(&slot->rewrite, in->vaddr);
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
+	if (slot->verdict == GATE_UNSHOWN)
+		return STEP_UNSHOWN;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
 }
 
@@ -410,19 +419,24 @@ enum cfi_doubt step_doubt(const struct step *s)
 	return s->doubt;
 }
 
-const struct cfi_rule *step_rule(struct step *s, const struct step_input *in)
+enum step_result step_rule(struct step *s, const struct step_input *in,
+			   const struct cfi_rule **rule)
 {
-	struct cfi_rule *rule = &slot_of(s, in)->rule;
-	enum cfi_reason reason;
+	struct cfi_rule *last = &slot_of(s, in)->rule;
+	enum cfi_reason reason = CFI_OK;
 	uint32_t cost;
 
-	if (cfi_covers(rule, in->vaddr))
-		return rule;
-	if (!s->budget)
-		return NULL;
-	reason = cfi_rule_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, rule, &cost);
-	charge(s, cost / 2);
-	return reason == CFI_OK ? rule : NULL;
+	if (!cfi_covers(last, in->vaddr)) {
+		if (!s->budget)
+			return STEP_BUDGET;
+		reason = cfi_rule_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, last,
+				     &cost);
+		charge(s, cost / 2);
+	}
+	if (reason != CFI_OK)
+		return STEP_REFUSED;
+	*rule = last;
+	return STEP_FOUND;
 }
 
 static enum step_result why_failed(const struct step *s)

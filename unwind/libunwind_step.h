@@ -44,6 +44,7 @@ enum step_result {
 	STEP_FOUND,	/* @f is the caller */
 	STEP_ROOT,	/* the return address is undefined, or 0 */
 	STEP_REFUSED,	/* refused by the gate */
+	STEP_UNSHOWN,	/* accepted by the gate, but libunwind cannot be shown it */
 	STEP_BEYOND,	/* needs a word above the stack copy */
 	STEP_GAP,	/* the same, and the copy ended at a page that was never used */
 	STEP_BELOW,	/* needs a word below the stack copy */
@@ -73,6 +74,7 @@ struct step_input {
 
 struct step;
 
+/* @arch of another CPU: libunwind cannot be shown its FDEs. */
 int step_new(struct step **out, const struct arch_ops *arch, struct err *e);
 void step_free(struct step *s);
 
@@ -82,15 +84,20 @@ void step_begin(struct step *s);
 void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns);
 /* End a sample: its reads are charged to the process. */
 void step_end(struct step *s);
-/* Return true if libunwind can be shown this FDE: its addresses fit into canonical ones. */
-bool step_reaches(const struct step_input *in);
-/* Check the FDE of @in by the gate. Results are cached; the first check costs budget. */
+/*
+ * Check the FDE of @in by the gate: STEP_FOUND, or why libunwind is not shown it. Results are
+ * cached; the first check costs budget.
+ */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
 /* After step_gate(): return how far the CFI can be believed; callers found in doubt are guesses. */
 enum cfi_doubt step_doubt(const struct step *s);
-/* Read the rule without libunwind; valid until the next call. NULL: unreadable, or over budget. */
-const struct cfi_rule *step_rule(struct step *s, const struct step_input *in);
-/* Replace @f by its caller; pc as found on the stack. Only after step_gate(). */
+/*
+ * Read the rule without libunwind; valid until the next call. Other results than STEP_FOUND:
+ * STEP_REFUSED (unreadable), STEP_BUDGET. The last rule of an FDE is cached; others cost budget.
+ */
+enum step_result step_rule(struct step *s, const struct step_input *in,
+			   const struct cfi_rule **rule);
+/* Replace @f by its caller; pc as found on the stack. Only if step_gate() says STEP_FOUND. */
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);
 
 #endif

@@ -32,17 +32,16 @@ static int walk_or_redo(struct unwinder *u, const struct unwind_input *in,
 		return in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE ? UNWIND_NO_USER : UNWIND_PENDING;
 	if (in->regs_abi == PERF_SAMPLE_REGS_ABI_NONE || !in->regs)
 		return UNWIND_BAD_REGS;
-	if (u->step && allowance)
+	if (allowance)
 		step_begin_of(u->step, in->pid, in->time_ns);
-	else if (u->step)
+	else
 		step_begin(u->step);
 	stop = walk_stack(u, in, out, rows);
 	if (stop == WALK_REDO) {
 		unwinder_count(&u->count.redone, 1);
 		stop = walk_stack(u, in, out, false);
 	}
-	if (u->step)
-		step_end(u->step);
+	step_end(u->step);
 	return stop;
 }
 
@@ -119,7 +118,7 @@ int unwind_new_with(struct unwinder **out, struct places *places, struct objects
 	rc = u->rows ? 0 : unwind_rows_new(&u->rows, ROWS_DEFAULT);
 	if (rc)
 		err_set(e, rc, "out of memory for unwind rows");
-	else if (arch == arch_native())
+	else
 		rc = step_new(&u->step, arch, e);
 	if (rc) {
 		unwind_free(u);

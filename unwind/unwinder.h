@@ -34,8 +34,8 @@ struct walk_counters {
 struct unwinder {
 	const struct arch_ops *arch;
 	struct places *places;
-	uint32_t serial;   /* of the places */
-	struct step *step; /* NULL: stacks of another CPU, which libunwind cannot unwind */
+	uint32_t serial; /* of the places */
+	struct step *step;
 	struct unwind_rows *rows;
 	struct arch_order order; /* order of the registers in recent samples */
 	bool own_rows, step_only, allowance;

@@ -2,8 +2,7 @@
 /*
  * An object with unwind tables that cost time or mislead, beside an honest process in the same
  * unwinder: no sample takes more CPU time than the budget allows, and the honest stacks are
- * complete. The bytes are generated here. HOSTILE_US=1000 asserts the promise of 1 ms, on a machine
- * that is calm.
+ * complete. The bytes are generated here.
  */
 #include "unwind/unwind.h"
 
@@ -16,26 +15,11 @@
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "symbols/object/image.h"
 #include "unwind/cfi.h"
+#include "tests/unwind/hostile.h"
 #include "tests/unwind/make_eh.h"
 #include "tests/unwind/shot.h"
-#include "tests/unwind/world.h"
-#include "tests/yardstick.h"
 
-/*
- * Without a budget the worst takes tens of ms; with it, less than one on the machines there are.
- * The limit for any machine is between the two: other machines are slower, and sanitizers several
- * times.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LIMIT_US 20000u
-#else
-#define LIMIT_US 4000u
-#endif
-
-#define HOSTILE_PID 0x3ffffff0
-#define HOSTILE	    0x7e0000000000ULL /* address of the mapping */
 #define NR_FDES	    512u
 #define FDE_RANGE   0x100u
 #define SIZE_MAX_EH (8u << 20)
@@ -159,36 +143,6 @@ static struct image *make_image(uint64_t *seed)
 	return image;
 }
 
-/* A process that has the object mapped, and nothing else. */
-static const struct space *map_object(struct world *w, struct image *image)
-{
-	static const char path[] = "/made/by/this/test";
-	const struct maps_mmap ev = {
-		.pid = HOSTILE_PID,
-		.tid = HOSTILE_PID,
-		.start = HOSTILE,
-		.size = 1 << 20,
-		.time_ns = time_now_ns(),
-		.prot = PROT_READ | PROT_EXEC,
-		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
-		.filename = path,
-		.filename_size = sizeof(path) - 1,
-	};
-	const struct mapping *m;
-	struct maps_hit hit;
-
-	maps_on_comm(w->maps, HOSTILE_PID, HOSTILE_PID, "hostile", 7, true, ev.time_ns - 1);
-	maps_on_mmap(w->maps, &ev);
-	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, maps_tasks(w->maps), HOSTILE_PID, HOSTILE_PID, time_now_ns(), &hit);
-	assert_non_null(hit.space);
-	m = space_find(hit.space, HOSTILE + 0x1000, time_now_ns());
-	assert_non_null(m);
-	atomic_store_explicit(&m->object->image, image, memory_order_release);
-	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
-	return hit.space;
-}
-
 __attribute__((noinline)) static int honest(int n)
 {
 	volatile int keep[2] = { n, n };
@@ -272,7 +226,7 @@ static void round_of(struct outcome *o, bool step_only)
 
 	world_new(&w);
 	world_load(&w, getpid());
-	theirs = map_object(&w, make_image(&seed));
+	theirs = hostile_map(&w, make_image(&seed));
 	world_find(&w, getpid());
 	mine = w.space;
 	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
@@ -294,8 +248,6 @@ static void check(bool step_only)
 {
 	struct outcome *o = xcalloc(1, sizeof(*o));
 	uint64_t worst = 0, sum = 0;
-	const char *asked = getenv("HOSTILE_US");
-	uint64_t limit_us = asked ? strtoull(asked, NULL, 10) : LIMIT_US;
 
 	memset(o->ns, 0xff, sizeof(o->ns));
 	shot.stack_end = shot_stack_end();
@@ -315,7 +267,7 @@ static void check(bool step_only)
 	assert_int_equal(o->honest_complete, o->honest);
 	assert_true(o->nr_stop[UNWIND_BUDGET] > 10); /* it did try */
 	assert_true(o->nr_frames > 10000);
-	assert_true((double)worst <= (double)limit_us * 1e3 * (asked ? 1 : yardstick_slowness()));
+	assert_true((double)worst <= hostile_limit_ns());
 	free(o);
 }
 
@@ -345,7 +297,7 @@ static uint64_t over_budget(bool allowance, uint64_t *nr_steps, unsigned int *nr
 
 	world_new(&w);
 	world_load(&w, getpid());
-	theirs = map_object(&w, make_image(&seed));
+	theirs = hostile_map(&w, make_image(&seed));
 	world_find(&w, getpid());
 	mine = w.space;
 	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
@@ -407,7 +359,7 @@ TEST(test_verified_beyond_allowance)
 	honest(20);
 	world_new(&w);
 	world_load(&w, getpid());
-	theirs = map_object(&w, make_image(&seed));
+	theirs = hostile_map(&w, make_image(&seed));
 	world_find(&w, getpid());
 	mine = w.space;
 	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);

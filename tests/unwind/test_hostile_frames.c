@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Frames that would each cost time, up to the limit of a stack, sample after sample, in tables that
+ * libunwind cannot be shown. No sample takes more CPU time than the budget allows.
+ */
+#include "unwind/unwind.h"
+
+#include "tests/prelude_rcu.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+
+#include "tests/unwind/hostile.h"
+#include "tests/unwind/make_eh.h"
+#include "unwind/arch.h"
+#include "unwind/cfi.h"
+
+#define SP	   0x7ffe00000000ULL
+#define START	   0x1000u /* of the function */
+#define RANGE	   0xf000u
+#define NR_SAMPLES 6
+#define NR_ROUNDS  3
+#define LONG	   (CFI_INSNS_MAX - 512) /* bytes: so long may a program be */
+#define FAR	   (1ULL << 38)		 /* vaddrs that libunwind is not shown */
+
+struct program {
+	uint8_t bytes[CFI_INSNS_MAX];
+	size_t size;
+};
+
+/* A file with one function, and stacks of nothing but its frames. */
+struct kind {
+	uint16_t machine;
+	uint64_t base;			/* vaddr of the file's first byte */
+	void (*cie)(struct program *p); /* after the usual rules */
+	void (*fde)(struct program *p);
+	bool scattered;	    /* each frame is at another place, in another row */
+	uint32_t nr_frames; /* at least, in the last sample */
+};
+
+static struct unwind_result result;
+
+static void put(struct program *p, uint64_t insns, unsigned int size)
+{
+	memcpy(p->bytes + p->size, &insns, size);
+	p->size += size;
+}
+
+/* Repeat instructions of @size bytes in @room bytes. */
+static void put_many(struct program *p, uint64_t insns, unsigned int size, size_t room)
+{
+	for (; room >= size; room -= size)
+		put(p, insns, size);
+}
+
+/* CFA offsets that are overwritten. */
+static void put_long(struct program *p)
+{
+	put_many(p, 0x080e, 2, LONG);
+}
+
+/* CFA = register 0 + 8: no row can express it. */
+static void put_complex(struct program *p)
+{
+	put(p, 0x08000c, 3);
+}
+
+static void put_long_complex(struct program *p)
+{
+	put_long(p);
+	put_complex(p);
+}
+
+/* A row every two bytes of code. */
+static void put_rows(struct program *p)
+{
+	put_complex(p);
+	put_many(p, 0x080e42, 3, LONG);
+}
+
+static struct image *make_image(const struct kind *kind)
+{
+	static struct eh_section section;
+	static struct program cie, fde;
+	struct image *image = xcalloc(1, sizeof(*image));
+	bool arm = kind->machine == EM_AARCH64;
+	uint8_t *bytes;
+
+	section.size = cie.size = fde.size = 0;
+	put(&cie, arm ? 0x001f0c : 0x08070c, 3); /* CFA = sp + 0, rsp + 8 */
+	put(&cie, arm ? 0x019e : 0x0190, 2);	 /* a slot of the return address */
+	kind->cie(&cie);
+	kind->fde(&fde);
+	eh_cie(&section, false, cie.bytes, cie.size);
+	section.bytes[14] = arm ? 30 : 16; /* the column of the return address */
+	eh_fde(&section, 0, START, RANGE, fde.bytes, fde.size);
+	bytes = xcalloc(1, section.size);
+	memcpy(bytes, section.bytes, section.size);
+	assert_int_equal(ehframe_init(&image->eh, bytes, section.size, kind->base + EH_VADDR,
+				      kind->machine),
+			 0);
+	assert_int_equal(image->eh.nr_fdes, 1);
+	image->machine = kind->machine;
+	image->elf_class = ELFCLASS64;
+	image->segments = xcalloc(1, sizeof(*image->segments));
+	image->nr_segments = 1;
+	image->segments[0] = (struct image_segment){ 0, kind->base, 1 << 20, 1 << 20, true };
+	return image;
+}
+
+/* Frames by frame pointers, and by any register: each pointer leads to a higher one. */
+static void sample(struct unwinder *u, const struct kind *kind, const struct space *space,
+		   uint64_t *seed)
+{
+	static uint64_t words[4096], regs[33];
+	bool arm = kind->machine == EM_AARCH64;
+	const struct unwind_input in = {
+		.regs = regs,
+		.regs_mask = arm ? 0x1ffffffffULL : 0xff01ffULL,
+		.regs_abi = PERF_SAMPLE_REGS_ABI_64,
+		.stack = (const uint8_t *)words,
+		.stack_size = sizeof(words),
+		.stack_full = true,
+		.space = space,
+		.time_ns = time_now_ns(),
+		.pid = HOSTILE_PID,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i += 2) {
+		uint64_t at = RANGE / 2;
+
+		*seed += 0x9e3779b97f4a7c15ULL;
+		if (kind->scattered)
+			at += hash_u64(*seed) % (RANGE / 4);
+		words[i] = SP + 8 * (i + 4);
+		words[i + 1] = HOSTILE + START + at;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(regs); i++)
+		regs[i] = SP + 16;
+	regs[arm ? 31 : 7] = SP;
+	regs[arm ? 32 : 8] = words[1];
+	unwind_sample(u, &in, &result);
+}
+
+static void check(const struct kind *kind)
+{
+	uint64_t ns[NR_SAMPLES], worst = 0, begin, seed = 11;
+	const struct unwind_config config = { .machine = kind->machine,
+					      .allowance = kind->machine == EM_X86_64 };
+	uint32_t nr_frames = 0;
+
+	memset(ns, 0xff, sizeof(ns));
+	for (int round = 0; round < NR_ROUNDS; round++) {
+		const struct space *space;
+		struct unwinder *u;
+		struct world w;
+
+		world_new(&w);
+		space = hostile_map(&w, make_image(kind));
+		assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
+		for (int i = 0; i < NR_SAMPLES; i++) {
+			begin = yardstick_cpu_ns();
+			sample(u, kind, space, &seed);
+			/* The shortest of all rounds: noise only adds. */
+			ns[i] = MIN(ns[i], yardstick_cpu_ns() - begin);
+			nr_frames = result.nr;
+		}
+		unwind_free(u);
+		world_free(&w);
+	}
+	for (int i = 0; i < NR_SAMPLES; i++)
+		worst = MAX(worst, ns[i]);
+	print_message("first %" PRIu64 " us, last %" PRIu64 " us, worst %" PRIu64 " us, the last "
+		      "has %u frames: "
+		      "%s\n",
+		      ns[0] / 1000, ns[NR_SAMPLES - 1] / 1000, worst / 1000, nr_frames,
+		      unwind_stop_name(result.stop));
+	assert_true(nr_frames >= kind->nr_frames);
+	assert_true((double)worst <= hostile_limit_ns());
+}
+
+/* Skip the kinds of x86-64 elsewhere. */
+static bool is_native(void)
+{
+	if (arch_native() == &arch_x86_64)
+		return true;
+	print_message("not on this machine: x86-64\n");
+	return false;
+}
+
+/* A long CIE and a long FDE, at addresses where libunwind is not shown them. */
+TEST(test_far)
+{
+	static const struct kind kind = {
+		.machine = EM_X86_64,
+		.base = FAR,
+		.cie = put_long,
+		.fde = put_long_complex,
+		.nr_frames = UNWIND_FRAMES_MAX,
+	};
+
+	if (is_native())
+		check(&kind);
+}
+
+/* Each frame has another row, which is read for the first time. */
+TEST(test_far_rows)
+{
+	static const struct kind kind = {
+		.machine = EM_X86_64,
+		.base = FAR,
+		.cie = put_long,
+		.fde = put_rows,
+		.scattered = true,
+	};
+
+	if (is_native())
+		check(&kind);
+}
+
+/* The same in the recording of another CPU. */
+TEST(test_foreign)
+{
+	static const struct kind kind = {
+		.machine = EM_AARCH64,
+		.cie = put_long,
+		.fde = put_long_complex,
+		.nr_frames = UNWIND_FRAMES_MAX,
+	};
+
+	check(&kind);
+}
+
+TEST(test_foreign_rows)
+{
+	static const struct kind kind = {
+		.machine = EM_AARCH64,
+		.cie = put_long,
+		.fde = put_rows,
+		.scattered = true,
+	};
+
+	check(&kind);
+}
+
+int main(void)
+{
+	return run_rcu_tests(NULL, NULL);
+}
