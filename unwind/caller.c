@@ -17,6 +17,10 @@
 #include "unwind/rewrite.h"
 #include "unwind/v8.h"
 
+/* Segments of a file that are searched for nothing, and in the time of a read of libunwind. */
+#define SEGMENTS_FREE	64
+#define SEGMENTS_A_READ 4
+
 static int stop_beyond(const struct walk *w)
 {
 	return w->copy.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
@@ -457,6 +461,13 @@ static int by_codemap(struct walk *w)
 	return WALK_ON;
 }
 
+/* Spend on the search in the segments; false: over budget. Few files have more than ten. */
+static bool spend_segments(const struct walk *w, const struct image *image)
+{
+	return image->nr_segments <= SEGMENTS_FREE ||
+	       step_spend(w->u->step, image->nr_segments / SEGMENTS_A_READ);
+}
+
 /* No row: unwind by the object's tables. */
 static int by_object(struct walk *w)
 {
@@ -480,6 +491,8 @@ static int by_object(struct walk *w)
 		object_wait(object);
 		return UNWIND_PENDING;
 	}
+	if (!spend_segments(w, image))
+		return UNWIND_BUDGET;
 	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
 		if (is_sigreturn(image, vaddr + !w->exact) || is_sigreturn(image, vaddr)) {
 			rows_put(w->u->rows, w->place, ROW_SIGNAL);

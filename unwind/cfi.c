@@ -488,22 +488,24 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 }
 
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		       uint64_t pc)
+		       uint64_t pc, uint32_t *cost)
 {
 	struct cfi_run run = { .arch = arch, .eh = eh, .bounded = true, .until = pc };
 	struct ehframe_record rec;
 
 	run_record(&run, offset, &rec);
+	*cost = run.cost;
 	return run.nr_remembers;
 }
 
 uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		     uint32_t *at, uint32_t room)
+		     uint32_t *at, uint32_t room, uint32_t *cost)
 {
 	struct cfi_run run = { .arch = arch, .eh = eh, .negates = at, .room_negates = room };
 	struct ehframe_record rec;
 
 	run_record(&run, offset, &rec);
+	*cost = run.cost;
 	return MIN(run.nr_negates, room);
 }
 

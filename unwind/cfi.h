@@ -39,13 +39,16 @@ enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh
 enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			    uint64_t pc, struct cfi_rule *out, uint32_t *cost);
 
-/* Count the states that an accepted FDE remembers up to @pc. */
+/* Count the states that an accepted FDE remembers up to @pc; @cost: bytes read. */
 uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		       uint64_t pc);
+		       uint64_t pc, uint32_t *cost);
 
-/* Find DW_CFA_AARCH64_negate_ra_state in an accepted FDE: at most @room section offsets. */
+/*
+ * Find DW_CFA_AARCH64_negate_ra_state in an accepted FDE: at most @room section offsets; @cost:
+ * bytes read.
+ */
 uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
-		     uint32_t *at, uint32_t room);
+		     uint32_t *at, uint32_t room, uint32_t *cost);
 
 /* Return the reason as static text: "unknown opcode". */
 const char *cfi_reason_name(enum cfi_reason reason);

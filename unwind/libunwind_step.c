@@ -104,6 +104,11 @@ static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
 	return value;
 }
 
+static void charge(struct step *s, uint32_t cost)
+{
+	s->budget -= MIN(s->budget, cost);
+}
+
 /*
  * libunwind 1.6 fails at DW_CFA_AARCH64_negate_ra_state. It only says that return
  * addresses are signed, and signatures are removed anyway: let libunwind read
@@ -111,9 +116,13 @@ static uint64_t read_eh(const struct ehframe *eh, uint64_t vaddr)
  */
 static void blank_negates(struct step *s, uint64_t at, uint64_t *word)
 {
-	if (!s->negates_found)
+	uint32_t cost;
+
+	if (!s->negates_found) {
 		s->nr_negates = (uint8_t)cfi_negates(s->arch, &s->in->image->eh, s->in->fde->offset,
-						     s->negates, NEGATES_MAX);
+						     s->negates, NEGATES_MAX, &cost);
+		charge(s, cost / 2);
+	}
 	s->negates_found = true;
 	for (unsigned int i = 0; i < s->nr_negates; i++)
 		if (s->negates[i] - at < sizeof(*word))
@@ -348,9 +357,12 @@ void step_end(struct step *s)
 	s->spender = NULL;
 }
 
-static void charge(struct step *s, uint32_t cost)
+bool step_spend(struct step *s, uint32_t cost)
 {
-	s->budget -= MIN(s->budget, cost);
+	bool left = cost <= s->budget;
+
+	charge(s, cost);
+	return left;
 }
 
 /* Return true if libunwind can be shown this FDE: its addresses fit into canonical ones. */
@@ -495,24 +507,33 @@ static bool is_root(const struct step *s, const struct step_input *in, unw_curso
 	       !(pc & ~s->arch->ra_clear);
 }
 
-/* Estimate libunwind's cost besides its reads, if it has to read the FDE up to the pc. */
-static uint32_t cost_of(const struct step *s, const struct step_input *in)
+/* Estimate libunwind's cost besides its reads, if it has to read an FDE with @nr states. */
+static uint32_t cost_of(uint32_t nr)
 {
-	uint32_t nr = s->nr_remembers;
-
-	if (nr > NR_REMEMBERS_CHEAP)
-		nr = cfi_remembers(s->arch, &in->image->eh, in->fde->offset, in->vaddr);
 	return nr * STEP_COST_REMEMBER + STEP_COST_NEW;
 }
 
-/* libunwind takes the CFA for the caller's sp, even if the CFA is below it. */
-static void raise_sp(const struct step *s, const struct step_input *in, struct arch_frame *f)
+/* The same of this FDE, up to the pc. Counting them costs budget. */
+static uint32_t cost_to_pc(struct step *s, const struct step_input *in)
 {
-	struct cfi_row row;
+	uint32_t nr = s->nr_remembers, cost;
 
-	if (cfi_row_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) == CFI_OK &&
-	    row.kind == CFI_ROW)
-		f->reg[s->arch->sp] += row.above;
+	if (nr > NR_REMEMBERS_CHEAP) {
+		nr = cfi_remembers(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &cost);
+		charge(s, cost / 2);
+	}
+	return cost_of(nr);
+}
+
+/* libunwind takes the CFA for the caller's sp, even if the CFA is below it. False: over budget. */
+static bool raise_sp(struct step *s, const struct step_input *in, struct arch_frame *f)
+{
+	const struct cfi_rule *rule;
+	enum step_result result = step_rule(s, in, &rule);
+
+	if (result == STEP_FOUND && rule->row.kind == CFI_ROW)
+		f->reg[s->arch->sp] += rule->row.above;
+	return result != STEP_BUDGET;
 }
 
 enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f)
@@ -520,11 +541,11 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	const struct ehframe *eh = &in->image->eh;
 	struct arch_frame caller;
 	unw_cursor_t cursor;
-	uint32_t cost = cost_of(s, in);
 	int rc;
 
 	assert(in->vaddr - in->fde->start < in->fde->size);
-	if (cost > s->budget)
+	/* Not counted if there is enough for all: most rules are in libunwind's cache. */
+	if (cost_of(s->nr_remembers) > s->budget && cost_to_pc(s, in) > s->budget)
 		return STEP_BUDGET;
 	s->in = in;
 	s->frame = f;
@@ -538,7 +559,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	s->ip = s->base + in->pc_vaddr;
 	rc = unw_step(&cursor);
 	if (s->parsed)
-		charge(s, cost);
+		charge(s, cost_to_pc(s, in));
 	/* On AArch64 it goes on with the link register where one of its reads failed. */
 	if (rc < 0 || s->oob_seen || s->missing)
 		return why_failed(s);
@@ -547,9 +568,9 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	read_back(s, &cursor, f, &caller);
 	if (!arch_has(&caller, s->arch->pc) || !arch_has(&caller, s->arch->sp))
 		return STEP_FAILED;
+	if (s->arch->ra_in_register && !raise_sp(s, in, &caller))
+		return STEP_BUDGET;
 	*f = caller;
-	if (s->arch->ra_in_register)
-		raise_sp(s, in, f);
 	f->reg[s->arch->pc] &= ~s->arch->ra_clear;
 	return f->reg[s->arch->pc] ? STEP_FOUND : STEP_ROOT;
 }

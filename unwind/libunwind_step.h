@@ -84,6 +84,8 @@ void step_begin(struct step *s);
 void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns);
 /* End a sample: its reads are charged to the process. */
 void step_end(struct step *s);
+/* Spend budget on other work; false: there was less. */
+bool step_spend(struct step *s, uint32_t cost);
 /*
  * Check the FDE of @in by the gate: STEP_FOUND, or why libunwind is not shown it. Results are
  * cached; the first check costs budget.

@@ -127,6 +127,22 @@ TEST(test_negative_offsets)
 	ehframe_fini(&eh);
 }
 
+/* A reading counts its bytes: up to the pc, or all. */
+TEST(test_costs)
+{
+	static const uint8_t insns[] = { 0x0a, 0x0b, 0x41, 0x0a, 0x0b, 0x41, 0x0e, 16 };
+	uint32_t first, second, all, at;
+	struct ehframe eh;
+	uint32_t fde = make(&eh, insns, sizeof(insns), 0x100);
+
+	assert_int_equal(cfi_remembers(&arch_x86_64, &eh, fde, START, &first), 1);
+	assert_int_equal(cfi_remembers(&arch_x86_64, &eh, fde, START + 1, &second), 2);
+	assert_int_equal(cfi_negates(&arch_x86_64, &eh, fde, &at, 1, &all), 0);
+	assert_int_equal(second - first, 3);
+	assert_true(all >= second + 2);
+	ehframe_fini(&eh);
+}
+
 TEST(test_refuses)
 {
 	assert_int_equal(CHECK(0x09, 3, 17), CFI_BAD_REGISTER);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Frames that would each cost time, up to the limit of a stack, sample after sample, in tables that
- * libunwind cannot be shown. No sample takes more CPU time than the budget allows.
+ * Frames that would each cost time, up to the limit of a stack, sample after sample: in tables that
+ * libunwind cannot be shown, by rules that it has in its cache, in a file of thousands of segments.
+ * No sample takes more CPU time than the budget allows.
  */
 #include "unwind/unwind.h"
 
@@ -35,8 +36,10 @@ struct kind {
 	uint64_t base;			/* vaddr of the file's first byte */
 	void (*cie)(struct program *p); /* after the usual rules */
 	void (*fde)(struct program *p);
-	bool scattered;	    /* each frame is at another place, in another row */
-	uint32_t nr_frames; /* at least, in the last sample */
+	uint32_t nr_segments; /* 0: one */
+	bool scattered;	      /* each frame is at another place, in another row */
+	uint32_t nr_frames;   /* at least, in the last sample */
+	uint32_t most_frames; /* there is budget for no more; 0: for all */
 };
 
 static struct unwind_result result;
@@ -79,6 +82,45 @@ static void put_rows(struct program *p)
 	put_many(p, 0x080e42, 3, LONG);
 }
 
+static void put_nothing(struct program *p)
+{
+}
+
+static void put_states(struct program *p, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		put(p, 0x0b0a, 2); /* remember, restore */
+}
+
+/* CFA = r12, saved below: read by libunwind once, as long as it may, then in its cache. */
+static void put_readable(struct program *p)
+{
+	put_many(p, 0x080e, 2, 59000);
+	put(p, 0x000c0c, 3);
+	put(p, 0x028c, 2);
+}
+
+/* More states than are free to count. */
+static void put_few_states(struct program *p)
+{
+	put_states(p, 17);
+	put_readable(p);
+}
+
+/* More than the budget has room for, but behind the frames. */
+static void put_late_states(struct program *p)
+{
+	put_readable(p);
+	put(p, 0xe00003, 3); /* advance */
+	put_states(p, 600);
+}
+
+/* CFA = the expression rsp + 16. */
+static void put_expression(struct program *p)
+{
+	put(p, 0x1077020f, 4);
+}
+
 static struct image *make_image(const struct kind *kind)
 {
 	static struct eh_section section;
@@ -103,9 +145,12 @@ static struct image *make_image(const struct kind *kind)
 	assert_int_equal(image->eh.nr_fdes, 1);
 	image->machine = kind->machine;
 	image->elf_class = ELFCLASS64;
-	image->segments = xcalloc(1, sizeof(*image->segments));
-	image->nr_segments = 1;
-	image->segments[0] = (struct image_segment){ 0, kind->base, 1 << 20, 1 << 20, true };
+	image->nr_segments = MAX(kind->nr_segments, 1u);
+	image->segments = xcalloc(image->nr_segments, sizeof(*image->segments));
+	for (uint32_t i = 0; i < image->nr_segments; i++)
+		image->segments[i] = (struct image_segment){ 1 << 30, kind->base, 1, 1, false };
+	image->segments[image->nr_segments - 1] =
+		(struct image_segment){ 0, kind->base, 1 << 20, 1 << 20, true };
 	return image;
 }
 
@@ -177,6 +222,7 @@ static void check(const struct kind *kind)
 		      ns[0] / 1000, ns[NR_SAMPLES - 1] / 1000, worst / 1000, nr_frames,
 		      unwind_stop_name(result.stop));
 	assert_true(nr_frames >= kind->nr_frames);
+	assert_true(!kind->most_frames || nr_frames <= kind->most_frames);
 	assert_true((double)worst <= hostile_limit_ns());
 }
 
@@ -242,6 +288,48 @@ TEST(test_foreign_rows)
 	};
 
 	check(&kind);
+}
+
+/* Each step of libunwind is free, but the states were counted before. */
+TEST(test_states)
+{
+	static const struct kind kind = {
+		.machine = EM_X86_64,
+		.cie = put_nothing,
+		.fde = put_few_states,
+		.nr_frames = UNWIND_FRAMES_MAX,
+	};
+
+	if (is_native())
+		check(&kind);
+}
+
+TEST(test_late_states)
+{
+	static const struct kind kind = {
+		.machine = EM_X86_64,
+		.cie = put_nothing,
+		.fde = put_late_states,
+	};
+
+	if (is_native())
+		check(&kind);
+}
+
+/* The segment of each frame is the last one. */
+TEST(test_segments)
+{
+	static const struct kind kind = {
+		.machine = EM_X86_64,
+		.cie = put_nothing,
+		.fde = put_expression,
+		.nr_segments = 4096,
+		.nr_frames = 16,
+		.most_frames = 128,
+	};
+
+	if (is_native())
+		check(&kind);
 }
 
 int main(void)
