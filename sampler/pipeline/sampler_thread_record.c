@@ -163,17 +163,19 @@ static void count_sample(struct sampler_thread *t, struct sampler_thread_stats *
 	pipeline_count(t->pipeline, &stats->samples, s, event);
 }
 
-static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+/* Handle a sample. Return whether the pipeline has its frames: else they are of another sample. */
+static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
 		      struct record_sample *s, uint64_t regs_mask,
 		      const struct perf_event_header *h)
 {
+	bool own = pipeline_is_own(t->own_pid, (pid_t)s->pid);
 	struct pipeline_member members[EVENTS_MAX];
 	int event = slot_of(t, s->id);
 	uint32_t nr;
 
 	if (event == COUNTERS_WAKING) {
 		on_waking(t, s);
-		return;
+		return false;
 	}
 	lag_note(&stats->lag, t->now_ns, s->time_ns);
 	/* Consume deltas of our own samples too, or they leak into the next one. */
@@ -188,15 +190,16 @@ static void on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 			.period = (uint32_t)MIN(s->period, UINT32_MAX),
 			.generation = SWITCH_GENERATION(t->generation),
 		};
-		return;
+		return !own;
 	}
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == event)
 			s->period = members[i].count;
 	count_sample(t, stats, s, event, regs_mask, h);
 	put_sample(t, s, event);
-	if (nr && !pipeline_is_own(t->own_pid, (pid_t)s->pid))
+	if (nr && !own)
 		pipeline_members(t->pipeline, members, nr, event);
+	return !own;
 }
 
 static void on_switch(struct sampler_thread *t, const struct record *r)
@@ -239,8 +242,7 @@ void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats
 	}
 	switch (r.type) {
 	case PERF_RECORD_SAMPLE:
-		on_sample(t, stats, &r.sample, layout->regs_mask, h);
-		if (recorded && t->notes)
+		if (on_sample(t, stats, &r.sample, layout->regs_mask, h) && recorded && t->notes)
 			record_frames(t, &r.sample);
 		if (recorded)
 			recorder_put(t->lane, h, &r);

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of a ring as a sampler thread handles them: which frames of languages are recorded.
+ */
+#include "sampler/pipeline/sampler_thread_record.h"
+
+#include "tests/prelude_rcu.h"
+
+#include "sampler/event/waking.h"
+#include "sampler/file/recorder_private.h"
+#include "symbols/process/tasks.h"
+#include "tests/sampler/fake_kernel.h"
+#include "tests/sampler/kernel_sample.h"
+
+#define KERNEL_IP 0xffffffff81001000ULL
+#define TIME_NS	  100
+#define OWN_PID	  9
+
+struct waking_sample {
+	struct perf_event_header h;
+	uint64_t id;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t cpu, reserved;
+	uint32_t raw_size;
+	uint8_t raw[36];
+};
+
+struct fixture {
+	struct fake *kernel;
+	struct sampler_thread_shared shared;
+	struct pipeline_tables tables;
+	struct recorder_lane lane;
+	struct sampler_thread *thread;
+	struct sampler_thread_stats stats;
+	uint64_t id, waking_id;
+};
+
+static int fake_waking(struct event *ev)
+{
+	*ev = (struct event){ .name = WAKING_NAME,
+			      .type = PERF_TYPE_TRACEPOINT,
+			      .config = 375,
+			      .user = true,
+			      .kernel = true };
+	return 0;
+}
+
+/* Open the events; note the ids of the sampled one and of wake-ups. */
+static void open_counters(struct fixture *f)
+{
+	struct event events[] = { parse("cpu-clock"), parse("waits") }, waking;
+	struct counters_config config = system_config(events, 2);
+	struct counters_sys sys;
+	struct fake_fd *fds[MAX_FDS];
+
+	f->kernel = fake_new();
+	sys = fake_sys(f->kernel);
+	sys.waking = fake_waking;
+	fake_waking(&waking);
+	config.stack_size = 0;
+	assert_int_equal(counters_open(&f->shared.counters, &config, &sys, NULL), 0);
+	counters_enable(f->shared.counters, true);
+	assert_true(find_open(f->kernel, &events[0], fds) > 0);
+	f->id = (uint64_t)(fds[0] - f->kernel->fds + FIRST_FD) * 10;
+	assert_true(find_open(f->kernel, &waking, fds) > 0);
+	f->waking_id = (uint64_t)(fds[0] - f->kernel->fds + FIRST_FD) * 10;
+	assert_int_equal(counters_event_of(f->shared.counters, 0, f->id), 0);
+	assert_int_equal(counters_event_of(f->shared.counters, 0, f->waking_id), COUNTERS_WAKING);
+}
+
+/* Process 3 is an interpreter. */
+static void describe(struct pipeline_tables *t)
+{
+	struct lang_desc *desc = xcalloc(1, sizeof(*desc));
+	struct maps_hit hit;
+
+	atomic_init(&desc->refs, 1);
+	desc->info.kind = LANG_PYTHON;
+	maps_find(t->maps, t->tasks, 3, 3, TIME_NS, &hit);
+	maps_describe(t->maps, 3, hit.process, desc);
+}
+
+static void make_tables(struct pipeline_tables *t)
+{
+	assert_int_equal(objects_new(&t->objects), 0);
+	assert_int_equal(maps_new(&t->maps, t->objects, 64), 0);
+	maps_no_proc(t->maps);
+	maps_on_comm(t->maps, 3, 3, "three", 6, true, 1);
+	maps_publish(t->maps, 10, 1);
+	t->tasks = maps_tasks(t->maps);
+	describe(t);
+	assert_int_equal(places_new(&t->places, 64), 0);
+	assert_int_equal(unwind_rows_new(&t->unwind.rows, 64), 0);
+	assert_int_equal(stacks_new(&t->stacks, 64, 1 << 16), 0);
+	assert_int_equal(counts_new(&t->counts, 64, 64), 0);
+	t->own_pid = OWN_PID;
+	t->languages = lang_bit(LANG_PYTHON);
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+	struct sampler_thread *t = aligned_alloc(CACHELINE, sizeof(*t));
+
+	memset(&f, 0, sizeof(f));
+	memset(t, 0, sizeof(*t));
+	open_counters(&f);
+	make_tables(&f.tables);
+	assert_int_equal(spool_init(&f.lane.spool, 1 << 20), 0);
+	t->shared = &f.shared;
+	t->own_pid = OWN_PID;
+	t->lane = &f.lane;
+	t->notes = calloc(1, sizeof(*t->notes));
+	t->deltas = deltas_new(16);
+	t->unread = unread_new();
+	assert_int_equal(pipeline_new(&t->pipeline, &f.tables, NULL), 0);
+	f.thread = t;
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	pipeline_free(f->thread->pipeline);
+	unread_free(f->thread->unread);
+	deltas_free(f->thread->deltas);
+	free(f->thread->notes);
+	free(f->thread);
+	spool_fini(&f->lane.spool);
+	counts_free(f->tables.counts);
+	stacks_free(f->tables.stacks);
+	unwind_rows_free(f->tables.unwind.rows);
+	maps_free(f->tables.maps);
+	places_free(f->tables.places);
+	objects_free(f->tables.objects);
+	counters_close(f->shared.counters);
+	free(f->kernel);
+	return 0;
+}
+
+static void put_sample(struct fixture *f, uint32_t pid)
+{
+	struct kernel_sample s = kernel_sample(pid, f->id, KERNEL_IP, KERNEL_IP + 0x100);
+
+	s.time_ns = TIME_NS;
+	sampler_thread_record(f->thread, &f->stats, &s.h);
+}
+
+/* Process @pid wakes another one. */
+static void put_waking(struct fixture *f, uint32_t pid)
+{
+	const struct waking_sample s = {
+		.h = { PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL, sizeof(s) },
+		.id = f->waking_id,
+		.pid = pid,
+		.tid = pid,
+		.time_ns = TIME_NS + 1,
+		.raw_size = sizeof(s.raw),
+	};
+
+	sampler_thread_record(f->thread, &f->stats, &s.h);
+}
+
+/* Count the records in the lane, which are dropped: samples, and frames of processes other than 3.
+ */
+static void take(struct fixture *f, uint32_t *nr_samples, uint32_t *nr_frames, uint32_t *nr_wrong)
+{
+	struct iovec pieces[2];
+	struct lang_frames frames;
+
+	*nr_samples = *nr_frames = *nr_wrong = 0;
+	assert_int_equal(spool_peek(&f->lane.spool, pieces), 1);
+	for (size_t at = 0; at < pieces[0].iov_len;) {
+		const uint8_t *bytes = (const uint8_t *)pieces[0].iov_base + at;
+		const struct perf_event_header *h = (const void *)bytes;
+
+		*nr_samples += h->type == PERF_RECORD_SAMPLE;
+		if (h->type == LANG_RECORD_TYPE) {
+			assert_int_equal(lang_record_frames(bytes, h->size, &frames), 0);
+			++*nr_frames;
+			*nr_wrong += frames.pid != 3;
+		}
+		at += h->size;
+	}
+	spool_drop(&f->lane.spool, pieces, 1);
+}
+
+/* A wake-up has no frames: none of the sample before it are recorded for it. */
+TEST(test_frames_of_wakeup, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t nr_samples, nr_frames, nr_wrong;
+
+	put_sample(f, 3);
+	put_waking(f, 4);
+	put_waking(f, OWN_PID);
+	put_sample(f, 5);
+	put_waking(f, 3);
+	take(f, &nr_samples, &nr_frames, &nr_wrong);
+	assert_int_equal(nr_samples, 5);
+	assert_int_equal(nr_wrong, 0);
+	assert_int_equal(nr_frames, 1);
+}
+
+int main(void)
+{
+	return run_rcu_tests(NULL, NULL);
+}
