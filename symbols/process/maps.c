@@ -74,6 +74,7 @@ void maps_free(struct maps *m)
 	if (!m)
 		return;
 	maps_free_log(m);
+	maps_freeze_all(m);
 	free(m->interpreters);
 	free(m->held);
 	processes_fini(&m->procs);
