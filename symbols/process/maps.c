@@ -307,9 +307,28 @@ void maps_freeze(struct maps *m, struct process *p)
 	p->edit = NULL;
 	if (!next)
 		return;
-	/* Release: the space and its leaves; pairs with maps_find(). */
+	/* Release: the space and its nodes; pairs with maps_find(). */
 	atomic_store_explicit(&p->space, next, memory_order_release);
 	space_put(old);
+}
+
+struct space *maps_fork_space(struct maps *m, struct process *parent, uint64_t time_ns)
+{
+	struct space *published = atomic_load_explicit(&parent->space, memory_order_relaxed);
+	struct space_edit *edit;
+	struct space *next;
+
+	if (!published || (!parent->edit && !space_has_old(published)))
+		return space_get(published ? published : m->empty);
+	/* Else each fork after a change takes memory as long as its child lives. */
+	if (atomic_load_explicit(&m->spaces.bytes, memory_order_relaxed) > SPACE_BYTES_MAX &&
+	    space_nr_mappings(published)) {
+		atomic_fetch_add_explicit(&m->nr_forks_shared, 1, memory_order_relaxed);
+		return space_get(published);
+	}
+	edit = maps_draft(m, parent);
+	next = edit ? space_edit_fork(edit, time_ns) : NULL;
+	return next ? next : space_get(published);
 }
 
 void maps_freeze_all(struct maps *m)
@@ -528,5 +547,7 @@ void maps_stats(const struct maps *m, struct maps_stats *out)
 			atomic_load_explicit(&m->procs.nr_names_dropped, memory_order_relaxed),
 		.nr_programs_dropped =
 			atomic_load_explicit(&m->procs.nr_programs_dropped, memory_order_relaxed),
+		.space_bytes = atomic_load_explicit(&m->spaces.bytes, memory_order_relaxed),
+		.nr_forks_shared = atomic_load_explicit(&m->nr_forks_shared, memory_order_relaxed),
 	};
 }

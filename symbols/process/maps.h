@@ -167,6 +167,8 @@ struct maps_stats {
 	uint64_t nr_reads, nr_read_failed; /* of /proc/PID */
 	uint64_t nr_names_dropped;    /* of threads renamed too often; samples show another name */
 	uint64_t nr_programs_dropped; /* of a process that executes too many; as above */
+	uint64_t space_bytes;	      /* of all spaces */
+	uint64_t nr_forks_shared; /* above their limit, with the published space of the parent */
 };
 void maps_stats(const struct maps *m, struct maps_stats *out);
 

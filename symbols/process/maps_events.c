@@ -346,14 +346,10 @@ static void apply_process_fork(struct maps *m, const struct maps_event *ev)
 {
 	struct process *parent = process_find(&m->procs, ev->ppid, ev->time_ns);
 	const struct thread_name *name = parent_name(m, ev);
-	struct space *space = m->empty;
-	struct process *p;
+	struct space *space = parent ? maps_fork_space(m, parent, ev->time_ns)
+				     : space_get(m->empty);
+	struct process *p = maps_begin_process(m, ev->pid, ev->time_ns, space, parent);
 
-	if (parent && atomic_load_explicit(&parent->space, memory_order_relaxed)) {
-		maps_freeze(m, parent);
-		space = atomic_load_explicit(&parent->space, memory_order_relaxed);
-	}
-	p = maps_begin_process(m, ev->pid, ev->time_ns, space_get(space), parent);
 	if (!p)
 		return;
 	atomic_store_explicit(&p->parent, ev->ppid, memory_order_relaxed);

@@ -38,8 +38,9 @@ struct maps {
 	bool no_proc;			       /* set before the first record, then constant */
 	_Alignas(CACHELINE) atomic_uint epoch; /* losses of side-band records; release by publish */
 	atomic_ulong nr_reads, nr_read_failed;
-	_Atomic uint64_t due_ns;    /* of the first entry kept in the log; UINT64_MAX: none */
-	_Atomic uint64_t reread_ns; /* processes are read again then; UINT64_MAX: not lost */
+	atomic_ulong nr_forks_shared; /* relaxed: a figure only */
+	_Atomic uint64_t due_ns;      /* of the first entry kept in the log; UINT64_MAX: none */
+	_Atomic uint64_t reread_ns;   /* processes are read again then; UINT64_MAX: not lost */
 
 	_Alignas(CACHELINE) pthread_mutex_t lock; /* of all fields below, and of all marked W */
 	struct maps_event *log;			  /* events not yet applied */
@@ -76,6 +77,8 @@ struct process *maps_begin_process(struct maps *m, pid_t pid, uint64_t birth_ns,
 struct space_edit *maps_draft(struct maps *m, struct process *p);
 /* Publish the draft of @p, if it has one. */
 void maps_freeze(struct maps *m, struct process *p);
+/* Return the space that a child of @parent begins with at @time_ns, with a reference. */
+struct space *maps_fork_space(struct maps *m, struct process *parent, uint64_t time_ns);
 /* Publish all drafts. */
 void maps_freeze_all(struct maps *m);
 /* Take over a reference of @object, which a draft has without one. */

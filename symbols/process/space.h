@@ -2,10 +2,9 @@
 /*
  * Address spaces: immutable snapshots for readers, drafts for the writer.
  *
- * A space is an array of leaves, each a sorted run of mappings; spaces share
- * leaves (copy on write), so a change in a large process copies one leaf, and
- * fork shares all. A space also keeps a short list of replaced mappings, each
- * with the time of its end, for look-ups in the past.
+ * A space is a tree of mappings; spaces share its nodes (copy on write), so a change in a large
+ * process copies a few of them, and fork shares all. A space also keeps a short list of replaced
+ * mappings, each with the time of its end, for look-ups in the past; that of a child begins empty.
  *
  * Threads: look-ups (space_find() to space_want()) on any urcu-qsbr reader; all else
  * under the lock of the maps. Memory that readers may use is freed through urcu-qsbr.
@@ -18,11 +17,14 @@
 #include "symbols/process/mapping.h"
 
 #define SPACE_MAPPINGS_MAX 100000u
+/* Above these bytes of all spaces a fork gets the published space of its parent. */
+#define SPACE_BYTES_MAX (256ul << 20)
 
 struct space_stats {
 	uint64_t last_serial;	  /* of a space; under the lock of the maps */
 	atomic_ulong nr_spaces;	  /* relaxed: figures only */
 	atomic_ulong nr_mappings; /* of all spaces */
+	atomic_ulong bytes;	  /* of all spaces, nodes that they share once */
 };
 
 /* One address space of a process. Immutable once published. */
@@ -39,6 +41,8 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 uint64_t space_serial(const struct space *s);
 void space_read(const struct space *s);
 uint32_t space_nr_mappings(const struct space *s);
+/* Test for mappings that were replaced, which are of no use to a child. */
+bool space_has_old(const struct space *s);
 /*
  * Request the images of all objects mapped there, so that a stack does not request
  * them one by one. True: wake the loader.
@@ -63,6 +67,11 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m);
  * always been there, over an older mapping since @read_ns; mappings born after @read_ns are kept.
  */
 bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t read_ns);
+/*
+ * Return the space of a child that is forked at @time_ns, with one reference; the draft goes on,
+ * and children before its next change share that space. NULL when memory is out.
+ */
+struct space *space_edit_fork(struct space_edit *d, uint64_t time_ns);
 /*
  * End the draft: return the space to publish, with one reference. Drops mappings
  * that ended before @keep_from_ns.

@@ -4,7 +4,7 @@
  * on.
  */
 #include "symbols/process/maps.h"
-#include "symbols/process/process.h"
+#include "symbols/process/maps_state.h"
 
 #include "tests/prelude.h"
 
@@ -364,6 +364,60 @@ TEST(test_fork, setup, teardown)
 	maps_on_fork(maps, 24, 23, 24, 23, 170);
 	publish(180);
 	assert_false(find(24, 24, 175).known);
+}
+
+/* Mappings that were replaced before a fork are of the parent only. */
+TEST(test_fork_past, setup, teardown)
+{
+	const uint64_t at = 0x7000000;
+
+	tell_exec(26, "sh", 100);
+	tell_mmap(26, at, 1, "/first.so", 5, 110);
+	tell_mmap(26, at, 1, "/second.so", 6, 120);
+	maps_on_fork(maps, 27, 26, 27, 26, 130);
+	tell_mmap(26, at, 1, "/third.so", 7, 140);
+	publish(150);
+	assert_string_equal(name_at(26, at, 115), "first.so");
+	assert_string_equal(name_at(26, at, 125), "second.so");
+	assert_string_equal(name_at(26, at, 145), "third.so");
+	assert_string_equal(name_at(27, at, 145), "second.so");
+	assert_string_equal(name_at(27, at, 115), "");
+	/* Also when they were published before the fork; children without a change share a space.
+	 */
+	maps_on_fork(maps, 28, 26, 28, 26, 160);
+	maps_on_fork(maps, 29, 26, 29, 26, 161);
+	publish(170);
+	assert_string_equal(name_at(26, at, 125), "second.so");
+	assert_string_equal(name_at(28, at, 165), "third.so");
+	assert_string_equal(name_at(28, at, 125), "");
+	assert_ptr_equal(find(28, 28, 165).space, find(29, 29, 165).space);
+	/* A fork that is reported late needs the mapping that was replaced after it. */
+	maps_on_fork(maps, 25, 26, 25, 26, 125);
+	publish(180);
+	assert_string_equal(name_at(25, at, 130), "second.so");
+}
+
+/* Above the limit of bytes children have the space that their parent had before the drain. */
+TEST(test_fork_limit, setup, teardown)
+{
+	struct maps_stats stats;
+
+	tell_exec(26, "sh", 100);
+	publish(110);
+	atomic_fetch_add(&maps->spaces.bytes, SPACE_BYTES_MAX);
+	tell_mmap(26, 0x7000000, 1, "/late.so", 5, 120);
+	maps_on_fork(maps, 27, 26, 27, 26, 130);
+	/* One without any. */
+	tell_exec(28, "ls", 131);
+	maps_on_fork(maps, 29, 28, 29, 28, 140);
+	publish(150);
+	atomic_fetch_sub(&maps->spaces.bytes, SPACE_BYTES_MAX);
+	assert_string_equal(name_at(26, 0x7000000, 145), "late.so");
+	assert_string_equal(name_at(27, 0x7000000, 145), "");
+	assert_string_equal(name_at(27, 0x400000, 145), "sh");
+	assert_string_equal(name_at(29, 0x400000, 145), "ls");
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_forks_shared, 1);
 }
 
 /* Two CPUs' rings: the child's exec is read before its fork. */
@@ -1102,6 +1156,98 @@ TEST(test_mapping_limit, setup, teardown)
 	assert_null(space_find(space, (2ULL * nr - 1) << 12, nr + 30));
 }
 
+#define FORKER	 96
+#define STRIDE	 (1ULL << 20)
+#define FORK_AT	 (1ULL << 45)
+#define FORKS	 500u
+#define CHILD	 2000000
+#define SPARSE	 80000u
+#define FEW	 10u
+#define NODE_MAX 64u
+
+/* Map up to @nr files that leave little in a node, as a program that maps, unmaps and maps again.
+ */
+static void map_sparsely(uint32_t nr, uint64_t *at)
+{
+	uint64_t base = PAGE;
+
+	for (uint32_t left = nr; left;) {
+		uint32_t nodes =
+			MAX(1, MIN(left / 2, (SPACE_MAPPINGS_MAX - (nr - left)) / NODE_MAX));
+
+		for (uint32_t i = 0; i < nodes * NODE_MAX; i++)
+			tell_mmap(FORKER, base + i / NODE_MAX * STRIDE + i % NODE_MAX * 2 * PAGE, 1,
+				  "/one.so", 10, ++*at);
+		publish(*at);
+		for (uint32_t i = 0; i < nodes; i++)
+			tell_mmap(FORKER, base + i * STRIDE + 2 * PAGE, 2 * (NODE_MAX - 1),
+				  "/over.so", 11, ++*at);
+		publish(*at);
+		base += nodes * STRIDE;
+		left -= MIN(left, 2 * nodes);
+	}
+}
+
+/* Return the CPU time of FORKS forks, after a mapping each, that are applied together. */
+static uint64_t fork_ns(uint64_t *at, pid_t *child)
+{
+	uint64_t begin_ns;
+
+	for (uint32_t i = 0; i < FORKS; i++, ++*child) {
+		tell_mmap(FORKER, FORK_AT, 1, "/even.so", 10 + (i & 1), ++*at);
+		maps_on_fork(maps, *child, FORKER, *child, FORKER, ++*at);
+	}
+	begin_ns = time_thread_ns();
+	maps_publish(maps, *at, LATE);
+	return time_thread_ns() - begin_ns;
+}
+
+/* Return the CPU time, and the bytes of a child, of a process that forks. */
+static uint64_t fork_storm(uint64_t *at, pid_t *child, uint64_t *bytes)
+{
+	struct maps_stats before, stats;
+	uint64_t ns;
+
+	/* More mappings that were replaced than are kept. */
+	fork_ns(at, child);
+	fork_ns(at, child);
+	maps_stats(maps, &before);
+	ns = fork_ns(at, child);
+	maps_stats(maps, &stats);
+	*bytes = (stats.space_bytes - before.space_bytes) / FORKS;
+	rcu_quiescent_state();
+	return ns;
+}
+
+/* A program that maps a file and forks, in a loop, costs little, however many mappings it has. */
+TEST(test_fork_storm, setup, teardown)
+{
+	uint64_t at = 100, few_ns, ns, few, many;
+	struct maps_stats stats;
+	pid_t child = CHILD;
+
+	tell_comm(FORKER, FORKER, "forker", true, 10);
+	for (uint32_t i = 0; i < FEW; i++)
+		tell_mmap(FORKER, (1 + 2 * i) * PAGE, 1, "/one.so", 10, ++at);
+	publish(at);
+	few_ns = fork_storm(&at, &child, &few);
+	tell_comm(FORKER, FORKER, "forker", true, ++at);
+	map_sparsely(SPARSE, &at);
+	assert_in_range(space_nr_mappings(find(FORKER, FORKER, at).space), SPARSE - 100,
+			SPARSE + 100);
+	maps_stats(maps, &stats);
+	/* A mapping has 48 bytes. */
+	assert_in_range(stats.space_bytes, SPARSE * 48, SPARSE * 256);
+	ns = fork_storm(&at, &child, &many);
+	print_message("a fork: %u and %u ns, %u and %u bytes\n", (unsigned int)few_ns / FORKS,
+		      (unsigned int)ns / FORKS, (unsigned int)few, (unsigned int)many);
+	if (ns > 5 * few_ns + 20000000)
+		fail_msg("%u forks took %u us with few mappings, %u us with many", FORKS,
+			 (unsigned int)(few_ns / 1000), (unsigned int)(ns / 1000));
+	assert_in_range(few, 100, 4096);
+	assert_in_range(many, 100, 8192);
+}
+
 /* Random mappings against an array that knows the owner of each page at each time. */
 TEST(test_random_overlaps, setup, teardown)
 {
@@ -1141,6 +1287,59 @@ TEST(test_random_overlaps, setup, teardown)
 			}
 		publish(10);
 	}
+}
+
+enum { WIDE_PAGES = 30000, WIDE_STEPS = 6000 };
+
+static void assert_wide(pid_t pid, uint64_t now, const uint16_t *model)
+{
+	for (int page = 0; page < WIDE_PAGES; page++) {
+		char want[16] = "";
+
+		if (model[page])
+			snprintf(want, sizeof(want), "f%d", model[page] - 1);
+		assert_string_equal(name_at(pid, (page + 16ull) << 12, now), want);
+	}
+}
+
+/* The same in a space of thousands of mappings; a child has it as it was at the fork. */
+TEST(test_random_wide, setup, teardown)
+{
+	static uint16_t model[WIDE_PAGES], forked[WIDE_PAGES];
+	uint64_t seed = 7, now = 0;
+
+	tell_comm(110, 110, "random", true, 1);
+	for (int step = 1; step <= WIDE_STEPS; step++) {
+		uint64_t first, nr;
+		char name[16];
+
+		seed = hash_u64(seed + 1);
+		first = seed % WIDE_PAGES;
+		/* Mostly few pages; sometimes many, or all. */
+		nr = 1 + (seed >> 32) % (step % 500 == 499 ? WIDE_PAGES
+					 : step % 50 == 49 ? 500
+							   : 4);
+		nr = MIN(nr, WIDE_PAGES - first);
+		for (uint64_t i = 0; i < nr; i++)
+			model[first + i] = (uint16_t)(1 + step % 200);
+		snprintf(name, sizeof(name), "/f%d", step % 200);
+		now = 10 * (uint64_t)step;
+		tell_mmap(110, (first + 16) << 12, nr, name, 1000 + (uint64_t)step % 200, now);
+		if (step % 1500 == 1000) {
+			maps_on_fork(maps, 111, 110, 111, 110, now + 1);
+			memcpy(forked, model, sizeof(forked));
+		}
+		if (step % 70 == 0)
+			publish(now + 2);
+		if (step % 1500 == 1400) {
+			publish(now + 2);
+			assert_wide(110, now + 5, model);
+			assert_wide(111, now + 5, forked);
+		}
+	}
+	publish(now + 2);
+	assert_wide(110, now + 5, model);
+	assert_wide(111, now + 5, forked);
 }
 
 /* Beyond any pid_max: the loader reads /proc for these, and must not find them. */
