@@ -18,6 +18,7 @@
 #include "sampler/file/keepfile.h"
 #include "sampler/keep_dir.h"
 #include "sampler/profile/assemble_input.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/base/text.h"
 
 #define IDS_MAX	 (1u << 22) /* of stacks, functions and places in one segment */
@@ -153,7 +154,7 @@ static void on_stack(void *ctx, uint32_t id, const uint32_t *functions, uint32_t
 /* Begin the process again if its name is another one. */
 static void name_process(struct keep_read *k, pid_t pid, struct keepfile_text comm)
 {
-	uint64_t hash = hash_name(comm.str, comm.size) ^ hash_u64((uint64_t)pid);
+	uint64_t hash = keyhash_name(comm.str, comm.size) ^ hash_u64((uint64_t)pid);
 	uint64_t *slot = &k->comms[(uint32_t)pid % COMMS];
 
 	if (*slot == hash)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
 #include "symbols/source/code.h"
 #include "symbols/object/fetch.h"
 #include "symbols/object/image_read.h"
@@ -245,7 +246,7 @@ static enum object_kind kept_kind(char letter)
 static struct object *kept_module(struct objects *objects, const struct symbols_kept *f)
 {
 	const struct object_identity identity = { .kind = kept_kind(f->kind),
-						  .ino = hash_name(f->module, f->module_size),
+						  .ino = keyhash_name(f->module, f->module_size),
 						  .maj = UINT32_MAX };
 
 	struct object *object = f->kind == 'k' ? objects_at(objects, OBJECT_ID_KERNEL)
@@ -298,7 +299,7 @@ uint32_t symbols_keep_function(struct symbols *s, struct places *places, struct 
 			       const struct symbols_kept *f)
 {
 	struct symtab_key key = { .object = kept_module(objects, f)->id,
-				  .variant = hash_name(f->name, f->name_size) + f->inlined,
+				  .variant = keyhash_name(f->name, f->name_size) + f->inlined,
 				  .made_up = f->made_up };
 	const struct symtab_text text = { f->name,	  f->module, f->name_size,
 					  f->module_size, f->kind,   f->inlined };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "symbols/base/keyhash.h"
 #include "symbols/base/text.h"
 
 /* Name an event that has no name in the file. */
@@ -51,7 +52,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	make_room(t);
 	*index = t->nr++;
 	t->attrs[*index] = attr;
-	t->hashes[*index] = hash_name((const char *)bytes, size);
+	t->hashes[*index] = keyhash_name((const char *)bytes, size);
 	ev = &t->events[*index];
 	*ev = (struct perfdata_event){ .nr_samples = 0 };
 	ev->layout = (struct record_layout){
@@ -85,7 +86,7 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 int perfdata_events_find(const struct perfdata_events *t, const uint8_t *bytes, size_t size,
 			 uint32_t *index)
 {
-	uint64_t hash = hash_name((const char *)bytes, size);
+	uint64_t hash = keyhash_name((const char *)bytes, size);
 
 	for (*index = 0; *index < t->nr; ++*index)
 		if (t->hashes[*index] == hash)

@@ -121,18 +121,6 @@ char *xstrndup(const char *s, size_t size)
 	return check_memory(strndup(s, size));
 }
 
-uint64_t hash_name(const char *name, size_t size)
-{
-	uint64_t hash = hash_u64(size + 1), word;
-
-	for (size_t at = 0; at < size; at += sizeof(word)) {
-		word = 0;
-		memcpy(&word, name + at, MIN(size - at, sizeof(word)));
-		hash = hash_u64(hash ^ word);
-	}
-	return hash ? hash : 1;
-}
-
 /* Return the seconds of a unit; 0: unknown. */
 static double unit_of(const char *text, size_t size)
 {

@@ -78,7 +78,4 @@ static inline uint64_t hash_u64(uint64_t x)
 	return x ^ (x >> 31);
 }
 
-/* Hash a name of @size bytes; never 0. */
-uint64_t hash_name(const char *name, size_t size);
-
 #endif

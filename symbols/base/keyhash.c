@@ -2,6 +2,7 @@
 /* A hash with a secret key: the key, and bytes. */
 #include "symbols/base/keyhash.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -21,12 +22,36 @@ struct keyhash_key keyhash_new_key(void)
 void keyhash_bytes(struct keyhash *h, const void *bytes, size_t size)
 {
 	const uint8_t *p = bytes;
+	uint64_t word;
 
 	keyhash_word(h, size);
-	for (; size; p += MIN(size, 8), size -= MIN(size, 8)) {
-		uint64_t word = 0;
-
-		memcpy(&word, p, MIN(size, 8));
+	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
 		keyhash_word(h, word);
 	}
+	if (!size)
+		return;
+	word = 0;
+	memcpy(&word, p, size);
+	keyhash_word(h, word);
+}
+
+static struct keyhash_key names_key;
+
+static void make_names_key(void)
+{
+	names_key = keyhash_new_key();
+}
+
+uint64_t keyhash_name(const char *name, size_t size)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct keyhash h;
+	uint64_t hash;
+
+	pthread_once(&once, make_names_key);
+	h = keyhash_begin(&names_key);
+	keyhash_bytes(&h, name, size);
+	hash = keyhash_end(&h);
+	return hash ? hash : 1;
 }

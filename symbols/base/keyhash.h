@@ -2,10 +2,11 @@
 /*
  * A hash with a secret key: SipHash-1-3 (Aumasson and Bernstein 2012) over words.
  *
- * For tables of texts that another process chose: with hash_u64() it could choose a million with
- * one hash, and each look-up would pass all of them. The key is another one after each start.
+ * For tables of texts and numbers that another process chose: with hash_u64() it could choose a
+ * million with one hash, and each look-up would pass all of them. The key is another one after each
+ * start, so hashes are in no file and decide no order.
  *
- * Pure, except keyhash_new_key(); any thread.
+ * Pure, except the keys; any thread.
  */
 #ifndef SYMBOLS_BASE_KEYHASH_H
 #define SYMBOLS_BASE_KEYHASH_H
@@ -24,6 +25,9 @@ struct keyhash {
 
 /* Return a random key. */
 struct keyhash_key keyhash_new_key(void);
+
+/* Hash a name with one key for the whole process; never 0. */
+uint64_t keyhash_name(const char *name, size_t size);
 
 static inline uint64_t keyhash_turn(uint64_t x, int bits)
 {

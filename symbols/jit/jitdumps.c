@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/jit/jitdumps_private.h"
 
 #define FILES_MAX   4096U
@@ -469,7 +470,7 @@ static const struct jitcode_function *function_named(const struct jitdumps_entry
 		const struct jitcode_function *f = jitcode_find(e->r->dump.code, layer, start);
 
 		if (f && f->start == start &&
-		    hash_name(jitcode_text(e->r->dump.code, f->name), f->name_size) == variant)
+		    keyhash_name(jitcode_text(e->r->dump.code, f->name), f->name_size) == variant)
 			return f;
 	}
 	return NULL;

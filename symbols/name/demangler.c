@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/base/text.h"
 #include "symbols/cage/cage.h"
 #include "symbols/name/demangle.h"
@@ -53,7 +54,7 @@ static bool put_text(struct demangler *d, const void *text, size_t size, uint32_
 
 static const struct demangler_name *find(const struct demangler *d, const char *name, size_t size)
 {
-	uint64_t hash = hash_name(name, size);
+	uint64_t hash = keyhash_name(name, size);
 	uint32_t at = 0, id;
 
 	while ((id = hashset_next(&d->set, hash, &at)) != HASHSET_NONE) {
@@ -79,7 +80,7 @@ void demangler_want(struct demangler *d, const char *name, size_t size)
 	    !put_text(d, name, size, &n.raw))
 		return;
 	d->names[d->nr] = n;
-	hashset_add(&d->set, hash_name(name, size), d->nr++);
+	hashset_add(&d->set, keyhash_name(name, size), d->nr++);
 }
 
 /* Return true if too many workers were lost lately. */

@@ -21,7 +21,7 @@ struct demangler_name {
 
 /* All zero is an empty memo. */
 struct demangler {
-	struct hashset set; /* of names by hash_name() of the raw one */
+	struct hashset set; /* of names by keyhash_name() of the raw one */
 	struct demangler_name *names;
 	uint32_t nr, max;
 	uint32_t nr_done; /* names from here on have no answer yet */

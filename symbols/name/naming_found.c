@@ -2,6 +2,7 @@
 /*
  * The symbol found for a place, before it has an id. Runs on: the loader.
  */
+#include "symbols/base/keyhash.h"
 #include "symbols/name/naming_found.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 void naming_share(struct naming_found *f, uint32_t object, const char *name, size_t size)
 {
 	f->key.object = object;
-	f->key.variant = hash_name(name, size);
+	f->key.variant = keyhash_name(name, size);
 	f->shared = true;
 	naming_found_name(f, name, size);
 }
@@ -18,7 +19,7 @@ uint32_t naming_shared_object(struct objects *objects, const char *source)
 {
 	/* No file has this device. */
 	const struct object_identity identity = { .kind = OBJECT_SCRIPT,
-						  .ino = hash_name(source, strlen(source)),
+						  .ino = keyhash_name(source, strlen(source)),
 						  .maj = UINT32_MAX };
 
 	return objects_intern(objects, &identity, source, strlen(source), 0, 0, 0)->id;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
 #include "symbols/kernel/kallsyms_job.h"
 
 #define INTERVAL_NS  10000000000ULL
@@ -155,7 +156,7 @@ static int find_in_kallsyms(struct naming_kernel *n, struct object *kernel,
 static void set_made_at_run_time(struct naming_found *f, const struct ksyms_symbol *s)
 {
 	f->key.start = s->start;
-	f->key.variant = hash_name(s->name, s->name_size);
+	f->key.variant = keyhash_name(s->name, s->name_size);
 	if (s->type == KSYMS_BPF)
 		naming_found_module(f, "[bpf]", sizeof("[bpf]") - 1);
 	naming_found_name(f, s->name, s->name_size);

@@ -14,6 +14,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/chunked.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/base/reclaim.h"
 
 /* Small: the functions that remain are spread over all ids. */
@@ -28,14 +29,19 @@ struct names {
 };
 
 struct symtab {
+	struct keyhash_key secret; /* else a process can choose functions with one hash */
 	struct hashset set;
 	_Atomic(struct names *) names; /* released by the writer, acquired by readers */
 };
 
-static uint64_t key_hash(const struct symtab_key *key)
+static uint64_t key_hash(const struct symtab *t, const struct symtab_key *key)
 {
-	return hash_u64(hash_u64(((uint64_t)key->object << 1 | key->made_up) ^ key->variant) ^
-			key->start);
+	struct keyhash h = keyhash_begin(&t->secret);
+
+	keyhash_word(&h, (uint64_t)key->object << 1 | key->made_up);
+	keyhash_word(&h, key->variant);
+	keyhash_word(&h, key->start);
+	return keyhash_end(&h);
 }
 
 static void names_free(struct names *n)
@@ -76,6 +82,7 @@ int symtab_new(struct symtab **out)
 		free(t);
 		return -ENOMEM;
 	}
+	t->secret = keyhash_new_key();
 	atomic_init(&t->names, n);
 	*out = t;
 	return 0;
@@ -90,33 +97,49 @@ void symtab_free(struct symtab *t)
 	free(t);
 }
 
-static bool is_text(struct safe_text kept, const char *text, size_t size)
-{
-	char buf[TEXT_MAX + 1];
-	struct safe_text t = text_sanitise(buf, sizeof(buf), text, size);
+/* The texts of a look-up, sanitised for its first candidate. */
+struct wanted {
+	const struct symtab_text *text; /* NULL: any */
+	struct safe_text name, module;	/* .str NULL: not yet */
+	char name_bytes[TEXT_MAX + 1], module_bytes[TEXT_MAX + 1];
+};
 
-	return t.size == kept.size && !memcmp(t.str, kept.str, t.size);
+static bool is_text(struct safe_text a, struct safe_text b)
+{
+	return a.size == b.size && !memcmp(a.str, b.str, a.size);
 }
 
-static bool is_named(const struct symbol *s, const struct symtab_text *text)
+static bool is_named(const struct symbol *s, struct wanted *w)
 {
-	return s->kind == text->kind && s->inlined == text->inlined &&
-	       is_text(s->name, text->name, text->name_size) &&
-	       is_text(s->module, text->module, text->module_size);
+	const struct symtab_text *t = w->text;
+
+	if (!t)
+		return true;
+	if (!w->name.str) {
+		w->name =
+			text_sanitise(w->name_bytes, sizeof(w->name_bytes), t->name, t->name_size);
+		w->module = text_sanitise(w->module_bytes, sizeof(w->module_bytes), t->module,
+					  t->module_size);
+	}
+	return s->kind == t->kind && s->inlined == t->inlined && is_text(s->name, w->name) &&
+	       is_text(s->module, w->module);
 }
 
 static uint32_t find(const struct symtab *t, const struct symtab_key *key,
 		     const struct symtab_text *text)
 {
-	uint64_t hash = key_hash(key);
+	uint64_t hash = key_hash(t, key);
 	uint32_t at = 0, id;
+	struct wanted w;
+
+	w.text = text;
+	w.name.str = NULL;
 
 	while ((id = hashset_next(&t->set, hash, &at)) != HASHSET_NONE) {
 		const struct symbol *s = chunked_at(&names_of(t)->symbols, id);
 
 		if (s->object == key->object && s->start == key->start &&
-		    s->variant == key->variant && s->made_up == key->made_up &&
-		    (!text || is_named(s, text)))
+		    s->variant == key->variant && s->made_up == key->made_up && is_named(s, &w))
 			return id;
 	}
 	return SYMBOL_NONE;
@@ -159,7 +182,7 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 		.made_up = key->made_up,
 		.inlined = text->inlined,
 	};
-	hashset_add(&t->set, key_hash(key), id);
+	hashset_add(&t->set, key_hash(t, key), id);
 	chunked_publish(&n->symbols, id + 1);
 	return id;
 }
@@ -171,7 +194,8 @@ static void free_later(struct reclaim *r)
 }
 
 /* Copy @s to @id of @to, and add it to @set, which has room. False: out of memory. */
-static bool copy(struct names *to, struct hashset *set, uint32_t id, const struct symbol *s)
+static bool copy(const struct symtab *t, struct names *to, struct hashset *set, uint32_t id,
+		 const struct symbol *s)
 {
 	struct symbol *out = chunked_reserve(&to->symbols, id);
 	const struct symtab_key key = { s->object, s->start, s->variant, s->made_up };
@@ -181,7 +205,7 @@ static bool copy(struct names *to, struct hashset *set, uint32_t id, const struc
 	*out = *s;
 	out->name = text_arena_add(to->texts, s->name.str, s->name.size);
 	out->module = module_text(to, s->module.str, s->module.size);
-	hashset_add(set, key_hash(&key), id);
+	hashset_add(set, key_hash(t, &key), id);
 	return true;
 }
 
@@ -203,7 +227,7 @@ int symtab_keep(struct symtab *t, const uint64_t *live)
 	for (uint32_t id = 0; ok && id < nr; id++) {
 		const struct symbol *s = is_live(live, id) ? symtab_at(t, id) : NULL;
 
-		ok = !s || copy(to, &set, id, s);
+		ok = !s || copy(t, to, &set, id, s);
 	}
 	/* The next id is in a chunk that readers may look into for a dropped one. */
 	if (!ok || (nr < SYMBOLS_MAX && !chunked_reserve(&to->symbols, nr))) {

@@ -24,7 +24,7 @@ void symtab_free(struct symtab *t);
 struct symtab_key {
 	uint32_t object;
 	uint64_t start;
-	uint64_t variant; /* hash_name() of the name; 0: the start is enough */
+	uint64_t variant; /* keyhash_name() of the name; 0: the start is enough */
 	bool made_up;
 };
 
@@ -37,8 +37,8 @@ struct symtab_text {
 /* Writer. Return the id of @key, or SYMBOL_NONE. */
 uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);
 /*
- * The same of a function that many processes have: kind and texts are compared too, for any user
- * can make two names with one hash.
+ * The same of a function that many processes have: kind and texts are compared too, for names of
+ * several users may have one hash.
  */
 uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
 			   const struct symtab_text *text);

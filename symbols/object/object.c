@@ -21,6 +21,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/chunked.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/object/image.h"
 
 #define CHUNK_BITS  9
@@ -54,6 +55,7 @@ struct entry {
  */
 struct objects {
 	pthread_mutex_t lock;
+	struct keyhash_key secret; /* else a process can choose files with one hash */
 	struct hashset set;
 	struct chunked entries; /* struct entry, complete when published */
 	size_t paths_size;	/* bytes of all entry.path */
@@ -78,41 +80,37 @@ static struct entry *entry_at(const struct objects *d, uint32_t id)
 	return chunked_at(&d->entries, id);
 }
 
-/* Hash @size bytes, eight at a time. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
-{
-	const uint8_t *p = bytes;
-
-	for (; size; p += MIN(size, 8), size -= MIN(size, 8)) {
-		uint64_t word = size;
-
-		memcpy(&word, p, MIN(size, 8));
-		hash = hash_u64(hash ^ word) + size;
-	}
-	return hash;
-}
-
 /* Hash with @generation, which only files by inode have; 0: unknown. */
-static uint64_t exact_hash(const struct key *key, uint64_t generation)
+static uint64_t exact_hash(const struct objects *d, const struct key *key, uint64_t generation)
 {
-	return key->identity->kind != OBJECT_ANON && key->identity->ino && generation
-		       ? hash_u64(key->hash ^ generation)
-		       : key->hash;
+	struct keyhash h = keyhash_begin(&d->secret);
+
+	if (key->identity->kind == OBJECT_ANON || !key->identity->ino || !generation)
+		return key->hash;
+	keyhash_word(&h, key->hash);
+	keyhash_word(&h, generation);
+	return keyhash_end(&h);
 }
 
 /* Hash the fields that are equal in every sighting of the same object: never the generation. */
-static uint64_t key_hash(const struct key *key)
+static uint64_t key_hash(const struct objects *d, const struct key *key)
 {
 	const struct object_identity *id = key->identity;
-	uint64_t hash = hash_u64(0x9e3779b97f4a7c15ULL + id->kind);
+	struct keyhash h = keyhash_begin(&d->secret);
 
-	if (id->kind == OBJECT_ANON)
-		return hash_u64(hash ^ id->owner) + id->layer;
-	if (id->ino)
-		return hash_u64(hash_u64(hash ^ id->ino) ^ ((uint64_t)id->maj << 32 | id->min));
-	if (id->build_id_size)
-		return hash_bytes(hash, id->build_id, id->build_id_size);
-	return hash_bytes(hash, key->path, key->path_size);
+	keyhash_word(&h, id->kind);
+	if (id->kind == OBJECT_ANON) {
+		keyhash_word(&h, id->owner);
+		keyhash_word(&h, id->layer);
+	} else if (id->ino) {
+		keyhash_word(&h, id->ino);
+		keyhash_word(&h, (uint64_t)id->maj << 32 | id->min);
+	} else if (id->build_id_size) {
+		keyhash_bytes(&h, id->build_id, id->build_id_size);
+	} else {
+		keyhash_bytes(&h, key->path, key->path_size);
+	}
+	return keyhash_end(&h);
 }
 
 /* Return whether @entry and @key agree in all but the generation. */
@@ -366,9 +364,9 @@ static void entry_leave(struct objects *d, struct entry *entry)
 			   .path = entry->path,
 			   .path_size = strlen(entry->path) };
 
-	key.hash = key_hash(&key);
+	key.hash = key_hash(d, &key);
 	hashset_remove(&d->set, key.hash, entry->object.id);
-	hashset_remove(&d->set, exact_hash(&key, entry->generation), entry->object.id);
+	hashset_remove(&d->set, exact_hash(d, &key, entry->generation), entry->object.id);
 	entry_fini(d, entry);
 	entry->next_free = d->free;
 	d->free = entry->object.id;
@@ -382,6 +380,7 @@ int objects_new(struct objects **out)
 	if (!d)
 		return -ENOMEM;
 	memset(d, 0, sizeof(*d));
+	d->secret = keyhash_new_key();
 	mutex_init_urgent(&d->lock);
 	if (chunked_init(&d->entries, sizeof(struct entry), CHUNK_BITS, OBJECTS_MAX))
 		goto fail;
@@ -466,8 +465,8 @@ static struct object *find(struct objects *d, const struct object_identity *iden
 		return objects_at(d, identity->kind);
 	key.path_size = path ? strnlen(path, MIN(path_size, PATH_SIZE_MAX)) : 0;
 	clean.build_id_size = MIN(identity->build_id_size, sizeof(identity->build_id));
-	key.hash = key_hash(&key);
-	key.exact_hash = exact_hash(&key, clean.ino_generation);
+	key.hash = key_hash(d, &key);
+	key.exact_hash = exact_hash(d, &key, clean.ino_generation);
 	pthread_mutex_lock(&d->lock);
 	entry = see(d, &key, pid, start, end);
 	if (entry && share == SHARE_REFERENCE)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "symbols/base/keyhash.h"
 #include "symbols/source/code_read.h"
 #include "symbols/source/disasm.h"
 #include "symbols/source/script.h"
@@ -197,7 +198,7 @@ static uint64_t extent_made_at_run_time(const struct ksyms_symbol *told,
 {
 	if (told->gone)
 		l->why = "its code was removed by the kernel";
-	else if (hash_name(told->name, told->name_size) != symbol->variant)
+	else if (keyhash_name(told->name, told->name_size) != symbol->variant)
 		l->why = "another function is at its address now";
 	return told->start + told->size - symbol->start;
 }

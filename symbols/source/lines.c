@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/base/array.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/jit/hotspots.h"
 #include "symbols/name/demangle.h"
 #include "symbols/name/demangler.h"
@@ -338,7 +339,7 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object, con
 	const char *demangled;
 	const struct symtab_key key = {
 		.object = object->id,
-		.variant = hash_name(name, size),
+		.variant = keyhash_name(name, size),
 	};
 	struct symtab_text text = {
 		.name = name,

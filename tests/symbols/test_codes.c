@@ -12,6 +12,7 @@
 
 #include "symbols/lang/codes.h"
 #include "symbols/lang/lang.h"
+#include "tests/unhash.h"
 
 #define MILLION 1000000U
 #define THREADS 4
@@ -120,34 +121,6 @@ TEST(test_memory)
 
 #define CHOSEN 20000U
 
-/* Undo @shift of hash_u64(). */
-static uint64_t undo_shift(uint64_t x, int shift)
-{
-	uint64_t y = x;
-
-	for (int i = 0; i <= 64 / shift; i++)
-		y = x ^ y >> shift;
-	return y;
-}
-
-/* Undo a product of hash_u64(). */
-static uint64_t undo_product(uint64_t x, uint64_t factor)
-{
-	uint64_t inverse = factor;
-
-	for (int i = 0; i < 6; i++)
-		inverse *= 2 - factor * inverse;
-	return x * inverse;
-}
-
-/* Return the number with the hash @x. */
-static uint64_t unhash(uint64_t x)
-{
-	x = undo_product(undo_shift(x, 31), 0x94d049bb133111ebULL);
-	x = undo_product(undo_shift(x, 27), 0xbf58476d1ce4e5b9ULL);
-	return undo_shift(x, 30);
-}
-
 /*
  * Add functions with two words as table, and return the CPU time: @chosen such that all have one
  * hash where a hash has no key.
@@ -161,7 +134,7 @@ static uint64_t add_tables(bool chosen)
 	begin = hash_u64(begin ^ 'f') + 1;
 	begin = hash_u64(begin ^ 'a') + 1;
 	for (uint64_t i = 0; i < CHOSEN; i++) {
-		uint64_t table[2] = { i, chosen ? unhash(77) ^ (hash_u64(begin ^ i) + 16) : 0 };
+		uint64_t table[2] = { i, chosen ? unhash_u64(77) ^ (hash_u64(begin ^ i) + 16) : 0 };
 		const struct code_text text = {
 			.language = LANG_PYTHON,
 			.version = 11,

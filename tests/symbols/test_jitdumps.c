@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbols/base/keyhash.h"
 #include "symbols/jit/jitdump_job.h"
 #include "symbols/jit/jitdumps.h"
 #include "symbols/jit/jitdumps_private.h"
@@ -221,15 +222,15 @@ TEST(test_lines_and_code, setup, teardown)
 	assert_int_equal(line, 4);
 	assert_false(jitdumps_line(&f->dumps, f->memory, CODE + 3, &file, &line));
 	/* By name, not by the code now at the address. */
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 16,
-				       &size, &machine),
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, keyhash_name("one", 3), &bytes,
+				       16, &size, &machine),
 			 16);
 	assert_int_equal(size, 64);
 	assert_int_equal(machine, EM_X86_64);
 	assert_int_equal(bytes[1], 'o' + 1);
 	free(bytes);
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("two", 3), &bytes, 64,
-				       &size, &machine),
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, keyhash_name("two", 3), &bytes,
+				       64, &size, &machine),
 			 64);
 	assert_int_equal(bytes[0], 't');
 	free(bytes);
@@ -256,8 +257,8 @@ TEST(test_ended_process, setup, teardown)
 	end_sleeper(f->child);
 	jitdumps_refresh(&f->dumps, now + 20 * SECOND);
 	assert_at(f, f->memory, CODE + 64, "last");
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 64,
-				       &size, &machine),
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, keyhash_name("one", 3), &bytes,
+				       64, &size, &machine),
 			 64);
 	free(bytes);
 	jitdumps_refresh(&f->dumps, now + 79 * SECOND);
@@ -269,8 +270,8 @@ TEST(test_ended_process, setup, teardown)
 	assert_at(f, f->memory, CODE, "one");
 	assert_at(f, f->memory, CODE + 64, "last");
 	assert_at(f, f->memory, CODE + 128, NULL);
-	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, hash_name("one", 3), &bytes, 64,
-				       &size, &machine),
+	assert_int_equal(jitdumps_code(&f->dumps, f->memory, CODE, keyhash_name("one", 3), &bytes,
+				       64, &size, &machine),
 			 -ENOENT);
 	assert_int_equal(f->dumps.nr_open, 0);
 	assert_true(atomic_load(&f->dumps.memory) > 0);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "symbols/object/object.h"
+#include "tests/unhash.h"
 
 static struct object *see(struct objects *d, const struct object_identity *id, const char *path,
 			  pid_t pid)
@@ -122,6 +123,64 @@ TEST(test_many_generations)
 	assert_int_equal(see(d, &early, "/a", 1)->id, OBJECT_ID_FIRST + 6);
 	assert_int_equal(see(d, &any, "/a", 1)->id, OBJECT_ID_FIRST + 100 * NR_GENERATIONS - 1);
 	objects_free(d);
+}
+
+#define CHOSEN 10000U
+#define GOLDEN 0x9e3779b97f4a7c15ULL
+
+/* Add scripts, and return the CPU time: @chosen such that their paths have one hash without a key.
+ */
+static uint64_t add_scripts(bool chosen)
+{
+	const struct object_identity id = { .kind = OBJECT_SCRIPT };
+	uint64_t start_ns = time_thread_ns();
+	char path[UNHASH_SIZE + 1];
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	for (uint32_t i = 0; i < CHOSEN; i++) {
+		if (!chosen)
+			snprintf(path, sizeof(path), "script_%09u", i);
+		else if (!unhash_name(path, "s_", i, hash_u64(GOLDEN + OBJECT_SCRIPT), 16))
+			continue;
+		see(d, &id, path, 1);
+	}
+	assert_in_range(objects_nr(d), CHOSEN / 2, CHOSEN + OBJECT_ID_FIRST);
+	objects_free(d);
+	return time_thread_ns() - start_ns;
+}
+
+/* The same by the generations of one inode, which a file system in user space chooses. */
+static uint64_t add_generations(bool chosen)
+{
+	uint64_t start_ns = time_thread_ns(), before = hash_u64(GOLDEN + OBJECT_FILE);
+	struct objects *d;
+
+	before = hash_u64(hash_u64(before ^ 100) ^ (8ULL << 32 | 1));
+	assert_int_equal(objects_new(&d), 0);
+	for (uint32_t i = 1; i <= CHOSEN; i++) {
+		struct object_identity id = file(100, chosen ? unhash_number(before, i) : i);
+
+		see(d, &id, "/a", 1);
+	}
+	assert_int_equal(objects_nr(d), CHOSEN + OBJECT_ID_FIRST);
+	objects_free(d);
+	return time_thread_ns() - start_ns;
+}
+
+/* A process that chooses its files makes no look-up slow: all threads wait for the table. */
+TEST(test_chosen_hashes)
+{
+	uint64_t plain_ns = add_scripts(false), chosen_ns = add_scripts(true);
+
+	print_message("scripts: %.1f and %.1f ms\n", (double)plain_ns / 1e6,
+		      (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
+	plain_ns = add_generations(false);
+	chosen_ns = add_generations(true);
+	print_message("generations: %.1f and %.1f ms\n", (double)plain_ns / 1e6,
+		      (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
 }
 
 /* Files with paths of 4,000 bytes: the paths take no more than 64 MiB, the rest keep a name. */

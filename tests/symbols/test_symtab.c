@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "symbols/base/reclaim.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/name/symtab.h"
+#include "tests/unhash.h"
 
 #define NR 5000U
 
@@ -180,6 +182,66 @@ TEST(test_readers)
 	urcu_qsbr_thread_online();
 	assert_null(wrong);
 	symtab_free(shared);
+}
+
+#define CHOSEN 8000U
+
+/* Add functions of JITs, and return the CPU time: @chosen such that all have one hash without a
+ * key. */
+static uint64_t add_names(bool chosen)
+{
+	uint64_t start_ns = time_thread_ns();
+	char name[UNHASH_SIZE + 1];
+	struct symtab *t;
+
+	assert_int_equal(symtab_new(&t), 0);
+	for (uint32_t i = 0; i < CHOSEN; i++) {
+		struct symtab_text text = { name, "[perf map]", UNHASH_SIZE, 10, 'j', false };
+		struct symtab_key key = { .object = 40 };
+
+		if (!chosen)
+			snprintf(name, sizeof(name), "function_%07u", i);
+		else if (!unhash_name(name, "f_", i, hash_u64(UNHASH_SIZE + 1), 0))
+			continue;
+		key.variant = keyhash_name(name, UNHASH_SIZE);
+		assert_int_equal(symtab_find_named(t, &key, &text), SYMBOL_NONE);
+		assert_int_not_equal(symtab_add(t, &key, &text), SYMBOL_NONE);
+	}
+	symtab_free(t);
+	return time_thread_ns() - start_ns;
+}
+
+/* The same of a file, by the starts of its functions. */
+static uint64_t add_starts(bool chosen)
+{
+	const struct symtab_text text = { "f", "file", 1, 4, 'u', false };
+	uint64_t start_ns = time_thread_ns(), before = hash_u64(40U << 1);
+	struct symtab *t;
+
+	assert_int_equal(symtab_new(&t), 0);
+	for (uint32_t i = 0; i < 4 * CHOSEN; i++) {
+		struct symtab_key key = { .object = 40,
+					  .start = chosen ? unhash_number(before, i) : i };
+
+		assert_int_equal(symtab_find(t, &key), SYMBOL_NONE);
+		assert_int_equal(symtab_add(t, &key, &text), i);
+	}
+	symtab_free(t);
+	return time_thread_ns() - start_ns;
+}
+
+/* A process that chooses its functions delays the names of no other. */
+TEST(test_chosen_hashes)
+{
+	uint64_t plain_ns = add_names(false), chosen_ns = add_names(true);
+
+	print_message("names: %.1f and %.1f ms\n", (double)plain_ns / 1e6, (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
+	plain_ns = add_starts(false);
+	chosen_ns = add_starts(true);
+	print_message("starts: %.1f and %.1f ms\n", (double)plain_ns / 1e6,
+		      (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
 }
 
 static int start(void **state)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/keyhash.h"
 #include "ui/export/wire.h"
 
 void strings_init(struct strings *s, int field)
@@ -26,7 +27,7 @@ void strings_fini(struct strings *s)
 /* Return the number of @t, or DENSE_NONE. */
 static uint32_t find(struct strings *s, struct safe_text t, bool *is_new)
 {
-	uint64_t key = t.size ? hash_name(t.str, t.size) : 0;
+	uint64_t key = t.size ? keyhash_name(t.str, t.size) : 0;
 	uint32_t n;
 
 	/* Another text may have the same hash. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Texts and numbers that have one hash where a hash has no key: hash_u64() backwards. */
+#ifndef TESTS_UNHASH_H
+#define TESTS_UNHASH_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+
+/* Undo @shift of hash_u64(). */
+static inline uint64_t unhash_shift(uint64_t x, int shift)
+{
+	uint64_t y = x;
+
+	for (int i = 0; i <= 64 / shift; i++)
+		y = x ^ y >> shift;
+	return y;
+}
+
+/* Undo a product of hash_u64(). */
+static inline uint64_t unhash_product(uint64_t x, uint64_t factor)
+{
+	uint64_t inverse = factor;
+
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - factor * inverse;
+	return x * inverse;
+}
+
+/* Return the number with the hash @x. */
+static inline uint64_t unhash_u64(uint64_t x)
+{
+	x = unhash_product(unhash_shift(x, 31), 0x94d049bb133111ebULL);
+	x = unhash_product(unhash_shift(x, 27), 0xbf58476d1ce4e5b9ULL);
+	return unhash_shift(x, 30);
+}
+
+/* Return one of the numbers of which the lower half of the hash is the same, xor @before. */
+static inline uint64_t unhash_number(uint64_t before, uint32_t i)
+{
+	return before ^ unhash_u64((uint64_t)i << 32 | 77);
+}
+
+#define UNHASH_SIZE 16U
+
+/*
+ * Make name @i of UNHASH_SIZE bytes, of which all have the hash hash_u64(hash_u64(@begin ^ first
+ * word) + @add ^ second word). The first word is 'pre' and a number. False: it has a byte 0.
+ */
+static inline bool unhash_name(char name[static UNHASH_SIZE + 1], const char pre[static 2],
+			       uint32_t i, uint64_t begin, uint64_t add)
+{
+	uint64_t words[2];
+
+	snprintf(name, UNHASH_SIZE + 1, "%.2s%06u", pre, i);
+	memcpy(words, name, sizeof(words[0]));
+	words[1] = 0x1234567 ^ (hash_u64(begin ^ words[0]) + add);
+	memcpy(name, words, sizeof(words));
+	name[UNHASH_SIZE] = 0;
+	return strlen(name) == UNHASH_SIZE && !strchr(name, '/');
+}
+
+#endif
