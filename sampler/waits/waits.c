@@ -52,6 +52,7 @@ void waits_free(struct waits *w)
 	free(w->tasks);
 	free(w->spans);
 	hashset_fini(&w->set);
+	hashset_fini(&w->processes);
 	free(w);
 }
 
@@ -82,6 +83,7 @@ uint32_t waits_nr_notes(const struct waits *w)
 void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);
+	hashset_clear(&w->processes);
 	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = 0;
 	w->next_read = w->next_look = w->next_check = 0;
 	w->estimated = w->gap = false;
@@ -112,6 +114,7 @@ static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 				    .stack = STACK_NONE,
 				    .next_stack = STACK_NONE,
 				    .last = { STACK_NONE, STACK_NONE } };
+	waits_join(w, task);
 	return task;
 }
 
@@ -324,15 +327,26 @@ static void end_threads(struct waits *w, pid_t pid, pid_t tid, uint64_t time_ns)
 {
 	const struct switch_note end = { .step = STEP_EXIT, .time_ns = time_ns };
 
-	for (uint32_t i = 0; i < w->nr_tasks; i++) {
-		struct wait_task *task = &w->tasks[i];
+	uint32_t next = waits_ring(w, pid), last, id;
 
-		if (task->pid != pid || task->tid == tid || task->time.state == TASK_GONE)
+	if (next == HASHSET_NONE)
+		return;
+	last = w->tasks[next].before;
+	do {
+		struct wait_task *task = &w->tasks[id = next];
+
+		next = task->next;
+		if (task->tid == tid)
 			continue;
-		waits_add_span(w, task, take_step(w, task, &end));
-		if (w->estimated)
-			note_life(task, &end);
-	}
+		if (task->time.state != TASK_GONE) {
+			waits_add_span(w, task, take_step(w, task, &end));
+			if (w->estimated)
+				note_life(task, &end);
+		}
+		/* So that the next exec does not pass it again. */
+		if (task->time.state == TASK_GONE)
+			waits_leave(w, task);
+	} while (id != last);
 }
 
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
@@ -362,8 +376,7 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	/* The caller runs: if it was the first thread there are no others with a lost end. */
 	if (note->step == STEP_EXEC && task->time.state != TASK_RUNNING)
 		end_threads(w, note->pid, note->tid, note->time_ns);
-	if (note->pid > 0)
-		task->pid = note->pid;
+	waits_set_process(w, task, note->pid);
 	waits_add_span(w, task, take_step(w, task, note));
 	if (w->estimated)
 		note_life(task, note);

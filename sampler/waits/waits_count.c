@@ -175,8 +175,13 @@ static void forget_old(struct waits *w, uint64_t now_ns)
 		return;
 	w->nr_tasks = kept;
 	hashset_clear(&w->set);
-	for (uint32_t i = 0; i < kept; i++)
+	hashset_clear(&w->processes);
+	for (uint32_t i = 0; i < kept; i++) {
 		hashset_add(&w->set, hash_u64((uint64_t)w->tasks[i].tid), i);
+		w->tasks[i].in_ring = false;
+		if (w->tasks[i].time.state != TASK_GONE)
+			waits_join(w, &w->tasks[i]);
+	}
 }
 
 void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,

@@ -23,6 +23,8 @@ enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
 
 struct wait_task {
 	pid_t pid, tid;
+	uint32_t next, before; /* in the ring of its process (waits_ring.c) */
+	bool in_ring;	       /* tasks that are gone may have left it */
 	struct task_time time;
 	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
 	uint32_t period;
@@ -66,7 +68,8 @@ struct waits {
 	struct switch_queue **queues;
 	struct wait_task *tasks;
 	uint32_t nr_tasks, room_tasks;
-	struct hashset set; /* index of the task by tid */
+	struct hashset set;	  /* index of the task by tid */
+	struct hashset processes; /* index of one task of each ring, by pid */
 	struct span *spans;
 	uint32_t nr_spans, room_spans;
 	bool asked; /* the loader has a request */
@@ -82,6 +85,14 @@ struct waits {
 
 /* Find a task; NULL: unknown. */
 struct wait_task *waits_find_task(struct waits *w, pid_t tid);
+/* Return the index of one task of the ring of @pid; HASHSET_NONE: there is none. */
+uint32_t waits_ring(const struct waits *w, pid_t pid);
+/* Put @task, which is in no ring, into that of its process. */
+void waits_join(struct waits *w, struct wait_task *task);
+/* Take @task out of its ring. */
+void waits_leave(struct waits *w, struct wait_task *task);
+/* Set the process of @task, which is then in its ring; @pid 0: as before. */
+void waits_set_process(struct waits *w, struct wait_task *task, pid_t pid);
 /* Set the state of @task, TASK_NEW or TASK_GONE, without a step. */
 void waits_set_state(struct waits *w, struct wait_task *task, enum task_state state);
 /* Return the time of @task up to @now_ns, which counts as taken. */

@@ -315,6 +315,78 @@ TEST(test_exec_of_a_thread)
 	close_world(&w);
 }
 
+/* Take notes without a queue. */
+static void step(struct world *w, pid_t pid, pid_t tid, enum task_step step, uint64_t *time_ns)
+{
+	const struct switch_note note = {
+		.time_ns = ++*time_ns, .pid = pid, .tid = tid, .stack = STACK_NONE, .step = step
+	};
+
+	assert_int_equal(waits_step(w->waits, &w->t, &note), 0);
+}
+
+/* Return the CPU time of 200 execs by threads of @pid that are not the first. */
+static uint64_t exec_ns(struct world *w, pid_t pid, uint64_t *time_ns)
+{
+	uint64_t begin_ns = time_thread_ns();
+
+	for (uint32_t i = 0; i < 200; i++) {
+		step(w, pid, pid, STEP_OUT, time_ns);
+		step(w, pid, pid, STEP_EXEC, time_ns);
+	}
+	return time_thread_ns() - begin_ns;
+}
+
+/* An exec costs the same beside many tasks, of other processes or of this one. */
+TEST(test_exec_beside_many)
+{
+	uint64_t time_ns = 1000, few_ns, ns;
+	struct world w;
+
+	open_world(&w, 1);
+	few_ns = exec_ns(&w, 900000, &time_ns);
+	for (pid_t tid = 1000; tid < 61000; tid++) {
+		step(&w, tid, tid, STEP_BORN, &time_ns);
+		step(&w, tid, tid, STEP_EXIT, &time_ns);
+		step(&w, 900000, tid + 100000, STEP_BORN, &time_ns);
+		step(&w, 900000, tid + 100000, STEP_EXIT, &time_ns);
+	}
+	ns = exec_ns(&w, 900000, &time_ns);
+	print_message("an exec: %u and %u ns\n", (unsigned int)few_ns / 200,
+		      (unsigned int)ns / 200);
+	assert_in_range(ns, 0, 10 * few_ns + 20000000);
+	close_world(&w);
+}
+
+/* The threads that an exec ends are the ones that the process has then. */
+TEST(test_exec_after_changes)
+{
+	uint64_t time_ns = 1000;
+	struct world w;
+
+	open_world(&w, 1);
+	for (pid_t tid = 100; tid < 110; tid++)
+		step(&w, 3, tid, STEP_IN, &time_ns);
+	/* Two threads have ids in another process now, and one came from there. */
+	step(&w, 4, 105, STEP_EXIT, &time_ns);
+	step(&w, 4, 105, STEP_BORN, &time_ns);
+	step(&w, 4, 100, STEP_BORN, &time_ns);
+	step(&w, 4, 200, STEP_IN, &time_ns);
+	step(&w, 3, 200, STEP_IN, &time_ns);
+	step(&w, 3, 3, STEP_OUT, &time_ns);
+	step(&w, 3, 3, STEP_EXEC, &time_ns);
+	end_tick(&w, 2000);
+	/* Forgets the tasks that are gone; the others are in new places. */
+	end_tick(&w, 100000000000);
+	assert_int_equal(w.account.tasks, 3);
+	step(&w, 4, 4, STEP_OUT, &time_ns);
+	step(&w, 4, 4, STEP_EXEC, &time_ns);
+	end_tick(&w, 300000000000);
+	end_tick(&w, 500000000000);
+	assert_int_equal(w.account.tasks, 2);
+	close_world(&w);
+}
+
 static void put_sample(struct world *w, uint32_t cpu, pid_t tid, uint64_t time_ns, uint32_t stack)
 {
 	const struct switch_note note = { .time_ns = time_ns,
