@@ -21,6 +21,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/event/task_list.h"
 #include "sampler/event/target_cgroup.h"
+#include "symbols/base/invoker.h"
 #include "symbols/cage/cage.h"
 
 #define END_MS 500 /* at most, for the end of the command */
@@ -42,6 +43,7 @@ run_command(char *const *command, int release_fd, int failed_fd, bool quiet)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	}
 	signal(SIGPIPE, SIG_DFL);
+	invoker_unset_cache();
 	execvp(command[0], command);
 	fd = errno;
 	if (write(failed_fd, &fd, sizeof(fd)) < 0)

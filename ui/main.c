@@ -566,6 +566,7 @@ int main(int argc, char **argv)
 
 	invoker_init();
 	clean_environment();
+	invoker_set_cache();
 	time_read_namespace("");
 	set_up_heap();
 	/* LC_CTYPE only: numbers are formatted in the C locale. */

@@ -15,12 +15,14 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define NAME_SIZE 64
 #define HOME_SIZE 1024
 #define NOBODY	  65534u
+#define CACHE	  "DEBUGINFOD_CACHE_PATH"
 
 static struct {
 	bool other;
@@ -29,7 +31,8 @@ static struct {
 	gid_t groups[INVOKER_GROUPS_MAX];
 	int nr_groups;
 	char name[NAME_SIZE], home[HOME_SIZE];
-	bool hidden; /* not dumpable */
+	bool hidden;	/* not dumpable */
+	bool has_cache; /* the variable CACHE is ours */
 } invoker;
 
 /* Parse an id; false: not a number. */
@@ -171,6 +174,32 @@ const char *invoker_name(void)
 const char *invoker_home(void)
 {
 	return invoker.home[0] == '/' ? invoker.home : NULL;
+}
+
+void invoker_set_cache(void)
+{
+	char path[HOME_SIZE + sizeof("/.cache/debuginfod_client")];
+
+	if (!invoker.other || !invoker_home() || getenv(CACHE))
+		return;
+	snprintf(path, sizeof(path), "%s/.cache/debuginfod_client", invoker.home);
+	invoker.has_cache = !setenv(CACHE, path, 1);
+}
+
+void invoker_unset_cache(void)
+{
+	if (invoker.has_cache)
+		unsetenv(CACHE);
+}
+
+void invoker_make_cache(void)
+{
+	char path[HOME_SIZE + sizeof("/.cache")];
+
+	if (!invoker.has_cache)
+		return;
+	snprintf(path, sizeof(path), "%s/.cache", invoker.home);
+	mkdir(path, 0700);
 }
 
 /* Change user and groups of this thread's file accesses. False: not possible, or only in part. */

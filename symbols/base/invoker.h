@@ -48,6 +48,15 @@ uid_t invoker_uid(void);
 const char *invoker_name(void);
 /* Return the home where that is not to be taken from the environment; NULL otherwise. Static. */
 const char *invoker_home(void);
+/*
+ * Behind sudo, name a folder in the home of the caller for libdebuginfod, unless the environment
+ * names one: HOME may be of root, where the caller cannot write. Before any thread.
+ */
+void invoker_set_cache(void);
+/* Take that name back: for a command, which may have the rights of root; after fork(). */
+void invoker_unset_cache(void);
+/* Make the folder above the cache, ~/.cache, if the name is of invoker_set_cache(). */
+void invoker_make_cache(void);
 
 /*
  * Take the rights of the invoking user in this thread, and in threads it starts, until

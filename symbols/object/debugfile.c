@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "symbols/object/fetch.h"
 
 #define DEBUG_ROOT     DEBUGFILE_ROOT "/.build-id/"
@@ -59,7 +60,7 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 	return a && b ? a->p_vaddr - b->p_vaddr : 0;
 }
 
-/* Open @path in our root. @ours: only if it belongs to us or to root. */
+/* Open @path in our root. @ours: only if it belongs to the invoking user or to root. */
 static int open_path(const char *path, uint64_t size_max, bool ours, struct watch *watch,
 		     struct foreign_file *out)
 {
@@ -67,7 +68,7 @@ static int open_path(const char *path, uint64_t size_max, bool ours, struct watc
 		.path = path,
 		.size_max = size_max,
 		.owned = ours,
-		.uid = geteuid(),
+		.uid = invoker_uid(),
 	};
 	int rc = watch_begin(watch);
 

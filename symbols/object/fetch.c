@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "symbols/object/image.h"
+#include "symbols/base/invoker.h"
 #include "symbols/base/library.h"
 
 #define LIBRARY	     "libdebuginfod.so.1"
@@ -39,6 +40,7 @@ struct fetch {
 	uint8_t build_id_size;
 	char name[64]; /* the loader's */
 	int rc;	       /* result; 0: the file is in the cache */
+	bool refused;  /* without the rights of the invoking user */
 };
 
 /* Progress functions get only the client; a helper has one transfer at a time. */
@@ -110,37 +112,53 @@ static void forget_failure(const struct fetch *f)
 	for (unsigned int i = 0;
 	     fetch_cache_path(f->build_id, f->build_id_size, i, path, sizeof(path)); i++) {
 		if (*path && !lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size &&
-		    st.st_uid == geteuid())
+		    st.st_uid == invoker_uid())
 			unlink(path);
 	}
 }
 
-/* Runs on: a helper. */
+/* Find the file, with the rights of the invoking user; return 0: it is in the cache, or -errno. */
+static int find(struct fetch *f)
+{
+	void *client = f->lib.begin();
+	char *path = NULL;
+	int rc;
+
+	if (!client)
+		return -ENOMEM;
+	fetching = f;
+	f->lib.set_progress(client, on_progress);
+	rc = f->lib.find(client, f->build_id, f->build_id_size, &path);
+	if (rc >= 0)
+		close(rc);
+	else if (rc != -ENOENT || atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed))
+		forget_failure(f);
+	free(path);
+	f->lib.end(client);
+	return MIN(rc, 0);
+}
+
+/*
+ * The invoking user chooses the cache, and links in it: libdebuginfod makes files there, and
+ * removes some. Threads that it starts have the rights of this one.
+ *
+ * Runs on: a helper.
+ */
 static void run(struct job *job)
 {
 	struct fetch *f = (struct fetch *)job;
-	void *client;
-	char *path = NULL;
+	struct invoker_saved saved;
 
 	f->rc = -ELIBACC;
 	if (!find_functions(&f->lib))
 		return;
-	client = f->lib.begin();
-	f->rc = -ENOMEM;
-	if (!client)
+	f->rc = invoker_begin(&saved, NULL);
+	f->refused = f->rc;
+	if (f->rc)
 		return;
-	fetching = f;
-	f->lib.set_progress(client, on_progress);
-	f->rc = f->lib.find(client, f->build_id, f->build_id_size, &path);
-	if (f->rc >= 0) {
-		close(f->rc);
-		f->rc = 0;
-	} else if (f->rc != -ENOENT ||
-		   atomic_load_explicit(&job->watch.cancel, memory_order_relaxed)) {
-		forget_failure(f);
-	}
-	free(path);
-	f->lib.end(client);
+	invoker_make_cache();
+	f->rc = find(f);
+	invoker_end(&saved);
 }
 
 static void drop(struct job *job)
@@ -269,6 +287,9 @@ static void tell_end(struct fetch_desk *d, const struct fetch *f)
 		tell(d, "cancelled fetching debug symbols for %s", f->name);
 	else if (f->rc == -ELIBACC)
 		tell(d, "libdebuginfod is not installed (Debian: apt-get install libdebuginfod1)");
+	else if (f->refused)
+		tell(d, "cannot fetch debug symbols: cannot take the rights of the invoking user: "
+			"CAP_SETUID and CAP_SETGID are needed");
 	else if (f->rc == -ENOENT)
 		tell(d, "no server has debug symbols for %s", f->name);
 	else

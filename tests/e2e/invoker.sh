@@ -66,6 +66,30 @@ grep -q '^PATH=' "$TMP/env" || wrong "no environment of a command"
 grep -q SSLKEYLOGFILE "$TMP/env" && wrong "SSLKEYLOGFILE is known behind sudo"
 unset SSLKEYLOGFILE
 
+# libdebuginfod makes files in the cache, which is of the caller: with root's rights it would follow this link.
+if python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null; then
+	mkdir -m 700 "$TMP/roots"
+	mkdir "$TMP/empty" "$TMP/theirs/cache"
+	ln -s "$TMP/roots/file" "$TMP/theirs/cache/cache_clean_interval_s"
+	chown 65534 "$TMP/theirs/cache"
+	# No server has the file.
+	python3 -u -m http.server -b 127.0.0.1 -d "$TMP/empty" 0 >"$TMP/port" 2>"$TMP/requests" &
+	server=$!
+	i=0
+	while ! grep -q 'port [0-9]' "$TMP/port" && [ $((i += 1)) -lt 100 ]; do sleep 0.05; done
+	DEBUGINFOD_URLS="http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' "$TMP/port")"
+	export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH="$TMP/theirs/cache" no_proxy=127.0.0.1
+	run -p "$spin" -d 0.5 --script='<tick><tick>6D<tick><tick><tick><tick>'
+	[ -z "$(ls "$TMP/roots")" ] || wrong "D: made $(ls -ln "$TMP/roots")"
+	rm "$TMP/theirs/cache/cache_clean_interval_s"
+	run -p "$spin" -d 0.5 --script='<tick><tick>6D<tick><tick><tick><tick>'
+	grep -q 'GET /buildid' "$TMP/requests" || wrong "D: no request: $(cat "$TMP/out" "$TMP/err")"
+	[ -f "$TMP/theirs/cache/cache_clean_interval_s" ] || wrong "D: no cache: $(ls -ln "$TMP/theirs/cache")"
+	[ -z "$(find "$TMP/theirs/cache" ! -user 65534)" ] || wrong "D: of others: $(find "$TMP/theirs/cache" ! -user 65534 -ls)"
+	kill "$server"
+	unset DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH
+fi
+
 cat >"$TMP/editor" <<'END'
 #!/bin/sh
 { id -u; id -G; sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status; echo "$HOME"; } >"$1.tmp" && mv "$1.tmp" "$1"

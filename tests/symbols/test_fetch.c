@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * fetch: a debug file from a server on this machine, one that has none, one
- * that never answers (cancel), and none named; the path of the cache.
+ * that never answers (cancel), and none named; the path of the cache; behind sudo all files
+ * are of the caller.
  */
 #include "tests/prelude.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "symbols/object/fetch.h"
 
 #define SECOND 1000000000ULL
+#define NOBODY 65534u
 
 static const uint8_t build_id[20] = {
 	0xab, 0xcd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
@@ -207,6 +212,114 @@ TEST(test_cancel, setup, teardown)
 	/* That is no answer: the next one sends a request again. */
 	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
 	assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static unsigned int nr_ours, nr_theirs;
+
+static int count_owner(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)path;
+	(void)type;
+	(void)ftw;
+	*(st->st_uid == NOBODY ? &nr_theirs : &nr_ours) += 1;
+	return 0;
+}
+
+static void become_sudo(struct fixture *f)
+{
+	setenv("SUDO_UID", "65534", 1);
+	setenv("SUDO_GID", "65534", 1);
+	invoker_init();
+	assert_true(invoker_is_other());
+	assert_int_equal(chown(f->cache, NOBODY, NOBODY), 0);
+}
+
+/* Fetch the file, and end the server. */
+static void fetch_as_sudo(struct fixture *f, const char *words)
+{
+	become_sudo(f);
+	start_server(f, false);
+	fetch_ask(&f->desk, f->object->id);
+	until(f, "fetching debug symbols for libx.so");
+	until(f, words);
+	kill(f->server, SIGKILL);
+	waitpid(f->server, NULL, 0);
+	f->server = 0;
+}
+
+/* The cache is of the caller: a link in it makes no file in a folder of root. */
+static void check_link(struct fixture *f)
+{
+	char folder[] = "/tmp/test_fetch.XXXXXX", to[64], from[64];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(to, sizeof(to), "%s/file", folder);
+	snprintf(from, sizeof(from), "%s/cache_clean_interval_s", f->cache);
+	assert_int_equal(symlink(to, from), 0);
+	fetch_as_sudo(f, "debug symbols for libx.so");
+	assert_int_not_equal(unlink(to), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void check_owner(struct fixture *f)
+{
+	fetch_as_sudo(f, "fetched debug symbols for libx.so");
+	assert_int_equal(nftw(f->cache, count_owner, 8, FTW_PHYS), 0);
+	assert_int_equal(nr_ours, 0);
+	assert_true(nr_theirs >= 3);
+}
+
+/* In a child: the environment of sudo is that of a whole process. */
+static void in_child(struct fixture *f, void (*check)(struct fixture *f))
+{
+	pid_t child;
+	int status;
+
+	need_library();
+	if (geteuid())
+		skip();
+	child = fork();
+	if (!child) {
+		check(f);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+TEST(test_sudo_link, setup, teardown)
+{
+	in_child(*state, check_link);
+}
+
+TEST(test_sudo_owner, setup, teardown)
+{
+	in_child(*state, check_owner);
+}
+
+static void check_home(struct fixture *f)
+{
+	const char *set;
+
+	become_sudo(f);
+	invoker_set_cache();
+	assert_string_equal(getenv("DEBUGINFOD_CACHE_PATH"), f->cache);
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+	invoker_set_cache();
+	set = getenv("DEBUGINFOD_CACHE_PATH");
+	if (!invoker_home())
+		return;
+	assert_non_null(set);
+	assert_memory_equal(set, invoker_home(), strlen(invoker_home()));
+	assert_string_equal(set + strlen(invoker_home()), "/.cache/debuginfod_client");
+	invoker_unset_cache();
+	assert_null(getenv("DEBUGINFOD_CACHE_PATH"));
+}
+
+/* The default is in the home of the caller, and not for commands, which are of root. */
+TEST(test_sudo_home, setup, teardown)
+{
+	in_child(*state, check_home);
 }
 
 TEST(test_cache_path)
