@@ -17,6 +17,8 @@ struct places_move {
 	struct chains *to_chains;
 	uint32_t *ids; /* by old id the new one + 1; 0: not moved */
 	uint32_t nr_ids;
+	uint32_t *files; /* by old id of a file the new one + 1; 0: not moved */
+	uint32_t nr_files;
 };
 
 /*

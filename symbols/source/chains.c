@@ -3,8 +3,7 @@
  * Chains in a pool of blocks, found through chunks of pointers by place.
  *
  * A chain is written before its pointer is published (release), and never
- * changed after that. Files are in a chunked store, found by a hash set; tables of several
- * generations of places share it.
+ * changed after that. Files are in a chunked store, found by a hash set.
  */
 #include "symbols/source/chains.h"
 
@@ -15,6 +14,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/chunked.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 #define CHUNK_BITS 12
 #define CHUNK_SIZE (1U << CHUNK_BITS)
@@ -22,6 +22,8 @@
 #define BLOCK_SIZE (64UL << 10)
 #define FILE_BITS  10
 #define FILES_MAX  (1U << 20)
+/* Objects share parts of the memory for files: the debug information of one may name millions. */
+#define NR_SHARES 4096U
 
 struct chain {
 	uint32_t nr;
@@ -39,50 +41,22 @@ struct block {
 	_Alignas(8) char bytes[BLOCK_SIZE];
 };
 
-struct file {
-	struct safe_text path;
-	uint64_t hash; /* of the raw path */
-};
-
-struct chain_files {
+/* Clean texts, complete when published. */
+struct files {
 	struct text_arena *texts;
+	struct keyhash_key secret; /* else debug information can have texts of one hash */
 	struct hashset set;
-	struct chunked list;  /* struct file, complete when published */
-	atomic_uint nr_users; /* tables of chains */
+	struct chunked list; /* struct safe_text */
+	uint32_t memory;     /* bytes, with each file's part of set and list */
+	uint32_t shares[NR_SHARES];
 };
 
 struct chains {
 	struct block *blocks;
 	size_t memory;
-	struct chain_files *files;
+	struct files files;
 	_Atomic(struct chunk *) chunks[NR_CHUNKS]; /* release, acquire in chains_at() */
 };
-
-/* End the use of @f by one table; the last one frees it. */
-static void files_leave(struct chain_files *f)
-{
-	/* Release and acquire: what the other tables' threads did is before it is freed. */
-	if (!f || atomic_fetch_sub_explicit(&f->nr_users, 1, memory_order_acq_rel) > 1)
-		return;
-	chunked_fini(&f->list);
-	hashset_fini(&f->set);
-	text_arena_free(f->texts);
-	free(f);
-}
-
-static struct chain_files *files_new(void)
-{
-	struct chain_files *f = calloc(1, sizeof(*f));
-
-	if (!f)
-		return NULL;
-	atomic_init(&f->nr_users, 1);
-	f->texts = text_arena_new();
-	if (!chunked_init(&f->list, sizeof(struct file), FILE_BITS, FILES_MAX) && f->texts)
-		return f;
-	files_leave(f);
-	return NULL;
-}
 
 int chains_new(struct chains **out)
 {
@@ -90,24 +64,13 @@ int chains_new(struct chains **out)
 
 	if (!c)
 		return -ENOMEM;
-	c->files = files_new();
-	if (!c->files) {
+	c->files.secret = keyhash_new_key();
+	c->files.texts = text_arena_new();
+	if (!c->files.texts ||
+	    chunked_init(&c->files.list, sizeof(struct safe_text), FILE_BITS, FILES_MAX)) {
 		chains_free(c);
 		return -ENOMEM;
 	}
-	*out = c;
-	return 0;
-}
-
-int chains_new_beside(struct chains **out, const struct chains *old)
-{
-	struct chains *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return -ENOMEM;
-	c->files = old->files;
-	/* Relaxed: @old uses it all the time. */
-	atomic_fetch_add_explicit(&c->files->nr_users, 1, memory_order_relaxed);
 	*out = c;
 	return 0;
 }
@@ -124,7 +87,9 @@ void chains_free(struct chains *c)
 	}
 	for (size_t i = 0; i < NR_CHUNKS; i++)
 		free(atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
-	files_leave(c->files);
+	chunked_fini(&c->files.list);
+	hashset_fini(&c->files.set);
+	text_arena_free(c->files.texts);
 	free(c);
 }
 
@@ -198,58 +163,97 @@ const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uin
 	return chain->frames;
 }
 
-static uint64_t hash_path(const char *path)
+static uint64_t hash_text(const struct files *f, struct safe_text text)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL;
+	struct keyhash h = keyhash_begin(&f->secret);
 
-	for (; *path; path++)
-		hash = (hash ^ (uint8_t)*path) * 0x100000001b3ULL;
-	return hash_u64(hash);
+	keyhash_bytes(&h, text.str, text.size);
+	return keyhash_end(&h);
 }
 
-/*
- * A path is identified by its hash alone: 64 bits, and a collision only shows
- * another file's name.
- */
-uint32_t chains_intern_file(struct chains *c, const char *path)
+/* Return the id of a clean text; SYMBOL_NO_FILE: it is new. */
+static uint32_t find_file(const struct files *f, uint64_t hash, struct safe_text text)
 {
-	struct chain_files *f = c->files;
 	uint32_t id, at = 0;
-	uint64_t hash = hash_path(path);
-	struct file *file;
 
 	while ((id = hashset_next(&f->set, hash, &at)) != HASHSET_NONE) {
-		file = chunked_at(&f->list, id);
-		if (file->hash == hash)
+		const struct safe_text *is = chunked_at(&f->list, id);
+
+		if (is->size == text.size && !memcmp(is->str, text.str, text.size))
 			return id;
 	}
-	id = chunked_nr(&f->list);
-	file = chunked_reserve(&f->list, id);
+	return SYMBOL_NO_FILE;
+}
+
+/* Take the memory of a text from what is left. False: there is none. */
+static bool take_room(struct files *f, uint32_t object, size_t size, bool moved)
+{
+	/* A set has four slots for each id at most. */
+	uint32_t cost =
+		(uint32_t)(size + 1 + sizeof(struct safe_text) + 4 * sizeof(struct hashset_slot));
+	uint32_t left = CHAINS_FILES_MEMORY_MAX - f->memory;
+	uint32_t *share = &f->shares[hash_u64(object ^ f->secret.k0) % NR_SHARES];
+
+	/* Of what is left, so that many greedy objects leave some for those to come. */
+	if (cost > left || (!moved && *share + cost > left / 8))
+		return false;
+	f->memory += cost;
+	*share += cost;
+	return true;
+}
+
+static uint32_t add_file(struct files *f, uint64_t hash, struct safe_text text)
+{
+	uint32_t id = chunked_nr(&f->list);
+	struct safe_text *file = chunked_reserve(&f->list, id);
+
 	if (!file || hashset_reserve(&f->set, 1))
 		return SYMBOL_NO_FILE;
-	*file = (struct file){ text_arena_add(f->texts, path, strlen(path)), hash };
+	*file = text_arena_add(f->texts, text.str, text.size);
 	hashset_add(&f->set, hash, id);
 	chunked_publish(&f->list, id + 1);
 	return id;
 }
 
+uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
+{
+	char buf[TEXT_MAX + 1];
+	struct safe_text text = text_sanitise(buf, sizeof(buf), path, strlen(path));
+	uint64_t hash = hash_text(&c->files, text);
+	uint32_t id = find_file(&c->files, hash, text);
+
+	if (id != SYMBOL_NO_FILE || !take_room(&c->files, object, text.size, false))
+		return id;
+	return add_file(&c->files, hash, text);
+}
+
+uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text file)
+{
+	uint64_t hash = hash_text(&c->files, file);
+	uint32_t id = find_file(&c->files, hash, file);
+
+	if (id != SYMBOL_NO_FILE || !take_room(&c->files, object, file.size, true))
+		return id;
+	return add_file(&c->files, hash, file);
+}
+
 struct safe_text chains_file(const struct chains *c, uint32_t id)
 {
-	const struct file *file;
+	const struct safe_text *file;
 
-	if (id >= chunked_nr(&c->files->list))
+	if (id >= chunked_nr(&c->files.list))
 		return TEXT("");
-	file = chunked_at(&c->files->list, id);
-	return file->path;
+	file = chunked_at(&c->files.list, id);
+	return *file;
 }
 
 uint32_t chains_nr_files(const struct chains *c)
 {
-	return chunked_nr(&c->files->list);
+	return chunked_nr(&c->files.list);
 }
 
 size_t chains_memory(const struct chains *c)
 {
-	return c->memory + text_arena_size(c->files->texts) + hashset_memory(&c->files->set) +
-	       chunked_memory(&c->files->list);
+	return c->memory + sizeof(c->files) + text_arena_size(c->files.texts) +
+	       hashset_memory(&c->files.set) + chunked_memory(&c->files.list);
 }

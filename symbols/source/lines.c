@@ -214,11 +214,12 @@ void lines_move(struct lines *l, struct places *places, struct chains *chains, c
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line)
 {
 	struct symbol_frame frame = { .symbol = SYMBOL_NONE, .line = line };
+	const struct place *place = places_at(l->places, id);
 	uint32_t nr;
 
-	if (l->off || chains_at(l->chains, id, &nr))
+	if (l->off || !place || chains_at(l->chains, id, &nr))
 		return;
-	frame.file = chains_intern_file(l->chains, file);
+	frame.file = chains_intern_file(l->chains, place->object, file);
 	if (!chains_put(l->chains, id, &frame, 1))
 		atomic_fetch_add_explicit(&l->nr_found, 1, memory_order_relaxed);
 }
@@ -256,7 +257,8 @@ void lines_java(struct lines *l, const struct hotspots_chain *chain)
 		if (i + 1 < nr && out[i].symbol == SYMBOL_NONE)
 			return;
 		out[i].line = f->line;
-		out[i].file = *f->file ? chains_intern_file(l->chains, f->file) : SYMBOL_NO_FILE;
+		out[i].file = *f->file ? chains_intern_file(l->chains, place->object, f->file)
+				       : SYMBOL_NO_FILE;
 	}
 	if (nr == 1 && !out[0].line)
 		return;
@@ -361,14 +363,15 @@ static uint32_t inlined_symbol(struct lines *l, const struct object *object, con
 	return symtab_add(l->symtab, &key, &text);
 }
 
-static uint32_t file_id(struct lines *l, const struct dwarf_frame *frame)
+static uint32_t file_id(struct lines *l, const struct object *object,
+			const struct dwarf_frame *frame)
 {
 	char path[TEXT_MAX];
 
 	if (!frame->file)
 		return SYMBOL_NO_FILE;
 	dwarf_path(path, sizeof(path), frame->dir, frame->file);
-	return chains_intern_file(l->chains, path);
+	return chains_intern_file(l->chains, object->id, path);
 }
 
 /* Keep @frames of place @id. */
@@ -385,7 +388,7 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 				return; /* the table is full */
 		}
 		out[i].line = frames[i].line;
-		out[i].file = file_id(l, &frames[i]);
+		out[i].file = file_id(l, object, &frames[i]);
 	}
 	if (nr == 1 && !out[0].line)
 		return;

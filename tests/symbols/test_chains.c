@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * chains: stored chains are found, also from other threads; files by path.
+ * chains: stored chains are found, also from other threads; files by path, within a limit.
  */
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <errno.h>
 #include <pthread.h>
 
+#include "symbols/places_move.h"
 #include "symbols/source/chains.h"
 
 #define NR 20000U
@@ -45,16 +46,16 @@ TEST(test_files)
 	assert_int_equal(chains_new(&c), 0);
 	for (uint32_t i = 0; i < NR; i++) {
 		snprintf(path, sizeof(path), "/src/%u.c", i);
-		assert_int_equal(chains_intern_file(c, path), i);
+		assert_int_equal(chains_intern_file(c, 1, path), i);
 	}
 	for (uint32_t i = 0; i < NR; i++) {
 		snprintf(path, sizeof(path), "/src/%u.c", i);
-		assert_int_equal(chains_intern_file(c, path), i);
+		assert_int_equal(chains_intern_file(c, 1, path), i);
 		assert_string_equal(chains_file(c, i).str, path);
 	}
 	assert_int_equal(chains_nr_files(c), NR);
 	/* Foreign bytes are cleaned. */
-	assert_string_equal(chains_file(c, chains_intern_file(c, "a\033b")).str, "a\u00b7b");
+	assert_string_equal(chains_file(c, chains_intern_file(c, 1, "a\033b")).str, "a\u00b7b");
 	assert_string_equal(chains_file(c, NR + 1).str, "");
 	chains_free(c);
 }
@@ -73,6 +74,95 @@ TEST(test_limit)
 	assert_true((size_t)place * sizeof(frames) > CHAINS_MEMORY_MAX / 2);
 	assert_int_equal(chains_at(c, 0, &nr)->line, 3);
 	assert_int_equal(nr, 32);
+	chains_free(c);
+}
+
+/* Make distinct paths of 1 KiB, as debug information can. Return how many have ids. */
+static uint32_t intern_long(struct chains *c, uint32_t object, uint32_t nr)
+{
+	char path[1024];
+	uint32_t kept = 0;
+
+	memset(path, 'd', sizeof(path));
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(path + 1000, sizeof(path) - 1000, "/%u-%u.c", object, i);
+		kept += chains_intern_file(c, object, path) != SYMBOL_NO_FILE;
+	}
+	return kept;
+}
+
+/* One object takes a share of the memory for files, many of them not all that is left. */
+TEST(test_files_limit)
+{
+	struct chains *c;
+	uint32_t kept;
+
+	assert_int_equal(chains_new(&c), 0);
+	kept = intern_long(c, 1, 100000);
+	assert_in_range(kept, 3000, 4000);
+	assert_true(chains_memory(c) < CHAINS_FILES_MEMORY_MAX / 7);
+	/* Known ones have their ids. */
+	assert_int_equal(intern_long(c, 1, kept), kept);
+	assert_int_equal(intern_long(c, 2, 1000), 1000);
+	for (uint32_t object = 3; object < 60; object++)
+		kept += intern_long(c, object, 1000);
+	assert_int_not_equal(chains_intern_file(c, 60, "/honest.c"), SYMBOL_NO_FILE);
+	for (uint32_t object = 61; object < 261; object++)
+		kept += intern_long(c, object, 1000);
+	assert_in_range(kept, 20000, 32768);
+	assert_true(chains_memory(c) < CHAINS_FILES_MEMORY_MAX + (256U << 10));
+	chains_free(c);
+}
+
+/* Files that no moved place has leave, and others get their room. */
+TEST(test_files_move)
+{
+	struct symbol_frame frame = { SYMBOL_NONE, 0, 1 };
+	const struct symbol_frame *is;
+	struct places *from, *to;
+	struct places_move *m;
+	uint32_t file, id, nr;
+	struct chains *c;
+
+	assert_int_equal(places_new(&from, 1 << 16), 0);
+	assert_int_equal(places_new(&to, 1 << 16), 0);
+	assert_int_equal(chains_new(&c), 0);
+	for (uint32_t object = 1; object < 400; object++)
+		intern_long(c, object, 500);
+	assert_int_equal(intern_long(c, 400, 1000), 0);
+	file = frame.file = chains_nr_files(c) - 1;
+	for (uint32_t i = 0; i < 2; i++) {
+		id = places_intern(from, 7 + i, 16);
+		assert_int_equal(chains_put(c, id, &frame, 1), 0);
+	}
+	m = places_move_new(from, to, c);
+	assert_non_null(m);
+	for (uint32_t i = 0; i <= id; i++) {
+		is = chains_at(m->to_chains, places_move_one(m, i), &nr);
+		assert_int_equal(nr, 1);
+		assert_string_equal(chains_file(m->to_chains, is->file).str,
+				    chains_file(c, file).str);
+	}
+	assert_int_equal(chains_nr_files(m->to_chains), 1);
+	assert_true(chains_memory(m->to_chains) < CHAINS_FILES_MEMORY_MAX / 8);
+	assert_int_equal(intern_long(m->to_chains, 400, 1000), 1000);
+	places_move_cancel(m);
+	chains_free(c);
+	places_free(from);
+	places_free(to);
+}
+
+/* These have one 64-bit FNV-1a: a hash is no proof that a path is the same. */
+TEST(test_files_of_one_hash)
+{
+	struct chains *c;
+	uint32_t id;
+
+	assert_int_equal(chains_new(&c), 0);
+	id = chains_intern_file(c, 1, "8yn0iYCKYHlIj4-BwPqk");
+	assert_int_not_equal(chains_intern_file(c, 1, "GReLUrM4wMqfg9yzV3KQ"), id);
+	assert_int_equal(chains_nr_files(c), 2);
+	assert_int_equal(chains_intern_file(c, 1, "8yn0iYCKYHlIj4-BwPqk"), id);
 	chains_free(c);
 }
 
@@ -111,7 +201,7 @@ TEST(test_threads)
 		struct symbol_frame frames[2] = { { i, 0, 5 }, { SYMBOL_NONE, 0, i + 1 } };
 
 		snprintf(path, sizeof(path), "%u.c", i / 3);
-		frames[0].file = chains_intern_file(c, path);
+		frames[0].file = chains_intern_file(c, 1, path);
 		assert_int_equal(chains_put(c, i, frames, 2), 0);
 	}
 	pthread_join(reader, &bad);
@@ -121,5 +211,5 @@ TEST(test_threads)
 
 int main(void)
 {
-	return run_unit_tests(NULL, NULL);
+	return run_rcu_tests(NULL, NULL);
 }
