@@ -367,7 +367,7 @@ TEST(test_exec_after_changes)
 	open_world(&w, 1);
 	for (pid_t tid = 100; tid < 110; tid++)
 		step(&w, 3, tid, STEP_IN, &time_ns);
-	/* Two threads have ids in another process now, and one came from there. */
+	/* Two threads have ids in another process now, and one began there. */
 	step(&w, 4, 105, STEP_EXIT, &time_ns);
 	step(&w, 4, 105, STEP_BORN, &time_ns);
 	step(&w, 4, 100, STEP_BORN, &time_ns);
