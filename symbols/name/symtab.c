@@ -239,7 +239,7 @@ int symtab_keep(struct symtab *t, const uint64_t *live)
 	hashset_fini(&t->set);
 	t->set = set;
 	chunked_publish(&to->symbols, nr);
-	/* Release: all of it. */
+	/* Release: the whole table. */
 	atomic_store_explicit(&t->names, to, memory_order_release);
 	reclaim_later(&from->rcu, free_later);
 	return 0;
