@@ -111,6 +111,40 @@ static struct sampler_thread_stats *begin_stats(struct sampler_thread *t)
 	return &t->stats[set];
 }
 
+/*
+ * Set a real-time priority: a thread needs little CPU time, but soon, or the ring overflows on a
+ * busy machine. A nice value counts within one session only. Refused to most users.
+ */
+static void go_first(struct sampler_thread_shared *shared)
+{
+	const struct sched_param lowest = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest))
+		setpriority(PRIO_PROCESS, 0, THREAD_NICE);
+	else
+		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
+}
+
+/*
+ * Give up the real-time priority while this thread runs without a pause: the loader needs the CPU
+ * to read the objects of the samples. Take it again after some calm.
+ */
+static void share_cpu(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	if (after_ns - before_ns > PAUSE_NS)
+		t->paused_ns = after_ns;
+	if (!t->shares && after_ns - t->paused_ns > BUSY_NS) {
+		t->shares = !sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
+		t->shared_ns = after_ns;
+		setpriority(PRIO_PROCESS, 0, THREAD_NICE_SHARED);
+	} else if (t->shares && after_ns == t->paused_ns && after_ns - t->shared_ns > CALM_NS) {
+		t->shares = false;
+		go_first(t->shared);
+	}
+}
+
 /* Handle all records that are in the ring now. */
 static void run_batch(struct sampler_thread *t, bool last)
 {
@@ -140,6 +174,7 @@ static void run_batch(struct sampler_thread *t, bool last)
 		if (++nr % THREAD_RELEASE_EVERY == 0) {
 			ring_release(ring);
 			t->now_ns = time_now_ns();
+			share_cpu(t, t->now_ns, t->now_ns);
 			ask_room(t);
 		}
 	}
@@ -215,40 +250,6 @@ static uint64_t cpu_clock(clockid_t clock)
 	if (clock_gettime(clock, &ts))
 		return 0;
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
-/*
- * Set a real-time priority: a thread needs little CPU time, but soon, or the ring overflows on a
- * busy machine. A nice value counts within one session only. Refused to most users.
- */
-static void go_first(struct sampler_thread_shared *shared)
-{
-	const struct sched_param lowest = { .sched_priority = 1 };
-
-	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &lowest))
-		setpriority(PRIO_PROCESS, 0, THREAD_NICE);
-	else
-		atomic_store_explicit(&shared->goes_first, true, memory_order_relaxed);
-}
-
-/*
- * Give up the real-time priority while this thread runs without a pause: the loader needs the CPU
- * to read the objects of the samples. Take it again after some calm.
- */
-static void share_cpu(struct sampler_thread *t, uint64_t before_ns, uint64_t after_ns)
-{
-	const struct sched_param none = { .sched_priority = 0 };
-
-	if (after_ns - before_ns > PAUSE_NS)
-		t->paused_ns = after_ns;
-	if (!t->shares && after_ns - t->paused_ns > BUSY_NS) {
-		t->shares = !sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &none);
-		t->shared_ns = after_ns;
-		setpriority(PRIO_PROCESS, 0, THREAD_NICE_SHARED);
-	} else if (t->shares && after_ns == t->paused_ns && after_ns - t->shared_ns > CALM_NS) {
-		t->shares = false;
-		go_first(t->shared);
-	}
 }
 
 /* With a reader the ring is not looked at, or each sample would wake us as well. */

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of a ring as a sampler thread handles them: which frames of languages are recorded.
+ * Records of a ring as a sampler thread handles them: which frames of languages are recorded, and a
+ * ring that takes long.
  */
 #include "sampler/pipeline/sampler_thread_record.h"
 
 #include "tests/prelude_rcu.h"
 
+#include <dirent.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "sampler/event/waking.h"
 #include "sampler/file/recorder_private.h"
+#include "sampler/pipeline/sampler_thread.h"
+#include "symbols/base/wake.h"
 #include "symbols/process/tasks.h"
 #include "tests/sampler/fake_kernel.h"
 #include "tests/sampler/kernel_sample.h"
@@ -203,6 +211,102 @@ TEST(test_frames_of_wakeup, setup, teardown)
 	assert_int_equal(nr_samples, 5);
 	assert_int_equal(nr_wrong, 0);
 	assert_int_equal(nr_frames, 1);
+}
+
+#define RING_SIZE  (1ULL << 28)
+#define NR_SAMPLES 4096u /* of which the bytes are mapped again and again */
+#define NR_MAPPED  560u	 /* 2.3 million samples take half a second */
+
+/* Return the thread of this process with this name, or 0. */
+static pid_t thread_named(const char *name)
+{
+	DIR *dir = opendir("/proc/self/task");
+	pid_t found = 0;
+
+	for (struct dirent *d; (d = readdir(dir)) && !found;) {
+		char path[300], comm[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", d->d_name);
+		file = d->d_name[0] == '.' ? NULL : fopen(path, "re");
+		if (file && fgets(comm, sizeof(comm), file) && !strncmp(comm, name, strlen(name)))
+			found = (pid_t)atoi(d->d_name);
+		if (file)
+			fclose(file);
+	}
+	closedir(dir);
+	return found;
+}
+
+/* Give CPU 0 a ring of samples that takes long. Returns its memory. */
+static uint8_t *fill_ring(struct fixture *f, struct perf_event_mmap_page *page)
+{
+	struct ring *ring = &counters_cpu(f->shared.counters, 0)->data;
+	struct kernel_sample s = kernel_sample(3, f->id, KERNEL_IP, KERNEL_IP + 0x100);
+	uint8_t *data = mmap(NULL, RING_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("samples", MFD_CLOEXEC);
+	size_t size = NR_SAMPLES * sizeof(s);
+
+	s.time_ns = TIME_NS;
+	for (uint32_t i = 0; i < NR_SAMPLES; i++)
+		assert_int_equal(write(fd, &s, sizeof(s)), sizeof(s));
+	for (uint32_t i = 0; i < NR_MAPPED; i++)
+		assert_true(mmap(data + i * size, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) !=
+			    MAP_FAILED);
+	close(fd);
+	page->data_head = NR_MAPPED * size;
+	ring_close(ring);
+	ring_init(ring, page, data, RING_SIZE);
+	return data;
+}
+
+/* Look at the thread until it has handled the ring. Return whether it shared the CPU before. */
+static bool is_shared(const struct perf_event_mmap_page *page, pid_t tid, bool *first)
+{
+	bool shares = false;
+
+	while (__atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE) < page->data_head) {
+		int policy = sched_getscheduler(tid);
+
+		*first |= (policy & ~SCHED_RESET_ON_FORK) == SCHED_RR;
+		shares |= *first && (policy & ~SCHED_RESET_ON_FORK) == SCHED_OTHER;
+		usleep(1000);
+	}
+	return shares;
+}
+
+/* A batch that takes long has no real-time priority after a while. */
+TEST(test_long_batch, setup, teardown)
+{
+	static struct perf_event_mmap_page page;
+	struct fixture *f = *state;
+	struct sampler_thread *t;
+	bool first = false, shares;
+	uint8_t *data = fill_ring(f, &page);
+	pid_t tid = 0;
+	uint64_t begin;
+
+	assert_int_equal(sideband_new(&f->shared.sideband, f->shared.counters, f->tables.maps,
+				      NULL),
+			 0);
+	atomic_init(&f->shared.tables, &f->tables);
+	f->shared.builder_fd = wake_new();
+	begin = time_now_ns();
+	assert_int_equal(sampler_thread_start(&t, &f->shared, 0, NULL), 0);
+	while (!(tid = thread_named("cpu0")))
+		;
+	shares = is_shared(&page, tid, &first);
+	print_message("%u ms, with priority %d, shared %d\n",
+		      (unsigned int)((time_now_ns() - begin) / 1000000), first, shares);
+	rcu_thread_offline();
+	sampler_thread_stop(t);
+	rcu_thread_online();
+	sideband_free(f->shared.sideband);
+	close(f->shared.builder_fd);
+	munmap(data, RING_SIZE);
+	if (!first)
+		skip(); /* not permitted */
+	assert_true(shares);
 }
 
 int main(void)
