@@ -409,6 +409,18 @@ static void run_record(struct cfi_run *run, uint32_t offset, struct ehframe_reco
 		cfi_row_settle(run);
 }
 
+static uint32_t size_of(const struct ehframe_record *rec)
+{
+	return rec->cie.insns_end - rec->cie.insns + rec->insns_end - rec->insns;
+}
+
+uint32_t cfi_size(const struct ehframe *eh, uint32_t offset)
+{
+	struct ehframe_record rec;
+
+	return ehframe_read(eh, offset, &rec) ? 0 : size_of(&rec);
+}
+
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out)
 {
@@ -422,7 +434,7 @@ enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh,
 		out->signal = rec.cie.signal;
 		/* libunwind keeps four letters of the augmentation string. */
 		out->libunwind = run.reason == CFI_OK && rec.cie.nr_letters <= 4;
-		out->cost = rec.cie.insns_end - rec.cie.insns + rec.insns_end - rec.insns;
+		out->cost = size_of(&rec);
 		out->rewrite = run.rewrite;
 		out->nr_remembers = run.nr_remembers;
 		out->nr_negates = run.nr_negates;

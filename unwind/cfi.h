@@ -28,6 +28,8 @@ enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr);
 /* Check a whole FDE, at @offset; @sink and @out may be NULL. CFI_OK or the reason. */
 enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
 			  const struct cfi_sink *sink, struct cfi_fde *out);
+/* Return the bytes of instructions in an FDE and its CIE; 0: unreadable. */
+uint32_t cfi_size(const struct ehframe *eh, uint32_t offset);
 /*
  * Get the row at @pc (a vaddr inside the FDE). Instructions more than
  * CFI_REWRITE_BEFORE bytes of code after that row are not read.

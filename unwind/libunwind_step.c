@@ -376,6 +376,12 @@ static bool reaches(const struct step *s, const struct step_input *in)
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
+/* Return true if a whole reading of the FDE can be paid: no other is begun. */
+static bool affords(const struct step *s, const struct step_input *in)
+{
+	return s->budget && cfi_size(&in->image->eh, in->fde->offset) / 2 <= s->budget;
+}
+
 static enum verdict judge(struct step *s, const struct step_input *in, struct gate_slot *slot)
 {
 	struct cfi_fde info;
@@ -412,7 +418,7 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	struct gate_slot *slot = slot_of(s, in);
 
 	if (slot->verdict == GATE_UNKNOWN) {
-		if (!s->budget)
+		if (!affords(s, in))
 			return STEP_BUDGET;
 		slot->verdict = (uint8_t)judge(s, in, slot);
 	}
@@ -439,7 +445,7 @@ enum step_result step_rule(struct step *s, const struct step_input *in,
 	uint32_t cost;
 
 	if (!cfi_covers(last, in->vaddr)) {
-		if (!s->budget)
+		if (!affords(s, in))
 			return STEP_BUDGET;
 		reason = cfi_rule_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, last,
 				     &cost);
@@ -491,20 +497,25 @@ static void read_back(struct step *s, unw_cursor_t *cursor, const struct arch_fr
  * CFI's end, and a return address of 0 (on AArch64, where libunwind also stops at
  * it).
  */
-static bool is_root(const struct step *s, const struct step_input *in, unw_cursor_t *cursor)
+static enum step_result end_of(struct step *s, const struct step_input *in, unw_cursor_t *cursor)
 {
-	struct cfi_row row;
+	const struct cfi_rule *rule;
+	const struct cfi_row *row;
 	unw_word_t cfa;
 	uint64_t pc;
+	enum step_result result = step_rule(s, in, &rule);
 
-	if (cfi_row_at(s->arch, &in->image->eh, in->fde->offset, in->vaddr, &row) != CFI_OK)
-		return false;
-	if (row.kind == CFI_END)
-		return true;
-	return row.kind == CFI_ROW && row.ra_where == CFI_AT_CFA &&
-	       unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&
-	       stack_copy_read(in->copy, cfa + row.above + (uint64_t)(int64_t)row.ra_off, &pc) &&
-	       !(pc & ~s->arch->ra_clear);
+	if (result != STEP_FOUND)
+		return result == STEP_BUDGET ? STEP_BUDGET : STEP_FAILED;
+	row = &rule->row;
+	if (row->kind == CFI_END)
+		return STEP_ROOT;
+	if (row->kind == CFI_ROW && row->ra_where == CFI_AT_CFA &&
+	    unw_get_reg(cursor, (unw_regnum_t)s->arch->sp, &cfa) == 0 &&
+	    stack_copy_read(in->copy, cfa + row->above + (uint64_t)(int64_t)row->ra_off, &pc) &&
+	    !(pc & ~s->arch->ra_clear))
+		return STEP_ROOT;
+	return STEP_FAILED;
 }
 
 /* Estimate libunwind's cost besides its reads, if it has to read an FDE with @nr states. */
@@ -545,7 +556,8 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 
 	assert(in->vaddr - in->fde->start < in->fde->size);
 	/* Not counted if there is enough for all: most rules are in libunwind's cache. */
-	if (cost_of(s->nr_remembers) > s->budget && cost_to_pc(s, in) > s->budget)
+	if (cost_of(s->nr_remembers) > s->budget &&
+	    (!affords(s, in) || cost_to_pc(s, in) > s->budget))
 		return STEP_BUDGET;
 	s->in = in;
 	s->frame = f;
@@ -564,7 +576,7 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 	if (rc < 0 || s->oob_seen || s->missing)
 		return why_failed(s);
 	if (rc == 0)
-		return is_root(s, in, &cursor) ? STEP_ROOT : STEP_FAILED;
+		return end_of(s, in, &cursor);
 	read_back(s, &cursor, f, &caller);
 	if (!arch_has(&caller, s->arch->pc) || !arch_has(&caller, s->arch->sp))
 		return STEP_FAILED;

@@ -26,7 +26,8 @@
  * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough
  * for the longest FDEs of compilers (20 KiB of instructions; 450 remembered
  * states), and the worst sample takes less than 1 ms. Rows learned before the
- * budget was used up are kept, so the next sample gets further.
+ * budget was used up are kept, so the next sample gets further. A reading of proftop itself is not
+ * begun if the whole FDE costs more than is left.
  */
 #define STEP_BUDGET_READS 65536u
 /*

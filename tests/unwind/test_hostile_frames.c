@@ -156,7 +156,7 @@ static struct image *make_image(const struct kind *kind)
 
 /* Frames by frame pointers, and by any register: each pointer leads to a higher one. */
 static void sample(struct unwinder *u, const struct kind *kind, const struct space *space,
-		   uint64_t *seed)
+		   uint64_t time_ns, uint64_t *seed)
 {
 	static uint64_t words[4096], regs[33];
 	bool arm = kind->machine == EM_AARCH64;
@@ -168,7 +168,7 @@ static void sample(struct unwinder *u, const struct kind *kind, const struct spa
 		.stack_size = sizeof(words),
 		.stack_full = true,
 		.space = space,
-		.time_ns = time_now_ns(),
+		.time_ns = time_ns,
 		.pid = HOSTILE_PID,
 	};
 
@@ -206,7 +206,7 @@ static void check(const struct kind *kind)
 		assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
 		for (int i = 0; i < NR_SAMPLES; i++) {
 			begin = yardstick_cpu_ns();
-			sample(u, kind, space, &seed);
+			sample(u, kind, space, time_now_ns(), &seed);
 			/* The shortest of all rounds: noise only adds. */
 			ns[i] = MIN(ns[i], yardstick_cpu_ns() - begin);
 			nr_frames = result.nr;
@@ -330,6 +330,54 @@ TEST(test_segments)
 
 	if (is_native())
 		check(&kind);
+}
+
+#define NR_OF_SECOND 400
+
+/* Return the CPU time of the samples of a process that has spent its allowance of this second. */
+static uint64_t beyond_allowance(const struct kind *kind)
+{
+	const struct unwind_config config = { .allowance = true };
+	uint64_t seed = 11, second, begin = 0, took;
+	const struct space *space;
+	struct unwinder *u;
+	struct world w;
+
+	world_new(&w);
+	space = hostile_map(&w, make_image(kind));
+	assert_int_equal(unwind_new_with(&u, w.places, w.objects, &config, NULL), 0);
+	/* Of samples after the mapping. */
+	second = time_now_ns() / 1000000000 * 1000000000 + 1000000000;
+	for (int i = 0; i < NR_OF_SECOND; i++) {
+		if (i == NR_OF_SECOND / 2)
+			begin = yardstick_cpu_ns();
+		sample(u, kind, space, second, &seed);
+	}
+	took = yardstick_cpu_ns() - begin;
+	assert_int_equal(result.stop, UNWIND_BUDGET);
+	unwind_free(u);
+	world_free(&w);
+	return took;
+}
+
+/* Then long tables are not read at all. */
+TEST(test_beyond_allowance)
+{
+	static const struct kind kinds[] = {
+		{ .machine = EM_X86_64, .cie = put_long, .fde = put_rows, .scattered = true },
+		{ .machine = EM_X86_64,
+		  .base = FAR,
+		  .cie = put_long,
+		  .fde = put_rows,
+		  .scattered = true },
+	};
+
+	for (size_t i = 0; is_native() && i < ARRAY_SIZE(kinds); i++) {
+		uint64_t took = beyond_allowance(&kinds[i]);
+
+		print_message("%" PRIu64 " us a sample\n", took / (NR_OF_SECOND / 2) / 1000);
+		assert_true((double)took <= NR_OF_SECOND / 2 * hostile_limit_ns() / 50);
+	}
 }
 
 int main(void)
