@@ -22,8 +22,12 @@ int traps_add(struct traps *t, const struct trap_rule *rule)
 		return -ENOSPC;
 	t->list[t->nr++] = (struct trap){ .rule = *rule };
 	/* Compare all names again. */
-	for (uint32_t i = 0; i < t->nr; i++)
-		t->list[i].functions.nr = 0;
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct trap_functions *f = &t->list[i].functions;
+
+		free(f->bits);
+		*f = (struct trap_functions){ .any = false };
+	}
 	t->nr_symbols = 0;
 	return 0;
 }
@@ -31,7 +35,7 @@ int traps_add(struct traps *t, const struct trap_rule *rule)
 void traps_clear(struct traps *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++)
-		free(t->list[i].functions.list);
+		free(t->list[i].functions.bits);
 	*t = (struct traps){ .nr = 0 };
 }
 
@@ -76,6 +80,31 @@ static bool is_named(const struct symbol *symbol, const char *name)
 	       (!symbol->name.str[size] || symbol->name.str[size] == '(');
 }
 
+/* Report whether the rule is of functions with a name. */
+static bool is_of_functions(const struct trap_rule *rule)
+{
+	return rule->name[0] && rule->subject != TRAP_CPU && rule->subject != TRAP_WAIT;
+}
+
+/* Add @id: a bit, since a process may have any number of functions with one name. */
+static void add_id(struct trap_functions *f, uint32_t id)
+{
+	uint32_t nr = MAX(id / 64 + 1, 2 * f->nr_words);
+
+	if (id / 64 >= f->nr_words) {
+		f->bits = xrealloc_array(f->bits, nr, sizeof(*f->bits));
+		memset(f->bits + f->nr_words, 0, (nr - f->nr_words) * sizeof(*f->bits));
+		f->nr_words = nr;
+	}
+	f->bits[id / 64] |= 1ULL << id % 64;
+	f->any = true;
+}
+
+static bool has_id(const struct trap_functions *f, uint32_t id)
+{
+	return id / 64 < f->nr_words && f->bits[id / 64] >> id % 64 & 1;
+}
+
 static void find_functions(struct traps *t, const struct symbols *symbols)
 {
 	uint32_t nr = symbols_nr(symbols);
@@ -85,24 +114,12 @@ static void find_functions(struct traps *t, const struct symbols *symbols)
 
 		for (uint32_t i = 0; symbol && i < t->nr; i++) {
 			struct trap *trap = &t->list[i];
-			struct trap_functions *f = &trap->functions;
 
-			if (!trap->rule.name[0] || trap->rule.subject == TRAP_CPU ||
-			    trap->rule.subject == TRAP_WAIT || !is_named(symbol, trap->rule.name))
-				continue;
-			f->list = xrealloc_array(f->list, f->nr + 1, sizeof(*f->list));
-			f->list[f->nr++] = id;
+			if (is_of_functions(&trap->rule) && is_named(symbol, trap->rule.name))
+				add_id(&trap->functions, id);
 		}
 	}
 	t->nr_symbols = nr;
-}
-
-static bool has_id(const struct trap_functions *f, uint32_t id)
-{
-	for (uint32_t i = 0; i < f->nr; i++)
-		if (f->list[i] == id)
-			return true;
-	return false;
 }
 
 /* Report whether the function, or one inlined at the place, is wanted; @self: the innermost. */
@@ -132,7 +149,7 @@ static bool in_stack(const struct trap *t, const struct assemble_input *in, uint
 	const uint32_t *places;
 	uint32_t nr = 0;
 
-	if (!t->functions.nr || stack == STACK_NONE)
+	if (!t->functions.any || stack == STACK_NONE)
 		return false;
 	places = stacks_at(in->stacks, stack, &nr);
 	for (uint32_t i = 0; places && i < (self ? MIN(nr, 1u) : nr); i++)

@@ -16,8 +16,9 @@
 struct trap {
 	struct trap_rule rule;
 	struct trap_functions {
-		uint32_t *list; /* ids of symbols with its name, ascending */
-		uint32_t nr;
+		uint64_t *bits; /* of each symbol that was compared: it has the name */
+		uint32_t nr_words;
+		bool any;
 	} functions;
 	uint64_t begin_ns; /* it has matched since then; 0: it does not */
 	bool fired;	   /* and was reported */

@@ -76,6 +76,7 @@ struct fixture {
 	struct maps *maps;
 	struct places *places;
 	struct symbols *symbols;
+	struct stacks *stacks;
 	struct assemble_input tables;
 	struct trap_input in;
 	struct slice slice;
@@ -88,11 +89,14 @@ static int setup(void **state)
 
 	assert_int_equal(objects_new(&f->objects), 0);
 	assert_int_equal(maps_new(&f->maps, f->objects, 1024), 0);
-	assert_int_equal(places_new(&f->places, 1024), 0);
+	assert_int_equal(places_new(&f->places, 1U << 18), 0);
 	assert_int_equal(symbols_new(&f->symbols, f->places, f->objects, f->maps, &e), 0);
-	f->tables = (struct assemble_input){
-		.maps = f->maps, .places = f->places, .symbols = f->symbols, .objects = f->objects
-	};
+	assert_int_equal(stacks_new(&f->stacks, 4096, 1 << 20), 0);
+	f->tables = (struct assemble_input){ .maps = f->maps,
+					     .places = f->places,
+					     .symbols = f->symbols,
+					     .objects = f->objects,
+					     .stacks = f->stacks };
 	f->in = (struct trap_input){ &f->tables, &f->slice, .clock = true, .nr_cpus = 2 };
 	*state = f;
 	return 0;
@@ -105,6 +109,7 @@ static int teardown(void **state)
 	traps_clear(&f->traps);
 	free(f->slice.bytes);
 	symbols_free(f->symbols);
+	stacks_free(f->stacks);
 	places_free(f->places);
 	maps_free(f->maps);
 	objects_free(f->objects);
@@ -272,6 +277,84 @@ TEST(test_too_many, setup, teardown)
 		add(f, "lost");
 	assert_int_equal(trap_rule_parse(&rule, "lost", &e), 0);
 	assert_int_equal(traps_add(&f->traps, &rule), -ENOSPC);
+}
+
+#define STACKS 100u
+#define FRAMES 50u
+
+/* Return the place of a function of a perf map. */
+static uint32_t place_of(struct fixture *f, const char *name)
+{
+	const struct symbols_kept kept = { .name = name,
+					   .module = "map",
+					   .name_size = strlen(name),
+					   .module_size = 3,
+					   .kind = 'j' };
+	uint32_t place = symbols_keep_function(f->symbols, f->places, f->objects, &kept);
+
+	assert_int_not_equal(place, PLACE_NONE);
+	return place;
+}
+
+/* Return the CPU time of a slice with STACKS stacks, of which the last one has @innermost. */
+static uint64_t stacks_ns(struct fixture *f, uint32_t innermost, bool match)
+{
+	static struct count counts[STACKS];
+	uint32_t places[FRAMES];
+	struct trap_hit hit;
+	uint64_t begin_ns;
+	char name[32];
+
+	for (uint32_t i = 0; i < STACKS; i++) {
+		for (uint32_t k = 0; k < FRAMES; k++) {
+			snprintf(name, sizeof(name), "frame%u", (i + k) % 100);
+			places[k] = place_of(f, name);
+		}
+		if (i == STACKS - 1)
+			places[0] = innermost;
+		counts[i] = (struct count){ .stack = stacks_intern(f->stacks, places, FRAMES),
+					    .count = 1,
+					    .weight = 1000000 };
+	}
+	free(f->slice.bytes);
+	f->slice.begin_ns = f->slice.end_ns;
+	f->slice.end_ns += SLICE;
+	assert_int_equal(slice_pack(&f->slice, counts, STACKS), 0);
+	/* Finds the new functions. */
+	assert_int_equal(traps_test(&f->traps, &f->in, &hit), match);
+	begin_ns = time_thread_ns();
+	for (int i = 0; i < 3; i++)
+		traps_test(&f->traps, &f->in, &hit);
+	return time_thread_ns() - begin_ns;
+}
+
+/* A program that has any number of functions with the name of a rule. */
+TEST(test_many_functions, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t first, last = 0;
+	uint64_t few_ns, ns;
+	char name[32];
+
+	add(f, "total:malloc > 0.5");
+	add(f, "self:malloc > 0.5");
+	first = place_of(f, "malloc");
+	few_ns = stacks_ns(f, place_of(f, "mallocs"), false);
+	stacks_ns(f, first, true);
+	for (uint32_t i = 0; i < 100000; i++) {
+		snprintf(name, sizeof(name), "malloc(%u)", i);
+		last = place_of(f, name);
+	}
+	ns = stacks_ns(f, place_of(f, "mallocs2"), false);
+	print_message("3 slices: %u and %u us\n", (unsigned int)(few_ns / 1000),
+		      (unsigned int)(ns / 1000));
+	assert_in_range(ns, 0, 10 * few_ns + 20000000);
+	stacks_ns(f, last, true);
+	/* Another rule: all names are compared again. */
+	add(f, "self:frame7 > 0.5");
+	stacks_ns(f, place_of(f, "mallocs2"), true);
+	traps_rearm(&f->traps);
+	stacks_ns(f, last, true);
 }
 
 /* Two rules that the builder finds together are both set, and a rate is of the newest events. */
