@@ -52,6 +52,7 @@ struct session_ticks {
 	struct profile_account total;
 	uint64_t names_dropped;	   /* maps_stats.nr_names_dropped at the last tick */
 	uint64_t programs_dropped; /* and nr_programs_dropped */
+	uint64_t forks_shared;	   /* and nr_forks_shared */
 	struct session_cost self;  /* at its end */
 	pthread_t ui;		   /* the caller of sampler_start() */
 	bool starved;		   /* too little CPU time to read objects */

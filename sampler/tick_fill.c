@@ -112,6 +112,8 @@ void tick_fill_account(struct sampler *s, struct profile *p, const struct tick_s
 	s->ticks.names_dropped = maps.nr_names_dropped;
 	p->nr_programs_dropped = maps.nr_programs_dropped - s->ticks.programs_dropped;
 	s->ticks.programs_dropped = maps.nr_programs_dropped;
+	p->nr_forks_shared = maps.nr_forks_shared - s->ticks.forks_shared;
+	s->ticks.forks_shared = maps.nr_forks_shared;
 	_Static_assert(LANG_NONE_NR <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
 							     "profile");
 	p->lang = (struct profile_lang){

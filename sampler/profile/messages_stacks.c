@@ -291,6 +291,24 @@ static void note_programs(struct messages *n, const struct profile *p)
 	e->keys = MESSAGE_KEY_PROCESSES;
 }
 
+static void note_children(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->nr_forks_shared)
+		return;
+	e = messages_note(n, "children", MESSAGE_INFO, p->nr_forks_shared,
+			  "%" PRIu64 " children share older mappings: too many mappings",
+			  p->nr_forks_shared);
+	messages_detail(e,
+			"%" PRIu64 " children share older mappings, which their parents had a "
+			"moment before: mappings of all processes take 256 MiB",
+			p->nr_forks_shared);
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     "none needed: a sample in other code has its process read again");
+	e->keys = MESSAGE_KEY_PROCESSES;
+}
+
 /*
  * Note samples without a stack: rare ones of a long window, old ones of which new tables have no
  * stack, and samples of a folder of --keep with a damaged stack.
@@ -364,6 +382,7 @@ void messages_stacks(struct messages *n, const struct profile *p)
 	note_nameless(n, p);
 	note_renames(n, p);
 	note_programs(n, p);
+	note_children(n, p);
 	note_no_stack(n, p);
 	note_names(n, p);
 	note_replaced(n, p);

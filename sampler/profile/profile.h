@@ -449,6 +449,9 @@ struct profile {
 	uint64_t nr_names_dropped;
 	/* Of the tick: programs of a process that executes too many; late samples show the next. */
 	uint64_t nr_programs_dropped;
+	/* Of the tick: children with older mappings of their parents, for all take too much memory.
+	 */
+	uint64_t nr_forks_shared;
 	struct profile_waits waits; /* of the tick */
 	/* The event with counts of PROFILE_LATENCY: its index + 1; 0: there are none. */
 	uint32_t latency;

@@ -489,6 +489,10 @@ TEST(test_dropped, setup, teardown)
 	expect(f, "programs", "1234 programs dropped", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "programs")->severity, MESSAGE_INFO);
 	f->p.nr_programs_dropped = 0;
+	f->p.nr_forks_shared = 1234;
+	expect(f, "children", "1234 children share older mappings", MESSAGE_NONE, 0);
+	assert_int_equal(find(f, "children")->severity, MESSAGE_INFO);
+	f->p.nr_forks_shared = 0;
 }
 
 /* Why functions of scripts have no names, and when that is worth a word. */

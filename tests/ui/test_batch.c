@@ -49,6 +49,7 @@ static void fill_counts(struct profile *p)
 	p->dropped_by[DROP_CELLS_FULL] = 6;
 	p->nr_names_dropped = 77;
 	p->nr_programs_dropped = 78;
+	p->nr_forks_shared = 79;
 	p->self = (struct profile_self){ .cpu_pct = 0.71239, .rss_kb = 41000 };
 }
 
@@ -252,6 +253,7 @@ TEST(test_ndjson_values)
 	assert_int_equal(json_object_size(json_object_get(account, "dropped_by")), 1);
 	assert_int_equal(json_integer_value(json_object_get(account, "names_dropped")), 77);
 	assert_int_equal(json_integer_value(json_object_get(account, "programs_dropped")), 78);
+	assert_int_equal(json_integer_value(json_object_get(account, "forks_shared")), 79);
 	assert_true(integer(json_object_get(o, "account_total"), "taken") == 1234567890123);
 	assert_true(fabs(real(json_object_get(o, "self"), "cpu_pct") - 0.712) < 1e-9);
 	json_decref(o);

@@ -167,6 +167,8 @@ static json_t *tick_account(const struct profile *p)
 		json_object_set_new(o, "names_dropped", count(p->nr_names_dropped));
 	if (p->nr_programs_dropped)
 		json_object_set_new(o, "programs_dropped", count(p->nr_programs_dropped));
+	if (p->nr_forks_shared)
+		json_object_set_new(o, "forks_shared", count(p->nr_forks_shared));
 	return o;
 }
 

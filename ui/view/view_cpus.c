@@ -451,6 +451,8 @@ static void foot_reasons(struct foot *f, const struct profile *p)
 	if (p->nr_programs_dropped)
 		say_part(&nameless, "programs dropped, executed too often", p->nr_programs_dropped,
 			 0);
+	if (p->nr_forks_shared)
+		say_part(&nameless, "children share older mappings", p->nr_forks_shared, 0);
 	if (broken.size)
 		foot_text(f, TEXT("Broken by"), broken.text);
 	if (dropped.size)
