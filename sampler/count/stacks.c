@@ -56,18 +56,21 @@ struct key {
 	uint32_t nr;
 };
 
-/* Two places a step: a multiply and a rotate spread the bits, hash_u64() finishes. */
-static uint64_t stack_hash(const uint32_t *places, uint32_t nr)
+/*
+ * Two places a step: a multiply and a rotate spread the bits, hash_u64() finishes. The secret
+ * begins, and multiplies: else a process could choose stacks that fill one run of slots.
+ */
+static uint64_t stack_hash(const struct keyhash_key *secret, const uint32_t *places, uint32_t nr)
 {
-	uint64_t hash = nr;
+	uint64_t hash = nr ^ secret->k0, factor = secret->k1;
 	uint32_t i;
 
 	for (i = 0; i + 1 < nr; i += 2) {
 		hash = (hash << 29 | hash >> 35) ^ ((uint64_t)places[i] << 32 | places[i + 1]);
-		hash *= 0x9e3779b97f4a7c15ULL;
+		hash *= factor;
 	}
 	if (i < nr)
-		hash = ((hash << 29 | hash >> 35) ^ places[i]) * 0x9e3779b97f4a7c15ULL;
+		hash = ((hash << 29 | hash >> 35) ^ places[i]) * factor;
 	return hash_u64(hash);
 }
 
@@ -254,7 +257,8 @@ uint32_t stacks_intern(struct stacks *s, const uint32_t *places, uint32_t nr)
 
 	if (!key.nr)
 		key.places = &key.nr; /* memcpy(3) takes no NULL, even for 0 bytes */
-	return intern_get(&s->intern, &ops, s, stack_hash(key.places, key.nr), &key);
+	return intern_get(&s->intern, &ops, s, stack_hash(&s->intern.secret, key.places, key.nr),
+			  &key);
 }
 
 const uint32_t *stacks_at(const struct stacks *s, uint32_t id, uint32_t *nr)

@@ -89,6 +89,8 @@ int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 
 	if (!s)
 		return -ENOMEM;
+	t->secret = keyhash_new_key();
+	t->secret.k1 |= 1;
 	atomic_init(&t->slots, s);
 	atomic_init(&t->next, 0);
 	t->max_ids = MIN(max_ids, MOVED - 1);

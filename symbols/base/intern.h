@@ -16,7 +16,9 @@
  * When two threads insert one key at the same time, one id is wasted: its entry
  * is complete, but never found.
  *
- * A full table is a normal state: INTERN_FULL, counted by the caller.
+ * A full table is a normal state: INTERN_FULL, counted by the caller. Probes are bounded, so a run
+ * of full slots is as good as a full table, for keys of others also: hashes of keys that a process
+ * can choose take the table's secret.
  */
 #ifndef SYMBOLS_BASE_INTERN_H
 #define SYMBOLS_BASE_INTERN_H
@@ -26,12 +28,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbols/base/keyhash.h"
+
 #define INTERN_FULL UINT32_MAX
 
 struct intern_slots;
 
 struct intern {
 	_Atomic(struct intern_slots *) slots;
+	struct keyhash_key secret;     /* for the caller's hash; k1 is odd: to multiply with */
 	_Alignas(64) atomic_uint next; /* ids handed out */
 	uint32_t max_ids;
 };

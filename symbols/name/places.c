@@ -38,9 +38,13 @@ struct key {
 	uint32_t object;
 };
 
-static uint64_t place_hash(uint32_t object, uint64_t offset)
+/*
+ * Hash a place with two secret words: at each frame of a sample keyhash.h would cost too much, and
+ * no process sees which slots are full.
+ */
+static uint64_t place_hash(const struct keyhash_key *secret, uint32_t object, uint64_t offset)
 {
-	return hash_u64(offset ^ hash_u64(object + 1ULL));
+	return hash_u64((offset ^ hash_u64(object ^ secret->k0)) * secret->k1);
 }
 
 static struct place *entry(const struct places *p, uint32_t id)
@@ -162,7 +166,7 @@ uint32_t places_intern(struct places *p, uint32_t object, uint64_t offset)
 {
 	struct key key = { offset, object };
 
-	return intern_get(&p->intern, &ops, p, place_hash(object, offset), &key);
+	return intern_get(&p->intern, &ops, p, place_hash(&p->intern.secret, object, offset), &key);
 }
 
 const struct place *places_at(const struct places *p, uint32_t id)

@@ -194,7 +194,7 @@ static bool take_room(struct files *f, uint32_t object, size_t size, bool moved)
 	uint32_t left = CHAINS_FILES_MEMORY_MAX - f->memory;
 	uint32_t *share = &f->shares[hash_u64(object ^ f->secret.k0) % NR_SHARES];
 
-	/* Of what is left, so that many greedy objects leave some for those to come. */
+	/* Of what is left, so that many greedy objects leave some for later ones. */
 	if (cost > left || (!moved && *share + cost > left / 8))
 		return false;
 	f->memory += cost;

@@ -25,7 +25,7 @@ void chains_free(struct chains *c);
 int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
 /*
  * Writer. Return the id of a path (foreign bytes) that @object names; SYMBOL_NO_FILE when the
- * table is full, or @object has its share of it.
+ * table is full, or @object has had its share.
  */
 uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path);
 /* Writer. The same of a file of the table before, in which it had its room. */

@@ -72,6 +72,33 @@ TEST(test_too_deep_is_cut)
 	stacks_free(s);
 }
 
+/* Stacks that fill one run of slots, for a hash without a secret: none of others is refused. */
+TEST(test_chosen_stacks)
+{
+	enum { NR = 12000, SLOTS = 1 << 17 };
+	uint32_t nr = 0, refused = 0;
+	struct stacks *s;
+
+	assert_int_equal(stacks_new(&s, 1u << 18, 64 << 20), 0);
+	for (uint32_t i = 0; nr < NR; i++) {
+		uint32_t chosen[] = { i % 1000, i / 1000 };
+		uint64_t hash = 2ULL << 29 ^ ((uint64_t)chosen[0] << 32 | chosen[1]);
+
+		if ((hash_u64(hash * 0x9e3779b97f4a7c15ULL) >> 32) % SLOTS >= NR)
+			continue;
+		nr++;
+		refused += stacks_intern(s, chosen, 2) == STACK_NONE;
+	}
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t places[3];
+
+		make_stack(places, 3, i);
+		refused += stacks_intern(s, places, 3) == STACK_NONE;
+	}
+	assert_int_equal(refused, 0);
+	stacks_free(s);
+}
+
 TEST(test_stacks_full_by_number)
 {
 	uint32_t places[20];

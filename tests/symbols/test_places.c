@@ -120,6 +120,43 @@ TEST(test_begin_small)
 	places_free(p);
 }
 
+/* Intern 20,000 places of an object. Return how many are refused. */
+static uint32_t nr_refused(struct places *p, uint32_t object)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < 20000; i++) {
+		nr += places_intern(p, object, 0x1000 + i * 16ULL) == PLACE_NONE;
+		if (places_crowded(p))
+			assert_int_equal(places_grow(p), 0);
+	}
+	return nr;
+}
+
+/* Addresses that fill one run of slots, for a hash without a secret: no place of others is refused.
+ */
+TEST(test_chosen_offsets)
+{
+	enum { OBJECT = 777, NR = 12000, SLOTS = 1 << 20 };
+	uint64_t key = hash_u64(OBJECT + 1ULL);
+	uint32_t nr = 0, own = 0, others;
+	struct places *p;
+
+	assert_int_equal(places_new(&p, 1u << 22), 0);
+	for (uint64_t at = 0x7f0000000000ULL; nr < NR; at += 4) {
+		if ((hash_u64(at ^ key) >> 32) % SLOTS >= NR)
+			continue;
+		nr++;
+		own += places_intern(p, OBJECT, at) == PLACE_NONE;
+		if (places_crowded(p))
+			assert_int_equal(places_grow(p), 0);
+	}
+	others = nr_refused(p, 5);
+	if (own || others)
+		fail_msg("refused: %u of %u chosen places, %u of 20000 others", own, nr, others);
+	places_free(p);
+}
+
 TEST(test_names)
 {
 	struct places *p;
