@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "symbols/base/invoker.h"
 #include "symbols/object/fetch.h"
@@ -18,6 +20,8 @@
 #define DEBUG_ROOT     DEBUGFILE_ROOT "/.build-id/"
 #define DEBUG_SIZE_MAX (8ULL << 30)
 #define PATH_SIZE_MAX  4096U
+#define SUMS_MAX       256U
+#define SUM_TIME_NS    20000000000ULL /* a longer one hangs, or its file is not used */
 
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size)
 {
@@ -157,28 +161,131 @@ enum debugfile_match debugfile_match(const struct elffile *object, const struct 
 	return same_build_id(object, debug) ? DEBUGFILE_SAME : DEBUGFILE_OTHER;
 }
 
-/* Reversed polynomial 0xedb88320, eight bits at a time. */
-int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *out)
+/* The CRC of a file that has not changed since. */
+struct sum {
+	dev_t dev;
+	ino_t ino;
+	uint64_t size;
+	struct timespec mtime, ctime;
+	uint32_t crc;
+	int rc; /* of computing it: 0 or -ETIME */
+};
+
+/*
+ * The last sums, of all threads: many objects may name one file. One file is summed at a time, but
+ * the lock is not held while it is read.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct sum list[SUMS_MAX];
+	uint32_t nr;	   /* ever added: the oldest one leaves */
+	uint64_t since_ns; /* begin of the sum in the making; 0: none */
+} sums = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool same_file(const struct sum *a, const struct sum *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
+}
+
+/* Fill in which file and version @fd is. */
+static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
+{
+	struct stat st;
+	int rc = watch_begin(watch);
+
+	if (rc)
+		return rc;
+	rc = fstat(fd, &st) ? -errno : 0;
+	watch_end(watch, 0);
+	*s = (struct sum){ .size = size };
+	if (rc)
+		return rc;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
+	s->mtime = st.st_mtim;
+	s->ctime = st.st_ctim;
+	return 0;
+}
+
+/*
+ * Take the sum of the file from the list, else begin it: *@since_ns is not 0 then. -EAGAIN: another
+ * one is in the making, unless that one hangs.
+ */
+static int begin_sum(struct sum *s, uint64_t *since_ns)
+{
+	uint64_t now = time_now_ns();
+	int rc = 0;
+
+	*since_ns = 0;
+	pthread_mutex_lock(&sums.lock);
+	for (uint32_t i = 0; i < MIN(sums.nr, SUMS_MAX); i++) {
+		if (same_file(&sums.list[i], s)) {
+			*s = sums.list[i];
+			pthread_mutex_unlock(&sums.lock);
+			return 0;
+		}
+	}
+	if (sums.since_ns && now - sums.since_ns < SUM_TIME_NS)
+		rc = -EAGAIN;
+	else
+		sums.since_ns = *since_ns = now;
+	pthread_mutex_unlock(&sums.lock);
+	return rc;
+}
+
+/* Keep the sum that was begun at @since_ns: another file may be summed. */
+static void end_sum(const struct sum *s, uint64_t since_ns)
+{
+	pthread_mutex_lock(&sums.lock);
+	if (!s->rc || s->rc == -ETIME)
+		sums.list[sums.nr++ % SUMS_MAX] = *s;
+	if (sums.since_ns == since_ns)
+		sums.since_ns = 0;
+	pthread_mutex_unlock(&sums.lock);
+}
+
+/* Sum the bytes until @end_ns. */
+static int sum_bytes(int fd, uint64_t size, struct watch *watch, uint64_t end_ns, uint32_t *out)
 {
 	struct elffile f = { .fd = fd, .size = size, .watch = watch };
 	static const size_t room = 1U << 20;
-	uint32_t table[256], crc = ~0U;
 	uint8_t *buf = malloc(room);
 	int rc = buf ? 0 : -ENOMEM;
+	uLong crc = crc32(0, NULL, 0);
 
-	for (uint32_t i = 0; i < 256; i++) {
-		table[i] = i;
-		for (int bit = 0; bit < 8; bit++)
-			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320U : 0);
-	}
+	watch_expect(watch, size);
 	for (uint64_t at = 0; at < size && !rc; at += room) {
 		size_t here = MIN(size - at, room);
 
-		rc = elffile_read(&f, at, buf, here);
-		for (size_t i = 0; i < here && !rc; i++)
-			crc = table[(crc ^ buf[i]) & 0xff] ^ crc >> 8;
+		rc = time_now_ns() < end_ns ? elffile_read(&f, at, buf, here) : -ETIME;
+		if (!rc)
+			crc = crc32(crc, buf, (uInt)here);
 	}
 	free(buf);
-	*out = ~crc;
+	*out = (uint32_t)crc;
 	return rc;
+}
+
+int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *out)
+{
+	uint64_t since_ns;
+	struct sum s;
+	int rc = identify(&s, fd, size, watch);
+
+	if (!rc)
+		rc = begin_sum(&s, &since_ns);
+	if (rc)
+		return rc;
+	if (since_ns) {
+		s.rc = sum_bytes(fd, size, watch, since_ns + SUM_TIME_NS, &s.crc);
+		end_sum(&s, since_ns);
+	}
+	*out = s.crc;
+	return s.rc;
 }

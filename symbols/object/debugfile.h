@@ -40,7 +40,10 @@ enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
 /* Compare machine and build-id. *@bias: what the addresses of the debug file lack. */
 enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,
 				     bool by_link, uint64_t *bias);
-/* Compute the CRC-32 of .gnu_debuglink of a file of @size bytes. 0 or -errno. */
+/*
+ * Compute the CRC-32 of .gnu_debuglink of a file of @size bytes, or take the one that a call before
+ * has computed. 0; -EAGAIN while another file is read; -ETIME, -ECANCELED or another error.
+ */
 int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *crc);
 
 /* Write the path for a build-id into @buf; false if the build-id is too short. */

@@ -66,6 +66,19 @@ int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
 	return 0;
 }
 
+/* Test the CRC of a debug file. While others are read this one waits: few files are opened here. */
+static bool has_crc(struct elfcage *c, const struct foreign_file *file, uint32_t wanted)
+{
+	uint64_t end_ns = time_now_ns() + ELFCAGE_TIME_NS;
+	uint32_t crc;
+	int rc;
+
+	while ((rc = debugfile_crc(file->fd, file->size, c->watch, &crc)) == -EAGAIN &&
+	       time_now_ns() < end_ns)
+		usleep(20000);
+	return !rc && crc == wanted;
+}
+
 /* Read the facts of a debug file, if it is the one of the object. 0, -ENOENT or -errno. */
 static int read_debug(struct elfcage *c, const struct elffacts *object,
 		      const struct foreign_file *file, bool by_link, struct elffacts *out,
@@ -73,7 +86,6 @@ static int read_debug(struct elfcage *c, const struct elffacts *object,
 {
 	const struct elffacts_request r = { .by_link = by_link };
 	struct elffacts_answer a;
-	uint32_t crc;
 	int rc = elfcage_open(c, ELFFACTS_DEBUG, file->fd, file->size);
 
 	if (!rc)
@@ -81,8 +93,7 @@ static int read_debug(struct elfcage *c, const struct elffacts *object,
 	elfcage_close(c, ELFFACTS_DEBUG);
 	if (rc)
 		return rc;
-	if (a.match == DEBUGFILE_CRC_DECIDES &&
-	    !debugfile_crc(file->fd, file->size, c->watch, &crc) && crc == object->names.crc)
+	if (a.match == DEBUGFILE_CRC_DECIDES && has_crc(c, file, object->names.crc))
 		a.match = DEBUGFILE_SAME;
 	*out = a.facts;
 	*bias = a.bias;

@@ -75,22 +75,32 @@ static bool is_from_debug_file(const struct image *image)
 	return !strcmp(image->source, "debug file") || !strcmp(image->source, "debug link");
 }
 
+/* Without a build-id the CRC decides: if it is the one of the link, call again. */
+static int compare_crc(struct reading *r, int fd, uint64_t size, struct cage_answer *a)
+{
+	uint32_t crc;
+	int rc = debugfile_crc(fd, size, r->in->watch, &crc);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc || crc != r->answer.names.crc)
+		return 0;
+	cage_answer_free(a);
+	r->same_crc = true;
+	return ask(r, a);
+}
+
 /* Read the image again with the debug file @fd. NULL: of another object, or without functions. */
 static int read_with(struct reading *r, int fd, uint64_t size, struct image **out)
 {
 	struct cage_answer a = { 0 };
-	uint32_t crc;
 	int rc = elfcage_open(r->files, IMAGE_DEBUG, fd, size);
 
 	r->same_crc = false;
 	if (!rc)
 		rc = ask(r, &a);
-	if (!rc && r->answer.match == DEBUGFILE_CRC_DECIDES &&
-	    !debugfile_crc(fd, size, r->in->watch, &crc) && crc == r->answer.names.crc) {
-		cage_answer_free(&a);
-		r->same_crc = true;
-		rc = ask(r, &a);
-	}
+	if (!rc && r->answer.match == DEBUGFILE_CRC_DECIDES)
+		rc = compare_crc(r, fd, size, &a);
 	if (!rc && r->answer.match == DEBUGFILE_SAME)
 		rc = take_image(r, &a, out);
 	cage_answer_free(&a);

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include <lzma.h>
 #endif
 
+#include "symbols/base/watch.h"
 #include "symbols/cage/cage.h"
 #include "symbols/object/elffacts.h"
 #include "symbols/object/elfplt.h"
@@ -522,10 +525,11 @@ static void make_debug(struct elfmake *m, uint64_t vaddr)
 }
 
 /* Try the link @name with @crc against the files below @root; the bias, or -1 when refused. */
-static int64_t try_link(const char *root, const char *path, const char *name, uint32_t crc)
+static int64_t try_watched(const char *root, const char *path, const char *name, uint32_t crc,
+			   struct watch *watch)
 {
 	size_t size = (strlen(name) + 4) & ~3UL;
-	struct elffacts_input in = { .nr_vars = 0 };
+	struct elffacts_input in = { .watch = watch };
 	struct elffacts facts, found;
 	struct foreign_file file;
 	struct elffile debug;
@@ -558,6 +562,11 @@ static int64_t try_link(const char *root, const char *path, const char *name, ui
 	close(in.fd);
 	elfmake_fini(&m);
 	return rc ? -1 : (int64_t)bias;
+}
+
+static int64_t try_link(const char *root, const char *path, const char *name, uint32_t crc)
+{
+	return try_watched(root, path, name, crc, NULL);
 }
 
 TEST(test_link)
@@ -600,6 +609,99 @@ TEST(test_link)
 	rmdir(root);
 	elfmake_fini(&m);
 	elfmake_fini(&moved);
+}
+
+/* Make a large debug file, with @byte at its end. Return its CRC. */
+static uint32_t make_large(const char *path, size_t size, uint8_t byte)
+{
+	uint8_t *bytes = calloc(1, size);
+	struct elfmake m;
+	uint32_t crc;
+
+	assert_non_null(bytes);
+	make_debug(&m, VADDR);
+	memcpy(bytes, m.bytes, m.size);
+	bytes[size - 1] = byte;
+	write_file(path, bytes, size);
+	crc = crc_of(bytes, size);
+	elfmake_fini(&m);
+	free(bytes);
+	return crc;
+}
+
+/* Objects that have no build-id and name one debug file: it is read once, and when it changes. */
+TEST(test_link_is_read_once)
+{
+	enum { SIZE = 32 << 20 };
+	char root[] = "/tmp/test_sources.XXXXXX", path[64];
+	struct watch watch = { 0 };
+	uint32_t crc, other;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "%s/x.debug", root);
+	crc = make_large(path, SIZE, 0);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(try_watched(root, NULL, "x.debug", crc + i % 2, &watch), -(i % 2));
+	assert_in_range(atomic_load(&watch.done), SIZE, SIZE * 3 / 2);
+	usleep(20000);
+	other = make_large(path, SIZE, 1);
+	assert_int_equal(try_link(root, NULL, "x.debug", crc), -1);
+	assert_int_equal(try_link(root, NULL, "x.debug", other), 0);
+	unlink(path);
+	rmdir(root);
+}
+
+struct summing {
+	struct watch watch;
+	int fd, rc;
+};
+
+#define SUMMED_SIZE (1ULL << 40)
+
+static void *sum_large(void *arg)
+{
+	struct summing *s = arg;
+	uint32_t crc;
+
+	s->rc = debugfile_crc(s->fd, SUMMED_SIZE, &s->watch, &crc);
+	return NULL;
+}
+
+/* Begin a sum, try the one of file @fd beside it, and cancel the first. */
+static void begin_and_cancel(struct summing *s, int fd)
+{
+	pthread_t thread;
+	uint32_t crc;
+
+	atomic_store(&s->watch.cancel, false);
+	atomic_store(&s->watch.done, 0);
+	assert_int_equal(pthread_create(&thread, NULL, sum_large, s), 0);
+	for (int i = 0; i < 10000 && !atomic_load(&s->watch.done); i++)
+		usleep(1000);
+	assert_true(atomic_load(&s->watch.done));
+	assert_int_equal(debugfile_crc(fd, 9, NULL, &crc), -EAGAIN);
+	atomic_store(&s->watch.cancel, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(s->rc, -ECANCELED);
+}
+
+/* Large files are summed one after another, and a sum can be cancelled: then it is not known. */
+TEST(test_sums)
+{
+	char path[] = "/tmp/test_sources.XXXXXX";
+	struct summing s = { .fd = memfd_create("large", MFD_CLOEXEC) };
+	int fd = mkstemp(path);
+	uint32_t crc;
+
+	assert_true(fd >= 0 && !unlink(path));
+	assert_int_equal(write(fd, "123456789", 9), 9);
+	assert_int_equal(ftruncate(s.fd, (off_t)SUMMED_SIZE), 0);
+	begin_and_cancel(&s, fd);
+	begin_and_cancel(&s, fd);
+	assert_int_equal(debugfile_crc(fd, 9, NULL, &crc), 0);
+	assert_int_equal(crc, 0xcbf43926);
+	close(fd);
+	close(s.fd);
 }
 
 /* ---- compressed tables ---- */
