@@ -21,8 +21,10 @@
 #include "symbols/base/keyhash.h"
 #include "symbols/base/text.h"
 
-#define IDS_MAX	 (1u << 22) /* of stacks, functions and places in one segment */
-#define COMMS	 (1u << 16) /* names of processes, by pid */
+#define IDS_MAX	 (1u << 22)	    /* of stacks, functions and places in one segment */
+#define COMMS	 (1u << 16)	    /* names of processes, by pid */
+#define PIECE	 ((size_t)4 << 20)  /* bytes that are read at a time */
+#define HEAD_MAX ((size_t)64 << 10) /* of a segment, with its events */
 #define NO_EVENT 255
 
 /* Ids of the segment -> ids of the tables + 1; 0: unknown. */
@@ -47,6 +49,7 @@ struct keep_read {
 	uint64_t before;      /* bytes of the segments before it */
 	struct store *st;
 	struct keep_read_result *result;
+	const atomic_bool *stopped; /* by another thread */
 	struct ids stacks, symbols, places, tasks;
 	uint64_t comms[COMMS]; /* hash of pid and name */
 	uint64_t now_ns;       /* of the side-band, counts up */
@@ -84,6 +87,17 @@ static void forget(struct ids *ids)
 {
 	if (ids->nr)
 		memset(ids->list, 0, ids->nr * sizeof(*ids->list));
+}
+
+/* Report whether reading ends here: its result is set. */
+static bool is_stopped(void *ctx)
+{
+	struct keep_read *k = ctx;
+
+	/* Relaxed: the owner waits for the thread. */
+	if (!k->code && k->stopped && atomic_load_explicit(k->stopped, memory_order_relaxed))
+		k->code = -ECANCELED;
+	return k->code != 0;
 }
 
 /* ---- records ---- */
@@ -262,13 +276,13 @@ static void no_slice(void *ctx, const struct slice *slice)
 
 /* ---- segments ---- */
 
-/* Read a whole file. NULL: not readable, or too large; malloc'ed. */
-static uint8_t *read_segment(const struct keep_read *k, int i, size_t *size)
+/* Read a file, or its first @max bytes. NULL: not readable, or too large; malloc'ed. */
+static uint8_t *read_segment(struct keep_read *k, int i, size_t max, size_t *size)
 {
 	char name[KEEP_DIR_NAME];
 	uint8_t *bytes = NULL;
 	struct stat st;
-	size_t got = 0;
+	size_t got = 0, wanted = 0;
 	int fd;
 
 	keep_dir_name(name, k->numbers[i]);
@@ -276,10 +290,13 @@ static uint8_t *read_segment(const struct keep_read *k, int i, size_t *size)
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    (uint64_t)st.st_size <= KEEP_SEGMENT_MAX)
-		bytes = malloc((size_t)st.st_size);
-	while (bytes && got < (size_t)st.st_size) {
-		ssize_t n = read(fd, bytes + got, (size_t)st.st_size - got);
+	    (uint64_t)st.st_size <= KEEP_SEGMENT_MAX) {
+		wanted = MIN((size_t)st.st_size, max);
+		bytes = malloc(wanted);
+	}
+	/* A disk may need longer for a segment than a user waits. */
+	while (bytes && got < wanted && !is_stopped(k)) {
+		ssize_t n = read(fd, bytes + got, MIN(wanted - got, PIECE));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -295,9 +312,9 @@ static uint8_t *read_segment(const struct keep_read *k, int i, size_t *size)
 static void run_segment(struct keep_read *k, const uint8_t *bytes, size_t size)
 {
 	const struct keepfile_reader first = { on_events, on_function, on_stack, on_interpreter,
-					       on_task,	  no_slice,    k };
+					       on_task,	  no_slice,    k,	 is_stopped };
 	const struct keepfile_reader second = { on_events, no_function, no_stack, no_interpreter,
-						no_task,   on_slice,	k };
+						no_task,   on_slice,	k,	  is_stopped };
 	int64_t read;
 
 	k->bytes = bytes;
@@ -322,16 +339,18 @@ static int begin_waits(struct store *st)
 	return code;
 }
 
-int keep_read_run(struct keep_read *k, struct store *st, struct keep_read_result *out)
+int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stopped,
+		  struct keep_read_result *out)
 {
 	*out = (struct keep_read_result){ .samples = 0 };
 	k->st = st;
 	k->result = out;
+	k->stopped = stopped;
 	k->code = k->waits ? begin_waits(st) : 0;
 	k->before = 0;
-	for (int i = 0; i < k->nr && !k->code; i++) {
+	for (int i = 0; i < k->nr && !is_stopped(k); i++) {
 		size_t size;
-		uint8_t *bytes = read_segment(k, i, &size);
+		uint8_t *bytes = read_segment(k, i, KEEP_SEGMENT_MAX, &size);
 
 		/* Between segments: the ids of the tables may change. */
 		store_keep_room(st);
@@ -393,17 +412,17 @@ static void take_events(void *ctx, const struct keepfile_event *events, uint32_t
 static void find_events(struct keep_read *k, struct sampler_config *config)
 {
 	const struct keepfile_reader reader = { take_events, no_function, no_stack, no_interpreter,
-						no_task,     no_slice,	  config };
+						no_task,     no_slice,	  config,   NULL };
 
 	config->nr_events = 0;
 	config->hz = 0;
 	config->period = 1;
 	for (int i = k->nr; i-- > 0 && !config->nr_events;) {
 		size_t size;
-		uint8_t *bytes = read_segment(k, i, &size);
+		uint8_t *bytes = read_segment(k, i, HEAD_MAX, &size);
 
 		if (bytes)
-			keepfile_read(bytes, MIN(size, (size_t)65536), &reader);
+			keepfile_read(bytes, size, &reader);
 		free(bytes);
 	}
 	k->nr_events = config->nr_events;

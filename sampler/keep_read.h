@@ -24,7 +24,10 @@ int keep_read_open(struct keep_read **out, struct sampler_config *config, struct
 void keep_read_close(struct keep_read *k);
 /* Return how much of the folder is read. Any thread. */
 uint32_t keep_read_permille(const struct keep_read *k);
-/* Read all segments into @st. 0 or -ENOMEM. */
-int keep_read_run(struct keep_read *k, struct store *st, struct keep_read_result *out);
+/*
+ * Read all segments into @st. 0, -ENOMEM, or -ECANCELED soon after another thread has set @stopped.
+ */
+int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stopped,
+		  struct keep_read_result *out);
 
 #endif

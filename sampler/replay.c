@@ -181,7 +181,7 @@ void replay_close(struct replay *r)
 static int run_kept(struct replay *r, struct store *st, struct replay_result *out)
 {
 	struct keep_read_result *k = &r->kept_result;
-	int code = keep_read_run(r->kept, st, k);
+	int code = keep_read_run(r->kept, st, &r->stopped, k);
 
 	r->nr_cpus = 1;
 	r->cpus[0] = (struct replay_cpu){ .lost = k->lost, .throttled = k->throttled };

@@ -39,7 +39,7 @@ bool replay_is_kept(const struct replay *r);
 uint32_t replay_nr_cpus(const struct replay *r);
 /* Return how much of a file or folder is read; -1: not known, it is a pipe. Any thread. */
 int replay_permille(const struct replay *r);
-/* End walks over the records soon: they return -ECANCELED. Any thread. */
+/* End walks over the records, or a folder, soon: they return -ECANCELED. Any thread. */
 void replay_stop(struct replay *r);
 void replay_close(struct replay *r);
 

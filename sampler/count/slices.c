@@ -27,6 +27,7 @@ struct slices {
 	uint32_t first, nr, size;
 	uint64_t span_ns;
 	size_t memory, max_memory;
+	size_t merge_from; /* bytes: below them another merge would free as little as the last */
 	uint64_t dropped_count, dropped_weight;
 	bool dropped, merged;
 };
@@ -196,6 +197,7 @@ void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory)
 {
 	s->span_ns = span_ns;
 	s->max_memory = memory;
+	s->merge_from = 0;
 }
 
 static struct slice *at(const struct slices *s, uint32_t i)
@@ -380,6 +382,8 @@ static void merge_any(struct slices *s)
 
 	for (uint64_t span_ns = SECOND; span_ns <= longest && s->memory > low; span_ns *= 10)
 		merge_oldest(s, span_ns, low);
+	/* Of slices that are not dropped, each new one would have all merged and sorted again. */
+	s->merge_from = s->span_ns == SLICES_ALL && s->memory > low ? s->memory + s->memory / 8 : 0;
 }
 
 /* Remain within the limits; the newest slice is always kept. */
@@ -388,7 +392,7 @@ static void keep_bounded(struct slices *s)
 	while (s->nr > 1 && s->span_ns != SLICES_ALL &&
 	       at(s, s->nr - 1)->end_ns - at(s, 1)->begin_ns >= s->span_ns)
 		drop_oldest(s);
-	if (s->nr > 1 && s->memory > s->max_memory)
+	if (s->nr > 1 && s->memory > s->max_memory && s->memory >= s->merge_from)
 		merge_any(s);
 	while (s->nr > 1 && s->memory > s->max_memory && s->span_ns != SLICES_ALL)
 		drop_oldest(s);

@@ -44,7 +44,10 @@ struct slice {
 
 struct slices;
 
-/* A span: slices are merged as far as the memory requires, and never dropped. */
+/*
+ * A span: slices are merged as far as the memory requires, and never dropped. When that frees
+ * little, they may take an eighth more before they are merged again.
+ */
 #define SLICES_ALL UINT64_MAX
 
 /* @span_ns: how long a slice is kept; @memory: bytes that all slices may take. 0 or -ENOMEM. */

@@ -353,7 +353,7 @@ int64_t keepfile_read(const uint8_t *bytes, size_t size, const struct keepfile_r
 
 	if (size < sizeof(magic) || memcmp(bytes, magic, sizeof(magic)))
 		return -EINVAL;
-	while (size - at >= HEAD) {
+	while (size - at >= HEAD && !(reader->stopped && reader->stopped(reader->ctx))) {
 		uint32_t length = get32(bytes + at);
 		struct cursor c = { bytes + at + HEAD, NULL, false };
 

@@ -79,11 +79,13 @@ struct keepfile_reader {
 	/* Its bytes were checked: the counts are in order, and their number is @slice->nr. */
 	void (*slice)(void *ctx, const struct slice *slice);
 	void *ctx;
+	/* Called before each record: true ends the reading. NULL: it is read to the end. */
+	bool (*stopped)(void *ctx);
 };
 
 /*
- * Read a segment up to its end or the first damaged record. Return the bytes that were read;
- * -EINVAL: it is no segment.
+ * Read a segment up to its end, the first damaged record, or where @reader stops. Return the bytes
+ * that were read; -EINVAL: it is no segment.
  */
 int64_t keepfile_read(const uint8_t *bytes, size_t size, const struct keepfile_reader *reader);
 

@@ -67,7 +67,7 @@ static void on_slice(void *ctx, const struct slice *slice)
 static void run(const uint8_t *data, size_t size)
 {
 	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
-					   on_task,   on_slice,	   NULL };
+					   on_task,   on_slice,	   NULL,     NULL };
 	int64_t read = keepfile_read(data, size, &r);
 
 	if (read > (int64_t)size)

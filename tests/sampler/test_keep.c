@@ -142,7 +142,7 @@ static void on_slice(void *ctx, const struct slice *slice)
 static void read_segments(struct fixture *f)
 {
 	const struct keepfile_reader reader = { on_events, on_function, on_stack, on_interpreter,
-						on_task,   on_slice,	f };
+						on_task,   on_slice,	f,	  NULL };
 	char path[64], *bytes = malloc(1 << 20);
 	struct dirent *e;
 	DIR *d = opendir(f->dir);

@@ -96,7 +96,7 @@ static struct seen read(const uint8_t *bytes, size_t size, int64_t *end)
 {
 	struct seen s = { 0 };
 	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
-					   on_task,   on_slice,	   &s };
+					   on_task,   on_slice,	   &s,	     NULL };
 
 	*end = keepfile_read(bytes, size, &r);
 	return s;
@@ -194,6 +194,30 @@ TEST(test_damaged)
 		assert_true(at < 16 ? end == -EINVAL : end >= 16 && end <= (int64_t)at);
 		out.bytes[at] = was;
 	}
+	keepfile_fini(&out);
+}
+
+static bool after_three(void *ctx)
+{
+	const struct seen *s = ctx;
+
+	return s->nr_slices == 3;
+}
+
+/* Reading ends behind the record after which the reader stops, not at the end. */
+TEST(test_stopped)
+{
+	struct keepfile_out out = { .bytes = NULL };
+	struct seen s = { 0 };
+	const struct keepfile_reader r = { on_events, on_function, on_stack, on_interpreter,
+					   on_task,   on_slice,	   &s,	     after_three };
+	int64_t end;
+
+	write_all(&out);
+	end = keepfile_read(out.bytes, out.size, &r);
+	assert_true(end > 16 && end < (int64_t)out.size / 4);
+	assert_int_equal(s.nr_slices, 3);
+	assert_int_equal(s.nr_functions, 3);
 	keepfile_fini(&out);
 }
 

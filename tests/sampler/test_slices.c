@@ -322,6 +322,39 @@ TEST(test_ten_minutes)
 	slices_free(s);
 }
 
+/*
+ * Slices of which none is dropped, without a common stack: each that follows is not a reason to sort
+ * all of them again.
+ */
+TEST(test_nothing_to_merge)
+{
+	struct slice about = { .begin_ns = 0 };
+	struct count *counts = xcalloc(60000, sizeof(*counts));
+	struct slices *s;
+	int64_t begin = cpu_ns(), filled = 0;
+
+	assert_int_equal(slices_new(&s, SLICES_ALL, 512 << 10), 0);
+	for (uint32_t i = 0; i < 10005; i++) {
+		uint32_t nr = i < 5 ? 30000 : 1;
+
+		for (uint32_t k = 0; k < nr; k++)
+			counts[k] = (struct count){ i < 5 ? i * 30000 + k : 0, 0, 0, 1, i + k };
+		about.end_ns = about.begin_ns + SLICE;
+		assert_int_equal(slices_add(s, counts, nr, &about), 0);
+		about.begin_ns = about.end_ns;
+		if (i == 4) {
+			assert_true(slices_memory(s) > 512 << 10);
+			filled = cpu_ns() - begin;
+			begin = cpu_ns();
+		}
+	}
+	print_message("%lld us of CPU time, then %lld\n", (long long)filled / 1000,
+		      (long long)(cpu_ns() - begin) / 1000);
+	assert_true(cpu_ns() - begin < 5 * (int64_t)SECOND);
+	free(counts);
+	slices_free(s);
+}
+
 static uint32_t add_one(void *ctx, uint32_t id)
 {
 	return id + 1;

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Folders for --open that were written to do harm: reading them can be stopped, takes a bounded
+ * amount of memory, and takes no function for another one.
+ */
+#include "sampler/keep_read.h"
+
+#include "tests/prelude_rcu.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/file/keepfile.h"
+
+#define SECOND 1000000000ULL
+#define BEGIN  (1700000000 * SECOND)
+
+struct fixture {
+	char dir[40], path[64];
+	struct sampler_config config;
+	struct store st;
+	struct keep_read *k;
+	struct keep_read_result result;
+	struct keepfile_out out; /* the segment */
+	atomic_bool stopped;
+};
+
+static int64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * (int64_t)SECOND + ts.tv_nsec;
+}
+
+/* Begin a segment with one event. */
+static void begin_segment(struct fixture *f)
+{
+	const struct keepfile_event clock = { { "cpu-clock", 9 }, 99, true };
+
+	memset(f, 0, sizeof(*f));
+	snprintf(f->dir, sizeof(f->dir), "/tmp/test_keep_read.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	keepfile_header(&f->out);
+	keepfile_put_events(&f->out, &clock, 1);
+}
+
+static void put_function(struct fixture *f, uint32_t id, char kind, const char *name,
+			 const char *module)
+{
+	const struct keepfile_function function = {
+		id, kind, false, false, { name, strlen(name) }, { module, strlen(module) }
+	};
+
+	keepfile_put_function(&f->out, &function);
+	keepfile_put_stack(&f->out, id, &id, 1);
+}
+
+static void put_task(struct fixture *f, uint32_t id, uint32_t pid)
+{
+	const struct keepfile_task task = { id, pid, pid, { "a", 1 }, { "a", 1 }, 0 };
+
+	keepfile_put_task(&f->out, &task);
+}
+
+/* Append a slice of 100 ms: the one with number @i. */
+static void put_slice(struct fixture *f, uint32_t i, struct count *counts, uint32_t nr)
+{
+	struct slice slice = { .begin_ns = BEGIN + i * (SECOND / 10) };
+
+	slice.end_ns = slice.begin_ns + SECOND / 10;
+	assert_int_equal(slice_pack(&slice, counts, nr), 0);
+	keepfile_put_slice(&f->out, &slice);
+	free(slice.bytes);
+}
+
+/* Write the segment and open the folder. */
+static void open_folder(struct fixture *f)
+{
+	FILE *out;
+	struct err e;
+
+	snprintf(f->path, sizeof(f->path), "%s/00000001.keep", f->dir);
+	out = fopen(f->path, "w");
+	assert_non_null(out);
+	assert_false(f->out.failed);
+	assert_int_equal(fwrite(f->out.bytes, 1, f->out.size, out), f->out.size);
+	assert_int_equal(fclose(out), 0);
+	f->config = (struct sampler_config){ .replay = f->dir, .window_ns = 5 * SECOND };
+	if (keep_read_open(&f->k, &f->config, &e) || store_open(&f->st, &f->config, &e))
+		fail_msg("%s", e.text);
+	f->st.shared = aligned_alloc(CACHELINE, sizeof(*f->st.shared));
+	memset(f->st.shared, 0, sizeof(*f->st.shared));
+	store_publish(&f->st, f->st.shared, &f->config, 0, -1, 0);
+}
+
+static int read_folder(struct fixture *f)
+{
+	return keep_read_run(f->k, &f->st, &f->stopped, &f->result);
+}
+
+static void close_folder(struct fixture *f)
+{
+	struct sampler_thread_shared *shared = f->st.shared;
+	char command[64];
+
+	keep_read_close(f->k);
+	store_close(&f->st);
+	free(shared);
+	keepfile_fini(&f->out);
+	snprintf(command, sizeof(command), "rm -r %s", f->dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* Add the segment to the folder @nr times more. */
+static void link_segments(const struct fixture *f, uint32_t nr)
+{
+	char path[64];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "%s/%08x.keep", f->dir, 2 + i);
+		assert_int_equal(link(f->path, path), 0);
+	}
+}
+
+/* Stop when something is read. */
+static void *stop_main(void *arg)
+{
+	struct fixture *f = arg;
+
+	while (!keep_read_permille(f->k))
+		usleep(1000);
+	atomic_store(&f->stopped, true);
+	return NULL;
+}
+
+/* A folder is not read to its end by a session that ends. */
+TEST(test_stop)
+{
+	struct fixture f;
+	pthread_t thread;
+	int64_t begin, took;
+
+	begin_segment(&f);
+	put_function(&f, 0, 'u', "f", "/m");
+	put_task(&f, 0, 10);
+	for (uint32_t i = 0; i < 40000; i++)
+		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, 1 }, 1);
+	open_folder(&f);
+	keep_read_close(f.k);
+	link_segments(&f, 500);
+	assert_int_equal(keep_read_open(&f.k, &f.config, &(struct err){ 0 }), 0);
+	begin = cpu_ns();
+	assert_int_equal(pthread_create(&thread, NULL, stop_main, &f), 0);
+	assert_int_equal(read_folder(&f), -ECANCELED);
+	took = cpu_ns() - begin;
+	pthread_join(thread, NULL);
+	assert_true(keep_read_permille(f.k) < 500);
+	print_message("%d permille, %d ms of CPU time\n", (int)keep_read_permille(f.k),
+		      (int)(took / 1000000));
+	close_folder(&f);
+}
+
+int main(void)
+{
+	return run_rcu_tests(NULL, NULL);
+}
