@@ -25,6 +25,7 @@
 #define COMMS	 (1u << 16)	    /* names of processes, by pid */
 #define PIECE	 ((size_t)4 << 20)  /* bytes that are read at a time */
 #define HEAD_MAX ((size_t)64 << 10) /* of a segment, with its events */
+#define SUM_MAX	 (1ULL << 50)	    /* samples of all slices, the lost ones included */
 #define NO_EVENT 255
 
 /* Ids of the segment -> ids of the tables + 1; 0: unknown. */
@@ -217,6 +218,13 @@ static uint32_t translate(struct keep_read *k, const struct slice *slice, struct
 	return nr;
 }
 
+/* Report whether @slice can be added: sums of more samples would overflow somewhere. */
+static bool fits(const struct keep_read_result *r, const struct slice *slice)
+{
+	return slice->count + slice->lost + slice->throttled <=
+	       SUM_MAX - r->samples - r->other_events - r->lost - r->throttled;
+}
+
 static void on_slice(void *ctx, const struct slice *slice)
 {
 	struct keep_read *k = ctx;
@@ -229,6 +237,10 @@ static void on_slice(void *ctx, const struct slice *slice)
 	/* A clock that was set back: the time is in the history already. */
 	if (k->code || slice->end_ns <= r->last_ns)
 		return;
+	if (!fits(r, slice)) {
+		r->nr_damaged++;
+		return;
+	}
 	counts = malloc(MAX(slice->nr, 1u) * sizeof(*counts));
 	if (!counts) {
 		k->code = -ENOMEM;

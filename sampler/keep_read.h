@@ -15,7 +15,7 @@ struct keep_read;
 struct keep_read_result {
 	uint64_t first_ns, last_ns; /* CLOCK_REALTIME */
 	uint64_t samples, lost, throttled;
-	uint32_t nr_damaged;   /* segments that end early */
+	uint32_t nr_damaged;   /* segments that end early, slices with which a sum is too large */
 	uint64_t other_events; /* samples of other events, which are left out */
 };
 

@@ -156,7 +156,7 @@ int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t
 
 	*count = 0;
 	for (read_begin(&r, bytes, size); slice_read(&r, &c); nr++) {
-		if (r.key <= last || nr == max_nr || *count + c.count < *count)
+		if (r.key <= last || nr == max_nr || c.count > SLICE_COUNT_MAX - *count)
 			return -EINVAL;
 		last = r.key;
 		*count += c.count;

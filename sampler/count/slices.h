@@ -89,9 +89,11 @@ struct slice_reader {
 void slice_read_begin(struct slice_reader *r, const struct slice *slice);
 /* Get the next count. False: the end, or damaged bytes. */
 bool slice_read(struct slice_reader *r, struct count *out);
+/* More than a machine takes in a slice; millions of them can be summed up. */
+#define SLICE_COUNT_MAX (1ULL << 40)
 /*
- * Read packed bytes of another origin, of at most @max_nr counts in ascending order. Return the
- * number of counts; -EINVAL: damaged. *count: samples.
+ * Read packed bytes of another origin, of at most @max_nr counts in ascending order, and of
+ * SLICE_COUNT_MAX samples. Return the number of counts; -EINVAL: damaged. *count: samples.
  */
 int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t *count);
 /* Pack @counts (reordered); malloc'ed. 0 or -ENOMEM. */

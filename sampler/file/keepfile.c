@@ -314,8 +314,8 @@ static bool read_slice(struct cursor *c, const struct keepfile_reader *r)
 	int64_t nr;
 
 	s.end_ns = s.begin_ns + get_max(c, UINT64_MAX / 4);
-	s.lost = get_max(c, UINT64_MAX / 4);
-	s.throttled = get_max(c, UINT64_MAX / 4);
+	s.lost = get_max(c, SLICE_COUNT_MAX);
+	s.throttled = get_max(c, SLICE_COUNT_MAX);
 	s.marks = (uint16_t)get_max(c, UINT16_MAX);
 	s.size = (uint32_t)(c->end - c->at);
 	s.bytes = (uint8_t *)(uintptr_t)c->at;

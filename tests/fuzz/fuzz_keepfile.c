@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Bytes as a segment of --keep: as they are, and with all checksums made right, so that the records
- * themselves are reached. Slices must be in order and add up.
+ * themselves are reached. Slices must be in order, add up, and be the same when they are packed
+ * again.
  * FUZZ: sampler
  */
 #include <stdint.h>
@@ -53,15 +54,22 @@ static void on_task(void *ctx, const struct keepfile_task *t)
 
 static void on_slice(void *ctx, const struct slice *slice)
 {
+	struct count *counts = malloc((slice->nr + 1ULL) * sizeof(*counts));
+	struct slice packed = { .nr = 0 };
 	struct slice_reader r;
-	struct count c;
 	uint64_t count = 0;
 	uint32_t nr = 0;
 
-	for (slice_read_begin(&r, slice); slice_read(&r, &c); nr++)
-		count += c.count;
-	if (nr != slice->nr || count != slice->count || slice->end_ns <= slice->begin_ns)
+	for (slice_read_begin(&r, slice); nr <= slice->nr && slice_read(&r, &counts[nr]); nr++)
+		count += counts[nr].count;
+	if (nr != slice->nr || count != slice->count || slice->end_ns <= slice->begin_ns ||
+	    count > SLICE_COUNT_MAX)
 		abort();
+	if (slice_pack(&packed, counts, nr) || packed.nr != nr || packed.count != count ||
+	    slice_check(packed.bytes, packed.size, nr, &count) != nr || count != slice->count)
+		abort();
+	free(packed.bytes);
+	free(counts);
 }
 
 static void run(const uint8_t *data, size_t size)

@@ -163,6 +163,23 @@ TEST(test_stop)
 	close_folder(&f);
 }
 
+/* Slices with the largest number of samples: the sum has a limit as well. */
+TEST(test_sum_of_samples)
+{
+	struct fixture f;
+
+	begin_segment(&f);
+	put_function(&f, 0, 'u', "f", "/m");
+	put_task(&f, 0, 10);
+	for (uint32_t i = 0; i < 1026; i++)
+		put_slice(&f, i, &(struct count){ 0, 0, 0, SLICE_COUNT_MAX, 1 }, 1);
+	open_folder(&f);
+	assert_int_equal(read_folder(&f), 0);
+	assert_true(f.result.samples == 1024 * SLICE_COUNT_MAX);
+	assert_int_equal(f.result.nr_damaged, 2);
+	close_folder(&f);
+}
+
 int main(void)
 {
 	return run_rcu_tests(NULL, NULL);

@@ -92,6 +92,10 @@ static void on_slice(void *ctx, const struct slice *slice)
 	s->nr_slices++;
 }
 
+static void no_slice(void *ctx, const struct slice *slice)
+{
+}
+
 static struct seen read(const uint8_t *bytes, size_t size, int64_t *end)
 {
 	struct seen s = { 0 };
@@ -195,6 +199,35 @@ TEST(test_damaged)
 		out.bytes[at] = was;
 	}
 	keepfile_fini(&out);
+}
+
+/* Read a slice with @count and @more samples, and @lost ones. */
+static bool is_read(uint64_t count, uint64_t more, uint64_t lost)
+{
+	struct count counts[] = { { 0, 3, 0, count, 100 }, { 1, 4, 1, more, 7 } };
+	struct slice slice = { .begin_ns = 1000, .end_ns = 1100, .lost = lost };
+	struct keepfile_out out = { .bytes = NULL };
+	bool read;
+
+	assert_int_equal(slice_pack(&slice, counts, 2), 0);
+	keepfile_header(&out);
+	keepfile_put_slice(&out, &slice);
+	read = keepfile_read(out.bytes, out.size, &(struct keepfile_reader){ .slice = no_slice }) ==
+	       (int64_t)out.size;
+	free(slice.bytes);
+	keepfile_fini(&out);
+	return read;
+}
+
+/* Numbers of samples that no machine takes: their sums would overflow. */
+TEST(test_too_many_samples)
+{
+	assert_true(is_read(1, 2, 0));
+	assert_true(is_read(SLICE_COUNT_MAX - 1, 1, SLICE_COUNT_MAX));
+	assert_false(is_read(SLICE_COUNT_MAX, 1, 0));
+	assert_false(is_read(1, SLICE_COUNT_MAX, 0));
+	assert_false(is_read(UINT64_MAX / 2, 1, 0));
+	assert_false(is_read(1, 2, SLICE_COUNT_MAX + 1));
 }
 
 static bool after_three(void *ctx)

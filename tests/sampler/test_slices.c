@@ -323,7 +323,7 @@ TEST(test_ten_minutes)
 }
 
 /*
- * Slices of which none is dropped, without a common stack: each that follows is not a reason to sort
+ * Slices of which none is dropped, without a common stack: each that follows is no reason to sort
  * all of them again.
  */
 TEST(test_nothing_to_merge)
