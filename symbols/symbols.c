@@ -268,11 +268,26 @@ void symbols_keep_interpreter(struct objects *objects, const char *name, size_t 
 		atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
 }
 
+/*
+ * Find the kept function @text. Another one may have the same hash, as start of its place: then it
+ * gets the next start that is free. SYMBOL_NONE: it is new.
+ */
+static uint32_t find_kept(const struct symbols *s, struct symtab_key *key,
+			  const struct symtab_text *text)
+{
+	uint32_t id;
+
+	while ((id = symtab_find_named(s->symtab, key, text)) == SYMBOL_NONE &&
+	       symtab_find(s->symtab, key) != SYMBOL_NONE)
+		key->start++;
+	return id;
+}
+
 /* Name the place @key of a kept function. Return it. */
-static uint32_t keep_place(struct symbols *s, struct places *places, const struct symtab_key *key,
+static uint32_t keep_place(struct symbols *s, struct places *places, struct symtab_key *key,
 			   const struct symtab_text *text)
 {
-	uint32_t id = symtab_find(s->symtab, key), place;
+	uint32_t id = find_kept(s, key, text), place;
 
 	if (id == SYMBOL_NONE)
 		id = symtab_add(s->symtab, key, text);
@@ -288,7 +303,7 @@ static uint32_t keep_place(struct symbols *s, struct places *places, const struc
 
 uint32_t symbols_keep_wait(struct symbols *s, struct places *places, enum wait_kind kind)
 {
-	const struct symtab_key key = { .object = symbols_wait(s), .start = kind };
+	struct symtab_key key = { .object = symbols_wait(s), .start = kind };
 	const char *name = wait_kind_name(kind == WAIT_FOUND ? kind : MIN(kind, WAIT_OTHER));
 	const struct symtab_text text = { name, "[wait]", strlen(name), 6, 'w', false };
 

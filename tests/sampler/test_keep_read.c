@@ -180,6 +180,51 @@ TEST(test_sum_of_samples)
 	close_folder(&f);
 }
 
+/* Return the samples of functions of this name in all slices. */
+static uint64_t samples_of(const struct fixture *f, const char *name)
+{
+	const struct slices *slices = history_slices(f->st.history);
+	uint64_t samples = 0;
+
+	for (uint32_t i = 0; i < slices_nr(slices); i++) {
+		struct slice_reader r;
+		struct count c;
+
+		for (slice_read_begin(&r, slices_at(slices, i)); slice_read(&r, &c);) {
+			uint32_t nr;
+			const uint32_t *places = stacks_at(f->st.stacks, c.stack, &nr);
+			const struct place *place = places_at(f->st.places, places[0]);
+			const struct symbol *s =
+				symbols_at(f->st.symbols, atomic_load(&place->symbol));
+
+			if (s && !strcmp(s->name.str, name))
+				samples += c.count;
+		}
+	}
+	return samples;
+}
+
+/* Two functions of JITs that hash_u64() gives one hash, as any user can name them. */
+TEST(test_names_with_one_hash)
+{
+	static const char victim[] = "LazyCompile:*checkPassword app.js", evil[] = "evil01dcMjkFg3m"
+										   "w";
+	struct count counts[] = { { 0, 0, 0, 1, 1 }, { 1, 0, 0, 99, 99 }, { 2, 0, 0, 7, 7 } };
+	struct fixture f;
+
+	begin_segment(&f);
+	put_function(&f, 0, 'j', victim, "[perf map]");
+	put_function(&f, 1, 'j', evil, "[perf map]");
+	put_function(&f, 2, 'j', victim, "[perf map]");
+	put_task(&f, 0, 10);
+	put_slice(&f, 0, counts, 3);
+	open_folder(&f);
+	assert_int_equal(read_folder(&f), 0);
+	assert_int_equal(samples_of(&f, victim), 8);
+	assert_int_equal(samples_of(&f, evil), 99);
+	close_folder(&f);
+}
+
 int main(void)
 {
 	return run_rcu_tests(NULL, NULL);
