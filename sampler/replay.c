@@ -186,6 +186,7 @@ static int run_kept(struct replay *r, struct store *st, struct replay_result *ou
 	r->nr_cpus = 1;
 	r->cpus[0] = (struct replay_cpu){ .lost = k->lost, .throttled = k->throttled };
 	r->cpus[0].samples.taken = r->cpus[0].samples.complete = k->samples;
+	r->cpus[0].samples.nameless = k->nameless;
 	*out = (struct replay_result){
 		.cpus = r->cpus,
 		.nr_cpus = 1,

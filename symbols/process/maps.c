@@ -22,6 +22,8 @@
 /* Shortest and longest pause between readings of all processes because of lost records. */
 #define REREAD_MIN_NS 1000000000ull
 #define REREAD_MAX_NS 8000000000ull
+/* Processes and threads of a recording, which may have any number: a full table of tasks. */
+#define RECORDED_MAX (1u << 19)
 
 /* Add the idle task, which is not in /proc. */
 static int add_swapper(struct maps *m)
@@ -175,6 +177,12 @@ static uint8_t jvm_thread(const struct tasks *tasks, uint32_t id)
 	return task ? task->jvm_thread : LANG_NONE_NO_FRAMES;
 }
 
+/* Test whether processes of a recording were left out. */
+static bool was_full(const struct maps *m)
+{
+	return m->no_proc && atomic_load_explicit(&m->procs.nr_refused, memory_order_relaxed);
+}
+
 /* Fill @hit for a known process. */
 static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid_t tid,
 		     uint64_t time_ns, struct maps_hit *hit)
@@ -198,6 +206,8 @@ static void fill_hit(struct maps *m, struct tasks *tasks, struct process *p, pid
 	if (th) {
 		hit->task = task_id(m, tasks, th, p, time_ns);
 		hit->full = hit->task == TASK_UNKNOWN;
+	} else {
+		hit->full = was_full(m);
 	}
 	if (lang && lang->info.kind == LANG_JAVA)
 		hit->jvm_thread = jvm_thread(tasks, hit->task);
@@ -213,6 +223,8 @@ void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64
 	*hit = (struct maps_hit){ .task = TASK_UNKNOWN };
 	if (p)
 		fill_hit(m, tasks, p, tid, time_ns, hit);
+	else
+		hit->full = was_full(m);
 	hit->outside = m->in_namespace && !pid;
 	reclaim_reader_done();
 }
@@ -232,6 +244,7 @@ bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns,
 void maps_no_proc(struct maps *m)
 {
 	m->no_proc = true;
+	processes_limit(&m->procs, RECORDED_MAX);
 }
 
 void maps_in_namespace(struct maps *m)

@@ -14,15 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
+
 void processes_init(struct processes *t)
 {
 	memset(t, 0, sizeof(*t));
 	t->doomed_tail = &t->doomed;
+	t->secret = keyhash_new_key().k0;
+	t->max_nodes = UINT32_MAX;
 }
 
-static uint32_t bucket(pid_t pid)
+void processes_limit(struct processes *t, uint32_t max_nodes)
 {
-	return (uint32_t)hash_u64((uint64_t)pid) & (PROCS_BUCKETS - 1);
+	t->max_nodes = max_nodes;
+}
+
+static bool is_full(const struct processes *t)
+{
+	return t->nr_nodes >= t->max_nodes;
+}
+
+/* Return the chain of @pid: another one after each start, so that nobody chooses pids of one. */
+static uint32_t bucket(const struct processes *t, pid_t pid)
+{
+	return (uint32_t)hash_u64((uint64_t)pid ^ t->secret) & (PROCS_BUCKETS - 1);
 }
 
 /*
@@ -42,7 +57,7 @@ struct process *process_find(const struct processes *t, pid_t pid, uint64_t time
 
 	/* Acquire: pairs with the release in process_insert(). */
 	for (struct process *p =
-		     atomic_load_explicit(&t->processes[bucket(pid)], memory_order_acquire);
+		     atomic_load_explicit(&t->processes[bucket(t, pid)], memory_order_acquire);
 	     p; p = atomic_load_explicit(&p->next, memory_order_acquire))
 		if (p->pid == pid && (!best || is_better(p->birth_ns, best->birth_ns, time_ns)))
 			best = p;
@@ -56,7 +71,7 @@ struct process_thread *process_thread_find(const struct processes *t, pid_t pid,
 
 	/* Acquire: pairs with the release in process_thread_add(). */
 	for (struct process_thread *th =
-		     atomic_load_explicit(&t->threads[bucket(tid)], memory_order_acquire);
+		     atomic_load_explicit(&t->threads[bucket(t, tid)], memory_order_acquire);
 	     th; th = atomic_load_explicit(&th->next, memory_order_acquire))
 		if (th->tid == tid && th->pid == pid &&
 		    (!best || is_better(th->birth_ns, best->birth_ns, time_ns)))
@@ -156,7 +171,7 @@ static void free_thread(struct reclaim *head)
 /* Take @p out of its chain; readers at it find the rest. */
 static void drop_process(struct processes *t, struct process *p)
 {
-	_Atomic(struct process *) *link = &t->processes[bucket(p->pid)];
+	_Atomic(struct process *) *link = &t->processes[bucket(t, p->pid)];
 	struct process *q;
 
 	assert(p->doomed.is_doomed && !p->threads && !p->dirty);
@@ -167,12 +182,13 @@ static void drop_process(struct processes *t, struct process *p)
 			      memory_order_release);
 	space_edit_free(p->edit);
 	space_put(atomic_load_explicit(&p->space, memory_order_relaxed));
+	t->nr_nodes--;
 	reclaim_later(&p->rcu, free_process);
 }
 
 static void drop_thread(struct processes *t, struct process_thread *th)
 {
-	_Atomic(struct process_thread *) *link = &t->threads[bucket(th->tid)];
+	_Atomic(struct process_thread *) *link = &t->threads[bucket(t, th->tid)];
 	struct process_thread *q;
 
 	assert(th->doomed.is_doomed && !th->process);
@@ -181,15 +197,26 @@ static void drop_thread(struct processes *t, struct process_thread *th)
 		link = &q->next;
 	atomic_store_explicit(link, atomic_load_explicit(&th->next, memory_order_relaxed),
 			      memory_order_release);
+	t->nr_nodes--;
 	reclaim_later(&th->rcu, free_thread);
+}
+
+/* A process or thread was not added: without @room, or as memory is out. */
+static void count_refused(struct processes *t, bool room)
+{
+	if (!room)
+		atomic_fetch_add_explicit(&t->nr_refused, 1, memory_order_relaxed);
 }
 
 struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns)
 {
-	struct process *p = calloc(1, sizeof(*p));
+	bool room = !is_full(t) || process_find(t, pid, birth_ns);
+	struct process *p = room ? calloc(1, sizeof(*p)) : NULL;
 
-	if (!p)
+	if (!p) {
+		count_refused(t, room);
 		return NULL;
+	}
 	p->pid = pid;
 	p->id = ++t->next_id;
 	p->birth_ns = birth_ns;
@@ -200,12 +227,13 @@ struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns)
 
 void process_insert(struct processes *t, struct process *p)
 {
-	_Atomic(struct process *) *head = &t->processes[bucket(p->pid)];
+	_Atomic(struct process *) *head = &t->processes[bucket(t, p->pid)];
 	struct process *first = atomic_load_explicit(head, memory_order_relaxed);
 	uint64_t next_ns = UINT64_MAX;
 	struct process *oldest = NULL;
 	uint32_t nr = 1;
 
+	t->nr_nodes++;
 	atomic_fetch_add_explicit(&t->nr_processes, 1, memory_order_relaxed);
 	for (struct process *q = first; q;
 	     q = atomic_load_explicit(&q->next, memory_order_relaxed)) {
@@ -226,7 +254,7 @@ void process_insert(struct processes *t, struct process *p)
 	atomic_store_explicit(&p->next, first, memory_order_relaxed);
 	/* Publishes the node; pairs with process_find(). */
 	atomic_store_explicit(head, p, memory_order_release);
-	if (nr <= INCARNATIONS_MAX || !oldest)
+	if ((nr <= INCARNATIONS_MAX && !is_full(t)) || !oldest)
 		return;
 	drop_process(t, oldest);
 	atomic_fetch_add_explicit(&t->nr_programs_dropped, 1, memory_order_relaxed);
@@ -235,7 +263,7 @@ void process_insert(struct processes *t, struct process *p)
 struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid)
 {
 	struct process_thread *th =
-		atomic_load_explicit(&t->threads[bucket(tid)], memory_order_relaxed);
+		atomic_load_explicit(&t->threads[bucket(t, tid)], memory_order_relaxed);
 
 	while (th && (th->tid != tid || th->pid != pid || th->doomed.is_doomed))
 		th = atomic_load_explicit(&th->next, memory_order_relaxed);
@@ -264,13 +292,17 @@ static void name_init(struct processes *t, struct thread_name *name, uint64_t bi
 struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm)
 {
-	_Atomic(struct process_thread *) *head = &t->threads[bucket(tid)];
+	_Atomic(struct process_thread *) *head = &t->threads[bucket(t, tid)];
 	struct process_thread *first = atomic_load_explicit(head, memory_order_relaxed);
-	struct process_thread *th = calloc(1, sizeof(*th)), *oldest = NULL;
+	bool room = !is_full(t) || process_thread_find(t, p->pid, tid, birth_ns);
+	struct process_thread *th = room ? calloc(1, sizeof(*th)) : NULL, *oldest = NULL;
 	uint32_t nr = 1;
 
-	if (!th)
+	if (!th) {
+		count_refused(t, room);
 		return NULL;
+	}
+	t->nr_nodes++;
 	th->pid = p->pid;
 	th->tid = tid;
 	th->doomed.is_thread = true;
@@ -296,7 +328,7 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 	}
 	/* Publishes the node; pairs with process_thread_find(). */
 	atomic_store_explicit(head, th, memory_order_release);
-	if (nr > INCARNATIONS_MAX && oldest)
+	if ((nr > INCARNATIONS_MAX || is_full(t)) && oldest)
 		drop_thread(t, oldest);
 	return th;
 }

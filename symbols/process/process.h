@@ -98,16 +98,24 @@ struct process_thread {
 #define PROCS_BUCKETS 16384u
 
 struct processes {
+	uint64_t secret; /* of the chains */
 	_Atomic(struct process *) processes[PROCS_BUCKETS];
 	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
 	uint32_t next_id, next_number;
+	uint32_t nr_nodes, max_nodes;	  /* W: processes and threads that can be found */
+	atomic_ulong nr_refused;	  /* relaxed: were not added, beyond the limit */
 	atomic_ulong nr_processes;	  /* alive; relaxed: a figure only */
 	atomic_ulong nr_names_dropped;	  /* relaxed: a figure only */
 	atomic_ulong nr_programs_dropped; /* relaxed: a figure only */
 };
 
 void processes_init(struct processes *t);
+/*
+ * Keep at most @max_nodes processes and threads. Beyond it new ones are refused; an incarnation of
+ * one that is known replaces its oldest.
+ */
+void processes_limit(struct processes *t, uint32_t max_nodes);
 /* Free all immediately; no readers may be left. Spaces go through space_put(). */
 void processes_fini(struct processes *t);
 /* Free nodes doomed before @before_ns. */
@@ -121,7 +129,7 @@ struct process *process_find(const struct processes *t, pid_t pid, uint64_t time
 struct process_thread *process_thread_find(const struct processes *t, pid_t pid, pid_t tid,
 					   uint64_t time_ns);
 
-/* Make an incarnation, not visible yet; NULL when memory is out. */
+/* Make an incarnation, not visible yet; NULL: memory is out, or the table is full. */
 struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns);
 /* Publish @p, which replaces the incarnation of its time. */
 void process_insert(struct processes *t, struct process *p);
@@ -131,8 +139,8 @@ void process_end(struct processes *t, struct process *p, uint64_t time_ns);
 struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns);
 
 /*
- * Add an incarnation of a thread, which replaces that of its time. NULL when memory
- * is out.
+ * Add an incarnation of a thread, which replaces that of its time. NULL: memory is out, or the
+ * table is full.
  */
 struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
 					  uint64_t birth_ns, struct safe_text comm);

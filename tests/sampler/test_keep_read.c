@@ -8,6 +8,7 @@
 #include "tests/prelude_rcu.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,6 +92,7 @@ static void open_folder(struct fixture *f)
 	f->config = (struct sampler_config){ .replay = f->dir, .window_ns = 5 * SECOND };
 	if (keep_read_open(&f->k, &f->config, &e) || store_open(&f->st, &f->config, &e))
 		fail_msg("%s", e.text);
+	maps_no_proc(f->st.maps);
 	f->st.shared = aligned_alloc(CACHELINE, sizeof(*f->st.shared));
 	memset(f->st.shared, 0, sizeof(*f->st.shared));
 	store_publish(&f->st, f->st.shared, &f->config, 0, -1, 0);
@@ -222,6 +224,30 @@ TEST(test_names_with_one_hash)
 	assert_int_equal(read_folder(&f), 0);
 	assert_int_equal(samples_of(&f, victim), 8);
 	assert_int_equal(samples_of(&f, evil), 99);
+	close_folder(&f);
+}
+
+/* Millions of processes: without room in the tables, their samples are unknown. */
+TEST(test_many_processes)
+{
+	struct fixture f;
+	size_t before;
+
+	begin_segment(&f);
+	put_function(&f, 0, 'u', "f", "/m");
+	put_task(&f, 1, 1);
+	for (uint32_t i = 2; i <= 1000000; i++)
+		put_task(&f, 2 + i % 65536, i);
+	put_slice(&f, 0, (struct count[]){ { 0, 1, 0, 5, 5 }, { 0, 2 + 1000000 % 65536, 0, 3, 3 } },
+		  2);
+	open_folder(&f);
+	before = mallinfo2().uordblks;
+	assert_int_equal(read_folder(&f), 0);
+	print_message("%zu MiB\n", (mallinfo2().uordblks - before) >> 20);
+	/* Sanitizers have another allocator. */
+	assert_true(mallinfo2().uordblks - before < 300U << 20);
+	assert_int_equal(f.result.samples, 8);
+	assert_int_equal(f.result.nameless, 3);
 	close_folder(&f);
 }
 

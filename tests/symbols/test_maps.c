@@ -282,6 +282,69 @@ TEST(test_exec_storm, setup, teardown)
 	assert_int_equal(stats.nr_programs_dropped, 20 * EXECS + 1 - INCARNATIONS_MAX);
 }
 
+/* Return the CPU time of telling and finding the processes @pids. */
+static uint64_t processes_ns(const pid_t *pids, uint32_t nr)
+{
+	uint64_t begin_ns = time_thread_ns();
+
+	for (uint32_t i = 0; i < nr; i++)
+		tell_comm(pids[i], pids[i], "a", false, 100);
+	publish(200);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_true(find(pids[i], pids[i], 200).process);
+	return time_thread_ns() - begin_ns;
+}
+
+#define CHAINED 4000u
+
+/* Pids that hash_u64() has in one chain cost as much as others. */
+TEST(test_chosen_pids, setup, teardown)
+{
+	pid_t others[CHAINED], chosen[CHAINED];
+	uint64_t others_ns, chosen_ns;
+	pid_t pid = 0;
+
+	for (uint32_t i = 0; i < CHAINED; i++) {
+		others[i] = 100000000 + (pid_t)i;
+		do
+			pid++;
+		while (hash_u64((uint64_t)pid) & (PROCS_BUCKETS - 1));
+		chosen[i] = pid;
+	}
+	others_ns = processes_ns(others, CHAINED);
+	chosen_ns = processes_ns(chosen, CHAINED);
+	print_message("%u us, chosen ones %u us\n", (unsigned int)(others_ns / 1000),
+		      (unsigned int)(chosen_ns / 1000));
+	assert_true(chosen_ns < 4 * others_ns + 10000000);
+}
+
+/* A recording may have any number of processes: some are known, with their last program. */
+TEST(test_recorded_limit, setup, teardown)
+{
+	const pid_t nr = 600000;
+	struct maps_stats stats;
+
+	maps_no_proc(maps);
+	for (pid_t pid = 1; pid <= nr; pid++) {
+		tell_comm(pid, pid, "a", false, 100);
+		if (pid % 1000 == 0)
+			publish(200);
+	}
+	maps_stats(maps, &stats);
+	assert_true(stats.nr_processes > 200000 && stats.nr_processes <= 1 << 18);
+	assert_false(find(nr, nr, 200).process);
+	assert_true(find(nr, nr, 200).full);
+	assert_int_equal(find(nr, nr, 200).task, TASK_UNKNOWN);
+	assert_string_equal(task_of(5, 5, 200)->comm.str, "a");
+	tell_comm(5, 5, "next", true, 300);
+	tell_comm(nr, nr, "none", true, 300);
+	publish(400);
+	assert_string_equal(task_of(5, 5, 400)->comm.str, "next");
+	assert_false(find(nr, nr, 400).process);
+	maps_stats(maps, &stats);
+	assert_true(stats.nr_processes <= 1 << 18);
+}
+
 /* Some renames are all kept; of many the latest is, and one every 10 ms. */
 TEST(test_names_kept, setup, teardown)
 {
