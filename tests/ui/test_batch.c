@@ -475,6 +475,76 @@ TEST(test_total_order)
 	free(b);
 }
 
+/* Give the profile @nr processes with two tasks each, all first ones before all second ones. */
+static void fill_processes(struct fixture *f, uint32_t nr)
+{
+	static uint8_t stack_waits[ARRAY_SIZE(f->stacks)] = { WAIT_RUNNING, WAIT_OTHER };
+
+	f->p.processes = xcalloc(nr, sizeof(*f->p.processes));
+	f->p.tasks = xcalloc(2ULL * nr, sizeof(*f->p.tasks));
+	for (uint32_t i = 0; i < 2 * nr; i++) {
+		f->p.processes[i % nr] = (struct profile_process){ .id = 1 + i % nr,
+								   .pid = 10 + (int)(i % nr),
+								   .comm = TEXT("a") };
+		f->p.tasks[i] = (struct profile_task){
+			.id = i, .tid = 10 + (int)i, .process = i % nr, .comm = TEXT("a")
+		};
+	}
+	f->p.nr_processes = nr;
+	f->p.nr_tasks = 2 * nr;
+	f->p.stack_waits = stack_waits;
+}
+
+/* Return the least CPU time of printing a profile with waits of @nr processes, of three. */
+static uint64_t waits_ns(uint32_t nr)
+{
+	uint64_t least = UINT64_MAX;
+	struct fixture f;
+
+	fixture_init(&f);
+	fill_processes(&f, nr);
+	for (int i = 0; i < 3; i++) {
+		uint64_t begin_ns = time_thread_ns();
+
+		free(print(&f.p, &ndjson));
+		least = MIN(least, time_thread_ns() - begin_ns);
+	}
+	free(f.p.processes);
+	free(f.p.tasks);
+	return least;
+}
+
+/* Threads are below their processes, and processes cost as much each as they become more. */
+TEST(test_waits_of_processes)
+{
+	uint64_t few_ns, many_ns;
+	struct fixture f;
+	json_t *o, *list;
+
+	fixture_init(&f);
+	fill_processes(&f, 3);
+	o = print_json(&f.p, &ndjson);
+	list = json_object_get(json_object_get(o, "waits"), "processes");
+	assert_int_equal(json_array_size(list), 3);
+	for (size_t i = 0; i < 3; i++) {
+		json_t *process = json_array_get(list, i);
+		json_t *threads = json_object_get(process, "threads");
+
+		assert_int_equal(integer(process, "pid"), 10 + i);
+		assert_int_equal(json_array_size(threads), 2);
+		assert_int_equal(integer(json_array_get(threads, 0), "tid"), 10 + i);
+		assert_int_equal(integer(json_array_get(threads, 1), "tid"), 13 + i);
+	}
+	json_decref(o);
+	free(f.p.processes);
+	free(f.p.tasks);
+	few_ns = waits_ns(20000);
+	many_ns = waits_ns(40000);
+	print_message("%u ms, %u ms\n", (unsigned int)(few_ns / 1000000),
+		      (unsigned int)(many_ns / 1000000));
+	assert_true(many_ns <= 3 * few_ns);
+}
+
 /* Our messages may carry foreign text: no byte drives a terminal or breaks a line. */
 static void spoil(struct fixture *f)
 {

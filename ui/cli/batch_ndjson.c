@@ -365,18 +365,41 @@ static json_t *messages(const struct profile *p)
 	return list;
 }
 
+/* The tasks of each process, in their order: lists by index + 1, 0 is the end. */
+struct by_process {
+	uint32_t *first; /* by process */
+	uint32_t *next;	 /* by task */
+};
+
+/* Group the tasks by process, in one pass: there may be tens of thousands of both. */
+static bool group_tasks(const struct profile *p, struct by_process *by)
+{
+	by->first = calloc(p->nr_processes + 1ULL, sizeof(*by->first));
+	by->next = calloc(p->nr_tasks + 1ULL, sizeof(*by->next));
+	if (!by->first || !by->next)
+		return false;
+	for (uint32_t i = p->nr_tasks; i-- > 0;) {
+		uint32_t process = p->tasks[i].process;
+
+		if (process >= p->nr_processes)
+			continue;
+		by->next[i] = by->first[process];
+		by->first[process] = i + 1;
+	}
+	return true;
+}
+
 /* Write the time of one process by the state of its threads, in seconds of the window. */
-static json_t *process_times(const struct profile *p, uint32_t process, double (*tasks)[WAIT_NR])
+static json_t *process_times(const struct profile *p, uint32_t process, const struct by_process *by,
+			     double (*tasks)[WAIT_NR])
 {
 	json_t *o = json_object(), *threads = json_array();
 	double sums[WAIT_NR] = { 0 };
 
-	for (uint32_t i = 0; i < p->nr_tasks; i++) {
-		json_t *t;
+	for (uint32_t next = by->first[process]; next; next = by->next[next - 1]) {
+		uint32_t i = next - 1;
+		json_t *t = json_object();
 
-		if (p->tasks[i].process != process)
-			continue;
-		t = json_object();
 		json_object_set_new(t, "tid", json_integer(p->tasks[i].tid));
 		for (int k = WAIT_RUNNING; k < WAIT_NR; k++) {
 			sums[k] += tasks[i][k];
@@ -399,6 +422,8 @@ static json_t *waits(const struct profile *p)
 {
 	json_t *o = json_object(), *list = json_array();
 	double(*tasks)[WAIT_NR] = calloc(p->nr_tasks + 1ULL, sizeof(*tasks));
+	struct by_process by;
+	bool grouped = group_tasks(p, &by);
 
 	json_object_set_new(o, "window_s", number((double)p->window_ns / 1e9));
 	json_object_set_new(o, "switched", count(p->waits.switched));
@@ -413,9 +438,11 @@ static json_t *waits(const struct profile *p)
 	json_object_set_new(o, "seen_s", number((double)p->waits.seen_ns / 1e9));
 	if (tasks)
 		fold_waits(p, 0, tasks);
-	for (uint32_t i = 0; i < p->nr_processes && tasks; i++)
-		json_array_append_new(list, process_times(p, i, tasks));
+	for (uint32_t i = 0; i < p->nr_processes && tasks && grouped; i++)
+		json_array_append_new(list, process_times(p, i, &by, tasks));
 	json_object_set_new(o, "processes", list);
+	free(by.first);
+	free(by.next);
 	free(tasks);
 	return o;
 }
