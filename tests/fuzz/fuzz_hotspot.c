@@ -195,6 +195,12 @@ static void check_blobs(const struct hotspot *h)
 	}
 }
 
+static void name_all(struct hotspot *h, struct remote *r)
+{
+	for (uint32_t i = 0; i < h->nr_blobs; i++)
+		hotspot_name(h, r, i);
+}
+
 /* Look up code all over the heap, in an order that the input chooses. */
 static void look_up(struct hotspot *h, struct remote *r, uint8_t from)
 {
@@ -218,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	make(jdk25);
 	for (int round = 0; round < 2; round++) {
 		hotspot_scan(&h, &remote);
+		name_all(&h, &remote);
 		/* Before anything is laid over it, the JVM is read in full. */
 		if (!round &&
 		    (h.nr_blobs != 1 || !h.blobs[0].name ||
@@ -225,6 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		check_blobs(&h);
 		look_up(&h, &remote, size ? data[0] : 0);
+		name_all(&h, &remote);
 		check_blobs(&h);
 		for (uint32_t i = 0; i < MIN(h.nr_blobs, 4); i++) {
 			uint64_t pc = h.blobs[i].start + (size ? data[0] : 0);
