@@ -3,6 +3,7 @@
 #ifndef TESTS_UNHASH_H
 #define TESTS_UNHASH_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,54 @@ static inline bool unhash_name(char name[static UNHASH_SIZE + 1], const char pre
 	memcpy(name, words, sizeof(words));
 	name[UNHASH_SIZE] = 0;
 	return strlen(name) == UNHASH_SIZE && !strchr(name, '/');
+}
+
+#define UNHASH_TWIN 12U
+
+/* Append @byte to the hash FNV-1a; return by how much that changed it before the product. */
+static inline int unhash_append(uint64_t *hash, int byte)
+{
+	int before = (uint8_t)*hash, after = before ^ byte;
+
+	*hash = (*hash - (uint64_t)before + (uint64_t)after) * 0x100000001b3ULL;
+	return after - before;
+}
+
+static inline bool unhash_is_printable(int byte)
+{
+	return byte > ' ' && byte <= '~' && byte != '/';
+}
+
+/*
+ * Make two texts that have one hash FNV-1a after *@hash, which becomes that hash: what their bytes
+ * add to it differs by numbers of which the sum, with the powers of the prime, is 0.
+ */
+static inline void unhash_twins(char a[static UNHASH_TWIN + 1], char b[static UNHASH_TWIN + 1],
+				uint64_t *hash, uint64_t seed)
+{
+	static const int apart[UNHASH_TWIN] = { 1, 8, -2, -4, -10, -6, 14, 2, 18, 13, -15, 17 };
+	uint64_t ha = *hash, hb = *hash;
+
+	for (uint32_t i = 0, tries = 0; i < UNHASH_TWIN; tries++) {
+		int before = (uint8_t)hb, byte = (int)((seed = hash_u64(seed + 1)) % 128);
+		int after = before + ((uint8_t)ha ^ byte) - (uint8_t)ha + apart[i];
+
+		/* After some bytes there is no next one: begin again. */
+		if (tries == 3000) {
+			i = tries = 0;
+			ha = hb = *hash;
+			continue;
+		}
+		if (!unhash_is_printable(byte) || after < 0 || after > 255 ||
+		    !unhash_is_printable(after ^ before))
+			continue;
+		a[i] = (char)byte;
+		b[i++] = (char)(after ^ before);
+		unhash_append(&ha, byte);
+		unhash_append(&hb, after ^ before);
+	}
+	a[UNHASH_TWIN] = b[UNHASH_TWIN] = 0;
+	*hash = ha;
 }
 
 #endif

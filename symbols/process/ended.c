@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 struct name {
 	struct task task; /* pid and tid -1, start 0; texts are in the arena */
@@ -18,6 +19,7 @@ struct name {
 };
 
 struct ended {
+	struct keyhash_key secret; /* else processes can choose names with one hash */
 	struct hashset set;
 	struct hashset counted; /* ids of processes since the table is @serial */
 	uint32_t serial;
@@ -32,6 +34,7 @@ struct ended *ended_new(void)
 
 	if (!e)
 		return NULL;
+	e->secret = keyhash_new_key();
 	e->texts = text_arena_new();
 	if (e->texts)
 		return e;
@@ -50,21 +53,24 @@ void ended_free(struct ended *e)
 	free(e);
 }
 
-static uint64_t hash_of(uint64_t hash, struct safe_text t)
-{
-	for (uint32_t i = 0; i < t.size; i++)
-		hash = (hash ^ (uint8_t)t.str[i]) * 0x100000001b3ULL;
-	return hash_u64(hash + t.size);
-}
-
 static bool is_same(struct safe_text a, struct safe_text b)
 {
 	return a.size == b.size && (!a.size || !memcmp(a.str, b.str, a.size));
 }
 
-static uint64_t process_hash(const struct task *t, const struct process_details *known)
+/* Hash the texts of the process of @t, and the name of the thread if @thread. */
+static uint64_t texts_hash(const struct ended *e, const struct task *t,
+			   const struct process_details *known, bool thread)
 {
-	return hash_of(hash_of(hash_of(t->uid, t->process_comm), known->cgroup), known->container);
+	struct keyhash h = keyhash_begin(&e->secret);
+
+	keyhash_word(&h, (uint64_t)t->uid << 1 | thread);
+	keyhash_bytes(&h, t->process_comm.str, t->process_comm.size);
+	keyhash_bytes(&h, known->cgroup.str, known->cgroup.size);
+	keyhash_bytes(&h, known->container.str, known->container.size);
+	if (thread)
+		keyhash_bytes(&h, t->comm.str, t->comm.size);
+	return keyhash_end(&h);
 }
 
 static bool is_same_process(const struct name *n, const struct task *t,
@@ -76,9 +82,10 @@ static bool is_same_process(const struct name *n, const struct task *t,
 }
 
 /* Find a name of the process of @t, that of the thread too if @thread; NULL: there is none. */
-static struct name *find(const struct ended *e, uint64_t hash, const struct task *t,
+static struct name *find(const struct ended *e, const struct task *t,
 			 const struct process_details *known, bool thread)
 {
+	uint64_t hash = texts_hash(e, t, known, thread);
 	uint32_t at = 0, id;
 
 	while ((id = hashset_next(&e->set, hash, &at)) != HASHSET_NONE)
@@ -97,7 +104,6 @@ static struct safe_text keep(struct ended *e, struct safe_text t)
 static struct name *add(struct ended *e, const struct task *t, const struct process_details *known,
 			const struct name *of, struct ended_ids *ids)
 {
-	uint64_t hash = process_hash(t, known);
 	struct name *n;
 
 	if (!e->names)
@@ -121,10 +127,10 @@ static struct name *add(struct ended *e, const struct task *t, const struct proc
 	n->known.container = of ? of->known.container : keep(e, known->container);
 	n->first = of ? of->first : e->nr;
 	ids->number_used = true;
-	hashset_add(&e->set, hash_of(hash, t->comm), e->nr);
+	hashset_add(&e->set, texts_hash(e, t, known, true), e->nr);
 	if (!of) {
 		ids->process_used = true;
-		hashset_add(&e->set, hash, e->nr);
+		hashset_add(&e->set, texts_hash(e, t, known, false), e->nr);
 		hashset_add(&e->set, hash_u64(ids->process), e->nr);
 	}
 	e->nr++;
@@ -152,15 +158,13 @@ uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
 {
 	struct task t = *task;
 	struct name *n;
-	uint64_t hash;
 
 	/* The first sample was of a thread, and the name of the process is not known. */
 	if (!t.process_comm.size)
 		t.process_comm = t.comm;
-	hash = process_hash(&t, known);
-	n = find(e, hash_of(hash, t.comm), &t, known, true);
+	n = find(e, &t, known, true);
 	if (!n)
-		n = add(e, &t, known, find(e, hash, &t, known, false), ids);
+		n = add(e, &t, known, find(e, &t, known, false), ids);
 	if (!n)
 		return TASK_UNKNOWN;
 	count(e, n, task, to->serial);

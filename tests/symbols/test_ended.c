@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* ended: a full table costs the same, whatever the names are. The rest is in test_maps. */
+#include "tests/prelude.h"
+
+#include <string.h>
+
+#include "symbols/process/ended.h"
+#include "tests/unhash.h"
+
+#define BLOCKS 12U
+#define SIZE   (BLOCKS * UNHASH_TWIN)
+#define TASKS  60000U
+
+static char twins[BLOCKS][2][UNHASH_TWIN + 1];
+
+/* Make texts for the cgroups of ENDED_MAX processes "p" of user 0 that have one hash FNV-1a. */
+static void make_twins(void)
+{
+	uint64_t hash = 0;
+
+	unhash_append(&hash, 'p');
+	hash = hash_u64(hash + 1);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		unhash_twins(twins[i][0], twins[i][1], &hash, i);
+}
+
+/* Return the CPU time of the names of TASKS ended tasks: @chosen such that their hashes are one. */
+static uint64_t merge_tasks(bool chosen)
+{
+	uint64_t start_ns = time_thread_ns();
+	struct tasks *tasks = tasks_new(2 * ENDED_MAX, 1);
+	struct ended *e = ended_new();
+	char cgroup[SIZE + 1];
+
+	for (uint32_t i = 0; i < TASKS; i++) {
+		struct task task = {
+			.pid = 7, .tid = 7, .comm = TEXT("p"), .process_comm = TEXT("p")
+		};
+		struct process_details known = { .container = TEXT("") };
+		struct ended_ids ids = { .process = 1000 + i, .number = 1000 + i };
+
+		for (uint32_t k = 0; k < BLOCKS; k++)
+			memcpy(cgroup + k * UNHASH_TWIN, twins[k][i >> k & 1], UNHASH_TWIN);
+		if (!chosen)
+			snprintf(cgroup, sizeof(cgroup), "%0*u", (int)SIZE, i % ENDED_MAX);
+		known.cgroup = (struct safe_text){ cgroup, SIZE, 0 };
+		tasks_grow(tasks);
+		assert_int_not_equal(ended_task(e, tasks, &task, &known, &ids), TASK_UNKNOWN);
+	}
+	assert_in_range(tasks_nr(tasks), ENDED_MAX, ENDED_MAX + 1);
+	ended_free(e);
+	tasks_free(tasks);
+	return time_thread_ns() - start_ns;
+}
+
+TEST(test_chosen_hashes)
+{
+	uint64_t plain_ns, chosen_ns;
+
+	make_twins();
+	plain_ns = merge_tasks(false);
+	chosen_ns = merge_tasks(true);
+	print_message("tasks: %.1f and %.1f ms\n", (double)plain_ns / 1e6, (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
