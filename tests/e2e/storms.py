@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """storms.py [COPIES [KIND...]]: the cost of proftop beside programs that rename threads, fork, execute, start threads,
-map code, run programs without a name, have 20,000 mappings and move between cgroups, as fast as they can. They and a
-program that computes are in a cgroup, and proftop samples that, so that other work does not count.
+map code, run programs without a name, have 20,000 mappings, map a file and start a child, and move between cgroups, as
+fast as they can. They and a program that computes are in a cgroup, and proftop samples that, so that other work does
+not count.
 At most 10 % of one CPU each (the median of the ticks), no lost samples, memory level. Of renames also the cost when all
 processes are sampled, three pairs with and without them. Needs root."""
 import json
@@ -13,7 +14,7 @@ import sys
 import time
 
 B = os.path.abspath(os.environ.get("B", "build/release"))
-KINDS = ["none", "rename", "fork", "exec", "thread", "mmap", "memfd", "maps", "cgroup"]
+KINDS = ["none", "rename", "fork", "exec", "thread", "mmap", "memfd", "maps", "children", "cgroup"]
 SECONDS = 8
 
 

@@ -2,8 +2,8 @@
 /*
  * tempest KIND [SECONDS [CGROUP]]: as fast as one CPU can: rename (the thread), fork, exec, thread
  * (starts), mmap (and munmap of code), memfd (run programs without a name), maps (20,000 mappings,
- * and work in them), cgroup (moves between two new groups in the folder CGROUP); prints how many
- * there were.
+ * and work in them), children (after an mmap each, of a process that has had many), cgroup (moves
+ * between two new groups in the folder CGROUP); prints how many there were.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -125,6 +125,39 @@ static void many_maps(void)
 		     MAP_PRIVATE | MAP_FIXED, fd, 0);
 }
 
+/* Map 64 files that are apart, one over 63 of them, and unmap all. */
+static void map_group(char *base, int fd)
+{
+	for (size_t k = 0; k < 64; k++)
+		mmap(base + k * 8192, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0);
+	mmap(base + 8192, 63 * 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 4096);
+	munmap(base, 64 * 8192);
+}
+
+/* Map a file and start a child, which has the memory of this process, and ends. */
+static void map_and_fork(void)
+{
+	static char *space;
+	static int fd = -1;
+	pid_t pid;
+
+	if (fd < 0) {
+		fd = open(self, O_RDONLY | O_CLOEXEC);
+		space = mmap(NULL, 4096ULL << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (fd < 0 || space == MAP_FAILED)
+			exit(1);
+		munmap(space, 4096ULL << 20);
+	}
+	if (nr % 16 == 0)
+		map_group(space + (nr / 16 % 4000 << 20), fd);
+	mmap(space + (4095UL << 20), 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+	     nr % 2 * 4096);
+	pid = vfork();
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+
 static const char *cgroup;
 static char groups[2][4200];
 
@@ -165,7 +198,7 @@ int main(int argc, char **argv)
 	} kinds[] = {
 		{ "rename", be_renamed },   { "fork", do_fork }, { "exec", do_exec },
 		{ "thread", start_thread }, { "mmap", map },	 { "memfd", run_memfd },
-		{ "maps", many_maps },	    { "cgroup", move },
+		{ "maps", many_maps },	    { "cgroup", move },	 { "children", map_and_fork },
 	};
 	time_t end = time(NULL) + (argc > 2 ? atoi(argv[2]) : 5);
 	size_t i = 0;
