@@ -30,12 +30,10 @@
 #include "symbols/cage/cage_server.h"
 #include "symbols/cage/cage_wire.h"
 
-#define SIZE_SEALS  (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
-#define NOEXEC_SEAL 8U		   /* MFD_NOEXEC_SEAL of Linux 6.3, which a sysctl may require */
-#define ERRNO_MAX   4095	   /* of the kernel */
-#define START_NS    2000000000ULL  /* for the server to fork a worker */
-#define RETRY_NS    20000000000ULL /* without requests to a server that did not answer */
-#define SERVER	    CAGE_NR_KINDS
+#define ERRNO_MAX 4095		 /* of the kernel */
+#define START_NS  2000000000ULL	 /* for the server to fork a worker */
+#define RETRY_NS  20000000000ULL /* without requests to a server that did not answer */
+#define SERVER	  CAGE_NR_KINDS
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
 #define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
 #define WORN_CALLS 64U
@@ -264,18 +262,6 @@ void cage_answer_free(struct cage_answer *a)
 }
 
 /*
- * Test that a sealed reply file has @size bytes: more of them would keep memory that nobody counts.
- * Test that it has no hole: reading one would take memory here, or end this process.
- */
-static bool is_whole(int file, size_t size)
-{
-	struct stat st;
-
-	return !fstat(file, &st) && (uint64_t)st.st_size == size &&
-	       lseek(file, 0, SEEK_HOLE) == st.st_size;
-}
-
-/*
  * Map the bytes of the reply file, which nothing can change from here on: the next call has another
  * one.
  */
@@ -283,7 +269,7 @@ static int map_bytes(struct worker *w, size_t size, struct cage_answer *out)
 {
 	void *bytes;
 
-	if (fcntl(w->file, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) || !is_whole(w->file, size))
+	if (!cage_file_seal(w->file, size))
 		return -EBADMSG;
 	bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, w->file, 0);
 	close(w->file);
@@ -387,16 +373,6 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 	return rc;
 }
 
-/* Return the bytes of a copy (cage_fix_size()); 0: another file, which is not looked at. */
-static size_t size_of_copy(int fd)
-{
-	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
-	struct stat st;
-
-	return seals >= 0 && seals & F_SEAL_GROW && !fstat(fd, &st) ? (size_t)st.st_blocks * 512
-								    : 0;
-}
-
 /* Send the request and take the answer. Under the lock. *@code: of the reader. */
 static int exchange(struct worker *w, const struct cage_reader *reader, const void *request,
 		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t timeout_ns, int *code,
@@ -410,7 +386,7 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 		return -EPIPE;
 	w->nr_calls++;
 	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
-		w->held += size_of_copy(fds[i]);
+		w->held += cage_file_copied(fds[i]);
 	rc = cage_wire_send(w->sock, &head, request, size,
 			    (const int[]){ w->file, fds[0], fds[1] });
 	if (!rc)
@@ -548,43 +524,6 @@ enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last)
 		return (enum cage_kind)kind;
 	}
 	return first;
-}
-
-int cage_file(void)
-{
-	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = memfd_create("proftop", flags | NOEXEC_SEAL);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("proftop", flags);
-	return fd < 0 ? -errno : fd;
-}
-
-int cage_wrap(const void *bytes, size_t size)
-{
-	int fd = cage_file();
-	size_t done = 0;
-
-	if (fd < 0)
-		return fd;
-	while (done < size) {
-		ssize_t n = write(fd, (const uint8_t *)bytes + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			close(fd);
-			return -ENOMEM;
-		}
-		done += (size_t)n;
-	}
-	cage_fix_size(fd);
-	return fd;
-}
-
-void cage_fix_size(int fd)
-{
-	fcntl(fd, F_ADD_SEALS, SIZE_SEALS);
 }
 
 bool cage_has(pid_t pid)

@@ -18,6 +18,7 @@
 
 #include <sys/types.h>
 
+#include "symbols/cage/cage_file.h"
 #include "symbols/cage/cage_reader.h"
 
 /* Return whether readers run in workers: after cage_start(). */
@@ -62,16 +63,6 @@ void cage_refuse(const struct cage_reader *reader, uint32_t generation);
 
 /* Return a kind from @first to @last without a call at this moment, else @first. */
 enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last);
-
-/* Make an empty memfd. -errno. */
-int cage_file(void);
-/*
- * Make a memfd of @size bytes to send with a call: a copy, which does not change while it is read.
- * The caller closes it. -errno.
- */
-int cage_wrap(const void *bytes, size_t size);
-/* Fix the size of a memfd before it is sent: a reader that was taken over would fill memory. */
-void cage_fix_size(int fd);
 
 /* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
 bool cage_has(pid_t pid);
