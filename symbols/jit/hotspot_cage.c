@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/cage/cage.h"
 #include "symbols/jit/hotspot_blobs.h"
@@ -54,47 +53,6 @@ void hotspot_cage_leave(struct hotspot_job *j)
 	}
 }
 
-/* Bytes for the worker. */
-struct wire {
-	uint8_t *bytes;
-	uint32_t size, max;
-	bool full; /* out of memory */
-};
-
-static void put(struct wire *w, const void *bytes, size_t size)
-{
-	if (w->full || !array_reserve(&w->bytes, &w->max, w->size + (uint64_t)size)) {
-		w->full = true;
-		return;
-	}
-	if (size)
-		memcpy(w->bytes + w->size, bytes, size);
-	w->size += (uint32_t)size;
-}
-
-static void put_blob(struct wire *w, const struct hotspot_blob *b)
-{
-	const struct hotspot_wire_blob wire = {
-		.start = b->start,
-		.end = b->end,
-		.blob = b->blob,
-		.method = b->method,
-		.deopt = b->deopt,
-		.compile_id = b->compile_id,
-		.frame_words = b->frame_words,
-		.complete = b->complete,
-		.name = HOTSPOT_WIRE_NONE,
-		.name_size = b->name_size,
-		.kind = (uint8_t)b->kind,
-		.named = b->name != NULL,
-		.retired = b->retired,
-		.inlines = b->inlines,
-		.blind = b->blind,
-	};
-
-	put(w, &wire, sizeof(wire));
-}
-
 /* Mark the known blob that @addr is in. */
 static void mark(const struct hotspot *h, uint64_t addr, uint8_t *marks)
 {
@@ -105,9 +63,10 @@ static void mark(const struct hotspot *h, uint64_t addr, uint8_t *marks)
 }
 
 /* Put the known blobs that the job needs: all for a scan, else the ones at its addresses. */
-static uint32_t put_blobs(struct wire *w, const struct hotspot_job *j)
+static uint32_t put_blobs(struct cage_reply *w, const struct hotspot_job *j)
 {
 	uint8_t *marks = calloc(MAX(j->vm.nr_blobs, 1U), 1);
+	struct hotspot_wire_blob blob;
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; marks && i < j->nr_pcs; i++)
@@ -117,7 +76,8 @@ static uint32_t put_blobs(struct wire *w, const struct hotspot_job *j)
 	for (uint32_t i = 0; marks && i < j->vm.nr_blobs; i++) {
 		if (!j->scan && !marks[i])
 			continue;
-		put_blob(w, &j->vm.blobs[i]);
+		blob = hotspot_wire_blob(&j->vm.blobs[i], HOTSPOT_WIRE_NONE);
+		cage_put(w, &blob, sizeof(blob));
 		nr++;
 	}
 	w->full |= !marks;
@@ -134,7 +94,7 @@ static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, 
 					 .nr_pcs = j->nr_pcs,
 					 .nr_methods = j->nr_methods,
 					 .nr_chains = j->nr_chains };
-	struct wire w = { 0 };
+	struct cage_reply w = { .bytes = NULL };
 	int fd = -ENOMEM;
 
 	for (uint32_t i = 0; i < VMSTRUCTS_VARIABLES; i++)
@@ -142,13 +102,13 @@ static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, 
 	hotspot_wire_put_vm(&head.vm, &j->vm);
 	memcpy(head.first, j->first, sizeof(head.first));
 	head.nr_first = j->nr_first;
-	put(&w, &head, sizeof(head));
+	cage_put(&w, &head, sizeof(head));
 	head.nr_blobs = put_blobs(&w, j);
-	put(&w, j->pcs, j->nr_pcs * sizeof(*j->pcs));
+	cage_put(&w, j->pcs, j->nr_pcs * sizeof(*j->pcs));
 	for (uint32_t i = 0; i < j->nr_methods; i++)
-		put(&w, &j->methods[i].method, sizeof(uint64_t));
+		cage_put(&w, &j->methods[i].method, sizeof(uint64_t));
 	for (uint32_t i = 0; i < j->nr_chains; i++)
-		put(&w, &j->chains[i].addr, sizeof(uint64_t));
+		cage_put(&w, &j->chains[i].addr, sizeof(uint64_t));
 	if (!w.full) {
 		memcpy(w.bytes, &head, sizeof(head));
 		fd = cage_wrap(w.bytes, w.size);
@@ -278,18 +238,7 @@ static int take_blob(const struct result *r, uint32_t i, uint64_t end, struct ho
 	const char *name;
 
 	memcpy(&w, r->blobs + i * sizeof(w), sizeof(w));
-	*out = (struct hotspot_blob){ .start = w.start,
-				      .end = w.end,
-				      .blob = w.blob,
-				      .method = w.method,
-				      .compile_id = w.compile_id,
-				      .frame_words = w.frame_words,
-				      .complete = w.complete,
-				      .kind = w.kind,
-				      .retired = w.retired != 0,
-				      .inlines = w.inlines != 0,
-				      .blind = w.blind != 0,
-				      .deopt = w.deopt };
+	*out = hotspot_wire_unblob(&w);
 	if (w.start < end || !hotspot_blobs_makes_sense(out))
 		return -EBADMSG;
 	if (w.name == HOTSPOT_WIRE_NONE)

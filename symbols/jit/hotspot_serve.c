@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/array.h"
 #include "symbols/jit/hotspot_blobs.h"
 #include "symbols/jit/hotspot_cage.h"
 #include "symbols/jit/hotspot_wire.h"
@@ -42,8 +41,7 @@ struct session {
 	uint32_t nr_late;
 	uint64_t first[HOTSPOT_FIRST_MAX]; /* of the last reading */
 	uint32_t nr_first;
-	char *texts; /* of the result */
-	uint32_t nr_texts, max_texts;
+	struct cage_reply texts; /* of the result */
 };
 
 static struct session *session_of(const struct remote *r)
@@ -241,18 +239,7 @@ static int take_blobs(struct hotspot *h, const struct hotspot_wire_blob *in, uin
 	for (; h->nr_blobs < nr; h->nr_blobs++, in++) {
 		struct hotspot_blob *b = &h->blobs[h->nr_blobs];
 
-		*b = (struct hotspot_blob){ .start = in->start,
-					    .end = in->end,
-					    .blob = in->blob,
-					    .method = in->method,
-					    .compile_id = in->compile_id,
-					    .frame_words = in->frame_words,
-					    .complete = in->complete,
-					    .kind = in->kind,
-					    .retired = in->retired,
-					    .inlines = in->inlines,
-					    .blind = in->blind,
-					    .deopt = in->deopt };
+		*b = hotspot_wire_unblob(in);
 		if (in->named) {
 			b->name = calloc(1, 1);
 			b->name_size = in->name_size;
@@ -320,14 +307,7 @@ static int take_job(struct session *s, const uint8_t *bytes, size_t size)
 /* Append a text to the ones of the result; its offset. */
 static uint32_t put_text(struct session *s, const char *text)
 {
-	size_t size = text ? strlen(text) + 1 : 0;
-	uint32_t at = s->nr_texts;
-
-	if (!text || !array_reserve(&s->texts, &s->max_texts, at + size))
-		return HOTSPOT_WIRE_NONE;
-	memcpy(s->texts + at, text, size);
-	s->nr_texts += (uint32_t)size;
-	return at;
+	return text ? (uint32_t)cage_put(&s->texts, text, strlen(text) + 1) : HOTSPOT_WIRE_NONE;
 }
 
 static void put_blobs(struct session *s)
@@ -336,21 +316,8 @@ static void put_blobs(struct session *s)
 
 	for (uint32_t i = 0; i < h->nr_blobs; i++) {
 		const struct hotspot_blob *b = &h->blobs[i];
-		const struct hotspot_wire_blob w = {
-			.start = b->start,
-			.end = b->end,
-			.blob = b->blob,
-			.method = b->method,
-			.deopt = b->deopt,
-			.compile_id = b->compile_id,
-			.frame_words = b->frame_words,
-			.complete = b->complete,
-			.name = b->fresh ? put_text(s, b->name) : HOTSPOT_WIRE_NONE,
-			.kind = (uint8_t)b->kind,
-			.retired = b->retired,
-			.inlines = b->inlines,
-			.blind = b->blind,
-		};
+		const struct hotspot_wire_blob w =
+			hotspot_wire_blob(b, b->fresh ? put_text(s, b->name) : HOTSPOT_WIRE_NONE);
 
 		cage_put(&s->call->reply, &w, sizeof(w));
 	}
@@ -398,9 +365,10 @@ static void put_lists(struct session *s, struct hotspot_wire_result *w)
 	put_blobs(s);
 	put_methods(s);
 	put_chains(s);
-	cage_put(&s->call->reply, s->texts, s->nr_texts);
+	cage_put(&s->call->reply, s->texts.bytes, s->texts.size);
+	s->call->reply.full |= s->texts.full;
 	w->nr_blobs = s->job.vm.nr_blobs;
-	w->nr_texts = s->nr_texts;
+	w->nr_texts = (uint32_t)s->texts.size;
 	for (uint32_t i = 0; i < s->job.nr_chains; i++)
 		w->nr_frames += s->job.chains[i].nr;
 }
@@ -423,7 +391,7 @@ static void put_result(struct session *s, int code, uint64_t cpu_ns)
 static void session_free(struct session *s)
 {
 	forget_blocks(s);
-	free(s->texts);
+	free(s->texts.bytes);
 	hotspot_job_forget(&s->job);
 	hotspot_job_free_chains(s->job.chains, s->job.nr_chains);
 	free(s->job.frames);

@@ -88,6 +88,47 @@ static inline void hotspot_wire_put_vm(struct hotspot_wire_vm *out, const struct
 	memcpy(out->heaps, h->heaps, sizeof(out->heaps));
 }
 
+static inline struct hotspot_wire_blob hotspot_wire_blob(const struct hotspot_blob *b,
+							 uint32_t name)
+{
+	return (struct hotspot_wire_blob){
+		.start = b->start,
+		.end = b->end,
+		.blob = b->blob,
+		.method = b->method,
+		.deopt = b->deopt,
+		.compile_id = b->compile_id,
+		.frame_words = b->frame_words,
+		.complete = b->complete,
+		.name = name,
+		.name_size = b->name_size,
+		.kind = (uint8_t)b->kind,
+		.named = b->name != NULL,
+		.retired = b->retired,
+		.inlines = b->inlines,
+		.blind = b->blind,
+	};
+}
+
+/* Return the blob without its name. */
+static inline struct hotspot_blob hotspot_wire_unblob(const struct hotspot_wire_blob *w)
+{
+	return (struct hotspot_blob){
+		.start = w->start,
+		.end = w->end,
+		.blob = w->blob,
+		.method = w->method,
+		.deopt = w->deopt,
+		.compile_id = w->compile_id,
+		.frame_words = w->frame_words,
+		.complete = w->complete,
+		.kind = w->kind,
+		.retired = w->retired != 0,
+		.inlines = w->inlines != 0,
+		.blind = w->blind != 0,
+	};
+}
+
 /* Take it over. -EBADMSG: there are more heaps than can be. */
 static inline int hotspot_wire_take_vm(struct hotspot *h, const struct hotspot_wire_vm *in)
 {
