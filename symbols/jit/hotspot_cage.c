@@ -341,9 +341,8 @@ int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64
 
 	j->worker_ns = cpu_ns;
 	/* A share: the figures of the worker are its own. */
-	if (j->scan && r.head.cpu_ns)
-		j->scan_ns = (uint64_t)((double)cpu_ns *
-					MIN(1.0, (double)r.head.scan_ns / (double)r.head.cpu_ns));
+	if (r.head.cpu_ns)
+		j->scan_share = MIN(1.0, (double)r.head.scan_ns / (double)r.head.cpu_ns);
 	if (!rc)
 		rc = hotspot_wire_take_vm(&j->vm, &r.head.vm);
 	if (!rc && j->scan) {
@@ -419,11 +418,17 @@ static int read_process(struct hotspot_job *r)
 void hotspot_cage_run(struct job *job)
 {
 	struct hotspot_job *r = (struct hotspot_job *)job;
+	bool scan_alone = r->open && !r->nr_pcs && !r->nr_methods && !r->nr_chains;
 	uint64_t cpu_ns = time_thread_ns();
 
 	r->remote.nr_reads = 0;
 	r->scan_ns = r->worker_ns = 0;
+	r->scan_share = 0;
 	r->scan |= !r->open;
 	r->rc = read_process(r);
 	r->cost_ns = time_thread_ns() - cpu_ns + r->worker_ns;
+	/* With its part of the messages, and of the reads for the worker. */
+	if (r->scan && r->worker_ns)
+		r->scan_ns = scan_alone ? r->cost_ns
+					: (uint64_t)((double)r->cost_ns * r->scan_share);
 }

@@ -60,6 +60,7 @@ struct hotspot_job {
 	int rc;
 	uint64_t cost_ns, scan_ns; /* CPU time: of all; of the scan alone */
 	uint64_t worker_ns;	   /* of all that a worker took */
+	double scan_share;	   /* of the scan in that, 0 to 1 */
 };
 
 /* Make a job for the process @pid; it does @run. NULL: no memory. */

@@ -159,6 +159,7 @@ static struct hotspots_entry *add_read(struct hotspots *h, uint64_t owner, uint3
 	assert_non_null(e);
 	e->uid = uid;
 	e->runs = true;
+	e->scanned_ns = 1;
 	atomic_store(&e->reading->job.state, JOB_DONE);
 	return e;
 }
@@ -225,6 +226,23 @@ TEST(test_rest)
 	hotspots_refresh(&h, 200 * SECOND);
 	assert_in_range(e->due_ns, 200 * SECOND + SECOND / 10, 200 * SECOND + SECOND / 10);
 	assert_in_range(e->scan_due_ns, 201 * SECOND, 201 * SECOND);
+	/* After few addresses the next ones wait for more. */
+	e->runs = true;
+	e->began_ns = 210 * SECOND - SECOND / 50;
+	e->reading->scan = false;
+	e->reading->scan_ns = 0;
+	e->reading->cost_ns = SECOND / 50;
+	e->reading->pcs = calloc(1, sizeof(uint64_t));
+	e->reading->nr_pcs = 1;
+	hotspots_refresh(&h, 210 * SECOND);
+	assert_in_range(e->due_ns, 210 * SECOND + 4 * SECOND / 5, 210 * SECOND + 4 * SECOND / 5);
+	/* Once, after a JVM was opened, its code is looked up at once. */
+	e->runs = true;
+	e->scanned_ns = 0;
+	e->began_ns = 219 * SECOND;
+	e->reading->scan = true;
+	hotspots_refresh(&h, 220 * SECOND);
+	assert_in_range(e->due_ns, 220 * SECOND, 220 * SECOND);
 	/* A cheap scan, which is due earlier, does not look up code. */
 	e->reading->job.run = end_now;
 	e->pcs = calloc(1, sizeof(*e->pcs));
