@@ -112,13 +112,26 @@ static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t co
 	return line;
 }
 
+/* Read the name of the source file of the method with the bytecodes at @code. */
+static void find_file(const struct hotspot *h, struct remote *r, uint64_t code,
+		      struct hotspot_frame *f)
+{
+	const struct vmstructs *v = &h->vm;
+	uint64_t pool;
+	uint16_t index;
+
+	if (v->source_file != UINT64_MAX &&
+	    !remote_read_u64(r, code - v->const_method_size + v->const_pool, &pool) &&
+	    !remote_read_u16(r, pool + v->source_file, &index) && index)
+		hotspot_constant(h, r, pool, index, f->file, sizeof(f->file));
+}
+
 /* Name the method of @f, its file and line. */
 static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_frame *f)
 {
-	const struct vmstructs *v = &h->vm;
-	uint64_t code, pool, constant;
+	bool missed = false;
+	uint64_t code;
 	uint32_t size;
-	uint16_t index;
 	int rc = hotspot_method(h, r, f->method, f->name, &code, &size);
 
 	f->line = 0;
@@ -127,11 +140,25 @@ static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_
 		return rc;
 	if (f->bci >= 0 && (uint32_t)f->bci < size)
 		f->line = find_line(h, r, code, size, f->bci);
-	constant = code - v->const_method_size;
-	if (v->source_file != UINT64_MAX && !remote_read_u64(r, constant + v->const_pool, &pool) &&
-	    !remote_read_u16(r, pool + v->source_file, &index) && index)
-		hotspot_constant(h, r, pool, index, f->file, sizeof(f->file));
+	remote_begin_part(r, &missed);
+	find_file(h, r, code, f);
+	remote_end_parts(r, missed);
 	return 0;
+}
+
+/* Name the methods of all frames. */
+static int name_frames(const struct hotspot *h, struct remote *r, struct hotspot_frame *frames,
+		       uint32_t nr)
+{
+	bool missed = false;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && (!rc || missed); i++) {
+		rc = name_frame(h, r, &frames[i]);
+		remote_begin_part(r, &missed);
+	}
+	remote_end_parts(r, missed);
+	return rc;
 }
 
 /* Addresses of the descriptions of compiled code. */
@@ -272,6 +299,35 @@ static int read_method(const struct scopes *s, struct remote *r, uint32_t index,
 	return remote_read_u64(r, s->metadata + 8ULL * (index - 1), method);
 }
 
+/* Read the methods inlined at @scope, innermost first. *@nr: their number; 0 or -errno. */
+static int read_scopes(const struct hotspot *h, struct remote *r, const struct scopes *scopes,
+		       uint32_t scope, struct hotspot_frame *frames, uint32_t *nr)
+{
+	int rc = 0;
+
+	while (scope && *nr < HOTSPOT_FRAMES_MAX) {
+		uint8_t bytes[SCOPE_BYTES];
+		struct stream s = { .bytes = bytes,
+				    .size = sizeof(bytes),
+				    .new_format = is_new(h, r) };
+		uint32_t sender, index;
+
+		rc = remote_read(r, scopes->data + scope, bytes, sizeof(bytes));
+		if (rc)
+			break;
+		sender = take_number(&s);
+		index = take_number(&s);
+		frames[*nr].bci = (int32_t)take_number(&s) - 1;
+		rc = read_method(scopes, r, index, &frames[*nr].method);
+		if (rc)
+			break;
+		++*nr;
+		/* Callers are described before: this ends. */
+		scope = sender < scope ? sender : 0;
+	}
+	return rc;
+}
+
 int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX], bool *exact)
 {
@@ -286,28 +342,10 @@ int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
 	rc = find_scopes(&h->vm, b, r, &scopes);
 	if (!rc)
 		rc = find_scope(&scopes, b, r, pc, &scope, exact);
-	while (!rc && scope && nr < HOTSPOT_FRAMES_MAX) {
-		uint8_t bytes[SCOPE_BYTES];
-		struct stream s = { .bytes = bytes,
-				    .size = sizeof(bytes),
-				    .new_format = is_new(h, r) };
-		uint32_t sender, index;
-
-		rc = remote_read(r, scopes.data + scope, bytes, sizeof(bytes));
-		if (rc)
-			break;
-		sender = take_number(&s);
-		index = take_number(&s);
-		frames[nr].bci = (int32_t)take_number(&s) - 1;
-		rc = read_method(&scopes, r, index, &frames[nr].method);
-		if (!rc)
-			rc = name_frame(h, r, &frames[nr]);
-		if (rc)
-			break;
-		nr++;
-		/* Callers are described before: this ends. */
-		scope = sender < scope ? sender : 0;
-	}
+	if (!rc)
+		rc = read_scopes(h, r, &scopes, scope, frames, &nr);
+	if (!rc)
+		rc = name_frames(h, r, frames, nr);
 	/* The last one must be the method itself, or the chain is of something else. */
 	return rc || !nr || frames[nr - 1].method != b->method ? rc : (int)nr;
 }

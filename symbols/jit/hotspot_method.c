@@ -42,12 +42,24 @@ int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool, u
 	return snprintf(text, size, "%s", whole);
 }
 
+/* Read the name of the class with the constants @pool. Its length or -errno. */
+static int read_class(const struct vmstructs *v, struct remote *r, uint64_t pool, char *text)
+{
+	uint64_t holder, symbol;
+	int rc = remote_read_u64(r, pool + v->pool_holder, &holder);
+
+	if (!rc)
+		rc = remote_read_u64(r, holder + v->klass_name, &symbol);
+	return rc ? rc : read_symbol(v, r, symbol, text);
+}
+
 int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size)
 {
 	const struct vmstructs *v = &h->vm;
 	char klass_text[SYMBOL_MAX + 1], method_text[SYMBOL_MAX + 1];
-	uint64_t constant, pool, holder, symbol;
+	uint64_t constant, pool;
+	bool missed = false;
 	uint16_t index, size;
 	int rc;
 
@@ -60,15 +72,15 @@ int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
 		rc = remote_read_u16(r, constant + v->const_name, &index);
 	if (!rc)
 		rc = remote_read_u16(r, constant + v->const_code_size, &size);
-	if (!rc)
-		rc = remote_read_u64(r, pool + v->pool_holder, &holder);
-	if (!rc)
-		rc = remote_read_u64(r, holder + v->klass_name, &symbol);
-	if (!rc)
-		rc = read_symbol(v, r, symbol, klass_text);
-	if (rc < 0)
+	if (rc)
 		return rc;
+	rc = read_class(v, r, pool, klass_text);
+	if (rc < 0 && !r->missed)
+		return rc;
+	remote_begin_part(r, &missed);
 	rc = hotspot_constant(h, r, pool, index, method_text, sizeof(method_text));
+	if (remote_end_parts(r, missed))
+		return -EAGAIN;
 	if (rc < 0)
 		return rc;
 	snprintf(name, HOTSPOT_NAME_MAX, "%s.%s", klass_text, method_text);

@@ -2,32 +2,33 @@
 /*
  * Read one JVM without the right to: the caller reads its memory.
  *
- * A question costs two switches of processes. So pages are read with their neighbours, and kept
- * until the end of the reading; heads of blobs and whole tables are not kept.
+ * A question costs two switches of processes. So whole pages are read, many by one question, and
+ * kept until the end of the reading; heads of blobs and whole tables are not kept.
  *
  * Runs in the worker.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
+#include "symbols/base/hashset.h"
 #include "symbols/jit/hotspot_blobs.h"
 #include "symbols/jit/hotspot_cage.h"
 #include "symbols/jit/hotspot_wire.h"
 
 #define PAGE	   4096U
-#define PAGES	   2U /* of a block */
-#define BLOCK	   (PAGES * PAGE)
 #define LARGE	   (64U << 10) /* more bytes than this are not kept */
-#define BLOCKS_MAX 8192U
-#define NR_SLOTS   (2 * BLOCKS_MAX)
-#define LATE_MAX   (REMOTE_PIECES_MAX / PAGES) /* blocks of one question */
+#define PAGES_MAX  8192U
+#define AHEAD	   64U /* pages, aligned: the tables that open a JVM and their texts are near */
+#define HEAP_PIECE (4U << 20)
 
-struct block {
+struct page {
 	uint64_t addr;
-	uint8_t *bytes; /* NULL: the slot is free */
-	bool got[PAGES];
+	bool got;
+	uint8_t bytes[PAGE];
 };
 
 /* A reading. */
@@ -35,9 +36,10 @@ struct session {
 	struct hotspot_job job;
 	struct hotspot_tables tables;
 	struct cage_call *call;
-	struct block slots[NR_SLOTS];
-	uint32_t nr_blocks;
-	uint64_t late[LATE_MAX]; /* blocks of reads that were put off */
+	struct page **pages;
+	uint32_t nr_pages, max_pages;
+	struct hashset index;		  /* of the pages, by address */
+	uint64_t late[REMOTE_PIECES_MAX]; /* pages of reads that were put off */
 	uint32_t nr_late;
 	uint64_t first[HOTSPOT_FIRST_MAX]; /* of the last reading */
 	uint32_t nr_first;
@@ -83,70 +85,64 @@ static int ask(struct session *s, const uint64_t *addrs, uint32_t nr, size_t siz
 	return take_bytes(c, nr, buf, nr * size);
 }
 
-static int read_each(const struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
-		     uint8_t *buf, bool *got)
+static void forget_pages(struct session *s)
 {
-	int rc = 0;
-
-	for (uint32_t i = 0, part; i < nr && !rc; i += part) {
-		part = MIN(nr - i, REMOTE_PIECES_MAX);
-		rc = ask(session_of(r), addrs + i, part, size, buf + i * size, got + i);
-	}
-	return rc;
+	for (uint32_t i = 0; i < s->nr_pages; i++)
+		free(s->pages[i]);
+	s->nr_pages = 0;
+	hashset_clear(&s->index);
 }
 
-static void forget_blocks(struct session *s)
+/* Have room for @nr more pages. */
+static void make_room(struct session *s, uint64_t nr)
 {
-	for (uint32_t i = 0; i < NR_SLOTS; i++)
-		free(s->slots[i].bytes);
-	memset(s->slots, 0, sizeof(s->slots));
-	s->nr_blocks = 0;
+	if (s->nr_pages + nr > PAGES_MAX)
+		forget_pages(s);
 }
 
-/* Return the slot of the block at @addr, free or not. */
-static struct block *slot_of(struct session *s, uint64_t addr)
+/* Return the page at @addr; NULL: it has to be read. */
+static const struct page *page_at(const struct session *s, uint64_t addr)
 {
-	uint32_t at = (uint32_t)hash_u64(addr);
+	uint32_t at = 0, i;
 
-	while (s->slots[at % NR_SLOTS].bytes && s->slots[at % NR_SLOTS].addr != addr)
-		at++;
-	return &s->slots[at % NR_SLOTS];
+	while ((i = hashset_next(&s->index, hash_u64(addr), &at)) != HASHSET_NONE)
+		if (s->pages[i]->addr == addr)
+			return s->pages[i];
+	return NULL;
 }
 
-/* Keep a block. */
-static int keep_block(struct session *s, uint64_t addr, const uint8_t *bytes, const bool *got)
+static int keep_page(struct session *s, uint64_t addr, const uint8_t *bytes, bool got)
 {
-	struct block *b = slot_of(s, addr);
+	struct page *p;
 
-	if (b->bytes)
+	if (page_at(s, addr))
 		return 0;
-	b->bytes = malloc(BLOCK);
-	if (!b->bytes)
+	if (!array_reserve(&s->pages, &s->max_pages, s->nr_pages + 1ULL) ||
+	    hashset_reserve(&s->index, 1))
 		return -ENOMEM;
-	b->addr = addr;
-	memcpy(b->bytes, bytes, BLOCK);
-	memcpy(b->got, got, sizeof(b->got));
-	s->nr_blocks++;
+	p = malloc(sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->addr = addr;
+	p->got = got;
+	memcpy(p->bytes, bytes, PAGE);
+	hashset_add(&s->index, hash_u64(addr), s->nr_pages);
+	s->pages[s->nr_pages++] = p;
 	return 0;
 }
 
-/* Get blocks and keep them. 0 or -errno: the reading is over. */
-static int fetch_blocks(struct session *s, const uint64_t *blocks, uint32_t nr)
+/* Get pages and keep them. 0 or -errno: the reading is over. */
+static int fetch_pages(struct session *s, const uint64_t *addrs, uint32_t nr)
 {
-	uint64_t addrs[REMOTE_PIECES_MAX];
 	bool got[REMOTE_PIECES_MAX];
-	uint8_t *bytes = malloc((size_t)nr * BLOCK);
+	uint8_t *bytes = malloc((size_t)nr * PAGE);
 	int rc;
 
 	if (!bytes)
 		return -ENOMEM;
-	if (s->nr_blocks + nr > BLOCKS_MAX)
-		forget_blocks(s);
-	for (uint32_t i = 0; i < nr * PAGES; i++)
-		addrs[i] = blocks[i / PAGES] + (uint64_t)(i % PAGES) * PAGE;
-	rc = ask(s, addrs, nr * PAGES, PAGE, bytes, got);
+	rc = ask(s, addrs, nr, PAGE, bytes, got);
 	for (uint32_t i = 0; i < nr && !rc; i++)
-		rc = keep_block(s, blocks[i], bytes + (size_t)i * BLOCK, got + i * PAGES);
+		rc = keep_page(s, addrs[i], bytes + (size_t)i * PAGE, got[i]);
 	free(bytes);
 	return rc;
 }
@@ -157,13 +153,14 @@ static int fetch_late(struct remote *r)
 	uint32_t nr = s->nr_late;
 
 	s->nr_late = 0;
-	return nr ? fetch_blocks(s, s->late, nr) : 0;
+	make_room(s, nr);
+	return nr ? fetch_pages(s, s->late, nr) : 0;
 }
 
-/* Put off a read of the block at @addr: when there are enough it waits for another round. */
+/* Put off a read of the page at @addr: when there are enough it waits for another round. */
 static void put_off(struct session *s, uint64_t addr)
 {
-	bool known = s->nr_late == LATE_MAX;
+	bool known = s->nr_late == ARRAY_SIZE(s->late);
 
 	for (uint32_t i = 0; i < s->nr_late && !known; i++)
 		known = s->late[i] == addr;
@@ -172,34 +169,47 @@ static void put_off(struct session *s, uint64_t addr)
 	s->job.remote.missed = true;
 }
 
-static bool has_first(const struct hotspot_job *j, uint64_t addr)
+/* Note that the next reading begins with the page at @addr. */
+static void add_first(struct hotspot_job *j, uint64_t addr)
 {
 	for (uint32_t i = 0; i < j->nr_first; i++)
 		if (j->first[i] == addr)
-			return true;
-	return false;
+			return;
+	if (j->nr_first < HOTSPOT_FIRST_MAX)
+		j->first[j->nr_first++] = addr;
 }
 
-/* Have the block at @addr. 0 or -errno: the reading is over. */
-static int have_block(struct session *s, uint64_t addr, const struct block **out)
+/* Have the pages of @size bytes at @addr. 0 or -errno: put off, or the reading is over. */
+static int have_pages(struct session *s, uint64_t addr, size_t size)
 {
-	struct hotspot_job *j = &s->job;
-	int rc = 0;
+	uint64_t wanted[LARGE / PAGE + 2 * AHEAD + 1];
+	uint64_t align = s->job.open ? PAGE : AHEAD * PAGE;
+	uint64_t at = addr - addr % align, end = addr + size + (align - 1);
+	bool may_put_off = s->job.remote.may_put_off;
+	uint32_t nr = 0;
 
-	/* The heaps, in nearly all cases: the next reading begins with the same blocks. */
-	if (!j->remote.may_put_off && j->open && j->nr_first < HOTSPOT_FIRST_MAX &&
-	    !has_first(j, addr))
-		j->first[j->nr_first++] = addr;
-	if (!slot_of(s, addr)->bytes)
-		rc = fetch_blocks(s, &addr, 1);
-	*out = slot_of(s, addr);
-	return rc;
+	end -= end % align;
+	make_room(s, (end - at) / PAGE);
+	for (; at < end; at += PAGE) {
+		/* The heaps, in nearly all cases. */
+		if (!may_put_off && s->job.open)
+			add_first(&s->job, at);
+		if (page_at(s, at))
+			continue;
+		if (may_put_off)
+			put_off(s, at);
+		else
+			wanted[nr++] = at;
+	}
+	if (s->job.remote.missed)
+		return -EAGAIN;
+	return nr ? fetch_pages(s, wanted, nr) : 0;
 }
 
 static int read_bytes(const struct remote *r, uint64_t addr, void *buf, size_t size)
 {
 	struct session *s = session_of(r);
-	const struct block *b;
+	const struct page *p;
 	uint8_t *out = buf;
 	bool got;
 	int rc;
@@ -208,26 +218,35 @@ static int read_bytes(const struct remote *r, uint64_t addr, void *buf, size_t s
 		rc = ask(s, &addr, 1, size, buf, &got);
 		return rc || got ? rc : -EFAULT;
 	}
-	/* All blocks are put off, not only the first one. */
-	for (uint64_t at = addr - addr % BLOCK; at < addr + size && r->may_put_off; at += BLOCK)
-		if (!slot_of(s, at)->bytes)
-			put_off(s, at);
-	if (s->job.remote.missed)
-		return -EAGAIN;
-	while (size) {
-		size_t at = addr % BLOCK, part = MIN(size, PAGE - at % PAGE);
-
-		rc = have_block(s, addr - at, &b);
-		if (rc)
-			return rc;
-		if (!b->got[at / PAGE])
+	rc = have_pages(s, addr, size);
+	for (size_t part; size && !rc; out += part, addr += part, size -= part) {
+		part = MIN(size, PAGE - addr % PAGE);
+		p = page_at(s, addr - addr % PAGE);
+		if (!p || !p->got)
 			return -EFAULT;
-		memcpy(out, b->bytes + at, part);
-		out += part;
-		addr += part;
-		size -= part;
+		memcpy(out, p->bytes + addr % PAGE, part);
 	}
-	return 0;
+	return rc;
+}
+
+static int read_each(const struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
+		     uint8_t *buf, bool *got)
+{
+	struct session *s = session_of(r);
+	int rc = 0;
+
+	/* All of the tables are in pages that it has already, or needs. */
+	for (uint32_t i = 0; i < nr && !s->job.open; i++) {
+		rc = read_bytes(r, addrs[i], buf + i * size, size);
+		got[i] = !rc;
+		if (rc && rc != -EFAULT)
+			return rc;
+	}
+	for (uint32_t i = 0, part; i < nr && s->job.open && !rc; i += part) {
+		part = MIN(nr - i, REMOTE_PIECES_MAX);
+		rc = ask(s, addrs + i, part, size, buf + i * size, got + i);
+	}
+	return s->job.open ? rc : 0;
 }
 
 /* Make the blobs that the caller knows: one with a name is not read again. */
@@ -390,7 +409,9 @@ static void put_result(struct session *s, int code, uint64_t cpu_ns)
 
 static void session_free(struct session *s)
 {
-	forget_blocks(s);
+	forget_pages(s);
+	free(s->pages);
+	hashset_fini(&s->index);
 	free(s->texts.bytes);
 	hotspot_job_forget(&s->job);
 	hotspot_job_free_chains(s->job.chains, s->job.nr_chains);
@@ -406,6 +427,9 @@ static int serve(struct cage_call *c)
 	uint8_t *bytes;
 	int rc = -EINVAL;
 
+	/* Kept from one reading to the next: new pages would cost more than the reading. */
+	mallopt(M_MMAP_THRESHOLD, HEAP_PIECE);
+	mallopt(M_TRIM_THRESHOLD, HEAP_PIECE);
 	if (!s)
 		return -ENOMEM;
 	s->call = c;
@@ -422,7 +446,7 @@ static int serve(struct cage_call *c)
 		free(bytes);
 	}
 	if (!rc && s->nr_first && (s->job.scan || s->job.nr_pcs))
-		rc = fetch_blocks(s, s->first, s->nr_first);
+		rc = fetch_pages(s, s->first, s->nr_first);
 	if (!rc)
 		put_result(s, hotspot_job_read(&s->job, &s->tables), cpu_ns);
 	session_free(s);

@@ -49,6 +49,21 @@ int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_
  * result of @item or fetch() that is not.
  */
 int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of);
+/*
+ * Begin a part of an item that does not need the parts before: its reads are put off together with
+ * theirs. @missed, at first false, keeps whether a part before was; after the last part end with
+ * remote_end_parts().
+ */
+static inline void remote_begin_part(struct remote *r, bool *missed)
+{
+	*missed |= r->missed;
+	r->missed = false;
+}
+/* Return whether a part was put off: then the item is not done. */
+static inline bool remote_end_parts(struct remote *r, bool missed)
+{
+	return r->missed |= missed;
+}
 /* Read a pointer, a 32-bit or a 16-bit number. */
 int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value);
 int remote_read_u32(struct remote *r, uint64_t addr, uint32_t *value);

@@ -323,6 +323,107 @@ TEST(test_unreadable)
 	jvm_fini(&jvm);
 }
 
+#define LINE	  8U
+#define LINES_MAX 4096U
+
+/* Memory in small lines, as far as it was fetched. */
+static struct {
+	uint64_t lines[LINES_MAX], late[LINES_MAX];
+	uint32_t nr, nr_late, nr_rounds;
+} fetched;
+
+static bool has_line(uint64_t line)
+{
+	for (uint32_t i = 0; i < fetched.nr; i++)
+		if (fetched.lines[i] == line)
+			return true;
+	return false;
+}
+
+/* Read lines of this process that were fetched; put off the others. */
+static int read_lines(const struct remote *r, uint64_t addr, void *buf, size_t size)
+{
+	bool has = true;
+
+	for (uint64_t at = addr / LINE; at <= (addr + size - 1) / LINE; at++) {
+		if (has_line(at))
+			continue;
+		assert_true(fetched.nr_late < LINES_MAX);
+		fetched.late[fetched.nr_late++] = at;
+		has = false;
+	}
+	if (!has) {
+		*(bool *)(uintptr_t)&r->missed = true;
+		return -EAGAIN;
+	}
+	memcpy(buf, (const void *)(uintptr_t)addr, size);
+	return 0;
+}
+
+static int fetch_lines(struct remote *r)
+{
+	(void)r;
+	for (uint32_t i = 0; i < fetched.nr_late; i++) {
+		assert_true(fetched.nr < LINES_MAX);
+		fetched.lines[fetched.nr++] = fetched.late[i];
+	}
+	fetched.nr_late = 0;
+	fetched.nr_rounds++;
+	return 0;
+}
+
+static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+static uint64_t chain_pc;
+static int nr_frames;
+
+static int read_chain(void *of, uint32_t i)
+{
+	const struct hotspot_job *j = of;
+	bool exact;
+
+	(void)i;
+	nr_frames = hotspot_chain(&j->vm, (struct remote *)(uintptr_t)&j->remote, chain_pc, frames,
+				  &exact);
+	return 0;
+}
+
+/* Count the rounds of reads of the chain at @pc. */
+static uint32_t count_rounds(struct hotspot_job *j, uint64_t pc, int nr)
+{
+	memset(&fetched, 0, sizeof(fetched));
+	chain_pc = pc;
+	j->remote.read = read_lines;
+	j->remote.fetch = fetch_lines;
+	assert_int_equal(remote_for_each(&j->remote, 1, read_chain, j), 0);
+	assert_int_equal(nr_frames, nr);
+	j->remote.read = NULL;
+	j->remote.fetch = NULL;
+	return fetched.nr_rounds;
+}
+
+/* Reads that do not depend on each other are put off together: of all inlined methods. */
+TEST(test_rounds)
+{
+	uint8_t scopes[64];
+	struct jvm jvm;
+	struct blob *b = make(&jvm, scopes);
+	struct hotspot_job *j = make_job(b, true);
+	uint32_t one, two;
+
+	assert_int_equal(hotspot_job_read(j, &tables), 0);
+	one = count_rounds(j, (uintptr_t)b->begin + 15, 1);
+	assert_string_equal(frames[0].name, "pkg.Class.get");
+	two = count_rounds(j, (uintptr_t)b->begin + 17, 2);
+	assert_string_equal(frames[0].name, "pkg.Class.put");
+	assert_string_equal(frames[1].name, "pkg.Class.get");
+	assert_string_equal(frames[1].file, "Class.java");
+	print_message("%u rounds for one method, %u for two\n", one, two);
+	/* The scope of the other one, and the pointer to its method. */
+	assert_int_equal(two, one + 2);
+	hotspot_job_drop(&j->job);
+	jvm_fini(&jvm);
+}
+
 static sem_t begun, gate;
 
 /* Read, once a test lets it: as of a process with memory of a file system that hangs. */
