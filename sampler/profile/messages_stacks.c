@@ -257,56 +257,39 @@ static void note_nameless(struct messages *n, const struct profile *p)
 	e->keys = MESSAGE_KEY_PICK;
 }
 
-static void note_renames(struct messages *n, const struct profile *p)
+/* Note names, programs and mappings that are not kept: processes changed them too often. */
+static void note_not_kept(struct messages *n, const struct profile *p)
 {
-	struct profile_message *e;
+	const struct {
+		const char *key;
+		uint64_t nr; /* goes before the texts */
+		const char *brief, *detail, *fix;
+	} kinds[] = {
+		{ "renames", p->nr_names_dropped, "thread names dropped: renamed too often",
+		  "thread names dropped: renamed too often; samples show the name before or after",
+		  "none needed: the process and its PID are certain" },
+		{ "programs", p->nr_programs_dropped, "programs dropped: executed too often",
+		  "programs dropped: one process executed too many; late samples are named by the "
+		  "next one",
+		  "none needed: the PID is certain" },
+		{ "children", p->nr_forks_shared,
+		  "children share older mappings: too many mappings",
+		  "children share older mappings, which their parents had a moment before: "
+		  "mappings of all processes take 256 MiB",
+		  "none needed: a sample in other code has its process read again" },
+	};
 
-	if (!p->nr_names_dropped)
-		return;
-	e = messages_note(n, "renames", MESSAGE_INFO, p->nr_names_dropped,
-			  "%" PRIu64 " thread names dropped: renamed too often",
-			  p->nr_names_dropped);
-	messages_detail(e,
-			"%" PRIu64 " thread names dropped: renamed too often; samples show the "
-			"name before or after",
-			p->nr_names_dropped);
-	messages_fix(n, e, MESSAGE_NONE, 0, "none needed: the process and its PID are certain");
-	e->keys = MESSAGE_KEY_PROCESSES;
-}
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct profile_message *e;
 
-static void note_programs(struct messages *n, const struct profile *p)
-{
-	struct profile_message *e;
-
-	if (!p->nr_programs_dropped)
-		return;
-	e = messages_note(n, "programs", MESSAGE_INFO, p->nr_programs_dropped,
-			  "%" PRIu64 " programs dropped: executed too often",
-			  p->nr_programs_dropped);
-	messages_detail(e,
-			"%" PRIu64 " programs dropped: one process executed too many; late samples "
-			"are named by the next one",
-			p->nr_programs_dropped);
-	messages_fix(n, e, MESSAGE_NONE, 0, "none needed: the PID is certain");
-	e->keys = MESSAGE_KEY_PROCESSES;
-}
-
-static void note_children(struct messages *n, const struct profile *p)
-{
-	struct profile_message *e;
-
-	if (!p->nr_forks_shared)
-		return;
-	e = messages_note(n, "children", MESSAGE_INFO, p->nr_forks_shared,
-			  "%" PRIu64 " children share older mappings: too many mappings",
-			  p->nr_forks_shared);
-	messages_detail(e,
-			"%" PRIu64 " children share older mappings, which their parents had a "
-			"moment before: mappings of all processes take 256 MiB",
-			p->nr_forks_shared);
-	messages_fix(n, e, MESSAGE_NONE, 0,
-		     "none needed: a sample in other code has its process read again");
-	e->keys = MESSAGE_KEY_PROCESSES;
+		if (!kinds[i].nr)
+			continue;
+		e = messages_note(n, kinds[i].key, MESSAGE_INFO, kinds[i].nr, "%" PRIu64 " %s",
+				  kinds[i].nr, kinds[i].brief);
+		messages_detail(e, "%" PRIu64 " %s", kinds[i].nr, kinds[i].detail);
+		messages_fix(n, e, MESSAGE_NONE, 0, "%s", kinds[i].fix);
+		e->keys = MESSAGE_KEY_PROCESSES;
+	}
 }
 
 /*
@@ -380,9 +363,7 @@ void messages_stacks(struct messages *n, const struct profile *p)
 	note_pending(n, p);
 	note_dropped(n, p);
 	note_nameless(n, p);
-	note_renames(n, p);
-	note_programs(n, p);
-	note_children(n, p);
+	note_not_kept(n, p);
 	note_no_stack(n, p);
 	note_names(n, p);
 	note_replaced(n, p);
