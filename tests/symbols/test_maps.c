@@ -188,98 +188,101 @@ TEST(test_comm_change, setup, teardown)
 	assert_int_equal(maps_task(maps, after.task)->tid, 11);
 }
 
-/* CPU time of @nr renames of one thread, 1 ns apart, published every 100. */
-static uint64_t rename_ns(uint64_t *at, uint64_t nr)
+#define LOOPER 15
+
+/* A process that does the same in a loop, one step each ns. */
+struct loop {
+	const char *steps; /* their name */
+	void (*step)(uint64_t time);
+	uint32_t nr;	  /* steps that are timed together */
+	uint32_t rounds;  /* of @nr steps */
+	uint32_t publish; /* after so many steps */
+};
+
+/* Return the CPU time of one round, from @at on. */
+static uint64_t round_ns(const struct loop *l, uint64_t *at)
 {
 	uint64_t begin_ns = time_thread_ns();
-	char name[16];
 
-	for (uint64_t end = *at + nr; *at < end; (*at)++) {
-		snprintf(name, sizeof(name), "n%u", (unsigned int)*at);
-		tell_comm(15, 15, name, false, *at);
-		if (*at % 100 == 0) {
+	for (uint64_t end = *at + l->nr; *at < end; ++*at) {
+		l->step(*at);
+		if (*at % l->publish == 0) {
 			maps_publish(maps, *at, LATE); /* nothing is old enough to be forgotten */
-			find(15, 15, *at);
+			find(LOOPER, LOOPER, *at);
 			rcu_quiescent_state();
 		}
 	}
 	return time_thread_ns() - begin_ns;
 }
 
-#define RENAMES 2000u
+/* Run @l beside a calm process: each round costs the same as the first. Return the time after. */
+static uint64_t run_loop(const struct loop *l)
+{
+	uint64_t at = 200, first_ns, ns;
+
+	tell_exec(LOOPER, "first", 100);
+	tell_exec(16, "calm", 100);
+	publish(110);
+	first_ns = round_ns(l, &at);
+	for (uint32_t i = 1; i < l->rounds; i++) {
+		ns = round_ns(l, &at);
+		if (ns > 5 * first_ns + 20000000)
+			fail_msg("%u %s took %u us at first, after %u %s %u us", l->nr, l->steps,
+				 (unsigned int)(first_ns / 1000), i * l->nr, l->steps,
+				 (unsigned int)(ns / 1000));
+	}
+	maps_publish(maps, at, LATE);
+	assert_string_equal(task_of(16, 16, at)->comm.str, "calm");
+	return at;
+}
+
+static void rename_step(uint64_t time)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "n%u", (unsigned int)time);
+	tell_comm(LOOPER, LOOPER, name, false, time);
+}
 
 /* A thread that renames itself in a loop: the 200,000th rename costs the same as the first ones. */
 TEST(test_rename_storm, setup, teardown)
 {
-	uint64_t at = 200, first_ns, ns;
+	static const struct loop renames = { "renames", rename_step, 2000, 100, 100 };
+	uint64_t end = run_loop(&renames);
 	struct maps_stats stats;
 	char name[16];
 
-	tell_exec(15, "storm", 100);
-	tell_exec(16, "calm", 100);
-	publish(110);
-	first_ns = rename_ns(&at, RENAMES);
-	while (at < 100 * RENAMES) {
-		ns = rename_ns(&at, RENAMES);
-		if (ns > 5 * first_ns + 20000000)
-			fail_msg("%u renames took %u us at first, after %u renames %u us", RENAMES,
-				 (unsigned int)(first_ns / 1000), (unsigned int)at,
-				 (unsigned int)(ns / 1000));
-	}
-	maps_publish(maps, at, LATE);
-	snprintf(name, sizeof(name), "n%u", (unsigned int)at - 1);
-	assert_string_equal(task_of(15, 15, at)->comm.str, name);
-	assert_string_equal(task_of(16, 16, at)->comm.str, "calm");
+	snprintf(name, sizeof(name), "n%u", (unsigned int)end - 1);
+	assert_string_equal(task_of(LOOPER, LOOPER, end)->comm.str, name);
 	maps_stats(maps, &stats);
-	assert_true(stats.nr_names_dropped > 100 * RENAMES - 300);
+	assert_true(stats.nr_names_dropped > renames.rounds * renames.nr - 300);
 }
 
-/* Return the CPU time of @nr execs of process 15, a publish after 20 each, from @at on. */
-static uint64_t exec_ns(uint64_t *at, uint32_t nr)
+static void exec_step(uint64_t time)
 {
-	uint64_t begin_ns = time_thread_ns();
-
-	for (uint64_t end = *at + nr; *at < end; ++*at) {
-		tell_exec(15, "loop", *at);
-		if (*at % 20 == 0) {
-			maps_publish(maps, *at, LATE);
-			find(15, 15, *at);
-			rcu_quiescent_state();
-		}
-	}
-	return time_thread_ns() - begin_ns;
+	tell_exec(LOOPER, "loop", time);
 }
 
-#define EXECS 1000u
+static uint32_t looper_process(uint64_t time)
+{
+	return task_of(LOOPER, LOOPER, time)->process;
+}
 
 /* A process that executes programs in a loop: of each the last ones are known, at the same cost. */
 TEST(test_exec_storm, setup, teardown)
 {
-	uint64_t at = 200, first_ns, ns;
+	static const struct loop execs = { "execs", exec_step, 1000, 20, 20 };
+	uint64_t end = run_loop(&execs);
 	struct maps_stats stats;
 
-	tell_exec(15, "first", 100);
-	tell_exec(16, "calm", 100);
-	publish(110);
-	first_ns = exec_ns(&at, EXECS);
-	while (at < 20 * EXECS) {
-		ns = exec_ns(&at, EXECS);
-		if (ns > 5 * first_ns + 20000000)
-			fail_msg("%u execs took %u us at first, after %u execs %u us", EXECS,
-				 (unsigned int)(first_ns / 1000), (unsigned int)at,
-				 (unsigned int)(ns / 1000));
-	}
-	maps_publish(maps, at, LATE);
-	assert_string_equal(task_of(15, 15, at)->comm.str, "loop");
-	assert_string_equal(task_of(16, 16, at)->comm.str, "calm");
-	assert_int_not_equal(task_of(15, 15, at - 1)->process, task_of(15, 15, at - 2)->process);
-	assert_int_not_equal(task_of(15, 15, at - 100)->process,
-			     task_of(15, 15, at - 101)->process);
+	assert_string_equal(task_of(LOOPER, LOOPER, end)->comm.str, "loop");
+	assert_int_not_equal(looper_process(end - 1), looper_process(end - 2));
+	assert_int_not_equal(looper_process(end - 100), looper_process(end - 101));
 	/* Too late: the oldest that is kept. */
-	assert_int_equal(task_of(15, 15, 300)->process, task_of(15, 15, 301)->process);
+	assert_int_equal(looper_process(300), looper_process(301));
 	maps_stats(maps, &stats);
 	assert_int_equal(stats.nr_processes, 3);
-	assert_int_equal(stats.nr_programs_dropped, 20 * EXECS + 1 - INCARNATIONS_MAX);
+	assert_int_equal(stats.nr_programs_dropped, execs.rounds * execs.nr + 1 - INCARNATIONS_MAX);
 }
 
 /* Return the CPU time of telling and finding the processes @pids. */
