@@ -28,6 +28,25 @@ static int count_descriptors(void)
 	return nr;
 }
 
+static void open_table(struct hotspots *h)
+{
+	struct objects *objects;
+
+	assert_int_equal(objects_new(&objects), 0);
+	hotspots_init(h, objects);
+	assert_int_equal(maps_new(&h->maps, objects, 64), 0);
+}
+
+static void close_table(struct hotspots *h)
+{
+	struct objects *objects = h->objects;
+	struct maps *maps = h->maps;
+
+	hotspots_fini(h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
 /* A child with code that was sampled, and its entry; read once. */
 static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
 {
@@ -56,8 +75,6 @@ TEST(test_ended_process)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
 	struct hotspots_entry *e;
-	struct objects *objects;
-	struct maps *maps;
 	uint64_t now_ns;
 	struct hotspots h;
 	int before;
@@ -66,10 +83,7 @@ TEST(test_ended_process)
 	if (!pid)
 		for (;;)
 			pause();
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	assert_int_equal(helpers_new(&h.helpers, event), 0);
 	before = count_descriptors();
 	e = sample_child(&h, pid);
@@ -90,17 +104,13 @@ TEST(test_ended_process)
 	hotspots_refresh(&h, now_ns + 661 * 1000000000ULL);
 	assert_int_equal(h.nr_entries, 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10000000000ULL), 0);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
+	close_table(&h);
 	close(event);
 }
 
 /* A table full of processes that have ended makes room for the next one. */
 TEST(test_room)
 {
-	struct objects *objects;
-	struct maps *maps;
 	struct hotspots h;
 	struct object *first = NULL;
 	struct code_log_copy copy;
@@ -109,14 +119,11 @@ TEST(test_room)
 	uint32_t nr = 0;
 
 	(void)state;
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	h.log = code_log_new();
 	for (uint32_t i = 0; i < HOTSPOTS_MAX + 2; i++) {
 		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
-		struct object *o = objects_intern(objects, &id, "//anon", 6, 1, 4096, 8192);
+		struct object *o = objects_intern(h.objects, &id, "//anon", 6, 1, 4096, 8192);
 		struct hotspots_entry *e;
 
 		/* The first one was sampled last. */
@@ -143,10 +150,8 @@ TEST(test_room)
 		nr++;
 	assert_int_equal(nr, HOTSPOTS_MAX + 1);
 	log = h.log;
-	hotspots_fini(&h);
+	close_table(&h);
 	code_log_free(log);
-	maps_free(maps);
-	objects_free(objects);
 }
 
 /* Add a process of @uid, with code that was just read. */
@@ -183,15 +188,10 @@ TEST(test_rest)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
 	struct hotspots_entry *e;
-	struct objects *objects;
-	struct maps *maps;
 	struct hotspots h;
 
 	(void)state;
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	for (int rc = 0; rc >= -EFAULT; rc -= EFAULT) {
 		e = add_read(&h, 1, 1000);
 		e->began_ns = 95 * SECOND;
@@ -208,7 +208,7 @@ TEST(test_rest)
 		jitcode_free(e->code);
 		jitcode_free(e->methods);
 		free(e->ranges);
-		codemap_publish(objects_at(objects, e->object), NULL);
+		codemap_publish(objects_at(h.objects, e->object), NULL);
 		codemap_reclaim(e->map);
 		free(e);
 	}
@@ -256,9 +256,7 @@ TEST(test_rest)
 	assert_int_equal(e->reading->nr_pcs, 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
 	close(event);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
+	close_table(&h);
 }
 
 static atomic_bool is_open;
@@ -276,16 +274,11 @@ TEST(test_turns)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
 	struct hotspots_entry *e[40];
-	struct objects *objects;
-	struct maps *maps;
 	struct hotspots h;
 	unsigned int nr[2] = { 0, 0 }, nr_tried = 0;
 
 	(void)state;
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	assert_int_equal(helpers_new(&h.helpers, event), 0);
 	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++) {
 		e[i] = add_read(&h, i + 1, i < 30 ? 1000 : 1001);
@@ -317,39 +310,30 @@ TEST(test_turns)
 	assert_int_equal(nr_tried, ARRAY_SIZE(e));
 	assert_int_equal(hotspot_job_nr_left(), 0);
 	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
+	close_table(&h);
 	close(event);
 }
 
 /* The JVMs of one user do not take all places. */
 TEST(test_room_of_user)
 {
-	struct objects *objects;
-	struct maps *maps;
 	struct hotspots h;
 	uint32_t nr = 0;
 
 	(void)state;
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	for (uint32_t i = 0; i <= HOTSPOTS_MAX; i++) {
 		const struct object_identity id = { .kind = OBJECT_ANON, .owner = i + 1 };
 		/* None with such a pid: all of one unknown user, then one of ours. */
 		pid_t pid = i < HOTSPOTS_MAX ? 0x70000000 : getpid();
-		struct object *o = objects_intern(objects, &id, "//anon", 6, pid, 4096, 8192);
+		struct object *o = objects_intern(h.objects, &id, "//anon", 6, pid, 4096, 8192);
 		const struct hotspots_entry *e = hotspots_add_entry(&h, o);
 
 		nr += e != NULL;
 		assert_true(i < HOTSPOTS_MAX || (e && e->uid == geteuid()));
 	}
 	assert_int_equal(nr, HOTSPOTS_MAX / 4 * 3 + 1);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
+	close_table(&h);
 }
 
 #define EACH (20UL << 20)
@@ -358,16 +342,11 @@ TEST(test_room_of_user)
 TEST(test_memory_of_all)
 {
 	struct hotspots_entry *e[80];
-	struct objects *objects;
-	struct maps *maps;
 	struct hotspots h;
 	unsigned int nr[2] = { 0, 0 };
 
 	(void)state;
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	for (unsigned int i = 0; i < ARRAY_SIZE(e); i++) {
 		e[i] = add_read(&h, i + 1, i < 40 ? 1000 : 1001);
 		e[i]->reading->vm.memory = EACH;
@@ -391,9 +370,7 @@ TEST(test_memory_of_all)
 	}
 	assert_int_equal(atomic_load(&h.memory), 0);
 	h.nr_entries = ARRAY_SIZE(e);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
+	close_table(&h);
 }
 
 /* Fill the code of @e with @nr new methods that have names of @size bytes. */
@@ -425,16 +402,11 @@ static void make_code(struct hotspots_entry *e, uint32_t nr, uint32_t size, uint
 TEST(test_memory_of_one)
 {
 	struct hotspots_entry *e;
-	struct objects *objects;
-	struct maps *maps;
 	struct hotspots h;
 	uint32_t nr;
 
 	(void)state;
-	assert_int_equal(objects_new(&objects), 0);
-	assert_int_equal(maps_new(&maps, objects, 64), 0);
-	hotspots_init(&h, objects);
-	h.maps = maps;
+	open_table(&h);
 	e = add_read(&h, 1, 1000);
 	e->runs = false;
 	for (uint32_t version = 0; version < 2; version++) {
@@ -460,9 +432,7 @@ TEST(test_memory_of_one)
 	assert_in_range(jitcode_memory(e->code), 1 << 20, HOTSPOTS_NAMES_MEMORY + (1 << 20));
 	assert_in_range(e->memory, 1 << 20, 96 << 20);
 	assert_int_equal(atomic_load(&h.memory), e->memory);
-	hotspots_fini(&h);
-	maps_free(maps);
-	objects_free(objects);
+	close_table(&h);
 }
 
 /* Code, methods and chains for a recording, each once; cut ones are refused. */
@@ -523,23 +493,13 @@ TEST(test_kept)
 }
 
 /* Make a JVM of a recording; @h is empty. */
-static struct object *begin_replay(struct hotspots *h, struct objects **objects, struct maps **maps)
+static struct object *begin_replay(struct hotspots *h)
 {
 	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
 
-	assert_int_equal(objects_new(objects), 0);
-	assert_int_equal(maps_new(maps, *objects, 64), 0);
-	hotspots_init(h, *objects);
-	h->maps = *maps;
+	open_table(h);
 	h->recorded = true;
-	return objects_intern(*objects, &id, "//anon", 6, 1, 4096, 1ULL << 40);
-}
-
-static void end_replay(struct hotspots *h, struct objects *objects, struct maps *maps)
-{
-	hotspots_fini(h);
-	maps_free(maps);
-	objects_free(objects);
+	return objects_intern(h->objects, &id, "//anon", 6, 1, 4096, 1ULL << 40);
 }
 
 /* A sample behind each record of code, or code at falling addresses: not quadratic. */
@@ -549,9 +509,7 @@ TEST(test_replay_work)
 	const struct code_text text = { .name = "f", .name_size = 1 };
 	uint64_t work = 0;
 	struct hotspots h;
-	struct objects *objects;
-	struct maps *maps;
-	struct object *memory = begin_replay(&h, &objects, &maps);
+	struct object *memory = begin_replay(&h);
 	struct hotspots_entry *e;
 
 	for (uint32_t i = 0; i < NR; i++) {
@@ -569,7 +527,7 @@ TEST(test_replay_work)
 	assert_false(e->left_out);
 	print_message("%u records, %u blobs visited\n", NR, (unsigned int)work);
 	assert_in_range(work, NR, (32U << 20) + NR * 2048U);
-	end_replay(&h, objects, maps);
+	close_table(&h);
 }
 
 /* Chains are found in the order of their places; too many are left out, with a reason. */
@@ -579,9 +537,7 @@ TEST(test_replay_chains)
 	static uint8_t table[CODES_TABLE_MAX];
 	const struct code_text text = { .table = table, .table_size = sizeof(table) };
 	struct hotspots h;
-	struct objects *objects;
-	struct maps *maps;
-	struct object *memory = begin_replay(&h, &objects, &maps);
+	struct object *memory = begin_replay(&h);
 	struct hotspots_entry *e;
 
 	for (uint32_t i = 0; i < NR; i++) {
@@ -599,7 +555,7 @@ TEST(test_replay_chains)
 	hotspots_find_recorded(e, 0, 4096, 79);
 	assert_int_equal(e->nr_found, 2);
 	assert_int_equal(e->found[1].place, 78);
-	end_replay(&h, objects, maps);
+	close_table(&h);
 }
 
 int main(void)
