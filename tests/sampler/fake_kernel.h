@@ -12,6 +12,7 @@
 #include <linux/perf_event.h>
 
 #include "sampler/event/counters.h"
+#include "sampler/event/waking.h"
 
 #define MAX_FDS	  4096
 #define FIRST_FD  1000
@@ -49,6 +50,16 @@ struct fake {
 	struct perf_event_mmap_page page;
 	uint8_t data[64];
 };
+
+static inline int fake_waking(struct event *ev)
+{
+	*ev = (struct event){ .name = WAKING_NAME,
+			      .type = PERF_TYPE_TRACEPOINT,
+			      .config = 375,
+			      .user = true,
+			      .kernel = true };
+	return 0;
+}
 
 static inline int fake_call(struct fake *f)
 {

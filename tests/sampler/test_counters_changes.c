@@ -22,16 +22,6 @@ static int nr_switches(const struct fake *f, const struct event *ev)
 	return nr;
 }
 
-static int fake_waking(struct event *ev)
-{
-	*ev = (struct event){ .name = "sched:sched_waking",
-			      .type = PERF_TYPE_TRACEPOINT,
-			      .config = 375,
-			      .user = true,
-			      .kernel = true };
-	return 0;
-}
-
 /* Switches of whole CPUs have a separate event, which can be closed for a while. */
 TEST(test_switches)
 {

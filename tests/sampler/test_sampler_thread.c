@@ -44,16 +44,6 @@ struct fixture {
 	uint64_t id, waking_id;
 };
 
-static int fake_waking(struct event *ev)
-{
-	*ev = (struct event){ .name = WAKING_NAME,
-			      .type = PERF_TYPE_TRACEPOINT,
-			      .config = 375,
-			      .user = true,
-			      .kernel = true };
-	return 0;
-}
-
 /* Open the events; note the ids of the sampled one and of wake-ups. */
 static void open_counters(struct fixture *f)
 {
