@@ -12,20 +12,7 @@
 
 #include "symbols/jit/hotspot.h"
 #include "symbols/object/elfvar.h"
-
-struct space {
-	char *low, *high;
-};
-
-struct heap {
-	struct space memory, segmap;
-	int log2;
-};
-
-struct array {
-	int len;
-	struct heap **data;
-};
+#include "tests/jvm_tables.h"
 
 struct block {
 	uint64_t length;
@@ -110,8 +97,6 @@ static struct flag flag_table[] = {
 };
 static struct flag *flags = flag_table;
 static uint64_t nr_flags = ARRAY_SIZE(flag_table);
-
-#include "tests/jvm_tables.h"
 
 #define METHOD_MEMBERS                                                                             \
 	MEMBER("Method", "_constMethod", method, constant),                                        \

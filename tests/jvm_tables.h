@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables that HotSpot exports, for made-up JVMs: the includer defines gHotSpotVMStructs and
- * gHotSpotVMTypes, and the structs array, heap and space with the members below.
+ * The tables that HotSpot exports and its code cache, for made-up JVMs: the includer defines
+ * gHotSpotVMStructs and gHotSpotVMTypes.
  */
 #ifndef TESTS_JVM_TABLES_H
 #define TESTS_JVM_TABLES_H
@@ -18,6 +18,20 @@ struct VMStructEntry {
 struct VMTypeEntry {
 	const char *type;
 	uint64_t size;
+};
+
+struct space {
+	char *low, *high;
+};
+
+struct heap {
+	struct space memory, segmap;
+	int log2;
+};
+
+struct array {
+	int len;
+	struct heap **data;
 };
 
 #define MEMBER(t, f, s, m)                                                                         \

@@ -13,6 +13,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "../jvm_tables.h"
+
 #define BLOBS	1000000UL
 #define SEGMENT 64UL
 
@@ -27,26 +29,10 @@ struct block {
 	} blob;
 };
 
-struct space {
-	char *low, *high;
-};
-
-struct heap {
-	struct space memory, segmap;
-	int log2;
-};
-
-struct array {
-	int len;
-	void *data;
-};
-
 static struct heap heap;
 static struct heap *heaps[8];
 static struct array array = { 1, heaps };
 static struct array *code_cache = &array;
-
-#include "../jvm_tables.h"
 
 static struct VMStructEntry structs[] = {
 	{ "CodeCache", "_heaps", "", 1, 0, &code_cache },
@@ -112,11 +98,9 @@ static void make_loop(void)
 
 	for (size_t i = 0; i < 64; i++)
 		cycle[i] = cycle;
-	code_cache = (struct array *)cycle;
 	for (size_t i = 0; i < 8; i++)
 		heaps[i] = (struct heap *)cycle;
-	array = (struct array){ 8, heaps };
-	code_cache = &array;
+	array.len = 8;
 }
 
 static void make_wild(void)
