@@ -35,31 +35,7 @@ static inline double hostile_limit_ns(void)
 /* A process that has the object mapped, and nothing else. */
 static inline const struct space *hostile_map(struct world *w, struct image *image)
 {
-	static const char path[] = "/made/by/this/test";
-	const struct maps_mmap ev = {
-		.pid = HOSTILE_PID,
-		.tid = HOSTILE_PID,
-		.start = HOSTILE,
-		.size = 1 << 20,
-		.time_ns = time_now_ns(),
-		.prot = PROT_READ | PROT_EXEC,
-		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
-		.filename = path,
-		.filename_size = sizeof(path) - 1,
-	};
-	const struct mapping *m;
-	struct maps_hit hit;
-
-	maps_on_comm(w->maps, HOSTILE_PID, HOSTILE_PID, "hostile", 7, true, ev.time_ns - 1);
-	maps_on_mmap(w->maps, &ev);
-	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, maps_tasks(w->maps), HOSTILE_PID, HOSTILE_PID, time_now_ns(), &hit);
-	m = hit.space ? space_find(hit.space, HOSTILE + 0x1000, time_now_ns()) : NULL;
-	if (!m)
-		abort();
-	atomic_store_explicit(&m->object->image, image, memory_order_release);
-	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
-	return hit.space;
+	return world_map(w, image, HOSTILE_PID, HOSTILE, 1 << 20);
 }
 
 #endif

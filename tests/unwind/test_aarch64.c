@@ -129,35 +129,6 @@ static struct image *make_image(void)
 	return image;
 }
 
-static const struct space *map_image(struct image *image)
-{
-	static const char path[] = "/made/by/this/test";
-	const struct maps_mmap ev = {
-		.pid = PID,
-		.tid = PID,
-		.start = BASE,
-		.size = 1 << 21,
-		.time_ns = time_now_ns(),
-		.prot = PROT_READ | PROT_EXEC,
-		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 424242, .ino_generation = 1 },
-		.filename = path,
-		.filename_size = sizeof(path) - 1,
-	};
-	const struct mapping *m;
-	struct maps_hit hit;
-
-	maps_on_comm(world.maps, PID, PID, "aarch64", 7, true, ev.time_ns - 1);
-	maps_on_mmap(world.maps, &ev);
-	maps_publish(world.maps, time_now_ns(), 0);
-	maps_find(world.maps, maps_tasks(world.maps), PID, PID, time_now_ns(), &hit);
-	assert_non_null(hit.space);
-	m = space_find(hit.space, BASE + MAIN, time_now_ns());
-	assert_non_null(m);
-	atomic_store_explicit(&m->object->image, image, memory_order_release);
-	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
-	return hit.space;
-}
-
 /* The word at @addr of the stack. */
 static uint64_t *word(uint64_t addr)
 {
@@ -212,7 +183,7 @@ static int set_up(void **state)
 	memset(regs, 0, sizeof(regs));
 	memset(words, 0, sizeof(words));
 	world_new(&world);
-	space = map_image(make_image());
+	space = world_map(&world, make_image(), PID, BASE, 1 << 21);
 	return unwind_new_with(&unwinder, world.places, world.objects, &config, NULL);
 }
 

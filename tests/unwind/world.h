@@ -6,6 +6,7 @@
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,36 @@ static inline void world_new(struct world *w)
 	world_must(symbols_new(&w->symbols, w->places, w->objects, w->maps, NULL));
 	world_must(unwind_new_with(&w->row, w->places, w->objects, &verified, NULL));
 	world_must(unwind_new_with(&w->step, w->places, w->objects, &steps, NULL));
+}
+
+/* Map @image as the only file, at @start, of the process @pid, which need not exist. */
+static inline const struct space *world_map(struct world *w, struct image *image, pid_t pid,
+					    uint64_t start, uint64_t size)
+{
+	static const char path[] = "/made/by/this/test";
+	const struct maps_mmap ev = {
+		.pid = pid,
+		.tid = pid,
+		.start = start,
+		.size = size,
+		.time_ns = time_now_ns(),
+		.prot = PROT_READ | PROT_EXEC,
+		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
+		.filename = path,
+		.filename_size = sizeof(path) - 1,
+	};
+	const struct mapping *m;
+	struct maps_hit hit;
+
+	maps_on_comm(w->maps, pid, pid, "made", 4, true, ev.time_ns - 1);
+	maps_on_mmap(w->maps, &ev);
+	maps_publish(w->maps, time_now_ns(), 0);
+	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
+	m = hit.space ? space_find(hit.space, start, time_now_ns()) : NULL;
+	world_must(m ? 0 : -ESRCH);
+	atomic_store_explicit(&m->object->image, image, memory_order_release);
+	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
+	return hit.space;
 }
 
 static inline void world_free(struct world *w)
