@@ -16,15 +16,15 @@ int cage_file(void);
  * The caller closes it. -errno.
  */
 int cage_wrap(const void *bytes, size_t size);
-/* Fix the size of a memfd before it is sent: a reader that was taken over would fill memory. */
+/* Fix the size of a memfd before it is sent: a worker that was taken over could let it grow. */
 void cage_fix_size(int fd);
 
 /* Return the bytes of a copy, after cage_fix_size(); 0: of another file, which is not looked at. */
 size_t cage_file_copied(int fd);
 /*
- * Seal a reply for good: from here on nothing can change it. False: it has another size than @size,
- * and would take memory that is not counted; or a hole, and reading that would take memory here, or
- * end this process.
+ * Seal a reply for good: from here on nothing can change it. False: it is larger than the @size
+ * that the caller counts as memory, or smaller; or it has a hole: a read of that would allocate
+ * memory here, or end this process.
  */
 bool cage_file_seal(int fd, size_t size);
 

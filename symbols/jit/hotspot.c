@@ -243,7 +243,7 @@ static bool decode_blob(struct scan *s, const uint8_t *bytes, struct hotspot_blo
 	return true;
 }
 
-/* Copy the name of @b; without memory it has none. */
+/* Give @b a copy of @name; NULL if out of memory. */
 static void set_name(struct hotspot_blob *b, const char *name)
 {
 	b->name = strdup(name);

@@ -53,8 +53,8 @@ int hotspot_scan(struct hotspot *h, struct remote *r);
 int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, uint32_t nr);
 
 /*
- * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; one
- * that cannot be read has none. 0, or -E2BIG: too much for one JVM.
+ * Read the name of blob @i, if it is the code of a method that a scan or a look-up has found; if
+ * the reading fails, the name remains NULL. 0, or -E2BIG: too much for one JVM.
  */
 int hotspot_name(struct hotspot *h, struct remote *r, uint32_t i);
 

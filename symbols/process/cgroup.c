@@ -21,9 +21,9 @@ struct part {
 	size_t size;
 };
 
-/* Text before and after the id or name of a container, and its kind. */
+/* Prefix and suffix of the id or name of a container, and its kind. */
 static const struct {
-	const char *before, *after, *kind;
+	const char *prefix, *suffix, *kind;
 	bool is_id;    /* hexadecimal digits; else a name */
 	bool rootless; /* it may be of a user's systemd */
 } forms[] = {
@@ -110,15 +110,15 @@ static bool first_part(struct part *path, struct part *out)
 	return out->size;
 }
 
-/* Take what is between @before and @after; false: there is nothing, or other text around it. */
-static bool take(struct part p, const char *before, const char *after, struct part *out)
+/* Set @out to @p without the prefix and the suffix. False: @p lacks one, or has nothing between. */
+static bool strip(struct part p, const char *prefix, const char *suffix, struct part *out)
 {
-	size_t nr_before = strlen(before), nr_after = strlen(after);
+	size_t nr_prefix = strlen(prefix), nr_suffix = strlen(suffix);
 
-	if (p.size <= nr_before + nr_after || !begins(p, before) ||
-	    memcmp(p.str + p.size - nr_after, after, nr_after))
+	if (p.size <= nr_prefix + nr_suffix || !begins(p, prefix) ||
+	    memcmp(p.str + p.size - nr_suffix, suffix, nr_suffix))
 		return false;
-	*out = (struct part){ p.str + nr_before, p.size - nr_before - nr_after };
+	*out = (struct part){ p.str + nr_prefix, p.size - nr_prefix - nr_suffix };
 	return true;
 }
 
@@ -155,7 +155,7 @@ static size_t by_form(struct part p, struct part user, char *out, const char **w
 		struct part id;
 
 		if ((user.size && !forms[i].rootless) ||
-		    !take(p, forms[i].before, forms[i].after, &id))
+		    !strip(p, forms[i].prefix, forms[i].suffix, &id))
 			continue;
 		if (!forms[i].is_id)
 			return put(out, forms[i].kind, user, id);
@@ -193,7 +193,7 @@ size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CO
 	/* The outermost one: users in it may choose the names of cgroups below. */
 	for (; !n && first_part(&rest, &p); parent = p) {
 		/* Users choose the names below their systemd. */
-		if (!user.size && take(p, "user@", ".service", &user))
+		if (!user.size && strip(p, "user@", ".service", &user))
 			continue;
 		n = by_form(p, user, out, id);
 		if (!n && !user.size)

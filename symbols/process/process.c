@@ -34,7 +34,7 @@ static bool is_full(const struct processes *t)
 	return t->nr_nodes >= t->max_nodes;
 }
 
-/* Return the chain of @pid: another one after each start, so that nobody chooses pids of one. */
+/* Return the hash bucket of @pid. The hash has a secret: no user can choose pids of one bucket. */
 static uint32_t bucket(const struct processes *t, pid_t pid)
 {
 	return (uint32_t)hash_u64((uint64_t)pid ^ t->secret) & (PROCS_BUCKETS - 1);

@@ -185,8 +185,8 @@ static uint32_t find_file(const struct files *f, uint64_t hash, struct safe_text
 	return SYMBOL_NO_FILE;
 }
 
-/* Take the memory of a text from what is left. False: there is none. */
-static bool take_room(struct files *f, uint32_t object, size_t size, bool moved)
+/* Charge a new text to the table and to the share of @object. False: too little memory is left. */
+static bool charge_text(struct files *f, uint32_t object, size_t size, bool moved)
 {
 	/* A set has four slots for each id at most. */
 	uint32_t cost =
@@ -194,7 +194,7 @@ static bool take_room(struct files *f, uint32_t object, size_t size, bool moved)
 	uint32_t left = CHAINS_FILES_MEMORY_MAX - f->memory;
 	uint32_t *share = &f->shares[hash_u64(object ^ f->secret.k0) % NR_SHARES];
 
-	/* Of what is left, so that many greedy objects leave some for later ones. */
+	/* An eighth of the rest, not of the limit: later objects also get a share. */
 	if (cost > left || (!moved && *share + cost > left / 8))
 		return false;
 	f->memory += cost;
@@ -222,7 +222,7 @@ uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
 	uint64_t hash = hash_text(&c->files, text);
 	uint32_t id = find_file(&c->files, hash, text);
 
-	if (id != SYMBOL_NO_FILE || !take_room(&c->files, object, text.size, false))
+	if (id != SYMBOL_NO_FILE || !charge_text(&c->files, object, text.size, false))
 		return id;
 	return add_file(&c->files, hash, text);
 }
@@ -232,7 +232,7 @@ uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text fi
 	uint64_t hash = hash_text(&c->files, file);
 	uint32_t id = find_file(&c->files, hash, file);
 
-	if (id != SYMBOL_NO_FILE || !take_room(&c->files, object, file.size, true))
+	if (id != SYMBOL_NO_FILE || !charge_text(&c->files, object, file.size, true))
 		return id;
 	return add_file(&c->files, hash, file);
 }
