@@ -46,7 +46,7 @@ static int stop_of(const struct walk *w, enum step_result result)
 		return w->dropped ? WALK_REDO : UNWIND_BAD_REGS;
 	case STEP_BUDGET:
 		return UNWIND_BUDGET;
-	case STEP_UNSHOWN:
+	case STEP_NO_LIBUNWIND:
 	case STEP_FAILED:
 		break;
 	}
@@ -359,7 +359,7 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return WALK_AGAIN;
 	}
 	result = step_gate(u->step, &in, &signal);
-	if (result == STEP_UNSHOWN)
+	if (result == STEP_NO_LIBUNWIND)
 		return by_cfi(w, &in);
 	if (result == STEP_REFUSED)
 		rows_put(u->rows, w->place, ROW_REFUSED);

@@ -227,7 +227,7 @@ static void negate(struct cfi_run *run)
 
 static void set_location(struct cfi_run *run)
 {
-	/* Absolute addresses are meaningless in the addresses shown to libunwind. */
+	/* Absolute addresses are meaningless in the addresses that libunwind gets. */
 	if ((run->cie->encoding & 0x70) == 0)
 		cfi_refuse(run, CFI_BAD_LOCATION);
 	advance_to(run, ehframe_read_address(run->eh, &run->r, run->cie->encoding));

@@ -2,7 +2,7 @@
 /*
  * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).
  *
- * It is the gate: an FDE that cfi_check() has not accepted is never shown to
+ * It is the gate: an FDE that cfi_check() has not accepted is never given to
  * libunwind. It also makes the rows: the rule of a pc in three numbers, or
  * COMPLEX where only libunwind's interpreter can do it.
  *

@@ -76,7 +76,7 @@ enum cfi_doubt {
 
 struct cfi_fde {	/* result of cfi_check() */
 	bool signal;	/* a signal trampoline: the frame above was interrupted */
-	bool libunwind; /* may be shown to libunwind */
+	bool libunwind; /* libunwind may read it */
 	uint32_t cost;	/* bytes read */
 	struct cfi_rewrite rewrite;
 	uint32_t nr_remembers; /* remembered states: expensive in libunwind */

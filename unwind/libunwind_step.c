@@ -30,7 +30,7 @@ extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, 
 #define NEGATES_MAX	   64	/* in an FDE; compilers make two for each return */
 #define CACHE_SIZE	   1024 /* a larger cache does not help: libunwind hashes into 256 */
 
-enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_UNSHOWN, GATE_SHUT };
+enum verdict { GATE_UNKNOWN, GATE_OPEN, GATE_OPEN_SIGNAL, GATE_NO_LIBUNWIND, GATE_SHUT };
 
 struct gate_slot {
 	struct cfi_rewrite rewrite;
@@ -365,7 +365,7 @@ bool step_spend(struct step *s, uint32_t cost)
 	return left;
 }
 
-/* Return true if libunwind can be shown this FDE: its addresses fit into canonical ones. */
+/* Return true if libunwind can read this FDE: its addresses fit into canonical ones. */
 static bool reaches(const struct step *s, const struct step_input *in)
 {
 	const struct ehframe *eh = &in->image->eh;
@@ -394,7 +394,7 @@ static enum verdict judge(struct step *s, const struct step_input *in, struct ga
 	if (reason != CFI_OK)
 		return GATE_SHUT;
 	if (!reaches(s, in))
-		return GATE_UNSHOWN;
+		return GATE_NO_LIBUNWIND;
 	if (!info.libunwind || info.nr_negates > NEGATES_MAX)
 		return GATE_SHUT;
 	return info.signal ? GATE_OPEN_SIGNAL : GATE_OPEN;
@@ -427,8 +427,8 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	s->negates_found = false;
 	s->doubt = cfi_doubt(&slot->rewrite, in->vaddr);
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
-	if (slot->verdict == GATE_UNSHOWN)
-		return STEP_UNSHOWN;
+	if (slot->verdict == GATE_NO_LIBUNWIND)
+		return STEP_NO_LIBUNWIND;
 	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
 }
 

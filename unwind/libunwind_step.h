@@ -3,7 +3,7 @@
  * Unwind one frame by libunwind, over a remote address space made of a frame's
  * registers, the stack copy, and one object's .eh_frame.
  *
- * Code addresses shown to libunwind are canonical: 1 << 62 | serial of the image
+ * Code addresses given to libunwind are canonical: 1 << 62 | serial of the image
  * << 38 | vaddr. They are the same in every process, so one address space (and
  * its cache of rules) serves all processes of the machine. The look-up pc is
  * given as the current one (the instruction, or the call before a return
@@ -42,10 +42,11 @@
 #define STEP_COST_REMEMBER 120u /* libunwind changes the signal mask four times */
 
 enum step_result {
-	STEP_FOUND,	/* @f is the caller */
-	STEP_ROOT,	/* the return address is undefined, or 0 */
-	STEP_REFUSED,	/* refused by the gate */
-	STEP_UNSHOWN,	/* accepted by the gate, but libunwind cannot be shown it */
+	STEP_FOUND,   /* @f is the caller */
+	STEP_ROOT,    /* the return address is undefined, or 0 */
+	STEP_REFUSED, /* refused by the gate */
+	/* accepted by the gate, but of another CPU or at far addresses: libunwind cannot read it */
+	STEP_NO_LIBUNWIND,
 	STEP_BEYOND,	/* needs a word above the stack copy */
 	STEP_GAP,	/* the same, and the copy ended at a page that was never used */
 	STEP_BELOW,	/* needs a word below the stack copy */
@@ -75,7 +76,7 @@ struct step_input {
 
 struct step;
 
-/* @arch of another CPU: libunwind cannot be shown its FDEs. */
+/* @arch of another CPU: libunwind reads none of its FDEs, STEP_NO_LIBUNWIND. */
 int step_new(struct step **out, const struct arch_ops *arch, struct err *e);
 void step_free(struct step *s);
 
@@ -88,8 +89,8 @@ void step_end(struct step *s);
 /* Spend budget on other work; false: there was less. */
 bool step_spend(struct step *s, uint32_t cost);
 /*
- * Check the FDE of @in by the gate: STEP_FOUND, or why libunwind is not shown it. Results are
- * cached; the first check costs budget.
+ * Check the FDE of @in by the gate: STEP_FOUND, or the reason that libunwind does not read it.
+ * Results are cached; the first check costs budget.
  */
 enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
 /* After step_gate(): return how far the CFI can be believed; callers found in doubt are guesses. */

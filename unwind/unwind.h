@@ -4,7 +4,7 @@
  *
  * The caller of a frame is computed by a cached row (rows.h); at a new place, and where no row can
  * say it, by libunwind, over a remote address space made of the sample's registers, its stack copy,
- * and the object's .eh_frame bytes; code addresses shown to it are the same in all processes
+ * and the object's .eh_frame bytes; code addresses given to it are the same in all processes
  * ("canonical": object id and vaddr), so that one address space per thread serves all processes.
  * Each FDE passes the gate (cfi.h) before libunwind reads it, and each sample has a budget of
  * memory reads. Where there is no CFI, the caller is guessed by return address or frame pointer,

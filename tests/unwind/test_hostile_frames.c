@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Frames that would each cost time, up to the limit of a stack, sample after sample: in tables that
- * libunwind cannot be shown, by rules that it has in its cache, in a file of thousands of segments.
+ * libunwind cannot read, by rules that it has in its cache, in a file of thousands of segments.
  * No sample takes more CPU time than the budget allows.
  */
 #include "unwind/unwind.h"
@@ -23,7 +23,7 @@
 #define NR_SAMPLES 6
 #define NR_ROUNDS  3
 #define LONG	   (CFI_INSNS_MAX - 512) /* bytes: so long may a program be */
-#define FAR	   (1ULL << 38)		 /* vaddrs that libunwind is not shown */
+#define FAR	   (1ULL << 38)		 /* vaddrs that libunwind cannot read */
 
 struct program {
 	uint8_t bytes[CFI_INSNS_MAX];
@@ -228,7 +228,7 @@ static void check(const struct kind *kind)
 }
 
 static const struct kind kinds[] = {
-	/* A long CIE and a long FDE, at addresses where libunwind is not shown them. */
+	/* A long CIE and a long FDE, at addresses where libunwind cannot read them. */
 	{ .name = "far",
 	  .machine = EM_X86_64,
 	  .base = FAR,
