@@ -29,7 +29,7 @@ struct keyhash_key keyhash_new_key(void);
 /* Hash a name with one key for the whole process; never 0. */
 uint64_t keyhash_name(const char *name, size_t size);
 
-static inline uint64_t keyhash_turn(uint64_t x, int bits)
+static inline uint64_t keyhash_rotate(uint64_t x, int bits)
 {
 	return x << bits | x >> (64 - bits);
 }
@@ -37,15 +37,15 @@ static inline uint64_t keyhash_turn(uint64_t x, int bits)
 static inline void keyhash_round(struct keyhash *h)
 {
 	h->v0 += h->v1;
-	h->v1 = keyhash_turn(h->v1, 13) ^ h->v0;
-	h->v0 = keyhash_turn(h->v0, 32);
+	h->v1 = keyhash_rotate(h->v1, 13) ^ h->v0;
+	h->v0 = keyhash_rotate(h->v0, 32);
 	h->v2 += h->v3;
-	h->v3 = keyhash_turn(h->v3, 16) ^ h->v2;
+	h->v3 = keyhash_rotate(h->v3, 16) ^ h->v2;
 	h->v0 += h->v3;
-	h->v3 = keyhash_turn(h->v3, 21) ^ h->v0;
+	h->v3 = keyhash_rotate(h->v3, 21) ^ h->v0;
 	h->v2 += h->v1;
-	h->v1 = keyhash_turn(h->v1, 17) ^ h->v2;
-	h->v2 = keyhash_turn(h->v2, 32);
+	h->v1 = keyhash_rotate(h->v1, 17) ^ h->v2;
+	h->v2 = keyhash_rotate(h->v2, 32);
 }
 
 /* Begin a hash. */

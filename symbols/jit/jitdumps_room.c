@@ -24,21 +24,21 @@ void jitdumps_remove(struct jitdumps *j, uint32_t i)
 
 bool jitdumps_evict(struct jitdumps *j, uint32_t uid)
 {
-	struct jitreads_seat *seats = calloc(j->nr_entries, sizeof(*seats));
+	struct jitreads_candidate *candidates = calloc(j->nr_entries, sizeof(*candidates));
 	uint32_t oldest;
 
-	for (uint32_t i = 0; seats && i < j->nr_entries; i++) {
+	for (uint32_t i = 0; candidates && i < j->nr_entries; i++) {
 		const struct jitdumps_entry *e = j->entries[i];
 		const struct object *object = objects_at(j->objects, e->object);
 
 		/* Code of a jitdump is in layers: it does not leave. */
-		seats[i] = (struct jitreads_seat){
+		candidates[i] = (struct jitreads_candidate){
 			e->uid, atomic_load_explicit(&object->used, memory_order_relaxed),
 			e->runs || e->opened
 		};
 	}
-	oldest = seats ? jitreads_oldest(seats, j->nr_entries, uid) : UINT32_MAX;
-	free(seats);
+	oldest = candidates ? jitreads_victim(candidates, j->nr_entries, uid) : UINT32_MAX;
+	free(candidates);
 	if (oldest != UINT32_MAX)
 		jitdumps_remove(j, oldest);
 	return oldest != UINT32_MAX;

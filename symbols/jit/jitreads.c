@@ -135,16 +135,16 @@ uint32_t jitreads_user_with(struct objects *objects, const struct object *object
 	return jitreads_user_of(seen.pid);
 }
 
-uint32_t jitreads_oldest(const struct jitreads_seat *seats, uint32_t nr, uint32_t uid)
+uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t nr, uint32_t uid)
 {
 	uint32_t oldest = UINT32_MAX, nr_user = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		nr_user += seats[i].uid == uid;
+		nr_user += candidates[i].uid == uid;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (seats[i].fixed || (nr_user >= nr / 2 && seats[i].uid != uid))
+		if (candidates[i].pinned || (nr_user >= nr / 2 && candidates[i].uid != uid))
 			continue;
-		if (oldest == UINT32_MAX || seats[i].used < seats[oldest].used)
+		if (oldest == UINT32_MAX || candidates[i].used < candidates[oldest].used)
 			oldest = i;
 	}
 	return oldest;

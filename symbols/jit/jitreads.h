@@ -59,17 +59,17 @@ void jitreads_leave(struct jitreads *r, struct jitread *read);
 uint32_t jitreads_user_of(pid_t pid);
 uint32_t jitreads_user_with(struct objects *objects, const struct object *object);
 
-/* The entry of a process in a table. */
-struct jitreads_seat {
+/* The entry of a process in a table, one of which is to be evicted. */
+struct jitreads_candidate {
 	uint32_t uid;
 	uint32_t used; /* object_clock() of the latest sample */
-	bool fixed;    /* it is being read */
+	bool pinned;   /* not evicted: it is being read */
 };
 /*
- * Return the one of @nr entries that makes room for a process of @uid, UINT32_MAX: none. The one
- * that was sampled least recently: of all, or of this user, if that has half of the table.
+ * Return the entry to evict for a process of @uid; UINT32_MAX: none. The least recently sampled
+ * one: of all, or of this user alone if it has half of the table.
  */
-uint32_t jitreads_oldest(const struct jitreads_seat *seats, uint32_t nr, uint32_t uid);
+uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t nr, uint32_t uid);
 /* The part of a table that one user may take. */
 #define JITREADS_USER(max) ((max) / 4 * 3)
 

@@ -392,20 +392,20 @@ static void remove_entry(struct perfmaps *p, uint32_t i)
 /* Make room for a process of @uid: it, or others, may have thousands. */
 static bool evict(struct perfmaps *p, uint32_t uid)
 {
-	struct jitreads_seat *seats = calloc(p->nr_entries, sizeof(*seats));
+	struct jitreads_candidate *candidates = calloc(p->nr_entries, sizeof(*candidates));
 	uint32_t oldest;
 
-	for (uint32_t i = 0; seats && i < p->nr_entries; i++) {
+	for (uint32_t i = 0; candidates && i < p->nr_entries; i++) {
 		const struct perfmaps_entry *e = p->entries[i];
 		const struct object *object = objects_at(p->objects, e->object);
 
-		seats[i] = (struct jitreads_seat){
+		candidates[i] = (struct jitreads_candidate){
 			e->uid, atomic_load_explicit(&object->used, memory_order_relaxed),
 			e->reading != NULL
 		};
 	}
-	oldest = seats ? jitreads_oldest(seats, p->nr_entries, uid) : UINT32_MAX;
-	free(seats);
+	oldest = candidates ? jitreads_victim(candidates, p->nr_entries, uid) : UINT32_MAX;
+	free(candidates);
 	if (oldest != UINT32_MAX)
 		remove_entry(p, oldest);
 	return oldest != UINT32_MAX;

@@ -346,18 +346,19 @@ TEST(test_many, setup, teardown)
 /* Half of a table is for other users than the one with the most processes. */
 TEST(test_oldest)
 {
-	struct jitreads_seat seats[8];
+	struct jitreads_candidate candidates[8];
 
 	(void)state;
 	for (uint32_t i = 0; i < 8; i++)
-		seats[i] = (struct jitreads_seat){ .uid = i < 5 ? 1000 : 1001 + i, .used = 8 - i };
-	assert_int_equal(jitreads_oldest(seats, 8, 7), 7);
-	assert_int_equal(jitreads_oldest(seats, 8, 1000), 4);
-	seats[4].fixed = true;
-	assert_int_equal(jitreads_oldest(seats, 8, 1000), 3);
+		candidates[i] = (struct jitreads_candidate){ .uid = i < 5 ? 1000 : 1001 + i,
+							     .used = 8 - i };
+	assert_int_equal(jitreads_victim(candidates, 8, 7), 7);
+	assert_int_equal(jitreads_victim(candidates, 8, 1000), 4);
+	candidates[4].pinned = true;
+	assert_int_equal(jitreads_victim(candidates, 8, 1000), 3);
 	for (uint32_t i = 0; i < 8; i++)
-		seats[i].fixed = true;
-	assert_int_equal(jitreads_oldest(seats, 8, 7), UINT32_MAX);
+		candidates[i].pinned = true;
+	assert_int_equal(jitreads_victim(candidates, 8, 7), UINT32_MAX);
 	assert_int_equal(jitreads_user_of(getpid()), geteuid());
 }
 
