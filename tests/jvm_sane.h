@@ -16,7 +16,7 @@ static inline bool jvm_is_sane(const struct hotspot_job *j)
 	for (uint32_t i = 0; i < j->vm.nr_blobs && sane; i++) {
 		const struct hotspot_blob *b = &j->vm.blobs[i];
 
-		sane = hotspot_blobs_makes_sense(b) && (!i || b->start >= b[-1].end) &&
+		sane = hotspot_blob_is_valid(b) && (!i || b->start >= b[-1].end) &&
 		       (!b->name || strlen(b->name) == b->name_size);
 		sum += hotspot_blob_memory(b);
 	}

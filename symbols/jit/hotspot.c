@@ -28,7 +28,7 @@ static bool is_libjvm(const struct procfs_map *map)
 	return map->path_size > size && !memcmp(map->path + map->path_size - size, LIBJVM, size);
 }
 
-/* Find the tables in the libjvm.so that @map is of. */
+/* Find the tables in the libjvm.so of @map. */
 static int find_variables(struct hotspot_tables *t, struct remote *r, const struct procfs_map *map)
 {
 	char path[4096];
@@ -273,7 +273,7 @@ static int add_blob(struct scan *s, const struct hotspot_blob *b)
 	return s->memory <= HOTSPOT_MEMORY_MAX ? 0 : -E2BIG;
 }
 
-/* Read the heads: many of them in few calls, a single one as all that is looked up. */
+/* Read the heads: many of them in few calls; a single one so that it can be deferred. */
 static int read_heads(struct scan *s, const uint64_t *blocks, uint32_t nr, bool *got)
 {
 	int rc;

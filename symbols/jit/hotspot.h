@@ -41,8 +41,8 @@ bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r);
 bool hotspot_is_untried(const struct vmstructs *v, struct remote *r);
 
 /*
- * Read the code cache again; names of blobs already known are kept, methods of others have none
- * yet, hotspot_name(). 0, -E2BIG or -errno.
+ * Read the code cache again. Names of known blobs are kept; new methods get theirs by
+ * hotspot_name(). 0, -E2BIG or -errno.
  */
 int hotspot_scan(struct hotspot *h, struct remote *r);
 
@@ -59,8 +59,8 @@ int hotspot_look_up(struct hotspot *h, struct remote *r, const uint64_t *pcs, ui
 int hotspot_name(struct hotspot *h, struct remote *r, uint32_t i);
 
 /*
- * Test at each of @nr addresses whether the code there is still the known one: chains that were
- * read before are valid then. 0 or -errno.
+ * Test at each of @nr addresses whether the code there is unchanged: else chains that were read
+ * before are invalid. 0 or -errno.
  */
 int hotspot_test_current(const struct hotspot *h, struct remote *r, const uint64_t *pcs,
 			 uint32_t nr, bool *current);

@@ -58,7 +58,7 @@ bool hotspot_blobs_same(const struct hotspot_blob *a, const struct hotspot_blob 
 	       a->compile_id == b->compile_id && a->kind == b->kind;
 }
 
-bool hotspot_blobs_makes_sense(const struct hotspot_blob *b)
+bool hotspot_blob_is_valid(const struct hotspot_blob *b)
 {
 	return b->start > b->blob && b->end > b->start && b->end - b->start <= HOTSPOT_CODE_MAX &&
 	       b->frame_words < HOTSPOT_FRAME_WORDS && b->kind <= HOTSPOT_INTERPRETER;

@@ -70,9 +70,9 @@ void hotspot_forget_code(struct hotspot *h);
 /* Return the bytes of @b with its name. */
 size_t hotspot_blob_memory(const struct hotspot_blob *b);
 /*
- * Put @nr blobs that a worker has read into @h: in place of all that were there (@all), or only of
- * the ones below them. They are sorted and do not overlap. The same code as before keeps its name,
- * other code is fresh. Takes over the array. 0, -E2BIG or -ENOMEM.
+ * Put @nr blobs that a worker has read into @h: in place of all known ones (@all), or only of the
+ * ones that they overlap. They are sorted. The same code as before keeps its name, other code is
+ * fresh. Takes over the array. 0, -E2BIG or -ENOMEM.
  */
 int hotspot_take(struct hotspot *h, struct hotspot_blob *blobs, uint32_t nr, bool all);
 
@@ -85,10 +85,10 @@ const struct hotspot_blob *hotspot_blobs_at(const struct hotspot *h, uint64_t pc
 /* Return whether two blobs at one address are the same code. */
 bool hotspot_blobs_same(const struct hotspot_blob *a, const struct hotspot_blob *b);
 /* Return whether the range and the kind of @b are possible. */
-bool hotspot_blobs_makes_sense(const struct hotspot_blob *b);
+bool hotspot_blob_is_valid(const struct hotspot_blob *b);
 /*
- * Put @nr found blobs, sorted, into the table; known ones below them are freed. Their names are
- * the table's then. 0 or -ENOMEM.
+ * Put @nr found blobs, sorted, into the table; known ones that they overlap are freed. The table
+ * then owns their names. 0 or -ENOMEM.
  */
 int hotspot_blobs_merge(struct hotspot *h, const struct hotspot_blob *found, uint32_t nr_found);
 /* Count the bytes and the retired blobs again; @nr_new of them are new. */

@@ -19,8 +19,8 @@
 #define TIMEOUT_NS 10000000000ULL /* between two questions, or until the result */
 #define INLINE_MAX (48U << 10)	  /* bytes of pieces in a request */
 
-static _Atomic uint64_t slots[HOTSPOT_READERS]; /* the number of the job; 0: free. Relaxed but to
-						   take (acquire) and to leave (release) */
+static _Atomic uint64_t slots[HOTSPOT_READERS]; /* the number of the job; 0: free. Acquire to take
+						   one, release to leave it, else relaxed */
 
 /* Take a free worker for @j. */
 static const struct cage_reader *take_worker(struct hotspot_job *j)
@@ -118,7 +118,7 @@ static int put_job(const struct hotspot_job *j, const struct hotspot_tables *t, 
 	return fd;
 }
 
-/* Read the pieces of a question. 0 or -errno: the reading is over. */
+/* Read the pieces of a question. 0 or -errno: give up. */
 static int read_pieces(struct hotspot_job *j, const struct hotspot_wire_ask *ask,
 		       const uint8_t *list, uint8_t *got, uint8_t *pieces)
 {
@@ -150,7 +150,7 @@ static int call(struct session *s, const void *request, size_t size, int fd)
 	cage_answer_free(&s->a);
 	rc = cage_call(s->reader, request, size, fds, generation, TIMEOUT_NS, &s->a);
 	s->cpu_ns += s->a.cpu_ns;
-	/* It may be in the middle of the call of this job. */
+	/* The worker may still wait for the answer to its question. */
 	if (rc && generation)
 		cage_refuse(s->reader, generation);
 	return rc;
@@ -239,7 +239,7 @@ static int take_blob(const struct result *r, uint32_t i, uint64_t end, struct ho
 
 	memcpy(&w, r->blobs + i * sizeof(w), sizeof(w));
 	*out = hotspot_wire_unblob(&w);
-	if (w.start < end || !hotspot_blobs_makes_sense(out))
+	if (w.start < end || !hotspot_blob_is_valid(out))
 		return -EBADMSG;
 	if (w.name == HOTSPOT_WIRE_NONE)
 		return 0;
@@ -340,7 +340,7 @@ int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64
 	int rc = split(&r, j, a);
 
 	j->worker_ns = cpu_ns;
-	/* A share: the figures of the worker are its own. */
+	/* As a ratio: the worker may report any figures. */
 	if (r.head.cpu_ns)
 		j->scan_share = MIN(1.0, (double)r.head.scan_ns / (double)r.head.cpu_ns);
 	if (!rc)
@@ -370,7 +370,7 @@ int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t)
 		close(fd);
 	while (!rc && s.a.asks) {
 		rc = answer(&s);
-		/* It waits in vain. */
+		/* The worker waits for an answer that is not sent. */
 		if (rc && s.a.generation)
 			cage_refuse(s.reader, s.a.generation);
 	}
@@ -427,7 +427,7 @@ void hotspot_cage_run(struct job *job)
 	r->scan |= !r->open;
 	r->rc = read_process(r);
 	r->cost_ns = time_thread_ns() - cpu_ns + r->worker_ns;
-	/* With its part of the messages, and of the reads for the worker. */
+	/* Messages and reads for the worker are part of the cost: the scan has its share. */
 	if (r->scan && r->worker_ns)
 		r->scan_ns = scan_alone ? r->cost_ns
 					: (uint64_t)((double)r->cost_ns * r->scan_share);

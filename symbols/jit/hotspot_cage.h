@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read a JVM in the cage: its memory is read here, piece by piece, as a worker needs it, which
- * parses it. The answer is checked as the memory of the JVM is.
+ * Read a JVM in the cage: a worker parses its memory, which is read here, piece by piece, as the
+ * worker requests it. The worker's result is checked like the memory of a JVM.
  *
- * A worker has one reading. A helper that hangs in a read keeps no worker: the loader, which leaves
- * its job, takes the worker from it.
+ * A worker reads one JVM at a time. When a helper hangs in a read, the loader abandons its job and
+ * gives the worker to other jobs.
  *
  * Threads: a helper; hotspot_cage_leave() of the loader.
  */

@@ -52,7 +52,7 @@ void hotspot_job_drop(struct job *job)
 
 void hotspot_job_leave(struct hotspot_job *r)
 {
-	/* Before it is left: then the helper may free it. */
+	/* Before it is abandoned: after that the helper may free it. */
 	r->left = true;
 	atomic_fetch_add_explicit(&nr_left, 1, memory_order_relaxed);
 	helper_job_leave(&r->job);

@@ -42,7 +42,7 @@ struct hotspot_job {
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */
 	bool open;
-	bool left; /* its owner has left it while it ran */
+	bool left; /* abandoned by its owner while it ran */
 	bool scan; /* read the whole code cache; else the code at these addresses */
 	uint64_t *pcs;
 	uint32_t nr_pcs;
@@ -72,13 +72,14 @@ struct hotspot_job *hotspot_job_new(pid_t pid, void (*run)(struct job *job));
 int hotspot_job_read(struct hotspot_job *j, const struct hotspot_tables *t);
 /* Make room for the frames of one chain, j->frames. 0 or -ENOMEM. */
 int hotspot_job_begin_chains(struct hotspot_job *j);
-/* Store the first @nr of j->frames, copied, as the chain @c; too many of them are not known. */
+/* Store a copy of the first @nr of j->frames as the chain @c; none if the job has no memory left.
+ */
 void hotspot_job_add_chain(struct hotspot_job *j, struct hotspot_job_chain *c, int nr, bool exact);
 /* Free a job that does not run; as the job's drop(). */
 void hotspot_job_drop(struct job *job);
-/* Leave a job that runs: it is freed when it ends, if it does. */
+/* Abandon a job that runs: it is freed when it ends, if it does. */
 void hotspot_job_leave(struct hotspot_job *r);
-/* Return how many of those still have a helper. Any thread. */
+/* Return how many abandoned jobs still have a helper. Any thread. */
 unsigned int hotspot_job_nr_left(void);
 /* Free the methods and addresses. */
 void hotspot_job_forget(struct hotspot_job *r);

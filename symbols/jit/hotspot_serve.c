@@ -2,7 +2,7 @@
 /*
  * Read one JVM without the right to: the caller reads its memory.
  *
- * A question costs two switches of processes. So whole pages are read, many by one question, and
+ * A question costs two context switches. So whole pages are read, many by one question, and
  * kept until the end of the reading; heads of blobs and whole tables are not kept.
  *
  * Runs in the worker.
@@ -38,10 +38,11 @@ struct session {
 	struct cage_call *call;
 	struct page **pages;
 	uint32_t nr_pages, max_pages;
-	struct hashset index;		  /* of the pages, by address */
-	uint64_t late[REMOTE_PIECES_MAX]; /* pages of reads that were put off */
-	uint32_t nr_late;
-	uint64_t first[HOTSPOT_FIRST_MAX]; /* of the last reading */
+	struct hashset index;		      /* of the pages, by address */
+	uint64_t deferred[REMOTE_PIECES_MAX]; /* pages, to be fetched together */
+	uint32_t nr_deferred;
+	uint64_t first[HOTSPOT_FIRST_MAX]; /* pages to fetch first, as the last reading needed them
+					    */
 	uint32_t nr_first;
 	struct cage_reply texts; /* of the result */
 };
@@ -63,7 +64,7 @@ static int take_bytes(const struct cage_call *c, size_t at, uint8_t *buf, size_t
 	return 0;
 }
 
-/* Get @nr pieces of @size bytes. 0 or -errno: the reading is over. */
+/* Get @nr pieces of @size bytes from the caller. 0 or -errno: give up. */
 static int ask(struct session *s, const uint64_t *addrs, uint32_t nr, size_t size, uint8_t *buf,
 	       bool *got)
 {
@@ -93,7 +94,7 @@ static void forget_pages(struct session *s)
 	hashset_clear(&s->index);
 }
 
-/* Have room for @nr more pages. */
+/* Forget all pages if @nr more are too many. */
 static void make_room(struct session *s, uint64_t nr)
 {
 	if (s->nr_pages + nr > PAGES_MAX)
@@ -131,7 +132,7 @@ static int keep_page(struct session *s, uint64_t addr, const uint8_t *bytes, boo
 	return 0;
 }
 
-/* Get pages and keep them. 0 or -errno: the reading is over. */
+/* Get pages and keep them. 0 or -errno: give up. */
 static int fetch_pages(struct session *s, const uint64_t *addrs, uint32_t nr)
 {
 	bool got[REMOTE_PIECES_MAX];
@@ -147,25 +148,25 @@ static int fetch_pages(struct session *s, const uint64_t *addrs, uint32_t nr)
 	return rc;
 }
 
-static int fetch_late(struct remote *r)
+static int fetch_deferred(struct remote *r)
 {
 	struct session *s = session_of(r);
-	uint32_t nr = s->nr_late;
+	uint32_t nr = s->nr_deferred;
 
-	s->nr_late = 0;
+	s->nr_deferred = 0;
 	make_room(s, nr);
-	return nr ? fetch_pages(s, s->late, nr) : 0;
+	return nr ? fetch_pages(s, s->deferred, nr) : 0;
 }
 
-/* Put off a read of the page at @addr: when there are enough it waits for another round. */
-static void put_off(struct session *s, uint64_t addr)
+/* Defer the read of the page at @addr; with a full list, until a later round. */
+static void defer_page(struct session *s, uint64_t addr)
 {
-	bool known = s->nr_late == ARRAY_SIZE(s->late);
+	bool known = s->nr_deferred == ARRAY_SIZE(s->deferred);
 
-	for (uint32_t i = 0; i < s->nr_late && !known; i++)
-		known = s->late[i] == addr;
+	for (uint32_t i = 0; i < s->nr_deferred && !known; i++)
+		known = s->deferred[i] == addr;
 	if (!known)
-		s->late[s->nr_late++] = addr;
+		s->deferred[s->nr_deferred++] = addr;
 	s->job.remote.missed = true;
 }
 
@@ -179,25 +180,25 @@ static void add_first(struct hotspot_job *j, uint64_t addr)
 		j->first[j->nr_first++] = addr;
 }
 
-/* Have the pages of @size bytes at @addr. 0 or -errno: put off, or the reading is over. */
+/* Get the pages of @size bytes at @addr. 0; -EAGAIN: deferred; other -errno: give up. */
 static int have_pages(struct session *s, uint64_t addr, size_t size)
 {
 	uint64_t wanted[LARGE / PAGE + 2 * AHEAD + 1];
 	uint64_t align = s->job.open ? PAGE : AHEAD * PAGE;
 	uint64_t at = addr - addr % align, end = addr + size + (align - 1);
-	bool may_put_off = s->job.remote.may_put_off;
+	bool may_defer = s->job.remote.may_defer;
 	uint32_t nr = 0;
 
 	end -= end % align;
 	make_room(s, (end - at) / PAGE);
 	for (; at < end; at += PAGE) {
 		/* The heaps, in nearly all cases. */
-		if (!may_put_off && s->job.open)
+		if (!may_defer && s->job.open)
 			add_first(&s->job, at);
 		if (page_at(s, at))
 			continue;
-		if (may_put_off)
-			put_off(s, at);
+		if (may_defer)
+			defer_page(s, at);
 		else
 			wanted[nr++] = at;
 	}
@@ -235,7 +236,7 @@ static int read_each(const struct remote *r, const uint64_t *addrs, uint32_t nr,
 	struct session *s = session_of(r);
 	int rc = 0;
 
-	/* All of the tables are in pages that it has already, or needs. */
+	/* The tables that open a JVM are in few pages, which are needed anyway. */
 	for (uint32_t i = 0; i < nr && !s->job.open; i++) {
 		rc = read_bytes(r, addrs[i], buf + i * size, size);
 		got[i] = !rc;
@@ -435,7 +436,7 @@ static int serve(struct cage_call *c)
 	s->call = c;
 	s->job.remote = (struct remote){ .read = read_bytes,
 					 .read_each = read_each,
-					 .fetch = fetch_late,
+					 .fetch = fetch_deferred,
 					 .nr_reads_max = HOTSPOT_READS_MAX };
 	if (c->size == sizeof(size) && c->fds[0] >= 0) {
 		memcpy(&size, c->request, sizeof(size));

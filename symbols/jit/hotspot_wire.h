@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The messages between hotspot_cage.h and its reader in the cage (hotspot_serve.c). Both have the
- * same program.
+ * The messages between hotspot_cage.h and its reader in the cage (hotspot_serve.c). Both are of one
+ * build, so structs are sent as they are in memory.
  *
  * The first request is a size (u64) and a file: struct hotspot_wire_job, blobs, and addresses (u64)
  * of code, methods and chains. A question: struct hotspot_wire_ask and addresses (u64). Its answer,
@@ -29,7 +29,7 @@ struct hotspot_wire_vm {
 	uint64_t call_return;
 	uint32_t nr_heaps;
 	uint8_t polls, untried;
-	uint8_t none[2];
+	uint8_t pad[2];
 };
 
 struct hotspot_wire_job {
@@ -38,7 +38,7 @@ struct hotspot_wire_job {
 	uint32_t open, scan;
 	uint32_t nr_blobs, nr_pcs, nr_methods, nr_chains;
 	uint64_t first[HOTSPOT_FIRST_MAX];
-	uint32_t nr_first, none;
+	uint32_t nr_first, pad;
 };
 
 struct hotspot_wire_blob {
@@ -47,7 +47,7 @@ struct hotspot_wire_blob {
 	uint32_t name; /* offset in the texts; HOTSPOT_WIRE_NONE: none */
 	uint16_t name_size;
 	uint8_t kind, named, retired, inlines, blind;
-	uint8_t none[1];
+	uint8_t pad[1];
 };
 
 struct hotspot_wire_ask {
@@ -59,7 +59,7 @@ struct hotspot_wire_result {
 	uint32_t nr_blobs, nr_frames, nr_texts; /* nr_texts: bytes */
 	uint64_t cpu_ns, scan_ns;		/* CPU time of the worker: of all, of the scan */
 	uint64_t first[HOTSPOT_FIRST_MAX];
-	uint32_t nr_first, none;
+	uint32_t nr_first, pad;
 	struct hotspot_wire_vm vm;
 };
 
@@ -67,7 +67,7 @@ struct hotspot_wire_method {
 	uint64_t code;
 	uint32_t code_size, name;
 	int32_t code_rc;
-	uint32_t none;
+	uint32_t pad;
 };
 
 struct hotspot_wire_chain {
@@ -129,7 +129,7 @@ static inline struct hotspot_blob hotspot_wire_unblob(const struct hotspot_wire_
 	};
 }
 
-/* Take it over. -EBADMSG: there are more heaps than can be. */
+/* Set the state of @h from a message. -EBADMSG: too many heaps. */
 static inline int hotspot_wire_take_vm(struct hotspot *h, const struct hotspot_wire_vm *in)
 {
 	if (in->nr_heaps > HOTSPOT_HEAPS_MAX)

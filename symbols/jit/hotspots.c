@@ -112,8 +112,8 @@ static struct object *layer_object(struct hotspots *h, const struct object *obje
 }
 
 /*
- * Make room by the process that ended, or is no JVM, and was sampled least lately; @uid: by one of
- * that user, UINT32_MAX: of any.
+ * Evict the least recently sampled process that has ended or is no JVM. @uid: one of that user;
+ * UINT32_MAX: of any. False: there is none.
  */
 static bool evict_entry(struct hotspots *h, uint32_t uid)
 {
@@ -203,7 +203,7 @@ static void take_requests(struct hotspots_entry *e, struct hotspot_job *r)
 static void start_reading(struct hotspots *h, struct hotspots_entry *e, uint64_t now_ns)
 {
 	struct hotspot_job *r = e->reading;
-	/* A scan that is due earlier is done without them. */
+	/* A scan that is due earlier does not wait for look-ups, nor they for it. */
 	bool wants = e->due_ns <= now_ns && (e->nr_queue || e->nr_pcs || e->nr_chains);
 
 	if (!r || e->runs || (e->scan_due_ns > now_ns && !wants) || !hotspots_has_turn(h, e))
@@ -423,7 +423,7 @@ static void keep_reading(const struct hotspots *h, const struct hotspots_entry *
 			hotspots_keep_chain(&k, &r->chains[i]);
 }
 
-/* Free the code of @e, for which JVMs have no memory: it is read again in a while. */
+/* Free the code of @e, which is beyond the limit of memory: it is read again later. */
 static void wait_for_memory(struct hotspots_entry *e, uint64_t now_ns)
 {
 	hotspot_forget_code(&e->reading->vm);

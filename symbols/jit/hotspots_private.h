@@ -23,7 +23,7 @@ struct hotspots_entry {
 	uint32_t object;	     /* the memory, layer 0 */
 	uint32_t methods_object;     /* OBJECT_ID_UNKNOWN: not made yet */
 	struct hotspot_job *reading; /* NULL: barred, or not Java */
-	bool runs;		     /* it is a helper's */
+	bool runs;		     /* a helper has the reading */
 	bool news, wanted;	     /* new names; some places have none */
 	unsigned int tries;
 	uint64_t due_ns;      /* of the next look-up */
@@ -70,7 +70,7 @@ struct hotspots_entry {
 
 struct hotspots;
 
-/* The JVM with the memory @object; NULL: none. */
+/* Find the JVM with the memory @object; NULL: none. */
 struct hotspots_entry *hotspots_find_entry(const struct hotspots *h, const struct object *object);
 struct hotspots_entry *hotspots_add_entry(struct hotspots *h, const struct object *object);
 /* Set when @e, whose reading has ended, is read again. */

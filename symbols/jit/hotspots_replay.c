@@ -13,9 +13,9 @@
 #include "symbols/jit/hotspots_record.h"
 
 /*
- * A hostile recording has a sample behind each of its records, and code at falling addresses. So
- * work on the code of a JVM is paid: each record pays for visits of CREDIT_RECORD blobs, after a
- * first credit, which real JVMs seldom use up.
+ * A hostile recording may have a sample behind each record, and code at falling addresses: work
+ * would be quadratic. So work on a JVM has a budget, in visits of blobs: CREDIT_BEGIN at first,
+ * which real JVMs seldom use up, and CREDIT_RECORD more for each record.
  */
 #define CREDIT_BEGIN  (32LL << 20)
 #define CREDIT_RECORD 2048
@@ -25,10 +25,10 @@
 #define CHAINS_MAX     (1U << 20)
 #define CHAIN_SIZE_MAX (256ULL << 20)
 
-#define COUNT_EACH 64U /* records: their bytes are counted */
+#define COUNT_EACH 64U /* records: then the bytes of the JVM are counted again */
 
-/* Pay @cost from the credit of @records. False: it is not enough. */
-static bool pay(int64_t *spent, uint64_t records, uint64_t cost)
+/* Spend @cost of the budget after @records. False: too little is left. */
+static bool spend(int64_t *spent, uint64_t records, uint64_t cost)
 {
 	if (*spent + (int64_t)cost > CREDIT_BEGIN + (int64_t)records * CREDIT_RECORD)
 		return false;
@@ -52,7 +52,7 @@ static void take_blob(struct hotspots *h, struct hotspots_entry *e, const struct
 
 	at = search_split(vm->nr_blobs, i, vm->blobs[i].end <= k->start);
 	if (vm->nr_blobs >= HOTSPOT_BLOBS_MAX || vm->memory >= HOTSPOT_MEMORY_MAX || is_full(h) ||
-	    !pay(&e->spent_inserting, e->nr_taken, (vm->nr_blobs - at) / MOVED_BLOBS) ||
+	    !spend(&e->spent_inserting, e->nr_taken, (vm->nr_blobs - at) / MOVED_BLOBS) ||
 	    !array_reserve(&vm->blobs, &e->max_blobs, vm->nr_blobs + 1ull)) {
 		e->left_out = true;
 		return;
@@ -201,8 +201,9 @@ bool hotspots_settle(struct hotspots *h, uint64_t time_ns)
 	for (uint32_t i = 0; i < h->nr_entries; i++) {
 		struct hotspots_entry *e = h->entries[i];
 
-		/* Unpaid: together with later records. */
-		if (!e->pending || !e->reading || !pay(&e->spent_settling, e->nr_taken, cost_of(e)))
+		/* Over budget: it is settled together with later records. */
+		if (!e->pending || !e->reading ||
+		    !spend(&e->spent_settling, e->nr_taken, cost_of(e)))
 			continue;
 		e->pending = false;
 		changed = true;

@@ -24,8 +24,7 @@ void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns)
 	uint64_t look_up_ns =
 		(r->cost_ns - r->scan_ns) * (nr && nr < FEW ? FEW_FACTOR : WANT_FACTOR);
 	uint64_t scan_ns = r->scan_ns * (r->vm.nr_new ? NEW_FACTOR : COST_FACTOR);
-	/* One that waits for its memory, without CPU time, has a helper half of the time at most.
-	 */
+	/* A reading that hangs needs no CPU time, but its helper: half of the time at most. */
 	uint64_t took_ns = now_ns - e->began_ns;
 
 	scan_ns = MIN(scan_ns, MAX(COST_MAX_NS, r->scan_ns * WANT_FACTOR));

@@ -115,17 +115,17 @@ int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_
 	bool *done = calloc(MAX(nr, 1U), sizeof(*done));
 	int rc = done ? 0 : -ENOMEM;
 
-	/* The last round puts nothing off: bytes that change cannot keep it busy. */
+	/* The last round defers nothing: bytes that change all the time cannot make it endless. */
 	for (uint32_t round = r->fetch ? 0 : ROUNDS - 1; round < ROUNDS && !rc; round++) {
-		r->may_put_off = round < ROUNDS - 1;
+		r->may_defer = round < ROUNDS - 1;
 		rc = do_round(r, nr, item, of, done);
-		if (!rc && r->may_put_off) {
+		if (!rc && r->may_defer) {
 			if (!memchr(done, false, nr))
 				break;
 			rc = r->fetch(r);
 		}
 	}
-	r->may_put_off = r->missed = false;
+	r->may_defer = r->missed = false;
 	free(done);
 	return rc;
 }

@@ -25,11 +25,11 @@ struct remote {
 	int (*read_each)(const struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 			 uint8_t *buf, bool *got);
 	/*
-	 * With it: read() may put off a read (@missed), until this fetches all that were put off.
+	 * With it: read() may defer a read (@missed) until this fetches all deferred ones together.
 	 * 0 or -errno.
 	 */
 	int (*fetch)(struct remote *r);
-	bool may_put_off, missed;
+	bool may_defer, missed;
 	struct watch *watch;   /* of the job that reads; may be NULL */
 	uint64_t nr_reads;     /* so far */
 	uint64_t nr_reads_max; /* -E2BIG beyond; 0: no limit */
@@ -45,21 +45,21 @@ int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size);
 int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got);
 /*
- * Do @item for 0 to @nr - 1, and again where a read was put off: it has no result then. 0, or the
- * result of @item or fetch() that is not.
+ * Do @item for 0 to @nr - 1, and again after fetch() where a read was deferred: it has no result
+ * then. 0, or the first error of @item or fetch().
  */
 int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of);
 /*
- * Begin a part of an item that does not need the parts before: its reads are put off together with
- * theirs. @missed, at first false, keeps whether a part before was; after the last part end with
- * remote_end_parts().
+ * Begin a part of an item that does not depend on the parts before: its reads are deferred together
+ * with theirs. @missed, at first false, remembers a deferred read of the parts before; after the
+ * last part comes remote_end_parts().
  */
 static inline void remote_begin_part(struct remote *r, bool *missed)
 {
 	*missed |= r->missed;
 	r->missed = false;
 }
-/* Return whether a part was put off: then the item is not done. */
+/* Return whether a read of any part was deferred: then the item is not done. */
 static inline bool remote_end_parts(struct remote *r, bool missed)
 {
 	return r->missed |= missed;

@@ -340,7 +340,7 @@ static bool has_line(uint64_t line)
 	return false;
 }
 
-/* Read lines of this process that were fetched; put off the others. */
+/* Read lines of this process that were fetched; defer the others. */
 static int read_lines(const struct remote *r, uint64_t addr, void *buf, size_t size)
 {
 	bool has = true;
@@ -401,7 +401,7 @@ static uint32_t count_rounds(struct hotspot_job *j, uint64_t pc, int nr)
 	return fetched.nr_rounds;
 }
 
-/* Reads that do not depend on each other are put off together: of all inlined methods. */
+/* Reads that do not depend on each other are deferred together: of all inlined methods. */
 TEST(test_rounds)
 {
 	uint8_t scopes[64];
