@@ -269,8 +269,8 @@ void symbols_keep_interpreter(struct objects *objects, const char *name, size_t 
 }
 
 /*
- * Find the kept function @text. Another one may have the same hash, as start of its place: then it
- * gets the next start that is free. SYMBOL_NONE: it is new.
+ * Find the kept function @text. The start of its place is a hash: when another function has the
+ * same one, the next free start is taken. SYMBOL_NONE: it is new.
  */
 static uint32_t find_kept(const struct symbols *s, struct symtab_key *key,
 			  const struct symtab_text *text)

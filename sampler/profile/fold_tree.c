@@ -162,7 +162,7 @@ static int make_items(struct builder *b)
 	return 0;
 }
 
-/* A new node; its index, or NONE when memory is out. */
+/* A new node; its index, or NONE when out of memory. */
 static uint32_t add_node(struct builder *b, uint32_t parent)
 {
 	struct fold_tree *out = b->out;

@@ -14,7 +14,7 @@
 
 /*
  * Reserve @nr elements in *@array, at least doubling it: so appending
- * one by one is linear. False when memory is out or 2^32 elements are passed;
+ * one by one is linear. False: out of memory, or 2^32 elements are passed;
  * the array is then as before. New elements are not initialised.
  *
  *	if (!array_reserve(&a->items, &a->room, a->nr + 1ull))

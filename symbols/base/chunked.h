@@ -38,7 +38,7 @@ int chunked_init(struct chunked *c, size_t size, uint32_t bits, uint32_t max);
 /* Free all entries. Also of a store that is all zero. */
 void chunked_fini(struct chunked *c);
 
-/* Make the chunk of entry @id, zeroed, if it is not there. NULL: memory is out, or @id >= max. */
+/* Make the chunk of entry @id, zeroed, if it is not there. NULL: out of memory, or @id >= max. */
 void *chunked_reserve(struct chunked *c, uint32_t id);
 
 /* Let readers see the entries below @nr, all reserved. Never fewer than before. */

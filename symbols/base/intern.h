@@ -16,9 +16,9 @@
  * When two threads insert one key at the same time, one id is wasted: its entry
  * is complete, but never found.
  *
- * A full table is a normal state: INTERN_FULL, counted by the caller. Probes are bounded, so a run
- * of full slots is as good as a full table, for keys of others also: hashes of keys that a process
- * can choose take the table's secret.
+ * A full table is a normal state: INTERN_FULL, counted by the caller. Probes are bounded, so a long
+ * run of full slots acts as a full table, also for keys of other processes: a hash of keys that a
+ * process can choose must use the table's secret.
  */
 #ifndef SYMBOLS_BASE_INTERN_H
 #define SYMBOLS_BASE_INTERN_H

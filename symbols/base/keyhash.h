@@ -3,8 +3,8 @@
  * A hash with a secret key: SipHash-1-3 (Aumasson and Bernstein 2012) over words.
  *
  * For tables of texts and numbers that another process chose: with hash_u64() it could choose a
- * million with one hash, and each look-up would pass all of them. The key is another one after each
- * start, so hashes are in no file and decide no order.
+ * million with one hash, and each look-up would compare all of them. The key is random, and another
+ * one after each start: hashes are never stored in files, and no order depends on them.
  *
  * Pure, except the keys; any thread.
  */
@@ -18,7 +18,7 @@ struct keyhash_key {
 	uint64_t k0, k1;
 };
 
-/* A hash in the making. */
+/* The state of a hash. */
 struct keyhash {
 	uint64_t v0, v1, v2, v3;
 };

@@ -50,7 +50,7 @@ struct text_arena;
 
 struct text_arena *text_arena_new(void);
 void text_arena_free(struct text_arena *arena);
-/* Add a cleaned copy of @src; TEXT("?") when memory is out. */
+/* Add a cleaned copy of @src; TEXT("?") when out of memory. */
 struct safe_text text_arena_add(struct text_arena *arena, const void *src, size_t src_size);
 size_t text_arena_size(const struct text_arena *arena);
 

@@ -447,7 +447,7 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	uint64_t start_ns;
 	int code = 0, rc;
 
-	/* The call that it is in has no end. */
+	/* Its question has no answer any more: the call was given up. */
 	if (w->asks && !generation)
 		end_worker(w);
 	if (!reader->stateful && !w->asks)

@@ -43,7 +43,7 @@ struct cage_reply {
 	uint8_t *bytes;
 	size_t size, max;
 	size_t limit; /* 0: CAGE_REPLY_MAX */
-	bool full;    /* too large, or memory is out */
+	bool full;    /* too large, or out of memory */
 	/* In a worker large pieces are written to the file of the call, behind the bytes before
 	 * them. */
 	bool to_file;
@@ -61,9 +61,9 @@ struct cage_call {
 };
 
 /*
- * Put a question to the caller in the middle of a call: send the reply so far, which is empty then,
- * and take the caller's next request in its place, with its descriptors. 0 or -errno: the call is
- * to end.
+ * Put a question to the caller in the middle of a call: send the reply so far, which is then empty,
+ * and replace the request and the descriptors by those of the caller's answer. 0 or -errno: the
+ * call is to end.
  */
 int cage_ask(struct cage_call *c);
 /* Append @size bytes; at the limit reply->full is set. Return their offset in all. */

@@ -26,7 +26,7 @@
 /* Fewer bytes are not worth a page. */
 #define MAPPED_MIN 2048U
 
-/* The way of a worker to its caller. */
+/* The connection of a worker to its caller. */
 struct cage_link {
 	int sock;
 	const struct cage_reader *reader;

@@ -21,7 +21,7 @@ struct code_log_copy {
 	char bytes[2 * CODES_TEXT_MAX + CODES_TABLE_MAX];
 };
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 struct code_log *code_log_new(void);
 void code_log_free(struct code_log *l); /* NULL is fine */
 

@@ -50,7 +50,7 @@ struct part {
 
 struct codes {
 	pthread_mutex_t lock;
-	struct keyhash_key secret; /* else a process can choose texts of one chain */
+	struct keyhash_key secret; /* against texts that were chosen for one bucket */
 	struct keys keys, old_keys;
 	struct kept **texts; /* chains by hash */
 	uint32_t nr_chains;

@@ -28,7 +28,7 @@ struct code_log;
 struct codes;
 struct line_ends;
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 struct codes *codes_new(void);
 void codes_free(struct codes *c);
 

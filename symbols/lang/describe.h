@@ -40,7 +40,7 @@ struct describe {
 	struct lang_desc *desc; /* to be taken; NULL when rc is not 0 */
 };
 
-/* NULL when memory is out. Takes @where's path over. Ended by job.drop(). */
+/* NULL when out of memory. Takes @where's path over. Ended by job.drop(). */
 struct describe *describe_new(const struct describe_where *where);
 
 struct describe_file;

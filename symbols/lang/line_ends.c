@@ -35,7 +35,7 @@ struct scripts {
 
 struct line_ends {
 	pthread_mutex_t lock;
-	struct keyhash_key secret; /* else a process can choose scripts with one hash */
+	struct keyhash_key secret; /* against scripts that were chosen for one bucket */
 	struct scripts scripts, old;
 	struct line_ends_text **texts;
 	uint32_t nr_texts, max_texts;

@@ -31,7 +31,7 @@ struct line_ends_text {
 	bool refused; /* too large, or in no form that can be read: there are no lines */
 };
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 struct line_ends *line_ends_new(void);
 void line_ends_free(struct line_ends *l);
 

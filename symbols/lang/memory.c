@@ -30,7 +30,7 @@ int lang_memory_queue(struct lang_memory *m, uint64_t addr, uint32_t size,
 	m->pieces[m->nr] = (struct lang_piece){ addr, size, m->used_bytes };
 	m->read_whole[m->nr] = false;
 	m->kind[m->nr] = (uint8_t)kind;
-	/* A piece may end in a word that is not read to its end. */
+	/* A piece may end inside a word: the rest of that must not be of an earlier sample. */
 	if (size & 7)
 		memset(m->bytes + m->used_bytes + (size & ~7U), 0, 8);
 	m->used_bytes += (size + 7) & ~7U;
@@ -109,7 +109,7 @@ static void queue_tail(struct lang_memory *m)
 	m->tail_end = m->nr;
 }
 
-/* Clear a piece that is not read: it is behind others. */
+/* Clear a piece that could not be read: decoders may look at it behind the piece before. */
 static void clear(struct lang_memory *m, uint32_t piece)
 {
 	memset(m->bytes + m->pieces[piece].at, 0, m->pieces[piece].size);

@@ -17,8 +17,8 @@
 #define LANG_BYTES_MAX	(512U << 10)
 #define LANG_PIECE_MAX	(16U << 10)
 /*
- * A decoder may look so far behind the end of a piece: the bytes are of other pieces of this
- * sample, or 0.
+ * A decoder may read up to this far behind the end of a piece: there are other pieces of this
+ * sample, or zeros.
  */
 #define LANG_BYTES_BEHIND 256U
 #define LANG_CALLS_MAX	  32U /* 1 to 3 us each, while the thread is preempted */

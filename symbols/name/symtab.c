@@ -29,7 +29,7 @@ struct names {
 };
 
 struct symtab {
-	struct keyhash_key secret; /* else a process can choose functions with one hash */
+	struct keyhash_key secret; /* against functions that were chosen for one bucket */
 	struct hashset set;
 	_Atomic(struct names *) names; /* released by the writer, acquired by readers */
 };
@@ -51,7 +51,7 @@ static void names_free(struct names *n)
 	free(n);
 }
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 static struct names *names_new(void)
 {
 	struct names *n = calloc(1, sizeof(*n));

@@ -179,7 +179,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct sum list[SUMS_MAX];
 	uint32_t nr;	   /* ever added: the oldest one leaves */
-	uint64_t since_ns; /* begin of the sum in the making; 0: none */
+	uint64_t since_ns; /* a sum is computed since then; 0: none is */
 } sums = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -193,7 +193,7 @@ static bool same_file(const struct sum *a, const struct sum *b)
 	       same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
 }
 
-/* Fill in which file and version @fd is. */
+/* Set the identity of the file @fd: inode, size and times. */
 static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
 {
 	struct stat st;
@@ -215,7 +215,7 @@ static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
 
 /*
  * Take the sum of the file from the list, else begin it: *@since_ns is not 0 then. -EAGAIN: another
- * one is in the making, unless that one hangs.
+ * one is computed, and does not hang.
  */
 static int begin_sum(struct sum *s, uint64_t *since_ns)
 {
@@ -239,7 +239,7 @@ static int begin_sum(struct sum *s, uint64_t *since_ns)
 	return rc;
 }
 
-/* Keep the sum that was begun at @since_ns: another file may be summed. */
+/* Keep the sum that was begun at @since_ns; another one may begin. */
 static void end_sum(const struct sum *s, uint64_t since_ns)
 {
 	pthread_mutex_lock(&sums.lock);

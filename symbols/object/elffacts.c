@@ -66,7 +66,7 @@ int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
 	return 0;
 }
 
-/* Test the CRC of a debug file. While others are read this one waits: few files are opened here. */
+/* Return whether a debug file has the CRC @wanted. Waits while the CRC of another is computed. */
 static bool has_crc(struct elfcage *c, const struct foreign_file *file, uint32_t wanted)
 {
 	uint64_t end_ns = time_now_ns() + ELFCAGE_TIME_NS;

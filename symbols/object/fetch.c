@@ -139,8 +139,8 @@ static int find(struct fetch *f)
 }
 
 /*
- * The invoking user chooses the cache, and links in it: libdebuginfod makes files there, and
- * removes some. Threads that it starts have the rights of this one.
+ * Fetch with the rights of the invoking user: the cache is that user's, with any links in it, and
+ * libdebuginfod makes files there, and removes some. Threads that it starts have the same rights.
  *
  * Runs on: a helper.
  */

@@ -63,7 +63,7 @@ struct image {
 	size_t block_size;
 };
 
-/* Make the stub of @image, with its load segments. NULL when memory is out. */
+/* Make the stub of @image, with its load segments. NULL when out of memory. */
 struct image *image_stub(const struct image *image);
 /* Return the bytes of an image. */
 size_t image_memory(const struct image *image);

@@ -54,7 +54,7 @@ struct image_cache {
 void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
 			  uint64_t due_ns);
 
-/* Append @id; false when memory is out. */
+/* Append @id; false when out of memory. */
 bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id);
 
 #endif

@@ -72,7 +72,7 @@ static uint32_t choose(struct image_cache *o)
 	return best;
 }
 
-/* Replace the image by a stub. False: memory is out. */
+/* Replace the image by a stub. False: out of memory. */
 static bool evict(struct image_cache *o, struct object *object)
 {
 	struct image *image = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,

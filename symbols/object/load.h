@@ -51,7 +51,7 @@ struct load {
 	bool stale;	  /* replaced by another try */
 };
 
-/* Make a job; NULL when memory is out. Freed by job.drop(). */
+/* Make a job; NULL when out of memory. Freed by job.drop(). */
 struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
 		      const char *root);
 

@@ -55,7 +55,7 @@ struct entry {
  */
 struct objects {
 	pthread_mutex_t lock;
-	struct keyhash_key secret; /* else a process can choose files with one hash */
+	struct keyhash_key secret; /* against files that were chosen for one bucket */
 	struct hashset set;
 	struct chunked entries; /* struct entry, complete when published */
 	size_t paths_size;	/* bytes of all entry.path */
@@ -211,7 +211,7 @@ static struct safe_text entry_name(char buf[static TEXT_MAX + 1], enum object_ki
 	}
 }
 
-/* Set the name and the path to show. False when memory is out. */
+/* Set the name and the path to show. False when out of memory. */
 static bool entry_texts(struct entry *entry, enum object_kind kind)
 {
 	const bool has_path = kind == OBJECT_FILE || kind == OBJECT_SCRIPT || kind == OBJECT_WAIT;
@@ -234,7 +234,7 @@ static bool entry_texts(struct entry *entry, enum object_kind kind)
 	return true;
 }
 
-/* Copy the path of @key to @entry, in place of the one before. False when memory is out. */
+/* Copy the path of @key to @entry, in place of the one before. False when out of memory. */
 static bool entry_path(struct objects *d, struct entry *entry, const struct key *key)
 {
 	size_t size = key->path_size, before = entry->path ? strlen(entry->path) : 0;
@@ -312,7 +312,7 @@ static void list(struct objects *d, struct entry *entry)
 	d->new[d->nr_new++] = entry->object.id;
 }
 
-/* Add an object, with a free id or the next one; NULL when the table is full or memory is out. */
+/* Add an object, with a free id or the next one; NULL when the table is full or out of memory. */
 static struct entry *entry_add(struct objects *d, const struct key *key)
 {
 	uint32_t id = d->free ? d->free : chunked_nr(&d->entries);
@@ -433,7 +433,7 @@ static void entry_seen(struct objects *d, struct entry *entry, const struct key 
 	entry->end = end;
 }
 
-/* Find or add the object of @key and note the sighting, under the lock. NULL when memory is out. */
+/* Find or add the object of @key and note the sighting, under the lock. NULL when out of memory. */
 static struct entry *see(struct objects *d, const struct key *key, pid_t pid, uint64_t start,
 			 uint64_t end)
 {

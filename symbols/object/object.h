@@ -142,7 +142,7 @@ void objects_free(struct objects *d);
 /*
  * Find or add an object, which lives as long as the table from now on. Takes a mutex: side-band
  * drain and loader only. @path is foreign bytes; @pid, @start, @end are its last mapping (how the
- * loader opens it; a newer sighting replaces an older one). Never NULL: when memory is out, the
+ * loader opens it; a newer sighting replaces an older one). Never NULL: when out of memory, the
  * unknown object.
  */
 struct object *objects_intern(struct objects *d, const struct object_identity *identity,

@@ -25,7 +25,7 @@ struct part {
 static const struct {
 	const char *prefix, *suffix, *kind;
 	bool is_id;    /* hexadecimal digits; else a name */
-	bool rootless; /* it may be of a user's systemd */
+	bool rootless; /* also below the systemd of a user */
 } forms[] = {
 	{ "docker-", ".scope", "docker", true, false },
 	{ "libpod-", ".scope", "podman", true, true },
@@ -139,7 +139,7 @@ static size_t put(char *out, const char *kind, struct part user, struct part id)
 	return n;
 }
 
-/* Copy the begin of an id; @whole: a complete id of the system, for users may write any. */
+/* Copy the start of an id. *@whole: the complete id; NULL: shorter, or of a user, any text. */
 static size_t put_id(char *out, const char *kind, struct part user, struct part id,
 		     const char **whole)
 {

@@ -97,7 +97,7 @@ static struct entry *entry_at(struct entry *entries, uint32_t capacity, uint32_t
 	return &entries[i];
 }
 
-/* Move the wanted entries to a table of @capacity; unchanged when memory is out. */
+/* Move the wanted entries to a table of @capacity; unchanged when out of memory. */
 static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 {
 	struct entry *entries = calloc(capacity, sizeof(*entries));
@@ -354,7 +354,7 @@ static void put(char **pool, struct safe_text *text)
 	*pool += text->size + 1;
 }
 
-/* Copy the details and texts to one block; NULL when memory is out. */
+/* Copy the details and texts to one block; NULL when out of memory. */
 static struct process_details *keep(const struct process_details *read)
 {
 	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +

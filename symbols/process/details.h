@@ -31,7 +31,7 @@ struct process_details {
 };
 
 /*
- * Make an empty table; NULL when memory is out. @maps is borrowed: it knows the
+ * Make an empty table; NULL when out of memory. @maps is borrowed: it knows the
  * incarnation of each pid.
  */
 struct details *details_new(struct maps *maps);

@@ -19,7 +19,7 @@ struct name {
 };
 
 struct ended {
-	struct keyhash_key secret; /* else processes can choose names with one hash */
+	struct keyhash_key secret; /* against names that were chosen for one bucket */
 	struct hashset set;
 	struct hashset counted; /* ids of processes since the table is @serial */
 	uint32_t serial;

@@ -16,7 +16,7 @@
 
 struct ended;
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 struct ended *ended_new(void);
 void ended_free(struct ended *e);
 

@@ -333,7 +333,7 @@ struct space *maps_fork_space(struct maps *m, struct process *parent, uint64_t t
 
 	if (!published || (!parent->edit && !space_has_old(published)))
 		return space_get(published ? published : m->empty);
-	/* Else each fork after a change takes memory as long as its child lives. */
+	/* A program that maps and forks in a loop would take memory for each child. */
 	if (atomic_load_explicit(&m->spaces.bytes, memory_order_relaxed) > SPACE_BYTES_MAX &&
 	    space_nr_mappings(published)) {
 		atomic_fetch_add_explicit(&m->nr_forks_shared, 1, memory_order_relaxed);

@@ -168,7 +168,7 @@ struct maps_stats {
 	uint64_t nr_names_dropped;    /* of threads renamed too often; samples show another name */
 	uint64_t nr_programs_dropped; /* of a process that executes too many; as above */
 	uint64_t space_bytes;	      /* of all spaces */
-	uint64_t nr_forks_shared; /* above their limit, with the published space of the parent */
+	uint64_t nr_forks_shared;     /* above their limit: children with the parent's last space */
 };
 void maps_stats(const struct maps *m, struct maps_stats *out);
 

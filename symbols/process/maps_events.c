@@ -41,7 +41,7 @@ struct maps_event {
 	};
 };
 
-/* Append an entry to the log; NULL when memory is out. */
+/* Append an entry to the log; NULL when out of memory. */
 static struct maps_event *log_add(struct maps *m, enum event_type type, uint64_t time_ns)
 {
 	struct maps_event *ev;

@@ -73,7 +73,7 @@ struct process *maps_process_at(struct maps *m, pid_t pid, uint64_t time_ns);
 /* Make an incarnation of a process; takes over one reference of @space. NULL: no memory. */
 struct process *maps_begin_process(struct maps *m, pid_t pid, uint64_t birth_ns,
 				   struct space *space, const struct process *from);
-/* Return the draft of the next space of @p; NULL when memory is out. */
+/* Return the draft of the next space of @p; NULL when out of memory. */
 struct space_edit *maps_draft(struct maps *m, struct process *p);
 /* Publish the draft of @p, if it has one. */
 void maps_freeze(struct maps *m, struct process *p);

@@ -201,7 +201,7 @@ static void drop_thread(struct processes *t, struct process_thread *th)
 	reclaim_later(&th->rcu, free_thread);
 }
 
-/* A process or thread was not added: without @room, or as memory is out. */
+/* Count a process or thread that was not added because the table is full: without @room. */
 static void count_refused(struct processes *t, bool room)
 {
 	if (!room)

@@ -6,9 +6,9 @@
  * first record of the pid. A struct process_thread is one of its threads, with
  * its latest names. Processes and threads are in hash chains, names in a list
  * per thread; readers walk these without a lock. An incarnation that was replaced or has ended can
- * be found until processes_reap(), but of one pid or tid at most INCARNATIONS_MAX: each walk then
- * has an end, whatever a process does that executes programs in a loop. The oldest leaves, and is
- * counted: its samples that are not read yet then belong to the next one.
+ * be found until processes_reap(), but of one pid or tid at most INCARNATIONS_MAX: a process that
+ * executes programs in a loop must not make walks longer and longer. Beyond that the oldest one is
+ * dropped, and counted: samples of it that are read later belong to the next one.
  *
  * A rename costs the same however many there were: a thread keeps NAMES_MAX
  * names. Beyond that, names less than NAME_SPACING_NS apart replace each
@@ -98,7 +98,7 @@ struct process_thread {
 #define PROCS_BUCKETS 16384u
 
 struct processes {
-	uint64_t secret; /* of the chains */
+	uint64_t secret; /* of the hash */
 	_Atomic(struct process *) processes[PROCS_BUCKETS];
 	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
@@ -129,7 +129,7 @@ struct process *process_find(const struct processes *t, pid_t pid, uint64_t time
 struct process_thread *process_thread_find(const struct processes *t, pid_t pid, pid_t tid,
 					   uint64_t time_ns);
 
-/* Make an incarnation, not visible yet; NULL: memory is out, or the table is full. */
+/* Make an incarnation, not visible yet; NULL: out of memory, or the table is full. */
 struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns);
 /* Publish @p, which replaces the incarnation of its time. */
 void process_insert(struct processes *t, struct process *p);
@@ -139,7 +139,7 @@ void process_end(struct processes *t, struct process *p, uint64_t time_ns);
 struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns);
 
 /*
- * Add an incarnation of a thread, which replaces that of its time. NULL: memory is out, or the
+ * Add an incarnation of a thread, which replaces that of its time. NULL: out of memory, or the
  * table is full.
  */
 struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
@@ -148,7 +148,7 @@ struct process_thread *process_thread_add(struct processes *t, struct process *p
 struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid);
 /*
  * Give @th another name from @birth_ns on, in constant time. Names that ended
- * before @keep_ns leave without being counted. No effect when memory is out.
+ * before @keep_ns leave without being counted. No effect when out of memory.
  */
 void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
 			   struct safe_text comm, uint64_t keep_ns);

@@ -53,7 +53,7 @@ bool space_want(const struct space *s);
 struct space *space_get(struct space *s);
 void space_put(struct space *s);
 
-/* Begin a draft of the next space after @from (NULL: empty). NULL when memory is out. */
+/* Begin a draft of the next space after @from (NULL: empty). NULL when out of memory. */
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats);
 void space_edit_free(struct space_edit *d);
 /*
@@ -69,7 +69,7 @@ bool space_edit_add(struct space_edit *d, const struct mapping *m);
 bool space_edit_merge(struct space_edit *d, const struct mapping *m, uint64_t read_ns);
 /*
  * Return the space of a child that is forked at @time_ns, with one reference; the draft goes on,
- * and children before its next change share that space. NULL when memory is out.
+ * and children before its next change share that space. NULL when out of memory.
  */
 struct space *space_edit_fork(struct space_edit *d, uint64_t time_ns);
 /*

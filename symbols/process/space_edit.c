@@ -25,7 +25,7 @@ struct space_edit {
 	uint32_t nr_mappings;
 	struct space *forked; /* the last one of space_edit_fork() if it is unchanged; else NULL */
 	struct ended *old;
-	uint32_t nr_old, room_old;
+	uint32_t nr_old, max_old;
 };
 
 struct space_edit *space_edit_new(struct space *from, struct space_stats *stats)
@@ -38,7 +38,7 @@ struct space_edit *space_edit_new(struct space *from, struct space_stats *stats)
 	d->tree.bytes = &stats->bytes;
 	if (!from)
 		return d;
-	if (!array_reserve(&d->old, &d->room_old, from->nr_old)) {
+	if (!array_reserve(&d->old, &d->max_old, from->nr_old)) {
 		free(d);
 		return NULL;
 	}
@@ -68,7 +68,7 @@ static const struct mapping *first_overlap(const struct space_edit *d, uint64_t 
 	return m && m->start < end ? m : NULL;
 }
 
-/* Forget the space of children: the next one has another. */
+/* Note a change: the next child needs a new space. */
 static void change(struct space_edit *d)
 {
 	space_put(d->forked);
@@ -115,7 +115,7 @@ static void remember(struct space_edit *d, struct mapping m, uint64_t death_ns)
 		d->nr_old /= 2;
 		memmove(d->old, d->old + OLD_MAX - d->nr_old, d->nr_old * sizeof(*d->old));
 	}
-	if (array_reserve(&d->old, &d->room_old, d->nr_old + 1))
+	if (array_reserve(&d->old, &d->max_old, d->nr_old + 1))
 		d->old[d->nr_old++] = (struct ended){ m, death_ns };
 }
 

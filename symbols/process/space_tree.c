@@ -34,7 +34,7 @@ static size_t node_bytes(const struct space_node *node)
 	return sizeof(*node) + node->room * item_size(node);
 }
 
-/* Make an empty node for up to @nr items; NULL when memory is out. */
+/* Make an empty node for up to @nr items; NULL when out of memory. */
 static struct space_node *node_new(struct space_tree *t, uint8_t level, uint32_t nr)
 {
 	struct space_node head = { .refs = 1, .room = ROOM_MIN, .level = level }, *node;
@@ -124,7 +124,7 @@ static void append_items(struct space_node *to, const struct space_node *from, u
 	to->nr = (uint16_t)(to->nr + from->nr - first);
 }
 
-/* Make the node at @link writable for up to @nr items; NULL when memory is out. */
+/* Make the node at @link writable for up to @nr items; NULL when out of memory. */
 static struct space_node *own(struct space_tree *t, struct space_node **link, uint32_t nr)
 {
 	struct space_node *node = *link, *mine;

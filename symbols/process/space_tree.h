@@ -5,7 +5,7 @@
  *
  * A B-tree: a change copies the nodes from its mapping to the root, and a copy of the whole is one
  * more reference of the root, so both cost little in a space of any size. Two neighbours below one
- * node hold more than half a node together, so mappings that leave, leave no empty room.
+ * node hold more than half a node together: a tree does not remain large when mappings are removed.
  *
  * Invariants: mappings are sorted and do not overlap, no node but the root of a draft is empty, and
  * a frozen node, with all nodes below it, never changes. Frozen nodes have a reference of the
@@ -62,9 +62,9 @@ void space_tree_put(struct space_node *node, atomic_ulong *bytes);
 /* Find the first mapping that ends after @addr; NULL: none. */
 const struct mapping *space_tree_find(const struct space_node *root, uint64_t addr);
 
-/* Insert @m, which overlaps no mapping. False, and unchanged, when memory is out. */
+/* Insert @m, which overlaps no mapping. False, and unchanged, when out of memory. */
 bool space_tree_insert(struct space_tree *t, const struct mapping *m);
-/* Remove the mapping of @addr. False, and unchanged, when memory is out. */
+/* Remove the mapping of @addr. False, and unchanged, when out of memory. */
 bool space_tree_remove(struct space_tree *t, uint64_t addr);
 /* Freeze the nodes that are not yet. */
 void space_tree_freeze(struct space_node *root);

@@ -33,7 +33,7 @@ struct tasks {
 	_Alignas(CACHELINE) atomic_uint next; /* ids given out */
 };
 
-/* Make an empty table with TASK_UNKNOWN; NULL when memory is out. */
+/* Make an empty table with TASK_UNKNOWN; NULL when out of memory. */
 struct tasks *tasks_new(uint32_t max, uint32_t serial);
 void tasks_free(struct tasks *t);
 /* Keep empty entries ahead of the ids given out; 0 or -ENOMEM. */

@@ -22,7 +22,7 @@
 #define BLOCK_SIZE (64UL << 10)
 #define FILE_BITS  10
 #define FILES_MAX  (1U << 20)
-/* Objects share parts of the memory for files: the debug information of one may name millions. */
+/* The bytes of files are counted by object, in slots by hash: one object may name millions. */
 #define NR_SHARES 4096U
 
 struct chain {
@@ -44,7 +44,7 @@ struct block {
 /* Clean texts, complete when published. */
 struct files {
 	struct text_arena *texts;
-	struct keyhash_key secret; /* else debug information can have texts of one hash */
+	struct keyhash_key secret; /* against texts that were chosen for one bucket */
 	struct hashset set;
 	struct chunked list; /* struct safe_text */
 	uint32_t memory;     /* bytes, with each file's part of set and list */

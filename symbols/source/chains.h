@@ -28,7 +28,7 @@ int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *fram
  * table is full, or @object has had its share.
  */
 uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path);
-/* Writer. The same of a file of the table before, in which it had its room. */
+/* Writer. The same of a file of the table before: it is not refused for the share of @object. */
 uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text file);
 
 /* Any thread. */
