@@ -436,7 +436,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-/* Create the next segment. A file that came into the folder since may have its number. */
+/* Create the next segment. Another file may have got its number since they were listed. */
 static int create_segment(struct keep *k, struct err *e)
 {
 	static const int flags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC;

@@ -46,17 +46,17 @@ int keep_dir_lock(int *lock, int dir, const char *path, struct err *e)
 			       "cannot open %.300s/" LOCK ": %s\n"
 			       "  --keep takes a folder in which you may create files",
 			       path, strerror(errno));
-	if (is_private(dir, *lock) && !flock(*lock, LOCK_EX | LOCK_NB))
+	if (!is_private(dir, *lock))
+		err_set(e, -EBUSY,
+			"%.300s/" LOCK ": another user can open it\n"
+			"  remove it, or give another folder",
+			path);
+	else if (!flock(*lock, LOCK_EX | LOCK_NB))
 		return 0;
-	if (is_private(dir, *lock))
+	else
 		err_set(e, -EBUSY,
 			"%.300s: another proftop keeps its samples there\n"
 			"  give another folder",
-			path);
-	else
-		err_set(e, -EPERM,
-			"%.300s/" LOCK ": another user can open it\n"
-			"  remove it, or give another folder",
 			path);
 	close(*lock);
 	*lock = -1;

@@ -18,7 +18,7 @@
 int keep_dir_open(int *fd, const char *path, struct err *e);
 /*
  * Lock the folder @dir, of @path, for one session, until @lock is closed: by a file that no other
- * user can open. Everyone who can read a folder could lock the folder itself. 0 or -errno with a
+ * user can open. The folder itself could be locked by any user that may read it. 0 or -errno with a
  * sentence.
  */
 int keep_dir_lock(int *lock, int dir, const char *path, struct err *e);

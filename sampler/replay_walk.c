@@ -271,7 +271,7 @@ static bool take_waking(struct replay *r, struct store *st, const struct record_
 	return r->events.slots[event] == COUNTERS_WAKING;
 }
 
-/* Between records: note the progress, and let replaced tables be freed if no sample is held. */
+/* Note the progress, between records; let replaced tables be freed if no sample is held. */
 static void note_progress(struct replay *r, uint64_t index, bool counting)
 {
 	if (index % PROGRESS_RECORDS)

@@ -16,7 +16,7 @@
 struct trap {
 	struct trap_rule rule;
 	struct trap_functions {
-		uint64_t *bits; /* of each symbol that was compared: it has the name */
+		uint64_t *bits; /* by symbol id: it has the name */
 		uint32_t nr_words;
 		bool any;
 	} functions;

@@ -382,7 +382,7 @@ static void merge_any(struct slices *s)
 
 	for (uint64_t span_ns = SECOND; span_ns <= longest && s->memory > low; span_ns *= 10)
 		merge_oldest(s, span_ns, low);
-	/* Of slices that are not dropped, each new one would have all merged and sorted again. */
+	/* Slices are not dropped: else each new one would make all be merged and sorted again. */
 	s->merge_from = s->span_ns == SLICES_ALL && s->memory > low ? s->memory + s->memory / 8 : 0;
 }
 

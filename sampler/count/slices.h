@@ -89,7 +89,7 @@ struct slice_reader {
 void slice_read_begin(struct slice_reader *r, const struct slice *slice);
 /* Get the next count. False: the end, or damaged bytes. */
 bool slice_read(struct slice_reader *r, struct count *out);
-/* More than a machine takes in a slice; millions of them can be summed up. */
+/* More samples than a machine takes in a slice; the sum of millions of slices fits into 64 bits. */
 #define SLICE_COUNT_MAX (1ULL << 40)
 /*
  * Read packed bytes of another origin, of at most @max_nr counts in ascending order, and of

@@ -57,8 +57,8 @@ struct key {
 };
 
 /*
- * Two places a step: a multiply and a rotate spread the bits, hash_u64() finishes. The secret
- * begins, and multiplies: else a process could choose stacks that fill one run of slots.
+ * Two places a step: a multiply and a rotate spread the bits, hash_u64() finishes. The secret is
+ * the first value and the factor: else a process could choose stacks that fill one run of slots.
  */
 static uint64_t stack_hash(const struct keyhash_key *secret, const uint32_t *places, uint32_t nr)
 {

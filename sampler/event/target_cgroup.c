@@ -79,8 +79,8 @@ static bool unescape(char out[static PATH_SIZE], const char *path)
 }
 
 /*
- * Find the next mount of cgroups. Users mount file systems of their own at paths of any length and
- * text: a line is one mount, and its type is of the kernel.
+ * Find the next mount of cgroups. Users can mount file systems at paths of any length and text, so
+ * each line is split strictly: only its type is not chosen by them.
  */
 static bool next_mount(struct mounts *l, struct mount *m)
 {

@@ -17,7 +17,9 @@
 /* Of a call, which reads some MiB of the file. */
 #define TIMEOUT_NS 30000000000ULL
 
-/* The facts come again with each part that has new ones: their bytes, and more for each byte read.
+/*
+ * Limit of the facts, which are sent again with each part that has new ones: bytes in all, and more
+ * for each byte of the recording.
  */
 #define FACTS_SIZE_MAX (1ULL << 30)
 #define FACTS_FACTOR   64
@@ -182,7 +184,7 @@ void perfdata_call_end(struct perfdata *pd)
 
 	if (pd->slot < 0)
 		return;
-	/* Without a cage it is in this thread. A worker may not answer any more. */
+	/* Without a cage it is in this thread. A worker may not answer: cage_end() ends it. */
 	if (!pd->generation && !call(pd, &request, NULL, 0, -1, &a))
 		cage_answer_free(&a);
 	cage_end(&perfdata_readers[pd->slot]);

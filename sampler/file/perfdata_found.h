@@ -12,8 +12,9 @@
 
 #include "sampler/file/perfdata_event.h"
 
-/* Limits of one part: bytes of the file, decompressed bytes, records. One is reached, or all is
- * found.
+/*
+ * Limits of one part: bytes of the file, decompressed bytes, records. It ends when one of them is
+ * reached, or at the end of the recording.
  */
 #define PERFDATA_PART_SIZE     (16ULL << 20)
 #define PERFDATA_PART_INFLATED (1U << 20)

@@ -166,7 +166,7 @@ static void add_record(struct perfdata_scan *s, const struct perfdata_source *sr
 		s->found.last_sample_ns = MAX(s->found.last_sample_ns, ref.time_ns);
 	}
 	s->has_refs = true;
-	/* Others have a time only. Places of small ones would need more memory than the file. */
+	/* Of others only the time counts: places of them may need more memory than the file. */
 	if (record_is_known(h->type))
 		append_ref(s, &ref);
 }

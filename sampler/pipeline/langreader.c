@@ -41,7 +41,7 @@
 /* Later than this after the sample the thread may have run on another CPU. */
 #define LATE_NS	     2000000ULL
 #define STOP_WAIT_NS 100000000ULL
-/* Shortest time between two searches for unknown threads, and how many times that of a search. */
+/* After a search for an unknown thread: a pause of FIND_NS, or of FIND_SHARE times the search. */
 #define FIND_NS	   10000000ULL
 #define FIND_SHARE 20U
 /* DWARF numbers of registers. */

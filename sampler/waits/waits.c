@@ -331,7 +331,7 @@ static void end_threads(struct waits *w, pid_t pid, pid_t tid, uint64_t time_ns)
 
 	if (next == HASHSET_NONE)
 		return;
-	last = w->tasks[next].before;
+	last = w->tasks[next].prev;
 	do {
 		struct wait_task *task = &w->tasks[id = next];
 

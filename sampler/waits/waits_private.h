@@ -23,8 +23,8 @@ enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
 
 struct wait_task {
 	pid_t pid, tid;
-	uint32_t next, before; /* in the ring of its process (waits_ring.c) */
-	bool in_ring;	       /* tasks that are gone may have left it */
+	uint32_t next, prev; /* in the ring of its process (waits_ring.c) */
+	bool in_ring;	     /* tasks that are gone may have left it */
 	struct task_time time;
 	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
 	uint32_t period;

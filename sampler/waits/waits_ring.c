@@ -26,15 +26,15 @@ void waits_join(struct waits *w, struct wait_task *task)
 
 	assert(!task->in_ring);
 	if (ring == HASHSET_NONE) {
-		/* Without memory it does not end with an exec of another thread. */
+		/* Out of memory: an exec of another thread does not end this one. */
 		if (hashset_reserve(&w->processes, 1))
 			return;
 		hashset_add(&w->processes, hash_u64((uint64_t)task->pid), id);
-		task->next = task->before = id;
+		task->next = task->prev = id;
 	} else {
 		task->next = ring;
-		task->before = w->tasks[ring].before;
-		w->tasks[task->before].next = w->tasks[ring].before = id;
+		task->prev = w->tasks[ring].prev;
+		w->tasks[task->prev].next = w->tasks[ring].prev = id;
 	}
 	task->in_ring = true;
 }
@@ -48,8 +48,8 @@ void waits_leave(struct waits *w, struct wait_task *task)
 		hashset_remove(&w->processes, hash, id);
 	else if (waits_ring(w, task->pid) == id)
 		hashset_replace(&w->processes, hash, id, task->next);
-	w->tasks[task->before].next = task->next;
-	w->tasks[task->next].before = task->before;
+	w->tasks[task->prev].next = task->next;
+	w->tasks[task->next].prev = task->prev;
 	task->in_ring = false;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* * pipeline: a sample without a slot for its place is never counted as its caller's; the innermost
+/*
+ * pipeline: a sample without a slot for its place is never counted as its caller's; the innermost
  * frame is the sample's own address, in the mode of its record.
  */
 #include "sampler/pipeline/pipeline.h"

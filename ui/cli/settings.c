@@ -284,7 +284,7 @@ static bool is_readable_kind(const struct stat *st)
 
 /*
  * Open a file of settings for reading: one that never blocks. NULL and errno. The path may be of
- * another user, and opening alone does something to some devices.
+ * another user, and to open some devices has effects.
  */
 static FILE *open_file(const char *path)
 {
@@ -501,7 +501,7 @@ static int open_old(const char *path, FILE **old, struct stat *st, struct err *e
 	int fd, code;
 
 	*old = NULL;
-	/* Opening alone does something to some devices. */
+	/* To open some devices has effects. */
 	if (lstat(path, st))
 		return errno == ENOENT ? 0 : err_set(e, -errno, "%s: %s", path, strerror(errno));
 	code = check_file(st, path, e);
