@@ -17,7 +17,7 @@
 #include "unwind/rewrite.h"
 #include "unwind/v8.h"
 
-/* Segments of a file that are searched for nothing, and in the time of a read of libunwind. */
+/* Segments of a file: the number that is searched for free, and the number that costs one read. */
 #define SEGMENTS_FREE	64
 #define SEGMENTS_A_READ 4
 
@@ -303,8 +303,8 @@ static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
 }
 
 /*
- * Unwind by the gate's reading of the CFI where libunwind cannot; guess where there is no row, from
- * then on: nothing would be found in the CFI.
+ * Unwind by the rule as proftop reads it, where libunwind cannot. A place with a rule that no row
+ * expresses is guessed, from then on without a look into the CFI.
  */
 static int by_cfi(struct walk *w, const struct step_input *in)
 {

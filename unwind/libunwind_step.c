@@ -376,7 +376,7 @@ static bool reaches(const struct step *s, const struct step_input *in)
 	       away < INT32_MAX - (int64_t)in->fde->size;
 }
 
-/* Return true if a whole reading of the FDE can be paid: no other is begun. */
+/* Return true if the budget covers a reading of the whole FDE. */
 static bool affords(const struct step *s, const struct step_input *in)
 {
 	return s->budget && cfi_size(&in->image->eh, in->fde->offset) / 2 <= s->budget;
@@ -536,7 +536,7 @@ static uint32_t cost_to_pc(struct step *s, const struct step_input *in)
 	return cost_of(nr);
 }
 
-/* libunwind takes the CFA for the caller's sp, even if the CFA is below it. False: over budget. */
+/* Correct the caller's sp, which may be above the CFA that libunwind takes. False: over budget. */
 static bool raise_sp(struct step *s, const struct step_input *in, struct arch_frame *f)
 {
 	const struct cfi_rule *rule;
