@@ -39,8 +39,6 @@
 #define TAIL                                                                                       \
 	(((uint64_t)PERF_SAMPLE_WEIGHT_STRUCT * 2 - PERF_SAMPLE_STACK_USER * 2) &                  \
 	 ~(uint64_t)PERF_SAMPLE_IDENTIFIER)
-/* All fields that are decoded or skipped; newer ones are at the end, and ignored. */
-#define WALKED ((uint64_t)PERF_SAMPLE_WEIGHT_STRUCT * 2 - 1)
 
 /* The bytes of a record not read yet. @bad sticks: check it once, after a run of steps. */
 struct cursor {

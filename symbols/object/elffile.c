@@ -308,13 +308,6 @@ int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, s
 	return open_headers(f, e);
 }
 
-int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch,
-			 struct err *e)
-{
-	*f = (struct elffile){ .fd = fd, .size = size, .watch = watch };
-	return open_headers(f, e);
-}
-
 int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
 		       struct elfparts *missed, struct err *e)
 {

@@ -47,9 +47,6 @@ struct elffile {
  * error there is nothing to close.
  */
 int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e);
-/* Read the headers of @fd, watched; also -ECANCELED. */
-int elffile_open_watched(struct elffile *f, int fd, uint64_t size, struct watch *watch,
-			 struct err *e);
 /* Read the headers of @fd, of which some parts are there. */
 int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
 		       struct elfparts *missed, struct err *e);

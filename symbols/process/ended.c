@@ -185,9 +185,3 @@ bool ended_details(const struct ended *e, uint32_t process, struct process_detai
 	}
 	return false;
 }
-
-size_t ended_memory(const struct ended *e)
-{
-	return sizeof(*e) + (e->names ? ENDED_MAX * sizeof(*e->names) : 0) +
-	       hashset_memory(&e->set) + text_arena_size(e->texts);
-}

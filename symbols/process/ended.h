@@ -34,6 +34,5 @@ uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
 		    const struct process_details *known, struct ended_ids *ids);
 /* Get user, cgroup and container of @process, an id from above. False: it is none. */
 bool ended_details(const struct ended *e, uint32_t process, struct process_details *out);
-size_t ended_memory(const struct ended *e);
 
 #endif
