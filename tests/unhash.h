@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
+#include "tests/prelude.h"
 
 /* Undo @shift of hash_u64(). */
 static inline uint64_t unhash_shift(uint64_t x, int shift)
@@ -108,6 +109,19 @@ static inline void unhash_twins(char a[static UNHASH_TWIN + 1], char b[static UN
 	}
 	a[UNHASH_TWIN] = b[UNHASH_TWIN] = 0;
 	*hash = ha;
+}
+
+/*
+ * Check that @run, which returns its CPU time, is not much slower with keys that were chosen for
+ * one hash than with others.
+ */
+static inline void unhash_compare(const char *keys, uint64_t (*run)(bool chosen))
+{
+	uint64_t plain_ns = run(false), chosen_ns = run(true);
+
+	print_message("%s: %.1f and %.1f ms\n", keys, (double)plain_ns / 1e6,
+		      (double)chosen_ns / 1e6);
+	assert_in_range(chosen_ns, 0, 10 * plain_ns + 50000000);
 }
 
 #endif
