@@ -294,7 +294,7 @@ bool perfdata_more(struct perfdata *pd, bool idle)
 	return more;
 }
 
-/* Free decompressed bytes without records. */
+/* Free decompressed bytes that no record is in any more. */
 static void drop_chunks(struct perfdata *pd)
 {
 	uint64_t keep = UINT64_MAX;

@@ -34,7 +34,7 @@ struct cage_answer {
 	uint32_t generation; /* of the worker that answered */
 	uint64_t took_ns;    /* wall time of the call, also of one that failed */
 	uint64_t cpu_ns;     /* of the worker, in a call of a reader with questions; else 0 */
-	bool asks;	     /* the worker waits: the next call with its generation goes on */
+	bool asks;	     /* a question: the next call with this generation answers it */
 	bool mapped;	     /* read-only pages of the reply file: only if reader->map_reply */
 };
 

@@ -33,7 +33,7 @@ struct cage_answer;
  * -EBADMSG. Only for hotspot_cage_read() and its tests.
  */
 int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64_t cpu_ns);
-/* Take the worker from a job that hangs and is left. */
+/* Take the worker from a job that is abandoned. */
 void hotspot_cage_leave(struct hotspot_job *j);
 
 #endif
