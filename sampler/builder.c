@@ -311,12 +311,12 @@ static bool wait_until(struct sampler *s, uint64_t next, uint64_t now)
 
 static void look_at_readers(struct sampler *s)
 {
+	uint32_t nr_described = symbols_nr_interpreters(s->store.symbols);
 	/* Of all processes of the system, interpreters often start and hardly run. */
-	uint32_t nr_found =
-		s->config.target == TARGET_SYSTEM ? 0 : symbols_nr_interpreters(s->store.symbols);
+	uint32_t nr_found = s->config.target == TARGET_SYSTEM ? 0 : nr_described;
 
 	langreaders_look(&s->live.readers, s->live.counters, s->live.threads, s->live.nr_threads,
-			 nr_found, &s->mailbox);
+			 nr_found, nr_described, &s->mailbox);
 }
 
 static void *builder_main(void *arg)

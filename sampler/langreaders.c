@@ -12,38 +12,29 @@
 #include <urcu-qsbr.h>
 
 #include "symbols/base/intern.h"
+#include "symbols/base/wake.h"
 
 /* A reader runs while more of its CPU's samples than this are of interpreters, in percent. */
 #define SHARE_ON  2
 #define SHARE_OFF 0.5
 #define QUIET_MAX 5
+/* Readers of a session that may be killed. */
+#define DEAD_MAX 20U
 
-int langreaders_open(struct langreaders *r, struct maps *maps, struct codes *codes, pid_t own_pid,
-		     uint32_t languages)
+int langreaders_open(struct langreaders *r, struct codes *codes, uint32_t languages)
 {
 	r->shared = calloc(1, sizeof(*r->shared));
 	if (!r->shared)
 		return -ENOMEM;
-	r->shared->maps = maps;
 	r->shared->codes = codes;
-	r->shared->own_pid = own_pid;
 	r->shared->languages = languages;
-	atomic_init(&r->shared->users, 1);
 	return 0;
 }
 
-void langreaders_close(struct langreaders *r, void (*free_used)(void *used), void *used)
+void langreaders_close(struct langreaders *r)
 {
-	struct langreader_shared *shared = r->shared;
-
 	free(r->quiet);
-	if (!shared) {
-		free_used(used);
-		return;
-	}
-	shared->free_used = free_used;
-	shared->used = used;
-	langreader_put(shared);
+	free(r->shared);
 }
 
 static void start(struct langreaders *r, struct counters *c, struct sampler_thread *t,
@@ -51,6 +42,8 @@ static void start(struct langreaders *r, struct counters *c, struct sampler_thre
 {
 	struct langreader *reader;
 
+	if (r->nr_dead >= DEAD_MAX)
+		return;
 	if (langreader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error))
 		return;
 	sampler_thread_set_reader(t, reader);
@@ -118,29 +111,46 @@ void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_
 		stop(r, c, t, index, false);
 }
 
-static void replace_hanging(struct langreaders *r, struct counters *c, struct sampler_thread *t,
-			    uint32_t index, struct mailbox *mailbox)
+/* Put another reader in the place of one that hangs, or was killed. */
+static void replace(struct langreaders *r, struct counters *c, struct sampler_thread *t,
+		    uint32_t index, struct mailbox *mailbox)
 {
 	const struct langreader *reader = sampler_thread_reader(t);
 	uint32_t process;
 	pid_t pid;
 
-	if (!reader || !langreader_hangs(reader, time_now_ns(), &pid, &process))
+	if (reader && langreader_hangs(reader, time_now_ns(), &pid, &process)) {
+		mailbox_add(mailbox,
+			    "reading the memory of pid %d hangs: its language frames are not shown",
+			    (int)pid);
+	} else if (reader && langreader_is_dead(reader, &pid, &process)) {
+		if (process)
+			mailbox_add(mailbox,
+				    "the reader of pid %d was killed: its language frames are not "
+				    "shown",
+				    (int)pid);
+		if (++r->nr_dead == DEAD_MAX)
+			mailbox_add(mailbox,
+				    "readers of interpreters were killed %u times: "
+				    "language frames are not shown",
+				    DEAD_MAX);
+	} else {
 		return;
-	langreader_bar(r->shared, process);
+	}
+	if (process)
+		langreader_bar(r->shared, process);
 	stop(r, c, t, index, true);
 	start(r, c, t, index);
-	mailbox_add(mailbox,
-		    "reading the memory of pid %d hangs: its language frames are not shown",
-		    (int)pid);
 }
 
 void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
-		      uint32_t nr_threads, uint32_t nr_found, struct mailbox *mailbox)
+		      uint32_t nr_threads, uint32_t nr_found, uint32_t nr_described,
+		      struct mailbox *mailbox)
 {
-	bool found = nr_found != r->nr_found;
+	bool found = nr_found != r->nr_found, described = nr_described != r->nr_described;
 
 	r->nr_found = nr_found;
+	r->nr_described = nr_described;
 	if (!r->shared)
 		return;
 	for (uint32_t i = 0; i < nr_threads; i++) {
@@ -148,9 +158,14 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		if ((sampler_thread_take_wish(threads[i]) || found) &&
 		    !sampler_thread_reader(threads[i]))
 			start(r, c, threads[i], i);
-		replace_hanging(r, c, threads[i], i, mailbox);
-		if (!r->said_slow && sampler_thread_reader(threads[i]) &&
-		    langreader_is_slow(sampler_thread_reader(threads[i]))) {
+		replace(r, c, threads[i], i, mailbox);
+		if (!sampler_thread_reader(threads[i]))
+			continue;
+		langreader_answer(sampler_thread_reader(threads[i]));
+		/* It tells its reader about the new one. */
+		if (described)
+			wake_send(sampler_thread_kick_fd(threads[i]));
+		if (!r->said_slow && langreader_is_slow(sampler_thread_reader(threads[i]))) {
 			r->said_slow = true;
 			mailbox_add(mailbox, "no real-time priority for reading interpreters "
 					     "(cap_sys_nice): more of their frames are guesses");

@@ -19,20 +19,18 @@ struct langreaders {
 	struct langreader_shared *shared; /* NULL: frames of interpreters are not wanted */
 	uint32_t nr;			  /* that run */
 	uint32_t nr_found;		  /* interpreters, of which readers were started */
+	uint32_t nr_described;		  /* that readers know */
 	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
 	uint32_t nr_quiet;
+	uint32_t nr_dead; /* that were killed */
 	bool said_slow;	  /* that message was shown */
 	struct err error; /* why the last one could not be started */
 };
 
-/* 0 or -ENOMEM. All borrowed. */
-int langreaders_open(struct langreaders *r, struct maps *maps, struct codes *codes, pid_t own_pid,
-		     uint32_t languages);
-/*
- * After langreaders_stop(). Call @free_used, which may also free @r, when no reader uses the maps
- * and codes: now, else on the thread of the last reader that was left behind, at its end.
- */
-void langreaders_close(struct langreaders *r, void (*free_used)(void *used), void *used);
+/* 0 or -ENOMEM. @codes is borrowed. */
+int langreaders_open(struct langreaders *r, struct codes *codes, uint32_t languages);
+/* After langreaders_stop(). */
+void langreaders_close(struct langreaders *r);
 
 /* The samples of CPU @index in the tick: @taken, and of these @lang of interpreters. */
 void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_thread *t,
@@ -40,9 +38,11 @@ void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_
 /*
  * Start the readers that sampler threads wish for; replace hanging ones. @nr_found: interpreters
  * found in a target until now: at the first samples of a new one, readers run on all CPUs.
+ * @nr_described: interpreters until now, which readers have to know.
  */
 void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
-		      uint32_t nr_threads, uint32_t nr_found, struct mailbox *mailbox);
+		      uint32_t nr_threads, uint32_t nr_found, uint32_t nr_described,
+		      struct mailbox *mailbox);
 /* End all of them; the events wake at the watermark again. */
 void langreaders_stop(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
 		      uint32_t nr_threads);

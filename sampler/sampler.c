@@ -14,8 +14,10 @@
 #include "sampler/builder.h"
 #include "sampler/event/limits.h"
 #include "sampler/file/perfdata_wire.h"
+#include "sampler/pipeline/langreader_main.h"
 #include "sampler/session.h"
 #include "symbols/cage/cage.h"
+#include "symbols/cage/cage_memory.h"
 
 void sampler_cage_start(bool code)
 {
@@ -27,8 +29,14 @@ void sampler_cage_start(bool code)
 	cage_start(readers);
 }
 
+void sampler_readers_start(void)
+{
+	cage_memory_start(langreader_process);
+}
+
 void sampler_cage_stop(void)
 {
+	cage_memory_stop();
 	cage_stop();
 }
 

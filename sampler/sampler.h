@@ -31,6 +31,9 @@ void sampler_drop_caps(bool command, bool replay);
  */
 void sampler_cage_start(bool code);
 void sampler_cage_stop(void);
+/* Start the processes that read the memory of interpreters: before any thread, for live sampling.
+ * sampler_cage_stop() stops them. */
+void sampler_readers_start(void);
 /*
  * Open events and rings. 0; -EACCES/-EPERM (nothing may be sampled: exit 3); -ESRCH (no such
  * target: exit 4); other -errno. With a sentence of three lines.

@@ -309,8 +309,7 @@ int session_start(struct sampler *s, struct err *e)
 		symbols_wake(s->store.symbols);
 	s->rates.cpus = rates_new_cpus(counters_nr_cpus(s->live.counters));
 	if (s->config.languages & ~CONFIG_JAVA)
-		langreaders_open(&s->live.readers, s->store.maps, symbols_codes(s->store.symbols),
-				 s->config.include_self ? -1 : getpid(),
+		langreaders_open(&s->live.readers, symbols_codes(s->store.symbols),
 				 s->config.languages & ~CONFIG_JAVA);
 	code = open_waits(s, e);
 	code = code ? code : live_start_threads(&s->live, e);
@@ -320,15 +319,6 @@ int session_start(struct sampler *s, struct err *e)
 			err_set(e, code, "cannot start sampling: %s", strerror(-code));
 	}
 	return code ? code : target_release(&s->target, s->config.command, e);
-}
-
-/* Free the tables, which a reader that was left behind may look at until its end. */
-static void free_used(void *session)
-{
-	struct sampler *s = session;
-
-	store_close(&s->store);
-	free(s);
 }
 
 void session_free(struct sampler *s)
@@ -350,5 +340,7 @@ void session_free(struct sampler *s)
 	controls_close(&s->controls);
 	config_free_spec(s->spec);
 	config_free_spec(s->focus.spec);
-	langreaders_close(&s->live.readers, free_used, s);
+	langreaders_close(&s->live.readers);
+	store_close(&s->store);
+	free(s);
 }

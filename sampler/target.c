@@ -23,6 +23,7 @@
 #include "sampler/event/target_cgroup.h"
 #include "symbols/base/invoker.h"
 #include "symbols/cage/cage.h"
+#include "symbols/cage/cage_memory.h"
 
 #define END_MS 500 /* at most, for the end of the command */
 
@@ -92,7 +93,8 @@ static uint32_t without_self(pid_t *tids, uint32_t nr)
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (tids[i] != self && tids[i] != guard && !cage_has(tids[i]))
+		if (tids[i] != self && tids[i] != guard && !cage_has(tids[i]) &&
+		    !cage_memory_has(tids[i]))
 			tids[kept++] = tids[i];
 	return kept;
 }

@@ -213,8 +213,10 @@ static int start_session(struct sampler **s, struct sampler_config *config, bool
 
 	*ended = false;
 	sampler_cage_start(keys);
-	if (!config->replay)
+	if (!config->replay) {
+		sampler_readers_start();
 		return sampler_new(s, config, e);
+	}
 	config->reading = reading_step;
 	reading_begin(keys);
 	code = sampler_new(s, config, e);
@@ -436,6 +438,7 @@ static int run_keys(const struct options *o, struct err *e)
 	sampled.command_quiet = true;
 	signal(SIGPIPE, SIG_IGN);
 	sampler_cage_start(true);
+	sampler_readers_start();
 	code = sampler_new(&s, &sampled, e);
 	if (code) {
 		users_free(users);

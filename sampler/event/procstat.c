@@ -7,6 +7,7 @@
  */
 #include "sampler/event/procstat.h"
 #include "symbols/cage/cage.h"
+#include "symbols/cage/cage_memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -236,7 +237,8 @@ static uint64_t self_cpu_us(void)
 	if (getrusage(RUSAGE_SELF, &ru))
 		return 0;
 	return (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000 +
-	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) + cage_cpu_ns() / 1000;
+	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) +
+	       (cage_cpu_ns() + cage_memory_cpu_ns()) / 1000;
 }
 
 /* statm counts pages; its second number is the resident ones. */

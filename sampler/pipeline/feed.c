@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A ring of slots. Each is contiguous: a slot of time 0 fills the end of the ring
- * when the next one does not fit there.
+ * A ring of functions and slots. Each is contiguous: padding fills the end of the ring when the
+ * next one does not fit there.
  *
  * Runs on: a reader (put), a sampler thread (find).
  */
@@ -11,74 +11,246 @@
 #include <stdlib.h>
 #include <string.h>
 
-int feed_init(struct feed *f)
+#include "symbols/base/array.h"
+
+enum kind { PADDING, FUNCTION, SLOT };
+
+/* The head of each part of the ring. */
+struct part {
+	uint32_t kind;
+	uint32_t size; /* with the head; a multiple of 8 */
+};
+
+/* A function; its name, file and table follow. The first one has id 0, and so on. */
+struct function {
+	uint32_t process; /* that it was read in */
+	uint32_t first_line, position, table_size;
+	uint16_t name_size, file_size;
+	uint8_t language, version, compiled, none;
+};
+
+#define TEXT_MAX (2 * CODES_TEXT_MAX + CODES_TABLE_MAX)
+
+struct feed_copy {
+	uint8_t text[TEXT_MAX];
+	_Alignas(8) uint8_t
+		slot[sizeof(struct lang_slot) + LANG_FRAMES_MAX * sizeof(struct lang_frame)];
+};
+
+static uint8_t *at(struct feed_ring *ring, uint64_t pos)
 {
-	f->bytes = aligned_alloc(CACHELINE, FEED_SIZE);
-	atomic_init(&f->head, 0);
-	atomic_init(&f->tail, 0);
-	return f->bytes ? 0 : -ENOMEM;
+	return ring->bytes + (pos & (FEED_SIZE - 1));
+}
+
+static uint64_t left_at(uint64_t pos)
+{
+	return FEED_SIZE - (pos & (FEED_SIZE - 1));
+}
+
+/* ---- the reader ---- */
+
+/* Begin a part of @size bytes at *@head. Return its bytes; NULL: the ring is full. */
+static uint8_t *begin_part(struct feed_ring *ring, uint64_t *head, enum kind kind, uint64_t size)
+{
+	/* Acquire: the consumer's reads of this space precede our writes. */
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	uint64_t left = left_at(*head), skip;
+	struct part p = { PADDING, (uint32_t)left };
+
+	size = (sizeof(p) + size + 7) & ~7ULL;
+	skip = left < size ? left : 0;
+	if (*head + skip + size - tail > FEED_SIZE)
+		return NULL;
+	if (skip)
+		memcpy(at(ring, *head), &p, sizeof(p));
+	*head += skip;
+	p = (struct part){ kind, (uint32_t)size };
+	memcpy(at(ring, *head), &p, sizeof(p));
+	*head += size;
+	return at(ring, *head - size) + sizeof(p);
+}
+
+static bool put_function(struct feed_ring *ring, uint64_t *head, const struct code_text *t,
+			 uint32_t process)
+{
+	const struct function f = {
+		.process = process,
+		.first_line = t->first_line,
+		.position = t->position,
+		.table_size = t->table_size,
+		.name_size = t->name_size,
+		.file_size = t->file_size,
+		.language = t->language,
+		.version = t->version,
+		.compiled = t->compiled,
+	};
+	uint8_t *out = begin_part(ring, head, FUNCTION,
+				  sizeof(f) + t->name_size + t->file_size + t->table_size);
+
+	if (!out)
+		return false;
+	memcpy(out, &f, sizeof(f));
+	out += sizeof(f);
+	memcpy(out, t->name, t->name_size);
+	memcpy(out + t->name_size, t->file, t->file_size);
+	if (t->table_size)
+		memcpy(out + t->name_size + t->file_size, t->table, t->table_size);
+	return true;
+}
+
+bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct lang_frame *frames)
+{
+	uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_relaxed);
+	size_t size = slot->nr * sizeof(*frames);
+	uint32_t nr = codes_nr(w->codes);
+	uint8_t *out;
+
+	while (w->nr_sent < nr &&
+	       put_function(w->ring, &head, codes_at(w->codes, w->nr_sent), slot->process)) {
+		w->nr_sent++;
+		/* Release: the function; pairs with feed_find(). */
+		atomic_store_explicit(&w->ring->head, head, memory_order_release);
+	}
+	out = w->nr_sent == nr ? begin_part(w->ring, &head, SLOT, sizeof(*slot) + size) : NULL;
+	if (!out)
+		return false;
+	memcpy(out, slot, sizeof(*slot));
+	if (size)
+		memcpy(out + sizeof(*slot), frames, size);
+	/* Release: the slot; pairs with feed_find(). */
+	atomic_store_explicit(&w->ring->head, head, memory_order_release);
+	return true;
+}
+
+/* ---- the sampler thread ---- */
+
+int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes)
+{
+	*f = (struct feed){ .ring = ring, .codes = codes };
+	f->copy = malloc(sizeof(*f->copy));
+	return f->copy ? 0 : -ENOMEM;
 }
 
 void feed_fini(struct feed *f)
 {
-	free(f->bytes);
-	f->bytes = NULL;
+	free(f->ids);
+	free(f->copy);
+	*f = (struct feed){ .ring = NULL };
 }
 
-static uint64_t slot_size(uint32_t nr)
+/* Add a function of @size bytes at @bytes. False: it makes no sense, or there is no memory. */
+static bool take_function(struct feed *f, const uint8_t *bytes, size_t size)
 {
-	return sizeof(struct lang_slot) + (uint64_t)nr * sizeof(struct lang_frame);
-}
+	struct code_text t;
+	struct function in;
+	const uint8_t *text = f->copy->text;
+	size_t texts;
 
-static struct lang_slot *slot_at(const struct feed *f, uint64_t pos)
-{
-	return (struct lang_slot *)(void *)(f->bytes + (pos & (FEED_SIZE - 1)));
-}
-
-bool feed_put(struct feed *f, const struct lang_slot *slot, const struct lang_frame *frames)
-{
-	uint64_t head = atomic_load_explicit(&f->head, memory_order_relaxed);
-	/* Acquire: the consumer's reads of this space precede our writes. */
-	uint64_t tail = atomic_load_explicit(&f->tail, memory_order_acquire);
-	uint64_t size = slot_size(slot->nr), left = FEED_SIZE - (head & (FEED_SIZE - 1));
-	uint64_t skip = left < size ? left : 0;
-	struct lang_slot *at;
-
-	if (head + skip + size - tail > FEED_SIZE)
+	if (size < sizeof(in))
 		return false;
-	/* The end may be too near even for a head. */
-	if (skip >= sizeof(*at))
-		*slot_at(f, head) = (struct lang_slot){ .time_ns = 0 };
-	at = slot_at(f, head + skip);
-	*at = *slot;
-	if (slot->nr)
-		memcpy(at->frames, frames, slot->nr * sizeof(*frames));
-	/* Publishes the slot; pairs with feed_find(). */
-	atomic_store_explicit(&f->head, head + skip + size, memory_order_release);
+	memcpy(&in, bytes, sizeof(in));
+	texts = (size_t)in.name_size + in.file_size + in.table_size;
+	if (in.name_size > CODES_TEXT_MAX || in.file_size > CODES_TEXT_MAX ||
+	    in.table_size > CODES_TABLE_MAX || texts > size - sizeof(in) ||
+	    in.language <= LANG_NONE || in.language >= LANG_NR || f->nr_ids == CODES_MAX ||
+	    !array_reserve(&f->ids, &f->max_ids, f->nr_ids + 1ULL))
+		return false;
+	/* The reader may change them at any time. */
+	memcpy(f->copy->text, bytes + sizeof(in), texts);
+	t = (struct code_text){
+		.language = in.language,
+		.version = in.version,
+		.compiled = in.compiled != 0,
+		.name_size = in.name_size,
+		.file_size = in.file_size,
+		.first_line = in.first_line,
+		.position = in.position,
+		.table_size = in.table_size,
+		.name = (const char *)text,
+		.file = (const char *)text + in.name_size,
+		.table = text + in.name_size + in.file_size,
+	};
+	f->ids[f->nr_ids++] = codes_add_text(f->codes, in.process, &t);
 	return true;
+}
+
+/* Set the id of @f->codes. False: there is none. */
+static bool translate(const struct feed *f, uint32_t *code)
+{
+	*code = *code < f->nr_ids ? f->ids[*code] : CODE_NONE;
+	return *code != CODE_NONE;
+}
+
+/* Copy a slot of @size bytes, and check it. NULL: it makes no sense. */
+static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, size_t size)
+{
+	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
+	bool known = true;
+
+	memcpy(s, bytes, sizeof(*s));
+	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_NONE_NR ||
+	    s->top > LANG_TOP_BODY || s->nr * sizeof(s->frames[0]) > size - sizeof(*s))
+		return NULL;
+	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]));
+	for (uint32_t i = 0; i < s->nr; i++) {
+		known &= translate(f, &s->frames[i].code);
+		for (uint32_t k = 0; k < LANG_COMPILED; k++)
+			translate(f, &s->frames[i].compiled[k].code);
+	}
+	if (!known) {
+		s->none = LANG_NONE_NO_ROOM;
+		s->nr = s->nr_here = 0;
+	}
+	return s;
+}
+
+/* Find the part at the tail, before @head. NULL: the rest of the ring was dropped. */
+static const uint8_t *next_part(struct feed *f, uint64_t head, struct part *p)
+{
+	const uint8_t *bytes = at(f->ring, f->tail);
+
+	memcpy(p, bytes, sizeof(*p));
+	if (p->size >= sizeof(*p) && p->size % 8 == 0 && p->size <= left_at(f->tail) &&
+	    p->size <= head - f->tail)
+		return bytes + sizeof(*p);
+	f->nr_bad++;
+	f->tail = head;
+	return NULL;
 }
 
 const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid, uint32_t tid)
 {
-	uint64_t tail = atomic_load_explicit(&f->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(&f->head, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&f->ring->head, memory_order_acquire);
 	const struct lang_slot *slot = NULL;
+	struct part p;
 
-	while (tail != head) {
-		uint64_t left = FEED_SIZE - (tail & (FEED_SIZE - 1));
+	if (head % 8 || head - f->tail > FEED_SIZE) {
+		f->nr_bad++;
+		head &= ~7ULL;
+		f->tail = head;
+	}
+	while (f->tail != head) {
+		const uint8_t *bytes = next_part(f, head, &p);
+		size_t size = p.size - sizeof(p);
 
-		slot = slot_at(f, tail);
-		if (left < sizeof(*slot) || !slot->time_ns) {
-			tail += left;
-			continue;
-		}
-		if (slot->time_ns >= time_ns)
+		if (!bytes)
 			break;
-		tail += slot_size(slot->nr);
+		if (p.kind == SLOT && size >= sizeof(*slot)) {
+			struct lang_slot s;
+
+			memcpy(&s, bytes, sizeof(s));
+			if (s.time_ns >= time_ns) {
+				if (s.time_ns == time_ns && s.pid == pid && s.tid == tid)
+					slot = take_slot(f, bytes, size);
+				break;
+			}
+		} else if (p.kind != PADDING &&
+			   (p.kind != FUNCTION || !take_function(f, bytes, size))) {
+			f->nr_bad++;
+		}
+		f->tail += p.size;
 	}
 	/* Release: our reads precede the producer's writes to this space. */
-	atomic_store_explicit(&f->tail, tail, memory_order_release);
-	return tail != head && slot->time_ns == time_ns && slot->pid == pid && slot->tid == tid
-		       ? slot
-		       : NULL;
+	atomic_store_explicit(&f->ring->tail, f->tail, memory_order_release);
+	return slot;
 }

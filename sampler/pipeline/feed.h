@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Frames on their way from a reader to the sampler thread of its CPU: a ring of
- * slots in the order of their samples. One producer, one consumer, no lock;
- * when the ring is full the sample keeps its native frames.
+ * slots in the order of their samples, each behind the functions in it that are new. One producer,
+ * one consumer, no lock; when the ring is full the sample keeps its native frames.
+ *
+ * The ring is memory that both have. The sampler thread trusts nothing in it: a reader may have
+ * been taken over by a process that it reads.
  */
 #ifndef SAMPLER_PIPELINE_FEED_H
 #define SAMPLER_PIPELINE_FEED_H
@@ -10,25 +13,51 @@
 #include <stdatomic.h>
 
 #include "symbols/base/base.h"
+#include "symbols/lang/codes.h"
 #include "symbols/lang/lang.h"
 
 #define FEED_SIZE (1U << 20) /* a power of two */
 
-struct feed {
-	uint8_t *bytes;
+/* All zero is an empty ring. */
+struct feed_ring {
 	_Alignas(CACHELINE) atomic_ullong head; /* producer: release; consumer: acquire */
 	_Alignas(CACHELINE) atomic_ullong tail; /* consumer: release; producer: acquire */
+	_Alignas(CACHELINE) uint8_t bytes[FEED_SIZE];
+};
+
+/* The end of the reader. */
+struct feed_writer {
+	struct feed_ring *ring;
+	const struct codes *codes; /* its functions */
+	uint32_t nr_sent;	   /* of them */
+};
+
+/*
+ * Put a copy of @slot with its frames in, and the functions that were not sent yet, which are of
+ * the process of @slot. False: it is full.
+ */
+bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct lang_frame *frames);
+
+struct feed_copy;
+
+/* The end of the sampler thread. */
+struct feed {
+	struct feed_ring *ring;
+	struct codes *codes; /* of all; both are borrowed */
+	uint64_t tail;
+	uint32_t *ids; /* of the reader's functions, in @codes */
+	uint32_t nr_ids, max_ids;
+	struct feed_copy *copy;
+	uint64_t nr_bad; /* times that the ring made no sense */
 };
 
 /* 0 or -ENOMEM. */
-int feed_init(struct feed *f);
+int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes);
 void feed_fini(struct feed *f);
 
-/* Producer: put a copy of @slot with its frames in; false: it is full. */
-bool feed_put(struct feed *f, const struct lang_slot *slot, const struct lang_frame *frames);
 /*
- * Consumer: the slot of this sample, or NULL. Drops slots of earlier samples; the
- * result is valid until the next call.
+ * Return a copy of the slot of this sample, checked, with the ids of @f->codes; NULL: there is
+ * none. Drops slots of earlier samples; valid until the next call.
  */
 const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
 

@@ -38,9 +38,9 @@ void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables)
 	p->tables = tables;
 }
 
-void pipeline_set_feed(struct pipeline *p, struct feed *feed)
+void pipeline_set_reader(struct pipeline *p, struct langreader *reader)
 {
-	p->feed = feed;
+	p->reader = reader;
 }
 
 void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames)

@@ -11,7 +11,7 @@
 #define SAMPLER_PIPELINE_PIPELINE_H
 
 #include "sampler/pipeline/ends.h"
-#include "sampler/pipeline/feed.h"
+#include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/pipeline_frames.h"
 
 /* Slots for the innermost places of a tick; a power of two. */
@@ -56,7 +56,7 @@ uint32_t pipeline_counted(const struct pipeline *p, uint32_t *task);
 void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 
 /* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */
-void pipeline_set_feed(struct pipeline *p, struct feed *feed);
+void pipeline_set_reader(struct pipeline *p, struct langreader *reader);
 
 /*
  * Replay: use these frames for the sample they are of, if it is the next one; numbers are ids of

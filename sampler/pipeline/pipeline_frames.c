@@ -302,8 +302,9 @@ static void judge_java(struct pipeline *p)
 static void add_language(struct pipeline *p, const struct record_sample *s,
 			 const struct maps_hit *hit, uint32_t first)
 {
-	const struct lang_slot *slot = p->feed ? feed_find(p->feed, s->time_ns, s->pid, s->tid)
-					       : NULL;
+	const struct lang_slot *slot =
+		p->reader ? feed_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid)
+			  : NULL;
 
 	p->lang_kind = hit->lang->kind;
 	p->lang = PIPELINE_LANG_NONE;
@@ -454,6 +455,8 @@ void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_
 		  &hit);
 	if (hit.ask)
 		p->asked |= maps_ask(p->tables->maps, (pid_t)s->pid, s->time_ns);
+	if (p->reader && hit.known)
+		langreader_note_process(p->reader, (pid_t)s->pid, hit.process, hit.lang);
 	p->hit = hit;
 	p->task = hit.task;
 	p->nameless = hit.full;

@@ -5,7 +5,7 @@
 #ifndef SAMPLER_PIPELINE_PIPELINE_PRIVATE_H
 #define SAMPLER_PIPELINE_PIPELINE_PRIVATE_H
 
-#include "sampler/pipeline/feed.h"
+#include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/pipeline_types.h"
 #include "unwind/merge.h"
 
@@ -25,8 +25,8 @@ struct kernel_recent {
 struct pipeline {
 	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
-	bool asked;	   /* the loader has a request */
-	struct feed *feed; /* NULL: this CPU has no reader */
+	bool asked;		   /* the loader has a request */
+	struct langreader *reader; /* NULL: this CPU has none */
 
 	/* The current sample. */
 	struct unwind_result user;

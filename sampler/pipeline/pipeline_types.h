@@ -11,6 +11,7 @@
 #include "sampler/perf/record.h"
 #include "sampler/count/tables.h"
 #include "symbols/cage/cage.h"
+#include "symbols/cage/cage_memory.h"
 #include "symbols/name/places.h"
 #include "symbols/name/wait_kind.h"
 #include "symbols/symbols.h"
@@ -40,10 +41,10 @@ struct pipeline_tables {
 	uint32_t generation; /* of stacks, counts and tasks; places are replaced with some */
 };
 
-/* Return whether samples of @pid are of proftop: of @own_pid, or of its cage. */
+/* Return whether samples of @pid are of proftop: of @own_pid, its cage, or its readers. */
 static inline bool pipeline_is_own(pid_t own_pid, pid_t pid)
 {
-	return pid == own_pid || (own_pid >= 0 && cage_has(pid));
+	return pid == own_pid || (own_pid >= 0 && (cage_has(pid) || cage_memory_has(pid)));
 }
 
 /* The result of pipeline_resolve(); borrowed until the next sample. */

@@ -86,14 +86,18 @@ static void note_flood(struct sampler_thread *t)
 	wake_send(t->shared->builder_fd);
 }
 
-/* Wake the builder: interpreters run here without a reader (once), or the reader hangs. */
+/*
+ * Wake the builder: interpreters run here without a reader (once), or the reader hangs, or has
+ * questions.
+ */
 static void ask_reader(struct sampler_thread *t, const struct sampler_thread_stats *stats,
 		       const struct langreader *reader)
 {
 	uint32_t process;
 	pid_t pid;
 
-	if (reader && !langreader_hangs(reader, time_now_ns(), &pid, &process))
+	if (reader && !langreader_has_questions(reader) &&
+	    !langreader_hangs(reader, time_now_ns(), &pid, &process))
 		return;
 	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < LANGREADER_SAMPLES ||
 			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
@@ -165,7 +169,8 @@ static void run_batch(struct sampler_thread *t, bool last)
 	t->generation = tables->generation;
 	/* Pairs with sampler_thread_set_reader(). */
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
-	pipeline_set_feed(t->pipeline, reader ? langreader_feed(reader) : NULL);
+	t->batch_reader = reader;
+	pipeline_set_reader(t->pipeline, reader);
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	sampler_thread_again(t, stats, false);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sampler/event/waking.h"
+#include "sampler/pipeline/langreader.h"
 
 /* A stack is that of a switch so shortly after it: switches are not recorded all the time. */
 #define STACK_NS 1000000ULL
@@ -173,6 +174,8 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	int event = slot_of(t, s->id);
 	uint32_t nr;
 
+	if (t->batch_reader)
+		langreader_note_event(t->batch_reader, s->id, event);
 	if (event == COUNTERS_WAKING) {
 		on_waking(t, s);
 		return false;

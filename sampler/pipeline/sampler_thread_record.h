@@ -39,7 +39,8 @@ struct sampler_thread {
 	int kick_fd;	  /* eventfd: the reader says that the ring fills */
 	atomic_bool wish; /* relaxed: a reader is wanted here */
 	_Atomic(struct langreader *)
-		reader; /* release by the builder, acquire at a batch's begin */
+		reader;			 /* release by the builder, acquire at a batch's begin */
+	struct langreader *batch_reader; /* the same, in this batch */
 	pthread_t id;
 	bool finished;
 	uint32_t generation; /* of the tables of this batch */

@@ -7,6 +7,7 @@
  */
 #include "symbols/cage/cage_lock.h"
 
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -41,12 +43,20 @@
 #define LANDLOCK_RESTRICT 446
 #define LANDLOCK_VERSION  1U
 
-static int give_up_capabilities(void)
+/* Give up all capabilities but @keep, of the first 32. */
+static int keep_capabilities(uint64_t keep)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { { 0 } };
 
-	return syscall(SYS_capset, &header, none) ? -errno : 0;
+	if (keep && syscall(SYS_capget, &header, data))
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(data); i++) {
+		data[i].permitted &= (uint32_t)(keep >> 32 * i);
+		data[i].effective &= data[i].permitted;
+		data[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
 static void limit(int which, rlim_t to)
@@ -104,7 +114,7 @@ int cage_lock_server(int sock)
 	/* Root may without it. */
 	if (!chroot("/proc/self/fdinfo") && chdir("/"))
 		return -errno;
-	rc = give_up_capabilities();
+	rc = keep_capabilities(0);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		rc = -errno;
 	return rc;
@@ -152,25 +162,29 @@ extern const Elf64_Ehdr __ehdr_start;
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW, REFUSE
 
-static int filter_calls(void)
+/* A filter in the making. */
+struct filter {
+	struct sock_filter list[160];
+	unsigned short nr;
+};
+
+static void add(struct filter *f, const struct sock_filter *list, size_t nr)
 {
-	/* As the kernel makes AUDIT_ARCH_X86_64 and the like. */
-	const uint32_t arch = __ehdr_start.e_machine | __AUDIT_ARCH_64BIT |
-			      (NATIVE_LITTLE ? __AUDIT_ARCH_LE : 0);
-	const struct sock_filter filter[] = {
-		LOAD(ARCH),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 1, 0),
-		KILL,
-		LOAD(NR),
+	assert(f->nr + nr <= ARRAY_SIZE(f->list));
+	memcpy(f->list + f->nr, list, nr * sizeof(*list));
+	f->nr = (unsigned short)(f->nr + nr);
+}
+
+/* Add the calls of workers and readers. */
+static void add_calls(struct filter *f)
+{
+	const struct sock_filter list[] = {
 		ON(read, ALLOW),
 		ON(pread64, ALLOW),
 		ON(lseek, ALLOW),
 		ON(write, ALLOW),
 		ON(pwrite64, ALLOW),
 		ON(close, ALLOW),
-		ON(recvmsg, ALLOW),
-		/* Not sendmsg(2): to drop a descriptor may wait for its file system. */
-		ON(writev, ALLOW),
 		ON(fstat, ALLOW),
 		ON(brk, ALLOW),
 		ON(munmap, ALLOW),
@@ -205,26 +219,95 @@ static int filter_calls(void)
 		ON(prlimit64, REFUSE),
 		KILL,
 	};
-	const struct sock_fprog program = {
-		.len = ARRAY_SIZE(filter),
-		.filter = (struct sock_filter *)(uintptr_t)filter,
-	};
 
+	add(f, list, ARRAY_SIZE(list));
+}
+
+/* Allow the system calls of workers, or of readers of memory. */
+static int filter_calls(bool reader)
+{
+	/* As the kernel makes AUDIT_ARCH_X86_64 and the like. */
+	const uint32_t arch = __ehdr_start.e_machine | __AUDIT_ARCH_64BIT |
+			      (NATIVE_LITTLE ? __AUDIT_ARCH_LE : 0);
+	const struct sock_filter begin[] = {
+		LOAD(ARCH),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 1, 0),
+		KILL,
+		LOAD(NR),
+	};
+	const struct sock_filter workers[] = {
+		ON(recvmsg, ALLOW),
+		/* Not sendmsg(2): to drop a descriptor may wait for its file system. */
+		ON(writev, ALLOW),
+	};
+	const struct sock_filter readers[] = {
+		ON(process_vm_readv, ALLOW),
+#ifdef SYS_epoll_wait
+		ON(epoll_wait, ALLOW),
+#endif
+		ON(epoll_pwait, ALLOW),
+		ON(getcpu, ALLOW),
+	};
+	struct filter f = { .nr = 0 };
+	struct sock_fprog program = { .filter = f.list };
+
+	add(&f, begin, ARRAY_SIZE(begin));
+	if (reader)
+		add(&f, readers, ARRAY_SIZE(readers));
+	else
+		add(&f, workers, ARRAY_SIZE(workers));
+	add_calls(&f);
+	program.len = f.nr;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
-int cage_lock_worker(uint64_t memory_max, uint64_t file_max)
+/* Take the limits of both kinds. */
+static void take_limits(void)
 {
 	limit(RLIMIT_CORE, 0);
 	limit(RLIMIT_NPROC, 0);
 	limit(RLIMIT_NOFILE, FILES_MAX);
 	limit(RLIMIT_STACK, STACK_SIZE);
-	limit(RLIMIT_CPU, CAGE_CPU_SECONDS);
 	prctl(PR_SET_DUMPABLE, 0);
+}
+
+int cage_lock_worker(uint64_t memory_max, uint64_t file_max)
+{
+	take_limits();
 	forbid_paths();
+	limit(RLIMIT_CPU, CAGE_CPU_SECONDS);
 	if (SANITIZED)
 		return 0;
 	limit(RLIMIT_AS, memory_max);
 	limit(RLIMIT_FSIZE, file_max);
-	return filter_calls();
+	return filter_calls(false);
+}
+
+int cage_lock_readers(int sock, uint64_t keep)
+{
+	int rc = only_socket(sock);
+
+	if (rc)
+		return rc;
+	limit(RLIMIT_CORE, 0);
+	prctl(PR_SET_DUMPABLE, 0);
+	rc = keep_capabilities(keep);
+	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		rc = -errno;
+	return rc;
+}
+
+int cage_lock_reader(uint64_t memory_max)
+{
+	int rc = keep_capabilities(1ULL << CAP_SYS_PTRACE);
+
+	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		rc = -errno;
+	/* Not Landlock: it would forbid the memory of others. */
+	take_limits();
+	if (rc || SANITIZED)
+		return rc;
+	limit(RLIMIT_AS, memory_max);
+	limit(RLIMIT_FSIZE, 0);
+	return filter_calls(true);
 }

@@ -18,5 +18,12 @@
 int cage_lock_server(int sock);
 /* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */
 int cage_lock_worker(uint64_t memory_max, uint64_t file_max);
+/* The server of readers of memory: no descriptors but @sock, the capabilities in @keep. */
+int cage_lock_readers(int sock, uint64_t keep);
+/*
+ * A reader of memory: as a worker, but it may wait for its descriptors and read the memory of
+ * processes (process_vm_readv(2), CAP_SYS_PTRACE). 0 or -errno: it must not read then.
+ */
+int cage_lock_reader(uint64_t memory_max);
 
 #endif

@@ -301,17 +301,24 @@ static uint32_t keep_text(struct codes *c, struct part *part, const struct code_
 	return id;
 }
 
+/* Return the id of @text, old or new. */
+static uint32_t add_text(struct codes *c, uint32_t process, const struct code_text *text,
+			 uint64_t hash)
+{
+	struct part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
+	uint32_t id = find_text(c, text, hash);
+
+	return id == CODE_NONE ? keep_text(c, part, text, hash) : id;
+}
+
 static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,
 		    uint64_t hash)
 {
-	struct part *part = &c->by_process[hash_u64(key->process) & (PROCESS_SLOTS - 1)];
 	uint32_t id = find(c, key);
 
 	if (id != CODE_NONE)
 		return id;
-	id = find_text(c, text, hash);
-	if (id == CODE_NONE)
-		id = keep_text(c, part, text, hash);
+	id = add_text(c, key->process, text, hash);
 	if (id != CODE_NONE)
 		put_key(c, key, id);
 	return id;
@@ -325,6 +332,17 @@ uint32_t codes_add(struct codes *c, const struct code_key *key, const struct cod
 
 	pthread_mutex_lock(&c->lock);
 	id = add(c, key, text, hash);
+	pthread_mutex_unlock(&c->lock);
+	return id;
+}
+
+uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text)
+{
+	uint64_t hash = text_hash(c, text);
+	uint32_t id;
+
+	pthread_mutex_lock(&c->lock);
+	id = add_text(c, process, text, hash);
 	pthread_mutex_unlock(&c->lock);
 	return id;
 }

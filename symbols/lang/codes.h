@@ -36,6 +36,8 @@ void codes_free(struct codes *c);
 uint32_t codes_find(struct codes *c, const struct code_key *key);
 /* Add a function; everything is copied. CODE_NONE: the table is full. */
 uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text);
+/* Add a function without a key, which was read in @process. The same. */
+uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text);
 /* NULL for an id never given out. Lives as long as the table. */
 const struct code_text *codes_at(const struct codes *c, uint32_t id);
 uint32_t codes_nr(const struct codes *c);

@@ -132,9 +132,6 @@ bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out);
 /* Loader: the interpreter of incarnation @process of @pid is @desc; its reference is taken over.
  */
 void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc);
-/* Readers, lock-free: a copy of the interpreter of @pid at @time_ns. False: none is known. */
-bool maps_interpreter(struct maps *m, pid_t pid, uint64_t time_ns, struct lang_process *out,
-		      uint32_t *process);
 
 /*
  * Return the present table of tasks; only its owner, the builder, may keep it beyond

@@ -3,7 +3,7 @@
  * Processes that are interpreters: queued when their files are mapped, described
  * by the loader, published with the process.
  *
- * Runs on: the holder of the lock of the maps; maps_interpreter() on readers.
+ * Runs on: the holder of the lock of the maps.
  */
 #include "symbols/process/maps.h"
 
@@ -98,25 +98,10 @@ void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc
 	p = process_find(&m->procs, pid, UINT64_MAX);
 	/* Ended, replaced, or described by its other file. */
 	if (p && p->id == process && !atomic_load_explicit(&p->lang, memory_order_relaxed)) {
-		/* Publishes the description; pairs with maps_find(), maps_interpreter(). */
+		/* Publishes the description; pairs with maps_find(). */
 		atomic_store_explicit(&p->lang, desc, memory_order_release);
 		desc = NULL;
 	}
 	pthread_mutex_unlock(&m->lock);
 	lang_desc_put(desc);
-}
-
-bool maps_interpreter(struct maps *m, pid_t pid, uint64_t time_ns, struct lang_process *out,
-		      uint32_t *process)
-{
-	const struct process *p = process_find(&m->procs, pid, time_ns);
-	const struct lang_desc *lang = p ? atomic_load_explicit(&p->lang, memory_order_acquire)
-					 : NULL;
-
-	if (lang) {
-		*out = lang->info;
-		*process = p->id;
-	}
-	reclaim_reader_done();
-	return lang;
 }

@@ -1,82 +1,162 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * feed: slots are found in order and whole, also around the end of the ring;
- * earlier ones are dropped; a full ring refuses.
+ * earlier ones are dropped; a full ring refuses; hostile bytes do no harm.
  */
 #include "tests/prelude.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sampler/pipeline/feed.h"
 
 static struct lang_frame frames[LANG_FRAMES_MAX];
 
-static bool put(struct feed *f, uint64_t time_ns, uint16_t nr)
-{
-	const struct lang_slot slot = { .time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr };
+#define FUNCTIONS 600U
 
-	for (uint32_t i = 0; i < nr; i++)
-		frames[i].code = (uint32_t)time_ns + i;
-	return feed_put(f, &slot, frames);
+/* Both ends of a ring. */
+struct ends {
+	struct feed_ring *ring;
+	struct codes *theirs, *ours; /* of the reader, of the sampler thread */
+	struct feed_writer w;
+	struct feed f;
+};
+
+static uint32_t add_function(struct codes *c, uint32_t n)
+{
+	char name[16];
+	struct code_text t = { .language = LANG_PYTHON, .first_line = n, .name = name };
+	const struct code_key key = { 7, n, n };
+
+	t.name_size = (uint16_t)snprintf(name, sizeof(name), "f%u", n);
+	t.file = "a.py";
+	t.file_size = 4;
+	return codes_add(c, &key, &t);
 }
 
-static void expect(struct feed *f, uint64_t time_ns, uint16_t nr)
+static void ends_open(struct ends *e)
 {
-	const struct lang_slot *slot = feed_find(f, time_ns, 1, 2);
+	*e = (struct ends){ .ring = aligned_alloc(CACHELINE, sizeof(struct feed_ring)),
+			    .theirs = codes_new(),
+			    .ours = codes_new() };
+	assert_true(e->ring && e->theirs && e->ours);
+	memset(e->ring, 0, sizeof(*e->ring));
+	e->w = (struct feed_writer){ e->ring, e->theirs, 0 };
+	assert_int_equal(feed_init(&e->f, e->ring, e->ours), 0);
+	/* Other ids than the reader has. */
+	assert_int_equal(add_function(e->ours, 5000), 0);
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		assert_int_equal(add_function(e->theirs, i), i);
+}
+
+static void ends_close(struct ends *e)
+{
+	feed_fini(&e->f);
+	codes_free(e->theirs);
+	codes_free(e->ours);
+	free(e->ring);
+}
+
+static bool put(struct ends *e, uint64_t time_ns, uint16_t nr)
+{
+	const struct lang_slot slot = {
+		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = nr, .none = LANG_NONE_NR, .process = 7
+	};
+
+	for (uint32_t i = 0; i < nr; i++) {
+		frames[i].code = (uint32_t)(time_ns + i) % FUNCTIONS;
+		frames[i].instr = (uint32_t)time_ns + i;
+	}
+	return feed_put(&e->w, &slot, frames);
+}
+
+static void check(struct ends *e, const struct lang_slot *slot, uint64_t time_ns, uint16_t nr)
+{
+	assert_int_equal(slot->nr, nr);
+	assert_int_equal(slot->none, LANG_NONE_NR);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct code_text *t = codes_at(e->ours, slot->frames[i].code);
+
+		assert_non_null(t);
+		assert_int_equal(t->first_line, (uint32_t)(time_ns + i) % FUNCTIONS);
+		assert_int_equal(slot->frames[i].instr, (uint32_t)time_ns + i);
+	}
+}
+
+static void expect(struct ends *e, uint64_t time_ns, uint16_t nr)
+{
+	const struct lang_slot *slot = feed_find(&e->f, time_ns, 1, 2);
 
 	assert_non_null(slot);
-	assert_int_equal(slot->nr, nr);
-	for (uint32_t i = 0; i < nr; i++)
-		assert_int_equal(slot->frames[i].code, (uint32_t)time_ns + i);
+	check(e, slot, time_ns, nr);
+	assert_int_equal(e->f.nr_bad, 0);
 }
 
 TEST(test_order)
 {
-	struct feed f;
+	struct ends e;
 
-	assert_int_equal(feed_init(&f), 0);
-	assert_null(feed_find(&f, 5, 1, 2));
-	assert_true(put(&f, 10, 3));
-	assert_true(put(&f, 20, 0));
-	assert_true(put(&f, 30, 512));
-	assert_null(feed_find(&f, 5, 1, 2));
-	expect(&f, 10, 3);
-	expect(&f, 10, 3);
-	assert_null(feed_find(&f, 20, 1, 3));
-	expect(&f, 30, 512);
-	assert_null(feed_find(&f, 31, 1, 2));
-	assert_null(feed_find(&f, 10, 1, 2));
-	feed_fini(&f);
+	ends_open(&e);
+	assert_null(feed_find(&e.f, 5, 1, 2));
+	assert_true(put(&e, 10, 3));
+	assert_true(put(&e, 20, 0));
+	assert_true(put(&e, 30, 512));
+	assert_null(feed_find(&e.f, 5, 1, 2));
+	expect(&e, 10, 3);
+	expect(&e, 10, 3);
+	assert_null(feed_find(&e.f, 20, 1, 3));
+	expect(&e, 30, 512);
+	assert_null(feed_find(&e.f, 31, 1, 2));
+	assert_null(feed_find(&e.f, 10, 1, 2));
+	ends_close(&e);
 }
 
 TEST(test_around)
 {
-	struct feed f;
+	struct ends e;
 
-	assert_int_equal(feed_init(&f), 0);
+	ends_open(&e);
 	for (uint64_t t = 1; t < 5000; t++) {
-		assert_true(put(&f, t, (uint16_t)(t * 37 % 513)));
+		assert_true(put(&e, t, (uint16_t)(t * 37 % 513)));
 		if (t > 3)
-			expect(&f, t - 3, (uint16_t)((t - 3) * 37 % 513));
+			expect(&e, t - 3, (uint16_t)((t - 3) * 37 % 513));
 	}
-	feed_fini(&f);
+	ends_close(&e);
 }
 
 TEST(test_full)
 {
-	struct feed f;
+	struct ends e;
 	uint64_t t = 1;
 
-	assert_int_equal(feed_init(&f), 0);
-	while (put(&f, t, 100))
+	ends_open(&e);
+	while (put(&e, t, 100))
 		t++;
 	assert_in_range(t, 100, FEED_SIZE / 1600);
-	expect(&f, t - 1, 100);
-	assert_true(put(&f, t, 100));
-	expect(&f, t, 100);
-	feed_fini(&f);
+	expect(&e, t - 1, 100);
+	assert_true(put(&e, t, 100));
+	expect(&e, t, 100);
+	/* A function that found no room is sent with the next slot. */
+	while (put(&e, ++t, 500))
+		;
+	assert_int_equal(add_function(e.theirs, FUNCTIONS), FUNCTIONS);
+	assert_false(put(&e, ++t, 500));
+	assert_null(feed_find(&e.f, t, 1, 2));
+	frames[0].code = FUNCTIONS;
+	assert_true(feed_put(&e.w,
+			     &(struct lang_slot){ .time_ns = t,
+						  .pid = 1,
+						  .tid = 2,
+						  .nr = 1,
+						  .none = LANG_NONE_NR,
+						  .process = 7 },
+			     frames));
+	assert_int_equal(codes_at(e.ours, feed_find(&e.f, t, 1, 2)->frames[0].code)->first_line,
+			 FUNCTIONS);
+	ends_close(&e);
 }
 
 #define PUTS 20000U
@@ -89,25 +169,94 @@ static void *put_all(void *arg)
 	return NULL;
 }
 
-/* A reader puts while the sampler thread looks: what is found is whole. */
+/* A reader puts while the sampler thread looks: a slot that is found is whole. */
 TEST(test_threads)
 {
-	struct feed f;
+	struct ends e;
 	pthread_t reader;
 
-	assert_int_equal(feed_init(&f), 0);
-	assert_int_equal(pthread_create(&reader, NULL, put_all, &f), 0);
+	ends_open(&e);
+	assert_int_equal(pthread_create(&reader, NULL, put_all, &e), 0);
 	for (uint64_t t = 1; t <= PUTS; t++) {
 		const struct lang_slot *slot;
 
-		while (!(slot = feed_find(&f, t, 1, 2)))
+		while (!(slot = feed_find(&e.f, t, 1, 2)))
 			sched_yield();
-		assert_int_equal(slot->nr, t * 37 % 200);
-		for (uint32_t i = 0; i < slot->nr; i++)
-			assert_int_equal(slot->frames[i].code, (uint32_t)t + i);
+		check(&e, slot, t, (uint16_t)(t * 37 % 200));
 	}
 	pthread_join(reader, NULL);
-	feed_fini(&f);
+	ends_close(&e);
+}
+
+/* A function that does not fit into the table has no frames, and a reason. */
+TEST(test_unknown_function)
+{
+	const struct lang_slot *slot;
+	struct ends e;
+
+	ends_open(&e);
+	assert_true(put(&e, 10, 3));
+	frames[0].code = FUNCTIONS + 1;
+	assert_true(
+		feed_put(&e.w,
+			 &(struct lang_slot){
+				 .time_ns = 20, .pid = 1, .tid = 2, .nr = 1, .none = LANG_NONE_NR },
+			 frames));
+	slot = feed_find(&e.f, 20, 1, 2);
+	assert_int_equal(slot->none, LANG_NONE_NO_ROOM);
+	assert_int_equal(slot->nr, 0);
+	ends_close(&e);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525U + 1013904223U;
+	return *seed >> 8;
+}
+
+/* Check that a slot of any bytes is within its bounds. */
+static void check_sane(const struct ends *e, const struct lang_slot *s)
+{
+	assert_in_range(s->nr, 0, LANG_FRAMES_MAX);
+	assert_in_range(s->none, 0, LANG_NONE_NR);
+	assert_in_range(s->nr_here, 0, s->nr);
+	assert_in_range(s->top, 0, LANG_TOP_BODY);
+	for (uint32_t i = 0; i < s->nr; i++)
+		assert_non_null(codes_at(e->ours, s->frames[i].code));
+}
+
+/* A reader that was taken over writes anything, anywhere. */
+TEST(test_hostile)
+{
+	uint32_t seed = 1, nr_slots = 0;
+	uint64_t nr_bad = 0;
+
+	for (uint32_t round = 0; round < 400; round++) {
+		struct ends e;
+
+		ends_open(&e);
+		for (uint64_t t = 1; t < 40; t++) {
+			const struct lang_slot *slot;
+			uint64_t head;
+
+			put(&e, t, (uint16_t)(next_random(&seed) % 100));
+			head = atomic_load(&e.ring->head);
+			for (uint32_t i = 0; i < 3; i++)
+				e.ring->bytes[(head - next_random(&seed) % 4096) % FEED_SIZE] =
+					next_random(&seed) % 2 ? (uint8_t)next_random(&seed) : 0xff;
+			if (next_random(&seed) % 64 == 0)
+				atomic_store(&e.ring->head, head + next_random(&seed) * 64);
+			slot = feed_find(&e.f, t, 1, 2);
+			nr_slots += slot != NULL;
+			if (slot)
+				check_sane(&e, slot);
+		}
+		nr_bad += e.f.nr_bad;
+		ends_close(&e);
+	}
+	print_message("%u slots, %llu times no sense\n", nr_slots, (unsigned long long)nr_bad);
+	assert_in_range(nr_slots, 1000, 15000);
+	assert_true(nr_bad > 400);
 }
 
 int main(void)

@@ -147,10 +147,7 @@ static void start_all(struct tool *t, pid_t pid)
 	maps_load(t->maps, pid);
 	symbols_wake(t->symbols);
 	usleep(400000);
-	t->shared = (struct langreader_shared){ .users = 1,
-						.maps = t->maps,
-						.codes = symbols_codes(t->symbols),
-						.own_pid = getpid(),
+	t->shared = (struct langreader_shared){ .codes = symbols_codes(t->symbols),
 						.languages = UINT32_MAX & ~lang_bit(LANG_JAVA) };
 	for (uint32_t i = 0; i < counters_nr_cpus(t->counters); i++)
 		if (langreader_start(&t->readers[i], &t->shared, t->counters, i,
@@ -216,11 +213,15 @@ static void take(struct tool *t, uint32_t cpu)
 	rcu_thread_offline();
 	sideband_drain(t->sideband);
 	rcu_thread_online();
-	pipeline_set_feed(t->pipeline, langreader_feed(t->readers[cpu]));
-	while ((h = ring_next(ring)))
-		if (!record_decode(&r, counters_layout(t->counters), h, h->size) &&
-		    r.type == PERF_RECORD_SAMPLE)
-			keep(t, &r.sample);
+	pipeline_set_reader(t->pipeline, t->readers[cpu]);
+	while ((h = ring_next(ring))) {
+		if (record_decode(&r, counters_layout(t->counters), h, h->size) ||
+		    r.type != PERF_RECORD_SAMPLE)
+			continue;
+		langreader_note_event(t->readers[cpu], r.sample.id,
+				      counters_event_of(t->counters, cpu, r.sample.id));
+		keep(t, &r.sample);
+	}
 	ring_end(ring);
 	places_grow(t->places);
 	if (pipeline_take_asked(t->pipeline))

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Facts from the owner to a reader, and ids of threads.
+ *
+ * Runs on: a reader (find), the sampler thread of its CPU (set), the builder (answer).
+ */
+#include "sampler/pipeline/reader_share.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/foreign.h"
+
+#define WAYS	   4U
+#define EVENT_WAYS 2U
+#define KIND_BITS  2
+
+static uint32_t ways_of(pid_t pid)
+{
+	return (uint32_t)hash_u64((uint32_t)pid) & (SHARE_PROCESSES - WAYS);
+}
+
+static uint32_t event_slot(uint64_t id)
+{
+	return (uint32_t)hash_u64(id) & (SHARE_EVENTS - EVENT_WAYS);
+}
+
+bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool reads)
+{
+	uint32_t first = ways_of(pid);
+
+	for (uint32_t i = first; i < first + WAYS; i++)
+		if (t->processes[i].pid == pid)
+			return t->processes[i].process == process && t->processes[i].reads == reads;
+	return false;
+}
+
+/* Return the entry for @pid: its own, a free one, or that of another one, which is forgotten. */
+static uint32_t take_way(struct share_known *t, pid_t pid)
+{
+	uint32_t first = ways_of(pid);
+
+	for (uint32_t i = first; i < first + WAYS; i++)
+		if (t->processes[i].pid == pid)
+			return i;
+	for (uint32_t i = first; i < first + WAYS; i++)
+		if (!t->processes[i].pid)
+			return i;
+	return first + t->next_way++ % WAYS;
+}
+
+void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
+		       const struct lang_process *info)
+{
+	uint64_t words[SHARE_WORDS] = { 0 };
+	struct share_process *p;
+	uint32_t way, sequence;
+
+	if (share_knows(t, pid, process, info != NULL))
+		return;
+	way = take_way(t, pid);
+	t->processes[way].pid = pid;
+	t->processes[way].process = process;
+	t->processes[way].reads = info != NULL;
+	if (info) {
+		memcpy(words, info, sizeof(*info));
+		/* Of this address space. */
+		((struct lang_process *)(void *)words)->reason = NULL;
+	}
+	p = &t->share->processes[way];
+	sequence = atomic_load_explicit(&p->sequence, memory_order_relaxed) | 1;
+	atomic_store_explicit(&p->sequence, sequence, memory_order_relaxed);
+	/* Release: the number is odd before any of these; pairs with copy(). */
+	atomic_store_explicit(&p->pid, (int)pid, memory_order_release);
+	atomic_store_explicit(&p->process, process, memory_order_release);
+	atomic_store_explicit(&p->reads, info != NULL, memory_order_release);
+	for (size_t i = 0; i < SHARE_WORDS; i++)
+		atomic_store_explicit(&p->words[i], words[i], memory_order_release);
+	/* Release: all of these; pairs with copy(). */
+	atomic_store_explicit(&p->sequence, sequence + 1, memory_order_release);
+}
+
+/* Copy an entry. False: it was written at that time. */
+static bool copy(const struct share_process *p, uint32_t slot, struct share_found *found)
+{
+	uint64_t words[SHARE_WORDS];
+	uint32_t sequence = atomic_load_explicit(&p->sequence, memory_order_acquire);
+
+	if (found->slot == slot && found->sequence == sequence && sequence)
+		return true;
+	/* Acquire: these are before the second look; pairs with share_set_process(). */
+	found->process = atomic_load_explicit(&p->process, memory_order_acquire);
+	for (size_t i = 0; i < SHARE_WORDS; i++)
+		words[i] = atomic_load_explicit(&p->words[i], memory_order_acquire);
+	memcpy(&found->info, words, sizeof(found->info));
+	found->slot = slot;
+	found->sequence = sequence;
+	if (!(sequence & 1) && atomic_load_explicit(&p->sequence, memory_order_relaxed) == sequence)
+		return true;
+	found->sequence = 0;
+	return false;
+}
+
+int share_find(const struct reader_share *s, pid_t pid, struct share_found *found)
+{
+	uint32_t first = ways_of(pid);
+
+	for (uint32_t i = first; i < first + WAYS; i++) {
+		const struct share_process *p = &s->processes[i];
+
+		if (atomic_load_explicit(&p->pid, memory_order_relaxed) != pid)
+			continue;
+		if (!atomic_load_explicit(&p->reads, memory_order_relaxed))
+			return 0;
+		return copy(p, i, found) ? 1 : 0;
+	}
+	return -ENOENT;
+}
+
+void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
+{
+	uint64_t value = id << KIND_BITS | is;
+	uint32_t first = event_slot(id), at = first;
+
+	for (uint32_t i = first; i < first + EVENT_WAYS; i++)
+		if (t->events[i] == value)
+			return;
+	for (uint32_t i = first + EVENT_WAYS; i-- > first;)
+		if (!t->events[i] || t->events[i] >> KIND_BITS == id)
+			at = i;
+	t->events[at] = value;
+	atomic_store_explicit(&t->share->events[at], value, memory_order_relaxed);
+}
+
+enum share_event share_event_of(const struct reader_share *s, uint64_t id)
+{
+	uint32_t first = event_slot(id);
+
+	for (uint32_t i = first; i < first + EVENT_WAYS; i++) {
+		uint64_t value = atomic_load_explicit(&s->events[i], memory_order_relaxed);
+
+		if (value && value >> KIND_BITS == id)
+			return (enum share_event)(value & ((1U << KIND_BITS) - 1));
+	}
+	return SHARE_UNKNOWN;
+}
+
+pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid)
+{
+	uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+	struct share_thread *t = &s->threads[hash_u64(key) & (SHARE_THREADS - 1)];
+
+	/* Acquire: the id; pairs with share_answer(). */
+	if (atomic_load_explicit(&t->answered, memory_order_acquire) == key)
+		return atomic_load_explicit(&t->inner, memory_order_relaxed);
+	if (atomic_load_explicit(&t->question, memory_order_relaxed) != key) {
+		atomic_store_explicit(&t->question, key, memory_order_relaxed);
+		/* Release: the question; pairs with the owner's look at the number. */
+		atomic_fetch_add_explicit(&s->nr_questions, 1, memory_order_release);
+	}
+	return -1;
+}
+
+/* Read the thread's id in the namespace of its process: the last of NSpid. */
+static pid_t read_inner(pid_t pid, pid_t tid)
+{
+	char text[4096] = "";
+	const char *line;
+	pid_t inner = tid;
+
+	foreign_read_task(text, sizeof(text), pid, tid, "status");
+	line = strstr(text, "\nNSpid:");
+	for (char *at = line ? (char *)(uintptr_t)line + 7 : NULL; at && *at == '\t';)
+		inner = (pid_t)strtol(at, &at, 10);
+	return inner;
+}
+
+void share_answer(struct reader_share *s)
+{
+	for (uint32_t i = 0; i < SHARE_THREADS; i++) {
+		struct share_thread *t = &s->threads[i];
+		uint64_t question = atomic_load_explicit(&t->question, memory_order_relaxed);
+
+		if (!question ||
+		    question == atomic_load_explicit(&t->answered, memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&t->inner,
+				      read_inner((pid_t)(question >> 32),
+						 (pid_t)(uint32_t)question),
+				      memory_order_relaxed);
+		/* Release: the id; pairs with share_inner(). */
+		atomic_store_explicit(&t->answered, question, memory_order_release);
+	}
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The server of memory readers, and its client.
+ *
+ * Processes with one thread each. The server forks readers on request and does nothing else; the
+ * kernel collects them. They end with it, and it ends with proftop.
+ */
+#include "symbols/cage/cage_memory.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols/cage/cage_file.h"
+#include "symbols/cage/cage_lock.h"
+#include "symbols/cage/cage_wire.h"
+
+#define SLOTS	  1024U /* of readers; a power of two */
+#define PROBES	  8U
+#define ANSWER_MS 2000
+
+static struct {
+	pthread_mutex_t lock; /* of the socket */
+	cage_memory_fn run;
+	int sock; /* -1: there is no server */
+	atomic_int pid;
+	atomic_ullong ended_ns;			       /* CPU time of readers that have ended */
+	_Alignas(CACHELINE) atomic_int readers[SLOTS]; /* by pid; relaxed. 0: free */
+} server = { .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1 };
+
+bool cage_memory_is_on(void)
+{
+	return server.sock >= 0;
+}
+
+/* ---- the server ---- */
+
+static void close_all(const int fds[CAGE_WIRE_FDS])
+{
+	for (unsigned int i = 0; i < CAGE_WIRE_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+}
+
+/* Fork a reader: its pidfd goes to the client. */
+static void serve(int sock, struct cage_head *head, const void *start, size_t size,
+		  const int fds[CAGE_WIRE_FDS])
+{
+	int out[CAGE_WIRE_FDS] = { -1, -1, -1 };
+	pid_t parent = getpid(), pid = fork();
+
+	if (!pid) {
+		close(sock);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() == parent)
+			server.run(start, size, fds);
+		_exit(1);
+	}
+	if (pid > 0)
+		out[0] = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+	head->code = pid < 0 ? -EAGAIN : (int)pid;
+	cage_wire_send(sock, head, NULL, 0, out);
+	close_all(out);
+}
+
+static void __attribute__((noreturn)) server_main(int sock, pid_t parent)
+{
+	const uint64_t keep = 1ULL << CAP_SYS_PTRACE | 1ULL << CAP_SYS_NICE;
+	_Alignas(8) uint8_t start[CAGE_MEMORY_START];
+	int fds[CAGE_WIRE_FDS];
+	struct cage_head head;
+	sigset_t none;
+	size_t size;
+
+	prctl(PR_SET_NAME, "proftop-readers");
+	/* No signal of the terminal. */
+	setpgid(0, 0);
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	signal(SIGCHLD, SIG_IGN); /* readers are collected by the kernel */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* After the change of rights, which clears the signal. */
+	if (cage_lock_readers(sock, keep) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
+	    getppid() != parent)
+		_exit(1);
+	while (!cage_wire_receive(sock, &head, start, sizeof(start), &size, fds)) {
+		serve(sock, &head, start, size, fds);
+		close_all(fds);
+	}
+	_exit(0);
+}
+
+/* Return whether @cap is in the effective set of this thread. */
+static bool has_cap(unsigned int cap)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return !syscall(SYS_capget, &header, data) && data[cap / 32].effective & 1U << cap % 32;
+}
+
+void cage_memory_start(cage_memory_fn run)
+{
+	pid_t parent = getpid(), pid;
+	int pair[2];
+
+	if (!has_cap(CAP_SYS_PTRACE) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return;
+	server.run = run;
+	pid = fork();
+	if (!pid) {
+		close(pair[0]);
+		server_main(pair[1], parent);
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return;
+	}
+	server.sock = pair[0];
+	atomic_store_explicit(&server.pid, pid, memory_order_relaxed);
+}
+
+void cage_memory_stop(void)
+{
+	pid_t pid = atomic_exchange_explicit(&server.pid, 0, memory_order_relaxed);
+
+	if (pid <= 0 || kill(pid, SIGKILL))
+		return;
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* ---- the client ---- */
+
+/* Keep the pid of a reader. False: there are too many. */
+static bool keep_pid(struct cage_memory_reader *p)
+{
+	for (uint32_t i = 0; i < PROBES; i++) {
+		uint32_t slot = ((uint32_t)p->pid + i) & (SLOTS - 1);
+		int none = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(&server.readers[slot], &none, p->pid,
+							     memory_order_relaxed,
+							     memory_order_relaxed))
+			continue;
+		p->slot = slot;
+		return true;
+	}
+	return false;
+}
+
+bool cage_memory_has(pid_t pid)
+{
+	if (server.sock < 0 || pid <= 0)
+		return false;
+	for (uint32_t i = 0; i < PROBES; i++)
+		if (atomic_load_explicit(&server.readers[((uint32_t)pid + i) & (SLOTS - 1)],
+					 memory_order_relaxed) == pid)
+			return true;
+	return pid == atomic_load_explicit(&server.pid, memory_order_relaxed);
+}
+
+/* Return the CPU time of @pid; 0: it has ended. */
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t cage_memory_cpu_ns(void)
+{
+	uint64_t sum = atomic_load_explicit(&server.ended_ns, memory_order_relaxed);
+
+	if (server.sock < 0)
+		return 0;
+	for (uint32_t i = 0; i < SLOTS; i++)
+		sum += cpu_ns_of(atomic_load_explicit(&server.readers[i], memory_order_relaxed));
+	return sum;
+}
+
+static void kill_process(int pidfd)
+{
+	if (pidfd < 0)
+		return;
+	syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	close(pidfd);
+}
+
+bool cage_memory_is_dead(const struct cage_memory_reader *p)
+{
+	/* A pidfd is readable from the end of its process on; there is none if that was before. */
+	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
+
+	return p->pid > 0 && (p->pidfd < 0 || poll(&fd, 1, 0) > 0);
+}
+
+void cage_memory_end(struct cage_memory_reader *p)
+{
+	if (p->pid <= 0)
+		return;
+	atomic_fetch_add_explicit(&server.ended_ns, cpu_ns_of(p->pid), memory_order_relaxed);
+	kill_process(p->pidfd);
+	atomic_store_explicit(&server.readers[p->slot], 0, memory_order_relaxed);
+	p->pid = 0;
+}
+
+/* Have the server fork a reader. 0 or -errno. Under the lock. */
+static int request(struct cage_memory_reader *out, const void *start, size_t start_size,
+		   const int fds[CAGE_WIRE_FDS])
+{
+	static uint32_t serial;
+	struct cage_head head = { .serial = ++serial, .size = start_size };
+	struct pollfd poll_fd = { .fd = server.sock, .events = POLLIN };
+	int rc = cage_wire_send(server.sock, &head, start, start_size, fds);
+	int got[CAGE_WIRE_FDS];
+	size_t size;
+
+	while (!rc) {
+		rc = poll(&poll_fd, 1, ANSWER_MS) == 1
+			     ? cage_wire_receive(server.sock, &head, NULL, 0, &size, got)
+			     : -ETIME;
+		if (rc)
+			return rc;
+		if (head.serial == serial)
+			break;
+		/* The answer to a request that was given up. */
+		kill_process(got[0]);
+	}
+	if (!rc && head.code <= 0)
+		rc = head.code ? head.code : -EIO;
+	if (!rc)
+		*out = (struct cage_memory_reader){ .pid = head.code, .pidfd = got[0] };
+	return rc;
+}
+
+int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t size,
+		     const int fds[CAGE_WIRE_FDS])
+{
+	int rc;
+
+	*out = (struct cage_memory_reader){ .pid = 0 };
+	if (size > CAGE_MEMORY_START)
+		return -E2BIG;
+	pthread_mutex_lock(&server.lock);
+	rc = request(out, start, size, fds);
+	pthread_mutex_unlock(&server.lock);
+	if (rc || keep_pid(out))
+		return rc;
+	kill_process(out->pidfd);
+	out->pid = 0;
+	return -EAGAIN;
+}
+
+int cage_memory_lock(uint64_t memory_max)
+{
+	return cage_lock_reader(memory_max);
+}
+
+void *cage_memory_share(size_t size, int *fd)
+{
+	void *map;
+
+	*fd = cage_file();
+	if (*fd < 0 || ftruncate(*fd, (off_t)size))
+		return NULL;
+	/* No reader can cut it under its owner. */
+	cage_fix_size(*fd);
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	return map == MAP_FAILED ? NULL : map;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * langreader_main, cage_memory: a reader that was taken over can read memory of processes, and
+ * nothing else; one that is killed is noticed; none is left behind.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "sampler/perf/ring.h"
+#include "sampler/pipeline/langreader_loop.h"
+#include "sampler/pipeline/langreader_main.h"
+#include "symbols/base/wake.h"
+#include "symbols/cage/cage_lock.h"
+#include "tests/escapes.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+#define RING_SIZE (16U * 4096)
+#define WAIT_NS	  10000000000ULL
+
+/* Do the attempt in a process that has the rights of a reader. True: it succeeded. */
+static bool succeeds(const struct escape *e)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (cage_lock_reader(1ULL << 40))
+			_exit(2);
+		_exit(e->try() >= 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFSIGNALED(status)) {
+		assert_int_equal(WTERMSIG(status), SIGSYS);
+		return false;
+	}
+	assert_int_not_equal(WEXITSTATUS(status), 2);
+	return !WEXITSTATUS(status);
+}
+
+TEST(test_escapes)
+{
+	uint32_t nr = 0;
+
+	if (SANITIZED)
+		skip();
+	tester = getpid();
+	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
+		if (escapes[i].try == try_peek)
+			continue;
+		nr++;
+		if (succeeds(&escapes[i]))
+			fail_msg("a reader can: %s", escapes[i].name);
+	}
+	print_message("%u attempts failed\n", nr);
+}
+
+/* A ring that nothing is written to. */
+static int open_ring(struct ring *ring)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, getpid(), 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0 || ring_open(ring, fd, RING_SIZE))
+		skip();
+	return fd;
+}
+
+static bool dies(const struct cage_memory_reader *p)
+{
+	const uint64_t deadline_ns = time_now_ns() + WAIT_NS;
+
+	while (!cage_memory_is_dead(p) && time_now_ns() < deadline_ns)
+		usleep(1000);
+	return cage_memory_is_dead(p);
+}
+
+TEST(test_readers)
+{
+	struct langreader_start start = { .cpu = 0, .ring_size = RING_SIZE };
+	struct cage_memory_reader a, b;
+	struct ring ring;
+	int fds[CAGE_MEMORY_FDS] = { open_ring(&ring), -1, wake_new() };
+	void *share = cage_memory_share(sizeof(struct reader_share), &fds[LANGREADER_SHARE]);
+	const int no_ring[CAGE_MEMORY_FDS] = { fds[2], fds[1], fds[2] };
+
+	assert_non_null(share);
+	cage_memory_start(langreader_process);
+	if (!cage_memory_is_on())
+		skip(); /* no CAP_SYS_PTRACE */
+	assert_int_equal(cage_memory_fork(&a, &start, sizeof(start), fds), 0);
+	assert_int_equal(cage_memory_fork(&b, &start, sizeof(start), fds), 0);
+	assert_true(cage_memory_has(a.pid));
+	assert_true(cage_memory_has(b.pid));
+	assert_false(cage_memory_has(getpid()));
+	usleep(20000);
+	assert_false(cage_memory_is_dead(&a));
+	assert_false(cage_memory_is_dead(&b));
+	assert_true(cage_memory_cpu_ns() > 0);
+	kill(a.pid, SIGKILL);
+	assert_true(dies(&a));
+	assert_false(cage_memory_is_dead(&b));
+	cage_memory_end(&a);
+	assert_false(cage_memory_has(a.pid));
+	/* One without a ring ends by itself. */
+	assert_int_equal(cage_memory_fork(&a, &start, sizeof(start), no_ring), 0);
+	assert_true(dies(&a));
+	cage_memory_end(&a);
+	/* They end with the server. */
+	cage_memory_stop();
+	assert_true(dies(&b));
+	assert_true(cage_memory_fork(&a, &start, sizeof(start), fds) < 0);
+	cage_memory_end(&b);
+	ring_close(&ring);
+	munmap(share, sizeof(struct reader_share));
+	for (uint32_t i = 0; i < CAGE_MEMORY_FDS; i++)
+		close(fds[i]);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
