@@ -81,6 +81,7 @@ int replay_open(struct replay **out, struct sampler_config *config, struct err *
 		free(r);
 		return code;
 	}
+	perfdata_stop_by(r->data, &r->stopped);
 	r->stream = perfdata_stream_fd(r->data) >= 0;
 	code = check_machine(r, config->replay, e);
 	if (code) {

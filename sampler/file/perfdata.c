@@ -82,7 +82,8 @@ static int parse(struct perfdata *pd, const char *path, struct err *e)
 	perfdata_call_end(pd);
 	code = !code && !pd->events.nr ? -EINVAL : code;
 	if (code) {
-		uint64_t size = MIN(pd->bytes.size, 8U);
+		/* A file system that does not respond may be why it was given up. */
+		uint64_t size = code == -ECANCELED ? 0 : MIN(pd->bytes.size, 8U);
 		const uint8_t *head = perfdata_bytes_at(&pd->bytes, 0, size);
 
 		return perfdata_refuse(e, code, path, head, head ? size : 0);
@@ -111,6 +112,7 @@ static int finish(struct perfdata **out, struct perfdata *pd, const char *path, 
 		perfdata_close(pd);
 		return code;
 	}
+	pd->step = NULL;
 	*out = pd;
 	return 0;
 }
@@ -122,6 +124,7 @@ static int finish_whole(struct perfdata **out, struct perfdata *pd, const char *
 	struct perfdata *whole = new_perfdata();
 
 	whole->bytes = pd->bytes;
+	whole->step = step;
 	pd->bytes = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
 	perfdata_close(pd);
 	if (code)
@@ -144,6 +147,7 @@ int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_
 	if (fd < 0)
 		return err_set(e, -errno, "cannot open %s: %s", path, strerror(errno));
 	pd = new_perfdata();
+	pd->step = step;
 	return finish(out, pd, path, perfdata_bytes_open(&pd->bytes, fd, path, step, e), e);
 }
 
@@ -196,7 +200,7 @@ static int begin_stream(struct perfdata *pd, sampler_reading_fn step)
 		if (code <= 0)
 			return code;
 		if (!read_more(pd) || pd->found.kind == PERFDATA_KIND_WHOLE)
-			return 0;
+			return pd->cancelled ? -ECANCELED : 0;
 	}
 	return 1;
 }
@@ -216,9 +220,11 @@ int perfdata_open_stream(struct perfdata **out, const char *path, sampler_readin
 	if (e)
 		e->text[0] = '\0';
 	pd = new_perfdata();
+	pd->step = step;
 	perfdata_bytes_begin(&pd->bytes, fd);
 	code = begin_stream(pd, step);
 	if (code == 1) {
+		pd->step = NULL;
 		pd->streaming = true;
 		*out = pd;
 		return 0;
@@ -262,6 +268,11 @@ uint32_t perfdata_nr_events(const struct perfdata *pd)
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index)
 {
 	return index < pd->events.nr ? &pd->events.events[index] : NULL;
+}
+
+void perfdata_stop_by(struct perfdata *pd, const atomic_bool *stopped)
+{
+	pd->stopped = stopped;
 }
 
 int perfdata_stream_fd(const struct perfdata *pd)

@@ -11,6 +11,8 @@
 #ifndef SAMPLER_FILE_PERFDATA_H
 #define SAMPLER_FILE_PERFDATA_H
 
+#include <stdatomic.h>
+
 #include "sampler/file/perfdata_event.h"
 #include "sampler/perf/record.h"
 #include "sampler/file/perfdata_bytes.h"
@@ -21,7 +23,7 @@ struct perfdata;
 
 /* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
 int perfdata_open(struct perfdata **out, const char *path, struct err *e);
-/* The same, with a call of @step 10 times a second while a pipe is read; see reading.h. */
+/* The same, with a call of @step 10 times a second; see reading.h. */
 int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
 		       struct err *e);
 /*
@@ -30,6 +32,8 @@ int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_
  */
 int perfdata_open_stream(struct perfdata **out, const char *path, sampler_reading_fn step,
 			 struct err *e);
+/* End the reading of a pipe soon after another thread has set @stopped. */
+void perfdata_stop_by(struct perfdata *pd, const atomic_bool *stopped);
 /* Return a descriptor that is readable when a pipe has more; -1: all is read. */
 int perfdata_stream_fd(const struct perfdata *pd);
 /*

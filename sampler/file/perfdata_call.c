@@ -17,6 +17,9 @@
 /* Of a call, which reads some MiB of the file. */
 #define TIMEOUT_NS 30000000000ULL
 
+/* Between two looks whether the reading goes on. */
+#define STEP_NS 100000000ULL
+
 /*
  * Limit of the facts, which are sent again with each part that has new ones: bytes in all, and more
  * for each byte of the recording.
@@ -36,20 +39,36 @@ static int have_reader(struct perfdata *pd)
 	return pd->slot < 0 ? -EMFILE : 0;
 }
 
+/* Report whether the reading ends here. */
+static bool is_stopped(void *ctx)
+{
+	struct perfdata *pd = ctx;
+
+	pd->step_ns = time_now_ns() + STEP_NS;
+	/* Relaxed: the owner waits for the thread. */
+	pd->cancelled |= pd->stopped && atomic_load_explicit(pd->stopped, memory_order_relaxed);
+	pd->cancelled |= pd->step && pd->step(0) == SAMPLER_READING_CANCEL;
+	return pd->cancelled;
+}
+
 /* Send a request, with @size bytes behind it. 0 (the caller frees the answer) or -errno. */
 static int call(struct perfdata *pd, struct perfdata_request *request, const uint8_t *bytes,
 		size_t size, int fd, struct cage_answer *a)
 {
 	uint8_t buf[CAGE_REQUEST_MAX];
+	const struct cage_wait wait = { TIMEOUT_NS, is_stopped, pd };
 	const int fds[CAGE_FDS_MAX] = { fd, -1 };
 	int code;
 
+	/* The calls for a large file may be short, and many. */
+	if (time_now_ns() >= pd->step_ns && is_stopped(pd))
+		return -ECANCELED;
 	request->slot = (uint32_t)pd->slot;
 	memcpy(buf, request, sizeof(*request));
 	if (size)
 		memcpy(buf + sizeof(*request), bytes, size);
-	code = cage_call(&perfdata_readers[pd->slot], buf, sizeof(*request) + size, fds,
-			 pd->generation, TIMEOUT_NS, a);
+	code = cage_call_until(&perfdata_readers[pd->slot], buf, sizeof(*request) + size, fds,
+			       pd->generation, &wait, a);
 	if (!code)
 		pd->generation = a->generation;
 	return code;
@@ -184,8 +203,11 @@ void perfdata_call_end(struct perfdata *pd)
 
 	if (pd->slot < 0)
 		return;
+	pd->step = NULL;
+	pd->stopped = NULL;
+	pd->cancelled = false;
 	/* Without a cage it is in this thread. A worker may not answer: cage_end() ends it. */
-	if (!pd->generation && !call(pd, &request, NULL, 0, -1, &a))
+	if (!cage_is_on() && !call(pd, &request, NULL, 0, -1, &a))
 		cage_answer_free(&a);
 	cage_end(&perfdata_readers[pd->slot]);
 	atomic_store_explicit(&in_use[pd->slot], false, memory_order_relaxed);

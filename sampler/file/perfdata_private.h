@@ -7,6 +7,8 @@
 #ifndef SAMPLER_FILE_PERFDATA_PRIVATE_H
 #define SAMPLER_FILE_PERFDATA_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "sampler/file/perfdata_bytes.h"
 #include "sampler/file/perfdata_events.h"
 #include "sampler/file/perfdata_found.h"
@@ -32,11 +34,15 @@ struct perfdata {
 	uint64_t first_at;  /* of a stream: the first of them in its bytes; UINT64_MAX: none */
 	uint64_t sorted_ns; /* found.flush_ns when they were sorted */
 	bool streaming;
-	int slot;		  /* of the reader; -1: none */
-	uint32_t generation;	  /* of its worker; 0: not called yet */
-	uint32_t version;	  /* of the facts that are here */
-	uint64_t facts_size;	  /* of all answers with facts */
-	uint8_t part[UINT16_MAX]; /* the last record without most of its stack copy */
+	int slot;		    /* of the reader; -1: none */
+	uint32_t generation;	    /* of its worker; 0: not called yet */
+	uint32_t version;	    /* of the facts that are here */
+	uint64_t facts_size;	    /* of all answers with facts */
+	sampler_reading_fn step;    /* while it is opened; or NULL */
+	uint64_t step_ns;	    /* time of its next call */
+	const atomic_bool *stopped; /* by another thread; or NULL */
+	bool cancelled;		    /* a call was, by one of them */
+	uint8_t part[UINT16_MAX];   /* the last record without most of its stack copy */
 };
 
 #endif

@@ -45,6 +45,8 @@ const char *perfdata_reason(int code)
 		return "too many recordings are opened at a time";
 	case -ETIME:
 		return "reading it took too long";
+	case -ECANCELED:
+		return "interrupted";
 	case -EFBIG:
 		return "its records need more than 8 GiB of memory";
 	case -EPIPE:

@@ -33,6 +33,7 @@
 #define ERRNO_MAX 4095		 /* of the kernel */
 #define START_NS  2000000000ULL	 /* for the server to fork a worker */
 #define RETRY_NS  20000000000ULL /* without requests to a server that did not answer */
+#define STEP_NS	  100000000ULL	 /* between two looks whether the caller still waits */
 #define SERVER	  CAGE_NR_KINDS
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
 #define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
@@ -161,35 +162,40 @@ void cage_stop(void)
 		;
 }
 
-/* Wait until @sock has a packet or is closed. 0 or -ETIME. */
-static int wait_for(int sock, uint64_t deadline_ns)
+/* Wait until @sock has a packet or is closed. 0, -ETIME or -ECANCELED. */
+static int wait_for(int sock, const struct cage_wait *wait)
 {
+	uint64_t deadline_ns = time_now_ns() + wait->timeout_ns, now_ns;
 	struct pollfd fd = { .fd = sock, .events = POLLIN };
 
-	for (;;) {
-		uint64_t now_ns = time_now_ns();
-		int rc = now_ns < deadline_ns
-				 ? poll(&fd, 1, (int)((deadline_ns - now_ns) / 1000000) + 1)
-				 : 0;
+	while ((now_ns = time_now_ns()) < deadline_ns) {
+		uint64_t left_ns = deadline_ns - now_ns;
+		int rc;
 
+		if (wait->stopped)
+			left_ns = MIN(left_ns, STEP_NS);
+		rc = poll(&fd, 1, (int)(left_ns / 1000000) + 1);
 		if (rc > 0)
 			return 0;
-		if (!rc || errno != EINTR)
-			return -ETIME;
+		if (rc && errno != EINTR)
+			break;
+		if (wait->stopped && wait->stopped(wait->ctx))
+			return -ECANCELED;
 	}
+	return -ETIME;
 }
 
 /*
- * Wait for the answer of @w: for @timeout_ns, and as long again if it had little CPU time because
- * the machine is busy; not if it had none. @cpu_ns: its CPU time before.
+ * Wait for the answer of @w: for wait->timeout_ns, and as long again if it had little CPU time
+ * because the machine is busy; not if it had none. @cpu_ns: its CPU time before.
  */
-static int wait_answer(const struct worker *w, uint64_t timeout_ns, uint64_t cpu_ns)
+static int wait_answer(const struct worker *w, const struct cage_wait *wait, uint64_t cpu_ns)
 {
-	int rc = wait_for(w->sock, time_now_ns() + timeout_ns);
-	uint64_t used_ns = rc ? cpu_ns_of(w->clock) - cpu_ns : 0;
+	int rc = wait_for(w->sock, wait);
+	uint64_t used_ns = rc == -ETIME ? cpu_ns_of(w->clock) - cpu_ns : 0;
 
-	if (rc && used_ns && used_ns < timeout_ns / 2)
-		rc = wait_for(w->sock, time_now_ns() + timeout_ns);
+	if (used_ns && used_ns < wait->timeout_ns / 2)
+		rc = wait_for(w->sock, wait);
 	return rc;
 }
 
@@ -206,8 +212,9 @@ static void close_fds(const int *fds, unsigned int nr)
  */
 static int ask_server(struct cage_head *head, int fds[CAGE_WIRE_FDS])
 {
-	uint64_t deadline_ns = time_now_ns() + START_NS;
+	const uint64_t deadline_ns = time_now_ns() + START_NS;
 	uint32_t serial = ++cage.serial;
+	struct cage_wait wait = { .stopped = NULL };
 	size_t size;
 	int rc;
 
@@ -217,7 +224,10 @@ static int ask_server(struct cage_head *head, int fds[CAGE_WIRE_FDS])
 	head->serial = serial;
 	rc = cage_wire_send(cage.sock, head, NULL, 0, NULL);
 	while (!rc) {
-		rc = wait_for(cage.sock, deadline_ns);
+		const uint64_t now_ns = time_now_ns();
+
+		wait.timeout_ns = deadline_ns - MIN(now_ns, deadline_ns);
+		rc = wait_for(cage.sock, &wait);
 		if (!rc)
 			rc = cage_wire_receive(cage.sock, head, NULL, 0, &size, fds);
 		if (!rc && head->serial == serial)
@@ -375,8 +385,8 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 
 /* Send the request and take the answer. Under the lock. *@code: of the reader. */
 static int exchange(struct worker *w, const struct cage_reader *reader, const void *request,
-		    size_t size, const int fds[CAGE_FDS_MAX], uint64_t timeout_ns, int *code,
-		    struct cage_answer *out)
+		    size_t size, const int fds[CAGE_FDS_MAX], const struct cage_wait *wait,
+		    int *code, struct cage_answer *out)
 {
 	struct cage_head head = { .size = size };
 	uint64_t cpu_ns = cpu_ns_of(w->clock);
@@ -390,9 +400,9 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 	rc = cage_wire_send(w->sock, &head, request, size,
 			    (const int[]){ w->file, fds[0], fds[1] });
 	if (!rc)
-		rc = wait_answer(w, timeout_ns, cpu_ns);
+		rc = wait_answer(w, wait, cpu_ns);
 	if (rc)
-		return rc == -ETIME ? rc : -EPIPE;
+		return rc == -ETIME || rc == -ECANCELED ? rc : -EPIPE;
 	rc = take_answer(w, reader, head.serial, code, out);
 	if (!rc && reader->asks)
 		out->cpu_ns = cpu_ns_of(w->clock) - cpu_ns;
@@ -442,7 +452,7 @@ static int prepare(struct worker *w, enum cage_kind kind)
 /* Call the worker, started if needed. Under the lock. */
 static int call_worker(struct worker *w, const struct cage_reader *reader, const void *request,
 		       size_t size, const int fds[CAGE_FDS_MAX], uint32_t generation,
-		       uint64_t timeout_ns, struct cage_answer *out)
+		       const struct cage_wait *wait, struct cage_answer *out)
 {
 	uint64_t start_ns;
 	int code = 0, rc;
@@ -458,7 +468,7 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	if (rc)
 		return rc;
 	start_ns = time_now_ns();
-	rc = exchange(w, reader, request, size, fds, timeout_ns, &code, out);
+	rc = exchange(w, reader, request, size, fds, wait, &code, out);
 	out->took_ns = time_now_ns() - start_ns;
 	if (rc) {
 		end_worker(w);
@@ -472,9 +482,9 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	return code;
 }
 
-int cage_call(const struct cage_reader *reader, const void *request, size_t size,
-	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
-	      struct cage_answer *out)
+int cage_call_until(const struct cage_reader *reader, const void *request, size_t size,
+		    const int fds[CAGE_FDS_MAX], uint32_t generation, const struct cage_wait *wait,
+		    struct cage_answer *out)
 {
 	static const int none[CAGE_FDS_MAX] = { -1, -1 };
 	struct worker *w = &cage.workers[reader->kind];
@@ -486,12 +496,20 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	pthread_mutex_lock(&w->lock);
 	/* Its time begins here: a file is not blamed for the calls before. */
 	if (cage.started)
-		rc = call_worker(w, reader, request, size, fds ? fds : none, generation, timeout_ns,
-				 out);
+		rc = call_worker(w, reader, request, size, fds ? fds : none, generation, wait, out);
 	else
 		rc = call_direct(reader, request, size, fds ? fds : none, out);
 	pthread_mutex_unlock(&w->lock);
 	return rc;
+}
+
+int cage_call(const struct cage_reader *reader, const void *request, size_t size,
+	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
+	      struct cage_answer *out)
+{
+	const struct cage_wait wait = { .timeout_ns = timeout_ns };
+
+	return cage_call_until(reader, request, size, fds, generation, &wait, out);
 }
 
 void cage_end(const struct cage_reader *reader)

@@ -52,6 +52,19 @@ int cage_call(const struct cage_reader *reader, const void *request, size_t size
 	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
 	      struct cage_answer *out);
 
+/* How long a call waits. */
+struct cage_wait {
+	uint64_t timeout_ns;
+	/* Called 10 times a second, in the thread of the call: true ends the call. */
+	bool (*stopped)(void *ctx);
+	void *ctx;
+};
+
+/* As cage_call(); also -ECANCELED: it was stopped, and its worker is killed. */
+int cage_call_until(const struct cage_reader *reader, const void *request, size_t size,
+		    const int fds[CAGE_FDS_MAX], uint32_t generation, const struct cage_wait *wait,
+		    struct cage_answer *out);
+
 /* End the worker of @reader: its state is not needed any more, or its call is given up. */
 void cage_end(const struct cage_reader *reader);
 

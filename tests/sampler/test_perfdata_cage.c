@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A recording that is read in the cage: the same as in this thread; answers that were changed at
- * random are refused or harmless; a reader that ends, or finds nothing, is a message.
+ * random are refused or harmless; a reader that ends, or finds nothing, is a message; waiting for
+ * one that hangs can be stopped.
  */
 #include "tests/prelude.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +24,7 @@
 #define NR_ROUNDS  1000U
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES, IDLE, WRITES };
+enum mode { HONEST, CHANGED, DIES, IDLE, WRITES, HANGS };
 static struct shared {
 	enum mode mode;
 	uint32_t seed;
@@ -72,6 +74,8 @@ static int serve(struct cage_call *c)
 	shared->nr_closed += r->call == PERFDATA_CLOSE;
 	if (shared->mode == DIES && r->call == PERFDATA_MORE)
 		__builtin_trap();
+	while (shared->mode == HANGS && (r->call == PERFDATA_MORE || r->call == PERFDATA_FEED))
+		__asm__ volatile("" ::: "memory");
 	if (shared->mode == WRITES && r->call == PERFDATA_OPEN)
 		shared->result = pwrite(c->fds[0], "", 1, 0) < 0 ? -errno : 0;
 	rc = perfdata_readers[0].serve(c);
@@ -219,6 +223,86 @@ TEST(test_not_writable)
 	close(was);
 	close(fd);
 	unlink(path);
+}
+
+static uint32_t nr_steps;
+
+/* Give up after a third of a second. */
+static enum sampler_reading give_up(uint64_t bytes)
+{
+	return ++nr_steps > 3 ? SAMPLER_READING_CANCEL : SAMPLER_READING_GO;
+}
+
+/* A hanging reader of a file is given up when the user does so. */
+TEST(test_hanging_reader)
+{
+	char path[] = "/tmp/proftop-test-XXXXXX";
+	uint64_t begin_ns = time_now_ns();
+	int fd = mkstemp(path);
+	struct perfdata *pd;
+	struct err e;
+
+	assert_int_equal(write(fd, file.bytes, file.size), (ssize_t)file.size);
+	nr_steps = 0;
+	shared->mode = HANGS;
+	assert_int_equal(perfdata_open_step(&pd, path, give_up, &e), -ECANCELED);
+	assert_non_null(strstr(e.text, "interrupted"));
+	print_message("%u ms\n", (unsigned int)((time_now_ns() - begin_ns) / 1000000));
+	assert_true(time_now_ns() - begin_ns < 10000000000ULL);
+	/* Its worker has ended: the next one is another. */
+	shared->mode = HONEST;
+	assert_int_equal(perfdata_open_step(&pd, path, NULL, &e), 0);
+	assert_true(walk(pd) == expected);
+	perfdata_close(pd);
+	close(fd);
+	unlink(path);
+}
+
+static void *stop_later(void *arg)
+{
+	usleep(300000);
+	atomic_store((atomic_bool *)arg, true);
+	return NULL;
+}
+
+/* Reading a pipe can be given up while its first bytes, or more of them, are with the reader. */
+TEST(test_hanging_stream)
+{
+	const struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	int was = dup(STDIN_FILENO), fds[2];
+	atomic_bool stopped = false;
+	uint64_t begin_ns = time_now_ns();
+	static struct file stream;
+	struct perfdata *pd;
+	pthread_t thread;
+	struct err e;
+
+	put_pipe(&stream, &attr);
+	put_sample(&stream, 7, 0x1000, 100, 1000);
+	assert_int_equal(pipe(fds), 0);
+	assert_true(dup2(fds[0], STDIN_FILENO) == STDIN_FILENO);
+	assert_int_equal(write(fds[1], stream.bytes, stream.size), (ssize_t)stream.size);
+	nr_steps = 0;
+	shared->mode = HANGS;
+	assert_int_equal(perfdata_open_stream(&pd, "-", give_up, &e), -ECANCELED);
+	assert_int_equal(write(fds[1], stream.bytes, stream.size), (ssize_t)stream.size);
+	nr_steps = 0;
+	shared->mode = HONEST;
+	assert_int_equal(perfdata_open_stream(&pd, "-", give_up, &e), 0);
+	perfdata_stop_by(pd, &stopped);
+	shared->mode = HANGS;
+	assert_int_equal(write(fds[1], "", 1), 1);
+	assert_int_equal(pthread_create(&thread, NULL, stop_later, &stopped), 0);
+	assert_false(perfdata_more(pd, false));
+	assert_string_equal(perfdata_note(pd), "reading stopped: interrupted");
+	pthread_join(thread, NULL);
+	perfdata_close(pd);
+	print_message("%u ms\n", (unsigned int)((time_now_ns() - begin_ns) / 1000000));
+	assert_true(time_now_ns() - begin_ns < 10000000000ULL);
+	assert_true(dup2(was, STDIN_FILENO) == STDIN_FILENO);
+	close(was);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static int set_up(void **state)

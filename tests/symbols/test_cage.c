@@ -592,6 +592,34 @@ static void *long_call(void *arg)
 	return NULL;
 }
 
+static int nr_looks;
+
+static bool give_up(void *ctx)
+{
+	return ++nr_looks == *(const int *)ctx;
+}
+
+/* A call is given up when its caller does so; its worker is killed, and the next call has another.
+ */
+TEST(test_stopped)
+{
+	const struct cage_wait wait = { LONG, give_up, &(int){ 3 } };
+	const uint8_t hang = HANG, echo[2] = { ECHO, 'e' };
+	uint64_t begin_ns = time_now_ns();
+	uint32_t before, after;
+	struct cage_answer a;
+
+	count(&before);
+	assert_int_equal(cage_call_until(&readers[kind], &hang, 1, NULL, 0, &wait, &a), -ECANCELED);
+	assert_null(a.bytes);
+	print_message("%llu ms\n", (unsigned long long)(time_now_ns() - begin_ns) / 1000000);
+	assert_true(time_now_ns() - begin_ns < LONG / 2);
+	count(&after);
+	assert_int_equal(after, before + 1);
+	assert_int_equal(cage_call_until(&readers[kind], echo, 2, NULL, 0, &wait, &a), 0);
+	free(a.bytes);
+}
+
 /*
  * The time limit of a call begins when the worker is free: a call behind a long one would be
  * blamed for it, and the worker lost with all that it has open.

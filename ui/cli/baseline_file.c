@@ -32,6 +32,12 @@ static bool is_interrupted(void)
 	return sigtimedwait(&set, NULL, &now) > 0;
 }
 
+/* Decide whether opening the file goes on. */
+static enum sampler_reading step(uint64_t bytes)
+{
+	return is_interrupted() ? SAMPLER_READING_CANCEL : SAMPLER_READING_GO;
+}
+
 /* Wait for the profile; NULL: interrupted. */
 static struct profile *wait_for(struct sampler *s)
 {
@@ -61,6 +67,11 @@ struct session {
 	int code;
 };
 
+static int refuse(struct session *b)
+{
+	return err_set(&b->e, -EINTR, "--baseline %.300s: interrupted", b->config.replay);
+}
+
 /* Run the session; without the capabilities that sampling needs, as a replay. */
 static void *baseline_main(void *arg)
 {
@@ -70,14 +81,15 @@ static void *baseline_main(void *arg)
 	prctl(PR_SET_NAME, "baseline");
 	sampler_drop_caps(false, true);
 	b->code = sampler_new(&s, &b->config, &b->e);
+	if (b->code == -ECANCELED)
+		b->code = refuse(b);
 	if (b->code)
 		return NULL;
 	b->code = sampler_start(s, &b->e);
 	if (!b->code)
 		b->profile = wait_for(s);
 	if (!b->code && !b->profile)
-		b->code =
-			err_set(&b->e, -EINTR, "--baseline %.300s: interrupted", b->config.replay);
+		b->code = refuse(b);
 	sampler_free(s);
 	return NULL;
 }
@@ -88,6 +100,7 @@ int baseline_file_read(struct profile **out, const char *path, const struct samp
 	struct session b = {
 		.config = {
 			.replay = path,
+			.reading = step,
 			.symfs = config->symfs,
 			.tick_ns = config->tick_ns,
 			.window_ns = config->window_ns,

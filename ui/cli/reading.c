@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reading a recording from a pipe: progress and cancellation.
+ * Opening a recording: progress and cancellation.
  *
  * Runs on: the main thread, before the screen.
  */
@@ -81,6 +81,10 @@ static void show(uint64_t bytes)
 		return;
 	reading.show_ns = now + SHOW_NS;
 	reading.shown = true;
+	if (!bytes) {
+		dprintf(reading.tty, "\rreading   %s: quit\033[K", reading.keys ? "q" : "^C");
+		return;
+	}
 	dprintf(reading.tty, "\rreading %.1f MB   %s%s\033[K", (double)bytes / 1e6,
 		reading.drain_ns ? "stopping" : "^C: show it now",
 		reading.keys ? "   q: quit" : "");
