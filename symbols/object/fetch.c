@@ -38,40 +38,52 @@ struct fetch {
 	uint32_t object;
 	uint8_t build_id[BUILD_ID_MAX];
 	uint8_t build_id_size;
-	char name[64]; /* the loader's */
-	int rc;	       /* result; 0: the file is in the cache */
-	bool refused;  /* without the rights of the invoking user */
+	char name[64];		/* the loader's */
+	int rc;			/* result; 0: the file is in the cache */
+	bool refused;		/* without the rights of the invoking user */
+	char missing[PATH_MAX]; /* the folder of the cache, if it was not made */
 };
 
 /* Progress functions get only the client; a helper has one transfer at a time. */
 static _Thread_local struct fetch *fetching;
 
+/* The folders in which libdebuginfod may have its cache. */
+static const struct {
+	const char *variable, *below;
+} folders[] = {
+	{ "DEBUGINFOD_CACHE_PATH", "" },
+	{ "XDG_CACHE_HOME", "/debuginfod_client" },
+	{ "HOME", "/.cache/debuginfod_client" },
+	{ "HOME", "/.debuginfod_client_cache" },
+};
+
+/* Write the path of a folder. Return its length; 0: its variable is not set. */
+static int folder_path(unsigned int nr, char *buf, size_t size)
+{
+	const char *folder = getenv(folders[nr].variable);
+
+	buf[0] = '\0';
+	if (!folder || folder[0] != '/')
+		return 0;
+	return snprintf(buf, size, "%s%s", folder, folders[nr].below);
+}
+
 bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
 		      size_t buf_size)
 {
-	static const struct {
-		const char *variable, *below;
-	} folders[] = {
-		{ "DEBUGINFOD_CACHE_PATH", "" },
-		{ "XDG_CACHE_HOME", "/debuginfod_client" },
-		{ "HOME", "/.cache/debuginfod_client" },
-		{ "HOME", "/.debuginfod_client_cache" },
-	};
-	const char *folder;
 	int at;
 
 	/* With file capabilities the environment belongs to the caller. */
 	if (nr >= ARRAY_SIZE(folders) || size < 2 || getauxval(AT_SECURE))
 		return false;
-	buf[0] = '\0';
-	folder = getenv(folders[nr].variable);
-	if (!folder || folder[0] != '/')
+	at = folder_path(nr, buf, buf_size);
+	if (!at)
 		return true;
-	at = snprintf(buf, buf_size, "%s%s/", folder, folders[nr].below);
-	if (at < 0 || (size_t)at + 2 * size + sizeof("/debuginfo") > buf_size) {
+	if (at < 0 || (size_t)at + sizeof("/") + 2 * size + sizeof("/debuginfo") > buf_size) {
 		buf[0] = '\0';
 		return true;
 	}
+	buf[at++] = '/';
 	for (size_t i = 0; i < size; i++)
 		at += sprintf(buf + at, "%02x", build_id[i]);
 	strcpy(buf + at, "/debuginfo");
@@ -117,6 +129,30 @@ static void forget_failure(const struct fetch *f)
 	}
 }
 
+/*
+ * Note the folder that libdebuginfod would have made for its cache, if there is none: its error for
+ * that may be the one for a file that no server has.
+ */
+static void look_for_cache(struct fetch *f)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(folders); i++) {
+		if (!folder_path(i, path, sizeof(path)))
+			continue;
+		if (!stat(path, &st)) {
+			f->missing[0] = '\0';
+			return;
+		}
+		if (!f->missing[0])
+			memcpy(f->missing, path, sizeof(path));
+		/* Only this one is used. */
+		if (!i)
+			return;
+	}
+}
+
 /* Find the file, with the rights of the invoking user; return 0: it is in the cache, or -errno. */
 static int find(struct fetch *f)
 {
@@ -133,6 +169,9 @@ static int find(struct fetch *f)
 		close(rc);
 	else if (rc != -ENOENT || atomic_load_explicit(&f->job.watch.cancel, memory_order_relaxed))
 		forget_failure(f);
+	/* These come before it makes the folder. */
+	if (rc < 0 && rc != -ENOSYS && rc != -ENOMEM)
+		look_for_cache(f);
 	free(path);
 	f->lib.end(client);
 	return MIN(rc, 0);
@@ -290,6 +329,11 @@ static void tell_end(struct fetch_desk *d, const struct fetch *f)
 	else if (f->refused)
 		tell(d, "cannot fetch debug symbols: cannot take the rights of the invoking user: "
 			"CAP_SETUID and CAP_SETGID are needed");
+	else if (f->missing[0])
+		tell(d,
+		     "cannot fetch debug symbols: cannot make the cache %.100s: %s: set "
+		     "DEBUGINFOD_CACHE_PATH to a folder, and restart",
+		     f->missing, strerror(-f->rc));
 	else if (f->rc == -ENOENT)
 		tell(d, "no server has debug symbols for %s", f->name);
 	else

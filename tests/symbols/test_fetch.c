@@ -194,6 +194,43 @@ TEST(test_none, setup, teardown)
 	until(f, "libz.so has no build-id");
 }
 
+static void set_cache(const char *path, const char *home)
+{
+	setenv("HOME", home, 1);
+	unsetenv("XDG_CACHE_HOME");
+	if (path)
+		setenv("DEBUGINFOD_CACHE_PATH", path, 1);
+	else
+		unsetenv("DEBUGINFOD_CACHE_PATH");
+}
+
+/* Without a folder for the cache no server is asked, which is not their fault. */
+TEST(test_no_cache, setup, teardown)
+{
+	char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+	struct fixture *f = *state;
+	char path[80];
+
+	need_library();
+	start_server(f, false);
+	snprintf(path, sizeof(path), "%s/no-such-home", f->cache);
+	set_cache(NULL, path);
+	fetch_ask(&f->desk, f->object->id);
+	until(f, "/no-such-home/.cache/debuginfod_client: No such file or directory: set ");
+	assert_memory_equal(f->text, "cannot fetch debug symbols: cannot make the cache /tmp/", 55);
+	/* The one in the home is not used. */
+	strcat(path, "/folder");
+	set_cache(path, f->cache);
+	fetch_ask(&f->desk, f->object->id);
+	until(f, "/no-such-home/folder: No such file or directory: set ");
+	/* It is made if it can be. */
+	set_cache(NULL, f->cache);
+	fetch_ask(&f->desk, f->object->id);
+	assert_int_equal(until(f, "fetched debug symbols for libx.so"), f->object->id);
+	set_cache(f->cache, home ? home : "");
+	free(home);
+}
+
 TEST(test_cancel, setup, teardown)
 {
 	struct fixture *f = *state;
