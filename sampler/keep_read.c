@@ -52,6 +52,7 @@ struct keep_read {
 	struct keep_read_result *result;
 	const atomic_bool *stopped; /* by another thread */
 	struct ids stacks, symbols, places, tasks;
+	uint64_t weight;       /* of the slices, SLICE_WEIGHT_MAX at most */
 	uint64_t comms[COMMS]; /* hash of pid and name */
 	uint64_t now_ns;       /* of the side-band, counts up */
 	uint8_t slots[EVENTS_MAX];
@@ -220,11 +221,25 @@ static uint32_t translate(struct keep_read *k, const struct slice *slice, struct
 	return nr;
 }
 
-/* Report whether @slice can be added: sums of more samples would overflow somewhere. */
-static bool fits(const struct keep_read_result *r, const struct slice *slice)
+static uint64_t weight_of(const struct slice *slice)
 {
-	return slice->count + slice->lost + slice->throttled <=
-	       SUM_MAX - r->samples - r->other_events - r->lost - r->throttled;
+	struct slice_reader r;
+	uint64_t weight = 0;
+	struct count c;
+
+	for (slice_read_begin(&r, slice); slice_read(&r, &c);)
+		weight += c.weight;
+	return weight;
+}
+
+/* Report whether @slice can be added: sums of more samples or weight would overflow somewhere. */
+static bool fits(const struct keep_read *k, const struct slice *slice)
+{
+	const struct keep_read_result *r = k->result;
+
+	return weight_of(slice) <= SLICE_WEIGHT_MAX - k->weight &&
+	       slice->count + slice->lost + slice->throttled <=
+		       SUM_MAX - r->samples - r->other_events - r->lost - r->throttled;
 }
 
 static void on_slice(void *ctx, const struct slice *slice)
@@ -239,10 +254,11 @@ static void on_slice(void *ctx, const struct slice *slice)
 	/* A clock that was set back: the time is in the history already. */
 	if (k->code || slice->end_ns <= r->last_ns)
 		return;
-	if (!fits(r, slice)) {
+	if (!fits(k, slice)) {
 		r->nr_damaged++;
 		return;
 	}
+	k->weight += weight_of(slice);
 	counts = malloc(MAX(slice->nr, 1u) * sizeof(*counts));
 	if (!counts) {
 		k->code = -ENOMEM;
@@ -361,7 +377,7 @@ int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stop
 	k->result = out;
 	k->stopped = stopped;
 	k->code = k->waits ? begin_waits(st) : 0;
-	k->before = 0;
+	k->before = k->weight = 0;
 	for (int i = 0; i < k->nr && !is_stopped(k); i++) {
 		size_t size;
 		uint8_t *bytes = read_segment(k, i, KEEP_SEGMENT_MAX, &size);

@@ -64,6 +64,12 @@ static int by_key(const void *a, const void *b)
 	return COMPARE(key_of(a), key_of(b));
 }
 
+/* Return the sum, or the largest number: weights of recordings and of other users have no limit. */
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	return a + MIN(b, UINT64_MAX - a);
+}
+
 /* Sort, and sum up counts with equal keys; the rest is set to zero. Return how many are left. */
 static uint32_t tidy(struct count *counts, uint32_t nr)
 {
@@ -77,7 +83,7 @@ static uint32_t tidy(struct count *counts, uint32_t nr)
 		counts[i].count = counts[i].weight = 0;
 		if (kept && key_of(&counts[kept - 1]) == key_of(&c)) {
 			counts[kept - 1].count += c.count;
-			counts[kept - 1].weight += c.weight;
+			counts[kept - 1].weight = add_up(counts[kept - 1].weight, c.weight);
 		} else {
 			counts[kept++] = c;
 		}
@@ -100,7 +106,9 @@ int slice_pack(struct slice *out, struct count *counts, uint32_t nr)
 	out->count = 0;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct count *c = &counts[i];
-		bool other = c->weight != c->count * unit;
+		uint64_t product;
+		bool other = __builtin_mul_overflow(c->count, unit, &product) ||
+			     c->weight != product;
 
 		assert(c->count < 1ULL << 63);
 		at = put(at, key_of(c) - last);
@@ -139,7 +147,8 @@ bool slice_read(struct slice_reader *r, struct count *out)
 	if (!r->at)
 		return false;
 	r->key += more;
-	weight = (count >> 1) * r->unit;
+	if (__builtin_mul_overflow(count >> 1, r->unit, &weight))
+		weight = UINT64_MAX;
 	if (count & 1)
 		r->at = get(r->at, r->end, &weight);
 	*out = (struct count){ tables_count_key_stack(r->key), tables_count_key_task(r->key),
@@ -151,13 +160,15 @@ int64_t slice_check(const uint8_t *bytes, size_t size, uint32_t max_nr, uint64_t
 {
 	struct slice_reader r;
 	struct count c;
-	uint64_t last = 0;
+	uint64_t last = 0, weight = 0;
 	uint32_t nr = 0;
 
 	*count = 0;
 	for (read_begin(&r, bytes, size); slice_read(&r, &c); nr++) {
-		if (r.key <= last || nr == max_nr || c.count > SLICE_COUNT_MAX - *count)
+		if (r.key <= last || nr == max_nr || c.count > SLICE_COUNT_MAX - *count ||
+		    c.weight > SLICE_WEIGHT_MAX - weight)
 			return -EINVAL;
+		weight += c.weight;
 		last = r.key;
 		*count += c.count;
 	}
@@ -246,7 +257,7 @@ static void drop_oldest(struct slices *s)
 	struct count c;
 
 	for (slice_read_begin(&r, slice); slice_read(&r, &c);)
-		s->dropped_weight += c.weight;
+		s->dropped_weight = add_up(s->dropped_weight, c.weight);
 	s->dropped_count += slice->count;
 	s->dropped = true;
 	s->memory -= slice->size + OVERHEAD;

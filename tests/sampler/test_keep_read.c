@@ -182,6 +182,42 @@ TEST(test_sum_of_samples)
 	close_folder(&f);
 }
 
+/* Return the weight of all slices; each count has at least @least. */
+static uint64_t weight_of(const struct fixture *f, uint64_t least)
+{
+	const struct slices *slices = history_slices(f->st.history);
+	uint64_t weight = 0;
+
+	for (uint32_t i = 0; i < slices_nr(slices); i++) {
+		struct slice_reader r;
+		struct count c;
+
+		for (slice_read_begin(&r, slices_at(slices, i)); slice_read(&r, &c);) {
+			assert_true(c.weight >= least);
+			weight += c.weight;
+		}
+	}
+	return weight;
+}
+
+/* Slices with the largest weights: no sum of them goes over 64 bits. */
+TEST(test_sum_of_weights)
+{
+	struct fixture f;
+
+	begin_segment(&f);
+	put_function(&f, 0, 'u', "f", "/m");
+	put_task(&f, 0, 10);
+	for (uint32_t i = 0; i < 40; i++)
+		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, SLICE_WEIGHT_MAX / 8 }, 1);
+	open_folder(&f);
+	assert_int_equal(read_folder(&f), 0);
+	assert_int_equal(f.result.samples, 8);
+	assert_int_equal(f.result.nr_damaged, 32);
+	assert_true(weight_of(&f, SLICE_WEIGHT_MAX / 8) == SLICE_WEIGHT_MAX);
+	close_folder(&f);
+}
+
 /* Return the samples of functions of this name in all slices. */
 static uint64_t samples_of(const struct fixture *f, const char *name)
 {

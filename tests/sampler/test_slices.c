@@ -322,6 +322,45 @@ TEST(test_ten_minutes)
 	slices_free(s);
 }
 
+/* Weights that do not fit into 64 bits are the largest number, not a small one. */
+TEST(test_largest_weights)
+{
+	/* A unit of nearly 2^64 by three samples, as no slice_pack() writes it. */
+	static const uint8_t product[] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+					   0xff, 0xff, 0xff, 1,	   1,	 3 << 1 };
+	const struct slice packed = { .nr = 1,
+				      .bytes = (uint8_t *)product,
+				      .size = sizeof(product) };
+	struct slice about = { .begin_ns = 0, .end_ns = SLICE };
+	struct slice_reader r;
+	uint64_t count, weight;
+	struct slices *s;
+	struct count c;
+
+	slice_read_begin(&r, &packed);
+	assert_true(slice_read(&r, &c));
+	assert_int_equal(c.count, 3);
+	assert_true(c.weight == UINT64_MAX);
+	assert_int_equal(slice_check(product, sizeof(product), 1, &count), -EINVAL);
+
+	assert_int_equal(slices_new(&s, 4 * SECOND, 1 << 20), 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		struct count counts[] = { { 1, 0, 0, 1, UINT64_MAX / 2 },
+					  { 1, 0, 0, 2, UINT64_MAX } };
+
+		assert_int_equal(slices_add(s, counts, 2, &about), 0);
+		slice_read_begin(&r, slices_at(s, slices_nr(s) - 1));
+		assert_true(slice_read(&r, &c));
+		assert_int_equal(c.count, 3);
+		assert_true(c.weight == UINT64_MAX);
+		about.begin_ns = about.end_ns;
+		about.end_ns += SLICE;
+	}
+	assert_true(slices_dropped(s, &count, &weight));
+	assert_true(count > 3 && weight == UINT64_MAX);
+	slices_free(s);
+}
+
 /*
  * Slices of which none is dropped, without a common stack: each that follows is no reason to sort
  * all of them again.
