@@ -378,6 +378,7 @@ int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stop
 	k->stopped = stopped;
 	k->code = k->waits ? begin_waits(st) : 0;
 	k->before = k->weight = 0;
+	history_stop_by(st->history, stopped);
 	for (int i = 0; i < k->nr && !is_stopped(k); i++) {
 		size_t size;
 		uint8_t *bytes = read_segment(k, i, KEEP_SEGMENT_MAX, &size);
@@ -390,6 +391,7 @@ int keep_read_run(struct keep_read *k, struct store *st, const atomic_bool *stop
 			out->nr_damaged++;
 		free(bytes);
 	}
+	history_stop_by(st->history, NULL);
 	return k->code;
 }
 

@@ -72,6 +72,11 @@ void history_extend(struct history *h, uint64_t span_ns)
 	slices_set_limits(h->slices, MAX(span_ns, h->span_ns), h->memory);
 }
 
+void history_stop_by(struct history *h, const atomic_bool *stopped)
+{
+	slices_stop_by(h->slices, stopped);
+}
+
 void history_begin(struct history *h, uint64_t now_ns)
 {
 	/* The first slice of a recording is at the time of the recording, maybe before our start.

@@ -31,6 +31,8 @@ void history_free(struct history *h);
 void history_keep(struct history *h, uint64_t span_ns, size_t memory);
 /* Keep slices for @span_ns from now on, if that is longer; 0: no longer than usual. */
 void history_extend(struct history *h, uint64_t span_ns);
+/* As slices_stop_by(). */
+void history_stop_by(struct history *h, const atomic_bool *stopped);
 /* Continue at this time: the slice that is added next begins then. It never goes back. */
 void history_begin(struct history *h, uint64_t now_ns);
 /*

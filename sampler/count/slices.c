@@ -21,6 +21,8 @@
 #define OVERHEAD   (sizeof(struct slice) + 16)
 /* Merged slices end this long before the newest one: the newest moments are not merged. */
 #define SHARP_NS (15 * SECOND)
+/* Counts of slices that become one: they are sorted in a third of a second. */
+#define MERGE_MAX (1u << 20)
 
 struct slices {
 	struct slice *list; /* the first in use is @first */
@@ -30,6 +32,7 @@ struct slices {
 	size_t merge_from; /* bytes: below them another merge would free as little as the last */
 	uint64_t dropped_count, dropped_weight;
 	bool dropped, merged;
+	const atomic_bool *stopped; /* by another thread; or NULL */
 };
 
 /* ---- packing ---- */
@@ -193,7 +196,11 @@ void slices_clear(struct slices *s)
 	for (uint32_t i = 0; i < s->nr; i++)
 		free(s->list[s->first + i].bytes);
 	free(s->list);
-	*s = (struct slices){ .span_ns = s->span_ns, .max_memory = s->max_memory };
+	*s = (struct slices){
+		.span_ns = s->span_ns,
+		.max_memory = s->max_memory,
+		.stopped = s->stopped,
+	};
 }
 
 void slices_free(struct slices *s)
@@ -209,6 +216,17 @@ void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory)
 	s->span_ns = span_ns;
 	s->max_memory = memory;
 	s->merge_from = 0;
+}
+
+void slices_stop_by(struct slices *s, const atomic_bool *stopped)
+{
+	s->stopped = stopped;
+}
+
+static bool is_stopped(const struct slices *s)
+{
+	/* Relaxed: the owner waits for the thread. */
+	return s->stopped && atomic_load_explicit(s->stopped, memory_order_relaxed);
 }
 
 static struct slice *at(const struct slices *s, uint32_t i)
@@ -349,14 +367,19 @@ static bool joins(const struct slices *s, uint32_t i, uint64_t span_ns)
 	       a->begin_ns / span_ns == (MAX(b->end_ns, 1ULL) - 1) / span_ns;
 }
 
-/* Return the last slice after @i that fits into one of @span_ns with it; the newest is none. */
+/* Return the last slice after @i that becomes one of @span_ns with it; the newest is none. */
 static uint32_t last_of_span(const struct slices *s, uint32_t i, uint64_t span_ns)
 {
+	uint64_t nr = at(s, i)->nr;
 	uint32_t to = i;
 
 	while (to + 2 < s->nr && joins(s, to, span_ns) &&
-	       at(s, i)->begin_ns / span_ns == at(s, to + 1)->begin_ns / span_ns)
+	       at(s, i)->begin_ns / span_ns == at(s, to + 1)->begin_ns / span_ns) {
+		nr += at(s, to + 1)->nr;
+		if (nr > MERGE_MAX)
+			break;
 		to++;
+	}
 	return to;
 }
 
@@ -369,7 +392,7 @@ static void merge_oldest(struct slices *s, uint64_t span_ns, size_t low)
 	uint64_t newest = at(s, s->nr - 1)->end_ns;
 	uint32_t i = 0, out = 0;
 
-	while (i + 1 < s->nr && s->memory > low) {
+	while (i + 1 < s->nr && s->memory > low && !is_stopped(s)) {
 		uint32_t to = last_of_span(s, i, span_ns);
 
 		if (newest - at(s, to)->end_ns < SHARP_NS && s->span_ns != SLICES_ALL)
@@ -563,7 +586,7 @@ int slices_remap(struct slices *s, const struct history_ids *ids)
 		struct slice *slice = at(s, i);
 
 		s->memory -= slice->size;
-		if (remap_one(slice, ids)) {
+		if (is_stopped(s) || remap_one(slice, ids)) {
 			s->memory += slice->size;
 			for (uint32_t left = i + 1; left; left--)
 				drop_oldest(s);

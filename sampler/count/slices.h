@@ -9,6 +9,7 @@
 #ifndef SAMPLER_COUNT_SLICES_H
 #define SAMPLER_COUNT_SLICES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +47,8 @@ struct slices;
 
 /*
  * A span: slices are merged as far as the memory requires, and never dropped. When that frees
- * little, they may take an eighth more before they are merged again.
+ * little, they may take an eighth more before they are merged again. Slices with very many counts
+ * are not merged: that could take minutes.
  */
 #define SLICES_ALL UINT64_MAX
 
@@ -54,6 +56,11 @@ struct slices;
 int slices_new(struct slices **out, uint64_t span_ns, size_t memory);
 void slices_free(struct slices *s);
 void slices_set_limits(struct slices *s, uint64_t span_ns, size_t memory);
+/*
+ * Give up merging soon after another thread has set @stopped: slices may take more memory than
+ * their limit then, and slices_remap() drops some. NULL: never.
+ */
+void slices_stop_by(struct slices *s, const atomic_bool *stopped);
 /* Drop all slices, and forget the dropped ones. */
 void slices_clear(struct slices *s);
 /*

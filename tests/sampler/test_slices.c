@@ -394,6 +394,89 @@ TEST(test_nothing_to_merge)
 	slices_free(s);
 }
 
+#define MANY 300000u
+
+static uint32_t same_id(void *ctx, uint32_t id)
+{
+	return id;
+}
+
+/*
+ * Append @nr slices of many counts, the same keys in each, or else keys of its own. Return the
+ * longest time that one takes.
+ */
+static int64_t add_many(struct slices *s, uint32_t nr, bool same)
+{
+	struct slice about = { .begin_ns = 0 };
+	struct count *counts = xcalloc(MANY, sizeof(*counts));
+	int64_t longest = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		int64_t begin;
+
+		for (uint32_t k = 0; k < MANY; k++)
+			counts[k] = (struct count){ k, same ? 0 : i, 0, 1, 1 };
+		about.end_ns = about.begin_ns + SLICE / 100;
+		begin = cpu_ns();
+		assert_int_equal(slices_add(s, counts, MANY, &about), 0);
+		longest = MAX(longest, cpu_ns() - begin);
+		about.begin_ns = about.end_ns;
+	}
+	free(counts);
+	return longest;
+}
+
+/*
+ * As many counts as fit into 64 MiB, which become one slice: it is made in steps, and a stop of
+ * the reading is seen between them.
+ */
+TEST(test_merge_stopped)
+{
+	atomic_bool stopped = true;
+	struct slices *s;
+	int64_t took;
+
+	assert_int_equal(slices_new(&s, SLICES_ALL, 64 << 20), 0);
+	slices_stop_by(s, &stopped);
+	took = add_many(s, 113, true);
+	print_message("stopped: %lld ms of CPU time\n", (long long)took / 1000000);
+	assert_true(took < (int64_t)SECOND && slices_memory(s) > 64 << 20 && !slices_merged(s));
+	slices_free(s);
+
+	/* In the end they are one. */
+	assert_int_equal(slices_new(&s, SLICES_ALL, 32 * MANY), 0);
+	add_many(s, 20, true);
+	assert_true(slices_merged(s) && slices_memory(s) <= 32 * MANY);
+	slices_free(s);
+
+	/* No step has more counts than can be sorted in a moment. */
+	assert_int_equal(slices_new(&s, SLICES_ALL, 8 * MANY), 0);
+	took = add_many(s, 5, false);
+	print_message("a step: %lld ms of CPU time\n", (long long)took / 1000000);
+	assert_true(slices_merged(s));
+	for (uint32_t i = 0; i < slices_nr(s); i++)
+		assert_true(slices_at(s, i)->nr <= 1 << 20);
+	slices_free(s);
+}
+
+/* Ids are not replaced in a session that ends. */
+TEST(test_remap_stopped)
+{
+	atomic_bool stopped = true;
+	const struct history_ids ids = { same_id, same_id, same_id, NULL };
+	struct slices *s;
+	uint64_t count, weight;
+
+	assert_int_equal(slices_new(&s, SLICES_ALL, 64 << 20), 0);
+	add_many(s, 3, true);
+	slices_stop_by(s, &stopped);
+	assert_int_equal(slices_remap(s, &ids), -ENOMEM);
+	assert_int_equal(slices_nr(s), 0);
+	assert_true(slices_dropped(s, &count, &weight));
+	assert_true(count == 3 * MANY);
+	slices_free(s);
+}
+
 static uint32_t add_one(void *ctx, uint32_t id)
 {
 	return id + 1;
