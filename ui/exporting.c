@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
-#include "ui/state/state.h"
 
 const char *exporting_host(char host[static 65])
 {
@@ -48,21 +47,6 @@ int exporting_init(struct exporting *x, const struct options *o, struct err *e)
 	return EXIT_USAGE;
 }
 
-/* Take the samples of --time, as on the screen; a file has the time itself, not its latency. */
-static void set_time(struct snapshot_scope *scope, const struct profile *p,
-		     enum ui_config_time time)
-{
-	uint32_t waits = ui_state_find_time(p, true), clock = ui_state_find_time(p, false);
-
-	if (time == CONFIG_TIME_WAIT && waits < p->nr_events)
-		scope->filter.event = waits;
-	if (time != CONFIG_TIME_ALL || waits >= p->nr_events || clock >= p->nr_events)
-		return;
-	scope->filter.event = clock;
-	scope->filter.also = waits + 1;
-	scope->filter.hide_idle = PROFILE_IDLE;
-}
-
 /* Write the file with the rights of the invoking user, as :export does. */
 static int write_file(const char *path, const struct out *out, struct err *e)
 {
@@ -89,7 +73,7 @@ int exporting_tick(const struct batch_config *config, struct profile *p, struct 
 	if (!x->path)
 		return 0;
 	export_scope_all(&scope, export_event(p));
-	set_time(&scope, p, x->time);
+	export_scope_time(&scope, p, x->time);
 	memcpy(scope.host, x->host, sizeof(scope.host));
 	if (config->filter)
 		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);
@@ -111,7 +95,7 @@ int exporting_listen(struct serve **sv, struct options *o, struct err *e)
 		return 0;
 	if (size && size + 2 < sizeof(o->remark))
 		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
-	return serve_new(sv, o->listen, o->remark + size, sizeof(o->remark) - size, e);
+	return serve_new(sv, o->listen, o->time, o->remark + size, sizeof(o->remark) - size, e);
 }
 
 /* Start the thread of --push; a warning is added to the remark. 0 or -errno with a message. */

@@ -195,6 +195,24 @@ def check_screen():
         t.close()
 
 
+def check_time():
+    """The pages and profiles have the samples of --time, as files of --export have."""
+    global PORT
+    for kind, want, unit in ("wait", b", waits,", b"wait"), ("all", b", cpu-clock + waits,", b"wall"):
+        PORT = free_port()
+        served = subprocess.Popen([PROFTOP, "-b", "-d", "0.5", "--rows=1", f"--time={kind}", "--listen", str(PORT)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            wait_until_ready()
+            page = get("/flame")[2]
+            wrong(want not in page, f"--time={kind}: {re.findall(rb'<title>[^<]*', page)}")
+            status, _, data = get("/debug/pprof/profile?seconds=1")
+            wrong(status != 200 or unit not in gzip.decompress(data), f"--time={kind}: profile {status}")
+        finally:
+            served.kill()
+            served.communicate()
+
+
 def main():
     spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
     served = subprocess.Popen([PROFTOP, "-b", "-d", "0.5", "--rows=1", "--listen", str(PORT)],
@@ -219,6 +237,7 @@ def main():
         ticks = [float(t) for t in re.findall(r"^proftop .* tick ([\d.]+) s", out, re.M)][1:-1]
         wrong(len(ticks) < 3 or sum(ticks) < 0.45 * len(ticks), f"ticks: {ticks}")
         check_screen()
+        check_time()
     finally:
         spin.kill()
         served.kill()

@@ -123,6 +123,29 @@ void export_scope_all(struct snapshot_scope *scope, uint32_t event)
 	};
 }
 
+/* Return the event of waits, or of a clock. UINT32_MAX: none. */
+static uint32_t find_time(const struct profile *p, bool waits)
+{
+	for (uint32_t i = 0; i < p->nr_events; i++)
+		if (waits ? p->events[i].event.wait : p->events[i].event.clock)
+			return i;
+	return UINT32_MAX;
+}
+
+void export_scope_time(struct snapshot_scope *scope, const struct profile *p,
+		       enum ui_config_time time)
+{
+	uint32_t waits = find_time(p, true), clock = find_time(p, false);
+
+	if (time == CONFIG_TIME_WAIT && waits < p->nr_events)
+		scope->filter.event = waits;
+	if (time != CONFIG_TIME_ALL || waits >= p->nr_events || clock >= p->nr_events)
+		return;
+	scope->filter.event = clock;
+	scope->filter.also = waits + 1;
+	scope->filter.hide_idle = PROFILE_IDLE;
+}
+
 uint32_t export_event(const struct profile *p)
 {
 	uint32_t first = p->nr_events;

@@ -7,6 +7,7 @@
 #ifndef UI_EXPORT_EXPORT_H
 #define UI_EXPORT_EXPORT_H
 
+#include "ui/cli/config.h"
 #include "ui/cli/file_work.h"
 #include "ui/export/out.h"
 #include "ui/export/snapshot.h"
@@ -36,6 +37,9 @@ const char *export_help(enum export_format format);
 
 /* Set @scope to all samples of the event @event. */
 void export_scope_all(struct snapshot_scope *scope, uint32_t event);
+/* Take the samples of --time, as on the screen; a file has the time itself, not its latency. */
+void export_scope_time(struct snapshot_scope *scope, const struct profile *p,
+		       enum ui_config_time time);
 /* Return the event to export of a profile without a screen: the first with samples. */
 uint32_t export_event(const struct profile *p);
 

@@ -28,8 +28,8 @@
 
 #ifndef HAVE_MICROHTTPD
 
-int serve_new(struct serve **out, const char *address, char *remark, size_t remark_size,
-	      struct err *e)
+int serve_new(struct serve **out, const char *address, enum ui_config_time time, char *remark,
+	      size_t remark_size, struct err *e)
 {
 	return err_set(e, -ENOTSUP,
 		       "--listen: this proftop was built without libmicrohttpd\n"
@@ -76,6 +76,7 @@ struct serve {
 	struct MHD_Daemon *daemon;
 	struct sampler *sampler;
 	bool live, local; /* not a recording; on a loopback address */
+	enum ui_config_time time;
 	char host[65];
 	int fd; /* listens; -1: the daemon has it */
 	int wake;
@@ -138,8 +139,8 @@ static int listen_on(const union request_address *a, int size, const char *text,
 	return on;
 }
 
-int serve_new(struct serve **out, const char *address, char *remark, size_t remark_size,
-	      struct err *e)
+int serve_new(struct serve **out, const char *address, enum ui_config_time time, char *remark,
+	      size_t remark_size, struct err *e)
 {
 	union request_address a;
 	struct serve *sv;
@@ -159,6 +160,7 @@ int serve_new(struct serve **out, const char *address, char *remark, size_t rema
 			       "--listen needs " LIBRARY "\n  install the package libmicrohttpd12");
 	}
 	sv->fd = fd;
+	sv->time = time;
 	sv->wake = -1;
 	sv->local = request_address_is_local(&a);
 	pthread_mutex_init(&sv->lock, NULL);
@@ -269,6 +271,7 @@ static bool scope_of(const struct serve *sv, const struct profile *p, const stru
 		     struct snapshot_scope *scope)
 {
 	export_scope_all(scope, export_event(p));
+	export_scope_time(scope, p, sv->time);
 	memcpy(scope->host, sv->host, sizeof(scope->host));
 	for (uint32_t i = 0; r->pid && i < p->nr_processes; i++)
 		if (p->processes[i].pid == r->pid)

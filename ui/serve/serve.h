@@ -10,13 +10,17 @@
 
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
+#include "ui/cli/config.h"
 #include "ui/cli/pushed.h"
 
 struct serve;
 
-/* Bind @address, "127.0.0.1:6060". 0 or -errno with a message. *remark: a warning, or "". */
-int serve_new(struct serve **out, const char *address, char *remark, size_t remark_size,
-	      struct err *e);
+/*
+ * Bind @address, "127.0.0.1:6060". 0 or -errno with a message. @time: of the samples in pages and
+ * profiles. *remark: a warning, or "".
+ */
+int serve_new(struct serve **out, const char *address, enum ui_config_time time, char *remark,
+	      size_t remark_size, struct err *e);
 /* Answer requests, from @s; @host: for exports, clean. 0 or -errno with a message. */
 int serve_start(struct serve *sv, struct sampler *s, bool live, const char *host, struct err *e);
 /*
