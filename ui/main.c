@@ -432,6 +432,8 @@ static int run_keys(const struct options *o, struct err *e)
 	struct sampler *s;
 	int code;
 
+	if (script_check(o->script, e))
+		return EXIT_USAGE;
 	configure(&config, o);
 	config.users = users = users_load(NULL);
 	config.ascii |= !term_utf8();

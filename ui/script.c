@@ -7,6 +7,7 @@
  */
 #include "ui/script.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@
 #define TICK_MS	       65000
 #define REPLAY_MS      10000 /* a recording has one profile, and another for each answer */
 #define NAME_MAX_BYTES 24
+/* In the names of keys, and in sizes and places behind them. */
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789^,- "
 
 /* "3,10" */
 static bool cell_of(const char *text, size_t size, struct key *key)
@@ -83,6 +86,31 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 			 : size > 1			      ? key_code(text, size)
 							      : K_NONE;
 	return step->key.code != K_NONE;
+}
+
+/* Test whether this looks like the name of a key: one letter is what it says. */
+static bool is_name(const char *text, size_t size)
+{
+	return size > 1 && (isalpha((unsigned char)*text) || *text == '^') &&
+	       strspn(text, NAME_BYTES) >= size;
+}
+
+int script_check(const char *keys, struct err *e)
+{
+	struct script_step step;
+
+	do {
+		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
+		size_t size = end ? (size_t)(end - keys) - 1 : 0;
+
+		if (end && is_name(keys + 1, size) &&
+		    (size >= NAME_MAX_BYTES || !step_of(keys + 1, size, &step)))
+			return err_set(e, -EINVAL,
+				       "--script: <%.*s>: unknown key\n"
+				       "  proftop(1) has the names; <lt> is the key '<'",
+				       (int)MIN(size, 60U), keys + 1);
+	} while (script_next(&keys).kind != SCRIPT_END);
+	return 0;
 }
 
 struct script_step script_next(const char **at)

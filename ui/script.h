@@ -8,7 +8,7 @@
  *   <tick>          wait for the next profile
  *   <size 100x30>   another size of the screen
  *   <click 3,10>    press the left button in line 3, cell 10 (from 0)
- * A '<' that begins none of these is the key '<'.
+ * A '<' without a name behind it is the key '<'.
  *
  * Runs on: the main thread.
  */
@@ -30,6 +30,9 @@ struct script_step {
 
 /* Return the next step and advance *@at. Bytes that are not UTF-8 are skipped. Pure. */
 struct script_step script_next(const char **at);
+
+/* Check the names of keys. 0, or -EINVAL with a message: one of them is not known. Pure. */
+int script_check(const char *keys, struct err *e);
 
 struct script_config {
 	const char *keys;

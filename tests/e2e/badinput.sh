@@ -6,6 +6,10 @@ need_perf
 need tmux
 
 expect 2 no-such-event -b -n 1 -e no-such-event
+expect 2 '<foo>: unknown key' --script 'j<foo>j' -d 0.2
+expect 2 '<size 0x1>: unknown key' --script '<size 0x1>' -d 0.2
+expect 0 '' --script '/a<b<>, <>j<Down><lt><^D><click 3,10><size 90x20><Esc>' -d 0.2
+expect 2 '--intervals does not apply to batch' -b -n 1 --intervals
 expect 2 'at least' -b -n 1 -c 0
 expect 2 '1 to ' -b -n 1 -F 0
 expect 2 perf_event_max_sample_rate -b -n 1 -F 10000000

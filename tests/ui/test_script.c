@@ -4,6 +4,7 @@
  */
 #include "fake.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,6 +38,36 @@ TEST(test_keys)
 	assert_int_equal(key_at(&at), K_ESC);
 	assert_int_equal(script_next(&at).kind, SCRIPT_END);
 	assert_int_equal(script_next(&at).kind, SCRIPT_END);
+}
+
+/* A name that is not known would be typed letter by letter: each is a key that does something. */
+TEST(test_unknown_names)
+{
+	static const char *const right[] = {
+		"",	    "<",
+		"<<>>",	    "a<b>",
+		"<lt>foo>", "<Enter><size 9x9",
+		"< 1>",	    "<down><wheel-up 3,10>",
+	};
+	static const char *const wrong[] = {
+		"<fo>",
+		"j<foo>",
+		"<size 0x9>",
+		"<click>",
+		"<<F99>",
+		"<Enter2>",
+		"<WithMoreBytesThanAnyNameHas>",
+	};
+	struct err e;
+
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++)
+		if (script_check(right[i], &e))
+			fail_msg("%s: %s", right[i], e.text);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
+		if (!script_check(wrong[i], &e))
+			fail_msg("%s", wrong[i]);
+	assert_int_equal(script_check("j<foo>", &e), -EINVAL);
+	assert_memory_equal(e.text, "--script: <foo>: unknown key", 28);
 }
 
 TEST(test_steps)

@@ -378,6 +378,12 @@ int options_set_batch(struct options *o, struct err *e)
 			"  the screen has them; or compare two outputs of -b");
 		return EXIT_USAGE;
 	}
+	if (o->action == OPTIONS_RUN && o->intervals) {
+		err_set(e, -EINVAL,
+			"--intervals does not apply to batch output: it has no such column\n"
+			"  the screen has it: run it in a terminal, or with --script");
+		return EXIT_USAGE;
+	}
 	o->batch = true;
 	o->config.exact_ticks = true;
 	/* A command is sampled from its first instruction, a recording has everything. */
