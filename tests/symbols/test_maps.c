@@ -196,7 +196,7 @@ struct loop {
 	void (*step)(uint64_t time);
 	uint32_t nr;	  /* steps that are timed together */
 	uint32_t rounds;  /* of @nr steps */
-	uint32_t publish; /* after so many steps */
+	uint32_t publish; /* after that number of steps */
 };
 
 /* Return the CPU time of one round, from @at on. */
