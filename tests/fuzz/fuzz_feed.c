@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * FUZZ: sampler
+ *
+ * The ring of a reader of interpreters: all of its bytes, from any position on. A slot that is
+ * found is within its bounds, and all of its functions are known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/pipeline/feed.h"
+
+#define TIMES  6U
+#define ROUNDS 4096U /* with one table of functions */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct lang_slot *s, const struct codes *codes)
+{
+	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_NONE_NR ||
+	    s->top > LANG_TOP_BODY)
+		abort();
+	for (uint32_t i = 0; i < s->nr; i++)
+		if (!codes_at(codes, s->frames[i].code))
+			abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct feed_ring ring;
+	static struct codes *codes;
+	static uint32_t rounds;
+	struct feed f;
+	uint16_t start;
+	uint64_t pos;
+
+	if (size < sizeof(start))
+		return 0;
+	if (!codes || ++rounds % ROUNDS == 0) {
+		codes_free(codes);
+		codes = codes_new();
+	}
+	if (!codes || feed_init(&f, &ring, codes))
+		return 0;
+	memcpy(&start, data, sizeof(start));
+	data += sizeof(start);
+	size = MIN(size - sizeof(start), FEED_SIZE);
+	/* Before the end of the ring, or after it. */
+	pos = 2ULL * FEED_SIZE - 8ULL * start;
+	for (size_t i = 0; i < size; i++)
+		ring.bytes[(pos + i) & (FEED_SIZE - 1)] = data[i];
+	f.tail = pos;
+	atomic_store(&ring.head, pos + size / 8 * 8);
+	for (uint64_t time_ns = 1; time_ns <= TIMES; time_ns++) {
+		const struct lang_slot *s = feed_find(&f, time_ns, 1, 2);
+
+		if (s)
+			check(s, codes);
+	}
+	feed_fini(&f);
+	return 0;
+}
