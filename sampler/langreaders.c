@@ -159,6 +159,9 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		    !sampler_thread_reader(threads[i]))
 			start(r, c, threads[i], i);
 		replace(r, c, threads[i], i, mailbox);
+		if (r->error.text[0] && !r->said_error)
+			mailbox_add(mailbox, "%s: their functions are not shown", r->error.text);
+		r->said_error |= r->error.text[0] != '\0';
 		if (!sampler_thread_reader(threads[i]))
 			continue;
 		langreader_answer(sampler_thread_reader(threads[i]));

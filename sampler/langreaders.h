@@ -24,6 +24,7 @@ struct langreaders {
 	uint32_t nr_quiet;
 	uint32_t nr_dead; /* that were killed */
 	bool said_slow;	  /* that message was shown */
+	bool said_error;  /* also that one */
 	struct err error; /* why the last one could not be started */
 };
 

@@ -77,6 +77,16 @@ for reader in $server $readers; do
 	gone_too() { [ ! -e "/proc/$reader/exe" ]; }
 	within gone_too || wrong "process $reader is left behind"
 done
+
+# Without their server there is a message.
+live
+as_server() { server=$(pgrep -P "$last" -x proftop-readers); [ -n "$server" ]; }
+has_reader() { [ -n "$(pgrep -P "$server")" ]; }
+within as_server && within has_reader || wrong "no reader runs"
+kill -9 "$server"
+within grep -q "cannot start a reader of interpreters: .*functions are not shown" "$TMP/live" || wrong "no message without the server: $(tail -n 1 "$TMP/live" | cut -c 1-300)"
+kill -INT "$last"
+end_live 130
 kill "$fake" "$work"
 
 # A thread, of a user without rights: it frees itself when the read returns. Each one that runs has a poll descriptor,
