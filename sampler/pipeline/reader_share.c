@@ -12,9 +12,10 @@
 
 #include "symbols/base/foreign.h"
 
-#define WAYS	   4U
-#define EVENT_WAYS 2U
-#define KIND_BITS  2
+#define WAYS	    4U
+#define EVENT_WAYS  8U
+#define THREAD_WAYS 8U
+#define KIND_BITS   2
 
 static uint32_t ways_of(pid_t pid)
 {
@@ -149,16 +150,24 @@ enum share_event share_event_of(const struct reader_share *s, uint64_t id)
 pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid)
 {
 	uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
-	struct share_thread *t = &s->threads[hash_u64(key) & (SHARE_THREADS - 1)];
+	uint32_t first = (uint32_t)hash_u64(key) & (SHARE_THREADS - THREAD_WAYS);
+	uint32_t nr = atomic_load_explicit(&s->nr_questions, memory_order_relaxed);
+	uint32_t way = first + nr % THREAD_WAYS;
 
-	/* Acquire: the id; pairs with share_answer(). */
-	if (atomic_load_explicit(&t->answered, memory_order_acquire) == key)
-		return atomic_load_explicit(&t->inner, memory_order_relaxed);
-	if (atomic_load_explicit(&t->question, memory_order_relaxed) != key) {
-		atomic_store_explicit(&t->question, key, memory_order_relaxed);
-		/* Release: the question; pairs with the owner's look at the number. */
-		atomic_fetch_add_explicit(&s->nr_questions, 1, memory_order_release);
+	for (uint32_t i = first; i < first + THREAD_WAYS; i++) {
+		struct share_thread *t = &s->threads[i];
+		uint64_t question = atomic_load_explicit(&t->question, memory_order_relaxed);
+
+		/* Acquire: the id; pairs with share_answer(). */
+		if (atomic_load_explicit(&t->answered, memory_order_acquire) == key)
+			return atomic_load_explicit(&t->inner, memory_order_relaxed);
+		if (question == key)
+			return -1;
+		way = question ? way : i;
 	}
+	atomic_store_explicit(&s->threads[way].question, key, memory_order_relaxed);
+	/* Release: the question; pairs with the owner's look at the number. */
+	atomic_store_explicit(&s->nr_questions, nr + 1, memory_order_release);
 	return -1;
 }
 

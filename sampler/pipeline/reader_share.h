@@ -20,7 +20,7 @@
 
 #define SHARE_PROCESSES 256U /* powers of two */
 #define SHARE_EVENTS	4096U
-#define SHARE_THREADS	256U
+#define SHARE_THREADS	1024U
 #define SHARE_WORDS	((sizeof(struct lang_process) + 7) / 8)
 
 struct share_process {

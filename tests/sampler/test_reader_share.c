@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * reader_share: facts are found as they were set, the newest ones, also while they are set; the
+ * ids of many threads are answered, and stay.
+ */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sampler/pipeline/reader_share.h"
+
+static struct reader_share *share;
+static struct share_known known;
+
+static int set_up(void **state)
+{
+	(void)state;
+	share = aligned_alloc(CACHELINE, sizeof(*share));
+	if (!share)
+		return -1;
+	memset(share, 0, sizeof(*share));
+	memset(&known, 0, sizeof(known));
+	known.share = share;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	free(share);
+	return 0;
+}
+
+/* An interpreter with the number @n in all places that are compared. */
+static struct lang_process made(uint32_t n)
+{
+	return (struct lang_process){
+		.kind = LANG_PYTHON, .version = n, .runtime = n, .code_size = n, .reason = "here"
+	};
+}
+
+static void check(pid_t pid, uint32_t process, uint32_t n, struct share_found *found)
+{
+	assert_int_equal(share_find(share, pid, found), 1);
+	assert_int_equal(found->process, process);
+	assert_int_equal(found->info.version, n);
+	assert_int_equal(found->info.code_size, n);
+	/* An address of the owner is of no use to a reader. */
+	assert_null(found->info.reason);
+}
+
+TEST(test_processes, .setup_func = set_up, .teardown_func = tear_down)
+{
+	struct share_found found = { .sequence = 0 };
+	struct lang_process info = made(5);
+
+	(void)state;
+	assert_int_equal(share_find(share, 100, &found), -ENOENT);
+	share_set_process(&known, 100, 1, &info);
+	check(100, 1, 5, &found);
+	check(100, 1, 5, &found);
+	assert_true(share_knows(&known, 100, 1, true));
+	assert_false(share_knows(&known, 100, 1, false));
+	/* It executes another program, which is no interpreter, then one that is. */
+	share_set_process(&known, 100, 2, NULL);
+	assert_int_equal(share_find(share, 100, &found), 0);
+	info = made(6);
+	share_set_process(&known, 100, 3, &info);
+	check(100, 3, 6, &found);
+	/* More processes than there are entries: the newest ones are there. */
+	for (pid_t pid = 1000; pid < 3000; pid++) {
+		info = made((uint32_t)pid);
+		share_set_process(&known, pid, (uint32_t)pid, &info);
+		check(pid, (uint32_t)pid, (uint32_t)pid, &found);
+	}
+}
+
+TEST(test_events, .setup_func = set_up, .teardown_func = tear_down)
+{
+	(void)state;
+	assert_int_equal(share_event_of(share, 7), SHARE_UNKNOWN);
+	for (uint64_t id = 1; id < 500; id++)
+		share_set_event(&known, id, SHARE_SAMPLE);
+	share_set_event(&known, 7, SHARE_WAIT);
+	share_set_event(&known, 8, SHARE_OTHER);
+	assert_int_equal(share_event_of(share, 6), SHARE_SAMPLE);
+	assert_int_equal(share_event_of(share, 7), SHARE_WAIT);
+	assert_int_equal(share_event_of(share, 8), SHARE_OTHER);
+	assert_int_equal(share_event_of(share, 500), SHARE_UNKNOWN);
+}
+
+#define ROUNDS 200000U
+
+static void *set_all(void *arg)
+{
+	for (uint32_t n = 1; n <= ROUNDS; n++) {
+		const struct lang_process info = made(n);
+
+		share_set_process(arg, 100, n, &info);
+	}
+	return NULL;
+}
+
+/* A reader looks while the owner writes: what it finds is of one time. */
+TEST(test_threads, .setup_func = set_up, .teardown_func = tear_down)
+{
+	struct share_found found = { .sequence = 0 };
+	uint32_t nr = 0, last = 0;
+	pthread_t owner;
+
+	(void)state;
+	assert_int_equal(pthread_create(&owner, NULL, set_all, &known), 0);
+	while (last < ROUNDS) {
+		if (share_find(share, 100, &found) != 1)
+			continue;
+		assert_int_equal(found.info.version, found.process);
+		assert_int_equal(found.info.runtime, found.process);
+		assert_int_equal(found.info.code_size, found.process);
+		assert_true(found.process >= last);
+		nr += found.process != last;
+		last = found.process;
+	}
+	pthread_join(owner, NULL);
+	print_message("%u of %u states were seen\n", nr, ROUNDS);
+}
+
+/* Threads of a large pool keep their answers: no question is put twice. */
+TEST(test_inner, .setup_func = set_up, .teardown_func = tear_down)
+{
+	const pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
+	uint32_t nr;
+
+	(void)state;
+	assert_int_equal(share_inner(share, pid, tid), -1);
+	assert_int_equal(share_inner(share, pid, tid), -1);
+	assert_int_equal(atomic_load(&share->nr_questions), 1);
+	share_answer(share);
+	assert_true(share_inner(share, pid, tid) > 0);
+	/* Of a thread that is not there, the id that is known. */
+	for (pid_t i = 1; i <= 200; i++)
+		assert_int_equal(share_inner(share, 1 << 22, i), -1);
+	share_answer(share);
+	nr = atomic_load(&share->nr_questions);
+	for (int round = 0; round < 3; round++)
+		for (pid_t i = 1; i <= 200; i++)
+			assert_int_equal(share_inner(share, 1 << 22, i), i);
+	assert_int_equal(atomic_load(&share->nr_questions), nr);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
