@@ -19,7 +19,10 @@ import sys
 import termios
 import time
 
-VICTIMS = ("guard", "main", "thread", "server", "worker")
+VICTIMS = ("guard", "main", "thread", "server", "worker", "readers", "reader")
+SERVERS = {"server": "proftop-cage", "readers": "proftop-readers"}
+# An interpreter, which has readers.
+SPIN = "while True: sum(range(1000))"
 SIGNALS = ("KILL", "SEGV", "STOP", "TERM", "HUP")
 END_SECONDS = 20
 
@@ -169,10 +172,13 @@ def pick(rng, victim, tree, guard):
             return int(rng.choice(os.listdir(f"/proc/{main}/task")))
         except (OSError, IndexError):
             return None
-    workers = [p for p in tree if comm(p).startswith("proftop-") and comm(p) != "proftop-cage"]
-    if victim == "worker":
-        return rng.choice(workers) if workers else None
-    return next((p for p in tree if comm(p) == "proftop-cage"), None)
+    if victim in SERVERS:
+        return next((p for p in tree if comm(p) == SERVERS[victim]), None)
+    if victim == "reader":
+        found = [p for p in tree if re.fullmatch(r"read\d+", comm(p))]
+    else:
+        found = [p for p in tree if comm(p).startswith("proftop-") and comm(p) not in SERVERS.values()]
+    return rng.choice(found) if found else None
 
 
 def once(number, seed, proftop, folder):
@@ -220,6 +226,7 @@ def main():
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(10000)
     print(f"seed {seed}, {times} times")
     nr_bad = nr_done = 0
+    spin = subprocess.Popen(["nice", sys.executable, "-c", SPIN])
     with concurrent.futures.ProcessPoolExecutor(4) as pool:
         for wrong in pool.map(once, range(times), [seed] * times, [proftop] * times, [folder] * times):
             nr_done += 1
@@ -228,6 +235,8 @@ def main():
                 print("wrong:", wrong, flush=True)
             if nr_done % 100 == 0:
                 print(f"{nr_done} done, {nr_bad} wrong", flush=True)
+    spin.kill()
+    spin.wait()
     print(f"{nr_done} times, {nr_bad} wrong")
     return nr_bad > 0
 
