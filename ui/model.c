@@ -121,6 +121,16 @@ void model_release(const struct ui_state *st, struct profile *p)
 		folding_discard(st->folding, p);
 }
 
+/* Show a new message of the sampler; an error about the last key or command is not cut short. */
+static void take_status(struct ui_state *st, const struct profile *p)
+{
+	if (p->status_seq == st->status_seq || ui_state_is_held(st))
+		return;
+	if (p->status[0])
+		ui_state_say(st, false, "%s", p->status);
+	st->status_seq = p->status_seq;
+}
+
 void model_take(struct ui_state *st, struct profile *p)
 {
 	struct profile *before = st->latest;
@@ -138,9 +148,7 @@ void model_take(struct ui_state *st, struct profile *p)
 	model_release(st, before);
 	note_alarms(st, p);
 	ui_state_choose_worst(st);
-	if (p->status_seq != st->status_seq && p->status[0])
-		ui_state_say(st, false, "%s", p->status);
-	st->status_seq = p->status_seq;
+	take_status(st, p);
 	if (!before && st->baseline_path && !baseline_is_on(st))
 		ui_state_say(st, true, "not compared: %.100s has no event %s", st->baseline_path,
 			     p->nr_events ? p->events[ui_state_event(st, p)].event.name : "");

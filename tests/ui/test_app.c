@@ -661,6 +661,38 @@ TEST(test_messages)
 	bench_fini(b);
 }
 
+/* Give the sampler's message @text, as at its next tick. */
+static void say(struct bench *b, const char *text, uint32_t seq)
+{
+	struct profile *p = fake_profile(2, NULL);
+
+	strcpy(p->status, text);
+	p->status_seq = seq;
+	model_take(&b->st, p);
+}
+
+/* An error about a command is shown for two seconds, or until the next key. */
+TEST(test_held_message)
+{
+	struct bench *b = start(80, 24);
+
+	press(b, ':');
+	type(b, "target moon");
+	press(b, K_ENTER);
+	say(b, "more of the stacks are copied", 1);
+	assert_non_null(strstr(look(b), "unknown target"));
+	b->st.now_ns += 3000000000ull;
+	say(b, "more of the stacks are copied", 1);
+	assert_non_null(strstr(look(b), "more of the stacks"));
+	press(b, ':');
+	type(b, "target moon");
+	press(b, K_ENTER);
+	press(b, K_DOWN);
+	say(b, "rate is 1997 Hz", 2);
+	assert_non_null(strstr(look(b), "rate is 1997 Hz"));
+	bench_fini(b);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -12,6 +12,7 @@
 #include "ui/text/format.h"
 
 #define MESSAGE_NS (6 * 1000000000ull)
+#define HELD_NS	   (2 * 1000000000ull) /* of an error */
 /* A message of the sampler is shown for this time at least. */
 #define WORST_NS (5 * 1000000000ull)
 /* A request without an answer after this time was refused. */
@@ -56,6 +57,12 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	ui_state_clean(st->message, sizeof(st->message), text);
 	st->message_bad = bad;
 	st->message_until_ns = st->now_ns + MESSAGE_NS;
+	st->message_held_ns = bad ? st->now_ns + HELD_NS : 0;
+}
+
+bool ui_state_is_held(const struct ui_state *st)
+{
+	return st->message[0] && st->now_ns < st->message_held_ns;
 }
 
 uint32_t ui_state_find_time(const struct profile *p, bool waits)

@@ -79,7 +79,8 @@ struct ui_state {
 	char message[256]; /* clean text */
 	bool message_bad;
 	uint64_t message_until_ns;
-	uint32_t status_seq; /* profile.status_seq when it was last shown */
+	uint64_t message_held_ns; /* an error: until then, or the next key, no other one is shown */
+	uint32_t status_seq;	  /* profile.status_seq when it was last shown */
 
 	struct prompt prompt;
 	struct words_list words; /* that the prompt completes */
@@ -156,6 +157,8 @@ const struct profile_message *ui_state_worst(const struct ui_state *st);
 void ui_state_choose_worst(struct ui_state *st);
 /* The active message with that @key (profile_message.key); NULL: none. */
 const struct profile_message *ui_state_message(const struct ui_state *st, const char *key);
+/* Return whether an error about the last key or command was shown just now. */
+bool ui_state_is_held(const struct ui_state *st);
 /* Show an error of several lines as one. */
 void ui_state_say_error(struct ui_state *st, const struct err *e);
 
