@@ -204,6 +204,11 @@ static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, s
 	return s;
 }
 
+static void note_bad(struct feed *f)
+{
+	atomic_fetch_add_explicit(&f->nr_bad, 1, memory_order_relaxed);
+}
+
 /* Find the part at the tail, before @head. NULL: the rest of the ring was dropped. */
 static const uint8_t *next_part(struct feed *f, uint64_t head, struct part *p)
 {
@@ -213,7 +218,7 @@ static const uint8_t *next_part(struct feed *f, uint64_t head, struct part *p)
 	if (p->size >= sizeof(*p) && p->size % 8 == 0 && p->size <= left_at(f->tail) &&
 	    p->size <= head - f->tail)
 		return bytes + sizeof(*p);
-	f->nr_bad++;
+	note_bad(f);
 	f->tail = head;
 	return NULL;
 }
@@ -225,7 +230,7 @@ const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid
 	struct part p;
 
 	if (head % 8 || head - f->tail > FEED_SIZE) {
-		f->nr_bad++;
+		note_bad(f);
 		head &= ~7ULL;
 		f->tail = head;
 	}
@@ -246,7 +251,7 @@ const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid
 			}
 		} else if (p.kind != PADDING &&
 			   (p.kind != FUNCTION || !take_function(f, bytes, size))) {
-			f->nr_bad++;
+			note_bad(f);
 		}
 		f->tail += p.size;
 	}

@@ -48,7 +48,7 @@ struct feed {
 	uint32_t *ids; /* of the reader's functions, in @codes */
 	uint32_t nr_ids, max_ids;
 	struct feed_copy *copy;
-	uint64_t nr_bad; /* times that the ring made no sense */
+	atomic_uint nr_bad; /* parts that made no sense; relaxed */
 };
 
 /* 0 or -ENOMEM. */

@@ -21,6 +21,7 @@
 
 #define NAP_NS	     1000000
 #define STOP_WAIT_NS 100000000ULL
+#define BAD_MAX	     1000U /* of parts of its ring; an honest one has none */
 
 struct langreader {
 	struct langreader_shared *shared;
@@ -262,7 +263,9 @@ bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, u
 
 bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *process)
 {
-	if (r->loop || !cage_memory_is_dead(&r->process))
+	bool senseless = atomic_load_explicit(&r->feed.nr_bad, memory_order_relaxed) > BAD_MAX;
+
+	if (r->loop || !(senseless || cage_memory_is_dead(&r->process)))
 		return false;
 	*process = 0;
 	*pid = 0;

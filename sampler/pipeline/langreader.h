@@ -62,8 +62,8 @@ void langreader_answer(struct langreader *r);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
 /*
- * Return whether it was killed, by itself or by others; while it read incarnation *@process of
- * *@pid, 0: none.
+ * Return whether it was killed, or returns senseless bytes and is to be left; while it read
+ * incarnation *@process of *@pid, 0: none.
  */
 bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *process);
 /* Return whether a real-time priority was refused. Then samples may be read late, and are guesses.

@@ -3,7 +3,7 @@
  * Memory read ahead: at a sample, the pieces that the thread's last samples needed are
  * read in the first call. If nothing else is needed, one call is all.
  *
- * Runs on: a reader thread.
+ * Runs on: a reader.
  */
 #include "symbols/lang/chain.h"
 

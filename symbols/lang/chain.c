@@ -2,7 +2,7 @@
 /*
  * From a sample to its chain, for all languages.
  *
- * Runs on: a reader thread. The order matters: the frames, their code, and the
+ * Runs on: a reader. The order matters: the frames, their code, and the
  * live stack last. While it equals the kernel's copy of the sample, the thread
  * has not run on, and all earlier reads are of the moment of the sample.
  */

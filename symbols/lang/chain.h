@@ -3,7 +3,7 @@
  * The frames of a thread in its interpreter's language, from the memory of the
  * process, while the thread is preempted.
  *
- * Runs on: a reader thread. Everything kept from sample to sample (states of
+ * Runs on: a reader. Everything kept from sample to sample (states of
  * threads, addresses of the last reads, known code) is a cache: each use is
  * checked against fresh reads.
  */

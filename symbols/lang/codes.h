@@ -8,7 +8,10 @@
  * process, have one id, so that the next process with the same scripts adds nothing. Keys that
  * are not used are forgotten; their functions are read again.
  *
- * Threads: codes_find(), codes_add() any, under a mutex; codes_at() any,
+ * Each reader has such a table, as it has no other memory of proftop. One more has the functions of
+ * all readers, by their texts: the sampler threads put them there.
+ *
+ * Threads: codes_find(), codes_add(), codes_add_text() any, under a mutex; codes_at() any,
  * lock-free. Ids are append-only.
  */
 #ifndef SYMBOLS_LANG_CODES_H

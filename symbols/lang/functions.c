@@ -2,7 +2,7 @@
 /*
  * From the code of a chain to functions in the table of codes.
  *
- * Runs on: a reader thread. The decoder of a language reads the stamps at each
+ * Runs on: a reader. The decoder of a language reads the stamps at each
  * sample, since freed memory may be another function by now; texts are read once.
  */
 #include <assert.h>

@@ -3,7 +3,7 @@
  * Interpreters: the description of one, and frames of its language.
  *
  * A description is made once by the loader (describe.h), published with its
- * process, and never changes. A reader thread copies it, reads the memory of a
+ * process, and never changes. A reader copies it, reads the memory of a
  * preempted thread, and makes a chain (chain.h). All numbers of the
  * process are hostile.
  *

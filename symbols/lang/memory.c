@@ -2,7 +2,7 @@
 /*
  * Gather and fetch pieces of memory.
  *
- * Runs on: a reader thread. Invariants: pieces below m->fetched were requested; they, and
+ * Runs on: a reader. Invariants: pieces below m->fetched were requested; they, and
  * LANG_BYTES_BEHIND bytes behind each, have no byte of an earlier sample, which may be another
  * user's.
  */

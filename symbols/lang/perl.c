@@ -2,7 +2,7 @@
 /*
  * Perl 5.36 with threads: the contexts of subs on all stacks of the interpreter.
  *
- * Runs on: a reader thread. A sub without an op to return to was called from C, so
+ * Runs on: a reader. A sub without an op to return to was called from C, so
  * that it ends a Perl_runops_standard(). Only the first interpreter of a process
  * is read: its address has to be on the C stack. Offsets are from the
  * headers, for 64-bit CPUs.

@@ -2,7 +2,7 @@
 /*
  * PHP 8.2 without threads (NTS): execute_data of the thread, along its callers.
  *
- * Runs on: a reader thread. execute_ex() runs frames up to the first one that
+ * Runs on: a reader. execute_ex() runs frames up to the first one that
  * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
  * lines. Offsets are from the headers, for 64-bit CPUs.
  */

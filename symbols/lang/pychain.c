@@ -2,7 +2,7 @@
 /*
  * CPython: from a thread's state along its frames.
  *
- * Runs on: a reader thread. Invariant: each step costs a frame of the bound,
+ * Runs on: a reader. Invariant: each step costs a frame of the bound,
  * so a chain that bites its tail ends.
  */
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * CPython: the code objects of a chain, their names and line tables.
  *
- * Runs on: a reader thread. The header of each is read at each sample: freed
+ * Runs on: a reader. The header of each is read at each sample: freed
  * memory may be another function by now. Strings are read once.
  */
 #include <string.h>

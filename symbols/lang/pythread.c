@@ -2,7 +2,7 @@
 /*
  * CPython: which PyThreadState belongs to which thread.
  *
- * Runs on: a reader thread, after its sample was dealt with. From 3.11 on a
+ * Runs on: a reader, after its sample was dealt with. From 3.11 on a
  * state has the thread's id; before that pthread_self(), where the C library
  * keeps the id: at an offset that glibc and musl have not changed for x86-64.
  */

@@ -2,7 +2,7 @@
 /*
  * Ruby 3.1: the control frames of the thread's execution context.
  *
- * Runs on: a reader thread. Control frames grow downwards from the end of the
+ * Runs on: a reader. Control frames grow downwards from the end of the
  * VM stack. rb_vm_exec() runs frames up to the first one with the flag FINISH.
  * Methods in C are left out. Offsets were read in the process itself (3.1.2) and
  * agree with the sources, for 64-bit CPUs.

@@ -2,7 +2,7 @@
 /*
  * V8 (Node.js): which functions of JavaScript the stack copy may have frames of.
  *
- * Runs on: a reader thread. Each frame of JavaScript has its function and context
+ * Runs on: a reader. Each frame of JavaScript has its function and context
  * at fixed places below its frame pointer, whether it is interpreted or compiled.
  * Words of the stack that look like such a frame are candidates; v8code.c keeps the ones
  * with a true function, by their frame pointers. The unwinder finds

@@ -3,7 +3,7 @@
  * V8 (Node.js): from candidates to functions with name, script and table of
  * positions.
  *
- * Runs on: a reader thread. The type of each object is checked. A function is known again by its
+ * Runs on: a reader. The type of each object is checked. A function is known again by its
  * address, its number in its script and the number of the script, which a new one never gets: so
  * texts are read once although memory is reused.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * V8: from candidates for frames to functions, in steps of a reader thread: their scripts, names
+ * V8: from candidates for frames to functions, in steps of a reader: their scripts, names
  * and lines, and their compiled code. Hostile memory; the type of each object is checked.
  */
 #ifndef SYMBOLS_LANG_V8CODE_H

@@ -2,7 +2,7 @@
 /*
  * V8: compiled code of functions, baseline and optimised, and its tables of lines.
  *
- * Runs on: a reader thread. Code is known again by its address, its function, and the number of
+ * Runs on: a reader. Code is known again by its address, its function, and the number of
  * its optimisation, which is never given twice: a table is read and made once.
  */
 #include <string.h>

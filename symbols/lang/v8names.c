@@ -2,7 +2,7 @@
 /*
  * V8: names, files and tables of lines of new functions.
  *
- * Runs on: a reader thread.
+ * Runs on: a reader.
  */
 #include <string.h>
 

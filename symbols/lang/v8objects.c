@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Heads, types and strings of V8's heap. Runs on: a reader thread.
+ * Heads, types and strings of V8's heap. Runs on: a reader.
  */
 #include "symbols/lang/v8objects.h"
 

@@ -3,7 +3,7 @@
  * Objects of V8's heap: heads, types by maps, strings. Read in steps: pieces are there after the
  * next lang_memory_fetch().
  *
- * Runs on: a reader thread. Hostile memory.
+ * Runs on: a reader. Hostile memory.
  */
 #ifndef SYMBOLS_LANG_V8OBJECTS_H
 #define SYMBOLS_LANG_V8OBJECTS_H

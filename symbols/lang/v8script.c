@@ -2,7 +2,7 @@
 /*
  * V8: scripts of functions, and where their lines end.
  *
- * Runs on: a reader thread. Texts never change, so they are read in parts at several samples, each
+ * Runs on: a reader. Texts never change, so they are read in parts at several samples, each
  * while the thread is preempted.
  */
 #include "symbols/lang/v8code.h"

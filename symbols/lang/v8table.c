@@ -3,7 +3,7 @@
  * Tables of lines. See src/codegen/source-position-table.cc and
  * src/baseline/bytecode-offset-iterator.h of V8.
  *
- * Runs on: a reader thread (making), sampler threads (look-up).
+ * Runs on: a reader (making), sampler threads (look-up).
  */
 #include "symbols/lang/v8table.h"
 

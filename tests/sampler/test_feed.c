@@ -92,7 +92,7 @@ static void expect(struct ends *e, uint64_t time_ns, uint16_t nr)
 
 	assert_non_null(slot);
 	check(e, slot, time_ns, nr);
-	assert_int_equal(e->f.nr_bad, 0);
+	assert_int_equal(atomic_load(&e->f.nr_bad), 0);
 }
 
 TEST(test_order)
@@ -251,7 +251,7 @@ TEST(test_hostile)
 			if (slot)
 				check_sane(&e, slot);
 		}
-		nr_bad += e.f.nr_bad;
+		nr_bad += atomic_load(&e.f.nr_bad);
 		ends_close(&e);
 	}
 	print_message("%u slots, %llu times no sense\n", nr_slots, (unsigned long long)nr_bad);
