@@ -12,7 +12,7 @@
 
 #include "symbols/base/foreign.h"
 
-#define WAYS	    4U
+#define WAYS	    8U
 #define EVENT_WAYS  8U
 #define THREAD_WAYS 8U
 #define KIND_BITS   2
@@ -76,7 +76,7 @@ void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 	atomic_store_explicit(&p->pid, (int)pid, memory_order_release);
 	atomic_store_explicit(&p->process, process, memory_order_release);
 	atomic_store_explicit(&p->reads, info != NULL, memory_order_release);
-	for (size_t i = 0; i < SHARE_WORDS; i++)
+	for (size_t i = 0; i < SHARE_WORDS && info; i++)
 		atomic_store_explicit(&p->words[i], words[i], memory_order_release);
 	/* Release: all of these; pairs with copy(). */
 	atomic_store_explicit(&p->sequence, sequence + 1, memory_order_release);

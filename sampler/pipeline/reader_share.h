@@ -18,7 +18,7 @@
 #include "sampler/pipeline/feed.h"
 #include "sampler/pipeline/reading.h"
 
-#define SHARE_PROCESSES 256U /* powers of two */
+#define SHARE_PROCESSES 1024U /* powers of two */
 #define SHARE_EVENTS	4096U
 #define SHARE_THREADS	1024U
 #define SHARE_WORDS	((sizeof(struct lang_process) + 7) / 8)
