@@ -88,7 +88,7 @@ static bool step_of(const char *text, size_t size, struct script_step *step)
 	return step->key.code != K_NONE;
 }
 
-/* Test whether this looks like the name of a key: one letter is what it says. */
+/* Return whether this looks like the name of a key; a single letter is typed as it is. */
 static bool is_name(const char *text, size_t size)
 {
 	return size > 1 && (isalpha((unsigned char)*text) || *text == '^') &&

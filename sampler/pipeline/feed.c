@@ -245,8 +245,11 @@ const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid
 
 			memcpy(&s, bytes, sizeof(s));
 			if (s.time_ns >= time_ns) {
-				if (s.time_ns == time_ns && s.pid == pid && s.tid == tid)
-					slot = take_slot(f, bytes, size);
+				if (s.time_ns != time_ns || s.pid != pid || s.tid != tid)
+					break;
+				slot = take_slot(f, bytes, size);
+				if (!slot)
+					note_bad(f);
 				break;
 			}
 		} else if (p.kind != PADDING &&

@@ -104,7 +104,7 @@ static void want_facts(struct langreader_loop *r, uint64_t time_ns)
 	wake_send(r->kick_fd);
 }
 
-/* Return what the record at @pos is. */
+/* Return the kind of the event that the record at @pos is of. */
 static enum share_event event_at(const struct langreader_loop *r, uint64_t pos,
 				 const struct perf_event_header *h)
 {
