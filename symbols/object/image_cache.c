@@ -18,11 +18,13 @@
 #define RETRY_TRIES_MAX	  8U
 #define RETRY_INTERVAL_NS 1000000000ULL
 #define RETRY_SOON_NS	  2000000000ULL
-#define BLOCKED_NS	  500000000ULL	 /* a longer read hangs */
-#define WAITED_NS	  5000000000ULL	 /* longer reads in sum are too slow */
-#define SLOW_SPEED	  (4ULL << 20)	 /* bytes per second that a disk delivers at least */
-#define QUEUE_NS	  200000000ULL	 /* large files wait for another one */
-#define GIVE_UP_NS	  60000000000ULL /* a slow load is cancelled */
+/* Objects without an image that are checked each second: of all, and of the ones to retry. */
+#define CHECKS_MAX 8192U
+#define BLOCKED_NS 500000000ULL	  /* a longer read hangs */
+#define WAITED_NS  5000000000ULL  /* longer reads in sum are too slow */
+#define SLOW_SPEED (4ULL << 20)	  /* bytes per second that a disk delivers at least */
+#define QUEUE_NS   200000000ULL	  /* large files wait for another one */
+#define GIVE_UP_NS 60000000000ULL /* a slow load is cancelled */
 
 #define GONE	      "file is gone, or in another mount namespace"
 #define LOCAL_DISK    "copy it to a local disk"
@@ -52,6 +54,7 @@ void image_cache_fini(struct image_cache *o)
 	fini_ids(&o->open);
 	fini_ids(&o->ready);
 	fini_ids(&o->late);
+	fini_ids(&o->failed);
 	free(o->retries);
 	o->retries = NULL;
 }
@@ -189,6 +192,34 @@ static void set_aside(struct image_cache *o, struct object *object, const char *
 	image_cache_retry_at(o, object->id, 0, tries, due_ns);
 }
 
+/*
+ * Test whether @object, which failed, leaves: any user can map files that are no programs, by the
+ * hundred for each sample, and no sample is in most of them.
+ */
+static bool leaves(struct image_cache *o, struct object *object)
+{
+	/* Else it is requested, or loaded. */
+	if (!has_failed((unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed)) ||
+	    !objects_drop_wanted(o->objects, object))
+		return false;
+	count(&o->nr_failed, -1);
+	return true;
+}
+
+/* Once a second: drop failed objects that no process maps any more. */
+static void drop_failed(struct image_cache *o)
+{
+	for (uint32_t n = MIN(o->failed.nr, CHECKS_MAX); n; n--) {
+		uint32_t i = o->next_failed < o->failed.nr ? o->next_failed : 0;
+
+		o->next_failed = i + 1;
+		if (leaves(o, objects_at(o->objects, o->failed.list[i]))) {
+			o->failed.list[i] = o->failed.list[--o->failed.nr];
+			o->next_failed = i;
+		}
+	}
+}
+
 /* Explain why a load failed, and retry if that may help. */
 static void give_up(struct image_cache *o, const struct load *l, struct object *object, int rc,
 		    uint64_t now_ns)
@@ -200,6 +231,8 @@ static void give_up(struct image_cache *o, const struct load *l, struct object *
 	if (l->tries < RETRY_TRIES_MAX && (soon || may_come(rc)))
 		image_cache_retry_at(o, object->id, l->where.seen.pid, l->tries + 1,
 				     soon ? now_ns + (RETRY_SOON_NS << l->tries) : 0);
+	else
+		image_cache_ids_add(&o->failed, object->id);
 }
 
 /* End the pause of all objects on this device. */
@@ -259,8 +292,11 @@ static bool finish_all(struct image_cache *o, uint64_t now_ns)
 		struct load *l = o->loads[i];
 
 		if (!helper_job_done(&l->job)) {
-			atomic_store_explicit(&objects_at(o->objects, l->where.object)->permille,
-					      watch_permille(&l->job.watch), memory_order_relaxed);
+			/* The object of a stale load may have left. */
+			if (!l->stale)
+				atomic_store_explicit(
+					&objects_at(o->objects, l->where.object)->permille,
+					watch_permille(&l->job.watch), memory_order_relaxed);
 			i++;
 			continue;
 		}
@@ -446,24 +482,26 @@ static bool is_due(struct image_cache *o, const struct image_cache_retry *r, uin
 	return !*due_ns;
 }
 
-/* Once a second: start the retries that are due. */
+/* Start the retries that are due, of CHECKS_MAX, and drop the ones that no process maps. */
 static void start_retries(struct image_cache *o, uint64_t now_ns)
 {
-	if (now_ns - o->retried_ns < RETRY_INTERVAL_NS)
-		return;
-	o->retried_ns = now_ns;
-	for (uint32_t i = 0; i < o->nr_retries && has_room(o);) {
+	for (uint32_t n = MIN(o->nr_retries, CHECKS_MAX); n && has_room(o); n--) {
+		uint32_t i = o->next_retry < o->nr_retries ? o->next_retry : 0;
 		struct image_cache_retry *r = &o->retries[i];
+		struct object *object = objects_at(o->objects, r->id);
 		uint64_t due_ns;
 
-		if (!is_due(o, r, now_ns, &due_ns)) {
-			r->due_ns = due_ns ? due_ns : r->due_ns;
-			i++;
-			continue;
+		o->next_retry = i + 1;
+		if (!leaves(o, object)) {
+			if (!is_due(o, r, now_ns, &due_ns)) {
+				r->due_ns = due_ns ? due_ns : r->due_ns;
+				continue;
+			}
+			if (!start(o, object, r->tries, now_ns))
+				return;
 		}
-		if (!start(o, objects_at(o->objects, r->id), r->tries, now_ns))
-			return;
 		*r = o->retries[--o->nr_retries];
+		o->next_retry = i;
 	}
 	if (!has_room(o))
 		o->retried_ns = 0; /* continue as soon as there is one */
@@ -478,7 +516,11 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	image_evict_idle(o, now_ns);
 	collect(o);
 	any |= start_wanted(o, now_ns);
-	start_retries(o, now_ns);
+	if (now_ns - o->retried_ns >= RETRY_INTERVAL_NS) {
+		o->retried_ns = now_ns;
+		drop_failed(o);
+		start_retries(o, now_ns);
+	}
 	return any;
 }
 

@@ -29,16 +29,18 @@ struct image_cache_ids {
 struct image_cache {
 	struct objects *objects;
 	struct helpers *helpers;
-	bool no_proc;		      /* a recording: files here only, no process */
-	bool no_vdso;		      /* a recording of another kernel */
-	const char *root;	      /* files are below this directory (NULL: here); borrowed */
-	struct image_cache_ids open;  /* requested, not started */
-	struct image_cache_ids ready; /* with an image that may leave */
-	struct image_cache_ids late;  /* loaded after places in them got names by address */
+	bool no_proc;		       /* a recording: files here only, no process */
+	bool no_vdso;		       /* a recording of another kernel */
+	const char *root;	       /* files are below this directory (NULL: here); borrowed */
+	struct image_cache_ids open;   /* requested, not started */
+	struct image_cache_ids ready;  /* with an image that may leave */
+	struct image_cache_ids late;   /* loaded after places in them got names by address */
+	struct image_cache_ids failed; /* not retried */
+	uint32_t next_failed;	       /* index in it of the next to look at */
 	struct load *loads[IMAGE_CACHE_LOADS_MAX];
 	unsigned int nr_loads, nr_slow;
 	struct image_cache_retry *retries;
-	uint32_t nr_retries, max_retries;
+	uint32_t nr_retries, max_retries, next_retry;
 	uint64_t retried_ns;
 	struct backoff devices;
 	uint64_t debug_rest_ns, debug_until_ns; /* separate debug files hang: not read until then */

@@ -201,8 +201,8 @@ static inline bool object_want(struct object *object)
  */
 uint32_t objects_take_wanted(struct objects *d);
 /*
- * Loader: drop a requested object that was taken out of the list, and of which nothing was read
- * yet, if no process maps it any more and no sample was in it. Return whether it has left.
+ * Loader: drop a requested object that was taken out of the list, and is not being read, if it has
+ * no image, no process maps it any more and no sample was in it. Return whether it has left.
  */
 bool objects_drop_wanted(struct objects *d, struct object *object);
 

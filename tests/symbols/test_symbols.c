@@ -22,7 +22,6 @@
 #include "symbols/base/helper.h"
 #include "symbols/base/wake.h"
 #include "symbols/object/image.h"
-#include "symbols/object/image_cache.h"
 #include "symbols/name/symtab.h"
 #include "symbols/symbols.h"
 #include "tests/symbols/with_symbols.h"
@@ -118,63 +117,6 @@ TEST(test_names_while_images_leave, setup, teardown)
 	symbols_stats(f->symbols, &stats);
 	assert_true(stats.nr_evicted >= 10);
 	assert_true(stats.image_memory <= largest + 1);
-}
-
-/* Load the image of @object, at @now_ns. */
-static void load_image(struct image_cache *c, struct object *object, uint64_t now_ns)
-{
-	object_want(object);
-	for (int i = 0; i < 3000 && atomic_load(&object->state) != OBJECT_READY; i++) {
-		image_cache_work(c, now_ns);
-		usleep(10000);
-	}
-	assert_int_equal(atomic_load(&object->state), OBJECT_READY);
-	assert_false(atomic_load(&object->image)->away);
-	/* Mapped, so that its pages go back with it. */
-	assert_true(atomic_load(&object->image)->block_size > 0);
-}
-
-/* Images without a sample for ten minutes leave, with their memory; a sample loads them again. */
-TEST(test_idle_images_leave, setup, teardown)
-{
-	struct fixture *f = *state;
-	const uint64_t minute_ns = 60000000000, now_ns = time_now_ns();
-	uint64_t offset;
-	struct object *idle = object_at(f, (uint64_t)(uintptr_t)&strfry, &offset);
-	struct object *used = object_at(f, (uint64_t)(uintptr_t)&named_function, &offset);
-	const uint32_t clock = object_clock(now_ns);
-	int event = wake_new();
-	struct helpers *helpers;
-	struct image_cache c;
-
-	assert_int_equal(helpers_new(&helpers, event), 0);
-	image_cache_init(&c, f->objects, helpers);
-	object_touch(idle, clock);
-	load_image(&c, idle, now_ns);
-	/* Objects that no sample requests are not in its lists: others are not slower for them. */
-	assert_int_equal(c.open.nr, 0);
-	load_image(&c, used, now_ns);
-	object_touch(used, object_clock(now_ns + 11 * minute_ns));
-	image_cache_work(&c, now_ns + minute_ns / 2); /* too early for the next check */
-	assert_false(atomic_load(&idle->image)->away);
-	c.no_proc = true; /* a recording */
-	image_cache_work(&c, now_ns + 11 * minute_ns);
-	assert_false(atomic_load(&idle->image)->away);
-	c.no_proc = false;
-	image_cache_work(&c, now_ns + 11 * minute_ns);
-	assert_true(atomic_load(&idle->image)->away);
-	assert_false(atomic_load(&used->image)->away);
-	assert_int_equal(atomic_load(&c.memory), atomic_load(&used->memory));
-	assert_int_equal(atomic_load(&c.nr_images), 1);
-	load_image(&c, idle, now_ns + 11 * minute_ns);
-	assert_int_equal(atomic_load(&c.memory),
-			 atomic_load(&used->memory) + atomic_load(&idle->memory));
-	/* A minute later it has had its sample, when it was loaded, as late as the other one. */
-	image_cache_work(&c, now_ns + 12 * minute_ns);
-	assert_false(atomic_load(&idle->image)->away);
-	image_cache_fini(&c);
-	helpers_free(helpers, time_now_ns() + minute_ns);
-	close(event);
 }
 
 extern const char test_symbols_spot[];

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* image_cache: images that leave, and objects that have none. */
+#include "tests/prelude.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "symbols/base/helper.h"
+#include "symbols/base/wake.h"
+#include "symbols/object/image.h"
+#include "symbols/object/image_cache.h"
+#include "tests/symbols/with_symbols.h"
+
+static __attribute__((noinline)) int named_function(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x * 2;
+}
+
+struct loading {
+	struct image_cache cache;
+	struct helpers *helpers;
+	int event;
+};
+
+static void loading_begin(struct loading *l, struct objects *objects)
+{
+	l->event = wake_new();
+	assert_int_equal(helpers_new(&l->helpers, l->event), 0);
+	image_cache_init(&l->cache, objects, l->helpers);
+}
+
+static void loading_end(struct loading *l)
+{
+	image_cache_fini(&l->cache);
+	helpers_free(l->helpers, time_now_ns() + 60000000000);
+	close(l->event);
+}
+
+/* Work at @now_ns until @object has this state. */
+static void wait_for(struct image_cache *c, const struct object *object, uint64_t now_ns,
+		     enum object_state state)
+{
+	for (int i = 0; i < 3000 && atomic_load(&object->state) != (int)state; i++) {
+		image_cache_work(c, now_ns);
+		usleep(10000);
+	}
+	assert_int_equal(atomic_load(&object->state), state);
+}
+
+/* Load the image of @object, at @now_ns. */
+static void load_image(struct image_cache *c, struct object *object, uint64_t now_ns)
+{
+	object_want(object);
+	wait_for(c, object, now_ns, OBJECT_READY);
+	assert_false(atomic_load(&object->image)->away);
+	/* Mapped, so that its pages go back with it. */
+	assert_true(atomic_load(&object->image)->block_size > 0);
+}
+
+/* Images without a sample for ten minutes leave, with their memory; a sample loads them again. */
+TEST(test_idle_images_leave, setup, teardown)
+{
+	struct fixture *f = *state;
+	const uint64_t minute_ns = 60000000000, now_ns = time_now_ns();
+	uint64_t offset;
+	struct object *idle = object_at(f, (uint64_t)(uintptr_t)&strfry, &offset);
+	struct object *used = object_at(f, (uint64_t)(uintptr_t)&named_function, &offset);
+	const uint32_t clock = object_clock(now_ns);
+	struct loading l;
+
+	loading_begin(&l, f->objects);
+	object_touch(idle, clock);
+	load_image(&l.cache, idle, now_ns);
+	/* Objects that no sample requests are not in its lists: others are not slower for them. */
+	assert_int_equal(l.cache.open.nr, 0);
+	load_image(&l.cache, used, now_ns);
+	object_touch(used, object_clock(now_ns + 11 * minute_ns));
+	image_cache_work(&l.cache, now_ns + minute_ns / 2); /* too early for the next check */
+	assert_false(atomic_load(&idle->image)->away);
+	l.cache.no_proc = true; /* a recording */
+	image_cache_work(&l.cache, now_ns + 11 * minute_ns);
+	assert_false(atomic_load(&idle->image)->away);
+	l.cache.no_proc = false;
+	image_cache_work(&l.cache, now_ns + 11 * minute_ns);
+	assert_true(atomic_load(&idle->image)->away);
+	assert_false(atomic_load(&used->image)->away);
+	assert_int_equal(atomic_load(&l.cache.memory), atomic_load(&used->memory));
+	assert_int_equal(atomic_load(&l.cache.nr_images), 1);
+	load_image(&l.cache, idle, now_ns + 11 * minute_ns);
+	assert_int_equal(atomic_load(&l.cache.memory),
+			 atomic_load(&used->memory) + atomic_load(&idle->memory));
+	/* A minute later it has had its sample, when it was loaded, as late as the other one. */
+	image_cache_work(&l.cache, now_ns + 12 * minute_ns);
+	assert_false(atomic_load(&idle->image)->away);
+	loading_end(&l);
+}
+
+#define MANY 600U
+
+/* Map file @i of folder @at, which is no program, or was deleted. */
+static struct object *map_file(struct objects *objects, const char *at, uint32_t i, bool deleted)
+{
+	struct object_identity id = { .kind = OBJECT_FILE };
+	char path[PATH_MAX];
+	struct stat st;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%u", at, i);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "text", 4), 4);
+	assert_int_equal(fstat(fd, &st), 0);
+	close(fd);
+	if (deleted)
+		unlink(path);
+	id.maj = major(st.st_dev);
+	id.min = minor(st.st_dev);
+	id.ino = st.st_ino;
+	/* A deleted one may have the number of the one before. */
+	id.ino_generation = i + 1;
+	return objects_hold(objects, &id, path, strlen(path), 0, 4096, 8192);
+}
+
+/*
+ * Files that cannot be loaded, requested with the other mappings of a sampled process, leave when
+ * no process maps them: else any user fills the table of objects for good.
+ */
+TEST(test_failed_leave)
+{
+	uint64_t now_ns = time_now_ns();
+	const uint64_t second_ns = 1000000000;
+	char at[] = "/tmp/proftop-test-XXXXXX", path[64];
+	struct object *objects[MANY];
+	struct objects *table;
+	struct loading l;
+	uint32_t nr;
+
+	assert_non_null(mkdtemp(at));
+	assert_int_equal(objects_new(&table), 0);
+	loading_begin(&l, table);
+	for (uint32_t i = 0; i < MANY; i++) {
+		objects[i] = map_file(table, at, i, i % 2);
+		object_want(objects[i]);
+	}
+	nr = objects_nr(table);
+	for (uint32_t i = 0; i < MANY; i++)
+		wait_for(&l.cache, objects[i], now_ns, OBJECT_FAILED);
+	assert_int_equal(atomic_load(&l.cache.nr_failed), MANY);
+	assert_int_equal(l.cache.failed.nr + l.cache.nr_retries, MANY);
+	assert_true(l.cache.failed.nr >= MANY / 2 && l.cache.nr_retries > 0);
+	object_touch(objects[0], 1);
+	object_touch(objects[1], 1);
+	for (uint32_t i = 0; i < MANY - 2; i++)
+		object_put(objects[i]);
+	/* Each time all, but for some where it begins in the middle. */
+	for (int i = 0; i < 3; i++)
+		image_cache_work(&l.cache, now_ns += 2 * second_ns);
+	/* Two had a sample, two are mapped. */
+	assert_int_equal(atomic_load(&l.cache.nr_failed), 4);
+	assert_int_equal(l.cache.failed.nr, 2);
+	assert_int_equal(l.cache.nr_retries, 2);
+	assert_int_equal(atomic_load(&objects[MANY - 1]->state), OBJECT_FAILED);
+	/* Others have their ids. */
+	for (uint32_t i = MANY; i < 2 * MANY - 4; i++)
+		assert_int_equal(atomic_load(&map_file(table, at, i, true)->state), OBJECT_NEW);
+	assert_int_equal(objects_nr(table), nr);
+	loading_end(&l);
+	objects_free(table);
+	for (uint32_t i = 0; i < MANY; i += 2) {
+		snprintf(path, sizeof(path), "%s/%u", at, i);
+		unlink(path);
+	}
+	rmdir(at);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
