@@ -69,7 +69,11 @@ static bool put_compiled(struct merge *m, uint32_t frame, const struct lang_comp
 		return false;
 	/* Each call is in one of a lower number, so this ends. */
 	while (v8table_inlined(t->table, t->table_size, e.inlined, &call)) {
-		put_at(m, frame, call.code, line_or_none(e.line));
+		/* The function that was inlined did not fit into the table of all. */
+		if (call.code == CODE_NONE)
+			m->exact = false;
+		else
+			put_at(m, frame, call.code, line_or_none(e.line));
 		e.line = call.line;
 		e.inlined = call.outer < e.inlined ? call.outer : V8_NOT_INLINED;
 	}

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/array.h"
+#include "symbols/lang/v8table.h"
 
 enum kind { PADDING, FUNCTION, SLOT };
 
@@ -21,15 +21,24 @@ struct part {
 	uint32_t size; /* with the head; a multiple of 8 */
 };
 
-/* A function; its name, file and table follow. The first one has id 0, and so on. */
+/* A function; its name, file and table follow. Ids are 0, 1, and so on. */
 struct function {
+	uint32_t id;
 	uint32_t process; /* that it was read in */
 	uint32_t first_line, position, table_size;
 	uint16_t name_size, file_size;
 	uint8_t language, version, compiled, none;
 };
 
-#define TEXT_MAX (2 * CODES_TEXT_MAX + CODES_TABLE_MAX)
+_Static_assert(V8_TABLE_MAX >= CODES_TABLE_MAX, "a table of V8 is the largest");
+#define TEXT_MAX (2 * CODES_TEXT_MAX + V8_TABLE_MAX)
+
+/*
+ * What one call takes at most: a slot costs 1, a function, which is hashed and copied, COST. The
+ * ring of an honest reader is far from it.
+ */
+#define BUDGET 16384U
+#define COST   16U
 
 struct feed_copy {
 	uint8_t text[TEXT_MAX];
@@ -70,11 +79,13 @@ static uint8_t *begin_part(struct feed_ring *ring, uint64_t *head, enum kind kin
 	return at(ring, *head - size) + sizeof(p);
 }
 
-static bool put_function(struct feed_ring *ring, uint64_t *head, const struct code_text *t,
-			 uint32_t process)
+static bool put_function(struct feed_ring *ring, uint64_t *head, const struct codes *codes,
+			 uint32_t id)
 {
+	const struct code_text *t = codes_at(codes, id);
 	const struct function f = {
-		.process = process,
+		.id = id,
+		.process = codes_process(codes, id),
 		.first_line = t->first_line,
 		.position = t->position,
 		.table_size = t->table_size,
@@ -105,8 +116,7 @@ bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct 
 	uint32_t nr = codes_nr(w->codes);
 	uint8_t *out;
 
-	while (w->nr_sent < nr &&
-	       put_function(w->ring, &head, codes_at(w->codes, w->nr_sent), slot->process)) {
+	while (w->nr_sent < nr && put_function(w->ring, &head, w->codes, w->nr_sent)) {
 		w->nr_sent++;
 		/* Release: the function; pairs with feed_find(). */
 		atomic_store_explicit(&w->ring->head, head, memory_order_release);
@@ -128,7 +138,12 @@ int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes)
 {
 	*f = (struct feed){ .ring = ring, .codes = codes };
 	f->copy = malloc(sizeof(*f->copy));
-	return f->copy ? 0 : -ENOMEM;
+	/* Pages that are not used are not resident. */
+	f->ids = calloc(CODES_MAX, sizeof(*f->ids));
+	if (f->copy && f->ids)
+		return 0;
+	feed_fini(f);
+	return -ENOMEM;
 }
 
 void feed_fini(struct feed *f)
@@ -138,40 +153,60 @@ void feed_fini(struct feed *f)
 	*f = (struct feed){ .ring = NULL };
 }
 
-/* Add a function of @size bytes at @bytes. False: it makes no sense, or there is no memory. */
+/* Return whether @in, of @size bytes with its texts, makes sense. */
+static bool is_sane(const struct function *in, size_t size)
+{
+	const uint32_t table_max = in->language == LANG_NODE ? V8_TABLE_MAX : CODES_TABLE_MAX;
+
+	return in->name_size <= CODES_TEXT_MAX && in->file_size <= CODES_TEXT_MAX &&
+	       in->table_size <= table_max &&
+	       (size_t)in->name_size + in->file_size + in->table_size <= size - sizeof(*in) &&
+	       in->language > LANG_NONE && in->language < LANG_NR;
+}
+
+/* Add function @in to @f->codes, with a copy of its @texts. Return its id there, or CODE_NONE. */
+static uint32_t add_function(struct feed *f, const struct function *in, const uint8_t *texts)
+{
+	uint8_t *text = f->copy->text, *table = text + in->name_size + in->file_size;
+	const struct code_text t = {
+		.language = in->language,
+		.version = in->version,
+		.compiled = in->compiled != 0,
+		.name_size = in->name_size,
+		.file_size = in->file_size,
+		.first_line = in->first_line,
+		.position = in->position,
+		.table_size = in->table_size,
+		.name = (const char *)text,
+		.file = (const char *)text + in->name_size,
+		.table = table,
+	};
+
+	/* The reader may change them at any time. */
+	memcpy(text, texts, (size_t)in->name_size + in->file_size + in->table_size);
+	if (in->language == LANG_NODE && in->compiled)
+		v8table_translate(table, in->table_size, f->ids, f->nr_ids, CODE_NONE);
+	return codes_add_text(f->codes, in->process, &t);
+}
+
+/*
+ * Take a function of @size bytes at @bytes. False: it makes no sense. It has an id even so: those
+ * of later ones are true.
+ */
 static bool take_function(struct feed *f, const uint8_t *bytes, size_t size)
 {
-	struct code_text t;
 	struct function in;
-	const uint8_t *text = f->copy->text;
-	size_t texts;
+	bool sane;
 
 	if (size < sizeof(in))
 		return false;
 	memcpy(&in, bytes, sizeof(in));
-	texts = (size_t)in.name_size + in.file_size + in.table_size;
-	if (in.name_size > CODES_TEXT_MAX || in.file_size > CODES_TEXT_MAX ||
-	    in.table_size > CODES_TABLE_MAX || texts > size - sizeof(in) ||
-	    in.language <= LANG_NONE || in.language >= LANG_NR || f->nr_ids == CODES_MAX ||
-	    !array_reserve(&f->ids, &f->max_ids, f->nr_ids + 1ULL))
+	if (in.id != f->nr_ids || in.id >= CODES_MAX)
 		return false;
-	/* The reader may change them at any time. */
-	memcpy(f->copy->text, bytes + sizeof(in), texts);
-	t = (struct code_text){
-		.language = in.language,
-		.version = in.version,
-		.compiled = in.compiled != 0,
-		.name_size = in.name_size,
-		.file_size = in.file_size,
-		.first_line = in.first_line,
-		.position = in.position,
-		.table_size = in.table_size,
-		.name = (const char *)text,
-		.file = (const char *)text + in.name_size,
-		.table = text + in.name_size + in.file_size,
-	};
-	f->ids[f->nr_ids++] = codes_add_text(f->codes, in.process, &t);
-	return true;
+	sane = is_sane(&in, size);
+	f->ids[f->nr_ids] = sane ? add_function(f, &in, bytes + sizeof(in)) : CODE_NONE;
+	f->nr_ids++;
+	return sane;
 }
 
 /* Set the id of @f->codes. False: there is none. */
@@ -216,7 +251,7 @@ static const uint8_t *next_part(struct feed *f, uint64_t head, struct part *p)
 
 	memcpy(p, bytes, sizeof(*p));
 	if (p->size >= sizeof(*p) && p->size % 8 == 0 && p->size <= left_at(f->tail) &&
-	    p->size <= head - f->tail)
+	    p->size <= head - f->tail && (p->kind != PADDING || p->size == left_at(f->tail)))
 		return bytes + sizeof(*p);
 	note_bad(f);
 	f->tail = head;
@@ -227,6 +262,7 @@ const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid
 {
 	uint64_t head = atomic_load_explicit(&f->ring->head, memory_order_acquire);
 	const struct lang_slot *slot = NULL;
+	uint32_t cost = 0;
 	struct part p;
 
 	if (head % 8 || head - f->tail > FEED_SIZE) {
@@ -234,7 +270,8 @@ const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid
 		head &= ~7ULL;
 		f->tail = head;
 	}
-	while (f->tail != head) {
+	/* The rest is for the next sample. */
+	while (f->tail != head && cost < BUDGET) {
 		const uint8_t *bytes = next_part(f, head, &p);
 		size_t size = p.size - sizeof(p);
 
@@ -256,6 +293,7 @@ const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid
 			   (p.kind != FUNCTION || !take_function(f, bytes, size))) {
 			note_bad(f);
 		}
+		cost += p.kind == FUNCTION ? COST : 1;
 		f->tail += p.size;
 	}
 	/* Release: our reads precede the producer's writes to this space. */

@@ -33,8 +33,8 @@ struct feed_writer {
 };
 
 /*
- * Put a copy of @slot with its frames in, and the functions that were not sent yet, which are of
- * the process of @slot. False: it is full.
+ * Put a copy of @slot with its frames in, behind the functions that were not sent yet. False: it is
+ * full.
  */
 bool feed_put(struct feed_writer *w, const struct lang_slot *slot, const struct lang_frame *frames);
 
@@ -45,8 +45,8 @@ struct feed {
 	struct feed_ring *ring;
 	struct codes *codes; /* of all; both are borrowed */
 	uint64_t tail;
-	uint32_t *ids; /* of the reader's functions, in @codes */
-	uint32_t nr_ids, max_ids;
+	uint32_t *ids; /* of the reader's functions, in @codes; CODES_MAX */
+	uint32_t nr_ids;
 	struct feed_copy *copy;
 	atomic_uint nr_bad; /* parts that made no sense; relaxed */
 };

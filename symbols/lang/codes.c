@@ -27,7 +27,7 @@ struct kept {
 	struct kept *next;
 	struct code_text text;
 	uint64_t hash;
-	uint32_t id;
+	uint32_t id, process;
 	char bytes[];
 };
 
@@ -266,10 +266,13 @@ static bool reserve(struct codes *c, uint32_t id)
 	return true;
 }
 
-/* Copy @t, which is new in @part. Return its id, or CODE_NONE: that, or the table, is full. */
-static uint32_t keep_text(struct codes *c, struct part *part, const struct code_text *t,
+/*
+ * Copy @t, which is new. Return its id, or CODE_NONE: the part of @process, or the table, is full.
+ */
+static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_text *t,
 			  uint64_t hash)
 {
+	struct part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
 	uint32_t id = atomic_load_explicit(&c->nr, memory_order_relaxed);
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
@@ -287,6 +290,7 @@ static uint32_t keep_text(struct codes *c, struct part *part, const struct code_
 	k->text = *t;
 	k->hash = hash;
 	k->id = id;
+	k->process = process;
 	k->text.name = memcpy(k->bytes, t->name, t->name_size);
 	k->text.file = memcpy(k->bytes + t->name_size, t->file, t->file_size);
 	k->text.table = (uint8_t *)k->bytes + t->name_size + t->file_size;
@@ -305,10 +309,9 @@ static uint32_t keep_text(struct codes *c, struct part *part, const struct code_
 static uint32_t add_text(struct codes *c, uint32_t process, const struct code_text *text,
 			 uint64_t hash)
 {
-	struct part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
 	uint32_t id = find_text(c, text, hash);
 
-	return id == CODE_NONE ? keep_text(c, part, text, hash) : id;
+	return id == CODE_NONE ? keep_text(c, process, text, hash) : id;
 }
 
 static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,
@@ -353,6 +356,16 @@ const struct code_text *codes_at(const struct codes *c, uint32_t id)
 	if (id >= atomic_load_explicit(&c->nr, memory_order_acquire))
 		return NULL;
 	return *text_at(c, id);
+}
+
+uint32_t codes_process(const struct codes *c, uint32_t id)
+{
+	const struct code_text *t = codes_at(c, id);
+
+	return t ? ((const struct kept *)(const void *)((const char *)t -
+							offsetof(struct kept, text)))
+			       ->process
+		 : 0;
 }
 
 uint32_t codes_nr(const struct codes *c)

@@ -41,6 +41,8 @@ uint32_t codes_find(struct codes *c, const struct code_key *key);
 uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text);
 /* Add a function without a key, which was read in @process. The same. */
 uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text);
+/* Return the process in which function @id was read first; 0: there is no such id. */
+uint32_t codes_process(const struct codes *c, uint32_t id);
 /* NULL for an id never given out. Lives as long as the table. */
 const struct code_text *codes_at(const struct codes *c, uint32_t id);
 uint32_t codes_nr(const struct codes *c);

@@ -68,6 +68,22 @@ bool v8table_inlined(const uint8_t *table, uint32_t size, uint32_t i, struct v8_
 	return true;
 }
 
+void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint32_t nr,
+		       uint32_t none)
+{
+	uint8_t *at = table + sizeof(struct head);
+	struct v8_inlined call;
+	struct head h;
+
+	if (!get_head(table, size, &h))
+		return;
+	for (uint32_t i = 0; i < h.nr_inlined; i++, at += sizeof(call)) {
+		memcpy(&call, at, sizeof(call));
+		call.code = call.code < nr ? ids[call.code] : none;
+		memcpy(at, &call, sizeof(call));
+	}
+}
+
 bool v8table_begin(struct v8_table *t, const struct v8_inlined *inlined, uint32_t nr)
 {
 	const struct head h = { .nr_inlined = nr };
@@ -84,6 +100,8 @@ bool v8table_begin(struct v8_table *t, const struct v8_inlined *inlined, uint32_
 
 bool v8table_add(struct v8_table *t, const struct v8_entry *e)
 {
+	const bool is_last = t->room - t->size < 2 * sizeof(*e);
+	struct v8_entry entry = *e;
 	struct head h;
 
 	memcpy(&h, t->bytes, sizeof(h));
@@ -96,12 +114,16 @@ bool v8table_add(struct v8_table *t, const struct v8_entry *e)
 		t->size -= (uint32_t)sizeof(*e);
 		h.nr_entries--;
 	}
-	memcpy(t->bytes + t->size, e, sizeof(*e));
-	t->size += (uint32_t)sizeof(*e);
-	t->last = *e;
+	if (is_last) {
+		entry.line = 0;
+		entry.inlined = V8_NOT_INLINED;
+	}
+	memcpy(t->bytes + t->size, &entry, sizeof(entry));
+	t->size += (uint32_t)sizeof(entry);
+	t->last = entry;
 	h.nr_entries++;
 	memcpy(t->bytes, &h, sizeof(h));
-	return true;
+	return !is_last;
 }
 
 /* ---- V8's positions ---- */

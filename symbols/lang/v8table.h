@@ -34,6 +34,13 @@ bool v8table_find(const uint8_t *table, uint32_t size, uint32_t at, struct v8_en
 /* Get call @i; false: there is none. */
 bool v8table_inlined(const uint8_t *table, uint32_t size, uint32_t i, struct v8_inlined *out);
 
+/*
+ * Replace each id of a function that was inlined by its @ids, of @nr; by @none for others. Any
+ * bytes.
+ */
+void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint32_t nr,
+		       uint32_t none);
+
 /* A table in the making, in the caller's bytes. */
 struct v8_table {
 	uint8_t *bytes;
@@ -43,7 +50,8 @@ struct v8_table {
 
 /* Begin a table with the calls that were inlined. */
 bool v8table_begin(struct v8_table *t, const struct v8_inlined *inlined, uint32_t nr);
-/* Append an entry; false: it does not fit. */
+/* Append an entry; false: it does not fit, or the next one will not: no line is known from it on.
+ */
 bool v8table_add(struct v8_table *t, const struct v8_entry *e);
 
 /* V8's table of positions: of bytecodes, or of instructions. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sampler/pipeline/feed.h"
+#include "symbols/lang/v8table.h"
 
 static struct lang_frame frames[LANG_FRAMES_MAX];
 
@@ -205,6 +206,131 @@ TEST(test_unknown_function)
 	slot = feed_find(&e.f, 20, 1, 2);
 	assert_int_equal(slot->none, LANG_NONE_NO_ROOM);
 	assert_int_equal(slot->nr, 0);
+	ends_close(&e);
+}
+
+static bool put_one(struct ends *e, uint64_t time_ns, uint32_t code)
+{
+	const struct lang_slot slot = {
+		.time_ns = time_ns, .pid = 1, .tid = 2, .nr = 1, .none = LANG_NONE_NR, .process = 7
+	};
+	const struct lang_frame frame = { .code = code };
+
+	return feed_put(&e->w, &slot, &frame);
+}
+
+/* Add a function with a table. */
+static uint32_t add_table(struct codes *c, uint32_t n, enum lang_kind kind, const uint8_t *table,
+			  uint32_t size)
+{
+	const struct code_text t = { .language = kind,
+				     .compiled = kind == LANG_NODE,
+				     .first_line = n,
+				     .name = "table",
+				     .name_size = 5,
+				     .file = "",
+				     .table = table,
+				     .table_size = size };
+
+	return codes_add(c, &(struct code_key){ 7, n, n }, &t);
+}
+
+/* A function that is refused has an id: later ones have the names that are theirs. */
+TEST(test_refused_function)
+{
+	static const uint8_t table[V8_TABLE_MAX + 1];
+	uint32_t refused, compiled, last;
+	const struct lang_slot *slot;
+	struct ends e;
+
+	ends_open(&e);
+	refused = add_table(e.theirs, 7001, LANG_PYTHON, table, 20 << 10);
+	compiled = add_table(e.theirs, 7002, LANG_NODE, table, 20 << 10);
+	add_table(e.theirs, 7003, LANG_NODE, table, V8_TABLE_MAX + 1);
+	last = add_function(e.theirs, 7004);
+	assert_true(put_one(&e, 10, refused) && put_one(&e, 20, compiled) && put_one(&e, 30, last));
+	slot = feed_find(&e.f, 10, 1, 2);
+	assert_int_equal(slot->none, LANG_NONE_NO_ROOM);
+	slot = feed_find(&e.f, 20, 1, 2);
+	assert_int_equal(codes_at(e.ours, slot->frames[0].code)->first_line, 7002);
+	slot = feed_find(&e.f, 30, 1, 2);
+	assert_int_equal(codes_at(e.ours, slot->frames[0].code)->first_line, 7004);
+	assert_int_equal(atomic_load(&e.f.nr_bad), 2);
+	ends_close(&e);
+}
+
+/* Functions that were inlined in compiled code are named by its table: with our ids. */
+TEST(test_inlined)
+{
+	uint8_t bytes[256];
+	struct v8_table t = { .bytes = bytes, .room = sizeof(bytes) };
+	const struct v8_inlined calls[] = { { 3, 11, V8_NOT_INLINED }, { 123456, 12, 0 } };
+	struct v8_inlined call;
+	const struct code_text *text;
+	struct ends e;
+	uint32_t code;
+
+	ends_open(&e);
+	assert_true(v8table_begin(&t, calls, 2));
+	assert_true(v8table_add(&t, &(struct v8_entry){ 0, 5, 1 }));
+	code = add_table(e.theirs, 7001, LANG_NODE, bytes, t.size);
+	assert_true(put_one(&e, 10, code));
+	text = codes_at(e.ours, feed_find(&e.f, 10, 1, 2)->frames[0].code);
+	assert_int_equal(text->first_line, 7001);
+	assert_true(v8table_inlined(text->table, text->table_size, 0, &call));
+	assert_int_equal(codes_at(e.ours, call.code)->first_line, 3);
+	assert_int_equal(call.line, 11);
+	assert_true(v8table_inlined(text->table, text->table_size, 1, &call));
+	assert_int_equal(call.code, CODE_NONE);
+	assert_int_equal(call.outer, 0);
+	ends_close(&e);
+}
+
+/* Functions that found no room are sent with a slot of another process: they are of the first. */
+TEST(test_process)
+{
+	const struct code_key key = { 8, 7001, 7001 };
+	struct code_text t = { .language = LANG_PERL, .name = "late", .name_size = 4, .file = "" };
+	struct ends e;
+	uint32_t code;
+
+	ends_open(&e);
+	code = codes_add(e.theirs, &key, &t);
+	assert_int_equal(codes_process(e.theirs, code), 8);
+	assert_true(put_one(&e, 10, code));
+	code = feed_find(&e.f, 10, 1, 2)->frames[0].code;
+	assert_int_equal(codes_process(e.ours, code), 8);
+	assert_int_equal(codes_process(e.ours, code - 1), 7);
+	assert_int_equal(codes_process(e.ours, code + 1), 0);
+	ends_close(&e);
+}
+
+/* A ring of the smallest parts does not keep the sampler thread, which has a real-time priority. */
+TEST(test_budget)
+{
+	const struct {
+		uint32_t kind, size;
+	} padding = { 0, sizeof(padding) };
+	uint64_t tail = 0, calls = 0;
+	struct ends e;
+
+	ends_open(&e);
+	for (uint32_t at = 0; at < FEED_SIZE; at += sizeof(padding))
+		memcpy(e.ring->bytes + at, &padding, sizeof(padding));
+	atomic_store(&e.ring->head, FEED_SIZE);
+	assert_null(feed_find(&e.f, 10, 1, 2));
+	assert_int_equal(atomic_load(&e.f.nr_bad), 1);
+	assert_int_equal(atomic_load(&e.ring->tail), FEED_SIZE);
+	/* Slots of earlier samples are skipped in several calls, and the one that is wanted found.
+	 */
+	e.w.nr_sent = FUNCTIONS;
+	while (put(&e, ++tail, 0))
+		;
+	while (!feed_find(&e.f, tail - 1, 1, 2))
+		calls++;
+	print_message("%llu slots, %llu calls more\n", (unsigned long long)tail,
+		      (unsigned long long)calls);
+	assert_in_range(calls, tail / 16384, tail / 16384 + 1);
 	ends_close(&e);
 }
 
