@@ -154,6 +154,14 @@ double ring_take_high(struct ring *r)
 	return high;
 }
 
+uint64_t ring_take_bad(struct ring *r)
+{
+	uint64_t nr_bad = r->nr_bad;
+
+	r->nr_bad = 0;
+	return nr_bad;
+}
+
 uint64_t ring_written(const struct ring *r)
 {
 	return r->page ? head_load(r) : 0;

@@ -24,7 +24,7 @@ struct ring {
 	uint64_t head;	  /* up to here this batch reads */
 	uint64_t tail;	  /* next record */
 	uint8_t *scratch; /* 64 KiB: a record that wraps is copied here */
-	uint64_t nr_bad;  /* invalid headers: the ring was skipped to head */
+	uint64_t nr_bad;  /* invalid headers, each of which skipped the ring to its head */
 	uint64_t high;	  /* most bytes seen waiting since ring_take_high() */
 	uint64_t last;	  /* start of the record last returned */
 	size_t map_size;  /* to unmap; 0: the memory is the caller's */
@@ -54,6 +54,8 @@ void ring_release(struct ring *r);
 void ring_end(struct ring *r);
 /* The fullest the ring was, 0..1, since the last call. */
 double ring_take_high(struct ring *r);
+/* Return the number of invalid headers since the last call. */
+uint64_t ring_take_bad(struct ring *r);
 /* Bytes written since it was opened: any thread. */
 uint64_t ring_written(const struct ring *r);
 /* Bytes waiting now: any thread. */

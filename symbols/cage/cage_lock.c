@@ -28,9 +28,10 @@
 #include "symbols/base/base.h"
 #include "symbols/base/helper.h"
 
-#define NATIVE_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-#define FILES_MAX     64U
-#define STACK_SIZE    (16UL << 20) /* a demangler takes up to 8 MiB */
+#define NATIVE_LITTLE  (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+#define FILES_MAX      64U
+#define READER_BUSY_US 1000000U	    /* with a real-time priority, without a wait */
+#define STACK_SIZE     (16UL << 20) /* a demangler takes up to 8 MiB */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -247,6 +248,10 @@ static int filter_calls(bool reader)
 #endif
 		ON(epoll_pwait, ALLOW),
 		ON(getcpu, ALLOW),
+		/* They may not write to rings of the kernel, which they map to read. */
+		ON(mprotect, REFUSE),
+		/* One thread needs none, and FUTEX_LOCK_PI lends the priority to others. */
+		ON(futex, REFUSE),
 	};
 	struct filter f = { .nr = 0 };
 	struct sock_fprog program = { .filter = f.list };
@@ -309,5 +314,6 @@ int cage_lock_reader(uint64_t memory_max)
 		return rc;
 	limit(RLIMIT_AS, memory_max);
 	limit(RLIMIT_FSIZE, 0);
+	limit(RLIMIT_RTTIME, READER_BUSY_US);
 	return filter_calls(true);
 }

@@ -24,18 +24,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "symbols/base/base.h"
 #include "symbols/cage/cage_file.h"
 #include "symbols/cage/cage_lock.h"
 #include "symbols/cage/cage_wire.h"
 
 #define SLOTS	  1024U /* of readers; a power of two */
 #define PROBES	  8U
-#define ANSWER_MS 2000
+#define ANSWER_NS 2000000000ULL
+#define REST_NS	  20000000000ULL /* no request after one without an answer: it was stopped */
 
 static struct {
 	pthread_mutex_t lock; /* of the socket */
 	cage_memory_fn run;
 	int sock; /* -1: there is no server */
+	uint64_t rest_until_ns;
 	atomic_int pid;
 	atomic_ullong ended_ns;			       /* CPU time of readers that have ended */
 	_Alignas(CACHELINE) atomic_int readers[SLOTS]; /* by pid; relaxed. 0: free */
@@ -71,6 +74,11 @@ static void serve(int sock, struct cage_head *head, const void *start, size_t si
 	}
 	if (pid > 0)
 		out[0] = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+	if (pid > 0 && out[0] < 0 && errno != ESRCH) {
+		/* Its owner could not end it; else it has ended. */
+		kill(pid, SIGKILL);
+		pid = -1;
+	}
 	head->code = pid < 0 ? -EAGAIN : (int)pid;
 	cage_wire_send(sock, head, NULL, 0, out);
 	close_all(out);
@@ -223,21 +231,41 @@ void cage_memory_end(struct cage_memory_reader *p)
 	p->pid = 0;
 }
 
+/* Wait for an answer of the server until @deadline_ns. 0 or -errno. */
+static int wait_for_answer(uint64_t deadline_ns)
+{
+	struct pollfd fd = { .fd = server.sock, .events = POLLIN };
+
+	for (;;) {
+		uint64_t now_ns = time_now_ns();
+		int ms = now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / 1000000) + 1 : 0;
+		int nr = poll(&fd, 1, ms);
+
+		if (nr == 1)
+			return 0;
+		if (!nr || errno != EINTR)
+			return -ETIME;
+	}
+}
+
 /* Have the server fork a reader. 0 or -errno. Under the lock. */
 static int request(struct cage_memory_reader *out, const void *start, size_t start_size,
 		   const int fds[CAGE_WIRE_FDS])
 {
 	static uint32_t serial;
 	struct cage_head head = { .serial = ++serial, .size = start_size };
-	struct pollfd poll_fd = { .fd = server.sock, .events = POLLIN };
-	int rc = cage_wire_send(server.sock, &head, start, start_size, fds);
-	int got[CAGE_WIRE_FDS];
+	const uint64_t now_ns = time_now_ns();
+	int got[CAGE_WIRE_FDS], rc = -ETIME;
 	size_t size;
 
+	if (now_ns >= server.rest_until_ns)
+		rc = cage_wire_send(server.sock, &head, start, start_size, fds);
 	while (!rc) {
-		rc = poll(&poll_fd, 1, ANSWER_MS) == 1
-			     ? cage_wire_receive(server.sock, &head, NULL, 0, &size, got)
-			     : -ETIME;
+		rc = wait_for_answer(now_ns + ANSWER_NS);
+		if (rc)
+			server.rest_until_ns = time_now_ns() + REST_NS;
+		else
+			rc = cage_wire_receive(server.sock, &head, NULL, 0, &size, got);
 		if (rc)
 			return rc;
 		if (head.serial == serial)

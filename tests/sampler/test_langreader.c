@@ -6,7 +6,9 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -27,14 +29,16 @@
 #define RING_SIZE (16U * 4096)
 #define WAIT_NS	  10000000000ULL
 
-/* Do the attempt in a process that has the rights of a reader. True: it succeeded. */
-static bool succeeds(const struct escape *e)
+/* Do the attempt, after @prepare, in a process with the rights of a reader. True: it succeeded. */
+static bool succeeds(const struct escape *e, void (*prepare)(void))
 {
 	pid_t pid = fork();
 	int status;
 
 	assert_true(pid >= 0);
 	if (!pid) {
+		if (prepare)
+			prepare();
 		if (cage_lock_reader(1ULL << 40))
 			_exit(2);
 		_exit(e->try() >= 0 ? 0 : 1);
@@ -59,10 +63,36 @@ TEST(test_escapes)
 		if (escapes[i].try == try_peek)
 			continue;
 		nr++;
-		if (succeeds(&escapes[i]))
+		if (succeeds(&escapes[i], NULL))
 			fail_msg("a reader can: %s", escapes[i].name);
 	}
 	print_message("%u attempts failed\n", nr);
+}
+
+static int ring_fd;
+static void *ring_page; /* mapped to read */
+
+static void map_ring(void)
+{
+	ring_page = mmap(NULL, 4096 + RING_SIZE, PROT_READ, MAP_SHARED, ring_fd, 0);
+	if (ring_page == MAP_FAILED)
+		_exit(2);
+}
+
+/* A reader maps the ring to read, but its file allows more. */
+static long try_write_ring(void)
+{
+	return syscall(SYS_mprotect, ring_page, 4096 + RING_SIZE, PROT_READ | PROT_WRITE);
+}
+
+/* One that waits for a lock lends its priority to the owner: any task that it names. */
+static long try_lend_priority(void)
+{
+	static uint32_t word;
+	const struct timespec past = { 1, 0 };
+
+	word = (uint32_t)tester;
+	return syscall(SYS_futex, &word, FUTEX_LOCK_PI, 0, &past) < 0 && errno == EPERM ? -1 : 0;
 }
 
 /* A ring that nothing is written to. */
@@ -81,6 +111,47 @@ static int open_ring(struct ring *ring)
 	return fd;
 }
 
+/* Attempts that only a reader could make. */
+TEST(test_reader_escapes)
+{
+	static const struct escape own[] = {
+		{ "write to the ring", try_write_ring },
+		{ "lend its priority", try_lend_priority },
+	};
+	struct ring ring;
+
+	if (SANITIZED)
+		skip();
+	ring_fd = open_ring(&ring);
+	tester = getpid();
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (succeeds(&own[i], map_ring))
+			fail_msg("a reader can: %s", own[i].name);
+	ring_close(&ring);
+	close(ring_fd);
+}
+
+/* One that does not wait any more does not keep its CPU, of which it has the highest priority. */
+TEST(test_spin)
+{
+	const struct sched_param param = { .sched_priority = 2 };
+	pid_t pid = SANITIZED ? 0 : fork();
+	int status;
+
+	if (SANITIZED)
+		skip();
+	if (!pid) {
+		if (sched_setscheduler(0, SCHED_RR, &param) || cage_lock_reader(1ULL << 40))
+			_exit(2);
+		for (;;)
+			__asm__ volatile("");
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status))
+		skip(); /* no right to the priority */
+	assert_true(WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
+}
+
 static bool dies(const struct cage_memory_reader *p)
 {
 	const uint64_t deadline_ns = time_now_ns() + WAIT_NS;
@@ -88,6 +159,34 @@ static bool dies(const struct cage_memory_reader *p)
 	while (!cage_memory_is_dead(p) && time_now_ns() < deadline_ns)
 		usleep(1000);
 	return cage_memory_is_dead(p);
+}
+
+/* The only child. */
+static pid_t server_of_readers(void)
+{
+	char path[64], text[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+/* A server that was stopped is waited for once. */
+static void check_stopped_server(const struct langreader_start *start,
+				 const int fds[CAGE_MEMORY_FDS])
+{
+	uint64_t begin_ns = time_now_ns();
+	struct cage_memory_reader p;
+
+	kill(server_of_readers(), SIGSTOP);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(cage_memory_fork(&p, start, sizeof(*start), fds), -ETIME);
+	assert_in_range(time_now_ns() - begin_ns, 1, 5000000000);
+	kill(server_of_readers(), SIGCONT);
 }
 
 TEST(test_readers)
@@ -121,6 +220,7 @@ TEST(test_readers)
 	assert_int_equal(cage_memory_fork(&a, &start, sizeof(start), no_ring), 0);
 	assert_true(dies(&a));
 	cage_memory_end(&a);
+	check_stopped_server(&start, fds);
 	/* They end with the server. */
 	cage_memory_stop();
 	assert_true(dies(&b));
