@@ -18,8 +18,12 @@
 #define SHARE_ON  2
 #define SHARE_OFF 0.5
 #define QUIET_MAX 5
-/* Readers of a session that may be killed. */
-#define DEAD_MAX 20U
+/*
+ * Readers that may be killed, or hang: DEAD_MAX in a row, then one in FORGIVE_NS. Any user can let
+ * them hang.
+ */
+#define DEAD_MAX   20U
+#define FORGIVE_NS 60000000000ULL
 
 int langreaders_open(struct langreaders *r, struct codes *codes, uint32_t languages)
 {
@@ -37,14 +41,57 @@ void langreaders_close(struct langreaders *r)
 	free(r->shared);
 }
 
+/* Let grace periods pass during a wait. Return whether this thread was online. */
+static bool go_offline(void)
+{
+	bool online = rcu_read_ongoing();
+
+	if (online)
+		rcu_thread_offline();
+	return online;
+}
+
+static void go_online(bool was_online)
+{
+	if (was_online)
+		rcu_thread_online();
+}
+
+/* Return whether another reader may be killed. */
+static bool is_forgiven(struct langreaders *r)
+{
+	uint64_t now_ns = time_now_ns();
+
+	for (; r->nr_dead && now_ns - r->forgiven_ns >= FORGIVE_NS; r->nr_dead--)
+		r->forgiven_ns += FORGIVE_NS;
+	return r->nr_dead < DEAD_MAX;
+}
+
+static void note_dead(struct langreaders *r, struct mailbox *mailbox)
+{
+	if (!r->nr_dead)
+		r->forgiven_ns = time_now_ns();
+	if (++r->nr_dead < DEAD_MAX || r->said_dead)
+		return;
+	r->said_dead = true;
+	mailbox_add(mailbox, "readers of interpreters hang or are killed: language frames are "
+			     "shown after a pause");
+}
+
 static void start(struct langreaders *r, struct counters *c, struct sampler_thread *t,
 		  uint32_t index)
 {
 	struct langreader *reader;
+	bool online;
+	int rc;
 
-	if (r->nr_dead >= DEAD_MAX)
+	if (!is_forgiven(r))
 		return;
-	if (langreader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error))
+	/* The server may not answer. */
+	online = go_offline();
+	rc = langreader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error);
+	go_online(online);
+	if (rc)
 		return;
 	sampler_thread_set_reader(t, reader);
 	r->nr++;
@@ -73,12 +120,9 @@ static void stop(struct langreaders *r, struct counters *c, struct sampler_threa
 		langreader_leave(reader);
 		return;
 	}
-	online = rcu_read_ongoing();
-	if (online)
-		rcu_thread_offline();
+	online = go_offline();
 	langreader_stop(reader);
-	if (online)
-		rcu_thread_online();
+	go_online(online);
 }
 
 static uint8_t *quiet_of(struct langreaders *r, uint32_t index)
@@ -129,14 +173,10 @@ static void replace(struct langreaders *r, struct counters *c, struct sampler_th
 				    "the reader of pid %d was killed: its language frames are not "
 				    "shown",
 				    (int)pid);
-		if (++r->nr_dead == DEAD_MAX)
-			mailbox_add(mailbox,
-				    "readers of interpreters were killed %u times: "
-				    "language frames are not shown",
-				    DEAD_MAX);
 	} else {
 		return;
 	}
+	note_dead(r, mailbox);
 	if (process)
 		langreader_bar(r->shared, process);
 	stop(r, c, t, index, true);

@@ -22,9 +22,11 @@ struct langreaders {
 	uint32_t nr_described;		  /* that readers know */
 	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
 	uint32_t nr_quiet;
-	uint32_t nr_dead; /* that were killed */
-	bool said_slow;	  /* that message was shown */
-	bool said_error;  /* also that one */
+	uint32_t nr_dead;     /* that were killed, or hung */
+	uint64_t forgiven_ns; /* time at which the last one of these was forgiven */
+	bool said_slow;	      /* that message was shown */
+	bool said_error;      /* also that one */
+	bool said_dead;
 	struct err error; /* why the last one could not be started */
 };
 

@@ -29,7 +29,7 @@ struct langreader {
 	struct reader_share *share;
 	struct share_known known;
 	struct feed feed;
-	uint32_t nr_answered;
+	uint32_t nr_answered, nr_barred;
 	struct cage_memory_reader process; /* pid 0: it is a thread */
 	/* Of a thread: */
 	pthread_t thread;
@@ -67,6 +67,12 @@ static bool is_read(const struct langreader *r, uint32_t process, const struct l
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info)
 {
+	uint32_t nr_barred = atomic_load_explicit(&r->shared->nr_barred, memory_order_relaxed);
+
+	/* Any of them may be barred now. */
+	if (nr_barred != r->nr_barred)
+		share_forget(&r->known);
+	r->nr_barred = nr_barred;
 	if (!process || share_knows(&r->known, pid, process, info != NULL))
 		return;
 	share_set_process(&r->known, pid, process, info && is_read(r, process, info) ? info : NULL);
@@ -90,10 +96,14 @@ bool langreader_has_questions(const struct langreader *r)
 
 void langreader_answer(struct langreader *r)
 {
+	uint32_t nr;
+
 	if (!langreader_has_questions(r))
 		return;
-	r->nr_answered = atomic_load_explicit(&r->share->nr_questions, memory_order_acquire);
-	share_answer(r->share);
+	nr = atomic_load_explicit(&r->share->nr_questions, memory_order_acquire);
+	/* The rest at the next look. */
+	if (share_answer(r->share))
+		r->nr_answered = nr;
 }
 
 static void unmap(struct reader_share *share)

@@ -236,7 +236,7 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		in.loop[1] = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
 	if (r->found.info.nested)
-		in.tid = share_inner(r->share, (pid_t)s->pid, (pid_t)s->tid);
+		in.tid = share_inner(r->share, (pid_t)s->pid, (pid_t)s->tid, process);
 	if (in.tid < 0) {
 		wake_send(r->kick_fd);
 		return;

@@ -16,6 +16,9 @@
 #define EVENT_WAYS  8U
 #define THREAD_WAYS 8U
 #define KIND_BITS   2
+#define PID_BITS    22 /* the kernel's PID_MAX_LIMIT */
+#define PID_MASK    ((1U << PID_BITS) - 1)
+#define ANSWERS_MAX 64U /* of one call: files of /proc */
 
 static uint32_t ways_of(pid_t pid)
 {
@@ -35,6 +38,12 @@ bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool 
 		if (t->processes[i].pid == pid)
 			return t->processes[i].process == process && t->processes[i].reads == reads;
 	return false;
+}
+
+void share_forget(struct share_known *t)
+{
+	for (uint32_t i = 0; i < SHARE_PROCESSES; i++)
+		t->processes[i].pid = 0;
 }
 
 /* Return the entry for @pid: its own, a free one, or that of another one, which is forgotten. */
@@ -82,22 +91,27 @@ void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 	atomic_store_explicit(&p->sequence, sequence + 1, memory_order_release);
 }
 
-/* Copy an entry. False: it was written at that time. */
-static bool copy(const struct share_process *p, uint32_t slot, struct share_found *found)
+/* Copy an entry of @pid. False: it was written at that time, or is not to be read. */
+static bool copy(const struct share_process *p, uint32_t slot, pid_t pid, struct share_found *found)
 {
 	uint64_t words[SHARE_WORDS];
 	uint32_t sequence = atomic_load_explicit(&p->sequence, memory_order_acquire);
+	bool same;
 
 	if (found->slot == slot && found->sequence == sequence && sequence)
-		return true;
+		return found->pid == pid;
 	/* Acquire: these are before the second look; pairs with share_set_process(). */
+	same = atomic_load_explicit(&p->pid, memory_order_acquire) == pid &&
+	       atomic_load_explicit(&p->reads, memory_order_acquire);
 	found->process = atomic_load_explicit(&p->process, memory_order_acquire);
 	for (size_t i = 0; i < SHARE_WORDS; i++)
 		words[i] = atomic_load_explicit(&p->words[i], memory_order_acquire);
 	memcpy(&found->info, words, sizeof(found->info));
 	found->slot = slot;
 	found->sequence = sequence;
-	if (!(sequence & 1) && atomic_load_explicit(&p->sequence, memory_order_relaxed) == sequence)
+	found->pid = pid;
+	if (same && !(sequence & 1) &&
+	    atomic_load_explicit(&p->sequence, memory_order_relaxed) == sequence)
 		return true;
 	found->sequence = 0;
 	return false;
@@ -112,9 +126,7 @@ int share_find(const struct reader_share *s, pid_t pid, struct share_found *foun
 
 		if (atomic_load_explicit(&p->pid, memory_order_relaxed) != pid)
 			continue;
-		if (!atomic_load_explicit(&p->reads, memory_order_relaxed))
-			return 0;
-		return copy(p, i, found) ? 1 : 0;
+		return copy(p, i, pid, found);
 	}
 	return -ENOENT;
 }
@@ -147,20 +159,39 @@ enum share_event share_event_of(const struct reader_share *s, uint64_t id)
 	return SHARE_UNKNOWN;
 }
 
-pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid)
+/* A thread of an incarnation of a process, of which the low bits do. */
+static uint64_t thread_key(pid_t pid, pid_t tid, uint32_t process)
 {
-	uint64_t key = (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+	return (uint64_t)pid << (64 - PID_BITS) |
+	       ((uint64_t)tid & PID_MASK) << (64 - 2 * PID_BITS) |
+	       (process & ((1U << (64 - 2 * PID_BITS)) - 1));
+}
+
+/* Get the answer for @key; false: it is not there. */
+static bool get_answer(const struct share_thread *t, uint64_t key, pid_t *inner)
+{
+	/* Acquire: the id; pairs with share_answer(). */
+	if (atomic_load_explicit(&t->answered, memory_order_acquire) != key)
+		return false;
+	/* Acquire: before the second look. */
+	*inner = atomic_load_explicit(&t->inner, memory_order_acquire);
+	return atomic_load_explicit(&t->answered, memory_order_relaxed) == key;
+}
+
+pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t process)
+{
+	uint64_t key = thread_key(pid, tid, process);
 	uint32_t first = (uint32_t)hash_u64(key) & (SHARE_THREADS - THREAD_WAYS);
 	uint32_t nr = atomic_load_explicit(&s->nr_questions, memory_order_relaxed);
 	uint32_t way = first + nr % THREAD_WAYS;
+	pid_t inner;
 
 	for (uint32_t i = first; i < first + THREAD_WAYS; i++) {
 		struct share_thread *t = &s->threads[i];
 		uint64_t question = atomic_load_explicit(&t->question, memory_order_relaxed);
 
-		/* Acquire: the id; pairs with share_answer(). */
-		if (atomic_load_explicit(&t->answered, memory_order_acquire) == key)
-			return atomic_load_explicit(&t->inner, memory_order_relaxed);
+		if (get_answer(t, key, &inner))
+			return inner;
 		if (question == key)
 			return -1;
 		way = question ? way : i;
@@ -185,8 +216,10 @@ static pid_t read_inner(pid_t pid, pid_t tid)
 	return inner;
 }
 
-void share_answer(struct reader_share *s)
+bool share_answer(struct reader_share *s)
 {
+	uint32_t left = ANSWERS_MAX;
+
 	for (uint32_t i = 0; i < SHARE_THREADS; i++) {
 		struct share_thread *t = &s->threads[i];
 		uint64_t question = atomic_load_explicit(&t->question, memory_order_relaxed);
@@ -194,11 +227,17 @@ void share_answer(struct reader_share *s)
 		if (!question ||
 		    question == atomic_load_explicit(&t->answered, memory_order_relaxed))
 			continue;
+		if (!left--)
+			return false;
+		atomic_store_explicit(&t->answered, 0, memory_order_relaxed);
+		/* Release: there is no answer now; pairs with get_answer(). */
 		atomic_store_explicit(&t->inner,
-				      read_inner((pid_t)(question >> 32),
-						 (pid_t)(uint32_t)question),
-				      memory_order_relaxed);
+				      read_inner((pid_t)(question >> (64 - PID_BITS)),
+						 (pid_t)(question >> (64 - 2 * PID_BITS) &
+							 PID_MASK)),
+				      memory_order_release);
 		/* Release: the id; pairs with share_inner(). */
 		atomic_store_explicit(&t->answered, question, memory_order_release);
 	}
+	return true;
 }

@@ -33,7 +33,7 @@ struct share_process {
 
 /* The id of a thread in the PID namespace of its process: a question, then its answer. */
 struct share_thread {
-	_Atomic uint64_t question, answered; /* pid and tid; 0: none. Release, acquire */
+	_Atomic uint64_t question, answered; /* thread_key(); 0: none. Release, acquire */
 	atomic_int inner;
 };
 
@@ -73,12 +73,18 @@ void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 void share_set_event(struct share_known *t, uint64_t id, enum share_event is);
 /* Return whether that is set. */
 bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool reads);
-/* Answer the questions for threads: reads /proc. Any thread of the owner, one at a time. */
-void share_answer(struct reader_share *s);
+/* Forget which facts are set: they are set again, and the reader has them until then. */
+void share_forget(struct share_known *t);
+/*
+ * Answer questions for threads: reads /proc. False: there are more. Any thread of the owner, one at
+ * a time.
+ */
+bool share_answer(struct reader_share *s);
 
 /* A process as a reader has it, until another one is found. */
 struct share_found {
 	uint32_t slot, sequence; /* of the copy; sequence 0: none */
+	pid_t pid;
 	uint32_t process;
 	struct lang_process info;
 };
@@ -86,7 +92,7 @@ struct share_found {
 /* Find @pid. 1: it is to be read, @found is set; 0: it is not; -ENOENT: it is not set yet. */
 int share_find(const struct reader_share *s, pid_t pid, struct share_found *found);
 enum share_event share_event_of(const struct reader_share *s, uint64_t id);
-/* Return the inner id of a thread; -1: it will be known. */
-pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid);
+/* Return the inner id of a thread of incarnation @process; -1: it will be known. */
+pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t process);
 
 #endif

@@ -48,6 +48,8 @@
 /* Events of groups with counts in the samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
+/* Shortest time between two calls of the builder for a reader. */
+#define ASK_NS 10000000ULL
 /* Samples of interpreters in a tick before a reader is wished for. */
 #define LANGREADER_SAMPLES 3
 
@@ -99,6 +101,9 @@ static void ask_reader(struct sampler_thread *t, const struct sampler_thread_sta
 	if (reader && !langreader_has_questions(reader) &&
 	    !langreader_hangs(reader, time_now_ns(), &pid, &process))
 		return;
+	if (reader && t->now_ns - t->asked_ns < ASK_NS)
+		return;
+	t->asked_ns = t->now_ns;
 	if (!reader && (stats->samples.lang_none[LANG_NONE_NO_READER] < LANGREADER_SAMPLES ||
 			atomic_exchange_explicit(&t->wish, true, memory_order_relaxed)))
 		return;
@@ -184,6 +189,8 @@ static void run_batch(struct sampler_thread *t, bool last)
 		}
 	}
 	ring_end(ring);
+	for (uint64_t bad = ring_take_bad(ring); bad; bad--)
+		pipeline_bad_record(&stats->samples);
 	if (last)
 		sampler_thread_again(t, stats, true);
 	ask_room(t);

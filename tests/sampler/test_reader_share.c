@@ -129,26 +129,48 @@ TEST(test_threads, .setup_func = set_up, .teardown_func = tear_down)
 	print_message("%u of %u states were seen\n", nr, ROUNDS);
 }
 
+/* Facts that were forgotten are set again; the reader has them until then. */
+TEST(test_forget, .setup_func = set_up, .teardown_func = tear_down)
+{
+	struct share_found found = { .sequence = 0 };
+	struct lang_process info = made(5);
+
+	(void)state;
+	share_set_process(&known, 100, 1, &info);
+	share_forget(&known);
+	check(100, 1, 5, &found);
+	assert_false(share_knows(&known, 100, 1, true));
+	share_set_process(&known, 100, 1, NULL);
+	assert_int_equal(share_find(share, 100, &found), 0);
+}
+
 /* Threads of a large pool keep their answers: no question is put twice. */
 TEST(test_inner, .setup_func = set_up, .teardown_func = tear_down)
 {
 	const pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
+	const pid_t other = (1 << 22) - 1;
 	uint32_t nr;
 
 	(void)state;
-	assert_int_equal(share_inner(share, pid, tid), -1);
-	assert_int_equal(share_inner(share, pid, tid), -1);
+	assert_int_equal(share_inner(share, pid, tid, 5), -1);
+	assert_int_equal(share_inner(share, pid, tid, 5), -1);
 	assert_int_equal(atomic_load(&share->nr_questions), 1);
-	share_answer(share);
-	assert_true(share_inner(share, pid, tid) > 0);
+	assert_true(share_answer(share));
+	assert_true(share_inner(share, pid, tid, 5) > 0);
+	/* The id may be another one's in the next incarnation. */
+	assert_int_equal(share_inner(share, pid, tid, 6), -1);
 	/* Of a thread that is not there, the id that is known. */
 	for (pid_t i = 1; i <= 200; i++)
-		assert_int_equal(share_inner(share, 1 << 22, i), -1);
-	share_answer(share);
+		assert_int_equal(share_inner(share, other, i, 5), -1);
+	/* Some at a time. */
+	assert_false(share_answer(share));
+	for (int i = 0; i < 5; i++)
+		share_answer(share);
+	assert_true(share_answer(share));
 	nr = atomic_load(&share->nr_questions);
 	for (int round = 0; round < 3; round++)
 		for (pid_t i = 1; i <= 200; i++)
-			assert_int_equal(share_inner(share, 1 << 22, i), i);
+			assert_int_equal(share_inner(share, other, i, 5), i);
 	assert_int_equal(atomic_load(&share->nr_questions), nr);
 }
 
