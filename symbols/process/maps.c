@@ -304,11 +304,8 @@ struct space_edit *maps_draft(struct maps *m, struct process *p)
 	if (!p->edit)
 		p->edit = space_edit_new(atomic_load_explicit(&p->space, memory_order_relaxed),
 					 &m->spaces);
-	if (p->edit && !p->dirty) {
-		p->dirty = true;
-		p->next_dirty = m->dirty;
-		m->dirty = p;
-	}
+	if (p->edit)
+		process_mark_dirty(p, &m->dirty);
 	return p->edit;
 }
 
@@ -349,9 +346,7 @@ void maps_freeze_all(struct maps *m)
 	while (m->dirty) {
 		struct process *p = m->dirty;
 
-		assert(p->dirty);
-		m->dirty = p->next_dirty;
-		p->dirty = false;
+		process_mark_clean(p);
 		maps_freeze(m, p);
 	}
 	while (m->nr_held)

@@ -168,14 +168,36 @@ static void free_thread(struct reclaim *head)
 	free(th);
 }
 
+void process_mark_dirty(struct process *p, struct process **list)
+{
+	if (p->prev_dirty)
+		return;
+	p->next_dirty = *list;
+	p->prev_dirty = list;
+	if (*list)
+		(*list)->prev_dirty = &p->next_dirty;
+	*list = p;
+}
+
+void process_mark_clean(struct process *p)
+{
+	if (!p->prev_dirty)
+		return;
+	*p->prev_dirty = p->next_dirty;
+	if (p->next_dirty)
+		p->next_dirty->prev_dirty = p->prev_dirty;
+	p->prev_dirty = NULL;
+}
+
 /* Take @p out of its chain; readers at it find the rest. */
 static void drop_process(struct processes *t, struct process *p)
 {
 	_Atomic(struct process *) *link = &t->processes[bucket(t, p->pid)];
 	struct process *q;
 
-	assert(p->doomed.is_doomed && !p->threads && !p->dirty);
+	assert(p->doomed.is_doomed && !p->threads);
 	undoom(t, &p->doomed);
+	process_mark_clean(p);
 	while ((q = atomic_load_explicit(link, memory_order_relaxed)) != p)
 		link = &q->next;
 	atomic_store_explicit(link, atomic_load_explicit(&p->next, memory_order_relaxed),
@@ -244,9 +266,7 @@ void process_insert(struct processes *t, struct process *p)
 		else /* arrived late: it has a successor */
 			next_ns = MIN(next_ns, q->birth_ns);
 		nr++;
-		/* One with a draft leaves later. */
-		if (q->doomed.is_doomed && !q->dirty &&
-		    (!oldest || q->birth_ns <= oldest->birth_ns))
+		if (q->doomed.is_doomed && (!oldest || q->birth_ns <= oldest->birth_ns))
 			oldest = q;
 	}
 	if (next_ns != UINT64_MAX)

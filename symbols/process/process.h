@@ -74,11 +74,11 @@ struct process {
 	/* W: files of interpreters; .object NULL: none, else with a reference. A program and its
 	 * library. */
 	struct mapping interpreters[2];
-	struct doomed doomed;		/* W */
-	uint64_t death_ns;		/* W; UINT64_MAX: alive */
-	struct space_edit *edit;	/* W: the next space, NULL: unchanged */
-	struct process *next_dirty;	/* W */
-	bool dirty;			/* W: in the list of dirty processes */
+	struct doomed doomed;	 /* W */
+	uint64_t death_ns;	 /* W; UINT64_MAX: alive */
+	struct space_edit *edit; /* W: the next space, NULL: unchanged */
+	/* W: in the list of dirty processes; prev_dirty NULL: not in it. */
+	struct process *next_dirty, **prev_dirty;
 	struct process_thread *threads; /* W: its live threads */
 };
 
@@ -116,6 +116,10 @@ void processes_init(struct processes *t);
  * one that is known replaces its oldest.
  */
 void processes_limit(struct processes *t, uint32_t max_nodes);
+/* Put @p into a list of dirty processes, once. One that is dropped leaves the list. */
+void process_mark_dirty(struct process *p, struct process **list);
+/* Take @p out of that list. */
+void process_mark_clean(struct process *p);
 /* Free all immediately; no readers may be left. Spaces go through space_put(). */
 void processes_fini(struct processes *t);
 /* Free nodes doomed before @before_ns. */

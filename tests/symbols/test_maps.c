@@ -348,6 +348,28 @@ TEST(test_recorded_limit, setup, teardown)
 	assert_true(stats.nr_processes <= 1 << 18);
 }
 
+/* Programs of one process that map files, without a sample between them, leave as others do. */
+TEST(test_recorded_programs, setup, teardown)
+{
+	const uint64_t nr = 40000, begin_ns = yardstick_cpu_ns();
+	struct maps_stats stats;
+
+	maps_no_proc(maps);
+	for (uint64_t i = 1; i <= nr; i++)
+		exec_step(10 * i);
+	publish(10 * nr + 5);
+	print_message("%u programs: %u ms\n", (unsigned int)nr,
+		      (unsigned int)((yardstick_cpu_ns() - begin_ns) / 1000000));
+	assert_true(yardstick_within(begin_ns, 1000));
+	/* A thread each, and the idle task. */
+	assert_in_range(maps->procs.nr_nodes, 2, 2 * INCARNATIONS_MAX + 2);
+	assert_string_equal(name_at(LOOPER, 0x400000, 10 * nr + 1), "loop");
+	assert_int_not_equal(looper_process(10 * nr), looper_process(10 * nr - 10));
+	maps_stats(maps, &stats);
+	assert_int_equal(stats.nr_programs_dropped, nr - INCARNATIONS_MAX);
+	assert_in_range(stats.nr_spaces, 1, INCARNATIONS_MAX + 2);
+}
+
 /* Some renames are all kept; of many the latest is, and one every 10 ms. */
 TEST(test_names_kept, setup, teardown)
 {
