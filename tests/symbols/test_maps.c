@@ -348,6 +348,44 @@ TEST(test_recorded_limit, setup, teardown)
 	assert_true(stats.nr_processes <= 1 << 18);
 }
 
+#define FORKED 600000
+
+/* Fork children of process 1 in a recording, or threads. */
+static void fork_recorded(bool threads)
+{
+	maps_no_proc(maps);
+	tell_exec(1, "init", 100);
+	for (pid_t id = 2; id <= FORKED; id++) {
+		maps_on_fork(maps, threads ? 1 : id, 1, id, 1, 110);
+		if (id % 1000 == 0)
+			publish(200);
+	}
+}
+
+/* Processes that are only forked count as well, and so do their threads. */
+TEST(test_recorded_forks, setup, teardown)
+{
+	struct maps_stats stats;
+
+	fork_recorded(false);
+	maps_stats(maps, &stats);
+	assert_in_range(maps->procs.nr_nodes, 1 << 18, 1 << 19);
+	assert_in_range(stats.nr_processes, 1 << 17, 1 << 18);
+	assert_string_equal(task_of(5, 5, 200)->comm.str, "init");
+	assert_string_equal(name_at(5, 0x400000, 200), "init");
+	assert_false(find(FORKED, FORKED, 200).process);
+	assert_true(find(FORKED, FORKED, 200).full);
+}
+
+/* Of too many threads of one process, the last ones are shown as its first. */
+TEST(test_recorded_threads, setup, teardown)
+{
+	fork_recorded(true);
+	assert_in_range(maps->procs.nr_nodes, 1 << 18, 1 << 19);
+	assert_int_equal(task_of(1, 5, 200)->tid, 5);
+	assert_int_equal(task_of(1, FORKED, 200)->tid, 1);
+}
+
 /* Programs of one process that map files, without a sample between them, leave as others do. */
 TEST(test_recorded_programs, setup, teardown)
 {
