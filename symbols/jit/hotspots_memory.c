@@ -19,7 +19,8 @@ static size_t memory_of(struct hotspots_entry *e)
 	return sizeof(*e) + e->code_memory + jitcode_memory(e->code) + jitcode_memory(e->methods) +
 	       (e->map ? codemap_memory(e->map) : 0) + e->nr_ranges * sizeof(*e->ranges) +
 	       e->max_calls * sizeof(*e->calls) + (e->nr_found ? e->found_memory : 0) +
-	       e->recorded_size;
+	       e->max_recorded * sizeof(*e->recorded) + e->recorded_size +
+	       e->max_methods * sizeof(*e->reading->methods) + e->methods_size;
 }
 
 void hotspots_count(struct hotspots *h, struct hotspots_entry *e)

@@ -58,7 +58,7 @@ struct hotspots_entry {
 	/* Of a replay: */
 	struct hotspot_job_chain *recorded; /* the first nr_sorted ones are sorted */
 	uint32_t nr_recorded, max_recorded, nr_settled, nr_sorted;
-	uint64_t recorded_size;			 /* in bytes */
+	uint64_t recorded_size, methods_size;	 /* in bytes: frames; names that are not settled */
 	uint32_t max_blobs, max_methods;	 /* in the reading */
 	uint64_t nr_taken;			 /* records */
 	int64_t spent_inserting, spent_settling; /* see hotspots_replay.c */

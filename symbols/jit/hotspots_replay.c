@@ -25,8 +25,6 @@
 #define CHAINS_MAX     (1U << 20)
 #define CHAIN_SIZE_MAX (256ULL << 20)
 
-#define COUNT_EACH 64U /* records: then the bytes of the JVM are counted again */
-
 /* Spend @cost of the budget after @records. False: too little is left. */
 static bool spend(int64_t *spent, uint64_t records, uint64_t cost)
 {
@@ -83,13 +81,13 @@ static void take_blob(struct hotspots *h, struct hotspots_entry *e, const struct
 	vm->memory += hotspot_blob_memory(b);
 }
 
-static void take_method(struct hotspots_entry *e, const struct hotspots_kept *k, const char *name,
-			size_t size)
+static void take_method(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
+			const char *name, size_t size)
 {
 	struct hotspot_job *r = e->reading;
 
 	/* The list ends with each settling. */
-	if (jitcode_nr(e->methods) + r->nr_methods >= HOTSPOTS_METHODS_MAX ||
+	if (jitcode_nr(e->methods) + r->nr_methods >= HOTSPOTS_METHODS_MAX || is_full(h) ||
 	    !array_reserve(&r->methods, &e->max_methods, r->nr_methods + 1ull)) {
 		e->left_out = true;
 		return;
@@ -100,6 +98,7 @@ static void take_method(struct hotspots_entry *e, const struct hotspots_kept *k,
 		.code_size = k->bytecodes_size,
 		.name = strndup(name, size),
 	};
+	e->methods_size += size + 1;
 }
 
 static void take_chain(struct hotspots *h, struct hotspots_entry *e, const struct hotspots_kept *k,
@@ -143,13 +142,13 @@ void hotspots_replay(struct hotspots *h, const struct object *memory, const stru
 		take_blob(h, e, k, text->name, text->name_size);
 		break;
 	case HOTSPOTS_KEPT_METHOD:
-		take_method(e, k, text->name, text->name_size);
+		take_method(h, e, k, text->name, text->name_size);
 		break;
 	default:
 		take_chain(h, e, k, text);
 	}
-	if (e->nr_taken % COUNT_EACH == 0)
-		hotspots_count(h, e);
+	/* There may be many JVMs with one record each. */
+	hotspots_count(h, e);
 }
 
 static int by_place(const void *a, const void *b)
@@ -179,6 +178,7 @@ static void settle(struct hotspots *h, struct hotspots_entry *e, uint64_t time_n
 	hotspots_take_code(h, e, time_ns);
 	hotspot_job_forget(e->reading);
 	e->max_methods = 0;
+	e->methods_size = 0;
 	for (uint32_t k = 0; k < vm->nr_blobs; k++)
 		vm->blobs[k].fresh = false;
 	hotspots_count(h, e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* hotspots: sampled JVMs while they run and after their end; their code in recordings. */
+/* hotspots: sampled JVMs while they run and after their end. */
 #include "tests/prelude.h"
 
 #include <dirent.h>
@@ -10,11 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/jit/hotspots.h"
-#include "symbols/jit/hotspots_private.h"
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/code_log.h"
 #include "symbols/lang/lang.h"
+#include "tests/symbols/hotspots_made.h"
 
 static int count_descriptors(void)
 {
@@ -26,25 +25,6 @@ static int count_descriptors(void)
 		nr++;
 	closedir(dir);
 	return nr;
-}
-
-static void open_table(struct hotspots *h)
-{
-	struct objects *objects;
-
-	assert_int_equal(objects_new(&objects), 0);
-	hotspots_init(h, objects);
-	assert_int_equal(maps_new(&h->maps, objects, 64), 0);
-}
-
-static void close_table(struct hotspots *h)
-{
-	struct objects *objects = h->objects;
-	struct maps *maps = h->maps;
-
-	hotspots_fini(h);
-	maps_free(maps);
-	objects_free(objects);
 }
 
 /* A child with code that was sampled, and its entry; read once. */
@@ -152,28 +132,6 @@ TEST(test_room)
 	log = h.log;
 	close_table(&h);
 	code_log_free(log);
-}
-
-/* Add a process of @uid, with code that was just read. */
-static struct hotspots_entry *add_read(struct hotspots *h, uint64_t owner, uint32_t uid)
-{
-	const struct object_identity id = { .kind = OBJECT_ANON, .owner = owner };
-	struct object *o = objects_intern(h->objects, &id, "//anon", 6, getpid(), 4096, 8192);
-	struct hotspots_entry *e = hotspots_add_entry(h, o);
-
-	assert_non_null(e);
-	e->uid = uid;
-	e->runs = true;
-	e->scanned_ns = 1;
-	atomic_store(&e->reading->job.state, JOB_DONE);
-	return e;
-}
-
-static const char *reason_of(const struct hotspots *h, const struct hotspots_entry *e)
-{
-	const char *reason = atomic_load(&objects_at(h->objects, e->object)->reason);
-
-	return reason ? reason : "";
 }
 
 #define SECOND 1000000000ULL
@@ -373,31 +331,6 @@ TEST(test_memory_of_all)
 	close_table(&h);
 }
 
-/* Fill the code of @e with @nr new methods that have names of @size bytes. */
-static void make_code(struct hotspots_entry *e, uint32_t nr, uint32_t size, uint32_t version)
-{
-	struct hotspot *vm = &e->reading->vm;
-
-	hotspot_forget_code(vm);
-	vm->blobs = calloc(nr, sizeof(*vm->blobs));
-	vm->nr_blobs = nr;
-	for (uint32_t i = 0; i < nr; i++) {
-		struct hotspot_blob *b = &vm->blobs[i];
-
-		*b = (struct hotspot_blob){ .start = (1ULL << 30) + i * 4096,
-					    .end = (1ULL << 30) + i * 4096 + 2048,
-					    .compile_id = version * nr + i,
-					    .kind = HOTSPOT_COMPILED,
-					    .fresh = true,
-					    .name = malloc(size + 1),
-					    .name_size = (uint16_t)size };
-		memset(b->name, 'x', size);
-		b->name[size] = '\0';
-		b->name[snprintf(b->name, size, "%u", i)] = 'x';
-		vm->memory += hotspot_blob_memory(b);
-	}
-}
-
 /* A large JVM is below the limit of one process; one that invents names is not, and it says so. */
 TEST(test_memory_of_one)
 {
@@ -490,72 +423,6 @@ TEST(test_kept)
 	assert_null(hotspots_kept_frames(&text, &kept));
 	assert_false(code_log_next(k.log, &last, &copy));
 	code_log_free(k.log);
-}
-
-/* Make a JVM of a recording; @h is empty. */
-static struct object *begin_replay(struct hotspots *h)
-{
-	const struct object_identity id = { .kind = OBJECT_ANON, .owner = 1 };
-
-	open_table(h);
-	h->recorded = true;
-	return objects_intern(h->objects, &id, "//anon", 6, 1, 4096, 1ULL << 40);
-}
-
-/* A sample behind each record of code, or code at falling addresses: not quadratic. */
-TEST(test_replay_work)
-{
-	enum { NR = 20000 };
-	const struct code_text text = { .name = "f", .name_size = 1 };
-	uint64_t work = 0;
-	struct hotspots h;
-	struct object *memory = begin_replay(&h);
-	struct hotspots_entry *e;
-
-	for (uint32_t i = 0; i < NR; i++) {
-		struct hotspots_kept k = { .kind = HOTSPOTS_KEPT_CODE };
-
-		k.start = (1ULL << 30) - i * 64ULL;
-		k.end = k.start + 32;
-		k.code_kind = HOTSPOT_COMPILED;
-		hotspots_replay(&h, memory, &text, &k);
-		if (hotspots_settle(&h, i))
-			work += i + 1;
-	}
-	e = hotspots_find_entry(&h, memory);
-	assert_int_equal(e->reading->vm.nr_blobs, NR);
-	assert_false(e->left_out);
-	print_message("%u records, %u blobs visited\n", NR, (unsigned int)work);
-	assert_in_range(work, NR, (32U << 20) + NR * 2048U);
-	close_table(&h);
-}
-
-/* Chains are found in the order of their places; too many are left out, with a reason. */
-TEST(test_replay_chains)
-{
-	enum { NR = 20000 };
-	static uint8_t table[CODES_TABLE_MAX];
-	const struct code_text text = { .table = table, .table_size = sizeof(table) };
-	struct hotspots h;
-	struct object *memory = begin_replay(&h);
-	struct hotspots_entry *e;
-
-	for (uint32_t i = 0; i < NR; i++) {
-		struct hotspots_kept k = { .kind = HOTSPOTS_KEPT_CHAIN, .nr = 1 };
-
-		k.start = 4096 + (NR - i) * 64ULL;
-		hotspots_replay(&h, memory, &text, &k);
-		assert_true(hotspots_settle(&h, i));
-	}
-	e = hotspots_find_entry(&h, memory);
-	assert_in_range(e->nr_recorded * sizeof(table), 200U << 20, 256U << 20);
-	assert_non_null(atomic_load(&memory->reason));
-	hotspots_find_recorded(e, 0, 4096 + NR * 64ULL, 77);
-	hotspots_find_recorded(e, 0, 4096 + (NR - 1) * 64ULL, 78);
-	hotspots_find_recorded(e, 0, 4096, 79);
-	assert_int_equal(e->nr_found, 2);
-	assert_int_equal(e->found[1].place, 78);
-	close_table(&h);
 }
 
 int main(void)

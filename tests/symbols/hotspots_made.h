@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tables of sampled JVMs, for tests: entries that look as if they had been read. */
+#ifndef TESTS_SYMBOLS_HOTSPOTS_MADE_H
+#define TESTS_SYMBOLS_HOTSPOTS_MADE_H
+
+#include <unistd.h>
+
+#include "symbols/jit/hotspots.h"
+#include "symbols/jit/hotspots_private.h"
+
+static inline void open_table(struct hotspots *h)
+{
+	struct objects *objects;
+
+	assert_int_equal(objects_new(&objects), 0);
+	hotspots_init(h, objects);
+	assert_int_equal(maps_new(&h->maps, objects, 64), 0);
+}
+
+static inline void close_table(struct hotspots *h)
+{
+	struct objects *objects = h->objects;
+	struct maps *maps = h->maps;
+
+	hotspots_fini(h);
+	maps_free(maps);
+	objects_free(objects);
+}
+
+/* Add a process of @uid, with code that was just read. */
+static inline struct hotspots_entry *add_read(struct hotspots *h, uint64_t owner, uint32_t uid)
+{
+	const struct object_identity id = { .kind = OBJECT_ANON, .owner = owner };
+	struct object *o = objects_intern(h->objects, &id, "//anon", 6, getpid(), 4096, 8192);
+	struct hotspots_entry *e = hotspots_add_entry(h, o);
+
+	assert_non_null(e);
+	e->uid = uid;
+	e->runs = true;
+	e->scanned_ns = 1;
+	atomic_store(&e->reading->job.state, JOB_DONE);
+	return e;
+}
+
+static inline const char *reason_of(const struct hotspots *h, const struct hotspots_entry *e)
+{
+	const char *reason = atomic_load(&objects_at(h->objects, e->object)->reason);
+
+	return reason ? reason : "";
+}
+
+/* Fill the code of @e with @nr new methods that have names of @size bytes. */
+static inline void make_code(struct hotspots_entry *e, uint32_t nr, uint32_t size, uint32_t version)
+{
+	struct hotspot *vm = &e->reading->vm;
+
+	hotspot_forget_code(vm);
+	vm->blobs = calloc(nr, sizeof(*vm->blobs));
+	vm->nr_blobs = nr;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct hotspot_blob *b = &vm->blobs[i];
+
+		*b = (struct hotspot_blob){ .start = (1ULL << 30) + i * 4096,
+					    .end = (1ULL << 30) + i * 4096 + 2048,
+					    .compile_id = version * nr + i,
+					    .kind = HOTSPOT_COMPILED,
+					    .fresh = true,
+					    .name = malloc(size + 1),
+					    .name_size = (uint16_t)size };
+		memset(b->name, 'x', size);
+		b->name[size] = '\0';
+		b->name[snprintf(b->name, size, "%u", i)] = 'x';
+		vm->memory += hotspot_blob_memory(b);
+	}
+}
+
+#endif
