@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "symbols/jit/hotspot_wire.h"
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/code_log.h"
 #include "symbols/lang/lang.h"
@@ -365,6 +366,105 @@ TEST(test_memory_of_one)
 	assert_in_range(jitcode_memory(e->code), 1 << 20, HOTSPOTS_NAMES_MEMORY + (1 << 20));
 	assert_in_range(e->memory, 1 << 20, 96 << 20);
 	assert_int_equal(atomic_load(&h.memory), e->memory);
+	close_table(&h);
+}
+
+/* Return address @i of the code that make_code() makes. */
+static uint64_t address_in_code(uint32_t i)
+{
+	return (1ULL << 30) + i / 2048 * 4096 + i % 2048;
+}
+
+/* Make a JVM with code at the first @nr addresses. */
+static struct hotspots_entry *open_with_code(struct hotspots *h, uint32_t nr)
+{
+	struct hotspots_entry *e;
+
+	open_table(h);
+	e = add_read(h, 1, 1000);
+	e->runs = false;
+	make_code(e, nr / 2048 + 1, 60, 1);
+	hotspots_take_code(h, e, 1);
+	return e;
+}
+
+/* A worker refuses a job with more chains, and then all of its names are missing. */
+TEST(test_chains_wanted)
+{
+	const uint32_t nr = HOTSPOT_WANTS_MAX + 1000;
+	const int event = eventfd(0, EFD_CLOEXEC);
+	struct hotspots h;
+	struct hotspots_entry *e = open_with_code(&h, nr);
+	const struct object *memory = objects_at(h.objects, e->object);
+
+	(void)state;
+	assert_int_equal(helpers_new(&h.helpers, event), 0);
+	for (uint32_t i = 0; i < nr; i++)
+		hotspots_want_chain(&h, memory, address_in_code(i), i);
+	assert_int_equal(e->nr_chains, HOTSPOT_WANTS_MAX);
+	assert_int_equal(helpers_free(h.helpers, time_now_ns() + 10 * SECOND), 0);
+	close_table(&h);
+	close(event);
+}
+
+/* Read @nr chains with the longest names; returns how many were kept. */
+static uint32_t read_long_chains(struct hotspot_job *r, uint32_t nr)
+{
+	uint32_t nr_kept = 0;
+
+	r->chains = calloc(nr, sizeof(*r->chains));
+	r->nr_chains = nr;
+	assert_int_equal(hotspot_job_begin_chains(r), 0);
+	for (uint32_t i = 0; i < HOTSPOT_FRAMES_MAX; i++) {
+		memset(r->frames[i].name, 'x', sizeof(r->frames[i].name) - 1);
+		memset(r->frames[i].file, 'y', sizeof(r->frames[i].file) - 1);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		r->chains[i].addr = address_in_code(i);
+		hotspot_job_add_chain(r, &r->chains[i], HOTSPOT_FRAMES_MAX, true);
+		nr_kept += r->chains[i].nr != 0;
+	}
+	return nr_kept;
+}
+
+/* The chains of one reading have a limit of bytes, and are counted until they are handed out. */
+TEST(test_chains_memory)
+{
+	const uint32_t nr = 1000, each = HOTSPOT_FRAMES_MAX * (HOTSPOT_NAME_MAX + 64);
+	struct hotspots h;
+	struct hotspots_entry *e = open_with_code(&h, nr);
+	struct hotspots_chain chain;
+	uint32_t nr_kept = read_long_chains(e->reading, nr), nr_taken = 0;
+	size_t before;
+
+	(void)state;
+	assert_in_range(nr_kept * each, 7 << 20, 8 << 20);
+	hotspots_count(&h, e);
+	before = e->memory;
+	hotspots_keep_chains(e, e->reading);
+	hotspots_count(&h, e);
+	assert_in_range(e->memory - before, nr_kept * each, 9 << 20);
+	assert_int_equal(atomic_load(&h.memory), e->memory);
+	while (hotspots_take_chain(&h, &chain))
+		nr_taken++;
+	assert_int_equal(nr_taken, nr_kept);
+	hotspots_count(&h, e);
+	assert_in_range(e->memory - before, 0, 64 << 10); /* calls that they describe */
+	close_table(&h);
+}
+
+/* A JVM with more calls that its code describes: the first ones are known. */
+TEST(test_calls)
+{
+	const uint32_t nr = HOTSPOTS_CALLS_MAX + 1000;
+	struct hotspots h;
+	struct hotspots_entry *e = open_with_code(&h, nr);
+
+	(void)state;
+	for (uint32_t i = 0; i < nr; i++)
+		hotspots_take_call(e, address_in_code(i));
+	assert_int_equal(e->nr_calls, HOTSPOTS_CALLS_MAX);
+	assert_int_equal(e->calls[e->nr_calls - 1].pc, address_in_code(HOTSPOTS_CALLS_MAX - 1));
 	close_table(&h);
 }
 
