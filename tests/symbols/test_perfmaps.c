@@ -343,6 +343,66 @@ TEST(test_many, setup, teardown)
 	assert_at(f, 0x1000, "one");
 }
 
+#define LARGE 1500000 /* entries: 48 bytes each, and a byte of name */
+
+/* Write a large map of process @pid, as its user @uid. */
+static void write_large(const char *path, uid_t uid)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	for (unsigned int i = 0; i < LARGE; i++)
+		fprintf(file, "%x 1 f\n", 0x1000 + i * 2);
+	assert_int_equal(fclose(file), 0);
+	if (uid)
+		assert_int_equal(chown(path, uid, uid), 0);
+}
+
+/* Read a large map of a new process of @uid, and return its memory; it ends with the test. */
+static struct object *read_large(struct fixture *f, uid_t uid, pid_t *pid)
+{
+	char path[64];
+
+	*pid = sleeper(uid);
+	while (!has_uid(*pid, uid ? uid : getuid()))
+		usleep(1000);
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", *pid);
+	unlink(path);
+	write_large(path, uid);
+	f->object = memory_of(f, *pid);
+	assert_at(f, 0x10, NULL);
+	unlink(path);
+	return f->object;
+}
+
+/* One user may take three quarters of the bytes: the maps of others are read nevertheless. */
+TEST(test_memory_of_user, setup, teardown)
+{
+	const size_t share = JITREADS_USER(PERFMAPS_MEMORY_MAX);
+	struct fixture *f = *state;
+	pid_t pids[4] = { 0 };
+
+	for (int i = 0; i < 3; i++) {
+		read_large(f, 0, &pids[i]);
+		assert_at(f, 0x1000, i < 2 ? "f" : NULL);
+	}
+	assert_why(f->object, "perf maps take too much memory");
+	print_message("%lu of %zu bytes\n", atomic_load(&f->maps.memory), share);
+	/* The third one is refused because of its user: there is memory for it. */
+	assert_in_range(atomic_load(&f->maps.memory), share / 3 * 2, share);
+	assert_in_range(atomic_load(&f->maps.memory) / 2 * 3, share + 1, PERFMAPS_MEMORY_MAX);
+	if (!geteuid()) {
+		read_large(f, 12345, &pids[3]);
+		assert_at(f, 0x1000, "f");
+		assert_in_range(atomic_load(&f->maps.memory), share + 1, PERFMAPS_MEMORY_MAX);
+		end_sleeper(pids[3]);
+	}
+	for (int i = 0; i < 3; i++)
+		end_sleeper(pids[i]);
+	if (geteuid())
+		skip_test("not permitted: root only");
+}
+
 /* Half of a table is for other users than the one with the most processes. */
 TEST(test_oldest)
 {
