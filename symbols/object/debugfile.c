@@ -21,7 +21,6 @@
 #define DEBUG_SIZE_MAX (8ULL << 30)
 #define PATH_SIZE_MAX  4096U
 #define SUMS_MAX       256U
-#define SUM_TIME_NS    20000000000ULL /* a longer one hangs, or its file is not used */
 
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size)
 {
@@ -215,9 +214,9 @@ static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
 
 /*
  * Take the sum of the file from the list, else begin it: *@since_ns is not 0 then. -EAGAIN: another
- * one is computed, and does not hang.
+ * one is computed, for less than @time_ns.
  */
-static int begin_sum(struct sum *s, uint64_t *since_ns)
+static int begin_sum(struct sum *s, uint64_t time_ns, uint64_t *since_ns)
 {
 	uint64_t now = time_now_ns();
 	int rc = 0;
@@ -231,7 +230,7 @@ static int begin_sum(struct sum *s, uint64_t *since_ns)
 			return 0;
 		}
 	}
-	if (sums.since_ns && now - sums.since_ns < SUM_TIME_NS)
+	if (sums.since_ns && now - sums.since_ns < time_ns)
 		rc = -EAGAIN;
 	else
 		sums.since_ns = *since_ns = now;
@@ -272,18 +271,18 @@ static int sum_bytes(int fd, uint64_t size, struct watch *watch, uint64_t end_ns
 	return rc;
 }
 
-int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *out)
+int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, uint32_t *out)
 {
 	uint64_t since_ns;
 	struct sum s;
 	int rc = identify(&s, fd, size, watch);
 
 	if (!rc)
-		rc = begin_sum(&s, &since_ns);
+		rc = begin_sum(&s, time_ns, &since_ns);
 	if (rc)
 		return rc;
 	if (since_ns) {
-		s.rc = sum_bytes(fd, size, watch, since_ns + SUM_TIME_NS, &s.crc);
+		s.rc = sum_bytes(fd, size, watch, since_ns + time_ns, &s.crc);
 		end_sum(&s, since_ns);
 	}
 	*out = s.crc;

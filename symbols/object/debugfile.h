@@ -15,6 +15,7 @@
 #include "symbols/object/elffile.h"
 
 #define DEBUGFILE_CRC_MAX  (1ULL << 30) /* largest file with a CRC check */
+#define DEBUGFILE_CRC_NS   20000000000ULL
 #define DEBUGFILE_LINK_MAX 512U
 
 /* The names that an object gives its debug file. */
@@ -43,8 +44,10 @@ enum debugfile_match debugfile_match(const struct elffile *object, const struct 
 /*
  * Compute the CRC-32 of .gnu_debuglink of a file of @size bytes, or take the one that a call before
  * has computed. 0; -EAGAIN while another file is read; -ETIME, -ECANCELED or another error.
+ * @time_ns: DEBUGFILE_CRC_NS. A longer one is ended, and its file is not used; one that hangs does
+ * not hold up others for more.
  */
-int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint32_t *crc);
+int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, uint32_t *crc);
 
 /* Write the path for a build-id into @buf; false if the build-id is too short. */
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size);

@@ -73,7 +73,8 @@ static bool has_crc(struct elfcage *c, const struct foreign_file *file, uint32_t
 	uint32_t crc;
 	int rc;
 
-	while ((rc = debugfile_crc(file->fd, file->size, c->watch, &crc)) == -EAGAIN &&
+	while ((rc = debugfile_crc(file->fd, file->size, c->watch, DEBUGFILE_CRC_NS, &crc)) ==
+		       -EAGAIN &&
 	       time_now_ns() < end_ns)
 		usleep(20000);
 	return !rc && crc == wanted;

@@ -79,7 +79,7 @@ static bool is_from_debug_file(const struct image *image)
 static int compare_crc(struct reading *r, int fd, uint64_t size, struct cage_answer *a)
 {
 	uint32_t crc;
-	int rc = debugfile_crc(fd, size, r->in->watch, &crc);
+	int rc = debugfile_crc(fd, size, r->in->watch, DEBUGFILE_CRC_NS, &crc);
 
 	if (rc == -EAGAIN)
 		return rc;

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -649,59 +648,6 @@ TEST(test_link_is_read_once)
 	assert_int_equal(try_link(root, NULL, "x.debug", other), 0);
 	unlink(path);
 	rmdir(root);
-}
-
-struct summing {
-	struct watch watch;
-	int fd, rc;
-};
-
-#define SUMMED_SIZE (1ULL << 40)
-
-static void *sum_large(void *arg)
-{
-	struct summing *s = arg;
-	uint32_t crc;
-
-	s->rc = debugfile_crc(s->fd, SUMMED_SIZE, &s->watch, &crc);
-	return NULL;
-}
-
-/* Begin a sum, try the one of file @fd beside it, and cancel the first. */
-static void begin_and_cancel(struct summing *s, int fd)
-{
-	pthread_t thread;
-	uint32_t crc;
-
-	atomic_store(&s->watch.cancel, false);
-	atomic_store(&s->watch.done, 0);
-	assert_int_equal(pthread_create(&thread, NULL, sum_large, s), 0);
-	for (int i = 0; i < 10000 && !atomic_load(&s->watch.done); i++)
-		usleep(1000);
-	assert_true(atomic_load(&s->watch.done));
-	assert_int_equal(debugfile_crc(fd, 9, NULL, &crc), -EAGAIN);
-	atomic_store(&s->watch.cancel, true);
-	pthread_join(thread, NULL);
-	assert_int_equal(s->rc, -ECANCELED);
-}
-
-/* Large files are summed one after another, and a sum can be cancelled: then it is not known. */
-TEST(test_sums)
-{
-	char path[] = "/tmp/test_sources.XXXXXX";
-	struct summing s = { .fd = memfd_create("large", MFD_CLOEXEC) };
-	int fd = mkstemp(path);
-	uint32_t crc;
-
-	assert_true(fd >= 0 && !unlink(path));
-	assert_int_equal(write(fd, "123456789", 9), 9);
-	assert_int_equal(ftruncate(s.fd, (off_t)SUMMED_SIZE), 0);
-	begin_and_cancel(&s, fd);
-	begin_and_cancel(&s, fd);
-	assert_int_equal(debugfile_crc(fd, 9, NULL, &crc), 0);
-	assert_int_equal(crc, 0xcbf43926);
-	close(fd);
-	close(s.fd);
 }
 
 /* ---- compressed tables ---- */
