@@ -78,10 +78,23 @@ for reader in $server $readers; do
 	within gone_too || wrong "process $reader is left behind"
 done
 
-# Without their server there is a message.
+# Readers that are killed again and again are not started for ever; the session goes on.
 live
 as_server() { server=$(pgrep -P "$last" -x proftop-readers); [ -n "$server" ]; }
 has_reader() { [ -n "$(pgrep -P "$server")" ]; }
+kill_all() {
+	for reader in $(pgrep -P "$server"); do kill -9 "$reader"; done
+	grep -q "readers of interpreters hang or are killed" "$TMP/live"
+}
+within as_server && within has_reader || wrong "no reader runs"
+within kill_all || wrong "no message about readers that are killed: $(tail -n 1 "$TMP/live" | cut -c 1-300)"
+sleep 1
+! has_reader || wrong "there are readers after it"
+kill -INT "$last"
+end_live 130
+
+# Without their server there is a message.
+live
 within as_server && within has_reader || wrong "no reader runs"
 kill -9 "$server"
 within grep -q "cannot start a reader of interpreters: .*functions are not shown" "$TMP/live" || wrong "no message without the server: $(tail -n 1 "$TMP/live" | cut -c 1-300)"
