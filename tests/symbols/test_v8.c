@@ -642,6 +642,26 @@ TEST(test_large_steps)
 	}
 }
 
+/* A table without room for more has no line from its last entry on: not the one before it. */
+TEST(test_full_table)
+{
+	uint8_t bytes[64];
+	struct v8_table t = { .bytes = bytes, .room = sizeof(bytes) };
+	struct v8_entry e = { .inlined = V8_NOT_INLINED };
+	uint32_t nr = 0;
+
+	assert_true(v8table_begin(&t, NULL, 0));
+	do {
+		e.at = 16 * ++nr;
+		e.line = nr;
+	} while (v8table_add(&t, &e));
+	assert_true(nr > 2 && t.size <= sizeof(bytes));
+	assert_true(v8table_find(bytes, t.size, 16 * nr - 1, &e));
+	assert_int_equal(e.line, nr - 1);
+	assert_true(v8table_find(bytes, t.size, 16 * nr + 1000, &e));
+	assert_int_equal(e.line, 0);
+}
+
 TEST(test_layout)
 {
 	struct v8_layout l = v8make_layout();

@@ -338,6 +338,35 @@ TEST(test_v8_table)
 	codes = NULL;
 }
 
+/* An inlined function that has no id: the others, as a guess. */
+TEST(test_v8_no_room)
+{
+	static const struct v8_inlined calls[] = { { CODE_NONE, 31, V8_NOT_INLINED },
+						   { 6, 32, 0 } };
+	uint8_t bytes[256];
+	struct v8_table t = { .bytes = bytes, .room = sizeof(bytes) };
+	const struct code_text text = { .name = "f",
+					.name_size = 1,
+					.file = "f",
+					.compiled = true,
+					.table = bytes,
+					.table_size = sizeof(bytes) };
+	const struct code_key key = { 1, 2, 3 };
+	uint32_t id;
+
+	memset(bytes, 0, sizeof(bytes));
+	assert_true(v8table_begin(&t, calls, 2));
+	assert_true(v8table_add(&t, &(struct v8_entry){ 0, 41, 1 }));
+	codes = codes_new();
+	id = codes_add(codes, &key, &text);
+	make_v8("cn");
+	make_v8_slot("0");
+	u.slot.frames[0].compiled[0] = (struct lang_compiled){ 0x6fff00, 0x200, id, true };
+	expect_v8("ga1", MERGE_GUESSED);
+	codes_free(codes);
+	codes = NULL;
+}
+
 TEST(test_v8_checks)
 {
 	make_v8("nccn");
