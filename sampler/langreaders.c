@@ -13,6 +13,7 @@
 
 #include "symbols/base/intern.h"
 #include "symbols/base/wake.h"
+#include "symbols/cage/cage_memory.h"
 
 /* A reader runs while more of its CPU's samples than this are of interpreters, in percent. */
 #define SHARE_ON  2
@@ -24,6 +25,10 @@
  */
 #define DEAD_MAX   20U
 #define FORGIVE_NS 60000000000ULL
+/* Readers of one program until it is barred: a busy machine may have stopped the first one. */
+#define STRIKES_MAX 3U
+/* After a reader that could not be started. */
+#define TRY_NS 1000000000ULL
 
 int langreaders_open(struct langreaders *r, struct codes *codes, uint32_t languages)
 {
@@ -57,25 +62,41 @@ static void go_online(bool was_online)
 		rcu_thread_online();
 }
 
-/* Return whether another reader may be killed. */
-static bool is_forgiven(struct langreaders *r)
+/* Return whether a reader may be started now. */
+static bool may_start(struct langreaders *r)
 {
 	uint64_t now_ns = time_now_ns();
 
 	for (; r->nr_dead && now_ns - r->forgiven_ns >= FORGIVE_NS; r->nr_dead--)
 		r->forgiven_ns += FORGIVE_NS;
-	return r->nr_dead < DEAD_MAX;
+	return r->nr_dead < DEAD_MAX && now_ns >= r->next_try_ns;
 }
 
 static void note_dead(struct langreaders *r, struct mailbox *mailbox)
 {
 	if (!r->nr_dead)
 		r->forgiven_ns = time_now_ns();
-	if (++r->nr_dead < DEAD_MAX || r->said_dead)
+	r->nr_dead = MIN(r->nr_dead + 1, DEAD_MAX);
+	if (r->nr_dead < DEAD_MAX || r->said_dead)
 		return;
 	r->said_dead = true;
 	mailbox_add(mailbox, "readers of interpreters hang or are killed: language frames are "
 			     "shown after a pause");
+}
+
+/* Return whether that was one reader of @process too many. */
+static bool strike(struct langreaders *r, uint32_t process)
+{
+	struct langreaders_strikes *s = NULL;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(r->strikes) && !s; i++)
+		if (r->strikes[i].process == process)
+			s = &r->strikes[i];
+	if (!s) {
+		s = &r->strikes[r->next_strike++ % ARRAY_SIZE(r->strikes)];
+		*s = (struct langreaders_strikes){ .process = process };
+	}
+	return ++s->nr >= STRIKES_MAX;
 }
 
 static void start(struct langreaders *r, struct counters *c, struct sampler_thread *t,
@@ -85,14 +106,16 @@ static void start(struct langreaders *r, struct counters *c, struct sampler_thre
 	bool online;
 	int rc;
 
-	if (!is_forgiven(r))
+	if (!may_start(r))
 		return;
 	/* The server may not answer. */
 	online = go_offline();
 	rc = langreader_start(&reader, r->shared, c, index, sampler_thread_kick_fd(t), &r->error);
 	go_online(online);
-	if (rc)
+	if (rc) {
+		r->next_try_ns = time_now_ns() + TRY_NS;
 		return;
+	}
 	sampler_thread_set_reader(t, reader);
 	r->nr++;
 	if (!counters_wake(c, index, true))
@@ -151,36 +174,48 @@ void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_
 	}
 	*quiet = 100.0 * (double)lang < SHARE_OFF * (double)taken || !taken ? (uint8_t)(*quiet + 1)
 									    : 0;
-	if (*quiet >= QUIET_MAX)
+	if (*quiet >= QUIET_MAX) {
 		stop(r, c, t, index, false);
+	} else if (langreader_is_spent(sampler_thread_reader(t), time_now_ns())) {
+		stop(r, c, t, index, false);
+		start(r, c, t, index);
+	}
 }
 
-/* Put another reader in the place of one that hangs, or was killed. */
-static void replace(struct langreaders *r, struct counters *c, struct sampler_thread *t,
+/*
+ * Put another reader in the place of one that hangs, or was killed. Return whether the process that
+ * it read was barred.
+ */
+static bool replace(struct langreaders *r, struct counters *c, struct sampler_thread *t,
 		    uint32_t index, struct mailbox *mailbox)
 {
 	const struct langreader *reader = sampler_thread_reader(t);
+	bool hangs, bars = false;
 	uint32_t process;
 	pid_t pid;
 
-	if (reader && langreader_hangs(reader, time_now_ns(), &pid, &process)) {
-		mailbox_add(mailbox,
-			    "reading the memory of pid %d hangs: its language frames are not shown",
-			    (int)pid);
-	} else if (reader && langreader_is_dead(reader, &pid, &process)) {
-		if (process)
-			mailbox_add(mailbox,
-				    "the reader of pid %d was killed: its language frames are not "
-				    "shown",
-				    (int)pid);
-	} else {
-		return;
+	if (!reader)
+		return false;
+	hangs = langreader_hangs(reader, time_now_ns(), &pid, &process);
+	if (!hangs && !langreader_is_dead(reader, &pid, &process))
+		return false;
+	/* One program may be read on all CPUs: that is one event. */
+	if (!process || !langreader_is_barred(r->shared, process)) {
+		bars = process && strike(r, process);
+		note_dead(r, mailbox);
 	}
-	note_dead(r, mailbox);
-	if (process)
+	if (bars) {
+		mailbox_add(mailbox,
+			    hangs ? "reading the memory of pid %d hangs: its language frames are "
+				    "not shown"
+				  : "the reader of pid %d was killed: its language frames are not "
+				    "shown",
+			    (int)pid);
 		langreader_bar(r->shared, process);
+	}
 	stop(r, c, t, index, true);
 	start(r, c, t, index);
+	return bars;
 }
 
 void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_thread **threads,
@@ -188,17 +223,19 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 		      struct mailbox *mailbox)
 {
 	bool found = nr_found != r->nr_found, described = nr_described != r->nr_described;
+	bool barred = false;
 
 	r->nr_found = nr_found;
 	r->nr_described = nr_described;
 	if (!r->shared)
 		return;
+	cage_memory_tidy();
 	for (uint32_t i = 0; i < nr_threads; i++) {
-		/* Relaxed: only the request itself counts. */
-		if ((sampler_thread_take_wish(threads[i]) || found) &&
+		/* Relaxed: only the request itself counts. A wish that is not taken stays. */
+		if (may_start(r) && (sampler_thread_take_wish(threads[i]) || found) &&
 		    !sampler_thread_reader(threads[i]))
 			start(r, c, threads[i], i);
-		replace(r, c, threads[i], i, mailbox);
+		barred |= replace(r, c, threads[i], i, mailbox);
 		if (r->error.text[0] && !r->said_error)
 			mailbox_add(mailbox, "%s: their functions are not shown", r->error.text);
 		r->said_error |= r->error.text[0] != '\0';
@@ -214,6 +251,8 @@ void langreaders_look(struct langreaders *r, struct counters *c, struct sampler_
 					     "(cap_sys_nice): more of their frames are guesses");
 		}
 	}
+	for (uint32_t i = 0; i < nr_threads && barred; i++)
+		sampler_thread_note_barred(threads[i]);
 }
 
 void langreaders_stop(struct langreaders *r, struct counters *c, struct sampler_thread **threads,

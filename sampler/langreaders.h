@@ -15,6 +15,11 @@
 #include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/sampler_thread.h"
 
+/* Readers that incarnation @process of a program was read by when they hung, or were killed. */
+struct langreaders_strikes {
+	uint32_t process, nr;
+};
+
 struct langreaders {
 	struct langreader_shared *shared; /* NULL: frames of interpreters are not wanted */
 	uint32_t nr;			  /* that run */
@@ -22,7 +27,10 @@ struct langreaders {
 	uint32_t nr_described;		  /* that readers know */
 	uint8_t *quiet;			  /* by CPU: ticks in a row with hardly an interpreter */
 	uint32_t nr_quiet;
-	uint32_t nr_dead;     /* that were killed, or hung */
+	struct langreaders_strikes strikes[LANGREADER_BARRED];
+	uint32_t next_strike;
+	uint64_t next_try_ns; /* no reader is started before it */
+	uint32_t nr_dead;     /* that were killed, or hung: DEAD_MAX at most */
 	uint64_t forgiven_ns; /* time at which the last one of these was forgiven */
 	bool said_slow;	      /* that message was shown */
 	bool said_error;      /* also that one */

@@ -115,7 +115,7 @@ static void find_all(struct sampler *s)
 		return;
 	dir = opendir("/proc");
 	while (dir && (d = readdir(dir)))
-		if (atoi(d->d_name) > 0 && atoi(d->d_name) != getpid())
+		if (atoi(d->d_name) > 0 && !pipeline_is_own(getpid(), atoi(d->d_name)))
 			find_threads(s, &t, atoi(d->d_name));
 	if (dir)
 		closedir(dir);

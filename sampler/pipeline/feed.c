@@ -233,6 +233,7 @@ static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, s
 			translate(f, &s->frames[i].compiled[k].code);
 	}
 	if (!known) {
+		atomic_store_explicit(&f->refused, true, memory_order_relaxed);
 		s->none = LANG_NONE_NO_ROOM;
 		s->nr = s->nr_here = 0;
 	}

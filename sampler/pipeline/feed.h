@@ -48,7 +48,8 @@ struct feed {
 	uint32_t *ids; /* of the reader's functions, in @codes; CODES_MAX */
 	uint32_t nr_ids;
 	struct feed_copy *copy;
-	atomic_uint nr_bad; /* parts that made no sense; relaxed */
+	atomic_uint nr_bad;  /* parts that made no sense; relaxed */
+	atomic_bool refused; /* a slot had a function that found no room; relaxed */
 };
 
 /* 0 or -ENOMEM. */

@@ -22,6 +22,9 @@
 #define NAP_NS	     1000000
 #define STOP_WAIT_NS 100000000ULL
 #define BAD_MAX	     1000U /* of parts of its ring; an honest one has none */
+/* One with more bytes of functions is replaced, and reads the ones that run again: but not soon. */
+#define FUNCTIONS_MAX (16UL << 20)
+#define SPENT_NS      60000000000ULL
 
 struct langreader {
 	struct langreader_shared *shared;
@@ -30,6 +33,7 @@ struct langreader {
 	struct share_known known;
 	struct feed feed;
 	uint32_t nr_answered, nr_barred;
+	uint64_t since_ns;
 	struct cage_memory_reader process; /* pid 0: it is a thread */
 	/* Of a thread: */
 	pthread_t thread;
@@ -37,7 +41,7 @@ struct langreader {
 	int stop_fd;
 };
 
-static bool is_barred(const struct langreader_shared *s, uint32_t process)
+bool langreader_is_barred(const struct langreader_shared *s, uint32_t process)
 {
 	/* Acquire: the entries below it; pairs with langreader_bar(). */
 	uint32_t nr = atomic_load_explicit(&s->nr_barred, memory_order_acquire);
@@ -61,18 +65,25 @@ void langreader_bar(struct langreader_shared *s, uint32_t process)
 static bool is_read(const struct langreader *r, uint32_t process, const struct lang_process *info)
 {
 	return !info->reason && info->kind > LANG_NONE && info->kind < LANG_NR &&
-	       r->shared->languages & lang_bit(info->kind) && !is_barred(r->shared, process);
+	       r->shared->languages & lang_bit(info->kind) &&
+	       !langreader_is_barred(r->shared, process);
+}
+
+void langreader_refuse_barred(struct langreader *r)
+{
+	/* Acquire: the entries below it; pairs with langreader_bar(). */
+	uint32_t nr = atomic_load_explicit(&r->shared->nr_barred, memory_order_acquire);
+
+	for (; r->nr_barred != nr; r->nr_barred++)
+		share_refuse(
+			&r->known,
+			atomic_load_explicit(&r->shared->barred[r->nr_barred % LANGREADER_BARRED],
+					     memory_order_relaxed));
 }
 
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info)
 {
-	uint32_t nr_barred = atomic_load_explicit(&r->shared->nr_barred, memory_order_relaxed);
-
-	/* Any of them may be barred now. */
-	if (nr_barred != r->nr_barred)
-		share_forget(&r->known);
-	r->nr_barred = nr_barred;
 	if (!process || share_knows(&r->known, pid, process, info != NULL))
 		return;
 	share_set_process(&r->known, pid, process, info && is_read(r, process, info) ? info : NULL);
@@ -181,6 +192,8 @@ static int start(struct langreader *r, struct counters *counters, uint32_t index
 		rc = feed_init(&r->feed, &r->share->feed, r->shared->codes);
 	if (!rc && cage_memory_is_on())
 		rc = cage_memory_fork(&r->process, &start, sizeof(start), fds);
+	else if (!rc && cage_memory_is_refused())
+		rc = -EAGAIN;
 	else if (!rc)
 		rc = start_thread(r, &start, cpu, kick_fd);
 	if (fds[LANGREADER_SHARE] >= 0)
@@ -197,6 +210,8 @@ int langreader_start(struct langreader **out, struct langreader_shared *shared,
 	if (!r)
 		return err_set(e, -ENOMEM, "no memory for a reader");
 	r->shared = shared;
+	r->nr_barred = atomic_load_explicit(&shared->nr_barred, memory_order_relaxed);
+	r->since_ns = time_now_ns();
 	r->counters = counters;
 	r->stop_fd = -1;
 	rc = start(r, counters, index, kick_fd);
@@ -282,6 +297,13 @@ bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *proces
 	/* Any time ago: it ends no reading any more. */
 	reading_hangs(&r->share->reading, UINT64_MAX, 0, pid, process);
 	return true;
+}
+
+bool langreader_is_spent(const struct langreader *r, uint64_t now_ns)
+{
+	return now_ns - r->since_ns > SPENT_NS &&
+	       (atomic_load_explicit(&r->feed.refused, memory_order_relaxed) ||
+		atomic_load_explicit(&r->share->memory, memory_order_relaxed) > FUNCTIONS_MAX);
 }
 
 bool langreader_is_slow(const struct langreader *r)

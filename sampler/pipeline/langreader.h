@@ -54,6 +54,8 @@ struct feed *langreader_feed(struct langreader *r);
 /* The sampler thread: incarnation @process of @pid is an interpreter; NULL: it is none. */
 void langreader_note_process(struct langreader *r, pid_t pid, uint32_t process,
 			     const struct lang_process *info);
+/* The sampler thread: have processes that were barred not read any more. */
+void langreader_refuse_barred(struct langreader *r);
 /* The sampler thread: samples with @id are of @event, as counters_event_of(). */
 void langreader_note_event(struct langreader *r, uint64_t id, int event);
 /* Return whether it has questions, which langreader_answer() answers. Any thread; any. */
@@ -69,7 +71,13 @@ bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *proces
 /* Return whether a real-time priority was refused. Then samples may be read late, and are guesses.
  */
 bool langreader_is_slow(const struct langreader *r);
-/* Read no process of this incarnation again. */
+/*
+ * Return whether another reader should take its place: it has many functions, or some that were
+ * refused, perhaps of another process only.
+ */
+bool langreader_is_spent(const struct langreader *r, uint64_t now_ns);
+/* Read no process of this incarnation again, after langreader_refuse_barred(). */
 void langreader_bar(struct langreader_shared *shared, uint32_t process);
+bool langreader_is_barred(const struct langreader_shared *shared, uint32_t process);
 
 #endif

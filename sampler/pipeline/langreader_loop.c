@@ -178,6 +178,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 	};
 
 	feed_put(&r->feed, &slot, c->frames);
+	atomic_store_explicit(&r->share->memory, codes_memory(r->lang.codes), memory_order_relaxed);
 }
 
 /* Return whether the sampled thread has not run on: so by a real-time priority, else proven. */

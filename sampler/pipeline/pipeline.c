@@ -243,10 +243,18 @@ uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 	return stack;
 }
 
+/* Set for the reader that a process of ours is not to be read. */
+static void note_own(struct pipeline *p, const struct record_sample *s)
+{
+	if (p->reader)
+		langreader_note_process(p->reader, (pid_t)s->pid, UINT32_MAX, NULL);
+}
+
 uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
 		       const struct record_sample *s, int event, uint64_t regs_mask)
 {
 	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
+		note_own(p, s);
 		stats->by_event[event]++;
 		stats->own++;
 		return STACK_NONE;
@@ -259,6 +267,7 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait)
 {
 	if (pipeline_is_own(p->tables->own_pid, (pid_t)s->pid)) {
+		note_own(p, s);
 		stats->own++;
 		p->counted = STACK_NONE;
 		/* Not shown, but the kernel took it: it counts for the got rate. */

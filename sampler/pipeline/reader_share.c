@@ -40,12 +40,6 @@ bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool 
 	return false;
 }
 
-void share_forget(struct share_known *t)
-{
-	for (uint32_t i = 0; i < SHARE_PROCESSES; i++)
-		t->processes[i].pid = 0;
-}
-
 /* Return the entry for @pid: its own, a free one, or that of another one, which is forgotten. */
 static uint32_t take_way(struct share_known *t, pid_t pid)
 {
@@ -91,6 +85,13 @@ void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 	atomic_store_explicit(&p->sequence, sequence + 1, memory_order_release);
 }
 
+void share_refuse(struct share_known *t, uint32_t process)
+{
+	for (uint32_t i = 0; i < SHARE_PROCESSES; i++)
+		if (t->processes[i].process == process && t->processes[i].reads)
+			share_set_process(t, t->processes[i].pid, process, NULL);
+}
+
 /* Copy an entry of @pid. False: it was written at that time, or is not to be read. */
 static bool copy(const struct share_process *p, uint32_t slot, pid_t pid, struct share_found *found)
 {
@@ -134,7 +135,7 @@ int share_find(const struct reader_share *s, pid_t pid, struct share_found *foun
 void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
 {
 	uint64_t value = id << KIND_BITS | is;
-	uint32_t first = event_slot(id), at = first;
+	uint32_t first = event_slot(id), at = SHARE_EVENTS;
 
 	for (uint32_t i = first; i < first + EVENT_WAYS; i++)
 		if (t->events[i] == value)
@@ -142,6 +143,9 @@ void share_set_event(struct share_known *t, uint64_t id, enum share_event is)
 	for (uint32_t i = first + EVENT_WAYS; i-- > first;)
 		if (!t->events[i] || t->events[i] >> KIND_BITS == id)
 			at = i;
+	/* In turn, or two that are used would displace each other. */
+	if (at == SHARE_EVENTS)
+		at = first + t->next_event++ % EVENT_WAYS;
 	t->events[at] = value;
 	atomic_store_explicit(&t->share->events[at], value, memory_order_relaxed);
 }

@@ -47,7 +47,8 @@ enum share_event {
 struct reader_share {
 	struct feed_ring feed;
 	struct reading reading;
-	atomic_bool slow; /* no real-time priority; relaxed */
+	atomic_bool slow;    /* no real-time priority; relaxed */
+	atomic_ulong memory; /* bytes of functions; relaxed */
 	atomic_uint nr_questions;
 	struct share_thread threads[SHARE_THREADS];
 	/* Of the owner: */
@@ -64,7 +65,7 @@ struct share_known {
 		bool reads;
 	} processes[SHARE_PROCESSES];
 	uint64_t events[SHARE_EVENTS];
-	uint32_t next_way;
+	uint32_t next_way, next_event;
 };
 
 /* Set the fact that incarnation @process of @pid is an interpreter to be read; NULL: it is not. */
@@ -73,8 +74,8 @@ void share_set_process(struct share_known *t, pid_t pid, uint32_t process,
 void share_set_event(struct share_known *t, uint64_t id, enum share_event is);
 /* Return whether that is set. */
 bool share_knows(const struct share_known *t, pid_t pid, uint32_t process, bool reads);
-/* Forget which facts are set: they are set again, and the reader has them until then. */
-void share_forget(struct share_known *t);
+/* Set the fact that incarnation @process is not to be read, if it is known. */
+void share_refuse(struct share_known *t, uint32_t process);
 /*
  * Answer questions for threads: reads /proc. False: there are more. Any thread of the owner, one at
  * a time.

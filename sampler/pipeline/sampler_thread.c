@@ -164,7 +164,8 @@ static void run_batch(struct sampler_thread *t, bool last)
 	struct langreader *reader;
 	unsigned int nr = 0;
 
-	if (!ring_begin(ring) && !unread_any(t->unread))
+	if (!ring_begin(ring) && !unread_any(t->unread) &&
+	    !atomic_load_explicit(&t->barred, memory_order_relaxed))
 		return;
 	/* After the head: every mapping older than these samples. */
 	sideband_drain(t->shared->sideband);
@@ -176,6 +177,8 @@ static void run_batch(struct sampler_thread *t, bool last)
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
 	t->batch_reader = reader;
 	pipeline_set_reader(t->pipeline, reader);
+	if (atomic_exchange_explicit(&t->barred, false, memory_order_relaxed) && reader)
+		langreader_refuse_barred(reader);
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
 	sampler_thread_again(t, stats, false);
@@ -416,6 +419,12 @@ void sampler_thread_drop_reader(struct sampler_thread *t)
 struct langreader *sampler_thread_reader(const struct sampler_thread *t)
 {
 	return atomic_load_explicit(&t->reader, memory_order_relaxed);
+}
+
+void sampler_thread_note_barred(struct sampler_thread *t)
+{
+	atomic_store_explicit(&t->barred, true, memory_order_relaxed);
+	wake_send(t->kick_fd);
 }
 
 bool sampler_thread_take_wish(struct sampler_thread *t)

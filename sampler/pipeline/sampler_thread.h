@@ -31,6 +31,8 @@ void sampler_thread_set_reader(struct sampler_thread *t, struct langreader *read
 /* Builder: end the use of its reader. Waits for a grace period. */
 void sampler_thread_drop_reader(struct sampler_thread *t);
 struct langreader *sampler_thread_reader(const struct sampler_thread *t);
+/* Builder: a process was barred; its reader gets to know it. */
+void sampler_thread_note_barred(struct sampler_thread *t);
 /* Builder: test and clear the wish for a reader. */
 bool sampler_thread_take_wish(struct sampler_thread *t);
 int sampler_thread_kick_fd(const struct sampler_thread *t);

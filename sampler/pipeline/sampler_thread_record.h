@@ -36,9 +36,10 @@ struct sampler_thread {
 	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
 	pid_t own_pid;
 	int stop_fd;
-	int kick_fd;	   /* eventfd: the reader says that the ring fills */
-	atomic_bool wish;  /* relaxed: a reader is wanted here */
-	uint64_t asked_ns; /* time of the last call of the builder for the reader */
+	int kick_fd;	    /* eventfd: the reader says that the ring fills */
+	atomic_bool barred; /* relaxed: a process was */
+	atomic_bool wish;   /* relaxed: a reader is wanted here */
+	uint64_t asked_ns;  /* time of the last call of the builder for the reader */
 	_Atomic(struct langreader *)
 		reader;			 /* release by the builder, acquire at a batch's begin */
 	struct langreader *batch_reader; /* the same, in this batch */

@@ -37,16 +37,23 @@
 static struct {
 	pthread_mutex_t lock; /* of the socket */
 	cage_memory_fn run;
-	int sock; /* -1: there is no server */
-	uint64_t rest_until_ns;
+	int sock;		/* -1: there is no server */
+	uint64_t rest_until_ns; /* 0: all requests were answered */
+	bool is_refused;
 	atomic_int pid;
 	atomic_ullong ended_ns;			       /* CPU time of readers that have ended */
 	_Alignas(CACHELINE) atomic_int readers[SLOTS]; /* by pid; relaxed. 0: free */
+	atomic_ullong cpu_ns[SLOTS];		       /* of each, as last seen */
 } server = { .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1 };
 
 bool cage_memory_is_on(void)
 {
 	return server.sock >= 0;
+}
+
+bool cage_memory_is_refused(void)
+{
+	return server.is_refused;
 }
 
 /* ---- the server ---- */
@@ -126,7 +133,10 @@ void cage_memory_start(cage_memory_fn run)
 	pid_t parent = getpid(), pid;
 	int pair[2];
 
-	if (!has_cap(CAP_SYS_PTRACE) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (!has_cap(CAP_SYS_PTRACE))
+		return;
+	server.is_refused = true;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return;
 	server.run = run;
 	pid = fork();
@@ -139,6 +149,7 @@ void cage_memory_start(cage_memory_fn run)
 		close(pair[0]);
 		return;
 	}
+	server.is_refused = false;
 	server.sock = pair[0];
 	atomic_store_explicit(&server.pid, pid, memory_order_relaxed);
 }
@@ -194,6 +205,19 @@ static uint64_t cpu_ns_of(pid_t pid)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* Return the CPU time of the reader in @slot; of one that was killed as last seen. */
+static uint64_t reader_cpu_ns(uint32_t slot)
+{
+	uint64_t was_ns = atomic_load_explicit(&server.cpu_ns[slot], memory_order_relaxed);
+	uint64_t cpu_ns =
+		cpu_ns_of(atomic_load_explicit(&server.readers[slot], memory_order_relaxed));
+
+	if (cpu_ns <= was_ns)
+		return was_ns;
+	atomic_store_explicit(&server.cpu_ns[slot], cpu_ns, memory_order_relaxed);
+	return cpu_ns;
+}
+
 uint64_t cage_memory_cpu_ns(void)
 {
 	uint64_t sum = atomic_load_explicit(&server.ended_ns, memory_order_relaxed);
@@ -201,7 +225,7 @@ uint64_t cage_memory_cpu_ns(void)
 	if (server.sock < 0)
 		return 0;
 	for (uint32_t i = 0; i < SLOTS; i++)
-		sum += cpu_ns_of(atomic_load_explicit(&server.readers[i], memory_order_relaxed));
+		sum += reader_cpu_ns(i);
 	return sum;
 }
 
@@ -225,7 +249,8 @@ void cage_memory_end(struct cage_memory_reader *p)
 {
 	if (p->pid <= 0)
 		return;
-	atomic_fetch_add_explicit(&server.ended_ns, cpu_ns_of(p->pid), memory_order_relaxed);
+	atomic_fetch_add_explicit(&server.ended_ns, reader_cpu_ns(p->slot), memory_order_relaxed);
+	atomic_store_explicit(&server.cpu_ns[p->slot], 0, memory_order_relaxed);
 	kill_process(p->pidfd);
 	atomic_store_explicit(&server.readers[p->slot], 0, memory_order_relaxed);
 	p->pid = 0;
@@ -278,6 +303,21 @@ static int request(struct cage_memory_reader *out, const void *start, size_t sta
 	if (!rc)
 		*out = (struct cage_memory_reader){ .pid = head.code, .pidfd = got[0] };
 	return rc;
+}
+
+void cage_memory_tidy(void)
+{
+	struct pollfd fd = { .fd = server.sock, .events = POLLIN };
+	int got[CAGE_WIRE_FDS];
+	struct cage_head head;
+	size_t size;
+
+	if (pthread_mutex_trylock(&server.lock))
+		return;
+	while (server.rest_until_ns && poll(&fd, 1, 0) == 1 &&
+	       !cage_wire_receive(server.sock, &head, NULL, 0, &size, got))
+		kill_process(got[0]);
+	pthread_mutex_unlock(&server.lock);
 }
 
 int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t size,

@@ -194,7 +194,7 @@ static void set_lines(struct lang_reader *r, const struct fresh *f)
 	struct lang_v8_work *v = &r->work.v8;
 	const uint8_t *bytes = lang_memory_piece(&r->memory, f->table);
 	struct v8_table table = { .bytes = v->lines + v->used,
-				  .room = (uint32_t)sizeof(v->lines) - v->used };
+				  .room = MIN((uint32_t)sizeof(v->lines) - v->used, V8_TABLE_MAX) };
 	struct v8_positions at;
 
 	if (!bytes || !v8script_is_whole(&r->work, f->code) || !v8table_begin(&table, NULL, 0))
@@ -207,8 +207,9 @@ static void set_lines(struct lang_reader *r, const struct fresh *f)
 			.inlined = V8_NOT_INLINED,
 		};
 
+		/* The rest has no lines. */
 		if (!v8table_add(&table, &e))
-			return;
+			break;
 	}
 	function->lines = table.bytes;
 	function->lines_size = table.size;

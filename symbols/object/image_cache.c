@@ -516,9 +516,12 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	image_evict_idle(o, now_ns);
 	collect(o);
 	any |= start_wanted(o, now_ns);
+	if (now_ns - o->dropped_ns >= RETRY_INTERVAL_NS) {
+		o->dropped_ns = now_ns;
+		drop_failed(o);
+	}
 	if (now_ns - o->retried_ns >= RETRY_INTERVAL_NS) {
 		o->retried_ns = now_ns;
-		drop_failed(o);
 		start_retries(o, now_ns);
 	}
 	return any;

@@ -28,8 +28,8 @@
 #define TICK_NS	  500000000ULL
 #define WINDOW_NS 1000000000ULL
 #define BUSY	  3
-/* Files that are read at a time: by helpers, of any program on the machine. */
-#define FILES_MAX (HELPERS_MAX + 4)
+/* Files that are read at a time: by helpers, of any program on the machine, and with DWARF. */
+#define FILES_MAX (HELPERS_MAX + 4 + 16)
 /* Growth from other programs on the machine, beside their objects: names, places, stacks. */
 #define GROWTH_OTHERS_KB (24 << 10)
 /* Of programs that were seen all the time. */

@@ -94,6 +94,24 @@ TEST(test_events, .setup_func = set_up, .teardown_func = tear_down)
 	assert_int_equal(share_event_of(share, 500), SHARE_UNKNOWN);
 }
 
+/* More events than there are entries: two of one bucket that are used are known at last. */
+TEST(test_many_events, .setup_func = set_up, .teardown_func = tear_down)
+{
+	uint64_t lost = 0;
+
+	(void)state;
+	for (uint64_t id = 1; id < 4 * SHARE_EVENTS; id++)
+		share_set_event(&known, id, SHARE_OTHER);
+	for (int round = 0; round < 3; round++) {
+		lost = 0;
+		for (uint64_t id = 100000; id < 100200; id++) {
+			lost += share_event_of(share, id) == SHARE_UNKNOWN;
+			share_set_event(&known, id, SHARE_SAMPLE);
+		}
+	}
+	assert_int_equal(lost, 0);
+}
+
 #define ROUNDS 200000U
 
 static void *set_all(void *arg)
@@ -129,19 +147,21 @@ TEST(test_threads, .setup_func = set_up, .teardown_func = tear_down)
 	print_message("%u of %u states were seen\n", nr, ROUNDS);
 }
 
-/* Facts that were forgotten are set again; the reader has them until then. */
-TEST(test_forget, .setup_func = set_up, .teardown_func = tear_down)
+/* A process that was barred is not read by a reader that knows it, without a sample. */
+TEST(test_refuse, .setup_func = set_up, .teardown_func = tear_down)
 {
 	struct share_found found = { .sequence = 0 };
 	struct lang_process info = made(5);
 
 	(void)state;
 	share_set_process(&known, 100, 1, &info);
-	share_forget(&known);
+	share_set_process(&known, 101, 2, &info);
 	check(100, 1, 5, &found);
-	assert_false(share_knows(&known, 100, 1, true));
-	share_set_process(&known, 100, 1, NULL);
+	share_refuse(&known, 1);
+	share_refuse(&known, 3);
 	assert_int_equal(share_find(share, 100, &found), 0);
+	check(101, 2, 5, &found);
+	assert_true(share_knows(&known, 100, 1, false));
 }
 
 /* Threads of a large pool keep their answers: no question is put twice. */
