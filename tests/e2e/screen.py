@@ -342,8 +342,13 @@ def number(text):
 
 
 def read_rate(t):
-    m = re.search(r"Freq ([0-9][0-9 ,.kM]*) Hz, got ([0-9][0-9 ,.kM]*)", t.screen())
-    return (number(m.group(1)), number(m.group(2))) if m else (None, None)
+    """Return the wanted rate and the one of a tick that has samples enough: on a full machine not each has."""
+    for _ in range(20):
+        m = re.search(r"Freq ([0-9][0-9 ,.kM]*) Hz, got ([0-9][0-9 ,.kM]*)", t.screen())
+        if m:
+            return number(m.group(1)), number(m.group(2))
+        t.wait_for(r"Freq [0-9][0-9 ,.kM]* Hz, got [0-9]")
+    return None, None
 
 
 def test_rates():
