@@ -171,7 +171,7 @@ static uint32_t add_function(struct feed *f, const struct function *in, const ui
 	const struct code_text t = {
 		.language = in->language,
 		.version = in->version,
-		.compiled = in->compiled != 0,
+		.compiled = in->language == LANG_NODE && in->compiled,
 		.name_size = in->name_size,
 		.file_size = in->file_size,
 		.first_line = in->first_line,
@@ -184,7 +184,7 @@ static uint32_t add_function(struct feed *f, const struct function *in, const ui
 
 	/* The reader may change them at any time. */
 	memcpy(text, texts, (size_t)in->name_size + in->file_size + in->table_size);
-	if (in->language == LANG_NODE && in->compiled)
+	if (t.compiled)
 		v8table_translate(table, in->table_size, f->ids, f->nr_ids, CODE_NONE);
 	return codes_add_text(f->codes, in->process, &t);
 }

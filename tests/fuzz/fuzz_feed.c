@@ -3,17 +3,29 @@
  * FUZZ: sampler
  *
  * The ring of a reader of interpreters: all of its bytes, from any position on. A slot that is
- * found is within its bounds, and all of its functions are known.
+ * found is within its bounds, and all of its functions are known, also inlined ones.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sampler/pipeline/feed.h"
+#include "symbols/lang/v8table.h"
 
 #define TIMES  6U
 #define ROUNDS 4096U /* with one table of functions */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_inlined(const struct code_text *t, const struct codes *codes)
+{
+	struct v8_inlined call;
+
+	if (!t || !t->compiled)
+		return;
+	for (uint32_t i = 0; v8table_inlined(t->table, t->table_size, i, &call); i++)
+		if (call.code != CODE_NONE && !codes_at(codes, call.code))
+			abort();
+}
 
 static void check(const struct lang_slot *s, const struct codes *codes)
 {
@@ -23,6 +35,9 @@ static void check(const struct lang_slot *s, const struct codes *codes)
 	for (uint32_t i = 0; i < s->nr; i++)
 		if (!codes_at(codes, s->frames[i].code))
 			abort();
+	for (uint32_t i = 0; i < s->nr; i++)
+		for (uint32_t k = 0; k < LANG_COMPILED; k++)
+			check_inlined(codes_at(codes, s->frames[i].compiled[k].code), codes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
