@@ -110,7 +110,9 @@ struct lang_function {
 };
 
 #define LANG_V8_SCRIPTS 128U
-#define LANG_V8_PARTS	8U  /* of a script's text, at a sample */
+#define LANG_V8_PARTS	8U /* of a script's text, at a sample */
+/* New functions of V8 per sample; the rest is read at the next sample. */
+#define V8_NEW_MAX	96
 #define LANG_V8_NEW	16U /* compiled code, at a sample; the rest at the next one */
 #define LANG_V8_INLINED 64U /* functions; code with more has no table */
 
@@ -135,6 +137,7 @@ struct lang_v8_work {
 		int head, source;		   /* pieces */
 		uint64_t chars;
 		uint32_t length, from; /* characters; read up to here */
+		uint32_t whole;	       /* length of the string that stands for it */
 		int32_t line_offset;   /* lines in front of the text */
 		uint32_t nr_parts;
 		int parts[LANG_V8_PARTS];
@@ -152,10 +155,11 @@ struct lang_v8_work {
 		uint32_t nr_functions; /* that are inlined */
 		uint16_t function[LANG_V8_INLINED];
 	} news[LANG_V8_NEW];
-	uint32_t ends[LANG_PIECE_MAX]; /* of lines, in one part */
-	uint32_t used;		       /* bytes of lines */
-	uint8_t lines[256U << 10];     /* tables of new functions */
-	uint8_t table[V8_TABLE_MAX];   /* of compiled code */
+	uint32_t ends[LANG_PIECE_MAX];			   /* of lines, in one part */
+	uint32_t used;					   /* bytes of lines */
+	uint8_t lines[256U << 10];			   /* tables of new functions */
+	uint8_t table[V8_TABLE_MAX];			   /* of compiled code */
+	char texts[2 * V8_NEW_MAX * (CODES_TEXT_MAX + 1)]; /* of strings in parts */
 };
 
 /* The state of one reader. */
@@ -273,6 +277,9 @@ void functions_index(struct lang_work *w);
 /* Set the ids of known functions by their stamps; returns how many are unknown. */
 uint32_t functions_find(struct lang_reader *r, uint32_t process);
 /* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
+/* Append the bytes of @t to the @used ones of @out as UTF-8, CODES_TEXT_MAX at most; return all. */
+uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
+			    uint16_t used);
 enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 
 /* PHP's. */

@@ -136,8 +136,8 @@ static struct lang_text *text_of(struct lang_work *w, uint32_t i)
 	return i % 3 == 0 ? &f->scope : i % 3 == 1 ? &f->name : &f->file;
 }
 
-static uint16_t add_text(const struct lang_memory *m, const struct lang_text *t, char *out,
-			 uint16_t used)
+uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
+			    uint16_t used)
 {
 	const uint8_t *bytes = t->fixed ? (const uint8_t *)t->fixed
 					: lang_memory_piece(m, t->piece);
@@ -170,14 +170,14 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 		.table = f->lines ? f->lines : lang_memory_piece(m, f->table),
 		.table_size = f->lines ? f->lines_size : f->table_size,
 	};
-	uint16_t scope = add_text(m, &f->scope, name, 0);
+	uint16_t scope = functions_put_text(m, &f->scope, name, 0);
 
 	if (scope)
-		scope = add_text(m, &colons, name, scope);
+		scope = functions_put_text(m, &colons, name, scope);
 	if (!text.table)
 		text.table_size = 0;
-	text.name_size = add_text(m, &f->name, name, scope);
-	text.file_size = add_text(m, &f->file, file, 0);
+	text.name_size = functions_put_text(m, &f->name, name, scope);
+	text.file_size = functions_put_text(m, &f->file, file, 0);
 	if (text.name_size > scope && text.file_size)
 		c->id = codes_add(r->codes, &key, &text);
 }

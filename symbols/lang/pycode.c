@@ -286,12 +286,22 @@ static uint32_t put_utf8(char *out, uint32_t max, uint32_t c)
 	return size;
 }
 
-/* The text of a string as UTF-8, cut at CODES_TEXT_MAX. False: it was not read. */
-static bool to_text(const struct lang_memory *m, const struct string *s, char *out, uint16_t *size)
+/*
+ * The text of a string as UTF-8, cut at CODES_TEXT_MAX; @empty for an empty one. False: it was not
+ * read.
+ */
+static bool to_text(const struct lang_memory *m, const struct string *s, const char *empty,
+		    char *out, uint16_t *size)
 {
 	const uint8_t *bytes = lang_memory_piece(m, s->bytes);
+	const uint8_t *head = lang_memory_piece(m, s->head);
 	uint32_t used = 0;
 
+	if (head && !bytes_u64(head + SIZE_AT)) {
+		*size = (uint16_t)strlen(empty);
+		memcpy(out, empty, *size);
+		return true;
+	}
 	for (uint32_t i = 0; bytes && i < s->length; i++) {
 		uint32_t c = 0, n;
 
@@ -320,8 +330,9 @@ static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint3
 		.table = lang_memory_piece(m, f->table.bytes),
 	};
 
-	if (!to_text(m, &f->name, name, &text.name_size) ||
-	    !to_text(m, &f->file, file, &text.file_size))
+	/* As of compile(source, "", "eval"). */
+	if (!to_text(m, &f->name, "(anonymous)", name, &text.name_size) ||
+	    !to_text(m, &f->file, "<unknown>", file, &text.file_size))
 		return;
 	text.table_size = text.table ? f->table.length : 0;
 	f->code->id = codes_add(r->codes, &key, &text);

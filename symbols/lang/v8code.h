@@ -14,8 +14,6 @@
 #define V8_BYTECODES_POSITIONS 32
 #define V8_BYTECODES_HEAD      40
 
-/* New functions per sample; the rest is read at the next sample. */
-#define V8_NEW_MAX 96
 /* Functions without frames may be added to w->codes_of: they are inlined in others. */
 #define V8_INLINED_A_SAMPLE 64U
 

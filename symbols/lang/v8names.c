@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbols/lang/v8code.h"
+#include "symbols/lang/v8rope.h"
 
 /* Of a ScopeInfo: bits of its flags, and words behind the locals. */
 #define SCOPE_CLASS_VARIABLE (1U << 10)
@@ -16,11 +17,15 @@
 /* From this number on locals are in a hash table, and only their attributes in the ScopeInfo. */
 #define SCOPE_INLINE_LOCALS 75U
 
+/* A bundle of modules may have some thousands in one function. */
+#define SCOPE_LOCALS_MAX (1U << 20)
+
 /* A new function: pieces of the objects that describe it. */
 struct fresh {
 	uint32_t code;
-	int name, script_name; /* heads of the objects in the function and its script */
-	int scope, strings[2]; /* words behind the locals; heads: name, name by assignment */
+	int name, script_name;		 /* heads of the objects in the function and its script */
+	int scope;			 /* words behind the locals */
+	struct v8_rope strings[2], file; /* name, name by assignment */
 	int bytecodes, positions, table; /* heads; bytes */
 	uint64_t words[SCOPE_WORDS];	 /* of the scope */
 };
@@ -33,12 +38,14 @@ static void want_objects(struct lang_reader *r, const struct lang_process *p, st
 	const uint8_t *shared = lang_memory_piece(m, c->header);
 	const uint8_t *script = lang_memory_piece(m, c->hash);
 
-	f->scope = f->strings[0] = f->strings[1] = f->positions = -1;
+	f->scope = f->positions = -1;
+	f->strings[0] = f->strings[1] = v8rope_of(-1);
 	v8objects_want_head(m, bytes_u64(shared + p->v8.number[V8_SHARED_NAME]), V8_HEAD, &f->name);
 	f->script_name = -1;
 	if (script)
 		v8objects_want_head(m, bytes_u64(script + p->v8.number[V8_SCRIPT_NAME]), V8_HEAD,
 				    &f->script_name);
+	f->file = v8rope_of(f->script_name);
 	v8objects_want_head(m, v8code_bytecodes(&r->work, f->code) + 1, V8_BYTECODES_HEAD,
 			    &f->bytecodes);
 }
@@ -64,7 +71,7 @@ static void want_words(struct lang_reader *r, const struct lang_process *p, stru
 	if (!head)
 		return;
 	locals = bytes_u64(head + 8 * (1 + n[V8_SCOPE_LOCALS]));
-	if (!v8objects_is_smi(locals) || locals >> 32 > 4096)
+	if (!v8objects_is_smi(locals) || locals >> 32 > SCOPE_LOCALS_MAX)
 		return;
 	locals >>= 32;
 	at = 1 + (uint64_t)n[V8_SCOPE_FIRST] + locals;
@@ -85,17 +92,21 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 	const uint8_t *shared = lang_memory_piece(m, r->work.codes_of[f->code].header);
 	uint64_t flags = bytes_u64(head + 8) >> 32, at = 0, start;
 	uint16_t token;
+	int name;
 
 	if (!words)
 		return false;
 	if (flags & SCOPE_CLASS_VARIABLE)
 		at++;
 	if (flags & SCOPE_FUNCTION) {
-		v8objects_want_head(m, bytes_u64(words + 8 * at), V8_HEAD, &f->strings[0]);
+		v8objects_want_head(m, bytes_u64(words + 8 * at), V8_HEAD, &name);
+		f->strings[0] = v8rope_of(name);
 		at += 2;
 	}
-	if (flags & SCOPE_INFERRED)
-		v8objects_want_head(m, bytes_u64(words + 8 * at++), V8_HEAD, &f->strings[1]);
+	if (flags & SCOPE_INFERRED) {
+		v8objects_want_head(m, bytes_u64(words + 8 * at++), V8_HEAD, &name);
+		f->strings[1] = v8rope_of(name);
+	}
 	start = bytes_u64(words + 8 * at);
 	if (!v8objects_is_smi(start) || start >> 63)
 		return true;
@@ -117,7 +128,7 @@ static bool want_names(struct lang_reader *r, const struct lang_process *p, stru
 
 	v8objects_want_type(m, p, t, f->positions);
 	if (type >= 0 && type < V8_STRING_TYPES)
-		f->strings[0] = f->name;
+		f->strings[0] = v8rope_of(f->name);
 	else if (type == p->v8.number[V8_TYPE_SCOPE])
 		return parse_scope(r, p, f);
 	return true;
@@ -126,33 +137,13 @@ static bool want_names(struct lang_reader *r, const struct lang_process *p, stru
 static void want_string_types(struct lang_memory *m, const struct lang_process *p,
 			      const struct fresh *f, struct v8_types *t)
 {
-	v8objects_want_type(m, p, t, f->strings[0]);
-	v8objects_want_type(m, p, t, f->strings[1]);
-	v8objects_want_type(m, p, t, f->script_name);
-}
-
-/*
- * Set the text of a flat string; an empty one for another object. False: unreadable, or not flat.
- */
-static bool set_text(const struct lang_memory *m, const struct lang_process *p,
-		     const struct v8_types *t, int piece, struct lang_text *text)
-{
-	int type = v8objects_type(m, t, piece);
-	uint32_t length = MIN(v8objects_length(m, p, piece), (uint32_t)CODES_TEXT_MAX);
-
-	text->size = 0;
-	if (piece < 0 || type >= V8_STRING_TYPES)
-		return true;
-	if (type < 0 || type & V8_STRING_SHAPE)
-		return false;
-	text->addr = m->pieces[piece].addr + (uint64_t)p->v8.number[V8_STRING_CHARS];
-	text->encoding = type & V8_STRING_LATIN1 ? LANG_LATIN1 : LANG_UTF16;
-	text->size = type & V8_STRING_LATIN1 ? length : 2 * length;
-	return true;
+	v8rope_want_types(m, p, t, &f->strings[0]);
+	v8rope_want_types(m, p, t, &f->strings[1]);
+	v8rope_want_types(m, p, t, &f->file);
 }
 
 /* Set the name: the function's, or else the one it was assigned to. */
-static bool set_name(struct lang_reader *r, const struct lang_process *p, const struct fresh *f,
+static bool set_name(struct lang_reader *r, const struct lang_process *p, struct fresh *f,
 		     const struct v8_types *t)
 {
 	struct lang_text *name = &r->work.functions[f->code].name;
@@ -161,10 +152,13 @@ static bool set_name(struct lang_reader *r, const struct lang_process *p, const 
 	/* While the collector moves objects, they have no type. */
 	if (f->name >= 0 && type < 0)
 		return false;
-	if (!set_text(&r->memory, p, t, f->strings[0], name))
+	if (!v8rope_want_text(&r->memory, p, t, &f->strings[0], name))
 		return false;
-	if (!name->size && !set_text(&r->memory, p, t, f->strings[1], name))
-		return false;
+	if (!name->size) {
+		f->strings[0] = f->strings[1];
+		if (!v8rope_want_text(&r->memory, p, t, &f->strings[0], name))
+			return false;
+	}
 	if (!name->size)
 		name->fixed = "(anonymous)";
 	return true;
@@ -228,7 +222,7 @@ static bool set_function(struct lang_reader *r, const struct lang_process *p, st
 		return false;
 	if (type != p->v8.number[V8_TYPE_SCRIPT])
 		function->file.fixed = "[internal]";
-	else if (!set_text(&r->memory, p, t, f->script_name, &function->file))
+	else if (!v8rope_want_text(&r->memory, p, t, &f->file, &function->file))
 		return false;
 	else if (!function->file.size)
 		function->file.fixed = "[eval]";
@@ -241,6 +235,7 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, stru
 		       uint32_t nr, struct v8_types *t)
 {
 	struct lang_memory *m = &r->memory;
+	char *room = r->work.v8.texts;
 	bool again = true;
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -262,10 +257,10 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, stru
 		if (!lang_memory_fetch(m))
 			return false;
 		again = false;
-		for (uint32_t i = 0; i < nr && depth < V8_STRING_DEPTH; i++) {
-			v8objects_follow(m, p, t, &fresh[i].strings[0], &again);
-			v8objects_follow(m, p, t, &fresh[i].strings[1], &again);
-			v8objects_follow(m, p, t, &fresh[i].script_name, &again);
+		for (uint32_t i = 0; i < nr && depth < V8_ROPE_DEPTH; i++) {
+			v8rope_follow(m, p, t, &fresh[i].strings[0], &again);
+			v8rope_follow(m, p, t, &fresh[i].strings[1], &again);
+			v8rope_follow(m, p, t, &fresh[i].file, &again);
 		}
 	}
 	for (uint32_t i = 0; i < nr; i++)
@@ -273,8 +268,13 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, stru
 			return false;
 	if (!lang_memory_fetch(m))
 		return false;
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_function *function = &r->work.functions[fresh[i].code];
+
+		v8rope_set_text(m, p, t, &fresh[i].strings[0], &room, &function->name);
+		v8rope_set_text(m, p, t, &fresh[i].file, &room, &function->file);
 		set_lines(r, &fresh[i]);
+	}
 	return true;
 }
 

@@ -56,8 +56,8 @@ void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, 
 /* The bytes of a piece; NULL: not read, or fewer than @size, so that it is no such object. */
 const uint8_t *v8objects_whole(const struct lang_memory *m, int piece, uint32_t size);
 /*
- * Follow a string that refers to another one (*again: its head was queued), or is two strings of
- * which the second is empty.
+ * Follow a string that refers to another one (*again: its head was queued), or to the first of the
+ * two that it is: if the second is not empty, its length is another one.
  */
 void v8objects_follow(struct lang_memory *m, const struct lang_process *p, const struct v8_types *t,
 		      int *piece, bool *again);

@@ -105,6 +105,8 @@ static bool find_sources(struct lang_reader *r, const struct lang_process *p, st
 			v8objects_want_type(m, p, t, v->scripts[i].source);
 		if (!lang_memory_fetch(m))
 			return false;
+		for (uint32_t i = 0; i < v->nr_scripts && !depth; i++)
+			v->scripts[i].whole = v8objects_length(m, p, v->scripts[i].source);
 		again = false;
 		for (uint32_t i = 0; i < v->nr_scripts && depth < V8_STRING_DEPTH; i++)
 			v8objects_follow(m, p, t, &v->scripts[i].source, &again);
@@ -150,6 +152,9 @@ static void want_parts(struct lang_reader *r, const struct lang_process *p,
 			continue;
 		/* While the collector moves a string, it has no type: later samples read it. */
 		if (v8objects_type(&r->memory, t, s->source) < 0)
+			continue;
+		/* Two strings, which V8 makes one before it parses them. */
+		if (v8objects_length(&r->memory, p, s->source) != s->whole)
 			continue;
 		if (!set_chars(&r->memory, p, t, s)) {
 			line_ends_refuse(ends, &s->key);

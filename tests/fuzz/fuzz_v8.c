@@ -69,7 +69,9 @@ static void make(void)
 	compile(function);
 	v8make_frame(&v8, function, 0, 0);
 	v8make_frame(&v8, v8make_function(&v8, 0, v8make_string(&v8, "map")), 0, 0);
-	scope = v8make_scope(&v8, 0, v8make_string(&v8, ""), v8make_string(&v8, "a.b"), 40);
+	scope = v8make_scope(&v8, 0, v8make_string(&v8, ""),
+			     v8make_cons(&v8, v8make_string(&v8, "a"), v8make_string(&v8, ".b")),
+			     40);
 	v8make_frame(&v8, v8make_function(&v8, script, scope), v8make_bytecodes(&v8, "\1\2\3", 3),
 		     2);
 }

@@ -365,6 +365,21 @@ TEST(test_made_code, setup, teardown)
 	}
 }
 
+/* As of compile(source, "", "eval"): no name of a file is a file without a name. */
+TEST(test_empty_texts, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct code_text *t;
+
+	f->code[1] = pymake_code(&f->m, "", "", 3);
+	call_all(f);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 1, "(anonymous)", 3);
+	t = codes_at(f->reader->codes, f->chain.frames[1].code);
+	assert_int_equal(t->file_size, 9);
+	assert_memory_equal(t->file, "<unknown>", 9);
+}
+
 TEST(test_freed_code, setup, teardown)
 {
 	struct fixture *f = *state;

@@ -155,6 +155,44 @@ TEST(test_names, setup, teardown)
 	expect_frame(f, 4, "\xc3\xa9\xf0\x9f\x98\x80", "/srv/a.js", f->chain.frames[4].boundary);
 }
 
+/* Strings that were put together, and not yet made one: names of methods by assignment, paths. */
+TEST(test_ropes, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t script = v8make_script(v, v8make_cons(v, v8make_string(v, "/srv/lib"),
+						       v8make_string(v, "/b.js")));
+	uint64_t dot = v8make_string(v, "."), end = v8make_string(v, "handleRequest"), longer = end;
+	uint64_t method = v8make_cons(v, v8make_string(v, "Controller"), v8make_cons(v, dot, end));
+
+	for (uint32_t i = 0; i < 20; i++)
+		longer = v8make_cons(v, i % 2 ? v8make_string(v, "abc") : dot, longer);
+	v8make_frame(v, v8make_function(v, script, v8make_scope(v, 0, 0, longer, 1)), 0, 0);
+	v8make_frame(v, v8make_function(v, script, v8make_scope(v, 0, 0, method, 1)), 0, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, 2);
+	expect_frame(f, 0, "Controller.handleRequest", "/srv/lib/b.js",
+		     f->chain.frames[0].boundary);
+	expect_frame(f, 1, "abc.abc.abc.abc...", "/srv/lib/b.js", f->chain.frames[1].boundary);
+	/* The text of a script is read when it is one string. */
+	assert_int_equal(text_of(f, 0)->first_line, 1);
+	pymake_u64(v->m, script + 8, v8make_cons(v, v8make_source(v), v8make_source(v)) + 1);
+	pymake_u64(v->m, script + 64, v8make_smi(77)); /* another script */
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(text_of(f, 0)->first_line, 0);
+}
+
+/* The wrapper of a bundle has thousands of variables. */
+TEST(test_many_locals, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t scope = v8make_scope(&f->v, 4500, v8make_string(&f->v, "bundle"), 0, 20);
+
+	v8make_frame(&f->v, v8make_function(&f->v, f->script, scope), 0, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "bundle", "/srv/a.js", f->chain.frames[0].boundary);
+}
+
 /* A frame that is being made: its function is in a register. */
 TEST(test_entry, setup, teardown)
 {

@@ -93,6 +93,19 @@ static inline uint64_t v8make_string(struct v8make *v, const char *text)
 	return addr;
 }
 
+/* The string of @first and @second. */
+static inline uint64_t v8make_cons(struct v8make *v, uint64_t first, uint64_t second)
+{
+	uint64_t addr = v8make_object(v, V8MAKE_CONS, 32);
+
+	pymake_u32(v->m, addr + 12,
+		   bytes_u32(pymake_at(v->m, first + 12)) +
+			   bytes_u32(pymake_at(v->m, second + 12)));
+	pymake_u64(v->m, addr + 16, first + 1);
+	pymake_u64(v->m, addr + 24, second + 1);
+	return addr;
+}
+
 /* The text of each script: lines of 10 characters. */
 #define V8MAKE_LINE  10U
 #define V8MAKE_LINES 40U
