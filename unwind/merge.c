@@ -12,6 +12,8 @@
  * 3.11): in this range the frames may be of another call.
  */
 #define PROLOGUE 256U
+/* Groups of a forged stack may be in none of many C frames. */
+#define STEPS_MAX 16384U
 
 struct merge {
 	const struct unwind_result *native;
@@ -78,12 +80,12 @@ static bool lies_in(const struct merge *m, uint32_t group, uint32_t eval, bool *
 /* Align by the address of each group; groups outside all C frames are left out. */
 static bool align_by_place(struct merge *m)
 {
-	uint32_t group = 0;
+	uint32_t group = 0, left = STEPS_MAX;
 	bool any = false, known;
 
 	for (uint32_t e = 0; e < m->nr_evals; e++) {
 		m->group[e] = UINT32_MAX;
-		for (uint32_t g = group; g < m->nr_groups; g++) {
+		for (uint32_t g = group; g < m->nr_groups && left; g++, left--) {
 			if (!lies_in(m, g, e, &known) || !known)
 				continue;
 			m->group[e] = g;

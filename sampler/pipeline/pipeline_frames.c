@@ -256,6 +256,9 @@ static void put_merged(struct pipeline *p, uint32_t first)
 				: p->user.place[frame];
 	}
 	p->nr = first + m->nr;
+	/* Its root is missing. */
+	if (m->nr == MERGE_FRAMES_MAX)
+		p->stop = UNWIND_TRUNCATED;
 }
 
 /* Merge the frames of @slot; returns the reason if the result is none. */

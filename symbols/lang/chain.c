@@ -59,6 +59,17 @@ static struct lang_thread *find_thread(struct lang_reader *r, uint32_t process, 
 	return NULL;
 }
 
+/* Return a way that is free, or gives way: each time another one. */
+static struct lang_thread *free_thread(struct lang_reader *r, uint32_t process, pid_t tid)
+{
+	struct lang_thread *ways = thread_ways(r, process, tid);
+
+	for (uint32_t i = 0; i < LANG_WAYS; i++)
+		if (!ways[i].process)
+			return &ways[i];
+	return &ways[r->next_way++ & (LANG_WAYS - 1)];
+}
+
 void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
 			    uint64_t id)
 {
@@ -66,9 +77,8 @@ void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, 
 
 	if (t && t->state == state && t->id == id)
 		return;
-	/* No way is free: one of them gives way, each time another one. */
 	if (!t)
-		t = &thread_ways(r, process, tid)[r->next_way++ & (LANG_WAYS - 1)];
+		t = free_thread(r, process, tid);
 	t->process = process;
 	t->tid = tid;
 	t->state = state;

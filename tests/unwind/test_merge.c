@@ -338,6 +338,32 @@ TEST(test_v8_table)
 	codes = NULL;
 }
 
+/*
+ * Groups that are in none of many C frames are not compared with all of them: the sampler thread
+ * has a real-time priority.
+ */
+TEST(test_forged)
+{
+	struct lang_slot *slot =
+		calloc(1, sizeof(*slot) + LANG_FRAMES_MAX * sizeof(struct lang_frame));
+	char frames[64] = "";
+
+	assert_non_null(slot);
+	memset(frames, 'l', 40);
+	frames[40] = 'n';
+	make_native(frames);
+	native.stop = UNWIND_TRUNCATED;
+	for (uint32_t nr = 100; nr <= LANG_FRAMES_MAX; nr += LANG_FRAMES_MAX - 100) {
+		slot->nr = (uint16_t)nr;
+		for (uint32_t g = 0; g < nr; g++)
+			slot->frames[g].boundary = 8;
+		slot->frames[nr - 1].boundary = SP + 0x100ULL * 39 + 8;
+		merge_stacks(&python, &native, slot, &out);
+		assert_int_equal(out.verdict, nr == 100 ? MERGE_GUESSED : MERGE_NONE);
+	}
+	free(slot);
+}
+
 /* An inlined function that has no id: the others, as a guess. */
 TEST(test_v8_no_room)
 {
