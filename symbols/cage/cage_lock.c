@@ -250,6 +250,8 @@ static int filter_calls(bool reader)
 		ON(getcpu, ALLOW),
 		/* They may not write to rings of the kernel, which they map to read. */
 		ON(mprotect, REFUSE),
+		/* A worker has another root folder, or Landlock. */
+		ON(newfstatat, REFUSE),
 		/* One thread needs none, and FUTEX_LOCK_PI lends the priority to others. */
 		ON(futex, REFUSE),
 	};

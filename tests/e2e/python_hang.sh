@@ -66,6 +66,11 @@ server=$(pgrep -P "$last" -x proftop-readers)
 [ -n "$server" ] || wrong "readers are no processes"
 readers=$(pgrep -P "$server")
 [ -n "$readers" ] || wrong "no reader runs"
+# The process is read no more: the same readers go on.
+sleep 0.5
+readers=$(pgrep -P "$server")
+sleep 1
+[ -n "$readers" ] && [ "$(pgrep -P "$server")" = "$readers" ] || wrong "readers hang on: $readers, then $(pgrep -P "$server")"
 for reader in $readers; do
 	# It waits for samples, or reads; not in handle_userfault().
 	awake() { ! grep -q userfault "/proc/$reader/wchan" 2>/dev/null; }

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "sampler/perf/ring.h"
@@ -85,6 +86,13 @@ static long try_write_ring(void)
 	return syscall(SYS_mprotect, ring_page, 4096 + RING_SIZE, PROT_READ | PROT_WRITE);
 }
 
+static long try_stat(void)
+{
+	struct stat st;
+
+	return syscall(SYS_newfstatat, AT_FDCWD, "/etc/passwd", &st, AT_EMPTY_PATH);
+}
+
 /* One that waits for a lock lends its priority to the owner: any task that it names. */
 static long try_lend_priority(void)
 {
@@ -115,6 +123,7 @@ static int open_ring(struct ring *ring)
 TEST(test_reader_escapes)
 {
 	static const struct escape own[] = {
+		{ "look at a file", try_stat },
 		{ "write to the ring", try_write_ring },
 		{ "lend its priority", try_lend_priority },
 	};
