@@ -49,7 +49,6 @@ struct image_cache {
 	size_t memory_max;
 	uint32_t newest;  /* object->used of the latest use, in the time of samples */
 	uint64_t idle_ns; /* time of the last image_evict_idle() */
-	bool untrimmed;	  /* images left since the last malloc_trim(3) */
 	atomic_ulong nr_images, nr_failed, memory, nr_evicted; /* written by the loader, relaxed */
 };
 

@@ -91,7 +91,6 @@ static bool evict(struct image_cache *o, struct object *object)
 	atomic_fetch_add_explicit(&object->nr_evicted, 1, memory_order_relaxed);
 	atomic_store_explicit(&object->memory, 0, memory_order_relaxed);
 	image_evict_reclaim(image);
-	o->untrimmed = true;
 	return true;
 }
 
@@ -121,10 +120,11 @@ void image_evict_idle(struct image_cache *o, uint64_t now_ns)
 	if (o->no_proc || now_ns - o->idle_ns < IDLE_CHECK_NS)
 		return;
 	o->idle_ns = now_ns;
-	/* A minute after the last evictions: now their memory is free. */
-	if (o->untrimmed)
-		malloc_trim(0);
-	o->untrimmed = false;
+	/*
+	 * Tables come and go, of images, counts and processes: their pages stay resident, unless
+	 * they are at the end of the heap.
+	 */
+	malloc_trim(0);
 	choose(o); /* for o->newest */
 	for (uint32_t i = 0; i < o->ready.nr;) {
 		struct object *object = objects_at(o->objects, o->ready.list[i]);

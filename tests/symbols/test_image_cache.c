@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -13,6 +15,12 @@
 #include "symbols/object/image.h"
 #include "symbols/object/image_cache.h"
 #include "tests/symbols/with_symbols.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 static __attribute__((noinline)) int named_function(int x)
 {
@@ -96,6 +104,50 @@ TEST(test_idle_images_leave, setup, teardown)
 	/* A minute later it has had its sample, when it was loaded, as late as the other one. */
 	image_cache_work(&l.cache, now_ns + 12 * minute_ns);
 	assert_false(atomic_load(&idle->image)->away);
+	loading_end(&l);
+}
+
+#define BLOCKS 4096U
+#define BLOCK  (16U << 10)
+
+/* Return the KiB of anonymous memory that are resident. */
+static long resident(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	long kb = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, "RssAnon:", 8))
+			kb = strtol(line + 8, NULL, 10);
+	fclose(f);
+	return kb;
+}
+
+/* Free memory between blocks that are in use goes back to the system each minute. */
+TEST(test_free_memory, setup, teardown)
+{
+	struct fixture *f = *state;
+	static void *blocks[BLOCKS];
+	struct loading l;
+	long before_kb;
+
+	if (SANITIZED) /* it has memory of its kind */
+		skip();
+	loading_begin(&l, f->objects);
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(BLOCK);
+		assert_non_null(blocks[i]);
+		memset(blocks[i], 1, BLOCK);
+	}
+	for (uint32_t i = 0; i < BLOCKS - 1; i++)
+		free(blocks[i]);
+	before_kb = resident();
+	image_cache_work(&l.cache, time_now_ns());
+	print_message("%ld, then %ld KiB\n", before_kb, resident());
+	assert_true(resident() < before_kb - (long)(BLOCKS * BLOCK / 2048));
+	free(blocks[BLOCKS - 1]);
 	loading_end(&l);
 }
 
