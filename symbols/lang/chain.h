@@ -19,7 +19,7 @@
 #include "symbols/lang/v8table.h"
 
 /* Windows on the frames of the last chain of a thread, read ahead at its next sample. */
-#define LANG_AHEAD 48
+#define LANG_AHEAD 256
 /* Other pieces read ahead. */
 #define LANG_MORE 96
 
