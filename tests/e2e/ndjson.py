@@ -114,8 +114,11 @@ def truth(ticks, path):
 
 
 def rate(ticks, path, hz, delivered):
-    for i, tick in enumerate(ticks[1:], 2):
-        got = tick["events"][0]["got_hz"]
+    # A tick with few samples has none, as on a full machine.
+    rates = [(i, t["events"][0]["got_hz"]) for i, t in enumerate(ticks[1:], 2) if t["events"][0]["got_hz"] is not None]
+    if not rates and delivered > 0.5:
+        fail(f"{path}: no tick has a rate")
+    for i, got in rates:
         if not 0.95 * delivered * hz < got < 1.05 * hz:
             fail(f"{path}, tick {i}: wanted {hz} Hz, got {got}; another clock got {delivered} of its samples")
 
