@@ -127,6 +127,9 @@ int share_find(const struct reader_share *s, pid_t pid, struct share_found *foun
 
 		if (atomic_load_explicit(&p->pid, memory_order_relaxed) != pid)
 			continue;
+		/* Most samples are of no interpreter: the copy of the last one stays. */
+		if (!atomic_load_explicit(&p->reads, memory_order_relaxed))
+			return 0;
 		return copy(p, i, pid, found);
 	}
 	return -ENOENT;

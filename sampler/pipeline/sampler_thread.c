@@ -177,7 +177,9 @@ static void run_batch(struct sampler_thread *t, bool last)
 	reader = atomic_load_explicit(&t->reader, memory_order_acquire);
 	t->batch_reader = reader;
 	pipeline_set_reader(t->pipeline, reader);
-	if (atomic_exchange_explicit(&t->barred, false, memory_order_relaxed) && reader)
+	/* Acquire: the process that was barred; pairs with sampler_thread_note_barred(). */
+	if (atomic_load_explicit(&t->barred, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&t->barred, false, memory_order_acquire) && reader)
 		langreader_refuse_barred(reader);
 	stats = begin_stats(t);
 	t->now_ns = time_now_ns();
@@ -423,7 +425,8 @@ struct langreader *sampler_thread_reader(const struct sampler_thread *t)
 
 void sampler_thread_note_barred(struct sampler_thread *t)
 {
-	atomic_store_explicit(&t->barred, true, memory_order_relaxed);
+	/* Release: which one it is; pairs with run_batch(). */
+	atomic_store_explicit(&t->barred, true, memory_order_release);
 	wake_send(t->kick_fd);
 }
 

@@ -37,7 +37,7 @@ struct sampler_thread {
 	pid_t own_pid;
 	int stop_fd;
 	int kick_fd;	    /* eventfd: the reader says that the ring fills */
-	atomic_bool barred; /* relaxed: a process was */
+	atomic_bool barred; /* a process was; release, acquire */
 	atomic_bool wish;   /* relaxed: a reader is wanted here */
 	uint64_t asked_ns;  /* time of the last call of the builder for the reader */
 	_Atomic(struct langreader *)

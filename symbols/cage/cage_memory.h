@@ -38,7 +38,7 @@ void cage_memory_stop(void);
 bool cage_memory_is_on(void);
 /* Return whether it should be on, and could not be started: then there must be no reader. */
 bool cage_memory_is_refused(void);
-/* End the readers of requests that were given up, if they have come. */
+/* Kill readers that were forked after their request had timed out. */
 void cage_memory_tidy(void);
 /* Fork a reader. 0 or -errno: -EAGAIN: too many; -ETIME: the server does not answer. */
 int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t size,

@@ -172,7 +172,7 @@ static int answer(struct session *s)
 	    s->a.size != sizeof(ask) + ask.nr * sizeof(uint64_t))
 		return -EBADMSG;
 	size = (size_t)ask.nr * ask.size;
-	/* Zeroed, so that a piece that cannot be read holds no old memory of proftop. */
+	/* Zeroed: a piece that cannot be read must not hold old memory of proftop. */
 	bytes = calloc(1, ask.nr + size);
 	if (!bytes)
 		return -ENOMEM;
