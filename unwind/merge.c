@@ -21,7 +21,6 @@ struct merge {
 	struct merge_result *out;
 	uint32_t nr_evals, nr_groups;
 	uint32_t nr_here;		 /* groups on the sampled C stack; others: of resumers */
-	uint32_t skip;			 /* innermost C frames of the loop without a group */
 	bool entering;			 /* the innermost C frame of the loop has only begun */
 	bool exact;			 /* no frame was left out on either side */
 	uint32_t eval[LANG_FRAMES_MAX];	 /* indices of native frames */
@@ -110,24 +109,32 @@ static void align_by_number(struct merge *m, bool whole)
 	}
 }
 
-/*
- * One group for each C frame, in it as far as that is known. An innermost C frame that is about to
- * make its first frame, or has just removed it, has none.
- */
-static bool align_exactly(struct merge *m)
+/* Put a group into each C frame but the innermost @skip ones. False: one is not in its frame. */
+static bool align_from(struct merge *m, uint32_t skip)
 {
 	bool known;
 
-	m->skip = m->nr_evals == m->nr_here + 1 && !m->eval[0];
-	if (m->nr_evals != m->nr_here + m->skip)
-		return false;
-	m->group[0] = UINT32_MAX;
-	for (uint32_t e = m->skip; e < m->nr_evals; e++) {
-		m->group[e] = e - m->skip;
-		if (!lies_in(m, m->group[e], e, &known))
+	for (uint32_t e = 0; e < m->nr_evals; e++) {
+		m->group[e] = e >= skip && e - skip < m->nr_here ? e - skip : UINT32_MAX;
+		if (m->group[e] != UINT32_MAX && !lies_in(m, m->group[e], e, &known))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * One group for each C frame, in it as far as that is known. An innermost C frame that is about to
+ * make its first frame, or has just removed it, has none. Of a deep stack the outermost C frames
+ * have no groups.
+ */
+static bool align_exactly(struct merge *m)
+{
+	bool skip = !m->eval[0] && m->nr_evals > m->nr_here;
+
+	if (m->slot->deep)
+		return m->nr_evals >= m->nr_here &&
+		       (align_from(m, 0) || (skip && align_from(m, 1)));
+	return m->nr_evals == m->nr_here + skip && align_from(m, skip);
 }
 
 /*
@@ -166,7 +173,9 @@ static void put_group(struct merge *m, uint32_t group)
 		put(m, MERGE_LANG | i, lang_place(&m->slot->frames[i]));
 }
 
-/* Write both in order. @cut: the native stack ends early, the rest of the language goes last.
+/*
+ * Write both in order. @cut: the native stack ends early, the rest of the language goes last.
+ * Native frames beyond a deep stack are left out: some are missing in front of them.
  */
 static void put_all(struct merge *m, bool cut)
 {
@@ -180,6 +189,8 @@ static void put_all(struct merge *m, bool cut)
 		if (m->group[e] != UINT32_MAX) {
 			put_group(m, m->group[e]);
 			next = m->group[e] + 1;
+			if (m->slot->deep && next == m->nr_groups)
+				return;
 		}
 		e++;
 	}
@@ -205,7 +216,7 @@ static bool is_whole(const struct merge *m, bool beginning)
 {
 	enum unwind_stop stop = m->native->stop;
 
-	if (m->native->nr_guessed)
+	if (m->native->nr_guessed || m->slot->deep)
 		return false;
 	return stop == UNWIND_COMPLETE || beginning || m->nr_here < m->nr_groups ||
 	       (m->slot->rooted && (stop == UNWIND_TRUNCATED || stop == UNWIND_GAP));
@@ -265,9 +276,10 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 	m.native = native;
 	m.slot = slot;
 	m.out = out;
-	m.nr_evals = m.nr_groups = m.nr_here = m.skip = 0;
+	m.nr_evals = m.nr_groups = m.nr_here = 0;
 	m.entering = native->nr && p->nr_eval && is_entering(p, native);
 	out->nr = out->doubts = 0;
+	out->deep = slot->deep;
 	out->verdict = MERGE_NONE;
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;

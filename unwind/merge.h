@@ -37,6 +37,7 @@ enum merge_doubt {
 struct merge_result {
 	enum merge_verdict verdict;
 	uint32_t doubts;
+	bool deep; /* there are more frames of the language; native ones beyond them are left out */
 	uint32_t nr;
 	uint32_t frame[MERGE_FRAMES_MAX];
 	uint64_t place[MERGE_FRAMES_MAX]; /* of frames of a language: lang_place() */

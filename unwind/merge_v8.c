@@ -167,6 +167,7 @@ void merge_v8(const struct lang_process *p, const struct codes *codes,
 
 	out->nr = out->doubts = 0;
 	out->verdict = MERGE_NONE;
+	out->deep = false; /* a frame of JavaScript is a native one */
 	if (!slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
 	for (uint32_t i = 0; i < native->nr; i++) {

@@ -35,7 +35,7 @@ struct frames {
 	struct head head;
 	uint64_t time_ns;
 	uint32_t pid, tid;
-	uint8_t language, outcome, none, reserved;
+	uint8_t language, outcome, none, deep;
 	uint16_t nr_native, nr;
 };
 
@@ -135,6 +135,7 @@ size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 		.language = l->language,
 		.outcome = l->outcome,
 		.none = l->none,
+		.deep = l->deep,
 		.nr_native = l->nr_native,
 		.nr = l->nr,
 	};
@@ -219,6 +220,7 @@ int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *ou
 	out->language = f.language;
 	out->outcome = f.outcome;
 	out->none = f.none;
+	out->deep = f.deep != 0;
 	out->nr_native = f.nr_native;
 	out->nr = f.nr;
 	memcpy(out->entries, bytes + sizeof(f), f.nr * sizeof(out->entries[0]));

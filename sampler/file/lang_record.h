@@ -47,6 +47,7 @@ struct lang_frames {
 	uint8_t language;   /* enum lang_kind */
 	uint8_t outcome;    /* enum lang_outcome */
 	uint8_t none;	    /* enum lang_none */
+	bool deep;	    /* there were more frames; native ones beyond them are left out */
 	uint16_t nr_native; /* native frames of the user stack */
 	uint16_t nr;
 	uint64_t entries[MERGE_FRAMES_MAX];

@@ -172,6 +172,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.settled = c->settled,
 		.top = (uint8_t)c->top,
 		.rooted = c->rooted,
+		.deep = c->deep,
 		.nr = (uint16_t)c->nr,
 		.nr_here = (uint16_t)c->nr_here,
 		.process = process,

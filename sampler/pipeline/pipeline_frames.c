@@ -324,6 +324,8 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	if (p->merged.verdict == MERGE_NONE)
 		return;
 	put_merged(p, first);
+	if (p->merged.deep)
+		p->stop = UNWIND_DEPTH;
 	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
 						     : PIPELINE_LANG_GUESSED;
 	/* The frames of JavaScript prove the guess about the innermost frame of V8. */
@@ -357,6 +359,7 @@ bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s
 	out->language = (uint8_t)p->lang_kind;
 	out->outcome = outcomes[p->lang];
 	out->none = (uint8_t)MIN(p->lang_none, LANG_NONE_NR - 1);
+	out->deep = p->lang != PIPELINE_LANG_NONE && m->deep;
 	out->nr_native = (uint16_t)p->user.nr;
 	out->nr = p->lang == PIPELINE_LANG_NONE ? 0 : (uint16_t)m->nr;
 	for (uint32_t i = 0; i < out->nr; i++)
@@ -394,7 +397,8 @@ static uint32_t place_of_entry(struct pipeline *p, uint64_t entry, const uint32_
 
 /*
  * Replay: put the recorded frames between the native ones, which begin at @first. Native frames
- * that were not found here are missing; then the rest is a guess.
+ * that were not found here are missing; then the rest is a guess. Callers
+ * beyond a deep stack were left out.
  */
 static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32_t first)
 {
@@ -421,7 +425,9 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 		if (place != PLACE_NONE)
 			p->frames[p->nr++] = place;
 	}
-	for (uint32_t i = f->nr_native; i < nr && p->nr < PIPELINE_FRAMES_MAX; i++)
+	if (f->deep)
+		p->stop = UNWIND_DEPTH;
+	for (uint32_t i = f->nr_native; i < nr && !f->deep && p->nr < PIPELINE_FRAMES_MAX; i++)
 		p->frames[p->nr++] = native[i];
 }
 

@@ -43,7 +43,7 @@ static void note_unread(struct messages *n, const struct profile *p)
 		  "native frames are shown; 'proftop --check' lists the versions" },
 		{ LANG_NONE_REFUSED, "lang-refused", "no permission to read interpreters",
 		  "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)" },
-		{ LANG_NONE_NO_ROOM, "lang-room", "too many frames or functions of interpreters",
+		{ LANG_NONE_NO_ROOM, "lang-room", "too many functions of interpreters",
 		  "native frames are shown; restart proftop if it lasts" },
 	};
 	const struct profile_module *m = find_module(p, false);

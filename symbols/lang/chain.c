@@ -205,13 +205,13 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	assert(p->kind > LANG_NONE && p->kind < LANG_NR); /* Java has no reader */
 	out->nr = 0;
 	out->same = 0;
-	out->broken = out->settled = out->rooted = false;
+	out->broken = out->settled = out->rooted = out->deep = false;
 	out->top = LANG_TOP_UNKNOWN;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
 	r->work.time_ns = s->time_ns;
 	r->work.v8.top = LANG_TOP_UNKNOWN;
-	r->work.rooted = false;
+	r->work.rooted = r->work.deep = false;
 	r->work.nr_here = 0;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	/* One interpreter for all threads is found without a search. */
@@ -240,6 +240,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->settled = r->work.settled;
 	out->top = r->work.v8.top;
 	out->rooted = r->work.rooted;
+	out->deep = r->work.deep;
 	out->nr_here = r->work.nr_here;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);

@@ -183,6 +183,7 @@ struct lang_reader {
 		bool broken;  /* frames that follow each other in the chain do not on that stack */
 		bool settled; /* that stack ends with the innermost frame */
 		bool rooted;  /* as in struct lang_slot */
+		bool deep;    /* as in struct lang_slot */
 		uint32_t nr_here;		    /* as in struct lang_slot */
 		uint64_t base[LANG_FRAMES_MAX];	    /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX];  /* of each frame's code */
@@ -238,8 +239,8 @@ static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
 	uint32_t nr, nr_here;
-	uint64_t same;		      /* as in struct lang_slot */
-	bool broken, settled, rooted; /* as in struct lang_work */
+	uint64_t same;			    /* as in struct lang_slot */
+	bool broken, settled, rooted, deep; /* as in struct lang_work */
 	enum lang_top top;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };

@@ -99,7 +99,7 @@ enum lang_none {
 	LANG_NONE_NO_FRAMES, /* the thread ran no code of the language */
 	LANG_NONE_BAD_CHAIN, /* no valid chain of frames */
 	LANG_NONE_MISMATCH,  /* its frames do not fit the native stack */
-	LANG_NONE_NO_ROOM,   /* too many frames or functions */
+	LANG_NONE_NO_ROOM,   /* too many functions, or steps to the first frame */
 	LANG_NONE_GC,	     /* a thread of a JVM: its collector's */
 	LANG_NONE_COMPILER,
 	LANG_NONE_VM,	    /* another one of the JVM itself */
@@ -157,6 +157,7 @@ struct lang_slot {
 	uint8_t late;	  /* not checked because of the time of the read */
 	uint32_t process; /* incarnation */
 	uint16_t nr_here; /* frames on the sampled C stack, others are of its resumers; 0: all */
+	uint8_t deep;	  /* the outermost frames were not read: there are too many */
 	struct lang_frame frames[];
 };
 

@@ -89,12 +89,13 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 {
 	uint64_t base = bytes_u64(si + STACK_CONTEXTS);
 	int32_t top = (int32_t)bytes_u32(si + STACK_TOP);
+	int32_t last = MAX(top - CONTEXTS_MAX, -1) + 1;
 	uint32_t step = LANG_PIECE_MAX / CONTEXT_SIZE;
 
-	if (top < -1 || top >= CONTEXTS_MAX)
-		return LANG_NONE_NO_ROOM;
-	for (int32_t end = top + 1; end > 0; end = MAX(end - (int32_t)step, 0)) {
-		int32_t begin = MAX(end - (int32_t)step, 0);
+	if (top < -1 || top == INT32_MAX)
+		return LANG_NONE_BAD_CHAIN;
+	for (int32_t end = top + 1; end > last; end = MAX(end - (int32_t)step, last)) {
+		int32_t begin = MAX(end - (int32_t)step, last);
 		uint32_t size = (uint32_t)(end - begin) * CONTEXT_SIZE;
 		const uint8_t *contexts = bytes_at(w, base + (uint64_t)begin * CONTEXT_SIZE, size);
 
@@ -112,12 +113,14 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 				continue;
 			if (!lang_memory_is_pointer(cv))
 				return LANG_NONE_BAD_CHAIN;
-			if (w->k->nr == LANG_FRAMES_MAX - 1)
-				return LANG_NONE_NO_ROOM;
+			w->k->deep = w->k->nr == LANG_FRAMES_MAX - 1;
+			if (w->k->deep)
+				return LANG_NONE_NR;
 			add_frame(w, cv, !bytes_u64(c + CONTEXT_RETOP));
 			w->cop = bytes_u64(c + CONTEXT_OLDCOP);
 		}
 	}
+	w->k->deep = last > 0;
 	return LANG_NONE_NR;
 }
 
@@ -155,6 +158,8 @@ enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 		none = add_stack(&w, bytes);
 		if (none != LANG_NONE_NR)
 			return none;
+		if (w.k->deep)
+			return w.k->nr ? LANG_NONE_NR : LANG_NONE_NO_ROOM;
 		si = bytes_u64(bytes + STACK_PREVIOUS);
 	}
 	add_frame(&w, interp, true); /* the main program, which has no sub */
@@ -231,29 +236,47 @@ static uint64_t set_hek(const struct lang_memory *m, struct lang_text *t, uint64
 	return s;
 }
 
+/* Return the number of codes that are subs: the main program is the last code, and the last frame.
+ */
+static uint32_t subs_nr(const struct lang_work *w)
+{
+	return w->deep ? w->nr_codes : w->nr_codes - 1;
+}
+
+/* Set the name of the main program, and its file: that of the statement @cop. */
+static bool set_main(struct lang_memory *m, struct lang_work *w, const uint8_t *cop)
+{
+	struct lang_function *f = &w->functions[w->nr_codes - 1];
+
+	if (w->deep)
+		return true;
+	if (!cop)
+		return false;
+	want_file(m, &f->file, bytes_u64(cop + COP_FILE));
+	f->name.fixed = "{main}";
+	return true;
+}
+
 /* Read the subs, and the statements of the frames: these are the lines. */
 static bool read_subs(struct lang_memory *m, struct lang_work *w)
 {
 	int cops[LINES_MAX], last = want(m, w->instr[w->nr - 1], COP_SIZE);
-	const uint8_t *cop;
+	uint32_t nr = subs_nr(w);
 
-	for (uint32_t i = 0; i + 1 < w->nr_codes; i++)
+	for (uint32_t i = 0; i < nr; i++)
 		w->codes_of[i].header = want(m, w->codes_of[i].address, SV_SIZE);
 	for (uint32_t i = 0; i < MIN(w->nr, LINES_MAX); i++)
 		cops[i] = want(m, w->instr[i], COP_SIZE);
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < w->nr; i++) {
-		cop = i < LINES_MAX ? lang_memory_piece(m, cops[i]) : NULL;
+		const uint8_t *cop = i < LINES_MAX ? lang_memory_piece(m, cops[i]) : NULL;
+
 		w->instr[i] = cop ? bytes_u32(cop + COP_LINE) : LANG_NO_INSTR;
 	}
-	cop = lang_memory_piece(m, last);
-	if (!cop)
+	if (!set_main(m, w, lang_memory_piece(m, last)))
 		return false;
-	/* The main program is the last frame, and the last code. */
-	want_file(m, &w->functions[w->nr_codes - 1].file, bytes_u64(cop + COP_FILE));
-	w->functions[w->nr_codes - 1].name.fixed = "{main}";
-	for (uint32_t i = 0; i + 1 < w->nr_codes; i++) {
+	for (uint32_t i = 0; i < nr; i++) {
 		const uint8_t *sv = lang_memory_piece(m, w->codes_of[i].header);
 
 		/* A context that is being pushed has the bytes of the last one. */
@@ -267,7 +290,7 @@ static bool read_subs(struct lang_memory *m, struct lang_work *w)
 /* Read the names of subs: of their globs, or of the subs. */
 static bool read_names(struct lang_memory *m, struct lang_work *w)
 {
-	uint32_t nr = w->nr_codes - 1;
+	uint32_t nr = subs_nr(w);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct lang_function *f = &w->functions[i];
@@ -304,7 +327,7 @@ static bool read_names(struct lang_memory *m, struct lang_work *w)
 /* Read the names of packages. */
 static bool read_packages(struct lang_memory *m, struct lang_work *w)
 {
-	uint32_t nr = w->nr_codes - 1;
+	uint32_t nr = subs_nr(w);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct lang_text *t = &w->functions[i].scope;
@@ -338,7 +361,7 @@ enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, u
 		struct lang_function *f = &w->functions[i];
 		uint64_t s = set_file(m, &f->file, 0);
 
-		if (i + 1 < w->nr_codes)
+		if (i < subs_nr(w))
 			s = set_hek(m, &f->scope, set_hek(m, &f->name, s));
 		w->codes_of[i].stamp = s;
 	}

@@ -77,15 +77,16 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 	k->first_read[0] = f;
 	addr = bytes_u64(f);
 	for (uint32_t passed = 0; addr; passed++) {
-		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
-			return LANG_NONE_NO_ROOM;
+		k->deep = k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX;
+		if (k->deep)
+			break;
 		f = lang_memory_is_pointer(addr) ? ahead_frame(r, t, addr, FRAME_SIZE, false)
 						 : NULL;
 		if (!f || !add_frame(k, s, addr, f))
 			return LANG_NONE_BAD_CHAIN;
 		addr = bytes_u64(f + FRAME_PREVIOUS);
 	}
-	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+	return k->nr ? LANG_NONE_NR : k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
 }
 
 static void want_string(struct lang_memory *m, struct lang_text *t, uint64_t addr)

@@ -163,8 +163,9 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 	for (uint32_t passed = 0; none == LANG_NONE_NR && addr; passed++) {
 		const uint8_t *f;
 
-		if (k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX)
-			return LANG_NONE_NO_ROOM;
+		k->deep = k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX;
+		if (k->deep)
+			break;
 		f = frame_at(&w, addr);
 		if (!f)
 			return LANG_NONE_BAD_CHAIN;
@@ -175,6 +176,6 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 		addr = bytes_u64(f + p->py.frame_previous);
 	}
 	if (none == LANG_NONE_NR && !k->nr)
-		none = LANG_NONE_NO_FRAMES;
+		none = k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
 	return none;
 }

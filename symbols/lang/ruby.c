@@ -98,7 +98,7 @@ static enum lang_none add_frames(struct lang_memory *m, struct lang_work *k, uin
 		k->instr[k->nr] = k->instr[i];
 		k->boundary[k->nr++] = set & FLAG_FINISH ? 1 : 0;
 	}
-	return k->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+	return k->nr ? LANG_NONE_NR : k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
 }
 
 /*
@@ -120,7 +120,7 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	struct lang_work *k = &r->work;
 	int thread = lang_memory_want(m, t->state, THREAD_SIZE);
 	const uint8_t *th, *ec;
-	uint64_t at, cfp, end;
+	uint64_t at, cfp, end, nr;
 
 	(void)p;
 	ahead_want(r, t, s);
@@ -145,9 +145,9 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 		return LANG_NONE_MISMATCH;
 	if (!lang_memory_is_pointer(cfp) || cfp > end || (end - cfp) % FRAME_SIZE)
 		return LANG_NONE_BAD_CHAIN;
-	if ((end - cfp) / FRAME_SIZE > LANG_FRAMES_MAX)
-		return LANG_NONE_NO_ROOM;
-	return add_frames(m, k, cfp, (uint32_t)((end - cfp) / FRAME_SIZE));
+	nr = (end - cfp) / FRAME_SIZE;
+	k->deep = nr > LANG_FRAMES_MAX;
+	return add_frames(m, k, cfp, (uint32_t)MIN(nr, LANG_FRAMES_MAX));
 }
 
 static int want_value(struct lang_memory *m, uint64_t addr)

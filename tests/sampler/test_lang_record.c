@@ -57,6 +57,7 @@ TEST(test_frames)
 
 	f.language = LANG_RUBY;
 	f.outcome = LANG_OUTCOME_CERTAIN;
+	f.deep = true;
 	f.nr_native = 2;
 	f.nr = 3;
 	f.entries[0] = 0;
@@ -71,6 +72,7 @@ TEST(test_frames)
 	assert_int_equal(back.tid, 43);
 	assert_int_equal(back.language, LANG_RUBY);
 	assert_int_equal(back.outcome, LANG_OUTCOME_CERTAIN);
+	assert_true(back.deep);
 	assert_int_equal(back.nr_native, 2);
 	assert_int_equal(back.nr, 3);
 	assert_int_equal(back.entries[2], 1);

@@ -397,8 +397,15 @@ TEST(test_cycle, setup, teardown)
 	pymake_loop(&f->m, f->sample.sp + 0x200);
 	first = pymake_call(&f->m, f->code[0], false);
 	pymake_call(&f->m, f->code[1], false);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_false(f->chain.deep);
+	/* As of more frames than have room: the innermost ones are kept. */
 	pymake_u64(&f->m, first + f->m.process.py.frame_previous, first);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	assert_true(f->chain.deep);
+	expect_name(f, 0, "Cart.total", 20);
+	expect_name(f, LANG_FRAMES_MAX - 1, "<module>", 1);
 }
 
 /* A page that is unmapped between two reads: true names or none, and all is well when it is back.

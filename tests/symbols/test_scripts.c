@@ -251,8 +251,14 @@ TEST(test_php_cycle, setup, teardown)
 	php_begin(f);
 	func = php_function(f, NULL, "f", "/srv/a.php", 3);
 	frame = php_call(f, func, 4, true);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_false(f->chain.deep);
+	/* As of more frames than have room: the innermost ones are kept. */
 	pymake_u64(&f->m, frame + 48, frame);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	assert_true(f->chain.deep);
+	expect_frame(f, LANG_FRAMES_MAX - 1, "f", "/srv/a.php", LANG_NO_INSTR, true);
 	/* Frames without a function count as steps. */
 	pymake_u64(&f->m, frame + 24, 0);
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
@@ -533,7 +539,7 @@ TEST(test_ruby_hostile, setup, teardown)
 
 	ruby_begin(f, &r);
 	chain(f);
-	/* Frames outside of the stack, and more of them than the bound. */
+	/* Frames outside of the stack. */
 	pymake_u64(&f->m, r.ec + 16, r.cfp + 4096);
 	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 	pymake_u64(&f->m, r.ec + 16, r.cfp - 8);
@@ -541,14 +547,30 @@ TEST(test_ruby_hostile, setup, teardown)
 	pymake_u64(&f->m, r.ec + 8, UINT64_MAX / 16);
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
 	pymake_u64(&f->m, r.ec + 8, RUBY_STACK_WORDS);
-	pymake_u64(&f->m, r.ec + 16, f->m.frames - 512 * 64);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
 	/* Threads in a circle that leaves out the head. */
 	f->sample.tid = TID + 1;
 	pymake_u64(&f->m, r.thread, r.thread);
 	f->m.nr_calls = 0;
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 	assert_in_range(f->m.nr_calls, 1, 600);
+}
+
+TEST(test_ruby_deep, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+	uint64_t iseq;
+
+	ruby_begin(f, &r);
+	iseq = ruby_iseq(f, "f", "/srv/a.rb", 3);
+	for (int i = 0; i < 512; i++)
+		ruby_call(f, &r, iseq, 0x11110003);
+	ruby_call(f, &r, ruby_iseq(f, "leaf", "/srv/a.rb", 7), 0x11110003);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_true(f->chain.deep);
+	assert_int_equal(f->chain.nr, LANG_FRAMES_MAX);
+	expect_frame(f, 0, "leaf", "/srv/a.rb", LANG_NO_INSTR, false);
+	expect_frame(f, LANG_FRAMES_MAX - 1, "f", "/srv/a.rb", LANG_NO_INSTR, false);
 }
 
 TEST(test_ruby_wild, setup, teardown)
@@ -742,14 +764,44 @@ TEST(test_perl_hostile, setup, teardown)
 	cv = perl_sub(f, "main", "f", false);
 	pymake_u64(&f->m, p.contexts + 72, cv);
 	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_false(f->chain.deep);
 	/* Too many contexts; a stack that is its own caller: with frames, without them. */
 	pymake_u32(&f->m, p.stack + 32, 1U << 30);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	pymake_u32(&f->m, p.stack + 32, INT32_MAX);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 	pymake_u32(&f->m, p.stack + 32, 0);
 	pymake_u64(&f->m, p.stack + 16, p.stack);
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
 	pymake_u32(&f->m, p.stack + 32, UINT32_MAX);
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+}
+
+/* Of more frames than have room the innermost ones are kept; the main program is not among them. */
+TEST(test_perl_deep, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct perl p;
+	uint64_t cv, caller;
+
+	perl_begin(f, &p);
+	cv = perl_sub(f, "main", "leaf", false);
+	caller = perl_sub(f, "main", "f", false);
+	pymake_u64(&f->m, p.stack + 8, pymake_take(&f->m, 104 * 600));
+	p.contexts = bytes_u64(pymake_at(&f->m, p.stack + 8));
+	for (int i = 0; i < 600; i++) {
+		*pymake_at(&f->m, p.contexts + 104UL * i) = 9;
+		pymake_u64(&f->m, p.contexts + 104UL * i + 48, 8);
+		pymake_u64(&f->m, p.contexts + 104UL * i + 72, i < 599 ? caller : cv);
+	}
+	pymake_u32(&f->m, p.stack + 32, 599);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_true(f->chain.deep);
+		assert_int_equal(f->chain.nr, LANG_FRAMES_MAX - 1);
+		expect_frame(f, 0, "main::leaf", "/srv/a.pl", 9, false);
+		expect_frame(f, LANG_FRAMES_MAX - 2, "main::f", "/srv/a.pl", LANG_NO_INSTR, false);
+	}
 }
 
 TEST(test_perl_wild, setup, teardown)

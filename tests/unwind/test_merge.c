@@ -149,6 +149,33 @@ TEST(test_cut)
 	expect("01a2bc", MERGE_GUESSED);
 }
 
+/*
+ * The outermost frames of the language were not read: callers beyond them are left out. The
+ * innermost C frame may have no group.
+ */
+TEST(test_deep)
+{
+	make_native("nlnlnln");
+	make_slot(".1..");
+	u.slot.deep = 1;
+	expect("01ab23cd", MERGE_GUESSED);
+	assert_int_equal(out.doubts, MERGE_CUT);
+	make_native("lnlnln");
+	make_slot("2.");
+	u.slot.deep = 1;
+	expect("012a34b", MERGE_GUESSED);
+	make_slot("0.");
+	u.slot.deep = 1;
+	expect("0a12b", MERGE_GUESSED);
+	assert_int_equal(out.doubts, MERGE_CUT);
+	/* A C frame for each, and the native stack is cut also. */
+	make_native("nlnl");
+	native.stop = UNWIND_DEPTH;
+	make_slot("135");
+	u.slot.deep = 1;
+	expect("01a23bc", MERGE_GUESSED);
+}
+
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
 TEST(test_before_loop)
 {
