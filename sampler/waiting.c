@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <urcu-qsbr.h>
@@ -33,6 +34,8 @@
 #define LOOK_NS	   50000000ULL
 /* The same without call chains, for the kinds of waits alone. */
 #define LOOK_KINDS_NS 200000000ULL
+/* Most tasks that are looked up in /proc: more have no room. */
+#define FIND_MAX (1U << 17)
 /* Tasks whose state is checked in one tick. */
 #define CHECK_TASKS 100
 
@@ -76,26 +79,38 @@ static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid
 		waits_found(s->store.waits, t, pid, tid, step, kind, now_ns);
 }
 
-/* Call find_task() for each thread of @pid. */
-static void find_threads(struct sampler *s, const struct waits_tables *t, pid_t pid)
+/*
+ * Call find_task() for each thread of @pid, at most *@left, and no more than it has now: it may
+ * start others as fast as they are found.
+ */
+static void find_threads(struct sampler *s, const struct waits_tables *t, pid_t pid, uint32_t *left)
 {
 	char path[32];
 	struct dirent *d;
+	struct stat st;
+	nlink_t nr;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
-	while (dir && (d = readdir(dir)))
-		if (atoi(d->d_name) > 0)
-			find_task(s, t, pid, atoi(d->d_name));
-	if (dir)
-		closedir(dir);
+	if (!dir)
+		return;
+	/* A link for each, and two more. */
+	nr = fstat(dirfd(dir), &st) ? 0 : st.st_nlink;
+	for (; nr && *left && (d = readdir(dir)); nr--) {
+		if (atoi(d->d_name) <= 0)
+			continue;
+		find_task(s, t, pid, atoi(d->d_name));
+		--*left;
+	}
+	closedir(dir);
 }
 
 /* Find the tasks of the target that exist already. */
 static void find_all(struct sampler *s)
 {
 	const struct waits_tables t = store_waits_tables(&s->store);
+	uint32_t left = FIND_MAX;
 	struct dirent *d;
 	DIR *dir;
 
@@ -114,9 +129,9 @@ static void find_all(struct sampler *s)
 	if (s->target.tids)
 		return;
 	dir = opendir("/proc");
-	while (dir && (d = readdir(dir)))
+	while (dir && left && (d = readdir(dir)))
 		if (atoi(d->d_name) > 0 && !pipeline_is_own(getpid(), atoi(d->d_name)))
-			find_threads(s, &t, atoi(d->d_name));
+			find_threads(s, &t, atoi(d->d_name), &left);
 	if (dir)
 		closedir(dir);
 }

@@ -21,6 +21,10 @@
 #include "symbols/base/hashset.h"
 
 #define CPU_MAX 65536
+/* Threads of a process may start as fast as they are listed: most readings of its list, and tasks.
+ */
+#define ROUNDS_MAX 8U
+#define TASKS_MAX  (1U << 18)
 
 /* A growing set of tasks, in the order they were found. */
 struct task_list {
@@ -39,10 +43,10 @@ static bool list_has(const struct task_list *l, pid_t tid)
 	return false;
 }
 
-/* Add the task; returns false if it is in the list. */
+/* Add the task; returns false if it is in the list, or that is full. */
 static bool list_add(struct task_list *l, pid_t tid)
 {
-	if (list_has(l, tid))
+	if (l->nr == TASKS_MAX || list_has(l, tid))
 		return false;
 	if (!array_reserve(&l->tids, &l->room, l->nr + 1ULL) || hashset_reserve(&l->index, 1))
 		out_of_memory();
@@ -81,7 +85,7 @@ static int add_threads(struct task_list *l, pid_t pid)
 	dir = opendir(path);
 	if (!dir)
 		return -errno;
-	while ((entry = readdir(dir))) {
+	while (l->nr < TASKS_MAX && (entry = readdir(dir))) {
 		pid_t tid = parse_pid(entry->d_name);
 
 		if (tid && list_add(l, tid))
@@ -91,17 +95,19 @@ static int add_threads(struct task_list *l, pid_t pid)
 	return added;
 }
 
-/* Threads may start threads while we read: repeat until there are no new ones. */
+/*
+ * Threads may start threads while we read: repeat until there are no new ones. Later ones inherit
+ * the events of the one that starts them.
+ */
 static int add_process(struct task_list *l, pid_t pid)
 {
-	int added, first = 1;
+	int added = 1;
 
-	do {
+	for (unsigned int round = 0; added && round < ROUNDS_MAX; round++) {
 		added = add_threads(l, pid);
 		if (added < 0)
-			return first ? added : 0;
-		first = 0;
-	} while (added);
+			return round ? 0 : added;
+	}
 	return 0;
 }
 

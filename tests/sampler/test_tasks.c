@@ -7,6 +7,8 @@
 
 #include "tests/prelude.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -104,6 +106,37 @@ TEST(test_list_tasks)
 	assert_int_equal(task_list_threads((pid_t[]){ self, 2099999999 }, 2, &list, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "no process with pid 2099999999"));
 	assert_null(list);
+}
+
+static pid_t next_tid; /* 0: none is made up */
+
+/* In place of the C library's: each reading of a folder ends with ten more threads. */
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *(*real)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+	struct dirent *entry = real(dir);
+	static struct dirent made_up;
+
+	if (entry || !next_tid || !(++next_tid % 10))
+		return entry;
+	snprintf(made_up.d_name, sizeof(made_up.d_name), "%d", next_tid);
+	return &made_up;
+}
+
+/* A process may start threads as fast as they are listed. */
+TEST(test_new_threads)
+{
+	pid_t *list, self = getpid();
+	int nr;
+
+	next_tid = 1 << 22;
+	alarm(60);
+	nr = task_list_threads(&self, 1, &list, NULL);
+	alarm(0);
+	next_tid = 0;
+	assert_true(has(list, nr, self));
+	assert_in_range(nr, 10, 1000);
+	free(list);
 }
 
 int main(void)

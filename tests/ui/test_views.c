@@ -5,6 +5,7 @@
  */
 #include "golden.h"
 #include "ui/view/folds.h"
+#include "ui/view/process_tree.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -231,6 +232,36 @@ static const struct row *row_of(struct bench *b, uint64_t id)
 		if (list->rows[i].id == id)
 			return &list->rows[i];
 	return NULL;
+}
+
+/* A chain of processes, children first or last, has no more levels than can be drawn. */
+TEST(test_process_tree_chain)
+{
+	const uint32_t nr = 200000;
+	struct profile p = { .nr_processes = nr };
+	struct process_tree t;
+
+	p.processes = calloc(nr, sizeof(*p.processes));
+	for (int last = 0; last < 2; last++) {
+		uint32_t deepest = 0;
+
+		for (uint32_t i = 0; i < nr; i++) {
+			p.processes[i].pid = (pid_t)(i + 2);
+			p.processes[i].parent = (pid_t)(last ? i + 1 : i + 3);
+			p.processes[i].id = i;
+		}
+		assert_int_equal(process_tree_make(&t, &p), 0);
+		for (uint32_t i = 0; i < nr; i++) {
+			uint32_t level = 1;
+
+			for (uint32_t at = t.parents[i]; at != UINT32_MAX; at = t.parents[at])
+				assert_true(++level <= 64);
+			deepest = MAX(deepest, level);
+		}
+		assert_int_equal(deepest, 64);
+		process_tree_fini(&t);
+	}
+	free(p.processes);
 }
 
 TEST(test_process_tree_keys)

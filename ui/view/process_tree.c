@@ -53,25 +53,34 @@ static int by_pid_make(struct by_pid *t, const struct profile *p, uint32_t nr)
 	return 0;
 }
 
-/* Return whether @i is an ancestor of @from, or the chain is too long. */
-static bool is_above(const struct process_tree *t, uint32_t from, uint32_t i)
+/*
+ * Hang @i below @at, unless that makes a cycle, or a chain of more than LEVELS_MAX: rows are drawn
+ * by recursion. @below: levels below each; children may come before their parents.
+ */
+static void hang_below(struct process_tree *t, uint8_t *below, uint32_t i, uint32_t at)
 {
-	int level = 0;
+	unsigned int levels = below[i] + 1U;
 
-	for (; from != NONE && from != i; from = t->parents[from])
-		if (++level > LEVELS_MAX)
-			return true;
-	return from == i;
+	for (uint32_t up = at; up != NONE; up = t->parents[up])
+		if (up == i || ++levels > LEVELS_MAX)
+			return;
+	t->parents[i] = at;
+	levels = below[i] + 1U;
+	for (uint32_t up = at; up != NONE && below[up] < levels; up = t->parents[up])
+		below[up] = (uint8_t)levels++;
 }
 
 int process_tree_make(struct process_tree *t, const struct profile *p)
 {
 	struct by_pid pids;
+	uint8_t *below;
 
 	t->nr = p->nr_processes + p->nr_ancestors;
 	t->parents = malloc((t->nr + 1ULL) * sizeof(*t->parents));
-	if (!t->parents || by_pid_make(&pids, p, t->nr)) {
+	below = calloc(t->nr + 1ULL, sizeof(*below));
+	if (!t->parents || !below || by_pid_make(&pids, p, t->nr)) {
 		free(t->parents);
+		free(below);
 		return -ENOMEM;
 	}
 	memset(t->parents, 0xff, (t->nr + 1ULL) * sizeof(*t->parents));
@@ -79,10 +88,11 @@ int process_tree_make(struct process_tree *t, const struct profile *p)
 		pid_t parent = process_tree_at(p, i)->parent;
 		uint32_t at = parent > 0 ? *slot_of(&pids, p, parent) : NONE;
 
-		if (at != NONE && !is_above(t, at, i))
-			t->parents[i] = at;
+		if (at != NONE)
+			hang_below(t, below, i, at);
 	}
 	free(pids.slots);
+	free(below);
 	return 0;
 }
 
