@@ -130,10 +130,11 @@ static bool align_from(struct merge *m, uint32_t skip)
 static bool align_exactly(struct merge *m)
 {
 	bool skip = !m->eval[0] && m->nr_evals > m->nr_here;
+	bool begun = skip && m->entering && !m->slot->settled;
 
 	if (m->slot->deep)
 		return m->nr_evals >= m->nr_here &&
-		       (align_from(m, 0) || (skip && align_from(m, 1)));
+		       (align_from(m, begun) || (skip && align_from(m, !begun)));
 	return m->nr_evals == m->nr_here + skip && align_from(m, skip);
 }
 
@@ -179,9 +180,14 @@ static void put_group(struct merge *m, uint32_t group)
  */
 static void put_all(struct merge *m, bool cut)
 {
-	uint32_t e = 0, next = 0;
+	bool deep = m->slot->deep && m->nr_here == m->nr_groups && m->nr_evals >= m->nr_groups;
+	uint32_t e = 0, next = 0, last = 0;
 
-	cut |= m->nr_here < m->nr_groups;
+	/* C frames up to the last one with a group. */
+	for (uint32_t i = 0; deep && i < m->nr_evals; i++)
+		if (m->group[i] != UINT32_MAX)
+			last = i + 1;
+	cut |= deep || m->nr_here < m->nr_groups;
 	for (uint32_t i = 0; i < m->native->nr; i++) {
 		put(m, i, 0);
 		if (e == m->nr_evals || m->eval[e] != i)
@@ -189,10 +195,9 @@ static void put_all(struct merge *m, bool cut)
 		if (m->group[e] != UINT32_MAX) {
 			put_group(m, m->group[e]);
 			next = m->group[e] + 1;
-			if (m->slot->deep && next == m->nr_groups)
-				return;
 		}
-		e++;
+		if (++e == last)
+			break;
 	}
 	for (; cut && next && next < m->nr_groups; next++)
 		put_group(m, next);
@@ -265,6 +270,8 @@ static void put_after(struct merge *m, const struct lang_process *p)
 		put_group(m, group);
 	m->out->doubts = MERGE_CUT | merge_doubts(p, m->slot);
 	m->out->verdict = MERGE_GUESSED;
+	/* The native stack ended before that. */
+	m->out->deep = false;
 }
 
 void merge_stacks(const struct lang_process *p, const struct unwind_result *native,

@@ -427,6 +427,8 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 	}
 	if (f->deep)
 		p->stop = UNWIND_DEPTH;
+	else if (f->nr == MERGE_FRAMES_MAX) /* as in put_merged() */
+		p->stop = UNWIND_TRUNCATED;
 	for (uint32_t i = f->nr_native; i < nr && !f->deep && p->nr < PIPELINE_FRAMES_MAX; i++)
 		p->frames[p->nr++] = native[i];
 }

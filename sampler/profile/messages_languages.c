@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "symbols/lang/lang.h"
+#include "unwind/unwind.h"
 
 /* Of the tick's samples: with fewer of interpreters, a reader need not run. */
 #define SHARE_MIN 0.05
@@ -113,13 +114,15 @@ static void note_none(struct messages *n, const struct profile *p)
 
 static void note_guessed(struct messages *n, const struct profile *p)
 {
-	double share = (double)p->lang.guessed / (double)p->lang.samples;
+	/* No check failed of a stack that is too deep. */
+	uint64_t nr = p->lang.guessed - MIN(p->lang.guessed, p->broken_by[UNWIND_DEPTH]);
+	double share = (double)nr / (double)p->lang.samples;
 	const struct profile_module *untried = find_module(p, true);
 	struct profile_message *e;
 
 	if (!(share > GUESSED_MAX))
 		return;
-	e = messages_note(n, "lang-guessed", MESSAGE_INFO, p->lang.guessed,
+	e = messages_note(n, "lang-guessed", MESSAGE_INFO, nr,
 			  "functions of scripts guessed: %.0f%%", 100 * share);
 	if (untried) {
 		messages_detail(e, "%s: %s", untried->path.str, lang_untried);

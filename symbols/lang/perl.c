@@ -89,16 +89,20 @@ static enum lang_none add_stack(struct walk *w, const uint8_t *si)
 {
 	uint64_t base = bytes_u64(si + STACK_CONTEXTS);
 	int32_t top = (int32_t)bytes_u32(si + STACK_TOP);
-	int32_t last = MAX(top - CONTEXTS_MAX, -1) + 1;
-	uint32_t step = LANG_PIECE_MAX / CONTEXT_SIZE;
+	const int32_t step = LANG_PIECE_MAX / CONTEXT_SIZE;
+	int32_t last, begin;
 
 	if (top < -1 || top == INT32_MAX)
 		return LANG_NONE_BAD_CHAIN;
-	for (int32_t end = top + 1; end > last; end = MAX(end - (int32_t)step, last)) {
-		int32_t begin = MAX(end - (int32_t)step, last);
-		uint32_t size = (uint32_t)(end - begin) * CONTEXT_SIZE;
-		const uint8_t *contexts = bytes_at(w, base + (uint64_t)begin * CONTEXT_SIZE, size);
+	/* Pieces begin at the same places whatever the depth is: they were read ahead then. */
+	last = MAX(top + 1 - CONTEXTS_MAX, 0) / step * step;
+	for (int32_t end = top + 1; end > last; end = begin) {
+		const uint8_t *contexts;
+		uint32_t size;
 
+		begin = (end - 1) / step * step;
+		size = (uint32_t)(end - begin) * CONTEXT_SIZE;
+		contexts = bytes_at(w, base + (uint64_t)begin * CONTEXT_SIZE, size);
 		if (!contexts)
 			return LANG_NONE_BAD_CHAIN;
 		for (const uint8_t *c = contexts + size; c > contexts;) {
@@ -148,9 +152,12 @@ enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
 	for (int i = 0; si; i++) {
 		enum lang_none none;
 
-		bytes = i < STACKS_MAX ? bytes_at(&w, si, STACK_SIZE) : NULL;
+		w.k->deep = i == STACKS_MAX;
+		if (w.k->deep)
+			return w.k->nr ? LANG_NONE_NR : LANG_NONE_NO_ROOM;
+		bytes = bytes_at(&w, si, STACK_SIZE);
 		if (!bytes)
-			return i < STACKS_MAX ? LANG_NONE_BAD_CHAIN : LANG_NONE_NO_ROOM;
+			return LANG_NONE_BAD_CHAIN;
 		if (!i) {
 			w.k->again[1] = (struct lang_ahead){ si, STACK_SIZE };
 			w.k->first_read[1] = bytes;

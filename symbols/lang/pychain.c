@@ -148,6 +148,16 @@ static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
 	return true;
 }
 
+/*
+ * Return whether frames that are alone on the heap, those of 3.8 to 3.10 and of generators, have
+ * used up the windows that are read ahead, and half of the calls: the codes need the others.
+ */
+static bool is_costly(const struct walk *w)
+{
+	return w->r->work.nr && w->t->nr_ahead == LANG_AHEAD &&
+	       w->r->memory.calls >= LANG_CALLS_MAX / 2;
+}
+
 enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 			    const struct lang_sample *s, struct lang_thread *t)
 {
@@ -163,16 +173,18 @@ enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 	for (uint32_t passed = 0; none == LANG_NONE_NR && addr; passed++) {
 		const uint8_t *f;
 
-		k->deep = k->nr == LANG_FRAMES_MAX || passed == PASSED_MAX;
+		k->deep = passed == PASSED_MAX || is_costly(&w);
 		if (k->deep)
 			break;
 		f = frame_at(&w, addr);
-		if (!f)
-			return LANG_NONE_BAD_CHAIN;
-		if (p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3)
+		if (f && p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3) {
 			end_c_frame(&w, addr);
-		else if (!add_frame(&w, addr, f))
+		} else if (k->nr == LANG_FRAMES_MAX) {
+			k->deep = true;
+			break;
+		} else if (!f || !add_frame(&w, addr, f)) {
 			return LANG_NONE_BAD_CHAIN;
+		}
 		addr = bytes_u64(f + p->py.frame_previous);
 	}
 	if (none == LANG_NONE_NR && !k->nr)

@@ -538,6 +538,11 @@ TEST(test_languages, setup, teardown)
 	f->p.lang.none_by[LANG_NONE_NO_READER] = 8;
 	f->p.lang.guessed = 26;
 	expect(f, "lang-guessed", "26% of samples of interpreters", MESSAGE_NONE, 0);
+	/* Too deep: no check failed. */
+	f->p.broken_by[UNWIND_DEPTH] = 1;
+	tick(f);
+	assert_false(find(f, "lang-guessed")->active);
+	f->p.broken_by[UNWIND_DEPTH] = 0;
 	/* All guesses of an untried version: no right would change that. */
 	module.language_reason = lang_untried;
 	f->p.nr_modules = 1;

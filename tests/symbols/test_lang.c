@@ -408,6 +408,25 @@ TEST(test_cycle, setup, teardown)
 	expect_name(f, LANG_FRAMES_MAX - 1, "<module>", 1);
 }
 
+/* Frames that are alone on the heap cost a read each: the innermost ones are kept. */
+TEST(test_frames_alone, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	f->m.process.py.one_frame_each = true;
+	pymake_loop(&f->m, f->sample.sp + 0x200);
+	for (int i = 0; i < 288; i++)
+		pymake_call(&f->m, f->code[1], false);
+	pymake_call(&f->m, f->code[2], false);
+	/* More is read ahead with each sample. */
+	for (int i = 0; i < 30; i++)
+		chain(f);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_true(f->chain.deep);
+	assert_in_range(f->chain.nr, LANG_AHEAD, 288);
+	expect_name(f, 0, "leaf", 7);
+}
+
 /* A page that is unmapped between two reads: true names or none, and all is well when it is back.
  */
 TEST(test_unmapped, setup, teardown)

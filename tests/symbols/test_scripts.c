@@ -770,9 +770,13 @@ TEST(test_perl_hostile, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 	pymake_u32(&f->m, p.stack + 32, INT32_MAX);
 	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
+	pymake_u32(&f->m, p.stack + 32, 1U << 31);
+	assert_int_equal(chain(f), LANG_NONE_BAD_CHAIN);
 	pymake_u32(&f->m, p.stack + 32, 0);
 	pymake_u64(&f->m, p.stack + 16, p.stack);
-	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_true(f->chain.deep);
+	assert_int_equal(f->chain.nr, 32);
 	pymake_u32(&f->m, p.stack + 32, UINT32_MAX);
 	assert_int_equal(chain(f), LANG_NONE_NO_ROOM);
 }

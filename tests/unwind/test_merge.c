@@ -168,6 +168,18 @@ TEST(test_deep)
 	u.slot.deep = 1;
 	expect("0a12b", MERGE_GUESSED);
 	assert_int_equal(out.doubts, MERGE_CUT);
+	/* A group that is not in its C frame; the last one has no address. */
+	make_native("nlnlnln");
+	make_slot(".9.3..");
+	u.slot.deep = 1;
+	expect("0123cdef", MERGE_GUESSED);
+	/* An innermost C frame that has only begun, before it has a frame. */
+	make_native("lnlnln");
+	native.ip[0] = LOOP + 8;
+	make_slot("..");
+	u.slot.deep = 1;
+	u.slot.settled = 0;
+	expect("012ab", MERGE_GUESSED);
 	/* A C frame for each, and the native stack is cut also. */
 	make_native("nlnl");
 	native.stop = UNWIND_DEPTH;
