@@ -24,6 +24,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+/* Of configfs, which linux/magic.h has not. */
+#define CONFIGFS_MAGIC 0x62656570
+
 #define DELETED	     " (deleted)"
 #define DELETED_SIZE (sizeof(DELETED) - 1)
 
@@ -35,6 +38,7 @@ static bool is_pseudo(int fd)
 	static const unsigned long magic[] = {
 		PROC_SUPER_MAGIC,   SYSFS_MAGIC,	 DEBUGFS_MAGIC,	   TRACEFS_MAGIC,
 		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, BPF_FS_MAGIC,
+		EFIVARFS_MAGIC,	    SELINUX_MAGIC,	 SMACK_MAGIC,	   CONFIGFS_MAGIC,
 	};
 	struct statfs fs;
 

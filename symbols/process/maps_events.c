@@ -122,8 +122,10 @@ void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, u
 	free(seen.path);
 	identity.layer = layer;
 	object = objects_hold(m->objects, &identity, "//anon", 6, seen.pid, start, end);
-	if (object->identity.kind != OBJECT_ANON)
+	if (object->identity.kind != OBJECT_ANON) {
+		object_put(object);
 		return;
+	}
 	pthread_mutex_lock(&m->lock);
 	ev = log_add(m, EVENT_CODE, time_ns);
 	if (ev) {

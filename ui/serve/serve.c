@@ -187,17 +187,22 @@ static struct MHD_Response *response_of(const struct serve *sv, const void *byte
 	return r;
 }
 
-/* Queue @r, and drop our reference; NULL: no memory, the connection is closed. */
+/* Queue @r, and count the request; NULL: no memory, the connection is closed. */
+static enum MHD_Result queue(struct serve *sv, struct MHD_Connection *c, unsigned int status,
+			     struct MHD_Response *r)
+{
+	atomic_fetch_add_explicit(&sv->nr_requests, 1, memory_order_relaxed);
+	return r ? sv->mhd.queue_response(c, status, r) : MHD_NO;
+}
+
+/* The same, and drop our reference. */
 static enum MHD_Result answer(struct serve *sv, struct MHD_Connection *c, unsigned int status,
 			      struct MHD_Response *r)
 {
-	enum MHD_Result result = MHD_NO;
+	enum MHD_Result result = queue(sv, c, status, r);
 
-	if (r) {
-		result = sv->mhd.queue_response(c, status, r);
+	if (r)
 		sv->mhd.destroy_response(r);
-	}
-	atomic_fetch_add_explicit(&sv->nr_requests, 1, memory_order_relaxed);
 	return result;
 }
 
@@ -303,14 +308,13 @@ static enum MHD_Result answer_flame(struct serve *sv, struct MHD_Connection *c,
 	struct profile *p = latest(sv);
 	struct snapshot_scope scope;
 	struct out o = { .failed = false };
-	enum MHD_Result result;
 	struct err e;
 
 	if (!p)
 		return answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
 	if (!r->pid && sv->page && sv->page_seq == p->seq) {
 		profile_free(p);
-		return sv->mhd.queue_response(c, MHD_HTTP_OK, sv->page);
+		return queue(sv, c, MHD_HTTP_OK, sv->page);
 	}
 	if (!scope_of(sv, p, r, &scope) || export_write(&o, p, &scope, EXPORT_HTML, &e)) {
 		out_fini(&o);
@@ -328,8 +332,7 @@ static enum MHD_Result answer_flame(struct serve *sv, struct MHD_Connection *c,
 	sv->page_seq = p->seq;
 	out_fini(&o);
 	profile_free(p);
-	result = sv->page ? sv->mhd.queue_response(c, MHD_HTTP_OK, sv->page) : MHD_NO;
-	return result;
+	return queue(sv, c, MHD_HTTP_OK, sv->page);
 }
 
 /* Suspend the request until its profile is collected. */
