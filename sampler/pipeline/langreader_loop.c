@@ -61,7 +61,7 @@ static unsigned int make_lists(struct langreader_loop *r, const struct lang_piec
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct lang_piece *p = &pieces[i];
 
-		if (i && is_near(p - 1, p) && ours + 1 + nr - i <= LANG_PIECES_MAX) {
+		if (i && is_near(p - 1, p) && ours + 1 + nr - i <= LANG_READ_MAX) {
 			uint64_t gap = p->addr - (p - 1)->addr - (p - 1)->size;
 
 			if (gap)
@@ -70,7 +70,7 @@ static unsigned int make_lists(struct langreader_loop *r, const struct lang_piec
 		} else {
 			r->theirs[theirs++] = (struct iovec){ (void *)(uintptr_t)p->addr, p->size };
 		}
-		if (ours == LANG_PIECES_MAX)
+		if (ours == LANG_READ_MAX)
 			break;
 		r->ours[ours++] = (struct iovec){ bytes + p->at, p->size };
 	}

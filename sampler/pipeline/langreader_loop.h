@@ -48,7 +48,7 @@ struct langreader_loop {
 	struct feed_writer feed;
 	struct share_found found;
 	struct lang_chain chain;
-	struct iovec ours[LANG_PIECES_MAX], theirs[LANG_PIECES_MAX];
+	struct iovec ours[LANG_READ_MAX], theirs[LANG_READ_MAX];
 	uint8_t gap[LANGREADER_PAGE]; /* between two pieces */
 	struct ring_copy record;      /* a read may outlive the ring */
 	struct lang_reader lang;

@@ -121,6 +121,7 @@ static bool fetch(struct lang_memory *m)
 	if (m->fetched < m->nr)
 		memset(m->bytes + m->used_bytes, 0, LANG_BYTES_BEHIND);
 	while (m->fetched < m->nr) {
+		const int wanted = (int)MIN(m->nr - m->fetched, LANG_READ_MAX);
 		int nr;
 
 		if (m->calls == LANG_CALLS_MAX) {
@@ -128,12 +129,12 @@ static bool fetch(struct lang_memory *m)
 			return false;
 		}
 		m->calls++;
-		nr = m->read(m->ctx, m->pieces + m->fetched, m->nr - m->fetched, m->bytes);
+		nr = m->read(m->ctx, m->pieces + m->fetched, (uint32_t)wanted, m->bytes);
 		m->error = nr < 0 ? nr : 0;
-		nr = MAX(MIN(nr, (int)(m->nr - m->fetched)), 0);
+		nr = MAX(MIN(nr, wanted), 0);
 		memset(m->read_whole + m->fetched, true, (size_t)nr);
 		m->fetched += (uint32_t)nr;
-		if (m->fetched < m->nr)
+		if (nr < wanted)
 			clear(m, m->fetched++);
 	}
 	return true;

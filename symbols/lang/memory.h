@@ -13,7 +13,8 @@
 #include "symbols/base/base.h"
 #include "symbols/base/bytes.h"
 
-#define LANG_PIECES_MAX 1024U
+#define LANG_PIECES_MAX 4096U
+#define LANG_READ_MAX	1024U /* pieces of a call: IOV_MAX */
 #define LANG_BYTES_MAX	(512U << 10)
 #define LANG_PIECE_MAX	(16U << 10)
 /*
@@ -41,8 +42,8 @@ enum lang_piece_kind {
 #define LANG_TAIL 3
 
 /*
- * Read @nr pieces in order into @bytes at their places; returns how many were
- * read whole before the first that was not, or -errno.
+ * Read @nr pieces, at most LANG_READ_MAX, in order into @bytes at their places; returns how many
+ * were read whole before the first that was not, or -errno.
  */
 typedef int (*lang_read_fn)(void *ctx, const struct lang_piece *pieces, uint32_t nr,
 			    uint8_t *bytes);

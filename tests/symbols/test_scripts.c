@@ -268,6 +268,38 @@ TEST(test_php_cycle, setup, teardown)
 	assert_int_equal(f->chain.nr, 0);
 }
 
+/* A stack of many functions, as frameworks make them: texts are read over two samples. */
+TEST(test_php_many, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t file, class, func;
+	char name[16];
+
+	php_begin(f);
+	file = php_text(f, "/srv/a.php");
+	class = pymake_take(&f->m, 64);
+	pymake_u64(&f->m, class + 8, php_text(f, "C"));
+	for (int i = 0; i < 180; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		func = php_function(f, NULL, name, NULL, 3);
+		*pymake_at(&f->m, func) = 2;
+		pymake_u64(&f->m, func + 16, class);
+		pymake_u64(&f->m, func + 152, file);
+		php_call(f, func, 4, !i);
+	}
+	assert_true(f->m.end < PYMAKE_BASE + 0x10000);
+	chain(f);
+	for (int i = 0; i < 3; i++) {
+		f->m.nr_calls = 0;
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr, 180);
+		assert_false(f->chain.deep);
+		expect_frame(f, 0, "C::f179", "/srv/a.php", 4, false);
+		expect_frame(f, 179, "C::f0", "/srv/a.php", 4, true);
+	}
+	assert_in_range(f->m.nr_calls, 1, 8);
+}
+
 TEST(test_php_wild, setup, teardown)
 {
 	struct fixture *f = *state;
