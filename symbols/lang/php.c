@@ -122,25 +122,51 @@ static bool has_statement(const uint8_t *func, uint64_t op)
 	       op - ops < (uint64_t)OP_SIZE * bytes_u32(func + FUNC_NR_OPS);
 }
 
+static const uint8_t *func_of(const struct lang_memory *m, const struct lang_work *w,
+			      uint32_t frame)
+{
+	return lang_memory_piece(m, w->codes_of[w->code[frame]].header);
+}
+
+/*
+ * Join the frames in C at the root of the C stack that has frames @first to @nr, as of a callback
+ * of a shutdown function, with the group before: there is no loop that called them.
+ */
+static void join_root(const struct lang_memory *m, struct lang_work *w, uint32_t first, uint32_t nr)
+{
+	uint32_t i = nr;
+
+	while (i > first && func_of(m, w, i - 1)[FUNC_TYPE] == TYPE_INTERNAL)
+		i--;
+	if (i == first || i == nr)
+		return;
+	w->boundary[i - 1] = 0;
+	w->boundary[nr - 1] = 1;
+}
+
 /*
  * Drop the frame at the root of a fiber: a function without a name, in C. The frames behind it are
  * on the C stack that resumed the fiber.
  */
 static void drop_roots(const struct lang_memory *m, struct lang_work *w)
 {
-	uint32_t nr = 0;
+	uint32_t nr = 0, first = 0;
 
 	for (uint32_t i = 0; i < w->nr; i++) {
-		const uint8_t *func = lang_memory_piece(m, w->codes_of[w->code[i]].header);
+		const uint8_t *func = func_of(m, w, i);
 
 		if (func[FUNC_TYPE] == TYPE_INTERNAL && !bytes_u64(func + FUNC_NAME)) {
+			join_root(m, w, first, nr);
 			w->nr_here = w->nr_here ? w->nr_here : nr;
+			first = nr;
 			continue;
 		}
 		w->code[nr] = w->code[i];
 		w->instr[nr] = w->instr[i];
 		w->boundary[nr++] = w->boundary[i];
 	}
+	if (!w->deep)
+		join_root(m, w, first, nr);
 	w->nr = nr;
 }
 

@@ -201,6 +201,31 @@ TEST(test_php_fiber, setup, teardown)
 	expect_frame(f, 1, "{main}", "/srv/a.php", 41, true);
 }
 
+/* A function in C that no loop called, as of a shutdown function, is no separate group. */
+TEST(test_php_root_in_c, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t array_map, callback;
+
+	php_begin(f);
+	array_map = php_function(f, NULL, "array_map", NULL, 0);
+	callback = php_function(f, NULL, "callback", "/srv/a.php", 5);
+	php_call(f, array_map, 0, false);
+	php_call(f, callback, 6, true);
+	for (int fiber = 0; fiber < 2; fiber++) {
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr_here, fiber ? 2 : 0);
+		expect_frame(f, 0, "callback", "/srv/a.php", 6, false);
+		expect_frame(f, 1, "array_map", "[internal]", LANG_NO_INSTR, true);
+		/* The same in a fiber. */
+		pymake_u64(&f->m, f->m.process.runtime + PHP_CURRENT, 0);
+		php_call(f, callback, 41, true);
+		php_call(f, php_function(f, NULL, NULL, NULL, 0), 0, true);
+		php_call(f, array_map, 0, false);
+		php_call(f, callback, 6, true);
+	}
+}
+
 /* A name without a hash is distinguished from another by its bytes. */
 TEST(test_php_content, setup, teardown)
 {
