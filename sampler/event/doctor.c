@@ -117,7 +117,7 @@ static void judge_paranoid(struct findings *l, const struct doctor_facts *f)
 {
 	static const char *const means[] = {
 		"every process, user and kernel code",
-		"every process, its user code",
+		"every process, user and kernel code, without raw tracepoints",
 		"one's own processes, kernel code included",
 		"one's own processes, user code only",
 	};
