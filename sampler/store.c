@@ -34,6 +34,8 @@
 #define TASKS_APART	  (1u << 12)
 /* 4 MiB with rules, names and lines; new ones are named and get their rules again. */
 #define PLACES_RENEWED (1u << 15)
+/* From one renewal to the next, if there are not twice the kept ones. */
+#define PLACES_NS 600000000000ULL
 /* Swapped and read ten times a second. */
 #define CELLS_START (1u << 13)
 #define CELLS_MAX   (1u << 19) /* of one tick */
@@ -217,9 +219,12 @@ bool store_has_old_stacks(const struct store *st)
 
 bool store_has_old_places(const struct store *st)
 {
+	/* The history moves with them: seldom, unless the table doubles. */
+	bool lately = time_now_ns() - st->places_ns < PLACES_NS;
+	uint32_t most = st->places_kept + (lately ? st->places_kept : st->places_kept / 4);
+
 	return st->caps.places &&
-	       places_nr(st->places) >=
-		       MIN(MAX(st->caps.places, 2 * st->places_kept), MAX_PLACES / 8 * 7) &&
+	       places_nr(st->places) >= MIN(MAX(st->caps.places, most), MAX_PLACES / 8 * 7) &&
 	       symbols_can_move(st->symbols);
 }
 
@@ -330,6 +335,7 @@ static uint32_t cells_kept(const struct store *st, const struct stacks *old)
 static void end_places(struct store *st, const struct pipeline_tables *old, struct places_move *m)
 {
 	st->places_kept = 0;
+	st->places_ns = time_now_ns();
 	for (uint32_t i = 0; i < m->nr_ids; i++) {
 		if (!m->ids[i])
 			continue;

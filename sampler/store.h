@@ -49,6 +49,7 @@ struct store {
 	struct pairs *branches, *accesses; /* of a recording that has them; else NULL */
 	struct waits *waits;		   /* NULL: not measured */
 	uint32_t tasks_kept, places_kept;  /* by the last change of generation */
+	uint64_t places_ns;		   /* of the last change of places; 0: none */
 	size_t used_kept;		   /* bytes of stacks, likewise */
 };
 

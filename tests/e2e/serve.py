@@ -91,6 +91,11 @@ def check_answers(spin):
     wrong(status != 200 or b"burn" not in data or b"</html>" not in data, f"flame: {status}")
     status, headers, data = get("/metrics")
     wrong(not re.search(rb'^proftop_samples_total\{outcome="complete"\} [1-9]', data, re.M), f"metrics: {data}")
+    requests = [int(re.search(rb"^proftop_http_requests_total (\d+)", data, re.M).group(1))]
+    for path in ["/flame"] * 3 + ["/metrics"]:
+        data = get(path)[2]
+    requests.append(int(re.search(rb"^proftop_http_requests_total (\d+)", data, re.M).group(1)))
+    wrong(requests[1] - requests[0] != 4, f"requests: {requests}")  # the first of /metrics is one of them
     status, headers, data = get("/metrics", headers={"Accept": "application/openmetrics-text"})
     wrong(not data.endswith(b"# EOF\n") or "openmetrics" not in headers["Content-Type"], "openmetrics")
     if shutil.which("promtool"):
