@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Parse the command line with argp: the table of options, defaults. The last of repeated options
- * counts; -p, -t and -e add up.
+ * counts; -p, -t, -e, --trap and --push-label add up; two recordings of --replay and --open are
+ * an error.
  *
  * Runs on: the main thread, before any other.
  */
@@ -48,7 +49,9 @@ static const struct argp_option argp_options[] = {
 	{ "event", 'e', "EVENT,...", 0, "events to sample (default: cycles or cpu-clock)", 1 },
 	{ "event-filter", KEY_EVENT_FILTER, "EXPR", 0,
 	  "filter for the fields of the preceding tracepoint", 1 },
-	{ "freq", 'F', "HZ", 0, "samples per second on each CPU, per event (default: 999)", 1 },
+	{ "freq", 'F', "HZ", 0,
+	  "samples per second on each CPU, per event (default: 999, less on more than 64 CPUs)",
+	  1 },
 	{ "period", 'c', "PERIOD", 0, "one sample every N events instead of -F", 1 },
 	{ "time", KEY_TIME, "KIND", 0,
 	  "time to show: cpu (default), wait, all (both), or latency (see --latency)", 1 },
@@ -135,7 +138,10 @@ static const struct argp_option argp_options[] = {
 	{ NULL, 0, NULL, 0, "Stacks and memory:", 4 },
 	{ "call-graph", 'g', "HOW", 0,
 	  "stack unwinding: dwarf[,SIZE] (default), fp (by the kernel: cheap, inexact) or off", 4 },
-	{ "ring", KEY_RING, "SIZE", 0, "ring buffer size per CPU, a power of two (2M and up)", 4 },
+	{ "ring", KEY_RING, "SIZE", 0,
+	  "ring buffer size per CPU, a power of two from 8K to 256M (default: 2M, more or less by "
+	  "the rate and the number of CPUs)",
+	  4 },
 	{ "unwinder", KEY_UNWINDER, "HOW", 0, "row (cached rules) or step (libunwind each time)",
 	  4 },
 	{ "verify", KEY_VERIFY, "N", 0, "check one sample in N against libunwind", 4 },
