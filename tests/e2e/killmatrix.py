@@ -3,8 +3,9 @@
 
 usage: killmatrix.py PROFTOP FOLDER TIMES [SEED]
 
-Each time the guard, proftop, one of its threads, the server of the cage or its worker gets KILL, SEGV, STOP, TERM or
-HUP. Then the terminal is as before (mode, screen, cursor, mouse), no process is left, and a recording can be replayed.
+Each time the guard, proftop, one of its threads, the server of the cage, its worker, the server of the readers of
+interpreters or one of these readers gets KILL, SEGV, STOP, TERM or HUP. Then the terminal is as before (mode,
+screen, cursor, mouse), no process is left, and a recording can be replayed.
 """
 import concurrent.futures
 import fcntl
