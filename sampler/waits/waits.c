@@ -85,7 +85,7 @@ void waits_restart(struct waits *w)
 	hashset_clear(&w->set);
 	hashset_clear(&w->processes);
 	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = 0;
-	w->next_read = w->next_look = w->next_check = 0;
+	w->next_read = w->next_look = w->next_check = w->next_kind = w->next_guess = 0;
 	w->estimated = w->gap = false;
 }
 

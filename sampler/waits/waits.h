@@ -61,8 +61,9 @@ void waits_restart(struct waits *w);
 void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
 		 enum task_step step, enum wait_kind kind, uint64_t time_ns);
 /*
- * Call @kind_of for tasks that sleep now without a stack, @max of them at most: where no stack can
- * be taken. The kinds that are seen, at regular times, share the sleep of their task in this tick.
+ * Call @kind_of for tasks that sleep now without a stack, @max of them at most, the next ones in
+ * each call: where no stack can be taken. The kinds that are seen, at regular times, share the
+ * sleep of their task in this tick.
  */
 void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
 		uint32_t max);
@@ -104,7 +105,7 @@ void waits_estimate(struct waits *w, const struct waits_tables *t, bool on, uint
 bool waits_estimated(const struct waits *w);
 /* Add the times of at most @max tasks: longest unread first. */
 void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max);
-/* Call @kind_of for tasks that slept and never had a stack, @max of them at most. */
+/* Call @kind_of for tasks that slept and never had a stack: the next @max of them at most. */
 void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
 		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max);
 /* Read the state of a task from /proc: STEP_FOUND, STEP_ASLEEP with the kind of wait, STEP_EXIT. */

@@ -33,7 +33,7 @@ void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*
 		uint32_t max)
 {
 	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
-		struct wait_task *task = &w->tasks[i];
+		struct wait_task *task = &w->tasks[w->next_kind++ % w->nr_tasks];
 		enum wait_kind kind;
 
 		if (task->time.state != TASK_SLEEPING || task->stack != STACK_NONE)
@@ -43,6 +43,8 @@ void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*
 		if (kind)
 			add_look(w, task, waits_stack_of_kind(w, t, STACK_NONE, kind));
 	}
+	if (w->nr_tasks)
+		w->next_kind %= w->nr_tasks;
 }
 
 uint32_t waits_sleepers(struct waits *w, bool all, struct waits_sleeper *out, uint32_t max)
@@ -120,7 +122,7 @@ void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
 		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max)
 {
 	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
-		struct wait_task *task = &w->tasks[i];
+		struct wait_task *task = &w->tasks[w->next_guess++ % w->nr_tasks];
 		enum wait_kind kind;
 
 		if (!task->ns[CLASS_SLEEP] || task->weighted[CLASS_SLEEP] > 0 ||
@@ -131,4 +133,6 @@ void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
 		if (kind)
 			task->last[CLASS_SLEEP] = waits_stack_of_kind(w, t, STACK_NONE, kind);
 	}
+	if (w->nr_tasks)
+		w->next_guess %= w->nr_tasks;
 }

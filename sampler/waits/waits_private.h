@@ -78,6 +78,7 @@ struct waits {
 	uint32_t next_read; /* index of the task to read next */
 	uint32_t next_look; /* the same, of sleepers */
 	uint32_t next_check;
+	uint32_t next_kind, next_guess; /* of waits_look(), of waits_guess_kinds() */
 	struct profile_waits account;
 	/* Scratch: the places of a stack, for another kind. */
 	uint32_t places[STACKS_PLACES_MAX];

@@ -461,6 +461,46 @@ TEST(test_look)
 	close_world(&w);
 }
 
+static enum wait_kind pipe_of(pid_t tid)
+{
+	return WAIT_PIPE;
+}
+
+/* More tasks than one look has: the next look goes on with the others. */
+TEST(test_look_at_all)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	waits_found(w.waits, &w.t, 3, 3, STEP_ASLEEP, WAIT_NO, 1000);
+	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_NO, 1000);
+	waits_look(w.waits, &w.t, pipe_of, 1);
+	waits_look(w.waits, &w.t, pipe_of, 1);
+	end_tick(&w, 1500);
+	assert_int_equal(sum(&w, SLOT, WAIT_PIPE, 0), 2 * 500);
+	close_world(&w);
+}
+
+/* The same of guesses: a task whose kind is unknown does not keep others from theirs. */
+TEST(test_guess_all)
+{
+	struct world w;
+
+	open_world(&w, 1);
+	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_NO, 1000);
+	waits_found(w.waits, &w.t, 3, 3, STEP_ASLEEP, WAIT_NO, 1000);
+	put(&w, 0, 4, STEP_WOKEN, 1200, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_WOKEN, 1200, STACK_NONE, 0);
+	switch_queue_done(waits_queue(w.waits, 0), 1300);
+	waits_take(w.waits, &w.t, 1300);
+	seen = WAIT_LOCK;
+	waits_guess_kinds(w.waits, &w.t, look_at_task, 1);
+	waits_guess_kinds(w.waits, &w.t, look_at_task, 1);
+	end_tick(&w, 1500);
+	assert_int_equal(sum(&w, SLOT, WAIT_LOCK, 0), 200);
+	close_world(&w);
+}
+
 static enum task_step actual; /* of task 3; others run */
 
 static enum task_step state_of(pid_t pid, pid_t tid, enum wait_kind *kind)
