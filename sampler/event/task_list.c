@@ -19,6 +19,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 #define CPU_MAX 65536
 /* Threads of a process may start as fast as they are listed: most readings of its list, and tasks.
@@ -37,7 +38,7 @@ static bool list_has(const struct task_list *l, pid_t tid)
 {
 	uint32_t at = 0, i;
 
-	while ((i = hashset_next(&l->index, hash_u64((uint64_t)tid), &at)) != HASHSET_NONE)
+	while ((i = hashset_next(&l->index, keyhash_number((uint64_t)tid), &at)) != HASHSET_NONE)
 		if (l->tids[i] == tid)
 			return true;
 	return false;
@@ -51,7 +52,7 @@ static bool list_add(struct task_list *l, pid_t tid)
 	if (!array_reserve(&l->tids, &l->room, l->nr + 1ULL) || hashset_reserve(&l->index, 1))
 		out_of_memory();
 	assert(l->nr < l->room);
-	hashset_add(&l->index, hash_u64((uint64_t)tid), l->nr);
+	hashset_add(&l->index, keyhash_number((uint64_t)tid), l->nr);
 	l->tids[l->nr++] = tid;
 	return true;
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "symbols/base/keyhash.h"
+
 #define LEVELS_MAX    64 /* enough for a tree of processes, not for hostile pids */
 #define ANCESTORS_MAX 4096u
 
@@ -21,7 +23,7 @@ struct pids {
 /* Add @pid; false: it was there already. */
 static bool pids_add(struct pids *t, pid_t pid)
 {
-	uint32_t i = (uint32_t)hash_u64((uint64_t)pid) & (t->capacity - 1);
+	uint32_t i = (uint32_t)keyhash_number((uint64_t)pid) & (t->capacity - 1);
 
 	while (t->slots[i] && t->slots[i] != pid)
 		i = (i + 1) & (t->capacity - 1);

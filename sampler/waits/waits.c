@@ -16,6 +16,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 /* Of one CPU: four tenths of a second at 160,000 notes/s, on a machine too busy for the builder. */
 #define QUEUE_NOTES (1u << 16)
@@ -93,7 +94,7 @@ struct wait_task *waits_find_task(struct waits *w, pid_t tid)
 {
 	uint32_t at = 0, id;
 
-	while ((id = hashset_next(&w->set, hash_u64((uint64_t)tid), &at)) != HASHSET_NONE)
+	while ((id = hashset_next(&w->set, keyhash_number((uint64_t)tid), &at)) != HASHSET_NONE)
 		if (w->tasks[id].tid == tid)
 			return &w->tasks[id];
 	return NULL;
@@ -107,7 +108,7 @@ static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 	if (task || w->nr_tasks >= TASKS_MAX || hashset_reserve(&w->set, 1) ||
 	    !array_reserve(&w->tasks, &w->room_tasks, w->nr_tasks + 1ULL))
 		return task;
-	hashset_add(&w->set, hash_u64((uint64_t)tid), w->nr_tasks);
+	hashset_add(&w->set, keyhash_number((uint64_t)tid), w->nr_tasks);
 	task = &w->tasks[w->nr_tasks++];
 	*task = (struct wait_task){ .pid = pid,
 				    .tid = tid,

@@ -10,6 +10,7 @@
 #include "sampler/waits/waits.h"
 #include "sampler/waits/waits_private.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 #define NO_TASK UINT32_MAX
 /* A task that has exited is kept: its last switch may follow. */
@@ -177,7 +178,7 @@ static void forget_old(struct waits *w, uint64_t now_ns)
 	hashset_clear(&w->set);
 	hashset_clear(&w->processes);
 	for (uint32_t i = 0; i < kept; i++) {
-		hashset_add(&w->set, hash_u64((uint64_t)w->tasks[i].tid), i);
+		hashset_add(&w->set, keyhash_number((uint64_t)w->tasks[i].tid), i);
 		w->tasks[i].in_ring = false;
 		if (w->tasks[i].time.state != TASK_GONE)
 			waits_join(w, &w->tasks[i]);

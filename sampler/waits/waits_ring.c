@@ -9,13 +9,14 @@
 
 #include "sampler/waits/waits_private.h"
 #include "symbols/base/base.h"
+#include "symbols/base/keyhash.h"
 
 uint32_t waits_ring(const struct waits *w, pid_t pid)
 {
 	uint32_t at = 0, id;
 
 	do
-		id = hashset_next(&w->processes, hash_u64((uint64_t)pid), &at);
+		id = hashset_next(&w->processes, keyhash_number((uint64_t)pid), &at);
 	while (id != HASHSET_NONE && w->tasks[id].pid != pid);
 	return id;
 }
@@ -29,7 +30,7 @@ void waits_join(struct waits *w, struct wait_task *task)
 		/* Out of memory: an exec of another thread does not end this one. */
 		if (hashset_reserve(&w->processes, 1))
 			return;
-		hashset_add(&w->processes, hash_u64((uint64_t)task->pid), id);
+		hashset_add(&w->processes, keyhash_number((uint64_t)task->pid), id);
 		task->next = task->prev = id;
 	} else {
 		task->next = ring;
@@ -42,7 +43,7 @@ void waits_join(struct waits *w, struct wait_task *task)
 void waits_leave(struct waits *w, struct wait_task *task)
 {
 	uint32_t id = (uint32_t)(task - w->tasks);
-	uint64_t hash = hash_u64((uint64_t)task->pid);
+	uint64_t hash = keyhash_number((uint64_t)task->pid);
 
 	if (task->next == id)
 		hashset_remove(&w->processes, hash, id);

@@ -36,22 +36,30 @@ void keyhash_bytes(struct keyhash *h, const void *bytes, size_t size)
 	keyhash_word(h, word);
 }
 
-static struct keyhash_key names_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct keyhash_key names_key, numbers_key;
 
-static void make_names_key(void)
+static void make_keys(void)
 {
 	names_key = keyhash_new_key();
+	numbers_key = keyhash_new_key();
 }
 
 uint64_t keyhash_name(const char *name, size_t size)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct keyhash h;
 	uint64_t hash;
 
-	pthread_once(&once, make_names_key);
+	pthread_once(&once, make_keys);
 	h = keyhash_begin(&names_key);
 	keyhash_bytes(&h, name, size);
 	hash = keyhash_end(&h);
 	return hash ? hash : 1;
+}
+
+uint64_t keyhash_number(uint64_t number)
+{
+	pthread_once(&once, make_keys);
+	/* An odd factor: different numbers have different hashes. */
+	return hash_u64((number ^ numbers_key.k0) * (numbers_key.k1 | 1));
 }

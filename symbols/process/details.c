@@ -17,6 +17,7 @@
 #include "symbols/process/cgroup.h"
 #include "symbols/process/container_name.h"
 #include "symbols/base/foreign.h"
+#include "symbols/base/keyhash.h"
 #include "symbols/process/maps_state.h"
 #include "symbols/process/procfs.h"
 
@@ -90,7 +91,7 @@ void details_free(struct details *d)
 /* Return the entry of @key, or the free one for it. */
 static struct entry *entry_at(struct entry *entries, uint32_t capacity, uint32_t key)
 {
-	uint32_t i = (uint32_t)hash_u64(key) & (capacity - 1);
+	uint32_t i = (uint32_t)keyhash_number(key) & (capacity - 1);
 
 	while (entries[i].key && entries[i].key != key)
 		i = (i + 1) & (capacity - 1);

@@ -16,9 +16,11 @@
 #include <urcu/urcu-qsbr.h>
 
 #include "sampler/profile/assemble.h"
+#include "sampler/profile/processes.h"
 #include "symbols/base/base.h"
 #include "symbols/lang/codes.h"
 #include "symbols/lang/lang.h"
+#include "tests/unhash.h"
 
 /* Beyond PID_MAX_LIMIT of Linux: no process has these. */
 #define PID_A	       5000001
@@ -862,6 +864,40 @@ TEST(test_idle_waits)
 	}
 	profile_free(p);
 	tables_fini(&t);
+}
+
+#define CHAINED 16384
+
+static uint64_t fill_ns(bool chosen)
+{
+	struct profile p = { .nr_processes = CHAINED, .names = text_arena_new() };
+	struct assemble_input in;
+	uint64_t begin_ns;
+	struct tables t;
+	pid_t pid = 0;
+
+	tables_init(&t);
+	in = (struct assemble_input){ .maps = t.maps, .details = details_new(t.maps) };
+	assert_non_null(in.details);
+	p.processes = xcalloc(CHAINED, sizeof(*p.processes));
+	for (uint32_t i = 0; i < CHAINED; i++)
+		p.processes[i] = (struct profile_process){
+			.id = i + 1, .pid = pid = unhash_pid(pid, 4 * CHAINED, 0, chosen)
+		};
+	begin_ns = time_thread_ns();
+	assert_int_equal(processes_fill(&p, &in), 0);
+	begin_ns = time_thread_ns() - begin_ns;
+	free(p.processes);
+	text_arena_free(p.names);
+	details_free(in.details);
+	tables_fini(&t);
+	return begin_ns;
+}
+
+/* Processes with pids that hash_u64() has in one chain cost as much as others. */
+TEST(test_chosen_pids)
+{
+	unhash_compare_pids("processes of a profile", fill_ns);
 }
 
 int main(void)

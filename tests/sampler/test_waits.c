@@ -9,6 +9,7 @@
 #include <urcu-qsbr.h>
 
 #include "symbols/base/base.h"
+#include "tests/unhash.h"
 
 #define SLOT 1u
 #define SEED 815u
@@ -499,6 +500,31 @@ TEST(test_guess_all)
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_LOCK, 0), 200);
 	close_world(&w);
+}
+
+#define CHAINED 8192
+
+static uint64_t tasks_ns(bool chosen)
+{
+	uint64_t begin_ns, ns = 0;
+	struct world w;
+	pid_t tid = 0;
+
+	open_world(&w, 1);
+	for (int i = 0; i < CHAINED; i++) {
+		tid = unhash_pid(tid, 2 * CHAINED, 0, chosen);
+		begin_ns = time_thread_ns();
+		waits_found(w.waits, &w.t, tid, tid, STEP_FOUND, WAIT_NO, 1000);
+		ns += time_thread_ns() - begin_ns;
+	}
+	close_world(&w);
+	return ns;
+}
+
+/* Threads that hash_u64() has in one chain cost as much as others. */
+TEST(test_chosen_tids)
+{
+	unhash_compare_pids("tasks by tid and process", tasks_ns);
 }
 
 static enum task_step actual; /* of task 3; others run */

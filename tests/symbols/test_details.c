@@ -14,6 +14,7 @@
 
 #include "symbols/object/object.h"
 #include "symbols/process/maps.h"
+#include "tests/unhash.h"
 
 static struct objects *objects;
 static struct maps *maps;
@@ -188,6 +189,31 @@ TEST(test_many, setup, teardown)
 	details_serve(details, 1);
 	assert_true(details_get(details, 0, getpid(), now, arena, &d));
 	assert_false(details_get(details, 5, -1, time_now_ns(), arena, &d));
+}
+
+#define CHAINED 16384
+
+static uint64_t ancestors_ns(bool chosen)
+{
+	struct details *d = details_new(maps);
+	uint64_t begin_ns, ns = 0;
+	struct process_details out;
+	pid_t pid = 0;
+
+	for (int i = 0; i < CHAINED; i++) {
+		pid = unhash_pid(pid, 2 * CHAINED, 1U << 31, chosen);
+		begin_ns = time_thread_ns();
+		assert_false(details_get(d, 0, pid, 1, arena, &out));
+		ns += time_thread_ns() - begin_ns;
+	}
+	details_free(d);
+	return ns;
+}
+
+/* Parents with pids that hash_u64() has in one chain cost as much as others. */
+TEST(test_chosen_pids, setup, teardown)
+{
+	unhash_compare_pids("ancestors by pid", ancestors_ns);
 }
 
 int main(void)

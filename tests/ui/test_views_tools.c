@@ -9,6 +9,8 @@
 
 #include "sampler/profile/messages_session.h"
 #include "ui/text/users.h"
+#include "ui/view/process_tree.h"
+#include "tests/unhash.h"
 #include "unwind/result.h"
 
 static const struct {
@@ -409,6 +411,33 @@ TEST(test_users)
 	users_free(u);
 	assert_null(users_load("/nonexistent/passwd"));
 	assert_string_equal(users_name(NULL, 5, buf, sizeof(buf)).str, "5");
+}
+
+#define CHAINED 8192
+
+static uint64_t tree_ns(bool chosen)
+{
+	struct profile p = { .nr_processes = CHAINED };
+	struct process_tree tree;
+	uint64_t begin_ns;
+	pid_t pid = 0;
+
+	p.processes = calloc(CHAINED, sizeof(*p.processes));
+	assert_non_null(p.processes);
+	for (int i = 0; i < CHAINED; i++)
+		p.processes[i].pid = pid = unhash_pid(pid, 2 * CHAINED, 0, chosen);
+	begin_ns = time_thread_ns();
+	assert_int_equal(process_tree_make(&tree, &p), 0);
+	begin_ns = time_thread_ns() - begin_ns;
+	process_tree_fini(&tree);
+	free(p.processes);
+	return begin_ns;
+}
+
+/* Processes with pids that hash_u64() has in one chain cost as much as others. */
+TEST(test_chosen_pids)
+{
+	unhash_compare_pids("tree of processes", tree_ns);
 }
 
 int main(void)

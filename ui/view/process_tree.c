@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
 #include "ui/view/folds.h"
 
 #define NONE	   UINT32_MAX
@@ -28,7 +29,7 @@ struct by_pid {
 
 static uint32_t *slot_of(const struct by_pid *t, const struct profile *p, pid_t pid)
 {
-	uint32_t i = (uint32_t)hash_u64((uint64_t)pid) & (t->capacity - 1);
+	uint32_t i = (uint32_t)keyhash_number((uint64_t)pid) & (t->capacity - 1);
 
 	while (t->slots[i] != NONE && process_tree_at(p, t->slots[i])->pid != pid)
 		i = (i + 1) & (t->capacity - 1);
