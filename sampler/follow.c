@@ -14,14 +14,6 @@
 /* How often to search for new tasks. */
 #define FOLLOW_NS 1000000000ULL
 
-static bool is_listed(const pid_t *tids, uint32_t nr, pid_t tid)
-{
-	for (uint32_t i = 0; i < nr; i++)
-		if (tids[i] == tid)
-			return true;
-	return false;
-}
-
 /* Return the process of a thread; 0: it has ended. */
 static pid_t process_of(pid_t tid)
 {
@@ -42,8 +34,9 @@ static pid_t process_of(pid_t tid)
 
 /* Report whether @pid inherited events from its parent: then its fork or exec was in our records.
  */
-static bool has_inherited(struct sampler *s, pid_t pid)
+static bool has_inherited(const struct follow_search *f, pid_t pid)
 {
+	const struct sampler *s = f->sampler;
 	uint64_t birth_ns;
 	pid_t parent;
 
@@ -51,7 +44,7 @@ static bool has_inherited(struct sampler *s, pid_t pid)
 		return false;
 	/* While events of another target were open, their records covered all processes. */
 	return birth_ns >= s->live.alone_ns ||
-	       (birth_ns >= s->live.opened_ns && counters_has_task(s->live.counters, parent));
+	       (birth_ns >= s->live.opened_ns && task_set_has(&f->opened, parent));
 }
 
 /*
@@ -59,14 +52,42 @@ static bool has_inherited(struct sampler *s, pid_t pid)
  * opening them again would count twice. New are tasks of a parent that never had events, and tasks
  * known from earlier events.
  */
-static bool is_followed(struct sampler *s, pid_t tid)
+static bool is_followed(const struct follow_search *f, pid_t tid)
 {
-	pid_t pid = process_of(tid);
+	pid_t pid;
 
-	return is_listed(s->target.tids, s->target.nr_tids, tid) ||
-	       is_listed(s->target.tids, s->target.nr_tids, pid) ||
-	       counters_has_task(s->live.counters, tid) ||
-	       counters_has_task(s->live.counters, pid) || has_inherited(s, pid);
+	if (task_set_has(&f->listed, tid) || task_set_has(&f->opened, tid))
+		return true;
+	pid = f->process_of(tid);
+	return task_set_has(&f->listed, pid) || task_set_has(&f->opened, pid) ||
+	       f->has_inherited(f, pid);
+}
+
+uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh)
+{
+	uint32_t nr_fresh = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (!is_followed(f, tids[i]))
+			fresh[nr_fresh++] = tids[i];
+	return nr_fresh;
+}
+
+/* Search @tids for tasks without events. Returns how many are @fresh. */
+static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t nr, pid_t *fresh)
+{
+	struct follow_search f = { .process_of = process_of,
+				   .has_inherited = has_inherited,
+				   .sampler = s };
+	uint32_t nr_opened, nr_fresh;
+	const pid_t *opened = counters_tasks(s->live.counters, &nr_opened);
+
+	task_set_init(&f.listed, s->target.tids, s->target.nr_tids);
+	task_set_init(&f.opened, opened, nr_opened);
+	nr_fresh = follow_search(&f, tids, nr, fresh);
+	task_set_fini(&f.listed);
+	task_set_fini(&f.opened);
+	return nr_fresh;
 }
 
 /* Open events on tasks of the user or name that are new. */
@@ -74,7 +95,7 @@ static void add_tasks(struct sampler *s, uint64_t since_ns)
 {
 	struct target *t = &s->target;
 	pid_t *tids = NULL, *fresh;
-	uint32_t nr_fresh = 0;
+	uint32_t nr_fresh;
 	struct err e;
 	int nr = target_list(t, s->config.uid, &tids);
 
@@ -88,9 +109,7 @@ static void add_tasks(struct sampler *s, uint64_t since_ns)
 	sideband_drain(s->live.sideband);
 	rcu_thread_online();
 	fresh = xcalloc((size_t)nr, sizeof(*fresh));
-	for (int i = 0; i < nr; i++)
-		if (!is_followed(s, tids[i]))
-			fresh[nr_fresh++] = tids[i];
+	nr_fresh = find_fresh(s, tids, (uint32_t)nr, fresh);
 	if (nr_fresh) {
 		if (counters_add_tasks(s->live.counters, fresh, nr_fresh, &e))
 			mailbox_say(&s->mailbox, "%s", e.text);

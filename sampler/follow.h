@@ -5,11 +5,25 @@
 #ifndef SAMPLER_FOLLOW_H
 #define SAMPLER_FOLLOW_H
 
-#include <stdint.h>
+#include "sampler/event/task_set.h"
 
 struct sampler;
 
 /* Once a tick: open events on new tasks of the target, note the ends of others. */
 void follow_target(struct sampler *s, uint64_t now_ns);
+
+/* A search for tasks without events: its input. */
+struct follow_search {
+	struct task_set listed; /* found by the search before */
+	struct task_set opened; /* with events */
+	/* Return the process of a task; 0: it has ended. */
+	pid_t (*process_of)(pid_t tid);
+	/* Report whether the process inherited events from its parent. */
+	bool (*has_inherited)(const struct follow_search *f, pid_t pid);
+	const struct sampler *sampler; /* for has_inherited() */
+};
+
+/* Write the tasks of @tids without events to @fresh, which has @nr elements. Returns how many. */
+uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh);
 
 #endif

@@ -128,14 +128,14 @@ int counters_set_period(struct counters *c, uint32_t event, uint64_t period, str
 int counters_set_events(struct counters *c, const struct event *events, uint32_t nr, double hz,
 			struct err *e);
 /*
- * More tasks (TARGET_USER looks for new ones). Tasks that are gone or forbidden are no error.
- * Not for tasks that descend from one already followed: they would be counted twice. Also the
- * moment at which fds of tasks that are gone are closed; @nr may be 0.
+ * More tasks, each once (TARGET_USER looks for new ones). Tasks that are gone or forbidden are no
+ * error. Not for tasks that descend from one already followed: they would be counted twice. Also
+ * the moment at which fds of tasks that are gone are closed; @nr may be 0.
  */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
-/* Return whether it was opened on this task itself, which may have ended; inherited events do not
- * count. */
-bool counters_has_task(const struct counters *c, pid_t tid);
+/* Return the tasks that it was opened on, some of which may have ended, and how many; borrowed.
+ * Inherited events do not count. */
+const pid_t *counters_tasks(const struct counters *c, uint32_t *nr);
 /* Called for each event. @ids are of all its fds open now; borrowed. */
 typedef void (*counters_attr_fn)(void *ctx, const char *name, const struct perf_event_attr *attr,
 				 const uint64_t *ids, size_t nr_ids);

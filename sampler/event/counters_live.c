@@ -13,6 +13,7 @@
 
 #include "sampler/event/counters_private.h"
 #include "sampler/event/limits.h"
+#include "sampler/event/task_set.h"
 
 /* Return whether the command is past its exec. Then its events have been enabled for some time. */
 static bool is_running(const struct counters *c)
@@ -421,24 +422,22 @@ static int add_task(struct counters *c, pid_t tid)
 	return code;
 }
 
-bool counters_has_task(const struct counters *c, pid_t tid)
+const pid_t *counters_tasks(const struct counters *c, uint32_t *nr)
 {
-	return slot_has_task(&c->side, tid);
+	*nr = c->side.nr_tasks;
+	return c->side.tids;
 }
 
-int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e)
+/* Add the tasks that are not in @there. */
+static int add_tasks(struct counters *c, const struct task_set *there, const pid_t *tids,
+		     uint32_t nr, struct err *e)
 {
 	bool added = false;
 
-	if (!c->env.attr.tasks)
-		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
-	slot_reap(&c->side, &c->env);
-	for (uint32_t i = 0; i < c->nr_slots; i++)
-		slot_reap(&c->slots[i], &c->env);
 	for (uint32_t i = 0; i < nr; i++) {
 		int code = 0;
 
-		if (!slot_has_task(&c->side, tids[i]))
+		if (!task_set_has(there, tids[i]))
 			code = add_task(c, tids[i]);
 		if (!code)
 			added = true;
@@ -456,4 +455,22 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 	if (added)
 		counters_apply_wake(c);
 	return 0;
+}
+
+int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e)
+{
+	struct task_set there;
+	int code;
+
+	if (!c->env.attr.tasks)
+		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
+	slot_reap(&c->side, &c->env);
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		slot_reap(&c->slots[i], &c->env);
+	if (!nr)
+		return 0;
+	task_set_init(&there, c->side.tids, c->side.nr_tasks);
+	code = add_tasks(c, &there, tids, nr, e);
+	task_set_fini(&there);
+	return code;
 }

@@ -289,14 +289,6 @@ void slot_reap(struct slot *s, struct slot_env *env)
 	free(poll);
 }
 
-bool slot_has_task(const struct slot *s, pid_t tid)
-{
-	for (uint32_t i = 0; i < s->nr_tasks; i++)
-		if (s->tids[i] == tid)
-			return true;
-	return false;
-}
-
 void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env)
 {
 	struct counters_value v;

@@ -77,7 +77,6 @@ void slot_close(struct slot *s, struct slot_env *env);
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
 /* Close the fds of tasks that are gone with all their children; keep the sums. */
 void slot_reap(struct slot *s, struct slot_env *env);
-bool slot_has_task(const struct slot *s, pid_t tid);
 
 int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on);
 /* Open the twins that env->wake wants. 0 or the first -errno: these events wake at the watermark.
