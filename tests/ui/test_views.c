@@ -389,6 +389,63 @@ TEST(test_selected)
 	bench_fini(&b);
 }
 
+/* Names of units that users and containers choose are not the system's: each is a row. */
+TEST(test_units)
+{
+	static const struct {
+		const char *cgroup, *container, *unit;
+	} cases[] = {
+		{ "/system.slice/nginx.service", "", "nginx.service" },
+		{ "/system.slice/nginx.service/nginx.scope/app.service", "", "nginx.service" },
+		{ "/user.slice/user-1000.slice/user@1000.service/app.slice/nginx.service", "",
+		  "nginx.service@1000" },
+		{ "/user.slice/user-1000.slice/user@1000.service/user@0.service/nginx.service", "",
+		  "user@0.service@1000" },
+		{ "/user.slice/user-1000.slice/user@1000.service/nginx", "", "user@1000.service" },
+		{ "/user.slice/user-1000.slice/session-3.scope", "", "session-3.scope" },
+		{ "/lxc.payload.web/system.slice/nginx.service", "lxc:web",
+		  "nginx.service@lxc:web" },
+		{ "/system.slice/docker-3fa1c2d4e5f6.scope/nginx.service", "docker:web",
+		  "nginx.service@docker:web" },
+		{ "/system.slice/docker-3fa1c2d4e5f6.scope", "docker:web",
+		  "docker-3fa1c2d4e5f6.scope" },
+		{ "/docker/3fa1c2d4e5f6/lxc/web", "docker:web", "docker:web" },
+		{ "/garden/system.slice/nginx.service", "", "system.slice/nginx.service" },
+		{ "/system.slice/system-getty.slice", "", "system-getty.slice" },
+		{ "/", "", "(no unit)" },
+		{ "", "", "(no unit)" },
+	};
+	char buf[TEXT_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct profile_process p = {
+			.cgroup = { cases[i].cgroup, (uint16_t)strlen(cases[i].cgroup) },
+			.container = { cases[i].container, (uint16_t)strlen(cases[i].container) },
+		};
+
+		assert_string_equal(folds_group_name(GROUPING_UNIT, &p, buf).str, cases[i].unit);
+	}
+}
+
+/* A service of a user and one of the system with its name: two rows. */
+TEST(test_unit_of_user)
+{
+	struct profile *p = with_details();
+	struct bench b;
+
+	p->processes[0].cgroup = TEXT("/system.slice/nginx.service");
+	p->processes[1].cgroup = TEXT("/user.slice/user-1000.slice/user@1000.service/app.slice/"
+				      "nginx.service");
+	p->processes[0].container = p->processes[1].container = TEXT("");
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	type(&b, "2====");
+	assert_non_null(strstr(look(&b), "UNIT"));
+	assert_non_null(strstr(look(&b), "nginx.service "));
+	assert_non_null(strstr(look(&b), "nginx.service@1000 "));
+	bench_fini(&b);
+}
+
 /* Processes of one name are one, in all views; = splits them, by PID and by other groups. */
 TEST(test_groups)
 {

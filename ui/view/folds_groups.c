@@ -21,25 +21,96 @@ static struct safe_text tail_of(struct safe_text path, char buf[static TEXT_MAX]
 	return text_sanitise(buf, TEXT_MAX, begin, (size_t)(path.str + path.size - begin));
 }
 
-/* Return the innermost service or scope of a cgroup's path, else its slice, else its last parts. */
-static struct safe_text unit_of(struct safe_text path, char buf[static TEXT_MAX])
+/* A part of a path. */
+struct part {
+	const char *str;
+	size_t size;
+};
+
+/* Take the first part off @path; false: none left. */
+static bool first_part(struct part *path, struct part *out)
 {
-	static const char *const kinds[] = { ".service", ".scope", ".slice" };
-	const char *end = path.str ? path.str + path.size : NULL;
+	const char *slash;
 
-	for (size_t k = 0; path.str && k < ARRAY_SIZE(kinds); k++) {
-		size_t size = strlen(kinds[k]);
-
-		for (const char *at = end; at > path.str; at--) {
-			const char *slash = memrchr(path.str, '/', (size_t)(at - path.str));
-			const char *begin = slash ? slash + 1 : path.str;
-
-			if ((size_t)(at - begin) > size && !memcmp(at - size, kinds[k], size))
-				return text_sanitise(buf, TEXT_MAX, begin, (size_t)(at - begin));
-			at = begin;
-		}
+	while (path->size && *path->str == '/') {
+		path->str++;
+		path->size--;
 	}
-	return path.size > 1 ? tail_of(path, buf) : TEXT("(no unit)");
+	slash = path->size ? memchr(path->str, '/', path->size) : NULL;
+	*out = (struct part){ path->str, slash ? (size_t)(slash - path->str) : path->size };
+	path->str += out->size;
+	path->size -= out->size;
+	return out->size;
+}
+
+static bool ends_in(struct part p, const char *suffix)
+{
+	size_t size = strlen(suffix);
+
+	return p.size > size && !memcmp(p.str + p.size - size, suffix, size);
+}
+
+static bool is_unit(struct part p)
+{
+	return ends_in(p, ".service") || ends_in(p, ".scope");
+}
+
+/* Take the parts of @path up to its first service or scope; false: it has none. */
+static bool first_unit(struct part *path, struct part *out)
+{
+	while (first_part(path, out))
+		if (is_unit(*out))
+			return true;
+	return false;
+}
+
+static struct safe_text part_text(struct part p, char buf[static TEXT_MAX])
+{
+	return text_sanitise(buf, TEXT_MAX, p.str, p.size);
+}
+
+/* Name a unit that is not the system's, so that no name of the system's is equal. */
+static struct safe_text unit_at(struct part unit, struct part owner, char buf[static TEXT_MAX])
+{
+	return text_format(buf, TEXT_MAX, "%.*s@%.*s", (int)MIN(unit.size, TEXT_MAX / 2u), unit.str,
+			   (int)MIN(owner.size, TEXT_MAX / 3u), owner.str);
+}
+
+/* Name the unit of a process in @rest of its cgroup's path, which begins behind @service. */
+static struct safe_text unit_of_user(struct part service, struct part rest,
+				     char buf[static TEXT_MAX])
+{
+	struct part user = { service.str + strlen("user@"), service.size - strlen("user@."
+										  "service") };
+	struct part unit;
+
+	return first_unit(&rest, &unit) ? unit_at(unit, user, buf) : part_text(service, buf);
+}
+
+/*
+ * Return the unit of a process: the first service or scope below slices, which the system's
+ * systemd made; else its slice, its container, the last parts of its path. Names below that unit
+ * were chosen by others: those of a user and of a container are shown as theirs.
+ */
+static struct safe_text unit_of(const struct profile_process *process, char buf[static TEXT_MAX])
+{
+	const struct part container = { process->container.str, process->container.size };
+	struct part rest = { process->cgroup.str, process->cgroup.size };
+	struct part p, slice = { NULL, 0 }, inner;
+	bool more;
+
+	while ((more = first_part(&rest, &p)) && ends_in(p, ".slice"))
+		slice = p;
+	if (!more)
+		return slice.size ? part_text(slice, buf) : TEXT("(no unit)");
+	if (p.size > strlen("user@.service") && !memcmp(p.str, "user@", 5) &&
+	    ends_in(p, ".service"))
+		return unit_of_user(p, rest, buf);
+	if (container.size && first_unit(&rest, &inner))
+		return unit_at(inner, container, buf);
+	if (is_unit(p))
+		return part_text(p, buf);
+	return container.size ? process->container : tail_of(process->cgroup, buf);
 }
 
 struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,
@@ -49,7 +120,7 @@ struct safe_text folds_group_name(enum grouping by, const struct profile_process
 	case GROUPING_CONTAINER:
 		return process->container.size ? process->container : TEXT("(no container)");
 	case GROUPING_UNIT:
-		return unit_of(process->cgroup, buf);
+		return unit_of(process, buf);
 	default:
 		return process->comm;
 	}
