@@ -10,6 +10,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "symbols/base/keyhash.h"
+
 TEST(test_functions)
 {
 	static const struct {
@@ -444,6 +446,82 @@ TEST(test_unit_of_user)
 	assert_non_null(strstr(look(&b), "nginx.service "));
 	assert_non_null(strstr(look(&b), "nginx.service@1000 "));
 	bench_fini(&b);
+}
+
+#define TWINS 300000u /* of which dozens have a hash of 32 bits in common */
+
+/* Return the hash of a name that group ids had, without a key. */
+static uint32_t public_hash(const char *name)
+{
+	uint64_t h = GROUPING_CONTAINER + 1;
+
+	for (; *name; name++)
+		h = hash_u64(h + (unsigned char)*name);
+	return (uint32_t)h;
+}
+
+static uint32_t group_hash(const char *name)
+{
+	return (uint32_t)keyhash_name(name, strlen(name)) & INT32_MAX;
+}
+
+struct twin {
+	uint32_t hash, i;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct twin *one = a, *other = b;
+
+	return (one->hash > other->hash) - (one->hash < other->hash);
+}
+
+/* Make two names of one @hash. */
+static void make_twins(uint32_t (*hash)(const char *name), char names[2][16])
+{
+	struct twin *twins = xcalloc(TWINS, sizeof(*twins));
+	uint32_t at = 1;
+
+	for (uint32_t i = 0; i < TWINS; i++) {
+		snprintf(names[0], sizeof(names[0]), "docker:%06x", i);
+		twins[i] = (struct twin){ hash(names[0]), i };
+	}
+	qsort(twins, TWINS, sizeof(*twins), by_hash);
+	while (at < TWINS && twins[at - 1].hash != twins[at].hash)
+		at++;
+	assert_true(at < TWINS);
+	for (uint32_t i = 0; i < 2; i++)
+		snprintf(names[i], sizeof(names[i]), "docker:%06x", twins[at - i].i);
+	free(twins);
+}
+
+/* Containers of which the names have one hash, by choice or by chance, are two rows. */
+TEST(test_groups_of_one_hash)
+{
+	uint32_t (*const hashes[])(const char *name) = { public_hash, group_hash };
+
+	for (size_t i = 0; i < ARRAY_SIZE(hashes); i++) {
+		struct profile *p = with_details();
+		const struct folds_groups *g;
+		char names[2][16];
+		struct bench b;
+
+		make_twins(hashes[i], names);
+		for (uint32_t k = 0; k < 3; k++)
+			p->processes[k].container = (struct safe_text){ names[k % 2], 13, 13 };
+		bench_init(&b, 120, 30, false);
+		model_take(&b.st, p);
+		type(&b, "2===");
+		assert_non_null(strstr(look(&b), names[0]));
+		assert_non_null(strstr(look(&b), names[1]));
+		g = folds_groups(&b.st, p, folds_of_shown(&b.st));
+		assert_int_equal(g->leaders[0], 0);
+		assert_int_equal(g->leaders[1], 1);
+		assert_int_equal(g->leaders[2], 0);
+		assert_true(g->ids[0] == g->ids[2] && g->ids[0] != g->ids[1]);
+		assert_int_equal(g->sizes[2], 2);
+		bench_fini(&b);
+	}
 }
 
 /* Processes of one name are one, in all views; = splits them, by PID and by other groups. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
 #include "ui/view/folds.h"
 
 /* Return the last two parts of a path. */
@@ -126,18 +127,16 @@ struct safe_text folds_group_name(enum grouping by, const struct profile_process
 	}
 }
 
-/* The first letters of the name, for the order; and a hash of all. */
+/* The first letters of the name, for the order; and a hash of all. Bit 63 is free. */
 static uint64_t group_id(enum grouping by, const struct profile_process *process)
 {
 	char buf[TEXT_MAX];
 	struct safe_text name = folds_group_name(by, process, buf);
-	uint64_t h = (uint64_t)by + 1, order = 0;
+	uint64_t order = 0;
 
-	for (size_t i = 0; i < name.size; i++)
-		h = hash_u64(h + (unsigned char)name.str[i]);
 	for (size_t i = 0; i < 4; i++)
 		order = order << 8 | (i < name.size ? (unsigned char)name.str[i] : 0);
-	return order << 32 | (uint32_t)h;
+	return order << 31 | (keyhash_name(name.str, name.size) & INT32_MAX);
 }
 
 void folds_forget_groups(struct folds_groups *groups)
@@ -146,6 +145,40 @@ void folds_forget_groups(struct folds_groups *groups)
 	free(groups->ids);
 	free(groups->sizes);
 	*groups = (struct folds_groups){ 0 };
+}
+
+static bool same_name(enum grouping by, const struct profile_process *a,
+		      const struct profile_process *b)
+{
+	char buf_a[TEXT_MAX], buf_b[TEXT_MAX];
+	struct safe_text name_a = folds_group_name(by, a, buf_a);
+	struct safe_text name_b = folds_group_name(by, b, buf_b);
+
+	return name_a.size == name_b.size && !memcmp(name_a.str, name_b.str, name_a.size);
+}
+
+/*
+ * Find the leader of the last of @nr members with one id: the first with its name. Names with one
+ * id are different ones by chance only; then the id of the later one is the next number.
+ */
+static uint32_t find_leader(struct folds_groups *g, const struct profile *p,
+			    const struct folds_member *members, uint32_t nr)
+{
+	uint32_t task = members[nr - 1].task, nr_names = 0;
+
+	for (uint32_t i = 0; i + 1 < nr; i++) {
+		uint32_t leader = members[i].task;
+
+		if (g->leaders[leader] != leader)
+			continue;
+		nr_names++;
+		if (!same_name(g->by, &p->processes[leader], &p->processes[task]))
+			continue;
+		g->ids[task] = g->ids[leader];
+		return leader;
+	}
+	g->ids[task] += nr_names;
+	return task;
 }
 
 /* Find the first process of each group, and count the processes. Return false without memory. */
@@ -165,11 +198,12 @@ static bool make(struct folds_groups *g, const struct profile *p)
 		members[i] = (struct folds_member){ g->ids[i], i };
 	}
 	qsort(members, p->nr_processes, sizeof(*members), folds_by_group);
-	for (uint32_t i = 0, first = 0; i < p->nr_processes; i++) {
+	for (uint32_t i = 0, first = 0, leader; i < p->nr_processes; i++) {
 		if (members[i].group != members[first].group)
 			first = i;
-		g->leaders[members[i].task] = members[first].task;
-		g->sizes[members[first].task] += 1 + p->processes[members[i].task].nr_more;
+		leader = find_leader(g, p, members + first, i + 1 - first);
+		g->leaders[members[i].task] = leader;
+		g->sizes[leader] += 1 + p->processes[members[i].task].nr_more;
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		g->sizes[i] = g->sizes[g->leaders[i]];

@@ -75,7 +75,7 @@ static int add_groups(const struct ui_state *st, struct list *list,
 				break;
 			}
 			*at = list->nr - 1;
-			row->id = GROUP | hash_u64(groups->ids[f->process]);
+			row->id = GROUP | groups->ids[f->process];
 			row->index = UINT32_MAX;
 		}
 		add_to_group(st->shown, &list->rows[*at], f);
