@@ -2,8 +2,8 @@
 /*
  * One job at a time: copies of a few stacks, which the builder unwinds with a pipeline.
  *
- * Runs on: the builder, online for urcu-qsbr; read_all() on a helper. A stack is unwound from two
- * registers, so it ends at the first frame that needs another one.
+ * Runs on: the builder, online for urcu-qsbr. A stack is unwound from two registers, so it ends at
+ * the first frame that needs another one.
  */
 #include "sampler/sleepers.h"
 
@@ -14,48 +14,16 @@
 
 #include "sampler/session.h"
 #include "sampler/waits/asleep.h"
-#include "symbols/base/helper.h"
-
-/* Tasks of a job. */
-#define JOB_TASKS 16
-/* A read that takes longer hangs. */
-#define HANG_NS 1000000000ULL
-
-struct sleep_job {
-	struct job job;
-	uint64_t began_ns;
-	uint32_t nr;
-	struct waits_sleeper tasks[JOB_TASKS];
-	struct asleep copies[JOB_TASKS];
-};
+#include "sampler/waits/sleep_reader.h"
 
 struct sleepers {
-	struct helpers *helpers;
-	struct sleep_job *job; /* NULL: none runs */
+	struct sleep_reader *reader;
 	struct pipeline *pipeline;
-	bool hangs;
+	pid_t hung;			    /* the last process that a read hung in; 0: none */
 	uint32_t places[STACKS_PLACES_MAX]; /* scratch */
 };
 
-static void read_all(struct job *job)
-{
-	struct sleep_job *j = (struct sleep_job *)job;
-
-	for (uint32_t i = 0; i < j->nr; i++) {
-		j->copies[i].pid = j->tasks[i].pid;
-		j->copies[i].tid = j->tasks[i].tid;
-		if (!watch_begin(&job->watch))
-			asleep_read(&j->copies[i]);
-		watch_end(&job->watch, 0);
-	}
-}
-
-static void drop(struct job *job)
-{
-	free(job);
-}
-
-/* Make the helper and the pipeline; NULL: out of memory. */
+/* Make the reader and the pipeline; NULL: out of memory. */
 static struct sleepers *get_sleepers(struct sampler *s)
 {
 	struct sleepers *l = s->waiting.sleepers;
@@ -66,8 +34,8 @@ static struct sleepers *get_sleepers(struct sampler *s)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	if (helpers_new(&l->helpers, -1) ||
-	    pipeline_new(&l->pipeline, sampler_thread_tables(s->live.shared), &e)) {
+	l->reader = sleep_reader_new(asleep_read);
+	if (!l->reader || pipeline_new(&l->pipeline, sampler_thread_tables(s->live.shared), &e)) {
 		sleepers_free(l);
 		return NULL;
 	}
@@ -79,10 +47,7 @@ void sleepers_free(struct sleepers *l)
 {
 	if (!l)
 		return;
-	if (l->job)
-		helper_job_leave(&l->job->job);
-	if (l->helpers)
-		helpers_free(l->helpers, time_now_ns() + HANG_NS / 10);
+	sleep_reader_free(l->reader);
 	pipeline_free(l->pipeline);
 	free(l);
 }
@@ -134,52 +99,53 @@ static void count_copy(struct sampler *s, struct sleepers *l, const struct waits
 /* Take the results of a job that has ended. */
 static void take_job(struct sampler *s, struct sleepers *l)
 {
-	struct sleep_job *j = l->job;
+	uint32_t nr;
+	const struct sleep_copy *copies = sleep_reader_copies(l->reader, &nr);
 
 	pipeline_use(l->pipeline, sampler_thread_tables(s->live.shared));
-	for (uint32_t i = 0; i < j->nr; i++)
-		if (j->copies[i].kind)
-			count_copy(s, l, &j->tasks[i], &j->copies[i]);
+	for (uint32_t i = 0; i < nr; i++)
+		if (copies[i].copy.kind)
+			count_copy(s, l, &copies[i].task, &copies[i].copy);
 	if (pipeline_take_asked(l->pipeline))
 		symbols_wake(s->store.symbols);
-	helper_job_leave(&j->job);
-	l->job = NULL;
+	sleep_reader_drop(l->reader);
 }
 
 /* Start a job for the next tasks; false: there are none. */
 static bool start_job(struct sampler *s, struct sleepers *l, bool all)
 {
-	struct sleep_job *j = calloc(1, sizeof(*j));
+	struct waits_sleeper tasks[SLEEP_READER_TASKS];
+	uint32_t nr = waits_sleepers(s->store.waits, all, tasks, SLEEP_READER_TASKS);
 
-	if (!j)
-		return false;
-	j->job.run = read_all;
-	j->job.drop = drop;
-	j->began_ns = time_now_ns();
-	j->nr = waits_sleepers(s->store.waits, all, j->tasks, JOB_TASKS);
-	if (!j->nr || helpers_start(l->helpers, &j->job)) {
-		free(j);
-		return false;
-	}
-	l->job = j;
-	return true;
+	return sleep_reader_start(l->reader, tasks, nr);
 }
 
 bool sleepers_look(struct sampler *s, bool all)
 {
 	struct sleepers *l = get_sleepers(s);
+	pid_t pid;
 
-	if (!l || l->hangs)
+	if (!l)
 		return false;
-	if (l->job && !helper_job_done(&l->job->job)) {
-		if (time_now_ns() < l->job->began_ns + HANG_NS)
-			return true;
-		helper_job_leave(&l->job->job);
-		l->job = NULL;
-		l->hangs = true;
+	switch (sleep_reader_look(l->reader, time_now_ns(), &pid)) {
+	case SLEEP_READER_BUSY:
+		return true;
+	case SLEEP_READER_STOPPED:
 		return false;
-	}
-	if (l->job)
+	case SLEEP_READER_HUNG:
+		l->hung = pid;
+		waits_bar(s->store.waits, pid);
+		break;
+	case SLEEP_READER_DONE:
 		take_job(s, l);
+		break;
+	case SLEEP_READER_IDLE:
+		break;
+	}
 	return start_job(s, l, all);
+}
+
+pid_t sleepers_hung(const struct sleepers *l)
+{
+	return l && sleep_reader_stopped(l->reader) ? l->hung : 0;
 }

@@ -9,15 +9,19 @@
 #define SAMPLER_SLEEPERS_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct sampler;
 struct sleepers;
 
 /*
  * Count the stacks that were read since the last call, and have more read: of tasks that slept
- * before the start, or of @all that sleep. False: there are no more, or a read hangs.
+ * before the start, or of @all that sleep. A process whose read hangs is read no more. False: there
+ * are no more, or reads hung in too many processes.
  */
 bool sleepers_look(struct sampler *s, bool all);
+/* Return one of these processes; 0: few enough, stacks are read. */
+pid_t sleepers_hung(const struct sleepers *l);
 /* NULL is allowed. */
 void sleepers_free(struct sleepers *l);
 

@@ -201,6 +201,7 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 		s->waiting.sleepers_left = has_chains(s);
 	s->waits.estimated = s->waiting.windows.on;
 	s->waits.seen_ns = seen_ns;
+	s->waits.hung = sleepers_hung(s->waiting.sleepers);
 	s->waits.waking = s->waits.estimated || counters_has_waking(s->live.counters);
 	if (waits_take_asked(s->store.waits))
 		symbols_wake(s->store.symbols);

@@ -122,6 +122,24 @@ static void note_refused(struct messages *n, const struct profile *p)
 		     "'proftop --check' shows missing rights");
 }
 
+static void note_sleepers(struct messages *n, const struct profile *p)
+{
+	struct profile_message *e;
+
+	if (!p->waits.hung)
+		return;
+	e = messages_note(n, "asleep", MESSAGE_WARN, messages_begins(n, "asleep"),
+			  "reading sleeping tasks hangs: they have no stacks");
+	messages_detail(e,
+			"reading sleeping tasks hangs, at last in process %d: they have no stacks "
+			"any more",
+			p->waits.hung);
+	messages_fix(n, e, MESSAGE_NONE, 0,
+		     "end process %d or the server of its memory, and start again; or sample other "
+		     "processes",
+		     p->waits.hung);
+}
+
 /* The unwinder was wrong: this must never be silent. */
 static void note_unwinder(struct messages *n, const struct profile *p)
 {
@@ -199,6 +217,7 @@ void messages_apply(struct messages *n, struct profile *p, uint64_t now_ns, uint
 		note_past(n, p);
 		note_governor(n, p);
 		note_refused(n, p);
+		note_sleepers(n, p);
 	}
 	note_starved(n, p);
 	note_unwinder(n, p);

@@ -192,6 +192,8 @@ struct profile_waits {
 	 */
 	bool estimated;
 	uint64_t seen_ns;
+	/* Sleeping tasks are not read: that hung in this and other processes. 0: they are. */
+	pid_t hung;
 };
 
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */

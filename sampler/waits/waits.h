@@ -72,6 +72,8 @@ struct waits_sleeper {
 	pid_t pid, tid;
 	bool before; /* it slept before the start */
 };
+/* Return no task of @pid from waits_sleepers() any more; of 64 such processes, the last ones. */
+void waits_bar(struct waits *w, pid_t pid);
 /*
  * Get up to @max tasks that slept before the start and still do, or with @all that sleep now: in
  * the order of their turns. Returns how many.

@@ -47,6 +47,19 @@ void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*
 		w->next_kind %= w->nr_tasks;
 }
 
+void waits_bar(struct waits *w, pid_t pid)
+{
+	w->barred[w->nr_barred++ % BARRED_MAX] = pid;
+}
+
+static bool is_barred(const struct waits *w, pid_t pid)
+{
+	for (uint32_t i = 0; i < MIN(w->nr_barred, BARRED_MAX); i++)
+		if (w->barred[i] == pid)
+			return true;
+	return false;
+}
+
 uint32_t waits_sleepers(struct waits *w, bool all, struct waits_sleeper *out, uint32_t max)
 {
 	uint32_t nr = 0;
@@ -56,7 +69,7 @@ uint32_t waits_sleepers(struct waits *w, bool all, struct waits_sleeper *out, ui
 		bool before = task->found && task->nr_looks < LOOKS_MAX;
 
 		if (task->time.state != TASK_SLEEPING ||
-		    !(before || (all && task->stack == STACK_NONE)))
+		    !(before || (all && task->stack == STACK_NONE)) || is_barred(w, task->pid))
 			continue;
 		task->nr_looks += before;
 		out[nr++] = (struct waits_sleeper){ task->pid, task->tid, before };

@@ -238,6 +238,9 @@ TEST(test_machine, setup, teardown)
 	f->p.rate_factor = 1;
 	f->p.nr_refused = 4;
 	expect(f, "refused", "4 tasks", MESSAGE_EVENTS, 0);
+	f->p.nr_refused = 0;
+	f->p.waits.hung = 815;
+	expect(f, "asleep", "sleeping tasks hangs, at last in process 815", MESSAGE_NONE, 0);
 }
 
 TEST(test_events, setup, teardown)

@@ -691,6 +691,27 @@ TEST(test_sleepers)
 	close_world(&w);
 }
 
+/* Tasks of a process that hangs its reader are left out; others keep their turns. */
+TEST(test_barred)
+{
+	struct waits_sleeper list[4];
+	struct world w;
+
+	open_world(&w, 1);
+	for (pid_t pid = 3; pid < 6; pid++)
+		waits_found(w.waits, &w.t, pid, pid, STEP_ASLEEP, WAIT_POLL, 1000);
+	waits_bar(w.waits, 4);
+	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 2);
+	assert_int_equal(list[0].tid + list[1].tid, 3 + 5);
+	/* Of many such processes the last ones are known. */
+	for (pid_t pid = 100; pid < 163; pid++)
+		waits_bar(w.waits, pid);
+	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 2);
+	waits_bar(w.waits, 163);
+	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 3);
+	close_world(&w);
+}
+
 /* Waits of WAIT_LONG_NS and more have another stack, from that age on, in later ticks also. */
 TEST(test_long)
 {

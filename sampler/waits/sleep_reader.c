@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One job at a time reads the stacks of sleeping tasks on a helper.
+ *
+ * Runs on: the owner; read_all() on a helper. A process may hang its reader (userfaultfd, a file
+ * system that does not respond): that job is left to its helper, and the process is reported.
+ */
+#include "sampler/waits/sleep_reader.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "symbols/base/helper.h"
+
+/* A read that takes longer hangs; a job that takes longer hangs in the process that it reads. */
+#define HANG_NS	    1000000000ULL
+#define JOB_HANG_NS (4 * HANG_NS)
+/* Jobs that may hang. */
+#define HUNG_MAX (HELPERS_MAX / 2)
+
+struct sleep_job {
+	struct job job;
+	uint64_t began_ns;
+	void (*read)(struct asleep *a);
+	atomic_int pid; /* of the process that is read; 0: none. Relaxed: a number */
+	uint32_t nr;
+	struct sleep_copy copies[SLEEP_READER_TASKS];
+};
+
+struct sleep_reader {
+	struct helpers *helpers;
+	void (*read)(struct asleep *a);
+	struct sleep_job *job; /* NULL: none */
+	unsigned int nr_hung;
+};
+
+static void read_all(struct job *job)
+{
+	struct sleep_job *j = (struct sleep_job *)job;
+
+	for (uint32_t i = 0; i < j->nr && !watch_begin(&job->watch); i++) {
+		struct asleep *a = &j->copies[i].copy;
+
+		a->pid = j->copies[i].task.pid;
+		a->tid = j->copies[i].task.tid;
+		atomic_store_explicit(&j->pid, a->pid, memory_order_relaxed);
+		j->read(a);
+		atomic_store_explicit(&j->pid, 0, memory_order_relaxed);
+		watch_end(&job->watch, 0);
+	}
+}
+
+static void drop(struct job *job)
+{
+	free(job);
+}
+
+struct sleep_reader *sleep_reader_new(void (*read)(struct asleep *a))
+{
+	struct sleep_reader *r = calloc(1, sizeof(*r));
+
+	if (!r || helpers_new(&r->helpers, -1)) {
+		free(r);
+		return NULL;
+	}
+	r->read = read;
+	return r;
+}
+
+void sleep_reader_free(struct sleep_reader *r)
+{
+	if (!r)
+		return;
+	sleep_reader_drop(r);
+	helpers_free(r->helpers, time_now_ns() + HANG_NS / 10);
+	free(r);
+}
+
+bool sleep_reader_stopped(const struct sleep_reader *r)
+{
+	return r->nr_hung >= HUNG_MAX;
+}
+
+enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns, pid_t *pid)
+{
+	struct sleep_job *j = r->job;
+
+	if (sleep_reader_stopped(r))
+		return SLEEP_READER_STOPPED;
+	if (!j || helper_job_done(&j->job))
+		return j ? SLEEP_READER_DONE : SLEEP_READER_IDLE;
+	/* Between two reads, or before the first one, there is no process to blame. */
+	*pid = atomic_load_explicit(&j->pid, memory_order_relaxed);
+	if (!*pid || (watch_blocked_ns(&j->job.watch, now_ns) < HANG_NS &&
+		      now_ns < j->began_ns + JOB_HANG_NS))
+		return SLEEP_READER_BUSY;
+	r->nr_hung++;
+	sleep_reader_drop(r);
+	return SLEEP_READER_HUNG;
+}
+
+const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint32_t *nr)
+{
+	assert(r->job && helper_job_done(&r->job->job));
+	*nr = r->job->nr;
+	return r->job->copies;
+}
+
+void sleep_reader_drop(struct sleep_reader *r)
+{
+	if (r->job)
+		helper_job_leave(&r->job->job);
+	r->job = NULL;
+}
+
+bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr)
+{
+	struct sleep_job *j;
+
+	assert(!r->job && nr <= SLEEP_READER_TASKS);
+	if (!nr || sleep_reader_stopped(r))
+		return false;
+	j = calloc(1, sizeof(*j));
+	if (!j)
+		return false;
+	j->job.run = read_all;
+	j->job.drop = drop;
+	j->read = r->read;
+	j->began_ns = time_now_ns();
+	j->nr = nr;
+	for (uint32_t i = 0; i < nr; i++)
+		j->copies[i].task = tasks[i];
+	if (helpers_start(r->helpers, &j->job)) {
+		free(j);
+		return false;
+	}
+	r->job = j;
+	return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Copies of the stacks of a few sleeping tasks, read by a helper, which may hang in one of them.
+ *
+ * Threads: one owner; the tasks are read on a helper.
+ */
+#ifndef SAMPLER_WAITS_SLEEP_READER_H
+#define SAMPLER_WAITS_SLEEP_READER_H
+
+#include <stdbool.h>
+
+#include "sampler/waits/asleep.h"
+#include "sampler/waits/waits.h"
+
+/* Tasks that are read by one job. */
+#define SLEEP_READER_TASKS 16
+
+enum sleep_reader_state {
+	SLEEP_READER_IDLE,
+	SLEEP_READER_BUSY,
+	SLEEP_READER_DONE,    /* there are copies */
+	SLEEP_READER_HUNG,    /* in one process: the job was left, another one may be started */
+	SLEEP_READER_STOPPED, /* it hung in too many processes: no job is started any more */
+};
+
+struct sleep_copy {
+	struct waits_sleeper task;
+	struct asleep copy;
+};
+
+struct sleep_reader;
+
+/* @read: asleep_read(), or that of a test. NULL: out of memory. */
+struct sleep_reader *sleep_reader_new(void (*read)(struct asleep *a));
+/* NULL is allowed. A helper that hangs is left. */
+void sleep_reader_free(struct sleep_reader *r);
+/* Return the state at @now_ns; of SLEEP_READER_HUNG, once, the process in *@pid. */
+enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns, pid_t *pid);
+/* Report whether it hung in too many processes. */
+bool sleep_reader_stopped(const struct sleep_reader *r);
+/* Return the @nr copies of a job that is done, which are in the order of its tasks. */
+const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint32_t *nr);
+/* Free the copies, so that the next job can be started. */
+void sleep_reader_drop(struct sleep_reader *r);
+/*
+ * Start a job for at most SLEEP_READER_TASKS tasks. False: @nr is 0, out of memory, no helper is
+ * free.
+ */
+bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr);
+
+#endif

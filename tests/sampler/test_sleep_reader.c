@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Sleeping tasks are read on a helper: a process that hangs it is reported, and others are read
+ * after it, until too many have hung.
+ */
+#include "sampler/waits/sleep_reader.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "symbols/base/helper.h"
+#include "tests/prelude.h"
+
+#define HANGS	   5000 /* pids from here on hang their reader */
+#define SECOND	   1000000000ULL
+#define PATIENCE_S 60
+
+static pthread_mutex_t blocked = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int nr_blocked;
+
+/* In the place of asleep_read(). */
+static void fake_read(struct asleep *a)
+{
+	if (a->pid >= HANGS) {
+		atomic_fetch_add(&nr_blocked, 1);
+		pthread_mutex_lock(&blocked);
+		pthread_mutex_unlock(&blocked);
+	}
+	a->kind = WAIT_PIPE;
+}
+
+static struct waits_sleeper task_of(pid_t pid)
+{
+	return (struct waits_sleeper){ .pid = pid, .tid = pid + 1, .before = true };
+}
+
+/* Wait until @nr jobs have hung in all, then look a second later. */
+static enum sleep_reader_state look_after_hang(struct sleep_reader *r, int nr, pid_t *pid)
+{
+	for (uint64_t end = time_now_ns() + PATIENCE_S * SECOND;
+	     atomic_load(&nr_blocked) < nr && time_now_ns() < end;)
+		usleep(1000);
+	assert_int_equal(atomic_load(&nr_blocked), nr);
+	return sleep_reader_look(r, time_now_ns() + SECOND, pid);
+}
+
+static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr)
+{
+	const struct sleep_copy *copies;
+	uint32_t nr_copies;
+	pid_t pid;
+
+	for (uint64_t end = time_now_ns() + PATIENCE_S * SECOND;
+	     sleep_reader_look(r, time_now_ns(), &pid) == SLEEP_READER_BUSY && time_now_ns() < end;)
+		usleep(1000);
+	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_DONE);
+	copies = sleep_reader_copies(r, &nr_copies);
+	assert_int_equal(nr_copies, nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_int_equal(copies[i].task.pid, first + (pid_t)i);
+		assert_int_equal(copies[i].copy.tid, first + (pid_t)i + 1);
+		assert_int_equal(copies[i].copy.kind, WAIT_PIPE);
+	}
+	sleep_reader_drop(r);
+	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
+}
+
+TEST(test_hang)
+{
+	const struct waits_sleeper tasks[] = { task_of(10), task_of(HANGS), task_of(11) };
+	struct sleep_reader *r = sleep_reader_new(fake_read);
+	const int nr_max = HELPERS_MAX / 2;
+	pid_t pid = 0;
+
+	assert_non_null(r);
+	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
+	assert_false(sleep_reader_start(r, tasks, 0));
+	atomic_store(&nr_blocked, 0);
+	pthread_mutex_lock(&blocked);
+	assert_true(sleep_reader_start(r, tasks, 3));
+	assert_int_equal(look_after_hang(r, 1, &pid), SLEEP_READER_HUNG);
+	assert_int_equal(pid, HANGS);
+	/* The others are read on another helper. */
+	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
+	assert_true(sleep_reader_start(r, (struct waits_sleeper[]){ task_of(10), task_of(11) }, 2));
+	expect_copies(r, 10, 2);
+	/* One after the other, each in another process. */
+	for (int i = 1; i < nr_max; i++) {
+		const struct waits_sleeper task = task_of(HANGS + i);
+
+		assert_false(sleep_reader_stopped(r));
+		assert_true(sleep_reader_start(r, &task, 1));
+		assert_int_equal(look_after_hang(r, i + 1, &pid), SLEEP_READER_HUNG);
+		assert_int_equal(pid, HANGS + i);
+	}
+	assert_true(sleep_reader_stopped(r));
+	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_STOPPED);
+	assert_false(sleep_reader_start(r, tasks, 1));
+	pthread_mutex_unlock(&blocked);
+	sleep_reader_free(r);
+}
+
+/* All tasks of a job are read. */
+TEST(test_whole_job)
+{
+	struct waits_sleeper tasks[SLEEP_READER_TASKS];
+	struct sleep_reader *r = sleep_reader_new(fake_read);
+
+	assert_non_null(r);
+	for (int i = 0; i < SLEEP_READER_TASKS; i++)
+		tasks[i] = task_of(20 + i);
+	assert_true(sleep_reader_start(r, tasks, SLEEP_READER_TASKS));
+	expect_copies(r, 20, SLEEP_READER_TASKS);
+	sleep_reader_free(r);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
