@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
+
 struct last {
 	uint64_t id, value; /* id 0: empty; the kernel's begin with 1 */
 };
@@ -41,7 +43,8 @@ void deltas_free(struct deltas *d)
 
 uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
 {
-	uint32_t at = (uint32_t)hash_u64(id);
+	/* The author of a recording chooses the ids. */
+	uint32_t at = (uint32_t)keyhash_number(id);
 	struct last *last;
 	uint64_t was;
 

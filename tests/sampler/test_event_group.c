@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "sampler/pipeline/deltas.h"
+#include "tests/unhash.h"
 #include "tests/sampler/fake_kernel.h"
 
 static uint32_t parse_list(struct event *events, const char *text)
@@ -273,6 +274,27 @@ TEST(test_deltas)
 	assert_int_equal(deltas_take(d, 1000, 7), 0);
 	assert_int_equal(deltas_take(d, 1, 151), 1);
 	deltas_free(d);
+}
+
+#define CHOSEN 20000U
+
+static uint64_t deltas_ns(bool chosen)
+{
+	struct deltas *d = deltas_new(CHOSEN);
+	uint64_t begin_ns = time_thread_ns();
+
+	assert_non_null(d);
+	for (uint32_t i = 1; i <= CHOSEN; i++)
+		assert_int_equal(deltas_take(d, chosen ? unhash_number(0, i) : i, 1), 1);
+	begin_ns = time_thread_ns() - begin_ns;
+	deltas_free(d);
+	return begin_ns;
+}
+
+/* Ids that hash_u64() has in one chain, as a recording may have, cost as much as others. */
+TEST(test_chosen_ids)
+{
+	unhash_compare("ids of events", deltas_ns);
 }
 
 int main(void)
