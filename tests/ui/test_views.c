@@ -524,6 +524,29 @@ TEST(test_groups_of_one_hash)
 	}
 }
 
+/* A group of which the name is longer than the title shows it can be opened. */
+TEST(test_long_group)
+{
+	struct profile *p = with_details();
+	char path[256] = "/system.slice/";
+	struct bench b;
+
+	memset(path + strlen(path), 'x', 200);
+	strcat(path, ".scope");
+	for (uint32_t i = 0; i < p->nr_processes; i++) {
+		p->processes[i].cgroup = text_arena_add(p->names, path, strlen(path));
+		p->processes[i].container = TEXT("");
+	}
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	type(&b, "2====g");
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	look(&b);
+	assert_true(b.st.lists[VIEW_FUNCTIONS].nr > 0);
+	bench_fini(&b);
+}
+
 /* Processes of one name are one, in all views; = splits them, by PID and by other groups. */
 TEST(test_groups)
 {

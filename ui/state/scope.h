@@ -22,10 +22,10 @@ struct scope {
 		IDLE_AUTO,
 		IDLE_SHOWN,
 		IDLE_HIDDEN
-	} idle;		  /* waits; AUTO: hidden beside CPU time, else of kernel threads only */
-	bool drilled;	  /* into one process */
-	uint32_t process; /* its id */
-	char group[128];  /* or into a group of processes; clean text; "": none */
+	} idle;		      /* waits; AUTO: hidden beside CPU time, else of kernel threads only */
+	bool drilled;	      /* into one process */
+	uint32_t process;     /* its id */
+	char group[TEXT_MAX]; /* or into a group of processes: its whole name; "": none */
 	enum grouping group_by;		   /* of that group */
 	char process_name[128];		   /* clean text */
 	bool in_thread;			   /* drilled further, into one thread */

@@ -89,7 +89,7 @@ void navigate_into_group(struct ui_state *st, uint32_t process)
 	st->scope.group_by = st->grouping;
 	snprintf(st->scope.group, sizeof(st->scope.group), "%s",
 		 folds_group_name(st->grouping, &st->shown->processes[process], buf).str);
-	memcpy(st->scope.process_name, st->scope.group, sizeof(st->scope.process_name));
+	ui_state_clean(st->scope.process_name, sizeof(st->scope.process_name), st->scope.group);
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
 	table_rebuild(st, st->view);
