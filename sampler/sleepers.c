@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One job at a time: copies of a few stacks, which the builder unwinds with a pipeline.
+ * One job at a time: copies of a few stacks, which the builder unwinds with a pipeline, or kinds of
+ * waits alone.
  *
  * Runs on: the builder, online for urcu-qsbr. A stack is unwound from two registers, so it ends at
  * the first frame that needs another one.
@@ -34,7 +35,8 @@ static struct sleepers *get_sleepers(struct sampler *s)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	l->reader = sleep_reader_new(asleep_read);
+	l->reader =
+		sleep_reader_new((struct sleep_reader_calls){ asleep_read, asleep_kind_in_call });
 	if (!l->reader || pipeline_new(&l->pipeline, sampler_thread_tables(s->live.shared), &e)) {
 		sleepers_free(l);
 		return NULL;
@@ -96,6 +98,16 @@ static void count_copy(struct sampler *s, struct sleepers *l, const struct waits
 		    stacks_intern(t.stacks, first, nr ? nr + 1 + task->before : 1), a->time_ns);
 }
 
+/* Count the kind of the wait of a task, of which nothing else is known. */
+static void count_kind(struct sampler *s, const struct sleep_copy *c)
+{
+	const struct waits_tables t = store_waits_tables(&s->store);
+
+	if (c->kind)
+		waits_slept(s->store.waits, &c->task, stacks_intern(t.stacks, &t.kinds[c->kind], 1),
+			    c->time_ns);
+}
+
 /* Take the results of a job that has ended. */
 static void take_job(struct sampler *s, struct sleepers *l)
 {
@@ -104,23 +116,26 @@ static void take_job(struct sampler *s, struct sleepers *l)
 
 	pipeline_use(l->pipeline, sampler_thread_tables(s->live.shared));
 	for (uint32_t i = 0; i < nr; i++)
-		if (copies[i].copy.kind)
-			count_copy(s, l, &copies[i].task, &copies[i].copy);
+		if (!copies[i].copy)
+			count_kind(s, &copies[i]);
+		else if (copies[i].kind)
+			count_copy(s, l, &copies[i].task, copies[i].copy);
 	if (pipeline_take_asked(l->pipeline))
 		symbols_wake(s->store.symbols);
 	sleep_reader_drop(l->reader);
 }
 
 /* Start a job for the next tasks; false: there are none. */
-static bool start_job(struct sampler *s, struct sleepers *l, bool all)
+static bool start_job(struct sampler *s, struct sleepers *l, bool all, bool stacks)
 {
-	struct waits_sleeper tasks[SLEEP_READER_TASKS];
-	uint32_t nr = waits_sleepers(s->store.waits, all, tasks, SLEEP_READER_TASKS);
+	struct waits_sleeper tasks[SLEEP_READER_KINDS];
+	uint32_t most = stacks ? SLEEP_READER_TASKS : SLEEP_READER_KINDS;
+	uint32_t nr = waits_sleepers(s->store.waits, all, tasks, most);
 
-	return sleep_reader_start(l->reader, tasks, nr);
+	return sleep_reader_start(l->reader, tasks, nr, stacks);
 }
 
-bool sleepers_look(struct sampler *s, bool all)
+bool sleepers_look(struct sampler *s, bool all, bool stacks)
 {
 	struct sleepers *l = get_sleepers(s);
 	pid_t pid;
@@ -142,7 +157,7 @@ bool sleepers_look(struct sampler *s, bool all)
 	case SLEEP_READER_IDLE:
 		break;
 	}
-	return start_job(s, l, all);
+	return start_job(s, l, all, stacks);
 }
 
 pid_t sleepers_hung(const struct sleepers *l)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * User stacks of tasks that sleep while the kernel samples no switch of theirs: they slept before
- * the start, or the user may not sample the kernel.
+ * Kinds and user stacks of tasks that sleep while the kernel samples no switch of theirs: they
+ * slept before the start, or the user may not sample the kernel.
  *
  * Threads: the builder; tasks are read on a helper thread, which may hang.
  */
@@ -15,11 +15,12 @@ struct sampler;
 struct sleepers;
 
 /*
- * Count the stacks that were read since the last call, and have more read: of tasks that slept
- * before the start, or of @all that sleep. A process whose read hangs is read no more. False: there
- * are no more, or reads hung in too many processes.
+ * Count the waits that were read since the last call, and have more read: of tasks that slept
+ * before the start, or of @all that sleep. @stacks: kinds of waits with stacks of a few tasks, else
+ * the kinds alone, of many. A process whose read hangs is read no more. False: there are no more,
+ * or reads hung in too many processes.
  */
-bool sleepers_look(struct sampler *s, bool all);
+bool sleepers_look(struct sampler *s, bool all, bool stacks);
 /* Return one of these processes; 0: few enough, stacks are read. */
 pid_t sleepers_hung(const struct sleepers *l);
 /* NULL is allowed. */

@@ -296,7 +296,8 @@ void waiting_look(struct sampler *s, uint64_t now_ns)
 		return;
 	s->waiting.looked_ns = now_ns;
 	waits_take(s->store.waits, &t, now_ns);
-	s->waiting.sleepers_left = has_chains(s) && sleepers_look(s, !has_stacks(s));
+	s->waiting.sleepers_left = sleepers_look(s, !has_stacks(s), has_chains(s));
+	/* Where a helper hangs: less is known then. */
 	if (!has_stacks(s) && !s->waiting.sleepers_left)
 		waits_look(s->store.waits, &t, asleep_kind, LOOK_TASKS);
 }

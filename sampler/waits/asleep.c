@@ -24,6 +24,8 @@
 #define PAGES_MAX (ASLEEP_STACK / PAGE + 1)
 /* Stack pointers of 32-bit programs: their stacks are not unwound. */
 #define SP_MIN (1ULL << 32)
+/* PF_KTHREAD, in the flags of stat. */
+#define KTHREAD_FLAG 0x00200000U
 
 /* A system call in progress. */
 struct call {
@@ -32,6 +34,11 @@ struct call {
 	uint64_t sp, pc;
 };
 
+/*
+ * Read the system call of a task. The kernel takes a lock for it that the task has while it
+ * executes a program, and then for as long as a file system of any user does not respond: it
+ * closes files, and waits for the lock of its mappings.
+ */
 static bool read_call(pid_t tid, struct call *out)
 {
 	uint64_t a[7];
@@ -53,19 +60,41 @@ static bool read_call(pid_t tid, struct call *out)
 	return true;
 }
 
+/* Report whether @tid is a kernel thread. */
+static bool is_kthread(pid_t tid)
+{
+	unsigned int flags;
+	char text[512], *after;
+
+	if (!foreign_read_task(text, sizeof(text), tid, tid, "stat"))
+		return false;
+	after = strrchr(text, ')');
+	return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & KTHREAD_FLAG;
+}
+
 enum wait_kind asleep_kind(pid_t tid)
 {
 	char text[64];
 	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "wchan");
-	struct utsname us;
 	enum wait_kind kind;
-	struct call call;
 
 	if (!size || !strcmp(text, "0"))
 		return WAIT_NO;
 	kind = (enum wait_kind)wait_hint(text, size, true).kind;
-	if ((kind && kind != WAIT_LOCK) || !read_call(tid, &call))
-		return kind ? kind : WAIT_OTHER;
+	if (kind)
+		return kind;
+	return is_kthread(tid) ? WAIT_KTHREAD : WAIT_OTHER;
+}
+
+enum wait_kind asleep_kind_in_call(pid_t tid)
+{
+	enum wait_kind kind = asleep_kind(tid);
+	struct utsname us;
+	struct call call;
+
+	if ((kind != WAIT_LOCK && kind != WAIT_OTHER) || !read_call(tid, &call))
+		return kind;
 	/* glibc's mutexes wait without a bit set, its conditions with one. */
 	if (kind == WAIT_LOCK)
 		return call.number == SYS_futex && (call.op & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET
@@ -115,7 +144,7 @@ void asleep_read(struct asleep *a)
 	a->time_ns = time_now_ns();
 	if (!read_runs(a->tid, &before))
 		return;
-	a->kind = asleep_kind(a->tid);
+	a->kind = asleep_kind_in_call(a->tid);
 	if (a->kind && read_call(a->tid, &call) && call.sp >= SP_MIN && call.pc) {
 		a->sp = call.sp;
 		a->pc = call.pc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One job at a time reads the stacks of sleeping tasks on a helper.
+ * One job at a time reads the stacks of sleeping tasks, or kinds of waits, on a helper.
  *
  * Runs on: the owner; read_all() on a helper. A process may hang its reader (userfaultfd, a file
  * system that does not respond): that job is left to its helper, and the process is reported.
@@ -22,30 +22,40 @@
 struct sleep_job {
 	struct job job;
 	uint64_t began_ns;
-	void (*read)(struct asleep *a);
+	struct sleep_reader_calls calls;
 	atomic_int pid; /* of the process that is read; 0: none. Relaxed: a number */
 	uint32_t nr;
-	struct sleep_copy copies[SLEEP_READER_TASKS];
+	struct sleep_copy copies[SLEEP_READER_KINDS];
+	struct asleep stacks[]; /* SLEEP_READER_TASKS, or none */
 };
 
 struct sleep_reader {
 	struct helpers *helpers;
-	void (*read)(struct asleep *a);
+	struct sleep_reader_calls calls;
 	struct sleep_job *job; /* NULL: none */
 	unsigned int nr_hung;
 };
+
+static void read_task(const struct sleep_job *j, struct sleep_copy *c)
+{
+	c->time_ns = time_now_ns();
+	if (!c->copy) {
+		c->kind = j->calls.kind_of(c->task.tid);
+		return;
+	}
+	c->copy->pid = c->task.pid;
+	c->copy->tid = c->task.tid;
+	j->calls.read(c->copy);
+	c->kind = c->copy->kind;
+}
 
 static void read_all(struct job *job)
 {
 	struct sleep_job *j = (struct sleep_job *)job;
 
 	for (uint32_t i = 0; i < j->nr && !watch_begin(&job->watch); i++) {
-		struct asleep *a = &j->copies[i].copy;
-
-		a->pid = j->copies[i].task.pid;
-		a->tid = j->copies[i].task.tid;
-		atomic_store_explicit(&j->pid, a->pid, memory_order_relaxed);
-		j->read(a);
+		atomic_store_explicit(&j->pid, j->copies[i].task.pid, memory_order_relaxed);
+		read_task(j, &j->copies[i]);
 		atomic_store_explicit(&j->pid, 0, memory_order_relaxed);
 		watch_end(&job->watch, 0);
 	}
@@ -56,7 +66,7 @@ static void drop(struct job *job)
 	free(job);
 }
 
-struct sleep_reader *sleep_reader_new(void (*read)(struct asleep *a))
+struct sleep_reader *sleep_reader_new(struct sleep_reader_calls calls)
 {
 	struct sleep_reader *r = calloc(1, sizeof(*r));
 
@@ -64,7 +74,7 @@ struct sleep_reader *sleep_reader_new(void (*read)(struct asleep *a))
 		free(r);
 		return NULL;
 	}
-	r->read = read;
+	r->calls = calls;
 	return r;
 }
 
@@ -114,23 +124,25 @@ void sleep_reader_drop(struct sleep_reader *r)
 	r->job = NULL;
 }
 
-bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr)
+bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr,
+			bool stacks)
 {
 	struct sleep_job *j;
 
-	assert(!r->job && nr <= SLEEP_READER_TASKS);
+	assert(!r->job && nr <= (stacks ? SLEEP_READER_TASKS : SLEEP_READER_KINDS));
 	if (!nr || sleep_reader_stopped(r))
 		return false;
-	j = calloc(1, sizeof(*j));
+	j = calloc(1, sizeof(*j) + (stacks ? SLEEP_READER_TASKS * sizeof(j->stacks[0]) : 0));
 	if (!j)
 		return false;
 	j->job.run = read_all;
 	j->job.drop = drop;
-	j->read = r->read;
+	j->calls = r->calls;
 	j->began_ns = time_now_ns();
 	j->nr = nr;
 	for (uint32_t i = 0; i < nr; i++)
-		j->copies[i].task = tasks[i];
+		j->copies[i] = (struct sleep_copy){ .task = tasks[i],
+						    .copy = stacks ? &j->stacks[i] : NULL };
 	if (helpers_start(r->helpers, &j->job)) {
 		free(j);
 		return false;

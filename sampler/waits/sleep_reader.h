@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies of the stacks of a few sleeping tasks, read by a helper, which may hang in one of them.
+ * Copies of the stacks of a few sleeping tasks, or the kinds of waits of many, read by a helper,
+ * which may hang in one of them.
  *
  * Threads: one owner; the tasks are read on a helper.
  */
@@ -12,8 +13,9 @@
 #include "sampler/waits/asleep.h"
 #include "sampler/waits/waits.h"
 
-/* Tasks that are read by one job. */
+/* Tasks that are read by one job: with stacks, and without. */
 #define SLEEP_READER_TASKS 16
+#define SLEEP_READER_KINDS 500
 
 enum sleep_reader_state {
 	SLEEP_READER_IDLE,
@@ -25,13 +27,21 @@ enum sleep_reader_state {
 
 struct sleep_copy {
 	struct waits_sleeper task;
-	struct asleep copy;
+	enum wait_kind kind; /* WAIT_NO: it ran */
+	uint64_t time_ns;
+	struct asleep *copy; /* NULL: the kind alone was read */
+};
+
+/* asleep_read() and asleep_kind_in_call(), or those of a test. */
+struct sleep_reader_calls {
+	void (*read)(struct asleep *a);
+	enum wait_kind (*kind_of)(pid_t tid);
 };
 
 struct sleep_reader;
 
-/* @read: asleep_read(), or that of a test. NULL: out of memory. */
-struct sleep_reader *sleep_reader_new(void (*read)(struct asleep *a));
+/* NULL: out of memory. */
+struct sleep_reader *sleep_reader_new(struct sleep_reader_calls calls);
 /* NULL is allowed. A helper that hangs is left. */
 void sleep_reader_free(struct sleep_reader *r);
 /* Return the state at @now_ns; of SLEEP_READER_HUNG, once, the process in *@pid. */
@@ -43,9 +53,10 @@ const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint3
 /* Free the copies, so that the next job can be started. */
 void sleep_reader_drop(struct sleep_reader *r);
 /*
- * Start a job for at most SLEEP_READER_TASKS tasks. False: @nr is 0, out of memory, no helper is
- * free.
+ * Start a job for at most SLEEP_READER_TASKS tasks with @stacks, SLEEP_READER_KINDS without. False:
+ * @nr is 0, out of memory, no helper is free.
  */
-bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr);
+bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr,
+			bool stacks);
 
 #endif

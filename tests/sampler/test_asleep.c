@@ -2,9 +2,11 @@
 /* A child that sleeps in a known call with a known stack, read from outside. */
 #include "sampler/waits/asleep.h"
 
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,6 +98,31 @@ TEST(test_running)
 		assert_int_equal(a.kind, WAIT_NO);
 		assert_int_equal(a.size, 0);
 	}
+	end_child(pid);
+}
+
+/*
+ * The thread of the ticks reads no system call: the kernel takes a lock for it that an exec may
+ * have for ever. A condition is then the lock of its wait channel.
+ */
+TEST(test_condition)
+{
+	enum wait_kind kind = WAIT_NO;
+	uint32_t word = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 0, NULL, NULL, FUTEX_BITSET_MATCH_ANY);
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	for (int i = 0; i < 5000 && kind != WAIT_CONDITION; i++) {
+		usleep(1000);
+		kind = asleep_kind_in_call(pid);
+	}
+	assert_int_equal(kind, WAIT_CONDITION);
+	assert_int_equal(asleep_kind(pid), WAIT_LOCK);
 	end_child(pid);
 }
 

@@ -30,6 +30,17 @@ static void fake_read(struct asleep *a)
 	a->kind = WAIT_PIPE;
 }
 
+/* In the place of asleep_kind_in_call(). */
+static enum wait_kind fake_kind(pid_t tid)
+{
+	struct asleep a = { .pid = tid - 1 };
+
+	fake_read(&a);
+	return a.kind;
+}
+
+static const struct sleep_reader_calls fake = { fake_read, fake_kind };
+
 static struct waits_sleeper task_of(pid_t pid)
 {
 	return (struct waits_sleeper){ .pid = pid, .tid = pid + 1, .before = true };
@@ -45,7 +56,7 @@ static enum sleep_reader_state look_after_hang(struct sleep_reader *r, int nr, p
 	return sleep_reader_look(r, time_now_ns() + SECOND, pid);
 }
 
-static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr)
+static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr, bool stacks)
 {
 	const struct sleep_copy *copies;
 	uint32_t nr_copies;
@@ -59,8 +70,10 @@ static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr)
 	assert_int_equal(nr_copies, nr);
 	for (uint32_t i = 0; i < nr; i++) {
 		assert_int_equal(copies[i].task.pid, first + (pid_t)i);
-		assert_int_equal(copies[i].copy.tid, first + (pid_t)i + 1);
-		assert_int_equal(copies[i].copy.kind, WAIT_PIPE);
+		assert_int_equal(copies[i].kind, WAIT_PIPE);
+		assert_int_equal(copies[i].copy != NULL, stacks);
+		if (stacks)
+			assert_int_equal(copies[i].copy->tid, first + (pid_t)i + 1);
 	}
 	sleep_reader_drop(r);
 	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
@@ -69,34 +82,35 @@ static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr)
 TEST(test_hang)
 {
 	const struct waits_sleeper tasks[] = { task_of(10), task_of(HANGS), task_of(11) };
-	struct sleep_reader *r = sleep_reader_new(fake_read);
+	struct sleep_reader *r = sleep_reader_new(fake);
 	const int nr_max = HELPERS_MAX / 2;
 	pid_t pid = 0;
 
 	assert_non_null(r);
 	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
-	assert_false(sleep_reader_start(r, tasks, 0));
+	assert_false(sleep_reader_start(r, tasks, 0, true));
 	atomic_store(&nr_blocked, 0);
 	pthread_mutex_lock(&blocked);
-	assert_true(sleep_reader_start(r, tasks, 3));
+	assert_true(sleep_reader_start(r, tasks, 3, true));
 	assert_int_equal(look_after_hang(r, 1, &pid), SLEEP_READER_HUNG);
 	assert_int_equal(pid, HANGS);
 	/* The others are read on another helper. */
 	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
-	assert_true(sleep_reader_start(r, (struct waits_sleeper[]){ task_of(10), task_of(11) }, 2));
-	expect_copies(r, 10, 2);
+	assert_true(sleep_reader_start(r, (struct waits_sleeper[]){ task_of(10), task_of(11) }, 2,
+				       true));
+	expect_copies(r, 10, 2, true);
 	/* One after the other, each in another process. */
 	for (int i = 1; i < nr_max; i++) {
 		const struct waits_sleeper task = task_of(HANGS + i);
 
 		assert_false(sleep_reader_stopped(r));
-		assert_true(sleep_reader_start(r, &task, 1));
+		assert_true(sleep_reader_start(r, &task, 1, i % 2));
 		assert_int_equal(look_after_hang(r, i + 1, &pid), SLEEP_READER_HUNG);
 		assert_int_equal(pid, HANGS + i);
 	}
 	assert_true(sleep_reader_stopped(r));
 	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_STOPPED);
-	assert_false(sleep_reader_start(r, tasks, 1));
+	assert_false(sleep_reader_start(r, tasks, 1, true));
 	pthread_mutex_unlock(&blocked);
 	sleep_reader_free(r);
 }
@@ -104,14 +118,16 @@ TEST(test_hang)
 /* All tasks of a job are read. */
 TEST(test_whole_job)
 {
-	struct waits_sleeper tasks[SLEEP_READER_TASKS];
-	struct sleep_reader *r = sleep_reader_new(fake_read);
+	static struct waits_sleeper tasks[SLEEP_READER_KINDS];
+	struct sleep_reader *r = sleep_reader_new(fake);
 
 	assert_non_null(r);
-	for (int i = 0; i < SLEEP_READER_TASKS; i++)
+	for (int i = 0; i < SLEEP_READER_KINDS; i++)
 		tasks[i] = task_of(20 + i);
-	assert_true(sleep_reader_start(r, tasks, SLEEP_READER_TASKS));
-	expect_copies(r, 20, SLEEP_READER_TASKS);
+	assert_true(sleep_reader_start(r, tasks, SLEEP_READER_TASKS, true));
+	expect_copies(r, 20, SLEEP_READER_TASKS, true);
+	assert_true(sleep_reader_start(r, tasks, SLEEP_READER_KINDS, false));
+	expect_copies(r, 20, SLEEP_READER_KINDS, false);
 	sleep_reader_free(r);
 }
 
