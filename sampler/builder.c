@@ -40,6 +40,8 @@
 #define WARM_MS	    100
 /* How often to check for code that is being read. */
 #define CODE_MS 10
+/* Without CPU time for so long at the end, it hangs. */
+#define STOP_MS 2000
 /* Longest wait: sampler threads wake the builder if there is something to do. */
 #define LOOK_MS 1000
 
@@ -399,14 +401,19 @@ int builder_start(struct sampler *s, struct err *e)
 	return 0;
 }
 
-void builder_stop(struct sampler *s)
+bool builder_stop(struct sampler *s)
 {
 	if (!s->builder.runs)
-		return;
+		return !s->builder.left;
 	atomic_store_explicit(&s->builder.stop, true, memory_order_release);
 	if (s->replay)
 		replay_stop(s->replay);
 	controls_wake(&s->controls);
-	pthread_join(s->builder.id, NULL);
 	s->builder.runs = false;
+	/* A recording is read to the end of a part, from files of this user. */
+	if (s->replay)
+		pthread_join(s->builder.id, NULL);
+	else
+		s->builder.left = !thread_join_working(s->builder.id, STOP_MS);
+	return !s->builder.left;
 }

@@ -84,11 +84,16 @@ void sampler_drop_thread_caps(void)
 	limits_drop_thread_caps(LIMITS_UI);
 }
 
-/* End the builder and the sampler threads; keep their counts. */
-static void stop(struct sampler *s)
+/*
+ * End the builder and the sampler threads; keep their counts. False: the builder hangs. Then no
+ * grace period ends, which the ends of other threads wait for: all of them go on.
+ */
+static bool stop(struct sampler *s)
 {
-	builder_stop(s);
+	if (!builder_stop(s))
+		return false;
 	live_stop_threads(&s->live);
+	return true;
 }
 
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e)
@@ -97,7 +102,12 @@ int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct e
 	if (!s->config.record)
 		return 0;
 	counters_enable(s->live.counters, false);
-	stop(s);
+	if (!stop(s))
+		return err_set(e, -ETIME,
+			       "the recording %s is not complete: /proc does not respond\n"
+			       "  a process waits for a file system, and proftop for that process\n"
+			       "  proftop --replay reads the written part",
+			       s->config.record);
 	return recording_finish(&s->recording, s->live.counters, s->config.nr_events,
 				s->store.objects, out, e);
 }
@@ -106,8 +116,10 @@ void sampler_free(struct sampler *s)
 {
 	if (!s)
 		return;
-	stop(s);
-	session_free(s);
+	if (stop(s))
+		session_free(s);
+	else
+		target_end_command(&s->target);
 }
 
 int sampler_fd(const struct sampler *s)

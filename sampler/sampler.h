@@ -51,7 +51,10 @@ void sampler_drop_thread_caps(void);
  * sampler_free() may follow. 0, or -errno with a message (disk full ...): the written part is kept.
  */
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e);
-/* Stop and join all threads, close everything. A command still running is left alone. */
+/*
+ * Stop and join all threads, close everything, end a command still running. Of a builder that hangs
+ * for two seconds the session is left as it is until the end of this process.
+ */
 void sampler_free(struct sampler *s);
 
 /* Return a file descriptor for poll(2), readable when there is a new profile. */

@@ -87,6 +87,7 @@ struct session_waits {
 struct session_builder {
 	pthread_t id;
 	bool runs;
+	bool left; /* it hangs: this session has no end */
 	atomic_bool stop;
 };
 

@@ -429,8 +429,8 @@ void target_check(struct target *t)
 	target_reap(t);
 }
 
-/* End a command that still runs, as perf record does, and wait a moment for its end. */
-static void end_command(struct target *t)
+/* As perf record does, and wait a moment for its end. */
+void target_end_command(struct target *t)
 {
 	struct pollfd ended = { .fd = t->command_fd, .events = POLLIN };
 
@@ -443,7 +443,7 @@ static void end_command(struct target *t)
 
 void target_close(struct target *t)
 {
-	end_command(t);
+	target_end_command(t);
 	if (t->release_fd >= 0) {
 		/* Not released: the child reads the end of the pipe and exits. */
 		close(t->release_fd);

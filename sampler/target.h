@@ -58,7 +58,9 @@ int target_list(const struct target *t, uid_t uid, pid_t **tids);
 bool target_reap(struct target *t);
 /* Note the ends of processes and of the command. */
 void target_check(struct target *t);
-/* End the command with SIGTERM if it still runs, and free everything. */
+/* End the command with SIGTERM if it still runs. */
+void target_end_command(struct target *t);
+/* The same, and free everything. */
 void target_close(struct target *t);
 
 #endif

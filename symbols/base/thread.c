@@ -45,6 +45,37 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 	return -code;
 }
 
+/* Return the CPU time of a thread; 0: it has ended. */
+static uint64_t cpu_ns(pthread_t thread)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+bool thread_join_working(pthread_t thread, unsigned int wait_ms)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	unsigned int nr_idle = 0;
+	uint64_t last_ns = 0;
+
+	while (pthread_tryjoin_np(thread, NULL)) {
+		uint64_t now_ns = cpu_ns(thread);
+
+		nr_idle = now_ns == last_ns ? nr_idle + 1 : 0;
+		last_ns = now_ns;
+		if (nr_idle > wait_ms) {
+			pthread_detach(thread);
+			return false;
+		}
+		nanosleep(&nap, NULL);
+	}
+	return true;
+}
+
 bool thread_join_until(pthread_t thread, uint64_t deadline_ns)
 {
 	const struct timespec nap = { .tv_nsec = 1000000 };

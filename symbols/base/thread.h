@@ -19,4 +19,10 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 /* Join @thread, at the latest at @deadline_ns (time_now_ns()). False: detached, still running. */
 bool thread_join_until(pthread_t thread, uint64_t deadline_ns);
 
+/*
+ * Join @thread while it works. False: it has waited for @wait_ms without CPU time; detached, still
+ * running. Time in which this process is stopped does not count.
+ */
+bool thread_join_working(pthread_t thread, unsigned int wait_ms);
+
 #endif

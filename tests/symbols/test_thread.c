@@ -78,6 +78,36 @@ TEST(test_join)
 	close(s.done);
 }
 
+static void *work_until(void *arg)
+{
+	uint64_t *end_ns = arg;
+
+	while (time_now_ns() < *end_ns)
+		;
+	return NULL;
+}
+
+/* A thread that works is waited for, one that waits is not. */
+TEST(test_join_working)
+{
+	uint64_t end_ns = time_now_ns() + 500000000;
+	struct sleeper s = { wake_new(), wake_new() };
+	struct pollfd done = { .fd = s.done, .events = POLLIN };
+	pthread_t thread;
+
+	assert_int_equal(thread_start(&thread, 0, work_until, &end_ns), 0);
+	assert_true(thread_join_working(thread, 200));
+	assert_true(time_now_ns() >= end_ns);
+	assert_int_equal(thread_start(&thread, 0, sleep_until, &s), 0);
+	end_ns = time_now_ns() + 20000000;
+	assert_false(thread_join_working(thread, 20));
+	assert_true(time_now_ns() >= end_ns);
+	wake_send(s.stop);
+	assert_int_equal(poll(&done, 1, 10000), 1);
+	close(s.stop);
+	close(s.done);
+}
+
 TEST(test_wake)
 {
 	struct pollfd p = { .fd = wake_new(), .events = POLLIN };
