@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "sampler/event/task_list.h"
+#include "sampler/process_names.h"
 #include "sampler/session.h"
 
 /* How often to search for new tasks. */
@@ -97,7 +99,7 @@ static void add_tasks(struct sampler *s, uint64_t since_ns)
 	pid_t *tids = NULL, *fresh;
 	uint32_t nr_fresh;
 	struct err e;
-	int nr = target_list(t, s->config.uid, &tids);
+	int nr = target_list(t, &s->config, &tids);
 
 	if (nr < 0) {
 		free(tids);
@@ -121,6 +123,25 @@ static void add_tasks(struct sampler *s, uint64_t since_ns)
 	t->nr_tids = (uint32_t)nr;
 }
 
+/* Report a process of which the command line hangs. */
+static void say_hung(struct sampler *s)
+{
+	uint32_t nr;
+	pid_t pid = process_names_take_hung(s->target.names, &nr);
+	char name[32];
+
+	if (!pid)
+		return;
+	if (task_list_read(pid, "comm", name, sizeof(name)))
+		name[0] = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	mailbox_add(&s->mailbox,
+		    "the command line of pid %d (%s) hangs: it is found by that name alone (%u "
+		    "such "
+		    "processes)",
+		    (int)pid, name, nr);
+}
+
 void follow_target(struct sampler *s, uint64_t now_ns)
 {
 	struct target *t = &s->target;
@@ -129,6 +150,8 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 	    now_ns - t->looked_ns >= FOLLOW_NS) {
 		t->looked_ns = now_ns;
 		add_tasks(s, now_ns);
+		if (t->names)
+			say_hung(s);
 	}
 	target_check(t);
 }

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <regex.h>
 #include <signal.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +21,15 @@
 #include "sampler/event/counters.h"
 #include "sampler/event/task_list.h"
 #include "sampler/event/target_cgroup.h"
+#include "sampler/process_names.h"
 #include "symbols/base/invoker.h"
 #include "symbols/cage/cage.h"
 #include "symbols/cage/cage_memory.h"
 
 #define END_MS 500 /* at most, for the end of the command */
+/* At most, for a list of names: at the start, and while sampling. */
+#define NAMES_START_NS 1000000000ULL
+#define NAMES_LOOK_NS  50000000ULL
 
 /* In the child: wait for the release, then exec the command. */
 static void __attribute__((noreturn))
@@ -122,16 +126,14 @@ static int open_cgroup(struct target *t, const char *name, struct err *e)
 	return 0;
 }
 
-static int compile_name(struct target *t, const char *name, struct err *e)
+static int check_name(const char *name, struct err *e)
 {
-	int code;
+	regex_t compiled;
 
-	t->name = xcalloc(1, sizeof(*t->name));
-	code = regcomp(t->name, name, REG_EXTENDED | REG_NOSUB);
-	if (!code)
+	if (!regcomp(&compiled, name, REG_EXTENDED | REG_NOSUB)) {
+		regfree(&compiled);
 		return 0;
-	free(t->name);
-	t->name = NULL;
+	}
 	return err_set(e, -EINVAL,
 		       "'%.100s' is not a regular expression\n"
 		       "  process and program names are matched\n"
@@ -139,55 +141,33 @@ static int compile_name(struct target *t, const char *name, struct err *e)
 		       name);
 }
 
-/* Match the comm of a process and the name of its program. */
-static bool name_matches(const struct target *t, pid_t pid)
+/* List all threads of processes with a matching name. */
+static int list_named(const struct target *t, const char *name, uint64_t wait_ns, pid_t **tids)
 {
-	static const char *const files[] = { "comm", "cmdline" };
-	char text[512];
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		const char *base;
-
-		if (task_list_read(pid, files[i], text, sizeof(text)))
-			continue;
-		text[strcspn(text, "\n")] = '\0';
-		/* A comm is no path, and may have a slash. */
-		base = i ? strrchr(text, '/') : NULL;
-		if (!regexec(t->name, base ? base + 1 : text, 0, NULL, 0))
-			return true;
-	}
-	return false;
-}
-
-/* List all threads of processes with a matching name, without ours. */
-static int list_named(const struct target *t, pid_t **tids)
-{
-	DIR *dir = opendir("/proc");
-	uint32_t nr = 0, max = 0;
-	struct dirent *entry;
-	pid_t *pids = NULL;
-	int found = 0;
+	const pid_t *pids;
+	int nr = process_names_look(t->names, name, wait_ns, &pids);
 
 	*tids = NULL;
-	while (dir && (entry = readdir(dir))) {
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (pid <= 0 || pid == getpid() || pid == getppid() || !name_matches(t, pid))
-			continue;
-		if (nr == max) {
-			max = 2 * max + 16;
-			pids = xrealloc_array(pids, max, sizeof(*pids));
-		}
-		pids[nr++] = pid;
-	}
-	if (dir)
-		closedir(dir);
-	if (nr)
-		found = task_list_tree(pids, nr, tids);
-	free(pids);
-	if (!*tids)
+	if (nr > 0)
+		nr = task_list_tree(pids, (uint32_t)nr, tids);
+	if (nr >= 0 && !*tids)
 		*tids = xcalloc(1, sizeof(pid_t));
-	return found;
+	return nr;
+}
+
+/* List the tasks with a name for the first time. */
+static int find_named(struct target *t, const char *name, struct err *e)
+{
+	int code = check_name(name, e);
+
+	if (code)
+		return code;
+	if (!t->names)
+		t->names = process_names_new(task_list_read);
+	if (!t->names)
+		return err_set(e, -ENOMEM, "out of memory");
+	code = list_named(t, name, NAMES_START_NS, &t->tids);
+	return code >= 0 ? code : err_set(e, code, "out of memory");
 }
 
 /* List the threads of the processes and of their descendants. All processes have to exist. */
@@ -230,7 +210,7 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 	case TARGET_USER:
 		return task_list_user(config->uid, &t->tids, e);
 	case TARGET_NAME:
-		return compile_name(t, config->name, e) ? -EINVAL : list_named(t, &t->tids);
+		return find_named(t, config->name, e);
 	default:
 		return 0;
 	}
@@ -243,11 +223,11 @@ void target_init(struct target *t)
 	};
 }
 
-int target_open(struct target *t, const struct sampler_config *config, struct err *e)
+/* Find the tasks, or start the command, of a target without any. */
+static int open_target(struct target *t, const struct sampler_config *config, struct err *e)
 {
 	int nr;
 
-	target_init(t);
 	t->kind = config->target;
 	if (config->target == TARGET_SYSTEM)
 		return 0;
@@ -273,14 +253,22 @@ int target_open(struct target *t, const struct sampler_config *config, struct er
 	return 0;
 }
 
+int target_open(struct target *t, const struct sampler_config *config, struct err *e)
+{
+	target_init(t);
+	return open_target(t, config, e);
+}
+
 int target_find(struct target *t, const struct target *old, const struct sampler_config *config,
 		struct err *e)
 {
 	int nr;
 
-	if (config->target != TARGET_COMMAND)
-		return target_open(t, config, e);
 	target_init(t);
+	/* Reads that hang are known. */
+	t->names = config->target == TARGET_NAME ? process_names_share(old->names) : NULL;
+	if (config->target != TARGET_COMMAND)
+		return open_target(t, config, e);
 	t->kind = TARGET_COMMAND;
 	nr = old->leader > 0 ? task_list_tree(&old->leader, 1, &t->tids) : 0;
 	t->nr_tids = (uint32_t)MAX(nr, 0);
@@ -298,9 +286,7 @@ static void free_tasks(struct target *t)
 	free(t->pids);
 	if (t->cgroup_fd >= 0)
 		close(t->cgroup_fd);
-	if (t->name)
-		regfree(t->name);
-	free(t->name);
+	process_names_put(t->names);
 }
 
 void target_drop(struct target *t)
@@ -320,7 +306,7 @@ void target_replace(struct target *old, struct target *t)
 	old->pids = t->pids;
 	old->nr_pids = t->nr_pids;
 	old->cgroup_fd = t->cgroup_fd;
-	old->name = t->name;
+	old->names = t->names;
 	old->gone = false;
 	old->looked_ns = 0;
 }
@@ -371,9 +357,10 @@ bool target_is_part(const struct target *t)
 	return t->tids || t->cgroup_fd >= 0;
 }
 
-int target_list(const struct target *t, uid_t uid, pid_t **tids)
+int target_list(const struct target *t, const struct sampler_config *config, pid_t **tids)
 {
-	int nr = t->kind == TARGET_NAME ? list_named(t, tids) : task_list_user(uid, tids, NULL);
+	int nr = t->kind == TARGET_NAME ? list_named(t, config->name, NAMES_LOOK_NS, tids)
+					: task_list_user(config->uid, tids, NULL);
 
 	return nr < 0 ? nr : (int)without_self(*tids, (uint32_t)nr);
 }

@@ -7,9 +7,9 @@
 #ifndef SAMPLER_TARGET_H
 #define SAMPLER_TARGET_H
 
-#include <regex.h>
-
 #include "sampler/config.h"
+
+struct process_names;
 
 struct target {
 	enum sampler_target kind;
@@ -18,12 +18,12 @@ struct target {
 	uint32_t nr_named; /* TARGET_PIDS: the first of them, threads of the processes named */
 	pid_t *pids;	   /* its end is the target's end */
 	uint32_t nr_pids;
-	int cgroup_fd;	    /* its folder; -1: none, or the root, which is every task */
-	regex_t *name;	    /* TARGET_NAME */
-	pid_t command;	    /* child pid, 0: none */
-	pid_t leader;	    /* pid of the command, once started; kept after its end */
-	int release_fd;	    /* write one byte: the child execs; -1: none */
-	int failed_fd;	    /* readable: the errno of a failed exec; -1: none */
+	int cgroup_fd;		     /* its folder; -1: none, or the root, which is every task */
+	struct process_names *names; /* TARGET_NAME; else NULL */
+	pid_t command;		     /* child pid, 0: none */
+	pid_t leader;		     /* pid of the command, once started; kept after its end */
+	int release_fd;		     /* write one byte: the child execs; -1: none */
+	int failed_fd;		     /* readable: the errno of a failed exec; -1: none */
 	int command_fd;	    /* pidfd of the command, readable once it has ended; -1: none */
 	uint64_t looked_ns; /* TARGET_USER, TARGET_NAME: when new tasks were last searched */
 	bool gone;	    /* all tasks have ended */
@@ -50,10 +50,11 @@ void target_describe(struct target *t, const struct sampler_config *config);
 bool target_is_part(const struct target *t);
 /* Let the command exec. 0, or -errno with a sentence: the exec failed. */
 int target_release(struct target *t, char *const *command, struct err *e);
-/* Get the tasks of TARGET_USER and TARGET_NAME as of now: malloc'ed *tids, may be NULL. nr or
+/*
+ * Get the tasks of TARGET_USER and TARGET_NAME as of now: malloc'ed *tids, may be NULL. nr or
  * -errno.
  */
-int target_list(const struct target *t, uid_t uid, pid_t **tids);
+int target_list(const struct target *t, const struct sampler_config *config, pid_t **tids);
 /* Reap the command if it has ended. Returns true if that was the end of the target. */
 bool target_reap(struct target *t);
 /* Note the ends of processes and of the command. */

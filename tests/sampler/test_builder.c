@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The end of a session whose builder hangs in a read. */
+/* The end of a session with a builder that hangs in a read. */
 #include "sampler/builder.h"
 
 #include <errno.h>
