@@ -97,6 +97,9 @@ bool actions_export_progress(struct ui_state *st)
 
 	if (permille < 0)
 		return false;
-	ui_state_say(st, false, "writing the file: %d %%", permille / 10);
+	if (permille)
+		ui_state_say(st, false, "writing the file: %d %%", permille / 10);
+	else
+		ui_state_say(st, false, "writing or reading the file");
 	return true;
 }

@@ -184,7 +184,10 @@ bool actions_file_result(struct ui_state *st)
 
 	if (!file_worker_take(st->files, &code, &e))
 		return false;
-	ui_state_say(st, code < 0, "%s", e.text);
+	if (code < 0)
+		ui_state_say_error(st, &e);
+	else
+		ui_state_say(st, false, "%s", e.text);
 	return true;
 }
 

@@ -15,6 +15,7 @@
 #include "ui/cli/words.h"
 #include "ui/command_target.h"
 #include "ui/rewind.h"
+#include "ui/sampled.h"
 #include "ui/text/number.h"
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
@@ -329,19 +330,9 @@ static void run_ring(struct ui_state *st, const char *arg)
 		sampler_set_ring_size(st->sampler, size);
 }
 
-/* Replace the sampled events. */
 static void run_event(struct ui_state *st, const char *arg)
 {
-	struct event events[EVENTS_MAX];
-	uint32_t nr = 0;
-	struct err e;
-
-	if (event_parse_list(events, &nr, EVENTS_MAX, arg, &e)) {
-		ui_state_say_error(st, &e);
-		return;
-	}
-	sampler_set_events(st->sampler, events, nr);
-	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", events[0].name);
+	sampled_use(st, arg, false);
 }
 
 static void gather_files(struct ui_state *st, const char *word)

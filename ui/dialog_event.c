@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/sampled.h"
 #include "ui/view/navigate.h"
 
 #define STATES_MAX 8192
@@ -119,117 +120,37 @@ static void fill(struct ui_state *st)
 	free(states);
 }
 
-/* Copy the sampled events except number @but. */
-static uint32_t others(const struct ui_state *st, uint32_t but, struct event *events)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_events; i++)
-		if (i != but)
-			events[nr++] = st->latest->events[i].event;
-	return nr;
-}
-
-/* Stop sampling event number @at. */
-static void take_out(struct ui_state *st, uint32_t at)
-{
-	struct event events[EVENTS_MAX];
-	uint32_t nr = others(st, at, events);
-
-	if (!nr) {
-		ui_state_say(st, true, "%s is the only event", st->latest->events[at].event.name);
-		return;
-	}
-	sampler_set_events(st->sampler, events, nr);
-	ui_state_say(st, false, "%s is no longer sampled", st->latest->events[at].event.name);
-}
-
-/* Add an event to the sampled ones, or remove it. */
-static void toggle(struct ui_state *st, const struct event *more, uint32_t nr_more)
-{
-	struct event events[EVENTS_MAX];
-	uint32_t nr;
-
-	for (uint32_t i = 0; st->latest && nr_more == 1 && i < st->latest->nr_events; i++) {
-		if (strcmp(st->latest->events[i].event.name, more->name))
-			continue;
-		take_out(st, i);
-		return;
-	}
-	nr = others(st, UINT32_MAX, events);
-	if (nr + nr_more > EVENTS_MAX) {
-		ui_state_say(st, true, "too many events: at most %d", EVENTS_MAX);
-		return;
-	}
-	for (uint32_t i = 0; i < nr_more; i++) {
-		events[nr + i] = more[i];
-		/* Give it a group number that is not in use. */
-		events[nr + i].group += more[i].group ? EVENTS_MAX : 0;
-	}
-	sampler_set_events(st->sampler, events, nr + nr_more);
-	ui_state_say(st, false, "also sampling %s (E shows it)", more->name);
-}
-
-/* Append the chosen levels as modifiers to @size bytes of a name. */
-static void add_levels(const struct dialog_levels *l, const char *name, size_t size, char *out,
-		       size_t max)
+/* Write the chosen levels as modifiers: "", "u", "kpp". */
+static void format_levels(const struct dialog_levels *l, char *out, size_t max)
 {
 	static const char precise[] = "ppp";
+
+	snprintf(out, max, "%s%s%s", l->user && !l->kernel ? "u" : "",
+		 l->kernel && !l->user ? "k" : "", &precise[3 - MIN(l->precise, 3)]);
+}
+
+/* Name a picked event with the chosen levels, or return the typed text as it is. */
+static const char *chosen(const struct ui_state *st, const struct dialog_entry *entry, char *out,
+			  size_t max)
+{
+	size_t size = entry ? strlen(entry->name) : 0;
 	char modifiers[8];
 
-	snprintf(modifiers, sizeof(modifiers), "%s%s%s", l->user && !l->kernel ? "u" : "",
-		 l->kernel && !l->user ? "k" : "", &precise[3 - MIN(l->precise, 3)]);
-	snprintf(out, max, "%.*s%s%s", (int)size, name,
-		 modifiers[0] && size && name[size - 1] != '/' ? ":" : "", modifiers);
-}
-
-/* Use a picked event with the chosen levels, or the typed text as it is. */
-static int parse(struct ui_state *st, const struct dialog_entry *entry, struct event *events,
-		 uint32_t *nr, struct err *e)
-{
-	char text[EVENT_NAME_MAX + 16];
-
-	*nr = 0;
 	if (!entry)
-		return event_parse_list(events, nr, EVENTS_MAX, st->dialog.line.text, e);
-	add_levels(&st->dialog.levels, entry->name, strlen(entry->name), text, sizeof(text));
-	return event_parse_list(events, nr, EVENTS_MAX, text, e);
+		return st->dialog.line.text;
+	format_levels(&st->dialog.levels, modifiers, sizeof(modifiers));
+	snprintf(out, max, "%s%s%s", entry->name,
+		 modifiers[0] && size && entry->name[size - 1] != '/' ? ":" : "", modifiers);
+	return out;
 }
 
-/* Return the length of a name without its modifiers. */
-static size_t without_modifiers(const char *name)
-{
-	const char *mark = strrchr(name, '/');
-
-	mark = mark ? mark + 1 : strrchr(name, ':');
-	if (!mark || strspn(mark + (*mark == ':'), "ukhHGpP") != strlen(mark + (*mark == ':')))
-		return strlen(name);
-	return (size_t)(mark - name);
-}
-
-/* Apply the chosen levels to sampled event number @at; keep its rate. */
+/* Apply the chosen levels to sampled event number @at. */
 static void change_levels(struct ui_state *st, uint32_t at)
 {
-	const struct profile_event *was = &st->latest->events[at];
-	struct event events[EVENTS_MAX], one;
-	uint32_t nr = others(st, UINT32_MAX, events);
-	char text[EVENT_NAME_MAX + 16];
-	struct err e;
+	char modifiers[8];
 
-	add_levels(&st->dialog.levels, was->event.name, without_modifiers(was->event.name), text,
-		   sizeof(text));
-	if (event_parse(&one, text, &e)) {
-		ui_state_say_error(st, &e);
-		return;
-	}
-	one.group = was->event.group;
-	one.read = was->event.read;
-	one.counted = was->event.counted;
-	one.hz = was->want_hz;
-	memcpy(one.filter, was->event.filter, sizeof(one.filter));
-	events[at] = one;
-	sampler_set_events(st->sampler, events, nr);
-	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", one.name);
+	format_levels(&st->dialog.levels, modifiers, sizeof(modifiers));
+	sampled_change(st, at, modifiers);
 }
 
 static bool levels_are_chosen(const struct dialog_levels *l)
@@ -239,13 +160,11 @@ static bool levels_are_chosen(const struct dialog_levels *l)
 
 static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
-	struct event events[EVENTS_MAX];
-	uint32_t nr;
-	struct err e;
+	char text[EVENT_NAME_MAX + 16];
 
 	if (entry && entry->value) {
 		if (add)
-			take_out(st, (uint32_t)entry->value - 1);
+			sampled_take_out(st, (uint32_t)entry->value - 1);
 		else if (levels_are_chosen(&st->dialog.levels))
 			change_levels(st, (uint32_t)entry->value - 1);
 		else
@@ -253,19 +172,7 @@ static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 				 entry->name);
 		return !add;
 	}
-	if (parse(st, entry, events, &nr, &e)) {
-		ui_state_say_error(st, &e);
-		return false;
-	}
-	if (add) {
-		toggle(st, events, nr);
-		return false;
-	}
-	sampler_set_events(st->sampler, events, nr);
-	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", events[0].name);
-	ui_state_say(st, false, nr > 1 ? "event %s and %u more" : "event %s", events[0].name,
-		     nr - 1);
-	return true;
+	return sampled_use(st, chosen(st, entry, text, sizeof(text)), add) && !add;
 }
 
 static void status(const struct ui_state *st, char *buf, size_t size)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -304,6 +305,50 @@ int event_parse_at(const char *root, struct event *ev, const char *text, struct 
 int event_parse(struct event *ev, const char *text, struct err *e)
 {
 	return event_parse_at("", ev, text, e);
+}
+
+/* Return the length of a name without its modifiers. */
+static size_t without_modifiers(const char *name)
+{
+	bool in_file = !strncmp(name, "uprobe:", 7) || !strncmp(name, "uretprobe:", 10);
+	bool probe = in_file || !strncmp(name, "kprobe:", 7) || !strncmp(name, "kretprobe:", 10);
+	const char *slash = probe ? NULL : strrchr(name, '/'), *mark = strrchr(name, ':');
+	unsigned int nr = 0;
+
+	for (const char *p = name; *p; p++)
+		nr += *p == ':';
+	mark = slash ? slash + 1 : mark;
+	/* A function may be named as modifiers are. */
+	if (!mark || (probe && nr <= (in_file ? 2U : 1U)) ||
+	    strspn(mark + (*mark == ':'), "ukhHGpP") != strlen(mark + (*mark == ':')))
+		return strlen(name);
+	return (size_t)(mark - name);
+}
+
+int event_change_modifiers(struct event *ev, const char *modifiers, struct err *e)
+{
+	const struct event was = *ev;
+	size_t size = without_modifiers(ev->name);
+	bool slash = size && ev->name[size - 1] == '/';
+	char name[EVENT_NAME_MAX + 16];
+	int code;
+
+	snprintf(name, sizeof(name), "%.*s%s%s", (int)size, ev->name,
+		 modifiers[0] && !slash ? ":" : "", modifiers);
+	if (!event_list_reads_file(name) || strlen(name) >= sizeof(ev->name)) {
+		code = event_parse(ev, name, e);
+		ev->group = was.group;
+		ev->read = was.read;
+		ev->counted = was.counted;
+		memcpy(ev->filter, was.filter, sizeof(ev->filter));
+		return code;
+	}
+	memset(ev->name, 0, sizeof(ev->name));
+	memcpy(ev->name, name, strlen(name));
+	ev->user = ev->kernel = ev->hv = ev->host = true;
+	ev->guest = ev->precise_max = false;
+	ev->precise = 0;
+	return modifiers[0] ? event_add_modifiers(ev, modifiers, e) : 0;
 }
 
 int event_set_filter(struct event *ev, const char *filter, struct err *e)

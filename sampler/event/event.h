@@ -32,6 +32,13 @@ int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const cha
 		     struct err *e);
 int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
 			const char *text, struct err *e);
+/* Report whether parsing this list reads a file that it names: a program with a probe. */
+bool event_list_reads_file(const char *text);
+/*
+ * Replace the modifiers of @ev, which was parsed, by "u", "kpp" or ""; its group and filter remain.
+ * No file that it names is read again. 0 or -EINVAL with a sentence.
+ */
+int event_change_modifiers(struct event *ev, const char *modifiers, struct err *e);
 /* The first of the group that event @at belongs to, and how many it has; of an event alone:
  * itself, 1. */
 uint32_t event_group_first(const struct event *events, uint32_t at);

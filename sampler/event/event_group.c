@@ -27,6 +27,11 @@ static bool is_probe(const char *text)
 	return false;
 }
 
+bool event_list_reads_file(const char *text)
+{
+	return strstr(text, "uprobe:") || strstr(text, "uretprobe:");
+}
+
 /* How long the event at @text is: up to a comma or brace that is not between slashes. */
 static size_t one_size(const char *text)
 {

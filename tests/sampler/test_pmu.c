@@ -361,6 +361,43 @@ TEST(test_uprobe)
 	refuse(text, "no function 'no_such_function'");
 }
 
+/* Other levels of a probe: the file is not read again. */
+TEST(test_uprobe_levels)
+{
+	char self[PATH_MAX] = "", file[] = "/tmp/proftop-probe-XXXXXX", text[EVENT_NAME_MAX];
+	ssize_t size = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	struct event ev, was;
+	struct err e = { "" };
+	int fd = mkstemp(file);
+
+	assert_true(size > 0 && fd >= 0);
+	snprintf(text, sizeof(text), "cp '%.200s' %s", self, file);
+	assert_int_equal(system(text), 0);
+	snprintf(text, sizeof(text), "uprobe:%s:main:k", file);
+	was = ev = parse(text);
+	unlink(file);
+	close(fd);
+	ev.group = 3;
+	assert_int_equal(event_change_modifiers(&ev, "u", &e), 0);
+	assert_string_equal(strrchr(ev.name, ':'), ":u");
+	assert_int_equal(strlen(ev.name), strlen(was.name));
+	assert_true(ev.user && !ev.kernel && ev.group == 3);
+	assert_int_equal(ev.config2, was.config2);
+	assert_string_equal(ev.target, was.target);
+	assert_int_equal(event_change_modifiers(&ev, "", &e), 0);
+	assert_true(ev.user && ev.kernel && ev.hv);
+	assert_string_equal(strrchr(ev.name, ':'), ":main");
+	/* A function of that name. */
+	snprintf(ev.name, sizeof(ev.name), "uprobe:/x:u");
+	assert_int_equal(event_change_modifiers(&ev, "k", &e), 0);
+	assert_string_equal(ev.name, "uprobe:/x:u:k");
+	/* Others are parsed. */
+	ev = parse("cpu-clock:u");
+	assert_int_equal(event_change_modifiers(&ev, "k", &e), 0);
+	assert_string_equal(ev.name, "cpu-clock:k");
+	assert_true(ev.kernel && !ev.user && ev.clock);
+}
+
 TEST(test_kprobe)
 {
 	struct event ev = parse("kprobe:do_exit+8");

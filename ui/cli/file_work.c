@@ -118,6 +118,8 @@ static int run_here(struct file_work *w, struct err *e)
 {
 	int code = run(w, e);
 
+	if (!code && w->finish)
+		code = w->finish(w, e);
 	w->free(w);
 	return code ? code : 1;
 }
@@ -132,7 +134,7 @@ int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e)
 		return run_here(w, e);
 	if (f->running) {
 		w->free(w);
-		return err_set(e, -EBUSY, "the last file is still being written");
+		return err_set(e, -EBUSY, "the last file is still being written or read");
 	}
 	s = calloc(1, sizeof(*s));
 	if (!s)
@@ -160,6 +162,8 @@ bool file_worker_take(struct file_worker *f, int *code, struct err *e)
 		return false;
 	*code = f->running->code;
 	*e = f->running->e;
+	if (!*code && f->running->work->finish)
+		*code = f->running->work->finish(f->running->work, e);
 	/* The thread may write after this; the next take finds nothing then. */
 	if (read(f->fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
 		*code = -errno;

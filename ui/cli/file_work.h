@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Write one file on a separate thread, so that the screen never blocks on a
- * file system: saved screens, settings. With the rights of the invoking user.
+ * Write or read one file on a separate thread, so that the screen never blocks on a
+ * file system: saved screens, settings, programs with probes. With the rights of the invoking user.
  *
  * The work has copies of all its data. A thread that hangs is abandoned with
  * its work; the process may exit before it ends.
  *
- * Threads: file_work_*() on the main thread; run() on the worker.
+ * Threads: file_work_*() and finish() on the main thread; run() on the worker.
  */
 #ifndef UI_CLI_FILE_WORK_H
 #define UI_CLI_FILE_WORK_H
@@ -18,6 +18,11 @@
 struct file_work {
 	/* Return 0, or -errno with a message in @e. */
 	int (*run)(struct file_work *w, struct err *e);
+	/*
+	 * On the main thread, when run() succeeded: use its results. 0 or -errno, a message in @e.
+	 * NULL: the message is @done.
+	 */
+	int (*finish)(struct file_work *w, struct err *e);
 	void (*free)(struct file_work *w);
 	char done[256];	 /* message when it succeeded */
 	bool own_rights; /* run() reads no file of the invoking user: keep the rights of proftop */

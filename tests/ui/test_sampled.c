@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Probes of programs: the main thread does not read the file. */
+#include "fake.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "ui/actions_tools.h"
+#include "ui/cli/file_work.h"
+
+static char probe[EVENT_NAME_MAX];
+
+/* Name a probe of this program; false: this system has none. */
+static bool set_probe(void)
+{
+	char self[160] = "";
+
+	if (access("/sys/bus/event_source/devices/uprobe", F_OK) ||
+	    readlink("/proc/self/exe", self, sizeof(self) - 1) >= (ssize_t)sizeof(self) - 1)
+		return false;
+	snprintf(probe, sizeof(probe), "uprobe:%s:main", self);
+	return true;
+}
+
+static struct bench *start(void)
+{
+	static struct bench b;
+
+	bench_init(&b, 100, 24, false);
+	model_take(&b.st, fake_profile(2, NULL));
+	look(&b);
+	b.st.files = file_worker_new();
+	assert_non_null(b.st.files);
+	return &b;
+}
+
+static void end(struct bench *b)
+{
+	file_worker_free(b->st.files, 1000000000ULL);
+	b->st.files = NULL;
+	bench_fini(b);
+}
+
+/* As the loop of the screen does. */
+static void wait_result(struct bench *b)
+{
+	struct pollfd fd = { .fd = file_worker_fd(b->st.files), .events = POLLIN };
+	bool taken = false;
+
+	for (int i = 0; i < 100 && !taken; i++) {
+		poll(&fd, 1, 100);
+		taken = actions_file_result(&b->st);
+	}
+	assert_true(taken);
+}
+
+/* The events are changed when the result is taken, not before: the key has read no file. */
+TEST(test_command)
+{
+	struct bench *b = start();
+	unsigned int before = b->sampler.nr_sets;
+	char line[EVENT_NAME_MAX + 16];
+
+	if (!set_probe())
+		skip_test("not on this machine: uprobes, or a short path");
+	snprintf(line, sizeof(line), ":event %s\r", probe);
+	type(b, line);
+	assert_int_equal(b->sampler.nr_sets, before);
+	assert_non_null(strstr(b->st.message, "reading the program of uprobe:"));
+	wait_result(b);
+	assert_int_equal(b->sampler.nr_sets, before + 1);
+	assert_int_equal(b->sampler.nr_events, 1);
+	assert_string_equal(b->sampler.events[0].name, probe);
+	assert_true(b->sampler.events[0].config2);
+	assert_string_equal(b->st.scope.event_name, probe);
+	assert_false(b->st.message_bad);
+	/* Others as before. */
+	type(b, ":event cpu-clock\r");
+	assert_int_equal(b->sampler.nr_sets, before + 2);
+	end(b);
+}
+
+TEST(test_refused)
+{
+	struct bench *b = start();
+	unsigned int before = b->sampler.nr_sets;
+
+	type(b, ":event uprobe:/nowhere/at/all:main\r");
+	assert_false(b->st.message_bad);
+	wait_result(b);
+	assert_true(b->st.message_bad);
+	assert_non_null(strstr(b->st.message, "cannot read"));
+	assert_int_equal(b->sampler.nr_sets, before);
+	end(b);
+}
+
+/* Tab in the picker adds one to the sampled events. */
+TEST(test_picker)
+{
+	struct bench *b = start();
+	unsigned int before = b->sampler.nr_sets;
+
+	if (!set_probe())
+		skip_test("not on this machine: uprobes, or a short path");
+	press(b, 'e');
+	type(b, probe);
+	press(b, K_TAB);
+	assert_int_equal(b->sampler.nr_sets, before);
+	wait_result(b);
+	assert_int_equal(b->sampler.nr_sets, before + 1);
+	assert_int_equal(b->sampler.nr_events, b->st.latest->nr_events + 1);
+	assert_string_equal(b->sampler.events[b->sampler.nr_events - 1].name, probe);
+	end(b);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}

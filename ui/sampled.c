@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Changes of the sampled events. The file of a probe may be of a file system that does not respond,
+ * and is named by the invoking user: a worker reads it, with the rights of that user.
+ */
+#include "ui/sampled.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ui/cli/file_work.h"
+
+/* Events whose names are parsed on a worker. */
+struct event_work {
+	struct file_work work; /* first: the two are cast */
+	struct ui_state *st;   /* of the main thread */
+	bool add;
+	char *text;
+	struct event events[EVENTS_MAX];
+	uint32_t nr;
+};
+
+/* Copy the sampled events except number @but. */
+static uint32_t others(const struct ui_state *st, uint32_t but, struct event *events)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; st->latest && i < st->latest->nr_events; i++)
+		if (i != but)
+			events[nr++] = st->latest->events[i].event;
+	return nr;
+}
+
+/* Stop sampling event number @at. 0 or -EINVAL; a message in both cases. */
+static int take_out(struct ui_state *st, uint32_t at, struct err *e)
+{
+	const char *name = st->latest->events[at].event.name;
+	struct event events[EVENTS_MAX];
+	uint32_t nr = others(st, at, events);
+
+	if (!nr)
+		return err_set(e, -EINVAL, "%s is the only event", name);
+	sampler_set_events(st->sampler, events, nr);
+	return err_set(e, 0, "%s is no longer sampled", name);
+}
+
+/* Add events to the sampled ones, or remove one. As take_out(). */
+static int toggle(struct ui_state *st, const struct event *more, uint32_t nr_more, struct err *e)
+{
+	struct event events[EVENTS_MAX];
+	uint32_t nr;
+
+	for (uint32_t i = 0; st->latest && nr_more == 1 && i < st->latest->nr_events; i++)
+		if (!strcmp(st->latest->events[i].event.name, more->name))
+			return take_out(st, i, e);
+	nr = others(st, UINT32_MAX, events);
+	if (nr + nr_more > EVENTS_MAX)
+		return err_set(e, -EINVAL, "too many events: at most %d", EVENTS_MAX);
+	for (uint32_t i = 0; i < nr_more; i++) {
+		events[nr + i] = more[i];
+		/* Give it a group number that is not in use. */
+		events[nr + i].group += more[i].group ? EVENTS_MAX : 0;
+	}
+	sampler_set_events(st->sampler, events, nr + nr_more);
+	return err_set(e, 0, "also sampling %s (E shows it)", more->name);
+}
+
+/* Sample parsed events. As take_out(). */
+static int apply(struct ui_state *st, const struct event *events, uint32_t nr, bool add,
+		 struct err *e)
+{
+	if (add)
+		return toggle(st, events, nr, e);
+	sampler_set_events(st->sampler, events, nr);
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", events[0].name);
+	return err_set(e, 0, nr > 1 ? "event %s and %u more" : "event %s", events[0].name, nr - 1);
+}
+
+static int run(struct file_work *work, struct err *e)
+{
+	struct event_work *w = (struct event_work *)work;
+
+	return event_parse_list(w->events, &w->nr, EVENTS_MAX, w->text, e);
+}
+
+static int finish(struct file_work *work, struct err *e)
+{
+	struct event_work *w = (struct event_work *)work;
+
+	return apply(w->st, w->events, w->nr, w->add, e);
+}
+
+static void free_work(struct file_work *work)
+{
+	struct event_work *w = (struct event_work *)work;
+
+	free(w->text);
+	free(w);
+}
+
+/* Have the file read. 0: later, 1: done; 1 and -errno with a message. */
+static int read_file(struct ui_state *st, const char *text, bool add, struct err *e)
+{
+	struct event_work *w = calloc(1, sizeof(*w));
+	char *copy = strdup(text);
+
+	if (!w || !copy) {
+		free(w);
+		free(copy);
+		return file_worker_start(st->files, NULL, e);
+	}
+	*w = (struct event_work){ .work = { .run = run, .finish = finish, .free = free_work },
+				  .st = st,
+				  .add = add,
+				  .text = copy };
+	return file_worker_start(st->files, &w->work, e);
+}
+
+bool sampled_use(struct ui_state *st, const char *text, bool add)
+{
+	struct event events[EVENTS_MAX];
+	uint32_t nr = 0;
+	struct err e;
+	int code;
+
+	if (event_list_reads_file(text)) {
+		code = read_file(st, text, add, &e);
+		if (!code)
+			err_set(&e, 0, "reading the program of %.200s", text);
+	} else {
+		code = event_parse_list(events, &nr, EVENTS_MAX, text, &e);
+		code = code ? code : apply(st, events, nr, add, &e);
+	}
+	if (code < 0)
+		ui_state_say_error(st, &e);
+	else
+		ui_state_say(st, false, "%s", e.text);
+	return code >= 0;
+}
+
+void sampled_take_out(struct ui_state *st, uint32_t at)
+{
+	struct err e;
+	int code = take_out(st, at, &e);
+
+	ui_state_say(st, code < 0, "%s", e.text);
+}
+
+void sampled_change(struct ui_state *st, uint32_t at, const char *modifiers)
+{
+	struct event events[EVENTS_MAX];
+	uint32_t nr = others(st, UINT32_MAX, events);
+	struct event *ev = &events[at];
+	struct err e;
+
+	if (event_change_modifiers(ev, modifiers, &e)) {
+		ui_state_say_error(st, &e);
+		return;
+	}
+	ev->hz = st->latest->events[at].want_hz;
+	sampler_set_events(st->sampler, events, nr);
+	snprintf(st->scope.event_name, sizeof(st->scope.event_name), "%s", ev->name);
+}
