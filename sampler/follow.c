@@ -75,6 +75,24 @@ uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_
 	return nr_fresh;
 }
 
+/* Add the tasks that were hanging in an exec when their events were to be opened. */
+static uint32_t add_busy(const struct sampler *s, const struct task_set *listed, const pid_t *tids,
+			 uint32_t nr, pid_t *fresh, uint32_t nr_fresh)
+{
+	pid_t busy;
+
+	for (uint32_t i = 0; (busy = counters_busy(s->live.counters, i)); i++) {
+		bool there = false;
+
+		for (uint32_t k = 0; k < nr && !there; k++)
+			there = tids[k] == busy;
+		/* Else it is a new one, or gone. */
+		if (there && task_set_has(listed, busy))
+			fresh[nr_fresh++] = busy;
+	}
+	return nr_fresh;
+}
+
 /* Search @tids for tasks without events. Returns how many are @fresh. */
 static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t nr, pid_t *fresh)
 {
@@ -87,6 +105,7 @@ static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t 
 	task_set_init(&f.listed, s->target.tids, s->target.nr_tids);
 	task_set_init(&f.opened, opened, nr_opened);
 	nr_fresh = follow_search(&f, tids, nr, fresh);
+	nr_fresh = add_busy(s, &f.listed, tids, nr, fresh, nr_fresh);
 	task_set_fini(&f.listed);
 	task_set_fini(&f.opened);
 	return nr_fresh;
@@ -142,6 +161,16 @@ static void say_hung(struct sampler *s)
 		    (int)pid, name, nr);
 }
 
+/* Report a task without events, once. */
+static void say_busy(struct sampler *s)
+{
+	pid_t tid = counters_busy(s->live.counters, 0);
+
+	if (tid && tid != s->target.busy)
+		mailbox_add(&s->mailbox, "task %d hangs in an exec: it is not sampled", (int)tid);
+	s->target.busy = tid;
+}
+
 void follow_target(struct sampler *s, uint64_t now_ns)
 {
 	struct target *t = &s->target;
@@ -153,5 +182,6 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 		if (t->names)
 			say_hung(s);
 	}
+	say_busy(s);
 	target_check(t);
 }

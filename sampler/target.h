@@ -27,6 +27,7 @@ struct target {
 	int command_fd;	    /* pidfd of the command, readable once it has ended; -1: none */
 	uint64_t looked_ns; /* TARGET_USER, TARGET_NAME: when new tasks were last searched */
 	bool gone;	    /* all tasks have ended */
+	pid_t busy;	    /* hangs in an exec, as was reported; 0: none */
 	char text[160];	    /* for the title: "system", "pid 42"; clean */
 };
 

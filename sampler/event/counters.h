@@ -133,6 +133,11 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
  * the moment at which fds of tasks that are gone are closed; @nr may be 0.
  */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
+/*
+ * Return the @i-th task that was hanging in an exec when its events were to be opened, at the start
+ * or by the last counters_add_tasks(): it may be added again. 0: there are no more.
+ */
+pid_t counters_busy(const struct counters *c, uint32_t i);
 /* Return the tasks that it was opened on, some of which may have ended, and how many; borrowed.
  * Inherited events do not count. */
 const pid_t *counters_tasks(const struct counters *c, uint32_t *nr);

@@ -428,6 +428,11 @@ const pid_t *counters_tasks(const struct counters *c, uint32_t *nr)
 	return c->side.tids;
 }
 
+pid_t counters_busy(const struct counters *c, uint32_t i)
+{
+	return i < c->env.nr_busy ? c->env.busy[i] : 0;
+}
+
 /* Add the tasks that are not in @there. */
 static int add_tasks(struct counters *c, const struct task_set *there, const pid_t *tids,
 		     uint32_t nr, struct err *e)
@@ -441,7 +446,7 @@ static int add_tasks(struct counters *c, const struct task_set *there, const pid
 			code = add_task(c, tids[i]);
 		if (!code)
 			added = true;
-		if (!code || code == -ESRCH)
+		if (!code || code == -ESRCH || code == -EINTR)
 			continue;
 		c->nr_refused++;
 		if (code == -EACCES || code == -EPERM)
@@ -464,6 +469,7 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 
 	if (!c->env.attr.tasks)
 		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
+	c->env.nr_busy = 0;
 	slot_reap(&c->side, &c->env);
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		slot_reap(&c->slots[i], &c->env);

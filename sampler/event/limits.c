@@ -394,6 +394,12 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 			       "  it has exited, or never existed\n"
 			       "  'ps -e' lists the running processes",
 			       r->tid);
+	case EINTR:
+		return err_set(e, code,
+			       "pid %d cannot be sampled now: it hangs in an exec\n"
+			       "  it waits for a file system that does not respond\n"
+			       "  start again when it runs",
+			       r->tid);
 	case ENOSYS:
 		return err_set(e, code,
 			       "this kernel has no perf events\n"

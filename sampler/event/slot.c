@@ -56,6 +56,15 @@ static const struct slot_fd *leader_fds(const struct slot *leader, const struct 
 	return NULL;
 }
 
+static void note_busy(struct slot_env *env, pid_t tid)
+{
+	for (uint32_t i = 0; i < env->nr_busy; i++)
+		if (env->busy[i] == tid)
+			return;
+	if (env->nr_busy < SLOT_BUSY_MAX)
+		env->busy[env->nr_busy++] = tid;
+}
+
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid)
 {
 	uint32_t task = s->nr_tasks;
@@ -87,13 +96,15 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 	for (uint32_t i = 0; i < env->nr_cpus && code; i++)
 		slot_close_fd(env, &slot_fds(s, env, task)[i].fd);
 	s->nr_tasks -= !!code;
+	if (code == -EINTR)
+		note_busy(env, tid);
 	return code;
 }
 
 /* Errors that concern one task only. */
 static bool is_the_task(int code)
 {
-	return code == -ESRCH || code == -EACCES || code == -EPERM;
+	return code == -ESRCH || code == -EACCES || code == -EPERM || code == -EINTR;
 }
 
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz)

@@ -17,6 +17,9 @@
 #include "sampler/event/limits.h"
 
 /* Shared by all slots of a session. */
+/* Tasks that are noted as busy; others are left out for good. */
+#define SLOT_BUSY_MAX 8U
+
 struct slot_env {
 	struct counters_sys sys;
 	struct counters_cpu *cpus; /* data_fd: the ring of samples */
@@ -30,6 +33,8 @@ struct slot_env {
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
 	const struct core_types *cores;
+	pid_t busy[SLOT_BUSY_MAX]; /* hang in an exec: no event could be opened on them */
+	uint32_t nr_busy;
 	const bool *wake; /* by CPU: wake at each sample; NULL: nowhere */
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The real system calls behind counters: errno becomes a return value.
+ * The real system calls behind counters: errno becomes a return value. -EINTR: a task that is held
+ * up by its exec.
  *
  * Runs on: the thread of counters. No state.
  */
 #include "sampler/event/counters.h"
+#include "sampler/event/in_time.h"
 #include "sampler/event/task_list.h"
 #include "sampler/event/waking.h"
 
@@ -17,9 +19,17 @@
 static int kernel_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu,
 			    int group_fd, unsigned long flags)
 {
-	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
+	bool task = pid > 0 && !(flags & PERF_FLAG_PID_CGROUP);
+	long fd;
+	int code;
 
-	return fd < 0 ? -errno : (int)fd;
+	if (task)
+		in_time_begin();
+	fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
+	code = fd < 0 ? -errno : (int)fd;
+	if (task)
+		in_time_end(code == -EINTR);
+	return code;
 }
 
 static int kernel_ioctl(void *ctx, int fd, unsigned long request, uint64_t arg)

@@ -44,7 +44,7 @@ struct fake {
 	size_t max_ring; /* EPERM above */
 	size_t rings[64];
 	int nr_rings;
-	pid_t gone, forbidden;
+	pid_t gone, forbidden, busy;
 	pid_t tree[8];
 	uint32_t nr_tree;
 	struct perf_event_mmap_page page;
@@ -111,6 +111,8 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 		return -ESRCH;
 	if (pid > 0 && pid == f->forbidden)
 		return -EACCES;
+	if (pid > 0 && pid == f->busy)
+		return -EINTR;
 	if (attr->read_format & f->refuse_format || (attr->exclude_idle && f->refuse_idle))
 		return -EINVAL;
 	if (attr->precise_ip > f->max_precise)

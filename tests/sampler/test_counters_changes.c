@@ -293,6 +293,36 @@ TEST(test_add_and_reap)
 	free(f);
 }
 
+/* A task that hangs in an exec is left out, and may be added when it goes on. */
+TEST(test_busy)
+{
+	static const pid_t more[] = { 600, 601 };
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c;
+	int before;
+
+	f->busy = 501;
+	c = open_fake(f, &config);
+	assert_int_equal(counters_busy(c, 0), 501);
+	assert_int_equal(counters_busy(c, 1), 0);
+	before = (int)find_open(f, &event, fds);
+	f->busy = 600;
+	assert_int_equal(counters_add_tasks(c, more, 2, NULL), 0);
+	assert_int_equal(find_open(f, &event, fds), before + 2);
+	assert_int_equal(counters_busy(c, 0), 600);
+	f->busy = 0;
+	assert_int_equal(counters_add_tasks(c, more, 2, NULL), 0);
+	assert_int_equal(find_open(f, &event, fds), before + 4);
+	assert_int_equal(counters_busy(c, 0), 0);
+	assert_int_equal(counters_nr_fds(c), (uint32_t)f->nr_open);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
 /* No file is left for the n-th call, for every n: a sentence, and all left out are counted. */
 TEST(test_no_files_for_more)
 {
