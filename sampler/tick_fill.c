@@ -175,8 +175,13 @@ void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	memcpy(p->banner, s->banner, sizeof(p->banner));
 	if (symbols_fetch_news(s->store.symbols, news, sizeof(news)))
 		mailbox_add(&s->mailbox, "%s", news);
-	p->status_seq = mailbox_status(&s->mailbox, p->status);
 	symbols_stats(s->store.symbols, &names);
+	if (names.hung_pid != s->ticks.hung_pid)
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs (%u such): its new code has no names",
+			    (int)names.hung_pid, names.nr_hung);
+	s->ticks.hung_pid = names.hung_pid;
+	p->status_seq = mailbox_status(&s->mailbox, p->status);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;
 	p->images = (struct profile_images){ names.nr_images, names.image_memory,

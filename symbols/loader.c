@@ -25,17 +25,19 @@
 #include "symbols/object/image_evict.h"
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/place_names.h"
+#include "symbols/process/proc_watch.h"
+#include "symbols/process_readers.h"
 #include "symbols/source/code.h"
 #include "symbols/name/demangle.h"
 #include "symbols/process/details.h"
 #include "symbols/interpreters.h"
 #include "symbols/object/fetch.h"
 
-#define PROCESS_NICE -10
 /* Of the loader: while there was work in the last round, and after a round without. */
-#define WAIT_MS		50
-#define WAIT_IDLE_MS	100
-#define PROCESS_WAIT_MS 200
+#define WAIT_MS	     50
+#define WAIT_IDLE_MS 100
+/* A read of one process in /proc hangs. */
+#define HANG_NS		2000000000ULL
 #define STOP_WAIT_NS	2000000000ULL
 #define DETAILS_A_TURN	16U
 #define HELPERS_WAIT_NS 300000000ULL
@@ -62,7 +64,8 @@ struct loader {
 	struct symtab *symtab;
 	struct code_desk code;
 	struct fetch_desk fetch;
-	struct worker process_reader, loader;
+	struct process_readers *readers;
+	struct worker loader;
 	struct place_names names;
 	_Atomic(struct places_move *) move; /* to take over; release by the builder */
 	atomic_bool stop;		    /* release by loader_stop, acquire by the threads */
@@ -71,10 +74,13 @@ struct loader {
 	_Alignas(CACHELINE) atomic_ulong nr_left, memory;
 };
 
+static bool serve_processes(void *arg);
+
 int loader_new(struct loader **out, struct places *places, struct objects *objects,
 	       struct maps *maps, struct symtab *symtab, struct err *e)
 {
 	struct loader *l = aligned_alloc(CACHELINE, sizeof(*l));
+	int rc;
 
 	if (!l)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -88,11 +94,11 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	code_init(&l->code, &l->images, symtab, &l->naming, &l->lines);
 	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
-	l->process_reader.event = wake_new();
 	l->loader.event = wake_new();
-	if (l->process_reader.event < 0 || l->loader.event < 0) {
-		int rc = MIN(l->process_reader.event, l->loader.event);
-
+	rc = l->loader.event < 0
+		     ? l->loader.event
+		     : process_readers_new(&l->readers, serve_processes, l, l->loader.event);
+	if (rc) {
 		loader_free(l);
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
 	}
@@ -316,8 +322,7 @@ bool loader_free(struct loader *l)
 	naming_jit_fini(&l->naming.jit);
 	interpreters_fini(&l->interpreters);
 	helpers_free(l->helpers, time_now_ns() + HELPERS_WAIT_NS);
-	if (l->process_reader.event >= 0)
-		close(l->process_reader.event);
+	process_readers_free(l->readers);
 	if (l->loader.event >= 0)
 		close(l->loader.event);
 	chains_free(l->chains);
@@ -341,7 +346,10 @@ struct code_desk *loader_code(struct loader *l)
 
 void loader_wake(struct loader *l)
 {
-	wake_send(l->maps ? l->process_reader.event : l->loader.event);
+	if (l->maps)
+		process_readers_wake(l->readers);
+	else
+		wake_send(l->loader.event);
 }
 
 static bool is_stopping(const struct loader *l)
@@ -408,33 +416,19 @@ static bool work(struct loader *l, enum effort effort)
 	return more;
 }
 
-static void *process_reader_main(void *arg)
+/* As process_readers_fn. */
+static bool serve_processes(void *arg)
 {
 	struct loader *l = arg;
+	bool any = false, more;
 
-	pthread_setname_np(pthread_self(), "proftop/proc");
-	/* Small work that all samples of a new process wait for. Most users have no permission. */
-	setpriority(PRIO_PROCESS, 0, PROCESS_NICE);
-	rcu_register_thread();
-	/* Offline forever: /proc may hang, and the maps are read under their mutex here. */
-	rcu_thread_offline();
-	while (!is_stopping(l)) {
-		bool any = wait_event(l->process_reader.event, PROCESS_WAIT_MS), more;
-
-		if (is_stopping(l))
-			break;
-		/* Stacks wait for the maps: first. */
-		do {
-			any |= maps_load_asked(l->maps) > 0;
-			more = l->details && details_serve(l->details, DETAILS_A_TURN);
-			any |= more;
-		} while (more && !is_stopping(l));
-		/* A wake is for both threads. */
-		if (any)
-			wake_send(l->loader.event);
-	}
-	rcu_unregister_thread();
-	return NULL;
+	/* Stacks wait for the maps: first. */
+	do {
+		any |= maps_load_asked(l->maps) > 0;
+		more = l->details && details_serve(l->details, DETAILS_A_TURN);
+		any |= more;
+	} while (more && !is_stopping(l) && proc_watch_is_mine());
+	return any;
 }
 
 static void *loader_main(void *arg)
@@ -449,6 +443,8 @@ static void *loader_main(void *arg)
 	while (!is_stopping(l)) {
 		bool any = wait_event(l->loader.event, wait_ms);
 
+		if (l->maps && !is_stopping(l))
+			process_readers_look(l->readers, HANG_NS);
 		while (!is_stopping(l) && work(l, AS_IT_COMES))
 			any = true;
 		wait_ms = l->names.held ? PASS_MS : any ? WAIT_MS : WAIT_IDLE_MS;
@@ -467,14 +463,15 @@ static int start_one(struct loader *l, struct worker *w, void *(*run)(void *))
 
 int loader_start(struct loader *l, struct err *e)
 {
-	int rc;
+	int rc = 0;
 
 	atomic_store_explicit(&l->stop, false, memory_order_relaxed); /* no thread yet */
 	/* Files that hang delay no other name; a replay reads all of them first. */
 	l->naming.jit.reads.helpers = l->images.no_proc ? NULL : l->helpers;
-	rc = start_one(l, &l->loader, loader_main);
-	if (!rc && l->maps)
-		rc = start_one(l, &l->process_reader, process_reader_main);
+	if (l->maps)
+		rc = process_readers_start(l->readers);
+	if (!rc)
+		rc = start_one(l, &l->loader, loader_main);
 	if (rc) {
 		loader_stop(l);
 		return err_set(e, rc, "cannot create a thread: raise the limit (ulimit %s)",
@@ -499,8 +496,9 @@ void loader_stop(struct loader *l)
 
 	/* Pairs with is_stopping(), and with objects.c after each file. */
 	atomic_store_explicit(&l->stop, true, memory_order_release);
-	stop_one(l, &l->process_reader, deadline_ns);
+	/* First the thread that starts others. */
 	stop_one(l, &l->loader, deadline_ns);
+	l->left_behind |= l->readers && !process_readers_stop(l->readers, deadline_ns);
 }
 
 /* Return true if a helper has a job of the loader. */
@@ -547,6 +545,7 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->nr_unnamed = atomic_load_explicit(&l->names.nr_unnamed, memory_order_relaxed);
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
 	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
+	out->nr_hung = process_readers_hung(l->readers, &out->hung_pid);
 	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);
 	out->memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kernel.memory, memory_order_relaxed) +

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct symbols_stats {
 	uint64_t nr_images, nr_failed;	       /* objects loaded, not loadable */
@@ -15,6 +16,8 @@ struct symbols_stats {
 	uint64_t nr_named, nr_unnamed;	       /* places with a name, with only an address */
 	uint64_t nr_waiting;		       /* places without a symbol yet */
 	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; without a look-up yet */
+	uint32_t nr_hung;		       /* threads that hang in /proc of a process */
+	pid_t hung_pid;			       /* the newest such process; 0: none yet */
 	size_t memory;			       /* bytes of images and names */
 };
 

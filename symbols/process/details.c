@@ -19,6 +19,7 @@
 #include "symbols/base/foreign.h"
 #include "symbols/base/keyhash.h"
 #include "symbols/process/maps_state.h"
+#include "symbols/process/proc_watch.h"
 #include "symbols/process/procfs.h"
 
 #define OLD_NS	      10000000000ULL  /* programs change their command lines */
@@ -325,25 +326,38 @@ static void read_cgroup(struct container_names *names, struct reading *r, int di
 	free(text);
 }
 
+/* Read the files that the process itself may hold up. */
+static int read_own(struct reading *r, int dir_fd)
+{
+	int code = dir_fd < 0 ? dir_fd : read_stat(r, dir_fd);
+
+	if (!code)
+		code = read_status(r, dir_fd);
+	if (!code)
+		read_command(r, dir_fd);
+	return code;
+}
+
 static int read_process(struct container_names *names, struct reading *r, pid_t pid)
 {
-	int dir_fd = foreign_open_proc(pid), code;
+	int dir_fd, code;
 
+	if (!proc_watch_begin(pid))
+		return -EAGAIN;
+	dir_fd = foreign_open_proc(pid);
 	r->d = (struct process_details){ .uid = (uid_t)-1,
 					 .comm = TEXT(""),
 					 .command = TEXT(""),
 					 .cgroup = TEXT(""),
 					 .container = TEXT("") };
-	if (dir_fd < 0)
-		return dir_fd;
-	code = read_stat(r, dir_fd);
+	code = read_own(r, dir_fd);
+	/* Container names are of the thread that has the work. */
+	if (!proc_watch_end())
+		code = -EAGAIN;
 	if (!code)
-		code = read_status(r, dir_fd);
-	if (!code) {
-		read_command(r, dir_fd);
 		read_cgroup(names, r, dir_fd);
-	}
-	close(dir_fd);
+	if (dir_fd >= 0)
+		close(dir_fd);
 	return code;
 }
 
@@ -438,7 +452,7 @@ unsigned int details_serve(struct details *d, unsigned int max)
 	uint32_t key;
 	pid_t pid;
 
-	for (; nr < max && (key = take(d, &pid)); nr++) {
+	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid)); nr++) {
 		struct reading r;
 		int code = read_process(&d->names, &r, pid);
 		/*

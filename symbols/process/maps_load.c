@@ -21,6 +21,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/process/maps_state.h"
+#include "symbols/process/proc_watch.h"
 #include "symbols/process/procfs.h"
 
 #define THREADS_MAX	65536u
@@ -354,8 +355,12 @@ unsigned int maps_load_asked(struct maps *m)
 	pid_t pid;
 
 	while ((pid = requests_take(&m->requests, &pos))) {
-		maps_load(m, pid);
 		nr++;
+		if (!proc_watch_begin(pid))
+			continue;
+		maps_load(m, pid);
+		if (!proc_watch_end())
+			return nr;
 	}
 	pthread_mutex_lock(&m->lock);
 	lost = m->sweep;

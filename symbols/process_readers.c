@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * One reader at a time works. One that hangs ends with its read; until then, its process is left
+ * out by the next ones.
+ */
+#include "symbols/process_readers.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
+#include "symbols/process/proc_watch.h"
+
+#define NICE	   -10
+#define WAIT_MS	   200
+#define STACK_SIZE (1UL << 20)
+
+struct reader {
+	struct process_readers *of;
+	pthread_t thread;
+	struct proc_watch watch;
+	atomic_bool ended; /* release by the thread */
+};
+
+struct process_readers {
+	process_readers_fn serve;
+	void *ctx;
+	int event, done_fd;
+	atomic_bool stop;
+	struct reader *now; /* NULL: none works */
+	struct reader *left[PROC_HUNG_MAX];
+	struct proc_hung hung; /* the processes of @left, by index */
+	/* Relaxed: statistics. */
+	atomic_uint nr_hung;
+	atomic_int hung_pid;
+};
+
+int process_readers_new(struct process_readers **out, process_readers_fn serve, void *ctx,
+			int done_fd)
+{
+	struct process_readers *r = calloc(1, sizeof(*r));
+	int code;
+
+	if (!r)
+		return -ENOMEM;
+	r->serve = serve;
+	r->ctx = ctx;
+	r->done_fd = done_fd;
+	r->event = wake_new();
+	if (r->event < 0) {
+		code = r->event;
+		free(r);
+		return code;
+	}
+	*out = r;
+	return 0;
+}
+
+static bool is_stopping(const struct process_readers *r)
+{
+	return atomic_load_explicit(&r->stop, memory_order_acquire);
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *own = arg;
+	struct process_readers *r = own->of;
+	struct pollfd fd = { .fd = r->event, .events = POLLIN };
+	bool any;
+
+	pthread_setname_np(pthread_self(), "proftop/proc");
+	/* Small work that all samples of a new process wait for. Most users have no permission. */
+	setpriority(PRIO_PROCESS, 0, NICE);
+	rcu_register_thread();
+	/* Offline forever: /proc may hang, and the maps are read under their mutex here. */
+	rcu_thread_offline();
+	proc_watch_use(&own->watch);
+	while (!is_stopping(r) && proc_watch_is_mine()) {
+		any = poll(&fd, 1, WAIT_MS) > 0 && wake_clear(r->event);
+		if (is_stopping(r))
+			break;
+		any |= r->serve(r->ctx);
+		/* A wake is for both threads. */
+		if (any)
+			wake_send(r->done_fd);
+	}
+	rcu_unregister_thread();
+	atomic_store_explicit(&own->ended, true, memory_order_release);
+	return NULL;
+}
+
+/* Start a thread in the place of @now, which is NULL. */
+static int start(struct process_readers *r)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+	int code;
+
+	if (!reader)
+		return -ENOMEM;
+	reader->of = r;
+	reader->watch.hung = &r->hung;
+	code = thread_start(&reader->thread, STACK_SIZE, reader_main, reader);
+	if (code)
+		free(reader);
+	else
+		r->now = reader;
+	return code;
+}
+
+int process_readers_start(struct process_readers *r)
+{
+	atomic_store_explicit(&r->stop, false, memory_order_relaxed); /* no thread yet */
+	return start(r);
+}
+
+void process_readers_wake(struct process_readers *r)
+{
+	wake_send(r->event);
+}
+
+static void set_hung(struct process_readers *r, uint32_t at, pid_t pid)
+{
+	uint32_t nr = 0;
+
+	atomic_store_explicit(&r->hung.pids[at], pid, memory_order_relaxed);
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
+		nr += r->left[i] != NULL;
+	if (pid)
+		atomic_store_explicit(&r->hung_pid, pid, memory_order_relaxed);
+	atomic_store_explicit(&r->nr_hung, nr, memory_order_relaxed);
+}
+
+/* Free the readers that no longer hang. */
+static void tidy(struct process_readers *r)
+{
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
+		struct reader *reader = r->left[i];
+
+		if (!reader || !atomic_load_explicit(&reader->ended, memory_order_acquire))
+			continue;
+		pthread_join(reader->thread, NULL);
+		free(reader);
+		r->left[i] = NULL;
+		set_hung(r, i, 0);
+	}
+}
+
+void process_readers_look(struct process_readers *r, uint64_t ns)
+{
+	uint64_t since_ns;
+	uint32_t at = 0;
+	pid_t pid;
+
+	tidy(r);
+	pid = r->now ? proc_watch_hangs(&r->now->watch, ns, &since_ns) : 0;
+	while (at < PROC_HUNG_MAX && r->left[at])
+		at++;
+	if (pid && at < PROC_HUNG_MAX && proc_watch_leave(&r->now->watch, since_ns)) {
+		r->left[at] = r->now;
+		r->now = NULL;
+		set_hung(r, at, pid);
+	}
+	/* Again at the next look, where there is no thread. */
+	if (!r->now && !start(r))
+		process_readers_wake(r);
+}
+
+uint32_t process_readers_hung(const struct process_readers *r, pid_t *pid)
+{
+	*pid = atomic_load_explicit(&r->hung_pid, memory_order_relaxed);
+	return atomic_load_explicit(&r->nr_hung, memory_order_relaxed);
+}
+
+/* Join a reader until @deadline_ns; false: it hangs. */
+static bool join(struct reader *reader, uint64_t deadline_ns)
+{
+	bool ended = !reader || thread_join_until(reader->thread, deadline_ns);
+
+	if (ended)
+		free(reader);
+	return ended;
+}
+
+bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
+{
+	bool ended;
+
+	/* Release: pairs with is_stopping(). */
+	atomic_store_explicit(&r->stop, true, memory_order_release);
+	wake_send(r->event);
+	ended = join(r->now, deadline_ns);
+	r->now = NULL;
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
+		ended &= join(r->left[i], deadline_ns);
+		r->left[i] = NULL;
+	}
+	return ended;
+}
+
+void process_readers_free(struct process_readers *r)
+{
+	if (!r)
+		return;
+	close(r->event);
+	free(r);
+}

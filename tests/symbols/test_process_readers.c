@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The reader of processes: one that hangs is replaced, and its process is left out. */
+#include "symbols/process_readers.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "tests/prelude.h"
+
+#include "symbols/base/base.h"
+#include "symbols/base/wake.h"
+#include "symbols/process/proc_watch.h"
+
+#define HANG_NS	    50000000ULL
+#define PATIENCE_NS 20000000000ULL
+#define NR	    ((int)PROC_HUNG_MAX + 8)
+
+/* Requests for processes 1 to NR; the first @nr_hang of them do not answer. */
+struct world {
+	struct process_readers *readers;
+	atomic_int wanted[NR + 1], nr_hang;
+	atomic_int nr_read[NR + 1]; /* to the end, by a thread that had the work then */
+	atomic_int nr_late;	    /* by one that had it no longer */
+	int answer, done;
+};
+
+static bool serve(void *ctx)
+{
+	struct world *w = ctx;
+	bool any = false;
+
+	for (int pid = 1; pid <= NR && proc_watch_is_mine(); pid++) {
+		struct pollfd p = { .fd = w->answer, .events = POLLIN };
+
+		if (!atomic_exchange(&w->wanted[pid], 0) || !proc_watch_begin(pid))
+			continue;
+		if (pid <= atomic_load(&w->nr_hang))
+			poll(&p, 1, -1);
+		atomic_fetch_add(proc_watch_end() ? &w->nr_read[pid] : &w->nr_late, 1);
+		any = true;
+	}
+	return any;
+}
+
+static void start(struct world *w, int nr_hang)
+{
+	*w = (struct world){ .answer = wake_new(), .done = wake_new() };
+	atomic_store(&w->nr_hang, nr_hang);
+	assert_int_equal(process_readers_new(&w->readers, serve, w, w->done), 0);
+	assert_int_equal(process_readers_start(w->readers), 0);
+}
+
+static void want(struct world *w, int pid)
+{
+	atomic_store(&w->wanted[pid], 1);
+	process_readers_wake(w->readers);
+}
+
+/* Look as the loader does until @pid was read @nr times; false: it was not. */
+static bool look_until(struct world *w, int pid, int nr)
+{
+	uint64_t end_ns = time_now_ns() + PATIENCE_NS;
+
+	while (atomic_load(&w->nr_read[pid]) < nr && time_now_ns() < end_ns) {
+		process_readers_look(w->readers, HANG_NS);
+		usleep(1000);
+	}
+	return atomic_load(&w->nr_read[pid]) >= nr;
+}
+
+static void answer(struct world *w)
+{
+	atomic_store(&w->nr_hang, 0);
+	wake_send(w->answer);
+}
+
+static void end(struct world *w)
+{
+	assert_true(process_readers_stop(w->readers, time_now_ns() + PATIENCE_NS));
+	process_readers_free(w->readers);
+	close(w->answer);
+	close(w->done);
+}
+
+TEST(test_one_hangs)
+{
+	static struct world w;
+	uint64_t end_ns;
+	pid_t pid;
+
+	start(&w, 1);
+	want(&w, 5);
+	assert_true(look_until(&w, 5, 1));
+	assert_int_equal(process_readers_hung(w.readers, &pid), 0);
+	assert_int_equal(pid, 0);
+	want(&w, 1);
+	/* The other ones are read, beside it and again. */
+	for (int i = 0; i < 3; i++) {
+		want(&w, 1);
+		want(&w, 6);
+		assert_true(look_until(&w, 6, i + 1));
+	}
+	assert_int_equal(process_readers_hung(w.readers, &pid), 1);
+	assert_int_equal(pid, 1);
+	assert_int_equal(atomic_load(&w.nr_read[1]), 0);
+	/* When it answers, its thread ends, and it is read as the others. */
+	answer(&w);
+	end_ns = time_now_ns() + PATIENCE_NS;
+	while (process_readers_hung(w.readers, &pid) && time_now_ns() < end_ns) {
+		process_readers_look(w.readers, HANG_NS);
+		usleep(1000);
+	}
+	assert_int_equal(atomic_load(&w.nr_late), 1);
+	want(&w, 1);
+	assert_true(look_until(&w, 1, 1));
+	end(&w);
+}
+
+/* More than there may be: then no process is read, and the end does not wait. */
+TEST(test_many_hang)
+{
+	static struct world w;
+	uint64_t end_ns = time_now_ns() + PATIENCE_NS;
+	pid_t pid;
+
+	start(&w, NR - 1);
+	for (int i = 1; i < NR; i++)
+		want(&w, i);
+	while (process_readers_hung(w.readers, &pid) < PROC_HUNG_MAX && time_now_ns() < end_ns) {
+		process_readers_look(w.readers, HANG_NS / 10);
+		usleep(1000);
+	}
+	assert_int_equal(process_readers_hung(w.readers, &pid), PROC_HUNG_MAX);
+	end_ns = time_now_ns();
+	assert_false(process_readers_stop(w.readers, end_ns + 20000000));
+	assert_true(time_now_ns() - end_ns < 5000000000ULL);
+	/* They use it until they end. */
+	answer(&w);
+	end_ns = time_now_ns() + PATIENCE_NS;
+	while (atomic_load(&w.nr_late) < (int)PROC_HUNG_MAX && time_now_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(atomic_load(&w.nr_late), PROC_HUNG_MAX);
+	usleep(50000);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
