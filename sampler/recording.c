@@ -74,8 +74,11 @@ void recording_add(struct recording *r, struct counters *counters, const pid_t *
 	if (!r->recorder || !nr)
 		return;
 	recording_note(r, counters);
+	/* Mappings may hang for a moment. */
+	rcu_thread_offline();
 	for (uint32_t i = 0; i < nr; i++)
 		recorder_add_task(r->recorder, tids[i], since_ns);
+	rcu_thread_online();
 }
 
 int recording_check(struct recording *r)

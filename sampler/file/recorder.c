@@ -213,9 +213,14 @@ static void queue_record(void *ctx, const void *record, size_t size)
 
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 {
-	const struct synth s = { r->root, time_ns,
-				 r->stream ? queue_record : recorder_writer_append, r };
+	struct synth s = { .root = r->root,
+			   .time_ns = time_ns,
+			   .fn = r->stream ? queue_record : recorder_writer_append,
+			   .ctx = r };
 
+	if (!r->reads)
+		r->reads = slow_reads_new(synth_read_file);
+	s.reads = r->reads;
 	synth_task(&s, tid);
 }
 
@@ -309,6 +314,7 @@ void recorder_close(struct recorder *r)
 	perfdata_attrs_fini(&r->attrs);
 	perfdata_writer_close(r->file);
 	blackbox_free(r->blackbox);
+	slow_reads_free(r->reads);
 	free(r->save_path);
 	pthread_mutex_destroy(&r->file_lock);
 	pthread_mutex_destroy(&r->save_lock);

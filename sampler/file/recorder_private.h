@@ -12,6 +12,7 @@
 
 #include "sampler/file/lang_record.h"
 #include "sampler/file/perfdata_write.h"
+#include "sampler/file/slow_reads.h"
 #include "sampler/file/spool.h"
 #include "sampler/file/synth.h"
 
@@ -43,6 +44,8 @@ struct recorder {
 	uint64_t round_ns; /* the writer's: the last round ended then */
 	const struct codes *codes;
 	struct lang_record_cursor functions; /* the writer's: in the file */
+
+	struct slow_reads *reads; /* the builder's; NULL: none yet */
 
 	pthread_t writer;
 	bool runs;

@@ -178,7 +178,7 @@ static void write_lost(struct recorder *r)
 void *recorder_writer_main(void *arg)
 {
 	struct recorder *r = arg;
-	const struct synth s = { r->root, 0, recorder_writer_append, r };
+	const struct synth s = { r->root, 0, recorder_writer_append, r, NULL };
 	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
 	int code = perfdata_begin(r->file, &r->attrs);
 	prctl(PR_SET_NAME, "record");

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "sampler/event/attr.h"
+#include "sampler/file/slow_reads.h"
 #include "sampler/perf/record.h"
 #include "symbols/process/procfs.h"
 
@@ -106,7 +107,7 @@ void synth_kernel(const struct synth *s)
 }
 
 /* All of a file up to @max bytes; malloc'ed. NULL: not there. */
-static char *read_file(const char *path, size_t max, size_t *size)
+char *synth_read_file(const char *path, size_t max, size_t *size)
 {
 	size_t room = 4096;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -137,7 +138,7 @@ static void synth_comm(const struct synth *s, pid_t pid, pid_t tid)
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/task/%d/comm", s->root, (int)pid, (int)tid);
-	name = read_file(path, 64, &size);
+	name = synth_read_file(path, 64, &size);
 	if (!name)
 		return;
 	if (size && name[size - 1] == '\n')
@@ -187,7 +188,8 @@ static void synth_maps(const struct synth *s, pid_t pid)
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/maps", s->root, (int)pid);
-	text = read_file(path, PROCFS_MAPS_SIZE_MAX, &size);
+	text = s->reads ? slow_reads_file(s->reads, path, PROCFS_MAPS_SIZE_MAX, &size)
+			: synth_read_file(path, PROCFS_MAPS_SIZE_MAX, &size);
 	if (!text)
 		return;
 	at.at = text;
@@ -230,7 +232,7 @@ void synth_task(const struct synth *s, pid_t tid)
 	size_t size;
 
 	snprintf(path, sizeof(path), "%s/proc/%d/status", s->root, (int)tid);
-	text = read_file(path, 4096, &size);
+	text = synth_read_file(path, 4096, &size);
 	if (!text)
 		return;
 	if (!procfs_status_number(text, size, "Tgid", &tgid) || tgid == (uint64_t)tid)
@@ -247,8 +249,11 @@ static void one_process(const struct synth *s, pid_t pid, pid_t number)
 
 void synth_processes(const struct synth *s)
 {
+	struct synth own = *s;
 	char path[PATH_ROOM];
 
+	own.reads = slow_reads_new(synth_read_file);
 	snprintf(path, sizeof(path), "%s/proc", s->root);
-	each_number(s, path, 0, one_process);
+	each_number(&own, path, 0, one_process);
+	slow_reads_free(own.reads);
 }

@@ -21,6 +21,8 @@ struct synth_id {
 	uint64_t id;
 };
 
+struct slow_reads;
+
 /* Takes one whole record. */
 typedef void (*synth_fn)(void *ctx, const void *record, size_t size);
 
@@ -29,13 +31,16 @@ struct synth {
 	uint64_t time_ns; /* in the id block; 0: before everything, as perf has it */
 	synth_fn fn;
 	void *ctx;
+	struct slow_reads *reads; /* of mappings, made with synth_read_file(); NULL: read here */
 };
 
+/* As slow_reads_fn. */
+char *synth_read_file(const char *path, size_t max, size_t *size);
 /* The kernel's mapping, if its addresses may be seen. */
 void synth_kernel(const struct synth *s);
 /* The process of a task, or if the task is not its first, the task's name alone. */
 void synth_task(const struct synth *s, pid_t tid);
-/* All of them. */
+/* All of them, except mappings that hang. */
 void synth_processes(const struct synth *s);
 
 #endif
