@@ -268,7 +268,7 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	else if (has_message(st) && c->rows < 10)
 		draw_message(st, c, --bottom, c->cols,
 			     ui_state_clean(message, sizeof(message), st->message));
-	else if (st->config->key_bar)
+	else
 		draw_bar(st, c, --bottom);
 	top = header_draw(st, c);
 	if (c->rows >= 10)

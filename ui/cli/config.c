@@ -22,7 +22,6 @@ void ui_config_init(struct ui_config *config)
 {
 	*config = (struct ui_config){
 		.mouse = true,
-		.key_bar = true,
 		.tick_ns = 1000000000ull,
 		.window_ns = 5 * 1000000000ull,
 		.window = PROFILE_WINDOW,

@@ -57,7 +57,6 @@ struct ui_config {
 	enum ui_config_color color;
 	int theme;		    /* enum theme */
 	bool mouse;		    /* false: --no-mouse */
-	bool key_bar;		    /* true: no option hides it */
 	uint64_t tick_ns;	    /* as in sampler_config: for the header and the s prompt */
 	uint64_t window_ns;	    /* the same */
 	enum profile_window window; /* shown at start */
