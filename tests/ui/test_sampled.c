@@ -113,6 +113,27 @@ TEST(test_picker)
 	end(b);
 }
 
+/* --script has no worker: the result is there. */
+TEST(test_without_worker)
+{
+	struct bench *b = start();
+	unsigned int before = b->sampler.nr_sets;
+	char line[EVENT_NAME_MAX + 16];
+
+	if (!set_probe())
+		skip_test("not on this machine: uprobes, or a short path");
+	file_worker_free(b->st.files, 0);
+	b->st.files = NULL;
+	snprintf(line, sizeof(line), ":event %s\r", probe);
+	type(b, line);
+	assert_int_equal(b->sampler.nr_sets, before + 1);
+	assert_non_null(strstr(b->st.message, "event uprobe:"));
+	type(b, ":event uprobe:/nowhere/at/all:main\r");
+	assert_true(b->st.message_bad);
+	assert_int_equal(b->sampler.nr_sets, before + 1);
+	bench_fini(b);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
