@@ -20,6 +20,8 @@
 #define NICE	   -10
 #define WAIT_MS	   200
 #define STACK_SIZE (1UL << 20)
+/* At the end, for threads that hang already. */
+#define LEFT_NS 50000000ULL
 
 struct reader {
 	struct process_readers *of;
@@ -189,6 +191,7 @@ static bool join(struct reader *reader, uint64_t deadline_ns)
 
 bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
 {
+	uint64_t left_ns;
 	bool ended;
 
 	/* Release: pairs with is_stopping(). */
@@ -196,8 +199,9 @@ bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
 	wake_send(r->event);
 	ended = join(r->now, deadline_ns);
 	r->now = NULL;
+	left_ns = MIN(deadline_ns, time_now_ns() + LEFT_NS);
 	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
-		ended &= join(r->left[i], deadline_ns);
+		ended &= join(r->left[i], left_ns);
 		r->left[i] = NULL;
 	}
 	return ended;
