@@ -28,8 +28,9 @@ struct asleep {
 
 /*
  * Return the kind of the wait that a task is in now, by its wait channel alone; WAIT_NO: it is in
- * none. Any thread: the kernel takes no lock of the task that a file system can keep. A condition
- * variable is then a WAIT_LOCK, as is any futex.
+ * none. Any thread. A condition variable is then a WAIT_LOCK, as is any futex. Where the kernel
+ * reads the channel under the lock of exec (seen with 6.18.44), a task that
+ * hangs in an exec hangs its reader: known, not mended.
  */
 enum wait_kind asleep_kind(pid_t tid);
 /* The same with its system call, on a thread that may hang: conditions, and waits of no channel. */

@@ -64,7 +64,7 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
  * Call @kind_of for tasks that sleep now without a stack, @max of them at most, the next ones in
  * each call: where no stack can be taken. The kinds that are seen, at regular times, share the
  * sleep of their task in this tick.
- * Here and below, functions that look at a task run on the builder: they never wait for the task.
+ * Here and below, functions that look at a task run on the builder, which they should not delay.
  */
 void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
 		uint32_t max);
