@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/keyhash.h"
 #include "ui/view/folds.h"
 
 /* Return the last two parts of a path. */
@@ -127,16 +126,22 @@ struct safe_text folds_group_name(enum grouping by, const struct profile_process
 	}
 }
 
-/* The first letters of the name, for the order; and a hash of all. Bit 63 is free. */
+/*
+ * The first letters of the name, for the order; and a hash of all, the same one after each start,
+ * as rows of equal weight are in this order. Names are compared where it is the same. Bit 63 is
+ * free.
+ */
 static uint64_t group_id(enum grouping by, const struct profile_process *process)
 {
 	char buf[TEXT_MAX];
 	struct safe_text name = folds_group_name(by, process, buf);
-	uint64_t order = 0;
+	uint64_t h = (uint64_t)by + 1, order = 0;
 
+	for (size_t i = 0; i < name.size; i++)
+		h = hash_u64(h + (unsigned char)name.str[i]);
 	for (size_t i = 0; i < 4; i++)
 		order = order << 8 | (i < name.size ? (unsigned char)name.str[i] : 0);
-	return order << 31 | (keyhash_name(name.str, name.size) & INT32_MAX);
+	return order << 31 | (h & INT32_MAX);
 }
 
 void folds_forget_groups(struct folds_groups *groups)

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/keyhash.h"
 #include "ui/view/folds.h"
 
 /* Nodes by id; open addressing. */
@@ -30,8 +29,7 @@ static uint64_t process_id(const struct profile *p, const struct folds_tree *t, 
 			     : 1ull << 33 | p->processes[process].id;
 }
 
-/* Hash a node's path: its parent's hash and the node's identity. No path can be chosen for a hash.
- */
+/* Hash a node's path: its parent's hash and the node's identity. */
 static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uint32_t n)
 {
 	const struct fold_tree_node *node = &t->fold.nodes[n];
@@ -41,7 +39,7 @@ static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uin
 						    : 1ull << 34 | t->config.bottom_up;
 	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
 
-	return (uint32_t)keyhash_number(hash_u64(parent << 32) + own);
+	return (uint32_t)hash_u64(hash_u64(parent << 32) + own);
 }
 
 static bool make_index(struct folds_index *index, const struct folds_tree *t)
