@@ -505,6 +505,8 @@ int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 
 	if (value == ID_WAKING)
 		return COUNTERS_WAKING;
+	if (value == ID_GONE || value == ID_GONE_READ)
+		return COUNTERS_GONE;
 	return value < 0 ? -1 : value & ~ID_READ;
 }
 

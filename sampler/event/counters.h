@@ -88,8 +88,8 @@ uint32_t counters_nr_fds(const struct counters *c);
 uint32_t counters_nr_refused(const struct counters *c); /* requested tasks that are not sampled */
 
 /*
- * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, COUNTERS_WAKING, or
- * -1. Any thread.
+ * Event slot (0..EVENTS_MAX-1 of this generation, see below) of a sample's id, COUNTERS_WAKING,
+ * COUNTERS_GONE, or -1. Any thread.
  * An id that was never ours is taken for that of the only software event, if there is only one:
  * the kernel mixes up ids when two sessions have the same software event. (Two such events of one
  * session, as page-faults:u and page-faults:k, it mixes up past help.)
@@ -98,6 +98,8 @@ int counters_event_of(const struct counters *c, uint32_t cpu_index, uint64_t id)
 
 /* In the place of a slot: of a wake-up, a sample with @raw alone. */
 #define COUNTERS_WAKING EVENTS_MAX
+/* The same: of an event that was sampled up to the last change of events. */
+#define COUNTERS_GONE (-3)
 /* Return whether wake-ups are recorded. The caller's thread of set-up. */
 bool counters_has_waking(const struct counters *c);
 /* Report whether switches of whole CPUs are recorded now. */

@@ -41,9 +41,9 @@ struct counters {
 
 /* Beside the slot, in the table of ids: the event's samples have the read layout. */
 #define ID_READ	     0x100
-#define ID_GONE	     (-1)
-#define ID_GONE_READ (-3)
-#define ID_WAKING    (-4)
+#define ID_GONE	     (-3)
+#define ID_GONE_READ (-4)
+#define ID_WAKING    (-5)
 
 /* Return the meaning of the ids of @slot, as number @at of the events. */
 int counters_id_value(struct counters *c, const struct slot *slot, uint32_t at);

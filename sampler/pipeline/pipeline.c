@@ -191,8 +191,9 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 	p->counted = STACK_NONE;
 	stats->taken++;
 	if (event < 0 || event >= EVENTS_MAX) {
-		stats->dropped[event == PIPELINE_EVENT_LIMIT ? DROP_EVENT_LIMIT
-							     : DROP_UNKNOWN_EVENT]++;
+		stats->dropped[event == PIPELINE_EVENT_LIMIT  ? DROP_EVENT_LIMIT
+			       : event == PIPELINE_EVENT_GONE ? DROP_EVENT_GONE
+							      : DROP_UNKNOWN_EVENT]++;
 		return;
 	}
 	stats->by_event[event]++;

@@ -64,9 +64,11 @@ void pipeline_set_reader(struct pipeline *p, struct langreader *reader);
  */
 void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames);
 
-/* Instead of the slot of an event: its id is unknown; the recording has more than EVENTS_MAX. */
+/* Instead of the slot of an event: its id is unknown; the recording has more than EVENTS_MAX; it is
+ * sampled no more, as COUNTERS_GONE. */
 #define PIPELINE_EVENT_UNKNOWN (-1)
 #define PIPELINE_EVENT_LIMIT   (-2)
+#define PIPELINE_EVENT_GONE    (-3)
 
 /*
  * Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout.

@@ -49,6 +49,8 @@ static bool is_recorded(const struct sampler_thread *t, const struct record *r,
 	       !pipeline_is_own(t->own_pid, (pid_t)r->pid);
 }
 
+_Static_assert(COUNTERS_GONE == PIPELINE_EVENT_GONE, "counted under this reason");
+
 static int slot_of(void *ctx, uint64_t id)
 {
 	const struct sampler_thread *t = ctx;

@@ -232,7 +232,8 @@ static void note_dropped(struct messages *n, const struct profile *p)
 		struct profile_message *e;
 		char key[24];
 
-		if (!p->dropped_by[i])
+		/* A change of events is no trouble. */
+		if (!p->dropped_by[i] || i == DROP_EVENT_GONE)
 			continue;
 		snprintf(key, sizeof(key), "dropped-%d", i);
 		e = messages_note(n, key, MESSAGE_GRAVE, p->dropped_by[i], "samples dropped: %s",

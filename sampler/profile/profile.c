@@ -24,6 +24,7 @@ const char *profile_drop_name(enum profile_drop reason)
 		[DROP_BAD_RECORD] = "record that makes no sense",
 		[DROP_UNKNOWN_EVENT] = "sample of an unknown event",
 		[DROP_EVENT_LIMIT] = "event beyond the limit of 8",
+		[DROP_EVENT_GONE] = "event that is no longer sampled",
 	};
 
 	return (unsigned int)reason < DROP_NR ? names[reason] : "?";

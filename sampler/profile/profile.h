@@ -220,6 +220,7 @@ enum profile_drop {
 	DROP_BAD_RECORD,
 	DROP_UNKNOWN_EVENT,
 	DROP_EVENT_LIMIT,
+	DROP_EVENT_GONE, /* the last samples before a change of events */
 	DROP_NR,
 };
 const char *profile_drop_name(enum profile_drop reason);

@@ -308,6 +308,22 @@ TEST(test_unknown_of_a_recording_is_a_row, setup, teardown)
 	assert_int_equal(only_stack(f, &places), 1);
 }
 
+/* A sample without an event is counted under the reason. */
+TEST(test_no_event, setup, teardown)
+{
+	static const int events[] = { PIPELINE_EVENT_UNKNOWN, PIPELINE_EVENT_LIMIT,
+				      PIPELINE_EVENT_GONE, EVENTS_MAX };
+	const struct record_sample s = { .ip = LEAF, .pid = 3, .tid = 3 };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++)
+		pipeline_sample(f->pipeline, &f->stats, &s, events[i], 0, false);
+	assert_int_equal(f->stats.taken, ARRAY_SIZE(events));
+	assert_int_equal(f->stats.dropped[DROP_UNKNOWN_EVENT], 2);
+	assert_int_equal(f->stats.dropped[DROP_EVENT_LIMIT], 1);
+	assert_int_equal(f->stats.dropped[DROP_EVENT_GONE], 1);
+}
+
 TEST(test_idle_is_counted, setup, teardown)
 {
 	static const uint64_t ips[] = { LEAF, CALLER };
