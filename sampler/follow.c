@@ -155,9 +155,8 @@ static void say_hung(struct sampler *s)
 		name[0] = '\0';
 	name[strcspn(name, "\n")] = '\0';
 	mailbox_add(&s->mailbox,
-		    "the command line of pid %d (%s) hangs: it is found by that name alone (%u "
-		    "such "
-		    "processes)",
+		    "cannot read the command line of pid %d (%s): it hangs, as %u do; --name "
+		    "finds it by that name alone",
 		    (int)pid, name, nr);
 }
 
@@ -167,7 +166,7 @@ static void say_busy(struct sampler *s)
 	pid_t tid = counters_busy(s->live.counters, 0);
 
 	if (tid && tid != s->target.busy)
-		mailbox_add(&s->mailbox, "task %d hangs in an exec: it is not sampled", (int)tid);
+		mailbox_add(&s->mailbox, "cannot sample task %d: it hangs in an exec", (int)tid);
 	s->target.busy = tid;
 }
 

@@ -94,12 +94,14 @@ void actions_export_here(struct ui_state *st, enum export_format format)
 bool actions_export_progress(struct ui_state *st)
 {
 	int permille = file_worker_permille(st->files, st->now_ns);
+	const char *doing;
 
 	if (permille < 0)
 		return false;
+	doing = file_worker_doing(st->files);
 	if (permille)
-		ui_state_say(st, false, "writing the file: %d %%", permille / 10);
+		ui_state_say(st, false, "%s: %d %%", doing, permille / 10);
 	else
-		ui_state_say(st, false, "writing or reading the file");
+		ui_state_say(st, false, "%s", doing);
 	return true;
 }

@@ -111,7 +111,10 @@ static int read_file(struct ui_state *st, const char *text, bool add, struct err
 		free(copy);
 		return file_worker_start(st->files, NULL, e);
 	}
-	*w = (struct event_work){ .work = { .run = run, .finish = finish, .free = free_work },
+	*w = (struct event_work){ .work = { .run = run,
+					    .finish = finish,
+					    .free = free_work,
+					    .doing = "reading the program of the probe" },
 				  .st = st,
 				  .add = add,
 				  .text = copy };

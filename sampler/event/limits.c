@@ -396,7 +396,7 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 			       r->tid);
 	case EINTR:
 		return err_set(e, code,
-			       "pid %d cannot be sampled now: it hangs in an exec\n"
+			       "cannot sample pid %d: it hangs in an exec\n"
 			       "  it waits for a file system that does not respond\n"
 			       "  start again when it runs",
 			       r->tid);

@@ -16,10 +16,10 @@
 #include "sampler/event/counters_types.h"
 #include "sampler/event/limits.h"
 
-/* Shared by all slots of a session. */
 /* Tasks that are noted as busy; others are left out for good. */
 #define SLOT_BUSY_MAX 8U
 
+/* Shared by all slots of a session. */
 struct slot_env {
 	struct counters_sys sys;
 	struct counters_cpu *cpus; /* data_fd: the ring of samples */

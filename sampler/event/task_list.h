@@ -14,10 +14,10 @@
 int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e);
 /* The threads of all these tasks' processes, and of their descendants. Returns nr, as above. */
 int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
-/* All tasks of a real uid. */
 /* Read a small file of /proc/@pid as a string, cut at @size. Return 0 or -errno; -ENODATA: empty.
  */
 int task_list_read(pid_t pid, const char *name, char *text, size_t size);
+/* All tasks of a real uid. */
 int task_list_user(uid_t uid, pid_t **tids, struct err *e);
 /* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */
 int task_list_cpus(const char *text, int **cpus);

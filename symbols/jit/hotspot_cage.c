@@ -172,7 +172,7 @@ static int answer(struct session *s)
 	    s->a.size != sizeof(ask) + ask.nr * sizeof(uint64_t))
 		return -EBADMSG;
 	size = (size_t)ask.nr * ask.size;
-	/* Zeroed: a piece that cannot be read must not hold old memory of proftop. */
+	/* Zeroed: else the worker gets our memory for pieces that are not read. */
 	bytes = calloc(1, ask.nr + size);
 	if (!bytes)
 		return -ENOMEM;

@@ -180,6 +180,13 @@ int file_worker_permille(const struct file_worker *f, uint64_t now_ns)
 		       : -1;
 }
 
+const char *file_worker_doing(const struct file_worker *f)
+{
+	const char *doing = f->running->work->doing;
+
+	return doing ? doing : "writing the file";
+}
+
 int file_worker_fd(const struct file_worker *f)
 {
 	return f ? f->fd : -1;

@@ -24,7 +24,8 @@ struct file_work {
 	 */
 	int (*finish)(struct file_work *w, struct err *e);
 	void (*free)(struct file_work *w);
-	char done[256];	 /* message when it succeeded */
+	char done[256];	   /* message when it succeeded */
+	const char *doing; /* of the progress, static; NULL: "writing the file" */
 	bool own_rights; /* run() reads no file of the invoking user: keep the rights of proftop */
 	atomic_uint permille; /* progress, set by run(); any thread reads it */
 };
@@ -45,6 +46,8 @@ int file_worker_fd(const struct file_worker *f);
 int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e);
 /* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
 int file_worker_permille(const struct file_worker *f, uint64_t now_ns);
+/* Return the words for the running work. */
+const char *file_worker_doing(const struct file_worker *f);
 /*
  * Take the result of the finished work: return false if there is none, else set *code and
  * the message in @e.

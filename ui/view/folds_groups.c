@@ -80,8 +80,8 @@ static struct safe_text unit_at(struct part unit, struct part owner, char buf[st
 static struct safe_text unit_of_user(struct part service, struct part rest,
 				     char buf[static TEXT_MAX])
 {
-	struct part user = { service.str + strlen("user@"), service.size - strlen("user@."
-										  "service") };
+	const size_t before = strlen("user@"), around = strlen("user@.service");
+	struct part user = { service.str + before, service.size - around };
 	struct part unit;
 
 	return first_unit(&rest, &unit) ? unit_at(unit, user, buf) : part_text(service, buf);
