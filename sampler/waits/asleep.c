@@ -18,14 +18,13 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/foreign.h"
+#include "symbols/process/procfs.h"
 #include "unwind/unwind.h"
 
 #define PAGE	  4096U
 #define PAGES_MAX (ASLEEP_STACK / PAGE + 1)
 /* Stack pointers of 32-bit programs: their stacks are not unwound. */
 #define SP_MIN (1ULL << 32)
-/* PF_KTHREAD, in the flags of stat. */
-#define KTHREAD_FLAG 0x00200000U
 
 /* A system call in progress. */
 struct call {
@@ -63,14 +62,11 @@ static bool read_call(pid_t tid, struct call *out)
 /* Report whether @tid is a kernel thread. */
 static bool is_kthread(pid_t tid)
 {
-	unsigned int flags;
-	char text[512], *after;
+	char text[512];
+	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "stat");
+	uint64_t flags;
 
-	if (!foreign_read_task(text, sizeof(text), tid, tid, "stat"))
-		return false;
-	after = strrchr(text, ')');
-	return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	       flags & KTHREAD_FLAG;
+	return size && procfs_stat_flags(text, size, &flags) && flags & PROCFS_PF_KTHREAD;
 }
 
 enum wait_kind asleep_kind(pid_t tid)
