@@ -35,8 +35,7 @@ static struct sleepers *get_sleepers(struct sampler *s)
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return NULL;
-	l->reader =
-		sleep_reader_new((struct sleep_reader_calls){ asleep_read, asleep_kind_in_call });
+	l->reader = sleep_reader_new((struct sleep_reader_calls){ asleep_read, asleep_kind });
 	if (!l->reader || pipeline_new(&l->pipeline, sampler_thread_tables(s->live.shared), &e)) {
 		sleepers_free(l);
 		return NULL;
@@ -88,14 +87,15 @@ static void count_copy(struct sampler *s, struct sleepers *l, const struct waits
 	const struct waits_tables t = store_waits_tables(&s->store);
 	bool pending = false;
 	uint32_t nr = a->size ? unwind_copy(l, a, &pending) : 0;
-	uint32_t *first = l->places + !task->before;
+	bool before = task->look == LOOK_BEFORE;
+	uint32_t *first = l->places + !before;
 
-	if (pending && task->before)
+	if (pending && before)
 		return;
 	l->places[1] = t.kinds[WAIT_FOUND];
 	first[0] = t.kinds[a->kind];
-	waits_slept(s->store.waits, task,
-		    stacks_intern(t.stacks, first, nr ? nr + 1 + task->before : 1), a->time_ns);
+	waits_slept(s->store.waits, task, stacks_intern(t.stacks, first, nr ? nr + 1 + before : 1),
+		    a->time_ns);
 }
 
 /* Count the kind of the wait of a task, of which nothing else is known. */
@@ -103,9 +103,9 @@ static void count_kind(struct sampler *s, const struct sleep_copy *c)
 {
 	const struct waits_tables t = store_waits_tables(&s->store);
 
-	if (c->kind)
-		waits_slept(s->store.waits, &c->task, stacks_intern(t.stacks, &t.kinds[c->kind], 1),
-			    c->time_ns);
+	waits_slept(s->store.waits, &c->task,
+		    c->kind ? stacks_intern(t.stacks, &t.kinds[c->kind], 1) : STACK_NONE,
+		    c->time_ns);
 }
 
 /* Take the results of a job that has ended. */
@@ -125,13 +125,16 @@ static void take_job(struct sampler *s, struct sleepers *l)
 	sleep_reader_drop(l->reader);
 }
 
-/* Start a job for the next tasks; false: there are none. */
+/* Start a job for the next tasks, of an unknown kind first; false: there are none. */
 static bool start_job(struct sampler *s, struct sleepers *l, bool all, bool stacks)
 {
 	struct waits_sleeper tasks[SLEEP_READER_KINDS];
-	uint32_t most = stacks ? SLEEP_READER_TASKS : SLEEP_READER_KINDS;
-	uint32_t nr = waits_sleepers(s->store.waits, all, tasks, most);
+	uint32_t nr = waits_sleepers(s->store.waits, LOOK_KIND, tasks, SLEEP_READER_KINDS);
 
+	if (nr)
+		return sleep_reader_start(l->reader, tasks, nr, false);
+	nr = waits_sleepers(s->store.waits, all ? LOOK_NOW : LOOK_BEFORE, tasks,
+			    stacks ? SLEEP_READER_TASKS : SLEEP_READER_KINDS);
 	return sleep_reader_start(l->reader, tasks, nr, stacks);
 }
 

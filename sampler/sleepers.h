@@ -15,8 +15,9 @@ struct sampler;
 struct sleepers;
 
 /*
- * Count the waits that were read since the last call, and have more read: of tasks that slept
- * before the start, or of @all that sleep. @stacks: kinds of waits with stacks of a few tasks, else
+ * Count the waits that were read since the last call, and have more read: of tasks whose kind is
+ * wanted (waits_wants_kinds()), then of tasks that slept before the start, or of @all that sleep.
+ * @stacks: kinds of waits with stacks of a few tasks, else
  * the kinds alone, of many. A process whose read hangs is read no more. False: there are no more,
  * or reads hung in too many processes.
  */

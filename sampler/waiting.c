@@ -21,19 +21,20 @@
 
 #include "sampler/session.h"
 #include "sampler/sleepers.h"
-#include "sampler/waits/asleep.h"
 #include "sampler/switch_windows.h"
 #include "symbols/base/foreign.h"
+#include "symbols/process/procfs.h"
 
 /* All switches have a stack up to this multiple of the sampling rate, on each CPU. */
 #define STACKS_MAX 4
 /* Ticks with half of that before all have one again. */
 #define CALM_TICKS 3
-/* Tasks that are looked at in /proc each time, and how often. */
-#define LOOK_TASKS 500
-#define LOOK_NS	   50000000ULL
+/* How often sleeping tasks are looked at in /proc. */
+#define LOOK_NS 50000000ULL
 /* The same without call chains, for the kinds of waits alone. */
 #define LOOK_KINDS_NS 200000000ULL
+/* While kinds of waits are read of which nothing else is known: the first tick should have them. */
+#define LOOK_NEW_NS 5000000ULL
 /* Most tasks that are looked up in /proc: more have no room. */
 #define FIND_MAX (1U << 17)
 /* Tasks whose state is checked in one tick. */
@@ -49,41 +50,39 @@ static bool has_chains(const struct sampler *s)
 	return s->config.call_graph != CALL_GRAPH_OFF;
 }
 
-/* Read the state of a task from /proc, as waits_state_fn. */
-static enum task_step state_of(pid_t pid, pid_t tid, enum wait_kind *kind)
+/*
+ * Read the state of a task from /proc, as waits_state_fn. Not from stat: with 6.18 it is read under
+ * a lock that the task has while it executes a program, as wchan is, and that may take for ever.
+ */
+static enum task_step state_of(pid_t pid, pid_t tid)
 {
-	char text[512], *state;
+	char text[512], state;
+	size_t size = foreign_read_task(text, sizeof(text), pid, tid, "status");
 
 	/* A task that may not be read is not gone. */
-	if (!foreign_read_task(text, sizeof(text), pid, tid, "stat"))
+	if (!size)
 		return tgkill(pid, tid, 0) && errno == ESRCH ? STEP_EXIT : STEP_FOUND;
-	state = strrchr(text, ')');
-	if (!state || state[1] != ' ' || strchr("XZ", state[2]))
+	state = procfs_status_state(text, size);
+	if (!state || state == 'X' || state == 'Z')
 		return STEP_EXIT;
-	if (state[2] == 'R')
-		return STEP_FOUND;
-	*kind = asleep_kind(tid);
-	if (!*kind)
-		*kind = WAIT_OTHER;
-	return STEP_ASLEEP;
+	return state == 'R' ? STEP_FOUND : STEP_ASLEEP;
 }
 
 /* Add a task that runs or sleeps already. */
-static void find_task(struct sampler *s, const struct waits_tables *t, pid_t pid, pid_t tid)
+static void find_task(struct sampler *s, pid_t pid, pid_t tid)
 {
 	uint64_t now_ns = time_now_ns();
-	enum wait_kind kind = WAIT_NO;
-	enum task_step step = state_of(tid, tid, &kind);
+	enum task_step step = state_of(tid, tid);
 
 	if (step != STEP_EXIT)
-		waits_found(s->store.waits, t, pid, tid, step, kind, now_ns);
+		waits_found(s->store.waits, pid, tid, step, now_ns);
 }
 
 /*
  * Call find_task() for each thread of @pid, at most *@left, and no more than it has now: it may
  * start others as fast as they are found.
  */
-static void find_threads(struct sampler *s, const struct waits_tables *t, pid_t pid, uint32_t *left)
+static void find_threads(struct sampler *s, pid_t pid, uint32_t *left)
 {
 	char path[32];
 	struct dirent *d;
@@ -100,7 +99,7 @@ static void find_threads(struct sampler *s, const struct waits_tables *t, pid_t 
 	for (; nr && *left && (d = readdir(dir)); nr--) {
 		if (atoi(d->d_name) <= 0)
 			continue;
-		find_task(s, t, pid, atoi(d->d_name));
+		find_task(s, pid, atoi(d->d_name));
 		--*left;
 	}
 	closedir(dir);
@@ -109,7 +108,6 @@ static void find_threads(struct sampler *s, const struct waits_tables *t, pid_t 
 /* Find the tasks of the target that exist already. */
 static void find_all(struct sampler *s)
 {
-	const struct waits_tables t = store_waits_tables(&s->store);
 	uint32_t left = FIND_MAX;
 	struct dirent *d;
 	DIR *dir;
@@ -117,21 +115,21 @@ static void find_all(struct sampler *s)
 	if (s->target.cgroup_fd >= 0)
 		return; /* at their first switch */
 	for (uint32_t i = 0; s->target.tids && i < s->target.nr_tids; i++) {
-		char text[1024], *pid;
+		pid_t tid = s->target.tids[i];
+		char text[1024];
+		uint64_t pid;
 
-		if (!foreign_read_task(text, sizeof(text), s->target.tids[i], s->target.tids[i],
-				       "status"))
-			continue;
-		pid = strstr(text, "\nTgid:");
-		if (pid)
-			find_task(s, &t, atoi(pid + 6), s->target.tids[i]);
+		if (procfs_status_number(text,
+					 foreign_read_task(text, sizeof(text), tid, tid, "status"),
+					 "Tgid", &pid))
+			find_task(s, (pid_t)pid, tid);
 	}
 	if (s->target.tids)
 		return;
 	dir = opendir("/proc");
 	while (dir && left && (d = readdir(dir)))
 		if (atoi(d->d_name) > 0 && !pipeline_is_own(getpid(), atoi(d->d_name)))
-			find_threads(s, &t, atoi(d->d_name), &left);
+			find_threads(s, atoi(d->d_name), &left);
 	if (dir)
 		closedir(dir);
 }
@@ -193,11 +191,8 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	windows_read_rings(s, now_ns);
 	seen_ns = windows_read(s, now_ns, now_ns - MIN(s->ticks.last_ns, now_ns));
 	t = store_waits_tables(&s->store);
-	if (s->waiting.windows.on)
-		waits_guess_kinds(s->store.waits, &t, asleep_kind, LOOK_TASKS);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
-	if (!s->waiting.windows.on &&
-	    waits_check(s->store.waits, &t, state_of, CHECK_TASKS, now_ns))
+	if (!s->waiting.windows.on && waits_check(s->store.waits, state_of, CHECK_TASKS, now_ns))
 		s->waiting.sleepers_left = has_chains(s);
 	s->waits.estimated = s->waiting.windows.on;
 	s->waits.seen_ns = seen_ns;
@@ -276,6 +271,10 @@ static bool has_stacks(const struct sampler *s)
 /* Return when tasks that sleep are looked at; UINT64_MAX: never. */
 static uint64_t look_due(const struct sampler *s)
 {
+	if (sleepers_hung(s->waiting.sleepers))
+		return UINT64_MAX;
+	if (waits_wants_kinds(s->store.waits))
+		return s->waiting.looked_ns + LOOK_NEW_NS;
 	if (has_stacks(s) && !s->waiting.sleepers_left)
 		return UINT64_MAX;
 	return s->waiting.looked_ns + (has_chains(s) ? LOOK_NS : LOOK_KINDS_NS);
@@ -297,9 +296,6 @@ void waiting_look(struct sampler *s, uint64_t now_ns)
 	s->waiting.looked_ns = now_ns;
 	waits_take(s->store.waits, &t, now_ns);
 	s->waiting.sleepers_left = sleepers_look(s, !has_stacks(s), has_chains(s));
-	/* Where a helper hangs: less is known then. */
-	if (!has_stacks(s) && !s->waiting.sleepers_left)
-		waits_look(s->store.waits, &t, asleep_kind, LOOK_TASKS);
 }
 
 void waiting_end(struct sampler *s)

@@ -129,10 +129,10 @@ static void note_sleepers(struct messages *n, const struct profile *p)
 	if (!p->waits.hung)
 		return;
 	e = messages_note(n, "asleep", MESSAGE_WARN, messages_begins(n, "asleep"),
-			  "reading sleeping tasks hangs: they have no stacks");
+			  "reading sleeping tasks hangs: no stacks or kinds of waits");
 	messages_detail(e,
 			"reading sleeping tasks hangs, at last in process %d: they have no stacks "
-			"any more",
+			"or kinds of waits any more",
 			p->waits.hung);
 	messages_fix(n, e, MESSAGE_NONE, 0,
 		     "end process %d or the server of its memory, and start again; or sample other "

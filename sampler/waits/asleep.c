@@ -33,11 +33,7 @@ struct call {
 	uint64_t sp, pc;
 };
 
-/*
- * Read the system call of a task. The kernel takes a lock for it that the task has while it
- * executes a program, and then for as long as a file system of any user does not respond: it
- * closes files, and waits for the lock of its mappings.
- */
+/* Read the system call of a task. */
 static bool read_call(pid_t tid, struct call *out)
 {
 	uint64_t a[7];
@@ -69,7 +65,8 @@ static bool is_kthread(pid_t tid)
 	return size && procfs_stat_flags(text, size, &flags) && flags & PROCFS_PF_KTHREAD;
 }
 
-enum wait_kind asleep_kind(pid_t tid)
+/* Read the kind of a wait from its wait channel alone: any futex is a WAIT_LOCK. */
+static enum wait_kind kind_of_channel(pid_t tid)
 {
 	char text[64];
 	size_t size = foreign_read_task(text, sizeof(text), tid, tid, "wchan");
@@ -83,9 +80,9 @@ enum wait_kind asleep_kind(pid_t tid)
 	return is_kthread(tid) ? WAIT_KTHREAD : WAIT_OTHER;
 }
 
-enum wait_kind asleep_kind_in_call(pid_t tid)
+enum wait_kind asleep_kind(pid_t tid)
 {
-	enum wait_kind kind = asleep_kind(tid);
+	enum wait_kind kind = kind_of_channel(tid);
 	struct utsname us;
 	struct call call;
 
@@ -140,7 +137,7 @@ void asleep_read(struct asleep *a)
 	a->time_ns = time_now_ns();
 	if (!read_runs(a->tid, &before))
 		return;
-	a->kind = asleep_kind_in_call(a->tid);
+	a->kind = asleep_kind(a->tid);
 	if (a->kind && read_call(a->tid, &call) && call.sp >= SP_MIN && call.pc) {
 		a->sp = call.sp;
 		a->pc = call.pc;

@@ -3,8 +3,9 @@
  * A sleeping task from outside: the kind of its wait, and a copy of its user stack.
  *
  * For tasks that the kernel does not sample: they slept before the start, or the user may not
- * sample the kernel. On a thread that may hang, but for asleep_kind(): the memory of a process may
- * be of a file system that does not respond.
+ * sample the kernel. On a thread that may hang: the memory of a process may be of a file system
+ * that does not respond, and files of /proc/TID are read under a lock that the task has while it
+ * executes a program, which may wait for such a file system.
  */
 #ifndef SAMPLER_WAITS_ASLEEP_H
 #define SAMPLER_WAITS_ASLEEP_H
@@ -27,14 +28,10 @@ struct asleep {
 };
 
 /*
- * Return the kind of the wait that a task is in now, by its wait channel alone; WAIT_NO: it is in
- * none. Any thread. A condition variable is then a WAIT_LOCK, as is any futex. Where the kernel
- * reads the channel under the lock of exec (seen with 6.18.44), a task that
- * hangs in an exec hangs its reader: known, not mended.
+ * Return the kind of the wait that a task is in now, by its wait channel and system call; WAIT_NO:
+ * it is in none.
  */
 enum wait_kind asleep_kind(pid_t tid);
-/* The same with its system call, on a thread that may hang: conditions, and waits of no channel. */
-enum wait_kind asleep_kind_in_call(pid_t tid);
 /* Read the kind and the stack of a->tid. WAIT_NO of a task that ran in between. */
 void asleep_read(struct asleep *a);
 

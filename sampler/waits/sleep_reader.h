@@ -32,7 +32,7 @@ struct sleep_copy {
 	struct asleep *copy; /* NULL: the kind alone was read */
 };
 
-/* asleep_read() and asleep_kind_in_call(); a test has others. */
+/* asleep_read() and asleep_kind(); a test has others. */
 struct sleep_reader_calls {
 	void (*read)(struct asleep *a);
 	enum wait_kind (*kind_of)(pid_t tid);

@@ -86,8 +86,8 @@ void waits_restart(struct waits *w)
 	hashset_clear(&w->set);
 	hashset_clear(&w->processes);
 	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = 0;
-	w->next_read = w->next_look = w->next_check = w->next_kind = w->next_guess = 0;
-	w->estimated = w->gap = false;
+	w->next_read = w->next_look = w->next_check = 0;
+	w->estimated = w->gap = w->kinds_wanted = false;
 }
 
 struct wait_task *waits_find_task(struct waits *w, pid_t tid)
@@ -147,8 +147,7 @@ void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s)
 	task->weighted[class] += (double)s.ns * task->period;
 }
 
-void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
-		 enum task_step step, enum wait_kind kind, uint64_t time_ns)
+void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uint64_t time_ns)
 {
 	struct wait_task *task = get_task(w, pid, tid);
 
@@ -156,11 +155,10 @@ void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t
 		return;
 	task_time_step(&task->time, step, time_ns);
 	task->began_ns = task->switched_ns = time_ns;
-	if (step == STEP_ASLEEP && kind) {
-		task->stack = waits_stack_of_kind(w, t, STACK_NONE, kind);
-		task->period = 1;
-	}
+	task->stack = STACK_NONE;
 	task->found = true;
+	if (step == STEP_ASLEEP)
+		waits_want_kind(w, task);
 }
 
 /* Note the stack of the next switch of @task. */

@@ -54,35 +54,31 @@ uint32_t waits_nr_notes(const struct waits *w);
 
 /* Forget all tasks: each is new at its next switch. */
 void waits_restart(struct waits *w);
-/*
- * A task found in /proc that was in this state at @time_ns. @kind: of a wait that goes on, without
- * a stack; WAIT_NO: not known either.
- */
-void waits_found(struct waits *w, const struct waits_tables *t, pid_t pid, pid_t tid,
-		 enum task_step step, enum wait_kind kind, uint64_t time_ns);
-/*
- * Call @kind_of for tasks that sleep now without a stack, @max of them at most, the next ones in
- * each call: where no stack can be taken. The kinds that are seen, at regular times, share the
- * sleep of their task in this tick.
- * Here and below, functions that look at a task run on the builder, which they should not delay.
- */
-void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
-		uint32_t max);
-/* A task that sleeps and has no sample of its switch. */
+/* A task found in /proc that was in this state at @time_ns. */
+void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uint64_t time_ns);
+/* What a task without a sample of its switch is looked at for. */
+enum waits_look {
+	LOOK_KIND,   /* the kind of its wait, until there is a stack: found asleep, or estimated */
+	LOOK_BEFORE, /* the stack of its wait, which began before the start */
+	LOOK_NOW,    /* where no stacks are sampled: its wait at this moment, if it sleeps */
+};
 struct waits_sleeper {
 	pid_t pid, tid;
-	bool before; /* it slept before the start */
+	enum waits_look look;
 };
+/* Report whether there may be tasks for LOOK_KIND. */
+bool waits_wants_kinds(const struct waits *w);
 /* Return no task of @pid from waits_sleepers() any more; of 64 such processes, the last ones. */
 void waits_bar(struct waits *w, pid_t pid);
 /*
- * Get up to @max tasks that slept before the start and still do, or with @all that sleep now: in
- * the order of their turns. Returns how many.
+ * Get up to @max tasks to look at, in the order of their turns; for LOOK_NOW tasks for LOOK_BEFORE
+ * are among them. Returns how many.
  */
-uint32_t waits_sleepers(struct waits *w, bool all, struct waits_sleeper *out, uint32_t max);
+uint32_t waits_sleepers(struct waits *w, enum waits_look look, struct waits_sleeper *out,
+			uint32_t max);
 /*
- * Use @stack for a task that slept at @time_ns: for its present wait if it slept before the start,
- * else as one look of its tick, as waits_look() does.
+ * Use @stack for a task that slept at @time_ns; STACK_NONE: it did not sleep. One for LOOK_NOW
+ * shares the sleep of the task in this tick with the others, which are seen at regular times.
  */
 void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack, uint64_t time_ns);
 /* Take one step of a task. -ENOMEM: it is counted as lost. */
@@ -108,18 +104,14 @@ void waits_estimate(struct waits *w, const struct waits_tables *t, bool on, uint
 bool waits_estimated(const struct waits *w);
 /* Add the times of at most @max tasks: longest unread first. */
 void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max);
-/* Call @kind_of for tasks that slept and never had a stack: the next @max of them at most. */
-void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
-		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max);
-/* Read the state of a task from /proc: STEP_FOUND, STEP_ASLEEP with the kind of wait, STEP_EXIT. */
-typedef enum task_step (*waits_state_fn)(pid_t pid, pid_t tid, enum wait_kind *kind);
+/* Read the state of a task from /proc: STEP_FOUND, STEP_ASLEEP, STEP_EXIT. Not to hang. */
+typedef enum task_step (*waits_state_fn)(pid_t pid, pid_t tid);
 /*
  * Read the states of tasks that have been on a CPU or in a run queue without a switch for over
  * a second, @max of them at most. One that sleeps or is gone in two calls had records that were
  * lost: it does so from @now_ns to its next switch. Returns the number of those.
  */
-uint32_t waits_check(struct waits *w, const struct waits_tables *t, waits_state_fn state_of,
-		     uint32_t max, uint64_t now_ns);
+uint32_t waits_check(struct waits *w, waits_state_fn state_of, uint32_t max, uint64_t now_ns);
 /* Begin (@gap) or end a time without records of switches: the states of tasks are unknown. */
 void waits_interrupt(struct waits *w, const struct waits_tables *t, bool gap, uint64_t now_ns);
 

@@ -61,10 +61,13 @@ static void count_bare(struct waits *w, const struct waits_tables *t, struct wai
 
 	if (class == CLASS_QUEUE)
 		stack = waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
-	else if (stack == STACK_NONE)
+	else if (stack == STACK_NONE) {
 		stack = waits_stack_of_kind(w, t, stack, WAIT_OTHER);
-	else if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS
-			      : task->time.state == TASK_SLEEPING && waits_is_long(task))
+		/* Else all that sleep without a stack are looked at, or were. */
+		if (w->estimated)
+			waits_want_kind(w, task);
+	} else if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS
+				: task->time.state == TASK_SLEEPING && waits_is_long(task))
 		stack = stack_of_long(w, t, stack);
 	count_ns(t, stack, id, slot, task->ns[class]);
 }

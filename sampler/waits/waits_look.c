@@ -29,24 +29,6 @@ static void add_look(struct waits *w, struct wait_task *task, uint32_t stack)
 	task->weighted[CLASS_SLEEP] += 1;
 }
 
-void waits_look(struct waits *w, const struct waits_tables *t, enum wait_kind (*kind_of)(pid_t tid),
-		uint32_t max)
-{
-	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
-		struct wait_task *task = &w->tasks[w->next_kind++ % w->nr_tasks];
-		enum wait_kind kind;
-
-		if (task->time.state != TASK_SLEEPING || task->stack != STACK_NONE)
-			continue;
-		max--;
-		kind = kind_of(task->tid);
-		if (kind)
-			add_look(w, task, waits_stack_of_kind(w, t, STACK_NONE, kind));
-	}
-	if (w->nr_tasks)
-		w->next_kind %= w->nr_tasks;
-}
-
 void waits_bar(struct waits *w, pid_t pid)
 {
 	w->barred[w->nr_barred++ % BARRED_MAX] = pid;
@@ -60,32 +42,80 @@ static bool is_barred(const struct waits *w, pid_t pid)
 	return false;
 }
 
-uint32_t waits_sleepers(struct waits *w, bool all, struct waits_sleeper *out, uint32_t max)
+bool waits_wants_kinds(const struct waits *w)
+{
+	return w->kinds_wanted;
+}
+
+void waits_want_kind(struct waits *w, struct wait_task *task)
+{
+	task->wants_kind = w->kinds_wanted = true;
+}
+
+/* Test whether @task is looked at now, and set what for. */
+static bool is_due(const struct wait_task *task, enum waits_look *look)
+{
+	bool before = task->found && task->nr_looks < LOOKS_MAX;
+
+	if (*look == LOOK_KIND)
+		return task->wants_kind && task->time.state != TASK_GONE;
+	if (task->time.state != TASK_SLEEPING ||
+	    !(before || (*look == LOOK_NOW && task->stack == STACK_NONE)))
+		return false;
+	*look = before ? LOOK_BEFORE : LOOK_NOW;
+	return true;
+}
+
+uint32_t waits_sleepers(struct waits *w, enum waits_look look, struct waits_sleeper *out,
+			uint32_t max)
 {
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < w->nr_tasks && nr < max; i++) {
 		struct wait_task *task = &w->tasks[w->next_look++ % w->nr_tasks];
-		bool before = task->found && task->nr_looks < LOOKS_MAX;
+		enum waits_look what = look;
 
-		if (task->time.state != TASK_SLEEPING ||
-		    !(before || (all && task->stack == STACK_NONE)) || is_barred(w, task->pid))
+		if (!is_due(task, &what) || is_barred(w, task->pid))
 			continue;
-		task->nr_looks += before;
-		out[nr++] = (struct waits_sleeper){ task->pid, task->tid, before };
+		task->nr_looks += what == LOOK_BEFORE;
+		out[nr++] = (struct waits_sleeper){ task->pid, task->tid, what };
 	}
 	if (w->nr_tasks)
 		w->next_look %= w->nr_tasks;
+	/* A look that hangs gives no kind: its tasks are found again, but for the process it hung
+	 * in. */
+	if (look == LOOK_KIND)
+		w->kinds_wanted = nr;
 	return nr;
+}
+
+/* Use @stack, of a kind alone, for the present wait of @task if it was found in it, and for others.
+ */
+static void set_kind(struct wait_task *task, uint32_t stack, uint64_t time_ns)
+{
+	task->wants_kind = false;
+	if (stack == STACK_NONE)
+		return;
+	if (task->last[CLASS_SLEEP] == STACK_NONE)
+		task->last[CLASS_SLEEP] = stack;
+	if (task->found && task->time.state == TASK_SLEEPING && task->stack == STACK_NONE &&
+	    time_ns >= task->began_ns) {
+		task->stack = stack;
+		task->period = 1;
+	}
 }
 
 void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack, uint64_t time_ns)
 {
 	struct wait_task *task = waits_find_task(w, s->tid);
 
+	if (task && s->look == LOOK_KIND) {
+		set_kind(task, stack, time_ns);
+		return;
+	}
 	if (!task || stack == STACK_NONE)
 		return;
-	if (!s->before) {
+	if (s->look == LOOK_NOW) {
 		add_look(w, task, stack);
 		return;
 	}
@@ -97,21 +127,19 @@ void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack,
 	task->nr_looks = LOOKS_MAX;
 }
 
-uint32_t waits_check(struct waits *w, const struct waits_tables *t, waits_state_fn state_of,
-		     uint32_t max, uint64_t now_ns)
+uint32_t waits_check(struct waits *w, waits_state_fn state_of, uint32_t max, uint64_t now_ns)
 {
 	uint32_t nr_changed = 0;
 
 	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
 		struct wait_task *task = &w->tasks[w->next_check++ % w->nr_tasks];
-		enum wait_kind kind = WAIT_NO;
 		enum task_step step;
 
 		if ((task->time.state != TASK_RUNNING && task->time.state != TASK_RUNNABLE) ||
 		    now_ns < task->switched_ns + STALE_NS)
 			continue;
 		max--;
-		step = state_of(task->pid, task->tid, &kind);
+		step = state_of(task->pid, task->tid);
 		if (step == STEP_FOUND)
 			continue;
 		/* The record of its switch may be in a ring; the next call is a tick later. */
@@ -121,7 +149,7 @@ uint32_t waits_check(struct waits *w, const struct waits_tables *t, waits_state_
 		}
 		waits_set_state(w, task, step == STEP_EXIT ? TASK_GONE : TASK_NEW);
 		if (step != STEP_EXIT)
-			waits_found(w, t, task->pid, task->tid, step, kind, now_ns);
+			waits_found(w, task->pid, task->tid, step, now_ns);
 		task->unseen = step != STEP_EXIT;
 		w->account.odd++;
 		nr_changed++;
@@ -129,23 +157,4 @@ uint32_t waits_check(struct waits *w, const struct waits_tables *t, waits_state_
 	if (w->nr_tasks)
 		w->next_check %= w->nr_tasks;
 	return nr_changed;
-}
-
-void waits_guess_kinds(struct waits *w, const struct waits_tables *t,
-		       enum wait_kind (*kind_of)(pid_t tid), uint32_t max)
-{
-	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
-		struct wait_task *task = &w->tasks[w->next_guess++ % w->nr_tasks];
-		enum wait_kind kind;
-
-		if (!task->ns[CLASS_SLEEP] || task->weighted[CLASS_SLEEP] > 0 ||
-		    task->last[CLASS_SLEEP] != STACK_NONE)
-			continue;
-		max--;
-		kind = kind_of(task->tid);
-		if (kind)
-			task->last[CLASS_SLEEP] = waits_stack_of_kind(w, t, STACK_NONE, kind);
-	}
-	if (w->nr_tasks)
-		w->next_guess %= w->nr_tasks;
 }

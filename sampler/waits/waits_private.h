@@ -35,6 +35,7 @@ struct wait_task {
 	uint64_t began_ns;		  /* the current wait */
 	bool found;			  /* asleep in /proc: the switch before may still follow */
 	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
+	bool wants_kind;		  /* that of its wait, which has no stack */
 	uint32_t unknown_ticks;
 	uint64_t switched_ns; /* its last step but wake-ups */
 	uint64_t doubted_ns;  /* that of the time when /proc had another state */
@@ -81,9 +82,9 @@ struct waits {
 	uint32_t next_read; /* index of the task to read next */
 	uint32_t next_look; /* the same, of sleepers */
 	uint32_t next_check;
-	uint32_t next_kind, next_guess; /* of waits_look(), of waits_guess_kinds() */
-	pid_t barred[BARRED_MAX];	/* of waits_bar(): a ring */
-	uint32_t nr_barred;		/* ever */
+	bool kinds_wanted;	  /* by some task */
+	pid_t barred[BARRED_MAX]; /* of waits_bar(): a ring */
+	uint32_t nr_barred;	  /* ever */
 	struct profile_waits account;
 	/* Scratch: the places of a stack, for another kind. */
 	uint32_t places[STACKS_PLACES_MAX];
@@ -105,6 +106,8 @@ void waits_set_state(struct waits *w, struct wait_task *task, enum task_state st
 struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint64_t now_ns);
 /* Add @s to the sums of @task; without memory the span counts as one without a stack. */
 void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s);
+/* Have @task returned by waits_sleepers() for LOOK_KIND, until its kind is known. */
+void waits_want_kind(struct waits *w, struct wait_task *task);
 /* Report whether the wait of @task was long when its time was taken last. */
 bool waits_is_long(const struct wait_task *task);
 /* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */

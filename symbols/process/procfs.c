@@ -135,9 +135,11 @@ enum object_kind procfs_kind(const char *path, size_t size, bool is_private)
 	return OBJECT_FILE;
 }
 
-bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value)
+/* Find the value of "Name:\tvalue", up to *@value_end, which is @end without a newline; NULL:
+ * absent. */
+static const char *find_status(const char *text, const char *end, const char *name,
+			       const char **value_end)
 {
-	const char *end = text + size;
 	size_t name_size = strlen(name);
 
 	/* "Name:" is first and escaped by the kernel, so it cannot forge another line. */
@@ -148,13 +150,28 @@ bool procfs_status_number(const char *text, size_t size, const char *name, uint6
 
 		if (line_size >= name_size + 2 && begins(text, line_size, name) &&
 		    text[name_size] == ':' && text[name_size + 1] == '\t') {
-			text += name_size + 2;
-			return newline && (number(&text, line_end, 10, '\t', value) ||
-					   number(&text, line_end + 1, 10, '\n', value));
+			*value_end = line_end;
+			return text + name_size + 2;
 		}
 		text = newline ? newline + 1 : end;
 	}
-	return false;
+	return NULL;
+}
+
+bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value)
+{
+	const char *line_end, *at = find_status(text, text + size, name, &line_end);
+
+	return at && line_end < text + size &&
+	       (number(&at, line_end, 10, '\t', value) ||
+		number(&at, line_end + 1, 10, '\n', value));
+}
+
+char procfs_status_state(const char *text, size_t size)
+{
+	const char *line_end, *at = find_status(text, text + size, "State", &line_end);
+
+	return at && at < line_end ? *at : '\0';
 }
 
 bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value)

@@ -49,6 +49,9 @@ enum object_kind procfs_kind(const char *path, size_t size, bool is_private);
 /* Return the value of "Name:\tvalue" in /proc/PID/status as a number; false: absent. */
 bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);
 
+/* Return the letter of "State:\t" in /proc/PID/status; 0: absent. */
+char procfs_status_state(const char *text, size_t size);
+
 /*
  * Return field @nr (from 4 on, not the last) of /proc/PID/stat as a number; false:
  * not one.

@@ -2,9 +2,9 @@
 /*
  * hangfs FOLDER FILE NR: a file system (FUSE, by its protocol alone: linux/fuse.h) on FOLDER with
  * files f0 to f<NR-1>, copies of FILE, which hangs on command, a word a line: "open", "read",
- * "statfs", "lookup": such requests are not answered from now on; "trickle": reads are answered
- * after 200 ms each; "ok": all are answered again, also the queued ones. Prints "ready". Ends with
- * its input; then the kernel fails the queued requests. Needs root.
+ * "statfs", "lookup", "flush": such requests are not answered from now on; "trickle": reads are
+ * answered after 200 ms each; "ok": all are answered again, also the queued ones. Prints "ready".
+ * Ends with its input; then the kernel fails the queued requests. Needs root.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 #define HELD_MAX    1024
 #define FOREVER	    1000000000ULL
 
-enum mode { OK, HANG_OPEN, HANG_READ, HANG_STATFS, TRICKLE, HANG_LOOKUP };
+enum mode { OK, HANG_OPEN, HANG_READ, HANG_STATFS, TRICKLE, HANG_LOOKUP, HANG_FLUSH };
 
 struct hangfs {
 	int fuse, file, nr;
@@ -135,6 +135,7 @@ static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 	case FUSE_STATFS:
 		reply(fs, in, 0, &st, sizeof(st));
 		break;
+	case FUSE_FLUSH: /* with ENOSYS none would be sent any more */
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
 		reply(fs, in, 0, NULL, 0);
@@ -152,6 +153,7 @@ static bool is_held(const struct hangfs *fs, uint32_t opcode)
 {
 	return (fs->mode == HANG_OPEN && opcode == FUSE_OPEN) ||
 	       (fs->mode == HANG_LOOKUP && opcode == FUSE_LOOKUP) ||
+	       (fs->mode == HANG_FLUSH && opcode == FUSE_FLUSH) ||
 	       (fs->mode == HANG_READ && opcode == FUSE_READ) ||
 	       (fs->mode == HANG_STATFS && opcode == FUSE_STATFS);
 }
@@ -176,7 +178,8 @@ static void on_request(struct hangfs *fs, const char *bytes, size_t size)
 /* A word of our input; false at its end. */
 static bool on_word(struct hangfs *fs)
 {
-	static const char *const words[] = { "ok", "open", "read", "statfs", "trickle", "lookup" };
+	static const char *const words[] = { "ok",	"open",	  "read", "statfs",
+					     "trickle", "lookup", "flush" };
 	char line[64] = "";
 
 	/* A byte at a time: the next word may be there already. */
@@ -188,7 +191,7 @@ static bool on_word(struct hangfs *fs)
 			break;
 		}
 	}
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 7; i++)
 		if (!strcmp(line, words[i]))
 			fs->mode = (enum mode)i;
 	for (int i = 0; fs->mode == OK && i < fs->nr_held; i++)

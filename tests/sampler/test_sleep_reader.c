@@ -30,7 +30,7 @@ static void fake_read(struct asleep *a)
 	a->kind = WAIT_PIPE;
 }
 
-/* In the place of asleep_kind_in_call(). */
+/* In the place of asleep_kind(). */
 static enum wait_kind fake_kind(pid_t tid)
 {
 	struct asleep a = { .pid = tid - 1 };
@@ -43,7 +43,7 @@ static const struct sleep_reader_calls fake = { fake_read, fake_kind };
 
 static struct waits_sleeper task_of(pid_t pid)
 {
-	return (struct waits_sleeper){ .pid = pid, .tid = pid + 1, .before = true };
+	return (struct waits_sleeper){ .pid = pid, .tid = pid + 1, .look = LOOK_BEFORE };
 }
 
 /* Wait until @nr jobs have hung in all, then look a second later. */

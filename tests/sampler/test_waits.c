@@ -133,6 +133,21 @@ TEST(test_exact)
 	close_world(&w);
 }
 
+/* Use a look at @tid that saw @kind; WAIT_NO: it did not sleep. */
+static void slept(struct world *w, pid_t tid, enum waits_look look, enum wait_kind kind,
+		  uint64_t time_ns)
+{
+	waits_slept(w->waits, &(struct waits_sleeper){ tid, tid, look },
+		    kind ? stacks_intern(w->stacks, &w->kinds[kind], 1) : STACK_NONE, time_ns);
+}
+
+/* Find a task that waits, and see the kind. */
+static void find_asleep(struct world *w, pid_t tid, enum wait_kind kind, uint64_t time_ns)
+{
+	waits_found(w->waits, tid, tid, STEP_ASLEEP, time_ns);
+	slept(w, tid, LOOK_KIND, kind, time_ns);
+}
+
 /* No wait is longer than its tick, also if the notes at the begin of the tick are taken late. */
 TEST(test_discard)
 {
@@ -141,8 +156,8 @@ TEST(test_discard)
 
 	open_world(&w, 1);
 	stack = stack_in(&w, 7);
-	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_SLEEP, 900);
-	waits_found(w.waits, &w.t, 5, 5, STEP_FOUND, WAIT_NO, 900);
+	find_asleep(&w, 4, WAIT_SLEEP, 900);
+	waits_found(w.waits, 5, 5, STEP_FOUND, 900);
 	put(&w, 0, 3, STEP_IN, 1000, STACK_NONE, 0);
 	put(&w, 0, 3, STEP_OUT, 1100, stack, 1);
 	put(&w, 0, 3, STEP_IN, 1500, STACK_NONE, 0);
@@ -236,14 +251,10 @@ TEST(test_estimated)
 	close_world(&w);
 }
 
-static enum wait_kind fake_kind(pid_t tid)
+/* Tasks without a stack have the kind that they waited in after a tick without one. */
+TEST(test_estimated_kind)
 {
-	return tid == 3 ? WAIT_PIPE : WAIT_NO;
-}
-
-/* Tasks without a stack have the kind that they wait in at the end of the tick. */
-TEST(test_guessed_kind)
-{
+	struct waits_sleeper list[4];
 	struct world w;
 
 	open_world(&w, 1);
@@ -254,13 +265,23 @@ TEST(test_guessed_kind)
 	put(&w, 0, 5, STEP_BORN, fake_base_ns, STACK_NONE, 0);
 	switch_queue_done(waits_queue(w.waits, 0), fake_base_ns + 1);
 	waits_take(w.waits, &w.t, fake_base_ns + 1);
-	while (time_now_ns() < fake_base_ns + 1000000)
-		;
-	waits_read_times(w.waits, fake_times, 10);
-	waits_guess_kinds(w.waits, &w.t, fake_kind, 10);
-	end_tick(&w, time_now_ns());
-	assert_true(sum(&w, SLOT, WAIT_PIPE, 0) >= 400000);
-	assert_true(sum(&w, SLOT, WAIT_OTHER, 0) >= 400000);
+	for (int tick = 0; tick < 2; tick++) {
+		uint64_t end_ns = time_now_ns() + 1000000;
+
+		while (time_now_ns() < end_ns)
+			;
+		waits_read_times(w.waits, fake_times, 10);
+		end_tick(&w, time_now_ns());
+		assert_true(sum(&w, SLOT, tick ? WAIT_PIPE : WAIT_OTHER, 0) >= 400000);
+		assert_true(sum(&w, SLOT, WAIT_OTHER, 0) >= 400000);
+		/* The kind of one of them is known, from the second tick on. */
+		assert_true(waits_wants_kinds(w.waits));
+		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, list, 4), 2 - tick);
+		slept(&w, 3, LOOK_KIND, WAIT_PIPE, 0);
+		slept(&w, 5, LOOK_KIND, WAIT_NO, 0);
+		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, list, 4), 0);
+		assert_false(waits_wants_kinds(w.waits));
+	}
 	close_world(&w);
 }
 
@@ -424,16 +445,10 @@ TEST(test_latency)
 	close_world(&w);
 }
 
-static enum wait_kind seen; /* of task 3; others are in none */
-
-static enum wait_kind look_at_task(pid_t tid)
-{
-	return tid == 3 ? seen : WAIT_NO;
-}
-
 /* Without stacks: kinds seen at regular times share the sleep of the task. */
 TEST(test_look)
 {
+	struct waits_sleeper one;
 	struct world w;
 
 	open_world(&w, 1);
@@ -443,8 +458,9 @@ TEST(test_look)
 	switch_queue_done(waits_queue(w.waits, 0), 1200);
 	waits_take(w.waits, &w.t, 1200);
 	for (int i = 0; i < 4; i++) {
-		seen = i < 3 ? WAIT_LOCK : WAIT_PIPE;
-		waits_look(w.waits, &w.t, look_at_task, 1);
+		assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &one, 1), 1);
+		assert_int_equal(one.tid, 3);
+		slept(&w, one.tid, one.look, i < 3 ? WAIT_LOCK : WAIT_PIPE, 1200);
 	}
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_LOCK, 0), 300);
@@ -456,49 +472,33 @@ TEST(test_look)
 	put(&w, 0, 3, STEP_IN, 1600, STACK_NONE, 0);
 	switch_queue_done(waits_queue(w.waits, 0), 1650);
 	waits_take(w.waits, &w.t, 1650);
-	waits_look(w.waits, &w.t, look_at_task, 5);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &one, 1), 0);
 	end_tick(&w, 1700);
 	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
 	close_world(&w);
 }
 
-static enum wait_kind pipe_of(pid_t tid)
-{
-	return WAIT_PIPE;
-}
-
-/* More tasks than one look has: the next look goes on with the others. */
+/* More tasks than one look has: the next look goes on with the others, and again if it hung. */
 TEST(test_look_at_all)
 {
+	struct waits_sleeper one;
 	struct world w;
 
 	open_world(&w, 1);
-	waits_found(w.waits, &w.t, 3, 3, STEP_ASLEEP, WAIT_NO, 1000);
-	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_NO, 1000);
-	waits_look(w.waits, &w.t, pipe_of, 1);
-	waits_look(w.waits, &w.t, pipe_of, 1);
+	waits_found(w.waits, 3, 3, STEP_ASLEEP, 1000);
+	waits_found(w.waits, 4, 4, STEP_ASLEEP, 1000);
+	waits_found(w.waits, 5, 5, STEP_ASLEEP, 1000);
+	waits_bar(w.waits, 5);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &one, 1), 1);
+		assert_int_equal(one.tid, 3 + i % 2);
+		if (i >= 2)
+			slept(&w, one.tid, LOOK_KIND, WAIT_PIPE, 1100);
+	}
+	assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &one, 1), 0);
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_PIPE, 0), 2 * 500);
-	close_world(&w);
-}
-
-/* The same of guesses: a task whose kind is unknown does not keep others from theirs. */
-TEST(test_guess_all)
-{
-	struct world w;
-
-	open_world(&w, 1);
-	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_NO, 1000);
-	waits_found(w.waits, &w.t, 3, 3, STEP_ASLEEP, WAIT_NO, 1000);
-	put(&w, 0, 4, STEP_WOKEN, 1200, STACK_NONE, 0);
-	put(&w, 0, 3, STEP_WOKEN, 1200, STACK_NONE, 0);
-	switch_queue_done(waits_queue(w.waits, 0), 1300);
-	waits_take(w.waits, &w.t, 1300);
-	seen = WAIT_LOCK;
-	waits_guess_kinds(w.waits, &w.t, look_at_task, 1);
-	waits_guess_kinds(w.waits, &w.t, look_at_task, 1);
-	end_tick(&w, 1500);
-	assert_int_equal(sum(&w, SLOT, WAIT_LOCK, 0), 200);
+	assert_int_equal(sum(&w, SLOT, WAIT_OTHER, 0), 500);
 	close_world(&w);
 }
 
@@ -514,7 +514,7 @@ static uint64_t tasks_ns(bool chosen)
 	for (int i = 0; i < CHAINED; i++) {
 		tid = unhash_pid(tid, 2 * CHAINED, 0, chosen);
 		begin_ns = time_thread_ns();
-		waits_found(w.waits, &w.t, tid, tid, STEP_FOUND, WAIT_NO, 1000);
+		waits_found(w.waits, tid, tid, STEP_FOUND, 1000);
 		ns += time_thread_ns() - begin_ns;
 	}
 	close_world(&w);
@@ -529,9 +529,8 @@ TEST(test_chosen_tids)
 
 static enum task_step actual; /* of task 3; others run */
 
-static enum task_step state_of(pid_t pid, pid_t tid, enum wait_kind *kind)
+static enum task_step state_of(pid_t pid, pid_t tid)
 {
-	*kind = WAIT_SLEEP;
 	return tid == 3 ? actual : STEP_FOUND;
 }
 
@@ -548,17 +547,18 @@ TEST(test_check)
 	put(&w, 0, 4, STEP_IN, s, STACK_NONE, 0);
 	end_tick(&w, 2 * s);
 	actual = STEP_ASLEEP;
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, s + 1), 0);
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 2 * s), 0);
+	assert_int_equal(waits_check(w.waits, state_of, 9, s + 1), 0);
+	assert_int_equal(waits_check(w.waits, state_of, 9, 2 * s), 0);
 	/* A switch in between: the doubt is over. */
 	put(&w, 0, 3, STEP_PREEMPTED, 2 * s, STACK_NONE, 0);
 	end_tick(&w, 3 * s);
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 3 * s), 0);
+	assert_int_equal(waits_check(w.waits, state_of, 9, 3 * s), 0);
 	actual = STEP_FOUND;
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 3 * s), 0);
+	assert_int_equal(waits_check(w.waits, state_of, 9, 3 * s), 0);
 	actual = STEP_ASLEEP;
 	assert_int_equal(sum(&w, SLOT, WAIT_QUEUE, 0), s);
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 3 * s), 1);
+	assert_int_equal(waits_check(w.waits, state_of, 9, 3 * s), 1);
+	slept(&w, 3, LOOK_KIND, WAIT_SLEEP, 3 * s);
 	/* Of a task without records of switches, wake-ups say nothing. */
 	put(&w, 0, 3, STEP_WOKEN, 3 * s + s / 2, STACK_NONE, 0);
 	end_tick(&w, 4 * s);
@@ -569,8 +569,8 @@ TEST(test_check)
 	put(&w, 0, 3, STEP_IN, 4 * s, STACK_NONE, 0);
 	end_tick(&w, 5 * s);
 	actual = STEP_EXIT;
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 5 * s), 0);
-	assert_int_equal(waits_check(w.waits, &w.t, state_of, 9, 5 * s), 1);
+	assert_int_equal(waits_check(w.waits, state_of, 9, 5 * s), 0);
+	assert_int_equal(waits_check(w.waits, state_of, 9, 5 * s), 1);
 	end_tick(&w, 6 * s);
 	assert_int_equal(sum(&w, PROFILE_RUNNING, WAIT_RUNNING, 0), s);
 	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
@@ -639,8 +639,8 @@ TEST(test_found)
 	struct world w;
 
 	open_world(&w, 1);
-	waits_found(w.waits, &w.t, 3, 3, STEP_ASLEEP, WAIT_POLL, 1000);
-	waits_found(w.waits, &w.t, 4, 4, STEP_ASLEEP, WAIT_POLL, 1000);
+	find_asleep(&w, 3, WAIT_POLL, 1000);
+	find_asleep(&w, 4, WAIT_POLL, 1000);
 	put(&w, 0, 4, STEP_OUT, 990, stack_in(&w, 7), 1);
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 0), 500);
@@ -658,33 +658,33 @@ TEST(test_sleepers)
 	open_world(&w, 1);
 	stack = stacks_intern(w.stacks, (uint32_t[]){ w.kinds[WAIT_POLL], 7 }, 2);
 	for (pid_t pid = 3; pid < 6; pid++)
-		waits_found(w.waits, &w.t, pid, pid, STEP_ASLEEP, WAIT_POLL, 1000);
-	waits_found(w.waits, &w.t, 6, 6, STEP_FOUND, WAIT_NO, 1000);
+		find_asleep(&w, pid, WAIT_POLL, 1000);
+	waits_found(w.waits, 6, 6, STEP_FOUND, 1000);
 	/* Each in its turn. */
-	assert_int_equal(waits_sleepers(w.waits, false, list, 2), 2);
-	assert_int_equal(waits_sleepers(w.waits, false, list + 2, 2), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 2), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list + 2, 2), 2);
 	assert_int_equal(list[0].tid + list[1].tid + list[2].tid, 3 + 4 + 5);
-	assert_true(list[0].before);
+	assert_int_equal(list[0].look, LOOK_BEFORE);
 	/* Of one task the kernel has a stack after all; one wakes up. */
 	put(&w, 0, 4, STEP_OUT, 990, stack_in(&w, 8), 1);
 	put(&w, 0, 5, STEP_IN, 1100, STACK_NONE, 0);
 	switch_queue_done(waits_queue(w.waits, 0), 1200);
 	waits_take(w.waits, &w.t, 1200);
 	for (pid_t tid = 3; tid < 6; tid++)
-		waits_slept(w.waits, &(struct waits_sleeper){ tid, tid, true }, stack, 1150);
+		waits_slept(w.waits, &(struct waits_sleeper){ tid, tid, LOOK_BEFORE }, stack, 1150);
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 7), 500);
 	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 8), 500);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 0), 500 + 100);
 	/* All are done. */
-	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 0);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 0);
 	/* Without samples of switches: a look at each task that sleeps now. */
 	put(&w, 0, 5, STEP_OUT, 1600, STACK_NONE, 0);
 	switch_queue_done(waits_queue(w.waits, 0), 1650);
 	waits_take(w.waits, &w.t, 1650);
-	assert_int_equal(waits_sleepers(w.waits, true, list, 4), 1);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, list, 4), 1);
 	assert_int_equal(list[0].tid, 5);
-	assert_false(list[0].before);
+	assert_int_equal(list[0].look, LOOK_NOW);
 	waits_slept(w.waits, &list[0], stack, 1650);
 	end_tick(&w, 1700);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 7), 200 + 100);
@@ -699,16 +699,16 @@ TEST(test_barred)
 
 	open_world(&w, 1);
 	for (pid_t pid = 3; pid < 6; pid++)
-		waits_found(w.waits, &w.t, pid, pid, STEP_ASLEEP, WAIT_POLL, 1000);
+		find_asleep(&w, pid, WAIT_POLL, 1000);
 	waits_bar(w.waits, 4);
-	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 2);
 	assert_int_equal(list[0].tid + list[1].tid, 3 + 5);
 	/* Of many such processes the last ones are known. */
 	for (pid_t pid = 100; pid < 163; pid++)
 		waits_bar(w.waits, pid);
-	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 2);
 	waits_bar(w.waits, 163);
-	assert_int_equal(waits_sleepers(w.waits, false, list, 4), 3);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 3);
 	close_world(&w);
 }
 
@@ -719,7 +719,7 @@ TEST(test_long)
 	struct world w;
 
 	open_world(&w, 1);
-	waits_found(w.waits, &w.t, 5, 5, STEP_ASLEEP, WAIT_POLL, ms);
+	find_asleep(&w, 5, WAIT_POLL, ms);
 	put(&w, 0, 3, STEP_IN, 1 * ms, STACK_NONE, 0);
 	put(&w, 0, 3, STEP_OUT, 2 * ms, stack_in(&w, 7), 1);
 	put(&w, 0, 3, STEP_IN, 101 * ms, STACK_NONE, 0); /* 99 ms */

@@ -188,7 +188,8 @@ TEST(test_kind)
 
 TEST(test_status)
 {
-	static const char text[] = "Name:\tUid:\t7\nUmask:\t0022\nUid:\t1000\t1001\t1000\t1000\n"
+	static const char text[] = "Name:\tUid:\t7\nUmask:\t0022\nState:\tS "
+				   "(sleeping)\nUid:\t1000\t1001\t1000\t1000\n"
 				   "Kthread:\t1\nBig:\t99999999999999999999\nLast:\t5";
 	uint64_t v = 1;
 
@@ -202,6 +203,10 @@ TEST(test_status)
 	assert_false(procfs_status_number("Uid:\t", 5, "Uid", &v));
 	assert_false(procfs_status_number("Uid:", 4, "Uid", &v));
 	assert_false(procfs_status_number("", 0, "Uid", &v));
+	assert_int_equal(procfs_status_state(text, sizeof(text) - 1), 'S');
+	assert_int_equal(procfs_status_state("State:\tR", 8), 'R');
+	assert_int_equal(procfs_status_state("State:\t", 7), 0);
+	assert_int_equal(procfs_status_state("Name:\tx\nUid:\t1\n", 15), 0);
 }
 
 TEST(test_stat)
