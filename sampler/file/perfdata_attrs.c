@@ -36,29 +36,53 @@ static struct perfdata_attr *find_attr(struct perfdata_attrs *attrs, const char 
 	return pa;
 }
 
-/* Ids are kept sorted; the kernel gives them out rising, so a new one mostly goes to the end. */
-static void add_id(struct perfdata_attr *pa, uint64_t id)
+static bool has_id(const struct perfdata_attr *pa, size_t nr, uint64_t id)
 {
-	size_t low = search_split(pa->nr_ids, i, pa->ids[i] < id);
+	size_t at = search_split(nr, i, pa->ids[i] < id);
 
-	if (low < pa->nr_ids && pa->ids[low] == id)
-		return;
+	return at < nr && pa->ids[at] == id;
+}
+
+static void append_id(struct perfdata_attr *pa, uint64_t id)
+{
 	if (pa->nr_ids == pa->room_ids) {
 		pa->room_ids = MAX(2 * pa->room_ids, 16);
 		pa->ids = xrealloc_array(pa->ids, pa->room_ids, sizeof(*pa->ids));
 	}
-	memmove(pa->ids + low + 1, pa->ids + low, (pa->nr_ids - low) * sizeof(*pa->ids));
-	pa->ids[low] = id;
-	pa->nr_ids++;
+	pa->ids[pa->nr_ids++] = id;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* Sort the ids behind the first @known ones among these; the kernel gives them out rising. */
+static void sort_ids(struct perfdata_attr *pa, size_t known)
+{
+	size_t at = MAX(known, 1), kept = 1;
+
+	while (at < pa->nr_ids && pa->ids[at - 1] < pa->ids[at])
+		at++;
+	if (at >= pa->nr_ids)
+		return;
+	qsort(pa->ids, pa->nr_ids, sizeof(*pa->ids), compare_ids);
+	for (size_t i = 1; i < pa->nr_ids; i++)
+		if (pa->ids[i] != pa->ids[kept - 1])
+			pa->ids[kept++] = pa->ids[i];
+	pa->nr_ids = kept;
 }
 
 void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
 			const struct perf_event_attr *attr, const uint64_t *ids, size_t nr_ids)
 {
 	struct perfdata_attr *pa = find_attr(attrs, name, attr);
+	size_t known = pa->nr_ids;
 
 	for (size_t i = 0; i < nr_ids; i++)
-		add_id(pa, ids[i]);
+		if (!has_id(pa, known, ids[i]))
+			append_id(pa, ids[i]);
+	sort_ids(pa, known);
 }
 
 void perfdata_attrs_fini(struct perfdata_attrs *attrs)

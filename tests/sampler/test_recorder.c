@@ -727,6 +727,31 @@ TEST(test_build_ids, setup, teardown)
 	perfdata_close(pd);
 }
 
+#define IDS 800000U
+
+/* Ids of an event in any order and more than once, as a file may have them: each once, and in time.
+ */
+TEST(test_ids)
+{
+	const struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE };
+	uint64_t *ids = xcalloc(IDS, sizeof(*ids)), begin_ns;
+	struct perfdata_attrs attrs = { .nr = 0 };
+
+	for (uint64_t i = 0; i < IDS; i++)
+		ids[i] = IDS - i / 2;
+	begin_ns = time_thread_ns();
+	perfdata_attrs_add(&attrs, "cpu-clock", &attr, ids, IDS);
+	perfdata_attrs_add(&attrs, "cpu-clock", &attr, (const uint64_t[]){ 7, IDS, IDS, 9 }, 4);
+	perfdata_attrs_add(&attrs, "cpu-clock", &attr, (const uint64_t[]){ IDS + 1, IDS + 2 }, 2);
+	assert_true(time_thread_ns() - begin_ns < 2000000000);
+	assert_int_equal(attrs.nr, 1);
+	assert_int_equal(attrs.events[0].nr_ids, IDS / 2 + 4);
+	for (size_t i = 1; i < attrs.events[0].nr_ids; i++)
+		assert_true(attrs.events[0].ids[i - 1] < attrs.events[0].ids[i]);
+	perfdata_attrs_fini(&attrs);
+	free(ids);
+}
+
 /* The folder of the file: the user may not remove it any more. */
 static const char *taken;
 
