@@ -70,7 +70,7 @@ void actions_export(struct ui_state *st, const char *path, enum export_format fo
 	}
 	actions_export_scope(st, &scope);
 	code = file_worker_start(st->files, export_work(st->shown, &scope, format, path, replace),
-				 &e);
+				 time_now_ns(), &e);
 	if (code)
 		ui_state_say(st, code < 0, "%s", e.text);
 }

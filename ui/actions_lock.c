@@ -175,7 +175,7 @@ void actions_lock(struct ui_state *st)
 		free_work(&w->work);
 		return;
 	}
-	code = file_worker_start(st->files, &w->work, &e);
+	code = file_worker_start(st->files, &w->work, time_now_ns(), &e);
 	if (code)
 		ui_state_say(st, code < 0, "%s", e.text);
 }

@@ -126,7 +126,7 @@ static void pick_columns(struct ui_state *st, uint32_t code)
 static int start_work(struct ui_state *st, struct file_work *w)
 {
 	struct err e;
-	int code = file_worker_start(st->files, w, &e);
+	int code = file_worker_start(st->files, w, time_now_ns(), &e);
 
 	if (code)
 		ui_state_say(st, code < 0, "%s", e.text);

@@ -109,7 +109,7 @@ static int read_file(struct ui_state *st, const char *text, bool add, struct err
 	if (!w || !copy) {
 		free(w);
 		free(copy);
-		return file_worker_start(st->files, NULL, e);
+		return file_worker_start(st->files, NULL, time_now_ns(), e);
 	}
 	*w = (struct event_work){ .work = { .run = run,
 					    .finish = finish,
@@ -118,7 +118,7 @@ static int read_file(struct ui_state *st, const char *text, bool add, struct err
 				  .st = st,
 				  .add = add,
 				  .text = copy };
-	return file_worker_start(st->files, &w->work, e);
+	return file_worker_start(st->files, &w->work, time_now_ns(), e);
 }
 
 bool sampled_use(struct ui_state *st, const char *text, bool add)

@@ -126,19 +126,19 @@ TEST(test_worker)
 	for (int i = 0; i < 20; i++) {
 		struct file_work *w = file_work_text(d.file, strdup("text"), 4, true, "saved");
 
-		assert_int_equal(file_worker_start(f, w, &e), 0);
+		assert_int_equal(file_worker_start(f, w, 1, &e), 0);
 		assert_int_equal(wait_result(f, &e), 0);
 		assert_string_equal(e.text, "saved");
 		assert_content(d.file, "text");
 	}
 	assert_int_equal(file_worker_start(f, file_work_text("/nowhere/x", strdup(""), 0, true, ""),
-					   &e),
+					   1, &e),
 			 0);
 	assert_int_equal(wait_result(f, &e), -ENOENT);
 	file_worker_free(f, 0);
 	/* Without a worker it is done at the call. */
 	assert_int_equal(file_worker_start(NULL,
-					   file_work_text(d.file, strdup("here"), 4, true, "ok"),
+					   file_work_text(d.file, strdup("here"), 4, true, "ok"), 1,
 					   &e),
 			 1);
 	assert_string_equal(e.text, "ok");
@@ -175,14 +175,65 @@ TEST(test_hang)
 	sem_init(&go, 0, 0);
 	sem_init(&freed, 0, 0);
 	*h = (struct hanging){ { .run = run_hanging, .free = free_hanging }, &go, &freed };
-	assert_int_equal(file_worker_start(f, &h->work, &e), 0);
+	assert_int_equal(file_worker_start(f, &h->work, 1, &e), 0);
 	assert_false(file_worker_take(f, &code, &e));
-	assert_int_equal(file_worker_start(f, file_work_text("/x", strdup(""), 0, true, ""), &e),
+	assert_int_equal(file_worker_start(f, file_work_text("/x", strdup(""), 0, true, ""), 1, &e),
 			 -EBUSY);
 	/* The end does not wait for the work; its memory is freed when it returns. */
 	file_worker_free(f, 20000000);
 	sem_post(&go);
 	sem_wait(&freed);
+	sem_destroy(&go);
+	sem_destroy(&freed);
+}
+
+static int start_text(struct file_worker *f, const char *path, uint64_t now_ns, struct err *e)
+{
+	return file_worker_start(f, file_work_text(path, strdup("text"), 4, true, "saved"), now_ns,
+				 e);
+}
+
+/* Work that hangs does not keep others from their files, unless it goes on or many hang. */
+TEST(test_left)
+{
+	const uint64_t s = 1000000000;
+	struct file_worker *f = file_worker_new();
+	struct hanging *h = NULL;
+	struct place_on_disk d;
+	uint64_t now_ns = s;
+	sem_t go, freed;
+	struct err e;
+
+	disk_init(&d);
+	sem_init(&go, 0, 0);
+	sem_init(&freed, 0, 0);
+	for (int i = 0; i < 9; i++) {
+		h = calloc(1, sizeof(*h));
+		*h = (struct hanging){ { .run = run_hanging, .free = free_hanging }, &go, &freed };
+		assert_int_equal(file_worker_start(f, &h->work, now_ns, &e), 0);
+		assert_int_equal(start_text(f, d.file, now_ns + 9 * s, &e), -EBUSY);
+		/* Progress after 9 s. */
+		atomic_store(&h->work.permille, 500);
+		assert_int_equal(start_text(f, d.file, now_ns + 15 * s, &e), -EBUSY);
+		assert_int_equal(start_text(f, d.file, now_ns + 24 * s, &e), -EBUSY);
+		if (i == 8)
+			break;
+		assert_int_equal(start_text(f, d.file, now_ns + 26 * s, &e), 0);
+		assert_int_equal(wait_result(f, &e), 0);
+		assert_content(d.file, "text");
+		now_ns += 26 * s;
+	}
+	assert_int_equal(start_text(f, d.file, now_ns + 100 * s, &e), -EBUSY);
+	for (int i = 0; i < 9; i++)
+		sem_post(&go);
+	/* The one that was not left has its result; the others woke the loop, once. */
+	assert_int_equal(wait_result(f, &e), 0);
+	for (int i = 0; i < 9; i++)
+		sem_wait(&freed);
+	assert_int_equal(start_text(f, d.file, now_ns + 100 * s, &e), 0);
+	assert_int_equal(wait_result(f, &e), 0);
+	file_worker_free(f, 0);
+	disk_fini(&d);
 	sem_destroy(&go);
 	sem_destroy(&freed);
 }

@@ -24,6 +24,10 @@
 
 #define NAME_TRIES 16
 #define LONG_NS	   500000000ull
+/* Work without progress for this long hangs: it is left for the next one, at most LEFT_MAX times.
+ */
+#define HANG_NS	 10000000000ull
+#define LEFT_MAX 8
 
 struct shared {
 	atomic_uint refs;
@@ -39,6 +43,10 @@ struct file_worker {
 	struct shared *running; /* NULL: none */
 	int fd;			/* ours; the threads have duplicates */
 	uint64_t started_ns;	/* of @running */
+	/* When the progress of @running was another one than before, as far as it was looked at. */
+	uint64_t moved_ns;
+	unsigned int permille; /* then */
+	unsigned int nr_left;
 };
 
 struct file_worker *file_worker_new(void)
@@ -124,7 +132,26 @@ static int run_here(struct file_work *w, struct err *e)
 	return code ? code : 1;
 }
 
-int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e)
+/* Leave work that hangs to its thread, and its result. Return false if it goes on, or too many
+ * hang. */
+static bool leave_hung(struct file_worker *f, uint64_t now_ns)
+{
+	unsigned int permille =
+		atomic_load_explicit(&f->running->work->permille, memory_order_relaxed);
+
+	if (permille != f->permille) {
+		f->permille = permille;
+		f->moved_ns = now_ns;
+	}
+	if (now_ns < f->moved_ns + HANG_NS || f->nr_left == LEFT_MAX)
+		return false;
+	f->nr_left++;
+	shared_put(f->running);
+	f->running = NULL;
+	return true;
+}
+
+int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e)
 {
 	struct shared *s;
 
@@ -132,7 +159,7 @@ int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (!f)
 		return run_here(w, e);
-	if (f->running) {
+	if (f->running && !leave_hung(f, now_ns)) {
 		w->free(w);
 		return err_set(e, -EBUSY, "the last file is still being written or read");
 	}
@@ -149,7 +176,8 @@ int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e)
 		return run_here(w, e);
 	}
 	f->running = s;
-	f->started_ns = time_now_ns();
+	f->started_ns = f->moved_ns = now_ns;
+	f->permille = 0;
 	return 0;
 }
 
@@ -157,16 +185,19 @@ bool file_worker_take(struct file_worker *f, int *code, struct err *e)
 {
 	uint64_t nr;
 
+	if (!f)
+		return false;
+	/* Before the look at the result, which is there before the wake-up; or it is of work that
+	 * was left. */
+	if (read(f->fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
+		return false;
 	/* Acquire: pairs with the release in file_work_main(). */
-	if (!f || !f->running || !atomic_load_explicit(&f->running->done, memory_order_acquire))
+	if (!f->running || !atomic_load_explicit(&f->running->done, memory_order_acquire))
 		return false;
 	*code = f->running->code;
 	*e = f->running->e;
 	if (!*code && f->running->work->finish)
 		*code = f->running->work->finish(f->running->work, e);
-	/* The thread may write after this; the next take finds nothing then. */
-	if (read(f->fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
-		*code = -errno;
 	shared_put(f->running);
 	f->running = NULL;
 	return true;

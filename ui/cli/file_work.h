@@ -39,11 +39,12 @@ void file_worker_free(struct file_worker *f, uint64_t wait_ns);
 /* Return a descriptor that is readable when a result is available; -1: none. */
 int file_worker_fd(const struct file_worker *f);
 /*
- * Take over @w and start it; @f NULL: run it here. Return 0: started, result from
+ * Take over @w and start it at @now_ns; @f NULL: run it here. Return 0: started, result from
  * file_worker_take(); 1: done, message in @e; -errno with a message: failed, or -EBUSY:
- * previous work still running.
+ * previous work still running. Work without progress for 10 s is left, eight times: it may end, but
+ * has no result.
  */
-int file_worker_start(struct file_worker *f, struct file_work *w, struct err *e);
+int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e);
 /* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
 int file_worker_permille(const struct file_worker *f, uint64_t now_ns);
 /* Return the words for the running work. */
