@@ -493,7 +493,7 @@ void pipeline_stack(struct pipeline *p, struct pipeline_stack *out)
 {
 	uint32_t nr_user = MIN(p->user.nr, p->nr - p->nr_kernel);
 
-	assert(p->nr && p->nr_kernel <= p->nr);
+	assert(p->nr_kernel <= p->nr);
 	memcpy(p->ips + p->nr_kernel, p->user.ip, nr_user * sizeof(p->ips[0]));
 	*out = (struct pipeline_stack){
 		.places = p->frames,

@@ -15,7 +15,10 @@ struct pipeline;
  * pipeline_sample().
  */
 void pipeline_resolve(struct pipeline *p, const struct record_sample *s, uint64_t regs_mask);
-/* Get the result of pipeline_resolve(); borrowed until the next sample. */
+/*
+ * Get the result of pipeline_resolve(); borrowed until the next sample. Live, it may have no frame:
+ * the process is not read yet.
+ */
 void pipeline_stack(struct pipeline *p, struct pipeline_stack *out);
 /*
  * Get the places of both ends of branch @index of @s, which was resolved last;
