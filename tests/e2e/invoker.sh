@@ -59,6 +59,13 @@ owner "$TMP/theirs/screen"
 run -p "$spin" -d 0.2 --script=":screen $TMP/ours/screen<enter><tick><tick>"
 [ ! -e "$TMP/ours/screen" ] || wrong ":screen: made a file that the caller may not make"
 
+# The program of a probe is one that the caller may read.
+cp "$TMP/spin" "$TMP/ours/spin"
+expect 2 'no function' -b -n 1 -d 0.2 -e "uprobe:$TMP/ours/spin:no_such_function"
+chmod 700 "$TMP/ours/spin"
+expect 2 'Permission denied' -b -n 1 -d 0.2 -e "uprobe:$TMP/ours/spin:no_such_function"
+rm "$TMP/ours/spin"
+
 # libcurl would make this file as root.
 export SSLKEYLOGFILE="$TMP/ours/keys"
 run -b -n 1 -d 0.2 -- sh -c "env >$TMP/env"

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/sampler.h"
+#include "symbols/base/invoker.h"
 #include "ui/cli/script_fields.h"
 #include "ui/text/match.h"
 #include "ui/text/number.h"
@@ -142,11 +144,29 @@ static int parse_event_filter(struct options_parse *p, const char *arg)
 	return EINVAL;
 }
 
+/* Parse events with a program that is read: in the cage, with the rights of the invoking user. */
+static int read_events(struct sampler_config *c, const char *arg, struct err *e)
+{
+	struct invoker_saved saved;
+	int code;
+
+	sampler_cage_start(false);
+	code = invoker_begin(&saved, e);
+	if (!code) {
+		code = event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, e);
+		invoker_end(&saved);
+	}
+	sampler_cage_stop();
+	return code;
+}
+
 static int parse_events(struct options_parse *p, const char *arg)
 {
 	struct sampler_config *c = &p->o->config;
 
-	if (!event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, p->e))
+	if (!(event_list_reads_file(arg)
+		      ? read_events(c, arg, p->e)
+		      : event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, p->e)))
 		return 0;
 	p->code = EXIT_USAGE;
 	return EINVAL;
