@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Changes of the sampled events. The file of a probe may be of a file system that does not respond,
- * and is named by the invoking user: a worker reads it, with the rights of that user.
+ * Changes of the sampled events. The file of a probe may be of a file system that does not respond:
+ * a worker reads it.
  */
 #include "ui/sampled.h"
 
@@ -114,7 +114,8 @@ static int read_file(struct ui_state *st, const char *text, bool add, struct err
 	*w = (struct event_work){ .work = { .run = run,
 					    .finish = finish,
 					    .free = free_work,
-					    .doing = "reading the program of the probe" },
+					    .doing = "reading the program of the probe",
+					    .own_rights = true },
 				  .st = st,
 				  .add = add,
 				  .text = copy };

@@ -2,8 +2,8 @@
 /*
  * Events at an address: hardware breakpoints, user and kernel probes.
  *
- * Any thread, slow for a probe by symbol: the file is read. A uprobe is opened by a file and an
- * offset in it, so the symbol is looked up here.
+ * Any thread, slow for a probe by symbol: the file is read, with the rights of the invoking user. A
+ * uprobe is opened by a file and an offset in it, so the symbol is looked up here.
  */
 #include "sampler/event/event_parse.h"
 
@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbols/base/invoker.h"
 #include "symbols/object/image_read.h"
 
 #define MODIFIERS "ukhHGpP"
@@ -100,24 +101,38 @@ static int parse_mem(struct event *ev, const char *text, const char **modifiers,
 	return 0;
 }
 
+/* Open the file with the rights of the invoking user. The descriptor or -errno. */
+static int open_program(const char *path, struct stat *st)
+{
+	struct invoker_saved saved;
+	int fd, code;
+
+	if (invoker_begin(&saved, NULL))
+		return -EPERM;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	code = fd < 0 || fstat(fd, st) ? -errno : S_ISREG(st->st_mode) ? 0 : -EINVAL;
+	invoker_end(&saved);
+	if (!code)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return code;
+}
+
 /* Where @symbol begins in the file. */
 static int symbol_offset(const struct event *ev, const char *path, const char *symbol,
 			 uint64_t *offset, struct err *e)
 {
 	struct image *image = NULL;
 	struct stat st;
-	int code = -ENOENT, fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int code = -ENOENT, fd = open_program(path, &st);
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		code = fd < 0 ? -errno : -EINVAL;
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
 		return err_set(e, -EINVAL,
 			       "event '%.100s': cannot read '%.100s': %s\n"
 			       "  a probe needs the program or library itself, by its full path\n"
 			       "  uprobe:/path:symbol[+offset]; see proftop --list-events",
-			       ev->name, path, strerror(-code));
-	}
+			       ev->name, path, strerror(-fd));
 	if (!image_read_fd(&image, fd, (uint64_t)st.st_size, NULL)) {
 		for (uint32_t i = 0; i < image->nr_symbols && code; i++) {
 			const struct image_symbol *s = &image->symbols[i];

@@ -216,6 +216,14 @@ void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr)
 	s->last_cpu = nr ? cpus[nr - 1] : -1;
 }
 
+void sampler_cage_start(bool code)
+{
+}
+
+void sampler_cage_stop(void)
+{
+}
+
 void sampler_reset(struct sampler *s)
 {
 	s->nr_resets++;

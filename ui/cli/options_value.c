@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "sampler/sampler.h"
-#include "symbols/base/invoker.h"
 #include "ui/cli/script_fields.h"
 #include "ui/text/match.h"
 #include "ui/text/number.h"
@@ -144,18 +143,13 @@ static int parse_event_filter(struct options_parse *p, const char *arg)
 	return EINVAL;
 }
 
-/* Parse events with a program that is read: in the cage, with the rights of the invoking user. */
+/* Parse events with a program, which is read in the cage. */
 static int read_events(struct sampler_config *c, const char *arg, struct err *e)
 {
-	struct invoker_saved saved;
 	int code;
 
 	sampler_cage_start(false);
-	code = invoker_begin(&saved, e);
-	if (!code) {
-		code = event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, e);
-		invoker_end(&saved);
-	}
+	code = event_parse_list(c->events, &c->nr_events, EVENTS_MAX, arg, e);
 	sampler_cage_stop();
 	return code;
 }
