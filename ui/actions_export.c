@@ -96,7 +96,8 @@ bool actions_export_progress(struct ui_state *st)
 	int permille = file_worker_permille(st->files, st->now_ns);
 	const char *doing;
 
-	if (permille < 0)
+	/* An error remains for a moment. */
+	if (permille < 0 || ui_state_is_held(st))
 		return false;
 	doing = file_worker_doing(st->files);
 	if (permille)

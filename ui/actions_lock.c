@@ -162,7 +162,10 @@ void actions_lock(struct ui_state *st)
 
 	if (!w)
 		return;
-	*w = (struct lock_work){ .work = { .run = run, .free = free_work, .own_rights = true },
+	*w = (struct lock_work){ .work = { .run = run,
+					   .free = free_work,
+					   .doing = "reading the mutexes",
+					   .own_rights = true },
 				 .profile = profile_keep(st->shown) };
 	choose_tasks(st, w, false);
 	if (!w->nr)

@@ -150,6 +150,7 @@ TEST(test_worker)
 struct hanging {
 	struct file_work work;
 	sem_t *go, *freed;
+	const char *path;
 };
 
 static int run_hanging(struct file_work *w, struct err *e)
@@ -174,7 +175,7 @@ TEST(test_hang)
 
 	sem_init(&go, 0, 0);
 	sem_init(&freed, 0, 0);
-	*h = (struct hanging){ { .run = run_hanging, .free = free_hanging }, &go, &freed };
+	*h = (struct hanging){ { .run = run_hanging, .free = free_hanging }, &go, &freed, NULL };
 	assert_int_equal(file_worker_start(f, &h->work, 1, &e), 0);
 	assert_false(file_worker_take(f, &code, &e));
 	assert_int_equal(file_worker_start(f, file_work_text("/x", strdup(""), 0, true, ""), 1, &e),
@@ -203,37 +204,102 @@ TEST(test_left)
 	uint64_t now_ns = s;
 	sem_t go, freed;
 	struct err e;
+	int code;
 
 	disk_init(&d);
 	sem_init(&go, 0, 0);
 	sem_init(&freed, 0, 0);
 	for (int i = 0; i < 9; i++) {
 		h = calloc(1, sizeof(*h));
-		*h = (struct hanging){ { .run = run_hanging, .free = free_hanging }, &go, &freed };
+		*h = (struct hanging){
+			{ .run = run_hanging, .free = free_hanging }, &go, &freed, NULL
+		};
 		assert_int_equal(file_worker_start(f, &h->work, now_ns, &e), 0);
 		assert_int_equal(start_text(f, d.file, now_ns + 9 * s, &e), -EBUSY);
 		/* Progress after 9 s. */
-		atomic_store(&h->work.permille, 500);
+		atomic_store(i % 2 ? &h->work.permille : &h->work.steps, 500);
 		assert_int_equal(start_text(f, d.file, now_ns + 15 * s, &e), -EBUSY);
 		assert_int_equal(start_text(f, d.file, now_ns + 24 * s, &e), -EBUSY);
 		if (i == 8)
 			break;
 		assert_int_equal(start_text(f, d.file, now_ns + 26 * s, &e), 0);
-		assert_int_equal(wait_result(f, &e), 0);
+		assert_true(atomic_load(&h->work.left));
+		assert_int_equal(wait_result(f, &e), -ETIMEDOUT);
+		assert_string_equal(e.text, "writing the file hangs: it is left; saved");
 		assert_content(d.file, "text");
 		now_ns += 26 * s;
 	}
 	assert_int_equal(start_text(f, d.file, now_ns + 100 * s, &e), -EBUSY);
 	for (int i = 0; i < 9; i++)
 		sem_post(&go);
-	/* The one that was not left has its result; the others woke the loop, once. */
+	/* The one that was not left has its result; the others wake the loop, which finds none. */
 	assert_int_equal(wait_result(f, &e), 0);
+	assert_false(file_worker_take(f, &code, &e));
+	file_worker_free(f, 60 * s);
 	for (int i = 0; i < 9; i++)
 		sem_wait(&freed);
-	assert_int_equal(start_text(f, d.file, now_ns + 100 * s, &e), 0);
-	assert_int_equal(wait_result(f, &e), 0);
-	file_worker_free(f, 0);
 	disk_fini(&d);
+	sem_destroy(&go);
+	sem_destroy(&freed);
+}
+
+/* Replaces a file when it was left: an older file would be there then. */
+static int run_late(struct file_work *w, struct err *e)
+{
+	struct hanging *h = (struct hanging *)w;
+
+	sem_wait(h->go);
+	return file_write_text(h->path, "old", 3, true, e);
+}
+
+/* Work that was left replaces no file. */
+TEST(test_left_late)
+{
+	const uint64_t s = 1000000000;
+	struct file_worker *f = file_worker_new();
+	struct hanging *h = calloc(1, sizeof(*h));
+	struct place_on_disk d;
+	sem_t go, freed;
+	struct err e;
+
+	disk_init(&d);
+	sem_init(&go, 0, 0);
+	sem_init(&freed, 0, 0);
+	*h = (struct hanging){ { .run = run_late, .free = free_hanging }, &go, &freed, d.file };
+	assert_int_equal(file_worker_start(f, &h->work, s, &e), 0);
+	assert_int_equal(start_text(f, d.file, 12 * s, &e), 0);
+	assert_int_equal(wait_result(f, &e), -ETIMEDOUT);
+	sem_post(&go);
+	file_worker_free(f, 60 * s);
+	sem_wait(&freed);
+	assert_content(d.file, "text");
+	disk_fini(&d);
+	sem_destroy(&go);
+	sem_destroy(&freed);
+}
+
+/* Work that is done is not left, however late its result is taken. */
+TEST(test_done_late)
+{
+	const uint64_t s = 1000000000;
+	struct file_worker *f = file_worker_new();
+	struct pollfd fd = { .fd = file_worker_fd(f), .events = POLLIN };
+	struct hanging *h = calloc(1, sizeof(*h));
+	sem_t go, freed;
+	struct err e;
+
+	sem_init(&go, 0, 1);
+	sem_init(&freed, 0, 0);
+	*h = (struct hanging){
+		{ .run = run_hanging, .free = free_hanging, .done = "done" }, &go, &freed, NULL
+	};
+	assert_int_equal(file_worker_start(f, &h->work, s, &e), 0);
+	assert_int_equal(poll(&fd, 1, 60000), 1);
+	assert_int_equal(start_text(f, "/nowhere/x", 60 * s, &e), -EBUSY);
+	assert_int_equal(wait_result(f, &e), 0);
+	assert_string_equal(e.text, "done");
+	file_worker_free(f, 60 * s);
+	sem_wait(&freed);
 	sem_destroy(&go);
 	sem_destroy(&freed);
 }

@@ -28,6 +28,8 @@
  */
 #define HANG_NS	 10000000000ull
 #define LEFT_MAX 8
+/* Bytes of one write(2), a step of progress. */
+#define PART_SIZE ((size_t)1 << 20)
 
 struct shared {
 	atomic_uint refs;
@@ -45,9 +47,14 @@ struct file_worker {
 	uint64_t started_ns;	/* of @running */
 	/* When the progress of @running was another one than before, as far as it was looked at. */
 	uint64_t moved_ns;
-	unsigned int permille; /* then */
+	unsigned int progress; /* then */
+	struct shared *left[LEFT_MAX];
 	unsigned int nr_left;
+	const char *left_doing; /* of the one that was left last, to be said; NULL: none */
 };
+
+/* The work that this thread runs; NULL: none. */
+static _Thread_local struct file_work *own_work;
 
 struct file_worker *file_worker_new(void)
 {
@@ -81,7 +88,9 @@ static int run(struct file_work *w, struct err *e)
 
 	if (code)
 		return code;
+	own_work = w;
 	code = w->run(w, e);
+	own_work = NULL;
 	if (!w->own_rights)
 		invoker_end(&saved);
 	if (!code)
@@ -132,22 +141,61 @@ static int run_here(struct file_work *w, struct err *e)
 	return code ? code : 1;
 }
 
-/* Leave work that hangs to its thread, and its result. Return false if it goes on, or too many
- * hang. */
+static bool is_done(const struct shared *s)
+{
+	/* Acquire: pairs with the release in file_work_main(). */
+	return atomic_load_explicit(&s->done, memory_order_acquire);
+}
+
+/* Drop work that was left and has ended. */
+static void drop_ended(struct file_worker *f)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < f->nr_left; i++)
+		if (is_done(f->left[i]))
+			shared_put(f->left[i]);
+		else
+			f->left[kept++] = f->left[i];
+	f->nr_left = kept;
+}
+
+static const char *doing_of(const struct file_work *w)
+{
+	return w->doing ? w->doing : "writing the file";
+}
+
+/* Wake the loop of the screen. */
+static void wake(const struct file_worker *f)
+{
+	const uint64_t one = 1;
+
+	/* The counter is far from its limit: the write cannot block. */
+	if (write(f->fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/* Leave work that hangs to its thread. Return false if it goes on or is done, or too many hang. */
 static bool leave_hung(struct file_worker *f, uint64_t now_ns)
 {
-	unsigned int permille =
-		atomic_load_explicit(&f->running->work->permille, memory_order_relaxed);
+	struct file_work *w = f->running->work;
+	unsigned int progress = atomic_load_explicit(&w->permille, memory_order_relaxed) +
+				atomic_load_explicit(&w->steps, memory_order_relaxed);
 
-	if (permille != f->permille) {
-		f->permille = permille;
+	if (progress != f->progress) {
+		f->progress = progress;
 		f->moved_ns = now_ns;
 	}
-	if (now_ns < f->moved_ns + HANG_NS || f->nr_left == LEFT_MAX)
+	drop_ended(f);
+	if (is_done(f->running) || now_ns < f->moved_ns + HANG_NS || f->nr_left == LEFT_MAX)
 		return false;
-	f->nr_left++;
-	shared_put(f->running);
+	/* Relaxed: it may have been tested a moment before. */
+	atomic_store_explicit(&w->left, true, memory_order_relaxed);
+	f->left_doing = doing_of(w);
+	f->left[f->nr_left++] = f->running;
 	f->running = NULL;
+	/* Said with the next result; there may be none. */
+	wake(f);
 	return true;
 }
 
@@ -177,13 +225,28 @@ int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_n
 	}
 	f->running = s;
 	f->started_ns = f->moved_ns = now_ns;
-	f->permille = 0;
+	f->progress = 0;
 	return 0;
+}
+
+/* Take the result of the work that is done. */
+static int take_result(struct file_worker *f, struct err *e)
+{
+	int code = f->running->code;
+
+	*e = f->running->e;
+	if (!code && f->running->work->finish)
+		code = f->running->work->finish(f->running->work, e);
+	shared_put(f->running);
+	f->running = NULL;
+	return code;
 }
 
 bool file_worker_take(struct file_worker *f, int *code, struct err *e)
 {
+	struct err result = { "" };
 	uint64_t nr;
+	bool done;
 
 	if (!f)
 		return false;
@@ -191,15 +254,17 @@ bool file_worker_take(struct file_worker *f, int *code, struct err *e)
 	 * was left. */
 	if (read(f->fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
 		return false;
-	/* Acquire: pairs with the release in file_work_main(). */
-	if (!f->running || !atomic_load_explicit(&f->running->done, memory_order_acquire))
+	done = f->running && is_done(f->running);
+	if (!done && (f->running || !f->left_doing))
 		return false;
-	*code = f->running->code;
-	*e = f->running->e;
-	if (!*code && f->running->work->finish)
-		*code = f->running->work->finish(f->running->work, e);
-	shared_put(f->running);
-	f->running = NULL;
+	*code = done ? take_result(f, e) : 0;
+	if (!f->left_doing)
+		return true;
+	if (done)
+		result = *e;
+	*code = err_set(e, -ETIMEDOUT, "%s hangs: it is left%s%s", f->left_doing, done ? "; " : "",
+			result.text);
+	f->left_doing = NULL;
 	return true;
 }
 
@@ -213,9 +278,12 @@ int file_worker_permille(const struct file_worker *f, uint64_t now_ns)
 
 const char *file_worker_doing(const struct file_worker *f)
 {
-	const char *doing = f->running->work->doing;
+	return doing_of(f->running->work);
+}
 
-	return doing ? doing : "writing the file";
+bool file_work_is_left(void)
+{
+	return own_work && atomic_load_explicit(&own_work->left, memory_order_relaxed);
 }
 
 int file_worker_fd(const struct file_worker *f)
@@ -230,11 +298,17 @@ void file_worker_free(struct file_worker *f, uint64_t wait_ns)
 
 	if (!f)
 		return;
-	while (f->running && !atomic_load_explicit(&f->running->done, memory_order_acquire) &&
-	       time_now_ns() < until)
+	/* Work that was left may have a temporary file. */
+	for (;;) {
+		drop_ended(f);
+		if (((!f->running || is_done(f->running)) && !f->nr_left) || time_now_ns() >= until)
+			break;
 		nanosleep(&step, NULL);
+	}
 	if (f->running)
 		shared_put(f->running);
+	for (unsigned int i = 0; i < f->nr_left; i++)
+		shared_put(f->left[i]);
 	close(f->fd);
 	free(f);
 }
@@ -242,12 +316,14 @@ void file_worker_free(struct file_worker *f, uint64_t wait_ns)
 static int write_all(int fd, const char *text, size_t size)
 {
 	while (size) {
-		ssize_t n = write(fd, text, size);
+		ssize_t n = write(fd, text, MIN(size, PART_SIZE));
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
+		if (own_work)
+			atomic_fetch_add_explicit(&own_work->steps, 1, memory_order_relaxed);
 		text += n;
 		size -= (size_t)n;
 	}
@@ -290,6 +366,9 @@ static int give_name(const char *temporary, const char *path, bool replace)
 {
 	int code;
 
+	/* A newer file may be there by now. */
+	if (file_work_is_left())
+		return -ETIMEDOUT;
 	if (replace)
 		return rename(temporary, path) ? -errno : 0;
 	code = link(temporary, path) ? -errno : 0;

@@ -28,27 +28,31 @@ struct file_work {
 	const char *doing; /* of the progress, static; NULL: "writing the file" */
 	bool own_rights; /* run() reads no file of the invoking user: keep the rights of proftop */
 	atomic_uint permille; /* progress, set by run(); any thread reads it */
+	atomic_uint steps;    /* the same of what has no whole */
+	atomic_bool left;     /* its result is of no interest any more: no file is replaced */
 };
 
 struct file_worker;
 
 /* Return NULL without memory or descriptors: file_worker_start() then runs the work directly. */
 struct file_worker *file_worker_new(void);
-/* Wait at most @wait_ns for running work, then abandon it. */
+/* Wait at most @wait_ns for work that runs or was left, then abandon it. */
 void file_worker_free(struct file_worker *f, uint64_t wait_ns);
 /* Return a descriptor that is readable when a result is available; -1: none. */
 int file_worker_fd(const struct file_worker *f);
 /*
  * Take over @w and start it at @now_ns; @f NULL: run it here. Return 0: started, result from
  * file_worker_take(); 1: done, message in @e; -errno with a message: failed, or -EBUSY:
- * previous work still running. Work without progress for 10 s is left, eight times: it may end, but
- * has no result.
+ * previous work still running. Work without progress for 10 s is left then: what it did hangs, as
+ * file_worker_take() says. At most eight hang.
  */
 int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e);
 /* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
 int file_worker_permille(const struct file_worker *f, uint64_t now_ns);
 /* Return the words for the running work. */
 const char *file_worker_doing(const struct file_worker *f);
+/* Report whether the work of this thread was left, before a file is replaced. */
+bool file_work_is_left(void);
 /*
  * Take the result of the finished work: return false if there is none, else set *code and
  * the message in @e.

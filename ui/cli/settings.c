@@ -538,7 +538,7 @@ static int replace(const char *target, FILE *old, mode_t mode, const struct sett
 	if (!out)
 		return err_set(e, -errno, "%s: %s", target, strerror(errno));
 	write_lines(out, old, s);
-	if (!(ferror(out) | fclose(out)) && !rename(temporary, target))
+	if (!(ferror(out) | fclose(out)) && !file_work_is_left() && !rename(temporary, target))
 		return 0;
 	code = err_set(e, errno ? -errno : -EIO, "%s: %s", target, strerror(errno));
 	unlink(temporary);
