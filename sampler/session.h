@@ -80,6 +80,7 @@ struct session_waits {
 	bool limited;	    /* some, at the rate; else all */
 	uint64_t looked_ns; /* at the waits in /proc */
 	bool sleepers_left; /* that slept before the start */
+	bool look_failed;   /* the last look for kinds: no memory, no helper */
 	struct sleepers *sleepers;
 	unsigned int nr_calm; /* ticks with so few switches that all could have one */
 	struct session_windows windows;

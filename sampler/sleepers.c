@@ -20,7 +20,6 @@
 struct sleepers {
 	struct sleep_reader *reader;
 	struct pipeline *pipeline;
-	pid_t hung;			    /* the last process that a read hung in; 0: none */
 	uint32_t places[STACKS_PLACES_MAX]; /* scratch */
 };
 
@@ -108,7 +107,7 @@ static void count_kind(struct sampler *s, const struct sleep_copy *c)
 		    c->time_ns);
 }
 
-/* Take the results of a job that has ended. */
+/* Take the results of a job that has ended, or hangs. */
 static void take_job(struct sampler *s, struct sleepers *l)
 {
 	uint32_t nr;
@@ -129,11 +128,12 @@ static void take_job(struct sampler *s, struct sleepers *l)
 static bool start_job(struct sampler *s, struct sleepers *l, bool all, bool stacks)
 {
 	struct waits_sleeper tasks[SLEEP_READER_KINDS];
-	uint32_t nr = waits_sleepers(s->store.waits, LOOK_KIND, tasks, SLEEP_READER_KINDS);
+	const struct waits_barred hung = sleep_reader_hung(l->reader);
+	uint32_t nr = waits_sleepers(s->store.waits, LOOK_KIND, &hung, tasks, SLEEP_READER_KINDS);
 
 	if (nr)
 		return sleep_reader_start(l->reader, tasks, nr, false);
-	nr = waits_sleepers(s->store.waits, all ? LOOK_NOW : LOOK_BEFORE, tasks,
+	nr = waits_sleepers(s->store.waits, all ? LOOK_NOW : LOOK_BEFORE, &hung, tasks,
 			    stacks ? SLEEP_READER_TASKS : SLEEP_READER_KINDS);
 	return sleep_reader_start(l->reader, tasks, nr, stacks);
 }
@@ -141,19 +141,15 @@ static bool start_job(struct sampler *s, struct sleepers *l, bool all, bool stac
 bool sleepers_look(struct sampler *s, bool all, bool stacks)
 {
 	struct sleepers *l = get_sleepers(s);
-	pid_t pid;
 
 	if (!l)
 		return false;
-	switch (sleep_reader_look(l->reader, time_now_ns(), &pid)) {
+	switch (sleep_reader_look(l->reader, time_now_ns())) {
 	case SLEEP_READER_BUSY:
 		return true;
 	case SLEEP_READER_STOPPED:
 		return false;
 	case SLEEP_READER_HUNG:
-		l->hung = pid;
-		waits_bar(s->store.waits, pid);
-		break;
 	case SLEEP_READER_DONE:
 		take_job(s, l);
 		break;
@@ -165,5 +161,10 @@ bool sleepers_look(struct sampler *s, bool all, bool stacks)
 
 pid_t sleepers_hung(const struct sleepers *l)
 {
-	return l && sleep_reader_stopped(l->reader) ? l->hung : 0;
+	struct waits_barred hung;
+
+	if (!l || !sleep_reader_stopped(l->reader))
+		return 0;
+	hung = sleep_reader_hung(l->reader);
+	return hung.pids[hung.nr - 1];
 }

@@ -274,7 +274,8 @@ static uint64_t look_due(const struct sampler *s)
 	if (sleepers_hung(s->waiting.sleepers))
 		return UINT64_MAX;
 	if (waits_wants_kinds(s->store.waits))
-		return s->waiting.looked_ns + LOOK_NEW_NS;
+		return s->waiting.looked_ns +
+		       (s->waiting.look_failed ? LOOK_KINDS_NS : LOOK_NEW_NS);
 	if (has_stacks(s) && !s->waiting.sleepers_left)
 		return UINT64_MAX;
 	return s->waiting.looked_ns + (has_chains(s) ? LOOK_NS : LOOK_KINDS_NS);
@@ -296,6 +297,7 @@ void waiting_look(struct sampler *s, uint64_t now_ns)
 	s->waiting.looked_ns = now_ns;
 	waits_take(s->store.waits, &t, now_ns);
 	s->waiting.sleepers_left = sleepers_look(s, !has_stacks(s), has_chains(s));
+	s->waiting.look_failed = !s->waiting.sleepers_left && waits_wants_kinds(s->store.waits);
 }
 
 void waiting_end(struct sampler *s)

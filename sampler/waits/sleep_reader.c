@@ -24,6 +24,8 @@ struct sleep_job {
 	uint64_t began_ns;
 	struct sleep_reader_calls calls;
 	atomic_int pid; /* of the process that is read; 0: none. Relaxed: a number */
+	/* Copies that are complete. Release by the helper, acquire in sleep_reader_copies(). */
+	atomic_uint nr_read;
 	uint32_t nr;
 	struct sleep_copy copies[SLEEP_READER_KINDS];
 	struct asleep stacks[]; /* SLEEP_READER_TASKS, or none */
@@ -33,6 +35,7 @@ struct sleep_reader {
 	struct helpers *helpers;
 	struct sleep_reader_calls calls;
 	struct sleep_job *job; /* NULL: none */
+	pid_t hung[HUNG_MAX];  /* the processes */
 	unsigned int nr_hung;
 };
 
@@ -56,6 +59,7 @@ static void read_all(struct job *job)
 	for (uint32_t i = 0; i < j->nr && !watch_begin(&job->watch); i++) {
 		atomic_store_explicit(&j->pid, j->copies[i].task.pid, memory_order_relaxed);
 		read_task(j, &j->copies[i]);
+		atomic_store_explicit(&j->nr_read, i + 1, memory_order_release);
 		atomic_store_explicit(&j->pid, 0, memory_order_relaxed);
 		watch_end(&job->watch, 0);
 	}
@@ -92,28 +96,33 @@ bool sleep_reader_stopped(const struct sleep_reader *r)
 	return r->nr_hung >= HUNG_MAX;
 }
 
-enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns, pid_t *pid)
+enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns)
 {
 	struct sleep_job *j = r->job;
+	pid_t pid;
 
 	if (sleep_reader_stopped(r))
 		return SLEEP_READER_STOPPED;
 	if (!j || helper_job_done(&j->job))
 		return j ? SLEEP_READER_DONE : SLEEP_READER_IDLE;
 	/* Between two reads, or before the first one, there is no process to blame. */
-	*pid = atomic_load_explicit(&j->pid, memory_order_relaxed);
-	if (!*pid || (watch_blocked_ns(&j->job.watch, now_ns) < HANG_NS &&
-		      now_ns < j->began_ns + JOB_HANG_NS))
+	pid = atomic_load_explicit(&j->pid, memory_order_relaxed);
+	if (!pid || (watch_blocked_ns(&j->job.watch, now_ns) < HANG_NS &&
+		     now_ns < j->began_ns + JOB_HANG_NS))
 		return SLEEP_READER_BUSY;
-	r->nr_hung++;
-	sleep_reader_drop(r);
+	r->hung[r->nr_hung++] = pid;
 	return SLEEP_READER_HUNG;
+}
+
+struct waits_barred sleep_reader_hung(const struct sleep_reader *r)
+{
+	return (struct waits_barred){ r->hung, r->nr_hung };
 }
 
 const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint32_t *nr)
 {
-	assert(r->job && helper_job_done(&r->job->job));
-	*nr = r->job->nr;
+	assert(r->job);
+	*nr = atomic_load_explicit(&r->job->nr_read, memory_order_acquire);
 	return r->job->copies;
 }
 

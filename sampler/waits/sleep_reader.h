@@ -21,7 +21,7 @@ enum sleep_reader_state {
 	SLEEP_READER_IDLE,
 	SLEEP_READER_BUSY,
 	SLEEP_READER_DONE,    /* there are copies */
-	SLEEP_READER_HUNG,    /* in one process: the job was left, another one may be started */
+	SLEEP_READER_HUNG,    /* in one process: there are copies of the tasks before it */
 	SLEEP_READER_STOPPED, /* it hung in too many processes: no job is started any more */
 };
 
@@ -44,13 +44,18 @@ struct sleep_reader;
 struct sleep_reader *sleep_reader_new(struct sleep_reader_calls calls);
 /* NULL is allowed. A helper that hangs is left. */
 void sleep_reader_free(struct sleep_reader *r);
-/* Return the state at @now_ns; of SLEEP_READER_HUNG, once, the process in *@pid. */
-enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns, pid_t *pid);
+/* Return the state at @now_ns. */
+enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns);
 /* Report whether it hung in too many processes. */
 bool sleep_reader_stopped(const struct sleep_reader *r);
-/* Return the @nr copies of a job that is done, which are in the order of its tasks. */
+/* Return the processes that reads hung in, the last one last; borrowed. */
+struct waits_barred sleep_reader_hung(const struct sleep_reader *r);
+/*
+ * Return the @nr copies of a job that is done, or hangs, which are in the order of its tasks:
+ * valid until sleep_reader_drop().
+ */
 const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint32_t *nr);
-/* Free the copies, so that the next job can be started. */
+/* Free the copies, or leave a job that hangs, so that the next one can be started. */
 void sleep_reader_drop(struct sleep_reader *r);
 /*
  * Start a job for at most SLEEP_READER_TASKS tasks with @stacks, SLEEP_READER_KINDS without. False:

@@ -157,6 +157,7 @@ void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uin
 	task->began_ns = task->switched_ns = time_ns;
 	task->stack = STACK_NONE;
 	task->found = true;
+	task->nr_looks = 0;
 	if (step == STEP_ASLEEP)
 		waits_want_kind(w, task);
 }

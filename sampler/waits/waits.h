@@ -68,14 +68,17 @@ struct waits_sleeper {
 };
 /* Report whether there may be tasks for LOOK_KIND. */
 bool waits_wants_kinds(const struct waits *w);
-/* Return no task of @pid from waits_sleepers() any more; of 64 such processes, the last ones. */
-void waits_bar(struct waits *w, pid_t pid);
+/* Processes that are not looked at; borrowed. */
+struct waits_barred {
+	const pid_t *pids;
+	uint32_t nr;
+};
 /*
  * Get up to @max tasks to look at, in the order of their turns; for LOOK_NOW tasks for LOOK_BEFORE
  * are among them. Returns how many.
  */
-uint32_t waits_sleepers(struct waits *w, enum waits_look look, struct waits_sleeper *out,
-			uint32_t max);
+uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct waits_barred *barred,
+			struct waits_sleeper *out, uint32_t max);
 /*
  * Use @stack for a task that slept at @time_ns; STACK_NONE: it did not sleep. One for LOOK_NOW
  * shares the sleep of the task in this tick with the others, which are seen at regular times.

@@ -63,7 +63,7 @@ static void count_bare(struct waits *w, const struct waits_tables *t, struct wai
 		stack = waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
 	else if (stack == STACK_NONE) {
 		stack = waits_stack_of_kind(w, t, stack, WAIT_OTHER);
-		/* Else all that sleep without a stack are looked at, or were. */
+		/* Of the switches only some have a stack then. */
 		if (w->estimated)
 			waits_want_kind(w, task);
 	} else if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS

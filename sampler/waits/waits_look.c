@@ -29,15 +29,10 @@ static void add_look(struct waits *w, struct wait_task *task, uint32_t stack)
 	task->weighted[CLASS_SLEEP] += 1;
 }
 
-void waits_bar(struct waits *w, pid_t pid)
+static bool is_barred(const struct waits_barred *barred, pid_t pid)
 {
-	w->barred[w->nr_barred++ % BARRED_MAX] = pid;
-}
-
-static bool is_barred(const struct waits *w, pid_t pid)
-{
-	for (uint32_t i = 0; i < MIN(w->nr_barred, BARRED_MAX); i++)
-		if (w->barred[i] == pid)
+	for (uint32_t i = 0; i < barred->nr; i++)
+		if (barred->pids[i] == pid)
 			return true;
 	return false;
 }
@@ -66,8 +61,8 @@ static bool is_due(const struct wait_task *task, enum waits_look *look)
 	return true;
 }
 
-uint32_t waits_sleepers(struct waits *w, enum waits_look look, struct waits_sleeper *out,
-			uint32_t max)
+uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct waits_barred *barred,
+			struct waits_sleeper *out, uint32_t max)
 {
 	uint32_t nr = 0;
 
@@ -75,15 +70,14 @@ uint32_t waits_sleepers(struct waits *w, enum waits_look look, struct waits_slee
 		struct wait_task *task = &w->tasks[w->next_look++ % w->nr_tasks];
 		enum waits_look what = look;
 
-		if (!is_due(task, &what) || is_barred(w, task->pid))
+		if (!is_due(task, &what) || is_barred(barred, task->pid))
 			continue;
 		task->nr_looks += what == LOOK_BEFORE;
 		out[nr++] = (struct waits_sleeper){ task->pid, task->tid, what };
 	}
 	if (w->nr_tasks)
 		w->next_look %= w->nr_tasks;
-	/* A look that hangs gives no kind: its tasks are found again, but for the process it hung
-	 * in. */
+	/* A look that hangs has not all kinds: the others are found again, but for one process. */
 	if (look == LOOK_KIND)
 		w->kinds_wanted = nr;
 	return nr;

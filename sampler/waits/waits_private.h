@@ -18,9 +18,6 @@ struct waits_tables;
 /* Looks at a task that slept before the start: its process may not be read yet. */
 #define LOOKS_MAX 60
 
-/* Processes that are not read. */
-#define BARRED_MAX 64
-
 /* The two classes of waits, with separate sums. */
 enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
 
@@ -82,9 +79,7 @@ struct waits {
 	uint32_t next_read; /* index of the task to read next */
 	uint32_t next_look; /* the same, of sleepers */
 	uint32_t next_check;
-	bool kinds_wanted;	  /* by some task */
-	pid_t barred[BARRED_MAX]; /* of waits_bar(): a ring */
-	uint32_t nr_barred;	  /* ever */
+	bool kinds_wanted; /* by some task */
 	struct profile_waits account;
 	/* Scratch: the places of a stack, for another kind. */
 	uint32_t places[STACKS_PLACES_MAX];

@@ -47,25 +47,24 @@ static struct waits_sleeper task_of(pid_t pid)
 }
 
 /* Wait until @nr jobs have hung in all, then look a second later. */
-static enum sleep_reader_state look_after_hang(struct sleep_reader *r, int nr, pid_t *pid)
+static enum sleep_reader_state look_after_hang(struct sleep_reader *r, int nr)
 {
 	for (uint64_t end = time_now_ns() + PATIENCE_S * SECOND;
 	     atomic_load(&nr_blocked) < nr && time_now_ns() < end;)
 		usleep(1000);
 	assert_int_equal(atomic_load(&nr_blocked), nr);
-	return sleep_reader_look(r, time_now_ns() + SECOND, pid);
+	return sleep_reader_look(r, time_now_ns() + SECOND);
 }
 
 static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr, bool stacks)
 {
 	const struct sleep_copy *copies;
 	uint32_t nr_copies;
-	pid_t pid;
 
 	for (uint64_t end = time_now_ns() + PATIENCE_S * SECOND;
-	     sleep_reader_look(r, time_now_ns(), &pid) == SLEEP_READER_BUSY && time_now_ns() < end;)
+	     sleep_reader_look(r, time_now_ns()) == SLEEP_READER_BUSY && time_now_ns() < end;)
 		usleep(1000);
-	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_DONE);
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_DONE);
 	copies = sleep_reader_copies(r, &nr_copies);
 	assert_int_equal(nr_copies, nr);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -76,7 +75,7 @@ static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr, bool
 			assert_int_equal(copies[i].copy->tid, first + (pid_t)i + 1);
 	}
 	sleep_reader_drop(r);
-	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_IDLE);
 }
 
 TEST(test_hang)
@@ -84,18 +83,25 @@ TEST(test_hang)
 	const struct waits_sleeper tasks[] = { task_of(10), task_of(HANGS), task_of(11) };
 	struct sleep_reader *r = sleep_reader_new(fake);
 	const int nr_max = HELPERS_MAX / 2;
-	pid_t pid = 0;
+	const struct sleep_copy *copies;
+	uint32_t nr;
 
 	assert_non_null(r);
-	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_IDLE);
 	assert_false(sleep_reader_start(r, tasks, 0, true));
 	atomic_store(&nr_blocked, 0);
 	pthread_mutex_lock(&blocked);
 	assert_true(sleep_reader_start(r, tasks, 3, true));
-	assert_int_equal(look_after_hang(r, 1, &pid), SLEEP_READER_HUNG);
-	assert_int_equal(pid, HANGS);
+	assert_int_equal(look_after_hang(r, 1), SLEEP_READER_HUNG);
+	assert_int_equal(sleep_reader_hung(r).nr, 1);
+	assert_int_equal(sleep_reader_hung(r).pids[0], HANGS);
+	/* Tasks that were read before it count. */
+	copies = sleep_reader_copies(r, &nr);
+	assert_int_equal(nr, 1);
+	assert_int_equal(copies[0].kind, WAIT_PIPE);
+	sleep_reader_drop(r);
 	/* The others are read on another helper. */
-	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_IDLE);
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_IDLE);
 	assert_true(sleep_reader_start(r, (struct waits_sleeper[]){ task_of(10), task_of(11) }, 2,
 				       true));
 	expect_copies(r, 10, 2, true);
@@ -105,11 +111,12 @@ TEST(test_hang)
 
 		assert_false(sleep_reader_stopped(r));
 		assert_true(sleep_reader_start(r, &task, 1, i % 2));
-		assert_int_equal(look_after_hang(r, i + 1, &pid), SLEEP_READER_HUNG);
-		assert_int_equal(pid, HANGS + i);
+		assert_int_equal(look_after_hang(r, i + 1), SLEEP_READER_HUNG);
+		assert_int_equal(sleep_reader_hung(r).pids[i], HANGS + i);
+		sleep_reader_drop(r);
 	}
 	assert_true(sleep_reader_stopped(r));
-	assert_int_equal(sleep_reader_look(r, time_now_ns(), &pid), SLEEP_READER_STOPPED);
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_STOPPED);
 	assert_false(sleep_reader_start(r, tasks, 1, true));
 	pthread_mutex_unlock(&blocked);
 	sleep_reader_free(r);

@@ -133,6 +133,8 @@ TEST(test_exact)
 	close_world(&w);
 }
 
+static const struct waits_barred none_barred = { NULL, 0 };
+
 /* Use a look at @tid that saw @kind; WAIT_NO: it did not sleep. */
 static void slept(struct world *w, pid_t tid, enum waits_look look, enum wait_kind kind,
 		  uint64_t time_ns)
@@ -276,10 +278,11 @@ TEST(test_estimated_kind)
 		assert_true(sum(&w, SLOT, WAIT_OTHER, 0) >= 400000);
 		/* The kind of one of them is known, from the second tick on. */
 		assert_true(waits_wants_kinds(w.waits));
-		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, list, 4), 2 - tick);
+		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &none_barred, list, 4),
+				 2 - tick);
 		slept(&w, 3, LOOK_KIND, WAIT_PIPE, 0);
 		slept(&w, 5, LOOK_KIND, WAIT_NO, 0);
-		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, list, 4), 0);
+		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &none_barred, list, 4), 0);
 		assert_false(waits_wants_kinds(w.waits));
 	}
 	close_world(&w);
@@ -458,7 +461,7 @@ TEST(test_look)
 	switch_queue_done(waits_queue(w.waits, 0), 1200);
 	waits_take(w.waits, &w.t, 1200);
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &one, 1), 1);
+		assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &none_barred, &one, 1), 1);
 		assert_int_equal(one.tid, 3);
 		slept(&w, one.tid, one.look, i < 3 ? WAIT_LOCK : WAIT_PIPE, 1200);
 	}
@@ -472,7 +475,7 @@ TEST(test_look)
 	put(&w, 0, 3, STEP_IN, 1600, STACK_NONE, 0);
 	switch_queue_done(waits_queue(w.waits, 0), 1650);
 	waits_take(w.waits, &w.t, 1650);
-	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &one, 1), 0);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &none_barred, &one, 1), 0);
 	end_tick(&w, 1700);
 	assert_int_equal(sum(&w, SLOT, 0, 0), 0);
 	close_world(&w);
@@ -481,6 +484,7 @@ TEST(test_look)
 /* More tasks than one look has: the next look goes on with the others, and again if it hung. */
 TEST(test_look_at_all)
 {
+	const struct waits_barred barred = { (pid_t[]){ 5 }, 1 };
 	struct waits_sleeper one;
 	struct world w;
 
@@ -488,14 +492,13 @@ TEST(test_look_at_all)
 	waits_found(w.waits, 3, 3, STEP_ASLEEP, 1000);
 	waits_found(w.waits, 4, 4, STEP_ASLEEP, 1000);
 	waits_found(w.waits, 5, 5, STEP_ASLEEP, 1000);
-	waits_bar(w.waits, 5);
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &one, 1), 1);
+		assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &barred, &one, 1), 1);
 		assert_int_equal(one.tid, 3 + i % 2);
 		if (i >= 2)
 			slept(&w, one.tid, LOOK_KIND, WAIT_PIPE, 1100);
 	}
-	assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &one, 1), 0);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_KIND, &barred, &one, 1), 0);
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_PIPE, 0), 2 * 500);
 	assert_int_equal(sum(&w, SLOT, WAIT_OTHER, 0), 500);
@@ -661,8 +664,8 @@ TEST(test_sleepers)
 		find_asleep(&w, pid, WAIT_POLL, 1000);
 	waits_found(w.waits, 6, 6, STEP_FOUND, 1000);
 	/* Each in its turn. */
-	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 2), 2);
-	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list + 2, 2), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, list, 2), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, list + 2, 2), 2);
 	assert_int_equal(list[0].tid + list[1].tid + list[2].tid, 3 + 4 + 5);
 	assert_int_equal(list[0].look, LOOK_BEFORE);
 	/* Of one task the kernel has a stack after all; one wakes up. */
@@ -677,12 +680,12 @@ TEST(test_sleepers)
 	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 8), 500);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 0), 500 + 100);
 	/* All are done. */
-	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 0);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, list, 4), 0);
 	/* Without samples of switches: a look at each task that sleeps now. */
 	put(&w, 0, 5, STEP_OUT, 1600, STACK_NONE, 0);
 	switch_queue_done(waits_queue(w.waits, 0), 1650);
 	waits_take(w.waits, &w.t, 1650);
-	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, list, 4), 1);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &none_barred, list, 4), 1);
 	assert_int_equal(list[0].tid, 5);
 	assert_int_equal(list[0].look, LOOK_NOW);
 	waits_slept(w.waits, &list[0], stack, 1650);
@@ -694,21 +697,16 @@ TEST(test_sleepers)
 /* Tasks of a process that hangs its reader are left out; others keep their turns. */
 TEST(test_barred)
 {
+	const struct waits_barred barred = { (pid_t[]){ 100, 4 }, 2 };
 	struct waits_sleeper list[4];
 	struct world w;
 
 	open_world(&w, 1);
 	for (pid_t pid = 3; pid < 6; pid++)
 		find_asleep(&w, pid, WAIT_POLL, 1000);
-	waits_bar(w.waits, 4);
-	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 2);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &barred, list, 4), 2);
 	assert_int_equal(list[0].tid + list[1].tid, 3 + 5);
-	/* Of many such processes the last ones are known. */
-	for (pid_t pid = 100; pid < 163; pid++)
-		waits_bar(w.waits, pid);
-	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 2);
-	waits_bar(w.waits, 163);
-	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, list, 4), 3);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, list, 4), 3);
 	close_world(&w);
 }
 
