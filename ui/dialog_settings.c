@@ -26,30 +26,35 @@ static int by_weight(const void *pa, const void *pb)
 {
 	const struct user_sum *a = pa, *b = pb;
 
-	return (a->weight < b->weight) - (a->weight > b->weight);
+	return a->weight != b->weight ? COMPARE(b->weight, a->weight) : COMPARE(a->uid, b->uid);
+}
+
+static int by_uid(const void *pa, const void *pb)
+{
+	const struct user_sum *a = pa, *b = pb;
+
+	return COMPARE(a->uid, b->uid);
 }
 
 /* Sum the samples of each user. Return their number. */
 static uint32_t sum_users(const struct profile *p, const struct fold_task *tasks,
 			  struct user_sum *sums)
 {
-	uint32_t nr = 0;
+	uint32_t nr = 0, users = 0;
 
-	for (uint32_t i = 0; i < p->nr_tasks; i++) {
-		uint32_t at = 0;
-		uid_t uid;
-
-		if (!(tasks[i].count > 0) || p->tasks[i].process >= p->nr_processes)
-			continue;
-		uid = p->processes[p->tasks[i].process].uid;
-		while (at < nr && sums[at].uid != uid)
-			at++;
-		if (at == nr)
-			sums[nr++] = (struct user_sum){ .uid = uid };
-		sums[at].weight += tasks[i].weight;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (tasks[i].count > 0 && p->tasks[i].process < p->nr_processes)
+			sums[nr++] = (struct user_sum){ p->processes[p->tasks[i].process].uid,
+							tasks[i].weight };
+	qsort(sums, nr, sizeof(*sums), by_uid);
+	for (uint32_t i = 0; i < nr; i++) {
+		if (users && sums[users - 1].uid == sums[i].uid)
+			sums[users - 1].weight += sums[i].weight;
+		else
+			sums[users++] = sums[i];
 	}
-	qsort(sums, nr, sizeof(*sums), by_weight);
-	return nr;
+	qsort(sums, users, sizeof(*sums), by_weight);
+	return users;
 }
 
 static void fill_users(struct ui_state *st)

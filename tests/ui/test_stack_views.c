@@ -845,6 +845,24 @@ static uint8_t role_at(struct bench *b, const char *text)
 	return 0;
 }
 
+/* Dropped samples are a warning, but for the last ones before a change of events. */
+TEST(test_dropped_role)
+{
+	for (uint64_t gone = 0; gone <= 4; gone += 4) {
+		struct profile *p = folded_profile("api;main;steady 1000\n");
+		struct bench b;
+
+		p->account =
+			(struct profile_account){ .taken = 1000, .complete = 996, .dropped = 4 };
+		p->dropped_by[DROP_EVENT_GONE] = gone;
+		p->dropped_by[DROP_CELLS_FULL] = 4 - gone;
+		bench_init(&b, 120, 24, true);
+		model_take(&b.st, p);
+		assert_int_equal(role_at(&b, "<1%"), gone ? ROLE_VALUE : ROLE_WARN);
+		bench_fini(&b);
+	}
+}
+
 /* Boxes of the flame graph with a larger share are red, with a smaller one blue, others grey. */
 TEST(test_baseline_colours)
 {

@@ -524,6 +524,42 @@ TEST(test_groups_of_one_hash)
 	}
 }
 
+#define CROWD 120000U
+
+/* Many processes of two names that have one id cost as much as others. */
+TEST(test_groups_of_one_id)
+{
+	static const char *const names[] = { "work2488", "work10648" };
+	struct folds_of of = { .leaders = NULL };
+	struct profile *p = with_details();
+	const struct folds_groups *g;
+	uint64_t begin_ns;
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	b.st.grouping = GROUPING_NAME;
+	p->processes = reallocarray(p->processes, 2 * CROWD, sizeof(*p->processes));
+	p->nr_processes = 2 * CROWD;
+	for (uint32_t i = 0; i < 2 * CROWD; i++) {
+		const char *name = names[i / CROWD];
+		uint32_t size = (uint32_t)strlen(name);
+
+		p->processes[i] = (struct profile_process){ .comm = { name, size, size } };
+	}
+	begin_ns = time_thread_ns();
+	g = folds_groups(&b.st, p, &of);
+	assert_true(time_thread_ns() - begin_ns < 1000000000);
+	assert_int_equal(MAX(g->ids[0], g->ids[CROWD]) - MIN(g->ids[0], g->ids[CROWD]), 1);
+	for (uint32_t i = 0; i < 2 * CROWD; i++) {
+		assert_int_equal(g->leaders[i], i / CROWD * CROWD);
+		assert_int_equal(g->sizes[i], CROWD);
+	}
+	folds_forget_groups(&of.groups);
+	p->nr_processes = 0;
+	bench_fini(&b);
+}
+
 /* A group of which the name is longer than the title shows it can be opened. */
 TEST(test_long_group)
 {

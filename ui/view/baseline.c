@@ -168,13 +168,22 @@ static int by_share(const void *pa, const void *pb)
 	return a->share != b->share ? (a->share < b->share) - (a->share > b->share) : by_name(a, b);
 }
 
+/* Shares of one name are added up in one order: the sums are then the same after each start. */
+static int by_name_and_share(const void *pa, const void *pb)
+{
+	const struct gone_row *a = pa, *b = pb;
+	int order = by_name(a, b);
+
+	return order ? order : COMPARE(a->share, b->share);
+}
+
 static void merge_gone(struct gone *gone)
 {
 	uint32_t nr = 0;
 
 	if (!gone->nr)
 		return;
-	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_name);
+	qsort(gone->rows, gone->nr, sizeof(*gone->rows), by_name_and_share);
 	for (uint32_t i = 1; i < gone->nr; i++) {
 		if (!by_name(&gone->rows[i], &gone->rows[nr])) {
 			gone->rows[nr].share += gone->rows[i].share;

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/keyhash.h"
+#include "symbols/base/search.h"
 
+/* Append a name to a hash; names that are compared are many, and as long as others chose. */
 static uint64_t add_name(uint64_t h, struct safe_text text)
 {
-	for (uint32_t i = 0; text.str && i < text.size; i++)
-		h = hash_u64(h + (unsigned char)text.str[i]);
-	return h;
+	return hash_u64(h + keyhash_name(text.str, text.str ? text.size : 0));
 }
 
 uint64_t baseline_match_text(struct safe_text text)
@@ -99,39 +100,83 @@ static uint64_t node_name(const struct profile *p, const struct fold_tree_node *
 	return node->process != FOLD_NONE ? add_name(3, p->processes[node->process].comm) : 4;
 }
 
-/* Find the first child of @parent of that name without a match; FOLD_NONE: none. */
-static uint32_t child_of(const struct profile *p, const struct folds_tree *t, uint32_t parent,
-			 uint64_t name, const uint32_t *matches)
-{
-	uint32_t n = t->fold.nodes[parent].child;
+/* A node without a match. */
+struct child {
+	uint64_t name;
+	uint32_t parent, order; /* order: among its siblings */
+	uint32_t node;
+	uint32_t nr_taken; /* of the first of its parent and name: matched since */
+};
 
-	while (n != FOLD_NONE &&
-	       (matches[n] != BASELINE_NONE || node_name(p, &t->fold.nodes[n]) != name))
-		n = t->fold.nodes[n].next;
-	return n;
+static int by_parent(const void *pa, const void *pb)
+{
+	const struct child *a = pa, *b = pb;
+
+	if (a->parent != b->parent)
+		return COMPARE(a->parent, b->parent);
+	return a->name != b->name ? COMPARE(a->name, b->name) : COMPARE(a->order, b->order);
+}
+
+/* List the nodes without a match, sorted; NULL: no memory. */
+static struct child *list_children(const struct profile *p, const struct fold_tree *t,
+				   const uint32_t *matches, uint32_t *nr)
+{
+	struct child *list = malloc((t->nr_nodes + 1ULL) * sizeof(*list));
+
+	*nr = 0;
+	for (uint32_t parent = 0; list && parent < t->nr_nodes; parent++)
+		for (uint32_t n = t->nodes[parent].child; n != FOLD_NONE; n = t->nodes[n].next) {
+			if (matches[n] != BASELINE_NONE)
+				continue;
+			list[*nr] = (struct child){ node_name(p, &t->nodes[n]), parent, *nr, n, 0 };
+			++*nr;
+		}
+	if (list)
+		qsort(list, *nr, sizeof(*list), by_parent);
+	return list;
+}
+
+/* Take the next child of @parent of that name out of @list; FOLD_NONE: none is left. */
+static uint32_t take_child(struct child *list, uint32_t nr, uint32_t parent, uint64_t name)
+{
+	const struct child key = { .name = name, .parent = parent };
+	size_t first = search_split(nr, i, by_parent(&list[i], &key) < 0), at;
+
+	if (first == nr)
+		return FOLD_NONE;
+	at = first + list[first].nr_taken;
+	if (at >= nr || list[at].parent != parent || list[at].name != name)
+		return FOLD_NONE;
+	list[first].nr_taken++;
+	return list[at].node;
 }
 
 void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
 			  const struct profile *now_profile, const struct folds_tree *now, bool ids,
 			  uint32_t *to_now, uint32_t *to_old)
 {
+	struct child *list;
+	uint32_t nr;
+
 	for (uint32_t n = 0; n < old->fold.nr_nodes; n++) {
 		to_now[n] = ids ? folds_node(now, old->ids[n]) : n ? BASELINE_NONE : 0;
 		assert(to_now[n] == BASELINE_NONE || to_now[n] < now->fold.nr_nodes);
 	}
 	for (uint32_t n = 0; n < now->fold.nr_nodes; n++)
 		to_old[n] = ids ? folds_node(old, now->ids[n]) : n ? BASELINE_NONE : 0;
+	list = list_children(old_profile, &old->fold, to_now, &nr);
 	/* Parents are before their children. */
-	for (uint32_t n = 1; n < now->fold.nr_nodes; n++) {
+	for (uint32_t n = 1; list && n < now->fold.nr_nodes; n++) {
 		const struct fold_tree_node *node = &now->fold.nodes[n];
 		uint32_t parent = to_old[node->parent], match;
 
 		if (to_old[n] != BASELINE_NONE || parent == BASELINE_NONE)
 			continue;
-		match = child_of(old_profile, old, parent, node_name(now_profile, node), to_now);
+		match = take_child(list, nr, parent, node_name(now_profile, node));
 		if (match == FOLD_NONE)
 			continue;
 		to_old[n] = match;
 		to_now[match] = n;
 	}
+	free(list);
 }

@@ -31,7 +31,8 @@ uint64_t baseline_match_name(const struct profile *p, uint32_t function);
 
 /*
  * Match the nodes of two trees: nodes match if their parents match. Set by node the node of the
- * other tree in @to_now and @to_old; BASELINE_NONE: none. @ids: as above.
+ * other tree in @to_now and @to_old; BASELINE_NONE: none. @ids: as above. Without memory nodes are
+ * matched by id alone.
  */
 void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
 			  const struct profile *now_profile, const struct folds_tree *now, bool ids,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
 #include "ui/view/folds.h"
 
 /* Return the last two parts of a path. */
@@ -131,10 +132,8 @@ struct safe_text folds_group_name(enum grouping by, const struct profile_process
  * as rows of equal weight are in this order. Names are compared where it is the same. Bit 63 is
  * free.
  */
-static uint64_t group_id(enum grouping by, const struct profile_process *process)
+static uint64_t group_id(enum grouping by, struct safe_text name)
 {
-	char buf[TEXT_MAX];
-	struct safe_text name = folds_group_name(by, process, buf);
 	uint64_t h = (uint64_t)by + 1, order = 0;
 
 	for (size_t i = 0; i < name.size; i++)
@@ -162,57 +161,79 @@ static bool same_name(enum grouping by, const struct profile_process *a,
 	return name_a.size == name_b.size && !memcmp(name_a.str, name_b.str, name_a.size);
 }
 
-/*
- * Find the leader of the last of @nr members with one id: the first with its name. Names with one
- * id are different ones by chance only; then the id of the later one is the next number.
- */
-static uint32_t find_leader(struct folds_groups *g, const struct profile *p,
-			    const struct folds_member *members, uint32_t nr)
+/* A process, by the id and another hash of its name. */
+struct named {
+	uint64_t id, hash;
+	uint32_t process;
+};
+
+static int by_name(const void *pa, const void *pb)
 {
-	uint32_t task = members[nr - 1].task, nr_names = 0;
+	const struct named *a = pa, *b = pb;
 
+	if (a->id != b->id)
+		return COMPARE(a->id, b->id);
+	return a->hash != b->hash ? COMPARE(a->hash, b->hash) : COMPARE(a->process, b->process);
+}
+
+static struct named named_of(enum grouping by, const struct profile *p, uint32_t process)
+{
+	char buf[TEXT_MAX];
+	struct safe_text name = folds_group_name(by, &p->processes[process], buf);
+
+	return (struct named){ group_id(by, name), keyhash_name(name.str, name.size), process };
+}
+
+/*
+ * Set leader and id of the last of @nr processes with one hash: the first of its name, or itself.
+ * Names with one id are different ones by choice or chance; the id of a later one is the next
+ * number. @nr_names: of this id.
+ */
+static void join(struct folds_groups *g, const struct profile *p, const struct named *list,
+		 uint32_t nr, uint32_t *nr_names)
+{
+	uint32_t process = list[nr - 1].process;
+
+	g->leaders[process] = process;
+	/* By chance a hash may be of more than one name. */
 	for (uint32_t i = 0; i + 1 < nr; i++) {
-		uint32_t leader = members[i].task;
+		uint32_t leader = g->leaders[list[i].process];
 
-		if (g->leaders[leader] != leader)
+		if (!same_name(g->by, &p->processes[leader], &p->processes[process]))
 			continue;
-		nr_names++;
-		if (!same_name(g->by, &p->processes[leader], &p->processes[task]))
-			continue;
-		g->ids[task] = g->ids[leader];
-		return leader;
+		g->leaders[process] = leader;
+		g->ids[process] = g->ids[leader];
+		return;
 	}
-	g->ids[task] += nr_names;
-	return task;
+	g->ids[process] = list[nr - 1].id + (*nr_names)++;
 }
 
 /* Find the first process of each group, and count the processes. Return false without memory. */
 static bool make(struct folds_groups *g, const struct profile *p)
 {
-	struct folds_member *members = calloc(p->nr_processes + 1ULL, sizeof(*members));
+	struct named *list = calloc(p->nr_processes + 1ULL, sizeof(*list));
 
 	g->leaders = calloc(p->nr_processes + 1ULL, sizeof(*g->leaders));
 	g->ids = calloc(p->nr_processes + 1ULL, sizeof(*g->ids));
 	g->sizes = calloc(p->nr_processes + 1ULL, sizeof(*g->sizes));
-	if (!members || !g->leaders || !g->ids || !g->sizes) {
-		free(members);
+	if (!list || !g->leaders || !g->ids || !g->sizes) {
+		free(list);
 		return false;
 	}
-	for (uint32_t i = 0; i < p->nr_processes; i++) {
-		g->ids[i] = group_id(g->by, &p->processes[i]);
-		members[i] = (struct folds_member){ g->ids[i], i };
-	}
-	qsort(members, p->nr_processes, sizeof(*members), folds_by_group);
-	for (uint32_t i = 0, first = 0, leader; i < p->nr_processes; i++) {
-		if (members[i].group != members[first].group)
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		list[i] = named_of(g->by, p, i);
+	qsort(list, p->nr_processes, sizeof(*list), by_name);
+	for (uint32_t i = 0, first = 0, nr_names = 0; i < p->nr_processes; i++) {
+		if (list[i].id != list[first].id)
+			nr_names = 0;
+		if (list[i].id != list[first].id || list[i].hash != list[first].hash)
 			first = i;
-		leader = find_leader(g, p, members + first, i + 1 - first);
-		g->leaders[members[i].task] = leader;
-		g->sizes[leader] += 1 + p->processes[members[i].task].nr_more;
+		join(g, p, list + first, i + 1 - first, &nr_names);
+		g->sizes[g->leaders[list[i].process]] += 1 + p->processes[list[i].process].nr_more;
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		g->sizes[i] = g->sizes[g->leaders[i]];
-	free(members);
+	free(list);
 	return true;
 }
 

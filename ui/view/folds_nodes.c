@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/keyhash.h"
 #include "ui/view/folds.h"
 
-/* Nodes by id; open addressing. */
+/* Nodes by id; open addressing. The author of a recording chooses the ids, so places are secret. */
 struct folds_index {
 	uint32_t *slots;
 	uint32_t mask;
@@ -55,7 +56,7 @@ static bool make_index(struct folds_index *index, const struct folds_tree *t)
 	index->mask = capacity - 1;
 	assert(!(capacity & index->mask) && t->fold.nr_nodes < capacity);
 	for (uint32_t n = 0; n < t->fold.nr_nodes; n++) {
-		uint32_t at = t->ids[n] & index->mask;
+		uint32_t at = (uint32_t)keyhash_number(t->ids[n]) & index->mask;
 
 		while (index->slots[at] != FOLD_NONE)
 			at = (at + 1) & index->mask;
@@ -88,7 +89,7 @@ void folds_forget_numbers(struct folds_tree *t)
 uint32_t folds_node(const struct folds_tree *t, uint32_t id)
 {
 	const struct folds_index *index = t->index;
-	uint32_t at = id & index->mask;
+	uint32_t at = (uint32_t)keyhash_number(id) & index->mask;
 
 	while (index->slots[at] != FOLD_NONE && t->ids[index->slots[at]] != id)
 		at = (at + 1) & index->mask;

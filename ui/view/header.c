@@ -425,11 +425,14 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	const struct {
 		struct safe_text name;
 		uint64_t n;
-		double loud; /* a warning from this share on */
+		double loud;	/* a warning from this share on */
+		uint64_t quiet; /* of these no warning: the last ones before a change of events */
 	} parts[] = {
-		{ TEXT("dropped"), a->dropped, 0 },    { TEXT("broken"), a->broken, 0.05 },
-		{ TEXT("guessed"), a->guessed, 0.25 }, { TEXT("truncated"), a->truncated, 0.02 },
-		{ TEXT("pending"), a->pending, 0.5 },
+		{ TEXT("dropped"), a->dropped, 0, source(st)->dropped_by[DROP_EVENT_GONE] },
+		{ TEXT("broken"), a->broken, 0.05, 0 },
+		{ TEXT("guessed"), a->guessed, 0.25, 0 },
+		{ TEXT("truncated"), a->truncated, 0.02, 0 },
+		{ TEXT("pending"), a->pending, 0.5, 0 },
 	};
 	double taken = (double)a->taken;
 	struct safe_text label = view_scope(st) == VIEW_ALL ? TEXT("Stacks") : TEXT("All stacks");
@@ -445,14 +448,16 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
+		bool loud = (double)(parts[i].n - MIN(parts[i].quiet, parts[i].n)) / taken >
+			    parts[i].loud;
 
 		/* On narrow screens the smallest are left to the CPU view. */
-		if (!parts[i].n || (narrow && share < 0.005 && share <= parts[i].loud))
+		if (!parts[i].n || (narrow && share < 0.005 && !loud))
 			continue;
 		/* Not "0%" if there is any. */
 		pen_value(pen, 1, parts[i].name,
 			  share < 0.005 ? TEXT("<1%") : format_share(buf, share),
-			  share > parts[i].loud ? ROLE_WARN : ROLE_VALUE);
+			  loud ? ROLE_WARN : ROLE_VALUE);
 	}
 }
 

@@ -121,33 +121,51 @@ static size_t longer_tail(struct safe_text path, size_t size)
 	return slash ? path.size - (size_t)(slash + 1 - path.str) : path.size;
 }
 
-/* Return whether another file of that name has a path with that end. */
-static bool is_shared(const struct profile *p, const struct profile_module *m, size_t size)
+static bool is_same(struct safe_text a, struct safe_text b)
 {
-	const char *tail = m->path.str + m->path.size - size;
+	return a.size == b.size && !memcmp(a.str, b.str, a.size);
+}
+
+/* Return how many of the last bytes of @path no other path of @other's end has. */
+static size_t distinct_size(struct safe_text path, struct safe_text other)
+{
+	size_t most = MIN(path.size, other.size), same = 0;
+
+	while (same < most && path.str[path.size - same - 1] == other.str[other.size - same - 1])
+		same++;
+	/* A whole path is not one with another folder before it. */
+	return same < other.size ? same + 1 : same;
+}
+
+/* Return how long an end of the path has to be, so that no other file of that name has it; 0: any.
+ */
+static size_t least_tail(const struct profile *p, const struct profile_module *m)
+{
+	size_t least = 0;
 
 	for (uint32_t i = 0; i < p->nr_modules; i++) {
 		const struct profile_module *other = &p->modules[i];
 
-		if (other != m && other->path.size > size &&
-		    !strcmp(other->name.str, m->name.str) &&
-		    strcmp(other->path.str, m->path.str) != 0 &&
-		    !strcmp(other->path.str + other->path.size - size, tail))
-			return true;
+		if (other == m || other->path.size <= m->name.size ||
+		    !is_same(other->name, m->name) || is_same(other->path, m->path))
+			continue;
+		least = MAX(least, distinct_size(m->path, other->path));
 	}
-	return false;
+	return least;
 }
 
 /* Return the name; of files of one name the shortest end of the path that only one has. */
 static struct safe_text distinct_name(const struct ui_state *st, const struct profile_module *m,
 				      char buf[static TEXT_MAX])
 {
-	size_t size = m->name.size;
+	size_t size = m->name.size, least;
 
-	if (!m->path.size || m->path.str[0] != '/' || size >= m->path.size ||
-	    !is_shared(st->shown, m, size))
+	if (!m->path.size || m->path.str[0] != '/' || size >= m->path.size)
 		return m->name;
-	while (size < m->path.size && is_shared(st->shown, m, size))
+	least = least_tail(st->shown, m);
+	if (least <= size)
+		return m->name;
+	while (size < m->path.size && size < least)
 		size = longer_tail(m->path, size);
 	return text_sanitise(buf, TEXT_MAX, m->path.str + m->path.size - size, size);
 }
