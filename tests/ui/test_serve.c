@@ -143,7 +143,7 @@ TEST(test_metrics)
 	for (int open = 0; open < 2; open++) {
 		struct out o = { .failed = false };
 
-		metrics_write(&o, &p, open, 5, NULL);
+		metrics_write(&o, &p, open, 5, 0, NULL);
 		out_bytes(&o, "", 1);
 		assert_has(&o, "proftop_samples_total{outcome=\"complete\"} 123456789012");
 		assert_has(&o, "proftop_lost_samples_total{cpu=\"0\"} 7");

@@ -116,7 +116,8 @@ static void put_gauge(const struct writing *w, const char *name, double value, c
 	put_value(w, value);
 }
 
-static void put_self(const struct writing *w, const struct profile *p, uint64_t requests)
+static void put_self(const struct writing *w, const struct profile *p, uint64_t requests,
+		     uint64_t sending)
 {
 	/* Without large blocks, of which only some pages may be in use. */
 	const struct mallinfo2 heap = mallinfo2();
@@ -129,6 +130,7 @@ static void put_self(const struct writing *w, const struct profile *p, uint64_t 
 	begin(w, "http_requests", true, "Requests answered.");
 	out_text(w->o, "proftop_http_requests_total");
 	put_value(w, (double)requests);
+	put_gauge(w, "http_sending_bytes", (double)sending, "Answers that are being sent.");
 	put_gauge(w, "self_resident_bytes", (double)p->self.rss_kb * 1024, "Memory of proftop.");
 	put_gauge(w, "heap_used_bytes", (double)heap.uordblks,
 		  "Memory that proftop has allocated, without large tables.");
@@ -176,14 +178,14 @@ static void put_pushed(const struct writing *w, const struct pushed *p)
 }
 
 void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
-		   const struct pushed *pushed)
+		   uint64_t sending, const struct pushed *pushed)
 {
 	const struct writing w = { o, open };
 
 	put_samples(&w, &p->account_total);
 	put_cpus(&w, p);
 	put_events(&w, p);
-	put_self(&w, p, requests);
+	put_self(&w, p, requests, sending);
 	if (pushed)
 		put_pushed(&w, pushed);
 	if (open)

@@ -11,9 +11,10 @@
 
 /*
  * @open: in the format of OpenMetrics 1.0; else Prometheus 0.0.4. @requests: answered so far.
+ * @sending: bytes of answers.
  * @pushed: figures of --push; NULL: no push.
  */
 void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
-		   const struct pushed *pushed);
+		   uint64_t sending, const struct pushed *pushed);
 
 #endif

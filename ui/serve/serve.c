@@ -57,6 +57,10 @@ void serve_free(struct serve *sv)
 #define CONNECTIONS_MAX 64u
 #define TIMEOUT_S	10u
 #define MEMORY_MAX	((size_t)32 << 10) /* of a connection: its headers */
+/* Bytes of answers that are being sent: a client may read as slowly as it likes. */
+#define SENDING_MAX	((size_t)64 << 20)
+/* Smaller answers are always sent: 64 of them take no more. */
+#define SENDING_SMALL	((size_t)256 << 10)
 
 struct functions {
 	__typeof__(MHD_start_daemon) *start_daemon;
@@ -93,6 +97,9 @@ struct serve {
 	/* The page of a profile, for all that request it. */
 	struct MHD_Response *page;
 	uint64_t page_seq;
+	size_t page_size;
+
+	size_t sending; /* the library's thread: of all visits */
 };
 
 /* One request. */
@@ -101,6 +108,7 @@ struct visit {
 	struct request request;
 	bool waited;
 	struct profile *profile; /* collected; NULL: the session has ended */
+	size_t sending;		 /* bytes of the answer */
 };
 
 static bool find_functions(struct functions *mhd)
@@ -222,14 +230,37 @@ static enum MHD_Result answer_text(struct serve *sv, struct MHD_Connection *c, u
 	return answer(sv, c, status, r);
 }
 
+/* Count an answer of @size bytes; false: too much is being sent. */
+static bool may_send(struct serve *sv, struct visit *v, size_t size)
+{
+	if (sv->sending && size > SENDING_SMALL &&
+	    size > SENDING_MAX - MIN(sv->sending, SENDING_MAX))
+		return false;
+	v->sending = size;
+	sv->sending += size;
+	return true;
+}
+
+static enum MHD_Result answer_busy(struct serve *sv, struct visit *v)
+{
+	return answer_text(sv, v->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			   "other clients are slow to read their answers: try again\n");
+}
+
 /* Answer with the bytes of @o, which is taken over. */
-static enum MHD_Result answer_bytes(struct serve *sv, struct MHD_Connection *c, struct out *o,
+static enum MHD_Result answer_bytes(struct serve *sv, struct visit *v, struct out *o,
 				    const char *type, const char *disposition)
 {
-	struct MHD_Response *r = o->failed ? NULL
-					   : response_of(sv, o->data ? o->data : "", o->size,
-							 MHD_RESPMEM_MUST_COPY, type);
+	struct MHD_Connection *c = v->connection;
+	struct MHD_Response *r;
 
+	if (!o->failed && !may_send(sv, v, o->size)) {
+		out_fini(o);
+		return answer_busy(sv, v);
+	}
+	r = o->failed
+		    ? NULL
+		    : response_of(sv, o->data ? o->data : "", o->size, MHD_RESPMEM_MUST_COPY, type);
 	out_fini(o);
 	if (r && disposition)
 		sv->mhd.add_header(r, "Content-Disposition", disposition);
@@ -247,8 +278,9 @@ static struct profile *latest(struct serve *sv)
 	return p;
 }
 
-static enum MHD_Result answer_metrics(struct serve *sv, struct MHD_Connection *c)
+static enum MHD_Result answer_metrics(struct serve *sv, struct visit *v)
 {
+	struct MHD_Connection *c = v->connection;
 	const char *accept = sv->mhd.lookup_value(c, MHD_HEADER_KIND, "Accept");
 	bool open = accept && strstr(accept, "application/openmetrics-text");
 	struct profile *p = latest(sv);
@@ -263,9 +295,9 @@ static enum MHD_Result answer_metrics(struct serve *sv, struct MHD_Connection *c
 	pushes = sv->pushes;
 	pthread_mutex_unlock(&sv->lock);
 	metrics_write(&o, p, open, atomic_load_explicit(&sv->nr_requests, memory_order_relaxed),
-		      pushes ? &pushed : NULL);
+		      sv->sending, pushes ? &pushed : NULL);
 	profile_free(p);
-	return answer_bytes(sv, c, &o,
+	return answer_bytes(sv, v, &o,
 			    open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
 				 : "text/plain; version=0.0.4; charset=utf-8",
 			    NULL);
@@ -284,27 +316,35 @@ static bool scope_of(const struct serve *sv, const struct profile *p, const stru
 	return !r->pid || scope->filter.process != UINT32_MAX;
 }
 
-static enum MHD_Result answer_profile(struct serve *sv, struct MHD_Connection *c,
-				      const struct profile *p, const struct request *r)
+static enum MHD_Result answer_profile(struct serve *sv, struct visit *v, const struct profile *p)
 {
+	struct MHD_Connection *c = v->connection;
 	struct snapshot_scope scope;
 	struct out o = { .failed = false };
 	struct err e;
 
-	if (!scope_of(sv, p, r, &scope))
+	if (!scope_of(sv, p, &v->request, &scope))
 		return answer_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
 	if (export_write(&o, p, &scope, EXPORT_PPROF, &e)) {
 		out_fini(&o);
 		return answer_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
 	}
-	return answer_bytes(sv, c, &o, "application/octet-stream",
+	return answer_bytes(sv, v, &o, "application/octet-stream",
 			    "attachment; filename=\"profile\"");
 }
 
-/* Answer with the page of the newest profile; it is made once for each profile. */
-static enum MHD_Result answer_flame(struct serve *sv, struct MHD_Connection *c,
-				    const struct request *r)
+/* A client that is slow keeps the page of an old profile. */
+static enum MHD_Result answer_page(struct serve *sv, struct visit *v)
 {
+	return may_send(sv, v, sv->page_size) ? queue(sv, v->connection, MHD_HTTP_OK, sv->page)
+					      : answer_busy(sv, v);
+}
+
+/* Answer with the page of the newest profile; it is made once for each profile. */
+static enum MHD_Result answer_flame(struct serve *sv, struct visit *v)
+{
+	const struct request *r = &v->request;
+	struct MHD_Connection *c = v->connection;
 	struct profile *p = latest(sv);
 	struct snapshot_scope scope;
 	struct out o = { .failed = false };
@@ -314,7 +354,7 @@ static enum MHD_Result answer_flame(struct serve *sv, struct MHD_Connection *c,
 		return answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
 	if (!r->pid && sv->page && sv->page_seq == p->seq) {
 		profile_free(p);
-		return queue(sv, c, MHD_HTTP_OK, sv->page);
+		return answer_page(sv, v);
 	}
 	if (!scope_of(sv, p, r, &scope) || export_write(&o, p, &scope, EXPORT_HTML, &e)) {
 		out_fini(&o);
@@ -323,16 +363,17 @@ static enum MHD_Result answer_flame(struct serve *sv, struct MHD_Connection *c,
 	}
 	if (r->pid) {
 		profile_free(p);
-		return answer_bytes(sv, c, &o, "text/html; charset=utf-8", NULL);
+		return answer_bytes(sv, v, &o, "text/html; charset=utf-8", NULL);
 	}
 	if (sv->page)
 		sv->mhd.destroy_response(sv->page);
 	sv->page =
 		response_of(sv, o.data, o.size, MHD_RESPMEM_MUST_COPY, "text/html; charset=utf-8");
 	sv->page_seq = p->seq;
+	sv->page_size = o.size;
 	out_fini(&o);
 	profile_free(p);
-	return queue(sv, c, MHD_HTTP_OK, sv->page);
+	return answer_page(sv, v);
 }
 
 /* Suspend the request until its profile is collected. */
@@ -378,15 +419,15 @@ static enum MHD_Result answer_kind(struct serve *sv, struct visit *v)
 	case REQUEST_HEALTH:
 		return answer_text(sv, c, MHD_HTTP_OK, "ok\n");
 	case REQUEST_METRICS:
-		return answer_metrics(sv, c);
+		return answer_metrics(sv, v);
 	case REQUEST_FLAME:
-		return answer_flame(sv, c, &v->request);
+		return answer_flame(sv, v);
 	case REQUEST_PROFILE:
 		if (sv->live)
 			return collect(sv, v);
 		/* A recording is collected already. */
 		p = latest(sv);
-		result = p ? answer_profile(sv, c, p, &v->request)
+		result = p ? answer_profile(sv, v, p)
 			   : answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
 		profile_free(p);
 		return result;
@@ -427,6 +468,19 @@ static unsigned int refusal(const struct serve *sv, const struct visit *v, const
 	return v->request.invalid ? MHD_HTTP_BAD_REQUEST : 0;
 }
 
+/* Answer a request that waited; while the answer is sent, its profile is not needed. */
+static enum MHD_Result answer_collected(struct serve *sv, struct visit *v)
+{
+	enum MHD_Result result = v->profile ? answer_profile(sv, v, v->profile)
+					    : answer_text(sv, v->connection,
+							  MHD_HTTP_SERVICE_UNAVAILABLE,
+							  "the session has ended\n");
+
+	profile_free(v->profile);
+	v->profile = NULL;
+	return result;
+}
+
 static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, const char *url,
 			      const char *method, const char *version, const char *data,
 			      size_t *data_size, void **state)
@@ -437,9 +491,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
 	const char *why;
 
 	if (v && v->waited)
-		return v->profile ? answer_profile(sv, connection, v->profile, &v->request)
-				  : answer_text(sv, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-						"the session has ended\n");
+		return answer_collected(sv, v);
 	if (v)
 		return answer_kind(sv, v);
 	*state = v = calloc(1, sizeof(*v));
@@ -464,6 +516,7 @@ static void completed(void *cls, struct MHD_Connection *connection, void **state
 	if (sv->waiting == v)
 		sv->waiting = NULL;
 	pthread_mutex_unlock(&sv->lock);
+	sv->sending -= v->sending;
 	profile_free(v->profile);
 	free(v);
 	*state = NULL;
