@@ -47,7 +47,8 @@ struct keep {
 	struct bits tasks, wrote, functions, places, interpreters;
 	uint32_t unnamed[UNNAMED_MAX]; /* stacks with a place without a name yet */
 	uint32_t nr_unnamed;
-	bool failed; /* reported */
+	uint64_t missing; /* samples */
+	bool failed;	  /* reported */
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* of the members below */
@@ -334,14 +335,10 @@ static bool is_behind(struct keep *k)
 	return behind;
 }
 
-/* Find the first slice that is not written, merged ones left out. */
+/* Find the first slice that is not written. */
 static uint32_t first_new(const struct keep *k, const struct slices *slices)
 {
-	uint32_t i = slices_find(slices, k->last_ns);
-
-	while (i < slices_nr(slices) && slices_at(slices, i)->begin_ns < k->last_ns)
-		i++;
-	return i;
+	return slices_find(slices, k->last_ns);
 }
 
 /*
@@ -391,7 +388,7 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	uint16_t set;
 	bool rotate;
 
-	/* The history keeps slices until the disk is ready again. */
+	/* The history keeps slices until the disk is ready again, see keep_until_ns(). */
 	if (!k || !nr || is_behind(k))
 		return;
 	first = first_new(k, in->slices);
@@ -403,6 +400,16 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	rotate = pack(k, in, first);
 	k->segment_bytes += k->out.size;
 	queue(k, rotate);
+}
+
+uint64_t keep_until_ns(const struct keep *k)
+{
+	return k && !k->failed ? k->last_ns : UINT64_MAX;
+}
+
+uint64_t keep_add_missing(struct keep *k, uint64_t count)
+{
+	return k->missing += count;
 }
 
 int keep_check(struct keep *k, struct err *e)

@@ -35,6 +35,13 @@ struct keep_input {
 
 /* Queue the slices that are new. */
 void keep_tick(struct keep *k, const struct keep_input *in);
+/*
+ * Return the end of the last slice that was queued, for slices_keep(); UINT64_MAX: no more are
+ * written.
+ */
+uint64_t keep_until_ns(const struct keep *k);
+/* Add samples that were not written, and return the sum. */
+uint64_t keep_add_missing(struct keep *k, uint64_t count);
 /* Return the -errno that ended it, with a sentence, once; else 0. */
 int keep_check(struct keep *k, struct err *e);
 

@@ -120,15 +120,23 @@ static void keep_slices(struct sampler *s)
 				 s->past.sets,
 				 0 };
 	struct timespec ts;
+	uint64_t missing;
 	struct err e;
+	bool ended;
 
 	if (!s->keep)
 		return;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	in.real_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - time_now_ns();
 	keep_tick(s->keep, &in);
-	if (keep_check(s->keep, &e))
+	ended = keep_check(s->keep, &e);
+	missing = slices_keep(history_slices(s->store.history), keep_until_ns(s->keep));
+	if (ended)
 		mailbox_say(&s->mailbox, "--keep has ended: %.200s", e.text);
+	else if (missing)
+		mailbox_say(&s->mailbox,
+			    "--keep: %llu samples were not written: the disk is too slow",
+			    (unsigned long long)keep_add_missing(s->keep, missing));
 }
 
 /*

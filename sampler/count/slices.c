@@ -31,6 +31,8 @@ struct slices {
 	size_t memory, max_memory;
 	size_t merge_from; /* bytes: below them another merge would free as little as the last */
 	uint64_t dropped_count, dropped_weight;
+	uint64_t kept_ns;      /* of slices_keep() */
+	uint64_t unkept_count; /* samples of later slices that were dropped */
 	bool dropped, merged;
 	const atomic_bool *stopped; /* by another thread; or NULL */
 };
@@ -193,13 +195,21 @@ int slices_new(struct slices **out, uint64_t span_ns, size_t memory)
 
 void slices_clear(struct slices *s)
 {
-	for (uint32_t i = 0; i < s->nr; i++)
-		free(s->list[s->first + i].bytes);
+	uint64_t unkept_count = s->unkept_count;
+
+	for (uint32_t i = 0; i < s->nr; i++) {
+		const struct slice *slice = &s->list[s->first + i];
+
+		unkept_count += slice->end_ns > s->kept_ns ? slice->count : 0;
+		free(slice->bytes);
+	}
 	free(s->list);
 	*s = (struct slices){
 		.span_ns = s->span_ns,
 		.max_memory = s->max_memory,
 		.stopped = s->stopped,
+		.kept_ns = s->kept_ns,
+		.unkept_count = unkept_count,
 	};
 }
 
@@ -257,6 +267,15 @@ bool slices_dropped(const struct slices *s, uint64_t *count, uint64_t *weight)
 	return s->dropped;
 }
 
+uint64_t slices_keep(struct slices *s, uint64_t until_ns)
+{
+	uint64_t count = s->unkept_count;
+
+	s->kept_ns = until_ns;
+	s->unkept_count = 0;
+	return count;
+}
+
 bool slices_merged(const struct slices *s)
 {
 	return s->merged;
@@ -278,6 +297,8 @@ static void drop_oldest(struct slices *s)
 		s->dropped_weight = add_up(s->dropped_weight, c.weight);
 	s->dropped_count += slice->count;
 	s->dropped = true;
+	if (slice->end_ns > s->kept_ns)
+		s->unkept_count += slice->count;
 	s->memory -= slice->size + OVERHEAD;
 	free(slice->bytes);
 	s->first++;
@@ -363,6 +384,9 @@ static bool joins(const struct slices *s, uint32_t i, uint64_t span_ns)
 {
 	const struct slice *a = at(s, i), *b = at(s, i + 1);
 
+	/* One is on disk, and the other is not. */
+	if (a->end_ns <= s->kept_ns && b->end_ns > s->kept_ns)
+		return false;
 	return a->epoch == b->epoch && a->events == b->events && a->end_ns == b->begin_ns &&
 	       a->begin_ns / span_ns == (MAX(b->end_ns, 1ULL) - 1) / span_ns;
 }

@@ -87,6 +87,12 @@ size_t slices_memory(const struct slices *s);
 /* Samples and weight of the slices that were dropped; true if there are any dropped slices. */
 bool slices_dropped(const struct slices *s, uint64_t *count, uint64_t *weight);
 
+/*
+ * The slices up to @until_ns are written: none of them becomes one with a later one. Return the
+ * samples of slices that were dropped since the last call, and are later than its @until_ns.
+ */
+uint64_t slices_keep(struct slices *s, uint64_t until_ns);
+
 /* Reads the packed counts of one slice. */
 struct slice_reader {
 	const uint8_t *at, *end;

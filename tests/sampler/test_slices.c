@@ -288,6 +288,49 @@ static int64_t cpu_ns(void)
 	return ts.tv_sec * (int64_t)SECOND + ts.tv_nsec;
 }
 
+static uint64_t samples_after(const struct slices *s, uint64_t time_ns)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < slices_nr(s); i++)
+		sum += slices_at(s, i)->end_ns > time_ns ? slices_at(s, i)->count : 0;
+	return sum;
+}
+
+/* A slice that is on disk does not become one with others; samples that are dropped before are
+ * counted.
+ */
+TEST(test_kept)
+{
+	struct slice about = { .begin_ns = 0 };
+	uint64_t kept_ns = 0, before;
+	struct slices *s;
+
+	assert_int_equal(slices_new(&s, 3600 * SECOND, 60 << 10), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		struct count c[] = { { i % 7, 1, 0, 3, 30 }, { 9, 2, 0, 1, 10 } };
+
+		about.end_ns = about.begin_ns + SLICE;
+		assert_int_equal(slices_add(s, c, 2, &about), 0);
+		about.begin_ns = about.end_ns;
+		/* From then on the disk is not ready. */
+		if (i == 1003)
+			assert_int_equal(slices_keep(s, kept_ns = about.end_ns), 0);
+	}
+	assert_true(slices_merged(s));
+	for (uint32_t i = 0; i < slices_nr(s); i++)
+		assert_false(slices_at(s, i)->begin_ns < kept_ns &&
+			     slices_at(s, i)->end_ns > kept_ns);
+	before = samples_after(s, kept_ns);
+	slices_set_limits(s, 50 * SECOND, 60 << 10);
+	about.end_ns = about.begin_ns + SLICE;
+	assert_int_equal(slices_add(s, &(struct count){ 1, 1, 0, 5, 5 }, 1, &about), 0);
+	assert_true(samples_after(s, kept_ns) < before);
+	assert_int_equal(slices_keep(s, kept_ns), before + 5 - samples_after(s, kept_ns));
+	assert_int_equal(slices_keep(s, kept_ns), 0);
+	slices_free(s);
+}
+
 /* Ten minutes of 999 Hz on two busy CPUs with 5,000 stacks: all slices as they were, in 64 MiB. */
 TEST(test_ten_minutes)
 {
