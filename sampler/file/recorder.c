@@ -15,6 +15,7 @@
 
 #include "sampler/file/blackbox.h"
 #include "sampler/file/recorder_private.h"
+#include "symbols/base/array.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 
@@ -23,6 +24,8 @@
 #define LANES_SIZE    ((size_t)256 << 20)
 /* Of a KSYMBOL record with a name of 512 bytes. */
 #define SHORT_WORDS 80
+/* Bytes of the builder's records that wait for a slow disk. */
+#define QUEUED_MAX (16U << 20)
 /* Not more often: tasks that are added bring records that are a little older. */
 #define ROUND_EVERY_NS 2000000000ULL
 /* Of a stream: a live reader shows a round when the next one ends. */
@@ -201,22 +204,37 @@ void recorder_build_id(struct recorder *r, bool kernel, const char *name, const 
 	pthread_mutex_unlock(lock);
 }
 
-/* Queue a record for the stream, on the builder. */
+/* Queue a record for the file. Under the lock. */
+static void queue_for_file(struct recorder *r, const void *record, size_t size)
+{
+	if (r->queued_size + size > QUEUED_MAX ||
+	    !array_reserve(&r->queued, &r->queued_room, r->queued_size + size)) {
+		r->nr_unqueued++;
+		return;
+	}
+	memcpy(r->queued + r->queued_size, record, size);
+	r->queued_size += (uint32_t)size;
+}
+
+/* Queue a record on the builder, which does not wait for a slow disk or reader. */
 static void queue_record(void *ctx, const void *record, size_t size)
 {
 	struct recorder *r = ctx;
 
+	/* The black box reads /proc when it is written. */
+	if (r->blackbox)
+		return;
 	pthread_mutex_lock(&r->save_lock);
-	perfdata_queue(r->file, record, size);
+	if (r->stream)
+		perfdata_queue(r->file, record, size);
+	else
+		queue_for_file(r, record, size);
 	pthread_mutex_unlock(&r->save_lock);
 }
 
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 {
-	struct synth s = { .root = r->root,
-			   .time_ns = time_ns,
-			   .fn = r->stream ? queue_record : recorder_writer_append,
-			   .ctx = r };
+	struct synth s = { .root = r->root, .time_ns = time_ns, .fn = queue_record, .ctx = r };
 
 	if (!r->reads)
 		r->reads = slow_reads_new(synth_read_file);
@@ -300,6 +318,7 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 			stats->nr_kernel_lost += r->lanes[i].nr_kernel_lost;
 		stats->nr_dropped += r->lanes[i].nr_dropped;
 	}
+	stats->nr_dropped += r->nr_unqueued;
 	return recorder_error(r);
 }
 
@@ -315,6 +334,7 @@ void recorder_close(struct recorder *r)
 	perfdata_writer_close(r->file);
 	blackbox_free(r->blackbox);
 	slow_reads_free(r->reads);
+	free(r->queued);
 	free(r->save_path);
 	pthread_mutex_destroy(&r->file_lock);
 	pthread_mutex_destroy(&r->save_lock);

@@ -38,8 +38,8 @@ struct recorder_config {
 struct recorder_stats {
 	uint64_t nr_samples;	 /* in the file */
 	uint64_t nr_kernel_lost; /* by the kernel, from LOST records of data rings */
-	uint64_t nr_dropped;	 /* samples (and side-band records) that did not fit into a lane */
-	uint64_t bytes;		 /* of records in the file */
+	uint64_t nr_dropped; /* samples and other records that did not fit into a lane or queue */
+	uint64_t bytes;	     /* of records in the file */
 };
 
 /* Create the file ("-": a stream to standard output) and the lanes. 0 or -errno with a sentence. */

@@ -60,7 +60,10 @@ struct recorder {
 	/* Recursive, for recorder_hold(). */
 	pthread_mutex_t save_lock; /* of the members below, and of @attrs with a blackbox */
 	bool noted;		   /* events of @attrs are not in the stream yet */
-	char *save_path;	   /* NULL: none is wanted, or it is done */
+	uint8_t *queued;	   /* the builder's records, for a file */
+	uint32_t queued_size, queued_room;
+	uint64_t nr_unqueued; /* the builder's: too many for the queue */
+	char *save_path;      /* NULL: none is wanted, or it is done */
 	uint64_t save_ns;
 	bool saved;
 	int64_t saved_bytes;
@@ -70,7 +73,7 @@ struct recorder {
 /* The writer's thread: to a file or stream, or (@blackbox) to memory; @arg: the recorder. */
 void *recorder_writer_main(void *arg);
 void *recorder_writer_keep(void *arg);
-/* Append a record to the file, from any thread; @ctx: the recorder. Ignored with a black box. */
+/* Append records to the file, on the writer; @ctx: the recorder. Ignored with a black box. */
 void recorder_writer_append(void *ctx, const void *record, size_t size);
 
 #endif

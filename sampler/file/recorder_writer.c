@@ -5,6 +5,7 @@
  */
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -58,8 +59,25 @@ static void copy_attrs(const struct recorder *r, struct perfdata_attrs *out)
 	}
 }
 
+/* Write the builder's records to the file. */
+static void write_queued(struct recorder *r)
+{
+	uint8_t *records;
+	uint32_t size;
+
+	pthread_mutex_lock(&r->save_lock);
+	records = r->queued;
+	size = r->queued_size;
+	r->queued = NULL;
+	r->queued_size = r->queued_room = 0;
+	pthread_mutex_unlock(&r->save_lock);
+	if (size)
+		recorder_writer_append(r, records, size);
+	free(records);
+}
+
 /*
- * Find the records of a lane. In a stream, write noted events and the builder's records first.
+ * Find the records of a lane. Write the builder's records first, and in a stream noted events.
  */
 static int peek(struct recorder *r, struct recorder_lane *lane, struct iovec pieces[2])
 {
@@ -67,8 +85,10 @@ static int peek(struct recorder *r, struct recorder_lane *lane, struct iovec pie
 	struct perfdata_queued queued;
 	int nr;
 
-	if (!r->stream)
+	if (!r->stream) {
+		write_queued(r);
 		return spool_peek(&lane->spool, pieces);
+	}
 	pthread_mutex_lock(&r->save_lock);
 	nr = spool_peek(&lane->spool, pieces);
 	if (r->noted)
