@@ -19,6 +19,8 @@
 #include "symbols/base/base.h"
 
 #define NONE FOLD_NONE
+/* 75 MB; in a tree with a limit. */
+#define NODES_MAX (1U << 20)
 
 /* A cell on its way along a path. */
 struct item {
@@ -432,7 +434,7 @@ static uint32_t after(const struct fold_tree *t, uint32_t n)
 	return n == NONE ? NONE : t->nodes[n].next;
 }
 
-static int build(struct builder *b)
+static int build(struct builder *b, double limit)
 {
 	const struct profile *p = b->p;
 	bool firsts = b->config->first == FOLD_TASKS ||
@@ -447,23 +449,25 @@ static int build(struct builder *b)
 	if (!b->place || !b->hands || (!walks_all(b->config) && make_paths(b)) || make_items(b) ||
 	    add_node(b, NONE) == NONE)
 		return -ENOMEM;
-	b->limit = b->config->limit * b->out->weight;
+	b->limit = limit * b->out->weight;
 	b->out->nodes[0].total = b->out->weight;
 	b->out->nodes[0].count = b->out->count;
 	b->ranges[0] = (struct range){ 0, b->nr_items };
 	ret = firsts ? expand_firsts(b) : expand(b, 0);
 	for (uint32_t n = after(b->out, 0); !ret && n != NONE; n = after(b->out, n))
-		ret = expand(b, n);
+		ret = limit > 0 && b->out->nr_nodes > NODES_MAX ? -E2BIG : expand(b, n);
 	return ret;
 }
 
-int fold_tree(const struct profile *p, const struct fold_tree_config *config, struct fold_tree *out)
+/* Fold with another limit. -E2BIG: there are too many nodes. */
+static int fold_from(const struct profile *p, const struct fold_tree_config *config, double limit,
+		     struct fold_tree *out)
 {
 	struct builder b = { .p = p, .config = config, .out = out };
 	int ret;
 
 	*out = (struct fold_tree){ 0 };
-	ret = build(&b);
+	ret = build(&b, limit);
 	free(b.ranges);
 	free(b.paths);
 	free(b.path_of);
@@ -473,6 +477,17 @@ int fold_tree(const struct profile *p, const struct fold_tree_config *config, st
 	free(b.hands);
 	if (ret)
 		fold_tree_fini(out);
+	return ret;
+}
+
+int fold_tree(const struct profile *p, const struct fold_tree_config *config, struct fold_tree *out)
+{
+	double limit = config->limit;
+	int ret;
+
+	/* Deep stacks that all differ, as a program may have on purpose. */
+	while ((ret = fold_from(p, config, limit, out)) == -E2BIG)
+		limit *= 4;
 	return ret;
 }
 

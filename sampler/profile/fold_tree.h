@@ -38,7 +38,9 @@ struct fold_tree_config {
 	const uint32_t *leaders;
 	const uint64_t *ids;
 	bool fold_recursion; /* back to a function that is on the path: back to its node */
-	double limit;	     /* share, 0..1: lighter nodes are only summed in @hidden */
+	/* Share, 0..1: lighter nodes are only summed in @hidden. Not 0: more than 2^20 nodes raise
+	 * it. */
+	double limit;
 };
 
 /* Node 0 is the root. Children lie side by side, in order. */

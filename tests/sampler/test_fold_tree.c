@@ -171,6 +171,45 @@ TEST(test_limit)
 	assert_tree(&p, &config, "(0/100)~1:100");
 }
 
+#define DEEP_STACKS 3000U
+#define DEEP_FRAMES 400U
+#define DEEP_BITS   12U
+
+/* Stacks that all differ in their outer frames and are deep: nodes are left out, and no time. */
+TEST(test_many_nodes)
+{
+	const struct fold_tree_config config = { .filter = everything, .limit = 2e-5 };
+	struct profile_count *counts = xcalloc(DEEP_STACKS, sizeof(*counts));
+	struct profile_stack *deep = xcalloc(DEEP_STACKS, sizeof(*deep));
+	uint32_t *of = xcalloc((size_t)DEEP_STACKS * DEEP_FRAMES, sizeof(*of)), *at = of;
+	struct profile p = profile_of(counts, DEEP_STACKS);
+	double hidden = 0, self = 0;
+	struct fold_tree t;
+
+	for (uint32_t i = 0; i < DEEP_STACKS; i++) {
+		counts[i] = (struct profile_count){ i, 0, 0, 1, 1 };
+		deep[i] = (struct profile_stack){ i * DEEP_FRAMES, DEEP_FRAMES };
+		for (uint32_t k = 0; k < DEEP_FRAMES; k++)
+			*at++ = k + DEEP_BITS < DEEP_FRAMES ? 2 : i >> (DEEP_FRAMES - 1 - k) & 1;
+	}
+	p.stacks = deep;
+	p.nr_stacks = DEEP_STACKS;
+	p.frames = of;
+	p.nr_frames = DEEP_STACKS * DEEP_FRAMES;
+	assert_int_equal(fold_tree(&p, &config, &t), 0);
+	assert_in_range(t.nr_nodes, 100, 1 << 20);
+	for (uint32_t n = 0; n < t.nr_nodes; n++) {
+		hidden += t.nodes[n].hidden;
+		self += t.nodes[n].self;
+	}
+	assert_int_equal(hidden + self, DEEP_STACKS);
+	assert_int_equal(t.nodes[0].total, DEEP_STACKS);
+	fold_tree_fini(&t);
+	free(counts);
+	free(deep);
+	free(of);
+}
+
 TEST(test_hidden_frames)
 {
 	struct profile_count counts[] = { { 2, 0, 0, 4, 40 }, { 0, 0, 0, 1, 10 } };
