@@ -377,24 +377,19 @@ static bool work(struct loader *l, enum effort effort)
 	uint64_t now_ns = time_now_ns();
 	struct hotspots_chain chain;
 	bool more;
-	uint32_t late, dumped, fetched, java,
-		jit = perfmaps_refresh(&l->naming.jit.perfmaps, now_ns);
+	uint32_t late, fetched, jit = perfmaps_refresh(&l->naming.jit.perfmaps, now_ns);
 
 	take_places(l);
 	more = image_cache_work(&l->images, now_ns);
 	if (is_stopping(l))
 		return false;
-	java = hotspots_refresh(&l->naming.jit.hotspots, now_ns);
-	if (java != OBJECT_ID_UNKNOWN)
-		place_names_rename(&l->names, java);
+	place_names_note(&l->names, hotspots_refresh(&l->naming.jit.hotspots, now_ns));
 	while (hotspots_take_chain(&l->naming.jit.hotspots, &chain))
 		lines_java(&l->lines, &chain);
-	dumped = jitdumps_refresh(&l->naming.jit.jitdumps, now_ns);
+	place_names_note(&l->names, jitdumps_refresh(&l->naming.jit.jitdumps, now_ns));
 	if (is_stopping(l))
 		return false;
 	more |= interpreters_work(&l->interpreters, now_ns);
-	if (dumped != OBJECT_ID_UNKNOWN)
-		place_names_rename(&l->names, dumped);
 	place_names_rename_kernel(&l->names);
 	fetched = fetch_serve(&l->fetch, now_ns);
 	if (fetched != OBJECT_ID_UNKNOWN) {
@@ -402,9 +397,9 @@ static bool work(struct loader *l, enum effort effort)
 		place_names_fetched(&l->names, fetched);
 	}
 	while ((late = image_cache_take_late(&l->images)) != OBJECT_ID_UNKNOWN)
-		place_names_rename(&l->names, late);
-	if (jit != OBJECT_ID_UNKNOWN)
-		place_names_rename(&l->names, jit);
+		place_names_note(&l->names, late);
+	place_names_note(&l->names, jit);
+	place_names_rename(&l->names);
 	code_serve(&l->code);
 	if (is_stopping(l))
 		return false;

@@ -197,16 +197,28 @@ static void rename_place(struct place_names *n, uint32_t id, const struct place 
 	count_name(n, true);
 }
 
-void place_names_rename(struct place_names *n, uint32_t object)
+void place_names_note(struct place_names *n, uint32_t object)
 {
-	uint32_t nr_places = places_nr(n->places);
+	if (object == OBJECT_ID_UNKNOWN ||
+	    !array_reserve_zeroed(&n->changed, &n->max_changed, object + 1ULL))
+		return;
+	n->changed[object] = 1;
+	n->has_changed = true;
+}
+
+void place_names_rename(struct place_names *n)
+{
+	uint32_t nr_places = n->has_changed ? places_nr(n->places) : 0;
 
 	for (uint32_t id = 0; id < nr_places && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
 
-		if (place && place->object == object)
+		if (place && place->object < n->max_changed && n->changed[place->object])
 			rename_place(n, id, place);
 	}
+	if (n->has_changed)
+		memset(n->changed, 0, n->max_changed);
+	n->has_changed = false;
 }
 
 void place_names_rename_kernel(struct place_names *n)
@@ -307,4 +319,5 @@ uint32_t place_names_left(const struct place_names *n)
 void place_names_fini(struct place_names *n)
 {
 	free(n->waiting);
+	free(n->changed);
 }

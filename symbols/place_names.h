@@ -35,6 +35,9 @@ struct place_names {
 	uint32_t next_place; /* places below this id are done */
 	uint64_t named_ns;   /* time of the last pass */
 	bool held;	     /* new places wait for the next pass */
+	uint8_t *changed;    /* by object: 1: place_names_note(); owned */
+	uint32_t max_changed;
+	bool has_changed;
 	/* Relaxed: statistics. */
 	_Alignas(CACHELINE) atomic_ulong nr_named, nr_unnamed;
 };
@@ -47,8 +50,11 @@ void place_names_move(struct place_names *n, struct places_move *m);
  * was read; @now: make up names instead of waiting for better ones. True: more work.
  */
 bool place_names_pass(struct place_names *n, bool more, bool now);
-/* @object has more symbols: name the places again that have only an address, or changed code. */
-void place_names_rename(struct place_names *n, uint32_t object);
+/* Note that @object has more symbols; without memory its places keep their names. */
+void place_names_note(struct place_names *n, uint32_t object);
+/* Name the places of noted objects again that have only an address, or changed code: in one pass.
+ */
+void place_names_rename(struct place_names *n);
 /* The same of kernel code that was made where other code may have been. */
 void place_names_rename_kernel(struct place_names *n);
 /* The debug file of @object arrived: look up the source of its places again. */

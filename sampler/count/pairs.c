@@ -7,6 +7,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/hashset.h"
+#include "symbols/base/keyhash.h"
 
 struct pairs {
 	struct hashset set;
@@ -31,7 +32,7 @@ void pairs_free(struct pairs *p)
 
 static struct pair *find(struct pairs *p, uint32_t place, uint32_t other)
 {
-	uint64_t hash = hash_u64((uint64_t)place << 32 | other);
+	uint64_t hash = keyhash_number((uint64_t)place << 32 | other);
 	uint32_t at = 0, id;
 
 	while ((id = hashset_next(&p->set, hash, &at)) != HASHSET_NONE)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/keyhash.h"
 
 struct entry {
 	uint32_t function, line; /* line PROFILE_NO_LINE: free */
@@ -25,7 +26,7 @@ struct table {
 
 static struct entry *entry_of(const struct table *t, uint32_t function, uint32_t line)
 {
-	uint32_t at = (uint32_t)hash_u64((uint64_t)function << 32 | line) & t->mask;
+	uint32_t at = (uint32_t)keyhash_number((uint64_t)function << 32 | line) & t->mask;
 
 	while (t->entries[at].line != PROFILE_NO_LINE &&
 	       (t->entries[at].line != line || t->entries[at].function != function))

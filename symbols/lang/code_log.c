@@ -142,6 +142,11 @@ void code_log_forget(struct code_log *l, uint32_t process)
 	uint32_t nr = 0;
 
 	pthread_mutex_lock(&l->lock);
+	/* Most processes have no code here, and any user has many end. */
+	if (!*nr_of(l, process)) {
+		pthread_mutex_unlock(&l->lock);
+		return;
+	}
 	hashset_clear(&l->by_key);
 	memset(l->nr_of, 0, sizeof(l->nr_of));
 	for (uint32_t i = 0; i < l->nr; i++) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A hash table with linear probing, at most half full.
+ * A hash table with linear probing, at most half full. The author of a recording chooses the keys.
  */
 #include "ui/export/dense.h"
 
 #include <stdlib.h>
 
-#include "symbols/base/base.h"
+#include "symbols/base/keyhash.h"
 
 #define SLOTS_MIN 256u
 
@@ -20,7 +20,7 @@ void dense_fini(struct dense *d)
 /* Return the slot of @key, or the empty one for it. */
 static uint32_t *slot_of(const struct dense *d, uint64_t key)
 {
-	uint32_t mask = d->nr_slots - 1, at = (uint32_t)hash_u64(key + 1) & mask;
+	uint32_t mask = d->nr_slots - 1, at = (uint32_t)keyhash_number(key) & mask;
 
 	while (d->slots[at] && d->keys[d->slots[at] - 1] != key)
 		at = (at + 1) & mask;
