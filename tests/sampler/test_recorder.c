@@ -24,6 +24,7 @@
 #include "sampler/file/blackbox.h"
 #include "sampler/file/perfdata.h"
 #include "sampler/file/perfdata_format.h"
+#include "sampler/file/recorder_private.h"
 #include "sampler/file/synth.h"
 #include "symbols/base/invoker.h"
 
@@ -392,6 +393,28 @@ TEST(test_task_added, setup, teardown)
 	assert_int_equal(r.time_ns, 800);
 	assert_int_equal(r.comm.pid, 42);
 	assert_int_equal(r.comm.tid, 43);
+	perfdata_close(pd);
+}
+
+/* A write that hangs has the lock of the file; the builder that adds a task goes on. */
+TEST(test_task_added_meanwhile, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+
+	start(f, 1, LANE_SIZE);
+	fill_proc(f);
+	write_text(f->root, "proc/42/status", "Name:\tfirst\nTgid:\t42\nPid:\t42\n");
+	pthread_mutex_lock(&f->r->file_lock);
+	alarm(60);
+	recorder_add_task(f->r, 42, 700);
+	alarm(0);
+	pthread_mutex_unlock(&f->r->file_lock);
+	finish(f, 0, &stats);
+	assert_int_equal(stats.nr_dropped, 0);
+	pd = read_back(f);
+	assert_int_equal(count(pd).mmaps, 2);
 	perfdata_close(pd);
 }
 
