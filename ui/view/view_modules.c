@@ -126,7 +126,7 @@ static bool is_same(struct safe_text a, struct safe_text b)
 	return a.size == b.size && !memcmp(a.str, b.str, a.size);
 }
 
-/* Return how many of the last bytes of @path no other path of @other's end has. */
+/* Return how many last bytes of @path tell it from @other. */
 static size_t distinct_size(struct safe_text path, struct safe_text other)
 {
 	size_t most = MIN(path.size, other.size), same = 0;
