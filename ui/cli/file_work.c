@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
+#include "symbols/base/wake.h"
 
 #define NAME_TRIES 16
 #define LONG_NS	   500000000ull
@@ -62,7 +62,7 @@ struct file_worker *file_worker_new(void)
 
 	if (!f)
 		return NULL;
-	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	f->fd = wake_new();
 	if (f->fd < 0) {
 		free(f);
 		return NULL;
@@ -100,15 +100,12 @@ static int run(struct file_work *w, struct err *e)
 
 static void *file_work_main(void *arg)
 {
-	const uint64_t one = 1;
 	struct shared *s = arg;
 
 	prctl(PR_SET_NAME, "file-work");
 	s->code = run(s->work, &s->e);
 	atomic_store_explicit(&s->done, true, memory_order_release);
-	/* The counter is far from its limit: the write cannot block. */
-	if (write(s->fd, &one, sizeof(one)) < 0)
-		s->code = s->code ? s->code : -errno;
+	wake_send(s->fd);
 	shared_put(s);
 	return NULL;
 }
@@ -165,16 +162,6 @@ static const char *doing_of(const struct file_work *w)
 	return w->doing ? w->doing : "writing the file";
 }
 
-/* Wake the loop of the screen. */
-static void wake(const struct file_worker *f)
-{
-	const uint64_t one = 1;
-
-	/* The counter is far from its limit: the write cannot block. */
-	if (write(f->fd, &one, sizeof(one)) < 0)
-		return;
-}
-
 /* Leave work that hangs to its thread. Return false if it goes on or is done, or too many hang. */
 static bool leave_hung(struct file_worker *f, uint64_t now_ns)
 {
@@ -195,7 +182,7 @@ static bool leave_hung(struct file_worker *f, uint64_t now_ns)
 	f->left[f->nr_left++] = f->running;
 	f->running = NULL;
 	/* Said with the next result; there may be none. */
-	wake(f);
+	wake_send(f->fd);
 	return true;
 }
 
@@ -245,15 +232,12 @@ static int take_result(struct file_worker *f, struct err *e)
 bool file_worker_take(struct file_worker *f, int *code, struct err *e)
 {
 	struct err result = { "" };
-	uint64_t nr;
 	bool done;
 
 	if (!f)
 		return false;
-	/* Before the look at the result, which is there before the wake-up; or it is of work that
-	 * was left. */
-	if (read(f->fd, &nr, sizeof(nr)) < 0 && errno != EAGAIN)
-		return false;
+	/* First: a result is there before its wake-up, which may also be of work that was left. */
+	wake_clear(f->fd);
 	done = f->running && is_done(f->running);
 	if (!done && (f->running || !f->left_doing))
 		return false;
@@ -298,13 +282,8 @@ void file_worker_free(struct file_worker *f, uint64_t wait_ns)
 
 	if (!f)
 		return;
-	/* Work that was left may have a temporary file. */
-	for (;;) {
-		drop_ended(f);
-		if (((!f->running || is_done(f->running)) && !f->nr_left) || time_now_ns() >= until)
-			break;
+	while (f->running && !is_done(f->running) && time_now_ns() < until)
 		nanosleep(&step, NULL);
-	}
 	if (f->running)
 		shared_put(f->running);
 	for (unsigned int i = 0; i < f->nr_left; i++)

@@ -36,15 +36,15 @@ struct file_worker;
 
 /* Return NULL without memory or descriptors: file_worker_start() then runs the work directly. */
 struct file_worker *file_worker_new(void);
-/* Wait at most @wait_ns for work that runs or was left, then abandon it. */
+/* Wait at most @wait_ns for running work, then abandon it. */
 void file_worker_free(struct file_worker *f, uint64_t wait_ns);
 /* Return a descriptor that is readable when a result is available; -1: none. */
 int file_worker_fd(const struct file_worker *f);
 /*
  * Take over @w and start it at @now_ns; @f NULL: run it here. Return 0: started, result from
  * file_worker_take(); 1: done, message in @e; -errno with a message: failed, or -EBUSY:
- * previous work still running. Work without progress for 10 s is left then: what it did hangs, as
- * file_worker_take() says. At most eight hang.
+ * previous work still running. Previous work without progress for 10 s is left instead, at most
+ * eight times: file_worker_take() says that it hangs.
  */
 int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e);
 /* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
