@@ -56,7 +56,7 @@ uint32_t waits_nr_notes(const struct waits *w);
 void waits_restart(struct waits *w);
 /* A task found in /proc that was in this state at @time_ns. */
 void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uint64_t time_ns);
-/* What a task without a sample of its switch is looked at for. */
+/* The reason to look at a task that has no sample of its switch. */
 enum waits_look {
 	LOOK_KIND,   /* the kind of its wait, until there is a stack: found asleep, or estimated */
 	LOOK_BEFORE, /* the stack of its wait, which began before the start */

@@ -251,6 +251,16 @@ TEST(test_every_sample_once)
 	run(SLICES_ALL, 20 << 10, 3000);   /* merged, never dropped */
 }
 
+/* Add a slice of four samples behind @about, and move @about to its end. */
+static void add_next(struct slices *s, struct slice *about, uint32_t i)
+{
+	struct count c[] = { { i % 7, 1, 0, 3, 30 }, { 9, 2, 0, 1, 10 } };
+
+	about->end_ns = about->begin_ns + SLICE;
+	assert_int_equal(slices_add(s, c, 2, about), 0);
+	about->begin_ns = about->end_ns;
+}
+
 /* First to 1 s, then to 10 s; the newest moments are not merged. */
 TEST(test_merges_old_ones_first)
 {
@@ -259,13 +269,8 @@ TEST(test_merges_old_ones_first)
 	uint64_t shortest = UINT64_MAX, longest = 0, before = UINT64_MAX, count, weight;
 
 	assert_int_equal(slices_new(&s, 3600 * SECOND, 60 << 10), 0);
-	for (uint32_t i = 0; i < 3000; i++) {
-		struct count c[] = { { i % 7, 1, 0, 3, 30 }, { 9, 2, 0, 1, 10 } };
-
-		about.end_ns = about.begin_ns + SLICE;
-		assert_int_equal(slices_add(s, c, 2, &about), 0);
-		about.begin_ns = about.end_ns;
-	}
+	for (uint32_t i = 0; i < 3000; i++)
+		add_next(s, &about, i);
 	for (uint32_t i = 0; i < slices_nr(s); i++) {
 		uint64_t span = slices_at(s, i)->end_ns - slices_at(s, i)->begin_ns;
 
@@ -308,11 +313,7 @@ TEST(test_kept)
 
 	assert_int_equal(slices_new(&s, 3600 * SECOND, 60 << 10), 0);
 	for (uint32_t i = 0; i < 3000; i++) {
-		struct count c[] = { { i % 7, 1, 0, 3, 30 }, { 9, 2, 0, 1, 10 } };
-
-		about.end_ns = about.begin_ns + SLICE;
-		assert_int_equal(slices_add(s, c, 2, &about), 0);
-		about.begin_ns = about.end_ns;
+		add_next(s, &about, i);
 		/* From then on the disk is not ready. */
 		if (i == 1003)
 			assert_int_equal(slices_keep(s, kept_ns = about.end_ns), 0);
@@ -323,10 +324,9 @@ TEST(test_kept)
 			     slices_at(s, i)->end_ns > kept_ns);
 	before = samples_after(s, kept_ns);
 	slices_set_limits(s, 50 * SECOND, 60 << 10);
-	about.end_ns = about.begin_ns + SLICE;
-	assert_int_equal(slices_add(s, &(struct count){ 1, 1, 0, 5, 5 }, 1, &about), 0);
+	add_next(s, &about, 0);
 	assert_true(samples_after(s, kept_ns) < before);
-	assert_int_equal(slices_keep(s, kept_ns), before + 5 - samples_after(s, kept_ns));
+	assert_int_equal(slices_keep(s, kept_ns), before + 4 - samples_after(s, kept_ns));
 	assert_int_equal(slices_keep(s, kept_ns), 0);
 	slices_free(s);
 }
