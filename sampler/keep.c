@@ -381,16 +381,14 @@ static bool pack(struct keep *k, const struct keep_input *in, uint32_t first)
 	return rotate;
 }
 
-void keep_tick(struct keep *k, const struct keep_input *in)
+/* Queue the slices that are new. */
+static void put_new(struct keep *k, const struct keep_input *in)
 {
 	uint32_t nr = slices_nr(in->slices), first;
 	struct keep_input before;
 	uint16_t set;
 	bool rotate;
 
-	/* The history keeps slices until the disk is ready again, see keep_until_ns(). */
-	if (!k || !nr || is_behind(k))
-		return;
 	first = first_new(k, in->slices);
 	set = slices_at(in->slices, MIN(first, nr - 1))->events;
 	if (in->sets && set != slices_at(in->slices, nr - 1)->events) {
@@ -402,14 +400,19 @@ void keep_tick(struct keep *k, const struct keep_input *in)
 	queue(k, rotate);
 }
 
-uint64_t keep_until_ns(const struct keep *k)
+void keep_tick(struct keep *k, const struct keep_input *in)
 {
-	return k && !k->failed ? k->last_ns : UINT64_MAX;
+	if (!k)
+		return;
+	/* The history keeps slices until the disk is ready again. */
+	if (slices_nr(in->slices) && !is_behind(k))
+		put_new(k, in);
+	k->missing += slices_keep(in->slices, k->failed ? UINT64_MAX : k->last_ns);
 }
 
-uint64_t keep_add_missing(struct keep *k, uint64_t count)
+uint64_t keep_missing(const struct keep *k)
 {
-	return k->missing += count;
+	return k ? k->missing : 0;
 }
 
 int keep_check(struct keep *k, struct err *e)

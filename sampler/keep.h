@@ -24,7 +24,7 @@ int keep_open(struct keep **out, const struct keep_config *config, struct err *e
 void keep_close(struct keep *k);
 
 struct keep_input {
-	const struct slices *slices;
+	struct slices *slices;		     /* slices_keep() marks the queued ones */
 	const struct assemble_input *tables; /* without counts */
 	const struct event *events;
 	const double *hz; /* wanted, of each event; 0: a fixed period */
@@ -35,13 +35,8 @@ struct keep_input {
 
 /* Queue the slices that are new. */
 void keep_tick(struct keep *k, const struct keep_input *in);
-/*
- * Return the end of the last slice that was queued, for slices_keep(); UINT64_MAX: no more are
- * written.
- */
-uint64_t keep_until_ns(const struct keep *k);
-/* Add samples that were not written, and return the sum. */
-uint64_t keep_add_missing(struct keep *k, uint64_t count);
+/* Return the number of samples that the history dropped before they could be queued. */
+uint64_t keep_missing(const struct keep *k);
 /* Return the -errno that ended it, with a sentence, once; else 0. */
 int keep_check(struct keep *k, struct err *e);
 

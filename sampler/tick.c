@@ -119,24 +119,21 @@ static void keep_slices(struct sampler *s)
 				 s->config.nr_events,
 				 s->past.sets,
 				 0 };
+	uint64_t missing = keep_missing(s->keep);
 	struct timespec ts;
-	uint64_t missing;
 	struct err e;
-	bool ended;
 
 	if (!s->keep)
 		return;
 	clock_gettime(CLOCK_REALTIME, &ts);
 	in.real_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - time_now_ns();
 	keep_tick(s->keep, &in);
-	ended = keep_check(s->keep, &e);
-	missing = slices_keep(history_slices(s->store.history), keep_until_ns(s->keep));
-	if (ended)
+	if (keep_check(s->keep, &e))
 		mailbox_say(&s->mailbox, "--keep has ended: %.200s", e.text);
-	else if (missing)
+	else if (keep_missing(s->keep) > missing)
 		mailbox_say(&s->mailbox,
 			    "--keep: %llu samples were not written: the disk is too slow",
-			    (unsigned long long)keep_add_missing(s->keep, missing));
+			    (unsigned long long)keep_missing(s->keep));
 }
 
 /*
