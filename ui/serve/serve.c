@@ -22,8 +22,6 @@
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
-#include "ui/export/export.h"
-#include "ui/serve/metrics.h"
 #include "ui/serve/request.h"
 
 #ifndef HAVE_MICROHTTPD
@@ -51,65 +49,12 @@ void serve_free(struct serve *sv)
 
 #else
 
-#include <microhttpd.h>
+#include "ui/serve/answers.h"
 
 #define LIBRARY		"libmicrohttpd.so.12"
 #define CONNECTIONS_MAX 64u
 #define TIMEOUT_S	10u
 #define MEMORY_MAX	((size_t)32 << 10) /* of a connection: its headers */
-/* Bytes of answers that are being sent: a client may read as slowly as it likes. */
-#define SENDING_MAX	((size_t)64 << 20)
-/* Smaller answers are always sent: 64 of them take no more. */
-#define SENDING_SMALL	((size_t)256 << 10)
-
-struct functions {
-	__typeof__(MHD_start_daemon) *start_daemon;
-	__typeof__(MHD_stop_daemon) *stop_daemon;
-	__typeof__(MHD_create_response_from_buffer) *create_response;
-	__typeof__(MHD_destroy_response) *destroy_response;
-	__typeof__(MHD_add_response_header) *add_header;
-	__typeof__(MHD_queue_response) *queue_response;
-	__typeof__(MHD_get_connection_values) *get_values;
-	__typeof__(MHD_lookup_connection_value) *lookup_value;
-	__typeof__(MHD_suspend_connection) *suspend;
-	__typeof__(MHD_resume_connection) *resume;
-};
-
-struct serve {
-	struct functions mhd;
-	struct MHD_Daemon *daemon;
-	struct sampler *sampler;
-	bool live, local; /* not a recording; on a loopback address */
-	enum ui_config_time time;
-	char host[65];
-	int fd; /* listens; -1: the daemon has it */
-	int wake;
-	pthread_t collector;
-	bool collects; /* the collector thread runs */
-	atomic_bool stop;
-	atomic_ullong nr_requests;
-
-	pthread_mutex_t lock; /* of the members below */
-	struct profile *latest;
-	struct pushed pushed; /* of the tick of latest */
-	bool pushes;
-	struct visit *waiting; /* suspended until its profile is collected; NULL: none */
-	/* The page of a profile, for all that request it. */
-	struct MHD_Response *page;
-	uint64_t page_seq;
-	size_t page_size;
-
-	size_t sending; /* the library's thread: of all visits */
-};
-
-/* One request. */
-struct visit {
-	struct MHD_Connection *connection;
-	struct request request;
-	bool waited;
-	struct profile *profile; /* collected; NULL: the session has ended */
-	size_t sending;		 /* bytes of the answer */
-};
 
 static bool find_functions(struct functions *mhd)
 {
@@ -180,201 +125,7 @@ int serve_new(struct serve **out, const char *address, enum ui_config_time time,
 	return 0;
 }
 
-/* ---- answers: on the library's thread ---- */
-
-static struct MHD_Response *response_of(const struct serve *sv, const void *bytes, size_t size,
-					enum MHD_ResponseMemoryMode mode, const char *type)
-{
-	struct MHD_Response *r = sv->mhd.create_response(size, (void *)bytes, mode);
-
-	if (!r)
-		return NULL;
-	sv->mhd.add_header(r, "Content-Type", type);
-	sv->mhd.add_header(r, "X-Content-Type-Options", "nosniff");
-	sv->mhd.add_header(r, "Cache-Control", "no-store");
-	return r;
-}
-
-/* Queue @r, and count the request; NULL: no memory, the connection is closed. */
-static enum MHD_Result queue(struct serve *sv, struct MHD_Connection *c, unsigned int status,
-			     struct MHD_Response *r)
-{
-	atomic_fetch_add_explicit(&sv->nr_requests, 1, memory_order_relaxed);
-	return r ? sv->mhd.queue_response(c, status, r) : MHD_NO;
-}
-
-/* The same, and drop our reference. */
-static enum MHD_Result answer(struct serve *sv, struct MHD_Connection *c, unsigned int status,
-			      struct MHD_Response *r)
-{
-	enum MHD_Result result = queue(sv, c, status, r);
-
-	if (r)
-		sv->mhd.destroy_response(r);
-	return result;
-}
-
-/* Answer with a static sentence; go tool pprof prints it. */
-static enum MHD_Result answer_text(struct serve *sv, struct MHD_Connection *c, unsigned int status,
-				   const char *text)
-{
-	struct MHD_Response *r = response_of(sv, text, strlen(text), MHD_RESPMEM_PERSISTENT,
-					     "text/plain; charset=utf-8");
-
-	if (r && status != MHD_HTTP_OK)
-		sv->mhd.add_header(r, "X-Go-Pprof", "1");
-	if (r && status == MHD_HTTP_TOO_MANY_REQUESTS)
-		sv->mhd.add_header(r, "Retry-After", "5");
-	if (r && status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		sv->mhd.add_header(r, "Allow", "GET, HEAD");
-	return answer(sv, c, status, r);
-}
-
-/* Count an answer of @size bytes; false: too much is being sent. */
-static bool may_send(struct serve *sv, struct visit *v, size_t size)
-{
-	if (sv->sending && size > SENDING_SMALL &&
-	    size > SENDING_MAX - MIN(sv->sending, SENDING_MAX))
-		return false;
-	v->sending = size;
-	sv->sending += size;
-	return true;
-}
-
-static enum MHD_Result answer_busy(struct serve *sv, struct visit *v)
-{
-	return answer_text(sv, v->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-			   "other clients are slow to read their answers: try again\n");
-}
-
-/* Answer with the bytes of @o, which is taken over. */
-static enum MHD_Result answer_bytes(struct serve *sv, struct visit *v, struct out *o,
-				    const char *type, const char *disposition)
-{
-	struct MHD_Connection *c = v->connection;
-	struct MHD_Response *r;
-
-	if (!o->failed && !may_send(sv, v, o->size)) {
-		out_fini(o);
-		return answer_busy(sv, v);
-	}
-	r = o->failed
-		    ? NULL
-		    : response_of(sv, o->data ? o->data : "", o->size, MHD_RESPMEM_MUST_COPY, type);
-	out_fini(o);
-	if (r && disposition)
-		sv->mhd.add_header(r, "Content-Disposition", disposition);
-	return answer(sv, c, MHD_HTTP_OK, r);
-}
-
-/* Return the newest profile with an owner more; NULL: none yet. */
-static struct profile *latest(struct serve *sv)
-{
-	struct profile *p;
-
-	pthread_mutex_lock(&sv->lock);
-	p = sv->latest ? profile_keep(sv->latest) : NULL;
-	pthread_mutex_unlock(&sv->lock);
-	return p;
-}
-
-static enum MHD_Result answer_metrics(struct serve *sv, struct visit *v)
-{
-	struct MHD_Connection *c = v->connection;
-	const char *accept = sv->mhd.lookup_value(c, MHD_HEADER_KIND, "Accept");
-	bool open = accept && strstr(accept, "application/openmetrics-text");
-	struct profile *p = latest(sv);
-	struct out o = { .failed = false };
-	struct pushed pushed;
-	bool pushes;
-
-	if (!p)
-		return answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
-	pthread_mutex_lock(&sv->lock);
-	pushed = sv->pushed;
-	pushes = sv->pushes;
-	pthread_mutex_unlock(&sv->lock);
-	metrics_write(&o, p, open, atomic_load_explicit(&sv->nr_requests, memory_order_relaxed),
-		      sv->sending, pushes ? &pushed : NULL);
-	profile_free(p);
-	return answer_bytes(sv, v, &o,
-			    open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-				 : "text/plain; version=0.0.4; charset=utf-8",
-			    NULL);
-}
-
-/* Set the samples of a request. Return false if the process has none. */
-static bool scope_of(const struct serve *sv, const struct profile *p, const struct request *r,
-		     struct snapshot_scope *scope)
-{
-	export_scope_all(scope, export_event(p));
-	export_scope_time(scope, p, sv->time);
-	memcpy(scope->host, sv->host, sizeof(scope->host));
-	for (uint32_t i = 0; r->pid && i < p->nr_processes; i++)
-		if (p->processes[i].pid == r->pid)
-			scope->filter.process = i;
-	return !r->pid || scope->filter.process != UINT32_MAX;
-}
-
-static enum MHD_Result answer_profile(struct serve *sv, struct visit *v, const struct profile *p)
-{
-	struct MHD_Connection *c = v->connection;
-	struct snapshot_scope scope;
-	struct out o = { .failed = false };
-	struct err e;
-
-	if (!scope_of(sv, p, &v->request, &scope))
-		return answer_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
-	if (export_write(&o, p, &scope, EXPORT_PPROF, &e)) {
-		out_fini(&o);
-		return answer_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
-	}
-	return answer_bytes(sv, v, &o, "application/octet-stream",
-			    "attachment; filename=\"profile\"");
-}
-
-/* A client that is slow keeps the page of an old profile. */
-static enum MHD_Result answer_page(struct serve *sv, struct visit *v)
-{
-	return may_send(sv, v, sv->page_size) ? queue(sv, v->connection, MHD_HTTP_OK, sv->page)
-					      : answer_busy(sv, v);
-}
-
-/* Answer with the page of the newest profile; it is made once for each profile. */
-static enum MHD_Result answer_flame(struct serve *sv, struct visit *v)
-{
-	const struct request *r = &v->request;
-	struct MHD_Connection *c = v->connection;
-	struct profile *p = latest(sv);
-	struct snapshot_scope scope;
-	struct out o = { .failed = false };
-	struct err e;
-
-	if (!p)
-		return answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
-	if (!r->pid && sv->page && sv->page_seq == p->seq) {
-		profile_free(p);
-		return answer_page(sv, v);
-	}
-	if (!scope_of(sv, p, r, &scope) || export_write(&o, p, &scope, EXPORT_HTML, &e)) {
-		out_fini(&o);
-		profile_free(p);
-		return answer_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
-	}
-	if (r->pid) {
-		profile_free(p);
-		return answer_bytes(sv, v, &o, "text/html; charset=utf-8", NULL);
-	}
-	if (sv->page)
-		sv->mhd.destroy_response(sv->page);
-	sv->page =
-		response_of(sv, o.data, o.size, MHD_RESPMEM_MUST_COPY, "text/html; charset=utf-8");
-	sv->page_seq = p->seq;
-	sv->page_size = o.size;
-	out_fini(&o);
-	profile_free(p);
-	return answer_page(sv, v);
-}
+/* ---- requests: on the library's thread ---- */
 
 /* Suspend the request until its profile is collected. */
 static enum MHD_Result collect(struct serve *sv, struct visit *v)
@@ -392,8 +143,8 @@ static enum MHD_Result collect(struct serve *sv, struct visit *v)
 	}
 	pthread_mutex_unlock(&sv->lock);
 	if (busy)
-		return answer_text(sv, v->connection, MHD_HTTP_TOO_MANY_REQUESTS,
-				   "another profile is being collected: try again\n");
+		return answers_text(sv, v->connection, MHD_HTTP_TOO_MANY_REQUESTS,
+				    "another profile is being collected: try again\n");
 	return MHD_YES;
 }
 
@@ -415,24 +166,24 @@ static enum MHD_Result answer_kind(struct serve *sv, struct visit *v)
 
 	switch (v->request.kind) {
 	case REQUEST_INDEX:
-		return answer_text(sv, c, MHD_HTTP_OK, index_page);
+		return answers_text(sv, c, MHD_HTTP_OK, index_page);
 	case REQUEST_HEALTH:
-		return answer_text(sv, c, MHD_HTTP_OK, "ok\n");
+		return answers_text(sv, c, MHD_HTTP_OK, "ok\n");
 	case REQUEST_METRICS:
-		return answer_metrics(sv, v);
+		return answers_metrics(sv, v);
 	case REQUEST_FLAME:
-		return answer_flame(sv, v);
+		return answers_flame(sv, v);
 	case REQUEST_PROFILE:
 		if (sv->live)
 			return collect(sv, v);
 		/* A recording is collected already. */
-		p = latest(sv);
-		result = p ? answer_profile(sv, v, p)
-			   : answer_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
+		p = answers_latest(sv);
+		result = p ? answers_profile(sv, v, p)
+			   : answers_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
 		profile_free(p);
 		return result;
 	default:
-		return answer_text(sv, c, MHD_HTTP_NOT_FOUND, "unknown path: see /\n");
+		return answers_text(sv, c, MHD_HTTP_NOT_FOUND, "unknown path: see /\n");
 	}
 }
 
@@ -471,10 +222,10 @@ static unsigned int refusal(const struct serve *sv, const struct visit *v, const
 /* Answer a request that waited; while the answer is sent, its profile is not needed. */
 static enum MHD_Result answer_collected(struct serve *sv, struct visit *v)
 {
-	enum MHD_Result result = v->profile ? answer_profile(sv, v, v->profile)
-					    : answer_text(sv, v->connection,
-							  MHD_HTTP_SERVICE_UNAVAILABLE,
-							  "the session has ended\n");
+	enum MHD_Result result = v->profile ? answers_profile(sv, v, v->profile)
+					    : answers_text(sv, v->connection,
+							   MHD_HTTP_SERVICE_UNAVAILABLE,
+							   "the session has ended\n");
 
 	profile_free(v->profile);
 	v->profile = NULL;
@@ -501,7 +252,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
 	request_init(&v->request, url);
 	sv->mhd.get_values(connection, MHD_GET_ARGUMENT_KIND, take_argument, &v->request);
 	status = refusal(sv, v, method, &why);
-	return status ? answer_text(sv, connection, status, why) : MHD_YES;
+	return status ? answers_text(sv, connection, status, why) : MHD_YES;
 }
 
 static void completed(void *cls, struct MHD_Connection *connection, void **state,
