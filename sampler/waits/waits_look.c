@@ -47,7 +47,7 @@ void waits_want_kind(struct waits *w, struct wait_task *task)
 	task->wants_kind = w->kinds_wanted = true;
 }
 
-/* Test whether @task is looked at now, and set what for. */
+/* Test whether there is a reason to look at @task now, and set it. */
 static bool is_due(const struct wait_task *task, enum waits_look *look)
 {
 	bool before = task->found && task->nr_looks < LOOKS_MAX;
@@ -77,13 +77,13 @@ uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct wait
 	}
 	if (w->nr_tasks)
 		w->next_look %= w->nr_tasks;
-	/* A look that hangs has not all kinds: the others are found again, but for one process. */
+	/* After a look that hangs, the missing kinds are wanted again, but for one process. */
 	if (look == LOOK_KIND)
 		w->kinds_wanted = nr;
 	return nr;
 }
 
-/* Use @stack, of a kind alone, for the present wait of @task if it was found in it, and for others.
+/* Use @stack, a kind alone, for the wait that @task was found in, and for later ones without any.
  */
 static void set_kind(struct wait_task *task, uint32_t stack, uint64_t time_ns)
 {
