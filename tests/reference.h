@@ -16,13 +16,16 @@
 #include <unistd.h>
 
 #define REFERENCE_CPUS 512
-/* Faster than the rates that are compared: the share of a slower event is no smaller. */
+/* The default. Never slower than the rate that is compared: of a slower event the kernel takes a
+ * larger share. */
 #define REFERENCE_HZ 3999
 
 struct reference {
 	int fds[REFERENCE_CPUS];
 	const struct perf_event_mmap_page *rings[REFERENCE_CPUS];
 	long nr_cpus;
+	/* Of each CPU's event. */
+	unsigned int hz;
 	uint64_t seen, since_ns;
 };
 
@@ -59,7 +62,7 @@ static inline unsigned int reference_nr_rings(const struct reference *r)
 static inline double reference_share(struct reference *r)
 {
 	uint64_t now_ns = reference_now_ns(), nr = reference_count(r);
-	double due = reference_nr_rings(r) * REFERENCE_HZ * (double)(now_ns - r->since_ns) / 1e9;
+	double due = reference_nr_rings(r) * (double)r->hz * (double)(now_ns - r->since_ns) / 1e9;
 	double share = due > 0 ? (double)(nr - r->seen) / due : 1;
 
 	r->seen = nr;
@@ -67,16 +70,17 @@ static inline double reference_share(struct reference *r)
 	return share < 1 ? share : 1;
 }
 
-static inline void reference_open(struct reference *r)
+static inline void reference_open_at(struct reference *r, unsigned int hz)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.freq = 1,
-		.sample_freq = REFERENCE_HZ,
+		.sample_freq = hz,
 	};
 
+	r->hz = hz;
 	r->nr_cpus = sysconf(_SC_NPROCESSORS_CONF);
 	r->nr_cpus = r->nr_cpus < REFERENCE_CPUS ? r->nr_cpus : REFERENCE_CPUS;
 	for (int i = 0; i < r->nr_cpus; i++) {
@@ -90,6 +94,11 @@ static inline void reference_open(struct reference *r)
 	}
 	r->seen = reference_count(r);
 	r->since_ns = reference_now_ns();
+}
+
+static inline void reference_open(struct reference *r)
+{
+	reference_open_at(r, REFERENCE_HZ);
 }
 
 static inline void reference_close(struct reference *r)

@@ -9,7 +9,7 @@ start "$PROGRAMS/spin" "$(nproc)"
 spin=$last
 for hz in 49 999 4999 9973; do
 	[ "${limit%.*}" -ge "$hz" ] || continue
-	"$B/tests/tools/delivered" 4 >"$TMP/delivered" &
+	"$B/tests/tools/delivered" 4 "$hz" >"$TMP/delivered" &
 	pids="$pids $!"
 	delivered=$!
 	run -b -n 3 -d 1 -F "$hz" -e cpu-clock --format=ndjson
