@@ -133,20 +133,28 @@ static void prepare(struct place_names *n, uint32_t id)
 	naming_prepare(n->naming, &q);
 }
 
-/* Try the unnamed places again. Return the number of named ones. */
-static uint32_t name_waiting(struct place_names *n, bool now)
+/*
+ * Try the next PLACES_A_PASS unnamed places again: of many, each pass would else try all after each
+ * image. Return whether some were named, or the others are to be tried.
+ */
+static bool name_waiting(struct place_names *n, bool now)
 {
-	uint32_t nr = n->nr_waiting, kept = 0;
+	uint32_t first = n->next_waiting < n->nr_waiting ? n->next_waiting : 0;
+	uint32_t end = first + MIN(n->nr_waiting - first, PLACES_A_PASS);
 
-	for (uint32_t i = 0; i < nr && !is_stopping(n); i++)
+	for (uint32_t i = first; i < end && !is_stopping(n); i++)
 		prepare(n, n->waiting[i].place);
 	naming_ready(n->naming);
-	for (uint32_t i = 0; i < nr; i++) {
-		if (is_stopping(n) || !name_place(n, &n->waiting[i], now))
-			n->waiting[kept++] = n->waiting[i];
+	n->any_named &= first > 0;
+	/* From the last: what takes the place of a named one was tried, or is not of these. */
+	for (uint32_t i = end; i-- > first && !is_stopping(n);) {
+		if (!name_place(n, &n->waiting[i], now))
+			continue;
+		n->waiting[i] = n->waiting[--n->nr_waiting];
+		n->any_named = true;
 	}
-	n->nr_waiting = kept;
-	return nr - kept;
+	n->next_waiting = end < n->nr_waiting ? end : 0;
+	return n->any_named || n->next_waiting;
 }
 
 /* Ids that were returned may make the table shorter than next. */
@@ -263,7 +271,7 @@ bool place_names_pass(struct place_names *n, bool more, bool now)
 	if (!n->held) {
 		n->named_ns = now_ns;
 		/* Not only after the last image: the first rows need names soon. */
-		more |= name_waiting(n, now) > 0;
+		more |= name_waiting(n, now);
 		more |= name_new(n, now) > 0;
 	}
 	if (is_stopping(n))
@@ -305,7 +313,7 @@ void place_names_move(struct place_names *n, struct places_move *m)
 	lines_move(n->lines, m->to, m->to_chains, m->ids, m->nr_ids);
 	n->places = m->to;
 	n->chains = m->to_chains;
-	n->nr_waiting = n->next_place = 0;
+	n->nr_waiting = n->next_waiting = n->next_place = 0;
 	drop_functions(n);
 	atomic_store_explicit(&n->nr_named, 0, memory_order_relaxed);
 	atomic_store_explicit(&n->nr_unnamed, 0, memory_order_relaxed);

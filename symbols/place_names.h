@@ -32,10 +32,12 @@ struct place_names {
 		uint64_t since_ns;
 	} * waiting; /* owned */
 	uint32_t nr_waiting, max_waiting;
-	uint32_t next_place; /* places below this id are done */
-	uint64_t named_ns;   /* time of the last pass */
-	bool held;	     /* new places wait for the next pass */
-	uint8_t *changed;    /* by object: 1: place_names_note(); owned */
+	uint32_t next_waiting; /* where the next pass goes on */
+	bool any_named;	       /* since it began with the first */
+	uint32_t next_place;   /* places below this id are done */
+	uint64_t named_ns;     /* time of the last pass */
+	bool held;	       /* new places wait for the next pass */
+	uint8_t *changed;      /* by object: 1: place_names_note(); owned */
 	uint32_t max_changed;
 	bool has_changed;
 	/* Relaxed: statistics. */

@@ -20,6 +20,8 @@
 #define RETRY_SOON_NS	  2000000000ULL
 /* Objects without an image that are checked each second: of all, and of the ones to retry. */
 #define CHECKS_MAX 8192U
+/* Requested objects among which the next one is chosen. */
+#define CHOICE_MAX 4096U
 #define BLOCKED_NS 500000000ULL	  /* a longer read hangs */
 #define WAITED_NS  5000000000ULL  /* longer reads in sum are too slow */
 #define SLOW_SPEED (4ULL << 20)	  /* bytes per second that a disk delivers at least */
@@ -402,17 +404,19 @@ static bool start(struct image_cache *o, struct object *object, unsigned int tri
 }
 
 /*
- * Return the index in @o->open of the requested object that most samples wait for,
- * or the end.
+ * Return the index in @o->open of the requested object that most samples wait for, or the end. Of
+ * many, each load looks at the next CHOICE_MAX only.
  */
-static uint32_t choose(const struct image_cache *o)
+static uint32_t choose(struct image_cache *o)
 {
 	uint32_t best = o->open.nr, most = 0;
 
-	for (uint32_t i = 0; i < o->open.nr; i++) {
+	for (uint32_t n = MIN(o->open.nr, CHOICE_MAX); n; n--) {
+		uint32_t i = o->next_open < o->open.nr ? o->next_open : 0;
 		struct object *object = objects_at(o->objects, o->open.list[i]);
 		uint32_t nr = atomic_load_explicit(&object->nr_waiting, memory_order_relaxed);
 
+		o->next_open = i + 1;
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) != OBJECT_WANTED ||
 		    (best < o->open.nr && nr <= most))
 			continue;

@@ -78,6 +78,30 @@ TEST(test_own_function, setup, teardown)
 	assert_null(symbols_at(f->symbols, SYMBOL_NONE));
 }
 
+#define WAITING 10000U
+
+/* More places than are tried in a pass wait for one image: all get their names, in several. */
+TEST(test_many_waiting, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint32_t first = place_of(f, (uint64_t)(uintptr_t)&named_function);
+	const struct place *p = places_at(f->places, first);
+	uint64_t offset = p->offset;
+	struct symbols_stats stats;
+
+	/* Bytes before and after it, each one once. */
+	for (uint32_t i = 1; i < WAITING; i++)
+		places_intern(f->places, p->object, offset + i / 2 - i % 2 * i);
+	symbols_run(f->symbols);
+	for (uint32_t id = first; id < first + WAITING; id++)
+		assert_non_null(symbol_of(f, id));
+	assert_string_equal(symbol_of(f, first)->name.str, "named_function");
+	symbols_stats(f->symbols, &stats);
+	assert_int_equal(stats.nr_named + stats.nr_unnamed, WAITING);
+	assert_int_equal(stats.nr_waiting, 0);
+	assert_true(stats.nr_named > WAITING / 2);
+}
+
 /* Objects by turns, while memory holds one of them only: they are evicted and loaded again, names
  * are right. */
 TEST(test_names_while_images_leave, setup, teardown)

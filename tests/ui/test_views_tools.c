@@ -204,6 +204,37 @@ TEST(test_only)
 	bench_fini(&b);
 }
 
+/* Each CPU shows the function hottest on it, also one that is hottest on another; an unknown one is
+ * left out.
+ */
+TEST(test_hottest_of_cpus)
+{
+	struct profile *p = fake_profile(4, NULL);
+	const struct profile_function *some = &p->functions[3], *other = &p->functions[1];
+	const uint32_t ids[] = { some->id, other->id, some->id, UINT32_MAX - 1 };
+	struct list *list;
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	for (uint32_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		p->cpus[i].hot = ids[i];
+		p->cpus[i].hot_samples = 1;
+	}
+	model_take(&b.st, p);
+	press(&b, '5');
+	look(&b);
+	list = &b.st.lists[VIEW_CPUS];
+	assert_int_equal(list->nr, ARRAY_SIZE(ids));
+	for (uint32_t i = 0; i < list->nr; i++) {
+		uint32_t cpu = list->rows[i].index;
+
+		assert_int_equal(list->rows[i].top_function, cpu == 3	? UINT32_MAX
+							     : cpu == 1 ? 1
+									: 3);
+	}
+	bench_fini(&b);
+}
+
 static void cursor_on(struct bench *b, const char *text)
 {
 	type(b, "/");

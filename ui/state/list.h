@@ -36,7 +36,7 @@ struct row {
 	uint32_t nr_processes;	  /* in a row of several; 0: one */
 	uint32_t nr_tasks;	  /* threads of a function */
 	bool mixed;		  /* processes of a function: not all of one name */
-	uint32_t top_function;	  /* of a process; UINT32_MAX: none */
+	uint32_t top_function;	  /* of a process or CPU; UINT32_MAX: none */
 	float delta;		  /* change of self */
 	float other[ROW_EVENTS];  /* self of other events (folds_other()); < 0: not known */
 	float ratios[RATIOS_MAX]; /* of events; NAN: not known */

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <stdio.h>
 
+#include "symbols/base/search.h"
+#include "symbols/base/sort.h"
 #include "ui/draw/pen.h"
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
@@ -220,13 +222,9 @@ static void draw_kernel(const struct ui_state *st, const struct row *row, struct
 /* Return the hottest function of the CPU; NULL: none clearly, or it has no row yet. */
 static const struct profile_function *hottest_of(const struct ui_state *st, const struct row *row)
 {
-	const struct profile *p = st->latest;
-	const struct profile_cpu *cpu = cpu_of(st, row);
-
-	for (uint32_t i = 0; cpu->hot_samples && i < p->nr_functions; i++)
-		if (p->functions[i].id == cpu->hot)
-			return &p->functions[i];
-	return NULL;
+	return row->top_function < st->latest->nr_functions
+		       ? &st->latest->functions[row->top_function]
+		       : NULL;
 }
 
 static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -342,6 +340,38 @@ static const struct view_column columns[] = {
 		      .draw = draw_hottest },
 };
 
+/* The rows of CPUs with a hottest function, in the order of its id. */
+struct hot_row {
+	uint64_t id; /* first, for sort_by_number() */
+	struct row *row;
+};
+
+/* Find the hottest function of each CPU: among many functions once for all rows, not for each. */
+static int find_hottest(const struct profile *p, struct list *list)
+{
+	struct hot_row *hot = alloc_to_fill(list->nr * sizeof(*hot) + 1);
+	uint32_t nr = 0;
+	int rc;
+
+	if (!hot)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct profile_cpu *cpu = &p->cpus[list->rows[i].index];
+
+		if (cpu->hot_samples)
+			hot[nr++] = (struct hot_row){ cpu->hot, &list->rows[i] };
+	}
+	rc = sort_by_number(hot, nr, sizeof(*hot));
+	for (uint32_t f = 0; !rc && f < p->nr_functions; f++) {
+		uint32_t i = search_split(nr, k, hot[k].id < p->functions[f].id);
+
+		for (; i < nr && hot[i].id == p->functions[f].id; i++)
+			hot[i].row->top_function = f;
+	}
+	free(hot);
+	return rc;
+}
+
 static int build(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->latest;
@@ -360,7 +390,7 @@ static int build(const struct ui_state *st, struct list *list)
 				     : 0;
 		list->count += (double)p->cpus[i].samples;
 	}
-	return 0;
+	return p ? find_hottest(p, list) : 0;
 }
 
 static bool finds(const struct ui_state *st, const struct row *row, const struct match *m)
