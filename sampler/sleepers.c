@@ -89,8 +89,10 @@ static void count_copy(struct sampler *s, struct sleepers *l, const struct waits
 	bool before = task->look == LOOK_BEFORE;
 	uint32_t *first = l->places + !before;
 
-	if (pending && before)
+	if (pending && before) {
+		waits_look_again(s->store.waits, task);
 		return;
+	}
 	l->places[1] = t.kinds[WAIT_FOUND];
 	first[0] = t.kinds[a->kind];
 	waits_slept(s->store.waits, task, stacks_intern(t.stacks, first, nr ? nr + 1 + before : 1),

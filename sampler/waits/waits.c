@@ -259,7 +259,7 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 	task->stack = has ? note->stack : STACK_NONE;
 	task->period = MAX(note->period, 1u);
 	/* A stack of the kernel is better than one from /proc. */
-	task->nr_looks = has ? LOOKS_MAX : task->nr_looks;
+	task->nr_looks = has ? LOOKS_DONE : task->nr_looks;
 	if (has)
 		task->last[note->step == STEP_PREEMPTED ? CLASS_QUEUE : CLASS_SLEEP] = note->stack;
 }

@@ -113,12 +113,20 @@ void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack,
 		add_look(w, task, stack);
 		return;
 	}
-	if (!task->found || task->nr_looks >= LOOKS_MAX || task->time.state != TASK_SLEEPING ||
+	if (!task->found || task->nr_looks == LOOKS_DONE || task->time.state != TASK_SLEEPING ||
 	    time_ns < task->began_ns)
 		return;
 	task->stack = task->last[CLASS_SLEEP] = stack;
 	task->period = 1;
-	task->nr_looks = LOOKS_MAX;
+	task->nr_looks = LOOKS_DONE;
+}
+
+void waits_look_again(struct waits *w, const struct waits_sleeper *s)
+{
+	struct wait_task *task = waits_find_task(w, s->tid);
+
+	if (task && s->look == LOOK_BEFORE && task->nr_looks && task->nr_looks != LOOKS_DONE)
+		task->nr_looks--;
 }
 
 uint32_t waits_check(struct waits *w, waits_state_fn state_of, uint32_t max, uint64_t now_ns)

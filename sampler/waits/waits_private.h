@@ -15,8 +15,10 @@
 
 struct waits_tables;
 
-/* Looks at a task that slept before the start: its process may not be read yet. */
+/* Looks at a task that slept before the start, that found no stack. */
 #define LOOKS_MAX 60
+/* None is to follow: it has one. */
+#define LOOKS_DONE UINT8_MAX
 
 /* The two classes of waits, with separate sums. */
 enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };

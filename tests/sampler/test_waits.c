@@ -694,6 +694,30 @@ TEST(test_sleepers)
 	close_world(&w);
 }
 
+/* A process may be read late: looks until then are not counted, others are. */
+TEST(test_looks)
+{
+	struct waits_sleeper look;
+	struct world w;
+
+	open_world(&w, 1);
+	find_asleep(&w, 3, WAIT_POLL, 1000);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 1);
+		waits_look_again(w.waits, &look);
+	}
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 1);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 0);
+	/* The last one found it after all. */
+	waits_slept(w.waits, &look, stack_in(&w, 7), 1400);
+	waits_look_again(w.waits, &look);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 0);
+	end_tick(&w, 1500);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 500);
+	close_world(&w);
+}
+
 /* Tasks of a process that hangs its reader are left out; others keep their turns. */
 TEST(test_barred)
 {
