@@ -140,20 +140,22 @@ static void prepare(struct place_names *n, uint32_t id)
 static bool name_waiting(struct place_names *n, bool now)
 {
 	uint32_t first = n->next_waiting < n->nr_waiting ? n->next_waiting : 0;
-	uint32_t end = first + MIN(n->nr_waiting - first, PLACES_A_PASS);
+	uint32_t end = first + MIN(n->nr_waiting - first, PLACES_A_PASS), kept = first;
 
 	for (uint32_t i = first; i < end && !is_stopping(n); i++)
 		prepare(n, n->waiting[i].place);
 	naming_ready(n->naming);
-	n->any_named &= first > 0;
-	/* From the last: what takes the place of a named one was tried, or is not of these. */
-	for (uint32_t i = end; i-- > first && !is_stopping(n);) {
-		if (!name_place(n, &n->waiting[i], now))
-			continue;
-		n->waiting[i] = n->waiting[--n->nr_waiting];
-		n->any_named = true;
+	/* In their order, which that of functions with equal shares depends on. */
+	for (uint32_t i = first; i < end; i++) {
+		if (is_stopping(n) || !name_place(n, &n->waiting[i], now))
+			n->waiting[kept++] = n->waiting[i];
 	}
-	n->next_waiting = end < n->nr_waiting ? end : 0;
+	if (kept < end)
+		memmove(n->waiting + kept, n->waiting + end,
+			(n->nr_waiting - end) * sizeof(*n->waiting));
+	n->any_named = (n->any_named && first) || kept < end;
+	n->nr_waiting -= end - kept;
+	n->next_waiting = kept < n->nr_waiting ? kept : 0;
 	return n->any_named || n->next_waiting;
 }
 
