@@ -14,6 +14,12 @@
 
 #include <cmocka.h>
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 /* The tests of this program; cmocka passes over the empty ones. */
 static struct CMUnitTest unit_tests[64];
 

@@ -62,15 +62,25 @@ static void set_crowded(struct counts *c, const struct cell_table *t)
 			      memory_order_relaxed);
 }
 
-/* calloc: large memory is zero already, and not resident until used. */
+static size_t table_size(uint32_t nr_slots)
+{
+	return sizeof(struct cell_table) + nr_slots * sizeof(((struct cell_table *)0)->slot[0]);
+}
+
 static struct cell_table *table_new(uint32_t nr_slots)
 {
-	struct cell_table *t = calloc(1, sizeof(*t) + nr_slots * sizeof(t->slot[0]));
+	struct cell_table *t = alloc_sparse(table_size(nr_slots));
 
 	assert(nr_slots && !(nr_slots & (nr_slots - 1)));
 	if (t)
 		t->mask = nr_slots - 1;
 	return t;
+}
+
+static void table_free(struct cell_table *t)
+{
+	if (t)
+		free_sparse(t, table_size(t->mask + 1));
 }
 
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots)
@@ -97,8 +107,8 @@ void counts_free(struct counts *c)
 {
 	if (!c)
 		return;
-	free(atomic_load_explicit(&c->table, memory_order_relaxed));
-	free(c->spare);
+	table_free(atomic_load_explicit(&c->table, memory_order_relaxed));
+	table_free(c->spare);
 	free(c->aside);
 	free(c);
 }
@@ -175,7 +185,7 @@ static struct cell_table *table_take(struct counts *c, uint32_t size)
 	if (!t || t->mask + 1 != size)
 		t = table_new(size);
 	if (t && t != c->spare)
-		free(c->spare);
+		table_free(c->spare);
 	if (!t)
 		t = c->spare;
 	c->spare = NULL;

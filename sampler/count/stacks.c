@@ -161,7 +161,7 @@ static size_t words_size(const struct stacks *s)
 
 static int entries_add(struct stacks *s)
 {
-	struct entry *chunk = calloc(1, entries_size());
+	struct entry *chunk = alloc_sparse(entries_size());
 
 	if (!chunk)
 		return -ENOMEM;
@@ -178,7 +178,7 @@ static uint32_t nr_word_chunks(const struct stacks *s)
 static int words_add(struct stacks *s)
 {
 	uint32_t nr = nr_word_chunks(s);
-	uint32_t *words = malloc(words_size(s));
+	uint32_t *words = alloc_sparse(words_size(s));
 
 	if (!words)
 		return -ENOMEM;
@@ -242,9 +242,10 @@ void stacks_free(struct stacks *s)
 	if (!s)
 		return;
 	for (uint32_t i = 0; i < s->nr_entry_chunks; i++)
-		free(atomic_load_explicit(&s->entries[i], memory_order_relaxed));
+		free_sparse(atomic_load_explicit(&s->entries[i], memory_order_relaxed),
+			    entries_size());
 	for (uint32_t i = 0; i < nr_word_chunks(s); i++)
-		free(s->chunks[i].words);
+		free_sparse(s->chunks[i].words, words_size(s));
 	intern_fini(&s->intern);
 	free(s->entries);
 	free(s->chunks);

@@ -138,8 +138,7 @@ int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes)
 {
 	*f = (struct feed){ .ring = ring, .codes = codes };
 	f->copy = malloc(sizeof(*f->copy));
-	/* Pages that are not used are not resident. */
-	f->ids = calloc(CODES_MAX, sizeof(*f->ids));
+	f->ids = alloc_sparse(CODES_MAX * sizeof(*f->ids));
 	if (f->copy && f->ids)
 		return 0;
 	feed_fini(f);
@@ -148,7 +147,7 @@ int feed_init(struct feed *f, struct feed_ring *ring, struct codes *codes)
 
 void feed_fini(struct feed *f)
 {
-	free(f->ids);
+	free_sparse(f->ids, CODES_MAX * sizeof(*f->ids));
 	free(f->copy);
 	*f = (struct feed){ .ring = NULL };
 }

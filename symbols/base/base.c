@@ -13,6 +13,16 @@
 
 #define TIME_MAX_S 3155760000.0
 #define LARGE_PAGE ((size_t)2 << 20)
+#define SPARSE_MIN (64UL << 10)
+
+/* A sanitizer knows the bounds of what malloc(3) returns. */
+#ifdef __has_feature
+#define SANITIZED __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
@@ -171,4 +181,27 @@ void *alloc_to_fill(size_t size)
 		return NULL;
 	madvise(p, size - size % LARGE_PAGE, MADV_HUGEPAGE);
 	return p;
+}
+
+static bool is_mapped(size_t size)
+{
+	return size >= SPARSE_MIN && !SANITIZED;
+}
+
+void *alloc_sparse(size_t size)
+{
+	void *p;
+
+	if (!is_mapped(size))
+		return calloc(1, size);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void free_sparse(void *p, size_t size)
+{
+	if (!is_mapped(size))
+		free(p);
+	else if (p)
+		munmap(p, size);
 }

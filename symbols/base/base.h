@@ -67,6 +67,13 @@ char *xstrndup(const char *s, size_t size) __attribute__((malloc, returns_nonnul
  * longer to get small ones than to fill them. realloc() to more may copy it. NULL: none.
  */
 void *alloc_to_fill(size_t size) __attribute__((malloc));
+/*
+ * Allocate zeroed memory of which only a part may be used: the rest is not resident. calloc(3) does
+ * so with new memory, but clears memory that the heap has free. NULL: none.
+ */
+void *alloc_sparse(size_t size) __attribute__((malloc));
+/* Free what alloc_sparse() returned for @size. */
+void free_sparse(void *p, size_t size);
 
 /* Mix all bits of @x (the finaliser of splitmix64, Steele et al. 2014). */
 static inline uint64_t hash_u64(uint64_t x)

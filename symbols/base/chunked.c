@@ -8,9 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/base.h"
+
 static size_t nr_chunks(const struct chunked *c, uint32_t nr)
 {
 	return ((size_t)nr + (1u << c->bits) - 1) >> c->bits;
+}
+
+static size_t directory_size(const struct chunked *c)
+{
+	return nr_chunks(c, c->max) * sizeof(*c->chunks);
 }
 
 int chunked_init(struct chunked *c, size_t size, uint32_t bits, uint32_t max)
@@ -20,7 +27,7 @@ int chunked_init(struct chunked *c, size_t size, uint32_t bits, uint32_t max)
 	c->size = size;
 	c->bits = bits;
 	c->max = max;
-	c->chunks = calloc(nr_chunks(c, max), sizeof(*c->chunks));
+	c->chunks = alloc_sparse(directory_size(c));
 	return c->chunks ? 0 : -ENOMEM;
 }
 
@@ -31,7 +38,7 @@ void chunked_fini(struct chunked *c)
 		c->nr_chunks -= c->chunks[i] != NULL;
 		free(c->chunks[i]);
 	}
-	free(c->chunks);
+	free_sparse(c->chunks, directory_size(c));
 	c->chunks = NULL;
 }
 

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/base/base.h"
+
 #define SLOTS_MIN 64u
 #define SLOTS_MAX (1u << 31)
 
 void hashset_fini(struct hashset *s)
 {
-	free(s->slots);
+	free_sparse(s->slots, s->nr_slots * sizeof(*s->slots));
 	memset(s, 0, sizeof(*s));
 }
 
@@ -40,13 +42,13 @@ int hashset_reserve(struct hashset *s, uint32_t nr)
 		larger.nr_slots *= 2;
 	if (larger.nr_slots < wanted)
 		return -ENOMEM;
-	larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
+	larger.slots = alloc_sparse(larger.nr_slots * sizeof(*larger.slots));
 	if (!larger.slots)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->nr_slots; i++)
 		if (s->slots[i].id)
 			put(&larger, s->slots[i]);
-	free(s->slots);
+	free_sparse(s->slots, s->nr_slots * sizeof(*s->slots));
 	*s = larger;
 	return 0;
 }

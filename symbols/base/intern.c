@@ -39,9 +39,14 @@ struct intern_slots {
 	_Atomic uint64_t slot[];	       /* tag << 32 | id + 1 */
 };
 
+static size_t slots_size(uint64_t nr)
+{
+	return sizeof(struct intern_slots) + nr * sizeof(((struct intern_slots *)0)->slot[0]);
+}
+
 static struct intern_slots *slots_new(uint64_t nr)
 {
-	struct intern_slots *s = calloc(1, sizeof(*s) + nr * sizeof(s->slot[0]));
+	struct intern_slots *s = alloc_sparse(slots_size(nr));
 
 	if (s)
 		s->mask = (uint32_t)(nr - 1);
@@ -51,6 +56,12 @@ static struct intern_slots *slots_new(uint64_t nr)
 static uint64_t slots_nr(const struct intern_slots *s)
 {
 	return (uint64_t)s->mask + 1;
+}
+
+static void slots_free(struct intern_slots *s)
+{
+	if (s)
+		free_sparse(s, slots_size(slots_nr(s)));
 }
 
 static uint64_t slots_round(uint64_t nr)
@@ -99,7 +110,7 @@ int intern_init(struct intern *t, uint32_t nr_slots, uint32_t max_ids)
 
 void intern_fini(struct intern *t)
 {
-	free(atomic_load_explicit(&t->slots, memory_order_relaxed));
+	slots_free(atomic_load_explicit(&t->slots, memory_order_relaxed));
 	atomic_store_explicit(&t->slots, NULL, memory_order_relaxed);
 }
 
@@ -264,7 +275,7 @@ int intern_grow(struct intern *t)
 	atomic_store_explicit(&t->slots, new, memory_order_release);
 	urcu_qsbr_synchronize_rcu();
 	grace_waited(t);
-	free(old);
+	slots_free(old);
 	return 0;
 }
 

@@ -21,12 +21,6 @@
 #include "symbols/cage/cage_lock.h"
 #include "tests/escapes.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 #define RING_SIZE (16U * 4096)
 #define WAIT_NS	  10000000000ULL
 

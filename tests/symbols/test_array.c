@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Growable arrays: contents kept, room doubled, limits and failures; memory to be filled.
+ * Growable arrays: contents kept, room doubled, limits and failures; memory to be filled, or not.
  */
 #include "symbols/base/array.h"
 
+#include <malloc.h>
+#include <string.h>
+
 #include "symbols/base/base.h"
 
-#include "tests/prelude.h"
+#include "tests/resident.h"
 
 TEST(test_append)
 {
@@ -85,6 +88,42 @@ TEST(test_to_fill)
 		free(p);
 	}
 	assert_null(alloc_to_fill(SIZE_MAX / 2));
+}
+
+#define BLOCKS 200U
+#define BLOCK  (100U << 10)
+
+/* Memory that is hardly used is not resident, also when the heap has enough that is free. */
+TEST(test_sparse)
+{
+	static const size_t sizes[] = { 1, 4096, 8u << 20 };
+	static void *blocks[BLOCKS];
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(BLOCK);
+		assert_non_null(blocks[i]);
+		memset(blocks[i], 1, BLOCK);
+	}
+	/* The last one keeps the others in the heap. */
+	for (size_t i = 0; i < BLOCKS - 1; i++)
+		free(blocks[i]);
+	malloc_trim(0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		long before_kb = resident_kb();
+		uint8_t *p = alloc_sparse(sizes[i]);
+
+		assert_non_null(p);
+		if (!SANITIZED)
+			assert_true(resident_kb() < before_kb + 1024);
+		for (size_t k = 0; k < sizes[i]; k += 1000)
+			assert_int_equal(p[k], 0);
+		memset(p, 7, sizes[i]);
+		free_sparse(p, sizes[i]);
+	}
+	free(blocks[BLOCKS - 1]);
+	free_sparse(NULL, 1);
+	free_sparse(NULL, 8u << 20);
+	assert_null(alloc_sparse(SIZE_MAX / 2));
 }
 
 int main(void)

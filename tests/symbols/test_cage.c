@@ -35,12 +35,6 @@
 #define MEMORY_MAX  (256UL << 20)
 #define ANSWER_SIZE 100000U
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
-
 /* Kinds of calls to the reader below: the first byte. */
 enum {
 	ECHO,

@@ -14,13 +14,8 @@
 #include "symbols/base/wake.h"
 #include "symbols/object/image.h"
 #include "symbols/object/image_cache.h"
+#include "tests/resident.h"
 #include "tests/symbols/with_symbols.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#else
-#define SANITIZED 0
-#endif
 
 static __attribute__((noinline)) int named_function(int x)
 {
@@ -110,21 +105,6 @@ TEST(test_idle_images_leave, setup, teardown)
 #define BLOCKS 4096U
 #define BLOCK  (16U << 10)
 
-/* Return the KiB of anonymous memory that are resident. */
-static long resident(void)
-{
-	FILE *f = fopen("/proc/self/status", "re");
-	char line[256];
-	long kb = 0;
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, "RssAnon:", 8))
-			kb = strtol(line + 8, NULL, 10);
-	fclose(f);
-	return kb;
-}
-
 /* Free memory between blocks that are in use goes back to the system each minute. */
 TEST(test_free_memory, setup, teardown)
 {
@@ -143,10 +123,10 @@ TEST(test_free_memory, setup, teardown)
 	}
 	for (uint32_t i = 0; i < BLOCKS - 1; i++)
 		free(blocks[i]);
-	before_kb = resident();
+	before_kb = resident_kb();
 	image_cache_work(&l.cache, time_now_ns());
-	print_message("%ld, then %ld KiB\n", before_kb, resident());
-	assert_true(resident() < before_kb - (long)(BLOCKS * BLOCK / 2048));
+	print_message("%ld, then %ld KiB\n", before_kb, resident_kb());
+	assert_true(resident_kb() < before_kb - (long)(BLOCKS * BLOCK / 2048));
 	free(blocks[BLOCKS - 1]);
 	loading_end(&l);
 }
