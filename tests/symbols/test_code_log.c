@@ -99,6 +99,49 @@ TEST(test_limits)
 	code_log_free(l);
 }
 
+#define PROCESSES 7U
+#define ENTRIES	  20000U
+
+/* The process of entry @i. */
+static uint32_t owner_of(uint64_t i)
+{
+	return (uint32_t)(hash_u64(i) >> 33) % PROCESSES;
+}
+
+/* Entries of all sizes, over many pages, keep order, names and tables while processes leave. */
+TEST(test_moves)
+{
+	static char name[CODES_TEXT_MAX + 1];
+	static struct code_log_copy copy;
+	struct code_log *l = code_log_new();
+	bool gone[PROCESSES] = { false };
+
+	memset(name, 'n', CODES_TEXT_MAX);
+	for (uint64_t i = 1; i <= ENTRIES; i++)
+		add(l, owner_of(i), i, name + i % CODES_TEXT_MAX);
+	assert_true(code_log_memory(l) > 20UL * 256 * 1024);
+	for (uint32_t leave = 0; leave < PROCESSES; leave++) {
+		uint64_t last = 0;
+
+		code_log_forget(l, leave * 3 % PROCESSES);
+		gone[leave * 3 % PROCESSES] = true;
+		for (uint64_t i = 1; i <= ENTRIES; i++) {
+			if (gone[owner_of(i)])
+				continue;
+			assert_true(code_log_next(l, &last, &copy));
+			assert_int_equal(last, i);
+			assert_int_equal(copy.text.name_size, CODES_TEXT_MAX - i % CODES_TEXT_MAX);
+			assert_memory_equal(copy.text.name, name, copy.text.name_size);
+			assert_memory_equal(copy.text.table, &i, sizeof(i));
+		}
+		assert_false(code_log_next(l, &last, &copy));
+	}
+	assert_int_equal(code_log_memory(l), 0);
+	add(l, 1, 1, "again");
+	assert_int_equal(count(l, 0, "again", 1), 1);
+	code_log_free(l);
+}
+
 static atomic_bool stop;
 
 /* A recording goes on while processes come and go. */
