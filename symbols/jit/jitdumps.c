@@ -406,12 +406,10 @@ static bool is_readable(const struct jitdumps_entry *e)
 	return e && e->opened && !e->runs;
 }
 
-static const struct jitcode_function *function_at(struct jitdumps *j, struct object *object,
-						  uint64_t addr, struct jitdumps_entry **entry)
+static const struct jitcode_function *function_at(const struct jitdumps *j,
+						  const struct jitdumps_entry *e,
+						  const struct object *object, uint64_t addr)
 {
-	struct jitdumps_entry *e = entry_of(j, object);
-
-	*entry = e;
 	if (is_stopping(j) || !is_readable(e))
 		return NULL;
 	return jitcode_find(e->r->dump.code, object->identity.layer, addr);
@@ -426,8 +424,8 @@ static bool is_being_read(const struct jitdumps_entry *e)
 int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
 		  struct jitdumps_symbol *out)
 {
-	struct jitdumps_entry *e;
-	const struct jitcode_function *f = function_at(j, object, addr, &e);
+	struct jitdumps_entry *e = entry_of(j, object);
+	const struct jitcode_function *f = function_at(j, e, object, addr);
 
 	if (!f) {
 		if (!e || is_stopping(j))
@@ -451,8 +449,9 @@ int jitdumps_find(struct jitdumps *j, struct object *object, uint64_t addr,
 bool jitdumps_line(struct jitdumps *j, struct object *object, uint64_t addr, const char **file,
 		   uint32_t *line)
 {
-	struct jitdumps_entry *e;
-	const struct jitcode_function *f = function_at(j, object, addr, &e);
+	/* Not searched again: places of processes that ended long ago move with their names. */
+	const struct jitdumps_entry *e = entry_at(j, jitdumps_base(j, object)->id);
+	const struct jitcode_function *f = function_at(j, e, object, addr);
 	const struct jitcode_line *found = f ? jitdump_line(&e->r->dump, f, addr) : NULL;
 
 	if (!found)

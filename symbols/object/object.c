@@ -234,6 +234,15 @@ static bool entry_texts(struct entry *entry, enum object_kind kind)
 	return true;
 }
 
+/* Memory without a file is what remains most: no small block of the heap for each. */
+static char memory_path[] = "//anon";
+
+static void free_path(struct entry *entry)
+{
+	if (entry->path != memory_path)
+		free(entry->path);
+}
+
 /* Copy the path of @key to @entry, in place of the one before. False when out of memory. */
 static bool entry_path(struct objects *d, struct entry *entry, const struct key *key)
 {
@@ -246,10 +255,12 @@ static bool entry_path(struct objects *d, struct entry *entry, const struct key 
 		size -= (size_t)(slash + 1 - from);
 		from = slash + 1;
 	}
-	path = strndup(from, is_cut ? MIN(size, NAME_SIZE_MAX) : size);
+	path = size == strlen(memory_path) && !memcmp(from, memory_path, size)
+		       ? memory_path
+		       : strndup(from, is_cut ? MIN(size, NAME_SIZE_MAX) : size);
 	if (!path)
 		return false;
-	free(entry->path);
+	free_path(entry);
 	entry->path = path;
 	entry->is_cut = is_cut;
 	d->paths_size += strlen(path) - before;
@@ -298,7 +309,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 static void entry_fini(struct objects *d, struct entry *entry)
 {
 	d->paths_size -= entry->path ? strlen(entry->path) : 0;
-	free(entry->path);
+	free_path(entry);
 	free(entry->texts);
 	entry->path = entry->texts = NULL;
 	entry->object.name = entry->object.path = TEXT("[unknown]");
@@ -411,7 +422,7 @@ void objects_free(struct objects *d)
 		/* All threads have ended; an image lives as long as its object. */
 		image_free((struct image *)(uintptr_t)atomic_load_explicit(&entry->object.image,
 									   memory_order_relaxed));
-		free(entry->path);
+		free_path(entry);
 		free(entry->texts);
 	}
 	chunked_fini(&d->entries);
