@@ -57,17 +57,25 @@ static inline unsigned int reference_nr_rings(const struct reference *r)
 	return nr;
 }
 
+/* Return the number of samples taken since the last call; *@due: that were due. */
+static inline double reference_taken(struct reference *r, double *due)
+{
+	uint64_t now_ns = reference_now_ns(), nr = reference_count(r);
+	double taken = (double)(nr - r->seen);
+
+	*due = reference_nr_rings(r) * (double)r->hz * (double)(now_ns - r->since_ns) / 1e9;
+	r->seen = nr;
+	r->since_ns = now_ns;
+	return taken;
+}
+
 /* Return the share of samples taken since the last call, at most 1; 1 where nothing can be
  * measured. */
 static inline double reference_share(struct reference *r)
 {
-	uint64_t now_ns = reference_now_ns(), nr = reference_count(r);
-	double due = reference_nr_rings(r) * (double)r->hz * (double)(now_ns - r->since_ns) / 1e9;
-	double share = due > 0 ? (double)(nr - r->seen) / due : 1;
+	double due, taken = reference_taken(r, &due);
 
-	r->seen = nr;
-	r->since_ns = now_ns;
-	return share < 1 ? share : 1;
+	return due > 0 && taken < due ? taken / due : 1;
 }
 
 static inline void reference_open_at(struct reference *r, unsigned int hz)

@@ -48,7 +48,7 @@ T="tmux -L proftop-badinput-$$ -f /dev/null"
 in_terminal() {
 	rm -f "$TMP/said"
 	$T new-session -d -x 80 -y 24 "$1 2>$TMP/err; echo \$? >$TMP/rc; mv $TMP/rc $TMP/said"
-	for _ in $(seq 50); do
+	for _ in $(seq 300); do
 		[ -f "$TMP/said" ] && break
 		sleep 0.1
 	done

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from screen import PROFTOP, Terminal
+from screen import PROFTOP, Terminal, rings_of
 
 PROGRAMS, TMP = os.environ["PROGRAMS"], os.environ["TMP"]
 PARTS = ["taken", "complete", "guessed", "truncated", "broken", "pending", "dropped", "lost"]
@@ -59,7 +59,7 @@ def replay(data, extra, pieces):
     except BrokenPipeError:
         pass
     try:
-        code = p.wait(20)
+        code = p.wait(100)
     except subprocess.TimeoutExpired:
         p.kill()
         sys.exit(f"wrong: {len(data)} bytes: it does not end")
@@ -154,7 +154,10 @@ def cpu_time(pid):
 
 
 def interrupt(process, pid, seconds):
-    """Interrupt @process once @pid has used so much CPU time more."""
+    """Interrupt @process once @pid has used so much CPU time more while it samples."""
+    late = time.monotonic() + 60
+    while not rings_of(process.pid) and process.poll() is None and time.monotonic() < late:
+        time.sleep(0.02)
     end = cpu_time(pid) + seconds
     while cpu_time(pid) < end:
         time.sleep(0.02)

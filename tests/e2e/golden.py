@@ -94,14 +94,14 @@ def in_terminal(folder, view, size, charset, golden):
     terminal = Terminal(f"sh -c \"cd {folder} && exec {line}\"", int(cols), int(rows))
     screen = ""
     try:
-        terminal.wait_for("REPLAY|recording", 10)
+        terminal.wait_for("REPLAY|recording", 60)
         # Without the heat strip: its columns depend on the time of the replay.
         terminal.press("|")
         terminal.press("|")
         for key in re.findall("<[A-Za-z-]+>|.", keys_of(view)):
             if key != "<tick>":
                 terminal.press(key.strip("<>") if len(key) > 1 else key)
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             screen = trim(terminal.screen())
             if screen == golden:

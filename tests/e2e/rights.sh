@@ -113,7 +113,7 @@ ready() {
 # await PID NAME SET WANT: its thread of that name has exactly these capabilities.
 await() {
 	i=0 has=
-	while [ "$has" != "$4" ] && [ $((i += 1)) -lt 50 ]; do
+	while [ "$has" != "$4" ] && [ $((i += 1)) -lt 300 ]; do
 		for task in /proc/"$1"/task/*; do
 			[ "$(cat "$task/comm" 2>/dev/null)" != "$2" ] || has=$(held "$1/task/${task##*/}" "$3")
 		done
@@ -161,7 +161,7 @@ if command -v setcap >/dev/null && getent group games >/dev/null; then
 			sh -c 'exec "$0" --replay - -b <"$1"' "$TMP/games" "$TMP/data" >/dev/null 2>&1
 		i=0
 		until [ "$(held "$last" Prm)" = 0000000400000000 ]; do
-			[ $((i += 1)) -lt 30 ] || { wrong "a replay holds $(held "$last" Prm)"; break; }
+			[ $((i += 1)) -lt 300 ] || { wrong "a replay holds $(held "$last" Prm)"; break; }
 			sleep 0.1
 		done
 		# So does the session that reads the baseline, and neither of these has any.
@@ -181,10 +181,14 @@ if command -v setcap >/dev/null && getent group games >/dev/null; then
 			start $nobody --clear-groups "$TMP/bare" 1
 			bare=$last
 			export DEBUGINFOD_CACHE_PATH="$TMP/cache"
-			as none -b -n 1 -d 1 -e cpu-clock -p "$bare"
+			# The first samples may be of before the names.
+			for seconds in 1 2 4 8; do
+				as none -b -n 2 -d "$seconds" -e cpu-clock -p "$bare"
+				! grep -q ' burn ' "$TMP/out" || break
+			done
 			says ' burn '
 			$nobody --groups "$(getent group games | cut -d: -f3)" \
-				sh -c '"$0" -b -n 1 -d 1 -e cpu-clock -p "$1"' "$TMP/games" "$bare" >"$TMP/out" 2>&1
+				sh -c '"$0" -b -n 2 -d "$2" -e cpu-clock -p "$1"' "$TMP/games" "$bare" "$seconds" >"$TMP/out" 2>&1
 			grep -q ' bare' "$TMP/out" || wrong "no sample of the program: $(cat "$TMP/out")"
 			grep -q ' burn ' "$TMP/out" && wrong "debug files of \$DEBUGINFOD_CACHE_PATH: $(cat "$TMP/out")"
 			unset DEBUGINFOD_CACHE_PATH

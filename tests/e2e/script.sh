@@ -22,10 +22,14 @@ done
 "$PROFTOP" --replay "$data" --size 100x30 --script 1 | cmp -s - "$TMP/file" ||
 	wrong ":screen writes something else than what is shown"
 
-# No profile follows an ended recording: ticks end, and keys have their answer.
-begin=$(date +%s)
-"$PROFTOP" --replay "$data" --script '<tick><tick><tick>' --size 100x30 >"$TMP/ticks" || wrong "a tick fails"
-[ $(($(date +%s) - begin)) -lt 9 ] || wrong "ticks of an ended recording: $(($(date +%s) - begin)) s"
+# No profile follows an ended recording: ticks end, and keys have their answer. (On a full machine one of three tries.)
+for try in 1 2 3; do
+	begin=$(date +%s)
+	"$PROFTOP" --replay "$data" --script '<tick><tick><tick>' --size 100x30 >"$TMP/ticks" || wrong "a tick fails"
+	took=$(($(date +%s) - begin))
+	[ "$took" -ge 9 ] || break
+done
+[ "$took" -lt 9 ] || wrong "ticks of an ended recording: $took s"
 
 "$PROFTOP" --replay "$data" --script 1 --size 1x >/dev/null 2>&1
 [ $? = 2 ] || wrong "--size 1x is taken"

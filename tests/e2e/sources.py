@@ -272,8 +272,14 @@ def private_folder():
 def pids_of(process):
     if not hasattr(process, "all_children"):
         return [process.pid]
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
-        return [int(word) for word in f.read().split()]
+    # On a loaded machine unshare -f forks after a time.
+    late = time.monotonic() + 20
+    while True:
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
+            pids = [int(word) for word in f.read().split()]
+        if pids or time.monotonic() > late:
+            return pids
+        time.sleep(0.05)
 
 
 def all_kernel_names():

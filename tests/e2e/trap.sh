@@ -4,7 +4,8 @@
 . "$(dirname "$0")/lib"
 need_perf
 
-start "$PROGRAMS/burst" 3900
+# The first burst is after 9 s: that is time to start, and two seconds before it.
+start "$PROGRAMS/burst" 9000
 mkdir "$TMP/saved"
 "$PROFTOP" -b -d 1 --rows 1 --trap 'total:burst > 50 for 100ms' --trap 'new:nowhere' \
 	--save-dir "$TMP/saved" --save-files 1 -p "$last" >"$TMP/out" &

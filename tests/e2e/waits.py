@@ -120,20 +120,22 @@ def compare():
     for tid, kind, *clocks in truth:
         t = threads.get(int(tid), {})
         wait, wall, cpu, unsure, asked = (int(x) / 1e9 for x in clocks[:5])
+        # A CPU clock is without the time that the hypervisor takes; between two switches it counts as running.
+        stolen = int(clocks[6]) / 1e9
         near(bad, f"{kind} {tid}: all", sum(t.get(k, 0) for k in KINDS), wall, more=unsure)
-        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu, int(clocks[5]) * SWITCH)
-        # The time in the run queue after a wake-up is no sleep.
+        near(bad, f"{kind} {tid}: cpu", t.get("cpu", 0), cpu, int(clocks[5]) * SWITCH, stolen)
+        # The time in the run queue after a wake-up is no sleep; a timer may be late on a CPU that was taken.
         if asked and waking:
-            near(bad, f"{kind} {tid}: asked", t.get(kind, 0), asked)
+            near(bad, f"{kind} {tid}: asked", t.get(kind, 0), asked, more=stolen)
         if kind == "runq":
-            near(bad, f"{kind} {tid}: wait", t.get(kind, 0), wait, more=unsure)
+            near(bad, f"{kind} {tid}: wait", t.get(kind, 0), wait, stolen, unsure)
             continue
-        # A thread may be preempted between its wait and the look at its clock. Before its libraries are
+        # A thread may lose its CPU between its wait and the look at its clock. Before its libraries are
         # read, a condition variable is a futex as a lock is; before the kernel is, waits are of no kind.
         early = t.get("lock", 0) if kind == "cond" else 0
         # Waits before the program was read count as others of their thread.
         late = (0 if named else t.get("other", 0)) + min(bare, len(truth)) * LONGEST
-        near(bad, f"{kind} {tid}: wait", t.get(kind, 0) + early, wait, t.get("runq", 0) + late,
+        near(bad, f"{kind} {tid}: wait", t.get(kind, 0) + early, wait, t.get("runq", 0) + late + stolen,
              t.get("runq", 0) + unsure)
     if len(truth) < 10:
         bad.append(f"{len(truth)} threads")

@@ -34,7 +34,7 @@ int main(void)
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	void *trap = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	time_t end = time(NULL) + 60;
+	time_t end = time(NULL) + 600;
 	unsigned int n = 1;
 
 	if (fd < 0 || trap == MAP_FAILED || ioctl(fd, UFFDIO_API, &api))

@@ -3,8 +3,9 @@
  * Known waits: one thread or more for each kind, each with its clocks around its waits.
  *
  * wait_truth SECONDS OUT FILE: writes a line for each thread to OUT: "tid kind wait_ns wall_ns
- * cpu_ns unsure_ns asked_ns switches". The thread "disk" syncs FILE. Busy threads share one CPU:
- * their wait is wall time less CPU time.
+ * cpu_ns unsure_ns asked_ns switches stolen_ns". The thread "disk" syncs FILE. Busy threads share
+ * one CPU: their wait is wall time less CPU time. The hypervisor took stolen_ns from all CPUs
+ * together.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -44,6 +45,19 @@ static uint64_t now_of(clockid_t clock)
 
 	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* The time that the hypervisor took from all CPUs: the CPU clocks of threads are without it. */
+static uint64_t steal_ns(void)
+{
+	FILE *f = fopen("/proc/stat", "r");
+	unsigned long long ticks = 0;
+
+	if (f && fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
+		ticks = 0;
+	if (f)
+		fclose(f);
+	return ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 static void nap_ms(long ms)
@@ -155,11 +169,13 @@ int main(int argc, char **argv)
 		{ "runq", compute },
 	};
 	FILE *out = argc > 3 ? fopen(argv[2], "w") : NULL;
+	uint64_t stolen_ns;
 	cpu_set_t one;
 
 	sync_fd = argc > 3 ? open(argv[3], O_RDWR | O_CREAT, 0600) : -1;
 	if (!out || sync_fd < 0 || pipe(pipe_fds))
 		return 2;
+	stolen_ns = steal_ns();
 	end_ns = now_of(CLOCK_MONOTONIC) + (uint64_t)(atof(argv[1]) * 1e9);
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
@@ -177,16 +193,17 @@ int main(int argc, char **argv)
 		pthread_join(threads[i].id, NULL);
 		threads[i].joined_ns = now_of(CLOCK_MONOTONIC);
 	}
+	stolen_ns = steal_ns() - stolen_ns;
 	for (int i = 0; i < THREADS; i++) {
 		const struct thread *t = &threads[i];
 		uint64_t wall_ns = t->last_ns - t->created_ns;
 		uint64_t unsure_ns = t->joined_ns - t->last_ns + t->created_ns - t->begin_ns;
 
-		fprintf(out, "%d %s %llu %llu %llu %llu %llu %llu\n", t->tid, t->kind,
+		fprintf(out, "%d %s %llu %llu %llu %llu %llu %llu %llu\n", t->tid, t->kind,
 			(unsigned long long)(t->once == compute ? wall_ns - t->cpu_ns : t->wait_ns),
 			(unsigned long long)wall_ns, (unsigned long long)t->cpu_ns,
 			(unsigned long long)unsure_ns, (unsigned long long)t->asked_ns,
-			(unsigned long long)t->switches);
+			(unsigned long long)t->switches, (unsigned long long)stolen_ns);
 	}
 	fclose(out);
 	return 0;

@@ -74,8 +74,8 @@ static uint32_t look(struct process_names *n, uint64_t wait_ns)
 	int nr = process_names_look(n, "^wanted$", wait_ns, &pids);
 
 	assert_true(nr >= 0);
-	/* Never much longer than allowed. */
-	assert_true(time_now_ns() - begin_ns < wait_ns + 2000000000ULL);
+	/* Never much longer than allowed, but for a busy machine. */
+	assert_true(time_now_ns() - begin_ns < wait_ns + 20000000000ULL);
 	for (int i = 0; i < nr; i++)
 		for (int k = 0; k < NR; k++)
 			if (children[k] == pids[i])

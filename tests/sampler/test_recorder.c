@@ -517,11 +517,51 @@ TEST(test_producers, setup, teardown)
 	perfdata_close(pd);
 }
 
+static bool has_samples(struct perfdata *pd, uint64_t nr)
+{
+	uint64_t found = 0;
+
+	for (uint64_t i = 0; i < perfdata_nr_records(pd); i++) {
+		const struct record_layout *l;
+		struct record r;
+		size_t size;
+		const uint8_t *bytes = perfdata_record(pd, i, &size, &l);
+
+		found += !record_decode(&r, l, bytes, size) && r.type == PERF_RECORD_SAMPLE;
+	}
+	return found >= nr;
+}
+
+/*
+ * Copy the file of a running recording to @to until it has @nr samples: on a busy machine the
+ * writer may be late, but it does not wait for the end.
+ */
+static void copy_running(const struct fixture *f, const struct fixture *to, uint64_t nr)
+{
+	uint64_t end_ns = time_now_ns() + 20000000000ULL;
+	char command[400];
+	bool found = false;
+
+	snprintf(command, sizeof(command), "cp %s %s", f->path, to->path);
+	while (!found && time_now_ns() < end_ns) {
+		struct perfdata *pd;
+
+		usleep(20000);
+		assert_int_equal(system(command), 0);
+		/* It may end within a record. */
+		if (perfdata_open(&pd, to->path, NULL))
+			continue;
+		found = has_samples(pd, nr);
+		perfdata_close(pd);
+	}
+	if (!found)
+		fail_msg("no %lu samples in a copy within 20 s", nr);
+}
+
 /* Killed while it ran: no end was written, and the samples up to then are in the file. */
 TEST(test_cut_off, setup, teardown)
 {
 	struct fixture *f = *state;
-	char command[400];
 	struct recorder_stats stats;
 	struct fixture cut = *f;
 	struct perfdata *pd;
@@ -529,10 +569,8 @@ TEST(test_cut_off, setup, teardown)
 	start(f, 1, LANE_SIZE);
 	for (uint64_t i = 0; i < 100; i++)
 		put_sample(recorder_lane(f->r, 0), 11, i, i + 1);
-	usleep(300000);
 	snprintf(cut.path, sizeof(cut.path), "%s/cut.data", f->dir);
-	snprintf(command, sizeof(command), "cp %s %s", f->path, cut.path);
-	assert_int_equal(system(command), 0);
+	copy_running(f, &cut, 100);
 	finish(f, 0, &stats);
 	pd = read_back(&cut);
 	assert_int_equal(count(pd).samples, 100);

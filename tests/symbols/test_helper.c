@@ -137,7 +137,8 @@ TEST(test_hangs, setup, teardown)
 	/* A job that does not return in time is abandoned, and so is its thread. */
 	j = job_new(f, true);
 	assert_int_equal(helpers_call(f->helpers, &j->job, time_now_ns() + 20 * MS), -ETIME);
-	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 50 * MS), 1);
+	/* The others end, on a full machine some time later. */
+	assert_int_equal(helpers_free(f->helpers, time_now_ns() + 5000 * MS), 1);
 	assert_int_equal(write(f->pipe[1], "x", 1), 1);
 	assert_true(dropped(f, 5));
 }

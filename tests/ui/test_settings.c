@@ -104,7 +104,7 @@ TEST(test_refused)
 	/* A FIFO would block the start. */
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	alarm(10);
+	alarm(60);
 	assert_int_equal(settings_read(path, &s, &e), -EINVAL);
 	alarm(0);
 	/* No device is opened but the one for no settings. */
