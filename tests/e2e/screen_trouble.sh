@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Lost and throttled samples are on the screen immediately, on their CPU.
+# Lost and throttled samples are on the screen, on their CPU.
 # Changes limits of the kernel.
 . "$(dirname "$0")/lib"
 need_perf
