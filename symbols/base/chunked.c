@@ -15,6 +15,11 @@ static size_t nr_chunks(const struct chunked *c, uint32_t nr)
 	return ((size_t)nr + (1u << c->bits) - 1) >> c->bits;
 }
 
+static size_t chunk_size(const struct chunked *c)
+{
+	return c->size << c->bits;
+}
+
 static size_t directory_size(const struct chunked *c)
 {
 	return nr_chunks(c, c->max) * sizeof(*c->chunks);
@@ -36,7 +41,7 @@ void chunked_fini(struct chunked *c)
 	/* The rest of the directory has no pages yet. */
 	for (size_t i = 0; c->nr_chunks; i++) {
 		c->nr_chunks -= c->chunks[i] != NULL;
-		free(c->chunks[i]);
+		free_sparse(c->chunks[i], chunk_size(c));
 	}
 	free_sparse(c->chunks, directory_size(c));
 	c->chunks = NULL;
@@ -50,7 +55,7 @@ void *chunked_reserve(struct chunked *c, uint32_t id)
 		return NULL;
 	chunk = &c->chunks[id >> c->bits];
 	if (!*chunk) {
-		*chunk = calloc((size_t)1 << c->bits, c->size);
+		*chunk = alloc_sparse(chunk_size(c));
 		c->nr_chunks += *chunk != NULL;
 	}
 	return *chunk ? chunked_at(c, id) : NULL;

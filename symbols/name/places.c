@@ -87,7 +87,7 @@ static const struct intern_ops ops = { same, room, write_place };
 
 static int chunk_add(struct places *p)
 {
-	struct place *chunk = malloc(CHUNK_SIZE * sizeof(*chunk));
+	struct place *chunk = alloc_sparse(CHUNK_SIZE * sizeof(*chunk));
 
 	if (!chunk)
 		return -ENOMEM;
@@ -157,7 +157,8 @@ void places_free(struct places *p)
 	if (!p)
 		return;
 	for (uint32_t i = 0; i < p->nr_chunks; i++)
-		free(atomic_load_explicit(&p->chunk[i], memory_order_relaxed));
+		free_sparse(atomic_load_explicit(&p->chunk[i], memory_order_relaxed),
+			    CHUNK_SIZE * sizeof(struct place));
 	intern_fini(&p->intern);
 	free(p);
 }

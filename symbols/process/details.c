@@ -64,7 +64,7 @@ struct details *details_new(struct maps *maps)
 	d->maps = maps;
 	d->capacity = ENTRIES_MIN;
 	d->keep_ns = KEEP_NS;
-	d->entries = calloc(d->capacity, sizeof(*d->entries));
+	d->entries = alloc_sparse(d->capacity * sizeof(*d->entries));
 	if (!d->entries) {
 		free(d);
 		return NULL;
@@ -84,7 +84,7 @@ void details_free(struct details *d)
 		return;
 	for (uint32_t i = 0; i < d->capacity; i++)
 		free(d->entries[i].known);
-	free(d->entries);
+	free_sparse(d->entries, d->capacity * sizeof(*d->entries));
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
@@ -102,7 +102,7 @@ static struct entry *entry_at(struct entry *entries, uint32_t capacity, uint32_t
 /* Move the wanted entries to a table of @capacity; unchanged when out of memory. */
 static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 {
-	struct entry *entries = calloc(capacity, sizeof(*entries));
+	struct entry *entries = alloc_sparse(capacity * sizeof(*entries));
 	uint32_t nr = 0;
 
 	if (!entries)
@@ -120,7 +120,7 @@ static void rebuild(struct details *d, uint32_t capacity, bool used_only)
 		*entry_at(entries, capacity, e->key) = *e;
 		nr++;
 	}
-	free(d->entries);
+	free_sparse(d->entries, d->capacity * sizeof(*d->entries));
 	d->entries = entries;
 	d->capacity = capacity;
 	d->nr = nr;
