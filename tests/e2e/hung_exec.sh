@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A process that hangs in an exec (its file system does not answer a flush), and with it each reader of its stat, wchan
-# and maps: ticks come, other tasks that sleep have the kind of their wait, and it is refused as a target.
+# and maps: ticks come, other tasks that sleep have the functions of their wait, and it is refused as a target.
 # Changes limits of the kernel: readers of all processes hang as long, those of other tests as well.
 . "$(dirname "$0")/lib"
 need_perf
@@ -35,10 +35,10 @@ while timeout 1 cat "/proc/$hung/syscall" >/dev/null 2>&1; do sleep 0.01; done
 [ -e "/proc/$hung/comm" ] || wrong 'the process did not hang in its exec'
 
 began=$(date +%s)
-run_until 'len(ticks) > 4 and any("sleep" in r["symbol"] and r["comm"] == "sleep" for r in ticks[-1]["rows"] if r["event"] == "waits")' \
+run_until 'len(ticks) > 4 and any("nanosleep" in r["symbol"] and r["comm"] == "sleep" for r in ticks[-1]["rows"] if r["event"] == "waits")' \
 	--time=all -d 0.2 --rows=0
 [ "$rc" = 0 ] || wrong "exit $rc: $(head -n 3 "$TMP/err")"
-tail -n 1 "$TMP/out" | grep -q "\[sleep\]\|nanosleep" || wrong 'no wait of a task beside one that hangs in an exec'
+tail -n 1 "$TMP/out" | grep -q nanosleep || wrong 'no functions of the wait of a task beside one that hangs in an exec'
 run_until 'len(ticks) > 1' -d 0.2 --name=sleep --time=wait
 [ "$rc" = 0 ] || wrong "--name: exit $rc: $(head -n 3 "$TMP/err")"
 expect 1 "cannot sample pid $hung: it hangs in an exec" -b -d 0.2 -n 1 -p "$hung"
