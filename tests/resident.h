@@ -20,4 +20,22 @@ static inline long resident_kb(void)
 	return kb;
 }
 
+/* Make the heap have @nr blocks of @size bytes that are free, below one that is returned. */
+static inline void *leave_free(uint32_t nr, size_t size)
+{
+	void **blocks = calloc(nr + 1, sizeof(*blocks)), *last;
+
+	assert_non_null(blocks);
+	for (uint32_t i = 0; i <= nr; i++) {
+		blocks[i] = malloc(size);
+		assert_non_null(blocks[i]);
+		memset(blocks[i], 1, size);
+	}
+	last = blocks[nr];
+	for (uint32_t i = 0; i < nr; i++)
+		free(blocks[i]);
+	free(blocks);
+	return last;
+}
+
 #endif

@@ -11,7 +11,7 @@ import sys
 import time
 
 import names
-from names import Missing, hot, need, path, sh, start
+from names import Missing, children, hot, need, path, sh, start
 
 cases = []
 MAPS = []
@@ -155,17 +155,6 @@ def write_map(pid, name):
         with open(file, "w", encoding="ascii") as f:
             f.write(f"1000 7ffffffff000 {name}\n")
     return file
-
-
-def children(pid):
-    """The children of unshare -f: on a loaded machine it forks after a time."""
-    late = time.monotonic() + 20
-    while True:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-            pids = [int(word) for word in f.read().split()]
-        if pids or time.monotonic() > late:
-            return pids
-        time.sleep(0.05)
 
 
 def judge(session, what, comm, want, wrong_name, reason):

@@ -93,6 +93,17 @@ def start(*command, comm=None, **more):
     return process
 
 
+def children(pid):
+    """Return the children of unshare -f: on a loaded machine it forks after a time."""
+    late = time.monotonic() + 20
+    while True:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+            pids = [int(word) for word in f.read().split()]
+        if pids or time.monotonic() > late:
+            return pids
+        time.sleep(0.05)
+
+
 def build_id(file):
     notes = sh("readelf", "-n", file)
     return re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)

@@ -13,7 +13,7 @@ import sys
 import time
 
 import names
-from names import Missing, build_id, hot, need, path, sh, start
+from names import Missing, build_id, children, hot, need, path, sh, start
 
 ALL = os.environ.get("SOURCES") == "all"
 DEBUG = "/usr/lib/debug"
@@ -272,14 +272,7 @@ def private_folder():
 def pids_of(process):
     if not hasattr(process, "all_children"):
         return [process.pid]
-    # On a loaded machine unshare -f forks after a time.
-    late = time.monotonic() + 20
-    while True:
-        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as f:
-            pids = [int(word) for word in f.read().split()]
-        if pids or time.monotonic() > late:
-            return pids
-        time.sleep(0.05)
+    return children(process.pid)
 
 
 def all_kernel_names():

@@ -90,23 +90,12 @@ TEST(test_to_fill)
 	assert_null(alloc_to_fill(SIZE_MAX / 2));
 }
 
-#define BLOCKS 200U
-#define BLOCK  (100U << 10)
-
 /* Memory that is hardly used is not resident, also when the heap has enough that is free. */
 TEST(test_sparse)
 {
 	static const size_t sizes[] = { 1, 4096, 8u << 20 };
-	static void *blocks[BLOCKS];
+	void *last = leave_free(200, 100 << 10);
 
-	for (size_t i = 0; i < BLOCKS; i++) {
-		blocks[i] = malloc(BLOCK);
-		assert_non_null(blocks[i]);
-		memset(blocks[i], 1, BLOCK);
-	}
-	/* The last one keeps the others in the heap. */
-	for (size_t i = 0; i < BLOCKS - 1; i++)
-		free(blocks[i]);
 	malloc_trim(0);
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		long before_kb = resident_kb();
@@ -120,7 +109,7 @@ TEST(test_sparse)
 		memset(p, 7, sizes[i]);
 		free_sparse(p, sizes[i]);
 	}
-	free(blocks[BLOCKS - 1]);
+	free(last);
 	free_sparse(NULL, 1);
 	free_sparse(NULL, 8u << 20);
 	assert_null(alloc_sparse(SIZE_MAX / 2));

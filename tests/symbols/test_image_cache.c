@@ -109,25 +109,19 @@ TEST(test_idle_images_leave, setup, teardown)
 TEST(test_free_memory, setup, teardown)
 {
 	struct fixture *f = *state;
-	static void *blocks[BLOCKS];
 	struct loading l;
 	long before_kb;
+	void *last;
 
 	if (SANITIZED) /* it has memory of its kind */
 		skip();
 	loading_begin(&l, f->objects);
-	for (uint32_t i = 0; i < BLOCKS; i++) {
-		blocks[i] = malloc(BLOCK);
-		assert_non_null(blocks[i]);
-		memset(blocks[i], 1, BLOCK);
-	}
-	for (uint32_t i = 0; i < BLOCKS - 1; i++)
-		free(blocks[i]);
+	last = leave_free(BLOCKS, BLOCK);
 	before_kb = resident_kb();
 	image_cache_work(&l.cache, time_now_ns());
 	print_message("%ld, then %ld KiB\n", before_kb, resident_kb());
 	assert_true(resident_kb() < before_kb - (long)(BLOCKS * BLOCK / 2048));
-	free(blocks[BLOCKS - 1]);
+	free(last);
 	loading_end(&l);
 }
 
