@@ -142,6 +142,22 @@ static int by_guess(struct walk *w)
 	return UNWIND_NO_CFI;
 }
 
+/*
+ * Guess in a file without its tables. A frame pointer of 0 is no proof of a root there: compilers
+ * use the register for other values.
+ */
+static int by_guess_without_tables(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+	int stop = by_guess(w);
+
+	if (stop == UNWIND_COMPLETE && !out->nr_guessed) {
+		out->guessed_by = out->nr - 1;
+		out->nr_guessed = 1;
+	}
+	return stop;
+}
+
 /* Return true if CFI needs the sp that a guess before did not find. */
 static bool lacks_sp(const struct walk *w, enum step_result result)
 {
@@ -486,7 +502,7 @@ static int by_object(struct walk *w)
 	image = atomic_load_explicit(&object->image, memory_order_acquire);
 	if (!image || image->away) {
 		if (atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)
-			return by_guess(w);
+			return by_guess_without_tables(w);
 		w->out->asked |= object_want(object);
 		object_wait(object);
 		return UNWIND_PENDING;

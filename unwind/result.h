@@ -11,7 +11,6 @@
 
 struct space;
 struct lang_process;
-struct lang_process;
 
 /* Most frames of a user stack (perf's kernel.perf_event_max_stack is 127). */
 #define UNWIND_FRAMES_MAX 512
