@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ui/text/users.h"
 #include "ui/view/folds.h"
 #include "ui/view/view.h"
 
@@ -31,25 +32,55 @@ static void set_title(const struct ui_state *st, struct snapshot_scope *scope)
 		    shown->thread_group);
 }
 
-void actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
+/* Add a part to the description of what is left: "user www-data, cgroup web". */
+static void add_only(struct snapshot_scope *scope, const char *what, const char *value)
+{
+	char before[sizeof(scope->only)];
+
+	memcpy(before, scope->only, sizeof(before));
+	text_format(scope->only, sizeof(scope->only), "%s%s%s %s", before, *before ? ", " : "",
+		    what, value);
+}
+
+/* Describe the user and cgroup that are shown; set the module if the view shows one alone. */
+static void set_only(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const struct profile *p = st->shown;
+	char name[64];
+
+	if (st->scope.by_user)
+		add_only(scope, "user",
+			 users_name(st->config->users, st->scope.uid, name, sizeof(name)).str);
+	if (match_active(&st->scope.cgroup))
+		add_only(scope, "cgroup", st->scope.cgroup.text);
+	if (!st->only.on || !view_shown(st)->by_module)
+		return;
+	scope->module = st->only.id;
+	for (uint32_t i = 0; i < p->nr_modules; i++)
+		if (p->modules[i].id == st->only.id)
+			add_only(scope, "module", p->modules[i].name.str);
+}
+
+bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
 {
 	const struct match *filter = &st->lists[st->view].filter;
+	bool any;
 
 	export_scope_all(scope, ui_state_event(st, st->shown));
-	folds_filter(st, &scope->filter);
+	any = folds_filter(st, &scope->filter);
 	/* Files have the time itself. */
 	if (scope->filter.event == PROFILE_LATENCY)
 		scope->filter.event = ui_state_event(st, st->shown);
 	/* In the other views the filter is not one of functions. */
 	if (match_active(filter) && (st->view == VIEW_FUNCTIONS || view_shown(st)->stacks))
 		memcpy(scope->find, filter->text, sizeof(scope->find));
-	if (st->only.on)
-		scope->module = st->only.id;
 	snprintf(scope->host, sizeof(scope->host), "%s", st->host);
 	snprintf(scope->range, sizeof(scope->range), "%s%s",
 		 st->shown->past_end_ns ? "a range of the past" : windows[st->shown->window],
 		 st->frozen ? ", frozen" : "");
 	set_title(st, scope);
+	set_only(st, scope);
+	return any;
 }
 
 void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace)
@@ -68,7 +99,11 @@ void actions_export(struct ui_state *st, const char *path, enum export_format fo
 		ui_state_say(st, true, "nothing to export yet");
 		return;
 	}
-	actions_export_scope(st, &scope);
+	if (!actions_export_scope(st, &scope)) {
+		ui_state_say(st, true, "nothing to export: no samples of %s in this window",
+			     scope.title);
+		return;
+	}
 	code = file_worker_start(st->files, export_work(st->shown, &scope, format, path, replace),
 				 time_now_ns(), &e);
 	if (code)

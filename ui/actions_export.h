@@ -8,8 +8,11 @@
 #include "ui/export/export.h"
 #include "ui/state/state.h"
 
-/* Get the shown samples: event, process, thread, filter. The mask of tasks is borrowed. */
-void actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope);
+/*
+ * Get the shown samples: event, process, thread, filter. The mask of tasks is borrowed. False: the
+ * process or thread drilled into has none.
+ */
+bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope);
 /* Export to @path and show the result; @format EXPORT_NR: by the ending. */
 void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace);
 /* Export to a file in the working directory, named by the time. */

@@ -241,6 +241,38 @@ TEST(test_rows_are_those_of_the_view, setup, teardown)
 	}
 }
 
+/* Text and JSON say what their rows are of, and have those of one module alone. */
+TEST(test_scope_in_words, setup, teardown)
+{
+	const struct fixture *f = *state;
+	const struct profile_function *fn = &f->p->functions[0];
+	struct snapshot_scope scope = all_of(0);
+	struct out text = { .failed = false }, json = { .failed = false };
+	struct err e;
+
+	strcpy(scope.title, "shop[7]");
+	strcpy(scope.only, "user www-data");
+	strcpy(scope.range, "last seconds");
+	scope.module = f->p->modules[fn->module_index].id;
+	assert_int_equal(export_write(&text, f->p, &scope, EXPORT_TEXT, &e), 0);
+	assert_int_equal(export_write(&json, f->p, &scope, EXPORT_JSON, &e), 0);
+	out_bytes(&text, "", 1);
+	out_bytes(&json, "", 1);
+	assert_non_null(strstr(text.data, "\nonly    shop[7], user www-data\nspan    last "
+					  "seconds, "));
+	assert_non_null(strstr(json.data, "\"only\":\"shop[7], user www-data\""));
+	assert_non_null(strstr(json.data, "\"span\":\"last seconds\""));
+	for (uint32_t i = ARRAY_SIZE(hostile) + 1; i < FUNCTIONS; i++) {
+		char symbol[32];
+
+		snprintf(symbol, sizeof(symbol), "\"symbol\":\"f%u\"", i);
+		assert_int_equal(!!strstr(json.data, symbol),
+				 f->p->functions[i].module_index == fn->module_index);
+	}
+	out_fini(&text);
+	out_fini(&json);
+}
+
 static bool stack_has(const struct snapshot *s, const struct snapshot_stack *stack,
 		      const char *name)
 {

@@ -4,6 +4,8 @@
  * and without a process that is drilled into; Esc leads out of each.
  */
 #include "fake.h"
+#include "ui/actions_export.h"
+#include "ui/view/navigate.h"
 
 #define PROCESS "\u25b8 api-server[4242]"
 #define CLOSES	"(Esc closes api-server[4242])"
@@ -104,6 +106,41 @@ TEST(test_back)
 	press(&b, K_ESC);
 	assert_false(b.st.scope.drilled);
 	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	bench_fini(&b);
+}
+
+/* An export has the samples of the process that it names, and says what was left out. */
+TEST(test_export)
+{
+	struct profile *p = noticed(false, false);
+	struct snapshot_scope scope;
+	struct bench b;
+
+	drill(&b, 100, 30);
+	assert_true(actions_export_scope(&b.st, &scope));
+	assert_string_equal(scope.title, "api-server[4242]");
+	assert_string_equal(scope.only, "");
+	b.st.shown->modules = calloc(1, sizeof(*b.st.shown->modules));
+	b.st.shown->modules[0] = (struct profile_module){ .id = 7, .name = TEXT("libfoo.so") };
+	b.st.shown->nr_modules = 1;
+	navigate_into_module(&b.st, 0);
+	b.st.scope.by_user = true;
+	b.st.scope.uid = 4711;
+	actions_export_scope(&b.st, &scope);
+	assert_string_equal(scope.only, "user 4711, module libfoo.so");
+	assert_int_equal(scope.module, 7);
+	/* The other views show all modules. */
+	press(&b, '4');
+	actions_export_scope(&b.st, &scope);
+	assert_string_equal(scope.only, "user 4711");
+	assert_int_equal(scope.module, UINT32_MAX);
+	/* Not all samples under the name of a process that has none. */
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		p->processes[i].id += 1000;
+	model_take(&b.st, p);
+	assert_false(actions_export_scope(&b.st, &scope));
+	actions_export(&b.st, "/nowhere/x.folded", EXPORT_NR, false);
+	assert_true(shows(&b, "nothing to export: no samples of api-server[4242]"));
 	bench_fini(&b);
 }
 

@@ -28,8 +28,12 @@ const char *batch_broken_key(uint32_t stop)
 }
 
 /* Test the filter as on the screen: name or module matches; with '!' neither. */
-static bool passes(const struct match *m, const struct profile_function *fn)
+static bool passes(const struct batch_config *config, const struct match *m,
+		   const struct profile *p, const struct profile_function *fn)
 {
+	if (config->one_module && (fn->module_index >= p->nr_modules ||
+				   p->modules[fn->module_index].id != config->module))
+		return false;
 	if (!match_active(m))
 		return true;
 	return m->negate != match_finds_function(m, fn);
@@ -170,7 +174,7 @@ static int table_init(struct batch_table *table, const struct profile *p, uint32
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < all.nr_rows; i++)
-		if (passes(filter, &p->functions[all.rows[i].function]))
+		if (passes(config, filter, p, &p->functions[all.rows[i].function]))
 			row_init(&table->rows[nr++], p, &all.rows[i], &all, lines, ratios);
 	free(lines);
 	assert(nr <= all.nr_rows);
@@ -203,6 +207,8 @@ static int tick_init(struct batch_tick *tick, const struct profile *p,
 	tick->profile = p;
 	tick->pushed = config->pushed;
 	tick->ascii = config->ascii;
+	tick->only = config->only;
+	tick->range = config->range;
 	tick->nr_ratios = ratios_find(p->events, p->nr_events, tick->ratios);
 	if (tick->nr_ratios)
 		ratios = calloc((p->nr_functions + 1ULL) * RATIOS_MAX, sizeof(*ratios));

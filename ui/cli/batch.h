@@ -47,6 +47,7 @@ struct batch_tick {
 	struct batch_table tables[EVENTS_MAX];
 	uint32_t nr_tables;
 	const struct pushed *pushed; /* NULL: no push */
+	const char *only, *range;    /* as in the configuration */
 	struct ratio_use ratios[RATIOS_MAX];
 	uint32_t nr_ratios;
 };
@@ -66,6 +67,10 @@ struct batch_config {
 	bool ascii;			 /* cut names end with '~', not with an ellipsis */
 	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
+	bool one_module;		 /* rows of one module: */
+	uint32_t module;		 /* its profile_module.id */
+	const char *only;  /* of an export: scope and module in words; NULL or "": all samples */
+	const char *range; /* of an export: the span of its rows in words; NULL: the tick */
 	/*
 	 * Called with each profile before it is printed, of which there is no other owner; NULL:
 	 * not. Returns 0 or -errno with a message.

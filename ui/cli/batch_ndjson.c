@@ -540,6 +540,12 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "time_ns", count(p->time_ns));
 	json_object_set_new(o, "interval_ns", count(p->interval_ns));
 	json_object_set_new(o, "target", clean(p->target));
+	if (tick->only && *tick->only)
+		json_object_set_new(o, "only", clean(tick->only));
+	if (tick->range) {
+		json_object_set_new(o, "span", clean(tick->range));
+		json_object_set_new(o, "span_s", number((double)p->window_ns / 1e9));
+	}
 	json_object_set_new(o, "events", events(p));
 	json_object_set_new(o, "cpus", cpus(p));
 	json_object_set_new(o, "account", tick_account(p));

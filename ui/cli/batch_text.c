@@ -43,6 +43,18 @@ static void print_title(FILE *out, const struct profile *p)
 		p->sampling ? "" : "  sampling stopped", p->target_gone ? "  target gone" : "");
 }
 
+/* Print what the rows of an export are of: the account is of the tick. */
+static void print_export(FILE *out, const struct batch_tick *tick)
+{
+	if (tick->only && *tick->only)
+		print_clean(out, "only    ", tick->only);
+	if (tick->only && *tick->only)
+		fputc('\n', out);
+	if (tick->range)
+		fprintf(out, "span    %s%s%.1f s\n", tick->range, *tick->range ? ", " : "",
+			(double)tick->profile->window_ns / 1e9);
+}
+
 static void print_event(FILE *out, const struct profile *p, uint32_t index)
 {
 	const struct profile_event *ev = &p->events[index];
@@ -320,6 +332,7 @@ int batch_text(FILE *out, const struct batch_tick *tick)
 
 	errno = 0;
 	print_title(out, p);
+	print_export(out, tick);
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		print_event(out, p, i);
 	print_ratios(out, tick);

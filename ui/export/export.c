@@ -159,14 +159,22 @@ uint32_t export_event(const struct profile *p)
 static int write_tick(struct out *o, const struct profile *p, const struct snapshot_scope *scope,
 		      batch_sink_fn sink)
 {
+	char only[sizeof(scope->title) + sizeof(scope->only) + 2];
 	const struct batch_config config = { .sink = sink,
 					     .filter = scope->find[0] ? scope->find : NULL,
-					     .scope = &scope->filter };
+					     .scope = &scope->filter,
+					     .one_module = scope->module != UINT32_MAX,
+					     .module = scope->module,
+					     .only = only,
+					     .range = scope->range };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
-	int code = f ? batch_print(f, p, &config) : -ENOMEM;
+	int code;
 
+	snprintf(only, sizeof(only), "%s%s%s", scope->title,
+		 scope->title[0] && scope->only[0] ? ", " : "", scope->only);
+	code = f ? batch_print(f, p, &config) : -ENOMEM;
 	if (f && fclose(f) && !code)
 		code = -ENOMEM;
 	if (!code)

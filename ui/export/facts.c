@@ -49,6 +49,8 @@ static void add_origin(struct list *l, const struct snapshot *s)
 	if (s->scope.host[0])
 		add(l, "host", false, "%s", s->scope.host);
 	add(l, "target", false, "%s%s%s", p->target, s->scope.title[0] ? ", " : "", s->scope.title);
+	if (s->scope.only[0])
+		add(l, "only", false, "%s", s->scope.only);
 	add(l, "span", false, "%s%s%.1f s", s->scope.range, s->scope.range[0] ? ", " : "",
 	    (double)p->window_ns / 1e9);
 }

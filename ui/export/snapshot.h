@@ -24,6 +24,7 @@ struct snapshot_scope {
 	char host[65];	 /* clean; "": unknown */
 	char range[64];	 /* clean: "last 5.0 s" */
 	char title[160]; /* clean: the process drilled into; "": the target is enough */
+	char only[384];	 /* clean: "user www-data, cgroup web"; "": of all */
 	/* Of the sender of a pushed profile, for formats that have such; ASCII, borrowed. */
 	const struct snapshot_label *labels;
 	uint32_t nr_labels;
