@@ -241,7 +241,7 @@ TEST(test_rows_are_those_of_the_view, setup, teardown)
 	}
 }
 
-/* Text and JSON say what their rows are of, and have those of one module alone. */
+/* Text and JSON name the scope of their rows, and have rows of one module alone. */
 TEST(test_scope_in_words, setup, teardown)
 {
 	const struct fixture *f = *state;
@@ -1001,6 +1001,61 @@ static void check_otlp_profile(struct otlp *x, const struct profile *p, uint32_t
 }
 
 /* Return the sum of the first values of an export to pprof. */
+/* Replace a compressed export by its bytes. */
+static void unpack(struct out *o)
+{
+	size_t size;
+	uint8_t *bytes = inflate_all(o, &size);
+
+	o->size = 0;
+	out_bytes(o, bytes, size);
+	free(bytes);
+}
+
+/* Return whether a string of the file is @text: after a quote, or after its length. */
+static bool has_text(const struct out *o, const char *text)
+{
+	char quoted[32], counted[32];
+
+	snprintf(quoted, sizeof(quoted), "\"%s\"", text);
+	snprintf(counted, sizeof(counted), "%c%s", (char)strlen(text), text);
+	return memmem(o->data, o->size, quoted, strlen(quoted)) ||
+	       memmem(o->data, o->size, counted, strlen(counted));
+}
+
+/* Names of functions that no exported stack has are not in the file. */
+TEST(test_names_of_others, setup, teardown)
+{
+	static const enum export_format formats[] = { EXPORT_HTML, EXPORT_SPEEDSCOPE,
+						      EXPORT_FIREFOX, EXPORT_PPROF, EXPORT_OTLP };
+	const struct fixture *f = *state;
+	struct snapshot_scope scope = all_of(0);
+	unsigned int nr_others = 0;
+	struct snapshot s;
+	struct err e;
+
+	for (uint32_t i = 0; i < f->p->nr_counts; i++)
+		f->p->counts[i].event = i >= 3;
+	assert_int_equal(snapshot_make(&s, f->p, &scope), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct out o = { .failed = false };
+
+		assert_int_equal(export_write(&o, f->p, &scope, formats[i], &e), 0);
+		if (formats[i] == EXPORT_PPROF)
+			unpack(&o);
+		for (uint32_t k = ARRAY_SIZE(hostile) + 1; k < FUNCTIONS; k++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "f%u", k);
+			assert_int_equal(has_text(&o, name), s.has_function[k]);
+			nr_others += !s.has_function[k];
+		}
+		out_fini(&o);
+	}
+	assert_true(nr_others > 0);
+	snapshot_fini(&s);
+}
+
 static double pprof_whole(const struct profile *p)
 {
 	struct out o = export_all(p, EXPORT_PPROF);

@@ -109,7 +109,7 @@ TEST(test_back)
 	bench_fini(&b);
 }
 
-/* An export has the samples of the process that it names, and says what was left out. */
+/* An export has the samples of the process that it names, and says who was left out. */
 TEST(test_export)
 {
 	struct profile *p = noticed(false, false);

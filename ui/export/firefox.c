@@ -95,7 +95,8 @@ static void put_meta(struct out *o, const struct snapshot *s)
 		    "{\"name\":\"Script\",\"color\":\"blue\",\"subcategories\":[\"Other\"]}],"
 		    "\"markerSchema\":[]},\n\"libs\":[");
 	for (uint32_t i = 0; i < p->nr_modules; i++) {
-		struct safe_text name = p->modules[i].name, path = p->modules[i].path;
+		struct safe_text name = snapshot_module(s, i);
+		struct safe_text path = s->has_module[i] ? p->modules[i].path : TEXT("");
 
 		out_text(o, i ? ",\n{\"arch\":\"\",\"name\":" : "{\"arch\":\"\",\"name\":");
 		json_put(o, name);
@@ -110,23 +111,24 @@ static void put_meta(struct out *o, const struct snapshot *s)
 	out_text(o, "],\"pages\":[],\"counters\":[],\"profilerOverhead\":[],\n\"shared\":{");
 }
 
-static void put_strings(struct out *o, const struct profile *p)
+static void put_strings(struct out *o, const struct snapshot *s)
 {
+	const struct profile *p = s->profile;
 	const struct safe_text none = TEXT("?");
 	uint32_t at = 0;
 
 	out_text(o, "\"stringArray\":[");
 	for (uint32_t i = 0; i < p->nr_functions; i++, at++) {
 		out_text(o, at ? "," : "");
-		json_put(o, p->functions[i].name.size ? p->functions[i].name : none);
+		json_put(o, snapshot_name(s, i).size ? snapshot_name(s, i) : none);
 	}
 	for (uint32_t i = 0; i < p->nr_modules; i++, at++) {
 		out_text(o, at ? "," : "");
-		json_put(o, p->modules[i].name);
+		json_put(o, snapshot_module(s, i));
 	}
 	for (uint32_t i = 0; i < p->nr_files; i++, at++) {
 		out_text(o, at ? "," : "");
-		json_put(o, p->files[i]);
+		json_put(o, snapshot_file(s, i));
 	}
 	out_text(o, "]");
 }
@@ -269,7 +271,7 @@ int firefox_write(struct out *o, const struct snapshot *s)
 
 	if (!code) {
 		put_meta(o, s);
-		put_strings(o, s->profile);
+		put_strings(o, s);
 		put_frames(o, &t);
 		put_functions(o, s);
 		put_threads(o, &t);

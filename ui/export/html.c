@@ -30,16 +30,16 @@ static void put_names(struct out *o, const struct snapshot *s)
 	out_text(o, "\"names\":[");
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
 		out_text(o, i ? "," : "");
-		json_put(o, p->functions[i].name);
+		json_put(o, snapshot_name(s, i));
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++) {
 		out_text(o, p->nr_functions + i ? "," : "");
-		json_put(o, p->processes[i].comm);
+		json_put(o, snapshot_comm(s, i));
 	}
 	out_text(o, "],\n\"modules\":[");
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
 		out_text(o, i ? "," : "");
-		json_put(o, p->functions[i].module);
+		json_put(o, snapshot_module_of(s, i));
 	}
 	out_text(o, "],\n\"kinds\":\"");
 	for (uint32_t i = 0; i < p->nr_functions; i++)

@@ -71,6 +71,8 @@ static void put_mappings(struct writing *w)
 	for (uint32_t i = 0; i < p->nr_modules; i++) {
 		const struct profile_module *m = &p->modules[i];
 
+		if (!w->s->has_module[i])
+			continue;
 		wire_number(&w->part, MAPPING_ID, i + 1);
 		wire_number(&w->part, MAPPING_FILENAME,
 			    strings_add(&w->strings, m->path.size ? m->path : m->name));
@@ -87,15 +89,18 @@ static void put_functions(struct writing *w)
 	const struct profile *p = w->s->profile;
 
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
-		const struct profile_function *fn = &p->functions[i];
-		uint64_t name = strings_add(&w->strings, fn->name.size ? fn->name : TEXT("?"));
+		struct safe_text text = snapshot_name(w->s, i);
 		uint32_t number;
+		uint64_t name;
 
+		if (!w->s->has_function[i])
+			continue;
+		name = strings_add(&w->strings, text.size ? text : TEXT("?"));
 		wire_number(&w->part, FUNCTION_ID, i + 1);
 		wire_number(&w->part, FUNCTION_NAME, name);
 		wire_number(&w->part, FUNCTION_SYSTEM_NAME, name);
 		wire_number(&w->part, FUNCTION_FILE,
-			    strings_add(&w->strings, snapshot_line(w->s, w->s->lines[i], &number)));
+			    strings_add(&w->strings, snapshot_source(w->s, i, &number)));
 		wire_message(&w->out, PROFILE_FUNCTION, &w->part);
 	}
 }

@@ -108,6 +108,39 @@ static int add_stack(struct making *m, const struct profile_count *c)
 	return 0;
 }
 
+static void note_file(struct snapshot *s, uint32_t line)
+{
+	const struct profile *p = s->profile;
+
+	if (line < p->nr_lines && p->lines[line].file < p->nr_files)
+		s->has_file[p->lines[line].file] = 1;
+}
+
+/* Note the entries of the profile that the stacks have: an export may be of one process. */
+static int note_entries(struct snapshot *s)
+{
+	const struct profile *p = s->profile;
+
+	s->has_function = calloc(p->nr_functions + 1ULL, 1);
+	s->has_module = calloc(p->nr_modules + 1ULL, 1);
+	s->has_file = calloc(p->nr_files + 1ULL, 1);
+	s->has_process = calloc(p->nr_processes + 1ULL, 1);
+	if (!s->has_function || !s->has_module || !s->has_file || !s->has_process)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nr_frames; i++) {
+		uint32_t function = s->frames[i].function;
+
+		s->has_function[function] = 1;
+		if (p->functions[function].module_index < p->nr_modules)
+			s->has_module[p->functions[function].module_index] = 1;
+		note_file(s, s->frames[i].line);
+		note_file(s, s->lines[function]);
+	}
+	for (uint32_t i = 0; i < s->nr_processes; i++)
+		s->has_process[s->processes[i].process] = 1;
+	return 0;
+}
+
 /* Find equal lines: each instruction has one. */
 static int merge_lines(struct making *m)
 {
@@ -305,7 +338,7 @@ int snapshot_make(struct snapshot *s, const struct profile *p, const struct snap
 	if (p->frame_lines && merge_lines(&m))
 		goto out;
 	if (mark_wanted(&m) || add_stacks(&m) || copy_frames(&m) || make_rows(&m) ||
-	    make_processes(s))
+	    make_processes(s) || note_entries(s))
 		goto out;
 	code = 0;
 out:
@@ -328,7 +361,42 @@ void snapshot_fini(struct snapshot *s)
 	free(s->processes);
 	free(s->rows);
 	free(s->lines);
+	free(s->has_function);
+	free(s->has_module);
+	free(s->has_file);
+	free(s->has_process);
 	*s = (struct snapshot){ 0 };
+}
+
+struct safe_text snapshot_name(const struct snapshot *s, uint32_t function)
+{
+	return s->has_function[function] ? s->profile->functions[function].name : TEXT("");
+}
+
+struct safe_text snapshot_module_of(const struct snapshot *s, uint32_t function)
+{
+	return s->has_function[function] ? s->profile->functions[function].module : TEXT("");
+}
+
+struct safe_text snapshot_module(const struct snapshot *s, uint32_t module)
+{
+	return s->has_module[module] ? s->profile->modules[module].name : TEXT("");
+}
+
+struct safe_text snapshot_file(const struct snapshot *s, uint32_t file)
+{
+	return s->has_file[file] ? s->profile->files[file] : TEXT("");
+}
+
+struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process)
+{
+	return s->has_process[process] ? s->profile->processes[process].comm : TEXT("");
+}
+
+struct safe_text snapshot_source(const struct snapshot *s, uint32_t function, uint32_t *number)
+{
+	return snapshot_line(s, s->has_function[function] ? s->lines[function] : PROFILE_NO_LINE,
+			     number);
 }
 
 struct safe_text snapshot_line(const struct snapshot *s, uint32_t line, uint32_t *number)

@@ -75,6 +75,8 @@ struct snapshot {
 	struct snapshot_row *rows; /* hottest first */
 	uint32_t nr_rows;
 	uint32_t *lines; /* by function, its hottest line, or PROFILE_NO_LINE */
+	/* By index in the profile's arrays: a stack has it. Names of others stay where they are. */
+	uint8_t *has_function, *has_module, *has_file, *has_process;
 	char event_name[EVENT_NAME_MAX];
 	struct safe_text shown_event; /* clean: "cycles", "cpu-clock + waits" */
 	char shown_event_text[EVENT_NAME_MAX * 2];
@@ -91,6 +93,14 @@ static inline const struct profile_function *snapshot_function(const struct snap
 	return &s->profile->functions[s->frames[frame].function];
 }
 
+/* Return texts of the profile's entries; "": no stack has it. */
+struct safe_text snapshot_name(const struct snapshot *s, uint32_t function);
+struct safe_text snapshot_module_of(const struct snapshot *s, uint32_t function);
+struct safe_text snapshot_module(const struct snapshot *s, uint32_t module);
+struct safe_text snapshot_file(const struct snapshot *s, uint32_t file);
+struct safe_text snapshot_comm(const struct snapshot *s, uint32_t process);
+/* Return the source file of a function's hottest line, and its number in *@number. */
+struct safe_text snapshot_source(const struct snapshot *s, uint32_t function, uint32_t *number);
 /* Return the source file of a line, and its number in *@number; "" and 0: unknown. */
 struct safe_text snapshot_line(const struct snapshot *s, uint32_t line, uint32_t *number);
 /* Return the process of a task, NULL: unknown. */

@@ -22,20 +22,22 @@ static void put_frames(struct out *o, const struct snapshot *s)
 
 	for (uint32_t i = 0; i < p->nr_functions; i++) {
 		uint32_t number;
-		struct safe_text file = snapshot_line(s, s->lines[i], &number);
+		struct safe_text file = snapshot_source(s, i, &number);
 
 		out_text(o, i ? ",\n{\"name\":" : "{\"name\":");
-		json_put(o, p->functions[i].name);
+		json_put(o, snapshot_name(s, i));
 		out_text(o, ",\"file\":");
-		json_put(o, file.size ? file : p->functions[i].module);
+		json_put(o, file.size ? file : snapshot_module_of(s, i));
 		if (file.size && number)
 			out_format(o, ",\"line\":%u", number);
 		out_text(o, "}");
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++) {
 		out_text(o, p->nr_functions + i ? ",\n{\"name\":" : "{\"name\":");
-		json_put(o, format_process(buf, sizeof(buf), p->processes[i].comm,
-					   p->processes[i].pid));
+		json_put(o, s->has_process[i]
+				    ? format_process(buf, sizeof(buf), snapshot_comm(s, i),
+						     p->processes[i].pid)
+				    : TEXT(""));
 		out_text(o, "}");
 	}
 }
