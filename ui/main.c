@@ -141,6 +141,12 @@ static int exit_of(int code)
 	}
 }
 
+/* An address or a file of --listen and --push. */
+static int exit_of_export(int code)
+{
+	return code == -EINVAL ? EXIT_USAGE : exit_of(code);
+}
+
 /* A command that cannot be run counts as a missing target. */
 static int exit_of_start(const struct options *o, int code)
 {
@@ -280,7 +286,7 @@ static int run_batch(struct options *o, struct err *e)
 	pthread_atfork(NULL, NULL, unblock_signals);
 	code = exporting_open(&exporting, o, e);
 	if (code)
-		return code == -EINVAL ? EXIT_USAGE : EXIT_FAILED;
+		return exit_of_export(code);
 	if (o->remark[0]) {
 		err_set(&note, 0, "%s", o->remark);
 		complain(&note);
@@ -476,8 +482,9 @@ static int run_screen(struct options *o, struct err *e)
 	configure(&config, o);
 	if (take_settings(&config, &set, o, e))
 		return EXIT_FAILED;
-	if (exporting_listen(&config.serve, o, e))
-		return EXIT_FAILED;
+	code = exporting_listen(&config.serve, o, e);
+	if (code)
+		return exit_of_export(code);
 	if (o->remark[0])
 		o->config.remark = o->remark;
 	sampled = o->config;

@@ -16,6 +16,9 @@ if command -v systemd-analyze >/dev/null; then
 			wrong "the unit $unit is exposed: $(tail -n 1 "$TMP/out")"
 	done
 fi
+# On a screen as without one.
+script -qec "$PROFTOP --listen abc" /dev/null </dev/null >"$TMP/out" 2>&1
+[ $? = 2 ] || wrong "--listen abc on a screen: not exit 2: $(cat "$TMP/out")"
 export B PROGRAMS
 python3 "$HERE/serve.py" || bad=1
 finish

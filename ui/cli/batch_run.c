@@ -78,8 +78,11 @@ static int loop(struct sampler *s, FILE *out, const struct batch_config *config,
 
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return -errno;
-		if (fds[1].revents && read(signal_fd, &info, sizeof(info)) == sizeof(info))
-			return (int)info.ssi_signo;
+		if (fds[1].revents && read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
+			/* A tick may have ended in the same moment. */
+			code = print_waiting(s, out, config, &done, e);
+			return code < 0 ? code : (int)info.ssi_signo;
+		}
 		if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return -EPIPE;
 		if (!fds[0].revents)
