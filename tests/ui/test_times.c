@@ -158,6 +158,39 @@ TEST(test_columns_add_up)
 	}
 }
 
+/* The times of a group are those of its processes of the user that is shown. */
+TEST(test_one_user)
+{
+	static const enum grouping groupings[] = { GROUPING_PID, GROUPING_NAME };
+	double sums[2] = { 0 };
+
+	for (size_t g = 0; g < ARRAY_SIZE(groupings); g++) {
+		struct profile *p = fake_profile(2, NULL);
+		struct bench b;
+		const struct list *list = &b.st.lists[VIEW_PROCESSES];
+
+		bench_init(&b, 120, 30, false);
+		fake_waits(p);
+		p->processes[1].comm = p->processes[0].comm;
+		for (uint32_t i = 0; i < p->nr_processes; i++)
+			p->processes[i].uid = i == 1 ? 33 : 0;
+		model_take(&b.st, p);
+		type(&b, "^2");
+		b.st.grouping = groupings[g];
+		b.st.scope.by_user = true;
+		b.st.scope.uid = 33;
+		folds_forget(b.st.folds);
+		table_rebuild(&b.st, VIEW_PROCESSES);
+		assert_int_equal(list->nr, 1);
+		for (int k = WAIT_QUEUE; k < WAIT_NR; k++) {
+			assert_true(list->waits[k] == list->rows[0].waits[k]);
+			sums[g] += (double)list->rows[0].waits[k];
+		}
+		bench_fini(&b);
+	}
+	assert_true(sums[0] > 0 && sums[0] == sums[1]);
+}
+
 /* Latency: the weights of 1 / running tasks, by option and by key; exports have the time itself. */
 TEST(test_latency)
 {

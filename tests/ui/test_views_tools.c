@@ -242,6 +242,22 @@ static void cursor_on(struct bench *b, const char *text)
 	press(b, K_ENTER);
 }
 
+/* The mean is that of the online CPUs: the others are not idle. */
+TEST(test_offline_cpus)
+{
+	struct profile *p = fake_profile(256, NULL);
+	struct bench b;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		p->cpus[i].online = i % 2;
+		p->cpus[i].busy = i % 2;
+	}
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, p);
+	assert_non_null(strstr(look(&b), "mean 100%"));
+	bench_fini(&b);
+}
+
 /* On a small screen message and fix are broken into rows: each word can be read, and each row has
  * the fix. */
 TEST(test_small_messages)

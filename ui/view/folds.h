@@ -76,7 +76,7 @@ struct folds_groups {
 	enum grouping by;
 	uint32_t *leaders; /* the first of its group; NULL: not made */
 	uint64_t *ids;	   /* of the group: the same in all profiles; in order of names */
-	uint32_t *sizes;   /* processes in the group */
+	uint32_t *sizes;   /* processes in the group, of the user and cgroup that are shown */
 };
 
 /* All that is made of one profile. */
@@ -262,6 +262,8 @@ struct folds_member {
 };
 int folds_by_group(const void *a, const void *b);
 
+/* Return whether the process is of the user and cgroup that are shown. */
+bool folds_chooses(const struct ui_state *st, const struct profile_process *process);
 /* The groups of processes of @p; NULL: each is alone, or there is no memory. */
 const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
 					struct folds_of *of);

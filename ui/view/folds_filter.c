@@ -10,8 +10,7 @@
 
 #include "ui/view/folds.h"
 
-/* Return whether the process is of the user and cgroup that are shown. */
-static bool is_chosen(const struct ui_state *st, const struct profile_process *process)
+bool folds_chooses(const struct ui_state *st, const struct profile_process *process)
 {
 	const struct match *m = &st->scope.cgroup;
 	struct safe_text none = TEXT("");
@@ -47,7 +46,7 @@ static const uint8_t *tasks_that_count(const struct ui_state *st, const struct p
 
 		(*mask)[i] =
 			task->process < p->nr_processes &&
-			is_chosen(st, &p->processes[task->process]) &&
+			folds_chooses(st, &p->processes[task->process]) &&
 			(!group ||
 			 (in_group(st, &p->processes[task->process]) &&
 			  (!st->scope.thread_group[0] ||

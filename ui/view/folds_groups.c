@@ -209,7 +209,7 @@ static void join(struct folds_groups *g, const struct profile *p, const struct n
 }
 
 /* Find the first process of each group, and count the processes. Return false without memory. */
-static bool make(struct folds_groups *g, const struct profile *p)
+static bool make(struct folds_groups *g, const struct ui_state *st, const struct profile *p)
 {
 	struct named *list = calloc(p->nr_processes + 1ULL, sizeof(*list));
 
@@ -229,7 +229,9 @@ static bool make(struct folds_groups *g, const struct profile *p)
 		if (list[i].id != list[first].id || list[i].hash != list[first].hash)
 			first = i;
 		join(g, p, list + first, i + 1 - first, &nr_names);
-		g->sizes[g->leaders[list[i].process]] += 1 + p->processes[list[i].process].nr_more;
+		if (folds_chooses(st, &p->processes[list[i].process]))
+			g->sizes[g->leaders[list[i].process]] +=
+				1 + p->processes[list[i].process].nr_more;
 	}
 	for (uint32_t i = 0; i < p->nr_processes; i++)
 		g->sizes[i] = g->sizes[g->leaders[i]];
@@ -244,7 +246,7 @@ const struct folds_groups *folds_groups(const struct ui_state *st, const struct 
 		return NULL;
 	if (!of->groups.leaders) {
 		of->groups.by = st->grouping;
-		if (!make(&of->groups, p))
+		if (!make(&of->groups, st, p))
 			folds_forget_groups(&of->groups);
 	}
 	return of->groups.leaders ? &of->groups : NULL;

@@ -55,6 +55,19 @@ static unsigned int compact_cells(const struct canvas *c)
 	return c->cols > 24 ? c->cols - 16 : 8;
 }
 
+double header_cpus_mean(const struct profile *p)
+{
+	uint32_t nr = 0;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		if (p->cpus[i].online) {
+			sum += MIN(MAX(p->cpus[i].busy, 0), 1);
+			nr++;
+		}
+	return nr ? sum / nr : 0;
+}
+
 /* Draw one cell per CPU, and the mean. */
 static void draw_compact(const struct ui_state *st, struct canvas *c, unsigned int row,
 			 unsigned int max_rows)
@@ -62,7 +75,6 @@ static void draw_compact(const struct ui_state *st, struct canvas *c, unsigned i
 	const struct profile *p = st->latest;
 	unsigned int per_row = compact_cells(c);
 	char buf[FORMAT_MAX], share[FORMAT_MAX];
-	double sum = 0;
 
 	canvas_text(c, row, 1, 4, TEXT("CPUs"), (struct style){ ROLE_DIM, 0 });
 	for (uint32_t i = 0; i < p->nr_cpus; i++) {
@@ -70,7 +82,6 @@ static void draw_compact(const struct ui_state *st, struct canvas *c, unsigned i
 		double busy = MIN(MAX(cpu->busy, 0), 1);
 		unsigned int level = (unsigned int)(busy * 8 + 0.5);
 
-		sum += busy;
 		if (i / per_row >= max_rows)
 			continue;
 		canvas_text(c, row + i / per_row, 6 + i % per_row, 1,
@@ -79,7 +90,7 @@ static void draw_compact(const struct ui_state *st, struct canvas *c, unsigned i
 	}
 	canvas_right(c, row, c->cols > 10 ? c->cols - 10 : 0, 9,
 		     text_format(buf, sizeof(buf), "mean %s",
-				 format_share(share, p->nr_cpus ? sum / p->nr_cpus : 0).str),
+				 format_share(share, header_cpus_mean(p)).str),
 		     (struct style){ ROLE_NORMAL, 0 });
 }
 

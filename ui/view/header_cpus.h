@@ -13,6 +13,8 @@
 
 #define HEADER_TALL 30 /* lines of a screen with two lines of event and health */
 
+/* Return how busy the online CPUs are, from 0 to 1; 0: it is not known. */
+double header_cpus_mean(const struct profile *p);
 /* Return the rows of the bars. */
 unsigned int header_cpus_rows(const struct ui_state *st, const struct canvas *c);
 /* Draw the bars. Return the rows used. */

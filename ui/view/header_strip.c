@@ -11,6 +11,7 @@
 
 #include "ui/draw/pen.h"
 #include "ui/text/format.h"
+#include "ui/view/header_cpus.h"
 #include "ui/view/view.h"
 
 #define SHOWN_NS    3000000000ULL /* a shorter past is not worth a line */
@@ -196,18 +197,14 @@ static void draw_column(const struct ui_state *st, struct canvas *c, unsigned in
 static void draw_cpus(const struct ui_state *st, struct pen *pen)
 {
 	const struct profile *p = st->latest;
-	double sum = 0;
 	char buf[FORMAT_MAX];
 
-	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+	for (uint32_t i = 0; i < p->nr_cpus && p->nr_cpus <= CPUS_MAX; i++) {
 		double busy = MIN(MAX(p->cpus[i].busy, 0), 1);
 
-		sum += busy;
-		if (p->nr_cpus <= CPUS_MAX)
-			pen_text(pen, 0, st->glyphs->level[(unsigned int)(busy * 8 + 0.5)],
-				 ROLE_BAR);
+		pen_text(pen, 0, st->glyphs->level[(unsigned int)(busy * 8 + 0.5)], ROLE_BAR);
 	}
-	pen_text(pen, 1, format_share(buf, p->nr_cpus ? sum / p->nr_cpus : 0), ROLE_VALUE);
+	pen_text(pen, 1, format_share(buf, header_cpus_mean(p)), ROLE_VALUE);
 }
 
 /* Write a text, and the key to go to a time: the first question of a reader. */

@@ -225,9 +225,9 @@ static uint32_t leader_of(const struct leaders *l, uint32_t task)
 	return l->processes ? l->processes[process] : process;
 }
 
-/* Add the time by kind of all tasks to their rows. */
-static void add_times(struct list *list, const struct leaders *l, const double (*times)[WAIT_NR],
-		      uint32_t *rows)
+/* Add the time by kind of the tasks that count to their rows. */
+static void add_times(struct list *list, const struct leaders *l, const struct fold_filter *filter,
+		      const double (*times)[WAIT_NR], uint32_t *rows)
 {
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *row = &list->rows[i];
@@ -238,7 +238,7 @@ static void add_times(struct list *list, const struct leaders *l, const double (
 			rows[l->processes ? l->processes[row->index] : row->index] = i + 1;
 	}
 	for (uint32_t i = 0; i < l->p->nr_tasks; i++) {
-		uint32_t row = rows[leader_of(l, i)];
+		uint32_t row = fold_passes_task(l->p, filter, i) ? rows[leader_of(l, i)] : 0;
 
 		for (int k = 0; row && k < WAIT_NR; k++) {
 			list->rows[row - 1].waits[k] += (float)times[i][k];
@@ -254,12 +254,14 @@ static int add_waits(const struct ui_state *st, struct list *list)
 	const struct folds_groups *groups = NULL;
 	struct leaders l = { .p = p, .by_thread = st->by_thread };
 	const double(*times)[WAIT_NR] = p->stack_waits ? folds_times(st) : NULL;
+	struct fold_filter filter;
 	uint32_t *rows;
 
 	memset(list->waits, 0, sizeof(list->waits));
 	/* Late: the folding thread makes them. */
 	if (!times)
 		return 0;
+	folds_filter_all(st, &filter);
 	if (st->by_thread)
 		l.tasks = folds_leaders(st, p, folds_of_shown(st));
 	else if (!st->process_tree)
@@ -267,7 +269,7 @@ static int add_waits(const struct ui_state *st, struct list *list)
 	l.processes = groups ? groups->leaders : NULL;
 	rows = calloc(MAX(p->nr_tasks, p->nr_processes) + 1ULL, sizeof(*rows));
 	if (rows)
-		add_times(list, &l, times, rows);
+		add_times(list, &l, &filter, times, rows);
 	free(rows);
 	return rows ? 0 : -ENOMEM;
 }
