@@ -64,6 +64,7 @@ struct list {
 	uint32_t nr_sorted;   /* both are for that many rows */
 	uint32_t nr_hidden;   /* by filter or limit */
 	double count;	      /* samples of 100 % */
+	double weight;	      /* the weight of 100 %; of processes, with weights in row->self */
 	double most;	      /* the largest self share */
 	float waits[WAIT_NR]; /* of all rows: ns by enum wait_kind */
 	double loading;	      /* share of code with symbols still loading: no rows yet */

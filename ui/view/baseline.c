@@ -136,11 +136,11 @@ struct gone {
 	uint32_t nr, capacity;
 };
 
-/* Return the compared share of a row; @all: all samples. */
-static double share_of(const struct view *v, const struct row *row, double all)
+/* Return the compared share of a row of @list. */
+static double share_of(const struct view *v, const struct list *list, const struct row *row)
 {
-	if (v->compared == COMPARED_COUNT)
-		return all > 0 ? row->count / all : 0;
+	if (v->compared == COMPARED_WEIGHT)
+		return list->weight > 0 ? row->self / list->weight : 0;
 	return v->compared == COMPARED_SELF ? row->self : row->total;
 }
 
@@ -217,13 +217,15 @@ static void report_gone(struct gone *gone, struct list *list)
 		ui_state_clean(list->gone, sizeof(list->gone), text);
 }
 
-static void compare_row(const struct view *v, struct row *row, double all, const struct row *old,
-			double old_all)
+/* Compare a row of @list with the one of @before; @old NULL: it was not there. */
+static void compare_row(const struct view *v, const struct list *list, struct row *row,
+			const struct list *before, const struct row *old)
 {
-	row->change = (uint8_t)baseline_change(old ? old->count : 0, old_all, row->count, all);
-	row->delta = row->change == CHANGE_UNKNOWN ? 0
-						   : (float)(share_of(v, row, all) -
-							     (old ? share_of(v, old, old_all) : 0));
+	double was = old ? share_of(v, before, old) : 0;
+
+	row->change = (uint8_t)baseline_change(old ? old->count : 0, before->count, row->count,
+					       list->count);
+	row->delta = row->change == CHANGE_UNKNOWN ? 0 : (float)(share_of(v, list, row) - was);
 }
 
 /* Return the keys of rows; NULL: no memory. */
@@ -253,16 +255,14 @@ static void compare_rows(const struct ui_state *st, const struct view *v, struct
 		goto out;
 	baseline_match_rows(keys, old.nr, now, list->nr, !st->baseline_path);
 	for (uint32_t i = 0; i < list->nr; i++)
-		compare_row(v, &list->rows[now[i].index], list->count,
-			    now[i].other == BASELINE_NONE ? NULL : &old.rows[now[i].other],
-			    old.count);
+		compare_row(v, list, &list->rows[now[i].index], &old,
+			    now[i].other == BASELINE_NONE ? NULL : &old.rows[now[i].other]);
 	for (uint32_t i = 0; i < old.nr; i++) {
 		const struct row *row = &old.rows[keys[i].index];
 
 		if (keys[i].other == BASELINE_NONE &&
 		    baseline_differs(row->count, old.count, 0, list->count))
-			add_gone(gone, share_of(v, row, old.count),
-				 v->name(st, row, buf, sizeof(buf)));
+			add_gone(gone, share_of(v, &old, row), v->name(st, row, buf, sizeof(buf)));
 	}
 out:
 	free(keys);
@@ -309,6 +309,7 @@ static void compare_nodes(const struct ui_state *st, const struct view *v,
 			  struct list *list, struct gone *gone)
 {
 	const struct folds_tree *old = v->tree(st);
+	const struct list before = { .count = old ? old->fold.count : 0 };
 	uint32_t *to_now = NULL, *to_old = NULL;
 	char buf[TEXT_MAX];
 
@@ -329,8 +330,7 @@ static void compare_nodes(const struct ui_state *st, const struct view *v,
 		n = to_old[n];
 		if (n != BASELINE_NONE)
 			folds_row(old, n, &row);
-		compare_row(v, &list->rows[i], now->fold.count, n == BASELINE_NONE ? NULL : &row,
-			    old->fold.count);
+		compare_row(v, list, &list->rows[i], &before, n == BASELINE_NONE ? NULL : &row);
 	}
 	for (uint32_t n = 1; n < old->fold.nr_nodes; n++)
 		if (is_gone(old, n, now, to_now))

@@ -115,7 +115,7 @@ static double own_of(const struct ui_state *st, const struct row *row)
 {
 	const struct list *list = &st->lists[VIEW_PROCESSES];
 
-	return list->count > 0 ? row->count / list->count : 0;
+	return list->weight > 0 ? row->self / list->weight : 0;
 }
 
 static int by_hottest(const struct ui_state *st, const struct row *a, const struct row *b)

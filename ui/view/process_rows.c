@@ -130,6 +130,7 @@ static int build_processes(const struct ui_state *st, struct list *list)
 	if (!fold)
 		return -ENOMEM;
 	list->count = fold->count;
+	list->weight = fold->weight;
 	groups = st->process_tree ? NULL : folds_groups(st, st->shown, folds_of_shown(st));
 	if (groups)
 		return add_groups(st, list, fold, groups);
@@ -186,7 +187,6 @@ static int build_threads(const struct ui_state *st, const struct fold_filter *fi
 	uint32_t nr = 0;
 	struct folds_member *members = sums ? members_of(st, filter, sums, &nr) : NULL;
 	struct row *row = NULL;
-	double all = 0;
 
 	if (!members)
 		return -ENOMEM;
@@ -198,10 +198,10 @@ static int build_threads(const struct ui_state *st, const struct fold_filter *fi
 		row->id = members[i].group;
 		row->index = st->shown->tasks[members[i].task].process;
 		add_thread(list, row, members[i].task, sums);
-		all += sums[members[i].task].weight;
+		list->weight += sums[members[i].task].weight;
 	}
-	for (uint32_t i = 0; i < list->nr && all > 0; i++)
-		list->rows[i].total = list->rows[i].self / all;
+	for (uint32_t i = 0; i < list->nr && list->weight > 0; i++)
+		list->rows[i].total = list->rows[i].self / list->weight;
 	free(members);
 	return row || !nr ? 0 : -ENOMEM;
 }

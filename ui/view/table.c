@@ -178,7 +178,7 @@ void table_rebuild(struct ui_state *st, enum view_id id)
 
 	list->nr = 0;
 	list->nr_hidden = 0;
-	list->count = 0;
+	list->count = list->weight = 0;
 	/* Without memory, show the rows built so far. */
 	if (!v->when_shown || st->view == id)
 		v->build(st, list);

@@ -75,7 +75,7 @@ struct view {
 	/* Return whether @m matches the text of the row. */
 	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
 	/* The share compared with the baseline; requires name or tree. */
-	enum { COMPARED_NOT, COMPARED_SELF, COMPARED_TOTAL, COMPARED_COUNT } compared;
+	enum { COMPARED_NOT, COMPARED_SELF, COMPARED_TOTAL, COMPARED_WEIGHT } compared;
 	/* Return the name of the row. */
 	struct safe_text (*name)(const struct ui_state *st, const struct row *row, char *buf,
 				 size_t size);
