@@ -1075,6 +1075,31 @@ static double pprof_whole(const struct profile *p)
 	return whole;
 }
 
+/* Counts of a decaying window are far below 1: their sum remains, and none is raised to 1. */
+TEST(test_faded_counts, setup, teardown)
+{
+	const struct fixture *f = *state;
+	double sum = 0, folded = 0;
+	struct out o;
+
+	for (uint32_t i = 0; i < f->p->nr_counts; i++) {
+		struct profile_count *c = &f->p->counts[i];
+
+		c->event = 0;
+		c->count = c->weight = i % 10 ? 0.01 : 10;
+		sum += c->count;
+	}
+	o = export_all(f->p, EXPORT_FOLDED);
+	for (char *line = o.data, *end; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		assert_true(strtod(strrchr(line, ' '), NULL) >= 1);
+		folded += strtod(strrchr(line, ' '), NULL);
+	}
+	out_fini(&o);
+	assert_true(fabs(folded - sum) < 1);
+	assert_true(fabs(pprof_whole(f->p) - sum) < 1);
+}
+
 /* Two of the three modules have one. */
 static void assert_build_ids(const struct otlp *x)
 {

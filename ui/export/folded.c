@@ -12,8 +12,9 @@ static void put_name(struct out *o, struct safe_text t, bool last)
 {
 	size_t from = 0, digits = t.size;
 
-	/* A number behind a blank would be read as a second count. */
-	while (digits && (unsigned char)(t.str[digits - 1] - '0') <= 9)
+	/* A number behind a blank would be read as a second count, also "1.5". */
+	while (digits &&
+	       (t.str[digits - 1] == '.' || (unsigned char)(t.str[digits - 1] - '0') <= 9))
 		digits--;
 	for (size_t i = 0; i < t.size; i++) {
 		bool blank = t.str[i] == ' ' &&
@@ -42,15 +43,20 @@ static void put_frame(struct out *o, const struct profile_function *fn, bool las
 
 int folded_write(struct out *o, const struct snapshot *s)
 {
+	double rest = 0;
+
 	for (uint32_t i = 0; i < s->nr_stacks; i++) {
 		const struct snapshot_stack *stack = &s->stacks[i];
 		const struct profile_process *process = snapshot_process_of(s, stack->task);
+		long long weight = snapshot_whole(stack->weight, &rest);
 
+		if (!weight)
+			continue;
 		put_name(o, process ? process->comm : TEXT("?"), !stack->nr);
 		for (uint32_t k = 0; k < stack->nr; k++)
 			put_frame(o, snapshot_function(s, s->calls[stack->first + k]),
 				  k + 1 == stack->nr);
-		out_format(o, " %lld\n", (long long)snapshot_whole(stack->weight));
+		out_format(o, " %lld\n", weight);
 		out_progress(o, i, s->nr_stacks);
 	}
 	return o->failed ? -ENOMEM : 0;

@@ -55,7 +55,7 @@ enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
 
 /* Samples of one stack in one task: their number, and their weight. */
 struct sums {
-	int64_t values[2];
+	double values[2];
 };
 
 /* The facts, with their keys. */
@@ -309,8 +309,8 @@ static void add_samples(struct writing *w)
 		w->failed |= n == DENSE_NONE;
 		if (w->failed)
 			return;
-		w->sums[n].values[0] += snapshot_whole(stack->count);
-		w->sums[n].values[1] += snapshot_whole(stack->weight);
+		w->sums[n].values[0] += stack->count;
+		w->sums[n].values[1] += stack->weight;
 	}
 }
 
@@ -325,13 +325,15 @@ static void put_value_type(struct writing *w, struct out *o, int field, struct s
 /* Add the samples with their value @value to @profile. */
 static void put_samples(struct writing *w, struct out *profile, uint32_t value)
 {
+	double rest = 0;
+
 	for (uint32_t i = 0; i < w->samples.nr; i++) {
 		uint64_t key = w->samples.keys[i];
 
 		add_task(w, (uint32_t)key);
 		wire_number(&w->part, SAMPLE_STACK, key >> 32);
 		put_packed(&w->part, SAMPLE_ATTRIBUTES, &w->indices);
-		wire_varint(&w->inner, (uint64_t)w->sums[i].values[value]);
+		wire_varint(&w->inner, (uint64_t)snapshot_whole(w->sums[i].values[value], &rest));
 		wire_message(&w->part, SAMPLE_VALUES, &w->inner);
 		wire_message(profile, PROFILE_SAMPLE, &w->part);
 	}
@@ -363,7 +365,7 @@ static void put_profile(struct writing *w, struct out *scope, uint32_t value)
 	wire_number(&profile, PROFILE_DURATION, p->window_ns);
 	if (period > 0) {
 		put_value_type(w, &profile, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
-		wire_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_whole(period));
+		wire_number(&profile, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
 	}
 	put_facts(w, &profile);
 	wire_message(scope, SCOPE_PROFILES_PROFILE, &profile);

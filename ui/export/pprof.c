@@ -170,17 +170,23 @@ static void put_labels(struct writing *w, uint32_t task, char (*buf)[16])
 static void put_samples(struct writing *w, char (*numbers)[16])
 {
 	const struct snapshot *s = w->s;
+	double rests[2] = { 0 };
 
 	for (uint32_t i = 0; i < s->nr_stacks; i++) {
 		const struct snapshot_stack *stack = &s->stacks[i];
 		struct out ids = { .failed = false }, sample = { .failed = false };
+		int64_t count = snapshot_whole(stack->count, &rests[0]);
+		int64_t weight = snapshot_whole(stack->weight, &rests[1]);
+
+		if (!count && !weight)
+			continue;
 
 		for (uint32_t at = stack->first + stack->nr; at-- > stack->first;)
 			wire_varint(&ids, location_of(w, stack->first, &at));
 		wire_bytes(&sample, SAMPLE_LOCATION, ids.data, ids.size);
 		ids.size = 0;
-		wire_varint(&ids, (uint64_t)snapshot_whole(stack->count));
-		wire_varint(&ids, (uint64_t)snapshot_whole(stack->weight));
+		wire_varint(&ids, (uint64_t)count);
+		wire_varint(&ids, (uint64_t)weight);
 		wire_bytes(&sample, SAMPLE_VALUE, ids.data, ids.size);
 		put_labels(w, stack->task, &numbers[2 * stack->task]);
 		out_bytes(&sample, w->part.data, w->part.size);
@@ -211,7 +217,7 @@ static void put_comments(struct writing *w, struct fact *facts)
 static void put_period(struct writing *w)
 {
 	put_value_type(w, PROFILE_PERIOD_TYPE, w->s->type, w->s->unit);
-	wire_number(&w->out, PROFILE_PERIOD, (uint64_t)snapshot_whole(snapshot_period(w->s)));
+	wire_number(&w->out, PROFILE_PERIOD, (uint64_t)snapshot_period_whole(w->s));
 }
 
 static void put_all(struct writing *w, struct fact *facts, char (*numbers)[16])

@@ -418,9 +418,20 @@ const struct profile_process *snapshot_process_of(const struct snapshot *s, uint
 	return process < p->nr_processes ? &p->processes[process] : NULL;
 }
 
-int64_t snapshot_whole(double value)
+int64_t snapshot_whole(double value, double *rest)
 {
-	return MAX((int64_t)llround(value), 1);
+	double all = value + *rest;
+	int64_t whole = all < (double)(1ULL << 62) ? llround(all) : INT64_MAX / 2;
+
+	*rest = all < (double)(1ULL << 62) ? all - (double)whole : 0;
+	return MAX(whole, 0);
+}
+
+int64_t snapshot_period_whole(const struct snapshot *s)
+{
+	double rest = 0;
+
+	return MAX(snapshot_whole(snapshot_period(s), &rest), 1);
 }
 
 double snapshot_period(const struct snapshot *s)

@@ -107,7 +107,12 @@ struct safe_text snapshot_line(const struct snapshot *s, uint32_t line, uint32_t
 const struct profile_process *snapshot_process_of(const struct snapshot *s, uint32_t task);
 /* Return the value of one sample, in units of weight; 0: it varies. */
 double snapshot_period(const struct snapshot *s);
-/* Return the number of samples as an integer, at least 1. */
-int64_t snapshot_whole(double value);
+/*
+ * Return a value as an integer; the rest is carried to the next call in *@rest (0 at first), so
+ * that many small values of a decaying window keep their sum.
+ */
+int64_t snapshot_whole(double value, double *rest);
+/* Return the period as an integer; 1 if it varies. */
+int64_t snapshot_period_whole(const struct snapshot *s);
 
 #endif
