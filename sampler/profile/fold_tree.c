@@ -265,13 +265,19 @@ static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, stru
 	return nr;
 }
 
+/* Return whether the weight is below the limit; 0 is below each limit, also of a weight of 0. */
+static bool is_light(const struct builder *b, double weight)
+{
+	return b->config->limit > 0 ? !(weight > 0 && weight >= b->limit) : weight < b->limit;
+}
+
 /* Hide the light ones in @node, and sort the others. Return their number. */
 static uint32_t keep_heavy(struct builder *b, struct fold_tree_node *node, uint32_t nr)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (b->hands[i].weight < b->limit) {
+		if (is_light(b, b->hands[i].weight)) {
 			node->hidden += b->hands[i].weight;
 			node->nr_hidden++;
 		} else {
