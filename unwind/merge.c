@@ -180,7 +180,8 @@ static void put_group(struct merge *m, uint32_t group)
  */
 static void put_all(struct merge *m, bool cut)
 {
-	bool deep = m->slot->deep && m->nr_here == m->nr_groups && m->nr_evals >= m->nr_groups;
+	bool deep = m->slot->deep && m->nr_here == m->nr_groups &&
+		    (m->nr_evals >= m->nr_groups || m->native->stop == UNWIND_COMPLETE);
 	uint32_t e = 0, next = 0, last = 0;
 
 	/* C frames up to the last one with a group. */
@@ -244,7 +245,8 @@ static bool align(struct merge *m, bool *beginning)
 		return true;
 	if (boundary_of(m, 0) > 1)
 		return false;
-	align_by_number(m, m->native->stop == UNWIND_COMPLETE);
+	/* A chain that was cut has no root. */
+	align_by_number(m, m->native->stop == UNWIND_COMPLETE && !m->slot->deep);
 	return true;
 }
 

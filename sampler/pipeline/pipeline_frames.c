@@ -324,7 +324,7 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	if (p->merged.verdict == MERGE_NONE)
 		return;
 	put_merged(p, first);
-	if (p->merged.deep)
+	if (p->merged.deep && p->stop != UNWIND_PENDING)
 		p->stop = UNWIND_DEPTH;
 	p->lang = p->merged.verdict == MERGE_CERTAIN ? PIPELINE_LANG_CERTAIN
 						     : PIPELINE_LANG_GUESSED;

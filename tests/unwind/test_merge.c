@@ -186,6 +186,11 @@ TEST(test_deep)
 	make_slot("135");
 	u.slot.deep = 1;
 	expect("01a23bc", MERGE_GUESSED);
+	/* A whole native stack with fewer C frames: there is no root to count them from. */
+	make_native("nln");
+	make_slot("???");
+	u.slot.deep = 1;
+	expect("01abc", MERGE_GUESSED);
 }
 
 /* A native stack that ends before the loop: a guess, and only with the chain of the thread. */
