@@ -22,6 +22,8 @@
 #define CHECKS_MAX 8192U
 /* Requested objects among which the next one is chosen. */
 #define CHOICE_MAX 4096U
+/* Requested objects that are taken up in one call: other work waits. */
+#define TAKE_MAX   256U
 #define BLOCKED_NS 500000000ULL	  /* a longer read hangs */
 #define WAITED_NS  5000000000ULL  /* longer reads in sum are too slow */
 #define SLOW_SPEED (4ULL << 20)	  /* bytes per second that a disk delivers at least */
@@ -448,13 +450,34 @@ static bool take_up(struct image_cache *o, struct object *object, uint64_t now_n
 	return true;
 }
 
+/*
+ * Drop requested objects that no process maps any more, of CHECKS_MAX: any user can request them by
+ * the hundred thousand, and to choose among them costs more.
+ */
+static void drop_gone(struct image_cache *o)
+{
+	for (uint32_t n = MIN(o->open.nr, CHECKS_MAX); n; n--) {
+		uint32_t i = o->next_gone < o->open.nr ? o->next_gone : 0;
+
+		o->next_gone = i + 1;
+		if (objects_drop_wanted(o->objects, objects_at(o->objects, o->open.list[i]))) {
+			o->open.list[i] = o->open.list[--o->open.nr];
+			o->next_gone = i;
+		}
+	}
+}
+
 /* Take up requested objects while helpers are free. */
 static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 {
 	bool any = false;
 	uint32_t i;
 
-	while (has_room(o) && (i = choose(o)) < o->open.nr) {
+	drop_gone(o);
+	for (unsigned int n = 0; n < TAKE_MAX && has_room(o); n++) {
+		i = choose(o);
+		if (i == o->open.nr)
+			break;
 		if (!take_up(o, objects_at(o->objects, o->open.list[i]), now_ns))
 			break;
 		o->open.list[i] = o->open.list[--o->open.nr];

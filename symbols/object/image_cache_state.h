@@ -33,7 +33,7 @@ struct image_cache {
 	bool no_vdso;		       /* a recording of another kernel */
 	const char *root;	       /* files are below this directory (NULL: here); borrowed */
 	struct image_cache_ids open;   /* requested, not started */
-	uint32_t next_open;	       /* index in it of the next to look at */
+	uint32_t next_open, next_gone; /* indices in it of the next to load, and to drop */
 	struct image_cache_ids ready;  /* with an image that may leave */
 	struct image_cache_ids late;   /* loaded after places in them got names by address */
 	struct image_cache_ids failed; /* not retried */
