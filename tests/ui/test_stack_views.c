@@ -153,6 +153,56 @@ TEST(test_tree_filter)
 	bench_fini(&b);
 }
 
+/* The same of boxes: the others are gone, the shares are still of all samples. */
+TEST(test_flame_filter)
+{
+	struct bench b;
+	const struct list *list = &b.st.lists[VIEW_FLAME];
+	uint32_t all;
+
+	bench_init(&b, 200, 40, false);
+	model_take(&b.st, folded_profile(server));
+	press(&b, '4');
+	look(&b);
+	all = list->nr;
+	press(&b, '\\');
+	type(&b, "schedule");
+	press(&b, K_ENTER);
+	/* system, nginx, main, cycle, epoll_wait, schedule */
+	assert_int_equal(list->nr, 6);
+	assert_null(strstr(look(&b), "gc::loop"));
+	assert_true(list->nr_hidden > 0);
+	/* nginx, at the left end: 275 of 5 350 samples. */
+	assert_true(fabs(list->rows[1].total - 275 / 5350.0) < 1e-9);
+	assert_int_equal(b.st.folds->boxes[0].cols, 200);
+	assert_int_equal(b.st.folds->boxes[1].col, 0);
+	assert_int_equal(b.st.folds->boxes[1].cols, 10);
+	/* Found in all samples, as without the filter. */
+	press(&b, '/');
+	type(&b, "parse");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "71.21% in all"));
+	/* Zoomed into a node that the filter leaves out: its nearest ancestor that is kept. */
+	press(&b, K_ESC);
+	press(&b, K_ESC);
+	assert_int_equal(list->nr, all);
+	press(&b, K_DOWN);
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "zoom api-server"));
+	press(&b, '\\');
+	type(&b, "schedule");
+	press(&b, K_ENTER);
+	assert_null(strstr(look(&b), "zoom api-server"));
+	assert_int_equal(list->nr, 6);
+	press(&b, '\\');
+	type(&b, "nowhere");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "no row matches (Esc clears the filter"));
+	press(&b, K_ESC);
+	assert_non_null(strstr(look(&b), "zoom api-server"));
+	bench_fini(&b);
+}
+
 /* Rows that only change their weight keep the cursor on its row. */
 TEST(test_selection_stays)
 {
@@ -300,8 +350,8 @@ TEST(test_flame_widths)
 	assert_int_equal(fold_tree(p, &config, &t), 0);
 	for (unsigned int cols = 1; cols < 300; cols++) {
 		struct flame_box *boxes;
-		uint32_t nr =
-			flame_lay_out(&t, &(struct flame_part){ 0, 0, 1, true }, cols, &boxes);
+		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ 0, 0, 1, true, NULL }, cols,
+					    &boxes);
 
 		assert_true(nr > 0 && boxes[0].cols == cols);
 		for (uint32_t i = 0; i < nr; i++) {
@@ -409,8 +459,8 @@ static double exact_cols(const struct fold_tree *t, const struct flame_part *par
 	return MAX(MIN(to, cols), 0) - MIN(MAX(from, 0), cols);
 }
 
-/* The same of every part that can be magnified: the root fills it, and all that is cut is in sight.
- */
+/* The same of every part that can be magnified: the root fills it, and all that is cut is in sight,
+ * but for what is left out. */
 static void check_part(const struct fold_tree *t, const struct flame_part *part, unsigned int cols)
 {
 	struct flame_box *boxes;
@@ -425,6 +475,7 @@ static void check_part(const struct fold_tree *t, const struct flame_part *part,
 
 		while (i && (boxes[up].node != parent || boxes[up].rest))
 			assert_true(++up < i);
+		assert_true(!part->keep || part->keep[node]);
 		if (!boxes[i].rest)
 			assert_true(fabs(exact_cols(t, part, node, cols) - boxes[i].cols) <= 1);
 		assert_true(boxes[i].cols > 0 && boxes[i].col + boxes[i].cols <= cols);
@@ -446,16 +497,24 @@ TEST(test_flame_parts)
 					   .order = FOLD_BY_ID };
 	uint32_t seed = 7;
 	struct fold_tree t;
+	bool keep[64];
 
 	assert_int_equal(fold_tree(p, &config, &t), 0);
+	assert_in_range(t.nr_nodes, 2, ARRAY_SIZE(keep));
 	for (int i = 0; i < 4000; i++) {
-		struct flame_part part;
+		struct flame_part part = { .uncut = true, .keep = i % 2 ? keep : NULL };
 
 		seed = seed * 1664525u + 1013904223u;
-		part.uncut = true;
 		part.zoom = (seed >> 8) % t.nr_nodes;
 		part.width = 1.0 / (1 << (seed >> 5) % 11);
 		part.left = (1 - part.width) * ((seed >> 16) % 1000 / 999.0);
+		/* Some nodes, and their ancestors. */
+		memset(keep, 0, sizeof(keep));
+		for (uint32_t n = t.nr_nodes; n-- > 0;) {
+			keep[n] |= n == part.zoom || hash_u64(seed + n) % 4 == 0;
+			if (keep[n] && n)
+				keep[t.nodes[n].parent] = true;
+		}
 		check_part(&t, &part, 1 + (seed >> 10) % 230);
 	}
 	fold_tree_fini(&t);

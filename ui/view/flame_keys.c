@@ -173,7 +173,7 @@ static bool zoom_out(struct ui_state *st, uint32_t code)
 	const struct list *list = &st->lists[VIEW_FLAME];
 
 	if ((!s->nr_zoom && view_flame_width(s) >= 1 && !s->uncut) ||
-	    (code == K_ESC && match_active(&list->search)))
+	    (code == K_ESC && (match_active(&list->search) || match_active(&list->filter))))
 		return false;
 	if (view_flame_width(s) >= 1 && s->uncut)
 		s->uncut = false;

@@ -2,8 +2,8 @@
 /*
  * Layout of a flame graph. Pure; any thread.
  *
- * Children start at the left end of their parent, narrow ones last; its self weight is the gap at
- * the right.
+ * Children start at the left end of their parent, narrow ones last; its self weight, and that of
+ * nodes left out, is the gap at the right.
  */
 #include "ui/view/flame_layout.h"
 
@@ -19,6 +19,7 @@
 
 struct layout {
 	const struct fold_tree *t;
+	const bool *keep;
 	double scale; /* cells for each weight */
 	double left;  /* weight left of the part in sight */
 	double least; /* weight of a cell: lighter nodes are in a rest */
@@ -31,12 +32,25 @@ static struct layout layout_of(const struct fold_tree *t, const struct flame_par
 			       unsigned int cols)
 {
 	double total = t->nodes[part->zoom].total;
-	struct layout l = { .t = t, .cols = cols };
+	struct layout l = { .t = t, .keep = part->keep, .cols = cols };
 
 	l.scale = cols / (total * part->width);
 	l.left = total * part->left;
 	l.least = 1 / l.scale;
 	return l;
+}
+
+static bool is_kept(const bool *keep, uint32_t n)
+{
+	return !keep || keep[n];
+}
+
+/* Return node @n or its first sibling after it that is kept; FOLD_NONE: none. */
+static uint32_t first_kept(const struct layout *l, uint32_t n)
+{
+	while (n != FOLD_NONE && !is_kept(l->keep, n))
+		n = l->t->nodes[n].next;
+	return n;
 }
 
 static unsigned int col_of(const struct layout *l, double at)
@@ -75,14 +89,15 @@ static bool add_children(struct layout *l, uint32_t i)
 	const struct fold_tree_node *node = &l->t->nodes[above.node];
 	struct flame_box rest = { .node = above.node,
 				  .level = above.level + 1,
-				  .rest = node->nr_hidden,
-				  .total = node->hidden };
+				  .rest = l->keep ? 0 : node->nr_hidden,
+				  .total = l->keep ? 0 : node->hidden };
 	double at = above.start;
 	bool ok = true;
 
 	if (above.rest)
 		return true;
-	for (uint32_t n = node->child; n != FOLD_NONE && ok; n = l->t->nodes[n].next) {
+	for (uint32_t n = first_kept(l, node->child); n != FOLD_NONE && ok;
+	     n = first_kept(l, l->t->nodes[n].next)) {
 		double total = l->t->nodes[n].total;
 
 		if (total < l->least) {
@@ -101,14 +116,15 @@ static bool add_children(struct layout *l, uint32_t i)
 }
 
 /* Find the last of the frames that all samples of @zoom share, but for one; count them. */
-static uint32_t common_end(const struct fold_tree *t, uint32_t zoom, uint32_t *nr)
+static uint32_t common_end(const struct layout *l, uint32_t zoom, uint32_t *nr)
 {
+	const struct fold_tree *t = l->t;
 	uint32_t n = zoom, before = zoom;
 
 	for (*nr = 0;; (*nr)++) {
-		uint32_t child = t->nodes[n].child;
+		uint32_t child = first_kept(l, t->nodes[n].child);
 
-		if (child == FOLD_NONE || t->nodes[child].next != FOLD_NONE ||
+		if (child == FOLD_NONE || first_kept(l, t->nodes[child].next) != FOLD_NONE ||
 		    t->nodes[child].total < COMMON * t->nodes[zoom].total)
 			break;
 		before = n;
@@ -123,7 +139,7 @@ static uint32_t common_end(const struct fold_tree *t, uint32_t zoom, uint32_t *n
 static bool add_roots(struct layout *l, const struct flame_part *part)
 {
 	struct flame_box root = { .node = part->zoom, .total = l->t->nodes[part->zoom].total };
-	uint32_t nr, end = common_end(l->t, part->zoom, &nr);
+	uint32_t nr, end = common_end(l, part->zoom, &nr);
 
 	if (!add_box(l, &root))
 		return false;
@@ -141,7 +157,8 @@ uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part,
 	struct layout l;
 
 	*boxes = NULL;
-	if (part->zoom >= t->nr_nodes || !(t->nodes[part->zoom].total > 0))
+	if (part->zoom >= t->nr_nodes || !(t->nodes[part->zoom].total > 0) ||
+	    !is_kept(part->keep, part->zoom))
 		return 0;
 	l = layout_of(t, part, cols);
 	if (add_roots(&l, part)) {
@@ -164,7 +181,8 @@ static double offset_of(const struct layout *l, uint32_t n)
 	bool before = true;
 	double sum = 0;
 
-	for (uint32_t i = nodes[nodes[n].parent].child; i != FOLD_NONE; i = nodes[i].next) {
+	for (uint32_t i = first_kept(l, nodes[nodes[n].parent].child); i != FOLD_NONE;
+	     i = first_kept(l, nodes[i].next)) {
 		before &= i != n;
 		if (nodes[i].total < l->least ? narrow && before : i != n && (narrow || before))
 			sum += nodes[i].total;
@@ -178,7 +196,7 @@ bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsi
 	double start = 0, total = t->nodes[n].total, all = t->nodes[part->zoom].total;
 	struct layout l;
 
-	if (!(all > 0))
+	if (!(all > 0) || !is_kept(part->keep, n))
 		return false;
 	l = layout_of(t, part, cols);
 	for (uint32_t at = n; at != part->zoom; at = t->nodes[at].parent) {

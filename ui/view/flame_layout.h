@@ -7,6 +7,9 @@
  *
  * Children narrower than a cell are one box at the right end of their parent: the rest. Frames
  * that all samples share, below the zoomed node, are one level: the cut.
+ *
+ * A node that is left out leaves a gap at the right of its siblings: all others are as wide as with
+ * it. The light nodes that the tree only sums are left out with it: their names are not known.
  */
 #ifndef UI_VIEW_FLAME_LAYOUT_H
 #define UI_VIEW_FLAME_LAYOUT_H
@@ -27,17 +30,19 @@ struct flame_part {
 	uint32_t zoom;
 	double left, width; /* of the node's width: 0 and 1 are the whole node */
 	bool uncut;	    /* show all frames */
+	const bool *keep;   /* borrowed: by node, false: left out; NULL: show all nodes */
 };
 
 /*
  * Lay out a part in @cols cells: level by level, parents before children, left to right; boxes at
- * the edges cut. Return their number and an array to free; *@boxes is NULL if there is no memory.
+ * the edges cut. None if the node @zoom is left out. Return their number and an array to free;
+ * *@boxes is NULL if there is no memory.
  */
 uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
 		       struct flame_box **boxes);
 /*
  * Find the extent of node @n within @part's zoomed node, 0..1, as it is laid out in @cols cells.
- * Return false if it is not below that.
+ * Return false if it is not below that, or left out.
  */
 bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
 		  uint32_t n, double *from, double *to);

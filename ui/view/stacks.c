@@ -5,6 +5,7 @@
 #include "ui/view/stacks.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "ui/view/folds.h"
 #include "ui/view/table.h"
@@ -28,6 +29,40 @@ void stacks_turn(struct ui_state *st, enum action action)
 	}
 	st->lists[st->view].pinned = false;
 	table_rebuild(st, st->view);
+}
+
+bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
+			const struct folds_tree *t)
+{
+	const struct match *m = &list->filter;
+	bool *keep, *found;
+
+	if (!match_active(m))
+		return NULL;
+	keep = calloc(t->fold.nr_nodes, sizeof(*keep));
+	found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
+	if (!keep || !found) {
+		free(keep);
+		free(found);
+		return NULL;
+	}
+	/* Match once per function: there may be thousands of nodes. */
+	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
+		found[i] = match_finds_function(m, &st->shown->functions[i]) != m->negate;
+	for (uint32_t n = t->fold.nr_nodes; n-- > 0;) {
+		const struct fold_tree_node *node = &t->fold.nodes[n];
+		char buf[TEXT_MAX];
+
+		if (node->function != FOLD_NONE)
+			keep[n] |= found[node->function];
+		else if (node->depth)
+			keep[n] |= match_finds(m, folds_text(st, node, buf, sizeof(buf))) !=
+				   m->negate;
+		if (keep[n] && node->parent != FOLD_NONE)
+			keep[node->parent] = true;
+	}
+	free(found);
+	return keep;
 }
 
 size_t stacks_options(const struct ui_state *st, char *buf, size_t size)

@@ -8,8 +8,16 @@
 #include "ui/key/key_table.h"
 #include "ui/state/state.h"
 
+struct folds_tree;
+
 /* Turn the tree upside down (ACT_INVERT), or fold its recursion (ACT_FOLD_RECURSION). */
 void stacks_turn(struct ui_state *st, enum action action);
+/*
+ * Mark the nodes that pass the filter of @list: matches and their ancestors. Return an array to
+ * free, by node; NULL: all pass, or there is no memory.
+ */
+bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
+			const struct folds_tree *t);
 /* Write the options that are on: a view's options(). */
 size_t stacks_options(const struct ui_state *st, char *buf, size_t size);
 

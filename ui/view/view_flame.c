@@ -40,13 +40,13 @@ static const struct fold_tree_node *node_of(const struct ui_state *st, const str
 	return &view_flame_tree(st)->fold.nodes[box_of(st, row)->node];
 }
 
-/* Return the node zoomed into, or its nearest ancestor that exists. */
-static uint32_t zoomed(const struct folds *s, const struct folds_tree *t)
+/* Return the node zoomed into, or its nearest ancestor that exists and passes the filter. */
+static uint32_t zoomed(const struct folds *s, const struct folds_tree *t, const bool *keep)
 {
 	for (uint32_t i = s->nr_zoom; i-- > 0;) {
 		uint32_t n = folds_node(t, s->zoom[i]);
 
-		if (n != FOLD_NONE)
+		if (n != FOLD_NONE && (!keep || keep[n]))
 			return n;
 	}
 	return 0;
@@ -97,18 +97,21 @@ void view_flame_show_part(struct folds *s, double left, double width)
 	s->left = MIN(MAX(left, 0), 1 - s->width);
 }
 
-static struct flame_part part_of(const struct folds *s, const struct folds_tree *t)
+static struct flame_part part_of(const struct folds *s, const struct folds_tree *t,
+				 const bool *keep)
 {
-	return (struct flame_part){ zoomed(s, t), s->left, view_flame_width(s), s->uncut };
+	return (struct flame_part){ zoomed(s, t, keep), s->left, view_flame_width(s), s->uncut,
+				    keep };
 }
 
 /* Keep the selected box in sight, as shares change. */
-static void follow_selection(struct folds *s, const struct folds_tree *t, const struct list *list)
+static void follow_selection(struct folds *s, const struct folds_tree *t, const bool *keep,
+			     const struct list *list)
 {
 	uint32_t n = list->pinned ? folds_node(t, (uint32_t)list->selected) : FOLD_NONE;
 	double from, to, width = view_flame_width(s);
 
-	const struct flame_part part = part_of(s, t);
+	const struct flame_part part = part_of(s, t, keep);
 
 	if (n == FOLD_NONE || width >= 1 ||
 	    !flame_extent(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, n, &from, &to))
@@ -117,11 +120,25 @@ static void follow_selection(struct folds *s, const struct folds_tree *t, const 
 		view_flame_show_part(s, (from + to - width) / 2, width);
 }
 
+/* Lay out the part in sight of the nodes that pass the filter, and count the others. */
+static void lay_out(const struct ui_state *st, const struct folds_tree *t, struct list *list)
+{
+	struct folds *s = st->folds;
+	bool *keep = stacks_keep_found(st, list, t);
+	struct flame_part part;
+
+	for (uint32_t n = 0; keep && n < t->fold.nr_nodes; n++)
+		list->nr_hidden += !keep[n];
+	follow_selection(s, t, keep, list);
+	part = part_of(s, t, keep);
+	s->nr_boxes = flame_lay_out(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
+	free(keep);
+}
+
 static int build(const struct ui_state *st, struct list *list)
 {
 	struct folds *s = st->folds;
 	const struct folds_tree *t;
-	struct flame_part part;
 
 	if (!s)
 		return 0;
@@ -132,9 +149,7 @@ static int build(const struct ui_state *st, struct list *list)
 	if (!t)
 		return 0;
 	list->count = t->fold.count;
-	follow_selection(s, t, list);
-	part = part_of(s, t);
-	s->nr_boxes = flame_lay_out(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
+	lay_out(st, t, list);
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		struct row *row = list_add(list);
 
@@ -230,7 +245,7 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 	const struct folds_tree *t = view_flame_tree(st);
 	const struct list *list = &st->lists[VIEW_FLAME];
 	const struct match *search = &list->search;
-	uint32_t zoom = zoomed(s, t);
+	uint32_t zoom = s->boxes[0].node;
 	struct pen pen = { c, row, 1, c->cols };
 	char buf[TEXT_MAX + 64], share[FORMAT_MAX], name[TEXT_MAX];
 

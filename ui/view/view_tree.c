@@ -62,41 +62,6 @@ static bool is_open(const struct folds *s, const struct folds_tree *t, uint32_t 
 	return deep || is_hot(&t->fold, n);
 }
 
-/* Mark the nodes that pass the filter: matches and their ancestors. NULL: all. */
-static bool *keep_found(const struct ui_state *st, const struct list *list,
-			const struct folds_tree *t)
-{
-	const struct match *m = &list->filter;
-	bool *keep, *found;
-
-	if (!match_active(m))
-		return NULL;
-	keep = calloc(t->fold.nr_nodes, sizeof(*keep));
-	found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
-	if (!keep || !found) {
-		free(keep);
-		free(found);
-		return NULL;
-	}
-	/* Match once per function: there may be thousands of nodes. */
-	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
-		found[i] = match_finds_function(m, &st->shown->functions[i]) != m->negate;
-	for (uint32_t n = t->fold.nr_nodes; n-- > 0;) {
-		const struct fold_tree_node *node = &t->fold.nodes[n];
-		char buf[TEXT_MAX];
-
-		if (node->function != FOLD_NONE)
-			keep[n] |= found[node->function];
-		else if (node->depth)
-			keep[n] |= match_finds(m, folds_text(st, node, buf, sizeof(buf))) !=
-				   m->negate;
-		if (keep[n] && node->parent != FOLD_NONE)
-			keep[node->parent] = true;
-	}
-	free(found);
-	return keep;
-}
-
 static int add_row(struct list *list, const struct folds_tree *t, uint32_t n)
 {
 	struct row *row = list_add(list);
@@ -138,7 +103,7 @@ static int build(const struct ui_state *st, struct list *list)
 		return 0;
 	list->count = t->fold.count;
 	order_begin(st, list, st->folds->bottom_up);
-	keep = keep_found(st, list, t);
+	keep = stacks_keep_found(st, list, t);
 	while (n != FOLD_NONE && !rc) {
 		const struct fold_tree_node *node = &t->fold.nodes[n];
 		bool shown = !keep || keep[n], open;
