@@ -152,6 +152,19 @@ static void show(struct app *a, struct profile *p)
 	a->dirty = true;
 }
 
+/* Give large folds that a key requested to the folding thread. */
+static void lend(struct app *a)
+{
+	struct folds_of *of;
+	struct profile *p;
+
+	if (folding_is_busy(a->st.folding))
+		return;
+	of = folds_lend(&a->st, &p);
+	if (of && !folding_lend(a->st.folding, p, of))
+		model_folded(&a->st);
+}
+
 /* Show the profile that is ready; give the next one to the folding thread. */
 static void take_profile(struct app *a)
 {
@@ -166,6 +179,8 @@ static void take_profile(struct app *a)
 		a->dirty = true;
 	} else {
 		show(a, p);
+		/* Where the next profile is always ready, a baseline would never be folded. */
+		lend(a);
 	}
 	if (folding_is_busy(folding))
 		return;
@@ -187,18 +202,6 @@ static void take_past(struct app *a)
 	/* Newer slices are drawn with the next profile. */
 	a->dirty |= p || strip->answer || !a->st.rewind.strip;
 	rewind_take(&a->st, p, strip);
-}
-
-/* Give folds of a large profile that a key requested to the folding thread. */
-static void lend(struct app *a)
-{
-	struct folds_of *of;
-
-	if (folding_is_busy(a->st.folding))
-		return;
-	of = folds_lend(&a->st);
-	if (of && !folding_lend(a->st.folding, a->st.shown, of))
-		model_folded(&a->st);
 }
 
 /* Return the descriptor of the next profile: of the folding thread if it has one, else of the

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A profile that was folded on another thread before it is shown makes the same screens as one that
- * is folded when it is shown; changes during the folding are not shown with old folds.
+ * is folded when it is shown; changes during the folding are not shown with old folds. Neither a
+ * large profile nor a large baseline is folded for a key.
  */
 #define LARGE_STACKS 21000u
 #include "large.h"
@@ -19,21 +20,34 @@ static void wait_for(struct folding *f)
 	assert_int_equal(poll(&fd, 1, 60000), 1);
 }
 
+/* Give the requested folds to the thread. Return them; NULL: none is requested. */
+static struct folds_of *lend(struct bench *b)
+{
+	struct profile *p;
+	struct folds_of *of = folds_lend(&b->st, &p);
+
+	if (of)
+		assert_true(folding_lend(b->st.folding, p, of));
+	return of;
+}
+
+static void take_lent(struct bench *b)
+{
+	bool lent = false;
+
+	wait_for(b->st.folding);
+	assert_non_null(folding_take(b->st.folding, &lent));
+	assert_true(lent);
+	model_folded(&b->st);
+	screen_draw(&b->st, &b->canvas);
+}
+
 /* Fold the requests of keys until none is pending, as the main loop does. */
 static void settle(struct bench *b)
 {
-	struct folds_of *of;
-	bool lent = false;
-
 	screen_draw(&b->st, &b->canvas);
-	while ((of = folds_lend(&b->st))) {
-		assert_true(folding_lend(b->st.folding, b->st.shown, of));
-		wait_for(b->st.folding);
-		assert_non_null(folding_take(b->st.folding, &lent));
-		assert_true(lent);
-		model_folded(&b->st);
-		screen_draw(&b->st, &b->canvas);
-	}
+	while (lend(b))
+		take_lent(b);
 }
 
 static const char *keys_in(struct bench *b, const char *keys)
@@ -155,11 +169,21 @@ TEST(test_changes)
 	compare("4", "B", "");
 }
 
+/* Against a profile that was shown before. */
+TEST(test_baseline)
+{
+	compare("1B", "", "2");
+	compare("3B", "", "H");
+	compare("2B", "", "j\n");
+	compare("4B", "2", "4");
+}
+
 /*
  * While a large profile is folded for a key the screen says so; the cursor has not moved after it.
  */
 TEST(test_late)
 {
+	struct profile *p;
 	struct bench b;
 	uint64_t selected;
 
@@ -183,13 +207,103 @@ TEST(test_late)
 	press(&b, '3');
 	keys_in(&b, "");
 	press(&b, 'H');
-	assert_non_null(folds_lend(&b.st));
+	assert_non_null(folds_lend(&b.st, &p));
 	folds_forget(b.st.folds);
 	folds_make(b.st.shown, &b.st.folds->shown);
 	model_folded(&b.st);
 	assert_true(folds_is_late(&b.st));
 	settle(&b);
 	assert_true(b.st.lists[VIEW_TREE].nr > 0);
+	folding_free(b.st.folding);
+	b.st.folding = NULL;
+	bench_fini(&b);
+}
+
+/* A profile that is also the baseline is folded once, and by the thread. */
+TEST(test_own_baseline)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	b.st.folding = folding_new();
+	model_take(&b.st, large_profile(1));
+	settle(&b);
+	press(&b, 'B');
+	assert_false(folds_is_late(&b.st));
+	assert_true(b.st.lists[VIEW_FUNCTIONS].nr > 0);
+	for (const char *k = "34"; *k; k++) {
+		press(&b, (unsigned char)*k);
+		assert_true(folds_is_late(&b.st));
+		settle(&b);
+		assert_true(ui_state_list(&b.st)->nr > 0);
+		press(&b, 'H');
+		assert_true(folds_is_late(&b.st));
+		settle(&b);
+		assert_false(folds_is_late(&b.st));
+	}
+	folding_free(b.st.folding);
+	b.st.folding = NULL;
+	bench_fini(&b);
+}
+
+static bool is_compared(const struct list *list)
+{
+	assert_true(list->nr > 0);
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (list->rows[i].change != CHANGE_UNKNOWN)
+			return true;
+	return false;
+}
+
+/* Take the shown profile's folds, give those of the baseline to the thread: rows, not compared. */
+static void lend_baseline(struct bench *b)
+{
+	struct folds_of *of;
+
+	while ((of = lend(b)) == &b->st.folds->shown)
+		take_lent(b);
+	assert_ptr_equal(of, &b->st.folds->baseline);
+	assert_false(folds_is_late(&b->st));
+	assert_false(is_compared(ui_state_list(&b->st)));
+}
+
+/* A baseline is also folded by the thread; until then the rows are shown without changes. */
+TEST(test_late_baseline)
+{
+	static const char *const keys[] = { "2", "3", "H", "2=\n", "4" };
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	b.st.folding = folding_new();
+	b.st.baseline = large_profile(2);
+	b.st.baseline_path = "/var/tmp/old.data";
+	model_take(&b.st, large_profile(1));
+	lend_baseline(&b);
+	take_lent(&b);
+	settle(&b);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		for (const char *k = keys[i]; k[1]; k++) {
+			press(&b, (unsigned char)*k);
+			settle(&b);
+		}
+		press(&b, keys[i][strlen(keys[i]) - 1] == '\n'
+				  ? K_ENTER
+				  : (unsigned char)keys[i][strlen(keys[i]) - 1]);
+		lend_baseline(&b);
+		take_lent(&b);
+		settle(&b);
+		assert_true(is_compared(ui_state_list(&b.st)));
+	}
+	assert_true(b.st.scope.drilled);
+	/* Forgotten and freed while it is lent. */
+	press(&b, 'H');
+	lend_baseline(&b);
+	press(&b, 'B');
+	assert_null(b.st.baseline);
+	take_lent(&b);
+	settle(&b);
+	assert_null(b.st.folds->lent);
+	assert_false(is_compared(ui_state_list(&b.st)));
 	folding_free(b.st.folding);
 	b.st.folding = NULL;
 	bench_fini(&b);
@@ -207,6 +321,8 @@ static void turn(struct bench *b, struct profile *next)
 		model_folded(&b->st);
 	else if (p)
 		model_take(&b->st, p);
+	if (p && !lent)
+		lend(b);
 	of = next && !folding_is_busy(f) ? folds_plan(&b->st, next) : NULL;
 	if (next && (!of || !folding_give(f, next, of))) {
 		if (folding_is_busy(f))
@@ -215,9 +331,8 @@ static void turn(struct bench *b, struct profile *next)
 			model_take(&b->st, next);
 	}
 	screen_draw(&b->st, &b->canvas);
-	of = folding_is_busy(f) ? NULL : folds_lend(&b->st);
-	if (of)
-		assert_true(folding_lend(f, b->st.shown, of));
+	if (!folding_is_busy(f))
+		lend(b);
 }
 
 /* Any key at any time, whatever the thread is at. */

@@ -108,16 +108,18 @@ static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 		st->scope.group_by = GROUPING_NAME;
 	}
 	st->shown = st->baseline;
-	/* Rows below the limit did exist: they have not risen from zero. A profile that is its own
-	 * baseline has one fold of each kind: another limit would replace the one that the rows are
-	 * of. */
-	if (swap->shown != st->baseline)
+	/* A profile that is its own baseline has one fold of each kind: another limit would replace
+	 * the one that the rows are of. */
+	st->folds->comparing = swap->shown != st->baseline;
+	/* Rows below the limit did exist: they have not risen from zero. */
+	if (st->folds->comparing)
 		st->percent_limit = 0;
 }
 
 static void show_again(struct ui_state *st, const struct baseline_swap *swap)
 {
 	st->shown = swap->shown;
+	st->folds->comparing = false;
 	st->percent_limit = swap->percent_limit;
 	memcpy(st->scope.event_name, swap->event_name, sizeof(swap->event_name));
 	memcpy(st->scope.group, swap->group, sizeof(swap->group));
@@ -250,7 +252,8 @@ static void compare_rows(const struct ui_state *st, const struct view *v, struct
 	char buf[TEXT_MAX];
 
 	v->build(st, &old);
-	keys = keys_of(st, v, &old);
+	/* Without all folds of the baseline nothing is known to have changed. */
+	keys = folds_is_late(st) ? NULL : keys_of(st, v, &old);
 	if (!keys || !now)
 		goto out;
 	baseline_match_rows(keys, old.nr, now, list->nr, !st->baseline_path);

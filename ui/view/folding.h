@@ -25,7 +25,7 @@ bool folding_is_busy(const struct folding *f);
 /* Make the wanted folds in @of, of @p: both belong to the thread until folding_take(). Return false
  * if there is no thread, or it is busy. */
 bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
-/* The same of a profile that is being shown: the caller keeps the ownership of @p. */
+/* The same of the shown profile or the baseline: the caller keeps the ownership of @p. */
 bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
 /* Take the profile with its folds made (*@lent: it was lent); NULL: none is ready. */
 struct profile *folding_take(struct folding *f, bool *lent);

@@ -4,8 +4,7 @@
  * folds_make().
  *
  * Invariants: a fold that is made is of the profile that its folds_of belongs
- * to. Outside of folds_plan() and folds_make() nothing is wanted of @next and
- * of the baseline.
+ * to. Outside of folds_plan() and folds_make() nothing is wanted of @next.
  */
 #include "ui/view/folds.h"
 
@@ -23,7 +22,7 @@
 enum step {
 	STEP_PLAN,   /* the next profile is to be folded */
 	STEP_ARRIVE, /* a profile is shown, folded ahead or not */
-	STEP_LEND,   /* the shown profile is to be folded for a key */
+	STEP_LEND,   /* the shown profile or the baseline is to be folded for a key */
 	STEP_RETURN, /* that is done */
 	STEP_FORGET, /* other tasks count */
 	NR_STEPS,
@@ -49,11 +48,6 @@ static enum folds_phase take_step(struct folds *s, enum step step)
 	assert(transitions[before][step]);
 	s->phase = transitions[before][step];
 	return before;
-}
-
-static bool is_lent(const struct folds *s)
-{
-	return s->phase == FOLDS_LENT || s->phase == FOLDS_LENT_STALE;
 }
 
 /* ---- entries ---- */
@@ -140,10 +134,11 @@ struct folds_of *folds_of_shown(const struct ui_state *st)
 {
 	struct folds *s = st->folds;
 
-	return st->baseline && st->shown == st->baseline ? &s->baseline : &s->shown;
+	return s->comparing ? &s->baseline : &s->shown;
 }
 
-/* Find or make a fold of the shown profile. NULL: nothing to fold, or it is late and not @now. */
+/* Find or make a fold of the shown profile or, while it is compared, of the baseline. NULL: nothing
+ * to fold, or it is late and not @now. */
 static const struct folds_entry *find(const struct ui_state *st, enum folds_kind kind, bool now)
 {
 	struct folds *s = st->folds;
@@ -151,11 +146,11 @@ static const struct folds_entry *find(const struct ui_state *st, enum folds_kind
 	struct folds_entry *e;
 	bool late;
 
-	if (!s || !st->shown || (subject.of == &s->shown && is_lent(s)))
+	if (!s || !st->shown || s->lent == subject.of)
 		return NULL;
 	e = want(&subject, kind);
 	/* A large fold is left to the folding thread: keys must not wait. */
-	late = st->folding && st->shown->nr_counts > LATE_COUNTS && subject.of == &s->shown;
+	late = st->folding && st->shown->nr_counts > LATE_COUNTS;
 	if (e && e->state == FOLDS_WANTED && (now || !late))
 		make_entry(st->shown, subject.of, kind);
 	return e && e->state == FOLDS_MADE ? e : NULL;
@@ -308,19 +303,29 @@ void folds_free(struct folds *s)
 	free(s);
 }
 
+/* Drop these folds; if they are lent, when they are returned. */
+static void drop(struct folds *s, struct folds_of *of)
+{
+	if (s->lent == of)
+		take_step(s, STEP_FORGET);
+	else
+		forget(of);
+}
+
 void folds_forget(struct folds *s)
 {
 	if (!s)
 		return;
-	take_step(s, STEP_FORGET);
-	if (!is_lent(s))
-		forget(&s->shown);
+	/* What is being made of the next profile is of the tasks before. */
+	if (!s->lent)
+		take_step(s, STEP_FORGET);
+	drop(s, &s->shown);
 }
 
 void folds_forget_baseline(struct folds *s)
 {
 	if (s)
-		forget(&s->baseline);
+		drop(s, &s->baseline);
 }
 
 struct folds_of *folds_plan(struct ui_state *st, const struct profile *p)
@@ -353,9 +358,13 @@ void folds_arrived(struct ui_state *st)
 		return;
 	before = take_step(s, STEP_ARRIVE);
 	if (!st->frozen) {
-		/* Freeing a large tree takes time: the folding thread does. */
-		forget(&s->old);
-		s->old = s->shown;
+		/* Freeing a large tree takes time: the folding thread does. A baseline keeps its
+		 * folds: it is compared from now on. */
+		struct folds_of *to = st->baseline && st->shown == st->baseline ? &s->baseline
+										: &s->old;
+
+		forget(to);
+		*to = s->shown;
 		memset(&s->shown, 0, sizeof(s->shown));
 		s->requested = 0;
 	}
@@ -369,14 +378,18 @@ void folds_arrived(struct ui_state *st)
 	}
 }
 
-struct folds_of *folds_lend(struct ui_state *st)
+struct folds_of *folds_lend(struct ui_state *st, struct profile **p)
 {
 	struct folds *s = st->folds;
 
-	if (!s || s->phase != FOLDS_IDLE || !is_wanted(&s->shown))
+	if (!s || s->phase != FOLDS_IDLE)
+		return NULL;
+	s->lent = is_wanted(&s->shown) ? &s->shown : is_wanted(&s->baseline) ? &s->baseline : NULL;
+	if (!s->lent)
 		return NULL;
 	take_step(s, STEP_LEND);
-	return &s->shown;
+	*p = s->lent == &s->shown ? st->shown : st->baseline;
+	return s->lent;
 }
 
 void folds_returned(struct ui_state *st)
@@ -384,16 +397,18 @@ void folds_returned(struct ui_state *st)
 	struct folds *s = st->folds;
 
 	if (take_step(s, STEP_RETURN) == FOLDS_LENT_STALE)
-		forget(&s->shown);
-	unwant(&s->shown);
+		forget(s->lent);
+	unwant(s->lent);
+	s->lent = NULL;
 	folds_note(st);
 }
 
 bool folds_is_late(const struct ui_state *st)
 {
 	const struct folds *s = st->folds;
+	const struct folds_of *of = s ? folds_of_shown(st) : NULL;
 
-	return s && (is_lent(s) || is_wanted(&s->shown));
+	return s && (s->lent == of || is_wanted(of));
 }
 
 /* ---- shares over time ---- */

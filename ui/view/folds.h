@@ -5,7 +5,8 @@
  * folds_make().
  *
  * The folds requested of the shown profile are made of the next profile before it is shown, on the
- * folding thread (ui/view/folding), so that no key waits.
+ * folding thread (ui/view/folding), so that no key waits. Large ones of the shown profile and of
+ * the baseline are left to that thread also.
  *
  * Nodes are identified by the hash of their path, which is the same from
  * profile to profile.
@@ -97,7 +98,7 @@ enum folds_phase {
 	FOLDS_IDLE = 1,	   /* the main thread has all */
 	FOLDS_AHEAD,	   /* @next is being made, of the next profile */
 	FOLDS_AHEAD_STALE, /* the same, but the choice of tasks has changed: it will be dropped */
-	FOLDS_LENT,	   /* @shown is the folding thread's, which makes the wanted folds */
+	FOLDS_LENT,	   /* @lent is the folding thread's, which makes the wanted folds */
 	FOLDS_LENT_STALE,  /* the same, but it will be dropped */
 	FOLDS_NR_PHASES,
 };
@@ -106,7 +107,9 @@ struct folds {
 	struct folds_of shown, baseline, next;
 	struct folds_of old; /* of the profile before, until the next one is folded */
 	enum folds_phase phase;
-	uint32_t requested; /* bits: kinds that were requested since the profile is shown */
+	struct folds_of *lent; /* @shown or @baseline; NULL: none */
+	bool comparing;	       /* the baseline is in the place of the shown profile (baseline.c) */
+	uint32_t requested;    /* bits: kinds that were requested since the profile is shown */
 
 	/* Of functions: everything, and the process drilled into. */
 	struct trend trends[2];
@@ -177,13 +180,14 @@ void folds_make(const struct profile *p, struct folds_of *of);
 /* A profile is shown from now on, or (frozen) it is not. */
 void folds_arrived(struct ui_state *st);
 /*
- * Lend the folds of the shown profile, of which a large one was requested: for folds_make(), with
- * the shown profile. Until folds_returned() the main thread has none of its folds. NULL: nothing to
- * make.
+ * Lend the folds of the shown profile or of the baseline, of which a large one was requested: for
+ * folds_make(), with that profile, *@p. Until folds_returned() the main thread has none of these
+ * folds. NULL: nothing to make.
  */
-struct folds_of *folds_lend(struct ui_state *st);
+struct folds_of *folds_lend(struct ui_state *st, struct profile **p);
 void folds_returned(struct ui_state *st);
-/* Return whether the screen waits for a fold of the shown profile. */
+/* Return whether the screen waits for a fold of the shown profile; while it is compared, the
+ * comparison for one of the baseline. */
 bool folds_is_late(const struct ui_state *st);
 
 /*
