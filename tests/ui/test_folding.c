@@ -174,7 +174,7 @@ TEST(test_baseline)
 {
 	compare("1B", "", "2");
 	compare("3B", "", "H");
-	compare("2B", "", "j\n");
+	compare("2B", "j\n", "");
 	compare("4B", "2", "4");
 }
 

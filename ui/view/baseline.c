@@ -110,16 +110,19 @@ static void show_baseline(struct ui_state *st, struct baseline_swap *swap)
 	st->shown = st->baseline;
 	/* A profile that is its own baseline has one fold of each kind: another limit would replace
 	 * the one that the rows are of. */
-	st->folds->comparing = swap->shown != st->baseline;
+	if (swap->shown == st->baseline)
+		return;
 	/* Rows below the limit did exist: they have not risen from zero. */
-	if (st->folds->comparing)
-		st->percent_limit = 0;
+	st->percent_limit = 0;
+	if (st->folds)
+		st->folds->comparing = true;
 }
 
 static void show_again(struct ui_state *st, const struct baseline_swap *swap)
 {
 	st->shown = swap->shown;
-	st->folds->comparing = false;
+	if (st->folds)
+		st->folds->comparing = false;
 	st->percent_limit = swap->percent_limit;
 	memcpy(st->scope.event_name, swap->event_name, sizeof(swap->event_name));
 	memcpy(st->scope.group, swap->group, sizeof(swap->group));
