@@ -3,7 +3,8 @@
  * Chains in a pool of blocks, found through chunks of pointers by place.
  *
  * A chain is written before its pointer is published (release), and never
- * changed after that. Files are in a chunked store, found by a hash set.
+ * changed after that. Equal chains are kept once: a program with a JIT that starts again and again
+ * has the same ones at new addresses. Files are in a chunked store. Both are found by hash sets.
  */
 #include "symbols/source/chains.h"
 
@@ -20,6 +21,8 @@
 #define CHUNK_SIZE (1U << CHUNK_BITS)
 #define NR_CHUNKS  (1U << 14)
 #define BLOCK_SIZE (64UL << 10)
+#define BLOCKS_MAX (CHAINS_MEMORY_MAX / BLOCK_SIZE)
+#define WORD	   8U /* chains begin at multiples */
 #define FILE_BITS  10
 #define FILES_MAX  (1U << 20)
 /* The bytes of files are counted by object, in slots by hash: one object may name millions. */
@@ -35,10 +38,12 @@ struct chunk {
 	_Atomic(const struct chain *) chains[CHUNK_SIZE];
 };
 
-struct block {
-	struct block *next;
-	size_t used;
-	_Alignas(8) char bytes[BLOCK_SIZE];
+/* Chains by their number: the words before it in all blocks. */
+struct pool {
+	char *blocks[BLOCKS_MAX];
+	uint32_t nr_blocks;
+	size_t used; /* bytes of the last block */
+	struct hashset set;
 };
 
 /* Clean texts, complete when published. */
@@ -52,8 +57,9 @@ struct files {
 };
 
 struct chains {
-	struct block *blocks;
+	struct pool pool;
 	size_t memory;
+	struct keyhash_key secret; /* against chains that were chosen for one bucket */
 	struct files files;
 	_Atomic(struct chunk *) chunks[NR_CHUNKS]; /* release, acquire in chains_at() */
 };
@@ -64,6 +70,7 @@ int chains_new(struct chains **out)
 
 	if (!c)
 		return -ENOMEM;
+	c->secret = keyhash_new_key();
 	c->files.secret = keyhash_new_key();
 	c->files.texts = text_arena_new();
 	if (!c->files.texts ||
@@ -79,12 +86,9 @@ void chains_free(struct chains *c)
 {
 	if (!c)
 		return;
-	while (c->blocks) {
-		struct block *next = c->blocks->next;
-
-		free(c->blocks);
-		c->blocks = next;
-	}
+	for (uint32_t i = 0; i < c->pool.nr_blocks; i++)
+		free_sparse(c->pool.blocks[i], BLOCK_SIZE);
+	hashset_fini(&c->pool.set);
 	for (size_t i = 0; i < NR_CHUNKS; i++)
 		free(atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
 	chunked_fini(&c->files.list);
@@ -93,43 +97,91 @@ void chains_free(struct chains *c)
 	free(c);
 }
 
-/* Allocate @size bytes that live as long as the table; NULL at the limit. */
-static void *take(struct chains *c, size_t size)
+static bool is_full(const struct chains *c, size_t size)
 {
-	struct block *b = c->blocks;
-	void *bytes;
+	return c->memory + hashset_memory(&c->pool.set) + size > CHAINS_MEMORY_MAX;
+}
 
-	size = (size + 7) & ~7UL;
-	if (!b || b->used + size > BLOCK_SIZE) {
-		if (size > BLOCK_SIZE || c->memory + sizeof(*b) > CHAINS_MEMORY_MAX)
-			return NULL;
-		b = malloc(sizeof(*b));
-		if (!b)
-			return NULL;
-		b->next = c->blocks;
-		b->used = 0;
-		c->blocks = b;
-		c->memory += sizeof(*b);
+static struct chain *chain_of(const struct pool *p, uint32_t number)
+{
+	size_t at = (size_t)number * WORD;
+
+	return (struct chain *)(p->blocks[at / BLOCK_SIZE] + at % BLOCK_SIZE);
+}
+
+/* Reserve @size bytes, which live as long as the table. Return their number; HASHSET_NONE: the
+ * limit. */
+static uint32_t take(struct chains *c, size_t size)
+{
+	struct pool *p = &c->pool;
+	size_t at;
+
+	size = (size + WORD - 1) / WORD * WORD;
+	if (!p->nr_blocks || p->used + size > BLOCK_SIZE) {
+		if (size > BLOCK_SIZE || p->nr_blocks == BLOCKS_MAX || is_full(c, BLOCK_SIZE))
+			return HASHSET_NONE;
+		p->blocks[p->nr_blocks] = alloc_sparse(BLOCK_SIZE);
+		if (!p->blocks[p->nr_blocks])
+			return HASHSET_NONE;
+		p->nr_blocks++;
+		p->used = 0;
+		c->memory += BLOCK_SIZE;
 	}
-	bytes = b->bytes + b->used;
-	b->used += size;
-	return bytes;
+	at = (p->nr_blocks - 1) * BLOCK_SIZE + p->used;
+	p->used += size;
+	return (uint32_t)(at / WORD);
+}
+
+static uint64_t hash_chain(const struct chains *c, const struct symbol_frame *frames, uint32_t nr)
+{
+	struct keyhash h = keyhash_begin(&c->secret);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		keyhash_word(&h, (uint64_t)frames[i].symbol << 32 | frames[i].file);
+		keyhash_word(&h, frames[i].line);
+	}
+	return keyhash_end(&h);
+}
+
+/* Find or add a chain. NULL: at the limit, or out of memory. */
+static const struct chain *intern_chain(struct chains *c, const struct symbol_frame *frames,
+					uint32_t nr)
+{
+	uint64_t hash = hash_chain(c, frames, nr);
+	uint32_t number, at = 0;
+	struct chain *chain;
+
+	while ((number = hashset_next(&c->pool.set, hash, &at)) != HASHSET_NONE) {
+		chain = chain_of(&c->pool, number);
+		if (chain->nr == nr && !memcmp(chain->frames, frames, nr * sizeof(*frames)))
+			return chain;
+	}
+	if (hashset_reserve(&c->pool.set, 1))
+		return NULL;
+	number = take(c, sizeof(*chain) + nr * sizeof(*frames));
+	if (number == HASHSET_NONE)
+		return NULL;
+	chain = chain_of(&c->pool, number);
+	chain->nr = nr;
+	memcpy(chain->frames, frames, nr * sizeof(*frames));
+	hashset_add(&c->pool.set, hash, number);
+	return chain;
 }
 
 int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr)
 {
+	const struct chain *chain;
 	struct chunk *chunk;
-	struct chain *chain;
 
 	if (place >> CHUNK_BITS >= NR_CHUNKS)
 		return -ENOSPC;
-	chain = take(c, sizeof(*chain) + nr * sizeof(*frames));
+	chain = intern_chain(c, frames, nr);
 	if (!chain)
 		return -ENOSPC;
-	chain->nr = nr;
-	memcpy(chain->frames, frames, nr * sizeof(*frames));
 	chunk = atomic_load_explicit(&c->chunks[place >> CHUNK_BITS], memory_order_relaxed);
 	if (!chunk) {
+		if (is_full(c, sizeof(*chunk)))
+			return -ENOSPC;
 		chunk = calloc(1, sizeof(*chunk));
 		if (!chunk)
 			return -ENOMEM;
@@ -254,6 +306,7 @@ uint32_t chains_nr_files(const struct chains *c)
 
 size_t chains_memory(const struct chains *c)
 {
-	return c->memory + sizeof(c->files) + text_arena_size(c->files.texts) +
-	       hashset_memory(&c->files.set) + chunked_memory(&c->files.list);
+	return c->memory + hashset_memory(&c->pool.set) + sizeof(c->files) +
+	       text_arena_size(c->files.texts) + hashset_memory(&c->files.set) +
+	       chunked_memory(&c->files.list);
 }

@@ -38,6 +38,32 @@ TEST(test_put_and_find)
 	chains_free(c);
 }
 
+/* Code that a JIT makes again, at other addresses, has the chains of before. */
+TEST(test_equal)
+{
+	const struct symbol_frame a[] = { { 1, 2, 3 }, { SYMBOL_NONE, 4, 5 } };
+	const struct symbol_frame b[] = { { 1, 2, 3 }, { SYMBOL_NONE, 4, 6 } };
+	const struct symbol_frame *first, *other;
+	struct chains *c;
+	size_t memory;
+	uint32_t nr;
+
+	assert_int_equal(chains_new(&c), 0);
+	assert_int_equal(chains_put(c, 0, a, 2), 0);
+	assert_int_equal(chains_put(c, 1, b, 2), 0);
+	assert_int_equal(chains_put(c, 2, b, 1), 0);
+	first = chains_at(c, 0, &nr);
+	other = chains_at(c, 1, &nr);
+	assert_true(other[1].line == 6 && chains_at(c, 2, &nr) != first && nr == 1);
+	memory = chains_memory(c);
+	for (uint32_t i = 3; i < 4000; i++) {
+		assert_int_equal(chains_put(c, i, i % 2 ? a : b, 2), 0);
+		assert_ptr_equal(chains_at(c, i, &nr), i % 2 ? first : other);
+	}
+	assert_int_equal(chains_memory(c), memory);
+	chains_free(c);
+}
+
 TEST(test_files)
 {
 	struct chains *c;
@@ -69,7 +95,7 @@ TEST(test_limit)
 
 	assert_int_equal(chains_new(&c), 0);
 	while (!chains_put(c, place, frames, 32))
-		place++;
+		frames[1].symbol = ++place;
 	assert_true(chains_memory(c) <= CHAINS_MEMORY_MAX + (4UL << 20));
 	assert_true((size_t)place * sizeof(frames) > CHAINS_MEMORY_MAX / 2);
 	assert_int_equal(chains_at(c, 0, &nr)->line, 3);
