@@ -158,7 +158,7 @@ TEST(test_columns_add_up)
 	}
 }
 
-/* The times of a group are those of its processes of the user that is shown. */
+/* The times of a group are of its processes of the user that is shown. */
 TEST(test_one_user)
 {
 	static const enum grouping groupings[] = { GROUPING_PID, GROUPING_NAME };
