@@ -60,6 +60,14 @@ static bool is_listed(const struct assemble_input *in, const struct listing *l,
 	       place->offset >= l->vaddr && place->offset - l->vaddr < l->size;
 }
 
+/* Return whether the code is that of processes that have ended: its place is no address. */
+static bool is_ended(const struct assemble_input *in, const struct place *place)
+{
+	const struct object *object = objects_at(in->objects, place->object);
+
+	return object && object->identity.kind == OBJECT_ANON && !object->identity.owner;
+}
+
 void annotate_choose_instance(struct listing_instance *at, struct symbols *symbols,
 			      const struct assemble_input *in, uint32_t function)
 {
@@ -73,7 +81,7 @@ void annotate_choose_instance(struct listing_instance *at, struct symbols *symbo
 		uint32_t id = place_in(in, in->counts[i].stack, function);
 		struct profile_point point = { .vaddr = id, .weight = in->counts[i].weight };
 
-		if (id == PLACE_NONE)
+		if (id == PLACE_NONE || is_ended(in, places_at(in->places, id)))
 			continue;
 		kept = last && at->object && is_listed(in, last, places_at(in->places, id));
 		if (points_add(&sums, &max, &point))

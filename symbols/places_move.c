@@ -7,19 +7,26 @@
 #include "symbols/places_move.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/source/dwarf.h"
 
 struct places_move *places_move_new(struct places *from, struct places *to,
-				    const struct chains *chains)
+				    const struct chains *chains, struct objects *objects,
+				    const struct symtab *symtab)
 {
+	/* No process has the id 0. */
+	const struct object_identity identity = { .kind = OBJECT_ANON, .layer = UINT32_MAX };
 	struct places_move *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
-	*m = (struct places_move){ .from = from, .to = to, .from_chains = chains };
+	*m = (struct places_move){
+		.from = from, .to = to, .from_chains = chains, .objects = objects, .symtab = symtab
+	};
+	m->ended = objects_intern(objects, &identity, "//anon", 6, 0, 0, 0)->id;
 	m->nr_ids = places_room(from);
 	m->ids = calloc(MAX(m->nr_ids, 1u), sizeof(*m->ids));
 	if (m->ids && !chains_new(&m->to_chains))
@@ -41,36 +48,64 @@ static uint32_t move_file(struct places_move *m, uint32_t object, uint32_t file)
 	return m->files[file] - 1;
 }
 
-static void copy_chain(struct places_move *m, uint32_t object, const struct symbol_frame *frames,
-		       uint32_t nr, uint32_t id)
+/* Return the number of the chain of place @old; CHAINS_NONE: it has none. */
+static uint32_t move_chain(struct places_move *m, uint32_t object, uint32_t old)
 {
 	struct symbol_frame out[DWARF_FRAMES_MAX];
+	const struct symbol_frame *frames;
+	uint32_t nr;
 
+	frames = chains_at(m->from_chains, old, &nr);
+	if (!frames)
+		return CHAINS_NONE;
 	nr = MIN(nr, DWARF_FRAMES_MAX);
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i] = frames[i];
 		out[i].file = move_file(m, object, frames[i].file);
 	}
-	chains_put(m->to_chains, id, out, nr);
+	return chains_intern(m->to_chains, out, nr);
 }
 
-/* Give @id, which is @place in the old table, its name and chain as they are now. */
-static void copy(struct places_move *m, const struct place *place, uint32_t old, uint32_t id)
+static uint32_t symbol_of(const struct place *place)
 {
 	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
-	uint32_t symbol = atomic_load_explicit(&place->symbol, memory_order_acquire), nr, was;
-	const struct symbol_frame *frames = chains_at(m->from_chains, old, &nr);
+	return atomic_load_explicit(&place->symbol, memory_order_acquire);
+}
+
+/* Give @id its name and chain. */
+static void describe(struct places_move *m, uint32_t id, uint32_t symbol, uint32_t chain)
+{
+	uint32_t nr;
 
 	if (symbol != SYMBOL_NONE)
 		places_name(m->to, id, symbol);
-	if (frames && !chains_at(m->to_chains, id, &was))
-		copy_chain(m, place->object, frames, nr, id);
+	if (chain != CHAINS_NONE && !chains_at(m->to_chains, id, &nr))
+		chains_set(m->to_chains, id, chain);
+}
+
+/*
+ * Return whether the place is code of a JIT in a process that has ended, and has the name that it
+ * will keep. A jitdump has its code, which can still be shown by address.
+ */
+static bool is_ended(const struct places_move *m, const struct place *place)
+{
+	const struct object *object = objects_at(m->objects, place->object);
+	const struct symbol *s = symtab_at(m->symtab, symbol_of(place));
+	const char *source = object ? atomic_load_explicit(&object->source, memory_order_relaxed)
+				    : NULL;
+
+	if (!object || object->identity.kind != OBJECT_ANON || !s || s->made_up ||
+	    m->ended == OBJECT_ID_UNKNOWN)
+		return false;
+	return object->id == m->ended ||
+	       (!object_is_mapped(object) && !(source && !strcmp(source, "jitdump")) &&
+		!atomic_load_explicit(&object->interpreter, memory_order_relaxed));
 }
 
 uint32_t places_move_one(struct places_move *m, uint32_t id)
 {
 	const struct place *place = id < m->nr_ids ? places_at(m->from, id) : NULL;
-	uint32_t to;
+	uint32_t symbol, chain, to;
 
 	if (!place)
 		return PLACE_NONE;
@@ -78,19 +113,27 @@ uint32_t places_move_one(struct places_move *m, uint32_t id)
 		return m->ids[id] - 1;
 	if (places_crowded(m->to))
 		places_grow(m->to);
-	to = places_intern(m->to, place->object, place->offset);
+	symbol = symbol_of(place);
+	chain = move_chain(m, place->object, id);
+	to = is_ended(m, place) ? places_intern(m->to, m->ended, (uint64_t)symbol << 32 | chain)
+				: places_intern(m->to, place->object, place->offset);
 	if (to == PLACE_NONE)
 		return to;
 	m->ids[id] = to + 1;
-	copy(m, place, id, to);
+	describe(m, to, symbol, chain);
 	return to;
 }
 
 void places_move_late(struct places_move *m)
 {
-	for (uint32_t i = 0; i < m->nr_ids; i++)
-		if (m->ids[i])
-			copy(m, places_at(m->from, i), i, m->ids[i] - 1);
+	for (uint32_t i = 0; i < m->nr_ids; i++) {
+		const struct place *place = m->ids[i] ? places_at(m->from, i) : NULL;
+		uint32_t id = m->ids[i] - 1;
+
+		/* That of ended processes has them, and is of many. */
+		if (place && places_at(m->to, id)->object != m->ended)
+			describe(m, id, symbol_of(place), move_chain(m, place->object, i));
+	}
 }
 
 void places_move_free(struct places_move *m)

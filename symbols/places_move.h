@@ -2,6 +2,10 @@
 /*
  * Places on their way into another table, with their names and chains.
  *
+ * Code that a JIT made in a process that has ended has names, and its addresses are of no use any
+ * more: such places with one function and chain become one, of an object of their own. Else a
+ * program that starts again and again fills the tables with the same stacks.
+ *
  * One thread at a time: the builder moves the places that are in use, then the loader takes the new
  * table over, and frees the old one.
  */
@@ -9,6 +13,8 @@
 #define SYMBOLS_PLACES_MOVE_H
 
 #include "symbols/name/places.h"
+#include "symbols/name/symtab.h"
+#include "symbols/object/object.h"
 #include "symbols/source/chains.h"
 
 struct places_move {
@@ -19,6 +25,9 @@ struct places_move {
 	uint32_t nr_ids;
 	uint32_t *files; /* by old id of a file the new one + 1; 0: not moved */
 	uint32_t nr_files;
+	const struct objects *objects;
+	const struct symtab *symtab;
+	uint32_t ended; /* the object of code of ended processes; OBJECT_ID_UNKNOWN: none */
 };
 
 /*
@@ -26,7 +35,8 @@ struct places_move {
  * it does not grow until all threads use @to. NULL: out of memory.
  */
 struct places_move *places_move_new(struct places *from, struct places *to,
-				    const struct chains *chains);
+				    const struct chains *chains, struct objects *objects,
+				    const struct symtab *symtab);
 /* Builder: return the new id of place @id, moved now if it was not; PLACE_NONE: the table is full.
  */
 uint32_t places_move_one(struct places_move *m, uint32_t id);

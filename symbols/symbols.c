@@ -35,6 +35,7 @@
 #define CHECK_NS 2000000000ULL
 
 struct symbols {
+	struct objects *objects; /* borrowed */
 	struct symtab *symtab;
 	struct loader *loader;
 	const struct chains *chains; /* of the builder's places; the loader may use those before */
@@ -80,6 +81,7 @@ int symbols_new(struct symbols **out, struct places *places, struct objects *obj
 		free(s);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
+	s->objects = objects;
 	rc = loader_new(&s->loader, places, objects, maps, s->symtab, e);
 	if (rc) {
 		symbols_free(s);
@@ -179,7 +181,8 @@ bool symbols_can_move(const struct symbols *s)
 
 struct places_move *symbols_begin_move(struct symbols *s, struct places *from, struct places *to)
 {
-	return symbols_can_move(s) ? places_move_new(from, to, s->chains) : NULL;
+	return symbols_can_move(s) ? places_move_new(from, to, s->chains, s->objects, s->symtab)
+				   : NULL;
 }
 
 void symbols_end_move(struct symbols *s, struct places_move *m)

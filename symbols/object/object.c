@@ -510,6 +510,13 @@ void object_get(struct object *object)
 		atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
 }
 
+bool object_is_mapped(const struct object *object)
+{
+	const struct entry *entry = (const struct entry *)object;
+
+	return atomic_load_explicit(&entry->refs, memory_order_relaxed);
+}
+
 void object_put(struct object *object)
 {
 	struct entry *entry = (struct entry *)object;

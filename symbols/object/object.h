@@ -157,6 +157,8 @@ struct object *objects_hold(struct objects *d, const struct object_identity *ide
 			    uint64_t end);
 /* Take another reference; the caller has one. Any thread. */
 void object_get(struct object *object);
+/* Return whether a mapping has @object, or had lately. Any thread. */
+bool object_is_mapped(const struct object *object);
 /*
  * Drop a reference; @object may be NULL. Any thread. The last one of a mapping that readers may
  * have seen: after a grace period.

@@ -109,7 +109,7 @@ static struct chain *chain_of(const struct pool *p, uint32_t number)
 	return (struct chain *)(p->blocks[at / BLOCK_SIZE] + at % BLOCK_SIZE);
 }
 
-/* Reserve @size bytes, which live as long as the table. Return their number; HASHSET_NONE: the
+/* Reserve @size bytes, which live as long as the table. Return their number; CHAINS_NONE: the
  * limit. */
 static uint32_t take(struct chains *c, size_t size)
 {
@@ -119,10 +119,10 @@ static uint32_t take(struct chains *c, size_t size)
 	size = (size + WORD - 1) / WORD * WORD;
 	if (!p->nr_blocks || p->used + size > BLOCK_SIZE) {
 		if (size > BLOCK_SIZE || p->nr_blocks == BLOCKS_MAX || is_full(c, BLOCK_SIZE))
-			return HASHSET_NONE;
+			return CHAINS_NONE;
 		p->blocks[p->nr_blocks] = alloc_sparse(BLOCK_SIZE);
 		if (!p->blocks[p->nr_blocks])
-			return HASHSET_NONE;
+			return CHAINS_NONE;
 		p->nr_blocks++;
 		p->used = 0;
 		c->memory += BLOCK_SIZE;
@@ -143,9 +143,7 @@ static uint64_t hash_chain(const struct chains *c, const struct symbol_frame *fr
 	return keyhash_end(&h);
 }
 
-/* Find or add a chain. NULL: at the limit, or out of memory. */
-static const struct chain *intern_chain(struct chains *c, const struct symbol_frame *frames,
-					uint32_t nr)
+uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint32_t nr)
 {
 	uint64_t hash = hash_chain(c, frames, nr);
 	uint32_t number, at = 0;
@@ -154,29 +152,26 @@ static const struct chain *intern_chain(struct chains *c, const struct symbol_fr
 	while ((number = hashset_next(&c->pool.set, hash, &at)) != HASHSET_NONE) {
 		chain = chain_of(&c->pool, number);
 		if (chain->nr == nr && !memcmp(chain->frames, frames, nr * sizeof(*frames)))
-			return chain;
+			return number;
 	}
 	if (hashset_reserve(&c->pool.set, 1))
-		return NULL;
+		return CHAINS_NONE;
 	number = take(c, sizeof(*chain) + nr * sizeof(*frames));
-	if (number == HASHSET_NONE)
-		return NULL;
+	if (number == CHAINS_NONE)
+		return CHAINS_NONE;
 	chain = chain_of(&c->pool, number);
 	chain->nr = nr;
 	memcpy(chain->frames, frames, nr * sizeof(*frames));
 	hashset_add(&c->pool.set, hash, number);
-	return chain;
+	return number;
 }
 
-int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr)
+int chains_set(struct chains *c, uint32_t place, uint32_t number)
 {
-	const struct chain *chain;
+	const struct chain *chain = chain_of(&c->pool, number);
 	struct chunk *chunk;
 
 	if (place >> CHUNK_BITS >= NR_CHUNKS)
-		return -ENOSPC;
-	chain = intern_chain(c, frames, nr);
-	if (!chain)
 		return -ENOSPC;
 	chunk = atomic_load_explicit(&c->chunks[place >> CHUNK_BITS], memory_order_relaxed);
 	if (!chunk) {
@@ -193,6 +188,14 @@ int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *fram
 	atomic_store_explicit(&chunk->chains[place & (CHUNK_SIZE - 1)], chain,
 			      memory_order_release);
 	return 0;
+}
+
+int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr)
+{
+	uint32_t number = place >> CHUNK_BITS < NR_CHUNKS ? chains_intern(c, frames, nr)
+							  : CHAINS_NONE;
+
+	return number == CHAINS_NONE ? -ENOSPC : chains_set(c, place, number);
 }
 
 const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uint32_t *nr)

@@ -21,7 +21,13 @@ struct chains;
 int chains_new(struct chains **out);
 void chains_free(struct chains *c);
 
-/* Writer. Set the chain of @place, once. 0, -ENOSPC, -ENOMEM. */
+#define CHAINS_NONE UINT32_MAX
+
+/* Writer. Return the number of a chain, the same for equal ones; CHAINS_NONE: the table is full. */
+uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint32_t nr);
+/* Writer. Set the chain of @place, once, by its number. 0, -ENOSPC, -ENOMEM. */
+int chains_set(struct chains *c, uint32_t place, uint32_t number);
+/* Writer. Both. */
 int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
 /*
  * Writer. Return the id of a path (foreign bytes) that @object names; SYMBOL_NO_FILE when the

@@ -152,11 +152,15 @@ TEST(test_files_move)
 {
 	struct symbol_frame frame = { SYMBOL_NONE, 0, 1 };
 	const struct symbol_frame *is;
+	struct objects *objects;
+	struct symtab *symtab;
 	struct places *from, *to;
 	struct places_move *m;
 	uint32_t file, id, nr;
 	struct chains *c;
 
+	assert_int_equal(objects_new(&objects), 0);
+	assert_int_equal(symtab_new(&symtab), 0);
 	assert_int_equal(places_new(&from, 1 << 16), 0);
 	assert_int_equal(places_new(&to, 1 << 16), 0);
 	assert_int_equal(chains_new(&c), 0);
@@ -168,7 +172,7 @@ TEST(test_files_move)
 		id = places_intern(from, 7 + i, 16);
 		assert_int_equal(chains_put(c, id, &frame, 1), 0);
 	}
-	m = places_move_new(from, to, c);
+	m = places_move_new(from, to, c, objects, symtab);
 	assert_non_null(m);
 	for (uint32_t i = 0; i <= id; i++) {
 		is = chains_at(m->to_chains, places_move_one(m, i), &nr);
@@ -183,6 +187,8 @@ TEST(test_files_move)
 	chains_free(c);
 	places_free(from);
 	places_free(to);
+	symtab_free(symtab);
+	objects_free(objects);
 }
 
 /* These have one 64-bit FNV-1a: a hash is no proof that a path is the same. */

@@ -162,6 +162,60 @@ TEST(test_better_name_after_move, setup, teardown)
 	assert_int_equal(stats.nr_unnamed, 0);
 }
 
+/*
+ * Code that a JIT made in processes that have ended is one place for each function and chain; that
+ * of one that runs, and code without a name, keeps its address.
+ */
+TEST(test_ended_processes, setup, teardown)
+{
+	enum { NR = 5 };
+	struct fixture *f = *state;
+	struct symbol_frame frame = { SYMBOL_NONE, SYMBOL_NO_FILE, 7 };
+	uint32_t other = place_in(f, f->places, (const void *)(uintptr_t)&place_in), symbol;
+	struct object *objects[NR];
+	uint32_t was[NR + 1], is[NR + 1], nr;
+	struct places_move *m;
+	struct places *to;
+
+	for (uint32_t i = 0; i < NR; i++) {
+		struct object_identity id = { .kind = OBJECT_ANON, .owner = 7700 + i };
+
+		/* The last one is mapped. */
+		objects[i] = objects_hold(f->objects, &id, "//anon", 6, getpid(), 0, 0);
+		atomic_store(&objects[i]->used, 1);
+		was[i] = places_intern(f->places, objects[i]->id, 0x5008 + 16 * i);
+		if (i + 1 < NR)
+			object_put(objects[i]);
+	}
+	was[NR] = places_intern(f->places, objects[0]->id, 0x9000);
+	symbols_run(f->symbols);
+	symbol = atomic_load(&places_at(f->places, other)->symbol);
+	for (uint32_t i = 0; i < NR; i++)
+		places_name(f->places, was[i], symbol);
+	for (int round = 0; round < 2; round++) {
+		/* The third one has a chain. */
+		m = begin(f, &to);
+		if (!round)
+			chains_put((struct chains *)(uintptr_t)m->from_chains, was[2], &frame, 1);
+		for (uint32_t i = 0; i <= NR; i++) {
+			is[i] = places_move_one(m, was[i]);
+			assert_int_not_equal(is[i], PLACE_NONE);
+		}
+		end(f, m);
+		symbols_run(f->symbols);
+		assert_true(is[0] == is[1] && is[1] == is[3]);
+		assert_true(is[2] != is[0] && is[4] != is[0] && is[4] != is[2] && is[5] != is[0]);
+		for (uint32_t i = 0; i < NR; i++)
+			assert_string_equal(name_of(f, f->places, is[i]), "place_in");
+		assert_int_equal(symbols_source(f->symbols, is[2], &nr)->line, 7);
+		assert_null(symbols_source(f->symbols, is[0], &nr));
+		assert_int_equal(places_at(f->places, is[4])->offset, 0x5008 + 16 * 4);
+		assert_int_equal(places_at(f->places, is[5])->offset, 0x9000);
+		memcpy(was, is, sizeof(was));
+	}
+	object_put(objects[NR - 1]);
+}
+
 /* The table is not taken before the end: both are freed. */
 TEST(test_end_before_taken, setup, teardown)
 {
