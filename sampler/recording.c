@@ -159,7 +159,8 @@ int recording_finish(struct recording *r, struct counters *counters, uint32_t nr
 	identify(r, objects);
 	rcu_unregister_thread();
 	code = recorder_finish(r->recorder, lost_in_all(counters, nr_events), &stats);
-	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.bytes };
+	*out = (struct sampler_recorded){ stats.nr_samples, stats.nr_dropped, stats.nr_unmapped,
+					  stats.bytes };
 	return !code ? 0
 		     : err_set(e, code,
 			       "the recording %s is not complete: %s\n"

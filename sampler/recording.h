@@ -30,7 +30,8 @@ struct recording {
 /* The content of a recording. */
 struct sampler_recorded {
 	uint64_t nr_samples;
-	uint64_t nr_dropped; /* records that arrived faster than they could be written */
+	uint64_t nr_dropped;  /* records that arrived faster than they could be written */
+	uint64_t nr_unmapped; /* processes that were there, but their mappings hang */
 	uint64_t bytes;
 };
 

@@ -54,10 +54,12 @@ void saving_begin(const struct saving *s, const struct saving_config *config, st
 
 bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 {
+	uint64_t nr_unmapped;
 	struct err e;
 	int64_t bytes;
+	int at;
 
-	if (!r || !recorder_saved(r, &bytes, &e))
+	if (!r || !recorder_saved(r, &bytes, &nr_unmapped, &e))
 		return false;
 	if (bytes < 0) {
 		snprintf(text, size, "%s", e.text);
@@ -65,6 +67,10 @@ bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 	}
 	s->nr++;
 	s->bytes += (uint64_t)bytes;
-	snprintf(text, size, "saved %.1f MiB around the match", (double)bytes / (1 << 20));
+	at = snprintf(text, size, "saved %.1f MiB around the match", (double)bytes / (1 << 20));
+	if (nr_unmapped && at > 0 && (size_t)at < size)
+		snprintf(text + at, size - (size_t)at,
+			 "; %llu processes have no symbols: reading mappings hangs",
+			 (unsigned long long)nr_unmapped);
 	return true;
 }

@@ -110,11 +110,11 @@ static void append_queue(struct perfdata_writer *file, const struct queue *q)
 }
 
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   const struct codes *codes, const struct perfdata_attrs *attrs, uint64_t *bytes,
-		   struct err *e)
+		   struct slow_reads *reads, const struct codes *codes,
+		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
 {
 	struct perfdata_writer *file;
-	struct synth synth = { .root = root, .fn = append_record };
+	struct synth synth = { .root = root, .fn = append_record, .reads = reads };
 	struct lang_record_cursor functions = { 0 };
 	int code = perfdata_create(&file, path, e);
 

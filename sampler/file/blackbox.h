@@ -16,6 +16,7 @@
 
 struct blackbox;
 struct codes;
+struct slow_reads;
 
 /* @memory: bytes of all records. 0 or -ENOMEM. */
 int blackbox_new(struct blackbox **out, size_t memory);
@@ -23,12 +24,12 @@ void blackbox_free(struct blackbox *s);
 /* Add whole records; the oldest are dropped. 0, or -ENOMEM: these are dropped. */
 int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr);
 /*
- * Write a new file @path: the kernel and the running processes, from /proc below @root, functions
- * of scripts (@codes: NULL: none), then all records. *bytes: its size. 0 or -errno with a sentence;
- * a part of the file is removed.
+ * Write a new file @path: the kernel and the running processes, from /proc below @root, their
+ * mappings with @reads, functions of scripts (@codes: NULL: none), then all records. *bytes: its
+ * size. 0 or -errno with a sentence; a part of the file is removed.
  */
 int blackbox_write(const struct blackbox *s, const char *path, const char *root,
-		   const struct codes *codes, const struct perfdata_attrs *attrs, uint64_t *bytes,
-		   struct err *e);
+		   struct slow_reads *reads, const struct codes *codes,
+		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e);
 
 #endif

@@ -28,6 +28,8 @@
 #define QUEUED_MAX (16U << 20)
 /* Not more often: tasks that are added bring records that are a little older. */
 #define ROUND_EVERY_NS 2000000000ULL
+/* Mappings that take longer hang. */
+#define MAPS_HANG_NS 500000000ULL
 /* Of a stream: a live reader shows a round when the next one ends. */
 #define STREAM_ROUND_NS 250000000ULL
 
@@ -58,8 +60,9 @@ int recorder_open(struct recorder **out, const struct recorder_config *config, s
 	r->codes = config->codes;
 	r->every_ns = config->round_ns ? config->round_ns : ROUND_EVERY_NS;
 	r->stop_fd = wake_new();
+	r->reads = slow_reads_new(synth_read_file, MAPS_HANG_NS);
 	r->lanes = aligned_alloc(CACHELINE, (config->nr_cpus + 1) * sizeof(*r->lanes));
-	if (r->stop_fd < 0 || !r->lanes)
+	if (r->stop_fd < 0 || !r->reads || !r->lanes)
 		code = err_set(e, -ENOMEM,
 			       "cannot record: no memory or no file descriptor is left");
 	while (!code && r->nr_lanes <= config->nr_cpus) {
@@ -221,9 +224,6 @@ static void queue_record(void *ctx, const void *record, size_t size)
 {
 	struct recorder *r = ctx;
 
-	/* The black box reads /proc when it is written. */
-	if (r->blackbox)
-		return;
 	pthread_mutex_lock(&r->save_lock);
 	if (r->stream)
 		perfdata_queue(r->file, record, size);
@@ -234,12 +234,11 @@ static void queue_record(void *ctx, const void *record, size_t size)
 
 void recorder_add_task(struct recorder *r, pid_t tid, uint64_t time_ns)
 {
-	struct synth s = { .root = r->root, .time_ns = time_ns, .fn = queue_record, .ctx = r };
+	const struct synth s = { r->root, time_ns, queue_record, r, r->reads };
 
-	if (!r->reads)
-		r->reads = slow_reads_new(synth_read_file);
-	s.reads = r->reads;
-	synth_task(&s, tid);
+	/* The black box reads /proc when it is written. */
+	if (!r->blackbox)
+		synth_task(&s, tid);
 }
 
 int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
@@ -257,7 +256,7 @@ int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
 	return code;
 }
 
-bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e)
+bool recorder_saved(struct recorder *r, int64_t *bytes, uint64_t *nr_unmapped, struct err *e)
 {
 	bool saved;
 
@@ -265,6 +264,7 @@ bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e)
 	saved = r->saved;
 	if (saved) {
 		*bytes = r->saved_bytes;
+		*nr_unmapped = r->saved_unmapped;
 		*e = r->saved_err;
 		free(r->save_path);
 		r->save_path = NULL;
@@ -319,6 +319,7 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
 		stats->nr_dropped += r->lanes[i].nr_dropped;
 	}
 	stats->nr_dropped += r->nr_unqueued;
+	stats->nr_unmapped = slow_reads_left_out(r->reads);
 	return recorder_error(r);
 }
 

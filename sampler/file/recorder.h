@@ -38,8 +38,9 @@ struct recorder_config {
 struct recorder_stats {
 	uint64_t nr_samples;	 /* in the file */
 	uint64_t nr_kernel_lost; /* by the kernel, from LOST records of data rings */
-	uint64_t nr_dropped; /* samples and other records that did not fit into a lane or queue */
-	uint64_t bytes;	     /* of records in the file */
+	uint64_t nr_dropped;  /* samples and other records that did not fit into a lane or queue */
+	uint64_t nr_unmapped; /* processes that were there, but their mappings hang */
+	uint64_t bytes;	      /* of records in the file */
 };
 
 /* Create the file ("-": a stream to standard output) and the lanes. 0 or -errno with a sentence. */
@@ -93,8 +94,11 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
  * taken over. -EBUSY: one is being written. Builder.
  */
 int recorder_save(struct recorder *r, char *path, uint64_t when_ns);
-/* Get the result of recorder_save(), once: bytes, or -errno with a sentence. Builder. */
-bool recorder_saved(struct recorder *r, int64_t *bytes, struct err *e);
+/*
+ * Get the result of recorder_save(), once: bytes, or -errno with a sentence; the number of
+ * processes without mappings, which hang. Builder.
+ */
+bool recorder_saved(struct recorder *r, int64_t *bytes, uint64_t *nr_unmapped, struct err *e);
 
 /* Free; a file that was not finished is left as it is (readable by --replay). */
 void recorder_close(struct recorder *r);

@@ -45,7 +45,8 @@ struct recorder {
 	const struct codes *codes;
 	struct lang_record_cursor functions; /* the writer's: in the file */
 
-	struct slow_reads *reads; /* the builder's; NULL: none yet */
+	/* The writer's, until @ready; then the builder's, with a blackbox the writer's. */
+	struct slow_reads *reads;
 
 	pthread_t writer;
 	bool runs;
@@ -67,6 +68,7 @@ struct recorder {
 	uint64_t save_ns;
 	bool saved;
 	int64_t saved_bytes;
+	uint64_t saved_unmapped; /* processes */
 	struct err saved_err;
 };
 

@@ -198,7 +198,7 @@ static void write_lost(struct recorder *r)
 void *recorder_writer_main(void *arg)
 {
 	struct recorder *r = arg;
-	const struct synth s = { r->root, 0, recorder_writer_append, r, NULL };
+	const struct synth s = { r->root, 0, recorder_writer_append, r, r->reads };
 	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
 	int code = perfdata_begin(r->file, &r->attrs);
 	prctl(PR_SET_NAME, "record");
@@ -228,7 +228,7 @@ static void save_due(struct recorder *r, bool now)
 {
 	struct perfdata_attrs attrs;
 	struct err e = { "" };
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, left_out = slow_reads_left_out(r->reads);
 	char *path = NULL;
 	int code;
 
@@ -241,11 +241,12 @@ static void save_due(struct recorder *r, bool now)
 	pthread_mutex_lock(&r->save_lock);
 	copy_attrs(r, &attrs);
 	pthread_mutex_unlock(&r->save_lock);
-	code = blackbox_write(r->blackbox, path, r->root, r->codes, &attrs, &bytes, &e);
+	code = blackbox_write(r->blackbox, path, r->root, r->reads, r->codes, &attrs, &bytes, &e);
 	perfdata_attrs_fini(&attrs);
 	pthread_mutex_lock(&r->save_lock);
 	r->saved_err = e;
 	r->saved_bytes = code ? code : (int64_t)bytes;
+	r->saved_unmapped = slow_reads_left_out(r->reads) - left_out;
 	r->saved = true;
 	pthread_mutex_unlock(&r->save_lock);
 }

@@ -187,9 +187,8 @@ static void synth_maps(const struct synth *s, pid_t pid)
 	struct procfs_map map;
 	size_t size;
 
-	snprintf(path, sizeof(path), "%s/proc/%d/maps", s->root, (int)pid);
-	text = s->reads ? slow_reads_file(s->reads, path, PROCFS_MAPS_SIZE_MAX, &size)
-			: synth_read_file(path, PROCFS_MAPS_SIZE_MAX, &size);
+	snprintf(path, sizeof(path), "%s/proc/%d", s->root, (int)pid);
+	text = slow_reads_maps(s->reads, path, &size);
 	if (!text)
 		return;
 	at.at = text;
@@ -249,11 +248,8 @@ static void one_process(const struct synth *s, pid_t pid, pid_t number)
 
 void synth_processes(const struct synth *s)
 {
-	struct synth own = *s;
 	char path[PATH_ROOM];
 
-	own.reads = slow_reads_new(synth_read_file);
 	snprintf(path, sizeof(path), "%s/proc", s->root);
-	each_number(&own, path, 0, one_process);
-	slow_reads_free(own.reads);
+	each_number(s, path, 0, one_process);
 }

@@ -31,7 +31,8 @@ struct synth {
 	uint64_t time_ns; /* in the id block; 0: before everything, as perf has it */
 	synth_fn fn;
 	void *ctx;
-	struct slow_reads *reads; /* of mappings, made with synth_read_file(); NULL: read here */
+	struct slow_reads *reads; /* of mappings, made with synth_read_file(); it counts the ones
+				   * that hang, which are left out */
 };
 
 /* As slow_reads_fn. */
@@ -40,7 +41,7 @@ char *synth_read_file(const char *path, size_t max, size_t *size);
 void synth_kernel(const struct synth *s);
 /* The process of a task, or if the task is not its first, the task's name alone. */
 void synth_task(const struct synth *s, pid_t tid);
-/* All of them, except mappings that hang. */
+/* All of them. */
 void synth_processes(const struct synth *s);
 
 #endif

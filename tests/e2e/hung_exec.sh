@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A process that hangs in an exec (its file system does not answer a flush), and with it each reader of its stat, wchan
-# and maps: ticks come, other tasks that sleep have the functions of their wait, and it is refused as a target.
+# and maps: ticks come, other tasks that sleep have the functions of their wait, it is refused as a target, and a
+# recording reports that it has no mappings of it.
 # Changes limits of the kernel: readers of all processes hang as long, those of other tests as well.
 . "$(dirname "$0")/lib"
 need_perf
@@ -41,6 +42,7 @@ run_until 'len(ticks) > 4 and any("nanosleep" in r["symbol"] and r["comm"] == "s
 tail -n 1 "$TMP/out" | grep -q nanosleep || wrong 'no functions of the wait of a task beside one that hangs in an exec'
 run_until 'len(ticks) > 1' -d 0.2 --name=sleep --time=wait
 [ "$rc" = 0 ] || wrong "--name: exit $rc: $(head -n 3 "$TMP/err")"
+expect 0 'processes have no symbols: reading mappings hangs' -b -d 0.2 -n 2 -p "$sleeper" --record "$TMP/data"
 expect 1 "cannot sample pid $hung: it hangs in an exec" -b -d 0.2 -n 1 -p "$hung"
 echo "$(($(date +%s) - began)) s"
 finish

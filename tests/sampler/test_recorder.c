@@ -396,6 +396,31 @@ TEST(test_task_added, setup, teardown)
 	perfdata_close(pd);
 }
 
+/* Mappings that hang are missing, which is reported; the others are there. */
+TEST(test_maps_hang, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct recorder_stats stats;
+	struct perfdata *pd;
+	char path[128];
+	int fd;
+
+	fill_proc(f);
+	make_dir(f->root, "proc/41");
+	write_text(f->root, "proc/41/status", "Name:\tx\nTgid:\t41\nUid:\t7\t7\t7\t7\n");
+	snprintf(path, sizeof(path), "%s/proc/41/maps", f->root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	start(f, 1, LANE_SIZE);
+	fd = open(path, O_WRONLY | O_NONBLOCK);
+	assert_true(fd >= 0);
+	close(fd);
+	finish(f, 0, &stats);
+	assert_int_equal(stats.nr_unmapped, 1);
+	pd = read_back(f);
+	assert_int_equal(count(pd).mmaps, 1 + 2);
+	perfdata_close(pd);
+}
+
 /* A write that hangs has the lock of the file; the builder that adds a task goes on. */
 TEST(test_task_added_meanwhile, setup, teardown)
 {
@@ -828,6 +853,7 @@ static void fail_to_save(const struct fixture *f)
 	const struct iovec piece = { (void *)(uintptr_t)record, sizeof(record) };
 	const struct perfdata_attrs attrs = { .nr = 0 };
 	struct rlimit low = { 20000, 20000 };
+	struct slow_reads *reads = slow_reads_new(synth_read_file, 500000000);
 	struct blackbox *box;
 	struct err e = { "" };
 	uint64_t bytes;
@@ -841,8 +867,10 @@ static void fail_to_save(const struct fixture *f)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
 	assert_int_equal(blackbox_new(&box, 1 << 20), 0);
 	assert_int_equal(blackbox_add(box, false, &piece, 1), 0);
-	assert_int_equal(blackbox_write(box, f->path, f->root, NULL, &attrs, &bytes, &e), -EFBIG);
+	assert_int_equal(blackbox_write(box, f->path, f->root, reads, NULL, &attrs, &bytes, &e),
+			 -EFBIG);
 	blackbox_free(box);
+	slow_reads_free(reads);
 }
 
 /* A file that could not be saved is removed with the rights of the invoking user. */
