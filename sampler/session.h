@@ -54,7 +54,7 @@ struct session_ticks {
 	uint64_t programs_dropped; /* and nr_programs_dropped */
 	uint64_t forks_shared;	   /* and nr_forks_shared */
 	struct session_cost self;  /* at its end */
-	pid_t hung_pid;		   /* symbols_stats.hung_pid at the last tick */
+	pid_t hung_pid;		   /* symbols_hung.pid at the last tick */
 	pthread_t ui;		   /* the caller of sampler_start() */
 	bool starved;		   /* too little CPU time to read objects */
 	bool crowded;		   /* the full table of counts was reported already */

@@ -142,6 +142,28 @@ void tick_fill_events(struct sampler *s, struct profile *p)
 	}
 }
 
+/* Report a process that hangs its reader, once. */
+static void say_hung(struct sampler *s, const struct symbols_hung *hung)
+{
+	if (hung->pid == s->ticks.hung_pid)
+		return;
+	s->ticks.hung_pid = hung->pid;
+	if (hung->left_out == LEFT_OUT_HUNG)
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs (%u such): its new code has no names",
+			    (int)hung->pid, hung->nr);
+	else if (hung->left_out == LEFT_OUT_USER)
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs: until fewer of user %u do, new code of "
+			    "this user has no names",
+			    (int)hung->pid, (unsigned int)hung->user);
+	else
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs (%u such): until fewer do, new code of "
+			    "all processes has no names",
+			    (int)hung->pid, hung->nr);
+}
+
 void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 {
 	struct symbols_stats names;
@@ -176,11 +198,7 @@ void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	if (symbols_fetch_news(s->store.symbols, news, sizeof(news)))
 		mailbox_add(&s->mailbox, "%s", news);
 	symbols_stats(s->store.symbols, &names);
-	if (names.hung_pid != s->ticks.hung_pid)
-		mailbox_add(&s->mailbox,
-			    "reading pid %d in /proc hangs (%u such): its new code has no names",
-			    (int)names.hung_pid, names.nr_hung);
-	s->ticks.hung_pid = names.hung_pid;
+	say_hung(s, &names.hung);
 	p->status_seq = mailbox_status(&s->mailbox, p->status);
 	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
 	p->nr_places_named = names.nr_named;

@@ -95,9 +95,9 @@ int loader_new(struct loader **out, struct places *places, struct objects *objec
 	fetch_init(&l->fetch, objects);
 	l->details = maps ? details_new(maps) : NULL;
 	l->loader.event = wake_new();
-	rc = l->loader.event < 0
-		     ? l->loader.event
-		     : process_readers_new(&l->readers, serve_processes, l, l->loader.event);
+	rc = l->loader.event < 0 ? l->loader.event
+				 : process_readers_new(&l->readers, serve_processes, l,
+						       proc_user_of, l->loader.event);
 	if (rc) {
 		loader_free(l);
 		return err_set(e, rc, "out of file descriptors: raise the limit (ulimit -n)");
@@ -540,7 +540,7 @@ void loader_stats(const struct loader *l, struct symbols_stats *out)
 	out->nr_unnamed = atomic_load_explicit(&l->names.nr_unnamed, memory_order_relaxed);
 	out->nr_waiting = atomic_load_explicit(&l->nr_left, memory_order_relaxed);
 	out->nr_lines = atomic_load_explicit(&l->lines.nr_found, memory_order_relaxed);
-	out->nr_hung = process_readers_hung(l->readers, &out->hung_pid);
+	process_readers_hung(l->readers, &out->hung);
 	out->nr_lines_waiting = atomic_load_explicit(&l->lines.nr_waiting, memory_order_relaxed);
 	out->memory = atomic_load_explicit(&l->images.memory, memory_order_relaxed) +
 		      atomic_load_explicit(&l->naming.kernel.memory, memory_order_relaxed) +

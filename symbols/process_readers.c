@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One reader at a time works. One that hangs ends with its read; until then, its process is left
- * out by the next ones.
+ * out by the next ones, and after some of them each process of its user.
  */
 #include "symbols/process_readers.h"
 
@@ -15,7 +15,7 @@
 
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
-#include "symbols/process/proc_watch.h"
+#include "symbols/stats.h"
 
 #define NICE	   -10
 #define WAIT_MS	   200
@@ -38,13 +38,12 @@ struct process_readers {
 	struct reader *now; /* NULL: none works */
 	struct reader *left[PROC_HUNG_MAX];
 	struct proc_hung hung; /* the processes of @left, by index */
-	/* Relaxed: statistics. */
-	atomic_uint nr_hung;
-	atomic_int hung_pid;
+	pthread_mutex_t lock;  /* of @known */
+	struct symbols_hung known;
 };
 
 int process_readers_new(struct process_readers **out, process_readers_fn serve, void *ctx,
-			int done_fd)
+			proc_user_fn user_of, int done_fd)
 {
 	struct process_readers *r = calloc(1, sizeof(*r));
 	int code;
@@ -54,12 +53,14 @@ int process_readers_new(struct process_readers **out, process_readers_fn serve, 
 	r->serve = serve;
 	r->ctx = ctx;
 	r->done_fd = done_fd;
+	r->hung.user_of = user_of;
 	r->event = wake_new();
 	if (r->event < 0) {
 		code = r->event;
 		free(r);
 		return code;
 	}
+	pthread_mutex_init(&r->lock, NULL);
 	*out = r;
 	return 0;
 }
@@ -126,18 +127,6 @@ void process_readers_wake(struct process_readers *r)
 	wake_send(r->event);
 }
 
-static void set_hung(struct process_readers *r, uint32_t at, pid_t pid)
-{
-	uint32_t nr = 0;
-
-	atomic_store_explicit(&r->hung.pids[at], pid, memory_order_relaxed);
-	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
-		nr += r->left[i] != NULL;
-	if (pid)
-		atomic_store_explicit(&r->hung_pid, pid, memory_order_relaxed);
-	atomic_store_explicit(&r->nr_hung, nr, memory_order_relaxed);
-}
-
 /* Free the readers that no longer hang. */
 static void tidy(struct process_readers *r)
 {
@@ -149,12 +138,46 @@ static void tidy(struct process_readers *r)
 		pthread_join(reader->thread, NULL);
 		free(reader);
 		r->left[i] = NULL;
-		set_hung(r, i, 0);
+		atomic_store_explicit(&r->hung.pids[i], 0, memory_order_relaxed);
 	}
+}
+
+/* Put the reader aside that hangs in @pid since @since_ns. False: it does not any more. */
+static bool leave(struct process_readers *r, uint32_t at, pid_t pid, uid_t user, uint64_t since_ns)
+{
+	if (!proc_watch_leave(&r->now->watch, since_ns))
+		return false;
+	r->left[at] = r->now;
+	r->now = NULL;
+	atomic_store_explicit(&r->hung.users[at], user, memory_order_relaxed);
+	atomic_store_explicit(&r->hung.pids[at], pid, memory_order_relaxed);
+	return true;
+}
+
+/* Note the threads that hang. @pid: the process of the newest one; 0: none is new. */
+static void note_hung(struct process_readers *r, pid_t pid, uid_t user)
+{
+	/* There is no slot for the present one: none takes its place. */
+	bool all = pid && r->now;
+	uint32_t nr = all;
+
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
+		nr += r->left[i] != NULL;
+	pthread_mutex_lock(&r->lock);
+	r->known.nr = nr;
+	if (pid) {
+		r->known.pid = pid;
+		r->known.user = user;
+		r->known.left_out = all					? LEFT_OUT_ALL
+				    : proc_hung_is_full(&r->hung, user) ? LEFT_OUT_USER
+									: LEFT_OUT_HUNG;
+	}
+	pthread_mutex_unlock(&r->lock);
 }
 
 void process_readers_look(struct process_readers *r, uint64_t ns)
 {
+	uid_t user = (uid_t)-1;
 	uint64_t since_ns;
 	uint32_t at = 0;
 	pid_t pid;
@@ -163,20 +186,21 @@ void process_readers_look(struct process_readers *r, uint64_t ns)
 	pid = r->now ? proc_watch_hangs(&r->now->watch, ns, &since_ns) : 0;
 	while (at < PROC_HUNG_MAX && r->left[at])
 		at++;
-	if (pid && at < PROC_HUNG_MAX && proc_watch_leave(&r->now->watch, since_ns)) {
-		r->left[at] = r->now;
-		r->now = NULL;
-		set_hung(r, at, pid);
-	}
+	if (pid)
+		user = r->hung.user_of(pid);
+	if (pid && at < PROC_HUNG_MAX && !leave(r, at, pid, user, since_ns))
+		pid = 0;
+	note_hung(r, pid, user);
 	/* Again at the next look, where there is no thread. */
 	if (!r->now && !start(r))
 		process_readers_wake(r);
 }
 
-uint32_t process_readers_hung(const struct process_readers *r, pid_t *pid)
+void process_readers_hung(struct process_readers *r, struct symbols_hung *out)
 {
-	*pid = atomic_load_explicit(&r->hung_pid, memory_order_relaxed);
-	return atomic_load_explicit(&r->nr_hung, memory_order_relaxed);
+	pthread_mutex_lock(&r->lock);
+	*out = r->known;
+	pthread_mutex_unlock(&r->lock);
 }
 
 /* Join a reader until @deadline_ns; false: it hangs. */
@@ -212,5 +236,6 @@ void process_readers_free(struct process_readers *r)
 	if (!r)
 		return;
 	close(r->event);
+	pthread_mutex_destroy(&r->lock);
 	free(r);
 }

@@ -10,9 +10,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "symbols/process/proc_watch.h"
 
 struct process_readers;
+struct symbols_hung;
 
 /*
  * Do the requested work, each read between proc_watch_begin() and proc_watch_end(), until
@@ -20,17 +22,17 @@ struct process_readers;
  */
 typedef bool (*process_readers_fn)(void *ctx);
 
-/* Prepare; after work, @done_fd is woken. 0 or -errno. */
+/* Prepare; after work, @done_fd is woken. @user_of: proc_user_of(). 0 or -errno. */
 int process_readers_new(struct process_readers **out, process_readers_fn serve, void *ctx,
-			int done_fd);
+			proc_user_fn user_of, int done_fd);
 /* Start the thread. 0 or -errno, as thread_start(). */
 int process_readers_start(struct process_readers *r);
 /* Announce work. Async-signal-safe. */
 void process_readers_wake(struct process_readers *r);
 /* From time to time: start another thread if this one has hung for @ns. */
 void process_readers_look(struct process_readers *r, uint64_t ns);
-/* Return the number of threads that hang, and the process of the newest one. */
-uint32_t process_readers_hung(const struct process_readers *r, pid_t *pid);
+/* Get the threads that hang. */
+void process_readers_hung(struct process_readers *r, struct symbols_hung *out);
 /* Stop until @deadline_ns. False: a thread still hangs, and uses @r. */
 bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns);
 /* After a stop without such a thread, or before the start. NULL is allowed. */

@@ -6,10 +6,54 @@
 #include "symbols/process/proc_watch.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
-#define LEFT UINT64_MAX
+#include "symbols/base/foreign.h"
+#include "symbols/process/procfs.h"
+
+#define STATUS_MAX (64U << 10)
+#define LEFT	   UINT64_MAX
 
 static _Thread_local struct proc_watch *own;
+
+uid_t proc_user_of(pid_t pid)
+{
+	uint64_t user;
+	char *text;
+	size_t size;
+
+	if (foreign_read_proc(pid, "status", STATUS_MAX, &text, &size))
+		return (uid_t)-1;
+	if (!procfs_status_number(text, size, "Uid", &user))
+		user = (uid_t)-1;
+	free(text);
+	return (uid_t)user;
+}
+
+bool proc_hung_is_full(const struct proc_hung *h, uid_t user)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
+		nr += atomic_load_explicit(&h->pids[i], memory_order_relaxed) &&
+		      atomic_load_explicit(&h->users[i], memory_order_relaxed) == user;
+	return nr >= PROC_HUNG_OF_USER;
+}
+
+/* Test whether @pid is left out: its user is read only if there may be too many of that user. */
+static bool is_left_out(const struct proc_hung *h, pid_t pid)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
+		pid_t hung = atomic_load_explicit(&h->pids[i], memory_order_relaxed);
+
+		if (hung == pid)
+			return true;
+		nr += hung != 0;
+	}
+	return nr >= PROC_HUNG_OF_USER && proc_hung_is_full(h, h->user_of(pid));
+}
 
 void proc_watch_use(struct proc_watch *w)
 {
@@ -20,9 +64,8 @@ bool proc_watch_begin(pid_t pid)
 {
 	if (!own)
 		return true;
-	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
-		if (atomic_load_explicit(&own->hung->pids[i], memory_order_relaxed) == pid)
-			return false;
+	if (is_left_out(own->hung, pid))
+		return false;
 	atomic_store_explicit(&own->pid, pid, memory_order_relaxed);
 	/* Release: the process; pairs with proc_watch_hangs(). */
 	atomic_store_explicit(&own->since_ns, time_now_ns(), memory_order_release);

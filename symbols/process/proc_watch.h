@@ -5,7 +5,7 @@
  * of any user does not respond.
  *
  * Threads: proc_watch_use() to proc_watch_is_mine() by the reader; proc_watch_hangs() and
- * proc_watch_leave() by one watcher.
+ * proc_watch_leave() by one watcher; the others by both.
  */
 #ifndef SYMBOLS_PROCESS_PROC_WATCH_H
 #define SYMBOLS_PROCESS_PROC_WATCH_H
@@ -18,9 +18,17 @@
 
 /* Readers that hang; then none takes their place. */
 #define PROC_HUNG_MAX 32U
+/* Of these in processes of one real user; then its other ones are left out. */
+#define PROC_HUNG_OF_USER 8U
+
+/* Return the real uid of a process, without a read that may hang; (uid_t)-1: unknown. */
+typedef uid_t (*proc_user_fn)(pid_t pid);
 
 struct proc_hung {
-	atomic_int pids[PROC_HUNG_MAX]; /* 0: free; relaxed */
+	proc_user_fn user_of;
+	/* Relaxed. */
+	atomic_int pids[PROC_HUNG_MAX]; /* 0: free */
+	atomic_uint users[PROC_HUNG_MAX];
 };
 
 struct proc_watch {
@@ -30,9 +38,14 @@ struct proc_watch {
 	const struct proc_hung *hung;
 };
 
+/* As proc_user_fn, from its status. */
+uid_t proc_user_of(pid_t pid);
+/* Report whether PROC_HUNG_OF_USER processes of @user hang: its other ones are left out. */
+bool proc_hung_is_full(const struct proc_hung *h, uid_t user);
+
 /* Note the reads of this thread in @w; NULL: nowhere, as of a thread that did not call this. */
 void proc_watch_use(struct proc_watch *w);
-/* Begin to read @pid. False: leave it out, another thread hangs in it. */
+/* Begin to read @pid. False: leave it out, it hangs, or too many of its user do. */
 bool proc_watch_begin(pid_t pid);
 /* End that. False: it took so long that another thread has the work now. */
 bool proc_watch_end(void);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The reader of processes: one that hangs is replaced, and its process is left out. */
+/*
+ * The reader of processes: one that hangs is replaced, and its process is left out; after some of
+ * them all processes of its user.
+ */
 #include "symbols/process_readers.h"
 
 #include <poll.h>
@@ -10,6 +13,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/wake.h"
 #include "symbols/process/proc_watch.h"
+#include "symbols/stats.h"
 
 #define HANG_NS	    50000000ULL
 #define PATIENCE_NS 20000000000ULL
@@ -23,6 +27,13 @@ struct world {
 	atomic_int nr_late;	    /* by one that had it no longer */
 	int answer, done;
 };
+
+static int of_user; /* processes, in the order of pids */
+
+static uid_t user_of(pid_t pid)
+{
+	return (uid_t)(pid / of_user);
+}
 
 static bool serve(void *ctx)
 {
@@ -42,11 +53,12 @@ static bool serve(void *ctx)
 	return any;
 }
 
-static void start(struct world *w, int nr_hang)
+static void start(struct world *w, int nr_hang, int nr_of_user)
 {
+	of_user = nr_of_user;
 	*w = (struct world){ .answer = wake_new(), .done = wake_new() };
 	atomic_store(&w->nr_hang, nr_hang);
-	assert_int_equal(process_readers_new(&w->readers, serve, w, w->done), 0);
+	assert_int_equal(process_readers_new(&w->readers, serve, w, user_of, w->done), 0);
 	assert_int_equal(process_readers_start(w->readers), 0);
 }
 
@@ -68,6 +80,26 @@ static bool look_until(struct world *w, int pid, int nr)
 	return atomic_load(&w->nr_read[pid]) >= nr;
 }
 
+static struct symbols_hung hung(const struct world *w)
+{
+	struct symbols_hung h;
+
+	process_readers_hung(w->readers, &h);
+	return h;
+}
+
+/* Look until @nr threads hang; false: they do not. */
+static bool look_until_hung(struct world *w, uint32_t nr)
+{
+	uint64_t end_ns = time_now_ns() + PATIENCE_NS;
+
+	while (hung(w).nr != nr && time_now_ns() < end_ns) {
+		process_readers_look(w->readers, HANG_NS);
+		usleep(1000);
+	}
+	return hung(w).nr == nr;
+}
+
 static void answer(struct world *w)
 {
 	atomic_store(&w->nr_hang, 0);
@@ -85,14 +117,12 @@ static void end(struct world *w)
 TEST(test_one_hangs)
 {
 	static struct world w;
-	uint64_t end_ns;
-	pid_t pid;
 
-	start(&w, 1);
+	start(&w, 1, 1);
 	want(&w, 5);
 	assert_true(look_until(&w, 5, 1));
-	assert_int_equal(process_readers_hung(w.readers, &pid), 0);
-	assert_int_equal(pid, 0);
+	assert_int_equal(hung(&w).nr, 0);
+	assert_int_equal(hung(&w).pid, 0);
 	want(&w, 1);
 	/* The other ones are read, beside it and again. */
 	for (int i = 0; i < 3; i++) {
@@ -100,19 +130,44 @@ TEST(test_one_hangs)
 		want(&w, 6);
 		assert_true(look_until(&w, 6, i + 1));
 	}
-	assert_int_equal(process_readers_hung(w.readers, &pid), 1);
-	assert_int_equal(pid, 1);
+	assert_int_equal(hung(&w).nr, 1);
+	assert_int_equal(hung(&w).pid, 1);
+	assert_int_equal(hung(&w).left_out, LEFT_OUT_HUNG);
 	assert_int_equal(atomic_load(&w.nr_read[1]), 0);
 	/* When it answers, its thread ends, and it is read as the others. */
 	answer(&w);
-	end_ns = time_now_ns() + PATIENCE_NS;
-	while (process_readers_hung(w.readers, &pid) && time_now_ns() < end_ns) {
-		process_readers_look(w.readers, HANG_NS);
-		usleep(1000);
-	}
+	assert_true(look_until_hung(&w, 0));
 	assert_int_equal(atomic_load(&w.nr_late), 1);
 	want(&w, 1);
 	assert_true(look_until(&w, 1, 1));
+	end(&w);
+}
+
+/* Of one user more than there may be: then no other one of that user is read, but all others. */
+TEST(test_user)
+{
+	const int nr = (int)PROC_HUNG_OF_USER, others = NR / 2;
+	static struct world w;
+
+	start(&w, others - 2, others);
+	for (int pid = 1; pid < others; pid++)
+		want(&w, pid);
+	assert_true(look_until_hung(&w, PROC_HUNG_OF_USER));
+	assert_int_equal(hung(&w).left_out, LEFT_OUT_USER);
+	assert_int_equal(hung(&w).user, 0);
+	for (int i = 1; i <= 3; i++) {
+		want(&w, others - 1);
+		want(&w, others);
+		assert_true(look_until(&w, others, i));
+	}
+	assert_int_equal(hung(&w).nr, nr);
+	/* One that does not hang is left out as well, until others of its user end. */
+	assert_int_equal(atomic_load(&w.nr_read[others - 1]), 0);
+	answer(&w);
+	assert_true(look_until_hung(&w, 0));
+	assert_int_equal(atomic_load(&w.nr_late), nr);
+	want(&w, others - 1);
+	assert_true(look_until(&w, others - 1, 1));
 	end(&w);
 }
 
@@ -120,17 +175,14 @@ TEST(test_one_hangs)
 TEST(test_many_hang)
 {
 	static struct world w;
-	uint64_t end_ns = time_now_ns() + PATIENCE_NS;
-	pid_t pid;
+	uint64_t end_ns;
 
-	start(&w, NR - 1);
+	start(&w, NR - 1, (int)PROC_HUNG_OF_USER - 1);
 	for (int i = 1; i < NR; i++)
 		want(&w, i);
-	while (process_readers_hung(w.readers, &pid) < PROC_HUNG_MAX && time_now_ns() < end_ns) {
-		process_readers_look(w.readers, HANG_NS / 10);
-		usleep(1000);
-	}
-	assert_int_equal(process_readers_hung(w.readers, &pid), PROC_HUNG_MAX);
+	/* The last one has no substitute. */
+	assert_true(look_until_hung(&w, PROC_HUNG_MAX + 1));
+	assert_int_equal(hung(&w).left_out, LEFT_OUT_ALL);
 	end_ns = time_now_ns();
 	assert_false(process_readers_stop(w.readers, end_ns + 20000000));
 	assert_true(time_now_ns() - end_ns < 5000000000ULL);
