@@ -29,8 +29,11 @@ struct chunked {
 	uint32_t bits; /* a chunk has 2^bits entries */
 	uint32_t max;  /* entries at most */
 	void **chunks;
-	size_t nr_chunks; /* made; the writer's */
-	atomic_uint nr;	  /* published */
+	/* The writer's: */
+	size_t nr_chunks;	     /* made */
+	struct chunked_block *block; /* small chunks are cut from it; NULL: none yet */
+	size_t used;		     /* bytes that are cut */
+	atomic_uint nr;		     /* published */
 };
 
 /* Make an empty store of at most @max entries of @size bytes. 0 or -ENOMEM. */
