@@ -200,7 +200,7 @@ static void set_aside(struct image_cache *o, struct object *object, const char *
  * Test whether @object, which failed, leaves: any user can map files that are no programs, by the
  * hundred for each sample, and no sample is in most of them.
  */
-static bool leaves(struct image_cache *o, struct object *object)
+static bool failed_leaves(struct image_cache *o, struct object *object)
 {
 	/* Else it is requested, or loaded. */
 	if (!has_failed((unsigned int)atomic_load_explicit(&object->state, memory_order_relaxed)) ||
@@ -210,16 +210,17 @@ static bool leaves(struct image_cache *o, struct object *object)
 	return true;
 }
 
-/* Once a second: drop failed objects that no process maps any more. */
-static void drop_failed(struct image_cache *o)
+/* Test the next CHECKS_MAX objects of @ids, from *@next on, and remove the ones that leave. */
+static void sweep(struct image_cache *o, struct image_cache_ids *ids, uint32_t *next,
+		  bool (*leaves)(struct image_cache *o, struct object *object))
 {
-	for (uint32_t n = MIN(o->failed.nr, CHECKS_MAX); n; n--) {
-		uint32_t i = o->next_failed < o->failed.nr ? o->next_failed : 0;
+	for (uint32_t n = MIN(ids->nr, CHECKS_MAX); n; n--) {
+		uint32_t i = *next < ids->nr ? *next : 0;
 
-		o->next_failed = i + 1;
-		if (leaves(o, objects_at(o->objects, o->failed.list[i]))) {
-			o->failed.list[i] = o->failed.list[--o->failed.nr];
-			o->next_failed = i;
+		*next = i + 1;
+		if (leaves(o, objects_at(o->objects, ids->list[i]))) {
+			ids->list[i] = ids->list[--ids->nr];
+			*next = i;
 		}
 	}
 }
@@ -451,20 +452,12 @@ static bool take_up(struct image_cache *o, struct object *object, uint64_t now_n
 }
 
 /*
- * Drop requested objects that no process maps any more, of CHECKS_MAX: any user can request them by
- * the hundred thousand, and to choose among them costs more.
+ * Test whether a requested object leaves, as no process maps it any more: any user can request such
+ * by the hundred thousand, and each choice among them would look at thousands.
  */
-static void drop_gone(struct image_cache *o)
+static bool wanted_leaves(struct image_cache *o, struct object *object)
 {
-	for (uint32_t n = MIN(o->open.nr, CHECKS_MAX); n; n--) {
-		uint32_t i = o->next_gone < o->open.nr ? o->next_gone : 0;
-
-		o->next_gone = i + 1;
-		if (objects_drop_wanted(o->objects, objects_at(o->objects, o->open.list[i]))) {
-			o->open.list[i] = o->open.list[--o->open.nr];
-			o->next_gone = i;
-		}
-	}
+	return objects_drop_wanted(o->objects, object);
 }
 
 /* Take up requested objects while helpers are free. */
@@ -473,7 +466,7 @@ static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 	bool any = false;
 	uint32_t i;
 
-	drop_gone(o);
+	sweep(o, &o->open, &o->next_gone, wanted_leaves);
 	for (unsigned int n = 0; n < TAKE_MAX && has_room(o); n++) {
 		i = choose(o);
 		if (i == o->open.nr)
@@ -519,7 +512,7 @@ static void start_retries(struct image_cache *o, uint64_t now_ns)
 		uint64_t due_ns;
 
 		o->next_retry = i + 1;
-		if (!leaves(o, object)) {
+		if (!failed_leaves(o, object)) {
 			if (!is_due(o, r, now_ns, &due_ns)) {
 				r->due_ns = due_ns ? due_ns : r->due_ns;
 				continue;
@@ -545,7 +538,7 @@ bool image_cache_work(struct image_cache *o, uint64_t now_ns)
 	any |= start_wanted(o, now_ns);
 	if (now_ns - o->dropped_ns >= RETRY_INTERVAL_NS) {
 		o->dropped_ns = now_ns;
-		drop_failed(o);
+		sweep(o, &o->failed, &o->next_failed, failed_leaves);
 	}
 	if (now_ns - o->retried_ns >= RETRY_INTERVAL_NS) {
 		o->retried_ns = now_ns;

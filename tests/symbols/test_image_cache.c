@@ -206,74 +206,76 @@ TEST(test_failed_leave)
 /* Beyond the first that a load looks at. */
 #define BUSY 15000U
 
-#define MANY_PATH "/tmp/proftop-test-XXXXXX"
+/* Many files that are requested, and are no programs. */
+static struct {
+	char path[32];
+	struct objects *table;
+	struct object *objects[WANTED];
+	struct loading l;
+} many;
 
-static struct object *many[WANTED];
-
-/* Request WANTED files, which are no programs. */
-static void want_many(struct objects **table, struct loading *l, char *path)
+static int request_many(void **state)
 {
 	struct object_identity id = { .kind = OBJECT_FILE };
 	struct stat st;
-	int fd = mkstemp(path);
+	int fd;
 
+	strcpy(many.path, "/tmp/proftop-test-XXXXXX");
+	fd = mkstemp(many.path);
 	assert_int_equal(write(fd, "text", 4), 4);
 	assert_int_equal(fstat(fd, &st), 0);
 	close(fd);
-	assert_int_equal(objects_new(table), 0);
-	loading_begin(l, *table);
+	assert_int_equal(objects_new(&many.table), 0);
+	loading_begin(&many.l, many.table);
 	id.maj = major(st.st_dev);
 	id.min = minor(st.st_dev);
 	id.ino = st.st_ino;
 	for (uint32_t i = 0; i < WANTED; i++) {
 		id.ino_generation = i + 1;
-		many[i] = objects_hold(*table, &id, path, strlen(path), 0, 4096, 8192);
-		object_want(many[i]);
-		object_wait(many[i]);
+		many.objects[i] =
+			objects_hold(many.table, &id, many.path, strlen(many.path), 0, 4096, 8192);
+		object_want(many.objects[i]);
+		object_wait(many.objects[i]);
 	}
+	return 0;
+}
+
+static int end_many(void **state)
+{
+	loading_end(&many.l);
+	objects_free(many.table);
+	unlink(many.path);
+	return 0;
 }
 
 /*
  * Of files that are requested by the ten thousand, each load looks at some only: it is linear. The
  * one with the most samples has its turn after a few others.
  */
-TEST(test_many_wanted)
+TEST(test_many_wanted, request_many, end_many)
 {
-	uint64_t now_ns = time_now_ns();
-	char path[] = MANY_PATH;
-	struct objects *table;
-	struct loading l;
+	struct image_cache *c = &many.l.cache;
 
-	want_many(&table, &l, path);
-	object_wait(many[BUSY]);
-	wait_for(&l.cache, many[BUSY], now_ns, OBJECT_FAILED);
-	print_message("%lu loaded before\n", atomic_load(&l.cache.nr_failed) - 1);
-	assert_in_range(atomic_load(&l.cache.nr_failed), 1, 64);
-	loading_end(&l);
-	objects_free(table);
-	unlink(path);
+	object_wait(many.objects[BUSY]);
+	wait_for(c, many.objects[BUSY], time_now_ns(), OBJECT_FAILED);
+	print_message("%lu loaded before\n", atomic_load(&c->nr_failed) - 1);
+	assert_in_range(atomic_load(&c->nr_failed), 1, 64);
 }
 
 /* Many that no process maps any more are dropped in several calls: other work does not wait. */
-TEST(test_many_gone)
+TEST(test_many_gone, request_many, end_many)
 {
+	struct image_cache *c = &many.l.cache;
 	uint64_t now_ns = time_now_ns();
-	char path[] = MANY_PATH;
-	struct objects *table;
-	struct loading l;
 
-	want_many(&table, &l, path);
-	image_cache_work(&l.cache, now_ns);
+	image_cache_work(c, now_ns);
 	for (uint32_t i = 0; i < WANTED; i++)
-		object_put(many[i]);
-	image_cache_work(&l.cache, now_ns);
-	assert_in_range(l.cache.open.nr, 1, WANTED / 3 * 2);
+		object_put(many.objects[i]);
+	image_cache_work(c, now_ns);
+	assert_in_range(c->open.nr, 1, WANTED / 3 * 2);
 	for (int i = 0; i < 8; i++)
-		image_cache_work(&l.cache, now_ns);
-	assert_int_equal(l.cache.open.nr, 0);
-	loading_end(&l);
-	objects_free(table);
-	unlink(path);
+		image_cache_work(c, now_ns);
+	assert_int_equal(c->open.nr, 0);
 }
 
 int main(void)
