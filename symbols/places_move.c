@@ -48,7 +48,7 @@ static uint32_t move_file(struct places_move *m, uint32_t object, uint32_t file)
 	return m->files[file] - 1;
 }
 
-/* Return the number of the chain of place @old; CHAINS_NONE: it has none. */
+/* Move the chain of place @old. Return its new number; CHAINS_NONE: it has none. */
 static uint32_t move_chain(struct places_move *m, uint32_t object, uint32_t old)
 {
 	struct symbol_frame out[DWARF_FRAMES_MAX];
@@ -70,17 +70,6 @@ static uint32_t symbol_of(const struct place *place)
 {
 	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
 	return atomic_load_explicit(&place->symbol, memory_order_acquire);
-}
-
-/* Give @id its name and chain. */
-static void describe(struct places_move *m, uint32_t id, uint32_t symbol, uint32_t chain)
-{
-	uint32_t nr;
-
-	if (symbol != SYMBOL_NONE)
-		places_name(m->to, id, symbol);
-	if (chain != CHAINS_NONE && !chains_at(m->to_chains, id, &nr))
-		chains_set(m->to_chains, id, chain);
 }
 
 /*
@@ -105,7 +94,7 @@ static bool is_ended(const struct places_move *m, const struct place *place)
 uint32_t places_move_one(struct places_move *m, uint32_t id)
 {
 	const struct place *place = id < m->nr_ids ? places_at(m->from, id) : NULL;
-	uint32_t symbol, chain, to;
+	uint32_t symbol, chain, to, nr;
 
 	if (!place)
 		return PLACE_NONE;
@@ -120,20 +109,36 @@ uint32_t places_move_one(struct places_move *m, uint32_t id)
 	if (to == PLACE_NONE)
 		return to;
 	m->ids[id] = to + 1;
-	describe(m, to, symbol, chain);
+	if (symbol != SYMBOL_NONE)
+		places_name(m->to, to, symbol);
+	if (chain != CHAINS_NONE && !chains_at(m->to_chains, to, &nr))
+		chains_set(m->to_chains, to, chain);
 	return to;
+}
+
+/* Give place @id the name and chain that place @old got since it moved. */
+static void move_late(struct places_move *m, uint32_t old, uint32_t id)
+{
+	const struct place *place = places_at(m->from, old);
+	uint32_t symbol = symbol_of(place), chain, nr;
+
+	/* Code of ended processes has both; it is one place for many. */
+	if (places_at(m->to, id)->object == m->ended)
+		return;
+	if (symbol != SYMBOL_NONE)
+		places_name(m->to, id, symbol);
+	if (chains_at(m->to_chains, id, &nr))
+		return;
+	chain = move_chain(m, place->object, old);
+	if (chain != CHAINS_NONE)
+		chains_set(m->to_chains, id, chain);
 }
 
 void places_move_late(struct places_move *m)
 {
-	for (uint32_t i = 0; i < m->nr_ids; i++) {
-		const struct place *place = m->ids[i] ? places_at(m->from, i) : NULL;
-		uint32_t id = m->ids[i] - 1;
-
-		/* That of ended processes has them, and is of many. */
-		if (place && places_at(m->to, id)->object != m->ended)
-			describe(m, id, symbol_of(place), move_chain(m, place->object, i));
-	}
+	for (uint32_t i = 0; i < m->nr_ids; i++)
+		if (m->ids[i])
+			move_late(m, i, m->ids[i] - 1);
 }
 
 void places_move_free(struct places_move *m)

@@ -265,10 +265,10 @@ static uint32_t count_hands(struct builder *b, struct fold_tree_node *node, stru
 	return nr;
 }
 
-/* Return whether the weight is below the limit; 0 is below each limit, also of a weight of 0. */
+/* Return whether a node is left out. If all samples have no weight, the limit is 0 as well. */
 static bool is_light(const struct builder *b, double weight)
 {
-	return b->config->limit > 0 ? !(weight > 0 && weight >= b->limit) : weight < b->limit;
+	return weight < b->limit || (b->config->limit > 0 && !(weight > 0));
 }
 
 /* Hide the light ones in @node, and sort the others. Return their number. */
