@@ -300,26 +300,10 @@ TEST(test_landing, set_up, tear_down)
 /* A frame pointer of 0 is no proof of the root where tables would say that there is a caller. */
 TEST(test_root_without_image, set_up, tear_down)
 {
-	static const char path[] = "/made/without/image";
-	const struct maps_mmap ev = {
-		.pid = PID,
-		.tid = PID,
-		.start = BASE + (1 << 22),
-		.size = 1 << 20,
-		.time_ns = time_now_ns(),
-		.prot = PROT_READ | PROT_EXEC,
-		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 7654321, .ino_generation = 1 },
-		.filename = path,
-		.filename_size = sizeof(path) - 1,
-	};
-	const struct mapping *m;
+	struct object *object = world_map_file(&world, 7654321, PID, BASE + (1 << 22), 1 << 20);
 
-	maps_on_mmap(world.maps, &ev);
-	world_find(&world, PID);
+	atomic_store(&object->state, OBJECT_ASIDE);
 	space = world.space;
-	m = space_find(space, ev.start, time_now_ns());
-	assert_non_null(m);
-	atomic_store(&m->object->state, OBJECT_ASIDE);
 	put_record(SP, 0, (1 << 22) + 0x10);
 	CHECK(SP, CALLER + 0x10, true, CALLER + 0x10, (1 << 22) + 0xf);
 	assert_int_equal(result.guessed_by, 1);

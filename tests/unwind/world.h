@@ -52,8 +52,19 @@ static inline void world_new(struct world *w)
 	world_must(unwind_new_with(&w->step, w->places, w->objects, &steps, NULL));
 }
 
-/* Map @image as the only file, at @start, of the process @pid, which need not exist. */
-static inline const struct space *world_map(struct world *w, struct image *image, pid_t pid,
+static inline void world_find(struct world *w, pid_t pid)
+{
+	struct maps_hit hit;
+
+	maps_publish(w->maps, time_now_ns(), 0);
+	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
+	w->space = hit.space;
+	if (!w->space)
+		abort();
+}
+
+/* Map file @ino at @start in the process @pid, which need not exist. Return its object. */
+static inline struct object *world_map_file(struct world *w, uint64_t ino, pid_t pid,
 					    uint64_t start, uint64_t size)
 {
 	static const char path[] = "/made/by/this/test";
@@ -64,22 +75,30 @@ static inline const struct space *world_map(struct world *w, struct image *image
 		.size = size,
 		.time_ns = time_now_ns(),
 		.prot = PROT_READ | PROT_EXEC,
-		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = 1234567, .ino_generation = 1 },
+		.identity = { .kind = OBJECT_FILE, .maj = 77, .ino = ino, .ino_generation = 1 },
 		.filename = path,
 		.filename_size = sizeof(path) - 1,
 	};
 	const struct mapping *m;
-	struct maps_hit hit;
 
-	maps_on_comm(w->maps, pid, pid, "made", 4, true, ev.time_ns - 1);
 	maps_on_mmap(w->maps, &ev);
-	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
-	m = hit.space ? space_find(hit.space, start, time_now_ns()) : NULL;
+	world_find(w, pid);
+	m = space_find(w->space, start, time_now_ns());
 	world_must(m ? 0 : -ESRCH);
-	atomic_store_explicit(&m->object->image, image, memory_order_release);
-	atomic_store_explicit(&m->object->state, OBJECT_READY, memory_order_relaxed);
-	return hit.space;
+	return m->object;
+}
+
+/* Map @image as the only file of the process. */
+static inline const struct space *world_map(struct world *w, struct image *image, pid_t pid,
+					    uint64_t start, uint64_t size)
+{
+	struct object *object;
+
+	maps_on_comm(w->maps, pid, pid, "made", 4, true, time_now_ns());
+	object = world_map_file(w, 1234567, pid, start, size);
+	atomic_store_explicit(&object->image, image, memory_order_release);
+	atomic_store_explicit(&object->state, OBJECT_READY, memory_order_relaxed);
+	return w->space;
 }
 
 static inline void world_free(struct world *w)
@@ -90,17 +109,6 @@ static inline void world_free(struct world *w)
 	maps_free(w->maps);
 	places_free(w->places);
 	objects_free(w->objects);
-}
-
-static inline void world_find(struct world *w, pid_t pid)
-{
-	struct maps_hit hit;
-
-	maps_publish(w->maps, time_now_ns(), 0);
-	maps_find(w->maps, maps_tasks(w->maps), pid, pid, time_now_ns(), &hit);
-	w->space = hit.space;
-	if (!w->space)
-		abort();
 }
 
 /* An emulator shows the maps of the emulated program under this name only: report them by events.
