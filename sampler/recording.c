@@ -8,6 +8,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <urcu-qsbr.h>
@@ -51,6 +53,15 @@ void recording_note(struct recording *r, struct counters *counters)
 {
 	if (r->recorder)
 		counters_each_attr(counters, recorder_note, r->recorder);
+}
+
+const char *recording_unmapped(uint64_t nr, char buf[static 80])
+{
+	*buf = '\0';
+	if (nr)
+		snprintf(buf, 80, "; %" PRIu64 " process%s no symbols: reading mappings hangs", nr,
+			 nr == 1 ? " has" : "es have");
+	return buf;
 }
 
 void recording_hold(struct recording *r)

@@ -35,6 +35,9 @@ struct sampler_recorded {
 	uint64_t bytes;
 };
 
+/* Write "; 3 processes have no symbols: reading mappings hangs" for the user; "": @nr is 0. */
+const char *recording_unmapped(uint64_t nr, char buf[static 80]);
+
 /*
  * Create the file @path, if there is one, or keep @memory bytes of records for the files of traps;
  * the events are open. 0 or -errno with a sentence.

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "sampler/file/recorder.h"
+#include "sampler/recording.h"
 
 #define AFTER_NS 2000000000ULL
 
@@ -57,7 +58,7 @@ bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 	uint64_t nr_unmapped;
 	struct err e;
 	int64_t bytes;
-	int at;
+	char unmapped[80];
 
 	if (!r || !recorder_saved(r, &bytes, &nr_unmapped, &e))
 		return false;
@@ -67,10 +68,7 @@ bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 	}
 	s->nr++;
 	s->bytes += (uint64_t)bytes;
-	at = snprintf(text, size, "saved %.1f MiB around the match", (double)bytes / (1 << 20));
-	if (nr_unmapped && at > 0 && (size_t)at < size)
-		snprintf(text + at, size - (size_t)at,
-			 "; %llu processes have no symbols: reading mappings hangs",
-			 (unsigned long long)nr_unmapped);
+	snprintf(text, size, "saved %.1f MiB around the match%s", (double)bytes / (1 << 20),
+		 recording_unmapped(nr_unmapped, unmapped));
 	return true;
 }

@@ -32,7 +32,7 @@ static void set_title(const struct ui_state *st, struct snapshot_scope *scope)
 		    shown->thread_group);
 }
 
-/* Add a part to the description of what is left: "user www-data, cgroup web". */
+/* Add a limit to the description of the scope: "user www-data, cgroup web". */
 static void add_only(struct snapshot_scope *scope, const char *what, const char *value)
 {
 	char before[sizeof(scope->only)];

@@ -191,7 +191,7 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 {
 	struct sampler_recorded r;
 	struct err note = { "" };
-	char unmapped[128] = "";
+	char unmapped[80];
 	int rc;
 
 	if (!o->config.record)
@@ -204,15 +204,11 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 		*e = note;
 		return code == EXIT_DONE ? exit_of(rc) : code;
 	}
-	if (r.nr_unmapped)
-		snprintf(unmapped, sizeof(unmapped),
-			 "; %llu processes have no symbols: reading mappings hangs",
-			 (unsigned long long)r.nr_unmapped);
 	err_set(&note, 0, "%s: %llu samples, %.1f MiB%s%s", o->config.record,
 		(unsigned long long)r.nr_samples, (double)r.bytes / (1 << 20),
 		r.nr_dropped ? "; samples were lost, the disk was too slow: see proftop --replay"
 			     : "",
-		unmapped);
+		recording_unmapped(r.nr_unmapped, unmapped));
 	complain(&note);
 	return code;
 }

@@ -13,7 +13,7 @@
 
 /* Reads that hang in processes of one real user; then its other ones are left out. */
 #define SLOW_READS_OF_USER 8U
-/* A read that hung counts for this many times @hang_ns at least: what it may cost its caller. */
+/* A read that hung counts for SLOW_READS_REST * @hang_ns at least, also if it ends before. */
 #define SLOW_READS_REST 40U
 
 struct slow_reads;

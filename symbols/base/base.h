@@ -69,8 +69,8 @@ char *xstrndup(const char *s, size_t size) __attribute__((malloc, returns_nonnul
 void *alloc_to_fill(size_t size) __attribute__((malloc));
 /*
  * Allocate zeroed memory, from 64 KiB on mapped by itself: pages that are not used are not
- * resident, and all go back when it is freed. calloc(3) may take and clear what the heap has free.
- * NULL: none.
+ * resident, and all go back when it is freed. calloc(3) may take free memory of the heap,
+ * and clear it. NULL: none.
  */
 void *alloc_sparse(size_t size) __attribute__((malloc));
 /* Free what alloc_sparse() returned for @size. */

@@ -42,7 +42,7 @@ run_until 'len(ticks) > 4 and any("nanosleep" in r["symbol"] and r["comm"] == "s
 tail -n 1 "$TMP/out" | grep -q nanosleep || wrong 'no functions of the wait of a task beside one that hangs in an exec'
 run_until 'len(ticks) > 1' -d 0.2 --name=sleep --time=wait
 [ "$rc" = 0 ] || wrong "--name: exit $rc: $(head -n 3 "$TMP/err")"
-expect 0 'processes have no symbols: reading mappings hangs' -b -d 0.2 -n 2 -p "$sleeper" --record "$TMP/data"
+expect 0 'no symbols: reading mappings hangs' -b -d 0.2 -n 2 -p "$sleeper" --record "$TMP/data"
 expect 1 "cannot sample pid $hung: it hangs in an exec" -b -d 0.2 -n 1 -p "$hung"
 echo "$(($(date +%s) - began)) s"
 finish

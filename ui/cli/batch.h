@@ -69,7 +69,7 @@ struct batch_config {
 	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
 	bool one_module;		 /* rows of one module: */
 	uint32_t module;		 /* its profile_module.id */
-	const char *only;  /* of an export: scope and module in words; NULL or "": all samples */
+	const char *only;  /* of an export: scope and module in words; NULL: all samples */
 	const char *range; /* of an export: the span of its rows in words; NULL: the tick */
 	/*
 	 * Called with each profile before it is printed, of which there is no other owner; NULL:

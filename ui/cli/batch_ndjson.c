@@ -540,7 +540,7 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "time_ns", count(p->time_ns));
 	json_object_set_new(o, "interval_ns", count(p->interval_ns));
 	json_object_set_new(o, "target", clean(p->target));
-	if (tick->only && *tick->only)
+	if (tick->only)
 		json_object_set_new(o, "only", clean(tick->only));
 	if (tick->range) {
 		json_object_set_new(o, "span", clean(tick->range));

@@ -43,13 +43,13 @@ static void print_title(FILE *out, const struct profile *p)
 		p->sampling ? "" : "  sampling stopped", p->target_gone ? "  target gone" : "");
 }
 
-/* Print what the rows of an export are of: the account is of the tick. */
+/* Print the scope and span of an export's rows; its account is of the tick. */
 static void print_export(FILE *out, const struct batch_tick *tick)
 {
-	if (tick->only && *tick->only)
+	if (tick->only) {
 		print_clean(out, "only    ", tick->only);
-	if (tick->only && *tick->only)
 		fputc('\n', out);
+	}
 	if (tick->range)
 		fprintf(out, "span    %s%s%.1f s\n", tick->range, *tick->range ? ", " : "",
 			(double)tick->profile->window_ns / 1e9);

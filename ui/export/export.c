@@ -160,13 +160,12 @@ static int write_tick(struct out *o, const struct profile *p, const struct snaps
 		      batch_sink_fn sink)
 {
 	char only[sizeof(scope->title) + sizeof(scope->only) + 2];
-	const struct batch_config config = { .sink = sink,
-					     .filter = scope->find[0] ? scope->find : NULL,
-					     .scope = &scope->filter,
-					     .one_module = scope->module != UINT32_MAX,
-					     .module = scope->module,
-					     .only = only,
-					     .range = scope->range };
+	struct batch_config config = { .sink = sink,
+				       .filter = scope->find[0] ? scope->find : NULL,
+				       .scope = &scope->filter,
+				       .one_module = scope->module != UINT32_MAX,
+				       .module = scope->module,
+				       .range = scope->range };
 	char *text = NULL;
 	size_t size = 0;
 	FILE *f = open_memstream(&text, &size);
@@ -174,6 +173,7 @@ static int write_tick(struct out *o, const struct profile *p, const struct snaps
 
 	snprintf(only, sizeof(only), "%s%s%s", scope->title,
 		 scope->title[0] && scope->only[0] ? ", " : "", scope->only);
+	config.only = *only ? only : NULL;
 	code = f ? batch_print(f, p, &config) : -ENOMEM;
 	if (f && fclose(f) && !code)
 		code = -ENOMEM;

@@ -420,18 +420,18 @@ const struct profile_process *snapshot_process_of(const struct snapshot *s, uint
 
 int64_t snapshot_whole(double value, double *rest)
 {
-	double all = value + *rest;
-	int64_t whole = all < (double)(1ULL << 62) ? llround(all) : INT64_MAX / 2;
+	double all = MIN(value + *rest, (double)(1ULL << 62));
+	int64_t whole = llround(all);
 
-	*rest = all < (double)(1ULL << 62) ? all - (double)whole : 0;
-	return MAX(whole, 0);
+	*rest = all - (double)whole;
+	return whole;
 }
 
 int64_t snapshot_period_whole(const struct snapshot *s)
 {
 	double rest = 0;
 
-	return MAX(snapshot_whole(snapshot_period(s), &rest), 1);
+	return snapshot_whole(MAX(snapshot_period(s), 1), &rest);
 }
 
 double snapshot_period(const struct snapshot *s)

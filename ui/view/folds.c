@@ -316,7 +316,7 @@ void folds_forget(struct folds *s)
 {
 	if (!s)
 		return;
-	/* What is being made of the next profile is of the tasks before. */
+	/* The folds of the next profile, which are being made, have other tasks. */
 	if (!s->lent)
 		take_step(s, STEP_FORGET);
 	drop(s, &s->shown);
