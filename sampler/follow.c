@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Open events on new tasks of a user or with a name. Runs on: the builder. */
+/*
+ * Open events on new tasks of a user or with a name, and again on tasks that were hanging in an
+ * exec. Runs on: the builder.
+ */
 #include "sampler/follow.h"
 
 #include <fcntl.h>
@@ -15,6 +18,8 @@
 
 /* How often to search for new tasks. */
 #define FOLLOW_NS 1000000000ULL
+/* Tasks that are tried again together: each takes 1.5 ms if it still hangs, the first ones more. */
+#define AGAIN_MAX 8
 
 /* Return the process of a thread; 0: it has ended. */
 static pid_t process_of(pid_t tid)
@@ -75,24 +80,6 @@ uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_
 	return nr_fresh;
 }
 
-/* Add the tasks that were hanging in an exec when their events were to be opened. */
-static uint32_t add_busy(const struct sampler *s, const struct task_set *listed, const pid_t *tids,
-			 uint32_t nr, pid_t *fresh, uint32_t nr_fresh)
-{
-	pid_t busy;
-
-	for (uint32_t i = 0; (busy = counters_busy(s->live.counters, i)); i++) {
-		bool there = false;
-
-		for (uint32_t k = 0; k < nr && !there; k++)
-			there = tids[k] == busy;
-		/* Else it is a new one, or gone. */
-		if (there && task_set_has(listed, busy))
-			fresh[nr_fresh++] = busy;
-	}
-	return nr_fresh;
-}
-
 /* Search @tids for tasks without events. Returns how many are @fresh. */
 static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t nr, pid_t *fresh)
 {
@@ -105,7 +92,6 @@ static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t 
 	task_set_init(&f.listed, s->target.tids, s->target.nr_tids);
 	task_set_init(&f.opened, opened, nr_opened);
 	nr_fresh = follow_search(&f, tids, nr, fresh);
-	nr_fresh = add_busy(s, &f.listed, tids, nr, fresh, nr_fresh);
 	task_set_fini(&f.listed);
 	task_set_fini(&f.opened);
 	return nr_fresh;
@@ -160,12 +146,40 @@ static void say_hung(struct sampler *s)
 		    (int)pid, name, nr);
 }
 
+static bool is_busy(const struct sampler *s, pid_t tid)
+{
+	pid_t next;
+
+	return counters_busy(s->live.counters, tid - 1, &next, 1) && next == tid;
+}
+
+/*
+ * Try some of the tasks again that were hanging in an exec, the next ones each time: none has to
+ * wait for others that never go on.
+ */
+static void add_busy(struct sampler *s, uint64_t since_ns)
+{
+	struct target *t = &s->target;
+	pid_t tids[AGAIN_MAX];
+	uint32_t nr = counters_busy(s->live.counters, t->again, tids, AGAIN_MAX);
+	struct err e;
+
+	t->again = nr == AGAIN_MAX ? tids[nr - 1] : 0;
+	if (!nr)
+		return;
+	if (counters_add_tasks(s->live.counters, tids, nr, &e))
+		mailbox_say(&s->mailbox, "%s", e.text);
+	for (uint32_t i = 0; i < nr; i++)
+		if (!is_busy(s, tids[i]))
+			recording_add(&s->recording, s->live.counters, &tids[i], 1, since_ns);
+}
+
 /* Report a task without events, once. */
 static void say_busy(struct sampler *s)
 {
-	pid_t tid = counters_busy(s->live.counters, 0);
+	pid_t tid = 0;
 
-	if (tid && tid != s->target.busy)
+	if (counters_busy(s->live.counters, 0, &tid, 1) && tid != s->target.busy)
 		mailbox_add(&s->mailbox, "cannot sample task %d: it hangs in an exec", (int)tid);
 	s->target.busy = tid;
 }
@@ -174,12 +188,13 @@ void follow_target(struct sampler *s, uint64_t now_ns)
 {
 	struct target *t = &s->target;
 
-	if ((t->kind == TARGET_USER || t->kind == TARGET_NAME) &&
-	    now_ns - t->looked_ns >= FOLLOW_NS) {
+	if (now_ns - t->looked_ns >= FOLLOW_NS) {
 		t->looked_ns = now_ns;
-		add_tasks(s, now_ns);
+		if (t->kind == TARGET_USER || t->kind == TARGET_NAME)
+			add_tasks(s, now_ns);
 		if (t->names)
 			say_hung(s);
+		add_busy(s, now_ns);
 	}
 	say_busy(s);
 	target_check(t);

@@ -9,7 +9,10 @@
 
 struct sampler;
 
-/* Once a tick: open events on new tasks of the target, note the ends of others. */
+/*
+ * Once a tick: open events on new tasks of the target, and on tasks that were hanging in an exec;
+ * note the ends of others.
+ */
 void follow_target(struct sampler *s, uint64_t now_ns);
 
 /* A search for tasks without events: its input. */

@@ -25,9 +25,10 @@ struct target {
 	int release_fd;		     /* write one byte: the child execs; -1: none */
 	int failed_fd;		     /* readable: the errno of a failed exec; -1: none */
 	int command_fd;	    /* pidfd of the command, readable once it has ended; -1: none */
-	uint64_t looked_ns; /* TARGET_USER, TARGET_NAME: when new tasks were last searched */
+	uint64_t looked_ns; /* when new and busy tasks were last looked for */
 	bool gone;	    /* all tasks have ended */
 	pid_t busy;	    /* hangs in an exec, as was reported; 0: none */
+	pid_t again;	    /* busy tasks above this one are tried next */
 	char text[160];	    /* for the title: "system", "pid 42"; clean */
 };
 

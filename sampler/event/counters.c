@@ -364,6 +364,17 @@ void counters_close_waits(struct counters *c)
 	slot_close(&c->switches, &c->env);
 }
 
+/*
+ * Close what was opened on a task before it began to hang in an exec, or after: it gets all its
+ * events together, so that its children inherit all of them or none.
+ */
+static void leave_busy(struct counters *c)
+{
+	for (pid_t tid = 0; counters_busy(c, tid, &tid, 1);)
+		for (uint32_t i = 0; i <= c->nr_slots; i++)
+			slot_leave(counters_slot(c, i), &c->env, tid);
+}
+
 /* Side-band first: no sample may precede the records of its process. */
 static int open_events(struct counters *c, const struct counters_config *config, struct err *e)
 {
@@ -385,6 +396,7 @@ static int open_events(struct counters *c, const struct counters_config *config,
 	code = code ? code : counters_open_switches(c);
 	if (code)
 		return limits_explain_open(e, code, &c->env.refusal);
+	leave_busy(c);
 	counters_open_waking(c);
 	counters_fill_ids(c, NULL, 0);
 	return 0;
@@ -486,7 +498,11 @@ uint32_t counters_nr_fds(const struct counters *c)
 
 uint32_t counters_nr_refused(const struct counters *c)
 {
-	return c->nr_refused;
+	uint32_t nr_busy = c->side.nr_busy;
+
+	for (uint32_t i = 0; i < c->nr_slots; i++)
+		nr_busy = MAX(nr_busy, c->slots[i].nr_busy);
+	return c->nr_refused + nr_busy;
 }
 
 /* Ids are unique in the whole system: one table serves all CPUs. */

@@ -131,15 +131,20 @@ int counters_set_events(struct counters *c, const struct event *events, uint32_t
 			struct err *e);
 /*
  * More tasks, each once (TARGET_USER looks for new ones). Tasks that are gone or forbidden are no
- * error. Not for tasks that descend from one already followed: they would be counted twice. Also
- * the moment at which fds of tasks that are gone are closed; @nr may be 0.
+ * error. Not for tasks that descend from one already followed: they would be counted twice. A busy
+ * task (see below) gets the events that it lacks, and no others. Also the moment at which fds of
+ * tasks that are gone are closed, and busy tasks that are gone forgotten; @nr may be 0.
  */
 int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struct err *e);
 /*
- * Return the @i-th task that was hanging in an exec when its events were to be opened, at the start
- * or by the last counters_add_tasks(): it may be added again. 0: there are no more.
+ * Write up to @nr busy tasks to @tids, in the order of their numbers, above @after only; return how
+ * many. Busy tasks lack events, as they were hanging in an exec when these were to be opened. They
+ * may be added again, which takes time if they still hang (see in_time.h); until then they are
+ * among counters_nr_refused().
  */
-pid_t counters_busy(const struct counters *c, uint32_t i);
+uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint32_t nr);
+/* Return the busy tasks that have no event at all, which their children could inherit; borrowed. */
+const pid_t *counters_left_out(const struct counters *c, uint32_t *nr);
 /* Return the tasks that it was opened on, some of which may have ended, and how many; borrowed.
  * Inherited events do not count. */
 const pid_t *counters_tasks(const struct counters *c, uint32_t *nr);

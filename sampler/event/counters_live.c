@@ -58,7 +58,10 @@ int counters_apply_wake(struct counters *c)
 	return first;
 }
 
-/* List the tasks followed now: the side-band's tasks and their children. NULL: the CPUs. */
+/*
+ * List the tasks followed now: the side-band's tasks and their children, except tasks that have no
+ * events yet: they get all of them together. NULL: the CPUs.
+ */
 static pid_t *followed(struct counters *c, uint32_t *nr)
 {
 	const struct counters_sys *sys = &c->env.sys;
@@ -72,7 +75,9 @@ static pid_t *followed(struct counters *c, uint32_t *nr)
 			? 0
 			: sys->list_tasks(sys->ctx, c->side.tids, c->side.nr_tasks, &tids);
 	if (found > 0) {
-		*nr = (uint32_t)found;
+		for (int i = 0; i < found; i++)
+			if (!slot_is_busy(&c->side, tids[i]))
+				tids[(*nr)++] = tids[i];
 		return tids;
 	}
 	free(tids);
@@ -95,7 +100,12 @@ static int open_slot(struct counters *c, struct slot *s, const struct slot *lead
 	c->env.refusal.nr_wanted = c->env.nr_fds + MAX(nr_tids, 1) * c->env.nr_cpus;
 	slot_init(s, &c->env, ev, hz);
 	code = slot_open(s, &c->env, leader, tids, nr_tids, &refused);
-	return code ? limits_explain_open(e, code, &c->env.refusal) : 0;
+	if (code)
+		return limits_explain_open(e, code, &c->env.refusal);
+	/* They lack the other events also. */
+	for (uint32_t i = 0; i < c->side.nr_busy; i++)
+		slot_note_busy(s, c->side.busy[i]);
+	return 0;
 }
 
 /* Replace @old: its sums go on; its ids are kept, as its last samples may still be in the rings. */
@@ -403,23 +413,31 @@ static const struct slot *leader_of(const struct counters *c, uint32_t at)
 	return first == at ? NULL : &c->slots[first];
 }
 
-/* One new task on every event. Its ids are known before it can send a sample. */
-static int add_task(struct counters *c, pid_t tid)
+uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint32_t nr)
 {
-	int code = slot_add_task(&c->side, &c->env, NULL, tid);
+	uint32_t found = 0;
 
-	for (uint32_t i = 0; i < c->nr_slots && !code; i++) {
-		struct slot *s = &c->slots[i];
+	for (; found < nr; found++) {
+		pid_t next = 0;
 
-		code = slot_add_task(s, &c->env, s->event.group ? leader_of(c, i) : NULL, tid);
-		for (uint32_t k = 0; k < c->env.nr_cpus && !code; k++)
-			idmap_add(&c->ids,
-				  s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + k].id,
-				  counters_id_value(c, s, i));
-		if (!code && is_running(c) && !s->off)
-			slot_enable(s, &c->env, s->nr_tasks - 1, true);
+		for (uint32_t i = 0; i <= c->nr_slots; i++) {
+			const struct slot *s = i ? &c->slots[i - 1] : &c->side;
+
+			for (uint32_t k = 0; k < s->nr_busy; k++)
+				if (s->busy[k] > after && (!next || s->busy[k] < next))
+					next = s->busy[k];
+		}
+		if (!next)
+			break;
+		tids[found] = after = next;
 	}
-	return code;
+	return found;
+}
+
+const pid_t *counters_left_out(const struct counters *c, uint32_t *nr)
+{
+	*nr = c->side.nr_busy;
+	return c->side.busy;
 }
 
 const pid_t *counters_tasks(const struct counters *c, uint32_t *nr)
@@ -428,36 +446,76 @@ const pid_t *counters_tasks(const struct counters *c, uint32_t *nr)
 	return c->side.tids;
 }
 
-pid_t counters_busy(const struct counters *c, uint32_t i)
+static bool is_busy(const struct counters *c, pid_t tid)
 {
-	return i < c->env.nr_busy ? c->env.busy[i] : 0;
+	pid_t next;
+
+	return counters_busy(c, tid - 1, &next, 1) && next == tid;
+}
+
+/* Open one event on one more task. Its ids are known before it can send a sample. */
+static int open_task(struct counters *c, uint32_t at, pid_t tid)
+{
+	struct slot *s = counters_slot(c, at);
+	int code = slot_add_task(s, &c->env, s->event.group ? leader_of(c, at - 1) : NULL, tid);
+
+	if (code || s->side)
+		return code;
+	for (uint32_t i = 0; i < c->env.nr_cpus; i++)
+		idmap_add(&c->ids, s->fds[(size_t)(s->nr_tasks - 1) * c->env.nr_cpus + i].id,
+			  counters_id_value(c, s, at - 1));
+	if (is_running(c) && !s->off)
+		slot_enable(s, &c->env, s->nr_tasks - 1, true);
+	return 0;
+}
+
+/*
+ * Open the events on a task that it lacks: all if it is new, else where it is busy. If it hangs in
+ * an exec, leave it without any of them.
+ */
+static int add_task(struct counters *c, const struct task_set *there, pid_t tid)
+{
+	bool is_new = !task_set_has(there, tid) && !is_busy(c, tid);
+	bool lacks[EVENTS_MAX + 1];
+	int code = 0;
+
+	for (uint32_t i = 0; i <= c->nr_slots; i++) {
+		lacks[i] = is_new || slot_is_busy(counters_slot(c, i), tid);
+		if (lacks[i] && !code)
+			code = open_task(c, i, tid);
+	}
+	for (uint32_t i = 0; i <= c->nr_slots; i++) {
+		if (lacks[i] && code == -EINTR)
+			slot_leave(counters_slot(c, i), &c->env, tid);
+		else if (lacks[i])
+			slot_forget_busy(counters_slot(c, i), tid);
+	}
+	return code;
 }
 
 /* Add the tasks that are not in @there. */
 static int add_tasks(struct counters *c, const struct task_set *there, const pid_t *tids,
 		     uint32_t nr, struct err *e)
 {
-	bool added = false;
+	uint32_t nr_fds = c->env.nr_fds;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		int code = 0;
+		int code = add_task(c, there, tids[i]);
 
-		if (!task_set_has(there, tids[i]))
-			code = add_task(c, tids[i]);
-		if (!code)
-			added = true;
 		if (!code || code == -ESRCH || code == -EINTR)
 			continue;
-		c->nr_refused++;
-		if (code == -EACCES || code == -EPERM)
+		if (code == -EACCES || code == -EPERM) {
+			c->nr_refused++;
 			continue;
-		/* Nor the others. */
-		c->nr_refused += nr - i - 1;
+		}
 		c->env.refusal.nr_wanted =
 			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
+		/* Nor the others, except that busy ones may be added again. */
+		for (; i < nr; i++)
+			c->nr_refused += !is_busy(c, tids[i]);
 		return limits_explain_open(e, code, &c->env.refusal);
 	}
-	if (added)
+	if (c->env.nr_fds > nr_fds)
 		counters_apply_wake(c);
 	return 0;
 }
@@ -469,7 +527,6 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
 
 	if (!c->env.attr.tasks)
 		return nr ? err_set(e, -EINVAL, "the whole system is sampled already") : 0;
-	c->env.nr_busy = 0;
 	slot_reap(&c->side, &c->env);
 	for (uint32_t i = 0; i < c->nr_slots; i++)
 		slot_reap(&c->slots[i], &c->env);

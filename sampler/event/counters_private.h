@@ -39,6 +39,12 @@ struct counters {
 	bool *wake; /* by CPU: see counters_wake() */
 };
 
+/* Get the events of tasks one by one: the side-band's, then slots 0 to nr_slots - 1. */
+static inline struct slot *counters_slot(struct counters *c, uint32_t at)
+{
+	return at ? &c->slots[at - 1] : &c->side;
+}
+
 /* Beside the slot, in the table of ids: the event's samples have the read layout. */
 #define ID_READ	     0x100
 #define ID_GONE	     (-3)

@@ -24,6 +24,7 @@ struct counters_sys {
 	int (*poll)(void *ctx, struct pollfd *fds, nfds_t nr); /* never waits */
 	/* task_list_tree(), or the like: the tasks followed now. */
 	int (*list_tasks)(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out);
+	bool (*exists)(void *ctx, pid_t tid); /* never waits; called for busy tasks alone */
 	/* waking_event(), or the like; NULL: there is none. */
 	int (*waking)(struct event *ev);
 	void *ctx;

@@ -56,20 +56,51 @@ static const struct slot_fd *leader_fds(const struct slot *leader, const struct 
 	return NULL;
 }
 
-static void note_busy(struct slot_env *env, pid_t tid)
+/* Find the place of @tid in the list of busy tasks; s->nr_busy: it is not there. */
+static uint32_t find_busy(const struct slot *s, pid_t tid)
 {
-	for (uint32_t i = 0; i < env->nr_busy; i++)
-		if (env->busy[i] == tid)
-			return;
-	if (env->nr_busy < SLOT_BUSY_MAX)
-		env->busy[env->nr_busy++] = tid;
+	uint32_t i = 0;
+
+	while (i < s->nr_busy && s->busy[i] != tid)
+		i++;
+	return i;
+}
+
+bool slot_is_busy(const struct slot *s, pid_t tid)
+{
+	return find_busy(s, tid) < s->nr_busy;
+}
+
+void slot_note_busy(struct slot *s, pid_t tid)
+{
+	if (slot_is_busy(s, tid))
+		return;
+	if (s->nr_busy == s->max_busy) {
+		s->max_busy = MAX(2 * s->max_busy, 4);
+		s->busy = xrealloc_array(s->busy, s->max_busy, sizeof(*s->busy));
+	}
+	s->busy[s->nr_busy++] = tid;
+}
+
+void slot_forget_busy(struct slot *s, pid_t tid)
+{
+	uint32_t i = find_busy(s, tid);
+
+	if (i < s->nr_busy)
+		s->busy[i] = s->busy[--s->nr_busy];
+}
+
+/* Return why @tid has no event of the leader: it hangs in an exec, or was left out for good. */
+static int without_leader(const struct slot *leader, pid_t tid)
+{
+	return slot_is_busy(leader, tid) ? -EINTR : -ESRCH;
 }
 
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid)
 {
 	uint32_t task = s->nr_tasks;
 	const struct slot_fd *lead = leader ? leader_fds(leader, env, tid, task) : NULL;
-	int code = leader && !lead ? -ESRCH : 0;
+	int code = leader && !lead ? without_leader(leader, tid) : 0;
 	bool open = false;
 
 	reserve_task(s, env, tid);
@@ -96,8 +127,6 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 	for (uint32_t i = 0; i < env->nr_cpus && code; i++)
 		slot_close_fd(env, &slot_fds(s, env, task)[i].fd);
 	s->nr_tasks -= !!code;
-	if (code == -EINTR)
-		note_busy(env, tid);
 	return code;
 }
 
@@ -157,7 +186,10 @@ int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, c
 			return code;
 		}
 		opened += !code;
-		*nr_out += !!code;
+		if (code == -EINTR)
+			slot_note_busy(s, tids[i]);
+		else
+			*nr_out += !!code;
 		/* Not permitted: their children alone are not the target. */
 		if (i + 1 == env->nr_named && !opened)
 			break;
@@ -177,6 +209,7 @@ void slot_close(struct slot *s, struct slot_env *env)
 	}
 	free(s->fds);
 	free(s->tids);
+	free(s->busy);
 	free(s->base);
 	*s = (struct slot){ 0 };
 }
@@ -274,6 +307,17 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 	s->tids[task] = s->tids[s->nr_tasks];
 }
 
+void slot_leave(struct slot *s, struct slot_env *env, pid_t tid)
+{
+	uint32_t i = 0;
+
+	while (i < s->nr_tasks && s->tids[i] != tid)
+		i++;
+	if (i < s->nr_tasks)
+		drop_task(s, env, i);
+	slot_note_busy(s, tid);
+}
+
 /* Get the fd of a task on the first CPU that has the event. */
 static int first_fd(const struct slot *s, const struct slot_env *env, uint32_t task)
 {
@@ -298,6 +342,10 @@ void slot_reap(struct slot *s, struct slot_env *env)
 			if (poll[i].revents & POLLHUP)
 				drop_task(s, env, i);
 	free(poll);
+	/* Before their numbers may be of other tasks. */
+	for (uint32_t i = s->nr_busy; i-- > 0;)
+		if (!env->sys.exists(env->sys.ctx, s->busy[i]))
+			slot_forget_busy(s, s->busy[i]);
 }
 
 void slot_inherit_sums(struct slot *s, const struct slot *old, const struct slot_env *env)

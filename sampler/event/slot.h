@@ -16,9 +16,6 @@
 #include "sampler/event/counters_types.h"
 #include "sampler/event/limits.h"
 
-/* Tasks that are noted as busy; others are left out for good. */
-#define SLOT_BUSY_MAX 8U
-
 /* Shared by all slots of a session. */
 struct slot_env {
 	struct counters_sys sys;
@@ -33,8 +30,6 @@ struct slot_env {
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
 	const struct core_types *cores;
-	pid_t busy[SLOT_BUSY_MAX]; /* hang in an exec: no event could be opened on them */
-	uint32_t nr_busy;
 	const bool *wake; /* by CPU: wake at each sample; NULL: nowhere */
 };
 
@@ -58,6 +53,8 @@ struct slot {
 	struct slot_fd *fds;	     /* nr_tasks x nr_cpus */
 	pid_t *tids;		     /* nr_tasks; -1: the whole CPU */
 	uint32_t nr_tasks, max_tasks;
+	pid_t *busy; /* tasks that it lacks: they were hanging in an exec */
+	uint32_t nr_busy, max_busy;
 	struct counters_value *base; /* per CPU, counts of closed fds */
 };
 
@@ -71,8 +68,9 @@ void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size
 /*
  * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
  * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out of
- * them; -errno when none is left or something else fails, with env->refusal
- * filled and nothing left open.
+ * them; tasks that hang in an exec are left out and noted as busy; -errno when
+ * none is left or something else fails, with env->refusal filled and nothing
+ * left open.
  */
 int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, const pid_t *tids,
 	      uint32_t nr_tids, uint32_t *nr_out);
@@ -80,7 +78,16 @@ void slot_close(struct slot *s, struct slot_env *env);
 
 /* Add a task; it becomes the last one. 0, or -errno and nothing is left open. */
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
-/* Close the fds of tasks that are gone with all their children; keep the sums. */
+/* Note that the task is to be added later. Once, however often it is noted. */
+void slot_note_busy(struct slot *s, pid_t tid);
+bool slot_is_busy(const struct slot *s, pid_t tid);
+void slot_forget_busy(struct slot *s, pid_t tid);
+/* Close the fds of a task, if it has any, and note it as busy. */
+void slot_leave(struct slot *s, struct slot_env *env, pid_t tid);
+/*
+ * Close the fds of tasks that are gone with all their children; keep the sums. Forget busy tasks
+ * that are gone.
+ */
 void slot_reap(struct slot *s, struct slot_env *env);
 
 int slot_enable(struct slot *s, struct slot_env *env, uint32_t first_task, bool on);

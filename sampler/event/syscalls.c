@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,6 +67,11 @@ static int kernel_list_tasks(void *ctx, const pid_t *tids, uint32_t nr, pid_t **
 	return task_list_tree(tids, nr, out);
 }
 
+static bool kernel_exists(void *ctx, pid_t tid)
+{
+	return !kill(tid, 0) || errno != ESRCH;
+}
+
 const struct counters_sys counters_kernel = {
 	.perf_open = kernel_perf_open,
 	.ioctl = kernel_ioctl,
@@ -74,5 +80,6 @@ const struct counters_sys counters_kernel = {
 	.close = kernel_close,
 	.poll = kernel_poll,
 	.list_tasks = kernel_list_tasks,
+	.exists = kernel_exists,
 	.waking = waking_event,
 };

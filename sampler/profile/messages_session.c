@@ -113,8 +113,9 @@ static void note_refused(struct messages *n, const struct profile *p)
 		return;
 	e = messages_note(n, "refused", MESSAGE_WARN, 0, "%u tasks are not sampled", p->nr_refused);
 	messages_detail(e,
-			"%u tasks of the target are not sampled: ended, not permitted, or too many "
-			"open files",
+			"%u tasks of the target are not sampled: ended, not permitted, hanging in "
+			"an "
+			"exec, or too many open files",
 			p->nr_refused);
 	e->count = p->nr_refused;
 	messages_fix(n, e, MESSAGE_EVENTS, 0,

@@ -45,6 +45,7 @@ struct fake {
 	size_t rings[64];
 	int nr_rings;
 	pid_t gone, forbidden, busy;
+	pid_t last_busy; /* if not 0: all from @busy to this one hang in an exec */
 	pid_t tree[8];
 	uint32_t nr_tree;
 	struct perf_event_mmap_page page;
@@ -111,7 +112,7 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 		return -ESRCH;
 	if (pid > 0 && pid == f->forbidden)
 		return -EACCES;
-	if (pid > 0 && pid == f->busy)
+	if (pid > 0 && pid >= f->busy && pid <= MAX(f->busy, f->last_busy))
 		return -EINTR;
 	if (attr->read_format & f->refuse_format || (attr->exclude_idle && f->refuse_idle))
 		return -EINVAL;
@@ -247,6 +248,13 @@ static inline int fake_list_tasks(void *ctx, const pid_t *tids, uint32_t nr, pid
 	return (int)f->nr_tree;
 }
 
+static inline bool fake_exists(void *ctx, pid_t tid)
+{
+	const struct fake *f = ctx;
+
+	return tid != f->gone;
+}
+
 static inline struct counters_sys fake_sys(struct fake *f)
 {
 	return (struct counters_sys){
@@ -257,6 +265,7 @@ static inline struct counters_sys fake_sys(struct fake *f)
 		.close = fake_close,
 		.poll = fake_poll,
 		.list_tasks = fake_list_tasks,
+		.exists = fake_exists,
 		.ctx = f,
 	};
 }

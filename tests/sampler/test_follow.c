@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The search for new tasks of a target: which have events already, and that it takes no longer for
- * each of many tasks than for each of few.
+ * each of many tasks than for each of few. Tasks that hung in an exec are tried again.
  */
 #include "sampler/follow.h"
 
 #include "tests/prelude.h"
+
+#include "sampler/session.h"
+#include "tests/sampler/fake_kernel.h"
 
 #define MANY  50000u
 #define FIRST 1000000 /* tids; the first thread of 100 is their process */
@@ -26,14 +29,14 @@ static bool has_inherited(const struct follow_search *f, pid_t pid)
 TEST(test_fresh)
 {
 	/* Listed; of a listed process; open; of an open process; inherited; new. */
-	static const pid_t tids[] = { 101, 205, 301, 406, 77701, 503 };
+	static const pid_t some[] = { 101, 205, 301, 406, 77701, 503 };
 	struct follow_search f = { .process_of = process_of, .has_inherited = has_inherited };
-	pid_t fresh[ARRAY_SIZE(tids)];
+	pid_t fresh[ARRAY_SIZE(some)];
 
 	task_set_init(&f.listed, (pid_t[]){ 200, 101 }, 2);
 	task_set_init(&f.opened, (pid_t[]){ 400, 301, -1 }, 3);
 	nr_read = 0;
-	assert_int_equal(follow_search(&f, tids, ARRAY_SIZE(tids), fresh), 1);
+	assert_int_equal(follow_search(&f, some, ARRAY_SIZE(some), fresh), 1);
 	assert_int_equal(fresh[0], 503);
 	/* Only of tasks that are not known. */
 	assert_int_equal(nr_read, 4);
@@ -45,23 +48,23 @@ TEST(test_fresh)
 static uint64_t rounds_ns(uint32_t nr)
 {
 	struct follow_search f = { .process_of = process_of, .has_inherited = has_inherited };
-	pid_t *tids = xcalloc(nr, sizeof(*tids)), *fresh = xcalloc(nr, sizeof(*fresh));
+	pid_t *many = xcalloc(nr, sizeof(*many)), *fresh = xcalloc(nr, sizeof(*fresh));
 	uint64_t begin_ns;
 
 	for (uint32_t i = 0; i < nr; i++)
-		tids[i] = (pid_t)(FIRST + nr - i);
+		many[i] = (pid_t)(FIRST + nr - i);
 	begin_ns = time_thread_ns();
 	nr_read = 0;
 	for (uint32_t round = 0; round < 2; round++) {
-		task_set_init(&f.listed, tids, round ? nr : 0);
-		task_set_init(&f.opened, tids, round ? nr : 0);
-		assert_int_equal(follow_search(&f, tids, nr, fresh), round ? 0 : nr);
+		task_set_init(&f.listed, many, round ? nr : 0);
+		task_set_init(&f.opened, many, round ? nr : 0);
+		assert_int_equal(follow_search(&f, many, nr, fresh), round ? 0 : nr);
 		task_set_fini(&f.listed);
 		task_set_fini(&f.opened);
 	}
 	assert_int_equal(nr_read, nr);
 	begin_ns = time_thread_ns() - begin_ns;
-	free(tids);
+	free(many);
 	free(fresh);
 	return begin_ns;
 }
@@ -74,6 +77,63 @@ TEST(test_many)
 	print_message("%u us, and %u us\n", (unsigned int)(few_ns / 1000),
 		      (unsigned int)(many_ns / 1000));
 	assert_in_range(many_ns, 0, 30 * few_ns + 10000000);
+}
+
+/* Count the tasks from @first to @last that have events. */
+static uint32_t nr_opened(const struct counters *c, pid_t first, pid_t last)
+{
+	uint32_t nr, found = 0;
+	const pid_t *opened = counters_tasks(c, &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		found += opened[i] >= first && opened[i] <= last;
+	return found;
+}
+
+/* Of any target: once a second some tasks are tried again, also behind more that never go on. */
+TEST(test_busy_again)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	char text[sizeof(s->mailbox.status)];
+	struct fake *f = fake_new();
+	pid_t all[30];
+	int before;
+
+	for (int i = 0; i < 30; i++)
+		all[i] = 600 + i;
+	config.tids = all;
+	config.nr_tids = 30;
+	f->busy = 601;
+	f->last_busy = 629;
+	target_init(&s->target);
+	s->target.kind = TARGET_PIDS;
+	s->live.counters = open_fake(f, &config);
+	f->last_busy = 619;
+	for (uint64_t ms = 1000; ms < 6000; ms += 250) {
+		before = f->nr_calls;
+		follow_target(s, ms * 1000000);
+		assert_int_equal(mailbox_status(&s->mailbox, text), 1);
+		assert_string_equal(text, "cannot sample task 601: it hangs in an exec");
+		if (ms % 1000)
+			assert_int_equal(f->nr_calls, before);
+		/* The last ones are open after the fourth time. */
+		assert_int_equal(nr_opened(s->live.counters, 620, 629), ms < 3000   ? 0
+									: ms < 4000 ? 5
+										    : 10);
+		assert_int_equal(s->target.busy, 601);
+	}
+	f->busy = f->last_busy = 0;
+	for (uint64_t ms = 6000; ms < 10000; ms += 1000)
+		follow_target(s, ms * 1000000);
+	assert_int_equal(nr_opened(s->live.counters, 600, 629), 30);
+	assert_int_equal(counters_nr_refused(s->live.counters), 0);
+	assert_int_equal(s->target.busy, 0);
+	counters_close(s->live.counters);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+	free(s);
 }
 
 int main(void)
