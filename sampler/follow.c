@@ -66,6 +66,9 @@ static bool is_followed(const struct follow_search *f, pid_t tid)
 	if (task_set_has(&f->listed, tid) || task_set_has(&f->opened, tid))
 		return true;
 	pid = f->process_of(tid);
+	/* What it starts before its events are open inherits nothing. */
+	if (task_set_has(&f->left_out, pid))
+		return false;
 	return task_set_has(&f->listed, pid) || task_set_has(&f->opened, pid) ||
 	       f->has_inherited(f, pid);
 }
@@ -86,14 +89,17 @@ static uint32_t find_fresh(const struct sampler *s, const pid_t *tids, uint32_t 
 	struct follow_search f = { .process_of = process_of,
 				   .has_inherited = has_inherited,
 				   .sampler = s };
-	uint32_t nr_opened, nr_fresh;
+	uint32_t nr_opened, nr_left, nr_fresh;
 	const pid_t *opened = counters_tasks(s->live.counters, &nr_opened);
+	const pid_t *left = counters_left_out(s->live.counters, &nr_left);
 
 	task_set_init(&f.listed, s->target.tids, s->target.nr_tids);
 	task_set_init(&f.opened, opened, nr_opened);
+	task_set_init(&f.left_out, left, nr_left);
 	nr_fresh = follow_search(&f, tids, nr, fresh);
 	task_set_fini(&f.listed);
 	task_set_fini(&f.opened);
+	task_set_fini(&f.left_out);
 	return nr_fresh;
 }
 
@@ -155,7 +161,7 @@ static bool is_busy(const struct sampler *s, pid_t tid)
 
 /*
  * Try some of the tasks again that were hanging in an exec, the next ones each time: none has to
- * wait for others that never go on.
+ * wait for others that never go on. After the search, which finds what they started without events.
  */
 static void add_busy(struct sampler *s, uint64_t since_ns)
 {

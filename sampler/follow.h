@@ -17,8 +17,9 @@ void follow_target(struct sampler *s, uint64_t now_ns);
 
 /* A search for tasks without events: its input. */
 struct follow_search {
-	struct task_set listed; /* found by the search before */
-	struct task_set opened; /* with events */
+	struct task_set listed;	  /* found by the search before */
+	struct task_set opened;	  /* with events */
+	struct task_set left_out; /* without: they hang in an exec, and are listed */
 	/* Return the process of a task; 0: it has ended. */
 	pid_t (*process_of)(pid_t tid);
 	/* Report whether the process inherited events from its parent. */

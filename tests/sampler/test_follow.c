@@ -28,20 +28,24 @@ static bool has_inherited(const struct follow_search *f, pid_t pid)
 
 TEST(test_fresh)
 {
-	/* Listed; of a listed process; open; of an open process; inherited; new. */
-	static const pid_t some[] = { 101, 205, 301, 406, 77701, 503 };
+	/* Listed; of a listed process; open; of an open process; inherited; new; hangs, its thread.
+	 */
+	static const pid_t some[] = { 101, 205, 301, 406, 77701, 503, 600, 601 };
 	struct follow_search f = { .process_of = process_of, .has_inherited = has_inherited };
 	pid_t fresh[ARRAY_SIZE(some)];
 
-	task_set_init(&f.listed, (pid_t[]){ 200, 101 }, 2);
+	task_set_init(&f.listed, (pid_t[]){ 200, 101, 600 }, 3);
 	task_set_init(&f.opened, (pid_t[]){ 400, 301, -1 }, 3);
+	task_set_init(&f.left_out, (pid_t[]){ 600 }, 1);
 	nr_read = 0;
-	assert_int_equal(follow_search(&f, some, ARRAY_SIZE(some), fresh), 1);
+	assert_int_equal(follow_search(&f, some, ARRAY_SIZE(some), fresh), 2);
 	assert_int_equal(fresh[0], 503);
+	assert_int_equal(fresh[1], 601);
 	/* Only of tasks that are not known. */
-	assert_int_equal(nr_read, 4);
+	assert_int_equal(nr_read, 5);
 	task_set_fini(&f.listed);
 	task_set_fini(&f.opened);
+	task_set_fini(&f.left_out);
 }
 
 /* Search twice, as after the start and a second later. Return the CPU time. */
