@@ -148,9 +148,8 @@ bool sleepers_look(struct sampler *s, bool all, bool stacks)
 		return false;
 	switch (sleep_reader_look(l->reader, time_now_ns())) {
 	case SLEEP_READER_BUSY:
-		return true;
 	case SLEEP_READER_STOPPED:
-		return false;
+		return true;
 	case SLEEP_READER_HUNG:
 	case SLEEP_READER_DONE:
 		take_job(s, l);
@@ -158,7 +157,7 @@ bool sleepers_look(struct sampler *s, bool all, bool stacks)
 	case SLEEP_READER_IDLE:
 		break;
 	}
-	return start_job(s, l, all, stacks);
+	return start_job(s, l, all, stacks) || sleep_reader_stopped(l->reader);
 }
 
 pid_t sleepers_hung(const struct sleepers *l)

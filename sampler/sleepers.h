@@ -18,11 +18,11 @@ struct sleepers;
  * Count the waits that were read since the last call, and have more read: of tasks whose kind is
  * wanted (waits_wants_kinds()), then of tasks that slept before the start, or of @all that sleep.
  * @stacks: kinds of waits with stacks of a few tasks, else
- * the kinds alone, of many. A process whose read hangs is read no more. False: there are no more,
- * or reads hung in too many processes.
+ * the kinds alone, of many. A process that hangs its reader is left out until that read ends.
+ * False: there are no more.
  */
 bool sleepers_look(struct sampler *s, bool all, bool stacks);
-/* Return one of these processes; 0: few enough, stacks are read. */
+/* Return one of too many processes that hang their reader; 0: few enough, stacks are read. */
 pid_t sleepers_hung(const struct sleepers *l);
 /* NULL is allowed. */
 void sleepers_free(struct sleepers *l);

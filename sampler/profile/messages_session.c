@@ -132,12 +132,11 @@ static void note_sleepers(struct messages *n, const struct profile *p)
 	e = messages_note(n, "asleep", MESSAGE_WARN, messages_begins(n, "asleep"),
 			  "reading sleeping tasks hangs: no stacks or kinds of waits");
 	messages_detail(e,
-			"reading sleeping tasks hangs, at last in process %d: they have no stacks "
-			"or kinds of waits any more",
+			"reading sleeping tasks hangs, at last in process %d: until fewer do, they "
+			"have no stacks or kinds of waits",
 			p->waits.hung);
 	messages_fix(n, e, MESSAGE_NONE, 0,
-		     "end process %d or the server of its memory, and start again; or sample other "
-		     "processes",
+		     "end process %d or the server of its memory, or sample other processes",
 		     p->waits.hung);
 }
 

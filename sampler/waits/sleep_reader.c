@@ -3,7 +3,8 @@
  * One job at a time reads the stacks of sleeping tasks, or kinds of waits, on a helper.
  *
  * Runs on: the owner; read_all() on a helper. A process may hang its reader (userfaultfd, a file
- * system that does not respond): that job is left to its helper, and the process is reported.
+ * system that does not respond): that job is put aside until it ends, and the process is
+ * reported until then.
  */
 #include "sampler/waits/sleep_reader.h"
 
@@ -35,7 +36,9 @@ struct sleep_reader {
 	struct helpers *helpers;
 	struct sleep_reader_calls calls;
 	struct sleep_job *job; /* NULL: none */
-	pid_t hung[HUNG_MAX];  /* the processes */
+	/* Jobs that hang, and their processes, by index. */
+	struct sleep_job *left[HUNG_MAX];
+	pid_t hung[HUNG_MAX];
 	unsigned int nr_hung;
 };
 
@@ -87,13 +90,42 @@ void sleep_reader_free(struct sleep_reader *r)
 	if (!r)
 		return;
 	sleep_reader_drop(r);
+	for (uint32_t i = 0; i < r->nr_hung; i++)
+		helper_job_leave(&r->left[i]->job);
 	helpers_free(r->helpers, time_now_ns() + HANG_NS / 10);
 	free(r);
 }
 
 bool sleep_reader_stopped(const struct sleep_reader *r)
 {
-	return r->nr_hung >= HUNG_MAX;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < r->nr_hung; i++)
+		nr += !helper_job_done(&r->left[i]->job);
+	return nr == HUNG_MAX;
+}
+
+/* Free the jobs that no longer hang: their processes ended, went on, or proftop was stopped. */
+static void tidy(struct sleep_reader *r)
+{
+	uint32_t kept = 0;
+
+	assert(!r->job);
+	for (uint32_t i = 0; i < r->nr_hung; i++) {
+		if (helper_job_done(&r->left[i]->job)) {
+			free(r->left[i]);
+			continue;
+		}
+		r->left[kept] = r->left[i];
+		r->hung[kept++] = r->hung[i];
+	}
+	r->nr_hung = kept;
+}
+
+/* Test whether the present job was found to hang. */
+static bool is_left(const struct sleep_reader *r)
+{
+	return r->nr_hung && r->left[r->nr_hung - 1] == r->job;
 }
 
 enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns)
@@ -101,15 +133,18 @@ enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_n
 	struct sleep_job *j = r->job;
 	pid_t pid;
 
-	if (sleep_reader_stopped(r))
-		return SLEEP_READER_STOPPED;
-	if (!j || helper_job_done(&j->job))
-		return j ? SLEEP_READER_DONE : SLEEP_READER_IDLE;
+	if (!j) {
+		tidy(r);
+		return r->nr_hung == HUNG_MAX ? SLEEP_READER_STOPPED : SLEEP_READER_IDLE;
+	}
+	if (helper_job_done(&j->job) || is_left(r))
+		return is_left(r) ? SLEEP_READER_HUNG : SLEEP_READER_DONE;
 	/* Between two reads, or before the first one, there is no process to blame. */
 	pid = atomic_load_explicit(&j->pid, memory_order_relaxed);
 	if (!pid || (watch_blocked_ns(&j->job.watch, now_ns) < HANG_NS &&
 		     now_ns < j->began_ns + JOB_HANG_NS))
 		return SLEEP_READER_BUSY;
+	r->left[r->nr_hung] = j;
 	r->hung[r->nr_hung++] = pid;
 	return SLEEP_READER_HUNG;
 }
@@ -128,9 +163,15 @@ const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint3
 
 void sleep_reader_drop(struct sleep_reader *r)
 {
-	if (r->job)
+	if (!r->job)
+		return;
+	if (is_left(r))
+		/* It ends with this read. */
+		atomic_store_explicit(&r->job->job.watch.cancel, true, memory_order_relaxed);
+	else
 		helper_job_leave(&r->job->job);
 	r->job = NULL;
+	tidy(r);
 }
 
 bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *tasks, uint32_t nr,
@@ -139,7 +180,7 @@ bool sleep_reader_start(struct sleep_reader *r, const struct waits_sleeper *task
 	struct sleep_job *j;
 
 	assert(!r->job && nr <= (stacks ? SLEEP_READER_TASKS : SLEEP_READER_KINDS));
-	if (!nr || sleep_reader_stopped(r))
+	if (!nr || r->nr_hung == HUNG_MAX)
 		return false;
 	j = calloc(1, sizeof(*j) + (stacks ? SLEEP_READER_TASKS * sizeof(j->stacks[0]) : 0));
 	if (!j)

@@ -22,7 +22,7 @@ enum sleep_reader_state {
 	SLEEP_READER_BUSY,
 	SLEEP_READER_DONE,    /* there are copies */
 	SLEEP_READER_HUNG,    /* in one process: there are copies of the tasks before it */
-	SLEEP_READER_STOPPED, /* it hung in too many processes: no job is started any more */
+	SLEEP_READER_STOPPED, /* it hangs in too many processes: no job is started until one ends */
 };
 
 struct sleep_copy {
@@ -46,16 +46,19 @@ struct sleep_reader *sleep_reader_new(struct sleep_reader_calls calls);
 void sleep_reader_free(struct sleep_reader *r);
 /* Return the state at @now_ns. */
 enum sleep_reader_state sleep_reader_look(struct sleep_reader *r, uint64_t now_ns);
-/* Report whether it hung in too many processes. */
+/* Report whether it hangs in too many processes. */
 bool sleep_reader_stopped(const struct sleep_reader *r);
-/* Return the processes that reads hung in, the last one last; borrowed. */
+/*
+ * Return the processes that reads hang in, the last one last; borrowed until the next
+ * sleep_reader_look() or sleep_reader_drop(), which leave out the ones that no longer do.
+ */
 struct waits_barred sleep_reader_hung(const struct sleep_reader *r);
 /*
  * Return the @nr copies of a job that is done, or hangs, which are in the order of its tasks:
  * valid until sleep_reader_drop().
  */
 const struct sleep_copy *sleep_reader_copies(const struct sleep_reader *r, uint32_t *nr);
-/* Free the copies, or leave a job that hangs, so that the next one can be started. */
+/* Free the copies, or put a job aside that hangs, so that the next one can be started. */
 void sleep_reader_drop(struct sleep_reader *r);
 /*
  * Start a job for at most SLEEP_READER_TASKS tasks with @stacks, SLEEP_READER_KINDS without. False:

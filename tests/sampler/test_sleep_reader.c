@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Sleeping tasks are read on a helper: a process that hangs it is reported, and others are read
- * after it, until too many have hung.
+ * after it, unless too many hang; when its read has ended it is read as the others.
  */
 #include "sampler/waits/sleep_reader.h"
 
@@ -18,6 +18,7 @@
 
 static pthread_mutex_t blocked = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int nr_blocked;
+static atomic_int slow_pid; /* hangs its reader as long as this is its pid */
 
 /* In the place of asleep_read(). */
 static void fake_read(struct asleep *a)
@@ -26,6 +27,11 @@ static void fake_read(struct asleep *a)
 		atomic_fetch_add(&nr_blocked, 1);
 		pthread_mutex_lock(&blocked);
 		pthread_mutex_unlock(&blocked);
+	}
+	if (a->pid == atomic_load(&slow_pid)) {
+		atomic_fetch_add(&nr_blocked, 1);
+		while (a->pid == atomic_load(&slow_pid))
+			usleep(1000);
 	}
 	a->kind = WAIT_PIPE;
 }
@@ -54,6 +60,15 @@ static enum sleep_reader_state look_after_hang(struct sleep_reader *r, int nr)
 		usleep(1000);
 	assert_int_equal(atomic_load(&nr_blocked), nr);
 	return sleep_reader_look(r, time_now_ns() + SECOND);
+}
+
+static void expect_none_hung(struct sleep_reader *r)
+{
+	for (uint64_t end = time_now_ns() + PATIENCE_S * SECOND;
+	     sleep_reader_hung(r).nr && time_now_ns() < end; usleep(1000))
+		sleep_reader_look(r, time_now_ns());
+	assert_int_equal(sleep_reader_hung(r).nr, 0);
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_IDLE);
 }
 
 static void expect_copies(struct sleep_reader *r, pid_t first, uint32_t nr, bool stacks)
@@ -119,6 +134,41 @@ TEST(test_hang)
 	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_STOPPED);
 	assert_false(sleep_reader_start(r, tasks, 1, true));
 	pthread_mutex_unlock(&blocked);
+	/* They end. */
+	expect_none_hung(r);
+	assert_false(sleep_reader_stopped(r));
+	assert_true(sleep_reader_start(r, &tasks[1], 1, true));
+	expect_copies(r, HANGS, 1, true);
+	sleep_reader_free(r);
+}
+
+/* One of several reads ends: its process is read again, and no other one. */
+TEST(test_ended)
+{
+	const struct waits_sleeper slow = task_of(10), task = task_of(HANGS);
+	struct sleep_reader *r = sleep_reader_new(fake);
+
+	assert_non_null(r);
+	atomic_store(&nr_blocked, 0);
+	atomic_store(&slow_pid, 10);
+	pthread_mutex_lock(&blocked);
+	assert_true(sleep_reader_start(r, &slow, 1, true));
+	assert_int_equal(look_after_hang(r, 1), SLEEP_READER_HUNG);
+	/* The same until it is dropped. */
+	assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_HUNG);
+	sleep_reader_drop(r);
+	assert_true(sleep_reader_start(r, &task, 1, true));
+	assert_int_equal(look_after_hang(r, 2), SLEEP_READER_HUNG);
+	sleep_reader_drop(r);
+	assert_int_equal(sleep_reader_hung(r).nr, 2);
+	atomic_store(&slow_pid, 0);
+	for (uint64_t end = time_now_ns() + PATIENCE_S * SECOND;
+	     sleep_reader_hung(r).nr != 1 && time_now_ns() < end; usleep(1000))
+		assert_int_equal(sleep_reader_look(r, time_now_ns()), SLEEP_READER_IDLE);
+	assert_int_equal(sleep_reader_hung(r).nr, 1);
+	assert_int_equal(sleep_reader_hung(r).pids[0], HANGS);
+	pthread_mutex_unlock(&blocked);
+	expect_none_hung(r);
 	sleep_reader_free(r);
 }
 
