@@ -158,6 +158,7 @@ void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uin
 	task->stack = STACK_NONE;
 	task->found = true;
 	task->nr_looks = 0;
+	task->nr_pending = 0;
 	if (step == STEP_ASLEEP)
 		waits_want_kind(w, task);
 }

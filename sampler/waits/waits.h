@@ -84,7 +84,7 @@ uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct wait
  * shares the sleep of the task in this tick with the others, which are seen at regular times.
  */
 void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack, uint64_t time_ns);
-/* Do not count the look @s: the process of the task is not read yet. */
+/* Do not count the look @s, of at most 1,200: the process of the task is not read yet. */
 void waits_look_again(struct waits *w, const struct waits_sleeper *s);
 /* Take one step of a task. -ENOMEM: it is counted as lost. */
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note);

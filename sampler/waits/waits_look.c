@@ -125,8 +125,11 @@ void waits_look_again(struct waits *w, const struct waits_sleeper *s)
 {
 	struct wait_task *task = waits_find_task(w, s->tid);
 
-	if (task && s->look == LOOK_BEFORE && task->nr_looks && task->nr_looks != LOOKS_DONE)
-		task->nr_looks--;
+	if (!task || s->look != LOOK_BEFORE || !task->nr_looks || task->nr_looks == LOOKS_DONE ||
+	    task->nr_pending == LOOKS_PENDING_MAX)
+		return;
+	task->nr_looks--;
+	task->nr_pending++;
 }
 
 uint32_t waits_check(struct waits *w, waits_state_fn state_of, uint32_t max, uint64_t now_ns)

@@ -17,6 +17,8 @@ struct waits_tables;
 
 /* Looks at a task that slept before the start, that found no stack. */
 #define LOOKS_MAX 60
+/* Looks that are not among these, as its process was not read yet: it may never be. */
+#define LOOKS_PENDING_MAX 1200
 /* None is to follow: it has one. */
 #define LOOKS_DONE UINT8_MAX
 
@@ -34,6 +36,7 @@ struct wait_task {
 	uint64_t began_ns;		  /* the current wait */
 	bool found;			  /* asleep in /proc: the switch before may still follow */
 	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
+	uint16_t nr_pending;		  /* looks that are not among them */
 	bool wants_kind;		  /* that of its wait, which has no stack */
 	uint32_t unknown_ticks;
 	uint64_t switched_ns; /* its last step but wake-ups */

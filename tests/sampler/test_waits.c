@@ -718,6 +718,23 @@ TEST(test_looks)
 	close_world(&w);
 }
 
+/* A process may never be read: looks end. */
+TEST(test_looks_end)
+{
+	struct waits_sleeper look;
+	struct world w;
+	int nr = 0;
+
+	open_world(&w, 1);
+	find_asleep(&w, 3, WAIT_POLL, 1000);
+	while (nr < 10000 && waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1)) {
+		waits_look_again(w.waits, &look);
+		nr++;
+	}
+	assert_int_equal(nr, 1200 + 60);
+	close_world(&w);
+}
+
 /* Tasks of a process that hangs its reader are left out; others keep their turns. */
 TEST(test_barred)
 {
