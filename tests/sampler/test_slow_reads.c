@@ -22,21 +22,18 @@ static atomic_int nr_begun, nr_ended; /* reads that hang */
 static char *read_fake(const char *path, size_t max, size_t *size)
 {
 	struct pollfd p = { .fd = answer, .events = POLLIN };
-	char *text = calloc(1, 100);
+	char status[64], *text;
 
-	if (strstr(path, "/status")) {
-		snprintf(text, 100, "Name:\tx\nUid:\t%d\t0\t0\t0\n", atoi(path));
-	} else {
-		snprintf(text, 100, "%s", path);
-		if (strstr(path, "/hang")) {
-			atomic_fetch_add(&nr_begun, 1);
-			poll(&p, 1, -1);
-			atomic_fetch_add(&nr_ended, 1);
-		}
-		if (strstr(path, "/none")) {
-			free(text);
-			return NULL;
-		}
+	snprintf(status, sizeof(status), "Name:\tx\nUid:\t%d\t0\t0\t0\n", atoi(path));
+	text = strdup(strstr(path, "/status") ? status : path);
+	if (strstr(path, "/hang") && !strstr(path, "/status")) {
+		atomic_fetch_add(&nr_begun, 1);
+		poll(&p, 1, -1);
+		atomic_fetch_add(&nr_ended, 1);
+	}
+	if (strstr(path, "/none")) {
+		free(text);
+		return NULL;
 	}
 	*size = strlen(text);
 	return text;
