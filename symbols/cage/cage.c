@@ -333,40 +333,40 @@ static int take_file(struct worker *w, const struct cage_reader *reader, uint64_
 }
 
 /*
- * Take the reply of the answer @got: @more bytes in @packet, malloc'ed, or in the reply file. 0,
- * -EBADMSG or -ENOMEM; the packet is freed or in @out.
+ * Take the reply of the answer @got: @more bytes in @packet, or in the reply file. 0, -EBADMSG or
+ * -ENOMEM.
  */
 static int take_reply(struct worker *w, const struct cage_reader *reader,
-		      const struct cage_head *got, uint8_t *packet, size_t more,
+		      const struct cage_head *got, const uint8_t *packet, size_t more,
 		      struct cage_answer *out)
 {
-	uint8_t *fit;
-
 	if (!got->code && got->size == more) {
-		fit = realloc(packet, more + 1);
-		out->bytes = fit ? fit : packet;
+		out->bytes = malloc(more + 1);
+		if (!out->bytes)
+			return -ENOMEM;
+		memcpy(out->bytes, packet, more);
 		out->size = more;
 		return 0;
 	}
-	free(packet);
 	if (more || (got->code && got->size))
 		return -EBADMSG;
 	return got->code ? 0 : take_file(w, reader, got->size, out);
 }
 
-/* Take the answer to the call @serial. *@code: of the reader. */
+/*
+ * Take the answer to the call @serial. *@code: of the reader. The packet is on the stack: a
+ * hundred a second of this size would leave holes among the small blocks of the heap.
+ */
 static int take_answer(struct worker *w, const struct cage_reader *reader, uint32_t serial,
 		       int *code, struct cage_answer *out)
 {
-	uint8_t *packet = malloc(CAGE_PACKET_MAX);
+	uint8_t packet[CAGE_PACKET_MAX];
 	struct cage_head got;
 	size_t more;
 	bool asks;
 	int rc;
 
-	if (!packet)
-		return -ENOMEM;
-	rc = cage_wire_receive(w->sock, &got, packet, CAGE_PACKET_MAX, &more, NULL);
+	rc = cage_wire_receive(w->sock, &got, packet, sizeof(packet), &more, NULL);
 	asks = !rc && reader->asks && got.code == CAGE_ASKS;
 	if (asks)
 		got.code = 0;
@@ -374,8 +374,6 @@ static int take_answer(struct worker *w, const struct cage_reader *reader, uint3
 		rc = -EBADMSG;
 	if (!rc)
 		rc = take_reply(w, reader, &got, packet, more, out);
-	else
-		free(packet);
 	if (rc)
 		cage_answer_free(out);
 	out->asks = !rc && asks;

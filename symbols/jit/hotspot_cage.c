@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/cage/cage.h"
 #include "symbols/jit/hotspot_blobs.h"
@@ -139,6 +140,8 @@ struct session {
 	const struct cage_reader *reader;
 	struct cage_answer a;
 	uint64_t cpu_ns; /* of the worker */
+	uint8_t *pieces; /* of the answers to its questions, used again */
+	uint32_t pieces_room;
 };
 
 static int call(struct session *s, const void *request, size_t size, int fd)
@@ -172,10 +175,11 @@ static int answer(struct session *s)
 	    s->a.size != sizeof(ask) + ask.nr * sizeof(uint64_t))
 		return -EBADMSG;
 	size = (size_t)ask.nr * ask.size;
-	/* Zeroed: else the worker gets our memory for pieces that are not read. */
-	bytes = calloc(1, ask.nr + size);
-	if (!bytes)
+	if (!array_reserve(&s->pieces, &s->pieces_room, ask.nr + size))
 		return -ENOMEM;
+	bytes = s->pieces;
+	/* Else the worker gets our memory for pieces that are not read. */
+	memset(bytes, 0, ask.nr + size);
 	rc = read_pieces(s->j, &ask, s->a.bytes + sizeof(ask), bytes, bytes + ask.nr);
 	if (!rc && size > INLINE_MAX) {
 		fd = cage_wrap(bytes + ask.nr, size);
@@ -186,7 +190,6 @@ static int answer(struct session *s)
 		rc = call(s, bytes, ask.nr + size, fd);
 	if (fd >= 0)
 		close(fd);
-	free(bytes);
 	return rc;
 }
 
@@ -381,6 +384,7 @@ int hotspot_cage_read(struct hotspot_job *j, const struct hotspot_tables *t)
 	}
 	if (!rc)
 		j->open = true;
+	free(s.pieces);
 	cage_answer_free(&s.a);
 	hotspot_cage_leave(j);
 	return rc;

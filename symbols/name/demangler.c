@@ -170,11 +170,8 @@ static void call_some(struct demangler *d, struct packet *p, uint32_t first, uin
 
 void demangler_run(struct demangler *d)
 {
-	struct packet *p = d->nr_done < d->nr ? malloc(sizeof(*p)) : NULL;
+	struct packet p;
 
-	/* Without memory they are raw. */
-	if (!p)
-		d->nr_done = d->nr;
 	while (d->nr_done < d->nr) {
 		uint32_t first = d->nr_done, end = first;
 		size_t size = 0, next;
@@ -184,10 +181,9 @@ void demangler_run(struct demangler *d)
 			if (size + next > CAGE_REQUEST_MAX)
 				break;
 		}
-		call_some(d, p, first, end);
+		call_some(d, &p, first, end);
 		d->nr_done = end;
 	}
-	free(p);
 }
 
 size_t demangler_get(struct demangler *d, const char *name, size_t size, const char **out)
