@@ -17,6 +17,7 @@
 #include "sampler/live.h"
 #include "sampler/mailbox.h"
 #include "sampler/past.h"
+#include "sampler/profile/assemble_input.h"
 #include "sampler/profile/messages.h"
 #include "sampler/rates.h"
 #include "sampler/recording.h"
@@ -58,6 +59,8 @@ struct session_ticks {
 	pthread_t ui;		   /* the caller of sampler_start() */
 	bool starved;		   /* too little CPU time to read objects */
 	bool crowded;		   /* the full table of counts was reported already */
+	/* Of the last profile. */
+	struct assemble_sizes sizes;
 };
 
 /* The moments in which switches are recorded; see windows.h. */

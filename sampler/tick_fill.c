@@ -284,6 +284,7 @@ int tick_fill_from(struct sampler *s, struct profile *p, struct history_cell *co
 
 	in.counts = counts;
 	in.nr_counts = nr;
+	in.sizes = &s->ticks.sizes;
 	code = assemble(p, &in);
 	if (in.details && details_wanted(in.details))
 		symbols_wake(s->store.symbols);

@@ -20,6 +20,7 @@
 #include "sampler/profile/modules.h"
 #include "sampler/profile/names.h"
 #include "sampler/profile/processes.h"
+#include "symbols/base/array.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
 
@@ -54,6 +55,28 @@ static int work_init(struct assemble_work *w)
 	w->spots = calloc(w->nr_places + 1ULL, sizeof(*w->spots));
 	w->p->files = calloc(w->files.nr + 1ULL, sizeof(*w->p->files));
 	return w->spots && w->p->files ? 0 : -ENOMEM;
+}
+
+/* Reserve as much as the last profile needed, and an eighth. False: out of memory. */
+static bool reserve(struct assemble_work *w)
+{
+	const struct assemble_sizes *last = w->in->sizes;
+	struct profile *p = w->p;
+
+	return !last ||
+	       (array_reserve(&p->functions, &w->max_functions, last->functions * 9ULL / 8) &&
+		array_reserve(&p->lines, &w->max_lines, last->lines * 9ULL / 8) &&
+		array_reserve(&w->frames, &w->max_frames, last->frames * 9ULL / 8));
+}
+
+/* Note them for the next profile. */
+static void note_sizes(const struct assemble_work *w)
+{
+	const struct profile *p = w->p;
+
+	if (w->in->sizes)
+		*w->in->sizes =
+			(struct assemble_sizes){ p->nr_functions, p->nr_lines, w->nr_frames };
 }
 
 /* Give the marked ids indices in order; returns how many there are. */
@@ -262,6 +285,8 @@ int assemble(struct profile *p, const struct assemble_input *in)
 	struct assemble_work w = { .in = in, .p = p };
 	int ret = work_init(&w);
 
+	if (!ret && !reserve(&w))
+		ret = -ENOMEM;
 	if (!ret)
 		ret = add_cells(&w);
 	if (!ret)
@@ -279,6 +304,7 @@ int assemble(struct profile *p, const struct assemble_input *in)
 	if (ret)
 		clear(p);
 	count_unnamed(&w);
+	note_sizes(&w);
 	work_fini(&w);
 	return ret;
 }

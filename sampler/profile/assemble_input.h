@@ -19,6 +19,11 @@
 /* Set in the id of a function that is a place; the rest is the place's id. */
 #define ASSEMBLE_PLACE (1u << 31)
 
+/* Elements of the last profile, that the next one starts with: arrays that grow leave holes. */
+struct assemble_sizes {
+	uint32_t functions, lines, frames; /* frames of places */
+};
+
 struct assemble_input { /* all borrowed */
 	const struct history_cell *counts;
 	uint32_t nr_counts;
@@ -33,6 +38,7 @@ struct assemble_input { /* all borrowed */
 	const struct pairs *branches, *accesses; /* NULL: none */
 	struct details *details;		 /* NULL: a recording */
 	bool kept;				 /* names of --keep, without objects */
+	struct assemble_sizes *sizes;		 /* NULL: not known */
 };
 
 #endif

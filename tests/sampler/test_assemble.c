@@ -80,6 +80,45 @@ static struct profile *assembled(const struct tables *t, const struct history_ce
 	return assembled_as(t, counts, nr, FRAMES_LANGUAGE);
 }
 
+/* A profile starts with the room that the last one needed: more and fewer functions fit too. */
+TEST(test_sizes_of_last)
+{
+	static const uint32_t nr[] = { 200, 300, 100, 100 };
+	struct assemble_sizes sizes = { 0 };
+	uint32_t places[300];
+	struct tables t;
+
+	tables_init(&t);
+	for (uint32_t i = 0; i < ARRAY_SIZE(places); i++)
+		places[i] = places_intern(t.places, OBJECT_ID_UNKNOWN, 16ULL * i);
+	for (uint32_t i = 0; i < ARRAY_SIZE(nr); i++) {
+		const struct history_cell cell = { .stack = stacks_intern(t.stacks, places, nr[i]),
+						   .count = 1,
+						   .weight = 1 };
+		const struct assemble_input in = {
+			.counts = &cell,
+			.nr_counts = 1,
+			.stacks = t.stacks,
+			.places = t.places,
+			.symbols = t.symbols,
+			.maps = t.maps,
+			.objects = t.objects,
+			.sizes = &sizes,
+		};
+		struct profile *p = xcalloc(1, sizeof(*p));
+
+		assert_int_equal(assemble(p, &in), 0);
+		assert_int_equal(p->nr_functions, nr[i]);
+		assert_int_equal(p->nr_frames, nr[i]);
+		for (uint32_t k = 0; k < nr[i]; k++)
+			assert_int_equal(p->functions[p->frames[k]].id, ASSEMBLE_PLACE | places[k]);
+		assert_int_equal(sizes.functions, nr[i]);
+		assert_int_equal(sizes.frames, nr[i]);
+		profile_free(p);
+	}
+	tables_fini(&t);
+}
+
 static uint32_t file_of(struct tables *t, const char *path)
 {
 	const struct object_identity identity = {
