@@ -33,8 +33,10 @@
 #include "ui/text/number.h"
 #include "ui/text/users.h"
 
-#define HEAPS	   2
-#define HEAP_PIECE (128 << 10)
+#define HEAPS		2
+#define HEAP_PIECE	(16 << 10)
+#define HEAP_PIECES_MAX 16384	    /* of vm.max_map_count, 65530 */
+#define HEAP_KEPT	(256 << 10) /* free at its end */
 
 /* Print an error line by line, cleaned: it may contain foreign text. */
 static void complain(const struct err *e)
@@ -72,7 +74,9 @@ static unsigned int open_standard_fds(void)
 
 /*
  * Use few heaps instead of one per thread, each of which would keep freed
- * memory; large blocks are mapped separately and returned. No sample
+ * memory. Larger blocks, as the arrays of a profile, are mapped separately and
+ * returned: among small blocks that stay, the holes they leave grow for hours.
+ * Not the many slices of a long history, for maps have a limit. No sample
  * allocates memory, so no thread waits for a heap.
  */
 static void set_up_heap(void)
@@ -80,7 +84,8 @@ static void set_up_heap(void)
 #ifdef M_ARENA_MAX
 	mallopt(M_ARENA_MAX, HEAPS);
 	mallopt(M_MMAP_THRESHOLD, HEAP_PIECE);
-	mallopt(M_TRIM_THRESHOLD, 2 * HEAP_PIECE);
+	mallopt(M_MMAP_MAX, HEAP_PIECES_MAX);
+	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
 #endif
 }
 

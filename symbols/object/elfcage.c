@@ -18,7 +18,7 @@
 #include "symbols/base/watch.h"
 
 #define CALLS_MAX 24U	       /* for one answer */
-#define PIECE	  (64UL << 10) /* below HEAP_PIECE of ui/main.c */
+#define PIECE	  (64UL << 10) /* bytes of one read */
 /* A smaller file is copied as a whole, of another one that many bytes at both ends. */
 #define WHOLE_SIZE (256UL << 10)
 #define ENDS_SIZE  (64UL << 10)
