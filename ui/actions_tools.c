@@ -186,7 +186,7 @@ bool actions_file_result(struct ui_state *st)
 		return false;
 	if (code < 0)
 		ui_state_say_error(st, &e);
-	else
+	else if (*e.text)
 		ui_state_say(st, false, "%s", e.text);
 	return true;
 }

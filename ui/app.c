@@ -26,6 +26,7 @@
 #include "ui/editor.h"
 #include "ui/input.h"
 #include "ui/model.h"
+#include "ui/prompt_keys.h"
 #include "ui/rewind.h"
 #include "ui/screen.h"
 #include "ui/cli/packages.h"
@@ -397,8 +398,11 @@ static void loop(struct app *a)
 			take_profile(a);
 		if (fds[5].revents)
 			take_past(a);
-		if (fds[4].revents ? actions_file_result(&a->st) : actions_export_progress(&a->st))
+		if (fds[4].revents ? actions_file_result(&a->st)
+				   : actions_export_progress(&a->st)) {
+			prompt_keys_words(&a->st);
 			a->dirty = true;
+		}
 		if (a->dirty && !a->gone && !a->st.quit && !a->ended_by)
 			draw(a);
 		lend(a);

@@ -147,8 +147,8 @@ void command_gather(struct ui_state *st, const char *text)
 
 	if (!command || !command->gather)
 		return;
-	command->gather(st, word);
-	st->words.of = command;
+	if (command->gather(st, command, word))
+		st->words.of = command;
 }
 
 const char *command_hint(const char *text)

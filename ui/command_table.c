@@ -14,6 +14,7 @@
 #include "ui/actions_tools.h"
 #include "ui/cli/words.h"
 #include "ui/command_target.h"
+#include "ui/file_words.h"
 #include "ui/rewind.h"
 #include "ui/sampled.h"
 #include "ui/text/number.h"
@@ -335,14 +336,10 @@ static void run_event(struct ui_state *st, const char *arg)
 	sampled_use(st, arg, false);
 }
 
-static void gather_files(struct ui_state *st, const char *word)
-{
-	words_files(&st->words, word);
-}
-
-static void gather_events(struct ui_state *st, const char *word)
+static bool gather_events(struct ui_state *st, const void *of, const char *word)
 {
 	words_events(&st->words, st->sampler);
+	return true;
 }
 
 /* Return the @i-th gathered word. */
@@ -353,8 +350,8 @@ static const char *gathered_word(const struct ui_state *st, const char *before, 
 }
 
 const struct command command_table[] = {
-	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, gather_files },
-	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, gather_files },
+	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, file_words_gather },
+	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, file_words_gather },
 	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
 	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
 	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },

@@ -19,8 +19,11 @@ struct command {
 			    char buf[static COMMAND_WORD_MAX]);
 	bool alone;	    /* the argument is optional: run with "" */
 	const char *breaks; /* characters that separate words; NULL: one word */
-	/* Gather the words that begin with @word into st->words (Tab). NULL: not needed. */
-	void (*gather)(struct ui_state *st, const char *word);
+	/*
+	 * Gather the words that begin with @word into st->words (Tab), for the command @of; false:
+	 * they come later. NULL: not needed.
+	 */
+	bool (*gather)(struct ui_state *st, const void *of, const char *word);
 };
 
 /* Ends with a name of NULL. */

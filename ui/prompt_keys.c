@@ -6,6 +6,7 @@
 #include "ui/prompt_keys.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ui/command.h"
 #include "ui/command_table.h"
@@ -43,11 +44,19 @@ static void complete(struct ui_state *st)
 	struct prompt *p = &st->prompt;
 	char text[MATCH_MAX];
 
-	if (p->kind != PROMPT_COMMAND)
-		return;
-	command_gather(st, p->line.text);
 	if (command_complete(st, p->line.text, text, sizeof(text)))
 		line_set(&p->line, text);
+}
+
+void prompt_keys_words(struct ui_state *st)
+{
+	struct prompt *p = &st->prompt;
+
+	if (p->kind != PROMPT_COMMAND || !st->words.of)
+		return;
+	if (!strcmp(p->line.text, p->tabbed))
+		complete(st);
+	prompt_keys_refresh(st);
 }
 
 static void accept(struct ui_state *st)
@@ -83,6 +92,10 @@ void prompt_keys_press(struct ui_state *st, const struct key *key)
 			accept(st);
 		return;
 	case ACT_COMPLETE:
+		if (st->prompt.kind != PROMPT_COMMAND)
+			return;
+		snprintf(st->prompt.tabbed, sizeof(st->prompt.tabbed), "%s", st->prompt.line.text);
+		command_gather(st, st->prompt.line.text);
 		complete(st);
 		return;
 	case ACT_CANCEL:

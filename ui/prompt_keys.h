@@ -9,6 +9,8 @@
 #include "ui/state/state.h"
 
 void prompt_keys_press(struct ui_state *st, const struct key *key);
+/* Words that were gathered may be there: complete the command if it is as it was at the Tab. */
+void prompt_keys_words(struct ui_state *st);
 /* Find how the command being typed can continue. */
 void prompt_keys_refresh(struct ui_state *st);
 

@@ -68,6 +68,9 @@ for mode in open read trickle; do
 	# Beside it one of a process that does not hang, as the measure of this machine.
 	keys -p "$honest" >"$TMP/calm" &
 	measure=$!
+	# Also a folder that does not open, while one completes a file name.
+	[ "$mode" = open ] && KEYS_FIRST=$(printf ':screen %s/\t\033\033' "$TMP/fs") || KEYS_FIRST=
+	export KEYS_FIRST
 	ms=$(keys $([ "$mode" = read ] && echo "-p $last"))
 	wait "$measure"
 	calm=$(cat "$TMP/calm")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """keytimes.py COMMAND...: how long the screen of proftop takes to answer a key.
 
-Runs it in a separate terminal, changes the view 20 times, each after the answer to the one before; prints the
+Runs it in a separate terminal, types $KEYS_FIRST, changes the view 20 times, each after the answer to the one before; prints the
 median of the milliseconds: where a key waits for a file, all after it do.
 """
 import fcntl
@@ -44,6 +44,7 @@ def main():
         end = time.monotonic() + 0.8
         while time.monotonic() < end:
             answer(fd, 0.1)
+        os.write(fd, os.environ.get("KEYS_FIRST", "").encode())
         for i in range(PRESSES):
             calm_down(fd)
             os.write(fd, b"21"[i % 2:i % 2 + 1])

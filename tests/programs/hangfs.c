@@ -151,7 +151,7 @@ static void answer(struct hangfs *fs, const struct fuse_in_header *in)
 
 static bool is_held(const struct hangfs *fs, uint32_t opcode)
 {
-	return (fs->mode == HANG_OPEN && opcode == FUSE_OPEN) ||
+	return (fs->mode == HANG_OPEN && (opcode == FUSE_OPEN || opcode == FUSE_OPENDIR)) ||
 	       (fs->mode == HANG_LOOKUP && opcode == FUSE_LOOKUP) ||
 	       (fs->mode == HANG_FLUSH && opcode == FUSE_FLUSH) ||
 	       (fs->mode == HANG_READ && opcode == FUSE_READ) ||

@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ui/actions_tools.h"
+#include "ui/cli/file_work.h"
 #include "ui/command.h"
+#include "ui/prompt_keys.h"
 #include "ui/script.h"
 #include "ui/view/function_columns.h"
 
@@ -199,6 +202,19 @@ TEST(test_complete_words)
 	snprintf(typed, sizeof(typed), "screen %s/.h", folder);
 	assert_non_null(strstr(tab(&b, typed), "/.hidden"));
 	assert_string_equal(tab(&b, "screen /nothing/like/it"), "screen /nothing/like/it");
+	/* A thread reads the folder. */
+	b.st.files = file_worker_new();
+	snprintf(typed, sizeof(typed), "screen %s/alphab", folder);
+	assert_non_null(strstr(tab(&b, typed), "/alphab"));
+	for (int i = 0; i < 1000 && !strstr(b.st.prompt.line.text, "/alphabet.txt"); i++) {
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		if (actions_file_result(&b.st))
+			prompt_keys_words(&b.st);
+	}
+	assert_non_null(strstr(b.st.prompt.line.text, "/alphabet.txt"));
+	assert_string_equal(b.st.message, "");
+	file_worker_free(b.st.files, UINT64_MAX / 2);
+	b.st.files = NULL;
 	assert_string_equal(tab(&b, "event page-f"), "event page-faults");
 	assert_string_equal(tab(&b, "event cpu-clock,page-f"), "event cpu-clock,page-faults");
 	/* No longer files, though Tab was not pressed: the kind of word. */

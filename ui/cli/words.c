@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Find words for completion. The main thread; it may read directories here,
- * because the user pressed Tab.
+ * Find words for completion: see words.h.
  */
 #include "ui/cli/words.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Find words for completion: files and events. Only when Tab is pressed. The
- * main thread.
+ * Find words for completion: files and events. Only when Tab is pressed.
  */
 #ifndef UI_CLI_WORDS_H
 #define UI_CLI_WORDS_H
@@ -17,9 +16,12 @@ struct words_list {
 };
 
 void words_fini(struct words_list *w);
-/* Find the files with paths that begin with @word; directories end with a slash. */
+/*
+ * Find the files with paths that begin with @word; directories end with a slash. Any thread: a
+ * directory may hang.
+ */
 void words_files(struct words_list *w, const char *word);
-/* Find the names of all available events. */
+/* Find the names of all available events. The main thread. */
 void words_events(struct words_list *w, struct sampler *s);
 
 #endif
