@@ -114,8 +114,7 @@ static void note_refused(struct messages *n, const struct profile *p)
 	e = messages_note(n, "refused", MESSAGE_WARN, 0, "%u tasks are not sampled", p->nr_refused);
 	messages_detail(e,
 			"%u tasks of the target are not sampled: ended, not permitted, hanging in "
-			"an "
-			"exec, or too many open files",
+			"an exec, or too many open files",
 			p->nr_refused);
 	e->count = p->nr_refused;
 	messages_fix(n, e, MESSAGE_EVENTS, 0,
