@@ -57,29 +57,47 @@ static bool has_inherited(const struct follow_search *f, pid_t pid)
 /*
  * Report whether @tid has events already. Threads and children of our tasks inherit them, and
  * opening them again would count twice. New are tasks of a parent that never had events, and tasks
- * known from earlier events.
+ * known from earlier events. *@left_out: its process, if that was left out.
  */
-static bool is_followed(const struct follow_search *f, pid_t tid)
+static bool is_followed(const struct follow_search *f, pid_t tid, pid_t *left_out)
 {
 	pid_t pid;
 
+	*left_out = 0;
 	if (task_set_has(&f->listed, tid) || task_set_has(&f->opened, tid))
 		return true;
 	pid = f->process_of(tid);
 	/* What it starts before its events are open inherits nothing. */
-	if (task_set_has(&f->left_out, pid))
+	if (task_set_has(&f->left_out, pid)) {
+		*left_out = pid;
 		return false;
+	}
 	return task_set_has(&f->listed, pid) || task_set_has(&f->opened, pid) ||
 	       f->has_inherited(f, pid);
+}
+
+static bool has(const pid_t *tids, uint32_t nr, pid_t tid)
+{
+	uint32_t i = 0;
+
+	while (i < nr && tids[i] != tid)
+		i++;
+	return i < nr;
 }
 
 uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh)
 {
 	uint32_t nr_fresh = 0;
+	pid_t left_out;
 
-	for (uint32_t i = 0; i < nr; i++)
-		if (!is_followed(f, tids[i]))
-			fresh[nr_fresh++] = tids[i];
+	for (uint32_t i = 0; i < nr; i++) {
+		if (is_followed(f, tids[i], &left_out))
+			continue;
+		/* With more than one thread, its exec is over. */
+		if (left_out && !has(fresh, nr_fresh, left_out) && nr_fresh + 1 < nr)
+			fresh[nr_fresh++] = left_out;
+		fresh[nr_fresh++] = tids[i];
+	}
 	return nr_fresh;
 }
 
@@ -160,24 +178,53 @@ static bool is_busy(const struct sampler *s, pid_t tid)
 }
 
 /*
+ * List the busy tasks, each followed by the threads of its process that have no events, if it was
+ * left out: what it started since its exec inherited nothing. Returns how many; *@out malloc'ed.
+ */
+static uint32_t with_threads(const struct sampler *s, const pid_t *busy, uint32_t nr, pid_t **out)
+{
+	uint32_t nr_opened, nr_left, nr_out = 0;
+	const pid_t *opened = counters_tasks(s->live.counters, &nr_opened);
+	const pid_t *left = counters_left_out(s->live.counters, &nr_left);
+
+	*out = NULL;
+	for (uint32_t i = 0; i < nr; i++) {
+		bool whole = s->target.kind != TARGET_TIDS && has(left, nr_left, busy[i]);
+		pid_t *threads = NULL;
+		struct err e;
+		int found = whole ? task_list_threads(&busy[i], 1, &threads, &e) : 0;
+
+		*out = xrealloc_array(*out, nr_out + 1 + (uint32_t)MAX(found, 0), sizeof(**out));
+		(*out)[nr_out++] = busy[i];
+		for (int k = 0; k < found; k++)
+			if (threads[k] != busy[i] && !has(opened, nr_opened, threads[k]))
+				(*out)[nr_out++] = threads[k];
+		free(threads);
+	}
+	return nr_out;
+}
+
+/*
  * Try some of the tasks again that were hanging in an exec, the next ones each time: none has to
- * wait for others that never go on. After the search, which finds what they started without events.
+ * wait for others that never go on.
  */
 static void add_busy(struct sampler *s, uint64_t since_ns)
 {
 	struct target *t = &s->target;
-	pid_t tids[AGAIN_MAX];
-	uint32_t nr = counters_busy(s->live.counters, t->again, tids, AGAIN_MAX);
+	pid_t busy[AGAIN_MAX], *tids;
+	uint32_t nr = counters_busy(s->live.counters, t->again, busy, AGAIN_MAX);
 	struct err e;
 
-	t->again = nr == AGAIN_MAX ? tids[nr - 1] : 0;
+	t->again = nr == AGAIN_MAX ? busy[nr - 1] : 0;
 	if (!nr)
 		return;
+	nr = with_threads(s, busy, nr, &tids);
 	if (counters_add_tasks(s->live.counters, tids, nr, &e))
 		mailbox_say(&s->mailbox, "%s", e.text);
 	for (uint32_t i = 0; i < nr; i++)
 		if (!is_busy(s, tids[i]))
 			recording_add(&s->recording, s->live.counters, &tids[i], 1, since_ns);
+	free(tids);
 }
 
 /* Report a task without events, once. */

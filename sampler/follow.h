@@ -27,7 +27,10 @@ struct follow_search {
 	const struct sampler *sampler; /* for has_inherited() */
 };
 
-/* Write the tasks of @tids without events to @fresh, which has @nr elements. Returns how many. */
+/*
+ * Write the tasks of @tids without events to @fresh, which has @nr elements. Returns how many. A
+ * process that was left out comes before its threads: their next ones inherit.
+ */
 uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh);
 
 #endif

@@ -471,16 +471,18 @@ static int open_task(struct counters *c, uint32_t at, pid_t tid)
 
 /*
  * Open the events on a task that it lacks: all if it is new, else where it is busy. If it hangs in
- * an exec, leave it without any of them.
+ * an exec, leave it without any of them. @left_out: others were, so their threads and
+ * children may have an event that was opened since.
  */
-static int add_task(struct counters *c, const struct task_set *there, pid_t tid)
+static int add_task(struct counters *c, const struct task_set *there, bool left_out, pid_t tid)
 {
 	bool is_new = !task_set_has(there, tid) && !is_busy(c, tid);
 	bool lacks[EVENTS_MAX + 1];
 	int code = 0;
 
 	for (uint32_t i = 0; i <= c->nr_slots; i++) {
-		lacks[i] = is_new || slot_is_busy(counters_slot(c, i), tid);
+		lacks[i] = is_new ? !left_out || !slot_has_task(counters_slot(c, i), tid)
+				  : slot_is_busy(counters_slot(c, i), tid);
 		if (lacks[i] && !code)
 			code = open_task(c, i, tid);
 	}
@@ -497,10 +499,11 @@ static int add_task(struct counters *c, const struct task_set *there, pid_t tid)
 static int add_tasks(struct counters *c, const struct task_set *there, const pid_t *tids,
 		     uint32_t nr, struct err *e)
 {
+	const bool left_out = c->side.nr_busy;
 	uint32_t nr_fds = c->env.nr_fds;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		int code = add_task(c, there, tids[i]);
+		int code = add_task(c, there, left_out, tids[i]);
 
 		if (!code || code == -ESRCH || code == -EINTR)
 			continue;

@@ -307,12 +307,25 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 	s->tids[task] = s->tids[s->nr_tasks];
 }
 
-void slot_leave(struct slot *s, struct slot_env *env, pid_t tid)
+/* Find the place of @tid; s->nr_tasks: it is not there. */
+static uint32_t find_task(const struct slot *s, pid_t tid)
 {
 	uint32_t i = 0;
 
 	while (i < s->nr_tasks && s->tids[i] != tid)
 		i++;
+	return i;
+}
+
+bool slot_has_task(const struct slot *s, pid_t tid)
+{
+	return find_task(s, tid) < s->nr_tasks;
+}
+
+void slot_leave(struct slot *s, struct slot_env *env, pid_t tid)
+{
+	uint32_t i = find_task(s, tid);
+
 	if (i < s->nr_tasks)
 		drop_task(s, env, i);
 	slot_note_busy(s, tid);

@@ -78,6 +78,8 @@ void slot_close(struct slot *s, struct slot_env *env);
 
 /* Add a task; it becomes the last one. 0, or -errno and nothing is left open. */
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
+/* Report whether it was opened on this task. Linear. */
+bool slot_has_task(const struct slot *s, pid_t tid);
 /* Note that the task is to be added later. Once, however often it is noted. */
 void slot_note_busy(struct slot *s, pid_t tid);
 bool slot_is_busy(const struct slot *s, pid_t tid);

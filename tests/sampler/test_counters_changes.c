@@ -546,6 +546,34 @@ TEST(test_many_busy)
 	}
 }
 
+/* A thread of a task that was left out got one event in a change: it gets the others, each once. */
+TEST(test_busy_thread_in_change)
+{
+	struct event events[3];
+
+	parse_busy(events);
+	for (int other = 0; other < 2; other++) {
+		struct counters_config config = tasks_config(events, 3);
+		struct fake *f = fake_new();
+		struct counters *c = open_fake(f, &config);
+
+		memcpy(f->tree, tids, sizeof(tids));
+		f->tree[3] = 600;
+		f->tree[4] = 601;
+		f->nr_tree = 5;
+		f->busy = 600;
+		assert_int_equal(counters_add_tasks(c, (pid_t[]){ 600 }, 1, NULL), 0);
+		f->busy = 0;
+		assert_int_equal(reopen(c, events, other), 0);
+		assert_int_equal(counters_add_tasks(c, (pid_t[]){ 600, 601 }, 2, NULL), 0);
+		expect_on(f, events, 3, 600, true);
+		expect_on(f, events, 3, 601, true);
+		counters_close(c);
+		assert_int_equal(f->nr_open, 0);
+		free(f);
+	}
+}
+
 /* No file is left when busy tasks are added: only the one that was tried is given up. */
 TEST(test_no_files_for_busy)
 {

@@ -7,6 +7,12 @@
 
 #include "tests/prelude.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "sampler/session.h"
 #include "tests/sampler/fake_kernel.h"
 
@@ -28,9 +34,10 @@ static bool has_inherited(const struct follow_search *f, pid_t pid)
 
 TEST(test_fresh)
 {
-	/* Listed; of a listed process; open; of an open process; inherited; new; hangs, its thread.
+	/* Listed; of a listed process; open; of an open process; inherited; new; hangs, its
+	 * threads.
 	 */
-	static const pid_t some[] = { 101, 205, 301, 406, 77701, 503, 600, 601 };
+	static const pid_t some[] = { 101, 205, 301, 406, 77701, 503, 600, 601, 602 };
 	struct follow_search f = { .process_of = process_of, .has_inherited = has_inherited };
 	pid_t fresh[ARRAY_SIZE(some)];
 
@@ -38,11 +45,15 @@ TEST(test_fresh)
 	task_set_init(&f.opened, (pid_t[]){ 400, 301, -1 }, 3);
 	task_set_init(&f.left_out, (pid_t[]){ 600 }, 1);
 	nr_read = 0;
-	assert_int_equal(follow_search(&f, some, ARRAY_SIZE(some), fresh), 2);
+	/* A process with a second thread no longer hangs: it is opened before this one can start
+	 * more. */
+	assert_int_equal(follow_search(&f, some, ARRAY_SIZE(some), fresh), 4);
 	assert_int_equal(fresh[0], 503);
-	assert_int_equal(fresh[1], 601);
+	assert_int_equal(fresh[1], 600);
+	assert_int_equal(fresh[2], 601);
+	assert_int_equal(fresh[3], 602);
 	/* Only of tasks that are not known. */
-	assert_int_equal(nr_read, 5);
+	assert_int_equal(nr_read, 6);
 	task_set_fini(&f.listed);
 	task_set_fini(&f.opened);
 	task_set_fini(&f.left_out);
@@ -136,6 +147,64 @@ TEST(test_busy_again)
 	assert_int_equal(s->target.busy, 0);
 	counters_close(s->live.counters);
 	assert_int_equal(f->nr_open, 0);
+	free(f);
+	free(s);
+}
+
+static void *stay(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* Start a process with three more threads. */
+static pid_t start_threads(void)
+{
+	int ready[2];
+	pthread_t t;
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (int i = 0; i < 3; i++)
+			pthread_create(&t, NULL, stay, NULL);
+		_exit(write(ready[1], "x", 1) == 1 && stay(NULL));
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+/* Threads that it started before its events are open are opened with it. */
+TEST(test_busy_with_threads)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	struct fake *f = fake_new();
+	pid_t all[] = { getppid(), start_threads() };
+
+	config.tids = all;
+	config.nr_tids = 2;
+	f->busy = all[1];
+	target_init(&s->target);
+	s->target.kind = TARGET_PIDS;
+	s->live.counters = open_fake(f, &config);
+	assert_int_equal(nr_opened(s->live.counters, 1, INT32_MAX), 1);
+	f->busy = 0;
+	follow_target(s, 1000000000);
+	assert_int_equal(nr_opened(s->live.counters, 1, INT32_MAX), 5);
+	/* Nothing is opened again. */
+	follow_target(s, 2000000000);
+	assert_int_equal(nr_opened(s->live.counters, 1, INT32_MAX), 5);
+	kill(all[1], SIGKILL);
+	waitpid(all[1], NULL, 0);
+	counters_close(s->live.counters);
 	free(f);
 	free(s);
 }

@@ -194,47 +194,6 @@ static int start_text(struct file_worker *f, const char *path, uint64_t now_ns, 
 				 e);
 }
 
-/* Other work takes over from work that nobody waits for, and does not say it. */
-TEST(test_optional)
-{
-	struct file_worker *f = file_worker_new();
-	struct hanging *h = calloc(1, sizeof(*h));
-	struct place_on_disk d;
-	struct err e;
-	sem_t go, freed;
-
-	disk_init(&d);
-	sem_init(&go, 0, 0);
-	sem_init(&freed, 0, 0);
-	*h = (struct hanging){
-		{ .run = run_hanging, .free = free_hanging, .optional = true }, &go, &freed, NULL
-	};
-	assert_int_equal(file_worker_start(f, &h->work, 1, &e), 0);
-	assert_int_equal(start_text(f, d.file, 1, &e), 0);
-	assert_int_equal(wait_result(f, &e), 0);
-	assert_string_equal(e.text, "saved");
-	sem_post(&go);
-	/* Its result is there, and not taken. */
-	h = calloc(1, sizeof(*h));
-	*h = (struct hanging){
-		{ .run = run_hanging, .free = free_hanging, .optional = true }, &go, &freed, NULL
-	};
-	sem_post(&go);
-	assert_int_equal(file_worker_start(f, &h->work, 1, &e), 0);
-	assert_int_equal(poll(&(struct pollfd){ .fd = file_worker_fd(f), .events = POLLIN }, 1,
-			      10000),
-			 1);
-	assert_int_equal(start_text(f, d.file, 1, &e), 0);
-	assert_int_equal(wait_result(f, &e), 0);
-	assert_string_equal(e.text, "saved");
-	file_worker_free(f, 0);
-	sem_wait(&freed);
-	sem_wait(&freed);
-	sem_destroy(&go);
-	sem_destroy(&freed);
-	disk_fini(&d);
-}
-
 /* Work that hangs does not keep others from their files, unless it goes on or many hang. */
 TEST(test_left)
 {

@@ -162,19 +162,8 @@ static const char *doing_of(const struct file_work *w)
 	return w->doing ? w->doing : "writing the file";
 }
 
-static void leave(struct file_worker *f)
-{
-	/* Relaxed: it may have been tested a moment before. */
-	atomic_store_explicit(&f->running->work->left, true, memory_order_relaxed);
-	f->left[f->nr_left++] = f->running;
-	f->running = NULL;
-}
-
-/*
- * Leave optional work, and work that hangs, to its thread. Return false if it goes on or is done,
- * or too many hang.
- */
-static bool leave_running(struct file_worker *f, uint64_t now_ns)
+/* Leave work that hangs to its thread. Return false if it goes on or is done, or too many hang. */
+static bool leave_hung(struct file_worker *f, uint64_t now_ns)
 {
 	struct file_work *w = f->running->work;
 	unsigned int progress = atomic_load_explicit(&w->permille, memory_order_relaxed) +
@@ -185,16 +174,13 @@ static bool leave_running(struct file_worker *f, uint64_t now_ns)
 		f->moved_ns = now_ns;
 	}
 	drop_ended(f);
-	if (f->nr_left == LEFT_MAX)
+	if (is_done(f->running) || now_ns < f->moved_ns + HANG_NS || f->nr_left == LEFT_MAX)
 		return false;
-	if (w->optional) {
-		leave(f);
-		return true;
-	}
-	if (is_done(f->running) || now_ns < f->moved_ns + HANG_NS)
-		return false;
-	leave(f);
+	/* Relaxed: it may have been tested a moment before. */
+	atomic_store_explicit(&w->left, true, memory_order_relaxed);
 	f->left_doing = doing_of(w);
+	f->left[f->nr_left++] = f->running;
+	f->running = NULL;
 	/* Said with the next result; there may be none. */
 	wake_send(f->fd);
 	return true;
@@ -208,7 +194,7 @@ int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_n
 		return err_set(e, -ENOMEM, "out of memory");
 	if (!f)
 		return run_here(w, e);
-	if (f->running && !leave_running(f, now_ns)) {
+	if (f->running && !leave_hung(f, now_ns)) {
 		w->free(w);
 		return err_set(e, -EBUSY, "the last file is still being written or read");
 	}

@@ -27,7 +27,6 @@ struct file_work {
 	char done[256];	   /* message when it succeeded */
 	const char *doing; /* of the progress, static; NULL: "writing the file" */
 	bool own_rights; /* run() reads no file of the invoking user: keep the rights of proftop */
-	bool optional;	 /* nobody waits for it: other work need not wait either */
 	atomic_uint permille; /* progress, set by run(); any thread reads it */
 	atomic_uint steps;    /* the same of what has no whole */
 	atomic_bool left;     /* its result is of no interest any more: no file is replaced */
@@ -45,8 +44,7 @@ int file_worker_fd(const struct file_worker *f);
  * Take over @w and start it at @now_ns; @f NULL: run it here. Return 0: started, result from
  * file_worker_take(); 1: done, message in @e; -errno with a message: failed, or -EBUSY:
  * previous work still running. Previous work without progress for 10 s is left instead, at most
- * eight times: file_worker_take() says that it hangs. Optional work is left without waiting,
- * unsaid.
+ * eight times: file_worker_take() says that it hangs.
  */
 int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e);
 /* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
