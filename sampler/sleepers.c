@@ -160,6 +160,11 @@ bool sleepers_look(struct sampler *s, bool all, bool stacks)
 	return start_job(s, l, all, stacks) || sleep_reader_stopped(l->reader);
 }
 
+bool sleepers_barred(const struct sleepers *l)
+{
+	return l && sleep_reader_hung(l->reader).nr;
+}
+
 pid_t sleepers_hung(const struct sleepers *l)
 {
 	struct waits_barred hung;

@@ -22,6 +22,8 @@ struct sleepers;
  * False: there are no more.
  */
 bool sleepers_look(struct sampler *s, bool all, bool stacks);
+/* Report whether processes are left out. */
+bool sleepers_barred(const struct sleepers *l);
 /* Return one of too many processes that hang their reader; 0: few enough, stacks are read. */
 pid_t sleepers_hung(const struct sleepers *l);
 /* NULL is allowed. */

@@ -276,8 +276,10 @@ static uint64_t look_due(const struct sampler *s)
 	if (waits_wants_kinds(s->store.waits))
 		return s->waiting.looked_ns +
 		       (s->waiting.look_failed ? LOOK_KINDS_NS : LOOK_NEW_NS);
+	/* A process that was left out may be read when that read ends. */
 	if (has_stacks(s) && !s->waiting.sleepers_left)
-		return UINT64_MAX;
+		return sleepers_barred(s->waiting.sleepers) ? s->waiting.looked_ns + LOOK_KINDS_NS
+							    : UINT64_MAX;
 	return s->waiting.looked_ns + (has_chains(s) ? LOOK_NS : LOOK_KINDS_NS);
 }
 

@@ -25,7 +25,19 @@ run_until 'any("nanosleep" in r["symbol"] and r["comm"] == "sleep" for r in tick
 	--time=wait -d 0.5 --rows=0 -p "$hung,$last"
 [ "$rc" = 0 ] || wrong "exit $rc: $(head -n 3 "$TMP/err")"
 tail -n 1 "$TMP/out" | grep -q nanosleep || wrong 'no function of a task beside one that hangs its reader'
-kill "$hung" "$last"
+sleeper=$last
+
+# The reads end: these processes have their stacks also.
+serve() {
+	sleep 4
+	kill -USR1 "$hung"
+}
+start serve
+run_until 'any(r["symbol"] == "sleep_here" for r in ticks[-1]["rows"] if r["event"] == "waits")' \
+	--time=wait -d 0.5 --rows=0 -p "$hung,$sleeper"
+[ "$rc" = 0 ] || wrong "exit $rc: $(head -n 3 "$TMP/err")"
+tail -n 1 "$TMP/out" | grep -q sleep_here || wrong 'no function of a task that no longer hangs its reader'
+kill "$hung" "$sleeper"
 
 begin 14
 run_until 'any("sleeping tasks hangs" in m["text"] for t in ticks for m in t["notices"])' \

@@ -3,7 +3,7 @@
  * Sleeping processes that hang a reader of their stacks: the memory behind the stack has unserved
  * faults (userfaultfd(2)).
  *
- * hung_sleeper NR: prints "ready" once NR children sleep.
+ * hung_sleeper NR: prints "ready" once NR children sleep. After SIGUSR1 their faults are served.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -22,6 +22,7 @@
 #define TRAP  (64 << 10)
 
 static int ready[2];
+static sigset_t usr1;
 
 static void *sleep_here(void *arg)
 {
@@ -42,6 +43,7 @@ static int child(void)
 			   -1, 0);
 	pthread_attr_t attr;
 	pthread_t thread;
+	int sig;
 
 	if (fd < 0 || stack == MAP_FAILED || ioctl(fd, UFFDIO_API, &api))
 		return 77;
@@ -53,6 +55,9 @@ static int child(void)
 	if (pthread_attr_setstack(&attr, stack, STACK) ||
 	    pthread_create(&thread, &attr, sleep_here, NULL))
 		return 77;
+	/* The other thread sleeps on. */
+	sigwait(&usr1, &sig);
+	ioctl(fd, UFFDIO_UNREGISTER, &reg.range);
 	pthread_join(thread, NULL);
 	return 0;
 }
@@ -60,12 +65,17 @@ static int child(void)
 int main(int argc, char **argv)
 {
 	int nr = argc > 1 ? atoi(argv[1]) : 1;
+	pid_t pids[64];
 	char c;
+	int sig;
 
-	if (pipe(ready))
+	if (nr > 64 || pipe(ready))
 		return 1;
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
 	for (int i = 0; i < nr; i++)
-		if (!fork()) {
+		if (!(pids[i] = fork())) {
 			close(ready[0]);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			_exit(child());
@@ -76,6 +86,9 @@ int main(int argc, char **argv)
 			return 77;
 	puts("ready");
 	fflush(stdout);
+	sigwait(&usr1, &sig);
+	for (int i = 0; i < nr; i++)
+		kill(pids[i], SIGUSR1);
 	for (;;)
 		pause();
 }
