@@ -24,6 +24,7 @@
 #include "ui/cli/file_work.h"
 #include "ui/draw/term.h"
 #include "ui/editor.h"
+#include "ui/file_words.h"
 #include "ui/input.h"
 #include "ui/model.h"
 #include "ui/prompt_keys.h"
@@ -382,6 +383,7 @@ static void loop(struct app *a)
 			  .events = POLLOUT },
 			{ .fd = file_worker_fd(a->st.files), .events = POLLIN },
 			{ .fd = sampler_past_fd(a->st.sampler), .events = POLLIN },
+			{ .fd = file_worker_fd(a->st.folders), .events = POLLIN },
 		};
 		int n = poll(fds, ARRAY_SIZE(fds), next_wake(a));
 
@@ -398,8 +400,9 @@ static void loop(struct app *a)
 			take_profile(a);
 		if (fds[5].revents)
 			take_past(a);
-		if (fds[4].revents ? actions_file_result(&a->st)
-				   : actions_export_progress(&a->st)) {
+		if (fds[4].revents ? actions_file_result(&a->st) : actions_export_progress(&a->st))
+			a->dirty = true;
+		if (fds[6].revents && file_words_result(&a->st)) {
 			prompt_keys_words(&a->st);
 			a->dirty = true;
 		}
@@ -439,6 +442,7 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	model_init(&a.st, s, config, ascii);
 	a.st.folding = folding_new();
 	a.st.files = file_worker_new();
+	a.st.folders = file_worker_new();
 	a.st.packages = config->replayed ? NULL : packages_new(NULL);
 	a.st.now_ns = time_now_ns();
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
@@ -455,8 +459,9 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	folding_free(a.st.folding);
 	a.st.folding = NULL;
 	file_worker_free(a.st.files, FILE_WAIT_NS);
+	file_worker_free(a.st.folders, 0);
 	packages_free(a.st.packages);
-	a.st.files = NULL;
+	a.st.files = a.st.folders = NULL;
 	model_fini(&a.st);
 	canvas_fini(&a.canvas);
 out:

@@ -4,11 +4,11 @@
  */
 #include "ui/file_words.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ui/actions_tools.h"
 #include "ui/cli/file_work.h"
 
 /* Keys behind the Tab, as in pasted text, find the completed line; a key may take 100 ms. */
@@ -50,6 +50,18 @@ static void free_work(struct file_work *work)
 	free(w);
 }
 
+bool file_words_result(struct ui_state *st)
+{
+	struct err e;
+	int code;
+
+	if (!file_worker_take(st->folders, &code, &e))
+		return false;
+	if (code < 0)
+		ui_state_say_error(st, &e);
+	return true;
+}
+
 bool file_words_gather(struct ui_state *st, const void *of, const char *word)
 {
 	struct words_work *w = calloc(1, sizeof(*w));
@@ -63,20 +75,24 @@ bool file_words_gather(struct ui_state *st, const void *of, const char *word)
 			.finish = finish,
 			.free = free_work,
 			.doing = "reading the folder",
-			.optional = true,
 		};
 		w->st = st;
 		w->of = of;
 		snprintf(w->word, sizeof(w->word), "%s", word);
 	}
-	code = file_worker_start(st->files, w ? &w->work : NULL, time_now_ns(), &e);
-	if (code < 0)
+	code = file_worker_start(st->folders, w ? &w->work : NULL, time_now_ns(), &e);
+	if (code == -EBUSY) {
+		/* What comes is of another line. */
+		st->prompt.tabbed[0] = '\0';
+		ui_state_say(st, false, "the last folder is still being read");
+	} else if (code < 0) {
 		ui_state_say_error(st, &e);
+	}
 	if (!code) {
-		struct pollfd fd = { .fd = file_worker_fd(st->files), .events = POLLIN };
+		struct pollfd fd = { .fd = file_worker_fd(st->folders), .events = POLLIN };
 
 		if (poll(&fd, 1, WAIT_MS) > 0)
-			actions_file_result(st);
+			file_words_result(st);
 	}
 	return false;
 }

@@ -8,9 +8,11 @@
 #include "ui/state/state.h"
 
 /*
- * Have the files that begin with @word read into st->words, on the file worker, with the rights of
+ * Have the files that begin with @word read into st->words, by st->folders, with the rights of
  * the invoking user. Waits for a moment. False: st->words.of is @of when they are there.
  */
 bool file_words_gather(struct ui_state *st, const void *of, const char *word);
+/* Take the words that were read. False: there are none yet. */
+bool file_words_result(struct ui_state *st);
 
 #endif

@@ -54,8 +54,9 @@ void prompt_keys_words(struct ui_state *st)
 
 	if (p->kind != PROMPT_COMMAND || !st->words.of)
 		return;
-	if (!strcmp(p->line.text, p->tabbed))
+	if (*p->tabbed && !strcmp(p->line.text, p->tabbed))
 		complete(st);
+	p->tabbed[0] = '\0';
 	prompt_keys_refresh(st);
 }
 
@@ -97,6 +98,8 @@ void prompt_keys_press(struct ui_state *st, const struct key *key)
 		snprintf(st->prompt.tabbed, sizeof(st->prompt.tabbed), "%s", st->prompt.line.text);
 		command_gather(st, st->prompt.line.text);
 		complete(st);
+		if (st->words.of)
+			st->prompt.tabbed[0] = '\0';
 		return;
 	case ACT_CANCEL:
 		follow_typing(st, st->prompt.before);

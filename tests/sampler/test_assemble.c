@@ -9,6 +9,7 @@
 #include "sampler/annotate_lines.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -114,6 +115,10 @@ TEST(test_sizes_of_last)
 			assert_int_equal(p->functions[p->frames[k]].id, ASSEMBLE_PLACE | places[k]);
 		assert_int_equal(sizes.functions, nr[i]);
 		assert_int_equal(sizes.frames, nr[i]);
+		/* The third has the room of the second. */
+		if (i == 2)
+			assert_in_range(malloc_usable_size(p->functions),
+					300 * sizeof(*p->functions), SIZE_MAX);
 		profile_free(p);
 	}
 	tables_fini(&t);

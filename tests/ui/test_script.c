@@ -9,9 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/actions_tools.h"
 #include "ui/cli/file_work.h"
 #include "ui/command.h"
+#include "ui/command_table.h"
+#include "ui/file_words.h"
 #include "ui/prompt_keys.h"
 #include "ui/script.h"
 #include "ui/view/function_columns.h"
@@ -203,18 +204,36 @@ TEST(test_complete_words)
 	assert_non_null(strstr(tab(&b, typed), "/.hidden"));
 	assert_string_equal(tab(&b, "screen /nothing/like/it"), "screen /nothing/like/it");
 	/* A thread reads the folder. */
-	b.st.files = file_worker_new();
+	b.st.folders = file_worker_new();
 	snprintf(typed, sizeof(typed), "screen %s/alphab", folder);
-	assert_non_null(strstr(tab(&b, typed), "/alphab"));
+	tab(&b, typed);
+	/* It may take longer than Tab waits. */
 	for (int i = 0; i < 1000 && !strstr(b.st.prompt.line.text, "/alphabet.txt"); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-		if (actions_file_result(&b.st))
+		if (file_words_result(&b.st))
 			prompt_keys_words(&b.st);
 	}
 	assert_non_null(strstr(b.st.prompt.line.text, "/alphabet.txt"));
 	assert_string_equal(b.st.message, "");
-	file_worker_free(b.st.files, UINT64_MAX / 2);
-	b.st.files = NULL;
+	file_worker_free(b.st.folders, UINT64_MAX / 2);
+	b.st.folders = NULL;
+	/* Late words complete the line of their Tab alone. */
+	for (int same = 0; same < 2; same++) {
+		snprintf(typed, sizeof(typed), "screen %s/alphab", folder);
+		press(&b, K_ESC);
+		press(&b, ':');
+		type(&b, typed);
+		words_files(&b.st.words, strchr(typed, '/'));
+		b.st.words.of = command_find("screen");
+		snprintf(b.st.prompt.tabbed, sizeof(b.st.prompt.tabbed), "%s%s", typed,
+			 same ? "" : "et");
+		prompt_keys_words(&b.st);
+		assert_int_equal(!strcmp(b.st.prompt.line.text, typed), !same);
+		/* Once. */
+		line_set(&b.st.prompt.line, typed);
+		prompt_keys_words(&b.st);
+		assert_string_equal(b.st.prompt.line.text, typed);
+	}
 	assert_string_equal(tab(&b, "event page-f"), "event page-faults");
 	assert_string_equal(tab(&b, "event cpu-clock,page-f"), "event cpu-clock,page-faults");
 	/* No longer files, though Tab was not pressed: the kind of word. */

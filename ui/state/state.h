@@ -97,14 +97,15 @@ struct ui_state {
 	unsigned int rows, cols; /* of the screen, when it was drawn */
 	struct module_only only; /* code of one module alone (d) */
 	struct annotated annotate;
-	enum grouping grouping;	   /* processes that are one (=) */
-	bool by_thread;		   /* processes split by thread (H) */
-	bool process_tree;	   /* processes below their parents (t) */
-	bool fold_threads;	   /* "worker-1", "worker-2" are one: "worker-*" */
-	struct folds *folds;	   /* a cache that const readers fill; NULL: no memory */
-	struct file_worker *files; /* borrowed; NULL: the main thread writes files */
-	struct packages *packages; /* borrowed; NULL: packages of files are not looked up */
-	struct folding *folding;   /* borrowed; NULL: the main thread folds */
+	enum grouping grouping;	     /* processes that are one (=) */
+	bool by_thread;		     /* processes split by thread (H) */
+	bool process_tree;	     /* processes below their parents (t) */
+	bool fold_threads;	     /* "worker-1", "worker-2" are one: "worker-*" */
+	struct folds *folds;	     /* a cache that const readers fill; NULL: no memory */
+	struct file_worker *files;   /* borrowed; NULL: the main thread writes files */
+	struct file_worker *folders; /* the same, for Tab: it may hang without a file that waits */
+	struct packages *packages;   /* borrowed; NULL: packages of files are not looked up */
+	struct folding *folding;     /* borrowed; NULL: the main thread folds */
 
 	char copy[TEXT_MAX + 4]; /* for the clipboard; "": nothing */
 	int theme;		 /* enum theme, for the terminal */
