@@ -411,9 +411,10 @@ bool builder_stop(struct sampler *s)
 	controls_wake(&s->controls);
 	s->builder.runs = false;
 	/* A recording is read to the end of a part, from files of this user. */
-	if (s->replay)
+	if (s->replay) {
+		symbols_stop_run(s->store.symbols);
 		pthread_join(s->builder.id, NULL);
-	else
+	} else
 		s->builder.left = !thread_join_working(s->builder.id, STOP_MS);
 	return !s->builder.left;
 }

@@ -508,7 +508,7 @@ static void run(struct loader *l, enum effort effort)
 {
 	bool more = true;
 
-	while (more) {
+	while (more && !is_stopping(l)) {
 		more = l->maps && maps_load_asked(l->maps);
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, effort);
@@ -517,6 +517,13 @@ static void run(struct loader *l, enum effort effort)
 			more = true;
 		}
 	}
+}
+
+void loader_stop_run(struct loader *l)
+{
+	/* Pairs with is_stopping(). */
+	atomic_store_explicit(&l->stop, true, memory_order_release);
+	loader_wake(l);
 }
 
 void loader_run(struct loader *l)

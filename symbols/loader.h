@@ -79,6 +79,8 @@ void loader_stop(struct loader *l);
 void loader_wake(struct loader *l);
 /* Do all requested work on this thread; not between start and stop. */
 void loader_run(struct loader *l);
+/* Have it return early, from now on. Any thread. */
+void loader_stop_run(struct loader *l);
 /* Load only objects and processes, not names. */
 void loader_run_objects(struct loader *l);
 

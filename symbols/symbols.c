@@ -360,6 +360,11 @@ void symbols_run(struct symbols *s)
 	loader_run(s->loader);
 }
 
+void symbols_stop_run(struct symbols *s)
+{
+	loader_stop_run(s->loader);
+}
+
 void symbols_run_objects(struct symbols *s)
 {
 	loader_run_objects(s->loader);

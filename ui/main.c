@@ -27,6 +27,7 @@
 #include "ui/cli/settings.h"
 #include "ui/cli/reading.h"
 #include "ui/draw/term.h"
+#include "ui/ending.h"
 #include "ui/exporting.h"
 #include "ui/term_guard.h"
 #include "ui/script.h"
@@ -304,8 +305,11 @@ static int run_batch(struct options *o, struct err *e)
 		return ended ? code : exit_of(code);
 	}
 	code = start_serving(s, exporting.serve, o, exporting.host, e);
-	if (!code)
-		code = end_recording(o, s, exit_of_run(batch_run(s, stdout, &config, e)), e);
+	if (!code) {
+		code = exit_of_run(batch_run(s, stdout, &config, e));
+		ending_begin();
+		code = end_recording(o, s, code, e);
+	}
 	if (!exporting_finish(&exporting, &note) && code == EXIT_DONE)
 		code = EXIT_FAILED;
 	if (note.text[0])
@@ -513,8 +517,11 @@ static int run_screen(struct options *o, struct err *e)
 	if (!code)
 		code = start_serving(s, config.serve, o,
 				     config.replayed ? "" : exporting_host(host), e);
-	if (!code)
-		code = end_recording(o, s, exit_of_run(app_run(s, &config, e)), e);
+	if (!code) {
+		code = exit_of_run(app_run(s, &config, e));
+		ending_begin();
+		code = end_recording(o, s, code, e);
+	}
 	serve_free(config.serve);
 	sampler_free(s);
 	users_free(users);
@@ -598,7 +605,8 @@ int main(int argc, char **argv)
 	if (e.text[0] && code != EXIT_DONE)
 		complain(&e);
 	options_fini(&o);
-	fflush(NULL);
+	/* Not all files: work that was left may hang with one. */
+	fflush(stdout);
 	sampler_cage_stop();
 	term_guard_end(code);
 	return code;

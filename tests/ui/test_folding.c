@@ -219,6 +219,28 @@ TEST(test_late)
 	bench_fini(&b);
 }
 
+/* Few counts have many frames: these decide. */
+TEST(test_late_frames)
+{
+	for (int many = 0; many < 2; many++) {
+		struct profile *p = large_profile(1);
+		struct bench b;
+
+		bench_init(&b, 100, 30, false);
+		b.st.folding = folding_new();
+		p->nr_counts = 1000;
+		if (!many)
+			p->nr_frames /= 2;
+		model_take(&b.st, p);
+		settle(&b);
+		press(&b, 'K');
+		assert_int_equal(folds_is_late(&b.st), many);
+		folding_free(b.st.folding);
+		b.st.folding = NULL;
+		bench_fini(&b);
+	}
+}
+
 /* A profile that is also the baseline is folded once, and by the thread. */
 TEST(test_own_baseline)
 {

@@ -14,8 +14,9 @@
 
 #include "symbols/base/base.h"
 
-/* A profile of more counts is folded by the thread even for a key. */
+/* A profile of more counts, or frames, is folded by the thread even for a key. */
 #define LATE_COUNTS 20000
+#define LATE_FRAMES 500000
 
 /* ---- phases ---- */
 
@@ -150,7 +151,8 @@ static const struct folds_entry *find(const struct ui_state *st, enum folds_kind
 		return NULL;
 	e = want(&subject, kind);
 	/* A large fold is left to the folding thread: keys must not wait. */
-	late = st->folding && st->shown->nr_counts > LATE_COUNTS;
+	late = st->folding &&
+	       (st->shown->nr_counts > LATE_COUNTS || st->shown->nr_frames > LATE_FRAMES);
 	if (e && e->state == FOLDS_WANTED && (now || !late))
 		make_entry(st->shown, subject.of, kind);
 	return e && e->state == FOLDS_MADE ? e : NULL;
