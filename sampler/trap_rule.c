@@ -85,7 +85,7 @@ int trap_rule_parse(struct trap_rule *out, const char *text, struct err *e)
 			       "invalid rule '%.100s'\n"
 			       "  SUBJECT [> PERCENT] [for TIME], as in 'total:parse > 50 for 1s'\n"
 			       "  SUBJECT: cpu, cpu:COMM, self:FUNCTION, total:FUNCTION, "
-			       "new:FUNCTION, wait:COMM, lost",
+			       "new:FUNCTION, wait, wait:COMM, lost",
 			       text);
 	memcpy(r.text, text, strlen(text));
 	*out = r;

@@ -372,7 +372,7 @@ static void judge_cage(struct findings *l, const struct doctor_facts *f)
 						    : "");
 
 	if (f->cage_code)
-		say(d, "cannot start their readers: %s: no source lines, C++ names, JIT names",
+		say(d, "cannot start their readers: %s: no names, unwind tables or recordings",
 		    strerror(-f->cage_code));
 	else
 		say(d, "read by processes without rights");
@@ -388,7 +388,7 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		{ "Java", "OpenJDK 17, 25: methods and lines; 11 to 24: untested, guessed", true },
 		{ "Python", "CPython 3.8 to 3.13: functions and lines (3.14: guessed)", false },
 		{ "PHP", "8.2 without threads: functions and lines", false },
-		{ "Ruby", "3.1: methods, with their first line", false },
+		{ "Ruby", "3.1: methods and lines", false },
 		{ "Perl", "5.36 with threads: subs and lines", false },
 		{ "JavaScript", "Node.js 18 and 20: functions, inlined ones, and lines", false },
 	};

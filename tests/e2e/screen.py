@@ -189,7 +189,7 @@ def end(process):
 # Keys with special effects: they end it, stop it, or exist only while typing.
 QUITS = {"Q", "F10", "^C", "q"}
 TOGGLES = {"S", "K", "U", "#", "V", "F"}
-TYPING = {"accept the input or selection", "add or remove this event", "close without a change"}
+TYPING = {"accept the input or selection", "add or remove this event", "close without accepting"}
 
 
 def press_all(cols, rows):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The table of keys for input, key bar, help page and manual. An action that
- * is not in the table cannot be reached.
+ * is not in the table cannot be reached; digits are input of the event picker.
  *
  * Constant; any thread.
  */
@@ -256,7 +256,7 @@ enum key_group {
 	  CTX_LIST, KEYS('B'), 0, KEYS(0)) \
 	X(DELAY, "delay", TIME, "", "set the delay; in annotate: source or assembly", \
 	  CTX_LIST, KEYS('s'), 0, KEYS(0)) \
-	X(SETTINGS, "settings", PROGRAM, "Setup", "theme, mouse, delay, window; W saves them", \
+	X(SETTINGS, "settings", PROGRAM, "Setup", "theme, mouse, delay and others; W saves most", \
 	  CTX_LIST, KEYS(K_F(2)), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \
@@ -285,7 +285,7 @@ enum key_group {
 	  0, KEYS(0), CTX_PICKER, KEYS(K_CTRL('t'))) \
 	X(COMPLETE, "complete", PROGRAM, "", "complete the command", \
 	  0, KEYS(0), CTX_PROMPT, KEYS(K_TAB)) \
-	X(CANCEL, "cancel", PROGRAM, "Close", "close without a change", \
+	X(CANCEL, "cancel", PROGRAM, "Close", "close without accepting", \
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ESC))
 /* clang-format on */
 

@@ -28,7 +28,7 @@ static const struct safe_text notes[] = {
 	TEXT("          ! significant (99 %); B while a moment or a range of the past is"),
 	TEXT("          shown takes it as the baseline"),
 	TEXT("  TREND60s  SELF% over the last minute, now at the right"),
-	TEXT("  u user  k kernel  j JIT  v vdso  ? no name; code of languages:"),
+	TEXT("  u user  k kernel  j JIT  v vdso  w wait  ? no name; code of languages:"),
 	TEXT("  J Java  y Python  h PHP  r Ruby  l Perl  n JavaScript"),
 	TEXT("          (\"python:\" finds or filters)"),
 	TEXT("  call tree: a mark at the end of a row: on the hottest path (J opens it)"),
@@ -117,8 +117,8 @@ static const struct card_line right[] = {
 	{ "hide the header; redraw; suspend", { ACT_HEADER, ACT_REDRAW, ACT_SUSPEND } },
 	{ "quit; no key kills (htop: F9, k)", { ACT_QUIT } },
 	{ "SYMBOLS", { 0 } },
-	{ "~ noise  ! sure  u user k kernel j JIT v vdso", { 0 } },
-	{ "? no name J Java y Python h PHP r Ruby l Perl", { 0 } },
+	{ "~ noise ! sure u user k kernel j JIT v vdso w wait", { 0 } },
+	{ "? no name J Java y Python h PHP r Ruby l Perl n JS", { 0 } },
 };
 
 #define CARD_LINES (MAX(ARRAY_SIZE(left), ARRAY_SIZE(right)) + 1)
