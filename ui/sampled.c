@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Changes of the sampled events. The file of a probe may be of a file system that does not respond:
- * a worker reads it.
+ * Changes of the sampled events. A worker parses them: that reads sysfs, tracefs and libraries, and
+ * the file of a probe may be of a file system that does not respond.
  */
 #include "ui/sampled.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/cli/file_work.h"
+
+/* Keys behind it find the changed events; a key may take 100 ms. */
+#define WAIT_MS 50
 
 /* Events whose names are parsed on a worker. */
 struct event_work {
@@ -100,8 +104,8 @@ static void free_work(struct file_work *work)
 	free(w);
 }
 
-/* Have the file read. 0: later, 1: done; 1 and -errno with a message. */
-static int read_file(struct ui_state *st, const char *text, bool add, struct err *e)
+/* Have them parsed. 0: later, 1: done; 1 and -errno with a message. */
+static int start(struct ui_state *st, const char *text, bool add, struct err *e)
 {
 	struct event_work *w = calloc(1, sizeof(*w));
 	char *copy = strdup(text);
@@ -114,7 +118,11 @@ static int read_file(struct ui_state *st, const char *text, bool add, struct err
 	*w = (struct event_work){ .work = { .run = run,
 					    .finish = finish,
 					    .free = free_work,
-					    .doing = "reading the program of the probe",
+					    .doing = event_list_reads_file(text) ? "reading the "
+										   "program of the "
+										   "probe"
+										 : "looking up the "
+										   "event",
 					    .own_rights = true },
 				  .st = st,
 				  .add = add,
@@ -122,21 +130,37 @@ static int read_file(struct ui_state *st, const char *text, bool add, struct err
 	return file_worker_start(st->files, &w->work, time_now_ns(), e);
 }
 
-bool sampled_use(struct ui_state *st, const char *text, bool add)
+/* Wait for a moment for the result. False: it comes later. */
+static bool is_done(struct ui_state *st, int *code, struct err *e)
+{
+	struct pollfd fd = { .fd = file_worker_fd(st->files), .events = POLLIN };
+
+	return poll(&fd, 1, WAIT_MS) > 0 && file_worker_take(st->files, code, e);
+}
+
+/* Parse and apply them here. As apply(). */
+static int use_here(struct ui_state *st, const char *text, bool add, struct err *e)
 {
 	struct event events[EVENTS_MAX];
 	uint32_t nr = 0;
-	struct err e;
-	int code;
+	int code = event_parse_list(events, &nr, EVENTS_MAX, text, e);
 
-	if (event_list_reads_file(text)) {
-		code = read_file(st, text, add, &e);
-		if (!code)
-			err_set(&e, 0, "reading the program of %.200s", text);
-	} else {
-		code = event_parse_list(events, &nr, EVENTS_MAX, text, &e);
-		code = code ? code : apply(st, events, nr, add, &e);
-	}
+	return code ? code : apply(st, events, nr, add, e);
+}
+
+bool sampled_use(struct ui_state *st, const char *text, bool add)
+{
+	bool reads_file = event_list_reads_file(text);
+	struct err e;
+	int code = start(st, text, add, &e);
+
+	/* A file is being written. */
+	if (code == -EBUSY && !reads_file)
+		code = use_here(st, text, add, &e);
+	else if (!code && reads_file)
+		err_set(&e, 0, "reading the program of %.200s", text);
+	else if (!code && !is_done(st, &code, &e))
+		err_set(&e, 0, "looking up %.200s", text);
 	if (code < 0)
 		ui_state_say_error(st, &e);
 	else
