@@ -95,8 +95,8 @@ if [ "$(id -u)" = 0 ] && python3 "$HERE/perf_allowed.py"; then
 	gunzip -c "$TMP/waits.pb.gz" | grep -q off_cpu || wrong "waits: not off_cpu"
 
 	start "$PROGRAMS/spin"
-	"$PROFTOP" -b -n 2 -d 0.3 -p "$last" --export "$TMP/live.folded" >"$TMP/out" || wrong "live: exit $?"
+	"$PROFTOP" -b -n 8 -d 0.3 -p "$last" --export "$TMP/live.folded" >"$TMP/out" || wrong "live: exit $?"
 	grep -q '^spin;.*burn' "$TMP/live.folded" || wrong "live: no burn() in $(cat "$TMP/live.folded")"
-	[ "$(grep -c '^proftop' "$TMP/out")" = 2 ] || wrong "live: not two ticks printed"
+	[ "$(grep -c '^proftop' "$TMP/out")" = 8 ] || wrong "live: not eight ticks printed"
 fi
 finish
