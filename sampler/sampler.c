@@ -139,6 +139,12 @@ void sampler_collect(struct sampler *s, uint64_t span_ns)
 	controls_wake(&s->controls);
 }
 
+void sampler_leave_out(struct sampler *s, clockid_t clock)
+{
+	/* Relaxed: a number that stays. */
+	atomic_store_explicit(&s->server_clock, clock, memory_order_relaxed);
+}
+
 int sampler_collected_fd(const struct sampler *s)
 {
 	return s->collect.mailbox.fd;

@@ -84,6 +84,11 @@ void sampler_take_past(struct sampler *s, struct profile **p, struct strip **str
  * at a time; callable from one other thread, as the next two.
  */
 void sampler_collect(struct sampler *s, uint64_t span_ns);
+/*
+ * The thread with this CPU clock answers requests: the rate is not lowered for its time. Any
+ * thread, once.
+ */
+void sampler_leave_out(struct sampler *s, clockid_t clock);
 int sampler_collected_fd(const struct sampler *s);
 struct profile *sampler_take_collected(struct sampler *s);
 

@@ -48,7 +48,8 @@ struct session_ticks {
 	uint64_t slice_ns; /* the last slice of the history ended then */
 	/* Of the last tick. */
 	uint64_t span_ns;
-	double own_pct;			/* CPU, of one */
+	double own_pct;			/* CPU, of one, without answers to requests */
+	uint64_t server_ns;		/* CPU time of these */
 	struct profile_account account; /* of the tick, and since the start */
 	struct profile_account total;
 	uint64_t names_dropped;	   /* maps_stats.nr_names_dropped at the last tick */
@@ -114,7 +115,8 @@ struct sampler {
 	struct traps traps;
 	struct profile_trap trapped; /* the last match */
 	struct saving saving;
-	struct keep *keep; /* NULL: nothing is kept */
+	struct keep *keep;	 /* NULL: nothing is kept */
+	atomic_int server_clock; /* of sampler_leave_out(); 0: none */
 	struct messages messages;
 	struct annotate annotate;
 	struct controls controls;

@@ -154,6 +154,21 @@ static bool is_starved(const struct sampler *s, const struct profile *p)
 		p->interval_ns > 3 * s->config.tick_ns);
 }
 
+/* Return the part of a CPU, in percent, that answers to requests took in the tick. */
+static double server_pct(struct sampler *s, uint64_t span_ns)
+{
+	clockid_t clock = atomic_load_explicit(&s->server_clock, memory_order_relaxed);
+	uint64_t was_ns = s->ticks.server_ns;
+	struct timespec ts;
+
+	if (!clock || clock_gettime(clock, &ts))
+		return 0;
+	s->ticks.server_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if (s->ticks.server_ns < was_ns || !span_ns)
+		return 0;
+	return (double)(s->ticks.server_ns - was_ns) * 100 / (double)span_ns;
+}
+
 void tick_end(struct sampler *s, uint64_t now_ns)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
@@ -162,6 +177,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	struct unwind_stats unwind;
 	unsigned int epoch;
 	uint32_t nr = 0;
+	double served;
 
 	keep_room(s);
 	waiting_count(s, now_ns);
@@ -186,7 +202,8 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	p->latency = s->waits.tasks ? (uint32_t)(config_latency_slot(&s->config) + 1) : 0;
 	p->pressure = procstat_pressure(s->rates.procstat);
 	tick_fill_self(s, p);
-	s->ticks.own_pct = p->self.cpu_pct;
+	served = server_pct(s, p->interval_ns);
+	s->ticks.own_pct = MAX(p->self.cpu_pct - served, 0.0);
 	s->ticks.span_ns = p->interval_ns;
 	s->ticks.account = p->account;
 	if (tick_fill_counts(s, p))

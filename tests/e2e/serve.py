@@ -3,6 +3,7 @@
 import concurrent.futures
 import gzip
 import http.client
+import json
 import os
 import re
 import select
@@ -200,6 +201,55 @@ def check_screen():
         t.close()
 
 
+def check_other_sites():
+    """A page of another site may link to a page; what it loads by itself is refused."""
+    for headers, want in (("Sec-Fetch-Site: cross-site", 403), ("Sec-Fetch-Site: same-site", 403),
+                          ("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: iframe", 403),
+                          ("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Dest: document", 200),
+                          ("Sec-Fetch-Site: none", 200), ("Sec-Fetch-Site: same-origin", 200)):
+        with socket.create_connection(("127.0.0.1", PORT), 20) as s:
+            s.sendall(f"GET /healthz HTTP/1.1\r\nHost: localhost\r\n{headers}\r\nConnection: close\r\n\r\n".encode())
+            answer = s.recv(4096)
+        wrong(not answer.startswith(b"HTTP/1.1 %d" % want), f"{headers}: {answer[:40]}, want {want}")
+
+
+def check_client_left():
+    """A client that leaves does not keep others from their profiles."""
+    with socket.create_connection(("127.0.0.1", PORT), 20) as s:
+        s.sendall(b"GET /debug/pprof/profile?seconds=300 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        time.sleep(0.3)
+        wrong(get("/debug/pprof/profile?seconds=1")[0] != 429, "two profiles at a time")
+    end = time.monotonic() + 20
+    while (status := get("/debug/pprof/profile?seconds=1")[0]) == 429 and time.monotonic() < end:
+        time.sleep(0.2)
+    wrong(status != 200, f"after a client that left: {status}")
+
+
+def check_rate():
+    """Requests do not lower the rate, however much CPU time their answers take."""
+    global PORT
+    PORT = free_port()
+    served = subprocess.Popen([PROFTOP, "-b", "-d", "0.5", "--rows=1", "--format=ndjson", "-F", "99", "--max-overhead=15", "--listen",
+                               str(PORT)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_ready()
+        pid = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
+        end = time.monotonic() + 6
+        while time.monotonic() < end:
+            get(f"/flame?pid={pid.pid}")
+        pid.kill()
+        served.send_signal(signal.SIGINT)
+        ticks = [json.loads(line) for line in served.communicate(timeout=20)[0].splitlines()]
+        # The start may lower it.
+        costs, factors = zip(*[(tick["self"]["cpu_pct"], tick["rate_factor"]) for tick in ticks[3:]])
+        print(f"requests: {max(costs):.0f} % of a CPU, rate {factors[0]} to {factors[-1]} of the requested one")
+        # More than the limit, or it is no test.
+        wrong(max(costs) > 20 and factors[-1] < factors[0] / 4, f"requests lower the rate: {factors}")
+    finally:
+        served.kill()
+        served.communicate()
+
+
 def check_time():
     """The pages and profiles have the samples of --time, as files of --export have."""
     global PORT
@@ -227,6 +277,8 @@ def main():
         check_answers(spin)
         check_crowd()
         check_rude_clients()
+        check_other_sites()
+        check_client_left()
         check_limit()
         busy = subprocess.run([PROFTOP, "-b", "-n", "1", "--listen", f"127.0.0.1:{PORT}"], capture_output=True,
                               text=True, check=False, timeout=30)
@@ -243,6 +295,7 @@ def main():
         wrong(len(ticks) < 3 or sum(ticks) < 0.45 * len(ticks), f"ticks: {ticks}")
         check_screen()
         check_time()
+        check_rate()
     finally:
         spin.kill()
         served.kill()

@@ -15,7 +15,7 @@
 void out_fini(struct out *o)
 {
 	free(o->data);
-	*o = (struct out){ .permille = o->permille };
+	*o = (struct out){ .permille = o->permille, .max = o->max };
 }
 
 /* Make space for @size more bytes. */
@@ -24,7 +24,7 @@ static bool reserve(struct out *o, size_t size)
 	size_t capacity = o->capacity ? o->capacity : 4096;
 	char *data;
 
-	if (o->failed || o->size + size > OUT_MAX) {
+	if (o->failed || o->size + size > (o->max ? o->max : OUT_MAX)) {
 		o->failed = true;
 		return false;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bytes of an export in memory. After a failed allocation, or beyond OUT_MAX, all calls do nothing
+ * Bytes of an export in memory. After a failed allocation, or beyond @max, all calls do nothing
  * and @failed is set, so that a writer checks once, at its end.
  *
  * One thread; @permille may be read by others.
@@ -18,6 +18,7 @@
 struct out {
 	char *data;
 	size_t size, capacity;
+	size_t max; /* of size, below OUT_MAX; 0: OUT_MAX */
 	bool failed;
 	atomic_uint *permille; /* progress; NULL: of no interest */
 };

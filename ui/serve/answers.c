@@ -6,6 +6,7 @@
  */
 #ifdef HAVE_MICROHTTPD
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
@@ -15,6 +16,8 @@
 
 /* Bytes of answers that are being sent at a time. */
 #define SENDING_MAX ((size_t)64 << 20)
+/* Bytes of one: names may be long, and of anyone. */
+#define ANSWER_MAX ((size_t)128 << 20)
 /* Smaller answers are always sent: 64 of them take no more. */
 #define SENDING_SMALL ((size_t)256 << 10)
 
@@ -82,6 +85,20 @@ static enum MHD_Result answer_busy(struct serve *sv, struct visit *v)
 			    "other clients are slow to read their answers: try again\n");
 }
 
+/* Make an answer of the bytes of @o, which is taken over. NULL: too large, or no memory. */
+static struct MHD_Response *response_from(const struct serve *sv, struct out *o, const char *type)
+{
+	char *fit = o->failed ? NULL : realloc(o->data, MAX(o->size, 1U));
+	struct MHD_Response *r = NULL;
+
+	if (fit)
+		r = response_of(sv, o->data = fit, o->size, MHD_RESPMEM_MUST_FREE, type);
+	if (r)
+		o->data = NULL;
+	out_fini(o);
+	return r;
+}
+
 /* Answer with the bytes of @o, which is taken over. */
 static enum MHD_Result answer_bytes(struct serve *sv, struct visit *v, struct out *o,
 				    const char *type, const char *disposition)
@@ -93,10 +110,7 @@ static enum MHD_Result answer_bytes(struct serve *sv, struct visit *v, struct ou
 		out_fini(o);
 		return answer_busy(sv, v);
 	}
-	r = o->failed
-		    ? NULL
-		    : response_of(sv, o->data ? o->data : "", o->size, MHD_RESPMEM_MUST_COPY, type);
-	out_fini(o);
+	r = response_from(sv, o, type);
 	if (r && disposition)
 		sv->mhd.add_header(r, "Content-Disposition", disposition);
 	return answer(sv, c, MHD_HTTP_OK, r);
@@ -154,14 +168,15 @@ enum MHD_Result answers_profile(struct serve *sv, struct visit *v, const struct 
 {
 	struct MHD_Connection *c = v->connection;
 	struct snapshot_scope scope;
-	struct out o = { .failed = false };
+	struct out o = { .max = ANSWER_MAX };
 	struct err e;
 
 	if (!scope_of(sv, p, &v->request, &scope))
 		return answers_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
 	if (export_write(&o, p, &scope, EXPORT_PPROF, &e)) {
 		out_fini(&o);
-		return answers_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory\n");
+		return answers_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				    "too large, or out of memory\n");
 	}
 	return answer_bytes(sv, v, &o, "application/octet-stream",
 			    "attachment; filename=\"profile\"");
@@ -180,7 +195,7 @@ enum MHD_Result answers_flame(struct serve *sv, struct visit *v)
 	struct MHD_Connection *c = v->connection;
 	struct profile *p = answers_latest(sv);
 	struct snapshot_scope scope;
-	struct out o = { .failed = false };
+	struct out o = { .max = ANSWER_MAX };
 	struct err e;
 
 	if (!p)
@@ -189,22 +204,26 @@ enum MHD_Result answers_flame(struct serve *sv, struct visit *v)
 		profile_free(p);
 		return answer_page(sv, v);
 	}
-	if (!scope_of(sv, p, r, &scope) || export_write(&o, p, &scope, EXPORT_HTML, &e)) {
-		out_fini(&o);
+	if (!scope_of(sv, p, r, &scope)) {
 		profile_free(p);
 		return answers_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
 	}
-	if (r->pid) {
+	if (export_write(&o, p, &scope, EXPORT_HTML, &e)) {
+		out_fini(&o);
+		profile_free(p);
+		return answers_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				    "too large, or out of memory\n");
+	}
+	/* A large page is not kept. */
+	if (r->pid || o.size > SENDING_MAX) {
 		profile_free(p);
 		return answer_bytes(sv, v, &o, "text/html; charset=utf-8", NULL);
 	}
 	if (sv->page)
 		sv->mhd.destroy_response(sv->page);
-	sv->page =
-		response_of(sv, o.data, o.size, MHD_RESPMEM_MUST_COPY, "text/html; charset=utf-8");
 	sv->page_seq = p->seq;
 	sv->page_size = o.size;
-	out_fini(&o);
+	sv->page = response_from(sv, &o, "text/html; charset=utf-8");
 	profile_free(p);
 	return answer_page(sv, v);
 }

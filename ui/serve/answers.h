@@ -25,6 +25,7 @@ struct functions {
 	__typeof__(MHD_lookup_connection_value) *lookup_value;
 	__typeof__(MHD_suspend_connection) *suspend;
 	__typeof__(MHD_resume_connection) *resume;
+	__typeof__(MHD_get_connection_info) *connection_info;
 };
 
 struct serve {
@@ -51,15 +52,18 @@ struct serve {
 	uint64_t page_seq;
 	size_t page_size;
 
-	size_t sending; /* the library's thread: of all visits */
+	/* The library's thread: */
+	size_t sending; /* of all visits */
+	bool left_out;	/* its CPU time is known to the sampler */
 };
 
 /* One request. */
 struct visit {
 	struct MHD_Connection *connection;
 	struct request request;
+	int fd; /* while it waits */
 	bool waited;
-	struct profile *profile; /* collected; NULL: the session has ended */
+	struct profile *profile; /* collected; NULL: the session has ended, or the client */
 	size_t sending;		 /* bytes of the answer */
 };
 

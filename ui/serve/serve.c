@@ -54,6 +54,7 @@ void serve_free(struct serve *sv)
 #define LIBRARY		"libmicrohttpd.so.12"
 #define CONNECTIONS_MAX 64u
 #define TIMEOUT_S	10u
+#define LOOK_MS		500 /* between two looks whether a client that waits has left */
 #define MEMORY_MAX	((size_t)32 << 10) /* of a connection: its headers */
 
 static bool find_functions(struct functions *mhd)
@@ -69,6 +70,7 @@ static bool find_functions(struct functions *mhd)
 		{ "MHD_lookup_connection_value", offsetof(struct functions, lookup_value) },
 		{ "MHD_suspend_connection", offsetof(struct functions, suspend) },
 		{ "MHD_resume_connection", offsetof(struct functions, resume) },
+		{ "MHD_get_connection_info", offsetof(struct functions, connection_info) },
 	};
 
 	return library_find(LIBRARY, mhd, list, ARRAY_SIZE(list));
@@ -130,8 +132,11 @@ int serve_new(struct serve **out, const char *address, enum ui_config_time time,
 /* Suspend the request until its profile is collected. */
 static enum MHD_Result collect(struct serve *sv, struct visit *v)
 {
+	const union MHD_ConnectionInfo *info =
+		sv->mhd.connection_info(v->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	bool busy;
 
+	v->fd = info ? info->connect_fd : -1;
 	pthread_mutex_lock(&sv->lock);
 	/* Acquire: as in collector_main(). */
 	busy = sv->waiting || atomic_load_explicit(&sv->stop, memory_order_acquire);
@@ -140,6 +145,8 @@ static enum MHD_Result collect(struct serve *sv, struct visit *v)
 		v->waited = true;
 		sv->mhd.suspend(v->connection);
 		sampler_collect(sv->sampler, v->request.seconds * 1000000000ull);
+		/* The collector looks whether it stays. */
+		wake_send(sv->wake);
 	}
 	pthread_mutex_unlock(&sv->lock);
 	if (busy)
@@ -194,6 +201,19 @@ static enum MHD_Result take_argument(void *request, enum MHD_ValueKind kind, con
 	return MHD_YES;
 }
 
+/*
+ * Report whether a page of another site caused the request, other than by a link: browsers say so.
+ * It could not read the answer, but have many made.
+ */
+static bool is_foreign(const struct serve *sv, const struct visit *v)
+{
+	const char *site = sv->mhd.lookup_value(v->connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+	const char *dest = sv->mhd.lookup_value(v->connection, MHD_HEADER_KIND, "Sec-Fetch-Dest");
+
+	return site && strcmp(site, "same-origin") && strcmp(site, "none") &&
+	       !(dest && !strcmp(dest, "document"));
+}
+
 /* Return the status that refuses a request, and why; 0: it is answered. */
 static unsigned int refusal(const struct serve *sv, const struct visit *v, const char *method,
 			    const char **why)
@@ -208,9 +228,12 @@ static unsigned int refusal(const struct serve *sv, const struct visit *v, const
 	if ((size && strcmp(size, "0")) ||
 	    sv->mhd.lookup_value(v->connection, MHD_HEADER_KIND, "Transfer-Encoding"))
 		return MHD_HTTP_CONTENT_TOO_LARGE;
-	/* Refuse the pages of other sites, also of a name that was bound to this address. */
+	/* Refuse a name of another site that was bound to this address. */
 	*why = "the header Host is not a loopback address\n";
 	if (sv->local && host && !request_host_is_local(host))
+		return MHD_HTTP_FORBIDDEN;
+	*why = "a page of another site made this request\n";
+	if (is_foreign(sv, v))
 		return MHD_HTTP_FORBIDDEN;
 	*why = "invalid value of seconds: must be 1 to 300\n";
 	if (v->request.invalid && !strcmp(v->request.invalid, "seconds"))
@@ -240,7 +263,12 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
 	struct visit *v = *state;
 	unsigned int status;
 	const char *why;
+	clockid_t clock;
 
+	/* Requests do not lower the rate. */
+	if (!sv->left_out && !pthread_getcpuclockid(pthread_self(), &clock))
+		sampler_leave_out(sv->sampler, clock);
+	sv->left_out = true;
 	if (v && v->waited)
 		return answer_collected(sv, v);
 	if (v)
@@ -292,6 +320,23 @@ static void resume(struct serve *sv, struct profile *p)
 		profile_free(p);
 }
 
+/* Report whether a client waits; one that has left does not keep others from their profiles. */
+static bool look_at_client(struct serve *sv)
+{
+	struct visit *v;
+	char c;
+
+	pthread_mutex_lock(&sv->lock);
+	v = sv->waiting;
+	if (v && v->fd >= 0 && !recv(v->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT)) {
+		sv->waiting = NULL;
+		sv->mhd.resume(v->connection);
+	}
+	v = sv->waiting;
+	pthread_mutex_unlock(&sv->lock);
+	return v != NULL;
+}
+
 static void *collector_main(void *arg)
 {
 	struct serve *sv = arg;
@@ -305,7 +350,8 @@ static void *collector_main(void *arg)
 	while (!atomic_load_explicit(&sv->stop, memory_order_acquire)) {
 		struct profile *p;
 
-		poll(fds, ARRAY_SIZE(fds), -1);
+		poll(fds, ARRAY_SIZE(fds), look_at_client(sv) ? LOOK_MS : -1);
+		wake_clear(sv->wake);
 		p = fds[0].revents ? sampler_take_collected(sv->sampler) : NULL;
 		if (p)
 			resume(sv, p);
