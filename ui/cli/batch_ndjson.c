@@ -37,7 +37,7 @@ static json_t *figure(double value)
 
 static json_t *count(uint64_t value)
 {
-	return json_integer((json_int_t)value);
+	return json_integer((json_int_t)MIN(value, (uint64_t)INT64_MAX));
 }
 
 /* Sanitise a string of the profile that contains foreign text. */

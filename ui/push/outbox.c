@@ -136,4 +136,7 @@ void outbox_end(struct outbox *o)
 
 	while ((r = outbox_take(o)))
 		drop(o, r, PUSHED_ENDED);
+	o->pushed.dropped[PUSHED_ENDED].profiles += o->pushed.queued.profiles;
+	o->pushed.dropped[PUSHED_ENDED].samples += o->pushed.queued.samples;
+	o->pushed.queued = (struct pushed_sum){ 0 };
 }

@@ -48,7 +48,7 @@ struct outbox_request *outbox_take(struct outbox *o);
  */
 void outbox_settle(struct outbox *o, struct outbox_request *r, enum outbox_result result,
 		   uint64_t retry_after_s, uint64_t random);
-/* Drop all requests: the session has ended. */
+/* Drop all requests: the session has ended. Also the one of an attempt whose thread is left. */
 void outbox_end(struct outbox *o);
 void outbox_request_free(struct outbox_request *r);
 

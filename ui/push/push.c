@@ -167,9 +167,11 @@ static long attempt(struct push *push, const struct outbox_request *r, CURLcode 
 	curl->setopt(push->handle, CURLOPT_POSTFIELDS, r->body);
 	curl->setopt(push->handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->size);
 	*code = curl->perform(push->handle);
-	if (*code)
-		return 0;
 	curl->getinfo(push->handle, CURLINFO_RESPONSE_CODE, &status);
+	/* The server has decided; the rest of its answer may never come. */
+	if (*code && status < 200)
+		return 0;
+	*code = CURLE_OK;
 	curl->getinfo(push->handle, CURLINFO_RETRY_AFTER, &after);
 	*retry_after_s = after > 0 ? (uint64_t)after : 0;
 	return status;
@@ -255,6 +257,9 @@ static bool set_up(struct push *push, const struct push_config *config)
 	code |= curl->setopt(h, CURLOPT_XFERINFOFUNCTION, check_end);
 	code |= curl->setopt(h, CURLOPT_XFERINFODATA, push);
 	code |= curl->setopt(h, CURLOPT_NOPROGRESS, 0L);
+	/* Else profiles of a server of this machine, and its token, would go to http_proxy. */
+	if (push->endpoint.local)
+		code |= curl->setopt(h, CURLOPT_PROXY, "");
 	if (config->authority)
 		code |= curl->setopt(h, CURLOPT_CAINFO, config->authority);
 	return code == CURLE_OK;

@@ -44,7 +44,7 @@ struct prompt {
 	bool missed;			    /* the search found nothing */
 	char candidates[PROMPT_CANDIDATES]; /* how a command can continue; "": unknown */
 	char before[MATCH_MAX];		    /* restored by Esc */
-	char tabbed[MATCH_MAX]; /* the line at a Tab whose words are still being read; "" */
+	char tabbed[MATCH_MAX]; /* the line at a Tab, while its words are being read; "" */
 	uint32_t cursor_before;
 	uint64_t selected_before;
 	bool pinned_before;
