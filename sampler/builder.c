@@ -212,6 +212,9 @@ static void run_replay(struct sampler *s, struct replay_result *result)
 		return;
 	if (code || result->out_of_memory)
 		mailbox_say(&s->mailbox, "out of memory: the recording was not read completely");
+	/* Known at the end only. */
+	if (replay_is_kept(s->replay) && replay_note(s->replay)[0])
+		session_add_banner(s, replay_note(s->replay));
 	/* Nothing was left to follow. */
 	s->target.gone = s->config.follow;
 	tick_replay(s, result);
@@ -321,6 +324,18 @@ static void look_at_readers(struct sampler *s)
 			 nr_found, nr_described, &s->mailbox);
 }
 
+static void end_tick(struct sampler *s, uint64_t now)
+{
+	follow_target(s, now);
+	reopen_check_cpus(s, now);
+	/* A CPU that is back has ended a tick. */
+	tick_end(s, time_now_ns());
+	check_recording(s);
+	handlers_govern(s);
+	waiting_govern(s);
+	handlers_adapt_stacks(s);
+}
+
 static void *builder_main(void *arg)
 {
 	struct sampler *s = arg;
@@ -359,24 +374,19 @@ static void *builder_main(void *arg)
 		if (annotate_is_due(&s->annotate, s->store.symbols))
 			due = MIN(due, now);
 		if (now >= due) {
-			follow_target(s, now);
-			reopen_check_cpus(s, now);
-			/* A CPU that is back has ended a tick. */
-			tick_end(s, time_now_ns());
-			check_recording(s);
-			handlers_govern(s);
-			waiting_govern(s);
-			handlers_adapt_stacks(s);
+			end_tick(s, now);
 			now = time_now_ns();
 			due = next_tick(s, now);
 			slice = next_slice(s, s->ticks.slice_ns);
 		} else if (now >= slice) {
 			tick_slice(s, now);
+			tick_keep(s, now, false);
 			slice = next_slice(s, now);
 		}
 		recording_release(&s->recording, s->live.counters);
 		collect(s, now);
 	}
+	tick_keep(s, time_now_ns(), true);
 	waiting_end(s);
 	rcu_unregister_thread();
 	return NULL;

@@ -232,7 +232,8 @@ static void put_slice(struct keep *k, const struct keep_input *in, const struct 
 	}
 	real.begin_ns += in->real_ns;
 	real.end_ns += in->real_ns;
-	keepfile_put_slice(&k->out, &real);
+	if (!keepfile_put_slice(&k->out, &real))
+		k->missing += slice->count;
 }
 
 /* Report whether all places of a stack have a name. */
@@ -280,12 +281,18 @@ static void put_events(struct keep *k, const struct keep_input *in)
 	keepfile_put_events(&k->out, events, in->nr_events);
 }
 
-/* Return whether the segment is a sixteenth of the size, or of the time. */
+/* Return the size at which the next segment begins: a larger one could not be read again. */
+static uint64_t segment_size(const struct keep *k)
+{
+	return MIN(k->config.size / SEGMENTS, KEEP_SEGMENT_MAX / 2);
+}
+
+/* Return whether the segment has its part of the size, or a sixteenth of the time. */
 static bool is_full(const struct keep *k, const struct keep_input *in)
 {
 	uint64_t end_ns = slices_at(in->slices, slices_nr(in->slices) - 1)->end_ns;
 
-	return k->segment_bytes > k->config.size / SEGMENTS ||
+	return k->segment_bytes > segment_size(k) ||
 	       end_ns - k->segment_begin_ns > k->config.time_ns / SEGMENTS;
 }
 
@@ -473,7 +480,7 @@ static int create_segment(struct keep *k, struct err *e)
  * or -errno. */
 static int next_segment(struct keep *k, uint64_t tick, struct err *e)
 {
-	uint64_t needed = k->config.size / SEGMENTS + tick;
+	uint64_t needed = segment_size(k) + tick;
 	int code;
 
 	if (k->segment >= 0)

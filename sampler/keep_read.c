@@ -239,7 +239,7 @@ static bool fits(const struct keep_read *k, const struct slice *slice)
 
 	return weight_of(slice) <= SLICE_WEIGHT_MAX - k->weight &&
 	       slice->count + slice->lost + slice->throttled <=
-		       SUM_MAX - r->samples - r->other_events - r->lost - r->throttled;
+		       SUM_MAX - r->samples - r->other_events - r->back - r->lost - r->throttled;
 }
 
 static void on_slice(void *ctx, const struct slice *slice)
@@ -251,11 +251,15 @@ static void on_slice(void *ctx, const struct slice *slice)
 
 	atomic_store_explicit(&k->done, k->before + (uint64_t)(slice->bytes - k->bytes),
 			      memory_order_relaxed);
-	/* A clock that was set back: the time is in the history already. */
-	if (k->code || slice->end_ns <= r->last_ns)
+	if (k->code)
 		return;
 	if (!fits(k, slice)) {
 		r->nr_damaged++;
+		return;
+	}
+	/* A clock that was set back: the time is in the history already. */
+	if (slice->end_ns <= r->last_ns) {
+		r->back += slice->count;
 		return;
 	}
 	k->weight += weight_of(slice);

@@ -17,6 +17,7 @@ struct keep_read_result {
 	uint64_t samples, lost, throttled;
 	uint32_t nr_damaged;   /* segments that end early, slices with which a sum is too large */
 	uint64_t other_events; /* samples of other events, which are left out */
+	uint64_t back;	       /* samples of slices that a clock that was set back had again */
 	uint64_t nameless;     /* in the unknown task, the table is full */
 };
 

@@ -5,6 +5,7 @@
 #include "sampler/replay.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ bool replay_has_kernel(const struct replay *r)
 
 const char *replay_note(const struct replay *r)
 {
-	return r->data ? perfdata_note(r->data) : "";
+	return r->data ? perfdata_note(r->data) : r->kept_note;
 }
 
 uint16_t replay_machine(const struct replay *r)
@@ -178,6 +179,26 @@ void replay_close(struct replay *r)
 	free(r);
 }
 
+/* Say what is left out of a folder of --keep. */
+static void note_kept(struct replay *r)
+{
+	const struct keep_read_result *k = &r->kept_result;
+	char *text = r->kept_note;
+	size_t size = 0, max = sizeof(r->kept_note);
+
+	if (k->nr_damaged)
+		size += (size_t)snprintf(text, max, "segments that are damaged or cut short: %u",
+					 k->nr_damaged);
+	if (k->other_events)
+		size += (size_t)snprintf(text + size, max - size,
+					 "%s%" PRIu64 " samples of other events are left out",
+					 size ? "; " : "", k->other_events);
+	if (k->back)
+		snprintf(text + size, max - size,
+			 "%s%" PRIu64 " samples are left out: the clock was set back",
+			 size ? "; " : "", k->back);
+}
+
 /* Read a folder of --keep into the tables. */
 static int run_kept(struct replay *r, struct store *st, struct replay_result *out)
 {
@@ -188,6 +209,7 @@ static int run_kept(struct replay *r, struct store *st, struct replay_result *ou
 	r->cpus[0] = (struct replay_cpu){ .lost = k->lost, .throttled = k->throttled };
 	r->cpus[0].samples.taken = r->cpus[0].samples.complete = k->samples;
 	r->cpus[0].samples.nameless = k->nameless;
+	note_kept(r);
 	*out = (struct replay_result){
 		.cpus = r->cpus,
 		.nr_cpus = 1,

@@ -24,6 +24,7 @@ struct replay {
 	struct perfdata *data; /* NULL: a folder of --keep instead */
 	struct keep_read *kept;
 	struct keep_read_result kept_result;
+	char kept_note[200]; /* the samples that are left out; "" */
 	struct replay_events events;
 	struct replay_waits waits;
 	size_t part; /* bytes of a sample that were enough for most stacks; 0: read all */

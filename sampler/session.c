@@ -63,7 +63,7 @@ static bool refused(int code)
 }
 
 /* Put @text before the banner: missing samples matter most. */
-static void add_banner(struct sampler *s, const char *text)
+void session_add_banner(struct sampler *s, const char *text)
 {
 	char before[sizeof(s->banner)];
 
@@ -88,7 +88,7 @@ static int open_permitted(struct sampler *s, struct err *e)
 		user_only(c);
 		second = open_counters(s, &later);
 		if (!second)
-			add_banner(s, "not permitted to see the kernel: user code only");
+			session_add_banner(s, "not permitted to see the kernel: user code only");
 		return second ? code : 0;
 	}
 	if (c->target != TARGET_SYSTEM)
@@ -104,10 +104,12 @@ static int open_permitted(struct sampler *s, struct err *e)
 	}
 	if (second)
 		return code;
-	add_banner(s, c->events[0].kernel ? "not permitted to see other users' processes: your own "
-					    "only"
-					  : "not permitted to see other users' processes or the "
-					    "kernel: your own user code only");
+	session_add_banner(s, c->events[0].kernel ? "not permitted to see other users' processes: "
+						    "your own "
+						    "only"
+						  : "not permitted to see other users' processes "
+						    "or the "
+						    "kernel: your own user code only");
 	return 0;
 }
 
@@ -202,7 +204,7 @@ static void note_kernel(struct sampler *s)
 	text_sanitise(release, sizeof(release), was->release, strlen(was->release));
 	snprintf(text, sizeof(text), "%s%s%s: no kernel symbols", recorded_kernel_reason(match),
 		 release[0] ? ", " : "", release);
-	add_banner(s, text);
+	session_add_banner(s, text);
 }
 
 static int open_recording(struct sampler *s, struct err *e)
@@ -220,7 +222,7 @@ static int open_recording(struct sampler *s, struct err *e)
 	if (!replay_monotonic(s->replay))
 		symbols_other_clock(s->store.symbols);
 	if (replay_note(s->replay)[0])
-		add_banner(s, replay_note(s->replay));
+		session_add_banner(s, replay_note(s->replay));
 	return 0;
 }
 

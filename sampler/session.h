@@ -46,6 +46,7 @@ struct session_ticks {
 	uint64_t period_ns;
 	uint64_t seq, start_ns, reset_ns, last_ns;
 	uint64_t slice_ns; /* the last slice of the history ended then */
+	uint64_t kept_ns;  /* the last slices were given to --keep then */
 	/* Of the last tick. */
 	uint64_t span_ns;
 	double own_pct;			/* CPU, of one, without answers to requests */
@@ -126,6 +127,8 @@ struct sampler {
 	struct session_builder builder;
 };
 
+/* Add a sentence to the banner, in front. The builder, or before its start. */
+void session_add_banner(struct sampler *s, const char *text);
 /* Open events or recording, make the tables. 0 or -errno with a sentence. */
 int session_new(struct sampler **out, const struct sampler_config *config, struct err *e);
 /* Start the sampler threads and enable the events. 0 or -errno with a sentence. */

@@ -125,6 +125,7 @@ static void keep_slices(struct sampler *s)
 
 	if (!s->keep)
 		return;
+	s->ticks.kept_ns = time_now_ns();
 	clock_gettime(CLOCK_REALTIME, &ts);
 	in.real_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - time_now_ns();
 	keep_tick(s->keep, &in);
@@ -134,6 +135,16 @@ static void keep_slices(struct sampler *s)
 		mailbox_say(&s->mailbox,
 			    "--keep: %llu samples were not written: the disk is too slow",
 			    (unsigned long long)keep_missing(s->keep));
+}
+
+void tick_keep(struct sampler *s, uint64_t now_ns, bool end)
+{
+	if (!s->keep || (!end && now_ns < s->ticks.kept_ns + NSEC))
+		return;
+	/* The part of a slice that has begun. */
+	if (end)
+		tick_slice(s, now_ns);
+	keep_slices(s);
 }
 
 /*

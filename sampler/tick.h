@@ -14,6 +14,8 @@ struct sampler;
 
 /* Cut a slice of the history within a tick. */
 void tick_slice(struct sampler *s, uint64_t now_ns);
+/* Keep the slices that are not kept yet on disk (--keep): once a second, or at the end. */
+void tick_keep(struct sampler *s, uint64_t now_ns, bool end);
 /* End a tick: take the counts, make the profile, hand it over. */
 void tick_end(struct sampler *s, uint64_t now_ns);
 /* Grow the tables between two ticks, when the threads report that they fill up. */

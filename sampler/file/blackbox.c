@@ -74,9 +74,12 @@ int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces,
 		size += pieces[i].iov_len;
 	if (!size)
 		return 0;
+	/* It does not fit: the others stay. */
+	if (sizeof(*b) + size > q->max)
+		return -ENOMEM;
 	while (q->first && q->used + sizeof(*b) + size > q->max)
 		drop_first(q);
-	b = sizeof(*b) + size > q->max ? NULL : malloc(sizeof(*b) + size);
+	b = malloc(sizeof(*b) + size);
 	if (!b)
 		return -ENOMEM;
 	b->next = NULL;

@@ -95,19 +95,20 @@ static void begin(struct keepfile_out *out, uint8_t type)
 	put_bytes(out, head, sizeof(head));
 }
 
-/* Complete the head of a record; one that is too large is left out. */
-static void end(struct keepfile_out *out)
+/* Complete the head of a record; one that is too large is left out. Return whether it is there. */
+static bool end(struct keepfile_out *out)
 {
 	size_t size = out->size - out->begin - HEAD;
 
 	if (out->failed)
-		return;
+		return false;
 	if (size > KEEPFILE_RECORD_MAX) {
 		out->size = out->begin;
-		return;
+		return false;
 	}
 	put32(out->bytes + out->begin, (uint32_t)size);
 	put32(out->bytes + out->begin + 4, checksum(out->bytes + out->begin + 8, size + 1));
+	return true;
 }
 
 void keepfile_header(struct keepfile_out *out)
@@ -169,7 +170,7 @@ void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t)
 	end(out);
 }
 
-void keepfile_put_slice(struct keepfile_out *out, const struct slice *slice)
+bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice)
 {
 	begin(out, SLICE);
 	put(out, slice->begin_ns);
@@ -178,7 +179,7 @@ void keepfile_put_slice(struct keepfile_out *out, const struct slice *slice)
 	put(out, slice->throttled);
 	put(out, slice->marks);
 	put_bytes(out, slice->bytes, slice->size);
-	end(out);
+	return end(out);
 }
 
 void keepfile_put_raw(struct keepfile_out *out, uint8_t type, const void *bytes, size_t size)

@@ -64,7 +64,8 @@ void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *f
 			uint32_t nr);
 void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t);
 /* @slice: times are CLOCK_REALTIME. */
-void keepfile_put_slice(struct keepfile_out *out, const struct slice *slice);
+/* False: it is too large for a record, and left out. */
+bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice);
 
 /* A record of any type and content, for tests. */
 void keepfile_put_raw(struct keepfile_out *out, uint8_t type, const void *bytes, size_t size);

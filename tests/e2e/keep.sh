@@ -41,6 +41,18 @@ expect 1 'cannot open' --open "$TMP/keep" --baseline "$TMP/nothing" --script '<t
 expect 1 'no waiting time was kept' --open "$TMP/keep" --time=wait -b
 "$PROFTOP" --open "$TMP/empty" -b >/dev/null 2>"$TMP/err" && wrong "an empty folder is shown"
 grep -q 'no kept samples' "$TMP/err" || wrong "$(cat "$TMP/err")"
+# A session with ticks of a minute has kept the seconds until its end.
+mkdir "$TMP/long"
+start "$PROFTOP" -b -n 0 -d 60 --keep "$TMP/long" -p "$spin" >/dev/null
+i=0
+until [ -s "$TMP/long/00000001.keep" ] || [ $((i += 1)) -gt 300 ]; do sleep 0.1; done
+kill -INT "$last"
+wait "$last"
+taken=$("$PROFTOP" --open "$TMP/long" -b --format=ndjson | sed 's/.*"taken":\([0-9]*\).*/\1/')
+[ "$taken" -gt 100 ] || wrong "of a tick of a minute $taken samples are kept"
+# What is left out is said.
+printf damaged >"$TMP/long/00000009.keep"
+"$PROFTOP" --open "$TMP/long" -b | grep -q 'damaged or cut short: 1' || wrong 'a damaged segment is not reported'
 mkdir "$TMP/threads" && : >"$TMP/threads/data"
 expect 1 'perf record --threads writes one' -b --replay "$TMP/threads"
 "$PROFTOP" --open "$TMP/nothing" -b >/dev/null 2>"$TMP/err" && wrong "no folder is shown"

@@ -182,6 +182,23 @@ TEST(test_sum_of_samples)
 	close_folder(&f);
 }
 
+/* A clock that was set back writes a time twice: its samples are counted. */
+TEST(test_clock_back)
+{
+	struct fixture f;
+
+	begin_segment(&f);
+	put_function(&f, 0, 'u', "f", "/m");
+	put_task(&f, 0, 10);
+	for (uint32_t i = 0; i < 20; i++)
+		put_slice(&f, i < 10 ? i : i - 5, &(struct count){ 0, 0, 0, 3, 1 }, 1);
+	open_folder(&f);
+	assert_int_equal(read_folder(&f), 0);
+	assert_int_equal(f.result.samples, 45);
+	assert_int_equal(f.result.back, 15);
+	close_folder(&f);
+}
+
 /* Return the weight of all slices; each count has at least @least. */
 static uint64_t weight_of(const struct fixture *f, uint64_t least)
 {
