@@ -20,6 +20,8 @@
 #include "symbols/process/maps_state.h"
 
 /* Shortest and longest pause between readings of all processes because of lost records. */
+/* A late sample of a process that has ended, while very many end. */
+#define CROWD_NS      500000000ull
 #define REREAD_MIN_NS 1000000000ull
 #define REREAD_MAX_NS 8000000000ull
 /* Processes and threads of a recording, which may have any number: a full table of tasks. */
@@ -396,7 +398,9 @@ void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns)
 	maps_apply_log(m);
 	maps_freeze_all(m);
 	handle_losses(m, now_ns);
-	processes_reap(&m->procs, m->keep_from_ns);
+	/* The samples of a recording may be of any time. */
+	processes_reap(&m->procs, m->keep_from_ns,
+		       m->no_proc || now_ns < CROWD_NS ? 0 : now_ns - CROWD_NS);
 	tasks_grow(maps_tasks(m));
 	pthread_mutex_unlock(&m->lock);
 }

@@ -99,6 +99,7 @@ static void doom(struct processes *t, struct doomed *d, uint64_t time_ns)
 	d->prev = t->doomed_tail;
 	*t->doomed_tail = d;
 	t->doomed_tail = &d->next;
+	t->nr_doomed++;
 }
 
 /* Take a node out of the queue: it is freed now. */
@@ -109,6 +110,7 @@ static void undoom(struct processes *t, struct doomed *d)
 		d->next->prev = d->prev;
 	else
 		t->doomed_tail = d->prev;
+	t->nr_doomed--;
 }
 
 static void doom_thread(struct processes *t, struct process_thread *th, uint64_t time_ns)
@@ -442,9 +444,11 @@ void process_thread_end(struct processes *t, struct process_thread *th, uint64_t
 		process_end(t, p, time_ns);
 }
 
-void processes_reap(struct processes *t, uint64_t before_ns)
+void processes_reap(struct processes *t, uint64_t before_ns, uint64_t crowd_ns)
 {
-	while (t->doomed && t->doomed->since_ns < before_ns) {
+	while (t->doomed &&
+	       (t->doomed->since_ns < before_ns ||
+		(t->nr_doomed > PROCESSES_DOOMED_MAX && t->doomed->since_ns < crowd_ns))) {
 		struct doomed *d = t->doomed;
 
 		if (d->is_thread)
@@ -468,6 +472,6 @@ void processes_fini(struct processes *t)
 	}
 	for (struct doomed *d = t->doomed; d; d = d->next)
 		d->since_ns = 0;
-	processes_reap(t, 1);
+	processes_reap(t, 1, 0);
 	assert(!t->doomed && t->doomed_tail == &t->doomed);
 }

@@ -97,11 +97,15 @@ struct process_thread {
 
 #define PROCS_BUCKETS 16384u
 
+/* Of a storm of processes that end: else their memory leaves holes of 40 MiB among other blocks. */
+#define PROCESSES_DOOMED_MAX 8192
+
 struct processes {
 	uint64_t secret; /* of the hash */
 	_Atomic(struct process *) processes[PROCS_BUCKETS];
 	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
 	struct doomed *doomed, **doomed_tail;
+	uint32_t nr_doomed;
 	uint32_t next_id, next_number;
 	uint32_t nr_nodes, max_nodes;	  /* W: processes and threads that can be found */
 	atomic_ulong nr_refused;	  /* relaxed: were not added, beyond the limit */
@@ -122,8 +126,11 @@ void process_mark_dirty(struct process *p, struct process **list);
 void process_mark_clean(struct process *p);
 /* Free all immediately; no readers may be left. Spaces go through space_put(). */
 void processes_fini(struct processes *t);
-/* Free nodes doomed before @before_ns. */
-void processes_reap(struct processes *t, uint64_t before_ns);
+/*
+ * Free nodes doomed before @before_ns; of more than PROCESSES_DOOMED_MAX also the ones doomed
+ * before @crowd_ns (0: none).
+ */
+void processes_reap(struct processes *t, uint64_t before_ns, uint64_t crowd_ns);
 
 /*
  * Find the incarnation of @pid at @time_ns: the last that began before, else the

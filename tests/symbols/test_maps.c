@@ -631,6 +631,29 @@ TEST(test_exit_and_reuse, setup, teardown)
 	assert_false(find(40, 40, 2005).known);
 }
 
+/* Of very many processes that end the last ones are kept, and the ones of the last half second. */
+TEST(test_many_end, setup, teardown)
+{
+	const uint64_t second = 1000000000, at = 10 * second;
+	const pid_t first = 100000, last = first + 9999;
+
+	for (pid_t pid = first; pid <= last; pid++) {
+		tell_comm(pid, pid, "short", true, at + (uint64_t)(pid - first) * 10);
+		maps_on_exit(maps, pid, pid, at + (uint64_t)(pid - first) * 10 + 5);
+	}
+	maps_publish(maps, at + second / 4, 3 * second);
+	assert_true(find(first, first, at + 1).known);
+	maps_publish(maps, at + second, 3 * second);
+	rcu_quiescent_state();
+	assert_false(find(first, first, at + 1).known);
+	/* A process and its thread are two nodes. */
+	assert_true(find(last - 4000, last - 4000, at + second).known);
+	assert_true(find(last, last, at + second).known);
+	maps_publish(maps, at + 4 * second, 3 * second);
+	rcu_quiescent_state();
+	assert_false(find(last, last, at + second).known);
+}
+
 /* Reuse without an exit (lost), and an exit reported twice. */
 TEST(test_reuse_without_exit, setup, teardown)
 {
