@@ -177,12 +177,12 @@ static char *screen_text(struct ui_state *st, bool picture)
 	return text;
 }
 
-bool actions_file_result(struct ui_state *st)
+bool actions_file_result(struct ui_state *st, struct file_worker *f)
 {
 	struct err e;
 	int code;
 
-	if (!file_worker_take(st->files, &code, &e))
+	if (!file_worker_take(f, &code, &e))
 		return false;
 	if (code < 0)
 		ui_state_say_error(st, &e);

@@ -14,6 +14,6 @@ bool actions_tool_handles(enum action action);
 
 int actions_save_screen(struct ui_state *st, const char *path, bool replace);
 /* Report the result of a file that was being written; false: none yet. */
-bool actions_file_result(struct ui_state *st);
+bool actions_file_result(struct ui_state *st, struct file_worker *f);
 
 #endif

@@ -24,7 +24,6 @@
 #include "ui/cli/file_work.h"
 #include "ui/draw/term.h"
 #include "ui/editor.h"
-#include "ui/file_words.h"
 #include "ui/input.h"
 #include "ui/model.h"
 #include "ui/prompt_keys.h"
@@ -400,9 +399,10 @@ static void loop(struct app *a)
 			take_profile(a);
 		if (fds[5].revents)
 			take_past(a);
-		if (fds[4].revents ? actions_file_result(&a->st) : actions_export_progress(&a->st))
+		if (fds[4].revents ? actions_file_result(&a->st, a->st.files)
+				   : actions_export_progress(&a->st))
 			a->dirty = true;
-		if (fds[6].revents && file_words_result(&a->st)) {
+		if (fds[6].revents && actions_file_result(&a->st, a->st.folders)) {
 			prompt_keys_words(&a->st);
 			a->dirty = true;
 		}

@@ -5,14 +5,11 @@
 #include "ui/file_words.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ui/actions_tools.h"
 #include "ui/cli/file_work.h"
-
-/* Keys behind the Tab, as in pasted text, find the completed line; a key may take 100 ms. */
-#define WAIT_MS 50
 
 struct words_work {
 	struct file_work work; /* first: the two are cast */
@@ -50,18 +47,6 @@ static void free_work(struct file_work *work)
 	free(w);
 }
 
-bool file_words_result(struct ui_state *st)
-{
-	struct err e;
-	int code;
-
-	if (!file_worker_take(st->folders, &code, &e))
-		return false;
-	if (code < 0)
-		ui_state_say_error(st, &e);
-	return true;
-}
-
 bool file_words_gather(struct ui_state *st, const void *of, const char *word)
 {
 	struct words_work *w = calloc(1, sizeof(*w));
@@ -88,11 +73,7 @@ bool file_words_gather(struct ui_state *st, const void *of, const char *word)
 	} else if (code < 0) {
 		ui_state_say_error(st, &e);
 	}
-	if (!code) {
-		struct pollfd fd = { .fd = file_worker_fd(st->folders), .events = POLLIN };
-
-		if (poll(&fd, 1, WAIT_MS) > 0)
-			file_words_result(st);
-	}
+	if (!code && file_worker_wait(st->folders))
+		actions_file_result(st, st->folders);
 	return false;
 }

@@ -12,7 +12,5 @@
  * the invoking user. Waits for a moment. False: st->words.of is @of when they are there.
  */
 bool file_words_gather(struct ui_state *st, const void *of, const char *word);
-/* Take the words that were read. False: there are none yet. */
-bool file_words_result(struct ui_state *st);
 
 #endif

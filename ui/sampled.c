@@ -6,15 +6,11 @@
 #include "ui/sampled.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/cli/file_work.h"
-
-/* Keys behind it find the changed events; a key may take 100 ms. */
-#define WAIT_MS 50
 
 /* Events whose names are parsed on a worker. */
 struct event_work {
@@ -130,14 +126,6 @@ static int start(struct ui_state *st, const char *text, bool add, struct err *e)
 	return file_worker_start(st->files, &w->work, time_now_ns(), e);
 }
 
-/* Wait for a moment for the result. False: it comes later. */
-static bool is_done(struct ui_state *st, int *code, struct err *e)
-{
-	struct pollfd fd = { .fd = file_worker_fd(st->files), .events = POLLIN };
-
-	return poll(&fd, 1, WAIT_MS) > 0 && file_worker_take(st->files, code, e);
-}
-
 /* Parse and apply them here. As apply(). */
 static int use_here(struct ui_state *st, const char *text, bool add, struct err *e)
 {
@@ -159,7 +147,7 @@ bool sampled_use(struct ui_state *st, const char *text, bool add)
 		code = use_here(st, text, add, &e);
 	else if (!code && reads_file)
 		err_set(&e, 0, "reading the program of %.200s", text);
-	else if (!code && !is_done(st, &code, &e))
+	else if (!code && !(file_worker_wait(st->files) && file_worker_take(st->files, &code, &e)))
 		err_set(&e, 0, "looking up %.200s", text);
 	if (code < 0)
 		ui_state_say_error(st, &e);

@@ -49,7 +49,7 @@ static void wait_result(struct bench *b)
 
 	for (int i = 0; i < 100 && !taken; i++) {
 		poll(&fd, 1, 100);
-		taken = actions_file_result(&b->st);
+		taken = actions_file_result(&b->st, b->st.files);
 	}
 	assert_true(taken);
 }

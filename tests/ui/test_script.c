@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ui/actions_tools.h"
 #include "ui/cli/file_work.h"
 #include "ui/command.h"
 #include "ui/command_table.h"
-#include "ui/file_words.h"
 #include "ui/prompt_keys.h"
 #include "ui/script.h"
 #include "ui/view/function_columns.h"
@@ -210,7 +210,7 @@ TEST(test_complete_words)
 	/* It may take longer than Tab waits. */
 	for (int i = 0; i < 1000 && !strstr(b.st.prompt.line.text, "/alphabet.txt"); i++) {
 		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-		if (file_words_result(&b.st))
+		if (actions_file_result(&b.st, b.st.folders))
 			prompt_keys_words(&b.st);
 	}
 	assert_non_null(strstr(b.st.prompt.line.text, "/alphabet.txt"));

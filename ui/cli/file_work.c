@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,6 +25,7 @@
 
 #define NAME_TRIES 16
 #define LONG_NS	   500000000ull
+#define WAIT_MS	   50 /* a key may take 100 ms */
 /* Work without progress for this long hangs: it is left for the next one, at most LEFT_MAX times.
  */
 #define HANG_NS	 10000000000ull
@@ -214,6 +216,13 @@ int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_n
 	f->started_ns = f->moved_ns = now_ns;
 	f->progress = 0;
 	return 0;
+}
+
+bool file_worker_wait(const struct file_worker *f)
+{
+	struct pollfd fd = { .fd = file_worker_fd(f), .events = POLLIN };
+
+	return poll(&fd, 1, WAIT_MS) > 0;
 }
 
 /* Take the result of the work that is done. */

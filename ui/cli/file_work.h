@@ -47,6 +47,11 @@ int file_worker_fd(const struct file_worker *f);
  * eight times: file_worker_take() says that it hangs.
  */
 int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e);
+/*
+ * Wait 50 ms for a result, so that keys typed behind the one that started the work find it done.
+ * False: it comes later.
+ */
+bool file_worker_wait(const struct file_worker *f);
 /* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
 int file_worker_permille(const struct file_worker *f, uint64_t now_ns);
 /* Return the words for the running work. */

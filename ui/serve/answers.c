@@ -91,8 +91,10 @@ static struct MHD_Response *response_from(const struct serve *sv, struct out *o,
 	char *fit = o->failed ? NULL : realloc(o->data, MAX(o->size, 1U));
 	struct MHD_Response *r = NULL;
 
-	if (fit)
-		r = response_of(sv, o->data = fit, o->size, MHD_RESPMEM_MUST_FREE, type);
+	if (fit) {
+		o->data = fit;
+		r = response_of(sv, fit, o->size, MHD_RESPMEM_MUST_FREE, type);
+	}
 	if (r)
 		o->data = NULL;
 	out_fini(o);
