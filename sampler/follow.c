@@ -67,22 +67,13 @@ static bool is_followed(const struct follow_search *f, pid_t tid, pid_t *left_ou
 	if (task_set_has(&f->listed, tid) || task_set_has(&f->opened, tid))
 		return true;
 	pid = f->process_of(tid);
-	/* What it starts before its events are open inherits nothing. */
+	/* Its threads and children inherit nothing before its events are open. */
 	if (task_set_has(&f->left_out, pid)) {
 		*left_out = pid;
 		return false;
 	}
 	return task_set_has(&f->listed, pid) || task_set_has(&f->opened, pid) ||
 	       f->has_inherited(f, pid);
-}
-
-static bool has(const pid_t *tids, uint32_t nr, pid_t tid)
-{
-	uint32_t i = 0;
-
-	while (i < nr && tids[i] != tid)
-		i++;
-	return i < nr;
 }
 
 uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_t nr, pid_t *fresh)
@@ -94,7 +85,8 @@ uint32_t follow_search(const struct follow_search *f, const pid_t *tids, uint32_
 		if (is_followed(f, tids[i], &left_out))
 			continue;
 		/* With more than one thread, its exec is over. */
-		if (left_out && !has(fresh, nr_fresh, left_out) && nr_fresh + 1 < nr)
+		if (left_out && task_find(fresh, nr_fresh, left_out) == nr_fresh &&
+		    nr_fresh + 1 < nr)
 			fresh[nr_fresh++] = left_out;
 		fresh[nr_fresh++] = tids[i];
 	}
@@ -170,16 +162,9 @@ static void say_hung(struct sampler *s)
 		    (int)pid, name, nr);
 }
 
-static bool is_busy(const struct sampler *s, pid_t tid)
-{
-	pid_t next;
-
-	return counters_busy(s->live.counters, tid - 1, &next, 1) && next == tid;
-}
-
 /*
  * List the busy tasks, each followed by the threads of its process that have no events, if it was
- * left out: what it started since its exec inherited nothing. Returns how many; *@out malloc'ed.
+ * left out: they inherited nothing. Returns how many; *@out malloc'ed.
  */
 static uint32_t with_threads(const struct sampler *s, const pid_t *busy, uint32_t nr, pid_t **out)
 {
@@ -189,7 +174,8 @@ static uint32_t with_threads(const struct sampler *s, const pid_t *busy, uint32_
 
 	*out = NULL;
 	for (uint32_t i = 0; i < nr; i++) {
-		bool whole = s->target.kind != TARGET_TIDS && has(left, nr_left, busy[i]);
+		bool whole = s->target.kind != TARGET_TIDS &&
+			     task_find(left, nr_left, busy[i]) < nr_left;
 		pid_t *threads = NULL;
 		struct err e;
 		int found = whole ? task_list_threads(&busy[i], 1, &threads, &e) : 0;
@@ -197,7 +183,8 @@ static uint32_t with_threads(const struct sampler *s, const pid_t *busy, uint32_
 		*out = xrealloc_array(*out, nr_out + 1 + (uint32_t)MAX(found, 0), sizeof(**out));
 		(*out)[nr_out++] = busy[i];
 		for (int k = 0; k < found; k++)
-			if (threads[k] != busy[i] && !has(opened, nr_opened, threads[k]))
+			if (threads[k] != busy[i] &&
+			    task_find(opened, nr_opened, threads[k]) == nr_opened)
 				(*out)[nr_out++] = threads[k];
 		free(threads);
 	}
@@ -222,7 +209,7 @@ static void add_busy(struct sampler *s, uint64_t since_ns)
 	if (counters_add_tasks(s->live.counters, tids, nr, &e))
 		mailbox_say(&s->mailbox, "%s", e.text);
 	for (uint32_t i = 0; i < nr; i++)
-		if (!is_busy(s, tids[i]))
+		if (!counters_is_busy(s->live.counters, tids[i]))
 			recording_add(&s->recording, s->live.counters, &tids[i], 1, since_ns);
 	free(tids);
 }

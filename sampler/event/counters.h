@@ -143,6 +143,8 @@ int counters_add_tasks(struct counters *c, const pid_t *tids, uint32_t nr, struc
  * among counters_nr_refused().
  */
 uint32_t counters_busy(const struct counters *c, pid_t after, pid_t *tids, uint32_t nr);
+/* Report whether @tid is a busy task. */
+bool counters_is_busy(const struct counters *c, pid_t tid);
 /* Return the busy tasks that have no event at all, which their children could inherit; borrowed. */
 const pid_t *counters_left_out(const struct counters *c, uint32_t *nr);
 /* Return the tasks that it was opened on, some of which may have ended, and how many; borrowed.

@@ -446,7 +446,7 @@ const pid_t *counters_tasks(const struct counters *c, uint32_t *nr)
 	return c->side.tids;
 }
 
-static bool is_busy(const struct counters *c, pid_t tid)
+bool counters_is_busy(const struct counters *c, pid_t tid)
 {
 	pid_t next;
 
@@ -476,7 +476,7 @@ static int open_task(struct counters *c, uint32_t at, pid_t tid)
  */
 static int add_task(struct counters *c, const struct task_set *there, bool left_out, pid_t tid)
 {
-	bool is_new = !task_set_has(there, tid) && !is_busy(c, tid);
+	bool is_new = !task_set_has(there, tid) && !counters_is_busy(c, tid);
 	bool lacks[EVENTS_MAX + 1];
 	int code = 0;
 
@@ -515,7 +515,7 @@ static int add_tasks(struct counters *c, const struct task_set *there, const pid
 			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
 		/* Nor the others, except that busy ones may be added again. */
 		for (; i < nr; i++)
-			c->nr_refused += !is_busy(c, tids[i]);
+			c->nr_refused += !counters_is_busy(c, tids[i]);
 		return limits_explain_open(e, code, &c->env.refusal);
 	}
 	if (c->env.nr_fds > nr_fds)

@@ -6,6 +6,7 @@
  * again.
  */
 #include "sampler/event/slot.h"
+#include "sampler/event/task_set.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -56,19 +57,9 @@ static const struct slot_fd *leader_fds(const struct slot *leader, const struct 
 	return NULL;
 }
 
-/* Find the place of @tid in the list of busy tasks; s->nr_busy: it is not there. */
-static uint32_t find_busy(const struct slot *s, pid_t tid)
-{
-	uint32_t i = 0;
-
-	while (i < s->nr_busy && s->busy[i] != tid)
-		i++;
-	return i;
-}
-
 bool slot_is_busy(const struct slot *s, pid_t tid)
 {
-	return find_busy(s, tid) < s->nr_busy;
+	return task_find(s->busy, s->nr_busy, tid) < s->nr_busy;
 }
 
 void slot_note_busy(struct slot *s, pid_t tid)
@@ -84,7 +75,7 @@ void slot_note_busy(struct slot *s, pid_t tid)
 
 void slot_forget_busy(struct slot *s, pid_t tid)
 {
-	uint32_t i = find_busy(s, tid);
+	uint32_t i = task_find(s->busy, s->nr_busy, tid);
 
 	if (i < s->nr_busy)
 		s->busy[i] = s->busy[--s->nr_busy];
@@ -307,24 +298,14 @@ static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 	s->tids[task] = s->tids[s->nr_tasks];
 }
 
-/* Find the place of @tid; s->nr_tasks: it is not there. */
-static uint32_t find_task(const struct slot *s, pid_t tid)
-{
-	uint32_t i = 0;
-
-	while (i < s->nr_tasks && s->tids[i] != tid)
-		i++;
-	return i;
-}
-
 bool slot_has_task(const struct slot *s, pid_t tid)
 {
-	return find_task(s, tid) < s->nr_tasks;
+	return task_find(s->tids, s->nr_tasks, tid) < s->nr_tasks;
 }
 
 void slot_leave(struct slot *s, struct slot_env *env, pid_t tid)
 {
-	uint32_t i = find_task(s, tid);
+	uint32_t i = task_find(s->tids, s->nr_tasks, tid);
 
 	if (i < s->nr_tasks)
 		drop_task(s, env, i);

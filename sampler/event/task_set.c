@@ -35,3 +35,12 @@ bool task_set_has(const struct task_set *s, pid_t tid)
 
 	return at < s->nr && s->tids[at] == tid;
 }
+
+uint32_t task_find(const pid_t *tids, uint32_t nr, pid_t tid)
+{
+	uint32_t i = 0;
+
+	while (i < nr && tids[i] != tid)
+		i++;
+	return i;
+}
