@@ -179,7 +179,7 @@ void replay_close(struct replay *r)
 	free(r);
 }
 
-/* Say what is left out of a folder of --keep. */
+/* Report the segments and samples of a folder that are left out. */
 static void note_kept(struct replay *r)
 {
 	const struct keep_read_result *k = &r->kept_result;

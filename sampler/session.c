@@ -105,11 +105,9 @@ static int open_permitted(struct sampler *s, struct err *e)
 	if (second)
 		return code;
 	session_add_banner(s, c->events[0].kernel ? "not permitted to see other users' processes: "
-						    "your own "
-						    "only"
+						    "your own only"
 						  : "not permitted to see other users' processes "
-						    "or the "
-						    "kernel: your own user code only");
+						    "or the kernel: your own user code only");
 	return 0;
 }
 

@@ -93,7 +93,7 @@ bool symbols_free(struct symbols *s);
 void symbols_wake(struct symbols *s);
 /* Do all requested work on the caller's thread (tests and replay; only without symbols_start()). */
 void symbols_run(struct symbols *s);
-/* Have symbols_run() return early, from now on: nobody needs its result. Any thread. */
+/* Make symbols_run() return early from now on: its result is not needed. Any thread. */
 void symbols_stop_run(struct symbols *s);
 /* Load only the processes and objects that stacks need, not names. */
 void symbols_run_objects(struct symbols *s);

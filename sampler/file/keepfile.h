@@ -63,8 +63,7 @@ void keepfile_put_interpreter(struct keepfile_out *out, struct keepfile_text mod
 void keepfile_put_stack(struct keepfile_out *out, uint32_t id, const uint32_t *functions,
 			uint32_t nr);
 void keepfile_put_task(struct keepfile_out *out, const struct keepfile_task *t);
-/* @slice: times are CLOCK_REALTIME. */
-/* False: it is too large for a record, and left out. */
+/* @slice: times are CLOCK_REALTIME. False: it is too large for a record, and left out. */
 bool keepfile_put_slice(struct keepfile_out *out, const struct slice *slice);
 
 /* A record of any type and content, for tests. */

@@ -55,11 +55,10 @@ static void tables_fini(struct tables *t)
 	objects_free(t->objects);
 }
 
-static struct profile *assembled_as(const struct tables *t, const struct history_cell *counts,
-				    uint32_t nr, enum profile_frames frames)
+static struct assemble_input input_of(const struct tables *t, const struct history_cell *counts,
+				      uint32_t nr)
 {
-	struct profile *p = xcalloc(1, sizeof(*p));
-	const struct assemble_input in = {
+	return (struct assemble_input){
 		.counts = counts,
 		.nr_counts = nr,
 		.stacks = t->stacks,
@@ -67,9 +66,16 @@ static struct profile *assembled_as(const struct tables *t, const struct history
 		.symbols = t->symbols,
 		.maps = t->maps,
 		.objects = t->objects,
-		.shown_frames = frames,
 	};
+}
 
+static struct profile *assembled_as(const struct tables *t, const struct history_cell *counts,
+				    uint32_t nr, enum profile_frames frames)
+{
+	struct profile *p = xcalloc(1, sizeof(*p));
+	struct assemble_input in = input_of(t, counts, nr);
+
+	in.shown_frames = frames;
 	assert_int_equal(assemble(p, &in), 0);
 	assert_int_equal(p->nr_counts, nr);
 	return p;
@@ -96,18 +102,10 @@ TEST(test_sizes_of_last)
 		const struct history_cell cell = { .stack = stacks_intern(t.stacks, places, nr[i]),
 						   .count = 1,
 						   .weight = 1 };
-		const struct assemble_input in = {
-			.counts = &cell,
-			.nr_counts = 1,
-			.stacks = t.stacks,
-			.places = t.places,
-			.symbols = t.symbols,
-			.maps = t.maps,
-			.objects = t.objects,
-			.sizes = &sizes,
-		};
+		struct assemble_input in = input_of(&t, &cell, 1);
 		struct profile *p = xcalloc(1, sizeof(*p));
 
+		in.sizes = &sizes;
 		assert_int_equal(assemble(p, &in), 0);
 		assert_int_equal(p->nr_functions, nr[i]);
 		assert_int_equal(p->nr_frames, nr[i]);
@@ -567,15 +565,7 @@ TEST(test_annotate_follows_the_name)
 	maps_publish(t.maps, time_now_ns(), UINT64_MAX);
 	place = place_of_code(&t, (const char *)(uintptr_t)sample_me);
 	cell.stack = stack_of(&t, 1, &place);
-	in = (struct assemble_input){
-		.counts = &cell,
-		.nr_counts = 1,
-		.stacks = t.stacks,
-		.places = t.places,
-		.symbols = t.symbols,
-		.maps = t.maps,
-		.objects = t.objects,
-	};
+	in = input_of(&t, &cell, 1);
 	atomic_init(&an.function, ASSEMBLE_PLACE | place);
 	annotate_fill(&an, t.symbols, p, &in);
 	assert_non_null(p->annotate->why);

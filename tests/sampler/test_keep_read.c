@@ -66,6 +66,14 @@ static void put_task(struct fixture *f, uint32_t id, uint32_t pid)
 	keepfile_put_task(&f->out, &task);
 }
 
+/* Begin a segment with one function and one task. */
+static void begin_simple(struct fixture *f)
+{
+	begin_segment(f);
+	put_function(f, 0, 'u', "f", "/m");
+	put_task(f, 0, 10);
+}
+
 /* Append a slice of 100 ms: the one with number @i. */
 static void put_slice(struct fixture *f, uint32_t i, struct count *counts, uint32_t nr)
 {
@@ -145,9 +153,7 @@ TEST(test_stop)
 	pthread_t thread;
 	int64_t begin, took;
 
-	begin_segment(&f);
-	put_function(&f, 0, 'u', "f", "/m");
-	put_task(&f, 0, 10);
+	begin_simple(&f);
 	for (uint32_t i = 0; i < 40000; i++)
 		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, 1 }, 1);
 	open_folder(&f);
@@ -170,9 +176,7 @@ TEST(test_sum_of_samples)
 {
 	struct fixture f;
 
-	begin_segment(&f);
-	put_function(&f, 0, 'u', "f", "/m");
-	put_task(&f, 0, 10);
+	begin_simple(&f);
 	for (uint32_t i = 0; i < 1026; i++)
 		put_slice(&f, i, &(struct count){ 0, 0, 0, SLICE_COUNT_MAX, 1 }, 1);
 	open_folder(&f);
@@ -187,9 +191,7 @@ TEST(test_clock_back)
 {
 	struct fixture f;
 
-	begin_segment(&f);
-	put_function(&f, 0, 'u', "f", "/m");
-	put_task(&f, 0, 10);
+	begin_simple(&f);
 	for (uint32_t i = 0; i < 20; i++)
 		put_slice(&f, i < 10 ? i : i - 5, &(struct count){ 0, 0, 0, 3, 1 }, 1);
 	open_folder(&f);
@@ -222,9 +224,7 @@ TEST(test_sum_of_weights)
 {
 	struct fixture f;
 
-	begin_segment(&f);
-	put_function(&f, 0, 'u', "f", "/m");
-	put_task(&f, 0, 10);
+	begin_simple(&f);
 	for (uint32_t i = 0; i < 40; i++)
 		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, SLICE_WEIGHT_MAX / 8 }, 1);
 	open_folder(&f);

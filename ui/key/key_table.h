@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of keys for input, key bar, help page and manual. An action that
- * is not in the table cannot be reached; digits are input of the event picker.
+ * The table of keys for input, key bar, help page and manual. Only actions
+ * of the table can be reached; digits in the event picker are its input.
  *
  * Constant; any thread.
  */
