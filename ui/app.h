@@ -2,8 +2,8 @@
 /*
  * The live screen: shows the sampler's profiles and handles keys.
  *
- * Runs on the main thread. main() calls, in this order: app_check() (before
- * anything costs time), term_guard_start(), sampler_new(), app_block_signals(),
+ * Runs on the main thread. session_screen() calls, in this order: app_check() (before
+ * anything costs time), term_guard_start(), app_block_signals(), sampler_new(),
  * sampler_start(), app_run().
  */
 #ifndef UI_APP_H
@@ -22,8 +22,8 @@ int app_check(struct err *e);
 
 /*
  * Block the signals that app_run() reads by signalfd (INT, TERM, HUP, WINCH,
- * TSTP, CONT, PIPE). Call it after a command was forked and before the first
- * thread starts: all threads inherit it, the command does not.
+ * TSTP, CONT, PIPE). Call it before the first thread starts: all threads
+ * inherit it; a command that is forked later has to unblock them.
  */
 void app_block_signals(void);
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * proftop: from arguments to screen or batch. The only file that exits or
- * prints errors; other functions return errors as sentences.
- *
- * Order matters: descriptors 0-2 before any file is opened, the guard before
- * any thread, and signals blocked before sampler_new(), as libraries start
- * threads in it that must not receive one.
+ * proftop: what the process needs before anything else, its options, and their session.
+ * Descriptors 0-2 come before any file that is opened.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,41 +14,16 @@
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
-#include "symbols/base/text.h"
-#include "ui/app.h"
-#include "ui/cli/baseline_file.h"
+#include "ui/cli/complain.h"
 #include "ui/cli/completion.h"
 #include "ui/cli/options.h"
-#include "ui/cli/settings.h"
-#include "ui/cli/reading.h"
-#include "ui/draw/term.h"
-#include "ui/ending.h"
-#include "ui/exporting.h"
+#include "ui/session.h"
 #include "ui/term_guard.h"
-#include "ui/script.h"
-#include "ui/text/number.h"
-#include "ui/text/users.h"
 
 #define HEAPS		2
 #define HEAP_PIECE	(16 << 10)
 #define HEAP_PIECES_MAX 16384	    /* of vm.max_map_count, 65530 */
 #define HEAP_KEPT	(256 << 10) /* free at its end */
-
-/* Print an error line by line, cleaned: it may contain foreign text. */
-static void complain(const struct err *e)
-{
-	const char *line = e->text, *before = "proftop: ";
-	char clean[sizeof(e->text)];
-
-	while (*line) {
-		size_t size = strcspn(line, "\n");
-
-		fprintf(stderr, "%s%s\n", before,
-			text_sanitise(clean, sizeof(clean), line, size).str);
-		before = "";
-		line += size + (line[size] == '\n');
-	}
-}
 
 /*
  * Open 0-2 if they are closed, or the next file opened would become "standard
@@ -100,7 +70,8 @@ static int end_output(int code, struct err *e)
 	return EXIT_FAILED;
 }
 
-static int print_list(const struct options *o, struct err *e)
+/* Print what is wanted in place of a session. */
+static int print_list(struct options *o, struct err *e)
 {
 	int code = EXIT_DONE;
 
@@ -123,6 +94,9 @@ static int print_list(const struct options *o, struct err *e)
 	case OPTIONS_LIST_KEYS:
 		options_print_keys(stdout);
 		break;
+	case OPTIONS_PRINT_CONFIG:
+		code = session_print_settings(o, e);
+		break;
 	case OPTIONS_COMPLETION:
 		completion_print(stdout, o->shell);
 		break;
@@ -131,401 +105,6 @@ static int print_list(const struct options *o, struct err *e)
 		break;
 	}
 	return end_output(code, e);
-}
-
-static int exit_of(int code)
-{
-	switch (code) {
-	case -EACCES:
-	case -EPERM:
-	case -ENOLCK:
-		return EXIT_NOT_PERMITTED;
-	case -ESRCH:
-		return EXIT_NO_TARGET;
-	default:
-		return EXIT_FAILED;
-	}
-}
-
-/* An address or a file of --listen and --push. */
-static int exit_of_export(int code)
-{
-	return code == -EINVAL ? EXIT_USAGE : exit_of(code);
-}
-
-/* A command that cannot be run counts as a missing target. */
-static int exit_of_start(const struct options *o, int code)
-{
-	if (o->config.command && (code == -ENOENT || code == -EACCES || code == -ENOEXEC))
-		return EXIT_NO_TARGET;
-	return exit_of(code);
-}
-
-/* Convert the result of a run (0, a signal, -errno) to an exit code. */
-static int exit_of_run(int code)
-{
-	return code > 0 ? EXIT_SIGNAL + code : code < 0 ? exit_of(code) : EXIT_DONE;
-}
-
-/* In the child that becomes the command: unblock our signals. */
-static void unblock_signals(void)
-{
-	sigset_t none;
-
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Print the samples of a recording; ^C ends it as any filter. */
-static int run_script(const struct options *o, struct err *e)
-{
-	struct sampler *s;
-	int code;
-
-	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start(false);
-	code = sampler_new(&s, &o->config, e);
-	if (code)
-		return exit_of(code);
-	code = exit_of_run(batch_script(s, stdout, o->fields, e));
-	sampler_free(s);
-	return code;
-}
-
-/* Complete the recording, if any, and report its size. @code: the result of the run. */
-static int end_recording(const struct options *o, struct sampler *s, int code, struct err *e)
-{
-	struct sampler_recorded r;
-	struct err note = { "" };
-	char unmapped[80];
-	int rc;
-
-	if (!o->config.record)
-		return code;
-	rc = sampler_record_end(s, &r, &note);
-	/* The reader of the pipe has exited: it has all that it wants. */
-	if (rc == -EPIPE)
-		return code;
-	if (rc) {
-		*e = note;
-		return code == EXIT_DONE ? exit_of(rc) : code;
-	}
-	err_set(&note, 0, "%s: %llu samples, %.1f MiB%s%s", o->config.record,
-		(unsigned long long)r.nr_samples, (double)r.bytes / (1 << 20),
-		r.nr_dropped ? "; samples were lost, the disk was too slow: see proftop --replay"
-			     : "",
-		recording_unmapped(r.nr_unmapped, unmapped));
-	complain(&note);
-	return code;
-}
-
-/* Start a session; a recording from a pipe can be interrupted. Sets *@ended: exit with the code. */
-static int start_session(struct sampler **s, struct sampler_config *config, bool keys, bool *ended,
-			 struct err *e)
-{
-	int code, end;
-
-	*ended = false;
-	sampler_cage_start(keys);
-	if (!config->replay) {
-		sampler_readers_start();
-		return sampler_new(s, config, e);
-	}
-	config->reading = reading_step;
-	reading_begin(keys);
-	code = sampler_new(s, config, e);
-	end = reading_end();
-	if (!code || end < 0)
-		return code;
-	*ended = true;
-	e->text[0] = '\0';
-	return end ? EXIT_SIGNAL + end : EXIT_DONE;
-}
-
-/* Return whether standard input is a recording: keys are read from the terminal then. */
-static bool is_piped(const struct options *o)
-{
-	return o->config.replay && !strcmp(o->config.replay, "-");
-}
-
-/* Start sampling, then answering. Return EXIT_DONE, or an exit code with a message. */
-static int start_serving(struct sampler *s, struct serve *sv, const struct options *o,
-			 const char *host, struct err *e)
-{
-	int code = sampler_start(s, e);
-
-	if (code)
-		return exit_of_start(o, code);
-	sampler_drop_thread_caps();
-	return serve_start(sv, s, !o->config.replay, host, e) ? EXIT_FAILED : EXIT_DONE;
-}
-
-static int run_batch(struct options *o, struct err *e)
-{
-	struct exporting exporting;
-	struct batch_config config = {
-		.sink = o->quiet		      ? NULL
-			: o->format == OPTIONS_NDJSON ? batch_ndjson
-						      : batch_text,
-		.each = exporting_tick,
-		.each_context = &exporting,
-		.pushed = o->push ? &exporting.pushed : NULL,
-		.sort = o->sort,
-		.filter = o->filter,
-		.rows = o->rows,
-		.latency = o->time == CONFIG_TIME_LATENCY,
-		.ascii = o->ascii || !term_utf8(),
-		/* A recording is one tick. */
-		.nr_ticks = o->config.replay ? 1 : o->nr_ticks,
-	};
-	struct sampler_config sampled = o->config;
-	struct sampler *s;
-	struct err note;
-	bool ended;
-	int code = exporting_init(&exporting, o, e);
-
-	if (code)
-		return code;
-	/* With -d a tick is that long, else it is the recording. */
-	sampled.follow = is_piped(o) && o->delay_given;
-	if (sampled.follow)
-		config.nr_ticks = o->nr_ticks;
-	batch_block_signals();
-	pthread_atfork(NULL, NULL, unblock_signals);
-	code = exporting_open(&exporting, o, e);
-	if (code)
-		return exit_of_export(code);
-	if (o->remark[0]) {
-		err_set(&note, 0, "%s", o->remark);
-		complain(&note);
-	}
-	code = start_session(&s, &sampled, false, &ended, e);
-	if (code || ended) {
-		exporting_close(&exporting);
-		return ended ? code : exit_of(code);
-	}
-	code = start_serving(s, exporting.serve, o, exporting.host, e);
-	if (!code) {
-		code = exit_of_run(batch_run(s, stdout, &config, e));
-		ending_begin();
-		code = end_recording(o, s, code, e);
-	}
-	if (!exporting_finish(&exporting, &note) && code == EXIT_DONE)
-		code = EXIT_FAILED;
-	if (note.text[0])
-		complain(&note);
-	sampler_free(s);
-	return code;
-}
-
-/*
- * If the guard is killed, the shell takes the terminal back before it is
- * restored; the kernel then requires SIGTTOU to be blocked.
- */
-static void block_background_stop(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTTOU);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
-
-static void configure(struct ui_config *config, const struct options *o)
-{
-	ui_config_init(config);
-	config->ascii = o->ascii;
-	config->color = o->color;
-	config->mouse = !o->no_mouse;
-	config->sort = o->sort;
-	config->time = o->time;
-	config->filter = o->filter;
-	config->fold_threads = o->fold_threads;
-	config->intervals = o->intervals;
-	config->tick_ns = o->config.tick_ns;
-	config->window_ns = o->config.window_ns;
-	config->replayed = o->config.replay != NULL;
-	config->recording = o->config.replay;
-	config->saves = true;
-	config->theme = o->theme;
-	/* It may be of another machine. */
-	if (config->replayed)
-		config->host = "";
-}
-
-/* Apply the saved settings where no option is given; for the live screen only. */
-static int take_settings(struct ui_config *config, struct settings *set, struct options *o,
-			 struct err *e)
-{
-	int code;
-
-	*set = (struct settings){
-		.tick_ns = config->tick_ns,
-		.theme = config->theme,
-		.mouse = config->mouse,
-		.ascii = config->ascii,
-	};
-	code = settings_load(set, e);
-	if (code == -EINVAL)
-		return code;
-	/* Unreadable: report and ignore it. */
-	if (code) {
-		complain(e);
-		snprintf(o->remark, sizeof(o->remark), "settings ignored: %.200s", e->text);
-		o->config.remark = o->remark;
-		e->text[0] = '\0';
-	}
-	config->mouse &= set->mouse;
-	config->ascii |= set->ascii;
-	config->fold_threads |= set->fold_threads;
-	config->grouping = (enum grouping)set->grouping;
-	config->hide_kernel = set->hide_kernel;
-	config->hide_user = set->hide_user;
-	config->percent_limit = set->percent_limit;
-	config->flame_modules = set->flame_modules;
-	if (!o->frames_given)
-		o->config.shown_frames = (enum profile_frames)set->frames;
-	if (!o->theme_given)
-		config->theme = set->theme;
-	if (!o->delay_given)
-		o->config.tick_ns = config->tick_ns = set->tick_ns;
-	config->user_keys = &set->user_keys;
-	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		config->columns[i] = set->columns[i];
-	return 0;
-}
-
-/* Print the settings in effect: options over the user's settings over the system's. */
-static int print_config(struct options *o, struct err *e)
-{
-	struct ui_config config;
-	struct settings set;
-
-	configure(&config, o);
-	if (take_settings(&config, &set, o, e))
-		return EXIT_FAILED;
-	set.tick_ns = config.tick_ns;
-	set.theme = config.theme;
-	set.mouse = config.mouse;
-	set.ascii = config.ascii;
-	set.fold_threads = config.fold_threads;
-	set.grouping = (int)config.grouping;
-	set.frames = (int)o->config.shown_frames;
-	settings_print(stdout, &set);
-	return end_output(EXIT_DONE, e);
-}
-
-static unsigned int size_of(unsigned int given, const char *variable, unsigned int usual)
-{
-	const char *text = getenv(variable);
-	uint64_t n;
-
-	if (given)
-		return given;
-	return text && !number_u64(text, strlen(text), 1, CANVAS_MAX, &n) ? (unsigned int)n : usual;
-}
-
-/* Read the file of --baseline. Return EXIT_DONE, or an exit code with a message. */
-static int take_baseline(struct ui_config *config, const struct options *o, struct err *e)
-{
-	int code = o->baseline ? baseline_file_read(&config->baseline, o->baseline, &o->config, e)
-			       : 0;
-
-	config->baseline_path = o->baseline;
-	return code ? exit_of(code) : EXIT_DONE;
-}
-
-/* Run --script. */
-static int run_keys(const struct options *o, struct err *e)
-{
-	const struct script_config script = {
-		.keys = o->script,
-		.rows = size_of(o->rows_of_screen, "LINES", 24),
-		.cols = size_of(o->cols, "COLUMNS", 80),
-	};
-	struct sampler_config sampled = o->config;
-	struct ui_config config;
-	struct users *users;
-	struct sampler *s;
-	int code;
-
-	if (script_check(o->script, e))
-		return EXIT_USAGE;
-	configure(&config, o);
-	config.users = users = users_load(NULL);
-	config.ascii |= !term_utf8();
-	sampled.command_quiet = true;
-	signal(SIGPIPE, SIG_IGN);
-	sampler_cage_start(true);
-	sampler_readers_start();
-	code = sampler_new(&s, &sampled, e);
-	if (code) {
-		users_free(users);
-		return exit_of(code);
-	}
-	code = take_baseline(&config, o, e);
-	if (!code) {
-		code = sampler_start(s, e);
-		sampler_drop_thread_caps();
-		code = code ? exit_of_start(o, code)
-			    : end_recording(o, s,
-					    exit_of_run(script_run(s, &config, &script, stdout, e)),
-					    e);
-	}
-	sampler_free(s);
-	users_free(users);
-	return code;
-}
-
-static int run_screen(struct options *o, struct err *e)
-{
-	struct sampler_config sampled;
-	struct ui_config config;
-	struct settings set;
-	struct users *users;
-	struct sampler *s;
-	char host[65];
-	bool ended;
-	int code = app_check(e);
-
-	if (code)
-		return EXIT_FAILED;
-	configure(&config, o);
-	if (take_settings(&config, &set, o, e))
-		return EXIT_FAILED;
-	code = exporting_listen(&config.serve, o, e);
-	if (code)
-		return exit_of_export(code);
-	if (o->remark[0])
-		o->config.remark = o->remark;
-	sampled = o->config;
-	config.users = users = users_load(NULL);
-	sampled.follow = is_piped(o);
-	/* The command's output would be drawn over the screen. */
-	sampled.command_quiet = true;
-	term_guard_start();
-	app_block_signals();
-	block_background_stop();
-	pthread_atfork(NULL, NULL, unblock_signals);
-	code = start_session(&s, &sampled, true, &ended, e);
-	if (code || ended) {
-		serve_free(config.serve);
-		users_free(users);
-		return ended ? code : exit_of(code);
-	}
-	code = take_baseline(&config, o, e);
-	if (!code)
-		code = start_serving(s, config.serve, o,
-				     config.replayed ? "" : exporting_host(host), e);
-	if (!code) {
-		code = exit_of_run(app_run(s, &config, e));
-		ending_begin();
-		code = end_recording(o, s, code, e);
-	}
-	serve_free(config.serve);
-	sampler_free(s);
-	users_free(users);
-	return code;
 }
 
 static bool has_tty(void)
@@ -550,25 +129,26 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 	}
 	if (o->action != OPTIONS_RUN) {
 		signal(SIGPIPE, SIG_IGN);
-		return o->action == OPTIONS_PRINT_CONFIG ? print_config(o, e) : print_list(o, e);
+		return print_list(o, e);
 	}
 	if (o->script)
-		return run_keys(o, e);
+		return session_keys(o, e);
 	if (!o->batch && !isatty(STDOUT_FILENO)) {
 		code = options_set_batch(o, e);
 		if (code)
 			return code;
 	}
 	if (o->batch)
-		return o->format == OPTIONS_PERF_SCRIPT ? run_script(o, e) : run_batch(o, e);
-	if (!isatty(STDIN_FILENO) && !(is_piped(o) && has_tty())) {
+		return o->format == OPTIONS_PERF_SCRIPT ? session_script(o, e)
+							: session_batch(o, e);
+	if (!isatty(STDIN_FILENO) && !(session_is_piped(o) && has_tty())) {
 		err_set(e, -ENOTTY,
 			"standard input is %s: no keys would reach the screen\n"
 			"  run it from a terminal, or without a screen: 'proftop -b'",
 			closed & 1U << STDIN_FILENO ? "closed" : "not a terminal");
 		return EXIT_FAILED;
 	}
-	return run_screen(o, e);
+	return session_screen(o, e);
 }
 
 /*
