@@ -18,7 +18,8 @@ int controls_open(struct controls *q, struct err *e)
 	pthread_mutex_init(&q->lock, NULL);
 	q->busy = true;
 	q->fd = wake_new();
-	return q->fd < 0 ? err_set(e, q->fd, "eventfd: %s", strerror(-q->fd)) : 0;
+	return q->fd < 0 ? err_set(e, q->fd, "cannot start sampling: eventfd: %s", strerror(-q->fd))
+			 : 0;
 }
 
 void controls_close(struct controls *q)

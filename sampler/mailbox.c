@@ -21,7 +21,9 @@ int mailbox_open(struct mailbox *m, struct err *e)
 {
 	m->fd = wake_new();
 	m->past_fd = m->fd < 0 ? m->fd : wake_new();
-	return m->past_fd < 0 ? err_set(e, m->past_fd, "eventfd: %s", strerror(-m->past_fd)) : 0;
+	return m->past_fd < 0 ? err_set(e, m->past_fd, "cannot start sampling: eventfd: %s",
+					strerror(-m->past_fd))
+			      : 0;
 }
 
 void mailbox_close(struct mailbox *m)

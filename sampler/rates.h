@@ -2,7 +2,7 @@
 /*
  * Rates: wanted, as opened, and measured from the counters of each tick.
  *
- * Threads: the builder; rates_max_hz() any.
+ * Runs on: the builder.
  */
 #ifndef SAMPLER_RATES_H
 #define SAMPLER_RATES_H

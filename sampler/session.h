@@ -65,7 +65,7 @@ struct session_ticks {
 	struct assemble_sizes sizes;
 };
 
-/* The moments in which switches are recorded; see windows.h. */
+/* The moments in which switches are recorded; see switch_windows.h. */
 struct session_windows {
 	bool on;	      /* wake-ups are not recorded, times are estimated */
 	bool closed;	      /* no switches are recorded now */

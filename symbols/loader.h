@@ -66,7 +66,6 @@ uint32_t loader_nr_interpreters(const struct loader *l);
 /* The object of the kinds of waits: enum wait_kind is the offset in it. */
 uint32_t loader_wait(const struct loader *l);
 int loader_start(struct loader *l, struct err *e);
-/* Stop within two seconds; a thread that hangs is abandoned. */
 /*
  * Builder: give the loader the next generation of places. It frees the table before, the new one is
  * borrowed. Not before loader_takes_places(): it has taken the last one.
@@ -74,6 +73,7 @@ int loader_start(struct loader *l, struct err *e);
 bool loader_takes_places(const struct loader *l);
 struct places_move;
 void loader_hand_places(struct loader *l, struct places_move *m);
+/* Stop within two seconds; a thread that hangs is abandoned. */
 void loader_stop(struct loader *l);
 /* Async-signal-safe. */
 void loader_wake(struct loader *l);

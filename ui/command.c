@@ -61,9 +61,9 @@ static void say_unknown(struct ui_state *st, const char *name)
 	/* Long names are often typed in part. */
 	meant = like.begins ? like.begins : like.found;
 	if (meant)
-		ui_state_say(st, true, "%s: no such command; did you mean %s?", name, meant);
+		ui_state_say(st, true, "unknown command '%s'; did you mean %s?", name, meant);
 	else
-		ui_state_say(st, true, "%s: no such command (Tab completes)", name);
+		ui_state_say(st, true, "unknown command '%s' (Tab completes)", name);
 }
 
 void command_run(struct ui_state *st, const char *text)

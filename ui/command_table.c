@@ -85,7 +85,7 @@ static void run_hz(struct ui_state *st, const char *arg)
 	double hz = strtod(arg, &end);
 
 	if (end == arg || *end || !(hz >= 1) || !isfinite(hz)) {
-		ui_state_say(st, true, "invalid frequency '%s'", arg);
+		ui_state_say(st, true, "invalid frequency '%s' (1 Hz or more)", arg);
 		return;
 	}
 	if (!st->latest)

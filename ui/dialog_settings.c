@@ -253,7 +253,7 @@ static bool use_setting(struct ui_state *st, const struct dialog_entry *entry, b
 	const struct setting *setting;
 
 	if (!entry) {
-		ui_state_say(st, true, "no such setting");
+		ui_state_say(st, true, "unknown setting");
 		return false;
 	}
 	setting = &settings[entry->value];

@@ -55,7 +55,7 @@ struct unwind_config {
 	uint32_t verify_every;	  /* verify one sample in N by libunwind alone; 0: none */
 	struct unwind_rows *rows; /* NULL: private ones */
 	uint16_t machine;	  /* e_machine of the recording; 0: this machine */
-	bool allowance; /* limit libunwind's reads for one process, and for all (step.h) */
+	bool allowance; /* limit libunwind's reads for one process, and for all (libunwind_step) */
 };
 
 struct unwinder;

@@ -252,8 +252,9 @@ static int check_config(const struct counters_config *config, struct err *e)
 			       config->nr_events, EVENTS_MAX);
 	if (config->stack_size % 8 || config->stack_size > 65528)
 		return err_set(e, -EINVAL,
-			       "a stack size of %u bytes cannot be\n"
-			       "  a multiple of 8 up to 65528\n  --stack-size 16384 is the default",
+			       "invalid stack size: %u bytes\n"
+			       "  must be a multiple of 8 up to 65528\n  --stack-size 16384 is the "
+			       "default",
 			       config->stack_size);
 	if (!config->nr_cpus || (config->tids && !config->nr_tids && !config->may_be_empty))
 		return err_set(e, -EINVAL,

@@ -68,7 +68,7 @@ void perfdata_identify(struct perfdata *pd, struct record_mmap *m);
 uint32_t perfdata_nr_ids(const struct perfdata *pd);
 /* Index of the event with that id, or -1. Without ids in the file: 0. */
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
-/* Mappings of data left out: nothing is ever looked up in them. */
+/* Return the number of records, without mappings of data, in which nothing is looked up. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
 uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes at the end that are not read */
 /* Return one line on a file that is cut short, damaged, or not finished; "" if it is whole. */

@@ -10,7 +10,7 @@
  * RESOLVE_NO_MAGICLINKS) below /proc/PID/root, so that no symlink of a
  * container reaches the files of the host. See openat2(2), proc(5).
  *
- * Threads: helpers and loaders only. A read from a file system may hang.
+ * Threads: helpers and loaders only, as a read from a file system may hang; of /proc any.
  */
 #ifndef SYMBOLS_BASE_FOREIGN_H
 #define SYMBOLS_BASE_FOREIGN_H

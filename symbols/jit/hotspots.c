@@ -2,7 +2,7 @@
 /*
  * Follow the code caches of JVMs.
  *
- * Runs on: the loader; read_cache() on a helper. Invariant: a job in progress
+ * Runs on: the loader; a hotspot_job on a helper. Invariant: a job in progress
  * owns its struct hotspot_job, the entry has no pointer into it but the job.
  */
 #include "symbols/jit/hotspots.h"

@@ -276,7 +276,7 @@ TEST(test_names)
 		model_take(&b.st, fake_profile(2, NULL));
 		if (k->action != ACT_SAVE_SCREEN) {
 			run(&b, k->name);
-			assert_null(strstr(b.st.message, "no such command"));
+			assert_null(strstr(b.st.message, "unknown command"));
 			look(&b);
 		}
 		bench_fini(&b);
@@ -306,9 +306,9 @@ TEST(test_commands)
 	run(&b, "find clock_get");
 	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].rows[b.st.lists[VIEW_FUNCTIONS].cursor].id, 18);
 	run(&b, "frobnicate");
-	assert_non_null(strstr(look(&b), "no such command"));
+	assert_non_null(strstr(look(&b), "unknown command"));
 	type(&b, ":save\r");
-	assert_non_null(strstr(look(&b), "save: no such command; did you mean save-screen?"));
+	assert_non_null(strstr(look(&b), "unknown command 'save'; did you mean save-screen?"));
 	type(&b, ":event cyclesss\r");
 	assert_non_null(strstr(look(&b), "did you mean 'cycles'?"));
 	run(&b, "screen");
