@@ -438,21 +438,6 @@ int keep_check(struct keep *k, struct err *e)
 
 /* ---- the thread ---- */
 
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		bytes += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Create the next segment. Another file may have got its number since they were listed. */
 static int create_segment(struct keep *k, struct err *e)
 {
@@ -497,7 +482,7 @@ static int write_queued(struct keep *k, const struct keepfile_out *q, bool rotat
 
 	if (code)
 		return code;
-	code = write_all(k->segment, q->bytes, q->size);
+	code = fd_write_all(k->segment, q->bytes, q->size);
 	return code ? err_set(e, code, "cannot write: %s", strerror(-code)) : 0;
 }
 

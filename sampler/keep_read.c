@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "sampler/file/keepfile.h"
+#include "sampler/file/perfdata_refuse.h"
 #include "sampler/keep_dir.h"
 #include "sampler/profile/assemble_input.h"
 #include "symbols/base/keyhash.h"
@@ -475,10 +476,7 @@ static int refuse_folder(const char *path, struct err *e)
 
 	if (snprintf(data, sizeof(data), "%s/data", path) < (int)sizeof(data) &&
 	    !access(data, F_OK))
-		return err_set(e, -EISDIR,
-			       "cannot replay %.300s: a directory\n"
-			       "  perf record --threads writes one; record without it",
-			       path);
+		return perfdata_refuse_folder(e, path);
 	return err_set(e, -ENODATA,
 		       "%.300s: no kept samples\n"
 		       "  a folder for --open is written with --keep",

@@ -62,13 +62,15 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	int release[2], failed[2];
 
 	if (pipe2(release, O_CLOEXEC))
-		return err_set(e, -errno, "pipe: %s", strerror(errno));
+		return err_set(e, -errno, "cannot run '%s': pipe: %s", config->command[0],
+			       strerror(errno));
 	if (pipe2(failed, O_CLOEXEC)) {
 		int code = -errno;
 
 		close(release[0]);
 		close(release[1]);
-		return err_set(e, code, "pipe: %s", strerror(-code));
+		return err_set(e, code, "cannot run '%s': pipe: %s", config->command[0],
+			       strerror(-code));
 	}
 	t->command = fork();
 	if (t->command == 0) {
@@ -80,7 +82,8 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 	t->release_fd = release[1];
 	t->failed_fd = failed[0];
 	if (t->command < 0)
-		return err_set(e, -errno, "fork: %s", strerror(errno));
+		return err_set(e, -errno, "cannot run '%s': fork: %s", config->command[0],
+			       strerror(errno));
 	t->leader = t->command;
 	/* Linux 5.3; before that the next tick finds the end of the command. */
 	t->command_fd = (int)syscall(SYS_pidfd_open, t->command, 0);
@@ -240,11 +243,7 @@ static int open_target(struct target *t, const struct sampler_config *config, st
 		return nr;
 	t->nr_tids = config->include_self ? (uint32_t)nr : without_self(t->tids, (uint32_t)nr);
 	if (t->nr_tids == 0 && config->target == TARGET_PIDS)
-		return err_set(e, -ESRCH,
-			       "no process with pid %d\n"
-			       "  it has exited\n"
-			       "  'ps -e' lists running processes",
-			       (int)t->pids[0]);
+		return task_list_no_process(t->pids[0], e);
 	if (t->nr_tids == 0 && config->target != TARGET_NAME)
 		return err_set(e, -ESRCH,
 			       "no task of this user is running\n"

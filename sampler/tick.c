@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <time.h>
 #include <urcu-qsbr.h>
 
 #include "sampler/past.h"
@@ -120,14 +119,12 @@ static void keep_slices(struct sampler *s)
 				 s->past.sets,
 				 0 };
 	uint64_t missing = keep_missing(s->keep);
-	struct timespec ts;
 	struct err e;
 
 	if (!s->keep)
 		return;
 	s->ticks.kept_ns = time_now_ns();
-	clock_gettime(CLOCK_REALTIME, &ts);
-	in.real_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - time_now_ns();
+	in.real_ns = time_real_ns(0);
 	keep_tick(s->keep, &in);
 	if (keep_check(s->keep, &e))
 		mailbox_say(&s->mailbox, "--keep has ended: %.200s", e.text);
@@ -170,11 +167,11 @@ static double server_pct(struct sampler *s, uint64_t span_ns)
 {
 	clockid_t clock = atomic_load_explicit(&s->server_clock, memory_order_relaxed);
 	uint64_t was_ns = s->ticks.server_ns;
-	struct timespec ts;
+	uint64_t now_ns = clock ? time_clock_ns(clock) : 0;
 
-	if (!clock || clock_gettime(clock, &ts))
+	if (!now_ns)
 		return 0;
-	s->ticks.server_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	s->ticks.server_ns = now_ns;
 	if (s->ticks.server_ns < was_ns || !span_ns)
 		return 0;
 	return (double)(s->ticks.server_ns - was_ns) * 100 / (double)span_ns;

@@ -14,8 +14,6 @@
 #include "sampler/replay.h"
 #include "sampler/session.h"
 
-#define NSEC 1000000000ULL
-
 /* The samples of interpreters. */
 static uint64_t lang_samples(const struct pipeline_stats *st)
 {
@@ -168,11 +166,8 @@ void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 {
 	struct symbols_stats names;
 	char news[sizeof(s->mailbox.status)];
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
 	p->seq = ++s->ticks.seq;
-	p->time_ns = (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
+	p->time_ns = time_clock_ns(CLOCK_REALTIME);
 	p->running_ns = now_ns - s->ticks.reset_ns;
 	p->session_ns = now_ns - s->ticks.start_ns;
 	p->window = s->ticks.window;
@@ -221,15 +216,6 @@ void tick_fill_unwind(struct profile *p, const struct unwind_stats *st)
 	};
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec;
-}
-
 static double pct_of(uint64_t now, uint64_t before, uint64_t span_ns)
 {
 	return now > before && span_ns ? (double)(now - before) * 100 / (double)span_ns : 0;
@@ -237,15 +223,15 @@ static double pct_of(uint64_t now, uint64_t before, uint64_t span_ns)
 
 void tick_fill_self(struct sampler *s, struct profile *p)
 {
-	struct session_cost t = { time_now_ns(), clock_ns(CLOCK_PROCESS_CPUTIME_ID),
-				  live_cpu_ns(&s->live), clock_ns(CLOCK_THREAD_CPUTIME_ID), 0 };
+	struct session_cost t = { time_now_ns(), time_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+				  live_cpu_ns(&s->live), time_thread_ns(), 0 };
 	const struct session_cost *was = &s->ticks.self;
 	uint64_t span_ns = t.now_ns - was->now_ns;
 	clockid_t ui;
 
 	procstat_self(s->rates.procstat, &p->self.cpu_pct, &p->self.rss_kb);
 	if (!pthread_getcpuclockid(s->ticks.ui, &ui))
-		t.ui_ns = clock_ns(ui);
+		t.ui_ns = time_clock_ns(ui);
 	if (was->now_ns) {
 		p->self.samplers_pct = pct_of(t.samplers_ns, was->samplers_ns, span_ns);
 		p->self.builder_pct = pct_of(t.builder_ns, was->builder_ns, span_ns);

@@ -6,15 +6,12 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "sampler/past.h"
 #include "sampler/profile/ratios.h"
 #include "sampler/replay.h"
 #include "sampler/session.h"
 #include "sampler/tick_fill.h"
-
-#define NSEC 1000000000ULL
 
 static uint64_t nr_named(const struct sampler *s)
 {
@@ -27,12 +24,9 @@ static uint64_t nr_named(const struct sampler *s)
 /* Return CLOCK_REALTIME at the end of the last slice; 0: a recording. */
 static uint64_t last_real_ns(const struct sampler *s, uint64_t last_ns)
 {
-	struct timespec ts;
-
 	if (s->replay)
 		return replay_is_kept(s->replay) ? last_ns : 0;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC + (uint64_t)ts.tv_nsec - (time_now_ns() - last_ns);
+	return time_real_ns(last_ns);
 }
 
 void tick_past_strip(struct sampler *s, bool answer)

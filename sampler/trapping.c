@@ -38,7 +38,6 @@ static void show(struct sampler *s, const struct trap_hit *hit)
 static void write_moment(const struct sampler *s, uint64_t time_ns, char *buf, size_t size)
 {
 	uint64_t real_ns = time_ns, first_ns;
-	struct timespec now;
 	struct tm tm;
 	time_t seconds;
 
@@ -47,11 +46,8 @@ static void write_moment(const struct sampler *s, uint64_t time_ns, char *buf, s
 		snprintf(buf, size, "+%.1f s", (double)(time_ns - first_ns) / 1e9);
 		return;
 	}
-	if (!s->replay) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		real_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec -
-			  (time_now_ns() - time_ns);
-	}
+	if (!s->replay)
+		real_ns = time_real_ns(time_ns);
 	seconds = (time_t)(real_ns / 1000000000);
 	if (!localtime_r(&seconds, &tm) || !strftime(buf, size, "%H:%M:%S", &tm))
 		snprintf(buf, size, "?");

@@ -19,6 +19,7 @@
 
 #include "sampler/event/event.h"
 #include "sampler/event/procstat.h"
+#include "sampler/event/task_list.h"
 #include "symbols/base/invoker.h"
 
 #define DATA_RING_MAX	  ((size_t)16 << 20)
@@ -389,11 +390,7 @@ int limits_explain_open(struct err *e, int code, const struct limits_refusal *r)
 				       "no process left to sample\n"
 				       "  all processes of the target have exited\n"
 				       "  start again with another target");
-		return err_set(e, code,
-			       "no process with pid %d\n"
-			       "  it has exited, or never existed\n"
-			       "  'ps -e' lists the running processes",
-			       r->tid);
+		return task_list_no_process(r->tid, e);
 	case EINTR:
 		return err_set(e, code,
 			       "cannot sample pid %d: it hangs in an exec\n"

@@ -112,6 +112,15 @@ static int add_process(struct task_list *l, pid_t pid)
 	return 0;
 }
 
+int task_list_no_process(pid_t pid, struct err *e)
+{
+	return err_set(e, -ESRCH,
+		       "no process with pid %d\n"
+		       "  it has exited, or never existed\n"
+		       "  'ps -e' lists the running processes",
+		       (int)pid);
+}
+
 int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *e)
 {
 	struct task_list l = { 0 };
@@ -126,11 +135,7 @@ int task_list_threads(const pid_t *pids, uint32_t nr, pid_t **tids, struct err *
 		free(*tids);
 		*tids = NULL;
 		if (code == -ENOENT || code == -ESRCH)
-			return err_set(e, -ESRCH,
-				       "no process with pid %d\n"
-				       "  it has exited, or never existed\n  'ps -e' lists the "
-				       "running processes",
-				       pids[i]);
+			return task_list_no_process(pids[i], e);
 		return err_set(e, code,
 			       "cannot read /proc/%d/task: %s\n"
 			       "  /proc may be mounted with hidepid\n"

@@ -17,6 +17,8 @@ int task_list_tree(const pid_t *tids, uint32_t nr, pid_t **out);
 /* Read a small file of /proc/@pid as a string, cut at @size. Return 0 or -errno; -ENODATA: empty.
  */
 int task_list_read(pid_t pid, const char *name, char *text, size_t size);
+/* Set the message for a process that is not there. Return -ESRCH. */
+int task_list_no_process(pid_t pid, struct err *e);
 /* All tasks of a real uid. */
 int task_list_user(uid_t uid, pid_t **tids, struct err *e);
 /* "0-3,5" of /sys/devices/system/cpu/online. Returns nr, *cpus malloc'ed. */

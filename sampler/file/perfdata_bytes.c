@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sampler/file/perfdata_refuse.h"
 #include "symbols/cage/cage.h"
 
 /* Least bytes of a read: a read in order has many small records, after a jump often only a head is
@@ -69,10 +70,7 @@ static int refuse_read(const char *path, int code, struct err *e)
 			       "  write it to a file and replay the file",
 			       path, PERFDATA_MEMORY_MAX >> 30);
 	if (code == -EISDIR)
-		return err_set(e, code,
-			       "cannot replay %.300s: a directory\n"
-			       "  perf record --threads writes one; record without it",
-			       path);
+		return perfdata_refuse_folder(e, path);
 	return err_set(e, code, "cannot read %.300s: %s", path,
 		       code == -ECANCELED ? "interrupted" : strerror(-code));
 }

@@ -98,3 +98,11 @@ int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *he
 		       "  record again with perf record or proftop --record",
 		       path);
 }
+
+int perfdata_refuse_folder(struct err *e, const char *path)
+{
+	return err_set(e, -EISDIR,
+		       "cannot replay %.300s: a directory\n"
+		       "  perf record --threads writes one; record without it",
+		       path);
+}

@@ -12,6 +12,9 @@
  */
 int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *head, size_t size);
 
+/* Set the message for a folder of perf record --threads. Return -EISDIR. */
+int perfdata_refuse_folder(struct err *e, const char *path);
+
 /* Return why reading ended, for a code of its reader. */
 const char *perfdata_reason(int code);
 

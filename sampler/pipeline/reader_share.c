@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "symbols/base/foreign.h"
+#include "symbols/process/procfs.h"
 
 #define WAYS	    8U
 #define EVENT_WAYS  8U
@@ -212,15 +213,12 @@ pid_t share_inner(struct reader_share *s, pid_t pid, pid_t tid, uint32_t process
 /* Read the thread's id in the namespace of its process: the last of NSpid. */
 static pid_t read_inner(pid_t pid, pid_t tid)
 {
-	char text[4096] = "";
-	const char *line;
-	pid_t inner = tid;
+	char text[4096];
+	uint64_t inner = (uint64_t)tid;
 
-	foreign_read_task(text, sizeof(text), pid, tid, "status");
-	line = strstr(text, "\nNSpid:");
-	for (char *at = line ? (char *)(uintptr_t)line + 7 : NULL; at && *at == '\t';)
-		inner = (pid_t)strtol(at, &at, 10);
-	return inner;
+	procfs_status_inner(text, foreign_read_task(text, sizeof(text), pid, tid, "status"),
+			    &inner);
+	return (pid_t)inner;
 }
 
 bool share_answer(struct reader_share *s)

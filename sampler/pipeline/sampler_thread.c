@@ -260,15 +260,6 @@ static int wait_ms(struct sampler_thread *t)
 	return THREAD_QUICK_MS;
 }
 
-static uint64_t cpu_clock(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 /* With a reader the ring is not looked at, or each sample would wake us as well. */
 static void choose_ring(struct sampler_thread *t, bool hung_up, struct pollfd fds[4])
 {
@@ -326,7 +317,7 @@ static void *thread_main(void *arg)
 	run_round(t, true);
 	rcu_thread_online();
 	rcu_unregister_thread();
-	t->cpu_ns = cpu_clock(CLOCK_THREAD_CPUTIME_ID);
+	t->cpu_ns = time_thread_ns();
 	return NULL;
 }
 
@@ -351,7 +342,7 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	t->kick_fd = wake_new();
 	if (t->stop_fd < 0 || t->kick_fd < 0) {
 		code = MIN(t->stop_fd, t->kick_fd);
-		err_set(e, code, "eventfd: %s", strerror(-code));
+		err_set(e, code, "cannot start sampling: eventfd: %s", strerror(-code));
 		goto out;
 	}
 	code = pipeline_new(&t->pipeline, sampler_thread_tables(shared), e);
@@ -470,7 +461,7 @@ uint64_t sampler_thread_cpu_ns(const struct sampler_thread *t)
 
 	if (t->finished)
 		return t->cpu_ns;
-	return pthread_getcpuclockid(t->id, &clock) ? 0 : cpu_clock(clock);
+	return pthread_getcpuclockid(t->id, &clock) ? 0 : time_clock_ns(clock);
 }
 
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out)

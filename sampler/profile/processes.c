@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "symbols/base/keyhash.h"
 
@@ -33,17 +32,9 @@ static bool pids_add(struct pids *t, pid_t pid)
 	return true;
 }
 
-static uint64_t boot_time_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void fill(struct profile_process *process, const struct process_details *d)
 {
-	uint64_t now_ns = boot_time_ns();
+	uint64_t now_ns = time_clock_ns(CLOCK_BOOTTIME);
 
 	if (d->parent)
 		process->parent = d->parent;

@@ -97,7 +97,6 @@ uint32_t locks_find(const struct lock_task *tasks, uint32_t nr, struct lock *out
 			out[found++] = (struct lock){
 				.pid = tasks[i].pid,
 				.address = address,
-				.waiter = tasks[i].tid,
 				.owner = find_owner(tasks[i].pid, address, inherits),
 			};
 		out[at].nr_waiters++;

@@ -20,7 +20,6 @@ struct lock {
 	pid_t pid;
 	uint64_t address;
 	uint32_t nr_waiters;
-	pid_t waiter;		/* one of them */
 	pid_t owner;		/* a task of @pid; 0: not known, the mutex is not one of glibc */
 	char state;		/* of the owner, as in /proc/PID/stat: R, S, D ...; 0: not known */
 	char wchan[LOCKS_COMM]; /* the kernel function that it sleeps in; "": none; foreign text */

@@ -42,11 +42,12 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 	return code;
 }
 
-static uint64_t time_of(clockid_t clock)
+uint64_t time_clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts);
+	if (clock_gettime(clock, &ts))
+		return 0;
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
@@ -55,7 +56,7 @@ static int64_t namespace_ns;
 
 uint64_t time_now_ns(void)
 {
-	return time_of(CLOCK_MONOTONIC) - (uint64_t)namespace_ns;
+	return time_clock_ns(CLOCK_MONOTONIC) - (uint64_t)namespace_ns;
 }
 
 void time_read_namespace(const char *root)
@@ -84,7 +85,29 @@ struct timespec time_deadline(uint64_t time_ns)
 
 uint64_t time_thread_ns(void)
 {
-	return time_of(CLOCK_THREAD_CPUTIME_ID);
+	return time_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t time_real_ns(uint64_t time_ns)
+{
+	return time_clock_ns(CLOCK_REALTIME) + time_ns - time_now_ns();
+}
+
+int fd_write_all(int fd, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes;
+
+	while (size) {
+		ssize_t n = write(fd, at, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		at += n;
+		size -= (size_t)n;
+	}
+	return 0;
 }
 
 void out_of_memory(void)

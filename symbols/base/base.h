@@ -47,14 +47,22 @@ struct timespec time_deadline(uint64_t time_ns);
  * none. 0, or -EINVAL: something else, or more than 100 years.
  */
 int time_parse(const char *text, size_t size, uint64_t *ns);
+/* Return the time of a clock, clock_gettime(2), in nanoseconds; 0: its thread or process has ended.
+ */
+uint64_t time_clock_ns(clockid_t clock);
 /* Return the CPU time of the calling thread in nanoseconds. */
 uint64_t time_thread_ns(void);
+/* Convert a time of time_now_ns() to the present CLOCK_REALTIME. */
+uint64_t time_real_ns(uint64_t time_ns);
 
 /*
  * Make a mutex with priority inheritance: sampler threads, which go before all
  * others, wait for its holder.
  */
 void mutex_init_urgent(pthread_mutex_t *lock);
+
+/* Write all bytes to @fd. 0 or -errno. */
+int fd_write_all(int fd, const void *bytes, size_t size);
 
 /* End the program with a message. */
 void out_of_memory(void) __attribute__((noreturn));

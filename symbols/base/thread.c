@@ -48,12 +48,9 @@ int thread_start(pthread_t *out, size_t stack_size, void *(*run)(void *), void *
 /* Return the CPU time of a thread; 0: it has ended. */
 static uint64_t cpu_ns(pthread_t thread)
 {
-	struct timespec ts;
 	clockid_t clock;
 
-	if (pthread_getcpuclockid(thread, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+	return pthread_getcpuclockid(thread, &clock) ? 0 : time_clock_ns(clock);
 }
 
 bool thread_join_working(pthread_t thread, unsigned int wait_ms)

@@ -110,21 +110,11 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 	return 0;
 }
 
-/* Return the time of a CPU clock; 0: its process has ended. */
-static uint64_t cpu_ns_of(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* End the worker: it may be in the middle of a call. Under its lock. */
 static void end_worker(struct worker *w)
 {
 	bool ran = w->sock >= 0 && w->clock != CLOCK_MONOTONIC;
-	uint64_t cpu_ns = ran ? cpu_ns_of(w->clock) : 0;
+	uint64_t cpu_ns = ran ? time_clock_ns(w->clock) : 0;
 
 	/* First: the sum of both may be too large for a moment, but never falls. */
 	atomic_fetch_add_explicit(&cage.ended_ns, cpu_ns, memory_order_relaxed);
@@ -192,7 +182,7 @@ static int wait_for(int sock, const struct cage_wait *wait)
 static int wait_answer(const struct worker *w, const struct cage_wait *wait, uint64_t cpu_ns)
 {
 	int rc = wait_for(w->sock, wait);
-	uint64_t used_ns = rc == -ETIME ? cpu_ns_of(w->clock) - cpu_ns : 0;
+	uint64_t used_ns = rc == -ETIME ? time_clock_ns(w->clock) - cpu_ns : 0;
 
 	if (used_ns && used_ns < wait->timeout_ns / 2)
 		rc = wait_for(w->sock, wait);
@@ -387,7 +377,7 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 		    int *code, struct cage_answer *out)
 {
 	struct cage_head head = { .size = size };
-	uint64_t cpu_ns = cpu_ns_of(w->clock);
+	uint64_t cpu_ns = time_clock_ns(w->clock);
 	int rc;
 
 	if (getrandom(&head.serial, sizeof(head.serial), 0) != sizeof(head.serial))
@@ -403,7 +393,7 @@ static int exchange(struct worker *w, const struct cage_reader *reader, const vo
 		return rc == -ETIME || rc == -ECANCELED ? rc : -EPIPE;
 	rc = take_answer(w, reader, head.serial, code, out);
 	if (!rc && reader->asks)
-		out->cpu_ns = cpu_ns_of(w->clock) - cpu_ns;
+		out->cpu_ns = time_clock_ns(w->clock) - cpu_ns;
 	return rc && rc != -EBADMSG && rc != -ENOMEM ? -EPIPE : rc;
 }
 
@@ -433,7 +423,7 @@ static int call_direct(const struct cage_reader *reader, const void *request, si
 /* End a worker between two calls, before it reaches its limit of CPU time in the middle of one. */
 static void replace_worn(struct worker *w)
 {
-	if (w->sock >= 0 && w->nr_calls % WORN_CALLS == 0 && cpu_ns_of(w->clock) > WORN_NS)
+	if (w->sock >= 0 && w->nr_calls % WORN_CALLS == 0 && time_clock_ns(w->clock) > WORN_NS)
 		end_worker(w);
 }
 
@@ -560,7 +550,7 @@ uint64_t cage_cpu_ns(void)
 		clockid_t clock;
 
 		if (pid > 0 && !clock_getcpuclockid(pid, &clock))
-			sum += cpu_ns_of(clock);
+			sum += time_clock_ns(clock);
 	}
 	return sum;
 }

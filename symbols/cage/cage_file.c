@@ -4,10 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "symbols/base/base.h"
 
 #define SIZE_SEALS  (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 #define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL of Linux 6.3, which a sysctl may require */
@@ -25,20 +26,12 @@ int cage_file(void)
 int cage_wrap(const void *bytes, size_t size)
 {
 	int fd = cage_file();
-	size_t done = 0;
 
 	if (fd < 0)
 		return fd;
-	while (done < size) {
-		ssize_t n = write(fd, (const uint8_t *)bytes + done, size - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			close(fd);
-			return -ENOMEM;
-		}
-		done += (size_t)n;
+	if (fd_write_all(fd, bytes, size)) {
+		close(fd);
+		return -ENOMEM;
 	}
 	cage_fix_size(fd);
 	return fd;

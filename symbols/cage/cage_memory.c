@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
@@ -197,12 +196,9 @@ bool cage_memory_has(pid_t pid)
 /* Return the CPU time of @pid; 0: it has ended. */
 static uint64_t cpu_ns_of(pid_t pid)
 {
-	struct timespec ts;
 	clockid_t clock;
 
-	if (pid <= 0 || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return pid <= 0 || clock_getcpuclockid(pid, &clock) ? 0 : time_clock_ns(clock);
 }
 
 /* Return the CPU time of the reader in @slot; of one that was killed as last seen. */

@@ -19,7 +19,6 @@
 #include "symbols/base/foreign.h"
 #include "symbols/base/helper.h"
 #include "symbols/base/text.h"
-#include "symbols/process/code_owner.h"
 #include "symbols/process/procfs.h"
 #include "symbols/jit/runtime.h"
 
@@ -78,6 +77,7 @@ static void drop_search(struct job *job)
 static bool has_map(struct check *c, int dir_fd, pid_t pid)
 {
 	struct search *s;
+	uint64_t inner = (uint64_t)pid;
 	char *status;
 	size_t size;
 	bool found;
@@ -85,13 +85,13 @@ static bool has_map(struct check *c, int dir_fd, pid_t pid)
 	if (c->nr_hanging == HANGING_MAX ||
 	    foreign_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
 		return true;
+	procfs_status_inner(status, size, &inner);
 	s = calloc(1, sizeof(*s));
 	if (s) {
 		s->job.run = run_search;
 		s->job.drop = drop_search;
 		snprintf(s->root, sizeof(s->root), "%s/proc/%d/root", c->root, pid);
-		snprintf(s->path, sizeof(s->path), "/tmp/perf-%" PRIu64 ".map",
-			 code_owner_inner_pid(status, (uint64_t)pid));
+		snprintf(s->path, sizeof(s->path), "/tmp/perf-%" PRIu64 ".map", inner);
 	}
 	free(status);
 	if (!s)

@@ -29,21 +29,6 @@ static ssize_t read_piece(int file, uint64_t at, uint8_t *piece, size_t max, str
 	return nr;
 }
 
-static int write_all(int fd, const uint8_t *bytes, size_t size)
-{
-	while (size) {
-		ssize_t nr = write(fd, bytes, size);
-
-		if (nr < 0 && errno == EINTR)
-			continue;
-		if (nr <= 0)
-			return -ENOMEM;
-		bytes += nr;
-		size -= (size_t)nr;
-	}
-	return 0;
-}
-
 int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size)
 {
 	uint8_t *piece = malloc(PIECE);
@@ -56,7 +41,7 @@ int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size
 		if (nr <= 0)
 			break;
 		*size += (size_t)nr;
-		if (write_all(fd, piece, (size_t)nr))
+		if (fd_write_all(fd, piece, (size_t)nr))
 			nr = -ENOMEM;
 	}
 	free(piece);

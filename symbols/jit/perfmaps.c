@@ -15,6 +15,7 @@
 #include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/process/code_owner.h"
+#include "symbols/process/procfs.h"
 #include "symbols/jit/jitcopy.h"
 #include "symbols/jit/perfmap_cage.h"
 #include "symbols/jit/runtime.h"
@@ -142,7 +143,7 @@ static int load_from(struct reading *r, const struct code_owner *o)
 	stamp.mtime_ns = file.mtime_ns;
 	stamp.maj = file.maj;
 	stamp.min = file.min;
-	if (file.mtime_ns + STALE_NS < code_owner_began_ns(o))
+	if (file.mtime_ns + STALE_NS < procfs_start_ns(o->start))
 		rc = -ESTALE; /* of an earlier process with that pid */
 	else if (r->has_map && !memcmp(&stamp, &r->stamp, sizeof(stamp)))
 		rc = -EALREADY;

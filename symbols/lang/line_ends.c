@@ -15,6 +15,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/hashset.h"
 #include "symbols/base/keyhash.h"
+#include "symbols/base/search.h"
 
 struct script {
 	struct line_ends_key key;
@@ -302,18 +303,9 @@ size_t line_ends_memory(struct line_ends *l)
 
 uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position)
 {
-	uint32_t low = 0, high = t->nr;
+	uint32_t before = search_split(t->nr, i, t->ends[i] < position);
 
-	/* The number of lines that end before it. */
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->ends[middle] < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return t->refused ? 0 : low + 1;
+	return t->refused ? 0 : before + 1;
 }
 
 static uint32_t char_at(const uint8_t *text, uint32_t i, bool wide)

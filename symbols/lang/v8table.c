@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "symbols/base/search.h"
+
 struct head {
 	uint32_t nr_inlined, nr_entries;
 };
@@ -38,23 +40,15 @@ static struct v8_entry entry_at(const uint8_t *table, const struct head *h, uint
 
 bool v8table_find(const uint8_t *table, uint32_t size, uint32_t at, struct v8_entry *out)
 {
-	uint32_t low = 0, high;
+	uint32_t after;
 	struct head h;
 
 	if (!get_head(table, size, &h))
 		return false;
-	high = h.nr_entries;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (entry_at(table, &h, middle).at <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	after = search_split(h.nr_entries, i, entry_at(table, &h, i).at <= at);
+	if (!after)
 		return false;
-	*out = entry_at(table, &h, low - 1);
+	*out = entry_at(table, &h, after - 1);
 	return true;
 }
 

@@ -25,13 +25,6 @@ int code_owner_ask(pid_t pid, struct code_owner *o);
  * Owner for a recording (pids may be reused): files of this user and root, with that pid.
  */
 void code_owner_ours(pid_t pid, struct code_owner *o);
-/*
- * Return the last number of NSpid in the text of /proc/PID/status, the pid in the
- * innermost namespace.
- */
-uint64_t code_owner_inner_pid(const char *status, uint64_t pid);
-/* Return the start of the process by the present wall clock; 0: unknown. */
-int64_t code_owner_began_ns(const struct code_owner *o);
 /* Test whether the process is still alive. */
 bool code_owner_lives(const struct code_owner *o);
 void code_owner_done(struct code_owner *o);

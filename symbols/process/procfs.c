@@ -10,6 +10,7 @@
 #include "symbols/process/procfs.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "symbols/base/fields.h"
 
@@ -167,6 +168,17 @@ bool procfs_status_number(const char *text, size_t size, const char *name, uint6
 		number(&at, line_end + 1, 10, '\n', value));
 }
 
+unsigned int procfs_status_inner(const char *text, size_t size, uint64_t *pid)
+{
+	const char *line_end, *at = find_status(text, text + size, "NSpid", &line_end);
+	unsigned int nr = 0;
+
+	while (at && line_end < text + size &&
+	       (number(&at, line_end, 10, '\t', pid) || number(&at, line_end + 1, 10, '\n', pid)))
+		nr++;
+	return nr;
+}
+
 char procfs_status_state(const char *text, size_t size)
 {
 	const char *line_end, *at = find_status(text, text + size, "State", &line_end);
@@ -189,6 +201,16 @@ bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value)
 	while (at < end && spaces < nr - 2)
 		spaces += *at++ == ' ';
 	return spaces == nr - 2 && number(&at, end, 10, ' ', value);
+}
+
+int64_t procfs_start_ns(uint64_t ticks)
+{
+	const int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+
+	if (!ticks)
+		return 0;
+	return (int64_t)(time_clock_ns(CLOCK_REALTIME) - time_clock_ns(CLOCK_BOOTTIME)) +
+	       (int64_t)MIN(ticks, (uint64_t)(INT64_MAX / 4 / tick_ns)) * tick_ns;
 }
 
 bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags)

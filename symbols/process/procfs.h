@@ -49,6 +49,12 @@ enum object_kind procfs_kind(const char *path, size_t size, bool is_private);
 /* Return the value of "Name:\tvalue" in /proc/PID/status as a number; false: absent. */
 bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);
 
+/*
+ * Get the last number of "NSpid:\t" in /proc/PID/status, the id in the innermost namespace,
+ * pid_namespaces(7). Return how many there are; 0: absent, *@pid is unchanged.
+ */
+unsigned int procfs_status_inner(const char *text, size_t size, uint64_t *pid);
+
 /* Return the letter of "State:\t" in /proc/PID/status; 0: absent. */
 char procfs_status_state(const char *text, size_t size);
 
@@ -57,6 +63,11 @@ char procfs_status_state(const char *text, size_t size);
  * not one.
  */
 bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value);
+/*
+ * Convert field 22 of /proc/PID/stat, the start of a process in clock ticks, to the present
+ * CLOCK_REALTIME in nanoseconds, as stat(2) has times; 0: @ticks is 0.
+ */
+int64_t procfs_start_ns(uint64_t ticks);
 /* Return field 9 of /proc/PID/stat, PF_* flags. */
 bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags);
 #define PROCFS_PF_KTHREAD 0x00200000u

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "symbols/base/foreign.h"
@@ -187,20 +186,16 @@ static void refuse_file(struct listing *l, const struct script_want *want, int c
 /* Return the time of the start of @pid, as stat(2) has times; 0: unknown. */
 static int64_t started_ns(pid_t pid)
 {
-	struct timespec now, up;
 	uint64_t ticks = 0;
 	char *text;
 	size_t size;
 
 	if (pid <= 0 || foreign_read_proc(pid, "stat", 4096, &text, &size))
 		return 0;
-	if (!procfs_stat_field(text, size, 22, &ticks) || ticks > INT64_MAX / 1000000000)
+	if (!procfs_stat_field(text, size, 22, &ticks))
 		ticks = 0;
 	free(text);
-	if (!ticks || clock_gettime(CLOCK_REALTIME, &now) || clock_gettime(CLOCK_BOOTTIME, &up))
-		return 0;
-	return (now.tv_sec - up.tv_sec) * 1000000000 + now.tv_nsec - up.tv_nsec +
-	       (int64_t)(ticks * 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	return procfs_start_ns(ticks);
 }
 
 static int open_path(const struct script_want *want, const char *path, struct foreign_file *out)

@@ -209,6 +209,22 @@ TEST(test_status)
 	assert_int_equal(procfs_status_state("Name:\tx\nUid:\t1\n", 15), 0);
 }
 
+TEST(status_inner)
+{
+	static const char nested[] = "Name:\tx\nNSpid:\t4711\t120\t5\nThreads:\t1\n";
+	static const char cut[] = "NSpid:\t4711\t12";
+	uint64_t pid = 1;
+
+	assert_int_equal(procfs_status_inner(nested, sizeof(nested) - 1, &pid), 3);
+	assert_int_equal(pid, 5);
+	assert_int_equal(procfs_status_inner("NSpid:\t7\n", 9, &pid), 1);
+	assert_int_equal(pid, 7);
+	assert_int_equal(procfs_status_inner("Name:\tNSpid:\t9\n", 15, &pid), 0);
+	assert_int_equal(procfs_status_inner(cut, sizeof(cut) - 1, &pid), 0);
+	assert_int_equal(procfs_status_inner("", 0, &pid), 0);
+	assert_int_equal(pid, 7);
+}
+
 TEST(test_stat)
 {
 	static const char plain[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0";

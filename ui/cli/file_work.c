@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
+#include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
 
 #define NAME_TRIES 16
@@ -112,21 +112,14 @@ static void *file_work_main(void *arg)
 	return NULL;
 }
 
-/* Start the thread, all signals blocked, detached. 0 or a positive errno. */
+/* Start the thread, detached. 0 or -errno. */
 static int start_thread(struct shared *s)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
 	pthread_t thread;
-	int code;
+	int code = thread_start(&thread, 0, file_work_main, s);
 
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(&thread, &attr, file_work_main, s);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
+	if (!code)
+		pthread_detach(thread);
 	return code;
 }
 

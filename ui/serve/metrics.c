@@ -6,7 +6,6 @@
 
 #include <malloc.h>
 #include <math.h>
-#include <time.h>
 
 #include "symbols/base/text.h"
 
@@ -121,12 +120,10 @@ static void put_self(const struct writing *w, const struct profile *p, uint64_t 
 {
 	/* Without large blocks, of which only some pages may be in use. */
 	const struct mallinfo2 heap = mallinfo2();
-	struct timespec cpu;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	begin(w, "self_cpu_seconds", true, "CPU time of proftop.");
 	out_text(w->o, "proftop_self_cpu_seconds_total");
-	put_value(w, (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
+	put_value(w, (double)time_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
 	begin(w, "http_requests", true, "Requests answered.");
 	out_text(w->o, "proftop_http_requests_total");
 	put_value(w, (double)requests);

@@ -10,13 +10,13 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "symbols/base/thread.h"
+#include "symbols/base/wake.h"
 #include "ui/view/folds.h"
 
 #define DISCARDS_MAX 4 /* more are freed by the caller */
@@ -39,14 +39,13 @@ struct folding {
 static void fold(struct folding *f)
 {
 	const struct profile *p = f->profile;
-	const uint64_t one = 1;
 
 	f->waits = false;
 	pthread_mutex_unlock(&f->lock);
 	folds_make(p, f->of);
 	pthread_mutex_lock(&f->lock);
-	/* Cannot fail: the counter was 0. */
-	f->done = write(f->fd, &one, sizeof(one)) == sizeof(one);
+	wake_send(f->fd);
+	f->done = true;
 }
 
 static void discard(struct folding *f)
@@ -85,23 +84,17 @@ static void *folding_main(void *arg)
 struct folding *folding_new(void)
 {
 	struct folding *f = calloc(1, sizeof(*f));
-	sigset_t all, old;
-	int code;
 
 	if (!f)
 		return NULL;
-	f->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	f->fd = wake_new();
 	if (f->fd < 0) {
 		free(f);
 		return NULL;
 	}
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->changed, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	code = pthread_create(&f->thread, NULL, folding_main, f);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (code) {
+	if (thread_start(&f->thread, 0, folding_main, f)) {
 		close(f->fd);
 		free(f);
 		return NULL;
@@ -167,7 +160,6 @@ bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of)
 struct profile *folding_take(struct folding *f, bool *lent)
 {
 	struct profile *p = NULL;
-	uint64_t times;
 
 	if (!f || !f->busy)
 		return NULL;
@@ -176,7 +168,8 @@ struct profile *folding_take(struct folding *f, bool *lent)
 		p = f->profile;
 		assert(p && !f->waits);
 		f->profile = NULL;
-		f->done = read(f->fd, &times, sizeof(times)) < 0;
+		wake_clear(f->fd);
+		f->done = false;
 		f->busy = false;
 		*lent = f->lent;
 	}
