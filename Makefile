@@ -231,12 +231,24 @@ truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the int
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done
 
-PUBLIC := sampler/event/doctor.h sampler/waits/locks.h sampler/count/interval.h sampler/sampler.h sampler/event/event.h sampler/profile/profile.h sampler/profile/strip.h sampler/trap_rule.h sampler/profile/fold.h sampler/profile/fold_tree.h sampler/profile/ratios.h unwind/unwind.h unwind/merge.h \
-	symbols/base/base.h symbols/base/bytes.h symbols/base/foreign.h symbols/base/text.h symbols/base/invoker.h symbols/base/intern.h symbols/base/keyhash.h symbols/base/array.h symbols/base/search.h symbols/base/sort.h symbols/base/hashset.h symbols/base/thread.h symbols/base/wake.h symbols/name/places.h symbols/object/object.h symbols/object/image.h symbols/object/image_read.h symbols/process/maps.h \
-	symbols/cage/cage.h symbols/cage/cage_reader.h symbols/cage/cage_memory.h symbols/symbols.h symbols/base/reclaim.h symbols/source/listing.h symbols/object/ehframe.h symbols/object/ehread.h symbols/process/procfs.h \
-	symbols/process/details.h symbols/process/remote_memory.h symbols/jit/codemap.h symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/base/library.h symbols/lang/lang.h symbols/lang/chain.h symbols/lang/codes.h symbols/lang/code_log.h \
-	symbols/lang/memory.h symbols/lang/v8table.h symbols/lang/pylayout.h symbols/lang/pylines.h symbols/lang/describe.h \
-	symbols/name/wait_kind.h symbols/places_move.h symbols/base/helper.h
+PUBLIC := \
+	sampler/count/interval.h sampler/event/doctor.h sampler/event/event.h \
+	sampler/profile/fold.h sampler/profile/fold_tree.h sampler/profile/profile.h \
+	sampler/profile/ratios.h sampler/profile/strip.h sampler/sampler.h sampler/trap_rule.h \
+	sampler/waits/locks.h symbols/base/array.h symbols/base/base.h symbols/base/bytes.h \
+	symbols/base/foreign.h symbols/base/hashset.h symbols/base/helper.h \
+	symbols/base/intern.h symbols/base/invoker.h symbols/base/keyhash.h \
+	symbols/base/library.h symbols/base/reclaim.h symbols/base/search.h symbols/base/sort.h \
+	symbols/base/text.h symbols/base/thread.h symbols/base/wake.h symbols/cage/cage.h \
+	symbols/cage/cage_memory.h symbols/cage/cage_reader.h symbols/jit/codemap.h \
+	symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/lang/chain.h \
+	symbols/lang/code_log.h symbols/lang/codes.h symbols/lang/describe.h symbols/lang/lang.h \
+	symbols/lang/v8table.h symbols/name/places.h symbols/name/wait_kind.h \
+	symbols/object/ehframe.h symbols/object/ehread.h symbols/object/image.h \
+	symbols/object/image_read.h symbols/object/object.h symbols/places_move.h \
+	symbols/process/details.h symbols/process/maps.h symbols/process/procfs.h \
+	symbols/process/remote_memory.h symbols/source/listing.h symbols/symbols.h \
+	unwind/merge.h unwind/unwind.h
 
 layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
 	$(Q)eval $(LAYERING)
