@@ -575,15 +575,28 @@ int keep_open(struct keep **out, const struct keep_config *config, struct err *e
 	return 0;
 }
 
-void keep_close(struct keep *k)
+int keep_finish(struct keep *k, struct err *e)
 {
 	if (!k)
+		return 0;
+	if (!k->stop) {
+		pthread_mutex_lock(&k->lock);
+		k->stop = true;
+		pthread_cond_signal(&k->changed);
+		pthread_mutex_unlock(&k->lock);
+		pthread_join(k->thread, NULL);
+	}
+	*e = k->why;
+	return k->error;
+}
+
+void keep_close(struct keep *k)
+{
+	struct err e;
+
+	if (!k)
 		return;
-	pthread_mutex_lock(&k->lock);
-	k->stop = true;
-	pthread_cond_signal(&k->changed);
-	pthread_mutex_unlock(&k->lock);
-	pthread_join(k->thread, NULL);
+	keep_finish(k, &e);
 	if (k->segment >= 0)
 		close(k->segment);
 	close(k->lock_fd);

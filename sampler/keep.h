@@ -20,7 +20,12 @@ struct past_events;
 
 /* Open the folder for one session. NULL without a folder. 0 or -errno with a sentence. */
 int keep_open(struct keep **out, const struct keep_config *config, struct err *e);
-/* Write the queued slices, and close. NULL is allowed. */
+/*
+ * Write the queued slices; no tick may follow. 0 or the -errno that ended it, with a sentence, also
+ * if that was reported before. NULL is allowed.
+ */
+int keep_finish(struct keep *k, struct err *e);
+/* The same, and close. NULL is allowed. */
 void keep_close(struct keep *k);
 
 struct keep_input {

@@ -112,6 +112,24 @@ int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct e
 				s->store.objects, out, e);
 }
 
+int sampler_keep_end(struct sampler *s, struct err *e)
+{
+	struct err why;
+	int code;
+
+	if (!s->keep)
+		return 0;
+	if (!stop(s))
+		return err_set(e, -ETIME,
+			       "--keep is not complete: /proc does not respond\n"
+			       "  a process waits for a file system, and proftop for that process\n"
+			       "  --open shows the written part");
+	code = keep_finish(s->keep, &why);
+	return code ? err_set(e, code, "--keep has ended: %.300s\n  --open shows the written part",
+			      why.text)
+		    : 0;
+}
+
 void sampler_free(struct sampler *s)
 {
 	if (!s)

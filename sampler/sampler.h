@@ -52,6 +52,11 @@ void sampler_drop_thread_caps(void);
  */
 int sampler_record_end(struct sampler *s, struct sampler_recorded *out, struct err *e);
 /*
+ * With config.keep: end the session and write its last slices; as sampler_record_end(), which goes
+ * before it if both are wanted.
+ */
+int sampler_keep_end(struct sampler *s, struct err *e);
+/*
  * Stop and join all threads, close everything, end a command still running. Of a builder that hangs
  * for two seconds the session is left as it is until the end of this process.
  */

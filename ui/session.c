@@ -105,6 +105,18 @@ static int end_recording(const struct options *o, struct sampler *s, int code, s
 	return code;
 }
 
+/* Complete the files of --record and --keep. @code: the result of the run. */
+static int end_files(const struct options *o, struct sampler *s, int code, struct err *e)
+{
+	struct err why;
+
+	code = end_recording(o, s, code, e);
+	if (!sampler_keep_end(s, &why))
+		return code;
+	complain(&why);
+	return code == EXIT_DONE ? EXIT_FAILED : code;
+}
+
 /* Start a session; a recording from a pipe can be interrupted. Sets *@ended: exit with the code. */
 static int start_session(struct sampler **s, struct sampler_config *config, bool keys, bool *ended,
 			 struct err *e)
@@ -193,7 +205,7 @@ int session_batch(struct options *o, struct err *e)
 	if (!code) {
 		code = exit_of_run(batch_run(s, stdout, &config, e));
 		ending_begin();
-		code = end_recording(o, s, code, e);
+		code = end_files(o, s, code, e);
 	}
 	if (!exporting_finish(&exporting, &note) && code == EXIT_DONE)
 		code = EXIT_FAILED;
@@ -351,9 +363,8 @@ int session_keys(const struct options *o, struct err *e)
 		code = sampler_start(s, e);
 		sampler_drop_thread_caps();
 		code = code ? exit_of_start(o, code)
-			    : end_recording(o, s,
-					    exit_of_run(script_run(s, &config, &script, stdout, e)),
-					    e);
+			    : end_files(o, s,
+					exit_of_run(script_run(s, &config, &script, stdout, e)), e);
 	}
 	sampler_free(s);
 	users_free(users);
@@ -403,7 +414,7 @@ int session_screen(struct options *o, struct err *e)
 	if (!code) {
 		code = exit_of_run(app_run(s, &config, e));
 		ending_begin();
-		code = end_recording(o, s, code, e);
+		code = end_files(o, s, code, e);
 	}
 	serve_free(config.serve);
 	sampler_free(s);

@@ -50,6 +50,14 @@ kill -INT "$last"
 wait "$last"
 taken=$("$PROFTOP" --open "$TMP/long" -b --format=ndjson | sed 's/.*"taken":\([0-9]*\).*/\1/')
 [ "${taken:-0}" -gt 0 ] || wrong "of a tick of a minute $taken samples are kept"
+# A disk that is full is an error, also if it is so at the end.
+mkdir "$TMP/full"
+if unshare -m true 2>"$TMP/null"; then
+	unshare -m sh -c "mount -t tmpfs -o size=64k none '$TMP/full' &&
+		{ head -c 65536 /dev/zero >'$TMP/full/fill'; exec '$PROFTOP' -b -n 2 -d 1 --keep '$TMP/full' -p $spin; }" \
+		>/dev/null 2>"$TMP/err" && wrong 'a full disk: exit 0'
+	grep -q 'keep has ended: cannot write: No space left' "$TMP/err" || wrong "a full disk: $(cat "$TMP/err")"
+fi
 # What is left out is said.
 printf damaged >"$TMP/long/00000009.keep"
 "$PROFTOP" --open "$TMP/long" -b | grep -q 'damaged or cut short: 1' || wrong 'a damaged segment is not reported'

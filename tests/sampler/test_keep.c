@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -90,8 +91,8 @@ static uint64_t segment_bytes(const struct fixture *f)
 	return sum;
 }
 
-/* Keep the slices that are new; @sets: their events, NULL: cpu-clock. */
-static void keep(struct fixture *f, const struct past_events *sets, uint32_t now)
+/* Queue the slices that are new; @sets: their events, NULL: cpu-clock. */
+static void queue_slices(struct fixture *f, const struct past_events *sets, uint32_t now)
 {
 	const struct assemble_input tables = { .stacks = f->st.stacks,
 					       .places = f->st.places,
@@ -104,11 +105,18 @@ static void keep(struct fixture *f, const struct past_events *sets, uint32_t now
 	const struct keep_input in = {
 		history_slices(f->st.history), &tables, events, hz, 1, sets, 0
 	};
+
+	keep_tick(f->k, &in);
+}
+
+/* Keep the slices that are new. */
+static void keep(struct fixture *f, const struct past_events *sets, uint32_t now)
+{
 	const uint64_t before = segment_bytes(f);
 
 	/* While the writer is behind, a tick is left out: on a busy machine it may be for long. */
 	for (int i = 0; i < 500; i++) {
-		keep_tick(f->k, &in);
+		queue_slices(f, sets, now);
 		usleep(10000);
 		f->code = keep_check(f->k, &f->why);
 		if (f->code || segment_bytes(f) > before)
@@ -381,6 +389,27 @@ TEST(test_unremovable)
 	unremovable = false;
 	assert_int_equal(f.code, -EPERM);
 	assert_string_equal(f.why.text, "cannot remove 00000001.keep: Operation not permitted");
+	keep_close(f.k);
+	close_fixture(&f);
+}
+
+/* A disk that is full at the last write: no tick can report it. */
+TEST(end_reports)
+{
+	struct fixture f;
+	struct rlimit old, low;
+	uint32_t place;
+
+	open_fixture(&f);
+	place = places_intern(f.st.places, OBJECT_ID_KERNEL, 0x1000);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	low = (struct rlimit){ 10, old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	add_slice(&f, &place, 1);
+	queue_slices(&f, NULL, 0);
+	assert_int_equal(keep_finish(f.k, &f.why), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_non_null(strstr(f.why.text, "cannot write: File too large"));
 	keep_close(f.k);
 	close_fixture(&f);
 }
