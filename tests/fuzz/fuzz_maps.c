@@ -34,6 +34,7 @@ static void fuzz_text(const uint8_t *data, size_t size)
 		procfs_kind(m.path, m.path_size, m.is_private);
 	}
 	procfs_status_number(text, size, "Uid", &v);
+	procfs_status_inner(text, size, &v);
 	procfs_status_state(text, size);
 	procfs_stat_flags(text, size, &v);
 }
