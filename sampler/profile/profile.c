@@ -19,7 +19,7 @@ const char *profile_drop_name(enum profile_drop reason)
 {
 	static const char *const names[DROP_NR] = {
 		[DROP_STACKS_FULL] = "stack table full",
-		[DROP_CELLS_FULL] = "cell table full",
+		[DROP_CELLS_FULL] = "count table full",
 		[DROP_PLACES_FULL] = "place table full",
 		[DROP_BAD_RECORD] = "record that makes no sense",
 		[DROP_UNKNOWN_EVENT] = "sample of an unknown event",

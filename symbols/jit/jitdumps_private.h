@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One process with JIT code: shared by jitdumps.c and jitdumps_room.c. One thread: the loader. */
+/* One process with JIT code: shared by jitdumps.c and jitdumps_limits.c. One thread: the loader. */
 #ifndef SYMBOLS_JIT_JITDUMPS_PRIVATE_H
 #define SYMBOLS_JIT_JITDUMPS_PRIVATE_H
 

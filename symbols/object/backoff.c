@@ -65,7 +65,7 @@ void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns
 	dev->until_ns = now_ns + dev->rest_ns;
 }
 
-bool backoff_came(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
+bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
 {
 	struct device *dev = find(d, maj, min, true);
 	bool rested = dev && dev->until_ns;
@@ -81,7 +81,7 @@ bool backoff_came(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
 	return rested;
 }
 
-void backoff_failed(struct backoff *d, uint32_t maj, uint32_t min)
+void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min)
 {
 	struct device *dev = find(d, maj, min, false);
 

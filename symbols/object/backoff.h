@@ -37,14 +37,14 @@ struct backoff {
  * unknown device.
  */
 uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
-/* Count a read that hangs; backoff_came() or backoff_failed() with @slow report its end. */
+/* Count a read that hangs; backoff_ended() or backoff_cancelled() with @slow report its end. */
 void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
 /*
  * Count a read that ended, with or without error; @slow: it was counted as hanging.
  * True: the pause is over.
  */
-bool backoff_came(struct backoff *d, uint32_t maj, uint32_t min, bool slow);
+bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow);
 /* Count a hanging read that was cancelled: the pause is unchanged. */
-void backoff_failed(struct backoff *d, uint32_t maj, uint32_t min);
+void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min);
 
 #endif

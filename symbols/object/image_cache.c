@@ -265,8 +265,8 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 
 	o->nr_slow -= l->slow;
 	if (cancelled)
-		backoff_failed(&o->devices, maj, min);
-	else if (backoff_came(&o->devices, maj, min, l->slow))
+		backoff_cancelled(&o->devices, maj, min);
+	else if (backoff_ended(&o->devices, maj, min, l->slow))
 		end_rest(o, maj, min);
 	if (!rc && !image_evict_fits(o, l->image))
 		rc = -ENOSPC;

@@ -195,9 +195,9 @@ TEST(test_devices)
 	assert_int_equal(due, now + 2 * BACKOFF_REST_MIN_NS);
 	assert_true(backoff_rest(&d, 0, 50, due) > due);
 	/* The device answers: all its jobs may start immediately. */
-	assert_true(backoff_came(&d, 0, 50, true));
+	assert_true(backoff_ended(&d, 0, 50, true));
 	assert_int_equal(backoff_rest(&d, 0, 50, now), 0);
-	assert_false(backoff_came(&d, 0, 50, true));
+	assert_false(backoff_ended(&d, 0, 50, true));
 	assert_int_equal(d.nr_slow, 0);
 }
 
@@ -207,7 +207,7 @@ TEST(test_many_devices)
 	struct backoff d = { 0 };
 	uint64_t now = 1000 * MS;
 
-	backoff_came(&d, 0, 7, false);
+	backoff_ended(&d, 0, 7, false);
 	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX / 2; i++) {
 		assert_int_equal(backoff_rest(&d, 0, 100 + i, now), 0);
 		backoff_hang(&d, 0, 100 + i, now);
@@ -221,10 +221,10 @@ TEST(test_many_devices)
 	assert_true(backoff_rest(&d, 8, 1, now) > now);
 	/* More devices than it can remember: nothing breaks, resting ones are kept. */
 	for (uint32_t i = 0; i < 3 * BACKOFF_MAX; i++)
-		backoff_came(&d, 3, i, false);
+		backoff_ended(&d, 3, i, false);
 	assert_true(backoff_rest(&d, 0, 100, now) > now);
 	for (uint32_t i = 0; i < BACKOFF_SLOW_MAX; i++)
-		backoff_failed(&d, 0, 0);
+		backoff_cancelled(&d, 0, 0);
 	assert_int_equal(d.nr_slow, 0);
 }
 

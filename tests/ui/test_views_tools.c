@@ -333,7 +333,7 @@ TEST(test_fixes)
 	cursor_on(&b, "throttled");
 	press(&b, K_ENTER);
 	assert_true(b.sampler.rate == 499 && b.sampler.rate_event == 0);
-	cursor_on(&b, "cell table");
+	cursor_on(&b, "count table");
 	press(&b, K_ENTER);
 	assert_int_equal(b.sampler.nr_resets, 1);
 	cursor_on(&b, "stacks truncated");
