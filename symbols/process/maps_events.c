@@ -265,13 +265,22 @@ static void apply_code(struct maps *m, const struct maps_event *ev)
 		space_edit_add(edit, &ev->mapping);
 }
 
+void maps_rename_thread(struct maps *m, struct process_thread *th, uint64_t time_ns,
+			const char *name, size_t size)
+{
+	char clean[TASK_COMM_SIZE];
+	struct safe_text comm = text_sanitise(clean, sizeof(clean), name, size);
+	const struct safe_text *old = &process_thread_name(th, time_ns)->comm;
+
+	if (old->size != comm.size || memcmp(old->str, comm.str, comm.size))
+		process_thread_rename(&m->procs, th, time_ns, comm, m->keep_from_ns);
+}
+
 static void apply_comm(struct maps *m, const struct maps_event *ev)
 {
 	struct process *p = maps_process_at(m, ev->pid, ev->time_ns);
 	struct safe_text comm = { ev->comm.bytes, (uint16_t)ev->comm.size, 0 };
-	char clean[TASK_COMM_SIZE];
 	struct process_thread *th;
-	const struct safe_text *old;
 	uint64_t time_ns;
 
 	if (!p)
@@ -282,10 +291,7 @@ static void apply_comm(struct maps *m, const struct maps_event *ev)
 		process_thread_add(&m->procs, p, ev->tid, time_ns, comm);
 		return;
 	}
-	comm = text_sanitise(clean, sizeof(clean), comm.str, comm.size);
-	old = &process_thread_name(th, time_ns)->comm;
-	if (old->size != comm.size || memcmp(old->str, comm.str, comm.size))
-		process_thread_rename(&m->procs, th, time_ns, comm, m->keep_from_ns);
+	maps_rename_thread(m, th, time_ns, comm.str, comm.size);
 }
 
 /* Begin a new image: empty, and all its mappings will be events. */

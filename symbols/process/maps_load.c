@@ -45,7 +45,7 @@ struct reading {
 	int maps_code;	      /* errno of reading maps; 0 */
 	struct mapping *maps; /* executable ones; object NULL: anonymous */
 	uint32_t nr_maps, room_maps;
-	struct found_thread *threads; /* without a record */
+	struct found_thread *threads; /* with names to merge */
 	uint32_t nr_threads, room_threads;
 };
 
@@ -150,7 +150,7 @@ static uint32_t list_threads(struct reading *r, pid_t **tids)
 	return nr;
 }
 
-/* Read the name of a thread without a record. */
+/* Read the name of a thread. */
 static void read_thread(struct reading *r, pid_t tid)
 {
 	struct found_thread *t;
@@ -170,14 +170,22 @@ static void read_thread(struct reading *r, pid_t tid)
 	free(text);
 }
 
-/* Keep the @tids without a record; return their number. */
-static uint32_t keep_unknown(struct maps *m, pid_t pid, pid_t *tids, uint32_t nr)
+/*
+ * Keep the @tids without a record, and of a process that is read again the main thread: an exec may
+ * be among the lost records. Return their number.
+ */
+static uint32_t keep_unknown(struct maps *m, const struct reading *r, pid_t *tids, uint32_t nr)
 {
+	const struct process *p;
 	uint32_t kept = 0;
+	bool again;
 
 	pthread_mutex_lock(&m->lock);
+	p = process_find(&m->procs, r->pid, r->began_ns);
+	again = p && (atomic_load_explicit(&p->flags, memory_order_relaxed) & PROCESS_KNOWN);
 	for (uint32_t i = 0; i < nr; i++)
-		if (!process_thread_present(&m->procs, pid, tids[i]))
+		if ((again && tids[i] == r->pid) ||
+		    !process_thread_present(&m->procs, r->pid, tids[i]))
 			tids[kept++] = tids[i];
 	pthread_mutex_unlock(&m->lock);
 	return kept;
@@ -197,7 +205,7 @@ static int read_process(struct maps *m, struct reading *r)
 	nr = list_threads(r, &tids);
 	if (!r->kernel && !r->maps_code && !lines && nr > 1)
 		read_maps_of_threads(m, r, tids, nr);
-	nr = keep_unknown(m, r->pid, tids, nr);
+	nr = keep_unknown(m, r, tids, nr);
 	for (uint32_t i = 0; i < nr; i++)
 		read_thread(r, tids[i]);
 	free(tids);
@@ -240,6 +248,21 @@ static void merge_maps(struct maps *m, struct process *p, struct reading *r)
 	maps_freeze(m, p);
 }
 
+/* Name the threads of the reading; events after its begin know more. */
+static void merge_threads(struct maps *m, struct process *p, const struct reading *r)
+{
+	for (uint32_t i = 0; i < r->nr_threads; i++) {
+		const struct found_thread *t = &r->threads[i];
+		struct process_thread *th = process_thread_present(&m->procs, r->pid, t->tid);
+
+		if (!th)
+			process_thread_add(&m->procs, p, t->tid, p->birth_ns,
+					   (struct safe_text){ t->comm, (uint16_t)t->size, 0 });
+		else if (process_thread_name(th, UINT64_MAX)->birth_ns < r->began_ns)
+			maps_rename_thread(m, th, r->began_ns, t->comm, t->size);
+	}
+}
+
 /* Merge the reading into its process. Under the lock. */
 static int merge(struct maps *m, struct reading *r)
 {
@@ -255,13 +278,7 @@ static int merge(struct maps *m, struct reading *r)
 	if (!p)
 		return -ENOMEM;
 	merge_maps(m, p, r);
-	for (uint32_t i = 0; i < r->nr_threads; i++) {
-		struct found_thread *t = &r->threads[i];
-
-		if (!process_thread_present(&m->procs, r->pid, t->tid))
-			process_thread_add(&m->procs, p, t->tid, p->birth_ns,
-					   (struct safe_text){ t->comm, (uint16_t)t->size, 0 });
-	}
+	merge_threads(m, p, r);
 	set_uid(m, p, r->uid);
 	atomic_store_explicit(&p->epoch, r->epoch, memory_order_relaxed);
 	/* Release: the space and its threads; pairs with maps_process_known(). */

@@ -86,6 +86,10 @@ void maps_hold(struct maps *m, struct object *object);
 /* Return the object of anonymous memory of @p, with a reference. */
 struct object *maps_anon(struct maps *m, const struct process *p, uint64_t start, uint64_t end);
 
+/* Give @th the name that it has from @time_ns on, raw, if that is another one. */
+void maps_rename_thread(struct maps *m, struct process_thread *th, uint64_t time_ns,
+			const char *name, size_t size);
+
 /* @p has mapped @mapping: if that is an interpreter, it is to be looked at. */
 void maps_note_interpreter(struct maps *m, struct process *p, const struct mapping *mapping);
 /* @child was forked by @parent: it has the same interpreter, at the same addresses. */

@@ -1018,6 +1018,9 @@ TEST(test_lost, setup, teardown)
 	assert_true(maps_ask(maps, pid, now + 7));
 	assert_int_equal(maps_load_asked(maps), 1); /* and checks which are alive */
 	assert_true(find(pid, pid, time_now_ns()).known);
+	/* An exec may be among them: it has the name of /proc, from the reading on. */
+	assert_string_equal(task_of(pid, pid, now + 7)->comm.str, "child");
+	assert_string_equal(task_of(pid, pid, time_now_ns())->comm.str, "child) (x");
 	publish(time_now_ns() + 2 * KEEP);
 	assert_false(find(3000001, 3000001, LATE).known);
 	assert_int_equal(find(3000001, 3000001, LATE).task, TASK_UNKNOWN);
