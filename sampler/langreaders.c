@@ -172,6 +172,7 @@ void langreaders_note(struct langreaders *r, struct counters *c, struct sampler_
 			start(r, c, t, index);
 		return;
 	}
+	langreader_charge(sampler_thread_reader(t), taken);
 	*quiet = 100.0 * (double)lang < SHARE_OFF * (double)taken || !taken ? (uint8_t)(*quiet + 1)
 									    : 0;
 	if (*quiet >= QUIET_MAX) {

@@ -25,6 +25,13 @@
 /* One with more bytes of functions is replaced, and reads the ones that run again: but not soon. */
 #define FUNCTIONS_MAX (16UL << 20)
 #define SPENT_NS      60000000000ULL
+/*
+ * With a real-time priority and pauses a reader could keep its CPU for ever. An honest one takes
+ * some tens of microseconds a sample, of deep stacks more.
+ */
+#define ALLOWED_PART	  2
+#define ALLOWED_SAMPLE_NS 200000
+#define ALLOWED_MAX_NS	  2000000000LL
 
 struct langreader {
 	struct langreader_shared *shared;
@@ -34,6 +41,8 @@ struct langreader {
 	struct feed feed;
 	uint32_t nr_answered, nr_barred;
 	uint64_t since_ns;
+	struct langreader_allowance allowance;
+	bool overspent;
 	struct cage_memory_reader process; /* pid 0: it is a thread */
 	/* Of a thread: */
 	pthread_t thread;
@@ -286,11 +295,32 @@ bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, u
 	return reading_hangs(&r->share->reading, now_ns, LANGREADER_HANG_NS, pid, process);
 }
 
+bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
+		      uint64_t nr_samples)
+{
+	uint64_t span_ns = a->time_ns ? time_ns - a->time_ns : 0;
+	double left_ns = (double)a->left_ns + (double)span_ns / ALLOWED_PART +
+			 (double)nr_samples * ALLOWED_SAMPLE_NS - (double)(cpu_ns - a->cpu_ns);
+
+	if (!a->time_ns)
+		left_ns = ALLOWED_MAX_NS;
+	*a = (struct langreader_allowance){ time_ns, cpu_ns,
+					    (int64_t)MIN(left_ns, (double)ALLOWED_MAX_NS) };
+	return left_ns >= 0;
+}
+
+void langreader_charge(struct langreader *r, uint64_t nr_samples)
+{
+	if (!r->loop && !langreader_allow(&r->allowance, time_now_ns(),
+					  cage_memory_reader_cpu_ns(&r->process), nr_samples))
+		r->overspent = true;
+}
+
 bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *process)
 {
 	bool senseless = atomic_load_explicit(&r->feed.nr_bad, memory_order_relaxed) > BAD_MAX;
 
-	if (r->loop || !(senseless || cage_memory_is_dead(&r->process)))
+	if (r->loop || !(senseless || r->overspent || cage_memory_is_dead(&r->process)))
 		return false;
 	*process = 0;
 	*pid = 0;

@@ -37,6 +37,19 @@ struct langreader_shared {
 	atomic_uint barred[LANGREADER_BARRED]; /* incarnations that are not read; published by nr */
 };
 
+/* The CPU time that a reader may still take; all zero at first. */
+struct langreader_allowance {
+	uint64_t time_ns, cpu_ns; /* at the last call */
+	int64_t left_ns;
+};
+
+/*
+ * Charge the CPU time of a reader since the last call, in which its CPU had @nr_samples. False:
+ * more than half of the time, and more than an honest one needs for them. Pure.
+ */
+bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
+		      uint64_t nr_samples);
+
 struct langreader;
 
 /*
@@ -63,9 +76,11 @@ bool langreader_has_questions(const struct langreader *r);
 void langreader_answer(struct langreader *r);
 /* Since when has it been reading, if that is longer ago than LANGREADER_HANG_NS? Which process? */
 bool langreader_hangs(const struct langreader *r, uint64_t now_ns, pid_t *pid, uint32_t *process);
+/* Note how many samples its CPU had since the last call. The builder, once a tick. */
+void langreader_charge(struct langreader *r, uint64_t nr_samples);
 /*
- * Return whether it was killed, or returns senseless bytes and is to be left; while it read
- * incarnation *@process of *@pid, 0: none.
+ * Return whether it was killed, returns senseless bytes, or takes too much CPU time, and is to be
+ * left; while it read incarnation *@process of *@pid, 0: none.
  */
 bool langreader_is_dead(const struct langreader *r, pid_t *pid, uint32_t *process);
 /* Return whether a real-time priority was refused. Then samples may be read late, and are guesses.

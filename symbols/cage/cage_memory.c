@@ -214,6 +214,11 @@ static uint64_t reader_cpu_ns(uint32_t slot)
 	return cpu_ns;
 }
 
+uint64_t cage_memory_reader_cpu_ns(const struct cage_memory_reader *p)
+{
+	return p->pid > 0 ? reader_cpu_ns(p->slot) : 0;
+}
+
 uint64_t cage_memory_cpu_ns(void)
 {
 	uint64_t sum = atomic_load_explicit(&server.ended_ns, memory_order_relaxed);

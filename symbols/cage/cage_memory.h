@@ -49,6 +49,8 @@ bool cage_memory_is_dead(const struct cage_memory_reader *p);
 void cage_memory_end(struct cage_memory_reader *p);
 /* Return whether @pid is the server, or a reader. Lock-free: for each sample. */
 bool cage_memory_has(pid_t pid);
+/* Return the CPU time of a reader so far. */
+uint64_t cage_memory_reader_cpu_ns(const struct cage_memory_reader *p);
 /* Return the CPU time of all readers so far. */
 uint64_t cage_memory_cpu_ns(void);
 /* In a reader: give up all but the reading of memory. 0 or -errno: it must not read then. */

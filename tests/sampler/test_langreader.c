@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "sampler/perf/ring.h"
+#include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/langreader_loop.h"
 #include "sampler/pipeline/langreader_main.h"
 #include "symbols/base/wake.h"
@@ -153,6 +154,26 @@ TEST(test_spin)
 	if (WIFEXITED(status))
 		skip(); /* no right to the priority */
 	assert_true(WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL);
+}
+
+/* One that has pauses does not go on either: half of a CPU, and a time for each sample. */
+TEST(allowance)
+{
+	struct langreader_allowance honest = { 0 }, deep = { 0 }, taken_over = { 0 };
+	uint64_t time_ns = 1000000000, cpu_ns = 5000000000, nr = 0;
+
+	for (; nr < 1000; nr++) {
+		assert_true(langreader_allow(&honest, time_ns + nr * 1000000000,
+					     cpu_ns + nr * 45000 * 999, 999));
+		assert_true(langreader_allow(&deep, time_ns + nr * 1000000000,
+					     cpu_ns + nr * 950000000, 4000));
+	}
+	/* After a pause it has no more than at first. */
+	for (nr = 0; langreader_allow(&taken_over, time_ns, cpu_ns, 99); nr++) {
+		time_ns += nr ? 1000000000 : 60000000000;
+		cpu_ns += nr ? 940000000 : 0;
+	}
+	assert_in_range(nr, 5, 7);
 }
 
 static bool dies(const struct cage_memory_reader *p)
