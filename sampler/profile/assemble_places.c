@@ -108,7 +108,7 @@ static int add_line(struct assemble_work *w, const struct symbol_frame *f, uint3
 /* Make the frames of place @id in @function: inlined functions first. */
 static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function)
 {
-	uint32_t nr, line;
+	uint32_t nr, line, nr_before = w->nr_frames;
 	const struct symbol_frame *f = symbols_source(w->in->symbols, id, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
@@ -127,7 +127,7 @@ static int add_frames(struct assemble_work *w, uint32_t id, uint32_t function)
 		if (inlined && add_frame(w, symbol_function(w, f[i].symbol, inlined), line))
 			return -ENOMEM;
 	}
-	return nr ? 0 : add_frame(w, function, PROFILE_NO_LINE);
+	return w->nr_frames > nr_before ? 0 : add_frame(w, function, PROFILE_NO_LINE);
 }
 
 /* Note whether it is code of a language or of an interpreter. */

@@ -108,8 +108,13 @@ static int read_parts(struct elfcage *c, struct elfcage_file *s, const struct el
 	uint64_t before = elfparts_sum(&s->there), sum = 0;
 	int rc;
 
+	/* An honest list is short, in order and without overlap: else a part is read again and
+	 * again. */
+	if (nr > ELFPARTS_MAX)
+		return -EBADMSG;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (list[i].start >= list[i].end || list[i].end > s->size)
+		if (list[i].start >= list[i].end || list[i].end > s->size ||
+		    (i && list[i].start < list[i - 1].end))
 			return -EBADMSG;
 		elfparts_add(&s->there, list[i].start, list[i].end, s->size);
 	}

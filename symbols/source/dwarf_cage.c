@@ -177,10 +177,17 @@ static bool take_chains(const struct cage_answer *from, uint32_t nr, struct dwar
 		return false;
 	out->nr = h.nr;
 	out->frames = calloc(MAX(sum, 1U), sizeof(*out->frames));
+	if (!out->frames)
+		return false;
 	for (uint32_t i = 0; i < sum; i++)
-		if (!out->frames || !take_frame(&a, &out->frames[i]))
+		if (!take_frame(&a, &out->frames[i]))
 			return false;
-	return out->frames && a.at == a.end;
+	/* The last one of a chain is the function of the place, which has its name elsewhere. */
+	for (uint32_t i = 0; i < out->nr; i++)
+		if (out->nr_frames[i] > 0 &&
+		    out->frames[out->first[i] + (uint32_t)out->nr_frames[i] - 1].name)
+			return false;
+	return a.at == a.end;
 }
 
 int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,

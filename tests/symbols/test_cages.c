@@ -37,7 +37,7 @@
 #define NAP_NS	  60000000ULL
 
 /* How the workers behave: shared with them. */
-enum mode { HONEST, CHANGED, DIES, SLOW, GREEDY, STEPS, NAPS, DENIES, WRITES };
+enum mode { HONEST, CHANGED, DIES, SLOW, GREEDY, STEPS, NAPS, DENIES, WRITES, REPEATS, LONG };
 static struct shared {
 	enum mode mode;
 	uint32_t seed;
@@ -94,6 +94,22 @@ static void miss_more(struct cage_call *c)
 	cage_put(&c->reply, &part, sizeof(part));
 }
 
+/* Miss one part twice, or more parts than a list has. */
+static void miss_many(struct cage_call *c)
+{
+	struct elfcage_answer a = { .nr_missed = { shared->mode == LONG ? ELFPARTS_MAX + 1 : 2,
+						   0 } };
+
+	c->reply.size = 0;
+	cage_put(&c->reply, &a, sizeof(a));
+	for (uint64_t i = 0; i < a.nr_missed[0]; i++) {
+		uint64_t start = STEP + (shared->mode == LONG ? i * 4096 : 0);
+		struct elfpart part = { start, start + 4096 };
+
+		cage_put(&c->reply, &part, sizeof(part));
+	}
+}
+
 static void nap(void)
 {
 	for (uint64_t end_ns = time_now_ns() + NAP_NS; time_now_ns() < end_ns;)
@@ -120,6 +136,10 @@ static int serve(const struct cage_reader *reader, struct cage_call *c)
 		nap();
 	if ((!rc && shared->mode == GREEDY) || shared->mode == STEPS || shared->mode == NAPS) {
 		miss_more(c);
+		return 0;
+	}
+	if (shared->mode == REPEATS || shared->mode == LONG) {
+		miss_many(c);
 		return 0;
 	}
 	return shared->mode == DENIES ? -(int)shared->seed : rc;
@@ -637,6 +657,11 @@ TEST(test_limits)
 	read_sparse(c, NAPS);
 	assert_int_equal(shared->nr_calls, 0);
 	elfcage_free(c);
+	/* Each part of a list is read once, and it is no longer than one of an honest worker. */
+	for (enum mode mode = REPEATS; mode <= LONG; mode++) {
+		assert_int_equal(read_sparse(NULL, mode), -EBADMSG);
+		assert_int_equal(shared->nr_calls, 1);
+	}
 	/* Not the result of the helper, which would be tried again for ever. */
 	shared->seed = EAGAIN;
 	assert_int_equal(read_sparse(NULL, DENIES), -EBADMSG);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* dwarf_cage: the answers of a worker that was taken over. */
+#include "tests/prelude.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbols/cage/cage.h"
+#include "symbols/source/dwarf_cage.h"
+#include "symbols/source/dwarf_serve.h"
+
+/* The chain of the worker; shared with it. */
+static struct shared {
+	int32_t nr;
+	bool is_named[DWARF_FRAMES_MAX];
+} * shared;
+
+static int serve(struct cage_call *c)
+{
+	static const char text[] = "name";
+	const struct dwarf_wire_request *r = c->request;
+	const struct dwarf_wire_opened opened = { 1 };
+	const struct dwarf_wire_head head = { 1, sizeof(text) };
+
+	if (r->kind != DWARF_WIRE_CHAINS) {
+		cage_put(&c->reply, &opened, sizeof(opened));
+		return 0;
+	}
+	cage_put(&c->reply, &head, sizeof(head));
+	cage_put(&c->reply, &shared->nr, sizeof(shared->nr));
+	for (int i = 0; i < shared->nr; i++) {
+		const struct dwarf_wire_frame f = { shared->is_named[i] ? 0 : DWARF_WIRE_NONE,
+						    DWARF_WIRE_NONE, DWARF_WIRE_NONE, 7 };
+
+		cage_put(&c->reply, &f, sizeof(f));
+	}
+	cage_put(&c->reply, text, sizeof(text));
+	return 0;
+}
+
+static int get_chain(struct dwarf_cage *d, bool first, bool last)
+{
+	const uint64_t vaddr = 0x1000;
+	struct dwarf_chains chains;
+	int rc;
+
+	shared->nr = 2;
+	shared->is_named[0] = first;
+	shared->is_named[1] = last;
+	rc = dwarf_cage_chains(d, &vaddr, 1, &chains);
+	if (rc)
+		return rc;
+	assert_int_equal(chains.nr_frames[0], 2);
+	assert_true(!chains.frames[0].name == !first);
+	dwarf_chains_free(&chains);
+	return 0;
+}
+
+/* The last function is that of the place: it has its name there, and only one. */
+TEST(names_of_chain)
+{
+	const struct elffacts facts = { .alt_rc = -ENOENT };
+	struct foreign_file file = { .fd = memfd_create("object", MFD_CLOEXEC) };
+	struct dwarf_cage *d;
+
+	assert_int_equal(dwarf_cage_open(&d, &file, &facts, 0, false), 0);
+	assert_int_equal(get_chain(d, true, false), 0);
+	assert_int_equal(get_chain(d, false, false), 0);
+	assert_int_equal(get_chain(d, true, true), -EBADMSG);
+	dwarf_cage_close(d);
+	close(file.fd);
+}
+
+static int set_up(void **state)
+{
+	static const struct cage_reader *readers[CAGE_NR_KINDS];
+	static struct cage_reader reader;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	reader = dwarf_cage_reader;
+	reader.serve = serve;
+	readers[CAGE_DWARF] = &reader;
+	return shared == MAP_FAILED ? -1 : cage_start(readers);
+}
+
+static int tear_down(void **state)
+{
+	cage_stop();
+	return 0;
+}
+
+int main(void)
+{
+	return run_unit_tests(set_up, tear_down);
+}
