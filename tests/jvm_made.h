@@ -192,6 +192,7 @@ static void jvm_init(struct jvm *j)
 	assert_int_equal(var.size, 8);
 	j->bias = (uint64_t)(uintptr_t)&gHotSpotVMStructs - var.vaddr;
 	j->remote.pid = getpid();
+	j->remote.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	memset(segmap, 0xff, sizeof(segmap));
 	memset(memory, 0, sizeof(memory));
 	code_heap.log2 = 7;
@@ -204,6 +205,7 @@ static void jvm_fini(struct jvm *j)
 {
 	hotspot_close(&j->vm);
 	elffile_close(&j->elf);
+	close(j->remote.fd);
 	close(j->fd);
 }
 

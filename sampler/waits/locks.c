@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "symbols/base/base.h"
 #include "symbols/base/foreign.h"
@@ -40,16 +41,20 @@ static bool find_address(const struct lock_task *task, uint64_t *address, bool *
 /* Read the owner of a mutex; 0: not known. */
 static pid_t find_owner(pid_t pid, uint64_t address, bool inherits)
 {
-	struct remote r = { .pid = pid };
-	uint32_t word, owner;
+	int dir_fd = foreign_open_proc(pid);
+	struct remote r = { .fd = dir_fd < 0 ? -1 : remote_open(dir_fd) };
+	uint32_t word = 0, owner = 0;
 	char text[16];
 
-	if (remote_read_u32(&r, address, &word))
-		return 0;
-	if (inherits)
-		owner = word & FUTEX_TID_MASK;
-	else if (!word || remote_read_u32(&r, address + OWNER_OFFSET, &owner))
-		return 0;
+	if (r.fd >= 0) {
+		if (!remote_read_u32(&r, address, &word) && inherits)
+			owner = word & FUTEX_TID_MASK;
+		else if (word && remote_read_u32(&r, address + OWNER_OFFSET, &owner))
+			owner = 0;
+		close(r.fd);
+	}
+	if (dir_fd >= 0)
+		close(dir_fd);
 	return owner && owner <= INT32_MAX &&
 			       foreign_read_task(text, sizeof(text), pid, (pid_t)owner, "comm")
 		       ? (pid_t)owner

@@ -2,7 +2,8 @@
 /*
  * The readings of JVMs by workers: the memory that they need, and their results.
  *
- * Runs on: a helper. A worker belongs to the job in its slot, by a number that is never used again.
+ * Runs on: a helper. A worker belongs to the reading in its slot, by a number that is never used
+ * again.
  */
 #include "symbols/jit/hotspot_cage.h"
 
@@ -20,26 +21,70 @@
 #define TIMEOUT_NS 10000000000ULL /* between two questions, or until the result */
 #define INLINE_MAX (48U << 10)	  /* bytes of pieces in a request */
 
-static _Atomic uint64_t slots[HOTSPOT_READERS]; /* the number of the job; 0: free. Acquire to take
-						   one, release to leave it, else relaxed */
+/* A worker: the reading that has it, by its number, and the last one that had it. */
+struct slot {
+	_Atomic uint64_t
+		reading;       /* 0: free. Acquire to take it, release to leave it, else relaxed */
+	_Atomic uint64_t last; /* relaxed; 0: it has not been used, or it was ended */
+	_Atomic uint64_t job;  /* of the last reading; relaxed */
+};
 
-/* Take a free worker for @j. */
+static struct slot slots[HOTSPOT_READERS];
+
+static bool take_slot(struct slot *s, uint64_t number)
+{
+	uint64_t none = 0;
+
+	return atomic_compare_exchange_strong_explicit(&s->reading, &none, number,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+/* Choose a free worker: the one that @j had before, else the one that had no reading for longest.
+ */
+static struct slot *choose_slot(const struct hotspot_job *j)
+{
+	struct slot *best = NULL;
+	uint64_t last, best_last = 0;
+
+	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
+		struct slot *s = &slots[i];
+
+		if (atomic_load_explicit(&s->reading, memory_order_relaxed))
+			continue;
+		if (atomic_load_explicit(&s->job, memory_order_relaxed) == j->id)
+			return s;
+		last = atomic_load_explicit(&s->last, memory_order_relaxed);
+		if (!best || last < best_last) {
+			best = s;
+			best_last = last;
+		}
+	}
+	return best;
+}
+
+/*
+ * Take a free worker for @j. It reads one JVM, then it is replaced: one that was taken over must
+ * not see the memory of another JVM.
+ */
 static const struct cage_reader *take_worker(struct hotspot_job *j)
 {
 	static _Atomic uint64_t next = 1;
 	uint64_t number = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+	const struct cage_reader *reader;
+	struct slot *s;
 
-	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
-		uint64_t none = 0;
-
-		if (!atomic_compare_exchange_strong_explicit(&slots[i], &none, number,
-							     memory_order_acquire,
-							     memory_order_relaxed))
-			continue;
-		atomic_store_explicit(&j->worker, number, memory_order_relaxed);
-		return &hotspot_readers[i];
-	}
-	return NULL;
+	do {
+		s = choose_slot(j);
+		if (!s)
+			return NULL;
+	} while (!take_slot(s, number));
+	atomic_store_explicit(&j->worker, number, memory_order_relaxed);
+	reader = &hotspot_readers[s - slots];
+	if (atomic_exchange_explicit(&s->last, number, memory_order_relaxed) &&
+	    atomic_load_explicit(&s->job, memory_order_relaxed) != j->id)
+		cage_end(reader);
+	atomic_store_explicit(&s->job, j->id, memory_order_relaxed);
+	return reader;
 }
 
 void hotspot_cage_leave(struct hotspot_job *j)
@@ -49,8 +94,26 @@ void hotspot_cage_leave(struct hotspot_job *j)
 	for (uint32_t i = 0; i < HOTSPOT_READERS && number; i++) {
 		uint64_t mine = number;
 
-		atomic_compare_exchange_strong_explicit(&slots[i], &mine, 0, memory_order_release,
-							memory_order_relaxed);
+		atomic_compare_exchange_strong_explicit(&slots[i].reading, &mine, 0,
+							memory_order_release, memory_order_relaxed);
+	}
+}
+
+void hotspot_cage_end(const struct hotspot_job *j)
+{
+	for (uint32_t i = 0; i < HOTSPOT_READERS; i++) {
+		struct slot *s = &slots[i];
+
+		if (atomic_load_explicit(&s->job, memory_order_relaxed) != j->id ||
+		    !take_slot(s, UINT64_MAX))
+			continue;
+		/* Another job may have had it since. */
+		if (atomic_load_explicit(&s->job, memory_order_relaxed) == j->id) {
+			cage_end(&hotspot_readers[i]);
+			atomic_store_explicit(&s->job, 0, memory_order_relaxed);
+			atomic_store_explicit(&s->last, 0, memory_order_relaxed);
+		}
+		atomic_store_explicit(&s->reading, 0, memory_order_release);
 	}
 }
 
@@ -402,16 +465,30 @@ static int check_alive(const struct hotspot_job *r)
 	return rc;
 }
 
-/* Find the JVM in the process, and read it. */
-static int read_process(struct hotspot_job *r)
+/*
+ * Open the process, once: its memory stays that of the JVM when it calls execve(2). A worker that
+ * was taken over must not get that of a program with more rights.
+ */
+static int open_process(struct hotspot_job *r)
 {
-	struct hotspot_tables tables = { .bias = 0 };
-	int rc = 0;
-
 	if (r->dir_fd < 0)
 		r->dir_fd = foreign_open_proc(r->remote.pid);
 	if (r->dir_fd < 0)
 		return r->dir_fd;
+	if (r->remote.fd < 0)
+		r->remote.fd = remote_open(r->dir_fd);
+	return MIN(r->remote.fd, 0);
+}
+
+/* Find the JVM in the process, and read it. */
+static int read_process(struct hotspot_job *r)
+{
+	struct hotspot_tables tables = { .bias = 0 };
+	int rc;
+
+	rc = open_process(r);
+	if (rc)
+		return rc;
 	if (!r->open)
 		rc = hotspot_find_tables(&tables, &r->remote);
 	if (!rc)

@@ -33,6 +33,8 @@ struct cage_answer;
  * -EBADMSG. Only for hotspot_cage_read() and its tests.
  */
 int hotspot_cage_take(struct hotspot_job *j, const struct cage_answer *a, uint64_t cpu_ns);
+/* End the worker that has read for @j, which does not run. The loader. */
+void hotspot_cage_end(const struct hotspot_job *j);
 /* Take the worker from a job that is abandoned. */
 void hotspot_cage_leave(struct hotspot_job *j);
 

@@ -14,7 +14,8 @@
 /* Bytes of the chains of one job: 2 KiB for each, if all that may be requested are. */
 #define CHAINS_MEMORY_MAX (8UL << 20)
 
-static atomic_uint nr_left; /* relaxed: a number alone */
+static atomic_uint nr_left;  /* relaxed: a number alone */
+static atomic_ulong last_id; /* the same */
 
 void hotspot_job_forget(struct hotspot_job *r)
 {
@@ -43,6 +44,8 @@ void hotspot_job_drop(struct job *job)
 	hotspot_job_free_chains(r->chains, r->nr_chains);
 	free(r->frames);
 	hotspot_close(&r->vm);
+	if (r->remote.fd >= 0)
+		close(r->remote.fd);
 	if (r->dir_fd >= 0)
 		close(r->dir_fd);
 	if (r->left)
@@ -194,9 +197,10 @@ struct hotspot_job *hotspot_job_new(pid_t pid, void (*run)(struct job *job))
 	if (!r)
 		return NULL;
 	r->job = (struct job){ .run = run, .drop = hotspot_job_drop };
-	r->remote = (struct remote){ .pid = pid,
-				     .nr_reads_max = HOTSPOT_READS_MAX,
-				     .watch = &r->job.watch };
+	r->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	r->remote = (struct remote){
+		.pid = pid, .fd = -1, .nr_reads_max = HOTSPOT_READS_MAX, .watch = &r->job.watch
+	};
 	r->dir_fd = -1;
 	return r;
 }

@@ -38,6 +38,7 @@ struct hotspot_job_chain {
 /* A job for a helper: read one JVM. */
 struct hotspot_job {
 	struct job job;
+	uint64_t id;		 /* never used again; not 0 */
 	_Atomic uint64_t worker; /* hotspot_cage.h; 0: none */
 	struct remote remote;
 	int dir_fd; /* of /proc/PID: the process that was opened */

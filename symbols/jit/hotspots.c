@@ -41,6 +41,7 @@ static void end_reading(struct hotspots_entry *e)
 		hotspot_cage_leave(e->reading);
 		hotspot_job_leave(e->reading);
 	} else {
+		hotspot_cage_end(e->reading);
 		hotspot_job_drop(&e->reading->job);
 	}
 	e->reading = NULL;

@@ -5,23 +5,34 @@
 #include "symbols/process/remote_memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
+#include <unistd.h>
 
 #include "symbols/base/watch.h"
 
 #define PAGE   4096U
 #define ROUNDS 32U /* of reads that depend on each other */
 
+int remote_open(int dir_fd)
+{
+	int fd = openat(dir_fd, "mem", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* /proc/PID/mem belongs to the memory that it was opened for: after an exec it has no byte. */
 static int read_process(const struct remote *r, uint64_t addr, void *buf, size_t size)
 {
-	struct iovec local = { .iov_base = buf, .iov_len = size };
-	struct iovec there = { .iov_base = (void *)(uintptr_t)addr, .iov_len = size };
-	ssize_t nr = process_vm_readv(r->pid, &local, 1, &there, 1, 0);
+	ssize_t nr = addr > INT64_MAX ? 0 : pread(r->fd, buf, size, (off_t)addr);
 
+	if (addr > INT64_MAX || (nr < 0 && errno == EIO))
+		return -EFAULT;
 	if (nr < 0)
 		return -errno;
+	if (!nr && size)
+		return -ESRCH;
 	return (size_t)nr == size ? 0 : -EFAULT;
 }
 
@@ -39,28 +50,6 @@ int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size)
 	return rc;
 }
 
-/* Read pieces in one call; returns how many were read whole before one that was not, or -errno. */
-static int read_pieces(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
-		       uint8_t *buf)
-{
-	struct iovec local = { .iov_base = buf, .iov_len = nr * size };
-	struct iovec there[REMOTE_PIECES_MAX];
-	ssize_t got;
-	int rc = watch_begin(r->watch);
-
-	if (rc)
-		return rc;
-	if (r->nr_reads_max && r->nr_reads + nr > r->nr_reads_max)
-		return -E2BIG;
-	r->nr_reads += nr;
-	for (uint32_t i = 0; i < nr; i++)
-		there[i] = (struct iovec){ (void *)(uintptr_t)addrs[i], size };
-	got = process_vm_readv(r->pid, &local, 1, there, nr, 0);
-	rc = got < 0 ? -errno : (int)((size_t)got / size);
-	watch_end(r->watch, got < 0 ? 0 : (size_t)got);
-	return rc == -EFAULT ? 0 : rc;
-}
-
 int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got)
 {
@@ -70,26 +59,12 @@ int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_
 		r->nr_reads += nr;
 		return r->read_each(r, addrs, nr, size, buf, got);
 	}
-	for (uint32_t i = 0; i < nr;) {
-		uint32_t part = MIN(nr - i, REMOTE_PIECES_MAX);
-		int rc;
+	for (uint32_t i = 0; i < nr; i++) {
+		int rc = remote_read(r, addrs[i], buf + i * size, size);
 
-		if (r->read) {
-			rc = remote_read(r, addrs[i], buf + i * size, size);
-			if (rc && rc != -EFAULT)
-				return rc;
-			rc = !rc;
-			part = 1;
-		} else {
-			rc = read_pieces(r, addrs + i, part, size, buf + i * size);
-			if (rc < 0)
-				return rc;
-		}
-		memset(got + i, true, (size_t)rc);
-		i += (uint32_t)rc;
-		/* The next piece cannot be read. */
-		if ((uint32_t)rc < part)
-			got[i++] = false;
+		if (rc && rc != -EFAULT)
+			return rc;
+		got[i] = !rc;
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read the memory of another process (process_vm_readv(2)), bounded.
+ * Read the memory of another process (/proc/PID/mem, proc(5)), bounded.
  *
  * Bytes are foreign: they may change between two reads and every pointer in
  * them may be wild. A read may hang (userfaultfd, FUSE): helpers only.
@@ -15,9 +15,10 @@
 struct watch;
 
 struct remote {
-	pid_t pid;
+	pid_t pid; /* of a job that reads a JVM */
+	int fd;	   /* of /proc/PID/mem, where @read is NULL; -1: not open */
 	/*
-	 * NULL: the process @pid; else a test's image, or the caller of a worker. 0 or -errno,
+	 * NULL: the memory of @fd; else a test's image, or the caller of a worker. 0 or -errno,
 	 * all of @size or nothing.
 	 */
 	int (*read)(const struct remote *r, uint64_t addr, void *buf, size_t size);
@@ -35,12 +36,14 @@ struct remote {
 	uint64_t nr_reads_max; /* -E2BIG beyond; 0: no limit */
 };
 
+/* Open the memory of the process of a folder, /proc/PID: a descriptor or -errno. */
+int remote_open(int dir_fd);
 /* Read @size bytes at @addr: 0, -EFAULT, -ESRCH, -EPERM, -ECANCELED, -E2BIG. */
 int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size);
 #define REMOTE_PIECES_MAX 512U /* a call */
 /*
- * Read @size bytes at each of @nr addresses, in order and in as few calls as possible; @got says
- * for each whether it was read. 0, or an error as above except -EFAULT.
+ * Read @size bytes at each of @nr addresses, in order; @got says for each whether it was read. 0,
+ * or an error as above except -EFAULT.
  */
 int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
 		     uint8_t *buf, bool *got);

@@ -563,7 +563,7 @@ TEST(test_no_jvm)
 TEST(test_strings)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct remote remote = { .pid = getpid() };
+	struct remote remote = { .fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC) };
 	char text[64];
 
 	assert_true(page != MAP_FAILED);
@@ -579,6 +579,7 @@ TEST(test_strings)
 			 -EFAULT);
 	assert_int_equal(remote_read_string(&remote, (uintptr_t)page + 4096 - 5, text, 4), 3);
 	assert_string_equal(text, "las");
+	close(remote.fd);
 	munmap(page, 4096);
 }
 

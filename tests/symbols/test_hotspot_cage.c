@@ -6,6 +6,7 @@
 #include "tests/prelude.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 
@@ -22,7 +23,8 @@ enum mode { HONEST, CHANGED, DIES, NO_PIECES, MANY_PIECES, LARGE, SHORT, ENDLESS
 static struct shared {
 	enum mode mode;
 	uint32_t seed, nr_questions, nr_results;
-	uint8_t got; /* of an unreadable piece */
+	uint32_t nr_served; /* by the worker that served last */
+	uint8_t got;	    /* of an unreadable piece */
 	uint8_t bytes[8];
 } * shared;
 
@@ -84,8 +86,10 @@ static int put_senseless(struct cage_call *c)
 
 static int serve(struct cage_call *c)
 {
+	static uint32_t nr_served;
 	int rc;
 
+	shared->nr_served = ++nr_served;
 	if (shared->mode == DIES)
 		__builtin_trap();
 	if (shared->mode == HONEST || shared->mode == CHANGED) {
@@ -126,6 +130,7 @@ static struct hotspot_job *make_job(const struct blob *b, bool scan)
 	struct hotspot_job *j = hotspot_job_new(getpid(), hotspot_cage_run);
 
 	assert_non_null(j);
+	j->remote.fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	j->scan = scan;
 	j->nr_methods = 2;
 	j->methods = calloc(2, sizeof(*j->methods));
@@ -214,6 +219,36 @@ TEST(test_same)
 	jvm_fini(&jvm);
 }
 
+/* A worker reads one JVM, as often as it is there: another JVM has another one. */
+TEST(one_jvm)
+{
+	struct hotspot_job *jobs[HOTSPOT_READERS + 1];
+	uint8_t scopes[64];
+	struct jvm jvm;
+	struct blob *b = make(&jvm, scopes);
+
+	shared->mode = HONEST;
+	for (uint32_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		jobs[i] = make_job(b, true);
+		for (uint32_t k = 1; k <= 2; k++) {
+			assert_int_equal(hotspot_cage_read(jobs[i], &tables), 0);
+			assert_int_equal(shared->nr_served, k);
+			hotspot_job_forget(jobs[i]);
+		}
+	}
+	/* There is one more than workers: the one that was read last has its worker, not the first.
+	 */
+	assert_int_equal(hotspot_cage_read(jobs[HOTSPOT_READERS], &tables), 0);
+	assert_int_equal(shared->nr_served, 3);
+	assert_int_equal(hotspot_cage_read(jobs[0], &tables), 0);
+	assert_int_equal(shared->nr_served, 1);
+	for (uint32_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		hotspot_cage_end(jobs[i]);
+		hotspot_job_drop(&jobs[i]->job);
+	}
+	jvm_fini(&jvm);
+}
+
 /* Code that is looked up takes its place among the known one. */
 TEST(test_look_up)
 {
@@ -260,6 +295,7 @@ TEST(test_changed)
 	for (uint32_t i = 0; i < NR_ROUNDS; i++) {
 		struct hotspot_job *j = make_job(b, true);
 
+		j->id = 1; /* one worker for all */
 		shared->mode = CHANGED;
 		shared->seed = i;
 		nr_refused += hotspot_cage_read(j, &tables) != 0;
@@ -429,9 +465,8 @@ static sem_t begun, gate;
 /* Read, once a test lets it: as of a process with memory of a file system that hangs. */
 static int read_late(const struct remote *r, uint64_t addr, void *buf, size_t size)
 {
-	const struct remote now = { .pid = getpid() };
+	const struct remote now = { .fd = r->fd };
 
-	(void)r;
 	sem_post(&begun);
 	sem_wait(&gate);
 	sem_post(&gate);

@@ -51,7 +51,7 @@ static struct hotspots_entry *sample_child(struct hotspots *h, pid_t pid)
 	return e;
 }
 
-/* What was read of a process is kept while it runs, and its descriptor closed after its end. */
+/* What was read of a process is kept while it runs, and its descriptors closed after its end. */
 TEST(test_ended_process)
 {
 	const int event = eventfd(0, EFD_CLOEXEC);
@@ -68,12 +68,14 @@ TEST(test_ended_process)
 	assert_int_equal(helpers_new(&h.helpers, event), 0);
 	before = count_descriptors();
 	e = sample_child(&h, pid);
-	assert_int_equal(count_descriptors(), before + 1);
+	/* The folder of the process, and its memory. */
+	assert_int_equal(count_descriptors(), before + 2);
 	/* no samples for a while */
 	e->wanted = false;
 	now_ns = time_now_ns() + 60000000000ULL;
 	hotspots_refresh(&h, now_ns);
-	assert_int_equal(count_descriptors(), before + 1);
+	/* The folder of the process, and its memory. */
+	assert_int_equal(count_descriptors(), before + 2);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	hotspots_refresh(&h, now_ns + 60000000000ULL);
