@@ -233,11 +233,16 @@ void place_names_rename(struct place_names *n)
 
 void place_names_rename_kernel(struct place_names *n)
 {
+	bool modules = naming_kernel_take_news(&n->naming->kernel);
 	uint32_t nr_places = places_nr(n->places);
 	uint64_t start, end;
 
-	if (!ksyms_take_news(n->naming->kernel.ksyms, &start, &end))
+	if (!ksyms_take_news(n->naming->kernel.ksyms, &start, &end) && !modules)
 		return;
+	if (modules) {
+		start = 0;
+		end = UINT64_MAX;
+	}
 	for (uint32_t id = 0; id < nr_places && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
 

@@ -7,18 +7,25 @@
 #include "symbols/name/naming_kernel.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "symbols/base/foreign.h"
 #include "symbols/base/keyhash.h"
 #include "symbols/kernel/kallsyms_job.h"
 
-#define INTERVAL_NS  10000000000ULL
-#define INTERVAL_MAX (64 * INTERVAL_NS)
-#define TRANSIENT_NS 2000000000ULL
+#define INTERVAL_NS	 10000000000ULL
+#define INTERVAL_MAX	 (64 * INTERVAL_NS)
+#define TRANSIENT_NS	 2000000000ULL
+#define MODULES_SIZE_MAX (1U << 20)
 
 void naming_kernel_init(struct naming_kernel *n)
 {
 	n->path = "/proc/kallsyms";
+	n->modules_path = "/proc/modules";
 	n->interval_ns = INTERVAL_NS;
 }
 
@@ -57,6 +64,52 @@ void naming_kernel_expect(struct naming_kernel *n, struct helpers *helpers)
 		n->ahead = kallsyms_job_start(n->root, n->path, helpers);
 }
 
+/* Return a hash of the names and addresses of the loaded modules; 0: unknown, or there are none. */
+static uint64_t hash_modules(const struct naming_kernel *n)
+{
+	int fd = open(n->modules_path, O_RDONLY | O_CLOEXEC);
+	uint64_t sum = 0;
+	char *text, *line, *rest;
+	size_t size;
+
+	if (fd < 0)
+		return 0;
+	if (foreign_read(fd, MODULES_SIZE_MAX, &text, &size))
+		text = NULL;
+	close(fd);
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		unsigned long long address;
+		char name[64];
+
+		/* Not the number of users, which changes all the time. */
+		if (sscanf(line, "%63s %*s %*s %*s %*s %llx", name, &address) == 2)
+			sum += keyhash_number(keyhash_name(name, strlen(name)) ^ address);
+	}
+	free(text);
+	return sum;
+}
+
+/* Return whether other modules are loaded than in the list. */
+static bool has_other_modules(struct naming_kernel *n)
+{
+	uint64_t now_ns = time_now_ns();
+
+	if (now_ns - n->look_ns >= TRANSIENT_NS) {
+		n->look_ns = now_ns;
+		n->has_changed = hash_modules(n) != n->loaded;
+	}
+	return n->has_changed;
+}
+
+bool naming_kernel_take_news(struct naming_kernel *n)
+{
+	bool news = n->has_news;
+
+	n->has_news = false;
+	return news;
+}
+
 /* Return the list as it is now, or as it was when it was read ahead. */
 static int take_kallsyms(struct naming_kernel *n, struct kallsyms **out)
 {
@@ -74,6 +127,8 @@ static int take_kallsyms(struct naming_kernel *n, struct kallsyms **out)
 static void read_kallsyms(struct naming_kernel *n, struct object *kernel)
 {
 	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
+	/* Before the list: a module that is loaded in between is new at the next look. */
+	uint64_t loaded = hash_modules(n);
 	struct kallsyms *k;
 	int rc = take_kallsyms(n, &k);
 
@@ -88,6 +143,9 @@ static void read_kallsyms(struct naming_kernel *n, struct object *kernel)
 				       "mount /proc; needs a kernel with CONFIG_KALLSYMS");
 		return;
 	}
+	n->has_news |= nr_before && loaded != n->loaded;
+	n->loaded = loaded;
+	n->has_changed = false;
 	if (nr_before == kallsyms_nr(k))
 		n->interval_ns = MIN(n->interval_ns * 2, INTERVAL_MAX);
 	else
@@ -130,6 +188,7 @@ static bool find_in_list(const struct naming_kernel *n, uint64_t addr, struct ka
 static int find_in_kallsyms(struct naming_kernel *n, struct object *kernel,
 			    const struct naming_question *q, struct kallsyms_symbol *out)
 {
+	const uint64_t soon_ns = MAX(TRANSIENT_NS, n->cost_ns * 20);
 	uint64_t interval_ns = n->interval_ns;
 	int rc = -ENOENT;
 
@@ -138,14 +197,17 @@ static int find_in_kallsyms(struct naming_kernel *n, struct object *kernel,
 	if (!n->kallsyms)
 		return -ENOENT;
 	if (find_in_list(n, q->offset, out)) {
-		if (!is_transient(out))
+		if (!out->module)
 			return 0;
-		/* Older than the request, the list may have a program that was removed. */
-		interval_ns = MAX(TRANSIENT_NS, n->cost_ns * 20);
 		rc = 0;
 	}
 	if (n->read_ns >= q->since_ns)
 		return rc; /* the list is newer than the request */
+	/* Older than that, it may have a program or a module that was removed. */
+	if (!rc && !is_transient(out) && !has_other_modules(n))
+		return 0;
+	if (!rc || has_other_modules(n))
+		interval_ns = soon_ns;
 	if (time_now_ns() - n->read_ns < interval_ns)
 		return q->now ? rc : -EAGAIN;
 	read_kallsyms(n, kernel);
@@ -212,8 +274,11 @@ int naming_kernel_find(struct naming_kernel *n, struct object *kernel,
 		set_by_module(module, f);
 	} else if (!rc) {
 		f->key.start = s.start;
-		if (s.module)
+		/* Another module may be at its address later. */
+		if (s.module) {
+			f->key.variant = keyhash_name(s.name, s.name_size);
 			naming_found_module(f, s.module, s.module_size);
+		}
 		naming_found_name(f, s.name, s.name_size);
 	} else if (n->kallsyms) {
 		naming_found_made_up(f, TEXT("[kernel]"), " 0x", q->offset & ~(NAMING_PAGE - 1));

@@ -17,16 +17,21 @@ struct fixture {
 	struct symtab *symtab;
 	struct naming naming;
 	atomic_bool stop;
-	char path[32];
+	char path[32], modules[32];
 };
 
-static void write_list(const struct fixture *f, const char *text)
+static void write_file(const char *path, const char *text)
 {
-	FILE *file = fopen(f->path, "w");
+	FILE *file = fopen(path, "w");
 
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
 	fclose(file);
+}
+
+static void write_list(const struct fixture *f, const char *text)
+{
+	write_file(f->path, text);
 }
 
 static int setup(void **state)
@@ -42,6 +47,8 @@ static int setup(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	f->naming.kernel.path = f->path;
+	snprintf(f->modules, sizeof(f->modules), "%s.m", f->path);
+	f->naming.kernel.modules_path = f->modules;
 	atomic_store(&objects_at(f->objects, OBJECT_ID_KERNEL)->state, OBJECT_READY);
 	*state = f;
 	return 0;
@@ -52,6 +59,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 
 	unlink(f->path);
+	unlink(f->modules);
 	naming_fini(&f->naming);
 	symtab_free(f->symtab);
 	objects_free(f->objects);
@@ -115,6 +123,30 @@ TEST(test_bpf_program_replaced, setup, teardown)
 	age(f, 3);
 	assert_string_equal(ask(f, CODE + 0x50, time_now_ns(), false), "bpf_prog_2222_second");
 	assert_string_equal(ask(f, 0xffffffff81000020, time_now_ns(), false), "schedule");
+}
+
+/* A module at the addresses of one that was removed: the list is read again, and names with it. */
+TEST(module_replaced, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	write_file(f->modules, "first 16384 1 - Live 0xffffffffc0000000 (OE)\n");
+	write_list(f, "ffffffff81000000 T schedule\n"
+		      "ffffffffc0000000 t one\t[first]\n");
+	assert_string_equal(ask(f, CODE + 0x10, time_now_ns(), false), "one");
+	/* Other users of a module are not news. */
+	write_file(f->modules, "first 16384 2 other, Live 0xffffffffc0000000 (OE)\n");
+	assert_string_equal(ask(f, CODE + 0x20, time_now_ns(), false), "one");
+	assert_false(naming_kernel_take_news(&f->naming.kernel));
+	write_file(f->modules, "second 16384 0 - Live 0xffffffffc0000000\n");
+	write_list(f, "ffffffff81000000 T schedule\n"
+		      "ffffffffc0000000 t two\t[second]\n");
+	f->naming.kernel.look_ns = 0;
+	assert_null(ask(f, CODE + 0x30, time_now_ns(), false));
+	age(f, 3);
+	assert_string_equal(ask(f, CODE + 0x30, time_now_ns(), false), "two");
+	assert_true(naming_kernel_take_news(&f->naming.kernel));
+	assert_false(naming_kernel_take_news(&f->naming.kernel));
 }
 
 TEST(test_hidden, setup, teardown)
