@@ -156,6 +156,7 @@ static void count(struct ended *e, const struct name *n, const struct task *t, u
 uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
 		    const struct process_details *known, struct ended_ids *ids)
 {
+	const struct process_details unplaced = { .cgroup = TEXT(""), .container = TEXT("") };
 	struct task t = *task;
 	struct name *n;
 
@@ -163,6 +164,10 @@ uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
 	if (!t.process_comm.size)
 		t.process_comm = t.comm;
 	n = find(e, &t, known, true);
+	if (!n && e->nr >= ENDED_PLACED_MAX) {
+		known = &unplaced;
+		n = find(e, &t, known, true);
+	}
 	if (!n)
 		n = add(e, &t, known, find(e, &t, known, false), ids);
 	if (!n)

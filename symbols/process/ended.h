@@ -4,7 +4,8 @@
  * the sums of a session of days have room for them, and still show the stacks of all.
  *
  * An entry lives as long as the table, since its ids are shown: at most ENDED_MAX, each with
- * 1.4 KiB of texts at most. Threads: one owner; there is no locking.
+ * 1.4 KiB of texts at most. Sessions and containers have new names for ever, so the last ones are
+ * for names without cgroup and container. Threads: one owner; there is no locking.
  */
 #ifndef SYMBOLS_PROCESS_ENDED_H
 #define SYMBOLS_PROCESS_ENDED_H
@@ -12,7 +13,8 @@
 #include "symbols/process/details.h"
 #include "symbols/process/tasks.h"
 
-#define ENDED_MAX 4096u
+#define ENDED_MAX	 4096u
+#define ENDED_PLACED_MAX (ENDED_MAX / 4 * 3) /* with cgroup and container */
 
 struct ended;
 

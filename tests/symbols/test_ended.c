@@ -2,6 +2,7 @@
 /* ended: a full table costs the same, whatever the names are. The rest is in test_maps. */
 #include "tests/prelude.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "symbols/process/ended.h"
@@ -47,7 +48,7 @@ static uint64_t merge_tasks(bool chosen)
 		tasks_grow(tasks);
 		assert_int_not_equal(ended_task(e, tasks, &task, &known, &ids), TASK_UNKNOWN);
 	}
-	assert_in_range(tasks_nr(tasks), ENDED_MAX, ENDED_MAX + 1);
+	assert_in_range(tasks_nr(tasks), ENDED_PLACED_MAX, ENDED_PLACED_MAX + 2);
 	ended_free(e);
 	tasks_free(tasks);
 	return time_thread_ns() - start_ns;
@@ -57,6 +58,37 @@ TEST(test_chosen_hashes)
 {
 	make_twins();
 	unhash_compare("tasks", merge_tasks);
+}
+
+/* New cgroups without end do not take the names. */
+TEST(many_cgroups)
+{
+	struct tasks *tasks = tasks_new(2 * ENDED_MAX, 1);
+	struct ended *e = ended_new();
+	struct process_details out;
+	char cgroup[32], name[16];
+	uint32_t nr_unknown = 0;
+
+	for (uint32_t i = 0; i < 2 * ENDED_MAX; i++) {
+		struct process_details known = { .container = TEXT("") };
+		struct ended_ids ids = { .process = 1000 + i, .number = 1000 + i };
+		struct task task = { .pid = 7, .tid = 7 };
+
+		snprintf(cgroup, sizeof(cgroup), "/session-%u.scope", i);
+		snprintf(name, sizeof(name), "p%u", i % 900);
+		known.cgroup = (struct safe_text){ cgroup, (uint16_t)strlen(cgroup), 0 };
+		task.comm = task.process_comm =
+			(struct safe_text){ name, (uint16_t)strlen(name), 0 };
+		tasks_grow(tasks);
+		nr_unknown += ended_task(e, tasks, &task, &known, &ids) == TASK_UNKNOWN;
+		if (!i || !ids.process_used)
+			continue;
+		assert_true(ended_details(e, 1000 + i, &out));
+		assert_int_equal(!out.cgroup.size, i >= ENDED_PLACED_MAX);
+	}
+	assert_int_equal(nr_unknown, 0);
+	ended_free(e);
+	tasks_free(tasks);
 }
 
 int main(void)
