@@ -28,6 +28,16 @@ static bool is_running(const struct counters *c)
 	return false;
 }
 
+/*
+ * Events that are opened past the exec of a command are enabled by hand. Children inherit the flag,
+ * and each exec of theirs would enable an event that was disabled since, or has a twin.
+ */
+static void forget_exec(const struct counters *c, struct slot *s)
+{
+	if (s->attr.enable_on_exec && (c->run != RUN_AT_EXEC || is_running(c)))
+		s->attr.enable_on_exec = 0;
+}
+
 int counters_enable_event(struct counters *c, uint32_t event, bool on)
 {
 	if (event >= c->nr_slots)
@@ -99,6 +109,7 @@ static int open_slot(struct counters *c, struct slot *s, const struct slot *lead
 		return code;
 	c->env.refusal.nr_wanted = c->env.nr_fds + MAX(nr_tids, 1) * c->env.nr_cpus;
 	slot_init(s, &c->env, ev, hz);
+	forget_exec(c, s);
 	code = slot_open(s, &c->env, leader, tids, nr_tids, &refused);
 	if (code)
 		return limits_explain_open(e, code, &c->env.refusal);
@@ -457,8 +468,10 @@ bool counters_is_busy(const struct counters *c, pid_t tid)
 static int open_task(struct counters *c, uint32_t at, pid_t tid)
 {
 	struct slot *s = counters_slot(c, at);
-	int code = slot_add_task(s, &c->env, s->event.group ? leader_of(c, at - 1) : NULL, tid);
+	int code;
 
+	forget_exec(c, s);
+	code = slot_add_task(s, &c->env, s->event.group ? leader_of(c, at - 1) : NULL, tid);
 	if (code || s->side)
 		return code;
 	for (uint32_t i = 0; i < c->env.nr_cpus; i++)

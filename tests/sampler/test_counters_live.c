@@ -294,6 +294,70 @@ TEST(test_live_side_band)
 	counters_close(c);
 }
 
+/* Start a shell that waits for a line, and execs another one that burns CPU time. */
+static pid_t start_command(int *release)
+{
+	int line[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(line), 0);
+	pid = fork();
+	if (!pid) {
+		/* The first line releases the exec, as target_release() does. */
+		char c;
+
+		dup2(line[0], STDIN_FILENO);
+		close(line[0]);
+		close(line[1]);
+		if (read(STDIN_FILENO, &c, 1) == 1)
+			execl("/bin/sh", "sh", "-c",
+			      "read x; /bin/sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); "
+			      "done'; true",
+			      (char *)NULL);
+		_exit(127);
+	}
+	close(line[0]);
+	*release = line[1];
+	return pid;
+}
+
+/* Events of a command that were opened after its exec, and stopped, are off when a child execs. */
+TEST(test_live_exec_of_children)
+{
+	struct event event = parse("cpu-clock:u");
+	struct tally data = { 0 }, side = { 0 }, rest = { 0 };
+	struct counters_value v = { 0 };
+	struct counters_config config;
+	struct counters *c;
+	int release, status;
+	pid_t child = start_command(&release);
+
+	config = live_config(&event, &child);
+	config.enable_on_exec = true;
+	c = open_live(&config);
+	if (!c) {
+		close(release);
+		waitpid(child, NULL, 0);
+		skip_test("not permitted: perf_event_open(2)");
+	}
+	assert_int_equal(write(release, "x", 1), 1);
+	for (uint32_t i = 0; !v.enabled_ns; i = (i + 1) % counters_nr_cpus(c)) {
+		assert_int_equal(counters_read(c, i, 0, &v), 0);
+		usleep(1000);
+	}
+	assert_int_equal(counters_set_rate(c, 0, 500, NULL), 0);
+	assert_int_equal(counters_enable(c, false), 0);
+	drain_all(c, &data, &side);
+	assert_int_equal(write(release, "\n", 1), 1);
+	close(release);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	drain_all(c, &rest, &side);
+	assert_true(side.comms >= 2);
+	assert_int_equal(rest.samples, 0);
+	counters_close(c);
+}
+
 /* Events of CPUs that are online are on all the time. */
 TEST(test_live_cpus_are_on)
 {

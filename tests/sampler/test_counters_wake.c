@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * counters with events that wake a reader at each sample, on a made-up kernel: twins, also of
+ * events that children have inherited.
+ */
+#include "sampler/event/counters.h"
+
+#include "tests/prelude.h"
+
+#include <errno.h>
+
+#include "tests/sampler/fake_kernel.h"
+
+/* Count the open events of @tid, or with @enabled the ones that are on. */
+static int nr_open(const struct fake *f, const struct event *ev, pid_t tid, bool enabled)
+{
+	int nr = 0;
+
+	for (int i = 0; i < f->nr_fds; i++) {
+		const struct fake_fd *fd = &f->fds[i];
+
+		nr += fd->open && fd->tid == tid && (fd->enabled || !enabled) &&
+		      fd->attr.type == ev->type && fd->attr.config == ev->config;
+	}
+	return nr;
+}
+
+/* Fail if an open event of @ev would be enabled by the exec of a child. */
+static void expect_no_exec(struct fake *f, const struct event *ev)
+{
+	struct fake_fd *fds[MAX_FDS];
+	uint32_t nr = find_open(f, ev, fds);
+
+	assert_true(nr > 0);
+	for (uint32_t i = 0; i < nr; i++)
+		assert_false(fds[i]->attr.enable_on_exec);
+}
+
+/* After the exec of a command, events are not opened so that an exec of its children enables them.
+ */
+TEST(test_after_exec)
+{
+	static const pid_t busy = 502;
+	struct event events[] = { parse("cpu-clock"), parse("page-faults") };
+	struct counters_config config = tasks_config(events, 1);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c;
+
+	config.nr_tids = 2;
+	config.enable_on_exec = true;
+	f->busy = busy;
+	c = open_fake(f, &config);
+	assert_int_equal(find_open(f, &events[0], fds), 2);
+	assert_int_equal(counters_wake(c, 0, true), -EAGAIN);
+	/* The exec: the kernel forgets it as well. */
+	for (int i = 0; i < 2; i++) {
+		fds[i]->enabled = true;
+		fds[i]->attr.enable_on_exec = 0;
+	}
+	f->busy = 0;
+	assert_int_equal(counters_add_tasks(c, &busy, 1, NULL), 0);
+	assert_int_equal(nr_open(f, &events[0], busy, true), 2);
+	expect_no_exec(f, &events[0]);
+	f->tree[f->nr_tree++] = 501;
+	assert_int_equal(counters_wake(c, 0, true), 0);
+	assert_int_equal(nr_open(f, &events[0], 501, false), 4);
+	assert_int_equal(nr_open(f, &events[0], 501, true), 2);
+	expect_no_exec(f, &events[0]);
+	assert_int_equal(counters_set_rate(c, 0, 100, NULL), 0);
+	expect_no_exec(f, &events[0]);
+	assert_int_equal(counters_enable(c, false), 0);
+	assert_int_equal(counters_set_events(c, events, 2, 100, NULL), 0);
+	expect_no_exec(f, &events[1]);
+	assert_int_equal(nr_open(f, &events[1], 501, true), 0);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
