@@ -208,9 +208,12 @@ int counters_wake(struct counters *c, uint32_t cpu_index, bool each_sample)
 	/* One that is enabled by the exec of a command has no twin that is. */
 	if (each_sample && !is_running(c))
 		return -EAGAIN;
+	/* None has a twin. */
+	if (!c->wake && !each_sample)
+		return 0;
 	if (!c->wake) {
 		struct err e = { .text = "" };
-		int code = each_sample ? reopen_all(c, &e) : 0;
+		int code = reopen_all(c, &e);
 
 		if (code)
 			return code;

@@ -78,6 +78,37 @@ TEST(test_after_exec)
 	free(f);
 }
 
+/*
+ * Children that inherited the event before have a twin also if the first try failed: nothing was
+ * sampled, or too many files were open.
+ */
+TEST(test_wake_after_failure)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct fake *f = fake_new();
+	struct counters *c = open_fake(f, &config);
+
+	f->tree[0] = 501;
+	f->tree[1] = 700;
+	f->nr_tree = 2;
+	assert_int_equal(counters_wake(c, 0, true), -EAGAIN);
+	assert_int_equal(counters_wake(c, 0, false), 0);
+	counters_enable(c, true);
+	f->fail_at = f->nr_calls + 1;
+	f->fail_code = -EMFILE;
+	assert_int_equal(counters_wake(c, 0, true), -EMFILE);
+	assert_int_equal(counters_wake(c, 0, false), 0);
+	assert_int_equal(nr_open(f, &event, 501, true), 2);
+	assert_int_equal(nr_open(f, &event, 700, false), 0);
+	assert_int_equal(counters_wake(c, 0, true), 0);
+	assert_int_equal(nr_open(f, &event, 700, false), 4);
+	assert_int_equal(nr_open(f, &event, 700, true), 2);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);
