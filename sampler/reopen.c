@@ -143,8 +143,11 @@ static void note_rates(struct sampler *s)
 			s->rates.hz[i] = s->config.events[i].hz;
 }
 
-/* Switch from the old events to the new ones. Returns how long nothing was sampled. */
-static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
+/*
+ * Switch from the old events to the new ones, and to the target @t, which is taken over; NULL: the
+ * target is the same. Returns how long nothing was sampled.
+ */
+static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, struct err *e)
 {
 	uint64_t since = f->ended_ns ? f->ended_ns : time_now_ns();
 	struct counters *old = s->live.counters;
@@ -159,6 +162,9 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct err *e)
 	s->live.counters = f->counters;
 	s->live.sideband = f->sideband;
 	s->config = f->config;
+	/* The last tick was of the old target; waits begin with the tasks of the new one. */
+	if (t)
+		target_replace(&s->target, t);
 	note_rates(s);
 	carry_cpus(s, old);
 	if (begin_new(s, e))
@@ -263,9 +269,7 @@ static bool reopen_once(struct sampler *s, struct fresh *f, size_t more_than, ui
 			target_drop(&t);
 		return false;
 	}
-	if (tasks)
-		target_replace(&s->target, &t);
-	*gap_ns += replace(s, f, e);
+	*gap_ns += replace(s, f, tasks ? &t : NULL, e);
 	return true;
 }
 
@@ -407,10 +411,9 @@ static bool retarget(struct sampler *s, struct fresh *f, struct sampler_target_s
 		return false;
 	}
 	e.text[0] = '\0';
-	gap_ns = replace(s, f, &e);
+	gap_ns = replace(s, f, &f->target, &e);
 	if (f->hz)
 		take_rates(s, f->hz);
-	target_replace(&s->target, &f->target);
 	config_free_spec(s->spec);
 	s->spec = spec;
 	/* Processes that were not followed may have called exec. */

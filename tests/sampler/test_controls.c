@@ -799,6 +799,46 @@ TEST(test_limit_of_waits)
 	waitpid(naps, NULL, 0);
 }
 
+/* Of another target the waits of its tasks alone are measured, also of tasks that sleep all along.
+ */
+TEST(test_waits_of_target)
+{
+	struct sampler_config c = config_of(EVENT_WAITS);
+	pid_t naps = fork();
+	bool found = false;
+	struct sampler *s;
+
+	for (; !naps; usleep(10000))
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	s = live_start(&c);
+	for (int i = 0; i < 2; i++) {
+		struct profile *p = live_wait(s);
+
+		if (i)
+			assert_true(p->waits.tasks > 1);
+		profile_free(p);
+	}
+	sampler_set_target(s, &(struct sampler_target_spec){
+				      .target = TARGET_PIDS, .pids = &naps, .nr_pids = 1 });
+	for (int i = 0; i < 20 && !found; i++) {
+		struct profile *p = live_wait(s);
+
+		found = !strncmp(p->target, "pid ", 4);
+		profile_free(p);
+	}
+	assert_true(found);
+	expect_only(s, naps, true);
+	for (int i = 0; i < 2; i++) {
+		struct profile *p = live_wait(s);
+
+		assert_int_equal(p->waits.tasks, 1);
+		profile_free(p);
+	}
+	sampler_free(s);
+	kill(naps, SIGKILL);
+	waitpid(naps, NULL, 0);
+}
+
 /* Take profiles until one process alone is shown, and two more; return the rate of the last one. */
 static double rate_alone(struct sampler *s, pid_t pid)
 {
