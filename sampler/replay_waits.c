@@ -34,12 +34,12 @@ int replay_waits_begin(struct replay_waits *w, struct store *st)
 	return 0;
 }
 
-/* Take a step of a task other than the idle one. */
+/* Take a step of a task other than the idle one; the number of one that has exited is -1. */
 static void step(struct store *st, const struct switch_note *note)
 {
 	const struct waits_tables t = store_waits_tables(st);
 
-	if (note->tid)
+	if (note->tid > 0)
 		waits_step(st->waits, &t, note);
 }
 

@@ -68,7 +68,10 @@ static void count_wait(struct sampler_thread *t, uint64_t time_ns)
 	t->most_waits = MAX(t->most_waits, ++t->nr_waits);
 }
 
-/* Pass a step of a task to the builder; the idle task and our own are left out. */
+/*
+ * Pass a step of a task to the builder. The idle task and our own are left out, and the last switch
+ * of a task that has exited: the kernel has no number for it any more, and writes -1.
+ */
 static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum task_step step,
 		     uint64_t time_ns)
 {
@@ -80,7 +83,7 @@ static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum 
 		.step = step,
 	};
 
-	if (!t->queue || !tid || pipeline_is_own(t->own_pid, note.pid))
+	if (!t->queue || note.tid <= 0 || pipeline_is_own(t->own_pid, note.pid))
 		return;
 	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid &&
 	    time_ns - MIN(t->wait.time_ns, time_ns) < STACK_NS) {
@@ -107,7 +110,7 @@ static void put_sample(struct sampler_thread *t, const struct record_sample *s, 
 		.step = STEP_SAMPLE,
 	};
 	note.stack = pipeline_counted(t->pipeline, &note.task);
-	if (note.stack != STACK_NONE && s->tid)
+	if (note.stack != STACK_NONE && note.tid > 0)
 		switch_queue_put(t->queue, &note);
 }
 

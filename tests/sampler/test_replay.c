@@ -23,12 +23,13 @@
 #include "tests/prelude_rcu.h"
 #include "tests/sampler/kernel_sample.h"
 
-#define CLOCK_ID 11
-#define FAULT_ID 21
-#define SIDE_ID	 31
-#define DUMP_ID	 41
-#define DUMP	 8192u
-#define KERNEL	 0xffffffff81000000ULL
+#define CLOCK_ID  11
+#define FAULT_ID  21
+#define SIDE_ID	  31
+#define DUMP_ID	  41
+#define SWITCH_ID 51
+#define DUMP	  8192u
+#define KERNEL	  0xffffffff81000000ULL
 
 struct fixture {
 	char dir[64], path[96];
@@ -207,6 +208,18 @@ static void put_throttle(struct fixture *f, uint32_t type, uint64_t time_ns)
 	put(f, 1, &t);
 }
 
+/* Thread @tid leaves its CPU, as the event of switches records it. */
+static void put_switch(struct fixture *f, uint32_t tid)
+{
+	const struct {
+		struct perf_event_header h;
+		struct synth_id trailer;
+	} s = { { PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, sizeof(s) },
+		{ tid, tid, f->time_ns++, 1, 0, SWITCH_ID } };
+
+	put(f, 1, &s);
+}
+
 static void end(struct fixture *f, uint64_t lost)
 {
 	struct recorder_stats stats;
@@ -355,6 +368,31 @@ TEST(test_throttled, setup, teardown)
 	assert_int_equal(result.cpus[1].throttled, 1);
 	assert_int_equal(result.cpus[1].throttled_ns, 500000);
 	assert_int_equal(stats.taken, 1);
+	sampler_free(s);
+}
+
+/* The last switch of a thread that has exited, as number -1, is of no task that waits. */
+TEST(test_last_switch, setup, teardown)
+{
+	const uint64_t id = SWITCH_ID;
+	struct fixture *f = *state;
+	struct perf_event_attr attr;
+	struct replay_result result;
+	struct pipeline_stats stats;
+	struct sampler *s;
+	uint64_t lost;
+
+	begin(f, 1 << 20);
+	attr_switches(&attr);
+	recorder_note(f->r, "dummy:u", &attr, &id, 1);
+	put_comm(f, 42);
+	put_switch(f, 42);
+	put_switch(f, UINT32_MAX);
+	put_switch(f, 0);
+	end(f, 0);
+	s = replay(f, &result, &stats, &lost);
+	assert_int_equal(result.waits.switched, 1);
+	assert_int_equal(result.waits.tasks, 1);
 	sampler_free(s);
 }
 

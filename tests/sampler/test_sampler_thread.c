@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of a ring as a sampler thread handles them: which frames of languages are recorded, and a
- * ring that takes long.
+ * Records of a ring as a sampler thread handles them: which frames of languages are recorded,
+ * switches of tasks that exit, and a ring that takes long.
  */
 #include "sampler/pipeline/sampler_thread_record.h"
 
@@ -14,6 +14,7 @@
 
 #include "sampler/event/waking.h"
 #include "sampler/file/recorder_private.h"
+#include "sampler/file/synth.h"
 #include "sampler/pipeline/sampler_thread.h"
 #include "symbols/base/wake.h"
 #include "symbols/process/tasks.h"
@@ -201,6 +202,39 @@ TEST(test_frames_of_wakeup, setup, teardown)
 	assert_int_equal(nr_samples, 5);
 	assert_int_equal(nr_wrong, 0);
 	assert_int_equal(nr_frames, 1);
+}
+
+/* Thread @tid leaves its CPU. */
+static void put_switch(struct fixture *f, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	const struct {
+		struct perf_event_header h;
+		struct synth_id trailer;
+	} s = { { PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, sizeof(s) },
+		{ pid, tid, time_ns, 0, 0, f->id } };
+
+	sampler_thread_record(f->thread, &f->stats, &s.h);
+}
+
+/* The last switch of a task that has exited has the numbers -1, and is of no task; nor of ours. */
+TEST(test_last_switch, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct switch_queue *q = switch_queue_new(16);
+	const struct switch_note *note;
+
+	f->thread->queue = q;
+	put_switch(f, 3, 4, 1000);
+	put_switch(f, UINT32_MAX, UINT32_MAX, 2000);
+	put_switch(f, 3, UINT32_MAX, 3000);
+	put_switch(f, 0, 0, 4000);
+	put_switch(f, OWN_PID, OWN_PID, 5000);
+	assert_int_equal(switch_queue_nr(q), 1);
+	note = switch_queue_first(q);
+	assert_int_equal(note->tid, 4);
+	assert_int_equal(note->step, STEP_OUT);
+	f->thread->queue = NULL;
+	switch_queue_free(q);
 }
 
 #define RING_SIZE  (1ULL << 28)
