@@ -29,11 +29,13 @@ void lost_add_throttled(struct lost *l, struct sampler_thread *t,
 			uint64_t now_ns, uint64_t interval_ns)
 {
 	uint64_t since = sampler_thread_throttled_since(t);
+	uint64_t until = since + record_pause_ns(since, now_ns);
+	uint64_t begin = now_ns - MIN(interval_ns, now_ns);
 
 	cpu->throttled = stats->throttled;
 	cpu->throttled_ns = stats->throttled_ns;
-	if (since && now_ns > since)
-		cpu->throttled_ns += now_ns - since;
+	if (since && until > begin)
+		cpu->throttled_ns += until - MAX(since, begin);
 	cpu->throttled_ns = MIN(cpu->throttled_ns, interval_ns);
 	l->throttled_total += stats->throttled;
 	cpu->throttled_total = l->throttled_total;

@@ -28,7 +28,10 @@ void lost_restart(struct lost *l, const uint64_t now[EVENTS_MAX]);
  * records if the kernel does not count (rates_add_cpu()).
  */
 void lost_add(struct lost *l, struct profile_cpu *cpu, uint64_t nr);
-/* Add the throttled samples and time of the tick, including a pause that still lasts. */
+/*
+ * Add the throttled samples and time of the tick, which ends @now_ns, including a pause of which
+ * the end is not recorded yet.
+ */
 void lost_add_throttled(struct lost *l, struct sampler_thread *t,
 			const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
 			uint64_t now_ns, uint64_t interval_ns);

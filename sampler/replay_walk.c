@@ -126,7 +126,7 @@ static void on_throttle(struct replay_cpu *cpu, const struct record *rec)
 		cpu->throttled++;
 		cpu->throttled_since = rec->time_ns;
 	} else if (cpu->throttled_since) {
-		cpu->throttled_ns += rec->time_ns - MIN(rec->time_ns, cpu->throttled_since);
+		cpu->throttled_ns += record_pause_ns(cpu->throttled_since, rec->time_ns);
 		cpu->throttled_since = 0;
 	}
 }

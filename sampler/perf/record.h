@@ -125,6 +125,19 @@ struct record {
 	};
 };
 
+/*
+ * The kernel ends a pause of a throttled event at the next timer tick: there are 100 a second, or
+ * more. If the end is later, or is not recorded, the event was closed, or its task slept or exited:
+ * no sample of that time is missing.
+ */
+#define RECORD_PAUSE_MAX_NS 10000000ULL
+
+/* Return the length of a pause from THROTTLE at @since_ns to UNTHROTTLE, or to now. */
+static inline uint64_t record_pause_ns(uint64_t since_ns, uint64_t until_ns)
+{
+	return MIN(until_ns - MIN(since_ns, until_ns), RECORD_PAUSE_MAX_NS);
+}
+
 /* Return whether record_decode() decodes records of @type; others have no effect. */
 bool record_is_known(uint32_t type);
 /*

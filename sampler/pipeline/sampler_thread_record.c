@@ -28,8 +28,8 @@ static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *s
 		return;
 	}
 	since = atomic_exchange_explicit(&t->throttled_since, 0, memory_order_relaxed);
-	if (since && r->time_ns > since)
-		stats->throttled_ns += r->time_ns - since;
+	if (since)
+		stats->throttled_ns += record_pause_ns(since, r->time_ns);
 }
 
 /*

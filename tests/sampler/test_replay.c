@@ -362,11 +362,13 @@ TEST(test_throttled, setup, teardown)
 	put_throttle(f, PERF_RECORD_THROTTLE, 2000000);
 	put_throttle(f, PERF_RECORD_UNTHROTTLE, 2500000);
 	put_throttle(f, PERF_RECORD_UNTHROTTLE, 2600000); /* of nothing */
+	put_throttle(f, PERF_RECORD_THROTTLE, 3000000);
+	put_throttle(f, PERF_RECORD_UNTHROTTLE, 3003000000); /* the task slept */
 	end(f, 0);
 	s = replay(f, &result, &stats, &lost);
 	assert_int_equal(result.nr_cpus, 2);
-	assert_int_equal(result.cpus[1].throttled, 1);
-	assert_int_equal(result.cpus[1].throttled_ns, 500000);
+	assert_int_equal(result.cpus[1].throttled, 2);
+	assert_int_equal(result.cpus[1].throttled_ns, 500000 + RECORD_PAUSE_MAX_NS);
 	assert_int_equal(stats.taken, 1);
 	sampler_free(s);
 }

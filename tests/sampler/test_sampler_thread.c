@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Records of a ring as a sampler thread handles them: which frames of languages are recorded,
- * switches of tasks that exit, and a ring that takes long.
+ * switches of tasks that exit, pauses without an end, and a ring that takes long.
  */
 #include "sampler/pipeline/sampler_thread_record.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sampler/event/waking.h"
+#include "sampler/lost.h"
 #include "sampler/file/recorder_private.h"
 #include "sampler/file/synth.h"
 #include "sampler/pipeline/sampler_thread.h"
@@ -235,6 +236,50 @@ TEST(test_last_switch, setup, teardown)
 	assert_int_equal(note->step, STEP_OUT);
 	f->thread->queue = NULL;
 	switch_queue_free(q);
+}
+
+static void put_throttle(struct fixture *f, uint32_t type, uint64_t time_ns)
+{
+	const struct {
+		struct perf_event_header h;
+		uint64_t time_ns, id, stream;
+		struct synth_id trailer;
+	} r = { { type, 0, sizeof(r) }, time_ns, f->id, f->id, { 3, 3, time_ns, 0, 0, f->id } };
+
+	sampler_thread_record(f->thread, &f->stats, &r.h);
+}
+
+/* Return the throttled time of a tick of a second. */
+static uint64_t throttled_ns(struct fixture *f, uint64_t end_ns)
+{
+	struct profile_cpu cpu = { 0 };
+	struct lost lost = { 0 };
+
+	lost_add_throttled(&lost, f->thread, &f->stats, &cpu, end_ns, 1000000000);
+	memset(&f->stats, 0, sizeof(f->stats));
+	return cpu.throttled_ns;
+}
+
+/*
+ * A pause ends with the next timer tick. Nothing more is missing if its end is not recorded, as the
+ * event was closed, or is late, as the task slept.
+ */
+TEST(test_pause_without_end, setup, teardown)
+{
+	const uint64_t s = 1000000000, ms = 1000000;
+	struct fixture *f = *state;
+
+	put_throttle(f, PERF_RECORD_THROTTLE, s);
+	put_throttle(f, PERF_RECORD_UNTHROTTLE, s + 4 * ms);
+	assert_int_equal(throttled_ns(f, 2 * s), 4 * ms);
+	put_throttle(f, PERF_RECORD_THROTTLE, 3 * s - 3 * ms);
+	assert_int_equal(throttled_ns(f, 3 * s), 3 * ms);
+	assert_int_equal(throttled_ns(f, 4 * s), 7 * ms);
+	for (uint64_t i = 5; i < 9; i++)
+		assert_int_equal(throttled_ns(f, i * s), 0);
+	put_throttle(f, PERF_RECORD_UNTHROTTLE, 9 * s);
+	assert_in_range(throttled_ns(f, 10 * s), 0, 10 * ms);
+	assert_int_equal(throttled_ns(f, 11 * s), 0);
 }
 
 #define RING_SIZE  (1ULL << 28)
