@@ -13,21 +13,29 @@
 #include "sampler/trapping.h"
 #include "sampler/waiting.h"
 
-/* Set all rates to the governor's share of the requested ones. */
-static void apply_governor(struct sampler *s)
+/* Set all rates to the governor's share of the requested ones. Return whether one was changed. */
+static bool apply_governor(struct sampler *s)
 {
+	bool changed = false;
 	struct err e;
 
 	rates_mix(&s->rates);
 	for (uint32_t i = 0; i < s->config.nr_events; i++) {
 		double hz = MAX(s->rates.asked_hz[i] * s->rates.governor.factor, 1.0);
 
-		if (!(s->rates.asked_hz[i] > 0) || counters_set_rate(s->live.counters, i, hz, &e))
+		/* A member that is only counted has no rate. */
+		if (!(s->rates.asked_hz[i] > 0) || s->config.events[i].counted)
 			continue;
+		if (counters_set_rate(s->live.counters, i, hz, &e)) {
+			mailbox_add(&s->mailbox, "%s", e.text);
+			continue;
+		}
 		s->rates.hz[i] = hz;
 		s->config.events[i].hz = 0;
+		changed = true;
 	}
 	recording_note(&s->recording, s->live.counters);
+	return changed;
 }
 
 /* Leave the loader the CPU time that it lacks: samples without names are of no use. */
@@ -45,9 +53,9 @@ static void govern_stall(struct sampler *s)
 	double fastest = rates_fastest(&s->rates, s->config.nr_events), was;
 
 	was = fastest * s->rates.governor.factor;
-	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest))
+	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest) ||
+	    !apply_governor(s))
 		return;
-	apply_governor(s);
 	mailbox_add(&s->mailbox,
 		    "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
 		    (double)s->ticks.span_ns / 1e9, fastest * s->rates.governor.factor);
@@ -81,8 +89,8 @@ void handlers_govern(struct sampler *s)
 	was = g->factor;
 	if (!governor_tick(g, s->ticks.span_ns, s->ticks.own_pct, a->taken, a->lost))
 		return;
-	apply_governor(s);
-	say_governed(s, g->factor < was);
+	if (apply_governor(s))
+		say_governed(s, g->factor < was);
 }
 
 /* Start again with the requested rates, until they cost too much. */

@@ -109,6 +109,9 @@ int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leade
 		env->group_fd = lead ? lead[i].fd : -1;
 		code = slot_open_on(s, env, &slot_fds(s, env, task)[i], tid, &env->cpus[i]);
 		open |= !code;
+		/* It is offline: all events are opened again when it is back. */
+		if (code == -ENODEV && tid < 0)
+			code = 0;
 	}
 	env->group_fd = -1;
 	if (!code && !open) {

@@ -40,6 +40,7 @@ struct fake {
 	/* With several types of cores: the type of the PMU of each CPU; 0: all are alike. */
 	uint32_t core_types[8];
 	bool no_core_types; /* EINVAL for a core type in the config, as old kernels of Arm */
+	bool offline[8];    /* ENODEV for events of the whole CPU */
 	unsigned int max_precise;
 	size_t max_ring; /* EPERM above */
 	size_t rings[64];
@@ -108,6 +109,8 @@ static inline int fake_perf_open(void *ctx, struct perf_event_attr *attr, pid_t 
 	code = fake_core_type(f, attr, cpu);
 	if (code)
 		return code;
+	if (f->offline[cpu] && (pid < 0 || flags & PERF_FLAG_PID_CGROUP))
+		return -ENODEV;
 	if (pid > 0 && pid == f->gone)
 		return -ESRCH;
 	if (pid > 0 && pid == f->forbidden)

@@ -697,6 +697,39 @@ TEST(test_cpu_goes_offline)
 	free(f);
 }
 
+/* While a CPU is offline, rates and events change on the others. */
+TEST(test_change_beside_offline)
+{
+	struct event events[] = { parse("cpu-clock"), parse("waits"), parse("page-faults") };
+	struct counters_config config = system_config(events, 2);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c = open_fake(f, &config);
+	struct err e = { "" };
+
+	counters_enable(c, true);
+	f->offline[3] = true;
+	assert_int_equal(counters_set_rate(c, 0, 100, &e), 0);
+	assert_int_equal(find_open(f, &events[0], fds), 1);
+	assert_int_equal(fds[0]->cpu, 0);
+	assert_int_equal(fds[0]->period, 10000000);
+	assert_true(fds[0]->enabled);
+	assert_int_equal(counters_set_switches(c, false), 0);
+	assert_int_equal(counters_set_switches(c, true), 0);
+	assert_true(counters_has_switches(c));
+	assert_int_equal(counters_set_events(c, events, 3, 999, &e), 0);
+	assert_int_equal(find_open(f, &events[2], fds), 1);
+	assert_true(fds[0]->enabled);
+	/* With none left it is an error, and all goes on. */
+	f->offline[0] = true;
+	assert_int_equal(counters_set_rate(c, 0, 50, &e), -ENODEV);
+	assert_int_equal(find_open(f, &events[0], fds), 1);
+	assert_int_equal(fds[0]->period, 10000000);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
 /* A CPU went offline and came back: its events are on no more, which is said once. */
 TEST(test_cpu_was_offline)
 {

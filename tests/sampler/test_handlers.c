@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Handlers on a made-up kernel: messages about rates are true.
+ */
+#include "sampler/handlers.h"
+
+#include "tests/prelude.h"
+
+#include "sampler/session.h"
+#include "tests/sampler/fake_kernel.h"
+
+/* Let proftop cost half a CPU for a tick, of which one percent is allowed. Get the status. */
+static const char *govern(struct sampler *s)
+{
+	static char text[sizeof(s->mailbox.status)];
+
+	s->ticks.span_ns = s->config.tick_ns;
+	s->ticks.own_pct = 50;
+	s->mailbox.status[0] = '\0';
+	handlers_govern(s);
+	mailbox_status(&s->mailbox, text);
+	return text;
+}
+
+/* The rate is lowered on the CPUs that are online; a refusal of the kernel is reported. */
+TEST(test_governed_rate)
+{
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters_config config;
+	const char *text;
+
+	s->config.events[0] = parse("cpu-clock");
+	s->config.nr_events = 1;
+	s->config.tick_ns = 1000000000;
+	config = system_config(s->config.events, 1);
+	s->rates.hz[0] = s->rates.asked_hz[0] = config.hz = 1000;
+	governor_init(&s->rates.governor, 1, 2, 1000);
+	s->live.counters = open_fake(f, &config);
+	f->missing_type = PERF_TYPE_SOFTWARE;
+	text = govern(s);
+	assert_non_null(strstr(text, "cpu-clock"));
+	assert_null(strstr(text, "lowered"));
+	assert_true(s->rates.hz[0] == 1000);
+	f->missing_type = 0;
+	f->offline[3] = true;
+	text = govern(s);
+	assert_non_null(strstr(text, "rate lowered to 40 Hz"));
+	assert_in_range((int)(1000 * s->rates.hz[0] + 0.5), 40000, 40000);
+	assert_int_equal(find_open(f, &s->config.events[0], fds), 1);
+	assert_int_equal(fds[0]->period, 25000000);
+	counters_close(s->live.counters);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+	free(s);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
