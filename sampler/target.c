@@ -144,6 +144,12 @@ static int check_name(const char *name, struct err *e)
 		       name);
 }
 
+/* Return the list of @nr tasks, also if there is none: NULL would be every task. */
+static pid_t *as_list(pid_t *tids, int nr)
+{
+	return tids || nr < 0 ? tids : xcalloc(1, sizeof(*tids));
+}
+
 /* List all threads of processes with a matching name. */
 static int list_named(const struct target *t, const char *name, uint64_t wait_ns, pid_t **tids)
 {
@@ -153,8 +159,7 @@ static int list_named(const struct target *t, const char *name, uint64_t wait_ns
 	*tids = NULL;
 	if (nr > 0)
 		nr = task_list_tree(pids, (uint32_t)nr, tids);
-	if (nr >= 0 && !*tids)
-		*tids = xcalloc(1, sizeof(pid_t));
+	*tids = as_list(*tids, nr);
 	return nr;
 }
 
@@ -361,6 +366,7 @@ int target_list(const struct target *t, const struct sampler_config *config, pid
 	int nr = t->kind == TARGET_NAME ? list_named(t, config->name, NAMES_LOOK_NS, tids)
 					: task_list_user(config->uid, tids, NULL);
 
+	*tids = as_list(*tids, nr);
 	return nr < 0 ? nr : (int)without_self(*tids, (uint32_t)nr);
 }
 

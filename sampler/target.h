@@ -53,8 +53,8 @@ bool target_is_part(const struct target *t);
 /* Let the command exec. 0, or -errno with a sentence: the exec failed. */
 int target_release(struct target *t, char *const *command, struct err *e);
 /*
- * Get the tasks of TARGET_USER and TARGET_NAME as of now: malloc'ed *tids, may be NULL. nr or
- * -errno.
+ * Get the tasks of TARGET_USER and TARGET_NAME as of now: malloc'ed *tids, not NULL also if there
+ * are none. nr or -errno.
  */
 int target_list(const struct target *t, const struct sampler_config *config, pid_t **tids);
 /* Reap the command if it has ended. Returns true if that was the end of the target. */

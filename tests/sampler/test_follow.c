@@ -5,7 +5,7 @@
  */
 #include "sampler/follow.h"
 
-#include "tests/prelude.h"
+#include "tests/prelude_rcu.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -151,6 +151,36 @@ TEST(test_busy_again)
 	free(s);
 }
 
+/* A user without tasks for a while is the target all along, and not every task. */
+TEST(test_user_without_tasks)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct sampler *s = xcalloc(1, sizeof(*s));
+	struct fake *f = fake_new();
+
+	target_init(&s->target);
+	s->target.kind = s->config.target = TARGET_USER;
+	s->config.uid = 4294000001u;
+	s->target.tids = xcalloc(1, sizeof(pid_t));
+	s->target.tids[s->target.nr_tids++] = 501;
+	assert_int_equal(objects_new(&s->store.objects), 0);
+	assert_int_equal(maps_new(&s->store.maps, s->store.objects, 64), 0);
+	s->live.counters = open_fake(f, &config);
+	assert_int_equal(sideband_new(&s->live.sideband, s->live.counters, s->store.maps, NULL), 0);
+	follow_target(s, 1000000000);
+	assert_int_equal(s->target.nr_tids, 0);
+	assert_non_null(s->target.tids);
+	assert_true(target_is_part(&s->target));
+	sideband_free(s->live.sideband);
+	counters_close(s->live.counters);
+	maps_free(s->store.maps);
+	objects_free(s->store.objects);
+	target_drop(&s->target);
+	free(f);
+	free(s);
+}
+
 static void *stay(void *arg)
 {
 	for (;;)
@@ -211,5 +241,5 @@ TEST(test_busy_with_threads)
 
 int main(void)
 {
-	return run_unit_tests(NULL, NULL);
+	return run_rcu_tests(NULL, NULL);
 }
