@@ -5,16 +5,14 @@
  */
 #include "sampler/follow.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <urcu-qsbr.h>
 
 #include "sampler/event/task_list.h"
 #include "sampler/process_names.h"
 #include "sampler/session.h"
+#include "symbols/process/procfs.h"
 
 /* How often to search for new tasks. */
 #define FOLLOW_NS 1000000000ULL
@@ -24,19 +22,13 @@
 /* Return the process of a thread; 0: it has ended. */
 static pid_t process_of(pid_t tid)
 {
-	char path[64], text[1024], *line;
-	int pid = 0, fd;
-	ssize_t nr;
+	char text[1024];
+	uint64_t pid;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (task_list_read(tid, "status", text, sizeof(text)) ||
+	    !procfs_status_number(text, strlen(text), "Tgid", &pid))
 		return 0;
-	nr = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[MAX(nr, 0)] = '\0';
-	line = strstr(text, "\nTgid:");
-	return line && sscanf(line, "\nTgid: %d", &pid) == 1 ? pid : 0;
+	return (pid_t)pid;
 }
 
 /* Report whether @pid inherited events from its parent: then its fork or exec was in our records.
