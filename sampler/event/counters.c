@@ -284,6 +284,7 @@ static struct counters *counters_new(const struct counters_config *config,
 		c->cores = *config->cores;
 	c->env = (struct slot_env){
 		.cores = &c->cores,
+		.ids = &c->ids,
 		.sys = *sys,
 		.cpus = c->cpus,
 		.nr_cpus = config->nr_cpus,

@@ -119,7 +119,7 @@ static int open_slot(struct counters *c, struct slot *s, const struct slot *lead
 	return 0;
 }
 
-/* Replace @old: its sums go on; its ids are kept, as its last samples may still be in the rings. */
+/* Replace @old: its sums go on; its last samples may still be in the rings. */
 static void take_place(struct counters *c, uint32_t event, struct slot *fresh, bool running)
 {
 	struct slot *old = &c->slots[event];
@@ -406,7 +406,6 @@ int counters_set_switches(struct counters *c, bool on)
 void counters_set_waking(struct counters *c, bool on)
 {
 	if (!on) {
-		/* Its last samples may still be in the rings: their ids remain. */
 		slot_close(&c->waking, &c->env);
 		return;
 	}

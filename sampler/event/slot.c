@@ -195,12 +195,21 @@ int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, c
 	return first_code ? first_code : -ESRCH;
 }
 
+/* Close an event and its twin. */
+static void close_pair(struct slot_env *env, struct slot_fd *fd, uint64_t now_ns)
+{
+	idmap_close(env->ids, fd->id, now_ns);
+	idmap_close(env->ids, fd->wake_id, now_ns);
+	slot_close_fd(env, &fd->fd);
+	slot_close_fd(env, &fd->wake_fd);
+}
+
 void slot_close(struct slot *s, struct slot_env *env)
 {
-	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++) {
-		slot_close_fd(env, &s->fds[i].fd);
-		slot_close_fd(env, &s->fds[i].wake_fd);
-	}
+	uint64_t now_ns = time_now_ns();
+
+	for (size_t i = 0; i < (size_t)s->nr_tasks * env->nr_cpus; i++)
+		close_pair(env, &s->fds[i], now_ns);
 	free(s->fds);
 	free(s->tids);
 	free(s->busy);
@@ -285,16 +294,16 @@ int slot_read(const struct slot *s, const struct slot_env *env, uint32_t cpu,
 	return code;
 }
 
-/* The last task takes the place. Ids of samples still under way are kept by counters. */
+/* The last task takes the place. */
 static void drop_task(struct slot *s, struct slot_env *env, uint32_t task)
 {
 	struct slot_fd *fds = slot_fds(s, env, task);
+	uint64_t now_ns = time_now_ns();
 
 	for (uint32_t i = 0; i < env->nr_cpus; i++) {
 		if (!s->side)
 			read_fd(s, env, &fds[i], &s->base[i]);
-		slot_close_fd(env, &fds[i].fd);
-		slot_close_fd(env, &fds[i].wake_fd);
+		close_pair(env, &fds[i], now_ns);
 	}
 	s->nr_tasks--;
 	memmove(fds, slot_fds(s, env, s->nr_tasks), env->nr_cpus * sizeof(*fds));

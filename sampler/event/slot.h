@@ -14,6 +14,7 @@
 #include "sampler/event/attr.h"
 #include "sampler/event/cores.h"
 #include "sampler/event/counters_types.h"
+#include "sampler/event/idmap.h"
 #include "sampler/event/limits.h"
 
 /* Shared by all slots of a session. */
@@ -30,7 +31,8 @@ struct slot_env {
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
 	const struct core_types *cores;
-	const bool *wake; /* by CPU: wake at each sample; NULL: nowhere */
+	struct idmap *ids; /* of events that are open, or were lately */
+	const bool *wake;  /* by CPU: wake at each sample; NULL: nowhere */
 };
 
 struct slot_fd {

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "sampler/event/counters_private.h"
 #include "sampler/live.h"
 #include "tests/sampler/fake_kernel.h"
 
@@ -288,6 +289,48 @@ TEST(test_add_and_reap)
 	/* the pid is reused by another task */
 	assert_int_equal(counters_add_tasks(c, (pid_t[]){ 501 }, 1, NULL), 0);
 	assert_int_equal(find_open(f, &event, fds), 6);
+	counters_close(c);
+	assert_int_equal(f->nr_open, 0);
+	free(f);
+}
+
+/* Let time pass, and add ids until the table is made again. */
+static void make_again(struct counters *c)
+{
+	idmap_add(&c->ids, 1, 0);
+	idmap_close(&c->ids, 1, time_now_ns() + (IDMAP_KEPT_S + 2) * 1000000000ULL);
+	for (uint64_t id = 1000000; id < 1001000; id++)
+		idmap_add(&c->ids, id, 0);
+}
+
+/* The ids of tasks that have ended, and of events that were replaced, are forgotten after a while.
+ */
+TEST(test_ids_of_closed)
+{
+	struct event event = parse("cpu-clock");
+	struct counters_config config = tasks_config(&event, 1);
+	struct fake *f = fake_new();
+	struct fake_fd *fds[MAX_FDS];
+	struct counters *c = open_fake(f, &config);
+	uint64_t ids[3]; /* replaced, ended, open */
+
+	counters_enable(c, true);
+	for (int i = 0; i < 3; i++) {
+		/* Replaces the ones of before. */
+		if (i == 1)
+			assert_int_equal(counters_set_rate(c, 0, 100, NULL), 0);
+		assert_int_equal(find_open(f, &event, fds), 6);
+		ids[i] = (uint64_t)(fds[2 * i] - f->fds + FIRST_FD) * 10;
+	}
+	fds[2]->hung_up = true;
+	assert_int_equal(counters_add_tasks(c, NULL, 0, NULL), 0);
+	assert_int_equal(find_open(f, &event, fds), 4);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(counters_event_of(c, 0, ids[i]), 0);
+	make_again(c);
+	assert_int_equal(counters_event_of(c, 0, ids[0]), -1);
+	assert_int_equal(counters_event_of(c, 0, ids[1]), -1);
+	assert_int_equal(counters_event_of(c, 0, ids[2]), 0);
 	counters_close(c);
 	assert_int_equal(f->nr_open, 0);
 	free(f);
