@@ -8,12 +8,28 @@
 #include "sampler/pipeline/pipeline.h"
 #include "sampler/replay_waits.h"
 
-/* Return whether the event is no more than a part of others. */
-static bool is_hidden(const struct perfdata_event *ev)
+/* Return whether the file has records of switches. */
+static bool has_switches(const struct perfdata *data, uint32_t nr)
+{
+	bool switches = false;
+
+	for (uint32_t i = 0; i < nr; i++)
+		switches |= perfdata_event(data, i)->switches;
+	return switches;
+}
+
+/* Return whether the samples of the event are only the wake-ups of waits. */
+static bool is_wake_up(const struct replay_events *v, const struct perfdata_event *ev)
 {
 	bool alone;
 
-	return ev->dummy || (replay_waits_is_waking(ev, &alone) && alone);
+	return v->switches && replay_waits_is_waking(ev, &alone) && alone;
+}
+
+/* Return whether the event is no more than a part of others. */
+static bool is_hidden(const struct replay_events *v, const struct perfdata_event *ev)
+{
+	return ev->dummy || is_wake_up(v, ev);
 }
 
 /* Return whether event @index is one of the EVENTS_MAX that have most samples. */
@@ -25,7 +41,7 @@ static bool is_shown(const struct replay_events *v, const struct perfdata *data,
 	for (uint32_t i = 0; i < v->nr; i++) {
 		const struct perfdata_event *other = perfdata_event(data, i);
 
-		nr_before += !is_hidden(other) &&
+		nr_before += !is_hidden(v, other) &&
 			     (other->nr_samples > ev->nr_samples ||
 			      (other->nr_samples == ev->nr_samples && i < index));
 	}
@@ -49,16 +65,12 @@ static void take_event(struct event *out, const struct perfdata_event *ev)
 static void take_waits(struct replay_events *v, const struct perfdata *data,
 		       struct sampler_config *config)
 {
-	bool switches = false;
-
 	v->wait = -1;
-	for (uint32_t i = 0; i < v->nr; i++)
-		switches |= perfdata_event(data, i)->switches;
-	for (uint32_t i = 0; i < v->nr && switches && v->wait < 0; i++)
+	for (uint32_t i = 0; i < v->nr && v->switches && v->wait < 0; i++)
 		if (v->slots[i] >= 0 && v->slots[i] < EVENTS_MAX &&
 		    replay_waits_is_stack(perfdata_event(data, i)))
 			v->wait = v->slots[i];
-	if (switches && v->wait < 0 && config->nr_events < EVENTS_MAX)
+	if (v->switches && v->wait < 0 && config->nr_events < EVENTS_MAX)
 		v->wait = (int)config->nr_events++;
 	if (v->wait < 0)
 		return;
@@ -92,6 +104,7 @@ void replay_events_take(struct replay_events *v, const struct perfdata *data,
 	config->hz = 0;
 	config->period = 1; /* an event without a rate has none of the session either */
 	v->nr = MIN(perfdata_nr_events(data), (uint32_t)ARRAY_SIZE(v->slots));
+	v->switches = has_switches(data, v->nr);
 	for (uint32_t i = 0; i < v->nr; i++) {
 		const struct perfdata_event *ev = perfdata_event(data, i);
 		bool alone;
@@ -99,14 +112,16 @@ void replay_events_take(struct replay_events *v, const struct perfdata *data,
 		v->slots[i] = ev->dummy ? PIPELINE_EVENT_UNKNOWN : PIPELINE_EVENT_LIMIT;
 		v->wakes[i] = replay_waits_is_waking(ev, &alone);
 		v->waking |= v->wakes[i];
-		if (!ev->dummy && is_hidden(ev))
-			v->slots[i] = COUNTERS_WAKING;
-		if (is_hidden(ev) || !is_shown(v, data, i))
+		if (is_hidden(v, ev) || !is_shown(v, data, i))
 			continue;
 		v->slots[i] = (int)config->nr_events;
 		take_event(&config->events[config->nr_events++], ev);
 	}
 	take_waits(v, data, config);
+	/* Without waits they are of an event that is not shown. */
+	for (uint32_t i = 0; i < v->nr && v->wait >= 0; i++)
+		if (is_wake_up(v, perfdata_event(data, i)))
+			v->slots[i] = COUNTERS_WAKING;
 	take_stacks(v, data, config);
 	event_groups_tidy(config->events, config->nr_events);
 }

@@ -14,8 +14,9 @@ struct replay_events {
 	uint32_t nr;
 	/* Events of wake-ups: by their names at the start, which may change in a stream. */
 	bool wakes[256];
-	bool waking; /* there is one */
-	int wait;    /* the slot of waits; -1: none */
+	bool waking;   /* there is one */
+	bool switches; /* there are records of switches */
+	int wait;      /* the slot of waits; -1: none */
 };
 
 /*

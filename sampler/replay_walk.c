@@ -259,15 +259,13 @@ static void take_switch(struct replay *r, struct store *st, const struct record 
 }
 
 /* Take a sample of a wake-up; false: it also counts, or is another one. */
-static bool take_waking(struct replay *r, struct store *st, const struct record_sample *s,
-			bool counting)
+static bool take_waking(struct replay *r, struct store *st, const struct record_sample *s)
 {
 	int event = r->events.waking ? perfdata_event_of(r->data, s->id) : -1;
 
 	if (event < 0 || (uint32_t)event >= r->events.nr || !r->events.wakes[event])
 		return false;
-	if (counting)
-		replay_waits_waking(&r->waits, st, s);
+	replay_waits_waking(&r->waits, st, s);
 	return r->events.slots[event] == COUNTERS_WAKING;
 }
 
@@ -317,7 +315,8 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 				take_switch(r, st, rec, &r->changed);
 			continue;
 		}
-		if (take_waking(r, st, &rec->sample, fn == replay_count))
+		/* One by one they are samples as any. */
+		if (fn == replay_count && take_waking(r, st, &rec->sample))
 			continue;
 		r->changed |= replay_language_settle(&r->language, st, rec->time_ns);
 		keep_up(r, st, rec->time_ns, r->changed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of wake-ups in recordings where none is expected: as a member of a group, and renamed
- * late.
+ * Events of wake-ups in recordings: alone, with records of switches, as a member of a group, and
+ * renamed late.
  */
 #include "sampler/replay.h"
 
@@ -33,8 +33,9 @@ static void put_name(uint64_t id, const char *name)
 	put(&file, text, sizeof(text));
 }
 
-/* Add a tracepoint with this id. */
-static void put_tracepoint(uint64_t id, uint64_t config, const char *name, uint64_t sample_type)
+/* Add a tracepoint with this id. @switches: with records of switches. */
+static void put_tracepoint(uint64_t id, uint64_t config, const char *name, uint64_t sample_type,
+			   bool switches)
 {
 	struct perf_event_attr attr = attr_of(config);
 
@@ -42,6 +43,7 @@ static void put_tracepoint(uint64_t id, uint64_t config, const char *name, uint6
 	attr.freq = 0;
 	attr.sample_period = 1;
 	attr.sample_type = sample_type;
+	attr.context_switch = switches;
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	put_header(&file, ATTR, 8 + sizeof(attr) + 8);
 	put(&file, &attr, sizeof(attr));
@@ -91,29 +93,13 @@ static struct sampler *open_pipe(int *end)
 	return s;
 }
 
-/* An event that has another name after the start still counts. */
-TEST(test_renamed)
+/* Count the samples of the pipe. */
+static struct pipeline_stats count_all(struct sampler *s)
 {
-	const uint64_t type = SAMPLE_TYPE | PERF_SAMPLE_RAW;
 	struct pipeline_stats stats = { 0 };
 	struct replay_result result;
-	struct sampler *s;
 	bool more = true;
-	int end;
 
-	file.size = 0;
-	put(&file, "PERFILE2", 8);
-	put_u64(&file, 16);
-	put_tracepoint(7, 1, WAKING, type);
-	put_tracepoint(20, 2, "a:b", type);
-	put_raw(20, 1000);
-	s = open_pipe(&end);
-	file.size = 0;
-	put_name(20, WAKING);
-	for (uint64_t i = 0; i < 10; i++)
-		put_raw(20, 2000 + i);
-	assert_int_equal(write(end, file.bytes, file.size), file.size);
-	close(end);
 	assert_int_equal(replay_begin(s->replay, &s->store), 0);
 	while (more) {
 		more = replay_more(s->replay, false);
@@ -123,35 +109,110 @@ TEST(test_renamed)
 	replay_result(s->replay, &s->store, &result);
 	for (uint32_t i = 0; i < result.nr_cpus; i++)
 		pipeline_add_stats(&stats, &result.cpus[i].samples);
-	assert_int_equal(stats.taken, 11);
-	assert_int_equal(stats.by_event[0], 11);
 	replay_end(s->replay);
-	sampler_free(s);
+	return stats;
 }
 
-static int check_event(void *ctx, const struct sampler_sample *s)
+/* An event that has another name after the start still counts. */
+TEST(test_renamed)
 {
-	unsigned int *nr = ctx;
-
-	assert_string_equal(s->event, "a:b");
-	++*nr;
-	return 0;
-}
-
-/* Wake-ups that are counted with the samples of another event are not among the shown events. */
-TEST(test_member)
-{
-	const uint32_t ids[2] = { 100, 100 };
-	unsigned int nr = 0;
-	struct err e = { "" };
+	const uint64_t type = SAMPLE_TYPE | PERF_SAMPLE_RAW;
+	struct pipeline_stats stats;
 	struct sampler *s;
 	int end;
 
 	file.size = 0;
 	put(&file, "PERFILE2", 8);
 	put_u64(&file, 16);
-	put_tracepoint(7, 1, WAKING, SAMPLE_TYPE | PERF_SAMPLE_RAW);
-	put_tracepoint(20, 2, "a:b", SAMPLE_TYPE | PERF_SAMPLE_READ);
+	put_tracepoint(7, 1, WAKING, type, true);
+	put_tracepoint(20, 2, "a:b", type, false);
+	put_raw(20, 1000);
+	s = open_pipe(&end);
+	file.size = 0;
+	put_name(20, WAKING);
+	for (uint64_t i = 0; i < 10; i++)
+		put_raw(20, 2000 + i);
+	assert_int_equal(write(end, file.bytes, file.size), file.size);
+	close(end);
+	stats = count_all(s);
+	assert_int_equal(stats.taken, 11);
+	assert_int_equal(stats.by_event[0], 11);
+	sampler_free(s);
+}
+
+/* The samples that are expected. */
+struct expected {
+	const char *event;
+	unsigned int nr;
+};
+
+static int check_event(void *ctx, const struct sampler_sample *s)
+{
+	struct expected *e = ctx;
+
+	assert_string_equal(s->event, e->event);
+	e->nr++;
+	return 0;
+}
+
+/* Make a recording of ten wake-ups, and open it. */
+static struct sampler *open_wake_ups(bool switches)
+{
+	struct sampler *s;
+	int end;
+
+	file.size = 0;
+	put(&file, "PERFILE2", 8);
+	put_u64(&file, 16);
+	put_tracepoint(7, 1, WAKING, SAMPLE_TYPE | PERF_SAMPLE_RAW, switches);
+	for (uint64_t i = 0; i < 10; i++)
+		put_raw(7, 1000 + i);
+	s = open_pipe(&end);
+	close(end);
+	return s;
+}
+
+/* Wake-ups are samples as any, unless waits have them. */
+TEST(test_counted)
+{
+	for (int switches = 0; switches < 2; switches++) {
+		struct sampler *s = open_wake_ups(switches);
+		struct pipeline_stats stats = count_all(s);
+
+		assert_int_equal(stats.taken, switches ? 0 : 10);
+		assert_int_equal(stats.by_event[0], switches ? 0 : 10);
+		assert_string_equal(s->config.events[0].name, switches ? EVENT_WAITS : WAKING);
+		sampler_free(s);
+	}
+}
+
+/* One by one they are shown in both. */
+TEST(test_one_by_one)
+{
+	for (int switches = 0; switches < 2; switches++) {
+		struct sampler *s = open_wake_ups(switches);
+		struct expected e = { WAKING, 0 };
+
+		replay_more(s->replay, false);
+		assert_int_equal(sampler_each(s, check_event, &e, NULL), 0);
+		assert_int_equal(e.nr, 10);
+		sampler_free(s);
+	}
+}
+
+/* Wake-ups that are counted with the samples of another event are not among the shown events. */
+TEST(test_member)
+{
+	const uint32_t ids[2] = { 100, 100 };
+	struct expected e = { "a:b", 0 };
+	struct sampler *s;
+	int end;
+
+	file.size = 0;
+	put(&file, "PERFILE2", 8);
+	put_u64(&file, 16);
+	put_tracepoint(7, 1, WAKING, SAMPLE_TYPE | PERF_SAMPLE_RAW, true);
+	put_tracepoint(20, 2, "a:b", SAMPLE_TYPE | PERF_SAMPLE_READ, false);
 	put_header(&file, PERF_RECORD_SAMPLE, 8 + 5 * 8 + 5 * 8);
 	put_u64(&file, 20);
 	put_u64(&file, 0x1000);
@@ -166,8 +227,8 @@ TEST(test_member)
 	s = open_pipe(&end);
 	close(end);
 	replay_more(s->replay, false);
-	assert_int_equal(sampler_each(s, check_event, &nr, &e), 0);
-	assert_int_equal(nr, 1);
+	assert_int_equal(sampler_each(s, check_event, &e, NULL), 0);
+	assert_int_equal(e.nr, 1);
 	sampler_free(s);
 }
 
