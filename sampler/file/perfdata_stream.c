@@ -138,11 +138,13 @@ int perfdata_stream_feature(struct perfdata_stream *s, unsigned int bit, const v
 int perfdata_stream_tracing(struct perfdata_stream *s, const void *bytes, size_t size)
 {
 	static const char zeros[8];
-	uint32_t of_data = (uint32_t)size;
+	size_t padding = (8 - size % 8) % 8;
+	/* With the padding: perf reads no stream where it is left out. */
+	uint32_t of_data = (uint32_t)(size + padding);
 
 	put_record(s, PERFDATA_TRACING_DATA, &of_data, sizeof(of_data), zeros, sizeof(of_data));
 	put(s, bytes, size);
-	put(s, zeros, (8 - size % 8) % 8);
+	put(s, zeros, padding);
 	return s->code;
 }
 

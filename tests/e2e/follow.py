@@ -203,6 +203,20 @@ def check_record():
         wrong(left.wait(20) or err, f"a reader that leaves: {left.returncode} {err}")
 
 
+def check_tracepoint():
+    """--record - with a tracepoint: perf reads the formats, and has each sample."""
+    with subprocess.Popen([PROFTOP, "--record=-", "-F", "999", "-e", "sched:sched_process_fork", "--", "sh", "-c",
+                           "for i in 1 2 3 4 5; do /bin/true; done"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as recorder:
+        data, err = recorder.communicate(timeout=100)
+    said = re.search(r"(\d+) samples", err.decode())
+    wrong(recorder.returncode or not said or not int(said[1]), f"--record - of forks: {recorder.returncode} {err}")
+    script = subprocess.run(["perf", "script", "-i", "-", "--no-inline", "-F", "comm,event"], input=data,
+                            capture_output=True, check=False)
+    theirs = script.stdout.count(b"sched:sched_process_fork:")
+    wrong(said and theirs != int(said[1]), f"perf script has {theirs} of {said[1]} forks: {script.stderr}")
+
+
 def main():
     spin = subprocess.Popen([os.path.join(PROGRAMS, "spin")])
     try:
@@ -210,6 +224,9 @@ def main():
         check_same(data)
         check_live()
         check_record()
+        # Tracepoints need the rights of root.
+        if os.geteuid() == 0:
+            check_tracepoint()
     finally:
         spin.kill()
     print(f"{len(data)} bytes")
