@@ -50,11 +50,15 @@ struct reading {
 };
 
 /* Limit the times of a record, as perfdata_span() has them. */
-static void limit_times(struct record *rec)
+static void limit_times(const struct replay *r, struct record *rec)
 {
+	uint64_t first;
+
+	if (rec->type == PERF_RECORD_SAMPLE && rec->time_ns >= PERFDATA_TIME_NONE)
+		perfdata_span(r->data, &first, &rec->time_ns);
 	rec->time_ns = MIN(rec->time_ns, PERFDATA_TIME_MAX);
 	if (rec->type == PERF_RECORD_SAMPLE)
-		rec->sample.time_ns = MIN(rec->sample.time_ns, PERFDATA_TIME_MAX);
+		rec->sample.time_ns = rec->time_ns;
 	else if (rec->type == PERF_RECORD_FORK || rec->type == PERF_RECORD_EXIT)
 		rec->task.time_ns = MIN(rec->task.time_ns, PERFDATA_TIME_MAX);
 }
@@ -66,7 +70,7 @@ static int decode(const struct replay *r, struct reading *in)
 	int code = in->bytes ? record_decode(rec, in->layout, in->bytes, in->size) : -EIO, event;
 
 	if (!code)
-		limit_times(rec);
+		limit_times(r, rec);
 	/* A fixed period is not in each sample. */
 	if (!code && rec->type == PERF_RECORD_SAMPLE &&
 	    !(in->layout->sample_type & PERF_SAMPLE_PERIOD)) {

@@ -15,6 +15,11 @@
 
 /* Later times count as this one, so that sums of times fit into 64 bits. */
 #define PERFDATA_TIME_MAX (UINT64_MAX / 4)
+/*
+ * Samples from this time on have none: perf record --off-cpu gives such times to its sums, which it
+ * writes behind all other records. They have the time of the newest record.
+ */
+#define PERFDATA_TIME_NONE (~0ULL << 32)
 
 struct perfdata_event {
 	struct event event; /* name from the file's EVENT_DESC, else from type and config */

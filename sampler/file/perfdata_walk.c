@@ -101,11 +101,14 @@ static uint64_t time_of(const struct perfdata_scan *s, const struct record_layou
 			const uint8_t *at, uint32_t type, size_t size)
 {
 	size_t offset, body = sizeof(struct perf_event_header);
+	uint64_t time_ns;
 
 	if (type == PERF_RECORD_SAMPLE) {
 		offset = sample_time_offset(layout->sample_type);
-		if (offset <= size && size - offset >= body + 8)
-			return bytes_u64(at + body + offset);
+		if (offset <= size && size - offset >= body + 8) {
+			time_ns = bytes_u64(at + body + offset);
+			return time_ns < PERFDATA_TIME_NONE ? time_ns : s->found.max_ns;
+		}
 	} else if (layout->id_all) {
 		offset = other_time_offset(layout->sample_type);
 		if (offset <= size - body)

@@ -120,6 +120,30 @@ TEST(test_bad_samples)
 	assert_non_null(strstr(banner, "cut short"));
 }
 
+/* Sums of perf record --off-cpu have no time: they are of the end, and lengthen nothing. */
+TEST(test_off_cpu)
+{
+	const uint64_t second = 1000000000;
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+	struct pipeline_stats stats = { 0 };
+	struct replay_result result;
+	struct sampler *s;
+
+	put_pipe(&file, &attr);
+	put_sample(&file, 7, 0x1000, 100, second);
+	put_sample(&file, 7, 0x1000, 100, 2 * second);
+	put_comm(&file, 7, 100, "x", 3 * second);
+	for (uint64_t i = 0; i < 10; i++)
+		put_sample(&file, 7, 0x1000, 100, (~0ULL << 32) + i);
+	s = replayed(NULL, &result);
+	for (uint32_t i = 0; i < result.nr_cpus; i++)
+		pipeline_add_stats(&stats, &result.cpus[i].samples);
+	assert_int_equal(stats.taken, 12);
+	assert_int_equal(result.span_ns, 2 * second);
+	assert_int_equal(result.interval_ns, 2 * second);
+	sampler_free(s);
+}
+
 /* Of more events than slots, the ones with most samples are shown, the rest is dropped. */
 TEST(test_many_events)
 {
