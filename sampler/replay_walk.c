@@ -337,10 +337,13 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
 			struct pipeline_member members[static EVENTS_MAX])
 {
-	uint32_t nr = sample->nr_reads
-			      ? deltas_of_sample(r->deltas, sample, replay_slot_of, r, members)
-			      : 0;
+	uint32_t nr;
 
+	if (!sample->nr_reads)
+		return 0;
+	/* In a stream there are ids of later tasks. */
+	r->deltas = deltas_reserve(r->deltas, sample->nr_reads);
+	nr = deltas_of_sample(r->deltas, sample, replay_slot_of, r, members);
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == slot)
 			sample->period = members[i].count;

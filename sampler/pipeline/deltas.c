@@ -13,6 +13,9 @@
 
 #include "symbols/base/keyhash.h"
 
+/* Slots of the largest table. */
+#define DELTAS_MAX (1U << 22)
+
 struct last {
 	uint64_t id, value; /* id 0: empty; the kernel's begin with 1 */
 };
@@ -22,12 +25,18 @@ struct deltas {
 	struct last last[];
 };
 
+/* Return how many of @size slots may be used. */
+static uint32_t limit_of(uint32_t size)
+{
+	return size / 4 * 3;
+}
+
 struct deltas *deltas_new(uint32_t nr)
 {
 	uint32_t size = 16;
 	struct deltas *d;
 
-	while (size / 4 * 3 < nr && size < 1u << 24)
+	while (limit_of(size) < nr && size < DELTAS_MAX)
 		size *= 2;
 	d = calloc(1, sizeof(*d) + size * sizeof(d->last[0]));
 	assert(!(size & (size - 1)));
@@ -41,20 +50,45 @@ void deltas_free(struct deltas *d)
 	free(d);
 }
 
-uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
+/* Find the slot of an id; an empty one: the id is new. */
+static struct last *find(struct deltas *d, uint64_t id)
 {
 	/* The author of a recording chooses the ids. */
 	uint32_t at = (uint32_t)keyhash_number(id);
-	struct last *last;
-	uint64_t was;
 
 	while (d->last[at & d->mask].id && d->last[at & d->mask].id != id)
 		at++;
-	last = &d->last[at & d->mask];
-	if (!id || (!last->id && d->used >= d->mask / 4 * 3))
+	return &d->last[at & d->mask];
+}
+
+struct deltas *deltas_reserve(struct deltas *d, uint32_t nr)
+{
+	uint32_t size = d->mask + 1;
+	struct deltas *larger;
+
+	if (nr <= limit_of(size) - d->used || size >= DELTAS_MAX)
+		return d;
+	larger = deltas_new(MAX(2 * limit_of(size), d->used + nr));
+	if (!larger)
+		return d;
+	for (uint32_t i = 0; i < size; i++)
+		if (d->last[i].id)
+			*find(larger, d->last[i].id) = d->last[i];
+	larger->used = d->used;
+	free(d);
+	return larger;
+}
+
+uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
+{
+	struct last *last = find(d, id);
+	uint32_t limit = limit_of(d->mask + 1);
+	uint64_t was;
+
+	if (!id || (!last->id && d->used >= limit))
 		return 0;
 	d->used += !last->id;
-	assert(d->used <= d->mask / 4 * 3);
+	assert(d->used <= limit);
 	last->id = id;
 	was = last->value;
 	last->value = value;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counts in samples of events that are only counted: from totals since the event was opened to
- * increments since the previous sample. One thread; no malloc after deltas_new().
+ * increments since the previous sample. One thread; memory is allocated by deltas_new() and
+ * deltas_reserve() alone.
  */
 #ifndef SAMPLER_PIPELINE_DELTAS_H
 #define SAMPLER_PIPELINE_DELTAS_H
@@ -14,6 +15,11 @@ struct deltas;
 /* Make a table for at least @nr event ids. NULL: out of memory. */
 struct deltas *deltas_new(uint32_t nr);
 void deltas_free(struct deltas *d);
+/*
+ * Return a table with space for @nr more ids in place of @d: @d if it has the space, is as large as
+ * tables get, or memory is short.
+ */
+struct deltas *deltas_reserve(struct deltas *d, uint32_t nr);
 /*
  * Return the increase of @value since the last call with @id; at first @value. 0: the table is
  * full.

@@ -276,6 +276,21 @@ TEST(test_deltas)
 	deltas_free(d);
 }
 
+/* A table has space for the number of ids requested, also later, and keeps their counts. */
+TEST(test_space)
+{
+	for (uint32_t nr = 1; nr <= 100; nr++) {
+		struct deltas *d = deltas_new(nr);
+
+		for (uint64_t id = 1; id <= nr; id++)
+			assert_int_equal(deltas_take(d, id, 7), 7);
+		d = deltas_reserve(d, 100);
+		for (uint64_t id = 1; id <= nr + 100; id++)
+			assert_int_equal(deltas_take(d, id, 9), id <= nr ? 2 : 9);
+		deltas_free(d);
+	}
+}
+
 #define CHOSEN 20000U
 
 static uint64_t deltas_ns(bool chosen)

@@ -144,6 +144,72 @@ TEST(test_off_cpu)
 	sampler_free(s);
 }
 
+/* The event of put_read(). */
+static struct perf_event_attr read_attr(void)
+{
+	struct perf_event_attr attr = attr_of(PERF_COUNT_SW_CPU_CLOCK);
+
+	attr.sample_type |= PERF_SAMPLE_READ;
+	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	return attr;
+}
+
+/* A sample with the count of an event of that id in one task. */
+static void put_read(uint64_t id, uint32_t tid, uint64_t count)
+{
+	const uint32_t ids[2] = { 100, tid };
+
+	put_header(&file, PERF_RECORD_SAMPLE, 8 + 5 * 8 + 3 * 8);
+	put_u64(&file, id);
+	put_u64(&file, 0x1000);
+	put(&file, ids, sizeof(ids));
+	put_u64(&file, 1000);
+	put_u64(&file, 1);
+	put_u64(&file, 1); /* events of the group */
+	put_u64(&file, count);
+	put_u64(&file, id);
+}
+
+/* Periods of samples, one after another. */
+struct periods {
+	uint64_t of[64];
+	size_t nr;
+};
+
+static int add_period(void *ctx, const struct sampler_sample *s)
+{
+	struct periods *p = ctx;
+
+	assert_true(p->nr < ARRAY_SIZE(p->of));
+	p->of[p->nr++] = s->period;
+	return 0;
+}
+
+static struct periods periods_of_file(void)
+{
+	struct periods p = { .nr = 0 };
+	struct sampler *s = opened(NULL);
+
+	assert_int_equal(sampler_each(s, add_period, &p, NULL), 0);
+	sampler_free(s);
+	return p;
+}
+
+/* Each id has a last count, however many are in no list of the file. */
+TEST(test_unlisted_ids)
+{
+	const struct perf_event_attr attr = read_attr();
+	struct periods p;
+
+	put_pipe(&file, &attr);
+	for (uint64_t i = 0; i < 64; i++)
+		put_read(20 + i % 32, 100, 1000 + i);
+	p = periods_of_file();
+	assert_int_equal(p.nr, 64);
+	for (uint64_t i = 0; i < 64; i++)
+		assert_int_equal(p.of[i], i < 32 ? 1000 + i : 32);
+}
+
 /* Of more events than slots, the ones with most samples are shown, the rest is dropped. */
 TEST(test_many_events)
 {
