@@ -129,3 +129,14 @@ int replay_each(struct replay *r, struct store *st, const struct event *events,
 	pipeline_free(p);
 	return code;
 }
+
+void replay_missing(const struct replay *r, struct sampler_missing *out)
+{
+	*out = (struct sampler_missing){
+		.note = replay_note(r),
+		/* No other sample is dropped here. */
+		.nr_dropped = r->cpus[0].samples.dropped[DROP_BAD_RECORD],
+		/* The sum includes the samples of LOST records. */
+		.nr_lost = MAX(r->lost_samples, r->lost_records),
+	};
+}

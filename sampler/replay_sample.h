@@ -43,6 +43,13 @@ struct sampler_sample {
 	const char *stop; /* why the user stack ends: unwind_stop_name() */
 };
 
+/* The samples of a recording that cannot be shown. */
+struct sampler_missing {
+	const char *note;    /* on a recording that is cut short or damaged; "": whole; borrowed */
+	uint64_t nr_dropped; /* records that cannot be read */
+	uint64_t nr_lost;    /* when it was recorded */
+};
+
 typedef int (*sampler_sample_fn)(void *ctx, const struct sampler_sample *sample);
 
 #endif

@@ -70,6 +70,11 @@ int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err 
 	return code;
 }
 
+void sampler_missing(const struct sampler *s, struct sampler_missing *out)
+{
+	replay_missing(s->replay, out);
+}
+
 int sampler_start(struct sampler *s, struct err *e)
 {
 	int code;

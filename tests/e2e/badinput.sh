@@ -42,6 +42,13 @@ for what in "--replay $TMP/recorded --format=perf-script" --print-config --help;
 	"$PROFTOP" $what >/dev/full 2>"$TMP/err"
 	[ $? = 1 ] && grep -q 'No space left' "$TMP/err" || wrong "$what >/dev/full: $(cat "$TMP/err")"
 done
+# A recording that is cut short is printed up to its end, and the missing part is reported.
+run --replay "$TMP/recorded" --format=perf-script
+[ "$rc" = 0 ] && ! grep -q 'cut short\|dropped' "$TMP/err" || wrong "perf-script: exit $rc: $(cat "$TMP/err")"
+head -c $(($(stat -c %s "$TMP/recorded") / 2)) "$TMP/recorded" >"$TMP/cut"
+run --replay "$TMP/cut" --format=perf-script
+[ "$rc" = 0 ] && [ -s "$TMP/out" ] && grep -q '^proftop: .*cut short' "$TMP/err" ||
+	wrong "perf-script of a part: exit $rc: $(cat "$TMP/err")"
 
 # The screen reports missing features. tmux is the terminal; the messages go to a file.
 T="tmux -L proftop-badinput-$$ -f /dev/null"

@@ -100,6 +100,25 @@ TEST(test_branch_stacks)
 	assert_string_equal(banner, "");
 }
 
+static int pass(void *ctx, const struct sampler_sample *s)
+{
+	return 0;
+}
+
+/* Read the samples of @file one by one; check the account of missing ones. */
+static void check_missing(uint64_t nr_dropped, uint64_t nr_lost, const char *note)
+{
+	struct sampler *s = opened(NULL);
+	struct sampler_missing m;
+
+	assert_int_equal(sampler_each(s, pass, NULL, NULL), 0);
+	sampler_missing(s, &m);
+	assert_int_equal(m.nr_dropped, nr_dropped);
+	assert_int_equal(m.nr_lost, nr_lost);
+	assert_non_null(strstr(m.note, note));
+	sampler_free(s);
+}
+
 /* A sample is dropped by name when its fields do not fit; the banner names a file cut short. */
 TEST(test_bad_samples)
 {
@@ -112,12 +131,17 @@ TEST(test_bad_samples)
 	put_header(&file, PERF_RECORD_SAMPLE, 40);
 	for (int i = 0; i < 4; i++)
 		put_u64(&file, 7);
+	put_header(&file, PERF_RECORD_LOST_SAMPLES, 8 + 8 + 3 * 8);
+	put_u64(&file, 4711);
+	for (int i = 0; i < 3; i++)
+		put_u64(&file, 7); /* id block */
 	put_sample(&file, 7, 0x1000, 100, 2);
 	file.size--;
 	stats = replay(banner, sizeof(banner));
 	assert_int_equal(stats.taken, 2);
 	assert_int_equal(stats.dropped[DROP_BAD_RECORD], 1);
 	assert_non_null(strstr(banner, "cut short"));
+	check_missing(1, 4711, "cut short");
 }
 
 /* Sums of perf record --off-cpu have no time: they are of the end, and lengthen nothing. */

@@ -100,8 +100,8 @@ void batch_block_signals(void);
 int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, struct err *e);
 
 /*
- * Print the samples of a recording in the layout of perf script, with the additional @fields.
- * Return 0 or -errno with a message.
+ * Print the samples of a recording in the layout of perf script, with the additional @fields;
+ * missing ones are reported on standard error. Return 0 or -errno with a message.
  */
 int batch_script(struct sampler *s, FILE *out, uint64_t fields, struct err *e);
 

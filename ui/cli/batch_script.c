@@ -11,6 +11,8 @@
  * The address of code in a file is its file offset, as perf 5.16 and newer
  * print it; elsewhere it is the address in memory.
  *
+ * Standard error has a line on samples that are missing.
+ *
  * Runs on: the main thread.
  */
 #include "ui/cli/batch.h"
@@ -250,6 +252,22 @@ static int print_sample(void *arg, const struct sampler_sample *s)
 	return ferror_unlocked(script->out) ? -errno : 0;
 }
 
+/* Report samples that are not in the output. */
+static void print_missing(const struct sampler *sampler)
+{
+	struct sampler_missing m;
+
+	sampler_missing(sampler, &m);
+	if (m.note[0])
+		fprintf(stderr, "proftop: %s\n", m.note);
+	if (m.nr_dropped)
+		fprintf(stderr, "proftop: %" PRIu64 " samples dropped: %s\n", m.nr_dropped,
+			profile_drop_name(DROP_BAD_RECORD));
+	if (m.nr_lost)
+		fprintf(stderr, "proftop: %" PRIu64 " samples lost when it was recorded\n",
+			m.nr_lost);
+}
+
 int batch_script(struct sampler *sampler, FILE *out, uint64_t fields, struct err *e)
 {
 	struct script script = { .out = out, .fields = fields };
@@ -265,6 +283,8 @@ int batch_script(struct sampler *sampler, FILE *out, uint64_t fields, struct err
 	free_head(&script.head);
 	if (code == -EPIPE)
 		return 0;
+	if (!code)
+		print_missing(sampler);
 	if (code < 0 && !e->text[0])
 		err_set(e, code,
 			"cannot write the samples: %s\n"
