@@ -26,6 +26,8 @@
 /* Bytes of BPF_EVENT between the header and the id block, and of KSYMBOL before the name. */
 #define BPF_BODY     16
 #define KSYMBOL_NAME 16
+/* In misc of LOST_SAMPLES, set by perf: a filter of the user discarded them. */
+#define MISC_LOST_FILTERED (1U << 15)
 /* One taken branch: from, to, flags. */
 #define BRANCH_SIZE 24
 /* Since Linux 6.8, a bit of branch_sample_type: a word of counters for each branch, behind all. */
@@ -487,7 +489,9 @@ static void decode_lost(struct record *r, struct cursor *c)
 
 static void decode_lost_samples(struct record *r, struct cursor *c)
 {
-	r->lost = take_u64(c);
+	uint64_t lost = take_u64(c);
+
+	r->lost = r->misc & MISC_LOST_FILTERED ? 0 : lost;
 }
 
 static void decode_throttle(struct record *r, struct cursor *c)

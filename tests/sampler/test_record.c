@@ -837,6 +837,22 @@ TEST(test_lost_and_throttle)
 	}
 }
 
+/* Samples that the BPF filter of perf record discarded are not lost. */
+TEST(test_filtered)
+{
+	struct bytes b;
+	struct record r;
+
+	for (uint16_t misc = 0; misc <= 1; misc++) {
+		begin(&b, PERF_RECORD_LOST_SAMPLES, (uint16_t)(misc << 15));
+		add_u64(&b, 4711);
+		add_trailer(&b, 555, 2, 42);
+		assert_int_equal(decode(&r, &ours, &b), 0);
+		assert_int_equal(r.lost, misc ? 0 : 4711);
+		refuse_all_but(&ours, &b);
+	}
+}
+
 TEST(test_unknown_types)
 {
 	static const uint32_t types[] = {
