@@ -93,7 +93,7 @@ static bool is_data(const uint8_t *at, const struct perf_event_header *h)
 	if (h->type == PERF_RECORD_MMAP)
 		return h->misc & PERF_RECORD_MISC_MMAP_DATA;
 	return h->type == PERF_RECORD_MMAP2 && h->size >= MMAP2_PROT_AT + sizeof(uint32_t) &&
-	       !(bytes_u32(at + MMAP2_PROT_AT) & PROT_EXEC);
+	       !(record_prot(bytes_u32(at + MMAP2_PROT_AT)) & PROT_EXEC);
 }
 
 /* Return the record's time; a record without one follows the one before. */

@@ -13,6 +13,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 /* Fields of the trailer of records that are not samples (sample_id_all). */
 #define ID_BLOCK                                                                                   \
@@ -433,6 +434,11 @@ static void decode_mmap(struct record *r, struct cursor *c)
 	r->mmap.filename = take_string(c, &r->mmap.filename_size);
 }
 
+uint32_t record_prot(uint32_t prot)
+{
+	return prot & S_IFMT ? PROT_READ | PROT_EXEC : prot;
+}
+
 /* MMAP2 identifies the file by device and inode, or (per record) by its build-id. */
 static void decode_mmap2(struct record *r, struct cursor *c)
 {
@@ -454,7 +460,7 @@ static void decode_mmap2(struct record *r, struct cursor *c)
 		id->ino = take_u64(c);
 		id->ino_generation = take_u64(c);
 	}
-	r->mmap.prot = take_u32(c);
+	r->mmap.prot = record_prot(take_u32(c));
 	r->mmap.is_private = take_u32(c) & MAP_PRIVATE;
 	r->mmap.filename = take_string(c, &r->mmap.filename_size);
 }

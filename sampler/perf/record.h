@@ -138,6 +138,11 @@ static inline uint64_t record_pause_ns(uint64_t since_ns, uint64_t until_ns)
 	return MIN(until_ns - MIN(since_ns, until_ns), RECORD_PAUSE_MAX_NS);
 }
 
+/*
+ * Return the protection of a mapping, from that of MMAP2: perf inject --jit writes the mode of its
+ * file in its place, whatever the umask, and maps code.
+ */
+uint32_t record_prot(uint32_t prot);
 /* Return whether record_decode() decodes records of @type; others have no effect. */
 bool record_is_known(uint32_t type);
 /*

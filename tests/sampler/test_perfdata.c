@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_SIZE 32768
@@ -195,7 +196,10 @@ static void put_mmap(struct file *f, uint32_t type, uint16_t misc, uint32_t prot
 	put_u64(f, 7);
 }
 
-/* Data mappings are left out, except the one that describes the kernel's image. */
+/*
+ * Data mappings are left out, except the one that describes the kernel's image. The protection that
+ * perf inject --jit writes is the mode of a file: it is code.
+ */
 TEST(test_data_mappings)
 {
 	struct file f;
@@ -212,15 +216,17 @@ TEST(test_data_mappings)
 	put_mmap(&f, PERF_RECORD_MMAP, PERF_RECORD_MISC_USER, 0, 4);
 	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_KERNEL, PROT_READ, 5);
 	put_mmap(&f, PERF_RECORD_MMAP, PERF_RECORD_MISC_KERNEL | PERF_RECORD_MISC_MMAP_DATA, 0, 6);
+	put_mmap(&f, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, S_IFREG | 0600, 7);
 	assert_int_equal(perfdata_from_memory(&pd, f.bytes, f.size, NULL), 0);
-	assert_int_equal(perfdata_nr_records(pd), 4);
+	assert_int_equal(perfdata_nr_records(pd), 5);
 	assert_int_equal(perfdata_nr_bad(pd), 0);
-	for (uint64_t i = 0; i < 4; i++) {
-		static const uint64_t times[] = { 2, 4, 5, 6 };
+	for (uint64_t i = 0; i < 5; i++) {
+		static const uint64_t times[] = { 2, 4, 5, 6, 7 };
 		const uint8_t *bytes = perfdata_record(pd, i, &size, &layout);
 
 		assert_int_equal(record_decode(&r, layout, bytes, size), 0);
 		assert_int_equal(r.time_ns, times[i]);
+		assert_int_equal(!(r.mmap.prot & PROT_EXEC), i == 2 || i == 3);
 	}
 	perfdata_close(pd);
 }
