@@ -337,13 +337,16 @@ int replay_walk(struct replay *r, struct store *st, struct pipeline *p, bool sid
 uint32_t replay_members(struct replay *r, struct record_sample *sample, int slot,
 			struct pipeline_member members[static EVENTS_MAX])
 {
+	int event = sample->nr_reads ? perfdata_event_of(r->data, sample->id) : -1;
+	bool by_task = event >= 0 && perfdata_event(r->data, (uint32_t)event)->by_task;
 	uint32_t nr;
 
 	if (!sample->nr_reads)
 		return 0;
 	/* In a stream there are ids of later tasks. */
 	r->deltas = deltas_reserve(r->deltas, sample->nr_reads);
-	nr = deltas_of_sample(r->deltas, sample, replay_slot_of, r, members);
+	nr = deltas_of_sample(r->deltas, sample, by_task ? sample->tid : 0, replay_slot_of, r,
+			      members);
 	for (uint32_t i = 0; i < nr; i++)
 		if (members[i].event == slot)
 			sample->period = members[i].count;

@@ -31,6 +31,7 @@ struct perfdata_event {
 	bool user_chain;     /* the kernel followed the frame pointers of user code */
 	bool dummy;	     /* side-band only */
 	bool switches;	     /* with records of switches */
+	bool by_task;	     /* counts in samples are of the sampled task alone */
 	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */
 };
 

@@ -75,6 +75,9 @@ int perfdata_events_add(struct perfdata_events *t, const uint8_t *bytes, size_t 
 	ev->stack_size = attr.sample_type & PERF_SAMPLE_STACK_USER ? attr.sample_stack_user : 0;
 	ev->user_chain = attr.sample_type & PERF_SAMPLE_CALLCHAIN && !attr.exclude_callchain_user;
 	ev->switches = attr.context_switch;
+	/* Since Linux 6.13; older ones refuse such an event. */
+	ev->by_task = attr.inherit && attr.sample_type & PERF_SAMPLE_READ &&
+		      attr.sample_type & PERF_SAMPLE_TID;
 	ev->monotonic = attr.use_clockid && attr.clockid == CLOCK_MONOTONIC;
 	ev->dummy = attr.type == PERF_TYPE_SOFTWARE && attr.config == PERF_COUNT_SW_DUMMY;
 	ev->hz = attr.freq ? (double)attr.sample_freq : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The last count of each event, by its id: open addressing, never removed from.
+ * The last count of each event, by its id and its task: open addressing, never removed from.
  *
  * Runs on: one sampler thread, or the replay. Invariant: at most three
  * quarters are used, so a search ends.
@@ -18,6 +18,7 @@
 
 struct last {
 	uint64_t id, value; /* id 0: empty; the kernel's begin with 1 */
+	uint32_t tid;	    /* 0: of all tasks of the event */
 };
 
 struct deltas {
@@ -50,15 +51,20 @@ void deltas_free(struct deltas *d)
 	free(d);
 }
 
-/* Find the slot of an id; an empty one: the id is new. */
-static struct last *find(struct deltas *d, uint64_t id)
+/* Find the slot of a count; an empty one: it is new. */
+static struct last *find(struct deltas *d, uint64_t id, uint32_t tid)
 {
 	/* The author of a recording chooses the ids. */
-	uint32_t at = (uint32_t)keyhash_number(id);
+	uint64_t at = keyhash_number(id);
 
-	while (d->last[at & d->mask].id && d->last[at & d->mask].id != id)
-		at++;
-	return &d->last[at & d->mask];
+	if (tid)
+		at = keyhash_number(at + tid);
+	for (;; at++) {
+		struct last *last = &d->last[at & d->mask];
+
+		if (!last->id || (last->id == id && last->tid == tid))
+			return last;
+	}
 }
 
 struct deltas *deltas_reserve(struct deltas *d, uint32_t nr)
@@ -71,17 +77,17 @@ struct deltas *deltas_reserve(struct deltas *d, uint32_t nr)
 	larger = deltas_new(MAX(2 * limit_of(size), d->used + nr));
 	if (!larger)
 		return d;
-	for (uint32_t i = 0; i < size; i++)
-		if (d->last[i].id)
-			*find(larger, d->last[i].id) = d->last[i];
+	for (const struct last *last = d->last; last < d->last + size; last++)
+		if (last->id)
+			*find(larger, last->id, last->tid) = *last;
 	larger->used = d->used;
 	free(d);
 	return larger;
 }
 
-uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
+uint64_t deltas_take(struct deltas *d, uint64_t id, uint32_t tid, uint64_t value)
 {
-	struct last *last = find(d, id);
+	struct last *last = find(d, id, tid);
 	uint32_t limit = limit_of(d->mask + 1);
 	uint64_t was;
 
@@ -90,14 +96,16 @@ uint64_t deltas_take(struct deltas *d, uint64_t id, uint64_t value)
 	d->used += !last->id;
 	assert(d->used <= limit);
 	last->id = id;
+	last->tid = tid;
 	was = last->value;
 	last->value = value;
 	/* A hostile file may have a smaller value. */
 	return value > was ? value - was : 0;
 }
 
-uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, deltas_slot_fn slot,
-			  void *ctx, struct pipeline_member out[static EVENTS_MAX])
+uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, uint32_t tid,
+			  deltas_slot_fn slot, void *ctx,
+			  struct pipeline_member out[static EVENTS_MAX])
 {
 	uint32_t nr = 0;
 
@@ -106,7 +114,7 @@ uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, delta
 
 		memcpy(value, s->reads + (size_t)i * s->read_size, sizeof(value));
 		out[nr].event = slot(ctx, value[1]);
-		out[nr].count = deltas_take(d, value[1], value[0]);
+		out[nr].count = deltas_take(d, value[1], tid, value[0]);
 		nr += out[nr].event >= 0 && out[nr].count;
 	}
 	return nr;

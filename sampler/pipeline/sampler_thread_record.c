@@ -187,7 +187,7 @@ static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *sta
 	}
 	lag_note(&stats->lag, t->now_ns, s->time_ns);
 	/* Consume deltas of our own samples too, or they leak into the next one. */
-	nr = s->nr_reads ? deltas_of_sample(t->deltas, s, slot_of, t, members) : 0;
+	nr = s->nr_reads ? deltas_of_sample(t->deltas, s, 0, slot_of, t, members) : 0;
 
 	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
 		count_wait(t, s->time_ns);

@@ -261,18 +261,18 @@ TEST(test_deltas)
 	struct pipeline_member m[EVENTS_MAX];
 	struct deltas *d = deltas_new(4);
 
-	assert_int_equal(deltas_of_sample(d, &s, slot_by_id, NULL, m), 2);
+	assert_int_equal(deltas_of_sample(d, &s, 0, slot_by_id, NULL, m), 2);
 	assert_true(m[0].event == 0 && m[0].count == 100 && m[1].event == 2 && m[1].count == 5);
 	s.reads = (const uint8_t *)second;
 	s.nr_reads = 3;
 	/* a count that falls (a hostile file) is no huge one */
-	assert_int_equal(deltas_of_sample(d, &s, slot_by_id, NULL, m), 2);
+	assert_int_equal(deltas_of_sample(d, &s, 0, slot_by_id, NULL, m), 2);
 	assert_true(m[0].count == 50 && m[1].event == 1 && m[1].count == 2);
 	/* more ids than fit count nothing, and no search is endless */
 	for (uint64_t id = 100; id < 200; id++)
-		deltas_take(d, id, 7);
-	assert_int_equal(deltas_take(d, 1000, 7), 0);
-	assert_int_equal(deltas_take(d, 1, 151), 1);
+		deltas_take(d, id, 0, 7);
+	assert_int_equal(deltas_take(d, 1000, 0, 7), 0);
+	assert_int_equal(deltas_take(d, 1, 0, 151), 1);
 	deltas_free(d);
 }
 
@@ -283,10 +283,10 @@ TEST(test_space)
 		struct deltas *d = deltas_new(nr);
 
 		for (uint64_t id = 1; id <= nr; id++)
-			assert_int_equal(deltas_take(d, id, 7), 7);
+			assert_int_equal(deltas_take(d, id, 0, 7), 7);
 		d = deltas_reserve(d, 100);
 		for (uint64_t id = 1; id <= nr + 100; id++)
-			assert_int_equal(deltas_take(d, id, 9), id <= nr ? 2 : 9);
+			assert_int_equal(deltas_take(d, id, 0, 9), id <= nr ? 2 : 9);
 		deltas_free(d);
 	}
 }
@@ -300,7 +300,7 @@ static uint64_t deltas_ns(bool chosen)
 
 	assert_non_null(d);
 	for (uint32_t i = 1; i <= CHOSEN; i++)
-		assert_int_equal(deltas_take(d, chosen ? unhash_number(0, i) : i, 1), 1);
+		assert_int_equal(deltas_take(d, chosen ? unhash_number(0, i) : i, 0, 1), 1);
 	begin_ns = time_thread_ns() - begin_ns;
 	deltas_free(d);
 	return begin_ns;

@@ -234,6 +234,32 @@ TEST(test_unlisted_ids)
 		assert_int_equal(p.of[i], i < 32 ? 1000 + i : 32);
 }
 
+/* An event that tasks inherit has separate counts for each task. */
+TEST(test_counts_of_tasks)
+{
+	static const struct {
+		uint32_t tid;
+		uint64_t count, of_task, of_all;
+	} samples[] = {
+		{ 100, 1000, 1000, 1000 }, { 101, 1100, 1100, 100 }, { 100, 1300, 300, 200 },
+		{ 101, 1700, 600, 400 },   { 102, 1900, 1900, 200 }, { 100, 2000, 700, 100 },
+	};
+	struct perf_event_attr attr = read_attr();
+
+	for (int inherit = 0; inherit < 2; inherit++) {
+		struct periods p;
+
+		attr.inherit = inherit;
+		put_pipe(&file, &attr);
+		for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+			put_read(7, samples[i].tid, samples[i].count);
+		p = periods_of_file();
+		assert_int_equal(p.nr, ARRAY_SIZE(samples));
+		for (size_t i = 0; i < p.nr; i++)
+			assert_int_equal(p.of[i], inherit ? samples[i].of_task : samples[i].of_all);
+	}
+}
+
 /* Of more events than slots, the ones with most samples are shown, the rest is dropped. */
 TEST(test_many_events)
 {
