@@ -55,20 +55,23 @@ void saving_begin(const struct saving *s, const struct saving_config *config, st
 
 bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)
 {
-	uint64_t nr_unmapped;
+	struct recorder_saved saved;
 	struct err e;
-	int64_t bytes;
-	char unmapped[80];
+	char unmapped[80], dropped[80] = "";
 
-	if (!r || !recorder_saved(r, &bytes, &nr_unmapped, &e))
+	if (!r || !recorder_saved(r, &saved, &e))
 		return false;
-	if (bytes < 0) {
+	if (saved.bytes < 0) {
 		snprintf(text, size, "%s", e.text);
 		return true;
 	}
 	s->nr++;
-	s->bytes += (uint64_t)bytes;
-	snprintf(text, size, "saved %.1f MiB around the match%s", (double)bytes / (1 << 20),
-		 recording_unmapped(nr_unmapped, unmapped));
+	s->bytes += (uint64_t)saved.bytes;
+	if (saved.unsaved)
+		snprintf(dropped, sizeof(dropped),
+			 "; %llu KiB of earlier records dropped: no memory",
+			 (unsigned long long)(saved.unsaved + 1023) >> 10);
+	snprintf(text, size, "saved %.1f MiB around the match%s%s", (double)saved.bytes / (1 << 20),
+		 recording_unmapped(saved.nr_unmapped, unmapped), dropped);
 	return true;
 }

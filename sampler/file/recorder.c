@@ -256,15 +256,15 @@ int recorder_save(struct recorder *r, char *path, uint64_t when_ns)
 	return code;
 }
 
-bool recorder_saved(struct recorder *r, int64_t *bytes, uint64_t *nr_unmapped, struct err *e)
+bool recorder_saved(struct recorder *r, struct recorder_saved *out, struct err *e)
 {
 	bool saved;
 
 	pthread_mutex_lock(&r->save_lock);
 	saved = r->saved;
 	if (saved) {
-		*bytes = r->saved_bytes;
-		*nr_unmapped = r->saved_unmapped;
+		*out = (struct recorder_saved){ r->saved_bytes, r->saved_unmapped,
+						r->saved_without };
 		*e = r->saved_err;
 		free(r->save_path);
 		r->save_path = NULL;

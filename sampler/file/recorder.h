@@ -43,6 +43,13 @@ struct recorder_stats {
 	uint64_t bytes;	      /* of records in the file */
 };
 
+/* The result of recorder_save(). */
+struct recorder_saved {
+	int64_t bytes;	      /* or -errno */
+	uint64_t nr_unmapped; /* processes without mappings, which hang */
+	uint64_t unsaved;     /* bytes of records since the last file, without memory */
+};
+
 /* Create the file ("-": a stream to standard output) and the lanes. 0 or -errno with a sentence. */
 int recorder_open(struct recorder **out, const struct recorder_config *config, struct err *e);
 /* An event and its ids, from now on; any number of times. */
@@ -94,11 +101,8 @@ int recorder_finish(struct recorder *r, uint64_t lost, struct recorder_stats *st
  * taken over. -EBUSY: one is being written. Builder.
  */
 int recorder_save(struct recorder *r, char *path, uint64_t when_ns);
-/*
- * Get the result of recorder_save(), once: bytes, or -errno with a sentence; the number of
- * processes without mappings, which hang. Builder.
- */
-bool recorder_saved(struct recorder *r, int64_t *bytes, uint64_t *nr_unmapped, struct err *e);
+/* Get the result of recorder_save(), once; @e: with a sentence if it failed. Builder. */
+bool recorder_saved(struct recorder *r, struct recorder_saved *out, struct err *e);
 
 /* Free; a file that was not finished is left as it is (readable by --replay). */
 void recorder_close(struct recorder *r);

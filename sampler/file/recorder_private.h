@@ -27,7 +27,7 @@ struct recorder_lane {
 	struct spool spool;
 	struct lost_record lost; /* lost.lost: refused since the last record that went in */
 	uint64_t nr_samples, nr_kernel_lost, nr_dropped;
-	uint64_t nr_unsaved;	     /* the writer's: blocks without memory */
+	uint64_t unsaved;	     /* the writer's: bytes without memory, since the last file */
 	bool side;		     /* no samples here: each record counts */
 	_Atomic uint64_t drained_ns; /* release: earlier records are in; acquire by the writer */
 };
@@ -69,6 +69,7 @@ struct recorder {
 	bool saved;
 	int64_t saved_bytes;
 	uint64_t saved_unmapped; /* processes */
+	uint64_t saved_without;	 /* bytes that are missing */
 	struct err saved_err;
 };
 

@@ -111,9 +111,9 @@ static void write_lane(struct recorder *r, struct recorder_lane *lane)
 	if (!nr)
 		return;
 	if (r->blackbox) {
-		/* Without memory the oldest moments are missing from a file. */
 		if (blackbox_add(r->blackbox, lane->side, pieces, nr))
-			lane->nr_unsaved++;
+			for (int i = 0; i < nr; i++)
+				lane->unsaved += pieces[i].iov_len;
 		spool_drop(&lane->spool, pieces, nr);
 		return;
 	}
@@ -223,6 +223,18 @@ void *recorder_writer_main(void *arg)
 	return NULL;
 }
 
+/* Return the bytes of records that are missing from a file. */
+static uint64_t take_unsaved(struct recorder *r)
+{
+	uint64_t unsaved = 0;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++) {
+		unsaved += r->lanes[i].unsaved;
+		r->lanes[i].unsaved = 0;
+	}
+	return unsaved;
+}
+
 /* Write a file of the black box that is due. */
 static void save_due(struct recorder *r, bool now)
 {
@@ -247,6 +259,7 @@ static void save_due(struct recorder *r, bool now)
 	r->saved_err = e;
 	r->saved_bytes = code ? code : (int64_t)bytes;
 	r->saved_unmapped = slow_reads_left_out(r->reads) - left_out;
+	r->saved_without = take_unsaved(r);
 	r->saved = true;
 	pthread_mutex_unlock(&r->save_lock);
 }

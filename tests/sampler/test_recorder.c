@@ -26,6 +26,7 @@
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/recorder_private.h"
 #include "sampler/file/synth.h"
+#include "sampler/saving.h"
 #include "symbols/base/invoker.h"
 
 #define LANE_SIZE 65536
@@ -892,6 +893,43 @@ TEST(test_failed_save, setup, teardown)
 	assert_int_equal(status, 0);
 	assert_int_equal(stat(f->path, &st), 0);
 	assert_int_equal(st.st_uid, 65534);
+}
+
+/* Save the memory to a new file, which is removed; @text gets the message. */
+static void save(struct fixture *f, char text[static 256])
+{
+	struct saving saving = { 0 };
+	char *path = strdup(f->path);
+
+	assert_non_null(path);
+	/* By then the writer has taken all records. */
+	assert_int_equal(recorder_save(f->r, path, time_now_ns() + 300000000), 0);
+	while (!saving_check(&saving, f->r, text, 256))
+		usleep(1000);
+	assert_int_equal(saving.nr, 1);
+	unlink(f->path);
+}
+
+/* Records that do not fit into the memory are reported, with one file. */
+TEST(test_unsaved, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct recorder_config config = {
+		.nr_cpus = 1, .lane_size = 1 << 20, .root = f->root, .memory = 4096
+	};
+	const uint64_t ids[] = { 11 };
+	char text[256];
+
+	assert_int_equal(recorder_open(&f->r, &config, NULL), 0);
+	note_event(f->r, "cpu-clock", 999, ids, 1);
+	assert_int_equal(recorder_start(f->r, NULL), 0);
+	for (uint64_t i = 0; i < 5000; i++)
+		put_sample(recorder_lane(f->r, 0), 11, i, 1000 + i);
+	save(f, text);
+	assert_non_null(strstr(text, " KiB of earlier records dropped: no memory"));
+	save(f, text);
+	assert_null(strstr(text, "dropped"));
+	recorder_close(f->r);
 }
 
 int main(void)
