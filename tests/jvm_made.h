@@ -52,7 +52,7 @@ struct pool {
 struct const_method {
 	struct pool *pool;
 	uint16_t code_size, name, flags;
-	uint8_t codes[400]; /* bytecodes, then the line table */
+	uint8_t codes[2000]; /* bytecodes, then the line table */
 };
 
 struct method {

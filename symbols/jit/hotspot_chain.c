@@ -53,28 +53,37 @@ static int32_t take_signed(struct stream *s)
 	return (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
 }
 
-/* Walk a compressed line table to @bci. The line, 0: not known. */
-static uint32_t line_at(struct stream *s, int32_t bci)
-{
-	int32_t at = 0, line = 0, found = 0;
+/* A walk along a compressed line table: pairs of an instruction and its line, as differences. */
+struct line_walk {
+	struct stream s;
+	int64_t bci, line; /* sums of foreign numbers */
+	int64_t found;	   /* line of the last pair up to the instruction */
+};
 
-	while (s->at < s->size) {
-		uint8_t byte = s->bytes[s->at++];
+/* Walk to @bci. True: that is the line; false: the table goes on behind the bytes. */
+static bool walk_lines(struct line_walk *w, int32_t bci)
+{
+	while (w->s.at < w->s.size) {
+		struct line_walk next = *w;
+		uint8_t byte = next.s.bytes[next.s.at++];
 
 		if (!byte)
-			break;
+			return true;
 		if (byte == ESCAPE) {
-			at += take_signed(s);
-			line += take_signed(s);
+			next.bci += take_signed(&next.s);
+			next.line += take_signed(&next.s);
 		} else {
-			at += byte >> 3;
-			line += byte & 7;
+			next.bci += byte >> 3;
+			next.line += byte & 7;
 		}
-		if (at > bci)
-			break;
-		found = line;
+		if (next.s.at > next.s.size)
+			return false;
+		if (next.bci > bci)
+			return true;
+		next.found = next.line;
+		*w = next;
 	}
-	return found > 0 ? (uint32_t)found : 0;
+	return false;
 }
 
 static bool is_new(const struct hotspot *h, struct remote *r)
@@ -90,26 +99,25 @@ static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t co
 			  int32_t bci)
 {
 	uint64_t constant = code - h->vm.const_method_size;
-	struct stream s = { .new_format = is_new(h, r) };
+	struct line_walk w = { .s.new_format = is_new(h, r) };
 	uint8_t *bytes = NULL;
-	uint32_t line = 0, room = 0;
+	uint32_t room = 0;
 	bool end = false;
 	uint16_t flags;
 
 	if (h->vm.const_flags != UINT64_MAX &&
 	    !remote_read_u16(r, constant + h->vm.const_flags, &flags) && flags & HAS_LINES) {
-		/* Its length is not stored: up to the end of the readable memory. */
-		while (!end && s.size < LINES_BYTES_MAX &&
-		       array_reserve(&bytes, &room, s.size + LINES_STEP) &&
-		       !remote_read(r, code + size + s.size, bytes + s.size, LINES_STEP)) {
-			end = memchr(bytes + s.size, 0, LINES_STEP);
-			s.size += LINES_STEP;
+		/* Its length is not stored; the byte 0 at its end may be in a number as well. */
+		while (!end && w.s.size < LINES_BYTES_MAX &&
+		       array_reserve(&bytes, &room, w.s.size + LINES_STEP) &&
+		       !remote_read(r, code + size + w.s.size, bytes + w.s.size, LINES_STEP)) {
+			w.s.bytes = bytes;
+			w.s.size += LINES_STEP;
+			end = walk_lines(&w, bci);
 		}
-		s.bytes = bytes;
-		line = line_at(&s, bci);
 	}
 	free(bytes);
-	return line;
+	return end && w.found > 0 ? (uint32_t)w.found : 0;
 }
 
 /* Read the name of the source file of the method with the bytecodes at @code. */

@@ -481,6 +481,43 @@ TEST(test_chain)
 	jvm_fini(&j);
 }
 
+/*
+ * A line table that is read in parts: one number has a byte 0 in JVMs up to 18, and pairs of
+ * numbers are on the border of two parts.
+ */
+TEST(test_long_lines)
+{
+	static struct hotspot_frame frames[HOTSPOT_FRAMES_MAX];
+	uint8_t scopes[64], *at = const_put.codes + 1000;
+	const uint16_t code_size = const_put.code_size;
+	const char *missing;
+	struct blob *b;
+	struct jvm j;
+	bool exact;
+
+	jvm_init(&j);
+	assert_int_equal(read_tables(&j, &missing), 0);
+	b = put_inlined(scopes, sizeof(scopes));
+	const_put.code_size = 1000;
+	/* bci 0 is line 40, each one after it is 3 lines further. */
+	memcpy(at, (uint8_t[]){ 0xff, 0, 80 }, 3);
+	at += 3;
+	for (uint32_t bci = 1; bci < 180; bci++, at += 3)
+		memcpy(at, (uint8_t[]){ 0xff, 2, 6 }, 3);
+	*at = 0;
+	assert_int_equal(scan(&j), 0);
+	for (uint8_t bci = 0; bci < 190; bci++) {
+		scopes[10] = bci + 1;
+		assert_int_equal(hotspot_chain(&j.vm, &j.remote, (uintptr_t)b->begin + 17, frames,
+					       &exact),
+				 2);
+		assert_int_equal(frames[0].bci, bci);
+		assert_int_equal(frames[0].line, 40 + 3 * MIN(bci, 179));
+	}
+	const_put.code_size = code_size;
+	jvm_fini(&j);
+}
+
 /* An nmethod of get(), with put() inlined at one place, in the layout of JDK 25. */
 static struct blob25 *put_inlined25(uint8_t *immutable, uint64_t *mutable)
 {
