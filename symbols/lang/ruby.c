@@ -130,9 +130,14 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 	    bytes_u32(th + THREAD_TID) != t->id)
 		return LANG_NONE_NO_THREAD;
 	at = bytes_u64(th + THREAD_EC);
+	if (!at)
+		return LANG_NONE_NO_THREAD;
 	ec = lang_memory_is_pointer(at) ? ahead_frame(r, t, at, EC_SIZE, true) : NULL;
 	if (!ec)
 		return LANG_NONE_BAD_CHAIN;
+	/* It has ended: Ruby up to 3.2 gives its task, and so its id, to the next thread. */
+	if (!bytes_u64(ec + EC_STACK))
+		return LANG_NONE_NO_THREAD;
 	k->again[0] = (struct lang_ahead){ t->state + THREAD_EC, 8 };
 	k->first_read[0] = th + THREAD_EC;
 	k->again[1] = (struct lang_ahead){ at, EC_CFP + 8 };

@@ -569,6 +569,38 @@ TEST(test_ruby_unknown_thread, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 }
 
+/* A new thread on the task of one that has ended, which is not in the list any more. */
+TEST(test_ruby_task_reused, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+	uint64_t head, ended, ec;
+
+	ruby_begin(f, &r);
+	ruby_call(f, &r, ruby_iseq(f, "ended", "/srv/a.rb", 1), 0x77770025);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	ended = r.thread;
+	ec = r.ec;
+	head = bytes_u64(pymake_at(&f->m, ended));
+	for (uint32_t at = 0; at < 24; at += 8)
+		pymake_u64(&f->m, ec + at, 0);
+	r.thread = pymake_take(&f->m, 128);
+	r.ec = pymake_take(&f->m, 256);
+	memcpy(pymake_at(&f->m, r.thread), pymake_at(&f->m, ended), 128);
+	memcpy(pymake_at(&f->m, r.ec), pymake_at(&f->m, ec), 256);
+	pymake_u64(&f->m, r.thread + 40, r.ec);
+	pymake_u64(&f->m, r.ec, f->m.frames);
+	pymake_u64(&f->m, r.ec + 8, RUBY_STACK_WORDS);
+	r.cfp = f->m.frames + 8 * RUBY_STACK_WORDS;
+	ruby_call(f, &r, ruby_iseq(f, "new", "/srv/a.rb", 1), 0x77770025);
+	pymake_u64(&f->m, head, r.thread);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "new", "/srv/a.rb", LANG_NO_INSTR, true);
+	/* Its context was freed. */
+	pymake_u64(&f->m, r.thread + 40, 0);
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
 /* The C stack is another one while the thread changes to another fiber. */
 TEST(test_ruby_fiber, setup, teardown)
 {
