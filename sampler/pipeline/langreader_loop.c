@@ -199,11 +199,11 @@ static void copy_rest(void *ctx)
 }
 
 /* Find the state of a thread; a process decides how long that takes. */
-static void find_thread(struct langreader_loop *r, uint32_t process, pid_t tid)
+static void find_thread(struct langreader_loop *r, const struct lang_sample *s)
 {
 	uint64_t begin_ns = time_now_ns(), end_ns;
 
-	if (!lang_chain_find_thread(&r->lang, &r->found.info, process, tid))
+	if (!lang_chain_find_thread(&r->lang, &r->found.info, s))
 		return;
 	end_ns = time_now_ns();
 	r->find_ns = end_ns + MAX(FIND_NS, FIND_SHARE * (end_ns - begin_ns));
@@ -217,6 +217,7 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 	struct lang_sample in = {
 		.process = process,
 		.tid = (pid_t)s->tid,
+		.is_main = s->tid == s->pid,
 		.stack = s->stack,
 		.stack_size = s->stack_dyn,
 		.time_ns = s->time_ns,
@@ -250,7 +251,7 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		 time_now_ns() - s->time_ns < LATE_NS && is_first(r);
 	put_slot(r, s, process, timely);
 	if (!known && s->time_ns >= r->find_ns)
-		find_thread(r, process, in.tid);
+		find_thread(r, &in);
 }
 
 /*

@@ -19,10 +19,10 @@
 #define SAME_BEYOND  1024U
 
 /* An interpreter for the whole process: it is the state of each thread. */
-static void find_process(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-			 pid_t tid)
+static void find_process(struct lang_reader *r, const struct lang_process *p,
+			 const struct lang_sample *s)
 {
-	lang_chain_keep_thread(r, process, tid, p->runtime, 0);
+	lang_chain_keep_thread(r, s->process, s->tid, p->runtime, 0);
 }
 
 static const struct decoder {
@@ -31,8 +31,8 @@ static const struct decoder {
 	/* Give each code an id, and each frame its instruction. */
 	enum lang_none (*codes)(struct lang_reader *r, const struct lang_process *p,
 				uint32_t process);
-	void (*find_thread)(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-			    pid_t tid);
+	void (*find_thread)(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s);
 } decoders[LANG_NR] = {
 	[LANG_PYTHON] = { pychain_read, pycode_find, pythread_find },
 	[LANG_PHP] = { php_chain, php_codes, find_process },
@@ -216,7 +216,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	/* One interpreter for all threads is found without a search. */
 	if (!t && decoders[p->kind].find_thread == find_process) {
-		find_process(r, p, s->process, s->tid);
+		find_process(r, p, s);
 		t = find_thread(r, s->process, s->tid);
 	}
 	if (!t) {
@@ -249,24 +249,25 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 }
 
 /* Double the pause until the next search, or end it. */
-static void set_pause(struct lang_search *s, uint64_t now_ns, bool found)
+static void set_pause(struct lang_search *search, uint64_t now_ns, bool found)
 {
-	s->pause_ns = found ? 0 : MIN(MAX(2 * s->pause_ns, LANG_SEARCH_NS), LANG_SEARCH_MAX_NS);
-	s->until_ns = now_ns + s->pause_ns;
+	search->pause_ns =
+		found ? 0 : MIN(MAX(2 * search->pause_ns, LANG_SEARCH_NS), LANG_SEARCH_MAX_NS);
+	search->until_ns = now_ns + search->pause_ns;
 }
 
-bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-			    pid_t tid)
+bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s)
 {
-	struct lang_search *s = &r->searches[hash_u64(process) & (LANG_SEARCHES - 1)];
+	struct lang_search *search = &r->searches[hash_u64(s->process) & (LANG_SEARCHES - 1)];
 
 	assert(p->kind > LANG_NONE && p->kind < LANG_NR);
-	if (s->process != process)
-		*s = (struct lang_search){ .process = process };
-	if (r->work.time_ns < s->until_ns)
+	if (search->process != s->process)
+		*search = (struct lang_search){ .process = s->process };
+	if (r->work.time_ns < search->until_ns)
 		return false;
 	lang_memory_begin(&r->memory);
-	decoders[p->kind].find_thread(r, p, process, tid);
-	set_pause(s, r->work.time_ns, find_thread(r, process, tid));
+	decoders[p->kind].find_thread(r, p, s);
+	set_pause(search, r->work.time_ns, find_thread(r, s->process, s->tid));
 	return true;
 }

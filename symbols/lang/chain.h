@@ -216,6 +216,7 @@ struct lang_rest {
 struct lang_sample {
 	uint32_t process; /* incarnation */
 	pid_t tid;	  /* as the process knows it */
+	bool is_main;	  /* the first thread of its process: the only one after a fork() */
 	uint64_t sp;
 	uint64_t loop[2];     /* in the loop of PHP: its frame and its statement; else 0 */
 	const uint8_t *stack; /* the kernel's copy of the stack, from sp on */
@@ -252,11 +253,11 @@ struct lang_chain {
 bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s,
 		struct lang_chain *out);
 /*
- * Find the state of a thread in its interpreter's lists, bounded, after lang_chain(); keeps all
- * states on the way. False: in this process it is too early for another search.
+ * Find the state of the thread of @s in its interpreter's lists, bounded, after lang_chain(); keeps
+ * all states on the way. False: in this process it is too early for another search.
  */
-bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-			    pid_t tid);
+bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s);
 
 /* Queue the pieces that the last samples of the thread needed, and set the tail. */
 void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
@@ -294,8 +295,8 @@ enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
 enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Make the table of lines of a new function, the parts of which were read, at @out. */
 void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out);
-void ruby_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		      pid_t tid);
+void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
+		      const struct lang_sample *s);
 
 /* Perl's. */
 enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
@@ -310,8 +311,8 @@ enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, 
 /* CPython's (pychain.c, pythread.c, pycode.c). */
 enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
 			    const struct lang_sample *s, struct lang_thread *t);
-void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		   pid_t tid);
+void pythread_find(struct lang_reader *r, const struct lang_process *p,
+		   const struct lang_sample *s);
 enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 /* Keep which state thread @tid has. */
 void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,

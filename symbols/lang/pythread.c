@@ -2,9 +2,10 @@
 /*
  * CPython: which PyThreadState belongs to which thread.
  *
- * Runs on: a reader, after its sample was dealt with. From 3.11 on a
- * state has the thread's id; before that pthread_self(), where the C library
- * keeps the id: at an offset that glibc and musl have not changed for x86-64.
+ * Runs on: a reader. From 3.11 on a state has the thread's id; before that pthread_self(), where
+ * the C library keeps the id: at an offset that glibc and musl have not changed for x86-64. A
+ * process that was forked may have the parent's id in its states: 3.11.0 and 3.11.1 do not set it
+ * again, later ones only where Python itself forks. The C library has the true one.
  */
 #include "symbols/lang/chain.h"
 
@@ -35,26 +36,29 @@ static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
 }
 
 /* Keep the thread of the state at @addr. Returns the next state; 0: none. */
-static uint64_t look_at(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-			uint64_t addr, pid_t *tid)
+static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s, uint64_t addr, pid_t *tid)
 {
 	const struct py_layout *l = &p->py;
 	uint32_t size = MAX(MAX(l->ts_native_id, l->ts_thread_id), l->ts_next) + 8U;
 	const uint8_t *ts = read_state(r, addr, size);
-	uint64_t next, id;
+	uint64_t next, id, self;
 
 	*tid = -1;
 	if (!ts)
 		return 0;
 	next = bytes_u64(ts + l->ts_next);
-	id = bytes_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id));
-	*tid = l->ts_native_id ? (pid_t)id : tid_of_pthread(r, id);
+	self = bytes_u64(ts + l->ts_thread_id);
+	id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
+	*tid = l->ts_native_id ? (pid_t)id : tid_of_pthread(r, self);
+	if (l->ts_native_id && *tid != s->tid && s->is_main && tid_of_pthread(r, self) == s->tid)
+		*tid = s->tid;
 	if (*tid > 0)
-		lang_chain_keep_thread(r, process, *tid, addr, id);
+		lang_chain_keep_thread(r, s->process, *tid, addr, id);
 	return next;
 }
 
-void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t process, pid_t tid)
+void pythread_find(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s)
 {
 	const struct py_layout *l = &p->py;
 	const uint8_t *bytes = read_state(r, p->runtime + l->interpreters, 8);
@@ -69,8 +73,8 @@ void pythread_find(struct lang_reader *r, const struct lang_process *p, uint32_t
 		while (state && nr++ < STATES_MAX) {
 			pid_t found;
 
-			state = look_at(r, p, process, state, &found);
-			if (found == tid)
+			state = look_at(r, p, s, state, &found);
+			if (found == s->tid)
 				return;
 		}
 		bytes = read_state(r, interp + l->interp_next, 8);

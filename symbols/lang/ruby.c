@@ -318,22 +318,25 @@ static uint64_t read_word(struct lang_reader *r, uint64_t addr)
 	return bytes ? bytes_u64(bytes) : 0;
 }
 
-/* Look through the threads of a ractor. True: @tid is among them. */
-static bool look_at(struct lang_reader *r, uint64_t ractor, uint32_t process, pid_t tid,
+static const uint8_t *read_thread(struct lang_reader *r, uint64_t th)
+{
+	lang_memory_begin(&r->memory);
+	return lang_memory_is_pointer(th) ? lang_memory_read(&r->memory, th, THREAD_SIZE) : NULL;
+}
+
+/* Look through the threads of a ractor. True: that of @s is among them. */
+static bool look_at(struct lang_reader *r, uint64_t ractor, const struct lang_sample *s,
 		    uint32_t *nr)
 {
 	uint64_t head = ractor + RACTOR_THREADS, th = read_word(r, head);
 
 	while (th && th != head && (*nr)++ < THREADS_MAX) {
-		const uint8_t *bytes;
+		const uint8_t *bytes = read_thread(r, th);
 
-		lang_memory_begin(&r->memory);
-		bytes = lang_memory_is_pointer(th) ? lang_memory_read(&r->memory, th, THREAD_SIZE)
-						   : NULL;
 		if (!bytes)
 			return false;
-		if ((pid_t)bytes_u32(bytes + THREAD_TID) == tid) {
-			lang_chain_keep_thread(r, process, tid, th, (uint32_t)tid);
+		if ((pid_t)bytes_u32(bytes + THREAD_TID) == s->tid) {
+			lang_chain_keep_thread(r, s->process, s->tid, th, (uint32_t)s->tid);
 			return true;
 		}
 		th = bytes_u64(bytes);
@@ -341,16 +344,31 @@ static bool look_at(struct lang_reader *r, uint64_t ractor, uint32_t process, pi
 	return false;
 }
 
-void ruby_find_thread(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		      pid_t tid)
+/*
+ * Keep the main thread, the first one of the first ractor: that of the sample, although it has
+ * another id. In a forked process, Ruby before the fix of its bug 19873 has the parent's there.
+ */
+static void keep_main(struct lang_reader *r, uint64_t ractor, const struct lang_sample *s)
 {
-	uint64_t vm = read_word(r, p->runtime), head = vm + VM_RACTORS, node;
+	uint64_t head = ractor + RACTOR_THREADS, th = read_word(r, head);
+	const uint8_t *bytes = th == head ? NULL : read_thread(r, th);
+
+	if (bytes)
+		lang_chain_keep_thread(r, s->process, s->tid, th, bytes_u32(bytes + THREAD_TID));
+}
+
+void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
+		      const struct lang_sample *s)
+{
+	uint64_t vm = read_word(r, p->runtime), head = vm + VM_RACTORS, first, node;
 	uint32_t nr = 0;
 
-	node = vm ? read_word(r, head) : 0;
+	node = first = vm ? read_word(r, head) : 0;
 	for (int i = 0; i < RACTORS_MAX && node && node != head; i++) {
-		if (look_at(r, node - RACTOR_NODE, process, tid, &nr))
+		if (look_at(r, node - RACTOR_NODE, s, &nr))
 			return;
 		node = read_word(r, node);
 	}
+	if (s->is_main && first && first != head)
+		keep_main(r, first - RACTOR_NODE, s);
 }

@@ -46,6 +46,35 @@ sys.exit(f"kept functions have {own} % of their own" if own < 50 else 0)' || bad
 	grep -q 'names were kept, no lines' "$TMP/screen" || wrong "lines of a kept function: $(cat "$TMP/screen")"
 }
 
+# forked PYTHON: a process forked by C code, of which Python has not noted the thread's id.
+forked() {
+	cat >"$TMP/forked.py" <<'END'
+import ctypes
+import os
+
+libc = ctypes.PyDLL(None)
+child = libc.fork()
+if child:
+    print(child, flush=True)
+    os.waitpid(child, 0)
+libc.prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+
+
+def forked_leaf():
+    return sum(range(1000))
+
+
+while not child:
+    forked_leaf()
+END
+	start "$1" "$TMP/forked.py" >"$TMP/child"
+	i=0
+	until [ -s "$TMP/child" ] || [ $((i = i + 1)) = 100 ]; do sleep 0.1; done
+	run_until 'len(ticks) >= 3' -d 1 -p "$(cat "$TMP/child")" --languages=python --rows=0
+	kill "$last"
+	tail -n 1 "$TMP/out" | grep -q '"symbol":"forked_leaf"' || wrong "no row of a forked process: $(tail -n 1 "$TMP/out")"
+}
+
 # truth PYTHON KIND: adds the certain samples up.
 truth() {
 	include=$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
@@ -66,6 +95,7 @@ truth() {
 
 for python in ${PYTHONS:-$(command -v python3)}; do
 	names "$python"
+	forked "$python"
 	for kind in all threads gen; do
 		truth "$python" $kind
 	done

@@ -98,9 +98,11 @@ static void check_merge(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct lang_sample s = {
-		.process = 1, .tid = 42, .sp = PYMAKE_BASE + PYMAKE_STACK, .stack_size = 8192
-	};
+	struct lang_sample s = { .process = 1,
+				 .tid = 42,
+				 .is_main = true,
+				 .sp = PYMAKE_BASE + PYMAKE_STACK,
+				 .stack_size = 8192 };
 
 	const struct pymake *image;
 
@@ -110,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	image = image_of(data[0] ? 1 + data[0] % VERSIONS : 0);
 	made_begin(&memory, image);
 	for (int round = 0; round < 2; round++) {
-		lang_chain_find_thread(&reader, &memory.process, 1, 42);
+		lang_chain_find_thread(&reader, &memory.process, &s);
 		lang_chain(&reader, &memory.process, &s, &chain);
 		made_note(&reader);
 		check_chain(&reader, &chain);

@@ -72,6 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const enum lang_kind kinds[] = { LANG_PHP, LANG_RUBY, LANG_PERL };
 	struct lang_sample s = { .process = 1,
 				 .tid = 42,
+				 .is_main = true,
 				 .sp = PYMAKE_BASE + PYMAKE_STACK,
 				 .stack_size = 4096,
 				 .stack = memory.bytes + PYMAKE_STACK };
@@ -90,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		lay_over(data + 3, round ? size - 3 : (size - 3) / 2);
 		s.time_ns += 1000000000;
 		if (!lang_chain(&reader, &memory.process, &s, &chain)) {
-			lang_chain_find_thread(&reader, &memory.process, 1, 42);
+			lang_chain_find_thread(&reader, &memory.process, &s);
 			lang_chain(&reader, &memory.process, &s, &chain);
 		}
 		made_note(&reader);

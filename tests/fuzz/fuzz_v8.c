@@ -161,7 +161,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	made_begin(&memory, &image);
 	s.rdi = data[0] & 2 ? memory.end - 64 + 1 : 0;
 	for (int round = 0; round < 2; round++) {
-		lang_chain_find_thread(&reader, &memory.process, 1, 42);
+		lang_chain_find_thread(&reader, &memory.process, &s);
 		lang_chain(&reader, &memory.process, &s, &chain);
 		made_note(&reader);
 		check_chain(&reader, &chain);

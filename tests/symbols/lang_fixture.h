@@ -38,7 +38,7 @@ static int teardown(void **state)
 static enum lang_none chain(struct fixture *f)
 {
 	if (!lang_chain(f->reader, &f->m.process, &f->sample, &f->chain)) {
-		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
+		lang_chain_find_thread(f->reader, &f->m.process, &f->sample);
 		lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
 	}
 	return f->chain.none;

@@ -177,8 +177,7 @@ static bool search(struct fixture *f, uint64_t ns)
 	f->sample.time_ns += ns;
 	lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
 	f->m.nr_calls = 0;
-	searched =
-		lang_chain_find_thread(f->reader, &f->m.process, f->sample.process, f->sample.tid);
+	searched = lang_chain_find_thread(f->reader, &f->m.process, &f->sample);
 	assert_int_equal(f->m.nr_calls > 0, searched);
 	return searched;
 }
@@ -225,6 +224,33 @@ TEST(test_state_reused, setup, teardown)
 	call_all(f);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	pymake_u64(&f->m, f->m.state + f->m.process.py.ts_native_id, TID + 7);
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
+/* A forked process: its state has the id of the parent's thread, the C library that of its own. */
+TEST(test_forked, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct py_layout *l = &f->m.process.py;
+	uint64_t pthread = pymake_take(&f->m, 0x2e0);
+
+	call_all(f);
+	pymake_u64(&f->m, pthread + 16, pthread);
+	pymake_u32(&f->m, pthread + 0x2d0, TID);
+	pymake_u64(&f->m, f->m.state + l->ts_thread_id, pthread);
+	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID - 1);
+	/* Threads that were made later have their ids. */
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	f->sample.is_main = true;
+	f->sample.time_ns += LANG_SEARCH_NS;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_name(f, 0, "leaf", 7);
+	/* The id is set. */
+	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	/* The state is that of another thread. */
+	pymake_u64(&f->m, f->m.state + l->ts_native_id, TID + 7);
+	pymake_u32(&f->m, pthread + 0x2d0, TID + 7);
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 }
 
@@ -484,7 +510,7 @@ TEST(test_wild_numbers, setup, teardown)
 			lang_chain(f->reader, &f->m.process, &f->sample, &f->chain);
 			assert_in_range(f->m.nr_calls, 0, LANG_CALLS_MAX);
 			assert_in_range(f->chain.nr, 0, LANG_FRAMES_MAX);
-			lang_chain_find_thread(f->reader, &f->m.process, 9, TID);
+			lang_chain_find_thread(f->reader, &f->m.process, &f->sample);
 			memset(f->reader->searches, 0, sizeof(f->reader->searches));
 			f->m = keep;
 		}

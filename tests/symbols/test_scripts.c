@@ -569,6 +569,31 @@ TEST(test_ruby_unknown_thread, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 }
 
+/* A forked process: its main thread has the id of the parent's thread. */
+TEST(test_ruby_forked, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct ruby r;
+
+	ruby_begin(f, &r);
+	ruby_call(f, &r, ruby_iseq(f, "worker", "/srv/a.rb", 1), 0x77770025);
+	f->sample.tid = TID + 1;
+	/* Threads that were made later have their ids. */
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+	f->sample.is_main = true;
+	f->sample.time_ns += LANG_SEARCH_NS;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_frame(f, 0, "worker", "/srv/a.rb", LANG_NO_INSTR, true);
+	/* The id is set. */
+	pymake_u32(&f->m, r.thread + 88, TID + 1);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	/* A list without a thread. */
+	pymake_u64(&f->m, bytes_u64(pymake_at(&f->m, r.thread)),
+		   bytes_u64(pymake_at(&f->m, r.thread)));
+	pymake_u32(&f->m, r.thread + 88, TID + 2);
+	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
+}
+
 /* A new thread on the task of one that has ended, which is not in the list any more. */
 TEST(test_ruby_task_reused, setup, teardown)
 {
