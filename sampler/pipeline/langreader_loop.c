@@ -198,15 +198,16 @@ static void copy_rest(void *ctx)
 	ring_copy_rest(&r->record);
 }
 
-/* Find the state of a thread; a process decides how long that takes. */
-static void find_thread(struct langreader_loop *r, const struct lang_sample *s)
+/* Find the state of a thread; a process decides how long that takes. True: it was searched. */
+static bool find_thread(struct langreader_loop *r, const struct lang_sample *s)
 {
 	uint64_t begin_ns = time_now_ns(), end_ns;
 
-	if (!lang_chain_find_thread(&r->lang, &r->found.info, s))
-		return;
+	if (s->time_ns < r->find_ns || !lang_chain_find_thread(&r->lang, &r->found.info, s))
+		return false;
 	end_ns = time_now_ns();
 	r->find_ns = end_ns + MAX(FIND_NS, FIND_SHARE * (end_ns - begin_ns));
+	return true;
 }
 
 /* Read the frames of the sampled thread, which this thread has preempted if all is well. */
@@ -223,7 +224,7 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		.time_ns = s->time_ns,
 		.rest = r->record.rest_size ? &rest : NULL,
 	};
-	bool known, timely;
+	bool timely;
 
 	if (!unwind_stack_pointer(s->regs, r->layout.regs_mask, &in.sp))
 		return;
@@ -244,14 +245,14 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		wake_send(r->kick_fd);
 		return;
 	}
-	known = lang_chain(&r->lang, &r->found.info, &in, &r->chain);
+	/* A new thread waits for this reader as well; after a long search the read is late. */
+	if (!lang_chain(&r->lang, &r->found.info, &in, &r->chain) && find_thread(r, &in))
+		lang_chain(&r->lang, &r->found.info, &in, &r->chain);
 	if (r->record.overwritten)
 		return;
 	timely = newest && sched_getcpu() == r->cpu && (int)s->cpu == r->cpu &&
 		 time_now_ns() - s->time_ns < LATE_NS && is_first(r);
 	put_slot(r, s, process, timely);
-	if (!known && s->time_ns >= r->find_ns)
-		find_thread(r, &in);
 }
 
 /*

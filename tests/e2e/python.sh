@@ -75,6 +75,36 @@ END
 	tail -n 1 "$TMP/out" | grep -q '"symbol":"forked_leaf"' || wrong "no row of a forked process: $(tail -n 1 "$TMP/out")"
 }
 
+# brief PYTHON: threads with a few samples each have frames at the first one.
+brief() {
+	cat >"$TMP/brief.py" <<'END'
+import threading
+import time
+
+
+def brief():
+    end = time.thread_time() + 0.04
+    while time.thread_time() < end:
+        pass
+
+
+while True:
+    thread = threading.Thread(target=brief)
+    thread.start()
+    thread.join()
+END
+	start "$1" "$TMP/brief.py"
+	run_until 'taken >= 200' -d 1 -F 97 -p "$last" --languages=python --rows=0
+	kill "$last"
+	python3 -c '
+import json, sys
+lang = [json.loads(line)["lang"] for line in sys.stdin][1:]
+unknown = sum(l["none_by"].get("unknown_thread", 0) for l in lang)
+nr = sum(l["certain"] + l["guessed"] + l["none"] for l in lang)
+print(f"brief threads: {unknown} of {nr} samples are of unknown ones")
+sys.exit(nr < 50 or unknown > nr / 10)' <"$TMP/out" || wrong "brief threads have no frames"
+}
+
 # truth PYTHON KIND: adds the certain samples up.
 truth() {
 	include=$("$1" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
@@ -96,6 +126,7 @@ truth() {
 for python in ${PYTHONS:-$(command -v python3)}; do
 	names "$python"
 	forked "$python"
+	brief "$python"
 	for kind in all threads gen; do
 		truth "$python" $kind
 	done
