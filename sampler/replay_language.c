@@ -60,6 +60,7 @@ static void take_function(struct replay_language *l, struct store *st, const uin
 		l->codes[l->nr++] = CODE_NONE;
 	key.process = number / CODES_PROCESS_MAX;
 	key.address = number;
+	text.user = key.process; /* all of a recording have room */
 	if (l->codes[number] == CODE_NONE)
 		l->codes[number] = codes_add(symbols_codes(st->symbols), &key, &text);
 }
@@ -80,7 +81,8 @@ static bool take_frames(struct replay_language *l, const uint8_t *bytes, size_t 
 		/* A function that is not in the file: its frame is left out. */
 		if (number == CODE_NONE)
 			f->outcome = LANG_OUTCOME_GUESSED;
-		f->entries[i] = lang_entry(MIN(number, CODES_MAX), lang_entry_instr(f->entries[i]));
+		f->entries[i] =
+			lang_entry(MIN(number, CODE_UNNAMED), lang_entry_instr(f->entries[i]));
 	}
 	return true;
 }

@@ -24,7 +24,7 @@ struct part {
 /* A function; its name, file and table follow. Ids are 0, 1, and so on. */
 struct function {
 	uint32_t id;
-	uint32_t process; /* that it was read in */
+	uint32_t process, user; /* that it was read in */
 	uint32_t first_line, position, table_size;
 	uint16_t name_size, file_size;
 	uint8_t language, version, compiled, none;
@@ -86,6 +86,7 @@ static bool put_function(struct feed_ring *ring, uint64_t *head, const struct co
 	const struct function f = {
 		.id = id,
 		.process = codes_process(codes, id),
+		.user = t->user,
 		.first_line = t->first_line,
 		.position = t->position,
 		.table_size = t->table_size,
@@ -176,6 +177,7 @@ static uint32_t add_function(struct feed *f, const struct function *in, const ui
 		.first_line = in->first_line,
 		.position = in->position,
 		.table_size = in->table_size,
+		.user = in->user,
 		.name = (const char *)text,
 		.file = (const char *)text + in->name_size,
 		.table = table,
@@ -219,7 +221,6 @@ static bool translate(const struct feed *f, uint32_t *code)
 static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, size_t size)
 {
 	struct lang_slot *s = (struct lang_slot *)(void *)f->copy->slot;
-	bool known = true;
 
 	memcpy(s, bytes, sizeof(*s));
 	if (s->nr > LANG_FRAMES_MAX || s->nr_here > s->nr || s->none > LANG_NONE_NR ||
@@ -227,14 +228,14 @@ static const struct lang_slot *take_slot(struct feed *f, const uint8_t *bytes, s
 		return NULL;
 	memcpy(s->frames, bytes + sizeof(*s), s->nr * sizeof(s->frames[0]));
 	for (uint32_t i = 0; i < s->nr; i++) {
-		known &= translate(f, &s->frames[i].code);
+		/* A function that found no room: one place for all of these, others have names. */
+		if (!translate(f, &s->frames[i].code)) {
+			atomic_store_explicit(&f->refused, true, memory_order_relaxed);
+			s->frames[i].code = CODE_UNNAMED;
+			s->frames[i].instr = LANG_NO_INSTR;
+		}
 		for (uint32_t k = 0; k < LANG_COMPILED; k++)
 			translate(f, &s->frames[i].compiled[k].code);
-	}
-	if (!known) {
-		atomic_store_explicit(&f->refused, true, memory_order_relaxed);
-		s->none = LANG_NONE_NO_ROOM;
-		s->nr = s->nr_here = 0;
 	}
 	return s;
 }

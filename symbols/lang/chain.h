@@ -278,10 +278,13 @@ uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t addres
 void functions_index(struct lang_work *w);
 /* Set the ids of known functions by their stamps; returns how many are unknown. */
 uint32_t functions_find(struct lang_reader *r, uint32_t process);
-/* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
 /* Append the bytes of @t to the @used ones of @out as UTF-8, CODES_TEXT_MAX at most; return all. */
 uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
 			    uint16_t used);
+/* Put a function into the table. Return its id; CODE_UNNAMED if the table is full. */
+uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
+		       const struct code_text *text);
+/* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
 enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
 
 /* PHP's. */

@@ -19,6 +19,7 @@ struct code_text {
 	uint32_t
 		position; /* in the text of the file: identifies the function; 0: first_line does */
 	uint32_t table_size;
+	uint32_t user; /* real uid of the process that it was read in; UINT32_MAX: unknown */
 	const char *name, *file; /* not NUL-terminated */
 	const uint8_t *table;
 };

@@ -42,7 +42,7 @@ struct keys {
 	uint32_t nr_slots, nr;
 };
 
-/* New functions of a process, and their bytes. */
+/* New functions of a process or user, and their bytes. */
 struct part {
 	uint32_t nr;
 	size_t memory;
@@ -55,6 +55,7 @@ struct codes {
 	struct kept **texts; /* chains by hash */
 	uint32_t nr_chains;
 	struct part *by_process; /* by the hash of the process */
+	struct part *by_user;	 /* the same */
 	struct line_ends *line_ends;
 	struct code_log *log;
 	atomic_ulong memory;
@@ -63,6 +64,7 @@ struct codes {
 };
 
 #define PROCESS_SLOTS 4096U
+#define USER_SLOTS    1024U
 
 struct codes *codes_new(void)
 {
@@ -75,9 +77,10 @@ struct codes *codes_new(void)
 	c->nr_chains = FIRST_SLOTS;
 	c->texts = calloc(c->nr_chains, sizeof(*c->texts));
 	c->by_process = calloc(PROCESS_SLOTS, sizeof(*c->by_process));
+	c->by_user = calloc(USER_SLOTS, sizeof(*c->by_user));
 	c->line_ends = line_ends_new();
 	c->log = code_log_new();
-	if (!c->texts || !c->by_process || !c->line_ends || !c->log) {
+	if (!c->texts || !c->by_process || !c->by_user || !c->line_ends || !c->log) {
 		codes_free(c);
 		return NULL;
 	}
@@ -108,6 +111,7 @@ void codes_free(struct codes *c)
 	free(c->old_keys.slots);
 	free(c->texts);
 	free(c->by_process);
+	free(c->by_user);
 	line_ends_free(c->line_ends);
 	code_log_free(c->log);
 	pthread_mutex_destroy(&c->lock);
@@ -266,18 +270,27 @@ static bool reserve(struct codes *c, uint32_t id)
 	return true;
 }
 
+/* Return whether a part has room for @size bytes; tables leave a quarter to names alone. */
+static bool has_room(const struct part *part, size_t size, size_t max, const struct code_text *t)
+{
+	return part->memory + size <= (t->table_size ? max / 4 * 3 : max);
+}
+
 /*
- * Copy @t, which is new. Return its id, or CODE_NONE: the part of @process, or the table, is full.
+ * Copy @t, which is new. Return its id, or CODE_NONE: the part of @process or of its user, or the
+ * table, is full.
  */
 static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_text *t,
 			  uint64_t hash)
 {
 	struct part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
+	struct part *user = &c->by_user[hash_u64(t->user) & (USER_SLOTS - 1)];
 	uint32_t id = atomic_load_explicit(&c->nr, memory_order_relaxed);
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
 
-	if (part->nr >= CODES_PROCESS_MAX || part->memory + size > CODES_PROCESS_MEMORY ||
+	if (part->nr >= CODES_PROCESS_MAX || !has_room(part, size, CODES_PROCESS_MEMORY, t) ||
+	    !has_room(user, size, CODES_USER_MEMORY, t) ||
 	    atomic_load_explicit(&c->memory, memory_order_relaxed) + size > CODES_MEMORY_MAX ||
 	    id >= CODES_MAX || !reserve(c, id))
 		return CODE_NONE;
@@ -286,6 +299,7 @@ static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_t
 		return CODE_NONE;
 	part->nr++;
 	part->memory += size;
+	user->memory += size;
 	atomic_fetch_add_explicit(&c->memory, size, memory_order_relaxed);
 	k->text = *t;
 	k->hash = hash;
@@ -305,13 +319,21 @@ static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_t
 	return id;
 }
 
-/* Return the id of @text, old or new. */
+/* Return the id of @text, old or new; without its table of lines if there is no room for that. */
 static uint32_t add_text(struct codes *c, uint32_t process, const struct code_text *text,
 			 uint64_t hash)
 {
+	struct code_text bare = *text;
 	uint32_t id = find_text(c, text, hash);
 
-	return id == CODE_NONE ? keep_text(c, process, text, hash) : id;
+	if (id == CODE_NONE)
+		id = keep_text(c, process, text, hash);
+	if (id != CODE_NONE || !text->table_size || text->compiled)
+		return id;
+	bare.table_size = 0;
+	hash = text_hash(c, &bare);
+	id = find_text(c, &bare, hash);
+	return id == CODE_NONE ? keep_text(c, process, &bare, hash) : id;
 }
 
 static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,

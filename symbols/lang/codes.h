@@ -21,11 +21,14 @@
 
 #define CODES_MAX	     (1U << 20)
 #define CODES_MEMORY_MAX     (64UL << 20)
+#define CODES_USER_MEMORY    (CODES_MEMORY_MAX / 4 * 3)
 #define CODES_PROCESS_MAX    (1U << 16)		    /* functions that no other process has */
 #define CODES_PROCESS_MEMORY (CODES_MEMORY_MAX / 8) /* their bytes */
 #define CODES_KEYS_MAX	     (1U << 17)		    /* found by their keys; at most twice as many */
 
 #define CODE_NONE UINT32_MAX
+/* In a frame: its function has no id, as the table was full. */
+#define CODE_UNNAMED CODES_MAX
 
 struct code_log;
 struct codes;
@@ -37,7 +40,10 @@ void codes_free(struct codes *c);
 
 /* The id, or CODE_NONE. */
 uint32_t codes_find(struct codes *c, const struct code_key *key);
-/* Add a function; everything is copied. CODE_NONE: the table is full. */
+/*
+ * Add a function; everything is copied. CODE_NONE: the table is full, or the part of its process or
+ * user; a table of lines that does not fit is left out.
+ */
 uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text);
 /* Add a function without a key, which was read in @process. The same. */
 uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text);

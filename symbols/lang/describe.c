@@ -29,26 +29,31 @@ static bool read_memory(pid_t pid, uint64_t addr, void *out, size_t size)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-/* Another pid namespace than ours: then it knows its threads by other ids. */
-static bool is_nested(pid_t pid)
+/*
+ * Set the user, and whether it is in another pid namespace than ours: then it knows its threads by
+ * other ids.
+ */
+static void read_status(pid_t pid, struct lang_process *p)
 {
 	char *text;
 	size_t size;
 	const char *line;
-	bool nested = false;
 
+	p->user = UINT32_MAX;
 	if (foreign_read_proc(pid, "status", 64 << 10, &text, &size))
-		return false;
+		return;
+	line = strstr(text, "\nUid:");
+	if (line)
+		p->user = (uint32_t)strtoul(line + 5, NULL, 10);
 	line = strstr(text, "\nNSpid:");
 	if (line) {
 		char *end;
 
 		/* "NSpid:\t4711\t12": more than one number. */
 		strtol(line + 7, &end, 10);
-		nested = *end == '\t';
+		p->nested = *end == '\t';
 	}
 	free(text);
-	return nested;
 }
 
 /* Set the reason by errno. */
@@ -163,7 +168,7 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 	for (uint32_t i = 0; i < d->nr_eval; i++)
 		p->eval[i] =
 			(struct lang_range){ d->eval[i].start + d->bias, d->eval[i].end + d->bias };
-	p->nested = is_nested(job->where.pid);
+	read_status(job->where.pid, p);
 	set_version(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
 	return 0;

@@ -153,6 +153,14 @@ uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text 
 	return used + size;
 }
 
+uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
+		       const struct code_text *text)
+{
+	uint32_t id = codes_add(r->codes, key, text);
+
+	return id == CODE_NONE ? CODE_UNNAMED : id;
+}
+
 /* Put a function into the table. */
 static void add_function(struct lang_reader *r, const struct lang_process *p, uint32_t process,
 			 struct lang_code_at *c, const struct lang_function *f)
@@ -163,6 +171,7 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
 	struct code_text text = {
 		.language = (uint8_t)p->kind,
+		.user = p->user,
 		.position = f->position,
 		.first_line = f->first_line,
 		.name = name,
@@ -179,7 +188,7 @@ static void add_function(struct lang_reader *r, const struct lang_process *p, ui
 	text.name_size = functions_put_text(m, &f->name, name, scope);
 	text.file_size = functions_put_text(m, &f->file, file, 0);
 	if (text.name_size > scope && text.file_size)
-		c->id = codes_add(r->codes, &key, &text);
+		c->id = functions_put(r, &key, &text);
 }
 
 /* Add bytes of texts to the stamps: the memory of one that was freed may have another. */

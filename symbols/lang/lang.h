@@ -60,8 +60,9 @@ struct lang_process {
 	uint32_t version;   /* 0x030b02f0 */
 	const char *reason; /* static: why there are no frames; NULL: there are */
 	bool refused;	    /* the reason is a missing right */
-	bool untried; /* a version that was never compared with the truth: frames are guesses */
-	bool nested;  /* it knows its threads by the ids of another pid namespace */
+	bool untried;  /* a version that was never compared with the truth: frames are guesses */
+	bool nested;   /* it knows its threads by the ids of another pid namespace */
+	uint32_t user; /* its real uid; UINT32_MAX: unknown */
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;
 	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */

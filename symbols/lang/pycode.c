@@ -324,6 +324,7 @@ static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint3
 	struct code_text text = {
 		.language = LANG_PYTHON,
 		.version = p->py.minor,
+		.user = p->user,
 		.first_line = f->first_line,
 		.name = name,
 		.file = file,
@@ -335,7 +336,7 @@ static void add_fresh(struct lang_reader *r, const struct lang_process *p, uint3
 	    !to_text(m, &f->file, "<unknown>", file, &text.file_size))
 		return;
 	text.table_size = text.table ? f->table.length : 0;
-	f->code->id = codes_add(r->codes, &key, &text);
+	f->code->id = functions_put(r, &key, &text);
 }
 
 /* Read the strings of functions that are new, and put them into the table. */

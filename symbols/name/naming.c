@@ -69,9 +69,10 @@ static void set_inlined(struct naming *n, struct naming_found *f, const struct c
 
 /*
  * A function of a script: the same in all processes that have the same file, line and name. Its
- * module is the script.
+ * module is the script; without a text (CODE_UNNAMED) the object of all scripts.
  */
-static int find_in_script(struct naming *n, const struct naming_question *q, struct naming_found *f)
+static int find_in_script(struct naming *n, struct object *object, const struct naming_question *q,
+			  struct naming_found *f)
 {
 	const struct code_text *t = n->codes ? codes_at(n->codes, lang_place_code(q->offset))
 					     : NULL;
@@ -79,6 +80,9 @@ static int find_in_script(struct naming *n, const struct naming_question *q, str
 	const struct object *script;
 
 	if (!t) {
+		if (n->codes)
+			object_explain(object, "too many functions of interpreters",
+				       "restart proftop if it lasts");
 		f->text.kind = '?';
 		naming_found_made_up(f, TEXT("[script]"), NULL, 0);
 		naming_found_module(f, "[script]", 8);
@@ -147,7 +151,7 @@ static int find(struct naming *n, struct object *object, const struct naming_que
 	case OBJECT_ANON:
 		return naming_jit_find(&n->jit, object, q, f);
 	case OBJECT_SCRIPT:
-		return find_in_script(n, q, f);
+		return find_in_script(n, object, q, f);
 	case OBJECT_WAIT:
 		return find_wait(object, q, f);
 	default:

@@ -189,7 +189,7 @@ TEST(test_threads)
 	ends_close(&e);
 }
 
-/* A function that does not fit into the table has no frames, and a reason. */
+/* A frame of a function that the table does not have is unnamed; the others have names. */
 TEST(test_unknown_function)
 {
 	const struct lang_slot *slot;
@@ -197,15 +197,22 @@ TEST(test_unknown_function)
 
 	ends_open(&e);
 	assert_true(put(&e, 10, 3));
+	assert_false(atomic_load(&e.f.refused));
 	frames[0].code = FUNCTIONS + 1;
+	frames[1].code = 5;
 	assert_true(
 		feed_put(&e.w,
 			 &(struct lang_slot){
-				 .time_ns = 20, .pid = 1, .tid = 2, .nr = 1, .none = LANG_NONE_NR },
+				 .time_ns = 20, .pid = 1, .tid = 2, .nr = 2, .none = LANG_NONE_NR },
 			 frames));
 	slot = feed_find(&e.f, 20, 1, 2);
-	assert_int_equal(slot->none, LANG_NONE_NO_ROOM);
-	assert_int_equal(slot->nr, 0);
+	assert_int_equal(slot->none, LANG_NONE_NR);
+	assert_int_equal(slot->nr, 2);
+	assert_int_equal(slot->frames[0].code, CODE_UNNAMED);
+	assert_int_equal(slot->frames[0].instr, LANG_NO_INSTR);
+	assert_int_equal(codes_at(e.ours, slot->frames[1].code)->first_line, 5);
+	/* The reader is to be replaced: there may be room later. */
+	assert_true(atomic_load(&e.f.refused));
 	ends_close(&e);
 }
 
@@ -250,7 +257,7 @@ TEST(test_refused_function)
 	last = add_function(e.theirs, 7004);
 	assert_true(put_one(&e, 10, refused) && put_one(&e, 20, compiled) && put_one(&e, 30, last));
 	slot = feed_find(&e.f, 10, 1, 2);
-	assert_int_equal(slot->none, LANG_NONE_NO_ROOM);
+	assert_int_equal(slot->frames[0].code, CODE_UNNAMED);
 	slot = feed_find(&e.f, 20, 1, 2);
 	assert_int_equal(codes_at(e.ours, slot->frames[0].code)->first_line, 7002);
 	slot = feed_find(&e.f, 30, 1, 2);
@@ -286,11 +293,16 @@ TEST(test_inlined)
 	ends_close(&e);
 }
 
-/* Functions that found no room are sent with a slot of another process: they are of the first. */
+/*
+ * Functions that found no room are sent with a slot of another process: they are of the first one,
+ * and of its user.
+ */
 TEST(test_process)
 {
 	const struct code_key key = { 8, 7001, 7001 };
-	struct code_text t = { .language = LANG_PERL, .name = "late", .name_size = 4, .file = "" };
+	struct code_text t = {
+		.language = LANG_PERL, .user = 9, .name = "late", .name_size = 4, .file = ""
+	};
 	struct ends e;
 	uint32_t code;
 
@@ -300,6 +312,7 @@ TEST(test_process)
 	assert_true(put_one(&e, 10, code));
 	code = feed_find(&e.f, 10, 1, 2)->frames[0].code;
 	assert_int_equal(codes_process(e.ours, code), 8);
+	assert_int_equal(codes_at(e.ours, code)->user, 9);
 	assert_int_equal(codes_process(e.ours, code - 1), 7);
 	assert_int_equal(codes_process(e.ours, code + 1), 0);
 	ends_close(&e);
@@ -348,7 +361,8 @@ static void check_sane(const struct ends *e, const struct lang_slot *s)
 	assert_in_range(s->nr_here, 0, s->nr);
 	assert_in_range(s->top, 0, LANG_TOP_BODY);
 	for (uint32_t i = 0; i < s->nr; i++)
-		assert_non_null(codes_at(e->ours, s->frames[i].code));
+		assert_true(s->frames[i].code == CODE_UNNAMED ||
+			    codes_at(e->ours, s->frames[i].code));
 }
 
 /* A reader that was taken over writes anything, anywhere. */

@@ -18,7 +18,8 @@
 #define THREADS 4
 #define EACH	2000U
 
-static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const char *name)
+static uint32_t add_of(struct codes *c, uint32_t user, uint32_t process, uint64_t address,
+		       const char *name)
 {
 	const struct code_key key = { process, address, address ^ 7 };
 	const struct code_text text = {
@@ -28,9 +29,16 @@ static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const c
 		.file_size = 4,
 		.name = name,
 		.file = "a.py",
+		.user = user,
 	};
 
 	return codes_add(c, &key, &text);
+}
+
+/* Each process has a user. */
+static uint32_t add(struct codes *c, uint32_t process, uint64_t address, const char *name)
+{
+	return add_of(c, process, process, address, name);
 }
 
 /* One process takes a share of the table and no more; others go on. */
@@ -95,13 +103,18 @@ TEST(test_used_key)
 
 #define LARGE 250000U
 
-static uint32_t add_large(struct codes *c, uint32_t process, uint32_t i)
+static uint32_t add_large_of(struct codes *c, uint32_t user, uint32_t process, uint32_t i)
 {
 	static char name[CODES_TEXT_MAX + 1];
 
 	memset(name, 'x', CODES_TEXT_MAX);
 	name[snprintf(name, sizeof(name), "%08x", i)] = 'x';
-	return add(c, process, 4096 + i, name);
+	return add_of(c, user, process, 4096 + i, name);
+}
+
+static uint32_t add_large(struct codes *c, uint32_t process, uint32_t i)
+{
+	return add_large_of(c, process, process, i);
 }
 
 /* Many processes with large texts fill the memory, and no more. */
@@ -196,6 +209,48 @@ TEST(test_memory_of_process)
 	assert_int_equal(add_large(c, 2, nr), nr);
 	/* Functions of others are found by it as well. */
 	assert_int_equal(add_large(c, 1, nr), nr);
+	codes_free(c);
+}
+
+/* Processes of one user take three quarters of the memory and no more; others go on. */
+TEST(test_memory_of_user)
+{
+	struct codes *c = codes_new();
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < LARGE; i++)
+		nr += add_large_of(c, 1000, 1 + i / 6000, i) != CODE_NONE;
+	assert_in_range(nr, CODES_USER_MEMORY / 1024, CODES_USER_MEMORY / CODES_TEXT_MAX);
+	assert_int_equal(add_large_of(c, 1000, 99, LARGE), CODE_NONE);
+	assert_int_equal(add_large_of(c, 1001, 100, LARGE), nr);
+	codes_free(c);
+}
+
+/* Functions have names also when their tables of lines are too large. */
+TEST(test_without_table)
+{
+	static const uint8_t table[CODES_TABLE_MAX];
+	struct codes *c = codes_new();
+	uint32_t nr_tables = 0;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		const struct code_text text = {
+			.language = LANG_PYTHON,
+			.first_line = i,
+			.name = "f",
+			.name_size = 1,
+			.file = "<string>",
+			.file_size = 8,
+			.table = table,
+			.table_size = sizeof(table),
+		};
+
+		assert_int_equal(codes_add(c, &(struct code_key){ 7, i, i }, &text), i);
+		assert_int_equal(codes_at(c, i)->first_line, i);
+		nr_tables += codes_at(c, i)->table_size > 0;
+	}
+	assert_in_range(nr_tables, CODES_PROCESS_MEMORY / sizeof(table) / 2,
+			CODES_PROCESS_MEMORY / sizeof(table) * 3 / 4);
 	codes_free(c);
 }
 

@@ -75,6 +75,8 @@ TEST(test_kinds)
 	assert_int_equal(describe("python3.11", &p), 0);
 	assert_int_equal(p.kind, LANG_PYTHON);
 	assert_non_null(p.reason); /* its runtime is at 0 */
+	assert_int_equal(p.user, getuid());
+	assert_false(p.nested);
 	/* Not the name of the object: a process may map the file by another one. */
 	assert_int_equal(describe("x", &p), -ENOENT);
 	assert_int_equal(describe("", &p), -ENOENT);

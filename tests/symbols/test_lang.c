@@ -254,6 +254,42 @@ TEST(test_forked, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NO_THREAD);
 }
 
+/* Use up the part of the table that the process of the sample has. */
+static void fill_part(struct fixture *f)
+{
+	char name[CODES_TEXT_MAX] = "";
+	struct code_text text = { .language = LANG_PYTHON, .name = name, .file = "a" };
+	struct code_key key = { .process = f->sample.process };
+
+	text.name_size = sizeof(name);
+	while (text.name_size) {
+		snprintf(name, sizeof(name), "%x", ++text.first_line);
+		key.address = text.first_line;
+		if (codes_add(f->reader->codes, &key, &text) == CODE_NONE)
+			text.name_size /= 2;
+	}
+}
+
+/* A function that does not fit into the table has no name: the others keep theirs. */
+TEST(test_full_table, setup, teardown)
+{
+	struct fixture *f = *state;
+
+	pymake_loop(&f->m, f->sample.sp + 0x800);
+	pymake_call(&f->m, f->code[0], true);
+	pymake_call(&f->m, f->code[1], false);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	fill_part(f);
+	pymake_call(&f->m, f->code[2], false);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.nr, 3);
+		assert_int_equal(f->chain.frames[0].code, CODE_UNNAMED);
+		expect_name(f, 1, "Cart.total", 20);
+		expect_name(f, 2, "<module>", 1);
+	}
+}
+
 /* Other code at a used address is another function. */
 TEST(test_code_reused, setup, teardown)
 {

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "symbols/lang/codes.h"
+#include "symbols/lang/lang.h"
 #include "symbols/name/naming.h"
 
 #define CODE 0xffffffffc0000000ULL
@@ -147,6 +149,28 @@ TEST(module_replaced, setup, teardown)
 	assert_string_equal(ask(f, CODE + 0x30, time_now_ns(), false), "two");
 	assert_true(naming_kernel_take_news(&f->naming.kernel));
 	assert_false(naming_kernel_take_news(&f->naming.kernel));
+}
+
+/* A function of a script that found no place in the table: one symbol, and the reason. */
+TEST(test_unnamed_function, setup, teardown)
+{
+	struct fixture *f = *state;
+	const struct object_identity identity = { .kind = OBJECT_SCRIPT };
+	struct object *object = objects_intern(f->objects, &identity, "[script]", 8, 0, 0, 0);
+	const struct naming_question q = {
+		.object = object->id,
+		.offset = lang_place_at(CODE_UNNAMED, LANG_NO_INSTR),
+	};
+	struct naming_answer a;
+	struct codes *codes = codes_new();
+
+	f->naming.codes = codes;
+	assert_int_equal(naming_find(&f->naming, &q, &a), 0);
+	assert_string_equal(symtab_at(f->symtab, a.symbol)->name.str, "[script]");
+	assert_true(symtab_at(f->symtab, a.symbol)->made_up);
+	assert_int_equal(symtab_at(f->symtab, a.symbol)->object, object->id);
+	assert_string_equal(atomic_load(&object->reason), "too many functions of interpreters");
+	codes_free(codes);
 }
 
 TEST(test_hidden, setup, teardown)
