@@ -17,9 +17,7 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 	assert(kind != PROMPT_NONE);
 	memset(p, 0, sizeof(*p));
 	p->kind = kind;
-	p->cursor_before = list->cursor;
-	p->selected_before = list->selected;
-	p->pinned_before = list->pinned;
+	p->position_before = list_position(list);
 	p->fresh = kind == PROMPT_DELAY || kind == PROMPT_LIMIT;
 	switch (kind) {
 	case PROMPT_FILTER:

@@ -24,9 +24,26 @@ static void follow_typing(struct ui_state *st, const char *text)
 		table_reorder(st);
 	} else if (p->kind == PROMPT_SEARCH) {
 		match_set(&list->search, text);
-		list_restore(list, p->selected_before, p->cursor_before, p->pinned_before);
+		list_restore(list, &p->position_before);
 		p->missed = *text && !table_search(st, list->cursor, false);
 	}
+}
+
+/* Close the prompt; search or filter, cursor and screen are as before. */
+static void cancel(struct ui_state *st)
+{
+	struct prompt *p = &st->prompt;
+	struct list *list = ui_state_list(st);
+
+	if (p->kind == PROMPT_FILTER) {
+		match_set(&list->filter, p->before);
+		table_reorder(st);
+	} else if (p->kind == PROMPT_SEARCH) {
+		match_set(&list->search, p->before);
+	}
+	if (p->kind == PROMPT_FILTER || p->kind == PROMPT_SEARCH)
+		list_restore(list, &p->position_before);
+	p->kind = PROMPT_NONE;
 }
 
 /* Close the prompt first: a command may draw the screen, or open another prompt. */
@@ -102,8 +119,7 @@ void prompt_keys_press(struct ui_state *st, const struct key *key)
 			st->prompt.tabbed[0] = '\0';
 		return;
 	case ACT_CANCEL:
-		follow_typing(st, st->prompt.before);
-		st->prompt.kind = PROMPT_NONE;
+		cancel(st);
 		return;
 	default:
 		break;

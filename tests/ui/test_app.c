@@ -142,6 +142,48 @@ TEST(test_search)
 	bench_fini(b);
 }
 
+static bool cursor_is_in_sight(struct bench *b)
+{
+	const struct list *list = ui_state_list(&b->st);
+
+	return list->cursor >= list->top && list->cursor < list->top + list->page;
+}
+
+/* Esc in a search leaves cursor and screen as they were, as does a letter that matches nothing. */
+TEST(test_search_escape)
+{
+	struct bench *b = start(80, 14);
+	struct list *list = ui_state_list(&b->st);
+
+	press(b, '/');
+	type(b, "api-server");
+	press(b, K_ENTER);
+	press(b, 'j');
+	press(b, 'j');
+	assert_int_equal(cursor_row(b)->id, 14); /* between two matches */
+	press(b, '/');
+	press(b, K_ESC);
+	assert_int_equal(cursor_row(b)->id, 14);
+	assert_string_equal(list->search.text, "api-server");
+	press(b, 'g');
+	look(b);
+	press(b, '/');
+	type(b, "evil");
+	assert_int_equal(cursor_row(b)->id, 19);
+	assert_true(list->top > 0);
+	type(b, "z");
+	assert_int_equal(cursor_row(b)->id, 11);
+	assert_true(cursor_is_in_sight(b));
+	press(b, K_BACKSPACE);
+	assert_int_equal(cursor_row(b)->id, 19);
+	assert_true(cursor_is_in_sight(b));
+	press(b, K_ESC);
+	assert_int_equal(cursor_row(b)->id, 11);
+	assert_true(cursor_is_in_sight(b));
+	assert_int_equal(list->top, 0);
+	bench_fini(b);
+}
+
 TEST(test_drill)
 {
 	struct bench *b = start(80, 24);

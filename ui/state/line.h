@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ui/state/list.h"
 #include "ui/text/match.h"
 
 /* Always valid UTF-8 of printable code points. */
@@ -45,9 +46,7 @@ struct prompt {
 	char candidates[PROMPT_CANDIDATES]; /* how a command can continue; "": unknown */
 	char before[MATCH_MAX];		    /* restored by Esc */
 	char tabbed[MATCH_MAX]; /* the line at a Tab, while its words are being read; "" */
-	uint32_t cursor_before;
-	uint64_t selected_before;
-	bool pinned_before;
+	struct list_position position_before;
 };
 
 #endif

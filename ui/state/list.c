@@ -44,13 +44,26 @@ bool list_reserve_sorted(struct list *list, size_t size)
 	return list->nr_sorted;
 }
 
-void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned)
+struct list_position list_position(const struct list *list)
 {
-	list->selected = selected;
-	list->cursor = list->nr ? MIN(cursor, list->nr - 1) : 0;
-	list->pinned = pinned;
-	for (uint32_t i = 0; pinned && i < list->nr; i++)
-		if (list->rows[i].id == selected)
+	return (struct list_position){ list->selected, list->cursor, list->top, list->pinned };
+}
+
+void list_restore(struct list *list, const struct list_position *at)
+{
+	uint32_t page = MAX(list->page, 1u);
+
+	list->selected = at->selected;
+	list->cursor = at->cursor;
+	list->top = at->top;
+	/* Without rows, they may be on their way. */
+	if (list->nr) {
+		list->cursor = MIN(at->cursor, list->nr - 1);
+		list->top = list->nr > page ? MIN(at->top, list->nr - page) : 0;
+	}
+	list->pinned = at->pinned;
+	for (uint32_t i = 0; at->pinned && i < list->nr; i++)
+		if (list->rows[i].id == at->selected)
 			list->cursor = i;
 	assert(list->cursor < list->nr || !list->nr);
 }

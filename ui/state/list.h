@@ -86,8 +86,15 @@ struct list {
 struct row *list_add(struct list *list);
 /* Return the row under the cursor; NULL if there are no rows. */
 const struct row *list_current(const struct list *list);
-/* Restore a saved position of the cursor; the rows may have changed. */
-void list_restore(struct list *list, uint64_t selected, uint32_t cursor, bool pinned);
+/* The position of cursor and screen in a list. */
+struct list_position {
+	uint64_t selected;
+	uint32_t cursor, top;
+	bool pinned;
+};
+struct list_position list_position(const struct list *list);
+/* Restore a position; the rows may have changed. */
+void list_restore(struct list *list, const struct list_position *at);
 /* Make space to sort the rows, with @size bytes of keys for each. Return false if there is no
  * memory. */
 bool list_reserve_sorted(struct list *list, size_t size);
