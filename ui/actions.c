@@ -526,6 +526,15 @@ static bool row_has_left(struct ui_state *st, enum action action)
 	return true;
 }
 
+/* Return whether Esc clears filter or search, before it leaves anything, in each view of rows. */
+static bool clears(const struct ui_state *st, enum action action, uint32_t code)
+{
+	const struct list *list = &st->lists[st->view];
+
+	return action == ACT_BACK && code == K_ESC &&
+	       (match_active(&list->filter) || match_active(&list->search));
+}
+
 void actions_do(struct ui_state *st, enum action action, uint32_t code)
 {
 	const struct view *v = view_of(st->view);
@@ -533,7 +542,7 @@ void actions_do(struct ui_state *st, enum action action, uint32_t code)
 	assert(action > ACT_NONE && action < ACT_NR);
 	if (row_has_left(st, action))
 		return;
-	if (v->act && v->act(st, action, code))
+	if (!clears(st, action, code) && v->act && v->act(st, action, code))
 		return;
 	if (action < ACT_NR && handlers[action])
 		handlers[action](st, code);

@@ -218,6 +218,33 @@ TEST(test_inlined)
 	bench_fini(&b);
 }
 
+/* Esc clears filter and search, then leaves. */
+TEST(test_escape)
+{
+	const struct list *list;
+	struct bench b;
+	uint32_t nr;
+
+	bench_init(&b, 80, 24, false);
+	list = &b.st.lists[VIEW_ANNOTATE];
+	model_take(&b.st, profile_with(true));
+	press(&b, 'j');
+	press(&b, 'a');
+	model_take(&b.st, profile_with(true));
+	nr = list->nr;
+	assert_true(nr > 0);
+	press(&b, '\\');
+	type(&b, "nowhere");
+	press(&b, K_ENTER);
+	assert_int_equal(list->nr, 0);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_ANNOTATE);
+	assert_int_equal(list->nr, nr);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	bench_fini(&b);
+}
+
 /* Inside a process only its samples count, and the title and the foot say so. */
 TEST(test_drilled)
 {

@@ -167,13 +167,11 @@ static void go_beside(struct ui_state *st, uint32_t at, bool left)
 	select_box(st, to);
 }
 
-static bool zoom_out(struct ui_state *st, uint32_t code)
+static bool zoom_out(struct ui_state *st)
 {
 	struct folds *s = st->folds;
-	const struct list *list = &st->lists[VIEW_FLAME];
 
-	if ((!s->nr_zoom && view_flame_width(s) >= 1 && !s->uncut) ||
-	    (code == K_ESC && (match_active(&list->search) || match_active(&list->filter))))
+	if (!s->nr_zoom && view_flame_width(s) >= 1 && !s->uncut)
 		return false;
 	if (view_flame_width(s) >= 1 && s->uncut)
 		s->uncut = false;
@@ -207,7 +205,7 @@ bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
 	if (!s)
 		return false;
 	if (action == ACT_BACK)
-		return zoom_out(st, code);
+		return zoom_out(st);
 	if (action == ACT_INVERT) {
 		s->root_below = !s->root_below;
 		return true;

@@ -216,7 +216,6 @@ static void back(struct ui_state *st)
 
 static bool act(struct ui_state *st, enum action action, uint32_t code)
 {
-	const struct list *list = &st->lists[VIEW_CALLERS];
 	uint32_t fn;
 
 	if (action == ACT_OPEN || action == ACT_CALLERS) {
@@ -226,9 +225,6 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 		return true;
 	}
 	if (action != ACT_BACK || !st->folds)
-		return false;
-	/* Esc clears filter and search first, as everywhere. */
-	if (code == K_ESC && (match_active(&list->filter) || match_active(&list->search)))
 		return false;
 	back(st);
 	return true;
