@@ -131,7 +131,8 @@ static void open_row(struct ui_state *st, uint32_t code)
 		ui_state_say(st, false, "nothing to open in this row (m lists its actions)");
 }
 
-/* Go one level out: of help, filter and search (Esc only), module, process; then q quits. */
+/* Go one level out: of help, filter and search (Esc only), module, thread, process; then q quits.
+ */
 static void back(struct ui_state *st, uint32_t code)
 {
 	struct list *list = ui_state_list(st);
@@ -156,6 +157,9 @@ static void back(struct ui_state *st, uint32_t code)
 		navigate_close_process(st);
 		ui_state_say(st, false, "closed %s: all views show all processes",
 			     st->scope.process_name);
+	} else if (view_scope(st) == VIEW_DRILLED && navigate_out_of_thread(st)) {
+		/* The next key leaves the process. */
+		return;
 	} else if (st->scope.drilled) {
 		navigate_out_of_process(st);
 	} else if (code == 'q') {

@@ -109,6 +109,79 @@ TEST(test_back)
 	bench_fini(&b);
 }
 
+/* Views that lose their function lead to no dead end: Esc returns to the tab. */
+TEST(test_back_to_tab)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, noticed(false, false));
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	press(&b, 'p');
+	press(&b, K_ENTER);
+	assert_true(b.st.scope.drilled);
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	press(&b, K_ESC);
+	assert_false(b.st.scope.drilled);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	press(&b, 'a');
+	assert_int_equal(b.st.view, VIEW_ANNOTATE);
+	press(&b, 'p');
+	press(&b, K_ENTER);
+	press(&b, K_ESC);
+	assert_false(b.st.scope.drilled);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	bench_fini(&b);
+}
+
+/* Esc leads from a thread to the process or group that it was opened in, or out. */
+TEST(test_back_from_thread)
+{
+	struct profile *p = noticed(false, false);
+	struct bench b;
+
+	drill(&b, 100, 30);
+	press(&b, 'H');
+	for (int i = 0; i < 2; i++) {
+		press(&b, K_ENTER);
+		assert_true(shows(&b, "api-server[4242] thread 4242"));
+		press(&b, i ? K_ESC : '2');
+		assert_int_equal(b.st.view, VIEW_PROCESSES);
+		assert_int_equal(b.st.scope.in_thread, !i);
+		assert_true(shows(&b, PROCESS) && !shows(&b, "thread 4242"));
+		assert_int_equal(ui_state_list(&b.st)->nr, 1);
+	}
+	press(&b, K_ESC);
+	assert_false(b.st.scope.drilled);
+	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	/* Threads of the system: there is no process around. */
+	press(&b, K_ENTER);
+	assert_true(b.st.scope.in_thread);
+	press(&b, K_ESC);
+	assert_false(b.st.scope.drilled);
+	bench_fini(&b);
+	bench_init(&b, 100, 30, false);
+	p->processes[3].comm = p->processes[0].comm;
+	model_take(&b.st, p);
+	press(&b, '2');
+	while (strcmp(p->processes[view_row(&b.st)->index].comm.str, "api-server"))
+		press(&b, 'j');
+	press(&b, K_ENTER);
+	assert_string_equal(b.st.scope.group, "api-server");
+	press(&b, 'H');
+	assert_int_equal(ui_state_list(&b.st)->nr, 2);
+	press(&b, K_ENTER);
+	assert_string_equal(b.st.scope.group, "");
+	press(&b, K_ESC);
+	assert_string_equal(b.st.scope.group, "api-server");
+	assert_int_equal(ui_state_list(&b.st)->nr, 2);
+	bench_fini(&b);
+}
+
 /* An export has the samples of the process that it names, and says who was left out. */
 TEST(test_export)
 {

@@ -14,6 +14,16 @@
 #include "ui/text/format.h"
 #include "ui/text/match.h"
 
+#define SCOPE_NAME_MAX 128
+
+/* The process, or group of processes, in which a thread was opened. */
+struct scope_outer {
+	uint32_t process;
+	char group[TEXT_MAX];
+	enum grouping group_by;
+	char name[SCOPE_NAME_MAX]; /* clean text; "": there is none */
+};
+
 struct scope {
 	char event_name[EVENT_NAME_MAX]; /* "" the first */
 	bool with_waits;		 /* the time of a clock and of waits together */
@@ -27,10 +37,11 @@ struct scope {
 	uint32_t process;     /* its id */
 	char group[TEXT_MAX]; /* or into a group of processes: its whole name; "": none */
 	enum grouping group_by;		   /* of that group */
-	char process_name[128];		   /* clean text */
+	char process_name[SCOPE_NAME_MAX]; /* clean text */
 	bool in_thread;			   /* drilled further, into one thread */
 	uint32_t thread;		   /* its id */
 	char thread_group[FORMAT_MAX * 2]; /* or into a group of threads: "worker-*"; clean */
+	struct scope_outer outer;	   /* of that thread, or group of threads */
 	bool by_user;			   /* only processes of one user */
 	uid_t uid;
 	struct match cgroup; /* only processes of a matching cgroup or container */

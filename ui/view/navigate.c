@@ -67,11 +67,13 @@ void navigate_into_process(struct ui_state *st, uint32_t id)
 		return;
 	format_process(st->scope.process_name, sizeof(st->scope.process_name),
 		       st->shown->processes[index].comm, st->shown->processes[index].pid);
+	/* The tab: by then annotate has no function, and callers are perhaps of another one. */
 	if (!st->scope.drilled)
-		st->drill_from = st->view;
+		st->drill_from = navigate_tab(st);
 	st->scope.drilled = true;
 	st->scope.in_thread = false;
 	st->scope.thread_group[0] = '\0';
+	st->scope.outer.name[0] = '\0';
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
 	st->lists[VIEW_FUNCTIONS].pinned = false;
@@ -130,8 +132,45 @@ void navigate_out_of_process(struct ui_state *st)
 		navigate_to(st, st->drill_from);
 }
 
+/* Return the open process or group, to which Esc leads back from a thread in it. */
+static struct scope_outer outer_of(const struct scope *s)
+{
+	struct scope_outer outer = { .process = s->process, .group_by = s->group_by };
+
+	if (!s->drilled)
+		return (struct scope_outer){ .process = 0 };
+	/* From one thread to another one: the process around them stays the same. */
+	if (s->in_thread || s->thread_group[0])
+		return s->outer;
+	memcpy(outer.group, s->group, sizeof(outer.group));
+	memcpy(outer.name, s->process_name, sizeof(outer.name));
+	return outer;
+}
+
+bool navigate_out_of_thread(struct ui_state *st)
+{
+	struct scope *s = &st->scope;
+
+	if (!s->drilled || !s->outer.name[0])
+		return false;
+	s->in_thread = false;
+	s->thread_group[0] = '\0';
+	s->process = s->outer.process;
+	s->group_by = s->outer.group_by;
+	memcpy(s->group, s->outer.group, sizeof(s->group));
+	memcpy(s->process_name, s->outer.name, sizeof(s->process_name));
+	s->outer.name[0] = '\0';
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	st->lists[VIEW_FUNCTIONS].pinned = false;
+	/* To its threads, if threads are still shown. */
+	navigate_to(st, st->by_thread ? VIEW_PROCESSES : st->view);
+	return true;
+}
+
 void navigate_into_thread(struct ui_state *st, const struct row *row)
 {
+	struct scope_outer outer = outer_of(&st->scope);
 	const struct profile *p = st->shown;
 	char name[sizeof(st->scope.process_name)];
 	char group[FORMAT_MAX * 2] = "";
@@ -146,6 +185,7 @@ void navigate_into_thread(struct ui_state *st, const struct row *row)
 	process_rows_comm(st, task.comm, group);
 	is_group = st->fold_threads && row->nr > 1;
 	navigate_into_process(st, p->processes[task.process].id);
+	st->scope.outer = outer;
 	st->scope.in_thread = !is_group;
 	st->scope.thread = task.id;
 	if (is_group)

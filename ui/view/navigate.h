@@ -24,6 +24,8 @@ void navigate_to_tool(struct ui_state *st, enum view_id view);
 enum view_id navigate_tab(const struct ui_state *st);
 /* Drill into a thread, or group of threads: a row of the view of threads. */
 void navigate_into_thread(struct ui_state *st, const struct row *row);
+/* Leave it for the process or group that it was opened in. Return false if there is none. */
+bool navigate_out_of_thread(struct ui_state *st);
 /* Show the functions of one module: an index in the shown profile's. */
 void navigate_into_module(struct ui_state *st, uint32_t module);
 /* Show the callers and callees of the function with that id. */
