@@ -354,6 +354,19 @@ TEST(test_freeze)
 	assert_int_equal(cursor_row(b)->id, 19);
 	assert_null(strstr(look(b), "FROZEN"));
 	press(b, ' ');
+	/* Also of a recording that is followed, and at the end of the target. */
+	b->config.replayed = true;
+	assert_non_null(strstr(look(b), "FROZEN"));
+	assert_null(strstr(look(b), "REPLAY"));
+	press(b, '5');
+	assert_null(strstr(look(b), "not frozen"));
+	model_take(&b->st, fake_profile(2, NULL));
+	assert_non_null(strstr(look(b), "live rows, not frozen"));
+	b->config.replayed = false;
+	p = fake_profile(2, NULL);
+	p->target_gone = true;
+	model_take(&b->st, p);
+	assert_non_null(strstr(look(b), "FROZEN ENDED"));
 	bench_fini(b);
 }
 

@@ -60,6 +60,14 @@ static struct safe_text range_text(const struct ui_state *st, char *buf, size_t 
 	return text_format(buf, size, "for %s", format_span(span, st->shown->window_ns).str);
 }
 
+/* The rows are old, whether or not there are samples after them. */
+static struct safe_text frozen_text(const struct profile *p)
+{
+	return p->target_gone ? TEXT("FROZEN ENDED")
+	       : !p->sampling ? TEXT("FROZEN STOPPED")
+			      : TEXT("FROZEN");
+}
+
 /* Draw the right end in @cols: state, window, tick, running time; as much as fits. Return its first
  * column. */
 static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsigned int cols)
@@ -69,14 +77,13 @@ static unsigned int draw_badge(const struct ui_state *st, struct canvas *c, unsi
 	enum theme_role role = st->rewind.on	       ? ROLE_ALARM
 			       : st->frozen || stopped ? ROLE_WARN
 						       : ROLE_OK;
-	struct safe_text word = !p			? TEXT("START")
-				: st->rewind.on		? TEXT("REWIND")
-				: p->target_gone	? TEXT("ENDED")
-				: st->config->replayed	? TEXT("REPLAY")
-				: st->frozen && stopped ? TEXT("FROZEN STOPPED")
-				: st->frozen		? TEXT("FROZEN")
-				: stopped		? TEXT("STOPPED")
-							: TEXT("LIVE");
+	struct safe_text word = !p		       ? TEXT("START")
+				: st->rewind.on	       ? TEXT("REWIND")
+				: st->frozen	       ? frozen_text(p)
+				: p->target_gone       ? TEXT("ENDED")
+				: st->config->replayed ? TEXT("REPLAY")
+				: stopped	       ? TEXT("STOPPED")
+						       : TEXT("LIVE");
 	char clock[FORMAT_MAX], run[64], span[FORMAT_MAX], tick[64], window[64], ago[64], at[32];
 	/* The window of the rows, the interval of ticks, the time since the start. */
 	struct safe_text live[] = {

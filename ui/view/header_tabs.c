@@ -51,9 +51,11 @@ static size_t live_note(const struct ui_state *st, char *buf, size_t size)
 	const char *rows = st->config->replayed ? "rows of the whole recording" : "live rows";
 	char at[64];
 
+	/* Of a recording that is read to its end, the frozen rows are the newest. */
 	if (!st->rewind.on)
-		return st->config->replayed ? 0
-					    : (size_t)snprintf(buf, size, "  %s, not frozen", rows);
+		return st->config->replayed && st->shown == st->latest
+			       ? 0
+			       : (size_t)snprintf(buf, size, "  live rows, not frozen");
 	return (size_t)snprintf(buf, size, "  %s, not of %s", rows,
 				header_strip_moment(st, st->rewind.begin_ns, at, sizeof(at)));
 }
