@@ -38,6 +38,7 @@ static void run_filter(struct ui_state *st, const char *arg)
 {
 	match_set(&ui_state_list(st)->filter, arg);
 	table_rebuild(st, st->view);
+	table_select_shown(st);
 }
 
 static void run_search(struct ui_state *st, const char *arg)
@@ -192,6 +193,7 @@ static void run_limit(struct ui_state *st, const char *arg)
 	}
 	st->percent_limit = pct;
 	table_rebuild(st, st->view);
+	table_select_shown(st);
 }
 
 static void run_delay(struct ui_state *st, const char *arg)

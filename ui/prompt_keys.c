@@ -81,7 +81,10 @@ static void accept(struct ui_state *st)
 {
 	struct list *list = ui_state_list(st);
 
-	if (st->prompt.kind == PROMPT_DELAY)
+	/* Until then Esc restores the row that was selected. */
+	if (st->prompt.kind == PROMPT_FILTER)
+		table_select_shown(st);
+	else if (st->prompt.kind == PROMPT_DELAY)
 		command_find("delay")->run(st, st->prompt.line.text);
 	else if (st->prompt.kind == PROMPT_LIMIT)
 		command_find("limit")->run(st, st->prompt.line.text);

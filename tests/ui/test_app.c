@@ -184,6 +184,34 @@ TEST(test_search_escape)
 	bench_fini(b);
 }
 
+/* A filter that hides the selected row selects the row under the cursor, when it is accepted. */
+TEST(test_filter_selects)
+{
+	static const char *const commands[] = { "\\kernel\r", ":show kernel\r", "L25\r" };
+	struct bench *b = start(80, 24);
+
+	press(b, 'j');
+	press(b, '\\');
+	type(b, "kernel");
+	press(b, K_ESC); /* not accepted */
+	assert_int_equal(cursor_row(b)->id, 12);
+	bench_fini(b);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		uint64_t id;
+
+		b = start(80, 24);
+		press(b, 'j');
+		press(b, 'j');
+		press(b, 'j');
+		id = ui_state_list(&b->st)->selected;
+		type(b, commands[i]);
+		assert_int_not_equal(cursor_row(b)->id, id);
+		press(b, K_ENTER);
+		assert_int_equal(b->st.view, VIEW_CALLERS);
+		bench_fini(b);
+	}
+}
+
 TEST(test_drill)
 {
 	struct bench *b = start(80, 24);

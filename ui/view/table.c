@@ -205,6 +205,16 @@ void table_reorder(struct ui_state *st)
 		scroll_to(list, true);
 }
 
+void table_select_shown(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+	bool hides = match_active(&list->filter) || st->percent_limit > 0;
+
+	if (hides && list->pinned && list->cursor < list->nr &&
+	    list->rows[list->cursor].id != list->selected)
+		table_move_to(st, list->cursor);
+}
+
 void table_move_to(struct ui_state *st, uint32_t row)
 {
 	struct list *list = ui_state_list(st);

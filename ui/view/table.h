@@ -15,6 +15,8 @@ void table_rebuild(struct ui_state *st, enum view_id id);
 void table_reorder(struct ui_state *st);
 /* Sort by a column; the same column again reverses the order. */
 void table_sort_by(struct ui_state *st, uint8_t column);
+/* If filter or limit hide the selected row, select the row that is under the cursor now. */
+void table_select_shown(struct ui_state *st);
 void table_move(struct ui_state *st, int64_t by);
 void table_move_to(struct ui_state *st, uint32_t row);
 /* Move to the next row that matches the search, starting at @from. Return false if none does. */
