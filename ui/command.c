@@ -61,14 +61,14 @@ static void say_unknown(struct ui_state *st, const char *name)
 	/* Long names are often typed in part. */
 	meant = like.begins ? like.begins : like.found;
 	if (meant)
-		ui_state_say(st, true, "unknown command '%s'; did you mean %s?", name, meant);
+		ui_state_say(st, true, "unknown command '%.100s'; did you mean %s?", name, meant);
 	else
-		ui_state_say(st, true, "unknown command '%s' (Tab completes)", name);
+		ui_state_say(st, true, "unknown command '%.100s' (Tab completes)", name);
 }
 
 void command_run(struct ui_state *st, const char *text)
 {
-	char name[MATCH_MAX], arg[MATCH_MAX];
+	char name[LINE_SIZE], arg[LINE_SIZE];
 	const struct command *command;
 	enum action action;
 	size_t n;
@@ -104,7 +104,7 @@ static bool in_name(const char *text)
 /* Find the command in @text, and the start of its last word. NULL: none, or no word yet. */
 static const struct command *command_at(const char *text, const char **word)
 {
-	char name[MATCH_MAX];
+	char name[LINE_SIZE];
 	const struct command *command;
 
 	*word = text + strspn(text, " ");
@@ -123,7 +123,7 @@ static const char *candidate(const struct ui_state *st, const char *text, unsign
 			     const char **word, char buf[static COMMAND_WORD_MAX])
 {
 	const struct command *command = command_at(text, word);
-	char before[MATCH_MAX];
+	char before[LINE_SIZE];
 	const char *rest;
 
 	if (in_name(text))
@@ -163,7 +163,7 @@ const char *command_hint(const char *text)
 
 bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size)
 {
-	char buf[COMMAND_WORD_MAX], first[MATCH_MAX] = "";
+	char buf[COMMAND_WORD_MAX], first[LINE_SIZE] = "";
 	const char *word, *name;
 	size_t common = 0;
 	bool several = false, any = false;
@@ -184,7 +184,8 @@ bool command_complete(const struct ui_state *st, const char *text, char *out, si
 			n++;
 		common = n;
 	}
-	if (!any)
+	/* A word that is cut is another word. */
+	if (!any || (size_t)(word - text) + common + 2 > size)
 		return false;
 	snprintf(out, size, "%.*s%.*s%s", (int)(word - text), text, (int)common, first,
 		 !several && in_name(text) && command_find(first) ? " " : "");

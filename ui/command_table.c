@@ -34,9 +34,21 @@ static void run_export(struct ui_state *st, const char *arg)
 	actions_export(st, arg, EXPORT_NR, true);
 }
 
+/* Set a match to a typed text. Return false, with a message, if the text would be cut. */
+static bool set_match(struct ui_state *st, struct match *m, const char *text)
+{
+	if (strlen(text) >= MATCH_MAX) {
+		ui_state_say(st, true, "text too long: at most %d bytes", MATCH_MAX - 1);
+		return false;
+	}
+	match_set(m, text);
+	return true;
+}
+
 static void run_filter(struct ui_state *st, const char *arg)
 {
-	match_set(&ui_state_list(st)->filter, arg);
+	if (!set_match(st, &ui_state_list(st)->filter, arg))
+		return;
 	table_rebuild(st, st->view);
 	table_select_shown(st);
 }
@@ -45,8 +57,7 @@ static void run_search(struct ui_state *st, const char *arg)
 {
 	struct list *list = ui_state_list(st);
 
-	match_set(&list->search, arg);
-	if (!table_search(st, list->cursor, false))
+	if (set_match(st, &list->search, arg) && !table_search(st, list->cursor, false))
 		ui_state_say(st, true, "%s: not found", arg);
 }
 
@@ -143,7 +154,8 @@ static bool any_cgroup(const struct ui_state *st)
 /* Show processes of matching cgroups or containers only; "": all. */
 static void run_cgroup(struct ui_state *st, const char *arg)
 {
-	match_set(&st->scope.cgroup, arg);
+	if (!set_match(st, &st->scope.cgroup, arg))
+		return;
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
 	table_rebuild(st, st->view);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ui/draw/pen.h"
+#include "ui/prompt.h"
 
 #define WIDTH_MAX 116u
 
@@ -224,7 +225,9 @@ void dialog_key(struct ui_state *st, const struct key *key)
 	default:
 		break;
 	}
-	if (line_key(&d->line, key->code, &changed) && changed) {
+	if (line_key(&d->line, key->code, &changed) && d->line.full)
+		ui_state_say(st, true, "the line is full");
+	if (changed) {
 		d->cursor = d->top = 0;
 		narrow(d);
 	}
@@ -316,20 +319,12 @@ static void draw_line(const struct ui_state *st, struct canvas *c, unsigned int 
 		      unsigned int col, unsigned int cols)
 {
 	const struct dialog *d = &st->dialog;
-	char buf[MATCH_MAX * 2], head[MATCH_MAX];
+	char buf[128];
 	struct pen pen = { c, row, col, col + cols };
 
 	pen_text(&pen, 0, TEXT("> "), ROLE_KEY);
-	memcpy(head, d->line.text, d->line.at);
-	head[d->line.at] = '\0';
-	c->cursor_row = (int)row;
-	c->cursor_col =
-		(int)MIN(pen.col + ui_state_clean(buf, sizeof(buf), head).width, col + cols - 1);
-	if (d->line.size)
-		canvas_text(c, row, pen.col, cols - 2,
-			    ui_state_clean(buf, sizeof(buf), d->line.text),
-			    (struct style){ ROLE_VALUE, 0 });
-	else
+	prompt_draw_line(&d->line, c, row, pen.col, cols - 2, (struct style){ ROLE_VALUE, 0 });
+	if (!d->line.size)
 		canvas_elide(c, row, pen.col, cols - 2,
 			     ui_state_clean(buf, sizeof(buf),
 					    d->typing ? "type to filter" : d->ops->hint),

@@ -30,7 +30,7 @@ static void fill(struct ui_state *st)
 
 static bool use(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
-	char path[MATCH_MAX];
+	char path[LINE_SIZE];
 
 	if (!entry) {
 		snprintf(path, sizeof(path), "%s", st->dialog.line.text);

@@ -15,7 +15,7 @@ struct words_work {
 	struct file_work work; /* first: the two are cast */
 	struct ui_state *st;
 	const void *of;
-	char word[MATCH_MAX];
+	char word[LINE_SIZE];
 	struct words_list found;
 };
 

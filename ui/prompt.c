@@ -17,6 +17,9 @@ void prompt_open(struct ui_state *st, enum prompt_kind kind)
 	assert(kind != PROMPT_NONE);
 	memset(p, 0, sizeof(*p));
 	p->kind = kind;
+	/* A longer text would be cut. */
+	if (kind == PROMPT_FILTER || kind == PROMPT_SEARCH)
+		p->line.max = MATCH_MAX - 1;
 	p->position_before = list_position(list);
 	p->fresh = kind == PROMPT_DELAY || kind == PROMPT_LIMIT;
 	switch (kind) {
@@ -50,6 +53,25 @@ static struct safe_text hint_of(const struct prompt *p)
 			    : TEXT("text or regex; then n next, N previous");
 }
 
+unsigned int prompt_draw_line(const struct line *l, struct canvas *c, unsigned int row,
+			      unsigned int col, unsigned int cols, struct style style)
+{
+	char head[LINE_SIZE], buf[LINE_SIZE];
+	unsigned int at, first;
+	struct safe_text text, rest;
+
+	memcpy(head, l->text, l->at);
+	head[l->at] = '\0';
+	at = ui_state_clean(buf, sizeof(buf), head).width;
+	text = ui_state_clean(buf, sizeof(buf), l->text);
+	/* The end of the text, with a cell for the cursor behind it. */
+	rest = text_skip(text, at + 1 > cols ? at + 1 - cols : 0);
+	first = (unsigned int)text.width - rest.width;
+	c->cursor_row = (int)row;
+	c->cursor_col = (int)MIN(col + at - first, c->cols - 1);
+	return canvas_text(c, row, col, cols, rest, style);
+}
+
 static void draw_candidates(const struct prompt *p, struct canvas *c, unsigned int row,
 			    unsigned int col)
 {
@@ -76,20 +98,13 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	const struct match *m = p->kind == PROMPT_FILTER ? &list->filter : &list->search;
 	bool text = p->kind == PROMPT_FILTER || p->kind == PROMPT_SEARCH;
 	bool missing = text && p->line.size && (!list->nr || p->missed);
-	char buf[MATCH_MAX], head[MATCH_MAX];
-	unsigned int col, width;
+	unsigned int col;
 
 	assert(p->kind != PROMPT_NONE && p->kind < ARRAY_SIZE(labels));
 	col = canvas_text(c, row, 0, c->cols, labels[p->kind], (struct style){ ROLE_KEY, 0 });
-	memcpy(head, p->line.text, p->line.at);
-	head[p->line.at] = '\0';
-	width = ui_state_clean(buf, sizeof(buf), head).width;
-	c->cursor_row = (int)row;
-	c->cursor_col = (int)MIN(col + width, c->cols - 1);
-	col += canvas_text(c, row, col, c->cols - MIN(col, c->cols),
-			   ui_state_clean(buf, sizeof(buf), p->line.text),
-			   (struct style){ text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL,
-					   0 });
+	col += prompt_draw_line(&p->line, c, row, col, c->cols - MIN(col, c->cols),
+				(struct style){
+					text && (m->bad || missing) ? ROLE_WARN : ROLE_NORMAL, 0 });
 	if (p->kind == PROMPT_COMMAND || p->kind == PROMPT_REWIND)
 		draw_candidates(p, c, row, col + 2);
 	else if (text && m->bad && p->line.size)

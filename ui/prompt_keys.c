@@ -49,7 +49,7 @@ static void cancel(struct ui_state *st)
 /* Close the prompt first: a command may draw the screen, or open another prompt. */
 static void accept_command(struct ui_state *st)
 {
-	char text[MATCH_MAX];
+	char text[LINE_SIZE];
 
 	snprintf(text, sizeof(text), "%s", st->prompt.line.text);
 	st->prompt.kind = PROMPT_NONE;
@@ -59,7 +59,7 @@ static void accept_command(struct ui_state *st)
 static void complete(struct ui_state *st)
 {
 	struct prompt *p = &st->prompt;
-	char text[MATCH_MAX];
+	char text[LINE_SIZE];
 
 	if (command_complete(st, p->line.text, text, sizeof(text)))
 		line_set(&p->line, text);
@@ -131,6 +131,8 @@ void prompt_keys_press(struct ui_state *st, const struct key *key)
 		line_set(&st->prompt.line, "");
 	st->prompt.fresh = false;
 	if (line_key(&st->prompt.line, key->code, &changed)) {
+		if (st->prompt.line.full)
+			ui_state_say(st, true, "the line is full");
 		if (changed)
 			follow_typing(st, st->prompt.line.text);
 		else if (key->code == K_BACKSPACE && !st->prompt.line.size)

@@ -221,6 +221,19 @@ size_t text_clip(struct safe_text t, unsigned int cols, unsigned int *width)
 	return kept;
 }
 
+struct safe_text text_skip(struct safe_text t, unsigned int cells)
+{
+	unsigned int width;
+	size_t size = text_clip(t, cells, &width);
+
+	for (unsigned int n = cells; width < cells && size < t.size;)
+		size = text_clip(t, ++n, &width);
+	t.str += size;
+	t.size = (uint16_t)(t.size - size);
+	t.width = (uint16_t)(t.width - width);
+	return t;
+}
+
 #define CHUNK_SIZE (64u << 10)
 
 struct chunk {

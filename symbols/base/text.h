@@ -45,6 +45,9 @@ struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
  */
 size_t text_clip(struct safe_text t, unsigned int cols, unsigned int *width);
 
+/* Return @t without its first @cells; more is left out where they end in a wide character. */
+struct safe_text text_skip(struct safe_text t, unsigned int cells);
+
 /* Texts that live as long as the arena. One writer; any thread reads the texts. */
 struct text_arena;
 

@@ -218,6 +218,12 @@ TEST(test_clip)
 	assert_int_equal(width, 4);
 	assert_int_equal(text_clip(t, 5, &width), 8);
 	assert_int_equal(text_clip(t, 500, NULL), 8);
+	assert_string_equal(text_skip(t, 0).str, t.str);
+	assert_string_equal(text_skip(t, 1).str, t.str + 1);
+	assert_string_equal(text_skip(t, 2).str, t.str + 4); /* nor half of it */
+	assert_int_equal(text_skip(t, 2).width, 2);
+	assert_int_equal(text_skip(t, 4).size, 1);
+	assert_int_equal(text_skip(t, 500).size, 0);
 }
 
 TEST(test_arena)

@@ -212,6 +212,60 @@ TEST(test_filter_selects)
 	}
 }
 
+/* A line longer than the screen shows the part with the cursor, and is run as typed. */
+TEST(test_long_line)
+{
+	struct bench *b = start(80, 24);
+	char text[201];
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = (char)('a' + i % 26);
+	text[sizeof(text) - 1] = '\0';
+	press(b, ':');
+	type(b, "show ");
+	type(b, text);
+	assert_int_equal(b->st.prompt.line.size, 5 + sizeof(text) - 1);
+	assert_non_null(strstr(look(b), text + 130));
+	assert_int_equal(b->canvas.cursor_col, 79);
+	for (int i = 0; i < 100; i++)
+		press(b, K_LEFT);
+	look(b);
+	assert_int_equal(canvas_at(&b->canvas, 23, 78)->text[0], text[99]);
+	assert_int_equal(b->canvas.cursor_col, 79);
+	press(b, K_ENTER);
+	assert_non_null(strstr(look(b), "text too long: at most 127 bytes"));
+	/* A search is no longer than it can be. */
+	press(b, '\\');
+	type(b, text);
+	assert_int_equal(b->st.prompt.line.size, MATCH_MAX - 1);
+	assert_non_null(strstr(look(b), "the line is full"));
+	press(b, K_ESC);
+	/* The same in a picker. */
+	press(b, 'p');
+	type(b, text);
+	assert_non_null(strstr(look(b), text + 150));
+	assert_true(b->canvas.cursor_col > 70 && b->canvas.cursor_col < 79);
+	for (int i = 0; i < 6; i++)
+		type(b, text);
+	assert_non_null(strstr(look(b), "the line is full"));
+	press(b, K_ESC);
+	/* A wide character is left out as a whole, and the cursor is behind the last letter. */
+	press(b, ':');
+	for (int i = 0; i < 41; i++)
+		press(b, i % 2 ? 0x8a9e : 'a');
+	for (char digit = '0'; digit <= '9'; digit++) {
+		for (int i = 0; i < 4; i++) {
+			press(b, (unsigned char)digit);
+			look(b);
+			assert_int_equal(canvas_at(&b->canvas, 23,
+						   (unsigned int)b->canvas.cursor_col - 1)
+						 ->text[0],
+					 digit);
+		}
+	}
+	bench_fini(b);
+}
+
 TEST(test_drill)
 {
 	struct bench *b = start(80, 24);

@@ -117,7 +117,7 @@ TEST(test_bytes)
 
 TEST(test_complete)
 {
-	char out[MATCH_MAX], all[512];
+	char out[MATCH_MAX], all[512], line[LINE_SIZE], long_name[301] = "";
 	struct bench b;
 	const struct ui_state *st = &b.st;
 
@@ -145,6 +145,15 @@ TEST(test_complete)
 	assert_int_equal(command_candidates(st, "cgroup d", all, sizeof(all)), 1);
 	assert_true(command_complete(st, "cgroup b", out, sizeof(out)));
 	assert_string_equal(out, "cgroup backup.service");
+	/* Long words are completed as a whole, or not. */
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	memcpy(long_name, "/long", 5);
+	b.st.shown->processes[2].cgroup =
+		(struct safe_text){ long_name, sizeof(long_name) - 1, sizeof(long_name) - 1 };
+	assert_true(command_complete(st, "target cgroup /l", line, sizeof(line)));
+	assert_string_equal(line + strlen("target cgroup "), long_name);
+	assert_false(command_complete(st, "target cgroup /l", out, sizeof(out)));
+	b.st.shown->processes[2].cgroup = TEXT("/system.slice/backup.service");
 	/* A whole word is no candidate of itself, nor a process without a cgroup. */
 	assert_int_equal(command_candidates(st, "cgroup", all, sizeof(all)), 0);
 	assert_string_equal(command_hint("cgroup"), "TEXT");

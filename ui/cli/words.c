@@ -13,7 +13,6 @@
 #include "sampler/sampler.h"
 #include "symbols/base/array.h"
 #include "symbols/base/text.h"
-#include "ui/text/match.h"
 
 #define ENTRIES_MAX 4096 /* in a directory; events */
 
@@ -55,7 +54,7 @@ static void sort(struct words_list *w)
 void words_files(struct words_list *w, const char *word)
 {
 	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
-	char folder[MATCH_MAX], path[MATCH_MAX + 260];
+	char folder[TEXT_MAX], path[TEXT_MAX + 260];
 	unsigned int nr = 0;
 	struct dirent *d;
 	DIR *dir;

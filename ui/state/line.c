@@ -14,7 +14,7 @@
 
 void line_set(struct line *l, const char *text)
 {
-	char clean[MATCH_MAX];
+	char clean[LINE_SIZE];
 	struct safe_text t = text_sanitise(clean, sizeof(clean), text, strlen(text));
 
 	memcpy(l->text, t.str, t.size + 1u);
@@ -54,11 +54,14 @@ static bool insert(struct line *l, uint32_t code)
 		utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)bytes);
 	struct safe_text t;
 
-	if (n <= 0 || l->size + (size_t)n >= sizeof(l->text))
+	if (n <= 0)
 		return false;
 	t = text_sanitise(clean, sizeof(clean), bytes, (size_t)n);
 	/* Refuse bytes that are not clean text. */
 	if (t.size != (size_t)n || memcmp(t.str, bytes, (size_t)n))
+		return false;
+	l->full = l->size + (size_t)n > (l->max ? l->max : sizeof(l->text) - 1);
+	if (l->full)
 		return false;
 	memmove(l->text + l->at + n, l->text + l->at, l->size - l->at + 1);
 	memcpy(l->text + l->at, bytes, (size_t)n);
@@ -82,7 +85,7 @@ bool line_key(struct line *l, uint32_t code, bool *changed)
 {
 	size_t size = l->size;
 
-	*changed = false;
+	*changed = l->full = false;
 	switch (code) {
 	case K_LEFT:
 		l->at -= before(l);

@@ -9,13 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbols/base/text.h"
 #include "ui/state/list.h"
 #include "ui/text/match.h"
 
+#define LINE_SIZE TEXT_MAX /* with the NUL */
+
 /* Always valid UTF-8 of printable code points. */
 struct line {
-	char text[MATCH_MAX];
+	char text[LINE_SIZE];
 	size_t size, at; /* bytes; the cursor */
+	size_t max;	 /* bytes that may be typed; 0: as many as fit */
+	bool full;	 /* the last key did not fit */
 };
 
 /* Replace the text; it is cleaned. */
@@ -45,7 +50,7 @@ struct prompt {
 	bool missed;			    /* the search found nothing */
 	char candidates[PROMPT_CANDIDATES]; /* how a command can continue; "": unknown */
 	char before[MATCH_MAX];		    /* restored by Esc */
-	char tabbed[MATCH_MAX]; /* the line at a Tab, while its words are being read; "" */
+	char tabbed[LINE_SIZE]; /* the line at a Tab, while its words are being read; "" */
 	struct list_position position_before;
 };
 

@@ -138,18 +138,6 @@ static void draw_trend(const struct ui_state *st, const struct row *row, struct 
 				    (struct style){ theme_kind(function_of(st, row)->kind), 0 });
 }
 
-/* Skip @skip cells of a text. */
-static struct safe_text skip_cells(struct safe_text t, unsigned int skip)
-{
-	unsigned int width;
-	size_t size = text_clip(t, skip, &width);
-
-	t.str += size;
-	t.size = (uint16_t)(t.size - size);
-	t.width = (uint16_t)(t.width - width);
-	return t;
-}
-
 static void draw_symbol(const struct ui_state *st, const struct row *row, struct canvas *c,
 			struct view_field at)
 {
@@ -161,7 +149,7 @@ static void draw_symbol(const struct ui_state *st, const struct row *row, struct
 	char buf[TEXT_MAX];
 
 	canvas_elide(c, at.row, at.col, at.cols,
-		     skip_cells(ui_state_name(st, buf, f->name), st->scroll), style);
+		     text_skip(ui_state_name(st, buf, f->name), st->scroll), style);
 }
 
 static void draw_comm(const struct ui_state *st, const struct row *row, struct canvas *c,
