@@ -56,7 +56,7 @@ static void worst_text(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct profile_message *n = ui_state_worst(st);
 
-	const char *whose = view_scope(st) == VIEW_ALL ? "" : "all processes: ";
+	const char *whose = view_is_whole(st) ? "" : "all processes: ";
 
 	*buf = '\0';
 	if (n && n->control == MESSAGE_NONE)

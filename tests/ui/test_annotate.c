@@ -10,6 +10,7 @@
 #include "symbols/source/disasm.h"
 #include "symbols/source/source.h"
 #include "ui/actions.h"
+#include "ui/view/folds.h"
 #include "ui/view/view_annotate.h"
 
 /* push rbp; mov rsp,rbp; 4: add $1,eax; cmp $9,eax; jne 4; call 2011; pop rbp; ret */
@@ -266,6 +267,24 @@ TEST(test_drilled)
 		}
 		bench_fini(&b);
 	}
+}
+
+/* The foot names the user that is shown. */
+TEST(test_of_user)
+{
+	struct bench b;
+
+	bench_init(&b, 100, 24, false);
+	model_take(&b.st, profile_with(true));
+	press(&b, 'j');
+	press(&b, 'a');
+	assert_non_null(strstr(look(&b), "100 here, of all processes"));
+	b.st.scope.by_user = true;
+	b.st.scope.uid = 4711;
+	folds_forget(b.st.folds);
+	table_rebuild(&b.st, VIEW_ANNOTATE);
+	assert_non_null(strstr(look(&b), "0 here, of user 4711;"));
+	bench_fini(&b);
 }
 
 /* Without code the reason is shown, and nothing breaks. */

@@ -5,6 +5,7 @@
  */
 #include "fake.h"
 #include "ui/actions_export.h"
+#include "ui/view/folds.h"
 #include "ui/view/navigate.h"
 
 #define PROCESS "\u25b8 api-server[4242]"
@@ -179,6 +180,36 @@ TEST(test_back_from_thread)
 	press(&b, K_ESC);
 	assert_string_equal(b.st.scope.group, "api-server");
 	assert_int_equal(ui_state_list(&b.st)->nr, 2);
+	bench_fini(&b);
+}
+
+/* Of one user or cgroup, the figures of all processes are named so, and the others are of the
+ * rows. */
+TEST(test_chosen)
+{
+	struct bench b;
+
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, noticed(true, false));
+	assert_true(shows(&b, "Symbols 98%   Stacks"));
+	type(&b, ":cgroup nginx\r");
+	for (const char *view = "1234"; *view; view++) {
+		press(&b, (unsigned char)*view);
+		b.st.message[0] = '\0';
+		assert_true(shows(&b, "Symbols 100%   All stacks"));
+		assert_true(shows(&b, "! all processes: trouble with names"));
+	}
+	/* This view is of all CPUs. */
+	press(&b, '5');
+	assert_true(shows(&b, "Symbols 98%   Stacks"));
+	assert_true(shows(&b, "! trouble with names"));
+	type(&b, ":cgroup\r");
+	press(&b, '1');
+	b.st.scope.by_user = true;
+	b.st.scope.uid = 33;
+	folds_forget(b.st.folds);
+	table_rebuild(&b.st, VIEW_FUNCTIONS);
+	assert_true(shows(&b, "Symbols 100%   All stacks"));
 	bench_fini(&b);
 }
 

@@ -48,4 +48,10 @@ struct scope {
 	bool hide_kernel, hide_user;
 };
 
+/* Return whether only samples of some processes are shown, of a user or of cgroups. */
+static inline bool scope_chooses(const struct scope *s)
+{
+	return s->by_user || match_active(&s->cgroup);
+}
+
 #endif

@@ -164,8 +164,7 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
 size_t common_whole(const struct ui_state *st, char *buf, size_t size)
 {
 	const struct scope *s = &st->scope;
-	bool part = s->drilled || *s->group || s->in_thread || *s->thread_group || s->by_user ||
-		    match_active(&s->cgroup);
+	bool part = s->drilled || scope_chooses(s);
 	const char *of = part && st->rewind.on ? "  of all processes, of the whole time"
 			 : part		       ? "  of all processes"
 			 : st->rewind.on       ? "  of the whole time"

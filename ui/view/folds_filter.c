@@ -74,7 +74,7 @@ void folds_filter_all_of(const struct ui_state *st, const struct profile *p, str
 	f->event = folds_event(st, p);
 	f->also = ui_state_also(st, p);
 	f->hide_idle = ui_state_hides_idle(st, p);
-	if ((match_active(&st->scope.cgroup) || st->scope.by_user) && of)
+	if (scope_chooses(&st->scope) && of)
 		f->tasks = tasks_that_count(st, p, of, false);
 	groups = of ? folds_groups(st, p, of) : NULL;
 	f->groups = groups ? groups->leaders : NULL;

@@ -405,9 +405,10 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
 	const struct profile *p = source(st);
-	const struct fold_functions *fold = view_scope(st) == VIEW_DRILLED ? folds_functions(st)
-									   : NULL;
-	bool of_all = view_scope(st) == VIEW_ALL;
+	bool of_all = view_is_whole(st);
+	/* The fold is of the process that is open, if any. */
+	bool folded = view_scope(st) == VIEW_DRILLED || (!of_all && !st->scope.drilled);
+	const struct fold_functions *fold = folded ? folds_functions(st) : NULL;
 	double all = of_all ? p->window_samples : fold ? fold->count : 0;
 	double named = of_all ? all - p->window_unnamed - p->window_no_stack : 0;
 	char buf[FORMAT_MAX];
@@ -442,7 +443,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		{ TEXT("pending"), a->pending, 0.5, 0 },
 	};
 	double taken = (double)a->taken;
-	struct safe_text label = view_scope(st) == VIEW_ALL ? TEXT("Stacks") : TEXT("All stacks");
+	struct safe_text label = view_is_whole(st) ? TEXT("Stacks") : TEXT("All stacks");
 	bool narrow = pen->end < 100;
 	char buf[FORMAT_MAX];
 

@@ -38,6 +38,14 @@ enum view_scope view_scope(const struct ui_state *st)
 	return view_shown(st)->scoped ? VIEW_DRILLED : VIEW_ALL;
 }
 
+bool view_is_whole(const struct ui_state *st)
+{
+	/* The others show all samples, of any user. */
+	bool chosen = view_shown(st)->scoped || st->view == VIEW_PROCESSES;
+
+	return view_scope(st) == VIEW_ALL && !(chosen && scope_chooses(&st->scope));
+}
+
 bool view_filter(const struct ui_state *st, struct fold_filter *f)
 {
 	switch (view_scope(st)) {

@@ -132,6 +132,8 @@ enum view_scope {
 	VIEW_DRILLED,	  /* of the process, thread or group drilled into */
 };
 enum view_scope view_scope(const struct ui_state *st);
+/* Return whether they are of all processes: not of one, nor of a user or of cgroups. */
+bool view_is_whole(const struct ui_state *st);
 /* The same as a filter. Return false if there are none. */
 bool view_filter(const struct ui_state *st, struct fold_filter *f);
 /* Where a key goes that is pressed now. */

@@ -9,9 +9,11 @@
 #include "ui/view/view_annotate.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ui/text/format.h"
+#include "ui/text/users.h"
 #include "ui/view/arrows.h"
 #include "ui/view/view.h"
 
@@ -411,21 +413,36 @@ static void foot_code(const struct listing *l, struct foot *f)
 		foot_text(f, TEXT("Code"), l->origin);
 }
 
+/* Describe the processes of the counted samples, in @buf if need be. */
+static const char *counted_text(const struct ui_state *st, char *buf, size_t size)
+{
+	bool cgroups = match_active(&st->scope.cgroup);
+	char name[64];
+
+	if (st->scope.drilled)
+		return st->scope.process_name;
+	if (!st->scope.by_user)
+		return cgroups ? "the cgroups that are shown" : "all processes";
+	snprintf(buf, size, "user %s%s",
+		 users_name(st->config->users, st->scope.uid, name, sizeof(name)).str,
+		 cgroups ? " in the cgroups that are shown" : "");
+	return buf;
+}
+
 static void foot_samples(const struct ui_state *st, const struct listing *l, struct foot *f)
 {
 	static const char *const modes[] = { "source, assembly", "source", "assembly" };
-	const char *whose = st->scope.drilled		      ? st->scope.process_name
-			    : match_active(&st->scope.cgroup) ? "the cgroups that are shown"
-							      : "all processes";
-	char buf[400], n[FORMAT_MAX];
+	char buf[400], n[FORMAT_MAX], text[128];
+	const char *counted = counted_text(st, text, sizeof(text));
 
 	format_count(n, st->lists[VIEW_ANNOTATE].count);
 	if (l->script)
 		text_format(buf, sizeof(buf), "%s in the function itself, of %s; %u lines", n,
-			    whose, l->nr_insns);
+			    counted, l->nr_insns);
 	else
 		text_format(buf, sizeof(buf), "%s here, of %s; %" PRIu64 " bytes%s; showing %s (s)",
-			    n, whose, l->size, l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
+			    n, counted, l->size,
+			    l->nr_insns && l->nr_bytes < l->size ? ", cut" : "",
 			    l->nr_files ? modes[st->annotate.mode] : modes[ANNOTATE_ASSEMBLY]);
 	foot_line(f, TEXT("Samples"), ui_state_clean((char[400]){ 0 }, 400, buf));
 }
