@@ -264,7 +264,8 @@ static bool use_setting(struct ui_state *st, const struct dialog_entry *entry, b
 	}
 	/* Close it first: the action may open another one. */
 	dialog_close(st);
-	actions_do(st, setting->action, key_first(CTX_LIST, setting->action));
+	/* By Enter, as a command: some views use the key of an action for another one. */
+	actions_do(st, setting->action, K_ENTER);
 	return false;
 }
 

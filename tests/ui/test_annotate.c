@@ -246,6 +246,38 @@ TEST(test_escape)
 	bench_fini(&b);
 }
 
+/* Keys of functions are about the annotated one; the delay of the settings is not the mode. */
+TEST(test_function_keys)
+{
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, profile_with(true));
+	press(&b, 'j');
+	press(&b, 'a');
+	press(&b, K_F(2));
+	type(&b, "delay");
+	press(&b, K_ENTER);
+	assert_int_equal(b.st.prompt.kind, PROMPT_DELAY);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.annotate.mode, ANNOTATE_BOTH);
+	press(&b, 'b');
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	assert_int_equal(b.st.folds->centres[b.st.folds->nr_centres - 1], 12);
+	/* From there the same function, and back to its callers. */
+	press(&b, 'a');
+	assert_int_equal(b.st.annotate.function, 12);
+	press(&b, 'b');
+	assert_int_equal(b.st.view, VIEW_CALLERS);
+	press(&b, K_ESC);
+	assert_int_equal(b.st.view, VIEW_FUNCTIONS);
+	press(&b, 'a');
+	press(&b, 'v');
+	assert_int_equal(b.st.view, VIEW_FLAME);
+	assert_non_null(strstr(look(&b), "zoom "));
+	bench_fini(&b);
+}
+
 /* Inside a process only its samples count, and the title and the foot say so. */
 TEST(test_drilled)
 {
@@ -364,6 +396,11 @@ TEST(test_script)
 	assert_non_null(strstr(look(&b), "changed since its process started"));
 	press(&b, 's');
 	assert_non_null(strstr(look(&b), "no instructions (O: editor)"));
+	assert_non_null(strstr(look(&b), "for x in self"));
+	press(&b, K_RIGHT);
+	assert_null(strstr(look(&b), "for x in self"));
+	assert_non_null(strstr(look(&b), "x in self"));
+	press(&b, K_LEFT);
 	assert_non_null(strstr(look(&b), "for x in self"));
 	press(&b, K_TAB);
 	assert_int_equal((uint32_t)b.st.lists[VIEW_ANNOTATE].selected, 3);

@@ -199,18 +199,8 @@ void navigate_into_thread(struct ui_state *st, const struct row *row)
 	table_rebuild(st, VIEW_FUNCTIONS);
 }
 
-void navigate_to_callers(struct ui_state *st, uint32_t id)
+static void push_centre(struct folds *s, uint32_t id)
 {
-	struct folds *s = st->folds;
-
-	if (!s)
-		return;
-	if (st->view != VIEW_CALLERS) {
-		s->callers_from = st->view;
-		s->nr_centres = 0;
-	}
-	if (s->nr_centres && s->centres[s->nr_centres - 1] == id)
-		return;
 	/* Drop the oldest step if the way back is full. */
 	if (s->nr_centres == FOLDS_LEVELS) {
 		memmove(s->centres, s->centres + 1, (FOLDS_LEVELS - 1) * sizeof(*s->centres));
@@ -218,6 +208,22 @@ void navigate_to_callers(struct ui_state *st, uint32_t id)
 	}
 	assert(s->nr_centres < FOLDS_LEVELS);
 	s->centres[s->nr_centres++] = id;
+}
+
+void navigate_to_callers(struct ui_state *st, uint32_t id)
+{
+	struct folds *s = st->folds;
+	/* The annotated function is dropped: Esc leads to the view that it was opened from. */
+	enum view_id from = st->view == VIEW_ANNOTATE ? st->annotate.from : st->view;
+
+	if (!s)
+		return;
+	if (from != VIEW_CALLERS) {
+		s->callers_from = from;
+		s->nr_centres = 0;
+	}
+	if (!s->nr_centres || s->centres[s->nr_centres - 1] != id)
+		push_centre(s, id);
 	st->lists[VIEW_CALLERS].pinned = true;
 	st->lists[VIEW_CALLERS].selected = 0;
 	navigate_to(st, VIEW_CALLERS);

@@ -15,6 +15,7 @@
 #include "ui/text/format.h"
 #include "ui/text/users.h"
 #include "ui/view/arrows.h"
+#include "ui/view/folds.h"
 #include "ui/view/view.h"
 
 const struct profile *annotate_profile(const struct ui_state *st)
@@ -325,7 +326,7 @@ static void draw_text(const struct ui_state *st, const struct row *row, struct c
 		used = lanes + (kind == ANNOTATE_INSN || lanes ? 2 : 0);
 	}
 	if (at.cols > used)
-		canvas_elide(c, at.row, at.col + used, at.cols - used, text,
+		canvas_elide(c, at.row, at.col + used, at.cols - used, text_skip(text, st->scroll),
 			     row_style(st, row, text));
 }
 
@@ -499,6 +500,12 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	}
 }
 
+/* All rows are of the annotated function. */
+static uint32_t function(const struct ui_state *st, const struct row *row)
+{
+	return folds_function(st->shown, st->annotate.function);
+}
+
 static const char *copied(const struct ui_state *st, const struct row *row,
 			  char buf[static TEXT_MAX])
 {
@@ -525,6 +532,7 @@ const struct view view_annotate = {
 	.finds = finds,
 	.foot = foot,
 	.act = act,
+	.function = function,
 	.copied = copied,
 	.empty = TEXT("no code to show yet"),
 };
