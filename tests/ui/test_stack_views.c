@@ -133,6 +133,26 @@ TEST(test_tree_keys)
 	bench_fini(&b);
 }
 
+/* Nodes that were unfolded long ago do not prevent that others are. */
+TEST(test_tree_many_marks)
+{
+	struct bench b;
+	uint32_t before;
+
+	bench_init(&b, 100, 40, false);
+	model_take(&b.st, folded_profile(server));
+	press(&b, '3');
+	press(&b, 'J');
+	before = b.st.lists[VIEW_TREE].nr;
+	for (uint32_t id = 1; b.st.folds->nr_marks < FOLDS_MARKS / 4 * 3; id++)
+		folds_mark(&b.st, id, MARK_OPEN);
+	press(&b, K_ENTER);
+	assert_int_not_equal(b.st.lists[VIEW_TREE].nr, before);
+	assert_non_null(strstr(look(&b), "these choices are dropped"));
+	assert_int_equal(b.st.folds->nr_marks, 1);
+	bench_fini(&b);
+}
+
 /* A filter leaves the matches and the way to them. */
 TEST(test_tree_filter)
 {

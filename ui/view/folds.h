@@ -276,9 +276,10 @@ void folds_forget_groups(struct folds_groups *groups);
 struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,
 				  char buf[static TEXT_MAX]);
 
-/* Get and set the user's choice for a node. Return false if too many nodes are marked. */
+/* Get and set the user's choice for a node. If too many nodes are marked, the choices of before
+ * are dropped, with a message. */
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
-bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark);
+void folds_mark(struct ui_state *st, uint32_t id, enum folds_mark mark);
 
 /* The node as text ("main", "nginx[812]", "worker-1[815]", "system") and its kind ('p': no
  * function). */

@@ -123,20 +123,24 @@ enum folds_mark folds_mark_of(const struct folds *s, uint32_t id)
 	return s->marks[mark_at(s, id)].mark;
 }
 
-bool folds_mark(struct folds *s, uint32_t id, enum folds_mark mark)
+void folds_mark(struct ui_state *st, uint32_t id, enum folds_mark mark)
 {
+	struct folds *s = st->folds;
 	uint32_t at = mark_at(s, id);
 
-	if (s->marks[at].mark == MARK_NONE) {
-		/* Keep it at most three quarters full: every search ends, after few steps. */
-		if (s->nr_marks >= FOLDS_MARKS / 4 * 3)
-			return false;
-		s->nr_marks++;
-		assert(s->nr_marks < FOLDS_MARKS);
+	/* Keep it at most three quarters full: every search ends, after few steps. Most of the
+	 * marks are of nodes that have no samples any more. */
+	if (s->marks[at].mark == MARK_NONE && s->nr_marks >= FOLDS_MARKS / 4 * 3) {
+		memset(s->marks, 0, sizeof(s->marks));
+		s->nr_marks = 0;
+		at = mark_at(s, id);
+		ui_state_say(st, true,
+			     "too many rows were folded by hand: these choices are dropped");
 	}
+	s->nr_marks += s->marks[at].mark == MARK_NONE;
+	assert(s->nr_marks < FOLDS_MARKS);
 	s->marks[at].id = id;
 	s->marks[at].mark = (uint8_t)mark;
-	return true;
 }
 
 /* Name a thread, with its process unless that is evident: "api/worker-1[815]", "worker-*". */

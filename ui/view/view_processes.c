@@ -75,9 +75,8 @@ static void arrange(const struct ui_state *st, struct list *list)
 
 static void fold(struct ui_state *st, const struct row *row, bool closed)
 {
-	if (row->parent && st->folds &&
-	    !folds_mark(st->folds, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN))
-		ui_state_say(st, true, "too many rows are folded by hand");
+	if (row->parent && st->folds)
+		folds_mark(st, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN);
 	table_rebuild(st, VIEW_PROCESSES);
 }
 
@@ -102,9 +101,10 @@ static bool fold_these(struct ui_state *st, bool closed)
 	for (uint32_t i = 0; i < list->nr; i++) {
 		const struct row *row = &list->rows[i];
 
-		if (row->parent && row->folded != closed)
-			any |= folds_mark(st->folds, process_tree_mark(row->id),
-					  closed ? MARK_CLOSED : MARK_OPEN);
+		if (!row->parent || row->folded == closed)
+			continue;
+		folds_mark(st, process_tree_mark(row->id), closed ? MARK_CLOSED : MARK_OPEN);
+		any = true;
 	}
 	table_rebuild(st, VIEW_PROCESSES);
 	return any;

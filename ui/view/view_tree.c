@@ -273,8 +273,7 @@ static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 {
 	const struct folds_tree *t = rows_tree(st);
 
-	if (!folds_mark(st->folds, t->ids[n], mark))
-		ui_state_say(st, true, "too many rows are unfolded by hand");
+	folds_mark(st, t->ids[n], mark);
 	if (mark == MARK_DEEP)
 		for (uint32_t i = n + 1; i < t->fold.nr_nodes; i++) {
 			uint32_t a = i;
@@ -284,7 +283,7 @@ static void set_mark(struct ui_state *st, uint32_t n, enum folds_mark mark)
 			while (a != FOLD_NONE && a != n)
 				a = t->fold.nodes[a].parent;
 			if (a == n)
-				folds_mark(st->folds, t->ids[i], MARK_OPEN);
+				folds_mark(st, t->ids[i], MARK_OPEN);
 		}
 	table_rebuild(st, VIEW_TREE);
 }
@@ -296,8 +295,7 @@ static void go_hot(struct ui_state *st, uint32_t n)
 
 	while (t->fold.nodes[n].child != FOLD_NONE &&
 	       t->fold.nodes[n].self < t->fold.nodes[t->fold.nodes[n].child].total) {
-		if (!folds_mark(st->folds, t->ids[n], MARK_OPEN))
-			break;
+		folds_mark(st, t->ids[n], MARK_OPEN);
 		n = t->fold.nodes[n].child;
 	}
 	table_rebuild(st, VIEW_TREE);
