@@ -63,6 +63,14 @@ static bool is_ambiguous(utf8proc_int32_t cp, const utf8proc_property_t *propert
 	}
 }
 
+unsigned int text_cells(int32_t cp)
+{
+	int width = utf8proc_charwidth(cp);
+
+	/* Spacing marks take a cell; utf8proc reports 0. */
+	return !width && utf8proc_category(cp) == UTF8PROC_CATEGORY_MC ? 1 : (unsigned int)width;
+}
+
 /*
  * Test whether @cp may be drawn. *@width gets its cells: 0 only for marks that take
  * none.
@@ -85,10 +93,7 @@ static bool accept(utf8proc_int32_t cp, uint8_t *width)
 	}
 	if (property->ignorable || is_ambiguous(cp, property))
 		return false;
-	*width = (uint8_t)utf8proc_charwidth(cp);
-	/* Spacing marks take a cell; utf8proc reports 0. */
-	if (!*width && utf8proc_category(cp) == UTF8PROC_CATEGORY_MC)
-		*width = 1;
+	*width = (uint8_t)text_cells(cp);
 	return *width || is_mark(cp);
 }
 

@@ -48,6 +48,9 @@ size_t text_clip(struct safe_text t, unsigned int cols, unsigned int *width);
 /* Return @t without its first @cells; more is left out where they end in a wide character. */
 struct safe_text text_skip(struct safe_text t, unsigned int cells);
 
+/* Return the cells that a code point of safe text takes; 0: it is drawn over the one before. */
+unsigned int text_cells(int32_t cp);
+
 /* Texts that live as long as the arena. One writer; any thread reads the texts. */
 struct text_arena;
 

@@ -91,6 +91,12 @@ TEST(test_wide)
 	/* Marks are drawn with their base. */
 	assert_int_equal(canvas_text(&c, 0, 0, 5, clean("e\xcc\x81x"), plain), 2);
 	assert_string_equal(canvas_at(&c, 0, 0)->text, "e\xcc\x81");
+	/* A vowel sign with a width has a cell; a mark after it is drawn with it. */
+	assert_int_equal(clean("\u0915\u093e\u0902x").width, 3);
+	assert_int_equal(canvas_text(&c, 0, 0, 5, clean("\u0915\u093e\u0902x"), plain), 3);
+	assert_string_equal(canvas_at(&c, 0, 0)->text, "\u0915");
+	assert_string_equal(canvas_at(&c, 0, 1)->text, "\u093e\u0902");
+	assert_string_equal(canvas_at(&c, 0, 2)->text, "x");
 	canvas_fini(&c);
 	canvas_init(&c, true);
 	assert_int_equal(canvas_resize(&c, 1, 6), 0);

@@ -94,7 +94,7 @@ static size_t next_grapheme(const char *s, size_t size, bool ascii, struct cell 
 		utf8proc_int32_t cp;
 		utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)s + used,
 						      (utf8proc_ssize_t)(size - used), &cp);
-		int width = n > 0 ? utf8proc_charwidth(cp) : 1;
+		unsigned int width = n > 0 ? text_cells(cp) : 1;
 
 		if (used && (n <= 0 || width != 0))
 			break;
