@@ -43,7 +43,8 @@ static int stop_of(const struct walk *w, enum step_result result)
 	case STEP_BELOW:
 		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
 	case STEP_NEED_REGS:
-		return w->dropped ? WALK_REDO : UNWIND_BAD_REGS;
+		/* Where libunwind cannot read, a walk without rows drops registers as well. */
+		return w->dropped && w->rows ? WALK_REDO : UNWIND_BAD_REGS;
 	case STEP_BUDGET:
 		return UNWIND_BUDGET;
 	case STEP_NO_LIBUNWIND:

@@ -88,7 +88,7 @@ int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_
 		if (stop == WALK_AGAIN) /* the place has a row now */
 			stop = caller_find(&w);
 	}
-	assert(stop < UNWIND_NR_STOPS || stop == WALK_REDO);
+	assert(stop < UNWIND_NR_STOPS || (stop == WALK_REDO && w.rows));
 	space_read(in->space);
 	if (out != &u->scratch) {
 		unwinder_count(&u->count.row_hits, w.row_hits);

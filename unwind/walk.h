@@ -11,8 +11,8 @@
 
 /*
  * Walk from frame to frame until there is a reason to stop. Return the reason, or
- * WALK_REDO (a row dropped a register that libunwind needs: walk again without
- * @rows).
+ * with @rows WALK_REDO (a row dropped a register that libunwind needs: walk again
+ * without).
  */
 int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
 	       bool rows);

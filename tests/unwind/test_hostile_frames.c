@@ -2,7 +2,8 @@
 /*
  * Frames that would each cost time, up to the limit of a stack, sample after sample: in tables that
  * libunwind cannot read, by rules that it has in its cache, in a file of thousands of segments.
- * No sample takes more CPU time than the budget allows.
+ * No sample takes more CPU time than the budget allows. Also frames that need a register which the
+ * frame before them has dropped.
  */
 #include "unwind/unwind.h"
 
@@ -116,6 +117,20 @@ static void put_late_states(struct program *p)
 	put_states(p, 600);
 }
 
+/* CFA = rbp + 16; rbp is saved at CFA + 240000, outside of each copy: the next frame lacks it. */
+static void put_lost_fp(struct program *p)
+{
+	put(p, 0x10060c, 3);
+	put(p, 0x7e95d00611, 5);
+}
+
+/* CFA = sp + 16, the return address in its register, which only the first frame has. */
+static void put_lost_ra(struct program *p)
+{
+	put(p, 0x100e, 2);
+	put(p, 0x1e08, 2);
+}
+
 /* CFA = the expression rsp + 16. */
 static void put_expression(struct program *p)
 {
@@ -184,6 +199,8 @@ static void sample(struct unwinder *u, const struct kind *kind, const struct spa
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(regs); i++)
 		regs[i] = SP + 16;
+	if (arm)
+		regs[30] = words[1];
 	regs[arm ? 31 : 7] = SP;
 	regs[arm ? 32 : 8] = words[1];
 	unwind_sample(u, &in, &result);
@@ -222,6 +239,7 @@ static void check(const struct kind *kind)
 		      "%s\n",
 		      ns[0] / 1000, ns[NR_SAMPLES - 1] / 1000, worst / 1000, nr_frames,
 		      unwind_stop_name(result.stop));
+	assert_true((unsigned int)result.stop < UNWIND_NR_STOPS);
 	assert_true(nr_frames >= kind->nr_frames);
 	assert_true(!kind->most_frames || nr_frames <= kind->most_frames);
 	assert_true((double)worst <= hostile_limit_ns());
@@ -260,6 +278,20 @@ static const struct kind kinds[] = {
 	  .fde = put_few_states,
 	  .nr_frames = UNWIND_FRAMES_MAX },
 	{ .name = "late states", .machine = EM_X86_64, .cie = put_nothing, .fde = put_late_states },
+	/* A walk without rows lacks the same register. */
+	{ .name = "lost frame pointer",
+	  .machine = EM_X86_64,
+	  .base = FAR,
+	  .cie = put_nothing,
+	  .fde = put_lost_fp,
+	  .nr_frames = 2,
+	  .most_frames = 2 },
+	{ .name = "lost return address",
+	  .machine = EM_AARCH64,
+	  .cie = put_nothing,
+	  .fde = put_lost_ra,
+	  .nr_frames = 2,
+	  .most_frames = 2 },
 	/* The segment of each frame is the last one. */
 	{ .name = "segments",
 	  .machine = EM_X86_64,
