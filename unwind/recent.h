@@ -4,9 +4,9 @@
  * They spare most frames the search in the space and in the table of places.
  *
  * Used by one thread. Invariant: an entry has the results of space_find() and
- * places_intern(). A space never changes and serial numbers are never used again,
- * so an entry with the serial of the current space points into that space, which
- * the caller holds.
+ * places_intern(), and its mapping has not ended. A space never changes and serial
+ * numbers are never used again, so an entry with the serial of the current space
+ * points into that space, which the caller holds.
  */
 #ifndef UNWIND_RECENT_H
 #define UNWIND_RECENT_H
@@ -30,7 +30,7 @@ static inline struct recent_entry *recent_slot(struct recent *r, uint64_t serial
 	return &r->entries[(pc ^ serial << 32) * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_BITS)];
 }
 
-/* Return true if @e is valid for @pc at @time_ns. A later mapping needs space_find(). */
+/* Return true if @e is valid for @pc at @time_ns. Before its mapping, space_find() is needed. */
 static inline bool recent_answers(const struct recent_entry *e, uint64_t serial, uint64_t pc,
 				  uint64_t time_ns)
 {

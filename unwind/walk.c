@@ -39,7 +39,7 @@ static int enter_frame(struct walk *w)
 		w->offset = r->mapping->offset + (w->pc - r->mapping->start);
 		w->place = r->place;
 	} else if (find_place(w)) {
-		if (w->place != PLACE_NONE)
+		if (w->place != PLACE_NONE && !space_has_ended(w->in->space, w->mapping))
 			*recent_slot(&w->u->recent, w->serial, w->pc) =
 				(struct recent_entry){ w->pc, w->serial, w->mapping, w->place };
 	} else {

@@ -72,6 +72,11 @@ const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t 
 	return m;
 }
 
+bool space_has_ended(const struct space *s, const struct mapping *m)
+{
+	return (uintptr_t)m - (uintptr_t)s->old < s->nr_old * sizeof(s->old[0]);
+}
+
 uint64_t space_serial(const struct space *s)
 {
 	return s->serial;

@@ -33,6 +33,8 @@ struct space_edit;
 
 /* Find the mapping of @addr at @time_ns; NULL: none. Any reader. */
 const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
+/* Test whether @m, which space_find() returned of @s, has ended: it is for its time only. */
+bool space_has_ended(const struct space *s, const struct mapping *m);
 /*
  * Return the number of a space: unique, also after its end. A cache of mappings by
  * number is valid only with that space in hand; space_read() after each
