@@ -49,7 +49,7 @@ static int32_t number_at(const struct elffile *f, uint64_t address)
 
 	if (!address)
 		return -1;
-	if (elfv8_read(f, address, &value, sizeof(value)))
+	if (elffile_read_at(f, address, &value, sizeof(value)))
 		return value;
 	return is_zero(f, address) ? 0 : -1;
 }
@@ -66,6 +66,6 @@ void describe_v8(struct describe_file *out, const struct v8_symbols *s, const st
 	}
 	out->v8_version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;
 	if (elfv8_blob(&blob, &s->builtins, f) &&
-	    elfv8_offset(f, blob.code, blob.code_size, &out->blob_offset))
+	    elffile_offset(f, blob.code, blob.code_size, &out->blob_offset))
 		out->blob_size = blob.code_size;
 }

@@ -14,6 +14,8 @@
 #define SHSTR_SIZE_MAX	 (4U << 20)
 #define DYNAMIC_SIZE_MAX (64ULL << 10)
 #define NOTES_SIZE_MAX	 (64U << 10)
+#define RELA_MAX	 (1U << 20)
+#define RELA_PIECE	 512U
 #define PIECE		 (4UL << 20) /* bytes per read: the step of the progress */
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -367,4 +369,80 @@ void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out)
 		free(entries);
 		return;
 	}
+}
+
+bool elffile_offset(const struct elffile *f, uint64_t address, uint64_t size, uint64_t *offset)
+{
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+		uint64_t at = address - p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || address < p->p_vaddr || at > p->p_filesz ||
+		    size > p->p_filesz - at)
+			continue;
+		*offset = p->p_offset + at;
+		return true;
+	}
+	return false;
+}
+
+bool elffile_read_at(const struct elffile *f, uint64_t address, void *out, size_t size)
+{
+	uint64_t offset;
+
+	memset(out, 0, size);
+	return elffile_offset(f, address, size, &offset) && !elffile_read(f, offset, out, size);
+}
+
+bool elffile_relative(const struct elffile *f, bool (*fn)(const Elf64_Rela *r, void *ctx),
+		      void *ctx)
+{
+	struct elffile_dynamic dynamic;
+	Elf64_Rela rela[RELA_PIECE];
+	uint64_t nr, offset;
+
+	elffile_dynamic(f, &dynamic);
+	nr = MIN(dynamic.nr_relative, (uint64_t)RELA_MAX);
+	/* All are missed in one call, not piece by piece. */
+	if (nr && elffile_offset(f, dynamic.rela, nr * sizeof(rela[0]), &offset) &&
+	    elffile_expect(f, offset, nr * sizeof(rela[0])))
+		return false;
+	for (uint64_t i = 0; i < nr; i += RELA_PIECE) {
+		size_t piece = (size_t)MIN(nr - i, (uint64_t)RELA_PIECE);
+
+		if (!elffile_read_at(f, dynamic.rela + i * sizeof(rela[0]), rela,
+				     piece * sizeof(rela[0])))
+			return false;
+		for (size_t k = 0; k < piece; k++)
+			if (!fn(&rela[k], ctx))
+				return true;
+	}
+	return true;
+}
+
+struct relocated {
+	uint64_t address, value;
+	bool found;
+};
+
+static bool note_relocated(const Elf64_Rela *r, void *ctx)
+{
+	struct relocated *p = ctx;
+
+	if (r->r_offset != p->address)
+		return true;
+	p->value = (uint64_t)r->r_addend;
+	p->found = true;
+	return false;
+}
+
+bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value)
+{
+	struct relocated r = { .address = address };
+
+	if (elffile_relative(f, note_relocated, &r) && r.found) {
+		*value = r.value;
+		return true;
+	}
+	return elffile_read_at(f, address, value, sizeof(*value)) && *value;
 }

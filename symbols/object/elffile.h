@@ -81,6 +81,19 @@ struct elffile_dynamic {
 };
 void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out);
 
+/* Get the file offset of @size bytes at @address; false: they are not in the file. */
+bool elffile_offset(const struct elffile *f, uint64_t address, uint64_t size, uint64_t *offset);
+/* Read bytes at @address; zeros and false if they are not there. */
+bool elffile_read_at(const struct elffile *f, uint64_t address, void *out, size_t size);
+/*
+ * Call @fn for each relative relocation until it returns false. False: some are not in the file, or
+ * not there yet.
+ */
+bool elffile_relative(const struct elffile *f, bool (*fn)(const Elf64_Rela *r, void *ctx),
+		      void *ctx);
+/* Get the pointer at @address: as it is relocated, or as it is in the file. False: none. */
+bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value);
+
 /* Find the first section with this name or type and with bytes in the file; NULL: none. */
 const Elf64_Shdr *elffile_section(const struct elffile *f, const char *name);
 const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type);

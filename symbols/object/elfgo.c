@@ -18,6 +18,9 @@
 #define MAGIC_1_18  0xfffffff0U
 #define MAGIC_1_20  0xfffffff1U
 #define HEADER_SIZE (8 + 8 * 8)
+/* The start of code: in the header, 0 since Go 1.26; then in runtime.moduledata. */
+#define HEADER_TEXT (8 + 2 * 8)
+#define MODULE_TEXT (22 * 8)
 
 struct table {
 	const uint8_t *bytes; /* NUL-terminated as a whole */
@@ -36,11 +39,8 @@ static uint64_t word_at(const struct table *g, uint64_t offset, unsigned int siz
 	return word;
 }
 
-/*
- * Read the header; false: unknown version. @text: the start of code if the header
- * has none.
- */
-static bool read_header(struct table *g, uint64_t text)
+/* Read the header; false: unknown version. */
+static bool read_header(struct table *g)
 {
 	uint32_t magic = (uint32_t)word_at(g, 0, 4);
 
@@ -48,13 +48,11 @@ static bool read_header(struct table *g, uint64_t text)
 	    g->bytes[5] || g->bytes[7] != 8)
 		return false;
 	g->nr = word_at(g, 8, 8);
-	g->text = word_at(g, 8 + 2 * 8, 8);
+	g->text = word_at(g, HEADER_TEXT, 8);
 	g->names = word_at(g, 8 + 3 * 8, 8);
 	g->steps = word_at(g, 8 + 6 * 8, 8);
 	g->has_line = magic == MAGIC_1_20;
 	g->functions = word_at(g, 8 + 7 * 8, 8);
-	if (!g->text) /* filled in by a relocation */
-		g->text = text;
 	return g->names < g->size && g->functions < g->size && g->nr < ELFSYM_SYMBOLS_MAX &&
 	       (g->nr + 1) * 8 <= g->size - g->functions;
 }
@@ -76,23 +74,33 @@ static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
 		    : 0;
 }
 
+/*
+ * Find the start of Go's code where the header has none. It is not that of .text: an external
+ * linker puts startup code before it.
+ */
+static bool find_text(const struct elffile *f, struct table *g)
+{
+	const Elf64_Shdr *module = elffile_section(f, ".go.module");
+
+	return module && elffile_pointer(f, module->sh_addr + MODULE_TEXT, &g->text);
+}
+
 /* Read the table of @f; the caller frees g->bytes. 0, -ENOENT without a known one, or -errno. */
 static int read_table(const struct elffile *f, struct table *g)
 {
-	const Elf64_Shdr *s = elffile_section(f, ".gopclntab"), *text;
+	const Elf64_Shdr *s = elffile_section(f, ".gopclntab");
 	void *bytes;
 	int rc;
 
 	if (!s)
 		s = elffile_section(f, ".data.rel.ro.gopclntab");
-	text = elffile_section(f, ".text");
-	if (!s || !text || s->sh_size > TABLE_SIZE_MAX || f->elf_class != ELFCLASS64)
+	if (!s || s->sh_size > TABLE_SIZE_MAX || f->elf_class != ELFCLASS64)
 		return -ENOENT;
 	rc = elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes);
 	if (rc)
 		return rc;
 	*g = (struct table){ .bytes = bytes, .size = s->sh_size };
-	if (read_header(g, text->sh_addr))
+	if (read_header(g) && (g->text || find_text(f, g)))
 		return 0;
 	free(bytes);
 	return -ENOENT;

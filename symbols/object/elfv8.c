@@ -13,9 +13,7 @@
 #include "symbols/base/base.h"
 #include "symbols/base/bytes.h"
 
-#define RELA_MAX   (1U << 20)
-#define RELA_PIECE 512U
-#define BLOB_MAX   (64U << 20)
+#define BLOB_MAX (64U << 20)
 /* Code is aligned to this, with a gap behind each builtin. */
 #define CODE_ALIGN 64U
 #define GAP_MAX	   128U
@@ -53,70 +51,6 @@ void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address)
 			memcpy((char *)s + functions[i].at, &address, sizeof(address));
 }
 
-bool elfv8_offset(const struct elffile *f, uint64_t address, uint64_t size, uint64_t *offset)
-{
-	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
-		const Elf64_Phdr *p = &f->phdrs[i];
-		uint64_t at = address - p->p_vaddr;
-
-		if (p->p_type != PT_LOAD || address < p->p_vaddr || at > p->p_filesz ||
-		    size > p->p_filesz - at)
-			continue;
-		*offset = p->p_offset + at;
-		return true;
-	}
-	return false;
-}
-
-bool elfv8_read(const struct elffile *f, uint64_t address, void *out, size_t size)
-{
-	uint64_t offset;
-
-	memset(out, 0, size);
-	return elfv8_offset(f, address, size, &offset) && !elffile_read(f, offset, out, size);
-}
-
-/* Find the relative relocations, which are read in pieces. False: they are not there yet. */
-static bool find_relative(const struct elffile *f, struct elffile_dynamic *out)
-{
-	uint64_t size, offset;
-
-	elffile_dynamic(f, out);
-	out->nr_relative = MIN(out->nr_relative, (uint64_t)RELA_MAX);
-	size = out->nr_relative * sizeof(Elf64_Rela);
-	return !elfv8_offset(f, out->rela, size, &offset) || !elffile_expect(f, offset, size);
-}
-
-/* Get the value that a relative relocation puts at @address. */
-static bool relocated(const struct elffile *f, uint64_t address, uint64_t *value)
-{
-	struct elffile_dynamic dynamic;
-	Elf64_Rela rela[RELA_PIECE];
-
-	if (!find_relative(f, &dynamic))
-		return false;
-	for (uint64_t i = 0; i < dynamic.nr_relative; i += RELA_PIECE) {
-		size_t nr = (size_t)MIN(dynamic.nr_relative - i, (uint64_t)RELA_PIECE);
-
-		if (!elfv8_read(f, dynamic.rela + i * sizeof(rela[0]), rela, nr * sizeof(rela[0])))
-			return false;
-		for (size_t k = 0; k < nr; k++) {
-			if (rela[k].r_offset != address)
-				continue;
-			*value = (uint64_t)rela[k].r_addend;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Get the pointer at @address: as it is in the file, or as it is relocated. */
-static bool pointer_at(const struct elffile *f, uint64_t address, uint64_t *value)
-{
-	return relocated(f, address, value) ||
-	       (elfv8_read(f, address, value, sizeof(*value)) && *value);
-}
-
 /*
  * Get the value that the function at @address returns: an address that is loaded into rax, the
  * pointer or the number there. @size: of a number; 0: an address.
@@ -127,7 +61,7 @@ static bool returned(const struct elffile *f, uint64_t address, size_t size, uin
 	int32_t word;
 
 	*value = 0;
-	if (!address || !elfv8_read(f, address, code, sizeof(code)))
+	if (!address || !elffile_read_at(f, address, code, sizeof(code)))
 		return false;
 	memcpy(&word, code + 1, sizeof(word));
 	if (code[0] == 0xb8 && code[5] == 0xc3) { /* mov $word,%eax */
@@ -136,17 +70,17 @@ static bool returned(const struct elffile *f, uint64_t address, size_t size, uin
 	}
 	memcpy(&word, code + 2, sizeof(word));
 	if (size && code[0] == 0x8b && code[1] == 0x05) /* mov word(%rip),%eax */
-		return elfv8_read(f, address + 6 + (uint64_t)(int64_t)word, value, size);
+		return elffile_read_at(f, address + 6 + (uint64_t)(int64_t)word, value, size);
 	memcpy(&word, code + 3, sizeof(word));
 	address += 7 + (uint64_t)(int64_t)word;
 	if (!memcmp(code, "\x48\x8b\x05", 3)) /* mov word(%rip),%rax */
-		return pointer_at(f, address, value);
+		return elffile_pointer(f, address, value);
 	if (memcmp(code, "\x48\x8d\x05", 3) != 0) /* lea word(%rip),%rax */
 		return false;
 	if (size && !memcmp(code + 7, "\x8b\x00", 2)) /* mov (%rax),%eax */
-		return elfv8_read(f, address, value, size);
+		return elffile_read_at(f, address, value, size);
 	if (!memcmp(code + 7, "\x48\x8b\x00", 3)) /* mov (%rax),%rax */
-		return pointer_at(f, address, value);
+		return elffile_pointer(f, address, value);
 	*value = address;
 	return code[7] == 0xc3;
 }
@@ -195,7 +129,7 @@ static bool find_names(const struct elffile *f, uint64_t function, uint64_t *tab
 	uint8_t code[32];
 	int32_t word;
 
-	if (!function || !elfv8_read(f, function, code, sizeof(code)))
+	if (!function || !elffile_read_at(f, function, code, sizeof(code)))
 		return false;
 	for (size_t i = 0; i + 8 <= sizeof(code); i++) {
 		if (code[i] != 0x48)
@@ -216,32 +150,31 @@ static bool find_names(const struct elffile *f, uint64_t function, uint64_t *tab
 	return false;
 }
 
+/* The pointers of the table of names, while they are read. */
+struct pointers {
+	uint64_t table, size;
+	uint64_t *out;
+};
+
+static bool put_pointer(const Elf64_Rela *r, void *ctx)
+{
+	const struct pointers *p = ctx;
+	uint64_t at = r->r_offset - p->table;
+
+	if (at < p->size && at % NAME_ENTRY == 0)
+		p->out[at / NAME_ENTRY] = (uint64_t)r->r_addend;
+	return true;
+}
+
 /* Read the pointers of @nr entries of the table of names, as they are relocated. */
 static bool read_pointers(const struct elffile *f, uint64_t table, uint32_t nr, uint64_t *out)
 {
-	uint64_t size = (uint64_t)nr * NAME_ENTRY;
-	struct elffile_dynamic dynamic;
-	Elf64_Rela rela[RELA_PIECE];
+	struct pointers p = { table, (uint64_t)nr * NAME_ENTRY, out };
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (!elfv8_read(f, table + (uint64_t)i * NAME_ENTRY, &out[i], sizeof(out[i])))
+		if (!elffile_read_at(f, table + (uint64_t)i * NAME_ENTRY, &out[i], sizeof(out[i])))
 			return false;
-	if (!find_relative(f, &dynamic))
-		return false;
-	for (uint64_t i = 0; i < dynamic.nr_relative; i += RELA_PIECE) {
-		size_t piece = (size_t)MIN(dynamic.nr_relative - i, (uint64_t)RELA_PIECE);
-
-		if (!elfv8_read(f, dynamic.rela + i * sizeof(rela[0]), rela,
-				piece * sizeof(rela[0])))
-			return false;
-		for (size_t k = 0; k < piece; k++) {
-			uint64_t at = rela[k].r_offset - table;
-
-			if (at < size && at % NAME_ENTRY == 0)
-				out[at / NAME_ENTRY] = (uint64_t)rela[k].r_addend;
-		}
-	}
-	return true;
+	return elffile_relative(f, put_pointer, &p);
 }
 
 /* Read the name of a builtin: letters, digits and '_'. Returns its length; 0: it is none. */
@@ -249,7 +182,7 @@ static size_t read_name(const struct elffile *f, uint64_t address, char *out)
 {
 	size_t size;
 
-	if (!elfv8_read(f, address, out, NAME_MAX))
+	if (!elffile_read_at(f, address, out, NAME_MAX))
 		return 0;
 	size = strnlen(out, NAME_MAX);
 	if (size == NAME_MAX)
@@ -297,7 +230,7 @@ int elfv8_add(struct elfsym *t, const struct elffile *f)
 
 	find_functions(t, &s);
 	if (!s.code || !elfv8_blob(&b, &s, f) || !find_names(f, s.name, &table) ||
-	    !elfv8_offset(f, b.data, b.data_size, &b.data) ||
+	    !elffile_offset(f, b.data, b.data_size, &b.data) ||
 	    elffile_read_alloc(f, b.data, b.data_size, &data))
 		return 0;
 	places = calloc(BUILTINS_MAX, sizeof(*places));

@@ -28,9 +28,4 @@ bool elfv8_blob(struct elfv8_blob *out, const struct elfv8_symbols *s, const str
 /* Add the builtins to @t, which has the exported functions. 0 (also: none), or -errno. */
 int elfv8_add(struct elfsym *t, const struct elffile *f);
 
-/* Get the file offset of @size bytes at @address; false: they are not in the file. */
-bool elfv8_offset(const struct elffile *f, uint64_t address, uint64_t size, uint64_t *offset);
-/* Read them; zero if they are not there. */
-bool elfv8_read(const struct elffile *f, uint64_t address, void *out, size_t size);
-
 #endif

@@ -387,7 +387,7 @@ static void expect_parts(const struct image_parts *in, const struct elffile *f)
 	static const char *const sections[] = { ".eh_frame",	  ".eh_frame_hdr",  ".debug_frame",
 						".gnu_debugdata", ".gnu_debuglink", ".plt",
 						".plt.sec",	  ".plt.got",	    ".iplt",
-						".gopclntab",	  ".dynamic" };
+						".gopclntab",	  ".go.module",	    ".dynamic" };
 
 	expect_table(in, f, SHT_SYMTAB);
 	expect_table(in, f, SHT_DYNSYM);
