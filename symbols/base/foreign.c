@@ -13,11 +13,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -113,6 +115,21 @@ static int check_file(int fd, const struct foreign_want *want, bool mapped,
 	return 0;
 }
 
+/*
+ * Get the generation of an inode, as the kernel's records have it; 0: unknown. Of FUSE its server
+ * would answer.
+ */
+static uint64_t generation_of(int fd)
+{
+	unsigned long version = 0; /* 32 bits are written */
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) || (unsigned long)fs.f_type == FUSE_SUPER_MAGIC ||
+	    ioctl(fd, FS_IOC_GETVERSION, &version))
+		return 0;
+	return (uint32_t)version;
+}
+
 /* Reopen a checked O_PATH descriptor for reading; closes @path_fd. */
 static int reopen(int path_fd, const struct foreign_want *want, bool mapped,
 		  struct foreign_file *out)
@@ -127,7 +144,13 @@ static int reopen(int path_fd, const struct foreign_want *want, bool mapped,
 			code = -errno;
 	}
 	close(path_fd);
-	return code;
+	if (code)
+		return code;
+	out->generation = out->same ? generation_of(out->fd) : 0;
+	if (!out->generation || !want->generation || out->generation == want->generation)
+		return 0;
+	close(out->fd);
+	return -ESTALE;
 }
 
 static int open_mapped(const struct foreign_want *want, struct foreign_file *out)

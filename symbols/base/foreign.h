@@ -30,6 +30,7 @@ struct foreign_want {
 	bool kernel;	     /* accept files of /proc and sparse ones of any size */
 	uint32_t maj, min;   /* expected device; 0:0: unknown */
 	uint64_t ino;	     /* expected inode; 0: unknown */
+	uint64_t generation; /* of that inode; 0: unknown */
 	/*
 	 * Accept only a file that @uid or root made:
 	 * owned by them, one link, no symbolic link. Else -EINVAL, -EMLINK, -EPERM.
@@ -44,6 +45,7 @@ struct foreign_file {
 	uint64_t size;
 	uint32_t maj, min;
 	uint64_t ino;
+	uint64_t generation; /* of an inode that was expected; 0: unknown */
 	int64_t mtime_ns;
 	bool same; /* device and inode are as expected */
 };
@@ -51,7 +53,7 @@ struct foreign_file {
 /*
  * Open the file that a process has mapped: by map_files (the exact inode, also when
  * deleted), else the path inside the root of the process, else the path in ours. A
- * file with another inode than expected is refused with -ESTALE. Returns 0, or
+ * file with another inode or generation than expected is refused with -ESTALE. Returns 0, or
  * -errno with a message. The caller closes out->fd.
  */
 int foreign_open(const struct foreign_want *want, struct foreign_file *out, struct err *e);

@@ -270,6 +270,9 @@ static void finish(struct image_cache *o, struct load *l, uint64_t now_ns)
 		end_rest(o, maj, min);
 	if (!rc && !image_evict_fits(o, l->image))
 		rc = -ENOSPC;
+	/* Its inode number belongs to a newer file by now, which the next process has mapped. */
+	if (!rc && !l->stale && !objects_note_generation(o->objects, object, l->generation))
+		rc = -ESTALE;
 	if (l->stale && !cancelled)
 		o->debug_rest_ns = o->debug_until_ns = 0;
 	if (rc == -EAGAIN && !l->stale)

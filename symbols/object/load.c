@@ -48,6 +48,7 @@ int load_open(const struct load_where *w, struct watch *watch, struct foreign_fi
 		.maj = id->maj,
 		.min = id->min,
 		.ino = id->ino,
+		.generation = w->seen.generation,
 	};
 	int rc = watch_begin(watch);
 
@@ -136,6 +137,7 @@ static int load_file(struct load *l)
 		return rc;
 	in.fd = file.fd;
 	in.size = file.size;
+	l->generation = file.generation;
 	rc = image_read(&l->image, &in, NULL);
 	if (has_changed(&file))
 		rc = -EBUSY;

@@ -43,6 +43,7 @@ struct load {
 	/* Results: */
 	int rc;
 	struct image *image; /* owned by the taker; NULL when rc is not 0 */
+	uint64_t generation; /* of the file's inode; 0: unknown */
 	/* The owner's; not used by the job: */
 	uint64_t began_ns;
 	unsigned int tries;

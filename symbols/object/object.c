@@ -157,6 +157,14 @@ static struct entry *find_latest(const struct objects *d, const struct key *key)
 	return NULL;
 }
 
+/* Set the generation of @entry, seen without until now. @hash: with it; there is room for it. */
+static void entry_set_generation(struct objects *d, struct entry *entry, uint64_t generation,
+				 uint64_t hash)
+{
+	entry->generation = generation;
+	hashset_add(&d->set, hash, entry->object.id);
+}
+
 /* Find the object of @key. One seen without its generation until now takes that of @key. */
 static struct entry *entry_find(struct objects *d, const struct key *key)
 {
@@ -170,8 +178,7 @@ static struct entry *entry_find(struct objects *d, const struct key *key)
 	entry = find_latest(d, key);
 	if (!entry || entry->generation)
 		return NULL;
-	entry->generation = key->identity->ino_generation;
-	hashset_add(&d->set, key->exact_hash, entry->object.id);
+	entry_set_generation(d, entry, key->identity->ino_generation, key->exact_hash);
 	return entry;
 }
 
@@ -368,16 +375,25 @@ static bool is_unwanted(const struct object *object)
 	       atomic_load_explicit(&object->state, memory_order_relaxed) == OBJECT_NEW;
 }
 
-/* Take out @entry, and let its id be given to another object. */
-static void entry_leave(struct objects *d, struct entry *entry)
+/* Return the key of @entry, with @generation. */
+static struct key entry_key(const struct objects *d, const struct entry *entry, uint64_t generation)
 {
 	struct key key = { .identity = &entry->object.identity,
 			   .path = entry->path,
 			   .path_size = strlen(entry->path) };
 
 	key.hash = key_hash(d, &key);
+	key.exact_hash = exact_hash(d, &key, generation);
+	return key;
+}
+
+/* Take out @entry, and let its id be given to another object. */
+static void entry_leave(struct objects *d, struct entry *entry)
+{
+	const struct key key = entry_key(d, entry, entry->generation);
+
 	hashset_remove(&d->set, key.hash, entry->object.id);
-	hashset_remove(&d->set, exact_hash(d, &key, entry->generation), entry->object.id);
+	hashset_remove(&d->set, key.exact_hash, entry->object.id);
 	entry_fini(d, entry);
 	entry->next_free = d->free;
 	d->free = entry->object.id;
@@ -582,8 +598,25 @@ void objects_sighting(struct objects *d, const struct object *object, struct obj
 	out->pid = entry->pid;
 	out->start = entry->start;
 	out->end = entry->end;
+	out->generation = entry->generation;
 	out->path = strdup(entry->path);
 	pthread_mutex_unlock(&d->lock);
+}
+
+bool objects_note_generation(struct objects *d, struct object *object, uint64_t generation)
+{
+	struct entry *entry = (struct entry *)object;
+	bool same;
+
+	if (!generation)
+		return true;
+	pthread_mutex_lock(&d->lock);
+	if (!entry->generation && !hashset_reserve(&d->set, 1))
+		entry_set_generation(d, entry, generation,
+				     entry_key(d, entry, generation).exact_hash);
+	same = !entry->generation || entry->generation == generation;
+	pthread_mutex_unlock(&d->lock);
+	return same;
 }
 
 uint32_t objects_take_wanted(struct objects *d)

@@ -221,8 +221,14 @@ static inline void object_wait(struct object *object)
 struct object_sighting {
 	pid_t pid;
 	uint64_t start, end;
+	uint64_t generation; /* of the inode; 0: unknown */
 	char *path;
 };
 void objects_sighting(struct objects *d, const struct object *object, struct object_sighting *out);
+/*
+ * Note the generation of the file that was read for @object; 0: unknown. A later file with the same
+ * inode is another object then. Return false if @object is of another generation already.
+ */
+bool objects_note_generation(struct objects *d, struct object *object, uint64_t generation);
 
 #endif

@@ -98,6 +98,28 @@ static void expect(const struct foreign_want *want, const char *text, bool same)
 	close(f.fd);
 }
 
+/* A file that has the inode number of another one, which was deleted. */
+TEST(test_generation)
+{
+	const char *path = at("generation");
+	const pid_t pids[] = { 0, getpid() };
+
+	write_file(path, "hello");
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		struct foreign_want want = want_ino(pids[i], path, path);
+		struct foreign_file f;
+
+		assert_int_equal(foreign_open(&want, &f, NULL), 0);
+		close(f.fd);
+		if (!f.generation)
+			skip_test("not on this machine: /tmp without generations of inodes");
+		want.generation = f.generation;
+		expect(&want, "hello", true);
+		want.generation++;
+		refuse(&want, -ESTALE);
+	}
+}
+
 TEST(test_plain)
 {
 	const char *path = at("plain");

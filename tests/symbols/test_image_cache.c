@@ -15,6 +15,7 @@
 #include "symbols/object/image.h"
 #include "symbols/object/image_cache.h"
 #include "tests/resident.h"
+#include "tests/symbols/generation.h"
 #include "tests/symbols/with_symbols.h"
 
 static __attribute__((noinline)) int named_function(int x)
@@ -102,6 +103,50 @@ TEST(test_idle_images_leave, setup, teardown)
 	loading_end(&l);
 }
 
+/* See a file with the inode number of @object, and @generation, in the same mapping. */
+static struct object *see_generation(struct fixture *f, const struct object *object,
+				     uint64_t generation)
+{
+	struct object_identity id = object->identity;
+	struct object_sighting seen;
+	struct object *found;
+
+	objects_sighting(f->objects, object, &seen);
+	id.ino_generation = generation;
+	found = objects_intern(f->objects, &id, seen.path, strlen(seen.path), seen.pid, seen.start,
+			       seen.end);
+	free(seen.path);
+	return found;
+}
+
+/*
+ * A program that runs since before the start is deleted, and the next one has the number of its
+ * inode: it does not get the image of the former.
+ */
+TEST(test_rebuilt, setup, teardown)
+{
+	struct fixture *f = *state;
+	uint64_t offset, generation, now_ns = time_now_ns();
+	struct object *object = object_at(f, (uint64_t)(uintptr_t)&named_function, &offset), *next;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct loading l;
+
+	generation = generation_of(fd);
+	close(fd);
+	if (!generation)
+		skip_test("not on this machine: a file system with generations of inodes");
+	loading_begin(&l, f->objects);
+	load_image(&l.cache, object, now_ns);
+	assert_ptr_equal(see_generation(f, object, generation), object);
+	next = see_generation(f, object, generation + 1);
+	assert_ptr_not_equal(next, object);
+	/* There is no such file here. */
+	object_want(next);
+	wait_for(&l.cache, next, now_ns, OBJECT_FAILED);
+	assert_string_equal(atomic_load(&next->reason), "replaced on disk");
+	loading_end(&l);
+}
+
 #define BLOCKS 4096U
 #define BLOCK  (16U << 10)
 
@@ -139,14 +184,16 @@ static struct object *map_file(struct objects *objects, const char *at, uint32_t
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, "text", 4), 4);
 	assert_int_equal(fstat(fd, &st), 0);
+	/* A deleted one may have the number of the one before. */
+	id.ino_generation = generation_of(fd);
+	if (!id.ino_generation)
+		id.ino_generation = i + 1;
 	close(fd);
 	if (deleted)
 		unlink(path);
 	id.maj = major(st.st_dev);
 	id.min = minor(st.st_dev);
 	id.ino = st.st_ino;
-	/* A deleted one may have the number of the one before. */
-	id.ino_generation = i + 1;
 	return objects_hold(objects, &id, path, strlen(path), 0, 4096, 8192);
 }
 

@@ -84,6 +84,31 @@ TEST(test_generations)
 	objects_free(d);
 }
 
+/* Read from /proc, then from the file: a file that has its inode number later is another object. */
+TEST(test_generation_of_file)
+{
+	struct object_identity any = file(100, 0), first = file(100, 5), second = file(100, 6);
+	struct object_sighting seen;
+	struct object *x, *y;
+	struct objects *d;
+
+	assert_int_equal(objects_new(&d), 0);
+	x = see(d, &any, "/a", 1);
+	assert_true(objects_note_generation(d, x, 0));
+	assert_true(objects_note_generation(d, x, 5));
+	objects_sighting(d, x, &seen);
+	assert_int_equal(seen.generation, 5);
+	free(seen.path);
+	y = see(d, &second, "/a", 1);
+	assert_ptr_not_equal(y, x);
+	assert_ptr_equal(see(d, &first, "/a", 1), x);
+	assert_ptr_equal(see(d, &any, "/a", 1), y);
+	/* Another file was read. */
+	assert_false(objects_note_generation(d, y, 5));
+	assert_true(objects_note_generation(d, y, 6));
+	objects_free(d);
+}
+
 #define NR_GENERATIONS 2000u
 
 /* CPU time of NR_GENERATIONS sightings of one inode, each of another generation. */
