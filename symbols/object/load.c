@@ -20,7 +20,13 @@
 void load_where(struct load_where *w, struct objects *objects, const struct object *object,
 		bool no_proc, const char *root)
 {
+	/* Acquire: pairs with the release of a finished image; the loader alone replaces it. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+
 	w->identity = object->identity;
+	w->build_id_size = image ? image->build_id_size : 0;
+	if (image)
+		memcpy(w->build_id, image->build_id, sizeof(w->build_id));
 	w->object = object->id;
 	objects_sighting(objects, object, &w->seen);
 	w->root = root ? strdup(root) : NULL;
@@ -34,6 +40,12 @@ void load_where_fini(struct load_where *w)
 	free(w->seen.path);
 	free(w->root);
 	w->seen.path = w->root = NULL;
+}
+
+bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_t size)
+{
+	return !w->build_id_size ||
+	       (size == w->build_id_size && !memcmp(build_id, w->build_id, size));
 }
 
 int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out)

@@ -19,10 +19,12 @@ struct load_where {
 	char *root;		     /* as in foreign_want; owned */
 	bool recorded;		     /* of a recording: perf's cache has it perhaps */
 	uint32_t object;
+	uint8_t build_id[20]; /* of the image; size 0: it has none, or is not loaded */
+	uint8_t build_id_size;
 };
 
 /*
- * Copy the identity and sighting of @object. @no_proc: only files here or below
+ * Copy the identity and sighting of @object; on the loader. @no_proc: only files here or below
  * @root, no process.
  */
 void load_where(struct load_where *w, struct objects *objects, const struct object *object,
@@ -33,6 +35,12 @@ void load_where_fini(struct load_where *w);
  * helpers only.
  */
 int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out);
+
+/*
+ * Test whether a file has the build-id of the image: one that was written in place has the same
+ * inode.
+ */
+bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_t size);
 
 struct load {
 	struct job job;

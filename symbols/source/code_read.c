@@ -25,6 +25,7 @@
 
 #define FILE_SPAN_MAX 4096u /* lines of one file */
 #define ROWS_MAX      (1u << 20)
+#define NOT_RUNNING   "the file on disk is not the running one"
 
 static void refuse(struct reading *r, const char *why, const char *fix)
 {
@@ -53,7 +54,7 @@ static void cut(struct reading *r, ssize_t got, const char *why, const char *fix
 static void refuse_file(struct reading *r, int code)
 {
 	if (code == -ESTALE)
-		refuse(r, "the file on disk is not the running one",
+		refuse(r, NOT_RUNNING,
 		       "restart the program, or run proftop as root: it reads the mapped file");
 	else if (code == -ENOENT || code == -ENOTDIR || code == -ESRCH)
 		refuse(r, "the file is gone", "run proftop as root: it reads the mapped file");
@@ -79,7 +80,10 @@ static bool is_replaced(const struct load_where *where)
 	return code == -ESTALE || code == -ENOENT || code == -ENOTDIR;
 }
 
-/* A recording may have no inode: then the build-id identifies the file. */
+/*
+ * A recording may have no inode: then the build-id identifies the file. One that was written in
+ * place has another than the image.
+ */
 static bool is_of_build(const struct reading *r, const struct foreign_file *file)
 {
 	const struct object_identity *id = &r->where.identity;
@@ -87,12 +91,14 @@ static bool is_of_build(const struct reading *r, const struct foreign_file *file
 	struct elffacts facts;
 	const struct debugfile_names *is = &facts.names;
 
-	if (!id->build_id_size)
+	if (!id->build_id_size && !r->where.build_id_size)
 		return true;
-	if (elffacts_read(&facts, &in))
+	if (elffacts_read(&facts, &in) ||
+	    !load_is_of_image(&r->where, is->build_id, is->build_id_size))
 		return false;
-	return !is->build_id_size || (is->build_id_size == id->build_id_size &&
-				      !memcmp(is->build_id, id->build_id, id->build_id_size));
+	return !id->build_id_size || !is->build_id_size ||
+	       (is->build_id_size == id->build_id_size &&
+		!memcmp(is->build_id, id->build_id, id->build_id_size));
 }
 
 static void read_file(struct reading *r)
@@ -255,6 +261,8 @@ static const char *why_no_lines(int code)
 	case -ENODATA:
 	case -ENOENT:
 		return "no debug information: install its -dbgsym package, or build with -g";
+	case -ESTALE:
+		return NOT_RUNNING;
 	case -EPERM:
 		return "debug information is read only from files of root and yourself";
 	case -EFBIG:

@@ -45,6 +45,8 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwar
 	in.fd = file.fd;
 	in.size = file.size;
 	rc = elffacts_read(&facts, &in);
+	if (!rc && !load_is_of_image(where, facts.names.build_id, facts.names.build_id_size))
+		rc = -ESTALE;
 	if (!rc)
 		rc = to_debug_file(&in, where->seen.path, &file, &facts, &bias);
 	if (!rc)

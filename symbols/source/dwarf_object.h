@@ -10,7 +10,10 @@
 #include "symbols/object/load.h"
 #include "symbols/source/dwarf_cage.h"
 
-/* Open it for many look-ups: 0 or -errno as dwarf_cage_open(); then the caller owns *out. */
+/*
+ * Open it for many look-ups: 0, -ESTALE (not the file of the image), or -errno as
+ * dwarf_cage_open(); then the caller owns *out.
+ */
 int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out);
 
 #endif

@@ -16,6 +16,8 @@
 
 #include "symbols/kernel/kernel_cage.h"
 #include "symbols/kernel/recorded_kernel.h"
+#include "symbols/object/image.h"
+#include "symbols/source/dwarf_object.h"
 #include "symbols/source/source.h"
 #include "symbols/symbols.h"
 #include "tests/symbols/with_symbols.h"
@@ -184,6 +186,49 @@ TEST(test_replaced, setup, teardown)
 	munmap(map, (size_t)st.st_size);
 	unlink(path);
 	rmdir(dir);
+}
+
+/*
+ * A file is written in place, as cp(1) does: it is the same inode, with another build-id. Neither
+ * its code nor its lines belong to the image.
+ */
+TEST(test_written_in_place, setup, teardown)
+{
+	struct fixture *f = *state;
+	char path[] = "/tmp/test_code.XXXXXX";
+	uint64_t offset = offset_in_file(&counted_function);
+	struct dwarf_cage *lines = NULL;
+	struct load_where where;
+	struct object *object;
+	const struct image *image;
+	struct listing *l;
+	uint32_t symbol;
+	struct stat st;
+	uint8_t *map, *id;
+
+	close(mkstemp(path));
+	copy_program(path);
+	assert_int_equal(stat(path, &st), 0);
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED,
+		   open(path, O_RDWR | O_CLOEXEC), 0);
+	assert_true(map != MAP_FAILED);
+	symbol = symbol_at(f, (uint64_t)(uintptr_t)map + offset, "counted_function");
+	object = object_at(f, (uint64_t)(uintptr_t)map + offset, &offset);
+	image = atomic_load(&object->image);
+	id = memmem(map, (size_t)st.st_size, image->build_id, image->build_id_size);
+	assert_non_null(id);
+	load_where(&where, f->objects, object, false, NULL);
+	assert_int_equal(dwarf_object_open(&where, false, &lines), 0);
+	dwarf_cage_close(lines);
+	*id ^= 1;
+	assert_int_equal(dwarf_object_open(&where, false, &lines), -ESTALE);
+	l = listing_of(f, symbol);
+	assert_non_null(l->why);
+	assert_non_null(strstr(l->why, "not the running one"));
+	listing_put(l);
+	load_where_fini(&where);
+	munmap(map, (size_t)st.st_size);
+	unlink(path);
 }
 
 TEST(test_vdso, setup, teardown)
