@@ -21,7 +21,7 @@
 enum object_kind {
 	OBJECT_UNKNOWN, /* id 0: addresses outside all maps */
 	OBJECT_KERNEL,	/* id 1: kernel and modules; offset = address */
-	OBJECT_VDSO,	/* id 2: the vdso, one for all processes */
+	OBJECT_VDSO,	/* id 2: the vdso, one for all 64-bit processes */
 	OBJECT_FILE,
 	OBJECT_ANON,   /* code made at run time, heap, stack of one process; offset = address */
 	OBJECT_SCRIPT, /* code of interpreters: all (lang_place()), or one file's */

@@ -77,7 +77,7 @@ static bool make_mapping(struct maps *m, const struct maps_mmap *ev, struct mapp
 	if (ev->pid <= 0 || !(ev->prot & PROT_EXEC) || !ev->size ||
 	    __builtin_add_overflow(ev->start, ev->size, &out->end))
 		return false;
-	identity.kind = procfs_kind(ev->filename, size, ev->is_private);
+	identity.kind = procfs_kind(ev->filename, size, ev->start, ev->is_private);
 	out->start = ev->start;
 	out->birth_ns = ev->time_ns;
 	out->exec = true;

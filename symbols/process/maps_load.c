@@ -83,7 +83,7 @@ static void add_map(struct maps *m, struct reading *r, const struct procfs_map *
 
 	if (!array_reserve(&r->maps, &r->room_maps, r->nr_maps + 1ull))
 		return;
-	identity.kind = procfs_kind(path, size, line->is_private);
+	identity.kind = procfs_kind(path, size, line->start, line->is_private);
 	mapping.offset = identity.kind == OBJECT_FILE	? line->offset
 			 : identity.kind == OBJECT_VDSO ? 0
 							: line->start;

@@ -113,7 +113,7 @@ static bool equals(const char *path, size_t size, const char *name)
 	return size == strlen(name) && !memcmp(path, name, size);
 }
 
-enum object_kind procfs_kind(const char *path, size_t size, bool is_private)
+enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool is_private)
 {
 	/* Memory without a file that could be ELF; used for JIT code. */
 	static const char *const anon[] = {
@@ -123,7 +123,7 @@ enum object_kind procfs_kind(const char *path, size_t size, bool is_private)
 	if (!size)
 		return OBJECT_ANON;
 	if (equals(path, size, "[vdso]"))
-		return OBJECT_VDSO;
+		return start >> 32 ? OBJECT_VDSO : OBJECT_FILE;
 	if (equals(path, size, "[vsyscall]"))
 		return OBJECT_UNKNOWN;
 	if (path[0] == '[') /* [heap], [stack], [anon:…], [uprobes]: a path has a slash */

@@ -43,8 +43,9 @@ size_t procfs_unescape(char *dst, size_t dst_size, const char *src, size_t size)
  * Return the kind of object for the name of a mapping, in /proc/PID/maps and in
  * MMAP2 records. A memfd is a file when mapped privately, as programs and libraries
  * are; JITs share it with the mapping that they write through.
+ * The vdso of a 32-bit process, which @start shows, is another one: a file that cannot be read.
  */
-enum object_kind procfs_kind(const char *path, size_t size, bool is_private);
+enum object_kind procfs_kind(const char *path, size_t size, uint64_t start, bool is_private);
 
 /* Return the value of "Name:\tvalue" in /proc/PID/status as a number; false: absent. */
 bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);

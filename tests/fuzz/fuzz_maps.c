@@ -31,7 +31,7 @@ static void fuzz_text(const uint8_t *data, size_t size)
 		REQUIRE(m.start < m.end);
 		REQUIRE(!m.path_size || (m.path > text && m.path + m.path_size < text + size));
 		REQUIRE(procfs_unescape(path, sizeof(path), m.path, m.path_size) <= sizeof(path));
-		procfs_kind(m.path, m.path_size, m.is_private);
+		procfs_kind(m.path, m.path_size, m.start, m.is_private);
 	}
 	procfs_status_number(text, size, "Uid", &v);
 	procfs_status_inner(text, size, &v);

@@ -735,7 +735,8 @@ TEST(test_kinds, setup, teardown)
 	maps_on_mmap(maps, &ev); /* wraps */
 	tell_mmap(70, 0x100000, 4, "//anon", 0, 110);
 	tell_mmap(70, 0x200000, 4, "/memfd:doublemapper (deleted)", 9, 110);
-	tell_mmap(70, 0x300000, 2, "[vdso]", 0, 110);
+	tell_mmap(70, 0x7f0000300000, 2, "[vdso]", 0, 110);
+	tell_mmap(70, 0x300000, 2, "[vdso]", 0, 110); /* of 32 bits: another one */
 	tell_mmap(70, 0x400000, 1, "[vsyscall]", 0, 110);
 	tell_comm(71, 71, "jit2", true, 100);
 	tell_mmap(71, 0x100000, 4, "//anon", 0, 110);
@@ -746,15 +747,21 @@ TEST(test_kinds, setup, teardown)
 	assert_int_equal(m->object->identity.owner, task_of(70, 70, 115)->process);
 	assert_int_equal(offset_at(70, 0x101234, 115), 0x101234);
 	assert_int_equal(offset_at(70, 0x201234, 115), 0x201234);
-	assert_int_equal(offset_at(70, 0x301234, 115), 0x1234);
+	assert_int_equal(offset_at(70, 0x7f0000301234, 115), 0x1234);
+	assert_string_equal(name_at(70, 0x7f0000300000, 115), "[vdso]");
+	assert_int_equal(offset_at(70, 0x301234, 115), PAGE + 0x1234);
 	assert_string_equal(name_at(70, 0x300000, 115), "[vdso]");
+	assert_ptr_equal(space_find(find(70, 70, 115).space, 0x7f0000301234, 115)->object,
+			 objects_at(objects, OBJECT_ID_VDSO));
+	assert_ptr_not_equal(space_find(find(70, 70, 115).space, 0x301234, 115)->object,
+			     objects_at(objects, OBJECT_ID_VDSO));
 	assert_string_equal(name_at(70, 0x400000, 115), "[unknown]");
 	assert_ptr_not_equal(m->object, space_find(find(71, 71, 115).space, 0x101234, 115)->object);
 	/* A JIT that makes pages executable again and again makes no new mappings. */
 	for (int i = 0; i < 100; i++)
 		tell_mmap(70, 0x101000, 1, "//anon", 0, 130 + (uint64_t)i);
 	publish(300);
-	assert_int_equal(space_nr_mappings(find(70, 70, 250).space), 4);
+	assert_int_equal(space_nr_mappings(find(70, 70, 250).space), 5);
 	assert_string_equal(name_at(70, 0x101000, 115), "[anon]");
 }
 
