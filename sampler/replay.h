@@ -92,7 +92,7 @@ int replay_fd(const struct replay *r);
  * Stops when @fn returns non-zero. */
 int replay_each(struct replay *r, struct store *st, const struct event *events,
 		sampler_sample_fn fn, void *ctx);
-/* After it: get what is missing. */
+/* Get the samples that replay_each() had to leave out; after it. */
 void replay_missing(const struct replay *r, struct sampler_missing *out);
 
 #endif

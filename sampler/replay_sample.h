@@ -43,10 +43,10 @@ struct sampler_sample {
 	const char *stop; /* why the user stack ends: unwind_stop_name() */
 };
 
-/* The samples of a recording that cannot be shown. */
+/* Damage of a recording, and the samples that it lacks. */
 struct sampler_missing {
 	const char *note;    /* on a recording that is cut short or damaged; "": whole; borrowed */
-	uint64_t nr_dropped; /* records that cannot be read */
+	uint64_t nr_dropped; /* damaged records */
 	uint64_t nr_lost;    /* when it was recorded */
 };
 

@@ -156,7 +156,7 @@ double sampler_max_hz(const struct sampler *s);
  * result of @fn.
  */
 int sampler_each(struct sampler *s, sampler_sample_fn fn, void *ctx, struct err *e);
-/* After it: get what is missing. */
+/* Get the samples that sampler_each() had to leave out; after it. */
 void sampler_missing(const struct sampler *s, struct sampler_missing *out);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * proftop: what the process needs before anything else, its options, and their session.
+ * Start of proftop: descriptors, environment, heap and options; then a list, or a session.
  * Descriptors 0-2 come before any file that is opened.
  */
 #include <errno.h>
@@ -70,7 +70,7 @@ static int end_output(int code, struct err *e)
 	return EXIT_FAILED;
 }
 
-/* Print what is wanted in place of a session. */
+/* Print the list or report of an option that starts no session. */
 static int print_list(struct options *o, struct err *e)
 {
 	int code = EXIT_DONE;

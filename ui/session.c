@@ -40,7 +40,7 @@ static int exit_of_export(int code)
 	return code == -EINVAL ? EXIT_USAGE : exit_of(code);
 }
 
-/* A command that cannot be run counts as a missing target. */
+/* A command that does not start is a missing target. */
 static int exit_of_start(const struct options *o, int code)
 {
 	if (o->config.command && (code == -ENOENT || code == -EACCES || code == -ENOEXEC))
