@@ -7,6 +7,7 @@
 #include "ui/actions.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -411,6 +412,8 @@ static void suspend(struct ui_state *st, uint32_t code)
 static void quit(struct ui_state *st, uint32_t code)
 {
 	st->quit = true;
+	/* The terminal sends no signal: ^C is a key of the screen. */
+	st->quit_by = code == K_CTRL('c') ? SIGINT : 0;
 }
 
 /* Actions that show a view, or open a dialog or a prompt. */

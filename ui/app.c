@@ -466,5 +466,5 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	canvas_fini(&a.canvas);
 out:
 	close(a.signal_fd);
-	return rc ? rc : a.ended_by;
+	return rc ? rc : a.ended_by ? a.ended_by : a.st.quit_by;
 }

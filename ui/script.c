@@ -216,6 +216,8 @@ int script_run(struct sampler *s, const struct ui_config *app, const struct scri
 		screen_draw(&st, &c);
 		code = run_steps(&st, &c, config->keys, e);
 	}
+	if (!code)
+		code = st.quit_by;
 	if (!code && !st.quit)
 		code = print_screen(&c, out, e);
 	model_fini(&st);

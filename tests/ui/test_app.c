@@ -2,6 +2,8 @@
 /*
  * The effect of keys on the screen and on the sampler; then a monkey.
  */
+#include <signal.h>
+
 #include "fake.h"
 
 #include "symbols/base/base.h"
@@ -589,6 +591,7 @@ TEST(test_controls)
 	press(b, 'e');
 	press(b, K_CTRL('c'));
 	assert_true(b->st.quit);
+	assert_int_equal(b->st.quit_by, SIGINT);
 	bench_fini(b);
 }
 

@@ -117,6 +117,7 @@ struct ui_state {
 		uint32_t line;
 	} edit;
 	bool quit, suspend, redraw;
+	int quit_by; /* the signal of the key that quits, for the exit code; 0: none */
 };
 
 /* Show a message at the bottom for some seconds; it is cleaned. */
