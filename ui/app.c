@@ -3,8 +3,8 @@
  * The event loop of the live screen. Runs on: the main thread.
  *
  * It waits in poll(2) for keys, signals and profiles only. It draws when the
- * terminal accepts bytes: a stalled terminal delays the screen, never the
- * sampling or a signal.
+ * terminal accepts bytes and has received the screens before: a stalled or slow
+ * terminal skips screens, and delays no key, sample or signal.
  */
 #include "ui/app.h"
 
@@ -335,7 +335,7 @@ static void draw(struct app *a)
 	}
 	if (a->background)
 		come_back(a);
-	if (poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
+	if (term_is_behind(a->term) || poll(&out, 1, 0) != 1 || !(out.revents & POLLOUT))
 		return;
 	if (a->st.redraw || a->st.now_ns >= a->repaint_ns) {
 		term_redraw(a->term, a->st.redraw);
@@ -378,7 +378,9 @@ static void loop(struct app *a)
 			  .events = a->background || a->held.code ? 0 : POLLIN },
 			{ .fd = profile_fd(a), .events = POLLIN },
 			/* Only while output is pending. */
-			{ .fd = a->dirty && !a->background ? term_output_fd(a->term) : -1,
+			{ .fd = a->dirty && !a->background && !term_is_behind(a->term)
+					? term_output_fd(a->term)
+					: -1,
 			  .events = POLLOUT },
 			{ .fd = file_worker_fd(a->st.files), .events = POLLIN },
 			{ .fd = sampler_past_fd(a->st.sampler), .events = POLLIN },

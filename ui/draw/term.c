@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,19 @@
 #define ANSWER_MAX  48 /* bytes */
 #define ESCAPE_WAIT 25 /* ms, for the byte after an Esc */
 
+/*
+ * Screens on their way to the terminal: the output queue of a pty, of ssh and of the network has
+ * no length that can be read. After each screen the status of the terminal is requested (DSR): its
+ * answer shows that the screen has arrived.
+ */
+#define ON_WAY_MAX   4
+#define ON_WAY_NS    100000000ull   /* a screen that is on its way for longer stops the next one */
+#define LOST_NS	     10000000000ull /* then its answer is lost */
+#define LEAVE_NS     1000000000ull  /* for answers, before the shell gets the terminal */
+#define LEAVE_NEW_NS 100000000ull   /* the same, of a terminal that never answered */
+#define SLOW_NS	     300000000ull   /* no repairs on a line that needs so long for a screen */
+#define KEY_ARRIVED  (KEY_MAX + 1)
+
 struct terminal {
 	SCREEN *screen;
 	FILE *in, *out;
@@ -43,6 +57,10 @@ struct terminal {
 	enum theme theme;
 	bool light;	   /* its background */
 	uint64_t query_ns; /* time of the query for the background; 0: none, or answered */
+	uint64_t on_way[ON_WAY_MAX]; /* times of the screens without an answer, the oldest first */
+	unsigned int nr_on_way;
+	uint64_t took_ns;   /* of the last screen that was answered */
+	bool answers, mute; /* it did; it did not in time */
 	attr_t attrs[ROLE_NR];
 	bool plain[ROLE_NR]; /* never bold */
 };
@@ -182,6 +200,15 @@ static bool may_be_queried(void)
 	return false;
 }
 
+/* Return whether it knows DSR: its terminfo has the query for the cursor, which is also one. */
+static bool knows_status(void)
+{
+	const char *query = tigetstr("u7");
+
+	return (query && query != (const char *)-1 && !strcmp(query, "\033[6n")) ||
+	       may_be_queried();
+}
+
 /* Query the background (OSC 11). The answer is among the keys; nothing waits for it. */
 static void query_background(struct terminal *t)
 {
@@ -282,6 +309,10 @@ static bool init_input(struct terminal *t)
 	keypad(stdscr, TRUE);
 	nodelay(stdscr, TRUE);
 	set_escdelay(25);
+	if (knows_status())
+		define_key("\033[0n", KEY_ARRIVED);
+	else
+		t->mute = true;
 	/* Or each refresh looks for keys several times. */
 	typeahead(-1);
 	if (t->mouse) {
@@ -343,11 +374,57 @@ fail:
 	return rc;
 }
 
+bool term_is_behind(struct terminal *t)
+{
+	uint64_t age = t->nr_on_way ? time_now_ns() - t->on_way[0] : 0;
+
+	if (age > (t->answers ? LOST_NS : ANSWER_NS)) {
+		t->nr_on_way = 0;
+		t->mute = !t->answers;
+	}
+	return t->nr_on_way && (t->nr_on_way == ON_WAY_MAX || age > ON_WAY_NS);
+}
+
+/* Request the answer that the screen has arrived. */
+static void follow_screen(struct terminal *t)
+{
+	if (t->mute || t->nr_on_way == ON_WAY_MAX)
+		return;
+	fputs("\033[5n", t->out);
+	fflush(t->out);
+	t->on_way[t->nr_on_way++] = time_now_ns();
+}
+
+static void take_arrival(struct terminal *t)
+{
+	t->answers = true;
+	t->mute = false;
+	if (!t->nr_on_way)
+		return;
+	t->took_ns = time_now_ns() - t->on_way[0];
+	t->nr_on_way--;
+	memmove(t->on_way, t->on_way + 1, t->nr_on_way * sizeof(*t->on_way));
+}
+
+/* Wait for the answers that are missing: the shell would take them for keys. */
+static void take_answers(struct terminal *t)
+{
+	uint64_t until = time_now_ns() + (t->answers ? LEAVE_NS : LEAVE_NEW_NS), now;
+	struct pollfd in = { .fd = fileno(t->in), .events = POLLIN };
+	struct key key;
+
+	while (t->nr_on_way && (now = time_now_ns()) < until &&
+	       poll(&in, 1, (int)((until - now) / 1000000) + 1) == 1 && in.revents == POLLIN)
+		term_key(t, &key);
+	t->nr_on_way = 0;
+}
+
 void term_close(struct terminal *t)
 {
 	if (!t)
 		return;
 	if (t->screen) {
+		take_answers(t);
 		endwin();
 		delscreen(t->screen);
 	}
@@ -418,7 +495,7 @@ void term_redraw(struct terminal *t, bool clear)
 		clearok(stdscr, TRUE);
 		erase();
 		canvas_fini(&t->shown);
-	} else {
+	} else if (t->took_ns < SLOW_NS) {
 		redrawwin(stdscr);
 	}
 }
@@ -462,6 +539,7 @@ void term_draw(struct terminal *t, const struct canvas *c)
 		move(c->cursor_row, c->cursor_col);
 	curs_set(c->cursor_row >= 0);
 	refresh();
+	follow_screen(t);
 }
 
 /* Keys of curses and of ours. */
@@ -529,6 +607,10 @@ bool term_key(struct terminal *t, struct key *key)
 	/* Skip unknown keys. */
 	while ((rc = get_wch(&wide)) != ERR) {
 		*key = (struct key){ 0 };
+		if (rc == KEY_CODE_YES && wide == KEY_ARRIVED) {
+			take_arrival(t);
+			continue;
+		}
 		if (rc == KEY_CODE_YES) {
 			if (map_function_key(wide, key))
 				return true;
@@ -557,6 +639,7 @@ bool term_foreground(const struct terminal *t)
 
 void term_leave(struct terminal *t)
 {
+	take_answers(t);
 	if (t->mouse)
 		mousemask(0, NULL);
 	endwin();

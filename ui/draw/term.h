@@ -44,7 +44,15 @@ void term_resized(struct terminal *t);
 void term_set(struct terminal *t, enum theme theme, bool mouse);
 /* Show @c; write changed cells only. */
 void term_draw(struct terminal *t, const struct canvas *c);
-/* Redraw everything next time; @clear: clear the screen first. */
+/*
+ * Return whether screens are on their way to a terminal that has not received them: a slow line.
+ * Draw later; its answer makes term_input_fd() readable.
+ */
+bool term_is_behind(struct terminal *t);
+/*
+ * Redraw everything next time; @clear: clear the screen first, else it is a repair, which a slow
+ * line has no time for.
+ */
 void term_redraw(struct terminal *t, bool clear);
 
 /* Get the next key without waiting; false if there is none. */
