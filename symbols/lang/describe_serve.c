@@ -142,7 +142,8 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 
 	if (out->kind == LANG_NODE) {
 		describe_v8(out, &search->symbols, f);
-		return out->v8.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
+		/* Debian's program "node" has none: they are in libnode.so. */
+		return search->symbols.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
 	}
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)

@@ -73,7 +73,7 @@ void maps_inherit_interpreter(struct maps *m, struct process *child, struct proc
 		if (!child->interpreters[i].object)
 			continue;
 		object_get(child->interpreters[i].object);
-		if (!desc)
+		if (!desc || desc->info.reason)
 			want(m, child, &child->interpreters[i]);
 	}
 }
@@ -90,14 +90,24 @@ bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out)
 	return any;
 }
 
+/* Return whether @desc is the better one: one that can be read replaces one that cannot. */
+static bool is_better(const struct process *p, const struct lang_desc *desc)
+{
+	const struct lang_desc *before = atomic_load_explicit(&p->lang, memory_order_relaxed);
+
+	return !before || (before->info.reason && !desc->info.reason && !p->unread);
+}
+
 void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc)
 {
 	struct process *p;
 
 	pthread_mutex_lock(&m->lock);
 	p = process_find(&m->procs, pid, UINT64_MAX);
-	/* Ended, replaced, or described by its other file. */
-	if (p && p->id == process && !atomic_load_explicit(&p->lang, memory_order_relaxed)) {
+	/* Else: ended, replaced, or described by its other file. */
+	if (p && p->id == process && is_better(p, desc)) {
+		/* Readers may use the one before. */
+		p->unread = atomic_load_explicit(&p->lang, memory_order_relaxed);
 		/* Publishes the description; pairs with maps_find(). */
 		atomic_store_explicit(&p->lang, desc, memory_order_release);
 		desc = NULL;

@@ -17,7 +17,12 @@
 #include "symbols/lang/describe_names.h"
 #include "symbols/lang/describe_wire.h"
 #include "symbols/object/elfcage_wire.h"
+#include "symbols/object/elffile.h"
 #include "symbols/process/procfs.h"
+#include "tests/symbols/elfmake.h"
+
+#define BASE	  0x400000U
+#define CODE_SIZE 0x1000U
 
 #define NR_ROUNDS 300U
 
@@ -117,6 +122,57 @@ TEST(test_numbers)
 		if (p.kind == LANG_PYTHON && !p.reason)
 			assert_non_null(pylayout_of(p.version));
 	}
+}
+
+/* A symbol of a made file. */
+struct made_symbol {
+	const char *name;
+	uint64_t value, size;
+};
+
+/* Read the file of @name that exports the @nr symbols. */
+static int read_made(const char *name, const struct made_symbol *symbols, size_t nr,
+		     struct describe_file *out)
+{
+	Elf64_Sym syms[16] = { 0 };
+	char strings[512] = "";
+	size_t used = 1;
+	struct elfmake m;
+	struct elffile f;
+	struct err e;
+	int rc;
+
+	elfmake_init(&m, EM_X86_64, BASE, CODE_SIZE);
+	for (size_t i = 0; i < nr; i++) {
+		syms[i + 1] = (Elf64_Sym){ .st_name = (uint32_t)used,
+					   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+					   .st_shndx = 1,
+					   .st_value = symbols[i].value,
+					   .st_size = symbols[i].size };
+		strcpy(strings + used, symbols[i].name);
+		used += strlen(symbols[i].name) + 1;
+	}
+	elfmake_symbols(&m, SHT_DYNSYM, syms, nr + 1, strings, used);
+	elfmake_finish(&m);
+	assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
+	rc = describe_read_file(out, &f, name);
+	elffile_close(&f);
+	elfmake_fini(&m);
+	return rc;
+}
+
+/* Debian's /usr/bin/node is a small program beside libnode.so, which has the numbers. */
+TEST(test_program_beside_library)
+{
+	static const struct made_symbol of_program[] = { { "main", BASE + 16, 4 } },
+					of_library[] = { { "v8dbg_off_fp_function", BASE + 64,
+							   4 } };
+	struct describe_file file;
+
+	assert_int_equal(read_made("node", NULL, 0, &file), -ENOENT);
+	assert_int_equal(read_made("node", of_program, 1, &file), -ENOENT);
+	assert_int_equal(read_made("libnode.so.108", of_library, 1, &file), 0);
+	assert_int_equal(file.kind, LANG_NODE);
 }
 
 static struct cage_reader reader;

@@ -117,6 +117,41 @@ static void tell_exec(pid_t pid, const char *comm, uint64_t time)
 	tell_mmap(pid, 0x400000, 16, comm, 1000 + (unsigned char)comm[0], time + 1);
 }
 
+static struct lang_desc *desc_new(const char *reason)
+{
+	struct lang_desc *desc = calloc(1, sizeof(*desc));
+
+	atomic_init(&desc->refs, 1);
+	desc->info.kind = LANG_NODE;
+	desc->info.reason = reason;
+	return desc;
+}
+
+/* Whichever file of an interpreter is described first: the one that can be read counts. */
+TEST(test_described_twice, setup, teardown)
+{
+	struct maps_hit hit;
+
+	tell_exec(7, "node", 10);
+	publish(20);
+	hit = find(7, 7, LATE);
+	assert_null(hit.lang);
+	maps_describe(maps, 7, hit.process, desc_new("unknown"));
+	hit = find(7, 7, LATE);
+	assert_string_equal(hit.lang->reason, "unknown");
+	maps_describe(maps, 7, hit.process, desc_new("unknown as well"));
+	assert_string_equal(find(7, 7, LATE).lang->reason, "unknown");
+	maps_describe(maps, 7, hit.process, desc_new(NULL));
+	assert_null(find(7, 7, LATE).lang->reason);
+	assert_string_equal(hit.lang->reason, "unknown"); /* still in use */
+	maps_describe(maps, 7, hit.process, desc_new("unknown"));
+	assert_null(find(7, 7, LATE).lang->reason);
+	/* A child has the description of its parent. */
+	maps_on_fork(maps, 8, 7, 8, 7, 30);
+	publish(40);
+	assert_ptr_equal(find(8, 8, LATE).lang, find(7, 7, LATE).lang);
+}
+
 TEST(test_unknown, setup, teardown)
 {
 	struct maps_hit hit = find(77, 77, 5);
