@@ -79,6 +79,11 @@ static uint64_t next_tick(const struct sampler *s, uint64_t now)
 	       ((age + s->ticks.period_ns / 4) / s->ticks.period_ns + 1) * s->ticks.period_ns;
 }
 
+static uint64_t add_ns(uint64_t time_ns, uint64_t span_ns)
+{
+	return span_ns < UINT64_MAX - time_ns ? time_ns + span_ns : UINT64_MAX;
+}
+
 /* Return when the next slice of the history ends: on a grid from the start. */
 static uint64_t next_slice(const struct sampler *s, uint64_t now)
 {
@@ -371,6 +376,7 @@ static void *builder_main(void *arg)
 		}
 		if (ended)
 			due = MIN(due, now + ENDED_NS);
+		due = MIN(due, add_ns(s->ticks.last_ns, governor_patience(&s->rates.governor)));
 		if (annotate_is_due(&s->annotate, s->store.symbols))
 			due = MIN(due, now);
 		if (now >= due) {
@@ -399,6 +405,8 @@ int builder_start(struct sampler *s, struct err *e)
 	assert(!s->builder.runs);
 	memcpy(s->rates.asked_hz, s->rates.hz, sizeof(s->rates.asked_hz));
 	rates_govern(&s->rates, &s->config);
+	if (s->live.counters && s->rates.governor.climbs)
+		handlers_apply_governor(s);
 	set_start(s, time_now_ns());
 	past_use_events(&s->past, s->store.history, &s->config);
 	s->rates.procstat_ns = s->ticks.start_ns;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampler/event/limits.h"
 #include "sampler/reopen.h"
 #include "sampler/session.h"
 #include "sampler/tick.h"
@@ -13,8 +14,11 @@
 #include "sampler/trapping.h"
 #include "sampler/waiting.h"
 
-/* Set all rates to the governor's share of the requested ones. Return whether one was changed. */
-static bool apply_governor(struct sampler *s)
+/* How long to look for interrupts; what is longer is another thread. */
+#define SPIN_NS	   2000000ULL
+#define GAP_MAX_NS 100000ULL
+
+bool handlers_apply_governor(struct sampler *s)
 {
 	bool changed = false;
 	struct err e;
@@ -44,7 +48,7 @@ static void govern_starved(struct sampler *s)
 	double hz = rates_fastest(&s->rates, s->config.nr_events);
 
 	if (hz > 0 && governor_starve(&s->rates.governor, s->ticks.starved, hz))
-		apply_governor(s);
+		handlers_apply_governor(s);
 }
 
 /* Lower the rate if interrupts stall the machine, proftop included. */
@@ -54,11 +58,34 @@ static void govern_stall(struct sampler *s)
 
 	was = fastest * s->rates.governor.factor;
 	if (!governor_stall(&s->rates.governor, s->ticks.span_ns, s->config.tick_ns, fastest) ||
-	    !apply_governor(s))
+	    !handlers_apply_governor(s))
 		return;
 	mailbox_add(&s->mailbox,
 		    "%.0f Hz stalled this machine (a tick took %.1f s): lowered to %.0f Hz", was,
 		    (double)s->ticks.span_ns / 1e9, fastest * s->rates.governor.factor);
+}
+
+/*
+ * Measure the part of this CPU that interrupts take: read the clock for a while, and sum what is
+ * missing between two readings, but for the time of other threads.
+ */
+static double measure_interrupts(void)
+{
+	uint64_t begin = time_now_ns(), was = begin, now, least = UINT64_MAX, sum = 0, others = 0;
+
+	do {
+		uint64_t gap;
+
+		now = time_now_ns();
+		gap = now - was;
+		was = now;
+		least = MIN(least, MAX(gap, 1));
+		if (gap > GAP_MAX_NS)
+			others += gap;
+		else if (gap > 4 * least)
+			sum += gap - least;
+	} while (now - begin - others < SPIN_NS && now - begin < 8 * SPIN_NS);
+	return now - begin > others ? (double)sum / (double)(now - begin - others) : 0;
 }
 
 /* Report why the rate is lower, or that it rose. */
@@ -87,9 +114,11 @@ void handlers_govern(struct sampler *s)
 	govern_stall(s);
 	govern_starved(s);
 	was = g->factor;
+	if (g->climbs)
+		g->interrupts = measure_interrupts();
 	if (!governor_tick(g, s->ticks.span_ns, s->ticks.own_pct, a->taken, a->lost))
 		return;
-	if (apply_governor(s))
+	if (handlers_apply_governor(s))
 		say_governed(s, g->factor < was);
 }
 
@@ -99,8 +128,8 @@ static void reset_governor(struct sampler *s)
 	bool lowered = s->rates.governor.factor < 1;
 
 	rates_govern(&s->rates, &s->config);
-	if (lowered)
-		apply_governor(s);
+	if (lowered || s->rates.governor.factor < 1)
+		handlers_apply_governor(s);
 }
 
 /*
@@ -126,13 +155,16 @@ static void set_rate(struct sampler *s, const struct control *c)
 
 	if (c->event >= s->config.nr_events)
 		return;
-	if (counters_set_rate(s->live.counters, c->event, c->hz, &e)) {
+	/* A high rate begins with its first step. */
+	if (limits_check_rate(c->hz, &e) ||
+	    counters_set_rate(s->live.counters, c->event, MIN(c->hz, GOVERNOR_STALL_HZ), &e)) {
 		mailbox_say(&s->mailbox, "%s", e.text);
 		return;
 	}
 	recording_note(&s->recording, s->live.counters);
 	rates_mix(&s->rates);
-	s->rates.hz[c->event] = s->rates.asked_hz[c->event] = c->hz;
+	s->rates.hz[c->event] = MIN(c->hz, GOVERNOR_STALL_HZ);
+	s->rates.asked_hz[c->event] = c->hz;
 	reset_governor(s);
 	s->config.events[c->event].period = 0;
 	/* A rate that the user chose is kept. */
@@ -140,7 +172,7 @@ static void set_rate(struct sampler *s, const struct control *c)
 		s->waiting.limited = false;
 	s->config.events[c->event].hz = 0;
 	mailbox_say(&s->mailbox, "%s: %.0f Hz%s", s->config.events[c->event].name, c->hz,
-		    c->hz > GOVERNOR_STALL_HZ ? "; lowered automatically if it stalls the machine"
+		    c->hz > GOVERNOR_STALL_HZ ? ", in steps as far as this machine carries it"
 					      : "");
 }
 

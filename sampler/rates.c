@@ -46,6 +46,9 @@ void rates_govern(struct rates *r, const struct sampler_config *config)
 
 	governor_init(&r->governor, config->max_overhead_pct, (uint32_t)MAX(nr, 1L),
 		      rates_fastest(r, config->nr_events));
+	/* Without a screen the requested rate is the rate of the first tick. */
+	if (!config->exact_ticks)
+		governor_climb(&r->governor, rates_fastest(r, config->nr_events));
 }
 
 int rates_open(struct rates *r, struct err *e)

@@ -52,7 +52,9 @@ static void set_rates(const struct sampler *s, struct fresh *f)
 	double max = limit ? (double)limit : INFINITY;
 
 	for (uint32_t i = 0; i < f->config.nr_events; i++) {
-		double hz = f->hz && f->hz[i] > 0 ? f->hz[i] : s->rates.hz[i];
+		/* A higher one is reached in steps. */
+		double hz = f->hz && f->hz[i] > 0 ? MIN(f->hz[i], GOVERNOR_STALL_HZ)
+						  : s->rates.hz[i];
 
 		if (hz > 0)
 			f->config.events[i].hz = MIN(hz, max);

@@ -179,6 +179,7 @@ void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;
 	p->rate_factor = s->rates.governor.factor;
 	p->rate_ceiling = s->rates.governor.ceiling;
+	p->rate_climbs = s->rates.governor.climbs;
 	p->rate_capped = s->rates.governor.capped;
 	p->max_hz = atomic_load_explicit(&s->rates.max_hz, memory_order_relaxed);
 	p->max_hz_top = s->rates.max_hz_top;

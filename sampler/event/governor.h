@@ -14,6 +14,8 @@
 
 /* No rate up to this one delays ticks. */
 #define GOVERNOR_STALL_HZ 10000
+/* The most that interrupts may take of a CPU at a higher rate, or threads run too slowly. */
+#define GOVERNOR_INTERRUPTS_MAX 0.25
 
 /* The lowest rate while symbols are read. */
 #define GOVERNOR_STARVED_HZ 19
@@ -35,6 +37,9 @@ struct governor {
 	unsigned int starved; /* ticks in a row without the CPU time to read symbols */
 	unsigned int fed;     /* ticks in a row with it, since */
 	bool hungry;	      /* the factor is lower because of that */
+	bool climbs;	      /* rises in steps to a rate above GOVERNOR_STALL_HZ */
+	double fast;	      /* the factor of GOVERNOR_STALL_HZ; 1: no climb */
+	double interrupts;    /* the part of a CPU that they take now; 0: not measured */
 	unsigned int late;    /* ticks in a row that were much too late */
 	unsigned int over;    /* steps in a row above the limit */
 	uint64_t over_ns;     /* time in a row above the cap */
@@ -48,6 +53,14 @@ struct governor {
  * fastest event has a rate @hz.
  */
 void governor_init(struct governor *g, double max_pct, uint32_t nr_cpus, double hz);
+/*
+ * Begin at GOVERNOR_STALL_HZ, if @hz is higher, and double that as long as the next step is within
+ * the limits: a rate that stops the machine is never set, so that it need not be noticed.
+ */
+void governor_climb(struct governor *g, double hz);
+/* Return how long the next tick may be, to see the cost of a high rate in time; UINT64_MAX: as
+ * usual. */
+uint64_t governor_patience(const struct governor *g);
 /* Add the cost of one tick. True: the factor has changed. */
 bool governor_tick(struct governor *g, uint64_t interval_ns, double cpu_pct, uint64_t taken,
 		   uint64_t lost);

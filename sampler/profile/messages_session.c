@@ -56,14 +56,14 @@ static void note_governor(struct messages *n, const struct profile *p)
 {
 	struct profile_message *e;
 
-	if (!(p->rate_factor > 0 && p->rate_factor < 1))
+	if (!(p->rate_factor > 0 && p->rate_factor < 1) || p->rate_climbs)
 		return;
 	e = messages_note(n, "governor", MESSAGE_INFO, messages_begins(n, "governor"),
 			  "rate lowered to %.0f%%", 100 * p->rate_factor);
 	if (p->rate_capped)
 		messages_detail(e,
-				"rate lowered to %.0f%% of the requested one: proftop used more "
-				"than %d%% of all CPUs",
+				"rate lowered to %.0f%% of the requested one: with more, proftop "
+				"uses over %d%% of all CPUs",
 				100 * p->rate_factor, GOVERNOR_CAP_PCT);
 	else
 		messages_detail(e, "rate lowered to %.0f%% of the requested one",
@@ -71,8 +71,8 @@ static void note_governor(struct messages *n, const struct profile *p)
 	messages_fix(n, e, MESSAGE_NONE, 0,
 		     p->rate_capped ? "none needed: the rate rises again when they cost less; "
 				      "-g fp costs less; --max-overhead sets another limit"
-		     : p->rate_ceiling < 1 ? "none needed: a higher rate stalled this machine; set "
-					     "it again to try"
+		     : p->rate_ceiling < 1 ? "none needed: interrupts of a higher rate stall this "
+					     "machine; set it again to try"
 					   : "none needed: the rate rises again when the load "
 					     "falls "
 					     "(--max-overhead); -g fp costs less");

@@ -425,6 +425,7 @@ struct profile {
 	uint64_t max_hz, max_hz_top; /* kernel.perf_event_max_sample_rate: now, the highest seen */
 	double rate_factor;  /* of the wanted rates: below 1 the governor holds them down, */
 	double rate_ceiling; /* and not above this: more stalled the machine */
+	bool rate_climbs;    /* it rises in steps */
 	bool rate_capped;    /* because proftop used too much of all CPUs, without --max-overhead */
 	bool starved;	  /* too little CPU time to read objects; the rates may be lower for it */
 	char target[160]; /* "system", "pid 42", "user www-data", "command make" (clean text) */

@@ -216,6 +216,74 @@ TEST(test_cap_least)
 	assert_true(g.factor * 4000 < GOVERNOR_CAP_HZ && !g.capped);
 }
 
+/* Do @nr ticks at the cost and the interrupts of @full and @interrupts at the whole rate. */
+static void climb(struct governor *g, int nr, double full, double interrupts)
+{
+	for (int i = 0; i < nr; i++) {
+		g->interrupts = interrupts * g->factor;
+		governor_tick(g, S / 2, full * g->factor, 1000, 0);
+		assert_true(full * g->factor <= g->max_pct || g->factor <= g->fast);
+		assert_true(interrupts * g->factor <= GOVERNOR_INTERRUPTS_MAX ||
+			    g->factor <= g->fast);
+	}
+}
+
+/*
+ * A rate that is too much for this machine is never set, neither for its CPUs nor for its
+ * interrupts; one that the machine carries is reached within 3 s.
+ */
+TEST(test_climb)
+{
+	static const double full[] = { 1, 30, 49, 60, 135, 400, 2000 };
+	static const double interrupts[] = { 0, 0.01, 0.2, 0.3, 0.9, 3 };
+	static const double hz[] = { 10001, 20000, 50000, 100000, 1e6 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(full) * ARRAY_SIZE(interrupts) * ARRAY_SIZE(hz); i++) {
+		double f = full[i % ARRAY_SIZE(full)];
+		double n = interrupts[i / ARRAY_SIZE(full) % ARRAY_SIZE(interrupts)];
+		double h = hz[i / ARRAY_SIZE(full) / ARRAY_SIZE(interrupts)], at;
+		struct governor g;
+
+		governor_init(&g, 0, 2, h);
+		governor_climb(&g, h);
+		assert_float_equal(g.factor * h, GOVERNOR_STALL_HZ, 0.001);
+		climb(&g, 6, f, n);
+		at = g.factor;
+		if (h < 1e6) {
+			assert_false(g.climbs);
+			assert_true(f > 40 || n > 0.25 || at > 0.999);
+		}
+		assert_true(at * h >= GOVERNOR_STALL_HZ - 0.001 || f * g.fast > 40);
+		climb(&g, 60, f, n);
+	}
+}
+
+/* The cost of a high rate is seen in time however long the ticks of the screen are. */
+TEST(test_patience)
+{
+	struct governor g;
+
+	governor_init(&g, 0, 2, 50000);
+	assert_true(governor_patience(&g) == UINT64_MAX);
+	governor_climb(&g, 9999);
+	assert_true(!g.climbs && governor_patience(&g) == UINT64_MAX);
+	governor_climb(&g, 50000);
+	assert_true(g.climbs && governor_patience(&g) == S / 2);
+	climb(&g, 6, 10, 0.1);
+	assert_true(!g.climbs && governor_patience(&g) == S);
+	/* The load begins later: 1 s above the limit. */
+	assert_false(governor_tick(&g, S / 2, 190, 1000, 0));
+	assert_true(governor_tick(&g, S / 2, 190, 1000, 0));
+	assert_float_equal(190 * g.factor, 40, 1);
+	assert_true(governor_patience(&g) == UINT64_MAX || g.factor > g.fast);
+	/* Too little CPU time for symbols, or a stall: not the time to climb. */
+	governor_init(&g, 0, 2, 50000);
+	governor_climb(&g, 50000);
+	governor_starve(&g, true, 50000);
+	governor_starve(&g, true, 50000);
+	assert_false(g.climbs);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -233,7 +233,7 @@ TEST(test_machine, setup, teardown)
 	f->p.rate_factor = 0.25;
 	expect(f, "governor", "lowered to 25%", MESSAGE_NONE, 0);
 	f->p.rate_capped = true;
-	expect(f, "governor", "proftop used more than 25% of all CPUs", MESSAGE_NONE, 0);
+	expect(f, "governor", "with more, proftop uses over 25% of all CPUs", MESSAGE_NONE, 0);
 	f->p.rate_capped = false;
 	f->p.rate_factor = 1;
 	f->p.nr_refused = 4;
