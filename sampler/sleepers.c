@@ -52,8 +52,11 @@ void sleepers_free(struct sleepers *l)
 	free(l);
 }
 
-/* Unwind a copy. Return the number of places; *@pending: its process is not read yet. */
-static uint32_t unwind_copy(struct sleepers *l, const struct asleep *a, bool *pending)
+/*
+ * Unwind a copy, with @cut as outermost place if it has no root. Return the number of places;
+ * *@pending: its process is not read yet.
+ */
+static uint32_t unwind_copy(struct sleepers *l, const struct asleep *a, uint32_t cut, bool *pending)
 {
 	const uint64_t regs[] = { a->sp, a->pc };
 	const struct record_sample sample = {
@@ -69,14 +72,24 @@ static uint32_t unwind_copy(struct sleepers *l, const struct asleep *a, bool *pe
 		.stack_dyn = a->size,
 	};
 	struct pipeline_stack stack;
+	uint32_t nr;
 
 	pipeline_resolve(l->pipeline, &sample, unwind_regs_mask_of_stack());
 	pipeline_stack(l->pipeline, &stack);
 	*pending = !stack.nr || stack.stop == UNWIND_PENDING;
-	if (!*pending)
-		memcpy(l->places + 2, stack.places,
-		       MIN(stack.nr, STACKS_PLACES_MAX - 2) * sizeof(*l->places));
-	return *pending ? 0 : MIN(stack.nr, STACKS_PLACES_MAX - 2);
+	if (*pending)
+		return 0;
+	nr = MIN(stack.nr, STACKS_PLACES_MAX - 3);
+	memcpy(l->places + 2, stack.places, nr * sizeof(*l->places));
+	if (stack.stop != UNWIND_COMPLETE && stack.stop != UNWIND_NO_USER)
+		l->places[2 + nr++] = cut;
+	return nr;
+}
+
+/* Report whether a wait of this kind is of a program, with callers. */
+static bool has_callers(enum wait_kind kind)
+{
+	return kind != WAIT_KTHREAD;
 }
 
 /* Count a copy: kind, mark, functions of the program. */
@@ -85,7 +98,7 @@ static void count_copy(struct sampler *s, struct sleepers *l, const struct waits
 {
 	const struct waits_tables t = store_waits_tables(&s->store);
 	bool pending = false;
-	uint32_t nr = a->size ? unwind_copy(l, a, &pending) : 0;
+	uint32_t nr = a->size ? unwind_copy(l, a, t.kinds[WAIT_CUT], &pending) : 0;
 	bool before = task->look == LOOK_BEFORE;
 	uint32_t *first = l->places + !before;
 
@@ -93,20 +106,23 @@ static void count_copy(struct sampler *s, struct sleepers *l, const struct waits
 		waits_look_again(s->store.waits, task);
 		return;
 	}
+	if (!nr && has_callers(a->kind))
+		l->places[2 + nr++] = t.kinds[WAIT_CUT];
 	l->places[1] = t.kinds[WAIT_FOUND];
 	first[0] = t.kinds[a->kind];
-	waits_slept(s->store.waits, task, stacks_intern(t.stacks, first, nr ? nr + 1 + before : 1),
-		    a->time_ns);
+	waits_slept(s->store.waits, &t, task,
+		    stacks_intern(t.stacks, first, nr ? nr + 1 + before : 1), a->time_ns);
 }
 
 /* Count the kind of the wait of a task, of which nothing else is known. */
 static void count_kind(struct sampler *s, const struct sleep_copy *c)
 {
 	const struct waits_tables t = store_waits_tables(&s->store);
+	const uint32_t places[] = { t.kinds[c->kind], t.kinds[WAIT_CUT] };
+	bool cut = s->config.call_graph != CALL_GRAPH_OFF && has_callers(c->kind);
 
-	waits_slept(s->store.waits, &c->task,
-		    c->kind ? stacks_intern(t.stacks, &t.kinds[c->kind], 1) : STACK_NONE,
-		    c->time_ns);
+	waits_slept(s->store.waits, &t, &c->task,
+		    c->kind ? stacks_intern(t.stacks, places, 1 + cut) : STACK_NONE, c->time_ns);
 }
 
 /* Take the results of a job that has ended, or hangs. */

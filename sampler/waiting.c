@@ -191,7 +191,10 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	windows_read_rings(s, now_ns);
 	seen_ns = windows_read(s, now_ns, now_ns - MIN(s->ticks.last_ns, now_ns));
 	t = store_waits_tables(&s->store);
+	t.chains = has_chains(s);
 	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, &s->waits);
+	if (waits_take_unread(s->store.waits))
+		s->waiting.sleepers_left = has_chains(s);
 	if (!s->waiting.windows.on && waits_check(s->store.waits, state_of, CHECK_TASKS, now_ns))
 		s->waiting.sleepers_left = has_chains(s);
 	s->waits.estimated = s->waiting.windows.on;

@@ -307,7 +307,7 @@ static uint32_t keep_place(struct symbols *s, struct places *places, struct symt
 uint32_t symbols_keep_wait(struct symbols *s, struct places *places, enum wait_kind kind)
 {
 	struct symtab_key key = { .object = symbols_wait(s), .start = kind };
-	const char *name = wait_kind_name(kind == WAIT_FOUND ? kind : MIN(kind, WAIT_OTHER));
+	const char *name = wait_kind_name(kind >= WAIT_FOUND ? kind : MIN(kind, WAIT_OTHER));
 	const struct symtab_text text = { name, "[wait]", strlen(name), 6, 'w', false };
 
 	return keep_place(s, places, &key, &text);

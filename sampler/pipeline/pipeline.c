@@ -56,16 +56,22 @@ void pipeline_free(struct pipeline *p)
 	free(p);
 }
 
-/* Intern the current stack as that of a wait. DROP_NR: done, else the reason why not. */
+/*
+ * Intern the current stack as that of a wait, marked if it has no root. DROP_NR: done, else the
+ * reason why not.
+ */
 static enum profile_drop store_wait(struct pipeline *p, uint32_t *stack)
 {
-	uint32_t nr = MIN(p->nr, PIPELINE_FRAMES_MAX - 1);
+	bool cut = p->stop != UNWIND_COMPLETE && p->stop != UNWIND_NO_USER;
+	uint32_t nr = MIN(p->nr, PIPELINE_FRAMES_MAX - 2);
 
 	p->wait[0] = p->tables->wait_places[WAIT_ASLEEP];
 	if (p->wait[0] == PLACE_NONE || p->frames[0] == PLACE_NONE)
 		return DROP_PLACES_FULL;
 	memcpy(p->wait + 1, p->frames, nr * sizeof(p->frames[0]));
-	*stack = stacks_intern(p->tables->stacks, p->wait, nr + 1);
+	p->wait[nr + 1] = p->tables->wait_places[WAIT_CUT];
+	cut &= p->wait[nr + 1] != PLACE_NONE;
+	*stack = stacks_intern(p->tables->stacks, p->wait, nr + 1 + cut);
 	return *stack == STACK_NONE ? DROP_STACKS_FULL : DROP_NR;
 }
 

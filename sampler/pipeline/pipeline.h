@@ -78,7 +78,8 @@ bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
 		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait);
 /*
  * The same of a stack that was taken where a task is switched out: its time is counted later
- * (waits.h). Returns the stack, with a frame of WAIT_ASLEEP on top; STACK_NONE: none.
+ * (waits.h). Returns the stack, with a frame of WAIT_ASLEEP on top, and one of WAIT_CUT at the end
+ * if it has no root; STACK_NONE: none.
  */
 uint32_t pipeline_count_wait(struct pipeline *p, struct pipeline_stats *stats,
 			     const struct record_sample *s, int event);

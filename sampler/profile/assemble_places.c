@@ -140,7 +140,7 @@ static void classify(const struct assemble_work *w, struct assemble_spot *spot,
 		return;
 	spot->script = object->identity.kind == OBJECT_SCRIPT;
 	spot->kernel = place->object == OBJECT_ID_KERNEL;
-	if (place->object == w->in->wait && place->offset != WAIT_FOUND)
+	if (place->object == w->in->wait && place->offset < WAIT_FOUND)
 		spot->wait = (uint8_t)MIN(place->offset, WAIT_OTHER);
 	spot->long_wait = spot->wait && place->offset == WAIT_LONG;
 	spot->interpreter = atomic_load_explicit(&object->interpreter, memory_order_relaxed);

@@ -185,6 +185,8 @@ struct profile_waits {
 	uint64_t late;		/* steps out of order, ignored */
 	uint64_t tasks;		/* known now */
 	uint64_t queue_ns;	/* time of all tasks in a run queue */
+	uint64_t slept_ns;	/* time of all tasks asleep; with unknown callers */
+	uint64_t cut_ns;
 	bool waking; /* the run queue is from the wake-up on, else after preemption alone */
 	/*
 	 * Switches are too frequent: the times of tasks are read from /proc/PID/schedstat, shared

@@ -246,10 +246,11 @@ struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint6
 }
 
 /* Note the stack of a wait that begins. */
-static void begin_wait(struct waits *w, struct wait_task *task, const struct switch_note *note,
-		       uint32_t generation, bool is_late)
+static void begin_wait(struct waits *w, const struct waits_tables *t, struct wait_task *task,
+		       const struct switch_note *note, bool is_late)
 {
-	bool has = note->stack != STACK_NONE && note->generation == SWITCH_GENERATION(generation);
+	bool has = note->stack != STACK_NONE &&
+		   note->generation == SWITCH_GENERATION(t->generation);
 
 	w->account.switched++;
 	w->account.with_stack += has;
@@ -258,9 +259,11 @@ static void begin_wait(struct waits *w, struct wait_task *task, const struct swi
 		return;
 	task->began_ns = note->time_ns;
 	task->stack = has ? note->stack : STACK_NONE;
+	task->unread = false;
 	task->period = MAX(note->period, 1u);
 	/* A stack of the kernel is better than one from /proc. */
-	task->nr_looks = has ? LOOKS_DONE : task->nr_looks;
+	task->nr_looks = has && !waits_is_cut(t, note->stack) ? LOOKS_DONE : 0;
+	task->nr_pending = 0;
 	if (has)
 		task->last[note->step == STEP_PREEMPTED ? CLASS_QUEUE : CLASS_SLEEP] = note->stack;
 }
@@ -389,7 +392,7 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	if ((note->step == STEP_OUT || note->step == STEP_PREEMPTED) && (!is_late || task->found)) {
 		const struct switch_note out = with_stack(task, note, t->generation);
 
-		begin_wait(w, task, &out, t->generation, is_late);
+		begin_wait(w, t, task, &out, is_late);
 	}
 	task->found &= is_late;
 	return 0;

@@ -34,6 +34,7 @@ struct waits_tables {
 	const uint32_t *kinds; /* by enum wait_kind: the place of its frame */
 	uint32_t generation;   /* of stacks */
 	bool recorded;	       /* no process is read later */
+	bool chains;	       /* stacks are taken: without one, callers are unknown */
 };
 
 struct waits;
@@ -59,13 +60,18 @@ void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uin
 /* The reason to look at a task that has no sample of its switch. */
 enum waits_look {
 	LOOK_KIND,   /* the kind of its wait, until there is a stack: found asleep, or estimated */
-	LOOK_BEFORE, /* the stack of its wait, which began before the start */
+	LOOK_BEFORE, /* the stack of its wait, which began before the start, or left none */
 	LOOK_NOW,    /* where no stacks are sampled: its wait at this moment, if it sleeps */
 };
 struct waits_sleeper {
 	pid_t pid, tid;
 	enum waits_look look;
 };
+/*
+ * Report whether tasks became due for LOOK_BEFORE since the last call: their switches left no
+ * stack, or a cut one, and they still sleep.
+ */
+bool waits_take_unread(struct waits *w);
 /* Report whether there may be tasks for LOOK_KIND. */
 bool waits_wants_kinds(const struct waits *w);
 /* Processes that are not looked at; borrowed. */
@@ -83,7 +89,8 @@ uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct wait
  * Use @stack for a task that slept at @time_ns; STACK_NONE: it did not sleep. One for LOOK_NOW
  * shares the sleep of the task in this tick with the others, which are seen at regular times.
  */
-void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack, uint64_t time_ns);
+void waits_slept(struct waits *w, const struct waits_tables *t, const struct waits_sleeper *s,
+		 uint32_t stack, uint64_t time_ns);
 /* Do not count the look @s, of at most 1,200: the process of the task is not read yet. */
 void waits_look_again(struct waits *w, const struct waits_sleeper *s);
 /* Take one step of a task. -ENOMEM: it is counted as lost. */

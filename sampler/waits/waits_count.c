@@ -18,6 +18,16 @@
 /* Ticks that the time of a task waits for its process to be read. */
 #define UNKNOWN_TICKS 3
 
+bool waits_is_cut(const struct waits_tables *t, uint32_t stack)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+
+	if (!places || !nr)
+		return true;
+	return nr == 1 ? places[0] != t->kinds[WAIT_KTHREAD] : places[nr - 1] == t->kinds[WAIT_CUT];
+}
+
 uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
 			     enum wait_kind kind)
 {
@@ -46,6 +56,22 @@ static uint32_t stack_of_long(struct waits *w, const struct waits_tables *t, uin
 	return stacks_intern(t->stacks, w->places, nr + known);
 }
 
+/* Intern the stack of a wait of which nothing is known. */
+static uint32_t stack_of_none(struct waits *w, const struct waits_tables *t)
+{
+	w->places[0] = t->kinds[WAIT_OTHER];
+	w->places[1] = t->kinds[WAIT_CUT];
+	return stacks_intern(t->stacks, w->places, 1 + t->chains);
+}
+
+/* Add the time of a sleep to the account. */
+static void account_sleep(struct waits *w, const struct waits_tables *t, uint32_t stack,
+			  uint64_t ns)
+{
+	w->account.slept_ns += ns;
+	w->account.cut_ns += t->chains && waits_is_cut(t, stack) ? ns : 0;
+}
+
 static void count_ns(const struct waits_tables *t, uint32_t stack, uint32_t task, uint32_t slot,
 		     uint64_t ns)
 {
@@ -62,13 +88,15 @@ static void count_bare(struct waits *w, const struct waits_tables *t, struct wai
 	if (class == CLASS_QUEUE)
 		stack = waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
 	else if (stack == STACK_NONE) {
-		stack = waits_stack_of_kind(w, t, stack, WAIT_OTHER);
+		stack = stack_of_none(w, t);
 		/* Of the switches only some have a stack then. */
-		if (w->estimated)
+		if (w->estimated || task->unread)
 			waits_want_kind(w, task);
 	} else if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS
 				: task->time.state == TASK_SLEEPING && waits_is_long(task))
 		stack = stack_of_long(w, t, stack);
+	if (class == CLASS_SLEEP)
+		account_sleep(w, t, stack, task->ns[class]);
 	count_ns(t, stack, id, slot, task->ns[class]);
 }
 
@@ -103,6 +131,15 @@ static bool has_time(const struct wait_task *task)
 	return task->running_ns || task->ns[CLASS_QUEUE] || task->ns[CLASS_SLEEP];
 }
 
+/* Note that the wait of @task has no stack, or a cut one, and lasts: a look may find it. */
+static void note_unread(struct waits *w, const struct waits_tables *t, struct wait_task *task)
+{
+	if (task->found || task->unread || task->time.state != TASK_SLEEPING ||
+	    task->nr_looks >= LOOKS_MAX || !waits_is_long(task) || !waits_is_cut(t, task->stack))
+		return;
+	task->unread = w->has_unread = true;
+}
+
 /* Count running time and waits without stacks of each task. @ids: by index, of its task. */
 static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t slot,
 			uint64_t now_ns, uint32_t *ids)
@@ -113,6 +150,7 @@ static void count_tasks(struct waits *w, const struct waits_tables *t, uint32_t 
 		struct wait_task *task = &w->tasks[i];
 
 		waits_add_span(w, task, waits_take_until(w, task, now_ns));
+		note_unread(w, t, task);
 		ids[i] = NO_TASK;
 		if (!has_time(task))
 			continue;
@@ -143,6 +181,7 @@ static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t 
 		struct wait_task *task = &w->tasks[s.task];
 		double before = task->given[s.class];
 		uint32_t stack = s.stack;
+		uint64_t ns;
 
 		if (ids[s.task] == NO_TASK) {
 			/* One without time was not read. */
@@ -156,9 +195,11 @@ static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t 
 			stack = stack_of_long(w, t, stack);
 		/* Rounded so that the sum is exact. */
 		task->given[s.class] += (double)s.ns * s.period / task->weighted[s.class];
-		count_ns(t, stack, ids[s.task], slot,
-			 part(task->ns[s.class], task->given[s.class]) -
-				 part(task->ns[s.class], before));
+		ns = part(task->ns[s.class], task->given[s.class]) -
+		     part(task->ns[s.class], before);
+		if (s.class == CLASS_SLEEP)
+			account_sleep(w, t, stack, ns);
+		count_ns(t, stack, ids[s.task], slot, ns);
 	}
 	w->nr_spans = kept;
 }

@@ -47,10 +47,18 @@ void waits_want_kind(struct waits *w, struct wait_task *task)
 	task->wants_kind = w->kinds_wanted = true;
 }
 
+bool waits_take_unread(struct waits *w)
+{
+	bool any = w->has_unread;
+
+	w->has_unread = false;
+	return any;
+}
+
 /* Test whether there is a reason to look at @task now, and set it. */
 static bool is_due(const struct wait_task *task, enum waits_look *look)
 {
-	bool before = task->found && task->nr_looks < LOOKS_MAX;
+	bool before = (task->found || task->unread) && task->nr_looks < LOOKS_MAX;
 
 	if (*look == LOOK_KIND)
 		return task->wants_kind && task->time.state != TASK_GONE;
@@ -92,14 +100,27 @@ static void set_kind(struct wait_task *task, uint32_t stack, uint64_t time_ns)
 		return;
 	if (task->last[CLASS_SLEEP] == STACK_NONE)
 		task->last[CLASS_SLEEP] = stack;
-	if (task->found && task->time.state == TASK_SLEEPING && task->stack == STACK_NONE &&
-	    time_ns >= task->began_ns) {
+	if ((task->found || task->unread) && task->time.state == TASK_SLEEPING &&
+	    task->stack == STACK_NONE && time_ns >= task->began_ns) {
 		task->stack = stack;
 		task->period = 1;
 	}
 }
 
-void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack, uint64_t time_ns)
+/* Report whether a stack that a look found is better than the one of the switch. */
+static bool is_better(const struct waits_tables *t, uint32_t found, uint32_t was)
+{
+	uint32_t nr = 0, nr_was = 0;
+
+	if (was == STACK_NONE || !waits_is_cut(t, found))
+		return true;
+	stacks_at(t->stacks, found, &nr);
+	stacks_at(t->stacks, was, &nr_was);
+	return nr > nr_was;
+}
+
+void waits_slept(struct waits *w, const struct waits_tables *t, const struct waits_sleeper *s,
+		 uint32_t stack, uint64_t time_ns)
 {
 	struct wait_task *task = waits_find_task(w, s->tid);
 
@@ -113,12 +134,15 @@ void waits_slept(struct waits *w, const struct waits_sleeper *s, uint32_t stack,
 		add_look(w, task, stack);
 		return;
 	}
-	if (!task->found || task->nr_looks == LOOKS_DONE || task->time.state != TASK_SLEEPING ||
-	    time_ns < task->began_ns)
+	if (!(task->found || task->unread) || task->nr_looks == LOOKS_DONE ||
+	    task->time.state != TASK_SLEEPING || time_ns < task->began_ns)
+		return;
+	task->nr_looks = LOOKS_DONE;
+	task->unread = false;
+	if (!is_better(t, stack, task->stack))
 		return;
 	task->stack = task->last[CLASS_SLEEP] = stack;
 	task->period = 1;
-	task->nr_looks = LOOKS_DONE;
 }
 
 void waits_look_again(struct waits *w, const struct waits_sleeper *s)

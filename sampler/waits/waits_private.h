@@ -38,6 +38,8 @@ struct wait_task {
 	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
 	uint16_t nr_pending;		  /* looks that are not among them */
 	bool wants_kind;		  /* that of its wait, which has no stack */
+	bool unread; /* its switch left no stack, or a cut one, and its wait lasts: it is read as
+			one found asleep */
 	uint32_t unknown_ticks;
 	uint64_t switched_ns; /* its last step but wake-ups */
 	uint64_t doubted_ns;  /* that of the time when /proc had another state */
@@ -85,6 +87,7 @@ struct waits {
 	uint32_t next_look; /* the same, of sleepers */
 	uint32_t next_check;
 	bool kinds_wanted; /* by some task */
+	bool has_unread;   /* some became so since waits_take_unread() */
 	struct profile_waits account;
 	/* Scratch: the places of a stack, for another kind. */
 	uint32_t places[STACKS_PLACES_MAX];
@@ -110,6 +113,8 @@ void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s)
 void waits_want_kind(struct waits *w, struct wait_task *task);
 /* Report whether the wait of @task was long when its time was taken last. */
 bool waits_is_long(const struct wait_task *task);
+/* Report whether the callers of a wait are not known: it has a kind alone, or the mark. */
+bool waits_is_cut(const struct waits_tables *t, uint32_t stack);
 /* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */
 uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
 			     enum wait_kind kind);

@@ -105,7 +105,8 @@ static int find_in_script(struct naming *n, struct object *object, const struct 
 static int find_wait(const struct object *object, const struct naming_question *q,
 		     struct naming_found *f)
 {
-	uint64_t kind = q->offset == WAIT_FOUND ? WAIT_FOUND : MIN(q->offset, WAIT_OTHER);
+	uint64_t kind = q->offset >= WAIT_FOUND ? MIN(q->offset, WAIT_CUT)
+						: MIN(q->offset, WAIT_OTHER);
 	const char *name = wait_kind_name((enum wait_kind)kind);
 
 	f->key.start = q->offset;

@@ -241,6 +241,7 @@ static const struct {
 	[WAIT_ASLEEP] = { "[waiting]", "other" },
 	[WAIT_LONG] = { "[waiting long]", "other" },
 	[WAIT_FOUND] = { "[found asleep]", "other" },
+	[WAIT_CUT] = { "[callers unknown]", "other" },
 };
 
 const char *wait_kind_name(enum wait_kind kind)

@@ -29,6 +29,7 @@ enum wait_kind {
 	WAIT_ASLEEP, /* asleep; the kind is found in the stack */
 	WAIT_LONG,   /* the same, WAIT_LONG_NS and more */
 	WAIT_FOUND,  /* no kind: a mark below it, of a wait found in /proc */
+	WAIT_CUT,    /* no kind: the outermost frame of a wait with unknown callers */
 	WAIT_NR,
 };
 

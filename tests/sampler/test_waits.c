@@ -139,7 +139,7 @@ static const struct waits_barred none_barred = { NULL, 0 };
 static void slept(struct world *w, pid_t tid, enum waits_look look, enum wait_kind kind,
 		  uint64_t time_ns)
 {
-	waits_slept(w->waits, &(struct waits_sleeper){ tid, tid, look },
+	waits_slept(w->waits, &w->t, &(struct waits_sleeper){ tid, tid, look },
 		    kind ? stacks_intern(w->stacks, &w->kinds[kind], 1) : STACK_NONE, time_ns);
 }
 
@@ -674,7 +674,8 @@ TEST(test_sleepers)
 	switch_queue_done(waits_queue(w.waits, 0), 1200);
 	waits_take(w.waits, &w.t, 1200);
 	for (pid_t tid = 3; tid < 6; tid++)
-		waits_slept(w.waits, &(struct waits_sleeper){ tid, tid, LOOK_BEFORE }, stack, 1150);
+		waits_slept(w.waits, &w.t, &(struct waits_sleeper){ tid, tid, LOOK_BEFORE }, stack,
+			    1150);
 	end_tick(&w, 1500);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 7), 500);
 	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 8), 500);
@@ -688,9 +689,60 @@ TEST(test_sleepers)
 	assert_int_equal(waits_sleepers(w.waits, LOOK_NOW, &none_barred, list, 4), 1);
 	assert_int_equal(list[0].tid, 5);
 	assert_int_equal(list[0].look, LOOK_NOW);
-	waits_slept(w.waits, &list[0], stack, 1650);
+	waits_slept(w.waits, &w.t, &list[0], stack, 1650);
 	end_tick(&w, 1700);
 	assert_int_equal(sum(&w, SLOT, WAIT_POLL, 7), 200 + 100);
+	close_world(&w);
+}
+
+/*
+ * A wait of which the switch left no stack is read as one found asleep, when it lasts; until then
+ * it is not the stack of an earlier wait that is shown as complete.
+ */
+TEST(test_unread)
+{
+	const uint64_t long_ns = 2 * WAIT_LONG_NS;
+	struct waits_sleeper look;
+	struct world w;
+	uint32_t cut;
+
+	open_world(&w, 1);
+	w.t.chains = true;
+	cut = stacks_intern(w.stacks, (uint32_t[]){ w.kinds[WAIT_POLL], 7, w.kinds[WAIT_CUT] }, 3);
+	for (pid_t tid = 3; tid < 6; tid++)
+		put(&w, 0, tid, STEP_IN, 1000, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, 2000, STACK_NONE, 0);
+	put(&w, 0, 4, STEP_OUT, 2000, stack_in(&w, 8), 1);
+	put(&w, 0, 5, STEP_PREEMPTED, 2000, STACK_NONE, 0);
+	end_tick(&w, 3000);
+	assert_int_equal(sum(&w, SLOT, WAIT_OTHER, w.kinds[WAIT_CUT]), 1000);
+	assert_int_equal(w.account.slept_ns, 2000);
+	assert_int_equal(w.account.cut_ns, 1000);
+	/* Short waits are not looked at. */
+	assert_false(waits_take_unread(w.waits));
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 0);
+	end_tick(&w, long_ns);
+	assert_true(waits_take_unread(w.waits));
+	assert_false(waits_take_unread(w.waits));
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 1);
+	assert_int_equal(look.tid, 3);
+	waits_slept(w.waits, &w.t, &look, cut, long_ns + 10);
+	end_tick(&w, long_ns + 1000);
+	/* A long one: its kind is the second frame. */
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, w.kinds[WAIT_POLL]), 1000);
+	assert_int_equal(w.account.cut_ns, 1000);
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 0);
+	/* The next one is another wait; one of which the switch left a cut stack is read too. */
+	put(&w, 0, 3, STEP_IN, long_ns + 1100, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, long_ns + 1200, cut, 1);
+	end_tick(&w, 3 * long_ns);
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, w.kinds[WAIT_POLL]), 2 * long_ns - 1100);
+	assert_true(waits_take_unread(w.waits));
+	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 1);
+	/* A look that is cut at the same place is no better; a whole one is. */
+	slept(&w, 3, LOOK_BEFORE, WAIT_SLEEP, 3 * long_ns + 10);
+	end_tick(&w, 4 * long_ns);
+	assert_int_equal(sum(&w, SLOT, WAIT_LONG, w.kinds[WAIT_POLL]), long_ns);
 	close_world(&w);
 }
 
@@ -710,7 +762,7 @@ TEST(test_looks)
 		assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 1);
 	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 0);
 	/* The last one found it after all. */
-	waits_slept(w.waits, &look, stack_in(&w, 7), 1400);
+	waits_slept(w.waits, &w.t, &look, stack_in(&w, 7), 1400);
 	waits_look_again(w.waits, &look);
 	assert_int_equal(waits_sleepers(w.waits, LOOK_BEFORE, &none_barred, &look, 1), 0);
 	end_tick(&w, 1500);

@@ -429,6 +429,8 @@ static json_t *waits(const struct profile *p)
 	json_object_set_new(o, "switched", count(p->waits.switched));
 	json_object_set_new(o, "with_stack", count(p->waits.with_stack));
 	json_object_set_new(o, "without_stack", count(p->waits.without_stack));
+	json_object_set_new(o, "slept_s", number((double)p->waits.slept_ns / 1e9));
+	json_object_set_new(o, "callers_unknown_s", number((double)p->waits.cut_ns / 1e9));
 	json_object_set_new(o, "lost", count(p->waits.lost));
 	json_object_set_new(o, "odd", count(p->waits.odd));
 	json_object_set_new(o, "late", count(p->waits.late));

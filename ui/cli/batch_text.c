@@ -125,6 +125,9 @@ static void print_account(FILE *out, const struct profile *p)
 		a->taken, a->complete, a->guessed, a->truncated, a->broken, a->pending, a->dropped,
 		a->lost);
 	print_reasons(out, p);
+	if (p->waits.cut_ns)
+		fprintf(out, "! waits   callers unknown in %.2f s of %.2f s asleep\n",
+			(double)p->waits.cut_ns / 1e9, (double)p->waits.slept_ns / 1e9);
 }
 
 /* Print one line for all CPUs, and one for each with lost samples or throttling. */

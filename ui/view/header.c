@@ -426,6 +426,17 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, named / all), ROLE_VALUE);
 }
 
+/* Draw the share of the time asleep of which the callers are not known. */
+static void draw_cut_waits(const struct profile *p, struct pen *pen)
+{
+	double share = p->waits.slept_ns ? (double)p->waits.cut_ns / (double)p->waits.slept_ns : 0;
+	char buf[FORMAT_MAX];
+
+	if (share >= 0.005)
+		pen_value(pen, 1, TEXT("waits cut"), format_share(buf, share),
+			  share >= 0.02 ? ROLE_WARN : ROLE_VALUE);
+}
+
 /* Outcomes of the user stacks, as shares of all samples of the tick: of all processes. */
 static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int gap)
 {
@@ -449,11 +460,13 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 
 	if (!a->taken || a->no_outcomes) {
 		pen_value(pen, gap, label, TEXT("-"), ROLE_VALUE);
+		draw_cut_waits(source(st), pen);
 		return;
 	}
 	if (!pen_value(pen, gap, label, format_share(buf, (double)a->complete / taken), ROLE_VALUE))
 		return;
 	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
+	draw_cut_waits(source(st), pen);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		double share = (double)parts[i].n / taken;
 		bool loud = (double)(parts[i].n - MIN(parts[i].quiet, parts[i].n)) / taken >

@@ -491,6 +491,18 @@ static void foot_reasons(struct foot *f, const struct profile *p)
 		foot_text(f, TEXT("Processes"), nameless.text);
 }
 
+/* The waits of the tick, if callers are missing. */
+static void foot_waits(struct foot *f, const struct profile_waits *w)
+{
+	char cut[FORMAT_MAX], all[FORMAT_MAX], text[96];
+
+	if (!w->cut_ns)
+		return;
+	snprintf(text, sizeof(text), "callers unknown in %s of %s asleep",
+		 format_span(cut, w->cut_ns).str, format_span(all, w->slept_ns).str);
+	foot_text(f, TEXT("Waits"), text);
+}
+
 static void foot_unwinder(struct foot *f, const struct profile_unwind *u)
 {
 	struct words w = { .size = 0 };
@@ -584,6 +596,7 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	foot_account(f, TEXT("Tick"), &p->account);
 	foot_account(f, TEXT("Ever"), &p->account_total);
 	foot_reasons(f, p);
+	foot_waits(f, &p->waits);
 	foot_unwinder(f, &p->unwind);
 	foot_events(f, p, row ? row->index : UINT32_MAX);
 	if (st->config->replayed)
