@@ -133,6 +133,22 @@ static int start_work(struct ui_state *st, struct file_work *w)
 	return MIN(code, 0);
 }
 
+/* Return the rate to save; 0: automatic. A process alone (x) has a higher one for a while. */
+static double saved_hz(const struct ui_state *st)
+{
+	const struct profile *p = st->latest;
+	double hz = st->config->hz;
+
+	if (p && !p->focus && !st->config->replayed) {
+		hz = ui_state_want_hz(st);
+		for (uint32_t i = 0; i < p->nr_events && hz <= 0; i++)
+			hz = p->events[i].want_hz;
+		/* Events with a period have none. */
+		hz = hz > 0 ? hz : st->config->hz;
+	}
+	return hz == st->config->automatic_hz ? 0 : hz;
+}
+
 static void write_config(struct ui_state *st, uint32_t code)
 {
 	struct settings set = {
@@ -147,13 +163,23 @@ static void write_config(struct ui_state *st, uint32_t code)
 		.grouping = (int)st->grouping,
 		.frames = st->latest ? (int)st->latest->shown_frames : FRAMES_LANGUAGE,
 		.flame_modules = st->folds && st->folds->by_module,
+		.intervals = st->intervals,
+		.hz = saved_hz(st),
+		.window = ui_state_want_window(st),
+		.window_ns = st->config->window_ns,
+		.time = st->latest ? ui_state_time(st, st->latest) : st->config->time,
 	};
 	char path[SETTINGS_PATH_MAX];
 	struct err e;
 
-	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
-		columns_format(view_of(columns_view(i)), st->lists[columns_view(i)].columns,
-			       set.columns[i], sizeof(set.columns[i]));
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++) {
+		const struct list *list = &st->lists[columns_view(i)];
+
+		columns_format(view_of(columns_view(i)), list->columns, set.columns[i],
+			       sizeof(set.columns[i]));
+		columns_format_sort(view_of(columns_view(i)), list, set.sorts[i],
+				    sizeof(set.sorts[i]));
+	}
 	if (!st->config->saves)
 		ui_state_say(st, false, "settings are not saved here");
 	else if (settings_path(path, sizeof(path), &e))

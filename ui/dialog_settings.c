@@ -11,6 +11,7 @@
 #include "ui/dialog.h"
 #include "ui/text/format.h"
 #include "ui/text/users.h"
+#include "ui/view/columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
@@ -211,6 +212,39 @@ static void limit_value(const struct ui_state *st, char *out, size_t size)
 	snprintf(out, size, "%g%%", st->percent_limit);
 }
 
+static void sort_value(const struct ui_state *st, char *out, size_t size)
+{
+	columns_format_sort(view_of(st->view), &st->lists[st->view], out, size);
+}
+
+static void time_value(const struct ui_state *st, char *out, size_t size)
+{
+	snprintf(out, size, "%s",
+		 ui_config_time_name(st->latest ? ui_state_time(st, st->latest)
+						: st->config->time));
+}
+
+static void hide_kernel_value(const struct ui_state *st, char *out, size_t size)
+{
+	yes_or_no(out, size, st->scope.hide_kernel);
+}
+
+static void hide_user_value(const struct ui_state *st, char *out, size_t size)
+{
+	yes_or_no(out, size, st->scope.hide_user);
+}
+
+static void next_flame_colors(struct ui_state *st)
+{
+	if (st->folds)
+		st->folds->by_module = !st->folds->by_module;
+}
+
+static void flame_colors_value(const struct ui_state *st, char *out, size_t size)
+{
+	snprintf(out, size, "%s", st->folds && st->folds->by_module ? "module" : "kind");
+}
+
 static void no_value(const struct ui_state *st, char *out, size_t size)
 {
 	*out = '\0';
@@ -219,6 +253,8 @@ static void no_value(const struct ui_state *st, char *out, size_t size)
 static const struct setting settings[] = {
 	{ "theme", "auto, dark, light, color-blind, mono", ACT_NONE, next_theme, theme_value },
 	{ "columns", "columns of this view (c)", ACT_COLUMNS, NULL, no_value },
+	{ "sort", "column that sorts this view (F6)", ACT_SORT_MENU, NULL, sort_value },
+	{ "time", "CPU time, waits, both, latency (^)", ACT_NEXT_TIME, NULL, time_value },
 	{ "window", "time that is summed (z)", ACT_WINDOW, NULL, window_value },
 	{ "delay", "time between two refreshes (s)", ACT_DELAY, NULL, delay_value },
 	{ "frequency", "samples per second and CPU (f)", ACT_PICK_FREQUENCY, NULL, rate_value },
@@ -229,8 +265,12 @@ static const struct setting settings[] = {
 	  fold_threads_value },
 	{ "error bars", "95 % interval of SELF% (~)", ACT_INTERVALS, NULL, intervals_value },
 	{ "hide below", "rows below a percentage (L)", ACT_LIMIT, NULL, limit_value },
+	{ "hide kernel", "functions of the kernel (K)", ACT_HIDE_KERNEL, NULL, hide_kernel_value },
+	{ "hide user", "functions of programs (U)", ACT_HIDE_USER, NULL, hide_user_value },
+	{ "flame color", "by kind of code or module", ACT_NONE, next_flame_colors,
+	  flame_colors_value },
 	{ "mouse", "no: the terminal selects text", ACT_NONE, toggle_mouse, mouse_value },
-	{ "save", "write the settings to the file (W)", ACT_WRITE_CONFIG, NULL, no_value },
+	{ "save", "write all of these to the file (W)", ACT_WRITE_CONFIG, NULL, no_value },
 };
 
 static void fill_settings(struct ui_state *st)

@@ -62,6 +62,9 @@ void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *
 	functions = &st->lists[VIEW_FUNCTIONS];
 	functions->sort = function_columns_find(config->sort);
 	functions->inverted = config->sort_inverted;
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		columns_parse_sort(view_of(columns_view(i)), config->sorts[i],
+				   &st->lists[columns_view(i)]);
 	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
 	if (config->filter) {
 		match_set(&functions->filter, config->filter);

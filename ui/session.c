@@ -250,6 +250,30 @@ static void configure(struct ui_config *config, const struct options *o)
 		config->host = "";
 }
 
+/* Apply the saved rate, window and kind of time where no option is given. */
+static void take_sampling(struct ui_config *config, const struct settings *set, struct options *o)
+{
+	const struct sampler_config before = o->config;
+	struct err why;
+
+	if (!o->hz_given && set->hz > 0)
+		o->config.hz = MIN(set->hz, o->max_hz > 0 ? o->max_hz : set->hz);
+	config->hz = o->config.hz;
+	if (!o->window_given) {
+		o->config.window_ns = config->window_ns = set->window_ns;
+		config->window = set->window;
+	}
+	/* Events of -e are shown, and a recording has its events. */
+	if (o->time_given || o->config.nr_events || o->config.replay)
+		return;
+	o->time = set->time;
+	if (options_add_time(o, &why)) {
+		o->config = before;
+		o->time = CONFIG_TIME_CPU;
+	}
+	config->time = o->time;
+}
+
 /* Apply the saved settings where no option is given; for the live screen only. */
 static int take_settings(struct ui_config *config, struct settings *set, struct options *o,
 			 struct err *e)
@@ -261,6 +285,7 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 		.theme = config->theme,
 		.mouse = config->mouse,
 		.ascii = config->ascii,
+		.window_ns = config->window_ns,
 	};
 	code = settings_load(set, e);
 	if (code == -EINVAL)
@@ -280,6 +305,9 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	config->hide_user = set->hide_user;
 	config->percent_limit = set->percent_limit;
 	config->flame_modules = set->flame_modules;
+	config->intervals |= set->intervals;
+	config->automatic_hz = o->automatic_hz;
+	take_sampling(config, set, o);
 	if (!o->frames_given)
 		o->config.shown_frames = (enum profile_frames)set->frames;
 	if (!o->theme_given)
@@ -289,6 +317,11 @@ static int take_settings(struct ui_config *config, struct settings *set, struct 
 	config->user_keys = &set->user_keys;
 	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
 		config->columns[i] = set->columns[i];
+	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		config->sorts[i] = set->sorts[i];
+	/* --sort is of the functions. */
+	if (o->sort_given)
+		config->sorts[0] = NULL;
 	return 0;
 }
 
@@ -307,6 +340,13 @@ int session_print_settings(struct options *o, struct err *e)
 	set.fold_threads = config.fold_threads;
 	set.grouping = (int)config.grouping;
 	set.frames = (int)o->config.shown_frames;
+	set.intervals = config.intervals;
+	set.hz = config.hz == config.automatic_hz ? 0 : config.hz;
+	set.window = config.window;
+	set.window_ns = config.window_ns;
+	set.time = config.time;
+	if (o->sort_given)
+		snprintf(set.sorts[0], sizeof(set.sorts[0]), "%s", ui_config_sort_name(o->sort));
 	settings_print(stdout, &set);
 	return EXIT_DONE;
 }

@@ -82,6 +82,23 @@ for reader in 'head -n 1' 'head -c 10' true; do
 	[ -s "$TMP/err" ] && wrong "| $reader: $(cat "$TMP/err")"
 done
 
+# Saved settings apply where no option is given.
+mkdir -p "$TMP/config/proftop"
+printf '%s\n' 'frequency = 49' 'window = total' 'time = all' 'error-bars = yes' 'sort-functions = module' \
+	>"$TMP/config/proftop/config"
+while IFS='|' read -r wanted option; do
+	XDG_CONFIG_HOME="$TMP/config" "$PROFTOP" $option --print-config >"$TMP/out" 2>"$TMP/err"
+	got=$(sed -nE 's/^(frequency|window|time|error-bars|sort-functions) = //p' "$TMP/out" | tr '\n' ' ')
+	[ "$got" = "$wanted " ] || wrong "saved settings, $option: $got: $(cat "$TMP/err")"
+done <<'END'
+total 49 all yes module|
+total 77 all yes module|-F 77
+last 9 49 all yes module|--window=9
+total 49 wait yes module|--time=wait
+total 49 all yes comm|--sort=comm
+total 49 cpu yes module|-e page-faults
+END
+
 # Lists also: each word is written after the reader has exited.
 for list in --help --list-keys --print-config; do
 	{ sleep 0.2; python3 -c "$fresh" "$PROFTOP" $list 2>"$TMP/err"; echo $? >"$TMP/rc"; } | true

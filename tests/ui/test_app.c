@@ -7,7 +7,10 @@
 #include "fake.h"
 
 #include "symbols/base/base.h"
+#include <unistd.h>
+
 #include "ui/actions.h"
+#include "ui/cli/settings.h"
 
 static const struct row *cursor_row(struct bench *b)
 {
@@ -593,6 +596,57 @@ TEST(test_controls)
 	assert_true(b->st.quit);
 	assert_int_equal(b->st.quit_by, SIGINT);
 	bench_fini(b);
+}
+
+/* W saves all that F2 lists: order, rate, window, kind of time, error bars. */
+TEST(test_saved)
+{
+	char dir[] = "/tmp/proftop-saved-XXXXXX", path[SETTINGS_PATH_MAX];
+	struct settings s = { .tick_ns = 0 };
+	struct ui_config config;
+	struct ui_state again;
+	struct bench b;
+	struct err e;
+
+	assert_non_null(mkdtemp(dir));
+	setenv("XDG_CONFIG_HOME", dir, 1);
+	bench_init(&b, 110, 34, false);
+	b.config.saves = true;
+	b.config.automatic_hz = 99;
+	model_take(&b.st, fake_profile(2, NULL));
+	look(&b);
+	press(&b, 'T');
+	press(&b, 'I');
+	press(&b, ']');
+	press(&b, 'z');
+	press(&b, '~');
+	press(&b, '2');
+	press(&b, 'M');
+	press(&b, 'W');
+	assert_non_null(strstr(look(&b), "saved the settings of F2 to /tmp/proftop-saved-"));
+	assert_int_equal(settings_path(path, sizeof(path), &e), 0);
+	assert_int_equal(settings_read(path, &s, &e), 0);
+	assert_true(s.hz == b.sampler.rate && s.hz > 0);
+	assert_int_equal(s.window, PROFILE_DECAY);
+	assert_true(s.intervals);
+	assert_string_equal(s.sorts[0], "total reversed");
+	assert_string_equal(s.sorts[1], "command");
+	/* They are there again. */
+	ui_config_init(&config);
+	for (int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		config.sorts[i] = s.sorts[i];
+	model_init(&again, &b.sampler, &config, false);
+	for (int i = 0; i < VIEW_NR; i++) {
+		assert_int_equal(again.lists[i].sort, b.st.lists[i].sort);
+		assert_int_equal(again.lists[i].inverted, b.st.lists[i].inverted);
+	}
+	model_fini(&again);
+	bench_fini(&b);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	assert_int_equal(rmdir(dir), 0);
+	unsetenv("XDG_CONFIG_HOME");
 }
 
 /* How stacks are taken, copies and rings: requested of the sampler, within the limits. */

@@ -45,6 +45,12 @@ TEST(test_round)
 			      .hide_kernel = true,
 			      .theme = THEME_LIGHT,
 			      .frames = FRAMES_NATIVE,
+			      .hz = 499.5,
+			      .window = PROFILE_WINDOW,
+			      .window_ns = 10500000000,
+			      .time = CONFIG_TIME_ALL,
+			      .intervals = true,
+			      .sorts = { "total reversed", "cpu" },
 			      .ascii = true },
 			back = plain;
 	struct err e;
@@ -54,6 +60,12 @@ TEST(test_round)
 	assert_int_equal(settings_write(deep, &s, &e), 0);
 	assert_int_equal(settings_read(deep, &back, &e), 0);
 	back.nr_files = 0;
+	/* Rates, windows and the kind of time of F2 were lost. */
+	assert_non_null(strstr(get(deep), "frequency = 499.5\n"));
+	assert_non_null(strstr(get(deep), "window = last 10.5\n"));
+	assert_non_null(strstr(get(deep), "time = all\n"));
+	assert_non_null(strstr(get(deep), "error-bars = yes\n"));
+	assert_non_null(strstr(get(deep), "sort-functions = total reversed\n"));
 	assert_memory_equal(&back, &s, sizeof(s));
 	snprintf(path, sizeof(path), "%s/link", dir);
 	assert_int_equal(symlink(deep, path), 0);
@@ -76,8 +88,9 @@ TEST(test_round)
 TEST(test_refused)
 {
 	static const char *const lines[] = {
-		"delay = 0\n",	   "delay = x\n",   "theme = pink\n",
-		"mouse = maybe\n", "limit = 101\n", "limit =\n",
+		"delay = 0\n",	      "delay = x\n",	"theme = pink\n",   "mouse = maybe\n",
+		"limit = 101\n",      "limit =\n",	"frequency = 0\n",  "window = last 0\n",
+		"window = total 5\n", "window = las\n", "time = all the\n", "sort-tree = a\033b\n",
 	};
 	char path[] = "/tmp/proftop-settings-XXXXXX";
 	struct settings s = plain;

@@ -55,14 +55,19 @@ const char *ui_config_sort_help(enum ui_config_sort sort)
 	return sorts[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF].help;
 }
 
+static const char *const times[CONFIG_TIME_NR] = { "cpu", "wait", "all", "latency" };
+
 int ui_config_time_parse(const char *text)
 {
-	static const char *const names[CONFIG_TIME_NR] = { "cpu", "wait", "all", "latency" };
-
 	for (int i = 0; i < CONFIG_TIME_NR; i++)
-		if (!strcmp(text, names[i]))
+		if (!strcmp(text, times[i]))
 			return i;
 	return -EINVAL;
+}
+
+const char *ui_config_time_name(enum ui_config_time time)
+{
+	return times[(unsigned int)time < CONFIG_TIME_NR ? time : CONFIG_TIME_CPU];
 }
 
 const char *ui_config_grouping_name(enum grouping by)

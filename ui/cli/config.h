@@ -15,6 +15,7 @@ struct serve;
 /* Views with a choice of columns: their names in the settings. */
 #define CONFIG_COLUMN_VIEWS 6
 #define CONFIG_COLUMNS_MAX  160
+#define CONFIG_SORT_MAX	    40
 
 /* --color */
 enum ui_config_color {
@@ -60,6 +61,8 @@ struct ui_config {
 	uint64_t tick_ns;	    /* as in sampler_config: for the header and the s prompt */
 	uint64_t window_ns;	    /* the same */
 	enum profile_window window; /* shown at start */
+	double hz;		    /* of the session's start */
+	double automatic_hz;	    /* the rate without -F and settings */
 	enum ui_config_sort sort;
 	bool sort_inverted;
 	double percent_limit; /* hide rows below; 0: none */
@@ -77,6 +80,7 @@ struct ui_config {
 	const struct users *users;	   /* borrowed; NULL: numbers */
 	const struct user_keys *user_keys; /* borrowed; NULL: none */
 	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
+	const char *sorts[CONFIG_COLUMN_VIEWS];	  /* "total reversed"; the same; before @sort */
 	struct serve *serve;			  /* gets each profile; NULL: none */
 	bool saves;				  /* F9 may make a file in the working directory */
 };
@@ -95,6 +99,7 @@ int ui_config_sort_parse(const char *text, struct err *e);
 int ui_config_frames_parse(const char *text);
 /* Parse "cpu", "wait", "all" or "latency". Return enum ui_config_time, or -EINVAL. */
 int ui_config_time_parse(const char *text);
+const char *ui_config_time_name(enum ui_config_time time);
 /* Return a column's name, and its description for --list-columns. */
 const char *ui_config_sort_name(enum ui_config_sort sort);
 const char *ui_config_sort_help(enum ui_config_sort sort);

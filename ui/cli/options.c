@@ -329,10 +329,12 @@ static const struct argp argp = {
 /* Set the rate of no -F: by the number of CPUs that are sampled. */
 static void set_rate(struct options *o, const struct options_limits *limits)
 {
-	o->config.hz = config_default_hz(o->config.cpus ? o->config.nr_cpus : limits->nr_cpus);
+	o->automatic_hz = config_default_hz(o->config.cpus ? o->config.nr_cpus : limits->nr_cpus);
 	/* The kernel lowers its limit when interrupts are slow: respect it. */
 	if (limits->max_hz >= 1)
-		o->config.hz = MIN(o->config.hz, limits->max_hz);
+		o->automatic_hz = MIN(o->automatic_hz, limits->max_hz);
+	if (!o->hz_given)
+		o->config.hz = o->automatic_hz;
 }
 
 static void set_defaults(struct options *o)
@@ -366,8 +368,8 @@ int options_parse(struct options *o, int argc, char **argv, const struct options
 	}
 	if (rc)
 		return p.code;
-	if (!o->hz_given)
-		set_rate(o, limits);
+	o->max_hz = limits->max_hz;
+	set_rate(o, limits);
 	return o->batch ? options_set_batch(o, e) : EXIT_DONE;
 }
 

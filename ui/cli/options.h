@@ -26,6 +26,10 @@ int options_parse(struct options *o, int argc, char **argv, const struct options
 void options_fini(struct options *o);
 
 /* Switch to batch mode: whole ticks, rows of one tick. Return EXIT_DONE or EXIT_USAGE. */
+/*
+ * Add the events that @o->time needs. Return 0, or another number with a message.
+ */
+int options_add_time(struct options *o, struct err *e);
 int options_set_batch(struct options *o, struct err *e);
 
 /*

@@ -158,37 +158,36 @@ static void set_push(struct options *o)
 		o->config.tick_ns = PUSH_TICK_NS;
 }
 
-/* Add the events that --time needs to the ones of -e. */
-static int add_time(struct options_parse *p)
+int options_add_time(struct options *o, struct err *e)
 {
-	struct sampler_config *c = &p->o->config;
+	struct sampler_config *c = &o->config;
 	bool waits = false, clock = false;
 
-	if (p->o->time == CONFIG_TIME_CPU)
+	if (o->time == CONFIG_TIME_CPU)
 		return 0;
-	if (c->replay && p->o->time == CONFIG_TIME_LATENCY && options_is_folder(c->replay))
-		return REFUSE(p, EXIT_USAGE,
-			      "--latency and a folder of --keep exclude each other\n"
-			      "  it has no weights of samples: record with --record");
+	if (c->replay && o->time == CONFIG_TIME_LATENCY && options_is_folder(c->replay))
+		return err_set(e, EINVAL,
+			       "--latency and a folder of --keep exclude each other\n"
+			       "  it has no weights of samples: record with --record");
 	/* The recording must have it. */
 	if (c->replay)
-		return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);
-	if (!c->nr_events && event_parse(&c->events[c->nr_events++], "cpu-clock", p->e))
-		return -EINVAL;
+		return event_parse(&c->events[c->nr_events++], EVENT_WAITS, e);
+	if (!c->nr_events && event_parse(&c->events[c->nr_events++], "cpu-clock", e))
+		return EINVAL;
 	for (uint32_t i = 0; i < c->nr_events; i++) {
 		waits |= c->events[i].wait;
 		clock |= c->events[i].clock;
 	}
-	if (p->o->time == CONFIG_TIME_ALL && !clock)
-		return REFUSE(p, EXIT_USAGE,
-			      "--time=all needs an event that counts time\n"
-			      "  add -e cpu-clock");
+	if (o->time == CONFIG_TIME_ALL && !clock)
+		return err_set(e, EINVAL,
+			       "--time=all needs an event that counts time\n"
+			       "  add -e cpu-clock");
 	if (waits)
 		return 0;
 	if (c->nr_events == EVENTS_MAX)
-		return REFUSE(p, EXIT_USAGE, "--time needs an event more than %d\n  give fewer -e",
-			      EVENTS_MAX);
-	return event_parse(&c->events[c->nr_events++], EVENT_WAITS, p->e);
+		return err_set(e, EINVAL, "--time needs an event more than %d\n  give fewer -e",
+			       EVENTS_MAX);
+	return event_parse(&c->events[c->nr_events++], EVENT_WAITS, e);
 }
 
 int options_check(struct options_parse *p, const struct argp_state *state)
@@ -225,7 +224,7 @@ int options_check(struct options_parse *p, const struct argp_state *state)
 		return code;
 	set_export(p->o);
 	set_push(p->o);
-	code = add_time(p);
+	code = options_add_time(p->o, p->e);
 	if (code)
 		return code;
 	if (c->period && p->o->hz_given)

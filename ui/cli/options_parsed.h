@@ -44,12 +44,13 @@ struct options {
 	enum ui_config_time time;
 	const char *filter; /* NULL: none; borrowed from argv; it compiles */
 	int theme;	    /* enum theme */
-	bool theme_given, delay_given, frames_given;
-	char remark[256];   /* problem with the settings; "": none */
-	const char *shell;  /* --completion */
-	const char *script; /* NULL: none; borrowed from argv */
-	const char *listen; /* --listen; NULL: none; borrowed from argv */
-	const char *push;   /* --push; NULL: none; borrowed from argv, as the next */
+	bool theme_given, delay_given, frames_given, sort_given, time_given;
+	double automatic_hz, max_hz; /* the rate without -F; the kernel's limit, 0: unknown */
+	char remark[256];	     /* problem with the settings; "": none */
+	const char *shell;	     /* --completion */
+	const char *script;	     /* NULL: none; borrowed from argv */
+	const char *listen;	     /* --listen; NULL: none; borrowed from argv */
+	const char *push;	     /* --push; NULL: none; borrowed from argv, as the next */
 	const char *push_headers, *push_ca;
 	uint64_t push_timeout_ns;
 	const char **push_labels; /* owned array of borrowed texts */

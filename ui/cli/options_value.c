@@ -20,11 +20,9 @@
 #include "ui/text/number.h"
 
 #define NS_PER_S	  1000000000ULL
-#define WINDOW_MAX_S	  3600.0
 #define RING_MAX	  (256ULL << 20)
 #define SYMBOL_MEMORY_MIN (1ULL << 20)
 #define SYMBOL_MEMORY_MAX (1ULL << 40)
-#define HZ_MAX		  1e6 /* if the kernel has no limit */
 
 /* Parse -p and -t: repeated options add up; the two exclude each other. */
 static int parse_ids(struct options_parse *p, const char *arg, char letter)
@@ -178,7 +176,7 @@ static int parse_overhead(struct options_parse *p, const char *arg)
 
 static int parse_hz(struct options_parse *p, const char *arg)
 {
-	double max = p->limits->max_hz > 0 ? p->limits->max_hz : HZ_MAX, hz;
+	double max = p->limits->max_hz > 0 ? p->limits->max_hz : NUMBER_HZ_MAX, hz;
 
 	if (!number_double(arg, 1, max, &hz)) {
 		p->o->config.hz = hz;
@@ -232,7 +230,7 @@ static int parse_delay(struct options_parse *p, const char *arg)
 static int parse_window(struct options_parse *p, const char *arg)
 {
 	p->o->window_given = true;
-	return parse_seconds(p, "--window", arg, 1, WINDOW_MAX_S, &p->o->config.window_ns);
+	return parse_seconds(p, "--window", arg, 1, NUMBER_WINDOW_MAX, &p->o->config.window_ns);
 }
 
 static int parse_ticks(struct options_parse *p, const char *arg)
@@ -315,6 +313,7 @@ static int parse_sort(struct options_parse *p, const char *arg)
 		return EINVAL;
 	}
 	p->o->sort = (enum ui_config_sort)sort;
+	p->o->sort_given = true;
 	return 0;
 }
 
@@ -503,12 +502,14 @@ static int parse_time(struct options_parse *p, const char *arg)
 			      "  must be cpu, wait, all or latency",
 			      arg);
 	p->o->time = (enum ui_config_time)time;
+	p->o->time_given = true;
 	return 0;
 }
 
 static int parse_latency(struct options_parse *p, const char *arg)
 {
 	p->o->time = CONFIG_TIME_LATENCY;
+	p->o->time_given = true;
 	return 0;
 }
 

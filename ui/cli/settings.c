@@ -74,6 +74,74 @@ static void get_theme(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, "%s", theme_name((enum theme)s->theme));
 }
 
+static bool set_frequency(struct settings *s, const char *text)
+{
+	bool automatic = !strcmp(text, "automatic");
+	double hz = 0;
+
+	if (!automatic && number_double(text, 1, NUMBER_HZ_MAX, &hz))
+		return false;
+	s->hz = hz;
+	return true;
+}
+
+static void get_frequency(const struct settings *s, char *out)
+{
+	if (s->hz > 0)
+		snprintf(out, VALUE_MAX, "%.10g", s->hz);
+	else
+		snprintf(out, VALUE_MAX, "automatic");
+}
+
+static const char *const windows[PROFILE_NR_WINDOWS] = {
+	[PROFILE_WINDOW] = "last",
+	[PROFILE_DECAY] = "decay",
+	[PROFILE_TOTAL] = "total",
+};
+
+/* Take "last 5", "last", "decay" or "total". */
+static bool set_window(struct settings *s, const char *text)
+{
+	size_t size = strcspn(text, " ");
+	double seconds;
+
+	for (int i = 0; i < PROFILE_NR_WINDOWS; i++) {
+		if (strlen(windows[i]) != size || strncmp(windows[i], text, size))
+			continue;
+		if (text[size] && (i != PROFILE_WINDOW ||
+				   number_double(text + size + 1, 1, NUMBER_WINDOW_MAX, &seconds)))
+			return false;
+		if (text[size])
+			s->window_ns = (uint64_t)(seconds * 1e9 + 0.5);
+		s->window = (enum profile_window)i;
+		return true;
+	}
+	return false;
+}
+
+static void get_window(const struct settings *s, char *out)
+{
+	if (s->window == PROFILE_WINDOW && s->window_ns)
+		snprintf(out, VALUE_MAX, "%s %.10g", windows[s->window],
+			 (double)s->window_ns / 1e9);
+	else
+		snprintf(out, VALUE_MAX, "%s", windows[s->window]);
+}
+
+static bool set_time(struct settings *s, const char *text)
+{
+	int time = ui_config_time_parse(text);
+
+	if (time >= 0)
+		s->time = (enum ui_config_time)time;
+	return time >= 0;
+}
+
+static void get_time(const struct settings *s, char *out)
+{
+	snprintf(out, VALUE_MAX, "%s", ui_config_time_name(s->time));
+}
+
 #define BOOL_KEY(field)                                                                            \
 	static bool set_##field(struct settings *s, const char *text)                              \
 	{                                                                                          \
@@ -88,6 +156,7 @@ BOOL_KEY(hide_user)
 BOOL_KEY(mouse)
 BOOL_KEY(ascii)
 BOOL_KEY(fold_threads)
+BOOL_KEY(intervals)
 
 static bool set_group_by(struct settings *s, const char *text)
 {
@@ -131,26 +200,34 @@ static void get_frames(const struct settings *s, char *out)
 }
 
 /* Take names of columns; --print-config writes them to a terminal. */
-static bool parse_columns(const char *text, char out[static CONFIG_COLUMNS_MAX])
+static bool parse_columns(const char *text, char *out, size_t max)
 {
 	size_t size = 0;
 
 	while (isalnum((unsigned char)text[size]) || (text[size] && strchr("+,-./_ ", text[size])))
 		size++;
-	if (text[size] || size >= CONFIG_COLUMNS_MAX)
+	if (text[size] || size >= max)
 		return false;
-	snprintf(out, CONFIG_COLUMNS_MAX, "%s", strcmp(text, "automatic") ? text : "");
+	snprintf(out, max, "%s", strcmp(text, "automatic") ? text : "");
 	return true;
 }
 
 #define COLUMNS_KEY(name, i)                                                                       \
 	static bool set_columns_##name(struct settings *s, const char *text)                       \
 	{                                                                                          \
-		return parse_columns(text, s->columns[i]);                                         \
+		return parse_columns(text, s->columns[i], CONFIG_COLUMNS_MAX);                     \
 	}                                                                                          \
 	static void get_columns_##name(const struct settings *s, char *out)                        \
 	{                                                                                          \
 		snprintf(out, VALUE_MAX, "%s", s->columns[i][0] ? s->columns[i] : "automatic");    \
+	}                                                                                          \
+	static bool set_sort_##name(struct settings *s, const char *text)                          \
+	{                                                                                          \
+		return parse_columns(text, s->sorts[i], CONFIG_SORT_MAX);                          \
+	}                                                                                          \
+	static void get_sort_##name(const struct settings *s, char *out)                           \
+	{                                                                                          \
+		snprintf(out, VALUE_MAX, "%s", s->sorts[i][0] ? s->sorts[i] : "automatic");        \
 	}
 /* In the order of columns_view(). */
 COLUMNS_KEY(functions, 0)
@@ -160,6 +237,7 @@ COLUMNS_KEY(callers, 3)
 COLUMNS_KEY(cpus, 4)
 COLUMNS_KEY(modules, 5)
 #define COLUMNS_HELP "automatic, or column names separated by commas (see key c)"
+#define SORT_HELP    "automatic, or a column name, and \"reversed\" (see key F6)"
 
 static const struct {
 	const char *key, *help;
@@ -167,6 +245,9 @@ static const struct {
 	void (*get)(const struct settings *s, char *out);
 } keys[] = {
 	{ "delay", "seconds between updates, 0.1 to 86400", set_delay, get_delay },
+	{ "window", "last SECONDS, decay or total", set_window, get_window },
+	{ "frequency", "samples per second and CPU, or automatic", set_frequency, get_frequency },
+	{ "time", "cpu, wait, all or latency", set_time, get_time },
 	{ "limit", "hide rows below this percentage, 0 to 100", set_limit, get_limit },
 	{ "hide-kernel", "yes or no", set_hide_kernel, get_hide_kernel },
 	{ "hide-user", "yes or no", set_hide_user, get_hide_user },
@@ -175,6 +256,7 @@ static const struct {
 	{ "ascii", "yes or no", set_ascii, get_ascii },
 	{ "group-by", "processes by name, PID, container or unit", set_group_by, get_group_by },
 	{ "fold-threads", "yes or no", set_fold_threads, get_fold_threads },
+	{ "error-bars", "yes or no", set_intervals, get_intervals },
 	{ "frames", "language, both or native", set_frames, get_frames },
 	{ "flame-color", "kind or module", set_flame, get_flame },
 	{ "columns-functions", COLUMNS_HELP, set_columns_functions, get_columns_functions },
@@ -183,6 +265,12 @@ static const struct {
 	{ "columns-callers", COLUMNS_HELP, set_columns_callers, get_columns_callers },
 	{ "columns-cpus", COLUMNS_HELP, set_columns_cpus, get_columns_cpus },
 	{ "columns-modules", COLUMNS_HELP, set_columns_modules, get_columns_modules },
+	{ "sort-functions", SORT_HELP, set_sort_functions, get_sort_functions },
+	{ "sort-processes", SORT_HELP, set_sort_processes, get_sort_processes },
+	{ "sort-tree", SORT_HELP, set_sort_tree, get_sort_tree },
+	{ "sort-callers", SORT_HELP, set_sort_callers, get_sort_callers },
+	{ "sort-cpus", SORT_HELP, set_sort_cpus, get_sort_cpus },
+	{ "sort-modules", SORT_HELP, set_sort_modules, get_sort_modules },
 };
 
 int settings_path(char *path, size_t size, struct err *e)
@@ -595,6 +683,6 @@ struct file_work *settings_work(const char *path, const struct settings *s)
 	w->work = (struct file_work){ .run = run_work, .free = free_work };
 	w->settings = *s;
 	snprintf(w->path, sizeof(w->path), "%s", path);
-	snprintf(w->work.done, sizeof(w->work.done), "saved the settings to %.200s", path);
+	snprintf(w->work.done, sizeof(w->work.done), "saved the settings of F2 to %.200s", path);
 	return &w->work;
 }

@@ -20,10 +20,15 @@ struct settings {
 	uint64_t tick_ns;
 	double percent_limit;
 	int grouping; /* enum grouping */
-	bool hide_kernel, hide_user, mouse, ascii, fold_threads, flame_modules;
+	double hz;    /* 0: automatic */
+	enum profile_window window;
+	uint64_t window_ns; /* of PROFILE_WINDOW; 0: not given */
+	enum ui_config_time time;
+	bool hide_kernel, hide_user, mouse, ascii, fold_threads, intervals, flame_modules;
 	int theme;					       /* enum theme */
 	int frames;					       /* enum profile_frames */
 	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "": by the width of the screen */
+	char sorts[CONFIG_COLUMN_VIEWS][CONFIG_SORT_MAX];      /* "total reversed"; "": automatic */
 	struct user_keys user_keys;
 	uint32_t nr_files; /* number of files read */
 };

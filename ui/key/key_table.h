@@ -256,7 +256,8 @@ enum key_group {
 	  CTX_LIST, KEYS('B'), 0, KEYS(0)) \
 	X(DELAY, "delay", TIME, "", "set the delay; in annotate: source or assembly", \
 	  CTX_LIST, KEYS('s'), 0, KEYS(0)) \
-	X(SETTINGS, "settings", PROGRAM, "Setup", "theme, mouse, delay and others; W saves most", \
+	X(SETTINGS, "settings", PROGRAM, "Setup", \
+	  "theme, sort, rate, window and others; W saves them", \
 	  CTX_LIST, KEYS(K_F(2)), 0, KEYS(0)) \
 	X(COMMAND, "command", PROGRAM, "", "command line: any action by name", \
 	  CTX_PAGES, KEYS(':'), 0, KEYS(0)) \

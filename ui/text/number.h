@@ -21,6 +21,9 @@ int number_double(const char *text, double min, double max, double *out);
 /* Range of the delay in seconds: option, settings and screen. */
 #define NUMBER_DELAY_MIN 0.1
 #define NUMBER_DELAY_MAX 86400.0
+/* Rates (-F) where the kernel has no limit, and windows in seconds. */
+#define NUMBER_HZ_MAX	  1e6
+#define NUMBER_WINDOW_MAX 3600.0
 /* Parse digits with an optional K, M or G (powers of 1024, either case). */
 int number_size(const char *text, uint64_t max, uint64_t *out);
 

@@ -67,6 +67,31 @@ void columns_format(const struct view *v, uint32_t columns, char *out, size_t si
 					       columns_name(&v->columns[i], name));
 }
 
+void columns_parse_sort(const struct view *v, const char *text, struct list *list)
+{
+	size_t size = text ? strcspn(text, " ") : 0;
+	char name[COLUMNS_NAME_MAX];
+
+	for (int i = 0; size && i < v->nr_columns; i++) {
+		if (!v->columns[i].compare || strlen(columns_name(&v->columns[i], name)) != size ||
+		    strncasecmp(name, text, size))
+			continue;
+		list->sort = (uint8_t)i;
+		list->inverted = !strcmp(text + size, " reversed");
+		return;
+	}
+}
+
+void columns_format_sort(const struct view *v, const struct list *list, char *out, size_t size)
+{
+	char name[COLUMNS_NAME_MAX];
+
+	*out = '\0';
+	if (list->sort < v->nr_columns)
+		snprintf(out, size, "%s%s", columns_name(&v->columns[list->sort], name),
+			 list->inverted ? " reversed" : "");
+}
+
 bool columns_sortable(const struct ui_state *st, const struct view *v, int i)
 {
 	const struct view_column *column = &v->columns[i];

@@ -16,6 +16,9 @@ const char *columns_name(const struct view_column *column, char buf[static COLUM
 /* Convert "self,total" to bits, and back; unknown names are ignored. */
 uint32_t columns_parse(const struct view *v, const char *text);
 void columns_format(const struct view *v, uint32_t columns, char *out, size_t size);
+/* Sort @list by "total" or "total reversed", and write how it is sorted. */
+void columns_parse_sort(const struct view *v, const char *text, struct list *list);
+void columns_format_sort(const struct view *v, const struct list *list, char *out, size_t size);
 /* Return the title above a column, written into @buf if it changes. */
 struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column,
 				 bool ascii, char buf[static TEXT_MAX]);
