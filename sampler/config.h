@@ -28,6 +28,8 @@ enum sampler_target {
 #define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
 #define SAMPLER_STACK_SIZE_MAX	   65528u
 #define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* the first size of --stack-size=auto */
+#define SAMPLER_RING_SIZE_MIN	   (8u << 10)
+#define SAMPLER_RING_SIZE_MAX	   (256u << 20)
 #define SAMPLER_HZ_DEFAULT	   999.0
 #define SAMPLER_HZ_CPUS		   64 /* of more CPUs each has a lower rate: the sum stays */
 #define SAMPLER_SLICE_NS	   100000000ULL /* of the history */

@@ -48,7 +48,7 @@ struct control {
 	union {
 		double hz;			  /* RATE */
 		bool on;			  /* ENABLE, EVENT_ENABLE */
-		size_t size;			  /* STACK, RING: bytes */
+		size_t size;			  /* RING: bytes */
 		enum call_graph call_graph;	  /* CALL_GRAPH */
 		pid_t pid;			  /* FOCUS; 0: back */
 		struct sampler_target_spec *spec; /* TARGET, CPUS: owned */
@@ -57,7 +57,11 @@ struct control {
 		uint64_t tick_ns;		  /* TICK */
 		struct strip_query *strip;	  /* STRIP: owned */
 		struct trap_rule *rule;		  /* TRAP: owned; NULL: remove all */
-		struct {			  /* PAST; both 0: none */
+		struct {			  /* STACK: bytes, or more as needed */
+			uint32_t size;
+			bool is_auto;
+		} stack;
+		struct { /* PAST; both 0: none */
 			uint64_t begin_ns, end_ns;
 		} past;
 		struct { /* EVENTS */

@@ -328,8 +328,14 @@ static void only_tick(struct sampler *s, const struct control *c)
 
 static void set_stack(struct sampler *s, const struct control *c)
 {
-	s->config.stack_auto = false;
-	reopen_stack(s, c->size, "");
+	s->config.stack_auto = c->stack.is_auto;
+	/* They never shrink by themselves. */
+	if (c->stack.is_auto && s->config.call_graph == CALL_GRAPH_DWARF &&
+	    s->config.stack_size >= c->stack.size)
+		mailbox_say(&s->mailbox, "stack copies grow as needed: %u bytes now",
+			    s->config.stack_size);
+	else
+		reopen_stack(s, c->stack.size, "");
 }
 
 static void set_call_graph(struct sampler *s, const struct control *c)

@@ -27,7 +27,6 @@
 #define CPUS_LOOK_NS 1000000000ULL
 /* The factor on the rate of one process alone. */
 #define FOCUS_RATE 4
-#define RING_MAX   ((size_t)256 << 20)
 
 /* The next events and target: open, not enabled yet. */
 struct fresh {
@@ -316,7 +315,7 @@ static size_t ring_for(size_t ring, size_t stack, size_t larger)
 {
 	size_t size = ring;
 
-	while (size < RING_MAX && size / larger < ring / stack)
+	while (size < SAMPLER_RING_SIZE_MAX && size / larger < ring / stack)
 		size *= 2;
 	return size;
 }
@@ -369,7 +368,7 @@ void reopen_ring(struct sampler *s, size_t size)
 
 	if (!may_reopen(s))
 		return;
-	f.config.ring_size = MIN(size, RING_MAX);
+	f.config.ring_size = MIN(size, (size_t)SAMPLER_RING_SIZE_MAX);
 	snprintf(what, sizeof(what), "rings of %zu KiB per CPU", f.config.ring_size >> 10);
 	reopen_config(s, &f, what);
 }

@@ -199,9 +199,9 @@ void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on)
 		     &(struct control){ .kind = CONTROL_EVENT_ENABLE, .event = event, .on = on });
 }
 
-void sampler_set_stack_size(struct sampler *s, uint32_t size)
+void sampler_set_stack_size(struct sampler *s, uint32_t size, bool is_auto)
 {
-	send_control(s, &(struct control){ .kind = CONTROL_STACK, .size = size });
+	send_control(s, &(struct control){ .kind = CONTROL_STACK, .stack = { size, is_auto } });
 }
 
 void sampler_set_call_graph(struct sampler *s, enum call_graph mode)

@@ -122,7 +122,8 @@ void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
  */
 void sampler_set_call_graph(struct sampler *s, enum call_graph mode);
 /* Copy this much stack, rounded down to 8, and use CALL_GRAPH_DWARF; 0: CALL_GRAPH_OFF. */
-void sampler_set_stack_size(struct sampler *s, uint32_t size);
+/* @is_auto: @size or more, as needed. */
+void sampler_set_stack_size(struct sampler *s, uint32_t size, bool is_auto);
 void sampler_set_ring_size(struct sampler *s, size_t size); /* rounded up to a power of two */
 /* Sample another target. @spec is copied. TARGET_COMMAND: back to the command that was started. */
 void sampler_set_target(struct sampler *s, const struct sampler_target_spec *spec);

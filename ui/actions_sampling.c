@@ -34,8 +34,10 @@ static void dumps(struct ui_state *st, bool larger)
 	else if (!larger && size <= STACK_MIN)
 		ui_state_say(st, false, "stack copies are at their minimum (C: off)");
 	else
-		sampler_set_stack_size(st->sampler, larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX)
-							   : MAX(size / 2, STACK_MIN));
+		sampler_set_stack_size(st->sampler,
+				       larger ? MIN(2 * size, SAMPLER_STACK_SIZE_MAX)
+					      : MAX(size / 2, STACK_MIN),
+				       false);
 }
 
 static void larger_dumps(struct ui_state *st, uint32_t code)
@@ -52,10 +54,13 @@ static void rings(struct ui_state *st, bool larger)
 {
 	uint64_t size = st->latest ? st->latest->ring_size : 0;
 
-	if (size)
-		sampler_set_ring_size(st->sampler, larger ? 2 * size : size / 2);
-	else
+	if (!size)
 		ui_state_say(st, false, "not available when replaying a recording");
+	else if (larger ? size >= SAMPLER_RING_SIZE_MAX : size <= SAMPLER_RING_SIZE_MIN)
+		ui_state_say(st, false, "ring buffers are at their %s",
+			     larger ? "maximum" : "minimum");
+	else
+		sampler_set_ring_size(st->sampler, larger ? 2 * size : size / 2);
 }
 
 static void larger_rings(struct ui_state *st, uint32_t code)
@@ -101,7 +106,7 @@ void actions_take_fix(struct ui_state *st, const struct profile_message *message
 		sampler_set_rate(st->sampler, message->event, message->value);
 		break;
 	case MESSAGE_STACK_SIZE:
-		sampler_set_stack_size(st->sampler, (uint32_t)message->value);
+		sampler_set_stack_size(st->sampler, (uint32_t)message->value, false);
 		break;
 	case MESSAGE_RING_SIZE:
 		sampler_set_ring_size(st->sampler, (size_t)message->value);

@@ -5,13 +5,13 @@
 #include "ui/command_table.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ui/actions_export.h"
 #include "ui/actions_tools.h"
+#include "ui/cli/value.h"
 #include "ui/cli/words.h"
 #include "ui/command_target.h"
 #include "ui/file_words.h"
@@ -93,11 +93,11 @@ static void run_sort(struct ui_state *st, const char *arg)
 
 static void run_hz(struct ui_state *st, const char *arg)
 {
-	char *end;
-	double hz = strtod(arg, &end);
+	struct err e;
+	double hz;
 
-	if (end == arg || *end || !(hz >= 1) || !isfinite(hz)) {
-		ui_state_say(st, true, "invalid frequency '%s' (1 Hz or more)", arg);
+	if (value_hz("hz", arg, sampler_max_hz(st->sampler), &hz, &e)) {
+		ui_state_say_error(st, &e);
 		return;
 	}
 	if (!st->latest)
@@ -183,42 +183,40 @@ static const char *cgroup_word(const struct ui_state *st, const char *before, un
 	return slash ? slash + 1 : "";
 }
 
-/* Parse a number; a comma is a decimal point, as on many keyboards. */
-static int typed_number(const char *arg, double min, double max, double *out)
+/* Write a number as it is parsed: a comma is a decimal point, as on many keyboards. */
+static const char *typed_number(const char *arg, char out[static LINE_SIZE])
 {
-	char text[32], *comma;
+	char *comma;
 
-	snprintf(text, sizeof(text), "%s", arg);
-	comma = strchr(text, ',');
+	snprintf(out, LINE_SIZE, "%s", arg);
+	comma = strchr(out, ',');
 	if (comma)
 		*comma = '.';
-	return strlen(arg) < sizeof(text) ? number_double(text, min, max, out) : -EINVAL;
+	return out;
 }
 
 static void run_limit(struct ui_state *st, const char *arg)
 {
-	double pct;
+	char text[LINE_SIZE];
+	struct err e;
 
-	if (typed_number(arg, 0, 100, &pct)) {
-		ui_state_say(st, true, "invalid limit: must be 0 to 100 percent");
+	if (value_limit("limit", typed_number(arg, text), &st->percent_limit, &e)) {
+		ui_state_say_error(st, &e);
 		return;
 	}
-	st->percent_limit = pct;
 	table_rebuild(st, st->view);
 	table_select_shown(st);
 }
 
 static void run_delay(struct ui_state *st, const char *arg)
 {
-	double seconds;
+	char text[LINE_SIZE];
+	struct err e;
 
-	if (typed_number(arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &seconds)) {
-		ui_state_say(st, true, "invalid delay: must be %g to %g seconds", NUMBER_DELAY_MIN,
-			     NUMBER_DELAY_MAX);
-		return;
-	}
-	st->tick_ns = (uint64_t)(seconds * 1e9 + 0.5);
-	sampler_set_tick(st->sampler, st->tick_ns);
+	if (value_delay("delay", typed_number(arg, text), &st->tick_ns, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_tick(st->sampler, st->tick_ns);
 }
 
 static const char *theme_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -230,11 +228,11 @@ static const char *theme_word(const struct ui_state *st, const char *before, uns
 /* Set a theme; without an argument the next one. */
 static void run_theme(struct ui_state *st, const char *arg)
 {
-	int theme = *arg ? theme_parse(arg) : (st->theme + 1) % THEME_NR;
+	int theme = (st->theme + 1) % THEME_NR;
+	struct err e;
 
-	if (theme < 0) {
-		ui_state_say(st, true, "unknown theme '%s': auto, dark, light, color-blind or mono",
-			     arg);
+	if (*arg && value_theme("theme", arg, &theme, &e)) {
+		ui_state_say_error(st, &e);
 		return;
 	}
 	st->theme = theme;
@@ -298,14 +296,30 @@ static const char *call_graph_word(const struct ui_state *st, const char *before
 	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
 }
 
+static void set_stack_size(struct ui_state *st, const char *name, const char *arg)
+{
+	uint32_t size;
+	bool is_auto;
+	struct err e;
+
+	if (value_stack_size(name, arg, &size, &is_auto, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_stack_size(st->sampler, size, is_auto);
+}
+
 static void run_call_graph(struct ui_state *st, const char *arg)
 {
-	for (unsigned int i = 0; i < CALL_GRAPH_NR; i++)
-		if (!strcmp(arg, profile_call_graph_name((enum call_graph)i))) {
-			sampler_set_call_graph(st->sampler, (enum call_graph)i);
-			return;
-		}
-	ui_state_say(st, true, "unknown call graph '%s': dwarf, fp or off", arg);
+	enum call_graph mode;
+	const char *size;
+	struct err e;
+
+	if (value_call_graph("call-graph", arg, &mode, &size, &e))
+		ui_state_say_error(st, &e);
+	else if (size)
+		set_stack_size(st, "call-graph dwarf,", size);
+	else
+		sampler_set_call_graph(st->sampler, mode);
 }
 
 static const char *frames_word(const struct ui_state *st, const char *before, unsigned int i,
@@ -316,31 +330,27 @@ static const char *frames_word(const struct ui_state *st, const char *before, un
 
 static void run_frames(struct ui_state *st, const char *arg)
 {
-	int frames = ui_config_frames_parse(arg);
+	enum profile_frames frames;
+	struct err e;
 
-	if (frames < 0)
-		ui_state_say(st, true, "unknown frames '%s': language, both or native", arg);
+	if (value_frames("frames", arg, &frames, &e))
+		ui_state_say_error(st, &e);
 	else
-		sampler_set_frames(st->sampler, (enum profile_frames)frames);
+		sampler_set_frames(st->sampler, frames);
 }
 
 static void run_stack_size(struct ui_state *st, const char *arg)
 {
-	uint64_t size;
-
-	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size))
-		ui_state_say(st, true, "invalid stack size '%s': must be at most %u", arg,
-			     SAMPLER_STACK_SIZE_MAX);
-	else
-		sampler_set_stack_size(st->sampler, (uint32_t)size);
+	set_stack_size(st, "stack-size", arg);
 }
 
 static void run_ring(struct ui_state *st, const char *arg)
 {
 	uint64_t size;
+	struct err e;
 
-	if (number_size(arg, 256u << 20, &size) || size < 4096)
-		ui_state_say(st, true, "invalid ring size '%s': must be 4K to 256M", arg);
+	if (value_ring("ring", arg, &size, &e))
+		ui_state_say_error(st, &e);
 	else
 		sampler_set_ring_size(st->sampler, size);
 }

@@ -4,11 +4,12 @@
  */
 #include "ui/command_target.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/number.h"
+#include "ui/cli/value.h"
 #include "ui/text/users.h"
 
 static const struct kind {
@@ -73,34 +74,38 @@ const char *command_target_word(const struct ui_state *st, const char *before, u
 	return buf;
 }
 
-/* Parse the argument into @spec; the caller frees its pids. Return false if it is invalid. */
-static bool take_value(struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids,
-		       const char *value)
+static int take_user(const struct ui_state *st, const char *value, uid_t *uid, struct err *e)
 {
-	uint64_t uid;
+	if (value_is_uid(value))
+		return value_uid("target user", value, uid, e);
+	return users_find(st->config->users, value, uid)
+		       ? 0
+		       : err_set(e, -ENOENT, "target user %.100s: unknown user", value);
+}
+
+/* Parse the argument into @spec; the caller frees its pids. 0 or -errno with a sentence. */
+static int take_value(const struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids,
+		      const char *value, struct err *e)
+{
+	int code = 0;
 
 	switch (spec->target) {
 	case TARGET_PIDS:
 	case TARGET_TIDS:
-		if (number_pids(value, pids, &spec->nr_pids))
-			return false;
+		code = value_pids(spec->target == TARGET_PIDS ? "target pid" : "target tid", value,
+				  pids, &spec->nr_pids, e);
 		spec->pids = *pids;
-		return true;
+		return code;
 	case TARGET_USER:
-		if (users_find(st->config->users, value, &spec->uid))
-			return true;
-		if (number_u64(value, strlen(value), 0, UINT32_MAX - 1, &uid))
-			return false;
-		spec->uid = (uid_t)uid;
-		return true;
+		return take_user(st, value, &spec->uid, e);
 	case TARGET_CGROUP:
 		spec->cgroup = value;
-		return true;
+		return 0;
 	case TARGET_NAME:
 		spec->name = value;
-		return true;
+		return value_process_name("target name", value, e);
 	default:
-		return true;
+		return 0;
 	}
 }
 
@@ -112,6 +117,7 @@ void command_target(struct ui_state *st, const char *arg)
 	const char *value = arg + size + strspn(arg + size, " ");
 	struct sampler_target_spec spec = { .same_cpus = true };
 	pid_t *pids = NULL;
+	struct err e;
 
 	if (!kind) {
 		ui_state_say(st, true,
@@ -122,8 +128,10 @@ void command_target(struct ui_state *st, const char *arg)
 	spec.target = kind->target;
 	if (!kind->value && *value)
 		ui_state_say(st, true, "target %s takes no argument", kind->name);
-	else if (kind->value && (!*value || !take_value(st, &spec, &pids, value)))
+	else if (kind->value && !*value)
 		ui_state_say(st, true, "target %s needs %s", kind->name, kind->value);
+	else if (take_value(st, &spec, &pids, value, &e))
+		ui_state_say_error(st, &e);
 	else
 		sampler_set_target(st->sampler, &spec);
 	free(pids);
@@ -133,11 +141,12 @@ void command_cpus(struct ui_state *st, const char *arg)
 {
 	int *cpus = NULL;
 	uint32_t nr = 0;
+	struct err e;
 
 	if (!strcmp(arg, "all"))
 		sampler_set_cpus(st->sampler, NULL, 0);
-	else if (number_cpus(arg, &cpus, &nr))
-		ui_state_say(st, true, "invalid CPU list '%s': as in 0-3,5, or all", arg);
+	else if (value_cpus("cpus", arg, &cpus, &nr, &e))
+		ui_state_say_error(st, &e);
 	else
 		sampler_set_cpus(st->sampler, cpus, nr);
 	free(cpus);

@@ -4,12 +4,13 @@
  */
 #include "ui/dialog.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ui/cli/value.h"
 #include "ui/rate.h"
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
@@ -72,31 +73,26 @@ static void fill_frequencies(struct ui_state *st)
 static bool use_frequency(struct ui_state *st, const struct dialog_entry *entry, bool add)
 {
 	const char *text = st->dialog.line.text;
-	double limit = sampler_max_hz(st->sampler);
-	char *end;
-	double hz = strtod(text, &end);
+	size_t size = strspn(text, "0123456789.");
+	bool is_number = strspn(text + size, " Hhz") == strlen(text + size);
+	char typed[LINE_SIZE];
+	struct err e;
+	double hz;
 
 	/* Typed text takes precedence over a matching entry. */
-	if (st->dialog.line.size && end != text) {
-		end += strspn(end, " Hhz");
-		if (*end || !(hz >= 1) || !(hz <= 1e6)) {
-			ui_state_say(st, true, "invalid frequency: must be 1 to %.0f Hz",
-				     limit > 0 ? limit : 1e6);
-			return false;
-		}
-		hz = rint(hz);
-	} else if (entry) {
-		hz = (double)entry->value;
-	} else {
+	if (size)
+		snprintf(typed, sizeof(typed), "%.*s", is_number ? (int)size : INT_MAX, text);
+	else if (entry)
+		snprintf(typed, sizeof(typed), "%llu", (unsigned long long)entry->value);
+	else {
 		ui_state_say(st, true, "type a frequency in Hz");
 		return false;
 	}
-	if (limit > 0 && hz > limit) {
-		ui_state_say(st, true, "%.0f Hz is above kernel.perf_event_max_sample_rate (%.0f)",
-			     hz, limit);
+	if (value_hz("frequency", typed, sampler_max_hz(st->sampler), &hz, &e)) {
+		ui_state_say_error(st, &e);
 		return false;
 	}
-	rate_set(st, hz);
+	rate_set(st, rint(hz));
 	return true;
 }
 

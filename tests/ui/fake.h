@@ -40,6 +40,7 @@ struct sampler {
 	int reading;	/* permille + 1; 0: no recording */
 	int call_graph; /* -1: no request */
 	uint32_t stack_size;
+	bool stack_auto;
 	size_t ring_size;
 	uint32_t switched; /* event turned on or off last */
 	bool switched_on;
@@ -179,9 +180,10 @@ void sampler_set_call_graph(struct sampler *s, enum call_graph mode)
 	s->call_graph = (int)mode;
 }
 
-void sampler_set_stack_size(struct sampler *s, uint32_t size)
+void sampler_set_stack_size(struct sampler *s, uint32_t size, bool is_auto)
 {
 	s->stack_size = size;
+	s->stack_auto = is_auto;
 }
 
 void sampler_set_ring_size(struct sampler *s, size_t size)

@@ -432,7 +432,7 @@ static const struct bad {
 	{ "--ring 32K", EXIT_USAGE, { "32768", "--stack-size" } },
 	{ "--stack-size 64K", EXIT_USAGE, { "64K", "65528" } },
 	{ "--stack-size 1001", EXIT_USAGE, { "1001", "multiple of 8" } },
-	{ "--frames=some", EXIT_USAGE, { "--frames=some", "language, both or native" } },
+	{ "--frames=some", EXIT_USAGE, { "--frames some", "language, both or native" } },
 	{ "--history 10x", EXIT_USAGE, { "--history 10x", "30m" } },
 	{ "--history 169h", EXIT_USAGE, { "168h" } },
 	{ "--history-memory 1K", EXIT_USAGE, { "--history-memory 1K", "1M" } },

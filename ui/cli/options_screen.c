@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "ui/cli/value.h"
 #include "ui/draw/canvas.h"
-#include "ui/draw/theme.h"
 #include "ui/text/number.h"
 
 #define PUSH_TIMEOUT_MIN_NS 100000000ull
@@ -98,15 +98,11 @@ static int parse_size(struct options_parse *p, const char *arg)
 
 static int parse_theme(struct options_parse *p, const char *arg)
 {
-	p->o->theme = theme_parse(arg);
 	p->o->theme_given = true;
-	if (p->o->theme >= 0)
+	if (!value_theme("--theme", arg, &p->o->theme, p->e))
 		return 0;
-	p->o->theme = THEME_AUTO;
-	return REFUSE(p, EXIT_USAGE,
-		      "--theme=%s: unknown theme\n"
-		      "  must be auto, dark, light, color-blind or mono",
-		      arg);
+	p->code = EXIT_USAGE;
+	return EINVAL;
 }
 
 static int parse_completion(struct options_parse *p, const char *arg)

@@ -9,20 +9,27 @@
 
 #include <errno.h>
 #include <pwd.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sampler/sampler.h"
 #include "ui/cli/script_fields.h"
+#include "ui/cli/value.h"
 #include "ui/text/match.h"
 #include "ui/text/number.h"
 
-#define NS_PER_S	  1000000000ULL
-#define RING_MAX	  (256ULL << 20)
 #define SYMBOL_MEMORY_MIN (1ULL << 20)
 #define SYMBOL_MEMORY_MAX (1ULL << 40)
+
+/* Return @code of a check of value.h; a refusal is a usage error. */
+static int checked(struct options_parse *p, int code)
+{
+	if (!code)
+		return 0;
+	p->code = EXIT_USAGE;
+	return EINVAL;
+}
 
 /* Parse -p and -t: repeated options add up; the two exclude each other. */
 static int parse_ids(struct options_parse *p, const char *arg, char letter)
@@ -36,19 +43,9 @@ static int parse_ids(struct options_parse *p, const char *arg, char letter)
 			      "  give processes or threads, not both");
 	o->tids_given = letter == 't';
 
-	code = number_pids(arg, &o->pids, &o->config.nr_pids);
+	code = value_pids(letter == 't' ? "-t" : "-p", arg, &o->pids, &o->config.nr_pids, p->e);
 	o->config.pids = o->pids;
-	if (code == -E2BIG)
-		return REFUSE(p, EXIT_USAGE,
-			      "-%c: more than %d process ids\n"
-			      "  use -u USER, or sample the whole system",
-			      letter, NUMBER_PIDS_MAX);
-	if (code)
-		return REFUSE(p, EXIT_USAGE,
-			      "-%c %s: invalid list of process ids\n"
-			      "  give numbers separated by commas, as in '-%c 1234,5678'",
-			      letter, arg, letter);
-	return 0;
+	return checked(p, code);
 }
 
 static int parse_pids(struct options_parse *p, const char *arg)
@@ -74,34 +71,18 @@ static int parse_cgroup(struct options_parse *p, const char *arg)
 
 static int parse_name(struct options_parse *p, const char *arg)
 {
-	regex_t re;
-
-	if (!*arg || regcomp(&re, arg, REG_EXTENDED | REG_NOSUB))
-		return REFUSE(p, EXIT_USAGE,
-			      "--name %s: invalid regular expression\n"
-			      "  give an extended one, as in --name '^nginx$'",
-			      arg);
-	regfree(&re);
 	p->o->config.name = arg;
-	return 0;
+	return checked(p, value_process_name("--name", arg, p->e));
 }
 
 /* Parse a name or number; a number works without an entry in the user database. */
 static int parse_user(struct options_parse *p, const char *arg)
 {
 	const struct passwd *pw;
-	uint64_t uid;
 
 	p->o->user_given = true;
-	if (*arg && strspn(arg, "0123456789") == strlen(arg)) {
-		if (number_u64(arg, strlen(arg), 0, UINT32_MAX - 1, &uid))
-			return REFUSE(p, EXIT_USAGE,
-				      "-u %s: invalid user id\n"
-				      "  must be 0 to %u",
-				      arg, UINT32_MAX - 1);
-		p->o->config.uid = (uid_t)uid;
-		return 0;
-	}
+	if (value_is_uid(arg))
+		return checked(p, value_uid("-u", arg, &p->o->config.uid, p->e));
 	pw = *arg ? getpwnam(arg) : NULL;
 	if (!pw)
 		return REFUSE(p, EXIT_NO_TARGET,
@@ -117,13 +98,10 @@ static int parse_cpus(struct options_parse *p, const char *arg)
 {
 	struct options *o = p->o;
 
-	if (number_cpus(arg, &o->cpus, &o->config.nr_cpus))
-		return REFUSE(p, EXIT_USAGE,
-			      "-C %s: invalid list of CPUs\n"
-			      "  give numbers and ranges from 0 to %d, as in '-C 0-3,5'",
-			      arg, NUMBER_CPUS_MAX - 1);
+	int code = value_cpus("-C", arg, &o->cpus, &o->config.nr_cpus, p->e);
+
 	o->config.cpus = o->cpus;
-	return 0;
+	return checked(p, code);
 }
 
 /* Set the filter of the preceding event. */
@@ -176,24 +154,8 @@ static int parse_overhead(struct options_parse *p, const char *arg)
 
 static int parse_hz(struct options_parse *p, const char *arg)
 {
-	double max = p->limits->max_hz > 0 ? p->limits->max_hz : NUMBER_HZ_MAX, hz;
-
-	if (!number_double(arg, 1, max, &hz)) {
-		p->o->config.hz = hz;
-		p->o->hz_given = true;
-		return 0;
-	}
-	if (p->limits->max_hz > 0 && !number_double(arg, max, 1e15, &hz))
-		return REFUSE(p, EXIT_USAGE,
-			      "-F %s: above the kernel's limit of %.0f Hz\n"
-			      "  kernel.perf_event_max_sample_rate is %.0f\n"
-			      "  use a lower -F, or 'sudo sysctl "
-			      "kernel.perf_event_max_sample_rate=N'",
-			      arg, max, max);
-	return REFUSE(p, EXIT_USAGE,
-		      "-F %s: invalid frequency\n"
-		      "  must be 1 to %.0f samples per second",
-		      arg, max);
+	p->o->hz_given = true;
+	return checked(p, value_hz("-F", arg, p->limits->max_hz, &p->o->config.hz, p->e));
 }
 
 static int parse_period(struct options_parse *p, const char *arg)
@@ -206,31 +168,16 @@ static int parse_period(struct options_parse *p, const char *arg)
 	return 0;
 }
 
-static int parse_seconds(struct options_parse *p, const char *option, const char *arg, double min,
-			 double max, uint64_t *ns)
-{
-	double seconds;
-
-	if (number_double(arg, min, max, &seconds))
-		return REFUSE(p, EXIT_USAGE,
-			      "%s %s: invalid time\n"
-			      "  must be %g to %g seconds, as in '%s 2'",
-			      option, arg, min, max, option);
-	*ns = (uint64_t)(seconds * (double)NS_PER_S + 0.5);
-	return 0;
-}
-
 static int parse_delay(struct options_parse *p, const char *arg)
 {
 	p->o->delay_given = true;
-	return parse_seconds(p, "-d", arg, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX,
-			     &p->o->config.tick_ns);
+	return checked(p, value_delay("-d", arg, &p->o->config.tick_ns, p->e));
 }
 
 static int parse_window(struct options_parse *p, const char *arg)
 {
 	p->o->window_given = true;
-	return parse_seconds(p, "--window", arg, 1, NUMBER_WINDOW_MAX, &p->o->config.window_ns);
+	return checked(p, value_window("--window", arg, &p->o->config.window_ns, p->e));
 }
 
 static int parse_ticks(struct options_parse *p, const char *arg)
@@ -341,35 +288,24 @@ static int parse_filter(struct options_parse *p, const char *arg)
 
 static int parse_ring(struct options_parse *p, const char *arg)
 {
-	uint64_t size;
+	uint64_t size = p->o->config.ring_size;
+	int code = value_ring("--ring", arg, &size, p->e);
 
-	/* The pages of a ring are a power of two: perf_event_open(2), MMAP layout. */
-	if (number_size(arg, RING_MAX, &size) || size < 8192 || (size & (size - 1)))
-		return REFUSE(p, EXIT_USAGE,
-			      "--ring %s: invalid ring buffer size\n"
-			      "  must be a power of two from 8K to 256M, as in '--ring 1M'",
-			      arg);
 	p->o->config.ring_size = size;
-	return 0;
+	return checked(p, code);
+}
+
+static int parse_stack_as(struct options_parse *p, const char *name, const char *arg)
+{
+	struct sampler_config *c = &p->o->config;
+
+	p->o->stack_given = true;
+	return checked(p, value_stack_size(name, arg, &c->stack_size, &c->stack_auto, p->e));
 }
 
 static int parse_stack(struct options_parse *p, const char *arg)
 {
-	uint64_t size;
-
-	p->o->stack_given = true;
-	p->o->config.stack_auto = !strcmp(arg, "auto");
-	if (p->o->config.stack_auto) {
-		p->o->config.stack_size = SAMPLER_STACK_SIZE_AUTO;
-		return 0;
-	}
-	if (number_size(arg, SAMPLER_STACK_SIZE_MAX, &size) || size % 8)
-		return REFUSE(p, EXIT_USAGE,
-			      "--stack-size %s: invalid size of stack copies\n"
-			      "  must be a multiple of 8 up to %u, auto, or 0 for no stacks",
-			      arg, SAMPLER_STACK_SIZE_MAX);
-	p->o->config.stack_size = (uint32_t)size;
-	return 0;
+	return parse_stack_as(p, "--stack-size", arg);
 }
 
 static int parse_symbol_memory(struct options_parse *p, const char *arg)
@@ -388,20 +324,10 @@ static int parse_symbol_memory(struct options_parse *p, const char *arg)
 /* Parse "dwarf,32K" as perf does: with the size of stack copies. */
 static int parse_call_graph(struct options_parse *p, const char *arg)
 {
-	char word[8];
-	size_t n = strcspn(arg, ",");
+	const char *size = NULL;
+	int code = value_call_graph("--call-graph", arg, &p->o->config.call_graph, &size, p->e);
 
-	for (int i = 0; i < CALL_GRAPH_NR; i++) {
-		snprintf(word, sizeof(word), "%s", profile_call_graph_name((enum call_graph)i));
-		if (strlen(word) != n || strncmp(arg, word, n) || (arg[n] && i != CALL_GRAPH_DWARF))
-			continue;
-		p->o->config.call_graph = (enum call_graph)i;
-		return arg[n] ? parse_stack(p, arg + n + 1) : 0;
-	}
-	return REFUSE(p, EXIT_USAGE,
-		      "--call-graph=%s: must be dwarf, dwarf,SIZE, fp or off\n"
-		      "  as in '-g fp', or '-g dwarf,32K' for deep stacks",
-		      arg);
+	return code || !size ? checked(p, code) : parse_stack_as(p, "--call-graph dwarf,", size);
 }
 
 static int parse_record(struct options_parse *p, const char *arg)
@@ -480,16 +406,8 @@ static int parse_languages(struct options_parse *p, const char *arg)
 
 static int parse_frames(struct options_parse *p, const char *arg)
 {
-	int frames = ui_config_frames_parse(arg);
-
-	if (frames < 0)
-		return REFUSE(p, EXIT_USAGE,
-			      "--frames=%.40s: unknown kind\n"
-			      "  must be language, both or native",
-			      arg);
-	p->o->config.shown_frames = (enum profile_frames)frames;
 	p->o->frames_given = true;
-	return 0;
+	return checked(p, value_frames("--frames", arg, &p->o->config.shown_frames, p->e));
 }
 
 static int parse_time(struct options_parse *p, const char *arg)

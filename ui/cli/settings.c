@@ -19,7 +19,7 @@
 
 #include "symbols/base/invoker.h"
 #include "ui/cli/file_work.h"
-#include "ui/text/number.h"
+#include "ui/cli/value.h"
 #include "ui/draw/theme.h"
 
 #define FILE_MAX  (64u << 10)
@@ -35,14 +35,9 @@ static bool parse_bool(const char *text, bool *out)
 	return yes || no;
 }
 
-static bool set_delay(struct settings *s, const char *text)
+static bool set_delay(struct settings *s, const char *text, struct err *e)
 {
-	double seconds;
-
-	if (number_double(text, NUMBER_DELAY_MIN, NUMBER_DELAY_MAX, &seconds))
-		return false;
-	s->tick_ns = (uint64_t)(seconds * 1e9 + 0.5);
-	return true;
+	return !value_delay("delay =", text, &s->tick_ns, e);
 }
 
 static void get_delay(const struct settings *s, char *out)
@@ -50,9 +45,9 @@ static void get_delay(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, "%.10g", (double)s->tick_ns / 1e9);
 }
 
-static bool set_limit(struct settings *s, const char *text)
+static bool set_limit(struct settings *s, const char *text, struct err *e)
 {
-	return !number_double(text, 0, 100, &s->percent_limit);
+	return !value_limit("limit =", text, &s->percent_limit, e);
 }
 
 static void get_limit(const struct settings *s, char *out)
@@ -60,13 +55,9 @@ static void get_limit(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, "%.10g", s->percent_limit);
 }
 
-static bool set_theme(struct settings *s, const char *text)
+static bool set_theme(struct settings *s, const char *text, struct err *e)
 {
-	int theme = theme_parse(text);
-
-	if (theme >= 0)
-		s->theme = theme;
-	return theme >= 0;
+	return !value_theme("theme =", text, &s->theme, e);
 }
 
 static void get_theme(const struct settings *s, char *out)
@@ -74,12 +65,12 @@ static void get_theme(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, "%s", theme_name((enum theme)s->theme));
 }
 
-static bool set_frequency(struct settings *s, const char *text)
+static bool set_frequency(struct settings *s, const char *text, struct err *e)
 {
 	bool automatic = !strcmp(text, "automatic");
 	double hz = 0;
 
-	if (!automatic && number_double(text, 1, NUMBER_HZ_MAX, &hz))
+	if (!automatic && value_hz("frequency =", text, 0, &hz, e))
 		return false;
 	s->hz = hz;
 	return true;
@@ -100,19 +91,17 @@ static const char *const windows[PROFILE_NR_WINDOWS] = {
 };
 
 /* Take "last 5", "last", "decay" or "total". */
-static bool set_window(struct settings *s, const char *text)
+static bool set_window(struct settings *s, const char *text, struct err *e)
 {
 	size_t size = strcspn(text, " ");
-	double seconds;
 
 	for (int i = 0; i < PROFILE_NR_WINDOWS; i++) {
 		if (strlen(windows[i]) != size || strncmp(windows[i], text, size))
 			continue;
-		if (text[size] && (i != PROFILE_WINDOW ||
-				   number_double(text + size + 1, 1, NUMBER_WINDOW_MAX, &seconds)))
+		if (text[size] &&
+		    (i != PROFILE_WINDOW ||
+		     value_window("window = last", text + size + 1, &s->window_ns, e)))
 			return false;
-		if (text[size])
-			s->window_ns = (uint64_t)(seconds * 1e9 + 0.5);
 		s->window = (enum profile_window)i;
 		return true;
 	}
@@ -128,7 +117,7 @@ static void get_window(const struct settings *s, char *out)
 		snprintf(out, VALUE_MAX, "%s", windows[s->window]);
 }
 
-static bool set_time(struct settings *s, const char *text)
+static bool set_time(struct settings *s, const char *text, struct err *e)
 {
 	int time = ui_config_time_parse(text);
 
@@ -143,7 +132,7 @@ static void get_time(const struct settings *s, char *out)
 }
 
 #define BOOL_KEY(field)                                                                            \
-	static bool set_##field(struct settings *s, const char *text)                              \
+	static bool set_##field(struct settings *s, const char *text, struct err *e)               \
 	{                                                                                          \
 		return parse_bool(text, &s->field);                                                \
 	}                                                                                          \
@@ -158,7 +147,7 @@ BOOL_KEY(ascii)
 BOOL_KEY(fold_threads)
 BOOL_KEY(intervals)
 
-static bool set_group_by(struct settings *s, const char *text)
+static bool set_group_by(struct settings *s, const char *text, struct err *e)
 {
 	for (int i = 0; i < GROUPING_NR; i++)
 		if (!strcasecmp(text, ui_config_grouping_name((enum grouping)i))) {
@@ -173,7 +162,7 @@ static void get_group_by(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, "%s", ui_config_grouping_name((enum grouping)s->grouping));
 }
 
-static bool set_flame(struct settings *s, const char *text)
+static bool set_flame(struct settings *s, const char *text, struct err *e)
 {
 	bool modules = !strcmp(text, "module");
 
@@ -188,10 +177,14 @@ static void get_flame(const struct settings *s, char *out)
 	snprintf(out, VALUE_MAX, s->flame_modules ? "module" : "kind");
 }
 
-static bool set_frames(struct settings *s, const char *text)
+static bool set_frames(struct settings *s, const char *text, struct err *e)
 {
-	s->frames = ui_config_frames_parse(text);
-	return s->frames >= 0;
+	enum profile_frames frames;
+
+	if (value_frames("frames =", text, &frames, e))
+		return false;
+	s->frames = (int)frames;
+	return true;
 }
 
 static void get_frames(const struct settings *s, char *out)
@@ -213,7 +206,7 @@ static bool parse_columns(const char *text, char *out, size_t max)
 }
 
 #define COLUMNS_KEY(name, i)                                                                       \
-	static bool set_columns_##name(struct settings *s, const char *text)                       \
+	static bool set_columns_##name(struct settings *s, const char *text, struct err *e)        \
 	{                                                                                          \
 		return parse_columns(text, s->columns[i], CONFIG_COLUMNS_MAX);                     \
 	}                                                                                          \
@@ -221,7 +214,7 @@ static bool parse_columns(const char *text, char *out, size_t max)
 	{                                                                                          \
 		snprintf(out, VALUE_MAX, "%s", s->columns[i][0] ? s->columns[i] : "automatic");    \
 	}                                                                                          \
-	static bool set_sort_##name(struct settings *s, const char *text)                          \
+	static bool set_sort_##name(struct settings *s, const char *text, struct err *e)           \
 	{                                                                                          \
 		return parse_columns(text, s->sorts[i], CONFIG_SORT_MAX);                          \
 	}                                                                                          \
@@ -241,7 +234,7 @@ COLUMNS_KEY(modules, 5)
 
 static const struct {
 	const char *key, *help;
-	bool (*set)(struct settings *s, const char *text);
+	bool (*set)(struct settings *s, const char *text, struct err *e);
 	void (*get)(const struct settings *s, char *out);
 } keys[] = {
 	{ "delay", "seconds between updates, 0.1 to 86400", set_delay, get_delay },
@@ -358,10 +351,13 @@ static int take_line(struct settings *s, const char *line, int section, struct e
 
 	if (section == 1 && split(line, name, value) && name[0])
 		return user_keys_add(&s->user_keys, name, value, s->nr_files, e);
-	if (key >= 0 && !keys[key].set(s, value))
-		return err_set(e, -EINVAL, "%s = %s: invalid value\n  must be %s", keys[key].key,
-			       value, keys[key].help);
-	return 0;
+	e->text[0] = '\0';
+	if (key < 0 || keys[key].set(s, value, e))
+		return 0;
+	/* A value that is also of an option or a command has the same message. */
+	return e->text[0] ? -EINVAL
+			  : err_set(e, -EINVAL, "%s = %s: invalid value\n  must be %s",
+				    keys[key].key, value, keys[key].help);
 }
 
 /* Return whether it may be read: a file, or /dev/null for no settings. */
