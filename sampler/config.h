@@ -74,6 +74,7 @@ struct sampler_config {
 	struct keep_config keep;     /* the history on disk */
 	struct saving_config saving; /* perf.data files of the matches instead */
 	bool include_self;	     /* sample proftop itself */
+	pid_t guard;		     /* of the terminal: is not sampled; 0: none */
 	enum profile_frames shown_frames;
 	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
 	uint64_t history_ns;

@@ -29,6 +29,7 @@
 struct names_job {
 	struct job job;
 	process_names_read_fn read;
+	pid_t guard;
 	char *pattern;
 	bool threads; /* no command lines */
 	uint32_t nr_without;
@@ -41,6 +42,7 @@ struct names_job {
 
 struct process_names {
 	process_names_read_fn read;
+	pid_t guard;
 	unsigned int nr_users;
 	struct helpers *helpers;
 	struct names_job *job; /* NULL: none runs */
@@ -105,7 +107,7 @@ static void run(struct job *job)
 	while (dir && !j->failed && (entry = readdir(dir))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0 || pid == getpid() || pid == getppid() || !matches(j, &name, pid))
+		if (pid <= 0 || pid == getpid() || pid == j->guard || !matches(j, &name, pid))
 			continue;
 		j->failed = !array_reserve(&j->pids, &j->room, j->nr + 1ULL);
 		if (!j->failed)
@@ -116,7 +118,7 @@ static void run(struct job *job)
 	regfree(&name);
 }
 
-struct process_names *process_names_new(process_names_read_fn read)
+struct process_names *process_names_new(process_names_read_fn read, pid_t guard)
 {
 	struct process_names *n = calloc(1, sizeof(*n));
 
@@ -125,6 +127,7 @@ struct process_names *process_names_new(process_names_read_fn read)
 		return NULL;
 	}
 	n->read = read;
+	n->guard = guard;
 	n->nr_users = 1;
 	return n;
 }
@@ -160,6 +163,7 @@ static struct names_job *new_job(struct process_names *n, const char *pattern, b
 	j->job.run = run;
 	j->job.drop = drop;
 	j->read = n->read;
+	j->guard = n->guard;
 	j->threads = threads;
 	j->pattern = strdup(pattern);
 	for (uint32_t i = 0; i < n->nr_hung; i++)

@@ -22,13 +22,13 @@ struct process_names;
 /* Read a file of a process: see task_list_read(). */
 typedef int (*process_names_read_fn)(pid_t pid, const char *name, char *text, size_t size);
 
-/* NULL: out of memory. */
-struct process_names *process_names_new(process_names_read_fn read);
+/* @guard: the guard of this process, which is never found; 0: none. NULL: out of memory. */
+struct process_names *process_names_new(process_names_read_fn read, pid_t guard);
 /* Return @n for one more user, until its process_names_put(). NULL is allowed in both. */
 struct process_names *process_names_share(struct process_names *n);
 void process_names_put(struct process_names *n);
 /*
- * Get the processes that match @pattern, but for this one and its parent: *pids, until the next
+ * Get the processes that match @pattern, but for this one and its guard: *pids, until the next
  * call. Waits at most @wait_ns for a list, then takes the last one; where there is none, names of
  * threads alone. Returns their number or -ENOMEM.
  */

@@ -85,7 +85,6 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 		return err_set(e, -errno, "cannot run '%s': fork: %s", config->command[0],
 			       strerror(errno));
 	t->leader = t->command;
-	/* Linux 5.3; before that the next tick finds the end of the command. */
 	t->command_fd = (int)syscall(SYS_pidfd_open, t->command, 0);
 	t->tids = xcalloc(1, sizeof(pid_t));
 	t->tids[0] = t->command;
@@ -94,9 +93,9 @@ static int start_command(struct target *t, const struct sampler_config *config, 
 }
 
 /* Remove our own processes from a list of tasks. Returns how many are left. */
-static uint32_t without_self(pid_t *tids, uint32_t nr)
+static uint32_t without_self(pid_t *tids, uint32_t nr, pid_t guard)
 {
-	pid_t self = getpid(), guard = getppid();
+	pid_t self = getpid();
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -164,17 +163,17 @@ static int list_named(const struct target *t, const char *name, uint64_t wait_ns
 }
 
 /* List the tasks with a name for the first time. */
-static int find_named(struct target *t, const char *name, struct err *e)
+static int find_named(struct target *t, const struct sampler_config *config, struct err *e)
 {
-	int code = check_name(name, e);
+	int code = check_name(config->name, e);
 
 	if (code)
 		return code;
 	if (!t->names)
-		t->names = process_names_new(task_list_read);
+		t->names = process_names_new(task_list_read, config->guard);
 	if (!t->names)
 		return err_set(e, -ENOMEM, "out of memory");
-	code = list_named(t, name, NAMES_START_NS, &t->tids);
+	code = list_named(t, config->name, NAMES_START_NS, &t->tids);
 	return code >= 0 ? code : err_set(e, code, "out of memory");
 }
 
@@ -218,7 +217,7 @@ static int find_tasks(struct target *t, const struct sampler_config *config, str
 	case TARGET_USER:
 		return task_list_user(config->uid, &t->tids, e);
 	case TARGET_NAME:
-		return find_named(t, config->name, e);
+		return find_named(t, config, e);
 	default:
 		return 0;
 	}
@@ -246,7 +245,8 @@ static int open_target(struct target *t, const struct sampler_config *config, st
 	nr = find_tasks(t, config, e);
 	if (nr < 0)
 		return nr;
-	t->nr_tids = config->include_self ? (uint32_t)nr : without_self(t->tids, (uint32_t)nr);
+	t->nr_tids = config->include_self ? (uint32_t)nr
+					  : without_self(t->tids, (uint32_t)nr, config->guard);
 	if (t->nr_tids == 0 && config->target == TARGET_PIDS)
 		return task_list_no_process(t->pids[0], e);
 	if (t->nr_tids == 0 && config->target != TARGET_NAME)
@@ -367,7 +367,7 @@ int target_list(const struct target *t, const struct sampler_config *config, pid
 					: task_list_user(config->uid, tids, NULL);
 
 	*tids = as_list(*tids, nr);
-	return nr < 0 ? nr : (int)without_self(*tids, (uint32_t)nr);
+	return nr < 0 ? nr : (int)without_self(*tids, (uint32_t)nr, config->guard);
 }
 
 int target_release(struct target *t, char *const *command, struct err *e)
@@ -426,8 +426,8 @@ void target_end_command(struct target *t)
 {
 	struct pollfd ended = { .fd = t->command_fd, .events = POLLIN };
 
-	if (t->command <= 0 || t->release_fd >= 0 || target_reap(t) || kill(t->command, SIGTERM) ||
-	    t->command_fd < 0)
+	if (t->command <= 0 || t->release_fd >= 0 || target_reap(t) ||
+	    syscall(SYS_pidfd_send_signal, t->command_fd, SIGTERM, NULL, 0))
 		return;
 	poll(&ended, 1, END_MS);
 	target_reap(t);

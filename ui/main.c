@@ -170,6 +170,8 @@ int main(int argc, char **argv)
 	static struct options o;
 	int code;
 
+	/* A parent may ignore it, which is inherited: then children cannot be waited for. */
+	signal(SIGCHLD, SIG_DFL);
 	invoker_init();
 	clean_environment();
 	invoker_set_cache();

@@ -438,6 +438,7 @@ int session_screen(struct options *o, struct err *e)
 	/* The command's output would be drawn over the screen. */
 	sampled.command_quiet = true;
 	term_guard_start();
+	sampled.guard = term_guard_pid();
 	app_block_signals();
 	block_background_stop();
 	pthread_atfork(NULL, NULL, unblock_signals);

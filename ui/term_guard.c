@@ -3,7 +3,9 @@
  * The guard: waits for proftop and restores the terminal after it.
  *
  * A separate process with one thread. All its signals are blocked and read by
- * sigtimedwait(2): nothing interrupts it. It ends here, by _exit(2).
+ * signalfd(2): nothing interrupts it. It ends here, by _exit(2). It signals
+ * proftop by its pidfd; proftop reports to it by a socket, never by a signal:
+ * the parent of a proftop without a guard is a stranger.
  */
 #include "ui/term_guard.h"
 
@@ -16,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -37,11 +42,18 @@ struct guard {
 	int tty; /* -1: none */
 	struct termios before;
 	pid_t child;
-	bool leaving; /* SIGTERM was sent; SIGKILL follows */
-	bool ending;  /* term_guard_end() was called, with this code: */
+	int child_fd;  /* pidfd */
+	int signal_fd; /* of all signals */
+	int end_fd;    /* socket: receives the code of term_guard_end() */
+	bool leaving;  /* SIGTERM was sent; SIGKILL follows */
+	bool ending;   /* term_guard_end() was called, with this code: */
 	int code;
 	unsigned int nr_dead; /* tests in a row that found its first thread ended */
 };
+
+/* For proftop: its guard, and the other end of end_fd. */
+static pid_t guard_pid;
+static int guard_fd = -1;
 
 static int find_tty(void)
 {
@@ -101,6 +113,11 @@ static void __attribute__((noreturn)) finish(const struct guard *g, int status)
 		(void)written;
 	}
 	_exit(128 + sig);
+}
+
+static void signal_child(const struct guard *g, int sig)
+{
+	syscall(SYS_pidfd_send_signal, g->child_fd, sig, NULL, 0);
 }
 
 /*
@@ -172,57 +189,116 @@ static void look_for_end(struct guard *g)
 	if (g->ending)
 		finish(g, W_EXITCODE(g->code, 0));
 	if (g->leaving)
-		kill(g->child, SIGKILL);
+		signal_child(g, SIGKILL);
 	g->nr_dead = is_dead(g, &status) ? g->nr_dead + 1 : 0;
 	if (g->nr_dead >= DEAD_LOOKS)
 		finish(g, status);
 }
 
-/* Wait for a signal; -1 (EAGAIN) on timeout. */
-static int next_signal(const struct guard *g, const sigset_t *all, siginfo_t *info)
+/* Wait for a signal or a report of proftop; false: neither arrived in time. */
+static bool wait_for_event(const struct guard *g, struct pollfd fds[2])
 {
-	const struct timespec leave = { .tv_sec = LEAVE_SECONDS },
-			      end = { .tv_nsec = END_MS * 1000000L },
-			      look = { .tv_sec = LOOK_SECONDS };
-
-	return sigtimedwait(all, info, g->ending ? &end : g->leaving ? &leave : &look);
+	fds[0] = (struct pollfd){ .fd = g->signal_fd, .events = POLLIN };
+	/* One report is enough; the end of all senders is that of proftop. */
+	fds[1] = (struct pollfd){ .fd = g->ending ? -1 : g->end_fd, .events = POLLIN };
+	return poll(fds, 2,
+		    g->ending	 ? END_MS
+		    : g->leaving ? LEAVE_SECONDS * 1000
+				 : LOOK_SECONDS * 1000) > 0;
 }
 
-static void __attribute__((noreturn)) wait_for_child(struct guard *g, const sigset_t *all)
+static void take_report(struct guard *g)
 {
-	siginfo_t info;
+	ssize_t n = recv(g->end_fd, &g->code, sizeof(g->code), MSG_DONTWAIT);
+
+	if (n == sizeof(g->code)) {
+		g->ending = true;
+		g->code &= 0xff;
+	} else if (!n) {
+		close(g->end_fd);
+		g->end_fd = -1;
+	}
+}
+
+static void take_signal(struct guard *g)
+{
+	struct signalfd_siginfo info;
+
+	if (read(g->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	switch (info.ssi_signo) {
+	case SIGCHLD:
+		look_at_child(g);
+		break;
+	case SIGTERM:
+	case SIGHUP:
+		signal_child(g, (int)info.ssi_signo);
+		/* A stopped process cannot end: continue it. */
+		signal_child(g, SIGCONT);
+		g->leaving = true;
+		break;
+	case SIGTSTP:
+	case SIGCONT:
+		signal_child(g, (int)info.ssi_signo);
+		break;
+	default: /* proftop gets the terminal's INT, QUIT and WINCH itself */
+		break;
+	}
+}
+
+static void __attribute__((noreturn)) wait_for_child(struct guard *g)
+{
+	struct pollfd fds[2];
 
 	look_at_child(g);
 	for (;;) {
-		int sig = next_signal(g, all, &info);
-
-		if (sig < 0 && errno == EAGAIN)
+		if (!wait_for_event(g, fds)) {
 			look_for_end(g);
-		switch (sig) {
-		case SIGCHLD:
-			look_at_child(g);
-			break;
-		case SIGTERM:
-		case SIGHUP:
-			kill(g->child, sig);
-			/* A stopped process cannot end: continue it. */
-			kill(g->child, SIGCONT);
-			g->leaving = true;
-			break;
-		case SIGUSR1:
-			if (info.si_pid != g->child || info.si_code != SI_QUEUE)
-				break;
-			g->ending = true;
-			g->code = info.si_value.sival_int & 0xff;
-			break;
-		case SIGTSTP:
-		case SIGCONT:
-			kill(g->child, sig);
-			break;
-		default: /* proftop gets the terminal's INT, QUIT and WINCH itself */
-			break;
+			continue;
 		}
+		if (fds[1].revents)
+			take_report(g);
+		if (fds[0].revents)
+			take_signal(g);
 	}
+}
+
+/* Open what the guard waits for: -errno if this kernel or its limits refuse it. */
+static int open_guard(struct guard *g, const sigset_t *all, int ends[2])
+{
+	int code;
+
+	/* Linux 5.3; later only the limit of files could refuse it. */
+	g->child_fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (g->child_fd < 0)
+		return -errno;
+	g->signal_fd = signalfd(-1, all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (g->signal_fd >= 0 && !socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return 0;
+	code = -errno;
+	close(g->child_fd);
+	if (g->signal_fd >= 0)
+		close(g->signal_fd);
+	return code;
+}
+
+static void close_guard(struct guard *g)
+{
+	close(g->child_fd);
+	close(g->signal_fd);
+	close(g->end_fd);
+	if (g->tty > STDERR_FILENO)
+		close(g->tty);
+}
+
+/* As the guard: until the end of proftop. */
+static void __attribute__((noreturn)) be_guard(struct guard *g)
+{
+	close(g->child_fd);
+	/* Not waited for yet: its number is not used again. */
+	g->child_fd = (int)syscall(SYS_pidfd_open, g->child, 0);
+	prctl(PR_SET_NAME, "proftop-guard");
+	wait_for_child(g);
 }
 
 int term_guard_start(void)
@@ -230,40 +306,48 @@ int term_guard_start(void)
 	struct guard g = { .tty = find_tty() };
 	pid_t guard = getpid();
 	sigset_t all, before;
+	int ends[2], code;
 
 	if (g.tty >= 0 && tcgetattr(g.tty, &g.before))
 		g.tty = -1;
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	g.child = fork();
-	if (g.child < 0) {
-		int code = -errno;
-
-		sigprocmask(SIG_SETMASK, &before, NULL);
+	code = open_guard(&g, &all, ends);
+	if (code) {
 		if (g.tty > STDERR_FILENO)
 			close(g.tty);
 		return code;
 	}
+	g.end_fd = ends[0];
+	sigprocmask(SIG_SETMASK, &all, &before);
+	g.child = fork();
 	if (g.child > 0) {
-		prctl(PR_SET_NAME, "proftop-guard");
-		wait_for_child(&g, &all);
+		close(ends[1]);
+		be_guard(&g);
 	}
-	if (g.tty > STDERR_FILENO)
-		close(g.tty);
+	code = g.child < 0 ? -errno : 0;
+	close_guard(&g);
+	if (code) {
+		close(ends[1]);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return code;
+	}
+	guard_pid = guard;
+	guard_fd = ends[1];
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	/* It may have ended before SIGCHLD was blocked. */
+	/* It may have ended before the signal was requested. */
 	if (getppid() != guard)
 		raise(SIGTERM);
 	return 0;
 }
 
+pid_t term_guard_pid(void)
+{
+	return guard_pid;
+}
+
 void term_guard_end(int code)
 {
-	const union sigval value = { .sival_int = code };
-	int sig = 0;
-
-	/* Sent by term_guard_start() only. */
-	if (!prctl(PR_GET_PDEATHSIG, &sig) && sig == SIGTERM)
-		sigqueue(getppid(), SIGUSR1, value);
+	if (guard_fd >= 0)
+		send(guard_fd, &code, sizeof(code), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -6,6 +6,8 @@
 #ifndef UI_TERM_GUARD_H
 #define UI_TERM_GUARD_H
 
+#include <sys/types.h>
+
 /*
  * Fork. The child returns 0 and goes on as proftop; it gets SIGTERM when the
  * guard dies. The parent does not return: it passes on signals and job
@@ -15,8 +17,10 @@
  * before anything is printed.
  */
 int term_guard_start(void);
+/* Return the guard of this process; 0: it has none. */
+pid_t term_guard_pid(void);
 /*
- * Report to the guard that proftop ends with @code. A thread that hangs in
+ * Report to the guard, if there is one, that proftop ends with @code. A thread that hangs in
  * the kernel (a dead file system) keeps even a killed process from ending:
  * the guard then waits for half a second at most.
  */

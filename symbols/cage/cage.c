@@ -60,9 +60,9 @@ struct worker {
 static struct {
 	pthread_mutex_t lock; /* of the socket of the server */
 	bool started;
-	int sock;
-	uint32_t serial;    /* of the last request to the server */
-	uint64_t failed_ns; /* time of a request that it did not answer; 0: none */
+	int sock, server_fd; /* server_fd: pidfd; -1: none */
+	uint32_t serial;     /* of the last request to the server */
+	uint64_t failed_ns;  /* time of a request that it did not answer; 0: none */
 	struct worker workers[CAGE_NR_KINDS];
 	/* CPU time of workers that have ended; relaxed. */
 	atomic_ullong ended_ns;
@@ -71,6 +71,7 @@ static struct {
 } cage = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.sock = -1,
+	.server_fd = -1,
 	.workers = { [0 ... CAGE_NR_KINDS - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER,
 						   .sock = -1,
 						   .pidfd = -1,
@@ -104,7 +105,10 @@ int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS])
 	close(pair[1]);
 	if (cage.sock >= 0)
 		close(cage.sock);
+	if (cage.server_fd >= 0)
+		close(cage.server_fd);
 	cage.sock = pair[0];
+	cage.server_fd = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
 	cage.failed_ns = 0;
 	atomic_store_explicit(&cage.pids[SERVER], pid, memory_order_relaxed);
 	return 0;
@@ -146,7 +150,7 @@ void cage_stop(void)
 	if (pid <= 0)
 		return;
 	/* Not permitted: it ends after this process. */
-	if (kill(pid, SIGKILL))
+	if (syscall(SYS_pidfd_send_signal, cage.server_fd, SIGKILL, NULL, 0))
 		return;
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

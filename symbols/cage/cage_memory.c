@@ -39,11 +39,12 @@ static struct {
 	int sock;		/* -1: there is no server */
 	uint64_t rest_until_ns; /* 0: all requests were answered */
 	bool is_refused;
+	int pidfd;
 	atomic_int pid;
 	atomic_ullong ended_ns;			       /* CPU time of readers that have ended */
 	_Alignas(CACHELINE) atomic_int readers[SLOTS]; /* by pid; relaxed. 0: free */
 	atomic_ullong cpu_ns[SLOTS];		       /* of each, as last seen */
-} server = { .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1 };
+} server = { .lock = PTHREAD_MUTEX_INITIALIZER, .sock = -1, .pidfd = -1 };
 
 bool cage_memory_is_on(void)
 {
@@ -69,22 +70,24 @@ static void serve(int sock, struct cage_head *head, const void *start, size_t si
 		  const int fds[CAGE_WIRE_FDS])
 {
 	int out[CAGE_WIRE_FDS] = { -1, -1, -1 };
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid = -1;
+	int probe = (int)syscall(SYS_pidfd_open, parent, 0); /* Linux 5.3 */
 
+	/* Without a pidfd its owner could not end it. */
+	if (probe >= 0)
+		pid = fork();
 	if (!pid) {
 		close(sock);
+		close(probe);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() == parent)
 			server.run(start, size, fds);
 		_exit(1);
 	}
+	if (probe >= 0)
+		close(probe);
 	if (pid > 0)
-		out[0] = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
-	if (pid > 0 && out[0] < 0 && errno != ESRCH) {
-		/* Its owner could not end it; else it has ended. */
-		kill(pid, SIGKILL);
-		pid = -1;
-	}
+		out[0] = (int)syscall(SYS_pidfd_open, pid, 0);
 	head->code = pid < 0 ? -EAGAIN : (int)pid;
 	cage_wire_send(sock, head, NULL, 0, out);
 	close_all(out);
@@ -150,6 +153,7 @@ void cage_memory_start(cage_memory_fn run)
 	}
 	server.is_refused = false;
 	server.sock = pair[0];
+	server.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	atomic_store_explicit(&server.pid, pid, memory_order_relaxed);
 }
 
@@ -157,7 +161,7 @@ void cage_memory_stop(void)
 {
 	pid_t pid = atomic_exchange_explicit(&server.pid, 0, memory_order_relaxed);
 
-	if (pid <= 0 || kill(pid, SIGKILL))
+	if (pid <= 0 || syscall(SYS_pidfd_send_signal, server.pidfd, SIGKILL, NULL, 0))
 		return;
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;

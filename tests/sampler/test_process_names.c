@@ -94,7 +94,7 @@ static void look_until(struct process_names *n)
 
 TEST(test_match)
 {
-	struct process_names *n = process_names_new(read_fake);
+	struct process_names *n = process_names_new(read_fake, 0);
 
 	assert_non_null(n);
 	look_until(n);
@@ -104,7 +104,7 @@ TEST(test_match)
 /* The others are found; its name is reported once, and its command line is read when it can be. */
 TEST(test_one_hangs)
 {
-	struct process_names *n = process_names_new(read_fake);
+	struct process_names *n = process_names_new(read_fake, 0);
 	uint32_t nr;
 
 	atomic_store(&nr_hang, 1);
@@ -128,7 +128,7 @@ TEST(test_one_hangs)
 /* More than there are helpers: then by the names of threads alone. The end does not wait. */
 TEST(test_many_hang)
 {
-	struct process_names *n = process_names_new(read_fake);
+	struct process_names *n = process_names_new(read_fake, 0);
 	uint64_t begin_ns = time_now_ns();
 	uint32_t nr;
 
