@@ -386,7 +386,7 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		bool exact; /* without haste: its code remains in memory */
 	} all[] = {
 		{ "Java", "OpenJDK 17, 25: methods and lines; 11 to 24: untested, guessed", true },
-		{ "Python", "CPython 3.8 to 3.13: functions and lines (3.14: guessed)", false },
+		{ "Python", "CPython 3.8 to 3.15: functions and lines", false },
 		{ "PHP", "8.2 without threads: functions and lines", false },
 		{ "Ruby", "3.1: methods and lines", false },
 		{ "Perl", "5.36 with threads: subs and lines", false },

@@ -84,13 +84,12 @@ static void set_python_version(struct lang_process *p, const struct describe_fil
 	}
 	layout = pylayout_of(p->version);
 	if (!layout) {
-		p->reason = "a version of Python that is not supported (3.8 to 3.14 are)";
+		p->reason = "a version of Python that is not supported (3.8 to 3.15 are)";
 		return;
 	}
 	p->py = *layout;
 	if (layout->minor >= 13 && !p->reason)
 		p->reason = pylayout_debug(&p->py, words);
-	p->untried = layout->minor > 13;
 }
 
 /* Set Ruby's version: three numbers in its memory. */
@@ -152,6 +151,13 @@ static void set_version(struct lang_process *p, const struct describe_file *d, p
 		p->reason = "a version of PHP that is not supported (8.2 without threads is)";
 }
 
+static void set_ranges(struct lang_range *out, const struct lang_range *in, uint32_t nr,
+		       uint64_t bias)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		out[i] = (struct lang_range){ in[i].start + bias, in[i].end + bias };
+}
+
 static int describe_process(struct describe *job, const struct describe_file *d)
 {
 	struct lang_process *p;
@@ -165,9 +171,9 @@ static int describe_process(struct describe *job, const struct describe_file *d)
 	p->runtime = d->runtime + d->bias;
 	p->code_type = d->code_type + d->bias;
 	p->nr_eval = d->nr_eval;
-	for (uint32_t i = 0; i < d->nr_eval; i++)
-		p->eval[i] =
-			(struct lang_range){ d->eval[i].start + d->bias, d->eval[i].end + d->bias };
+	p->nr_main = d->nr_main;
+	set_ranges(p->eval, d->eval, d->nr_eval, d->bias);
+	set_ranges(p->main, d->main, d->nr_main, d->bias);
 	read_status(job->where.pid, p);
 	set_version(p, d, job->where.pid);
 	p->untried |= d->machine != EM_X86_64;
@@ -182,7 +188,8 @@ static bool take_file(struct describe_file *out, const struct cage_answer *a, en
 	if (a->size != ELFCAGE_ANSWER + sizeof(*out))
 		return false;
 	memcpy(out, a->bytes + ELFCAGE_ANSWER, sizeof(*out));
-	return out->kind == (uint32_t)kind && out->nr_eval <= LANG_EVAL_MAX;
+	return out->kind == (uint32_t)kind && out->nr_eval <= LANG_EVAL_MAX &&
+	       out->nr_main <= LANG_MAIN_MAX;
 }
 
 /* Have the file read in the cage. 0 or -errno. */

@@ -13,6 +13,7 @@
 #include "symbols/lang/describe_v8.h"
 #include "symbols/lang/describe_wire.h"
 #include "symbols/object/elfcage_serve.h"
+#include "symbols/object/image_read.h"
 
 #define SYMBOLS_MAX (1U << 20)
 #define RODATA_MAX  (32U << 20)
@@ -38,13 +39,26 @@ static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, boo
 }
 
 /*
- * Perl compiles the main program, and runs its BEGIN and END blocks, outside of any loop: its frame
- * belongs to these functions then.
+ * Add a function that runs Perl's main program. Perl compiles it, and runs its BEGIN and END
+ * blocks, outside of any loop: its frame belongs to these functions then.
  */
-static bool is_root(const struct describe_file *d, const char *name)
+static void add_main(struct describe_file *d, const Elf64_Sym *s, const char *name)
 {
-	return d->kind == LANG_PERL && (!strcmp(name, "perl_parse") || !strcmp(name, "perl_"
-										     "destruct"));
+	static const char *const names[LANG_MAIN_MAX] = { "perl_run", "perl_parse",
+							  "perl_destruct" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		if (i)
+			add_eval(d, s->st_value, s->st_size, false);
+		for (uint32_t k = 0; k < d->nr_main; k++)
+			if (d->main[k].start == s->st_value)
+				return;
+		if (d->nr_main < LANG_MAIN_MAX)
+			d->main[d->nr_main++] =
+				(struct lang_range){ s->st_value, s->st_value + s->st_size };
+	}
 }
 
 static void on_symbol(struct search *search, const Elf64_Sym *s, const char *name)
@@ -65,8 +79,28 @@ static void on_symbol(struct search *search, const Elf64_Sym *s, const char *nam
 		d->version_at = s->st_value;
 	else if (!strncmp(name, r->eval, eval) && (!name[eval] || name[eval] == '.'))
 		add_eval(d, s->st_value, s->st_size, !name[eval]);
-	else if (is_root(d, name))
-		add_eval(d, s->st_value, s->st_size, false);
+	else if (d->kind == LANG_PERL)
+		add_main(d, s, name);
+}
+
+/* Take the cold parts of the loop from the image of a stripped file, which finds them. */
+static void add_parts(struct describe_file *d, const struct elffile *f)
+{
+	const char *eval = describe_names((enum lang_kind)d->kind)->eval;
+	size_t size = strlen(eval);
+	struct image *image;
+
+	if (!d->nr_eval || elffile_section_of_type(f, SHT_SYMTAB) ||
+	    image_build(&image, &(struct image_parts){ .file = f }) || !image)
+		return;
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+		const char *name = image->names + s->name;
+
+		if (!strncmp(name, eval, size) && name[size] == '.')
+			add_eval(d, s->vaddr, s->size, false);
+	}
+	image_free(image);
 }
 
 /* Look through the symbols of one table. */
@@ -145,6 +179,7 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 		/* Debian's program "node" has none: they are in libnode.so. */
 		return search->symbols.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
 	}
+	add_parts(out, f);
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;

@@ -19,7 +19,8 @@ struct describe_file {
 	uint64_t bias; /* to add to them in the process */
 	uint64_t runtime, code_type, version_at;
 	struct lang_range eval[LANG_EVAL_MAX];
-	uint32_t nr_eval;
+	struct lang_range main[LANG_MAIN_MAX];
+	uint32_t nr_eval, nr_main;
 	uint32_t kind;	  /* enum lang_kind */
 	uint32_t version; /* from the name of the file: 0x030b0000; PHP: from its bytes, or 0 */
 	uint32_t machine;

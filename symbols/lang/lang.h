@@ -49,6 +49,7 @@ char lang_letter(enum lang_kind kind);
 
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
+#define LANG_MAIN_MAX 3
 
 struct lang_range {
 	uint64_t start, end; /* addresses, end exclusive */
@@ -65,6 +66,9 @@ struct lang_process {
 	uint32_t user; /* its real uid; UINT32_MAX: unknown */
 	struct lang_range eval[LANG_EVAL_MAX];
 	uint32_t nr_eval;
+	/* Functions of Perl that run the main program; one of an embedder is not in any. */
+	struct lang_range main[LANG_MAIN_MAX];
+	uint32_t nr_main; /* 0: unknown */
 	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
 	uint64_t code_type; /* address of PyCode_Type */
 	struct py_layout py;
@@ -82,13 +86,24 @@ struct lang_desc {
 struct lang_desc *lang_desc_get(struct lang_desc *d);
 void lang_desc_put(struct lang_desc *d);
 
+static inline bool lang_in_ranges(const struct lang_range *r, uint32_t nr, uint64_t ip)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (ip - r[i].start < r[i].end - r[i].start)
+			return true;
+	return false;
+}
+
 /* Return whether @ip is in the loop of the interpreter. */
 static inline bool lang_is_eval(const struct lang_process *p, uint64_t ip)
 {
-	for (uint32_t i = 0; i < p->nr_eval; i++)
-		if (ip - p->eval[i].start < p->eval[i].end - p->eval[i].start)
-			return true;
-	return false;
+	return lang_in_ranges(p->eval, p->nr_eval, ip);
+}
+
+/* Return whether @ip is in a function that runs the main program. */
+static inline bool lang_is_main(const struct lang_process *p, uint64_t ip)
+{
+	return lang_in_ranges(p->main, p->nr_main, ip);
 }
 
 /* Why a sample of such a process has no frames of the language. */

@@ -6,6 +6,7 @@
  */
 #include "symbols/lang/pylayout.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Of 3.8 to 3.10 but for one field: frame objects in the heap, one C frame each. */
@@ -75,6 +76,7 @@ static const struct py_layout layouts[] = {
 	},
 	{ NEW(13, 632, 7344, 72, 200), .ts_thread_id = 152, .ts_native_id = 160 },
 	{ NEW(14, 632, 7344, 72, 200), .ts_thread_id = 152, .ts_native_id = 160, .tagged = true },
+	{ NEW(15, 936, 7336, 72, 208), .ts_thread_id = 176, .ts_native_id = 184, .tagged = true },
 };
 
 const struct py_layout *pylayout_of(uint32_t version)
@@ -85,29 +87,44 @@ const struct py_layout *pylayout_of(uint32_t version)
 	return NULL;
 }
 
-/* Where a number is among the words of 3.13, and of 3.14, which has more. */
-enum { W13, W14 };
+/*
+ * Where a number is among the words of 3.13 and of each later minor version, in the order of
+ * Include/internal/pycore_debug_offsets.h: no patch level has changed that.
+ */
+#define FIRST_MINOR 13U
+#define NR_MINORS   3U
 struct word {
-	uint8_t at[2];
+	uint8_t at[NR_MINORS];
 	uint8_t size; /* of the field: 1 or 2 bytes */
 	size_t field;
 };
 
-#define FIELD(a, b, name)                                                                          \
+#define FIELD(a, b, c, name)                                                                       \
 	{                                                                                          \
-		{ a, b }, sizeof(((struct py_layout *)0)->name), offsetof(struct py_layout, name)  \
+		{ a, b, c }, sizeof(((struct py_layout *)0)->name),                                \
+			offsetof(struct py_layout, name)                                           \
 	}
 
 static const struct word fields[] = {
-	FIELD(5, 5, interpreters),	  FIELD(8, 8, interp_next),
-	FIELD(9, 9, interp_threads),	  FIELD(21, 24, ts_next),
-	FIELD(23, 26, ts_current),	  FIELD(24, 27, ts_thread_id),
-	FIELD(25, 28, ts_native_id),	  FIELD(29, 32, frame_previous),
-	FIELD(30, 33, frame_code),	  FIELD(31, 34, frame_instr),
-	FIELD(33, 36, frame_owner),	  FIELD(35, 40, code_filename),
-	FIELD(36, 41, code_name),	  FIELD(37, 42, code_qualname),
-	FIELD(38, 43, code_table),	  FIELD(39, 44, code_first_line),
-	FIELD(43, 48, code_instructions),
+	FIELD(5, 5, 5, interpreters),
+	FIELD(8, 8, 8, interp_next),
+	FIELD(9, 9, 9, interp_threads),
+	FIELD(21, 24, 24, ts_next),
+	FIELD(23, 26, 26, ts_current),
+	FIELD(24, 27, 30, ts_thread_id),
+	FIELD(25, 28, 31, ts_native_id),
+	FIELD(26, 29, 32, ts_top), /* datastack_chunk, which datastack_top is behind */
+	FIELD(29, 32, 40, frame_previous),
+	FIELD(30, 33, 41, frame_code),
+	FIELD(31, 34, 42, frame_instr),
+	FIELD(32, 35, 43, frame_size), /* localsplus */
+	FIELD(33, 36, 44, frame_owner),
+	FIELD(35, 40, 48, code_filename),
+	FIELD(36, 41, 49, code_name),
+	FIELD(37, 42, 50, code_qualname),
+	FIELD(38, 43, 51, code_table),
+	FIELD(39, 44, 52, code_first_line),
+	FIELD(43, 48, 56, code_instructions),
 };
 
 /* A frame is read up to its last field. */
@@ -120,8 +137,9 @@ static bool is_sane(const struct py_layout *l)
 
 const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
 {
-	int column = layout->minor == 13 ? W13 : W14;
+	uint32_t column = layout->minor - FIRST_MINOR;
 
+	assert(column < NR_MINORS);
 	if (memcmp(words, "xdebugpy", 8) != 0)
 		return "no _Py_DebugOffsets in _PyRuntime";
 	if (words[1] >> 16 != (0x300U | layout->minor))
@@ -140,5 +158,6 @@ const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEB
 		else
 			memcpy((char *)layout + fields[i].field, &wide, 2);
 	}
+	layout->ts_top = (uint16_t)(layout->ts_top + 8);
 	return is_sane(layout) ? NULL : "impossible offsets in _Py_DebugOffsets";
 }

@@ -3,8 +3,8 @@
  * CPython's layout of frames, threads and code: byte offsets for each minor
  * version, x86-64 and other 64-bit CPUs with the same alignment.
  *
- * They were generated from the headers of 3.8 to 3.13. From 3.13 on a process
- * describes itself (_Py_DebugOffsets), which wins. Pure.
+ * They were generated from the headers of 3.8 to 3.15. From 3.13 on a process
+ * describes itself (_Py_DebugOffsets), which wins: so any patch level is read. Pure.
  */
 #ifndef SYMBOLS_LANG_PYLAYOUT_H
 #define SYMBOLS_LANG_PYLAYOUT_H

@@ -53,6 +53,7 @@ struct image {
 	 */
 	const char *source;
 	const char *trouble; /* why a source was not used; static text, mostly NULL */
+	uint8_t loop;	     /* of an interpreter: elfloop_find(); 0: none */
 	bool complete;	     /* the symbols include all functions, not only exported ones */
 	bool away;	     /* a stub: loaded again on request */
 	uint32_t serial;     /* unique: a cache for one image is not used for another */

@@ -23,7 +23,7 @@ struct flat {
 	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
 	uint32_t source, trouble;	 /* numbers of texts */
 	uint16_t machine;
-	uint8_t elf_class, sigreturn_size, complete, build_id_size;
+	uint8_t elf_class, sigreturn_size, complete, build_id_size, loop;
 	uint8_t build_id[20];
 };
 
@@ -101,6 +101,7 @@ void image_flat_put(struct cage_reply *reply, const struct image *image)
 		.elf_class = image->elf_class,
 		.sigreturn_size = image->sigreturn_size,
 		.complete = image->complete,
+		.loop = image->loop,
 		.build_id_size = image->build_id_size,
 	};
 	struct places p = places_of(&f);
@@ -211,6 +212,7 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	image->source = texts[f->source];
 	image->trouble = texts[f->trouble];
 	image->complete = f->complete;
+	image->loop = f->loop;
 	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
 	image->build_id_size = f->build_id_size;
 	image->segments = (struct image_segment *)(void *)(bytes + p.segments);

@@ -13,6 +13,7 @@
 
 #include "symbols/object/debugframe.h"
 #include "symbols/object/elfgo.h"
+#include "symbols/object/elfloop.h"
 #include "symbols/object/elfplt.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/elfsym.h"
@@ -341,6 +342,7 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 static int collect_symbols(struct collect *c, const struct elffile *f)
 {
 	struct image *image = c->image;
+	int rc;
 
 	image->source = add_all_functions(c, f);
 	image->complete = image->source;
@@ -350,8 +352,10 @@ static int collect_symbols(struct collect *c, const struct elffile *f)
 	if (!image->complete)
 		elfv8_add(&c->t, f);
 	elfplt_add(&c->t, f);
+	image->loop = elfloop_find(&c->t);
+	rc = image->loop && image->eh.nr_fdes ? elfloop_add_parts(&c->t, f, &image->eh) : 0;
 	bound_by_fdes(&c->t, image);
-	return elfsym_finish(&c->t, f);
+	return rc ? rc : elfsym_finish(&c->t, f);
 }
 
 /* Read the symbols of the image. */

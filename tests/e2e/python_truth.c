@@ -12,7 +12,9 @@
 #if PY_VERSION_HEX >= 0x03090000
 #include <internal/pycore_interp.h>
 #endif
-#if PY_VERSION_HEX >= 0x030b0000
+#if PY_VERSION_HEX >= 0x030e0000
+#include <internal/pycore_interpframe.h>
+#elif PY_VERSION_HEX >= 0x030b0000
 #include <internal/pycore_frame.h>
 #endif
 #include <fcntl.h>
@@ -79,12 +81,19 @@ static void walk(struct truth_entry *e, PyThreadState *ts)
 #endif
 
 	for (; f; f = f->previous) {
-#if PY_VERSION_HEX >= 0x030c0000
+#if PY_VERSION_HEX >= 0x030e0000
+		if (f->owner >= FRAME_OWNED_BY_INTERPRETER)
+			continue;
+#elif PY_VERSION_HEX >= 0x030c0000
 		if (f->owner == FRAME_OWNED_BY_CSTACK)
 			continue;
 #endif
 #if PY_VERSION_HEX >= 0x030d0000
+#if PY_VERSION_HEX >= 0x030e0000
+		PyCodeObject *code = (PyCodeObject *)PyStackRef_AsPyObjectBorrow(f->f_executable);
+#else
 		PyCodeObject *code = (PyCodeObject *)f->f_executable;
+#endif
 		put(e, code, (int)((char *)f->instr_ptr - (char *)_PyCode_CODE(code)));
 #else
 		put(e, f->f_code, (int)((char *)f->prev_instr - (char *)_PyCode_CODE(f->f_code)));

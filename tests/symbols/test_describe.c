@@ -93,6 +93,9 @@ TEST(test_kinds)
 	said->file.nr_eval = LANG_EVAL_MAX + 1;
 	assert_int_equal(describe("python3.11", &p), -EBADMSG);
 	said->file.nr_eval = LANG_EVAL_MAX;
+	said->file.nr_main = LANG_MAIN_MAX + 1;
+	assert_int_equal(describe("python3.11", &p), -EBADMSG);
+	said->file.nr_main = LANG_MAIN_MAX;
 	assert_int_equal(describe("python3.11", &p), 0);
 	said->size--;
 	assert_int_equal(describe("python3.11", &p), -EBADMSG);
@@ -101,7 +104,7 @@ TEST(test_kinds)
 /* Numbers at random: no layout that was refused is without a reason. */
 TEST(test_numbers)
 {
-	static const char *const names[] = { "python3.8", "python3.13", "php8.2",
+	static const char *const names[] = { "python3.8", "python3.15", "php8.2",
 					     "ruby3.1",	  "perl5.36",	"node" };
 	struct lang_process p;
 	unsigned int seed = 1;
@@ -111,6 +114,7 @@ TEST(test_numbers)
 		for (size_t i = 0; i < sizeof(said->file); i++)
 			((uint8_t *)&said->file)[i] = (uint8_t)(rand_r(&seed) >> 8);
 		said->file.nr_eval %= LANG_EVAL_MAX + 1;
+		said->file.nr_main %= LANG_MAIN_MAX + 1;
 		if (round % 2) /* readable */
 			said->file.runtime = said->file.version_at = (uintptr_t)said;
 		said->file.bias = round % 4 ? 0 : said->file.bias;

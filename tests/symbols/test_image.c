@@ -488,6 +488,68 @@ static void made_header(struct made *m, uint8_t enc, uint64_t value, size_t size
 	memcpy(m->bytes + AT_HDR + 4, &value, size);
 }
 
+/* FDE number @i, of 7 bytes of instructions, for @size bytes at @offset of the text. */
+static void made_fde(struct made *m, uint32_t i, uint32_t offset, uint32_t size,
+		     const uint8_t insns[7])
+{
+	uint32_t at = 24 + 24 * i;
+	uint64_t vaddr = TEXT_VADDR + (AT_EH - AT_TEXT) + at;
+	uint32_t words[4] = { 20, at + 4, (uint32_t)(TEXT_VADDR + offset - (vaddr + 8)), size };
+
+	memcpy(m->bytes + AT_EH + at, words, sizeof(words));
+	memcpy(m->bytes + AT_EH + at + 17, insns, 7);
+}
+
+/* The loop of an interpreter jumps to its cold part, which has an FDE and no symbol (gcc 16). */
+TEST(test_cold_loop)
+{
+	static const uint8_t loop[7] = { 0x44, 0x0e, 32, 0x44, 0x0e, 8 }, /* +4: 32, +8: 8 */
+		part[7] = { 0x0e, 32 }, function[7] = { 0x44, 0x0e, 32 }, deeper[7] = { 0x0e, 48 };
+	static const struct {
+		uint8_t jump[2];
+		uint32_t at, target;
+		const uint8_t *rows;
+		const char *name;
+		bool found;
+	} cases[] = {
+		{ { 0x0f, 0x84 }, 5, 0x300, part, "_PyEval_EvalFrameDefault", true },
+		{ { 0x0f, 0x8f }, 5, 0x300, part, "Perl_runops_standard", true },
+		{ { 0x90, 0xe9 }, 4, 0x300, part, "execute_ex", true },
+		{ { 0x0f, 0x84 }, 5, 0x300, part, "any_function", false },
+		/* Another function, which is called; another frame; not a begin; no frame yet. */
+		{ { 0x0f, 0x84 }, 5, 0x300, function, "execute_ex", false },
+		{ { 0x0f, 0x84 }, 5, 0x300, deeper, "execute_ex", false },
+		{ { 0x0f, 0x84 }, 5, 0x304, part, "execute_ex", false },
+		{ { 0x0f, 0x84 }, 1, 0x300, part, "execute_ex", false },
+		{ { 0x0f, 0x84 }, 12, 0x300, part, "execute_ex", false },
+		{ { 0x0f, 0x14 }, 5, 0x300, part, "execute_ex", false }, /* no jump */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uint32_t from = 0x100 + cases[i].at;
+		uint32_t by = cases[i].target - (from + 6);
+		char name[64];
+		struct image *image;
+		struct made m;
+
+		made_init(&m);
+		made_eh_frame(&m);
+		made_fde(&m, 0, 0x100, 0x20, loop);
+		made_fde(&m, 1, 0x300, 0x80, cases[i].rows);
+		made_header(&m, 0x1b, AT_EH - (AT_HDR + 4), 4);
+		memcpy(m.bytes + AT_TEXT + from, cases[i].jump, 2);
+		memcpy(m.bytes + AT_TEXT + from + 2, &by, 4);
+		made_symbol(&m, cases[i].name, 0x100, 0x20, STB_GLOBAL, STT_FUNC);
+		image = made_image(&m);
+		assert_int_equal(image->eh.nr_fdes, 2);
+		assert_int_equal(image->loop != 0, strcmp(cases[i].name, "any_function") != 0);
+		snprintf(name, sizeof(name), "%s.cold", cases[i].name);
+		assert_name(image, 0x100, cases[i].name);
+		assert_name(image, 0x37f, cases[i].found ? name : NULL);
+		image_free(image);
+	}
+}
+
 TEST(test_eh_frame_pointer_encodings)
 {
 	const uint64_t eh = TEXT_VADDR + (AT_EH - AT_TEXT), hdr = TEXT_VADDR + (AT_HDR - AT_TEXT);

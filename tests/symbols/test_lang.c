@@ -639,12 +639,16 @@ TEST(test_debug_offsets)
 	words[1] = 0x030d01f0;
 	words[5] = 640;
 	words[23] = 80;
+	words[26] = 232;
 	words[29] = 8;
 	words[31] = 56;
+	words[32] = 72;
 	words[33] = 70;
 	assert_null(pylayout_debug(&layout, words));
 	assert_int_equal(layout.interpreters, 640);
 	assert_int_equal(layout.ts_current, 80);
+	assert_int_equal(layout.ts_top, 240);
+	assert_int_equal(layout.frame_size, 72);
 	words[23] = 1 << 16;
 	assert_non_null(pylayout_debug(&layout, words));
 	words[23] = 80;
@@ -654,7 +658,71 @@ TEST(test_debug_offsets)
 	words[2] = 1;
 	assert_non_null(pylayout_debug(&layout, words));
 	assert_null(pylayout_of(0x03070000));
-	assert_null(pylayout_of(0x030f0000));
+	assert_null(pylayout_of(0x03100000));
+}
+
+/* The first words of _PyRuntime in Debian's 3.13.18, 3.14.10 and 3.15.2. */
+static const struct said {
+	uint64_t version;
+	uint16_t words[61]; /* without the size, which is larger; the fourth one is at 1 */
+	uint16_t ts_id, ts_top, localsplus, owner, instructions;
+} said[] = {
+	{ 0x030d12f0,
+	  { 0,	  608, 632, 0,	 7272, 7264, 7344, 7400, 7656, 7640, 7648, 16, 7752, 0,	  7768,
+	    7760, 312, 0,   8,	 16,   72,   152,  160,	 232,  32,   80,   8,  0,    56,  72,
+	    70,	  208, 112, 120, 128,  136,  68,   52,	 96,   104,  200,  16, 8,    416, 24,
+	    88,	  168, 32,  24,	 16,   40,   24,   16,	 48,   32,   40,   24, 16,   32,  16 },
+	  160,
+	  240,
+	  72,
+	  70,
+	  200 },
+	{ 0x030e0af0,
+	  { 0,	  784,	808,  0,  7280, 7272, 7344, 7360, 7408, 7688, 7672, 7680, 16, 7784, 0,
+	    7800, 7792, 7992, 0,  832,	0,    8,    16,	  72,	152,  160,  232,  32, 88,   8,
+	    0,	  56,	80,   74, 64,	0,    216,  112,  120,	128,  136,  68,	  52, 96,   104,
+	    208,  0,	16,   8,  416,	24,   88,   168,  40,	32,   16,   40,	  24, 16,   200 },
+	  160,
+	  240,
+	  80,
+	  74,
+	  208 },
+	{ 0x030f02f0,
+	  { 0,	  912,	936,  0,   7272, 7264, 7336, 7352, 7400, 7592, 7576, 7584, 16,	7736, 0,
+	    7752, 7744, 7944, 0,   888,	 0,    8,    16,   72,	 80,   88,   96,   176, 184,  256,
+	    32,	  36,	40,   136, 288,	 0,    88,   8,	   0,	 56,   80,   74,   64,	0,    216,
+	    112,  120,	128,  136, 68,	 52,   96,   104,  208,	 0,    16,   8,	   424, 24,   88 },
+	  184,
+	  264,
+	  80,
+	  74,
+	  208 },
+};
+
+TEST(test_debug_offsets_by_version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+		uint64_t words[PY_DEBUG_OFFSETS_WORDS] = { 0 };
+		struct py_layout layout = *pylayout_of((uint32_t)said[i].version);
+
+		memcpy(words, "xdebugpy", 8);
+		words[1] = said[i].version;
+		for (size_t k = 0; k < ARRAY_SIZE(said[i].words); k++)
+			words[3 + k] = said[i].words[k];
+		assert_null(pylayout_debug(&layout, words));
+		assert_int_equal(layout.ts_next, 8);
+		assert_int_equal(layout.ts_current, 72);
+		assert_int_equal(layout.ts_native_id, said[i].ts_id);
+		assert_int_equal(layout.ts_top, said[i].ts_top);
+		assert_int_equal(layout.frame_previous, 8);
+		assert_int_equal(layout.frame_code, 0);
+		assert_int_equal(layout.frame_instr, 56);
+		assert_int_equal(layout.frame_size, said[i].localsplus);
+		assert_int_equal(layout.frame_owner, said[i].owner);
+		assert_int_equal(layout.code_filename, 112);
+		assert_int_equal(layout.code_qualname, 128);
+		assert_int_equal(layout.code_instructions, said[i].instructions);
+	}
 }
 
 int main(void)
