@@ -19,6 +19,7 @@ struct merge {
 	const struct unwind_result *native;
 	const struct lang_slot *slot;
 	struct merge_result *out;
+	uint32_t nr; /* frames of the language */
 	uint32_t nr_evals, nr_groups;
 	uint32_t nr_here;		 /* groups on the sampled C stack; others: of resumers */
 	bool entering;			 /* the innermost C frame of the loop has only begun */
@@ -46,7 +47,7 @@ static void find_groups(struct merge *m)
 {
 	bool begins = true;
 
-	for (uint32_t i = 0; i < m->slot->nr; i++) {
+	for (uint32_t i = 0; i < m->nr; i++) {
 		if (begins) {
 			m->nr_here += !m->slot->nr_here || i < m->slot->nr_here;
 			m->begin[m->nr_groups++] = i;
@@ -55,9 +56,27 @@ static void find_groups(struct merge *m)
 	}
 }
 
+/*
+ * Return whether the last group is a main program that does not run: C code that embeds Perl calls
+ * subs without perl_run(). The chain of Perl has its frame at the end in any case. Alone it is
+ * code that perl_eval_pv() runs.
+ */
+static bool is_main_idle(const struct merge *m, const struct lang_process *p)
+{
+	const struct unwind_result *native = m->native;
+
+	if (!p->nr_main || m->nr_groups < 2 || m->begin[m->nr_groups - 1] != m->nr - 1 ||
+	    native->stop != UNWIND_COMPLETE || native->nr_guessed || m->slot->deep)
+		return false;
+	for (uint32_t i = 0; i < native->nr; i++)
+		if (lang_is_main(p, native->ip[i]))
+			return false;
+	return true;
+}
+
 static uint32_t group_end(const struct merge *m, uint32_t group)
 {
-	return group + 1 < m->nr_groups ? m->begin[group + 1] : m->slot->nr;
+	return group + 1 < m->nr_groups ? m->begin[group + 1] : m->nr;
 }
 
 static uint64_t boundary_of(const struct merge *m, uint32_t group)
@@ -293,7 +312,13 @@ void merge_stacks(const struct lang_process *p, const struct unwind_result *nati
 	if (!p->nr_eval || !native->nr || !slot->nr || slot->nr > LANG_FRAMES_MAX)
 		return;
 	find_evals(&m, p);
+	m.nr = slot->nr;
 	find_groups(&m);
+	if (is_main_idle(&m, p)) {
+		m.nr--;
+		m.nr_groups--;
+		m.nr_here--;
+	}
 	if (ends_before_loop(&m, p)) {
 		put_after(&m, p);
 		return;

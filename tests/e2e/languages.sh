@@ -17,6 +17,26 @@ chain() {
 	tried=$((tried + 1))
 }
 
+# embedded: subs that C code calls; the main program does not run, so it is in no stack.
+embedded() {
+	# Without libperl-dev, whose link is missing then: the library itself.
+	if ! cc -w -O2 $(perl -MExtUtils::Embed -e ccopts 2>/dev/null) -o "$TMP/embed_perl" "$HERE/embed_perl.c" \
+		-l:"$(perl -MConfig -e 'print $Config{libperl}')" 2>/dev/null; then
+		missing="$missing libperl-dev"
+		return
+	fi
+	cat >"$TMP/chain_work.embedded" <<'END'
+sub leaf { my $s = 0; $s = ($s * 31 + $_) % 65536 for 1 .. 20000; $s }
+sub middle { my @sorted = sort { by_value() } 1 .. 8; scalar @sorted }
+sub by_value { leaf(); $a <=> $b }
+sub outer { middle() }
+1;
+END
+	start "$TMP/embed_perl" "$TMP/chain_work.embedded" 90
+	sleep 0.5
+	chain perl main::leaf main::by_value main::middle main::outer
+}
+
 for language in ${LANGUAGES:-php ruby perl}; do
 	command -v "$language" >/dev/null || { missing="$missing $language"; continue; }
 	case $language in
@@ -29,7 +49,10 @@ for language in ${LANGUAGES:-php ruby perl}; do
 	case $language in
 	php) chain php Leaf::leaf middle '{closure}' array_map outer main '{main}' ;;
 	ruby) chain ruby leaf@6-9 middle@14-15 'block in outer@19-20' outer@19-20 main@24-25 '<main>@27-28' ;;
-	perl) chain perl Leaf::leaf main::middle main::__ANON__ main::outer main::main '{main}' ;;
+	perl)
+		chain perl Leaf::leaf main::middle main::__ANON__ main::outer main::main '{main}'
+		embedded
+		;;
 	esac
 done
 [ -z "$missing" ] || echo "skipped: not installed:$missing"

@@ -17,6 +17,8 @@ static const struct lang_process python = { .kind = LANG_PYTHON,
 					    .eval = { { LOOP, LOOP + 0x10000 } },
 					    .nr_eval = 1 };
 
+static const struct lang_process *interpreter = &python;
+
 static union {
 	struct lang_slot slot;
 	uint8_t bytes[sizeof(struct lang_slot) + 32 * sizeof(struct lang_frame)];
@@ -53,7 +55,7 @@ static void expect(const char *frames, enum merge_verdict verdict)
 {
 	char text[64] = "";
 
-	merge_stacks(&python, &native, &u.slot, &out);
+	merge_stacks(interpreter, &native, &u.slot, &out);
 	for (uint32_t i = 0; i < out.nr; i++)
 		text[i] = (char)((out.frame[i] & MERGE_LANG ? 'a' : '0') +
 				 (out.frame[i] & ~MERGE_LANG));
@@ -99,6 +101,61 @@ TEST(test_entering)
 }
 
 /* One group is missing, or one is too many: the other groups are aligned. */
+#define MAIN 0x600000ULL
+
+static const struct lang_process perl = {
+	.kind = LANG_PERL,
+	.eval = { { LOOP, LOOP + 0x10000 }, { MAIN + 0x1000, MAIN + 0x2000 } },
+	.nr_eval = 2,
+	.main = { { MAIN, MAIN + 0x1000 }, { MAIN + 0x1000, MAIN + 0x2000 } },
+	.nr_main = 2
+};
+
+/* The last frame of a chain of Perl is the main program: not of C code that calls subs. */
+TEST(test_embedded)
+{
+	interpreter = &perl;
+	make_native("lnn");
+	make_slot(".??"); /* a sub that was called by one that C code called */
+	expect("0ab12", MERGE_CERTAIN);
+	make_native("nlnlnn");
+	make_slot("?.??");
+	expect("01a23bc45", MERGE_CERTAIN);
+	/* perl_run() is there, and the loop of the innermost sub is about to begin. */
+	make_native("nlnn");
+	native.ip[2] = MAIN + 8;
+	make_slot(".??");
+	expect("01c23", MERGE_GUESSED);
+	/* A script. */
+	make_native("lnlnn");
+	native.ip[3] = MAIN + 8;
+	make_slot("?.?");
+	expect("0a12bc34", MERGE_CERTAIN);
+	/* A BEGIN block: the main program is in perl_parse(). */
+	make_native("lnln");
+	native.ip[2] = MAIN + 0x1008;
+	make_slot("??");
+	expect("0a12b3", MERGE_CERTAIN);
+	/* The block of a sort has a loop, and no frame. */
+	make_native("nlnlnn");
+	make_slot(".??");
+	expect("0123ab45", MERGE_GUESSED);
+	/* perl_eval_pv() runs code that calls a sub. */
+	make_native("lnn");
+	make_slot(".?");
+	expect("0ab12", MERGE_CERTAIN);
+	/* No sub is called. */
+	make_native("nn");
+	make_slot("?");
+	expect("", MERGE_NONE);
+	/* The root of the stack was not copied: it is not known. */
+	make_native("lnn");
+	native.stop = UNWIND_TRUNCATED;
+	make_slot(".??");
+	expect("0ab12c", MERGE_GUESSED);
+	interpreter = &python;
+}
+
 TEST(test_mismatch)
 {
 	make_native("nlnlnln");
