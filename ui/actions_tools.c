@@ -23,6 +23,7 @@
 #include "ui/view/columns.h"
 #include "ui/view/folds.h"
 #include "ui/view/navigate.h"
+#include "ui/view/process_rows.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
@@ -66,8 +67,8 @@ static void by_thread(struct ui_state *st, uint32_t code)
 {
 	bool stacks = view_shown(st)->stacks;
 
+	process_rows_keep_selected(st);
 	st->by_thread = !st->by_thread;
-	st->lists[VIEW_PROCESSES].pinned = false;
 	/* Keep showing a view of stacks. */
 	navigate_to(st, stacks ? st->view : VIEW_PROCESSES);
 	ui_state_say(st, false,
@@ -93,8 +94,8 @@ static void group_by(struct ui_state *st, uint32_t code)
 
 static void fold_threads(struct ui_state *st, uint32_t code)
 {
+	process_rows_keep_selected(st);
 	st->fold_threads = !st->fold_threads;
-	st->lists[VIEW_PROCESSES].pinned = false;
 	table_rebuild(st, st->view);
 	ui_state_say(st, false,
 		     st->fold_threads ? "threads merged by name: worker-* (H lists "

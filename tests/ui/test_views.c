@@ -5,6 +5,7 @@
  */
 #include "golden.h"
 #include "ui/view/folds.h"
+#include "ui/view/process_rows.h"
 #include "ui/view/process_tree.h"
 
 #include <math.h>
@@ -642,6 +643,49 @@ TEST(test_groups)
 	assert_non_null(strstr(look(&b), "api-server x2"));
 	press(&b, K_ESC);
 	assert_int_equal(b.st.view, VIEW_PROCESSES);
+	bench_fini(&b);
+}
+
+/* The selected process is still selected when rows become groups, threads or a tree. */
+TEST(test_group_selection)
+{
+	static const char keys[] = "=====H" /* PID, thread, container, unit, name; threads */
+				   ",,HII";
+	struct profile *p = with_details();
+	const struct list *list;
+	struct bench b;
+	uint32_t id;
+
+	bench_init(&b, 120, 30, false);
+	model_take(&b.st, p);
+	type(&b, "2jj");
+	list = &b.st.lists[VIEW_PROCESSES];
+	assert_int_equal(list->cursor, 2);
+	id = process_rows_process(&b.st, list_current(list))->id;
+	for (const char *key = keys; *key; key++) {
+		press(&b, (uint32_t)*key);
+		assert_true(list->cursor < list->nr);
+		assert_true(list->pinned);
+		/* Of a container and unit the row may be named after a busier one. */
+		if (b.st.grouping < GROUPING_CONTAINER)
+			assert_int_equal(process_rows_process(&b.st, list_current(list))->id, id);
+	}
+	/* The tree, and back; a filter that shows the row. */
+	id = process_rows_process(&b.st, list_current(list))->id;
+	press(&b, K_F(5));
+	assert_int_equal(process_rows_process(&b.st, list_current(list))->id, id);
+	press(&b, K_F(5));
+	type(&b, "\\");
+	type(&b, process_rows_process(&b.st, list_current(list))->comm.str);
+	press(&b, K_ENTER);
+	press(&b, K_ESC);
+	assert_int_equal(process_rows_process(&b.st, list_current(list))->id, id);
+	/* Untouched, the cursor is at the top. */
+	press(&b, K_ESC);
+	assert_false(list->pinned);
+	type(&b, "===");
+	assert_int_equal(list->cursor, 0);
+	assert_false(list->pinned);
 	bench_fini(&b);
 }
 

@@ -71,7 +71,13 @@ struct list {
 	uint32_t cursor, top; /* rows; @cursor is row @selected while it is there */
 	uint32_t page;	      /* rows that fit the last drawn screen */
 	uint64_t selected;
-	bool pinned;	  /* moved by hand: follow @selected */
+	bool pinned; /* moved by hand: follow @selected */
+	/* Rows become others: select the one that has this process, or thread. */
+	struct {
+		bool on, found;
+		uint64_t process, task; /* ids; task UINT64_MAX: none */
+		uint64_t row;		/* that was selected for them */
+	} sought;
 	uint8_t sort;	  /* column */
 	uint32_t columns; /* bit n: column n is shown; 0: automatic */
 	bool inverted;

@@ -99,12 +99,12 @@ void navigate_into_group(struct ui_state *st, uint32_t process)
 
 void navigate_by_group(struct ui_state *st, enum grouping by)
 {
+	process_rows_keep_selected(st);
 	st->grouping = by;
 	st->by_thread = false;
 	st->process_tree = false;
 	folds_forget(st->folds);
 	folds_forget_baseline(st->folds);
-	st->lists[VIEW_PROCESSES].pinned = false;
 	/* Keep showing a view of stacks. */
 	navigate_to(st, view_shown(st)->stacks ? st->view : VIEW_PROCESSES);
 }

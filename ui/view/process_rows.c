@@ -247,12 +247,24 @@ static void add_times(struct list *list, const struct leaders *l, const struct f
 	}
 }
 
+/* Set the leaders for the rows that are shown. */
+static void set_leaders(const struct ui_state *st, struct leaders *l)
+{
+	const struct folds_groups *groups = NULL;
+
+	*l = (struct leaders){ .p = st->shown, .by_thread = st->by_thread };
+	if (st->by_thread)
+		l->tasks = folds_leaders(st, st->shown, folds_of_shown(st));
+	else if (!st->process_tree)
+		groups = folds_groups(st, st->shown, folds_of_shown(st));
+	l->processes = groups ? groups->leaders : NULL;
+}
+
 /* Fill the time by kind of each row, where waits are measured. */
 static int add_waits(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
-	const struct folds_groups *groups = NULL;
-	struct leaders l = { .p = p, .by_thread = st->by_thread };
+	struct leaders l;
 	const double(*times)[WAIT_NR] = p->stack_waits ? folds_times(st) : NULL;
 	struct fold_filter filter;
 	uint32_t *rows;
@@ -262,11 +274,7 @@ static int add_waits(const struct ui_state *st, struct list *list)
 	if (!times)
 		return 0;
 	folds_filter_all(st, &filter);
-	if (st->by_thread)
-		l.tasks = folds_leaders(st, p, folds_of_shown(st));
-	else if (!st->process_tree)
-		groups = folds_groups(st, p, folds_of_shown(st));
-	l.processes = groups ? groups->leaders : NULL;
+	set_leaders(st, &l);
 	rows = calloc(MAX(p->nr_tasks, p->nr_processes) + 1ULL, sizeof(*rows));
 	if (rows)
 		add_times(list, &l, &filter, times, rows);
@@ -286,10 +294,74 @@ static int build_rows(const struct ui_state *st, struct list *list)
 	return folds_filter_threads(st, &filter) ? build_threads(st, &filter, list) : 0;
 }
 
+/* ---- the selected row, when rows become others ---- */
+
+void process_rows_keep_selected(struct ui_state *st)
+{
+	struct list *list = &st->lists[VIEW_PROCESSES];
+	const struct row *row = list_current(list);
+
+	list->sought.on = st->view == VIEW_PROCESSES && list->pinned && row && st->shown;
+	list->pinned = false;
+	/* Of a group, still the process that it was selected for. */
+	if (!list->sought.on || (list->sought.process && list->sought.row == row->id))
+		return;
+	list->sought.process = process_rows_process(st, row)->id;
+	list->sought.task = st->by_thread && row->task < st->shown->nr_tasks
+				    ? st->shown->tasks[row->task].id
+				    : UINT64_MAX;
+}
+
+/* Find the indexes of the sought process and thread; UINT32_MAX: they have no samples. */
+static void find_sought(const struct profile *p, const struct list *list, uint32_t *process,
+			uint32_t *task)
+{
+	*process = *task = UINT32_MAX;
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		if (p->processes[i].id == list->sought.process)
+			*process = i;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (p->tasks[i].id == list->sought.task)
+			*task = i;
+}
+
+/* Select the row of the sought thread; else, of the rows of its process, the one with most. */
+static void select_sought(const struct ui_state *st, struct list *list)
+{
+	struct leaders l;
+	uint32_t process, task;
+	const struct row *best = NULL;
+	bool is_task = false;
+
+	set_leaders(st, &l);
+	find_sought(st->shown, list, &process, &task);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+		bool same = st->by_thread && task != UINT32_MAX &&
+			    row->task < st->shown->nr_tasks &&
+			    leader_of(&l, row->task) == leader_of(&l, task);
+		bool below = process_rows_process(st, row)->id == list->sought.process ||
+			     (!st->by_thread && l.processes && process != UINT32_MAX &&
+			      row->index < st->shown->nr_processes &&
+			      l.processes[row->index] == l.processes[process]);
+
+		if (!same && (!below || is_task || (best && best->self >= row->self)))
+			continue;
+		best = row;
+		is_task |= same;
+	}
+	list->sought.on = false;
+	list->sought.found = list->pinned = best != NULL;
+	if (best)
+		list->selected = list->sought.row = best->id;
+}
+
 int process_rows_build(const struct ui_state *st, struct list *list)
 {
 	int rc = build_rows(st, list);
 
+	if (list->sought.on && list->nr && !rc)
+		select_sought(st, list);
 	return rc || !st->shown ? rc : add_waits(st, list);
 }
 

@@ -13,6 +13,9 @@
  * process_tree.h. */
 int process_rows_build(const struct ui_state *st, struct list *list);
 
+/* Note the process or thread of the selected row; the next rows that are built have it selected. */
+void process_rows_keep_selected(struct ui_state *st);
+
 /* Return a thread's name for rows: folded if that is on. */
 struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
 				   char buf[static FORMAT_MAX * 2]);

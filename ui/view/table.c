@@ -168,7 +168,8 @@ static void place_cursor(const struct ui_state *st, struct list *list)
 		list->cursor = i;
 	else if (list->cursor >= list->nr)
 		list->cursor = list->nr ? list->nr - 1 : 0;
-	scroll_to(list, st->follow && visible);
+	scroll_to(list, (st->follow && visible) || list->sought.found);
+	list->sought.found = false;
 }
 
 void table_rebuild(struct ui_state *st, enum view_id id)

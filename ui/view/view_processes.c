@@ -128,6 +128,7 @@ static bool act(struct ui_state *st, enum action action, uint32_t code)
 	bool ancestor = row && st->shown && row->index >= st->shown->nr_processes;
 
 	if (action == ACT_TREE) {
+		process_rows_keep_selected(st);
 		st->process_tree = !process_rows_in_tree(st);
 		st->by_thread = false;
 		table_rebuild(st, VIEW_PROCESSES);
