@@ -32,6 +32,10 @@ static const struct safe_text notes[] = {
 	TEXT("  J Java  y Python  h PHP  r Ruby  l Perl  n JavaScript"),
 	TEXT("          (\"python:\" finds or filters)"),
 	TEXT("  call tree: a mark at the end of a row: on the hottest path (J opens it)"),
+	TEXT("HEAT STRIP"),
+	TEXT("  the level of each moment; a letter in its place: T a trap matched,"),
+	TEXT("  ! samples were lost or throttled, e other events, f another frequency,"),
+	TEXT("  r the counts were reset (one of several: the first of these)"),
 	TEXT("HEADER"),
 	TEXT("  Freq       samples per second and CPU, wanted and got; 534!: too few, see 7"),
 	TEXT("  Lost       samples lost by the kernel; use a larger --ring or a lower"),
@@ -119,6 +123,7 @@ static const struct card_line right[] = {
 	{ "SYMBOLS", { 0 } },
 	{ "~ noise ! sure u user k kernel j JIT v vdso w wait", { 0 } },
 	{ "? no name J Java y Python h PHP r Ruby l Perl n JS", { 0 } },
+	{ "strip: T trap ! lost e event f rate r reset", { 0 } },
 };
 
 #define CARD_LINES (MAX(ARRAY_SIZE(left), ARRAY_SIZE(right)) + 1)
