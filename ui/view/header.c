@@ -448,6 +448,7 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		uint64_t quiet; /* of these no warning: the last ones before a change of events */
 	} parts[] = {
 		{ TEXT("dropped"), a->dropped, 0, source(st)->dropped_by[DROP_EVENT_GONE] },
+		{ TEXT("lost"), a->lost, 0.02, 0 },
 		{ TEXT("broken"), a->broken, 0.05, 0 },
 		{ TEXT("guessed"), a->guessed, 0.25, 0 },
 		{ TEXT("truncated"), a->truncated, 0.02, 0 },
