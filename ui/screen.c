@@ -19,6 +19,9 @@
 #include "ui/view/table.h"
 #include "ui/view/view.h"
 
+/* Of the short position at the right of the status line. */
+#define POSITION_COLS 12u
+
 static bool has_message(const struct ui_state *st)
 {
 	return st->message[0] && st->now_ns < st->message_until_ns;
@@ -96,16 +99,31 @@ static void draw_message(const struct ui_state *st, struct canvas *c, unsigned i
 	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
 }
 
+/* Return the bytes of the message in a line of its own above the status line; 0: it fits there. */
+static size_t bytes_above(const struct ui_state *st, const struct canvas *c)
+{
+	char buf[sizeof(st->message)];
+	struct safe_text text = ui_state_clean(buf, sizeof(buf), st->message);
+
+	if (!has_message(st) || c->rows < 10 || text.width + POSITION_COLS + 2 <= c->cols)
+		return 0;
+	return foot_line_bytes(st->message, c->cols - 2);
+}
+
 /* Draw the status line: the message, else the worst message, else the rows below; the position is
- * short beside a long text. */
-static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row)
+ * short beside a long text. @above: bytes of the message in the line above. */
+static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row, size_t above)
 {
 	char said[512], buf[sizeof(said)];
 	struct safe_text text;
 	unsigned int end;
 
+	if (above)
+		draw_message(st, c, row - 1, c->cols,
+			     text_sanitise(buf, sizeof(buf), st->message, above));
 	if (has_message(st))
-		snprintf(said, sizeof(said), "%s", st->message);
+		snprintf(said, sizeof(said), "%s",
+			 st->message + above + strspn(st->message + above, " "));
 	else if (st->rewind.on)
 		header_strip_hint(st, said, sizeof(said));
 	else
@@ -249,6 +267,7 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	unsigned int top, bottom = c->rows;
 	char message[sizeof(st->message)];
 	bool resized = st->cols != c->cols || st->rows != c->rows;
+	size_t above;
 
 	canvas_clear(c);
 	st->nr_zones = 0;
@@ -271,12 +290,13 @@ void screen_draw(struct ui_state *st, struct canvas *c)
 	else
 		draw_bar(st, c, --bottom);
 	top = header_draw(st, c);
+	above = bytes_above(st, c);
 	if (c->rows >= 10)
-		bottom--;
+		bottom -= above ? 2 : 1;
 	table_draw(st, c, top, bottom > top ? bottom - top : 0);
 	/* After the table, which sets the number of rows below. */
 	if (c->rows >= 10)
-		draw_status(st, c, bottom);
+		draw_status(st, c, bottom + (above != 0), above);
 	if (st->dialog.ops)
 		dialog_draw(st, c);
 }

@@ -312,7 +312,7 @@ struct profile_message {
 	uint64_t count;		    /* samples, or times */
 	uint64_t first_ns, last_ns; /* running time of the session */
 	char brief[64];	  /* a few words, for the bottom line; clean text, as the next two */
-	char detail[224]; /* the whole sentence */
+	char detail[256]; /* the whole sentence */
 	char fix[224];	  /* the fix, without keys; a control that changes the sampling is first */
 	enum message_control control;
 	unsigned int keys; /* enum message_key */

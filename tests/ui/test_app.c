@@ -887,6 +887,56 @@ TEST(test_held_message)
 	bench_fini(b);
 }
 
+/* A message longer than a line has two, with its end; view 7 keeps it, and errors, for later. */
+TEST(test_long_message)
+{
+	struct bench *b = start(80, 24);
+	uint32_t page = ui_state_list(&b->st)->page;
+	const char *screen;
+
+	ui_state_say(&b->st, true,
+		     "the kernel's tracepoints are not mounted; /sys/kernel/tracing is empty; "
+		     "'sudo mount -t tracefs tracefs /sys/kernel/tracing'");
+	screen = look(b);
+	assert_non_null(strstr(screen, "tracepoints are not mounted"));
+	assert_non_null(strstr(screen, "tracefs tracefs /sys/kernel/tracing'"));
+	assert_non_null(strstr(screen, "F1Help"));
+	/* The rows are above it. */
+	assert_int_equal(ui_state_list(&b->st)->page, page - 1);
+	b->st.now_ns += 60000000000ull;
+	assert_null(strstr(look(b), "tracefs tracefs"));
+	ui_state_say(&b->st, false, "a short answer");
+	ui_state_say(&b->st, true, "unknown command 'foo'");
+	ui_state_say(&b->st, true, "unknown command 'foo'");
+	press(b, '7');
+	b->st.now_ns += 60000000000ull;
+	screen = look(b);
+	assert_non_null(strstr(screen, "the kernel's tracepoints are not"));
+	assert_non_null(strstr(screen, "unknown command 'foo'"));
+	assert_null(strstr(screen, "a short answer"));
+	assert_int_equal(b->st.nr_answers, 2);
+	press(b, K_END);
+	/* The whole text of the selected one. */
+	assert_non_null(strstr(look(b), "What"));
+	bench_fini(b);
+}
+
+/* However many there are, the newest are kept. */
+TEST(test_many_answers)
+{
+	struct bench *b = start(80, 24);
+
+	for (int i = 0; i < 3 * UI_STATE_ANSWERS; i++)
+		ui_state_say(&b->st, true, "error %d", i);
+	assert_int_equal(b->st.nr_answers, UI_STATE_ANSWERS);
+	press(b, '7');
+	press(b, K_END);
+	assert_non_null(strstr(look(b), "error 47"));
+	for (uint32_t i = 1; i < b->st.nr_answers; i++)
+		assert_true(b->st.answers[i].id > b->st.answers[i - 1].id);
+	bench_fini(b);
+}
+
 int main(void)
 {
 	return run_unit_tests(NULL, NULL);

@@ -15,6 +15,8 @@
 #define HELD_NS	   (2 * 1000000000ull) /* of an error */
 /* A message of the sampler is shown for this time at least. */
 #define WORST_NS (5 * 1000000000ull)
+/* Above the ids of the sampler's messages, which are their places in a table. */
+#define ANSWER_ID (1u << 24)
 /* A request without an answer after this time was refused. */
 #define ASKED_NS (2 * 1000000000ull)
 
@@ -46,18 +48,51 @@ struct safe_text ui_state_name(const struct ui_state *st, char buf[static TEXT_M
 	return st->full_names ? name : format_name(buf, name);
 }
 
+/* Keep the message for view 7, once. */
+static void keep_answer(struct ui_state *st)
+{
+	uint64_t now_ns = st->latest ? st->latest->session_ns : 0;
+	struct profile_message *m = st->answers;
+
+	for (uint32_t i = 0; i < st->nr_answers; i++, m++)
+		if (!strcmp(m->detail, st->message)) {
+			m->count++;
+			m->last_ns = now_ns;
+			return;
+		}
+	if (st->nr_answers == UI_STATE_ANSWERS) {
+		memmove(st->answers, st->answers + 1, sizeof(*m) * (UI_STATE_ANSWERS - 1));
+		m = &st->answers[--st->nr_answers];
+	}
+	st->nr_answers++;
+	*m = (struct profile_message){ .id = ANSWER_ID + st->answer_seq++,
+				       .severity = st->message_bad ? MESSAGE_WARN : MESSAGE_INFO,
+				       .key = "answer",
+				       .count = 1,
+				       .first_ns = now_ns,
+				       .last_ns = now_ns,
+				       .fix = "none: it is the answer to a key or a command" };
+	_Static_assert(sizeof(m->detail) >= sizeof(st->message), "an answer is cut");
+	memcpy(m->detail, st->message, sizeof(st->message));
+}
+
 void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 {
 	char text[sizeof(st->message)];
+	struct safe_text clean;
+	bool is_long;
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	ui_state_clean(st->message, sizeof(st->message), text);
+	clean = ui_state_clean(st->message, sizeof(st->message), text);
+	is_long = st->cols && clean.width + 2u > st->cols;
 	st->message_bad = bad;
-	st->message_until_ns = st->now_ns + MESSAGE_NS;
+	st->message_until_ns = st->now_ns + (is_long ? 2 : 1) * MESSAGE_NS;
 	st->message_held_ns = bad ? st->now_ns + HELD_NS : 0;
+	if (bad || is_long)
+		keep_answer(st);
 }
 
 bool ui_state_is_held(const struct ui_state *st)

@@ -43,6 +43,8 @@ struct zone {
 };
 #define ZONES_MAX 64
 
+#define UI_STATE_ANSWERS 16
+
 struct ui_state {
 	struct sampler *sampler;
 	const struct ui_config *config;
@@ -82,6 +84,10 @@ struct ui_state {
 	uint64_t message_held_ns; /* an error: until then, or the next key, no other one is shown */
 	uint32_t status_seq;	  /* profile.status_seq when it was last shown */
 
+	/* Answers to keys and commands that are errors or longer than a line, the oldest first. */
+	struct profile_message answers[UI_STATE_ANSWERS];
+	uint32_t nr_answers, answer_seq;
+
 	struct prompt prompt;
 	struct words_list words; /* that the prompt completes */
 	struct dialog dialog;
@@ -120,7 +126,8 @@ struct ui_state {
 	int quit_by; /* the signal of the key that quits, for the exit code; 0: none */
 };
 
-/* Show a message at the bottom for some seconds; it is cleaned. */
+/* Show a message at the bottom for some seconds; it is cleaned. View 7 keeps errors and long ones.
+ */
 void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Return the index of the shown event in @p. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * View 7: the messages, each kind once, with its fix. The main thread; reads
+ * View 7: the messages, each kind once, with its fix; then answers to keys. The main thread; reads
  * the state.
  */
 #include "ui/view/view.h"
@@ -12,7 +12,9 @@
 
 static const struct profile_message *message_of(const struct ui_state *st, const struct row *row)
 {
-	return &st->latest->messages[row->index];
+	uint32_t nr = st->latest ? st->latest->nr_messages : 0;
+
+	return row->index < nr ? &st->latest->messages[row->index] : &st->answers[row->index - nr];
 }
 
 /* ---- lines ---- */
@@ -205,11 +207,12 @@ static int add(struct list *list, const struct profile_message *m, uint32_t inde
 /* Add a row for each message; on small screens one for each line of it. */
 static int build(const struct ui_state *st, struct list *list)
 {
+	uint32_t nr = st->latest ? st->latest->nr_messages : 0;
 	char buf[TEXT_MAX];
 	int code = 0;
 
-	for (uint32_t i = 0; st->latest && i < st->latest->nr_messages && !code; i++) {
-		const struct profile_message *m = &st->latest->messages[i];
+	for (uint32_t i = 0; i < nr + st->nr_answers && !code; i++) {
+		const struct profile_message *m = message_of(st, &(struct row){ .index = i });
 
 		code = add(list, m, i, 0);
 		for (uint32_t part = 1; is_narrow(st) && part < PARTS && !code; part++) {
