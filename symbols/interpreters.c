@@ -38,6 +38,7 @@ static bool start(struct interpreters *in, struct interpreters_job *job,
 	struct object_sighting seen;
 
 	/* Not the name of the last sighting: any process can map the file by another one. */
+	where.kind = describe_kind(object);
 	snprintf(where.name, sizeof(where.name), "%s", object->name.str);
 	objects_sighting(in->objects, object, &seen);
 	where.path = seen.path;
@@ -123,6 +124,15 @@ static void leave(struct interpreters_job *job)
 	helper_job_leave(&job->describe->job);
 	job->describe = NULL;
 	object_put(job->object);
+}
+
+void interpreters_note(struct interpreters *in, struct image_cache *images)
+{
+	uint32_t id;
+
+	while ((id = image_cache_take_loop(images)) != OBJECT_ID_UNKNOWN)
+		if (in->maps)
+			maps_note_object(in->maps, objects_at(in->objects, id));
 }
 
 bool interpreters_work(struct interpreters *in, uint64_t now_ns)

@@ -9,6 +9,7 @@
 #define SYMBOLS_INTERPRETERS_H
 
 #include "symbols/base/helper.h"
+#include "symbols/object/image_cache.h"
 #include "symbols/process/maps.h"
 
 #define INTERPRETERS_JOBS 4U
@@ -29,6 +30,8 @@ struct interpreters {
 	atomic_uint nr_news; /* relaxed: a description is published with its process */
 };
 
+/* Look at the processes that map objects which turned out to be interpreters. */
+void interpreters_note(struct interpreters *in, struct image_cache *images);
 /* Start jobs for new interpreters, publish finished descriptions. True: there is more to do. */
 bool interpreters_work(struct interpreters *in, uint64_t now_ns);
 /* Return whether a helper is reading one. */

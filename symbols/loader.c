@@ -389,6 +389,7 @@ static bool work(struct loader *l, enum effort effort)
 	place_names_note(&l->names, jitdumps_refresh(&l->naming.jit.jitdumps, now_ns));
 	if (is_stopping(l))
 		return false;
+	interpreters_note(&l->interpreters, &l->images);
 	more |= interpreters_work(&l->interpreters, now_ns);
 	place_names_rename_kernel(&l->names);
 	fetched = fetch_serve(&l->fetch, now_ns);

@@ -374,8 +374,7 @@ static bool mark_interpreter(const struct pipeline *p, uint32_t place, enum lang
 	const struct place *at = places_at(p->tables->places, place);
 	struct object *object = at ? objects_at(p->tables->objects, at->object) : NULL;
 
-	if (!object || object->identity.kind != OBJECT_FILE ||
-	    describe_kind_of_name(object->name.str) != kind)
+	if (!object || object->identity.kind != OBJECT_FILE || describe_kind(object) != kind)
 		return false;
 	atomic_store_explicit(&object->interpreter, true, memory_order_relaxed);
 	return true;

@@ -77,7 +77,7 @@ static void set_python_version(struct lang_process *p, const struct describe_fil
 	}
 	if (d->version_at) {
 		if (read_memory(pid, d->version_at + bias, &version, sizeof(version)) &&
-		    version >> 16 == d->version >> 16)
+		    (!d->version || version >> 16 == d->version >> 16))
 			p->version = version;
 		else
 			p->reason = "it says another version than its file's name";
@@ -201,14 +201,14 @@ static int read_file(struct describe *d, const struct foreign_file *opened,
 		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
 		.start = w->start,
 		.offset = w->offset,
+		.kind = (uint32_t)w->kind,
 	};
-	enum lang_kind kind = describe_kind_of_name(w->name);
 	struct elfcage *c = elfcage_new();
 	struct cage_answer a;
 	int rc = c ? 0 : -ENOMEM;
 
 	/* Without a reader of the language: not published, whatever the worker says. */
-	if (kind == LANG_NONE)
+	if (w->kind == LANG_NONE)
 		rc = -ENOENT;
 	memcpy(r.name, w->name, sizeof(r.name));
 	if (!rc) {
@@ -220,7 +220,7 @@ static int read_file(struct describe *d, const struct foreign_file *opened,
 		rc = elfcage_ask(c, &describe_reader, &r, sizeof(r), &a);
 	atomic_store_explicit(&d->asks, false, memory_order_relaxed);
 	if (!rc) {
-		rc = take_file(out, &a, kind) ? 0 : elfcage_refuse(c);
+		rc = take_file(out, &a, w->kind) ? 0 : elfcage_refuse(c);
 		cage_answer_free(&a);
 	}
 	if (c)

@@ -15,8 +15,10 @@
 #include "symbols/cage/cage_reader.h"
 #include "symbols/lang/lang.h"
 
-/* Which language a file of this name may interpret; LANG_NONE. */
-enum lang_kind describe_kind_of_name(const char *name);
+struct object;
+
+/* Which language a file may interpret, by its name or by what its image shows; LANG_NONE. */
+enum lang_kind describe_kind(const struct object *object);
 
 /* Where a process has it mapped. */
 struct describe_where {
@@ -26,9 +28,9 @@ struct describe_where {
 	uint64_t offset;     /* file offset of start */
 	uint32_t maj, min;
 	uint64_t ino;
-	char *path; /* owned */
-	/* Of its object: it decides the language, as when the process was found by it. */
-	char name[LANG_FILE_MAX];
+	char *path;		  /* owned */
+	enum lang_kind kind;	  /* of its object, as when the process was found by it */
+	char name[LANG_FILE_MAX]; /* of its object: of some languages it has the version */
 };
 
 struct describe {
@@ -46,8 +48,12 @@ struct describe *describe_new(const struct describe_where *where);
 struct describe_file;
 struct elffile;
 
-/* Find the symbols in a file of this name, without the bias. 0 or -ENOENT: some are missing. */
-int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name);
+/*
+ * Find the symbols of an interpreter of @kind in a file of this name, without the bias. 0 or
+ * -ENOENT: some are missing.
+ */
+int describe_read_file(struct describe_file *out, const struct elffile *f, enum lang_kind kind,
+		       const char *name);
 /* The reader of the files, for the cage. */
 extern const struct cage_reader describe_reader;
 

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "symbols/lang/describe.h"
+#include "symbols/object/elfloop.h"
+#include "symbols/object/object.h"
 
 int describe_python_minor(const char *name)
 {
@@ -30,14 +32,16 @@ int describe_python_minor(const char *name)
 
 /* Symbols of interpreters, by the names of their files. */
 static const struct describe_names all[LANG_NR] = {
-	[LANG_PYTHON] = { "python", "libpython", "_PyRuntime", "PyCode_Type", "Py_Version",
-			  "_PyEval_EvalFrameDefault" },
-	[LANG_PHP] = { "php", "libphp", "executor_globals", NULL, NULL, "execute_ex" },
-	[LANG_RUBY] = { "ruby", "libruby", "ruby_current_vm_ptr", NULL, "ruby_api_version",
-			"rb_vm_exec" },
-	[LANG_PERL] = { "perl", "libperl", "PL_curinterp", NULL, "PL_interp_size",
-			"Perl_runops_standard" },
-	[LANG_NODE] = { "node", "libnode", NULL, NULL, NULL, NULL }, /* describe_v8.h */
+	[LANG_PYTHON] = { "python", "libpython", "_PyEval_EvalFrameDefault", "_PyRuntime",
+			  "PyCode_Type", "Py_Version", "_PyEval_EvalFrameDefault" },
+	[LANG_PHP] = { "php", "libphp", "execute_ex", "executor_globals", NULL, NULL,
+		       "execute_ex" },
+	[LANG_RUBY] = { "ruby", "libruby", "ruby_run_node", "ruby_current_vm_ptr", NULL,
+			"ruby_api_version", "rb_vm_exec" },
+	[LANG_PERL] = { "perl", "libperl", "Perl_runops_standard", "PL_curinterp", NULL,
+			"PL_interp_size", "Perl_runops_standard" },
+	[LANG_NODE] = { "node", "libnode", "_ZN4node5StartEiPPc", NULL, NULL, NULL,
+			NULL }, /* describe_v8.h */
 };
 
 /* "php", "php8.2", "php-fpm8.2", "libphp.so"; not "phpize". */
@@ -48,7 +52,7 @@ static bool begins_with(const char *name, const char *word)
 	return !strncmp(name, word, size) && (!name[size] || strchr(".-0123456789", name[size]));
 }
 
-enum lang_kind describe_kind_of_name(const char *name)
+static enum lang_kind kind_of_name(const char *name)
 {
 	if (describe_python_minor(name) >= 0)
 		return LANG_PYTHON;
@@ -56,6 +60,18 @@ enum lang_kind describe_kind_of_name(const char *name)
 		if (begins_with(name, all[i].program) || begins_with(name, all[i].library))
 			return (enum lang_kind)i;
 	return LANG_NONE;
+}
+
+enum lang_kind describe_kind(const struct object *object)
+{
+	uint32_t loop = atomic_load_explicit(&object->loop, memory_order_relaxed);
+	const char *symbol = elfloop_symbol((uint8_t)loop);
+	enum lang_kind kind = kind_of_name(object->name.str);
+
+	for (int i = LANG_PYTHON; i < LANG_NR && symbol && kind == LANG_NONE; i++)
+		if (!strcmp(symbol, all[i].shown))
+			kind = (enum lang_kind)i;
+	return kind;
 }
 
 const struct describe_names *describe_names(enum lang_kind kind)

@@ -11,6 +11,7 @@
 
 struct describe_names {
 	const char *program, *library;			  /* how files begin */
+	const char *shown;				  /* a function that other files show */
 	const char *runtime, *code_type, *version, *eval; /* symbols; NULL: none */
 };
 

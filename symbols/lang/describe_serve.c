@@ -22,6 +22,7 @@
 struct search {
 	struct describe_file *out;
 	struct v8_symbols symbols; /* of LANG_NODE */
+	uint32_t python;	   /* version before 3.11, by its functions; 0: unknown */
 };
 
 static void add_eval(struct describe_file *d, uint64_t start, uint64_t size, bool first)
@@ -61,6 +62,23 @@ static void add_main(struct describe_file *d, const Elf64_Sym *s, const char *na
 	}
 }
 
+/* Note the version of CPython that has a function of this name: 3.8 to 3.10 have no Py_Version. */
+static void note_python(struct search *search, const char *name)
+{
+	static const struct {
+		const char *name;
+		uint32_t minor;
+	} since[] = {
+		{ "PyCode_NewWithPosOnlyArgs", 8 },
+		{ "PyObject_GC_IsTracked", 9 },
+		{ "Py_NewRef", 10 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(since); i++)
+		if (!strcmp(name, since[i].name))
+			search->python = MAX(search->python, 3U << 24 | since[i].minor << 16);
+}
+
 static void on_symbol(struct search *search, const Elf64_Sym *s, const char *name)
 {
 	struct describe_file *d = search->out;
@@ -81,6 +99,8 @@ static void on_symbol(struct search *search, const Elf64_Sym *s, const char *nam
 		add_eval(d, s->st_value, s->st_size, !name[eval]);
 	else if (d->kind == LANG_PERL)
 		add_main(d, s, name);
+	else if (d->kind == LANG_PYTHON)
+		note_python(search, name);
 }
 
 /* Take the cold parts of the loop from the image of a stripped file, which finds them. */
@@ -153,14 +173,15 @@ static void set_php_version(struct describe_file *out, const struct elffile *f)
 }
 
 /* Look through the symbols. 0 or -ENOENT: no file of an interpreter. */
-static int find_symbols(struct search *search, const struct elffile *f, const char *name)
+static int find_symbols(struct search *search, const struct elffile *f, enum lang_kind kind,
+			const char *name)
 {
 	struct describe_file *out = search->out;
 
-	*out = (struct describe_file){ .kind = describe_kind_of_name(name), .machine = f->machine };
-	if (out->kind == LANG_NONE || f->elf_class != ELFCLASS64)
+	*out = (struct describe_file){ .kind = (uint32_t)kind, .machine = f->machine };
+	if (kind <= LANG_NONE || kind >= LANG_NR || f->elf_class != ELFCLASS64)
 		return -ENOENT;
-	if (out->kind == LANG_PYTHON)
+	if (out->kind == LANG_PYTHON && describe_python_minor(name) >= 0)
 		out->version = 3U << 24 | (uint32_t)describe_python_minor(name) << 16;
 	read_symbols(search, f, SHT_DYNSYM);
 	if (out->kind != LANG_NODE)
@@ -180,6 +201,8 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 		return search->symbols.number[V8_FP_FUNCTION] ? 0 : -ENOENT;
 	}
 	add_parts(out, f);
+	if (out->kind == LANG_PYTHON && !out->version && !out->version_at)
+		out->version = search->python;
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;
@@ -191,10 +214,11 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 	return 0;
 }
 
-int describe_read_file(struct describe_file *out, const struct elffile *f, const char *name)
+int describe_read_file(struct describe_file *out, const struct elffile *f, enum lang_kind kind,
+		       const char *name)
 {
 	struct search search = { .out = out };
-	int rc = find_symbols(&search, f, name);
+	int rc = find_symbols(&search, f, kind, name);
 
 	return rc ? rc : read_symbol_values(&search, f);
 }
@@ -220,6 +244,7 @@ static struct {
 	uint64_t serial; /* of the request; 0: none */
 	struct describe_file file;
 	struct v8_symbols symbols;
+	uint32_t python;
 } kept;
 
 /* Find the symbols of the file, or take the kept ones. */
@@ -231,12 +256,14 @@ static int have_symbols(struct search *search, const struct elfcage_serve *v,
 	if (r->serial == kept.serial) {
 		*search->out = kept.file;
 		search->symbols = kept.symbols;
+		search->python = kept.python;
 		return 0;
 	}
-	rc = find_symbols(search, &v->file[0], r->name);
+	rc = find_symbols(search, &v->file[0], (enum lang_kind)r->kind, r->name);
 	kept.serial = rc || elfcage_serve_misses(v) ? 0 : r->serial;
 	kept.file = *search->out;
 	kept.symbols = search->symbols;
+	kept.python = search->python;
 	return rc;
 }
 

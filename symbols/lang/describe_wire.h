@@ -11,6 +11,7 @@
 struct describe_request {
 	uint64_t serial;	  /* of the job, not 0 */
 	uint64_t start, offset;	  /* of the mapping that holds the code, and in the file */
+	uint32_t kind;		  /* enum lang_kind */
 	char name[LANG_FILE_MAX]; /* of the file, without its folder */
 };
 

@@ -23,9 +23,13 @@ static const char *const symbols[] = {
 	"Perl_runops_standard",	    "_ZN4node5StartEiPPc",
 };
 
-static uint8_t loop_of(const char *name)
+/* Return the number of the interpreter that the function is of; 0: none. */
+static uint8_t loop_of(const struct elfsym *t, const struct image_symbol *s)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++)
+	const char *name = t->names + s->name;
+
+	/* Of a stub it is the name of a function elsewhere. */
+	for (size_t i = 0; i < ARRAY_SIZE(symbols) && !s->stub; i++)
 		if (name[0] == symbols[i][0] && !strcmp(name, symbols[i]))
 			return (uint8_t)(i + 1);
 	return 0;
@@ -41,7 +45,7 @@ uint8_t elfloop_find(const struct elfsym *t)
 	uint8_t loop = 0;
 
 	for (uint32_t i = 0; i < t->nr && !loop; i++)
-		loop = loop_of(t->names + t->symbols[i].name);
+		loop = loop_of(t, &t->symbols[i]);
 	return loop;
 }
 
@@ -233,7 +237,7 @@ int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct eh
 	if (f->elf_class != ELFCLASS64)
 		return 0;
 	for (uint32_t i = 0, nr = t->nr; i < nr && !rc; i++) {
-		uint8_t loop = loop_of(t->names + t->symbols[i].name);
+		uint8_t loop = loop_of(t, &t->symbols[i]);
 		struct ehframe_fde fde, part;
 		char name[64];
 

@@ -58,6 +58,7 @@ void image_cache_fini(struct image_cache *o)
 	fini_ids(&o->open);
 	fini_ids(&o->ready);
 	fini_ids(&o->late);
+	fini_ids(&o->loops);
 	fini_ids(&o->failed);
 	free(o->retries);
 	o->retries = NULL;
@@ -163,6 +164,15 @@ static void fail(struct image_cache *o, struct object *object, enum object_state
 	atomic_store_explicit(&object->state, (int)state, memory_order_release);
 }
 
+/* Note that @object is an interpreter, as its image shows. */
+static void note_loop(struct image_cache *o, struct object *object, uint8_t loop)
+{
+	if (!loop || atomic_load_explicit(&object->loop, memory_order_relaxed) == loop)
+		return;
+	atomic_store_explicit(&object->loop, loop, memory_order_relaxed);
+	image_cache_ids_add(&o->loops, object->id);
+}
+
 /* Publish @image, which belongs to @object now. */
 static void publish(struct image_cache *o, struct object *object, struct image *image)
 {
@@ -178,6 +188,8 @@ static void publish(struct image_cache *o, struct object *object, struct image *
 	atomic_store_explicit(&object->memory, image_memory(image), memory_order_relaxed);
 	atomic_store_explicit(&object->nr_waiting, 0, memory_order_relaxed);
 	explain_image(object, image);
+	if (object->identity.kind == OBJECT_FILE)
+		note_loop(o, object, image->loop);
 	/* Release: the image; pairs with the acquire of readers of object->image. */
 	atomic_store_explicit(&object->image, image, memory_order_release);
 	/* Release: the image is there when the state is READY. */
@@ -556,7 +568,17 @@ bool image_cache_busy(const struct image_cache *o)
 	return o->nr_loads > o->nr_slow;
 }
 
+static uint32_t take(struct image_cache_ids *ids)
+{
+	return ids->nr ? ids->list[--ids->nr] : OBJECT_ID_UNKNOWN;
+}
+
 uint32_t image_cache_take_late(struct image_cache *o)
 {
-	return o->late.nr ? o->late.list[--o->late.nr] : OBJECT_ID_UNKNOWN;
+	return take(&o->late);
+}
+
+uint32_t image_cache_take_loop(struct image_cache *o)
+{
+	return take(&o->loops);
 }

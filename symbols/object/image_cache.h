@@ -30,5 +30,7 @@ bool image_cache_busy(const struct image_cache *o);
  * Return an object that was loaded late: its places can be named again. OBJECT_ID_UNKNOWN: none.
  */
 uint32_t image_cache_take_late(struct image_cache *o);
+/* Return an object that is an interpreter, as its image showed. OBJECT_ID_UNKNOWN: none. */
+uint32_t image_cache_take_loop(struct image_cache *o);
 
 #endif

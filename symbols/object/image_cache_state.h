@@ -36,6 +36,7 @@ struct image_cache {
 	uint32_t next_open, next_gone; /* indices in it of the next to load, and to drop */
 	struct image_cache_ids ready;  /* with an image that may leave */
 	struct image_cache_ids late;   /* loaded after places in them got names by address */
+	struct image_cache_ids loops;  /* that turned out to be interpreters */
 	struct image_cache_ids failed; /* not retried */
 	uint64_t dropped_ns;	       /* time of the last look at it */
 	uint32_t next_failed;	       /* index in it of the next to look at */

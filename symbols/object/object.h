@@ -82,6 +82,7 @@ struct object {
 	atomic_uint permille;	      /* part loaded in thousandths, while WANTED */
 	atomic_uint nr_evicted;	      /* number of evictions */
 	atomic_ulong memory;	      /* bytes of the image */
+	atomic_uint loop; /* image->loop, once it was loaded; written by the loader, relaxed */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
 	/* Static texts; written by the loader, relaxed: why functions of that have no names, or
 	 * NULL. */

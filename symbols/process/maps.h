@@ -121,6 +121,8 @@ unsigned int maps_load_asked(struct maps *m);
  */
 int maps_load(struct maps *m, pid_t pid);
 
+/* Loader: @object is an interpreter, as its image shows: look at the processes that map it. */
+void maps_note_object(struct maps *m, const struct object *object);
 /* The file of an interpreter that a process has mapped, not looked at yet. */
 struct maps_interpreter {
 	pid_t pid;

@@ -49,7 +49,7 @@ void maps_note_interpreter(struct maps *m, struct process *p, const struct mappi
 	    !strcmp(mapping->object->name.str, "libjvm.so"))
 		note_jvm(p);
 	if (m->no_proc || !mapping->object || mapping->object->identity.kind != OBJECT_FILE ||
-	    describe_kind_of_name(mapping->object->name.str) == LANG_NONE)
+	    describe_kind(mapping->object) == LANG_NONE)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(p->interpreters); i++) {
 		if (p->interpreters[i].object == mapping->object)
@@ -61,6 +61,24 @@ void maps_note_interpreter(struct maps *m, struct process *p, const struct mappi
 		want(m, p, mapping);
 		return;
 	}
+}
+
+void maps_note_object(struct maps *m, const struct object *object)
+{
+	pthread_mutex_lock(&m->lock);
+	for (uint32_t i = 0; i < PROCS_BUCKETS; i++) {
+		struct process *p =
+			atomic_load_explicit(&m->procs.processes[i], memory_order_relaxed);
+
+		for (; p; p = atomic_load_explicit(&p->next, memory_order_relaxed)) {
+			const struct mapping *mapping = space_find_object(
+				atomic_load_explicit(&p->space, memory_order_relaxed), object);
+
+			if (mapping && !p->doomed.is_doomed)
+				maps_note_interpreter(m, p, mapping);
+		}
+	}
+	pthread_mutex_unlock(&m->lock);
 }
 
 void maps_inherit_interpreter(struct maps *m, struct process *child, struct process *parent)

@@ -116,6 +116,26 @@ bool space_want(const struct space *s)
 	return asked;
 }
 
+static const struct mapping *find_below(const struct space_node *node, const struct object *object)
+{
+	const struct mapping *found = NULL;
+
+	for (uint32_t i = 0; i < node->nr && !found; i++) {
+		const struct mapping *m = &space_node_mappings(node)[i];
+
+		if (node->level)
+			found = find_below(space_node_children(node)[i].node, object);
+		else if (m->object == object && m->exec)
+			found = m;
+	}
+	return found;
+}
+
+const struct mapping *space_find_object(const struct space *s, const struct object *object)
+{
+	return s && s->root ? find_below(s->root, object) : NULL;
+}
+
 uint32_t space_nr_mappings(const struct space *s)
 {
 	return s ? s->nr_mappings : 0;

@@ -42,6 +42,8 @@ bool space_has_ended(const struct space *s, const struct mapping *m);
  */
 uint64_t space_serial(const struct space *s);
 void space_read(const struct space *s);
+/* Find an executable mapping of @object; NULL: none. */
+const struct mapping *space_find_object(const struct space *s, const struct object *object);
 uint32_t space_nr_mappings(const struct space *s);
 /* Test for mappings that were replaced, which are of no use to a child. */
 bool space_has_old(const struct space *s);

@@ -77,7 +77,8 @@ static void read_facts(const uint8_t *data, size_t size)
 	if (!memchr(facts.alt.link, 0, sizeof(facts.alt.link)) ||
 	    !memchr(facts.names.link, 0, sizeof(facts.names.link)))
 		abort();
-	describe_read_file(&file, &f, names[size % ARRAY_SIZE(names)]);
+	describe_read_file(&file, &f, (enum lang_kind)(LANG_PYTHON + size % ARRAY_SIZE(names)),
+			   names[size % ARRAY_SIZE(names)]);
 	if (file.nr_eval > LANG_EVAL_MAX)
 		abort();
 	elffile_close(&f);

@@ -41,10 +41,17 @@ static int serve(struct cage_call *c)
 
 	memcpy(&r, (const uint8_t *)c->request + c->size - sizeof(r), sizeof(r));
 	if (!said->own_kind)
-		file.kind = (uint32_t)describe_kind_of_name(r.name);
+		file.kind = r.kind;
 	cage_put(&c->reply, &head, sizeof(head));
 	cage_put(&c->reply, &file, said->size);
 	return 0;
+}
+
+static enum lang_kind kind_of(const char *name, uint8_t loop)
+{
+	struct object object = { .name = { name, strlen(name) }, .loop = loop };
+
+	return describe_kind(&object);
 }
 
 /* Describe this process by the file of this program, as if it were the one of @name. */
@@ -60,6 +67,7 @@ static int describe(const char *name, struct lang_process *out)
 	where.maj = major(st.st_dev);
 	where.min = minor(st.st_dev);
 	where.path = realpath("/proc/self/exe", NULL);
+	where.kind = kind_of(name, 0);
 	snprintf(where.name, sizeof(where.name), "%s", name);
 	d = describe_new(&where);
 	assert_non_null(d);
@@ -135,8 +143,8 @@ struct made_symbol {
 };
 
 /* Read the file of @name that exports the @nr symbols. */
-static int read_made(const char *name, const struct made_symbol *symbols, size_t nr,
-		     struct describe_file *out)
+static int read_made(enum lang_kind kind, const char *name, const struct made_symbol *symbols,
+		     size_t nr, struct describe_file *out)
 {
 	Elf64_Sym syms[16] = { 0 };
 	char strings[512] = "";
@@ -159,7 +167,7 @@ static int read_made(const char *name, const struct made_symbol *symbols, size_t
 	elfmake_symbols(&m, SHT_DYNSYM, syms, nr + 1, strings, used);
 	elfmake_finish(&m);
 	assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
-	rc = describe_read_file(out, &f, name);
+	rc = describe_read_file(out, &f, kind, name);
 	elffile_close(&f);
 	elfmake_fini(&m);
 	return rc;
@@ -173,10 +181,51 @@ TEST(test_program_beside_library)
 							   4 } };
 	struct describe_file file;
 
-	assert_int_equal(read_made("node", NULL, 0, &file), -ENOENT);
-	assert_int_equal(read_made("node", of_program, 1, &file), -ENOENT);
-	assert_int_equal(read_made("libnode.so.108", of_library, 1, &file), 0);
+	assert_int_equal(read_made(LANG_NODE, "node", NULL, 0, &file), -ENOENT);
+	assert_int_equal(read_made(LANG_NODE, "node", of_program, 1, &file), -ENOENT);
+	assert_int_equal(read_made(LANG_NODE, "libnode.so.108", of_library, 1, &file), 0);
 	assert_int_equal(file.kind, LANG_NODE);
+}
+
+/* Files of other names are known by a function. */
+TEST(test_other_names)
+{
+	static const struct {
+		const char *name;
+		uint8_t loop;
+		enum lang_kind kind;
+	} files[] = {
+		{ "python3.11", 0, LANG_PYTHON }, { "my-service", 0, LANG_NONE },
+		{ "my-service", 1, LANG_PYTHON }, { "frankenphp", 2, LANG_PHP },
+		{ "my_ruby", 3, LANG_RUBY },	  { "myperl", 4, LANG_PERL },
+		{ "nsolid", 5, LANG_NODE },	  { "my-service", 6, LANG_NONE },
+		{ "my-service", 255, LANG_NONE }, { "php8.2", 1, LANG_PHP },
+		{ "python", 1, LANG_PYTHON },	  { "phpize", 0, LANG_NONE },
+	};
+	static const struct made_symbol of_3_9[] = { { "_PyRuntime", BASE + 64, 64 },
+						     { "PyCode_Type", BASE + 128, 64 },
+						     { "_PyEval_EvalFrameDefault", BASE + 256, 64 },
+						     { "PyObject_GC_IsTracked", BASE + 512, 8 },
+						     { "PyCode_NewWithPosOnlyArgs", BASE + 520,
+						       8 } },
+					of_3_11[] = { { "_PyRuntime", BASE + 64, 64 },
+						      { "PyCode_Type", BASE + 128, 64 },
+						      { "_PyEval_EvalFrameDefault", BASE + 256,
+							64 },
+						      { "Py_NewRef", BASE + 512, 8 },
+						      { "Py_Version", BASE + 520, 8 } };
+	struct describe_file file;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		assert_int_equal(kind_of(files[i].name, files[i].loop), files[i].kind);
+	assert_int_equal(read_made(LANG_PYTHON, "my-service", of_3_9, ARRAY_SIZE(of_3_9), &file),
+			 0);
+	assert_int_equal(file.version, 0x03090000);
+	/* It is in the process. */
+	assert_int_equal(read_made(LANG_PYTHON, "my-service", of_3_11, ARRAY_SIZE(of_3_11), &file),
+			 0);
+	assert_int_equal(file.version, 0);
+	assert_int_equal(file.version_at, BASE + 520);
 }
 
 static struct cage_reader reader;

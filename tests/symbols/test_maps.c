@@ -152,6 +152,38 @@ TEST(test_described_twice, setup, teardown)
 	assert_ptr_equal(find(8, 8, LATE).lang, find(7, 7, LATE).lang);
 }
 
+/* A file is found to be an interpreter after processes have mapped it. */
+TEST(test_interpreter_late, setup, teardown)
+{
+	struct maps_interpreter in;
+	struct object *object;
+	uint32_t nr = 0;
+
+	tell_exec(7, "service", 10);
+	tell_exec(8, "service", 11);
+	tell_exec(9, "another", 12);
+	publish(20);
+	assert_false(maps_next_interpreter(maps, &in));
+	object = space_find(find(7, 7, LATE).space, 0x400000, LATE)->object;
+	atomic_store(&object->loop, 1);
+	for (int i = 0; i < 2; i++) /* noted once */
+		maps_note_object(maps, object);
+	while (maps_next_interpreter(maps, &in)) {
+		assert_true(in.pid == 7 || in.pid == 8);
+		assert_ptr_equal(in.mapping.object, object);
+		assert_int_equal(in.mapping.start, 0x400000);
+		object_put(in.mapping.object);
+		nr++;
+	}
+	assert_int_equal(nr, 2);
+	/* A process that maps it later. */
+	tell_exec(10, "service", 30);
+	publish(40);
+	assert_true(maps_next_interpreter(maps, &in));
+	assert_int_equal(in.pid, 10);
+	object_put(in.mapping.object);
+}
+
 TEST(test_unknown, setup, teardown)
 {
 	struct maps_hit hit = find(77, 77, 5);
