@@ -206,7 +206,10 @@ static uint32_t translate(struct keep_read *k, const struct slice *slice, struct
 	for (slice_read_begin(&r, slice); nr < slice->nr && slice_read(&r, &c);) {
 		uint32_t stack = c.stack == STACK_NONE ? 0 : get_id(&k->stacks, c.stack);
 		uint32_t task = get_id(&k->tasks, c.task);
-		uint8_t event = c.event < EVENTS_MAX ? k->slots[c.event] : NO_EVENT;
+		bool cpu = c.event == PROFILE_CPU || c.event == PROFILE_CPU_REST;
+		uint8_t event = cpu		       ? (uint8_t)c.event
+				: c.event < EVENTS_MAX ? k->slots[c.event]
+						       : NO_EVENT;
 
 		if (event == NO_EVENT) {
 			k->result->other_events += c.count;

@@ -164,8 +164,10 @@ static uint64_t replace(struct sampler *s, struct fresh *f, struct target *t, st
 	s->live.sideband = f->sideband;
 	s->config = f->config;
 	/* The last tick was of the old target; waits begin with the tasks of the new one. */
-	if (t)
+	if (t) {
 		target_replace(&s->target, t);
+		cpu_times_clear(s->cpu_times);
+	}
 	note_rates(s);
 	carry_cpus(s, old);
 	if (begin_new(s, e))

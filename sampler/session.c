@@ -170,6 +170,9 @@ static int open_live(struct sampler *s, struct err *e)
 	s->live.online = live_online();
 	if (procstat_pid_namespace(""))
 		maps_in_namespace(s->store.maps);
+	s->cpu_times = cpu_times_new(NULL);
+	if (!s->cpu_times)
+		return err_set(e, -ENOMEM, "out of memory");
 	code = open_permitted(s, e);
 	if (!code)
 		code = sideband_new(&s->live.sideband, s->live.counters, s->store.maps,
@@ -327,6 +330,7 @@ void session_free(struct sampler *s)
 	if (s->store.symbols)
 		symbols_stop(s->store.symbols);
 	target_close(&s->target);
+	cpu_times_free(s->cpu_times);
 	recording_close(&s->recording);
 	live_close(&s->live);
 	replay_close(s->replay);

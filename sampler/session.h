@@ -12,6 +12,7 @@
 #include "sampler/config.h"
 #include "sampler/collect.h"
 #include "sampler/controls.h"
+#include "sampler/cpu_times.h"
 #include "sampler/event_states.h"
 #include "sampler/keep.h"
 #include "sampler/live.h"
@@ -45,8 +46,9 @@ struct session_ticks {
 	enum profile_window window;
 	uint64_t period_ns;
 	uint64_t seq, start_ns, reset_ns, last_ns;
-	uint64_t slice_ns; /* the last slice of the history ended then */
-	uint64_t kept_ns;  /* the last slices were given to --keep then */
+	uint64_t slice_ns;   /* the last slice of the history ended then */
+	uint64_t running_ns; /* running time of all events so far */
+	uint64_t kept_ns;    /* the last slices were given to --keep then */
 	/* Of the last tick. */
 	uint64_t span_ns;
 	double own_pct;			/* CPU, of one, without answers to requests */
@@ -108,6 +110,7 @@ struct sampler {
 	struct live live;
 	struct store store;
 	struct rates rates;
+	struct cpu_times *cpu_times; /* NULL: a recording */
 	struct recording recording;
 	struct session_ticks ticks;
 	struct past past;

@@ -82,13 +82,81 @@ static void note_max_rate(struct sampler *s)
 								     memory_order_relaxed));
 }
 
-/* Add counts up to @now_ns as a slice, which takes them over. */
-static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint64_t now_ns)
+/* Find the event whose samples stand for CPU time: a clock, else one sampled at a rate. */
+static void choose_clock(const struct sampler *s, struct cpu_times_input *in)
+{
+	in->event = -1;
+	for (uint32_t i = 0; i < s->config.nr_events; i++) {
+		const struct event *ev = &s->config.events[i];
+		bool rated = ev->type != PERF_TYPE_TRACEPOINT && ev->type != PERF_TYPE_BREAKPOINT &&
+			     ev->type != PERF_TYPE_SOFTWARE && s->rates.hz[i] > 0;
+
+		if (ev->counted || ev->wait || s->rates.off[i] || (!ev->clock && !rated))
+			continue;
+		if (in->event < 0 || ev->clock) {
+			in->event = (int)i;
+			in->sample_ns = ev->clock ? 0 : 1e9 / s->rates.hz[i];
+		}
+		if (ev->clock)
+			return;
+	}
+}
+
+/*
+ * Return how long the tasks of the target ran since the last tick, of whatever event: their events
+ * are on a CPU with them. Of events that take turns on a counter, the longest one is the nearest.
+ */
+static uint64_t take_running(struct sampler *s)
+{
+	uint64_t longest_ns = 0, before_ns = s->ticks.running_ns;
+
+	for (uint32_t e = 0; e < s->config.nr_events; e++) {
+		uint64_t ns = 0;
+
+		for (uint32_t i = 0; i < s->live.nr_threads; i++)
+			ns += s->rates.cpus[i].known[e] ? s->rates.cpus[i].now[e].running_ns : 0;
+		longest_ns = MAX(longest_ns, ns);
+	}
+	s->ticks.running_ns = longest_ns;
+	return target_is_part(&s->target) && longest_ns > before_ns && before_ns
+		       ? longest_ns - before_ns
+		       : 0;
+}
+
+/* Add the CPU time of the tasks. Clocks are of all CPUs: samples of some CPUs have no others. */
+static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr, uint64_t now_ns,
+			  bool tick)
+{
+	struct cpu_times_input in = {
+		.maps = s->store.maps,
+		.generation = s->store.tables->generation,
+		.begin_ns = s->ticks.slice_ns,
+		.now_ns = now_ns,
+		.wait_slot = config_wait_slot(&s->config),
+		.threads = s->target.kind == TARGET_TIDS,
+		.tick = tick,
+		.all_ns = tick ? take_running(s) : 0,
+	};
+
+	if (!s->cpu_times || s->config.cpus)
+		return;
+	if (!s->rates.enabled) {
+		cpu_times_restart(s->cpu_times);
+		return;
+	}
+	choose_clock(s, &in);
+	cpu_times_add(s->cpu_times, &in, counts, nr);
+}
+
+/* Add counts up to @now_ns as a slice, which takes them over. @tick: the last one of a tick. */
+static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint64_t now_ns,
+		      bool tick)
 {
 	const struct assemble_input tables = tick_fill_tables(s);
 	uint64_t interval_ns = now_ns - s->ticks.slice_ns;
 
 	assert(now_ns >= s->ticks.slice_ns);
+	add_cpu_times(s, &counts, &nr, now_ns, tick);
 	s->ticks.slice_ns = now_ns;
 	history_set_rates(s->store.history, s->rates.hz, s->config.nr_events);
 	if (history_add(s->store.history, counts, nr, interval_ns))
@@ -104,7 +172,7 @@ void tick_slice(struct sampler *s, uint64_t now_ns)
 
 	/* -ENOMEM: nothing was swapped; the next slice has the counts of both. */
 	if (!counts_swap(s->store.counts, &counts, &nr))
-		add_slice(s, counts, nr, now_ns);
+		add_slice(s, counts, nr, now_ns, false);
 }
 
 /* Keep the new slices on disk. */
@@ -193,7 +261,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	note_max_rate(s);
 	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
 	if (!take_tick(s, &epoch, &counts, &nr))
-		add_slice(s, counts, nr, now_ns);
+		add_slice(s, counts, nr, now_ns, true);
 	assert(now_ns >= s->ticks.last_ns);
 	p->interval_ns = MAX(now_ns - s->ticks.last_ns, 1);
 	s->ticks.last_ns = now_ns;
@@ -236,6 +304,7 @@ static void drop_tick(struct sampler *s, struct pipeline_stats *all)
 
 	if (!take_tick(s, &epoch, &counts, &nr))
 		free(counts);
+	cpu_times_restart(s->cpu_times);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++) {
 		struct sampler_thread_stats stats;
 

@@ -264,8 +264,8 @@ static int list_sums(const struct sums *s, double factor, struct history_cell **
 	for (uint64_t i = 0; s->slots && i <= s->mask; i++) {
 		const struct sum *sum = &s->slots[i];
 
-		/* Leave out counts that faded to nothing. */
-		if (!sum->key || sum->count * factor <= 0)
+		/* Leave out counts that faded to nothing; CPU time has no samples. */
+		if (!sum->key || (sum->count * factor <= 0 && sum->weight * factor < 1))
 			continue;
 		list[*nr] = (struct history_cell){
 			.stack = tables_count_key_stack(sum->key),

@@ -157,7 +157,8 @@ static int fold_away(struct sums *s, uint32_t keep, double min_count, bool by_ta
 	nr = list_cells(s, list);
 	select_heaviest(list, nr, keep);
 	for (uint32_t i = 0; i < nr; i++) {
-		bool enough = list[i].count >= min_count;
+		/* CPU time has no samples. */
+		bool enough = list[i].count > 0 ? list[i].count >= min_count : list[i].weight >= 1;
 		bool stays = is_last(list[i].key) || (i < keep && enough);
 
 		sums_add(&pruned, stays ? list[i].key : folded_key(list[i].key, by_task && enough),

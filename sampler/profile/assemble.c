@@ -90,6 +90,12 @@ static uint32_t index_number(struct assemble_index *index)
 	return nr;
 }
 
+/* Return whether a count is CPU time, which has no stack. */
+static bool is_cpu(const struct history_cell *c)
+{
+	return c->event == PROFILE_CPU || c->event == PROFILE_CPU_REST;
+}
+
 /* Compute the position of the first count of each stack, by index of the stack. */
 static uint32_t *cell_starts(const struct assemble_work *w)
 {
@@ -100,7 +106,8 @@ static uint32_t *cell_starts(const struct assemble_work *w)
 	if (!start)
 		return NULL;
 	for (uint32_t i = 0; i < in->nr_counts; i++)
-		start[*assemble_index_at(&w->stacks, in->counts[i].stack) - 1]++;
+		if (!is_cpu(&in->counts[i]))
+			start[*assemble_index_at(&w->stacks, in->counts[i].stack) - 1]++;
 	for (uint32_t i = 0; i < w->p->nr_stacks; i++) {
 		uint32_t nr = start[i];
 
@@ -118,12 +125,15 @@ static int add_cells(struct assemble_work *w)
 	uint32_t *start;
 
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
+		if (is_cpu(&in->counts[i]))
+			continue;
 		*assemble_index_at(&w->stacks, in->counts[i].stack) = 1;
 		*assemble_index_at(&w->tasks, in->counts[i].task) = 1;
+		p->nr_counts++;
 	}
 	p->nr_stacks = index_number(&w->stacks);
 	p->nr_tasks = index_number(&w->tasks);
-	p->counts = malloc(MAX(in->nr_counts, 1u) * sizeof(*p->counts));
+	p->counts = malloc(MAX(p->nr_counts, 1u) * sizeof(*p->counts));
 	start = cell_starts(w);
 	if (!p->counts || !start) {
 		free(start);
@@ -131,8 +141,11 @@ static int add_cells(struct assemble_work *w)
 	}
 	for (uint32_t i = 0; i < in->nr_counts; i++) {
 		const struct history_cell *c = &in->counts[i];
-		uint32_t stack = *assemble_index_at(&w->stacks, c->stack) - 1;
+		uint32_t stack;
 
+		if (is_cpu(c))
+			continue;
+		stack = *assemble_index_at(&w->stacks, c->stack) - 1;
 		p->counts[start[stack]++] = (struct profile_count){
 			.stack = stack,
 			.task = *assemble_index_at(&w->tasks, c->task) - 1,
@@ -141,7 +154,6 @@ static int add_cells(struct assemble_work *w)
 			.weight = c->weight,
 		};
 	}
-	p->nr_counts = in->nr_counts;
 	free(start);
 	return 0;
 }
@@ -220,6 +232,38 @@ static int add_tasks(struct assemble_work *w)
 	return 0;
 }
 
+/*
+ * Fill in the CPU time of tasks and processes: by clocks of the kernel, in a recording by switches.
+ * Time of tasks without samples is of their process, if that has any.
+ */
+static void add_cpu(struct assemble_work *w)
+{
+	const struct assemble_input *in = w->in;
+	struct profile *p = w->p;
+	bool clocks = false;
+
+	for (uint32_t i = 0; i < in->nr_counts && !clocks; i++)
+		clocks = is_cpu(&in->counts[i]);
+	p->cpu_known = false;
+	p->cpu_other_ns = 0;
+	for (uint32_t i = 0; i < in->nr_counts; i++) {
+		const struct history_cell *c = &in->counts[i];
+		uint32_t task, process;
+
+		if (clocks ? !is_cpu(c) : c->event != PROFILE_RUNNING)
+			continue;
+		p->cpu_known = true;
+		task = *assemble_index_at(&w->tasks, c->task);
+		process = *assemble_index_at(&w->processes, task_of(w, c->task).process);
+		if (task && c->event != PROFILE_CPU_REST)
+			p->tasks[task - 1].cpu_ns += c->weight;
+		else if (process)
+			p->processes[process - 1].cpu_rest_ns += c->weight;
+		else
+			p->cpu_other_ns += c->weight;
+	}
+}
+
 #define CLEAR(member) (free(member), (member) = NULL)
 
 /* Free and clear everything: a partial profile borrows texts. */
@@ -291,6 +335,8 @@ int assemble(struct profile *p, const struct assemble_input *in)
 		ret = add_cells(&w);
 	if (!ret)
 		ret = add_tasks(&w);
+	if (!ret)
+		add_cpu(&w);
 	if (!ret)
 		ret = assemble_stacks(&w);
 	if (!ret)

@@ -306,6 +306,38 @@ static uint32_t *group_tops(const struct profile *p, const struct fold_filter *f
 	return best;
 }
 
+double fold_cpu(const struct profile *p, const struct fold_filter *f, double *processes)
+{
+	bool all = f->process == UINT32_MAX && f->task == UINT32_MAX && !f->tasks;
+	double sum = all ? p->cpu_other_ns : 0;
+
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		processes[i] = p->processes[i].cpu_rest_ns;
+	/* Not of a process with a task that does not pass: the rest may be of others like it. */
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (!fold_passes_task(p, f, i))
+			processes[p->tasks[i].process] = 0;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (fold_passes_task(p, f, i))
+			processes[p->tasks[i].process] += p->tasks[i].cpu_ns;
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		sum += processes[i];
+	return sum;
+}
+
+/* Fill in the CPU time of the rows. */
+static void add_cpu(const struct profile *p, const struct fold_filter *f,
+		    struct fold_processes *out)
+{
+	double *cpu = p->cpu_known ? malloc((p->nr_processes + 1ULL) * sizeof(*cpu)) : NULL;
+
+	if (cpu)
+		fold_cpu(p, f, cpu);
+	for (uint32_t i = 0; i < out->nr_rows; i++)
+		out->rows[i].cpu_ns = cpu ? cpu[out->rows[i].process] : 0;
+	free(cpu);
+}
+
 int fold_processes(const struct profile *p, const struct fold_filter *f, struct fold_processes *out)
 {
 	struct top *tops = calloc(p->nr_functions + 1ULL, sizeof(*tops));
@@ -326,7 +358,8 @@ int fold_processes(const struct profile *p, const struct fold_filter *f, struct 
 
 		if (!row || row->process != process) {
 			row = &out->rows[out->nr_rows++];
-			*row = (struct fold_process_row){ process, 0, 0, 0, NONE };
+			*row = (struct fold_process_row){ .process = process,
+							  .top_function = NONE };
 			task = NONE;
 		}
 		row->nr_tasks += c->task != task;
@@ -336,6 +369,7 @@ int fold_processes(const struct profile *p, const struct fold_filter *f, struct 
 		out->weight += c->weight;
 	}
 	out->group_tops = group_tops(p, f);
+	add_cpu(p, f, out);
 	free(o.counts);
 	free(tops);
 	return 0;

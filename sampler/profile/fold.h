@@ -67,6 +67,7 @@ struct fold_functions {
 struct fold_process_row {
 	uint32_t process; /* index in processes */
 	double count, weight;
+	double cpu_ns; /* CPU time, where profile.cpu_known */
 	uint32_t nr_tasks;
 	uint32_t top_function; /* most self weight; UINT32_MAX: none */
 };
@@ -97,6 +98,12 @@ void fold_processes_fini(struct fold_processes *out);
 /* Sum the samples of the events of @f (and not of idle waits) by task, into @tasks (one entry per
  * task). */
 void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks);
+/*
+ * Sum the CPU time of the tasks that pass by process, in ns, into @processes (one entry per
+ * process), where profile.cpu_known. Return the sum of all, without a filter also of processes
+ * that have no samples.
+ */
+double fold_cpu(const struct profile *p, const struct fold_filter *f, double *processes);
 /*
  * Sum the time of each task by kind, in nanoseconds: running, and waits by kind, into
  * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured. @hide_idle:

@@ -110,6 +110,7 @@ struct profile_process {
 	struct safe_text cgroup;    /* the path, from its root */
 	struct safe_text container; /* "docker:3fa1c2d4e5f6" */
 	uint32_t nr_more;	    /* of processes that have ended, as one: how many but one */
+	double cpu_rest_ns;	    /* CPU time in the window of its threads without samples */
 };
 
 /* Set in the id of a process that is in the profile as an ancestor only; the rest is its pid. */
@@ -120,6 +121,7 @@ struct profile_task {
 	pid_t tid;
 	uint32_t process; /* index in processes */
 	struct safe_text comm;
+	double cpu_ns; /* CPU time in the window, where profile.cpu_known */
 };
 
 struct profile_stack {
@@ -171,6 +173,14 @@ struct profile_account {
  * program weigh most. Where waits are measured.
  */
 #define PROFILE_LATENCY (EVENTS_MAX + 1)
+
+/*
+ * In the place of an event, in counts of the history alone: the CPU time of a task, and that of its
+ * process that no task with samples has, by clocks of the kernel (sampler/cpu_times.h). Without
+ * samples and stack; a profile has it in its tasks and processes.
+ */
+#define PROFILE_CPU	 (EVENTS_MAX + 2)
+#define PROFILE_CPU_REST (EVENTS_MAX + 3)
 
 /*
  * The switches of the tick, where waits are measured. Each is timed, and counts with the stack
@@ -480,6 +490,8 @@ struct profile {
 	uint32_t nr_ancestors;
 	struct profile_task *tasks;
 	uint32_t nr_tasks;
+	double cpu_other_ns; /* CPU time in the window of tasks of processes without samples */
+	bool cpu_known;	     /* CPU time of tasks is from clocks of the kernel, or from switches */
 	struct profile_stack *stacks;
 	uint32_t nr_stacks;
 	uint8_t *stack_waits; /* by stack: enum wait_kind; NULL: none is of a wait */

@@ -27,7 +27,7 @@ static struct profile_function functions[] = {
 	{ .id = 13, .kind = 'k' }, { .id = 11, .kind = 'u' },
 };
 static struct profile_process processes[] = { { .id = 100 }, { .id = 101 } };
-static struct profile_task tasks[] = { { 0, 1, 0, {} }, { 1, 2, 1, {} }, { 2, 3, 0, {} } };
+static struct profile_task tasks[] = { { 0, 1, 0, {}, 0 }, { 1, 2, 1, {}, 0 }, { 2, 3, 0, {}, 0 } };
 static uint32_t frames[] = {
 	2, 1, 0,       /* 0: main work leaf */
 	1, 1, 1, 0,    /* 1: main work work work */

@@ -359,6 +359,17 @@ static inline void fake_stack(struct profile *p, struct text_arena *arena, uint3
 	p->stacks[p->nr_stacks++] = (struct profile_stack){ first, 2 };
 }
 
+/* The CPU time of the tasks is that of their samples. */
+static inline void fake_cpu(struct profile *p)
+{
+	p->cpu_known = true;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		p->tasks[i].cpu_ns = 0;
+	for (uint32_t i = 0; i < p->nr_counts; i++)
+		if (!p->counts[i].event)
+			p->tasks[p->counts[i].task].cpu_ns += p->counts[i].weight;
+}
+
 /* Counts of each function multiplied by @times[i] (NULL: 1). */
 static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times)
 {
@@ -390,7 +401,7 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 							    .pid = process_specs[i].pid,
 							    .uid = process_specs[i].uid,
 							    .comm = comm };
-		p->tasks[i] = (struct profile_task){ 900 + i, process_specs[i].pid, i, comm };
+		p->tasks[i] = (struct profile_task){ 900 + i, process_specs[i].pid, i, comm, 0 };
 	}
 	p->nr_processes = p->nr_tasks = NR_PROCESSES;
 	for (uint32_t i = 0; i < NR_SPECS; i++) {
@@ -422,6 +433,7 @@ static inline struct profile *fake_profile(uint32_t nr_cpus, const double *times
 		.kind = 'u',
 	};
 	p->nr_functions = NR_SPECS + 1;
+	fake_cpu(p);
 	return p;
 }
 
@@ -460,6 +472,7 @@ static inline void fake_waits(struct profile *p)
 		half->event = PROFILE_LATENCY;
 		half->weight /= p->functions[c->stack].kernel ? 2 : 1;
 	}
+	fake_cpu(p);
 	p->waits.queue_ns = 250000000;
 	p->pressure = (struct procstat_pressure){ .cpu = 0.12, .io = 0.031 };
 	for (uint32_t i = 0; i < nr; i++) {

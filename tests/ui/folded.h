@@ -52,7 +52,7 @@ static inline uint32_t folded_process(struct profile *p, const char *s, size_t n
 	};
 	p->tasks[p->nr_tasks++] =
 		(struct profile_task){ 900 + p->nr_processes, (pid_t)(4242 + p->nr_processes),
-				       p->nr_processes, p->processes[p->nr_processes].comm };
+				       p->nr_processes, p->processes[p->nr_processes].comm, 0 };
 	return p->nr_processes++;
 }
 

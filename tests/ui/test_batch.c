@@ -65,8 +65,8 @@ static void fill_names(struct fixture *f)
 
 	memcpy(f->functions, functions, sizeof(functions));
 	f->processes[0] = (struct profile_process){ .id = 1, .pid = 42, .comm = TEXT("deep") };
-	f->tasks[0] = (struct profile_task){ 1, 42, 0, TEXT("deep") };
-	f->tasks[1] = (struct profile_task){ 2, 43, 0, TEXT("worker 1") };
+	f->tasks[0] = (struct profile_task){ 1, 42, 0, TEXT("deep"), 0 };
+	f->tasks[1] = (struct profile_task){ 2, 43, 0, TEXT("worker 1"), 0 };
 	f->cpus[0] = (struct profile_cpu){ .cpu = 0, .online = true, .busy = 0.5, .samples = 100 };
 	f->cpus[1] = (struct profile_cpu){ .cpu = 3,
 					   .online = true,

@@ -102,7 +102,7 @@ static void add_tasks(struct profile *p)
 		};
 	for (uint32_t i = 0; i < p->nr_tasks; i++)
 		p->tasks[i] = (struct profile_task){ i + 1, (pid_t)i, i % p->nr_processes,
-						     p->processes[i % 5].comm };
+						     p->processes[i % 5].comm, 0 };
 }
 
 static void add_lines(struct profile *p)

@@ -17,6 +17,8 @@
 #include "sampler/profile/fold.h"
 
 #define SCHEMA 1
+/* Processes with their CPU time. */
+#define CPU_PROCESSES_MAX 100
 
 /* Make a JSON number: integers as such, others rounded to 1/1000; 0 for NaN. */
 static json_t *number(double value)
@@ -531,6 +533,42 @@ static json_t *memory(const struct profile *p)
 	return list;
 }
 
+static int by_cpu(const void *a, const void *b)
+{
+	const double *x = *(const double *const *)a, *y = *(const double *const *)b;
+
+	return COMPARE(*y, *x);
+}
+
+/* Write the CPU time of the target, and of the processes that used most, in percent of one CPU. */
+static json_t *cpu_times(const struct profile *p)
+{
+	const struct fold_filter all = { .process = UINT32_MAX, .task = UINT32_MAX };
+	double *ns = calloc(p->nr_processes + 1ULL, sizeof(*ns));
+	const double **order = calloc(p->nr_processes + 1ULL, sizeof(*order));
+	json_t *o = json_object(), *list = json_array();
+	double sum = ns && order ? fold_cpu(p, &all, ns) : 0;
+
+	for (uint32_t i = 0; ns && order && i < p->nr_processes; i++)
+		order[i] = &ns[i];
+	if (ns && order)
+		qsort(order, p->nr_processes, sizeof(*order), by_cpu);
+	for (uint32_t i = 0; ns && order && i < MIN(p->nr_processes, CPU_PROCESSES_MAX); i++) {
+		const struct profile_process *process = &p->processes[order[i] - ns];
+		json_t *one = json_object();
+
+		json_object_set_new(one, "pid", json_integer(process->pid));
+		json_object_set_new(one, "comm", safe(process->comm));
+		json_object_set_new(one, "pct", number(*order[i] * 100 / (double)p->window_ns));
+		json_array_append_new(list, one);
+	}
+	free(ns);
+	free(order);
+	json_object_set_new(o, "pct", number(sum * 100 / (double)p->window_ns));
+	json_object_set_new(o, "processes", list);
+	return o;
+}
+
 static json_t *object(const struct batch_tick *tick)
 {
 	const struct profile *p = tick->profile;
@@ -553,6 +591,8 @@ static json_t *object(const struct batch_tick *tick)
 	json_object_set_new(o, "account", tick_account(p));
 	json_object_set_new(o, "self", self(p));
 	json_object_set_new(o, "pressure", pressure(p));
+	if (p->cpu_known && p->window_ns)
+		json_object_set_new(o, "cpu", cpu_times(p));
 	if (p->stack_waits)
 		json_object_set_new(o, "waits", waits(p));
 	if (tick->nr_ratios)

@@ -31,6 +31,7 @@ struct row {
 	uint32_t index;		  /* in functions or processes of the shown profile */
 	double self, total;	  /* shares of all weight, 0..1 */
 	double count;		  /* samples */
+	double cpu_ns;		  /* of processes and threads: CPU time, where profile.cpu_known */
 	uint32_t task;		  /* index in tasks; UINT32_MAX: none */
 	uint32_t nr;		  /* number of processes of a function, of tasks of a process */
 	uint32_t nr_processes;	  /* in a row of several; 0: one */

@@ -98,6 +98,24 @@ struct safe_text common_time(const struct ui_state *st, double weight, char buf[
 	return text_format(buf, FORMAT_MAX, "%.1f", weight * 100 / (double)p->window_ns);
 }
 
+bool common_by_samples_alone(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	return p && !p->cpu_known && p->nr_events && !ui_state_waits(st, p) &&
+	       !ui_state_latency(st, p) && p->events[ui_state_event(st, p)].event.clock;
+}
+
+struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
+			    char buf[static FORMAT_MAX])
+{
+	const struct profile *p = st->shown;
+
+	if (!p->cpu_known || !p->window_ns || ui_state_waits(st, p) || ui_state_latency(st, p))
+		return common_time(st, weight, buf);
+	return text_format(buf, FORMAT_MAX, "%.1f", cpu_ns * 100 / (double)p->window_ns);
+}
+
 struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX])
 {
 	double pct = (double)row->delta * 100;

@@ -39,6 +39,12 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
  * per second. "-" unless the event counts time, as its weight is nanoseconds.
  */
 struct safe_text common_time(const struct ui_state *st, double weight, char buf[static FORMAT_MAX]);
+/* Format CPU time over the window as percent of one CPU, by clocks of the kernel where they are
+ * known; else as common_time(). */
+struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
+			    char buf[static FORMAT_MAX]);
+/* Return whether percents of a CPU are by samples: of a recording. */
+bool common_by_samples_alone(const struct ui_state *st);
 
 /*
  * As view->options: write that the counts, which have neither process nor time, are of all of them.

@@ -20,7 +20,7 @@
 
 /* Sums of the shown samples of the window. */
 struct sums {
-	double count, weight, kernel;
+	double count, weight, kernel, cpu_ns;
 	uint32_t nr_tasks, nr_processes;
 };
 
@@ -28,11 +28,13 @@ static struct sums sums_of(const struct ui_state *st)
 {
 	const struct fold_task *tasks = folds_tasks(st);
 	uint8_t *seen = calloc(st->shown->nr_processes + 1ULL, 1);
+	double *cpu = malloc((st->shown->nr_processes + 1ULL) * sizeof(*cpu));
 	struct sums sums = { .nr_tasks = 0 };
 	struct fold_filter f;
 
-	if (!tasks || !seen || !view_filter(st, &f))
+	if (!tasks || !seen || !cpu || !view_filter(st, &f))
 		goto out;
+	sums.cpu_ns = fold_cpu(st->shown, &f, cpu);
 	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
 		if (!(tasks[i].count > 0) || !fold_passes_task(st->shown, &f, i))
 			continue;
@@ -45,6 +47,7 @@ static struct sums sums_of(const struct ui_state *st)
 	}
 out:
 	free(seen);
+	free(cpu);
 	return sums;
 }
 
@@ -89,8 +92,11 @@ void header_process_sums(const struct ui_state *st, struct canvas *c, unsigned i
 	if (waits) {
 		times_draw_total(st, &pen, 0);
 	} else {
-		cpu = common_time(st, sums.weight, buf);
-		pen_value(&pen, 0, ui_state_latency(st, st->shown) ? TEXT("Wall") : TEXT("CPU"),
+		cpu = common_cpu(st, sums.cpu_ns, sums.weight, buf);
+		pen_value(&pen, 0,
+			  ui_state_latency(st, st->shown) ? TEXT("Wall")
+			  : common_by_samples_alone(st)	  ? TEXT("~CPU")
+							  : TEXT("CPU"),
 			  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
 			  ROLE_VALUE);
 	}

@@ -183,7 +183,8 @@ static void draw_cpu(const struct ui_state *st, const struct row *row, struct ca
 	char buf[FORMAT_MAX];
 
 	if (row->nr)
-		canvas_right(c, at.row, at.col, at.cols, common_time(st, row->self, buf),
+		canvas_right(c, at.row, at.col, at.cols,
+			     common_cpu(st, row->cpu_ns, row->self, buf),
 			     (struct style){ ROLE_NORMAL, 0 });
 }
 
@@ -330,6 +331,7 @@ static bool has_samples(const struct ui_state *st)
 static struct safe_text head_time(const struct ui_state *st, char buf[static TEXT_MAX])
 {
 	return ui_state_latency(st, st->shown)	? TEXT("WALL%")
+	       : common_by_samples_alone(st)	? TEXT("~CPU%")
 	       : !ui_state_waits(st, st->shown) ? TEXT("CPU%")
 	       : ui_state_also(st, st->shown)	? TEXT("TIME/s")
 						: TEXT("WAIT/s");
@@ -474,7 +476,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .draw = draw_bar },
 	[CPU] = { .title = TEXT("CPU%"),
 		  .heading = head_time,
-		  .help = "percent of one CPU; waits: task-s/s; latency: wall",
+		  .help = "percent of one CPU; ~CPU%: by samples; waits: task-s/s; latency: wall",
 		  .width = 6,
 		  .from = 72,
 		  .right = true,

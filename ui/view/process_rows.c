@@ -35,6 +35,7 @@ static int add_process(const struct ui_state *st, struct list *list,
 	row->self = f->weight;
 	row->total = all > 0 ? f->weight / all : 0;
 	row->count = f->count;
+	row->cpu_ns = f->cpu_ns;
 	row->nr = f->nr_tasks;
 	row->top_function = f->top_function;
 	return 0;
@@ -44,6 +45,7 @@ static int add_process(const struct ui_state *st, struct list *list,
 static void add_to_group(const struct profile *p, struct row *row, const struct fold_process_row *f)
 {
 	row->count += f->count;
+	row->cpu_ns += f->cpu_ns;
 	row->nr += f->nr_tasks;
 	row->nr_processes += 1 + p->processes[f->process].nr_more;
 	/* Until all are added, @other[0] is the weight of the busiest. */
@@ -166,10 +168,11 @@ static struct folds_member *members_of(const struct ui_state *st, const struct f
 }
 
 /* Add a thread to the row of its group, which shows its busiest thread. */
-static void add_thread(struct list *list, struct row *row, uint32_t task,
+static void add_thread(const struct profile *p, struct list *list, struct row *row, uint32_t task,
 		       const struct fold_task *sums)
 {
 	row->self += sums[task].weight;
+	row->cpu_ns += p->tasks[task].cpu_ns;
 	row->count += sums[task].count;
 	row->nr++;
 	list->count += sums[task].count;
@@ -197,7 +200,7 @@ static int build_threads(const struct ui_state *st, const struct fold_filter *fi
 			break;
 		row->id = members[i].group;
 		row->index = st->shown->tasks[members[i].task].process;
-		add_thread(list, row, members[i].task, sums);
+		add_thread(st->shown, list, row, members[i].task, sums);
 		list->weight += sums[members[i].task].weight;
 	}
 	for (uint32_t i = 0; i < list->nr && list->weight > 0; i++)

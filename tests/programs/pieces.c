@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Runs in short pieces: WORK and SLEEP microseconds, one after the other, for LASTS seconds, in
+ * THREADS; FORK=1: each piece is a child that then ends. All are in the environment.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t end_ns, work_ns, sleep_ns;
+
+static void piece(void)
+{
+	struct timespec pause = { 0, (long)sleep_ns };
+	uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + work_ns;
+
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until)
+		;
+	nanosleep(&pause, NULL);
+}
+
+static void *pieces(void *arg)
+{
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns)
+		piece();
+	return NULL;
+}
+
+static void children(void)
+{
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			piece();
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+int main(void)
+{
+	uint64_t nr = number("THREADS", 1);
+
+	end_ns = clock_ns(CLOCK_MONOTONIC) + number("LASTS", 60) * 1000000000;
+	work_ns = number("WORK", 60) * 1000;
+	sleep_ns = number("SLEEP", 60) * 1000;
+	if (number("FORK", 0)) {
+		children();
+		return 0;
+	}
+	for (uint64_t i = 1; i < nr; i++) {
+		pthread_t thread;
+
+		if (pthread_create(&thread, NULL, pieces, NULL))
+			return 1;
+	}
+	pieces(NULL);
+	return 0;
+}
