@@ -235,7 +235,7 @@ PUBLIC := \
 	sampler/count/interval.h sampler/event/doctor.h sampler/event/event.h \
 	sampler/profile/fold.h sampler/profile/fold_tree.h sampler/profile/profile.h \
 	sampler/profile/ratios.h sampler/profile/strip.h sampler/sampler.h sampler/trap_rule.h \
-	sampler/waits/locks.h symbols/base/array.h symbols/base/base.h symbols/base/bytes.h \
+	sampler/task_stacks.h sampler/waits/locks.h symbols/base/array.h symbols/base/base.h symbols/base/bytes.h \
 	symbols/base/foreign.h symbols/base/hashset.h symbols/base/helper.h \
 	symbols/base/intern.h symbols/base/invoker.h symbols/base/keyhash.h \
 	symbols/base/library.h symbols/base/reclaim.h symbols/base/search.h symbols/base/sort.h \

@@ -127,6 +127,8 @@ static int run(struct options *o, unsigned int closed, struct err *e)
 			"output, as in 'proftop -b -n 1 >file'");
 		return EXIT_FAILED;
 	}
+	if (o->action == OPTIONS_STACKS)
+		return end_output(session_stacks(o, e), e);
 	if (o->action != OPTIONS_RUN) {
 		signal(SIGPIPE, SIG_IGN);
 		return print_list(o, e);

@@ -11,6 +11,7 @@
 #include "ui/cli/complain.h"
 #include "ui/cli/reading.h"
 #include "ui/cli/settings.h"
+#include "ui/cli/stacks.h"
 #include "ui/draw/term.h"
 #include "ui/ending.h"
 #include "ui/exporting.h"
@@ -76,6 +77,26 @@ int session_script(const struct options *o, struct err *e)
 	code = exit_of_run(batch_script(s, stdout, o->fields, e));
 	sampler_free(s);
 	return code;
+}
+
+int session_stacks(const struct options *o, struct err *e)
+{
+	const struct task_stacks_want want = { .pid = o->stacks,
+					       .stop = !o->no_stop,
+					       .languages = o->config.languages,
+					       .frames = o->config.shown_frames };
+	struct task_stacks *t;
+	int code;
+
+	signal(SIGPIPE, SIG_IGN);
+	sampler_cage_start(false);
+	sampler_readers_start();
+	code = task_stacks_read(&t, &want, e);
+	if (code)
+		return exit_of(code);
+	(o->format == OPTIONS_NDJSON ? stacks_print_ndjson : stacks_print_text)(stdout, t);
+	task_stacks_free(t);
+	return EXIT_DONE;
 }
 
 /* Complete the recording, if any, and report its size. @code: the result of the run. */

@@ -21,6 +21,8 @@ int session_screen(struct options *o, struct err *e);
 int session_batch(struct options *o, struct err *e);
 /* Print the samples of a recording; ^C ends it as any filter. */
 int session_script(const struct options *o, struct err *e);
+/* Print the stacks of --stacks. */
+int session_stacks(const struct options *o, struct err *e);
 /* Run --script. */
 int session_keys(const struct options *o, struct err *e);
 /* Print the settings in effect: options over the user's settings over the system's. */

@@ -30,6 +30,9 @@ struct arch_ops {
 	uint64_t regs_mask;	      /* PERF_SAMPLE_REGS_USER */
 	const uint8_t *dwarf_of_perf; /* by perf number; ARCH_NO_REG: not kept */
 	uint8_t nr_perf;
+	/* DWARF numbers of the words of NT_PRSTATUS, as ptrace(2) reads them. */
+	const uint8_t *dwarf_of_user;
+	uint8_t nr_user;
 	uint64_t unavailable; /* DWARF registers: -1 means the kernel did not save it */
 	uint64_t ra_clear;    /* bits of a return address that hold its signature (PAC) */
 	bool record_tells_sp; /* a frame record is just below the caller's frame */

@@ -26,6 +26,9 @@ const struct arch_ops arch_aarch64 = {
 	.regs_mask = 0x1ffffffffULL,
 	.dwarf_of_perf = dwarf_of_perf,
 	.nr_perf = sizeof(dwarf_of_perf),
+	/* struct user_pt_regs has the same order: x0..x30, sp, pc. */
+	.dwarf_of_user = dwarf_of_perf,
+	.nr_user = 33,
 	/* User addresses have 48 bits here; the signature is above them. */
 	.ra_clear = 0xffff000000000000ULL,
 	.nr_eh_data = 4,

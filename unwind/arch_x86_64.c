@@ -18,6 +18,12 @@ static const uint8_t dwarf_of_perf[] = {
 	NONE, NONE, NONE, NONE, 8, 9, 10, 11, 12, 13,	14,   15,
 };
 
+/* struct user_regs_struct: R15..R12 RBP RBX R11..R8 RAX RCX RDX RSI RDI ORIG_RAX RIP CS FLAGS RSP
+ */
+static const uint8_t dwarf_of_user[] = {
+	15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5, NONE, 16, NONE, NONE, 7,
+};
+
 /* struct sigcontext: R8..R15 RDI RSI RBP RBX RDX RAX RCX RSP RIP */
 static const uint8_t sig_regs[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
 
@@ -34,6 +40,8 @@ const struct arch_ops arch_x86_64 = {
 	.regs_mask = 0xff01ff,
 	.dwarf_of_perf = dwarf_of_perf,
 	.nr_perf = sizeof(dwarf_of_perf),
+	.dwarf_of_user = dwarf_of_user,
+	.nr_user = sizeof(dwarf_of_user),
 	/* rbx r12-r15: a sample taken by NMI inside the kernel does not have them. */
 	.unavailable = 1ULL << 3 | 0xfULL << 12,
 	.record_tells_sp = true,

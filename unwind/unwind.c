@@ -278,6 +278,34 @@ uint64_t unwind_regs_mask(void)
 	return arch ? arch->regs_mask : 0;
 }
 
+/* Find the word of a register in NT_PRSTATUS; NULL: it is not there. */
+static const uint64_t *find_user(const struct arch_ops *arch, const uint64_t *user, size_t size,
+				 uint8_t reg)
+{
+	for (unsigned int i = 0; i < arch->nr_user && (i + 1) * sizeof(*user) <= size; i++)
+		if (arch->dwarf_of_user[i] == reg)
+			return &user[i];
+	return NULL;
+}
+
+bool unwind_regs_of_user(const uint64_t *user, size_t size, uint64_t regs[static UNWIND_REGS_MAX])
+{
+	const struct arch_ops *arch = arch_native();
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; arch && i < arch->nr_perf; i++) {
+		const uint64_t *word;
+
+		if (!(arch->regs_mask >> i & 1))
+			continue;
+		word = find_user(arch, user, size, arch->dwarf_of_perf[i]);
+		if (!word || nr == UNWIND_REGS_MAX)
+			return false;
+		regs[nr++] = *word;
+	}
+	return nr > 0;
+}
+
 uint64_t unwind_regs_mask_of_stack(void)
 {
 	const struct arch_ops *arch = arch_native();

@@ -92,6 +92,14 @@ uint64_t unwind_register(const void *regs, uint64_t regs_mask, unsigned int numb
 
 /* Return the registers to sample on this machine (PERF_SAMPLE_REGS_USER mask). */
 uint64_t unwind_regs_mask(void);
+/* Most words of registers in that mask, and of NT_PRSTATUS. */
+#define UNWIND_REGS_MAX 33
+#define UNWIND_USER_MAX 64
+/*
+ * Pack the registers of a stopped task, @size bytes of NT_PRSTATUS (ptrace(2)), as in a sample with
+ * unwind_regs_mask(). False: too few.
+ */
+bool unwind_regs_of_user(const uint64_t *user, size_t size, uint64_t regs[static UNWIND_REGS_MAX]);
 /* The same of the stack pointer and the pc alone, in this order. */
 uint64_t unwind_regs_mask_of_stack(void);
 

@@ -7,6 +7,7 @@
 #include "sampler/pipeline/langreader.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "sampler/pipeline/langreader_main.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
+#include "unwind/unwind.h"
 
 #define NAP_NS	     1000000
 #define STOP_WAIT_NS 100000000ULL
@@ -33,9 +35,20 @@
 #define ALLOWED_SAMPLE_NS 200000
 #define ALLOWED_MAX_NS	  2000000000LL
 
+/* Of a reader that reads on request: its samples, and bytes of the stack in one. */
+#define ASKED_TYPE                                                                                 \
+	(PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |            \
+	 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+#define ASKED_ID    1U
+#define ASKED_RING  (256U << 10)
+#define ASKED_STACK (60U << 10)
+
 struct langreader {
 	struct langreader_shared *shared;
-	const struct counters *counters;
+	const struct counters *counters; /* NULL: it reads on request */
+	/* On request: the ring is ours. */
+	struct ring ring;
+	int ring_fd, wake_fd;
 	struct reader_share *share;
 	struct share_known known;
 	struct feed feed;
@@ -156,15 +169,14 @@ static void *langreader_main(void *arg)
 }
 
 static int start_thread(struct langreader *r, const struct langreader_start *start,
-			const struct counters_cpu *cpu, int kick_fd)
+			const struct ring *ring, int data_fd, int kick_fd)
 {
 	int rc;
 
 	r->stop_fd = wake_new();
 	if (r->stop_fd < 0)
 		return r->stop_fd;
-	rc = langreader_loop_new(&r->loop, start, r->share, &cpu->data, cpu->data_fd, kick_fd,
-				 r->stop_fd);
+	rc = langreader_loop_new(&r->loop, start, r->share, ring, data_fd, kick_fd, r->stop_fd);
 	if (!rc)
 		rc = thread_start(&r->thread, 0, langreader_main, r->loop);
 	if (rc && r->loop) {
@@ -177,20 +189,23 @@ static int start_thread(struct langreader *r, const struct langreader_start *sta
 /* Free all but a thread and its share. */
 static void free_owner(struct langreader *r)
 {
+	/* A thread that hangs keeps its ring. */
+	if (r->ring.page && !r->loop)
+		munmap(r->ring.page, (size_t)sysconf(_SC_PAGESIZE) + r->ring.size);
+	if (!r->counters && r->ring_fd >= 0)
+		close(r->ring_fd);
+	if (!r->counters && r->wake_fd >= 0 && !r->loop)
+		close(r->wake_fd);
 	feed_fini(&r->feed);
 	free(r);
 }
 
-static int start(struct langreader *r, struct counters *counters, uint32_t index, int kick_fd)
+/* Start it on @ring, of @data_fd. */
+static int start(struct langreader *r, const struct langreader_start *start,
+		 const struct ring *ring, int data_fd, int kick_fd)
 {
-	const struct counters_cpu *cpu = counters_cpu(counters, index);
-	const struct langreader_start start = {
-		.cpu = cpu->cpu,
-		.layout = *counters_layout(counters),
-		.ring_size = cpu->data.size,
-	};
 	int fds[CAGE_MEMORY_FDS] = {
-		[LANGREADER_DATA] = cpu->data_fd,
+		[LANGREADER_DATA] = data_fd,
 		[LANGREADER_SHARE] = -1,
 		[LANGREADER_KICK] = kick_fd,
 	};
@@ -200,39 +215,157 @@ static int start(struct langreader *r, struct counters *counters, uint32_t index
 	if (r->share)
 		rc = feed_init(&r->feed, &r->share->feed, r->shared->codes);
 	if (!rc && cage_memory_is_on())
-		rc = cage_memory_fork(&r->process, &start, sizeof(start), fds);
+		rc = cage_memory_fork(&r->process, start, sizeof(*start), fds);
 	else if (!rc && cage_memory_is_refused())
 		rc = -EAGAIN;
 	else if (!rc)
-		rc = start_thread(r, &start, cpu, kick_fd);
+		rc = start_thread(r, start, ring, data_fd, kick_fd);
 	if (fds[LANGREADER_SHARE] >= 0)
 		close(fds[LANGREADER_SHARE]);
 	return rc;
 }
 
+/* Make an owner without a reader. */
+static struct langreader *new_owner(struct langreader_shared *shared)
+{
+	struct langreader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->shared = shared;
+	r->nr_barred = atomic_load_explicit(&shared->nr_barred, memory_order_relaxed);
+	r->since_ns = time_now_ns();
+	r->stop_fd = r->ring_fd = r->wake_fd = -1;
+	return r;
+}
+
+/* Free an owner of which no reader was started. */
+static int fail(struct langreader *r, int rc, struct err *e)
+{
+	if (r->stop_fd >= 0)
+		close(r->stop_fd);
+	unmap(r->share);
+	free_owner(r);
+	return err_set(e, rc, "cannot start a reader of interpreters: %s", strerror(-rc));
+}
+
 int langreader_start(struct langreader **out, struct langreader_shared *shared,
 		     struct counters *counters, uint32_t index, int kick_fd, struct err *e)
 {
-	struct langreader *r = calloc(1, sizeof(*r));
+	const struct counters_cpu *cpu = counters_cpu(counters, index);
+	const struct langreader_start on = {
+		.cpu = cpu->cpu,
+		.layout = *counters_layout(counters),
+		.ring_size = cpu->data.size,
+	};
+	struct langreader *r = new_owner(shared);
 	int rc;
 
 	if (!r)
 		return err_set(e, -ENOMEM, "no memory for a reader");
-	r->shared = shared;
-	r->nr_barred = atomic_load_explicit(&shared->nr_barred, memory_order_relaxed);
-	r->since_ns = time_now_ns();
 	r->counters = counters;
-	r->stop_fd = -1;
-	rc = start(r, counters, index, kick_fd);
-	if (rc) {
-		if (r->stop_fd >= 0)
-			close(r->stop_fd);
-		unmap(r->share);
-		free_owner(r);
-		return err_set(e, rc, "cannot start a reader of interpreters: %s", strerror(-rc));
-	}
+	rc = start(r, &on, &cpu->data, cpu->data_fd, kick_fd);
+	if (rc)
+		return fail(r, rc, e);
 	*out = r;
 	return 0;
+}
+
+/* Make the ring of a reader that reads on request: a page with its head, then records. */
+static int make_ring(struct langreader *r)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint8_t *map;
+
+	r->wake_fd = wake_new();
+	map = cage_memory_share(page + ASKED_RING, &r->ring_fd);
+	if (!map || r->wake_fd < 0)
+		return -ENOMEM;
+	r->ring = (struct ring){ .page = (void *)map, .data = map + page, .size = ASKED_RING };
+	return 0;
+}
+
+int langreader_start_asked(struct langreader **out, struct langreader_shared *shared, struct err *e)
+{
+	const struct langreader_start on = {
+		.cpu = -1,
+		.layout = { .sample_type = ASKED_TYPE, .regs_mask = unwind_regs_mask() },
+		.ring_size = ASKED_RING,
+	};
+	struct langreader *r = new_owner(shared);
+	int rc;
+
+	if (!r)
+		return err_set(e, -ENOMEM, "no memory for a reader");
+	rc = make_ring(r);
+	if (!rc)
+		rc = start(r, &on, &r->ring, r->ring_fd, r->wake_fd);
+	if (rc)
+		return fail(r, rc, e);
+	share_set_event(&r->known, ASKED_ID, SHARE_WAIT);
+	*out = r;
+	return 0;
+}
+
+/* Append @size bytes to the record at *@at. */
+static void put(struct langreader *r, uint64_t *at, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size;) {
+		uint64_t pos = (*at + i) & (r->ring.size - 1);
+		size_t part = MIN(size - i, (size_t)(r->ring.size - pos));
+
+		memcpy(r->ring.data + pos, (const uint8_t *)bytes + i, part);
+		i += part;
+	}
+	*at += size;
+}
+
+/* Put a sample into the ring: in the layout of ASKED_TYPE. */
+static uint64_t put_sample(struct langreader *r, const struct record_sample *s)
+{
+	const size_t nr_regs = (size_t)__builtin_popcountll(unwind_regs_mask());
+	const uint64_t stack_size = MIN(s->stack_dyn, (uint64_t)ASKED_STACK) & ~7ULL;
+	const struct {
+		struct perf_event_header header;
+		uint64_t id, ip;
+		uint32_t pid, tid;
+		uint64_t time_ns;
+		uint64_t abi;
+	} head = {
+		.header = { PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+			    (uint16_t)(sizeof(head) + (nr_regs + 2) * 8 + stack_size) },
+		.id = ASKED_ID,
+		.ip = s->ip,
+		.pid = s->pid,
+		.tid = s->tid,
+		.time_ns = s->time_ns,
+		.abi = s->regs_abi,
+	};
+	uint64_t at = r->ring.page->data_head;
+
+	put(r, &at, &head, sizeof(head));
+	put(r, &at, s->regs, nr_regs * 8);
+	put(r, &at, &stack_size, sizeof(stack_size));
+	put(r, &at, s->stack, stack_size);
+	put(r, &at, &stack_size, sizeof(stack_size));
+	/* Release: the record; pairs with ring_written(). */
+	__atomic_store_n(&r->ring.page->data_head, at, __ATOMIC_RELEASE);
+	return at;
+}
+
+bool langreader_ask(struct langreader *r, const struct record_sample *s, uint64_t deadline_ns)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS / 50 };
+	uint64_t at = put_sample(r, s);
+
+	wake_send(r->wake_fd);
+	/* Acquire: the slot; pairs with langreader_loop_run(). */
+	while (atomic_load_explicit(&r->share->read_to, memory_order_acquire) != at) {
+		if (time_now_ns() > deadline_ns)
+			return false;
+		nanosleep(&nap, NULL);
+	}
+	return true;
 }
 
 /* Kill a process: it has nothing to save. */
@@ -282,6 +415,7 @@ void langreader_stop(struct langreader *r)
 	}
 	pthread_join(r->thread, NULL);
 	free_thread(r->loop);
+	r->loop = NULL;
 	free_owner(r);
 }
 

@@ -22,6 +22,7 @@
 #define SAMPLER_PIPELINE_LANGREADER_H
 
 #include "sampler/event/counters.h"
+#include "sampler/perf/record.h"
 #include "sampler/pipeline/feed.h"
 #include "symbols/lang/lang.h"
 
@@ -58,6 +59,17 @@ struct langreader;
  */
 int langreader_start(struct langreader **out, struct langreader_shared *shared,
 		     struct counters *counters, uint32_t index, int kick_fd, struct err *e);
+/*
+ * One that reads the samples of langreader_ask() alone, of tasks that do not run: its slots are
+ * checked ones.
+ */
+int langreader_start_asked(struct langreader **out, struct langreader_shared *shared,
+			   struct err *e);
+/*
+ * Have it read the frames for @s, of a process that was noted, into the feed. The time stamps of
+ * samples rise. False: not until @deadline_ns; it may be read later.
+ */
+bool langreader_ask(struct langreader *r, const struct record_sample *s, uint64_t deadline_ns);
 /* End it, join it, free it; one that hangs is left behind, and its feed with it. */
 void langreader_stop(struct langreader *r);
 /* Leave a hanging reader behind. */

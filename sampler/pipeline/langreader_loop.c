@@ -95,13 +95,26 @@ static int read_pieces(void *ctx, const struct lang_piece *pieces, uint32_t nr, 
 	return (int)whole;
 }
 
+/* On request, the facts are there before it, and the task of the sample does not run. */
+static bool is_asked(const struct langreader_loop *r)
+{
+	return r->cpu < 0;
+}
+
+/* Wake the sampler thread. */
+static void kick(const struct langreader_loop *r)
+{
+	if (!is_asked(r))
+		wake_send(r->kick_fd);
+}
+
 /* Have the sampler thread look at its ring: it tells about the events and processes there. */
 static void want_facts(struct langreader_loop *r, uint64_t time_ns)
 {
 	if (time_ns < r->kick_ns)
 		return;
 	r->kick_ns = time_ns + KICK_NS;
-	wake_send(r->kick_fd);
+	kick(r);
 }
 
 /* Return the kind of the event that the record at @pos is of. */
@@ -242,7 +255,7 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 	if (r->found.info.nested)
 		in.tid = share_inner(r->share, (pid_t)s->pid, (pid_t)s->tid, process);
 	if (in.tid < 0) {
-		wake_send(r->kick_fd);
+		kick(r);
 		return;
 	}
 	/* A new thread waits for this reader as well; after a long search the read is late. */
@@ -250,8 +263,8 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		lang_chain(&r->lang, &r->found.info, &in, &r->chain);
 	if (r->record.overwritten)
 		return;
-	timely = newest && sched_getcpu() == r->cpu && (int)s->cpu == r->cpu &&
-		 time_now_ns() - s->time_ns < LATE_NS && is_first(r);
+	timely = is_asked(r) || (newest && sched_getcpu() == r->cpu && (int)s->cpu == r->cpu &&
+				 time_now_ns() - s->time_ns < LATE_NS && is_first(r));
 	put_slot(r, s, process, timely);
 }
 
@@ -284,15 +297,19 @@ void langreader_loop_go_first(struct langreader_loop *r)
 	cpu_set_t cpus;
 	char name[16];
 
-	snprintf(name, sizeof(name), "read%d", r->cpu);
+	snprintf(name, sizeof(name), is_asked(r) ? "read" : "read%d", r->cpu);
 	prctl(PR_SET_NAME, name);
 	CPU_ZERO(&cpus);
-	CPU_SET(r->cpu, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
+	if (!is_asked(r)) {
+		CPU_SET(r->cpu, &cpus);
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+	}
 	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
 		return;
 	setpriority(PRIO_PROCESS, 0, LANGREADER_NICE);
 	shorten_slice();
+	if (is_asked(r))
+		return;
 	preemption_open(&r->preemption);
 	r->slow = true;
 	atomic_store_explicit(&r->share->slow, true, memory_order_relaxed);
@@ -380,7 +397,7 @@ int langreader_loop_new(struct langreader_loop **out, const struct langreader_st
 	r->lang.memory.ctx = r;
 	r->lang.codes = codes_new();
 	r->feed = (struct feed_writer){ &share->feed, r->lang.codes, 0 };
-	rc = r->lang.codes ? open_waiting(r, data_fd, stop_fd) : -ENOMEM;
+	rc = r->lang.codes ? open_waiting(r, is_asked(r) ? kick_fd : data_fd, stop_fd) : -ENOMEM;
 	if (rc)
 		langreader_loop_free(r);
 	else
@@ -405,9 +422,11 @@ void langreader_loop_run(struct langreader_loop *r)
 		if (event.data.fd == r->stop_fd || is_left(r))
 			break;
 		if (ring_waiting(&r->ring) > r->ring.size / 8)
-			wake_send(r->kick_fd);
+			kick(r);
 		if (!read_samples(r))
 			break;
+		/* Release: the slot; pairs with langreader_ask(). */
+		atomic_store_explicit(&r->share->read_to, r->at, memory_order_release);
 		if (r->slow && !r->looked)
 			preemption_was_instant(&r->preemption);
 		r->looked = false;

@@ -24,7 +24,7 @@ enum langreader_state {
 	LANGREADER_ENDED, /* its owner frees it */
 };
 
-/* The reader's CPU, and the form of its samples. */
+/* The reader's CPU (-1: it reads on request), and the form of its samples. */
 struct langreader_start {
 	int cpu;
 	struct record_layout layout;
@@ -56,7 +56,8 @@ struct langreader_loop {
 
 /*
  * Make a reader of @ring, woken by @data_fd, until @stop_fd (-1: it is killed) is readable. It
- * writes to @kick_fd, an eventfd, when the sampler thread should look. All borrowed. 0 or -errno.
+ * writes to @kick_fd, an eventfd, when the sampler thread should look; one that reads on request is
+ * woken by @kick_fd. All borrowed. 0 or -errno.
  */
 int langreader_loop_new(struct langreader_loop **out, const struct langreader_start *start,
 			struct reader_share *share, const struct ring *ring, int data_fd,

@@ -43,6 +43,11 @@ void pipeline_set_reader(struct pipeline *p, struct langreader *reader)
 	p->reader = reader;
 }
 
+void pipeline_set_slot(struct pipeline *p, const struct lang_slot *slot)
+{
+	p->slot = slot;
+}
+
 void pipeline_set_frames(struct pipeline *p, const struct lang_frames *frames)
 {
 	p->recorded = frames;

@@ -59,6 +59,12 @@ void pipeline_use(struct pipeline *p, const struct pipeline_tables *tables);
 void pipeline_set_reader(struct pipeline *p, struct langreader *reader);
 
 /*
+ * Use these frames of a language for the sample that they are of, instead of the reader's. Borrowed
+ * until the next call; NULL: none.
+ */
+void pipeline_set_slot(struct pipeline *p, const struct lang_slot *slot);
+
+/*
  * Replay: use these frames for the sample they are of, if it is the next one; numbers are ids of
  * the table of codes. Borrowed until the next call; NULL: none.
  */

@@ -305,9 +305,10 @@ static void judge_java(struct pipeline *p)
 static void add_language(struct pipeline *p, const struct record_sample *s,
 			 const struct maps_hit *hit, uint32_t first)
 {
-	const struct lang_slot *slot =
-		p->reader ? feed_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid)
-			  : NULL;
+	const struct lang_slot *slot = p->slot;
+
+	if (!slot && p->reader)
+		slot = feed_find(langreader_feed(p->reader), s->time_ns, s->pid, s->tid);
 
 	p->lang_kind = hit->lang->kind;
 	p->lang = PIPELINE_LANG_NONE;

@@ -25,8 +25,9 @@ struct kernel_recent {
 struct pipeline {
 	const struct pipeline_tables *tables;
 	struct unwinder *unwinder;
-	bool asked;		   /* the loader has a request */
-	struct langreader *reader; /* NULL: this CPU has none */
+	bool asked;		      /* the loader has a request */
+	struct langreader *reader;    /* NULL: this CPU has none */
+	const struct lang_slot *slot; /* instead of the reader's; NULL: none */
 
 	/* The current sample. */
 	struct unwind_result user;

@@ -47,8 +47,9 @@ enum share_event {
 struct reader_share {
 	struct feed_ring feed;
 	struct reading reading;
-	atomic_bool slow;    /* no real-time priority; relaxed */
-	atomic_ulong memory; /* bytes of functions; relaxed */
+	_Atomic uint64_t read_to; /* position in the ring: all samples before it were read */
+	atomic_bool slow;	  /* no real-time priority; relaxed */
+	atomic_ulong memory;	  /* bytes of functions; relaxed */
 	atomic_uint nr_questions;
 	struct share_thread threads[SHARE_THREADS];
 	/* Of the owner: */

@@ -22,7 +22,7 @@
 #include "unwind/unwind.h"
 
 #define PAGE	  4096U
-#define PAGES_MAX (ASLEEP_STACK / PAGE + 1)
+#define PAGES_MAX (ASLEEP_COPY_MAX / PAGE + 1)
 /* Stack pointers of 32-bit programs: their stacks are not unwound. */
 #define SP_MIN (1ULL << 32)
 
@@ -100,8 +100,18 @@ enum wait_kind asleep_kind(pid_t tid)
 	return kind ? kind : WAIT_OTHER;
 }
 
-/* Read how often a task was switched in. */
-static bool read_runs(pid_t tid, uint64_t *nr)
+bool asleep_registers(pid_t tid, uint64_t *sp, uint64_t *pc)
+{
+	struct call call;
+
+	if (!read_call(tid, &call) || call.sp < SP_MIN || !call.pc)
+		return false;
+	*sp = call.sp;
+	*pc = call.pc;
+	return true;
+}
+
+bool asleep_runs(pid_t tid, uint64_t *nr)
 {
 	char text[96];
 
@@ -109,11 +119,10 @@ static bool read_runs(pid_t tid, uint64_t *nr)
 	       sscanf(text, "%*u %*u %" SCNu64, nr) == 1;
 }
 
-/* Copy the stack, from a->sp to the first unreadable page. */
-static size_t copy_stack(struct asleep *a)
+size_t asleep_copy_stack(pid_t pid, uint64_t sp, void *bytes, size_t max)
 {
-	struct iovec ours = { a->stack, sizeof(a->stack) }, theirs[PAGES_MAX];
-	uint64_t at = a->sp, end = a->sp + sizeof(a->stack);
+	struct iovec ours = { bytes, max }, theirs[PAGES_MAX];
+	uint64_t at = sp, end = sp + max;
 	unsigned int nr = 0;
 	ssize_t size;
 
@@ -123,7 +132,7 @@ static size_t copy_stack(struct asleep *a)
 		theirs[nr] = (struct iovec){ (void *)(uintptr_t)at, next - at };
 		at = next;
 	}
-	size = process_vm_readv(a->pid, &ours, 1, theirs, nr, 0);
+	size = process_vm_readv(pid, &ours, 1, theirs, nr, 0);
 	return size > 0 ? (size_t)size : 0;
 }
 
@@ -135,15 +144,15 @@ void asleep_read(struct asleep *a)
 	a->kind = WAIT_NO;
 	a->size = 0;
 	a->time_ns = time_now_ns();
-	if (!read_runs(a->tid, &before))
+	if (!asleep_runs(a->tid, &before))
 		return;
 	a->kind = asleep_kind(a->tid);
 	if (a->kind && read_call(a->tid, &call) && call.sp >= SP_MIN && call.pc) {
 		a->sp = call.sp;
 		a->pc = call.pc;
-		a->size = copy_stack(a);
+		a->size = asleep_copy_stack(a->pid, a->sp, a->stack, sizeof(a->stack));
 	}
-	if (read_runs(a->tid, &after) && before == after)
+	if (asleep_runs(a->tid, &after) && before == after)
 		return;
 	a->kind = WAIT_NO;
 	a->size = 0;

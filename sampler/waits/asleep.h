@@ -10,13 +10,15 @@
 #ifndef SAMPLER_WAITS_ASLEEP_H
 #define SAMPLER_WAITS_ASLEEP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "symbols/name/wait_kind.h"
 
-#define ASLEEP_STACK 16384
+#define ASLEEP_STACK	16384
+#define ASLEEP_COPY_MAX (1U << 20)
 
 struct asleep {
 	pid_t pid, tid;
@@ -32,6 +34,12 @@ struct asleep {
  * it is in none.
  */
 enum wait_kind asleep_kind(pid_t tid);
+/* Read the stack pointer and the pc of a task that is in the kernel. False: it runs, or refused. */
+bool asleep_registers(pid_t tid, uint64_t *sp, uint64_t *pc);
+/* Read how often a task was switched in. */
+bool asleep_runs(pid_t tid, uint64_t *nr);
+/* Copy at most @max bytes, up to ASLEEP_COPY_MAX, from @sp to the first unreadable page. */
+size_t asleep_copy_stack(pid_t pid, uint64_t sp, void *bytes, size_t max);
 /* Read the kind and the stack of a->tid. WAIT_NO of a task that ran in between. */
 void asleep_read(struct asleep *a);
 

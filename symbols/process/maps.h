@@ -123,6 +123,9 @@ int maps_load(struct maps *m, pid_t pid);
 
 /* Loader: @object is an interpreter, as its image shows: look at the processes that map it. */
 void maps_note_object(struct maps *m, const struct object *object);
+/* Report whether an interpreter that @pid has mapped is not described yet. Any thread. */
+bool maps_is_undescribed(struct maps *m, pid_t pid);
+
 /* The file of an interpreter that a process has mapped, not looked at yet. */
 struct maps_interpreter {
 	pid_t pid;

@@ -96,6 +96,19 @@ void maps_inherit_interpreter(struct maps *m, struct process *child, struct proc
 	}
 }
 
+bool maps_is_undescribed(struct maps *m, pid_t pid)
+{
+	const struct process *p;
+	bool is;
+
+	pthread_mutex_lock(&m->lock);
+	p = process_find(&m->procs, pid, UINT64_MAX);
+	is = p && p->interpreters[0].object &&
+	     !atomic_load_explicit(&p->lang, memory_order_relaxed);
+	pthread_mutex_unlock(&m->lock);
+	return is;
+}
+
 bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out)
 {
 	bool any;

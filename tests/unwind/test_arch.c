@@ -10,8 +10,11 @@
 #include <asm/perf_regs.h>
 #include <elf.h>
 #include <libunwind.h>
+#include <stddef.h>
+#include <sys/user.h>
 
 #include "symbols/base/base.h"
+#include "unwind/unwind.h"
 
 TEST(test_native)
 {
@@ -63,6 +66,35 @@ TEST(test_native_numbers)
 	assert_int_equal(arch_x86_64.machine, EM_X86_64);
 }
 #endif
+
+/* The registers of ptrace(2) are packed as in a sample: by their offsets in the kernel's header. */
+TEST(test_registers_of_ptrace)
+{
+	uint64_t user[UNWIND_USER_MAX], regs[UNWIND_REGS_MAX];
+	const size_t size = sizeof(struct user_regs_struct);
+
+	for (size_t i = 0; i < ARRAY_SIZE(user); i++)
+		user[i] = 1000 + i;
+	assert_true(unwind_regs_of_user(user, size, regs));
+#if defined(__x86_64__)
+#define USER(name) (1000 + offsetof(struct user_regs_struct, name) / 8)
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_RSP), USER(rsp));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_RIP), USER(rip));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_RBP), USER(rbp));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_RBX), USER(rbx));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_RAX), USER(rax));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_RDI), USER(rdi));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_R8), USER(r8));
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_X86_64_R15), USER(r15));
+	/* Of a 32-bit program: 17 words of 4 bytes. */
+	assert_false(unwind_regs_of_user(user, 68, regs));
+#else
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_AARCH64_X29), 1029);
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_AARCH64_SP), 1031);
+	assert_int_equal(unwind_register(regs, unwind_regs_mask(), UNW_AARCH64_PC), 1032);
+	assert_false(unwind_regs_of_user(user, 72, regs));
+#endif
+}
 
 TEST(test_aarch64_numbers)
 {

@@ -161,6 +161,11 @@ static const struct argp_option argp_options[] = {
 	{ NULL, 0, NULL, 0, "Lists and help:", 5 },
 	{ "check", KEY_CHECK, NULL, 0,
 	  "report features that work on this system, with fixes for the rest", 5 },
+	{ "stacks", KEY_STACKS, "PID", 0,
+	  "print the stacks of all threads of a process; one that cannot be read otherwise is "
+	  "stopped for up to 5 ms",
+	  5 },
+	{ "no-stop", KEY_NO_STOP, NULL, 0, "with --stacks: stop no thread", 5 },
 	{ "list-events", KEY_LIST_EVENTS, NULL, 0, "list events, and which are available", 5 },
 	{ "list-columns", KEY_LIST_COLUMNS, NULL, 0, "list columns for --sort", 5 },
 	{ "list-keys", KEY_LIST_KEYS, NULL, 0, "list keys", 5 },
@@ -270,6 +275,9 @@ static void set_flag(struct options *o, int key)
 		break;
 	case KEY_CHECK:
 		o->action = OPTIONS_CHECK;
+		break;
+	case KEY_NO_STOP:
+		o->no_stop = true;
 		break;
 	case KEY_LIST_KEYS:
 		o->action = OPTIONS_LIST_KEYS;

@@ -190,15 +190,37 @@ int options_add_time(struct options *o, struct err *e)
 	return event_parse(&c->events[c->nr_events++], EVENT_WAITS, e);
 }
 
+/* Return the number of targets that are given. */
+static int count_targets(const struct options_parse *p)
+{
+	const struct sampler_config *c = &p->o->config;
+
+	return (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) + (c->replay != NULL) +
+	       (c->cgroup != NULL) + (c->name != NULL);
+}
+
+/* With --stacks there is no other target. */
+static int check_stacks(struct options_parse *p, int nr_targets)
+{
+	if (p->o->action == OPTIONS_STACKS && (nr_targets || p->o->config.record))
+		return REFUSE(p, EXIT_USAGE,
+			      "--stacks PID is a target, and prints once\n"
+			      "  give it without -p, -t, -u, -G, --name, --replay, --record "
+			      "and a command");
+	if (p->o->action != OPTIONS_STACKS)
+		return REFUSE(p, EXIT_USAGE, "--no-stop needs --stacks PID");
+	return 0;
+}
+
 int options_check(struct options_parse *p, const struct argp_state *state)
 {
 	struct sampler_config *c = &p->o->config;
-	int nr_targets = (c->nr_pids > 0) + p->o->user_given + (c->command != NULL) +
-			 (c->replay != NULL) + (c->cgroup != NULL) + (c->name != NULL);
+	int nr_targets = count_targets(p), code;
 	uint32_t stack = c->call_graph == CALL_GRAPH_DWARF ? c->stack_size : 0;
 	uint64_t need = 2 * (stack + RECORD_ROOM);
-	int code;
 
+	if (p->o->action == OPTIONS_STACKS || p->o->no_stop)
+		return check_stacks(p, nr_targets);
 	if (p->o->action != OPTIONS_RUN)
 		return 0;
 	if (state->quoted && !c->command)

@@ -29,6 +29,7 @@ enum options_action {
 	OPTIONS_COMPLETION,
 	OPTIONS_PRINT_CONFIG,
 	OPTIONS_CHECK,
+	OPTIONS_STACKS,
 };
 enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON, OPTIONS_PERF_SCRIPT };
 
@@ -47,6 +48,8 @@ struct options {
 	bool theme_given, delay_given, frames_given, sort_given, time_given;
 	double automatic_hz, max_hz; /* the rate without -F; the kernel's limit, 0: unknown */
 	char remark[256];	     /* problem with the settings; "": none */
+	pid_t stacks;		     /* --stacks */
+	bool no_stop;		     /* with it: no thread is stopped */
 	const char *shell;	     /* --completion */
 	const char *script;	     /* NULL: none; borrowed from argv */
 	const char *listen;	     /* --listen; NULL: none; borrowed from argv */

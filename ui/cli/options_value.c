@@ -58,6 +58,20 @@ static int parse_tids(struct options_parse *p, const char *arg)
 	return parse_ids(p, arg, 't');
 }
 
+static int parse_stacks(struct options_parse *p, const char *arg)
+{
+	uint64_t pid;
+
+	if (number_u64(arg, strlen(arg), 1, INT32_MAX, &pid))
+		return REFUSE(p, EXIT_USAGE,
+			      "--stacks %.40s: invalid process id\n"
+			      "  give one number, as in 'proftop --stacks 1234'",
+			      arg);
+	p->o->stacks = (pid_t)pid;
+	p->o->action = OPTIONS_STACKS;
+	return 0;
+}
+
 static int parse_cgroup(struct options_parse *p, const char *arg)
 {
 	if (!*arg)
@@ -480,6 +494,7 @@ static const struct {
 	{ KEY_FRAMES, parse_frames },
 	{ KEY_TIME, parse_time },
 	{ KEY_LATENCY, parse_latency },
+	{ KEY_STACKS, parse_stacks },
 };
 
 /* The option's name if it has no meaning for a recording. */

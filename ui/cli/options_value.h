@@ -69,6 +69,8 @@ enum {
 	KEY_LIST_KEYS,
 	KEY_PRINT_CONFIG,
 	KEY_CHECK,
+	KEY_STACKS,
+	KEY_NO_STOP,
 	KEY_END, /* end */
 };
 

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Threads that block in known chains of functions, for --stacks: each in another system call, below
+ * outer_X → middle_X → inner_X. The middle one has a frame pointer that no other register replaces
+ * (alloca), so that its caller is found with all registers only.
+ *
+ * A call that returns early is disturbed: it is counted in a line on standard output at the end.
+ * Usage: blocked SECONDS; prints "ready PID" when all threads have begun.
+ */
+#include <alloca.h>
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+#define PIPES	 8
+
+static volatile int sink;
+static atomic_int nr_disturbed;
+static int pipes[2], epoll_fd, listen_fd;
+static double seconds;
+pthread_mutex_t blocked_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t cond_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+static void check(const char *what, int is_right)
+{
+	if (is_right)
+		return;
+	atomic_fetch_add(&nr_disturbed, 1);
+	printf("disturbed %s: %s\n", what, strerror(errno));
+	fflush(stdout);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* One chain: three functions with the name of the call. */
+#define CHAIN(name, call)                                                                          \
+	static NOINLINE void inner_##name(int n)                                                   \
+	{                                                                                          \
+		sink = n;                                                                          \
+		call;                                                                              \
+		sink = n + 1;                                                                      \
+	}                                                                                          \
+	static NOINLINE void middle_##name(int n)                                                  \
+	{                                                                                          \
+		char *room = alloca((size_t)n + 16);                                               \
+                                                                                                   \
+		memset(room, n, (size_t)n + 16);                                                   \
+		inner_##name(n + 1);                                                               \
+		sink = room[n];                                                                    \
+	}                                                                                          \
+	static NOINLINE void *outer_##name(void *arg)                                              \
+	{                                                                                          \
+		prctl(PR_SET_NAME, #name);                                                         \
+		middle_##name(3);                                                                  \
+		sink = 1;                                                                          \
+		return arg;                                                                        \
+	}
+
+static void nap(void)
+{
+	double begin = now();
+	struct timespec t = { .tv_sec = (time_t)seconds,
+			      .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+	check("nanosleep", !nanosleep(&t, NULL));
+	check("nanosleep early", now() - begin >= seconds);
+}
+
+static void read_pipe(void)
+{
+	char c;
+
+	check("read", read(pipes[0], &c, 1) == 1);
+}
+
+static void wait_poll(void)
+{
+	struct pollfd fd = { .fd = epoll_fd, .events = POLLIN };
+	double begin = now();
+
+	check("poll", !poll(&fd, 1, (int)(seconds * 1000)));
+	check("poll early", now() - begin >= seconds - 0.002);
+}
+
+/* As man 7 signal warns of a stop, it may return EINTR: not counted. */
+static void wait_epoll(void)
+{
+	struct epoll_event event;
+
+	while (epoll_wait(epoll_fd, &event, 1, (int)(seconds * 1000)) < 0 && errno == EINTR)
+		;
+}
+
+static void wait_mutex(void)
+{
+	pthread_mutex_lock(&blocked_mutex);
+	pthread_mutex_unlock(&blocked_mutex);
+}
+
+static void wait_cond(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += (time_t)seconds + 1;
+	pthread_mutex_lock(&cond_mutex);
+	check("condition", pthread_cond_timedwait(&never, &cond_mutex, &until) == ETIMEDOUT);
+	pthread_mutex_unlock(&cond_mutex);
+}
+
+static void wait_accept(void)
+{
+	check("accept", accept(listen_fd, NULL, NULL) >= 0);
+}
+
+static void spin(void)
+{
+	for (double begin = now(); now() - begin < seconds;)
+		sink++;
+}
+
+CHAIN(nap, nap())
+CHAIN(read, read_pipe())
+CHAIN(poll, wait_poll())
+CHAIN(epoll, wait_epoll())
+CHAIN(mutex, wait_mutex())
+CHAIN(cond, wait_cond())
+CHAIN(accept, wait_accept())
+CHAIN(spin, spin())
+
+/* The owner of the mutex sleeps. */
+static NOINLINE void hold_mutex(void)
+{
+	usleep((useconds_t)(seconds * 1e6));
+	sink = 2;
+}
+
+static void *hold(void *arg)
+{
+	prctl(PR_SET_NAME, "holder");
+	pthread_mutex_lock(&blocked_mutex);
+	sem_post(arg);
+	hold_mutex();
+	pthread_mutex_unlock(&blocked_mutex);
+	return NULL;
+}
+
+static void finish_read_and_accept(struct sockaddr_un *addr, socklen_t size)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (write(pipes[1], "x", 1) != 1 || connect(fd, (struct sockaddr *)addr, size))
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	void *(*const run[])(void *) = { outer_nap,   outer_read, outer_poll,	outer_epoll,
+					 outer_mutex, outer_cond, outer_accept, outer_spin };
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	socklen_t size = sizeof(addr.sun_family);
+	pthread_t threads[PIPES], holder;
+	sem_t held;
+
+	seconds = argc > 1 ? atof(argv[1]) : 5;
+	listen_fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	epoll_fd = epoll_create1(0);
+	sem_init(&held, 0, 0);
+	if (pipe(pipes) || epoll_fd < 0 || bind(listen_fd, (struct sockaddr *)&addr, size) ||
+	    listen(listen_fd, 1))
+		return 1;
+	size = sizeof(addr);
+	getsockname(listen_fd, (struct sockaddr *)&addr, &size);
+	pthread_create(&holder, NULL, hold, &held);
+	sem_wait(&held);
+	for (int i = 0; i < PIPES; i++)
+		if (pthread_create(&threads[i], NULL, run[i], NULL))
+			return 1;
+	usleep(200000);
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	usleep((useconds_t)(seconds * 1e6));
+	finish_read_and_accept(&addr, size);
+	for (int i = 0; i < PIPES; i++)
+		pthread_join(threads[i], NULL);
+	pthread_join(holder, NULL);
+	printf("disturbed %d\n", atomic_load(&nr_disturbed));
+	return 0;
+}
