@@ -428,7 +428,7 @@ TEST(test_sizes)
 	expect_rate(s, 999);
 	sampler_set_rate(s, 0, 499);
 	expect_rate(s, 499);
-	sampler_set_stack_size(s, 32003);
+	sampler_set_stack_size(s, 32003, false);
 	expect_message(s, "32000 bytes of user stack");
 	/* the rate of now, not that of the start */
 	expect_rate(s, 499);
@@ -442,7 +442,7 @@ TEST(test_sizes)
 	expect_rate(s, 499);
 	sampler_set_call_graph(s, CALL_GRAPH_DWARF);
 	expect_message(s, "DWARF unwinding of 32000 bytes");
-	sampler_set_stack_size(s, 0);
+	sampler_set_stack_size(s, 0, false);
 	expect_message(s, "no stacks (off)");
 	sampler_set_event_enabled(s, 0, false);
 	expect_message(s, "is off");
@@ -464,7 +464,7 @@ TEST(test_sizes)
 		profile_free(p);
 	}
 	/* off is off, for newly opened events also */
-	sampler_set_stack_size(s, 8192);
+	sampler_set_stack_size(s, 8192, false);
 	expect_message(s, "8192 bytes");
 	sampler_set_event_enabled(s, 0, true);
 	expect_rate(s, 499);
@@ -877,7 +877,7 @@ TEST(test_stopped)
 	expect_message(s, "sampling has stopped");
 	for (int i = 0; i < 3; i++)
 		profile_free(live_wait(s));
-	sampler_set_stack_size(s, 4096);
+	sampler_set_stack_size(s, 4096, false);
 	expect_message(s, "cannot lock");
 	locked_out = false;
 	sampler_set_ring_size(s, 512 << 10);
@@ -1059,7 +1059,7 @@ static void any_control(struct steered *st)
 		any_target(st);
 		break;
 	case 2:
-		sampler_set_stack_size(s, (uint32_t)rand() % 65528);
+		sampler_set_stack_size(s, (uint32_t)rand() % 65528, false);
 		break;
 	case 3:
 		sampler_set_ring_size(s, (size_t)(128 << 10) << rand() % 5);
@@ -1195,7 +1195,7 @@ static void back_to_start(struct sampler *s, const struct sampler_config *c)
 {
 	sampler_set_target(s, &(struct sampler_target_spec){ .target = TARGET_SYSTEM });
 	sampler_set_events(s, c->events, 1);
-	sampler_set_stack_size(s, 8192);
+	sampler_set_stack_size(s, 8192, false);
 	sampler_set_ring_size(s, 512 << 10);
 	sampler_set_enabled(s, true);
 	sampler_set_event_enabled(s, 0, true);
@@ -1278,7 +1278,7 @@ static void all_controls(struct sampler *s, const struct sampler_config *c)
 			sampler_set_rate(s, 0, 1999);
 			break;
 		case 1:
-			sampler_set_stack_size(s, 16384);
+			sampler_set_stack_size(s, 16384, false);
 			break;
 		case 2:
 			sampler_set_ring_size(s, 256 << 10);
@@ -1314,7 +1314,7 @@ static void all_controls(struct sampler *s, const struct sampler_config *c)
 			sampler_set_events(s, c->events, 1);
 			break;
 		case 13:
-			sampler_set_stack_size(s, 8192);
+			sampler_set_stack_size(s, 8192, false);
 			break;
 		case 14:
 			sampler_set_ring_size(s, 512 << 10);

@@ -309,7 +309,7 @@ TEST(test_no_files, honest)
 		bool told = false;
 
 		atomic_store(&liar.no_files, (int)i);
-		sampler_set_stack_size(s, 16384);
+		sampler_set_stack_size(s, 16384, false);
 		for (int k = 0; k < 8 && !told; k++) {
 			p = live_wait(s);
 			told = p->status_seq != seq && strstr(p->status, "too many open files");
