@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "sampler/profile/profile.h"
+#include "sampler/count/moments.h"
 #include "symbols/base/array.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/hashset.h"
@@ -53,6 +54,8 @@ struct cpu_times {
 	struct count *out;
 	uint32_t nr_out, room_out;
 	unsigned int nr_threads; /* read */
+	uint64_t since_ns;	 /* begin of the time that is counted */
+	uint64_t tick_ns;	 /* end of the last tick; 0: none */
 	/* Of the tick at hand: the samples of tasks that have ended, and all time that was counted.
 	 */
 	struct part *ended;
@@ -141,18 +144,37 @@ static void forget_old(struct cpu_times *t)
 	index_again(t);
 }
 
-/* Add time of a task to the slice; without memory it is missing. */
-static void count_ns(struct cpu_times *t, uint32_t task, uint32_t event, double ns)
+/* Add time of a task in one slice; without memory it is missing. */
+static void count_piece(struct cpu_times *t, uint32_t task, uint32_t event, uint64_t ns,
+			uint64_t time_ns)
 {
-	if (!(ns >= 0.5) || !array_reserve(&t->out, &t->room_out, t->nr_out + 1ULL))
+	if (!ns || !array_reserve(&t->out, &t->room_out, t->nr_out + 1ULL))
 		return;
-	t->counted_ns += ns;
 	t->out[t->nr_out++] = (struct count){
 		.stack = STACK_NONE,
 		.task = task,
 		.event = event,
-		.weight = (uint64_t)(ns + 0.5),
+		.weight = ns,
+		.slice = tables_slice(time_ns),
 	};
+}
+
+/* Add time of a task since @since_ns, evenly to the slices from then on. */
+static void count_ns(struct cpu_times *t, uint32_t task, uint32_t event, double ns)
+{
+	uint64_t now_ns = t->in->now_ns, begin_ns = now_ns - MIN(now_ns, MOMENTS_STOP_NS);
+	uint64_t all = (uint64_t)(ns + 0.5), given = 0, until, to;
+
+	if (!(ns >= 0.5))
+		return;
+	t->counted_ns += ns;
+	begin_ns = MIN(MAX(begin_ns, t->since_ns), now_ns - MIN(now_ns, 1ULL));
+	for (uint64_t at = begin_ns; at < now_ns; at = to) {
+		to = MIN((at / COUNTS_SLICE_NS + 1) * COUNTS_SLICE_NS, now_ns);
+		until = (uint64_t)((unsigned __int128)all * (to - begin_ns) / (now_ns - begin_ns));
+		count_piece(t, task, event, until - given, at);
+		given = until;
+	}
 }
 
 /* Add time of a clock without samples in this slice; the id of its task may be an old one. */
@@ -175,6 +197,7 @@ static double take(struct cpu_times *t, struct cpu_clock *c, double sampled)
 
 	c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &ns)
 			    : t->clocks.process(t->clocks.ctx, c->pid, &ns);
+	t->since_ns = was ? c->seen_ns : t->in->begin_ns;
 	c->seen_ns = t->in->now_ns;
 	if (!c->running)
 		return sampled;
@@ -409,6 +432,7 @@ static void count_other_processes(struct cpu_times *t)
 				count_unsampled(t, c, PROFILE_CPU, ns);
 		}
 		if (c->rest_ns > 0 && c->generation == t->in->generation) {
+			t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
 			count_unsampled(t, c, PROFILE_CPU_REST, (double)c->rest_ns);
 			c->rest_ns = 0;
 		}
@@ -422,6 +446,7 @@ static void count_other_processes(struct cpu_times *t)
  */
 static void count_left(struct cpu_times *t)
 {
+	t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
 	if (t->in->all_ns) {
 		t->left_ns = MAX(t->left_ns + (double)t->in->all_ns - t->counted_ns, -AHEAD_MAX_NS);
 		if (t->left_ns > 0 && t->nr_ended)
@@ -432,6 +457,7 @@ static void count_left(struct cpu_times *t)
 	}
 	t->counted_ns = 0;
 	t->nr_ended = 0;
+	t->tick_ns = t->in->now_ns;
 }
 
 void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct count **counts,

@@ -377,7 +377,8 @@ static bool pack(struct keep *k, const struct keep_input *in, uint32_t first)
 	for (uint32_t i = first; i < nr && k->out.size < QUEUED_MAX; i++) {
 		const struct slice *slice = slices_at(in->slices, i);
 
-		if (slice->events != slices_at(in->slices, first)->events)
+		if (slice->events != slices_at(in->slices, first)->events ||
+		    slice->end_ns > in->settled_ns)
 			break;
 		if (slice->marks & SLICE_RATE &&
 		    memcmp(k->hz, in->hz, in->nr_events * sizeof(k->hz[0])))

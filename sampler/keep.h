@@ -36,6 +36,7 @@ struct keep_input {
 	uint32_t nr_events;
 	const struct past_events *sets; /* of the slices; NULL: all are of @events */
 	uint64_t real_ns;		/* CLOCK_REALTIME minus the clock of the slices */
+	uint64_t settled_ns;		/* later slices may get late samples, and wait */
 };
 
 /* Queue the slices that are new. */

@@ -219,8 +219,11 @@ static uint32_t translate(struct keep_read *k, const struct slice *slice, struct
 		if (task == TASK_UNKNOWN + 1 && c.task != TASK_UNKNOWN)
 			k->result->nameless += c.count;
 		out[nr++] = (struct count){ stack ? stack - 1 : STACK_NONE,
-					    task ? task - 1 : TASK_UNKNOWN, event, c.count,
-					    c.weight };
+					    task ? task - 1 : TASK_UNKNOWN,
+					    event,
+					    c.count,
+					    c.weight,
+					    0 };
 	}
 	return nr;
 }

@@ -166,6 +166,8 @@ static int open_live(struct sampler *s, struct err *e)
 
 	if (code)
 		return code;
+	if (history_use_moments(s->store.history))
+		return err_set(e, -ENOMEM, "no memory for the tables: %s", strerror(ENOMEM));
 	/* Before the events: a CPU that is online just after them is then one that came back. */
 	s->live.online = live_online();
 	if (procstat_pid_namespace(""))

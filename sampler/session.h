@@ -46,9 +46,10 @@ struct session_ticks {
 	enum profile_window window;
 	uint64_t period_ns;
 	uint64_t seq, start_ns, reset_ns, last_ns;
-	uint64_t slice_ns;   /* the last slice of the history ended then */
-	uint64_t running_ns; /* running time of all events so far */
-	uint64_t kept_ns;    /* the last slices were given to --keep then */
+	uint64_t slice_ns;    /* the last slice of the history ended then */
+	uint64_t complete_ns; /* all samples before it are counted */
+	uint64_t running_ns;  /* running time of all events so far */
+	uint64_t kept_ns;     /* the last slices were given to --keep then */
 	/* Of the last tick. */
 	uint64_t span_ns;
 	double own_pct;			/* CPU, of one, without answers to requests */

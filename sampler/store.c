@@ -38,7 +38,8 @@
 #define PLACES_NS 600000000000ULL
 /* Swapped and read ten times a second. */
 #define CELLS_START (1u << 13)
-#define CELLS_MAX   (1u << 19) /* of one tick */
+/* Of one tick: of a task that waits for a second ten. */
+#define CELLS_MAX (1u << 21)
 
 struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
 {

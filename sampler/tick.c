@@ -24,6 +24,12 @@
 /* A tick with this number of samples, most of them pending, and this cost (percent of all CPUs). */
 #define STARVED_TAKEN 10
 #define STARVED_PCT   25.0
+/*
+ * A slice of the past is shown when all of its samples are counted, or this long after it: from
+ * then on late ones are added to it. On disk, where none are added, it is written this much later.
+ */
+#define LATE_NS	     (2 * NSEC)
+#define LATE_DISK_NS (20 * NSEC)
 
 /*
  * Read all counters. Before the grace period, which is long on a busy machine, so that they match
@@ -148,9 +154,22 @@ static void add_cpu_times(struct sampler *s, struct count **counts, uint32_t *nr
 	cpu_times_add(s->cpu_times, &in, counts, nr);
 }
 
-/* Add counts up to @now_ns as a slice, which takes them over. @tick: the last one of a tick. */
+/* Return the time before which all samples and waits are counted. */
+static uint64_t complete_ns(const struct sampler *s)
+{
+	uint64_t done_ns = waiting_counted_ns(s);
+
+	for (uint32_t i = 0; i < s->live.nr_threads; i++)
+		done_ns = MIN(done_ns, sampler_thread_done_ns(s->live.threads[i]));
+	return done_ns;
+}
+
+/*
+ * Add counts up to @now_ns as a slice, which takes them over. @done_ns: all before it are counted;
+ * @tick: the last slice of a tick.
+ */
 static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint64_t now_ns,
-		      bool tick)
+		      uint64_t done_ns, bool tick)
 {
 	const struct assemble_input tables = tick_fill_tables(s);
 	uint64_t interval_ns = now_ns - s->ticks.slice_ns;
@@ -159,7 +178,10 @@ static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint
 	add_cpu_times(s, &counts, &nr, now_ns, tick);
 	s->ticks.slice_ns = now_ns;
 	history_set_rates(s->store.history, s->rates.hz, s->config.nr_events);
-	if (history_add(s->store.history, counts, nr, interval_ns))
+	s->ticks.complete_ns = MAX(s->ticks.complete_ns, MIN(done_ns, now_ns));
+	if (history_add(s->store.history, counts, nr, interval_ns) ||
+	    history_complete(s->store.history,
+			     MAX(s->ticks.complete_ns, now_ns - MIN(now_ns, LATE_NS))))
 		mailbox_say(&s->mailbox, "out of memory: the counts of this tick are not shown");
 	else
 		trapping_test(s, &tables);
@@ -168,15 +190,18 @@ static void add_slice(struct sampler *s, struct count *counts, uint32_t nr, uint
 void tick_slice(struct sampler *s, uint64_t now_ns)
 {
 	struct count *counts = NULL;
+	uint64_t done_ns;
 	uint32_t nr = 0;
 
+	waiting_count_some(s, now_ns);
+	done_ns = complete_ns(s);
 	/* -ENOMEM: nothing was swapped; the next slice has the counts of both. */
 	if (!counts_swap(s->store.counts, &counts, &nr))
-		add_slice(s, counts, nr, now_ns, false);
+		add_slice(s, counts, nr, now_ns, done_ns, false);
 }
 
 /* Keep the new slices on disk. */
-static void keep_slices(struct sampler *s)
+static void keep_slices(struct sampler *s, bool end)
 {
 	const struct assemble_input tables = tick_fill_tables(s);
 	struct keep_input in = { history_slices(s->store.history),
@@ -185,13 +210,17 @@ static void keep_slices(struct sampler *s)
 				 s->rates.hz,
 				 s->config.nr_events,
 				 s->past.sets,
-				 0 };
+				 0,
+				 UINT64_MAX };
 	uint64_t missing = keep_missing(s->keep);
 	struct err e;
 
 	if (!s->keep)
 		return;
 	s->ticks.kept_ns = time_now_ns();
+	if (!end)
+		in.settled_ns = MAX(MIN(s->ticks.complete_ns, s->ticks.last_ns),
+				    s->ticks.kept_ns - LATE_DISK_NS);
 	in.real_ns = time_real_ns(0);
 	keep_tick(s->keep, &in);
 	if (keep_check(s->keep, &e))
@@ -207,9 +236,11 @@ void tick_keep(struct sampler *s, uint64_t now_ns, bool end)
 	if (!s->keep || (!end && now_ns < s->ticks.kept_ns + NSEC))
 		return;
 	/* The part of a slice that has begun. */
-	if (end)
+	if (end) {
 		tick_slice(s, now_ns);
-	keep_slices(s);
+		history_finish(s->store.history);
+	}
+	keep_slices(s, end);
 }
 
 /*
@@ -253,15 +284,17 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	struct unwind_stats unwind;
 	unsigned int epoch;
 	uint32_t nr = 0;
+	uint64_t done_ns;
 	double served;
 
 	keep_room(s);
 	waiting_count(s, now_ns);
 	rates_read_busy(&s->rates, now_ns);
 	note_max_rate(s);
+	done_ns = complete_ns(s);
 	/* -ENOMEM: nothing was swapped; the next tick has the counts of both. */
 	if (!take_tick(s, &epoch, &counts, &nr))
-		add_slice(s, counts, nr, now_ns, true);
+		add_slice(s, counts, nr, now_ns, done_ns, true);
 	assert(now_ns >= s->ticks.last_ns);
 	p->interval_ns = MAX(now_ns - s->ticks.last_ns, 1);
 	s->ticks.last_ns = now_ns;
@@ -292,7 +325,7 @@ void tick_end(struct sampler *s, uint64_t now_ns)
 	/* Before the profile, which is drawn with it. */
 	tick_past_renew(s);
 	mailbox_post(&s->mailbox, p);
-	keep_slices(s);
+	keep_slices(s, false);
 }
 
 /* Drop the samples since the last tick, with their part of the account, which goes to @all. */

@@ -86,20 +86,20 @@ static void fill_past(struct sampler *s, struct profile *p, const struct slice_r
 						       .running_share = 1 };
 }
 
-/* Make a profile of a range of the past. NULL: there are no slices, or no memory. */
-static struct profile *make_past(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
+/* Make a profile of a range of @slices. NULL: there are none, or no memory. */
+static struct profile *make_past(struct sampler *s, const struct slices *slices, uint64_t begin_ns,
+				 uint64_t end_ns)
 {
 	struct history_cell *counts;
 	struct slice_range range;
 	struct profile *p;
 	uint32_t nr;
 
-	if (!slices_range(history_slices(s->store.history), begin_ns, end_ns, &range))
+	if (!slices_range(slices, begin_ns, end_ns, &range))
 		return NULL;
 	p = xcalloc(1, sizeof(*p));
 	fill_past(s, p, &range);
-	if (history_get_range(s->store.history, &range, &counts, &nr) ||
-	    tick_fill_from(s, p, counts, nr)) {
+	if (history_get_range(slices, &range, &counts, &nr) || tick_fill_from(s, p, counts, nr)) {
 		mailbox_say(&s->mailbox, "out of memory: the past is not shown");
 		profile_free(p);
 		return NULL;
@@ -110,7 +110,11 @@ static struct profile *make_past(struct sampler *s, uint64_t begin_ns, uint64_t 
 
 void tick_past_post(struct sampler *s)
 {
-	struct profile *p = s->past.end_ns ? make_past(s, s->past.begin_ns, s->past.end_ns) : NULL;
+	struct profile *p = NULL;
+
+	if (s->past.end_ns)
+		p = make_past(s, history_slices(s->store.history), s->past.begin_ns,
+			      s->past.end_ns);
 
 	if (!p)
 		return;
@@ -130,7 +134,9 @@ static bool has_present_events(const struct sampler *s, const struct profile *p)
 
 void tick_past_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct profile *p = make_past(s, begin_ns, end_ns);
+	/* By their arrival: each sample is in one collection, and none has to wait for late ones.
+	 */
+	struct profile *p = make_past(s, history_arrivals(s->store.history), begin_ns, end_ns);
 
 	if (!p) {
 		p = xcalloc(1, sizeof(*p));

@@ -8,7 +8,6 @@
 #include "sampler/trap.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ void traps_clear(struct traps *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++)
 		free(t->list[i].functions.bits);
-	*t = (struct traps){ .nr = 0 };
+	*t = (struct traps){ .tested_ns = t->tested_ns };
 }
 
 const char *traps_list(const struct traps *t, char *buf, size_t size)
@@ -64,7 +63,7 @@ const char *traps_list(const struct traps *t, char *buf, size_t size)
 void traps_rearm(struct traps *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++) {
-		t->list[i].begin_ns = t->list[i].span_ns = 0;
+		t->list[i].begin_ns = 0;
 		t->list[i].fired = t->list[i].seen = false;
 	}
 }
@@ -183,27 +182,18 @@ static double cpus_of(const struct trap_input *in, double count, double weight)
 	return in->hz > 0 ? count / (in->hz * seconds) : 0;
 }
 
-/* Return the percent of TRAP_WAIT since waits were counted last; NAN: this slice has none. */
-static double percent_waiting(struct trap *t, const struct trap_input *in)
+/* Return the percent of TRAP_WAIT: 100 is one task that waits. */
+static double percent_waiting(const struct trap *t, const struct trap_input *in)
 {
+	uint64_t span_ns = in->slice->end_ns - in->slice->begin_ns;
 	struct slice_reader r;
 	struct count c;
-	double weight = 0, seconds;
-	bool counted = false;
+	double weight = 0;
 
-	t->span_ns += in->slice->end_ns - in->slice->begin_ns;
-	seconds = (double)t->span_ns / 1e9;
-	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);) {
-		if ((int)c.event != in->wait_slot)
-			continue;
-		counted = true;
-		if (counts_for(t, in->tables, &c))
+	for (slice_read_begin(&r, in->slice); slice_read(&r, &c);)
+		if ((int)c.event == in->wait_slot && counts_for(t, in->tables, &c))
 			weight += (double)c.weight;
-	}
-	if (!counted)
-		return NAN;
-	t->span_ns = 0;
-	return 100 * weight / 1e9 / seconds;
+	return 100 * weight / (double)MAX(span_ns, 1ULL);
 }
 
 /* Return the percent of the rule's subject in a slice; -1: there are too few samples. */
@@ -270,7 +260,7 @@ bool traps_test(struct traps *t, const struct trap_input *in, struct trap_hit *h
 		struct trap *trap = &t->list[i];
 		double percent = percent_of(trap, in);
 
-		if (isnan(percent) || !test(trap, in, percent))
+		if (!test(trap, in, percent))
 			continue;
 		if (any) {
 			hit->also[hit->nr_also++] = (struct trap_also){ &trap->rule, percent };

@@ -23,14 +23,13 @@ struct trap {
 	uint64_t begin_ns; /* it has matched since then; 0: it does not */
 	bool fired;	   /* and was reported */
 	bool seen;	   /* TRAP_NEW: there was a sample */
-	uint64_t span_ns;  /* TRAP_WAIT: since waits were counted last */
 };
 
 struct traps {
 	struct trap list[TRAP_RULES_MAX];
 	uint32_t nr;
 	uint32_t nr_symbols; /* compared with the names so far */
-	uint64_t tested_ns;  /* end of the last slice of a recording that was tested */
+	uint64_t tested_ns;  /* end of the last slice that was tested */
 	/* The matches reported since the last tick, which has one message. */
 	char said[256];
 	uint64_t said_seq; /* of that tick */
@@ -50,7 +49,7 @@ struct trap_input {
 	bool clock; /* weights are ns */
 	double hz;  /* of the event, else */
 	uint32_t nr_cpus;
-	int wait_slot; /* event of waits, counted in some slices, with their sum; -1: none */
+	int wait_slot; /* event of waits; -1: none */
 };
 
 /* A match of a rule. */

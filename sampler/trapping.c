@@ -85,20 +85,15 @@ static void say(struct sampler *s, const struct trap_hit *hit, const char *saved
 	mailbox_add(&s->mailbox, "trap: %s", t->said);
 }
 
-void trapping_test(struct sampler *s, const struct assemble_input *tables)
+/* Test slice @i, which is that of @in. */
+static void test(struct sampler *s, const struct trap_input *in, uint32_t i)
 {
-	struct slices *slices = history_slices(s->store.history);
-	struct trap_input in = input_of(s, tables);
-	uint32_t nr = slices_nr(slices);
 	struct trap_hit hit;
 	char text[256] = "";
 
-	if (!s->traps.nr || nr < 2)
+	if (!s->traps.nr || !traps_test(&s->traps, in, &hit))
 		return;
-	in.slice = slices_at(slices, nr - 2);
-	if (!traps_test(&s->traps, &in, &hit))
-		return;
-	slices_mark(slices, nr - 2, SLICE_TRAP);
+	slices_mark(history_slices(s->store.history), i, SLICE_TRAP);
 	if (s->config.saving.dir)
 		saving_begin(&s->saving, &s->config.saving, s->recording.recorder, hit.end_ns, text,
 			     sizeof(text));
@@ -106,6 +101,19 @@ void trapping_test(struct sampler *s, const struct assemble_input *tables)
 		show(s, &hit);
 	count_matches(s, &hit, 1);
 	say(s, &hit, text);
+}
+
+void trapping_test(struct sampler *s, const struct assemble_input *tables)
+{
+	struct slices *slices = history_slices(s->store.history);
+	struct trap_input in = input_of(s, tables);
+
+	/* Also without a trap: one that is set later is for the slices from then on. */
+	for (uint32_t i = slices_find(slices, s->traps.tested_ns); i + 1 < slices_nr(slices); i++) {
+		in.slice = slices_at(slices, i);
+		s->traps.tested_ns = in.slice->end_ns;
+		test(s, &in, i);
+	}
 }
 
 /* Report the first match in a recording, and how many there are. */

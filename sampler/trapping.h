@@ -11,7 +11,7 @@
 
 struct sampler;
 
-/* Test the slice before the newest: the names of its functions are known by now. */
+/* Test the new slices of the past but the newest: the names of its functions may follow. */
 void trapping_test(struct sampler *s, const struct assemble_input *tables);
 /* Test the slices of a recording that were not tested. */
 void trapping_replay(struct sampler *s, const struct assemble_input *tables);

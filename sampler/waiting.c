@@ -29,6 +29,8 @@
 #define STACKS_MAX 4
 /* Ticks with half of that before all have one again. */
 #define CALM_TICKS 3
+/* Waits are counted at the end of a tick, and in a long one so often. */
+#define SOME_NS 1200000000ULL
 /* How often sleeping tasks are looked at in /proc. */
 #define LOOK_NS 50000000ULL
 /* The same without call chains, for the kinds of waits alone. */
@@ -203,6 +205,21 @@ void waiting_count(struct sampler *s, uint64_t now_ns)
 	s->waits.waking = s->waits.estimated || counters_has_waking(s->live.counters);
 	if (waits_take_asked(s->store.waits))
 		symbols_wake(s->store.symbols);
+}
+
+void waiting_count_some(struct sampler *s, uint64_t now_ns)
+{
+	struct waits_tables t;
+
+	if (!is_on(s) || now_ns < waits_counted_ns(s->store.waits) + SOME_NS)
+		return;
+	t = store_waits_tables(&s->store);
+	waits_count(s->store.waits, &t, (uint32_t)slot_of(s), now_ns, NULL);
+}
+
+uint64_t waiting_counted_ns(const struct sampler *s)
+{
+	return is_on(s) ? waits_counted_ns(s->store.waits) : UINT64_MAX;
 }
 
 /* Take the stack of each switch again, or of some at the rate of the session. */

@@ -18,6 +18,10 @@ void waiting_begin(struct sampler *s);
 void waiting_end(struct sampler *s);
 /* At the end of a tick, before its counts are taken: add the waits up to @now_ns. */
 void waiting_count(struct sampler *s, uint64_t now_ns);
+/* In a long tick: add the waits so far. */
+void waiting_count_some(struct sampler *s, uint64_t now_ns);
+/* Return the time before which all waits are counted; UINT64_MAX: none are measured. */
+uint64_t waiting_counted_ns(const struct sampler *s);
 /* The same where the counts are thrown away: those of before @begin_ns. */
 void waiting_discard(struct sampler *s, uint64_t begin_ns);
 /* After a tick, or when there are too many switches: take the stacks of all, or of some. */

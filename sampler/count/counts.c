@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counts by (stack, task, event): open addressing, relaxed adds, swapped each tick.
+ * Counts by (stack, task, event, slice): open addressing, relaxed adds, swapped each tick.
  *
  * Runs on: counts_add() on sampler threads, the rest on the builder. Invariant:
  * a slot's key goes from 0 to its value once while the table is in place; the
@@ -21,6 +21,16 @@
 #define PROBES_MAX 128u
 #define SLOTS_MIN  8u
 #define SLOTS_MAX  (1u << 28)
+
+/* Bits of a key. */
+#define TASK_AT	 22
+#define EVENT_AT (TASK_AT + 20)
+#define SLICE_AT (EVENT_AT + 4)
+
+_Static_assert(1u << TASK_AT == COUNTS_TABLE_STACKS, "bits of a key");
+_Static_assert(1u << (EVENT_AT - TASK_AT) == COUNTS_TABLE_TASKS, "bits of a key");
+_Static_assert(1u << (SLICE_AT - EVENT_AT) == COUNTS_TABLE_EVENTS, "bits of a key");
+_Static_assert(1u << (64 - SLICE_AT) == COUNTS_SLICES, "bits of a key");
 
 struct slot {
 	_Atomic uint64_t key, count, weight;
@@ -135,15 +145,25 @@ static struct slot *slot_get(struct cell_table *t, uint64_t key)
 	return NULL;
 }
 
-bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight)
+/* Never 0, which is an empty slot: the last stack is not counted. */
+static uint64_t key_of(uint32_t stack, uint32_t task, uint32_t event, uint32_t slice)
+{
+	return ((uint64_t)stack | (uint64_t)task << TASK_AT | (uint64_t)event << EVENT_AT |
+		(uint64_t)slice << SLICE_AT) +
+	       1;
+}
+
+bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight,
+		uint32_t slice)
 {
 	struct slot *slot;
 
-	if (stack == STACK_NONE || task >= COUNTS_TASKS_MAX || event >= COUNTS_EVENTS_MAX)
+	if (stack >= COUNTS_TABLE_STACKS - 1 || task >= COUNTS_TABLE_TASKS ||
+	    event >= COUNTS_TABLE_EVENTS)
 		return false;
 	/* Acquire: the zeroed table; pairs with the release in counts_swap(). */
 	slot = slot_get(atomic_load_explicit(&c->table, memory_order_acquire),
-			tables_count_key(stack, task, event));
+			key_of(stack, task, event, slice & (COUNTS_SLICES - 1)));
 	if (slot) {
 		/* Relaxed: read after a grace period only. */
 		atomic_fetch_add_explicit(&slot->count, 1, memory_order_relaxed);
@@ -203,9 +223,11 @@ static uint32_t table_drain(struct cell_table *t, struct count *out)
 
 		if (!key)
 			continue;
-		out[nr].stack = tables_count_key_stack(key);
-		out[nr].task = tables_count_key_task(key);
-		out[nr].event = tables_count_key_event(key);
+		key--;
+		out[nr].stack = (uint32_t)key & (COUNTS_TABLE_STACKS - 1);
+		out[nr].task = (uint32_t)(key >> TASK_AT) & (COUNTS_TABLE_TASKS - 1);
+		out[nr].event = (uint32_t)(key >> EVENT_AT) & (COUNTS_TABLE_EVENTS - 1);
+		out[nr].slice = (uint32_t)(key >> SLICE_AT);
 		out[nr].count = atomic_exchange_explicit(&slot->count, 0, memory_order_relaxed);
 		out[nr].weight = atomic_exchange_explicit(&slot->weight, 0, memory_order_relaxed);
 		atomic_store_explicit(&slot->key, 0, memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/count/moments.h"
 #include "sampler/count/rate_log.h"
 #include "sampler/count/sums.h"
 #include "symbols/base/base.h"
@@ -26,7 +27,9 @@
 #define MEMORY_MAX ((size_t)64 << 20)
 
 struct history {
-	struct slices *slices;
+	struct slices *slices; /* of the times at which counts were added */
+	struct slices *past;   /* of their moments; the same where nothing is late */
+	struct moments *moments;
 	struct slice next;  /* of the slice that is added next: begin, epoch, events, marks */
 	struct count *held; /* its counts so far, of tables before; in the sums already */
 	uint32_t nr_held;
@@ -52,6 +55,7 @@ int history_new(struct history **out, uint64_t window_ns, uint64_t half_life_ns,
 		free(h);
 		return -ENOMEM;
 	}
+	h->past = h->slices;
 	h->window_ns = h->span_ns = window_ns;
 	h->memory = MEMORY_MAX;
 	h->half_life_ns = MAX(half_life_ns, 1ULL);
@@ -69,7 +73,34 @@ void history_keep(struct history *h, uint64_t span_ns, size_t memory)
 
 void history_extend(struct history *h, uint64_t span_ns)
 {
-	slices_set_limits(h->slices, MAX(span_ns, h->span_ns), h->memory);
+	slices_set_limits(h->past, MAX(span_ns, h->span_ns), h->memory);
+	if (h->moments)
+		slices_set_limits(h->slices, MAX(span_ns, h->window_ns), h->memory);
+}
+
+int history_use_moments(struct history *h)
+{
+	if (slices_new(&h->past, h->span_ns, h->memory)) {
+		h->past = h->slices;
+		return -ENOMEM;
+	}
+	if (moments_new(&h->moments, h->past)) {
+		slices_free(h->past);
+		h->past = h->slices;
+		return -ENOMEM;
+	}
+	history_extend(h, 0);
+	return 0;
+}
+
+int history_complete(struct history *h, uint64_t complete_ns)
+{
+	return h->moments ? moments_close(h->moments, complete_ns) : 0;
+}
+
+int history_finish(struct history *h)
+{
+	return h->moments ? moments_finish(h->moments) : 0;
 }
 
 void history_stop_by(struct history *h, const atomic_bool *stopped)
@@ -79,6 +110,10 @@ void history_stop_by(struct history *h, const atomic_bool *stopped)
 
 void history_begin(struct history *h, uint64_t now_ns)
 {
+	if (h->moments && !slices_nr(h->slices))
+		moments_reset(h->moments, now_ns);
+	if (h->moments)
+		moments_set_events(h->moments, h->next.events, now_ns);
 	/* The first slice of a recording is at the time of the recording, maybe before our start.
 	 */
 	h->next.begin_ns = slices_nr(h->slices) ? MAX(h->next.begin_ns, now_ns) : now_ns;
@@ -107,6 +142,10 @@ void history_reset(struct history *h)
 {
 	history_restart(h);
 	slices_clear(h->slices);
+	if (h->moments) {
+		slices_clear(h->past);
+		moments_reset(h->moments, h->next.begin_ns);
+	}
 	rate_log_fini(&h->rates);
 	h->next.marks = 0;
 }
@@ -116,18 +155,29 @@ void history_free(struct history *h)
 	if (!h)
 		return;
 	history_reset(h);
+	moments_free(h->moments);
+	if (h->past != h->slices)
+		slices_free(h->past);
 	slices_free(h->slices);
 	free(h);
 }
 
 struct slices *history_slices(const struct history *h)
 {
+	return h->past;
+}
+
+struct slices *history_arrivals(const struct history *h)
+{
 	return h->slices;
 }
 
 void history_note(struct history *h, unsigned int marks, uint64_t lost, uint64_t throttled)
 {
-	slices_note(h->slices, marks, lost, throttled);
+	if (h->moments)
+		slices_note(h->slices, marks, lost, throttled);
+	if (!h->moments || !moments_note(h->moments, marks, lost, throttled))
+		slices_note(h->past, marks, lost, throttled);
 }
 
 void history_set_events(struct history *h, uint16_t events)
@@ -230,6 +280,8 @@ int history_hold(struct history *h, struct count *counts, uint32_t nr)
 		code = -ENOMEM;
 	else
 		add_to_sums(h, counts, nr);
+	if (!code && h->moments)
+		code = moments_add(h->moments, counts, nr, h->next.begin_ns, &h->next);
 	free(counts);
 	return code;
 }
@@ -238,8 +290,11 @@ int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t i
 {
 	int code = 0;
 
+	if (h->moments)
+		code = moments_add(h->moments, counts, nr, h->next.begin_ns + interval_ns,
+				   &h->next);
 	decay_advance(h, interval_ns);
-	if (sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr))
+	if (code || sums_reserve(&h->decay, nr) || sums_reserve(&h->total, nr))
 		code = -ENOMEM;
 	if (!code)
 		code = add_slice(h, counts, nr, interval_ns);
@@ -279,7 +334,7 @@ static int list_sums(const struct sums *s, double factor, struct history_cell **
 	return 0;
 }
 
-int history_get_range(const struct history *h, const struct slice_range *range,
+int history_get_range(const struct slices *slices, const struct slice_range *range,
 		      struct history_cell **out, uint32_t *nr)
 {
 	struct sums sums;
@@ -288,7 +343,7 @@ int history_get_range(const struct history *h, const struct slice_range *range,
 	sums_init(&sums);
 	*nr = 0;
 	*out = NULL;
-	code = slices_sum(h->slices, range, &sums);
+	code = slices_sum(slices, range, &sums);
 	if (!code)
 		code = list_sums(&sums, 1, out, nr);
 	sums_fini(&sums);
@@ -326,7 +381,7 @@ static int list_window(const struct history *h, struct history_cell **out, uint3
 
 	window_range(h, &range);
 	*covers_ns = range.covers_ns;
-	return history_get_range(h, &range, out, nr);
+	return history_get_range(h->slices, &range, out, nr);
 }
 
 int history_get(const struct history *h, enum profile_window window, struct history_cell **out,
@@ -402,6 +457,10 @@ int history_remap(struct history *h, uint32_t keep, const struct history_ids *id
 	keep = MIN(keep, h->max_cells / 2);
 	/* Before the total: tasks that have been mapped then are not of the total alone. */
 	slices_map_tasks(h->slices, ids);
+	if (h->moments) {
+		slices_map_tasks(h->past, ids);
+		moments_map_tasks(h->moments, ids);
+	}
 	for (uint32_t i = 0; i < h->nr_held; i++)
 		h->held[i].task = ids->task(ids->ctx, h->held[i].task);
 	if (remap_sums(&h->decay, keep, ids, ids->task) ||
@@ -411,12 +470,18 @@ int history_remap(struct history *h, uint32_t keep, const struct history_ids *id
 	}
 	for (uint32_t i = 0; i < h->nr_held; i++)
 		h->held[i].stack = new_stack(ids, h->held[i].stack);
+	if (h->moments)
+		moments_map_stacks(h->moments, ids);
 	/* From the newest one on: when the new tables are full, old stacks are folded. */
-	return slices_remap(h->slices, ids);
+	if (slices_remap(h->slices, ids))
+		return -ENOMEM;
+	return h->moments ? slices_remap(h->past, ids) : 0;
 }
 
 size_t history_memory(const struct history *h)
 {
+	size_t moments = h->moments ? moments_memory(h->moments) + slices_memory(h->past) : 0;
+
 	return sizeof(*h) + h->nr_held * sizeof(*h->held) + sums_memory(&h->decay) +
-	       sums_memory(&h->total) + slices_memory(h->slices);
+	       sums_memory(&h->total) + slices_memory(h->slices) + moments;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sums over time: the last few seconds, a decaying sum, everything since reset, or any range of the
- * kept slices (slices.h). All are always kept, so that a switch shows the past. Runs on: the
- * builder. Memory is bounded: by the limit of the slices, and by folding the smallest counts of the
- * long sums beyond @max_cells. Folded counts have stack STACK_NONE and the same task, or task 0
- * where there are too many; so totals are always right.
+ * kept slices (slices.h). All are always kept, so that a switch shows the past. The sums are of the
+ * counts that have arrived; live, the slices of the past are of the moments of the samples, and
+ * follow when all of their time have arrived (moments.h). Runs on: the builder. Memory is bounded:
+ * by the limit of the slices, and by folding the smallest counts of the long sums beyond
+ * @max_cells. Folded counts have stack STACK_NONE and the same task, or task 0 where there are too
+ * many; so totals are always right.
  */
 #ifndef SAMPLER_COUNT_HISTORY_H
 #define SAMPLER_COUNT_HISTORY_H
@@ -31,12 +33,19 @@ void history_free(struct history *h);
 void history_keep(struct history *h, uint64_t span_ns, size_t memory);
 /* Keep slices for @span_ns from now on, if that is longer; 0: no longer than usual. */
 void history_extend(struct history *h, uint64_t span_ns);
+/* Before the first counts: their slices are set, as by counts_swap() live. 0 or -ENOMEM. */
+int history_use_moments(struct history *h);
+/* All counts before @complete_ns have been added: their slices are of the past. 0 or -ENOMEM. */
+int history_complete(struct history *h, uint64_t complete_ns);
+/* No counts follow: all slices are of the past. 0 or -ENOMEM. */
+int history_finish(struct history *h);
 /* As slices_stop_by(). */
 void history_stop_by(struct history *h, const atomic_bool *stopped);
 /* Continue at this time: the slice that is added next begins then. It never goes back. */
 void history_begin(struct history *h, uint64_t now_ns);
 /*
- * Add the counts of @interval_ns as a slice; takes ownership of @counts (malloc'ed, from
+ * Add the counts of @interval_ns as a slice, and, if moments are used, to the slices of their time;
+ * takes ownership of @counts (malloc'ed, from
  * counts_swap()). 0, or -ENOMEM: nothing was added, @counts are freed.
  */
 int history_add(struct history *h, struct count *counts, uint32_t nr, uint64_t interval_ns);
@@ -58,7 +67,10 @@ const double *history_rates(const struct history *h, const struct slice_range *r
 void history_reset(struct history *h);
 /* Begin the sums again; the slices that are over are kept. */
 void history_restart(struct history *h);
+/* The past, by the moments of the samples. */
 struct slices *history_slices(const struct history *h);
+/* The last seconds, by the times at which the counts were added. */
+struct slices *history_arrivals(const struct history *h);
 /*
  * Get the sum over @window: malloc'ed array (never NULL); *covers_ns: the time it covers, for the
  * decaying sum the time that decays as the counts do (so count / covers_ns is a rate in each
@@ -66,8 +78,8 @@ struct slices *history_slices(const struct history *h);
  */
 int history_get(const struct history *h, enum profile_window window, struct history_cell **out,
 		uint32_t *nr, uint64_t *covers_ns);
-/* Get the sum over @range, of history_slices(). As history_get(). */
-int history_get_range(const struct history *h, const struct slice_range *range,
+/* Get the sum over @range of @slices. As history_get(). */
+int history_get_range(const struct slices *slices, const struct slice_range *range,
 		      struct history_cell **out, uint32_t *nr);
 /* Get the folded part of a long sum; 0 for PROFILE_WINDOW. */
 void history_folded_away(const struct history *h, enum profile_window window, double *count,

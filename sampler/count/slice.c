@@ -128,8 +128,12 @@ bool slice_read(struct slice_reader *r, struct count *out)
 		weight = UINT64_MAX;
 	if (count & 1)
 		r->at = get(r->at, r->end, &weight);
-	*out = (struct count){ tables_count_key_stack(r->key), tables_count_key_task(r->key),
-			       tables_count_key_event(r->key), count >> 1, weight };
+	*out = (struct count){ tables_count_key_stack(r->key),
+			       tables_count_key_task(r->key),
+			       tables_count_key_event(r->key),
+			       count >> 1,
+			       weight,
+			       0 };
 	return r->at != NULL;
 }
 

@@ -321,6 +321,59 @@ int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct
 	return 0;
 }
 
+/* Add counts to the dropped ones. */
+static void drop_late(struct slices *s, const struct count *counts, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		s->dropped_weight = slice_add_weight(s->dropped_weight, counts[i].weight);
+		s->dropped_count += counts[i].count;
+		s->unkept_count += counts[i].count;
+	}
+}
+
+/* Pack @slice again with @more counts. 0 or -ENOMEM. */
+static int pack_again(struct slices *s, struct slice *slice, const struct count *more, uint32_t nr)
+{
+	struct count *counts = malloc(((size_t)slice->nr + nr) * sizeof(*counts));
+	uint64_t count = slice->count;
+	uint32_t size = slice->size, filled;
+	uint8_t *was = slice->bytes;
+	int code;
+
+	if (!counts)
+		return -ENOMEM;
+	filled = read_all(slice, counts);
+	memcpy(counts + filled, more, nr * sizeof(*counts));
+	code = slice_pack(slice, counts, filled + nr);
+	free(counts);
+	if (code)
+		return code;
+	free(was);
+	s->memory += slice->size - (size_t)size;
+	slice->amount_seq = 0;
+	if (slice->end_ns <= s->kept_ns)
+		s->unkept_count += slice->count - count;
+	return 0;
+}
+
+int slices_add_late(struct slices *s, uint64_t time_ns, uint16_t events, struct count *counts,
+		    uint32_t nr)
+{
+	uint32_t i = slices_find(s, time_ns);
+	int code;
+
+	if (s->nr && s->dropped && time_ns < at(s, 0)->begin_ns) {
+		drop_late(s, counts, nr);
+		return 0;
+	}
+	if (!nr || i == s->nr || at(s, i)->begin_ns > time_ns || at(s, i)->events != events)
+		return -ENOENT;
+	code = pack_again(s, at(s, i), counts, nr);
+	if (!code)
+		keep_bounded(s);
+	return code;
+}
+
 void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled)
 {
 	struct slice *slice;

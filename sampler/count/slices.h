@@ -43,6 +43,12 @@ void slices_clear(struct slices *s);
  * epoch, events, marks, lost and throttled. 0, or -ENOMEM: nothing was added.
  */
 int slices_add(struct slices *s, struct count *counts, uint32_t nr, const struct slice *about);
+/*
+ * Add counts (reordered), of the events @events, that arrived late to the slice of @time_ns, or to
+ * the ones that were dropped if it is among them. 0, -ENOMEM, or -ENOENT: there is none of them.
+ */
+int slices_add_late(struct slices *s, uint64_t time_ns, uint16_t events, struct count *counts,
+		    uint32_t nr);
 /* Add @marks, @lost and @throttled to the newest slice, if there is one. */
 void slices_note(struct slices *s, unsigned int marks, uint64_t lost, uint64_t throttled);
 

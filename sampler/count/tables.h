@@ -2,10 +2,10 @@
 /*
  * The tables that sampler threads count into: stacks and counts, shared by all threads, insert-only
  * and lock-free. stack = sequence of places, innermost first -> dense u32 (intern.h). count =
- * (stack, task, event) -> samples and weight. Each tick the builder swaps the counts for an empty
- * table; after a grace period of urcu-qsbr the old table has no writer, and has the increments of
- * that tick. Threads: *_add and stacks_intern from registered urcu-qsbr threads; everything else
- * from the builder.
+ * (stack, task, event, slice of its time) -> samples and weight. Each tick the builder swaps the
+ * counts for an empty table; after a grace period of urcu-qsbr the old table has no writer, and has
+ * the increments of that tick. Threads: *_add and stacks_intern from registered urcu-qsbr threads;
+ * everything else from the builder.
  */
 #ifndef SAMPLER_COUNT_TABLES_H
 #define SAMPLER_COUNT_TABLES_H
@@ -51,10 +51,25 @@ struct count {
 	uint32_t event; /* slot, < 256 */
 	uint64_t count;
 	uint64_t weight;
+	uint32_t slice; /* of counts_swap(): tables_slice() of its time; elsewhere unused */
 };
 
 #define COUNTS_TASKS_MAX  (1u << 24) /* task ids in a count */
 #define COUNTS_EVENTS_MAX (1u << 8)
+
+/* The table is of smaller numbers: what it cannot name is not counted. */
+#define COUNTS_TABLE_STACKS (1u << 22)
+#define COUNTS_TABLE_TASKS  (1u << 20)
+#define COUNTS_TABLE_EVENTS (1u << 4)
+/* Slices of time, numbered from 0 again after seven hours: longer than a sample is on its way. */
+#define COUNTS_SLICE_NS 100000000ULL
+#define COUNTS_SLICES	(1u << 18)
+
+/* Return the number of the slice of @time_ns. */
+static inline uint32_t tables_slice(uint64_t time_ns)
+{
+	return (uint32_t)(time_ns / COUNTS_SLICE_NS) & (COUNTS_SLICES - 1);
+}
 
 /* Return the key of a count in one word; never 0, which is an empty slot. */
 static inline uint64_t tables_count_key(uint32_t stack, uint32_t task, uint32_t event)
@@ -80,10 +95,12 @@ static inline uint32_t tables_count_key_event(uint64_t key)
 int counts_new(struct counts **out, uint32_t nr_slots, uint32_t max_slots);
 void counts_free(struct counts *c);
 /*
- * Add a sample. False: the table is full (the sample is dropped), or the stack is STACK_NONE, or
- * task or event exceed the limits above.
+ * Add a sample of the slice of its time: tables_slice(), or 0 where all that is swapped is of one
+ * slice. False: the table is full (the sample is dropped), or the stack is STACK_NONE, or stack,
+ * task or event exceed the limits of the table.
  */
-bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight);
+bool counts_add(struct counts *c, uint32_t stack, uint32_t task, uint32_t event, uint64_t weight,
+		uint32_t slice);
 /*
  * Swap in an empty table, wait until the old one has no writer, and return its content: malloc'ed
  * array of *nr counts (never NULL). The new table holds four times the counts of this tick,

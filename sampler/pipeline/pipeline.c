@@ -90,7 +90,7 @@ static enum profile_drop store(struct pipeline *p, uint32_t event, uint64_t weig
 	stack = stacks_intern(p->tables->stacks, p->frames, p->nr);
 	if (stack == STACK_NONE)
 		return DROP_STACKS_FULL;
-	if (!counts_add(p->tables->counts, stack, p->task, event, weight))
+	if (!counts_add(p->tables->counts, stack, p->task, event, weight, p->slice))
 		return DROP_CELLS_FULL;
 	p->counted = stack;
 	return DROP_NR;
@@ -200,6 +200,7 @@ void pipeline_count(struct pipeline *p, struct pipeline_stats *stats, const stru
 
 	assert(p->nr <= PIPELINE_FRAMES_MAX && p->nr_kernel <= p->nr);
 	p->counted = STACK_NONE;
+	p->slice = p->tables->recorded ? 0 : tables_slice(s->time_ns);
 	stats->taken++;
 	if (event < 0 || event >= EVENTS_MAX) {
 		stats->dropped[event == PIPELINE_EVENT_LIMIT  ? DROP_EVENT_LIMIT

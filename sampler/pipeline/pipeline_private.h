@@ -39,6 +39,7 @@ struct pipeline {
 	enum unwind_stop stop;
 	uint32_t task;
 	uint32_t counted; /* the stack of the last sample; STACK_NONE: it was not counted */
+	uint32_t slice;	  /* of its time; 0 in a replay, which swaps the counts of each slice */
 	bool nameless;	  /* the task table is full */
 	struct maps_hit hit;
 	uint32_t nr, nr_kernel;

@@ -217,12 +217,13 @@ static void run_round(struct sampler_thread *t, bool last)
 	/* Acquire: the queues; pairs with the builder's release. They live as long as the threads.
 	 */
 	struct waits *waits = atomic_load_explicit(&t->shared->waits, memory_order_acquire);
-	uint64_t now_ns = t->lane || waits ? time_now_ns() : 0;
+	uint64_t now_ns = time_now_ns();
 
 	t->queue = waits ? waits_queue(waits, t->cpu_index) : NULL;
 	t->latency = waits ? waits_latency(waits) : -1;
 	t->calm++;
 	run_batch(t, last);
+	atomic_store_explicit(&t->done_ns, now_ns, memory_order_release);
 	if (t->queue)
 		switch_queue_done(t->queue, now_ns);
 	if (t->lane)
@@ -334,6 +335,7 @@ int sampler_thread_start(struct sampler_thread **out, struct sampler_thread_shar
 	t->cpu_index = cpu_index;
 	t->cpu = counters_cpu(shared->counters, cpu_index);
 	t->own_pid = sampler_thread_tables(shared)->own_pid;
+	atomic_init(&t->done_ns, time_now_ns());
 	if (shared->recorder)
 		t->lane = recorder_lane(shared->recorder, cpu_index);
 	if (t->lane)
@@ -443,6 +445,11 @@ void sampler_thread_take_stats(struct sampler_thread *t, unsigned int epoch,
 	*out = t->stats[epoch & 1];
 	out->handled = atomic_load_explicit(&t->handled[epoch & 1], memory_order_relaxed);
 	memset(&t->stats[epoch & 1], 0, sizeof(t->stats[0]));
+}
+
+uint64_t sampler_thread_done_ns(const struct sampler_thread *t)
+{
+	return atomic_load_explicit(&t->done_ns, memory_order_acquire);
 }
 
 uint64_t sampler_thread_throttled_since(const struct sampler_thread *t)

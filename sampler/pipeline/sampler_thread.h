@@ -38,6 +38,8 @@ bool sampler_thread_take_wish(struct sampler_thread *t);
 int sampler_thread_kick_fd(const struct sampler_thread *t);
 /* Get the statistics of its unwinder since the start. */
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out);
+/* Return a time: all samples of the CPU before it are counted, but the held ones. */
+uint64_t sampler_thread_done_ns(const struct sampler_thread *t);
 /* Return the time since which the CPU's event is throttled; 0: it is not. */
 uint64_t sampler_thread_throttled_since(const struct sampler_thread *t);
 /* Return the CPU time of the thread, also after its end. */

@@ -58,6 +58,7 @@ struct sampler_thread {
 	 * it.
 	 */
 	atomic_ullong handled[2];
+	atomic_ullong done_ns;	       /* release: the counts of all samples before it */
 	atomic_ullong throttled_since; /* relaxed: a gauge for the builder */
 	atomic_ullong ring_high_ppm;   /* relaxed: a gauge for the builder */
 };

@@ -52,6 +52,7 @@ void waits_free(struct waits *w)
 	free(w->queues);
 	free(w->tasks);
 	free(w->spans);
+	free(w->parts);
 	hashset_fini(&w->set);
 	hashset_fini(&w->processes);
 	free(w);
@@ -85,7 +86,7 @@ void waits_restart(struct waits *w)
 {
 	hashset_clear(&w->set);
 	hashset_clear(&w->processes);
-	w->nr_tasks = w->nr_spans = w->nr_running = w->nr_ran = 0;
+	w->nr_tasks = w->nr_spans = w->nr_parts = w->nr_running = w->nr_ran = 0;
 	w->next_read = w->next_look = w->next_check = 0;
 	w->estimated = w->gap = w->kinds_wanted = false;
 }
@@ -127,23 +128,33 @@ bool waits_is_long(const struct wait_task *task)
 void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s)
 {
 	uint32_t class = s.state == TASK_RUNNABLE ? CLASS_QUEUE : CLASS_SLEEP;
+	uint64_t end_ns = task->time.since_ns, begin_ns = end_ns - s.ns;
 
 	if (!s.ns)
 		return;
 	if (s.state == TASK_RUNNING) {
 		*(w->estimated ? &task->seen_running_ns : &task->running_ns) += s.ns;
+		if (!w->estimated)
+			waits_add_part(w, task, CLASS_RUNNING, begin_ns, end_ns, s.ns);
 		return;
 	}
 	(w->estimated ? task->seen_ns : task->ns)[class] += s.ns;
 	if (task->stack == STACK_NONE ||
-	    !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
+	    !array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL)) {
+		if (!w->estimated)
+			waits_add_part(w, task, class, begin_ns, end_ns, s.ns);
 		return;
-	w->spans[w->nr_spans++] = (struct span){ (uint32_t)(task - w->tasks),
-						 task->stack,
-						 task->period,
-						 class,
-						 class == CLASS_SLEEP && waits_is_long(task),
-						 s.ns };
+	}
+	w->spans[w->nr_spans++] = (struct span){
+		.task = (uint32_t)(task - w->tasks),
+		.stack = task->stack,
+		.period = task->period,
+		.class = class,
+		.is_long = class == CLASS_SLEEP && waits_is_long(task),
+		.is_own = !w->estimated,
+		.begin_ns = begin_ns,
+		.ns = s.ns,
+	};
 	task->weighted[class] += (double)s.ns * task->period;
 }
 
@@ -203,7 +214,8 @@ static void count_latency(struct waits *w, const struct waits_tables *t,
 
 	if (note->generation == SWITCH_GENERATION(t->generation))
 		counts_add(t->counts, note->stack, note->task, PROFILE_LATENCY,
-			   note->period / MAX(w->nr_queues ? MIN(nr, w->nr_queues) : nr, 1u));
+			   note->period / MAX(w->nr_queues ? MIN(nr, w->nr_queues) : nr, 1u),
+			   w->nr_queues ? tables_slice(note->time_ns) : 0);
 }
 
 /* Note the state of @task after a change; @ran: it was running before. */
@@ -281,41 +293,46 @@ static bool take_other(struct waits *w, const struct waits_tables *t,
 	return true;
 }
 
-/* Add times to the sums of a task. */
-static void add_times(struct wait_task *task, uint64_t running, uint64_t queue, uint64_t sleep)
+/* Add times from when a task was read last to @now_ns to its sums. */
+static void add_times(struct waits *w, struct wait_task *task, uint64_t now_ns, uint64_t running,
+		      uint64_t queue, uint64_t sleep)
 {
 	task->running_ns += running;
 	task->ns[CLASS_QUEUE] += queue;
 	task->ns[CLASS_SLEEP] += sleep;
+	waits_add_part(w, task, CLASS_RUNNING, task->read_ns, now_ns, running);
+	waits_add_part(w, task, CLASS_QUEUE, task->read_ns, now_ns, queue);
+	waits_add_part(w, task, CLASS_SLEEP, task->read_ns, now_ns, sleep);
 }
 
-/* Add the time since a task was read last, which is @span_ns, by the sums of its switches. */
-static void share_time(struct wait_task *task, uint64_t span_ns)
+/* Add the time since a task was read last, by the sums of its switches. */
+static void share_time(struct waits *w, struct wait_task *task, uint64_t now_ns)
 {
+	uint64_t span_ns = now_ns - task->read_ns;
 	double seen = (double)task->seen_running_ns + (double)task->seen_ns[CLASS_QUEUE] +
 		      (double)task->seen_ns[CLASS_SLEEP];
 	uint64_t queue, sleep;
 
 	if (seen < 1) {
-		add_times(task, span_ns, 0, 0);
+		add_times(w, task, now_ns, span_ns, 0, 0);
 		return;
 	}
 	queue = (uint64_t)((double)task->seen_ns[CLASS_QUEUE] / seen * (double)span_ns);
 	sleep = (uint64_t)((double)task->seen_ns[CLASS_SLEEP] / seen * (double)span_ns);
 	queue = MIN(queue, span_ns);
 	sleep = MIN(sleep, span_ns - queue);
-	add_times(task, span_ns - queue - sleep, queue, sleep);
+	add_times(w, task, now_ns, span_ns - queue - sleep, queue, sleep);
 }
 
 /* Note the begin or the end of a task, which has no later times to read. */
-static void note_life(struct wait_task *task, const struct switch_note *note)
+static void note_life(struct waits *w, struct wait_task *task, const struct switch_note *note)
 {
 	if (note->step == STEP_BORN) {
 		task->read_ns = note->time_ns;
 		task->read = (struct waits_times){ 0 };
 	} else if (note->step == STEP_EXIT && task->read_ns) {
 		if (note->time_ns > task->read_ns)
-			share_time(task, note->time_ns - task->read_ns);
+			share_time(w, task, note->time_ns);
 		task->read_ns = 0;
 	} else {
 		return;
@@ -345,7 +362,7 @@ static void end_threads(struct waits *w, pid_t pid, pid_t tid, uint64_t time_ns)
 		if (task->time.state != TASK_GONE) {
 			waits_add_span(w, task, take_step(w, task, &end));
 			if (w->estimated)
-				note_life(task, &end);
+				note_life(w, task, &end);
 		}
 		/* So that the next exec does not pass it again. */
 		if (task->time.state == TASK_GONE)
@@ -383,7 +400,7 @@ int waits_step(struct waits *w, const struct waits_tables *t, const struct switc
 	waits_set_process(w, task, note->pid);
 	waits_add_span(w, task, take_step(w, task, note));
 	if (w->estimated)
-		note_life(task, note);
+		note_life(w, task, note);
 	w->account.odd += task->time.nr_odd - odd;
 	w->account.late += task->time.nr_late - late;
 	if (note->step == STEP_BORN || note->step == STEP_EXEC)
@@ -433,7 +450,7 @@ bool waits_estimated(const struct waits *w)
 }
 
 /* Add the time of a task since it was read last. */
-static void read_task(struct wait_task *task, waits_times_fn read)
+static void read_task(struct waits *w, struct wait_task *task, waits_times_fn read)
 {
 	struct waits_times now;
 	uint64_t now_ns = time_now_ns(), span, running, queue;
@@ -447,7 +464,7 @@ static void read_task(struct wait_task *task, waits_times_fn read)
 		/* The kernel counts at switches and at its ticks: both may be early or late. */
 		running = MIN(running, span);
 		queue = MIN(queue, span - running);
-		add_times(task, running, queue, span - running - queue);
+		add_times(w, task, now_ns, running, queue, span - running - queue);
 	}
 	task->read_ns = now_ns;
 	task->read = now;
@@ -458,7 +475,7 @@ void waits_read_times(struct waits *w, waits_times_fn read, uint32_t max)
 {
 	for (uint32_t i = 0; i < MIN(max, w->nr_tasks); i++) {
 		w->next_read = w->next_read < w->nr_tasks ? w->next_read : 0;
-		read_task(&w->tasks[w->next_read++], read);
+		read_task(w, &w->tasks[w->next_read++], read);
 	}
 }
 

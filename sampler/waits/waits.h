@@ -6,7 +6,8 @@
  * The time of each task in each state is exact. A wait with a stack counts for the waits
  * of its task that have none: it is weighted with its length and with the period of its sample, and
  * all weights of a task in a tick add up to the time that it waited. Waits that go on count up to
- * the end of the tick.
+ * the end of the tick. All time is counted in the slices in which it passed: none of them has more
+ * of a task than its own length.
  *
  * At high rates switches may be recorded for a part of the time only. The kernel then counts the
  * times of the tasks, and the recorded waits are their weights.
@@ -40,7 +41,8 @@ struct waits_tables {
 struct waits;
 
 /*
- * Make the queues of @nr_cpus CPUs. @latency: samples of this event are queued as STEP_SAMPLE, and
+ * Make the queues of @nr_cpus CPUs; 0: a recording, of which each call of waits_count() is of one
+ * slice. @latency: samples of this event are queued as STEP_SAMPLE, and
  * count for PROFILE_LATENCY; -1: none. NULL: out of memory.
  */
 struct waits *waits_new(uint32_t nr_cpus, int latency);
@@ -100,11 +102,13 @@ uint64_t waits_take(struct waits *w, const struct waits_tables *t, uint64_t unti
 /* Report whether all queues are complete up to @until_ns. */
 bool waits_complete(const struct waits *w, uint64_t until_ns);
 /*
- * End a tick at @now_ns: add the time of all tasks to the counts, waits under event @slot, running
- * under PROFILE_RUNNING.
+ * Add the time of all tasks up to @now_ns to the counts, waits under event @slot, running under
+ * PROFILE_RUNNING. @out: the account since the last call with one; NULL: the tick goes on.
  */
 void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,
 		 struct profile_waits *out);
+/* Return the time up to which all waits are counted. */
+uint64_t waits_counted_ns(const struct waits *w);
 /* Read the times of a task; false: unknown. */
 typedef bool (*waits_times_fn)(pid_t pid, pid_t tid, struct waits_times *out);
 

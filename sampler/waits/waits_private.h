@@ -22,8 +22,8 @@ struct waits_tables;
 /* None is to follow: it has one. */
 #define LOOKS_DONE UINT8_MAX
 
-/* The two classes of waits, with separate sums. */
-enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR };
+/* The two classes of waits, with separate sums; and the rest of the time of a task. */
+enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR, CLASS_RUNNING = CLASS_NR, CLASS_ALL };
 
 struct wait_task {
 	pid_t pid, tid;
@@ -48,7 +48,7 @@ struct wait_task {
 	uint64_t running_ns;
 	uint64_t ns[CLASS_NR];	   /* with and without stack */
 	double weighted[CLASS_NR]; /* sum of ns * period of the spans */
-	double given[CLASS_NR];	   /* while they are counted */
+	uint32_t parts[CLASS_ALL]; /* the last one of each */
 	/* The stack of the last wait that had one, for waits without. */
 	uint32_t last[CLASS_NR];
 	/* While times are estimated: the times read last, and the sums of its switches since then.
@@ -64,7 +64,18 @@ struct span {
 	uint32_t stack;
 	uint32_t period;
 	uint32_t class;
-	bool is_long; /* the wait, WAIT_LONG_NS and more */
+	bool is_long;	   /* the wait, WAIT_LONG_NS and more */
+	bool is_own;	   /* this time has this stack; else it is a weight alone */
+	uint64_t begin_ns; /* if it is its own */
+	uint64_t ns;
+	double more; /* while they are counted: its part of the time without a stack */
+};
+
+/* Time of a task without a stack, in one slice: of one class. */
+struct part {
+	uint32_t task; /* index */
+	uint32_t class;
+	uint64_t time_ns; /* in the slice */
 	uint64_t ns;
 };
 
@@ -80,7 +91,10 @@ struct waits {
 	struct hashset processes; /* index of one task of each ring, by pid */
 	struct span *spans;
 	uint32_t nr_spans, room_spans;
-	bool asked; /* the loader has a request */
+	struct part *parts;
+	uint32_t nr_parts, room_parts;
+	uint64_t counted_ns; /* all is counted up to here */
+	bool asked;	     /* the loader has a request */
 	bool estimated;
 	bool gap;	    /* switches are not recorded now */
 	uint32_t next_read; /* index of the task to read next */
@@ -109,6 +123,9 @@ void waits_set_state(struct waits *w, struct wait_task *task, enum task_state st
 struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint64_t now_ns);
 /* Add @s to the sums of @task; without memory the span counts as one without a stack. */
 void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s);
+/* Spread @ns of @class, which have no stack, evenly over the slices of @begin_ns to @end_ns. */
+void waits_add_part(struct waits *w, struct wait_task *task, uint32_t class, uint64_t begin_ns,
+		    uint64_t end_ns, uint64_t ns);
 /* Have @task returned by waits_sleepers() for LOOK_KIND, until its kind is known. */
 void waits_want_kind(struct waits *w, struct wait_task *task);
 /* Report whether the wait of @task was long when its time was taken last. */

@@ -78,7 +78,7 @@ static uint32_t fill(struct store *s)
 
 	while ((id = intern(s->stacks, i)) != STACK_NONE || stacks_grow(s->stacks)) {
 		for (uint32_t k = 0; id != STACK_NONE && k < i % 5 + 1; k++)
-			assert_true(counts_add(s->counts, id, task, 1, 10));
+			assert_true(counts_add(s->counts, id, task, 1, 10, 0));
 		i += id != STACK_NONE;
 	}
 	return i;
@@ -211,7 +211,7 @@ TEST(test_room_while_moving)
 			stacks_grow(s.stacks);
 		if (counts_crowded(s.counts))
 			counts_grow(s.counts);
-		assert_true(counts_add(s.counts, intern(s.stacks, i), task, 1, 10));
+		assert_true(counts_add(s.counts, intern(s.stacks, i), task, 1, 10, 0));
 	}
 	assert_int_equal(store_renew(&s), 0);
 	assert_int_equal(stacks_nr(s.stacks), NR);
@@ -263,10 +263,10 @@ static void storm_tick(struct store *s, pid_t first, uint32_t nr, uint64_t now_n
 		pid_t pid = first + (pid_t)i;
 
 		assert_true(counts_add(s->counts, intern(s->stacks, (uint32_t)pid % 100),
-				       task_of(s, pid, now_ns + 5), 0, (uint64_t)pid));
+				       task_of(s, pid, now_ns + 5), 0, (uint64_t)pid, 0));
 		maps_on_exit(s->maps, pid, pid, now_ns + 20);
 	}
-	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
+	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1, 0));
 	maps_publish(s->maps, now_ns + 30, 10);
 	assert_int_equal(counts_swap(s->counts, &counts, &nr_counts), 0);
 	assert_int_equal(history_add(s->history, counts, nr_counts, 1000000000), 0);
@@ -347,10 +347,10 @@ static void builds_tick(const struct store *s, pid_t first, uint32_t nr, uint64_
 		pid_t pid = first + (pid_t)i;
 
 		assert_true(counts_add(s->counts, intern(s->stacks, i / 2 % 5),
-				       task_of(s, pid, now_ns + 5), 0, 1));
+				       task_of(s, pid, now_ns + 5), 0, 1, 0));
 		maps_on_exit(s->maps, pid, pid, now_ns + 20);
 	}
-	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1));
+	assert_true(counts_add(s->counts, intern(s->stacks, 7), task_of(s, 3, now_ns), 0, 1, 0));
 	maps_publish(s->maps, now_ns + 30, 10);
 	assert_int_equal(counts_swap(s->counts, &counts, &nr_counts), 0);
 	assert_int_equal(history_add(s->history, counts, nr_counts, 1000000000), 0);
@@ -424,7 +424,7 @@ static uint32_t count_places(const struct store *s, uint32_t leaf, uint32_t oute
 	places[1] = places_intern(s->places, OBJECT_ID_KERNEL, outer);
 	stack = stacks_intern(s->stacks, places, 2);
 	assert_int_not_equal(stack, STACK_NONE);
-	assert_true(counts_add(s->counts, stack, 0, 0, leaf));
+	assert_true(counts_add(s->counts, stack, 0, 0, leaf, 0));
 	return places[0];
 }
 
@@ -624,7 +624,7 @@ static uint32_t add_slice(struct store *s, uint32_t place)
 	uint32_t stack = stacks_intern(s->stacks, &place, 1), nr;
 	struct count *counts;
 
-	assert_true(counts_add(s->counts, stack, 0, 0, 1));
+	assert_true(counts_add(s->counts, stack, 0, 0, 1, 0));
 	assert_int_equal(counts_swap(s->counts, &counts, &nr), 0);
 	assert_int_equal(history_add(s->history, counts, nr, 100000000), 0);
 	return stack;
@@ -644,14 +644,14 @@ TEST(test_slice_of_two_generations)
 	history_begin(s.history, 1000);
 	place = places_intern(s.places, OBJECT_ID_KERNEL, 1);
 	stack = stacks_intern(s.stacks, &place, 1);
-	assert_true(counts_add(s.counts, stack, 0, 0, 1));
+	assert_true(counts_add(s.counts, stack, 0, 0, 1, 0));
 	stacks_intern(s.stacks, (const uint32_t[]){ place, place }, 2); /* gone with it */
 	assert_int_equal(store_renew(&s), 0);
 	assert_int_equal(store_renew(&s), 0);
 	place = places_intern(s.places, OBJECT_ID_KERNEL, 2);
 	stack = stacks_intern(s.stacks, &place, 1);
 	assert_int_equal(stack, 1);
-	assert_true(counts_add(s.counts, stack, 0, 0, 1));
+	assert_true(counts_add(s.counts, stack, 0, 0, 1, 0));
 	assert_int_equal(counts_swap(s.counts, &counts, &nr), 0);
 	assert_int_equal(history_add(s.history, counts, nr, 100000000), 0);
 	slices = history_slices(s.history);
@@ -664,7 +664,7 @@ TEST(test_slice_of_two_generations)
 		assert_true(sum_of(&s, (enum profile_window)window) > 1.99 &&
 			    sum_of(&s, (enum profile_window)window) < 2.01);
 	/* They are of the tick that a reset drops. */
-	assert_true(counts_add(s.counts, stack, 0, 0, 1));
+	assert_true(counts_add(s.counts, stack, 0, 0, 1, 0));
 	assert_int_equal(store_renew(&s), 0);
 	history_restart(s.history);
 	assert_int_equal(history_add(s.history, NULL, 0, 100000000), 0);
@@ -730,7 +730,7 @@ static void keep_slices(struct keep *k, const char *dir, const struct store *s)
 	struct err e;
 
 	keep_tick(k, &(struct keep_input){ history_slices(s->history), &tables, events, hz, 1, NULL,
-					   0 });
+					   0, UINT64_MAX });
 	/* Until the writer has it: one that is behind takes no more. */
 	for (int i = 0; i < 1000 && segment_bytes(dir) == before; i++)
 		usleep(10000);

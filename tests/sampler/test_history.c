@@ -118,9 +118,9 @@ TEST(test_window_of_uneven_ticks)
 TEST(test_keys)
 {
 	const struct count counts[] = {
-		{ 1, 2, 3, 1, 1 }, { 2, 2, 3, 1, 1 },
-		{ 1, 3, 3, 1, 1 }, { 1, 2, 4, 1, 1 },
-		{ 0, 0, 0, 1, 1 }, { UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255, 1, 1 },
+		{ 1, 2, 3, 1, 1, 0 }, { 2, 2, 3, 1, 1, 0 },
+		{ 1, 3, 3, 1, 1, 0 }, { 1, 2, 4, 1, 1, 0 },
+		{ 0, 0, 0, 1, 1, 0 }, { UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255, 1, 1, 0 },
 	};
 	struct history_cell *out;
 	struct history *h;
@@ -217,8 +217,8 @@ TEST(test_bounded)
 	assert_int_equal(history_new(&h, SECOND, 1000000 * SECOND, 500), 0);
 	for (uint32_t tick = 0; tick < 100; tick++) {
 		for (uint32_t i = 0; i < ARRAY_SIZE(counts); i++)
-			counts[i] = (struct count){ tick * 1000 + i, i % 7, i & 1, 1, 3 };
-		counts[0] = (struct count){ 0, 1, 0, 1000, 3000 };
+			counts[i] = (struct count){ tick * 1000 + i, i % 7, i & 1, 1, 3, 0 };
+		counts[0] = (struct count){ 0, 1, 0, 1000, 3000, 0 };
 		add(h, ARRAY_SIZE(counts), counts, SECOND);
 		expect += 999 + 1000;
 		if (tick == 10)
@@ -282,7 +282,7 @@ TEST(test_restart_keeps_slices)
 	assert_int_equal(range.nr, 11);
 	assert_int_equal(range.covers_ns, 2 * SECOND);
 	assert_true(range.marks == SLICE_RESET);
-	assert_int_equal(history_get_range(h, &range, &counts, &nr), 0);
+	assert_int_equal(history_get_range(history_slices(h), &range, &counts, &nr), 0);
 	assert_int_equal(nr, 2);
 	assert_true(counts[0].count + counts[1].count == 23);
 	free(counts);
@@ -384,7 +384,7 @@ TEST(test_decay_forgets_tasks)
 
 	assert_int_equal(history_new(&h, SECOND, 10 * SECOND, 1 << 16), 0);
 	for (uint32_t tick = 1; tick <= 2000; tick++) {
-		const struct count c = { tick % 7, tick, 0, 1, 3 };
+		const struct count c = { tick % 7, tick, 0, 1, 3, 0 };
 
 		add(h, 1, &c, SECOND);
 	}

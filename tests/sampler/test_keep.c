@@ -70,7 +70,7 @@ static void add_slice(struct fixture *f, const uint32_t *places, uint32_t nr)
 	struct count *counts;
 	uint32_t nr_counts, stack = stacks_intern(f->st.stacks, places, nr);
 
-	assert_true(counts_add(f->st.counts, stack, 0, 0, 1));
+	assert_true(counts_add(f->st.counts, stack, 0, 0, 1, 0));
 	assert_int_equal(counts_swap(f->st.counts, &counts, &nr_counts), 0);
 	assert_int_equal(history_add(f->st.history, counts, nr_counts, 100000000), 0);
 }
@@ -103,7 +103,7 @@ static void queue_slices(struct fixture *f, const struct past_events *sets, uint
 	const struct event *events = sets ? sets[now].events : &clock;
 	const double hz[1] = { 99 };
 	const struct keep_input in = {
-		history_slices(f->st.history), &tables, events, hz, 1, sets, 0
+		history_slices(f->st.history), &tables, events, hz, 1, sets, 0, UINT64_MAX
 	};
 
 	keep_tick(f->k, &in);

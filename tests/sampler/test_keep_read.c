@@ -155,7 +155,7 @@ TEST(test_stop)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 40000; i++)
-		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, 1 }, 1);
+		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, 1, 0 }, 1);
 	open_folder(&f);
 	keep_read_close(f.k);
 	link_segments(&f, 500);
@@ -178,7 +178,7 @@ TEST(test_sum_of_samples)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 1026; i++)
-		put_slice(&f, i, &(struct count){ 0, 0, 0, SLICE_COUNT_MAX, 1 }, 1);
+		put_slice(&f, i, &(struct count){ 0, 0, 0, SLICE_COUNT_MAX, 1, 0 }, 1);
 	open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_true(f.result.samples == 1024 * SLICE_COUNT_MAX);
@@ -193,7 +193,7 @@ TEST(test_clock_back)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 20; i++)
-		put_slice(&f, i < 10 ? i : i - 5, &(struct count){ 0, 0, 0, 3, 1 }, 1);
+		put_slice(&f, i < 10 ? i : i - 5, &(struct count){ 0, 0, 0, 3, 1, 0 }, 1);
 	open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_int_equal(f.result.samples, 45);
@@ -226,7 +226,7 @@ TEST(test_sum_of_weights)
 
 	begin_simple(&f);
 	for (uint32_t i = 0; i < 40; i++)
-		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, SLICE_WEIGHT_MAX / 8 }, 1);
+		put_slice(&f, i, &(struct count){ 0, 0, 0, 1, SLICE_WEIGHT_MAX / 8, 0 }, 1);
 	open_folder(&f);
 	assert_int_equal(read_folder(&f), 0);
 	assert_int_equal(f.result.samples, 8);
@@ -264,7 +264,9 @@ TEST(test_names_with_one_hash)
 {
 	static const char victim[] = "LazyCompile:*checkPassword app.js", evil[] = "evil01dcMjkFg3m"
 										   "w";
-	struct count counts[] = { { 0, 0, 0, 1, 1 }, { 1, 0, 0, 99, 99 }, { 2, 0, 0, 7, 7 } };
+	struct count counts[] = { { 0, 0, 0, 1, 1, 0 },
+				  { 1, 0, 0, 99, 99, 0 },
+				  { 2, 0, 0, 7, 7, 0 } };
 	struct fixture f;
 
 	begin_segment(&f);
@@ -291,7 +293,8 @@ TEST(test_many_processes)
 	put_task(&f, 1, 1);
 	for (uint32_t i = 2; i <= 1000000; i++)
 		put_task(&f, 2 + i % 65536, i);
-	put_slice(&f, 0, (struct count[]){ { 0, 1, 0, 5, 5 }, { 0, 2 + 1000000 % 65536, 0, 3, 3 } },
+	put_slice(&f, 0,
+		  (struct count[]){ { 0, 1, 0, 5, 5, 0 }, { 0, 2 + 1000000 % 65536, 0, 3, 3, 0 } },
 		  2);
 	open_folder(&f);
 	before = mallinfo2().uordblks;

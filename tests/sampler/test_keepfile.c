@@ -114,7 +114,7 @@ static void write_all(struct keepfile_out *out)
 	keepfile_header(out);
 	keepfile_put_events(out, events, 2);
 	for (uint32_t i = 0; i < SLICES; i++) {
-		struct count counts[] = { { i, 3, 0, 1, 100 }, { i, 4, 1, 2 + i, 7 } };
+		struct count counts[] = { { i, 3, 0, 1, 100, 0 }, { i, 4, 1, 2 + i, 7, 0 } };
 		const uint32_t functions[] = { i * 7, (i + 1) * 7, (i + 2) * 7 };
 		struct slice slice = { .begin_ns = 1000 + i * 100, .end_ns = 1100 + i * 100 };
 		char name[32];
@@ -204,7 +204,7 @@ TEST(test_damaged)
 /* Read a slice with @count and @more samples, and @lost ones. */
 static bool is_read(uint64_t count, uint64_t more, uint64_t lost)
 {
-	struct count counts[] = { { 0, 3, 0, count, 100 }, { 1, 4, 1, more, 7 } };
+	struct count counts[] = { { 0, 3, 0, count, 100, 0 }, { 1, 4, 1, more, 7, 0 } };
 	struct slice slice = { .begin_ns = 1000, .end_ns = 1100, .lost = lost };
 	struct keepfile_out out = { .bytes = NULL };
 	bool read;

@@ -315,7 +315,7 @@ TEST(test_merged)
 		struct count counts[50];
 
 		for (uint32_t k = 0; k < 50; k++)
-			counts[k] = (struct count){ k * 7 + (uint32_t)i, 0, 0, 1, 1 };
+			counts[k] = (struct count){ k * 7 + (uint32_t)i, 0, 0, 1, 1, 0 };
 		assert_int_equal(slices_add(slices, counts, 50, &about), 0);
 	}
 	s = strip_make(&f, &(struct strip_input){ slices, &tables, events, 1, 0 });

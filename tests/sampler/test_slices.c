@@ -32,8 +32,10 @@ static uint32_t make(struct count *out, uint32_t max, uint32_t stacks)
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t count = 1 + rnd(9);
 
-		out[i] = (struct count){ rnd(50) ? rnd(stacks) : STACK_NONE, rnd(20), rnd(3), count,
-					 rnd(4) ? count * 1001001 : rnd(1u << 31) };
+		out[i] = (struct count){
+			rnd(50) ? rnd(stacks) : STACK_NONE,	  rnd(20), rnd(3), count,
+			rnd(4) ? count * 1001001 : rnd(1u << 31), 0
+		};
 	}
 	return nr;
 }
@@ -254,7 +256,7 @@ TEST(test_every_sample_once)
 /* Add a slice of four samples behind @about, and move @about to its end. */
 static void add_next(struct slices *s, struct slice *about, uint32_t i)
 {
-	struct count c[] = { { i % 7, 1, 0, 3, 30 }, { 9, 2, 0, 1, 10 } };
+	struct count c[] = { { i % 7, 1, 0, 3, 30, 0 }, { 9, 2, 0, 1, 10, 0 } };
 
 	about->end_ns = about->begin_ns + SLICE;
 	assert_int_equal(slices_add(s, c, 2, about), 0);
@@ -346,7 +348,7 @@ TEST(test_ten_minutes)
 		for (uint32_t k = 0; k < 200; k++) {
 			uint32_t stack = rnd(5000);
 
-			counts[k] = (struct count){ stack, stack % 40, 0, 1, 1001001 };
+			counts[k] = (struct count){ stack, stack % 40, 0, 1, 1001001, 0 };
 		}
 		about.end_ns = about.begin_ns + SLICE;
 		assert_int_equal(slices_add(s, counts, 200, &about), 0);
@@ -388,8 +390,8 @@ TEST(test_largest_weights)
 
 	assert_int_equal(slices_new(&s, 4 * SECOND, 1 << 20), 0);
 	for (uint32_t i = 0; i < 100; i++) {
-		struct count counts[] = { { 1, 0, 0, 1, UINT64_MAX / 2 },
-					  { 1, 0, 0, 2, UINT64_MAX } };
+		struct count counts[] = { { 1, 0, 0, 1, UINT64_MAX / 2, 0 },
+					  { 1, 0, 0, 2, UINT64_MAX, 0 } };
 
 		assert_int_equal(slices_add(s, counts, 2, &about), 0);
 		slice_read_begin(&r, slices_at(s, slices_nr(s) - 1));
@@ -420,7 +422,7 @@ TEST(test_nothing_to_merge)
 		uint32_t nr = i < 5 ? 30000 : 1;
 
 		for (uint32_t k = 0; k < nr; k++)
-			counts[k] = (struct count){ i < 5 ? i * 30000 + k : 0, 0, 0, 1, i + k };
+			counts[k] = (struct count){ i < 5 ? i * 30000 + k : 0, 0, 0, 1, i + k, 0 };
 		about.end_ns = about.begin_ns + SLICE;
 		assert_int_equal(slices_add(s, counts, nr, &about), 0);
 		about.begin_ns = about.end_ns;
@@ -458,7 +460,7 @@ static int64_t add_many(struct slices *s, uint32_t nr, bool same)
 		int64_t begin;
 
 		for (uint32_t k = 0; k < MANY; k++)
-			counts[k] = (struct count){ k, same ? 0 : i, 0, 1, 1 };
+			counts[k] = (struct count){ k, same ? 0 : i, 0, 1, 1, 0 };
 		about.end_ns = about.begin_ns + SLICE / 100;
 		begin = cpu_ns();
 		assert_int_equal(slices_add(s, counts, MANY, &about), 0);
@@ -535,7 +537,8 @@ TEST(test_remap)
 {
 	const struct history_ids ids = { half, add_one, add_one, NULL };
 	struct slice about = { .end_ns = SLICE };
-	struct count c[] = { { 4, 1, 0, 3, 30 }, { 5, 1, 0, 1, 10 }, { 7, 1, 0, 2, 21 } }, out;
+	struct count c[] = { { 4, 1, 0, 3, 30, 0 }, { 5, 1, 0, 1, 10, 0 }, { 7, 1, 0, 2, 21, 0 } },
+		     out;
 	struct slice_reader r;
 	struct slices *s;
 

@@ -73,7 +73,7 @@ static void sample(struct sampler *s, uint32_t key)
 		s->nr_stacks_full++;
 		return;
 	}
-	if (!counts_add(st->counts, stack, s->task, key % NR_EVENTS, key + 1)) {
+	if (!counts_add(st->counts, stack, s->task, key % NR_EVENTS, key + 1, 0)) {
 		s->nr_cells_full++;
 		return;
 	}

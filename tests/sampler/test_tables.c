@@ -197,19 +197,21 @@ TEST(test_cells_sum)
 	uint32_t nr;
 
 	assert_int_equal(counts_new(&c, 64, 64), 0);
-	assert_true(counts_add(c, 0, 0, 0, 5));
-	assert_true(counts_add(c, 0, 0, 0, 7));
-	assert_true(counts_add(c, 0, 0, 1, 1ULL << 40));
-	assert_true(counts_add(c, 0, COUNTS_TASKS_MAX - 1, 0, 0));
-	assert_true(counts_add(c, UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255, 9));
+	assert_true(counts_add(c, 0, 0, 0, 5, 0));
+	assert_true(counts_add(c, 0, 0, 0, 7, 0));
+	assert_true(counts_add(c, 0, 0, 1, 1ULL << 40, 0));
+	assert_true(counts_add(c, 0, COUNTS_TABLE_TASKS - 1, 0, 0, 0));
+	assert_true(counts_add(c, COUNTS_TABLE_STACKS - 2, COUNTS_TABLE_TASKS - 1, 15, 9,
+			       COUNTS_SLICES - 1));
 	assert_int_equal(counts_swap(c, &counts, &nr), 0);
 	assert_int_equal(nr, 4);
 	assert_int_equal(find_cell(counts, nr, 0, 0, 0)->count, 2);
 	assert_int_equal(find_cell(counts, nr, 0, 0, 0)->weight, 12);
 	assert_true(find_cell(counts, nr, 0, 0, 1)->weight == 1ULL << 40);
-	assert_int_equal(find_cell(counts, nr, 0, COUNTS_TASKS_MAX - 1, 0)->weight, 0);
-	assert_int_equal(find_cell(counts, nr, UINT32_MAX - 1, COUNTS_TASKS_MAX - 1, 255)->count,
-			 1);
+	assert_int_equal(find_cell(counts, nr, 0, COUNTS_TABLE_TASKS - 1, 0)->weight, 0);
+	assert_int_equal(
+		find_cell(counts, nr, COUNTS_TABLE_STACKS - 2, COUNTS_TABLE_TASKS - 1, 15)->slice,
+		COUNTS_SLICES - 1);
 	free(counts);
 	counts_free(c);
 }
@@ -221,12 +223,35 @@ TEST(test_cells_refuse_what_they_cannot_name)
 	uint32_t nr;
 
 	assert_int_equal(counts_new(&c, 64, 64), 0);
-	assert_false(counts_add(c, STACK_NONE, 0, 0, 1));
-	assert_false(counts_add(c, 1, COUNTS_TASKS_MAX, 0, 1));
-	assert_false(counts_add(c, 1, 0, COUNTS_EVENTS_MAX, 1));
+	assert_false(counts_add(c, STACK_NONE, 0, 0, 1, 0));
+	assert_false(counts_add(c, COUNTS_TABLE_STACKS - 1, 0, 0, 1, 0));
+	assert_false(counts_add(c, 1, COUNTS_TABLE_TASKS, 0, 1, 0));
+	assert_false(counts_add(c, 1, 0, COUNTS_TABLE_EVENTS, 1, 0));
 	assert_int_equal(counts_swap(c, &counts, &nr), 0);
 	assert_int_equal(nr, 0);
 	assert_non_null(counts);
+	free(counts);
+	counts_free(c);
+}
+
+/* The same stack, task and event in another slice is another count. */
+TEST(test_slices_apart)
+{
+	struct count *counts;
+	struct counts *c;
+	uint32_t nr;
+
+	assert_int_equal(counts_new(&c, 64, 64), 0);
+	for (uint32_t i = 0; i < 30; i++)
+		assert_true(
+			counts_add(c, 7, 1, 2, 10, tables_slice((i / 10 + 5) * COUNTS_SLICE_NS)));
+	assert_int_equal(counts_swap(c, &counts, &nr), 0);
+	assert_int_equal(nr, 3);
+	for (uint32_t i = 0; i < nr; i++) {
+		assert_int_equal(counts[i].stack, 7);
+		assert_int_equal(counts[i].count, 10);
+		assert_in_range(counts[i].slice, 5, 7);
+	}
 	free(counts);
 	counts_free(c);
 }
@@ -241,7 +266,7 @@ TEST(test_swap_starts_from_zero)
 	assert_int_equal(counts_new(&c, 64, 64), 0);
 	for (uint32_t tick = 0; tick < 10; tick++) {
 		for (uint32_t i = 0; i <= tick; i++)
-			assert_true(counts_add(c, 7, 1, 0, 10));
+			assert_true(counts_add(c, 7, 1, 0, 10, 0));
 		assert_int_equal(counts_swap(c, &counts, &nr), 0);
 		assert_int_equal(nr, 1);
 		assert_int_equal(counts[0].count, tick + 1);
@@ -259,7 +284,7 @@ static uint32_t fill(struct counts *c, uint32_t nr)
 	uint32_t added = 0;
 
 	for (uint32_t i = 0; i < nr; i++)
-		added += counts_add(c, i, i % 100, 0, 1);
+		added += counts_add(c, i, i % 100, 0, 1, 0);
 	return added;
 }
 
@@ -300,8 +325,8 @@ TEST(test_cells_grow_in_a_tick)
 
 	assert_int_equal(counts_new(&c, 64, 4096), 0);
 	for (uint32_t i = 0; i < 3000; i++) {
-		assert_true(counts_add(c, i, 0, 0, 1));
-		assert_true(counts_add(c, i / 2, 0, 0, 1));
+		assert_true(counts_add(c, i, 0, 0, 1, 0));
+		assert_true(counts_add(c, i / 2, 0, 0, 1, 0));
 		if (counts_crowded(c))
 			grown += counts_grow(c);
 	}

@@ -129,7 +129,7 @@ static void add(struct fixture *f, const char *text)
 /* The next slice: @ms of CPU time, @lost samples. */
 static bool next(struct fixture *f, unsigned int ms, uint64_t lost, struct trap_hit *hit)
 {
-	struct count c = { STACK_NONE, 0, 0, ms, ms * 1000000ULL };
+	struct count c = { STACK_NONE, 0, 0, ms, ms * 1000000ULL, 0 };
 
 	free(f->slice.bytes);
 	f->slice.begin_ns = f->slice.end_ns;
@@ -169,7 +169,7 @@ TEST(test_cpu, setup, teardown)
 	assert_true(next(f, 150, 0, &hit));
 }
 
-/* Waits are counted in some slices only: as their rate since the slice before. */
+/* Waits are of the slice in which they passed; without any, nothing waits. */
 TEST(test_wait, setup, teardown)
 {
 	struct fixture *f = *state;
@@ -178,12 +178,13 @@ TEST(test_wait, setup, teardown)
 	f->in.wait_slot = 0;
 	add(f, "wait > 250 for 1s");
 	add(f, "wait:nobody > 0");
+	assert_false(next(f, 0, 0, &hit));
 	for (int i = 1; i <= 40; i++) {
-		/* 3 threads for a second, 2 for a second, 3 for two. */
-		unsigned int ms = i % 10 ? 0 : i == 20 ? 2000 : 3000;
+		/* 3 threads for a second, none or 2 for a second, 3 for two. */
+		unsigned int ms = i <= 10 ? 300 : i < 15 ? 0 : i <= 20 ? 200 : 300;
 		bool match = next(f, ms, 0, &hit);
 
-		assert_int_equal(match, i == 40);
+		assert_int_equal(match, i == 10 || i == 30);
 	}
 	assert_true(hit.percent > 299 && hit.percent < 301);
 	f->in.wait_slot = 1;

@@ -11,8 +11,10 @@
 #include "symbols/base/base.h"
 #include "tests/unhash.h"
 
-#define SLOT 1u
-#define SEED 815u
+#define SLOT	 1u
+#define SEED	 815u
+#define SECOND	 1000000000ULL
+#define SLICE_NS COUNTS_SLICE_NS
 
 struct world {
 	struct objects *objects;
@@ -858,6 +860,123 @@ TEST(test_sum)
 		begin = time;
 	}
 	assert_int_equal(w.account.lost + w.account.odd + w.account.late, 0);
+	close_world(&w);
+}
+
+/* Sum the time of each task and slice; the tick of @begin_ns to @end_ns. */
+static void check_slices(const struct world *w, uint64_t begin_ns, uint64_t end_ns,
+			 uint32_t nr_tasks)
+{
+	uint64_t all = 0;
+
+	for (uint64_t at = begin_ns; at < end_ns; at = (at / SLICE_NS + 1) * SLICE_NS) {
+		uint64_t to = MIN((at / SLICE_NS + 1) * SLICE_NS, end_ns), ns = 0;
+
+		for (uint32_t i = 0; i < w->nr; i++)
+			ns += w->list[i].slice == tables_slice(at) ? w->list[i].weight : 0;
+		/* Each task is in one state at a time. */
+		assert_int_equal(ns, nr_tasks * (to - at));
+		all += ns;
+	}
+	assert_int_equal(all, nr_tasks * (end_ns - begin_ns));
+}
+
+/* Waits of microseconds to minutes, with a stack or not: each slice has the time that passed in it,
+ * of all tasks. */
+TEST(test_slices)
+{
+	uint64_t time = 1000 * SECOND, begin = time;
+	bool runs[17] = { false };
+	struct world w;
+
+	srand(SEED);
+	open_world(&w, 2);
+	for (pid_t tid = 0; tid < 17; tid++)
+		put(&w, 0, 3 + tid, STEP_OUT, time, STACK_NONE, 0);
+	for (int tick = 0; tick < 300; tick++) {
+		uint64_t until = begin + (uint64_t)(rand() % 3000) * SECOND / 1000 + 1;
+
+		/* Some tasks switch often, others each minute. */
+		for (; time < until; time += (uint64_t)(rand() % 20000000)) {
+			int at = rand() % 100 ? rand() % 5 : rand() % 17;
+			enum task_step out = rand() % 2 ? STEP_OUT : STEP_PREEMPTED;
+
+			put(&w, (uint32_t)at & 1, 3 + at, runs[at] ? out : STEP_IN, time,
+			    rand() % 3 ? stack_in(&w, (uint32_t)(rand() % 9)) : STACK_NONE,
+			    (uint32_t)(rand() % 9));
+			runs[at] = !runs[at];
+		}
+		/* The last of them is in the next tick. */
+		end_tick(&w, until);
+		check_slices(&w, begin, until, 17);
+		begin = until;
+	}
+	assert_int_equal(w.account.lost + w.account.odd + w.account.late, 0);
+	close_world(&w);
+}
+
+/* A known wait is in the slices of its time alone, also if others have no stack. */
+TEST(test_own_slices)
+{
+	const uint64_t begin = 1000 * SECOND, ms = SECOND / 1000;
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, begin, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, begin + 110 * ms, stack_in(&w, 7), 1);
+	put(&w, 0, 3, STEP_IN, begin + 190 * ms, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, begin + 410 * ms, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_IN, begin + 490 * ms, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, begin + 610 * ms, stack_in(&w, 8), 1);
+	put(&w, 0, 3, STEP_IN, begin + 690 * ms, STACK_NONE, 0);
+	end_tick(&w, begin + SECOND);
+	check_slices(&w, begin, begin + SECOND, 1);
+	/* The one without a stack is shared out to both. */
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 7), 120 * ms);
+	assert_int_equal(sum(&w, SLOT, WAIT_ASLEEP, 8), 120 * ms);
+	for (uint32_t i = 0; i < w.nr; i++)
+		if (w.list[i].slice == tables_slice(begin + 100 * ms) && w.list[i].event == SLOT)
+			assert_int_equal(w.list[i].weight, 80 * ms);
+	close_world(&w);
+}
+
+/* The waits of a process that is read later are in their slices also. */
+TEST(test_slices_of_unknown)
+{
+	const uint64_t begin = 1000 * SECOND;
+	uint64_t ns = 0;
+	struct world w;
+
+	open_world(&w, 1);
+	w.t.recorded = false;
+	put(&w, 0, 300, STEP_IN, begin, STACK_NONE, 0);
+	put(&w, 0, 300, STEP_OUT, begin + SECOND / 2, stack_in(&w, 7), 1);
+	for (uint32_t tick = 1; !ns && tick < 9; tick++) {
+		end_tick(&w, begin + tick * SECOND);
+		for (uint32_t i = 0; i < w.nr; i++)
+			ns += w.list[i].weight;
+		if (ns)
+			check_slices(&w, begin, begin + tick * SECOND, 1);
+	}
+	assert_true(ns >= 2 * SECOND);
+	close_world(&w);
+}
+
+/* proftop was stopped for an hour: the times are exact, and not in 36,000 slices. */
+TEST(test_slices_after_a_stop)
+{
+	const uint64_t begin = 1000 * SECOND;
+	uint64_t ns = 0;
+	struct world w;
+
+	open_world(&w, 1);
+	put(&w, 0, 3, STEP_IN, begin, STACK_NONE, 0);
+	put(&w, 0, 3, STEP_OUT, begin + 1, stack_in(&w, 7), 1);
+	end_tick(&w, begin + 3600 * SECOND);
+	for (uint32_t i = 0; i < w.nr; i++)
+		ns += w.list[i].weight;
+	assert_int_equal(ns, 3600 * SECOND);
+	assert_in_range(w.nr, 50, 200);
 	close_world(&w);
 }
 

@@ -105,8 +105,9 @@ static void add_slice(struct night *n, uint32_t number)
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t rank = rank_of();
 
-		counts[i] = (struct count){ n->ids[rank % STACKS], (rank + rnd(2)) % 40, 0, 1,
-					    SECOND / n->hz };
+		counts[i] = (struct count){
+			n->ids[rank % STACKS], (rank + rnd(2)) % 40, 0, 1, SECOND / n->hz, 0
+		};
 	}
 	if (slices_add(n->slices, counts, nr, &about))
 		out_of_memory();
@@ -155,7 +156,11 @@ int main(int argc, char **argv)
 			   .dir = config.dir };
 	struct assemble_input tables;
 	double hz = n.hz;
-	struct keep_input in = { .tables = &tables, .events = &event, .hz = &hz, .nr_events = 1 };
+	struct keep_input in = { .tables = &tables,
+				 .events = &event,
+				 .hz = &hz,
+				 .nr_events = 1,
+				 .settled_ns = UINT64_MAX };
 	struct keep *keep;
 	struct err e = { "usage: nightsize DIR [SECONDS HZ [SIZE]]" };
 	uint64_t bytes;
