@@ -187,6 +187,7 @@ void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
 		p->ring_size = counters_ring_size(s->live.counters);
 		p->ring_wanted = counters_ring_wanted(s->live.counters);
 		p->nr_refused = counters_nr_refused(s->live.counters);
+		p->refused = counters_refused(s->live.counters, &p->refused_code);
 	}
 	p->trap = s->trapped;
 	memcpy(p->target, s->target.text, sizeof(p->target));

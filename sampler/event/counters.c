@@ -507,6 +507,17 @@ uint32_t counters_nr_refused(const struct counters *c)
 	return c->nr_refused + nr_busy;
 }
 
+pid_t counters_refused(const struct counters *c, int *code)
+{
+	pid_t tid = c->env.refused;
+
+	*code = c->env.refused_code;
+	if (c->nr_refused)
+		return tid;
+	*code = -EINTR;
+	return counters_busy(c, 0, &tid, 1) ? tid : 0;
+}
+
 /* Ids are unique in the whole system: one table serves all CPUs. */
 static int value_of(const struct counters *c, uint64_t id)
 {

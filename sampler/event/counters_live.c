@@ -523,11 +523,13 @@ static int add_tasks(struct counters *c, const struct task_set *there, const pid
 		if (!code || code == -ESRCH || code == -EINTR)
 			continue;
 		if (code == -EACCES || code == -EPERM) {
+			slot_refuse(&c->env, tids[i], code);
 			c->nr_refused++;
 			continue;
 		}
 		c->env.refusal.nr_wanted =
 			c->env.nr_fds + (nr - i) * (c->nr_slots + 1) * c->env.nr_cpus;
+		slot_refuse(&c->env, tids[i], code);
 		/* Nor the others, except that busy ones may be added again. */
 		for (; i < nr; i++)
 			c->nr_refused += !counters_is_busy(c, tids[i]);

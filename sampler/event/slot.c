@@ -130,6 +130,14 @@ static bool is_the_task(int code)
 	return code == -ESRCH || code == -EACCES || code == -EPERM || code == -EINTR;
 }
 
+void slot_refuse(struct slot_env *env, pid_t tid, int code)
+{
+	if (env->refused_code)
+		return;
+	env->refused = tid;
+	env->refused_code = code;
+}
+
 void slot_init(struct slot *s, const struct slot_env *env, const struct event *ev, double hz)
 {
 	*s = (struct slot){ .event = *ev, .hz = hz };
@@ -180,10 +188,12 @@ int slot_open(struct slot *s, struct slot_env *env, const struct slot *leader, c
 			return code;
 		}
 		opened += !code;
-		if (code == -EINTR)
+		if (code == -EINTR) {
 			slot_note_busy(s, tids[i]);
-		else
-			*nr_out += !!code;
+		} else if (code && code != -ESRCH) {
+			slot_refuse(env, tids[i], code);
+			++*nr_out;
+		}
 		/* Not permitted: their children alone are not the target. */
 		if (i + 1 == env->nr_named && !opened)
 			break;

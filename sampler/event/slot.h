@@ -30,6 +30,8 @@ struct slot_env {
 	int cgroup_fd;		       /* -1: no cgroup */
 	int group_fd;		       /* the leader of the event being opened; -1: none */
 	struct limits_refusal refusal; /* of the last failure */
+	pid_t refused;		       /* the first task that was left out, and why: -errno */
+	int refused_code;
 	const struct core_types *cores;
 	struct idmap *ids; /* of events that are open, or were lately */
 	const bool *wake;  /* by CPU: wake at each sample; NULL: nowhere */
@@ -69,8 +71,8 @@ void slot_init_switches(struct slot *s);
 void slot_init_side(struct slot *s, const struct slot_env *env, size_t ring_size);
 /*
  * Open it on @tids (NULL: on the CPUs), in the group of @leader (open already;
- * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out of
- * them; tasks that hang in an exec are left out and noted as busy; -errno when
+ * NULL: alone). Tasks that are gone or forbidden are left out: *@nr_out
+ * forbidden ones; tasks that hang in an exec are left out and noted as busy; -errno when
  * none is left or something else fails, with env->refusal filled and nothing
  * left open.
  */
@@ -80,6 +82,8 @@ void slot_close(struct slot *s, struct slot_env *env);
 
 /* Add a task; it becomes the last one. 0, or -errno and nothing is left open. */
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid);
+/* Note that a task is left out. */
+void slot_refuse(struct slot_env *env, pid_t tid, int code);
 /* Report whether it was opened on this task. Linear. */
 bool slot_has_task(const struct slot *s, pid_t tid);
 /* Note that the task is to be added later. Once, however often it is noted. */

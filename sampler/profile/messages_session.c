@@ -8,6 +8,8 @@
  */
 #include "sampler/profile/messages_session.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sampler/event/governor.h"
@@ -107,19 +109,32 @@ static void note_starved(struct messages *n, const struct profile *p)
 
 static void note_refused(struct messages *n, const struct profile *p)
 {
+	const char *why = p->refused_code == -EINTR ? "it hangs in an exec"
+			  : p->refused_code == -EACCES || p->refused_code == -EPERM ? "not "
+										      "permitted"
+										    : "too many "
+										      "open files";
 	struct profile_message *e;
+	char others[48] = "";
 
 	if (!p->nr_refused)
 		return;
-	e = messages_note(n, "refused", MESSAGE_WARN, 0, "%u tasks are not sampled", p->nr_refused);
-	messages_detail(e,
-			"%u tasks of the target are not sampled: ended, not permitted, hanging in "
-			"an exec, or too many open files",
-			p->nr_refused);
+	if (p->nr_refused > 1)
+		snprintf(others, sizeof(others), " and %u other%s", p->nr_refused - 1,
+			 p->nr_refused > 2 ? "s" : "");
+	e = messages_note(n, "refused", MESSAGE_WARN, 0, "TID %d%s %s not sampled: %s",
+			  (int)p->refused, others, *others ? "are" : "is", why);
 	e->count = p->nr_refused;
-	messages_fix(n, e, MESSAGE_EVENTS, 0,
-		     "choose fewer events: they need fewer files; or raise 'ulimit -n'; "
-		     "'proftop --check' shows missing rights");
+	if (p->refused_code == -EINTR)
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "none is needed: it is sampled when the exec has ended");
+	else if (p->refused_code == -EACCES || p->refused_code == -EPERM)
+		messages_fix(n, e, MESSAGE_NONE, 0,
+			     "it is of another user, or has changed its rights: run proftop as "
+			     "root, or with the capabilities that 'proftop --check' names");
+	else
+		messages_fix(n, e, MESSAGE_EVENTS, 0,
+			     "choose fewer events: they need fewer files; or raise 'ulimit -n'");
 }
 
 static void note_sleepers(struct messages *n, const struct profile *p)

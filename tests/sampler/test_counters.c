@@ -428,11 +428,15 @@ TEST(test_tasks_left_out)
 	struct fake_fd *fds[MAX_FDS];
 	struct counters *c;
 	struct err e;
+	int code;
 
 	f->gone = 501;
 	f->forbidden = 503;
 	c = open_fake(f, &config);
-	assert_int_equal(counters_nr_refused(c), 2);
+	/* One that has ended has nothing to sample. */
+	assert_int_equal(counters_nr_refused(c), 1);
+	assert_int_equal(counters_refused(c, &code), 503);
+	assert_int_equal(code, -EACCES);
 	assert_int_equal(find_open(f, &event, fds), 2);
 	assert_int_equal(fds[0]->tid, 502);
 	counters_close(c);

@@ -346,7 +346,7 @@ TEST(test_busy)
 	struct fake_fd *fds[MAX_FDS];
 	struct counters *c;
 	pid_t busy[3];
-	int before;
+	int before, code;
 
 	f->busy = 501;
 	c = open_fake(f, &config);
@@ -354,6 +354,8 @@ TEST(test_busy)
 	assert_int_equal(busy[0], 501);
 	assert_int_equal(counters_busy(c, 501, busy, 3), 0);
 	assert_int_equal(counters_nr_refused(c), 1);
+	assert_int_equal(counters_refused(c, &code), 501);
+	assert_int_equal(code, -EINTR);
 	before = (int)find_open(f, &event, fds);
 	f->busy = 600;
 	assert_int_equal(counters_add_tasks(c, more, 2, NULL), 0);

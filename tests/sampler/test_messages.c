@@ -3,6 +3,8 @@
  * messages: each item of the ledger on a separate line, once, with a fix that works; and lag, the
  * histogram of how late samples are read.
  */
+#include <errno.h>
+
 #include "sampler/profile/messages_session.h"
 #include "symbols/lang/lang.h"
 
@@ -236,8 +238,18 @@ TEST(test_machine, setup, teardown)
 	expect(f, "governor", "with more, proftop uses over 25% of all CPUs", MESSAGE_NONE, 0);
 	f->p.rate_capped = false;
 	f->p.rate_factor = 1;
+	/* Which task, why, and the key that helps: for rights and execs none. */
+	f->p.nr_refused = 1;
+	f->p.refused = 815;
+	f->p.refused_code = -EACCES;
+	expect(f, "refused", "TID 815 is not sampled: not permitted", MESSAGE_NONE, 0);
 	f->p.nr_refused = 4;
-	expect(f, "refused", "4 tasks", MESSAGE_EVENTS, 0);
+	f->p.refused_code = -EMFILE;
+	expect(f, "refused", "TID 815 and 3 others are not sampled: too many open files",
+	       MESSAGE_EVENTS, 0);
+	f->p.nr_refused = 1;
+	f->p.refused_code = -EINTR;
+	expect(f, "refused", "TID 815 is not sampled: it hangs in an exec", MESSAGE_NONE, 0);
 	f->p.nr_refused = 0;
 	f->p.waits.hung = 815;
 	expect(f, "asleep", "sleeping tasks hangs, at last in process 815", MESSAGE_NONE, 0);
