@@ -106,6 +106,20 @@ double config_default_hz(uint32_t nr_cpus)
 	return hz - !(hz % 2);
 }
 
+bool config_user_only(struct event *events, uint32_t nr)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (events[i].kernel && !events[i].user)
+			return false;
+		any |= events[i].kernel;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		events[i].kernel = events[i].hv = false;
+	return any;
+}
+
 double config_hz(const struct sampler_config *c, const struct event *ev)
 {
 	if (ev->period || ev->counted)

@@ -123,6 +123,13 @@ int config_wait_slot(const struct sampler_config *config);
 int config_latency_slot(const struct sampler_config *config);
 /* Return the default rate on @nr_cpus CPUs: odd, so that it does not keep step with timers. */
 double config_default_hz(uint32_t nr_cpus);
+/* A remark about a session of config_user_only(). */
+#define CONFIG_USER_ONLY "not permitted to see the kernel: user code only"
+/*
+ * Leave the kernel out of all events, for a user without the right to it. False: one is of the
+ * kernel alone, or all are without it already.
+ */
+bool config_user_only(struct event *events, uint32_t nr);
 /* Return the rate that @ev is opened with, in Hz; 0: a fixed period. */
 double config_hz(const struct sampler_config *config, const struct event *ev);
 

@@ -3,6 +3,7 @@
 #include "sampler/handlers.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -194,13 +195,13 @@ static void set_enabled(struct sampler *s, const struct control *c)
 }
 
 /* Keep events off that were off and are in the new list. */
-static void carry_off(struct sampler *s, const struct control *c, uint32_t nr)
+static void carry_off(struct sampler *s, const struct event *events, uint32_t nr)
 {
 	bool off[EVENTS_MAX] = { false };
 
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t k = 0; k < s->config.nr_events; k++)
-			if (event_same(&s->config.events[k], &c->events.list[i]))
+			if (event_same(&s->config.events[k], &events[i]))
 				off[i] = s->rates.off[k];
 	memcpy(s->rates.off, off, sizeof(off));
 }
@@ -224,30 +225,46 @@ static void say_events(struct sampler *s)
 		    c->nr_events > 1 ? " (E shows the next one)" : "");
 }
 
+/* Open other events; without the right to the kernel, of user code, as at the start. */
+static int open_events(struct sampler *s, struct event *events, uint32_t nr)
+{
+	struct err e, later;
+	int code = counters_set_events(s->live.counters, events, nr, s->config.hz, &e);
+
+	if ((code == -EACCES || code == -EPERM) && s->config.target != TARGET_SYSTEM &&
+	    config_user_only(events, nr)) {
+		code = counters_set_events(s->live.counters, events, nr, s->config.hz, &later);
+		if (!code && !strstr(s->banner, CONFIG_USER_ONLY))
+			session_add_banner(s, CONFIG_USER_ONLY);
+	}
+	if (code)
+		mailbox_say(&s->mailbox, "%s", e.text);
+	return code;
+}
+
 /* Sample other events. Slots change their meaning, so the tick ends and counts start from zero. */
 static void set_events(struct sampler *s, const struct control *c)
 {
-	struct err e;
+	struct event events[EVENTS_MAX];
 	uint32_t nr = MIN(c->events.nr, (uint32_t)EVENTS_MAX);
 
 	if (nr == 0)
 		return;
+	memcpy(events, c->events.list, nr * sizeof(events[0]));
 	tick_end(s, time_now_ns());
-	if (counters_set_events(s->live.counters, c->events.list, nr, s->config.hz, &e)) {
-		mailbox_say(&s->mailbox, "%s", e.text);
+	if (open_events(s, events, nr))
 		return;
-	}
 	recording_note(&s->recording, s->live.counters);
 	for (uint32_t i = 0; i < nr; i++) {
-		double hz = config_hz(&s->config, &c->events.list[i]);
+		double hz = config_hz(&s->config, &events[i]);
 
 		for (uint32_t k = 0; k < s->config.nr_events; k++)
-			if (!strcmp(s->config.events[k].name, c->events.list[i].name))
+			if (!strcmp(s->config.events[k].name, events[i].name))
 				hz = s->rates.asked_hz[k];
 		s->rates.hz[i] = hz;
 	}
-	carry_off(s, c, nr);
-	memcpy(s->config.events, c->events.list, nr * sizeof(c->events.list[0]));
+	carry_off(s, events, nr);
+	memcpy(s->config.events, events, nr * sizeof(events[0]));
 	s->config.nr_events = nr;
 	/* An event that is opened again for its group is on at first. */
 	for (uint32_t i = 0; i < nr; i++)

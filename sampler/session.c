@@ -43,20 +43,6 @@ static int open_counters(struct sampler *s, struct err *e)
 	return live_open_counters(&s->config, &s->target, &s->live.counters, e);
 }
 
-static bool any_kernel(const struct sampler_config *c)
-{
-	for (uint32_t i = 0; i < c->nr_events; i++)
-		if (c->events[i].kernel && !c->events[i].user)
-			return false; /* kernel only was requested: there is no less */
-	return c->events[0].kernel;
-}
-
-static void user_only(struct sampler_config *c)
-{
-	for (uint32_t i = 0; i < c->nr_events; i++)
-		c->events[i].kernel = c->events[i].hv = false;
-}
-
 static bool refused(int code)
 {
 	return code == -EACCES || code == -EPERM;
@@ -84,11 +70,10 @@ static int open_permitted(struct sampler *s, struct err *e)
 
 	if (!refused(code))
 		return code;
-	if (c->target != TARGET_SYSTEM && any_kernel(c)) {
-		user_only(c);
+	if (c->target != TARGET_SYSTEM && config_user_only(c->events, c->nr_events)) {
 		second = open_counters(s, &later);
 		if (!second)
-			session_add_banner(s, "not permitted to see the kernel: user code only");
+			session_add_banner(s, CONFIG_USER_ONLY);
 		return second ? code : 0;
 	}
 	if (c->target != TARGET_SYSTEM)
@@ -98,10 +83,8 @@ static int open_permitted(struct sampler *s, struct err *e)
 	second = target_open(&s->target, c, &later);
 	if (!second)
 		second = open_counters(s, &later);
-	if (refused(second) && any_kernel(c)) {
-		user_only(c);
+	if (refused(second) && config_user_only(c->events, c->nr_events))
 		second = open_counters(s, &later);
-	}
 	if (second)
 		return code;
 	session_add_banner(s, c->events[0].kernel ? "not permitted to see other users' processes: "

@@ -48,6 +48,13 @@ as none --time=wait -b -n 1 -d 5 --rows=100 -- "$TMP/wait_truth" 1.5 "$TMP/waits
 for symbol in '\[lock\]' '\[sleep\]' '\[run queue\]' take_turn sleep_and_feed; do
 	says " $symbol "
 done
+# The same by a key.
+as none -e cpu-clock --size 100x30 --script '^<tick><tick>2<tick>' -- \
+	"$TMP/wait_truth" 3 "$TMP/waits/truth" "$TMP/waits/synced"
+[ "$rc" = 0 ] || wrong "none, ^: exit $rc: $(cat "$TMP/err")"
+says 'WAIT/s'
+says 'user code only'
+grep -q 'cannot sample' "$TMP/out" && wrong "none, ^: $(cat "$TMP/out")"
 as none --check
 says '^degraded *sampling *your own processes, user code only'
 says 'SETCAP=1'
