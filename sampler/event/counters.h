@@ -85,7 +85,8 @@ size_t counters_ring_wanted(const struct counters *c); /* without limits of lock
 const char *counters_core_type(const struct counters *c, uint32_t cpu_index);
 bool counters_has_lost(const struct counters *c); /* PERF_FORMAT_LOST works here */
 uint32_t counters_nr_fds(const struct counters *c);
-uint32_t counters_nr_refused(const struct counters *c); /* requested tasks that run and are not sampled */
+/* Return the number of requested tasks that run and are not sampled. */
+uint32_t counters_nr_refused(const struct counters *c);
 /* Return one of them, and -errno: EINTR: it hangs in an exec; 0: there is none. */
 pid_t counters_refused(const struct counters *c, int *code);
 

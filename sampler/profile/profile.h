@@ -431,10 +431,10 @@ struct profile {
 	enum call_graph call_graph; /* the next three: as it is sampled now */
 	uint32_t stack_size;	    /* of a stack copy, in bytes; 0: none */
 	enum profile_frames shown_frames;
-	uint64_t ring_size;	     /* of each CPU, in bytes; 0: a recording */
-	uint64_t ring_wanted;	     /* size without a limit of locked memory */
-	uint32_t nr_refused;	     /* tasks of the target that are not sampled, */
-	pid_t refused;		     /* one of them, and why: -errno */
+	uint64_t ring_size;   /* of each CPU, in bytes; 0: a recording */
+	uint64_t ring_wanted; /* size without a limit of locked memory */
+	uint32_t nr_refused;  /* tasks of the target that are not sampled, */
+	pid_t refused;	      /* one of them, and why: -errno */
 	int refused_code;
 	uint64_t max_hz, max_hz_top; /* kernel.perf_event_max_sample_rate: now, the highest seen */
 	double rate_factor;  /* of the wanted rates: below 1 the governor holds them down, */
