@@ -40,6 +40,8 @@ static void fill(struct profile_process *process, const struct process_details *
 		process->parent = d->parent;
 	if (process->comm_is_old && d->comm.size)
 		process->comm = d->comm;
+	process->program = d->program;
+	process->comm = details_name(process->comm, d->program);
 	/* Newer than that of the tasks: it may have changed without an exec. */
 	if (d->uid != (uid_t)-1)
 		process->uid = d->uid;

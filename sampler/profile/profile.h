@@ -109,6 +109,7 @@ struct profile_process {
 	struct safe_text command;   /* the command line; str NULL or "": not known, or none */
 	struct safe_text cgroup;    /* the path, from its root */
 	struct safe_text container; /* "docker:3fa1c2d4e5f6" */
+	struct safe_text program;   /* the name of its file; str NULL or "": not known */
 	uint32_t nr_more;	    /* of processes that have ended, as one: how many but one */
 	double cpu_rest_ns;	    /* CPU time in the window of its threads without samples */
 };

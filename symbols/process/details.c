@@ -8,7 +8,9 @@
  */
 #include "symbols/process/details.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +190,7 @@ static bool give(const struct entry *e, struct text_arena *arena, struct process
 	copy(arena, &out->command);
 	copy(arena, &out->cgroup);
 	copy(arena, &out->container);
+	copy(arena, &out->program);
 	return true;
 }
 
@@ -222,6 +225,29 @@ bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns
 	return known;
 }
 
+/* Return whether @comm ends in "main thread", in any spelling. */
+static bool is_main_thread(struct safe_text comm)
+{
+	static const char words[] = "mainthread";
+	size_t at = comm.size, left = sizeof(words) - 1;
+
+	while (left && at) {
+		char c = comm.str[--at];
+
+		if (left < sizeof(words) - 1 && (c == ' ' || c == '-' || c == '_'))
+			continue;
+		if (tolower((unsigned char)c) != words[left - 1])
+			return false;
+		left--;
+	}
+	return !left;
+}
+
+struct safe_text details_name(struct safe_text comm, struct safe_text program)
+{
+	return program.size && is_main_thread(comm) ? program : comm;
+}
+
 bool details_wanted(struct details *d)
 {
 	bool wanted;
@@ -238,6 +264,7 @@ struct reading {
 	char comm[TASK_COMM_SIZE * 3];
 	char command[DETAILS_COMMAND_MAX];
 	char cgroup[TEXT_MAX], container[CGROUP_CONTAINER_MAX * 3];
+	char program[TEXT_MAX];
 };
 
 static int read_stat(struct reading *r, int dir_fd)
@@ -278,6 +305,30 @@ static int read_status(struct reading *r, int dir_fd)
 	return 0;
 }
 
+/* Keep the last part of a path. */
+static void keep_program(struct reading *r, const char *path, size_t size)
+{
+	const char *slash = memrchr(path, '/', size);
+	size_t from = slash ? (size_t)(slash + 1 - path) : 0;
+
+	r->d.program = text_sanitise(r->program, sizeof(r->program), path + from, size - from);
+}
+
+/* Read the name of the program; without the right to it, argv[0] is known later. */
+static void read_program(struct reading *r, int dir_fd)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t end = sizeof(deleted) - 1;
+	char path[PATH_MAX];
+	ssize_t size = readlinkat(dir_fd, "exe", path, sizeof(path));
+
+	if (size <= 0)
+		return;
+	if ((size_t)size > end && !memcmp(path + (size_t)size - end, deleted, end))
+		size -= (ssize_t)end;
+	keep_program(r, path, (size_t)size);
+}
+
 /* Read the arguments, separated by blanks. */
 static void read_command(struct reading *r, int dir_fd)
 {
@@ -288,6 +339,8 @@ static void read_command(struct reading *r, int dir_fd)
 		return;
 	while (size && (!text[size - 1] || text[size - 1] == ' '))
 		size--;
+	if (!r->d.program.size && size)
+		keep_program(r, text, strnlen(text, size));
 	for (size_t i = 0; i < size; i++)
 		if (!text[i])
 			text[i] = ' ';
@@ -333,8 +386,10 @@ static int read_own(struct reading *r, int dir_fd)
 
 	if (!code)
 		code = read_status(r, dir_fd);
-	if (!code)
+	if (!code) {
+		read_program(r, dir_fd);
 		read_command(r, dir_fd);
+	}
 	return code;
 }
 
@@ -349,7 +404,8 @@ static int read_process(struct container_names *names, struct reading *r, pid_t 
 					 .comm = TEXT(""),
 					 .command = TEXT(""),
 					 .cgroup = TEXT(""),
-					 .container = TEXT("") };
+					 .container = TEXT(""),
+					 .program = TEXT("") };
 	code = read_own(r, dir_fd);
 	/* Container names are of the thread that has the work. */
 	if (!proc_watch_end())
@@ -373,7 +429,7 @@ static void put(char **pool, struct safe_text *text)
 static struct process_details *keep(const struct process_details *read)
 {
 	size_t size = read->comm.size + read->command.size + (size_t)read->cgroup.size +
-		      read->container.size + 4;
+		      read->container.size + (size_t)read->program.size + 5;
 	struct process_details *kept = malloc(sizeof(*kept) + size);
 	char *pool = (char *)(kept + 1);
 
@@ -384,6 +440,7 @@ static struct process_details *keep(const struct process_details *read)
 	put(&pool, &kept->command);
 	put(&pool, &kept->cgroup);
 	put(&pool, &kept->container);
+	put(&pool, &kept->program);
 	return kept;
 }
 

@@ -27,7 +27,8 @@ struct process_details {
 	uid_t uid;					   /* (uid_t)-1: unknown */
 	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: unknown */
 	struct safe_text comm, command, cgroup, container; /* "": unknown or none */
-	uint32_t nr;					   /* processes; 0: one */
+	struct safe_text program; /* the name of its file, else of argv[0]; the same */
+	uint32_t nr;		  /* processes; 0: one */
 };
 
 /*
@@ -52,6 +53,13 @@ bool details_known(struct details *d, uint32_t process, struct text_arena *arena
 		   struct process_details *out);
 /* Builder: test for requests; then wake the process reader. */
 bool details_wanted(struct details *d);
+
+/*
+ * Return the name of a process: @comm, or that of its program where @comm says only that it is the
+ * main thread. Runtimes name their main thread so: "MainThread", "node-MainThread" (Node.js 24,
+ * 26).
+ */
+struct safe_text details_name(struct safe_text comm, struct safe_text program);
 
 /* Asker: read at most @max requested processes; returns their number. */
 unsigned int details_serve(struct details *d, unsigned int max);

@@ -163,6 +163,7 @@ uint32_t ended_task(struct ended *e, struct tasks *to, const struct task *task,
 	/* The first sample was of a thread, and the name of the process is not known. */
 	if (!t.process_comm.size)
 		t.process_comm = t.comm;
+	t.process_comm = details_name(t.process_comm, known->program);
 	n = find(e, &t, known, true);
 	if (!n && e->nr >= ENDED_PLACED_MAX) {
 		known = &unplaced;

@@ -80,6 +80,29 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+static struct safe_text text_of(const char *text)
+{
+	return (struct safe_text){ text, (uint16_t)strlen(text), (uint16_t)strlen(text) };
+}
+
+/* A name that says only "main thread" is that of a runtime; all others were chosen by a program. */
+TEST(test_main_thread)
+{
+	static const char *const generic[] = { "MainThread", "node-MainThread", "Main Thread",
+					       "main-thread", "main_thread" };
+	static const char *const chosen[] = {
+		"node",	       "postgres",    "Web Content", "main",  "Thread",
+		"kworker/0:1", "MainThread2", "(sd-pam)",    "nginx", ""
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(generic); i++) {
+		assert_string_equal(details_name(text_of(generic[i]), TEXT("node")).str, "node");
+		assert_string_equal(details_name(text_of(generic[i]), TEXT("")).str, generic[i]);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(chosen); i++)
+		assert_string_equal(details_name(text_of(chosen[i]), TEXT("node")).str, chosen[i]);
+}
+
 TEST(test_child, setup, teardown)
 {
 	char *const argv[] = { "s\033[31m", "1000", NULL };
@@ -96,6 +119,7 @@ TEST(test_child, setup, teardown)
 	assert_true(details_get(details, id, pid, now, arena, &d));
 	assert_string_equal(d.command.str, "s\u00b7[31m 1000");
 	assert_string_equal(d.comm.str, "sleep");
+	assert_true(d.program.size);
 	assert_int_equal(d.parent, getpid());
 	assert_int_equal(d.uid, getuid());
 	assert_true(d.start_ns > 0);

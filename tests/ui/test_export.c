@@ -776,6 +776,30 @@ static bool has_string(const struct pprof *pp, const char *text)
 	return false;
 }
 
+/* Readers take the first mapping for the main program: not the kernel, but that of the target. */
+TEST(test_pprof_program, setup, teardown)
+{
+	const struct fixture *f = *state;
+	struct pprof *pp = calloc(1, sizeof(*pp));
+	struct out o;
+	size_t size;
+	uint8_t *bytes;
+
+	for (uint32_t i = 0; i < f->p->nr_processes; i++)
+		f->p->processes[i].program = f->p->modules[2].name;
+	o = export_all(f->p, EXPORT_PPROF);
+	bytes = inflate_all(&o, &size);
+	read_pprof(pp, bytes, size);
+	assert_int_equal(pp->nr_mappings, 3);
+	assert_string_equal(pp->strings[pp->build_ids[0]], f->p->modules[2].build_id.str);
+	assert_string_equal(pp->strings[pp->build_ids[1]], "");
+	for (uint32_t i = 0; i < pp->nr_strings; i++)
+		free(pp->strings[i]);
+	free(bytes);
+	free(pp);
+	out_fini(&o);
+}
+
 TEST(test_pprof, setup, teardown)
 {
 	const struct fixture *f = *state;

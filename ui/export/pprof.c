@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ui/export/facts.h"
 #include "ui/export/gzip.h"
@@ -64,24 +65,54 @@ static void put_value_type(struct writing *w, int field, struct safe_text type,
 	wire_message(&w->out, field, &w->part);
 }
 
+static void put_mapping(struct writing *w, uint32_t i)
+{
+	const struct profile_module *m = &w->s->profile->modules[i];
+
+	wire_number(&w->part, MAPPING_ID, i + 1);
+	wire_number(&w->part, MAPPING_FILENAME,
+		    strings_add(&w->strings, m->path.size ? m->path : m->name));
+	wire_number(&w->part, MAPPING_BUILD_ID, strings_add(&w->strings, m->build_id));
+	/* Readers then do not look for symbols of files that they do not have. */
+	for (int field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINES; field++)
+		wire_number(&w->part, field, 1);
+	wire_message(&w->out, PROFILE_MAPPING, &w->part);
+}
+
+static bool is_named(const struct profile_module *m, struct safe_text name)
+{
+	return name.size && m->name.size == name.size && !memcmp(m->name.str, name.str, name.size);
+}
+
+/*
+ * Find the program of the hottest process that has one: by the name of its file, where that is not
+ * known by the name of the process. UINT32_MAX: no program is in the profile.
+ */
+static uint32_t main_module(const struct snapshot *s)
+{
+	const struct profile *p = s->profile;
+
+	for (uint32_t k = 0; k < s->nr_processes; k++) {
+		const struct profile_process *process = &p->processes[s->processes[k].process];
+		struct safe_text name = process->program.size ? process->program : process->comm;
+
+		for (uint32_t i = 0; i < p->nr_modules; i++)
+			if (s->has_module[i] && is_named(&p->modules[i], name))
+				return i;
+	}
+	return UINT32_MAX;
+}
+
+/* The first mapping is the main program for readers. */
 static void put_mappings(struct writing *w)
 {
-	const struct profile *p = w->s->profile;
+	uint32_t first = main_module(w->s);
 
-	for (uint32_t i = 0; i < p->nr_modules; i++) {
-		const struct profile_module *m = &p->modules[i];
-
-		if (!w->s->has_module[i])
-			continue;
-		wire_number(&w->part, MAPPING_ID, i + 1);
-		wire_number(&w->part, MAPPING_FILENAME,
-			    strings_add(&w->strings, m->path.size ? m->path : m->name));
-		wire_number(&w->part, MAPPING_BUILD_ID, strings_add(&w->strings, m->build_id));
-		/* Readers then do not look for symbols of files that they do not have. */
-		for (int field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINES; field++)
-			wire_number(&w->part, field, 1);
-		wire_message(&w->out, PROFILE_MAPPING, &w->part);
-	}
+	if (first != UINT32_MAX)
+		put_mapping(w, first);
+	for (uint32_t i = 0; i < w->s->profile->nr_modules; i++)
+		if (w->s->has_module[i] && i != first)
+			put_mapping(w, i);
 }
 
 static void put_functions(struct writing *w)
