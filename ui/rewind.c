@@ -121,13 +121,18 @@ static uint64_t shown_now(const struct ui_state *st)
 static void earlier(struct ui_state *st, uint32_t code)
 {
 	const struct rewind *r = &st->rewind;
-	uint64_t step, at, first;
+	uint64_t step, at, first, end;
 
 	if (!has_past(st))
 		return;
 	step = header_strip_step(st);
 	first = r->strip->first_ns;
-	at = r->on ? r->begin_ns : r->strip->last_ns - MIN(r->strip->last_ns, shown_now(st));
+	header_strip_range(st, &at, &end);
+	if (r->on && at <= first) {
+		ui_state_say(st, false, "this is the beginning of the history");
+		return;
+	}
+	at = r->on ? at : r->strip->last_ns - MIN(r->strip->last_ns, shown_now(st));
 	at = MAX(at - MIN(at, step), first);
 	rewind_to(st, at, at + step);
 }
@@ -135,22 +140,25 @@ static void earlier(struct ui_state *st, uint32_t code)
 static void later(struct ui_state *st, uint32_t code)
 {
 	const struct rewind *r = &st->rewind;
-	uint64_t step;
+	uint64_t step, begin, end;
 
 	if (!has_past(st) || !r->on)
 		return;
 	step = header_strip_step(st);
-	if (r->begin_ns + step + shown_now(st) >= r->strip->last_ns)
+	header_strip_range(st, &begin, &end);
+	if (end + shown_now(st) >= r->strip->last_ns)
 		rewind_live(st);
 	else
-		rewind_to(st, r->begin_ns + step, r->end_ns + step);
+		rewind_to(st, end, end + step);
 }
 
 /* Go to the peak before the position; from the first one to the last one. */
 static void peak(struct ui_state *st, uint32_t code)
 {
 	struct rewind *r = &st->rewind;
+	uint64_t begin = r->begin_ns, end;
 	char filter[8], row[8];
+	bool again;
 	uint32_t i;
 
 	if (!has_past(st))
@@ -159,16 +167,22 @@ static void peak(struct ui_state *st, uint32_t code)
 	r->peak_wanted = r->query && r->query->columns && r->strip->seq != r->query->seq;
 	if (r->peak_wanted)
 		return;
-	i = strip_peak(r->strip, r->on ? r->begin_ns : UINT64_MAX, false);
-	if (i == r->strip->nr)
+	header_strip_range(st, &begin, &end);
+	i = strip_peak(r->strip, r->on ? begin : UINT64_MAX, false);
+	again = r->on && i == r->strip->nr;
+	if (again)
 		i = strip_peak(r->strip, UINT64_MAX, false);
-	if (i == r->strip->nr)
+	if (i == r->strip->nr) {
 		ui_state_say(st, false, "no peak in the strip (%s: of a name, %s: of a row)",
 			     key_name_of(filter,
 					 user_keys_first(st->user_keys, CTX_LIST, ACT_FILTER)),
 			     key_name_of(row, user_keys_first(st->user_keys, CTX_LIST, ACT_STRIP)));
-	else
-		rewind_to(st, r->strip->columns[i].begin_ns, r->strip->columns[i].end_ns);
+		return;
+	}
+	again = again && r->strip->columns[i].end_ns > begin;
+	rewind_to(st, r->strip->columns[i].begin_ns, r->strip->columns[i].end_ns);
+	if (again)
+		ui_state_say(st, false, "no peak before it: from the last one again");
 }
 
 static void live(struct ui_state *st, uint32_t code)
@@ -187,13 +201,13 @@ static void ask_time(struct ui_state *st, uint32_t code)
 /* Double the range, towards the past. */
 static void widen(struct ui_state *st, uint32_t code)
 {
-	const struct rewind *r = &st->rewind;
-	uint64_t width = r->end_ns - r->begin_ns;
+	uint64_t begin, end;
 
-	if (!r->on)
+	header_strip_range(st, &begin, &end);
+	if (!st->rewind.on)
 		ui_state_say(st, false, "this is now (i: earlier, ^R: a time)");
 	else
-		rewind_to(st, r->begin_ns - MIN(r->begin_ns, width), r->end_ns);
+		rewind_to(st, begin - MIN(begin, end - begin), end);
 }
 
 static void zoom(struct ui_state *st, bool in)

@@ -210,6 +210,77 @@ TEST(test_steps)
 	bench_fini(&b);
 }
 
+/* The answer to a request, of a slice that is longer than the range. */
+static void answer_long(struct bench *b, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct profile *p = fake_profile(2, NULL);
+
+	p->seq += 1000;
+	p->past_begin_ns = begin_ns;
+	p->past_end_ns = end_ns;
+	p->nr_cpus = 0;
+	rewind_take(&b->st, p, NULL);
+}
+
+/* Slices of other lengths than the range: each step leaves the one that is shown. */
+TEST(test_long_slices)
+{
+	const uint64_t slice = SECOND * 10;
+	struct bench b;
+	uint64_t begin, end;
+
+	start(&b, 100, 30, false);
+	rewind_to(&b.st, FIRST + 61 * SECOND, FIRST + 61 * SECOND + SECOND / 10);
+	answer_long(&b, FIRST + 6 * slice, FIRST + 7 * slice);
+	assert_int_equal(header_strip_step(&b.st), slice);
+	press(&b, 'o');
+	assert_int_equal(b.sampler.past_begin_ns, FIRST + 7 * slice);
+	/* Before the answer the next step is from there. */
+	press(&b, 'o');
+	assert_true(b.sampler.past_begin_ns > FIRST + 7 * slice);
+	rewind_to(&b.st, FIRST + 61 * SECOND, FIRST + 61 * SECOND + SECOND / 10);
+	answer_long(&b, FIRST + 6 * slice, FIRST + 7 * slice);
+	press(&b, 'i');
+	assert_int_equal(b.sampler.past_end_ns, FIRST + 6 * slice);
+	press(&b, 'Y');
+	begin = b.sampler.past_begin_ns;
+	end = b.sampler.past_end_ns;
+	assert_true(begin < FIRST + 6 * slice && end <= FIRST + 6 * slice);
+	/* The beginning is said, and is not left. */
+	rewind_to(&b.st, FIRST, FIRST + SECOND);
+	answer(&b);
+	press(&b, 'i');
+	assert_non_null(strstr(b.st.message, "beginning of the history"));
+	assert_int_equal(b.sampler.past_begin_ns, FIRST);
+	bench_fini(&b);
+}
+
+/* After the first peak the last one is next, which is said. */
+TEST(test_peaks_again)
+{
+	struct bench b;
+	const struct strip *s;
+	uint64_t last;
+	int nr = 0;
+
+	start(&b, 100, 30, false);
+	s = b.st.rewind.strip;
+	press(&b, '\'');
+	last = b.sampler.past_begin_ns;
+	do {
+		answer(&b);
+		assert_null(strstr(b.st.message, "again"));
+		b.st.message[0] = '\0';
+		press(&b, '\'');
+		nr++;
+	} while (b.sampler.past_begin_ns < last && nr < 100 &&
+		 (nr == 1 || b.sampler.past_begin_ns != last));
+	assert_int_equal(b.sampler.past_begin_ns, last);
+	assert_in_range(nr, (s->nr - 6) / 10, s->nr / 10 + 1);
+	assert_non_null(strstr(b.st.message, "from the last one again"));
+	bench_fini(&b);
+}
+
 /* A short past: no range of less than a second. */
 TEST(test_short)
 {

@@ -112,14 +112,30 @@ const char *header_strip_time(const struct ui_state *st, char *buf, size_t size)
 	return st->rewind.on ? clock_at(st->rewind.strip, st->rewind.begin_ns, buf, size) : buf;
 }
 
+void header_strip_range(const struct ui_state *st, uint64_t *begin_ns, uint64_t *end_ns)
+{
+	const struct rewind *r = &st->rewind;
+	const struct profile *p = st->shown;
+
+	*begin_ns = r->begin_ns;
+	*end_ns = r->end_ns;
+	/* Before the answer it is of another range. */
+	if (!p || p->past_begin_ns >= r->end_ns || p->past_end_ns <= r->begin_ns)
+		return;
+	*begin_ns = MIN(*begin_ns, p->past_begin_ns);
+	*end_ns = MAX(*end_ns, p->past_end_ns);
+}
+
 uint64_t header_strip_step(const struct ui_state *st)
 {
 	const struct rewind *r = &st->rewind;
+	uint64_t begin_ns, end_ns;
 	uint64_t all = r->strip->last_ns - r->strip->first_ns;
 	uint64_t step = st->config->replayed ? r->strip->column_ns * (r->strip->nr / STEPS)
 					     : st->config->window_ns;
 
-	return r->on ? r->end_ns - r->begin_ns : MAX(MIN(MAX(step, STEP_MIN_NS), all), 1u);
+	header_strip_range(st, &begin_ns, &end_ns);
+	return r->on ? end_ns - begin_ns : MAX(MIN(MAX(step, STEP_MIN_NS), all), 1u);
 }
 
 static const char *key_of(const struct ui_state *st, enum action action, char buf[static 8])

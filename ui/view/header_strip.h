@@ -21,6 +21,11 @@ const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size);
 const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf,
 				size_t size);
 /*
+ * Get the range that is shown: with the whole slices in it, of which one may be longer than what
+ * was asked for.
+ */
+void header_strip_range(const struct ui_state *st, uint64_t *begin_ns, uint64_t *end_ns);
+/*
  * Return the step of the keys earlier and later: the shown range, so that no sample is skipped. The
  * first range is the window; a twentieth of the strip of a recording.
  */
