@@ -54,4 +54,10 @@ grep -q 'trap at' "$TMP/out" && wrong "a match without traps: $(cat "$TMP/out")"
 "$PROFTOP" --replay "$file" --trap 'lost > 7' --size 120x30 --script ':trap<Enter><tick>' >"$TMP/out"
 grep -q "1 trap (':trap off' removes all): lost > 7" "$TMP/out" || wrong ":trap lists no rule: $(cat "$TMP/out")"
 expect 2 "--save-dir and a recording exclude each other" --replay "$file" --trap lost --save-dir "$TMP"
+
+# Beside two busy loops per CPU, samples are read late and in bursts: no slice has more than all CPUs, and a sample of each.
+i=0
+while [ $((i += 1)) -le $((2 * $(nproc))) ]; do start "$PROGRAMS/spin" 1; done
+"$PROFTOP" -b -d 1 -n 8 -F 999 --rows 1 --trap 'cpu > 105' >"$TMP/out" || wrong "beside busy loops: exit $?"
+grep 'trap: cpu > 105' "$TMP/out" >"$TMP/found" && wrong "slices above 100 %: $(head -3 "$TMP/found")"
 finish
