@@ -440,7 +440,7 @@ static void count_other_processes(struct cpu_times *t)
 }
 
 /*
- * Count the rest of the time of all tasks: of those that have ended, shared by their samples, or of
+ * Count the rest of the time of all tasks: of tasks that have ended, shared by their samples, or of
  * none that is known. Clocks and events are read one after the other, so that it may be less than
  * nothing for a while.
  */

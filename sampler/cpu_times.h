@@ -5,9 +5,9 @@
  * counts of PROFILE_CPU (of a task) and PROFILE_CPU_REST (of its process, and of no sampled task).
  *
  * Samples stand for the time where no clock does: in the slice in which a process was first sampled
- * and existed before, and in that of its end. What is left of the time of all tasks is of those
- * that have ended. A process and each thread without samples in a slice has its time at the end of
- * a tick.
+ * and existed before, and in that of its end. What is left of the time of all tasks is of
+ * tasks that have ended. A process and each thread without samples in a slice has its time at the
+ * end of a tick.
  *
  * Runs on: the builder, online for urcu-qsbr.
  */
@@ -31,7 +31,7 @@ struct cpu_times_input {
 	struct maps *maps;
 	uint32_t generation; /* of the ids of tasks */
 	uint64_t begin_ns, now_ns;
-	int event;	  /* whose samples stand for time; -1: none */
+	int event;	  /* its samples stand for time; -1: none */
 	double sample_ns; /* time of one sample; 0: its weight */
 	int wait_slot;	  /* an event that is no running time; -1: none */
 	bool threads;	  /* single threads are sampled: a process has the time of these */

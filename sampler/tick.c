@@ -88,7 +88,7 @@ static void note_max_rate(struct sampler *s)
 								     memory_order_relaxed));
 }
 
-/* Find the event whose samples stand for CPU time: a clock, else one sampled at a rate. */
+/* Choose the event with samples that stand for CPU time: a clock, else one sampled at a rate. */
 static void choose_clock(const struct sampler *s, struct cpu_times_input *in)
 {
 	in->event = -1;
