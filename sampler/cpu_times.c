@@ -4,6 +4,7 @@
  */
 #include "sampler/cpu_times.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,8 @@ struct cpu_times {
 	const struct cpu_times_input *in;
 	struct part *parts;
 	uint32_t nr_parts, room_parts;
+	struct part *left; /* of a process: threads without a clock */
+	uint32_t room_left;
 	struct count *out;
 	uint32_t nr_out, room_out;
 	unsigned int nr_threads; /* read */
@@ -278,6 +281,8 @@ static void collect(struct cpu_times *t, const struct count *counts, uint32_t nr
 		t->parts[kept].pid = task->pid;
 		t->parts[kept++].tid = task->tid;
 	}
+	if (!array_reserve(&t->left, &t->room_left, kept))
+		kept = 0;
 	t->nr_parts = kept;
 	if (kept)
 		qsort(t->parts, kept, sizeof(*t->parts), by_task);
@@ -329,40 +334,48 @@ static void note_ended(struct cpu_times *t, const struct part *parts, uint32_t n
 	t->nr_ended += nr;
 }
 
-/* Count the time of one thread. Return it; @share: of its process by samples, where the thread has
- * no clock. */
-static double count_thread(struct cpu_times *t, const struct part *parts, uint32_t nr, double share)
+/* Read the clock of a sampled thread. False: it says nothing, as the thread is new or has ended. */
+static bool take_thread(struct cpu_times *t, const struct part *parts, double *ns)
 {
-	struct cpu_clock *c;
-	double ns = share;
+	struct cpu_clock *c = t->nr_threads < THREADS_MAX ? obtain(t, parts->pid, parts->tid)
+							  : NULL;
+	bool was = c && c->running;
 
-	if (t->nr_threads < THREADS_MAX && (c = obtain(t, parts->pid, parts->tid))) {
-		t->nr_threads++;
-		note_sampled(t, c, parts);
-		ns = take(t, c, sampled_ns(parts, nr));
-		if (!c->running)
-			ns = share;
-	}
-	share_out(t, parts, nr, ns);
-	return ns;
+	if (!c)
+		return false;
+	t->nr_threads++;
+	note_sampled(t, c, parts);
+	*ns = take(t, c, 0);
+	return was && c->running;
 }
 
-/* Count the time of the sampled threads of a process. Return their sum. */
+/*
+ * Count the time of the sampled threads of a process, @ns or less: without a clock, by samples, of
+ * what clocks leave. Return the sum.
+ */
 static double count_threads(struct cpu_times *t, const struct part *parts, uint32_t nr, double ns)
 {
-	double all = 0, sum = 0;
+	double sum = 0, share;
+	uint32_t nr_left = 0;
 
-	for (uint32_t i = 0; i < nr; i++)
-		all += parts[i].count;
 	for (uint32_t i = 0, n; i < nr; i += n) {
-		double count = 0;
+		double clock_ns;
 
 		n = same_thread(parts + i, nr - i);
-		for (uint32_t k = i; k < i + n; k++)
-			count += parts[k].count;
-		sum += count_thread(t, parts + i, n, all > 0 ? ns * count / all : 0);
+		if (take_thread(t, parts + i, &clock_ns)) {
+			share_out(t, parts + i, n, clock_ns);
+			sum += clock_ns;
+			continue;
+		}
+		memcpy(t->left + nr_left, parts + i, n * sizeof(*parts));
+		nr_left += n;
 	}
-	return sum;
+	share = MAX(ns - sum, 0.0);
+	/* Other threads may have run, which have no samples. */
+	if (sum > 0 || t->in->threads)
+		share = MIN(share, sampled_ns(t->left, nr_left));
+	share_out(t, t->left, nr_left, share);
+	return nr_left ? sum + share : sum;
 }
 
 /* Count the time of a process with samples in the slice. */
@@ -373,7 +386,7 @@ static void count_process(struct cpu_times *t, const struct part *parts, uint32_
 	double ns;
 
 	if (t->in->threads) {
-		count_threads(t, parts, nr, sampled_ns(parts, nr));
+		count_threads(t, parts, nr, INFINITY);
 		return;
 	}
 	c = obtain(t, parts->pid, 0);
@@ -390,9 +403,10 @@ static void count_process(struct cpu_times *t, const struct part *parts, uint32_
 		return;
 	}
 	/* The list may move. */
+	ns += (double)c->rest_ns;
 	ns -= count_threads(t, parts, nr, ns);
 	c = find(t, parts->pid, 0);
-	c->rest_ns += (int64_t)ns;
+	c->rest_ns = (int64_t)ns;
 }
 
 /* ---- time without samples ---- */
@@ -537,6 +551,7 @@ void cpu_times_free(struct cpu_times *t)
 	hashset_fini(&t->set);
 	free(t->list);
 	free(t->parts);
+	free(t->left);
 	free(t->ended);
 	free(t->out);
 	free(t);

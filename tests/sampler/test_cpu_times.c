@@ -218,6 +218,31 @@ static void test_no_thread_clocks(void **state)
 	close_world(&w);
 }
 
+/* A thread for each request, that ends: the process has its time, whatever the samples stand for.
+ */
+static void test_threads_that_end(void **state)
+{
+	struct world w;
+
+	open_world(&w);
+	w.process[3] = 100 * MS;
+	w.thread[3] = 10 * MS;
+	SLICE(&w, true, 3, 30);
+	memset(w.cpu, 0, sizeof(w.cpu));
+	w.rest[3] = w.all = 0;
+	for (int i = 0; i < 100; i++) {
+		w.process[3] += 3 * MS;
+		w.thread[3] += 1 * MS;
+		/* 30 and 31 have no clock any more; their samples stand for 8 ms. */
+		slice(&w, (const pid_t[]){ 3, 30, 31 }, (const uint64_t[]){ 1, 4, 4 }, 3,
+		      i % 10 == 9);
+	}
+	assert_float_equal(w.cpu[3], 100, 0.1);
+	assert_float_equal(w.cpu[30], 100, 0.1);
+	assert_float_equal(w.all, 300, 10);
+	close_world(&w);
+}
+
 /* Single threads are sampled: other threads of the process are not in the time. */
 static void test_threads_alone(void **state)
 {
@@ -443,6 +468,7 @@ int main(void)
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_time_left),
+		cmocka_unit_test(test_threads_that_end),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);
