@@ -785,8 +785,10 @@ TEST(test_pprof_program, setup, teardown)
 	size_t size;
 	uint8_t *bytes;
 
+	/* The names of the fixture are random, and may be equal. */
+	f->p->modules[2].name = TEXT("server");
 	for (uint32_t i = 0; i < f->p->nr_processes; i++)
-		f->p->processes[i].program = f->p->modules[2].name;
+		f->p->processes[i].program = TEXT("server");
 	o = export_all(f->p, EXPORT_PPROF);
 	bytes = inflate_all(&o, &size);
 	read_pprof(pp, bytes, size);
