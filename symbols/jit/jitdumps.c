@@ -61,7 +61,16 @@ static bool is_stopping(const struct jitdumps *j)
 	return atomic_load_explicit(j->stop, memory_order_acquire);
 }
 
-/* Return true if @path is named jit-PID.dump. */
+/* Return true at the end of the name of a file that is mapped. */
+static bool ends_name(const char *p)
+{
+	return !*p || *p == ' '; /* " (deleted)" */
+}
+
+/*
+ * Return true if @path is named jit-PID.dump, or as JavaScriptCore does: jit-TID-PID.dump, without
+ * a folder of its own jit-TID-PID-XXXXXX.
+ */
 static bool is_dump(const char *path, uint64_t *pid)
 {
 	const char *slash = strrchr(path, '/');
@@ -71,7 +80,12 @@ static bool is_dump(const char *path, uint64_t *pid)
 	if (strncmp(name, "jit-", 4) || name[4] < '0' || name[4] > '9')
 		return false;
 	*pid = strtoull(name + 4, &end, 10);
-	return !strncmp(end, ".dump", 5) && (!end[5] || end[5] == ' ');
+	if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
+		*pid = strtoull(end + 1, &end, 10);
+		if (*end == '-' && strcspn(end + 1, " ") == 6)
+			return ends_name(end + 7);
+	}
+	return !strncmp(end, ".dump", 5) && ends_name(end + 5);
 }
 
 /* Test whether the process that mapped a file may still run. */
@@ -268,7 +282,8 @@ static void explain(struct object *object, const struct jitdumps_entry *e, int c
 		return;
 	if (e->wanted && !e->r->dump.state.ended && e->r->dump.state.at < e->r->size)
 		object_explain(object, "the end of its jitdump is not written yet",
-			       "wait, or use a perf map (node: --perf-basic-prof)");
+			       "wait: it is written in blocks; or have the program write a perf "
+			       "map");
 	else
 		object_explain(object, e->wanted ? "code missing in its jitdump" : NULL, NULL);
 }

@@ -3,11 +3,11 @@
  * The jitdumps of the processes with sampled JIT code.
  *
  * A JIT maps its jitdump executable only to make profilers notice it: an object
- * named jit-PID.dump that the process mapped is its jitdump, if PID is the process's
- * pid in its namespace. It is trusted by the rules of perf maps, kept open, and
- * read as it grows, all the time: code that replaces other code must be known
- * before it is sampled, so that counts of both are separate (maps_on_code()). Its code is
- * freed ten minutes after the end of its process: the places have their names by then.
+ * named jit-PID.dump, jit-TID-PID.dump or jit-TID-PID-XXXXXX that the process mapped is its
+ * jitdump, if PID is the process's pid in its namespace. It is trusted by the rules of perf maps,
+ * kept open, and read as it grows, all the time: code that replaces other code must be known before
+ * it is sampled, so that counts of both are separate (maps_on_code()). Its code is freed ten
+ * minutes after the end of its process: the places have their names by then.
  *
  * One thread: the loader. Files are read by jobs. Without helpers they are read here
  * and may hang; afterwards check @stop before touching anything borrowed.

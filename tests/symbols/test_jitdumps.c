@@ -301,6 +301,49 @@ static void map_many(struct fixture *f, pid_t pid, unsigned int nr, uint64_t fir
 	jitdumps_refresh(&f->dumps, time_now_ns());
 }
 
+/* Names that runtimes give their files, and some that only look so: the pid is the last number. */
+TEST(test_file_names, setup, teardown)
+{
+	static const struct {
+		const char *before, *after; /* the pid */
+		bool taken;
+	} names[] = {
+		{ "", ".dump", true },
+		{ "99-", ".dump", true },
+		{ "99-", "-9D83Xy", true },
+		{ "99-", "-000000", true },
+		{ "", "-99.dump", false },
+		{ "99-", "-9D83Xyz", false },
+		{ "99-", "-9D83X", false },
+		{ "99-", "-", false },
+		{ "99-", "", false },
+		{ "", "", false },
+		{ "-", ".dump", false },
+		{ "99-98-", ".dump", false },
+		{ "99-", "-9D83Xy.dump", false },
+		{ "x", ".dump", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct fixture *f = *state;
+
+		unlink(f->path);
+		snprintf(f->path, sizeof(f->path), "%s/jit-%s%d%s", f->folder, names[i].before,
+			 f->child, names[i].after);
+		jit_header(&made, 0);
+		jit_load(&made, "one", CODE, 64, 100);
+		write_file(f, 0);
+		stat(f->path, &f->st);
+		maps_on_comm(f->maps, f->child, f->child, "jit", 4, true, 100 * i + 10);
+		tell_mmap(f, f->child, "//anon", CODE, 100 * i + 11);
+		tell_mmap(f, f->child, f->path, 0x10000, 100 * i + 12);
+		maps_publish(f->maps, 100 * i + 12, UINT64_MAX);
+		f->memory = object_at(f, CODE, 100 * i + 13);
+		print_message("%s\n", f->path);
+		assert_at(f, f->memory, CODE, names[i].taken ? "one" : NULL);
+	}
+}
+
 /* Files that only have such names do not hide a jitdump: of one process, of ended ones. */
 TEST(test_many_files, setup, teardown)
 {
