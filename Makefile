@@ -242,6 +242,7 @@ PUBLIC := \
 	symbols/base/text.h symbols/base/thread.h symbols/base/wake.h symbols/cage/cage.h \
 	symbols/cage/cage_memory.h symbols/cage/cage_reader.h symbols/jit/codemap.h \
 	symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/lang/chain.h \
+	symbols/jit/runtime.h \
 	symbols/lang/code_log.h symbols/lang/codes.h symbols/lang/describe.h symbols/lang/lang.h \
 	symbols/lang/v8table.h symbols/name/places.h symbols/name/wait_kind.h \
 	symbols/object/ehframe.h symbols/object/ehread.h symbols/object/image.h \

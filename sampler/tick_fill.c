@@ -115,8 +115,14 @@ void tick_fill_account(struct sampler *s, struct profile *p, const struct tick_s
 	_Static_assert(LANG_NONE_NR <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
 							     "profile");
 	p->lang = (struct profile_lang){
-		all->lang_certain, all->lang_guessed, lang_samples(all), { 0 }
+		.certain = all->lang_certain,
+		.guessed = all->lang_guessed,
+		.samples = lang_samples(all),
 	};
+	_Static_assert(sizeof(p->lang.guessed_by) == sizeof(all->lang_guesses), "languages and "
+										"doubts of the "
+										"profile");
+	memcpy(p->lang.guessed_by, all->lang_guesses, sizeof(p->lang.guessed_by));
 	for (int i = 0; i < LANG_NONE_NR; i++)
 		p->lang.none_by[i] = all->lang_none[i];
 	/* Counted separately when a sample is read: the parts must add up to it. */

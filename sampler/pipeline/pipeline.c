@@ -170,6 +170,19 @@ static void note_hot(struct pipeline_stats *stats, const struct places *places, 
 		*hot = (struct pipeline_hot){ place, 1 };
 }
 
+/* Return the number of the doubt that stays if all after it are solved. */
+static unsigned int first_doubt(uint32_t doubts)
+{
+	static const enum merge_doubt order[] = { MERGE_UNTRIED, MERGE_CUT,  MERGE_UNALIGNED,
+						  MERGE_BROKEN,	 MERGE_LATE, MERGE_CHANGED,
+						  MERGE_ENTERING };
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		if (doubts & order[i])
+			return (unsigned int)__builtin_ctz(order[i]);
+	return MERGE_DOUBTS;
+}
+
 static void count_language(struct pipeline_stats *stats, const struct pipeline *p)
 {
 	switch (p->lang) {
@@ -180,6 +193,8 @@ static void count_language(struct pipeline_stats *stats, const struct pipeline *
 		break;
 	case PIPELINE_LANG_GUESSED:
 		stats->lang_guessed++;
+		stats->lang_guesses[p->lang_kind == LANG_JAVA ? LANG_NR : p->lang_kind]
+				   [first_doubt(p->merged.doubts)]++;
 		break;
 	case PIPELINE_LANG_NONE:
 		stats->lang_none[MIN(p->lang_none, LANG_NONE_NR - 1)]++;
@@ -350,6 +365,9 @@ void pipeline_add_stats(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->kernel += add->kernel;
 	sum->lang_certain += add->lang_certain;
 	sum->lang_guessed += add->lang_guessed;
+	for (int i = 0; i <= LANG_NR; i++)
+		for (int k = 0; k <= MERGE_DOUBTS; k++)
+			sum->lang_guesses[i][k] += add->lang_guesses[i][k];
 	for (int i = 0; i < LANG_NONE_NR; i++)
 		sum->lang_none[i] += add->lang_none[i];
 }

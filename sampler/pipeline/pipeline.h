@@ -42,6 +42,9 @@ struct pipeline_stats {
 	uint64_t kernel;	       /* of the taken ones: in the kernel */
 	/* Of the taken ones, the samples of interpreters: each under exactly one. */
 	uint64_t lang_certain, lang_guessed, lang_none[LANG_NONE_NR];
+	/* The guessed ones by language (LANG_NR: Java) and by the doubt that no other fix solves:
+	   the number of its bit; MERGE_DOUBTS: not known. */
+	uint64_t lang_guesses[LANG_NR + 1][MERGE_DOUBTS + 1];
 	/* The hottest places of a CPU; not in sums of stats. */
 	struct pipeline_hot hot[PIPELINE_HOT];
 	uint32_t hot_of; /* the table of these places: places_serial() */

@@ -301,6 +301,15 @@ static void judge_java(struct pipeline *p)
 	p->merged.doubts = p->lang == PIPELINE_LANG_GUESSED ? MERGE_CUT : 0;
 }
 
+/* Return whether a native frame is in the loop of the interpreter. */
+static bool runs_loop(const struct pipeline *p, const struct lang_process *lang)
+{
+	for (uint32_t i = 0; i < p->user.nr; i++)
+		if (lang_is_eval(lang, p->user.ip[i]))
+			return true;
+	return false;
+}
+
 /* An interpreter: put the frames of its language between the native ones, which begin at @first. */
 static void add_language(struct pipeline *p, const struct record_sample *s,
 			 const struct maps_hit *hit, uint32_t first)
@@ -318,6 +327,9 @@ static void add_language(struct pipeline *p, const struct record_sample *s,
 	if (!slot || slot->process != hit->process)
 		return;
 	p->lang_none = (enum lang_none)slot->none;
+	/* A thread of a library, as of BLAS, or a program that only links the interpreter. */
+	if (slot->none == LANG_NONE_NO_THREAD && !runs_loop(p, hit->lang))
+		p->lang_none = LANG_NONE_NO_FRAMES;
 	if (slot->none != LANG_NONE_NR)
 		return;
 	p->user.stop = p->stop;
@@ -410,6 +422,8 @@ static void put_recorded(struct pipeline *p, const struct lang_frames *f, uint32
 			  ? PIPELINE_LANG_CERTAIN
 			  : PIPELINE_LANG_GUESSED;
 	p->lang_none = (enum lang_none)f->none;
+	p->lang_kind = (enum lang_kind)f->language;
+	p->merged.doubts = 0; /* not recorded */
 	if (p->lang == PIPELINE_LANG_NONE)
 		return;
 	memcpy(native, p->frames + first, nr * sizeof(native[0]));

@@ -299,8 +299,8 @@ static bool is_no_stack(const struct assemble_work *w, uint32_t stack)
 }
 
 /*
- * Count all samples, samples in code with a name that was searched and not found, and samples
- * without a stack.
+ * Count all samples, samples of each module, samples in code with a name that was searched and not
+ * found, and samples without a stack.
  */
 static void count_unnamed(const struct assemble_work *w)
 {
@@ -319,6 +319,8 @@ static void count_unnamed(const struct assemble_work *w)
 			p->window_no_stack += p->counts[i].count;
 		assert(s->first + s->nr <= p->nr_frames);
 		f = s->nr ? &p->functions[p->frames[s->first]] : NULL;
+		if (f && p->nr_modules)
+			p->modules[f->module_index].self += p->counts[i].count;
 		if (f && f->unnamed && !(f->id & ASSEMBLE_PLACE))
 			p->window_unnamed += p->counts[i].count;
 	}

@@ -7,9 +7,10 @@
 #include "sampler/profile/messages_languages.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
-#include "symbols/lang/lang.h"
-#include "unwind/unwind.h"
+#include "symbols/jit/runtime.h"
+#include "unwind/merge.h"
 
 /* Of the tick's samples: with fewer of interpreters, a reader need not run. */
 #define SHARE_MIN 0.05
@@ -17,9 +18,12 @@
 #define NONE_MAX    0.1
 #define GUESSED_MAX 0.25
 
-#define FIX_REALTIME                                                                               \
-	"a real-time priority for the readers: cap_sys_nice (make install SETCAP=1), "             \
-	"or a lower rate (-F)"
+/* Return whether no functions of scripts are read of any version of this interpreter. */
+static bool is_unreadable(const struct profile_module *m)
+{
+	return m->language_reason && m->path.size &&
+	       m->language_reason == runtime_fix_in(RUNTIME_SCRIPTS, m->path.str);
+}
 
 /* Return the first interpreter without functions of scripts, or with guesses; NULL: none. */
 static const struct profile_module *find_module(const struct profile *p, bool untried)
@@ -27,7 +31,7 @@ static const struct profile_module *find_module(const struct profile *p, bool un
 	for (uint32_t i = 0; i < p->nr_modules; i++) {
 		const char *reason = p->modules[i].language_reason;
 
-		if (reason && (reason == lang_untried) == untried)
+		if (reason && !is_unreadable(&p->modules[i]) && (reason == lang_untried) == untried)
 			return &p->modules[i];
 	}
 	return NULL;
@@ -79,6 +83,12 @@ static enum lang_none find_most(const struct profile *p, uint64_t *sum)
 	return most;
 }
 
+/* Return the fix of samples that are read too late. */
+static const char *fix_late(const struct messages *n)
+{
+	return runtime_fix_in(n->goes_first ? RUNTIME_LATE_FIRST : RUNTIME_LATE, "");
+}
+
 /* Note a large share of samples without functions of scripts. */
 static void note_none(struct messages *n, const struct profile *p)
 {
@@ -107,9 +117,70 @@ static void note_none(struct messages *n, const struct profile *p)
 					 : "use DWARF unwinding: exact, more overhead");
 	else
 		messages_fix(n, e, MESSAGE_NONE, 0, "%s",
-			     most == LANG_NONE_NO_READER ? FIX_REALTIME
+			     most == LANG_NONE_NO_READER ? fix_late(n)
 							 : "none: native frames are shown there; "
 							   "report it if it lasts");
+}
+
+/* What most guesses are: of which language, and the doubt. */
+struct guess {
+	int language; /* index in guessed_by */
+	int doubt;
+};
+
+static struct guess find_guess(const struct profile *p)
+{
+	struct guess most = { LANG_NONE, MERGE_DOUBTS };
+
+	for (int i = 0; i < PROFILE_NR_LANGUAGES; i++)
+		for (int k = 0; k < PROFILE_NR_DOUBTS; k++)
+			if (p->lang.guessed_by[i][k] >
+			    p->lang.guessed_by[most.language][most.doubt])
+				most = (struct guess){ i, k };
+	return most;
+}
+
+/* Return the fix of guesses of a language, and *why: what is in doubt. */
+static const char *explain_doubt(const struct messages *n, struct guess g, const char **why)
+{
+	static const struct {
+		enum runtime_problem problem;
+		const char *why;
+	} doubts[MERGE_DOUBTS] = {
+		[0] = { RUNTIME_CUT, "the native stack is not whole" },
+		[1] = { RUNTIME_UNALIGNED, "they do not match the native frames" },
+		[2] = { RUNTIME_UNALIGNED, "a function was just called" },
+		[3] = { RUNTIME_LATE, "other threads may have run before they were read" },
+		[4] = { RUNTIME_UNALIGNED, "they are not in order" },
+		[5] = { RUNTIME_LATE, "the thread ran on before it was read" },
+		[6] = { RUNTIME_UNTRIED, "the version was never compared with the truth" },
+	};
+	enum runtime_problem problem;
+
+	*why = n->recorded ? "they were guesses when they were recorded" : "a check failed";
+	if (g.doubt >= MERGE_DOUBTS)
+		return runtime_fix_in(RUNTIME_UNALIGNED, "");
+	*why = doubts[g.doubt].why;
+	problem = doubts[g.doubt].problem;
+	if (problem == RUNTIME_LATE)
+		return fix_late(n);
+	return runtime_fix_in(problem, g.language == LANG_NR
+					       ? lang_name(LANG_JAVA)
+					       : lang_name((enum lang_kind)g.language));
+}
+
+void messages_explain_guess(struct messages *n, const struct profile *p, struct profile_message *e,
+			    const char *text)
+{
+	static const char *const names[PROFILE_NR_LANGUAGES] = {
+		"interpreters", "Python", "PHP", "Ruby", "Perl", "JavaScript", "Java",
+	};
+	struct guess g = find_guess(p);
+	const char *why, *fix = explain_doubt(n, g, &why);
+
+	_Static_assert(LANG_NR + 1 == PROFILE_NR_LANGUAGES, "the languages of guessed_by");
+	messages_detail(e, "%s %s: %s", text, names[g.language], why);
+	messages_fix(n, e, MESSAGE_MODULES, 0, "%s", fix);
 }
 
 static void note_guessed(struct messages *n, const struct profile *p)
@@ -119,26 +190,45 @@ static void note_guessed(struct messages *n, const struct profile *p)
 	double share = (double)nr / (double)p->lang.samples;
 	const struct profile_module *untried = find_module(p, true);
 	struct profile_message *e;
+	char text[96];
 
 	if (!(share > GUESSED_MAX))
 		return;
 	e = messages_note(n, "lang-guessed", MESSAGE_INFO, nr,
 			  "functions of scripts guessed: %.0f%%", 100 * share);
-	if (untried) {
+	snprintf(text, sizeof(text), "%.0f%% of samples of interpreters have guessed functions,",
+		 100 * share);
+	messages_explain_guess(n, p, e, text);
+	if (untried && MERGE_UNTRIED == 1 << find_guess(p).doubt)
 		messages_detail(e, "%s: %s", untried->path.str, lang_untried);
-		messages_fix(n, e, MESSAGE_NONE, 0, "%s", "none: native frames are exact");
-		return;
+}
+
+/* Note samples in interpreters of which no functions of scripts are read. */
+static void note_unreadable(struct messages *n, const struct profile *p)
+{
+	const struct profile_module *most = NULL;
+	struct profile_message *e;
+	char buf[16];
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		const struct profile_module *m = &p->modules[i];
+
+		if (is_unreadable(m) && (!most || m->self > most->self))
+			most = m;
 	}
-	messages_detail(e,
-			"%.0f%% of samples of interpreters have guessed functions of scripts: a "
-			"check of their frames failed",
-			100 * share);
-	messages_fix(n, e, MESSAGE_NONE, 0, "%s", FIX_REALTIME);
+	if (!most || most->self < SHARE_MIN * p->window_samples)
+		return;
+	e = messages_note(n, "lang-unread", MESSAGE_INFO, 0, "no functions of scripts: %.30s",
+			  most->name.str);
+	messages_detail(e, "%s, %s of samples: %s", most->path.str,
+			messages_share(buf, most->self / p->window_samples), most->language_reason);
+	messages_fix(n, e, MESSAGE_MODULES, 0, "none: functions of the interpreter are shown");
 }
 
 void messages_languages(struct messages *n, const struct profile *p)
 {
 	note_unread(n, p);
+	note_unreadable(n, p);
 	if (p->lang.samples < MESSAGES_TAKEN_MIN ||
 	    (double)p->lang.samples < SHARE_MIN * (double)p->account.taken)
 		return;

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sampler/profile/messages_languages.h"
+#include "symbols/jit/runtime.h"
 #include "symbols/object/object.h"
 #include "unwind/unwind.h"
 
@@ -46,8 +48,8 @@ static void note_truncated(struct messages *n, const struct profile *p)
 			     "kernel.perf_event_max_stack=1024' and restart proftop");
 	else if (p->stack_size < STACK_SIZE_MAX)
 		messages_fix(n, e, MESSAGE_STACK_SIZE, MIN(2 * p->stack_size, STACK_SIZE_MAX),
-			     "copy %u bytes of stack per sample; --stack-size=auto does so when "
-			     "needed",
+			     "copy %u bytes of stack per sample; --stack-size=auto grows while "
+			     "proftop runs",
 			     MIN(2 * p->stack_size, STACK_SIZE_MAX));
 	else
 		messages_fix(n, e, MESSAGE_NONE, 0,
@@ -80,16 +82,21 @@ static const struct profile_module *module_of(const struct profile *p, uint32_t 
 	return NULL;
 }
 
+static const char *path_of(const struct profile_module *m)
+{
+	return m->path.size ? m->path.str : m->name.str;
+}
+
 /* Return the fix of stacks that end for the reason @stop, most of them in @in; NULL: not known. */
 static const char *broken_fix(unsigned int stop, const struct profile_module *in)
 {
 	static const char *const fix[UNWIND_NR_STOPS] = {
 		[UNWIND_DEPTH] = "none: the innermost 512 frames are kept",
 		[UNWIND_NO_MAP] = "none: code was unmapped, or the frame is wrong",
-		[UNWIND_NO_CFI] = "build it with -fasynchronous-unwind-tables",
-		[UNWIND_CFI_REFUSED] = "build it again: its unwind tables are invalid",
-		[UNWIND_BAD_FRAME] = "none: its unwind tables are wrong there, or the stack was "
-				     "switched",
+		[UNWIND_CFI_REFUSED] = "C and C++: build it again: its unwind tables are invalid; "
+				       "others, as GHC: none",
+		[UNWIND_BAD_FRAME] = "none: the stack was switched there (OCaml 5, coroutines), or "
+				     "its unwind tables are wrong",
 		[UNWIND_BUDGET] = "please report it: its unwind tables need too many reads",
 		[UNWIND_BAD_REGS] = "32-bit code: sample that process alone with -g fp",
 		[UNWIND_OUTSIDE] = "run proftop in the PID namespace of the host: docker run "
@@ -100,8 +107,10 @@ static const char *broken_fix(unsigned int stop, const struct profile_module *in
 	if (stop == UNWIND_NO_CFI && in && in->name.str[0] == '[')
 		return "none: code generated at run time has no tables; its callers are unknown";
 	if (stop == UNWIND_NO_CFI && !in)
-		return "build it with -fasynchronous-unwind-tables; code generated at run time, as "
-		       "by a JIT, has none";
+		return "C and C++: build it with -fasynchronous-unwind-tables; code generated at "
+		       "run time, as by a JIT, has none";
+	if (stop == UNWIND_NO_CFI)
+		return runtime_fix_in(RUNTIME_NO_CFI, path_of(in));
 	return fix[stop] ? fix[stop] : "no fix is known: report it";
 }
 
@@ -158,8 +167,10 @@ static void explain_guessed(struct messages *n, struct profile_message *e, const
 	} else {
 		messages_detail(e, "stacks with guessed frames: code without unwind tables");
 	}
-	messages_fix(n, e, MESSAGE_MODULES, 0,
-		     "build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer");
+	messages_fix(n, e, MESSAGE_MODULES, 0, "%s",
+		     in ? runtime_fix_in(RUNTIME_NO_CFI, path_of(in))
+			: "C and C++: build it with -fasynchronous-unwind-tables or "
+			  "-fno-omit-frame-pointer");
 }
 
 static void note_guessed(struct messages *n, const struct profile *p)
@@ -183,10 +194,7 @@ static void note_guessed(struct messages *n, const struct profile *p)
 		return;
 	}
 	if (2 * p->lang.guessed > p->account.guessed) {
-		messages_detail(e, "stacks with guessed frames: most of interpreters or of Java");
-		messages_fix(n, e, MESSAGE_MODULES, 0,
-			     "Java without G1: java -XX:+UseCountedLoopSafepoints, or the "
-			     "innermost method of a loop is a guess");
+		messages_explain_guess(n, p, e, "stacks with guessed frames: most of");
 		return;
 	}
 	explain_guessed(n, e, p);

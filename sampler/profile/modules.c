@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/jit/runtime.h"
 #include "symbols/object/image.h"
 
 /* Return the object of @f, and set f->unnamed. */
@@ -101,6 +102,12 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->fix = words(atomic_load_explicit(&object->fix, memory_order_relaxed));
 	m->language_reason = atomic_load_explicit(&object->language_reason, memory_order_relaxed);
 	m->language_fix = atomic_load_explicit(&object->language_fix, memory_order_relaxed);
+	if (!m->language_reason && object->identity.kind == OBJECT_FILE) {
+		m->language_reason = runtime_fix_in(RUNTIME_SCRIPTS, m->path.str);
+		m->language_fix = m->language_reason ? "none: functions of the interpreter are "
+						       "shown"
+						     : NULL;
+	}
 	m->nr_symbols = atomic_load_explicit(&object->nr_symbols, memory_order_relaxed);
 	m->permille = atomic_load_explicit(&object->permille, memory_order_relaxed);
 	m->nr_evicted = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);

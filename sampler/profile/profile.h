@@ -91,6 +91,7 @@ struct profile_module {
 	/* Of an interpreter: why functions of its language have no names, or guessed ones; NULL:
 	 * they have. */
 	const char *language_reason, *language_fix;
+	double self;	     /* samples in its code, in the window */
 	uint32_t nr_symbols; /* names it has to give */
 	uint32_t permille;   /* share read so far, while it is loading */
 	uint32_t nr_evicted; /* evictions of this object */
@@ -210,6 +211,8 @@ struct profile_waits {
 };
 
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */
+#define PROFILE_NR_LANGUAGES 7
+#define PROFILE_NR_DOUBTS    8
 /* The key of a reason: "not_read". */
 const char *profile_lang_none_name(unsigned int reason);
 
@@ -224,6 +227,9 @@ struct profile_lang {
 	uint64_t guessed; /* the same, but a check failed */
 	uint64_t samples;
 	uint64_t none_by[PROFILE_NR_LANG_NONE];
+	/* The guessed ones by language, enum lang_kind, the last one Java; and by enum merge_doubt:
+	   the number of its bit, the last one not known. */
+	uint64_t guessed_by[PROFILE_NR_LANGUAGES][PROFILE_NR_DOUBTS];
 };
 
 enum profile_drop {

@@ -32,6 +32,15 @@ struct check {
 	unsigned int nr_hanging;
 };
 
+/* Return true if the file has a name of jitdumps: see jitdumps.c. */
+static bool is_dump(const struct procfs_map *map)
+{
+	const char *name = map->path_size ? memrchr(map->path, '/', map->path_size) : NULL;
+	size_t size = name ? (size_t)(map->path + map->path_size - name) : 0;
+
+	return size > 5 && !memcmp(name, "/jit-", 5) && isdigit((unsigned char)name[5]);
+}
+
 /* Return true if there is code without a file, and no jitdump is mapped. */
 static bool has_untold_code(const char *maps, size_t size)
 {
@@ -42,8 +51,7 @@ static bool has_untold_code(const char *maps, size_t size)
 	while (procfs_next_map(&text, &map)) {
 		if (!map.exec)
 			continue;
-		if (map.path_size > 9 && memmem(map.path, map.path_size, "/jit-", 5) &&
-		    !memcmp(map.path + map.path_size - 5, ".dump", 5))
+		if (is_dump(&map))
 			return false;
 		code |= !map.path_size;
 	}
@@ -154,8 +162,9 @@ uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
 			continue;
 		if (is_silent(&c, fd, pid)) {
 			if (nr < max) {
-				out[nr] =
-					(struct jitcheck){ .pid = pid, .fix = runtime_fix_of(fd) };
+				out[nr] = (struct jitcheck){
+					.pid = pid, .fix = runtime_fix_of(RUNTIME_NO_MAP, fd)
+				};
 				name_program(fd, out[nr].program, sizeof(out[nr].program));
 			}
 			nr++;

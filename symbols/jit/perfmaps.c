@@ -174,7 +174,8 @@ static int load(struct reading *r)
 		rc = -ESRCH;
 	else
 		rc = load_from(r, &o);
-	r->fix = rc == -ENOENT && o.dir_fd >= 0 ? runtime_fix_of(o.dir_fd) : runtime_fix("", "", 0);
+	r->fix = rc == -ENOENT && o.dir_fd >= 0 ? runtime_fix_of(RUNTIME_NO_MAP, o.dir_fd)
+						: runtime_fix(RUNTIME_NO_MAP, "", "", 0);
 	code_owner_done(&o);
 	return rc;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "sampler/profile/messages_session.h"
+#include "symbols/jit/runtime.h"
 #include "symbols/lang/lang.h"
 
 #include "tests/prelude.h"
@@ -422,7 +423,12 @@ TEST(test_broken_module, setup, teardown)
 	f->p.broken_in[UNWIND_NO_CFI] = 7;
 	snprintf(key, sizeof(key), "broken-%d", UNWIND_NO_CFI);
 	tick(f);
-	assert_non_null(strstr(find(f, key)->fix, "-fasynchronous-unwind-tables"));
+	assert_non_null(strstr(find(f, key)->fix, "C and C++: build it with -fasynchronous"));
+	/* Nor code in assembler. */
+	modules[0].path = TEXT("/usr/lib/x86_64-linux-gnu/libgmp.so.10.4.1");
+	tick(f);
+	assert_non_null(strstr(find(f, key)->fix, "none: its assembler code"));
+	modules[0].path = TEXT("");
 	f->p.broken_in[UNWIND_NO_CFI] = 9;
 	tick(f);
 	assert_non_null(strstr(find(f, key)->fix, "generated at run time"));
@@ -464,8 +470,19 @@ TEST(test_stacks, setup, teardown)
 	assert_null(strstr(find(f, "guessed")->fix, "-fasynchronous-unwind-tables"));
 	f->p.guessed_in_jit = false;
 	f->p.lang.guessed = 800;
-	expect(f, "guessed", "or of Java", MESSAGE_MODULES, 0);
-	assert_non_null(strstr(find(f, "guessed")->fix, "-XX:+UseCountedLoopSafepoints"));
+	for (int language = LANG_PYTHON; language <= LANG_NR; language++) {
+		f->p.lang.guessed_by[language][0] = 500;
+		f->p.lang.guessed_by[language][3] = 300;
+		expect(f, "guessed", "the native stack is not whole", MESSAGE_MODULES, 0);
+		assert_int_equal(strstr(find(f, "guessed")->fix, "-XX:") != NULL,
+				 language == LANG_NR);
+		assert_int_equal(strstr(find(f, "guessed")->detail, "Java:") != NULL,
+				 language == LANG_NR);
+		assert_int_equal(strstr(find(f, "guessed")->detail, "JavaScript:") != NULL,
+				 language == LANG_NODE);
+		assert_null(strstr(find(f, "guessed")->fix, "cap_sys_nice"));
+		memset(f->p.lang.guessed_by, 0, sizeof(f->p.lang.guessed_by));
+	}
 	f->p.lang.guessed = 0;
 	f->p.call_graph = CALL_GRAPH_FP;
 	expect(f, "guessed", "by frame pointers", MESSAGE_CALL_GRAPH, CALL_GRAPH_DWARF);
@@ -559,7 +576,21 @@ TEST(test_languages, setup, teardown)
 	f->p.account.taken = f->p.account.complete = 1000;
 	f->p.lang.none_by[LANG_NONE_NO_READER] = 8;
 	f->p.lang.guessed = 26;
-	expect(f, "lang-guessed", "26% of samples of interpreters", MESSAGE_NONE, 0);
+	f->p.lang.guessed_by[LANG_PYTHON][5] = 26;
+	expect(f, "lang-guessed", "26% of samples of interpreters", MESSAGE_MODULES, 0);
+	assert_non_null(strstr(find(f, "lang-guessed")->detail, "Python: the thread ran on"));
+	assert_non_null(strstr(find(f, "lang-guessed")->fix, "cap_sys_nice"));
+	/* It has that right. */
+	f->n.goes_first = true;
+	tick(f);
+	assert_null(strstr(find(f, "lang-guessed")->fix, "cap_sys_nice"));
+	f->n.goes_first = false;
+	/* The right would not change a stack with frames of other code in between. */
+	f->p.lang.guessed_by[LANG_PYTHON][5] = 0;
+	f->p.lang.guessed_by[LANG_PYTHON][0] = 26;
+	tick(f);
+	assert_null(strstr(find(f, "lang-guessed")->fix, "cap_sys_nice"));
+	assert_null(strstr(find(f, "lang-guessed")->fix, "-XX:"));
 	/* Too deep: no check failed. */
 	f->p.broken_by[UNWIND_DEPTH] = 1;
 	tick(f);
@@ -568,13 +599,52 @@ TEST(test_languages, setup, teardown)
 	/* All guesses of an untried version: no right would change that. */
 	module.language_reason = lang_untried;
 	f->p.nr_modules = 1;
-	expect(f, "lang-guessed", "/usr/bin/php8.3: functions of scripts are guesses", MESSAGE_NONE,
-	       0);
+	memset(f->p.lang.guessed_by, 0, sizeof(f->p.lang.guessed_by));
+	f->p.lang.guessed_by[LANG_PHP][6] = 26;
+	expect(f, "lang-guessed", "/usr/bin/php8.3: functions of scripts are guesses",
+	       MESSAGE_MODULES, 0);
 	assert_null(strstr(find(f, "lang-guessed")->fix, "cap_sys_nice"));
 	f->p.nr_modules = 0;
 	f->p.lang.guessed = 25;
 	tick(f);
 	assert_false(find(f, "lang-guessed")->active);
+}
+
+/* An interpreter without a reader: it is named alone, whatever other interpreters run. */
+TEST(test_unreadable, setup, teardown)
+{
+	struct fixture *f = *state;
+	struct profile_module modules[] = {
+		{ .id = 1,
+		  .name = TEXT("lua5.4"),
+		  .path = TEXT("/usr/bin/lua5.4"),
+		  .reason = "",
+		  .self = 80 },
+		{ .id = 2,
+		  .name = TEXT("php8.3"),
+		  .path = TEXT("/usr/bin/php8.3"),
+		  .language_reason = "a version of PHP that is not supported",
+		  .reason = "",
+		  .self = 20 },
+	};
+
+	modules[0].language_reason = runtime_fix_in(RUNTIME_SCRIPTS, "/usr/bin/lua5.4");
+	f->p.modules = modules;
+	f->p.nr_modules = 2;
+	f->p.window_samples = 1000;
+	expect(f, "lang-unread", "/usr/bin/lua5.4, 8.0% of samples: ", MESSAGE_MODULES, 0);
+	assert_null(strstr(find(f, "lang-unread")->fix, "dbgsym"));
+	f->p.lang.none_by[LANG_NONE_VERSION] = 9;
+	tick(f);
+	assert_non_null(strstr(find(f, "lang-version")->detail, "/usr/bin/php8.3: "));
+	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
+	/* A start script that runs for a moment. */
+	modules[0].self = 40;
+	tick(f);
+	assert_false(find(f, "lang-unread")->active);
+	f->p.modules = NULL;
+	f->p.nr_modules = 0;
+	f->p.window_samples = 0;
 }
 
 /* A quarter of the samples is in a function that is but an address. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * perfmaps: maps of real child processes, trusted or refused, that grow, are late, or of an ended
- * process; a process in another PID namespace (root only); the fix for each runtime.
+ * process; a process in another PID namespace (root only).
  */
 #include "tests/prelude.h"
 
@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "symbols/jit/perfmaps.h"
-#include "symbols/jit/runtime.h"
 #include "tests/sleeper.h"
 
 #define SECOND 1000000000ULL
@@ -429,28 +428,6 @@ TEST(test_stopping, setup, teardown)
 	append(f->path, "1000 10 one\n");
 	atomic_store(&f->stop, true);
 	assert_at(f, 0x1000, NULL);
-}
-
-static void assert_fix(const char *exe, const char *maps, const char *word)
-{
-	const char *fix = runtime_fix(exe, maps, strlen(maps));
-
-	if (!strstr(fix, word))
-		fail_msg("%s: '%s' does not speak of %s", exe, fix, word);
-}
-
-TEST(test_runtimes)
-{
-	assert_fix("/usr/bin/node", "", "--perf-basic-prof");
-	assert_fix("/usr/lib/jvm/java-17/bin/java", "", "Compiler.perfmap");
-	assert_fix("/opt/app/server", "7f00-7f10 r-xp 0 08:01 5 /usr/lib/jvm/libjvm.so\n",
-		   "Compiler.perfmap");
-	assert_fix("/srv/Api", "7f00-7f10 r-xp 0 08:01 5 /usr/share/dotnet/libcoreclr.so\n",
-		   "DOTNET_PerfMapEnabled");
-	assert_fix("/usr/bin/python3.12", "", "-X perf");
-	assert_fix("/usr/bin/dotnet", "", "DOTNET_PerfMapEnabled=1");
-	assert_fix("/usr/bin/something", "", "/tmp/perf-PID.map");
-	assert_fix("", "", "/tmp/perf-PID.map");
 }
 
 int main(void)
