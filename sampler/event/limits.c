@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sampler/event/event.h"
+#include "sampler/event/tracefs.h"
 #include "sampler/event/procstat.h"
 #include "sampler/event/task_list.h"
 #include "symbols/base/invoker.h"
@@ -102,6 +103,17 @@ void limits_drop_caps(bool command, bool replay)
 	syscall(SYS_capset, &c.header, c.data);
 }
 
+/* Have tracepoints at hand while they may be opened without a mount: the screen lists and parses
+ * them. */
+static void keep_tracepoints(void)
+{
+	int fd;
+
+	tracefs_open("", &fd);
+	if (fd >= 0)
+		close(fd);
+}
+
 void limits_drop_thread_caps(enum limits_thread thread)
 {
 	/*
@@ -114,8 +126,10 @@ void limits_drop_thread_caps(enum limits_thread thread)
 
 	if (!getauxval(AT_SECURE))
 		ui |= 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
-	if (thread == LIMITS_UI)
+	if (thread == LIMITS_UI) {
+		keep_tracepoints();
 		keep |= ui;
+	}
 	if (!get_caps(&c))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(c.data); i++) {

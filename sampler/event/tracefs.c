@@ -3,7 +3,7 @@
  * The kernel's tracepoints: the mounted tracefs, else a private mount that is in no mount namespace
  * and ends with its descriptor.
  *
- * Any thread; no state.
+ * Any thread. The only state is that mount, which is kept: later there may be no right to make one.
  */
 #include "sampler/event/tracefs.h"
 
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +19,8 @@
 
 #include "sampler/event/procstat.h"
 #include "symbols/base/base.h"
+
+static atomic_int kept = -1;
 
 /* Open tracefs without a place in the file system (kernel 5.2, CAP_SYS_ADMIN). -1: refused. */
 static int mount_detached(void)
@@ -32,6 +35,20 @@ static int mount_detached(void)
 					  MOUNT_ATTR_NOEXEC);
 	close(config);
 	return fd;
+}
+
+/* Return the mount, made at the first call that may; not the caller's to close. -1: refused. */
+static int private_mount(void)
+{
+	int fd = atomic_load_explicit(&kept, memory_order_acquire), none = -1;
+
+	if (fd >= 0)
+		return fd;
+	fd = mount_detached();
+	if (fd < 0 || atomic_compare_exchange_strong(&kept, &none, fd))
+		return fd;
+	close(fd);
+	return none;
 }
 
 static int open_events(int dir, const char *path)
@@ -67,10 +84,8 @@ enum tracefs_state tracefs_open(const char *root, int *fd)
 			return TRACEFS_CLOSED;
 	}
 	assert(*fd < 0);
-	mount = root[0] ? -1 : mount_detached();
-	if (mount >= 0) {
+	mount = root[0] ? -1 : private_mount();
+	if (mount >= 0)
 		*fd = open_events(mount, "events");
-		close(mount);
-	}
 	return *fd >= 0 ? TRACEFS_DETACHED : missing(root);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of the kernel's tracepoints. Any thread; no state. */
+/* The files of the kernel's tracepoints. Any thread. */
 #ifndef SAMPLER_EVENT_TRACEFS_H
 #define SAMPLER_EVENT_TRACEFS_H
 
