@@ -179,12 +179,15 @@ static void back(struct ui_state *st, uint32_t code)
 static void search_again(struct ui_state *st, bool backwards)
 {
 	struct list *list = ui_state_list(st);
+	char outcome[TEXT_MAX];
 
 	if (!match_active(&list->search))
 		ui_state_say(st, false, "no search text yet (/ searches)");
 	else if (!table_search(st, backwards ? list->cursor + list->nr - 1 : list->cursor + 1,
-			       backwards))
-		ui_state_say(st, true, "%s: not found", list->search.text);
+			       backwards)) {
+		table_missed(st, outcome, sizeof(outcome));
+		ui_state_say(st, true, "%.100s: %s", list->search.text, outcome);
+	}
 }
 
 static void search_next(struct ui_state *st, uint32_t code)
@@ -386,9 +389,8 @@ static void window(struct ui_state *st, uint32_t code)
 	if (!st->latest)
 		return;
 	next = (ui_state_want_window(st) + 1) % PROFILE_NR_WINDOWS;
-	sampler_set_window(st->sampler, next);
-	st->asked_window = next;
-	st->asked_window_ns = MAX(st->now_ns, 1);
+	st->whole_at_end = false;
+	ui_state_ask_window(st, next);
 	ui_state_say(st, false, "showing %s", names[next]);
 }
 

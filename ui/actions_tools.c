@@ -166,7 +166,7 @@ static void write_config(struct ui_state *st, uint32_t code)
 		.flame_modules = st->folds && st->folds->by_module,
 		.intervals = st->intervals,
 		.hz = saved_hz(st),
-		.window = ui_state_want_window(st),
+		.window = st->whole_at_end ? PROFILE_WINDOW : ui_state_want_window(st),
 		.window_ns = st->config->window_ns,
 		.time = st->latest ? ui_state_time(st, st->latest) : st->config->time,
 	};

@@ -56,9 +56,12 @@ static void run_filter(struct ui_state *st, const char *arg)
 static void run_search(struct ui_state *st, const char *arg)
 {
 	struct list *list = ui_state_list(st);
+	char outcome[TEXT_MAX];
 
-	if (set_match(st, &list->search, arg) && !table_search(st, list->cursor, false))
-		ui_state_say(st, true, "%s: not found", arg);
+	if (!set_match(st, &list->search, arg) || table_search(st, list->cursor, false))
+		return;
+	table_missed(st, outcome, sizeof(outcome));
+	ui_state_say(st, true, "%.100s: %s", arg, outcome);
 }
 
 /* List the sortable columns of the shown view. */

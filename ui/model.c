@@ -12,6 +12,7 @@
 
 #include "ui/dialog.h"
 #include "ui/serve/serve.h"
+#include "ui/text/format.h"
 #include "ui/view/arrows.h"
 #include "ui/view/columns.h"
 #include "ui/view/folding.h"
@@ -134,6 +135,30 @@ static void take_status(struct ui_state *st, const struct profile *p)
 	st->status_seq = p->status_seq;
 }
 
+/*
+ * When all processes of the target have exited, show all samples: the last seconds would soon be an
+ * empty screen.
+ */
+static void show_whole(struct ui_state *st, const struct profile *p)
+{
+	bool ends = p->target_gone && !st->target_gone && !st->config->replayed;
+	char span[FORMAT_MAX];
+
+	st->target_gone = p->target_gone;
+	if (st->whole_at_end && !p->target_gone) {
+		/* Another target. */
+		st->whole_at_end = false;
+		ui_state_ask_window(st, PROFILE_WINDOW);
+	}
+	if (!ends || ui_state_want_window(st) != PROFILE_WINDOW)
+		return;
+	st->whole_at_end = true;
+	ui_state_ask_window(st, PROFILE_TOTAL);
+	ui_state_say(st, false,
+		     "%.80s: all processes have exited; this is the whole run (z: its last %s)",
+		     p->target, format_span(span, st->config->window_ns).str);
+}
+
 void model_take(struct ui_state *st, struct profile *p)
 {
 	struct profile *before = st->latest;
@@ -152,6 +177,7 @@ void model_take(struct ui_state *st, struct profile *p)
 	note_alarms(st, p);
 	ui_state_choose_worst(st);
 	take_status(st, p);
+	show_whole(st, p);
 	if (!before && st->baseline_path && !baseline_is_on(st))
 		ui_state_say(st, true, "not compared: %.100s has no event %s", st->baseline_path,
 			     p->nr_events ? p->events[ui_state_event(st, p)].event.name : "");

@@ -98,6 +98,7 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 	const struct match *m = p->kind == PROMPT_FILTER ? &list->filter : &list->search;
 	bool text = p->kind == PROMPT_FILTER || p->kind == PROMPT_SEARCH;
 	bool missing = text && p->line.size && (!list->nr || p->missed);
+	char clean[sizeof(p->candidates)];
 	unsigned int col;
 
 	assert(p->kind != PROMPT_NONE && p->kind < ARRAY_SIZE(labels));
@@ -112,7 +113,8 @@ void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row)
 			    (struct style){ ROLE_WARN, 0 });
 	else if (missing)
 		canvas_text(c, row, col + 2, c->cols,
-			    p->missed ? TEXT("not found") : TEXT("no match"),
+			    p->missed ? ui_state_clean(clean, sizeof(clean), p->candidates)
+				      : TEXT("no match"),
 			    (struct style){ ROLE_WARN, 0 });
 	else if (text && !p->line.size)
 		canvas_text(c, row, col + 2, c->cols, hint_of(p), (struct style){ ROLE_DIM, 0 });

@@ -26,6 +26,8 @@ static void follow_typing(struct ui_state *st, const char *text)
 		match_set(&list->search, text);
 		list_restore(list, &p->position_before);
 		p->missed = *text && !table_search(st, list->cursor, false);
+		if (p->missed)
+			table_missed(st, p->candidates, sizeof(p->candidates));
 	}
 }
 
@@ -80,6 +82,7 @@ void prompt_keys_words(struct ui_state *st)
 static void accept(struct ui_state *st)
 {
 	struct list *list = ui_state_list(st);
+	char outcome[TEXT_MAX];
 
 	/* Until then Esc restores the row that was selected. */
 	if (st->prompt.kind == PROMPT_FILTER)
@@ -96,8 +99,10 @@ static void accept(struct ui_state *st)
 		match_set(&list->search, st->prompt.before);
 		st->prompt.missed = !table_search(st, list->cursor + 1, false);
 	}
-	if (st->prompt.kind == PROMPT_SEARCH && st->prompt.missed)
-		ui_state_say(st, true, "%s: not found", list->search.text);
+	if (st->prompt.kind == PROMPT_SEARCH && st->prompt.missed) {
+		table_missed(st, outcome, sizeof(outcome));
+		ui_state_say(st, true, "%.100s: %s", list->search.text, outcome);
+	}
 	st->prompt.kind = PROMPT_NONE;
 }
 

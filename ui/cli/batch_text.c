@@ -308,7 +308,7 @@ static void print_table(FILE *out, const struct batch_tick *tick, const struct b
 	if (t->nr_rows < t->nr_matching)
 		fprintf(out, " %" PRIu32 " more rows (--rows)\n", t->nr_matching - t->nr_rows);
 	if (!p->nr_counts)
-		fprintf(out, " %s\n", idle_text(p, idle).str);
+		fprintf(out, " %s\n", idle_text(p, 0, idle).str);
 	/* perf's --filter is for tracepoint fields: hint at ours. */
 	if (!t->nr_matching && t->count > 0)
 		fputs(" no row matches --filter (for fields of a tracepoint: --event-filter)\n",

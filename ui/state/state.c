@@ -178,6 +178,13 @@ enum profile_window ui_state_want_window(const struct ui_state *st)
 	return st->latest ? st->latest->window : PROFILE_WINDOW;
 }
 
+void ui_state_ask_window(struct ui_state *st, enum profile_window window)
+{
+	sampler_set_window(st->sampler, window);
+	st->asked_window = window;
+	st->asked_window_ns = MAX(st->now_ns, 1);
+}
+
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p)
 {
 	for (uint32_t i = 0; !st->scope.group[0] && p && i < p->nr_processes; i++)

@@ -58,6 +58,8 @@ struct ui_state {
 	struct profile *baseline;  /* compared with (B); owned; NULL: none */
 	const char *baseline_path; /* of its file; NULL: it was shown here */
 	bool frozen;
+	bool target_gone;     /* as it was in the last profile */
+	bool whole_at_end;    /* the window became the total when the target ended */
 	struct rewind rewind; /* a range of the past is shown */
 
 	enum view_id view;
@@ -149,6 +151,8 @@ uint8_t ui_state_hides_idle(const struct ui_state *st, const struct profile *p);
 double ui_state_want_hz(const struct ui_state *st);
 /* The same of the window. */
 enum profile_window ui_state_want_window(const struct ui_state *st);
+/* Have the profiles of another window made. */
+void ui_state_ask_window(struct ui_state *st, enum profile_window window);
 /* Index in @p of the process drilled into; UINT32_MAX: none, or it has no samples. */
 uint32_t ui_state_process(const struct ui_state *st, const struct profile *p);
 /* Index in @p of the thread drilled into; UINT32_MAX: all threads, or it has no samples. */

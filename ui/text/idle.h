@@ -11,6 +11,8 @@
 #define IDLE_MAX 320
 
 /* Return why @p has no samples, by the kind of its target; clean. */
-struct safe_text idle_text(const struct profile *p, char buf[static IDLE_MAX]);
+struct safe_text idle_text(const struct profile *p, uint32_t event, char buf[static IDLE_MAX]);
+/* Return the word for samples of the event: "samples", "waits", "page-faults". */
+const char *idle_samples(const struct profile *p, uint32_t event);
 
 #endif

@@ -340,7 +340,7 @@ struct folds_of *folds_plan(struct ui_state *st, const struct profile *p)
 		return NULL;
 	take_step(s, STEP_PLAN);
 	requested = s->requested;
-	if (trend_wants(folds_trend(st), folds_key(st, p), p->running_ns))
+	if (trend_wants(folds_trend(st), folds_trend_key(st, p), p->running_ns))
 		requested |= 1u << FOLDS_SEEN;
 	for (unsigned int i = 0; i < FOLDS_NR; i++)
 		if (requested & 1u << i)
@@ -429,11 +429,11 @@ void folds_note(struct ui_state *st)
 	if (!st->folds || !p)
 		return;
 	t = folds_trend(st);
-	if (!trend_wants(t, folds_key(st, p), p->running_ns))
+	if (!trend_wants(t, folds_trend_key(st, p), p->running_ns))
 		return;
 	e = find(st, FOLDS_SEEN, false);
 	if (e)
-		trend_note(t, folds_key(st, p), p->running_ns, p, &e->functions);
+		trend_note(t, folds_trend_key(st, p), p->running_ns, p, &e->functions);
 }
 
 void folds_compare(const struct ui_state *st, struct row *row)
@@ -443,8 +443,9 @@ void folds_compare(const struct ui_state *st, struct row *row)
 				? trend_share(folds_trend(st), (uint32_t)row->id, (uint32_t)window)
 				: -1;
 
-	/* Two windows must have passed: one to compare with the other. */
-	if (before < 0 || folds_trend(st)->key != folds_key(st, st->shown) ||
+	/* Two windows must have passed, since a change also: one to compare with the other. */
+	if (before < 0 || folds_trend(st)->last + 1 < folds_trend(st)->begun + 2 * window ||
+	    folds_trend(st)->key != folds_trend_key(st, st->shown) ||
 	    st->shown->running_ns < 2 * window * 1000000000u)
 		return;
 	row->change = CHANGE_WINDOW;

@@ -230,6 +230,8 @@ void folds_note(struct ui_state *st);
 /* The history of the shown scope, and the key of that scope. */
 struct trend *folds_trend(const struct ui_state *st);
 uint64_t folds_key(const struct ui_state *st, const struct profile *p);
+/* The same with all else that shares over time depend on: window, requested rate and target. */
+uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p);
 /* Set the row's change of share against the window before. */
 void folds_compare(const struct ui_state *st, struct row *row);
 

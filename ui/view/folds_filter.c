@@ -151,6 +151,17 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p)
 	return hash_text(key, st->scope.cgroup.text);
 }
 
+uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p)
+{
+	uint64_t key = hash_u64(folds_key(st, p) + (uint64_t)p->window + 1);
+	double hz = p->nr_events ? p->events[ui_state_event(st, p)].want_hz : 0;
+
+	/* The governor changes the rate as well, which changes no share. */
+	if (p->rate_factor > 0)
+		hz /= p->rate_factor;
+	return hash_text(hash_u64(key ^ (uint64_t)(hz + 0.5)), p->target);
+}
+
 uint64_t folds_group(const struct profile *p, const struct profile_task *task)
 {
 	char buf[FORMAT_MAX * 2];

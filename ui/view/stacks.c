@@ -65,6 +65,45 @@ bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
 	return keep;
 }
 
+/* Return whether the node matches. @found: by function, so that each name is searched once. */
+static bool is_found(const struct ui_state *st, const struct fold_tree_node *node,
+		     const struct match *m, const bool *found)
+{
+	/* Without a match there is always a process: of functions alone. */
+	return node->function != FOLD_NONE ? found[node->function]
+					   : !m->negate && folds_finds(st, node, m);
+}
+
+double stacks_found_share(const struct ui_state *st, const struct folds_tree *of,
+			  const struct match *m)
+{
+	const struct fold_tree *t = &of->fold;
+	bool *found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
+	double sum = 0;
+	uint32_t n = 0;
+
+	if (!found)
+		return 0;
+	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
+		found[i] = match_finds_name(m, &st->shown->functions[i]) != m->negate;
+	while (n != FOLD_NONE) {
+		bool here = is_found(st, &t->nodes[n], m, found);
+
+		if (here)
+			sum += t->nodes[n].total;
+		if (!here && t->nodes[n].child != FOLD_NONE) {
+			n = t->nodes[n].child;
+			continue;
+		}
+		while (n != FOLD_NONE && t->nodes[n].next == FOLD_NONE)
+			n = t->nodes[n].parent;
+		if (n != FOLD_NONE)
+			n = t->nodes[n].next;
+	}
+	free(found);
+	return t->weight > 0 ? sum / t->weight : 0;
+}
+
 size_t stacks_options(const struct ui_state *st, char *buf, size_t size)
 {
 	bool folded = st->folds && st->folds->fold_recursion;

@@ -18,6 +18,12 @@ void stacks_turn(struct ui_state *st, enum action action);
  */
 bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
 			const struct folds_tree *t);
+/*
+ * Return the share of samples with a match on their stack, in sight or not: the topmost match of
+ * each path counts.
+ */
+double stacks_found_share(const struct ui_state *st, const struct folds_tree *t,
+			  const struct match *m);
 /* Write the options that are on: a view's options(). */
 size_t stacks_options(const struct ui_state *st, char *buf, size_t size);
 

@@ -256,6 +256,54 @@ bool table_search(struct ui_state *st, uint32_t from, bool backwards)
 	return false;
 }
 
+/* Return the share of the largest row that matches the search, hidden ones included. */
+static double hidden_share(struct ui_state *st)
+{
+	struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
+	struct list_position position = list_position(list);
+	struct match filter = list->filter;
+	double limit = st->percent_limit, share = 0;
+	bool tree = st->process_tree;
+
+	match_init(&list->filter);
+	st->percent_limit = 0;
+	st->process_tree = false;
+	table_rebuild(st, st->view);
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (v->finds(st, &list->rows[i], &list->search) != list->search.negate)
+			share = MAX(share, MAX(list->rows[i].total, list->rows[i].self));
+	match_fini(&list->filter);
+	list->filter = filter;
+	st->percent_limit = limit;
+	st->process_tree = tree;
+	table_rebuild(st, st->view);
+	list_restore(list, &position);
+	return share;
+}
+
+void table_missed(struct ui_state *st, char *buf, size_t size)
+{
+	const struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
+	const char *where = "in folded rows (* unfolds)";
+	char pct[FORMAT_MAX];
+	double share = 0;
+
+	if (v->missed)
+		where = v->missed(st, &list->search, &share);
+	else if (list->nr_hidden || (st->view == VIEW_PROCESSES && st->process_tree))
+		share = hidden_share(st);
+	if (match_active(&list->filter))
+		where = "but hidden by the filter (Esc clears it)";
+	else if (!v->missed && list->nr_hidden)
+		where = "but hidden by the limit (L)";
+	if (share > 0)
+		snprintf(buf, size, "%s%% in all, %s", format_percent(pct, share).str, where);
+	else
+		snprintf(buf, size, "not found");
+}
+
 void table_sort_by(struct ui_state *st, uint8_t column)
 {
 	struct list *list = ui_state_list(st);
@@ -388,6 +436,7 @@ static struct safe_text start_text(const struct ui_state *st, char buf[static ID
 static struct safe_text empty_text(const struct ui_state *st, char buf[static IDLE_MAX])
 {
 	const struct profile *p = st->shown;
+	uint32_t event = p && p->nr_events ? ui_state_event(st, p) : 0;
 	char n[FORMAT_MAX];
 
 	if (!p)
@@ -404,21 +453,22 @@ static struct safe_text empty_text(const struct ui_state *st, char buf[static ID
 	if (!p->sampling)
 		return TEXT("sampling is stopped (S starts it)");
 	if (!p->nr_counts)
-		return idle_text(p, buf);
+		return idle_text(p, event, buf);
 	if (is_without_stacks(st))
 		return text_format(buf, IDLE_MAX, "%s samples, none with a stack (2: processes)",
 				   format_count(n, p->window_no_stack).str);
 	if (st->scope.drilled)
-		return text_format(buf, IDLE_MAX, "no samples of %s in this window (Esc: back)",
-				   st->scope.process_name);
+		return text_format(buf, IDLE_MAX, "no %s of %s in this window (Esc: back)",
+				   idle_samples(p, event), st->scope.process_name);
 	if (match_active(&st->scope.cgroup))
-		return text_format(buf, IDLE_MAX, "no samples of cgroup '%s' (:cgroup shows all)",
-				   st->scope.cgroup.text);
+		return text_format(buf, IDLE_MAX, "no %s of cgroup '%s' (:cgroup shows all)",
+				   idle_samples(p, event), st->scope.cgroup.text);
 	if (st->scope.by_user)
-		return TEXT("no samples of this user in this window (u: others)");
+		return text_format(buf, IDLE_MAX, "no %s of this user in this window (u: others)",
+				   idle_samples(p, event));
 	if (st->scope.hide_kernel || st->scope.hide_user)
 		return TEXT("all functions are hidden (K: of the kernel, U: of programs)");
-	return TEXT("no samples in this window");
+	return text_format(buf, IDLE_MAX, "no %s in this window", idle_samples(p, event));
 }
 
 void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,

@@ -21,6 +21,11 @@ void table_move(struct ui_state *st, int64_t by);
 void table_move_to(struct ui_state *st, uint32_t row);
 /* Move to the next row that matches the search, starting at @from. Return false if none does. */
 bool table_search(struct ui_state *st, uint32_t from, bool backwards);
+/*
+ * Write the outcome of a search that no row matches: "not found", or the share of the samples that
+ * match, and their rows.
+ */
+void table_missed(struct ui_state *st, char *buf, size_t size);
 /* Draw titles and rows into @rows lines, starting at line @row. */
 void table_draw(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int rows);
 /* Draw in at most @rows lines why there are no rows, and the fix. */

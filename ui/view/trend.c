@@ -88,6 +88,7 @@ static void begin(struct trend *t, uint64_t key, uint64_t second)
 	t->key = key;
 	t->first = second;
 	t->last = second;
+	t->begun = second;
 	t->purged = second;
 }
 

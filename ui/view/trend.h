@@ -3,7 +3,7 @@
  * Shares of each function in each of the last 60 seconds, by function id.
  * Bounded: light functions are left out when it is full. Runs on: the main thread.
  *
- * A history belongs to one event and one process or thread; for another one
+ * A history belongs to one event, rate, window, target and process or thread; for another one
  * it starts again.
  */
 #ifndef UI_VIEW_TREND_H
@@ -23,8 +23,9 @@ struct trend_entry {
 struct trend {
 	struct trend_entry *entries; /* TREND_FUNCTIONS of them, by hash; NULL: none yet */
 	uint32_t nr;
-	uint64_t key;	      /* of event and scope: folds_key() */
+	uint64_t key;	      /* of event, scope, window: folds_trend_key() */
 	uint64_t first, last; /* known seconds; first > last: none */
+	uint64_t begun;	      /* the second in which the history of this key began */
 	uint64_t purged;      /* when functions without samples were removed */
 };
 

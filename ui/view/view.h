@@ -74,6 +74,11 @@ struct view {
 	void (*finish)(const struct ui_state *st, struct row *row);
 	/* Return whether @m matches the text of the row. */
 	bool (*finds)(const struct ui_state *st, const struct row *row, const struct match *m);
+	/*
+	 * Return the place of the matches that no row shows, and the share of samples with them, 0:
+	 * there are none. NULL: all are rows, unless the filter or limit hides them.
+	 */
+	const char *(*missed)(const struct ui_state *st, const struct match *m, double *share);
 	/* The share compared with the baseline; requires name or tree. */
 	enum { COMPARED_NOT, COMPARED_SELF, COMPARED_TOTAL, COMPARED_WEIGHT } compared;
 	/* Return the name of the row. */

@@ -186,49 +186,21 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- drawing ---- */
 
-/* Return whether the node matches. @found: by function, so that each name is searched once. */
-static bool is_found(const struct ui_state *st, const struct fold_tree_node *node,
-		     const struct match *m, const bool *found)
-{
-	/* Without a match there is always a process: of functions alone. */
-	return node->function != FOLD_NONE ? found[node->function]
-					   : !m->negate && folds_finds(st, node, m);
-}
-
-/* Return the share of samples with a match on their stack: the topmost match of each path counts.
- */
-static double found_share(const struct ui_state *st, const struct match *m)
-{
-	const struct fold_tree *t = &view_flame_tree(st)->fold;
-	bool *found = calloc(st->shown->nr_functions + 1ULL, sizeof(*found));
-	double sum = 0;
-	uint32_t n = 0;
-
-	if (!found)
-		return 0;
-	for (uint32_t i = 0; i < st->shown->nr_functions; i++)
-		found[i] = match_finds_name(m, &st->shown->functions[i]) != m->negate;
-	while (n != FOLD_NONE) {
-		bool here = is_found(st, &t->nodes[n], m, found);
-
-		if (here)
-			sum += t->nodes[n].total;
-		if (!here && t->nodes[n].child != FOLD_NONE) {
-			n = t->nodes[n].child;
-			continue;
-		}
-		while (n != FOLD_NONE && t->nodes[n].next == FOLD_NONE)
-			n = t->nodes[n].parent;
-		if (n != FOLD_NONE)
-			n = t->nodes[n].next;
-	}
-	free(found);
-	return t->weight > 0 ? sum / t->weight : 0;
-}
-
 bool view_flame_shows_change(const struct ui_state *st)
 {
 	return st->folds->by_change && baseline_is_on(st);
+}
+
+/* Return the place of the matches that no box shows. */
+static const char *missed(const struct ui_state *st, const struct match *m, double *share)
+{
+	const struct folds *s = st->folds;
+
+	*share = s && s->nr_boxes ? stacks_found_share(st, view_flame_tree(st), m) : 0;
+	return s && (s->nr_zoom || view_flame_width(s) < 1) ? "outside of this part (Esc zooms "
+							      "out; \\ filters)"
+							    : "in boxes too narrow to show (\\ "
+							      "filters)";
 }
 
 /* Draw the legend in the colours of the boxes: a theme may have others than red and blue. */
@@ -288,7 +260,10 @@ static void draw_head(const struct ui_state *st, struct canvas *c, unsigned int 
 		pen_text(&pen, 2,
 			 text_format(buf, sizeof(buf), "%s matches /%s/, %s%% in all",
 				     search->negate ? "no name" : "[name]", search->text,
-				     format_percent(share, found_share(st, search)).str),
+				     format_percent(share,
+						    stacks_found_share(st, view_flame_tree(st),
+								       search))
+					     .str),
 			 ROLE_WARN);
 }
 
@@ -503,6 +478,7 @@ const struct view view_flame = {
 	.compared = COMPARED_TOTAL,
 	.tree = tree,
 	.finds = finds,
+	.missed = missed,
 	.function = function,
 	.draw = draw,
 	.act = view_flame_act,

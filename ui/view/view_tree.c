@@ -142,6 +142,14 @@ static bool finds(const struct ui_state *st, const struct row *row, const struct
 	return folds_finds(st, node_of(st, row), m);
 }
 
+static const char *missed(const struct ui_state *st, const struct match *m, double *share)
+{
+	const struct folds_tree *t = folds_tree(st, FOLDS_TREE);
+
+	*share = t ? stacks_found_share(st, t, m) : 0;
+	return "in folded rows (+ unfolds one, * all below it; \\ filters)";
+}
+
 static uint32_t function(const struct ui_state *st, const struct row *row)
 {
 	return node_of(st, row)->function;
@@ -420,6 +428,7 @@ const struct view view_tree = {
 	.compared = COMPARED_TOTAL,
 	.tree = tree,
 	.finds = finds,
+	.missed = missed,
 	.function = function,
 	.act = act,
 };
