@@ -445,7 +445,7 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 	a.st.folding = folding_new();
 	a.st.files = file_worker_new();
 	a.st.folders = file_worker_new();
-	a.st.packages = config->replayed ? NULL : packages_new(NULL);
+	a.st.packages = config->replayed ? NULL : packages_new(NULL, NULL);
 	a.st.now_ns = time_now_ns();
 	a.repaint_ns = a.st.now_ns + REPAINT_NS;
 	if (config->window != PROFILE_WINDOW)

@@ -10,12 +10,16 @@
 
 #include <stddef.h>
 
-#define PACKAGES_NAME_MAX 96
+#define PACKAGES_NAME_MAX    96
+#define PACKAGES_ARCHIVE_MAX 256
 
 struct packages;
 
-/* @dir: dpkg's folder, NULL: /var/lib/dpkg/info. Return NULL without memory. */
-struct packages *packages_new(const char *dir);
+/*
+ * @dir: dpkg's folder, NULL: /var/lib/dpkg/info. @sources: apt's folder, NULL: /etc/apt. Return
+ * NULL without memory.
+ */
+struct packages *packages_new(const char *dir, const char *sources);
 /* NULL is fine. */
 void packages_free(struct packages *p);
 
@@ -26,9 +30,11 @@ enum packages_result {
 };
 /*
  * Find the package of the file @path, an absolute path. @name: the name of the package with its
- * debug symbols. @p NULL: none.
+ * debug symbols. @archive: the line for apt's sources.list that this package needs, "": none. @p
+ * NULL: none.
  */
 enum packages_result packages_find(struct packages *p, const char *path,
-				   char name[static PACKAGES_NAME_MAX]);
+				   char name[static PACKAGES_NAME_MAX],
+				   char archive[static PACKAGES_ARCHIVE_MAX]);
 
 #endif

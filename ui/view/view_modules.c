@@ -351,8 +351,9 @@ static void foot_memory(struct foot *f, const struct profile_module *m)
 /* Show the ways to the debug symbols of a file: the key that fetches them, and their package. */
 static void foot_symbols(const struct ui_state *st, struct foot *f, const struct profile_module *m)
 {
-	char text[256], key[8], package[PACKAGES_NAME_MAX];
-	enum packages_result found = packages_find(st->packages, m->path.str, package);
+	char text[PACKAGES_ARCHIVE_MAX + 128], key[8];
+	char package[PACKAGES_NAME_MAX], archive[PACKAGES_ARCHIVE_MAX];
+	enum packages_result found = packages_find(st->packages, m->path.str, package, archive);
 
 	key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, ACT_FETCH));
 	foot_text(f, TEXT("Symbols"),
@@ -363,6 +364,14 @@ static void foot_symbols(const struct ui_state *st, struct foot *f, const struct
 							  : "",
 			      package)
 			  .str);
+	if (*archive)
+		foot_text(f, TEXT("First"),
+			  text_format(text, sizeof(text),
+				      "echo '%s' | sudo tee /etc/apt/sources.list.d/debug.list; "
+				      "sudo apt update (the archive of debug symbols is not "
+				      "enabled)",
+				      archive)
+				  .str);
 }
 
 static unsigned int foot(const struct ui_state *st, const struct row *row, struct foot *f)
