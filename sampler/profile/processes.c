@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "symbols/base/keyhash.h"
 
@@ -79,11 +80,16 @@ static struct profile_process *ancestor_new(struct profile *p)
 	return &p->ancestors[p->nr_ancestors];
 }
 
-/* Add the ancestors of @pid, up to the first known one. */
+/*
+ * Add the ancestors of @pid, up to the first known one. Not proftop, which started the command, nor
+ * the shells above it: the command is the root.
+ */
 static void add_ancestors(struct profile *p, const struct assemble_input *in, struct pids *there,
 			  pid_t pid, uint64_t now_ns)
 {
-	for (int level = 0; level < LEVELS_MAX && pid > 0; level++) {
+	const pid_t self = getpid();
+
+	for (int level = 0; level < LEVELS_MAX && pid > 0 && pid != self; level++) {
 		struct profile_process *a = ancestor_new(p);
 		struct process_details d;
 

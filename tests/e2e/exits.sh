@@ -133,6 +133,9 @@ run -b -d 0.4 --rows=0 --format=ndjson -- sh -c "$PROGRAMS/recurse 1.5 >/dev/nul
 [ "$rc" = 0 ] || wrong "command: exit $rc: $(cat "$TMP/err")"
 grep -q '"symbol":"leaf_a"' "$TMP/out" || wrong "command: its child was not sampled"
 python3 "$HERE/ndjson.py" check "$TMP/out" || bad=1
+# In the tree it is the root: above it are proftop and the shells that started it.
+run --size 110x24 --script '<tick>2<F5><tick><tick>' -d 0.3 -- sh -c "'$PROGRAMS/recurse' 10 >/dev/null; :"
+sed -n '/PROCESS TREE/{n;p;}' "$TMP/out" | grep -q ' sh  ' || wrong "the root of the tree: $(cat "$TMP/out" "$TMP/err")"
 # A command that still runs is ended; from the screen also.
 for how in -n1 "--script=<tick>q"; do
 	run -d 0.2 "$how" -- sh -c "echo \$\$ >'$TMP/pid'; exec sleep 60"
