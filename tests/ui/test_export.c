@@ -777,9 +777,8 @@ static bool has_string(const struct pprof *pp, const char *text)
 }
 
 /* Readers take the first mapping for the main program: not the kernel, but that of the target. */
-TEST(test_pprof_program, setup, teardown)
+static void assert_program_first(const struct fixture *f, bool once)
 {
-	const struct fixture *f = *state;
 	struct pprof *pp = calloc(1, sizeof(*pp));
 	struct out o;
 	size_t size;
@@ -788,7 +787,9 @@ TEST(test_pprof_program, setup, teardown)
 	/* The names of the fixture are random, and may be equal. */
 	f->p->modules[2].name = TEXT("server");
 	for (uint32_t i = 0; i < f->p->nr_processes; i++)
-		f->p->processes[i].program = TEXT("server");
+		f->p->processes[i].program = once ? TEXT("") : TEXT("server");
+	f->p->modules[0].name = TEXT("[kernel]");
+	f->p->modules[1].name = TEXT("libserver.so.1");
 	o = export_all(f->p, EXPORT_PPROF);
 	bytes = inflate_all(&o, &size);
 	read_pprof(pp, bytes, size);
@@ -800,6 +801,13 @@ TEST(test_pprof_program, setup, teardown)
 	free(bytes);
 	free(pp);
 	out_fini(&o);
+}
+
+TEST(test_pprof_program, setup, teardown)
+{
+	assert_program_first(*state, false);
+	/* In the first tick the names of files are not known. */
+	assert_program_first(*state, true);
 }
 
 TEST(test_pprof, setup, teardown)

@@ -84,9 +84,34 @@ static bool is_named(const struct profile_module *m, struct safe_text name)
 	return name.size && m->name.size == name.size && !memcmp(m->name.str, name.str, name.size);
 }
 
+/* Return whether it is a file with a program, by its name: not [kernel], [vdso] or a library. */
+static bool is_program(const struct profile_module *m)
+{
+	return m->name.size && m->name.str[0] != '[' && !strstr(m->name.str, ".so");
+}
+
+/* Find the program that is on most stacks; UINT32_MAX: none is. */
+static uint32_t most_common(const struct snapshot *s)
+{
+	const struct profile *p = s->profile;
+	uint32_t best = UINT32_MAX;
+	double most = 0;
+
+	for (uint32_t i = 0; i < s->nr_rows; i++) {
+		uint32_t m = p->functions[s->rows[i].function].module_index;
+
+		if (m >= p->nr_modules || !s->has_module[m] || s->rows[i].total <= most ||
+		    !is_program(&p->modules[m]))
+			continue;
+		most = s->rows[i].total;
+		best = m;
+	}
+	return best;
+}
+
 /*
- * Find the program of the hottest process that has one: by the name of its file, where that is not
- * known by the name of the process. UINT32_MAX: no program is in the profile.
+ * Find the program of the hottest process that has one: by the name of its file, else by the name
+ * of the process, else by the stacks. UINT32_MAX: no program is in the profile.
  */
 static uint32_t main_module(const struct snapshot *s)
 {
@@ -100,7 +125,7 @@ static uint32_t main_module(const struct snapshot *s)
 			if (s->has_module[i] && is_named(&p->modules[i], name))
 				return i;
 	}
-	return UINT32_MAX;
+	return most_common(s);
 }
 
 /* The first mapping is the main program for readers. */
