@@ -245,7 +245,7 @@ PUBLIC := \
 	symbols/jit/runtime.h \
 	symbols/lang/code_log.h symbols/lang/codes.h symbols/lang/describe.h symbols/lang/lang.h \
 	symbols/lang/v8table.h symbols/name/places.h symbols/name/wait_kind.h \
-	symbols/object/ehframe.h symbols/object/ehread.h symbols/object/image.h \
+	symbols/object/elffacts.h symbols/object/ehframe.h symbols/object/ehread.h symbols/object/image.h \
 	symbols/object/image_read.h symbols/object/object.h symbols/places_move.h \
 	symbols/process/details.h symbols/process/maps.h symbols/process/procfs.h \
 	symbols/process/remote_memory.h symbols/source/listing.h symbols/symbols.h \

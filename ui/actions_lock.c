@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tasks are chosen on the main thread; their mutexes are read on a worker, as the memory of a
- * process may not respond.
+ * Tasks are chosen on the main thread; their mutexes and stacks are read on a worker, as the memory
+ * of a process may not respond.
  */
 #include "ui/actions_lock.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/waits/locks.h"
 #include "ui/cli/file_work.h"
+#include "ui/dialog.h"
 #include "ui/view/folds.h"
 #include "ui/view/view.h"
 
-#define TASKS_MAX    256
-#define LOCKS_MAX    16
-#define OWNER_FRAMES 3
+#define TASKS_MAX 256
+#define LOCKS_MAX 16
 
 struct lock_work {
 	struct file_work work; /* first: the two are cast */
-	struct profile *profile;
+	struct ui_state *st;   /* of the main thread */
+	struct asked_stacks *asked;
+	uint32_t languages;
+	struct profile *profile; /* NULL: the stacks of a process */
 	struct lock_task tasks[TASKS_MAX];
 	uint32_t nr;
 };
@@ -74,75 +77,69 @@ static void choose_tasks(const struct ui_state *st, struct lock_work *w, bool an
 	}
 }
 
-/* Find the stack in which a task was most while it waited for no lock; NULL: none. */
-static const struct profile_stack *hottest_stack(const struct profile *p, pid_t pid, pid_t tid)
+void actions_stacks_drop(void *asked)
 {
-	const struct profile_count *best = NULL;
+	struct asked_stacks *a = asked;
 
-	for (uint32_t i = 0; i < p->nr_counts; i++) {
-		const struct profile_count *c = &p->counts[i];
-		const struct profile_task *task = &p->tasks[c->task];
-
-		if (c->event < EVENTS_MAX && p->stack_waits[c->stack] != WAIT_LOCK &&
-		    task->tid == tid && p->processes[task->process].pid == pid &&
-		    (!best || c->weight > best->weight))
-			best = c;
-	}
-	return best ? &p->stacks[best->stack] : NULL;
+	if (a)
+		task_stacks_free(a->stacks);
+	free(a);
 }
 
-/* Append the innermost functions of the owner: "[sleep] nap < work < run". */
-static void append_frames(char *dst, size_t size, const struct profile *p,
-			  const struct profile_stack *s)
+/* Read the stacks of @a: of a mutex, its owner's and the first waiting threads'. */
+static int read_stacks(struct lock_work *w, struct err *e)
 {
-	const char *before = ", mostly in ";
-	int shown = 0;
+	struct asked_stacks *a = w->asked;
+	pid_t tids[LOCKS_WAITERS + 1];
+	struct task_stacks_want want = {
+		.pid = a->pid, .stop = a->stop, .languages = w->languages, .cancel = &w->work.left
+	};
 
-	for (uint32_t i = 0; s && i < s->nr && shown < OWNER_FRAMES; i++) {
-		const struct profile_function *f = &p->functions[p->frames[s->first + i]];
-		size_t used = strlen(dst);
-
-		if (f->kernel)
-			continue;
-		snprintf(dst + used, size - used, "%s%.40s", before, f->name.str);
-		before = f->kind == 'w' ? " " : " < ";
-		/* The kind of a wait is no function. */
-		shown += f->kind != 'w';
+	if (a->is_lock) {
+		want.tids = tids;
+		if (a->lock.owner)
+			tids[want.nr_tids++] = a->lock.owner;
+		for (uint32_t i = 0; i < MIN(a->lock.nr_waiters, (uint32_t)LOCKS_WAITERS); i++)
+			tids[want.nr_tids++] = a->lock.waiters[i];
 	}
+	task_stacks_free(a->stacks);
+	a->stacks = NULL;
+	return task_stacks_read(&a->stacks, &want, e);
 }
 
-/* Describe the mutex that most tasks wait for. */
-static void describe(struct lock_work *w, const struct lock *lock, uint32_t nr)
+/* Find the mutex that most tasks wait for. False: there is none. */
+static bool find_lock(struct lock_work *w)
 {
-	char owner[64] = "owner unknown", frames[160] = "", more[48] = "";
+	struct lock locks[LOCKS_MAX];
+	uint32_t nr = locks_find(w->tasks, w->nr, locks, LOCKS_MAX);
 
-	if (lock->owner) {
-		snprintf(owner, sizeof(owner), "held by thread %d (%s%.30s)", lock->owner,
-			 lock->state == 'R'   ? "running"
-			 : lock->state == 'D' ? "disk, "
-					      : "asleep in ",
-			 lock->state == 'R' ? "" : lock->wchan);
-		append_frames(frames, sizeof(frames), w->profile,
-			      hottest_stack(w->profile, lock->pid, lock->owner));
-	}
+	if (!nr)
+		return false;
+	w->asked->lock = locks[0];
+	w->asked->pid = locks[0].pid;
 	if (nr > 1)
-		snprintf(more, sizeof(more), "; %u more mutexes", nr - 1);
-	text_format(w->work.done, sizeof(w->work.done), "mutex 0x%llx of pid %d: %u %s, %s%s%s",
-		    (unsigned long long)lock->address, lock->pid, lock->nr_waiters,
-		    lock->nr_waiters == 1 ? "waiter" : "waiters", owner, frames, more);
+		snprintf(w->asked->more, sizeof(w->asked->more), "%u more mutexes", nr - 1);
+	return true;
 }
 
 static int run(struct file_work *work, struct err *e)
 {
 	struct lock_work *w = (struct lock_work *)work;
-	struct lock locks[LOCKS_MAX];
-	uint32_t nr = locks_find(w->tasks, w->nr, locks, LOCKS_MAX);
 
-	if (nr)
-		describe(w, &locks[0], nr);
-	else
-		snprintf(work->done, sizeof(work->done),
-			 "no thread waits for a mutex at this moment (%u looked at)", w->nr);
+	if (w->profile && !find_lock(w))
+		return err_set(e, -ENOENT,
+			       "no thread waits for a mutex at this moment (%u looked at)", w->nr);
+	return read_stacks(w, e);
+}
+
+/* Show the box. */
+static int finish(struct file_work *work, struct err *e)
+{
+	struct lock_work *w = (struct lock_work *)work;
+
+	dialog_open_with(w->st, w->asked->is_lock ? &dialog_lock : &dialog_stacks, w->asked,
+			 actions_stacks_drop);
+	w->asked = NULL;
 	return 0;
 }
 
@@ -151,34 +148,105 @@ static void free_work(struct file_work *work)
 	struct lock_work *w = (struct lock_work *)work;
 
 	profile_free(w->profile);
+	actions_stacks_drop(w->asked);
 	free(w);
+}
+
+/* Make the work for a box; NULL: no memory. */
+static struct lock_work *new_work(struct ui_state *st, const char *doing)
+{
+	struct lock_work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	*w = (struct lock_work){ .work = { .run = run,
+					   .finish = finish,
+					   .free = free_work,
+					   .doing = doing,
+					   .own_rights = true },
+				 .st = st,
+				 .languages = UINT32_MAX,
+				 .asked = calloc(1, sizeof(*w->asked)) };
+	if (w->asked)
+		return w;
+	free(w);
+	return NULL;
+}
+
+static void start(struct ui_state *st, struct lock_work *w)
+{
+	struct err e = { "" };
+	int code = file_worker_start(st->files, &w->work, time_now_ns(), &e);
+
+	if (code && e.text[0])
+		ui_state_say(st, code < 0, "%s", e.text);
 }
 
 void actions_lock(struct ui_state *st)
 {
-	struct lock_work *w = st->shown ? calloc(1, sizeof(*w)) : NULL;
-	struct err e;
-	int code;
+	struct lock_work *w = st->shown ? new_work(st, "reading the mutexes") : NULL;
 
 	if (!w)
 		return;
-	*w = (struct lock_work){ .work = { .run = run,
-					   .free = free_work,
-					   .doing = "reading the mutexes",
-					   .own_rights = true },
-				 .profile = profile_keep(st->shown) };
+	w->asked->is_lock = true;
+	w->profile = profile_keep(st->shown);
 	choose_tasks(st, w, false);
 	if (!w->nr)
 		choose_tasks(st, w, true);
-	if (!w->nr || st->config->replayed) {
-		ui_state_say(st, true, "%s",
-			     w->nr		      ? "not available when replaying a recording"
-			     : st->shown->stack_waits ? "no thread waited for a lock"
-						      : "waits are not measured (^ measures them)");
-		free_work(&w->work);
+	if (w->nr && !st->config->replayed) {
+		start(st, w);
 		return;
 	}
-	code = file_worker_start(st->files, &w->work, time_now_ns(), &e);
-	if (code)
-		ui_state_say(st, code < 0, "%s", e.text);
+	ui_state_say(st, true, "%s",
+		     w->nr		      ? "not available when replaying a recording"
+		     : st->shown->stack_waits ? "no thread waited for a lock"
+					      : "waits are not measured (^ measures them)");
+	free_work(&w->work);
+}
+
+/* Return the process of the selected row, or the one drilled into; 0: none. */
+static pid_t selected_process(const struct ui_state *st)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct profile *p = st->shown;
+	uint32_t process = ui_state_process(st, p);
+
+	if (st->view == VIEW_PROCESSES && row && row->task < p->nr_tasks)
+		process = p->tasks[row->task].process;
+	else if (st->view == VIEW_PROCESSES && row)
+		process = row->index;
+	if (process == UINT32_MAX && p->nr_processes == 1)
+		process = 0;
+	return process < p->nr_processes ? p->processes[process].pid : 0;
+}
+
+void actions_stacks_now(struct ui_state *st)
+{
+	pid_t pid = st->shown ? selected_process(st) : 0;
+	struct asked_stacks *a;
+
+	if (st->config->replayed || pid <= 0) {
+		ui_state_say(st, true, "%s",
+			     st->config->replayed ? "not available when replaying a recording"
+						  : "no process is selected: 2, then a row");
+		return;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return;
+	a->pid = pid;
+	dialog_open_with(st, &dialog_stacks, a, actions_stacks_drop);
+}
+
+void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop)
+{
+	struct lock_work *w = new_work(st, "reading the stacks");
+
+	if (!w)
+		return;
+	*w->asked = *a;
+	w->asked->stacks = NULL;
+	w->asked->stop = stop;
+	start(st, w);
 }

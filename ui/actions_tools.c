@@ -248,6 +248,11 @@ static void lock(struct ui_state *st, uint32_t code)
 	actions_lock(st);
 }
 
+static void stacks(struct ui_state *st, uint32_t code)
+{
+	actions_stacks_now(st);
+}
+
 /* clang-format off */
 static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_COPY] = copy,
@@ -255,6 +260,7 @@ static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_ANNOTATE] = annotate,
 	[ACT_FETCH] = fetch,
 	[ACT_LOCK] = lock,
+	[ACT_STACKS] = stacks,
 	[ACT_MODULE_ONLY] = module_only,
 	[ACT_BY_THREAD] = by_thread,
 	[ACT_GROUP_BY] = group_by,

@@ -61,8 +61,11 @@ static void settle(struct dialog *d, int direction)
 
 static void scroll(struct dialog *d)
 {
-	uint32_t page = d->page ? d->page : 1;
+	uint32_t page = d->page;
 
+	/* It is known when the box is drawn. */
+	if (!page)
+		return;
 	if (d->cursor < d->top)
 		d->top = d->cursor;
 	if (d->cursor >= d->top + page)
@@ -103,10 +106,18 @@ static void narrow(struct dialog *d)
 
 void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
 {
+	dialog_open_with(st, ops, NULL, NULL);
+}
+
+void dialog_open_with(struct ui_state *st, const struct dialog_ops *ops, void *data,
+		      void (*drop)(void *data))
+{
 	struct dialog *d = &st->dialog;
 
 	dialog_close(st);
 	d->ops = ops;
+	d->data = data;
+	d->drop = drop;
 	d->levels = (struct dialog_levels){ true, true, 0 };
 	ops->fill(st);
 	narrow(d);
@@ -122,6 +133,8 @@ void dialog_open(struct ui_state *st, const struct dialog_ops *ops)
 
 void dialog_close(struct ui_state *st)
 {
+	if (st->dialog.drop)
+		st->dialog.drop(st->dialog.data);
 	free(st->dialog.entries);
 	free(st->dialog.shown);
 	memset(&st->dialog, 0, sizeof(st->dialog));

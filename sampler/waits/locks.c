@@ -15,6 +15,9 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/foreign.h"
+#include "symbols/base/text.h"
+#include "symbols/object/elffacts.h"
+#include "symbols/process/procfs.h"
 #include "symbols/process/remote_memory.h"
 
 /* The lock word of glibc's mutex with waiters; they wait for it to change from that. */
@@ -76,6 +79,83 @@ static void look_at_owner(struct lock *lock)
 		lock->wchan[0] = '\0';
 }
 
+/* Write the name of a mapping without its folder. */
+static void set_where(struct lock *lock, const char *path, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (path[i] == '/') {
+			path += i + 1;
+			size -= i + 1;
+			i = (size_t)-1;
+		}
+	text_sanitise(lock->where, sizeof(lock->where), path, size);
+}
+
+/* Name the variable at the mutex: @first is the mapping of the first byte of its file. */
+static void name_variable(struct lock *lock, const struct procfs_map *first)
+{
+	const uint64_t at = lock->address - first->start;
+	char path[4096], name[ELFFACTS_NAME_MAX];
+	struct foreign_file file;
+	struct err e;
+	uint64_t begin;
+
+	path[procfs_unescape(path, sizeof(path) - 1, first->path, first->path_size)] = '\0';
+	if (foreign_open(&(struct foreign_want){ .pid = lock->pid,
+						 .start = first->start,
+						 .end = first->end,
+						 .path = path,
+						 .maj = first->maj,
+						 .min = first->min,
+						 .ino = first->ino },
+			 &file, &e))
+		return;
+	if (file.same && !elffacts_variable(file.fd, file.size, at, name, &begin)) {
+		if (at == begin)
+			text_format(lock->symbol, sizeof(lock->symbol), "%s (%s)", name,
+				    lock->where);
+		else
+			text_format(lock->symbol, sizeof(lock->symbol), "%s+0x%llx (%s)", name,
+				    (unsigned long long)(at - begin), lock->where);
+	}
+	close(file.fd);
+}
+
+/* Find the mapping and the variable of a mutex: of a file, or of the memory behind it. */
+static void find_variable(struct lock *lock)
+{
+	struct procfs_map m, first = { .path_size = 0 };
+	uint64_t end = 0;
+	char *text = NULL;
+	size_t size = 0;
+	struct procfs_text at;
+
+	if (foreign_read_proc(lock->pid, "maps", PROCFS_MAPS_SIZE_MAX, &text, &size))
+		return;
+	at = (struct procfs_text){ .at = text, .end = text + size };
+	while (procfs_next_map(&at, &m)) {
+		/* .bss is anonymous, directly behind the file. */
+		bool behind = !m.path_size && first.path_size && m.start == end;
+
+		if (m.path_size && m.path[0] == '/' && !m.offset)
+			first = m;
+		else if (!behind && (!m.path_size || m.ino != first.ino))
+			first.path_size = 0;
+		end = m.end;
+		if (lock->address < m.start || lock->address >= m.end)
+			continue;
+		if (first.path_size || m.path_size)
+			set_where(lock, first.path_size ? first.path : m.path,
+				  first.path_size ? first.path_size : m.path_size);
+		else
+			snprintf(lock->where, sizeof(lock->where), "in anonymous memory");
+		if (first.path_size)
+			name_variable(lock, &first);
+		break;
+	}
+	free(text);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct lock *x = a, *y = b;
@@ -104,12 +184,16 @@ uint32_t locks_find(const struct lock_task *tasks, uint32_t nr, struct lock *out
 				.address = address,
 				.owner = find_owner(tasks[i].pid, address, inherits),
 			};
+		if (out[at].nr_waiters < LOCKS_WAITERS)
+			out[at].waiters[out[at].nr_waiters] = tasks[i].tid;
 		out[at].nr_waiters++;
 	}
 	for (uint32_t i = 0; i < found; i++)
 		if (out[i].owner)
 			look_at_owner(&out[i]);
-	if (found)
+	if (found) {
 		qsort(out, found, sizeof(*out), compare);
+		find_variable(&out[0]);
+	}
 	return found;
 }

@@ -4,7 +4,7 @@
  * and detaches.
  *
  * Runs on: the caller, and the tracer. A signal that arrives in the stop is delivered by the
- * detach; a task in a group stop stays in it.
+ * detach; a task in a group stop remains so.
  */
 #include "sampler/waits/stopped.h"
 

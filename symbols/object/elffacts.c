@@ -66,6 +66,25 @@ int elffacts_read(struct elffacts *out, const struct elffacts_input *in)
 	return 0;
 }
 
+int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFACTS_NAME_MAX],
+		      uint64_t *begin)
+{
+	const struct elffacts_request r = { .at = at };
+	struct elfcage *c = elfcage_new();
+	struct elffacts_answer a;
+	int rc = c ? elfcage_open(c, ELFFACTS_OBJECT, fd, size) : -ENOMEM;
+
+	if (!rc)
+		rc = ask(c, &r, &a);
+	if (c)
+		elfcage_free(c);
+	if (rc || !a.at[0] || !memchr(a.at, 0, sizeof(a.at)))
+		return rc ? rc : -ENOENT;
+	memcpy(name, a.at, sizeof(a.at));
+	*begin = a.at_begin;
+	return 0;
+}
+
 /* Return whether a debug file has the CRC @wanted. Waits while the CRC of another is computed. */
 static bool has_crc(struct elfcage *c, const struct foreign_file *file, uint32_t wanted)
 {

@@ -26,6 +26,13 @@ struct elffacts_input {
 int elffacts_read(struct elffacts *out, const struct elffacts_input *in);
 
 /*
+ * Find the variable that is @at bytes behind the first byte of the file in memory: its name,
+ * foreign text with a NUL, and the distance of its begin. 0, -ENOENT: none, or as elffacts_read().
+ */
+int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFACTS_NAME_MAX],
+		      uint64_t *begin);
+
+/*
  * Open the debug file of an object with @facts, below @root if it is found by link, and read its
  * facts; add *bias to its addresses to get the ones of the object. 0 (the caller closes
  * file->fd), or -ENOENT.

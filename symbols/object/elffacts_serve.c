@@ -51,6 +51,9 @@ static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void 
 			a.match = debugfile_match(object, debug, r->by_link, &a.bias);
 		if (r->nr_vars)
 			find_vars(&a, object, r);
+		if (r->at && a.facts.has_vaddr &&
+		    elfvar_at(object, a.facts.vaddr + r->at, a.at, sizeof(a.at), &a.at_begin))
+			a.at_begin -= a.facts.vaddr;
 	}
 	rc = elfcage_serve_begin(v, c, rc);
 	if (!rc && !elfcage_serve_misses(v))

@@ -27,6 +27,7 @@ struct elffacts_request {
 	uint64_t offset;
 	uint32_t nr_vars;
 	uint32_t by_link; /* how the debug file was found */
+	uint64_t at;	  /* distance of a variable from the byte at @offset; 0: none wanted */
 	char names[ELFFACTS_VARS_MAX][ELFFACTS_NAME_MAX];
 };
 
@@ -36,6 +37,8 @@ struct elffacts_answer {
 	uint32_t match; /* enum debugfile_match */
 	uint32_t unused;
 	uint64_t bias;
+	uint64_t at_begin;	    /* the same distance of its begin */
+	char at[ELFFACTS_NAME_MAX]; /* its name; "": none */
 	uint64_t vaddr[ELFFACTS_VARS_MAX], size[ELFFACTS_VARS_MAX]; /* of the symbols */
 };
 

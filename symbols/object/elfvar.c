@@ -90,6 +90,46 @@ int elfvar_find(const struct elffile *f, struct elfvar *vars, uint32_t nr)
 	return found ? found : rc;
 }
 
+/* Find the smallest variable of a table around @vaddr; NULL: none. */
+static const Elf64_Sym *find_at(const struct table *t, uint64_t vaddr)
+{
+	const Elf64_Sym *best = NULL;
+
+	for (uint64_t i = 0; i < t->nr; i++) {
+		const Elf64_Sym *s = &t->symbols[i];
+
+		if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_OBJECT ||
+		    s->st_name >= t->names_size || !t->names[s->st_name] || vaddr < s->st_value ||
+		    vaddr - s->st_value >= s->st_size || (best && s->st_size >= best->st_size))
+			continue;
+		best = s;
+	}
+	return best;
+}
+
+bool elfvar_at(const struct elffile *f, uint64_t vaddr, char *name, size_t size, uint64_t *begin)
+{
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	const Elf64_Sym *found = NULL;
+
+	for (size_t k = 0; k < ARRAY_SIZE(types) && !found; k++) {
+		const Elf64_Shdr *section = elffile_section_of_type(f, types[k]);
+		struct table t;
+
+		if (!section || table_read(&t, f, section))
+			continue;
+		found = find_at(&t, vaddr);
+		if (found) {
+			*begin = found->st_value;
+			strncpy(name, t.names + found->st_name, size - 1);
+			name[size - 1] = '\0';
+		}
+		free(t.symbols);
+		free(t.names);
+	}
+	return found;
+}
+
 bool elfvar_vaddr(const struct elffile *f, uint64_t offset, uint64_t *vaddr)
 {
 	for (uint32_t i = 0; i < f->nr_phdrs; i++) {

@@ -21,6 +21,12 @@ struct elfvar {
  */
 int elfvar_find(const struct elffile *f, struct elfvar *vars, uint32_t nr);
 
+/*
+ * Find the variable that @vaddr is in, in .symtab, else in .dynsym: its name, cut at @size - 1
+ * bytes, foreign text, and its begin. False: none.
+ */
+bool elfvar_at(const struct elffile *f, uint64_t vaddr, char *name, size_t size, uint64_t *begin);
+
 /* The vaddr of the byte at file offset @offset, by the PT_LOAD segments; false outside of all. */
 bool elfvar_vaddr(const struct elffile *f, uint64_t offset, uint64_t *vaddr);
 

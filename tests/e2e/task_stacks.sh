@@ -4,7 +4,7 @@
 # registers; of a Python program with its functions; the threads notice nothing; errors.
 . "$(dirname "$0")/lib"
 
-"$PROGRAMS/blocked" 6 >"$TMP/blocked" &
+"$PROGRAMS/blocked" 15 >"$TMP/blocked" &
 pid=$!
 pids="$pids $pid"
 until grep -q ready "$TMP/blocked"; do sleep 0.05; done
@@ -20,6 +20,17 @@ python3 "$HERE/task_stacks.py" cut "$TMP/out" || wrong 'a thread was stopped, or
 "$PROFTOP" --stacks "$pid" >"$TMP/text" 2>"$TMP/err" || wrong "exit $?: $(cat "$TMP/err")"
 grep -q "^Thread [0-9]* holder (asleep" "$TMP/text" || wrong 'no line for a thread'
 grep -q "^#[0-9]* *hold_mutex  blocked" "$TMP/text" || wrong 'no line for a frame'
+# On the screen: the mutex by its variable, its owner by name with the function of the program.
+"$PROFTOP" --time=all -p "$pid" -d 0.5 --size 80x24 --script '<tick><tick><tick>$<tick><tick>' >"$TMP/text" 2>"$TMP/err" ||
+	wrong "exit $?: $(cat "$TMP/err")"
+for what in 'mutex blocked_mutex (blocked)' 'held by holder' 'hold_mutex' 'waits: mutex'; do
+	grep -q "$what" "$TMP/text" || wrong "no '$what' on the screen: $(cat "$TMP/text")"
+done
+# The same of a process: it is asked for first.
+"$PROFTOP" -p "$pid" -d 0.5 --size 80x24 --script '<tick><^W><Down><Enter><tick><tick><tick>' >"$TMP/text" 2>"$TMP/err" ||
+	wrong "exit $?: $(cat "$TMP/err")"
+grep -q 'Stacks of the threads now' "$TMP/text" || wrong "no box: $(cat "$TMP/text")"
+grep -q 'usleep' "$TMP/text" || wrong "no stacks on the screen: $(cat "$TMP/text")"
 wait "$pid"
 grep -q '^disturbed 0$' "$TMP/blocked" || wrong "calls of the program were disturbed: $(cat "$TMP/blocked")"
 

@@ -85,7 +85,7 @@ TEST(test_contract)
 		{ '3', ACT_VIEW_TREE },	 { '4', ACT_VIEW_FLAME },     { 't', ACT_TREE },
 		{ 'b', ACT_CALLERS },	 { 'v', ACT_FLAME_HERE },     { '+', ACT_UNFOLD },
 		{ 'm', ACT_MENU },	 { 'O', ACT_EDITOR },	      { 'a', ACT_ANNOTATE },
-		{ 'D', ACT_FETCH },	 { '$', ACT_LOCK },
+		{ 'D', ACT_FETCH },	 { '$', ACT_LOCK },	      { K_CTRL('w'), ACT_STACKS },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++)

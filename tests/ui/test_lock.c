@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* :lock, of a mutex that a thread of this process waits for and this thread holds. */
+/* :lock, of a mutex that a thread of this process waits for and this thread holds; its box. */
 #include "golden.h"
+
+#include "ui/actions_lock.h"
+#include "ui/dialog.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,20 +39,29 @@ static void wait_for_sleep(void)
 	}
 }
 
-/* Replace the number after @before, which is another one in each run. */
-static void set_number(char *text, const char *before, const char *number)
+/* Return the entry of the open box that begins with @text; NULL: there is none. */
+static const struct dialog_entry *find_entry(const struct bench *b, const char *text)
 {
-	char rest[512], *at = strstr(text, before);
+	for (uint32_t i = 0; i < b->st.dialog.nr; i++)
+		if (!strncmp(b->st.dialog.entries[i].name, text, strlen(text)))
+			return &b->st.dialog.entries[i];
+	return NULL;
+}
 
-	assert_non_null(at);
-	at += strlen(before);
-	snprintf(rest, sizeof(rest), "%s", at + strspn(at, "0123456789abcdef"));
-	sprintf(at, "%s%s", number, rest);
+/* The arrays of the made profile are static. */
+static void drop_made(void *asked)
+{
+	struct asked_stacks *a = asked;
+
+	free(a->stacks->profile);
+	a->stacks->profile = NULL;
+	actions_stacks_drop(asked);
 }
 
 TEST(test_owner)
 {
 	struct profile *p = fake_profile(2, NULL);
+	const struct dialog_entry *entry;
 	char address[32], owner[64];
 	pthread_t thread;
 	struct bench b;
@@ -69,20 +81,78 @@ TEST(test_owner)
 		p->tasks[i].tid = waiter;
 	model_take(&b.st, p);
 	type(&b, "^:lock\r");
-	snprintf(address, sizeof(address), "mutex 0x%llx", (unsigned long long)(uintptr_t)&mutex);
-	snprintf(owner, sizeof(owner), "1 waiter, held by thread %d (running)",
-		 (int)syscall(SYS_gettid));
-	if (!strstr(b.st.message, address) || !strstr(b.st.message, owner))
-		fail_msg("%s, not %s, %s", b.st.message, address, owner);
-	set_number(b.st.message, "mutex 0x", "55d0");
-	set_number(b.st.message, "pid ", "4242");
-	set_number(b.st.message, "thread ", "42");
-	golden(&b, "lock-owner-150x30");
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)(uintptr_t)&mutex);
+	snprintf(owner, sizeof(owner), "held by test_lock %d", (int)syscall(SYS_gettid));
+	assert_ptr_equal(b.st.dialog.ops, &dialog_lock);
+	entry = find_entry(&b, "mutex ");
+	assert_non_null(entry);
+	if (!strstr(entry->detail, address) || !strstr(entry->detail, "1 waiter"))
+		fail_msg("%s, not %s", entry->detail, address);
+	assert_non_null(find_entry(&b, owner));
+	assert_non_null(find_entry(&b, "waits: test_lock"));
+	type(&b, "\x1b");
+	assert_null(b.st.dialog.ops);
 	pthread_mutex_unlock(&mutex);
 	pthread_join(thread, NULL);
 	type(&b, "$");
 	if (!strstr(b.st.message, "no thread waits for a mutex at this moment (1 looked at)"))
 		fail_msg("%s", b.st.message);
+	bench_fini(&b);
+}
+
+/* A box of made stacks: the owner, its functions, the one that waits; Enter opens a thread. */
+TEST(test_box)
+{
+	static struct profile_function functions[] = {
+		{ .name = { "usleep", 6, 6 }, .module = { "libc.so.6", 9, 9 } },
+		{ .name = { "refund_batch", 12, 12 }, .module = { "shop", 4, 4 } },
+		{ .name = { "take_order", 10, 10 }, .module = { "shop", 4, 4 } },
+	};
+	static struct profile_stack stacks[] = { { 0, 2 }, { 2, 1 } };
+	static uint32_t frames[] = { 0, 1, 2 };
+	struct profile *p = fake_profile(2, NULL), *made = xcalloc(1, sizeof(*made));
+	struct asked_stacks *a = xcalloc(1, sizeof(*a));
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	fake_waits(p);
+	model_take(&b.st, p);
+	*made = (struct profile){ .functions = functions,
+				  .nr_functions = 3,
+				  .stacks = stacks,
+				  .nr_stacks = 2,
+				  .frames = frames,
+				  .nr_frames = 3 };
+	a->is_lock = true;
+	a->pid = a->lock.pid = p->processes[p->tasks[0].process].pid;
+	a->lock.address = 0x55d0c0de;
+	a->lock.owner = p->tasks[0].tid;
+	a->lock.nr_waiters = 1;
+	a->lock.waiters[0] = 4711;
+	snprintf(a->lock.symbol, sizeof(a->lock.symbol), "accounts_lock (shop)");
+	snprintf(a->more, sizeof(a->more), "2 more mutexes");
+	a->stacks = xcalloc(1, sizeof(*a->stacks));
+	a->stacks->profile = made;
+	a->stacks->nr = 2;
+	a->stacks->list = xcalloc(2, sizeof(*a->stacks->list));
+	a->stacks->list[0] = (struct task_stack){ .tid = a->lock.owner,
+						  .comm = { "refunder", 8, 8 },
+						  .state = 'S',
+						  .kernel = "hrtimer_nanosleep\n" };
+	a->stacks->list[1] = (struct task_stack){ .tid = 4711,
+						  .comm = { "worker-1", 8, 8 },
+						  .state = 'S',
+						  .stack = 1,
+						  .result = TASK_STACKS_CUT };
+	dialog_open_with(&b.st, &dialog_lock, a, drop_made);
+	golden(&b, "lock-80x24");
+	/* The thread that waits has no samples. */
+	type(&b, "worker\r");
+	assert_non_null(strstr(b.st.message, "thread 4711 has no samples"));
+	type(&b, "\x15held\r");
+	assert_null(b.st.dialog.ops);
+	assert_true(b.st.scope.in_thread);
+	assert_int_equal(b.st.scope.thread, p->tasks[0].id);
 	bench_fini(&b);
 }
 

@@ -66,7 +66,7 @@ enum key_group {
 };
 
 /*
- * Free keys: F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^R ^T ^U ^Z.
+ * Free keys: F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^R ^T ^U ^W ^Z.
  *
  * X(ID, name, group, label in the key bar, help,
  *   contexts, keys in them, typing contexts, keys while typing)
@@ -116,8 +116,10 @@ enum key_group {
 	  CTX_LIST, KEYS('F'), 0, KEYS(0)) \
 	X(FETCH, "fetch", ROW, "", "fetch debug symbols (debuginfod); again: cancel", \
 	  CTX_LIST, KEYS('D'), 0, KEYS(0)) \
-	X(LOCK, "lock", ROW, "", "the mutex that its threads wait for, and its owner", \
+	X(LOCK, "lock", ROW, "", "the mutex that its threads wait for, its owner, their stacks", \
 	  CTX_LIST, KEYS('$'), 0, KEYS(0)) \
+	X(STACKS, "stacks", ROW, "", "the stacks of its threads now, also of ones that hang", \
+	  CTX_LIST, KEYS(K_CTRL('w')), 0, KEYS(0)) \
 	X(LINE_UP, "line-up", MOVE, "", "line up", \
 	  CTX_PAGES, KEYS(K_UP, 'k'), CTX_PICKER, KEYS(K_UP, K_CTRL('p'))) \
 	X(LINE_DOWN, "line-down", MOVE, "", "line down", \

@@ -44,7 +44,9 @@ struct dialog_levels {
 
 struct dialog {
 	const struct dialog_ops *ops; /* NULL: closed */
-	bool typing;		      /* in the menu: keys are text after / */
+	void *data;		      /* of the picker; NULL: none */
+	void (*drop)(void *data);
+	bool typing; /* in the menu: keys are text after / */
 	struct dialog_levels levels;
 	struct line line;
 	struct dialog_entry *entries;

@@ -76,7 +76,7 @@ static const struct card_line left[] = {
 	{ "next and previous view", { ACT_NEXT_VIEW, ACT_PREVIOUS_VIEW } },
 	{ "open: process, callers, zoom; back", { ACT_OPEN, ACT_BACK } },
 	{ "ROW", { 0 } },
-	{ "menu of actions; follow; its lock", { ACT_MENU, ACT_FOLLOW, ACT_LOCK } },
+	{ "menu; follow; its lock; its stacks", { ACT_MENU, ACT_FOLLOW, ACT_LOCK, ACT_STACKS } },
 	{ "callers, callees; flame from here", { ACT_CALLERS, ACT_FLAME_HERE } },
 	{ "code; its source; branches; memory",
 	  { ACT_ANNOTATE, ACT_EDITOR, ACT_VIEW_BRANCHES, ACT_VIEW_MEMORY } },
