@@ -387,9 +387,9 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 	} all[] = {
 		{ "Java", "OpenJDK 17, 25: methods and lines; 11 to 24: untested, guessed", true },
 		{ "Python", "CPython 3.8 to 3.15: functions and lines", false },
-		{ "PHP", "8.2 without threads: functions and lines", false },
+		{ "PHP", "8.2, 8.4 to 8.6 without threads: functions and lines", false },
 		{ "Ruby", "3.1: methods and lines", false },
-		{ "Perl", "5.36 with threads: subs and lines", false },
+		{ "Perl", "5.36 to 5.44 with threads: subs and lines", false },
 		{ "JavaScript", "Node.js 18 and 20: functions, inlined ones, and lines", false },
 	};
 	static const char *const lacks[] = {

@@ -37,6 +37,22 @@ static const struct profile_module *find_module(const struct profile *p, bool un
 	return NULL;
 }
 
+/* Return whether @nr samples of interpreters are enough to warn. */
+static bool is_loud(const struct profile *p, uint64_t nr)
+{
+	return p->lang.samples >= MESSAGES_TAKEN_MIN &&
+	       (double)nr >= SHARE_MIN * (double)p->account.taken;
+}
+
+/* Code without a symbol is no message of its own where an interpreter that is not read explains it.
+ */
+static void hide_names(struct messages *n, const struct profile *p, uint64_t nr)
+{
+	if (is_loud(p, nr) && (double)nr * (double)p->window_samples >=
+				      (double)p->window_unnamed * (double)p->account.taken)
+		messages_silence(n, "names");
+}
+
 /* Note interpreters that are not read at all. */
 static void note_unread(struct messages *n, const struct profile *p)
 {
@@ -52,6 +68,7 @@ static void note_unread(struct messages *n, const struct profile *p)
 		  "native frames are shown; restart proftop if it lasts" },
 	};
 	const struct profile_module *m = find_module(p, false);
+	char title[LANG_TITLE_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
 		uint64_t nr = p->lang.none_by[reasons[i].why];
@@ -59,11 +76,17 @@ static void note_unread(struct messages *n, const struct profile *p)
 
 		if (!nr)
 			continue;
-		e = messages_note(n, reasons[i].key, MESSAGE_INFO, nr, "%s", reasons[i].text);
-		if (m && reasons[i].why != LANG_NONE_NO_ROOM)
-			messages_detail(e, "%s: no functions of scripts: %s", m->path.str,
-					m->language_reason);
+		e = messages_note(n, reasons[i].key, is_loud(p, nr) ? MESSAGE_WARN : MESSAGE_INFO,
+				  nr, "%s", reasons[i].text);
 		messages_fix(n, e, MESSAGE_NONE, 0, "%s", reasons[i].fix);
+		if (!m || reasons[i].why == LANG_NONE_NO_ROOM)
+			continue;
+		messages_detail(e, "no functions of scripts: %s (%s): %s",
+				lang_title(title, m->language_version), m->name.str,
+				m->language_reason);
+		if (m->language_fix)
+			messages_fix(n, e, MESSAGE_NONE, 0, "%s", m->language_fix);
+		hide_names(n, p, nr);
 	}
 }
 

@@ -108,6 +108,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 						       "shown"
 						     : NULL;
 	}
+	m->language_version = atomic_load_explicit(&object->language_version, memory_order_relaxed);
 	m->nr_symbols = atomic_load_explicit(&object->nr_symbols, memory_order_relaxed);
 	m->permille = atomic_load_explicit(&object->permille, memory_order_relaxed);
 	m->nr_evicted = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);

@@ -91,11 +91,12 @@ struct profile_module {
 	/* Of an interpreter: why functions of its language have no names, or guessed ones; NULL:
 	 * they have. */
 	const char *language_reason, *language_fix;
-	double self;	     /* samples in its code, in the window */
-	uint32_t nr_symbols; /* names it has to give */
-	uint32_t permille;   /* share read so far, while it is loading */
-	uint32_t nr_evicted; /* evictions of this object */
-	uint64_t memory;     /* bytes */
+	uint32_t language_version; /* lang_title() has it as text */
+	double self;		   /* samples in its code, in the window */
+	uint32_t nr_symbols;	   /* names it has to give */
+	uint32_t permille;	   /* share read so far, while it is loading */
+	uint32_t nr_evicted;	   /* evictions of this object */
+	uint64_t memory;	   /* bytes */
 };
 
 struct profile_process {

@@ -16,11 +16,28 @@
 #include <unistd.h>
 
 #include "symbols/base/foreign.h"
+#include "symbols/lang/describe_names.h"
 #include "symbols/lang/describe_wire.h"
 #include "symbols/object/elfcage.h"
+#include "symbols/object/elfloop.h"
+#include "symbols/object/object.h"
 
-/* struct interpreter of 5.36 with threads. */
-#define PERL_INTERP_SIZE 3768
+/* struct interpreter of 5.36 to 5.42, and of 5.44, with threads: what is read of them is the same.
+ */
+#define PERL_INTERP_SIZE    3768
+#define PERL_INTERP_SIZE_44 3776
+
+enum lang_kind describe_kind(const struct object *object)
+{
+	uint32_t loop = atomic_load_explicit(&object->loop, memory_order_relaxed);
+	const char *symbol = elfloop_symbol((uint8_t)loop);
+	enum lang_kind kind = describe_names_find(object->name.str);
+
+	for (int i = LANG_PYTHON; i < LANG_NR && symbol && kind == LANG_NONE; i++)
+		if (!strcmp(symbol, describe_names((enum lang_kind)i)->shown))
+			kind = (enum lang_kind)i;
+	return kind;
+}
 
 static bool read_memory(pid_t pid, uint64_t addr, void *out, size_t size)
 {
@@ -84,7 +101,7 @@ static void set_python_version(struct lang_process *p, const struct describe_fil
 	}
 	layout = pylayout_of(p->version);
 	if (!layout) {
-		p->reason = "a version of Python that is not supported (3.8 to 3.15 are)";
+		p->reason = "not supported (3.8 to 3.15 are)";
 		return;
 	}
 	p->py = *layout;
@@ -101,10 +118,12 @@ static void set_ruby_version(struct lang_process *p, const struct describe_file 
 	errno = 0;
 	if (!d->version_at || !read_memory(pid, d->version_at + bias, api, sizeof(api)))
 		set_unreadable(p);
-	else if (api[0] != 3 || api[1] != 1)
-		p->reason = "a version of Ruby that is not supported (3.1 is)";
 	else
-		p->version = api[0] << 24 | api[1] << 16;
+		p->version = api[0] << 24 | (api[1] & 255) << 16;
+	if (!p->reason && p->version != (3U << 24 | 1U << 16))
+		p->reason = "not supported (3.1 is)";
+	else if (!p->reason && (!d->runtime || !d->nr_eval))
+		p->reason = "a build without the symbols of its VM";
 }
 
 /* Check Perl's layout: the size of its interpreter differs by version and options. */
@@ -116,10 +135,9 @@ static void set_perl_version(struct lang_process *p, const struct describe_file 
 	errno = 0;
 	if (!d->version_at || !read_memory(pid, d->version_at + bias, &size, sizeof(size)))
 		set_unreadable(p);
-	else if (size != PERL_INTERP_SIZE)
-		p->reason = "a version of Perl that is not supported (5.36 with threads is)";
-	else
-		p->version = 5U << 24 | 36U << 16;
+	else if (size != PERL_INTERP_SIZE && size != PERL_INTERP_SIZE_44)
+		p->reason = "this version or build is not supported (5.36 to 5.44 with threads "
+			    "are)";
 }
 
 /* V8's layout is that of its file. */
@@ -136,6 +154,17 @@ static void set_v8(struct lang_process *p, const struct describe_file *f)
 	p->code_size = f->blob_size;
 }
 
+/* PHP's layout is that of its version. */
+static void set_php(struct lang_process *p, const struct describe_file *d)
+{
+	const struct describe_php *row = d->php ? describe_php(d->php - 1) : NULL;
+
+	if (row)
+		p->php = row->layout;
+	else
+		p->reason = "not supported (8.2 and 8.4 to 8.6 without threads are)";
+}
+
 static void set_version(struct lang_process *p, const struct describe_file *d, pid_t pid)
 {
 	p->version = d->version;
@@ -147,8 +176,8 @@ static void set_version(struct lang_process *p, const struct describe_file *d, p
 		set_perl_version(p, d, d->bias, pid);
 	else if (p->kind == LANG_NODE)
 		set_v8(p, d);
-	else if (p->kind == LANG_PHP && !p->version)
-		p->reason = "a version of PHP that is not supported (8.2 without threads is)";
+	else if (p->kind == LANG_PHP)
+		set_php(p, d);
 }
 
 static void set_ranges(struct lang_range *out, const struct lang_range *in, uint32_t nr,

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/lang/describe.h"
-#include "symbols/object/elfloop.h"
-#include "symbols/object/object.h"
-
 int describe_python_minor(const char *name)
 {
 	static const char *const begins[] = { "libpython3.", "python3." };
@@ -44,6 +40,22 @@ static const struct describe_names all[LANG_NR] = {
 			NULL }, /* describe_v8.h */
 };
 
+/*
+ * PHP without threads on 64-bit CPUs: offsetof() with the headers of php8.2-dev of Debian 12,
+ * php8.4-dev of Debian 13, php8.5-dev and php8.6-dev of sid.
+ */
+static const struct describe_php phps[] = {
+	{ "API420220829,NTS", 8U << 24 | 2U << 16, { 488, 80, 88, 152, 160 } },
+	{ "API420240924,NTS", 8U << 24 | 4U << 16, { 488, 96, 104, 168, 176 } },
+	{ "API420250925,NTS", 8U << 24 | 5U << 16, { 512, 96, 104, 168, 176 } },
+	{ "API420260924,NTS", 8U << 24 | 6U << 16, { 512, 96, 104, 168, 176 } },
+};
+
+const struct describe_php *describe_php(size_t i)
+{
+	return i < ARRAY_SIZE(phps) ? &phps[i] : NULL;
+}
+
 /* "php", "php8.2", "php-fpm8.2", "libphp.so"; not "phpize". */
 static bool begins_with(const char *name, const char *word)
 {
@@ -52,7 +64,7 @@ static bool begins_with(const char *name, const char *word)
 	return !strncmp(name, word, size) && (!name[size] || strchr(".-0123456789", name[size]));
 }
 
-static enum lang_kind kind_of_name(const char *name)
+enum lang_kind describe_names_find(const char *name)
 {
 	if (describe_python_minor(name) >= 0)
 		return LANG_PYTHON;
@@ -60,18 +72,6 @@ static enum lang_kind kind_of_name(const char *name)
 		if (begins_with(name, all[i].program) || begins_with(name, all[i].library))
 			return (enum lang_kind)i;
 	return LANG_NONE;
-}
-
-enum lang_kind describe_kind(const struct object *object)
-{
-	uint32_t loop = atomic_load_explicit(&object->loop, memory_order_relaxed);
-	const char *symbol = elfloop_symbol((uint8_t)loop);
-	enum lang_kind kind = kind_of_name(object->name.str);
-
-	for (int i = LANG_PYTHON; i < LANG_NR && symbol && kind == LANG_NONE; i++)
-		if (!strcmp(symbol, all[i].shown))
-			kind = (enum lang_kind)i;
-	return kind;
 }
 
 const struct describe_names *describe_names(enum lang_kind kind)

@@ -157,18 +157,29 @@ static void read_symbols(struct search *search, const struct elffile *f, uint32_
 	free(names);
 }
 
-/* Find the version that extensions are checked against: "API420220829,NTS". */
+/* Find the version of PHP, and the one that extensions are checked against: "API420220829,NTS". */
 static void set_php_version(struct describe_file *out, const struct elffile *f)
 {
-	static const char api[] = "API420220829,NTS";
+	static const char header[] = "X-Powered-By: PHP/";
 	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	const struct describe_php *row;
+	const char *said;
 	void *bytes;
 
 	if (!s || s->sh_size > RODATA_MAX ||
 	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
 		return;
-	if (memmem(bytes, s->sh_size, api, sizeof(api)))
-		out->version = 8U << 24 | 2U << 16;
+	/* The bytes end with a NUL. */
+	said = memmem(bytes, s->sh_size, header, sizeof(header) - 1);
+	if (said && said[18] >= '0' && said[18] <= '9' && said[19] == '.')
+		out->version = (uint32_t)(said[18] - '0') << 24 |
+			       (uint32_t)(strtoul(said + 20, NULL, 10) & 255) << 16;
+	for (size_t i = 0; (row = describe_php(i)); i++) {
+		if (!memmem(bytes, s->sh_size, row->api, strlen(row->api) + 1))
+			continue;
+		out->version = row->version;
+		out->php = (uint32_t)i + 1;
+	}
 	free(bytes);
 }
 
@@ -206,6 +217,9 @@ static int read_symbol_values(struct search *search, const struct elffile *f)
 	runtime = elffile_section(f, ".PyRuntime");
 	if (!out->runtime && runtime && out->kind == LANG_PYTHON)
 		out->runtime = runtime->sh_addr;
+	/* Stripped: its version is known, and the reason why it is not read. */
+	if (out->kind == LANG_RUBY && out->version_at)
+		return 0;
 	if (!out->runtime || !out->nr_eval ||
 	    (describe_names((enum lang_kind)out->kind)->code_type && !out->code_type))
 		return -ENOENT;

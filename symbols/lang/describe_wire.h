@@ -24,6 +24,7 @@ struct describe_file {
 	uint32_t nr_eval, nr_main;
 	uint32_t kind;	  /* enum lang_kind */
 	uint32_t version; /* from the name of the file: 0x030b0000; PHP: from its bytes, or 0 */
+	uint32_t php;	  /* number of its row + 1; 0: none */
 	uint32_t machine;
 	/* Of LANG_NODE. */
 	uint32_t v8_version;

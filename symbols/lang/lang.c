@@ -6,6 +6,7 @@
  */
 #include "symbols/lang/lang.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,20 @@ const char *lang_name(enum lang_kind kind)
 	if (kind == LANG_JAVA)
 		return "java";
 	return (unsigned int)kind < LANG_NR ? names[kind] : "?";
+}
+
+const char *lang_title(char buf[static LANG_TITLE_MAX], uint32_t packed)
+{
+	static const char *const titles[LANG_NR] = { "interpreter", "Python", "PHP",
+						     "Ruby",	    "Perl",   "V8" };
+	uint32_t kind = packed & 0xff;
+
+	if (packed >> 16)
+		snprintf(buf, LANG_TITLE_MAX, "%s %u.%u", titles[kind < LANG_NR ? kind : 0],
+			 packed >> 24, packed >> 16 & 255);
+	else
+		snprintf(buf, LANG_TITLE_MAX, "%s", titles[kind < LANG_NR ? kind : 0]);
+	return buf;
 }
 
 char lang_letter(enum lang_kind kind)

@@ -39,6 +39,14 @@ static inline uint32_t lang_bit(enum lang_kind kind)
 
 /* "python": as --languages takes it, and NDJSON writes it. */
 const char *lang_name(enum lang_kind kind);
+/* Pack the language and its version, major and minor, which is 0 if it is not known. */
+static inline uint32_t lang_packed_version(enum lang_kind kind, uint32_t version)
+{
+	return (version & 0xffff0000) | (uint32_t)kind;
+}
+#define LANG_TITLE_MAX 32U
+/* Write "PHP 8.7" for a packed version, "PHP" if that is not known. Return @buf. */
+const char *lang_title(char buf[static LANG_TITLE_MAX], uint32_t packed);
 /* The reason why the functions of an untried version or machine are guesses. */
 extern const char lang_untried[];
 /* The kind letter of its functions. */
@@ -46,6 +54,12 @@ char lang_letter(enum lang_kind kind);
 
 /* Bytes of the name of an interpreter's file, with its NUL; a longer one is cut. */
 #define LANG_FILE_MAX 64U
+
+/* PHP's layout of functions, without threads: what differs by version. */
+struct php_layout {
+	uint16_t current;		 /* executor_globals.current_execute_data */
+	uint8_t nr_ops, ops, file, line; /* of zend_op_array */
+};
 
 /* Functions of the interpreter loop in one process: a hot part, and cold ones. */
 #define LANG_EVAL_MAX 4
@@ -73,6 +87,7 @@ struct lang_process {
 	uint64_t code_type; /* address of PyCode_Type */
 	struct py_layout py;
 	struct v8_layout v8;
+	struct php_layout php;
 	/* V8's builtins: code without unwind tables, at these offsets of its file. */
 	uint64_t code_offset, code_size;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Perl 5.36 with threads: the contexts of subs on all stacks of the interpreter.
+ * Perl 5.36 to 5.44 with threads: the contexts of subs on all stacks of the interpreter.
  *
  * Runs on: a reader. A sub without an op to return to was called from C, so
  * that it ends a Perl_runops_standard(). Only the first interpreter of a process

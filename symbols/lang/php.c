@@ -12,21 +12,15 @@
 /* Lines of the innermost frames are read; of others that of the function is shown. */
 #define LINES_MAX 256
 
-#define EG_CURRENT	488 /* of executor_globals */
-#define FRAME_SIZE	56  /* the part of zend_execute_data that is read */
+#define FRAME_SIZE	56 /* the part of zend_execute_data that is read */
 #define FRAME_OPLINE	0
 #define FRAME_FUNC	24
 #define FRAME_CALL_INFO 40
 #define FRAME_PREVIOUS	48
 #define CALL_TOP	(1U << 17)
-#define FUNC_SIZE	168 /* the part of zend_function that is read */
 #define FUNC_TYPE	0
 #define FUNC_NAME	8
 #define FUNC_SCOPE	16
-#define FUNC_NR_OPS	80
-#define FUNC_OPS	88
-#define FUNC_FILE	152
-#define FUNC_LINE	160
 #define TYPE_INTERNAL	1
 #define TYPE_USER	2
 #define TYPE_EVAL	4
@@ -64,7 +58,7 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *k = &r->work;
-	int current = lang_memory_want(m, p->runtime + EG_CURRENT, 8);
+	int current = lang_memory_want(m, p->runtime + p->php.current, 8);
 	const uint8_t *f;
 	uint64_t addr;
 
@@ -73,7 +67,7 @@ enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
 	k->settled = true;
 	if (!lang_memory_fetch(m) || !(f = lang_memory_piece(m, current)))
 		return LANG_NONE_NO_THREAD;
-	k->again[0] = (struct lang_ahead){ p->runtime + EG_CURRENT, 8 };
+	k->again[0] = (struct lang_ahead){ p->runtime + p->php.current, 8 };
 	k->first_read[0] = f;
 	addr = bytes_u64(f);
 	for (uint32_t passed = 0; addr; passed++) {
@@ -114,12 +108,12 @@ static uint64_t stamp_string(const struct lang_memory *m, struct lang_text *t, u
 }
 
 /* Return whether @op is a statement of the function. One that is being entered has none yet. */
-static bool has_statement(const uint8_t *func, uint64_t op)
+static bool has_statement(const struct php_layout *l, const uint8_t *func, uint64_t op)
 {
-	uint64_t ops = bytes_u64(func + FUNC_OPS);
+	uint64_t ops = bytes_u64(func + l->ops);
 
 	return func[FUNC_TYPE] != TYPE_INTERNAL &&
-	       op - ops < (uint64_t)OP_SIZE * bytes_u32(func + FUNC_NR_OPS);
+	       op - ops < (uint64_t)OP_SIZE * bytes_u32(func + l->nr_ops);
 }
 
 static const uint8_t *func_of(const struct lang_memory *m, const struct lang_work *w,
@@ -171,12 +165,12 @@ static void drop_roots(const struct lang_memory *m, struct lang_work *w)
 }
 
 /* Read the functions, and the lines of their frames. */
-static bool read_functions(struct lang_memory *m, struct lang_work *w)
+static bool read_functions(struct lang_memory *m, struct lang_work *w, const struct php_layout *l)
 {
 	int lines[LINES_MAX];
 
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, FUNC_SIZE);
+		w->codes_of[i].header = lang_memory_want(m, w->codes_of[i].address, l->line + 8U);
 	for (uint32_t i = 0; i < MIN(w->nr, LINES_MAX); i++)
 		lines[i] = lang_memory_is_pointer(w->instr[i])
 				   ? lang_memory_want(m, w->instr[i] + OP_LINE, 4)
@@ -190,8 +184,8 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w)
 		if (!func || (func[FUNC_TYPE] != TYPE_INTERNAL && func[FUNC_TYPE] != TYPE_USER &&
 			      func[FUNC_TYPE] != TYPE_EVAL))
 			return false;
-		w->instr[i] = line && has_statement(func, w->instr[i]) ? bytes_u32(line)
-								       : LANG_NO_INSTR;
+		w->instr[i] = line && has_statement(l, func, w->instr[i]) ? bytes_u32(line)
+									  : LANG_NO_INSTR;
 		/* C code is not run by execute_ex(): it goes with its caller. */
 		if (func[FUNC_TYPE] == TYPE_INTERNAL)
 			w->boundary[i] = 0;
@@ -201,7 +195,7 @@ static bool read_functions(struct lang_memory *m, struct lang_work *w)
 }
 
 /* Read the names of classes, then the heads of all strings. */
-static bool read_strings(struct lang_memory *m, struct lang_work *w)
+static bool read_strings(struct lang_memory *m, struct lang_work *w, const struct php_layout *l)
 {
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		uint64_t scope =
@@ -222,8 +216,8 @@ static bool read_strings(struct lang_memory *m, struct lang_work *w)
 		want_string(m, &f->name, bytes_u64(func + FUNC_NAME));
 		f->name.fixed = bytes_u64(func + FUNC_NAME) ? NULL : "{main}";
 		f->file.fixed = func[FUNC_TYPE] == TYPE_INTERNAL ? "[internal]" : NULL;
-		want_string(m, &f->file, f->file.fixed ? 0 : bytes_u64(func + FUNC_FILE));
-		f->first_line = f->file.fixed ? 0 : bytes_u32(func + FUNC_LINE);
+		want_string(m, &f->file, f->file.fixed ? 0 : bytes_u64(func + l->file));
+		f->first_line = f->file.fixed ? 0 : bytes_u32(func + l->line);
 	}
 	return lang_memory_fetch(m);
 }
@@ -234,7 +228,7 @@ enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, ui
 	struct lang_work *w = &r->work;
 
 	functions_number(r, process);
-	if (!read_functions(m, w) || !read_strings(m, w))
+	if (!read_functions(m, w, &p->php) || !read_strings(m, w, &p->php))
 		return LANG_NONE_BAD_CHAIN;
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		struct lang_function *f = &w->functions[i];

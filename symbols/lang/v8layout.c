@@ -82,8 +82,7 @@ static bool is_usable(const struct v8_layout *l)
 
 const char *v8layout_check(const struct v8_layout *l)
 {
-	return is_usable(l) ? NULL
-			    : "a version or build of V8 that is not supported (10.2 and 11.3 are)";
+	return is_usable(l) ? NULL : "not supported (10.2 and 11.3 are)";
 }
 
 bool v8layout_tried(int32_t major, int32_t minor)

@@ -307,6 +307,7 @@ static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const
 	atomic_init(&entry->object.interpreter, false);
 	atomic_init(&entry->object.loop, 0);
 	atomic_init(&entry->object.language_reason, NULL);
+	atomic_init(&entry->object.language_version, 0);
 	atomic_init(&entry->object.language_fix, NULL);
 	atomic_init(&entry->object.used, 0);
 	atomic_init(&entry->object.nr_waiting, 0);

@@ -87,6 +87,7 @@ struct object {
 	/* Static texts; written by the loader, relaxed: why functions of that have no names, or
 	 * NULL. */
 	_Atomic(const char *) language_reason, language_fix;
+	atomic_uint language_version; /* as lang_packed_version() */
 };
 
 /* Return the time in units of about a second, for object->used; never 0. */

@@ -40,14 +40,18 @@ END
 for language in ${LANGUAGES:-php ruby perl}; do
 	command -v "$language" >/dev/null || { missing="$missing $language"; continue; }
 	case $language in
-	php) php -v | grep -q '^PHP 8\.2\..*NTS' || { missing="$missing php8.2"; continue; } ;;
+	php) php -v | grep -q '^PHP 8\.[2456]\..*NTS' || { missing="$missing php"; continue; } ;;
 	ruby) ruby -v | grep -q '^ruby 3\.1\.' || { missing="$missing ruby3.1"; continue; } ;;
-	perl) perl -MConfig -e 'exit !($] =~ /^5\.036/ && $Config{usethreads})' || { missing="$missing perl5.36"; continue; } ;;
+	perl) perl -MConfig -e 'exit !($] > 5.035 && $] < 5.045 && $Config{usethreads})' || { missing="$missing perl"; continue; } ;;
 	esac
 	start "$language" "$WORK/chain_work.$language" 90
 	sleep 0.5
 	case $language in
-	php) chain php Leaf::leaf middle '{closure}' array_map outer main '{main}' ;;
+	php)
+		# The name of a closure has its function and line since 8.4.
+		closure=$(php -r 'echo PHP_VERSION_ID < 80400 ? "{closure}" : "{closure:outer():25}";')
+		chain php Leaf::leaf middle "$closure" array_map outer main '{main}'
+		;;
 	ruby) chain ruby leaf@6-9 middle@14-15 'block in outer@19-20' outer@19-20 main@24-25 '<main>@27-28' ;;
 	perl)
 		chain perl Leaf::leaf main::middle main::__ANON__ main::outer main::main '{main}'

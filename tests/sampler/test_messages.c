@@ -552,11 +552,32 @@ TEST(test_languages, setup, teardown)
 	f->p.lang.none_by[LANG_NONE_REFUSED] = 0;
 
 	f->p.lang.none_by[LANG_NONE_VERSION] = 9;
-	module.language_reason = "a version of PHP that is not supported";
+	module.language_reason = "not supported (8.2 is)";
+	module.language_version = lang_packed_version(LANG_PHP, 0x08030000);
 	f->p.modules = &module;
 	f->p.nr_modules = 1;
-	expect(f, "lang-version", "/usr/bin/php8.3: no functions of scripts: a version of PHP",
-	       MESSAGE_NONE, 0);
+	expect(f, "lang-version",
+	       "no functions of scripts: PHP 8.3 (php8.3): not supported (8.2 is)", MESSAGE_NONE,
+	       0);
+	assert_int_equal(find(f, "lang-version")->severity, MESSAGE_INFO);
+	/* A large share: text and bottom line have it, instead of code without a symbol. */
+	f->p.lang.samples = 60;
+	f->p.lang.none_by[LANG_NONE_VERSION] = 60;
+	f->p.account.taken = f->p.account.complete = 1000;
+	f->p.window_samples = 1000;
+	f->p.window_unnamed = 55;
+	f->p.nr_places = f->p.nr_places_named = 100;
+	module.language_fix = "node --perf-basic-prof writes the names";
+	expect(f, "lang-version", "no functions of scripts: PHP 8.3", MESSAGE_NONE, 0);
+	assert_int_equal(find(f, "lang-version")->severity, MESSAGE_WARN);
+	assert_string_equal(find(f, "lang-version")->fix, module.language_fix);
+	assert_false(find(f, "names")->active);
+	f->p.window_unnamed = 300;
+	tick(f);
+	assert_true(find(f, "names")->active);
+	f->p.window_samples = f->p.window_unnamed = f->p.nr_places = f->p.nr_places_named = 0;
+	f->p.lang.samples = 0;
+	module.language_fix = NULL;
 	f->p.nr_modules = 0;
 	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
 
@@ -636,7 +657,7 @@ TEST(test_unreadable, setup, teardown)
 	assert_null(strstr(find(f, "lang-unread")->fix, "dbgsym"));
 	f->p.lang.none_by[LANG_NONE_VERSION] = 9;
 	tick(f);
-	assert_non_null(strstr(find(f, "lang-version")->detail, "/usr/bin/php8.3: "));
+	assert_non_null(strstr(find(f, "lang-version")->detail, "(php8.3): "));
 	f->p.lang.none_by[LANG_NONE_VERSION] = 0;
 	/* A start script that runs for a moment. */
 	modules[0].self = 40;

@@ -228,6 +228,94 @@ TEST(test_other_names)
 	assert_int_equal(file.version_at, BASE + 520);
 }
 
+/* PHP by the version in its file; one that is not read has its version for the message. */
+TEST(test_php)
+{
+	static const char *const apis[] = { "API420220829,NTS", "API420240924,NTS",
+					    "API420260924,NTS", "API420240924,TS",
+					    "API420270924,NTS" };
+	static const uint32_t versions[] = { 0x08020000, 0x08040000, 0x08060000, 0x08070000,
+					     0x08070000 };
+	static const uint16_t current[] = { 488, 488, 512, 0, 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(apis); i++) {
+		static const char header[] = "X-Powered-By: PHP/8.7.1";
+		static const Elf64_Sym syms[] = {
+			{ 0 },
+			{ .st_name = 1, .st_shndx = 1, .st_value = BASE + 64, .st_size = 8 },
+			{ .st_name = 18, .st_shndx = 1, .st_value = BASE + 128, .st_size = 64 }
+		};
+		static const char names[] = "\0executor_globals\0execute_ex";
+		char bytes[64] = "";
+		struct describe_file file;
+		struct lang_process p;
+		struct elfmake m;
+		struct elffile f;
+		struct err e;
+
+		memcpy(bytes, header, sizeof(header));
+		memcpy(bytes + sizeof(header), apis[i], strlen(apis[i]));
+		elfmake_init(&m, EM_X86_64, BASE, CODE_SIZE);
+		elfmake_section(&m, ".rodata",
+				(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = sizeof(bytes) },
+				bytes);
+		elfmake_symbols(&m, SHT_DYNSYM, syms, 3, names, sizeof(names));
+		elfmake_finish(&m);
+		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, &e), 0);
+		assert_int_equal(describe_read_file(&file, &f, LANG_PHP, "php"), 0);
+		elffile_close(&f);
+		elfmake_fini(&m);
+		assert_int_equal(file.version, versions[i]);
+		*said = (struct said){ .file = file, .size = sizeof(file) };
+		assert_int_equal(describe("php", &p), 0);
+		assert_int_equal(!p.reason, current[i] != 0);
+		assert_int_equal(p.version, versions[i]);
+		assert_int_equal(p.php.current, current[i]);
+	}
+}
+
+/* The size of struct interpreter; three numbers of Ruby. */
+TEST(test_versions_in_memory)
+{
+	static uint16_t size;
+	static uint32_t ruby[3] = { 3, 1, 2 };
+	struct lang_process p;
+
+	*said = (struct said){ .size = sizeof(said->file) };
+	said->file.version_at = (uintptr_t)&size;
+	for (uint32_t i = 0; i < 5000; i++) {
+		size = (uint16_t)i;
+		if (i % 8 && i != 3769)
+			continue;
+		assert_int_equal(describe("perl", &p), 0);
+		assert_int_equal(!p.reason, i == 3768 || i == 3776);
+	}
+	said->file.version_at = (uintptr_t)ruby;
+	said->file.runtime = 1;
+	said->file.nr_eval = 1;
+	assert_int_equal(describe("libruby-3.1.so", &p), 0);
+	assert_null(p.reason);
+	said->file.runtime = said->file.nr_eval = 0; /* stripped */
+	assert_int_equal(describe("libruby-3.1.so", &p), 0);
+	assert_non_null(p.reason);
+	ruby[1] = 3;
+	said->file.runtime = said->file.nr_eval = 1;
+	assert_int_equal(describe("libruby-3.3.so", &p), 0);
+	assert_string_equal(p.reason, "not supported (3.1 is)");
+	assert_int_equal(p.version, 0x03030000);
+}
+
+TEST(test_titles)
+{
+	char buf[LANG_TITLE_MAX];
+
+	assert_string_equal(lang_title(buf, lang_packed_version(LANG_NODE, 0x0d060000)), "V8 13.6");
+	assert_string_equal(lang_title(buf, lang_packed_version(LANG_PYTHON, 0x031002f0)), "Python "
+											   "3.16");
+	assert_string_equal(lang_title(buf, lang_packed_version(LANG_PERL, 0)), "Perl");
+	assert_string_equal(lang_title(buf, 255), "interpreter");
+}
+
 static struct cage_reader reader;
 
 static int set_up(void **state)

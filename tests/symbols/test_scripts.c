@@ -18,6 +18,7 @@ struct fixture {
 	struct lang_chain chain;
 };
 
+#include "symbols/lang/describe_names.h"
 #include "tests/symbols/lang_fixture.h"
 
 static int setup(void **state)
@@ -127,6 +128,7 @@ static uint64_t php_call(struct fixture *f, uint64_t func, uint32_t line, bool t
 static void php_begin(struct fixture *f)
 {
 	f->m.process.kind = LANG_PHP;
+	f->m.process.php = describe_php(0)->layout;
 	f->m.process.runtime = pymake_take(&f->m, 1024);
 }
 
