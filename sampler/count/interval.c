@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define Z 1.959964 /* two-sided, 95 % */
+#define Z INTERVAL_Z
 
 struct interval interval_of(double count, double total)
 {
@@ -21,12 +21,19 @@ struct interval interval_of(double count, double total)
 	return (struct interval){ MAX(middle - half, 0.0), MIN(middle + half, 1.0) };
 }
 
-bool interval_is_tie(double a, double b, double total)
+/* The variance of a sum of weights that are about equal. A weight without a sample is one of one.
+ */
+static double variance(struct interval_sum s)
 {
-	double variance;
+	return s.weight * s.weight / (s.count > 0 ? s.count : 1);
+}
 
-	if (!(total > 0))
-		return true;
-	variance = a + b - (a - b) * (a - b) / total;
-	return fabs(a - b) <= Z * sqrt(MAX(variance, 0.0));
+bool interval_exceeds(struct interval_sum more, struct interval_sum less, double z)
+{
+	double count = more.count + less.count, d = more.weight - less.weight;
+
+	/* For continuity: a count is at least half a sample away from the next. */
+	if (count > 0)
+		d -= (more.weight + less.weight) / count;
+	return d > 0 && d * d > z * z * (variance(more) + variance(less));
 }

@@ -14,10 +14,17 @@ struct interval {
 	double low, high;
 };
 struct interval interval_of(double count, double total);
+/* The samples of a row, and the sum of their weights. */
+struct interval_sum {
+	double weight, count;
+};
+#define INTERVAL_Z 1.959964 /* standard errors: two-sided, 95 % */
 /*
- * Report whether noise alone could put two rows of one table in the other order: the difference of
- * their counts is within 1.96 standard errors (they share a total: a pair of a multinomial).
+ * Report whether @more is larger than @less by more than @z standard errors of the difference, so
+ * that chance does not explain it. For small counts too: the correction for continuity makes it
+ * agree with the exact test (binomial). Rows of one table share a total, of which that test is
+ * free.
  */
-bool interval_is_tie(double a, double b, double total);
+bool interval_exceeds(struct interval_sum more, struct interval_sum less, double z);
 
 #endif

@@ -27,6 +27,12 @@ static unsigned int draw(double share, unsigned int total)
 	return count;
 }
 
+static bool exceeds(double a, double b)
+{
+	return interval_exceeds((struct interval_sum){ a, a }, (struct interval_sum){ b, b },
+				INTERVAL_Z);
+}
+
 TEST(test_known)
 {
 	/* Newcombe 1998, table I, method 3 */
@@ -71,22 +77,66 @@ TEST(test_ties)
 	unsigned int equal = 0, apart = 0;
 
 	for (int i = 0; i < WINDOWS; i++) {
-		unsigned int a = 0, b = 0, c = 0, d = 0;
+		double n[4] = { 0 };
 
-		for (int n = 0; n < 1000; n++) {
+		for (int s = 0; s < 1000; s++) {
 			double x = uniform();
 
-			a += x < 0.2;
-			b += x >= 0.2 && x < 0.4;
-			c += x < 0.3;
-			d += x >= 0.3 && x < 0.5;
+			n[0] += x < 0.2;
+			n[1] += x >= 0.2 && x < 0.4;
+			n[2] += x < 0.3;
+			n[3] += x >= 0.3 && x < 0.5;
 		}
-		equal += interval_is_tie(a, b, 1000);
-		apart += interval_is_tie(c, d, 1000);
+		equal += !exceeds(n[0], n[1]) && !exceeds(n[1], n[0]);
+		apart += !exceeds(n[2], n[3]);
 	}
-	assert_in_range(equal, 930, 970);
+	assert_in_range(equal, 935, 975);
 	assert_in_range(apart, 0, 20);
-	assert_true(interval_is_tie(0, 0, 0));
+	assert_false(exceeds(0, 0));
+}
+
+/* Return the chance that of @n fair tosses @k or more are heads. */
+static double tail(unsigned int k, unsigned int n)
+{
+	double sum = 0;
+
+	for (unsigned int i = k; i <= n; i++)
+		sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
+	return sum;
+}
+
+/* Of small counts the test agrees with the exact one: of the two shares of a sum. */
+TEST(test_small_counts)
+{
+	for (unsigned int a = 0; a < 60; a++)
+		for (unsigned int b = a; b < 120; b++) {
+			double p = tail(b, a + b);
+
+			if (exceeds(b, a))
+				assert_true(p < 0.0275);
+			else
+				assert_true(p > 0.0170);
+			assert_false(exceeds(a, b));
+		}
+	assert_false(exceeds(5, 0));
+	assert_true(exceeds(6, 0));
+	assert_true(exceeds(10, 1));
+}
+
+/* Heavy samples are few: 10 of a thousand each may be chance beside 20 of 400; 1,000 of 10 not. */
+TEST(test_weights)
+{
+	struct interval_sum few = { 10000, 10 }, light = { 8000, 20 }, many = { 4000, 1000 },
+			    more = { 5000, 1250 }, none = { 5, 0 };
+
+	assert_false(interval_exceeds(few, light, INTERVAL_Z));
+	assert_true(interval_exceeds(more, many, INTERVAL_Z));
+	assert_false(interval_exceeds(more, many, 10));
+	/* A unit of the weights changes nothing. */
+	more.weight *= 1e9;
+	many.weight *= 1e9;
+	assert_true(interval_exceeds(more, many, INTERVAL_Z));
+	assert_false(interval_exceeds(none, (struct interval_sum){ 0, 0 }, INTERVAL_Z));
 }
 
 int main(void)

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler/count/interval.h"
 #include "sampler/profile/ratios.h"
 #include "ui/text/match.h"
 
@@ -32,6 +31,7 @@ struct row {
 	double self, total;	  /* shares of all weight, 0..1 */
 	double count;		  /* samples */
 	double cpu_ns;		  /* of processes and threads: CPU time, where profile.cpu_known */
+	double total_count;	  /* samples of @total, where @count is of @self */
 	uint32_t task;		  /* index in tasks; UINT32_MAX: none */
 	uint32_t nr;		  /* number of processes of a function, of tasks of a process */
 	uint32_t nr_processes;	  /* in a row of several; 0: one */
@@ -47,14 +47,6 @@ struct row {
 	uint8_t depth;
 	bool parent, folded; /* it has rows below it; they are not shown */
 	uint32_t rails;	     /* bit n: at level n the line goes on below */
-};
-
-#define LIST_BARS 3 /* profiles in which a row must be larger before it rises */
-
-/* A place in the order of the profile before (ui/view/order). */
-struct list_slot {
-	uint64_t id;			 /* of its row */
-	struct interval bars[LIST_BARS]; /* error bars of its share in the last profiles */
 };
 
 struct list {
@@ -83,9 +75,11 @@ struct list {
 	uint32_t columns; /* bit n: column n is shown; 0: automatic */
 	bool inverted;
 	struct match search, filter;
-	struct list_slot *slots;
+	uint64_t *slots; /* ids of the first rows, in the order of the profile before
+			    (ui/view/order) */
 	uint32_t nr_slots;
 	uint64_t slots_key, slots_ns; /* what they are an order of; the time of their profile */
+	bool by_share;		      /* rows are in the order of a share; order_is_tie() */
 	char gone[480];		      /* rows of the baseline that disappeared; clean text */
 };
 

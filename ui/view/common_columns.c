@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/count/interval.h"
 #include "ui/text/format.h"
 
 static int by_double(double a, double b)
@@ -58,16 +57,6 @@ void common_share(struct canvas *c, struct view_field at, double share)
 	canvas_right(c, at.row, at.col, at.cols,
 		     (struct safe_text){ buf, (uint16_t)n, (uint16_t)n },
 		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
-}
-
-void common_mark_tie(const struct ui_state *st, const struct list *list, const struct row *row,
-		     struct canvas *c, struct view_field at)
-{
-	/* Times of waits are exact. */
-	if (row == list->rows || !(row->count > 0) || ui_state_waits(st, st->shown))
-		return;
-	if (row->count > row[-1].count || interval_is_tie(row[-1].count, row->count, list->count))
-		canvas_text(c, at.row, at.col, 1, TEXT("~"), (struct style){ ROLE_DIM, 0 });
 }
 
 void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,

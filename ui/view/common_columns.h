@@ -20,10 +20,6 @@ void common_total(const struct ui_state *st, const struct row *row, struct canva
 void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
 		  struct view_field at);
 void common_share(struct canvas *c, struct view_field at, double share);
-/* Mark the share of a row with "~" if noise could make it smaller than the row above, or it is not
- * smaller. */
-void common_mark_tie(const struct ui_state *st, const struct list *list, const struct row *row,
-		     struct canvas *c, struct view_field at);
 void common_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
 		    struct view_field at);
 void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -66,7 +62,8 @@ struct style common_change_style(const struct row *row);
 #define COMMON_SAMPLES(cells, least)                                                               \
 	{                                                                                          \
 		.title = TEXT("SAMPLES"), .help = "samples", .width = (cells), .from = (least),    \
-		.right = true, .compare = common_by_samples, .draw = common_samples                \
+		.right = true, .share = COLUMN_SAMPLES, .compare = common_by_samples,              \
+		.draw = common_samples                                                             \
 	}
 
 #endif

@@ -79,11 +79,7 @@ static int by_comm(const struct ui_state *st, const struct row *a, const struct 
 static void draw_self(const struct ui_state *st, const struct row *row, struct canvas *c,
 		      struct view_field at)
 {
-	const struct list *list = &st->lists[VIEW_FUNCTIONS];
-
 	view_draw_percent(c, at, row->self);
-	if (list->sort == function_columns_find(CONFIG_SORT_SELF))
-		common_mark_tie(st, list, row, c, at);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -444,6 +440,7 @@ const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		       .width = 10,
 		       .from = UINT16_MAX,
 		       .right = true,
+		       .share = COLUMN_SELF,
 		       .always = has_intervals,
 		       .compare = common_by_self,
 		       .draw = draw_interval },
@@ -492,6 +489,7 @@ const struct view_column function_columns[FUNCTION_COLUMNS_NR] = {
 		      .help = "samples in the function itself",
 		      .from = 140,
 		      .right = true,
+		      .share = COLUMN_SAMPLES,
 		      .compare = common_by_samples,
 		      .draw = common_samples },
 	[KIND] = { .title = TEXT(" "),

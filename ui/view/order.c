@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A steady order of rows. Runs on: the main thread.
+ * A sorted order of rows that noise does not move. Runs on: the main thread.
  *
- * To insert a row where it belongs would move all rows below it by one. So places are exchanged:
- * the row that had the place goes to the first place of a significantly smaller one, and so on:
- * one step for each group of rows that noise cannot distinguish.
+ * Slots are filled from the first to the last. Only a row that no row without a place is
+ * significantly larger than may take one, of before or not: so no pair ends in the wrong
+ * order, also where each of a chain of rows is like the next. To insert a row where it belongs
+ * would move all rows below it by one: it changes places instead.
  */
 #include "ui/view/order.h"
 
@@ -15,152 +16,187 @@
 #include "sampler/count/interval.h"
 #include "ui/view/folds.h"
 
-#define SLOTS 128u		    /* first rows, with slots */
-#define SPARE 64u		    /* rows below them that may rise */
-#define NEAR  (8 * (SLOTS + SPARE)) /* rows among which the ones of slots are searched */
-#define NONE  UINT32_MAX
-/* A row this many times larger than one above it, beyond noise, rises without delay. */
-#define FAR 1.5
-/* Exact times move rows as shares of this many samples do. */
+#define SLOTS  128u		     /* first rows, with slots */
+#define SPARE  64u		     /* rows below them that may rise */
+#define PLACES (2 * SLOTS + SPARE)   /* rows that may take a slot */
+#define NEAR   (8 * (SLOTS + SPARE)) /* rows among which the ones of slots are searched */
+#define NONE   UINT32_MAX
+/* Rows that are not neighbours: standard errors of a difference that is no chance. */
+#define Z_ANY 2.75
+/* Exact times move rows as shares of this many samples do, at least. */
 #define EXACT 10000.0
 
-/* A place in the order: a row, its share, and the error bars of that, newest first. */
+/* A row that may take a slot. */
 struct place {
-	uint32_t row;  /* index in the sorted rows; NONE: empty */
-	bool selected; /* it keeps its place */
-	double share;
-	struct interval bars[LIST_BARS];
+	uint32_t row;	  /* index in the sorted rows */
+	uint32_t slot;	  /* where it was; NONE: it had no slot, or another row has it */
+	bool none;	  /* no samples of its own: after all rows with one */
+	bool placed;	  /* it has a slot in the new order */
+	uint32_t nr_over; /* rows without a place that must be above it */
+	struct interval_sum sum;
 };
 
 struct order {
-	const struct list *list;
-	double all; /* samples */
-	struct place places[SLOTS + SPARE];
-	uint32_t nr, nr_slots; /* places, and slots among them */
+	bool inverted;		   /* smallest first */
+	struct place at[PLACES];   /* sorted */
+	uint32_t nr, first;	   /* the first one without a place */
+	uint32_t of_slot[SLOTS];   /* its row of before; NONE: that has left */
+	uint32_t new_order[SLOTS]; /* places, by slot */
+	uint32_t nr_slots;
 };
 
-/* Return the samples that the noise of shares is of. Times of waits are exact. */
-static double samples_of(const struct ui_state *st, const struct list *list)
-{
-	double exact = st->shown && ui_state_waits(st, st->shown) ? EXACT : 1;
+/* ---- which row must be above which ---- */
 
-	return MAX(list->count, exact);
+/* Return the number of samples that a share has the noise of. */
+static double samples_of(const struct ui_state *st, double share, double count)
+{
+	/* A sum that decays has half of the variance of a window with its number of samples. */
+	if (st->shown && st->shown->window == PROFILE_DECAY)
+		count *= 2;
+	return st->shown && ui_state_waits(st, st->shown) ? MAX(count, share * EXACT) : count;
 }
 
-/*
- * Set the share and the newest bars of @row, of @all samples. Rows with 0 by SELF% are ordered by
- * their total, below all rows with a sample.
+/* Get the value that a column sorts by. Rows with 0 by SELF% are sorted by their totals, below all
+ * others.
  */
-static void measure(struct place *at, const struct view_column *column, const struct row *row,
-		    double all)
+static struct interval_sum sum_of(const struct ui_state *st, const struct view_column *column,
+				  const struct row *row, bool *none)
 {
-	bool by_self = column->share == COLUMN_SELF, none = by_self && row->self <= 0;
-	double share = by_self && !none ? row->self : row->total, scale = none ? 1e-12 / all : 1;
+	struct interval_sum sum = { row->count, row->count };
 
-	at->share = share * scale;
-	at->bars[0] = interval_of(share * all, all);
-	at->bars[0].low *= scale;
-	at->bars[0].high *= scale;
+	*none = column->share == COLUMN_SELF ? row->self <= 0
+					     : column->share == COLUMN_SAMPLES && row->count <= 0;
+	if (column->share == COLUMN_SELF && !*none)
+		sum.weight = row->self;
+	else if (column->share != COLUMN_SAMPLES)
+		sum = (struct interval_sum){ row->total, MAX(row->total_count, row->count) };
+	sum.count = samples_of(st, column->share == COLUMN_SAMPLES ? 0 : sum.weight, sum.count);
+	return sum;
 }
 
-/* Report whether @more is larger than noise explains, in the newest profile. */
-static bool is_larger(const struct place *more, const struct place *less)
+/* Report whether @a must be above @b, as chance does not explain the difference. */
+static bool is_over(const struct order *o, const struct place *a, const struct place *b, double z)
 {
-	return more->bars[0].low > less->bars[0].high;
+	if (a->none != b->none)
+		return a->none == o->inverted;
+	return o->inverted ? interval_exceeds(b->sum, a->sum, z)
+			   : interval_exceeds(a->sum, b->sum, z);
 }
 
-/* Report whether @more, which is below, must be above: it is far larger, or larger in all of the
- * last profiles. */
-static bool must_rise(const struct place *more, const struct place *less)
+/* ---- filling the slots ---- */
+
+/* Report whether a row may take the slot: none of the rows that are left must be above it. */
+static bool may_take(const struct order *o, uint32_t i, uint32_t slot)
 {
-	if (more->bars[0].low > FAR * less->bars[0].high)
-		return true;
-	for (uint32_t i = 0; i < LIST_BARS; i++)
-		if (more->bars[i].low <= less->bars[i].high)
-			return false;
-	return true;
+	const struct place *at = &o->at[i];
+
+	if (at->placed || at->nr_over)
+		return false;
+	return slot || !is_over(o, &o->at[o->first], at, INTERVAL_Z);
 }
 
-/* ---- filling empty places ---- */
-
-/* Find the largest of the places after @from; NONE: all are empty. */
-static uint32_t largest_after(const struct order *o, uint32_t from)
+/* Find the first row without a slot of its own that may take one; NONE: there is none. */
+static uint32_t find_free(const struct order *o, uint32_t slot)
 {
-	uint32_t best = NONE;
+	for (uint32_t i = o->first; i < o->nr; i++)
+		if (o->at[i].slot == NONE && may_take(o, i, slot))
+			return i;
+	return NONE;
+}
 
-	for (uint32_t i = from + 1; i < o->nr; i++) {
-		const struct place *at = &o->places[i];
+/* Find the last row of a slot below that must be above @out (NONE: any row), which can go there. */
+static uint32_t find_last(const struct order *o, uint32_t slot, uint32_t out)
+{
+	double z = slot ? Z_ANY : INTERVAL_Z;
+	uint32_t last = NONE;
 
-		if (at->row == NONE || at->selected)
+	for (uint32_t i = o->first; i < o->nr; i++) {
+		if (o->at[i].slot == NONE || !may_take(o, i, slot))
 			continue;
-		if (best == NONE || at->share > o->places[best].share)
-			best = i;
-	}
-	return best;
-}
-
-/* Find the last slot that noise cannot distinguish from @best: the fewest rows move. */
-static uint32_t last_like(const struct order *o, uint32_t from, uint32_t best)
-{
-	uint32_t last = best;
-
-	for (uint32_t i = from + 1; i < o->nr_slots; i++) {
-		const struct place *at = &o->places[i];
-
-		if (at->row != NONE && !at->selected && !is_larger(&o->places[best], at))
-			last = MAX(last, i);
+		if (out != NONE && !is_over(o, &o->at[i], &o->at[out], z))
+			continue;
+		if (last == NONE || o->at[i].slot > o->at[last].slot)
+			last = i;
 	}
 	return last;
 }
 
-/* Fill places of rows that have gone, from below. */
-static void fill_empty(struct order *o)
+/* Choose the row for a slot: the one of before, if possible. */
+static uint32_t choose(struct order *o, uint32_t slot)
 {
-	for (uint32_t i = 0; i < o->nr_slots; i++) {
-		uint32_t from;
+	uint32_t out = o->of_slot[slot], in;
 
-		if (o->places[i].row != NONE)
-			continue;
-		from = largest_after(o, i);
-		if (from == NONE)
-			continue;
-		if (from < o->nr_slots)
-			from = last_like(o, i, from);
-		o->places[i] = o->places[from];
-		o->places[from].row = NONE;
-	}
+	if (out != NONE && o->at[out].placed)
+		out = NONE;
+	if (out != NONE && may_take(o, out, slot))
+		return out;
+	in = find_free(o, slot);
+	if (in == NONE)
+		in = find_last(o, slot, out);
+	if (out != NONE)
+		o->at[out].slot = NONE;
+	/* The largest one always may. */
+	return in != NONE ? in : o->first;
 }
 
-/* Find the largest of the places after @from that must be above it; NONE: there is none. */
-static uint32_t largest_wrong(const struct order *o, uint32_t from)
+static void put(struct order *o, uint32_t slot, uint32_t i)
 {
-	uint32_t best = NONE;
-
-	for (uint32_t i = from + 1; i < o->nr; i++) {
-		const struct place *at = &o->places[i];
-
-		if (at->row != NONE && !at->selected && must_rise(at, &o->places[from]) &&
-		    (best == NONE || at->share > o->places[best].share))
-			best = i;
-	}
-	return best;
+	o->new_order[slot] = i;
+	o->at[i].placed = true;
+	for (uint32_t k = 0; k < o->nr; k++)
+		if (o->at[k].nr_over && is_over(o, &o->at[i], &o->at[k], Z_ANY))
+			o->at[k].nr_over--;
+	while (o->first < o->nr && o->at[o->first].placed)
+		o->first++;
 }
 
-/* Let the largest row below a slot that must be above it take the slot. */
+/* Exchange neighbours in the wrong order. */
 static void exchange(struct order *o)
 {
-	for (uint32_t i = 0; i < o->nr_slots; i++) {
-		struct place *at = &o->places[i], here = *at;
-		uint32_t from;
+	for (uint32_t i = 1; i < o->nr_slots; i++)
+		for (uint32_t j = i; j; j--) {
+			uint32_t up = o->new_order[j - 1], at = o->new_order[j];
 
-		if (at->row == NONE || at->selected)
-			continue;
-		from = largest_wrong(o, i);
-		if (from == NONE)
-			continue;
-		*at = o->places[from];
-		o->places[from] = here;
+			if (!is_over(o, &o->at[at], &o->at[up], INTERVAL_Z))
+				break;
+			o->new_order[j - 1] = at;
+			o->new_order[j] = up;
+		}
+}
+
+/* Let the largest row below the slots into the last one, as neighbours. */
+static void let_in(struct order *o)
+{
+	while (o->nr_slots && o->first < o->nr) {
+		uint32_t *last = &o->new_order[o->nr_slots - 1], out = *last;
+
+		if (!is_over(o, &o->at[o->first], &o->at[out], INTERVAL_Z))
+			return;
+		o->at[out].placed = false;
+		*last = o->first;
+		o->at[o->first].placed = true;
+		while (o->at[o->first].placed)
+			o->first++;
+		exchange(o);
 	}
+}
+
+/* Fill @nr slots with the rows, which are sorted. */
+static void fill(struct order *o, uint32_t nr)
+{
+	o->nr_slots = MIN(nr, o->nr);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		o->of_slot[i] = NONE;
+	for (uint32_t i = 0; i < o->nr; i++) {
+		if (o->at[i].slot != NONE)
+			o->of_slot[o->at[i].slot] = i;
+		for (uint32_t k = 0; k < i; k++)
+			o->at[i].nr_over += is_over(o, &o->at[k], &o->at[i], Z_ANY);
+	}
+	for (uint32_t slot = 0; slot < o->nr_slots; slot++)
+		put(o, slot, choose(o, slot));
+	exchange(o);
+	let_in(o);
 }
 
 /* ---- the slots of the profile before ---- */
@@ -175,7 +211,7 @@ static uint32_t slot_of(const struct slot_index *index, const struct list *list,
 	for (uint64_t at = hash_u64(id);; at++) {
 		uint32_t slot = index->slots[at % sizeof(index->slots)];
 
-		if (!slot || list->slots[slot - 1].id == id)
+		if (!slot || list->slots[slot - 1] == id)
 			return slot - 1;
 	}
 }
@@ -185,7 +221,7 @@ static void index_slots(struct slot_index *index, const struct list *list)
 	_Static_assert(SLOTS < UINT8_MAX && NONE == 0u - 1, "slot + 1 does not fit");
 	memset(index, 0, sizeof(*index));
 	for (uint32_t i = 0; i < list->nr_slots; i++) {
-		uint64_t at = hash_u64(list->slots[i].id);
+		uint64_t at = hash_u64(list->slots[i]);
 
 		while (index->slots[at % sizeof(index->slots)])
 			at++;
@@ -193,53 +229,25 @@ static void index_slots(struct slot_index *index, const struct list *list)
 	}
 }
 
-static bool is_selected(const struct list *list, uint32_t row)
+/* Collect the first rows, and the ones of slots that are not far below; the others are sorted. */
+static void collect(const struct ui_state *st, const struct view_column *column,
+		    const struct list *list, struct order *o)
 {
-	return list->pinned && list->rows[row].id == list->selected;
-}
-
-/* Set the bars of the profiles before. @slot: of the row; NULL: none. @again: of the same profile.
- */
-static void remember(struct place *at, const struct list_slot *slot, bool again)
-{
-	for (uint32_t i = 1; i < LIST_BARS; i++)
-		at->bars[i] = slot ? slot->bars[again ? i : i - 1] : at->bars[0];
-}
-
-/* Put each row into its slot of before, or after all slots. @again: of the same profile. */
-static void place_rows(struct order *o, const struct view_column *column, bool again)
-{
-	const struct list *list = o->list;
 	struct slot_index index;
 
 	index_slots(&index, list);
-	o->nr = o->nr_slots = list->nr_slots;
-	for (uint32_t i = 0; i < o->nr; i++)
-		o->places[i].row = NONE;
-	/* Rows far below are rarely in a slot: they are sorted. */
+	o->nr = o->first = 0;
 	for (uint32_t i = 0; i < MIN(list->nr, NEAR); i++) {
-		struct place place = { .row = i, .selected = is_selected(list, i) };
 		uint32_t slot = slot_of(&index, list, list->rows[i].id);
+		struct place *at = &o->at[o->nr];
 
-		if (slot == NONE && o->nr == SLOTS + SPARE)
+		if (slot == NONE && i >= SLOTS + SPARE)
 			continue;
-		measure(&place, column, &list->rows[i], o->all);
-		remember(&place, slot != NONE ? &list->slots[slot] : NULL, again);
-		if (slot == NONE)
-			slot = o->nr++;
-		o->places[slot] = place;
+		*at = (struct place){ .row = i, .slot = slot };
+		at->sum = sum_of(st, column, &list->rows[i], &at->none);
+		o->nr++;
 	}
-}
-
-/* Close places that nothing could fill. */
-static void close_empty(struct order *o)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < o->nr_slots; i++)
-		if (o->places[i].row != NONE)
-			o->places[nr++] = o->places[i];
-	o->nr_slots = nr;
+	assert(o->nr <= PLACES);
 }
 
 /* Move the rows of the slots to the front; the others follow, sorted as they are. */
@@ -250,7 +258,7 @@ static void move_rows(const struct order *o, struct list *list)
 	uint32_t end = 0, to;
 
 	for (uint32_t i = 0; i < o->nr_slots; i++) {
-		uint32_t row = o->places[i].row;
+		uint32_t row = o->at[o->new_order[i]].row;
 
 		first[i] = list->rows[row];
 		placed[row] = true;
@@ -266,23 +274,6 @@ static void move_rows(const struct order *o, struct list *list)
 
 /* ---- from profile to profile ---- */
 
-/* Record the rows in sight and their bars. */
-static void record(struct list *list, const struct view_column *column, const struct order *o)
-{
-	if (!list->slots)
-		list->slots = calloc(SLOTS, sizeof(*list->slots));
-	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
-	for (uint32_t i = 0; i < list->nr_slots; i++) {
-		struct place place;
-
-		measure(&place, column, &list->rows[i], o->all);
-		remember(&place, NULL, false);
-		list->slots[i].id = list->rows[i].id;
-		memcpy(list->slots[i].bars, i < o->nr_slots ? o->places[i].bars : place.bars,
-		       sizeof(place.bars));
-	}
-}
-
 void order_forget(struct list *list)
 {
 	list->nr_slots = 0;
@@ -292,8 +283,11 @@ static uint64_t key_of(const struct ui_state *st, const struct list *list)
 {
 	uint64_t key = hash_u64(folds_key(st, st->shown) + st->shown->past_end_ns);
 
-	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->fold_threads);
+	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->fold_threads +
+		       1024u * list->inverted);
 	key = hash_u64(key + st->scope.hide_kernel + 2u * st->scope.hide_user + 4u * st->only.on);
+	for (const char *c = list->filter.text; *c; c++)
+		key = hash_u64(key + (unsigned char)*c);
 	return st->only.on ? hash_u64(key + st->only.id) : key;
 }
 
@@ -314,57 +308,23 @@ void order_end(struct list *list)
 		list->slots = calloc(SLOTS, sizeof(*list->slots));
 	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
 	for (uint32_t i = 0; i < list->nr_slots; i++)
-		list->slots[i].id = list->rows[i].id;
+		list->slots[i] = list->rows[i].id;
 }
 
-/* Put siblings with a slot first, in the order of their slots; the others follow. */
-static void by_slot(uint32_t *order, const uint32_t *slots, uint32_t nr, bool from_below)
+/* Number the slots of siblings, which other rows are between, 0, 1, ... */
+static void number_slots(struct order *o, bool from_below)
 {
-	for (uint32_t i = 1; i < nr; i++)
-		for (uint32_t j = i; j; j--) {
-			uint32_t a = slots[order[j - 1]], b = slots[order[j]], moved = order[j];
-			bool before = b != NONE && (a == NONE || (from_below ? b > a : b < a));
+	uint32_t slots[ORDER_SIBLINGS];
 
-			if (!before)
-				break;
-			order[j] = order[j - 1];
-			order[j - 1] = moved;
-		}
-}
-
-/* Put siblings without a slot where their shares belong. */
-static void insert_new(const struct order_sibling *siblings, const uint32_t *slots, uint32_t nr,
-		       uint32_t *order)
-{
-	for (uint32_t i = 1; i < nr; i++)
-		for (uint32_t j = i; j; j--) {
-			uint32_t up = order[j - 1], at = order[j];
-
-			if ((slots[at] != NONE && slots[up] != NONE) ||
-			    siblings[at].share <= siblings[up].share)
-				break;
-			order[j] = up;
-			order[j - 1] = at;
-		}
-}
-
-/* Exchange siblings that are in the wrong order beyond noise. @all: samples. */
-static void exchange_siblings(const struct order_sibling *siblings, uint32_t nr, double all,
-			      uint32_t *order)
-{
-	struct interval bars[ORDER_SIBLINGS];
-
-	for (uint32_t i = 0; i < nr; i++)
-		bars[i] = interval_of(siblings[i].share * all, all);
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t best = i, here = order[i];
-
-		for (uint32_t j = i + 1; j < nr; j++)
-			if (bars[order[j]].low > bars[here].high &&
-			    siblings[order[j]].share > siblings[order[best]].share)
-				best = j;
-		order[i] = order[best];
-		order[best] = here;
+	for (uint32_t i = 0; i < o->nr; i++)
+		slots[i] = o->at[i].slot;
+	for (uint32_t i = 0; i < o->nr; i++) {
+		if (slots[i] == NONE)
+			continue;
+		o->at[i].slot = 0;
+		for (uint32_t k = 0; k < o->nr; k++)
+			o->at[i].slot += slots[k] != NONE &&
+					 (from_below ? slots[k] > slots[i] : slots[k] < slots[i]);
 	}
 }
 
@@ -372,47 +332,85 @@ void order_siblings(const struct ui_state *st, const struct list *list,
 		    const struct order_sibling *siblings, uint32_t nr, bool from_below,
 		    uint32_t *order)
 {
-	uint32_t slots[ORDER_SIBLINGS], nr_kept = MIN(nr, ORDER_SIBLINGS);
+	_Static_assert(ORDER_SIBLINGS <= SLOTS, "siblings have slots");
+	struct order o = { .nr = MIN(nr, ORDER_SIBLINGS) };
 	struct slot_index index;
 
+	index_slots(&index, list);
 	for (uint32_t i = 0; i < nr; i++)
 		order[i] = i;
-	if (!list->nr_slots)
-		return;
-	index_slots(&index, list);
-	for (uint32_t i = 0; i < nr_kept; i++)
-		slots[i] = slot_of(&index, list, siblings[i].id);
-	by_slot(order, slots, nr_kept, from_below);
-	insert_new(siblings, slots, nr_kept, order);
-	exchange_siblings(siblings, nr_kept, samples_of(st, list), order);
+	for (uint32_t i = 1; i < o.nr; i++)
+		for (uint32_t j = i; j && siblings[order[j]].share > siblings[order[j - 1]].share;
+		     j--) {
+			uint32_t moved = order[j];
+
+			order[j] = order[j - 1];
+			order[j - 1] = moved;
+		}
+	for (uint32_t i = 0; i < o.nr; i++) {
+		const struct order_sibling *s = &siblings[order[i]];
+
+		o.at[i] = (struct place){
+			.row = order[i],
+			.slot = slot_of(&index, list, s->id),
+			.sum = { s->share, samples_of(st, s->share, s->count) },
+		};
+	}
+	number_slots(&o, from_below);
+	fill(&o, o.nr);
+	for (uint32_t i = 0; i < o.nr; i++)
+		order[i] = o.at[o.new_order[i]].row;
+}
+
+static const struct view_column *column_of(const struct view *v, const struct list *list)
+{
+	const struct view_column *column = list->sort < v->nr_columns ? &v->columns[list->sort]
+								      : NULL;
+
+	return column && column->share ? column : NULL;
+}
+
+bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
+		  const struct row *row)
+{
+	const struct view_column *column = column_of(v, list);
+	struct order o = { .inverted = list->inverted };
+	struct place up = { 0 }, at = { 0 };
+
+	if (!list->by_share || !column || row == list->rows)
+		return false;
+	up.sum = sum_of(st, column, row - 1, &up.none);
+	at.sum = sum_of(st, column, row, &at.none);
+	if (up.none || at.none)
+		return false;
+	/* Times of waits are exact: a larger one above is no tie. */
+	if (ui_state_waits(st, st->shown))
+		return list->inverted ? at.sum.weight < up.sum.weight
+				      : at.sum.weight > up.sum.weight;
+	return !is_over(&o, &up, &at, INTERVAL_Z);
 }
 
 void order_keep(const struct ui_state *st, const struct view *v, struct list *list)
 {
-	const struct view_column *column = list->sort < v->nr_columns ? &v->columns[list->sort]
-								      : NULL;
+	const struct view_column *column = column_of(v, list);
 	uint64_t key = st->shown ? key_of(st, list) : 0,
 		 now = st->shown ? st->shown->running_ns : 0;
-	struct order o = { .list = list, .all = samples_of(st, list) };
+	struct order o = { .inverted = list->inverted };
 
+	list->by_share = !v->own_order && column;
 	/* Without rows the folds may be late. build() orders siblings. */
 	if (!list->nr || v->own_order)
 		return;
-	if (!column || !column->share || list->inverted) {
+	if (!column) {
 		order_forget(list);
 		return;
 	}
-	if (!list->nr_slots || list->slots_key != key || now < list->slots_ns) {
-		list->slots_key = key;
-		list->slots_ns = now;
-		record(list, column, &o);
-		return;
+	if (list->nr_slots && list->slots_key == key && now >= list->slots_ns) {
+		collect(st, column, list, &o);
+		fill(&o, SLOTS);
+		move_rows(&o, list);
 	}
-	place_rows(&o, column, now == list->slots_ns);
-	fill_empty(&o);
-	exchange(&o);
-	close_empty(&o);
-	move_rows(&o, list);
+	list->slots_key = key;
 	list->slots_ns = now;
-	record(list, column, &o);
+	order_end(list);
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A steady order of rows: noise moves none. Runs on: the main thread.
+ * A sorted order of rows that noise does not move. Runs on: the main thread.
  *
- * The first rows have slots. A row loses its slot to a larger one only if their error bars did not
- * overlap in the last LIST_BARS profiles; the two change places, the rows between them do not
- * move. So no pair of rows is in a wrong order that noise does not explain for longer than that.
- * The selected row keeps its slot.
+ * The first rows have slots. A row keeps its slot while chance may explain how it differs from its
+ * neighbours, in both directions (95 %). All else is in order at once:
+ *  - no row is significantly larger than the row above it, nor than the first row (95 %);
+ *  - no row is larger than any row above it beyond 2.75 standard errors. That is more than for
+ *    neighbours because of many equal rows some pair always differs by 2.
+ * A row that must move changes places with another one; the rows between them do not move.
  */
 #ifndef UI_VIEW_ORDER_H
 #define UI_VIEW_ORDER_H
@@ -15,15 +17,18 @@
 
 struct order_sibling {
 	uint64_t id; /* of its row */
-	double share;
+	double share, count;
 };
 #define ORDER_SIBLINGS FOLDS_SIBLINGS /* more are in the order of their shares */
 
 /*
  * Put the sorted rows into the order of the profile before, where that is not significantly
- * wrong. Another column, scope or direction, and order_forget(), begin a new order.
+ * wrong. Another column, scope, filter or direction, and order_forget(), begin a new order.
  */
 void order_keep(const struct ui_state *st, const struct view *v, struct list *list);
+/* Return whether a row, not the first, is not significantly behind the row above it: "~". */
+bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
+		  const struct row *row);
 /*
  * Siblings of a tree of rows: write to @order the indices of @nr siblings, the largest first, but
  * in the order of the rows before where noise alone may have changed it. @from_below: the rows are

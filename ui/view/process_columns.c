@@ -126,11 +126,7 @@ static int by_hottest(const struct ui_state *st, const struct row *a, const stru
 static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
 {
-	const struct list *list = &st->lists[VIEW_PROCESSES];
-
 	view_draw_percent(c, at, row->total);
-	if (process_columns[list->sort].compare == common_by_total && !process_rows_in_tree(st))
-		common_mark_tie(st, list, row, c, at);
 }
 
 static void draw_bar(const struct ui_state *st, const struct row *row, struct canvas *c,
@@ -463,6 +459,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .help = "share of the process alone",
 		  .width = 6,
 		  .right = true,
+		  .share = COLUMN_SAMPLES,
 		  .when = process_rows_in_tree,
 		  .compare = common_by_samples,
 		  .draw = draw_own },
@@ -488,7 +485,7 @@ const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		      .width = 9,
 		      .from = 90,
 		      .right = true,
-		      .share = COLUMN_TOTAL,
+		      .share = COLUMN_SAMPLES,
 		      .when = has_samples,
 		      .compare = common_by_samples,
 		      .draw = draw_samples },

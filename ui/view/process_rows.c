@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/count/interval.h"
 #include "ui/view/folds.h"
 #include "ui/view/process_tree.h"
 #include "ui/view/view.h"
@@ -91,13 +92,19 @@ static int add_groups(const struct ui_state *st, struct list *list,
 	return rc;
 }
 
-/* Add rows of the ancestors, and the weight below each row to its total. */
+static void add_to(struct interval_sum *sum, double weight, double count)
+{
+	sum->weight += weight;
+	sum->count += count;
+}
+
+/* Add rows of the ancestors, and what is below each row to its total. */
 static int add_tree(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
 	struct process_tree t;
 	uint32_t nr = list->nr;
-	double *totals;
+	struct interval_sum *totals;
 	int rc = 0;
 
 	if (process_tree_make(&t, p))
@@ -105,7 +112,7 @@ static int add_tree(const struct ui_state *st, struct list *list)
 	totals = calloc(t.nr + 1ULL, sizeof(*totals));
 	for (uint32_t i = 0; i < nr && totals; i++)
 		for (uint32_t at = list->rows[i].index; at != UINT32_MAX; at = t.parents[at])
-			totals[at] += list->rows[i].total;
+			add_to(&totals[at], list->rows[i].total, list->rows[i].count);
 	for (uint32_t i = 0; i < p->nr_ancestors && !rc; i++) {
 		struct row *row = list_add(list);
 
@@ -116,8 +123,10 @@ static int add_tree(const struct ui_state *st, struct list *list)
 		row->id = p->ancestors[i].id;
 		row->index = p->nr_processes + i;
 	}
-	for (uint32_t i = 0; i < list->nr && totals; i++)
-		list->rows[i].total = totals[list->rows[i].index];
+	for (uint32_t i = 0; i < list->nr && totals; i++) {
+		list->rows[i].total = totals[list->rows[i].index].weight;
+		list->rows[i].total_count = totals[list->rows[i].index].count;
+	}
 	free(totals);
 	process_tree_fini(&t);
 	return rc;

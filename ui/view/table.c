@@ -391,6 +391,16 @@ static void draw_head(struct ui_state *st, struct canvas *c, const struct view *
 	}
 }
 
+/* Mark a figure with "~", if there is a free cell: noise may explain that the row is here. */
+static void mark_tie(const struct ui_state *st, struct canvas *c, const struct view *v,
+		     const struct row *row, struct view_field at)
+{
+	const struct cell *cell = canvas_at(c, at.row, at.col);
+
+	if (cell->text[0] == ' ' && order_is_tie(st, v, &st->lists[st->view], row))
+		canvas_text(c, at.row, at.col, 1, TEXT("~"), (struct style){ ROLE_DIM, 0 });
+}
+
 static void draw_row(const struct ui_state *st, struct canvas *c, const struct view *v,
 		     const struct row *row, const struct view_field *places, unsigned int at)
 {
@@ -403,8 +413,11 @@ static void draw_row(const struct ui_state *st, struct canvas *c, const struct v
 		struct view_field place = places[i];
 
 		place.row = at;
-		if (place.cols)
-			v->columns[i].draw(st, row, c, place);
+		if (!place.cols)
+			continue;
+		v->columns[i].draw(st, row, c, place);
+		if (i == st->lists[st->view].sort)
+			mark_tie(st, c, v, row, place);
 	}
 }
 

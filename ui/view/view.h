@@ -30,7 +30,8 @@ struct view_column {
 	bool right;	     /* aligned */
 	bool ascending;	     /* the natural order: texts */
 	bool one_way;	     /* never reversed */
-	enum { COLUMN_EXACT, COLUMN_SELF, COLUMN_TOTAL } share; /* orders by a share with noise */
+	/* It orders by a figure with noise. */
+	enum { COLUMN_EXACT, COLUMN_SELF, COLUMN_TOTAL, COLUMN_SAMPLES } share;
 	bool extra;				   /* hidden while names are shown in full */
 	bool (*always)(const struct ui_state *st); /* true: also on narrow screens */
 	bool (*when)(const struct ui_state *st);   /* false: hidden */

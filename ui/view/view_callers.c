@@ -64,7 +64,8 @@ static int add_part(const struct ui_state *st, struct list *list, enum part part
 
 	for (uint32_t i = 0; i < nr && !rc; i++)
 		siblings[i] = (struct order_sibling){ id_of(st, part, &neighbours[i]),
-						      all > 0 ? neighbours[i].weight / all : 0 };
+						      all > 0 ? neighbours[i].weight / all : 0,
+						      neighbours[i].count };
 	if (!rc)
 		order_siblings(st, list, siblings, nr, part == CALLER, order);
 	for (uint32_t i = 0; i < nr && !rc; i++)

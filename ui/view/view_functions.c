@@ -66,6 +66,7 @@ static int build(const struct ui_state *st, struct list *list)
 		row->self = fold->weight > 0 ? f->self_weight / fold->weight : 0;
 		row->total = fold->weight > 0 ? f->total_weight / fold->weight : 0;
 		row->count = f->self;
+		row->total_count = f->total;
 		row->task = f->task;
 		row->nr = f->nr_processes;
 		row->nr_tasks = f->nr_tasks;

@@ -23,7 +23,7 @@ static const struct safe_text notes[] = {
 	TEXT("ROWS"),
 	TEXT("  SELF%   share of the samples that were in the function itself"),
 	TEXT("  TOTAL%  share of the samples with the function anywhere on the stack"),
-	TEXT("  ~       not less than the row above, or by no more than noise (95 %)"),
+	TEXT("  ~       the difference to the row above may be noise (95 %)"),
 	TEXT("  +/-     change of SELF% against the window before, or the baseline (B);"),
 	TEXT("          ! significant (99 %); B while a moment or a range of the past is"),
 	TEXT("          shown takes it as the baseline"),

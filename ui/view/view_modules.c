@@ -202,11 +202,7 @@ enum { SHARE, CHANGE, BAR, SAMPLES, UNNAMED, NAMED, SYMBOLS, STATE, NAME, SOURCE
 static void draw_share(const struct ui_state *st, const struct row *row, struct canvas *c,
 		       struct view_field at)
 {
-	const struct list *list = &st->lists[VIEW_MODULES];
-
 	view_draw_percent(c, at, row->total);
-	if (list->sort == SHARE)
-		common_mark_tie(st, list, row, c, at);
 }
 
 static const struct view_column columns[] = {

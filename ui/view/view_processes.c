@@ -67,8 +67,11 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 
 static void arrange(const struct ui_state *st, struct list *list)
 {
-	if (process_rows_in_tree(st))
-		process_tree_arrange(st, list);
+	if (!process_rows_in_tree(st))
+		return;
+	process_tree_arrange(st, list);
+	/* The row above is no sibling. */
+	list->by_share = false;
 }
 
 /* ---- keys ---- */

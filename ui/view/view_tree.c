@@ -83,7 +83,8 @@ static void order_children(const struct ui_state *st, const struct list *list,
 	for (uint32_t c = t->fold.nodes[n].child; c != FOLD_NONE && nr < ORDER_SIBLINGS;
 	     c = t->fold.nodes[c].next)
 		siblings[nr++] = (struct order_sibling){ t->ids[c],
-							 t->fold.nodes[c].total / t->fold.weight };
+							 t->fold.nodes[c].total / t->fold.weight,
+							 t->fold.nodes[c].count };
 	if (nr < 2)
 		return;
 	order_siblings(st, list, siblings, nr, false, order);
