@@ -281,7 +281,7 @@ def test_effects():
         t = Terminal(f"sh -c '{PROFTOP} -d 0.3; echo quit with $?; exec sleep 60'", 80, 24)
         t.need_rows()
         t.press(key)
-        t.expect(r"(?m)^quit with 0$", f"'{key}'")
+        t.expect(r"(?m)^quit with %d$" % (130 if key == "^C" else 0), f"'{key}'")
         t.close()
     job_control()
     end(busy)
