@@ -91,7 +91,8 @@ void ui_state_say(struct ui_state *st, bool bad, const char *fmt, ...)
 	st->message_bad = bad;
 	st->message_until_ns = st->now_ns + (is_long ? 2 : 1) * MESSAGE_NS;
 	st->message_held_ns = bad ? st->now_ns + HELD_NS : 0;
-	if (bad || is_long)
+	/* Two lines of the screen show the rest of them whole. */
+	if (bad || (is_long && clean.width + 4u > 2u * st->cols))
 		keep_answer(st);
 }
 
