@@ -119,7 +119,8 @@ def names_of_perf():
     out = subprocess.run(["perf", "list", "--no-desc"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                          env=dict(os.environ, PAGER="cat")).stdout
     for line in out.splitlines():
-        m = re.match(r"\s+(\S.*?)\s+\[(.*)\]\s*$", line)
+        # Descriptions of metrics, which --no-desc leaves in, are no names: "[Uops of port 0 ([SNB+] ALU;]".
+        m = re.match(r"\s+([^\s\[].*?)\s+\[(.*)\]\s*$", line)
         if m and not re.search("Tool event|SDT|descriptor", m.group(2)) and "<" not in m.group(1):
             for name in m.group(1).split(" OR "):
                 yield name.strip(), m.group(2)
