@@ -257,8 +257,8 @@ layering: ## rooms and their folders include to the right only, public headers o
 style: ## SPDX, sizes, prefixes, the words of doc/STYLE.md, doc/ARCHITECTURE.md complete, clang-format
 	$(Q)eval $(STYLE)
 
-figures: ## lines, functions, include knots, comments and words, by room
-	$(Q)tests/figures.py $(ROOMS)
+figures: $(B)/proftop ## lines, functions, include knots, comments and words, by room; files, exports, call circles of the whole
+	$(Q)B=$(B) tests/figures.py $(ROOMS)
 
 fuzz: ## CC=clang: build tests/fuzz/* with libFuzzer into build/fuzz; FUZZ_SECONDS=60 each; TRACE_CMP=0: see tests/fuzz/run
 	$(Q)CC='$(CC)' tests/fuzz/run $(FUZZERS)

@@ -1,12 +1,15 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Print figures of the source, by room: size, functions, include knots, comments, text.
+"""Print figures of the source, by room: size, functions, include knots, comments, text; of the whole: files, headers,
+exports, circles of calls (from the objects below $B).
 
 Usage: figures ROOM...
 """
 import collections
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import csource
@@ -14,6 +17,18 @@ import dialect
 
 WIDE = 100
 LONG = 60
+# Figures of the whole: the most that is allowed. They only fall.
+BUDGET = {
+    "files": 954,
+    "headers": 458,
+    "headers used by other folders": 192,
+    "exported functions": 2586,
+    "exported for one other file, %": 63.5,
+    "files in call circles": 34,
+    "own headers, p90": 50,
+    "own headers, max": 96,
+    "s->replay": 57,
+}
 
 
 def knots(sources):
@@ -80,6 +95,97 @@ def measure(sources):
     return figures, {name: 1e4 * n / words for name, n in uses.items()}
 
 
+def room_of(path):
+    """Return the room of a file: its folder."""
+    return str(pathlib.Path(path).parent)
+
+
+def circles(edges):
+    """Return the sets of nodes that reach each other (Tarjan), larger than one."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in edges.get(node, ()):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            at = stack.index(node)
+            if len(stack) - at > 1:
+                found.append(set(stack[at:]))
+            del stack[at:]
+
+    for node in list(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def calls(sources):
+    """Return ({exported symbol: file}, {file: symbols of other files}) by nm(1) of the objects below $B."""
+    defined, needed = {}, {}
+    build = pathlib.Path(os.environ.get("B", "build/release"))
+    for source in sources:
+        obj = build / (source.path[:-2] + ".o")
+        if not source.path.endswith(".c") or not obj.exists():
+            continue
+        needed[source.path] = set()
+        for line in subprocess.run(["nm", "-P", obj], capture_output=True, text=True, check=True).stdout.splitlines():
+            name, kind = line.split()[:2]
+            if kind == "U":
+                needed[source.path].add(name)
+            elif kind == "T":
+                defined[name] = source.path
+    return defined, needed
+
+
+def house(sources):
+    """Return the figures of the whole, and the circles of calls."""
+    paths = {s.path for s in sources}
+    includes = {s.path: [i for i in s.includes if i in paths] for s in sources}
+    reach = []
+    for path in paths:
+        seen, todo = set(), [path]
+        while todo:
+            for header in includes[todo.pop()]:
+                if header not in seen:
+                    seen.add(header)
+                    todo.append(header)
+        if path.endswith(".c"):
+            reach.append(len(seen))
+    defined, needed = calls(sources)
+    users = collections.Counter(name for names in needed.values() for name in names if name in defined)
+    found = circles({path: {defined[n] for n in names if n in defined} for path, names in needed.items()})
+    lines = sum(s.text.count("\n") for s in sources)
+    return {
+        "lines": lines,
+        "files": len(paths),
+        "headers": sum(path.endswith(".h") for path in paths),
+        "headers used by other folders": len({i for s in sources for i in includes[s.path] if room_of(i) != room_of(s.path)}),
+        "exported functions": len(defined),
+        "exported per 1000 lines": 1000 * len(defined) / max(1, lines),
+        "exported for one other file, %": 100 * sum(users[name] == 1 for name in defined) / max(1, len(defined)),
+        "exported for tests alone": sum(not users[name] for name in defined),
+        "files in call circles": sum(map(len, found)),
+        "own headers, median": percentile(reach, 0.5),
+        "own headers, p90": percentile(reach, 0.9),
+        "own headers, max": max(reach, default=0),
+        "s->replay": sum(len(re.findall(r"\bs->replay\b", s.code)) for s in sources),
+    }, found
+
+
+def over_budget(sources):
+    """Yield a line for each figure of the whole above its budget."""
+    figures, found = house(sources)
+    for name, most in BUDGET.items():
+        if figures[name] > most:
+            yield f"{name}: {show(figures[name])}, at most {most} (make figures)"
+
+
 def show(value):
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
@@ -96,6 +202,12 @@ def main():
         for name in measured["all"][part]:
             budget = f"{dialect.PATTERNS[name][0]:10}" if part else ""
             print(f"{name:32}" + "".join(f"{show(m[part][name]):>10}" for m in measured.values()) + budget)
+    whole, found = house(sources["all"])
+    print(f"\n{'the whole':32}{'':40}{'all':>10}{'budget':>10}")
+    for name, value in whole.items():
+        print(f"{name:32}{'':40}{show(value):>10}{show(BUDGET[name]) if name in BUDGET else '':>10}")
+    for circle in found:
+        print("call each other:", *sorted(circle))
 
 
 if __name__ == "__main__":
