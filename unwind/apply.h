@@ -11,7 +11,7 @@
 #include "unwind/arch.h"
 #include "unwind/stack_copy.h"
 #include "unwind/rows.h"
-#include "unwind/libunwind_step.h"
+#include "unwind/libunwind.h"
 
 struct row_frame {
 	uint64_t pc, sp, fp;

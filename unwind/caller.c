@@ -12,7 +12,7 @@
 
 #include "symbols/object/image.h"
 #include "unwind/apply.h"
-#include "unwind/fp.h"
+#include "unwind/guess.h"
 #include "unwind/java.h"
 #include "unwind/rewrite.h"
 #include "unwind/v8.h"

@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-#include "unwind/unwinder.h"
+#include "unwind/internal.h"
 
 /* The state of one walk over a stack. Everything in it is borrowed from the caller of walk_stack().
  */

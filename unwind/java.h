@@ -12,7 +12,7 @@
 #define UNWIND_JAVA_H
 
 #include "symbols/jit/codemap.h"
-#include "unwind/fp.h"
+#include "unwind/guess.h"
 
 struct java_caller {
 	bool found;

@@ -7,7 +7,7 @@
  */
 #include "symbols/lang/codes.h"
 #include "symbols/lang/v8table.h"
-#include "unwind/merge.h"
+#include "unwind/interleave.h"
 
 struct merge {
 	const struct codes *codes;

@@ -11,7 +11,7 @@
 #define UNWIND_REWRITE_H
 
 #include "unwind/cfi.h"
-#include "unwind/fp.h"
+#include "unwind/guess.h"
 
 /* Frames from the innermost one that are searched: such a function calls few others. */
 #define REWRITE_FRAMES 3

@@ -11,7 +11,7 @@
 #define UNWIND_V8_H
 
 #include "symbols/lang/lang.h"
-#include "unwind/fp.h"
+#include "unwind/guess.h"
 
 /* Return true if the code at @offset of @m's object is V8's; @p: of the process. */
 bool v8_is_code(const struct lang_process *p, const struct mapping *m, uint64_t offset);

@@ -7,7 +7,7 @@
 #ifndef UNWIND_WALK_H
 #define UNWIND_WALK_H
 
-#include "unwind/unwinder.h"
+#include "unwind/internal.h"
 
 /*
  * Walk from frame to frame until there is a reason to stop. Return the reason, or

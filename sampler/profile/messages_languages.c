@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "symbols/jit/runtime.h"
-#include "unwind/merge.h"
+#include "unwind/interleave.h"
 
 /* Of the tick's samples: with fewer of interpreters, a reader need not run. */
 #define SHARE_MIN 0.05

@@ -5,7 +5,7 @@
  * The first 256 bytes are the stack.
  * FUZZ: unwind
  */
-#include "unwind/libunwind_step.h"
+#include "unwind/libunwind.h"
 
 #include <elf.h>
 #include <signal.h>

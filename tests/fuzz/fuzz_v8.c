@@ -12,7 +12,7 @@
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
 #include "tests/symbols/v8make.h"
-#include "unwind/merge.h"
+#include "unwind/interleave.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

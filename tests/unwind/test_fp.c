@@ -2,7 +2,7 @@
 /*
  * Guesses: accepted ones, refused ones, and no read outside the copy.
  */
-#include "unwind/fp.h"
+#include "unwind/guess.h"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"

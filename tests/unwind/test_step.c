@@ -4,7 +4,7 @@
  * the root, addresses outside the copy, unknown registers, budgets, and
  * generated CFI that must neither crash nor take long.
  */
-#include "unwind/libunwind_step.h"
+#include "unwind/libunwind.h"
 
 #include "tests/prelude.h"
 

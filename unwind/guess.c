@@ -5,7 +5,7 @@
  * Runs on sampler threads. Invariant: a frame that is found has a higher sp than
  * the one before, so a walk ends.
  */
-#include "unwind/fp.h"
+#include "unwind/guess.h"
 
 struct guess {
 	enum fp_result result;

@@ -6,7 +6,7 @@
  * reads nothing but the stack copy of this sample and the .eh_frame of the object
  * of this frame, after the gate has accepted the FDE.
  */
-#include "unwind/libunwind_step.h"
+#include "unwind/libunwind.h"
 
 #include <assert.h>
 #include <errno.h>

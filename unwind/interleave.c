@@ -5,7 +5,7 @@
  * Runs on: sampler threads. Invariant: the output has the frames of either side
  * in order, each at most once.
  */
-#include "unwind/merge.h"
+#include "unwind/interleave.h"
 
 /*
  * The loop stores its frames within the first bytes of its code (108 in Debian's

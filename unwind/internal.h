@@ -11,7 +11,7 @@
 
 #include "symbols/name/places.h"
 #include "unwind/arch.h"
-#include "unwind/libunwind_step.h"
+#include "unwind/libunwind.h"
 #include "unwind/recent.h"
 #include "unwind/result.h"
 #include "unwind/rows.h"
