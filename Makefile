@@ -249,7 +249,7 @@ PUBLIC := \
 	symbols/object/image_read.h symbols/object/object.h symbols/places_move.h \
 	symbols/process/details.h symbols/process/maps.h symbols/process/procfs.h \
 	symbols/process/remote_memory.h symbols/source/listing.h symbols/symbols.h \
-	unwind/interleave.h unwind/unwind.h
+	unwind/unwind.h
 
 layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
 	$(Q)eval $(LAYERING)

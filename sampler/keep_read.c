@@ -21,6 +21,7 @@
 #include "sampler/profile/assemble_input.h"
 #include "symbols/base/keyhash.h"
 #include "symbols/base/text.h"
+#include "unwind/unwind.h"
 
 #define IDS_MAX	 (1u << 22)	    /* of stacks, functions and places in one segment */
 #define COMMS	 (1u << 16)	    /* names of processes, by pid */

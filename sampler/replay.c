@@ -16,6 +16,7 @@
 #include "sampler/file/perfdata.h"
 #include "sampler/keep_read.h"
 #include "sampler/replay_private.h"
+#include "unwind/unwind.h"
 
 #define REPLAY_CELLS_MIN (1u << 9)
 #define REPLAY_CELLS_MAX (1u << 23)

@@ -7,6 +7,7 @@
 #include "sampler/replay_held.h"
 #include "sampler/replay_hardware.h"
 #include "sampler/replay_private.h"
+#include "unwind/unwind.h"
 
 struct each {
 	struct replay *replay;

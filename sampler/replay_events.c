@@ -7,6 +7,7 @@
 #include "sampler/event/counters.h"
 #include "sampler/pipeline/pipeline.h"
 #include "sampler/replay_waits.h"
+#include "unwind/unwind.h"
 
 /* Return whether the file has records of switches. */
 static bool has_switches(const struct perfdata *data, uint32_t nr)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "symbols/object/image.h"
+#include "unwind/unwind.h"
 
 #define FRAME_UNKNOWN 0
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Samples that wait for names. Runs on: the thread of the replay. */
 #include "sampler/replay_held.h"
+#include "unwind/unwind.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "sampler/event/waking.h"
+#include "unwind/unwind.h"
 
 bool replay_waits_is_stack(const struct perfdata_event *ev)
 {

@@ -15,6 +15,7 @@
 #include "sampler/replay.h"
 #include "sampler/replay_hardware.h"
 #include "sampler/replay_private.h"
+#include "unwind/unwind.h"
 
 /* Objects and processes are requested one after the other: a stack needs each of its objects. */
 #define REPLAY_TRIES_MAX 64

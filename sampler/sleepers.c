@@ -16,6 +16,7 @@
 #include "sampler/session.h"
 #include "sampler/waits/asleep.h"
 #include "sampler/waits/sleep_reader.h"
+#include "unwind/unwind.h"
 
 struct sleepers {
 	struct sleep_reader *reader;

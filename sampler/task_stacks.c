@@ -28,6 +28,7 @@
 #include "sampler/waits/stopped.h"
 #include "symbols/base/foreign.h"
 #include "symbols/process/procfs.h"
+#include "unwind/unwind.h"
 
 /* To read /proc/PID, and to describe an interpreter. */
 #define PROCESS_NS  3000000000ULL

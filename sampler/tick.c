@@ -19,6 +19,7 @@
 #include "sampler/trapping.h"
 #include "sampler/waiting.h"
 #include "symbols/base/intern.h"
+#include "unwind/unwind.h"
 
 #define NSEC 1000000000ULL
 /* A tick with this number of samples, most of them pending, and this cost (percent of all CPUs). */

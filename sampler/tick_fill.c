@@ -13,6 +13,7 @@
 #include "sampler/pipeline/hottest.h"
 #include "sampler/replay.h"
 #include "sampler/session.h"
+#include "unwind/unwind.h"
 
 /* The samples of interpreters. */
 static uint64_t lang_samples(const struct pipeline_stats *st)

@@ -12,6 +12,7 @@
 #include "sampler/replay.h"
 #include "sampler/session.h"
 #include "sampler/tick_fill.h"
+#include "unwind/unwind.h"
 
 static uint64_t nr_named(const struct sampler *s)
 {

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "sampler/session.h"
+#include "unwind/unwind.h"
 
 /* Return the input of a test, except for the slice. */
 static struct trap_input input_of(const struct sampler *s, const struct assemble_input *tables)

@@ -17,6 +17,7 @@
 #include "sampler/file/perfdata.h"
 #include "sampler/sampler.h"
 #include "sampler/session.h"
+#include "unwind/unwind.h"
 
 #define ROUNDS_MAX 1000
 /* As the live hot loop: a batch, then a quiescent state. */

@@ -19,25 +19,26 @@ WIDE = 100
 LONG = 60
 # Figures of the whole: the most that is allowed. They only fall.
 BUDGET = {
-    "files": 954,
-    "headers": 458,
-    "headers used by other folders": 192,
-    "exported functions": 2586,
+    "files": 928,
+    "headers": 440,
+    "headers used by other folders": 191,
+    "exported functions": 2579,
     "exported for one other file, %": 63.5,
     "files in call circles": 34,
     "own headers, p90": 50,
-    "own headers, max": 96,
+    "own headers, max": 94,
     "s->replay": 57,
 }
 
 
 def knots(sources):
-    """Return the sets of modules (path without .c, .h) that include each other in a circle."""
+    """Return the sets of modules (path without .c, .h) that include each other in a circle; internal.h is of all files
+    of its room."""
     edges = collections.defaultdict(set)
     modules = {s.path.rsplit(".", 1)[0] for s in sources}
     for s in sources:
         module = s.path.rsplit(".", 1)[0]
-        edges[module] |= {i.rsplit(".", 1)[0] for i in s.includes} & modules - {module}
+        edges[module] |= {i.rsplit(".", 1)[0] for i in s.includes if not i.endswith("/internal.h")} & modules - {module}
 
     def reach(start):
         seen, todo = set(), [start]

@@ -5,9 +5,13 @@
  * Any thread; no state. The only file of the project with conditional code for
  * CPUs.
  */
-#include "unwind/arch.h"
+#include "unwind/internal.h"
 
 #include <assert.h>
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 const struct arch_ops *arch_native(void)
@@ -73,3 +77,95 @@ void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const 
 			f->reg[reg] = value;
 	}
 }
+
+/*
+ * x86-64: System V psABI, figure 3.36 "DWARF Register Number Mapping";
+ * perf's order as in arch/x86/include/uapi/asm/perf_regs.h.
+ */
+
+#define NONE ARCH_NO_REG
+
+/*
+ * perf: AX BX CX DX SI DI BP SP IP FLAGS CS SS DS ES FS GS R8..R15
+ * DWARF: RAX RDX RCX RBX RSI RDI RBP RSP R8..R15 RIP
+ */
+static const uint8_t dwarf_of_perf[] = {
+	0,    3,    2,	  1,	4, 5, 6,  7,  16, NONE, NONE, NONE,
+	NONE, NONE, NONE, NONE, 8, 9, 10, 11, 12, 13,	14,   15,
+};
+
+/* struct user_regs_struct: R15..R12 RBP RBX R11..R8 RAX RCX RDX RSI RDI ORIG_RAX RIP CS FLAGS RSP
+ */
+static const uint8_t dwarf_of_user[] = {
+	15, 14, 13, 12, 6, 3, 11, 10, 9, 8, 0, 2, 1, 4, 5, NONE, 16, NONE, NONE, 7,
+};
+
+/* struct sigcontext: R8..R15 RDI RSI RBP RBX RDX RAX RCX RSP RIP */
+static const uint8_t sig_regs[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
+
+const struct arch_ops arch_x86_64 = {
+	.name = "x86_64",
+	.machine = EM_X86_64,
+	.word = 8,
+	.nr_regs = 17,
+	.pc = 16,
+	.sp = 7,
+	.fp = 6,
+	.ra = 16,
+	.dwarf_max = 16,
+	.regs_mask = 0xff01ff,
+	.dwarf_of_perf = dwarf_of_perf,
+	.nr_perf = sizeof(dwarf_of_perf),
+	.dwarf_of_user = dwarf_of_user,
+	.nr_user = sizeof(dwarf_of_user),
+	/* rbx r12-r15: a sample taken by NMI inside the kernel does not have them. */
+	.unavailable = 1ULL << 3 | 0xfULL << 12,
+	.record_tells_sp = true,
+	.java_bcp = 13, /* r13 */
+	.sig_regs = sig_regs,
+	.nr_sig_regs = sizeof(sig_regs),
+	.sig_offset = 40, /* a ucontext: flags, link, stack_t */
+	.call_reg = ARCH_NO_REG,
+};
+
+/*
+ * AArch64: "DWARF for the Arm 64-bit Architecture" (AADWARF64), section 4.1;
+ * perf's order as in arch/arm64/include/uapi/asm/perf_regs.h (the same).
+ */
+
+static const uint8_t arch_aarch64_dwarf_of_perf[] = {
+	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15, 16,
+	17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32,
+};
+
+const struct arch_ops arch_aarch64 = {
+	.name = "aarch64",
+	.machine = EM_AARCH64,
+	.word = 8,
+	.nr_regs = 33,
+	.pc = 32,
+	.sp = 31,
+	.fp = 29,
+	.ra = 30,
+	.dwarf_max = 95, /* V31 */
+	.ra_in_register = true,
+	.regs_mask = 0x1ffffffffULL,
+	.dwarf_of_perf = arch_aarch64_dwarf_of_perf,
+	.nr_perf = sizeof(arch_aarch64_dwarf_of_perf),
+	/* struct user_pt_regs has the same order: x0..x30, sp, pc. */
+	.dwarf_of_user = arch_aarch64_dwarf_of_perf,
+	.nr_user = 33,
+	/* User addresses have 48 bits here; the signature is above them. */
+	.ra_clear = 0xffff000000000000ULL,
+	.nr_eh_data = 4,
+	/*
+	 * struct sigcontext: x0-x30, sp, pc, after siginfo (128), ucontext (176), fault_address
+	 * (8).
+	 */
+	.java_bcp = ARCH_NO_REG,
+	.sig_regs = arch_aarch64_dwarf_of_perf,
+	.nr_sig_regs = sizeof(arch_aarch64_dwarf_of_perf),
+	.sig_offset = 312,
+	.call_reg = 8,
+	.sig_call = 139,
+};

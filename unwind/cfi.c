@@ -6,14 +6,400 @@
  * every instruction takes at least one byte of at most CFI_INSNS_MAX, so a
  * run ends; nothing is read outside the section.
  */
-#include "unwind/cfi.h"
+#include "unwind/internal.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "unwind/cfi_expr.h"
-#include "unwind/cfi_row.h"
+#include "symbols/object/ehframe.h"
+#include "symbols/object/ehread.h"
+
+/*
+ * The gate for DWARF expressions: which are safe for libunwind. Pure.
+ *
+ * The gate for DWARF expressions (DWARF 5, 7.7.1): a table of accepted opcodes.
+ *
+ * Any thread; no state. Invariant: one step per opcode byte, so it ends.
+ */
+
+enum { OP_DEREF = 0x06, OP_PLUS_UCONST = 0x23, OP_BREG0 = 0x70, OP_BREG31 = 0x8f };
+
+/* Operand forms, by opcode; 0: refused. */
+enum form { REFUSED, PLAIN, FIXED1, FIXED2, FIXED4, FIXED8, ULEB, SLEB, SIZE, BREG, BREGX };
+
+static const uint8_t forms[256] = {
+	[0x03] = FIXED8, /* addr */
+	[OP_DEREF] = PLAIN,
+	[0x08] = FIXED1,
+	[0x09] = FIXED1, /* const1u const1s */
+	[0x0a] = FIXED2,
+	[0x0b] = FIXED2,
+	[0x0c] = FIXED4,
+	[0x0d] = FIXED4,
+	[0x0e] = FIXED8,
+	[0x0f] = FIXED8,
+	[0x10] = ULEB,
+	[0x11] = SLEB, /* constu consts */
+	[0x12] = PLAIN,
+	[0x13] = PLAIN,
+	[0x14] = PLAIN,	 /* dup drop over */
+	[0x15] = FIXED1, /* pick */
+	[0x16] = PLAIN,
+	[0x17] = PLAIN, /* swap rot */
+	[0x19] = PLAIN,
+	[0x1a] = PLAIN, /* abs and; 0x1b is div */
+	[0x1c] = PLAIN,
+	[0x1d] = PLAIN,
+	[0x1e] = PLAIN, /* minus mod mul */
+	[0x1f] = PLAIN,
+	[0x20] = PLAIN,
+	[0x21] = PLAIN, /* neg not or */
+	[0x22] = PLAIN,
+	[OP_PLUS_UCONST] = ULEB, /* plus */
+	[0x24 ... 0x27] = PLAIN, /* shl shr shra xor */
+	[0x29 ... 0x2e] = PLAIN, /* eq ge gt le lt ne */
+	[0x30 ... 0x4f] = PLAIN, /* lit0 .. lit31 */
+	[OP_BREG0... OP_BREG31] = BREG,
+	[0x92] = BREGX,
+	[0x94] = SIZE,	/* deref_size */
+	[0x96] = PLAIN, /* nop */
+};
+
+/* Step over the operand; false if libunwind must not see it. */
+static bool operand_ok(const struct arch_ops *arch, struct ehread *r, uint8_t op)
+{
+	static const uint8_t sizes[] = { [FIXED1] = 1, [FIXED2] = 2, [FIXED4] = 4, [FIXED8] = 8 };
+	uint64_t reg = (uint64_t)op - OP_BREG0, size;
+
+	switch (forms[op]) {
+	case PLAIN:
+		return true;
+	case FIXED1:
+	case FIXED2:
+	case FIXED4:
+	case FIXED8:
+		ehread_block(r, sizes[forms[op]]);
+		return true;
+	case ULEB:
+		ehread_uleb(r);
+		return true;
+	case SLEB:
+		ehread_sleb(r);
+		return true;
+	case SIZE:
+		size = ehread_fixed(r, 1);
+		return size == 1 || size == 2 || size == 4 || size == 8;
+	case BREGX:
+		reg = ehread_uleb(r);
+		/* fall through */
+	case BREG:
+		ehread_sleb(r);
+		return reg < arch->nr_regs;
+	}
+	return false;
+}
+
+/*
+ * Return true for straight-line arithmetic over valid registers: no branches
+ * (libunwind does not limit them), no calls, no register names as results, no
+ * division (INT64_MIN / -1 traps), no operand beyond the end.
+ */
+static bool cfi_expr_ok(const struct arch_ops *arch, const uint8_t *bytes, size_t size)
+{
+	struct ehread r = { bytes, bytes + size, false };
+
+	if (!size)
+		return false;
+	while (r.pos < r.end) {
+		uint8_t op = *r.pos++;
+
+		if (!operand_ok(arch, &r, op) || r.bad)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Return true if an accepted expression is "the word at register + *@off, plus
+ * one word". Functions that align their stack and save the caller's sp there use
+ * this form (OpenSSL).
+ */
+static bool cfi_expr_is_word(const struct arch_ops *arch, const uint8_t *bytes, size_t size,
+			     uint64_t *reg, int64_t *off)
+{
+	struct ehread r = { bytes, bytes + size, false };
+	uint64_t breg = ehread_fixed(&r, 1);
+
+	*reg = breg - OP_BREG0;
+	*off = ehread_sleb(&r);
+	return breg >= OP_BREG0 && breg <= OP_BREG31 && ehread_fixed(&r, 1) == OP_DEREF &&
+	       ehread_fixed(&r, 1) == OP_PLUS_UCONST && ehread_uleb(&r) == arch->word && !r.bad &&
+	       r.pos == r.end;
+}
+
+#define CFI_EXPRESSION_MAX 256u /* bytes */
+#define CFI_DEPTH_MAX	   8	/* remembered states */
+
+/*
+ * x86-64: a function that ends with the return address in a register replaces the
+ * frame it has (__builtin_eh_return, as in _Unwind_RaiseException). From this
+ * number of code bytes before, libgcc overwrites the saved registers, which the
+ * CFI does not describe.
+ */
+#define CFI_REWRITE_BEFORE 136u
+
+/*
+ * Rows of an FDE, made of the state of its registers while its instructions run; frames that their
+ * function rewrites. No state but that of the run.
+ */
+
+/* AArch64: the last instruction of __builtin_eh_return: sp is set. */
+#define CFI_LEAVE_BYTES 4
+
+enum cfi_rule_where { RULE_SAME, RULE_AT_CFA, RULE_UNDEFINED, RULE_OTHER };
+
+enum cfa_where { CFA_NONE, CFA_REGISTER, CFA_WORD, CFA_EXPRESSION };
+
+struct cfi_saved {
+	uint8_t where;
+	int64_t off;
+	uint64_t made; /* hash of the instruction that made the rule */
+};
+
+/* State of the registers that make a row; other registers are ignored. */
+struct cfi_state {
+	uint8_t cfa_where, cfa_reg;
+	bool restored; /* a rule was restored before */
+	int64_t cfa_off;
+	uint64_t reg_made, off_made; /* as in struct cfi_saved, for both halves of the CFA */
+	struct cfi_saved ra, fp, sp;
+};
+
+struct cfi_run {
+	const struct arch_ops *arch;
+	const struct ehframe *eh;
+	const struct ehframe_cie *cie;
+	struct ehread r;
+	struct cfi_state now, initial, remembered[CFI_DEPTH_MAX];
+	unsigned int depth;
+	bool in_cie;
+	bool bounded, done; /* read up to @until only; @until was reached */
+	uint64_t loc, end, until;
+	const struct cfi_sink *sink;
+	uint64_t wanted; /* the sink wants only the row at this vaddr; 0: all */
+	uint32_t nr_remembers;
+	uint32_t *negates, nr_negates, room_negates;
+	struct cfi_rewrite rewrite;
+	uint32_t saved;	      /* caller-saved registers with a slot */
+	struct cfi_rule held; /* the first row, until the next one shows the position of the CFA */
+	bool holding;
+	uint64_t begin;	   /* start of the FDE */
+	uint64_t moves_sp; /* start of the last row with the CFA in neither sp nor fp */
+	uint64_t *made[2]; /* rules that the current instruction made */
+	uint32_t cost;	   /* bytes run */
+	enum cfi_reason reason;
+};
+
+/* Note the first reason why the FDE is refused. */
+static inline void cfi_refuse(struct cfi_run *run, enum cfi_reason reason)
+{
+	if (run->reason == CFI_OK)
+		run->reason = reason;
+}
+
+#define RAISED_MAX	(1 << 30)
+#define EH_RETURN_BYTES 8 /* mov %rcx,%rsp; pop %rcx */
+
+/*
+ * AArch64: a call of uw_install_context_1() before the epilogue returns 72 bytes
+ * before the epilogue's end in libgcc 12, 88 in libgcc 14, 120 in libgcc 16.
+ */
+#define EH_CALL_BEFORE 128
+
+#define CALLER_SAVED 0xffffu /* x0 to x15 */
+
+static bool fits(int64_t off)
+{
+	return off >= INT32_MIN && off <= INT32_MAX;
+}
+
+/*
+ * AArch64's lazy resolver begins with the return address pushed by the PLT, but
+ * glibc's CFI takes sp for the CFA: the return address is above the CFA.
+ */
+static void raise_cfa(struct cfi_row *row, const struct arch_ops *arch)
+{
+	if (!arch->ra_in_register || row->ra_where != CFI_AT_CFA || row->ra_off < 0 ||
+	    row->ra_off > 64 || row->cfa_off > RAISED_MAX || row->fp_off < -RAISED_MAX)
+		return;
+	row->above = (uint8_t)(row->ra_off + arch->word);
+	row->cfa_off += row->above;
+	row->ra_off -= row->above;
+	row->fp_off -= row->above;
+}
+
+/* Make the row of the current state, if three numbers are enough for it. */
+static void make_row(const struct cfi_run *run, struct cfi_row *row)
+{
+	const struct arch_ops *arch = run->arch;
+	const struct cfi_state *s = &run->now;
+
+	memset(row, 0, sizeof(*row));
+	row->kind = CFI_COMPLEX;
+	if (run->cie->signal)
+		return;
+	if (s->ra.where == RULE_UNDEFINED) {
+		row->kind = CFI_END;
+		return;
+	}
+	if ((s->cfa_where != CFA_REGISTER && s->cfa_where != CFA_WORD) ||
+	    (s->cfa_reg != arch->sp && s->cfa_reg != arch->fp) || s->sp.where != RULE_SAME ||
+	    s->ra.where == RULE_OTHER || s->fp.where > RULE_AT_CFA)
+		return;
+	if (s->ra.where == RULE_SAME && !arch->ra_in_register)
+		return;
+	if (!fits(s->cfa_off) || !fits(s->ra.off) || !fits(s->fp.off))
+		return;
+	row->kind = CFI_ROW;
+	row->cfa_is_fp = s->cfa_reg == arch->fp;
+	row->cfa_is_word = s->cfa_where == CFA_WORD;
+	row->cfa_off = (int32_t)s->cfa_off;
+	row->ra_where = s->ra.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
+	row->ra_off = (int32_t)s->ra.off;
+	row->fp_where = s->fp.where == RULE_AT_CFA ? CFI_AT_CFA : CFI_SAME;
+	row->fp_off = (int32_t)s->fp.off;
+	raise_cfa(row, arch);
+}
+
+/*
+ * AArch64: note the FDE of a function with __builtin_eh_return. It saves x0 to x3
+ * and no other caller-saved register; its epilogue has at least one instruction
+ * between "add sp" and the jump, both with the CFA sp + 0.
+ */
+static void note_eh_data(struct cfi_run *run, uint64_t end)
+{
+	const struct cfi_state *s = &run->now;
+	struct cfi_rewrite *r = &run->rewrite;
+
+	if ((run->saved & CALLER_SAVED) != (1u << run->arch->nr_eh_data) - 1) {
+		*r = (struct cfi_rewrite){ .from = 0 };
+		return;
+	}
+	if (!r->from)
+		*r = (struct cfi_rewrite){ .from = run->loc, .late = run->loc, .by_callee = true };
+	if (!r->lands && s->cfa_reg == run->arch->sp && !s->cfa_off && s->ra.where == RULE_SAME &&
+	    end - run->loc > CFI_LEAVE_BYTES) {
+		r->lands = run->loc;
+		r->left = end;
+		r->late = MAX(r->from, r->lands - MIN(r->lands, EH_CALL_BEFORE));
+	}
+}
+
+/*
+ * x86-64: note an FDE with the return address in a register at the end:
+ * __builtin_eh_return moves sp by way of a register, then pops the return address
+ * into it.
+ */
+static void note_eh_return(struct cfi_run *run, uint64_t end)
+{
+	const struct cfi_state *s = &run->now;
+
+	if (run->arch->nr_eh_data) {
+		note_eh_data(run, end);
+		return;
+	}
+	if (s->cfa_where == CFA_REGISTER && s->cfa_reg != run->arch->sp &&
+	    s->cfa_reg != run->arch->fp)
+		run->moves_sp = run->loc;
+	if (s->ra.where != RULE_OTHER || run->rewrite.from || run->cie->signal ||
+	    run->arch->ra_in_register)
+		return;
+	run->rewrite.from = MAX(run->loc, CFI_REWRITE_BEFORE + 1) - CFI_REWRITE_BEFORE;
+	/* Not longjmp(), for example, which also has its caller's sp in a register. */
+	if (run->moves_sp && run->moves_sp < run->loc &&
+	    run->loc - run->moves_sp <= EH_RETURN_BYTES) {
+		run->rewrite.lands = run->moves_sp;
+		run->rewrite.left = UINT64_MAX;
+	}
+}
+
+/* Hash the instructions that determine the current row. */
+static uint64_t program_of(const struct cfi_run *run)
+{
+	const struct cfi_state *s = &run->now;
+	const uint64_t parts[] = { s->reg_made, s->off_made, s->ra.made, s->fp.made, s->sp.made };
+	uint64_t hash = (uint64_t)(int64_t)run->cie->data_align << 2 |
+			(uint64_t)run->cie->signal << 1 | s->restored;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		hash = hash_u64(hash ^ parts[i]) + i;
+	return hash;
+}
+
+/*
+ * AArch64: return true if this may be the row of a lazy resolver's "bti c". Its
+ * CFI takes sp for the CFA and the link register for the return address; only the
+ * next row shows that both were pushed before.
+ */
+static bool may_be_raised(const struct cfi_run *run, const struct cfi_rule *rule)
+{
+	const struct cfi_row *row = &rule->row;
+
+	return run->arch->ra_in_register && rule->start == run->begin && row->kind == CFI_ROW &&
+	       row->ra_where == CFI_SAME && !row->cfa_is_fp && !row->cfa_off;
+}
+
+/* Pass on the row that was held back. */
+static void cfi_row_settle(struct cfi_run *run)
+{
+	const struct cfi_state *s = &run->now;
+	struct cfi_rule *held = &run->held;
+
+	if (!run->holding)
+		return;
+	assert(run->sink && run->begin <= held->start && held->end <= run->end);
+	run->holding = false;
+	if (run->loc >= held->end && s->cfa_where == CFA_REGISTER && s->cfa_reg == run->arch->sp &&
+	    !s->cfa_off && s->ra.where == RULE_AT_CFA && s->ra.off >= 0 && fits(s->ra.off)) {
+		held->row.ra_where = CFI_AT_CFA;
+		held->row.ra_off = (int32_t)s->ra.off;
+		raise_cfa(&held->row, run->arch);
+		held->program = hash_u64(held->program ^ s->ra.made);
+	}
+	run->sink->rule(run->sink->ctx, held);
+}
+
+/* The row up to @to is complete: check it and pass it on. */
+static void cfi_row_finish(struct cfi_run *run, uint64_t to)
+{
+	uint64_t end = MIN(to, run->end);
+	struct cfi_rule rule;
+
+	if (run->now.cfa_where == CFA_NONE)
+		cfi_refuse(run, CFI_NO_CFA);
+	note_eh_return(run, end);
+	if (!run->sink || run->reason != CFI_OK || run->loc >= end)
+		return;
+	cfi_row_settle(run);
+	if (run->wanted && (run->wanted < run->loc || run->wanted >= end))
+		return;
+	make_row(run, &rule.row);
+	rule.start = run->loc;
+	rule.end = end;
+	rule.sure = false;
+	rule.program = program_of(run);
+	if (may_be_raised(run, &rule)) {
+		run->held = rule;
+		run->holding = true;
+		run->until = MAX(run->until, to);
+		return;
+	}
+	run->sink->rule(run->sink->ctx, &rule);
+}
 
 /* DWARF 5, 7.24; the GNU and vendor ones as in binutils' dwarf2.def. */
 enum {
@@ -537,4 +923,27 @@ const char *cfi_reason_name(enum cfi_reason reason)
 	};
 
 	return reason < CFI_NR_REASONS ? names[reason] : "?";
+}
+
+/* A word is either 0 or complete. */
+uint64_t row_pack(const struct cfi_row *row)
+{
+	uint64_t word;
+
+	if (row->kind == CFI_END)
+		return ROW_END;
+	if (row->kind != CFI_ROW || row->cfa_off < -(1 << 23) || row->cfa_off >= 1 << 23 ||
+	    row->ra_off % 8 || row->fp_off % 8 || row->ra_off / 8 != (int16_t)(row->ra_off / 8) ||
+	    row->fp_off / 8 != (int16_t)(row->fp_off / 8))
+		return ROW_STEP;
+	word = ROW_SIMPLE;
+	word |= (uint64_t)row->cfa_is_fp << 3;
+	word |= (uint64_t)(row->ra_where == CFI_AT_CFA) << 4;
+	word |= (uint64_t)(row->fp_where == CFI_AT_CFA) << 5;
+	word |= (uint64_t)row->cfa_is_word << 6;
+	word |= (uint64_t)((uint32_t)row->cfa_off << 8);
+	word |= (uint64_t)(uint16_t)(row->ra_off / 8) << 32;
+	word |= (uint64_t)(uint16_t)(row->fp_off / 8) << 48;
+	assert(row_kind(word) == ROW_SIMPLE && row_cfa_off(word) == row->cfa_off);
+	return word;
 }

@@ -1,20 +1,606 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of an unwinder; private to unwind/.
- *
- * Owned by one sampler thread; the counters are read by any thread.
+ * Declarations for the files of unwind/ and their tests; no other room includes them. A struct
+ * unwinder and its parts are owned by one sampler thread; the counters are read by any thread.
  */
-#ifndef UNWIND_UNWINDER_H
-#define UNWIND_UNWINDER_H
+#ifndef UNWIND_INTERNAL_H
+#define UNWIND_INTERNAL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
+#include "symbols/base/base.h"
+#include "symbols/jit/codemap.h"
+#include "symbols/lang/lang.h"
 #include "symbols/name/places.h"
-#include "unwind/arch.h"
-#include "unwind/libunwind.h"
-#include "unwind/recent.h"
-#include "unwind/result.h"
-#include "unwind/rows.h"
+#include "symbols/object/ehframe.h"
+#include "symbols/object/image.h"
+#include "symbols/object/object.h"
+#include "symbols/process/maps.h"
+#include "unwind/unwind.h"
+
+struct places;
+struct space;
+struct step;
+struct unwind_input;
+struct unwind_result;
+
+/*
+ * The differences between CPUs: register numbers and rules, as constants.
+ *
+ * Registers are kept in DWARF order (the psABI of each CPU); perf delivers them
+ * packed in the order of asm/perf_regs.h. Every description compiles on every
+ * host; arch_native() returns the one of this machine.
+ *
+ * Any thread: constants.
+ */
+
+#define ARCH_REGS_MAX 33 /* most registers that are kept, with the pc */
+#define ARCH_NO_REG   0xff
+
+struct arch_ops {
+	const char *name;	      /* as in uname(2) */
+	uint16_t machine;	      /* e_machine */
+	uint8_t word;		      /* bytes */
+	uint8_t nr_regs;	      /* kept registers: DWARF numbers 0..nr_regs-1 */
+	uint8_t pc, sp, fp;	      /* DWARF numbers */
+	uint8_t ra;		      /* column of the return address */
+	uint8_t dwarf_max;	      /* highest register number in CFI */
+	bool ra_in_register;	      /* a call leaves the return address in ra, not in memory */
+	uint64_t regs_mask;	      /* PERF_SAMPLE_REGS_USER */
+	const uint8_t *dwarf_of_perf; /* by perf number; ARCH_NO_REG: not kept */
+	uint8_t nr_perf;
+	/* DWARF numbers of the words of NT_PRSTATUS, as ptrace(2) reads them. */
+	const uint8_t *dwarf_of_user;
+	uint8_t nr_user;
+	uint64_t unavailable; /* DWARF registers: -1 means the kernel did not save it */
+	uint64_t ra_clear;    /* bits of a return address that hold its signature (PAC) */
+	bool record_tells_sp; /* a frame record is just below the caller's frame */
+	/*
+	 * __builtin_eh_return saves the registers 0 to nr_eh_data - 1 and no other register that a
+	 * call may change; 0: unused.
+	 */
+	uint8_t nr_eh_data;
+	/* The register with the bytecode pointer of HotSpot's interpreter; ARCH_NO_REG: unknown. */
+	uint8_t java_bcp;
+	/* Words that the kernel saves at sp + sig_offset for the return of a signal handler, in
+	 * this order. */
+	const uint8_t *sig_regs; /* DWARF numbers */
+	uint8_t nr_sig_regs;
+	uint16_t sig_offset;
+	/* A register that has the number of a system call while the kernel executes it, and the
+	 * number of rt_sigreturn(2); ARCH_NO_REG: perf samples no such register. */
+	uint8_t call_reg, sig_call;
+};
+
+extern const struct arch_ops arch_x86_64, arch_aarch64;
+
+/* Return the CPU of this machine; NULL if unknown. */
+const struct arch_ops *arch_native(void);
+/* Find a CPU by its e_machine or by its name in uname(2); NULL if unknown. */
+const struct arch_ops *arch_of(uint16_t machine);
+const struct arch_ops *arch_named(const char *name);
+
+/* Registers of one frame. A value is known if its bit in @valid is set. */
+struct arch_frame {
+	uint64_t reg[ARCH_REGS_MAX];
+	uint64_t valid;
+};
+
+static inline bool arch_has(const struct arch_frame *f, unsigned int reg)
+{
+	return f->valid >> reg & 1;
+}
+
+static inline void arch_set(struct arch_frame *f, unsigned int reg, uint64_t value)
+{
+	f->reg[reg] = value;
+	f->valid |= 1ULL << reg;
+}
+
+/* Positions of the registers in samples of one mask; all zero but arch at first. */
+struct arch_order {
+	const struct arch_ops *arch;
+	uint64_t mask;
+	uint64_t valid; /* kept registers */
+	uint32_t nr;
+	struct {
+		uint8_t from, reg;
+	} kept[ARCH_REGS_MAX]; /* word of the sample, DWARF number */
+};
+
+/* Unpack the registers of a sample: @regs are popcount(@mask) words, may be unaligned. */
+void arch_load(struct arch_order *o, struct arch_frame *f, uint64_t mask, const void *regs);
+
+/* Rows and rules of call frame information, reasons to refuse it. */
+
+#define CFI_INSNS_MAX (64u << 10) /* bytes of instructions in one FDE or CIE */
+
+enum cfi_reason {
+	CFI_OK,
+	CFI_BAD_RECORD,	 /* unreadable FDE or CIE */
+	CFI_TOO_LONG,	 /* more instructions than compilers make */
+	CFI_BAD_OPCODE,	 /* unknown, here or to libunwind */
+	CFI_BAD_OPERAND, /* runs off the end, or a number out of range */
+	CFI_BAD_REGISTER,
+	CFI_BAD_STATE,	  /* remember and restore do not nest */
+	CFI_BAD_LOCATION, /* goes backwards */
+	CFI_BAD_EXPRESSION,
+	CFI_NO_CFA, /* row without a rule for the CFA */
+	CFI_NR_REASONS,
+};
+
+enum cfi_kind {
+	CFI_ROW,     /* CFA = sp or fp + number, or from the word there; slots below the CFA */
+	CFI_END,     /* the return address is undefined: the root */
+	CFI_COMPLEX, /* expressions, other registers, signal frames */
+};
+
+enum cfi_where {
+	CFI_SAME,   /* still in its register */
+	CFI_AT_CFA, /* in memory at CFA + offset */
+};
+
+struct cfi_row {
+	uint8_t kind;	  /* enum cfi_kind; the rest is for CFI_ROW */
+	bool cfa_is_fp;	  /* else sp */
+	bool cfa_is_word; /* the CFA is one word above the value of the word at that address */
+	uint8_t ra_where, fp_where;	 /* enum cfi_where */
+	uint8_t above;			 /* distance of the caller's sp from the CFA of the CFI */
+	int32_t cfa_off, ra_off, fp_off; /* from the caller's sp */
+};
+
+/*
+ * Code that rewrites its frame on the way to a landing pad: vaddrs. On AArch64
+ * the landing is in the middle: the call that rewrites the frame may follow the
+ * epilogue.
+ */
+struct cfi_rewrite {
+	uint64_t from;	      /* the frame may be rewritten from here on; 0: never */
+	uint64_t late;	      /* from here on even if libgcc's context is missing in the frame */
+	uint64_t lands, left; /* [lands, left): leaves for the landing pad; 0: it does not */
+	bool by_callee;	      /* written by a function that it calls */
+};
+
+enum cfi_doubt {
+	CFI_SURE,
+	CFI_EARLY,     /* may have been rewritten: libgcc's context in the frame shows it */
+	CFI_DOUBTFUL,  /* may have been rewritten, by an unknown function */
+	CFI_REWRITING, /* may have been rewritten, by libgcc */
+	CFI_LEAVING,   /* the return address is the landing pad; sp is not set yet */
+	CFI_LANDING,   /* the return address is the landing pad, not behind a call */
+};
+
+struct cfi_fde {	/* result of cfi_check() */
+	bool signal;	/* a signal trampoline: the frame above was interrupted */
+	bool libunwind; /* libunwind may read it */
+	uint32_t cost;	/* bytes read */
+	struct cfi_rewrite rewrite;
+	uint32_t nr_remembers; /* remembered states: expensive in libunwind */
+	uint32_t nr_negates;   /* DW_CFA_AARCH64_negate_ra_state, unknown to libunwind 1.6 */
+};
+
+/* A row and the code that it is for. */
+struct cfi_rule {
+	uint64_t start, end; /* vaddrs, up to before @end */
+	/*
+	 * Hash of the instructions of CIE and FDE that made the row: the last ones for each of its
+	 * registers, and whether any rule was restored. Overwritten instructions are left out.
+	 * Places with equal programs have equal rows.
+	 */
+	uint64_t program;
+	struct cfi_row row;
+	bool sure; /* set by cfi_rule_at(): no frame is rewritten here */
+};
+
+static inline bool cfi_covers(const struct cfi_rule *rule, uint64_t pc)
+{
+	return pc - rule->start < rule->end - rule->start;
+}
+
+/* Receives the rules of an FDE in order; neighbours may have equal rows. */
+struct cfi_sink {
+	void (*rule)(void *ctx, const struct cfi_rule *rule);
+	void *ctx;
+};
+
+/*
+ * Recent look-ups of an unwinder: (address space, address) -> mapping and place.
+ * They spare most frames the search in the space and in the table of places.
+ *
+ * Used by one thread. Invariant: an entry has the results of space_find() and
+ * places_intern(), and its mapping has not ended. A space never changes and serial
+ * numbers are never used again, so an entry with the serial of the current space
+ * points into that space, which the caller holds.
+ */
+
+#define RECENT_BITS 12
+
+struct recent_entry {
+	uint64_t pc, serial; /* serial 0: empty */
+	const struct mapping *mapping;
+	uint32_t place;
+};
+
+struct recent {
+	struct recent_entry entries[1u << RECENT_BITS];
+};
+
+/* Return true if @e is valid for @pc at @time_ns. Before its mapping, space_find() is needed. */
+static inline bool recent_answers(const struct recent_entry *e, uint64_t serial, uint64_t pc,
+				  uint64_t time_ns)
+{
+	return e->pc == pc && e->serial == serial && e->mapping->birth_ns <= time_ns;
+}
+
+/*
+ * The bytes of a user stack that the kernel copied into a sample, from sp upwards. Any thread: the
+ * bytes are borrowed from the sample.
+ */
+
+struct stack_copy {
+	uint64_t sp; /* address of the first byte */
+	const uint8_t *bytes;
+	uint64_t size; /* valid bytes */
+	bool full;     /* the stack may continue beyond them */
+};
+
+/* The usual limit of a stack (RLIMIT_STACK). */
+#define STACK_COPY_GAP_MAX (8u << 20)
+
+/*
+ * Return true if @addr may be in the same stack behind a gap: the kernel copies no page that was
+ * never used. A thread of Ruby has 1 MiB of such pages below its first functions.
+ */
+static inline bool stack_copy_gap(const struct stack_copy *d, uint64_t addr)
+{
+	uint64_t end = d->sp + d->size;
+
+	return !d->full && d->size && !(end & 4095) && addr - end < STACK_COPY_GAP_MAX;
+}
+
+/* Read the word at @addr; false outside the copy. */
+static inline bool stack_copy_read(const struct stack_copy *d, uint64_t addr, uint64_t *value)
+{
+	uint64_t at = addr - d->sp;
+
+	if (d->size < sizeof(*value) || at > d->size - sizeof(*value))
+		return false;
+	memcpy(value, d->bytes + at, sizeof(*value));
+	return true;
+}
+
+/*
+ * A strict, bounded reader of call frame instructions (DWARF 5, 6.4.2).
+ *
+ * It is the gate: an FDE that cfi_check() has not accepted is never given to
+ * libunwind. It also makes the rows: the rule of a pc in three numbers, or
+ * COMPLEX where only libunwind's interpreter can do it.
+ *
+ * Accepted are instructions that libunwind reads in the same way: known opcodes,
+ * valid register numbers, states that nest, locations that only grow, expressions
+ * without branches, calls or division. All instructions of an FDE are checked.
+ * Pure; any thread; no allocation.
+ */
+
+/* Return how far the CFI at @vaddr can be believed. */
+enum cfi_doubt cfi_doubt(const struct cfi_rewrite *r, uint64_t vaddr);
+/* Check a whole FDE, at @offset; @sink and @out may be NULL. CFI_OK or the reason. */
+enum cfi_reason cfi_check(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			  const struct cfi_sink *sink, struct cfi_fde *out);
+/* Return the bytes of instructions in an FDE and its CIE; 0: unreadable. */
+uint32_t cfi_size(const struct ehframe *eh, uint32_t offset);
+/*
+ * Get the row at @pc (a vaddr inside the FDE). Instructions more than
+ * CFI_REWRITE_BEFORE bytes of code after that row are not read.
+ */
+enum cfi_reason cfi_row_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			   uint64_t pc, struct cfi_row *out);
+/* Get the row at @pc with its range and program; @cost: bytes read. */
+enum cfi_reason cfi_rule_at(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+			    uint64_t pc, struct cfi_rule *out, uint32_t *cost);
+/* Count the states that an accepted FDE remembers up to @pc; @cost: bytes read. */
+uint32_t cfi_remembers(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+		       uint64_t pc, uint32_t *cost);
+/*
+ * Find DW_CFA_AARCH64_negate_ra_state in an accepted FDE: at most @room section offsets; @cost:
+ * bytes read.
+ */
+uint32_t cfi_negates(const struct arch_ops *arch, const struct ehframe *eh, uint32_t offset,
+		     uint32_t *at, uint32_t room, uint32_t *cost);
+/* Return the reason as static text: "unknown opcode". */
+const char *cfi_reason_name(enum cfi_reason reason);
+
+/*
+ * Guess the caller where there is no CFI: JIT code, hand-written assembly, Go,
+ * 32-bit processes. Every frame found here is marked as guessed.
+ *
+ * A guess is accepted only if it reads inside the stack copy, the stack grows,
+ * and the return address is in an executable mapping. Pure; sampler threads.
+ */
+
+struct fp_input {
+	const struct arch_ops *arch;
+	const struct stack_copy *copy;
+	const struct space *space;
+	uint64_t time_ns;
+	uint8_t word;	      /* 8, or 4 in a 32-bit process */
+	bool first;	      /* the innermost frame, or one that a signal interrupted */
+	bool frames_kept;     /* all code here keeps frame pointers: use them first */
+	bool called_from_any; /* JIT: callers may use fp for any value */
+};
+
+enum fp_result {
+	FP_FOUND,  /* @f is the caller */
+	FP_ROOT,   /* the chain ends here */
+	FP_BEYOND, /* the chain continues beyond the stack copy */
+	FP_NONE,   /* no guess is acceptable */
+};
+
+/* Return true if @pc may be a return address: the byte before it is code. */
+bool fp_is_code(const struct fp_input *in, uint64_t pc);
+/*
+ * Replace @f by its caller: pc, sp and fp; all other registers become unknown.
+ * Where a record does not give sp, the value is a lower bound and marked invalid.
+ */
+enum fp_result fp_step(const struct fp_input *in, struct arch_frame *f);
+
+/*
+ * The caller of a frame of JIT code with a layout that its runtime describes
+ * (symbols/jit/codemap.h): HotSpot's compiled code and interpreter.
+ *
+ * Compiled code: CFA = sp + 8 * frame_words, return address and frame pointer
+ * just below (JDK source: frame_x86.cpp, x86_64.ad). Interpreter: method,
+ * bytecode pointer and the caller's sp in slots below the frame pointer
+ * (frame_x86.hpp). Pure; sampler threads.
+ */
+
+struct java_caller {
+	bool found;
+	bool guessed; /* the layout does not prove it */
+	uint64_t pc, sp, fp;
+	uint64_t method; /* interpreted by the frame itself; 0: none, or not certain */
+};
+
+/*
+ * Find the caller of frame @f at @pc in @code of @map; in->first: innermost or interrupted.
+ * @leaf: the innermost frame of Java, which calls a function of the JVM.
+ */
+struct java_caller java_step(const struct fp_input *in, const struct codemap *map,
+			     const struct codemap_code *code, uint64_t pc,
+			     const struct arch_frame *f, bool leaf);
+
+/*
+ * The rule of each place, in one word, shared by all sampler threads.
+ *
+ * Indexed by place id: finding the place finds its row. A place is (object,
+ * offset), so a row serves every process. A rule is admitted only after libunwind
+ * computed the same pc, sp and fp, at that pc or at another one with a rule made
+ * by the same instructions (cfi_rule.program). libunwind's result depends on
+ * nothing else, and functions begin and end in similar ways: of many thousand
+ * places it unwinds some hundred.
+ *
+ * Lock-free: a row is one atomic word; relaxed order is enough, since no other
+ * data is published by it. Two threads that fill the same row write the same
+ * word. Memory: 8 bytes a place, reserved at set-up, allocated by the kernel page
+ * by page; places beyond the end have no row and are unwound by libunwind each
+ * time.
+ */
+
+enum row_kind {
+	ROW_UNKNOWN, /* not read yet */
+	ROW_SIMPLE,  /* apply */
+	ROW_END,     /* the root */
+	ROW_STEP,    /* libunwind each time */
+	ROW_NO_CFI,  /* guess */
+	ROW_REFUSED, /* refused by the gate */
+	ROW_ENTRY,   /* no code, but a function begins after it: not a return from a call */
+	ROW_SIGNAL,  /* a signal handler returns here: use the kernel's frame */
+};
+
+#define ROWS_PROGRAMS 16384 /* a power of two */
+
+struct unwind_rows {
+	_Atomic uint64_t *rows;
+	uint32_t nr;
+	_Atomic uint64_t
+		programs[ROWS_PROGRAMS]; /* accepted by libunwind; old ones are overwritten */
+};
+
+/*
+ * The word: bits 0-2 kind, 3 CFA is fp, 4 return address at CFA, 5 fp at CFA, 6
+ * CFA by the word there, 8-31 offset of the CFA (bytes), 32-47 of the return
+ * address (words), 48-63 of fp (words).
+ */
+static inline enum row_kind row_kind(uint64_t row)
+{
+	return (enum row_kind)(row & 7);
+}
+
+static inline bool row_cfa_is_fp(uint64_t row)
+{
+	return row >> 3 & 1;
+}
+
+static inline bool row_ra_at_cfa(uint64_t row)
+{
+	return row >> 4 & 1;
+}
+
+static inline bool row_fp_at_cfa(uint64_t row)
+{
+	return row >> 5 & 1;
+}
+
+static inline bool row_cfa_is_word(uint64_t row)
+{
+	return row >> 6 & 1;
+}
+
+static inline int64_t row_cfa_off(uint64_t row)
+{
+	return (int32_t)(uint32_t)row >> 8;
+}
+
+static inline int64_t row_ra_off(uint64_t row)
+{
+	return (int64_t)(int16_t)(row >> 32) * 8;
+}
+
+static inline int64_t row_fp_off(uint64_t row)
+{
+	return (int64_t)(int16_t)(row >> 48) * 8;
+}
+
+/* Pack a row; ROW_STEP when its numbers do not fit. */
+uint64_t row_pack(const struct cfi_row *row);
+
+static inline uint64_t rows_get(const struct unwind_rows *t, uint32_t place)
+{
+	return place < t->nr ? atomic_load_explicit(&t->rows[place], memory_order_relaxed) : 0;
+}
+
+static inline void rows_put(struct unwind_rows *t, uint32_t place, uint64_t row)
+{
+	if (place < t->nr)
+		atomic_store_explicit(&t->rows[place], row, memory_order_relaxed);
+}
+
+/* Return true if libunwind accepted a row of this program. */
+static inline bool rows_proven(const struct unwind_rows *t, uint64_t program)
+{
+	return program && atomic_load_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)],
+					       memory_order_relaxed) == program;
+}
+
+static inline void rows_prove(struct unwind_rows *t, uint64_t program)
+{
+	atomic_store_explicit(&t->programs[program & (ROWS_PROGRAMS - 1)], program,
+			      memory_order_relaxed);
+}
+
+/*
+ * The caller of a frame of V8's code: compiled functions and builtins, which have
+ * no CFI but keep the frame pointer (V8 source: frame-constants.h).
+ *
+ * A frame that has made a call has a record at its frame pointer. The innermost
+ * one may have none: builtins such as the handlers of bytecodes leave it out, and
+ * functions make it and leave it. Pure; sampler threads.
+ */
+
+/* Return true if the code at @offset of @m's object is V8's; @p: of the process. */
+bool v8_is_code(const struct lang_process *p, const struct mapping *m, uint64_t offset);
+/*
+ * Replace @f by its caller; false: there is none. in->first: the innermost frame; then *guessed.
+ * @compiled: it is in memory, no builtin.
+ */
+bool v8_step(const struct fp_input *in, const struct lang_process *p, bool compiled,
+	     struct arch_frame *f, bool *guessed);
+/* Return true if the frame at @fp is one of JavaScript: with a function and its context. */
+bool v8_is_javascript(const struct fp_input *in, const struct lang_process *p, uint64_t fp);
+
+/*
+ * Unwind one frame by libunwind, over a remote address space made of a frame's
+ * registers, the stack copy, and one object's .eh_frame.
+ *
+ * Code addresses given to libunwind are canonical: 1 << 62 | serial of the image
+ * << 38 | vaddr. They are the same in every process, so one address space (and
+ * its cache of rules) serves all processes of the machine. The look-up pc is
+ * given as the current one (the instruction, or the call before a return
+ * address), so that steps do not depend on each other and cached rules have one
+ * meaning.
+ *
+ * Threads: one struct step per thread. libunwind takes a lock of its address
+ * space and changes the signal mask in each step.
+ */
+
+enum step_result {
+	STEP_CALLER,  /* @f is the caller */
+	STEP_ROOT,    /* the return address is undefined, or 0 */
+	STEP_REFUSED, /* refused by the gate */
+	/* accepted by the gate, but of another CPU or at far addresses: libunwind cannot read it */
+	STEP_NO_LIBUNWIND,
+	STEP_BEYOND,	/* needs a word above the stack copy */
+	STEP_GAP,	/* the same, and the copy ended at a page that was never used */
+	STEP_BELOW,	/* needs a word below the stack copy */
+	STEP_NEED_REGS, /* needs a register that is unknown */
+	STEP_BUDGET,
+	STEP_FAILED,
+};
+
+/* Return the result of a step that needs the word at @addr, outside @copy. */
+static inline enum step_result step_outside(const struct stack_copy *copy, uint64_t addr)
+{
+	if (addr < copy->sp)
+		return STEP_BELOW;
+	return stack_copy_gap(copy, addr) ? STEP_GAP : STEP_BEYOND;
+}
+
+struct step_input {
+	const struct stack_copy *copy;
+	const struct object *object;
+	const struct image *image;
+	const struct ehframe_fde *fde; /* covers vaddr */
+	uint64_t vaddr;		       /* look-up pc */
+	uint64_t pc_vaddr;	       /* pc */
+	bool once;		       /* this vaddr is probably not looked up again */
+	bool first;		       /* the innermost frame: slots below sp have been popped */
+};
+
+/* @arch of another CPU: libunwind reads none of its FDEs, STEP_NO_LIBUNWIND. */
+int step_new(struct step **out, const struct arch_ops *arch, struct err *e);
+void step_free(struct step *s);
+/* Begin a sample: fill the budget. A second walk of the sample uses the rest. */
+void step_begin(struct step *s);
+/* The same within the allowance of process @pid at @time_ns. */
+void step_begin_of(struct step *s, uint32_t pid, uint64_t time_ns);
+/* End a sample: its reads are charged to the process. */
+void step_end(struct step *s);
+/* Spend budget on other work; false: there was less. */
+bool step_spend(struct step *s, uint32_t cost);
+/*
+ * Check the FDE of @in by the gate: STEP_CALLER, or the reason that libunwind does not read it.
+ * Results are cached; the first check costs budget.
+ */
+enum step_result step_gate(struct step *s, const struct step_input *in, bool *signal);
+/* After step_gate(): return how far the CFI can be believed; callers found in doubt are guesses. */
+enum cfi_doubt step_doubt(const struct step *s);
+/*
+ * Read the rule without libunwind; valid until the next call. Other results than STEP_CALLER:
+ * STEP_REFUSED (unreadable), STEP_BUDGET. The last rule of an FDE is cached; others cost budget.
+ */
+enum step_result step_rule(struct step *s, const struct step_input *in,
+			   const struct cfi_rule **rule);
+/* Replace @f by its caller; pc as found on the stack. Only if step_gate() says STEP_CALLER. */
+enum step_result step_frame(struct step *s, const struct step_input *in, struct arch_frame *f);
+
+/*
+ * Find the caller of a function that is replacing its frame
+ * (__builtin_eh_return): libgcc on its way to the frame that catches an
+ * exception.
+ *
+ * Its CFI describes the old frame, but the slots may hold the registers of the
+ * new one. Pure; sampler threads.
+ */
+
+/*
+ * x86-64: correct @to, the caller by CFI. If the return address was already
+ * overwritten, set sp to the sp of the frame that catches; else restore fp if it
+ * was overwritten and its source is found. @from is the frame of the function.
+ * The result is a guess.
+ */
+void rewrite_undo(const struct fp_input *in, const struct arch_frame *from, struct arch_frame *to);
+/*
+ * AArch64, where a called function writes: libgcc keeps a context in the frame
+ * with the original CFA and return address. Set @to to the caller in that
+ * context; an fp that may be overwritten becomes unknown. Return true if the
+ * frame was not rewritten: @to is certain.
+ */
+bool rewrite_check(const struct fp_input *in, enum cfi_doubt doubt, const struct arch_frame *from,
+		   struct arch_frame *to);
 
 #define WALK_TRIED 1024 /* a power of two */
 
@@ -52,5 +638,15 @@ static inline void unwinder_count(atomic_ullong *c, uint64_t n)
 	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
+
+/* The walk over one stack, on the sampler thread that owns the unwinder. */
+
+/*
+ * Walk from frame to frame until there is a reason to stop. Return the reason, or
+ * with @rows WALK_REDO (a row dropped a register that libunwind needs: walk again
+ * without).
+ */
+int walk_stack(struct unwinder *u, const struct unwind_input *in, struct unwind_result *out,
+	       bool rows);
 
 #endif

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Frames of HotSpot. Runs on sampler threads.
- */
-#include "unwind/java.h"
+/* Frames of HotSpot. Runs on sampler threads. */
+#include "unwind/internal.h"
+
+#include "symbols/jit/codemap.h"
 
 /* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 25, x86-64). */
 #define SLOT_SENDER_SP (-8)
-#define SLOT_LAST_SP   (-16)
-#define SLOT_METHOD    (-24)
-#define SLOT_BCP       (-64)
+
+#define SLOT_LAST_SP (-16)
+#define SLOT_METHOD  (-24)
+#define SLOT_BCP     (-64)
 
 /*
  * Words that C2's code for some methods pushes below its frame: String.compareTo() one,

@@ -6,27 +6,51 @@
  * reads nothing but the stack copy of this sample and the .eh_frame of the object
  * of this frame, after the gate has accepted the FDE.
  */
-#include "unwind/libunwind.h"
+#include "unwind/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <libunwind.h>
 #include <stdlib.h>
 
+#include "symbols/object/image.h"
+#include "symbols/object/object.h"
+
+/*
+ * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough
+ * for the longest FDEs of compilers (20 KiB of instructions; 450 remembered
+ * states), and the worst sample takes less than 1 ms. Rows learned before the
+ * budget was used up are kept, so the next sample gets further. A reading of proftop itself is not
+ * begun if the whole FDE costs more than is left.
+ */
+#define STEP_BUDGET_READS 65536u
+
+/*
+ * What one process, and all together, may read in a second on one CPU, about 4 and 15 % of its
+ * time; a sample beyond that has STEP_BUDGET_LEAST. Tables that are expensive on purpose take no
+ * more time from the sampler thread. Callers found by rows are free.
+ */
+#define STEP_PROCESS_READS (4u << 20)
+
+#define STEP_ALL_READS	   (16u << 20)
+#define STEP_BUDGET_LEAST  1024u
+#define STEP_COST_NEW	   128u /* a rule that is not in libunwind's cache */
+#define STEP_COST_REMEMBER 120u /* libunwind changes the signal mask four times */
+
 /* Exported by libunwind, declared in none of its headers. */
 #define search_table UNW_OBJ(dwarf_search_unwind_table)
+
 extern int search_table(unw_addr_space_t as, unw_word_t ip, unw_dyn_info_t *di, unw_proc_info_t *pi,
 			int need_unwind_info, void *arg);
 
-#define CANONICAL  (1ULL << 62)
-#define VADDR_BITS 38
-#define VADDR_MAX  (1ULL << VADDR_BITS)
-#define OBJECT_MAX (1ULL << (61 - VADDR_BITS))
-#define TABLE_ADDR (CANONICAL | 1ULL << 61) /* address of the one-entry search table */
-
-#define SPENDERS	   256	/* a power of two */
-#define GATE_SLOTS	   4096 /* a power of two */
-#define NR_REMEMBERS_CHEAP 16	/* in an FDE: not worth counting up to the pc */
+#define CANONICAL	   (1ULL << 62)
+#define VADDR_BITS	   38
+#define VADDR_MAX	   (1ULL << VADDR_BITS)
+#define OBJECT_MAX	   (1ULL << (61 - VADDR_BITS))
+#define TABLE_ADDR	   (CANONICAL | 1ULL << 61) /* address of the one-entry search table */
+#define SPENDERS	   256			    /* a power of two */
+#define GATE_SLOTS	   4096			    /* a power of two */
+#define NR_REMEMBERS_CHEAP 16			    /* in an FDE: not worth counting up to the pc */
 #define NEGATES_MAX	   64	/* in an FDE; compilers make two for each return */
 #define CACHE_SIZE	   1024 /* a larger cache does not help: libunwind hashes into 256 */
 
@@ -429,7 +453,7 @@ enum step_result step_gate(struct step *s, const struct step_input *in, bool *si
 	*signal = slot->verdict == GATE_OPEN_SIGNAL;
 	if (slot->verdict == GATE_NO_LIBUNWIND)
 		return STEP_NO_LIBUNWIND;
-	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_FOUND;
+	return slot->verdict == GATE_SHUT ? STEP_REFUSED : STEP_CALLER;
 }
 
 enum cfi_doubt step_doubt(const struct step *s)
@@ -454,7 +478,7 @@ enum step_result step_rule(struct step *s, const struct step_input *in,
 	if (reason != CFI_OK)
 		return STEP_REFUSED;
 	*rule = last;
-	return STEP_FOUND;
+	return STEP_CALLER;
 }
 
 static enum step_result why_failed(const struct step *s)
@@ -505,7 +529,7 @@ static enum step_result end_of(struct step *s, const struct step_input *in, unw_
 	uint64_t pc;
 	enum step_result result = step_rule(s, in, &rule);
 
-	if (result != STEP_FOUND)
+	if (result != STEP_CALLER)
 		return result == STEP_BUDGET ? STEP_BUDGET : STEP_FAILED;
 	row = &rule->row;
 	if (row->kind == CFI_END)
@@ -542,7 +566,7 @@ static bool raise_sp(struct step *s, const struct step_input *in, struct arch_fr
 	const struct cfi_rule *rule;
 	enum step_result result = step_rule(s, in, &rule);
 
-	if (result == STEP_FOUND && rule->row.kind == CFI_ROW)
+	if (result == STEP_CALLER && rule->row.kind == CFI_ROW)
 		f->reg[s->arch->sp] += rule->row.above;
 	return result != STEP_BUDGET;
 }
@@ -584,5 +608,5 @@ enum step_result step_frame(struct step *s, const struct step_input *in, struct 
 		return STEP_BUDGET;
 	*f = caller;
 	f->reg[s->arch->pc] &= ~s->arch->ra_clear;
-	return f->reg[s->arch->pc] ? STEP_FOUND : STEP_ROOT;
+	return f->reg[s->arch->pc] ? STEP_CALLER : STEP_ROOT;
 }

@@ -5,17 +5,22 @@
  * Runs on the sampler thread that owns it; statistics are read by any thread.
  * Invariant: each sample is counted under exactly one reason to stop.
  */
-#include "unwind/unwind.h"
+#include "unwind/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "symbols/base/base.h"
 #include "symbols/base/reclaim.h"
-#include "unwind/arch.h"
-#include "unwind/walk.h"
+#include "symbols/name/places.h"
+#include "symbols/process/maps.h"
 
 #define ROWS_DEFAULT (1u << 22)
 

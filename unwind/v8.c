@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Frames of V8. Runs on sampler threads.
- */
-#include "unwind/v8.h"
+/* Frames of V8. Runs on sampler threads. */
+#include "unwind/internal.h"
 
+#include "symbols/lang/lang.h"
 #include "symbols/object/object.h"
 
 bool v8_is_code(const struct lang_process *p, const struct mapping *m, uint64_t offset)

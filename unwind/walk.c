@@ -5,11 +5,705 @@
  * Runs on the sampler thread that owns the unwinder. Invariant: there are at most
  * UNWIND_FRAMES_MAX frames, so a walk ends.
  */
-#include "unwind/walk.h"
+#include "unwind/internal.h"
 
+#include <assert.h>
+#include <elf.h>
 #include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
-#include "unwind/caller.h"
+#include "symbols/base/base.h"
+#include "symbols/object/image.h"
+#include "symbols/process/maps.h"
+
+/*
+ * Find the caller of a frame by its row: most frames are found so.
+ *
+ * Inline, on the sampler thread. A row uses three registers, so a frame is only
+ * these as long as row follows row.
+ */
+
+/* Return true if @place has a row in the table. */
+static inline bool rows_hold(const struct unwind_rows *t, uint32_t place)
+{
+	return place < t->nr;
+}
+
+/* Frames from the innermost one that are searched: such a function calls few others. */
+#define REWRITE_FRAMES 3
+
+static inline struct recent_entry *recent_slot(struct recent *r, uint64_t serial, uint64_t pc)
+{
+	return &r->entries[(pc ^ serial << 32) * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_BITS)];
+}
+
+struct row_frame {
+	uint64_t pc, sp, fp;
+	uint64_t ra; /* return address, if calls leave it in a register */
+	bool has_sp, has_fp, has_ra;
+};
+
+static inline struct row_frame apply_begin(const struct arch_ops *arch, const struct arch_frame *f)
+{
+	return (struct row_frame){
+		.pc = f->reg[arch->pc],
+		.sp = f->reg[arch->sp],
+		.fp = f->reg[arch->fp],
+		.ra = f->reg[arch->ra],
+		.has_sp = arch_has(f, arch->sp),
+		.has_fp = arch_has(f, arch->fp),
+		.has_ra = arch_has(f, arch->ra),
+	};
+}
+
+/* Set @f to a caller found by rows; all other registers are unknown. */
+static inline void apply_end(const struct row_frame *from, const struct arch_ops *arch,
+			     struct arch_frame *f)
+{
+	f->valid = 0;
+	arch_set(f, arch->pc, from->pc);
+	arch_set(f, arch->sp, from->sp);
+	if (from->has_fp)
+		arch_set(f, arch->fp, from->fp);
+}
+
+/*
+ * Replace @f by its caller according to @row (ROW_SIMPLE). Results other than
+ * STEP_CALLER and STEP_ROOT leave @f unchanged. @first: the innermost frame, which
+ * may have popped slots below sp.
+ */
+static inline __attribute__((always_inline)) enum step_result
+apply_row(uint64_t row, const struct arch_ops *arch, const struct stack_copy *copy, bool first,
+	  struct row_frame *f)
+{
+	uint64_t cfa = (row_cfa_is_fp(row) ? f->fp : f->sp) + (uint64_t)row_cfa_off(row);
+	uint64_t pc = f->ra;
+
+	if (!(row_cfa_is_fp(row) ? f->has_fp : f->has_sp) || (!row_ra_at_cfa(row) && !f->has_ra))
+		return STEP_NEED_REGS;
+	if (row_cfa_is_word(row)) {
+		uint64_t at = cfa;
+
+		if (!stack_copy_read(copy, at, &cfa))
+			return step_outside(copy, at);
+		cfa += arch->word;
+	}
+	if (row_ra_at_cfa(row) && !stack_copy_read(copy, cfa + (uint64_t)row_ra_off(row), &pc))
+		return step_outside(copy, cfa + (uint64_t)row_ra_off(row));
+	if (row_fp_at_cfa(row)) {
+		uint64_t slot = cfa + (uint64_t)row_fp_off(row);
+
+		/* In frame 0 a slot below sp has been popped: the register has the value again. */
+		if (!stack_copy_read(copy, slot, &f->fp) && (!first || slot >= copy->sp))
+			f->has_fp = false;
+	}
+	f->pc = pc & ~arch->ra_clear;
+	f->sp = cfa;
+	f->has_sp = true;
+	f->has_ra = false;
+	return f->pc ? STEP_CALLER : STEP_ROOT;
+}
+
+/*
+ * Find the caller of one frame: by its row first, then by the CFI of the object and libunwind, or
+ * by the layout of Java's or V8's code; a guess is last. Invariant: sp grows with each frame except
+ * across a signal frame.
+ */
+
+/* The state of one walk over a stack. Everything in it is borrowed from the caller of walk_stack().
+ */
+struct walk {
+	struct unwinder *u;
+	const struct unwind_input *in;
+	struct unwind_result *out;
+	struct stack_copy copy;
+	const struct mapping *mapping; /* of the current frame */
+	uint64_t serial;	       /* of the space */
+	uint64_t pc;		       /* look-up pc of the current frame */
+	uint64_t offset;	       /* of pc in its object */
+	uint32_t place;
+	uint32_t row_hits, steps;
+	uint32_t clock;	     /* time stamp for object_touch() */
+	uint8_t rewrites;    /* frames that may have been rewritten */
+	uint8_t word;	     /* of the process: 8 or 4 */
+	bool exact;	     /* pc is the instruction itself, not a return address */
+	bool guessed;	     /* the current frame was found by a guess */
+	bool crossed;	     /* a signal frame was passed: this may be another stack */
+	bool dropped;	     /* rows have dropped registers that a step may need */
+	bool rows;	     /* use them */
+	struct arch_frame f; /* the current frame; last, since it is loaded, not cleared */
+};
+
+/* Add the current frame to the result; not beyond UNWIND_FRAMES_MAX. */
+static inline void caller_add_frame(struct walk *w, uint64_t pc, uint64_t sp, uint32_t place,
+				    const struct mapping *mapping)
+{
+	struct unwind_result *out = w->out;
+
+	assert(out->nr < UNWIND_FRAMES_MAX);
+	if (mapping)
+		object_touch(mapping->object, w->clock);
+	out->ip[out->nr] = pc;
+	out->sp[out->nr] = sp;
+	out->place[out->nr++] = place;
+}
+
+/* Return the recent look-up of @pc in this space, or NULL. */
+static inline const struct recent_entry *caller_recent(const struct walk *w, uint64_t pc)
+{
+	const struct recent_entry *r = recent_slot(&w->u->recent, w->serial, pc);
+
+	return recent_answers(r, w->serial, pc, w->in->time_ns) ? r : NULL;
+}
+
+/* Segments of a file: the number that is searched for free, and the number that costs one read. */
+#define SEGMENTS_FREE 64
+
+#define SEGMENTS_A_READ 4
+
+static int stop_beyond(const struct walk *w)
+{
+	return w->copy.full || w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+}
+
+/* Return the reason to stop after a failed step. */
+static int stop_of(const struct walk *w, enum step_result result)
+{
+	switch (result) {
+	case STEP_CALLER:
+		return WALK_ON;
+	case STEP_ROOT:
+		return UNWIND_COMPLETE;
+	case STEP_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case STEP_BEYOND:
+		return stop_beyond(w);
+	case STEP_GAP:
+		return w->crossed ? UNWIND_TRUNCATED : UNWIND_GAP;
+	case STEP_BELOW:
+		return w->crossed ? UNWIND_TRUNCATED : UNWIND_BAD_FRAME;
+	case STEP_NEED_REGS:
+		/* Where libunwind cannot read, a walk without rows drops registers as well. */
+		return w->dropped && w->rows ? WALK_REDO : UNWIND_BAD_REGS;
+	case STEP_BUDGET:
+		return UNWIND_BUDGET;
+	case STEP_NO_LIBUNWIND:
+	case STEP_FAILED:
+		break;
+	}
+	return UNWIND_BAD_FRAME;
+}
+
+/* Check that the stack grows; only a signal frame may lead to another stack. */
+static bool has_grown(const struct walk *w, uint64_t old_pc, uint64_t old, bool signal)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t new = w->f.reg[arch->sp];
+
+	if (signal)
+		return new != old || w->f.reg[arch->pc] != old_pc;
+	/*
+	 * An innermost or interrupted leaf may have no frame: its return address is in a register.
+	 */
+	return new > old || (new == old && (w->out->nr == 1 || (w->exact && arch->ra_in_register)));
+}
+
+/* Accept the current frame as the caller of the one with @old_pc and @old_sp. */
+static int go_on(struct walk *w, enum step_result result, uint64_t old_pc, uint64_t old_sp,
+		 bool signal)
+{
+	if (result != STEP_CALLER)
+		return stop_of(w, result);
+	if (!has_grown(w, old_pc, old_sp, signal))
+		return UNWIND_BAD_FRAME;
+	w->exact = signal;
+	w->crossed |= signal;
+	w->guessed = false;
+	return WALK_ON;
+}
+
+static struct fp_input guess_input(const struct walk *w)
+{
+	return (struct fp_input){
+		.arch = w->u->arch,
+		.copy = &w->copy,
+		.space = w->in->space,
+		.time_ns = w->in->time_ns,
+		.word = w->word,
+		.first = w->exact,
+		.frames_kept = w->word == 4,
+		.called_from_any = w->mapping->object->identity.kind == OBJECT_ANON,
+	};
+}
+
+/* Unwind in code of V8 by its frame pointers. False: it is no such code, or has no caller. */
+static bool by_v8(struct walk *w, const struct fp_input *in)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct lang_process *p = w->in->v8;
+	struct unwind_result *out = w->out;
+	uint64_t fp = w->f.reg[arch->fp];
+	bool compiled = w->mapping->object->identity.kind == OBJECT_ANON, guessed;
+
+	if (!p || arch->machine != EM_X86_64 || w->word != 8 ||
+	    !v8_is_code(p, w->mapping, w->offset) || !arch_has(&w->f, arch->fp))
+		return false;
+	out->v8[out->nr_v8++] = (struct unwind_v8){ .fp = fp,
+						    .frame = out->nr - 1,
+						    .compiled = compiled,
+						    .javascript = v8_is_javascript(in, p, fp) };
+	if (!v8_step(in, p, compiled, &w->f, &guessed))
+		return false;
+	out->nr_v8_guessed += guessed;
+	w->exact = false;
+	w->guessed = guessed;
+	return true;
+}
+
+/* Guess: the frame-pointer chain, or the return address on top of the stack. */
+static int by_guess(struct walk *w)
+{
+	const struct fp_input in = guess_input(w);
+
+	if (by_v8(w, &in))
+		return WALK_ON;
+
+	switch (fp_step(&in, &w->f)) {
+	case FP_FOUND:
+		w->exact = false;
+		w->guessed = true;
+		return WALK_ON;
+	case FP_ROOT:
+		return UNWIND_COMPLETE;
+	case FP_BEYOND:
+		return UNWIND_TRUNCATED;
+	case FP_NONE:
+		break;
+	}
+	return UNWIND_NO_CFI;
+}
+
+/*
+ * Guess in a file without its tables. A frame pointer of 0 is no proof of a root there: compilers
+ * use the register for other values.
+ */
+static int by_guess_without_tables(struct walk *w)
+{
+	struct unwind_result *out = w->out;
+	int stop = by_guess(w);
+
+	if (stop == UNWIND_COMPLETE && !out->nr_guessed) {
+		out->guessed_by = out->nr - 1;
+		out->nr_guessed = 1;
+	}
+	return stop;
+}
+
+/* Return true if CFI needs the sp that a guess before did not find. */
+static bool lacks_sp(const struct walk *w, enum step_result result)
+{
+	return result == STEP_NEED_REGS && !arch_has(&w->f, w->u->arch->sp);
+}
+
+/*
+ * Apply row after row, as long as callers are recent and have rows: a warm
+ * unwinder spends its time here. The last caller is not entered yet.
+ */
+static int by_rows(struct walk *w, uint64_t row)
+{
+	const struct arch_ops *arch = w->u->arch;
+	struct row_frame f = apply_begin(arch, &w->f);
+	uint64_t pc, sp;
+
+	assert(row_kind(row) == ROW_SIMPLE);
+	for (;;) {
+		const struct recent_entry *met;
+		enum step_result result;
+
+		pc = f.pc;
+		sp = f.sp;
+		result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
+		if (result == STEP_NEED_REGS && !f.has_sp) /* not found by a guess before */
+			return by_guess(w);
+		w->dropped = true;
+		w->row_hits++;
+		if (result != STEP_CALLER)
+			return stop_of(w, result);
+		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? caller_recent(w, f.pc - 1)
+								      : NULL;
+		row = met ? rows_get(w->u->rows, met->place) : 0;
+		if (row_kind(row) != ROW_SIMPLE)
+			break;
+		caller_add_frame(w, f.pc - 1, f.sp, met->place, met->mapping);
+		w->exact = false;
+	}
+	apply_end(&f, arch, &w->f);
+	return go_on(w, STEP_CALLER, pc, sp, false);
+}
+
+/* Return from a signal handler: the kernel saved all registers of the interrupted frame. */
+static int by_signal(struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	uint64_t at = from.reg[arch->sp] + arch->sig_offset, value;
+
+	if (!arch_has(&from, arch->sp))
+		return UNWIND_BAD_REGS;
+	w->f.valid = 0;
+	for (unsigned int i = 0; i < arch->nr_sig_regs; i++) {
+		if (!stack_copy_read(&w->copy, at + 8 * i, &value))
+			return stop_beyond(w);
+		arch_set(&w->f, arch->sig_regs[i], value);
+	}
+	return go_on(w, STEP_CALLER, from.reg[arch->pc], from.reg[arch->sp], true);
+}
+
+static bool same_frame(const struct arch_ops *arch, const struct row_frame *a,
+		       const struct arch_frame *b)
+{
+	return a->pc == b->reg[arch->pc] && a->sp == b->reg[arch->sp] &&
+	       a->has_fp == arch_has(b, arch->fp) && (!a->has_fp || a->fp == b->reg[arch->fp]);
+}
+
+/* Return true if the rule of this place is unknown and the table has an entry for it. */
+static bool wants_row(const struct walk *w)
+{
+	return w->rows && rows_hold(w->u->rows, w->place) &&
+	       row_kind(rows_get(w->u->rows, w->place)) == ROW_UNKNOWN;
+}
+
+/*
+ * Return true if libunwind will unwind this place only once: a row will follow.
+ * False if it was unwound before without a row as the result.
+ */
+static bool requests_once(const struct walk *w)
+{
+	uint32_t *tried = &w->u->tried[w->place & (WALK_TRIED - 1)];
+	bool again = *tried == w->place;
+
+	*tried = w->place;
+	return !again && wants_row(w);
+}
+
+static void admit(struct walk *w, uint64_t row)
+{
+	rows_put(w->u->rows, w->place, row);
+	unwinder_count(&w->u->count.rows, 1);
+}
+
+/* libunwind unwound @from with @result: admit the row if its result is the same. */
+static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
+		  enum step_result result)
+{
+	struct unwinder *u = w->u;
+	struct row_frame by_row = apply_begin(u->arch, from);
+	uint64_t word = row_pack(&rule->row);
+	bool same;
+
+	if (result != STEP_CALLER && result != STEP_ROOT)
+		return;
+	if (row_kind(word) == ROW_SIMPLE)
+		same = apply_row(word, u->arch, &w->copy, w->out->nr == 1, &by_row) == result &&
+		       (result == STEP_ROOT || same_frame(u->arch, &by_row, &w->f));
+	else
+		same = row_kind(word) == ROW_STEP || result == STEP_ROOT;
+	if (!same) {
+		unwinder_count(&u->count.rows_differ, 1);
+		rows_put(u->rows, w->place, ROW_STEP);
+		return;
+	}
+	admit(w, word);
+	/* At a return address of 0 only that is compared. */
+	if (row_kind(word) == ROW_SIMPLE ? result == STEP_CALLER : row_kind(word) == ROW_END)
+		rows_prove(u->rows, rule->program);
+}
+
+/*
+ * Correct the caller of @from, which may have been replacing its frame or leaving
+ * for a landing pad.
+ */
+static void after_rewrite(struct walk *w, enum cfi_doubt doubt, const struct arch_frame *from)
+{
+	const struct fp_input in = guess_input(w);
+
+	if (doubt == CFI_SURE)
+		return;
+	w->guessed = true;
+	w->exact |= doubt == CFI_LANDING || doubt == CFI_LEAVING;
+	if (w->u->arch->nr_eh_data)
+		w->guessed = w->rewrites++ >= REWRITE_FRAMES ||
+			     !rewrite_check(&in, doubt, from, &w->f);
+	else if (doubt == CFI_REWRITING && w->out->nr <= REWRITE_FRAMES)
+		rewrite_undo(&in, from, &w->f);
+}
+
+/* Apply a row that is not kept: the frame may have been rewritten. */
+static int by_doubtful_row(struct walk *w, uint64_t row, enum cfi_doubt doubt)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct arch_frame from = w->f;
+	struct row_frame f = apply_begin(arch, &from);
+	enum step_result result = apply_row(row, arch, &w->copy, w->out->nr == 1, &f);
+	int next;
+
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	if (result != STEP_CALLER)
+		return stop_of(w, result);
+	w->dropped = true;
+	apply_end(&f, arch, &w->f);
+	next = go_on(w, result, from.reg[arch->pc], from.reg[arch->sp], false);
+	if (next == WALK_ON)
+		after_rewrite(w, doubt, &from);
+	return next;
+}
+
+/*
+ * Unwind by the rule as proftop reads it, where libunwind cannot. A place with a rule that no row
+ * expresses is guessed, from then on without a look into the CFI.
+ */
+static int by_cfi(struct walk *w, const struct step_input *in)
+{
+	struct unwinder *u = w->u;
+	const struct cfi_rule *rule;
+	enum step_result result = step_rule(u->step, in, &rule);
+	enum cfi_doubt doubt = step_doubt(u->step);
+	uint64_t word;
+
+	if (result == STEP_REFUSED)
+		rows_put(u->rows, w->place, ROW_REFUSED);
+	if (result != STEP_CALLER)
+		return stop_of(w, result);
+	word = row_pack(&rule->row);
+	if (doubt != CFI_SURE && row_kind(word) == ROW_SIMPLE)
+		return by_doubtful_row(w, word, doubt);
+	rows_put(u->rows, w->place, row_kind(word) == ROW_STEP ? ROW_NO_CFI : word);
+	if (row_kind(word) == ROW_SIMPLE)
+		return by_rows(w, word);
+	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
+}
+
+/*
+ * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
+ * a proven program.
+ */
+static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
+		   const struct ehframe_fde *fde)
+{
+	struct unwinder *u = w->u;
+	const struct arch_frame from = w->f;
+	const struct step_input in = {
+		.copy = &w->copy,
+		.object = w->mapping->object,
+		.image = image,
+		.fde = fde,
+		.vaddr = vaddr,
+		.pc_vaddr = vaddr + (w->f.reg[u->arch->pc] - w->pc),
+		.once = requests_once(w),
+		.first = w->out->nr == 1,
+	};
+	const struct cfi_rule *rule = NULL;
+	enum step_result result;
+	bool signal = false;
+	int next;
+
+	if (wants_row(w))
+		step_rule(u->step, &in, &rule);
+	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
+	    rows_proven(u->rows, rule->program)) {
+		admit(w, row_pack(&rule->row));
+		return WALK_AGAIN;
+	}
+	result = step_gate(u->step, &in, &signal);
+	if (result == STEP_NO_LIBUNWIND)
+		return by_cfi(w, &in);
+	if (result == STEP_REFUSED)
+		rows_put(u->rows, w->place, ROW_REFUSED);
+	if (result != STEP_CALLER)
+		return stop_of(w, result);
+	result = step_frame(u->step, &in, &w->f);
+	if (lacks_sp(w, result))
+		return by_guess(w);
+	w->steps++;
+	if (rule && step_doubt(u->step) == CFI_SURE)
+		learn(w, rule, &from, result);
+	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
+	if (next == WALK_ON)
+		after_rewrite(w, step_doubt(u->step), &from);
+	return next;
+}
+
+/*
+ * The return address is the start of a function, with no code before it: it was
+ * not pushed by a call, but put on the stack to be returned to (makecontext() and
+ * others). Take it for the instruction itself.
+ */
+static int by_entry(struct walk *w)
+{
+	w->out->nr--;
+	w->out->nr_guessed -= w->guessed;
+	w->exact = true;
+	w->guessed = true;
+	return WALK_ON;
+}
+
+static bool begins_behind(const struct image *image, uint64_t vaddr)
+{
+	struct ehframe_fde next;
+
+	return ehframe_find(&image->eh, vaddr + 1, &next) && next.start == vaddr + 1;
+}
+
+/* Return true if a signal handler returns to @pc, or @pc is in the return itself. */
+static bool is_sigreturn(const struct image *image, uint64_t pc)
+{
+	return image->sigreturn_size && pc - image->sigreturn < image->sigreturn_size;
+}
+
+/*
+ * Return true if the kernel executes the return from a signal handler: the pc of the innermost
+ * frame is behind the system call, where another function may begin.
+ */
+static bool caller_in_sigreturn(const struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	uint64_t pc = w->f.reg[arch->pc] - 1, vaddr;
+	const struct image *image;
+	const struct mapping *m;
+
+	if (arch->call_reg == ARCH_NO_REG || w->f.reg[arch->call_reg] != arch->sig_call)
+		return false;
+	m = space_find(w->in->space, pc, w->in->time_ns);
+	if (!m || !m->exec)
+		return false;
+	/* Acquire: pairs with the loader's release of a finished image. */
+	image = atomic_load_explicit(&m->object->image, memory_order_acquire);
+	return image && !image->away && image->machine == arch->machine &&
+	       image_vaddr(image, m->offset + (pc - m->start), &vaddr) &&
+	       is_sigreturn(image, vaddr);
+}
+
+/* Unwind in memory of a JIT: by the frame layout, if its runtime describes one. */
+static int by_codemap(struct walk *w)
+{
+	struct object *object = w->mapping->object;
+	const struct arch_ops *arch = w->u->arch;
+	/* Acquire: pairs with codemap_publish(). */
+	const struct codemap *map = atomic_load_explicit(&object->codemap, memory_order_acquire);
+	const struct codemap_code *code = map ? codemap_find(map, w->pc) : NULL;
+	uint64_t sp = w->f.reg[arch->sp];
+	struct fp_input in;
+	struct java_caller c;
+
+	w->out->new_code = !code;
+	w->out->unread_code = map && !code;
+	if (!map || w->word != 8 || arch->java_bcp == ARCH_NO_REG)
+		return by_guess(w);
+	/* Code that was made lately. The runtime uses the frame pointer for other values. */
+	if (!code)
+		return UNWIND_NO_CFI;
+	in = guess_input(w);
+	c = java_step(&in, map, code, w->pc, &w->f, !in.first && !w->out->nr_java);
+	w->out->nr_java += code->java;
+	if (!c.found)
+		return by_guess(w);
+	if (c.method && map->methods_object)
+		w->out->place[w->out->nr - 1] =
+			places_intern(w->u->places, map->methods_object, c.method);
+	w->f.valid = 0;
+	arch_set(&w->f, arch->pc, c.pc);
+	arch_set(&w->f, arch->sp, c.sp);
+	arch_set(&w->f, arch->fp, c.fp);
+	if (c.sp <= sp)
+		return UNWIND_BAD_FRAME;
+	w->exact = false;
+	w->guessed = c.guessed;
+	return WALK_ON;
+}
+
+/* Spend on the search in the segments; false: over budget. Few files have more than ten. */
+static bool spend_segments(const struct walk *w, const struct image *image)
+{
+	return image->nr_segments <= SEGMENTS_FREE ||
+	       step_spend(w->u->step, image->nr_segments / SEGMENTS_A_READ);
+}
+
+/* No row: unwind by the object's tables. */
+static int by_object(struct walk *w)
+{
+	struct object *object = w->mapping->object;
+	const struct image *image;
+	struct ehframe_fde fde;
+	uint64_t vaddr;
+	bool found = false;
+
+	if (object->identity.kind == OBJECT_ANON)
+		return by_codemap(w);
+	if (w->word == 4 ||
+	    (object->identity.kind != OBJECT_FILE && object->identity.kind != OBJECT_VDSO))
+		return by_guess(w);
+	/* Acquire: pairs with the loader's release of a finished image. */
+	image = atomic_load_explicit(&object->image, memory_order_acquire);
+	if (!image || image->away) {
+		if (atomic_load_explicit(&object->state, memory_order_relaxed) >= OBJECT_FAILED)
+			return by_guess_without_tables(w);
+		w->out->asked |= object_want(object);
+		object_wait(object);
+		return UNWIND_PENDING;
+	}
+	if (!spend_segments(w, image))
+		return UNWIND_BUDGET;
+	if (image->machine == w->u->arch->machine && image_vaddr(image, w->offset, &vaddr)) {
+		if (is_sigreturn(image, vaddr + !w->exact) || is_sigreturn(image, vaddr)) {
+			rows_put(w->u->rows, w->place, ROW_SIGNAL);
+			return by_signal(w);
+		}
+		found = ehframe_find(&image->eh, vaddr, &fde);
+		if (!found && !w->exact && begins_behind(image, vaddr)) {
+			rows_put(w->u->rows, w->place, ROW_ENTRY);
+			return by_entry(w);
+		}
+	}
+	if (!found) {
+		rows_put(w->u->rows, w->place, ROW_NO_CFI);
+		return by_guess(w);
+	}
+	return by_step(w, image, vaddr, &fde);
+}
+
+/*
+ * Replace the current frame by that of its caller. Return WALK_ON; WALK_AGAIN (call again: the
+ * place has a row now), WALK_REDO, or the reason to stop.
+ */
+static int caller_find(struct walk *w)
+{
+	uint64_t row = w->rows ? rows_get(w->u->rows, w->place) : 0;
+
+	switch (row_kind(row)) {
+	case ROW_SIMPLE:
+		return by_rows(w, row);
+	case ROW_END:
+		w->row_hits++;
+		return UNWIND_COMPLETE;
+	case ROW_NO_CFI:
+		return by_guess(w);
+	case ROW_REFUSED:
+		return UNWIND_CFI_REFUSED;
+	case ROW_ENTRY:
+		return w->exact ? by_guess(w) : by_entry(w);
+	case ROW_SIGNAL:
+		return by_signal(w);
+	case ROW_UNKNOWN:
+	case ROW_STEP:
+		break;
+	}
+	return by_object(w);
+}
 
 /* Look up the current pc. False: not in code. */
 static bool find_place(struct walk *w)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "symbols/lang/code_log.h"
+#include "unwind/unwind.h"
 
 #define MAGIC 0x6c706f7466727021ULL
 

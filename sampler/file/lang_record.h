@@ -17,7 +17,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/lang/codes.h"
-#include "unwind/interleave.h"
+#include "unwind/unwind.h"
 
 #define LANG_RECORD_TYPE 65u /* PERF_RECORD_HEADER_EVENT_TYPE */
 #define LANG_RECORD_MAX	 (32u << 10)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "sampler/profile/assemble_input.h"
+#include "unwind/unwind.h"
 
 /* A function, by the id that it has in profiles. */
 struct candidate {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "sampler/pipeline/pipeline_private.h"
+#include "unwind/unwind.h"
 
 int pipeline_new(struct pipeline **out, const struct pipeline_tables *tables, struct err *e)
 {

@@ -12,6 +12,7 @@
 
 #include "sampler/pipeline/pipeline_private.h"
 #include "symbols/lang/describe.h"
+#include "unwind/unwind.h"
 
 /* Calls that recent hardware records. */
 #define LBR_DEPTH 32

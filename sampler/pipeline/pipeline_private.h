@@ -7,7 +7,7 @@
 
 #include "sampler/pipeline/langreader.h"
 #include "sampler/pipeline/pipeline_types.h"
-#include "unwind/interleave.h"
+#include "unwind/unwind.h"
 
 /* Kernel frames kept; the kernel's own limit is 127 by default. */
 #define PIPELINE_KERNEL_MAX 256

@@ -27,6 +27,7 @@
 #include "symbols/base/intern.h"
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
+#include "unwind/unwind.h"
 
 /*
  * After a request to the loader, and at the start, poll sooner: samples are pending until the

@@ -11,6 +11,7 @@
 
 #include "sampler/event/waking.h"
 #include "sampler/pipeline/langreader.h"
+#include "unwind/unwind.h"
 
 /* A stack is that of a switch so shortly after it: switches are not recorded all the time. */
 #define STACK_NS 1000000ULL

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "symbols/jit/runtime.h"
-#include "unwind/interleave.h"
+#include "unwind/unwind.h"
 
 /* Of the tick's samples: with fewer of interpreters, a reader need not run. */
 #define SHARE_MIN 0.05

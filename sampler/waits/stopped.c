@@ -21,6 +21,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/base/thread.h"
+#include "unwind/unwind.h"
 
 /* Between two looks at whether it has stopped, and how long to look: it may have no CPU. */
 #define NAP_NS	30000

@@ -4,7 +4,7 @@
  * look-up of a single pc.
  * FUZZ: unwind
  */
-#include "unwind/cfi.h"
+#include "unwind/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
  */
 #include "symbols/jit/hotspots_record.h"
 #include "sampler/file/lang_record.h"
+#include "unwind/unwind.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "symbols/lang/pylines.h"
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
-#include "unwind/interleave.h"
+#include "unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

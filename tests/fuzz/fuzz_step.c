@@ -5,7 +5,7 @@
  * The first 256 bytes are the stack.
  * FUZZ: unwind
  */
-#include "unwind/libunwind.h"
+#include "unwind/internal.h"
 
 #include <elf.h>
 #include <signal.h>
@@ -35,10 +35,10 @@ static void steps(struct step *s, struct step_input *in, uint64_t vaddr)
 		arch_set(&f, reg, reg == 7 ? SP : SP + 16 * reg);
 	in->vaddr = in->pc_vaddr = vaddr;
 	in->first = true;
-	if (step_gate(s, in, &signal) != STEP_FOUND)
+	if (step_gate(s, in, &signal) != STEP_CALLER)
 		return;
 	for (int i = 0; i < 4; i++) {
-		if (step_frame(s, in, &f) != STEP_FOUND)
+		if (step_frame(s, in, &f) != STEP_CALLER)
 			return;
 		if (!arch_has(&f, 16) || !arch_has(&f, 7))
 			abort();

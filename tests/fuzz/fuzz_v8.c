@@ -12,7 +12,7 @@
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
 #include "tests/symbols/v8make.h"
-#include "unwind/interleave.h"
+#include "unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

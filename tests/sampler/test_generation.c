@@ -18,7 +18,7 @@
 #include "sampler/keep.h"
 #include "sampler/profile/strip_make.h"
 #include "sampler/waits/switch_queue.h"
-#include "unwind/rows.h"
+#include "unwind/internal.h"
 
 #define SMALL 4096u
 

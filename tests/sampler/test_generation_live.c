@@ -16,6 +16,7 @@
 
 #include "sampler/session.h"
 #include "sampler/tick.h"
+#include "unwind/unwind.h"
 
 #define TICK_NS 250000000ULL
 #define TICKS	24

@@ -21,6 +21,7 @@
 #include "sampler/keep_dir.h"
 #include "sampler/past.h"
 #include "sampler/store.h"
+#include "unwind/unwind.h"
 
 #define FUNCTIONS 4096u
 

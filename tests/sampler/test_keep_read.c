@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "sampler/file/keepfile.h"
+#include "unwind/unwind.h"
 
 #define SECOND 1000000000ULL
 #define BEGIN  (1700000000 * SECOND)

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "sampler/file/lang_record.h"
+#include "unwind/unwind.h"
 
 static uint8_t buf[LANG_RECORD_MAX];
 

@@ -17,6 +17,7 @@
 #include "sampler/session.h"
 #include "sampler/tick.h"
 #include "tests/sampler/kernel_sample.h"
+#include "unwind/unwind.h"
 
 #define CLOCK_ID  11
 #define SIDE_ID	  31

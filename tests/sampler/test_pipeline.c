@@ -7,6 +7,7 @@
 
 #include "symbols/process/tasks.h"
 #include "tests/prelude_rcu.h"
+#include "unwind/unwind.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>

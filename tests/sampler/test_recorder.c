@@ -28,6 +28,7 @@
 #include "sampler/file/synth.h"
 #include "sampler/saving.h"
 #include "symbols/base/invoker.h"
+#include "unwind/unwind.h"
 
 #define LANE_SIZE 65536
 

@@ -22,6 +22,7 @@
 #include "sampler/file/synth.h"
 #include "tests/prelude_rcu.h"
 #include "tests/sampler/kernel_sample.h"
+#include "unwind/unwind.h"
 
 #define CLOCK_ID  11
 #define FAULT_ID  21

@@ -18,6 +18,7 @@
 
 #define FILE_SIZE (1 << 18)
 #include "tests/sampler/perfdata_file.h"
+#include "unwind/unwind.h"
 
 #define NR_SAMPLES 40U
 #define COPY	   5000U /* more than is read at first */

@@ -19,6 +19,7 @@
 
 #define FILE_SIZE (1 << 16)
 #include "tests/sampler/perfdata_file.h"
+#include "unwind/unwind.h"
 
 static struct file file;
 

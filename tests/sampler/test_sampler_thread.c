@@ -21,6 +21,7 @@
 #include "symbols/process/tasks.h"
 #include "tests/sampler/fake_kernel.h"
 #include "tests/sampler/kernel_sample.h"
+#include "unwind/unwind.h"
 
 #define KERNEL_IP 0xffffffff81001000ULL
 #define TIME_NS	  100

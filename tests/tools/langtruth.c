@@ -33,6 +33,7 @@
 #include "symbols/lang/rubylines.h"
 #include "tests/java_scopes.h"
 #include "tests/lang_truth.h"
+#include "unwind/unwind.h"
 
 #define CPUS	 64
 #define SAMPLES	 80000

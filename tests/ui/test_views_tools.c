@@ -11,7 +11,7 @@
 #include "ui/text/users.h"
 #include "ui/view/process_tree.h"
 #include "tests/unhash.h"
-#include "unwind/result.h"
+#include "unwind/unwind.h"
 
 static const struct {
 	unsigned int cols, rows;

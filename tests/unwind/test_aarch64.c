@@ -13,7 +13,7 @@
 #include "symbols/object/image.h"
 #include "tests/unwind/make_eh.h"
 #include "tests/unwind/world.h"
-#include "unwind/cfi.h"
+#include "unwind/internal.h"
 
 #define PID  4242424
 #define BASE 0x7f0000000000ULL

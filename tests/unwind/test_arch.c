@@ -3,7 +3,7 @@
  * Register numbers: perf's order against the kernel's own header, DWARF's
  * against libunwind's, packing by mask, registers that the kernel did not save.
  */
-#include "unwind/arch.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
 
@@ -14,7 +14,6 @@
 #include <sys/user.h>
 
 #include "symbols/base/base.h"
-#include "unwind/unwind.h"
 
 TEST(test_native)
 {

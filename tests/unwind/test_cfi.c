@@ -5,7 +5,7 @@
  * else those of a few seconds. With file names as arguments: report the shares of COMPLEX and
  * refused FDEs in them.
  */
-#include "unwind/cfi.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
 
@@ -13,7 +13,6 @@
 #include <ftw.h>
 #include <inttypes.h>
 
-#include "unwind/rows.h"
 #include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"
 
@@ -486,7 +485,7 @@ static bool oracle_agrees(const struct machine *m, Dwarf_Frame *frame, const str
 		return false;
 	if (row->kind == CFI_END)
 		return nr == 0 && ops == mem;
-	/* A resolver's first row is corrected by its second: see cfi_row.c. */
+	/* A resolver's first row is corrected by its second: see cfi.c. */
 	if (!(row->above && is_same(nr, ops, mem)) &&
 	    !(row->ra_where == CFI_AT_CFA ? is_at_cfa(ops, nr, row->ra_off + row->above)
 					  : is_same(nr, ops, mem)))

@@ -13,6 +13,7 @@
 #include "symbols/object/image.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
+#include "unwind/unwind.h"
 
 #define NR_THREADS 2
 #define RUN_NS	   2000000000ULL

@@ -2,11 +2,10 @@
 /*
  * Guesses: accepted ones, refused ones, and no read outside the copy.
  */
-#include "unwind/guess.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
-#include "unwind/rewrite.h"
 
 #define SP   0x7ffe0000ULL
 #define CODE 0x400000ULL

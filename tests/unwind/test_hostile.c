@@ -4,7 +4,7 @@
  * unwinder: no sample takes more CPU time than the budget allows, and the honest stacks are
  * complete. The bytes are generated here.
  */
-#include "unwind/unwind.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
 
@@ -15,7 +15,6 @@
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "unwind/cfi.h"
 #include "tests/unwind/hostile.h"
 #include "tests/unwind/make_eh.h"
 #include "tests/unwind/shot.h"

@@ -5,7 +5,7 @@
  * No sample takes more CPU time than the budget allows. Also frames that need a register which the
  * frame before them has dropped.
  */
-#include "unwind/unwind.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -15,8 +15,6 @@
 
 #include "tests/unwind/hostile.h"
 #include "tests/unwind/make_eh.h"
-#include "unwind/arch.h"
-#include "unwind/cfi.h"
 
 #define SP	   0x7ffe00000000ULL
 #define START	   0x1000u /* of the function */

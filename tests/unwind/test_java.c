@@ -3,7 +3,7 @@
  * Frames of HotSpot: bodies, prologues, the interpreter, stubs; the bytes that prove
  * or refutes them; no read outside of the stack copy.
  */
-#include "unwind/java.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"

@@ -8,7 +8,7 @@
 
 #include "symbols/lang/codes.h"
 #include "symbols/lang/v8table.h"
-#include "unwind/interleave.h"
+#include "unwind/unwind.h"
 
 #define LOOP 0x500000ULL
 #define SP   0x7ff000ULL

@@ -2,10 +2,9 @@
 /*
  * Rows survive their packing, or become ROW_STEP; places beyond the table have none.
  */
-#include "unwind/rows.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
-#include "unwind/unwind.h"
 
 static void round_trip(int32_t cfa_off, int32_t ra_off, int32_t fp_off, bool fits)
 {

@@ -4,7 +4,7 @@
  * the root, addresses outside the copy, unknown registers, budgets, and
  * generated CFI that must neither crash nor take long.
  */
-#include "unwind/libunwind.h"
+#include "unwind/internal.h"
 
 #include "tests/prelude.h"
 
@@ -85,7 +85,7 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 	};
 	step_begin(step);
 	result = step_gate(step, &in, &signal_seen);
-	if (result == STEP_FOUND)
+	if (result == STEP_CALLER)
 		result = step_frame(step, &in, &frame);
 	ehframe_fini(&image.eh);
 	return result;
@@ -97,7 +97,7 @@ static enum step_result run_with(bool signal, bool first, const void *insns, siz
 
 TEST(test_plain_frame, set_up, tear_down)
 {
-	assert_int_equal(RUN(0x0e, 32, 0x83, 2, 0x86, 3), STEP_FOUND);
+	assert_int_equal(RUN(0x0e, 32, 0x83, 2, 0x86, 3), STEP_CALLER);
 	assert_false(signal_seen);
 	assert_int_equal(frame.reg[16], 0x1003);
 	assert_int_equal(frame.reg[7], SP + 32);
@@ -117,13 +117,13 @@ TEST(test_expressions, set_up, tear_down)
 {
 	/* CFA = *(rsp + 8); the word there points back into the copy. */
 	words[1] = SP + 64;
-	assert_int_equal(RUN(0x0f, 3, 0x77, 8, 0x06), STEP_FOUND);
+	assert_int_equal(RUN(0x0f, 3, 0x77, 8, 0x06), STEP_CALLER);
 	assert_int_equal(frame.reg[7], SP + 64);
 	assert_int_equal(frame.reg[16], 0x1007);
 	/* The PLT's, which looks at the pc: 0x10 & 15 < 11. */
 	assert_int_equal(RUN(0x0f, 0x0b, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24,
 			     0x22),
-			 STEP_FOUND);
+			 STEP_CALLER);
 	assert_int_equal(frame.reg[7], SP + 8);
 	assert_int_equal(frame.reg[16], 0x1000);
 	/* CFA = r10 + 16 */
@@ -134,7 +134,7 @@ TEST(test_signal_frame, set_up, tear_down)
 {
 	static const uint8_t insns[] = { 0x0e, 24 };
 
-	assert_int_equal(run_with(true, false, insns, sizeof(insns)), STEP_FOUND);
+	assert_int_equal(run_with(true, false, insns, sizeof(insns)), STEP_CALLER);
 	assert_true(signal_seen);
 	assert_int_equal(frame.reg[16], 0x1002);
 }
@@ -143,14 +143,14 @@ TEST(test_outside_the_dump, set_up, tear_down)
 {
 	static const uint8_t popped[] = { 0x0e, 8, 0x86, 2 };
 
-	assert_int_equal(RUN(0x0e, 0x80, 0x04), STEP_FOUND); /* the last word */
+	assert_int_equal(RUN(0x0e, 0x80, 0x04), STEP_CALLER); /* the last word */
 	assert_int_equal(frame.reg[16], 0x1000 + 63);
 	assert_int_equal(RUN(0x0e, 0x88, 0x04), STEP_BEYOND);
 	assert_int_equal(RUN(0x0e, 0), STEP_BELOW);
 	/* rbp's slot is below sp: in frame 0 its value is in the register, else unknown. */
-	assert_int_equal(run_with(false, true, popped, sizeof(popped)), STEP_FOUND);
+	assert_int_equal(run_with(false, true, popped, sizeof(popped)), STEP_CALLER);
 	assert_int_equal(frame.reg[6], 106);
-	assert_int_equal(run_with(false, false, popped, sizeof(popped)), STEP_FOUND);
+	assert_int_equal(run_with(false, false, popped, sizeof(popped)), STEP_CALLER);
 	assert_false(arch_has(&frame, 6));
 }
 
@@ -174,7 +174,7 @@ TEST(test_unknown_register, set_up, tear_down)
 	frame.valid = 1ULL << 16 | 1ULL << 7 | 1ULL << 6;
 	frame.reg[7] = SP;
 	step_begin(step);
-	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_FOUND);
+	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_CALLER);
 	assert_int_equal(step_frame(step, &in, &frame), STEP_NEED_REGS);
 	ehframe_fini(&image.eh);
 }
@@ -220,8 +220,8 @@ TEST(test_absolute_addresses, set_up, tear_down)
 	arch_set(&frame, 7, SP);
 	arch_set(&frame, 6, 0);
 	step_begin(step);
-	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_FOUND);
-	assert_int_equal(step_frame(step, &in, &frame), STEP_FOUND);
+	assert_int_equal(step_gate(step, &in, &signal_seen), STEP_CALLER);
+	assert_int_equal(step_frame(step, &in, &frame), STEP_CALLER);
 	assert_int_equal(frame.reg[16], 0x1001);
 	ehframe_fini(&image.eh);
 }
@@ -229,9 +229,9 @@ TEST(test_absolute_addresses, set_up, tear_down)
 TEST(test_same_pc_in_two_objects, set_up, tear_down)
 {
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
+		assert_int_equal(RUN(0x0e, 16), STEP_CALLER);
 		assert_int_equal(frame.reg[16], 0x1001);
-		assert_int_equal(RUN(0x0e, 24), STEP_FOUND);
+		assert_int_equal(RUN(0x0e, 24), STEP_CALLER);
 		assert_int_equal(frame.reg[16], 0x1002);
 	}
 }
@@ -242,7 +242,7 @@ TEST(test_budget, set_up, tear_down)
 	static uint8_t insns[CFI_INSNS_MAX - 64];
 
 	assert_int_equal(run_with(false, true, insns, sizeof(insns)), STEP_BUDGET);
-	assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
+	assert_int_equal(RUN(0x0e, 16), STEP_CALLER);
 }
 
 static enum step_result run_long(size_t size, size_t nr_remembers)
@@ -258,8 +258,8 @@ static enum step_result run_long(size_t size, size_t nr_remembers)
 /* As long as the longest of millions that compilers made (cc1, lto1, node): not cut. */
 TEST(test_budget_of_honest_code, set_up, tear_down)
 {
-	assert_int_equal(run_long(22000, 150), STEP_FOUND);
-	assert_int_equal(run_long(4000, 450), STEP_FOUND);
+	assert_int_equal(run_long(22000, 150), STEP_CALLER);
+	assert_int_equal(run_long(4000, 450), STEP_CALLER);
 }
 
 /* Each remembered state is four system calls of libunwind: few bytes can cost much. */
@@ -296,25 +296,25 @@ TEST(test_rewritten_frame, set_up, tear_down)
 	};
 	static const uint8_t near[] = { 0x0e, 16, 0x02, 0x40, 0x0c, 7, 0, 0x09, 16, 2 };
 
-	assert_int_equal(run_with(false, true, far, sizeof(far)), STEP_FOUND);
+	assert_int_equal(run_with(false, true, far, sizeof(far)), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_SURE);
-	assert_int_equal(run_with(false, true, near, sizeof(near)), STEP_FOUND);
+	assert_int_equal(run_with(false, true, near, sizeof(near)), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
-	assert_int_equal(RUN(0x0e, 16), STEP_FOUND);
+	assert_int_equal(RUN(0x0e, 16), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_SURE);
 	/* A leaf without a frame: CFA is sp itself. */
-	assert_int_equal(RUN(0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
+	assert_int_equal(RUN(0x0c, 7, 0, 0x09, 16, 2), STEP_CALLER);
 	assert_int_equal(frame.reg[16], 102);
 	assert_int_equal(frame.reg[7], SP);
 	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 	/* __builtin_eh_return: CFA by way of rcx, then rip in rcx. */
 	assert_int_equal(RUN(0x42, 0x0c, 2, 8, 0x43, 0x0c, 7, 8, 0x41, 0x0c, 7, 0, 0x09, 16, 2),
-			 STEP_FOUND);
+			 STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_LANDING);
-	assert_int_equal(RUN(0x02, 0x20, 0x0c, 2, 8, 0x43, 0x0c, 7, 0, 0x09, 16, 2), STEP_FOUND);
+	assert_int_equal(RUN(0x02, 0x20, 0x0c, 2, 8, 0x43, 0x0c, 7, 0, 0x09, 16, 2), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_REWRITING);
 	/* longjmp(): both together. */
-	assert_int_equal(RUN(0x02, 0x20, 0x0c, 5, 8, 0x09, 16, 2), STEP_FOUND);
+	assert_int_equal(RUN(0x02, 0x20, 0x0c, 5, 8, 0x09, 16, 2), STEP_CALLER);
 	assert_int_equal(step_doubt(step), CFI_DOUBTFUL);
 }
 
@@ -348,8 +348,9 @@ TEST(test_generated_programs, set_up, tear_down)
 	}
 	print_message("found %" PRIu64 ", root %" PRIu64 ", refused %" PRIu64 ", worst %" PRIu64
 		      " us\n",
-		      results[STEP_FOUND], results[STEP_ROOT], results[STEP_REFUSED], worst / 1000);
-	assert_true(results[STEP_FOUND] > 100);
+		      results[STEP_CALLER], results[STEP_ROOT], results[STEP_REFUSED],
+		      worst / 1000);
+	assert_true(results[STEP_CALLER] > 100);
 	assert_true(results[STEP_REFUSED] > 100);
 	assert_true(results[STEP_BEYOND] + results[STEP_BELOW] > 100);
 }

@@ -28,6 +28,7 @@ int main(void)
 #include <urcu/urcu-qsbr.h>
 
 #include "tests/unwind/world.h"
+#include "unwind/unwind.h"
 
 #define NOINLINE  __attribute__((noinline, noclone))
 #define STEPS_MAX 60000
