@@ -36,7 +36,8 @@ def compare_rows(perf, tick):
             if abs(ours - want) > off:
                 print(f"wrong: {row['symbol']}: {what} {ours} %, perf {want} %")
                 bad += 1
-    missing = [name for name in MUST if name not in compared]
+    # ld.so has a _start as well: with a sample in both they are not compared.
+    missing = [name for name in MUST if name not in compared and len(perf.get(name, ())) < 2]
     if missing:
         print("wrong: not in both:", *missing)
         bad += 1

@@ -46,6 +46,11 @@ screen modules "$TMP/perf.data" 6
 screen callers "$TMP/perf.data" '/^main$<Enter>b'
 screen flame "$TMP/perf.data" '4/^main$<Enter>'
 shares "$TMP/shop.data" pid >"$TMP/perf.pid"
-shares "$TMP/perf.data" dso >"$TMP/perf.dso"
+# A filter of system calls (seccomp) is code of the kernel without a name: perf has it in [unknown].
+nameless=$(shares "$TMP/perf.data" dso,sym | awk -F'|' '/\[unknown\]/ && /\[k\]/ { sum += $1 } END { print sum + 0 }')
+shares "$TMP/perf.data" dso | awk -F'|' -v OFS='|' -v nameless="$nameless" '
+	/\[unknown\]/ { $1 -= nameless; if ($1 < 0.005) next; $1 = $1 "%" }
+	/\[kernel.kallsyms\]/ { $1 += nameless; $1 = $1 "%" }
+	{ print }' >"$TMP/perf.dso"
 python3 "$HERE/totals_views.py" "$TMP" || bad=1
 finish
