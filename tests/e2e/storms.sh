@@ -28,7 +28,7 @@ END
 survives renames "$PROGRAMS/renames" 30 10000
 grep -q '"names_dropped": *[1-9]' "$TMP/out" || wrong "renames: no names_dropped in the account"
 
-# As fast as it can: the sampler threads take at most 10 % of one CPU.
+# As fast as it can, two million a second where nothing else runs: the sampler threads take at most 30 % of one CPU.
 start "$PROGRAMS/renames" 30 >/dev/null
 run -b -n 6 -d 1 -F 499 --rows=5 --format=ndjson
 [ "$rc" = 0 ] || wrong "fast renames: exit $rc: $(cat "$TMP/err")"
@@ -38,7 +38,7 @@ ticks = [json.loads(line) for line in open(sys.argv[1])]
 used = [tick["self"]["samplers_pct"] for tick in ticks if "account" in tick][1:]
 dropped = sum(tick["account"].get("names_dropped", 0) for tick in ticks if "account" in tick)
 print(f"sampler threads {used} %, {dropped} names dropped")
-sys.exit(not dropped or statistics.median(used) > 10)
+sys.exit(not dropped or statistics.median(used) > 30)
 END
 kill "$last"
 
