@@ -127,13 +127,14 @@ def circles(edges):
 
 
 def calls(sources):
-    """Return ({exported symbol: file}, {file: symbols of other files}) by nm(1) of the objects below $B."""
+    """Return ({exported symbol: file}, {file: symbols of other files}) by nm(1) of the objects below $B; both are empty
+    unless all objects are newer than their sources."""
     defined, needed = {}, {}
     build = pathlib.Path(os.environ.get("B", "build/release"))
-    for source in sources:
-        obj = build / (source.path[:-2] + ".o")
-        if not source.path.endswith(".c") or not obj.exists():
-            continue
+    objects = [(s, build / (s.path[:-2] + ".o")) for s in sources if s.path.endswith(".c")]
+    if any(not obj.exists() or obj.stat().st_mtime < pathlib.Path(s.path).stat().st_mtime for s, obj in objects):
+        return defined, needed
+    for source, obj in objects:
         needed[source.path] = set()
         for line in subprocess.run(["nm", "-P", obj], capture_output=True, text=True, check=True).stdout.splitlines():
             name, kind = line.split()[:2]
