@@ -178,7 +178,7 @@ tools: $(TOOLS)
 E2E        := $(sort $(wildcard tests/e2e/*.sh))
 RUN        := B=$(B) EMU="$(EMU)" tests/run
 # As words of RUN: a step is a test.
-LAYERING    = "tests/layering '$(PUBLIC)' $(ROOMS)"
+LAYERING    = "tests/layering $(ROOMS)"
 STYLE       = "tests/style $(ROOMS)"
 
 # What does not build has failed as a test; the others run.
@@ -230,26 +230,6 @@ truth-postgres: $(B)/proftop ## waits of PostgreSQL under pgbench -c 16 against 
 truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the interpreters' own: 5,000 certain each, 0 wrong; EACH=20
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done
-
-PUBLIC := \
-	sampler/count/interval.h sampler/event/doctor.h sampler/event/event.h \
-	sampler/profile/fold.h sampler/profile/fold_tree.h sampler/profile/profile.h \
-	sampler/profile/ratios.h sampler/profile/strip.h sampler/sampler.h sampler/trap_rule.h \
-	sampler/task_stacks.h sampler/waits/locks.h symbols/base/array.h symbols/base/base.h symbols/base/bytes.h \
-	symbols/base/foreign.h symbols/base/hashset.h symbols/base/helper.h \
-	symbols/base/intern.h symbols/base/invoker.h symbols/base/keyhash.h \
-	symbols/base/library.h symbols/base/reclaim.h symbols/base/search.h symbols/base/sort.h \
-	symbols/base/text.h symbols/base/thread.h symbols/base/wake.h symbols/cage/cage.h \
-	symbols/cage/cage_memory.h symbols/cage/cage_reader.h symbols/jit/codemap.h \
-	symbols/jit/jitcheck.h symbols/kernel/recorded_kernel.h symbols/lang/chain.h \
-	symbols/jit/runtime.h \
-	symbols/lang/code_log.h symbols/lang/codes.h symbols/lang/describe.h symbols/lang/lang.h \
-	symbols/lang/v8table.h symbols/name/places.h symbols/name/wait_kind.h \
-	symbols/object/elffacts.h symbols/object/ehframe.h symbols/object/ehread.h symbols/object/image.h \
-	symbols/object/image_read.h symbols/object/object.h symbols/places_move.h \
-	symbols/process/details.h symbols/process/maps.h symbols/process/procfs.h \
-	symbols/process/remote_memory.h symbols/source/listing.h symbols/symbols.h \
-	unwind/unwind.h
 
 layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
 	$(Q)eval $(LAYERING)
