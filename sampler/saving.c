@@ -50,7 +50,7 @@ void saving_begin(const struct saving *s, const struct saving_config *config, st
 		snprintf(text, size, "not saved: the match before is being saved");
 		return;
 	}
-	snprintf(text, size, "saving to %s", path);
+	snprintf(text, size, "saving to %.*s", (int)(size - sizeof("saving to ")), path);
 }
 
 bool saving_check(struct saving *s, struct recorder *r, char *text, size_t size)

@@ -255,13 +255,13 @@ static void *writer_main(void *arg)
 
 /* ---- the measurement ---- */
 
-struct sums {
+struct totals {
 	uint64_t ticks, taken, pending, lost, ns;
 	double builder_ns, samplers_ns;
 	uint64_t rss_kb;
 };
 
-static void add_tick(struct sums *s, const struct profile *p)
+static void add_tick(struct totals *s, const struct profile *p)
 {
 	s->ticks++;
 	s->taken += p->account.taken + p->account.own;
@@ -273,7 +273,7 @@ static void add_tick(struct sums *s, const struct profile *p)
 	s->rss_kb = p->self.rss_kb;
 }
 
-static void take_ticks(struct sampler *s, double seconds, struct sums *sums)
+static void take_ticks(struct sampler *s, double seconds, struct totals *sums)
 {
 	struct pollfd fd = { .fd = sampler_fd(s), .events = POLLIN };
 	uint32_t nr = 0;
@@ -319,7 +319,7 @@ static void measure(int nr_cpus, double hz, double seconds)
 					 .sys = &sim_sys };
 	bool copies = sim.sample_type & PERF_SAMPLE_STACK_USER;
 	pthread_t writers[NR_WRITERS];
-	struct sums sums = { 0 };
+	struct totals sums = { 0 };
 	struct err e = { "" };
 	struct sampler *s;
 

@@ -28,7 +28,7 @@ enum pass { DECODE, UNWIND, ALL, NR_PASSES };
 static const char *const pass_names[] = { "decode", "decode, unwind", "decode, unwind, count" };
 
 /* One sample's record, found before the clock runs. */
-struct job {
+struct replay_job {
 	const uint8_t *bytes;
 	size_t size;
 	const struct record_layout *layout;
@@ -38,7 +38,7 @@ struct bench {
 	struct sampler *sampler;
 	struct perfdata *data;
 	struct pipeline *pipeline;
-	struct job *jobs;
+	struct replay_job *jobs;
 	uint64_t nr_jobs, nr_frames, nr_kernel;
 	struct pipeline_stats stats;
 	uint64_t sink;
@@ -105,7 +105,7 @@ static void find_samples(struct bench *b)
 
 	b->jobs = xcalloc(nr, sizeof(*b->jobs));
 	for (uint64_t i = 0; i < nr; i++) {
-		struct job *job = &b->jobs[b->nr_jobs];
+		struct replay_job *job = &b->jobs[b->nr_jobs];
 		struct perf_event_header h;
 
 		job->bytes = perfdata_record(b->data, i, &job->size, &job->layout);
@@ -114,7 +114,7 @@ static void find_samples(struct bench *b)
 	}
 }
 
-static void run_one(struct bench *b, const struct job *job, enum pass pass)
+static void run_one(struct bench *b, const struct replay_job *job, enum pass pass)
 {
 	struct record r;
 	int event;
@@ -157,7 +157,7 @@ static void count_frames(struct bench *b)
 	struct record r;
 
 	for (uint64_t i = 0; i < b->nr_jobs; i++) {
-		const struct job *job = &b->jobs[i];
+		const struct replay_job *job = &b->jobs[i];
 
 		if (record_decode(&r, job->layout, job->bytes, job->size))
 			continue;

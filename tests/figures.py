@@ -22,7 +22,7 @@ BUDGET = {
     "files": 928,
     "headers": 440,
     "headers used by other folders": 191,
-    "exported functions": 2579,
+    "exported functions": 2580,
     "exported for one other file, %": 63.5,
     "files in call circles": 34,
     "own headers, p90": 50,

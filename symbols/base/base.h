@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#undef ARRAY_SIZE /* of libiberty; the same */
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)     ((a) < (b) ? (a) : (b))
 #define MAX(a, b)     ((a) > (b) ? (a) : (b))

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#undef ARRAY_SIZE /* libiberty's; base.h has the same */
 #include "symbols/base/base.h"
 
 #define TEMPLATE_COPIES_MAX (128U << 10) /* x 16 bytes of the printer's stack */

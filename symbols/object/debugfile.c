@@ -10,12 +10,54 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "symbols/base/invoker.h"
-#include "symbols/object/fetch.h"
+
+/* The folders in which libdebuginfod may have its cache. */
+static const struct {
+	const char *variable, *below;
+} folders[DEBUGFILE_CACHES] = {
+	{ "DEBUGINFOD_CACHE_PATH", "" },
+	{ "XDG_CACHE_HOME", "/debuginfod_client" },
+	{ "HOME", "/.cache/debuginfod_client" },
+	{ "HOME", "/.debuginfod_client_cache" },
+};
+
+int debugfile_cache_folder(unsigned int nr, char *buf, size_t size)
+{
+	const char *folder = getenv(folders[nr].variable);
+
+	buf[0] = '\0';
+	if (!folder || folder[0] != '/')
+		return 0;
+	return snprintf(buf, size, "%s%s", folder, folders[nr].below);
+}
+
+bool debugfile_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
+			  size_t buf_size)
+{
+	int at;
+
+	/* With file capabilities the environment belongs to the caller. */
+	if (nr >= DEBUGFILE_CACHES || size < 2 || getauxval(AT_SECURE))
+		return false;
+	at = debugfile_cache_folder(nr, buf, buf_size);
+	if (!at)
+		return true;
+	if (at < 0 || (size_t)at + sizeof("/") + 2 * size + sizeof("/debuginfo") > buf_size) {
+		buf[0] = '\0';
+		return true;
+	}
+	buf[at++] = '/';
+	for (size_t i = 0; i < size; i++)
+		at += sprintf(buf + at, "%02x", build_id[i]);
+	strcpy(buf + at, "/debuginfo");
+	return true;
+}
 
 #define DEBUG_ROOT     DEBUGFILE_ROOT "/.build-id/"
 #define DEBUG_SIZE_MAX (8ULL << 30)
@@ -141,7 +183,7 @@ int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *r
 			       ? open_path(path, DEBUG_SIZE_MAX, false, watch, out)
 			       : -ENOENT;
 	/* In the cache of debuginfod. */
-	for (; fetch_cache_path(n->build_id, n->build_id_size, nr, path, sizeof(path)); nr++)
+	for (; debugfile_cache_path(n->build_id, n->build_id_size, nr, path, sizeof(path)); nr++)
 		if (nr == i - 1)
 			return *path ? open_path(path, DEBUG_SIZE_MAX, true, watch, out) : -ENOENT;
 	*by_link = true;

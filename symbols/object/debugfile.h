@@ -52,6 +52,17 @@ int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, 
 /* Write the path for a build-id into @buf; false if the build-id is too short. */
 bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size);
 
+/* Folders in which libdebuginfod may have its cache. */
+#define DEBUGFILE_CACHES 4U
+/* Write the path of folder @nr. Return its length; 0: its variable is not set. */
+int debugfile_cache_folder(unsigned int nr, char *buf, size_t size);
+/*
+ * Write the path of candidate @nr where libdebuginfod caches the debug file of a
+ * build-id, from the environment. False: no such candidate.
+ */
+bool debugfile_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
+			  size_t buf_size);
+
 #define DEBUGFILE_ROOT "/usr/lib/debug"
 
 #endif

@@ -19,6 +19,7 @@
 #include "symbols/object/image.h"
 #include "symbols/base/invoker.h"
 #include "symbols/base/library.h"
+#include "symbols/object/debugfile.h"
 
 #define LIBRARY	     "libdebuginfod.so.1"
 #define TELL_NS	     1000000000ULL
@@ -46,49 +47,6 @@ struct fetch {
 
 /* Progress functions get only the client; a helper has one transfer at a time. */
 static _Thread_local struct fetch *fetching;
-
-/* The folders in which libdebuginfod may have its cache. */
-static const struct {
-	const char *variable, *below;
-} folders[] = {
-	{ "DEBUGINFOD_CACHE_PATH", "" },
-	{ "XDG_CACHE_HOME", "/debuginfod_client" },
-	{ "HOME", "/.cache/debuginfod_client" },
-	{ "HOME", "/.debuginfod_client_cache" },
-};
-
-/* Write the path of a folder. Return its length; 0: its variable is not set. */
-static int folder_path(unsigned int nr, char *buf, size_t size)
-{
-	const char *folder = getenv(folders[nr].variable);
-
-	buf[0] = '\0';
-	if (!folder || folder[0] != '/')
-		return 0;
-	return snprintf(buf, size, "%s%s", folder, folders[nr].below);
-}
-
-bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
-		      size_t buf_size)
-{
-	int at;
-
-	/* With file capabilities the environment belongs to the caller. */
-	if (nr >= ARRAY_SIZE(folders) || size < 2 || getauxval(AT_SECURE))
-		return false;
-	at = folder_path(nr, buf, buf_size);
-	if (!at)
-		return true;
-	if (at < 0 || (size_t)at + sizeof("/") + 2 * size + sizeof("/debuginfo") > buf_size) {
-		buf[0] = '\0';
-		return true;
-	}
-	buf[at++] = '/';
-	for (size_t i = 0; i < size; i++)
-		at += sprintf(buf + at, "%02x", build_id[i]);
-	strcpy(buf + at, "/debuginfo");
-	return true;
-}
 
 static bool find_functions(struct library *lib)
 {
@@ -122,7 +80,7 @@ static void forget_failure(const struct fetch *f)
 	struct stat st;
 
 	for (unsigned int i = 0;
-	     fetch_cache_path(f->build_id, f->build_id_size, i, path, sizeof(path)); i++) {
+	     debugfile_cache_path(f->build_id, f->build_id_size, i, path, sizeof(path)); i++) {
 		if (*path && !lstat(path, &st) && S_ISREG(st.st_mode) && !st.st_size &&
 		    st.st_uid == invoker_uid())
 			unlink(path);
@@ -138,8 +96,8 @@ static void look_for_cache(struct fetch *f)
 	char path[PATH_MAX];
 	struct stat st;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(folders); i++) {
-		if (!folder_path(i, path, sizeof(path)))
+	for (unsigned int i = 0; i < DEBUGFILE_CACHES; i++) {
+		if (!debugfile_cache_folder(i, path, sizeof(path)))
 			continue;
 		if (!stat(path, &st)) {
 			f->missing[0] = '\0';

@@ -44,11 +44,4 @@ uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns);
 /* Loader: test for a transfer in progress. */
 bool fetch_busy(const struct fetch_desk *d);
 
-/*
- * Write the path of candidate @nr where libdebuginfod caches the debug file of a
- * build-id, from the environment. False: no such candidate.
- */
-bool fetch_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
-		      size_t buf_size);
-
 #endif

@@ -121,9 +121,9 @@ void dwarf_open_end(struct dwarf_opened *d)
 const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 {
 	Elf *elf = dwarf_getelf(dw);
-	size_t names;
+	size_t strings;
 
-	if (!elf || elf_getshdrstrndx(elf, &names))
+	if (!elf || elf_getshdrstrndx(elf, &strings))
 		return NULL;
 	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
 		GElf_Shdr shdr;
@@ -131,7 +131,7 @@ const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
 
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_flags & SHF_COMPRESSED)
 			continue;
-		is = elf_strptr(elf, names, shdr.sh_name);
+		is = elf_strptr(elf, strings, shdr.sh_name);
 		if (is && !strcmp(is, name))
 			return elf_getdata(scn, NULL);
 	}

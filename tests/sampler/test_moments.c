@@ -87,7 +87,7 @@ static void check_bound(const struct slices *s, bool complete)
 }
 
 /* What a round may do to the readers and the builder. */
-struct load {
+struct test_load {
 	uint32_t stalls;     /* of 1,000 rounds of a reader */
 	uint64_t stall_ns;   /* at most */
 	uint64_t late_ns;    /* the builder is late by as much at most */
@@ -98,7 +98,7 @@ struct load {
 /*
  * Run @seconds of busy CPUs. Slices are closed as all readers are past them, or after some time.
  */
-static struct history *run(const struct load *load, uint32_t seconds, uint64_t *taken)
+static struct history *run(const struct test_load *load, uint32_t seconds, uint64_t *taken)
 {
 	uint64_t start = 5000 * SECOND + 37 * MS, now = start, last = start, complete;
 	struct reader readers[CPUS] = { { 0 } };
@@ -143,7 +143,7 @@ static struct history *run(const struct load *load, uint32_t seconds, uint64_t *
 	return h;
 }
 
-static void check(const struct load *load, uint32_t seconds)
+static void check(const struct test_load *load, uint32_t seconds)
 {
 	uint64_t taken, count;
 	struct history *h;
@@ -158,25 +158,25 @@ static void check(const struct load *load, uint32_t seconds)
 
 TEST(test_calm)
 {
-	check(&(struct load){ 0, 0, 0, 2 * SECOND, 64 << 20 }, 30);
+	check(&(struct test_load){ 0, 0, 0, 2 * SECOND, 64 << 20 }, 30);
 }
 
 /* The builder and some readers are late by up to 1.7 s. */
 TEST(test_bursts)
 {
-	check(&(struct load){ 100, 1700 * MS, 150 * MS, 2 * SECOND, 64 << 20 }, 60);
+	check(&(struct test_load){ 100, 1700 * MS, 150 * MS, 2 * SECOND, 64 << 20 }, 60);
 }
 
 /* Readers have no time for longer than slices wait for them. */
 TEST(test_too_late)
 {
-	check(&(struct load){ 20, 9 * SECOND, 900 * MS, 2 * SECOND, 64 << 20 }, 120);
+	check(&(struct test_load){ 20, 9 * SECOND, 900 * MS, 2 * SECOND, 64 << 20 }, 120);
 }
 
 /* The same, with slices that are merged and dropped. */
 TEST(test_little_memory)
 {
-	const struct load load = { 50, 9 * SECOND, 300 * MS, SECOND, 30 << 10 };
+	const struct test_load load = { 50, 9 * SECOND, 300 * MS, SECOND, 30 << 10 };
 	uint64_t taken, count;
 	struct history *h;
 

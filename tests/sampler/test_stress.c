@@ -97,7 +97,7 @@ static void *sampler_main(void *arg)
 	return NULL;
 }
 
-struct sums {
+struct totals {
 	uint64_t count, weight;
 	uint64_t nr_wrong;
 	uint32_t *by_key;
@@ -123,7 +123,7 @@ static bool count_key_of(const struct stress *st, const struct count *c, uint32_
 	return true;
 }
 
-static void take_cells(struct stress *st, struct sums *sums)
+static void take_cells(struct stress *st, struct totals *sums)
 {
 	struct count *counts;
 	uint32_t nr, key;
@@ -156,7 +156,7 @@ static void start(struct stress *st, struct sampler *samplers, pthread_t *thread
 }
 
 /* Be the builder for the given ticks, then stop and join the samplers and take the rest. */
-static void build(struct stress *st, struct sums *sums, pthread_t *threads)
+static void build(struct stress *st, struct totals *sums, pthread_t *threads)
 {
 	/* Grace periods are slow under sanitizers: fewer ticks then, but enough to grow in. */
 	uint64_t deadline_ns = time_now_ns() + 1500000000;
@@ -186,7 +186,7 @@ static void build(struct stress *st, struct sums *sums, pthread_t *threads)
 }
 
 /* Everything the samplers did is in the sums, key by key. @all: their counters together. */
-static void check(const struct sampler *samplers, const struct sums *sums, struct sampler *all)
+static void check(const struct sampler *samplers, const struct totals *sums, struct sampler *all)
 {
 	uint64_t weight = 0;
 
@@ -217,7 +217,7 @@ static void run(struct stress *st, struct sampler *all)
 {
 	struct sampler samplers[NR_THREADS];
 	pthread_t threads[NR_THREADS];
-	struct sums sums = {
+	struct totals sums = {
 		.by_key = xcalloc(NR_KEYS, sizeof(*sums.by_key)),
 		.stack = xcalloc(NR_KEYS, sizeof(*sums.stack)),
 	};

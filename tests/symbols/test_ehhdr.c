@@ -13,7 +13,7 @@
 #include "tests/unwind/make_eh.h"
 
 #define HDR_VADDR 0xf0000ULL
-#define TEXT	  0x1000ULL
+#define CODE_AT	  0x1000ULL
 #define NR	  100u
 
 /* An .eh_frame of two CIEs and NR FDEs of 0x10 bytes each, begun in no order, and its table. */
@@ -22,7 +22,7 @@ struct made {
 	uint8_t head[EHHDR_SIZE];
 	uint64_t entries[NR + 8];
 	uint32_t nr;
-	uint32_t offset[NR]; /* of the FDE of TEXT + 0x10 * i */
+	uint32_t offset[NR]; /* of the FDE of CODE_AT + 0x10 * i */
 };
 
 static uint64_t made_entry(uint64_t start, uint64_t fde)
@@ -42,8 +42,8 @@ static void make(struct made *m)
 	for (uint32_t n = 0; n < NR; n++) {
 		uint32_t i = n * 37 % NR;
 
-		m->offset[i] = eh_fde(&m->section, cie[n & 1], TEXT + 0x10 * i, 0x10, NULL, 0);
-		m->entries[i] = made_entry(TEXT + 0x10 * i, m->offset[i]);
+		m->offset[i] = eh_fde(&m->section, cie[n & 1], CODE_AT + 0x10 * i, 0x10, NULL, 0);
+		m->entries[i] = made_entry(CODE_AT + 0x10 * i, m->offset[i]);
 	}
 	eh_put(&m->section, 0, 4);
 	memcpy(m->head, "\x01\x1b\x03\x3b", 4);
@@ -96,13 +96,13 @@ TEST(test_sound)
 	assert_int_equal(init(&eh, &m), 0);
 	assert_true(eh.nr_fdes == NR && eh.vaddr == EH_VADDR);
 	for (uint32_t i = 0; i < NR * 0x10; i++) {
-		assert_true(ehframe_find(&eh, TEXT + i, &fde));
-		assert_true(fde.start == TEXT + i / 0x10 * 0x10 && fde.size == 0x10);
+		assert_true(ehframe_find(&eh, CODE_AT + i, &fde));
+		assert_true(fde.start == CODE_AT + i / 0x10 * 0x10 && fde.size == 0x10);
 		assert_int_equal(fde.offset, m.offset[i / 0x10]);
 		assert_int_equal(ehframe_read(&eh, fde.offset, &rec), 0);
 	}
-	assert_false(finds(&eh, TEXT - 1) || finds(&eh, TEXT + 0x10 * NR));
-	assert_false(finds(&eh, 0) || finds(&eh, UINT64_MAX) || finds(&eh, TEXT + (1ULL << 32)));
+	assert_false(finds(&eh, CODE_AT - 1) || finds(&eh, CODE_AT + 0x10 * NR));
+	assert_false(finds(&eh, 0) || finds(&eh, UINT64_MAX) || finds(&eh, CODE_AT + (1ULL << 32)));
 	ehframe_fini(&eh);
 }
 
@@ -141,19 +141,19 @@ TEST(test_counts)
 	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		make(&m);
 		for (uint32_t n = 0; n < 8; n++) /* the entries behind it are in order also */
-			m.entries[NR + n] = made_entry(TEXT + 0x10 * (NR + n), m.offset[0]);
+			m.entries[NR + n] = made_entry(CODE_AT + 0x10 * (NR + n), m.offset[0]);
 		memcpy(m.head + 8, &counts[i], 4);
 		assert_int_equal(init_of(&eh, &m, EHHDR_SIZE + sizeof(m.entries)), -EBADMSG);
 	}
 	make(&m); /* the right number, but the section ends before */
 	assert_int_equal(init_of(&eh, &m, EHHDR_SIZE + NR * 8 - 1), -EBADMSG);
 	/* An FDE that is left out: its function would have none. */
-	eh_fde(&m.section, 0, TEXT + 0x10 * NR, 0x10, NULL, 0);
+	eh_fde(&m.section, 0, CODE_AT + 0x10 * NR, 0x10, NULL, 0);
 	assert_int_equal(init(&eh, &m), 0);
 	ehframe_fini(&eh); /* behind the terminator it is no FDE */
 	make(&m);
 	m.section.size -= 4;
-	eh_fde(&m.section, 0, TEXT + 0x10 * NR, 0x10, NULL, 0);
+	eh_fde(&m.section, 0, CODE_AT + 0x10 * NR, 0x10, NULL, 0);
 	assert_refused(&m);
 }
 
@@ -180,16 +180,16 @@ TEST(test_offsets)
 	struct made m;
 
 	make(&m);
-	m.entries[7] = made_entry(TEXT + 0x70, m.section.size);
+	m.entries[7] = made_entry(CODE_AT + 0x70, m.section.size);
 	assert_refused(&m);
-	m.entries[7] = made_entry(TEXT + 0x70, (uint64_t)-4);
+	m.entries[7] = made_entry(CODE_AT + 0x70, (uint64_t)-4);
 	assert_refused(&m);
 	/* Inside the section, but no FDE, or that of another function: as if it were not there. */
 	for (uint32_t offset = 0; offset < m.section.size; offset++) {
-		m.entries[7] = made_entry(TEXT + 0x70, offset);
+		m.entries[7] = made_entry(CODE_AT + 0x70, offset);
 		assert_int_equal(init(&eh, &m), 0);
-		assert_true(finds(&eh, TEXT + 0x75) == (offset == m.offset[7]));
-		assert_true(finds(&eh, TEXT + 0x6f) && finds(&eh, TEXT + 0x80));
+		assert_true(finds(&eh, CODE_AT + 0x75) == (offset == m.offset[7]));
+		assert_true(finds(&eh, CODE_AT + 0x6f) && finds(&eh, CODE_AT + 0x80));
 		ehframe_fini(&eh);
 	}
 }
@@ -204,13 +204,13 @@ TEST(test_starts_and_sizes)
 	make(&m);
 	m.entries[7]++; /* not where its FDE says */
 	assert_int_equal(init(&eh, &m), 0);
-	assert_false(finds(&eh, TEXT + 0x75) || ehframe_at(&eh, 7, &fde));
+	assert_false(finds(&eh, CODE_AT + 0x75) || ehframe_at(&eh, 7, &fde));
 	ehframe_fini(&eh);
 	make(&m); /* an FDE ends at the begin of the next one */
 	memcpy(m.section.bytes + m.offset[7] + 12, &size, 4);
 	assert_int_equal(init(&eh, &m), 0);
-	assert_true(ehframe_find(&eh, TEXT + 0x7f, &fde) && fde.size == 0x10);
-	assert_true(ehframe_find(&eh, TEXT + 0x80, &fde) && fde.start == TEXT + 0x80);
+	assert_true(ehframe_find(&eh, CODE_AT + 0x7f, &fde) && fde.size == 0x10);
+	assert_true(ehframe_find(&eh, CODE_AT + 0x80, &fde) && fde.start == CODE_AT + 0x80);
 	ehframe_fini(&eh);
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
+#include "symbols/object/debugfile.h"
 #include "symbols/object/fetch.h"
 
 #define SECOND 1000000000ULL
@@ -168,7 +169,7 @@ TEST(test_comes, setup, teardown)
 	fetch_ask(&f->desk, f->object->id);
 	assert_int_equal(until(f, "fetched debug symbols for libx.so"), f->object->id);
 	/* Where debugfile.c looks first. */
-	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
+	assert_true(debugfile_cache_path(build_id, 20, 0, path, sizeof(path)));
 	file = fopen(path, "r");
 	assert_non_null(file);
 	assert_int_equal(fread(bytes, 1, sizeof(bytes) - 1, file), 5);
@@ -247,7 +248,7 @@ TEST(test_cancel, setup, teardown)
 	assert_int_equal(until(f, "cancelled fetching"), OBJECT_ID_UNKNOWN);
 	assert_false(fetch_busy(&f->desk));
 	/* That is no answer: the next one sends a request again. */
-	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
+	assert_true(debugfile_cache_path(build_id, 20, 0, path, sizeof(path)));
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -365,16 +366,16 @@ TEST(test_cache_path)
 	setenv("DEBUGINFOD_CACHE_PATH", "/c", 1);
 	setenv("XDG_CACHE_HOME", "relative", 1);
 	setenv("HOME", "/home/x", 1);
-	assert_true(fetch_cache_path(build_id, 20, 0, path, sizeof(path)));
+	assert_true(debugfile_cache_path(build_id, 20, 0, path, sizeof(path)));
 	assert_string_equal(path, "/c/" HEX_ID "/debuginfo");
-	assert_true(fetch_cache_path(build_id, 20, 1, path, sizeof(path)));
+	assert_true(debugfile_cache_path(build_id, 20, 1, path, sizeof(path)));
 	assert_string_equal(path, "");
-	assert_true(fetch_cache_path(build_id, 2, 2, path, sizeof(path)));
+	assert_true(debugfile_cache_path(build_id, 2, 2, path, sizeof(path)));
 	assert_string_equal(path, "/home/x/.cache/debuginfod_client/abcd/debuginfo");
-	assert_true(fetch_cache_path(build_id, 20, 2, path, sizeof(path)));
+	assert_true(debugfile_cache_path(build_id, 20, 2, path, sizeof(path)));
 	assert_string_equal(path, ""); /* does not fit */
-	assert_false(fetch_cache_path(build_id, 20, 4, path, sizeof(path)));
-	assert_false(fetch_cache_path(build_id, 0, 0, path, sizeof(path)));
+	assert_false(debugfile_cache_path(build_id, 20, 4, path, sizeof(path)));
+	assert_false(debugfile_cache_path(build_id, 0, 0, path, sizeof(path)));
 }
 
 int main(void)

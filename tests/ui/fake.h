@@ -231,6 +231,16 @@ void sampler_cage_start(bool code)
 {
 }
 
+void sampler_drop_caps(bool command, bool replay)
+{
+	(void)command;
+	(void)replay;
+}
+
+void sampler_drop_thread_caps(void)
+{
+}
+
 void sampler_cage_stop(void)
 {
 }

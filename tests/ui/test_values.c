@@ -17,7 +17,7 @@
 #define VALUES_MAX 16
 
 /* One setting wherever it can be given. */
-static const struct pair {
+static const struct test_pair {
 	const char *option, *command, *setting; /* the beginnings; NULL: not there */
 	const char *good[VALUES_MAX], *bad[VALUES_MAX];
 } pairs[] = {
@@ -153,7 +153,7 @@ static void assert_same_words(const char *a, const char *b)
 	assert_string_equal(words[0], words[1]);
 }
 
-static void check(const struct pair *p, const char *value, bool good)
+static void check(const struct test_pair *p, const char *value, bool good)
 {
 	char option[512] = "", command[512] = "", setting[512] = "";
 	bool taken = p->option ? option_takes(p->option, value, option) : good;

@@ -120,7 +120,7 @@ struct shadow {
 	uint64_t addr, ra;
 };
 
-struct watch {
+struct test_watch {
 	pid_t pid;
 	struct world world;
 	struct user_regs_struct regs;
@@ -134,7 +134,7 @@ struct watch {
 	uint64_t nr, exact, guessed, longer, wrong;
 };
 
-static bool go(struct watch *w)
+static bool go(struct test_watch *w)
 {
 	int status;
 
@@ -144,7 +144,7 @@ static bool go(struct watch *w)
 	return ptrace(PTRACE_GETREGS, w->pid, 0, &w->regs) == 0;
 }
 
-static void read_stack(struct watch *w)
+static void read_stack(struct test_watch *w)
 {
 	struct iovec to = { w->dump, MIN(DUMP_MAX, w->stack_end - w->regs.rsp) };
 	struct iovec from = { (void *)w->regs.rsp, to.iov_len };
@@ -154,7 +154,7 @@ static void read_stack(struct watch *w)
 	w->size = (size_t)n;
 }
 
-static uint64_t top(const struct watch *w)
+static uint64_t top(const struct test_watch *w)
 {
 	uint64_t v;
 
@@ -162,7 +162,7 @@ static uint64_t top(const struct watch *w)
 	return v;
 }
 
-static void unwind(struct watch *w, struct unwinder *u, struct unwind_result *out)
+static void unwind(struct test_watch *w, struct unwinder *u, struct unwind_result *out)
 {
 	const struct user_regs_struct *r = &w->regs;
 	const uint64_t regs[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi,
@@ -183,7 +183,7 @@ static void unwind(struct watch *w, struct unwinder *u, struct unwind_result *ou
 }
 
 /* Follow a call or a return that led from (@pc, @sp) to the registers of now. */
-static void follow(struct watch *w, uint64_t pc, uint64_t sp)
+static void follow(struct test_watch *w, uint64_t pc, uint64_t sp)
 {
 	uint64_t now = w->regs.rsp;
 
@@ -195,7 +195,7 @@ static void follow(struct watch *w, uint64_t pc, uint64_t sp)
 	}
 }
 
-static bool is_true(const struct watch *w, const struct unwind_result *r, uint32_t nr)
+static bool is_true(const struct test_watch *w, const struct unwind_result *r, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		int call = w->nr_calls - (int)i; /* frame i + 1 returns to calls[call - 1] */
@@ -215,7 +215,7 @@ static bool is_true(const struct watch *w, const struct unwind_result *r, uint32
 	return true;
 }
 
-static void judge(struct watch *w, const struct unwind_result *r)
+static void judge(struct test_watch *w, const struct unwind_result *r)
 {
 	uint32_t all = (uint32_t)(1 + w->nr_calls + w->nr_base);
 
@@ -234,7 +234,7 @@ static void judge(struct watch *w, const struct unwind_result *r)
 }
 
 /* Start the child and let it run to the first instruction of workload(). */
-static void start(struct watch *w)
+static void start(struct test_watch *w)
 {
 	struct unwind_result *r = xcalloc(1, sizeof(*r));
 	int status;
@@ -263,7 +263,7 @@ static void start(struct watch *w)
 /* calls[0] is called by workload(); the frame below it is base[0]. */
 TEST(test_every_instruction)
 {
-	struct watch *w = xcalloc(1, sizeof(*w));
+	struct test_watch *w = xcalloc(1, sizeof(*w));
 	struct unwind_result *r = xcalloc(1, sizeof(*r));
 	struct unwind_stats s;
 	uint64_t entry;
