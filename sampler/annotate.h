@@ -7,7 +7,7 @@
 
 #include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 
 struct annotate {
 	atomic_uint function; /* to show, or SYMBOL_NONE: set by the UI, relaxed */

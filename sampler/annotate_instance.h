@@ -7,7 +7,7 @@
 
 #include "sampler/profile/assemble_input.h"
 #include "sampler/profile/profile.h"
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 
 /* Report whether many processes have @symbol, each at an address of its own. */
 bool annotate_has_instances(const struct assemble_input *in, const struct symbol *symbol);

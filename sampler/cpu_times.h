@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "symbols/base/base.h"
 #include "symbols/process/maps.h"
 

@@ -12,7 +12,7 @@
 
 #include "sampler/event/counters.h"
 #include "sampler/mailbox.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/sampler_thread.h"
 
 /* Readers that incarnation @process of a program was read by when they hung, or were killed. */

@@ -15,10 +15,10 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/event/counters.h"
-#include "sampler/file/recorder.h"
+#include "sampler/record/record.h"
 #include "sampler/pipeline/sideband.h"
 #include "symbols/base/array.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/kernel.h"
 #include "symbols/object/image.h"
 
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "sampler/pipeline/deltas.h"
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/keep_read.h"
 #include "sampler/replay_private.h"
 #include "unwind/unwind.h"

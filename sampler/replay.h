@@ -12,7 +12,7 @@
 #ifndef SAMPLER_REPLAY_H
 #define SAMPLER_REPLAY_H
 
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "sampler/replay_sample.h"
 #include "sampler/store.h"
 #include "symbols/base/base.h"

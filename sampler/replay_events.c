@@ -5,7 +5,7 @@
 #include "sampler/replay_events.h"
 
 #include "sampler/event/counters.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "sampler/replay_waits.h"
 #include "unwind/unwind.h"
 

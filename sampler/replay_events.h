@@ -6,7 +6,7 @@
 #define SAMPLER_REPLAY_EVENTS_H
 
 #include "sampler/config.h"
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 
 struct replay_events {
 	/* Event of the file -> slot, COUNTERS_WAKING, or PIPELINE_EVENT_UNKNOWN, _LIMIT. */

@@ -6,7 +6,7 @@
 #define SAMPLER_REPLAY_HARDWARE_H
 
 #include "sampler/replay_frames.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "sampler/replay_sample.h"
 #include "sampler/store.h"
 

@@ -9,7 +9,7 @@
 
 #include "sampler/event/event.h"
 #include "sampler/replay_frames.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 
 #define HELD_MAX 64U
 

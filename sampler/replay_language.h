@@ -6,7 +6,7 @@
 #define SAMPLER_REPLAY_LANGUAGE_H
 
 #include "sampler/file/lang_record.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "sampler/store.h"
 
 /* All zero at the start. */

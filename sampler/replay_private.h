@@ -9,7 +9,7 @@
 #include "sampler/arrival.h"
 #include "sampler/replay_frames.h"
 #include "sampler/keep_read.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "sampler/replay_events.h"
 #include "sampler/replay_language.h"
 #include "sampler/replay_waits.h"

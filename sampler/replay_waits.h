@@ -7,8 +7,8 @@
 #define SAMPLER_REPLAY_WAITS_H
 
 #include "sampler/file/perfdata_event.h"
-#include "sampler/perf/record.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/ring/ring.h"
+#include "sampler/hot/hot.h"
 #include "sampler/store.h"
 
 struct replay_waits {

@@ -9,7 +9,7 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/event/counters.h"
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/sideband.h"
 #include "sampler/replay.h"

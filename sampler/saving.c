@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sampler/file/recorder.h"
+#include "sampler/record/record.h"
 #include "sampler/recording.h"
 
 #define AFTER_NS 2000000000ULL

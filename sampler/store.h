@@ -15,7 +15,7 @@
 
 #include "sampler/config.h"
 #include "sampler/count/history.h"
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "sampler/pipeline/sampler_thread.h"
 #include "sampler/waits/waits.h"
 #include "symbols/process/maps.h"

@@ -20,8 +20,8 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/pipeline/langreader.h"
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/reader/reader.h"
+#include "sampler/hot/hot.h"
 #include "sampler/profile/assemble.h"
 #include "sampler/store.h"
 #include "sampler/waits/asleep.h"

@@ -7,7 +7,7 @@
 #ifndef SAMPLER_TICK_FILL_H
 #define SAMPLER_TICK_FILL_H
 
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "sampler/profile/assemble.h"
 
 struct sampler;

@@ -10,7 +10,7 @@
 #define SYMBOLS_LOADER_H
 
 #include "symbols/source/chains.h"
-#include "symbols/source/lines.h"
+#include "symbols/dwarf/dwarf.h"
 #include "symbols/process/maps.h"
 #include "symbols/name/naming.h"
 #include "symbols/object/image_cache.h"

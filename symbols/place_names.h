@@ -14,7 +14,7 @@
 #include "symbols/name/symtab.h"
 #include "symbols/places_move.h"
 #include "symbols/source/chains.h"
-#include "symbols/source/lines.h"
+#include "symbols/dwarf/dwarf.h"
 
 struct place_names {
 	struct places *places;

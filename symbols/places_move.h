@@ -14,7 +14,7 @@
 
 #include "symbols/name/places.h"
 #include "symbols/name/symtab.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/source/chains.h"
 
 struct places_move {

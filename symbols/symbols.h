@@ -15,13 +15,13 @@
 #define SYMBOLS_SYMBOLS_H
 
 #include "symbols/base/base.h"
-#include "symbols/cage/cage_reader.h"
-#include "symbols/kernel/recorded_kernel.h"
-#include "symbols/object/object.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/image/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
 #include "symbols/name/symbol.h"
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 #include "symbols/stats.h"
 
 struct symbols;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/sampler.h"
 #include "sampler/session.h"
 #include "unwind/unwind.h"

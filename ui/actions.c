@@ -21,7 +21,7 @@
 #include "ui/prompt.h"
 #include "ui/rate.h"
 #include "ui/rewind.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"

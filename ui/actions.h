@@ -5,7 +5,7 @@
 #ifndef UI_ACTIONS_H
 #define UI_ACTIONS_H
 
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 #include "ui/state/state.h"
 
 /* Do an action, as if @code were pressed. */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "ui/text/users.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 
 static const char *const windows[PROFILE_NR_WINDOWS] = {

@@ -12,7 +12,7 @@
 
 #include "ui/cli/file_work.h"
 #include "ui/dialog.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 
 #define TASKS_MAX 256

@@ -10,8 +10,8 @@
 
 #include "symbols/base/invoker.h"
 #include "ui/dialog.h"
-#include "ui/editor.h"
-#include "ui/view/folds.h"
+#include "ui/ui.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 #include "ui/view/view_annotate.h"
 

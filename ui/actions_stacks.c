@@ -5,7 +5,7 @@
 #include "ui/actions_stacks.h"
 
 #include "ui/model.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"

@@ -21,7 +21,7 @@
 #include "ui/draw/svg.h"
 #include "ui/screen.h"
 #include "ui/view/columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/process_rows.h"
 #include "ui/view/table.h"

@@ -23,7 +23,7 @@
 #include "ui/actions_tools.h"
 #include "ui/cli/file_work.h"
 #include "ui/draw/term.h"
-#include "ui/editor.h"
+#include "ui/ui.h"
 #include "ui/input.h"
 #include "ui/model.h"
 #include "ui/prompt_keys.h"
@@ -31,7 +31,7 @@
 #include "ui/screen.h"
 #include "ui/cli/packages.h"
 #include "ui/view/folding.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #define APP_NICE     (-5)
 #define REPAINT_NS   (10 * 1000000000ull) /* repairs output of other programs */

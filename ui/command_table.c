@@ -19,7 +19,7 @@
 #include "ui/sampled.h"
 #include "ui/text/number.h"
 #include "ui/view/columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"

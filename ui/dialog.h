@@ -7,7 +7,7 @@
 #define UI_DIALOG_H
 
 #include "ui/draw/canvas.h"
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 #include "ui/state/state.h"
 
 extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes, dialog_sort,

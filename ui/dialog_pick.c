@@ -15,7 +15,7 @@
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
 #include "ui/view/columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"

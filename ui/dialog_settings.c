@@ -12,7 +12,7 @@
 #include "ui/text/format.h"
 #include "ui/text/users.h"
 #include "ui/view/columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 

@@ -5,7 +5,7 @@
  * A shell splits $EDITOR, as everywhere, and looks whether the file exists; its path and the line
  * are arguments, never part of the script.
  */
-#include "ui/editor.h"
+#include "ui/ui.h"
 
 #include <errno.h>
 #include <signal.h>

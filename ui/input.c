@@ -10,7 +10,7 @@
 #include "ui/dialog.h"
 #include "ui/prompt_keys.h"
 #include "ui/rewind.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"

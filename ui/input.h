@@ -5,7 +5,7 @@
 #ifndef UI_INPUT_H
 #define UI_INPUT_H
 
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 #include "ui/state/state.h"
 
 /* Obey a key. */

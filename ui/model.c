@@ -16,7 +16,7 @@
 #include "ui/view/arrows.h"
 #include "ui/view/columns.h"
 #include "ui/view/folding.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/function_columns.h"
 #include "ui/view/baseline.h"
 #include "ui/view/table.h"

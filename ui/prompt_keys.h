@@ -5,7 +5,7 @@
 #ifndef UI_PROMPT_KEYS_H
 #define UI_PROMPT_KEYS_H
 
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 #include "ui/state/state.h"
 
 void prompt_keys_press(struct ui_state *st, const struct key *key);

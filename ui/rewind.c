@@ -14,7 +14,7 @@
 #include "ui/prompt.h"
 #include "ui/rewind_time.h"
 #include "ui/text/format.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/header_strip.h"
 #include "ui/view/navigate.h"
 #include "ui/view/table.h"

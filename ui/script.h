@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 #include "ui/cli/config.h"
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 
 enum script_kind { SCRIPT_END, SCRIPT_KEY, SCRIPT_TICK, SCRIPT_SIZE };
 

@@ -18,7 +18,7 @@
 #include "symbols/name/places.h"
 #include "symbols/object/ehframe.h"
 #include "symbols/object/image.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/process/maps.h"
 #include "unwind/unwind.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "symbols/object/image.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 /*
  * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough

@@ -3,7 +3,7 @@
 #include "unwind/internal.h"
 
 #include "symbols/lang/lang.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 bool v8_is_code(const struct lang_process *p, const struct mapping *m, uint64_t offset)
 {

@@ -7,7 +7,7 @@
  * table that is out of place is empty (all zeroes) and seen by the builder
  * alone, because a grace period has passed since it was taken out.
  */
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 
 #include <assert.h>
 #include <errno.h>

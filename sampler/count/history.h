@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "sampler/count/slices.h"
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "sampler/count/window.h"
 
 struct history;

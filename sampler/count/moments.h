@@ -11,7 +11,7 @@
 #define SAMPLER_COUNT_MOMENTS_H
 
 #include "sampler/count/slices.h"
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 
 struct moments;
 

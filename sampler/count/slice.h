@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "symbols/base/base.h"
 
 /* Bits: incidents in a slice. */

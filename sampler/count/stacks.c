@@ -6,7 +6,7 @@
  * chunks. Invariant: a stack is in one arena chunk as {nr, places...} and never moves; an entry
  * with NULL words was never completed.
  */
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 
 #include <errno.h>
 #include <stdatomic.h>

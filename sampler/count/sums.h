@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 
 struct sum {
 	uint64_t key; /* 0: empty */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 
 /* kernel.perf_event_max_stack, plus the context markers. */
 #define CHAIN_MAX (127 + 8)

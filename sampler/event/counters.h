@@ -22,7 +22,7 @@
 
 #include "sampler/event/counters_types.h"
 #include "sampler/event/event.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 extern const struct counters_sys counters_kernel;

@@ -7,7 +7,7 @@
 
 #include "sampler/event/idmap.h"
 #include "sampler/event/slot.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 
 enum run_state {
 	RUN_OFF,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "sampler/file/perfdata_format.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 /* Return whether the object is the kernel, not a module. */
 static bool is_kernel(const char *name, size_t size)

@@ -9,7 +9,7 @@
 #define SAMPLER_FILE_PERFDATA_BUILDIDS_H
 
 #include "symbols/base/base.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/kernel.h"
 
 /* More are left out: objects; bytes of their names. */
 #define PERFDATA_BUILD_IDS_MAX (1u << 18)

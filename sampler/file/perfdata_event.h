@@ -6,7 +6,7 @@
 #define SAMPLER_FILE_PERFDATA_EVENT_H
 
 #include "sampler/event/event.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 #define PERFDATA_MACHINE_MAX 32

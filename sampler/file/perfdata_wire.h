@@ -9,8 +9,8 @@
 #include <linux/perf_event.h>
 
 #include "sampler/file/perfdata_found.h"
-#include "symbols/cage/cage_reader.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/kernel/kernel.h"
 
 /* As many recordings are opened at a time: of the session, and of --baseline. */
 #define PERFDATA_READERS (CAGE_RECORDING_LAST - CAGE_RECORDING + 1U)

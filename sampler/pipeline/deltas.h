@@ -7,7 +7,7 @@
 #ifndef SAMPLER_PIPELINE_DELTAS_H
 #define SAMPLER_PIPELINE_DELTAS_H
 
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 #include "symbols/base/base.h"
 
 struct deltas;

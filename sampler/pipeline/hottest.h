@@ -6,7 +6,7 @@
 #ifndef SAMPLER_PIPELINE_HOTTEST_H
 #define SAMPLER_PIPELINE_HOTTEST_H
 
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 
 /* Fill hot, hot_samples and kernel of @cpu. Runs on: the builder. */
 void hottest_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,

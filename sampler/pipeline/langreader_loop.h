@@ -9,12 +9,12 @@
 
 #include <sys/uio.h>
 
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "sampler/perf/ring.h"
 #include "sampler/pipeline/preemption.h"
 #include "sampler/pipeline/reader_share.h"
 #include "sampler/pipeline/ring_copy.h"
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define LANGREADER_PAGE 4096U
 

@@ -4,7 +4,7 @@
  *
  * Runs on: sampler threads, replay. Every sample ends in exactly one counter.
  */
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #ifndef SAMPLER_PIPELINE_PIPELINE_PRIVATE_H
 #define SAMPLER_PIPELINE_PIPELINE_PRIVATE_H
 
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/pipeline_types.h"
 #include "unwind/unwind.h"
 

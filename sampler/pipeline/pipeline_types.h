@@ -8,12 +8,12 @@
 #include <sys/types.h>
 
 #include "sampler/profile/profile.h"
-#include "sampler/perf/record.h"
-#include "sampler/count/tables.h"
+#include "sampler/ring/ring.h"
+#include "sampler/count/count.h"
 #include "symbols/cage/cage.h"
 #include "symbols/cage/cage_memory.h"
 #include "symbols/name/places.h"
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
 

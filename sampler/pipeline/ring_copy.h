@@ -9,7 +9,7 @@
 #ifndef SAMPLER_PIPELINE_RING_COPY_H
 #define SAMPLER_PIPELINE_RING_COPY_H
 
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "sampler/perf/ring.h"
 #include "symbols/base/base.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "sampler/event/waking.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "unwind/unwind.h"
 
 /* A stack is that of a switch so shortly after it: switches are not recorded all the time. */

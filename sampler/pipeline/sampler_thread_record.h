@@ -11,7 +11,7 @@
 
 #include "sampler/pipeline/deltas.h"
 #include "sampler/pipeline/unread.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/sampler_thread_types.h"
 
 struct sampler_thread {

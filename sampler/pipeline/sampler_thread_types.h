@@ -9,8 +9,8 @@
 
 #include "sampler/event/counters.h"
 #include "sampler/pipeline/lag.h"
-#include "sampler/pipeline/pipeline.h"
-#include "sampler/file/recorder.h"
+#include "sampler/hot/hot.h"
+#include "sampler/record/record.h"
 #include "sampler/pipeline/sideband.h"
 #include "sampler/waits/waits.h"
 #include "symbols/symbols.h"

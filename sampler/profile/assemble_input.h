@@ -8,10 +8,10 @@
 #define SAMPLER_PROFILE_ASSEMBLE_INPUT_H
 
 #include "sampler/count/history.h"
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "sampler/profile/profile.h"
 #include "symbols/name/places.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/process/details.h"
 #include "symbols/process/maps.h"
 #include "symbols/symbols.h"

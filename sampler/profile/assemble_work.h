@@ -8,7 +8,7 @@
 #define SAMPLER_PROFILE_ASSEMBLE_WORK_H
 
 #include "sampler/profile/assemble_input.h"
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 
 /* By id, index + 1; 0: none yet. The last entry is for all ids out of range. */
 struct assemble_index {

@@ -12,7 +12,7 @@
 
 #include "sampler/profile/messages_languages.h"
 #include "symbols/jit/runtime.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "unwind/unwind.h"
 
 /* A larger share of the window's samples is a warning. */

@@ -16,8 +16,8 @@
 #include "sampler/event/procstat.h"
 #include "sampler/perf/access.h"
 #include "symbols/base/base.h"
-#include "symbols/name/wait_kind.h"
-#include "symbols/source/listing.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
 #include "symbols/base/text.h"
 
 /* The way user stacks are found. */

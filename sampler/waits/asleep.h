@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 
 #define ASLEEP_STACK	16384
 #define ASLEEP_COPY_MAX (1U << 20)

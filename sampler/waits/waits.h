@@ -19,11 +19,11 @@
 #define SAMPLER_WAITS_WAITS_H
 
 #include "sampler/count/history.h"
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "sampler/profile/profile.h"
 #include "sampler/waits/switch_queue.h"
 #include "sampler/waits/task_time.h"
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 #include "symbols/process/maps.h"
 
 /* The tables that waits are counted into; borrowed. */

@@ -7,11 +7,11 @@
 
 #include <stdatomic.h>
 
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "sampler/profile/profile.h"
 #include "sampler/waits/task_time.h"
 #include "symbols/base/hashset.h"
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 
 struct waits_tables;
 

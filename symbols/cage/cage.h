@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #include "symbols/cage/cage_file.h"
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 /* Return whether readers run in workers: after cage_start(). */
 bool cage_is_on(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The reply of a reader: bytes that grow up to a limit. */
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 /* The server: serve until the other end of @sock is closed, or @parent ends. */
 void __attribute__((noreturn))

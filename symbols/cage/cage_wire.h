@@ -6,7 +6,7 @@
 #ifndef SYMBOLS_CAGE_CAGE_WIRE_H
 #define SYMBOLS_CAGE_CAGE_WIRE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define CAGE_WIRE_FDS (CAGE_FDS_MAX + 1)
 

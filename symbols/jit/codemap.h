@@ -11,7 +11,7 @@
 #define SYMBOLS_JIT_CODEMAP_H
 
 #include "symbols/base/reclaim.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 enum codemap_kind {
 	CODEMAP_FIXED,	     /* a frame of frame_words once it is complete */

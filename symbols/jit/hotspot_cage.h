@@ -11,7 +11,7 @@
 #ifndef SYMBOLS_JIT_HOTSPOT_CAGE_H
 #define SYMBOLS_JIT_HOTSPOT_CAGE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/jit/hotspot_job.h"
 
 #define HOTSPOT_READERS 8U

@@ -17,7 +17,7 @@
 #include "symbols/base/hashset.h"
 #include "symbols/jit/hotspot_blobs.h"
 #include "symbols/jit/hotspot_cage.h"
-#include "symbols/jit/hotspot_wire.h"
+#include "symbols/java/java.h"
 
 #define PAGE	   4096U
 #define LARGE	   (64U << 10) /* more bytes than this are not kept */

@@ -10,7 +10,7 @@
 #define SYMBOLS_JIT_HOTSPOTS_RECORD_H
 
 #include "symbols/jit/hotspot_job.h"
-#include "symbols/jit/jitcode.h"
+#include "symbols/jit/jit.h"
 #include "symbols/lang/codes.h"
 
 enum hotspots_kept_kind {

@@ -16,7 +16,7 @@
 #define SYMBOLS_JIT_JITDUMP_H
 
 #include "symbols/base/watch.h"
-#include "symbols/jit/jitcode.h"
+#include "symbols/jit/jit.h"
 #include "symbols/jit/jitdump_scan.h"
 
 #define JITDUMP_FILE_MAX (16ULL << 30)

@@ -10,7 +10,7 @@
 
 #include "symbols/jit/jitdump.h"
 #include "symbols/jit/jitreads.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 /* An object with the name of a jitdump. */
 struct jitdump_name {

@@ -13,7 +13,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/base/bytes.h"
-#include "symbols/jit/jitcode.h"
+#include "symbols/jit/jit.h"
 
 #define MAGIC	       0x4a695444U
 #define MAGIC_SWAPPED  0x4454694aU

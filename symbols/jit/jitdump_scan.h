@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_JIT_JITDUMP_SCAN_H
 #define SYMBOLS_JIT_JITDUMP_SCAN_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define JITDUMP_RECORD_MAX (64U << 20) /* bytes of one record; most are code */
 #define JITDUMP_PART_MAX   (1U << 20)  /* more than a record has, but for code */

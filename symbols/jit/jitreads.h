@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/helper.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 #define JITREADS_ACTIVE_MAX  4U /* that do not hang */
 #define JITREADS_HANGING_MAX 6U

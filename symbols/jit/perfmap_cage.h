@@ -7,7 +7,7 @@
 #ifndef SYMBOLS_JIT_PERFMAP_CAGE_H
 #define SYMBOLS_JIT_PERFMAP_CAGE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/jit/perfmap.h"
 
 /* As perfmap_parse() for the first @size bytes of @fd; also the errors of cage_call(). */

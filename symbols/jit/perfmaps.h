@@ -15,7 +15,7 @@
 #ifndef SYMBOLS_JIT_PERFMAPS_H
 #define SYMBOLS_JIT_PERFMAPS_H
 
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/jit/jitreads.h"
 #include "symbols/jit/perfmap.h"
 

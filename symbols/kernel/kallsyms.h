@@ -10,7 +10,7 @@
 #define SYMBOLS_KERNEL_KALLSYMS_H
 
 #include "symbols/base/base.h"
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define KALLSYMS_TEXT_MAX    (256U << 20)
 #define KALLSYMS_SYMBOLS_MAX (4U << 20)

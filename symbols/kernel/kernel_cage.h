@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_KERNEL_KERNEL_CAGE_H
 #define SYMBOLS_KERNEL_KERNEL_CAGE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/kernel/kallsyms.h"
 
 /*

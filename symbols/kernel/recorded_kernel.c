@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Compare the kernel of a recording with the running one. Runs on: the loader. */
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/kernel.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 size_t recorded_kernel_build_id(const char *path, uint8_t *id, size_t max)
 {

@@ -5,7 +5,7 @@
  *
  * Runs on: a reader.
  */
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #include <string.h>
 

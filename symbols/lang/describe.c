@@ -20,7 +20,7 @@
 #include "symbols/lang/describe_wire.h"
 #include "symbols/object/elfcage.h"
 #include "symbols/object/elfloop.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 /* struct interpreter of 5.36 to 5.42, and of 5.44, with threads: what is read of them is the same.
  */

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/helper.h"
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/lang/lang.h"
 
 struct object;

@@ -8,7 +8,7 @@
 
 #include "symbols/lang/describe_wire.h"
 #include "symbols/lang/v8layout.h"
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 #include "symbols/object/elfv8.h"
 
 /* Addresses of symbols; 0: missing. */

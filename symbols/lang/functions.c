@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 /* New functions per sample; the rest is read at the next sample. */
 #define NEW_MAX 96

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define PAGE 4096ULL
 /* Bytes of a part of the stack of frames. */

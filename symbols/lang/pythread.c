@@ -7,7 +7,7 @@
  * process that was forked may have the parent's id in its states: 3.11.0 and 3.11.1 do not set it
  * again, later ones only where Python itself forks. The C library has the true one.
  */
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define INTERPRETERS_MAX 16
 #define STATES_MAX	 512

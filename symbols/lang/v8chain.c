@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 /* Candidates; two pieces each in the first call. */
 #define FRAMES_MAX 400U

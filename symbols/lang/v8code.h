@@ -6,7 +6,7 @@
 #ifndef SYMBOLS_LANG_V8CODE_H
 #define SYMBOLS_LANG_V8CODE_H
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 #include "symbols/lang/v8objects.h"
 #include "symbols/lang/v8table.h"
 

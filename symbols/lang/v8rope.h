@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_LANG_V8ROPE_H
 #define SYMBOLS_LANG_V8ROPE_H
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 #include "symbols/lang/v8objects.h"
 
 #define V8_ROPE_MAX   8U /* flat strings */

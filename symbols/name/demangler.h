@@ -12,7 +12,7 @@
 #define SYMBOLS_NAME_DEMANGLER_H
 
 #include "symbols/base/hashset.h"
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 struct demangler_name {
 	uint32_t raw, raw_size; /* in the texts */

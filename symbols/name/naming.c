@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbols/lang/lang.h"
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 
 void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
 		 const atomic_bool *stop)

@@ -9,7 +9,7 @@
 
 #include "symbols/name/symtab.h"
 #include "symbols/object/image.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 /* Unnamed code in memory is named by its page. */
 #define NAMING_PAGE 4096ULL

@@ -9,7 +9,7 @@
 
 #include "symbols/kernel/kallsyms.h"
 #include "symbols/kernel/ksyms.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/kernel.h"
 #include "symbols/kernel/recorded_modules.h"
 #include "symbols/name/naming_found.h"
 

@@ -5,7 +5,7 @@
  * The innermost frame with a meaning decides, with two exceptions. A page fault is one whatever the
  * kernel waits for in it. A futex is a lock, unless the program calls it something else.
  */
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #define SYMBOLS_OBJECT_DEBUGFILE_H
 
 #include "symbols/base/foreign.h"
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 #define DEBUGFILE_CRC_MAX  (1ULL << 30) /* largest file with a CRC check */
 #define DEBUGFILE_CRC_NS   20000000000ULL

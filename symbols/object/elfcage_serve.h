@@ -7,9 +7,9 @@
 #ifndef SYMBOLS_OBJECT_ELFCAGE_SERVE_H
 #define SYMBOLS_OBJECT_ELFCAGE_SERVE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/object/elfcage_wire.h"
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 /* The files of a call. */
 struct elfcage_serve {

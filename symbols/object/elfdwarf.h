@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_OBJECT_ELFDWARF_H
 #define SYMBOLS_OBJECT_ELFDWARF_H
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 #define ELFDWARF_SIZE_MAX (512ULL << 20) /* of all debug sections, decompressed */
 #define ELFDWARF_LINK_MAX 1024U

@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_OBJECT_ELFFACTS_H
 #define SYMBOLS_OBJECT_ELFFACTS_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/object/elffacts_wire.h"
 #include "symbols/object/elfvar.h"
 

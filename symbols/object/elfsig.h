@@ -9,7 +9,7 @@
 #ifndef SYMBOLS_OBJECT_ELFSIG_H
 #define SYMBOLS_OBJECT_ELFSIG_H
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 #include "symbols/object/image.h"
 
 /* Find the code in @f (segments and symbols: @image); false: none. */

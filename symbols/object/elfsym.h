@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_OBJECT_ELFSYM_H
 #define SYMBOLS_OBJECT_ELFSYM_H
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 #include "symbols/object/image.h"
 
 #define ELFSYM_SYMBOLS_MAX (8U << 20)

@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_OBJECT_ELFVAR_H
 #define SYMBOLS_OBJECT_ELFVAR_H
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 struct elfvar {
 	const char *name;

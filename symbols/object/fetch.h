@@ -13,7 +13,7 @@
 
 #include <pthread.h>
 
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/base/helper.h"
 
 struct fetch;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 #include "symbols/object/elfsym.h"
 
 #define ALIGNMENT 16U

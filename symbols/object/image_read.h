@@ -8,7 +8,7 @@
 #ifndef SYMBOLS_OBJECT_IMAGE_READ_H
 #define SYMBOLS_OBJECT_IMAGE_READ_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/object/debugfile.h"
 #include "symbols/object/image.h"
 

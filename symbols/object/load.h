@@ -7,7 +7,7 @@
 #ifndef SYMBOLS_OBJECT_LOAD_H
 #define SYMBOLS_OBJECT_LOAD_H
 
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/base/foreign.h"
 #include "symbols/base/helper.h"
 #include "symbols/object/image.h"

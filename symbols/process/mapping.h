@@ -6,7 +6,7 @@
 #define SYMBOLS_PROCESS_MAPPING_H
 
 #include "symbols/base/base.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 struct mapping {
 	uint64_t start, end; /* addresses, end exclusive */

@@ -21,7 +21,7 @@
 
 #include "symbols/base/base.h"
 #include "symbols/lang/lang.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/process/details.h"
 #include "symbols/process/space.h"
 #include "symbols/process/task.h"

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "symbols/base/base.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 #define PROCFS_MAPS_SIZE_MAX (16u << 20) /* bytes read of /proc/PID/maps */
 

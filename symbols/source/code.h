@@ -11,8 +11,8 @@
 
 #include <pthread.h>
 
-#include "symbols/source/lines.h"
-#include "symbols/source/listing.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/code/code.h"
 #include "symbols/name/naming.h"
 #include "symbols/name/symtab.h"
 

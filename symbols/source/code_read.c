@@ -18,7 +18,7 @@
 
 #include "symbols/base/array.h"
 #include "symbols/source/dwarf_object.h"
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 #include "symbols/base/foreign.h"
 #include "symbols/kernel/kernel_cage.h"
 #include "symbols/source/source.h"

@@ -7,7 +7,7 @@
 #define SYMBOLS_SOURCE_CODE_READ_H
 
 #include "symbols/base/helper.h"
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 #include "symbols/source/script.h"
 #include "symbols/object/load.h"
 

@@ -12,7 +12,7 @@
 #ifndef SYMBOLS_SOURCE_DISASM_H
 #define SYMBOLS_SOURCE_DISASM_H
 
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 #include "symbols/base/text.h"
 
 struct disasm_code {

@@ -3,7 +3,7 @@
 #ifndef SYMBOLS_SOURCE_DISASM_SERVE_H
 #define SYMBOLS_SOURCE_DISASM_SERVE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 extern const struct cage_reader disasm_reader;
 

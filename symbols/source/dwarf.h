@@ -13,7 +13,7 @@
 #ifndef SYMBOLS_SOURCE_DWARF_H
 #define SYMBOLS_SOURCE_DWARF_H
 
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 #define DWARF_FRAMES_MAX 32U
 #define DWARF_QUERY_NS	 200000000ULL  /* CPU time of one request */

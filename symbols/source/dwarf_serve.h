@@ -3,7 +3,7 @@
 #ifndef SYMBOLS_SOURCE_DWARF_SERVE_H
 #define SYMBOLS_SOURCE_DWARF_SERVE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 extern const struct cage_reader dwarf_cage_reader;
 

@@ -7,7 +7,7 @@
 #ifndef SYMBOLS_SOURCE_DWARF_WIRE_H
 #define SYMBOLS_SOURCE_DWARF_WIRE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define DWARF_CAGE_PLACES 64U	 /* addresses in one call */
 #define DWARF_CAGE_ROWS	  65536U /* rows of lines in one call */

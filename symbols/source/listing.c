@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One function to show. Built on the loader, then read anywhere. */
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 #include "symbols/base/array.h"
 #include "symbols/base/search.h"
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 
 #define SCRIPT_LINES_MAX 4096u /* of one function */
 #define SCRIPT_PATH_MAX	 1024u

@@ -13,7 +13,7 @@
 
 #include <sys/types.h>
 
-#include "symbols/source/listing.h"
+#include "symbols/code/code.h"
 
 #define SOURCE_SIZE_MAX	 (8u << 20)
 #define SOURCE_LINES_MAX 8192u /* of one listing */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/file/perfdata_accept.h"
 #include "sampler/file/perfdata_order.h"
 #include "sampler/file/perfdata_private.h"

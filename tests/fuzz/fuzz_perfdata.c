@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "sampler/file/perfdata_scan.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
  * record_decode() on hostile bytes: 8 bytes of layout, then one record. All
  * that an accepted record points to must lie inside it and be readable.
  */
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

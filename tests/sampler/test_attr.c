@@ -9,7 +9,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "tests/sampler/fake_kernel.h"
 
 /* Check the attributes of a sampling event, bit by bit. */

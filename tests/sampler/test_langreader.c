@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #include "sampler/perf/ring.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/langreader_loop.h"
 #include "sampler/pipeline/langreader_main.h"
 #include "symbols/base/wake.h"

@@ -3,7 +3,7 @@
  * perf.data: files made here byte by byte, in file and pipe mode, whole, cut
  * and mutated.
  */
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/file/perfdata_bytes.h"
 #include "sampler/file/perfdata_private.h"
 

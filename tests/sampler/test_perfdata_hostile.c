@@ -9,7 +9,7 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/file/perfdata_accept.h"
 #include "sampler/file/perfdata_private.h"
 #include "sampler/file/perfdata_wire.h"

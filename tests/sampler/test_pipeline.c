@@ -3,7 +3,7 @@
  * pipeline: a sample without a slot for its place is never counted as its caller's; the innermost
  * frame is the sample's own address, in the mode of its record.
  */
-#include "sampler/pipeline/pipeline.h"
+#include "sampler/hot/hot.h"
 
 #include "symbols/process/tasks.h"
 #include "tests/prelude_rcu.h"

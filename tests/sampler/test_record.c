@@ -3,7 +3,7 @@
  * record: every layout field by field, every truncation refused, hostile
  * counts and sizes, in buffers of exactly the record's size (for ASan).
  */
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 
 #include "tests/prelude.h"
 

@@ -3,7 +3,7 @@
  * The recorder: all input of lanes and of a fake /proc is in perfdata, every record once or counted
  * as lost; also when lanes are full, the disk is, or the recording is cut off.
  */
-#include "sampler/file/recorder.h"
+#include "sampler/record/record.h"
 
 #include "tests/fake_root.h"
 
@@ -22,7 +22,7 @@
 
 #include "sampler/event/attr.h"
 #include "sampler/file/blackbox.h"
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/file/perfdata_format.h"
 #include "sampler/file/recorder_private.h"
 #include "sampler/file/synth.h"

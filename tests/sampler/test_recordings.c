@@ -3,7 +3,7 @@
  * Recordings of other writers: compressed, from pipes, damaged, cut short, and
  * files that are none.
  */
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/file/perfdata_zstd.h"
 
 #include "tests/prelude.h"

@@ -14,7 +14,7 @@
 #include <stdatomic.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "sampler/count/tables.h"
+#include "sampler/count/count.h"
 #include "symbols/base/base.h"
 #include "symbols/name/places.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define PYMAKE_BASE  0x7f0000000000ULL
 #define PYMAKE_SIZE  0x20000U

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/base/invoker.h"
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 #define SIZE 20
 

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "symbols/kernel/kernel_cage.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/kernel.h"
 #include "symbols/object/image.h"
 #include "symbols/source/dwarf_object.h"
 #include "symbols/source/source.h"

@@ -17,7 +17,7 @@
 #include "symbols/lang/describe_names.h"
 #include "symbols/lang/describe_wire.h"
 #include "symbols/object/elfcage_wire.h"
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 #include "symbols/process/procfs.h"
 #include "tests/symbols/elfmake.h"
 

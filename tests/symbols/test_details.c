@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/process/maps.h"
 #include "tests/unhash.h"
 

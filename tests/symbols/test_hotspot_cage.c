@@ -12,7 +12,7 @@
 
 #include "symbols/cage/cage.h"
 #include "symbols/jit/hotspot_cage.h"
-#include "symbols/jit/hotspot_wire.h"
+#include "symbols/java/java.h"
 #include "tests/jvm_made.h"
 #include "tests/jvm_sane.h"
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/jit/hotspot_wire.h"
+#include "symbols/java/java.h"
 #include "symbols/jit/hotspots_record.h"
 #include "symbols/lang/code_log.h"
 #include "symbols/lang/lang.h"

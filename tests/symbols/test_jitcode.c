@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "symbols/jit/jitcode.h"
+#include "symbols/jit/jit.h"
 
 #define SPACE 4096U
 #define LOADS 6000U

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "tests/unhash.h"
 
 static struct object *see(struct objects *d, const struct object_identity *id, const char *path,

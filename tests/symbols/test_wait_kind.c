@@ -2,7 +2,7 @@
 /*
  * Kinds of waits of stacks as kernels 6.1 and 6.18 have them.
  */
-#include "symbols/name/wait_kind.h"
+#include "symbols/name/name.h"
 
 #include <elf.h>
 #include <sys/syscall.h>

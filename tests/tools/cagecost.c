@@ -21,7 +21,7 @@
 #include "symbols/name/demangler.h"
 #include "symbols/object/elfsig.h"
 #include "symbols/object/image_read.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/source/dwarf_object.h"
 #include "symbols/symbols.h"
 

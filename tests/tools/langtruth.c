@@ -26,8 +26,8 @@
 
 #include "sampler/event/counters.h"
 #include "sampler/event/task_list.h"
-#include "sampler/pipeline/pipeline.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/hot/hot.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/sideband.h"
 #include "symbols/lang/codes.h"
 #include "symbols/lang/rubylines.h"

@@ -10,7 +10,7 @@
 #include "symbols/source/disasm.h"
 #include "symbols/source/source.h"
 #include "ui/actions.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view_annotate.h"
 
 /* push rbp; mov rsp,rbp; 4: add $1,eax; cmp $9,eax; jne 4; call 2011; pop rbp; ret */

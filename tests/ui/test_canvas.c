@@ -5,7 +5,7 @@
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
 #include "ui/draw/svg.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 #include "ui/draw/canvas.h"
 #include "ui/text/format.h"
 

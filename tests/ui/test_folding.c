@@ -11,7 +11,7 @@
 #include <sched.h>
 
 #include "ui/view/folding.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 static void wait_for(struct folding *f)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ui/actions_row.h"
-#include "ui/editor.h"
+#include "ui/ui.h"
 
 /* A profile with function 12 at line 30 of b.cc twice as often as at line 7 of a.cc. */
 static struct profile *profile_with_lines(void)

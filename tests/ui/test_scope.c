@@ -5,7 +5,7 @@
  */
 #include "fake.h"
 #include "ui/actions_export.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 
 #define PROCESS "\u25b8 api-server[4242]"

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "ui/view/flame_layout.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "tests/yardstick.h"
 
 static const char server[] =

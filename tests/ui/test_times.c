@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "ui/actions_export.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/process_times.h"
 
 static const struct {

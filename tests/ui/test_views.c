@@ -4,7 +4,7 @@
  * GOLDEN=update writes them; look at the difference before committing.
  */
 #include "golden.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/process_rows.h"
 #include "ui/view/process_tree.h"
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 #include "symbols/process/maps.h"
 #include "symbols/name/places.h"
 #include "symbols/process/procfs.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 
 /* The keys are part of the NDJSON contract; they follow enum unwind_stop. */
 static const char *const broken_keys[PROFILE_NR_BROKEN] = {

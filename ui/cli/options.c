@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "symbols/base/text.h"
-#include "ui/cli/options_value.h"
+#include "ui/cli/cli.h"
 
 #define NS_PER_S	1000000000ULL
 #define WINDOW_NS	(5 * NS_PER_S)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/cli/options_value.h"
+#include "ui/cli/cli.h"
 
 #define NS_PER_S     1000000000ULL
 #define PUSH_TICK_NS (10 * NS_PER_S)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "sampler/event/doctor.h"
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 
 void options_print_columns(FILE *out)
 {

@@ -10,7 +10,7 @@
 
 #include "sampler/trap_rule.h"
 #include "symbols/base/base.h"
-#include "ui/cli/options_value.h"
+#include "ui/cli/cli.h"
 #include "ui/text/number.h"
 
 #define HISTORY_MAX_NS (7 * 86400 * 1000000000ULL)

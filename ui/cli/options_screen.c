@@ -4,7 +4,7 @@
  *
  * Runs on: the main thread, before any other.
  */
-#include "ui/cli/options_value.h"
+#include "ui/cli/cli.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  *
  * Runs on: the main thread, before any other.
  */
-#include "ui/cli/options_value.h"
+#include "ui/cli/cli.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -16,7 +16,7 @@
 #include "sampler/sampler.h"
 #include "ui/cli/script_fields.h"
 #include "ui/cli/value.h"
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 #include "ui/text/number.h"
 
 #define SYMBOL_MEMORY_MIN (1ULL << 20)

@@ -20,7 +20,7 @@
 #include "symbols/base/invoker.h"
 #include "ui/cli/file_work.h"
 #include "ui/cli/value.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 
 #define FILE_MAX  (64u << 10)
 #define NAME_SIZE 32

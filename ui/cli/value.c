@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "ui/cli/config.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 #include "ui/text/number.h"
 
 #define NS_PER_S 1000000000.0

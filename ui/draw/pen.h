@@ -9,7 +9,7 @@
 #define UI_DRAW_PEN_H
 
 #include "ui/draw/canvas.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 
 struct pen {
 	struct canvas *c;

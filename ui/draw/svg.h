@@ -6,7 +6,7 @@
 #define UI_DRAW_SVG_H
 
 #include "ui/draw/canvas.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 
 /* Return the picture as text (malloc); NULL: no memory. */
 char *svg_draw(const struct canvas *c, enum theme theme);

@@ -24,7 +24,7 @@
 #include <ncurses.h>
 #include <term.h>
 
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 
 /* <term.h> defines these as macros. */
 #undef columns

@@ -10,8 +10,8 @@
 
 #include "symbols/base/base.h"
 #include "ui/draw/canvas.h"
-#include "ui/key/key_table.h"
-#include "ui/draw/theme.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
 
 struct terminal;
 

@@ -5,7 +5,7 @@
  * A terminal of 24 bits (TERM=xterm-direct) gets the same colours as red, green and blue: 16 to 255
  * are fixed, so another palette would look the same.
  */
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 
 #include <assert.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #define UI_EXPORT_SNAPSHOT_H
 
 #include "sampler/profile/fold.h"
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 
 struct snapshot_label {
 	const char *name, *value;

@@ -2,7 +2,7 @@
 /*
  * Look up keys and actions in the table, which is in key_table.h. Constant; any thread.
  */
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 
 #include <assert.h>
 #include <stdio.h>

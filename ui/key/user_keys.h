@@ -7,7 +7,7 @@
 #define UI_KEY_USER_KEYS_H
 
 #include "symbols/base/base.h"
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 
 #define USER_KEYS_MAX 64
 

@@ -10,7 +10,7 @@
 #include <utf8proc.h>
 
 #include "symbols/base/text.h"
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 
 void line_set(struct line *l, const char *text)
 {

@@ -11,7 +11,7 @@
 
 #include "symbols/base/text.h"
 #include "ui/state/list.h"
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 
 #define LINE_SIZE TEXT_MAX /* with the NUL */
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "sampler/profile/ratios.h"
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 
 /* The meaning of a row's @delta. */
 enum row_change {

@@ -12,7 +12,7 @@
 #include "sampler/sampler.h"
 #include "ui/cli/config.h"
 #include "ui/text/format.h"
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 
 #define SCOPE_NAME_MAX 128
 

@@ -11,7 +11,7 @@
 #include "symbols/base/text.h"
 #include "ui/cli/config.h"
 #include "ui/cli/words.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 #include "ui/key/user_keys.h"
 #include "ui/state/annotated.h"
 #include "ui/state/list.h"

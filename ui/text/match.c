@@ -2,7 +2,7 @@
 /*
  * Search and filter. The UI thread.
  */
-#include "ui/text/match.h"
+#include "ui/text/text.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "ui/view/arrows.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 
 #define GAP_MAX 6u /* lines without code that are shown between lines with it */

@@ -12,7 +12,7 @@
 #include "symbols/base/array.h"
 #include "ui/text/format.h"
 #include "ui/view/baseline_match.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #define Z_99	 2.576
 #define GONE_MAX 5 /* more are only counted */

@@ -6,7 +6,7 @@
 #ifndef UI_VIEW_BASELINE_MATCH_H
 #define UI_VIEW_BASELINE_MATCH_H
 
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #define BASELINE_NONE UINT32_MAX
 

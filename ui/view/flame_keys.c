@@ -8,7 +8,7 @@
 
 #include "ui/view/baseline.h"
 #include "ui/view/flame_layout.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/stacks.h"
 #include "ui/view/table.h"
 

@@ -17,7 +17,7 @@
 
 #include "symbols/base/thread.h"
 #include "symbols/base/wake.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #define DISCARDS_MAX 4 /* more are freed by the caller */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 bool folds_chooses(const struct ui_state *st, const struct profile_process *process)
 {

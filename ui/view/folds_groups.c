@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "symbols/base/keyhash.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 /* Return the last two parts of a path. */
 static struct safe_text tail_of(struct safe_text path, char buf[static TEXT_MAX])

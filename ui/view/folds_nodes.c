@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "symbols/base/keyhash.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 /* Nodes by id; open addressing. The author of a recording chooses the ids, so places are secret. */
 struct folds_index {

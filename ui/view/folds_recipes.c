@@ -2,7 +2,7 @@
 /*
  * Each kind of fold: its input, how it is made and freed. The main thread; make() on any thread.
  */
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
 #include "sampler/profile/ratios.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/process_rows.h"
 
 static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)

@@ -12,7 +12,7 @@
 #include "ui/draw/pen.h"
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/header_process.h"
 #include "ui/view/header_strip.h"

@@ -13,7 +13,7 @@
 #include "ui/text/format.h"
 #include "ui/text/users.h"
 #include "ui/view/common_columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/header_cpus.h"
 #include "ui/view/times.h"
 #include "ui/view/view.h"

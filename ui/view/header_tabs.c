@@ -14,7 +14,7 @@
 #include "ui/text/format.h"
 #include "ui/text/users.h"
 #include "ui/view/baseline.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/header_strip.h"
 #include "ui/view/times.h"
 #include "ui/view/view.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/process_rows.h"
 #include "ui/view/table.h"
 #include "ui/view/view.h"

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "sampler/count/interval.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #define SLOTS  128u		     /* first rows, with slots */
 #define SPARE  64u		     /* rows below them that may rise */

@@ -12,7 +12,7 @@
 #ifndef UI_VIEW_ORDER_H
 #define UI_VIEW_ORDER_H
 
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 
 struct order_sibling {

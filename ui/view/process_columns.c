@@ -12,7 +12,7 @@
 #include "ui/text/users.h"
 #include "ui/view/baseline.h"
 #include "ui/view/common_columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/process_rows.h"
 #include "ui/view/process_times.h"
 #include "ui/view/process_tree.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "sampler/count/interval.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/process_tree.h"
 #include "ui/view/view.h"
 

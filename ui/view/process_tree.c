@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "symbols/base/keyhash.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #define NONE	   UINT32_MAX
 #define LEVELS_MAX 64 /* deeper processes are roots */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/table.h"
 
 void stacks_turn(struct ui_state *st, enum action action)

@@ -5,7 +5,7 @@
 #ifndef UI_VIEW_STACKS_H
 #define UI_VIEW_STACKS_H
 
-#include "ui/key/key_table.h"
+#include "ui/key/key.h"
 #include "ui/state/state.h"
 
 struct folds_tree;

@@ -16,7 +16,7 @@
 #include "ui/view/baseline.h"
 #include "ui/view/columns.h"
 #include "ui/view/common_columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/order.h"
 
 #define COLUMNS_MAX 32

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ui/text/format.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 
 #define KINDS_SHOWN 4

@@ -7,7 +7,7 @@
 #define UI_VIEW_TIMES_H
 
 #include "ui/draw/pen.h"
-#include "ui/draw/theme.h"
+#include "ui/draw/draw.h"
 #include "ui/state/state.h"
 
 /* Return whether waiting time is shown, and measured. */

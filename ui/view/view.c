@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "ui/text/format.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 static const struct view *const views[VIEW_NR] = {
 	[VIEW_FUNCTIONS] = &view_functions, [VIEW_PROCESSES] = &view_processes,

@@ -15,7 +15,7 @@
 #include "ui/text/format.h"
 #include "ui/text/users.h"
 #include "ui/view/arrows.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/view.h"
 
 const struct profile *annotate_profile(const struct ui_state *st)

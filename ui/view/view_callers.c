@@ -16,7 +16,7 @@
 #include "ui/view/baseline.h"
 #include "ui/view/baseline_match.h"
 #include "ui/view/common_columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/order.h"
 #include "ui/view/table.h"

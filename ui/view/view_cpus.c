@@ -18,7 +18,7 @@
 #include "ui/draw/pen.h"
 #include "ui/text/event_rate.h"
 #include "ui/text/format.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 static const struct profile_cpu *cpu_of(const struct ui_state *st, const struct row *row)
 {

@@ -11,7 +11,7 @@
 
 #include "ui/view/baseline.h"
 #include "ui/view/baseline_match.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/function_columns.h"
 
 static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)

@@ -14,7 +14,7 @@
 #include "ui/view/baseline.h"
 #include "ui/view/baseline_match.h"
 #include "ui/view/common_columns.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 
 static const struct profile_module *module_of(const struct ui_state *st, const struct row *row)

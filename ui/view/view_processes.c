@@ -9,7 +9,7 @@
 
 #include "ui/text/users.h"
 #include "ui/view/baseline_match.h"
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 #include "ui/view/navigate.h"
 #include "ui/view/process_columns.h"
 #include "ui/view/process_rows.h"

@@ -22,7 +22,7 @@
 
 #include "sampler/event/limits.h"
 #include "sampler/pipeline/deltas.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/sampler_thread_record.h"
 #include "symbols/base/intern.h"
 #include "symbols/base/thread.h"

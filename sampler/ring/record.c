@@ -6,7 +6,7 @@
  * and a record that is accepted was used up exactly: after trim(), and but for bytes behind the
  * fields of a sample.
  */
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 
 #include <assert.h>
 #include <errno.h>

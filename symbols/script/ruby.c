@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 #include "symbols/lang/rubylines.h"
 
 #define RACTORS_MAX 16

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/file/recorder.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "sampler/record/record.h"
+#include "symbols/kernel/kernel.h"
 
 /* How long replaced mappings and dead processes are kept for late samples. */
 #define SIDEBAND_KEEP_NS 3000000000ULL

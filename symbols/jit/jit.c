@@ -7,7 +7,7 @@
  *
  * Runs on: the loader.
  */
-#include "symbols/jit/jitcode.h"
+#include "symbols/jit/jit.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #define SAMPLER_PIPELINE_PIPELINE_H
 
 #include "sampler/pipeline/ends.h"
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 #include "sampler/pipeline/pipeline_frames.h"
 
 /* Slots for the innermost places of a tick; a power of two. */

@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 struct codes;

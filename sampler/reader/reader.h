@@ -22,7 +22,7 @@
 #define SAMPLER_PIPELINE_LANGREADER_H
 
 #include "sampler/event/counters.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "sampler/pipeline/feed.h"
 #include "symbols/lang/lang.h"
 

@@ -12,7 +12,7 @@
 #ifndef SYMBOLS_JIT_HOTSPOT_WIRE_H
 #define SYMBOLS_JIT_HOTSPOT_WIRE_H
 
-#include "symbols/cage/cage_reader.h"
+#include "symbols/sandbox/sandbox.h"
 #include "symbols/jit/hotspot_job.h"
 
 #define HOTSPOT_WIRE_NONE UINT32_MAX  /* in the place of a text */

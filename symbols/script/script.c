@@ -6,7 +6,7 @@
  * live stack last. While it equals the kernel's copy of the sample, the thread
  * has not run on, and all earlier reads are of the moment of the sample.
  */
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #include <assert.h>
 #include <errno.h>

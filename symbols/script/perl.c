@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define STACKS_MAX   32
 #define CONTEXTS_MAX 2048

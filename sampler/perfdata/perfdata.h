@@ -14,10 +14,10 @@
 #include <stdatomic.h>
 
 #include "sampler/file/perfdata_event.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "sampler/file/perfdata_bytes.h"
 #include "symbols/base/base.h"
-#include "symbols/kernel/recorded_kernel.h"
+#include "symbols/kernel/kernel.h"
 
 struct perfdata;
 

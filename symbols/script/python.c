@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define TYPE_AT	 8  /* of each object */
 #define SIZE_AT	 16 /* of a string or of bytes */

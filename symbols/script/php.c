@@ -6,7 +6,7 @@
  * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
  * lines. Offsets are from the headers, for 64-bit CPUs.
  */
-#include "symbols/lang/chain.h"
+#include "symbols/script/script.h"
 
 #define PASSED_MAX (2 * LANG_FRAMES_MAX)
 /* Lines of the innermost frames are read; of others that of the function is shown. */

@@ -5,7 +5,7 @@
  * The places of its records come from there, in the order of the file. Here they are sorted by
  * time, and each record is read when its turn has come.
  */
-#include "sampler/file/perfdata.h"
+#include "sampler/perfdata/perfdata.h"
 
 #include <assert.h>
 #include <errno.h>

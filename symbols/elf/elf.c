@@ -4,7 +4,7 @@
  *
  * Runs on: a helper. Every number of the file is hostile.
  */
-#include "symbols/object/elffile.h"
+#include "symbols/elf/elf.h"
 
 #include <errno.h>
 #include <stdlib.h>

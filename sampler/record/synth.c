@@ -20,7 +20,7 @@
 
 #include "sampler/event/attr.h"
 #include "sampler/file/slow_reads.h"
-#include "sampler/perf/record.h"
+#include "sampler/ring/ring.h"
 #include "symbols/process/procfs.h"
 
 #define NAME_MAX_BYTES 4096

@@ -10,7 +10,7 @@
  * no place, no image and no list but that of free ids has its id. References of mappings
  * are dropped after a grace period, so no reader has the object either.
  */
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * Threads: producers (one a lane), the builder. The file is written under a lock that no producer
  * takes.
  */
-#include "sampler/file/recorder.h"
+#include "sampler/record/record.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -4,7 +4,7 @@
  *
  * Runs on: the builder; facts are noted by the sampler thread of the CPU.
  */
-#include "sampler/pipeline/langreader.h"
+#include "sampler/reader/reader.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -6,7 +6,7 @@
  * Invariants: a fold that is made is of the profile that its folds_of belongs
  * to. Outside of folds_plan() and folds_make() nothing is wanted of @next.
  */
-#include "ui/view/folds.h"
+#include "ui/fold/fold.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * Runs on: the loader; run_*() on a helper, for a debug file may hang as any
  * other and its index takes seconds. One job at a time.
  */
-#include "symbols/source/lines.h"
+#include "symbols/dwarf/dwarf.h"
 
 #include <errno.h>
 #include <stdlib.h>

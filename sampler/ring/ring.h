@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "sampler/perf/access.h"
-#include "symbols/object/object.h"
+#include "symbols/image/image.h"
 
 /* The fields of our own samples. */
 #define RECORD_SAMPLE_TYPE                                                                         \

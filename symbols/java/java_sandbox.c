@@ -16,7 +16,7 @@
 #include "symbols/base/foreign.h"
 #include "symbols/cage/cage.h"
 #include "symbols/jit/hotspot_blobs.h"
-#include "symbols/jit/hotspot_wire.h"
+#include "symbols/java/java.h"
 
 #define TIMEOUT_NS 10000000000ULL /* between two questions, or until the result */
 #define INLINE_MAX (48U << 10)	  /* bytes of pieces in a request */
