@@ -55,7 +55,7 @@ ALL_CPPFLAGS := -D_GNU_SOURCE -DPROFTOP_VERSION='"$(VERSION)"' -I. \
 ALL_CFLAGS    = -std=gnu11 -pthread $(WARN) $(SANFLAGS) $(HARDEN) $(PKG_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS   = -pthread $(SANFLAGS) $(HARDENLD) $(LDFLAGS)
 PKG_CFLAGS   := $(shell $(PKG_CONFIG) --cflags $(PKGS) $(OPT_PKGS) 2>/dev/null)
-# Not linked with, but loaded when they are needed (symbols/base/library.h): libdeflate, capstone, libpfm4, libmicrohttpd, libcurl.
+# Not linked with, but loaded when they are needed (struct library_function in symbols/base/base.h): libdeflate, capstone, libpfm4, libmicrohttpd, libcurl.
 PKG_LIBS      = $(shell $(PKG_CONFIG) --libs $(PKGS) $(filter-out libdeflate capstone libmicrohttpd libcurl,$(OPT_PKGS))) -liberty -lm
 TEST_LIBS     = $(shell $(PKG_CONFIG) --libs $(TEST_PKGS))
 
@@ -231,11 +231,14 @@ truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the int
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done
 
-layering: ## rooms and their folders include to the right only, public headers only; curses only in term.c
+layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures
 	$(Q)eval $(LAYERING)
 
-style: ## SPDX, sizes, prefixes, the words of doc/STYLE.md, doc/ARCHITECTURE.md complete, clang-format
+style: ## SPDX, sizes, prefixes of rooms, the words of doc/STYLE.md, clang-format
 	$(Q)eval $(STYLE)
+
+map: ## rooms, doors and files, with the first sentence of each; ROOM="ui/view" for some
+	$(Q)tests/map $(ROOM)
 
 figures: $(B)/proftop ## lines, functions, include knots, comments and words, by room; files, exports, call circles of the whole
 	$(Q)B=$(B) tests/figures.py $(ROOMS)

@@ -1,26 +1,104 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The got rate: samples that the kernel took, by the time in which it could take them.
+ * Wanted, opened and measured rates, samples that the kernel lost, CPU time of tasks from clocks of
+ * the kernel.
  *
  * Runs on: the builder.
  */
-#include "sampler/rates.h"
+#include "sampler/internal.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/hot.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/table.h"
+#include "symbols/process/process.h"
+
+/*
+ * Samples of one CPU that the kernel did not deliver: lost because the ring was
+ * full, or not taken because it throttled the event.
+ *
+ * A kernel from 6.0 on counts lost samples per event (PERF_FORMAT_LOST,
+ * perf_event_open(2)); an older one only writes LOST records.
+ *
+ * Threads: the builder.
+ *
+ * Samples that the kernel did not deliver. Runs on: the builder.
+ */
+
+/* Return the samples of @event lost since the last tick, by the kernel's count @now. */
+static uint64_t lost_since(struct lost *l, uint32_t event, uint64_t now)
+{
+	uint64_t nr = now > l->seen[event] ? now - l->seen[event] : 0;
+
+	l->seen[event] += nr;
+	return nr;
+}
+
+/* Forget the totals; @now: the kernel's counts at the start of the next tick. */
+static void lost_restart(struct lost *l, const uint64_t now[EVENTS_MAX])
+{
+	*l = (struct lost){ 0 };
+	for (int i = 0; i < EVENTS_MAX; i++)
+		l->seen[i] = now[i];
+}
+
+/*
+ * Set the lost samples of the tick, and add them to the total: @nr by lost_since(), or of the LOST
+ * records if the kernel does not count (rates_add_cpu()).
+ */
+static void lost_add(struct lost *l, struct profile_cpu *cpu, uint64_t nr)
+{
+	cpu->lost = nr;
+	l->total += nr;
+	cpu->lost_total = l->total;
+}
+
+void lost_add_throttled(struct lost *l, struct sampler_thread *t,
+			const struct sampler_thread_stats *stats, struct profile_cpu *cpu,
+			uint64_t now_ns, uint64_t interval_ns)
+{
+	uint64_t since = sampler_thread_throttled_since(t);
+	uint64_t until = since + record_pause_ns(since, now_ns);
+	uint64_t begin = now_ns - MIN(interval_ns, now_ns);
+
+	cpu->throttled = stats->throttled;
+	cpu->throttled_ns = stats->throttled_ns;
+	if (since && until > begin)
+		cpu->throttled_ns += until - MAX(since, begin);
+	cpu->throttled_ns = MIN(cpu->throttled_ns, interval_ns);
+	l->throttled_total += stats->throttled;
+	cpu->throttled_total = l->throttled_total;
+}
 
 /* A CPU counts for the got rate when it was busy for at least this share. */
 #define BUSY_MIN 0.05
+
 /* Shorter stretches say nothing: /proc/stat counts in 10 ms. */
 #define RATE_MIN_NS 200000000ULL
+
 /* Samples, taken or expected, and busy time behind a rate: exact to 10 or 20 %. */
 #define SAMPLES_MIN 20
+
 #define SECONDS_MIN 0.1
+
 /* Without these a rate is shown for so long after it was measured, and looked for so long. */
-#define SHOWN_MAX_NS   2000000000ULL
+#define SHOWN_MAX_NS 2000000000ULL
+
 #define STRETCH_MAX_NS 30000000000ULL
 
 void rates_init(struct rates *r, const struct sampler_config *config)
@@ -312,4 +390,550 @@ void rates_rebase(struct rates *r, struct counters *counters, uint32_t index, ui
 		rc->count_seen[i] = v.count;
 	}
 	lost_restart(&rc->lost, lost);
+}
+
+/*
+ * CPU time of tasks from clocks of the kernel, as counts of a slice. Runs on: the builder.
+ */
+
+/* A task without samples for so long is forgotten. */
+#define FORGET_NS 60000000000ULL
+
+/* Clocks of threads that are read in one slice, 4 us each; others share by samples. */
+#define THREADS_MAX 256
+
+/* Clocks may be read later than the events of the same tasks; and events miss forks and exits. */
+#define AHEAD_MAX_NS 10000000.0
+
+/* The clock of a process (tid 0) or of a thread. */
+struct cpu_clock {
+	pid_t pid, tid;
+	uint32_t task, generation; /* where time without samples is counted */
+	uint64_t ns;		   /* as last read */
+	uint64_t sampled_ns;	   /* end of the last slice with a sample */
+	uint64_t seen_ns;	   /* end of the last slice that has its time */
+	int64_t rest_ns;	   /* of a process: not in the times of its threads; < 0: ahead */
+	bool running;		   /* @ns is known */
+	bool several;		   /* of a process: threads are read one by one */
+};
+
+/* The samples of a slice in one task. */
+struct part {
+	pid_t pid, tid;
+	uint32_t task;
+	double count, ns; /* samples, and the time that they stand for */
+};
+
+struct cpu_times {
+	struct cpu_times_clocks clocks;
+	struct cpu_clock *list;
+	uint32_t nr, room;
+	struct hashset set;
+	/* Of the slice at hand. */
+	const struct cpu_times_input *in;
+	struct part *parts;
+	uint32_t nr_parts, room_parts;
+	struct part *left; /* of a process: threads without a clock */
+	uint32_t room_left;
+	struct count *out;
+	uint32_t nr_out, room_out;
+	unsigned int nr_threads; /* read */
+	uint64_t since_ns;	 /* begin of the time that is counted */
+	uint64_t tick_ns;	 /* end of the last tick; 0: none */
+	/* Of the tick at hand: the samples of tasks that have ended, and all time that was counted.
+	 */
+	struct part *ended;
+	uint32_t nr_ended, room_ended;
+	uint32_t generation;
+	double counted_ns;
+	double left_ns; /* of the time of all tasks; < 0: ahead */
+};
+
+/* ---- clocks of the kernel ---- */
+
+/* Read the clock of a process, with its threads that have ended; it needs no right and no file. */
+static bool read_process(void *ctx, pid_t pid, uint64_t *ns)
+{
+	struct timespec ts;
+	/* clock_getcpuclockid(3) without its check that the process exists. */
+	clockid_t clock = (clockid_t)(~(unsigned int)pid << 3 | 2);
+
+	if (clock_gettime(clock, &ts))
+		return false;
+	*ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return true;
+}
+
+/* Read the clock of a thread: the first number of schedstat, without CONFIG_SCHED_INFO zero. */
+static bool read_thread(void *ctx, pid_t pid, pid_t tid, uint64_t *ns)
+{
+	char text[96], *end;
+	size_t size = foreign_read_task(text, sizeof(text) - 1, pid, tid, "schedstat");
+
+	text[size] = '\0';
+	*ns = strtoull(text, &end, 10);
+	return end != text && *ns;
+}
+
+/* ---- the tasks ---- */
+
+static uint64_t hash_of(pid_t pid, pid_t tid)
+{
+	return keyhash_number((uint64_t)pid << 32 | (uint32_t)tid);
+}
+
+static struct cpu_clock *find(const struct cpu_times *t, pid_t pid, pid_t tid)
+{
+	uint32_t at = 0, id;
+
+	while ((id = hashset_next(&t->set, hash_of(pid, tid), &at)) != HASHSET_NONE)
+		if (t->list[id].pid == pid && t->list[id].tid == tid)
+			return &t->list[id];
+	return NULL;
+}
+
+/* Find a clock, or add it; NULL: out of memory. */
+static struct cpu_clock *obtain(struct cpu_times *t, pid_t pid, pid_t tid)
+{
+	struct cpu_clock *c = find(t, pid, tid);
+
+	if (c)
+		return c;
+	if (!array_reserve(&t->list, &t->room, t->nr + 1ULL) || hashset_reserve(&t->set, 1))
+		return NULL;
+	hashset_add(&t->set, hash_of(pid, tid), t->nr);
+	c = &t->list[t->nr++];
+	*c = (struct cpu_clock){ .pid = pid, .tid = tid };
+	return c;
+}
+
+static void index_again(struct cpu_times *t)
+{
+	hashset_clear(&t->set);
+	for (uint32_t i = 0; i < t->nr; i++)
+		hashset_add(&t->set, hash_of(t->list[i].pid, t->list[i].tid), i);
+}
+
+/* Forget tasks that ended, or have no samples any more. */
+static void forget_old(struct cpu_times *t)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (t->list[i].running && t->list[i].sampled_ns + FORGET_NS > t->in->now_ns)
+			t->list[kept++] = t->list[i];
+	if (kept == t->nr)
+		return;
+	t->nr = kept;
+	index_again(t);
+}
+
+/* Add time of a task in one slice; without memory it is missing. */
+static void count_piece(struct cpu_times *t, uint32_t task, uint32_t event, uint64_t ns,
+			uint64_t time_ns)
+{
+	if (!ns || !array_reserve(&t->out, &t->room_out, t->nr_out + 1ULL))
+		return;
+	t->out[t->nr_out++] = (struct count){
+		.stack = STACK_NONE,
+		.task = task,
+		.event = event,
+		.weight = ns,
+		.slice = tables_slice(time_ns),
+	};
+}
+
+/* Add time of a task since @since_ns, evenly to the slices from then on. */
+static void count_ns(struct cpu_times *t, uint32_t task, uint32_t event, double ns)
+{
+	uint64_t now_ns = t->in->now_ns, begin_ns = now_ns - MIN(now_ns, MOMENTS_STOP_NS);
+	uint64_t all = (uint64_t)(ns + 0.5), given = 0, until, to;
+
+	if (!(ns >= 0.5))
+		return;
+	t->counted_ns += ns;
+	begin_ns = MIN(MAX(begin_ns, t->since_ns), now_ns - MIN(now_ns, 1ULL));
+	for (uint64_t at = begin_ns; at < now_ns; at = to) {
+		to = MIN((at / COUNTS_SLICE_NS + 1) * COUNTS_SLICE_NS, now_ns);
+		until = (uint64_t)((unsigned __int128)all * (to - begin_ns) / (now_ns - begin_ns));
+		count_piece(t, task, event, until - given, at);
+		given = until;
+	}
+}
+
+/* Add time of a clock without samples in this slice; the id of its task may be an old one. */
+static void count_unsampled(struct cpu_times *t, const struct cpu_clock *c, uint32_t event,
+			    double ns)
+{
+	if (c->generation == t->in->generation)
+		count_ns(t, c->task, event, ns);
+}
+
+/*
+ * Read a clock. Return the time since it was last read; if it is new, or another task has the
+ * number, since the begin of the slice at most, else the time of its samples, @sampled.
+ */
+static double take(struct cpu_times *t, struct cpu_clock *c, double sampled)
+{
+	bool was = c->running;
+	uint64_t ns, before = c->ns, birth_ns;
+	pid_t parent;
+
+	c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &ns)
+			    : t->clocks.process(t->clocks.ctx, c->pid, &ns);
+	t->since_ns = was ? c->seen_ns : t->in->begin_ns;
+	c->seen_ns = t->in->now_ns;
+	if (!c->running)
+		return sampled;
+	c->ns = ns;
+	if (was && ns >= before)
+		return (double)(ns - before);
+	/* It began in this slice: all of its time is in it. A program began with the fork. */
+	if (maps_birth(t->in->maps, c->pid, t->in->now_ns, &birth_ns, &parent) &&
+	    birth_ns >= t->in->begin_ns)
+		return (double)MIN(ns, t->in->now_ns - t->in->begin_ns);
+	return MIN(sampled, (double)ns);
+}
+
+/* ---- the samples of a slice ---- */
+
+static int by_task(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return x->pid != y->pid	  ? COMPARE(x->pid, y->pid)
+	       : x->tid != y->tid ? COMPARE(x->tid, y->tid)
+				  : COMPARE(x->task, y->task);
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return COMPARE(((const struct part *)a)->task, ((const struct part *)b)->task);
+}
+
+/* Add up the parts of one task. */
+static void merge_parts(struct cpu_times *t)
+{
+	uint32_t kept = 0;
+
+	if (t->nr_parts)
+		qsort(t->parts, t->nr_parts, sizeof(*t->parts), by_id);
+	for (uint32_t i = 0; i < t->nr_parts; i++) {
+		struct part *last = kept ? &t->parts[kept - 1] : NULL;
+
+		if (!last || last->task != t->parts[i].task) {
+			t->parts[kept++] = t->parts[i];
+			continue;
+		}
+		last->count += t->parts[i].count;
+		last->ns += t->parts[i].ns;
+	}
+	t->nr_parts = kept;
+}
+
+/* Sum the samples of the slice by task, in order of process and thread. */
+static void collect(struct cpu_times *t, const struct count *counts, uint32_t nr)
+{
+	uint32_t kept = 0;
+
+	t->nr_parts = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct count *c = &counts[i];
+		bool stands = (int)c->event == t->in->event;
+		double weight = t->in->sample_ns > 0 ? (double)c->count * t->in->sample_ns
+						     : (double)c->weight;
+
+		if (c->event >= EVENTS_MAX || (int)c->event == t->in->wait_slot)
+			continue;
+		if (!array_reserve(&t->parts, &t->room_parts, t->nr_parts + 1ULL))
+			return;
+		t->parts[t->nr_parts++] = (struct part){ .task = c->task,
+							 .count = (double)c->count,
+							 .ns = stands ? weight : 0 };
+	}
+	merge_parts(t);
+	for (uint32_t i = 0; i < t->nr_parts; i++) {
+		const struct task *task = maps_task(t->in->maps, t->parts[i].task);
+
+		/* Not the idle task, nor tasks of which nothing is known. */
+		if (!task || task->pid <= 0 || task->tid <= 0)
+			continue;
+		t->parts[kept] = t->parts[i];
+		t->parts[kept].pid = task->pid;
+		t->parts[kept++].tid = task->tid;
+	}
+	if (!array_reserve(&t->left, &t->room_left, kept))
+		kept = 0;
+	t->nr_parts = kept;
+	if (kept)
+		qsort(t->parts, kept, sizeof(*t->parts), by_task);
+}
+
+/* Share time to tasks by their samples: the names that a thread had in the slice, or threads. */
+static void share_out(struct cpu_times *t, const struct part *parts, uint32_t nr, double ns)
+{
+	double all = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		all += parts[i].count;
+	for (uint32_t i = 0; i < nr && all > 0; i++)
+		count_ns(t, parts[i].task, PROFILE_CPU, ns * parts[i].count / all);
+}
+
+static double sampled_ns(const struct part *parts, uint32_t nr)
+{
+	double ns = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		ns += parts[i].ns;
+	return ns;
+}
+
+static uint32_t same_thread(const struct part *parts, uint32_t nr)
+{
+	uint32_t n = 1;
+
+	while (n < nr && parts[n].tid == parts[0].tid)
+		n++;
+	return n;
+}
+
+/* Note a clock as sampled in this slice. */
+static void note_sampled(const struct cpu_times *t, struct cpu_clock *c, const struct part *part)
+{
+	c->task = part->task;
+	c->generation = t->in->generation;
+	c->sampled_ns = t->in->now_ns;
+}
+
+/* Note the samples of a process that has ended. */
+static void note_ended(struct cpu_times *t, const struct part *parts, uint32_t nr)
+{
+	if (!array_reserve(&t->ended, &t->room_ended, (uint64_t)t->nr_ended + nr))
+		return;
+	memcpy(t->ended + t->nr_ended, parts, nr * sizeof(*parts));
+	t->nr_ended += nr;
+}
+
+/* Read the clock of a sampled thread. False: it says nothing, as the thread is new or has ended. */
+static bool take_thread(struct cpu_times *t, const struct part *parts, double *ns)
+{
+	struct cpu_clock *c = t->nr_threads < THREADS_MAX ? obtain(t, parts->pid, parts->tid)
+							  : NULL;
+	bool was = c && c->running;
+
+	if (!c)
+		return false;
+	t->nr_threads++;
+	note_sampled(t, c, parts);
+	*ns = take(t, c, 0);
+	return was && c->running;
+}
+
+/*
+ * Count the time of the sampled threads of a process, @ns or less: without a clock, by samples, of
+ * what clocks leave. Return the sum.
+ */
+static double count_threads(struct cpu_times *t, const struct part *parts, uint32_t nr, double ns)
+{
+	double sum = 0, share;
+	uint32_t nr_left = 0;
+
+	for (uint32_t i = 0, n; i < nr; i += n) {
+		double clock_ns;
+
+		n = same_thread(parts + i, nr - i);
+		if (take_thread(t, parts + i, &clock_ns)) {
+			share_out(t, parts + i, n, clock_ns);
+			sum += clock_ns;
+			continue;
+		}
+		memcpy(t->left + nr_left, parts + i, n * sizeof(*parts));
+		nr_left += n;
+	}
+	share = MAX(ns - sum, 0.0);
+	/* Other threads may have run, which have no samples. */
+	if (sum > 0 || t->in->threads)
+		share = MIN(share, sampled_ns(t->left, nr_left));
+	share_out(t, t->left, nr_left, share);
+	return nr_left ? sum + share : sum;
+}
+
+/* Count the time of a process with samples in the slice. */
+static void count_process(struct cpu_times *t, const struct part *parts, uint32_t nr)
+{
+	struct cpu_clock *c;
+	bool several;
+	double ns;
+
+	if (t->in->threads) {
+		count_threads(t, parts, nr, INFINITY);
+		return;
+	}
+	c = obtain(t, parts->pid, 0);
+	if (!c)
+		return;
+	note_sampled(t, c, parts);
+	ns = take(t, c, sampled_ns(parts, nr));
+	c->several |= parts->tid != parts->pid || same_thread(parts, nr) < nr;
+	if (!c->running)
+		note_ended(t, parts, nr);
+	several = c->several && c->running;
+	if (!several) {
+		share_out(t, parts, nr, ns);
+		return;
+	}
+	/* The list may move. */
+	ns += (double)c->rest_ns;
+	ns -= count_threads(t, parts, nr, ns);
+	c = find(t, parts->pid, 0);
+	c->rest_ns = (int64_t)ns;
+}
+
+/* ---- time without samples ---- */
+
+/* Count the time of threads that slept, or had no luck, in this slice. */
+static void count_other_threads(struct cpu_times *t)
+{
+	for (uint32_t i = 0; i < t->nr && t->nr_threads < THREADS_MAX; i++) {
+		struct cpu_clock *c = &t->list[i], *process;
+		double ns;
+
+		if (!c->tid || c->seen_ns == t->in->now_ns)
+			continue;
+		t->nr_threads++;
+		ns = take(t, c, 0);
+		count_unsampled(t, c, PROFILE_CPU, ns);
+		process = find(t, c->pid, 0);
+		if (process)
+			process->rest_ns -= (int64_t)ns;
+	}
+}
+
+/* The same of processes, and the time of threads without a sample. */
+static void count_other_processes(struct cpu_times *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct cpu_clock *c = &t->list[i];
+
+		if (c->tid)
+			continue;
+		if (c->seen_ns != t->in->now_ns) {
+			double ns = take(t, c, 0);
+
+			if (c->several)
+				c->rest_ns += (int64_t)ns;
+			else
+				count_unsampled(t, c, PROFILE_CPU, ns);
+		}
+		if (c->rest_ns > 0 && c->generation == t->in->generation) {
+			t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
+			count_unsampled(t, c, PROFILE_CPU_REST, (double)c->rest_ns);
+			c->rest_ns = 0;
+		}
+	}
+}
+
+/*
+ * Count the rest of the time of all tasks: of tasks that have ended, shared by their samples, or of
+ * none that is known. Clocks and events are read one after the other, so that it may be less than
+ * nothing for a while.
+ */
+static void count_left(struct cpu_times *t)
+{
+	t->since_ns = t->tick_ns ? t->tick_ns : t->in->begin_ns;
+	if (t->in->all_ns) {
+		t->left_ns = MAX(t->left_ns + (double)t->in->all_ns - t->counted_ns, -AHEAD_MAX_NS);
+		if (t->left_ns > 0 && t->nr_ended)
+			share_out(t, t->ended, t->nr_ended, t->left_ns);
+		else if (t->left_ns > 0)
+			count_ns(t, TASK_UNKNOWN, PROFILE_CPU_REST, t->left_ns);
+		t->left_ns = MIN(t->left_ns, 0.0);
+	}
+	t->counted_ns = 0;
+	t->nr_ended = 0;
+	t->tick_ns = t->in->now_ns;
+}
+
+void cpu_times_add(struct cpu_times *t, const struct cpu_times_input *in, struct count **counts,
+		   uint32_t *nr)
+{
+	struct count *larger;
+
+	t->in = in;
+	t->nr_out = 0;
+	t->nr_threads = 0;
+	/* Ids of another table. */
+	if (t->generation != in->generation)
+		t->nr_ended = 0;
+	t->generation = in->generation;
+	collect(t, *counts, *nr);
+	for (uint32_t i = 0, n; i < t->nr_parts; i += n) {
+		for (n = 1; i + n < t->nr_parts && t->parts[i + n].pid == t->parts[i].pid;)
+			n++;
+		count_process(t, t->parts + i, n);
+	}
+	if (in->tick) {
+		count_other_threads(t);
+		count_other_processes(t);
+		count_left(t);
+		forget_old(t);
+	}
+	larger = t->nr_out ? realloc(*counts, ((size_t)*nr + t->nr_out) * sizeof(*larger)) : NULL;
+	if (!larger)
+		return;
+	memcpy(larger + *nr, t->out, t->nr_out * sizeof(*larger));
+	*counts = larger;
+	*nr += t->nr_out;
+}
+
+static void forget_tick(struct cpu_times *t)
+{
+	t->nr_ended = 0;
+	t->counted_ns = t->left_ns = 0;
+}
+
+void cpu_times_restart(struct cpu_times *t)
+{
+	for (uint32_t i = 0; t && i < t->nr; i++) {
+		struct cpu_clock *c = &t->list[i];
+
+		c->running = c->tid ? t->clocks.thread(t->clocks.ctx, c->pid, c->tid, &c->ns)
+				    : t->clocks.process(t->clocks.ctx, c->pid, &c->ns);
+		c->rest_ns = 0;
+	}
+	if (t)
+		forget_tick(t);
+}
+
+void cpu_times_clear(struct cpu_times *t)
+{
+	if (!t)
+		return;
+	t->nr = 0;
+	hashset_clear(&t->set);
+	forget_tick(t);
+}
+
+struct cpu_times *cpu_times_new(const struct cpu_times_clocks *clocks)
+{
+	const struct cpu_times_clocks kernel = { read_process, read_thread, NULL };
+	struct cpu_times *t = calloc(1, sizeof(*t));
+
+	if (t)
+		t->clocks = clocks ? *clocks : kernel;
+	return t;
+}
+
+void cpu_times_free(struct cpu_times *t)
+{
+	if (!t)
+		return;
+	hashset_fini(&t->set);
+	free(t->list);
+	free(t->parts);
+	free(t->left);
+	free(t->ended);
+	free(t->out);
+	free(t);
 }

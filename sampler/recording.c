@@ -4,22 +4,28 @@
  *
  * Runs on: set-up and end by the owner, changes by the builder.
  */
-#include "sampler/recording.h"
+#include "sampler/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/event/counters.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/hot.h"
 #include "sampler/record/record.h"
-#include "sampler/pipeline/sideband.h"
-#include "symbols/base/array.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
-#include "symbols/object/image.h"
+#include "symbols/process/process.h"
 
 int recording_open(struct recording *r, const char *path, size_t memory, struct counters *counters,
 		   struct sideband *sideband, const struct codes *codes, struct err *e)

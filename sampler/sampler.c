@@ -4,20 +4,28 @@
  *
  * Runs on: the main thread. Everything that may wait is the builder's.
  */
-#include "sampler/sampler.h"
+#include "sampler/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/builder.h"
-#include "sampler/event/limits.h"
-#include "sampler/file/perfdata_wire.h"
-#include "sampler/pipeline/langreader_main.h"
-#include "sampler/session.h"
-#include "symbols/cage/cage.h"
-#include "symbols/cage/cage_memory.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/hot.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/profile/profile.h"
+#include "sampler/reader/reader.h"
+#include "sampler/ring/ring.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/symbols.h"
 
 void sampler_cage_start(bool code)
 {

@@ -1,24 +1,305 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The interface of sampling: configure, start, control, stop, take profiles. All calls are from one
- * thread (the UI). None of them waits for a file or for the kernel's answer to a control: the
- * builder thread does, and the answer is in a later profile (message).
+ * Sampling: configure, start, control, stop, take profiles.
+ *
+ * The caller owes: all calls from one thread (the UI); profiles it took are freed by it.
+ *
+ * The room does: runs sampler threads, builder and loader; requests are done by the builder, and
+ * none of the calls waits for a file, a task or a lock that is held for long.
+ *
+ * Not for: drawing, options.
  */
 #ifndef SAMPLER_SAMPLER_H
 #define SAMPLER_SAMPLER_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "sampler/config.h"
 #include "sampler/event/event.h"
-#include "sampler/event_states.h"
+#include "sampler/perfdata/perfdata.h"
 #include "sampler/profile/profile.h"
-#include "sampler/profile/strip.h"
-#include "sampler/recording.h"
-#include "sampler/replay_sample.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
+struct counters_sys;
+struct err;
+struct recorder;
 struct sampler;
+struct text_arena;
+
+struct sampler_event_state {
+	const struct event_info *info;
+	int code; /* 0 usable, -errno, 1: not tried yet */
+};
+
+/* The folder of --keep. */
+
+struct keep_config {
+	const char *dir; /* NULL: nothing is kept */
+	uint64_t size;	 /* bytes of all segments */
+	uint64_t time_ns;
+};
+
+struct recording {
+	struct recorder *recorder; /* NULL: nothing is recorded */
+	const char *path;	   /* borrowed */
+	bool failed;		   /* its failure was reported already */
+	bool *identified;	   /* by object: its build-id is written */
+	uint32_t nr_identified, max_identified;
+	bool kernel_identified;
+};
+
+/* The content of a recording. */
+struct sampler_recorded {
+	uint64_t nr_samples;
+	uint64_t nr_dropped;  /* records that arrived faster than they could be written */
+	uint64_t nr_unmapped; /* processes that were there, but their mappings hang */
+	uint64_t bytes;
+};
+
+/* Write "; 3 processes have no symbols: reading mappings hangs" for the user; "": @nr is 0. */
+const char *recording_unmapped(uint64_t nr, char buf[static 80]);
+
+/* The samples of a recording, one by one. */
+
+/* A frame of a replay's samples; the frame of one id never changes. */
+struct sampler_frame {
+	uint64_t file_offset;	 /* of its address; UINT64_MAX: kernel, anonymous, not known */
+	struct safe_text name;	 /* "[unknown]" when there is none */
+	uint64_t offset;	 /* into the function; UINT64_MAX: not known */
+	struct safe_text module; /* path or [kernel.kallsyms] as perf script prints it */
+};
+
+/* One branch of a sample. */
+struct sampler_branch {
+	struct record_branch branch;
+	uint32_t from, to; /* ids of frames */
+};
+
+/* One sample of a replay; borrowed for the call. */
+struct sampler_sample {
+	struct safe_text comm;
+	pid_t pid, tid;
+	uint32_t cpu;
+	uint64_t time_ns, period;
+	const char *event;
+	const struct sampler_frame *known; /* frames by id */
+	const uint32_t *frames;		   /* ids, innermost first, kernel before user */
+	const uint64_t *ips;		   /* their raw addresses; 0: not known */
+	uint32_t nr_frames;
+	uint32_t nr_kernel;
+	const struct sampler_branch *branches; /* the newest first */
+	uint32_t nr_branches;
+	const struct record_memory *memory;
+	const char *stop; /* why the user stack ends: unwind_stop_name() */
+};
+
+/* Damage of a recording, and the samples that it lacks. */
+struct sampler_missing {
+	const char *note;    /* on a recording that is cut short or damaged; "": whole; borrowed */
+	uint64_t nr_dropped; /* damaged records */
+	uint64_t nr_lost;    /* when it was recorded */
+};
+
+typedef int (*sampler_sample_fn)(void *ctx, const struct sampler_sample *sample);
+
+/*
+ * Files of the moments before and after a match of a trap, within a number and a size.
+ *
+ * Runs on: the builder.
+ */
+
+/* From the configuration; @dir NULL: matches are not saved. */
+struct saving_config {
+	const char *dir;
+	uint32_t max_files;
+	uint64_t max_bytes;
+	size_t memory; /* of the records before a match */
+};
+
+struct saving {
+	uint32_t nr;	/* files of this session */
+	uint64_t bytes; /* in them */
+};
+
+/*
+ * The rule of a trap: SUBJECT [> PERCENT] [for TIME], as in 'total:burst > 50 for 100ms'. Pure; any
+ * thread.
+ */
+
+#define TRAP_RULES_MAX 16
+#define TRAP_TEXT_MAX  128
+
+enum trap_subject {
+	TRAP_CPU,   /* busy CPUs, percent of all; with a name: of one CPU, by its threads */
+	TRAP_SELF,  /* percent of the samples in a function */
+	TRAP_TOTAL, /* in it or its callees */
+	TRAP_NEW,   /* the first sample of a function */
+	TRAP_LOST,  /* percent of the samples of a tick */
+	TRAP_WAIT,  /* waiting time of all threads, or the ones of the name; 100: of one thread */
+};
+
+struct trap_rule {
+	enum trap_subject subject;
+	char name[TRAP_TEXT_MAX]; /* of the function or thread; "": none */
+	bool below;		  /* "<" */
+	double percent;
+	uint64_t for_ns;
+	char text[TRAP_TEXT_MAX]; /* as typed */
+};
+
+/* 0, or -EINVAL with a sentence. */
+int trap_rule_parse(struct trap_rule *out, const char *text, struct err *e);
+
+enum sampler_target {
+	TARGET_SYSTEM,
+	TARGET_PIDS,	/* and their threads and children */
+	TARGET_USER,	/* every task of one uid; new ones are searched each second */
+	TARGET_COMMAND, /* started and sampled from its exec, children included */
+	TARGET_TIDS,	/* these threads only */
+	TARGET_CGROUP,	/* all tasks in a cgroup, including new ones */
+	TARGET_NAME,	/* processes by name, including new ones; children included */
+};
+
+#define SAMPLER_STACK_SIZE_DEFAULT (16u << 10)
+#define SAMPLER_STACK_SIZE_MAX	   65528u
+#define SAMPLER_STACK_SIZE_AUTO	   (8u << 10) /* the first size of --stack-size=auto */
+#define SAMPLER_RING_SIZE_MIN	   (8u << 10)
+#define SAMPLER_RING_SIZE_MAX	   (256u << 20)
+
+struct sampler_config {
+	enum sampler_target target;
+	const pid_t *pids; /* TARGET_PIDS, TARGET_TIDS */
+	uint32_t nr_pids;
+	uid_t uid;
+	const char *cgroup;   /* a path below the cgroup mount, or the folder itself */
+	const char *name;     /* extended regular expression, for comm and program */
+	char *const *command; /* NULL-terminated argv */
+	bool command_quiet;   /* its fds 0-2 are /dev/null; else stdout goes to stderr */
+	const int *cpus;      /* NULL: all online ones */
+	uint32_t nr_cpus;
+	bool skip_offline; /* offline ones of @cpus are left out; else refused */
+	struct event events[EVENTS_MAX];
+	uint32_t nr_events;	 /* 0: cycles, else cpu-clock, and the banner says why */
+	double hz;		 /* samples per second, CPU and event */
+	double max_overhead_pct; /* of one CPU: the rate is lowered to remain below; 0: off */
+	uint64_t period;	 /* not 0: one sample every N events */
+	enum call_graph call_graph;
+	uint32_t stack_size;   /* bytes per stack copy, CALL_GRAPH_DWARF; multiple of 8; 0:
+				  CALL_GRAPH_OFF */
+	bool stack_auto;       /* double stack_size while more than 2 % of stacks are truncated */
+	bool step_only;	       /* --unwinder=step: libunwind for each frame */
+	uint32_t verify_every; /* verify one sample in N with libunwind; 0: none */
+	size_t ring_size;      /* bytes of data ring per CPU; 0: chosen within the mlock limit */
+	uint64_t tick_ns;      /* one profile a tick; first ones sooner unless exact_ticks */
+	bool exact_ticks;      /* batch: no early profiles */
+	bool warm_up;	       /* one tick only: begin it when the code that runs is read */
+	uint64_t window_ns;    /* of PROFILE_WINDOW */
+	/* Rules that are tested with each slice; the first match of each stops the screen there. */
+	const struct trap_rule *traps;
+	uint32_t nr_traps;
+	struct keep_config keep;     /* the history on disk */
+	struct saving_config saving; /* perf.data files of the matches instead */
+	bool include_self;	     /* sample proftop itself */
+	pid_t guard;		     /* of the terminal: is not sampled; 0: none */
+	enum profile_frames shown_frames;
+	/* Slices are kept for this time, in this many bytes; 0: the window's only, one a tick. */
+	uint64_t history_ns;
+	size_t history_memory;
+	uint32_t languages;   /* frames of these are shown: bits of config_language() */
+	bool no_inline;	      /* no inlined functions, no source lines */
+	bool no_lines;	      /* no source lines */
+	size_t symbol_memory; /* bytes that images of objects may take; 0: the default */
+	const char *replay;   /* perf.data file, "-": stdin; NULL: live */
+	/* Called 10 times a second while a pipe is replayed; NULL: read to its end. */
+	sampler_reading_fn reading;
+	bool follow;	    /* replay of a pipe: make profiles while it is written */
+	const char *symfs;  /* replay: folder with the recorded machine's files; NULL: / */
+	const char *remark; /* added to the messages; NULL: none */
+	const char *record; /* live: also write this perf.data file; NULL: none */
+	const struct counters_sys *sys; /* the system calls, for tests; NULL: the kernel's */
+};
+
+/* Another target for a running session. */
+struct sampler_target_spec {
+	enum sampler_target target;
+	const pid_t *pids;
+	uint32_t nr_pids;
+	uid_t uid;
+	const char *cgroup, *name;
+	const int *cpus; /* NULL: all online ones */
+	uint32_t nr_cpus;
+	bool same_cpus; /* the current CPUs instead of @cpus */
+};
+
+/* Return the bit of language @name; 0: unknown. */
+uint32_t config_language(const char *name);
+/* Return the default rate on @nr_cpus CPUs: odd, so that it does not keep step with timers. */
+double config_default_hz(uint32_t nr_cpus);
+
+/*
+ * The stacks of the threads of one process at this moment, on request: whole, with functions of
+ * languages, and of the kernel where that is permitted.
+ *
+ * A thread that sleeps is read from outside. Only where that does not reach the root, and with
+ * leave, it is stopped for a moment (stopped.h); its stack is unwound after that.
+ *
+ * Any thread that may hang, not registered with urcu; beside a session or without one.
+ */
+
+#define TASK_STACKS_KERNEL 2048
+
+struct task_stacks_want {
+	pid_t pid;
+	const pid_t *tids; /* of its threads; NULL: all */
+	uint32_t nr_tids;
+	bool stop;	    /* threads may be stopped */
+	uint32_t languages; /* as in struct sampler_config */
+	enum profile_frames frames;
+	const atomic_bool *cancel; /* NULL: none */
+};
+
+enum task_stacks_state {
+	TASK_STACKS_COMPLETE,
+	TASK_STACKS_GUESSED, /* the root was reached by a guess */
+	TASK_STACKS_CUT,     /* there are callers that are not known */
+	TASK_STACKS_NONE,
+};
+
+struct task_stack {
+	pid_t tid;
+	struct safe_text comm; /* owned by the result */
+	char state;	       /* as in /proc/PID/stat: S, R, D ...; 0: not known */
+	enum task_stacks_state result;
+	uint32_t stack;	  /* index in the stacks of the profile; UINT32_MAX: none */
+	uint64_t stop_ns; /* that it was stopped; 0: it was not */
+	char why[128];	  /* there is no stack, or a cut one; "": not known */
+	/* Functions of the kernel, one a line; "": not permitted, or it is not in the kernel. */
+	char kernel[TASK_STACKS_KERNEL];
+};
+
+struct task_stacks {
+	pid_t pid;
+	struct safe_text comm, command; /* command line; "": none */
+	struct profile *profile;	/* each thread with a stack counts once */
+	uint32_t nr;
+	struct task_stack *list; /* by tid, the first thread first */
+	struct text_arena *texts;
+};
+
+/*
+ * Read them. 0; -ESRCH: no such process; -EPERM: none of its threads may be read; other -errno,
+ * with a sentence.
+ */
+int task_stacks_read(struct task_stacks **out, const struct task_stacks_want *want, struct err *e);
+/* NULL is fine. */
+void task_stacks_free(struct task_stacks *t);
+/* Return "complete", "guessed", "cut", "none". */
+const char *task_stacks_state_name(enum task_stacks_state state);
 
 /*
  * Drop capabilities that proftop does not use, before any other thread starts; a command gets them
@@ -61,12 +342,10 @@ int sampler_keep_end(struct sampler *s, struct err *e);
  * for two seconds the session is left as it is until the end of this process.
  */
 void sampler_free(struct sampler *s);
-
 /* Return a file descriptor for poll(2), readable when there is a new profile. */
 int sampler_fd(const struct sampler *s);
 /* Take the newest profile, to be freed with profile_free(); NULL: none. */
 struct profile *sampler_take(struct sampler *s);
-
 /*
  * The past. sampler_set_strip(): post a heat strip now and with each profile; the query is copied.
  * sampler_show_past(): post a profile of a range of the past, and again when its names improve; 0
@@ -82,7 +361,6 @@ void sampler_list_traps(struct sampler *s);
 int sampler_past_fd(const struct sampler *s);
 /* Take them: profile_free(), free(); NULL: none. */
 void sampler_take_past(struct sampler *s, struct profile **p, struct strip **strip);
-
 /*
  * Collect a profile of the next @span_ns, beside the others: it is in sampler_take_collected() when
  * sampler_collected_fd() is readable. Live only, with config.history_ns of at least that span. One
@@ -96,7 +374,6 @@ void sampler_collect(struct sampler *s, uint64_t span_ns);
 void sampler_leave_out(struct sampler *s, clockid_t clock);
 int sampler_collected_fd(const struct sampler *s);
 struct profile *sampler_take_collected(struct sampler *s);
-
 /* Controls: applied by the builder within a few ms, followed by a new profile. */
 void sampler_set_rate(struct sampler *s, uint32_t event, double hz);
 void sampler_set_enabled(struct sampler *s, bool on); /* all events (S) */
@@ -113,7 +390,6 @@ void sampler_reset(struct sampler *s); /* counts from zero */
 void sampler_fetch(struct sampler *s, uint32_t module);
 /* Add the instructions of this function (an id) to profiles; UINT32_MAX: of none. */
 void sampler_set_annotate(struct sampler *s, uint32_t function);
-
 /* Turn one event off and on again: its fds are kept open, it costs nothing while off. */
 void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
 /*
@@ -121,7 +397,6 @@ void sampler_set_event_enabled(struct sampler *s, uint32_t event, bool on);
  * a refusal (then nothing changes). Not while recording.
  */
 void sampler_set_call_graph(struct sampler *s, enum call_graph mode);
-/* Copy this much stack, rounded down to 8, and use CALL_GRAPH_DWARF; 0: CALL_GRAPH_OFF. */
 /* @is_auto: @size or more, as needed. */
 void sampler_set_stack_size(struct sampler *s, uint32_t size, bool is_auto);
 void sampler_set_ring_size(struct sampler *s, size_t size); /* rounded up to a power of two */
@@ -135,23 +410,19 @@ void sampler_set_cpus(struct sampler *s, const int *cpus, uint32_t nr);
  */
 void sampler_focus(struct sampler *s, pid_t pid);
 void sampler_unfocus(struct sampler *s);
-
 /*
  * Copy up to @max states; returns how many there are. The first call starts to probe, and has the
  * fixed names; later ones also have the PMUs' events and the tracepoints. @info lives as long as
  * the sampler.
  */
 uint32_t sampler_event_states(struct sampler *s, struct sampler_event_state *out, uint32_t max);
-
 /* Return how much of a recording is read before its first profile; -1: not known, or no recording.
  */
 int sampler_reading_permille(const struct sampler *s);
 /* Return whether a recording is read, and each request answered: no other profile follows. */
 bool sampler_is_settled(struct sampler *s);
-
 /* Return kernel.perf_event_max_sample_rate, read each tick. */
 double sampler_max_hz(const struct sampler *s);
-
 /*
  * Replay only, instead of sampler_start(): call @fn for each sample in time order. Blocks. 0 or the
  * result of @fn.

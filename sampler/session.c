@@ -1,20 +1,636 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A session from its configuration to its end.
+ * A session from its configuration to its end: its parts, tables and their generations, profiles on
+ * request, processes by name.
  *
  * Runs on: the owner's thread.
  */
-#include "sampler/session.h"
+#include "sampler/internal.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
+#include <regex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+#include <urcu-qsbr.h>
 
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/hot.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "symbols/code/code.h"
+#include "symbols/image/image.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/symbols.h"
 #include "unwind/unwind.h"
+
+/*
+ * The tables of a session, and their generations.
+ *
+ * A batch uses the tables it found at its start; after a grace period the old ones have no user.
+ * Their last counts go into the history; its stacks are then interned again, and its tasks get
+ * other ids.
+ */
+
+#define MAX_PLACES     (1u << 22)
+#define MAX_TASKS      (1u << 18)
+#define LONG_CELLS_MAX (1u << 17)
+#define HALF_LIFE_NS   10000000000ULL
+#define STACKS_MAX     (1u << 20)
+#define MEMORY_MAX     ((size_t)128 << 20)
+#define MEMORY_LIVE    ((size_t)32 << 20)
+#define MEMORY_PER_CPU ((size_t)1 << 20)
+
+/* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
+#define MEMORY_PER_SAMPLE 640
+
+#define TASKS_RENEWED (1u << 15)
+#define TASKS_APART   (1u << 12)
+
+/* 4 MiB with rules, names and lines; new ones are named and get their rules again. */
+#define PLACES_RENEWED (1u << 15)
+
+/* From one renewal to the next, if there are not twice the kept ones. */
+#define PLACES_NS 600000000000ULL
+
+/* Swapped and read ten times a second. */
+#define CELLS_START (1u << 13)
+
+/* Of one tick: of a task that waits for a second ten. */
+#define CELLS_MAX (1u << 21)
+
+struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
+{
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0, 0 };
+	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
+			    MEMORY_PER_SAMPLE * nr_samples);
+
+	if (nr_cpus) {
+		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
+		caps.places = PLACES_RENEWED;
+		caps.used = caps.memory / 4;
+		caps.apart = TASKS_APART;
+	}
+	return caps;
+}
+
+int store_new_tables(const struct store_caps *caps, struct stacks **stacks, struct counts **counts)
+{
+	int code = stacks_new(stacks, caps->stacks, caps->memory);
+
+	if (code)
+		return code;
+	code = counts_new(counts, CELLS_START, CELLS_MAX);
+	if (code) {
+		stacks_free(*stacks);
+		*stacks = NULL; /* the caller frees its members on any failure */
+	}
+	return code;
+}
+
+int store_open(struct store *st, const struct sampler_config *config, struct err *e)
+{
+	uint32_t nr_cpus = config->replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	int code = objects_new(&st->objects);
+
+	st->caps = store_choose_caps(nr_cpus, config->hz * nr_cpus * config->nr_events *
+						      (double)config->window_ns / 1e9);
+	if (!code)
+		code = maps_new(&st->maps, st->objects, MAX_TASKS);
+	if (!code)
+		code = places_new(&st->places, MAX_PLACES);
+	if (!code)
+		code = unwind_rows_new(&st->rows, MAX_PLACES);
+	if (!code)
+		code = store_new_tables(&st->caps, &st->stacks, &st->counts);
+	if (!code && config->replay)
+		code = places_begin_small(st->places);
+	if (!code && config->replay)
+		code = stacks_begin_small(st->stacks);
+	if (!code)
+		code = history_new(&st->history,
+				   config->replay && !config->follow ? SLICES_ALL
+								     : config->window_ns,
+				   HALF_LIFE_NS, LONG_CELLS_MAX);
+	if (code)
+		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
+	if (config->history_ns)
+		history_keep(st->history, config->history_ns, config->history_memory);
+	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
+	if (!code && symbols_details(st->symbols))
+		details_keep(symbols_details(st->symbols), config->history_ns);
+	if (!code && config->no_inline)
+		symbols_no_inline(st->symbols);
+	if (!code && config->no_lines)
+		symbols_no_lines(st->symbols);
+	if (!code && !(config->languages & CONFIG_JAVA))
+		symbols_no_java(st->symbols);
+	if (!code && config->symbol_memory)
+		symbols_limit_memory(st->symbols, config->symbol_memory);
+	return code;
+}
+
+void store_publish(struct store *st, struct sampler_thread_shared *shared,
+		   const struct sampler_config *config, uint16_t machine, pid_t own_pid,
+		   uint32_t chain_max)
+{
+	st->shared = shared;
+	st->tables = xcalloc(1, sizeof(*st->tables));
+	*st->tables = (struct pipeline_tables){
+		.objects = st->objects,
+		.maps = st->maps,
+		.tasks = maps_tasks(st->maps),
+		.places = st->places,
+		.stacks = st->stacks,
+		.counts = st->counts,
+		.unwind = {
+			.step_only = config->step_only,
+			.verify_every = config->verify_every,
+			.rows = st->rows,
+			.machine = machine,
+			.allowance = !config->replay,
+		},
+		.own_pid = own_pid,
+		.recorded = config->replay != NULL,
+		.chain_max = chain_max,
+		.codes = symbols_codes(st->symbols),
+		.script = symbols_script(st->symbols),
+		.languages = config->languages,
+		.wait = symbols_wait(st->symbols),
+	};
+	for (int i = 0; i < WAIT_NR; i++)
+		st->tables->wait_places[i] = PLACE_NONE;
+	shared->symbols = st->symbols;
+	atomic_init(&shared->tables, st->tables);
+}
+
+void store_close(struct store *st)
+{
+	pairs_free(st->branches);
+	pairs_free(st->accesses);
+	history_free(st->history);
+	counts_free(st->counts);
+	stacks_free(st->stacks);
+	if (symbols_free(st->symbols)) {
+		maps_free(st->maps);
+		places_free(st->places);
+		unwind_rows_free(st->rows);
+		objects_free(st->objects);
+	}
+	free(st->tables);
+	waits_free(st->waits);
+}
+
+int store_keep_room(struct store *st)
+{
+	bool room = stacks_grow(st->stacks);
+
+	places_grow(st->places);
+	return !room || store_has_old_tasks(st) || store_has_old_stacks(st) ||
+			       store_has_old_places(st)
+		       ? store_renew(st)
+		       : 0;
+}
+
+void store_close_waits(struct store *st)
+{
+	/* Relaxed: no thread runs that reads it. */
+	atomic_store_explicit(&st->shared->waits, NULL, memory_order_relaxed);
+	waits_free(st->waits);
+	st->waits = NULL;
+}
+
+int store_open_waits(struct store *st, uint32_t nr_cpus, int latency)
+{
+	for (uint32_t i = WAIT_RUNNING; i < WAIT_NR; i++)
+		st->tables->wait_places[i] = places_intern(st->places, st->tables->wait, i);
+	st->waits = waits_new(nr_cpus, latency);
+	if (!st->waits)
+		return -ENOMEM;
+	/* Release: the queues; pairs with the sampler threads. */
+	atomic_store_explicit(&st->shared->waits, st->waits, memory_order_release);
+	return 0;
+}
+
+struct waits_tables store_waits_tables(const struct store *st)
+{
+	return (struct waits_tables){
+		.maps = st->maps,
+		.tasks = st->tables->tasks,
+		.stacks = st->stacks,
+		.counts = st->counts,
+		.kinds = st->tables->wait_places,
+		.generation = st->tables->generation,
+		.recorded = st->tables->recorded,
+	};
+}
+
+bool store_has_old_tasks(const struct store *st)
+{
+	return maps_nr_tasks(st->maps) >=
+	       MIN(MAX(st->caps.tasks, 2 * st->tasks_kept), maps_max_tasks(st->maps) / 8 * 7);
+}
+
+bool store_has_old_stacks(const struct store *st)
+{
+	return st->caps.used && stacks_used(st->stacks) >= MAX(st->caps.used, 2 * st->used_kept);
+}
+
+bool store_has_old_places(const struct store *st)
+{
+	/* The history moves with them: seldom, unless the table doubles. */
+	bool lately = time_now_ns() - st->places_ns < PLACES_NS;
+	uint32_t most = st->places_kept + (lately ? st->places_kept : st->places_kept / 4);
+
+	return st->caps.places &&
+	       places_nr(st->places) >= MIN(MAX(st->caps.places, most), MAX_PLACES / 8 * 7) &&
+	       symbols_can_move(st->symbols);
+}
+
+struct move {
+	const struct pipeline_tables *from;
+	struct pipeline_tables *to;
+	struct places_move *places; /* NULL: both have the same */
+	const struct store_caps *caps;
+	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
+	uint32_t nr_tasks, nr_moved;
+	struct details *details;  /* of processes that have ended; NULL: none */
+	struct text_arena *texts; /* theirs; NULL: tasks are moved one by one */
+	uint32_t *stacks;	  /* by old id the new one + 1; 0: not moved yet */
+	uint32_t nr_stacks;
+	uint32_t stack[STACKS_PLACES_MAX]; /* scratch */
+};
+
+/* Return the places of a stack in the new table; NULL: it is full. */
+static const uint32_t *move_places(const uint32_t *places, uint32_t nr, struct move *move)
+{
+	if (!move->places)
+		return places;
+	assert(nr <= STACKS_PLACES_MAX);
+	for (uint32_t i = 0; i < nr; i++) {
+		bool none = places[i] == PLACE_NONE;
+
+		move->stack[i] = none ? PLACE_NONE : places_move_one(move->places, places[i]);
+		if (!none && move->stack[i] == PLACE_NONE)
+			return NULL;
+	}
+	return move->stack;
+}
+
+/* Intern a stack in the new table; STACK_NONE: it would have no space for new stacks. */
+static uint32_t intern_moved(struct move *move, uint32_t stack)
+{
+	struct stacks *to = move->to->stacks;
+	uint32_t nr, id;
+	const uint32_t *places = stacks_at(move->from->stacks, stack, &nr);
+
+	if (!places || !nr || stacks_nr(to) > move->caps->stacks / 8 * 5 ||
+	    stacks_used(to) > move->caps->memory / 8 * 5)
+		return STACK_NONE;
+	places = move_places(places, nr, move);
+	if (!places)
+		return STACK_NONE;
+	/* Room for the sampler threads also: no other thread makes it now. */
+	if (stacks_crowded(to))
+		stacks_grow(to);
+	id = stacks_intern(to, places, nr);
+	if (id != STACK_NONE)
+		return id;
+	/* The table grows by a chunk at a time. */
+	stacks_grow(to);
+	return stacks_intern(to, places, nr);
+}
+
+static uint32_t move_stack(void *ctx, uint32_t stack)
+{
+	struct move *move = ctx;
+
+	if (stack >= move->nr_stacks)
+		return STACK_NONE;
+	if (!move->stacks[stack])
+		move->stacks[stack] = intern_moved(move, stack) + 1;
+	return move->stacks[stack] - 1;
+}
+
+static uint32_t move_task(void *ctx, uint32_t task)
+{
+	struct move *move = ctx;
+
+	assert(move->from != move->to);
+	if (task >= move->nr_tasks)
+		return TASK_UNKNOWN;
+	if (!move->tasks[task] && move->nr_moved < maps_max_tasks(move->to->maps) / 2) {
+		move->tasks[task] = maps_move_task(move->to->maps, move->from->tasks, task);
+		move->nr_moved++;
+	}
+	return move->tasks[task];
+}
+
+/* Of a task that only the total has. */
+static uint32_t move_total_task(void *ctx, uint32_t task)
+{
+	struct move *move = ctx;
+
+	if (!move->texts || task >= move->nr_tasks || move->tasks[task])
+		return move_task(ctx, task);
+	move->tasks[task] = maps_merge_task(move->to->maps, move->from->tasks, task, move->details,
+					    move->texts);
+	return move->tasks[task];
+}
+
+/*
+ * Return how many counts may move: their stacks, if like the old ones, fill half of the new table.
+ */
+static uint32_t cells_kept(const struct store *st, const struct stacks *old)
+{
+	size_t each = stacks_used(old) / MAX(stacks_nr(old), 1u) + 1;
+	uint32_t keep = (uint32_t)MIN(st->caps.memory / 2 / each, st->caps.stacks / 2);
+
+	/* All fit: many counts may share few stacks. */
+	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
+}
+
+/* End the move of places: the rules of the moved ones also move. The loader has the old table. */
+static void end_places(struct store *st, const struct pipeline_tables *old, struct places_move *m)
+{
+	st->places_kept = 0;
+	st->places_ns = time_now_ns();
+	for (uint32_t i = 0; i < m->nr_ids; i++) {
+		if (!m->ids[i])
+			continue;
+		unwind_rows_move(st->rows, m->ids[i] - 1, old->unwind.rows, i);
+		st->places_kept++;
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		places_move_one(m, old->wait_places[i]);
+	unwind_rows_free(old->unwind.rows);
+	symbols_end_move(st->symbols, m);
+}
+
+/* Move the history to the new tables. */
+static int move_history(struct store *st, const struct pipeline_tables *old, struct places_move *m)
+{
+	struct move move = { .from = old,
+			     .to = st->tables,
+			     .places = m,
+			     .caps = &st->caps,
+			     .nr_tasks = tasks_nr(old->tasks),
+			     .details = st->symbols ? symbols_details(st->symbols) : NULL,
+			     .nr_stacks = stacks_nr(old->stacks) };
+	const struct history_ids ids = { move_stack, move_task, move_total_task, &move };
+	uint32_t keep = cells_kept(st, old->stacks);
+	int code;
+
+	if (st->caps.apart && move.nr_tasks > st->caps.apart)
+		move.texts = text_arena_new();
+	move.tasks = calloc(MAX(move.nr_tasks, 1u), sizeof(*move.tasks));
+	move.stacks = calloc(MAX(move.nr_stacks, 1u), sizeof(*move.stacks));
+	if (move.tasks && move.stacks) {
+		if (st->waits)
+			waits_remap(st->waits, &ids);
+		code = history_remap(st->history, keep / 4, &ids);
+	} else {
+		history_reset(st->history);
+		code = -ENOMEM;
+	}
+	if (stacks_crowded(st->stacks))
+		stacks_grow(st->stacks);
+	st->tasks_kept = maps_nr_tasks(st->maps);
+	st->used_kept = stacks_used(st->stacks);
+	text_arena_free(move.texts);
+	free(move.tasks);
+	free(move.stacks);
+	return code;
+}
+
+/* Put new places with their rows into @tables, if most are old. NULL: the old ones continue. */
+static struct places_move *next_places(const struct store *st, struct pipeline_tables *tables)
+{
+	struct places_move *move = NULL;
+	struct unwind_rows *rows = NULL;
+	struct places *places;
+
+	if (!store_has_old_places(st) || places_new(&places, MAX_PLACES))
+		return NULL;
+	if (!unwind_rows_renew(&rows, st->rows))
+		move = symbols_begin_move(st->symbols, st->places, places);
+	if (!move) {
+		unwind_rows_free(rows);
+		places_free(places);
+		return NULL;
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		if (tables->wait_places[i] != PLACE_NONE)
+			tables->wait_places[i] = places_intern(places, tables->wait, (uint64_t)i);
+	tables->places = places;
+	tables->unwind.rows = rows;
+	return move;
+}
+
+/* Make tables beside the current ones; NULL: out of memory. */
+static struct pipeline_tables *next_tables(const struct store *st, struct places_move **move)
+{
+	struct pipeline_tables *tables = malloc(sizeof(*tables));
+
+	if (!tables)
+		return NULL;
+	*tables = *st->tables;
+	if (store_new_tables(&st->caps, &tables->stacks, &tables->counts)) {
+		free(tables);
+		return NULL;
+	}
+	if (!maps_renew_tasks(st->maps)) {
+		stacks_free(tables->stacks);
+		counts_free(tables->counts);
+		free(tables);
+		return NULL;
+	}
+	tables->tasks = maps_tasks(st->maps);
+	tables->generation++;
+	*move = next_places(st, tables);
+	return tables;
+}
+
+/* Take the notes of switches: the ids of their stacks have no meaning in the new tables. */
+static void take_notes(struct store *st)
+{
+	const struct waits_tables t = store_waits_tables(st);
+
+	if (st->waits)
+		waits_take(st->waits, &t, UINT64_MAX);
+}
+
+int store_renew(struct store *st)
+{
+	struct places_move *move = NULL;
+	struct pipeline_tables *old = st->tables, *tables = next_tables(st, &move);
+	struct count *counts = NULL;
+	uint32_t nr = 0;
+	int code = 0;
+
+	if (!tables)
+		return -ENOMEM;
+	assert(old == sampler_thread_tables(st->shared));
+	assert(old->stacks == st->stacks && old->counts == st->counts);
+	take_notes(st);
+	/* Release: the new tables are there; pairs with sampler_thread_tables(). */
+	atomic_store_explicit(&st->shared->tables, tables, memory_order_release);
+	synchronize_rcu();
+	grace_waited(st->shared);
+	st->tables = tables;
+	st->stacks = tables->stacks;
+	st->counts = tables->counts;
+	st->places = tables->places;
+	st->rows = tables->unwind.rows;
+	if (!counts_swap(old->counts, &counts, &nr))
+		code = history_hold(st->history, counts, nr);
+	if (!code)
+		code = move_history(st, old, move);
+	else
+		history_reset(st->history);
+	if (move)
+		end_places(st, old, move);
+	if (code && st->waits)
+		waits_restart(st->waits);
+	stacks_free(old->stacks);
+	counts_free(old->counts);
+	maps_drop_tasks(old->tasks);
+	free(old);
+	return code;
+}
+
+/*
+ * A profile of the next seconds, beside the ticks.
+ */
+
+/* 0 or -errno with a sentence. */
+static int collect_open(struct collect *c, struct err *e)
+{
+	c->due_ns = UINT64_MAX;
+	return mailbox_open(&c->mailbox, e);
+}
+
+static void collect_close(struct collect *c)
+{
+	mailbox_close(&c->mailbox);
+}
+
+bool collect_begin(struct collect *c, uint64_t now_ns)
+{
+	/* Relaxed: the span is all there is to see. */
+	uint64_t span_ns = atomic_exchange_explicit(&c->wanted_ns, 0, memory_order_relaxed);
+
+	if (!span_ns)
+		return false;
+	c->begin_ns = now_ns;
+	c->due_ns = now_ns + span_ns;
+	return true;
+}
+
+/*
+ * The list of events for the picker, filled in the background.
+ *
+ * Runs on: the builder and the UI.
+ */
+
+struct event_table {
+	struct event_list list;
+	atomic_int *codes; /* relaxed: each is independent */
+};
+
+static struct event_table *new_table(void)
+{
+	struct event_table *t = xcalloc(1, sizeof(*t));
+
+	event_list_init(&t->list, "");
+	t->codes = xcalloc(t->list.nr, sizeof(*t->codes));
+	for (uint32_t i = 0; i < t->list.nr; i++)
+		atomic_init(&t->codes[i], 1);
+	return t;
+}
+
+void event_states_probe(struct event_states *es, pid_t pid, int cpu, bool kernel)
+{
+	struct event_table *t;
+	bool tracepoint = false;
+	struct event ev;
+	int code = 0;
+
+	if (atomic_load_explicit(&es->table, memory_order_relaxed))
+		return;
+	t = new_table();
+	/* Release: pairs with event_states_get(). */
+	atomic_store_explicit(&es->table, t, memory_order_release);
+	for (uint32_t i = 0; i < t->list.nr; i++) {
+		const struct event_info *info = &t->list.infos[i];
+
+		/* Opening a tracepoint waits for all CPUs: the first one answers for all. */
+		if (!tracepoint || strcmp(info->group, EVENT_GROUP_TRACEPOINTS)) {
+			code = event_parse(&ev, info->name, NULL);
+			tracepoint = !strcmp(info->group, EVENT_GROUP_TRACEPOINTS);
+			if (!code) {
+				ev.kernel &= kernel;
+				code = event_probe(&ev, pid, pid < 0 ? cpu : -1);
+			}
+		}
+		atomic_store_explicit(&t->codes[i], code, memory_order_relaxed);
+	}
+}
+
+static uint32_t fixed_states(struct sampler_event_state *out, uint32_t max)
+{
+	const struct event_info *info = event_catalogue();
+	uint32_t nr = 0;
+
+	for (; info[nr].name; nr++)
+		if (nr < max)
+			out[nr] = (struct sampler_event_state){ &info[nr], 1 };
+	return nr;
+}
+
+uint32_t event_states_get(struct event_states *es, struct sampler_event_state *out, uint32_t max,
+			  bool *probed)
+{
+	/* Acquire: pairs with event_states_probe(), the list is complete. */
+	const struct event_table *t = atomic_load_explicit(&es->table, memory_order_acquire);
+
+	*probed = t;
+	if (!t)
+		return fixed_states(out, max);
+	for (uint32_t i = 0; i < MIN(max, t->list.nr); i++)
+		out[i] = (struct sampler_event_state){
+			.info = &t->list.infos[i],
+			.code = atomic_load_explicit(&t->codes[i], memory_order_relaxed),
+		};
+	return t->list.nr;
+}
+
+static void event_states_free(struct event_states *es)
+{
+	struct event_table *t = atomic_exchange_explicit(&es->table, NULL, memory_order_acquire);
+
+	if (!t)
+		return;
+	event_list_fini(&t->list);
+	free(t->codes);
+	free(t);
+}
 
 /* Choose cycles where there is a PMU, else cpu-clock with a banner. */
 static void choose_event(struct sampler *s)
@@ -332,4 +948,296 @@ void session_free(struct sampler *s)
 	langreaders_close(&s->live.readers);
 	store_close(&s->store);
 	free(s);
+}
+
+/*
+ * One job at a time reads the names of all processes. A job that hangs is kept until it ends, and
+ * the next jobs leave out the command line of its process.
+ */
+
+/* A read that takes longer hangs. */
+#define HANG_NS 250000000ULL
+
+/* How often a job is looked at. */
+#define STEP_NS 20000000ULL
+
+/* Jobs that hang; then command lines are no longer read. */
+#define HUNG_MAX 16U
+
+/* For the helpers at the end. */
+#define END_NS 100000000ULL
+
+struct names_job {
+	struct job job;
+	process_names_read_fn read;
+	pid_t guard;
+	char *pattern;
+	bool threads; /* no command lines */
+	uint32_t nr_without;
+	pid_t without[HUNG_MAX]; /* no command line is read of these */
+	atomic_int pid;		 /* the process that is read; relaxed */
+	bool failed;
+	pid_t *pids;
+	uint32_t nr, room;
+};
+
+struct process_names {
+	process_names_read_fn read;
+	pid_t guard;
+	unsigned int nr_users;
+	struct helpers *helpers;
+	struct names_job *job; /* NULL: none runs */
+	struct names_job *hung[HUNG_MAX];
+	uint32_t nr_hung;
+	pid_t told;		/* hangs, not taken yet; 0: none */
+	struct names_job *last; /* finished; NULL: none */
+};
+
+static void drop(struct job *job)
+{
+	struct names_job *j = (struct names_job *)job;
+
+	free(j->pattern);
+	free(j->pids);
+	free(j);
+}
+
+static bool is_without(const struct names_job *j, pid_t pid)
+{
+	for (uint32_t i = 0; i < j->nr_without; i++)
+		if (j->without[i] == pid)
+			return true;
+	return false;
+}
+
+/* Match the name of the first thread, and that of the program. */
+static bool matches(struct names_job *j, const regex_t *name, pid_t pid)
+{
+	char text[512], *base;
+
+	if (!j->read(pid, "comm", text, sizeof(text))) {
+		text[strcspn(text, "\n")] = '\0';
+		/* It is no path, and may have a slash. */
+		if (!regexec(name, text, 0, NULL, 0))
+			return true;
+	}
+	if (j->threads || is_without(j, pid))
+		return false;
+	atomic_store_explicit(&j->pid, pid, memory_order_relaxed);
+	if (watch_begin(&j->job.watch))
+		return false;
+	if (j->read(pid, "cmdline", text, sizeof(text)))
+		text[0] = '\0';
+	watch_end(&j->job.watch, 0);
+	text[strcspn(text, "\n")] = '\0';
+	base = strrchr(text, '/');
+	return text[0] && !regexec(name, base ? base + 1 : text, 0, NULL, 0);
+}
+
+static void run(struct job *job)
+{
+	struct names_job *j = (struct names_job *)job;
+	struct dirent *entry;
+	regex_t name;
+	DIR *dir;
+
+	j->failed = regcomp(&name, j->pattern, REG_EXTENDED | REG_NOSUB);
+	if (j->failed)
+		return;
+	dir = opendir("/proc");
+	while (dir && !j->failed && (entry = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || pid == getpid() || pid == j->guard || !matches(j, &name, pid))
+			continue;
+		j->failed = !array_reserve(&j->pids, &j->room, j->nr + 1ULL);
+		if (!j->failed)
+			j->pids[j->nr++] = pid;
+	}
+	if (dir)
+		closedir(dir);
+	regfree(&name);
+}
+
+struct process_names *process_names_new(process_names_read_fn read, pid_t guard)
+{
+	struct process_names *n = calloc(1, sizeof(*n));
+
+	if (!n || helpers_new(&n->helpers, -1)) {
+		free(n);
+		return NULL;
+	}
+	n->read = read;
+	n->guard = guard;
+	n->nr_users = 1;
+	return n;
+}
+
+struct process_names *process_names_share(struct process_names *n)
+{
+	if (n)
+		n->nr_users++;
+	return n;
+}
+
+void process_names_put(struct process_names *n)
+{
+	if (!n || --n->nr_users)
+		return;
+	if (n->job)
+		helper_job_leave(&n->job->job);
+	for (uint32_t i = 0; i < n->nr_hung; i++)
+		helper_job_leave(&n->hung[i]->job);
+	if (n->last)
+		drop(&n->last->job);
+	helpers_free(n->helpers, time_now_ns() + END_NS);
+	free(n);
+}
+
+/* Make a job; NULL: out of memory. */
+static struct names_job *new_job(struct process_names *n, const char *pattern, bool threads)
+{
+	struct names_job *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		return NULL;
+	j->job.run = run;
+	j->job.drop = drop;
+	j->read = n->read;
+	j->guard = n->guard;
+	j->threads = threads;
+	j->pattern = strdup(pattern);
+	for (uint32_t i = 0; i < n->nr_hung; i++)
+		j->without[j->nr_without++] =
+			atomic_load_explicit(&n->hung[i]->pid, memory_order_relaxed);
+	if (!j->pattern) {
+		drop(&j->job);
+		return NULL;
+	}
+	return j;
+}
+
+/* Keep the list of a job that has ended as the last one. */
+static void keep(struct process_names *n, struct names_job *j)
+{
+	if (j->failed) {
+		drop(&j->job);
+		return;
+	}
+	if (n->last)
+		drop(&n->last->job);
+	n->last = j;
+}
+
+/* Return the number of processes in the last list; -ENOMEM: none is of this pattern. */
+static int take_last(const struct process_names *n, const char *pattern, const pid_t **pids)
+{
+	if (!n->last || strcmp(n->last->pattern, pattern))
+		return -ENOMEM;
+	*pids = n->last->pids;
+	return (int)n->last->nr;
+}
+
+/* Make the list here, without command lines: then nothing hangs. */
+static int look_at_threads(struct process_names *n, const char *pattern, const pid_t **pids)
+{
+	struct names_job *j = new_job(n, pattern, true);
+
+	if (j) {
+		run(&j->job);
+		keep(n, j);
+	}
+	return take_last(n, pattern, pids);
+}
+
+/* Free the jobs that no longer hang. */
+static void tidy(struct process_names *n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n->nr_hung; i++)
+		if (helper_job_done(&n->hung[i]->job))
+			drop(&n->hung[i]->job);
+		else
+			n->hung[kept++] = n->hung[i];
+	n->nr_hung = kept;
+}
+
+/* Take the list of the job if it has ended, put it aside if it hangs. False: it goes on. */
+static bool end_job(struct process_names *n)
+{
+	struct names_job *j = n->job;
+
+	if (helper_job_done(&j->job)) {
+		keep(n, j);
+	} else if (watch_blocked_ns(&j->job.watch, time_now_ns()) >= HANG_NS) {
+		n->told = atomic_load_explicit(&j->pid, memory_order_relaxed);
+		n->hung[n->nr_hung++] = j;
+		/* It ends with this read. */
+		atomic_store_explicit(&j->job.watch.cancel, true, memory_order_relaxed);
+	} else {
+		return false;
+	}
+	n->job = NULL;
+	return true;
+}
+
+/* Start a job; false: there are no more helpers. */
+static bool start_job(struct process_names *n, const char *pattern)
+{
+	n->job = n->nr_hung < HUNG_MAX ? new_job(n, pattern, false) : NULL;
+	if (n->job && helpers_start(n->helpers, &n->job->job)) {
+		drop(&n->job->job);
+		n->job = NULL;
+	}
+	return n->job;
+}
+
+/* Run jobs until one ends that began in this call; false: none did until @until_ns. */
+static bool run_jobs(struct process_names *n, const char *pattern, uint64_t until_ns)
+{
+	uint32_t nr_hung;
+	uint64_t now_ns;
+
+	do {
+		if (!n->job && !start_job(n, pattern))
+			return false;
+		helpers_wait(n->helpers, &n->job->job, MIN(time_now_ns() + STEP_NS, until_ns));
+		nr_hung = n->nr_hung;
+		if (end_job(n) && n->nr_hung == nr_hung)
+			return true;
+		now_ns = time_now_ns();
+	} while (now_ns < until_ns);
+	return false;
+}
+
+int process_names_look(struct process_names *n, const char *pattern, uint64_t wait_ns,
+		       const pid_t **pids)
+{
+	uint64_t until_ns = time_now_ns() + wait_ns;
+	bool online = rcu_read_ongoing();
+
+	tidy(n);
+	/* Of an earlier call. */
+	if (n->job && !end_job(n) && strcmp(n->job->pattern, pattern)) {
+		helper_job_leave(&n->job->job);
+		n->job = NULL;
+	}
+	if (online)
+		rcu_thread_offline();
+	run_jobs(n, pattern, until_ns);
+	if (online)
+		rcu_thread_online();
+	if (n->nr_hung == HUNG_MAX || take_last(n, pattern, pids) < 0)
+		return look_at_threads(n, pattern, pids);
+	return take_last(n, pattern, pids);
+}
+
+pid_t process_names_take_hung(struct process_names *n, uint32_t *nr)
+{
+	pid_t pid = n->told;
+
+	n->told = 0;
+	*nr = n->nr_hung;
+	return pid;
 }

@@ -7,7 +7,7 @@
  * Invariant: a copy without a stop is used only if the task did not run from its first read to the
  * last one of its language.
  */
-#include "sampler/task_stacks.h"
+#include "sampler/internal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,27 +20,44 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/reader/reader.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
 #include "sampler/hot/hot.h"
-#include "sampler/profile/assemble.h"
-#include "sampler/store.h"
-#include "sampler/waits/asleep.h"
-#include "sampler/waits/stopped.h"
-#include "symbols/base/foreign.h"
-#include "symbols/process/procfs.h"
+#include "sampler/profile/profile.h"
+#include "sampler/reader/reader.h"
+#include "sampler/ring/ring.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
+#define TASK_STACKS_MAX 4096 /* threads */
+
 /* To read /proc/PID, and to describe an interpreter. */
-#define PROCESS_NS  3000000000ULL
+#define PROCESS_NS 3000000000ULL
+
 #define DESCRIBE_NS 2000000000ULL
+
 /* To load the code of the stacks; of a JVM: its code cache is read at first. */
-#define LOAD_NS	     8000000000ULL
+#define LOAD_NS 8000000000ULL
+
 #define LOAD_IDLE_NS 200000000ULL
 #define LOAD_JAVA_NS 3000000000ULL
+
 /* To name it. */
-#define NAMES_NS      15000000000ULL
+#define NAMES_NS 15000000000ULL
+
 #define NAMES_IDLE_NS 1000000000ULL
 #define STEP_MS	      5
+
 /* To read the language of a thread that sleeps. */
 #define LANGUAGE_NS 50000000ULL
 

@@ -1,35 +1,515 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end of a tick: counts become a profile. Runs on: the builder, online for urcu-qsbr. The order
- * matters: flip the set of stats, swap the counts (this waits for a grace period: every batch begun
- * before the flip is over), then read both. So the account of a tick is exact, and its rows are off
- * by a batch at most.
+ * The end of a tick: counts become a profile with its account; profiles of the past, the heat
+ * strip, profiles of a recording. Runs on: the builder.
+ *
+ * Runs on: the builder, online for urcu-qsbr. The order matters: flip the set of stats, swap the
+ * counts (this waits for a grace period: every batch begun before the flip is over), then read
+ * both. So the account of a tick is exact, and its rows are off by a batch at most.
  */
-#include "sampler/tick.h"
+#include "sampler/internal.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/past.h"
-#include "sampler/profile/messages_session.h"
-#include "sampler/session.h"
-#include "sampler/tick_fill.h"
-#include "sampler/tick_past.h"
-#include "sampler/trapping.h"
-#include "sampler/waiting.h"
-#include "symbols/base/intern.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/hot.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/script/script.h"
+#include "symbols/symbols.h"
 #include "unwind/unwind.h"
 
+/*
+ * The parts of a profile, filled from the tables and the threads of a session.
+ *
+ * Runs on: the builder, online for urcu-qsbr.
+ *
+ * The parts of a profile. Runs on: the builder.
+ */
+
+/* Sums of one tick over all CPUs. */
+struct tick_sums {
+	struct pipeline_stats all;
+	uint64_t lost;
+};
+
+/* The samples of interpreters. */
+static uint64_t lang_samples(const struct pipeline_stats *st)
+{
+	uint64_t nr = st->lang_certain + st->lang_guessed;
+
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		nr += st->lang_none[i];
+	return nr;
+}
+
+/* Take the stats of @epoch of each CPU, and add them to @sums. */
+static void tick_fill_cpus(struct sampler *s, struct profile *p, unsigned int epoch,
+			   struct tick_sums *sums, uint64_t now_ns)
+{
+	const struct rates_tick tick = {
+		.nr_events = s->config.nr_events,
+		.ring_size = counters_ring_size(s->live.counters),
+		.is_part = target_is_part(&s->target),
+		.is_tasks = s->target.tids != NULL,
+		.lost_known = counters_has_lost(s->live.counters),
+	};
+
+	rates_begin_tick(&s->rates);
+	p->nr_cpus = s->live.nr_threads;
+	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
+	p->cpu_events = xcalloc((size_t)p->nr_cpus * tick.nr_events, sizeof(*p->cpu_events));
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		struct sampler_thread *thread = s->live.threads[i];
+		struct profile_cpu *cpu = &p->cpus[i];
+		struct sampler_thread_stats stats;
+
+		sampler_thread_take_stats(thread, epoch, &stats);
+		cpu->cpu = counters_cpu(s->live.counters, i)->cpu;
+		snprintf(cpu->core, sizeof(cpu->core), "%s",
+			 counters_core_type(s->live.counters, i));
+		cpu->busy = procstat_busy(s->rates.procstat, cpu->cpu, &cpu->online);
+		cpu->samples = stats.samples.taken;
+		hottest_fill(cpu, &stats.samples, s->store.places);
+		cpu->ring_high = sampler_thread_take_ring_high(thread);
+		lost_add_throttled(&s->rates.cpus[i].lost, thread, &stats, cpu, now_ns,
+				   p->interval_ns);
+		cpu->lag_max_ns = stats.lag.max_ns;
+		cpu->lag_median_ns = lag_median(&stats.lag);
+		rates_add_cpu(&s->rates, &tick, i, &stats, cpu, &p->cpu_events[i * tick.nr_events]);
+		sums->lost += cpu->lost;
+		pipeline_add_stats(&sums->all, &stats.samples);
+		langreaders_note(&s->live.readers, s->live.counters, thread, i, stats.samples.taken,
+				 lang_samples(&stats.samples));
+	}
+}
+
+static void add_account(struct profile_account *sum, const struct profile_account *add)
+{
+	sum->taken += add->taken;
+	sum->complete += add->complete;
+	sum->guessed += add->guessed;
+	sum->truncated += add->truncated;
+	sum->gaps += add->gaps;
+	sum->broken += add->broken;
+	sum->pending += add->pending;
+	sum->dropped += add->dropped;
+	sum->lost += add->lost;
+	sum->own += add->own;
+	sum->no_outcomes |= add->no_outcomes;
+}
+
+/* Fill the account of all samples: taken = sum of the outcomes. Lost samples are counted here. */
+static void tick_fill_account(struct sampler *s, struct profile *p, const struct tick_sums *sums)
+{
+	const struct pipeline_stats *all = &sums->all;
+	struct profile_account *a = &p->account;
+	struct maps_stats maps;
+
+	_Static_assert(UNWIND_NR_STOPS <= PROFILE_NR_BROKEN, "a stop has no place in the profile");
+	a->complete = all->complete;
+	a->guessed = all->guessed;
+	a->truncated = all->truncated;
+	a->gaps = all->gaps;
+	a->pending = all->pending;
+	a->own = all->own;
+	a->lost = sums->lost;
+	for (int i = 0; i < UNWIND_NR_STOPS; i++) {
+		p->broken_by[i] = all->broken[i];
+		p->broken_in[i] = ends_most(&all->ends[i], all->broken[i]);
+		a->broken += all->broken[i];
+	}
+	p->guessed_in = ends_most(&all->guesses, all->guessed);
+	p->guessed_in_jit = p->guessed_in == OBJECT_ID_UNKNOWN;
+	for (int i = 0; i < DROP_NR; i++) {
+		p->dropped_by[i] = all->dropped[i];
+		a->dropped += all->dropped[i];
+	}
+	p->nr_nameless = all->nameless;
+	maps_stats(s->store.maps, &maps);
+	p->nr_names_dropped = maps.nr_names_dropped - s->ticks.names_dropped;
+	s->ticks.names_dropped = maps.nr_names_dropped;
+	p->nr_programs_dropped = maps.nr_programs_dropped - s->ticks.programs_dropped;
+	s->ticks.programs_dropped = maps.nr_programs_dropped;
+	p->nr_forks_shared = maps.nr_forks_shared - s->ticks.forks_shared;
+	s->ticks.forks_shared = maps.nr_forks_shared;
+	_Static_assert(LANG_NONE_NR <= PROFILE_NR_LANG_NONE, "a reason has no place in the "
+							     "profile");
+	p->lang = (struct profile_lang){
+		.certain = all->lang_certain,
+		.guessed = all->lang_guessed,
+		.samples = lang_samples(all),
+	};
+	_Static_assert(sizeof(p->lang.guessed_by) == sizeof(all->lang_guesses), "languages and "
+										"doubts of the "
+										"profile");
+	memcpy(p->lang.guessed_by, all->lang_guesses, sizeof(p->lang.guessed_by));
+	for (int i = 0; i < LANG_NONE_NR; i++)
+		p->lang.none_by[i] = all->lang_none[i];
+	/* Counted separately when a sample is read: the parts must add up to it. */
+	a->taken = all->taken + a->lost;
+	assert(all->taken ==
+	       a->complete + a->guessed + a->truncated + a->pending + a->broken + a->dropped);
+	a->no_outcomes = s->replay && replay_is_kept(s->replay);
+	add_account(&s->ticks.total, a);
+	p->account_total = s->ticks.total;
+	p->samples_per_s = (double)all->taken * 1e9 / (double)p->interval_ns;
+}
+
+/* Fill the events with their rates. */
+static void tick_fill_events(struct sampler *s, struct profile *p)
+{
+	uint32_t nr_fds = s->target.tids ? s->live.nr_threads : 1;
+
+	p->nr_events = s->config.nr_events;
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		p->events[i].event = s->config.events[i];
+		rates_fill_event(&s->rates, i, nr_fds, &p->events[i]);
+	}
+}
+
+/* Report a process that hangs its reader, once. */
+static void say_hung(struct sampler *s, const struct symbols_hung *hung)
+{
+	if (hung->pid == s->ticks.hung_pid)
+		return;
+	s->ticks.hung_pid = hung->pid;
+	if (hung->left_out == LEFT_OUT_HUNG)
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs (%u such): its new code has no names",
+			    (int)hung->pid, hung->nr);
+	else if (hung->left_out == LEFT_OUT_USER)
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs: until fewer of user %u do, new code of "
+			    "this user has no names",
+			    (int)hung->pid, (unsigned int)hung->user);
+	else
+		mailbox_add(&s->mailbox,
+			    "reading pid %d in /proc hangs (%u such): until fewer do, new code of "
+			    "all processes has no names",
+			    (int)hung->pid, hung->nr);
+}
+
+/* Fill the fields that do not depend on the counts. */
+static void tick_fill_state(struct sampler *s, struct profile *p, uint64_t now_ns)
+{
+	struct symbols_stats names;
+	char news[sizeof(s->mailbox.status)];
+	p->seq = ++s->ticks.seq;
+	p->time_ns = time_clock_ns(CLOCK_REALTIME);
+	p->running_ns = now_ns - s->ticks.reset_ns;
+	p->session_ns = now_ns - s->ticks.start_ns;
+	p->window = s->ticks.window;
+	p->shown_frames = s->config.shown_frames;
+	p->sampling = s->rates.enabled;
+	p->target_gone = s->target.gone;
+	p->focus = s->focus.pid;
+	p->call_graph = s->config.call_graph;
+	p->stack_size = p->call_graph == CALL_GRAPH_DWARF ? s->config.stack_size : 0;
+	p->rate_factor = s->rates.governor.factor;
+	p->rate_ceiling = s->rates.governor.ceiling;
+	p->rate_climbs = s->rates.governor.climbs;
+	p->rate_capped = s->rates.governor.capped;
+	p->max_hz = atomic_load_explicit(&s->rates.max_hz, memory_order_relaxed);
+	p->max_hz_top = s->rates.max_hz_top;
+	if (s->live.counters) {
+		p->ring_size = counters_ring_size(s->live.counters);
+		p->ring_wanted = counters_ring_wanted(s->live.counters);
+		p->nr_refused = counters_nr_refused(s->live.counters);
+		p->refused = counters_refused(s->live.counters, &p->refused_code);
+	}
+	p->trap = s->trapped;
+	memcpy(p->target, s->target.text, sizeof(p->target));
+	memcpy(p->banner, s->banner, sizeof(p->banner));
+	if (symbols_fetch_news(s->store.symbols, news, sizeof(news)))
+		mailbox_add(&s->mailbox, "%s", news);
+	symbols_stats(s->store.symbols, &names);
+	say_hung(s, &names.hung);
+	p->status_seq = mailbox_status(&s->mailbox, p->status);
+	p->nr_places = names.nr_named + names.nr_unnamed + names.nr_waiting;
+	p->nr_places_named = names.nr_named;
+	p->images = (struct profile_images){ names.nr_images, names.image_memory,
+					     names.image_memory_max, names.nr_evicted };
+	p->nr_places_waiting = names.nr_waiting;
+}
+
+static void tick_fill_unwind(struct profile *p, const struct unwind_stats *st)
+{
+	p->unwind = (struct profile_unwind){
+		.frames = st->nr_frames,
+		.row_hits = st->nr_row_hits,
+		.steps = st->nr_steps,
+		.guessed = st->nr_guessed,
+		.rows = st->nr_rows,
+		.rows_differ = st->nr_rows_differ,
+		.verified = st->nr_verified,
+		.verify_differ = st->nr_verify_differ,
+	};
+}
+
+static double pct_of(uint64_t now, uint64_t before, uint64_t span_ns)
+{
+	return now > before && span_ns ? (double)(now - before) * 100 / (double)span_ns : 0;
+}
+
+/* Fill the CPU time and memory of proftop, by kind of thread. */
+static void tick_fill_self(struct sampler *s, struct profile *p)
+{
+	struct session_cost t = { time_now_ns(), time_clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+				  live_cpu_ns(&s->live), time_thread_ns(), 0 };
+	const struct session_cost *was = &s->ticks.self;
+	uint64_t span_ns = t.now_ns - was->now_ns;
+	clockid_t ui;
+
+	procstat_self(s->rates.procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	if (!pthread_getcpuclockid(s->ticks.ui, &ui))
+		t.ui_ns = time_clock_ns(ui);
+	if (was->now_ns) {
+		p->self.samplers_pct = pct_of(t.samplers_ns, was->samplers_ns, span_ns);
+		p->self.builder_pct = pct_of(t.builder_ns, was->builder_ns, span_ns);
+		p->self.ui_pct = pct_of(t.ui_ns, was->ui_ns, span_ns);
+		p->self.loaders_pct = pct_of(t.all_ns, was->all_ns, span_ns) -
+				      p->self.samplers_pct - p->self.builder_pct - p->self.ui_pct;
+		p->self.loaders_pct = MAX(p->self.loaders_pct, 0.0);
+	}
+	s->ticks.self = t;
+}
+
+/* Return the tables of the session, without counts. */
+static struct assemble_input tick_fill_tables(const struct sampler *s)
+{
+	const uint32_t *waits = s->store.tables->wait_places;
+
+	return (struct assemble_input){
+		.stacks = s->store.stacks,
+		.places = s->store.places,
+		.symbols = s->store.symbols,
+		.maps = s->store.maps,
+		.objects = s->store.objects,
+		.details = symbols_details(s->store.symbols),
+		.shown_frames = s->config.shown_frames,
+		.wait = symbols_wait(s->store.symbols),
+		.wait_places = waits[WAIT_ASLEEP] == PLACE_NONE ? NULL : waits,
+		.branches = s->store.branches,
+		.accesses = s->store.accesses,
+		.kept = s->replay && replay_is_kept(s->replay),
+	};
+}
+
+/* Fill stacks, functions and tasks from @counts, which are freed. 0 or -ENOMEM. */
+static int tick_fill_from(struct sampler *s, struct profile *p, struct history_cell *counts,
+			  uint32_t nr)
+{
+	struct assemble_input in = tick_fill_tables(s);
+	int code;
+
+	in.counts = counts;
+	in.nr_counts = nr;
+	in.sizes = &s->ticks.sizes;
+	code = assemble(p, &in);
+	if (in.details && details_wanted(in.details))
+		symbols_wake(s->store.symbols);
+	if (!code)
+		annotate_fill(&s->annotate, s->store.symbols, p, &in);
+	free(counts);
+	return code;
+}
+
+/* Fill stacks, functions and tasks from the counts of the window. 0 or -ENOMEM. */
+static int tick_fill_counts(struct sampler *s, struct profile *p)
+{
+	struct history_cell *counts = NULL;
+	uint32_t nr = 0;
+	int code = history_get(s->store.history, s->ticks.window, &counts, &nr, &p->window_ns);
+
+	return code ? code : tick_fill_from(s, p, counts, nr);
+}
+
+/*
+ * Profiles of the past and the heat strip. Runs on: the builder.
+ */
+
+static uint64_t nr_named(const struct sampler *s)
+{
+	struct symbols_stats stats;
+
+	symbols_stats(s->store.symbols, &stats);
+	return stats.nr_named;
+}
+
+/* Return CLOCK_REALTIME at the end of the last slice; 0: a recording. */
+static uint64_t last_real_ns(const struct sampler *s, uint64_t last_ns)
+{
+	if (s->replay)
+		return replay_is_kept(s->replay) ? last_ns : 0;
+	return time_real_ns(last_ns);
+}
+
+void tick_past_strip(struct sampler *s, bool answer)
+{
+	const struct strip_query *q = s->past.strip.query;
+	const struct assemble_input tables = tick_fill_tables(s);
+	uint8_t slots[PAST_SETS_MAX];
+	const struct strip_input in = { history_slices(s->store.history), &tables, slots,
+					s->past.nr_sets, nr_named(s) };
+	struct strip *strip;
+
+	if (!q || q->event >= s->config.nr_events)
+		return;
+	past_slots(&s->past, &s->config.events[q->event], slots);
+	strip = strip_make(&s->past.strip, &in);
+	if (!strip)
+		return;
+	strip->last_real_ns = last_real_ns(s, strip->last_ns);
+	strip->answer = answer;
+	strip->seq = q->seq;
+	mailbox_post_strip(&s->mailbox, strip);
+}
+
+/* Fill the fields of a range of the past that do not depend on its counts. */
+static void fill_past(struct sampler *s, struct profile *p, const struct slice_range *range)
+{
+	const struct past_events *set = &s->past.sets[range->events];
+	const double *hz = history_rates(s->store.history, range, &p->past_rates_differ);
+
+	p->seq = ++s->ticks.seq;
+	p->time_ns = last_real_ns(s, range->end_ns);
+	p->past_begin_ns = range->begin_ns;
+	p->past_end_ns = range->end_ns;
+	p->past_other_events = range->marks & SLICE_EVENTS;
+	p->interval_ns = p->window_ns = range->covers_ns;
+	p->running_ns = range->covers_ns;
+	p->sampling = true;
+	p->focus = s->focus.pid;
+	p->call_graph = s->config.call_graph;
+	p->rate_factor = p->rate_ceiling = 1;
+	memcpy(p->target, s->target.text, sizeof(p->target));
+	p->account.no_outcomes = true;
+	p->account.complete = range->count;
+	p->account.lost = range->lost;
+	p->account.taken = range->count + range->lost;
+	p->samples_per_s = (double)range->count * 1e9 / (double)MAX(range->covers_ns, 1ULL);
+	p->throttled = range->throttled;
+	memcpy(p->banner, s->banner, sizeof(p->banner));
+	p->nr_events = set->nr;
+	for (uint32_t i = 0; i < set->nr; i++)
+		p->events[i] = (struct profile_event){ .event = set->events[i],
+						       .enabled = true,
+						       .want_hz = hz	      ? hz[i]
+								  : s->replay ? s->rates.hz[i]
+									      : 0,
+						       .got_hz = NAN,
+						       .running_share = 1 };
+}
+
+/* Make a profile of a range of @slices. NULL: there are none, or no memory. */
+static struct profile *make_past(struct sampler *s, const struct slices *slices, uint64_t begin_ns,
+				 uint64_t end_ns)
+{
+	struct history_cell *counts;
+	struct slice_range range;
+	struct profile *p;
+	uint32_t nr;
+
+	if (!slices_range(slices, begin_ns, end_ns, &range))
+		return NULL;
+	p = xcalloc(1, sizeof(*p));
+	fill_past(s, p, &range);
+	if (history_get_range(slices, &range, &counts, &nr) || tick_fill_from(s, p, counts, nr)) {
+		mailbox_say(&s->mailbox, "out of memory: the past is not shown");
+		profile_free(p);
+		return NULL;
+	}
+	ratios_count_samples(p);
+	return p;
+}
+
+void tick_past_post(struct sampler *s)
+{
+	struct profile *p = NULL;
+
+	if (s->past.end_ns)
+		p = make_past(s, history_slices(s->store.history), s->past.begin_ns,
+			      s->past.end_ns);
+
+	if (!p)
+		return;
+	s->past.nr_named = nr_named(s);
+	mailbox_post_past(&s->mailbox, p);
+}
+
+/* Return whether the events of a range are the present ones. */
+static bool has_present_events(const struct sampler *s, const struct profile *p)
+{
+	bool same = p->nr_events == s->config.nr_events;
+
+	for (uint32_t i = 0; same && i < p->nr_events; i++)
+		same = event_same(&p->events[i].event, &s->config.events[i]);
+	return same;
+}
+
+void tick_past_collect(struct sampler *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	/* By their arrival: each sample is in one collection, and none has to wait for late ones.
+	 */
+	struct profile *p = make_past(s, history_arrivals(s->store.history), begin_ns, end_ns);
+
+	if (!p) {
+		p = xcalloc(1, sizeof(*p));
+		memcpy(p->target, s->target.text, sizeof(p->target));
+		memcpy(p->banner, s->banner, sizeof(p->banner));
+	}
+	p->time_ns = last_real_ns(s, end_ns);
+	/* After a change of the events it has the time since. */
+	if (!p->past_other_events)
+		p->window_ns = end_ns - begin_ns;
+	/* With their rates. */
+	if (!p->nr_events || has_present_events(s, p))
+		tick_fill_events(s, p);
+	ratios_count_samples(p);
+	p->account_total = s->ticks.total;
+	mailbox_post(&s->collect.mailbox, p);
+}
+
+/* Post both again at the end of a tick: a strip moves, names of a range arrive. */
+static void tick_past_renew(struct sampler *s)
+{
+	tick_past_strip(s, s->replay != NULL);
+	if (s->past.nr_named != nr_named(s) ||
+	    atomic_load_explicit(&s->annotate.function, memory_order_relaxed) != SYMBOL_NONE)
+		tick_past_post(s);
+}
+
 #define NSEC 1000000000ULL
+
 /* A tick with this number of samples, most of them pending, and this cost (percent of all CPUs). */
 #define STARVED_TAKEN 10
-#define STARVED_PCT   25.0
+
+#define STARVED_PCT 25.0
+
 /*
  * A slice of the past is shown when all of its samples are counted, or this long after it: from
  * then on late ones are added to it. On disk, where none are added, it is written this much later.
  */
-#define LATE_NS	     (2 * NSEC)
+#define LATE_NS (2 * NSEC)
+
 #define LATE_DISK_NS (20 * NSEC)
 
 /*
@@ -369,4 +849,88 @@ void tick_discard(struct sampler *s)
 	rates_restart(&s->rates, s->ticks.reset_ns);
 	for (uint32_t i = 0; i < s->live.nr_threads; i++)
 		rates_rebase(&s->rates, s->live.counters, i, s->config.nr_events);
+}
+
+/*
+ * The profile of a recording. Runs on: the builder.
+ */
+
+static void fill_replay_cpus(const struct sampler *s, struct profile *p,
+			     const struct replay_result *r, struct tick_sums *sums)
+{
+	p->pressure = (struct procstat_pressure){ NAN, NAN, NAN };
+	/* Slices are of all CPUs together. */
+	if (replay_is_kept(s->replay)) {
+		sums->lost = r->cpus[0].lost;
+		p->throttled = r->cpus[0].throttled;
+		pipeline_add_stats(&sums->all, &r->cpus[0].samples);
+		return;
+	}
+	p->nr_cpus = r->nr_cpus;
+	p->cpus = xcalloc(p->nr_cpus, sizeof(*p->cpus));
+	for (uint32_t i = 0; i < r->nr_cpus; i++) {
+		const struct replay_cpu *from = &r->cpus[i];
+
+		p->cpus[i] = (struct profile_cpu){
+			.cpu = from->cpu,
+			.online = true,
+			.busy = NAN,
+			.samples = from->samples.taken,
+			.lost = from->lost - MIN(from->lost, from->lost_shown),
+			.lost_total = from->lost,
+			.throttled = from->throttled - from->throttled_shown,
+			.throttled_total = from->throttled,
+			.throttled_ns = from->throttled_ns,
+		};
+		hottest_fill(&p->cpus[i], &from->samples, s->store.places);
+		sums->lost += p->cpus[i].lost;
+		pipeline_add_stats(&sums->all, &from->samples);
+	}
+}
+
+/* Name the machine of a stream, and how late its samples are shown. */
+static void describe_stream(const struct sampler *s, struct profile *p)
+{
+	const char *host = replay_host(s->replay);
+	char late[32] = "";
+
+	if (!s->config.follow)
+		return;
+	if (!s->target.gone)
+		snprintf(late, sizeof(late), ", %.1f s late",
+			 (double)replay_delay_ns(s->replay) / 1e9);
+	text_format(p->target, sizeof(p->target), "recording %s%.64s%s", *host ? "of " : "",
+		    *host ? host : s->config.replay, late);
+}
+
+void tick_replay(struct sampler *s, const struct replay_result *result)
+{
+	const struct assemble_input tables = tick_fill_tables(s);
+	struct profile *p = xcalloc(1, sizeof(*p));
+	struct tick_sums sums = { .lost = 0 };
+
+	trapping_replay(s, &tables);
+	p->interval_ns = result->interval_ns;
+	if (!s->config.follow)
+		s->ticks.total = (struct profile_account){ 0 };
+	tick_fill_state(s, p, time_now_ns());
+	describe_stream(s, p);
+	p->time_ns = replay_date_ns(s->replay);
+	p->running_ns = result->span_ns;
+	p->session_ns = 0;
+	fill_replay_cpus(s, p, result, &sums);
+	tick_fill_account(s, p, &sums);
+	tick_fill_events(s, p);
+	tick_fill_unwind(p, &result->unwind);
+	p->waits = result->waits;
+	p->latency = result->waits.tasks ? (uint32_t)(config_latency_slot(&s->config) + 1) : 0;
+	procstat_self(s->rates.procstat, &p->self.cpu_pct, &p->self.rss_kb);
+	if (tick_fill_counts(s, p))
+		mailbox_say(&s->mailbox, "out of memory: the recording has no rows");
+	ratios_count_samples(p);
+	s->messages = (struct messages){ .recorded = true };
+	messages_apply(&s->messages, p, result->span_ns, result->span_ns);
+	/* Before the profile, which is drawn with it. */
+	tick_past_renew(s);
+	mailbox_post(&s->mailbox, p);
 }

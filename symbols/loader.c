@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Serve requests, load images, name places.
+ * The loader: /proc of new processes by a thread that is replaced when it hangs; interpreters
+ * described by helpers; results of helpers, then names.
  *
- * Runs on: the process reader and the loader thread, or the caller of loader_run(). Both
- * threads are registered with urcu-qsbr (they may free through it), but offline:
- * a hanging read never delays a grace period. They need no read side: objects are never freed,
- * places by the loader alone, the rest is private to them.
+ * Runs on: the process reader and the loader thread, or the caller of loader_run(). Both threads
+ * are registered with urcu-qsbr (they may free through it), but offline: a hanging read never
+ * delays a grace period. They need no read side: objects are never freed, places by the loader
+ * alone, the rest is private to them.
  */
-#include "symbols/loader.h"
+#include "symbols/internal.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,29 +23,469 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
+#include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/base/wake.h"
-#include "symbols/object/image_evict.h"
-#include "symbols/jit/hotspots_record.h"
-#include "symbols/place_names.h"
-#include "symbols/process/proc_watch.h"
-#include "symbols/process_readers.h"
-#include "symbols/source/code.h"
-#include "symbols/name/demangle.h"
-#include "symbols/process/details.h"
-#include "symbols/interpreters.h"
-#include "symbols/object/fetch.h"
+#include "symbols/code/code.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/java/java.h"
+#include "symbols/jit/jit.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/script/script.h"
+
+/*
+ * One reader at a time works. One that hangs ends with its read; until then, its process is left
+ * out by the next ones, and after some of them each process of its user.
+ */
+
+#define NICE	   -10
+#define WAIT_MS	   200
+#define STACK_SIZE (1UL << 20)
+
+/* At the end, for threads that hang already. */
+#define LEFT_NS 50000000ULL
+
+struct reader {
+	struct process_readers *of;
+	pthread_t thread;
+	struct proc_watch watch;
+	atomic_bool ended; /* release by the thread */
+};
+
+struct process_readers {
+	process_readers_fn serve;
+	void *ctx;
+	int event, done_fd;
+	atomic_bool stop;
+	struct reader *now; /* NULL: none works */
+	struct reader *left[PROC_HUNG_MAX];
+	struct proc_hung hung; /* the processes of @left, by index */
+	pthread_mutex_t lock;  /* of @known */
+	struct symbols_hung known;
+};
+
+int process_readers_new(struct process_readers **out, process_readers_fn serve, void *ctx,
+			proc_user_fn user_of, int done_fd)
+{
+	struct process_readers *r = calloc(1, sizeof(*r));
+	int code;
+
+	if (!r)
+		return -ENOMEM;
+	r->serve = serve;
+	r->ctx = ctx;
+	r->done_fd = done_fd;
+	r->hung.user_of = user_of;
+	r->event = wake_new();
+	if (r->event < 0) {
+		code = r->event;
+		free(r);
+		return code;
+	}
+	pthread_mutex_init(&r->lock, NULL);
+	*out = r;
+	return 0;
+}
+
+static bool is_stopping(const struct process_readers *r)
+{
+	return atomic_load_explicit(&r->stop, memory_order_acquire);
+}
+
+static void *reader_main(void *arg)
+{
+	struct reader *own = arg;
+	struct process_readers *r = own->of;
+	struct pollfd fd = { .fd = r->event, .events = POLLIN };
+	bool any;
+
+	pthread_setname_np(pthread_self(), "proftop/proc");
+	/* Small work that all samples of a new process wait for. Most users have no permission. */
+	setpriority(PRIO_PROCESS, 0, NICE);
+	rcu_register_thread();
+	/* Offline forever: /proc may hang, and the maps are read under their mutex here. */
+	rcu_thread_offline();
+	proc_watch_use(&own->watch);
+	while (!is_stopping(r) && proc_watch_is_mine()) {
+		any = poll(&fd, 1, WAIT_MS) > 0 && wake_clear(r->event);
+		if (is_stopping(r))
+			break;
+		any |= r->serve(r->ctx);
+		/* A wake is for both threads. */
+		if (any)
+			wake_send(r->done_fd);
+	}
+	rcu_unregister_thread();
+	atomic_store_explicit(&own->ended, true, memory_order_release);
+	return NULL;
+}
+
+/* Start a thread in the place of @now, which is NULL. */
+static int start(struct process_readers *r)
+{
+	struct reader *reader = calloc(1, sizeof(*reader));
+	int code;
+
+	if (!reader)
+		return -ENOMEM;
+	reader->of = r;
+	reader->watch.hung = &r->hung;
+	code = thread_start(&reader->thread, STACK_SIZE, reader_main, reader);
+	if (code)
+		free(reader);
+	else
+		r->now = reader;
+	return code;
+}
+
+int process_readers_start(struct process_readers *r)
+{
+	atomic_store_explicit(&r->stop, false, memory_order_relaxed); /* no thread yet */
+	return start(r);
+}
+
+void process_readers_wake(struct process_readers *r)
+{
+	wake_send(r->event);
+}
+
+/* Free the readers that no longer hang. */
+static void tidy(struct process_readers *r)
+{
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
+		struct reader *reader = r->left[i];
+
+		if (!reader || !atomic_load_explicit(&reader->ended, memory_order_acquire))
+			continue;
+		pthread_join(reader->thread, NULL);
+		free(reader);
+		r->left[i] = NULL;
+		atomic_store_explicit(&r->hung.pids[i], 0, memory_order_relaxed);
+	}
+}
+
+/* Put the reader aside that hangs in @pid since @since_ns. False: it does not any more. */
+static bool leave(struct process_readers *r, uint32_t at, pid_t pid, uid_t user, uint64_t since_ns)
+{
+	if (!proc_watch_leave(&r->now->watch, since_ns))
+		return false;
+	r->left[at] = r->now;
+	r->now = NULL;
+	atomic_store_explicit(&r->hung.users[at], user, memory_order_relaxed);
+	atomic_store_explicit(&r->hung.pids[at], pid, memory_order_relaxed);
+	return true;
+}
+
+/* Note the threads that hang. @pid: the process of the newest one; 0: none is new. */
+static void note_hung(struct process_readers *r, pid_t pid, uid_t user)
+{
+	/* There is no slot for the present one: none takes its place. */
+	bool all = pid && r->now;
+	uint32_t nr = all;
+
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
+		nr += r->left[i] != NULL;
+	pthread_mutex_lock(&r->lock);
+	r->known.nr = nr;
+	if (pid) {
+		r->known.pid = pid;
+		r->known.user = user;
+		r->known.left_out = all					? LEFT_OUT_ALL
+				    : proc_hung_is_full(&r->hung, user) ? LEFT_OUT_USER
+									: LEFT_OUT_HUNG;
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+void process_readers_look(struct process_readers *r, uint64_t ns)
+{
+	uid_t user = (uid_t)-1;
+	uint64_t since_ns;
+	uint32_t at = 0;
+	pid_t pid;
+
+	tidy(r);
+	pid = r->now ? proc_watch_hangs(&r->now->watch, ns, &since_ns) : 0;
+	while (at < PROC_HUNG_MAX && r->left[at])
+		at++;
+	if (pid)
+		user = r->hung.user_of(pid);
+	if (pid && at < PROC_HUNG_MAX && !leave(r, at, pid, user, since_ns))
+		pid = 0;
+	note_hung(r, pid, user);
+	/* Again at the next look, where there is no thread. */
+	if (!r->now && !start(r))
+		process_readers_wake(r);
+}
+
+void process_readers_hung(struct process_readers *r, struct symbols_hung *out)
+{
+	pthread_mutex_lock(&r->lock);
+	*out = r->known;
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* Join a reader until @deadline_ns; false: it hangs. */
+static bool join(struct reader *reader, uint64_t deadline_ns)
+{
+	bool ended = !reader || thread_join_until(reader->thread, deadline_ns);
+
+	if (ended)
+		free(reader);
+	return ended;
+}
+
+bool process_readers_stop(struct process_readers *r, uint64_t deadline_ns)
+{
+	uint64_t left_ns;
+	bool ended;
+
+	/* Release: pairs with is_stopping(). */
+	atomic_store_explicit(&r->stop, true, memory_order_release);
+	wake_send(r->event);
+	ended = join(r->now, deadline_ns);
+	r->now = NULL;
+	left_ns = MIN(deadline_ns, time_now_ns() + LEFT_NS);
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
+		ended &= join(r->left[i], left_ns);
+		r->left[i] = NULL;
+	}
+	return ended;
+}
+
+void process_readers_free(struct process_readers *r)
+{
+	if (!r)
+		return;
+	close(r->event);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+/*
+ * Interpreters of running processes, described in the background: kind,
+ * version, layout of frames.
+ *
+ * Runs on: the loader; files and memory of others are read by its helpers.
+ *
+ * Jobs that describe interpreters, some at a time.
+ *
+ * Runs on: the loader.
+ */
+
+#define INTERPRETERS_JOBS 4U
+
+struct interpreters {
+	struct maps *maps; /* NULL: a recording, its processes are gone */
+	struct objects *objects;
+	struct helpers *helpers;
+	struct interpreters_job {
+		struct describe *describe; /* NULL: free */
+		uint64_t since_ns;	   /* of its last start */
+		uint32_t tries;
+		struct object *object; /* with a reference */
+	} jobs[INTERPRETERS_JOBS];
+	int news_fd;	     /* eventfd that each new description wakes; -1: none */
+	atomic_uint nr_news; /* relaxed: a description is published with its process */
+};
+
+/* One that takes longer hangs: it is left behind. Calls of its worker have limits of their own. */
+#define DESCRIBE_NS 2000000000ULL
+
+#define WORKER_NS 60000000000ULL
+
+/* Large files are read one after another. */
+#define AGAIN_NS 200000000ULL
+
+#define TRIES_MAX 50U
+
+/* Lend the description of @want out. False: no helper is free. */
+static bool interpreters_start(struct interpreters *in, struct interpreters_job *job,
+			       const struct maps_interpreter *want, uint64_t now_ns)
+{
+	const struct object *object = want->mapping.object;
+	struct describe_where where = {
+		.pid = want->pid,
+		.process = want->process,
+		.start = want->mapping.start,
+		.end = want->mapping.end,
+		.offset = want->mapping.offset,
+		.maj = object->identity.maj,
+		.min = object->identity.min,
+		.ino = object->identity.ino,
+	};
+	struct object_sighting seen;
+
+	/* Not the name of the last sighting: any process can map the file by another one. */
+	where.kind = describe_kind(object);
+	snprintf(where.name, sizeof(where.name), "%s", object->name.str);
+	objects_sighting(in->objects, object, &seen);
+	where.path = seen.path;
+	job->describe = seen.path ? describe_new(&where) : NULL;
+	if (!job->describe) {
+		free(seen.path);
+		object_put(want->mapping.object);
+		return true;
+	}
+	job->since_ns = now_ns;
+	job->tries = 0;
+	job->object = want->mapping.object;
+	if (!in->helpers)
+		job->describe->job.run(&job->describe->job);
+	else if (helpers_start(in->helpers, &job->describe->job)) {
+		job->describe->job.drop(&job->describe->job);
+		job->describe = NULL;
+		object_put(want->mapping.object);
+		return false;
+	}
+	return true;
+}
+
+/* Return how to have names of functions that are not read. */
+static const char *other_fix(const struct lang_process *p)
+{
+	if (p->kind == LANG_NODE)
+		return "node --perf-basic-prof writes the names";
+	/* It writes a perf map since 3.12. */
+	if (p->kind == LANG_PYTHON && p->version >= 0x030c0000)
+		return "python -X perf writes the names";
+	return "none: proftop --check lists the versions that are read";
+}
+
+/* Note why functions of the language have no names, or guessed ones. */
+static void explain(struct object *object, const struct lang_process *p)
+{
+	const char *untried = p->untried ? lang_untried : NULL;
+	const char *fix = !p->reason   ? untried ? "none: native frames are exact" : NULL
+			  : p->refused ? "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)"
+				       : other_fix(p);
+
+	atomic_store_explicit(&object->language_version, lang_packed_version(p->kind, p->version),
+			      memory_order_relaxed);
+	atomic_store_explicit(&object->language_fix, fix, memory_order_relaxed);
+	atomic_store_explicit(&object->language_reason, p->reason ? p->reason : untried,
+			      memory_order_relaxed);
+}
+
+/* Publish a finished description. */
+static void take(struct interpreters *in, struct interpreters_job *job)
+{
+	struct describe *d = job->describe;
+
+	if (!d->rc && d->desc) {
+		atomic_store_explicit(&job->object->interpreter, true, memory_order_relaxed);
+		explain(job->object, &d->desc->info);
+		maps_describe(in->maps, d->where.pid, d->where.process, d->desc);
+		d->desc = NULL;
+		atomic_fetch_add_explicit(&in->nr_news, 1, memory_order_relaxed);
+		if (in->news_fd >= 0)
+			wake_send(in->news_fd);
+	}
+	d->job.drop(&d->job);
+	job->describe = NULL;
+	object_put(job->object);
+}
+
+static bool hangs(const struct interpreters_job *job, uint64_t now_ns)
+{
+	struct describe *d = job->describe;
+
+	if (watch_blocked_ns(&d->job.watch, now_ns) > DESCRIBE_NS)
+		return true;
+	return now_ns - job->since_ns >
+	       (atomic_load_explicit(&d->asks, memory_order_relaxed) ? WORKER_NS : DESCRIBE_NS);
+}
+
+/* Start a finished job again that could not have memory yet. True: it runs, or is due later. */
+static bool again(struct interpreters *in, struct interpreters_job *job, uint64_t now_ns)
+{
+	struct describe *d = job->describe;
+
+	if (d->rc != -EAGAIN || !in->helpers || job->tries == TRIES_MAX)
+		return false;
+	if (now_ns - job->since_ns < AGAIN_NS || helpers_start(in->helpers, &d->job))
+		return true;
+	job->tries++;
+	job->since_ns = now_ns;
+	return true;
+}
+
+/* Leave a job behind that hangs. */
+static void interpreters_leave(struct interpreters_job *job)
+{
+	helper_job_leave(&job->describe->job);
+	job->describe = NULL;
+	object_put(job->object);
+}
+
+/* Look at the processes that map objects which turned out to be interpreters. */
+static void interpreters_note(struct interpreters *in, struct image_cache *images)
+{
+	uint32_t id;
+
+	while ((id = image_cache_take_loop(images)) != OBJECT_ID_UNKNOWN)
+		if (in->maps)
+			maps_note_object(in->maps, objects_at(in->objects, id));
+}
+
+/* Start jobs for new interpreters, publish finished descriptions. True: there is more to do. */
+static bool interpreters_work(struct interpreters *in, uint64_t now_ns)
+{
+	struct maps_interpreter want;
+	bool more = false;
+
+	if (!in->maps)
+		return false;
+	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++) {
+		struct interpreters_job *job = &in->jobs[i];
+
+		if (job->describe && (!in->helpers || helper_job_done(&job->describe->job))) {
+			if (again(in, job, now_ns))
+				continue;
+			take(in, job);
+			more = true;
+		} else if (job->describe && hangs(job, now_ns)) {
+			interpreters_leave(job);
+		}
+		if (!job->describe && maps_next_interpreter(in->maps, &want))
+			more |= interpreters_start(in, job, &want, now_ns);
+	}
+	return more;
+}
+
+/* Return whether a helper is reading one. */
+static bool interpreters_busy(const struct interpreters *in)
+{
+	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
+		if (in->jobs[i].describe)
+			return true;
+	return false;
+}
+
+static void interpreters_fini(struct interpreters *in)
+{
+	for (uint32_t i = 0; i < INTERPRETERS_JOBS; i++)
+		if (in->jobs[i].describe)
+			interpreters_leave(&in->jobs[i]);
+}
 
 /* Of the loader: while there was work in the last round, and after a round without. */
-#define WAIT_MS	     50
+#define LOADER_WAIT_MS 50
+
 #define WAIT_IDLE_MS 100
+
 /* A read of one process in /proc hangs. */
-#define HANG_NS		2000000000ULL
-#define STOP_WAIT_NS	2000000000ULL
-#define DETAILS_A_TURN	16U
-#define HELPERS_WAIT_NS 300000000ULL
-#define PASS_MS		4
-#define STACK_SIZE	(2UL * DEMANGLE_STACK)
+#define HANG_NS 2000000000ULL
+
+#define STOP_WAIT_NS	  2000000000ULL
+#define DETAILS_A_TURN	  16U
+#define HELPERS_WAIT_NS	  300000000ULL
+#define PASS_MS		  4
+#define LOADER_STACK_SIZE (2UL * DEMANGLE_STACK)
 
 struct worker {
 	pthread_t thread;
@@ -352,7 +795,7 @@ void loader_wake(struct loader *l)
 		wake_send(l->loader.event);
 }
 
-static bool is_stopping(const struct loader *l)
+static bool loader_is_stopping(const struct loader *l)
 {
 	return atomic_load_explicit(&l->stop, memory_order_acquire);
 }
@@ -381,13 +824,13 @@ static bool work(struct loader *l, enum effort effort)
 
 	take_places(l);
 	more = image_cache_work(&l->images, now_ns);
-	if (is_stopping(l))
+	if (loader_is_stopping(l))
 		return false;
 	place_names_note(&l->names, hotspots_refresh(&l->naming.jit.hotspots, now_ns));
 	while (hotspots_take_chain(&l->naming.jit.hotspots, &chain))
 		lines_java(&l->lines, &chain);
 	place_names_note(&l->names, jitdumps_refresh(&l->naming.jit.jitdumps, now_ns));
-	if (is_stopping(l))
+	if (loader_is_stopping(l))
 		return false;
 	interpreters_note(&l->interpreters, &l->images);
 	more |= interpreters_work(&l->interpreters, now_ns);
@@ -402,11 +845,11 @@ static bool work(struct loader *l, enum effort effort)
 	place_names_note(&l->names, jit);
 	place_names_rename(&l->names);
 	code_serve(&l->code);
-	if (is_stopping(l))
+	if (loader_is_stopping(l))
 		return false;
 	if (effort != NO_NAMES)
 		more = place_names_pass(&l->names, more, effort == TO_THE_END);
-	if (is_stopping(l))
+	if (loader_is_stopping(l))
 		return false;
 	update_figures(l);
 	return more;
@@ -423,27 +866,27 @@ static bool serve_processes(void *arg)
 		any |= maps_load_asked(l->maps) > 0;
 		more = l->details && details_serve(l->details, DETAILS_A_TURN);
 		any |= more;
-	} while (more && !is_stopping(l) && proc_watch_is_mine());
+	} while (more && !loader_is_stopping(l) && proc_watch_is_mine());
 	return any;
 }
 
 static void *loader_main(void *arg)
 {
 	struct loader *l = arg;
-	int wait_ms = WAIT_MS;
+	int wait_ms = LOADER_WAIT_MS;
 
 	pthread_setname_np(pthread_self(), "proftop/load");
 	setpriority(PRIO_PROCESS, 0, HELPERS_NICE);
 	rcu_register_thread();
 	rcu_thread_offline();
-	while (!is_stopping(l)) {
+	while (!loader_is_stopping(l)) {
 		bool any = wait_event(l->loader.event, wait_ms);
 
-		if (l->maps && !is_stopping(l))
+		if (l->maps && !loader_is_stopping(l))
 			process_readers_look(l->readers, HANG_NS);
-		while (!is_stopping(l) && work(l, AS_IT_COMES))
+		while (!loader_is_stopping(l) && work(l, AS_IT_COMES))
 			any = true;
-		wait_ms = l->names.held ? PASS_MS : any ? WAIT_MS : WAIT_IDLE_MS;
+		wait_ms = l->names.held ? PASS_MS : any ? LOADER_WAIT_MS : WAIT_IDLE_MS;
 	}
 	rcu_unregister_thread();
 	return NULL;
@@ -451,7 +894,7 @@ static void *loader_main(void *arg)
 
 static int start_one(struct loader *l, struct worker *w, void *(*run)(void *))
 {
-	int rc = thread_start(&w->thread, STACK_SIZE, run, l);
+	int rc = thread_start(&w->thread, LOADER_STACK_SIZE, run, l);
 
 	w->started = !rc;
 	return rc;
@@ -490,7 +933,7 @@ void loader_stop(struct loader *l)
 {
 	uint64_t deadline_ns = time_now_ns() + STOP_WAIT_NS;
 
-	/* Pairs with is_stopping(), and with objects.c after each file. */
+	/* Pairs with loader_is_stopping(), and with objects.c after each file. */
 	atomic_store_explicit(&l->stop, true, memory_order_release);
 	/* First the thread that starts others. */
 	stop_one(l, &l->loader, deadline_ns);
@@ -509,12 +952,12 @@ static void run(struct loader *l, enum effort effort)
 {
 	bool more = true;
 
-	while (more && !is_stopping(l)) {
+	while (more && !loader_is_stopping(l)) {
 		more = l->maps && maps_load_asked(l->maps);
 		more |= l->details && details_serve(l->details, DETAILS_A_TURN);
 		more |= work(l, effort);
 		if (!more && is_busy(l, effort)) {
-			wait_event(l->loader.event, WAIT_MS);
+			wait_event(l->loader.event, LOADER_WAIT_MS);
 			more = true;
 		}
 	}
@@ -522,7 +965,7 @@ static void run(struct loader *l, enum effort effort)
 
 void loader_stop_run(struct loader *l)
 {
-	/* Pairs with is_stopping(). */
+	/* Pairs with loader_is_stopping(). */
 	atomic_store_explicit(&l->stop, true, memory_order_release);
 	loader_wake(l);
 }

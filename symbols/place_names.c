@@ -1,22 +1,180 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Passes over the sampled places: name new ones, try again the ones that wait for an image, rename.
+ * Passes over the sampled places (new, waiting, renamed); places on their way into another table.
+ * Runs on: the loader.
  *
  * Runs on: the loader, or the caller of loader_run().
  */
-#include "symbols/place_names.h"
+#include "symbols/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/array.h"
-#include "symbols/lang/pylines.h"
-#include "symbols/lang/rubylines.h"
+#include "symbols/base/base.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/image/image.h"
+#include "symbols/java/java.h"
+#include "symbols/jit/jit.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/name/name.h"
+#include "symbols/script/script.h"
+
+/*
+ * Names and chains of places, from one table to another.
+ *
+ * Runs on: the builder, until the loader takes over; then the loader.
+ */
+
+struct places_move *places_move_new(struct places *from, struct places *to,
+				    const struct chains *chains, struct objects *objects,
+				    const struct symtab *symtab)
+{
+	/* No process has the id 0. */
+	const struct object_identity identity = { .kind = OBJECT_ANON, .layer = UINT32_MAX };
+	struct places_move *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	*m = (struct places_move){
+		.from = from, .to = to, .from_chains = chains, .objects = objects, .symtab = symtab
+	};
+	m->ended = objects_intern(objects, &identity, "//anon", 6, 0, 0, 0)->id;
+	m->nr_ids = places_room(from);
+	m->ids = calloc(MAX(m->nr_ids, 1u), sizeof(*m->ids));
+	if (m->ids && !chains_new(&m->to_chains))
+		return m;
+	free(m->ids);
+	free(m);
+	return NULL;
+}
+
+/* Return the new id of a file, which leaves the table with the last place that has it. */
+static uint32_t move_file(struct places_move *m, uint32_t object, uint32_t file)
+{
+	if (file == SYMBOL_NO_FILE || !array_reserve_zeroed(&m->files, &m->nr_files, file + 1ULL))
+		return SYMBOL_NO_FILE;
+	if (!m->files[file])
+		m->files[file] =
+			chains_move_file(m->to_chains, object, chains_file(m->from_chains, file)) +
+			1;
+	return m->files[file] - 1;
+}
+
+/* Move the chain of place @old. Return its new number; CHAINS_NONE: it has none. */
+static uint32_t move_chain(struct places_move *m, uint32_t object, uint32_t old)
+{
+	struct symbol_frame out[DWARF_FRAMES_MAX];
+	const struct symbol_frame *frames;
+	uint32_t nr;
+
+	frames = chains_at(m->from_chains, old, &nr);
+	if (!frames)
+		return CHAINS_NONE;
+	nr = MIN(nr, DWARF_FRAMES_MAX);
+	for (uint32_t i = 0; i < nr; i++) {
+		out[i] = frames[i];
+		out[i].file = move_file(m, object, frames[i].file);
+	}
+	return chains_intern(m->to_chains, out, nr);
+}
+
+static uint32_t symbol_of(const struct place *place)
+{
+	/* Acquire: the symbol's fields; pairs with the release in places_name(). */
+	return atomic_load_explicit(&place->symbol, memory_order_acquire);
+}
+
+/*
+ * Return whether the place is code of a JIT in a process that has ended, and has the name that it
+ * will keep. A jitdump has its code, which can still be shown by address.
+ */
+static bool is_ended(const struct places_move *m, const struct place *place)
+{
+	const struct object *object = objects_at(m->objects, place->object);
+	const struct symbol *s = symtab_at(m->symtab, symbol_of(place));
+	const char *source = object ? atomic_load_explicit(&object->source, memory_order_relaxed)
+				    : NULL;
+
+	if (!object || object->identity.kind != OBJECT_ANON || !s || s->made_up ||
+	    m->ended == OBJECT_ID_UNKNOWN)
+		return false;
+	return object->id == m->ended ||
+	       (!object_is_mapped(object) && !(source && !strcmp(source, "jitdump")) &&
+		!atomic_load_explicit(&object->interpreter, memory_order_relaxed));
+}
+
+uint32_t places_move_one(struct places_move *m, uint32_t id)
+{
+	const struct place *place = id < m->nr_ids ? places_at(m->from, id) : NULL;
+	uint32_t symbol, chain, to, nr;
+
+	if (!place)
+		return PLACE_NONE;
+	if (m->ids[id])
+		return m->ids[id] - 1;
+	if (places_crowded(m->to))
+		places_grow(m->to);
+	symbol = symbol_of(place);
+	chain = move_chain(m, place->object, id);
+	to = is_ended(m, place) ? places_intern(m->to, m->ended, (uint64_t)symbol << 32 | chain)
+				: places_intern(m->to, place->object, place->offset);
+	if (to == PLACE_NONE)
+		return to;
+	m->ids[id] = to + 1;
+	if (symbol != SYMBOL_NONE)
+		places_name(m->to, to, symbol);
+	if (chain != CHAINS_NONE && !chains_at(m->to_chains, to, &nr))
+		chains_set(m->to_chains, to, chain);
+	return to;
+}
+
+/* Give place @id the name and chain that place @old got since it moved. */
+static void move_late(struct places_move *m, uint32_t old, uint32_t id)
+{
+	const struct place *place = places_at(m->from, old);
+	uint32_t symbol = symbol_of(place), chain, nr;
+
+	/* Code of ended processes has both; it is one place for many. */
+	if (places_at(m->to, id)->object == m->ended)
+		return;
+	if (symbol != SYMBOL_NONE)
+		places_name(m->to, id, symbol);
+	if (chains_at(m->to_chains, id, &nr))
+		return;
+	chain = move_chain(m, place->object, old);
+	if (chain != CHAINS_NONE)
+		chains_set(m->to_chains, id, chain);
+}
+
+/* Loader: move the names and chains that the old tables got since. */
+static void places_move_late(struct places_move *m)
+{
+	for (uint32_t i = 0; i < m->nr_ids; i++)
+		if (m->ids[i])
+			move_late(m, i, m->ids[i] - 1);
+}
+
+void places_move_free(struct places_move *m)
+{
+	free(m->ids);
+	free(m->files);
+	free(m);
+}
+
+void places_move_cancel(struct places_move *m)
+{
+	if (!m)
+		return;
+	chains_free(m->to_chains);
+	places_move_free(m);
+}
 
 #define PLACES_A_PASS 4096U
+
 /* Names are made together: a pass over a few new places waits so long after the one before. */
 #define PASS_PLACES 256U
-#define PASS_NS	    4000000ULL
+
+#define PASS_NS 4000000ULL
 
 static bool is_stopping(const struct place_names *n)
 {
@@ -70,7 +228,7 @@ static void add_script_line(struct place_names *n, uint32_t id, const struct pla
 }
 
 /* Return the name of a place as of now; SYMBOL_NONE: none. */
-static uint32_t symbol_of(const struct place *place)
+static uint32_t place_names_symbol_of(const struct place *place)
 {
 	/* Pairs with nothing: only this thread writes it. */
 	return atomic_load_explicit(&place->symbol, memory_order_relaxed);
@@ -79,7 +237,7 @@ static uint32_t symbol_of(const struct place *place)
 /* A place that was moved has its name; look up what is not known. */
 static void take_moved(struct place_names *n, uint32_t id, const struct place *place)
 {
-	const struct symbol *symbol = symtab_at(n->symtab, symbol_of(place));
+	const struct symbol *symbol = symtab_at(n->symtab, place_names_symbol_of(place));
 	uint32_t nr;
 
 	count_name(n, symbol && !symbol->made_up);
@@ -97,7 +255,7 @@ static bool name_place(struct place_names *n, const struct place_names_waiting *
 
 	if (!place)
 		return false; /* under construction */
-	if (symbol_of(place) != SYMBOL_NONE) {
+	if (place_names_symbol_of(place) != SYMBOL_NONE) {
 		take_moved(n, w->place, place);
 		return true;
 	}
@@ -127,7 +285,7 @@ static void prepare(struct place_names *n, uint32_t id)
 	const struct place *place = places_at(n->places, id);
 	struct naming_question q;
 
-	if (!place || symbol_of(place) != SYMBOL_NONE)
+	if (!place || place_names_symbol_of(place) != SYMBOL_NONE)
 		return;
 	q = (struct naming_question){ .object = place->object, .offset = place->offset };
 	naming_prepare(n->naming, &q);
@@ -190,7 +348,7 @@ static void rename_place(struct place_names *n, uint32_t id, const struct place 
 	struct naming_question q = { .object = place->object,
 				     .offset = place->offset,
 				     .now = true };
-	uint32_t before = symbol_of(place);
+	uint32_t before = place_names_symbol_of(place);
 	const struct symbol *old = symtab_at(n->symtab, before);
 	struct naming_answer a;
 
@@ -259,9 +417,10 @@ void place_names_fetched(struct place_names *n, uint32_t object)
 	lines_again(n->lines, object);
 	for (uint32_t id = 0; id < nr_places && !is_stopping(n); id++) {
 		const struct place *place = places_at(n->places, id);
-		const struct symbol *s = place && place->object == object
-						 ? symtab_at(n->symtab, symbol_of(place))
-						 : NULL;
+		const struct symbol *s =
+			place && place->object == object
+				? symtab_at(n->symtab, place_names_symbol_of(place))
+				: NULL;
 
 		/* The others get it when they are named. */
 		if (s && !s->made_up && !chains_at(n->chains, id, &nr))
@@ -305,7 +464,7 @@ static void drop_functions(struct place_names *n)
 		const struct symbol_frame *frames = chains_at(n->chains, id, &nr_frames);
 
 		if (place)
-			mark(live, nr, symbol_of(place));
+			mark(live, nr, place_names_symbol_of(place));
 		for (uint32_t i = 0; frames && i < nr_frames; i++)
 			mark(live, nr, frames[i].symbol);
 	}

@@ -4,33 +4,29 @@
  *
  * Readers use the table only, lock-free.
  */
-#include "symbols/symbols.h"
-
-#include "symbols/jit/hotspot_cage.h"
-#include "symbols/jit/hotspots_record.h"
+#include "symbols/internal.h"
 
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
-#include "symbols/base/keyhash.h"
-#include "symbols/source/code.h"
-#include "symbols/object/fetch.h"
-#include "symbols/object/image_read.h"
-#include "symbols/kernel/kernel_cage.h"
-#include "symbols/source/disasm_serve.h"
-#include "symbols/jit/jitdump_scan.h"
-#include "symbols/jit/perfmap_cage.h"
-#include "symbols/name/demangler.h"
-#include "symbols/kernel/ksyms.h"
-#include "symbols/lang/lang.h"
-#include "symbols/loader.h"
-#include "symbols/places_move.h"
-#include "symbols/name/symtab.h"
-#include "symbols/cage/cage.h"
-#include "symbols/lang/describe.h"
-#include "symbols/object/elffacts.h"
-#include "symbols/source/dwarf_serve.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/java/java.h"
+#include "symbols/jit/jit.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
 
 #define CHECK_NS 2000000000ULL
 

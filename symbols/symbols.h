@@ -1,32 +1,96 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From a place to a name, in the background.
+ * From a place to a name, in the background: the interface of the rooms of symbols/.
  *
- * The loader threads serve three kinds of requests, and neither a sampler nor the
- * UI ever waits for them: /proc/PID of a new process (maps_ask), the image of an
- * object (object_want), the symbol of a place (every place, in order of id). A
- * symbol is a function: counts are summed by its id, and the UI keeps its
- * selection by it. Ids are dense and append-only.
+ * The caller owes: one loader for a session; ids of the same generation of tables.
  *
- * Code without a symbol gets a name from the FDE that covers it
- * ("libfoo.so+0x1230"), else from the address.
+ * The room does: serves requests of /proc, images and names by two threads and helpers, so that
+ * neither a sampler nor the UI ever waits for a file.
+ *
+ * Not for: anything on the thread of the caller but look-ups by id.
+ *
+ * The loader threads serve three kinds of requests, and neither a sampler nor the UI ever waits for
+ * them: /proc/PID of a new process (maps_ask), the image of an object (object_want), the symbol of
+ * a place (every place, in order of id). A symbol is a function: counts are summed by its id, and
+ * the UI keeps its selection by it. Ids are dense and append-only.
+ *
+ * Code without a symbol gets a name from the FDE that covers it ("libfoo.so+0x1230"), else from the
+ * address.
  */
 #ifndef SYMBOLS_SYMBOLS_H
 #define SYMBOLS_SYMBOLS_H
 
-#include "symbols/base/base.h"
-#include "symbols/sandbox/sandbox.h"
-#include "symbols/kernel/kernel.h"
-#include "symbols/image/image.h"
-#include "symbols/process/maps.h"
-#include "symbols/name/places.h"
-#include "symbols/name/symbol.h"
-#include "symbols/name/name.h"
-#include "symbols/stats.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-struct symbols;
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/image/image.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct chains;
+struct code_text;
+struct codes;
 struct details;
 struct listing;
+struct listing_instance;
+struct listing_lines;
+struct maps;
+struct objects;
+struct places;
+struct symbol;
+struct symbols;
+struct symtab;
+
+struct places_move {
+	struct places *from, *to;
+	const struct chains *from_chains;
+	struct chains *to_chains;
+	uint32_t *ids; /* by old id the new one + 1; 0: not moved */
+	uint32_t nr_ids;
+	uint32_t *files; /* by old id of a file the new one + 1; 0: not moved */
+	uint32_t nr_files;
+	const struct objects *objects;
+	const struct symtab *symtab;
+	uint32_t ended; /* the object of code of ended processes; OBJECT_ID_UNKNOWN: none */
+};
+
+/* Builder: return the new id of place @id, moved now if it was not; PLACE_NONE: the table is full.
+ */
+uint32_t places_move_one(struct places_move *m, uint32_t id);
+
+/* Figures of symbols: filled by the loader, shown by the UI. */
+
+/* Processes that are left out, as some hang their reader in /proc. */
+enum symbols_left_out {
+	LEFT_OUT_HUNG, /* no others */
+	LEFT_OUT_USER, /* all of a user that has too many of them */
+	LEFT_OUT_ALL,  /* all that are new: there are too many */
+};
+
+struct symbols_hung {
+	uint32_t nr; /* threads that hang */
+	/* When the newest one began to: */
+	pid_t pid;  /* its process; 0: none yet */
+	uid_t user; /* the real uid of that */
+	enum symbols_left_out left_out;
+};
+
+struct symbols_stats {
+	uint64_t nr_images, nr_failed;	       /* objects loaded, not loadable */
+	uint64_t nr_evicted;		       /* evictions of images */
+	size_t image_memory, image_memory_max; /* bytes used by images, and their limit */
+	uint64_t nr_named, nr_unnamed;	       /* places with a name, with only an address */
+	uint64_t nr_waiting;		       /* places without a symbol yet */
+	uint64_t nr_lines, nr_lines_waiting;   /* places with source lines; without a look-up yet */
+	struct symbols_hung hung;	       /* readers of /proc */
+	size_t memory;			       /* bytes of images and names */
+};
 
 /*
  * Fill in the readers of the cage (cage_start()) for names. @code: with the disassembler, which
@@ -66,6 +130,7 @@ void symbols_other_clock(struct symbols *s);
 void symbols_on_kernel_code(struct symbols *s, uint64_t start, uint32_t size, bool bpf,
 			    const char *name, size_t name_size);
 void symbols_on_kernel_gone(struct symbols *s, uint64_t start, uint32_t size);
+
 /* A function as another session named it; foreign bytes. */
 struct symbols_kept {
 	const char *name, *module;
@@ -73,6 +138,7 @@ struct symbols_kept {
 	char kind;
 	bool inlined, made_up; /* made_up: the name is an address */
 };
+
 /*
  * Only without symbols_start(): return the place of a kept function, named already; the same
  * function has one place. PLACE_NONE: the tables are full.
@@ -88,7 +154,6 @@ int symbols_start(struct symbols *s, struct err *e);
 void symbols_stop(struct symbols *s);
 /* Free. False: a thread was abandoned; it keeps the maps, places and objects. */
 bool symbols_free(struct symbols *s);
-
 /* Wake the loader. Any thread, async-signal-safe (one eventfd write). */
 void symbols_wake(struct symbols *s);
 /* Do all requested work on the caller's thread (tests and replay; only without symbols_start()). */
@@ -99,11 +164,9 @@ void symbols_stop_run(struct symbols *s);
 void symbols_run_objects(struct symbols *s);
 /* Samples of the kernel will follow: read its symbols in the background. */
 void symbols_expect_kernel(struct symbols *s);
-
 /* Any thread; NULL for unused ids. */
 const struct symbol *symbols_at(const struct symbols *s, uint32_t id);
 uint32_t symbols_nr(const struct symbols *s);
-struct places_move;
 /* Builder: return whether the loader has taken the last table; else symbols_begin_move() fails. */
 bool symbols_can_move(const struct symbols *s);
 /*
@@ -129,8 +192,6 @@ void symbols_no_inline(struct symbols *s);
 void symbols_no_lines(struct symbols *s);
 /* Before the start: read no code cache of a JVM. */
 void symbols_no_java(struct symbols *s);
-
-struct code_text;
 /*
  * A replay, before the start: get the process that @text, a recorded function of LANG_JAVA, is of,
  * and an address in its code. False: it makes no sense.
@@ -145,8 +206,6 @@ bool symbols_java_settle(struct symbols *s, uint64_t time_ns);
 /* Before the start: limit the bytes of images (--symbol-memory). */
 void symbols_limit_memory(struct symbols *s, size_t max);
 void symbols_stats(const struct symbols *s, struct symbols_stats *out);
-
-struct codes;
 /* Code of interpreters, and the object of its places. */
 struct codes *symbols_codes(struct symbols *s);
 uint32_t symbols_script(const struct symbols *s);
@@ -156,10 +215,8 @@ void symbols_watch_interpreters(struct symbols *s, int fd);
 uint32_t symbols_nr_interpreters(const struct symbols *s);
 /* The object of the kinds of waits: enum wait_kind is the offset in it. */
 uint32_t symbols_wait(const struct symbols *s);
-
 /* Return the source of process details (details.h); NULL in a recording. */
 struct details *symbols_details(struct symbols *s);
-
 /*
  * Any thread: fetch the debug file of an object from debuginfod in the
  * background; a second call cancels.
@@ -167,9 +224,6 @@ struct details *symbols_details(struct symbols *s);
 void symbols_fetch(struct symbols *s, uint32_t object);
 /* Any thread: get the message about a fetch; false: no new one. */
 bool symbols_fetch_news(struct symbols *s, char *buf, size_t size);
-
-struct listing_instance;
-struct listing_lines;
 /*
  * Any thread: request the instructions of a function, of @instance if many processes have it; a
  * newer request replaces this one.

@@ -24,10 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/event/counters.h"
-#include "sampler/event/task_list.h"
+#include "sampler/event/event.h"
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/internal.h"
+#include "sampler/profile/profile.h"
 
 #define CPUS_MAX    1024
 #define SAMPLES_MAX 4096

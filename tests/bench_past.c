@@ -17,11 +17,14 @@
 #include <time.h>
 
 #include "sampler/sampler.h"
-#include "ui/draw/canvas.h"
-#include "ui/input.h"
-#include "ui/model.h"
-#include "ui/rewind.h"
-#include "ui/screen.h"
+#include "ui/draw/draw.h"
+#include "ui/internal.h"
+#include "symbols/base/base.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "ui/key/key.h"
+#include "ui/cli/cli.h"
+#include "ui/state/state.h"
 
 #define COLS	   100
 #define ROWS	   30

@@ -14,10 +14,18 @@
 #include <time.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/sampler.h"
-#include "sampler/session.h"
+#include "sampler/perfdata/internal.h"
+#include "sampler/internal.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/hot/internal.h"
 
 #define ROUNDS_MAX 1000
 /* As the live hot loop: a batch, then a quiescent state. */

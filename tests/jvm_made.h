@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/jit/hotspot.h"
-#include "symbols/object/elfvar.h"
+#include "symbols/java/internal.h"
+#include "symbols/elf/internal.h"
 #include "tests/jvm_tables.h"
+#include "symbols/base/base.h"
+#include "symbols/process/process.h"
 
 struct block {
 	uint64_t length;

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#include "symbols/jit/hotspot_job.h"
+#include "symbols/java/internal.h"
+#include "symbols/elf/elf.h"
 
 /* Return whether they are within the limits that the rest of proftop relies on. */
 static inline bool jvm_is_sane(const struct hotspot_job *j)

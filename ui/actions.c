@@ -1,31 +1,709 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions: one small function each. Runs on: the main thread.
+ * Actions of keys, menus and commands, one small function each. Runs on: the main thread.
  *
  * They change the state or send the sampler a request; the loop draws.
  */
-#include "ui/actions.h"
+#include "ui/internal.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "ui/actions_order.h"
-#include "ui/actions_row.h"
-#include "ui/actions_sampling.h"
-#include "ui/actions_stacks.h"
-#include "ui/actions_tools.h"
-#include "ui/dialog.h"
-#include "ui/model.h"
-#include "ui/prompt.h"
-#include "ui/rate.h"
-#include "ui/rewind.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/export/export.h"
 #include "ui/fold/fold.h"
-#include "ui/view/navigate.h"
-#include "ui/view/table.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 #include "ui/view/view.h"
-#include "ui/view/view_annotate.h"
+
+/*
+ * Actions on the order of the rows. Runs on: the main thread.
+ *
+ * Actions on the order of the rows. Runs on: the main thread.
+ */
+
+/* Return whether the rows can be sorted. Report it if not. */
+static bool is_sortable(struct ui_state *st)
+{
+	const struct view *v = view_of(st->view);
+
+	for (int i = 0; i < v->nr_columns; i++)
+		if (columns_sortable(st, v, i))
+			return true;
+	ui_state_say(st, false, "this view cannot be sorted");
+	return false;
+}
+
+static void sort_menu(struct ui_state *st, uint32_t code)
+{
+	if (!is_sortable(st))
+		return;
+	dialog_open(st, &dialog_sort);
+}
+
+static void sort_step(struct ui_state *st, int step)
+{
+	const struct view *v = view_of(st->view);
+	struct list *list = ui_state_list(st);
+	int column = list->sort;
+
+	if (!is_sortable(st))
+		return;
+	/* Columns in sight only: rows sorted by another one look unsorted. */
+	for (int i = 0; i < v->nr_columns; i++) {
+		column = (column + step + v->nr_columns) % v->nr_columns;
+		if (columns_sortable(st, v, column) &&
+		    columns_shown(st, v, list->columns, column, st->cols))
+			break;
+	}
+	list->sort = (uint8_t)column;
+	list->inverted = false;
+	table_reorder(st);
+}
+
+static void sort_left(struct ui_state *st, uint32_t code)
+{
+	sort_step(st, -1);
+}
+
+static void sort_right(struct ui_state *st, uint32_t code)
+{
+	sort_step(st, 1);
+}
+
+/* Return @column or, if it is hidden, a visible column of the same order. */
+static uint8_t in_sight(const struct ui_state *st, uint8_t column)
+{
+	const struct view *v = view_of(st->view);
+	uint32_t picked = st->lists[st->view].columns;
+
+	for (int i = 0; i < v->nr_columns && !columns_shown(st, v, picked, column, st->cols); i++)
+		if (v->columns[i].compare == v->columns[column].compare &&
+		    columns_shown(st, v, picked, i, st->cols))
+			return (uint8_t)i;
+	return column;
+}
+
+static void sort_fixed(struct ui_state *st, uint8_t column)
+{
+	struct list *list = ui_state_list(st);
+
+	if (column == VIEW_NO_COLUMN) {
+		ui_state_say(st, false, "no such column in this view (F6 lists them)");
+		return;
+	}
+	list->sort = in_sight(st, column);
+	list->inverted = false;
+	table_reorder(st);
+}
+
+static struct view_sorts sorts(const struct ui_state *st)
+{
+	const struct view *v = view_of(st->view);
+
+	return v->sorts ? *v->sorts
+			: (struct view_sorts){ VIEW_NO_COLUMN, VIEW_NO_COLUMN, VIEW_NO_COLUMN };
+}
+
+static void sort_self(struct ui_state *st, uint32_t code)
+{
+	sort_fixed(st, sorts(st).self);
+}
+
+static void sort_total(struct ui_state *st, uint32_t code)
+{
+	sort_fixed(st, sorts(st).total);
+}
+
+static void sort_module(struct ui_state *st, uint32_t code)
+{
+	sort_fixed(st, sorts(st).module);
+}
+
+static void invert(struct ui_state *st, uint32_t code)
+{
+	const struct view *v = view_of(st->view);
+	struct list *list = ui_state_list(st);
+
+	if (list->sort < v->nr_columns && v->columns[list->sort].one_way) {
+		ui_state_say(st, false, "this column cannot be reversed (F6 lists others)");
+		return;
+	}
+	list->inverted = !list->inverted;
+	table_reorder(st);
+}
+
+/* Return the handler of @action; NULL: none here. */
+static void (*actions_order(enum action action))(struct ui_state *st, uint32_t code)
+{
+	switch (action) {
+	case ACT_SORT_MENU:
+		return sort_menu;
+	case ACT_SORT_LEFT:
+		return sort_left;
+	case ACT_SORT_RIGHT:
+		return sort_right;
+	case ACT_SORT_SELF:
+		return sort_self;
+	case ACT_SORT_TOTAL:
+		return sort_total;
+	case ACT_SORT_MODULE:
+		return sort_module;
+	case ACT_INVERT:
+		return invert;
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Actions of the selected row. Runs on: the main thread.
+ */
+
+/* ---- the path of the source ---- */
+
+/* Sum the weight of each line of @function: of self samples or (@any) also of calls. */
+static bool weigh_lines(const struct profile *p, uint32_t event, uint32_t function, bool any,
+			double *weights)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_stack *s = &p->stacks[c->stack];
+
+		if (c->event != event)
+			continue;
+		for (uint32_t n = 0; n < (any ? s->nr : MIN(s->nr, 1u)); n++) {
+			uint32_t line = p->frame_lines[s->first + n];
+
+			if (p->frames[s->first + n] != function || line >= p->nr_lines ||
+			    p->lines[line].file >= p->nr_files)
+				continue;
+			weights[line] += c->weight;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* Find the hottest line of a function; NULL: unknown source. */
+static const struct profile_line *hottest_line(const struct ui_state *st, uint32_t function)
+{
+	const struct profile *p = st->shown;
+	uint32_t event = ui_state_event(st, p), best = 0;
+	double *weights = p->frame_lines ? calloc(p->nr_lines + 1ULL, sizeof(*weights)) : NULL;
+	bool found = weights && (weigh_lines(p, event, function, false, weights) ||
+				 weigh_lines(p, event, function, true, weights));
+
+	for (uint32_t i = 1; found && i < p->nr_lines; i++)
+		if (weights[i] > weights[best])
+			best = i;
+	free(weights);
+	return found ? &p->lines[best] : NULL;
+}
+
+/* Find the source line of the selected row in the annotate view. */
+static bool annotated_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
+{
+	const struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct listing *l = annotate_listing(st);
+	uint32_t file;
+
+	if (!l || !row || !annotate_source(st, row, &file, line))
+		return false;
+	if (!*line)
+		*line = MAX(l->files[file].first, 1u);
+	snprintf(path, size, "%s", listing_text(l, l->files[file].path));
+	return true;
+}
+
+bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line)
+{
+	const struct profile_line *found;
+	uint32_t function;
+
+	if (st->view == VIEW_ANNOTATE)
+		return annotated_source(st, path, size, line);
+	function = view_function(st);
+	found = function == FOLD_NONE ? NULL : hottest_line(st, function);
+	if (!found)
+		return false;
+	snprintf(path, size, "%s", st->shown->files[found->file].str);
+	*line = found->line;
+	return true;
+}
+
+static void edit(struct ui_state *st, uint32_t code)
+{
+	if (!actions_source(st, st->edit.path, sizeof(st->edit.path), &st->edit.line)) {
+		st->edit.path[0] = '\0';
+		ui_state_say(st, false, "%s", actions_row_refusal(st, ACT_EDITOR));
+	} else if (editor_refusal(st->edit.path)) {
+		ui_state_say(st, true, "source not opened: %.400s: %s", st->edit.path,
+			     editor_refusal(st->edit.path));
+		st->edit.path[0] = '\0';
+	} else if (invoker_is_unprivileged()) {
+		ui_state_say(st, true,
+			     "no editor is started with file capabilities (source: %s:%u)",
+			     st->edit.path, st->edit.line);
+		st->edit.path[0] = '\0';
+	} else if (!editor_program()) {
+		ui_state_say(st, true, "no editor: set VISUAL or EDITOR (source: %s:%u)",
+			     st->edit.path, st->edit.line);
+		st->edit.path[0] = '\0';
+	}
+}
+
+const char *actions_row_refusal(const struct ui_state *st, enum action action)
+{
+	bool none = st->view != VIEW_ANNOTATE && view_function(st) == FOLD_NONE;
+	char path[EDITOR_PATH_MAX], name[TEXT_MAX];
+	uint32_t line;
+
+	switch (action) {
+	case ACT_ANNOTATE:
+		return st->view == VIEW_ANNOTATE ? "already shown"
+		       : none			 ? "this row is not a function"
+						 : NULL;
+	case ACT_CALLERS:
+	case ACT_FLAME_HERE:
+		return view_function(st) == FOLD_NONE ? "this row is not a function" : NULL;
+	case ACT_MODULE_ONLY:
+		return !st->only.on && view_module(st) == UINT32_MAX ? "this row has no module"
+								     : NULL;
+	case ACT_FETCH:
+		return view_module(st) == UINT32_MAX ? "this row has no module" : NULL;
+	case ACT_COPY:
+		return *view_row_name(st, name) ? NULL : "this row has no name";
+	case ACT_EDITOR:
+		return actions_source(st, path, sizeof(path), &line) ? NULL
+		       : none					     ? "this row is not a function"
+			      : "unknown source: needs debug information (-g, -dbgsym)";
+	default:
+		return NULL;
+	}
+}
+
+static void menu(struct ui_state *st, uint32_t code)
+{
+	if (st->lists[st->view].cursor >= st->lists[st->view].nr)
+		ui_state_say(st, false, "no row selected");
+	else
+		dialog_open(st, &dialog_menu);
+}
+
+/* Return the handler of @action; NULL: none here. */
+static void (*actions_row(enum action action))(struct ui_state *st, uint32_t code)
+{
+	return action == ACT_MENU ? menu : action == ACT_EDITOR ? edit : NULL;
+}
+
+/*
+ * Actions on stacks: call tree, flame graph, callers, baseline. The main
+ * thread.
+ *
+ * Actions on stacks. Runs on: the main thread.
+ */
+
+static void tree(struct ui_state *st, uint32_t code)
+{
+	navigate_to(st, VIEW_TREE);
+}
+
+/* Toggle between call tree and functions. */
+static void tree_or_list(struct ui_state *st, uint32_t code)
+{
+	navigate_to(st, st->view == VIEW_TREE ? VIEW_FUNCTIONS : VIEW_TREE);
+}
+
+static void flame(struct ui_state *st, uint32_t code)
+{
+	navigate_to(st, VIEW_FLAME);
+}
+
+static void callers(struct ui_state *st, uint32_t code)
+{
+	uint32_t fn = view_function(st);
+
+	if (fn == FOLD_NONE)
+		ui_state_say(st, false, "this row is not a function");
+	else
+		navigate_to_callers(st, st->shown->functions[fn].id);
+}
+
+/* Find the selected node, or the heaviest node of the function. */
+static uint32_t node_for_flame(const struct ui_state *st, const struct folds_tree *t, uint32_t fn)
+{
+	const struct list *list = &st->lists[st->view];
+	uint32_t best = FOLD_NONE;
+
+	/* Top-down, a path has the same id in both trees. */
+	if (st->view == VIEW_TREE && !st->folds->bottom_up)
+		best = folds_node(t, (uint32_t)list->rows[list->cursor].id);
+	for (uint32_t n = 0; best == FOLD_NONE && n < t->fold.nr_nodes; n++)
+		if (t->fold.nodes[n].function == fn) {
+			best = n;
+			for (uint32_t i = n; i < t->fold.nr_nodes; i++)
+				if (t->fold.nodes[i].function == fn &&
+				    t->fold.nodes[i].total > t->fold.nodes[best].total)
+					best = i;
+		}
+	return best;
+}
+
+static void flame_here(struct ui_state *st, uint32_t code)
+{
+	uint32_t fn = view_function(st), n;
+	const struct folds_tree *t = folds_tree_now(st, FOLDS_FLAME);
+	bool here = st->view == VIEW_TREE && st->lists[VIEW_TREE].nr;
+
+	if (st->view == VIEW_FLAME)
+		return;
+	if (!t || (fn == FOLD_NONE && !here)) {
+		navigate_to(st, VIEW_FLAME);
+		return;
+	}
+	n = node_for_flame(st, t, fn);
+	if (n != FOLD_NONE) {
+		st->folds->zoom[0] = t->ids[n];
+		st->folds->nr_zoom = 1;
+		st->lists[VIEW_FLAME].selected = t->ids[n];
+		st->lists[VIEW_FLAME].pinned = true;
+	}
+	navigate_to(st, VIEW_FLAME);
+}
+
+/* Keep the shown profile as the baseline, or drop the baseline. */
+static void baseline(struct ui_state *st, uint32_t code)
+{
+	struct profile *before = st->baseline;
+
+	if (!st->shown || !st->folds)
+		return;
+	folds_forget_baseline(st->folds);
+	st->baseline = before ? NULL : st->shown;
+	st->baseline_path = NULL;
+	st->folds->by_change = !before;
+	model_release(st, before);
+	ui_state_say(st, false,
+		     before ? "comparing with the previous window"
+			    : "all views compare with this profile (B: stop)");
+	table_rebuild(st, st->view);
+}
+
+/* Report that the shown view has no such action: views that have it handle it first. */
+static void elsewhere(struct ui_state *st, uint32_t code)
+{
+	ui_state_say(st, false, "only in the call tree (3); + - X also in the flame graph (4)");
+}
+
+/* Return the handler of @action; NULL: none here. */
+static void (*actions_stack(enum action action))(struct ui_state *st, uint32_t code)
+{
+	switch (action) {
+	case ACT_VIEW_TREE:
+		return tree;
+	case ACT_TREE:
+		return tree_or_list;
+	case ACT_VIEW_FLAME:
+		return flame;
+	case ACT_FLAME_HERE:
+		return flame_here;
+	case ACT_CALLERS:
+		return callers;
+	case ACT_BASELINE:
+		return baseline;
+	case ACT_UNFOLD:
+	case ACT_FOLD:
+	case ACT_UNFOLD_ALL:
+	case ACT_HOT_PATH:
+	case ACT_FOLD_RECURSION:
+		return elsewhere;
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Actions on views, threads, names, columns, settings and files. The main
+ * thread.
+ */
+
+static void module_only(struct ui_state *st, uint32_t code)
+{
+	uint32_t module = view_module(st);
+
+	if (st->only.on) {
+		st->only.on = false;
+		table_rebuild(st, VIEW_FUNCTIONS);
+	} else if (module == UINT32_MAX) {
+		ui_state_say(st, false, "this row has no module");
+	} else {
+		navigate_into_module(st, module);
+	}
+}
+
+static void annotate(struct ui_state *st, uint32_t code)
+{
+	uint32_t function = view_function(st);
+
+	if (function == FOLD_NONE)
+		ui_state_say(st, false, "no function selected (1 lists them)");
+	else
+		view_annotate_open(st, st->shown->functions[function].id,
+				   st->shown->functions[function].name.str);
+}
+
+static void fetch(struct ui_state *st, uint32_t code)
+{
+	uint32_t module = view_module(st);
+
+	if (module == UINT32_MAX)
+		ui_state_say(st, false, "this row has no module");
+	else
+		sampler_fetch(st->sampler, st->shown->modules[module].id);
+}
+
+static void by_thread(struct ui_state *st, uint32_t code)
+{
+	bool stacks = view_shown(st)->stacks;
+
+	process_rows_keep_selected(st);
+	st->by_thread = !st->by_thread;
+	/* Keep showing a view of stacks. */
+	navigate_to(st, stacks ? st->view : VIEW_PROCESSES);
+	ui_state_say(st, false,
+		     !st->by_thread ? "showing processes (H: threads)"
+		     : stacks	    ? "split by thread (H: merge)"
+				    : "showing threads (H: processes, 1: functions)");
+}
+
+/* By name, PID, thread, container, unit, and again by name. */
+static void group_by(struct ui_state *st, uint32_t code)
+{
+	enum grouping next = (st->grouping + 1) % GROUPING_NR;
+
+	if (st->grouping == GROUPING_PID && !st->by_thread) {
+		by_thread(st, code);
+		return;
+	}
+	navigate_by_group(st, next);
+	ui_state_say(st, false, "processes by %s (=: by %s)", ui_config_grouping_name(next),
+		     next == GROUPING_PID ? "thread"
+					  : ui_config_grouping_name((next + 1) % GROUPING_NR));
+}
+
+static void fold_threads(struct ui_state *st, uint32_t code)
+{
+	process_rows_keep_selected(st);
+	st->fold_threads = !st->fold_threads;
+	table_rebuild(st, st->view);
+	ui_state_say(st, false,
+		     st->fold_threads ? "threads merged by name: worker-* (H lists "
+					"them)"
+				      : "thread names are not merged");
+}
+
+static void copy(struct ui_state *st, uint32_t code)
+{
+	char buf[TEXT_MAX];
+	const char *name = view_row_name(st, buf);
+
+	snprintf(st->copy, sizeof(st->copy), "%s", name);
+	if (*name)
+		ui_state_say(st, false, "copied: %s", name);
+	else
+		ui_state_say(st, false, "nothing to copy");
+}
+
+static void pick_columns(struct ui_state *st, uint32_t code)
+{
+	if (view_of(st->view)->nr_columns)
+		dialog_open(st, &dialog_columns);
+	else
+		ui_state_say(st, false, "this view has no columns");
+}
+
+/* Start @w. Report errors of the start now, the result by actions_file_result(). */
+static int start_work(struct ui_state *st, struct file_work *w)
+{
+	struct err e;
+	int code = file_worker_start(st->files, w, time_now_ns(), &e);
+
+	if (code)
+		ui_state_say(st, code < 0, "%s", e.text);
+	return MIN(code, 0);
+}
+
+/* Return the rate to save; 0: automatic. A process alone (x) has a higher one for a while. */
+static double saved_hz(const struct ui_state *st)
+{
+	const struct profile *p = st->latest;
+	double hz = st->config->hz;
+
+	if (p && !p->focus && !st->config->replayed) {
+		hz = ui_state_want_hz(st);
+		for (uint32_t i = 0; i < p->nr_events && hz <= 0; i++)
+			hz = p->events[i].want_hz;
+		/* Events with a period have none. */
+		hz = hz > 0 ? hz : st->config->hz;
+	}
+	return hz == st->config->automatic_hz ? 0 : hz;
+}
+
+static void write_config(struct ui_state *st, uint32_t code)
+{
+	struct settings set = {
+		.tick_ns = st->tick_ns,
+		.percent_limit = st->percent_limit,
+		.hide_kernel = st->scope.hide_kernel,
+		.hide_user = st->scope.hide_user,
+		.theme = st->theme,
+		.mouse = st->mouse,
+		.ascii = st->config->ascii,
+		.fold_threads = st->fold_threads,
+		.grouping = (int)st->grouping,
+		.frames = st->latest ? (int)st->latest->shown_frames : FRAMES_LANGUAGE,
+		.flame_modules = st->folds && st->folds->by_module,
+		.intervals = st->intervals,
+		.hz = saved_hz(st),
+		.window = st->whole_at_end ? PROFILE_WINDOW : ui_state_want_window(st),
+		.window_ns = st->config->window_ns,
+		.time = st->latest ? ui_state_time(st, st->latest) : st->config->time,
+	};
+	char path[SETTINGS_PATH_MAX];
+	struct err e;
+
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++) {
+		const struct list *list = &st->lists[columns_view(i)];
+
+		columns_format(view_of(columns_view(i)), list->columns, set.columns[i],
+			       sizeof(set.columns[i]));
+		columns_format_sort(view_of(columns_view(i)), list, set.sorts[i],
+				    sizeof(set.sorts[i]));
+	}
+	if (!st->config->saves)
+		ui_state_say(st, false, "settings are not saved here");
+	else if (settings_path(path, sizeof(path), &e))
+		ui_state_say(st, true, "%s", e.text);
+	else
+		start_work(st, settings_work(path, &set));
+}
+
+/* Draw the screen as it looks once the command line is closed: as text or as a picture. */
+static char *screen_text(struct ui_state *st, bool picture)
+{
+	struct canvas c;
+	char *text = NULL;
+
+	canvas_init(&c, st->glyphs == theme_glyphs(true));
+	if (!canvas_resize(&c, MAX(st->rows, 1u), MAX(st->cols, 1u))) {
+		screen_draw(st, &c);
+		text = picture ? svg_draw(&c, (enum theme)st->theme) : canvas_dump(&c);
+	}
+	canvas_fini(&c);
+	return text;
+}
+
+bool actions_file_result(struct ui_state *st, struct file_worker *f)
+{
+	struct err e;
+	int code;
+
+	if (!file_worker_take(f, &code, &e))
+		return false;
+	if (code < 0)
+		ui_state_say_error(st, &e);
+	else if (*e.text)
+		ui_state_say(st, false, "%s", e.text);
+	return true;
+}
+
+int actions_save_screen(struct ui_state *st, const char *path, bool replace)
+{
+	size_t size = strlen(path);
+	bool picture = size > 4 && !strcmp(path + size - 4, ".svg");
+	char *text = screen_text(st, picture), done[TEXT_MAX];
+
+	snprintf(done, sizeof(done), "saved the screen to %s", path);
+	return start_work(st, file_work_text(path, text, text ? strlen(text) : 0, replace, done));
+}
+
+static void save_screen(struct ui_state *st, uint32_t code)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char path[64];
+
+	if (!st->config->saves) {
+		ui_state_say(st, false, "':screen FILE' saves the screen");
+		return;
+	}
+	localtime_r(&now, &tm);
+	strftime(path, sizeof(path), "proftop-%Y%m%d-%H%M%S.txt", &tm);
+	actions_save_screen(st, path, false);
+}
+
+static void lock(struct ui_state *st, uint32_t code)
+{
+	actions_lock(st);
+}
+
+static void stacks(struct ui_state *st, uint32_t code)
+{
+	actions_stacks_now(st);
+}
+
+/* clang-format off */
+static void (*const tools[ACT_NR])(struct ui_state *st, uint32_t code) = {
+	[ACT_COPY] = copy,
+	[ACT_WRITE_CONFIG] = write_config,
+	[ACT_ANNOTATE] = annotate,
+	[ACT_FETCH] = fetch,
+	[ACT_LOCK] = lock,
+	[ACT_STACKS] = stacks,
+	[ACT_MODULE_ONLY] = module_only,
+	[ACT_BY_THREAD] = by_thread,
+	[ACT_GROUP_BY] = group_by,
+	[ACT_FOLD_THREADS] = fold_threads,
+	[ACT_COLUMNS] = pick_columns,
+	[ACT_SAVE_SCREEN] = save_screen,
+};
+
+/* clang-format on */
+
+static bool actions_tool_handles(enum action action)
+{
+	return (unsigned int)action < ACT_NR && tools[action];
+}
+
+bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code)
+{
+	if (!actions_tool_handles(action))
+		return false;
+	tools[action](st, code);
+	return true;
+}
 
 #define SCROLL_CELLS 8
 
@@ -506,6 +1184,7 @@ static void (*const handlers[ACT_NR])(struct ui_state *st, uint32_t code) = {
 	[ACT_SUSPEND] = suspend,
 	[ACT_QUIT] = quit,
 };
+
 /* clang-format on */
 
 bool actions_handles(enum action action)

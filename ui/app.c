@@ -1,37 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The event loop of the live screen. Runs on: the main thread.
+ * The live screen: the event loop, the part that gets a key or a click, the profiles that it takes
+ * in, the whole screen drawn, its end.
  *
- * It waits in poll(2) for keys, signals and profiles only. It draws when the
- * terminal accepts bytes and has received the screens before: a stalled or slow
- * terminal skips screens, and delays no key, sample or signal.
+ * Runs on: the main thread.
+ *
+ * It waits in poll(2) for keys, signals and profiles only. It draws when the terminal accepts bytes
+ * and has received the screens before: a stalled or slow terminal skips screens, and delays no key,
+ * sample or signal.
  */
-#include "ui/app.h"
+#include "ui/internal.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "ui/actions_export.h"
-#include "ui/actions_tools.h"
-#include "ui/cli/file_work.h"
-#include "ui/draw/term.h"
-#include "ui/ui.h"
-#include "ui/input.h"
-#include "ui/model.h"
-#include "ui/prompt_keys.h"
-#include "ui/rewind.h"
-#include "ui/screen.h"
-#include "ui/cli/packages.h"
-#include "ui/view/folding.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/export/export.h"
 #include "ui/fold/fold.h"
+#include "ui/key/key.h"
+#include "ui/serve/serve.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+#include "ui/view/view.h"
 
 #define APP_NICE     (-5)
 #define REPAINT_NS   (10 * 1000000000ull) /* repairs output of other programs */
@@ -469,4 +480,656 @@ int app_run(struct sampler *s, const struct ui_config *config, struct err *e)
 out:
 	close(a.signal_fd);
 	return rc ? rc : a.ended_by ? a.ended_by : a.st.quit_by;
+}
+
+/*
+ * The whole screen, drawn from the state. It knows no terminal, so it runs in
+ * tests. Runs on: the main thread.
+ *
+ * The whole screen: header, rows, status line, key bar, prompt and picker.
+ * Runs on: the main thread.
+ */
+
+#define SCREEN_MIN_COLS 40
+#define SCREEN_MIN_ROWS 8
+
+/* Of the short position at the right of the status line. */
+#define POSITION_COLS 12u
+
+static bool has_message(const struct ui_state *st)
+{
+	return st->message[0] && st->now_ns < st->message_until_ns;
+}
+
+/* Draw "row 2 of 1 231, 17 205 samples" at the right, shorter if @brief. Return its first column.
+ */
+static unsigned int draw_position(struct ui_state *st, struct canvas *c, unsigned int row,
+				  bool brief)
+{
+	const struct list *list = ui_state_list(st);
+	char buf[160], at[FORMAT_MAX], nr[FORMAT_MAX], count[FORMAT_MAX];
+	uint32_t row_at = list->nr ? list->cursor + 1 : 0, row_nr = list->nr;
+	struct safe_text text;
+
+	if (view_shown(st)->position)
+		view_shown(st)->position(st, list, &row_at, &row_nr);
+	format_count(at, row_at);
+	format_count(nr, row_nr);
+	if (view_shown(st)->unit)
+		text = text_format(buf, sizeof(buf), "%s %s of %s", view_shown(st)->unit, at, nr);
+	else if (brief || c->cols < 60)
+		text = text_format(buf, sizeof(buf), "%s/%s", at, nr);
+	else
+		text = text_format(buf, sizeof(buf), "row %s of %s, %s samples", at, nr,
+				   format_count(count, list->count).str);
+	if (text.width + 2u > c->cols)
+		return c->cols;
+	canvas_right(c, row, 0, c->cols - 1, text, (struct style){ ROLE_DIM, 0 });
+	return c->cols - 1 - text.width;
+}
+
+/* Write the worst message and the key that fixes it; "": none. */
+static void worst_text(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct profile_message *n = ui_state_worst(st);
+
+	const char *whose = view_is_whole(st) ? "" : "all processes: ";
+
+	*buf = '\0';
+	if (n && n->control == MESSAGE_NONE)
+		text_format(buf, size, "! %s%s (see 7)", whose, n->brief);
+	else if (n)
+		text_format(buf, size, "! %s%s (A: %s)", whose, n->brief,
+			    profile_message_action(n));
+}
+
+/* Draw how many rows are below the last line, and how many are hidden. */
+static void draw_more(struct ui_state *st, struct canvas *c, unsigned int row, unsigned int cols)
+{
+	const struct list *list = ui_state_list(st);
+	uint32_t below = list->nr > list->top + list->page ? list->nr - list->top - list->page : 0;
+	char buf[96], n[FORMAT_MAX];
+	struct pen pen = { c, row, 1, cols };
+
+	if (below) {
+		pen_text(&pen, 0, st->glyphs->more, ROLE_DIM);
+		pen_text(&pen, 1,
+			 text_format(buf, sizeof(buf), "%s more below", format_count(n, below).str),
+			 ROLE_DIM);
+	}
+	if (list->nr_hidden && view_shown(st)->context == CTX_LIST)
+		pen_text(&pen, below ? 2 : 0,
+			 text_format(buf, sizeof(buf), "%s hidden",
+				     format_count(n, list->nr_hidden).str),
+			 ROLE_WARN);
+}
+
+static void draw_message(const struct ui_state *st, struct canvas *c, unsigned int row,
+			 unsigned int cols, struct safe_text text)
+{
+	bool good = has_message(st) ? !st->message_bad : st->rewind.on;
+	enum theme_role role = good ? ROLE_OK : ROLE_WARN;
+
+	canvas_elide(c, row, 1, cols > 1 ? cols - 1 : 0, text, (struct style){ role, 0 });
+}
+
+/* Return the bytes of the message in a line of its own above the status line; 0: it fits there. */
+static size_t bytes_above(const struct ui_state *st, const struct canvas *c)
+{
+	char buf[sizeof(st->message)];
+	struct safe_text text = ui_state_clean(buf, sizeof(buf), st->message);
+
+	if (!has_message(st) || c->rows < 10 || text.width + POSITION_COLS + 2 <= c->cols)
+		return 0;
+	return foot_line_bytes(st->message, c->cols - 2);
+}
+
+/* Draw the status line: the message, else the worst message, else the rows below; the position is
+ * short beside a long text. @above: bytes of the message in the line above. */
+static void draw_status(struct ui_state *st, struct canvas *c, unsigned int row, size_t above)
+{
+	char said[512], buf[sizeof(said)];
+	struct safe_text text;
+	unsigned int end;
+
+	if (above)
+		draw_message(st, c, row - 1, c->cols,
+			     text_sanitise(buf, sizeof(buf), st->message, above));
+	if (has_message(st))
+		snprintf(said, sizeof(said), "%s",
+			 st->message + above + strspn(st->message + above, " "));
+	else if (st->rewind.on)
+		header_strip_hint(st, said, sizeof(said));
+	else
+		worst_text(st, said, sizeof(said));
+	text = ui_state_clean(buf, sizeof(buf), said);
+	end = draw_position(st, c, row, text.width + 40u > c->cols);
+	end = end > 2 ? end - 2 : 0;
+	if (text.size)
+		draw_message(st, c, row, end, text);
+	else
+		draw_more(st, c, row, end);
+}
+
+/* One key of the bar. */
+struct bar_item {
+	enum action action;
+	uint32_t code;
+	const char *label;
+};
+
+/* F1 to F9, then keys without a number, then F10, which quits. */
+static uint32_t bar_order(uint32_t code)
+{
+	return code == K_F(10) ? 100 : code > K_F0 ? code - K_F0 : 50;
+}
+
+/* Return the label of a key; "": none. The view's label takes precedence. */
+static const char *bar_label(const struct ui_state *st, const struct key_binding *b)
+{
+	const struct view_label *own = view_of(st->view)->labels;
+
+	if (view_context(st) != CTX_LIST)
+		return b->label;
+	for (; own && own->action; own++)
+		if (own->action == b->action)
+			return own->label;
+	return b->label;
+}
+
+/* List the keys of the bar by F number. */
+static unsigned int bar_items(const struct ui_state *st, struct bar_item *items, unsigned int max)
+{
+	enum key_context context = view_context(st);
+	bool can_add = st->dialog.ops && st->dialog.ops->can_add;
+	unsigned int nr = 0;
+
+	for (const struct key_binding *b = key_table(); b->action && nr < max; b++) {
+		struct bar_item item = { b->action,
+					 user_keys_first(st->user_keys, context, b->action),
+					 bar_label(st, b) };
+		unsigned int at = nr;
+
+		if (!item.code || !item.label[0] || (b->action == ACT_ADD && !can_add))
+			continue;
+		for (; at && bar_order(items[at - 1].code) > bar_order(item.code); at--)
+			items[at] = items[at - 1];
+		items[at] = item;
+		nr++;
+	}
+	assert(nr <= max);
+	return nr;
+}
+
+static unsigned int bar_width(const struct bar_item *item)
+{
+	char name[8];
+
+	return (unsigned int)(strlen(key_name_of(name, item->code)) + strlen(item->label)) + 1;
+}
+
+/* Find the key of the bar to drop next, the least used first; UINT_MAX: none. */
+static unsigned int bar_least(const struct bar_item *items, unsigned int nr)
+{
+	static const enum action leave[] = {
+		ACT_OPEN,	    ACT_EXPORT,	   ACT_SETTINGS,   ACT_TREE,
+		ACT_PICK_FREQUENCY, ACT_SORT_MENU, ACT_PICK_EVENT, ACT_DELAY,
+		ACT_FREEZE,	    ACT_FILTER,	   ACT_MENU,	   ACT_SEARCH,
+	};
+
+	for (size_t n = 0; n < ARRAY_SIZE(leave); n++)
+		for (unsigned int i = 1; i + 1 < nr; i++)
+			if (items[i].action == leave[n])
+				return i;
+	return UINT_MAX;
+}
+
+/* Drop keys until the bar fits, except Help and Quit. */
+static unsigned int bar_fit(struct bar_item *items, unsigned int nr, unsigned int cols)
+{
+	unsigned int width = 0;
+
+	for (unsigned int i = 0; i < nr; i++)
+		width += bar_width(&items[i]);
+	while (nr > 2 && width > cols) {
+		unsigned int least = bar_least(items, nr), out = least < nr ? least : nr / 2;
+
+		width -= bar_width(&items[out]);
+		nr--;
+		memmove(&items[out], &items[out + 1], (nr - out) * sizeof(*items));
+	}
+	return nr;
+}
+
+static void draw_bar(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	struct bar_item items[32];
+	unsigned int nr = bar_fit(items, bar_items(st, items, 32), c->cols), col = 0;
+
+	for (unsigned int i = 0; i < nr && col < c->cols; i++) {
+		unsigned int width = bar_width(&items[i]);
+		char name[8], label[32];
+
+		ui_state_zone(st, &(struct zone){ (uint16_t)row, (uint16_t)col, 1, (uint16_t)width,
+						  ZONE_ACTION, items[i].action });
+		col += canvas_text(c, row, col, c->cols - col,
+				   ui_state_clean(label, sizeof(label),
+						  key_name_of(name, items[i].code)),
+				   (struct style){ ROLE_KEY, 0 });
+		if (col < c->cols)
+			col += canvas_text(c, row, col, c->cols - col,
+					   text_format(label, sizeof(label), "%s ", items[i].label),
+					   (struct style){ ROLE_KEY_LABEL, 0 });
+	}
+	if (col < c->cols)
+		canvas_fill(c, row, col, c->cols - col, TEXT(" "),
+			    (struct style){ ROLE_KEY_LABEL, 0 });
+}
+
+static void draw_too_small(struct canvas *c)
+{
+	char buf[64];
+
+	canvas_text(c, 0, 0, c->cols,
+		    text_format(buf, sizeof(buf), "needs %dx%d, is %ux%u", SCREEN_MIN_COLS,
+				SCREEN_MIN_ROWS, c->cols, c->rows),
+		    (struct style){ ROLE_WARN, 0 });
+}
+
+void screen_draw(struct ui_state *st, struct canvas *c)
+{
+	unsigned int top, bottom = c->rows;
+	char message[sizeof(st->message)];
+	bool resized = st->cols != c->cols || st->rows != c->rows;
+	size_t above;
+
+	canvas_clear(c);
+	st->nr_zones = 0;
+	st->rows = c->rows;
+	st->cols = c->cols;
+	/* Both have other rows on a small screen. */
+	if (resized && st->view == VIEW_HELP)
+		table_rebuild(st, VIEW_HELP);
+	if (resized)
+		table_rebuild(st, VIEW_MESSAGES);
+	if (c->cols < SCREEN_MIN_COLS || c->rows < SCREEN_MIN_ROWS) {
+		draw_too_small(c);
+		return;
+	}
+	if (st->prompt.kind)
+		prompt_draw(st, c, --bottom);
+	else if (has_message(st) && c->rows < 10)
+		draw_message(st, c, --bottom, c->cols,
+			     ui_state_clean(message, sizeof(message), st->message));
+	else
+		draw_bar(st, c, --bottom);
+	top = header_draw(st, c);
+	above = bytes_above(st, c);
+	if (c->rows >= 10)
+		bottom -= above ? 2 : 1;
+	table_draw(st, c, top, bottom > top ? bottom - top : 0);
+	/* After the table, which sets the number of rows below. */
+	if (c->rows >= 10)
+		draw_status(st, c, bottom + (above != 0), above);
+	if (st->dialog.ops)
+		dialog_draw(st, c);
+}
+
+/*
+ * Start and end of the state, and the profiles it takes in. Runs on: the main thread.
+ */
+
+#define ALARM_NS (5 * 1000000000ull)
+
+/* A request without an answer after this time was refused. */
+
+void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii)
+{
+	char host[65] = "";
+	struct list *functions;
+
+	memset(st, 0, sizeof(*st));
+	st->sampler = s;
+	st->config = config;
+	st->glyphs = theme_glyphs(ascii);
+	if (!config->host && gethostname(host, sizeof(host) - 1))
+		host[0] = '\0';
+	ui_state_clean(st->host, sizeof(st->host), config->host ? config->host : host);
+	st->tick_ns = config->tick_ns;
+	st->scope.hide_kernel = config->hide_kernel;
+	st->scope.hide_user = config->hide_user;
+	ui_state_set_time(st, config->time);
+	st->fold_threads = config->fold_threads;
+	st->grouping = config->grouping;
+	st->theme = config->theme;
+	st->mouse = config->mouse;
+	st->user_keys = config->user_keys;
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		st->lists[columns_view(i)].columns =
+			columns_parse(view_of(columns_view(i)), config->columns[i]);
+	st->percent_limit = config->percent_limit;
+	st->intervals = config->intervals;
+	st->folds = folds_new();
+	st->annotate.function = UINT32_MAX;
+	if (st->folds)
+		st->folds->by_module = config->flame_modules;
+	st->baseline = config->baseline;
+	st->baseline_path = config->baseline_path;
+	if (st->folds)
+		st->folds->by_change = st->baseline != NULL;
+	functions = &st->lists[VIEW_FUNCTIONS];
+	functions->sort = function_columns_find(config->sort);
+	functions->inverted = config->sort_inverted;
+	for (unsigned int i = 0; i < CONFIG_COLUMN_VIEWS; i++)
+		columns_parse_sort(view_of(columns_view(i)), config->sorts[i],
+				   &st->lists[columns_view(i)]);
+	st->lists[VIEW_MESSAGES].sort = view_messages.sorts->self;
+	if (config->filter) {
+		match_set(&functions->filter, config->filter);
+		match_set(&st->lists[VIEW_PROCESSES].filter, config->filter);
+	}
+	table_rebuild(st, VIEW_HELP);
+}
+
+void model_fini(struct ui_state *st)
+{
+	dialog_close(st);
+	words_fini(&st->words);
+	folds_free(st->folds);
+	free(st->rewind.strip);
+	free(st->rewind.query);
+	for (int i = 0; i < VIEW_NR; i++)
+		list_fini(&st->lists[i]);
+	match_fini(&st->scope.cgroup);
+	if (st->baseline != st->shown && st->baseline != st->latest)
+		profile_free(st->baseline);
+	if (st->shown != st->latest)
+		profile_free(st->shown);
+	profile_free(st->latest);
+	free(st->alarms);
+	if (st->annotate.arrows)
+		arrows_fini(st->annotate.arrows);
+	free(st->annotate.arrows);
+}
+
+/* Record lost and throttled samples of each CPU; they are shown for some seconds. */
+static void note_alarms(struct ui_state *st, const struct profile *p)
+{
+	if (st->nr_alarms != p->nr_cpus) {
+		struct alarm *alarms = calloc(p->nr_cpus ? p->nr_cpus : 1, sizeof(*alarms));
+
+		if (!alarms)
+			return;
+		free(st->alarms);
+		st->alarms = alarms;
+		st->nr_alarms = p->nr_cpus;
+	}
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		struct alarm *a = &st->alarms[i];
+
+		a->cpu = p->cpus[i].cpu;
+		if (!p->cpus[i].lost && !p->cpus[i].throttled)
+			continue;
+		a->lost = p->cpus[i].lost;
+		a->throttled = p->cpus[i].throttled;
+		a->until_ns = st->now_ns + ALARM_NS;
+	}
+}
+
+void model_release(const struct ui_state *st, struct profile *p)
+{
+	if (p != st->latest && p != st->shown && p != st->baseline)
+		folding_discard(st->folding, p);
+}
+
+/* Show a new message of the sampler; an error about the last key or command is not cut short. */
+static void take_status(struct ui_state *st, const struct profile *p)
+{
+	if (p->status_seq == st->status_seq || ui_state_is_held(st))
+		return;
+	if (p->status[0])
+		ui_state_say(st, false, "%s", p->status);
+	st->status_seq = p->status_seq;
+}
+
+/*
+ * When all processes of the target have exited, show all samples: the last seconds would soon be an
+ * empty screen.
+ */
+static void show_whole(struct ui_state *st, const struct profile *p)
+{
+	bool ends = p->target_gone && !st->target_gone && !st->config->replayed;
+	char span[FORMAT_MAX];
+
+	st->target_gone = p->target_gone;
+	if (st->whole_at_end && !p->target_gone) {
+		/* Another target. */
+		st->whole_at_end = false;
+		ui_state_ask_window(st, PROFILE_WINDOW);
+	}
+	if (!ends || ui_state_want_window(st) != PROFILE_WINDOW)
+		return;
+	st->whole_at_end = true;
+	ui_state_ask_window(st, PROFILE_TOTAL);
+	ui_state_say(st, false,
+		     "%.80s: all processes have exited; this is the whole run (z: its last %s)",
+		     p->target, format_span(span, st->config->window_ns).str);
+}
+
+void model_take(struct ui_state *st, struct profile *p)
+{
+	struct profile *before = st->latest;
+
+	if (!p)
+		return;
+	assert(p != before && p != st->shown && p != st->baseline);
+	st->latest = p;
+	serve_publish(st->config->serve, p, NULL);
+	folds_arrived(st);
+	if (!st->frozen) {
+		st->shown = p;
+		folds_note(st);
+	}
+	model_release(st, before);
+	note_alarms(st, p);
+	ui_state_choose_worst(st);
+	take_status(st, p);
+	show_whole(st, p);
+	if (!before && st->baseline_path && !baseline_is_on(st))
+		ui_state_say(st, true, "not compared: %.100s has no event %s", st->baseline_path,
+			     p->nr_events ? p->events[ui_state_event(st, p)].event.name : "");
+	if (p->nr_events && p->events[ui_state_event(st, p)].want_hz == st->asked_hz)
+		st->asked_hz = 0;
+	if (p->window == st->asked_window)
+		st->asked_window_ns = 0;
+	/* Other views are rebuilt when they are shown. */
+	if (!st->frozen || view_shown(st)->newest)
+		table_rebuild(st, st->view);
+	view_annotate_arrived(st);
+	if (st->dialog.ops)
+		dialog_refresh(st);
+}
+
+void model_folded(struct ui_state *st)
+{
+	folds_returned(st);
+	table_rebuild(st, st->view);
+}
+
+/*
+ * ^C at the end of the program: see ending.h.
+ */
+
+#define PATIENCE_SECONDS 2
+
+static void say(int sig)
+{
+	static const char text[] = "proftop: still ending: ^C leaves work that is not done\n";
+	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)n;
+}
+
+void ending_begin(void)
+{
+	const struct sigaction action = { .sa_handler = say, .sa_flags = SA_RESTART };
+	const struct timespec now = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	/* Pressed twice: the first one was taken already. */
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+	signal(SIGINT, SIG_DFL);
+	sigaction(SIGALRM, &action, NULL);
+	sigaddset(&set, SIGALRM);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	alarm(PATIENCE_SECONDS);
+}
+
+/*
+ * Keys and the mouse: which part of the screen gets them. Runs on: the main thread.
+ */
+
+#define CLICK_NS   400000000ull /* between two presses of a double click */
+#define WHEEL_ROWS 3
+
+/* Find the topmost zone at a cell. */
+static const struct zone *zone_at(const struct ui_state *st, const struct key *key)
+{
+	for (uint32_t i = st->nr_zones; i-- > 0;) {
+		const struct zone *z = &st->zones[i];
+
+		if (key->row >= z->row && key->row - z->row < z->rows && key->col >= z->col &&
+		    key->col - z->col < z->cols)
+			return z;
+	}
+	return NULL;
+}
+
+static void click_row(struct ui_state *st, const struct key *key, const struct zone *z)
+{
+	const struct list *list = ui_state_list(st);
+	const struct view *v = view_of(st->view);
+	uint32_t row = list->top + key->row - z->row;
+	bool twice = st->now_ns - st->click_ns < CLICK_NS && st->click_row == key->row &&
+		     !(v->click && key->col != st->press.col);
+
+	if (v->click) {
+		if (!v->click(st, key->row - z->row, key->col))
+			return;
+	} else if (row < list->nr) {
+		table_move_to(st, row);
+	} else {
+		return;
+	}
+	st->press.on = true;
+	st->press.row = key->row;
+	st->press.col = key->col;
+	st->click_ns = twice ? 0 : st->now_ns;
+	st->click_row = key->row;
+	if (twice && v->context == CTX_LIST)
+		actions_do(st, ACT_OPEN, K_ENTER);
+}
+
+static void wheel(struct ui_state *st, const struct key *key, const struct zone *z, bool over)
+{
+	const struct view *v = view_of(st->view);
+	struct key arrow = { .code = key->button == BUTTON_UP ? K_UP : K_DOWN };
+
+	if (!over && v->wheel && z && z->kind == ZONE_ROWS) {
+		v->wheel(st, key->button == BUTTON_UP, key->row - z->row, key->col);
+		return;
+	}
+	for (int i = 0; i < WHEEL_ROWS; i++)
+		input_key(st, &arrow);
+}
+
+/* Handle a release: at another cell than the press, the view was dragged. */
+static void release(struct ui_state *st, const struct key *key, bool over)
+{
+	const struct view *v = view_of(st->view);
+	int rows = (int)key->row - st->press.row, cols = (int)key->col - st->press.col;
+
+	rewind_release(st, key->col);
+	if (st->press.on && !over && v->drag && (rows || cols))
+		v->drag(st, rows, cols);
+	st->press.on = false;
+}
+
+static void mouse(struct ui_state *st, const struct key *key)
+{
+	const struct zone *z = zone_at(st, key);
+	bool over = st->dialog.ops || st->prompt.kind;
+
+	assert(key->code == K_MOUSE);
+	if (key->button == BUTTON_RELEASED) {
+		release(st, key, over);
+		return;
+	}
+	st->press.on = false;
+	if (key->button != BUTTON_LEFT) {
+		wheel(st, key, z, over);
+		return;
+	}
+	if (!z)
+		return;
+	if (z->kind == ZONE_ENTRIES)
+		dialog_click(st, key->row - z->row);
+	else if (z->kind == ZONE_ACTION)
+		input_key(st, &(struct key){ .code = user_keys_first(st->user_keys,
+								     view_context(st), z->value) });
+	else if (over)
+		return;
+	else if (z->kind == ZONE_STRIP)
+		rewind_press(st, key->col);
+	else if (z->kind == ZONE_COLUMN)
+		table_sort_by(st, (uint8_t)z->value);
+	else if (z->kind == ZONE_VIEW)
+		navigate_to(st, z->value);
+	else
+		click_row(st, key, z);
+}
+
+/* Return whether the action is about rows. Changing the view, going back and quitting are not. */
+static bool is_about_rows(enum action action)
+{
+	return action != ACT_QUIT && action != ACT_BACK && action != ACT_HELP &&
+	       action != ACT_REDRAW && action != ACT_SUSPEND &&
+	       !(action >= ACT_VIEW_FUNCTIONS && action <= ACT_PREVIOUS_VIEW);
+}
+
+bool input_waits(const struct ui_state *st, const struct key *key)
+{
+	enum key_context context = view_context(st);
+
+	return context == CTX_LIST && folds_is_late(st) && !st->lists[st->view].nr &&
+	       is_about_rows(user_keys_find(st->user_keys, context, key->code));
+}
+
+void input_key(struct ui_state *st, const struct key *key)
+{
+	enum key_context context = view_context(st);
+	enum action action = user_keys_find(st->user_keys, context, key->code);
+
+	if (key->code == K_MOUSE) {
+		mouse(st, key);
+		return;
+	}
+	/* Clear the message of the key before. */
+	st->message[0] = '\0';
+	/* Actions that are the same in all contexts. */
+	if (action == ACT_QUIT || action == ACT_REDRAW || action == ACT_SUSPEND)
+		actions_do(st, action, key->code);
+	else if (context == CTX_PICKER)
+		dialog_key(st, key);
+	else if (context == CTX_PROMPT)
+		prompt_keys_press(st, key);
+	else if (action)
+		actions_do(st, action, key->code);
+	else if (key->code)
+		ui_state_say(st, false, "no such key here (F1 lists them)");
+	prompt_keys_refresh(st);
 }

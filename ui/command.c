@@ -1,18 +1,656 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The command line. Runs on: the main thread.
+ * The command line (:): every action by its name, commands with an argument, the target; --script:
+ * keys in, screen out.
  *
- * Commands with an argument have a table (command_table.c); all others are
- * the actions of the key table: every key has a name. A name in both is the
- * action if it has no argument.
+ * Runs on: the main thread.
+ *
+ * Commands with an argument have a table (command_table.c); all others are the actions of the key
+ * table: every key has a name. A name in both is the action if it has no argument.
  */
-#include "ui/command.h"
+#include "ui/internal.h"
 
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
-#include "ui/actions.h"
-#include "ui/command_table.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/export/export.h"
+#include "ui/fold/fold.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+#include "ui/view/view.h"
+
+/*
+ * Commands that change the target: ":target pid 1234", ":cpus 0-3". The main
+ * thread; the sampler answers in a later profile.
+ *
+ * Commands that change the target. Runs on: the main thread.
+ */
+
+static const struct kind {
+	const char *name, *value; /* NULL: no argument */
+	enum sampler_target target;
+} kinds[] = {
+	{ "system", NULL, TARGET_SYSTEM },
+	{ "pid", "processes, as in: pid 1234,5678", TARGET_PIDS },
+	{ "tid", "threads, as in: tid 1234,5678", TARGET_TIDS },
+	{ "user", "a user name or number", TARGET_USER },
+	{ "cgroup", "a path below the cgroup mount", TARGET_CGROUP },
+	{ "name", "a regex, as in: name ^nginx$", TARGET_NAME },
+	{ "command", NULL, TARGET_COMMAND },
+};
+
+static const struct kind *kind_of(const char *word, size_t size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (strlen(kinds[i].name) == size && !strncmp(kinds[i].name, word, size))
+			return &kinds[i];
+	return NULL;
+}
+
+/* Return the @i-th value of that kind with samples; "": it is not a word; NULL: no more. */
+static const char *value_word(const struct ui_state *st, enum sampler_target target, unsigned int i,
+			      char *buf)
+{
+	const struct profile *p = st->shown;
+
+	if (!p || i >= (target == TARGET_TIDS ? p->nr_tasks : p->nr_processes))
+		return NULL;
+	switch (target) {
+	case TARGET_PIDS:
+		snprintf(buf, COMMAND_WORD_MAX, "%d", (int)p->processes[i].pid);
+		return buf;
+	case TARGET_TIDS:
+		snprintf(buf, COMMAND_WORD_MAX, "%d", (int)p->tasks[i].tid);
+		return buf;
+	case TARGET_USER:
+		return users_name(st->config->users, p->processes[i].uid, buf, COMMAND_WORD_MAX)
+			.str;
+	case TARGET_CGROUP:
+		return p->processes[i].cgroup.size ? p->processes[i].cgroup.str : "";
+	case TARGET_NAME:
+		return p->processes[i].comm.str;
+	default:
+		return NULL;
+	}
+}
+
+static const char *command_target_word(const struct ui_state *st, const char *before,
+				       unsigned int i, char *buf)
+{
+	size_t size = strcspn(before, " ");
+	const struct kind *kind = kind_of(before, size);
+
+	if (before[size])
+		return kind && kind->value ? value_word(st, kind->target, i, buf) : NULL;
+	if (i >= ARRAY_SIZE(kinds))
+		return NULL;
+	snprintf(buf, COMMAND_WORD_MAX, "%s%s", kinds[i].name, kinds[i].value ? " " : "");
+	return buf;
+}
+
+static int take_user(const struct ui_state *st, const char *value, uid_t *uid, struct err *e)
+{
+	if (value_is_uid(value))
+		return value_uid("target user", value, uid, e);
+	return users_find(st->config->users, value, uid)
+		       ? 0
+		       : err_set(e, -ENOENT, "target user %.100s: unknown user", value);
+}
+
+/* Parse the argument into @spec; the caller frees its pids. 0 or -errno with a sentence. */
+static int take_value(const struct ui_state *st, struct sampler_target_spec *spec, pid_t **pids,
+		      const char *value, struct err *e)
+{
+	int code = 0;
+
+	switch (spec->target) {
+	case TARGET_PIDS:
+	case TARGET_TIDS:
+		code = value_pids(spec->target == TARGET_PIDS ? "target pid" : "target tid", value,
+				  pids, &spec->nr_pids, e);
+		spec->pids = *pids;
+		return code;
+	case TARGET_USER:
+		return take_user(st, value, &spec->uid, e);
+	case TARGET_CGROUP:
+		spec->cgroup = value;
+		return 0;
+	case TARGET_NAME:
+		spec->name = value;
+		return value_process_name("target name", value, e);
+	default:
+		return 0;
+	}
+}
+
+/* Keep the sampled CPUs. */
+static void command_target(struct ui_state *st, const char *arg)
+{
+	size_t size = strcspn(arg, " ");
+	const struct kind *kind = kind_of(arg, size);
+	const char *value = arg + size + strspn(arg + size, " ");
+	struct sampler_target_spec spec = { .same_cpus = true };
+	pid_t *pids = NULL;
+	struct err e;
+
+	if (!kind) {
+		ui_state_say(st, true,
+			     "unknown target '%s': system, pid, tid, user, cgroup, name or command",
+			     arg);
+		return;
+	}
+	spec.target = kind->target;
+	if (!kind->value && *value)
+		ui_state_say(st, true, "target %s takes no argument", kind->name);
+	else if (kind->value && !*value)
+		ui_state_say(st, true, "target %s needs %s", kind->name, kind->value);
+	else if (take_value(st, &spec, &pids, value, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_target(st->sampler, &spec);
+	free(pids);
+}
+
+static void command_cpus(struct ui_state *st, const char *arg)
+{
+	int *cpus = NULL;
+	uint32_t nr = 0;
+	struct err e;
+
+	if (!strcmp(arg, "all"))
+		sampler_set_cpus(st->sampler, NULL, 0);
+	else if (value_cpus("cpus", arg, &cpus, &nr, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_cpus(st->sampler, cpus, nr);
+	free(cpus);
+}
+
+/*
+ * Files that complete a command. Runs on: the main thread.
+ *
+ * Files that complete a command: see file_words.h.
+ */
+
+struct words_work {
+	struct file_work work; /* first: the two are cast */
+	struct ui_state *st;
+	const void *of;
+	char word[LINE_SIZE];
+	struct words_list found;
+};
+
+static int run(struct file_work *work, struct err *e)
+{
+	struct words_work *w = (struct words_work *)work;
+
+	words_files(&w->found, w->word);
+	return 0;
+}
+
+static int finish(struct file_work *work, struct err *e)
+{
+	struct words_work *w = (struct words_work *)work;
+	struct ui_state *st = w->st;
+
+	words_fini(&st->words);
+	st->words = w->found;
+	st->words.of = w->of;
+	w->found = (struct words_list){ NULL, 0, 0, NULL };
+	return 0;
+}
+
+static void free_work(struct file_work *work)
+{
+	struct words_work *w = (struct words_work *)work;
+
+	words_fini(&w->found);
+	free(w);
+}
+
+/*
+ * Have the files that begin with @word read into st->words, by st->folders, with the rights of
+ * the invoking user. Waits for a moment. False: st->words.of is @of when they are there.
+ */
+static bool file_words_gather(struct ui_state *st, const void *of, const char *word)
+{
+	struct words_work *w = calloc(1, sizeof(*w));
+	struct err e;
+	int code;
+
+	words_fini(&st->words);
+	if (w) {
+		w->work = (struct file_work){
+			.run = run,
+			.finish = finish,
+			.free = free_work,
+			.doing = "reading the folder",
+		};
+		w->st = st;
+		w->of = of;
+		snprintf(w->word, sizeof(w->word), "%s", word);
+	}
+	code = file_worker_start(st->folders, w ? &w->work : NULL, time_now_ns(), &e);
+	if (code == -EBUSY) {
+		/* What comes is of another line. */
+		st->prompt.tabbed[0] = '\0';
+		ui_state_say(st, false, "the last folder is still being read");
+	} else if (code < 0) {
+		ui_state_say_error(st, &e);
+	}
+	if (!code && file_worker_wait(st->folders))
+		actions_file_result(st, st->folders);
+	return false;
+}
+
+/*
+ * The commands with an argument. Runs on: the main thread.
+ */
+
+static void run_screen(struct ui_state *st, const char *arg)
+{
+	actions_save_screen(st, arg, true);
+}
+
+static void run_export(struct ui_state *st, const char *arg)
+{
+	actions_export(st, arg, EXPORT_NR, true);
+}
+
+/* Set a match to a typed text. Return false, with a message, if the text would be cut. */
+static bool set_match(struct ui_state *st, struct match *m, const char *text)
+{
+	if (strlen(text) >= MATCH_MAX) {
+		ui_state_say(st, true, "text too long: at most %d bytes", MATCH_MAX - 1);
+		return false;
+	}
+	match_set(m, text);
+	return true;
+}
+
+static void run_filter(struct ui_state *st, const char *arg)
+{
+	if (!set_match(st, &ui_state_list(st)->filter, arg))
+		return;
+	table_rebuild(st, st->view);
+	table_select_shown(st);
+}
+
+static void run_search(struct ui_state *st, const char *arg)
+{
+	struct list *list = ui_state_list(st);
+	char outcome[TEXT_MAX];
+
+	if (!set_match(st, &list->search, arg) || table_search(st, list->cursor, false))
+		return;
+	table_missed(st, outcome, sizeof(outcome));
+	ui_state_say(st, true, "%.100s: %s", arg, outcome);
+}
+
+/* List the sortable columns of the shown view. */
+static const char *sort_word(const struct ui_state *st, const char *before, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	const struct view *v = view_of(st->view);
+
+	for (int k = 0; k < v->nr_columns; k++)
+		if (columns_sortable(st, v, k) && !i--)
+			return columns_name(&v->columns[k], buf);
+	return NULL;
+}
+
+static void run_sort(struct ui_state *st, const char *arg)
+{
+	const struct view *v = view_of(st->view);
+	size_t n = strcspn(arg, "%");
+	char name[COLUMNS_NAME_MAX];
+
+	for (int i = 0; i < v->nr_columns; i++) {
+		if (!columns_sortable(st, v, i) ||
+		    strlen(columns_name(&v->columns[i], name)) != n || strncasecmp(name, arg, n))
+			continue;
+		ui_state_list(st)->sort = (uint8_t)i;
+		ui_state_list(st)->inverted = false;
+		table_rebuild(st, st->view);
+		return;
+	}
+	ui_state_say(st, true, "unknown column '%s' (F6 lists them)", arg);
+}
+
+static void run_hz(struct ui_state *st, const char *arg)
+{
+	struct err e;
+	double hz;
+
+	if (value_hz("hz", arg, sampler_max_hz(st->sampler), &hz, &e)) {
+		ui_state_say_error(st, &e);
+		return;
+	}
+	if (!st->latest)
+		return;
+	st->asked_hz = hz;
+	st->asked_ns = st->now_ns;
+	sampler_set_rate(st->sampler, ui_state_event(st, st->latest), hz);
+}
+
+static void run_pid(struct ui_state *st, const char *arg)
+{
+	char *end;
+	long pid = strtol(arg, &end, 10);
+
+	for (uint32_t i = 0; !*end && st->shown && i < st->shown->nr_processes; i++) {
+		if (st->shown->processes[i].pid != (pid_t)pid)
+			continue;
+		navigate_into_process(st, st->shown->processes[i].id);
+		return;
+	}
+	ui_state_say(st, true, "no samples of pid %s", arg);
+}
+
+static const char *pid_word(const struct ui_state *st, const char *before, unsigned int i,
+			    char buf[static COMMAND_WORD_MAX])
+{
+	if (!st->shown || i >= st->shown->nr_processes)
+		return NULL;
+	snprintf(buf, COMMAND_WORD_MAX, "%d", (int)st->shown->processes[i].pid);
+	return buf;
+}
+
+/* Return whether a process with samples is in such a cgroup or container. */
+
+/* The file of a baseline is read before the screen. */
+static void run_baseline(struct ui_state *st, const char *arg)
+{
+	ui_state_say(st, true, "start with --baseline=%.100s to compare with a file", arg);
+}
+
+static bool any_cgroup(const struct ui_state *st)
+{
+	const struct match *m = &st->scope.cgroup;
+
+	for (uint32_t i = 0; st->shown && i < st->shown->nr_processes; i++) {
+		const struct profile_process *p = &st->shown->processes[i];
+
+		if ((p->cgroup.size && match_finds(m, p->cgroup)) ||
+		    (p->container.size && match_finds(m, p->container)))
+			return true;
+	}
+	return false;
+}
+
+/* Show processes of matching cgroups or containers only; "": all. */
+static void run_cgroup(struct ui_state *st, const char *arg)
+{
+	if (!set_match(st, &st->scope.cgroup, arg))
+		return;
+	folds_forget(st->folds);
+	folds_forget_baseline(st->folds);
+	table_rebuild(st, st->view);
+	if (!*arg)
+		ui_state_say(st, false, "showing all cgroups");
+	else if (!any_cgroup(st))
+		ui_state_say(st, true,
+			     "no process with samples is in a cgroup or container '%s' (:cgroup "
+			     "shows all; Tab completes names)",
+			     arg);
+}
+
+static const char *cgroup_word(const struct ui_state *st, const char *before, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	const struct profile_process *p;
+	const char *slash;
+
+	if (!st->shown || i >= st->shown->nr_processes)
+		return NULL;
+	p = &st->shown->processes[i];
+	if (p->container.str && p->container.size)
+		return p->container.str;
+	slash = p->cgroup.str ? strrchr(p->cgroup.str, '/') : NULL;
+	return slash ? slash + 1 : "";
+}
+
+/* Write a number as it is parsed: a comma is a decimal point, as on many keyboards. */
+static const char *typed_number(const char *arg, char out[static LINE_SIZE])
+{
+	char *comma;
+
+	snprintf(out, LINE_SIZE, "%s", arg);
+	comma = strchr(out, ',');
+	if (comma)
+		*comma = '.';
+	return out;
+}
+
+static void run_limit(struct ui_state *st, const char *arg)
+{
+	char text[LINE_SIZE];
+	struct err e;
+
+	if (value_limit("limit", typed_number(arg, text), &st->percent_limit, &e)) {
+		ui_state_say_error(st, &e);
+		return;
+	}
+	table_rebuild(st, st->view);
+	table_select_shown(st);
+}
+
+static void run_delay(struct ui_state *st, const char *arg)
+{
+	char text[LINE_SIZE];
+	struct err e;
+
+	if (value_delay("delay", typed_number(arg, text), &st->tick_ns, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_tick(st->sampler, st->tick_ns);
+}
+
+static const char *theme_word(const struct ui_state *st, const char *before, unsigned int i,
+			      char buf[static COMMAND_WORD_MAX])
+{
+	return i < THEME_NR ? theme_name((enum theme)i) : NULL;
+}
+
+/* Set a theme; without an argument the next one. */
+static void run_theme(struct ui_state *st, const char *arg)
+{
+	int theme = (st->theme + 1) % THEME_NR;
+	struct err e;
+
+	if (*arg && value_theme("theme", arg, &theme, &e)) {
+		ui_state_say_error(st, &e);
+		return;
+	}
+	st->theme = theme;
+	ui_state_say(st, false, "theme %s (W saves it)", theme_name((enum theme)theme));
+}
+
+static const char *switch_word(const struct ui_state *st, const char *before, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	return i == 0 ? "on" : i == 1 ? "off" : NULL;
+}
+
+/* Set the mouse on or off; without an argument toggle it. */
+static void run_mouse(struct ui_state *st, const char *arg)
+{
+	if (*arg && strcmp(arg, "on") && strcmp(arg, "off")) {
+		ui_state_say(st, true, "invalid value '%s': on or off", arg);
+		return;
+	}
+	st->mouse = *arg ? !strcmp(arg, "on") : !st->mouse;
+	ui_state_say(st, false,
+		     st->mouse ? "mouse on; Shift-drag selects text"
+			       : "mouse off: terminal selects text");
+}
+
+/* Set the columns by name, in any order; "automatic": by width. */
+static void run_columns(struct ui_state *st, const char *arg)
+{
+	const struct view *v = view_of(st->view);
+	uint32_t columns = columns_parse(v, arg);
+
+	if (!columns && strcmp(arg, "automatic"))
+		ui_state_say(st, true, "unknown columns '%s' (c lists them)", arg);
+	else
+		ui_state_list(st)->columns = columns;
+}
+
+static const char *column_word(const struct ui_state *st, const char *before, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	const struct view *v = view_of(st->view);
+
+	return i < v->nr_columns ? columns_name(&v->columns[i], buf) : NULL;
+}
+
+static const char *cpus_word(const struct ui_state *st, const char *before, unsigned int i,
+			     char buf[static COMMAND_WORD_MAX])
+{
+	return i ? NULL : "all";
+}
+
+/* Go to a row by number, from 1. */
+static void run_row(struct ui_state *st, const char *arg)
+{
+	table_move_to(st, (uint32_t)MAX(strtol(arg, NULL, 10), 1L) - 1);
+}
+
+static const char *call_graph_word(const struct ui_state *st, const char *before, unsigned int i,
+				   char buf[static COMMAND_WORD_MAX])
+{
+	return i < CALL_GRAPH_NR ? profile_call_graph_name((enum call_graph)i) : NULL;
+}
+
+static void set_stack_size(struct ui_state *st, const char *name, const char *arg)
+{
+	uint32_t size;
+	bool is_auto;
+	struct err e;
+
+	if (value_stack_size(name, arg, &size, &is_auto, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_stack_size(st->sampler, size, is_auto);
+}
+
+static void run_call_graph(struct ui_state *st, const char *arg)
+{
+	enum call_graph mode;
+	const char *size;
+	struct err e;
+
+	if (value_call_graph("call-graph", arg, &mode, &size, &e))
+		ui_state_say_error(st, &e);
+	else if (size)
+		set_stack_size(st, "call-graph dwarf,", size);
+	else
+		sampler_set_call_graph(st->sampler, mode);
+}
+
+static const char *frames_word(const struct ui_state *st, const char *before, unsigned int i,
+			       char buf[static COMMAND_WORD_MAX])
+{
+	return i < FRAMES_NR ? profile_frames_name((enum profile_frames)i) : NULL;
+}
+
+static void run_frames(struct ui_state *st, const char *arg)
+{
+	enum profile_frames frames;
+	struct err e;
+
+	if (value_frames("frames", arg, &frames, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_frames(st->sampler, frames);
+}
+
+static void run_stack_size(struct ui_state *st, const char *arg)
+{
+	set_stack_size(st, "stack-size", arg);
+}
+
+static void run_ring(struct ui_state *st, const char *arg)
+{
+	uint64_t size;
+	struct err e;
+
+	if (value_ring("ring", arg, &size, &e))
+		ui_state_say_error(st, &e);
+	else
+		sampler_set_ring_size(st->sampler, size);
+}
+
+static void run_event(struct ui_state *st, const char *arg)
+{
+	sampled_use(st, arg, false);
+}
+
+static bool gather_events(struct ui_state *st, const void *of, const char *word)
+{
+	words_events(&st->words, st->sampler);
+	return true;
+}
+
+/* Return the @i-th gathered word. */
+static const char *gathered_word(const struct ui_state *st, const char *before, unsigned int i,
+				 char buf[static COMMAND_WORD_MAX])
+{
+	return i < st->words.nr ? st->words.list[i] : NULL;
+}
+
+/* Ends with a name of NULL. */
+static const struct command command_table[] = {
+	{ "screen", "FILE (Tab lists)", run_screen, gathered_word, false, NULL, file_words_gather },
+	{ "export", "FILE (Tab lists)", run_export, gathered_word, false, NULL, file_words_gather },
+	{ "show", "REGEX", run_filter, NULL, false, NULL, NULL },
+	{ "find", "TEXT", run_search, NULL, false, NULL, NULL },
+	{ "order", "COLUMN", run_sort, sort_word, false, NULL, NULL },
+	{ "target", "KIND WHICH", command_target, command_target_word, false, " ,", NULL },
+	{ "cpus", "LIST|all", command_cpus, cpus_word, false, NULL, NULL },
+	{ "event", "NAME,... (Tab lists)", run_event, gathered_word, false, ",", gather_events },
+	{ "hz", "HZ", run_hz, NULL, false, NULL, NULL },
+	{ "pid", "PID", run_pid, pid_word, false, NULL, NULL },
+	{ "baseline", "", run_baseline, NULL, false, NULL, NULL },
+	{ "rewind", "TIME", rewind_command, NULL, true, NULL, NULL },
+	{ "trap", "RULE|off", rewind_trap, NULL, true, NULL, NULL },
+	{ "row", "NUMBER", run_row, NULL, false, NULL, NULL },
+	{ "call-graph", "HOW", run_call_graph, call_graph_word, false, NULL, NULL },
+	{ "frames", "KIND", run_frames, frames_word, false, NULL, NULL },
+	{ "stack-size", "SIZE", run_stack_size, NULL, false, NULL, NULL },
+	{ "ring", "SIZE", run_ring, NULL, false, NULL, NULL },
+	{ "cgroup", "TEXT", run_cgroup, cgroup_word, true, NULL, NULL },
+	{ "limit", "PERCENT", run_limit, NULL, false, NULL, NULL },
+	{ "delay", "SECONDS", run_delay, NULL, false, NULL, NULL },
+	{ "theme", "NAME", run_theme, theme_word, true, NULL, NULL },
+	{ "mouse", "on|off", run_mouse, switch_word, true, NULL, NULL },
+	{ "columns", "NAME,...", run_columns, column_word, false, ",", NULL },
+	{ NULL, NULL, NULL, NULL, false, NULL, NULL },
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *c = command_table; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
+}
 
 /* Return the @i-th command name; NULL: no more. */
 static const char *name_at(unsigned int i)
@@ -220,4 +858,217 @@ unsigned int command_candidates(const struct ui_state *st, const char *text, cha
 		nr++;
 	}
 	return nr;
+}
+
+/*
+ * --script: keys in, screen out, without a terminal. Runs on: the main thread.
+ *
+ * The screen is drawn after each key, as in the loop: page size and mouse
+ * zones are set by drawing.
+ */
+
+/* A long recording takes minutes to its first profile; a tick is at most a minute. */
+#define FIRST_MS 600000
+
+#define TICK_MS	       65000
+#define REPLAY_MS      10000 /* a recording has one profile, and another for each answer */
+#define NAME_MAX_BYTES 24
+
+/* In the names of keys, and in sizes and places behind them. */
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789^,- "
+
+/* "3,10" */
+static bool cell_of(const char *text, size_t size, struct key *key)
+{
+	const char *comma = memchr(text, ',', size);
+	uint64_t row, col;
+
+	if (!comma || number_u64(text, (size_t)(comma - text), 0, CANVAS_MAX, &row) ||
+	    number_u64(comma + 1, size - (size_t)(comma - text) - 1, 0, CANVAS_MAX, &col))
+		return false;
+	*key = (struct key){ .code = K_MOUSE, .row = (uint16_t)row, .col = (uint16_t)col };
+	return true;
+}
+
+/* Parse "click 3,10". Return false if it is not a mouse step. */
+static bool mouse_of(const char *text, size_t size, struct key *key)
+{
+	static const struct {
+		const char *name;
+		enum key_button button;
+	} buttons[] = {
+		{ "click ", BUTTON_LEFT },
+		{ "release ", BUTTON_RELEASED },
+		{ "wheel-up ", BUTTON_UP },
+		{ "wheel-down ", BUTTON_DOWN },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(buttons); i++) {
+		size_t n = strlen(buttons[i].name);
+
+		if (size <= n || strncmp(text, buttons[i].name, n))
+			continue;
+		if (!cell_of(text + n, size - n, key))
+			return false;
+		key->button = buttons[i].button;
+		return true;
+	}
+	return false;
+}
+
+/* Parse the text between < and >. Return false if it is unknown. */
+static bool step_of(const char *text, size_t size, struct script_step *step)
+{
+	if (size == 4 && !strncmp(text, "tick", 4)) {
+		step->kind = SCRIPT_TICK;
+		return true;
+	}
+	if (size > 5 && !strncmp(text, "size ", 5)) {
+		step->kind = SCRIPT_SIZE;
+		return number_screen_size(text + 5, size - 5, CANVAS_MAX, &step->cols, &step->rows);
+	}
+	step->kind = SCRIPT_KEY;
+	if (mouse_of(text, size, &step->key))
+		return true;
+	step->key.code = size == 2 && !strncmp(text, "lt", 2) ? '<'
+			 : size > 1			      ? key_code(text, size)
+							      : K_NONE;
+	return step->key.code != K_NONE;
+}
+
+/* Return whether this looks like the name of a key; a single letter is typed as it is. */
+static bool is_name(const char *text, size_t size)
+{
+	return size > 1 && (isalpha((unsigned char)*text) || *text == '^') &&
+	       strspn(text, NAME_BYTES) >= size;
+}
+
+int script_check(const char *keys, struct err *e)
+{
+	struct script_step step;
+
+	do {
+		const char *end = *keys == '<' ? strchr(keys, '>') : NULL;
+		size_t size = end ? (size_t)(end - keys) - 1 : 0;
+
+		if (end && is_name(keys + 1, size) &&
+		    (size >= NAME_MAX_BYTES || !step_of(keys + 1, size, &step)))
+			return err_set(e, -EINVAL,
+				       "--script: <%.*s>: unknown key\n"
+				       "  proftop(1) has the names; <lt> is the key '<'",
+				       (int)MIN(size, 60U), keys + 1);
+	} while (script_next(&keys).kind != SCRIPT_END);
+	return 0;
+}
+
+struct script_step script_next(const char **at)
+{
+	struct script_step step = { .kind = SCRIPT_END };
+	const char *end = **at == '<' ? memchr(*at, '>', strnlen(*at, NAME_MAX_BYTES)) : NULL;
+	utf8proc_int32_t code;
+	utf8proc_ssize_t n;
+
+	if (end && step_of(*at + 1, (size_t)(end - *at) - 1, &step)) {
+		*at = end + 1;
+		return step;
+	}
+	step = (struct script_step){ .kind = SCRIPT_END };
+	for (; **at; ++*at) {
+		n = utf8proc_iterate((const utf8proc_uint8_t *)*at, -1, &code);
+		if (n <= 0 || code <= 0)
+			continue;
+		*at += n;
+		step.kind = SCRIPT_KEY;
+		step.key.code = code == '\n' ? K_ENTER : (uint32_t)code;
+		return step;
+	}
+	return step;
+}
+
+/* Take the next profile. Return false if none arrived within @ms, or none will: a recording ended.
+ */
+static bool wait_profile(struct ui_state *st, int ms)
+{
+	struct pollfd fd = { .fd = sampler_fd(st->sampler), .events = POLLIN };
+	uint64_t end = time_now_ns() + (uint64_t)ms * 1000000;
+	struct profile *p = sampler_take(st->sampler);
+
+	while (!p && time_now_ns() < end) {
+		bool settled = sampler_is_settled(st->sampler);
+
+		if (poll(&fd, 1, settled ? 0 : 100) < 0 && errno != EINTR)
+			return false;
+		p = sampler_take(st->sampler);
+		if (settled)
+			break;
+	}
+	st->now_ns = time_now_ns();
+	model_take(st, p);
+	return p != NULL;
+}
+
+static int run_steps(struct ui_state *st, struct canvas *c, const char *keys, struct err *e)
+{
+	bool replayed = st->config->replayed;
+	struct script_step step;
+
+	while (!st->quit && (step = script_next(&keys)).kind != SCRIPT_END) {
+		if (step.kind == SCRIPT_TICK && !wait_profile(st, replayed ? REPLAY_MS : TICK_MS) &&
+		    !replayed)
+			return err_set(e, -ETIMEDOUT, "--script: timeout: no profile for <tick>");
+		if (step.kind == SCRIPT_SIZE && canvas_resize(c, step.rows, step.cols))
+			return err_set(e, -ENOMEM, "out of memory for the screen");
+		if (step.kind == SCRIPT_KEY)
+			input_key(st, &step.key);
+		if (st->edit.path[0])
+			ui_state_say(st, false, "no terminal for an editor here: %s:%u",
+				     st->edit.path, st->edit.line);
+		st->edit.path[0] = '\0';
+		st->now_ns = time_now_ns();
+		screen_draw(st, c);
+	}
+	return 0;
+}
+
+static int print_screen(const struct canvas *c, FILE *out, struct err *e)
+{
+	char *text = canvas_dump(c);
+	int code = 0;
+
+	if (!text)
+		return err_set(e, -ENOMEM, "out of memory for the screen");
+	if (fputs(text, out) == EOF || fflush(out))
+		code = err_set(e, -errno, "cannot write the screen: %s", strerror(errno));
+	free(text);
+	return code;
+}
+
+int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
+	       FILE *out, struct err *e)
+{
+	struct ui_state st;
+	struct canvas c;
+	int code;
+
+	canvas_init(&c, app->ascii);
+	model_init(&st, s, app, app->ascii);
+	st.now_ns = time_now_ns();
+	if (app->window != PROFILE_WINDOW)
+		sampler_set_window(s, app->window);
+	code = canvas_resize(&c, config->rows, config->cols);
+	if (code)
+		err_set(e, code, "out of memory for the screen");
+	else if (!wait_profile(&st, FIRST_MS))
+		code = err_set(e, -ETIMEDOUT, "--script: timeout: no profile");
+	if (!code) {
+		screen_draw(&st, &c);
+		code = run_steps(&st, &c, config->keys, e);
+	}
+	if (!code)
+		code = st.quit_by;
+	if (!code && !st.quit)
+		code = print_screen(&c, out, e);
+	model_fini(&st);
+	canvas_fini(&c);
+	return code;
 }

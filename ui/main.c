@@ -3,6 +3,8 @@
  * Start of proftop: descriptors, environment, heap and options; then a list, or a session.
  * Descriptors 0-2 come before any file that is opened.
  */
+#include "ui/internal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -13,12 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/invoker.h"
-#include "ui/cli/complain.h"
-#include "ui/cli/completion.h"
-#include "ui/cli/options.h"
-#include "ui/session.h"
-#include "ui/term_guard.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
 
 #define HEAPS		2
 #define HEAP_PIECE	(16 << 10)

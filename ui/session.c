@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* FILE */
+#include "ui/internal.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -6,20 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/app.h"
-#include "ui/cli/baseline_file.h"
-#include "ui/cli/complain.h"
-#include "ui/cli/reading.h"
-#include "ui/cli/settings.h"
-#include "ui/cli/stacks.h"
-#include "ui/draw/term.h"
-#include "ui/ending.h"
-#include "ui/exporting.h"
-#include "ui/script.h"
-#include "ui/session.h"
-#include "ui/term_guard.h"
-#include "ui/text/number.h"
-#include "ui/text/users.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/export/export.h"
+#include "ui/serve/serve.h"
+#include "ui/text/text.h"
 
 static int exit_of(int code)
 {

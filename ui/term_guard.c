@@ -7,7 +7,7 @@
  * proftop by its pidfd; proftop reports to it by a socket, never by a signal:
  * the parent of a proftop without a guard is a stranger.
  */
-#include "ui/term_guard.h"
+#include "ui/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,17 +21,21 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
 /* Time for proftop to end before it is killed. */
 #define LEAVE_SECONDS 2
+
 /* Time for it to end after term_guard_end(). */
 #define END_MS 500
+
 /* Interval of tests for the end of its first thread; after this number in a row it has ended. */
 #define LOOK_SECONDS 1
-#define DEAD_LOOKS   2U
+
+#define DEAD_LOOKS 2U
 
 /* Attributes off, mouse off, bracketed paste off, cursor keys normal, alternate screen off, cursor
  * on. */
@@ -53,6 +57,7 @@ struct guard {
 
 /* For proftop: its guard, and the other end of end_fd. */
 static pid_t guard_pid;
+
 static int guard_fd = -1;
 
 static int find_tty(void)

@@ -6,6 +6,7 @@
  * CPUs.
  */
 #include "unwind/internal.h"
+#include "symbols/elf/elf.h"
 
 #include <assert.h>
 #include <elf.h>

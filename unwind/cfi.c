@@ -15,8 +15,11 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/object/ehframe.h"
-#include "symbols/object/ehread.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 /*
  * The gate for DWARF expressions: which are safe for libunwind. Pure.

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "symbols/process/maps.h"
+#include "symbols/process/process.h"
 
 static inline bool stack_copy_read32(const struct stack_copy *d, uint64_t addr, uint64_t *value)
 {

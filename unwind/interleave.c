@@ -7,9 +7,8 @@
  */
 #include "unwind/unwind.h"
 
-#include "symbols/lang/codes.h"
-#include "symbols/lang/lang.h"
-#include "symbols/lang/v8table.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 /*
  * The loop stores its frames within the first bytes of its code (108 in Debian's

@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/jit/codemap.h"
-#include "symbols/lang/lang.h"
-#include "symbols/name/places.h"
-#include "symbols/object/ehframe.h"
-#include "symbols/object/image.h"
+#include "symbols/jit/jit.h"
+#include "symbols/script/script.h"
+#include "symbols/name/name.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
-#include "symbols/process/maps.h"
+#include "symbols/process/process.h"
 #include "unwind/unwind.h"
 
 struct places;

@@ -2,7 +2,9 @@
 /* Frames of HotSpot. Runs on sampler threads. */
 #include "unwind/internal.h"
 
-#include "symbols/jit/codemap.h"
+#include "symbols/jit/jit.h"
+#include "symbols/elf/elf.h"
+#include "symbols/script/script.h"
 
 /* Slots of an interpreter frame, in bytes from the frame pointer (JDK 11 to 25, x86-64). */
 #define SLOT_SENDER_SP (-8)

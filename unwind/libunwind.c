@@ -13,8 +13,12 @@
 #include <libunwind.h>
 #include <stdlib.h>
 
-#include "symbols/object/image.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 #include "symbols/image/image.h"
+#include "symbols/base/base.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 /*
  * The budget of a sample, in memory reads of libunwind (about 6 ns each): enough

@@ -18,9 +18,10 @@
 #include <sys/mman.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/reclaim.h"
-#include "symbols/name/places.h"
-#include "symbols/process/maps.h"
+#include "symbols/base/thread.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/elf/elf.h"
 
 #define ROWS_DEFAULT (1u << 22)
 

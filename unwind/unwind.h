@@ -24,9 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/lang/lang.h"
-#include "symbols/name/places.h"
-#include "symbols/process/maps.h"
+#include "symbols/script/script.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
 
 struct codes;
 struct lang_process;

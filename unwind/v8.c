@@ -2,8 +2,10 @@
 /* Frames of V8. Runs on sampler threads. */
 #include "unwind/internal.h"
 
-#include "symbols/lang/lang.h"
+#include "symbols/script/script.h"
 #include "symbols/image/image.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/process/process.h"
 
 bool v8_is_code(const struct lang_process *p, const struct mapping *m, uint64_t offset)
 {

@@ -17,8 +17,13 @@
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/object/image.h"
-#include "symbols/process/maps.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/process/process.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/jit/jit.h"
+#include "symbols/name/name.h"
 
 /*
  * Find the caller of a frame by its row: most frames are found so.

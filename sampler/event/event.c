@@ -1,24 +1,110 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Event names -> perf_event_attr: one table of names, the kinds of names that
- * there are, a probe.
+ * Event names → perf_event_attr: tables of names, groups, the list of all events, attributes of the
+ * three kinds of events.
  *
  * Any thread; no state. Invariant: an event that was parsed can be opened without further checks.
  */
-#include "sampler/event/event.h"
+#include "sampler/event/internal.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "sampler/event/event_parse.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
 #include "symbols/base/text.h"
+
+/*
+ * All events of this machine: the catalogue, then the kernel's, then libpfm4's for this CPU.
+ *
+ * Any thread but the UI's (thousands of names are read); no state.
+ */
+
+static void add(struct event_list *l, const struct event_info *info)
+{
+	/* One more than there are: the last one is empty. */
+	if ((l->nr & (l->nr + 1)) == 0)
+		l->infos = xrealloc_array(l->infos, 2 * ((size_t)l->nr + 1), sizeof(*l->infos));
+	l->infos[l->nr++] = *info;
+	l->infos[l->nr] = (struct event_info){ 0 };
+}
+
+static const char *keep(struct event_list *l, const char *text)
+{
+	if ((l->nr_texts & (l->nr_texts + 1)) == 0)
+		l->texts =
+			xrealloc_array(l->texts, 2 * ((size_t)l->nr_texts + 1), sizeof(*l->texts));
+	l->texts[l->nr_texts] = xstrndup(text, strlen(text));
+	return l->texts[l->nr_texts++];
+}
+
+static void add_pmu_event(void *ctx, const char *name, const char *pmu)
+{
+	struct event_list *l = ctx;
+
+	add(l,
+	    &(struct event_info){ keep(l, name), NULL, "PMU", "an event that the kernel names" });
+}
+
+static void add_libpfm_event(void *ctx, const char *name, const char *description)
+{
+	struct event_list *l = ctx;
+	const char *kept = keep(l, name);
+
+	add(l, &(struct event_info){ kept, NULL, "libpfm4", keep(l, description) });
+}
+
+static void add_tracepoint(void *ctx, const char *name)
+{
+	struct event_list *l = ctx;
+
+	add(l, &(struct event_info){ keep(l, name), NULL, EVENT_GROUP_TRACEPOINTS,
+				     strcmp(name, EVENT_FUNCTION) != 0 ? ""
+								       : "calls of kernel "
+									 "functions; needs -g fp "
+									 "or -g off" });
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct event_info *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+void event_list_init(struct event_list *l, const char *root)
+{
+	const struct event_info *info = event_catalogue();
+	uint32_t first;
+
+	*l = (struct event_list){ 0 };
+	for (; info->name; info++)
+		add(l, info);
+	pmu_each(root, add_pmu_event, l);
+	libpfm_each(root, add_libpfm_event, l);
+	first = l->nr;
+	tracepoint_each(root, add_tracepoint, l);
+	qsort(&l->infos[first], l->nr - first, sizeof(*l->infos), by_name);
+}
+
+void event_list_fini(struct event_list *l)
+{
+	for (uint32_t i = 0; i < l->nr_texts; i++)
+		free(l->texts[i]);
+	free(l->texts);
+	free(l->infos);
+	*l = (struct event_list){ 0 };
+}
 
 #define HW(x) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##x
 #define SW(x) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##x
@@ -202,7 +288,8 @@ static bool parse_modifier(struct event *ev, char letter, bool *level, bool *mac
 	return true;
 }
 
-int event_add_modifiers(struct event *ev, const char *text, struct err *e)
+/* Add "uk", "ppp" to the modifiers of the event. 0, or -EINVAL with a message. */
+static int event_add_modifiers(struct event *ev, const char *text, struct err *e)
 {
 	bool level = !(ev->user && ev->kernel && ev->hv), machine = ev->guest || !ev->host;
 	const char *p = text;
@@ -477,4 +564,405 @@ const char *event_errno(int code)
 	default:
 		return "not usable here";
 	}
+}
+
+/*
+ * Lists of events, and groups: events that the kernel has on the CPU together
+ * or not at all, in perf's syntax ("{cycles,instructions}:u").
+ *
+ * Any thread; no state. Invariant: the members of a group stand side by side,
+ * its leader first, and a group has at least two.
+ */
+
+#define TOPDOWN "topdown"
+
+/* In "mem:0x10/4:w" and "uprobe:/bin/sh:main" a slash opens nothing. */
+static bool is_probe(const char *text)
+{
+	static const char *const prefixes[] = { "mem:", "uprobe:", "uretprobe:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(text, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool event_list_reads_file(const char *text)
+{
+	return strstr(text, "uprobe:") || strstr(text, "uretprobe:");
+}
+
+/* How long the event at @text is: up to a comma or brace that is not between slashes. */
+static size_t one_size(const char *text)
+{
+	bool slash = false, probe = is_probe(text);
+	size_t n = 0;
+
+	while (text[n] && (slash || !strchr(",}", text[n])))
+		slash ^= text[n++] == '/' && !probe;
+	return n;
+}
+
+static int parse_one(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+		     const char *text, size_t size, struct err *e)
+{
+	char name[EVENT_NAME_MAX];
+
+	if (size >= sizeof(name))
+		return err_set(e, -EINVAL,
+			       "event name too long (%zu characters)\n"
+			       "  the limit is %d\n"
+			       "  'proftop --list-events' shows all events",
+			       size, EVENT_NAME_MAX - 1);
+	if (*nr == max)
+		return err_set(e, -EINVAL,
+			       "too many events: the limit is %u\n"
+			       "  they are sampled at the same time\n"
+			       "  give fewer (-e); 'e' changes them while proftop runs",
+			       max);
+	memcpy(name, text, size);
+	name[size] = '\0';
+	return event_parse_at(root, &events[(*nr)++], name, e);
+}
+
+static int refuse_group(const char *text, const char *why, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		       "group '%.120s': %s\n"
+		       "  as in {cycles,instructions} or {cycles,cache-misses}:S\n"
+		       "  'proftop --list-events' shows all events",
+		       text, why);
+}
+
+/* Add the modifiers to the name: the event without them is another. */
+static void name_modifiers(struct event *ev, const char *modifiers)
+{
+	const char *colon = strrchr(ev->name, ':');
+	bool has = colon && colon[1] && strspn(colon + 1, "ukhHGpP") == strlen(colon + 1);
+	size_t size = strlen(ev->name);
+
+	snprintf(ev->name + size, sizeof(ev->name) - size, "%s%s", has ? "" : ":", modifiers);
+}
+
+/* Parse the modifiers behind the closing brace, for all members, and S. */
+static int parse_tail(struct event *events, uint32_t nr, const char *text, size_t size, bool *read,
+		      struct err *e)
+{
+	char modifiers[32];
+	size_t kept = 0;
+
+	*read = false;
+	if (!size)
+		return 0;
+	if (text[0] != ':' || size >= sizeof(modifiers))
+		return refuse_group(text, "only modifiers may follow the brace, after a colon", e);
+	for (size_t i = 1; i < size; i++) {
+		if (text[i] == 'S')
+			*read = true;
+		else
+			modifiers[kept++] = text[i];
+	}
+	modifiers[kept] = '\0';
+	for (uint32_t i = 0; i < nr && kept; i++) {
+		int code = event_add_modifiers(&events[i], modifiers, e);
+
+		if (code)
+			return code;
+		name_modifiers(&events[i], modifiers);
+	}
+	return 0;
+}
+
+/* "{a,b}:u" at @text, its size in *@size. */
+static int parse_group(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+		       const char *text, size_t *size, struct err *e)
+{
+	uint32_t first = *nr;
+	const char *s = text + 1;
+	bool read;
+	int code;
+
+	for (;; s++) {
+		size_t n = one_size(s);
+
+		code = parse_one(root, events, nr, max, s, n, e);
+		if (code)
+			return code;
+		s += n;
+		if (!*s)
+			return refuse_group(text, "the closing brace is missing", e);
+		if (*s == '}')
+			break;
+	}
+	s++;
+	code = parse_tail(&events[first], *nr - first, s, strcspn(s, ","), &read, e);
+	for (uint32_t i = first; i < *nr && !code; i++) {
+		events[i].group = first + 1;
+		events[i].read = read;
+	}
+	*size = (size_t)(s - text) + strcspn(s, ",");
+	return code;
+}
+
+/* "topdown": the events of the top-down method that this machine has, as a group. */
+static int parse_topdown(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+			 struct err *e)
+{
+	char group[1024];
+	size_t size;
+
+	if (!pmu_topdown(root, group, sizeof(group)))
+		return err_set(e, -EINVAL,
+			       "event 'topdown': no PMU of this machine has its events\n"
+			       "  slots and topdown-retiring (Intel, from Ice Lake), or stall_slot "
+			       "and "
+			       "op_retired (Arm)\n"
+			       "  'proftop --list-events' shows all events");
+	return parse_group(root, events, nr, max, group, &size, e);
+}
+
+static bool is_topdown(const char *text, size_t size)
+{
+	return size == strlen(TOPDOWN) && !strncmp(text, TOPDOWN, size);
+}
+
+int event_parse_list_at(const char *root, struct event *events, uint32_t *nr, uint32_t max,
+			const char *text, struct err *e)
+{
+	const char *s = text;
+
+	for (;; s++) {
+		size_t size = s[0] == '{' ? 0 : one_size(s);
+		int code = s[0] == '{'		 ? parse_group(root, events, nr, max, s, &size, e)
+			   : is_topdown(s, size) ? parse_topdown(root, events, nr, max, e)
+						 : parse_one(root, events, nr, max, s, size, e);
+
+		if (code)
+			return code;
+		s += size;
+		if (*s == '}')
+			return refuse_group(text, "a closing brace, but none that opens", e);
+		if (!*s)
+			break;
+	}
+	event_groups_tidy(events, *nr);
+	return 0;
+}
+
+int event_parse_list(struct event *events, uint32_t *nr, uint32_t max, const char *text,
+		     struct err *e)
+{
+	return event_parse_list_at("", events, nr, max, text, e);
+}
+
+uint32_t event_group_first(const struct event *events, uint32_t at)
+{
+	while (at && events[at].group && events[at - 1].group == events[at].group)
+		at--;
+	return at;
+}
+
+uint32_t event_group_nr(const struct event *events, uint32_t nr, uint32_t first)
+{
+	uint32_t n = 1;
+
+	while (events[first].group && first + n < nr &&
+	       events[first + n].group == events[first].group)
+		n++;
+	return n;
+}
+
+/* "cpu_core/slots/": as a leader it takes no samples, or its metrics are refused. */
+static bool is_slots(const struct event *ev)
+{
+	const char *slash = strchr(ev->name, '/');
+
+	return slash && !strncmp(slash, "/slots/", 7);
+}
+
+static bool is_of_topdown(const struct event *ev)
+{
+	const char *slash = strchr(ev->name, '/');
+
+	return is_slots(ev) || (slash && !strncmp(slash, "/topdown-", 9));
+}
+
+/* Return the member of a group that is read which takes the samples: the leader if it can. */
+static uint32_t sampling_member(const struct event *events, uint32_t first, uint32_t n)
+{
+	uint32_t at = first;
+
+	while (is_slots(&events[first]) && at < first + n && is_of_topdown(&events[at]))
+		at++;
+	return at;
+}
+
+void event_groups_tidy(struct event *events, uint32_t nr)
+{
+	for (uint32_t first = 0, n; first < nr; first += n) {
+		uint32_t sampling;
+
+		n = event_group_nr(events, nr, first);
+		sampling = sampling_member(events, first, n);
+		for (uint32_t i = first; i < first + n; i++) {
+			events[i].group = n > 1 ? first + 1 : 0;
+			events[i].read &= n > 1;
+			events[i].counted = events[i].read && i != sampling;
+		}
+	}
+}
+
+/*
+ * The attributes of our events, in one place.
+ *
+ * Pure. Invariant: all events that share a ring have the same clock and the
+ * same id block, or a reader could not distinguish their records.
+ */
+
+/* kernel.perf_event_max_stack, plus the context markers. */
+#define CHAIN_MAX (127 + 8)
+
+static void set_clock(struct perf_event_attr *attr)
+{
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->sample_id_all = 1;
+}
+
+uint64_t attr_rate(const struct event *ev, double hz)
+{
+	double rate = ev->clock ? 1e9 / hz : hz;
+
+	return rate < 1 ? 1 : (uint64_t)llround(rate);
+}
+
+/* Clocks get their period in ns: the kernel would convert a rate into one, rounded. */
+static void set_rate(struct perf_event_attr *attr, const struct attr_config *config,
+		     const struct event *ev, double hz)
+{
+	hz = ev->hz > 0 ? ev->hz : hz;
+	if (ev->period || (config->period && !(ev->hz > 0))) {
+		attr->sample_period = ev->period ? ev->period : config->period;
+	} else if (ev->clock) {
+		attr->sample_period = attr_rate(ev, hz);
+	} else {
+		attr->freq = 1;
+		attr->sample_freq = attr_rate(ev, hz);
+	}
+}
+
+uint64_t attr_sample_type(const struct attr_config *config)
+{
+	if (config->stack_size)
+		return RECORD_SAMPLE_TYPE | RECORD_STACK_TYPE;
+	return config->no_chain ? RECORD_SAMPLE_TYPE & ~(uint64_t)PERF_SAMPLE_CALLCHAIN
+				: RECORD_SAMPLE_TYPE;
+}
+
+void attr_sample(struct perf_event_attr *attr, const struct attr_config *config,
+		 const struct event *ev, double hz)
+{
+	event_attr(ev, attr);
+	/* Without a chain a switch has no stack: each would cost the task, and its sample be
+	 * useless. */
+	if (ev->wait && config->no_chain)
+		attr->config = PERF_COUNT_SW_DUMMY;
+	set_clock(attr);
+	if (!ev->counted)
+		set_rate(attr, config, ev, hz);
+	attr->disabled = 1;
+	/*
+	 * Switches, begins and ends of tasks, and exec, in order with the samples. Switches of
+	 * whole CPUs have a separate event, as they may be recorded for a part of the time.
+	 */
+	attr->task = ev->wait;
+	attr->comm = attr->comm_exec = ev->wait;
+	attr->context_switch = ev->wait && config->tasks;
+	/* A sample does not distinguish the counts of a task and of its children: as perf record.
+	 */
+	attr->inherit = config->tasks && !config->no_inherit && !ev->read;
+	attr->enable_on_exec = config->enable_on_exec;
+	attr->exclude_idle = config->exclude_idle && ev->clock;
+	attr->sample_type = attr_sample_type(config);
+	attr->exclude_callchain_kernel = !ev->kernel;
+	if (config->stack_size) {
+		attr->sample_regs_user = config->regs_mask;
+		attr->sample_stack_user = config->stack_size;
+		/* the stack copy has it all: the kernel's walk would only cost */
+		attr->exclude_callchain_user = 1;
+	}
+	/* Refused otherwise. */
+	if (!strcmp(ev->name, EVENT_FUNCTION))
+		attr->exclude_callchain_user = 1;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	if (ev->read) {
+		attr->sample_type |= PERF_SAMPLE_READ;
+		attr->read_format |= PERF_FORMAT_GROUP;
+	}
+	/* The ring's watermark is its owner's; this keeps the event from waking at every sample. */
+	attr->watermark = 1;
+}
+
+void attr_waking(struct perf_event_attr *attr, const struct event *ev)
+{
+	event_attr(ev, attr);
+	set_clock(attr);
+	attr->sample_period = 1;
+	attr->sample_type = ATTR_WAKING_TYPE;
+	attr->disabled = 1;
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			    PERF_FORMAT_ID | PERF_FORMAT_LOST;
+	attr->watermark = 1;
+}
+
+void attr_leader(struct perf_event_attr *attr, size_t watermark)
+{
+	*attr = (struct perf_event_attr){
+		.size = sizeof(*attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = ATTR_SIDE_TYPE,
+		.disabled = 1,
+		/* without these only root may open it */
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = (uint32_t)watermark,
+	};
+	set_clock(attr);
+}
+
+void attr_switches(struct perf_event_attr *attr)
+{
+	attr_leader(attr, 0);
+	attr->context_switch = 1;
+}
+
+void attr_side(struct perf_event_attr *attr, bool tasks, size_t ring_size)
+{
+	attr_leader(attr, ring_size / 8);
+	attr->disabled = 0;
+	attr->inherit = tasks;
+	attr->mmap = attr->mmap2 = 1;
+	attr->comm = attr->comm_exec = 1;
+	attr->task = 1;
+	attr->ksymbol = 1;
+	attr->bpf_event = 1;
+	/* It ends when its CPU goes offline. */
+	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+}
+
+size_t attr_sample_max(const struct attr_config *config)
+{
+	size_t size = sizeof(struct perf_event_header);
+
+	size += 7 * sizeof(uint64_t); /* identifier ... period */
+	if (attr_sample_type(config) & PERF_SAMPLE_CALLCHAIN)
+		size += (1 + CHAIN_MAX) * sizeof(uint64_t);
+	size += (3 + 3 * EVENTS_MAX) * sizeof(uint64_t); /* counts of a group */
+	if (config->stack_size)
+		size += (1 + (size_t)__builtin_popcountll(config->regs_mask)) * sizeof(uint64_t) +
+			2 * sizeof(uint64_t) + config->stack_size;
+	return MIN(size, UINT16_MAX);
 }

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* * Limits of the kernel for this user, read when needed, and the messages about them.
+/*
+ * Limits of the kernel for this user, capabilities given up, messages of errors; system calls,
+ * replaceable by tests.
  *
  * Set-up and builder; no state. Each message: the failure; its reason, with the value just read;
  * the fix, least power first.
  */
-#include "sampler/event/limits.h"
+#include "sampler/event/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "sampler/event/event.h"
-#include "sampler/event/tracefs.h"
-#include "sampler/event/procstat.h"
-#include "sampler/event/task_list.h"
-#include "symbols/base/invoker.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
 
 #define DATA_RING_MAX	  ((size_t)16 << 20)
 #define DATA_RINGS_MAX	  ((size_t)256 << 20) /* all CPUs together */
@@ -35,6 +39,7 @@
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #endif
+
 #ifndef CAP_CHECKPOINT_RESTORE
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
@@ -450,3 +455,77 @@ int limits_explain_ring(struct err *e, int code, size_t size, uint32_t nr_cpus)
 		       "  try a smaller --ring",
 		       size >> 10, nr_cpus, strerror(-code));
 }
+
+/*
+ * The real system calls behind counters: errno becomes a return value. -EINTR: a task that is held
+ * up by its exec.
+ *
+ * Runs on: the thread of counters. No state.
+ */
+
+static int kernel_perf_open(void *ctx, struct perf_event_attr *attr, pid_t pid, int cpu,
+			    int group_fd, unsigned long flags)
+{
+	bool task = pid > 0 && !(flags & PERF_FLAG_PID_CGROUP);
+	long fd;
+	int code;
+
+	if (task)
+		in_time_begin();
+	fd = syscall(SYS_perf_event_open, attr, pid, cpu, group_fd, flags);
+	code = fd < 0 ? -errno : (int)fd;
+	if (task)
+		in_time_end(code == -EINTR);
+	return code;
+}
+
+static int kernel_ioctl(void *ctx, int fd, unsigned long request, uint64_t arg)
+{
+	return ioctl(fd, request, arg) < 0 ? -errno : 0;
+}
+
+static ssize_t kernel_read(void *ctx, int fd, void *buf, size_t size)
+{
+	ssize_t nr = read(fd, buf, size);
+
+	return nr < 0 ? -errno : nr;
+}
+
+static int kernel_ring_open(void *ctx, struct ring *ring, int fd, size_t size)
+{
+	return ring_open(ring, fd, size);
+}
+
+static int kernel_close(void *ctx, int fd)
+{
+	return close(fd) ? -errno : 0;
+}
+
+static int kernel_poll(void *ctx, struct pollfd *fds, nfds_t nr)
+{
+	int ready = poll(fds, nr, 0);
+
+	return ready < 0 ? -errno : ready;
+}
+
+static int kernel_list_tasks(void *ctx, const pid_t *tids, uint32_t nr, pid_t **out)
+{
+	return task_list_tree(tids, nr, out);
+}
+
+static bool kernel_exists(void *ctx, pid_t tid)
+{
+	return !kill(tid, 0) || errno != ESRCH;
+}
+
+const struct counters_sys counters_kernel = {
+	.perf_open = kernel_perf_open,
+	.ioctl = kernel_ioctl,
+	.read = kernel_read,
+	.ring_open = kernel_ring_open,
+	.close = kernel_close,
+	.poll = kernel_poll,
+	.list_tasks = kernel_list_tasks,
+	.exists = kernel_exists,
+	.waking = waking_event,
+};

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One event on all its tasks and CPUs: opened, steered, read, closed.
+ * One event on all its tasks and CPUs: opened, also where a task holds the call up, steered, read,
+ * closed; event id → slot, lock-free.
  *
  * Runs on: the thread of counters. Invariant: every fd that was opened is in the table or closed
  * again.
  */
-#include "sampler/event/slot.h"
-#include "sampler/event/task_set.h"
+#include "sampler/event/internal.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 
 /* As read(2) gives it for our read_format. */
-struct reading {
+struct slot_reading {
 	uint64_t count, enabled_ns, running_ns, id, lost;
 };
 
@@ -86,6 +97,9 @@ static int without_leader(const struct slot *leader, pid_t tid)
 {
 	return slot_is_busy(leader, tid) ? -EINTR : -ESRCH;
 }
+
+static int slot_open_on(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
+			const struct counters_cpu *cpu);
 
 int slot_add_task(struct slot *s, struct slot_env *env, const struct slot *leader, pid_t tid)
 {
@@ -262,8 +276,8 @@ static int read_one(const struct slot *s, const struct slot_env *env, const stru
 		    struct counters_value *v)
 {
 	bool has_lost = s->attr.read_format & PERF_FORMAT_LOST;
-	size_t size = has_lost ? sizeof(struct reading) : offsetof(struct reading, lost);
-	struct reading r = { 0 };
+	size_t size = has_lost ? sizeof(struct slot_reading) : offsetof(struct slot_reading, lost);
+	struct slot_reading r = { 0 };
 	ssize_t nr;
 
 	if (fd->fd < 0)
@@ -380,6 +394,9 @@ static int wanted_fd(const struct slot_env *env, const struct slot_fd *fd, uint3
 	return env->wake && env->wake[cpu] && fd->wake_fd >= 0 ? fd->wake_fd : fd->fd;
 }
 
+static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
+			  const struct counters_cpu *cpu);
+
 int slot_open_twins(struct slot *s, struct slot_env *env)
 {
 	bool inherits = env->attr.tasks && !env->attr.no_inherit;
@@ -471,4 +488,466 @@ int slot_set_rate(struct slot *s, struct slot_env *env, double hz)
 	s->hz = hz;
 	s->attr.sample_period = value;
 	return 0;
+}
+
+/*
+ * Open one event on one task and CPU, with the attributes that this kernel takes.
+ *
+ * Runs on: the thread of counters. Each open fd is counted in env->nr_fds.
+ */
+
+/* Return whether this event opens on the whole CPU. True also if that is forbidden. */
+static bool exists(struct slot_env *env, const struct perf_event_attr *attr, int cpu)
+{
+	struct perf_event_attr copy = *attr;
+	int fd = env->sys.perf_open(env->sys.ctx, &copy, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		env->sys.close(env->sys.ctx, fd);
+	return fd >= 0 || fd == -EACCES || fd == -EPERM;
+}
+
+/* ENOENT has several reasons: find out which one it is. */
+static void find_missing(struct slot_env *env, const struct perf_event_attr *attr, int cpu,
+			 bool cgroup)
+{
+	const struct perf_event_attr cycles = { .type = PERF_TYPE_HARDWARE,
+						.size = sizeof(cycles),
+						.config = PERF_COUNT_HW_CPU_CYCLES,
+						.disabled = 1,
+						.exclude_kernel = 1,
+						.exclude_hv = 1 };
+
+	env->refusal.cgroup = cgroup && exists(env, attr, cpu);
+	env->refusal.pmu = !env->refusal.cgroup && env->refusal.hardware &&
+			   exists(env, &cycles, cpu);
+}
+
+/* Open, of @group_fd, with @flags; a failure is kept in env->refusal. */
+static int open_with(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu,
+		     int group_fd, unsigned long flags)
+{
+	int fd = env->sys.perf_open(env->sys.ctx, attr, tid, cpu, group_fd,
+				    flags | PERF_FLAG_FD_CLOEXEC);
+
+	env->refusal.filter = false;
+	if (fd >= 0) {
+		env->nr_fds++;
+		return fd;
+	}
+	if (flags)
+		tid = -1;
+	env->refusal.tid = tid;
+	env->refusal.cpu = cpu;
+	env->refusal.nr_fds = env->nr_fds;
+	env->refusal.kernel = !attr->exclude_kernel;
+	if (fd == -ENOENT)
+		find_missing(env, attr, cpu, flags);
+	return fd;
+}
+
+int slot_perf_open(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	return open_with(env, attr, tid, cpu, -1, 0);
+}
+
+/* The same for an event that samples: of the cgroup's tasks, where there is one. */
+static int open_sample(struct slot_env *env, struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	if (env->cgroup_fd >= 0)
+		return open_with(env, attr, env->cgroup_fd, cpu, env->group_fd,
+				 PERF_FLAG_PID_CGROUP);
+	return open_with(env, attr, tid, cpu, env->group_fd, 0);
+}
+
+void slot_close_fd(struct slot_env *env, int *fd)
+{
+	if (*fd < 0)
+		return;
+	assert(env->nr_fds);
+	env->sys.close(env->sys.ctx, *fd);
+	env->nr_fds--;
+	*fd = -1;
+}
+
+/*
+ * The attr to open with on @cpu: slots are moved about, and a probe's points into its event; and
+ * cores may be of several types.
+ */
+static struct perf_event_attr attr_of(const struct slot *s, const struct slot_env *env, int cpu)
+{
+	struct perf_event_attr attr = s->attr;
+
+	if (s->event.target[0])
+		attr.config1 = (uint64_t)(uintptr_t)s->event.target;
+	if (!s->side)
+		core_types_set(env->cores, &s->event, cpu, s->plain, &attr);
+	return attr;
+}
+
+static int open_fd(const struct slot *s, struct slot_env *env, struct perf_event_attr *attr,
+		   pid_t tid, int cpu)
+{
+	return s->side || s->whole ? slot_perf_open(env, attr, tid, cpu)
+				   : open_sample(env, attr, tid, cpu);
+}
+
+/* Try to open with less requested: bit 0 no exclude_idle, bit 1 no PERF_FORMAT_LOST. */
+static int try_open(struct slot *s, struct slot_env *env, pid_t tid, int cpu, unsigned int less)
+{
+	struct perf_event_attr attr = attr_of(s, env, cpu);
+	int fd;
+
+	if (less & 1)
+		attr.exclude_idle = 0;
+	if (less & 2)
+		attr.read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+	fd = open_fd(s, env, &attr, tid, cpu);
+	if (fd < 0)
+		return fd;
+	s->attr.exclude_idle = attr.exclude_idle;
+	s->attr.read_format = attr.read_format;
+	return fd;
+}
+
+/*
+ * Open the first fd of an event and find out which attributes this kernel supports. EINVAL has no
+ * reason, so request less and less.
+ */
+static int settle_typed(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+{
+	int fd = -EINVAL, first = 0;
+
+	for (;;) {
+		for (unsigned int less = 0; less < 4; less++) {
+			if ((less & 1 && !s->attr.exclude_idle) || (less & 2 && env->no_lost))
+				continue;
+			fd = try_open(s, env, tid, cpu, less);
+			if (fd >= 0) {
+				env->no_lost |= !(s->attr.read_format & PERF_FORMAT_LOST);
+				s->settled = true;
+				return fd;
+			}
+			if (!first)
+				first = fd;
+			if (fd != -EINVAL)
+				break;
+		}
+		if (!s->event.precise_max || !s->attr.precise_ip ||
+		    (fd != -EINVAL && fd != -EOPNOTSUPP))
+			return first;
+		s->attr.precise_ip--;
+	}
+}
+
+/* The same; then without the type of the core in the config, which some kernels refuse. */
+static int settle(struct slot *s, struct slot_env *env, pid_t tid, int cpu)
+{
+	const struct perf_event_attr before = s->attr;
+	int fd = settle_typed(s, env, tid, cpu), again;
+
+	if ((fd != -EINVAL && fd != -ENOENT) || s->side ||
+	    attr_of(s, env, cpu).config == s->attr.config)
+		return fd;
+	s->attr = before;
+	s->plain = true;
+	again = settle_typed(s, env, tid, cpu);
+	s->plain = again >= 0;
+	return again >= 0 ? again : fd;
+}
+
+/* Connect a new fd: its ring, its id, its filter. */
+static int connect_fd(const struct slot *s, struct slot_env *env, int fd, int ring, uint64_t *id)
+{
+	const struct counters_sys *sys = &env->sys;
+	int code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_OUTPUT, (uint64_t)ring);
+
+	if (!code)
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_ID, (uint64_t)(uintptr_t)id);
+	if (!code && s->event.filter[0]) {
+		code = sys->ioctl(sys->ctx, fd, PERF_EVENT_IOC_SET_FILTER,
+				  (uint64_t)(uintptr_t)s->event.filter);
+		env->refusal.filter = code;
+	}
+	return code;
+}
+
+/* Open on @cpu and task @tid, into the ring of @cpu. 0, or -errno with env->refusal filled. */
+static int slot_open_on(struct slot *s, struct slot_env *env, struct slot_fd *out, pid_t tid,
+			const struct counters_cpu *cpu)
+{
+	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
+	int fd, code;
+
+	fd = s->settled ? open_fd(s, env, &attr, tid, cpu->cpu) : settle(s, env, tid, cpu->cpu);
+	if (fd < 0)
+		return fd;
+	code = connect_fd(s, env, fd, s->side ? cpu->side_fd : cpu->data_fd, &out->id);
+	if (code) {
+		env->refusal.tid = tid;
+		env->refusal.cpu = cpu->cpu;
+		slot_close_fd(env, &fd);
+		return code;
+	}
+	out->fd = fd;
+	return 0;
+}
+
+/* Open the twin of @fd, which wakes the thread that polls the ring at each sample. 0 or -errno. */
+static int slot_open_twin(struct slot *s, struct slot_env *env, struct slot_fd *fd, pid_t tid,
+			  const struct counters_cpu *cpu)
+{
+	struct perf_event_attr attr = attr_of(s, env, cpu->cpu);
+	int code;
+
+	attr.watermark = 0;
+	attr.wakeup_events = 1;
+	attr.disabled = 1;
+	attr.enable_on_exec = 0;
+	env->group_fd = -1;
+	fd->wake_fd = open_sample(env, &attr, tid, cpu->cpu);
+	if (fd->wake_fd < 0)
+		return fd->wake_fd;
+	code = connect_fd(s, env, fd->wake_fd, cpu->data_fd, &fd->wake_id);
+	if (code)
+		slot_close_fd(env, &fd->wake_fd);
+	return code;
+}
+
+/*
+ * Event ids -> slots: an open-addressing table that readers never wait for.
+ *
+ * Threads: see idmap.h. Invariant: an entry's slot is written before its id
+ * is, and never more than half of a table is used, so a search ends.
+ */
+
+struct entry {
+	_Atomic uint64_t id; /* 0: empty; release publishes the slot, pairs with find */
+	atomic_int slot;
+	uint32_t closed_s; /* writer only: when its event was closed; 0: it is open */
+};
+
+struct idmap_table {
+	struct reclaim reclaim;
+	size_t mask, used; /* used: writer only */
+	struct entry entries[];
+};
+
+static struct idmap_table *table_new(size_t nr)
+{
+	size_t size = 16;
+	struct idmap_table *t;
+
+	while (size < 2 * nr)
+		size *= 2;
+	t = xcalloc(1, sizeof(*t) + size * sizeof(t->entries[0]));
+	t->mask = size - 1;
+	return t;
+}
+
+/* Return the entry of @id, or the empty one for it. */
+static struct entry *table_at(struct idmap_table *t, uint64_t id)
+{
+	for (size_t i = hash_u64(id) & t->mask;; i = (i + 1) & t->mask) {
+		uint64_t seen = atomic_load_explicit(&t->entries[i].id, memory_order_acquire);
+
+		if (seen == id || !seen)
+			return &t->entries[i];
+	}
+}
+
+static void table_put(struct idmap_table *t, uint64_t id, int slot, uint32_t closed_s)
+{
+	struct entry *entry = table_at(t, id);
+
+	assert(id && t->used <= t->mask);
+	t->used += !atomic_load_explicit(&entry->id, memory_order_relaxed);
+	entry->closed_s = closed_s;
+	atomic_store_explicit(&entry->slot, slot, memory_order_relaxed);
+	atomic_store_explicit(&entry->id, id, memory_order_release);
+}
+
+static struct idmap_table *current(const struct idmap *m)
+{
+	return atomic_load_explicit(&m->table, memory_order_acquire);
+}
+
+static void free_table(struct reclaim *r)
+{
+	reclaim_grace_over();
+	free((char *)r - offsetof(struct idmap_table, reclaim));
+}
+
+/* Replace the table; readers may still be in the old one. */
+static void publish(struct idmap *m, struct idmap_table *t)
+{
+	struct idmap_table *old = current(m);
+
+	atomic_store_explicit(&m->table, t, memory_order_release);
+	reclaim_later(&old->reclaim, free_table);
+}
+
+void idmap_init(struct idmap *m)
+{
+	atomic_init(&m->table, table_new(0));
+	m->closed_s = 0;
+}
+
+void idmap_fini(struct idmap *m)
+{
+	free(current(m));
+	atomic_store_explicit(&m->table, NULL, memory_order_relaxed);
+}
+
+/* Return the id of @entry; 0: it is empty, or closed for so long that it is forgotten. */
+static uint64_t kept_id(const struct idmap *m, const struct entry *entry)
+{
+	uint64_t id = atomic_load_explicit(&entry->id, memory_order_relaxed);
+
+	return entry->closed_s && m->closed_s - entry->closed_s > IDMAP_KEPT_S ? 0 : id;
+}
+
+/* Copy the ids that are kept to a table with a quarter used at most. */
+static void renew(struct idmap *m)
+{
+	const struct idmap_table *t = current(m);
+	struct idmap_table *fresh;
+	size_t nr = 0;
+
+	for (size_t i = 0; i <= t->mask; i++)
+		nr += kept_id(m, &t->entries[i]) != 0;
+	fresh = table_new(2 * nr);
+	for (size_t i = 0; i <= t->mask; i++)
+		if (kept_id(m, &t->entries[i]))
+			table_put(fresh, kept_id(m, &t->entries[i]),
+				  atomic_load_explicit(&t->entries[i].slot, memory_order_relaxed),
+				  t->entries[i].closed_s);
+	publish(m, fresh);
+}
+
+/* In place while at most half is used. */
+void idmap_add(struct idmap *m, uint64_t id, int slot)
+{
+	const struct idmap_table *t = current(m);
+
+	assert(!(t->mask & (t->mask + 1)));
+	if (!id)
+		return;
+	if (2 * (t->used + 1) > t->mask + 1)
+		renew(m);
+	table_put(current(m), id, slot, 0);
+}
+
+void idmap_close(struct idmap *m, uint64_t id, uint64_t now_ns)
+{
+	struct entry *entry = id ? table_at(current(m), id) : NULL;
+
+	if (!entry || atomic_load_explicit(&entry->id, memory_order_relaxed) != id)
+		return;
+	m->closed_s = MAX(m->closed_s, (uint32_t)(now_ns / 1000000000) + 1);
+	entry->closed_s = m->closed_s;
+}
+
+void idmap_replace(struct idmap *m, const uint64_t *ids, const int *slots, size_t nr)
+{
+	struct idmap_table *t = table_new(nr + nr / 2);
+
+	for (size_t i = 0; i < nr; i++)
+		if (ids[i])
+			table_put(t, ids[i], slots[i], 0);
+	publish(m, t);
+}
+
+int idmap_find(const struct idmap *m, uint64_t id)
+{
+	struct entry *entry;
+	int slot = IDMAP_UNKNOWN;
+
+	if (!id)
+		return IDMAP_UNKNOWN;
+	entry = table_at(current(m), id);
+	if (atomic_load_explicit(&entry->id, memory_order_acquire) == id)
+		slot = atomic_load_explicit(&entry->slot, memory_order_relaxed);
+	reclaim_reader_done();
+	return slot;
+}
+
+/*
+ * One timer for each thread. It fires again and again: the first signal may be just before the
+ * call.
+ */
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* One that no library uses. */
+#define SIGNAL (SIGRTMIN + 5)
+
+/* Halved after each call that was interrupted, down to 1.5 ms. */
+#define WAIT_NS 50000000U
+
+#define HALVES_MAX 5U
+
+/* Then calls have their full time again. */
+#define FORGET_NS 10000000000ULL
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static _Thread_local struct {
+	timer_t timer;
+	bool made;
+	sigset_t before;
+	unsigned int nr_late; /* interrupted calls, up to HALVES_MAX */
+	uint64_t late_ns;     /* the last one */
+} own;
+
+static void do_nothing(int sig)
+{
+	(void)sig;
+}
+
+static void set_handler(void)
+{
+	const struct sigaction action = { .sa_handler = do_nothing };
+
+	sigaction(SIGNAL, &action, NULL);
+}
+
+static void set_timer(unsigned int ns)
+{
+	const struct itimerspec time = { .it_interval.tv_nsec = ns, .it_value.tv_nsec = ns };
+
+	timer_settime(own.timer, 0, &time, NULL);
+}
+
+void in_time_begin(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID };
+	sigset_t set;
+
+	pthread_once(&once, set_handler);
+	sigemptyset(&set);
+	sigaddset(&set, SIGNAL);
+	pthread_sigmask(SIG_UNBLOCK, &set, &own.before);
+	event.sigev_signo = SIGNAL;
+	event.sigev_notify_thread_id = gettid();
+	/* Without a timer the call takes as long as it takes. */
+	if (!own.made)
+		own.made = !timer_create(CLOCK_MONOTONIC, &event, &own.timer);
+	if (own.nr_late && time_now_ns() - own.late_ns > FORGET_NS)
+		own.nr_late = 0;
+	if (own.made)
+		set_timer(WAIT_NS >> own.nr_late);
+}
+
+void in_time_end(bool interrupted)
+{
+	if (own.made)
+		set_timer(0);
+	pthread_sigmask(SIG_SETMASK, &own.before, NULL);
+	if (!interrupted)
+		return;
+	own.nr_late = MIN(own.nr_late + 1, HALVES_MAX);
+	own.late_ns = time_now_ns();
 }

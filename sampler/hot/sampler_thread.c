@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The hot loop: from the ring into the pipeline. Runs on: sampler thread n. Records are read in
- * place; their space is released to the kernel during a batch, so that a long batch loses nothing.
- * A thread is an urcu-qsbr reader that is online only while it handles samples; each batch counts
- * into one set of stats, chosen at its start.
+ * The hot loop, one thread for each CPU: from the ring into the pipeline; deltas of counted group
+ * members; lag and hottest function of the CPU.
+ *
+ * Runs on: sampler thread n. Records are read in place; their space is released to the kernel
+ * during a batch, so that a long batch loses nothing. A thread is an urcu-qsbr reader that is
+ * online only while it handles samples; each batch counts into one set of stats, chosen at its
+ * start.
  */
-#include "sampler/pipeline/sampler_thread.h"
+#include "sampler/hot/internal.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,37 +27,340 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/event/limits.h"
-#include "sampler/pipeline/deltas.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/profile/profile.h"
 #include "sampler/reader/reader.h"
-#include "sampler/pipeline/sampler_thread_record.h"
-#include "symbols/base/intern.h"
+#include "sampler/record/record.h"
+#include "sampler/ring/ring.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
 #include "symbols/base/thread.h"
-#include "symbols/base/wake.h"
+#include "symbols/code/code.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/symbols.h"
 #include "unwind/unwind.h"
+
+/*
+ * Dispatch one record of the ring: samples to the pipeline; losses, throttling and switches to the
+ * statistics and queues of the thread.
+ */
+
+/* A stack is that of a switch so shortly after it: switches are not recorded all the time. */
+#define STACK_NS 1000000ULL
+
+/* The time in which stacks of waits are counted. */
+#define FLOOD_NS 100000000ULL
+
+static void on_throttle(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			const struct record *r)
+{
+	uint64_t since;
+
+	if (r->type == PERF_RECORD_THROTTLE) {
+		stats->throttled++;
+		atomic_store_explicit(&t->throttled_since, r->time_ns, memory_order_relaxed);
+		return;
+	}
+	since = atomic_exchange_explicit(&t->throttled_since, 0, memory_order_relaxed);
+	if (since)
+		stats->throttled_ns += record_pause_ns(since, r->time_ns);
+}
+
+/*
+ * Report whether to record @r: our own samples and switches are left out, and tasks in the
+ * side-band also. Wake-ups of others by interrupts of ours are recorded.
+ */
+static bool is_recorded(const struct sampler_thread *t, const struct record *r,
+			const struct record_layout *layout)
+{
+	if (r->type == PERF_RECORD_FORK || r->type == PERF_RECORD_EXIT ||
+	    r->type == PERF_RECORD_COMM)
+		return false;
+	if (r->type == PERF_RECORD_SAMPLE)
+		return layout->sample_type & PERF_SAMPLE_RAW ||
+		       !pipeline_is_own(t->own_pid, (pid_t)r->sample.pid);
+	return (r->type != PERF_RECORD_SWITCH && r->type != PERF_RECORD_SWITCH_CPU_WIDE) ||
+	       !pipeline_is_own(t->own_pid, (pid_t)r->pid);
+}
+
+_Static_assert(COUNTERS_GONE == PIPELINE_EVENT_GONE, "counted under this reason");
+
+static int slot_of(void *ctx, uint64_t id)
+{
+	const struct sampler_thread *t = ctx;
+
+	return counters_event_of(t->shared->counters, t->cpu_index, id);
+}
+
+/* Count a stack of a wait. By the times of samples: a batch may have been delayed. */
+static void count_wait(struct sampler_thread *t, uint64_t time_ns)
+{
+	if (time_ns > t->waits_since_ns + FLOOD_NS) {
+		t->waits_since_ns = time_ns;
+		t->nr_waits = 0;
+	}
+	t->most_waits = MAX(t->most_waits, ++t->nr_waits);
+}
+
+/*
+ * Pass a step of a task to the builder. The idle task and our own are left out, and the last switch
+ * of a task that has exited: the kernel has no number for it any more, and writes -1.
+ */
+static void put_step(struct sampler_thread *t, uint32_t pid, uint32_t tid, enum task_step step,
+		     uint64_t time_ns)
+{
+	struct switch_note note = {
+		.time_ns = time_ns,
+		.pid = (pid_t)pid,
+		.tid = (pid_t)tid,
+		.stack = STACK_NONE,
+		.step = step,
+	};
+
+	if (!t->queue || note.tid <= 0 || pipeline_is_own(t->own_pid, note.pid))
+		return;
+	if ((step == STEP_OUT || step == STEP_PREEMPTED) && t->wait.tid == note.tid &&
+	    time_ns - MIN(t->wait.time_ns, time_ns) < STACK_NS) {
+		note.stack = t->wait.stack;
+		note.period = t->wait.period;
+		note.generation = t->wait.generation;
+		t->wait.tid = 0;
+	}
+	switch_queue_put(t->queue, &note);
+}
+
+/* Pass the sample that was counted last to the builder, if it counts for latency. */
+static void put_sample(struct sampler_thread *t, const struct record_sample *s, int event)
+{
+	struct switch_note note;
+
+	if (!t->queue || event != t->latency)
+		return;
+	note = (struct switch_note){
+		.time_ns = s->time_ns,
+		.tid = (pid_t)s->tid,
+		.period = (uint32_t)MIN(s->period, UINT32_MAX),
+		.generation = SWITCH_GENERATION(t->generation),
+		.step = STEP_SAMPLE,
+	};
+	note.stack = pipeline_counted(t->pipeline, &note.task);
+	if (note.stack != STACK_NONE && note.tid > 0)
+		switch_queue_put(t->queue, &note);
+}
+
+/* Pass a wake-up to the builder. */
+static void on_waking(struct sampler_thread *t, const struct record_sample *s)
+{
+	uint32_t tid;
+
+	if (s->raw_size < WAKING_PID_OFFSET + sizeof(tid))
+		return;
+	memcpy(&tid, s->raw + WAKING_PID_OFFSET, sizeof(tid));
+	put_step(t, 0, tid, STEP_WOKEN, s->time_ns);
+}
+
+/* A held sample, to be handled once more. */
+struct again {
+	struct sampler_thread *t;
+	struct sampler_thread_stats *stats;
+};
+
+static bool handle_again(void *ctx, const struct perf_event_header *h, bool last)
+{
+	const struct again *a = ctx;
+	struct sampler_thread *t = a->t;
+	const struct record_layout *layout = counters_layout_of(t->shared->counters, h);
+	struct record r;
+
+	if (record_decode(&r, layout, h, h->size)) { /* it was decoded before */
+		pipeline_bad_record(&a->stats->samples);
+		return true;
+	}
+	return pipeline_sample(t->pipeline, &a->stats->samples, &r.sample, slot_of(t, r.sample.id),
+			       layout->regs_mask, !last);
+}
+
+/* Handle the held samples again. @last: all of them are counted. */
+static void sampler_thread_again(struct sampler_thread *t, struct sampler_thread_stats *stats,
+				 bool last)
+{
+	struct again a = { t, stats };
+
+	unread_again(t->unread, t->now_ns, last, handle_again, &a);
+}
+
+/*
+ * Count a sample, or hold it while code is read. Not one whose count is used at once: by its group,
+ * or for latency.
+ */
+static void count_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			 const struct record_sample *s, int event, uint64_t regs_mask,
+			 const struct perf_event_header *h)
+{
+	bool may_wait = !s->nr_reads && !(t->queue && event == t->latency);
+
+	if (pipeline_sample(t->pipeline, &stats->samples, s, event, regs_mask, may_wait) ||
+	    unread_put(t->unread, h, t->now_ns))
+		return;
+	pipeline_count(t->pipeline, &stats->samples, s, event);
+}
+
+/* Handle a sample. Return whether the pipeline has its frames: else they are of another sample. */
+static bool on_sample(struct sampler_thread *t, struct sampler_thread_stats *stats,
+		      struct record_sample *s, uint64_t regs_mask,
+		      const struct perf_event_header *h)
+{
+	bool own = pipeline_is_own(t->own_pid, (pid_t)s->pid);
+	struct pipeline_member members[EVENTS_MAX];
+	int event = slot_of(t, s->id);
+	uint32_t nr;
+
+	if (t->batch_reader)
+		langreader_note_event(t->batch_reader, s->id, event);
+	if (event == COUNTERS_WAKING) {
+		on_waking(t, s);
+		return false;
+	}
+	lag_note(&stats->lag, t->now_ns, s->time_ns);
+	/* Consume deltas of our own samples too, or they leak into the next one. */
+	nr = s->nr_reads ? deltas_of_sample(t->deltas, s, 0, slot_of, t, members) : 0;
+
+	if (event >= 0 && event == counters_wait_slot(t->shared->counters)) {
+		count_wait(t, s->time_ns);
+		t->wait = (struct switch_note){
+			.time_ns = s->time_ns,
+			.tid = (pid_t)s->tid,
+			.stack = pipeline_wait(t->pipeline, &stats->samples, s, event, regs_mask),
+			.period = (uint32_t)MIN(s->period, UINT32_MAX),
+			.generation = SWITCH_GENERATION(t->generation),
+		};
+		return !own;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		if (members[i].event == event)
+			s->period = members[i].count;
+	count_sample(t, stats, s, event, regs_mask, h);
+	put_sample(t, s, event);
+	if (nr && !own)
+		pipeline_members(t->pipeline, members, nr, event);
+	return !own;
+}
+
+static void on_switch(struct sampler_thread *t, const struct record *r)
+{
+	enum task_step out = r->change.preempt ? STEP_PREEMPTED : STEP_OUT;
+
+	put_step(t, r->pid, r->tid, r->change.out ? out : STEP_IN, r->time_ns);
+}
+
+/* Record the frames of the sample that was handled last, before the sample. */
+static void record_frames(struct sampler_thread *t, const struct record_sample *s)
+{
+	size_t size;
+
+	if (!pipeline_get_frames(t->pipeline, s, &t->notes->frames))
+		return;
+	size = lang_record_put_frames(t->notes->bytes, &t->notes->frames);
+	if (size)
+		recorder_put_bytes(t->lane, t->notes->bytes, size);
+}
+
+void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			   const struct perf_event_header *h)
+{
+	const struct sampler_thread_shared *shared = t->shared;
+	const struct record_layout *layout = counters_layout_of(shared->counters, h);
+	struct record r;
+	int code = record_decode(&r, layout, h, h->size);
+
+	bool recorded = t->lane && (!code || code == -ENOTSUP) && is_recorded(t, &r, layout);
+
+	/* A sample after its frames. */
+	if (recorded && (code || r.type != PERF_RECORD_SAMPLE))
+		recorder_put(t->lane, h, &r);
+	if (code == -ENOTSUP)
+		return;
+	if (code) {
+		pipeline_bad_record(&stats->samples);
+		return;
+	}
+	switch (r.type) {
+	case PERF_RECORD_SAMPLE:
+		if (on_sample(t, stats, &r.sample, layout->regs_mask, h) && recorded && t->notes)
+			record_frames(t, &r.sample);
+		if (recorded)
+			recorder_put(t->lane, h, &r);
+		break;
+	case PERF_RECORD_LOST:
+		stats->lost_records += r.lost;
+		break;
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		on_throttle(t, stats, &r);
+		break;
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		on_switch(t, &r);
+		break;
+	case PERF_RECORD_FORK:
+		put_step(t, r.task.pid, r.task.tid, STEP_BORN, r.task.time_ns);
+		break;
+	case PERF_RECORD_EXIT:
+		put_step(t, r.task.pid, r.task.tid, STEP_EXIT, r.task.time_ns);
+		break;
+	case PERF_RECORD_COMM:
+		if (r.comm.exec)
+			put_step(t, r.comm.pid, r.comm.tid, STEP_EXEC, r.time_ns);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Samples are queued at most this long when the watermark is not reached. */
+#define SAMPLER_THREAD_POLL_MS 50
+
+/* The same while no process and no object is new. */
+#define SAMPLER_THREAD_CALM_MS 100
 
 /*
  * After a request to the loader, and at the start, poll sooner: samples are pending until the
  * answer is seen, and a stack may need two.
  */
-#define THREAD_QUICK_MS	    4
+#define THREAD_QUICK_MS 4
+
 #define THREAD_QUICK_ROUNDS 16
+
 /* Batches without a request after which nothing new is expected: about a second. */
 #define THREAD_CALM_ROUNDS 36
-#define THREAD_NICE	   -10
+
+#define THREAD_NICE -10
+
 /* As the loader's. */
 #define THREAD_NICE_SHARED (-5)
+
 /* Without a pause of a millisecond for so long it shares the CPU, until it was calm for so long. */
 #define PAUSE_NS 1000000ULL
-#define BUSY_NS	 100000000ULL
-#define CALM_NS	 2000000000ULL
+
+#define BUSY_NS 100000000ULL
+#define CALM_NS 2000000000ULL
+
 /* Records after which ring space is released and the clock is read. */
 #define THREAD_RELEASE_EVERY 16
+
 /* Events of groups with counts in the samples: not touched, and so not resident, without such
  * groups. */
 #define THREAD_DELTAS 12288
+
 /* Shortest time between two calls of the builder for a reader. */
 #define ASK_NS 10000000ULL
+
 /* Samples of interpreters in a tick before a reader is wished for. */
 #define LANGREADER_SAMPLES 3
 
@@ -475,4 +785,169 @@ uint64_t sampler_thread_cpu_ns(const struct sampler_thread *t)
 void sampler_thread_unwind_stats(const struct sampler_thread *t, struct unwind_stats *out)
 {
 	pipeline_unwind_stats(t->pipeline, out);
+}
+
+/*
+ * The last count of each event, by its id and its task: open addressing, never removed from.
+ *
+ * Runs on: one sampler thread, or the replay. Invariant: at most three
+ * quarters are used, so a search ends.
+ */
+
+/* Slots of the largest table. */
+#define DELTAS_MAX (1U << 22)
+
+struct last {
+	uint64_t id, value; /* id 0: empty; the kernel's begin with 1 */
+	uint32_t tid;	    /* 0: of all tasks of the event */
+};
+
+struct deltas {
+	uint32_t mask, used;
+	struct last last[];
+};
+
+/* Return how many of @size slots may be used. */
+static uint32_t limit_of(uint32_t size)
+{
+	return size / 4 * 3;
+}
+
+struct deltas *deltas_new(uint32_t nr)
+{
+	uint32_t size = 16;
+	struct deltas *d;
+
+	while (limit_of(size) < nr && size < DELTAS_MAX)
+		size *= 2;
+	d = calloc(1, sizeof(*d) + size * sizeof(d->last[0]));
+	assert(!(size & (size - 1)));
+	if (d)
+		d->mask = size - 1;
+	return d;
+}
+
+void deltas_free(struct deltas *d)
+{
+	free(d);
+}
+
+/* Find the slot of a count; an empty one: it is new. */
+static struct last *find(struct deltas *d, uint64_t id, uint32_t tid)
+{
+	/* The author of a recording chooses the ids. */
+	uint64_t at = keyhash_number(id);
+
+	if (tid)
+		at = keyhash_number(at + tid);
+	for (;; at++) {
+		struct last *last = &d->last[at & d->mask];
+
+		if (!last->id || (last->id == id && last->tid == tid))
+			return last;
+	}
+}
+
+struct deltas *deltas_reserve(struct deltas *d, uint32_t nr)
+{
+	uint32_t size = d->mask + 1;
+	struct deltas *larger;
+
+	if (nr <= limit_of(size) - d->used || size >= DELTAS_MAX)
+		return d;
+	larger = deltas_new(MAX(2 * limit_of(size), d->used + nr));
+	if (!larger)
+		return d;
+	for (const struct last *last = d->last; last < d->last + size; last++)
+		if (last->id)
+			*find(larger, last->id, last->tid) = *last;
+	larger->used = d->used;
+	free(d);
+	return larger;
+}
+
+uint64_t deltas_take(struct deltas *d, uint64_t id, uint32_t tid, uint64_t value)
+{
+	struct last *last = find(d, id, tid);
+	uint32_t limit = limit_of(d->mask + 1);
+	uint64_t was;
+
+	if (!id || (!last->id && d->used >= limit))
+		return 0;
+	d->used += !last->id;
+	assert(d->used <= limit);
+	last->id = id;
+	last->tid = tid;
+	was = last->value;
+	last->value = value;
+	/* A hostile file may have a smaller value. */
+	return value > was ? value - was : 0;
+}
+
+uint32_t deltas_of_sample(struct deltas *d, const struct record_sample *s, uint32_t tid,
+			  deltas_slot_fn slot, void *ctx,
+			  struct pipeline_member out[static EVENTS_MAX])
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < s->nr_reads && nr < EVENTS_MAX; i++) {
+		uint64_t value[2];
+
+		memcpy(value, s->reads + (size_t)i * s->read_size, sizeof(value));
+		out[nr].event = slot(ctx, value[1]);
+		out[nr].count = deltas_take(d, value[1], tid, value[0]);
+		nr += out[nr].event >= 0 && out[nr].count;
+	}
+	return nr;
+}
+
+/*
+ * The hottest function of a CPU: places summed by symbol. Runs on: the builder.
+ */
+
+/* A function, by the id that it has in profiles. */
+struct candidate {
+	uint32_t id, lead;
+};
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct candidate *a = pa, *b = pb;
+
+	return COMPARE(a->id, b->id);
+}
+
+static uint32_t id_of(const struct places *places, uint32_t id)
+{
+	const struct place *place = places_at(places, id);
+	/* Acquire: pairs with the release in places_name(). */
+	uint32_t symbol = place ? atomic_load_explicit(&place->symbol, memory_order_acquire)
+				: SYMBOL_NONE;
+
+	return symbol == SYMBOL_NONE ? ASSEMBLE_PLACE | id : symbol;
+}
+
+void hottest_fill(struct profile_cpu *cpu, const struct pipeline_stats *stats,
+		  const struct places *places)
+{
+	struct candidate all[PIPELINE_HOT];
+	uint32_t nr = 0, sum = 0;
+
+	cpu->kernel = stats->kernel;
+	cpu->hot_samples = 0;
+	if (stats->hot_of != places_serial(places))
+		return; /* the last sample was before these */
+	for (uint32_t i = 0; i < PIPELINE_HOT; i++)
+		if (stats->hot[i].lead)
+			all[nr++] = (struct candidate){ id_of(places, stats->hot[i].place),
+							stats->hot[i].lead };
+	assert(nr <= PIPELINE_HOT);
+	qsort(all, nr, sizeof(*all), by_id);
+	for (uint32_t i = 0; i < nr; i++) {
+		sum = i && all[i].id == all[i - 1].id ? sum + all[i].lead : all[i].lead;
+		if (sum <= cpu->hot_samples)
+			continue;
+		cpu->hot_samples = sum;
+		cpu->hot = all[i].id;
+	}
 }

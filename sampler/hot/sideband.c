@@ -1,21 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From the dummy events' rings into the maps. Runs on: the first sampler thread (or the builder) to
- * call; the mutex serialises them. Records are applied in ring order, CPU after CPU; the maps sort
- * by time.
+ * Mappings, names, forks and exits applied before the samples that need them; samples in JIT code
+ * that is being read; the object in which most broken stacks end.
+ *
+ * Runs on: the first sampler thread (or the builder) to call; the mutex serialises them. Records
+ * are applied in ring order, CPU after CPU; the maps sort by time.
  */
-#include "sampler/pipeline/sideband.h"
+#include "sampler/hot/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/event/event.h"
 #include "sampler/record/record.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
 #include "symbols/kernel/kernel.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/symbols.h"
 
 /* How long replaced mappings and dead processes are kept for late samples. */
 #define SIDEBAND_KEEP_NS 3000000000ULL
@@ -193,4 +205,112 @@ void sideband_drain(struct sideband *sb)
 	atomic_store_explicit(&sb->last_done, mine, memory_order_release);
 out:
 	pthread_mutex_unlock(&sb->lock);
+}
+
+/*
+ * Records one behind the other, oldest first. Runs on: the sampler thread.
+ */
+
+#define UNREAD_BYTES (512U << 10) /* not touched, and so not resident, without such samples */
+
+/* A helper reads code within some milliseconds; on a busy machine it waits for a CPU. */
+#define UNREAD_NS 150000000ULL
+
+struct unread {
+	uint32_t used;
+	_Alignas(8) uint8_t bytes[UNREAD_BYTES];
+};
+
+/* In front of each record. */
+struct unread_head {
+	uint64_t since_ns;
+};
+
+struct unread *unread_new(void)
+{
+	struct unread *h =
+		aligned_alloc(CACHELINE, sizeof(*h) + CACHELINE - sizeof(*h) % CACHELINE);
+
+	if (h)
+		h->used = 0;
+	return h;
+}
+
+void unread_free(struct unread *h)
+{
+	free(h);
+}
+
+static uint32_t size_of(const struct perf_event_header *record)
+{
+	return (uint32_t)(sizeof(struct unread_head) + (record->size + 7U) / 8 * 8);
+}
+
+bool unread_put(struct unread *h, const struct perf_event_header *record, uint64_t now_ns)
+{
+	const struct unread_head head = { .since_ns = now_ns };
+	uint8_t *to = h->bytes + h->used;
+
+	if (size_of(record) > sizeof(h->bytes) - h->used)
+		return false;
+	memcpy(to, &head, sizeof(head));
+	memcpy(to + sizeof(head), record, record->size);
+	h->used += size_of(record);
+	return true;
+}
+
+bool unread_any(const struct unread *h)
+{
+	return h->used;
+}
+
+void unread_again(struct unread *h, uint64_t now_ns, bool last, unread_fn handle, void *ctx)
+{
+	uint32_t kept = 0, size;
+
+	for (uint32_t at = 0; at < h->used; at += size) {
+		const struct unread_head *head = (const void *)(h->bytes + at);
+		const struct perf_event_header *record = (const void *)(head + 1);
+		bool late = last || now_ns - head->since_ns > UNREAD_NS;
+
+		size = size_of(record);
+		if (handle(ctx, record, late) || late)
+			continue;
+		memmove(h->bytes + kept, h->bytes + at, size);
+		kept += size;
+	}
+	h->used = kept;
+}
+
+/*
+ * The object in which most broken stacks end. Runs on: sampler threads, the builder.
+ */
+
+static void vote(struct ends_slot *slot, uint32_t object, uint32_t votes)
+{
+	if (slot->object == object || !slot->lead)
+		*slot = (struct ends_slot){ object, slot->lead + votes };
+	else if (slot->lead >= votes)
+		slot->lead -= votes;
+	else
+		*slot = (struct ends_slot){ object, votes - slot->lead };
+}
+
+void ends_note(struct ends *e, uint32_t object)
+{
+	vote(&e->slots[object & (ENDS_SLOTS - 1)], object, 1);
+}
+
+void ends_add(struct ends *sum, const struct ends *add)
+{
+	for (int i = 0; i < ENDS_SLOTS; i++)
+		vote(&sum->slots[i], add->slots[i].object, add->slots[i].lead);
+}
+
+uint32_t ends_most(const struct ends *e, uint64_t all)
+{
+	for (int i = 0; i < ENDS_SLOTS; i++)
+		if (e->slots[i].lead && 2ULL * e->slots[i].lead >= all)
+			return e->slots[i].object;
+	return UINT32_MAX;
 }

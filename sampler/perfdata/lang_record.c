@@ -4,14 +4,16 @@
  *
  * Runs on: sampler threads and the writer of a recording; replay.
  */
-#include "sampler/file/lang_record.h"
+#include "sampler/perfdata/internal.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "symbols/lang/code_log.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
 #include "unwind/unwind.h"
 
 #define MAGIC 0x6c706f7466727021ULL
@@ -32,7 +34,7 @@ struct function {
 };
 
 /* Followed by the entries. */
-struct frames {
+struct frames_lang_record {
 	struct head head;
 	uint64_t time_ns;
 	uint32_t pid, tid;
@@ -43,8 +45,14 @@ struct frames {
 _Static_assert(sizeof(struct function) + 2 * CODES_TEXT_MAX + CODES_TABLE_MAX + 8 <=
 		       LANG_RECORD_MAX,
 	       "a function fits");
-_Static_assert(sizeof(struct frames) + 8 * MERGE_FRAMES_MAX <= LANG_RECORD_MAX, "a stack fits");
-_Static_assert(sizeof(struct function) % 8 == 0 && sizeof(struct frames) % 8 == 0, "aligned");
+
+_Static_assert(sizeof(struct frames_lang_record) + 8 * MERGE_FRAMES_MAX <= LANG_RECORD_MAX, "a "
+											    "stack "
+											    "fits");
+
+_Static_assert(sizeof(struct function) % 8 == 0 && sizeof(struct frames_lang_record) % 8 == 0, "ali"
+											       "gne"
+											       "d");
 
 static struct head head_of(enum lang_record_kind kind, size_t size)
 {
@@ -85,8 +93,9 @@ enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64
 		return LANG_RECORD_NONE;
 	if (head.kind == LANG_RECORD_FUNCTION)
 		*time_ns = time_of_java(bytes, size);
-	else if (size >= sizeof(struct frames))
-		memcpy(time_ns, bytes + offsetof(struct frames, time_ns), sizeof(*time_ns));
+	else if (size >= sizeof(struct frames_lang_record))
+		memcpy(time_ns, bytes + offsetof(struct frames_lang_record, time_ns),
+		       sizeof(*time_ns));
 	return (enum lang_record_kind)head.kind;
 }
 
@@ -127,8 +136,8 @@ size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code
 
 size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *l)
 {
-	size_t size = sizeof(struct frames) + l->nr * sizeof(l->entries[0]);
-	struct frames f = {
+	size_t size = sizeof(struct frames_lang_record) + l->nr * sizeof(l->entries[0]);
+	struct frames_lang_record f = {
 		.head = head_of(LANG_RECORD_FRAMES, size),
 		.time_ns = l->time_ns,
 		.pid = l->pid,
@@ -206,7 +215,7 @@ int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
 
 int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *out)
 {
-	struct frames f;
+	struct frames_lang_record f;
 
 	if (size < sizeof(f))
 		return -EINVAL;

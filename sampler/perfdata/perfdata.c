@@ -1,30 +1,1037 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A recording: its bytes here, their meaning found in the cage.
+ * A recording: records in time order, access to its bytes, the calls to its reader in the sandbox,
+ * answers checked before use, messages about files that cannot be replayed.
  *
  * The places of its records come from there, in the order of the file. Here they are sorted by
  * time, and each record is read when its turn has come.
  */
-#include "sampler/perfdata/perfdata.h"
+#include "sampler/perfdata/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sampler/file/perfdata_bytes.h"
-#include "sampler/file/perfdata_call.h"
-#include "sampler/file/perfdata_events.h"
-#include "sampler/file/perfdata_order.h"
-#include "sampler/file/perfdata_private.h"
-#include "sampler/file/perfdata_refuse.h"
-#include "symbols/base/search.h"
+#include "sampler/event/event.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/image/image.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/sandbox/sandbox.h"
+
+/*
+ * Merge runs that are in order: they replace perf's rounds.
+ */
+
+/* Return the first of refs[from..to) that is later than @time_ns; they are in order. */
+static uint64_t perfdata_order_later(const struct perfdata_ref *refs, uint64_t from, uint64_t to,
+				     uint64_t time_ns)
+{
+	while (from < to) {
+		uint64_t mid = from + (to - from) / 2;
+
+		if (refs[mid].time_ns > time_ns)
+			to = mid;
+		else
+			from = mid + 1;
+	}
+	return from;
+}
+
+/* Merge refs[from..mid) and refs[mid..to), each in order: only the overlap is moved. */
+static void merge(struct perfdata_ref *refs, uint64_t from, uint64_t mid, uint64_t to,
+		  struct perfdata_ref *spare)
+{
+	const struct perfdata_ref *left = spare, *end;
+
+	assert(from < mid && mid < to);
+	from = perfdata_order_later(refs, from, mid, refs[mid].time_ns);
+	end = spare + (mid - from);
+	memcpy(spare, refs + from, (mid - from) * sizeof(*refs));
+	while (left < end)
+		refs[from++] = mid < to && refs[mid].time_ns < left->time_ns ? refs[mid++]
+									     : *left++;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct perfdata_ref *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->inflated != y->inflated ? COMPARE(x->inflated, y->inflated)
+					  : COMPARE(x->at, y->at);
+}
+
+/*
+ * Sort the records by time, and as they were found. They are in runs, one for
+ * each CPU in each of perf's rounds; neighbours are merged until one run is left. In place if there
+ * is no memory.
+ */
+void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr)
+{
+	uint64_t nr_runs = 0, *starts = calloc(nr + 1, sizeof(*starts));
+	struct perfdata_ref *spare = malloc((nr + 1) * sizeof(*spare));
+
+	for (uint64_t i = 0; i < nr && starts; i++)
+		if (!i || refs[i].time_ns < refs[i - 1].time_ns)
+			starts[nr_runs++] = i;
+	for (; nr_runs > 1 && spare; nr_runs = (nr_runs + 1) / 2) {
+		for (uint64_t i = 0; i < nr_runs; i += 2) {
+			if (i + 1 < nr_runs)
+				merge(refs, starts[i], starts[i + 1],
+				      i + 2 < nr_runs ? starts[i + 2] : nr, spare);
+			starts[i / 2] = starts[i];
+		}
+	}
+	if (nr_runs > 1 || !starts)
+		qsort(refs, nr, sizeof(*refs), compare);
+	free(starts);
+	free(spare);
+}
+
+/*
+ * A window over a file: most reads are in it.
+ *
+ * Records are read twice, a small part of the file at a time: their heads in
+ * the order of the file, then each record in the order of time. Both use one small buffer that fits
+ * into the CPU's cache.
+ */
+
+/* Least bytes of a read: a read in order has many small records, after a jump often only a head is
+ * used. */
+#define WINDOW_NEXT 4096u
+
+#define WINDOW_JUMP 512u
+
+/* The heads of records lie too far apart for the kernel to see that the file is read through. */
+#define AHEAD (16ULL << 20)
+
+/* How long to wait for data between two calls of the step function. */
+#define STEP_MS 100
+
+/* A pipe, while it is read. */
+struct pipe_reading {
+	uint64_t used;
+	uint64_t step_ns; /* time of the next call */
+	bool stopped;
+};
+
+/* Wait for data. Return 1: read it, 0: stop here, -ECANCELED. */
+static int wait_for_data(struct pipe_reading *in, int fd, sampler_reading_fn step)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	enum sampler_reading how;
+	bool ready;
+
+	for (;;) {
+		ready = poll(&pfd, 1, STEP_MS) > 0;
+		if (ready && time_now_ns() < in->step_ns)
+			return 1;
+		how = step(in->used);
+		in->step_ns = time_now_ns() + STEP_MS * 1000000ULL;
+		if (how == SAMPLER_READING_CANCEL)
+			return -ECANCELED;
+		in->stopped = how == SAMPLER_READING_STOP ||
+			      (how == SAMPLER_READING_DRAIN && !ready);
+		if (in->stopped || ready)
+			return !in->stopped;
+	}
+}
+
+/* Return the message for a failed read. */
+static int refuse_read(const char *path, int code, struct err *e)
+{
+	if (code == -EFBIG)
+		return err_set(e, code,
+			       "cannot replay %.300s: the pipe has more than %llu GiB\n"
+			       "  write it to a file and replay the file",
+			       path, PERFDATA_MEMORY_MAX >> 30);
+	if (code == -EISDIR)
+		return perfdata_refuse_folder(e, path);
+	return err_set(e, code, "cannot read %.300s: %s", path,
+		       code == -ECANCELED ? "interrupted" : strerror(-code));
+}
+
+/*
+ * Make room for @room bytes in a memfd, which another process can be given. They are mapped, and
+ * keep their contents.
+ */
+static int grow_memory(struct perfdata_bytes *b, size_t room)
+{
+	int fd = b->memory < 0 ? cage_file() : b->memory;
+	void *p;
+
+	if (fd < 0)
+		return fd;
+	b->memory = fd;
+	if (ftruncate(fd, (off_t)room))
+		return -errno;
+	if (b->own)
+		p = mremap(b->own, b->room, room, MREMAP_MAYMOVE);
+	else
+		p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, b->memory, 0);
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	b->own = p;
+	b->room = room;
+	return 0;
+}
+
+/* Read a pipe behind the @used bytes that are there, to its end or as far as @step allows. */
+static int read_all(struct perfdata_bytes *b, uint64_t used, int fd, sampler_reading_fn step)
+{
+	struct pipe_reading in = { .used = used };
+	ssize_t got;
+	int code;
+
+	for (;;) {
+		code = in.used < b->room ? 0 : grow_memory(b, MAX(2 * b->room, (size_t)1 << 20));
+		if (code)
+			return code;
+		code = step ? wait_for_data(&in, fd, step) : 1;
+		if (code < 0)
+			return code;
+		if (!code)
+			break;
+		got = read(fd, b->own + in.used, b->room - in.used);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got < 0)
+			return -errno;
+		/* The signal that ended the writer is for this pipe, not for the screen after it.
+		 */
+		if (!got && step && step(in.used) == SAMPLER_READING_CANCEL)
+			return -ECANCELED;
+		if (!got)
+			break;
+		in.used += (uint64_t)got;
+		if (in.used > PERFDATA_MEMORY_MAX)
+			return -EFBIG;
+	}
+	b->window = b->own;
+	b->size = b->window_size = in.used;
+	b->stopped = in.stopped;
+	return 0;
+}
+
+/*
+ * Take over @fd, which is @path. 0 or -errno with a message; then @fd is closed. @step: called
+ * while a pipe is read, or NULL.
+ */
+static int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path,
+			       sampler_reading_fn step, struct err *e)
+{
+	struct stat st;
+	int code;
+
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
+		b->fd = fd;
+		b->size = (uint64_t)st.st_size;
+		b->date_ns =
+			(uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+		return 0;
+	}
+	code = read_all(b, 0, fd, step);
+	close(fd);
+	if (code) {
+		perfdata_bytes_close(b);
+		return refuse_read(path, code, e);
+	}
+	return 0;
+}
+
+int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size)
+{
+	int code;
+
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
+	code = grow_memory(b, MAX(size, (size_t)1));
+	if (code)
+		return code;
+	memcpy(b->own, bytes, size);
+	b->window = b->own;
+	b->size = b->window_size = size;
+	return 0;
+}
+
+/* Open the bytes once more, for reading only. Return a descriptor, which the caller closes, or
+ * -errno. */
+static int perfdata_bytes_share(const struct perfdata_bytes *b)
+{
+	int fd = b->fd >= 0 ? b->fd : b->memory;
+	char path[64];
+
+	/* Standard input may also be open for writing. */
+	if (b->fd >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size)
+{
+	*b = (struct perfdata_bytes){
+		.size = size,
+		.fd = -1,
+		.pipe = -1,
+		.memory = -1,
+		.window = memory,
+		.window_size = size,
+	};
+}
+
+void perfdata_bytes_close(struct perfdata_bytes *b)
+{
+	if (b->memory >= 0 && b->own)
+		munmap(b->own, b->room);
+	else
+		free(b->own);
+	if (b->fd >= 0)
+		close(b->fd);
+	if (b->pipe >= 0)
+		close(b->pipe);
+	if (b->memory >= 0)
+		close(b->memory);
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = -1, .memory = -1 };
+}
+
+/*
+ * Begin to read @fd, a pipe, as far as it has data: perfdata_bytes_more() reads on. @fd is closed
+ * by perfdata_bytes_close().
+ */
+static void perfdata_bytes_begin(struct perfdata_bytes *b, int fd)
+{
+	*b = (struct perfdata_bytes){ .fd = -1, .pipe = fd, .memory = -1 };
+}
+
+/* Move the bytes from offset @keep on to the front, once they are the smaller part. */
+static void forget(struct perfdata_bytes *b, uint64_t keep)
+{
+	uint64_t gone = keep - b->window_at;
+
+	assert(keep >= b->window_at && gone <= b->window_size);
+	if (gone < b->window_size - gone || !gone)
+		return;
+	memmove(b->own, b->own + gone, b->window_size - gone);
+	b->window_at = keep;
+	b->window_size -= gone;
+}
+
+/*
+ * Forget all bytes before offset @keep, and read the bytes that are there, or wait for them. Return
+ * the number of new bytes, 0: the end, -EFBIG or other -errno.
+ */
+static int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep)
+{
+	ssize_t got;
+
+	forget(b, keep);
+	if (b->window_size == b->room) {
+		if (b->room >= PERFDATA_MEMORY_MAX)
+			return -EFBIG;
+		b->room = MAX(2 * b->room, (size_t)1 << 20);
+		b->own = xrealloc_array(b->own, b->room, 1);
+	}
+	do
+		got = read(b->pipe, b->own + b->window_size, b->room - b->window_size);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	b->window = b->own;
+	b->window_size += (uint64_t)got;
+	b->size = b->window_at + b->window_size;
+	return got;
+}
+
+/* Wait until a pipe has data. Return 1: it has, 0: @step stops here, -ECANCELED. */
+static int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step)
+{
+	struct pipe_reading in = { .used = b->size };
+
+	return wait_for_data(&in, b->pipe, step);
+}
+
+/* Read the rest of a pipe, as perfdata_bytes_open(). */
+static int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path,
+				 sampler_reading_fn step, struct err *e)
+{
+	struct perfdata_bytes first = *b;
+	int code;
+
+	assert(!b->window_at);
+	code = perfdata_bytes_copy(b, first.own, first.window_size);
+	if (!code)
+		code = read_all(b, b->size, first.pipe, step);
+	perfdata_bytes_close(&first);
+	return code ? refuse_read(path, code, e) : 0;
+}
+
+void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
+			   uint64_t keep)
+{
+	if (b->own)
+		forget(b, keep);
+	if (b->room - b->window_size < size) {
+		b->room = 2 * b->room + size;
+		b->own = xrealloc_array(b->own, b->room, 1);
+	}
+	memcpy(b->own + b->window_size, bytes, size);
+	b->window = b->own;
+	b->window_size += size;
+	b->size = b->window_at + b->window_size;
+}
+
+/* Let the kernel read on behind @offset, for the reader of a file that is shared. */
+static void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset)
+{
+	if (b->fd < 0 || offset + AHEAD / 2 < b->ahead || b->ahead >= b->size)
+		return;
+	b->ahead = MAX(b->ahead, offset);
+	posix_fadvise(b->fd, (off_t)b->ahead, AHEAD, POSIX_FADV_WILLNEED);
+	b->ahead += AHEAD;
+}
+
+static void make_room(struct perfdata_bytes *b, uint64_t size)
+{
+	if (size <= b->room)
+		return;
+	free(b->own);
+	b->room = 2 * size;
+	b->own = xcalloc(1, b->room);
+}
+
+/* Read from @offset to @to until there are @least bytes; at most @most. Returns their number; 0:
+ * fewer.
+ */
+static uint64_t read_at(const struct perfdata_bytes *b, uint8_t *to, uint64_t offset,
+			uint64_t least, uint64_t most)
+{
+	uint64_t have = 0;
+
+	while (have < least) {
+		ssize_t got = pread(b->fd, to + have, most - have, (off_t)(offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) /* shorter than it was, or it cannot be read */
+			return 0;
+		have += (uint64_t)got;
+	}
+	return have;
+}
+
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size)
+{
+	bool next = offset - b->window_at <= b->window_size;
+	uint64_t want = MAX(size, next ? WINDOW_NEXT : WINDOW_JUMP);
+
+	if (b->fd < 0 || offset > b->size || size > b->size - offset)
+		return false;
+	make_room(b, want);
+	perfdata_bytes_ahead(b, offset);
+	assert(b->room >= size);
+	b->window = b->own;
+	b->window_at = offset;
+	b->window_size = read_at(b, b->own, offset, size, MIN(want, b->size - offset));
+	return b->window_size >= size;
+}
+
+/*
+ * Write the messages that refuse a file. Any thread; no state.
+ *
+ * Word the refusal of a file: another format, damaged, too many events. perfdata_header.c finds it.
+ *
+ * Any thread; pure.
+ */
+
+static const struct kind {
+	const char *magic;
+	size_t size;
+	const char *reason, *fix;
+} kinds[] = {
+	{ "PERFFILE", 8, "written by perf before Linux 3.0",
+	  "'perf script -i FILE' of any version reads it" },
+	{ "2ELIFREP", 8, "recorded on a machine of the other byte order",
+	  "'perf report -i FILE' reads it" },
+	{ "\x1f\x8b", 2, "compressed by gzip", "'gzip -dc FILE | proftop --replay -'" },
+	{ "\x28\xb5\x2f\xfd", 4, "compressed by zstd", "'zstd -dc FILE | proftop --replay -'" },
+	{ "\xfd"
+	  "7zXZ",
+	  5, "compressed by xz", "'xz -dc FILE | proftop --replay -'" },
+	{ "BZh", 3, "compressed by bzip2", "'bzip2 -dc FILE | proftop --replay -'" },
+};
+
+static const struct kind *find_kind(const uint8_t *head, size_t size)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (size >= kinds[i].size && !memcmp(head, kinds[i].magic, kinds[i].size))
+			return &kinds[i];
+	return NULL;
+}
+
+/* Return why reading ended, for a code of its reader. */
+static const char *perfdata_reason(int code)
+{
+	switch (code) {
+	case -ENOSYS:
+		return "the reader of foreign files does not start; see 'proftop --check'";
+	case -EMFILE:
+		return "too many recordings are opened at a time";
+	case -ETIME:
+		return "reading it took too long";
+	case -ECANCELED:
+		return "interrupted";
+	case -EFBIG:
+		return "its records need more than 8 GiB of memory";
+	case -EPIPE:
+	case -ESTALE:
+	case -EBADMSG:
+		return "its reader failed: a damaged file, or out of memory";
+	default:
+		return strerror(-code);
+	}
+}
+
+/*
+ * Set @e by the first @size bytes of the file, and return @code: -EINVAL, not a perf.data file or
+ * one with a damaged header; -E2BIG, too many events; -ENOTSUP, built without libzstd; or another
+ * one of its reader. @path: as the user gave it.
+ */
+static int perfdata_refuse(struct err *e, int code, const char *path, const uint8_t *head,
+			   size_t size)
+{
+	const struct kind *kind = find_kind(head, size);
+
+	if (code == -ENOTSUP)
+		return err_set(e, code,
+			       "cannot replay %.300s: compressed, and this proftop was built "
+			       "without libzstd\n"
+			       "  build with libzstd-dev installed, or record without -z",
+			       path);
+	if (code == -EFBIG)
+		return err_set(e, code,
+			       "cannot replay %.300s: %s\n"
+			       "  record in parts, or for less time",
+			       path, perfdata_reason(code));
+	if (code != -E2BIG && code != -EINVAL)
+		return err_set(e, code, "cannot replay %.300s: %s", path, perfdata_reason(code));
+	if (code == -E2BIG)
+		return err_set(e, code,
+			       "cannot replay %.300s: it has more than %d events\n"
+			       "  record fewer events, or look at it with perf report",
+			       path, PERFDATA_EVENTS_MAX);
+	if (kind)
+		return err_set(e, code, "cannot replay %.300s: %s\n  %s", path, kind->reason,
+			       kind->fix);
+	if (!size)
+		return err_set(e, code,
+			       "cannot replay %.300s: empty file\n"
+			       "  record again with perf record or proftop --record",
+			       path);
+	if (size < 8 || memcmp(head, "PERFILE2", 8))
+		return err_set(e, code,
+			       "cannot replay %.300s: not a perf.data file\n"
+			       "  perf record and proftop --record write such files",
+			       path);
+	return err_set(e, code,
+		       "cannot replay %.300s: its header is damaged or cut short\n"
+		       "  record again with perf record or proftop --record",
+		       path);
+}
+
+int perfdata_refuse_folder(struct err *e, const char *path)
+{
+	return err_set(e, -EISDIR,
+		       "cannot replay %.300s: a directory\n"
+		       "  perf record --threads writes one; record without it",
+		       path);
+}
+
+/*
+ * The answers of perfdata_serve.c.
+ */
+
+#define RECORD_MIN sizeof(struct perf_event_header)
+#define CHUNKS_MAX (1U << 20)
+#define REFS_MAX   (PERFDATA_MEMORY_MAX / sizeof(struct perfdata_ref))
+
+/* Find the totals at the end of an answer, and check the sizes of the other parts. */
+static int read_tail(const uint8_t *answer, size_t size, struct perfdata_answer *a)
+{
+	size_t left = size - sizeof(*a);
+
+	if (size < sizeof(*a))
+		return -EBADMSG;
+	memcpy(a, answer + left, sizeof(*a));
+	if (a->inflated > left || (left - a->inflated) % sizeof(struct perfdata_ref) ||
+	    (left - a->inflated) / sizeof(struct perfdata_ref) != a->nr_refs)
+		return -EBADMSG;
+	return 0;
+}
+
+int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_found *found)
+{
+	struct perfdata_answer a;
+
+	if (read_tail(answer, size, &a))
+		return -EBADMSG;
+	*found = a.found;
+	return 0;
+}
+
+/* Check the totals, which never fall. Times are limited, texts are made clean. */
+static int check_found(const struct perfdata *pd, struct perfdata_found *f)
+{
+	const struct perfdata_found *was = &pd->found;
+	char note[PERFDATA_NOTE_MAX];
+
+	if (f->walked > pd->bytes.size || f->walked < was->walked || f->nr_bad > pd->bytes.size)
+		return -EBADMSG;
+	memcpy(note, f->note, sizeof(note));
+	text_sanitise(f->note, sizeof(f->note), note, strnlen(note, sizeof(note)));
+	f->first_sample_ns = MIN(f->first_sample_ns, PERFDATA_TIME_MAX);
+	f->last_sample_ns = MIN(MAX(f->last_sample_ns, f->first_sample_ns), PERFDATA_TIME_MAX);
+	f->max_ns = MAX(MIN(f->max_ns, PERFDATA_TIME_MAX), was->max_ns);
+	f->flush_ns = MAX(MIN(f->flush_ns, PERFDATA_TIME_MAX), was->flush_ns);
+	return 0;
+}
+
+/* The bytes that the next record of an answer may be in: of the file, and decompressed ones. */
+struct perfdata_accept_span {
+	uint64_t from, to;
+};
+
+/* Test whether a record is behind the one before in the same bytes. */
+static bool is_valid(const struct perfdata *pd, const struct perfdata_ref *ref,
+		     const struct perfdata_accept_span spans[2])
+{
+	const struct perfdata_accept_span *s = &spans[ref->inflated == 1];
+
+	return ref->inflated <= 1 && ref->event < pd->events.nr && ref->size >= RECORD_MIN &&
+	       ref->at >= s->from && ref->at <= s->to && ref->size <= s->to - ref->at;
+}
+
+/* Keep decompressed bytes, without the rest of their answer. */
+static void add_chunk(struct perfdata *pd, struct perfdata_chunk *chunk)
+{
+	uint8_t *bytes = realloc(chunk->bytes, chunk->size);
+
+	chunk->bytes = bytes ? bytes : chunk->bytes;
+	if (pd->nr_chunks == pd->room_chunks) {
+		pd->room_chunks = MAX(2 * pd->room_chunks, 16U);
+		pd->chunks = xrealloc_array(pd->chunks, pd->room_chunks, sizeof(*pd->chunks));
+	}
+	pd->chunks[pd->nr_chunks++] = *chunk;
+	pd->inflated += chunk->size;
+	pd->kept += chunk->size;
+}
+
+static int add_refs(struct perfdata *pd, const uint8_t *bytes, uint64_t nr, uint64_t walked,
+		    const struct perfdata_chunk *chunk)
+{
+	/* Bytes that a stream has dropped are before them. */
+	struct perfdata_accept_span spans[2] = { { pd->found.walked, walked },
+						 { chunk->at, chunk->at + chunk->size } };
+
+	if (nr > (pd->bytes.size + pd->inflated + chunk->size) / RECORD_MIN - pd->nr_refs)
+		return -EBADMSG;
+	if (nr > REFS_MAX - pd->nr_refs)
+		return -EFBIG;
+	if (nr > pd->room_refs - pd->nr_refs) {
+		pd->room_refs = MIN(MAX(2 * pd->room_refs, pd->nr_refs + nr), REFS_MAX);
+		pd->refs = xrealloc_array(pd->refs, pd->room_refs, sizeof(*pd->refs));
+	}
+	for (uint64_t i = 0; i < nr; i++) {
+		struct perfdata_ref *ref = &pd->refs[pd->nr_refs];
+
+		memcpy(ref, bytes + i * sizeof(*ref), sizeof(*ref));
+		if (!is_valid(pd, ref, spans))
+			return -EBADMSG;
+		spans[ref->inflated].from = ref->at + ref->size;
+		ref->time_ns = MIN(ref->time_ns, PERFDATA_TIME_MAX);
+		pd->nr_refs++;
+	}
+	return 0;
+}
+
+/* Check the size of more decompressed bytes by the limits of the reader. */
+static int check_inflated(const struct perfdata *pd, uint64_t size)
+{
+	if (size > perfdata_zstd_limit(pd->bytes.size) - pd->inflated)
+		return -EBADMSG;
+	/* Of a file it stops there itself. */
+	return size > PERFDATA_ZSTD_MAX - pd->kept || pd->nr_chunks == CHUNKS_MAX ? -EFBIG : 0;
+}
+
+int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer)
+{
+	struct perfdata_chunk chunk = { .at = pd->inflated, .bytes = answer->bytes };
+	const uint64_t nr_before = pd->nr_refs;
+	struct perfdata_answer a;
+	int code = read_tail(answer->bytes, answer->size, &a);
+
+	if (!code)
+		code = check_found(pd, &a.found);
+	if (!code)
+		code = check_inflated(pd, a.inflated);
+	chunk.size = a.inflated;
+	if (!code)
+		code = add_refs(pd, chunk.bytes + chunk.size, a.nr_refs, a.found.walked, &chunk);
+	if (code) {
+		pd->nr_refs = nr_before;
+		return code;
+	}
+	if (chunk.size) {
+		add_chunk(pd, &chunk);
+		answer->bytes = NULL;
+	}
+	pd->found = a.found;
+	return 0;
+}
+
+/* Take @size bytes of the facts. NULL: they are not there. */
+static const uint8_t *take(const uint8_t **at, size_t *left, uint64_t size)
+{
+	const uint8_t *bytes = *at;
+
+	if (size > *left)
+		return NULL;
+	*at += size;
+	*left -= size;
+	return bytes;
+}
+
+static int take_event(struct perfdata_events *t, const uint8_t *bytes)
+{
+	struct perfdata_fact_event ev;
+	uint32_t index;
+
+	memcpy(&ev, bytes, sizeof(ev));
+	/* A group is named by its first event. */
+	if (ev.group > PERFDATA_EVENTS_MAX ||
+	    perfdata_events_add(t, (const uint8_t *)&ev.attr, sizeof(ev.attr), &index))
+		return -EBADMSG;
+	perfdata_events_name(&t->events[index], ev.name, sizeof(ev.name));
+	t->events[index].event.group = ev.group;
+	t->events[index].nr_samples = ev.nr_samples;
+	return 0;
+}
+
+static int take_ids(struct perfdata_events *t, const uint8_t *bytes, uint32_t nr)
+{
+	t->ids = xrealloc_array(NULL, nr + 1UL, sizeof(*t->ids));
+	memcpy(t->ids, bytes, nr * sizeof(*t->ids));
+	for (uint32_t i = 0; i < nr; i++)
+		if (t->ids[i].event >= t->nr)
+			return -EBADMSG;
+	t->nr_ids = nr;
+	perfdata_events_sort(t);
+	return 0;
+}
+
+static int take_build_ids(struct perfdata_build_ids *t, const struct perfdata_facts *f,
+			  const uint8_t *ids, const uint8_t *names)
+{
+	t->ids = xrealloc_array(NULL, f->nr_build_ids + 1UL, sizeof(*t->ids));
+	memcpy(t->ids, ids, f->nr_build_ids * sizeof(*t->ids));
+	t->names = xrealloc_array(NULL, f->names_size + 1UL, 1);
+	memcpy(t->names, names, f->names_size);
+	t->names_size = f->names_size;
+	for (uint32_t i = 0; i < f->nr_build_ids; i++) {
+		const struct perfdata_build_id *id = &t->ids[i];
+
+		if (id->size > sizeof(id->id) || id->name > t->names_size ||
+		    id->name_size > t->names_size - id->name)
+			return -EBADMSG;
+	}
+	t->nr = f->nr_build_ids;
+	return 0;
+}
+
+/* Fill the empty @t. */
+static int take_facts(struct perfdata_events *t, const uint8_t *at, size_t left)
+{
+	struct perfdata_facts f;
+	const uint8_t *bytes = take(&at, &left, sizeof(f)), *ids, *build_ids, *names;
+	int code = 0;
+
+	if (!bytes)
+		return -EBADMSG;
+	memcpy(&f, bytes, sizeof(f));
+	if (f.nr_events > PERFDATA_EVENTS_MAX || f.nr_ids > PERFDATA_IDS_MAX ||
+	    f.nr_build_ids > PERFDATA_BUILD_IDS_MAX || f.names_size > PERFDATA_NAMES_MAX ||
+	    !memchr(f.machine, 0, sizeof(f.machine)) || !memchr(f.host, 0, sizeof(f.host)) ||
+	    !memchr(f.kernel.release, 0, sizeof(f.kernel.release)) ||
+	    f.kernel.build_id_size > sizeof(f.kernel.build_id))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < f.nr_events && !code; i++) {
+		bytes = take(&at, &left, sizeof(struct perfdata_fact_event));
+		code = bytes ? take_event(t, bytes) : -EBADMSG;
+	}
+	ids = take(&at, &left, f.nr_ids * sizeof(struct perfdata_id));
+	build_ids = take(&at, &left, f.nr_build_ids * sizeof(struct perfdata_build_id));
+	names = take(&at, &left, f.names_size);
+	if (code || !ids || !build_ids || !names || left)
+		return -EBADMSG;
+	memcpy(t->machine, f.machine, sizeof(t->machine));
+	memcpy(t->host, f.host, sizeof(t->host));
+	t->kernel = f.kernel;
+	code = take_ids(t, ids, f.nr_ids);
+	return code ? code : take_build_ids(&t->build_ids, &f, build_ids, names);
+}
+
+int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size)
+{
+	struct perfdata_events t = { .nr = 0 };
+	int code = take_facts(&t, facts, size);
+
+	/* The events of records that are here stay. */
+	if (!code && t.nr < pd->events.nr)
+		code = -EBADMSG;
+	perfdata_events_fini(code ? &t : &pd->events);
+	if (!code)
+		pd->events = t;
+	return code;
+}
+
+/* Bytes of a FEED. */
+#define PERFDATA_FEED_MAX (CAGE_REQUEST_MAX - sizeof(struct perfdata_request))
+
+/*
+ * Call the reader of a recording, in the cage; check and keep its findings. Private to
+ * perfdata.c.
+ *
+ * One thread; it may wait.
+ *
+ * The calls to perfdata_serve.c.
+ */
+
+/* Of a call, which reads some MiB of the file. */
+#define TIMEOUT_NS 30000000000ULL
+
+/* Between two looks whether the reading goes on. */
+#define STEP_NS 100000000ULL
+
+/*
+ * Limit of the facts, which are sent again with each part that has new ones: bytes in all, and more
+ * for each byte of the recording.
+ */
+#define FACTS_SIZE_MAX (1ULL << 30)
+
+#define FACTS_FACTOR 64
+
+/* Readers in use, by slot. Relaxed: a reader is used by one thread at a time. */
+static atomic_bool in_use[PERFDATA_READERS];
+
+/* Reserve a reader. 0 or -EMFILE. */
+static int have_reader(struct perfdata *pd)
+{
+	for (unsigned int i = 0; pd->slot < 0 && i < PERFDATA_READERS; i++)
+		if (!atomic_exchange_explicit(&in_use[i], true, memory_order_relaxed))
+			pd->slot = (int)i;
+	return pd->slot < 0 ? -EMFILE : 0;
+}
+
+/* Report whether the reading ends here. */
+static bool is_stopped(void *ctx)
+{
+	struct perfdata *pd = ctx;
+
+	pd->step_ns = time_now_ns() + STEP_NS;
+	/* Relaxed: the owner waits for the thread. */
+	pd->cancelled |= pd->stopped && atomic_load_explicit(pd->stopped, memory_order_relaxed);
+	pd->cancelled |= pd->step && pd->step(0) == SAMPLER_READING_CANCEL;
+	return pd->cancelled;
+}
+
+/* Send a request, with @size bytes behind it. 0 (the caller frees the answer) or -errno. */
+static int call(struct perfdata *pd, struct perfdata_request *request, const uint8_t *bytes,
+		size_t size, int fd, struct cage_answer *a)
+{
+	uint8_t buf[CAGE_REQUEST_MAX];
+	const struct cage_wait wait = { TIMEOUT_NS, is_stopped, pd };
+	const int fds[CAGE_FDS_MAX] = { fd, -1 };
+	int code;
+
+	/* The calls for a large file may be short, and many. */
+	if (time_now_ns() >= pd->step_ns && is_stopped(pd))
+		return -ECANCELED;
+	request->slot = (uint32_t)pd->slot;
+	memcpy(buf, request, sizeof(*request));
+	if (size)
+		memcpy(buf + sizeof(*request), bytes, size);
+	code = cage_call_until(&perfdata_readers[pd->slot], buf, sizeof(*request) + size, fds,
+			       pd->generation, &wait, a);
+	if (!code)
+		pd->generation = a->generation;
+	return code;
+}
+
+/* Have the facts of @version. */
+static int have_facts(struct perfdata *pd, uint32_t version)
+{
+	struct perfdata_request request = { .call = PERFDATA_FACTS };
+	struct cage_answer a;
+	int code;
+
+	if (version == pd->version)
+		return 0;
+	if (version < pd->version ||
+	    pd->facts_size / FACTS_FACTOR > FACTS_SIZE_MAX / FACTS_FACTOR + pd->bytes.size)
+		return -EBADMSG;
+	code = call(pd, &request, NULL, 0, -1, &a);
+	if (!code) {
+		pd->facts_size += a.size;
+		code = perfdata_accept_facts(pd, a.bytes, a.size);
+		cage_answer_free(&a);
+	}
+	if (!code)
+		pd->version = version;
+	return code;
+}
+
+/* Send a request for records, and take them. */
+static int find(struct perfdata *pd, struct perfdata_request *request, const uint8_t *bytes,
+		size_t size)
+{
+	struct perfdata_found found;
+	struct cage_answer a;
+	int code = call(pd, request, bytes, size, -1, &a);
+
+	if (code)
+		return code;
+	code = perfdata_accept_found(a.bytes, a.size, &found);
+	if (!code)
+		code = have_facts(pd, found.version);
+	if (!code)
+		code = perfdata_accept_answer(pd, &a);
+	cage_answer_free(&a);
+	return code;
+}
+
+/* Bytes and records that were found. */
+struct progress {
+	uint64_t walked, inflated, nr_refs;
+};
+
+static struct progress progress_of(const struct perfdata *pd)
+{
+	return (struct progress){ pd->found.walked, pd->inflated, pd->nr_refs };
+}
+
+/* Test whether all of a part was found since @was: else a reader could answer nearly for ever. */
+static bool is_part(const struct perfdata *pd, const struct progress *was)
+{
+	return pd->found.walked - was->walked >= PERFDATA_PART_SIZE ||
+	       pd->inflated - was->inflated >= PERFDATA_PART_INFLATED ||
+	       pd->nr_refs - was->nr_refs >= PERFDATA_PART_REFS;
+}
+
+/* Find the rest. */
+static int find_more(struct perfdata *pd, bool fixed)
+{
+	struct perfdata_request request = { .call = PERFDATA_MORE, .fixed = fixed };
+	int code = 0;
+
+	while (!code && !pd->found.done) {
+		const struct progress before = progress_of(pd);
+
+		perfdata_bytes_ahead(&pd->bytes, pd->found.walked);
+		code = find(pd, &request, NULL, 0);
+		if (!code && !pd->found.done && !is_part(pd, &before))
+			code = -EBADMSG;
+	}
+	return code;
+}
+
+/* Find everything in pd->bytes, a file or what was read from a pipe. 0 or -errno. */
+static int perfdata_call_all(struct perfdata *pd)
+{
+	struct perfdata_request request = {
+		.call = PERFDATA_OPEN,
+		.size = pd->bytes.size,
+		.stopped = pd->bytes.stopped,
+	};
+	struct cage_answer a;
+	int code = have_reader(pd), fd;
+
+	if (code)
+		return code;
+	fd = perfdata_bytes_share(&pd->bytes);
+	if (fd < 0)
+		return fd;
+	perfdata_bytes_ahead(&pd->bytes, 0);
+	code = call(pd, &request, NULL, 0, fd, &a);
+	close(fd);
+	if (code)
+		return code;
+	cage_answer_free(&a);
+	code = find_more(pd, false);
+	/* The samples of each event are counted now. */
+	pd->version = 0;
+	return code ? code : have_facts(pd, pd->found.version);
+}
+
+/*
+ * Find the records in @size more bytes of a stream; 0: it has ended. @fixed: its events are in use.
+ * 0 or -errno.
+ */
+static int perfdata_call_feed(struct perfdata *pd, const uint8_t *bytes, size_t size, bool fixed)
+{
+	struct perfdata_request request = { .call = PERFDATA_FEED, .fixed = fixed };
+	int code = have_reader(pd);
+
+	do {
+		size_t some = MIN(size, PERFDATA_FEED_MAX);
+
+		if (!code)
+			code = find(pd, &request, bytes, some);
+		if (!code && pd->found.kind == PERFDATA_KIND_STREAM && !pd->found.stop)
+			code = find_more(pd, fixed);
+		bytes = size ? bytes + some : bytes;
+		size -= some;
+	} while (!code && size && pd->found.kind != PERFDATA_KIND_WHOLE);
+	return code;
+}
+
+/* End the reader. */
+static void perfdata_call_end(struct perfdata *pd)
+{
+	struct perfdata_request request = { .call = PERFDATA_CLOSE };
+	struct cage_answer a;
+
+	if (pd->slot < 0)
+		return;
+	pd->step = NULL;
+	pd->stopped = NULL;
+	pd->cancelled = false;
+	/* Without a cage it is in this thread. A worker may not answer: cage_end() ends it. */
+	if (!cage_is_on() && !call(pd, &request, NULL, 0, -1, &a))
+		cage_answer_free(&a);
+	cage_end(&perfdata_readers[pd->slot]);
+	atomic_store_explicit(&in_use[pd->slot], false, memory_order_relaxed);
+	pd->slot = -1;
+	pd->generation = 0;
+}
 
 const char *perfdata_machine(const struct perfdata *pd)
 {
@@ -379,6 +1386,7 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
 
 /* A part of a record is read only if it has fewer bytes by this number. */
 #define PART_SAVED 1024u
+
 /* Records that follow so soon are read with the end of the one before. */
 #define BEHIND_MAX 4096u
 

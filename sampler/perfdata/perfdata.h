@@ -1,5 +1,284 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * perf.data files and streams, read and written.
+ *
+ * The caller owes: a file or pipe; records in buffers that live during a call.
+ *
+ * The room does: reads headers and places of records in the sandbox, checks its answers, gives
+ * records in order of time; writes files that perf opens; says in words why a file is refused.
+ *
+ * Not for: the meaning of records (sampler/replay.c).
+ */
+#ifndef SAMPLER_PERFDATA_PERFDATA_H
+#define SAMPLER_PERFDATA_PERFDATA_H
+
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "sampler/event/event.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "unwind/unwind.h"
+
+struct codes;
+struct iovec;
+struct perf_event_attr;
+struct perfdata;
+struct perfdata_writer;
+
+/*
+ * Frames of languages in a recording: records of a type that perf skips.
+ *
+ * perf ignores HEADER_EVENT_TYPE, which no perf since 3.2 writes. Ours begin
+ * with a magic number behind the header; all numbers are in the byte order of the machine:
+ *
+ *   FUNCTION  a function of a script, by its number; anywhere in the file. Of Java: code read
+ *             of a JVM at that time (symbols/jit/hotspots_record.h)
+ *   FRAMES    the frames of one sample, before it: native frames by index, and
+ *             frames of the language by number and instruction
+ *
+ * Pure; hostile bytes.
+ */
+
+#define LANG_RECORD_MAX (32u << 10)
+/* A frame of the language in lang_frames.entries; else the index of a native frame. */
+#define LANG_ENTRY (1ULL << 63)
+
+static inline uint64_t lang_entry(uint32_t number, uint32_t instr)
+{
+	return LANG_ENTRY | (uint64_t)number << 32 | instr;
+}
+
+static inline uint32_t lang_entry_number(uint64_t entry)
+{
+	return (uint32_t)((entry & ~LANG_ENTRY) >> 32);
+}
+
+static inline uint32_t lang_entry_instr(uint64_t entry)
+{
+	return (uint32_t)entry;
+}
+
+/* The frames of one sample, or why there are none. */
+struct lang_frames {
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint8_t language;   /* enum lang_kind */
+	uint8_t outcome;    /* enum lang_outcome */
+	uint8_t none;	    /* enum lang_none */
+	bool deep;	    /* there were more frames; native ones beyond them are left out */
+	uint16_t nr_native; /* native frames of the user stack */
+	uint16_t nr;
+	uint64_t entries[MERGE_FRAMES_MAX];
+};
+
+enum lang_outcome { LANG_OUTCOME_NONE, LANG_OUTCOME_CERTAIN, LANG_OUTCOME_GUESSED };
+
+enum lang_record_kind { LANG_RECORD_NONE, LANG_RECORD_FUNCTION, LANG_RECORD_FRAMES };
+
+/* Return the kind of a record, and the time of its sample (0: none). */
+enum lang_record_kind lang_record_kind(const uint8_t *bytes, size_t size, uint64_t *time_ns);
+size_t lang_record_put_frames(uint8_t *buf, const struct lang_frames *f);
+
+/* The functions that a file has. All zero: none. */
+struct lang_record_cursor {
+	uint32_t nr;	 /* of scripts */
+	uint64_t logged; /* of virtual machines: the last one of codes_log() */
+};
+
+/* Call @fn with a record of each further function of @codes (NULL: none). */
+void lang_record_each_function(const struct codes *codes, struct lang_record_cursor *cursor,
+			       void (*fn)(void *ctx, const void *record, size_t size), void *ctx);
+/* Read a record. 0 or -EINVAL. The texts of a function point into @bytes. */
+int lang_record_function(const uint8_t *bytes, size_t size, uint32_t *number,
+			 struct code_text *text);
+int lang_record_frames(const uint8_t *bytes, size_t size, struct lang_frames *f);
+
+/*
+ * The events of a recording that is written, with the ids that its records carry.
+ *
+ * One thread at a time.
+ */
+
+/* An event of the file, with the ids that its records carry. */
+struct perfdata_attr {
+	char name[EVENT_NAME_MAX];
+	struct perf_event_attr attr;
+	uint64_t *ids; /* sorted */
+	size_t nr_ids, room_ids;
+};
+
+/* All events of the file; their number does not fall. Zero-initialised is empty. */
+struct perfdata_attrs {
+	struct perfdata_attr *events;
+	uint32_t nr;
+};
+
+/* Add the event and its ids if they are new. Events that differ only in their rate are one. */
+void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
+			const struct perf_event_attr *attr, const uint64_t *ids, size_t nr_ids);
+void perfdata_attrs_fini(struct perfdata_attrs *attrs);
+
+/* One event of a recording that is read. */
+
+#define PERFDATA_MACHINE_MAX 32
+#define PERFDATA_NOTE_MAX    120
+/* Later times count as this one, so that sums of times fit into 64 bits. */
+#define PERFDATA_TIME_MAX (UINT64_MAX / 4)
+/*
+ * Samples from this time on have none: perf record --off-cpu gives such times to its sums, which it
+ * writes behind all other records. They have the time of the newest record.
+ */
+#define PERFDATA_TIME_NONE (~0ULL << 32)
+
+struct perfdata_event {
+	struct event event; /* name from the file's EVENT_DESC, else from type and config */
+	struct record_layout layout;
+	double hz; /* 0: a fixed period */
+	uint64_t period;
+	uint64_t nr_samples; /* in the file */
+	uint32_t stack_size; /* of a stack copy, in bytes; 0: none */
+	bool user_chain;     /* the kernel followed the frame pointers of user code */
+	bool dummy;	     /* side-band only */
+	bool switches;	     /* with records of switches */
+	bool by_task;	     /* counts in samples are of the sampled task alone */
+	bool monotonic;	     /* times are of CLOCK_MONOTONIC, as live */
+};
+
+struct perfdata_section {
+	uint64_t offset, size;
+};
+
+/* Records that perf itself writes (tools/perf/util/event.h); never from a kernel. */
+enum perfdata_record_type {
+	PERFDATA_USER_FIRST = 64,
+	PERFDATA_HEADER_ATTR = 64,
+	PERFDATA_TRACING_DATA = 66,
+	PERFDATA_HEADER_BUILD_ID = 67,
+	PERFDATA_FINISHED_ROUND = 68,
+	PERFDATA_AUXTRACE = 71,
+	PERFDATA_EVENT_UPDATE = 78,
+	PERFDATA_HEADER_FEATURE = 80, /* pipe mode: u64 bit, then the section's bytes */
+	PERFDATA_COMPRESSED = 81,
+	PERFDATA_COMPRESSED2 = 83, /* u64 size, then the compressed bytes and padding */
+};
+
+/* Set the message for a folder of perf record --threads. Return -EISDIR. */
+int perfdata_refuse_folder(struct err *e, const char *path);
+
+/* Progress and cancellation of a recording that is opened. */
+
+/* How to go on. */
+enum sampler_reading {
+	SAMPLER_READING_GO,
+	SAMPLER_READING_DRAIN,	/* until there is no more data at the moment */
+	SAMPLER_READING_STOP,	/* show the data so far */
+	SAMPLER_READING_CANCEL, /* -ECANCELED */
+};
+
+/*
+ * Decide how to go on after @bytes of a pipe. 0: there are none so far, or records are searched in
+ * a file, or in what was read from the pipe; then only SAMPLER_READING_CANCEL ends that.
+ */
+typedef enum sampler_reading (*sampler_reading_fn)(uint64_t bytes);
+
+struct perfdata_bytes {
+	uint64_t size;
+	int fd;		       /* -1: all of them are in memory */
+	int pipe;	       /* that is read as it is written; else -1 */
+	int memory;	       /* memfd of bytes that were read from a pipe, or copied; else -1 */
+	const uint8_t *window; /* window_size bytes from window_at */
+	uint64_t window_at, window_size;
+	uint8_t *own; /* to be freed; a file's window, of room bytes */
+	size_t room;
+	bool stopped;	  /* a pipe that was not read to its end */
+	uint64_t date_ns; /* when the file was written; 0: not known */
+	uint64_t ahead;	  /* read ahead was requested up to here */
+};
+
+/* A record that counts. */
+struct perfdata_ref {
+	uint64_t time_ns;
+	uint64_t at; /* offset in the file, or in the inflated bytes */
+	uint16_t event, size;
+	uint32_t inflated; /* 0 or 1 */
+};
+
+struct perfdata_found {
+	char note[PERFDATA_NOTE_MAX]; /* "": the file is whole */
+	uint32_t stop;		      /* damage was met: nothing behind it is read */
+	uint32_t done;		      /* all records were found */
+	uint32_t has_kernel;	      /* samples in the kernel */
+	uint32_t begun;		      /* there is a record behind the header's */
+	uint32_t kind;		      /* enum perfdata_kind */
+	uint32_t version;	      /* of the facts about events and objects; it grows */
+	uint64_t walked;	      /* all records before this offset are noted */
+	uint64_t nr_bad;	      /* bytes at the end that are not read */
+	uint64_t first_sample_ns, last_sample_ns;
+	uint64_t max_ns;   /* the time of the newest record */
+	uint64_t flush_ns; /* the same at the end of perf's last round but one */
+};
+
+/*
+ * Writing a perf.data file: created safely, records appended, header and
+ * features put in at the end. Until then the size of the data in the header is
+ * 0: a recording that was cut off is read to the end of the file.
+ *
+ * One thread at a time. The layout is that which perfdata.h reads.
+ */
+
+/* Add the build-id of a sampled object, for the header; of a stream it is queued. @name: as in its
+ * mappings. */
+void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name,
+			   const uint8_t *id, uint8_t id_size);
+/*
+ * Create @path, mode 0600. A recording of that name becomes @path.old, as perf
+ * does it; an empty file is replaced, any other refused. 0 or -errno with a sentence.
+ */
+int perfdata_create(struct perfdata_writer **out, const char *path, struct err *e);
+/* Remove a created file, with the rights of the invoking user. */
+void perfdata_remove(const char *path);
+/* Write header and events, so that a recording that is cut off can be read. 0 or -errno. */
+int perfdata_begin(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+/* Return whether it is written to standard output, in pipe mode: path "-". */
+bool perfdata_is_stream(const struct perfdata_writer *w);
+/* Of a stream: write events and ids that are new, before the records that have them. */
+int perfdata_add_attrs(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+
+/*
+ * Of a stream: records that wait for the writer. One thread queues and the writer takes, under a
+ * lock of the caller; written without it, since a pipe may block. Taken ones are freed when
+ * written.
+ */
+struct perfdata_queued {
+	void *records;
+	size_t size;
+};
+
+void perfdata_queue(struct perfdata_writer *w, const void *record, size_t size);
+void perfdata_take_queue(struct perfdata_writer *w, struct perfdata_queued *out);
+void perfdata_write_queue(struct perfdata_writer *w, struct perfdata_queued *q);
+/* Of a stream: the end is near; a reader that does not read is no longer waited for. Any thread. */
+void perfdata_stop(struct perfdata_writer *w);
+/* Append whole records. After the first -errno nothing is written any more. */
+int perfdata_append(struct perfdata_writer *w, const struct iovec *pieces, int nr);
+/* Events as they are known now, features, header. 0 or the first -errno of all. */
+int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attrs);
+/* Bytes of records in the file. */
+uint64_t perfdata_written(const struct perfdata_writer *w);
+void perfdata_writer_close(struct perfdata_writer *w);
+
+/* As many recordings are opened at a time: of the session, and of --baseline. */
+#define PERFDATA_READERS (CAGE_RECORDING_LAST - CAGE_RECORDING + 1U)
+
+extern const struct cage_reader perfdata_readers[PERFDATA_READERS];
+
+/*
  * A perf.data file as perf record writes it: events and records in time order.
  *
  * File mode (attribute and data sections, features) and pipe mode; compressed
@@ -8,21 +287,7 @@
  *
  * One thread.
  */
-#ifndef SAMPLER_FILE_PERFDATA_H
-#define SAMPLER_FILE_PERFDATA_H
 
-#include <stdatomic.h>
-
-#include "sampler/file/perfdata_event.h"
-#include "sampler/ring/ring.h"
-#include "sampler/file/perfdata_bytes.h"
-#include "symbols/base/base.h"
-#include "symbols/kernel/kernel.h"
-
-struct perfdata;
-
-/* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
-int perfdata_open(struct perfdata **out, const char *path, struct err *e);
 /* The same, with a call of @step 10 times a second; see reading.h. */
 int perfdata_open_step(struct perfdata **out, const char *path, sampler_reading_fn step,
 		       struct err *e);
@@ -44,10 +309,7 @@ int perfdata_stream_fd(const struct perfdata *pd);
 bool perfdata_more(struct perfdata *pd, bool idle);
 /* Forget the records of a pipe that perfdata_nr_records() has. */
 void perfdata_drop(struct perfdata *pd);
-/* The same from bytes in memory, copied (tests, fuzzing). */
-int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
 void perfdata_close(struct perfdata *pd);
-
 uint32_t perfdata_nr_events(const struct perfdata *pd);
 const struct perfdata_event *perfdata_event(const struct perfdata *pd, uint32_t index);
 /* Return the CPU of the recorded machine, as in uname(2) ("x86_64"); "": not in the file. */
@@ -70,10 +332,8 @@ uint32_t perfdata_nr_ids(const struct perfdata *pd);
 int perfdata_event_of(const struct perfdata *pd, uint64_t id);
 /* Return the number of records, without mappings of data, in which nothing is looked up. */
 uint64_t perfdata_nr_records(const struct perfdata *pd);
-uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes at the end that are not read */
 /* Return one line on a file that is cut short, damaged, or not finished; "" if it is whole. */
 const char *perfdata_note(const struct perfdata *pd);
-
 /*
  * Record @index in time order (bytes, perhaps unaligned; *@size), with the
  * layout to decode it by; valid until the next call. NULL: the file has become
@@ -81,7 +341,6 @@ const char *perfdata_note(const struct perfdata *pd);
  */
 const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size,
 			       const struct record_layout **layout);
-
 /*
  * The same of a sample with less of its stack copy, as if less had been copied: the record without
  * the rest of the copy behind its first @begin bytes. *@is_part: it is such a one; others are
@@ -89,7 +348,6 @@ const uint8_t *perfdata_record(struct perfdata *pd, uint64_t index, size_t *size
  */
 const uint8_t *perfdata_record_part(struct perfdata *pd, uint64_t index, size_t begin, size_t *size,
 				    const struct record_layout **layout, bool *is_part);
-
 /* Time stamps of the first and the last sample, at most PERFDATA_TIME_MAX. */
 void perfdata_span(const struct perfdata *pd, uint64_t *first_ns, uint64_t *last_ns);
 

@@ -1,30 +1,346 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The walk over the records of a perf.data file: time, event and place of each that counts.
+ * The reader of a recording in the sandbox: header, then records part by part, compressed blocks
+ * inflated.
  *
- * One thread. Offsets and sizes of the file are checked in perfdata_bytes_at().
+ * Runs in the worker, or in the thread of the call. Offsets and sizes of the file are checked in
+ * one place, perfdata_bytes_at(), which all reads use.
  */
-#include "sampler/file/perfdata_walk.h"
+#include "sampler/perfdata/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "sampler/file/lang_record.h"
-#include "sampler/file/perfdata_header.h"
-#include "sampler/file/perfdata_zstd.h"
-#include "symbols/base/bytes.h"
+#include "sampler/event/event.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+
+/*
+ * Scan a recording, and send what was found since the last call.
+ *
+ * Runs in the worker, or in the thread of the call. A worker has one recording, for all its life.
+ */
+
+/* The recordings that are open, by reader. */
+static struct perfdata_scan *scans[PERFDATA_READERS];
+
+static void close_scan(uint32_t slot)
+{
+	if (!scans[slot])
+		return;
+	perfdata_scan_fini(scans[slot]);
+	free(scans[slot]);
+	scans[slot] = NULL;
+}
+
+static struct perfdata_scan *new_scan(uint32_t slot)
+{
+	close_scan(slot);
+	scans[slot] = xcalloc(1, sizeof(*scans[slot]));
+	perfdata_scan_init(scans[slot]);
+	return scans[slot];
+}
+
+static int put_found(struct cage_reply *reply, struct perfdata_scan *s)
+{
+	struct perfdata_answer a = { .nr_refs = s->nr_refs, .found = s->found };
+	const uint8_t *inflated;
+	size_t size;
+
+	inflated = perfdata_scan_inflated(s, &size);
+	a.inflated = size;
+	cage_put(reply, inflated, size);
+	cage_put(reply, s->refs, s->nr_refs * sizeof(*s->refs));
+	cage_put(reply, &a, sizeof(a));
+	perfdata_scan_clear(s);
+	return 0;
+}
+
+static void put_event(struct cage_reply *reply, const struct perfdata_events *t, uint32_t i)
+{
+	struct perfdata_fact_event ev = {
+		.attr = t->attrs[i],
+		.nr_samples = t->events[i].nr_samples,
+		.group = t->events[i].event.group,
+	};
+
+	memcpy(ev.name, t->events[i].event.name, sizeof(ev.name));
+	cage_put(reply, &ev, sizeof(ev));
+}
+
+static int put_facts(struct cage_reply *reply, const struct perfdata_events *t)
+{
+	struct perfdata_facts f = {
+		.nr_events = t->nr,
+		.nr_ids = t->nr_ids,
+		.nr_build_ids = t->build_ids.nr,
+		.names_size = (uint32_t)t->build_ids.names_size,
+		.kernel = t->kernel,
+	};
+
+	memcpy(f.machine, t->machine, sizeof(f.machine));
+	memcpy(f.host, t->host, sizeof(f.host));
+	cage_put(reply, &f, sizeof(f));
+	for (uint32_t i = 0; i < t->nr; i++)
+		put_event(reply, t, i);
+	cage_put(reply, t->ids, t->nr_ids * sizeof(*t->ids));
+	cage_put(reply, t->build_ids.ids, t->build_ids.nr * sizeof(*t->build_ids.ids));
+	cage_put(reply, t->build_ids.names, t->build_ids.names_size);
+	return 0;
+}
+
+/* Keep the file of the call, and read its header. */
+static int open_file(struct cage_call *c, const struct perfdata_request *r)
+{
+	struct perfdata_scan *s = new_scan(r->slot);
+
+	if (c->fds[0] < 0)
+		return -EINVAL;
+	s->bytes.fd = c->fds[0];
+	s->bytes.size = r->size;
+	/* To read ahead is up to the caller. */
+	s->bytes.ahead = r->size;
+	c->fds[0] = -1;
+	s->stopped = r->stopped;
+	return perfdata_scan_open(s);
+}
+
+static int serve_scan(struct cage_call *c, const struct perfdata_request *r)
+{
+	struct perfdata_scan *s = scans[r->slot];
+	int code;
+
+	switch (r->call) {
+	case PERFDATA_OPEN:
+		return open_file(c, r);
+	case PERFDATA_CLOSE:
+		close_scan(r->slot);
+		return 0;
+	case PERFDATA_FACTS:
+		return s ? put_facts(&c->reply, &s->events) : -EINVAL;
+	case PERFDATA_FEED:
+		s = s ? s : new_scan(r->slot);
+		s->fixed = r->fixed;
+		code = perfdata_scan_feed(s, (const uint8_t *)c->request + sizeof(*r),
+					  c->size - sizeof(*r));
+		break;
+	case PERFDATA_MORE:
+		code = s ? perfdata_scan_more(s) : -EINVAL;
+		break;
+	default:
+		code = -EINVAL;
+	}
+	return code ? code : put_found(&c->reply, s);
+}
+
+static int serve(struct cage_call *c)
+{
+	struct perfdata_request r;
+
+	if (c->size < sizeof(r))
+		return -EINVAL;
+	memcpy(&r, c->request, sizeof(r));
+	return r.slot < PERFDATA_READERS ? serve_scan(c, &r) : -EINVAL;
+}
+
+#define READER(nr)                                                                                 \
+	{                                                                                          \
+		.kind = CAGE_RECORDING + (nr), .name = "proftop-record", .serve = serve,           \
+		.memory_max = 4ULL << 30, .reply_max = 1UL << 30, .stateful = true,                \
+	}
+
+const struct cage_reader perfdata_readers[PERFDATA_READERS] = { READER(0), READER(1), READER(2),
+								READER(3) };
+
+/*
+ * Compressed blocks of perf.data (perf record -z): one zstd stream over all
+ * PERF_RECORD_COMPRESSED and _COMPRESSED2 records of a file. Without libzstd at build time every
+ * block fails.
+ *
+ * One thread. Bytes are borrowed until the next call.
+ *
+ * Compressed blocks of perf.data, through libzstd, if it was found at build time.
+ *
+ * One buffer: bytes that were walked but not taken, then bytes that were not walked.
+ */
+
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+
+#define ROOM_MIN ((size_t)1 << 16)
+
+struct perfdata_zstd {
+	ZSTD_DStream *stream;
+	uint8_t *bytes;
+	size_t size, room;
+	size_t walked;	  /* of these, from the start */
+	uint64_t at;	  /* offset of the first one in all decompressed bytes */
+	uint64_t in, out; /* bytes of all blocks */
+};
+
+static int make(struct perfdata_zstd **zp)
+{
+	struct perfdata_zstd *z = xcalloc(1, sizeof(*z));
+
+	z->stream = ZSTD_createDStream();
+	if (!z->stream) {
+		free(z);
+		return -ENOMEM;
+	}
+	*zp = z;
+	return 0;
+}
+
+static void make_room(struct perfdata_zstd *z, size_t more)
+{
+	if (z->room - z->size >= more)
+		return;
+	z->room = z->size + MAX(more, z->size);
+	z->bytes = xrealloc_array(z->bytes, z->room, 1);
+}
+
+int perfdata_zstd_add(struct perfdata_zstd **zp, const uint8_t *block, size_t size, uint64_t max)
+{
+	ZSTD_inBuffer in = { .src = block, .size = size };
+	int rc = *zp ? 0 : make(zp);
+	struct perfdata_zstd *z = *zp;
+	bool full;
+
+	if (rc)
+		return rc;
+	z->in += size;
+	make_room(z, MAX(8 * size, ROOM_MIN));
+	do { /* a full buffer: the stream may hold more even if all input was taken */
+		ZSTD_outBuffer o = { .dst = z->bytes + z->size, .size = z->room - z->size };
+		size_t code = ZSTD_decompressStream(z->stream, &o, &in);
+
+		z->out += o.pos;
+		z->size += o.pos;
+		full = o.pos == o.size;
+		if (ZSTD_isError(code) || z->out > perfdata_zstd_limit(z->in) ||
+		    (!o.pos && in.pos < in.size))
+			return -EBADMSG;
+		if (z->out > max) {
+			/* The caller takes no more than @max bytes. */
+			z->out -= o.pos;
+			z->size -= o.pos;
+			return -EFBIG;
+		}
+		if (full)
+			make_room(z, ROOM_MIN);
+	} while (in.pos < in.size || full);
+	return 0;
+}
+
+static void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b)
+{
+	perfdata_bytes_borrow(b, z->bytes + z->walked, z->size - z->walked);
+	b->window_at = z->at + z->walked;
+	b->size += b->window_at;
+}
+
+static void perfdata_zstd_walked(struct perfdata_zstd *z, uint64_t size)
+{
+	assert(size <= z->size - z->walked);
+	z->walked += size;
+}
+
+static size_t perfdata_zstd_left(const struct perfdata_zstd *z)
+{
+	return z ? z->size - z->walked : 0;
+}
+
+static const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z, size_t *size)
+{
+	*size = z ? z->walked : 0;
+	return z ? z->bytes : NULL;
+}
+
+static void perfdata_zstd_clear(struct perfdata_zstd *z)
+{
+	if (!z)
+		return;
+	memmove(z->bytes, z->bytes + z->walked, z->size - z->walked);
+	z->at += z->walked;
+	z->size -= z->walked;
+	z->walked = 0;
+}
+
+void perfdata_zstd_free(struct perfdata_zstd *z)
+{
+	if (!z)
+		return;
+	ZSTD_freeDStream(z->stream);
+	free(z->bytes);
+	free(z);
+}
+
+#else
+
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size, uint64_t max)
+{
+	return -ENOTSUP;
+}
+
+static void perfdata_zstd_bytes(const struct perfdata_zstd *z, struct perfdata_bytes *b)
+{
+	perfdata_bytes_borrow(b, NULL, 0);
+}
+
+static void perfdata_zstd_walked(struct perfdata_zstd *z, uint64_t size)
+{
+}
+
+static size_t perfdata_zstd_left(const struct perfdata_zstd *z)
+{
+	return 0;
+}
+
+static const uint8_t *perfdata_zstd_new(const struct perfdata_zstd *z, size_t *size)
+{
+	*size = 0;
+	return NULL;
+}
+
+static void perfdata_zstd_clear(struct perfdata_zstd *z)
+{
+}
+
+void perfdata_zstd_free(struct perfdata_zstd *z)
+{
+}
+#endif
+
+/*
+ * The records of a perf.data file, noted in one bounded walk, and all that a scan knows
+ * (perfdata_scan.h).
+ *
+ * One thread.
+ *
+ * The walk over the records of a perf.data file: time, event and place of each that counts.
+ *
+ * One thread. Offsets and sizes of the file are checked in perfdata_bytes_at().
+ */
 
 /* The bytes of a sample that are read to sort it: the header, its event, its time. */
 #define SAMPLE_HEAD (sizeof(struct perf_event_header) + 7 * 8)
 
 /* Offset of the protection in MMAP2: behind the header, ids, range, and the file's identity. */
 #define MMAP2_PROT_AT 64
+
 /* CPUs are read one after another in a round: its last records may have earlier ones behind. */
 #define FIRST_NS 50000000ULL
 
@@ -34,7 +350,8 @@ struct perfdata_source {
 	bool inflated;
 };
 
-void perfdata_damage(struct perfdata_scan *s, const char *fmt, ...)
+/* Note the first damage, for the user, and read no further. */
+static void perfdata_damage(struct perfdata_scan *s, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -347,7 +664,11 @@ static uint64_t walk(struct perfdata_scan *s, const struct perfdata_source *src,
 	return done;
 }
 
-int perfdata_walk(struct perfdata_scan *s)
+/*
+ * Note the records from found.walked on, up to the end of a part. A record cut at the end is left.
+ * 0 or -errno; s->full: there is more.
+ */
+static int perfdata_walk(struct perfdata_scan *s)
 {
 	const struct perfdata_source file = { &s->bytes, false };
 	int code;
@@ -358,4 +679,111 @@ int perfdata_walk(struct perfdata_scan *s)
 	if (!code && !s->full)
 		s->found.walked += walk(s, &file, s->found.walked, s->end - s->found.walked, &code);
 	return code;
+}
+
+void perfdata_scan_init(struct perfdata_scan *s)
+{
+	*s = (struct perfdata_scan){ .bytes = { .fd = -1, .pipe = -1, .memory = -1 } };
+}
+
+void perfdata_scan_fini(struct perfdata_scan *s)
+{
+	perfdata_zstd_free(s->zstd);
+	perfdata_events_fini(&s->events);
+	perfdata_bytes_close(&s->bytes);
+	free(s->refs);
+	s->refs = NULL;
+	s->zstd = NULL;
+}
+
+/* Note missing data, unless damage was met. */
+static void check_whole(struct perfdata_scan *s)
+{
+	const struct perfdata_extent *extent = &s->extent;
+	uint64_t left = s->found.nr_bad + perfdata_zstd_left(s->zstd);
+
+	if (s->found.stop)
+		return;
+	if (s->stopped)
+		perfdata_damage(s, "stopped while it was read: %" PRIu64 " bytes of the pipe",
+				s->bytes.size);
+	else if (extent->missing)
+		perfdata_damage(s,
+				"recording cut short: %" PRIu64 " of %" PRIu64 " bytes are "
+				"missing",
+				extent->missing, extent->missing + extent->data.size);
+	else if (extent->cut)
+		perfdata_damage(s, "recording cut short: all samples are there, but not the "
+				   "facts behind them, such as build-ids");
+	else if (left)
+		perfdata_damage(s, "recording cut short: it ends in the middle of a record");
+	else if (extent->unfinished)
+		perfdata_damage(s, "recording not finished: its writer was killed");
+	else if (s->aux)
+		perfdata_damage(s, "AUX traces (Intel PT, SPE, CoreSight) are not decoded: "
+				   "see perf script");
+}
+
+int perfdata_scan_open(struct perfdata_scan *s)
+{
+	int code = perfdata_header_read(&s->bytes, &s->events, &s->extent);
+
+	s->opened = true;
+	s->found.version++;
+	s->found.walked = s->extent.data.offset;
+	s->end = s->extent.data.offset + s->extent.data.size;
+	return code;
+}
+
+int perfdata_scan_more(struct perfdata_scan *s)
+{
+	int code = perfdata_walk(s);
+
+	s->found.done = code || !s->full;
+	if (code || !s->found.done || s->found.kind == PERFDATA_KIND_STREAM)
+		return code;
+	s->found.nr_bad = s->end - s->found.walked;
+	check_whole(s);
+	return s->events.nr ? 0 : -EINVAL;
+}
+
+/* Note a record that is cut at the end of a pipe. */
+static void end_stream(struct perfdata_scan *s)
+{
+	s->found.done = true;
+	s->found.nr_bad = s->bytes.size - s->found.walked;
+	if (s->found.nr_bad || perfdata_zstd_left(s->zstd))
+		perfdata_damage(s, "recording cut short: it ends in the middle of a record");
+}
+
+int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t size)
+{
+	int code;
+
+	if (!size) {
+		end_stream(s);
+		return 0;
+	}
+	perfdata_bytes_append(&s->bytes, bytes, size, s->found.walked);
+	if (!s->opened) {
+		if (s->bytes.size < sizeof(struct perfdata_header))
+			return 0;
+		code = perfdata_scan_open(s);
+		s->found.kind = !code && s->extent.data.offset == PERFDATA_PIPE_HEADER
+					? PERFDATA_KIND_STREAM
+					: PERFDATA_KIND_WHOLE;
+	}
+	s->end = s->bytes.size;
+	return s->found.kind == PERFDATA_KIND_STREAM ? perfdata_scan_more(s) : 0;
+}
+
+const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size)
+{
+	return perfdata_zstd_new(s->zstd, size);
+}
+
+void perfdata_scan_clear(struct perfdata_scan *s)
+{
+	s->nr_refs = 0;
+	perfdata_zstd_clear(s->zstd);
 }

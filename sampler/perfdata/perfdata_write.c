@@ -1,31 +1,461 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * perf.data: from records to a file.
+ * A perf.data file or stream: created safely, records, attributes, formats of tracepoints, header
+ * completed at the end.
  *
  * Runs on: the recorder's writer (creation: set-up). Invariant: up to w->end the file holds whole
  * records; the rest of a failed write is cut off.
  */
-#include "sampler/file/perfdata_write.h"
+#include "sampler/perfdata/internal.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "sampler/file/perfdata_format.h"
-#include "sampler/file/perfdata_stream.h"
-#include "sampler/file/tracing_data.h"
-#include "symbols/base/invoker.h"
+#include "sampler/event/event.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+
+/*
+ * Events of a recording, each once, with sorted ids.
+ *
+ * Runs on: the writer of the recording.
+ */
+
+static bool same_attr(const struct perf_event_attr *a, const struct perf_event_attr *b)
+{
+	struct perf_event_attr x = *a, y = *b;
+
+	x.sample_period = y.sample_period = 0;
+	x.wakeup_watermark = y.wakeup_watermark = 0;
+	return !memcmp(&x, &y, sizeof(x));
+}
+
+static struct perfdata_attr *find_attr(struct perfdata_attrs *attrs, const char *name,
+				       const struct perf_event_attr *attr)
+{
+	struct perfdata_attr *pa;
+
+	for (uint32_t i = 0; i < attrs->nr; i++)
+		if (same_attr(&attrs->events[i].attr, attr) && !strcmp(attrs->events[i].name, name))
+			return &attrs->events[i];
+	attrs->events = xrealloc_array(attrs->events, attrs->nr + 1, sizeof(*attrs->events));
+	pa = &attrs->events[attrs->nr++];
+	*pa = (struct perfdata_attr){ .attr = *attr };
+	snprintf(pa->name, sizeof(pa->name), "%s", name);
+	return pa;
+}
+
+static bool has_id(const struct perfdata_attr *pa, size_t nr, uint64_t id)
+{
+	size_t at = search_split(nr, i, pa->ids[i] < id);
+
+	return at < nr && pa->ids[at] == id;
+}
+
+static void append_id(struct perfdata_attr *pa, uint64_t id)
+{
+	if (pa->nr_ids == pa->room_ids) {
+		pa->room_ids = MAX(2 * pa->room_ids, 16);
+		pa->ids = xrealloc_array(pa->ids, pa->room_ids, sizeof(*pa->ids));
+	}
+	pa->ids[pa->nr_ids++] = id;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+/* Sort the ids behind the first @known ones among these; the kernel gives them out rising. */
+static void sort_ids(struct perfdata_attr *pa, size_t known)
+{
+	size_t at = MAX(known, 1), kept = 1;
+
+	while (at < pa->nr_ids && pa->ids[at - 1] < pa->ids[at])
+		at++;
+	if (at >= pa->nr_ids)
+		return;
+	qsort(pa->ids, pa->nr_ids, sizeof(*pa->ids), compare_ids);
+	for (size_t i = 1; i < pa->nr_ids; i++)
+		if (pa->ids[i] != pa->ids[kept - 1])
+			pa->ids[kept++] = pa->ids[i];
+	pa->nr_ids = kept;
+}
+
+void perfdata_attrs_add(struct perfdata_attrs *attrs, const char *name,
+			const struct perf_event_attr *attr, const uint64_t *ids, size_t nr_ids)
+{
+	struct perfdata_attr *pa = find_attr(attrs, name, attr);
+	size_t known = pa->nr_ids;
+
+	for (size_t i = 0; i < nr_ids; i++)
+		if (!has_id(pa, known, ids[i]))
+			append_id(pa, ids[i]);
+	sort_ids(pa, known);
+}
+
+void perfdata_attrs_fini(struct perfdata_attrs *attrs)
+{
+	for (uint32_t i = 0; i < attrs->nr; i++)
+		free(attrs->events[i].ids);
+	free(attrs->events);
+	*attrs = (struct perfdata_attrs){ 0 };
+}
+
+/*
+ * The pipe mode of perf.data: the header's parts are records, so that a reader needs no end.
+ *
+ * One thread at a time, but perfdata_stream_stop().
+ *
+ * perf.data to a pipe, as "perf record -o -" writes it.
+ *
+ * Runs on: the recorder's writer.
+ */
+
+#define STALLED_NS (5 * 1000000000ull)
+#define POLL_MS	   100
+
+struct perfdata_stream {
+	int fd;
+	bool is_pipe;
+	int code; /* the first failure */
+	uint64_t written;
+	struct perfdata_attrs sent; /* events and ids in the stream */
+	atomic_bool stop;
+};
+
+int perfdata_stream_new(struct perfdata_stream **out, int fd, struct err *e)
+{
+	struct perfdata_stream *s;
+	struct stat st;
+
+	if (isatty(fd))
+		return err_set(e, -EINVAL,
+			       "--record -: standard output is a terminal\n"
+			       "  pipe it, as in 'proftop --record - | proftop --replay -'");
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0 || fstat(fd, &st)) {
+		int code = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return err_set(e, code, "--record -: %s", strerror(-code));
+	}
+	s = xcalloc(1, sizeof(*s));
+	s->fd = fd;
+	s->is_pipe = S_ISFIFO(st.st_mode);
+	*out = s;
+	return 0;
+}
+
+/*
+ * Wait until a pipe has space for PIPE_BUF bytes, which are then written without blocking. 0 or
+ * -errno.
+ */
+static int wait_for_reader(const struct perfdata_stream *s)
+{
+	struct pollfd fd = { .fd = s->fd, .events = POLLOUT };
+	uint64_t stopped_ns = 0;
+
+	while (poll(&fd, 1, POLL_MS) <= 0) {
+		/* Relaxed: the flag is all there is to see. */
+		if (!atomic_load_explicit(&s->stop, memory_order_relaxed))
+			continue;
+		if (!stopped_ns)
+			stopped_ns = time_now_ns();
+		if (time_now_ns() - stopped_ns > STALLED_NS)
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
+static void put(struct perfdata_stream *s, const void *bytes, size_t size)
+{
+	const uint8_t *p = bytes;
+
+	while (size && !s->code) {
+		ssize_t nr;
+
+		s->code = s->is_pipe ? wait_for_reader(s) : 0;
+		if (s->code)
+			return;
+		nr = write(s->fd, p, s->is_pipe ? MIN(size, (size_t)PIPE_BUF) : size);
+		if (nr < 0 && errno != EINTR)
+			s->code = -errno;
+		if (nr <= 0)
+			continue;
+		p += nr;
+		size -= (size_t)nr;
+		s->written += (uint64_t)nr;
+	}
+}
+
+/* Begin the stream with the header of pipe mode. */
+static void begin(struct perfdata_stream *s)
+{
+	const uint64_t size = PERFDATA_PIPE_HEADER;
+
+	if (s->written || s->code)
+		return;
+	put(s, PERFDATA_MAGIC, strlen(PERFDATA_MAGIC));
+	put(s, &size, sizeof(size));
+}
+
+/* Write a record of three parts; the last one is padded to 8 bytes. */
+static int put_record(struct perfdata_stream *s, uint32_t type, const void *a, size_t a_size,
+		      const void *b, size_t b_size)
+{
+	static const char zeros[8];
+	size_t size = sizeof(struct perf_event_header) + a_size + b_size;
+	size_t padding = (8 - size % 8) % 8;
+	struct perf_event_header h = { .type = type, .size = (uint16_t)(size + padding) };
+
+	begin(s);
+	/* Longer than a record can be: left out. */
+	if (size + padding > UINT16_MAX)
+		return s->code;
+	put(s, &h, sizeof(h));
+	put(s, a, a_size);
+	put(s, b, b_size);
+	put(s, zeros, padding);
+	return s->code;
+}
+
+/* A feature of the header, as enum perfdata_feature, with the bytes of its section. */
+static int perfdata_stream_feature(struct perfdata_stream *s, unsigned int bit, const void *bytes,
+				   size_t size)
+{
+	uint64_t id = bit;
+
+	return put_record(s, PERFDATA_HEADER_FEATURE, &id, sizeof(id), bytes, size);
+}
+
+int perfdata_stream_tracing(struct perfdata_stream *s, const void *bytes, size_t size)
+{
+	static const char zeros[8];
+	size_t padding = (8 - size % 8) % 8;
+	/* With the padding: perf reads no stream where it is left out. */
+	uint32_t of_data = (uint32_t)(size + padding);
+
+	put_record(s, PERFDATA_TRACING_DATA, &of_data, sizeof(of_data), zeros, sizeof(of_data));
+	put(s, bytes, size);
+	put(s, zeros, padding);
+	return s->code;
+}
+
+/* Write the attribute with these ids, and its name. */
+static void put_attr(struct perfdata_stream *s, const struct perfdata_attr *a, const uint64_t *ids,
+		     size_t nr)
+{
+	uint64_t update[2] = { PERFDATA_UPDATE_NAME, nr ? ids[0] : 0 };
+	size_t first = 0, some;
+
+	do {
+		some = MIN(nr - first, (size_t)PERFDATA_STREAM_IDS);
+		put_record(s, PERFDATA_HEADER_ATTR, &a->attr, sizeof(a->attr), ids + first,
+			   some * sizeof(*ids));
+		first += some;
+	} while (first < nr);
+	if (nr)
+		put_record(s, PERFDATA_EVENT_UPDATE, update, sizeof(update), a->name,
+			   strlen(a->name) + 1);
+}
+
+/* Collect the ids of @a that are not among the sorted ones of @sent. */
+static size_t new_ids(const struct perfdata_attr *a, const struct perfdata_attr *sent,
+		      uint64_t *out)
+{
+	size_t nr = 0, k = 0;
+
+	for (size_t i = 0; i < a->nr_ids; i++) {
+		while (k < sent->nr_ids && sent->ids[k] < a->ids[i])
+			k++;
+		if (k == sent->nr_ids || sent->ids[k] != a->ids[i])
+			out[nr++] = a->ids[i];
+	}
+	return nr;
+}
+
+/* Events and ids that are not in the stream yet: before the records that have them. */
+static int perfdata_stream_attrs(struct perfdata_stream *s, const struct perfdata_attrs *attrs)
+{
+	for (uint32_t i = 0; i < attrs->nr; i++) {
+		const struct perfdata_attr *a = &attrs->events[i];
+		uint64_t *ids = xcalloc(a->nr_ids + 1, sizeof(*ids));
+		uint32_t before = s->sent.nr;
+		size_t nr;
+
+		/* Both lists grow in the same order. */
+		perfdata_attrs_add(&s->sent, a->name, &a->attr, NULL, 0);
+		nr = new_ids(a, &s->sent.events[i], ids);
+		if (nr || s->sent.nr > before)
+			put_attr(s, a, ids, nr);
+		perfdata_attrs_add(&s->sent, a->name, &a->attr, ids, nr);
+		free(ids);
+	}
+	return s->code;
+}
+
+/* Append whole records. After the first -errno nothing is written any more. */
+static int perfdata_stream_append(struct perfdata_stream *s, const struct iovec *pieces, int nr)
+{
+	begin(s);
+	for (int i = 0; i < nr; i++)
+		put(s, pieces[i].iov_base, pieces[i].iov_len);
+	return s->code;
+}
+
+/* From now on a reader that does not read ends the stream after some seconds. Any thread. */
+static void perfdata_stream_stop(struct perfdata_stream *s)
+{
+	if (s)
+		atomic_store_explicit(&s->stop, true, memory_order_relaxed);
+}
+
+static uint64_t perfdata_stream_written(const struct perfdata_stream *s)
+{
+	return s->written;
+}
+
+void perfdata_stream_free(struct perfdata_stream *s)
+{
+	if (!s)
+		return;
+	perfdata_attrs_fini(&s->sent);
+	close(s->fd);
+	free(s);
+}
+
+/*
+ * The TRACING_DATA section of a recording: the formats of its tracepoints, without which perf
+ * reads no file that has one.
+ *
+ * Any thread; no state.
+ *
+ * Formats of tracepoints, laid out as by tools/perf/util/trace-event-info.c, version 0.6.
+ *
+ * Runs on: the recorder's writer.
+ */
+
+/* A file of tracefs; its size is not known before it is read. */
+#define TRACING_DATA_TEXT_MAX (1u << 20)
+
+static void put_u32(FILE *out, uint32_t v)
+{
+	fwrite(&v, sizeof(v), 1, out);
+}
+
+static void put_u64(FILE *out, uint64_t v)
+{
+	fwrite(&v, sizeof(v), 1, out);
+}
+
+/* Write the size of a file below @events and its bytes; a file that cannot be read is empty. */
+static void put_file(FILE *out, int events, const char *path)
+{
+	int fd = openat(events, path, O_RDONLY | O_CLOEXEC);
+	char *text = xcalloc(1, TRACING_DATA_TEXT_MAX);
+	size_t size = 0;
+	ssize_t got = 0;
+
+	while (fd >= 0 && (got = read(fd, text + size, TRACING_DATA_TEXT_MAX - size)) > 0)
+		size += (size_t)got;
+	put_u64(out, size);
+	fwrite(text, 1, size, out);
+	free(text);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Split "sched:sched_switch:k"; false: not the name of a tracepoint. */
+static bool split_name(const char *name, char system[128], char event[128])
+{
+	return sscanf(name, "%127[a-zA-Z0-9_-]:%127[a-zA-Z0-9_-]", system, event) == 2;
+}
+
+/* Return whether event @at is a tracepoint, with another name than all before it. */
+static bool is_new(const struct perfdata_attrs *attrs, uint32_t at, char system[128],
+		   char event[128])
+{
+	char other_system[128], other[128];
+
+	if (attrs->events[at].attr.type != PERF_TYPE_TRACEPOINT ||
+	    !split_name(attrs->events[at].name, system, event))
+		return false;
+	for (uint32_t i = 0; i < at; i++)
+		if (attrs->events[i].attr.type == PERF_TYPE_TRACEPOINT &&
+		    split_name(attrs->events[i].name, other_system, other) &&
+		    !strcmp(system, other_system) && !strcmp(event, other))
+			return false;
+	return true;
+}
+
+/* Write the formats of all tracepoints: each as a system with one event. */
+static void put_formats(FILE *out, int events, const struct perfdata_attrs *attrs, uint32_t nr)
+{
+	char system[128], event[128], path[300];
+
+	put_u32(out, nr);
+	for (uint32_t i = 0; i < attrs->nr; i++) {
+		if (!is_new(attrs, i, system, event))
+			continue;
+		fwrite(system, 1, strlen(system) + 1, out);
+		put_u32(out, 1);
+		snprintf(path, sizeof(path), "%s/%s/format", system, event);
+		put_file(out, events, path);
+	}
+}
+
+/* Write the section to @out. False: no event is a tracepoint, or tracefs is not readable. */
+static bool tracing_data_write(FILE *out, const struct perfdata_attrs *attrs)
+{
+	static const char magic[] = "\x17\x08\x44tracing0.6"; /* with its NUL */
+	const uint16_t one = 1;
+	char system[128], event[128];
+	uint32_t nr = 0;
+	int events;
+
+	for (uint32_t i = 0; i < attrs->nr; i++)
+		nr += is_new(attrs, i, system, event);
+	if (!nr)
+		return false;
+	tracefs_open("", &events);
+	if (events < 0)
+		return false;
+	fwrite(magic, 1, sizeof(magic), out);
+	fputc(!*(const uint8_t *)&one, out); /* big endian */
+	fputc(sizeof(long), out);
+	put_u32(out, (uint32_t)sysconf(_SC_PAGESIZE));
+	fwrite("header_page", 1, 12, out);
+	put_file(out, events, "header_page");
+	fwrite("header_event", 1, 13, out);
+	put_file(out, events, "header_event");
+	put_u32(out, 0); /* events of ftrace */
+	put_formats(out, events, attrs, nr);
+	put_u32(out, 0); /* kallsyms */
+	put_u32(out, 0); /* printk formats */
+	put_u64(out, 0); /* saved command lines */
+	close(events);
+	return true;
+}
 
 /* perf pads its strings so. */
 #define STRING_ALIGN 64
-#define CMDLINE_MAX  4096
+
+#define CMDLINE_MAX 4096
 
 struct perfdata_writer {
 	int fd;
@@ -40,7 +470,7 @@ struct perfdata_writer {
 	} build_ids; /* of a stream: records that are queued */
 };
 
-static void put(struct bytes *b, const void *p, size_t size)
+static void perfdata_write_put(struct bytes *b, const void *p, size_t size)
 {
 	if (b->size + size > b->room) {
 		b->room = MAX(2 * b->room, b->size + size);
@@ -51,9 +481,9 @@ static void put(struct bytes *b, const void *p, size_t size)
 	b->size += size;
 }
 
-static void put_u32(struct bytes *b, uint32_t v)
+static void perfdata_write_put_u32(struct bytes *b, uint32_t v)
 {
-	put(b, &v, sizeof(v));
+	perfdata_write_put(b, &v, sizeof(v));
 }
 
 /* Its padded length, then the string, as perf has it. */
@@ -63,9 +493,9 @@ static void put_string(struct bytes *b, const char *s)
 	size_t size = strlen(s) + 1,
 	       padded = (size + STRING_ALIGN - 1) & ~(size_t)(STRING_ALIGN - 1);
 
-	put_u32(b, (uint32_t)padded);
-	put(b, s, size);
-	put(b, zeros, padded - size);
+	perfdata_write_put_u32(b, (uint32_t)padded);
+	perfdata_write_put(b, s, size);
+	perfdata_write_put(b, zeros, padded - size);
 }
 
 void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *name,
@@ -83,9 +513,9 @@ void perfdata_put_build_id(struct perfdata_writer *w, bool kernel, const char *n
 	r.h.misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER;
 	r.h.misc |= PERFDATA_MISC_BUILD_ID_SIZE;
 	memcpy(r.id, id, r.size);
-	put(&w->build_ids, &r, sizeof(r));
-	put(&w->build_ids, name, size - 1);
-	put(&w->build_ids, zeros, padded - (size - 1));
+	perfdata_write_put(&w->build_ids, &r, sizeof(r));
+	perfdata_write_put(&w->build_ids, name, size - 1);
+	perfdata_write_put(&w->build_ids, zeros, padded - (size - 1));
 }
 
 /* Kinds of files that a recording may replace, or not. */
@@ -210,7 +640,7 @@ int perfdata_create(struct perfdata_writer **out, const char *path, struct err *
 
 void perfdata_queue(struct perfdata_writer *w, const void *record, size_t size)
 {
-	put(&w->build_ids, record, size);
+	perfdata_write_put(&w->build_ids, record, size);
 }
 
 void perfdata_take_queue(struct perfdata_writer *w, struct perfdata_queued *out)
@@ -280,14 +710,14 @@ static void put_attrs(struct perfdata_writer *w, struct bytes *b, uint64_t at,
 	struct perfdata_section ids = { .offset = at + b->size };
 
 	for (uint32_t i = 0; i < attrs->nr; i++)
-		put(b, attrs->events[i].ids, 8 * attrs->events[i].nr_ids);
+		perfdata_write_put(b, attrs->events[i].ids, 8 * attrs->events[i].nr_ids);
 	w->header.attr_size = sizeof(struct perf_event_attr) + sizeof(ids);
 	w->header.attrs =
 		(struct perfdata_section){ at + b->size, attrs->nr * w->header.attr_size };
 	for (uint32_t i = 0; i < attrs->nr; i++) {
 		ids.size = 8 * attrs->events[i].nr_ids;
-		put(b, &attrs->events[i].attr, sizeof(attrs->events[i].attr));
-		put(b, &ids, sizeof(ids));
+		perfdata_write_put(b, &attrs->events[i].attr, sizeof(attrs->events[i].attr));
+		perfdata_write_put(b, &ids, sizeof(ids));
 		ids.offset += ids.size;
 	}
 }
@@ -320,22 +750,22 @@ static void put_cmdline(struct bytes *b)
 		close(fd);
 	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1)
 		nr++;
-	put_u32(b, nr);
+	perfdata_write_put_u32(b, nr);
 	for (ssize_t at = 0; at < size; at += (ssize_t)strlen(text + at) + 1)
 		put_string(b, text + at);
 }
 
 static void put_event_desc(struct bytes *b, const struct perfdata_attrs *attrs)
 {
-	put_u32(b, attrs->nr);
-	put_u32(b, sizeof(struct perf_event_attr));
+	perfdata_write_put_u32(b, attrs->nr);
+	perfdata_write_put_u32(b, sizeof(struct perf_event_attr));
 	for (uint32_t i = 0; i < attrs->nr; i++) {
 		const struct perfdata_attr *pa = &attrs->events[i];
 
-		put(b, &pa->attr, sizeof(pa->attr));
-		put_u32(b, (uint32_t)pa->nr_ids);
+		perfdata_write_put(b, &pa->attr, sizeof(pa->attr));
+		perfdata_write_put_u32(b, (uint32_t)pa->nr_ids);
 		put_string(b, pa->name);
-		put(b, pa->ids, 8 * pa->nr_ids);
+		perfdata_write_put(b, pa->ids, 8 * pa->nr_ids);
 	}
 }
 
@@ -349,7 +779,7 @@ static void put_tracing_data(struct bytes *b, const struct perfdata_attrs *attrs
 	if (!out)
 		return;
 	if (tracing_data_write(out, attrs) && !fflush(out))
-		put(b, text, size);
+		perfdata_write_put(b, text, size);
 	fclose(out);
 	free(text);
 }
@@ -360,7 +790,7 @@ static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsign
 {
 	switch (bit) {
 	case PERFDATA_BUILD_ID:
-		put(b, w->build_ids.p, w->build_ids.size);
+		perfdata_write_put(b, w->build_ids.p, w->build_ids.size);
 		break;
 	case PERFDATA_HOSTNAME:
 		put_string(b, host->nodename);
@@ -375,8 +805,8 @@ static void put_feature(const struct perfdata_writer *w, struct bytes *b, unsign
 		put_string(b, host->machine);
 		break;
 	case PERFDATA_NRCPUS:
-		put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
-		put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
+		perfdata_write_put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_CONF));
+		perfdata_write_put_u32(b, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN));
 		break;
 	case PERFDATA_CMDLINE:
 		put_cmdline(b);
@@ -412,13 +842,13 @@ static void put_features(struct perfdata_writer *w, struct bytes *b,
 		memset(&host, 0, sizeof(host));
 	put_tracing_data(&tracing, attrs);
 	first = tracing.size ? 0 : 1; /* without tracepoints there is no such section */
-	put(b, table + first, sizeof(table) - first * sizeof(table[0]));
+	perfdata_write_put(b, table + first, sizeof(table) - first * sizeof(table[0]));
 	for (size_t i = first; i < ARRAY_SIZE(bits); i++) {
 		table[i].offset = w->end + b->size;
 		if (i)
 			put_feature(w, b, bits[i], &host, attrs);
 		else
-			put(b, tracing.p, tracing.size);
+			perfdata_write_put(b, tracing.p, tracing.size);
 		table[i].size = w->end + b->size - table[i].offset;
 		w->header.features[0] |= 1ULL << bits[i];
 	}
@@ -482,7 +912,7 @@ int perfdata_finish(struct perfdata_writer *w, const struct perfdata_attrs *attr
 		return w->code;
 	put_features(w, &b, attrs);
 	while (b.size % 8)
-		put(&b, "", 1);
+		perfdata_write_put(&b, "", 1);
 	put_attrs(w, &b, w->end, attrs);
 	code = ftruncate(w->fd, (off_t)w->end) ? -errno : 0;
 	if (!code)

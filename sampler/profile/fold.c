@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A profile folded into rows.
+ * A profile folded into rows; callers and callees of a function; hottest lines. Pure; any thread.
  *
- * Pure; any thread. The cells that pass the filter are put in order of
- * process and task first: then "the task with most" and "in how many processes" are counts that
- * restart when the order steps on, and need no table of (function, task).
+ * Pure; any thread. The cells that pass the filter are put in order of process and task first: then
+ * "the task with most" and "in how many processes" are counts that restart when the order steps on,
+ * and need no table of (function, task).
  */
-#include "sampler/profile/fold.h"
+#include "sampler/profile/profile.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/event/event.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/code/code.h"
+#include "symbols/name/name.h"
 
 #define NONE UINT32_MAX
 
@@ -430,4 +436,282 @@ void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT
 		if (p->stack_waits[c->stack])
 			tasks[c->task][idle ? WAIT_NO : p->stack_waits[c->stack]] += c->weight;
 	}
+}
+
+/*
+ * The callers and callees of one function. Pure; any thread.
+ *
+ * Invariant: a sample with the function on its stack counts for exactly one
+ * caller, and for exactly one callee unless it is the function's own.
+ */
+
+#define FOLD_CALLERS_NONE FOLD_NONE
+
+/* Sums by function; the last one is of no function. */
+struct fold_callers_sums {
+	double *count, *weight;
+};
+
+/* The function in one stack. */
+struct sighting {
+	uint32_t times;
+	uint32_t caller, callee; /* functions; FOLD_CALLERS_NONE: none */
+	bool self;
+};
+
+static bool fold_callers_is_hidden(const struct profile_function *fn, const struct fold_filter *f)
+{
+	return fn->kernel || fn->kind == 'k' ? f->hide_kernel : f->hide_user;
+}
+
+/* Find the function, leaf first. Hidden frames are no neighbours. */
+static struct sighting look_at(const struct profile *p, const struct fold_filter *f,
+			       const struct profile_stack *stack, uint32_t function)
+{
+	struct sighting s = { 0, FOLD_CALLERS_NONE, FOLD_CALLERS_NONE, true };
+	const uint32_t *frames = &p->frames[stack->first];
+	uint32_t before = FOLD_CALLERS_NONE;
+
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		if (frames[i] == function) {
+			if (!s.times++) {
+				s.callee = before;
+				s.self = before == FOLD_CALLERS_NONE;
+			}
+			s.caller = FOLD_CALLERS_NONE;
+		} else if (fold_callers_is_hidden(&p->functions[frames[i]], f)) {
+			continue;
+		} else if (s.times && s.caller == FOLD_CALLERS_NONE) {
+			s.caller = frames[i];
+		}
+		before = frames[i];
+	}
+	return s;
+}
+
+static int fold_callers_sums_init(struct fold_callers_sums *s, uint32_t nr)
+{
+	s->count = calloc(nr + 1ULL, sizeof(*s->count));
+	s->weight = calloc(nr + 1ULL, sizeof(*s->weight));
+	return s->count && s->weight ? 0 : -ENOMEM;
+}
+
+static void fold_callers_sums_fini(struct fold_callers_sums *s)
+{
+	free(s->count);
+	free(s->weight);
+}
+
+static void fold_callers_sums_add(struct fold_callers_sums *s, uint32_t at,
+				  const struct profile_count *c)
+{
+	s->count[at] += c->count;
+	s->weight[at] += c->weight;
+}
+
+static int compare(const void *pa, const void *pb, void *arg)
+{
+	const struct profile *p = arg;
+	const struct fold_neighbour *a = pa, *b = pb;
+	uint32_t x, y;
+
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? 1 : -1;
+	x = a->function == FOLD_CALLERS_NONE ? FOLD_CALLERS_NONE : p->functions[a->function].id;
+	y = b->function == FOLD_CALLERS_NONE ? FOLD_CALLERS_NONE : p->functions[b->function].id;
+	return COMPARE(x, y);
+}
+
+/* List functions with a weight, hottest first. */
+static int fold_callers_make_rows(const struct profile *p, const struct fold_callers_sums *s,
+				  struct fold_neighbour **rows, uint32_t *nr)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i <= p->nr_functions; i++)
+		n += s->count[i] > 0;
+	*rows = malloc((n + 1ULL) * sizeof(**rows));
+	if (!*rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i <= p->nr_functions; i++)
+		if (s->count[i] > 0)
+			(*rows)[(*nr)++] = (struct fold_neighbour){ i < p->nr_functions
+									    ? i
+									    : FOLD_CALLERS_NONE,
+								    s->count[i], s->weight[i] };
+	qsort_r(*rows, *nr, sizeof(**rows), compare, (void *)p);
+	return 0;
+}
+
+static void add_cell(const struct profile *p, const struct sighting *s,
+		     const struct profile_count *c, struct fold_callers_sums *callers,
+		     struct fold_callers_sums *callees, struct fold_callers *out)
+{
+	out->count += c->count;
+	out->total += c->weight;
+	fold_callers_sums_add(callers, s->caller == FOLD_CALLERS_NONE ? p->nr_functions : s->caller,
+			      c);
+	if (s->self)
+		out->self += c->weight;
+	else
+		fold_callers_sums_add(callees, s->callee, c);
+	if (s->times > 1)
+		out->recursive += c->weight;
+	out->depth_max = MAX(out->depth_max, s->times);
+}
+
+int fold_callers(const struct profile *p, const struct fold_filter *f, uint32_t function,
+		 struct fold_callers *out)
+{
+	struct fold_callers_sums callers = { 0 }, callees = { 0 };
+	int ret = -ENOMEM;
+
+	*out = (struct fold_callers){ 0 };
+	if (fold_callers_sums_init(&callers, p->nr_functions) ||
+	    fold_callers_sums_init(&callees, p->nr_functions))
+		goto out;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		struct sighting s;
+
+		if (!fold_passes(p, f, c))
+			continue;
+		out->all_count += c->count;
+		out->all_weight += c->weight;
+		s = look_at(p, f, &p->stacks[c->stack], function);
+		if (s.times)
+			add_cell(p, &s, c, &callers, &callees, out);
+	}
+	ret = fold_callers_make_rows(p, &callers, &out->callers, &out->nr_callers);
+	if (!ret)
+		ret = fold_callers_make_rows(p, &callees, &out->callees, &out->nr_callees);
+out:
+	fold_callers_sums_fini(&callers);
+	fold_callers_sums_fini(&callees);
+	if (ret)
+		fold_callers_fini(out);
+	return ret;
+}
+
+void fold_callers_fini(struct fold_callers *out)
+{
+	free(out->callers);
+	free(out->callees);
+	*out = (struct fold_callers){ 0 };
+}
+
+/*
+ * The hottest source line of each function. Pure; any thread.
+ *
+ * Weights are kept by (function, line): instances of one template have the
+ * lines of each other.
+ */
+
+struct entry {
+	uint32_t function, line; /* line PROFILE_NO_LINE: free */
+	double weight;
+};
+
+struct table {
+	struct entry *entries;
+	uint32_t mask;
+};
+
+static struct entry *entry_of(const struct table *t, uint32_t function, uint32_t line)
+{
+	uint32_t at = (uint32_t)keyhash_number((uint64_t)function << 32 | line) & t->mask;
+
+	while (t->entries[at].line != PROFILE_NO_LINE &&
+	       (t->entries[at].line != line || t->entries[at].function != function))
+		at = (at + 1) & t->mask;
+	return &t->entries[at];
+}
+
+/* Return the line of frame @i of a stack; PROFILE_NO_LINE: unknown. */
+static uint32_t line_of(const struct profile *p, const struct profile_stack *s, uint32_t i)
+{
+	uint32_t line = i < s->nr ? p->frame_lines[s->first + i] : PROFILE_NO_LINE;
+
+	return line < p->nr_lines && p->lines[line].file < p->nr_files && p->lines[line].line
+		       ? line
+		       : PROFILE_NO_LINE;
+}
+
+static int make_table(struct table *t, const struct profile *p)
+{
+	uint64_t capacity = 64;
+
+	/* At most one entry per count. */
+	while (capacity < 2ULL * p->nr_counts)
+		capacity *= 2;
+	if (capacity > UINT32_MAX)
+		return -ENOMEM;
+	t->entries = malloc(capacity * sizeof(*t->entries));
+	t->mask = (uint32_t)(capacity - 1);
+	for (uint64_t i = 0; i < capacity && t->entries; i++)
+		t->entries[i].line = PROFILE_NO_LINE;
+	return t->entries ? 0 : -ENOMEM;
+}
+
+int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines)
+{
+	double *best;
+	struct table t;
+	int rc;
+
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		lines[i] = PROFILE_NO_LINE;
+	if (!p->frame_lines)
+		return 0;
+	rc = make_table(&t, p);
+	best = rc ? NULL : calloc(p->nr_functions + 1ULL, sizeof(*best));
+	for (uint32_t i = 0; best && i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_stack *s = &p->stacks[c->stack];
+		uint32_t line = line_of(p, s, 0), fn;
+		struct entry *e;
+
+		if (line == PROFILE_NO_LINE || !fold_passes(p, f, c))
+			continue;
+		fn = p->frames[s->first];
+		e = entry_of(&t, fn, line);
+		*e = (struct entry){ fn, line, (e->line == line ? e->weight : 0) + c->weight };
+		/* Weights only grow: the last leader is the heaviest. */
+		if (e->weight > best[fn]) {
+			best[fn] = e->weight;
+			lines[fn] = line;
+		}
+	}
+	if (!rc)
+		free(t.entries);
+	rc = rc || best ? rc : -ENOMEM;
+	free(best);
+	return rc;
+}
+
+int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines)
+{
+	int rc = fold_lines(p, f, lines);
+	double *most = rc || !p->frame_lines ? NULL : calloc(p->nr_functions + 1ULL, sizeof(*most));
+
+	if (rc || !p->frame_lines || !most)
+		return rc || !p->frame_lines ? rc : -ENOMEM;
+	/* Lines by self samples are kept. */
+	for (uint32_t i = 0; i < p->nr_functions; i++)
+		most[i] = lines[i] == PROFILE_NO_LINE ? 0 : INFINITY;
+	for (uint32_t i = 0; i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_stack *s = &p->stacks[c->stack];
+
+		for (uint32_t k = 1; k < s->nr && fold_passes(p, f, c); k++) {
+			uint32_t fn = p->frames[s->first + k], line = line_of(p, s, k);
+
+			if (line == PROFILE_NO_LINE || c->weight <= most[fn])
+				continue;
+			most[fn] = c->weight;
+			lines[fn] = line;
+		}
+	}
+	free(most);
+	return 0;
 }

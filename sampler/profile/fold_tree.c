@@ -10,15 +10,18 @@
  * A node is expanded with all below it before the next one is: soon the part of its items' stacks
  * that is read fits into the cache.
  */
-#include "sampler/profile/fold_tree.h"
+#include "sampler/profile/profile.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/event/event.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 #define NONE FOLD_NONE
+
 /* 75 MB; in a tree with a limit. */
 #define NODES_MAX (1U << 20)
 

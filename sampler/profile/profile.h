@@ -1,24 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One immutable profile per tick, for the UI. Self-contained: it has copies of all names and
- * outlives the tables it was made from. Made by the builder, handed over whole (one-slot mailbox),
- * freed by the UI with profile_free(). No other thread shares anything in it, except the listing of
- * a function: immutable and counted.
+ * One immutable profile for the UI: counts with names, account and messages.
+ *
+ * The caller owes: to free it once; nothing else: a profile has copies of all texts and outlives
+ * the tables it was made from.
+ *
+ * The room does: holds functions, places, stacks, tasks, processes, modules, messages and the
+ * account of every sample; folds into rows, trees and callers (fold.c, fold_tree.c).
+ *
+ * Not for: keeping the past (sampler/count).
  */
 #ifndef SAMPLER_PROFILE_PROFILE_H
 #define SAMPLER_PROFILE_PROFILE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "sampler/count/window.h"
+#include "sampler/count/count.h"
 #include "sampler/event/event.h"
-#include "sampler/event/procstat.h"
-#include "sampler/perf/access.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
-#include "symbols/name/name.h"
-#include "symbols/code/code.h"
 #include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/symbols.h"
+
+struct details;
+struct maps;
+struct objects;
+struct pairs;
+struct places;
+struct slices;
+struct stacks;
+struct symbols;
 
 /* The way user stacks are found. */
 enum call_graph {
@@ -27,6 +46,7 @@ enum call_graph {
 	CALL_GRAPH_OFF,	  /* not at all: the innermost frame only */
 	CALL_GRAPH_NR,
 };
+
 /* "dwarf", "fp", "off". */
 const char *profile_call_graph_name(enum call_graph mode);
 
@@ -37,6 +57,7 @@ enum profile_frames {
 	FRAMES_NATIVE, /* frames of the interpreter alone */
 	FRAMES_NR,
 };
+
 /* "language", "both", "native". */
 const char *profile_frames_name(enum profile_frames frames);
 
@@ -70,6 +91,7 @@ enum profile_module_state {
 	PROFILE_MODULE_AWAY,   /* evicted; loaded again on request */
 	PROFILE_MODULE_KEPT,   /* of a folder of --keep: names without the object */
 };
+
 /* "loading", "ready", "failed", "aside", "away", "kept". */
 const char *profile_module_state_name(enum profile_module_state state);
 
@@ -115,9 +137,6 @@ struct profile_process {
 	uint32_t nr_more;	    /* of processes that have ended, as one: how many but one */
 	double cpu_rest_ns;	    /* CPU time in the window of its threads without samples */
 };
-
-/* Set in the id of a process that is in the profile as an ancestor only; the rest is its pid. */
-#define PROFILE_ANCESTOR (1u << 31)
 
 struct profile_task {
 	uint32_t id; /* the same in all profiles; the later it began, the higher */
@@ -176,7 +195,6 @@ struct profile_account {
  * program weigh most. Where waits are measured.
  */
 #define PROFILE_LATENCY (EVENTS_MAX + 1)
-
 /*
  * In the place of an event, in counts of the history alone: the CPU time of a task, and that of its
  * process that no task with samples has, by clocks of the kernel (sampler/cpu_times.h). Without
@@ -214,9 +232,9 @@ struct profile_waits {
 #define PROFILE_NR_LANG_NONE 16 /* indexed by enum lang_none */
 #define PROFILE_NR_LANGUAGES 7
 #define PROFILE_NR_DOUBTS    8
+
 /* The key of a reason: "not_read". */
 const char *profile_lang_none_name(unsigned int reason);
-
 /* The language of a function by its kind letter, "python"; NULL: it is native. */
 const char *profile_language_name(char kind);
 /* Return the language that @text begins with, "python:"; NULL: none. *size: with the colon. */
@@ -243,11 +261,11 @@ enum profile_drop {
 	DROP_EVENT_GONE, /* the last samples before a change of events */
 	DROP_NR,
 };
+
 const char *profile_drop_name(enum profile_drop reason);
 
-#define PROFILE_NO_MODULE UINT32_MAX
-
 #define PROFILE_NR_BROKEN 16 /* indexed by enum unwind_stop */
+
 const char *profile_broken_name(unsigned int reason);
 
 struct profile_cpu {
@@ -535,5 +553,445 @@ struct profile {
 struct profile *profile_keep(struct profile *p);
 /* Free everything the profile owns, texts included, if this is the last owner. NULL is fine. */
 void profile_free(struct profile *p);
+
+/*
+ * The heat strip: the past of a session as one row of columns, each a span of time, with the amount
+ * of the selected samples in it. Made by the builder, handed over whole, freed by the UI.
+ */
+
+#define STRIP_COLUMNS_MAX 1000
+#define STRIP_FILTER_MAX  128
+#define STRIP_ALL	  UINT32_MAX
+
+/* Bits: incidents in a column. */
+enum strip_mark {
+	STRIP_LOST = 1,
+	STRIP_THROTTLED = 2,
+	STRIP_RATE = 4,	  /* the rate was changed */
+	STRIP_EVENTS = 8, /* other events since then */
+	STRIP_TRAP = 16,  /* a rule of --trap matched */
+	STRIP_RESET = 32, /* the counts were reset */
+};
+
+/* The name of a function, or of a task: without module and kind. */
+struct strip_name {
+	struct safe_text name, module;
+	char kind; /* as profile_function.kind; 0: a task */
+};
+
+/* A filter by name, compiled and used by the builder. */
+struct strip_matcher {
+	void *(*make)(const char *text); /* NULL: no memory */
+	bool (*finds)(const void *made, const struct strip_name *name);
+	void (*free)(void *made);
+};
+
+/* The samples to show: of one event, and of all the rest. */
+struct strip_query {
+	uint32_t seq;	   /* of the query; copied to its strips */
+	uint32_t columns;  /* 0: no strip */
+	uint64_t span_ns;  /* the newest part of the past; 0: all */
+	uint32_t event;	   /* index in the events of the newest profile */
+	uint32_t process;  /* profile_process.id, or STRIP_ALL */
+	uint32_t thread;   /* profile_task.id, or STRIP_ALL */
+	uint32_t function; /* stacks with this profile_function.id, or STRIP_ALL */
+	/* Stacks with a function that @matcher finds, and tasks. */
+	char filter[STRIP_FILTER_MAX]; /* "": all */
+	const struct strip_matcher *matcher;
+	bool inverted;	 /* all others */
+	bool only_tasks; /* compare the names of tasks alone */
+};
+
+struct strip_column {
+	double peak; /* of the slice with most of the selected samples: their weight per second */
+	uint64_t begin_ns, end_ns; /* of that slice; 0: no slice is in this column */
+	uint32_t marks;
+};
+
+struct strip {
+	uint64_t begin_ns, column_ns; /* column i is at begin_ns + i * column_ns */
+	uint32_t nr;
+	uint64_t first_ns, last_ns; /* all the past that is kept */
+	uint64_t last_real_ns;	    /* CLOCK_REALTIME at last_ns; 0: a recording */
+	uint32_t seq;		    /* of its query */
+	bool answer;		    /* to a query; else the newest slices were added */
+	bool merged;		    /* old slices are longer than 100 ms: the memory is used up */
+	bool dropped;		    /* samples older than first_ns were counted */
+	double max;		    /* the highest peak */
+	struct strip_column columns[];
+};
+
+/* Return the index of the column of @time_ns, the nearest if it is outside. */
+uint32_t strip_column_at(const struct strip *s, uint64_t time_ns);
+/*
+ * Find the next moment with much of the selected samples before @time_ns, or after it with @later:
+ * a local maximum of at least half of the highest one and 1.5 times the mean. Return its column;
+ * @nr: there is none.
+ */
+uint32_t strip_peak(const struct strip *s, uint64_t time_ns, bool later);
+/* Return a copy of a query; malloc'ed, NULL: no memory. */
+struct strip_query *strip_copy_query(const struct strip_query *q);
+bool strip_same_query(const struct strip_query *a, const struct strip_query *b);
+
+/*
+ * Counts and tables that a profile is made from.
+ *
+ * Borrowed during assemble(). Runs on: the builder.
+ */
+
+/* Set in the id of a function that is a place; the rest is the place's id. */
+#define ASSEMBLE_PLACE (1u << 31)
+
+/* Elements of the last profile, that the next one starts with: arrays that grow leave holes. */
+struct assemble_sizes {
+	uint32_t functions, lines, frames; /* frames of places */
+};
+
+struct assemble_input { /* all borrowed */
+	const struct history_cell *counts;
+	uint32_t nr_counts;
+	const struct stacks *stacks;
+	const struct places *places;
+	const struct symbols *symbols;
+	const struct maps *maps;
+	const struct objects *objects;
+	enum profile_frames shown_frames;
+	uint32_t wait;				 /* the object of the kinds of waits */
+	const uint32_t *wait_places;		 /* by enum wait_kind; NULL: no waits */
+	const struct pairs *branches, *accesses; /* NULL: none */
+	struct details *details;		 /* NULL: a recording */
+	bool kept;				 /* names of --keep, without objects */
+	struct assemble_sizes *sizes;		 /* NULL: not known */
+};
+
+/* A profile folded into rows: functions, processes. Pure; any thread. */
+
+/* The samples that count. */
+struct fold_filter {
+	uint32_t event;	      /* index in events */
+	uint32_t also;	      /* a second event, in the same unit, as index + 1; 0: none */
+	uint32_t process;     /* index in processes, or UINT32_MAX: all */
+	uint32_t task;	      /* index in tasks, or UINT32_MAX: all */
+	const uint8_t *tasks; /* borrowed; by index in tasks: 0 does not count; NULL: all do */
+	/* Borrowed; by index in processes: processes with equal values are one. NULL: none are. */
+	const uint32_t *groups;
+	bool hide_kernel; /* leave kernel functions out (their samples are in the total) */
+	bool hide_user;
+	uint8_t hide_idle; /* waits of this enum profile_idle and above do not count; 0: all do */
+};
+
+static inline bool fold_passes_task(const struct profile *p, const struct fold_filter *f,
+				    uint32_t task)
+{
+	return (f->task == UINT32_MAX || task == f->task) &&
+	       (f->process == UINT32_MAX || p->tasks[task].process == f->process) &&
+	       (!f->tasks || f->tasks[task]);
+}
+
+static inline bool fold_hides(const struct profile *p, uint8_t hide_idle, uint32_t stack)
+{
+	return hide_idle && p->stack_idle && p->stack_idle[stack] >= hide_idle;
+}
+
+/* Return whether the count passes, its task not considered. */
+static inline bool fold_passes_kind(const struct profile *p, const struct fold_filter *f,
+				    const struct profile_count *c)
+{
+	return (c->event == f->event || (f->also && c->event == f->also - 1)) &&
+	       !fold_hides(p, f->hide_idle, c->stack);
+}
+
+static inline bool fold_passes(const struct profile *p, const struct fold_filter *f,
+			       const struct profile_count *c)
+{
+	return fold_passes_kind(p, f, c) && fold_passes_task(p, f, c->task);
+}
+
+struct fold_row {
+	uint32_t function;  /* index in functions */
+	double self, total; /* samples; recursion counted once */
+	double self_weight, total_weight;
+	uint32_t task;	       /* the task with the largest share (index in tasks) */
+	uint32_t nr_processes; /* how many processes it ran in */
+	uint32_t nr_tasks;     /* how many threads */
+	bool mixed;	       /* not all of these are of one group */
+};
+
+struct fold_functions {
+	struct fold_row *rows; /* unsorted */
+	uint32_t nr_rows;
+	double count, weight; /* of all samples that passed the event and process filter */
+};
+
+struct fold_process_row {
+	uint32_t process; /* index in processes */
+	double count, weight;
+	double cpu_ns; /* CPU time, where profile.cpu_known */
+	uint32_t nr_tasks;
+	uint32_t top_function; /* most self weight; UINT32_MAX: none */
+};
+
+struct fold_processes {
+	struct fold_process_row *rows; /* unsorted */
+	uint32_t nr_rows;
+	/* By the value of a group: its function with most self weight, as in rows; NULL: no groups.
+	 */
+	uint32_t *group_tops;
+	double count, weight;
+};
+
+/* Sums of one task. */
+struct fold_task {
+	double count, weight;
+	double kernel;	       /* weight of samples in the kernel */
+	uint32_t top_function; /* most self weight; UINT32_MAX: none */
+};
+
+/* 0 or -ENOMEM. Free with the matching fini. */
+int fold_functions(const struct profile *p, const struct fold_filter *f,
+		   struct fold_functions *out);
+void fold_functions_fini(struct fold_functions *out);
+int fold_processes(const struct profile *p, const struct fold_filter *f,
+		   struct fold_processes *out);
+void fold_processes_fini(struct fold_processes *out);
+/* Sum the samples of the events of @f (and not of idle waits) by task, into @tasks (one entry per
+ * task). */
+void fold_tasks(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks);
+/*
+ * Sum the CPU time of the tasks that pass by process, in ns, into @processes (one entry per
+ * process), where profile.cpu_known. Return the sum of all, without a filter also of processes
+ * that have no samples.
+ */
+double fold_cpu(const struct profile *p, const struct fold_filter *f, double *processes);
+/*
+ * Sum the time of each task by kind, in nanoseconds: running, and waits by kind, into
+ * @tasks[task][enum wait_kind] (one entry per task). Zero where waits are not measured. @hide_idle:
+ * as in a filter; hidden waits are under WAIT_NO.
+ */
+void fold_waits(const struct profile *p, uint8_t hide_idle, double (*tasks)[WAIT_NR]);
+/*
+ * Find the hottest source line of each function (index in lines, or PROFILE_NO_LINE), into @lines
+ * (one entry per function). 0 or -ENOMEM.
+ */
+int fold_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
+/* The same; a function without self samples has the line of its heaviest count as a caller.
+ */
+int fold_all_lines(const struct profile *p, const struct fold_filter *f, uint32_t *lines);
+
+#define MESSAGES_MAX 64
+/* A larger share of truncated stacks in the window is a warning, and fixed by --stack-size=auto. */
+#define MESSAGES_TRUNCATED_MAX 0.02
+#define MESSAGES_PARTS	       8
+
+struct messages {
+	struct profile_message items[MESSAGES_MAX];
+	uint32_t nr, next_id;
+	bool recorded;		      /* of a recording: nothing can be changed */
+	bool goes_first;	      /* the sampler threads have a real-time priority */
+	const char *remark;	      /* borrowed: a note of the caller; NULL: none */
+	struct profile_message spare; /* used when the table is full */
+	uint64_t now_ns, before_ns; /* session time of the profile in hand, and of the one before */
+	/* The accounts of the last window, in parts; @part is the one being filled. */
+	struct messages_part {
+		uint64_t span_ns;
+		struct profile_account account;
+	} parts[MESSAGES_PARTS];
+	unsigned int part;
+	struct profile_account window; /* their sum */
+	uint64_t ring_refused;	       /* a size that the kernel refused; 0: none */
+	char banner[256];	       /* the last one noted */
+	uint32_t nr_trapped;	       /* matches of traps that were noted */
+};
+
+/* Begin the window again: older samples were taken in another way. */
+void messages_restart(struct messages *n);
+/*
+ * Return the share of the window's stacks that are truncated and would be longer with larger
+ * copies; -1: too few samples.
+ */
+double messages_truncated(const struct messages *n);
+
+/*
+ * Counts by id -> functions, modules, processes, tasks, stacks, frames and counts of a profile,
+ * with copies of their names. A profile has only entries that its counts refer to, with indices in
+ * order of id; counts are in order of their stacks. A place without a symbol becomes a function
+ * "dso+0x…" (or the address alone), with ASSEMBLE_PLACE set in its id and kind '?'. A count without
+ * a stack (history.h), or with an unreadable one, has a stack of zero frames. A process has the
+ * name of its main thread if that was sampled, else of any of its threads. With debug information a
+ * place becomes several frames: the functions inlined there, then the outer one. Runs on: the
+ * builder, a registered urcu-qsbr thread; all others go on adding to the tables.
+ */
+
+/* Fill this part of @p, which is empty. 0, or -ENOMEM: it is still empty. */
+int assemble(struct profile *p, const struct assemble_input *in);
+
+/*
+ * A profile folded into a call tree, and into the callers and callees of one
+ * function. Pure; any thread.
+ *
+ * In a tree the sums are exact: total = self + hidden + the children's totals.
+ * Frames that the filter hides are left out of a stack; its weight goes to the nearest frame that
+ * is shown.
+ */
+
+#define FOLD_NONE UINT32_MAX
+
+enum fold_order {
+	FOLD_BY_WEIGHT, /* hottest first; equal ones by function id */
+	FOLD_BY_ID,	/* by function id: the same from profile to profile */
+};
+
+/* The first level below the root. */
+enum fold_first {
+	FOLD_FUNCTIONS,
+	FOLD_PROCESSES, /* not bottom-up: functions, then */
+	FOLD_TASKS,
+};
+
+struct fold_tree_config {
+	struct fold_filter filter;
+	enum fold_order order;
+	bool bottom_up; /* below a function its callers, not its callees */
+	enum fold_first first;
+	/*
+	 * By index in tasks (FOLD_TASKS) or processes (FOLD_PROCESSES), the one that represents its
+	 * group; NULL: no groups. FOLD_PROCESSES: of each, the id of the group.
+	 */
+	const uint32_t *leaders;
+	const uint64_t *ids;
+	bool fold_recursion; /* back to a function that is on the path: back to its node */
+	/* Share, 0..1: lighter nodes are only summed in @hidden. Not 0: more than 2^20 nodes raise
+	 * it. */
+	double limit;
+};
+
+/* Node 0 is the root. Children lie side by side, in order. */
+struct fold_tree_node {
+	uint32_t function;	      /* index in functions; FOLD_NONE: root, process or task */
+	uint32_t process;	      /* index in processes; FOLD_NONE: root or function */
+	uint32_t task;		      /* index in tasks; FOLD_NONE: no task */
+	uint32_t parent, child, next; /* nodes; FOLD_NONE: none */
+	uint32_t nr_children;
+	uint32_t nr_hidden;	    /* children under the limit */
+	uint32_t depth;		    /* of the root: 0 */
+	double self, total, hidden; /* weight; hidden: of children under the limit */
+	double count;		    /* samples, of all */
+};
+
+struct fold_tree {
+	struct fold_tree_node *nodes;
+	uint32_t nr_nodes;
+	double count, weight; /* of all samples that passed the event and process filter */
+};
+
+/* 0 or -ENOMEM. Free with the fini. */
+int fold_tree(const struct profile *p, const struct fold_tree_config *config,
+	      struct fold_tree *out);
+void fold_tree_fini(struct fold_tree *out);
+
+struct fold_neighbour {
+	uint32_t function; /* index in functions; FOLD_NONE: none, the stack ends there */
+	double count, weight;
+};
+
+/*
+ * The callers and callees of a function, each sample counted once: its caller
+ * is that of the outermost call, its callee that of the innermost. So the
+ * callers sum to the total, and self and callees do.
+ */
+struct fold_callers {
+	struct fold_neighbour *callers, *callees; /* hottest first; equal ones by id */
+	uint32_t nr_callers, nr_callees;
+	double self, total;	      /* weight */
+	double count;		      /* samples with the function on the stack */
+	double recursive;	      /* weight of the stacks that have it more than once */
+	uint32_t depth_max;	      /* how often a stack has it at most */
+	double all_count, all_weight; /* of all samples that passed the event and process filter */
+};
+
+/* Find callers and callees of functions[@function]. 0 or -ENOMEM. Free with the fini. */
+int fold_callers(const struct profile *p, const struct fold_filter *f, uint32_t function,
+		 struct fold_callers *out);
+void fold_callers_fini(struct fold_callers *out);
+
+/* The rules that make messages of a profile. Runs on: the builder. */
+
+/* Apply all rules to @p, and give it a copy of all messages. @now_ns: since the session's start. */
+void messages_apply(struct messages *n, struct profile *p, uint64_t now_ns, uint64_t window_ns);
+
+/*
+ * Ratios of events that are sampled together, under the names of perf's metrics: instructions per
+ * cycle, miss rates, the top-down method's level 1. Pure; any thread.
+ */
+
+#define RATIOS_MAX 4 /* shown of one profile */
+
+/* scale * (part - minus) / (whole + plus); the names are of events. */
+struct ratio {
+	const char *key;   /* of perf: "insn_per_cycle" */
+	const char *title; /* of a column, and in the header: "IPC" */
+	const char *help;
+	const char *part, *minus, *whole, *plus; /* @minus and @plus may be NULL */
+	double scale;
+	uint8_t digits; /* behind the point */
+};
+
+/* A metric that the events of a profile give. */
+struct ratio_use {
+	const struct ratio *ratio;
+	uint8_t part, minus, whole, plus; /* indices in events; RATIO_NONE: none */
+};
+
+/* Find the metrics of these events, the first RATIOS_MAX of the table. Returns how many. */
+uint32_t ratios_find(const struct profile_event *events, uint32_t nr,
+		     struct ratio_use uses[static RATIOS_MAX]);
+/* Return whether event @index is part of one of @uses. */
+bool ratios_has_event(const struct ratio_use *uses, uint32_t nr, uint32_t index);
+/* Return the metric of the tick, by the counters of all CPUs. NAN: not known. */
+double ratios_of_tick(const struct profile *p, const struct ratio_use *use);
+/*
+ * Compute the metrics of each function, of the samples in the function itself that pass @f, under
+ * any event: @values[function * RATIOS_MAX + use]. NAN: too few samples, or none.
+ */
+void ratios_fold(const struct profile *p, const struct fold_filter *f, const struct ratio_use *uses,
+		 uint32_t nr, double *values);
+/* Set the counts of the events to the sums over the profile's samples: a recording has no counters.
+ */
+void ratios_count_samples(struct profile *p);
+
+/*
+ * Slices and tables -> a heat strip. The amount of each slice is computed once for a query and kept
+ * with the slice, so that a strip costs no more than the slices that are new.
+ *
+ * Runs on: the builder.
+ */
+
+#define STRIP_NO_EVENT 255
+
+/* Which samples count for a query, by id: 0 not known yet, 1 no, 2 yes. */
+struct strip_filter {
+	struct strip_query *query;		  /* owned; NULL: none */
+	uint32_t seq;				  /* of the query; kept with each computed slice */
+	uint8_t *stacks, *places, *tasks, *names; /* names: of tasks */
+	uint32_t nr_stacks, nr_places, nr_tasks, nr_names;
+	void *made;	   /* the filter of the query, by its matcher; NULL: none */
+	uint32_t of;	   /* stacks_serial() of the tables that these ids are of; 0: none */
+	uint64_t nr_named; /* places with a name then */
+};
+
+void strip_filter_fini(struct strip_filter *f);
+/* Set the query, which is taken over. */
+void strip_filter_set(struct strip_filter *f, struct strip_query *query);
+
+struct strip_input {
+	struct slices *slices;
+	const struct assemble_input *tables; /* without counts */
+	const uint8_t *events; /* by set of events: the slot of the queried event, or NO_EVENT */
+	uint32_t nr_events;
+	uint64_t nr_named; /* places */
+};
+
+/* Make the strip of the query; malloc'ed. NULL: no query, no slices or no memory. */
+struct strip *strip_make(struct strip_filter *f, const struct strip_input *in);
 
 #endif

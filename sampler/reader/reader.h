@@ -1,5 +1,77 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Readers of script frames, one for each CPU that runs an interpreter.
+ *
+ * The caller owes: facts about processes in the shared memory, written by the sampler thread.
+ *
+ * The room does: follows the ring of its CPU, reads the frames of the sampled thread before it runs
+ * on, passes them in a ring; its owner checks the bytes.
+ *
+ * Not for: native stacks (unwind).
+ */
+#ifndef SAMPLER_READER_READER_H
+#define SAMPLER_READER_READER_H
+
+#include <stdatomic.h>
+
+#include "sampler/event/event.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+
+struct codes;
+struct counters;
+struct feed_copy;
+struct langreader;
+
+/*
+ * Frames on their way from a reader to the sampler thread of its CPU: a ring of
+ * slots in the order of their samples, each behind the functions in it that are new. One producer,
+ * one consumer, no lock; when the ring is full the sample keeps its native frames.
+ *
+ * The ring is memory that both have. The sampler thread trusts nothing in it: a reader may have
+ * been taken over by a process that it reads.
+ */
+
+#define FEED_SIZE (1U << 20) /* a power of two */
+
+/* All zero is an empty ring. */
+struct feed_ring {
+	_Alignas(CACHELINE) atomic_ullong head; /* producer: release; consumer: acquire */
+	_Alignas(CACHELINE) atomic_ullong tail; /* consumer: release; producer: acquire */
+	_Alignas(CACHELINE) uint8_t bytes[FEED_SIZE];
+};
+
+/* The end of the reader. */
+struct feed_writer {
+	struct feed_ring *ring;
+	const struct codes *codes; /* its functions */
+	uint32_t nr_sent;	   /* of them */
+};
+
+/* The end of the sampler thread. */
+struct feed {
+	struct feed_ring *ring;
+	struct codes *codes; /* of all; both are borrowed */
+	uint64_t tail;
+	uint32_t *ids; /* of the reader's functions, in @codes; CODES_MAX */
+	uint32_t nr_ids;
+	struct feed_copy *copy;
+	atomic_uint nr_bad;  /* parts that made no sense; relaxed */
+	atomic_bool refused; /* a slot had a function that found no room; relaxed */
+};
+
+/*
+ * Return a copy of the slot of this sample, checked, with the ids of @f->codes; NULL: there is
+ * none. Drops slots of earlier samples; valid until the next call.
+ */
+const struct lang_slot *feed_find(struct feed *f, uint64_t time_ns, uint32_t pid, uint32_t tid);
+
+/* Read with the struct langreader_start in @bytes, until it is killed; returns if it cannot. */
+void langreader_process(const void *bytes, size_t size, const int fds[CAGE_MEMORY_FDS]);
+
+/*
  * A reader: reads the frames of interpreters at each sample of one CPU.
  *
  * It is pinned to the CPU, has a real-time priority where that is allowed, and
@@ -18,17 +90,8 @@
  * Threads: langreader_start(), langreader_stop(), langreader_hangs() by the builder; the
  * feed by the sampler thread of the CPU.
  */
-#ifndef SAMPLER_PIPELINE_LANGREADER_H
-#define SAMPLER_PIPELINE_LANGREADER_H
 
-#include "sampler/event/counters.h"
-#include "sampler/ring/ring.h"
-#include "sampler/pipeline/feed.h"
-#include "symbols/lang/lang.h"
-
-/* A read that takes longer hangs. */
-#define LANGREADER_HANG_NS 50000000ULL
-#define LANGREADER_BARRED  64U
+#define LANGREADER_BARRED 64U
 
 /* Shared by the owners of all readers. */
 struct langreader_shared {
@@ -37,21 +100,6 @@ struct langreader_shared {
 	atomic_uint nr_barred;
 	atomic_uint barred[LANGREADER_BARRED]; /* incarnations that are not read; published by nr */
 };
-
-/* The CPU time that a reader may still take; all zero at first. */
-struct langreader_allowance {
-	uint64_t time_ns, cpu_ns; /* at the last call */
-	int64_t left_ns;
-};
-
-/*
- * Charge the CPU time of a reader since the last call, in which its CPU had @nr_samples. False:
- * more than half of the time, and more than an honest one needs for them. Pure.
- */
-bool langreader_allow(struct langreader_allowance *a, uint64_t time_ns, uint64_t cpu_ns,
-		      uint64_t nr_samples);
-
-struct langreader;
 
 /*
  * For the CPU with @index. @kick_fd: an eventfd of its sampler thread, which does not look at the

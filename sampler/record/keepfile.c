@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The records of kept segments, written and read. Pure. */
-#include "sampler/file/keepfile.h"
+#include "sampler/record/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD	   9 /* of a record: size, checksum, type */
-#define VARINT_MAX 10
-#define COUNTS_MAX (1u << 20)
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "symbols/base/base.h"
+
+#define KEEPFILE_RECORD_MAX ((size_t)1 << 20) /* bytes of one record */
+#define KEEPFILE_TEXT_MAX   4096
+#define HEAD		    9 /* of a record: size, checksum, type */
+#define VARINT_MAX	    10
+#define COUNTS_MAX	    (1u << 20)
 
 static const char magic[16] = "proftop keep 1\n";
 

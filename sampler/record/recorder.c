@@ -1,35 +1,408 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lanes from the sampler threads; their writer is recorder_writer.c.
+ * --record: raw records through a lane for each CPU to the writer thread, which never delays a
+ * sampler; the newest ones in memory, for the files of traps.
  *
  * Threads: producers (one a lane), the builder. The file is written under a lock that no producer
  * takes.
  */
-#include "sampler/record/record.h"
+#include "sampler/record/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-#include "sampler/file/blackbox.h"
-#include "sampler/file/recorder_private.h"
-#include "symbols/base/array.h"
+#include "sampler/event/event.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/base/wake.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/script/script.h"
+
+/*
+ * The writer of a recording: moves the records of all lanes to the file, the stream or the black
+ * box. Signals are blocked in its thread: a file-size limit is an error there, not a SIGXFSZ.
+ */
+
+/* How often the writer looks: a lane of 8 MiB takes 400 MB/s then. */
+#define WRITE_EVERY_MS 20
+
+/* The first one waits for build-ids, so that its mappings have them; not longer. */
+#define STREAM_HOLD_NS 1500000000ULL
+
+struct lost_samples_record {
+	struct perf_event_header h;
+	uint64_t lost;
+	struct synth_id trailer;
+};
+
+/* Under the lock. */
+static void append(struct recorder *r, const struct iovec *pieces, int nr)
+{
+	int code = perfdata_append(r->file, pieces, nr);
+
+	if (code)
+		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+}
+
+/* Append records to the file, on the writer; @ctx: the recorder. Ignored with a black box. */
+static void recorder_writer_append(void *ctx, const void *record, size_t size)
+{
+	const struct iovec piece = { (void *)(uintptr_t)record, size };
+	struct recorder *r = ctx;
+
+	/* The black box reads /proc when it is written. */
+	if (r->blackbox)
+		return;
+	pthread_mutex_lock(&r->file_lock);
+	append(r, &piece, 1);
+	pthread_mutex_unlock(&r->file_lock);
+}
+
+/* Copy the events; under the lock. */
+static void copy_attrs(const struct recorder *r, struct perfdata_attrs *out)
+{
+	*out = (struct perfdata_attrs){ 0 };
+	for (uint32_t i = 0; i < r->attrs.nr; i++) {
+		const struct perfdata_attr *a = &r->attrs.events[i];
+
+		perfdata_attrs_add(out, a->name, &a->attr, a->ids, a->nr_ids);
+	}
+}
+
+/* Write the builder's records to the file. */
+static void write_queued(struct recorder *r)
+{
+	uint8_t *records;
+	uint32_t size;
+
+	pthread_mutex_lock(&r->save_lock);
+	records = r->queued;
+	size = r->queued_size;
+	r->queued = NULL;
+	r->queued_size = r->queued_room = 0;
+	pthread_mutex_unlock(&r->save_lock);
+	if (size)
+		recorder_writer_append(r, records, size);
+	free(records);
+}
+
+/*
+ * Find the records of a lane. Write the builder's records first, and in a stream noted events.
+ */
+static int peek(struct recorder *r, struct recorder_lane *lane, struct iovec pieces[2])
+{
+	struct perfdata_attrs attrs = { 0 };
+	struct perfdata_queued queued;
+	int nr;
+
+	if (!r->stream) {
+		write_queued(r);
+		return spool_peek(&lane->spool, pieces);
+	}
+	pthread_mutex_lock(&r->save_lock);
+	nr = spool_peek(&lane->spool, pieces);
+	if (r->noted)
+		copy_attrs(r, &attrs);
+	r->noted = false;
+	perfdata_take_queue(r->file, &queued);
+	pthread_mutex_unlock(&r->save_lock);
+	perfdata_add_attrs(r->file, &attrs);
+	perfdata_write_queue(r->file, &queued);
+	perfdata_attrs_fini(&attrs);
+	return nr;
+}
+
+/* Write the records of a lane to the file; after a failure discard them. */
+static void write_lane(struct recorder *r, struct recorder_lane *lane)
+{
+	struct iovec pieces[2];
+	int nr = peek(r, lane, pieces);
+
+	if (!nr)
+		return;
+	if (r->blackbox) {
+		if (blackbox_add(r->blackbox, lane->side, pieces, nr))
+			for (int i = 0; i < nr; i++)
+				lane->unsaved += pieces[i].iov_len;
+		spool_drop(&lane->spool, pieces, nr);
+		return;
+	}
+	pthread_mutex_lock(&r->file_lock);
+	append(r, pieces, nr);
+	pthread_mutex_unlock(&r->file_lock);
+	spool_drop(&lane->spool, pieces, nr);
+}
+
+/* Everything older than this has been put into some lane. */
+static uint64_t all_drained(const struct recorder *r)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		/* Acquire: the records put before; pairs with the release in recorder_drained(). */
+		least = MIN(least,
+			    atomic_load_explicit(&r->lanes[i].drained_ns, memory_order_acquire));
+	return least;
+}
+
+/* Write the functions of scripts that are new. */
+static void write_functions(struct recorder *r)
+{
+	lang_record_each_function(r->codes, &r->functions, recorder_writer_append, r);
+}
+
+/* Return whether it is too early for the first round of a stream. */
+static bool is_held(const struct recorder *r, uint64_t now_ns)
+{
+	return r->stream && now_ns < r->start_ns + STREAM_HOLD_NS &&
+	       !atomic_load_explicit(&r->identified, memory_order_relaxed);
+}
+
+/*
+ * Write the records of all lanes. A FINISHED_ROUND marks that no later record is older than the
+ * round before: readers need not keep the whole file to sort it.
+ */
+static void write_lanes(struct recorder *r)
+{
+	const struct perf_event_header round = { .type = PERFDATA_FINISHED_ROUND,
+						 .size = sizeof(round) };
+	uint64_t drained_ns = all_drained(r), now_ns;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		write_lane(r, &r->lanes[i]);
+	write_functions(r);
+	now_ns = time_now_ns();
+	if (drained_ns < r->round_ns || now_ns < r->round_ns + r->every_ns || is_held(r, now_ns))
+		return;
+	recorder_writer_append(r, &round, sizeof(round));
+	r->round_ns = now_ns;
+}
+
+/* The refusals that no record followed; then the sum of lost samples. */
+static void write_lost(struct recorder *r)
+{
+	struct lost_samples_record sum = {
+		.h = { PERF_RECORD_LOST_SAMPLES, 0, sizeof(sum) },
+		.trailer = { .time_ns = time_now_ns() },
+	};
+	uint64_t told = 0, dropped = 0;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++) {
+		const struct recorder_lane *lane = &r->lanes[i];
+
+		if (lane->lost.lost)
+			recorder_writer_append(r, &lane->lost, sizeof(lane->lost));
+		if (lane->side)
+			continue;
+		told += lane->nr_kernel_lost;
+		dropped += lane->nr_dropped;
+	}
+	sum.lost = MAX(r->lost, told) + dropped;
+	if (!sum.lost)
+		return;
+	if (r->attrs.nr && r->attrs.events[0].nr_ids)
+		sum.trailer.id = r->attrs.events[0].ids[0];
+	recorder_writer_append(r, &sum, sizeof(sum));
+}
+
+/* The writer's thread: to a file or stream, or (@blackbox) to memory; @arg: the recorder. */
+static void *recorder_writer_main(void *arg)
+{
+	struct recorder *r = arg;
+	const struct synth s = { r->root, 0, recorder_writer_append, r, r->reads };
+	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
+	int code = perfdata_begin(r->file, &r->attrs);
+	prctl(PR_SET_NAME, "record");
+	if (code)
+		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+	synth_kernel(&s);
+	synth_processes(&s);
+	sem_post(&r->ready);
+	r->start_ns = r->round_ns = time_now_ns();
+	do
+		write_lanes(r);
+	while (poll(&stop, 1, WRITE_EVERY_MS) <= 0);
+	/* The records of the producers are visible from here on. */
+	wake_clear(r->stop_fd);
+	for (uint32_t i = 0; i < r->nr_lanes; i++)
+		write_lane(r, &r->lanes[i]);
+	write_functions(r);
+	write_lost(r);
+	code = perfdata_finish(r->file, &r->attrs);
+	if (code)
+		atomic_store_explicit(&r->error, code, memory_order_relaxed);
+	return NULL;
+}
+
+/* Return the bytes of records that are missing from a file. */
+static uint64_t take_unsaved(struct recorder *r)
+{
+	uint64_t unsaved = 0;
+
+	for (uint32_t i = 0; i < r->nr_lanes; i++) {
+		unsaved += r->lanes[i].unsaved;
+		r->lanes[i].unsaved = 0;
+	}
+	return unsaved;
+}
+
+/* Write a file of the black box that is due. */
+static void save_due(struct recorder *r, bool now)
+{
+	struct perfdata_attrs attrs;
+	struct err e = { "" };
+	uint64_t bytes = 0, left_out = slow_reads_left_out(r->reads);
+	char *path = NULL;
+	int code;
+
+	pthread_mutex_lock(&r->save_lock);
+	if (r->save_path && !r->saved && (now || time_now_ns() >= r->save_ns))
+		path = r->save_path;
+	pthread_mutex_unlock(&r->save_lock);
+	if (!path)
+		return;
+	pthread_mutex_lock(&r->save_lock);
+	copy_attrs(r, &attrs);
+	pthread_mutex_unlock(&r->save_lock);
+	code = blackbox_write(r->blackbox, path, r->root, r->reads, r->codes, &attrs, &bytes, &e);
+	perfdata_attrs_fini(&attrs);
+	pthread_mutex_lock(&r->save_lock);
+	r->saved_err = e;
+	r->saved_bytes = code ? code : (int64_t)bytes;
+	r->saved_unmapped = slow_reads_left_out(r->reads) - left_out;
+	r->saved_without = take_unsaved(r);
+	r->saved = true;
+	pthread_mutex_unlock(&r->save_lock);
+}
+
+static void *recorder_writer_keep(void *arg)
+{
+	struct recorder *r = arg;
+	struct pollfd stop = { .fd = r->stop_fd, .events = POLLIN };
+	bool end = false;
+
+	prctl(PR_SET_NAME, "record");
+	sem_post(&r->ready);
+	while (!end) {
+		end = poll(&stop, 1, WRITE_EVERY_MS) > 0;
+		for (uint32_t i = 0; i < r->nr_lanes; i++)
+			write_lane(r, &r->lanes[i]);
+		save_due(r, end);
+	}
+	return NULL;
+}
+
+/*
+ * A byte ring between two threads.
+ *
+ * Positions only grow; head - tail is the number of bytes in it, at most size. The head moves by
+ * whole records, so the consumer peeks whole records.
+ */
+
+int spool_init(struct spool *s, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memset(s, 0, sizeof(*s));
+	s->data = p;
+	s->size = size;
+	return 0;
+}
+
+void spool_fini(struct spool *s)
+{
+	if (s->data)
+		munmap(s->data, s->size);
+	s->data = NULL;
+}
+
+static void copy_in(struct spool *s, uint64_t pos, const void *p, size_t size)
+{
+	uint64_t at = pos & (s->size - 1);
+	size_t first = MIN(size, s->size - at);
+
+	memcpy(s->data + at, p, first);
+	memcpy(s->data, (const uint8_t *)p + first, size - first);
+}
+
+/* Producer: put both pieces in, or nothing. */
+static bool spool_put(struct spool *s, const void *first, size_t first_size, const void *second,
+		      size_t second_size)
+{
+	uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
+	uint64_t need = first_size + second_size;
+
+	assert(head - s->seen_tail <= s->size);
+	if (need > s->size - (head - s->seen_tail)) {
+		/* Acquire: pairs with spool_drop(); the consumer has read the bytes we overwrite.
+		 */
+		s->seen_tail = atomic_load_explicit(&s->tail, memory_order_acquire);
+		if (need > s->size - (head - s->seen_tail))
+			return false;
+	}
+	if (first_size)
+		copy_in(s, head, first, first_size);
+	copy_in(s, head + first_size, second, second_size);
+	/* Release: pairs with spool_peek(); the bytes are there before the head says so. */
+	atomic_store_explicit(&s->head, head + need, memory_order_release);
+	return true;
+}
+
+int spool_peek(struct spool *s, struct iovec pieces[2])
+{
+	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
+	uint64_t nr = atomic_load_explicit(&s->head, memory_order_acquire) - tail;
+	uint64_t at = tail & (s->size - 1), first = MIN(nr, s->size - at);
+
+	assert(nr <= s->size);
+	pieces[0] = (struct iovec){ s->data + at, first };
+	pieces[1] = (struct iovec){ s->data, nr - first };
+	return !nr ? 0 : nr > first ? 2 : 1;
+}
+
+void spool_drop(struct spool *s, const struct iovec *pieces, int nr)
+{
+	uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
+
+	for (int i = 0; i < nr; i++)
+		tail += pieces[i].iov_len;
+	assert(atomic_load_explicit(&s->head, memory_order_relaxed) - tail <= s->size);
+	atomic_store_explicit(&s->tail, tail, memory_order_release);
+}
 
 #define LANE_SIZE     ((size_t)8 << 20)
 #define LANE_SIZE_MIN ((size_t)1 << 20)
 #define LANES_SIZE    ((size_t)256 << 20)
+
 /* Of a KSYMBOL record with a name of 512 bytes. */
 #define SHORT_WORDS 80
+
 /* Bytes of the builder's records that wait for a slow disk. */
 #define QUEUED_MAX (16U << 20)
+
 /* Not more often: tasks that are added bring records that are a little older. */
 #define ROUND_EVERY_NS 2000000000ULL
+
 /* Mappings that take longer hang. */
 #define MAPS_HANG_NS 500000000ULL
+
 /* Of a stream: a live reader shows a round when the next one ends. */
 #define STREAM_ROUND_NS 250000000ULL
 
@@ -343,4 +716,137 @@ void recorder_close(struct recorder *r)
 	if (r->stop_fd >= 0)
 		close(r->stop_fd);
 	free(r);
+}
+
+/*
+ * Raw records in memory, in blocks as they were written.
+ *
+ * Runs on: the writer of the recorder.
+ */
+
+struct block {
+	struct block *next; /* newer */
+	size_t size;
+	uint8_t data[];
+};
+
+/* Blocks in order of time. */
+struct queue {
+	struct block *first, *last;
+	size_t used, max;
+};
+
+struct blackbox {
+	struct queue samples, side_band;
+};
+
+int blackbox_new(struct blackbox **out, size_t memory)
+{
+	struct blackbox *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->side_band.max = memory / 4;
+	s->samples.max = memory - memory / 4;
+	*out = s;
+	return 0;
+}
+
+static void drop_first(struct queue *q)
+{
+	struct block *b = q->first;
+
+	q->used -= sizeof(*b) + b->size;
+	q->first = b->next;
+	if (!q->first)
+		q->last = NULL;
+	free(b);
+}
+
+void blackbox_free(struct blackbox *s)
+{
+	if (!s)
+		return;
+	while (s->samples.first)
+		drop_first(&s->samples);
+	while (s->side_band.first)
+		drop_first(&s->side_band);
+	free(s);
+}
+
+int blackbox_add(struct blackbox *s, bool side_band, const struct iovec *pieces, int nr)
+{
+	struct queue *q = side_band ? &s->side_band : &s->samples;
+	struct block *b;
+	size_t size = 0;
+
+	for (int i = 0; i < nr; i++)
+		size += pieces[i].iov_len;
+	if (!size)
+		return 0;
+	/* It does not fit: the others stay. */
+	if (sizeof(*b) + size > q->max)
+		return -ENOMEM;
+	while (q->first && q->used + sizeof(*b) + size > q->max)
+		drop_first(q);
+	b = malloc(sizeof(*b) + size);
+	if (!b)
+		return -ENOMEM;
+	b->next = NULL;
+	b->size = 0;
+	for (int i = 0; i < nr; i++) {
+		memcpy(b->data + b->size, pieces[i].iov_base, pieces[i].iov_len);
+		b->size += pieces[i].iov_len;
+	}
+	if (q->last)
+		q->last->next = b;
+	else
+		q->first = b;
+	q->last = b;
+	q->used += sizeof(*b) + size;
+	return 0;
+}
+
+static void append_record(void *ctx, const void *record, size_t size)
+{
+	const struct iovec piece = { (void *)(uintptr_t)record, size };
+
+	/* Its first failure is the result of perfdata_finish(). */
+	if (perfdata_append(ctx, &piece, 1))
+		return;
+}
+
+static void append_queue(struct perfdata_writer *file, const struct queue *q)
+{
+	for (const struct block *b = q->first; b; b = b->next)
+		append_record(file, b->data, b->size);
+}
+
+int blackbox_write(const struct blackbox *s, const char *path, const char *root,
+		   struct slow_reads *reads, const struct codes *codes,
+		   const struct perfdata_attrs *attrs, uint64_t *bytes, struct err *e)
+{
+	struct perfdata_writer *file;
+	struct synth synth = { .root = root, .fn = append_record, .reads = reads };
+	struct lang_record_cursor functions = { 0 };
+	int code = perfdata_create(&file, path, e);
+
+	if (code)
+		return code;
+	synth.ctx = file;
+	code = perfdata_begin(file, attrs);
+	if (!code) {
+		synth_kernel(&synth);
+		synth_processes(&synth);
+		lang_record_each_function(codes, &functions, append_record, file);
+		append_queue(file, &s->side_band);
+		append_queue(file, &s->samples);
+		code = perfdata_finish(file, attrs);
+	}
+	*bytes = perfdata_written(file);
+	perfdata_writer_close(file);
+	if (!code)
+		return 0;
+	perfdata_remove(path);
+	return err_set(e, code, "cannot save %.400s: %s", path, strerror(-code));
 }

@@ -6,16 +6,20 @@
  * ring_waiting(), ring_written() any. Invariant: tail <= head <= tail + size, and the kernel's
  * data_tail is never past a record that is still being read.
  */
-#include "sampler/perf/ring.h"
+#include "sampler/ring/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "symbols/base/base.h"
 
 #define SCRATCH_SIZE (64u << 10)
 

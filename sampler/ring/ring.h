@@ -1,20 +1,138 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * The ring of perf_event_open(2) and its records.
+ *
+ * The caller owes: one consumer for each ring; bytes that it copies before it moves the tail.
+ *
+ * The room does: reads records in place, joins those that wrap, decodes each by a cursor that
+ * checks every step.
+ *
+ * Not for: opening events (sampler/event).
+ */
+#ifndef SAMPLER_RING_RING_H
+#define SAMPLER_RING_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+
+struct perf_event_header;
+struct perf_event_mmap_page;
+
+/*
+ * Records of the hardware in a sample: a taken branch, an access to memory.
+ *
+ * Pure; any thread.
+ */
+
+/* One taken branch. */
+struct record_branch {
+	uint64_t from, to;
+	bool mispredicted, predicted; /* neither: not known */
+	bool in_tx, abort;
+	uint32_t cycles; /* since the branch before; 0: not known */
+};
+
+/* One access to memory. Fields that were not recorded are 0. */
+struct record_memory {
+	uint64_t fields; /* PERF_SAMPLE_*: the recorded ones */
+	uint64_t addr, phys_addr;
+	uint64_t data_src;	 /* union perf_mem_data_src */
+	uint64_t weight;	 /* latency in cycles */
+	uint64_t page_size;	 /* of the page of @addr, in bytes */
+	uint64_t code_page_size; /* of the page of the instruction */
+};
+
+enum access_op { ACCESS_UNKNOWN, ACCESS_LOAD, ACCESS_STORE, ACCESS_PREFETCH, ACCESS_OP_NR };
+
+/* The memory that had the data. */
+enum access_level {
+	ACCESS_ANYWHERE, /* not known */
+	ACCESS_L1,
+	ACCESS_LFB,
+	ACCESS_L2,
+	ACCESS_L3,
+	ACCESS_L4,
+	ACCESS_CACHE,	     /* any cache */
+	ACCESS_REMOTE_CACHE, /* of another node */
+	ACCESS_RAM,
+	ACCESS_REMOTE_RAM,
+	ACCESS_PMEM,
+	ACCESS_IO,
+	ACCESS_UNCACHED,
+	ACCESS_LEVEL_NR,
+};
+
+/* The kind of an access, from data_src. */
+struct access_kind {
+	enum access_op op;
+	enum access_level level;
+	bool miss;     /* it was not at that level */
+	bool tlb_miss; /* nor its address in a TLB */
+};
+
+struct access_kind access_kind(uint64_t data_src);
+/* "load"; "": unknown. */
+const char *access_op_name(enum access_op op);
+/* "L1", "remote RAM". */
+const char *access_level_name(enum access_level level);
+
+/*
+ * The kernel's ring of one event: perf_event_open(2), "MMAP layout".
+ *
+ * One consumer. data_head is read with acquire (pairs with the kernel's
+ * store after the record's bytes), data_tail written with release (the kernel may overwrite the
+ * bytes before it).
+ */
+
+struct ring {
+	struct perf_event_mmap_page *page; /* NULL: closed */
+	uint8_t *data;
+	uint64_t size;	  /* of the data area; a power of two */
+	uint64_t head;	  /* up to here this batch reads */
+	uint64_t tail;	  /* next record */
+	uint8_t *scratch; /* 64 KiB: a record that wraps is copied here */
+	uint64_t nr_bad;  /* invalid headers, each of which skipped the ring to its head */
+	uint64_t high;	  /* most bytes seen waiting since ring_take_high() */
+	uint64_t last;	  /* start of the record last returned */
+	size_t map_size;  /* to unmap; 0: the memory is the caller's */
+};
+
+/* Map @fd's ring: 1 + @size/page pages. 0 or -errno; -EPERM is the mlock limit. */
+int ring_open(struct ring *r, int fd, size_t size);
+void ring_close(struct ring *r);
+/* Begin a batch: look at data_head. True if there is anything to read. */
+bool ring_begin(struct ring *r);
+/*
+ * The next record of the batch, whole and contiguous, NULL at its end. In
+ * place unless it wraps; valid until the next call or ring_end(). On an invalid header (size 0,
+ * beyond head) the rest is skipped and counted. The header returned is always aligned for reading
+ * its fields.
+ */
+const struct perf_event_header *ring_next(struct ring *r);
+/* Give the space of all records but the last one returned back to the kernel (mid-batch). */
+void ring_release(struct ring *r);
+/* End of the batch: give back everything returned; unread records are in the next batch. */
+void ring_end(struct ring *r);
+/* The fullest the ring was, 0..1, since the last call. */
+double ring_take_high(struct ring *r);
+/* Return the number of invalid headers since the last call. */
+uint64_t ring_take_bad(struct ring *r);
+/* Bytes written since it was opened: any thread. */
+uint64_t ring_written(const struct ring *r);
+/* Bytes waiting now: any thread. */
+uint64_t ring_waiting(const struct ring *r);
+
+/*
  * One perf record: bytes -> fields, as laid down in perf_event_open(2).
  *
  * Payload is hostile: everything is checked against header.size, parsed
  * forward, and borrowed (pointers go into the bytes given, which may be
  * unaligned: read u64 arrays with memcpy). Pure; any thread; no allocation.
  */
-#ifndef SAMPLER_PERF_RECORD_H
-#define SAMPLER_PERF_RECORD_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "sampler/perf/access.h"
-#include "symbols/image/image.h"
 
 /* The fields of our own samples. */
 #define RECORD_SAMPLE_TYPE                                                                         \
@@ -59,7 +177,6 @@ struct record_sample {
  * follow. 0: it is not in the first @size bytes of the record, or the record has none.
  */
 size_t record_stack_at(const struct record_layout *layout, const uint8_t *bytes, size_t size);
-
 /* Return branch @index of @s, which is less than nr_branches. */
 struct record_branch record_branch(const struct record_sample *s, uint32_t index);
 

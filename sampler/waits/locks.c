@@ -4,25 +4,29 @@
  * there, and its owner 8 bytes on; one with priority inheritance has the owner in the lock word.
  * An owner that is no task of the process is refused.
  */
-#include "sampler/waits/locks.h"
+#include "sampler/waits/waits.h"
 
 #include <linux/futex.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/foreign.h"
+#include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/object/elffacts.h"
-#include "symbols/process/procfs.h"
-#include "symbols/process/remote_memory.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
 
 /* The lock word of glibc's mutex with waiters; they wait for it to change from that. */
 #define LOCKED_WITH_WAITERS 2
-#define OWNER_OFFSET	    8
+
+#define OWNER_OFFSET 8
 
 /* Get the address of the mutex that a task waits for; false: it does not. */
 static bool find_address(const struct lock_task *task, uint64_t *address, bool *inherits)

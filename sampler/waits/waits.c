@@ -1,26 +1,131 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tasks by tid, and the spans of a tick from the switches of all CPUs, in order of time.
+ * Tasks by tid, and their spans of waiting from the switches of all CPUs in order of time; counts
+ * weighted with nanoseconds; waits without a sample of their switch.
  *
  * Runs on: the builder. Invariant: the spans of a task in a tick, with and without stacks, add up
  * to its sums; these to the time since the tick before.
  */
-#include "sampler/waits/waits.h"
+#include "sampler/waits/internal.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/waits/waits_private.h"
-#include "symbols/base/array.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
-#include "symbols/base/hashset.h"
-#include "symbols/base/keyhash.h"
+#include "symbols/base/table.h"
+#include "symbols/code/code.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+
+/*
+ * The tasks of struct waits, for its files.
+ */
+
+/* Looks at a task that slept before the start, that found no stack. */
+#define LOOKS_MAX 60
+
+/* Looks that are not among these, as its process was not read yet: it may never be. */
+#define LOOKS_PENDING_MAX 1200
+
+/* None is to follow: it has one. */
+#define LOOKS_DONE UINT8_MAX
+
+/* The two classes of waits, with separate sums; and the rest of the time of a task. */
+enum wait_class { CLASS_QUEUE, CLASS_SLEEP, CLASS_NR, CLASS_RUNNING = CLASS_NR, CLASS_ALL };
+
+struct wait_task {
+	pid_t pid, tid;
+	uint32_t next, prev; /* in the ring of its process (waits_ring.c) */
+	bool in_ring;	     /* tasks that are gone may have left it */
+	struct task_time time;
+	uint32_t stack; /* of the current wait; STACK_NONE: it has none */
+	uint32_t period;
+	uint32_t next_stack, next_period; /* of the next one, by STEP_STACK */
+	uint64_t began_ns;		  /* the current wait */
+	bool found;			  /* asleep in /proc: the switch before may still follow */
+	uint8_t nr_looks;		  /* for its stack, while it is found asleep */
+	uint16_t nr_pending;		  /* looks that are not among them */
+	bool wants_kind;		  /* that of its wait, which has no stack */
+	bool unread; /* its switch left no stack, or a cut one, and its wait lasts: it is read as
+			one found asleep */
+	uint32_t unknown_ticks;
+	uint64_t switched_ns; /* its last step but wake-ups */
+	uint64_t doubted_ns;  /* that of the time when /proc had another state */
+	bool unseen;	      /* it sleeps, by /proc: switches since switched_ns have no record */
+	/* Of the tick. */
+	uint64_t running_ns;
+	uint64_t ns[CLASS_NR];	   /* with and without stack */
+	double weighted[CLASS_NR]; /* sum of ns * period of the spans */
+	uint32_t parts[CLASS_ALL]; /* the last one of each */
+	/* The stack of the last wait that had one, for waits without. */
+	uint32_t last[CLASS_NR];
+	/* While times are estimated: the times read last, and the sums of its switches since then.
+	 */
+	uint64_t read_ns; /* 0: never */
+	struct waits_times read;
+	uint64_t seen_running_ns, seen_ns[CLASS_NR];
+};
+
+/* A part of a wait with a stack, in this tick. */
+struct span {
+	uint32_t task; /* index */
+	uint32_t stack;
+	uint32_t period;
+	uint32_t class;
+	bool is_long;	   /* the wait, WAIT_LONG_NS and more */
+	bool is_own;	   /* this time has this stack; else it is a weight alone */
+	uint64_t begin_ns; /* if it is its own */
+	uint64_t ns;
+	double more; /* while they are counted: its part of the time without a stack */
+};
+
+/* Time of a task without a stack, in one slice: of one class. */
+struct part {
+	uint32_t task; /* index */
+	uint32_t class;
+	uint64_t time_ns; /* in the slice */
+	uint64_t ns;
+};
+
+struct waits {
+	uint32_t nr_queues;
+	atomic_int latency;  /* relaxed: a number */
+	uint32_t nr_running; /* tasks */
+	uint32_t nr_ran;     /* at the last interruption */
+	struct switch_queue **queues;
+	struct wait_task *tasks;
+	uint32_t nr_tasks, room_tasks;
+	struct hashset set;	  /* index of the task by tid */
+	struct hashset processes; /* index of one task of each ring, by pid */
+	struct span *spans;
+	uint32_t nr_spans, room_spans;
+	struct part *parts;
+	uint32_t nr_parts, room_parts;
+	uint64_t counted_ns; /* all is counted up to here */
+	bool asked;	     /* the loader has a request */
+	bool estimated;
+	bool gap;	    /* switches are not recorded now */
+	uint32_t next_read; /* index of the task to read next */
+	uint32_t next_look; /* the same, of sleepers */
+	uint32_t next_check;
+	bool kinds_wanted; /* by some task */
+	bool has_unread;   /* some became so since waits_take_unread() */
+	struct profile_waits account;
+	/* Scratch: the places of a stack, for another kind. */
+	uint32_t places[STACKS_PLACES_MAX];
+};
 
 /* Of one CPU: four tenths of a second at 160,000 notes/s, on a machine too busy for the builder. */
 #define QUEUE_NOTES (1u << 16)
-#define TASKS_MAX   (1u << 17)
+
+#define TASKS_MAX (1u << 17)
 
 struct waits *waits_new(uint32_t nr_cpus, int latency)
 {
@@ -91,7 +196,8 @@ void waits_restart(struct waits *w)
 	w->estimated = w->gap = w->kinds_wanted = false;
 }
 
-struct wait_task *waits_find_task(struct waits *w, pid_t tid)
+/* Find a task; NULL: unknown. */
+static struct wait_task *waits_find_task(struct waits *w, pid_t tid)
 {
 	uint32_t at = 0, id;
 
@@ -100,6 +206,8 @@ struct wait_task *waits_find_task(struct waits *w, pid_t tid)
 			return &w->tasks[id];
 	return NULL;
 }
+
+static void waits_join(struct waits *w, struct wait_task *task);
 
 /* Find or add a task; NULL: too many, or out of memory. */
 static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
@@ -120,12 +228,17 @@ static struct wait_task *get_task(struct waits *w, pid_t pid, pid_t tid)
 	return task;
 }
 
-bool waits_is_long(const struct wait_task *task)
+/* Report whether the wait of @task was long when its time was taken last. */
+static bool waits_is_long(const struct wait_task *task)
 {
 	return task->time.since_ns >= task->began_ns + WAIT_LONG_NS;
 }
 
-void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s)
+static void waits_add_part(struct waits *w, struct wait_task *task, uint32_t class,
+			   uint64_t begin_ns, uint64_t end_ns, uint64_t ns);
+
+/* Add @s to the sums of @task; without memory the span counts as one without a stack. */
+static void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s)
 {
 	uint32_t class = s.state == TASK_RUNNABLE ? CLASS_QUEUE : CLASS_SLEEP;
 	uint64_t end_ns = task->time.since_ns, begin_ns = end_ns - s.ns;
@@ -157,6 +270,8 @@ void waits_add_span(struct waits *w, struct wait_task *task, struct task_span s)
 	};
 	task->weighted[class] += (double)s.ns * task->period;
 }
+
+static void waits_want_kind(struct waits *w, struct wait_task *task);
 
 void waits_found(struct waits *w, pid_t pid, pid_t tid, enum task_step step, uint64_t time_ns)
 {
@@ -226,7 +341,8 @@ static void note_running(struct waits *w, const struct wait_task *task, bool ran
 	w->nr_running += task->time.state == TASK_RUNNING;
 }
 
-void waits_set_state(struct waits *w, struct wait_task *task, enum task_state state)
+/* Set the state of @task, TASK_NEW or TASK_GONE, without a step. */
+static void waits_set_state(struct waits *w, struct wait_task *task, enum task_state state)
 {
 	bool ran = task->time.state == TASK_RUNNING;
 
@@ -248,7 +364,8 @@ static struct task_span take_step(struct waits *w, struct wait_task *task,
 	return span;
 }
 
-struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint64_t now_ns)
+/* Return the time of @task up to @now_ns, which counts as taken. */
+static struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint64_t now_ns)
 {
 	bool ran = task->time.state == TASK_RUNNING;
 	struct task_span span = task_time_until(&task->time, now_ns);
@@ -256,6 +373,8 @@ struct task_span waits_take_until(struct waits *w, struct wait_task *task, uint6
 	note_running(w, task, ran);
 	return span;
 }
+
+static bool waits_is_cut(const struct waits_tables *t, uint32_t stack);
 
 /* Note the stack of a wait that begins. */
 static void begin_wait(struct waits *w, const struct waits_tables *t, struct wait_task *task,
@@ -340,6 +459,9 @@ static void note_life(struct waits *w, struct wait_task *task, const struct swit
 	task->seen_running_ns = task->seen_ns[CLASS_QUEUE] = task->seen_ns[CLASS_SLEEP] = 0;
 }
 
+static uint32_t waits_ring(const struct waits *w, pid_t pid);
+static void waits_leave(struct waits *w, struct wait_task *task);
+
 /*
  * End the other threads of a process that called exec. Each has an EXIT record but the one that
  * called it: that one has the id of the first thread now.
@@ -369,6 +491,8 @@ static void end_threads(struct waits *w, pid_t pid, pid_t tid, uint64_t time_ns)
 			waits_leave(w, task);
 	} while (id != last);
 }
+
+static void waits_set_process(struct waits *w, struct wait_task *task, pid_t pid);
 
 int waits_step(struct waits *w, const struct waits_tables *t, const struct switch_note *note)
 {
@@ -566,4 +690,682 @@ void waits_remap(struct waits *w, const struct history_ids *ids)
 	}
 	for (uint32_t i = 0; i < w->nr_spans; i++)
 		w->spans[i].stack = moved(ids, w->spans[i].stack);
+}
+
+/*
+ * The tasks of one process, as a ring: an exec ends them, and there may be a hundred thousand
+ * others.
+ *
+ * Runs on: the builder.
+ */
+
+/* Return the index of one task of the ring of @pid; HASHSET_NONE: there is none. */
+static uint32_t waits_ring(const struct waits *w, pid_t pid)
+{
+	uint32_t at = 0, id;
+
+	do
+		id = hashset_next(&w->processes, keyhash_number((uint64_t)pid), &at);
+	while (id != HASHSET_NONE && w->tasks[id].pid != pid);
+	return id;
+}
+
+/* Put @task, which is in no ring, into that of its process. */
+static void waits_join(struct waits *w, struct wait_task *task)
+{
+	uint32_t id = (uint32_t)(task - w->tasks), ring = waits_ring(w, task->pid);
+
+	assert(!task->in_ring);
+	if (ring == HASHSET_NONE) {
+		/* Out of memory: an exec of another thread does not end this one. */
+		if (hashset_reserve(&w->processes, 1))
+			return;
+		hashset_add(&w->processes, keyhash_number((uint64_t)task->pid), id);
+		task->next = task->prev = id;
+	} else {
+		task->next = ring;
+		task->prev = w->tasks[ring].prev;
+		w->tasks[task->prev].next = w->tasks[ring].prev = id;
+	}
+	task->in_ring = true;
+}
+
+/* Take @task out of its ring. */
+static void waits_leave(struct waits *w, struct wait_task *task)
+{
+	uint32_t id = (uint32_t)(task - w->tasks);
+	uint64_t hash = keyhash_number((uint64_t)task->pid);
+
+	if (task->next == id)
+		hashset_remove(&w->processes, hash, id);
+	else if (waits_ring(w, task->pid) == id)
+		hashset_replace(&w->processes, hash, id, task->next);
+	w->tasks[task->prev].next = task->next;
+	w->tasks[task->next].prev = task->prev;
+	task->in_ring = false;
+}
+
+/* Set the process of @task, which is then in its ring; @pid 0: as before. */
+static void waits_set_process(struct waits *w, struct wait_task *task, pid_t pid)
+{
+	if (pid <= 0)
+		pid = task->pid;
+	if (task->in_ring && task->pid == pid)
+		return;
+	if (task->in_ring)
+		waits_leave(w, task);
+	task->pid = pid;
+	waits_join(w, task);
+}
+
+/*
+ * The waits of a tick → counts of stacks.
+ *
+ * Runs on: the builder. Invariant: the counts of a task add up to the sums of its spans.
+ */
+
+#define NO_TASK UINT32_MAX
+
+/* A task that has exited is kept: its last switch may follow. */
+#define KEEP_NS 1000000000ULL
+
+/* Ticks that the time of a task waits for its process to be read. */
+#define UNKNOWN_TICKS 3
+
+/* Report whether the callers of a wait are not known: it has a kind alone, or the mark. */
+static bool waits_is_cut(const struct waits_tables *t, uint32_t stack)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+
+	if (!places || !nr)
+		return true;
+	return nr == 1 ? places[0] != t->kinds[WAIT_KTHREAD] : places[nr - 1] == t->kinds[WAIT_CUT];
+}
+
+/* Intern the frame of @kind, alone or in the place of the innermost one of @stack. */
+static uint32_t waits_stack_of_kind(struct waits *w, const struct waits_tables *t, uint32_t stack,
+				    enum wait_kind kind)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+
+	if (places && nr)
+		memcpy(w->places, places, nr * sizeof(*places));
+	else
+		nr = 1;
+	w->places[0] = t->kinds[kind];
+	return stacks_intern(t->stacks, w->places, nr);
+}
+
+/* Intern @stack as one of a long wait. A known kind, found in /proc, remains its second frame. */
+static uint32_t stack_of_long(struct waits *w, const struct waits_tables *t, uint32_t stack)
+{
+	uint32_t nr = 0;
+	const uint32_t *places = stack == STACK_NONE ? NULL : stacks_at(t->stacks, stack, &nr);
+	bool known = nr && places[0] != t->kinds[WAIT_ASLEEP];
+
+	if (!places || !nr || nr + known > STACKS_PLACES_MAX)
+		return stack;
+	memcpy(w->places + known, places, nr * sizeof(*places));
+	w->places[0] = t->kinds[WAIT_LONG];
+	return stacks_intern(t->stacks, w->places, nr + known);
+}
+
+/* Intern the stack of a wait of which nothing is known. */
+static uint32_t stack_of_none(struct waits *w, const struct waits_tables *t)
+{
+	w->places[0] = t->kinds[WAIT_OTHER];
+	w->places[1] = t->kinds[WAIT_CUT];
+	return stacks_intern(t->stacks, w->places, 1 + t->chains);
+}
+
+/* The pieces of a time by slice. */
+struct pieces {
+	uint64_t begin_ns, end_ns, ns;
+	uint64_t at_ns, given;
+	bool whole; /* one piece: the time is in one slice */
+};
+
+/* Return the end of the next piece, *@time_ns: in its slice. */
+static uint64_t piece_end(const struct pieces *p, uint64_t *time_ns)
+{
+	uint64_t left_ns = p->end_ns - p->at_ns;
+
+	*time_ns = p->at_ns;
+	if (p->whole)
+		return p->end_ns;
+	/* The time of all but the newest moments is one slice then (moments.h). */
+	if (left_ns > MOMENTS_STOP_NS) {
+		*time_ns += (left_ns - MOMENTS_STOP_NS / 2) / 2;
+		return p->end_ns - MOMENTS_STOP_NS / 2;
+	}
+	return MIN((p->at_ns / COUNTS_SLICE_NS + 1) * COUNTS_SLICE_NS, p->end_ns);
+}
+
+/* Get the next piece. False: there is none. */
+static bool next_piece(struct pieces *p, uint64_t *time_ns, uint64_t *ns)
+{
+	uint64_t to, until;
+
+	if (p->at_ns >= p->end_ns)
+		return false;
+	to = piece_end(p, time_ns);
+	until = (uint64_t)((unsigned __int128)p->ns * (to - p->begin_ns) /
+			   (p->end_ns - p->begin_ns));
+	*ns = until - p->given;
+	p->given = until;
+	p->at_ns = to;
+	return true;
+}
+
+/* Add to the part of @task in a slice. */
+static void add_part(struct waits *w, struct wait_task *task, uint32_t class, uint64_t time_ns,
+		     uint64_t ns)
+{
+	uint32_t i = task->parts[class], id = (uint32_t)(task - w->tasks);
+	struct part *last = i < w->nr_parts ? &w->parts[i] : NULL;
+
+	if (last && last->task == id && last->class == class &&
+	    (!w->nr_queues || last->time_ns / COUNTS_SLICE_NS == time_ns / COUNTS_SLICE_NS)) {
+		last->ns += ns;
+		return;
+	}
+	if (!array_reserve(&w->parts, &w->room_parts, w->nr_parts + 1ULL)) {
+		w->account.lost++;
+		return;
+	}
+	task->parts[class] = w->nr_parts;
+	w->parts[w->nr_parts++] = (struct part){ id, class, time_ns, ns };
+}
+
+/* Spread @ns of @class, which have no stack, evenly over the slices of @begin_ns to @end_ns. */
+static void waits_add_part(struct waits *w, struct wait_task *task, uint32_t class,
+			   uint64_t begin_ns, uint64_t end_ns, uint64_t ns)
+{
+	struct pieces p = { begin_ns, end_ns, ns, begin_ns, 0, !w->nr_queues };
+	uint64_t time_ns, piece;
+
+	while (ns && next_piece(&p, &time_ns, &piece))
+		if (piece)
+			add_part(w, task, class, time_ns, piece);
+}
+
+/* Count a time of one slice. */
+static void count_ns(struct waits *w, const struct waits_tables *t, uint32_t stack, uint32_t task,
+		     uint32_t event, uint64_t ns, uint64_t time_ns)
+{
+	uint32_t slice = w->nr_queues ? tables_slice(time_ns) : 0;
+
+	if (!ns || stack == STACK_NONE)
+		return;
+	if (!counts_add(t->counts, stack, task, event, ns, slice) && counts_grow(t->counts))
+		counts_add(t->counts, stack, task, event, ns, slice);
+}
+
+/* Count a part of a wait under @stack, and add its time to the account. */
+static void count_wait(struct waits *w, const struct waits_tables *t, uint32_t stack, uint32_t task,
+		       uint32_t slot, const struct part *part)
+{
+	if (part->class == CLASS_SLEEP) {
+		w->account.slept_ns += part->ns;
+		w->account.cut_ns += t->chains && waits_is_cut(t, stack) ? part->ns : 0;
+	}
+	count_ns(w, t, stack, task, slot, part->ns, part->time_ns);
+}
+
+/* Return the stack for waits of a class without any in this tick: as the last one that had one. */
+static uint32_t bare_stack(struct waits *w, const struct waits_tables *t, struct wait_task *task,
+			   uint32_t class)
+{
+	uint32_t stack = task->last[class];
+
+	if (class == CLASS_QUEUE)
+		return waits_stack_of_kind(w, t, stack, WAIT_QUEUE);
+	if (stack == STACK_NONE) {
+		/* Of the switches only some have a stack then. */
+		if (w->estimated || task->unread)
+			waits_want_kind(w, task);
+		return stack_of_none(w, t);
+	}
+	if (w->estimated ? !task->running_ns && task->ns[CLASS_SLEEP] >= WAIT_LONG_NS
+			 : task->time.state == TASK_SLEEPING && waits_is_long(task))
+		return stack_of_long(w, t, stack);
+	return stack;
+}
+
+/* Return the id of the task in the counts; NO_TASK: its process is not read yet. */
+static uint32_t find_id(struct waits *w, const struct waits_tables *t, struct wait_task *task,
+			uint64_t now_ns)
+{
+	uint64_t time_ns = task->time.state == TASK_GONE ? task->time.since_ns : now_ns;
+	struct maps_hit hit;
+
+	maps_find(t->maps, t->tasks, task->pid, task->tid, time_ns, &hit);
+	if ((hit.known && !hit.ask) || t->recorded)
+		return hit.task;
+	w->asked |= maps_ask(t->maps, task->pid, time_ns);
+	return task->unknown_ticks++ < UNKNOWN_TICKS ? NO_TASK : hit.task;
+}
+
+static void clear_tick(struct waits *w, struct wait_task *task)
+{
+	w->account.queue_ns += task->ns[CLASS_QUEUE];
+	task->running_ns = 0;
+	task->unknown_ticks = 0;
+	for (int i = 0; i < CLASS_NR; i++) {
+		task->ns[i] = 0;
+		task->weighted[i] = 0;
+	}
+}
+
+/* Report whether @task has time in this tick. */
+static bool has_time(const struct wait_task *task)
+{
+	return task->running_ns || task->ns[CLASS_QUEUE] || task->ns[CLASS_SLEEP];
+}
+
+/* Note that the wait of @task has no stack, or a cut one, and lasts: a look may find it. */
+static void note_unread(struct waits *w, const struct waits_tables *t, struct wait_task *task)
+{
+	if (task->found || task->unread || task->time.state != TASK_SLEEPING ||
+	    task->nr_looks >= LOOKS_MAX || !waits_is_long(task) || !waits_is_cut(t, task->stack))
+		return;
+	task->unread = w->has_unread = true;
+}
+
+/* End the time of each task. @ids: by index, of its task. */
+static void end_times(struct waits *w, const struct waits_tables *t, uint64_t now_ns, uint32_t *ids)
+{
+	for (uint32_t i = 0; i < w->nr_tasks; i++) {
+		struct wait_task *task = &w->tasks[i];
+
+		waits_add_span(w, task, waits_take_until(w, task, now_ns));
+		note_unread(w, t, task);
+		ids[i] = has_time(task) ? find_id(w, t, task, now_ns) : NO_TASK;
+	}
+}
+
+/*
+ * Count a span in the slices of its time. Its part of the time of its task beyond that, which has
+ * no stack, is counted with the parts.
+ */
+static void count_span(struct waits *w, const struct waits_tables *t, uint32_t slot, uint32_t id,
+		       struct span *s)
+{
+	const struct wait_task *task = &w->tasks[s->task];
+	struct pieces p = {
+		s->begin_ns, s->begin_ns + s->ns, s->ns, s->begin_ns, 0, !w->nr_queues
+	};
+	struct part part = { .class = s->class };
+	double whole;
+
+	if (s->class == CLASS_QUEUE)
+		s->stack = waits_stack_of_kind(w, t, s->stack, WAIT_QUEUE);
+	else if (s->is_long)
+		s->stack = stack_of_long(w, t, s->stack);
+	while (s->is_own && next_piece(&p, &part.time_ns, &part.ns))
+		count_wait(w, t, s->stack, id, slot, &part);
+	whole = (double)task->ns[s->class] * ((double)s->ns * s->period / task->weighted[s->class]);
+	s->more = MAX(whole - (s->is_own ? (double)s->ns : 0), 0.0);
+}
+
+/* The spans of one task and class, in the order of counting. */
+struct span_group {
+	uint32_t first, nr;
+	double more; /* sum of the spans */
+};
+
+/* Count a part of a wait as the spans of its task and class; @order: their indices. */
+static void share_part(struct waits *w, const struct waits_tables *t, uint32_t slot, uint32_t id,
+		       const struct part *part, const struct span_group *g, const uint32_t *order)
+{
+	struct part share = *part;
+	uint64_t given = 0, until;
+	double sum = 0;
+
+	/* Rounded so that the sum is exact. */
+	for (uint32_t i = 0; i < g->nr; i++) {
+		const struct span *s = &w->spans[order[g->first + i]];
+
+		sum += s->more;
+		until = i + 1 == g->nr ? part->ns
+				       : MIN((uint64_t)((double)part->ns * (sum / g->more) + 0.5),
+					     part->ns);
+		share.ns = until - MIN(given, until);
+		count_wait(w, t, s->stack, id, slot, &share);
+		given = MAX(given, until);
+	}
+}
+
+/* Put the indices of the spans in the order of their tasks and classes, and count them. */
+static void count_spans(struct waits *w, const struct waits_tables *t, uint32_t slot,
+			const uint32_t *ids, struct span_group *groups, uint32_t *order)
+{
+	uint32_t first = 0;
+
+	for (uint32_t i = 0; i < w->nr_spans; i++)
+		if (ids[w->spans[i].task] != NO_TASK)
+			groups[w->spans[i].task * CLASS_NR + w->spans[i].class].nr++;
+	for (uint32_t i = 0; i < w->nr_tasks * CLASS_NR; i++) {
+		groups[i].first = first;
+		first += groups[i].nr;
+		groups[i].nr = 0;
+	}
+	for (uint32_t i = 0; i < w->nr_spans; i++) {
+		struct span *s = &w->spans[i];
+		struct span_group *g = &groups[s->task * CLASS_NR + s->class];
+
+		if (ids[s->task] == NO_TASK)
+			continue;
+		count_span(w, t, slot, ids[s->task], s);
+		order[g->first + g->nr++] = i;
+		g->more += s->more;
+	}
+}
+
+/* Count the time that has no stack. */
+static void count_parts(struct waits *w, const struct waits_tables *t, uint32_t slot,
+			const uint32_t *ids, const struct span_group *groups, const uint32_t *order)
+{
+	uint32_t running = waits_stack_of_kind(w, t, STACK_NONE, WAIT_RUNNING);
+
+	for (uint32_t i = 0; i < w->nr_parts; i++) {
+		const struct part *part = &w->parts[i];
+		struct wait_task *task = &w->tasks[part->task];
+		uint32_t id = ids[part->task];
+
+		if (id == NO_TASK)
+			continue;
+		if (part->class == CLASS_RUNNING) {
+			count_ns(w, t, running, id, PROFILE_RUNNING, part->ns, part->time_ns);
+		} else {
+			const struct span_group *g = &groups[part->task * CLASS_NR + part->class];
+
+			if (g->more > 0)
+				share_part(w, t, slot, id, part, g, order);
+			else
+				count_wait(w, t, bare_stack(w, t, task, part->class), id, slot,
+					   part);
+		}
+	}
+}
+
+/* Keep the time of unknown processes; one without time was not read. */
+static void keep_unknown(struct waits *w, const uint32_t *ids)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < w->nr_spans; i++)
+		if (ids[w->spans[i].task] == NO_TASK && has_time(&w->tasks[w->spans[i].task]))
+			w->spans[kept++] = w->spans[i];
+	w->nr_spans = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < w->nr_parts; i++)
+		if (ids[w->parts[i].task] == NO_TASK)
+			w->parts[kept++] = w->parts[i];
+	w->nr_parts = kept;
+	for (uint32_t i = 0; i < w->nr_tasks; i++)
+		if (ids[i] != NO_TASK || !has_time(&w->tasks[i]))
+			clear_tick(w, &w->tasks[i]);
+}
+
+/* Move the last task to the place of one that is forgotten. */
+static void forget_old(struct waits *w, uint64_t now_ns)
+{
+	uint32_t kept = 0;
+
+	/* Spans that were kept have indices of tasks: these wait for the next tick. */
+	if (w->nr_spans || w->nr_parts)
+		return;
+	for (uint32_t i = 0; i < w->nr_tasks; i++)
+		if (w->tasks[i].time.state != TASK_GONE ||
+		    w->tasks[i].time.since_ns + KEEP_NS > now_ns)
+			w->tasks[kept++] = w->tasks[i];
+	if (kept == w->nr_tasks)
+		return;
+	w->nr_tasks = kept;
+	hashset_clear(&w->set);
+	hashset_clear(&w->processes);
+	for (uint32_t i = 0; i < kept; i++) {
+		hashset_add(&w->set, keyhash_number((uint64_t)w->tasks[i].tid), i);
+		w->tasks[i].in_ring = false;
+		if (w->tasks[i].time.state != TASK_GONE)
+			waits_join(w, &w->tasks[i]);
+	}
+}
+
+void waits_count(struct waits *w, const struct waits_tables *t, uint32_t slot, uint64_t now_ns,
+		 struct profile_waits *out)
+{
+	struct span_group *groups;
+	uint32_t *ids, *order;
+
+	now_ns = waits_take(w, t, now_ns);
+	ids = malloc((w->nr_tasks + 1ULL) * sizeof(*ids));
+	groups = calloc(w->nr_tasks * (uint64_t)CLASS_NR + 1, sizeof(*groups));
+	/* A task has one more span at most at the end of its time. */
+	order = malloc((w->nr_spans + (uint64_t)w->nr_tasks + 1) * sizeof(*order));
+	if (ids && groups && order) {
+		end_times(w, t, now_ns, ids);
+		count_spans(w, t, slot, ids, groups, order);
+		count_parts(w, t, slot, ids, groups, order);
+		keep_unknown(w, ids);
+		w->counted_ns = now_ns;
+	}
+	free(ids);
+	free(groups);
+	free(order);
+	forget_old(w, now_ns);
+	w->account.tasks = w->nr_tasks;
+	if (!out)
+		return;
+	*out = w->account;
+	w->account = (struct profile_waits){ 0 };
+}
+
+uint64_t waits_counted_ns(const struct waits *w)
+{
+	return w->counted_ns;
+}
+
+void waits_discard(struct waits *w, uint64_t begin_ns)
+{
+	for (uint32_t i = 0; i < w->nr_tasks; i++) {
+		struct wait_task *task = &w->tasks[i];
+
+		task_time_begin(&task->time, begin_ns);
+		if (task->read_ns)
+			task->read_ns = MAX(task->read_ns, begin_ns);
+		clear_tick(w, task);
+	}
+	w->nr_spans = w->nr_parts = 0;
+	w->account = (struct profile_waits){ 0 };
+}
+
+/*
+ * Waits without a sample of their switch: kinds and stacks found by looking at the tasks.
+ *
+ * Runs on: the builder.
+ */
+
+/* A task without a switch for so long is checked. */
+#define STALE_NS 1000000000ULL
+
+/* Add a look at a task that sleeps. */
+static void add_look(struct waits *w, struct wait_task *task, uint32_t stack)
+{
+	if (!array_reserve(&w->spans, &w->room_spans, w->nr_spans + 1ULL))
+		return;
+	task->last[CLASS_SLEEP] = stack;
+	/* By time, not by wait: each look weighs the same. */
+	w->spans[w->nr_spans++] = (struct span){
+		.task = (uint32_t)(task - w->tasks),
+		.stack = stack,
+		.period = 1,
+		.class = CLASS_SLEEP,
+		.is_long = waits_is_long(task),
+		.ns = 1,
+	};
+	task->weighted[CLASS_SLEEP] += 1;
+}
+
+static bool is_barred(const struct waits_barred *barred, pid_t pid)
+{
+	for (uint32_t i = 0; i < barred->nr; i++)
+		if (barred->pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool waits_wants_kinds(const struct waits *w)
+{
+	return w->kinds_wanted;
+}
+
+/* Have @task returned by waits_sleepers() for LOOK_KIND, until its kind is known. */
+static void waits_want_kind(struct waits *w, struct wait_task *task)
+{
+	task->wants_kind = w->kinds_wanted = true;
+}
+
+bool waits_take_unread(struct waits *w)
+{
+	bool any = w->has_unread;
+
+	w->has_unread = false;
+	return any;
+}
+
+/* Test whether there is a reason to look at @task now, and set it. */
+static bool is_due(const struct wait_task *task, enum waits_look *look)
+{
+	bool before = (task->found || task->unread) && task->nr_looks < LOOKS_MAX;
+
+	if (*look == LOOK_KIND)
+		return task->wants_kind && task->time.state != TASK_GONE;
+	if (task->time.state != TASK_SLEEPING ||
+	    !(before || (*look == LOOK_NOW && task->stack == STACK_NONE)))
+		return false;
+	*look = before ? LOOK_BEFORE : LOOK_NOW;
+	return true;
+}
+
+uint32_t waits_sleepers(struct waits *w, enum waits_look look, const struct waits_barred *barred,
+			struct waits_sleeper *out, uint32_t max)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr_tasks && nr < max; i++) {
+		struct wait_task *task = &w->tasks[w->next_look++ % w->nr_tasks];
+		enum waits_look what = look;
+
+		if (!is_due(task, &what) || is_barred(barred, task->pid))
+			continue;
+		task->nr_looks += what == LOOK_BEFORE;
+		out[nr++] = (struct waits_sleeper){ task->pid, task->tid, what };
+	}
+	if (w->nr_tasks)
+		w->next_look %= w->nr_tasks;
+	/* After a look that hangs, the missing kinds are wanted again, but for one process. */
+	if (look == LOOK_KIND)
+		w->kinds_wanted = nr;
+	return nr;
+}
+
+/* Use @stack, a kind alone, for the wait that @task was found in, and for later ones without any.
+ */
+static void set_kind(struct wait_task *task, uint32_t stack, uint64_t time_ns)
+{
+	task->wants_kind = false;
+	if (stack == STACK_NONE)
+		return;
+	if (task->last[CLASS_SLEEP] == STACK_NONE)
+		task->last[CLASS_SLEEP] = stack;
+	if ((task->found || task->unread) && task->time.state == TASK_SLEEPING &&
+	    task->stack == STACK_NONE && time_ns >= task->began_ns) {
+		task->stack = stack;
+		task->period = 1;
+	}
+}
+
+/* Report whether a stack that a look found is better than the one of the switch. */
+static bool is_better(const struct waits_tables *t, uint32_t found, uint32_t was)
+{
+	uint32_t nr = 0, nr_was = 0;
+
+	if (was == STACK_NONE || !waits_is_cut(t, found))
+		return true;
+	stacks_at(t->stacks, found, &nr);
+	stacks_at(t->stacks, was, &nr_was);
+	return nr > nr_was;
+}
+
+void waits_slept(struct waits *w, const struct waits_tables *t, const struct waits_sleeper *s,
+		 uint32_t stack, uint64_t time_ns)
+{
+	struct wait_task *task = waits_find_task(w, s->tid);
+
+	if (task && s->look == LOOK_KIND) {
+		set_kind(task, stack, time_ns);
+		return;
+	}
+	if (!task || stack == STACK_NONE)
+		return;
+	if (s->look == LOOK_NOW) {
+		add_look(w, task, stack);
+		return;
+	}
+	if (!(task->found || task->unread) || task->nr_looks == LOOKS_DONE ||
+	    task->time.state != TASK_SLEEPING || time_ns < task->began_ns)
+		return;
+	task->nr_looks = LOOKS_DONE;
+	task->unread = false;
+	if (!is_better(t, stack, task->stack))
+		return;
+	task->stack = task->last[CLASS_SLEEP] = stack;
+	task->period = 1;
+}
+
+void waits_look_again(struct waits *w, const struct waits_sleeper *s)
+{
+	struct wait_task *task = waits_find_task(w, s->tid);
+
+	if (!task || s->look != LOOK_BEFORE || !task->nr_looks || task->nr_looks == LOOKS_DONE ||
+	    task->nr_pending == LOOKS_PENDING_MAX)
+		return;
+	task->nr_looks--;
+	task->nr_pending++;
+}
+
+uint32_t waits_check(struct waits *w, waits_state_fn state_of, uint32_t max, uint64_t now_ns)
+{
+	uint32_t nr_changed = 0;
+
+	for (uint32_t i = 0; i < w->nr_tasks && max; i++) {
+		struct wait_task *task = &w->tasks[w->next_check++ % w->nr_tasks];
+		enum task_step step;
+
+		if ((task->time.state != TASK_RUNNING && task->time.state != TASK_RUNNABLE) ||
+		    now_ns < task->switched_ns + STALE_NS)
+			continue;
+		max--;
+		step = state_of(task->pid, task->tid);
+		if (step == STEP_FOUND)
+			continue;
+		/* The record of its switch may be in a ring; the next call is a tick later. */
+		if (task->doubted_ns != task->switched_ns) {
+			task->doubted_ns = task->switched_ns;
+			continue;
+		}
+		waits_set_state(w, task, step == STEP_EXIT ? TASK_GONE : TASK_NEW);
+		if (step != STEP_EXIT)
+			waits_found(w, task->pid, task->tid, step, now_ns);
+		task->unseen = step != STEP_EXIT;
+		w->account.odd++;
+		nr_changed++;
+	}
+	if (w->nr_tasks)
+		w->next_check %= w->nr_tasks;
+	return nr_changed;
 }

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Errors, time, allocation at set-up. */
+/*
+ * Errors, time and allocation at set-up; growable arrays, bytes, numbers and words of a line,
+ * sorting, libraries loaded on first use. Any thread.
+ */
 #include "symbols/base/base.h"
 
+#include <assert.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,4 +236,90 @@ void free_sparse(void *p, size_t size)
 		free(p);
 	else if (p)
 		munmap(p, size);
+}
+
+/*
+ * Growable arrays. Runs on: any thread.
+ */
+
+#define ROOM_MIN 64u
+
+bool array_reserve_size(void *array, uint32_t *room, uint64_t nr, size_t size)
+{
+	uint64_t larger = MAX(MAX(2ull * *room, nr), ROOM_MIN);
+	void *p;
+
+	assert(size);
+	if (nr <= *room)
+		return true;
+	larger = MIN(larger, UINT32_MAX);
+	if (nr > UINT32_MAX || larger > SIZE_MAX / size)
+		return false;
+	/* A pointer of any type is read and written by its bytes. */
+	memcpy(&p, array, sizeof(p));
+	p = realloc(p, larger * size);
+	if (!p)
+		return false;
+	memcpy(array, &p, sizeof(p));
+	*room = (uint32_t)larger;
+	return true;
+}
+
+bool array_reserve_zeroed_size(void *array, uint32_t *room, uint64_t nr, size_t size)
+{
+	uint32_t before = *room;
+	char *p;
+
+	if (!array_reserve_size(array, room, nr, size))
+		return false;
+	memcpy(&p, array, sizeof(p));
+	if (*room > before)
+		memset(p + before * size, 0, (*room - before) * size);
+	return true;
+}
+
+/*
+ * Numbers in lines of text. Pure.
+ */
+
+const uint8_t fields_digits[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+const char *fields_hex(const char *p, const char *end, uint64_t *out)
+{
+	const char *first = p;
+	uint64_t value = 0;
+	uint8_t digit;
+
+	for (; p < end && (digit = fields_digits[(uint8_t)*p]); p++)
+		value = value << 4 | (digit - 1U);
+	*out = value;
+	if (p == first)
+		return NULL;
+	while (first < p && *first == '0')
+		first++;
+	return p - first > 16 ? NULL : p;
+}
+
+/*
+ * dlopen(3) without dlclose(3): threads of a library may still run.
+ */
+
+bool library_find(const char *soname, void *functions, const struct library_function *list,
+		  size_t nr)
+{
+	void *handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+
+	for (size_t i = 0; handle && i < nr; i++) {
+		void *function = dlsym(handle, list[i].name);
+
+		if (!function)
+			return false;
+		memcpy((char *)functions + list[i].at, &function, sizeof(function));
+	}
+	return handle;
 }

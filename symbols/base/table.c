@@ -1,5 +1,189 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * Hash tables of dense ids, interning tables and arrays with entries that never move. hashset: one
+ * owner; intern and chunked: lock-free readers.
+ *
+ * Invariant: at least half of the slots are empty, so every search ends.
+ */
+#include "symbols/base/base.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <urcu/urcu-qsbr.h>
+
+#include "symbols/base/table.h"
+
+#define SLOTS_MIN 64u
+#define SLOTS_MAX (1u << 31)
+
+void hashset_fini(struct hashset *s)
+{
+	free_sparse(s->slots, s->nr_slots * sizeof(*s->slots));
+	memset(s, 0, sizeof(*s));
+}
+
+static void put(struct hashset *s, struct hashset_slot slot)
+{
+	uint32_t i = slot.hash & (s->nr_slots - 1);
+
+	while (s->slots[i].id)
+		i = (i + 1) & (s->nr_slots - 1);
+	s->slots[i] = slot;
+}
+
+int hashset_reserve(struct hashset *s, uint32_t nr)
+{
+	struct hashset larger = { .nr_slots = SLOTS_MIN, .nr = s->nr };
+	uint64_t wanted = 2 * ((uint64_t)s->nr + nr);
+
+	if (wanted <= s->nr_slots)
+		return 0;
+	while (larger.nr_slots < wanted && larger.nr_slots < SLOTS_MAX)
+		larger.nr_slots *= 2;
+	if (larger.nr_slots < wanted)
+		return -ENOMEM;
+	larger.slots = alloc_sparse(larger.nr_slots * sizeof(*larger.slots));
+	if (!larger.slots)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->nr_slots; i++)
+		if (s->slots[i].id)
+			put(&larger, s->slots[i]);
+	free_sparse(s->slots, s->nr_slots * sizeof(*s->slots));
+	*s = larger;
+	return 0;
+}
+
+void hashset_add(struct hashset *s, uint64_t hash, uint32_t id)
+{
+	assert(id != HASHSET_NONE && 2 * (uint64_t)(s->nr + 1) <= s->nr_slots);
+	put(s, (struct hashset_slot){ .hash = (uint32_t)hash, .id = id + 1 });
+	s->nr++;
+}
+
+void hashset_replace(struct hashset *s, uint64_t hash, uint32_t old, uint32_t id)
+{
+	uint32_t i = (uint32_t)hash & (s->nr_slots - 1);
+
+	while (s->slots[i].id != old + 1 || s->slots[i].hash != (uint32_t)hash) {
+		assert(s->slots[i].id);
+		i = (i + 1) & (s->nr_slots - 1);
+	}
+	s->slots[i].id = id + 1;
+}
+
+/* Move the ids that a search would no longer find behind the empty slot @hole. */
+static void close_gap(struct hashset *s, uint32_t hole)
+{
+	const uint32_t mask = s->nr_slots - 1;
+
+	for (uint32_t i = (hole + 1) & mask; s->slots[i].id; i = (i + 1) & mask) {
+		/* Its search begins after the hole, and does not pass it. */
+		if (((i - s->slots[i].hash) & mask) < ((i - hole) & mask))
+			continue;
+		s->slots[hole] = s->slots[i];
+		s->slots[i].id = 0;
+		hole = i;
+	}
+}
+
+void hashset_remove(struct hashset *s, uint64_t hash, uint32_t id)
+{
+	const uint32_t mask = s->nr_slots - 1;
+
+	if (!s->nr_slots)
+		return;
+	for (uint32_t i = (uint32_t)hash & mask; s->slots[i].id; i = (i + 1) & mask) {
+		if (s->slots[i].id != id + 1 || s->slots[i].hash != (uint32_t)hash)
+			continue;
+		s->slots[i].id = 0;
+		s->nr--;
+		close_gap(s, i);
+		return;
+	}
+}
+
+void hashset_clear(struct hashset *s)
+{
+	if (s->slots)
+		memset(s->slots, 0, s->nr_slots * sizeof(*s->slots));
+	s->nr = 0;
+}
+
+size_t hashset_memory(const struct hashset *s)
+{
+	return s->nr_slots * sizeof(*s->slots);
+}
+
+/*
+ * A hash with a secret key: the key, and bytes.
+ */
+
+struct keyhash_key keyhash_new_key(void)
+{
+	struct keyhash_key key;
+
+	/* Before the kernel has random numbers: numbers that are hard to guess from outside. */
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key))
+		key = (struct keyhash_key){ hash_u64(time_now_ns()),
+					    hash_u64((uintptr_t)&key ^ time_thread_ns()) };
+	return key;
+}
+
+void keyhash_bytes(struct keyhash *h, const void *bytes, size_t size)
+{
+	const uint8_t *p = bytes;
+	uint64_t word;
+
+	keyhash_word(h, size);
+	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		keyhash_word(h, word);
+	}
+	if (!size)
+		return;
+	word = 0;
+	memcpy(&word, p, size);
+	keyhash_word(h, word);
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static struct keyhash_key names_key, numbers_key;
+
+static void make_keys(void)
+{
+	names_key = keyhash_new_key();
+	numbers_key = keyhash_new_key();
+}
+
+uint64_t keyhash_name(const char *name, size_t size)
+{
+	struct keyhash h;
+	uint64_t hash;
+
+	pthread_once(&once, make_keys);
+	h = keyhash_begin(&names_key);
+	keyhash_bytes(&h, name, size);
+	hash = keyhash_end(&h);
+	return hash ? hash : 1;
+}
+
+uint64_t keyhash_number(uint64_t number)
+{
+	pthread_once(&once, make_keys);
+	/* An odd factor: different numbers have different hashes. */
+	return hash_u64((number ^ numbers_key.k0) * (numbers_key.k1 | 1));
+}
+
+/*
  * Slots of an insert-only lock-free table: hash -> dense id.
  *
  * Runs on: any thread; intern_grow() on the builder. Invariants: a slot goes
@@ -11,25 +195,18 @@
  * first closed slot of its probe; a probe that meets a closed slot continues in
  * the larger array. So a key has one id, however long copying takes.
  */
-#include "symbols/base/intern.h"
-
-#include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <urcu/urcu-qsbr.h>
-
-#include "symbols/base/base.h"
 
 /* Longest probe: far beyond any run of a half full table, and a bound for the hot path. */
 #define PROBES_MAX 256u
-#define SLOTS_MIN  8u
-#define SLOTS_MAX  (1u << 31)
+
+#define INTERN_SLOTS_MIN 8u
 
 /*
  * A slot that must be empty: continue in the larger array. Not an id: the low half of one is never
  * 0.
  */
 #define CLOSED (1ULL << 32)
+
 /* Result: not in this array, which takes no more keys. */
 #define MOVED (INTERN_FULL - 1)
 
@@ -66,7 +243,7 @@ static void slots_free(struct intern_slots *s)
 
 static uint64_t slots_round(uint64_t nr)
 {
-	uint64_t size = SLOTS_MIN;
+	uint64_t size = INTERN_SLOTS_MIN;
 
 	while (size < nr && size < SLOTS_MAX)
 		size *= 2;
@@ -296,4 +473,112 @@ size_t intern_growth(const struct intern *t)
 	const struct intern_slots *s = atomic_load_explicit(&t->slots, memory_order_relaxed);
 
 	return (slots_wanted(t, s) - slots_nr(s)) * sizeof(s->slot[0]);
+}
+
+/*
+ * Append-only store in chunks.
+ */
+
+/*
+ * Small chunks are cut from blocks that are mapped by themselves: they are freed together, and
+ * would leave holes in the heap, among memory that stays.
+ */
+#define BLOCK_SIZE (256u << 10)
+
+struct chunked_block {
+	struct chunked_block *before;
+	_Alignas(CACHELINE) char chunks[];
+};
+
+static size_t nr_chunks(const struct chunked *c, uint32_t nr)
+{
+	return ((size_t)nr + (1u << c->bits) - 1) >> c->bits;
+}
+
+static size_t chunk_size(const struct chunked *c)
+{
+	return c->size << c->bits;
+}
+
+static size_t directory_size(const struct chunked *c)
+{
+	return nr_chunks(c, c->max) * sizeof(*c->chunks);
+}
+
+static bool is_small(const struct chunked *c)
+{
+	return chunk_size(c) <= BLOCK_SIZE / 8;
+}
+
+/* Cut a chunk from the last block, or from a new one. NULL: out of memory. */
+static void *cut(struct chunked *c)
+{
+	size_t size = chunk_size(c);
+	void *chunk;
+
+	if (!c->block || c->used + size > BLOCK_SIZE) {
+		struct chunked_block *b = alloc_sparse(BLOCK_SIZE);
+
+		if (!b)
+			return NULL;
+		b->before = c->block;
+		c->block = b;
+		c->used = offsetof(struct chunked_block, chunks);
+	}
+	chunk = (char *)c->block + c->used;
+	c->used += size;
+	return chunk;
+}
+
+static void free_chunks(struct chunked *c)
+{
+	struct chunked_block *before;
+
+	/* The rest of the directory has no pages yet. */
+	for (size_t i = 0; !is_small(c) && c->nr_chunks; i++) {
+		c->nr_chunks -= c->chunks[i] != NULL;
+		free_sparse(c->chunks[i], chunk_size(c));
+	}
+	for (; c->block; c->block = before) {
+		before = c->block->before;
+		free_sparse(c->block, BLOCK_SIZE);
+	}
+}
+
+int chunked_init(struct chunked *c, size_t size, uint32_t bits, uint32_t max)
+{
+	assert(size && bits < 32 && max);
+	memset(c, 0, sizeof(*c));
+	c->size = size;
+	c->bits = bits;
+	c->max = max;
+	c->chunks = alloc_sparse(directory_size(c));
+	return c->chunks ? 0 : -ENOMEM;
+}
+
+void chunked_fini(struct chunked *c)
+{
+	free_chunks(c);
+	free_sparse(c->chunks, directory_size(c));
+	c->chunks = NULL;
+}
+
+void *chunked_reserve(struct chunked *c, uint32_t id)
+{
+	void **chunk;
+
+	if (id >= c->max)
+		return NULL;
+	chunk = &c->chunks[id >> c->bits];
+	if (!*chunk) {
+		*chunk = is_small(c) ? cut(c) : alloc_sparse(chunk_size(c));
+		c->nr_chunks += *chunk != NULL;
+	}
+	return *chunk ? chunked_at(c, id) : NULL;
+}
+
+size_t chunked_memory(const struct chunked *c)
+{
+	return nr_chunks(c, chunked_nr(c)) * sizeof(*c->chunks) +
+	       (c->nr_chunks << c->bits) * c->size;
 }

@@ -9,19 +9,20 @@
  *
  * Runs on: any thread; the arena has one writer.
  */
-#include "symbols/base/text.h"
+#include "symbols/base/base.h"
 
 #include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <utf8proc.h>
 
-#include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 #define MARKS_MAX    2
 #define REFUSED	     "\xc2\xb7"	    /* U+00B7 */

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct text_arena;
+
 /* Borrowed bytes: NUL-terminated, @size without the NUL, @width in cells. */
 struct safe_text {
 	const char *str;
@@ -25,7 +27,6 @@ struct safe_text {
 
 /* Make safe text of a string literal of printable ASCII. */
 #define TEXT(literal) ((struct safe_text){ "" literal, sizeof(literal) - 1, sizeof(literal) - 1 })
-
 /* The longest text kept; longer input ends in "…". */
 #define TEXT_MAX 1024
 
@@ -34,26 +35,18 @@ struct safe_text {
  * cut inside a code point). @dst must live as long as the result.
  */
 struct safe_text text_sanitise(char *dst, size_t dst_size, const void *src, size_t src_size);
-
 /* Format, then clean: for our words mixed with foreign ones. */
 struct safe_text text_format(char *dst, size_t dst_size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-
 /*
  * Return the bytes of @t that fit into @cols cells, cut only between graphemes;
  * *@width gets the cells they take.
  */
 size_t text_clip(struct safe_text t, unsigned int cols, unsigned int *width);
-
 /* Return @t without its first @cells; more is left out where they end in a wide character. */
 struct safe_text text_skip(struct safe_text t, unsigned int cells);
-
 /* Return the cells that a code point of safe text takes; 0: it is drawn over the one before. */
 unsigned int text_cells(int32_t cp);
-
-/* Texts that live as long as the arena. One writer; any thread reads the texts. */
-struct text_arena;
-
 struct text_arena *text_arena_new(void);
 void text_arena_free(struct text_arena *arena);
 /* Add a cleaned copy of @src; TEXT("?") when out of memory. */
@@ -70,7 +63,9 @@ struct text_like {
 	const char *found, *begins;
 	unsigned int best; /* distance of @found */
 };
+
 #define TEXT_LIKE_MAX 160 /* longer names are not compared */
+
 void text_like(struct text_like *like, const char *name);
 
 /*

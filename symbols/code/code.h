@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * The code of one function: instructions, jumps, source.
+ *
+ * The caller owes: a request at a time; the result is immutable and reference-counted.
+ *
+ * The room does: reads bytes from file, vdso, kernel or process, disassembles in the sandbox, finds
+ * source files within the rights of the user.
+ *
+ * Not for: counting samples (sampler/annotate.c).
+ */
+#ifndef SYMBOLS_CODE_CODE_H
+#define SYMBOLS_CODE_CODE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "symbols/base/base.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/name/name.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct reading;
+struct symtab;
+
+extern const struct cage_reader disasm_reader;
+
+/*
  * One function to show: its instructions as text, their jumps and calls, and the
  * source lines that they were made of.
  *
  * Made by the loader, then immutable and shared: each user holds a reference. All
  * texts are sanitised. Any thread.
  */
-#ifndef SYMBOLS_SOURCE_LISTING_H
-#define SYMBOLS_SOURCE_LISTING_H
-
-#include <stdatomic.h>
-#include <sys/types.h>
-
-#include "symbols/base/base.h"
 
 #define LISTING_NONE UINT32_MAX
 
@@ -76,16 +96,8 @@ struct listing {
 	const char *no_source; /* the reason for no lines */
 };
 
-/* Create one, with one reference; NULL without memory. */
-struct listing *listing_new(uint32_t symbol);
-struct listing *listing_get(struct listing *l);
 /* NULL is fine. */
 void listing_put(struct listing *l);
-
-/* Add clean text; return its offset, 0 ("") without memory. */
-uint32_t listing_add_text(struct listing *l, const char *text, size_t size);
-/* Add an instruction; NULL without memory. */
-struct listing_insn *listing_add_insn(struct listing *l, uint64_t vaddr, uint8_t size);
 /* Return the instruction at @vaddr; LISTING_NONE outside. */
 uint32_t listing_at(const struct listing *l, uint64_t vaddr);
 
@@ -93,5 +105,47 @@ static inline const char *listing_text(const struct listing *l, uint32_t text)
 {
 	return text < l->texts_size ? l->texts + text : "";
 }
+
+/*
+ * The instructions and lines of one function, read on request, never kept with
+ * the image.
+ *
+ * One request at a time; a new one replaces the older ones. A helper reads
+ * (code_read.h), the loader adds names.
+ */
+
+struct code_desk {
+	pthread_mutex_t lock; /* process reader and loader; held for a few words only */
+	uint32_t wanted;
+	struct listing_instance instance; /* of it */
+	bool by_line;			  /* with lines_wanted */
+	struct listing_lines lines_wanted;
+	struct listing *done; /* a reference; NULL: none yet */
+	/* Used by the loader. */
+	struct reading *reading; /* running; or NULL */
+	uint64_t began_ns;
+	const struct image_cache *images;
+	const struct symtab *symtab;
+	struct naming *naming;
+	const struct lines *lines;
+	const char *kcore_path;
+	bool kcore_below; /* it is below the root of the recorded machine */
+};
+
+/* All borrowed. */
+void code_init(struct code_desk *d, const struct image_cache *images, const struct symtab *symtab,
+	       struct naming *naming, const struct lines *lines);
+/* Free. A running job is left to its helper. */
+void code_fini(struct code_desk *d);
+/* Any thread: request the code of @symbol, in @instance if many processes have it. */
+void code_want(struct code_desk *d, uint32_t symbol, const struct listing_instance *instance);
+/* The same for a function of a language. */
+void code_want_lines(struct code_desk *d, uint32_t symbol, const struct listing_lines *lines);
+/* Any thread: return the code, the caller's reference; NULL: not yet. */
+struct listing *code_take(struct code_desk *d, uint32_t symbol);
+/* Loader: take the result, start a wanted job. Never waits. */
+void code_serve(struct code_desk *d);
+/* Return true if code is wanted and not read yet. */
+bool code_busy(struct code_desk *d);
 
 #endif

@@ -1,28 +1,154 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The source of a function of a language. Runs on: a helper.
+ * Lines of a source file; the source of a function of a script, found, read, and cut to the
+ * function. Runs on: a helper.
  */
-#include "symbols/source/script.h"
+#include "symbols/code/internal.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "symbols/base/foreign.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/text.h"
-#include "symbols/process/procfs.h"
-#include "symbols/source/source.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
 
-#define TAB_COLS 8u
+#define SOURCE_SIZE_MAX	 (8u << 20)
+#define SOURCE_LINES_MAX 8192u /* of one listing */
+#define LINE_BYTES_MAX	 480u
+#define TAB_COLS	 8u
+
+/* Tabs become blanks; longer lines are cut. */
+static uint32_t add_line(struct listing *l, const char *text, size_t size)
+{
+	char wide[LINE_BYTES_MAX], clean[LINE_BYTES_MAX * 2];
+	size_t n = 0;
+	struct safe_text is;
+
+	if (size && text[size - 1] == '\r')
+		size--;
+	for (size_t i = 0; i < size && n < sizeof(wide); i++) {
+		if (text[i] != '\t') {
+			wide[n++] = text[i];
+			continue;
+		}
+		do
+			wide[n++] = ' ';
+		while (n % TAB_COLS && n < sizeof(wide));
+	}
+	is = text_sanitise(clean, sizeof(clean), wide, n);
+	return listing_add_text(l, is.str, is.size);
+}
+
+void source_parse(struct listing *l, struct listing_file *file, const struct source_want *want,
+		  const char *text, size_t size)
+{
+	uint32_t room = SOURCE_LINES_MAX - MIN(SOURCE_LINES_MAX, l->nr_lines), line = 1;
+	uint32_t nr = want->last >= want->first ? MIN(want->last - want->first + 1, room) : 0;
+	uint32_t *lines = reallocarray(l->lines, l->nr_lines + nr + 1, sizeof(*lines));
+	const char *at = text, *end = text + size;
+
+	if (!lines) {
+		file->why = "out of memory";
+		return;
+	}
+	l->lines = lines;
+	file->first = want->first;
+	file->lines = l->nr_lines;
+	for (; at < end && file->nr_lines < nr; line++) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+
+		stop = stop ? stop : end;
+		if (line >= want->first) {
+			l->lines[l->nr_lines++] = add_line(l, at, (size_t)(stop - at));
+			file->nr_lines++;
+		}
+		at = stop + 1;
+	}
+	if (!file->nr_lines)
+		file->why = room ? "has fewer lines: another version" : "too many lines";
+}
+
+static int open_source(const struct source_want *want, struct foreign_file *out)
+{
+	struct foreign_want f = {
+		.path = want->path,
+		.pid = want->pid,
+		.root = want->root,
+		.size_max = SOURCE_SIZE_MAX,
+	};
+	int rc = foreign_open(&f, out, NULL);
+
+	if (!rc || (!want->pid && !want->root))
+		return rc;
+	f.pid = 0;
+	f.root = NULL;
+	return foreign_open(&f, out, NULL);
+}
+
+static const char *reason(int code)
+{
+	switch (code) {
+	case -ENOENT:
+	case -ENOTDIR:
+		return "not found";
+	case -EACCES:
+	case -EPERM:
+		return "not permitted";
+	case -EFBIG:
+		return "too large";
+	default:
+		return "unreadable";
+	}
+}
+
+void source_read(struct listing *l, struct listing_file *file, const struct source_want *want)
+{
+	struct foreign_file f;
+	size_t size;
+	char *text;
+	int rc;
+
+	if (getauxval(AT_SECURE)) {
+		file->why = "not read while proftop has extra capabilities";
+		return;
+	}
+	if (want->path[0] != '/') {
+		file->why = "its folder is unknown";
+		return;
+	}
+	rc = open_source(want, &f);
+	if (rc) {
+		file->why = reason(rc);
+		return;
+	}
+	rc = foreign_read(f.fd, SOURCE_SIZE_MAX, &text, &size);
+	close(f.fd);
+	if (rc) {
+		file->why = reason(rc);
+		return;
+	}
+	file->newer = want->built_ns && f.mtime_ns > want->built_ns;
+	source_parse(l, file, want, text, size);
+	free(text);
+}
+
+/*
+ * The source of a function of a language. Runs on: a helper.
+ */
 
 /* ---- the lines of a function ---- */
 
-struct line {
+struct script_line {
 	const char *text; /* behind its blanks */
 	size_t size;
 	unsigned int indent; /* columns */
@@ -34,7 +160,7 @@ struct walk {
 	uint32_t nr; /* of the line returned last */
 };
 
-static bool next_line(struct walk *w, struct line *l)
+static bool next_line(struct walk *w, struct script_line *l)
 {
 	const char *stop;
 
@@ -53,7 +179,7 @@ static bool next_line(struct walk *w, struct line *l)
 	return true;
 }
 
-static bool begins(const struct line *l, const char *word)
+static bool begins(const struct script_line *l, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -61,19 +187,19 @@ static bool begins(const struct line *l, const char *word)
 }
 
 /* "end" of Ruby, "};" and "})" of others: the block ends with this line. */
-static bool closes(const struct line *l)
+static bool closes(const struct script_line *l)
 {
 	return begins(l, "}") ||
 	       (begins(l, "end") && (l->size == 3 || strchr(" \t.;)", l->text[3])));
 }
 
-static bool is_definition(const struct line *l)
+static bool is_definition(const struct script_line *l)
 {
 	return begins(l, "def ") || begins(l, "async ") || begins(l, "class ");
 }
 
 /* A line that is not indented deeper than the first one, and still part of the head. */
-static bool is_head(const struct line *l)
+static bool is_head(const struct script_line *l)
 {
 	return begins(l, "{") || begins(l, ")") || begins(l, "]");
 }
@@ -84,7 +210,7 @@ struct script_span script_block(const char *text, size_t size, uint32_t begin)
 	struct walk w = { text, text + size, 0 };
 	unsigned int base = 0;
 	bool decorated = false;
-	struct line l;
+	struct script_line l;
 
 	while (next_line(&w, &l) && w.nr < begin + SCRIPT_LINES_MAX) {
 		if (w.nr == begin) {
@@ -108,7 +234,7 @@ struct script_span script_block(const char *text, size_t size, uint32_t begin)
 }
 
 /* Test if @l begins function @name: "sub name", or "name(" without a semicolon. */
-static bool is_begin(const struct line *l, const char *name, size_t n)
+static bool is_begin(const struct script_line *l, const char *name, size_t n)
 {
 	const char *at = memmem(l->text, l->size, name, n), *after = at + n;
 	bool ends = at && after == l->text + l->size;
@@ -126,7 +252,7 @@ uint32_t script_begin(const char *text, size_t size, const char *name, uint32_t 
 	size_t n = strlen(name);
 	unsigned int indent = UINT32_MAX;
 	uint32_t found = 0;
-	struct line l;
+	struct script_line l;
 
 	while (n && next_line(&w, &l) && w.nr < line) {
 		if (!is_begin(&l, name, n) || l.indent > indent)

@@ -1,33 +1,222 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An index of units by address, of functions in the units that were used, and the
- * walk down to the innermost inlined function.
+ * Lines and inlined functions of one object, by libdw: an index of units, the walk down to an
+ * address, qualified names.
  *
  * Runs on: a helper.
  */
-#include "symbols/source/dwarf.h"
+#include "symbols/dwarf/internal.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <errno.h>
 #include <gelf.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/base/array.h"
-#include "symbols/base/search.h"
-#include "symbols/source/dwarf_open.h"
-#include "symbols/source/dwarf_scope.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/elf.h"
+#include "symbols/sandbox/sandbox.h"
 
-#define DEPTH_MAX     64U
-#define UNITS_MAX     (1U << 20)
-#define RANGES_MAX    (4U << 20)
-#define LINE_SIZE_MAX (4U << 20)  /* of one unit's line program: a byte can be a row */
-#define LINES_SUM_MAX (16U << 20) /* of the units read since libdw opened the file */
-#define LOOK_BACK     16U	  /* ranges that a look-up steps over */
+/*
+ * Names of functions without a linkage name in DWARF (lambdas, members, functions
+ * of one file): with the namespaces, classes and functions around them,
+ * "deep::Box::each", "run::{lambda}::operator()".
+ *
+ * One thread: the owner of the dwarf.
+ *
+ * The path from a unit down to a function, for the names along it.
+ *
+ * A DIE does not know its parent. All DIEs below one are between it and its next
+ * sibling, so the path is found by offsets, without walking all of the unit.
+ * Results are kept by DIE: functions are looked up many times.
+ *
+ * Runs on: a helper of the loader.
+ */
+
+#define DWARF_SCOPE_NAME_MAX  1024U /* bytes of one; the rest is cut */
+#define BUCKETS		      1024U
+#define DWARF_SCOPE_NAMES_MAX 65536U
+#define DEPTH_MAX	      64U
+#define HOPS_MAX	      16U
+#define CLOCK_EVERY	      64U
+
+struct known {
+	struct known *next;
+	const void *die; /* address of its bytes: unique */
+	char name[];
+};
+
+struct dwarf_scopes {
+	struct known *buckets[BUCKETS];
+	uint32_t nr;
+	uint64_t deadline_ns;
+	uint32_t nr_steps;
+};
+
+static int dwarf_scopes_new(struct dwarf_scopes **out)
+{
+	*out = calloc(1, sizeof(**out));
+	return *out ? 0 : -ENOMEM;
+}
+
+static void dwarf_scopes_free(struct dwarf_scopes *s)
+{
+	for (uint32_t i = 0; s && i < BUCKETS; i++) {
+		for (struct known *k = s->buckets[i], *next; k; k = next) {
+			next = k->next;
+			free(k);
+		}
+	}
+	free(s);
+}
+
+static bool is_late(struct dwarf_scopes *s)
+{
+	return s->nr_steps++ % CLOCK_EVERY == 0 && time_thread_ns() > s->deadline_ns;
+}
+
+/* Return true if scopes of this unit are written with "::". */
+static bool has_scopes(Dwarf_Die *unit)
+{
+	switch (dwarf_srclang(unit)) {
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+	case DW_LANG_Rust:
+	case 0x2b: /* C++17, C++20: newer than some dwarf.h */
+	case 0x2e:
+		return true;
+	default:
+		/* The units that dwz made have no language. */
+		return dwarf_tag(unit) == DW_TAG_partial_unit;
+	}
+}
+
+/* Go from an inlined function to its declaration in the source. */
+static void to_declaration(Dwarf_Die *die)
+{
+	static const unsigned int links[] = { DW_AT_abstract_origin, DW_AT_specification };
+	Dwarf_Attribute attr;
+	Dwarf_Die next;
+
+	for (uint32_t hops = 0; hops < HOPS_MAX; hops++) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(links) &&
+		       (!dwarf_attr(die, links[i], &attr) || !dwarf_formref_die(&attr, &next)))
+			i++;
+		if (i == ARRAY_SIZE(links))
+			return;
+		*die = next;
+	}
+}
+
+/* Find the child of @die with offset @to; false when there is none. */
+static bool step_down(struct dwarf_scopes *s, Dwarf_Die *die, Dwarf_Off to)
+{
+	Dwarf_Die child, next;
+
+	if (dwarf_child(die, &child))
+		return false;
+	while (dwarf_dieoffset(&child) <= to) {
+		*die = child;
+		if (is_late(s))
+			return false;
+		if (dwarf_siblingof(&child, &next) || dwarf_dieoffset(&next) > to)
+			return true;
+		child = next;
+	}
+	return false;
+}
+
+/* Return the name of a scope around @own; NULL: not shown in names. */
+static const char *scope_name(Dwarf_Die *die, const char *own)
+{
+	const char *name = dwarf_diename(die);
+
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+		return name ? name : "(anonymous namespace)";
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return name ? name : strcmp(own, "operator()") ? "{unnamed type}" : "{lambda}";
+	case DW_TAG_subprogram:
+		return name;
+	default:
+		return NULL;
+	}
+}
+
+/* Write the names on the path to @die, then its name. */
+static void compose(struct dwarf_scopes *s, Dwarf_Die *die, const char *own, char *buf, size_t size)
+{
+	const Dwarf_Off to = dwarf_dieoffset(die);
+	Dwarf_Die at;
+	size_t used = 0;
+
+	if (dwarf_diecu(die, &at, NULL, NULL) && has_scopes(&at)) {
+		for (uint32_t depth = 0; depth < DEPTH_MAX && step_down(s, &at, to); depth++) {
+			const char *name = dwarf_dieoffset(&at) == to ? NULL : scope_name(&at, own);
+
+			if (dwarf_dieoffset(&at) == to)
+				break;
+			if (name && used < size)
+				used += (size_t)snprintf(buf + used, size - used, "%s::", name);
+		}
+	}
+	if (used < size)
+		snprintf(buf + used, size - used, "%s", own);
+}
+
+/*
+ * Return the name of the function @die, an inlined one's or its origin's, as in
+ * the source; NULL when it has none. At most until @deadline_ns of this thread's
+ * CPU time, then without its scopes. Valid as long as @s.
+ */
+static const char *dwarf_scopes_name(struct dwarf_scopes *s, Dwarf_Die *die, uint64_t deadline_ns)
+{
+	char buf[DWARF_SCOPE_NAME_MAX];
+	Dwarf_Die declaration = *die;
+	struct known **bucket, *k;
+	const char *own;
+
+	to_declaration(&declaration);
+	bucket = &s->buckets[hash_u64((uintptr_t)declaration.addr) % BUCKETS];
+	for (k = *bucket; k; k = k->next) {
+		if (k->die == declaration.addr)
+			return k->name;
+	}
+	/* The inlined one's name has its template arguments; a declaration may lack them. */
+	own = dwarf_diename(die);
+	if (!own || !*own || s->nr == DWARF_SCOPE_NAMES_MAX)
+		return own;
+	s->deadline_ns = deadline_ns;
+	compose(s, &declaration, own, buf, sizeof(buf));
+	k = malloc(sizeof(*k) + strlen(buf) + 1);
+	if (!k)
+		return own;
+	k->die = declaration.addr;
+	strcpy(k->name, buf);
+	k->next = *bucket;
+	*bucket = k;
+	s->nr++;
+	return k->name;
+}
+
+#define DWARF_QUERY_NS 200000000ULL  /* CPU time of one request */
+#define DWARF_OPEN_NS  2000000000ULL /* CPU time of the index of units */
+#define UNITS_MAX      (1U << 20)
+#define RANGES_MAX     (4U << 20)
+#define LINE_SIZE_MAX  (4U << 20)  /* of one unit's line program: a byte can be a row */
+#define LINES_SUM_MAX  (16U << 20) /* of the units read since libdw opened the file */
+#define LOOK_BACK      16U	   /* ranges that a look-up steps over */
 
 struct range {
 	uint64_t start, end;
@@ -63,7 +252,7 @@ struct dwarf {
 	uint32_t nr_dies;     /* used; the clock is read now and then */
 };
 
-static bool is_late(struct dwarf *d)
+static bool dwarf_is_late(struct dwarf *d)
 {
 	return d->nr_dies++ % 64 == 0 && time_thread_ns() > d->deadline_ns;
 }
@@ -114,7 +303,7 @@ static int add_die_ranges(struct dwarf *d, struct ranges *r, Dwarf_Die *die, uin
 
 		if (rc)
 			return rc;
-		if (is_late(d))
+		if (dwarf_is_late(d))
 			return -ETIME;
 	}
 	return 0;
@@ -171,7 +360,7 @@ static int index_units(struct dwarf *d)
 	/* The subdie is not read: that would open split files. */
 	while (!rc && !dwarf_get_units(d->main.dw, cu, &cu, NULL, NULL, &die, NULL)) {
 		rc = add_unit(d, &die, lines);
-		if (!rc && is_late(d))
+		if (!rc && dwarf_is_late(d))
 			rc = -ETIME;
 	}
 	if (d->ranges.nr)
@@ -312,7 +501,7 @@ static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 	while (!rc) {
 		Dwarf_Die *die = &stack[depth];
 
-		if (is_late(d)) {
+		if (dwarf_is_late(d)) {
 			rc = -ETIME;
 			break;
 		}
@@ -355,7 +544,7 @@ static bool descend(struct dwarf *d, Dwarf_Die *die, uint64_t addr)
 			*die = child;
 			return true;
 		}
-	} while (!is_late(d) && !dwarf_siblingof(&child, &child));
+	} while (!dwarf_is_late(d) && !dwarf_siblingof(&child, &child));
 	return false;
 }
 
@@ -516,7 +705,7 @@ int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn
 		frame.line = end ? 0 : (uint32_t)MAX(line, 0);
 		frame.file = frame.line ? dwarf_linesrc(row, NULL, NULL) : NULL;
 		fn(ctx, at + d->bias, &frame);
-		if (is_late(d))
+		if (dwarf_is_late(d))
 			return -ETIME;
 	}
 	return 0;

@@ -1,5 +1,80 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Lines and inlined functions, by libdw in the sandbox.
+ *
+ * The caller owes: an object with debug information; the loader's thread.
+ *
+ * The room does: checks sizes before libdw opens a file, answers many addresses in a call, keeps
+ * the results by place.
+ *
+ * Not for: unwind tables (symbols/elf).
+ */
+#ifndef SYMBOLS_DWARF_DWARF_H
+#define SYMBOLS_DWARF_DWARF_H
+
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct chains;
+struct dwarf_cage;
+struct hotspots_chain;
+struct lines_job;
+struct lines_object;
+struct places;
+struct symtab;
+
+/*
+ * Functions and lines that the source has at places: chains of functions by place
+ * id, and the source files' paths by id. Both append-only; each generation of places has another
+ * table, with the chains and files of the places that moved.
+ *
+ * One writer (the loader; chains of a new generation of places are written by the builder before);
+ * readers from any thread, lock-free.
+ */
+
+int chains_new(struct chains **out);
+void chains_free(struct chains *c);
+
+#define CHAINS_NONE UINT32_MAX
+
+/* Writer. Return the number of a chain, the same for equal ones; CHAINS_NONE: the table is full. */
+uint32_t chains_intern(struct chains *c, const struct symbol_frame *frames, uint32_t nr);
+/* Writer. Set the chain of @place, once, by its number. 0, -ENOSPC, -ENOMEM. */
+int chains_set(struct chains *c, uint32_t place, uint32_t number);
+/* Writer. The same of a file of the table before: it is not refused for the share of @object. */
+uint32_t chains_move_file(struct chains *c, uint32_t object, struct safe_text file);
+/* Any thread. */
+const struct symbol_frame *chains_at(const struct chains *c, uint32_t place, uint32_t *nr);
+struct safe_text chains_file(const struct chains *c, uint32_t id);
+uint32_t chains_nr_files(const struct chains *c);
+/* Writer. */
+size_t chains_memory(const struct chains *c);
+
+#define DWARF_FRAMES_MAX 32U
+
+/* One function of the chain at an address; texts are foreign, borrowed from the dwarf. */
+struct dwarf_frame {
+	const char *name; /* maybe mangled; NULL: the function that is not inlined */
+	const char *file; /* NULL: unknown */
+	const char *dir;  /* folder of a relative file; may be NULL */
+	uint32_t line;	  /* 0: unknown */
+};
+
+/*
+ * Call @fn for each start of a line in [vaddr, vaddr + size), in order of
+ * address: its file and line (borrowed), both 0 where there is none. 0, or
+ * -ETIME.
+ */
+typedef void (*dwarf_line_fn)(void *ctx, uint64_t vaddr, const struct dwarf_frame *at);
+
+/* Join @dir and @file, unless @file is absolute, into @buf. */
+void dwarf_path(char *buf, size_t size, const char *dir, const char *file);
+
+extern const struct cage_reader dwarf_cage_reader;
+
+/*
  * Look up inlined functions and lines of sampled places.
  *
  * Named places are added to the queue of their object; the object with the
@@ -8,17 +83,6 @@
  *
  * One thread: the loader. Helpers read; a helper that hangs is abandoned.
  */
-#ifndef SYMBOLS_SOURCE_LINES_H
-#define SYMBOLS_SOURCE_LINES_H
-
-#include "symbols/source/chains.h"
-#include "symbols/object/image_cache.h"
-#include "symbols/name/demangler.h"
-#include "symbols/name/places.h"
-#include "symbols/name/symtab.h"
-
-struct lines_object;
-struct lines_job;
 
 struct lines {
 	const struct image_cache *images;
@@ -39,7 +103,6 @@ struct lines {
 void lines_init(struct lines *l, const struct image_cache *images, struct places *places,
 		struct symtab *symtab, struct chains *chains);
 void lines_fini(struct lines *l);
-
 /* Place @id got its name: queue it. */
 void lines_add(struct lines *l, uint32_t id);
 /*
@@ -49,7 +112,6 @@ void lines_move(struct lines *l, struct places *places, struct chains *chains, c
 		uint32_t nr_ids);
 /* The line of place @id is known from another source: a jitdump. */
 void lines_told(struct lines *l, uint32_t id, const char *file, uint32_t line);
-struct hotspots_chain;
 /* Keep the source of a place in compiled Java code, unless it is another place by now. */
 void lines_java(struct lines *l, const struct hotspots_chain *chain);
 /* Object @object has more to read than before: try refused look-ups again. */
@@ -61,5 +123,22 @@ void lines_again(struct lines *l, uint32_t object);
 bool lines_work(struct lines *l, bool now);
 /* Return true while a helper is busy. */
 bool lines_busy(const struct lines *l);
+
+void dwarf_cage_close(struct dwarf_cage *d);
+/* As dwarf_lines(), at most DWARF_CAGE_ROWS rows. */
+int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn,
+		     void *ctx);
+
+/*
+ * Find the debug information of an object, in the object or in its debug file, and open it.
+ *
+ * Threads: any that may hang.
+ */
+
+/*
+ * Open it for many look-ups: 0, -ESTALE (not the file of the image), or -errno as
+ * dwarf_cage_open(); then the caller owns *out.
+ */
+int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out);
 
 #endif

@@ -1,26 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * Debug information found, in the object or its debug file, checked, inflated and opened.
+ *
+ * Runs on: a helper.
+ */
+#include "symbols/dwarf/internal.h"
+
+#include <elfutils/libdw.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/sandbox/sandbox.h"
+
+/*
  * Compressed debug sections → an ELF file in memory: header, section headers, names, sections.
  *
  * Locations of variables and macros are left out, a sixth of the bytes: libdw would inflate them.
  */
-#include "symbols/source/dwarf_inflate.h"
-
-#include <errno.h>
-#include <gelf.h>
-#include <stdlib.h>
-#include <string.h>
-#include <zlib.h>
-
-#include "symbols/base/base.h"
-#include "symbols/base/library.h"
 
 #ifdef HAVE_LIBDEFLATE
 #include <libdeflate.h>
 
 #define LIBRARY "libdeflate.so.0"
 
-static struct functions {
+static struct dwarf_inflate_functions {
 	__typeof__(libdeflate_alloc_decompressor) *alloc;
 	__typeof__(libdeflate_free_decompressor) *free;
 	__typeof__(libdeflate_zlib_decompress) *inflate;
@@ -30,9 +48,10 @@ static bool loaded;
 void dwarf_inflate_prepare(void)
 {
 	static const struct library_function list[] = {
-		{ "libdeflate_alloc_decompressor", offsetof(struct functions, alloc) },
-		{ "libdeflate_free_decompressor", offsetof(struct functions, free) },
-		{ "libdeflate_zlib_decompress", offsetof(struct functions, inflate) },
+		{ "libdeflate_alloc_decompressor",
+		  offsetof(struct dwarf_inflate_functions, alloc) },
+		{ "libdeflate_free_decompressor", offsetof(struct dwarf_inflate_functions, free) },
+		{ "libdeflate_zlib_decompress", offsetof(struct dwarf_inflate_functions, inflate) },
 	};
 
 	if (!loaded)
@@ -189,7 +208,12 @@ static void put_head(const GElf_Ehdr *of, struct head *head)
 	memcpy(head->names, names, sizeof(names));
 }
 
-int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t *size)
+/*
+ * Make an ELF file in memory that has the debug sections of @elf that are used, inflated, at most
+ * @max bytes; .debug_line only with @lines. *out is malloc'ed. 0; -ENOENT: nothing to inflate, or
+ * in another way; -EBADMSG, -EFBIG or -ENOMEM.
+ */
+static int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t *size)
 {
 	const unsigned char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB
 									       : ELFDATA2MSB;
@@ -217,4 +241,172 @@ int dwarf_inflate(Elf *elf, bool lines, size_t max, uint8_t **out, size_t *size)
 	*out = image;
 	*size = sizeof(struct head) + sum;
 	return 0;
+}
+
+#define DWZ_FOLDER "/.dwz/"
+
+int dwarf_open_permitted(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -EINVAL;
+	/* With file capabilities the caller is not trusted either. */
+	return !st.st_uid || (st.st_uid == geteuid() && !getauxval(AT_SECURE)) ? 0 : -EPERM;
+}
+
+/* Open @path, if it has this build-id. Return a descriptor or -errno. */
+static int open_dwz(const char *path, const struct elfdwarf_alt *alt)
+{
+	struct foreign_want want = { .path = path, .size_max = ELFDWARF_SIZE_MAX };
+	struct elffacts_input in = { .fd = -1 };
+	struct foreign_file file;
+	struct elffacts facts;
+	int rc = foreign_open(&want, &file, NULL);
+
+	if (rc)
+		return rc;
+	in.fd = file.fd;
+	in.size = file.size;
+	rc = elffacts_read(&facts, &in);
+	if (!rc)
+		rc = facts.dwarf;
+	if (!rc)
+		rc = dwarf_open_permitted(file.fd);
+	if (!rc && (facts.names.build_id_size != alt->id_size ||
+		    memcmp(facts.names.build_id, alt->id, alt->id_size)))
+		rc = -ENOENT;
+	if (rc) {
+		close(file.fd);
+		return rc;
+	}
+	return file.fd;
+}
+
+/* Find the dwz file by build-id, else by its name where distributions keep them. */
+static int find_dwz(const struct elfdwarf_alt *alt)
+{
+	char path[ELFDWARF_LINK_MAX + 64];
+	const char *rest = strstr(alt->link, DWZ_FOLDER);
+	int fd = -ENOENT;
+
+	if (debugfile_path(alt->id, alt->id_size, path, sizeof(path)))
+		fd = open_dwz(path, alt);
+	if (fd >= 0 || !rest)
+		return fd;
+	while (strstr(rest + 1, DWZ_FOLDER))
+		rest = strstr(rest + 1, DWZ_FOLDER);
+	if (strstr(rest, "/../"))
+		return -ENOENT;
+	snprintf(path, sizeof(path), "%s%s", DEBUGFILE_ROOT, rest);
+	return open_dwz(path, alt);
+}
+
+int dwarf_open_find_alt(const struct elffacts *facts, int *fd)
+{
+	*fd = -1;
+	if (facts->alt_rc)
+		return facts->alt_rc == -ENOENT ? 0 : facts->alt_rc;
+	*fd = find_dwz(&facts->alt);
+	return *fd < 0 ? -ENOENT : 0;
+}
+
+int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines)
+{
+	size_t size;
+	int rc;
+
+	*out = (struct dwarf_opened){ NULL };
+	elf_version(EV_CURRENT);
+	out->elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (!out->elf)
+		return -EBADMSG;
+	rc = dwarf_inflate(out->elf, lines, ELFDWARF_SIZE_MAX, &out->image, &size);
+	if (!rc) {
+		elf_end(out->elf);
+		out->elf = elf_memory((char *)out->image, size);
+	}
+	if (!rc || rc == -ENOENT)
+		out->dw = dwarf_begin_elf(out->elf, DWARF_C_READ, NULL);
+	if (out->dw)
+		return 0;
+	dwarf_open_end(out);
+	return -EBADMSG;
+}
+
+void dwarf_open_end(struct dwarf_opened *d)
+{
+	dwarf_end(d->dw);
+	elf_end(d->elf);
+	free(d->image);
+	*d = (struct dwarf_opened){ NULL };
+}
+
+const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
+{
+	Elf *elf = dwarf_getelf(dw);
+	size_t strings;
+
+	if (!elf || elf_getshdrstrndx(elf, &strings))
+		return NULL;
+	for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+		GElf_Shdr shdr;
+		const char *is;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_flags & SHF_COMPRESSED)
+			continue;
+		is = elf_strptr(elf, strings, shdr.sh_name);
+		if (is && !strcmp(is, name))
+			return elf_getdata(scn, NULL);
+	}
+	return NULL;
+}
+
+/*
+ * Find the debug information of an object, in the object or in its debug file, and open it.
+ *
+ * Runs on: a helper.
+ */
+
+/* Replace the object by the file with its debug information, if that is another one. */
+static int to_debug_file(const struct elffacts_input *in, const char *path,
+			 struct foreign_file *file, struct elffacts *facts, uint64_t *bias)
+{
+	struct foreign_file debug;
+	struct elffacts found;
+	int rc;
+
+	*bias = 0;
+	if (facts->dwarf != -ENODATA)
+		return 0;
+	rc = elffacts_open_debug(in, facts, DEBUGFILE_ROOT, path, &debug, &found, bias);
+	if (rc)
+		return rc;
+	close(file->fd);
+	*file = debug;
+	*facts = found;
+	return 0;
+}
+
+int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out)
+{
+	struct elffacts_input in = { .fd = -1 };
+	struct foreign_file file;
+	struct elffacts facts;
+	uint64_t bias;
+	int rc = load_open(where, NULL, &file);
+
+	if (rc)
+		return rc;
+	in.fd = file.fd;
+	in.size = file.size;
+	rc = elffacts_read(&facts, &in);
+	if (!rc && !load_is_of_image(where, facts.names.build_id, facts.names.build_id_size))
+		rc = -ESTALE;
+	if (!rc)
+		rc = to_debug_file(&in, where->seen.path, &file, &facts, &bias);
+	if (!rc)
+		rc = dwarf_cage_open(out, &file, &facts, bias, no_lines);
+	close(file.fd);
+	return rc;
 }

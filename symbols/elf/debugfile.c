@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Find and open the separate debug file of an object.
+ * Separate debug files by build-id and debuglink, perf's cache of files by build-id,
+ * .gnu_debugdata.
  *
  * Runs on: a helper. A file of the right name with another build-id is ignored.
  */
-#include "symbols/object/debugfile.h"
+#include "symbols/elf/internal.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +19,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "symbols/base/invoker.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/sandbox/sandbox.h"
+
+#define DEBUGFILE_CRC_MAX (1ULL << 30) /* largest file with a CRC check */
 
 /* The folders in which libdebuginfod may have its cache. */
 static const struct {
@@ -203,7 +212,7 @@ enum debugfile_match debugfile_match(const struct elffile *object, const struct 
 }
 
 /* The CRC of a file that has not changed since. */
-struct sum {
+struct debugfile_sum {
 	dev_t dev;
 	ino_t ino;
 	uint64_t size;
@@ -218,7 +227,7 @@ struct sum {
  */
 static struct {
 	pthread_mutex_t lock;
-	struct sum list[SUMS_MAX];
+	struct debugfile_sum list[SUMS_MAX];
 	uint32_t nr;	   /* ever added: the oldest one leaves */
 	uint64_t since_ns; /* a sum is computed since then; 0: none is */
 } sums = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -228,14 +237,14 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-static bool same_file(const struct sum *a, const struct sum *b)
+static bool same_file(const struct debugfile_sum *a, const struct debugfile_sum *b)
 {
 	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
 	       same_time(&a->mtime, &b->mtime) && same_time(&a->ctime, &b->ctime);
 }
 
 /* Set the identity of the file @fd: inode, size and times. */
-static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
+static int identify(struct debugfile_sum *s, int fd, uint64_t size, struct watch *watch)
 {
 	struct stat st;
 	int rc = watch_begin(watch);
@@ -244,7 +253,7 @@ static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
 		return rc;
 	rc = fstat(fd, &st) ? -errno : 0;
 	watch_end(watch, 0);
-	*s = (struct sum){ .size = size };
+	*s = (struct debugfile_sum){ .size = size };
 	if (rc)
 		return rc;
 	s->dev = st.st_dev;
@@ -258,7 +267,7 @@ static int identify(struct sum *s, int fd, uint64_t size, struct watch *watch)
  * Take the sum of the file from the list, else begin it: *@since_ns is not 0 then. -EAGAIN: another
  * one is computed, for less than @time_ns.
  */
-static int begin_sum(struct sum *s, uint64_t time_ns, uint64_t *since_ns)
+static int begin_sum(struct debugfile_sum *s, uint64_t time_ns, uint64_t *since_ns)
 {
 	uint64_t now = time_now_ns();
 	int rc = 0;
@@ -281,7 +290,7 @@ static int begin_sum(struct sum *s, uint64_t time_ns, uint64_t *since_ns)
 }
 
 /* Keep the sum that was begun at @since_ns; another one may begin. */
-static void end_sum(const struct sum *s, uint64_t since_ns)
+static void end_sum(const struct debugfile_sum *s, uint64_t since_ns)
 {
 	pthread_mutex_lock(&sums.lock);
 	if (!s->rc || s->rc == -ETIME)
@@ -316,7 +325,7 @@ static int sum_bytes(int fd, uint64_t size, struct watch *watch, uint64_t end_ns
 int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, uint32_t *out)
 {
 	uint64_t since_ns;
-	struct sum s;
+	struct debugfile_sum s;
 	int rc = identify(&s, fd, size, watch);
 
 	if (!rc)
@@ -330,3 +339,161 @@ int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, 
 	*out = s.crc;
 	return s.rc;
 }
+
+/*
+ * perf's cache of files by build-id. Runs on: helpers.
+ */
+
+bool buildidcache_path(const char *home, const uint8_t *build_id, size_t size, bool old, char *buf,
+		       size_t buf_size)
+{
+	int at = home && home[0] == '/' && size >= 2
+			 ? snprintf(buf, buf_size, "%s/.debug/.build-id/", home)
+			 : -1;
+
+	if (at < 0 || (size_t)at + 2 * size + sizeof("//elf") > buf_size)
+		return false;
+	for (size_t i = 0; i < size; i++)
+		at += sprintf(buf + at, i == 1 ? "/%02x" : "%02x", build_id[i]);
+	if (!old)
+		strcpy(buf + at, "/elf");
+	return true;
+}
+
+/* The name is no proof: test for the build-id in the file. */
+static bool has_build_id(const struct foreign_file *file, const uint8_t *build_id, size_t size)
+{
+	const struct elffacts_input in = { .fd = file->fd, .size = file->size };
+	struct elffacts facts;
+	const struct debugfile_names *is = &facts.names;
+
+	/* Old recordings have 20 bytes, whatever the size. */
+	return !elffacts_read(&facts, &in) && is->build_id_size && is->build_id_size <= size &&
+	       !memcmp(is->build_id, build_id, is->build_id_size);
+}
+
+/* Open the file in the cache below @home, which @uid or root made. */
+static int open_below(const char *home, uid_t uid, const uint8_t *build_id, size_t size,
+		      struct foreign_file *out)
+{
+	char path[PATH_SIZE_MAX];
+
+	for (int old = 0; old < 2; old++) {
+		const struct foreign_want want = {
+			.path = path, .owned = true, .linked = true, .uid = uid
+		};
+
+		if (!buildidcache_path(home, build_id, size, old, path, sizeof(path)) ||
+		    foreign_open(&want, out, NULL))
+			continue;
+		if (has_build_id(out, build_id, size))
+			return 0;
+		close(out->fd);
+	}
+	return -ENOENT;
+}
+
+int buildidcache_open(const uint8_t *build_id, size_t size, struct foreign_file *out)
+{
+	const char *home = getenv("HOME"), *own = invoker_home() ? invoker_home() : home;
+	struct invoker_saved saved;
+	int code = invoker_begin(&saved, NULL);
+
+	if (!code) {
+		code = open_below(own, invoker_uid(), build_id, size, out);
+		invoker_end(&saved);
+	}
+	/* "sudo perf record" has the cache of root. */
+	if (code && invoker_is_other() && !invoker_is_unprivileged())
+		code = open_below(home, 0, build_id, size, out);
+	return code;
+}
+
+/*
+ * liblzma with limits of output and of memory.
+ *
+ * Runs on: a helper.
+ */
+
+#define XZ_MEMORY_MAX (128UL << 20) /* of the decoder: dictionaries */
+
+#ifdef HAVE_LZMA
+#include <lzma.h>
+
+#define FIRST_ROOM (256UL << 10)
+
+/* Enlarge the output buffer; false at the limit (*code: the error). */
+static bool grow(lzma_stream *s, uint8_t **buf, size_t *room, int *code)
+{
+	size_t used = *room - s->avail_out, more = MIN(*room * 2, XZ_OUTPUT_MAX);
+	uint8_t *larger;
+
+	if (*room == XZ_OUTPUT_MAX) {
+		*code = -EFBIG;
+		return false;
+	}
+	larger = realloc(*buf, more);
+	if (!larger) {
+		*code = -ENOMEM;
+		return false;
+	}
+	*buf = larger;
+	s->next_out = larger + used;
+	s->avail_out = more - used;
+	*room = more;
+	return true;
+}
+
+static int code_of(lzma_ret ret)
+{
+	switch (ret) {
+	case LZMA_STREAM_END:
+		return 0;
+	case LZMA_MEM_ERROR:
+		return -ENOMEM;
+	case LZMA_MEMLIMIT_ERROR:
+		return -EFBIG;
+	default:
+		return -EBADMSG;
+	}
+}
+
+int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size)
+{
+	lzma_stream s = LZMA_STREAM_INIT;
+	size_t room = FIRST_ROOM;
+	uint8_t *buf = malloc(room);
+	lzma_ret ret;
+	int code = 0;
+
+	if (!buf || lzma_stream_decoder(&s, XZ_MEMORY_MAX, 0) != LZMA_OK) {
+		free(buf);
+		return -ENOMEM;
+	}
+	s.next_in = in;
+	s.avail_in = in_size;
+	s.next_out = buf;
+	s.avail_out = room;
+	do {
+		ret = lzma_code(&s, LZMA_FINISH);
+	} while (ret == LZMA_OK && (s.avail_out || grow(&s, &buf, &room, &code)));
+	lzma_end(&s);
+	if (!code)
+		code = code_of(ret);
+	if (code) {
+		free(buf);
+		return code;
+	}
+	*out = buf;
+	*out_size = (size_t)s.total_out;
+	return 0;
+}
+
+#else
+
+int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Index the FDEs of .eh_frame: by the table of .eh_frame_hdr, or by a walk.
+ * Unwind tables: .eh_frame and its sorted .eh_frame_hdr, .debug_frame translated into .eh_frame;
+ * numbers and records in them.
  *
- * Runs on the loader (index) and on sampler threads (ehframe_find, ehframe_read).
- * Invariant: no read leaves [bytes, bytes + size); the walk takes one step per
- * record and each record has at least four bytes, so it ends.
+ * Runs on the loader (index) and on sampler threads (ehframe_find, ehframe_read). Invariant: no
+ * read leaves [bytes, bytes + size); the walk takes one step per record and each record has at
+ * least four bytes, so it ends.
  */
-#include "symbols/object/ehframe.h"
+#include "symbols/elf/internal.h"
 
 #include <assert.h>
 #include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/array.h"
-#include "symbols/base/search.h"
+#include "symbols/elf/eh_frame.h"
 
 /* Pointer encodings: LSB Core 5.0, 10.5.1. */
 enum {
@@ -499,4 +502,332 @@ bool ehframe_find(const struct ehframe *eh, uint64_t vaddr, struct ehframe_fde *
 		return false;
 	lo = search_split(eh->nr_fdes, i, eh->fdes[i] <= last);
 	return lo && ehframe_at(eh, lo - 1, out) && vaddr - out->start < out->size;
+}
+
+/*
+ * The slow paths of reading CFI: numbers of more than one byte, records.
+ *
+ * Any thread, pure. Invariant: nothing outside [pos, end) is read.
+ */
+
+/* Read the groups of a LEB128; *@shift gets their bits, *@last the last byte. */
+static uint64_t read_leb(struct ehread *r, unsigned int *shift, uint8_t *last)
+{
+	uint64_t v = 0;
+
+	*shift = 0;
+	do {
+		if (r->bad || r->pos == r->end || *shift > 63) {
+			r->bad = true;
+			return 0;
+		}
+		*last = *r->pos++;
+		v |= (uint64_t)(*last & 0x7f) << *shift;
+		*shift += 7;
+	} while (*last & 0x80);
+	return v;
+}
+
+uint64_t ehread_long_uleb(struct ehread *r)
+{
+	unsigned int shift;
+	uint8_t last = 0;
+	uint64_t v = read_leb(r, &shift, &last);
+
+	if (shift > 63 && last > 1)
+		r->bad = true;
+	return r->bad ? 0 : v;
+}
+
+int64_t ehread_long_sleb(struct ehread *r)
+{
+	unsigned int shift;
+	uint8_t last = 0;
+	uint64_t v = read_leb(r, &shift, &last);
+
+	if (shift > 63 && last != 0 && last != 0x7f)
+		r->bad = true;
+	if (shift < 64 && (last & 0x40))
+		v |= ~0ULL << shift;
+	return r->bad ? 0 : (int64_t)v;
+}
+
+int ehread_open_record(const uint8_t *bytes, uint64_t all, uint64_t offset, struct ehread *out)
+{
+	struct ehread r = { bytes + offset, bytes + all, false };
+	uint64_t size;
+	bool wide;
+
+	if (all - offset < 4)
+		return -ENODATA;
+	size = ehread_fixed(&r, 4);
+	if (!size)
+		return -ENODATA;
+	wide = size == 0xffffffff;
+	if (wide)
+		size = ehread_fixed(&r, 8);
+	out->bad = false;
+	out->pos = ehread_block(&r, size);
+	if (!out->pos)
+		return -EBADMSG;
+	out->end = r.pos;
+	return wide ? -ENOTSUP : 0;
+}
+
+/*
+ * Read .eh_frame_hdr.
+ *
+ * Runs on: a helper. Every number is hostile; sums wrap, and results are
+ * compared with the section before they are used.
+ */
+
+/* Pointer encodings (LSB Core 5.0, 10.5.1 "DWARF Exception Header Encoding"). */
+enum {
+	EHHDR_PE_OMIT = 0xff,
+	EHHDR_PE_FORMAT = 0x0f,
+	EHHDR_PE_ABSPTR = 0x00,
+	PE_UDATA2 = 0x02,
+	EHHDR_PE_UDATA4 = 0x03,
+	EHHDR_PE_UDATA8 = 0x04,
+	PE_SDATA2 = 0x0a,
+	EHHDR_PE_SDATA4 = 0x0b,
+	EHHDR_PE_SDATA8 = 0x0c,
+	PE_BASE = 0xf0,
+	EHHDR_PE_PCREL = 0x10,
+	PE_DATAREL = 0x30,
+};
+
+/* Decode a pointer of encoding @enc at @bytes, which is at address @field. */
+static bool decode_pointer(const uint8_t *bytes, size_t size, uint8_t enc, uint64_t field,
+			   uint64_t data, uint64_t *out)
+{
+	static const uint8_t sizes[16] = {
+		[EHHDR_PE_ABSPTR] = 8, [PE_UDATA2] = 2, [EHHDR_PE_UDATA4] = 4,
+		[EHHDR_PE_UDATA8] = 8, [PE_SDATA2] = 2, [EHHDR_PE_SDATA4] = 4,
+		[EHHDR_PE_SDATA8] = 8,
+	};
+	uint8_t format = enc & EHHDR_PE_FORMAT, width = sizes[format];
+	uint64_t value = 0;
+
+	if (!width || width > size)
+		return false;
+	for (unsigned int i = 0; i < width; i++) /* all supported machines are little-endian */
+		value |= (uint64_t)bytes[i] << (8 * i);
+	if (format >= PE_SDATA2 && width < 8 && value >> (8 * width - 1))
+		value |= ~0ULL << (8 * width);
+	switch (enc & PE_BASE) {
+	case 0:
+		*out = value;
+		return true;
+	case EHHDR_PE_PCREL:
+		*out = field + value;
+		return true;
+	case PE_DATAREL:
+		*out = data + value;
+		return true;
+	default:
+		return false; /* indirect, textrel, aligned: no linker uses them here */
+	}
+}
+
+/*
+ * Return the number of entries in the one layout that linkers write; 0: another
+ * layout, or they do not fit.
+ */
+static uint32_t count_entries(const uint8_t *bytes, size_t size, uint64_t all)
+{
+	static const uint8_t usual[] = { 1, EHHDR_PE_PCREL | EHHDR_PE_SDATA4, EHHDR_PE_UDATA4,
+					 PE_DATAREL | EHHDR_PE_SDATA4 };
+	uint32_t nr;
+
+	if (size < EHHDR_SIZE || memcmp(bytes, usual, sizeof(usual)) != 0)
+		return 0;
+	memcpy(&nr, bytes + 8, sizeof(nr));
+	return nr <= (all - EHHDR_SIZE) / sizeof(uint64_t) ? nr : 0;
+}
+
+bool ehhdr_parse(struct ehhdr *h, const uint8_t *bytes, size_t size, uint64_t all, uint64_t vaddr)
+{
+	*h = (struct ehhdr){ .vaddr = vaddr };
+	if (size <= 4 || bytes[0] != 1 || bytes[1] == EHHDR_PE_OMIT ||
+	    !decode_pointer(bytes + 4, size - 4, bytes[1], vaddr + 4, vaddr, &h->eh_frame))
+		return false;
+	h->nr = count_entries(bytes, size, all);
+	return true;
+}
+
+bool ehhdr_index(const struct ehhdr *h, uint64_t *entries, size_t size)
+{
+	/* Both halves are relative to the header: function, then FDE. */
+	uint64_t base = h->vaddr - ehhdr_base(h->eh_frame), eh_frame = h->vaddr - h->eh_frame;
+	uint64_t next = 0, all = 0;
+
+	for (uint32_t i = 0; i < h->nr; i++) {
+		uint64_t start = base + (uint64_t)(int64_t)(int32_t)entries[i];
+		uint64_t offset = eh_frame + (uint64_t)((int64_t)entries[i] >> 32);
+
+		/* A number below 0 has high bits. */
+		all |= (start - next) | offset | (size - 1 - offset);
+		entries[i] = start << 32 | (uint32_t)offset;
+		next = start + 1;
+	}
+	return next <= 1ULL << 32 && all <= UINT32_MAX && size;
+}
+
+/*
+ * .debug_frame -> .eh_frame, record by record.
+ *
+ * Runs on: the loader. Invariant: the walk takes one step per record and each
+ * has at least four bytes, so it ends; the output never outgrows its buffer.
+ */
+
+/* A .debug_frame being translated. */
+struct translation {
+	const uint8_t *in;
+	size_t in_size;
+	uint8_t *out;
+	size_t size, room;
+	uint32_t cie_in, cie_out; /* the CIE translated last: offset in the input, in the output */
+	bool cie_ok, full;
+};
+
+static void emit(struct translation *t, uint64_t v, unsigned int size)
+{
+	assert(t->size <= t->room);
+	if (size > t->room - t->size) {
+		t->full = true;
+		return;
+	}
+	for (unsigned int i = 0; i < size; i++)
+		t->out[t->size++] = (uint8_t)(v >> (8 * i));
+}
+
+/* Copy the rest of @r and complete the record at @start with its length. */
+static void emit_rest(struct translation *t, struct ehread *r, size_t start)
+{
+	size_t size = (size_t)(r->end - r->pos);
+	uint32_t length;
+
+	if (t->full || size > t->room - t->size) {
+		t->full = true;
+		t->size = start;
+		return;
+	}
+	memcpy(t->out + t->size, r->pos, size);
+	t->size += size;
+	length = (uint32_t)(t->size - start - 4);
+	memcpy(t->out + start, &length, 4);
+}
+
+/* Write a CIE without augmentation, as version 1. */
+static void translate_cie(struct translation *t, struct ehread *r, uint32_t offset)
+{
+	size_t start = t->size;
+	uint8_t version = (uint8_t)ehread_fixed(r, 1), augmentation = (uint8_t)ehread_fixed(r, 1);
+	bool bad = augmentation != 0 || (version != 1 && version != 3 && version != 4);
+	uint64_t code_align, column;
+	const uint8_t *data_align;
+	size_t data_size;
+
+	if (version == 4)
+		bad |= ehread_fixed(r, 2) != 8; /* addresses of 8 bytes, no segments */
+	code_align = ehread_uleb(r);
+	data_align = r->pos;
+	ehread_sleb(r);
+	data_size = (size_t)(r->pos - data_align);
+	column = version == 1 ? ehread_fixed(r, 1) : ehread_uleb(r);
+	t->cie_in = offset;
+	t->cie_out = (uint32_t)start;
+	t->cie_ok = !bad && !r->bad && code_align < 128 && column < 128 && data_size <= 10;
+	if (!t->cie_ok)
+		return;
+	emit(t, 0, 8);
+	emit(t, 1, 2);
+	emit(t, code_align, 1);
+	for (size_t i = 0; i < data_size; i++)
+		emit(t, data_align[i], 1);
+	emit(t, column, 1);
+	emit_rest(t, r, start);
+}
+
+/* Translate an FDE; its CIE again, unless it is the one translated last. */
+static void translate_fde(struct translation *t, struct ehread *r, uint32_t cie)
+{
+	struct ehread c;
+	size_t start;
+
+	if (!t->cie_ok || t->cie_in != cie) {
+		if (cie >= t->in_size || ehread_open_record(t->in, t->in_size, cie, &c) ||
+		    ehread_fixed(&c, 4) != UINT32_MAX)
+			return;
+		translate_cie(t, &c, cie);
+		if (!t->cie_ok)
+			return;
+	}
+	start = t->size;
+	emit(t, 0, 4);
+	emit(t, start + 4 - t->cie_out, 4);
+	emit_rest(t, r, start);
+}
+
+static void translate_all(struct translation *t)
+{
+	uint64_t offset = 0;
+	struct ehread r;
+
+	while (!t->full) {
+		int rc = ehread_open_record(t->in, t->in_size, offset, &r);
+		uint64_t next;
+		uint32_t id;
+
+		if (rc == -ENODATA || rc == -EBADMSG)
+			return;
+		next = (uint64_t)(r.end - t->in);
+		id = rc ? UINT32_MAX : (uint32_t)ehread_fixed(&r, 4);
+		if (!rc && !r.bad && id != UINT32_MAX)
+			translate_fde(t, &r, id);
+		offset = next;
+	}
+}
+
+/* Return the end of the records of an .eh_frame. */
+static size_t end_of_records(const uint8_t *bytes, size_t size)
+{
+	struct ehread r;
+	uint64_t offset = 0;
+	int rc;
+
+	while (size && (rc = ehread_open_record(bytes, size, offset, &r)) != -ENODATA &&
+	       rc != -EBADMSG)
+		offset = (uint64_t)(r.end - bytes);
+	return offset;
+}
+
+int debugframe_join(const uint8_t *eh, size_t eh_size, const uint8_t *debug, size_t debug_size,
+		    uint8_t **out, size_t *out_size)
+{
+	struct translation t = { .in = debug, .in_size = debug_size };
+	size_t kept = end_of_records(eh, eh_size);
+
+	/*
+	 * A CIE is repeated at most once per FDE; a section of many small FDEs
+	 * shares CIEs.
+	 */
+	t.room = kept + 2 * debug_size + 4;
+	t.out = malloc(t.room);
+	if (!t.out)
+		return -ENOMEM;
+	if (kept)
+		memcpy(t.out, eh, kept);
+	t.size = kept;
+	translate_all(&t);
+	if (t.size == kept) {
+		free(t.out);
+		return -ENODATA;
+	}
+	t.full = false;
+	emit(&t, 0, t.room - t.size < 4 ? 0 : 4);
+	*out = t.out;
+	*out_size = t.size;
+	return 0;
 }

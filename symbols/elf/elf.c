@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Headers of an ELF file: read, checked, widened to 64 bits.
+ * ELF files from their bytes: headers and segments, which parts are there, data symbols, debug
+ * sections, the code that returns from signal handlers. Bounded; no libelf.
  *
  * Runs on: a helper. Every number of the file is hostile.
  */
-#include "symbols/elf/elf.h"
+#include "symbols/elf/internal.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 
 #define SHSTR_SIZE_MAX	 (4U << 20)
 #define DYNAMIC_SIZE_MAX (64ULL << 10)
@@ -445,4 +452,366 @@ bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value)
 		return true;
 	}
 	return elffile_read_at(f, address, value, sizeof(*value)) && *value;
+}
+
+/*
+ * Parts of a file: a sorted list.
+ */
+
+bool elfparts_has(const struct elfparts *p, uint64_t start, uint64_t end)
+{
+	uint32_t after = search_split(p->nr, i, p->list[i].start <= start);
+
+	return start >= end || (after && end <= p->list[after - 1].end);
+}
+
+struct elfpart elfparts_round(uint64_t start, uint64_t end, uint64_t size)
+{
+	uint64_t more = ELFPARTS_ALIGNED - 1 - (end - 1) % ELFPARTS_ALIGNED;
+
+	return (struct elfpart){
+		.start = start - start % ELFPARTS_ALIGNED,
+		.end = more < size - MIN(end, size) ? end + more : size,
+	};
+}
+
+void elfparts_add(struct elfparts *p, uint64_t start, uint64_t end, uint64_t size)
+{
+	struct elfpart part = elfparts_round(start, end, size);
+	uint32_t first, after;
+
+	if (start >= end)
+		return;
+	/* It takes in the parts from @first to before @after, which it touches. */
+	first = search_split(p->nr, i, p->list[i].end < part.start);
+	after = search_split(p->nr, i, p->list[i].start <= part.end);
+	if (first < after) {
+		part.start = MIN(part.start, p->list[first].start);
+		part.end = MAX(part.end, p->list[after - 1].end);
+	} else if (p->nr == ELFPARTS_MAX) {
+		p->full = true;
+		return;
+	}
+	memmove(&p->list[first + 1], &p->list[after], (p->nr - after) * sizeof(p->list[0]));
+	p->nr = p->nr - after + first + 1;
+	p->list[first] = part;
+}
+
+uint64_t elfparts_sum(const struct elfparts *p)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->nr; i++)
+		sum += p->list[i].end - p->list[i].start;
+	return sum;
+}
+
+/*
+ * Search for {load the number of rt_sigreturn, system call}: at symbols that
+ * name it, and in all code of a small object.
+ *
+ * Runs on: the loader. Invariant: at most CODE_SIZE_MAX bytes are read.
+ */
+
+#define ELFSIG_CODE_SIZE_MAX (1u << 20) /* libc of musl has 600 KiB, a vdso 8 KiB */
+#define SIZE_MAX_SIG	     16u
+#define FUNCTION_MAX	     64u
+
+struct trampoline {
+	uint16_t machine;
+	uint8_t size;
+	uint8_t code[SIZE_MAX_SIG];
+};
+
+static const struct trampoline trampolines[] = {
+	/* mov $__NR_rt_sigreturn,%rax; syscall */
+	{ EM_X86_64, 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 } },
+	/* mov x8,#__NR_rt_sigreturn; svc #0 */
+	{ EM_AARCH64, 8, { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 } },
+};
+
+static bool found(struct image *image, uint64_t vaddr, const struct trampoline *t)
+{
+	image->sigreturn = vaddr;
+	image->sigreturn_size = t->size;
+	return true;
+}
+
+/*
+ * Search all code of a libc or a vdso, which are small. Objects linked with others
+ * use the handler return of their libc.
+ */
+static bool find_by_code(struct image *image, const struct elffile *f, const struct trampoline *t)
+{
+	struct elffile_dynamic dynamic;
+	uint64_t total = 0;
+
+	elffile_dynamic(f, &dynamic);
+	if (dynamic.needs_others)
+		return false;
+	for (uint32_t i = 0; i < image->nr_segments; i++) {
+		const struct image_segment *s = &image->segments[i];
+		const uint8_t *at;
+		void *bytes;
+
+		if (!s->exec || s->file_size > ELFSIG_CODE_SIZE_MAX ||
+		    (total += s->file_size) > ELFSIG_CODE_SIZE_MAX ||
+		    elffile_read_alloc(f, s->offset, s->file_size, &bytes))
+			continue;
+		at = memmem(bytes, s->file_size, t->code, t->size);
+		if (at)
+			found(image, s->vaddr + (uint64_t)(at - (const uint8_t *)bytes), t);
+		free(bytes);
+		if (at)
+			return true;
+	}
+	return false;
+}
+
+static bool names_it(const char *name)
+{
+	static const char *const names[] = {
+		"__restore_rt",
+		"__kernel_rt_sigreturn",
+		"runtime.sigreturn__sigaction",
+		"runtime.sigreturn",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (name[0] == names[i][0] && name[1] == names[i][1] && !strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Check the functions that a symbol names: the instructions and their padding must
+ * be all of the function.
+ */
+static bool find_by_name(struct image *image, const struct elffile *f, const struct trampoline *t)
+{
+	for (uint32_t i = 0; i < image->nr_symbols; i++) {
+		const struct image_symbol *s = &image->symbols[i];
+		uint8_t code[SIZE_MAX_SIG];
+		uint64_t offset;
+
+		if (s->size <= FUNCTION_MAX && !s->stub && names_it(image->names + s->name) &&
+		    image_offset(image, s->vaddr, &offset) &&
+		    !elffile_read(f, offset, code, t->size) && !memcmp(code, t->code, t->size))
+			return found(image, s->vaddr, t);
+	}
+	return false;
+}
+
+bool elfsig_find(struct image *image, const struct elffile *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(trampolines); i++)
+		if (f->machine == trampolines[i].machine && f->elf_class == ELFCLASS64)
+			return find_by_name(image, f, &trampolines[i]) ||
+			       find_by_code(image, f, &trampolines[i]);
+	return false;
+}
+
+/*
+ * Find data symbols by name. Runs on: a helper.
+ */
+
+/* One symbol table with its names, both in memory. */
+struct table {
+	Elf64_Sym *symbols;
+	uint64_t nr;
+	char *names; /* NUL-terminated as a whole */
+	uint64_t names_size;
+};
+
+static int table_read(struct table *t, const struct elffile *f, const Elf64_Shdr *section)
+{
+	const Elf64_Shdr *strings;
+	void *bytes;
+	int rc;
+
+	if (section->sh_link >= f->nr_shdrs || f->elf_class != ELFCLASS64)
+		return -ENOEXEC;
+	strings = &f->shdrs[section->sh_link];
+	if (section->sh_size / sizeof(Elf64_Sym) > ELFSYM_SYMBOLS_MAX ||
+	    strings->sh_size > ELFSYM_NAMES_MAX)
+		return -E2BIG;
+	/* Both are missed at once. */
+	if (elffile_expect(f, section->sh_offset, section->sh_size) |
+	    elffile_expect(f, strings->sh_offset, strings->sh_size))
+		return -EAGAIN;
+	rc = elffile_read_alloc(f, section->sh_offset, section->sh_size, &bytes);
+	if (rc)
+		return rc;
+	t->symbols = bytes;
+	t->nr = section->sh_size / sizeof(Elf64_Sym);
+	rc = elffile_read_alloc(f, strings->sh_offset, strings->sh_size, &bytes);
+	if (rc) {
+		free(t->symbols);
+		return rc;
+	}
+	t->names = bytes;
+	t->names_size = strings->sh_size;
+	return 0;
+}
+
+static void match(const struct table *t, const Elf64_Sym *s, struct elfvar *vars, uint32_t nr)
+{
+	if (s->st_shndx == SHN_UNDEF || s->st_name >= t->names_size)
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (vars[i].vaddr || strcmp(t->names + s->st_name, vars[i].name))
+			continue;
+		vars[i].vaddr = s->st_value;
+		vars[i].size = s->st_size;
+	}
+}
+
+int elfvar_find(const struct elffile *f, struct elfvar *vars, uint32_t nr)
+{
+	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
+	int found = 0, rc = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		vars[i].vaddr = vars[i].size = 0;
+	for (size_t k = 0; k < ARRAY_SIZE(types) && found < (int)nr; k++) {
+		const Elf64_Shdr *section = elffile_section_of_type(f, types[k]);
+		struct table t;
+
+		if (!section)
+			continue;
+		rc = table_read(&t, f, section);
+		if (rc == -EAGAIN)
+			break;
+		if (rc)
+			continue;
+		for (uint64_t i = 0; i < t.nr; i++)
+			match(&t, &t.symbols[i], vars, nr);
+		free(t.symbols);
+		free(t.names);
+		found = 0;
+		for (uint32_t i = 0; i < nr; i++)
+			found += vars[i].vaddr != 0;
+	}
+	return found ? found : rc;
+}
+
+/* Find the smallest variable of a table around @vaddr; NULL: none. */
+static const Elf64_Sym *find_at(const struct table *t, uint64_t vaddr)
+{
+	const Elf64_Sym *best = NULL;
+
+	for (uint64_t i = 0; i < t->nr; i++) {
+		const Elf64_Sym *s = &t->symbols[i];
+
+		if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_OBJECT ||
+		    s->st_name >= t->names_size || !t->names[s->st_name] || vaddr < s->st_value ||
+		    vaddr - s->st_value >= s->st_size || (best && s->st_size >= best->st_size))
+			continue;
+		best = s;
+	}
+	return best;
+}
+
+bool elfvar_at(const struct elffile *f, uint64_t vaddr, char *name, size_t size, uint64_t *begin)
+{
+	static const uint32_t types[] = { SHT_SYMTAB, SHT_DYNSYM };
+	const Elf64_Sym *found = NULL;
+
+	for (size_t k = 0; k < ARRAY_SIZE(types) && !found; k++) {
+		const Elf64_Shdr *section = elffile_section_of_type(f, types[k]);
+		struct table t;
+
+		if (!section || table_read(&t, f, section))
+			continue;
+		found = find_at(&t, vaddr);
+		if (found) {
+			*begin = found->st_value;
+			strncpy(name, t.names + found->st_name, size - 1);
+			name[size - 1] = '\0';
+		}
+		free(t.symbols);
+		free(t.names);
+	}
+	return found;
+}
+
+bool elfvar_vaddr(const struct elffile *f, uint64_t offset, uint64_t *vaddr)
+{
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type != PT_LOAD || offset < p->p_offset ||
+		    offset - p->p_offset >= p->p_filesz)
+			continue;
+		*vaddr = p->p_vaddr + (offset - p->p_offset);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Sizes and the link of debug sections.
+ */
+
+/* Get the size of section @s after decompression; false if unknown. */
+static bool true_size(const struct elffile *f, const Elf64_Shdr *s, uint64_t *size)
+{
+	Elf64_Chdr wide;
+	Elf32_Chdr small;
+
+	*size = s->sh_size;
+	if (!(s->sh_flags & SHF_COMPRESSED))
+		return true;
+	if (f->elf_class == ELFCLASS64) {
+		if (s->sh_size < sizeof(wide) || elffile_read(f, s->sh_offset, &wide, sizeof(wide)))
+			return false;
+		*size = wide.ch_size;
+		return true;
+	}
+	if (s->sh_size < sizeof(small) || elffile_read(f, s->sh_offset, &small, sizeof(small)))
+		return false;
+	*size = small.ch_size;
+	return true;
+}
+
+int elfdwarf_size(const struct elffile *f, uint64_t *size)
+{
+	bool info = false;
+
+	*size = 0;
+	for (uint32_t i = 1; f->shstr && i < f->nr_shdrs; i++) {
+		const Elf64_Shdr *s = &f->shdrs[i];
+		const char *name = s->sh_name < f->shstr_size ? f->shstr + s->sh_name : "";
+		uint64_t here;
+
+		if (!strncmp(name, ".zdebug_", 8))
+			return -EFBIG; /* old format; its sizes are unknown */
+		if (strncmp(name, ".debug_", 7) || s->sh_type == SHT_NOBITS)
+			continue;
+		if (!true_size(f, s, &here) || here > ELFDWARF_SIZE_MAX - *size)
+			return -EFBIG;
+		*size += here;
+		info |= !strcmp(name, ".debug_info");
+	}
+	return info ? 0 : -ENODATA;
+}
+
+int elfdwarf_alt(const struct elffile *f, struct elfdwarf_alt *alt)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".gnu_debugaltlink");
+	char link[ELFDWARF_LINK_MAX + 1] = "";
+	size_t size;
+
+	*alt = (struct elfdwarf_alt){ .id_size = 0 };
+	if (!s)
+		return -ENOENT;
+	if (s->sh_size > ELFDWARF_LINK_MAX || elffile_read(f, s->sh_offset, link, s->sh_size))
+		return -EBADMSG;
+	size = strlen(link) + 1;
+	if (size + 2 > s->sh_size || s->sh_size - size > sizeof(alt->id))
+		return -EBADMSG;
+	memcpy(alt->link, link, size);
+	alt->id_size = (uint8_t)(s->sh_size - size);
+	memcpy(alt->id, link + size, alt->id_size);
+	return 0;
 }

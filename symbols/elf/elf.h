@@ -1,5 +1,107 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * ELF files: headers, symbols, unwind tables, debug files, from bounded bytes.
+ *
+ * The caller owes: bytes that do not change during a call (a copy or a checked mapping); a worker
+ * of the sandbox for foreign bytes.
+ *
+ * The room does: finds its parts, within limits, in the order of the ELF and LSB specifications;
+ * never trusts an offset.
+ *
+ * Not for: lines and inlined functions (symbols/dwarf), names of places (symbols/name).
+ */
+#ifndef SYMBOLS_ELF_ELF_H
+#define SYMBOLS_ELF_ELF_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct ehframe_cies;
+struct watch;
+
+/*
+ * Open the file with this build-id: in the cache of the invoking user with the rights of that user;
+ * behind sudo then in that of root. Only a file that belongs to that user or to root. 0 or -ENOENT;
+ * the caller closes out->fd.
+ */
+int buildidcache_open(const uint8_t *build_id, size_t size, struct foreign_file *out);
+
+/*
+ * Translate .debug_frame into .eh_frame, so that one reader serves both.
+ *
+ * Pure: bytes in, bytes out. Runs on: the loader. Every byte is hostile.
+ */
+
+/*
+ * Append the records of a .debug_frame (DWARF 5, 6.4.1; versions 1, 3 and 4, 32-bit
+ * format) to the records of @eh up to its terminator (@eh_size may be 0), as one section for
+ * ehframe_init(), in malloc'ed memory. Unknown records are left out. 0, -ENODATA (nothing added, no
+ * memory returned) or -ENOMEM.
+ */
+int debugframe_join(const uint8_t *eh, size_t eh_size, const uint8_t *debug, size_t debug_size,
+		    uint8_t **out, size_t *out_size);
+
+/*
+ * .eh_frame_hdr: the address of .eh_frame, and a sorted table of its FDEs
+ * (LSB Core 5.0, 10.6.2 "The .eh_frame_hdr section").
+ *
+ * Only the order of the table is checked here; each entry is compared with its
+ * FDE when it is looked up (ehframe). Pure: bytes in, index out. Runs on: the
+ * loader.
+ */
+
+#define EHHDR_SIZE 12u /* bytes before the table, in the layout supported */
+
+struct ehhdr {
+	uint64_t vaddr;	   /* of the section's first byte */
+	uint64_t eh_frame; /* vaddr of .eh_frame */
+	uint32_t nr;	   /* entries, after EHHDR_SIZE bytes; 0: no table in this layout */
+};
+
+/*
+ * Parse the header. @bytes: the first @size of the @all bytes of a section at
+ * @vaddr. False: no address of .eh_frame.
+ */
+bool ehhdr_parse(struct ehhdr *h, const uint8_t *bytes, size_t size, uint64_t all, uint64_t vaddr);
+
+#define ELFPARTS_MAX 1024U /* of one file */
+
+struct elfpart { /* bytes of the file, from multiples of ELFPARTS_ALIGNED */
+	uint64_t start, end;
+};
+
+/* Ascending, with gaps between them. All zero: none. */
+struct elfparts {
+	struct elfpart list[ELFPARTS_MAX];
+	uint32_t nr;
+	bool full; /* some are not in it */
+};
+
+/*
+ * Decompress. 0 (the caller frees *out), -EFBIG beyond XZ_OUTPUT_MAX, -EBADMSG,
+ * -ENOMEM, -EOPNOTSUPP.
+ */
+int xz_decode(const void *in, size_t in_size, void **out, size_t *out_size);
+
+/* The messages between elfcage.h and its workers. Both have the same program. */
+
+#define ELFCAGE_FILES 2
+
+/* The missed parts follow, else the answer of the reader. */
+struct elfcage_answer {
+	_Alignas(16) uint32_t nr_missed[ELFCAGE_FILES];
+};
+
+#define ELFCAGE_ANSWER sizeof(struct elfcage_answer)
+
+/*
  * The headers of an ELF file, read strictly, and a bounded reader of its bytes
  * (System V gABI, chapters 4 and 5; elf(5)).
  *
@@ -8,16 +110,8 @@
  * before memory is allocated. 32-bit headers are widened. Nothing is ever
  * mapped. Any thread; slow.
  */
-#ifndef SYMBOLS_OBJECT_ELFFILE_H
-#define SYMBOLS_OBJECT_ELFFILE_H
-
-#include <elf.h>
-
-#include "symbols/base/watch.h"
-#include "symbols/object/elfparts.h"
 
 #define ELFFILE_PHDRS_MAX 4096U
-#define ELFFILE_SHDRS_MAX 65536U
 
 struct elffile {
 	int fd; /* -1: memory */
@@ -47,11 +141,7 @@ struct elffile {
  * error there is nothing to close.
  */
 int elffile_open(struct elffile *f, int fd, const void *memory, uint64_t size, struct err *e);
-/* Read the headers of @fd, of which some parts are there. */
-int elffile_open_parts(struct elffile *f, int fd, uint64_t size, const struct elfparts *there,
-		       struct elfparts *missed, struct err *e);
 void elffile_close(struct elffile *f);
-
 /*
  * Read exactly @size bytes. -ERANGE beyond the end, -EIO when the file shrank,
  * -ECANCELED, -EAGAIN: they are not there yet.
@@ -59,43 +149,463 @@ void elffile_close(struct elffile *f);
 int elffile_read(const struct elffile *f, uint64_t offset, void *buf, size_t size);
 /* Test for bytes that are going to be read in pieces. 0, or -EAGAIN: they are not there yet. */
 int elffile_expect(const struct elffile *f, uint64_t offset, uint64_t size);
+
 /* Test whether bytes were missed: a result is not used then. */
 static inline bool elffile_waits(const struct elffile *f)
 {
 	return f->missed && f->missed->nr;
 }
+
 /* Read into malloc'ed memory of @size + 1 bytes, the last one NUL. */
 int elffile_read_alloc(const struct elffile *f, uint64_t offset, size_t size, void **out);
-
 /*
  * Copy the GNU build-id among the notes, at most @max bytes, to @id; return its
  * size, 0: none.
  */
 size_t elffile_notes_build_id(const uint8_t *notes, size_t size, uint8_t *id, size_t max);
-
-/* Some values of the dynamic section; all zero where there is none. */
-struct elffile_dynamic {
-	bool needs_others;    /* linked with other objects */
-	uint64_t rela;	      /* vaddr of its relocations */
-	uint64_t nr_relative; /* number of relative relocations, which are first */
-};
-void elffile_dynamic(const struct elffile *f, struct elffile_dynamic *out);
-
 /* Get the file offset of @size bytes at @address; false: they are not in the file. */
 bool elffile_offset(const struct elffile *f, uint64_t address, uint64_t size, uint64_t *offset);
 /* Read bytes at @address; zeros and false if they are not there. */
 bool elffile_read_at(const struct elffile *f, uint64_t address, void *out, size_t size);
-/*
- * Call @fn for each relative relocation until it returns false. False: some are not in the file, or
- * not there yet.
- */
-bool elffile_relative(const struct elffile *f, bool (*fn)(const Elf64_Rela *r, void *ctx),
-		      void *ctx);
-/* Get the pointer at @address: as it is relocated, or as it is in the file. False: none. */
-bool elffile_pointer(const struct elffile *f, uint64_t address, uint64_t *value);
-
 /* Find the first section with this name or type and with bytes in the file; NULL: none. */
 const Elf64_Shdr *elffile_section(const struct elffile *f, const char *name);
 const Elf64_Shdr *elffile_section_of_type(const struct elffile *f, uint32_t type);
+
+/*
+ * The separate debug file of a stripped object (GDB manual, "Debugging
+ * Information in Separate Files"): by build-id below /usr/lib/debug/.build-id or
+ * in the cache of debuginfod, else by the name in .gnu_debuglink, of which only
+ * the basename is used, below /usr/lib/debug, with its CRC checked. Only our own
+ * root is searched, never that of a process, nor the directory of the object.
+ *
+ * Runs on: a helper.
+ */
+
+#define DEBUGFILE_CRC_NS   20000000000ULL
+#define DEBUGFILE_LINK_MAX 512U
+
+/* The names that an object gives its debug file. */
+struct debugfile_names {
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+	char link[DEBUGFILE_LINK_MAX]; /* empty: none */
+	uint32_t crc;
+};
+
+void debugfile_names(struct debugfile_names *n, const struct elffile *object);
+/* Test a name of a link: no folder, not hidden. */
+bool debugfile_link_ok(const char *name);
+/*
+ * Open place @i where the debug file may be: by build-id first, then by link, below @root.
+ * @object_path: of the object, or NULL. *by_link is set. 0, -ENOENT: not there, -ERANGE: there are
+ * no more places, or -errno. The caller closes out->fd.
+ */
+int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *root,
+		  const char *object_path, struct watch *watch, struct foreign_file *out,
+		  bool *by_link);
+
+/* Whether a debug file is the one of the object. */
+enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
+
+/* Compare machine and build-id. *@bias: what the addresses of the debug file lack. */
+enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,
+				     bool by_link, uint64_t *bias);
+/*
+ * Compute the CRC-32 of .gnu_debuglink of a file of @size bytes, or take the one that a call before
+ * has computed. 0; -EAGAIN while another file is read; -ETIME, -ECANCELED or another error.
+ * @time_ns: DEBUGFILE_CRC_NS. A longer one is ended, and its file is not used; one that hangs does
+ * not hold up others for more.
+ */
+int debugfile_crc(int fd, uint64_t size, struct watch *watch, uint64_t time_ns, uint32_t *crc);
+/* Write the path for a build-id into @buf; false if the build-id is too short. */
+bool debugfile_path(const uint8_t *build_id, size_t size, char *buf, size_t buf_size);
+
+/* Folders in which libdebuginfod may have its cache. */
+#define DEBUGFILE_CACHES 4U
+
+/* Write the path of folder @nr. Return its length; 0: its variable is not set. */
+int debugfile_cache_folder(unsigned int nr, char *buf, size_t size);
+/*
+ * Write the path of candidate @nr where libdebuginfod caches the debug file of a
+ * build-id, from the environment. False: no such candidate.
+ */
+bool debugfile_cache_path(const uint8_t *build_id, size_t size, unsigned int nr, char *buf,
+			  size_t buf_size);
+
+#define DEBUGFILE_ROOT "/usr/lib/debug"
+
+#define EHFRAME_CIES_MAX 64U /* kept; a power of two */
+
+struct ehframe {
+	uint64_t vaddr;	      /* of the section's first byte */
+	const uint8_t *bytes; /* NULL when there is none; owned by the image */
+	size_t size;
+	uint64_t *fdes; /* ascending, as ehhdr_index() makes them; owned by this struct */
+	uint32_t nr_fdes;
+	struct ehframe_cies *cies; /* some of its CIEs; owned by this struct */
+	uint32_t nr_refused;	   /* records that the walk left out */
+	uint16_t machine;	   /* e_machine */
+};
+
+/* Write the offsets of the CIEs that were met. Return how many. */
+uint32_t ehframe_cies(const struct ehframe *eh, uint32_t offsets[EHFRAME_CIES_MAX]);
+
+/*
+ * Read ELF files in the cage: their bytes here, their meaning in a worker.
+ *
+ * A read may hang, and a worker that waits for a file would hold up all others. So the worker reads
+ * parts that this thread has read before: from the page cache, of a file system that is a disk or
+ * memory, else from a copy. It begins with both ends of a file and names the parts that it misses;
+ * this thread reads them, and calls again. Most files take one call or two.
+ *
+ * Runs on: a helper. The worker cannot write to a descriptor that it gets.
+ */
+
+/* A file, and its parts that the worker may read. */
+struct elfcage_file {
+	int fd; /* borrowed; -1: none */
+	uint64_t size;
+	int copy; /* a memfd; -1: the worker reads the file itself */
+	int sent; /* its descriptor, read-only */
+	struct elfparts there;
+};
+
+struct elfcage {
+	struct watch *watch; /* progress; may be NULL */
+	uint64_t memory_max; /* of all large files that are read at a time; ELFCAGE_MEMORY */
+	uint64_t time_ns;    /* of all calls; ELFCAGE_TIME_NS */
+	bool copied;	     /* the worker gets a copy, as of any file system that may hang */
+	/* Private: */
+	struct elfcage_file files[ELFCAGE_FILES];
+	uint64_t sum, held;		  /* bytes that were read; of these counted for all */
+	uint64_t took_ns;		  /* of time_ns */
+	const struct cage_reader *reader; /* of the last answer, with its generation */
+	uint32_t generation;
+	uint8_t *buf;
+	unsigned int nr_calls;
+	uint8_t request[CAGE_REQUEST_MAX];
+};
+
+/* Make a reading of files, none of which is open, with the limits above. NULL: no memory. */
+struct elfcage *elfcage_new(void);
+void elfcage_free(struct elfcage *c);
+/* Begin with both ends of file @i. 0, -ENOEXEC: it is empty, or -errno. */
+int elfcage_open(struct elfcage *c, int i, int fd, uint64_t size);
+void elfcage_close(struct elfcage *c, int i);
+/*
+ * Call @reader with @request until it misses no part of the files. Its answer is behind
+ * ELFCAGE_ANSWER bytes of @out, which the caller frees. 0; -EAGAIN while other large files are
+ * read; -ENOEXEC, -ENOENT, -ESTALE, -E2BIG, -ENOSPC or -ENOMEM of the reader; -EBADMSG: other
+ * errors, or an invalid answer; other errors of cage_call(), or -errno.
+ */
+int elfcage_ask(struct elfcage *c, const struct cage_reader *reader, const void *request,
+		size_t size, struct cage_answer *out);
+/* Refuse the last answer, which is invalid: its worker ends. Returns -EBADMSG. */
+int elfcage_refuse(struct elfcage *c);
+
+/*
+ * The sections with DWARF in an ELF file, before libdw may see it: their sizes, and the file with
+ * common parts made by dwz.
+ *
+ * Pure; hostile files.
+ */
+
+#define ELFDWARF_SIZE_MAX (512ULL << 20) /* of all debug sections, decompressed */
+#define ELFDWARF_LINK_MAX 1024U
+
+/* The dwz file that a file refers to. */
+struct elfdwarf_alt {
+	char link[ELFDWARF_LINK_MAX + 1];
+	uint8_t id[20];
+	uint8_t id_size;
+};
+
+/* Read .gnu_debugaltlink. 0, -ENOENT: it refers to none, or -EBADMSG. */
+int elfdwarf_alt(const struct elffile *f, struct elfdwarf_alt *alt);
+
+struct elfvar {
+	const char *name;
+	uint64_t vaddr, size; /* out; vaddr 0: not found */
+};
+
+/*
+ * The worker's side of elfcage.h: files of which some parts are there.
+ *
+ * Runs in the worker, or in the thread of the call.
+ */
+
+/* The files of a call. */
+struct elfcage_serve {
+	struct elfparts there[ELFCAGE_FILES], missed[ELFCAGE_FILES];
+	struct elffile file[ELFCAGE_FILES];
+	uint64_t size[ELFCAGE_FILES];
+	const uint8_t *request; /* of the reader */
+	size_t request_size;
+};
+
+typedef int (*elfcage_serve_fn)(struct elfcage_serve *v, struct cage_call *c, const void *request);
+
+/*
+ * Serve a call by @fn: it opens files and puts the answer. @request: room for the request, of @size
+ * bytes. The files are closed afterwards. As @fn, or -EINVAL: another size, or no file.
+ */
+int elfcage_serve_call(struct cage_call *c, void *request, size_t size, elfcage_serve_fn fn);
+/* Open file @i; as elffile_open(). */
+int elfcage_serve_open(struct elfcage_serve *v, const struct cage_call *c, int i);
+/* Test whether parts were missed: then the result is not used. */
+bool elfcage_serve_misses(const struct elfcage_serve *v);
+/*
+ * Begin the answer, with the missed parts. @rc: of the reader, which counts if nothing was missed;
+ * then its answer follows. Returns the result of the call.
+ */
+int elfcage_serve_begin(const struct elfcage_serve *v, struct cage_call *c, int rc);
+
+/*
+ * The parts of an object file in memory: load segments, unwind tables, symbols.
+ *
+ * Built by image_read.c, then immutable. Everything in an image is bounded and
+ * checked; the bytes of eh_frame are still hostile (see unwind/cfi).
+ */
+
+#define IMAGE_NESTED_MAX 63U   /* symbols inside a symbol that a look-up skips */
+#define IMAGE_NAME_MAX	 4096U /* bytes of one name; longer names are cut */
+#define IMAGE_STUB_MAX	 (IMAGE_NAME_MAX + 4)
+/* Values of image->trouble. */
+#define IMAGE_TOO_MANY_SYMBOLS	  "too many symbols: not read"
+#define IMAGE_TOO_LARGE		  "symbols are larger than --symbol-memory: not read"
+#define IMAGE_DEBUGDATA_TOO_LARGE ".gnu_debugdata is too large"
+
+struct image_segment { /* PT_LOAD */
+	uint64_t offset, vaddr, file_size, mem_size;
+	bool exec;
+};
+
+struct image_symbol { /* sorted by vaddr, then by preference; one per address */
+	uint64_t vaddr;
+	uint64_t size; /* up to the next symbol when the table has 0 */
+	uint32_t name; /* offset in names; NUL-terminated there */
+	uint16_t rank; /* among symbols of one address; see elfsym.c */
+	uint8_t back;  /* number of symbols before this one that may cover its start */
+	bool stub;     /* of a PLT: named after the function it calls, and "@plt" */
+};
+
+struct image {
+	uint16_t machine;  /* e_machine */
+	uint8_t elf_class; /* ELFCLASS64 or ELFCLASS32 */
+	struct image_segment *segments;
+	uint32_t nr_segments;
+	struct ehframe eh; /* eh.bytes owned by the image */
+	struct image_symbol *symbols;
+	uint32_t nr_symbols;
+	uint8_t sigreturn_size; /* 0: unknown */
+	uint64_t sigreturn;	/* vaddr of the code that returns from a signal handler */
+	char *names;		/* foreign bytes */
+	size_t names_size;
+	/*
+	 * Source of the names, static text, in the order tried: ".symtab", "debug
+	 * file" (by build-id), "debug link", ".gnu_debugdata", ".gopclntab" (Go);
+	 * ".dynsym" and PLT stubs are added to each; "none".
+	 */
+	const char *source;
+	const char *trouble; /* why a source was not used; static text, mostly NULL */
+	uint8_t loop;	     /* of an interpreter: elfloop_find(); 0: none */
+	bool complete;	     /* the symbols include all functions, not only exported ones */
+	bool away;	     /* a stub: loaded again on request */
+	uint32_t serial;     /* unique: a cache for one image is not used for another */
+	uint8_t build_id[20];
+	uint8_t build_id_size;
+	/* Mapped pages, which have all arrays but the CIEs of eh; NULL: each is allocated. */
+	void *block;
+	size_t block_size;
+};
+
+/* Make the stub of @image, with its load segments. NULL when out of memory. */
+struct image *image_stub(const struct image *image);
+/* Return the bytes of an image. */
+size_t image_memory(const struct image *image);
+void image_free(struct image *image);
+/* Find the segment with @vaddr in its file-backed part, executable ones first; NULL: none. */
+const struct image_segment *image_segment_at(const struct image *image, uint64_t vaddr);
+/* Convert a file offset to a vaddr by its segment; false: in none. */
+bool image_vaddr(const struct image *image, uint64_t offset, uint64_t *vaddr);
+/* Convert a vaddr to a file offset; false: in no file-backed part of a segment. */
+bool image_offset(const struct image *image, uint64_t vaddr, uint64_t *offset);
+/* Find the symbol that covers @vaddr; NULL: none. */
+const struct image_symbol *image_find(const struct image *image, uint64_t vaddr);
+/*
+ * Return the name, *@size foreign bytes: borrowed from the image, or for a stub
+ * written to @buf.
+ */
+const char *image_symbol_name(const struct image *image, const struct image_symbol *s,
+			      char buf[IMAGE_STUB_MAX], size_t *size);
+bool image_symbol_is(const struct image *image, const struct image_symbol *s, const char *name);
+
+#define ELFFACTS_NAME_MAX 64U
+
+struct elffacts {
+	struct debugfile_names names; /* with the build-id of the file */
+	struct elfdwarf_alt alt;
+	int32_t dwarf;	     /* elfdwarf_size() */
+	int32_t alt_rc;	     /* elfdwarf_alt() */
+	uint64_t dwarf_size; /* of all debug sections */
+	uint64_t vaddr;	     /* of the byte at the offset that was given */
+	uint32_t has_vaddr;
+};
+
+/*
+ * Facts about an ELF file, read in the cage: build-id, addresses of some symbols, debug
+ * information, and the debug file that it has elsewhere.
+ *
+ * Runs on: a helper; may hang. Numbers are foreign; texts end, and build-ids have a valid size.
+ */
+
+/* A file, and the questions about it. */
+struct elffacts_input {
+	int fd;
+	uint64_t size;
+	uint64_t offset;     /* of the byte for vaddr */
+	struct elfvar *vars; /* out: elfvar_find() */
+	uint32_t nr_vars;    /* ELFFACTS_VARS_MAX at most */
+	struct watch *watch; /* progress; may be NULL */
+};
+
+/* Read the facts. 0, -ENOEXEC, or another error as of elfcage_ask(). */
+int elffacts_read(struct elffacts *out, const struct elffacts_input *in);
+/*
+ * Find the variable that is @at bytes behind the first byte of the file in memory: its name,
+ * foreign text with a NUL, and the distance of its begin. 0, -ENOENT: none, or as elffacts_read().
+ */
+int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFACTS_NAME_MAX],
+		      uint64_t *begin);
+/*
+ * Open the debug file of an object with @facts, below @root if it is found by link, and read its
+ * facts; add *bias to its addresses to get the ones of the object. 0 (the caller closes
+ * file->fd), or -ENOENT.
+ */
+int elffacts_open_debug(const struct elffacts_input *object, const struct elffacts *facts,
+			const char *root, const char *object_path, struct foreign_file *file,
+			struct elffacts *out, uint64_t *bias);
+/* Collect the facts that need no request. */
+void elffacts_collect(struct elffacts *out, const struct elffile *f);
+
+/* The reader, for the cage. */
+extern const struct cage_reader elffacts_reader;
+
+/*
+ * The code of an object that returns from signal handlers: the signal frame of the
+ * kernel is at sp there. In glibc this code has unwind tables on x86-64; in the
+ * arm64 vdso, in musl and in Go it has none, and is recognised by its instructions.
+ *
+ * Any thread; slow. Every byte is hostile.
+ */
+
+/* Find the code in @f (segments and symbols: @image); false: none. */
+bool elfsig_find(struct image *image, const struct elffile *f);
+
+/*
+ * The symbol tables of an ELF file -> one sorted array of functions.
+ *
+ * Collect any number of tables, then finish once. Any thread; slow. Pure except
+ * for reading the file.
+ */
+
+#define ELFSYM_SYMBOLS_MAX (8U << 20)
+#define ELFSYM_NAMES_MAX   (512U << 20)
+
+struct elfsym {
+	struct image_symbol *symbols;
+	uint32_t nr, max;
+	char *names;
+	size_t names_size, names_max;
+	uint32_t dynstr; /* offset of the names of the dynamic symbols */
+	size_t dynstr_size;
+	uint64_t nr_bytes_scanned; /* of names: a limit for tables with overlapping names */
+};
+
+void elfsym_fini(struct elfsym *t);
+/* Expect the table of @type and its names. 0, or -EAGAIN: they are not there yet. */
+int elfsym_expect(const struct elffile *f, uint32_t type);
+/*
+ * Add the functions of the table of @type (SHT_SYMTAB or SHT_DYNSYM), @bias added to
+ * each address. 0, -ENOENT without such a table, -E2BIG, -ERANGE, -EIO, -ENOMEM;
+ * symbols collected before are kept.
+ */
+int elfsym_add(struct elfsym *t, const struct elffile *f, uint32_t type, uint64_t bias);
+/*
+ * Sort, keep the best symbol of each address, set missing sizes. The executable sections (or
+ * segments) of @f bound them.
+ */
+int elfsym_finish(struct elfsym *t, const struct elffile *f);
+
+/*
+ * The function table that Go programs keep for their tracebacks, .gopclntab: present even in
+ * stripped programs. The layout is that of Go 1.18 and later (go/src/internal/abi, debug/gosym).
+ *
+ * Pure except for reading the file; any thread; slow.
+ */
+
+/* Add the functions of @f to @t. 0, -ENOENT (no known table), or -errno. */
+int elfgo_add(struct elfsym *t, const struct elffile *f);
+/*
+ * Write the depths of the stack as a .debug_frame (malloc'ed): exact unwind tables of all
+ * functions that do not change the stack. x86-64. 0, -ENOENT (no known table), or -errno.
+ */
+int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size);
+
+/*
+ * The loops of interpreters: which symbols show one, and the cold part of its function, which
+ * stripped files have without a name.
+ *
+ * Hostile files; any thread; slow.
+ */
+
+/* Return the number of the interpreter that has a function of @t; 0: none. */
+uint8_t elfloop_find(const struct elfsym *t);
+/* Return the function of interpreter @loop; NULL: there is none of this number. */
+const char *elfloop_symbol(uint8_t loop);
+/*
+ * Add the cold parts of the loops among the functions of @t, as "FUNCTION.cold". @eh: of the file.
+ * 0 or -ENOMEM.
+ */
+int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct ehframe *eh);
+
+/*
+ * Names for PLT stubs, through which calls leave an object: "foo@plt".
+ *
+ * A stub is recognised by its code, not by its position: it jumps through a
+ * slot of the GOT, and the relocation of that slot names the function (x86-64
+ * psABI, 5.2; AArch64 ELF ABI). So all layouts (.plt, .plt.sec, .plt.got,
+ * with or without endbr64 or bti) are the same.
+ *
+ * Any thread; slow. Every byte is hostile.
+ */
+
+/* Add the stubs of @f to @t, which is not finished yet. 0, -ENOENT (none), or -errno. */
+int elfplt_add(struct elfsym *t, const struct elffile *f);
+
+/*
+ * The builtins of V8 in a file: one range of code, a table of their places in it, and a table of
+ * their names. A stripped file has no symbols of them, but exports the functions that return the
+ * addresses of these tables. x86-64.
+ *
+ * Any thread; slow. Every byte is hostile.
+ */
+
+/* Addresses of functions; 0: missing. */
+struct elfv8_symbols {
+	uint64_t code, code_size, data, data_size, name;
+};
+
+struct elfv8_blob {
+	uint64_t code, code_size; /* addresses in the file */
+	uint64_t data, data_size;
+};
+
+/* Note a symbol if it is one of these. */
+void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address);
+/* Find the builtins. False: not found. */
+bool elfv8_blob(struct elfv8_blob *out, const struct elfv8_symbols *s, const struct elffile *f);
+/* Add the builtins to @t, which has the exported functions. 0 (also: none), or -errno. */
+int elfv8_add(struct elfsym *t, const struct elffile *f);
 
 #endif

@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The answers of elffacts_serve.c.
+ * Facts about an ELF file (build-id, symbols, debug information and its file): the call, the
+ * worker's side and the messages.
  */
-#include "symbols/object/elffacts.h"
+#include "symbols/elf/internal.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/watch.h"
-#include "symbols/object/elfcage.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/sandbox/sandbox.h"
+
+#define ELFFACTS_VARS_MAX 16U
+
+enum elffacts_file { ELFFACTS_OBJECT, ELFFACTS_DEBUG };
+
+struct elffacts_request {
+	uint64_t offset;
+	uint32_t nr_vars;
+	uint32_t by_link; /* how the debug file was found */
+	uint64_t at;	  /* distance of a variable from the byte at @offset; 0: none wanted */
+	char names[ELFFACTS_VARS_MAX][ELFFACTS_NAME_MAX];
+};
+
+/* Of the debug file, if there is one. */
+struct elffacts_answer {
+	struct elffacts facts;
+	uint32_t match; /* enum debugfile_match */
+	uint32_t unused;
+	uint64_t bias;
+	uint64_t at_begin;	    /* the same distance of its begin */
+	char at[ELFFACTS_NAME_MAX]; /* its name; "": none */
+	uint64_t vaddr[ELFFACTS_VARS_MAX], size[ELFFACTS_VARS_MAX]; /* of the symbols */
+};
+
+/*
+ * The answers of elffacts_serve.c.
+ */
 
 static bool is_valid(const struct elffacts *f)
 {
@@ -147,3 +176,74 @@ int elffacts_open_debug(const struct elffacts_input *object, const struct elffac
 		elfcage_free(c);
 	return found ? 0 : -ENOENT;
 }
+
+/*
+ * Collect the facts of a file.
+ *
+ * Runs in the worker, or in the thread of the call.
+ */
+
+void elffacts_collect(struct elffacts *out, const struct elffile *f)
+{
+	*out = (struct elffacts){ .vaddr = 0 };
+	debugfile_names(&out->names, f);
+	out->dwarf = elfdwarf_size(f, &out->dwarf_size);
+	out->alt_rc = elfdwarf_alt(f, &out->alt);
+}
+
+static void find_vars(struct elffacts_answer *a, const struct elffile *f,
+		      const struct elffacts_request *r)
+{
+	struct elfvar vars[ELFFACTS_VARS_MAX];
+
+	for (uint32_t i = 0; i < r->nr_vars; i++)
+		vars[i].name = r->names[i];
+	elfvar_find(f, vars, r->nr_vars);
+	for (uint32_t i = 0; i < r->nr_vars; i++) {
+		a->vaddr[i] = vars[i].vaddr;
+		a->size[i] = vars[i].size;
+	}
+}
+
+static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void *request)
+{
+	const struct elffacts_request *r = request;
+	const struct elffile *object = &v->file[ELFFACTS_OBJECT];
+	const struct elffile *debug = &v->file[ELFFACTS_DEBUG];
+	struct elffacts_answer a = { .match = DEBUGFILE_OTHER };
+	bool pair = c->fds[ELFFACTS_DEBUG] >= 0;
+	int rc = r->nr_vars <= ELFFACTS_VARS_MAX ? elfcage_serve_open(v, c, ELFFACTS_OBJECT)
+						 : -EINVAL;
+
+	if (!rc && pair)
+		rc = elfcage_serve_open(v, c, ELFFACTS_DEBUG);
+	if (!rc) {
+		elffacts_collect(&a.facts, pair ? debug : object);
+		a.facts.has_vaddr = elfvar_vaddr(object, r->offset, &a.facts.vaddr);
+		if (pair)
+			a.match = debugfile_match(object, debug, r->by_link, &a.bias);
+		if (r->nr_vars)
+			find_vars(&a, object, r);
+		if (r->at && a.facts.has_vaddr &&
+		    elfvar_at(object, a.facts.vaddr + r->at, a.at, sizeof(a.at), &a.at_begin))
+			a.at_begin -= a.facts.vaddr;
+	}
+	rc = elfcage_serve_begin(v, c, rc);
+	if (!rc && !elfcage_serve_misses(v))
+		cage_put(&c->reply, &a, sizeof(a));
+	return rc;
+}
+
+static int serve(struct cage_call *c)
+{
+	struct elffacts_request r;
+
+	return elfcage_serve_call(c, &r, sizeof(r), serve_files);
+}
+
+const struct cage_reader elffacts_reader = {
+	.kind = CAGE_ELF,
+	.name = "proftop-elf",
+	.serve = serve,
+	.memory_max = 2ULL << 30,
+};

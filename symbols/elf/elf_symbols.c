@@ -1,5 +1,264 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * Symbols of code in ELF files: .symtab and .dynsym, PLT stubs, Go's function table, V8's builtins,
+ * loops of interpreters.
+ *
+ * From gcc 16 on nearly all of CPython's loop is in it, and it has a symbol in .symtab only. It has
+ * an FDE, which begins at the target of a jump out of the function, in the middle of a frame: the
+ * CFA of its first row is that of the function at the jump, and not that of a function's begin.
+ *
+ * Runs on: a helper.
+ */
+#include "symbols/elf/internal.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+#include "symbols/elf/eh_frame.h"
+
+#define FUNCTION_MAX (1U << 20)
+#define REMEMBER_MAX 8U
+
+static const char *const symbols[] = {
+	"_PyEval_EvalFrameDefault", "execute_ex",	   "ruby_run_node",
+	"Perl_runops_standard",	    "_ZN4node5StartEiPPc",
+};
+
+/* Return the number of the interpreter that the function is of; 0: none. */
+static uint8_t loop_of(const struct elfsym *t, const struct image_symbol *s)
+{
+	const char *name = t->names + s->name;
+
+	/* Of a stub it is the name of a function elsewhere. */
+	for (size_t i = 0; i < ARRAY_SIZE(symbols) && !s->stub; i++)
+		if (name[0] == symbols[i][0] && !strcmp(name, symbols[i]))
+			return (uint8_t)(i + 1);
+	return 0;
+}
+
+const char *elfloop_symbol(uint8_t loop)
+{
+	return loop && loop <= ARRAY_SIZE(symbols) ? symbols[loop - 1] : NULL;
+}
+
+uint8_t elfloop_find(const struct elfsym *t)
+{
+	uint8_t loop = 0;
+
+	for (uint32_t i = 0; i < t->nr && !loop; i++)
+		loop = loop_of(t, &t->symbols[i]);
+	return loop;
+}
+
+/* A row of an FDE, as far as the CFA: a register and an offset. */
+struct cfa {
+	uint64_t reg, offset;
+	bool is_unknown;
+};
+
+/* The rows up to an address. */
+struct rows {
+	struct ehread r;
+	uint64_t loc, until;
+	struct cfa now, kept[REMEMBER_MAX];
+	uint32_t nr_kept, code_align;
+	int32_t data_align;
+};
+
+/* Run an instruction with its operand in its low bits, or that does not concern the CFA. */
+static void run_other(struct rows *s, uint8_t op)
+{
+	static const uint8_t operands[] = {
+		[0x05] = 2, [0x06] = 1, [0x07] = 1, [0x08] = 1, [0x09] = 2,
+		[0x11] = 2, [0x14] = 2, [0x15] = 2, [0x2e] = 1, [0x2f] = 2,
+	};
+
+	if (op >> 6 == 2) /* DW_CFA_offset */
+		ehread_uleb(&s->r);
+	else if (op >> 6 == 1) /* DW_CFA_advance_loc */
+		s->loc += (uint64_t)(op & 63) * s->code_align;
+	else if (op == 0x10 || op == 0x16) { /* expressions */
+		ehread_uleb(&s->r);
+		ehread_block(&s->r, ehread_uleb(&s->r));
+	} else if (op < ARRAY_SIZE(operands) && operands[op]) {
+		for (uint8_t i = 0; i < operands[op]; i++)
+			ehread_uleb(&s->r);
+	} else if (op && op >> 6 != 3 && op != 0x2d) {
+		s->r.bad = true;
+	}
+}
+
+static void run_one(struct rows *s)
+{
+	uint8_t op = (uint8_t)ehread_fixed(&s->r, 1);
+
+	if (op >= 0x02 && op <= 0x04) { /* DW_CFA_advance_loc1, 2, 4 */
+		s->loc += ehread_fixed(&s->r, 1U << (op - 0x02)) * s->code_align;
+	} else if (op == 0x0a && s->nr_kept < REMEMBER_MAX) {
+		s->kept[s->nr_kept++] = s->now;
+	} else if (op == 0x0b && s->nr_kept) {
+		s->now = s->kept[--s->nr_kept];
+	} else if (op == 0x0c || op == 0x12) { /* DW_CFA_def_cfa, _sf */
+		s->now.reg = ehread_uleb(&s->r);
+		s->now.offset = op == 0x0c ? ehread_uleb(&s->r)
+					   : (uint64_t)(ehread_sleb(&s->r) * s->data_align);
+		s->now.is_unknown = false;
+	} else if (op == 0x0d) {
+		s->now.reg = ehread_uleb(&s->r);
+	} else if (op == 0x0e) {
+		s->now.offset = ehread_uleb(&s->r);
+	} else if (op == 0x0f) { /* DW_CFA_def_cfa_expression */
+		ehread_block(&s->r, ehread_uleb(&s->r));
+		s->now.is_unknown = true;
+	} else {
+		run_other(s, op);
+	}
+}
+
+/* Run the instructions from @from to @to of the section. */
+static void run(struct rows *s, const struct ehframe *eh, uint32_t from, uint32_t to)
+{
+	s->r = (struct ehread){ eh->bytes + from, eh->bytes + to, false };
+	while (!s->r.bad && s->r.pos < s->r.end) {
+		struct cfa before = s->now;
+
+		run_one(s);
+		if (s->loc <= s->until)
+			continue;
+		s->now = before;
+		return;
+	}
+}
+
+/* Get the CFA at @vaddr, and at the begin of a function. False: it is not known. */
+static bool find_cfa(const struct ehframe *eh, const struct ehframe_fde *fde, uint64_t vaddr,
+		     struct cfa *at, struct cfa *first)
+{
+	struct ehframe_record rec;
+	struct rows s = { .until = vaddr };
+
+	if (ehframe_read(eh, fde->offset, &rec))
+		return false;
+	s.loc = rec.start;
+	s.code_align = rec.cie.code_align;
+	s.data_align = rec.cie.data_align;
+	run(&s, eh, rec.cie.insns, rec.cie.insns_end);
+	*first = s.now;
+	if (!s.r.bad)
+		run(&s, eh, rec.insns, rec.insns_end);
+	*at = s.now;
+	return !s.r.bad && !s.now.is_unknown;
+}
+
+static bool same(const struct cfa *a, const struct cfa *b)
+{
+	return a->reg == b->reg && a->offset == b->offset;
+}
+
+/* Return whether @target is the begin of a cold part, reached by a jump at @from of @fde. */
+static bool is_part(const struct ehframe *eh, const struct ehframe_fde *fde, uint64_t from,
+		    uint64_t target, struct ehframe_fde *part)
+{
+	struct cfa here, there, first;
+
+	return target - fde->start >= fde->size && ehframe_find(eh, target, part) &&
+	       part->start == target && find_cfa(eh, fde, from, &here, &first) &&
+	       !same(&here, &first) && find_cfa(eh, part, target, &there, &first) &&
+	       same(&here, &there);
+}
+
+/* Get the target of a jump at @code, of which @left bytes are there, at @vaddr. False: none. */
+static bool read_jump(uint16_t machine, const uint8_t *code, size_t left, uint64_t vaddr,
+		      uint64_t *target)
+{
+	uint32_t word;
+	int32_t by;
+
+	if (machine == EM_X86_64) {
+		uint32_t size = code[0] == 0xe9 ? 1 : 2;
+
+		/* jmp, jcc: the rest of what looks like one has no FDE at its target. */
+		if (left < size + 4U ||
+		    (size == 2 && (code[0] != 0x0f || (code[1] & 0xf0) != 0x80)))
+			return false;
+		memcpy(&by, code + size, 4);
+		*target = vaddr + size + 4 + (uint64_t)(int64_t)by;
+		return true;
+	}
+	if (machine != EM_AARCH64 || left < 4 || vaddr & 3)
+		return false;
+	memcpy(&word, code, 4);
+	if ((word & 0xfc000000) == 0x14000000) /* b */
+		by = (int32_t)(word << 6) >> 4;
+	else if ((word & 0xff000010) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
+		by = (int32_t)(word << 8) >> 11; /* b.cond, cbz, cbnz */
+	else
+		return false;
+	*target = vaddr + (uint64_t)(int64_t)(by & ~3);
+	return true;
+}
+
+/* Find the cold part of the function of @fde by its code. */
+static bool find_part(const struct elffile *f, const struct ehframe *eh,
+		      const struct ehframe_fde *fde, struct ehframe_fde *part)
+{
+	uint64_t offset, target;
+	void *code;
+	bool found = false;
+
+	if (fde->size > FUNCTION_MAX || !elffile_offset(f, fde->start, fde->size, &offset) ||
+	    elffile_read_alloc(f, offset, fde->size, &code))
+		return false;
+	for (uint32_t at = 0; at < fde->size && !found; at++)
+		found = read_jump(f->machine, (const uint8_t *)code + at, fde->size - at,
+				  fde->start + at, &target) &&
+			is_part(eh, fde, fde->start + at, target, part);
+	free(code);
+	return found;
+}
+
+/* Return whether the cold part of @name is there by a symbol. */
+static bool has_part(const struct elfsym *t, const char *name)
+{
+	size_t size = strlen(name);
+
+	for (uint32_t i = 0; i < t->nr; i++) {
+		const char *other = t->names + t->symbols[i].name;
+
+		if (!strncmp(other, name, size) && !strncmp(other + size, ".cold", 5))
+			return true;
+	}
+	return false;
+}
+
+int elfloop_add_parts(struct elfsym *t, const struct elffile *f, const struct ehframe *eh)
+{
+	int rc = 0;
+
+	if (f->elf_class != ELFCLASS64)
+		return 0;
+	for (uint32_t i = 0, nr = t->nr; i < nr && !rc; i++) {
+		uint8_t loop = loop_of(t, &t->symbols[i]);
+		struct ehframe_fde fde, part;
+		char name[64];
+
+		if (!loop || has_part(t, elfloop_symbol(loop)) ||
+		    !ehframe_find(eh, t->symbols[i].vaddr, &fde) ||
+		    fde.start != t->symbols[i].vaddr || !find_part(f, eh, &fde, &part))
+			continue;
+		rc = elfsym_add_named(t, part.start, part.size, name,
+				      (size_t)snprintf(name, sizeof(name), "%s.cold",
+						       elfloop_symbol(loop)));
+	}
+	return rc;
+}
+
+/*
  * Symbol tables -> functions sorted by address.
  *
  * Tables have a hundred thousand symbols, few of which are ever shown: names
@@ -7,18 +266,10 @@
  *
  * Runs on: a helper. Every number of the file is hostile.
  */
-#include "symbols/object/elfsym.h"
-
-#include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "symbols/base/array.h"
-#include "symbols/base/sort.h"
 
 /* The lowest four bits are from rank_by_name(). */
-#define RANK_TABLE    (1U << 4) /* in a symbol table, where names vary */
+#define RANK_TABLE (1U << 4) /* in a symbol table, where names vary */
+
 #define RANK_SIZE     (1U << 10)
 #define RANK_FUNC     (1U << 11) /* above all ranks of mere labels */
 #define NAME_RANK_MAX 15U
@@ -259,7 +510,11 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
 	return 0;
 }
 
-int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function)
+/*
+ * Add a stub that calls @function, an offset in the names of the dynamic symbols;
+ * ignored without a name.
+ */
+static int elfsym_add_stub(struct elfsym *t, uint64_t vaddr, uint64_t size, uint32_t function)
 {
 	int rc = 0;
 
@@ -448,5 +703,857 @@ int elfsym_finish(struct elfsym *t, const struct elffile *f)
 		keep_best(t, ranges, nr_ranges);
 	free(ranges);
 	shrink(t);
+	return rc;
+}
+
+/*
+ * Find the stubs of an object and the functions they call.
+ *
+ * Runs on: a helper.
+ */
+
+#define RELOCATIONS_MAX (2U << 20)
+#define SLOTS_MAX	(256U << 10)
+#define PLT_SIZE_MAX	(8U << 20)
+#define SEARCHES_MAX	(32ULL << 20) /* symbols searched for indirect functions */
+#define ELFPLT_BATCH	1024U
+
+/* A slot of the GOT, and the function it points to. */
+struct elfplt_slot {
+	uint64_t vaddr;
+	uint64_t target; /* of an indirect function: its resolver; else 0 */
+	uint32_t name;	 /* offset in the names of the dynamic symbols */
+};
+
+struct plt {
+	const struct elffile *f;
+	struct elfplt_slot *slots;
+	uint32_t nr_slots, max_slots;
+	uint32_t next; /* the slot after the one found last */
+	struct elffile_dynamic dynamic;
+	Elf64_Sym *dynsym;
+	uint64_t nr_dynsym;
+	uint64_t nr_searched;
+};
+
+/* Relocation types of GOT slots, per machine. */
+static const struct machine {
+	uint16_t machine;
+	uint32_t jump_slot, glob_dat, irelative;
+} machines[] = {
+	{ EM_X86_64, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE },
+	{ EM_AARCH64, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, R_AARCH64_IRELATIVE },
+};
+
+static int add_slot(struct plt *p, const struct machine *m, const Elf64_Rela *r)
+{
+	uint32_t type = (uint32_t)ELF64_R_TYPE(r->r_info);
+	uint64_t sym = ELF64_R_SYM(r->r_info);
+	struct elfplt_slot slot = { .vaddr = r->r_offset };
+
+	if (type == m->irelative)
+		slot.target = (uint64_t)r->r_addend;
+	else if ((type == m->jump_slot || type == m->glob_dat) && sym && sym < p->nr_dynsym)
+		slot.name = p->dynsym[sym].st_name;
+	else
+		return 0;
+	if (p->nr_slots >= SLOTS_MAX)
+		return -E2BIG;
+	if (!array_reserve(&p->slots, &p->max_slots, p->nr_slots + 1u))
+		return -ENOMEM;
+	p->slots[p->nr_slots++] = slot;
+	return 0;
+}
+
+/*
+ * Collect the slots that the relocations of section @s fill. Relative relocations
+ * are skipped.
+ */
+static int read_relocations(struct plt *p, const struct machine *m, const Elf64_Shdr *s)
+{
+	uint64_t nr = s->sh_size / sizeof(Elf64_Rela);
+	uint64_t first = s->sh_addr == p->dynamic.rela ? p->dynamic.nr_relative : 0;
+	Elf64_Rela *batch;
+	int rc;
+
+	if (s->sh_entsize != sizeof(Elf64_Rela) || nr > RELOCATIONS_MAX)
+		return -E2BIG;
+	rc = first < nr ? elffile_expect(p->f, s->sh_offset + first * sizeof(*batch),
+					 (nr - first) * sizeof(*batch))
+			: 0;
+	if (rc)
+		return rc;
+	batch = malloc(ELFPLT_BATCH * sizeof(*batch));
+	if (!batch)
+		return -ENOMEM;
+	for (uint64_t i = first; i < nr && !rc; i += ELFPLT_BATCH) {
+		size_t here = MIN(nr - i, ELFPLT_BATCH);
+
+		rc = elffile_read(p->f, s->sh_offset + i * sizeof(*batch), batch,
+				  here * sizeof(*batch));
+		for (size_t j = 0; j < here && !rc; j++)
+			rc = add_slot(p, m, &batch[j]);
+	}
+	free(batch);
+	return rc;
+}
+
+static int read_dynsym(struct plt *p)
+{
+	const Elf64_Shdr *s = elffile_section_of_type(p->f, SHT_DYNSYM);
+	void *bytes;
+	int rc;
+
+	if (!s || s->sh_entsize != sizeof(Elf64_Sym))
+		return -ENOENT;
+	if (s->sh_size / sizeof(Elf64_Sym) > RELOCATIONS_MAX)
+		return -E2BIG;
+	rc = elffile_read_alloc(p->f, s->sh_offset, s->sh_size, &bytes);
+	if (rc)
+		return rc;
+	p->dynsym = bytes;
+	p->nr_dynsym = s->sh_size / sizeof(Elf64_Sym);
+	return 0;
+}
+
+/* Find the slot at @vaddr. Stubs are mostly in the order of their slots. */
+static const struct elfplt_slot *find_slot(struct plt *p, uint64_t vaddr)
+{
+	uint32_t lo;
+
+	if (p->next < p->nr_slots && p->slots[p->next].vaddr == vaddr)
+		return &p->slots[p->next++];
+	lo = search_split(p->nr_slots, i, p->slots[i].vaddr < vaddr);
+	p->next = lo + 1;
+	return lo < p->nr_slots && p->slots[lo].vaddr == vaddr ? &p->slots[lo] : NULL;
+}
+
+/* Write the name of the indirect function with the resolver @target, found in @t. */
+static size_t name_of_resolver(struct plt *p, const struct elfsym *t, uint64_t target, char *buf,
+			       size_t max)
+{
+	for (uint32_t i = 0; i < t->nr && p->nr_searched < SEARCHES_MAX; i++, p->nr_searched++) {
+		const char *name = t->names + t->symbols[i].name;
+
+		if (t->symbols[i].vaddr == target)
+			return (size_t)snprintf(buf, max, "%.*s@plt", (int)IMAGE_NAME_MAX, name);
+	}
+	return (size_t)snprintf(buf, max, "[resolved by 0x%llx]@plt", (unsigned long long)target);
+}
+
+/* Name the stub at @vaddr, which jumps through the slot at @got. */
+static int add_stub(struct plt *p, struct elfsym *t, uint64_t vaddr, uint64_t size, uint64_t got)
+{
+	const struct elfplt_slot *slot = find_slot(p, got);
+	char name[IMAGE_STUB_MAX + 1];
+	size_t name_size;
+
+	if (!slot)
+		return 0;
+	if (!slot->target)
+		return elfsym_add_stub(t, vaddr, size, slot->name);
+	name_size = name_of_resolver(p, t, slot->target, name, sizeof(name));
+	return elfsym_add_named(t, vaddr, size, name, MIN(name_size, sizeof(name) - 1));
+}
+
+/* x86-64: "jmp *disp(%rip)" somewhere in each entry. */
+static int scan_x86_64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, const uint8_t *bytes)
+{
+	size_t entry = s->sh_entsize == 8 ? 8 : 16;
+	int rc = 0;
+
+	for (size_t at = 0; s->sh_size - at >= entry && !rc; at += entry) {
+		for (size_t i = at; i + 6 <= at + entry; i++) {
+			int32_t disp = (int32_t)bytes_u32(bytes + i + 2);
+
+			if (bytes[i] != 0xff || bytes[i + 1] != 0x25)
+				continue;
+			rc = add_stub(p, t, s->sh_addr + at, entry,
+				      s->sh_addr + i + 6 + (uint64_t)(int64_t)disp);
+			break;
+		}
+	}
+	return rc;
+}
+
+/* AArch64: "adrp x16, page; ldr x17, [x16, #offset]", maybe after "bti c". */
+static int scan_aarch64(struct plt *p, struct elfsym *t, const Elf64_Shdr *s, const uint8_t *bytes)
+{
+	int rc = 0;
+
+	for (size_t at = 0; s->sh_size - at >= 16 && !rc; at += 4) {
+		uint32_t adrp = bytes_u32(bytes + at), ldr = bytes_u32(bytes + at + 4);
+		uint64_t pc = s->sh_addr + at, page;
+		bool bti = at >= 4 && bytes_u32(bytes + at - 4) == 0xd503245f;
+		int64_t pages = (int64_t)(((uint64_t)adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3));
+
+		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		if (pages & 1LL << 20)
+			pages -= 1LL << 21;
+		page = (pc & ~0xfffULL) + ((uint64_t)pages << 12);
+		rc = add_stub(p, t, bti ? pc - 4 : pc, bti ? 20 : 16,
+			      page + ((ldr >> 10 & 0xfff) << 3));
+	}
+	return rc;
+}
+
+static int scan_section(struct plt *p, struct elfsym *t, const char *name)
+{
+	const Elf64_Shdr *s = elffile_section(p->f, name);
+	void *bytes;
+	int rc;
+
+	if (!s || s->sh_size > PLT_SIZE_MAX || !(s->sh_flags & SHF_EXECINSTR))
+		return 0;
+	rc = elffile_read_alloc(p->f, s->sh_offset, s->sh_size, &bytes);
+	if (rc)
+		return rc;
+	rc = p->f->machine == EM_X86_64 ? scan_x86_64(p, t, s, bytes)
+					: scan_aarch64(p, t, s, bytes);
+	free(bytes);
+	return rc;
+}
+
+/* Collect slots, then name the stubs that use them. */
+static int add_stubs(struct plt *p, struct elfsym *t, const struct machine *m)
+{
+	static const char *const sections[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	int rc = read_dynsym(p);
+
+	elffile_dynamic(p->f, &p->dynamic);
+	for (uint32_t i = 0; i < p->f->nr_shdrs && !rc; i++) {
+		if (p->f->shdrs[i].sh_type == SHT_RELA)
+			rc = read_relocations(p, m, &p->f->shdrs[i]);
+	}
+	if (rc)
+		return rc;
+	if (!p->nr_slots)
+		return -ENOENT;
+	rc = sort_by_number(p->slots, p->nr_slots, sizeof(*p->slots));
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !rc; i++)
+		rc = scan_section(p, t, sections[i]);
+	return rc;
+}
+
+int elfplt_add(struct elfsym *t, const struct elffile *f)
+{
+	struct plt p = { .f = f };
+	int rc = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(machines) && f->elf_class == ELFCLASS64; i++) {
+		if (machines[i].machine == f->machine)
+			rc = add_stubs(&p, t, &machines[i]);
+	}
+	free(p.slots);
+	free(p.dynsym);
+	return rc;
+}
+
+/*
+ * Walk the function table of Go: sorted pairs of (offset of code, offset of the
+ * description); the second word of a description is the offset of the name, the fifth that of the
+ * depths of the stack.
+ *
+ * Runs in the cage. Every byte is hostile.
+ */
+
+#define TABLE_SIZE_MAX	(512UL << 20)
+#define FRAMES_SIZE_MAX (256UL << 20)
+#define MAGIC_1_18	0xfffffff0U
+#define MAGIC_1_20	0xfffffff1U
+#define HEADER_SIZE	(8 + 8 * 8)
+
+/* The start of code: in the header, 0 since Go 1.26; then in runtime.moduledata. */
+#define HEADER_TEXT (8 + 2 * 8)
+
+#define MODULE_TEXT (22 * 8)
+
+struct table {
+	const uint8_t *bytes; /* NUL-terminated as a whole */
+	uint64_t size;
+	uint64_t nr, text, names, steps, functions;
+	bool has_line; /* descriptions have the line of the function: since 1.20 */
+};
+
+static uint64_t word_at(const struct table *g, uint64_t offset, unsigned int size)
+{
+	uint64_t word = 0;
+
+	if (offset > g->size || size > g->size - offset)
+		return 0;
+	memcpy(&word, g->bytes + offset, size); /* all supported machines are little-endian */
+	return word;
+}
+
+/* Read the header; false: unknown version. */
+static bool read_header(struct table *g)
+{
+	uint32_t magic = (uint32_t)word_at(g, 0, 4);
+
+	if (g->size < HEADER_SIZE || (magic != MAGIC_1_18 && magic != MAGIC_1_20) || g->bytes[4] ||
+	    g->bytes[5] || g->bytes[7] != 8)
+		return false;
+	g->nr = word_at(g, 8, 8);
+	g->text = word_at(g, HEADER_TEXT, 8);
+	g->names = word_at(g, 8 + 3 * 8, 8);
+	g->steps = word_at(g, 8 + 6 * 8, 8);
+	g->has_line = magic == MAGIC_1_20;
+	g->functions = word_at(g, 8 + 7 * 8, 8);
+	return g->names < g->size && g->functions < g->size && g->nr < ELFSYM_SYMBOLS_MAX &&
+	       (g->nr + 1) * 8 <= g->size - g->functions;
+}
+
+/* Add function @i, which ends at the begin of the next one. */
+static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
+{
+	uint64_t entry = g->functions + i * 8;
+	uint64_t start = word_at(g, entry, 4), end = word_at(g, entry + 8, 4);
+	uint64_t about = g->functions + word_at(g, entry + 4, 4);
+	uint64_t name = g->names + word_at(g, about + 4, 4);
+	size_t size;
+
+	if (end <= start || about > g->size - 8 || name >= g->size)
+		return 0;
+	size = strnlen((const char *)g->bytes + name, IMAGE_NAME_MAX);
+	return size ? elfsym_add_named(t, g->text + start, end - start,
+				       (const char *)g->bytes + name, size)
+		    : 0;
+}
+
+/*
+ * Find the start of Go's code where the header has none. It is not that of .text: an external
+ * linker puts startup code before it.
+ */
+static bool find_text(const struct elffile *f, struct table *g)
+{
+	const Elf64_Shdr *module = elffile_section(f, ".go.module");
+
+	return module && elffile_pointer(f, module->sh_addr + MODULE_TEXT, &g->text);
+}
+
+/* Read the table of @f; the caller frees g->bytes. 0, -ENOENT without a known one, or -errno. */
+static int read_table(const struct elffile *f, struct table *g)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".gopclntab");
+	void *bytes;
+	int rc;
+
+	if (!s)
+		s = elffile_section(f, ".data.rel.ro.gopclntab");
+	if (!s || s->sh_size > TABLE_SIZE_MAX || f->elf_class != ELFCLASS64)
+		return -ENOENT;
+	rc = elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes);
+	if (rc)
+		return rc;
+	*g = (struct table){ .bytes = bytes, .size = s->sh_size };
+	if (read_header(g) && (g->text || find_text(f, g)))
+		return 0;
+	free(bytes);
+	return -ENOENT;
+}
+
+int elfgo_add(struct elfsym *t, const struct elffile *f)
+{
+	struct table g;
+	int rc = read_table(f, &g);
+
+	if (rc)
+		return rc;
+	for (uint64_t i = 0; i < g.nr && !rc; i++)
+		rc = add_function(t, &g, i);
+	free((void *)(uintptr_t)g.bytes);
+	return rc;
+}
+
+/* ---- unwind tables: the depth of the stack at each instruction ---- */
+
+#define STEPS_MAX     (4u << 20) /* of all functions */
+#define FLAG_TOP      1		 /* the outermost frame of a stack */
+#define FLAG_SP_WRITE 2		 /* changes to another stack: nothing is known */
+#define FLAG_ASM      4		 /* assembly: may not save the frame pointer */
+#define DEPTH_MAX     (1 << 30)
+
+/* DWARF 5, 7.24; registers of the x86-64 ABI. */
+enum { CFA_NOP, CFA_ADVANCE4 = 4, CFA_UNDEFINED = 7, CFA_DEF_CFA = 0xc, CFA_DEF_CFA_OFFSET = 0xe };
+
+enum { CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0, RBP = 6, RSP = 7, RIP = 16 };
+
+struct writer {
+	uint8_t *bytes;
+	size_t size, capacity;
+	uint32_t nr_steps; /* also of functions that are left out */
+	bool failed;	   /* no memory */
+};
+
+static void put(struct writer *w, const void *bytes, size_t size)
+{
+	if (w->size + size > w->capacity && !w->failed) {
+		size_t capacity = MAX(2 * w->capacity, w->size + size + 4096);
+		uint8_t *grown = realloc(w->bytes, capacity);
+
+		w->failed = !grown;
+		w->bytes = grown ? grown : w->bytes;
+		w->capacity = grown ? capacity : w->capacity;
+	}
+	if (w->failed)
+		return;
+	memcpy(w->bytes + w->size, bytes, size);
+	w->size += size;
+}
+
+static void put_byte(struct writer *w, unsigned int byte)
+{
+	put(w, &(uint8_t){ (uint8_t)byte }, 1);
+}
+
+static void put_u32(struct writer *w, uint32_t word)
+{
+	put(w, &word, sizeof(word));
+}
+
+static void put_uleb(struct writer *w, uint64_t n)
+{
+	do {
+		put_byte(w, (n & 0x7f) | (n > 0x7f ? 0x80 : 0));
+		n >>= 7;
+	} while (n);
+}
+
+/* Complete the record that begins at @start: its length, and a multiple of 8 bytes. */
+static void end_record(struct writer *w, size_t start)
+{
+	uint32_t length;
+
+	while ((w->size - start) % 8)
+		put_byte(w, CFA_NOP);
+	length = (uint32_t)(w->size - start - 4);
+	if (!w->failed)
+		memcpy(w->bytes + start, &length, sizeof(length));
+}
+
+/* At the entry of each function: CFA is rsp + 8, the return address below it. */
+static void put_cie(struct writer *w)
+{
+	put_u32(w, 0);
+	put_u32(w, UINT32_MAX);
+	put_byte(w, 3);	   /* version */
+	put_byte(w, 0);	   /* no augmentation */
+	put_byte(w, 1);	   /* code alignment */
+	put_byte(w, 0x78); /* data alignment: -8 */
+	put_byte(w, RIP);
+	put_byte(w, CFA_DEF_CFA);
+	put_byte(w, RSP);
+	put_byte(w, 8);
+	put_byte(w, CFA_OFFSET | RIP);
+	put_byte(w, 1);
+	end_record(w, 0);
+}
+
+/* Read a varint at *@at of the table. Return false at the end of the table. */
+static bool read_varint(const struct table *g, uint64_t *at, uint32_t *n)
+{
+	*n = 0;
+	for (unsigned int shift = 0; shift < 35; shift += 7) {
+		uint8_t byte;
+
+		if (*at >= g->size)
+			return false;
+		byte = g->bytes[(*at)++];
+		*n |= (uint32_t)((uint64_t)(byte & 0x7f) << shift);
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+/* The steps of one function: pairs of differences, of the depth and of the address after it. */
+struct steps {
+	const struct table *g;
+	uint64_t at;
+	uint32_t from, end; /* the range of addresses, from the entry */
+	int64_t depth;
+	bool first;
+};
+
+/* Read the next step. Return false at the end, or if it is wrong (@depth below zero then). */
+static bool next_step(struct steps *s)
+{
+	uint32_t value, length;
+
+	s->from = s->end;
+	if (!read_varint(s->g, &s->at, &value) || (!value && !s->first))
+		return false;
+	s->depth += value & 1 ? -(int64_t)(value >> 1) - 1 : (int64_t)(value >> 1);
+	s->first = false;
+	if (!read_varint(s->g, &s->at, &length) || !length || length > DEPTH_MAX - s->end ||
+	    s->depth < 0 || s->depth > DEPTH_MAX) {
+		s->depth = -1;
+		return false;
+	}
+	s->end += length;
+	return true;
+}
+
+/* Advance from *@at to @to. */
+static void put_advance(struct writer *w, uint32_t *at, uint32_t to)
+{
+	if (to == *at)
+		return;
+	put_byte(w, CFA_ADVANCE4);
+	put_u32(w, to - *at);
+	*at = to;
+}
+
+/*
+ * Return how long after the begin of the first deeper step the frame pointer is in its slot, at
+ * CFA-16: it is pushed (since Go 1.21), or moved there by the next instruction.
+ */
+static uint32_t save_length(const struct steps *s)
+{
+	return s->depth == 8 && s->end - s->from < 16 ? 0
+	       : s->depth == 8			      ? 4
+	       : s->depth < 136			      ? 5
+						      : 8;
+}
+
+/* The place of the frame pointer, while the steps are written. */
+struct saved {
+	bool now, ever;
+};
+
+/* Write the place of the frame pointer from this step on. */
+static void put_saved(struct writer *w, const struct steps *s, struct saved *saved, uint32_t *at)
+{
+	uint32_t later = saved->ever ? 0 : save_length(s);
+
+	if (saved->now && !s->depth) {
+		put_advance(w, at, s->from);
+		put_byte(w, CFA_RESTORE | RBP);
+		saved->now = false;
+	} else if (!saved->now && s->depth && s->end - s->from > later) {
+		put_advance(w, at, s->from + later);
+		put_byte(w, CFA_OFFSET | RBP);
+		put_byte(w, 2);
+		saved->now = saved->ever = true;
+	}
+}
+
+/* Write the steps of a function as instructions. Return false if they are not acceptable. */
+static bool put_steps(struct writer *w, struct steps *s, unsigned int flags)
+{
+	struct saved saved = { false, false };
+	uint32_t at = 0;
+	int64_t depth = 0;
+
+	while (w->nr_steps++ < STEPS_MAX && next_step(s)) {
+		if (s->depth != depth) {
+			put_advance(w, &at, s->from);
+			put_byte(w, CFA_DEF_CFA_OFFSET);
+			put_uleb(w, (uint64_t)s->depth + 8);
+		}
+		depth = s->depth;
+		/* Of assembly the callers need the depth alone. */
+		if (!(flags & FLAG_ASM))
+			put_saved(w, s, &saved, &at);
+	}
+	return s->depth >= 0 && s->end;
+}
+
+/* Write the record of function @i, unless its stack is not described. */
+static void put_function(struct writer *w, const struct table *g, uint64_t i)
+{
+	uint64_t entry = g->functions + i * 8;
+	uint64_t start = word_at(g, entry, 4), end = word_at(g, entry + 8, 4);
+	uint64_t about = g->functions + word_at(g, entry + 4, 4);
+	uint64_t steps = word_at(g, about + 16, 4);
+	unsigned int flags = (unsigned int)word_at(g, about + (g->has_line ? 41 : 37), 1);
+	struct steps s = { .g = g, .at = g->steps + steps, .depth = -1, .first = true };
+	size_t begin = w->size;
+
+	if (end <= start || about > g->size - 48 || !steps || g->steps >= g->size ||
+	    flags & FLAG_SP_WRITE)
+		return;
+	put_u32(w, 0);
+	put_u32(w, 0); /* the CIE */
+	put(w, &(uint64_t){ g->text + start }, 8);
+	put(w, &(uint64_t){ end - start }, 8);
+	if (flags & FLAG_TOP) {
+		put_byte(w, CFA_UNDEFINED);
+		put_byte(w, RIP);
+	}
+	if (!put_steps(w, &s, flags)) {
+		w->size = begin;
+		return;
+	}
+	/* Padding follows the code. */
+	if (!w->failed)
+		memcpy(w->bytes + begin + 16, &(uint64_t){ MIN(s.end, end - start) }, 8);
+	end_record(w, begin);
+}
+
+int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size)
+{
+	struct writer w = { .bytes = NULL };
+	struct table g;
+	int rc = f->machine == EM_X86_64 ? read_table(f, &g) : -ENOENT;
+
+	if (rc)
+		return rc;
+	put_cie(&w);
+	for (uint64_t i = 0; i < g.nr && !w.failed && w.nr_steps < STEPS_MAX; i++)
+		put_function(&w, &g, i);
+	free((void *)(uintptr_t)g.bytes);
+	if (w.failed || w.size > FRAMES_SIZE_MAX) {
+		free(w.bytes);
+		return w.failed ? -ENOMEM : -EFBIG;
+	}
+	*out = w.bytes;
+	*size = w.size;
+	return 0;
+}
+
+/*
+ * Find the builtins by short functions that return the addresses of the tables.
+ *
+ * Runs on: a helper.
+ */
+
+#define BLOB_MAX (64U << 20)
+
+/* Code is aligned to this, with a gap behind each builtin. */
+#define CODE_ALIGN 64U
+
+#define GAP_MAX 128U
+
+/* Builtins; the head of the table of places, and an entry: offset, size, and others. */
+#define BUILTINS_MIN 256U
+
+#define BUILTINS_MAX 8192U
+#define PLACES_HEAD  24U
+#define ENTRY_MIN    8U
+#define ENTRY_MAX    48U
+
+/* An entry of the table of names: name, kind, and data. */
+#define NAME_ENTRY 24U
+
+#define NAME_MAX 128U
+#define PREFIX	 "Builtins_"
+
+/* The functions that elfv8_symbol() wants are smaller. */
+#define ELFV8_FUNCTION_MAX 64U
+
+void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address)
+{
+	static const char prefix[] = "_ZN2v88internal";
+	static const struct {
+		const char *name; /* behind the prefix */
+		size_t at;
+	} functions[] = {
+		{ "23DefaultEmbeddedBlobCodeEv", offsetof(struct elfv8_symbols, code) },
+		{ "27DefaultEmbeddedBlobCodeSizeEv", offsetof(struct elfv8_symbols, code_size) },
+		{ "23DefaultEmbeddedBlobDataEv", offsetof(struct elfv8_symbols, data) },
+		{ "27DefaultEmbeddedBlobDataSizeEv", offsetof(struct elfv8_symbols, data_size) },
+		{ "8Builtins4nameENS0_7BuiltinE", offsetof(struct elfv8_symbols, name) },
+	};
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		if (!strcmp(name + sizeof(prefix) - 1, functions[i].name))
+			memcpy((char *)s + functions[i].at, &address, sizeof(address));
+}
+
+/*
+ * Get the value that the function at @address returns: an address that is loaded into rax, the
+ * pointer or the number there. @size: of a number; 0: an address.
+ */
+static bool returned(const struct elffile *f, uint64_t address, size_t size, uint64_t *value)
+{
+	uint8_t code[12];
+	int32_t word;
+
+	*value = 0;
+	if (!address || !elffile_read_at(f, address, code, sizeof(code)))
+		return false;
+	memcpy(&word, code + 1, sizeof(word));
+	if (code[0] == 0xb8 && code[5] == 0xc3) { /* mov $word,%eax */
+		*value = (uint32_t)word;
+		return true;
+	}
+	memcpy(&word, code + 2, sizeof(word));
+	if (size && code[0] == 0x8b && code[1] == 0x05) /* mov word(%rip),%eax */
+		return elffile_read_at(f, address + 6 + (uint64_t)(int64_t)word, value, size);
+	memcpy(&word, code + 3, sizeof(word));
+	address += 7 + (uint64_t)(int64_t)word;
+	if (!memcmp(code, "\x48\x8b\x05", 3)) /* mov word(%rip),%rax */
+		return elffile_pointer(f, address, value);
+	if (memcmp(code, "\x48\x8d\x05", 3) != 0) /* lea word(%rip),%rax */
+		return false;
+	if (size && !memcmp(code + 7, "\x8b\x00", 2)) /* mov (%rax),%eax */
+		return elffile_read_at(f, address, value, size);
+	if (!memcmp(code + 7, "\x48\x8b\x00", 3)) /* mov (%rax),%rax */
+		return elffile_pointer(f, address, value);
+	*value = address;
+	return code[7] == 0xc3;
+}
+
+bool elfv8_blob(struct elfv8_blob *out, const struct elfv8_symbols *s, const struct elffile *f)
+{
+	return f->machine == EM_X86_64 && returned(f, s->code, 0, &out->code) &&
+	       returned(f, s->code_size, 4, &out->code_size) &&
+	       returned(f, s->data, 0, &out->data) &&
+	       returned(f, s->data_size, 4, &out->data_size) && out->code_size &&
+	       out->code_size <= BLOB_MAX && out->data_size <= BLOB_MAX;
+}
+
+/* ---- names ---- */
+
+struct builtin {
+	uint32_t offset, size;
+};
+
+/*
+ * Read the table of places with entries of @entry bytes: they are in order, without large gaps, up
+ * to the end of the code. Returns how many; 0: it has other entries.
+ */
+static uint32_t read_places(const uint8_t *data, const struct elfv8_blob *b, uint32_t entry,
+			    struct builtin *out)
+{
+	uint64_t end = 0;
+	uint32_t nr = 0;
+
+	for (uint64_t at = PLACES_HEAD; at + entry <= b->data_size && nr < BUILTINS_MAX;
+	     at += entry) {
+		struct builtin p = { bytes_u32(data + at), bytes_u32(data + at + 4) };
+
+		if (p.offset < end || p.offset - end > GAP_MAX || p.offset % CODE_ALIGN ||
+		    !p.size || p.size > b->code_size - MIN((uint64_t)p.offset, b->code_size))
+			break;
+		end = (uint64_t)p.offset + p.size;
+		out[nr++] = p;
+	}
+	return nr >= BUILTINS_MIN && b->code_size - end <= GAP_MAX ? nr : 0;
+}
+
+/* Get the table of names: the address that the function loads. */
+static bool find_names(const struct elffile *f, uint64_t function, uint64_t *table)
+{
+	uint8_t code[32];
+	int32_t word;
+
+	if (!function || !elffile_read_at(f, function, code, sizeof(code)))
+		return false;
+	for (size_t i = 0; i + 8 <= sizeof(code); i++) {
+		if (code[i] != 0x48)
+			continue;
+		if (code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 5) { /* lea word(%rip),%reg */
+			memcpy(&word, code + i + 3, sizeof(word));
+			*table = function + i + 7 + (uint64_t)(int64_t)word;
+			return true;
+		}
+		/* mov word(,%reg,8),%reg */
+		if (code[i + 1] == 0x8b && (code[i + 2] & 0xc7) == 4 &&
+		    (code[i + 3] & 0xc7) == 0xc5) {
+			memcpy(&word, code + i + 4, sizeof(word));
+			*table = (uint64_t)(int64_t)word;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The pointers of the table of names, while they are read. */
+struct pointers {
+	uint64_t table, size;
+	uint64_t *out;
+};
+
+static bool put_pointer(const Elf64_Rela *r, void *ctx)
+{
+	const struct pointers *p = ctx;
+	uint64_t at = r->r_offset - p->table;
+
+	if (at < p->size && at % NAME_ENTRY == 0)
+		p->out[at / NAME_ENTRY] = (uint64_t)r->r_addend;
+	return true;
+}
+
+/* Read the pointers of @nr entries of the table of names, as they are relocated. */
+static bool read_pointers(const struct elffile *f, uint64_t table, uint32_t nr, uint64_t *out)
+{
+	struct pointers p = { table, (uint64_t)nr * NAME_ENTRY, out };
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (!elffile_read_at(f, table + (uint64_t)i * NAME_ENTRY, &out[i], sizeof(out[i])))
+			return false;
+	return elffile_relative(f, put_pointer, &p);
+}
+
+/* Read the name of a builtin: letters, digits and '_'. Returns its length; 0: it is none. */
+static size_t read_name(const struct elffile *f, uint64_t address, char *out)
+{
+	size_t size;
+
+	if (!elffile_read_at(f, address, out, NAME_MAX))
+		return 0;
+	size = strnlen(out, NAME_MAX);
+	if (size == NAME_MAX)
+		return 0;
+	for (size_t i = 0; i < size; i++)
+		if (!isalnum((unsigned char)out[i]) && out[i] != '_')
+			return 0;
+	return size;
+}
+
+/* Add the builtins: all with a name each, or none. */
+static int add_builtins(struct elfsym *t, const struct elffile *f, const struct elfv8_blob *b,
+			const struct builtin *places, uint32_t nr, const uint64_t *names)
+{
+	char name[sizeof(PREFIX) + NAME_MAX] = PREFIX;
+	const size_t prefix = sizeof(PREFIX) - 1;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (!read_name(f, names[i], name + prefix))
+			return 0;
+	for (uint32_t i = 0; i < nr && !rc; i++)
+		rc = elfsym_add_named(t, b->code + places[i].offset, places[i].size, name,
+				      prefix + read_name(f, names[i], name + prefix));
+	return rc;
+}
+
+static void find_functions(const struct elfsym *t, struct elfv8_symbols *s)
+{
+	memset(s, 0, sizeof(*s));
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (t->symbols[i].size <= ELFV8_FUNCTION_MAX)
+			elfv8_symbol(s, t->names + t->symbols[i].name, t->symbols[i].vaddr);
+}
+
+int elfv8_add(struct elfsym *t, const struct elffile *f)
+{
+	struct builtin *places = NULL;
+	uint64_t *names = NULL, table;
+	struct elfv8_symbols s;
+	struct elfv8_blob b;
+	uint32_t nr = 0;
+	void *data;
+	int rc = 0;
+
+	find_functions(t, &s);
+	if (!s.code || !elfv8_blob(&b, &s, f) || !find_names(f, s.name, &table) ||
+	    !elffile_offset(f, b.data, b.data_size, &b.data) ||
+	    elffile_read_alloc(f, b.data, b.data_size, &data))
+		return 0;
+	places = calloc(BUILTINS_MAX, sizeof(*places));
+	names = calloc(BUILTINS_MAX, sizeof(*names));
+	for (uint32_t entry = ENTRY_MIN; places && names && !nr && entry <= ENTRY_MAX; entry += 4)
+		nr = read_places(data, &b, entry, places);
+	if (nr && read_pointers(f, table, nr, names))
+		rc = add_builtins(t, f, &b, places, nr, names);
+	free(places);
+	free(names);
+	free(data);
 	return rc;
 }

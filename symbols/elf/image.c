@@ -4,13 +4,15 @@
  *
  * Any thread. Invariant: an image does not change after it was read.
  */
-#include "symbols/object/image.h"
-#include "symbols/base/search.h"
+#include "symbols/elf/elf.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "symbols/base/base.h"
+#include "symbols/elf/eh_frame.h"
 
 struct image *image_stub(const struct image *image)
 {

@@ -4,10 +4,11 @@
  *
  * Runs on: the loader; the transfer on a helper, with a copy of the build-id.
  */
-#include "symbols/object/fetch.h"
+#include "symbols/image/image.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/object/image.h"
-#include "symbols/base/invoker.h"
-#include "symbols/base/library.h"
-#include "symbols/object/debugfile.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
 
 #define LIBRARY	     "libdebuginfod.so.1"
 #define TELL_NS	     1000000000ULL

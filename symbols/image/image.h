@@ -1,5 +1,80 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Images: the loaded parts of an object (segments, unwind tables, symbols), and the objects.
+ *
+ * The caller owes: references to objects it keeps; the thread of requests is the loader, readers
+ * are urcu-qsbr readers.
+ *
+ * The room does: reads an image once in the sandbox, by identity (device, inode, generation or
+ * build-id), answers look-ups without a lock, evicts images unused for long; fetches debug files on
+ * request.
+ *
+ * Not for: reading debug information (symbols/dwarf).
+ */
+#ifndef SYMBOLS_IMAGE_IMAGE_H
+#define SYMBOLS_IMAGE_IMAGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct codemap;
+struct fetch;
+struct helpers;
+struct image;
+struct objects;
+struct watch;
+
+#define BACKOFF_MAX 64U
+
+struct device {
+	uint32_t maj, min;
+	unsigned int nr_slow;	    /* reads that hang now */
+	bool answered;		    /* a read has succeeded */
+	uint64_t rest_ns, until_ns; /* length and end of the pause; 0: none */
+};
+
+struct backoff {
+	struct device list[BACKOFF_MAX];
+	unsigned int nr, nr_slow;
+};
+
+/*
+ * Build the image of an object from its file: pread, never a mapping, since the
+ * file can be truncated at any time.
+ *
+ * image_read() reads the bytes in this thread, and has them parsed in the cage, by image_build().
+ */
+
+#define IMAGE_READERS (CAGE_IMAGE_LAST - CAGE_IMAGE + 1)
+
+/* Build an image from a descriptor alone. */
+int image_read_fd(struct image **out, int fd, uint64_t file_size, struct err *e);
+
+/* The files that an image is built from. */
+struct image_parts {
+	const struct elffile *file;
+	const struct elffile *debug; /* NULL: none, or unknown yet */
+	uint64_t debug_bias;	     /* to add to the addresses of the debug file */
+	bool by_link;		     /* how the debug file was found */
+	uint64_t memory_max;	     /* a table above this is not read; 0: no limit */
+};
+
+/* Build an image. 0, -ENOEXEC or -ENOMEM. If files were not there as a whole, see elffile_waits().
+ */
+int image_build(struct image **out, const struct image_parts *parts);
+
+/* The readers, for the cage: all are the same. */
+extern const struct cage_reader image_readers[IMAGE_READERS];
+
+/*
  * One object that holds code: its identity, and its image once loaded.
  *
  * An object is identified by device, inode and generation (or build-id), never by
@@ -9,14 +84,6 @@
  * leave when memory is short: an urcu-qsbr reader keeps the image until its next quiescent state,
  * and a stub with the load segments (image->away) replaces it until the object is requested again.
  */
-#ifndef SYMBOLS_OBJECT_OBJECT_H
-#define SYMBOLS_OBJECT_OBJECT_H
-
-#include <stdatomic.h>
-#include <sys/types.h>
-
-#include "symbols/base/base.h"
-#include "symbols/base/text.h"
 
 enum object_kind {
 	OBJECT_UNKNOWN, /* id 0: addresses outside all maps */
@@ -50,9 +117,6 @@ struct object_identity {
 	uint8_t build_id[20];
 	uint8_t build_id_size;
 };
-
-struct image;
-struct codemap;
 
 struct object {
 	uint32_t id;
@@ -136,11 +200,8 @@ static inline void object_credit(struct object *object, const char *source, uint
 	atomic_store_explicit(&object->nr_symbols, nr_symbols, memory_order_relaxed);
 }
 
-struct objects;
-
 int objects_new(struct objects **out);
 void objects_free(struct objects *d);
-
 /*
  * Find or add an object, which lives as long as the table from now on. Takes a mutex: side-band
  * drain and loader only. @path is foreign bytes; @pid, @start, @end are its last mapping (how the
@@ -174,7 +235,6 @@ void objects_list_new(struct objects *d);
 struct object *objects_next_new(struct objects *d);
 /* Return how many objects were ever added. Any thread. */
 uint64_t objects_nr_added(const struct objects *d);
-
 /* Return object @id; NULL: not given out. Any thread, lock-free. */
 struct object *objects_at(const struct objects *d, uint32_t id);
 /* Return the number of ids given out; those of objects that left are among them. */
@@ -200,17 +260,6 @@ static inline bool object_want(struct object *object)
 }
 
 /*
- * Loader: take a requested object out of the list; OBJECT_ID_UNKNOWN: none. So objects that no
- * sample requests cost nothing, however many there are.
- */
-uint32_t objects_take_wanted(struct objects *d);
-/*
- * Loader: drop a requested object that was taken out of the list, and is not being read, if it has
- * no image, no process maps it any more and no sample was in it. Return whether it has left.
- */
-bool objects_drop_wanted(struct objects *d, struct object *object);
-
-/*
  * Hot thread: count a stack that ends here because the image is not loaded. Objects
  * with many are loaded first.
  */
@@ -226,11 +275,175 @@ struct object_sighting {
 	uint64_t generation; /* of the inode; 0: unknown */
 	char *path;
 };
+
 void objects_sighting(struct objects *d, const struct object *object, struct object_sighting *out);
+
 /*
- * Note the generation of the file that was read for @object; 0: unknown. A later file with the same
- * inode is another object then. Return false if @object is of another generation already.
+ * Debug files from debuginfod servers (debuginfod(8)): the only use of the
+ * network, and only when the user requests the file of one object.
+ *
+ * libdebuginfod is loaded at the first request and runs on a helper thread; it
+ * puts the file into its cache, where debugfile.c always looks.
+ *
+ * Threads: fetch_ask() and fetch_news() any; fetch_serve() the loader.
  */
-bool objects_note_generation(struct objects *d, struct object *object, uint64_t generation);
+
+struct fetch_desk {
+	pthread_mutex_t lock; /* held for copies only */
+	uint32_t wanted;      /* object; OBJECT_ID_UNKNOWN: none */
+	bool news;
+	char text[256]; /* the message to show */
+	struct objects *objects;
+	struct helpers *helpers;
+	struct fetch *job; /* loader: in transfer; NULL: none */
+	uint64_t tell_ns;  /* loader: time of the next progress message */
+};
+
+void fetch_init(struct fetch_desk *d, struct objects *objects);
+void fetch_fini(struct fetch_desk *d);
+/* Request the debug file of @object; requested again during the transfer: cancel. */
+void fetch_ask(struct fetch_desk *d, uint32_t object);
+/* Copy a new message; false: none. */
+bool fetch_news(struct fetch_desk *d, char *buf, size_t size);
+/*
+ * Loader: start transfers and check progress. Returns the object of an arrived file, or
+ * OBJECT_ID_UNKNOWN.
+ */
+uint32_t fetch_serve(struct fetch_desk *d, uint64_t now_ns);
+/* Loader: test for a transfer in progress. */
+bool fetch_busy(const struct fetch_desk *d);
+
+/*
+ * Load the image of one object: a job for a helper thread.
+ *
+ * The job has copies of all that it needs, so a job that hangs can be abandoned.
+ */
+
+/* The path of an object's file, and how to recognise the file. */
+struct load_where {
+	struct object_identity identity;
+	struct object_sighting seen; /* seen.path is owned */
+	char *root;		     /* as in foreign_want; owned */
+	bool recorded;		     /* of a recording: perf's cache has it perhaps */
+	uint32_t object;
+	uint8_t build_id[20]; /* of the image; size 0: it has none, or is not loaded */
+	uint8_t build_id_size;
+};
+
+/*
+ * Copy the identity and sighting of @object; on the loader. @no_proc: only files here or below
+ * @root, no process.
+ */
+void load_where(struct load_where *w, struct objects *objects, const struct object *object,
+		bool no_proc, const char *root);
+void load_where_fini(struct load_where *w);
+/*
+ * Open the file (OBJECT_FILE). 0 or -errno; the caller closes out->fd. May hang:
+ * helpers only.
+ */
+int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out);
+/*
+ * Test whether a file has the build-id of the image: one that was written in place has the same
+ * inode.
+ */
+bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_t size);
+
+struct load {
+	struct job job;
+	struct load_where where;
+	bool no_vdso;	     /* of another kernel */
+	bool no_debug_files; /* debug files hang: skip them */
+	uint64_t memory_max; /* as in image_input */
+	/* Results: */
+	int rc;
+	struct image *image; /* owned by the taker; NULL when rc is not 0 */
+	uint64_t generation; /* of the file's inode; 0: unknown */
+	/* The owner's; not used by the job: */
+	uint64_t began_ns;
+	unsigned int tries;
+	bool slow;	  /* not waited for */
+	bool slow_device; /* the device is slow, not only the file large */
+	bool stale;	  /* replaced by another try */
+};
+
+/*
+ * Shared by image_cache.c (requests and loads) and image_evict.c (eviction): which
+ * objects have an image, may get one, or are retried.
+ *
+ * One thread: the loader. The figures: any thread.
+ */
+
+#define IMAGE_CACHE_LOADS_MAX 20U /* at the same time, including hanging ones */
+
+/* An object without an image that may still get one. */
+struct image_cache_retry {
+	uint32_t id;
+	pid_t pid; /* the process tried last: another one is another try */
+	unsigned int tries;
+	uint64_t due_ns; /* time of another try; 0: none */
+};
+
+struct image_cache_ids {
+	uint32_t *list;
+	uint32_t nr, max;
+};
+
+struct image_cache {
+	struct objects *objects;
+	struct helpers *helpers;
+	bool no_proc;		       /* a recording: files here only, no process */
+	bool no_vdso;		       /* a recording of another kernel */
+	const char *root;	       /* files are below this directory (NULL: here); borrowed */
+	struct image_cache_ids open;   /* requested, not started */
+	uint32_t next_open, next_gone; /* indices in it of the next to load, and to drop */
+	struct image_cache_ids ready;  /* with an image that may leave */
+	struct image_cache_ids late;   /* loaded after places in them got names by address */
+	struct image_cache_ids loops;  /* that turned out to be interpreters */
+	struct image_cache_ids failed; /* not retried */
+	uint64_t dropped_ns;	       /* time of the last look at it */
+	uint32_t next_failed;	       /* index in it of the next to look at */
+	struct load *loads[IMAGE_CACHE_LOADS_MAX];
+	unsigned int nr_loads, nr_slow;
+	struct image_cache_retry *retries;
+	uint32_t nr_retries, max_retries, next_retry;
+	uint64_t retried_ns;
+	struct backoff devices;
+	uint64_t debug_rest_ns, debug_until_ns; /* separate debug files hang: not read until then */
+	uint32_t serial;
+	size_t memory_max;
+	uint32_t newest;  /* object->used of the latest use, in the time of samples */
+	uint64_t idle_ns; /* time of the last image_evict_idle() */
+	atomic_ulong nr_images, nr_failed, memory, nr_evicted; /* written by the loader, relaxed */
+};
+
+/*
+ * Load the images of requested objects, and keep them in memory up to a limit.
+ *
+ * Objects that samples requested are given to helpers, the object that most
+ * samples wait for first, and published with an image (release) or with the
+ * reason why there is none. A read that hangs is set aside with its device
+ * (backoff.h); its object is late or retried. A failure because the process or
+ * the file is gone is retried when the object is seen elsewhere. When images take
+ * too much memory, the ones longest without a sample are evicted (image_evict.h).
+ *
+ * One thread: the loader. The figures: any thread.
+ */
+
+void image_cache_init(struct image_cache *o, struct objects *objects, struct helpers *helpers);
+/* Loads that still run are abandoned. */
+void image_cache_fini(struct image_cache *o);
+/* Finish loads, find hanging ones, start requested ones. True: one has finished. */
+bool image_cache_work(struct image_cache *o, uint64_t now_ns);
+/* Test for loads in progress that are not late. */
+bool image_cache_busy(const struct image_cache *o);
+/*
+ * Return an object that was loaded late: its places can be named again. OBJECT_ID_UNKNOWN: none.
+ */
+uint32_t image_cache_take_late(struct image_cache *o);
+/* Return an object that is an interpreter, as its image showed. OBJECT_ID_UNKNOWN: none. */
+uint32_t image_cache_take_loop(struct image_cache *o);
+
+/* Load object @id again: its file has more to read than before. */
+void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns);
 
 #endif

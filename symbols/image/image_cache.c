@@ -1,35 +1,556 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Give requested objects to helpers, publish the images they build.
+ * Images of objects: requested, loaded by jobs, evicted above the limit of memory, retried; file
+ * systems that do not respond are skipped for a while.
  *
  * Runs on: the loader, which reads no file.
  */
-#include "symbols/object/image_cache.h"
+#include "symbols/image/internal.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "symbols/object/image_evict.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/sandbox/sandbox.h"
+
+/*
+ * Lists of objects and retries.
+ *
+ * Runs on: the loader.
+ */
+
+/* Append @id; false when out of memory. */
+static bool image_cache_ids_add(struct image_cache_ids *ids, uint32_t id)
+{
+	if (!array_reserve(&ids->list, &ids->max, ids->nr + 1ull))
+		return false;
+	ids->list[ids->nr++] = id;
+	return true;
+}
+
+/* Retry @id at @due_ns (0: only when seen in another process than @pid). */
+static void image_cache_retry_at(struct image_cache *o, uint32_t id, pid_t pid, unsigned int tries,
+				 uint64_t due_ns)
+{
+	if (!array_reserve(&o->retries, &o->max_retries, o->nr_retries + 1ull))
+		return;
+	o->retries[o->nr_retries++] = (struct image_cache_retry){ id, pid, tries, due_ns };
+}
+
+/*
+ * Eviction: images take no more memory than image_cache.memory_max, and leave after ten minutes
+ * without a sample, so that the memory of ended programs is returned. Images without a sample for
+ * longest are freed first; stubs with the load segments replace them.
+ *
+ * One thread: the loader.
+ *
+ * Eviction of images.
+ *
+ * Runs on: the loader. Readers keep an image until their next quiescent state.
+ */
+
+/* An image with a sample this recently (units of object_clock) is in use. */
+#define IN_USE 3U
+
+/*
+ * Shortest and longest pause after an eviction in use, doubled each time: else
+ * images would be loaded and evicted without end.
+ */
+#define REST_MIN_NS 10000000000ULL
+
+#define REST_MAX_NS 300000000000ULL
+
+/* As long as the default --history, in units of object_clock. */
+#define IDLE 559U
+
+#define IDLE_CHECK_NS 60000000000ULL
+
+struct leaving {
+	struct reclaim rcu;
+	struct image *image;
+};
+
+static void free_leaving(struct reclaim *head)
+{
+	struct leaving *l = (struct leaving *)((char *)head - offsetof(struct leaving, rcu));
+
+	reclaim_grace_over();
+	image_free(l->image);
+	free(l);
+}
+
+/* Free @image, which was published, when no reader can hold it. */
+static void image_evict_reclaim(struct image *image)
+{
+	struct leaving *l = malloc(sizeof(*l));
+
+	if (!l)
+		return; /* leaked: better than freed under a reader */
+	l->image = image;
+	reclaim_later(&l->rcu, free_leaving);
+}
+
+/* Test whether @image fits into the memory, perhaps after others have left. */
+static bool image_evict_fits(const struct image_cache *o, const struct image *image)
+{
+	return image_memory(image) <= o->memory_max;
+}
+
+/* Return the index of the image without a sample for longest, or the end. */
+static uint32_t choose(struct image_cache *o)
+{
+	uint32_t best = o->ready.nr, oldest = 0;
+
+	for (uint32_t i = 0; i < o->ready.nr; i++) {
+		const struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		o->newest = MAX(o->newest, used);
+		if (best == o->ready.nr || used < oldest) {
+			best = i;
+			oldest = used;
+		}
+	}
+	return best;
+}
+
+/* Replace the image by a stub. False: out of memory. */
+static bool evict(struct image_cache *o, struct object *object)
+{
+	struct image *image = (struct image *)(uintptr_t)atomic_load_explicit(&object->image,
+									      memory_order_relaxed);
+	size_t memory = image_memory(image);
+	struct image *stub = image_stub(image);
+
+	assert(!image->away);
+	if (!stub)
+		return false;
+	/* Release: the stub; pairs with the acquire of readers of object->image. */
+	atomic_store_explicit(&object->image, stub, memory_order_release);
+	atomic_fetch_sub_explicit(&o->memory, memory, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&o->nr_images, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&o->nr_evicted, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&object->nr_evicted, 1, memory_order_relaxed);
+	atomic_store_explicit(&object->memory, 0, memory_order_relaxed);
+	image_evict_reclaim(image);
+	return true;
+}
+
+/* An image in use was evicted: pause it; its stacks are guessed until then. */
+static void rest(struct image_cache *o, struct object *object, uint64_t now_ns)
+{
+	uint32_t nr = atomic_load_explicit(&object->nr_evicted, memory_order_relaxed);
+	uint64_t rest_ns = MIN(REST_MIN_NS << MIN(nr - 1, 5U), REST_MAX_NS);
+
+	object_explain(object, "evicted: --symbol-memory is full",
+		       "raise the limit, as in --symbol-memory=2G");
+	atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
+	/* Release: the reason; pairs with the acquire of readers. */
+	atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
+	image_cache_retry_at(o, object->id, 0, 0, now_ns + rest_ns);
+}
+
+/* The next sample requests an evicted object as a new one. */
+static void reopen(struct object *object)
+{
+	/* Release: the stub. */
+	atomic_store_explicit(&object->state, OBJECT_NEW, memory_order_release);
+}
+
+/*
+ * Once a minute: evict the images without a sample in the ten minutes before the latest one, and
+ * return free memory to the system. Not for a recording.
+ */
+static void image_evict_idle(struct image_cache *o, uint64_t now_ns)
+{
+	if (o->no_proc || now_ns - o->idle_ns < IDLE_CHECK_NS)
+		return;
+	o->idle_ns = now_ns;
+	/*
+	 * Tables come and go, of images, counts and processes: their pages stay resident, unless
+	 * they are at the end of the heap.
+	 */
+	malloc_trim(0);
+	choose(o); /* for o->newest */
+	for (uint32_t i = 0; i < o->ready.nr;) {
+		struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		if (used + IDLE >= o->newest) {
+			i++;
+			continue;
+		}
+		if (!evict(o, object))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		reopen(object);
+	}
+}
+
+/* Evict images until the rest fits. */
+static void image_evict_make_room(struct image_cache *o, uint64_t now_ns)
+{
+	uint32_t i;
+
+	while (atomic_load_explicit(&o->memory, memory_order_relaxed) > o->memory_max &&
+	       (i = choose(o)) < o->ready.nr) {
+		struct object *object = objects_at(o->objects, o->ready.list[i]);
+		uint32_t used = atomic_load_explicit(&object->used, memory_order_relaxed);
+
+		if (!evict(o, object))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		if (used + IN_USE > o->newest) {
+			rest(o, object, now_ns);
+			continue;
+		}
+		reopen(object);
+	}
+}
+
+void image_evict_reload(struct image_cache *o, uint32_t id, uint64_t now_ns)
+{
+	struct object *object = objects_at(o->objects, id);
+
+	for (uint32_t i = 0; i < o->ready.nr; i++) {
+		if (o->ready.list[i] != id)
+			continue;
+		if (!evict(o, object))
+			return;
+		o->ready.list[i] = o->ready.list[--o->ready.nr];
+		atomic_fetch_sub_explicit(&o->nr_evicted, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&object->nr_evicted, 1, memory_order_relaxed);
+		object_explain(object, "loading its debug symbols", NULL);
+		atomic_fetch_add_explicit(&o->nr_failed, 1, memory_order_relaxed);
+		/* As an object set aside: places with names by address are named again. */
+		atomic_store_explicit(&object->state, OBJECT_ASIDE, memory_order_release);
+		image_cache_retry_at(o, id, 0, 0, now_ns);
+		o->retried_ns = 0;
+		return;
+	}
+}
+
+/*
+ * Open the file of one object and build its image.
+ *
+ * Runs on: a helper; load_new() and the life of the job on the loader.
+ */
+
+void load_where(struct load_where *w, struct objects *objects, const struct object *object,
+		bool no_proc, const char *root)
+{
+	/* Acquire: pairs with the release of a finished image; the loader alone replaces it. */
+	const struct image *image = atomic_load_explicit(&object->image, memory_order_acquire);
+
+	w->identity = object->identity;
+	w->build_id_size = image ? image->build_id_size : 0;
+	if (image)
+		memcpy(w->build_id, image->build_id, sizeof(w->build_id));
+	w->object = object->id;
+	objects_sighting(objects, object, &w->seen);
+	w->root = root ? strdup(root) : NULL;
+	w->recorded = no_proc;
+	if (no_proc)
+		w->seen.pid = 0;
+}
+
+void load_where_fini(struct load_where *w)
+{
+	free(w->seen.path);
+	free(w->root);
+	w->seen.path = w->root = NULL;
+}
+
+bool load_is_of_image(const struct load_where *w, const uint8_t *build_id, size_t size)
+{
+	return !w->build_id_size ||
+	       (size == w->build_id_size && !memcmp(build_id, w->build_id, size));
+}
+
+int load_open(const struct load_where *w, struct watch *watch, struct foreign_file *out)
+{
+	const struct object_identity *id = &w->identity;
+	struct foreign_want want = {
+		.pid = w->seen.pid,
+		.start = w->seen.start,
+		.end = w->seen.end,
+		.path = w->seen.path && *w->seen.path ? w->seen.path : NULL,
+		.root = w->root,
+		.maj = id->maj,
+		.min = id->min,
+		.ino = id->ino,
+		.generation = w->seen.generation,
+	};
+	int rc = watch_begin(watch);
+
+	if (rc)
+		return rc;
+	/* As perf: the file of the recording, then the one with its name. */
+	if (w->recorded && !w->root && id->build_id_size &&
+	    !buildidcache_open(id->build_id, id->build_id_size, out)) {
+		watch_end(watch, 0);
+		return 0;
+	}
+	rc = foreign_open(&want, out, NULL);
+	/* Another file, perhaps with the same contents: compare the build-id. */
+	if (rc == -ESTALE && id->build_id_size && w->seen.pid <= 0) {
+		want.ino = 0;
+		rc = foreign_open(&want, out, NULL);
+	}
+	watch_end(watch, 0);
+	return rc;
+}
+
+/* Copy the vdso from our memory: all processes have the same. */
+static int load_vdso(struct image **out)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t start, end;
+	char line[512];
+	int rc = -ENOENT;
+
+	if (!maps)
+		return -errno;
+	while (rc == -ENOENT && fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[vdso]") &&
+		    sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2)
+			rc = image_read_memory(out, (const void *)(uintptr_t)start, end - start,
+					       NULL);
+	}
+	fclose(maps);
+	return rc;
+}
+
+/* Make an empty image: kallsyms has the names of the kernel. */
+static int load_kernel(struct image **out)
+{
+	*out = calloc(1, sizeof(**out));
+	if (!*out)
+		return -ENOMEM;
+	(*out)->source = "kallsyms";
+	return 0;
+}
+
+/*
+ * Test for another build-id than that of the mapping, or none. After the bytes of a build-id are
+ * zeros; old recordings do not have its size.
+ */
+static bool is_other(const struct object_identity *id, const struct image *image)
+{
+	return id->build_id_size &&
+	       memcmp(id->build_id, image->build_id, sizeof(id->build_id)) != 0;
+}
+
+/*
+ * Test whether the file has changed since it was opened: parts of the image may not
+ * match then.
+ */
+static bool has_changed(const struct foreign_file *file)
+{
+	struct stat st;
+
+	return fstat(file->fd, &st) || (uint64_t)st.st_size != file->size ||
+	       (int64_t)st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec != file->mtime_ns;
+}
+
+static int load_file(struct load *l)
+{
+	struct image_input in = {
+		.path = l->where.seen.path,
+		.no_debug_files = l->no_debug_files,
+		.memory_max = l->memory_max,
+		.watch = &l->job.watch,
+	};
+	struct foreign_file file;
+	int rc = load_open(&l->where, in.watch, &file);
+
+	if (rc)
+		return rc;
+	in.fd = file.fd;
+	in.size = file.size;
+	l->generation = file.generation;
+	rc = image_read(&l->image, &in, NULL);
+	if (has_changed(&file))
+		rc = -EBUSY;
+	else if (!rc && is_other(&l->where.identity, l->image))
+		rc = -ESTALE;
+	close(file.fd);
+	if (rc) {
+		image_free(l->image);
+		l->image = NULL;
+	}
+	return rc;
+}
+
+static void run(struct job *job)
+{
+	struct load *l = (struct load *)job;
+
+	switch (l->where.identity.kind) {
+	case OBJECT_KERNEL:
+		l->rc = load_kernel(&l->image);
+		break;
+	case OBJECT_VDSO:
+		l->rc = l->no_vdso ? -EXDEV : load_vdso(&l->image);
+		break;
+	case OBJECT_FILE:
+		l->rc = load_file(l);
+		break;
+	default:
+		l->rc = -EINVAL;
+	}
+}
+
+static void drop(struct job *job)
+{
+	struct load *l = (struct load *)job;
+
+	image_free(l->image);
+	load_where_fini(&l->where);
+	free(l);
+}
+
+struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
+		      const char *root)
+{
+	struct load *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->job.run = run;
+	l->job.drop = drop;
+	load_where(&l->where, objects, object, no_proc, root);
+	return l;
+}
+
+/*
+ * File systems that do not answer. Runs on: the loader.
+ */
+
+#define BACKOFF_SLOW_EACH   2U /* on one device */
+#define BACKOFF_REST_MAX_NS 300000000000ULL
+
+/* Find the device, or add it; NULL for 0:0, or when the table is full. */
+static struct device *find(struct backoff *d, uint32_t maj, uint32_t min, bool add)
+{
+	struct device *free_one = NULL;
+
+	if (!maj && !min)
+		return NULL;
+	for (unsigned int i = 0; i < d->nr; i++) {
+		struct device *dev = &d->list[i];
+
+		if (dev->maj == maj && dev->min == min)
+			return dev;
+		if (!dev->nr_slow && !dev->until_ns)
+			free_one = dev;
+	}
+	if (!add)
+		return NULL;
+	if (d->nr < BACKOFF_MAX)
+		free_one = &d->list[d->nr++];
+	if (free_one)
+		*free_one = (struct device){ .maj = maj, .min = min };
+	return free_one;
+}
+
+/*
+ * Test for a device with an entry that others cannot take. Real disks have a major number; half of
+ * the entries are for them and for devices that answered before: the hanging mounts of one
+ * user take entries only from such mounts.
+ */
+static bool is_trusted(const struct device *dev, uint32_t maj)
+{
+	return maj || (dev && dev->answered);
+}
+
+uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)
+{
+	const struct device *dev = find(d, maj, min, false);
+
+	if (d->nr_slow >= BACKOFF_SLOW_MAX ||
+	    (d->nr_slow >= BACKOFF_SLOW_MAX / 2 && !is_trusted(dev, maj)))
+		return now_ns + BACKOFF_REST_MIN_NS;
+	if (!dev)
+		return 0;
+	if (dev->until_ns > now_ns)
+		return dev->until_ns;
+	return dev->nr_slow >= BACKOFF_SLOW_EACH ? now_ns + MAX(dev->rest_ns, BACKOFF_REST_MIN_NS)
+						 : 0;
+}
+
+void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns)
+{
+	struct device *dev = find(d, maj, min, true);
+
+	d->nr_slow++;
+	if (!dev)
+		return;
+	dev->nr_slow++;
+	dev->rest_ns = MIN(MAX(dev->rest_ns * 2, BACKOFF_REST_MIN_NS), BACKOFF_REST_MAX_NS);
+	dev->until_ns = now_ns + dev->rest_ns;
+}
+
+bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow)
+{
+	struct device *dev = find(d, maj, min, true);
+	bool rested = dev && dev->until_ns;
+
+	if (slow && d->nr_slow)
+		d->nr_slow--;
+	if (!dev)
+		return false;
+	if (slow && dev->nr_slow)
+		dev->nr_slow--;
+	dev->answered = true;
+	dev->rest_ns = dev->until_ns = 0;
+	return rested;
+}
+
+void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min)
+{
+	struct device *dev = find(d, maj, min, false);
+
+	if (d->nr_slow)
+		d->nr_slow--;
+	if (dev && dev->nr_slow)
+		dev->nr_slow--;
+}
+
+#define IMAGE_CACHE_MEMORY_DEFAULT (512UL << 20)
 
 /* Loads at the same time: more than CPUs, since on a busy machine each waits for a CPU. */
-#define ACTIVE_MAX	  8U
+#define ACTIVE_MAX 8U
+
 #define RETRY_TRIES_MAX	  8U
 #define RETRY_INTERVAL_NS 1000000000ULL
 #define RETRY_SOON_NS	  2000000000ULL
+
 /* Objects without an image that are checked each second: of all, and of the ones to retry. */
 #define CHECKS_MAX 8192U
+
 /* Requested objects among which the next one is chosen. */
 #define CHOICE_MAX 4096U
-/* Requested objects that are taken up in one call: other work waits. */
-#define TAKE_MAX   256U
-#define BLOCKED_NS 500000000ULL	  /* a longer read hangs */
-#define WAITED_NS  5000000000ULL  /* longer reads in sum are too slow */
-#define SLOW_SPEED (4ULL << 20)	  /* bytes per second that a disk delivers at least */
-#define QUEUE_NS   200000000ULL	  /* large files wait for another one */
-#define GIVE_UP_NS 60000000000ULL /* a slow load is cancelled */
 
+/* Requested objects that are taken up in one call: other work waits. */
+#define TAKE_MAX 256U
+
+#define BLOCKED_NS    500000000ULL   /* a longer read hangs */
+#define WAITED_NS     5000000000ULL  /* longer reads in sum are too slow */
+#define SLOW_SPEED    (4ULL << 20)   /* bytes per second that a disk delivers at least */
+#define QUEUE_NS      200000000ULL   /* large files wait for another one */
+#define GIVE_UP_NS    60000000000ULL /* a slow load is cancelled */
 #define GONE	      "file is gone, or in another mount namespace"
 #define LOCAL_DISK    "copy it to a local disk"
 #define QUEUED	      "large: waits until other large files are read"
@@ -425,7 +946,7 @@ static bool start(struct image_cache *o, struct object *object, unsigned int tri
  * Return the index in @o->open of the requested object that most samples wait for, or the end. Of
  * many, each load looks at the next CHOICE_MAX only.
  */
-static uint32_t choose(struct image_cache *o)
+static uint32_t image_cache_choose(struct image_cache *o)
 {
 	uint32_t best = o->open.nr, most = 0;
 
@@ -483,7 +1004,7 @@ static bool start_wanted(struct image_cache *o, uint64_t now_ns)
 
 	sweep(o, &o->open, &o->next_gone, wanted_leaves);
 	for (unsigned int n = 0; n < TAKE_MAX && has_room(o); n++) {
-		i = choose(o);
+		i = image_cache_choose(o);
 		if (i == o->open.nr)
 			break;
 		if (!take_up(o, objects_at(o->objects, o->open.list[i]), now_ns))

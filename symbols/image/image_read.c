@@ -1,30 +1,291 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Build the image of an object: segments, the bytes of .eh_frame, symbols.
+ * An image from the parts of a file, in the sandbox; as one piece of bytes, checked when it comes
+ * out; the messages.
  *
- * Runs in the cage. Missing or damaged parts beyond the headers give a smaller
- * image, not an error: segments alone still give names by address.
+ * Runs in the cage. Missing or damaged parts beyond the headers give a smaller image, not an error:
+ * segments alone still give names by address.
  */
-#include "symbols/object/image_read.h"
+#include "symbols/image/internal.h"
 
+#include <elf.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "symbols/object/debugframe.h"
-#include "symbols/object/elfgo.h"
-#include "symbols/object/elfloop.h"
-#include "symbols/object/elfplt.h"
-#include "symbols/object/elfsig.h"
-#include "symbols/object/elfsym.h"
-#include "symbols/object/elfv8.h"
-#include "symbols/object/xz.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/sandbox/sandbox.h"
+
+/*
+ * An image as one piece of bytes without pointers, as it comes out of the cage: a head, then
+ * segments, symbols, FDEs, names and the bytes of .eh_frame, each aligned.
+ *
+ * The bytes are foreign: all that look-ups rely on is checked when they are taken.
+ *
+ * Write an image as bytes, and take it back.
+ *
+ * Any thread. Names and .eh_frame are hostile in any image: they are checked where they are read.
+ */
+
+#define ALIGNMENT 16U
+
+struct flat {
+	uint64_t sigreturn, eh_vaddr, eh_size, names_size;
+	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies;
+	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
+	uint32_t source, trouble;	 /* numbers of texts */
+	uint16_t machine;
+	uint8_t elf_class, sigreturn_size, complete, build_id_size, loop;
+	uint8_t build_id[20];
+};
+
+/* Where the arrays are, from the begin of the head. */
+struct places {
+	uint64_t segments, symbols, fdes, names, eh, end;
+};
+
+/* The texts of images; the first one is none. */
+static const char *const texts[] = {
+	NULL,
+	".symtab",
+	"debug file",
+	"debug link",
+	".gnu_debugdata",
+	".gopclntab",
+	".dynsym",
+	"none",
+	IMAGE_TOO_MANY_SYMBOLS,
+	IMAGE_TOO_LARGE,
+	IMAGE_DEBUGDATA_TOO_LARGE,
+};
+
+static uint32_t number_of(const char *text)
+{
+	for (uint32_t i = 1; text && i < ARRAY_SIZE(texts); i++)
+		if (!strcmp(texts[i], text))
+			return i;
+	return 0;
+}
+
+static uint64_t align(uint64_t at)
+{
+	return (at + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
+}
+
+static struct places places_of(const struct flat *f)
+{
+	struct places p;
+
+	p.segments = align(sizeof(*f));
+	p.symbols = align(p.segments + f->nr_segments * sizeof(struct image_segment));
+	p.fdes = align(p.symbols + f->nr_symbols * sizeof(struct image_symbol));
+	p.names = align(p.fdes + f->nr_fdes * sizeof(uint64_t));
+	p.eh = align(p.names + f->names_size);
+	p.end = p.eh + f->eh_size;
+	return p;
+}
+
+/* Append @size bytes at @at bytes after @base. */
+static void put_at(struct cage_reply *reply, size_t base, uint64_t at, const void *bytes,
+		   size_t size)
+{
+	static const uint8_t zeros[ALIGNMENT];
+	size_t here = reply->written + reply->size;
+
+	cage_put(reply, zeros, (size_t)(base + at - here) % ALIGNMENT);
+	cage_put(reply, bytes, size);
+}
+
+/* Append @image; the reply before it is a multiple of 16 bytes. */
+static void image_flat_put(struct cage_reply *reply, const struct image *image)
+{
+	struct flat f = {
+		.sigreturn = image->sigreturn,
+		.eh_vaddr = image->eh.vaddr,
+		.eh_size = image->eh.size,
+		.names_size = image->names_size,
+		.nr_segments = image->nr_segments,
+		.nr_symbols = image->nr_symbols,
+		.nr_fdes = image->eh.nr_fdes,
+		.nr_refused = image->eh.nr_refused,
+		.source = number_of(image->source),
+		.trouble = number_of(image->trouble),
+		.machine = image->machine,
+		.elf_class = image->elf_class,
+		.sigreturn_size = image->sigreturn_size,
+		.complete = image->complete,
+		.loop = image->loop,
+		.build_id_size = image->build_id_size,
+	};
+	struct places p = places_of(&f);
+	size_t base = reply->written + reply->size;
+
+	f.nr_cies = ehframe_cies(&image->eh, f.cies);
+	memcpy(f.build_id, image->build_id, sizeof(f.build_id));
+	put_at(reply, base, 0, &f, sizeof(f));
+	put_at(reply, base, p.segments, image->segments,
+	       image->nr_segments * sizeof(*image->segments));
+	put_at(reply, base, p.symbols, image->symbols, image->nr_symbols * sizeof(*image->symbols));
+	put_at(reply, base, p.fdes, image->eh.fdes, image->eh.nr_fdes * sizeof(*image->eh.fdes));
+	put_at(reply, base, p.names, image->names, image->names_size);
+	put_at(reply, base, p.eh, image->eh.bytes, image->eh.size);
+}
+
+/* Test the numbers of the head. */
+static bool head_ok(const struct flat *f)
+{
+	return f->nr_segments && f->nr_segments <= ELFFILE_PHDRS_MAX &&
+	       f->nr_symbols <= 2 * ELFSYM_SYMBOLS_MAX && f->nr_fdes <= EHFRAME_FDES_MAX &&
+	       f->nr_cies <= EHFRAME_CIES_MAX && f->names_size <= 2UL * ELFSYM_NAMES_MAX &&
+	       f->eh_size <= UINT32_MAX && (f->eh_size || !f->nr_fdes) &&
+	       f->build_id_size <= sizeof(f->build_id) && f->source &&
+	       f->source < ARRAY_SIZE(texts) && f->trouble < ARRAY_SIZE(texts) &&
+	       f->complete <= 1 &&
+	       (!f->eh_size || (f->elf_class == ELFCLASS64 &&
+				(f->machine == EM_X86_64 || f->machine == EM_AARCH64)));
+}
+
+static bool segments_ok(const uint8_t *bytes, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct image_segment *s = (const void *)(bytes + i * sizeof(*s));
+
+		/* A bool has two values. */
+		if (bytes[i * sizeof(*s) + offsetof(struct image_segment, exec)] > 1 ||
+		    s->file_size > s->mem_size || s->file_size > UINT64_MAX - s->offset ||
+		    s->mem_size > UINT64_MAX - s->vaddr)
+			return false;
+	}
+	return true;
+}
+
+static bool symbols_ok(const uint8_t *bytes, uint32_t nr, uint64_t names_size)
+{
+	uint64_t before = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct image_symbol *s = (const void *)(bytes + i * sizeof(*s));
+
+		if (bytes[i * sizeof(*s) + offsetof(struct image_symbol, stub)] > 1 ||
+		    s->name >= names_size || s->back > MIN(i, IMAGE_NESTED_MAX) ||
+		    (i && s->vaddr <= before) || s->size > UINT64_MAX - s->vaddr)
+			return false;
+		before = s->vaddr;
+	}
+	return true;
+}
+
+static bool fdes_ok(const uint64_t *fdes, uint32_t nr, uint64_t eh_size)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if ((uint32_t)fdes[i] >= eh_size || (i && fdes[i] >> 32 < fdes[i - 1] >> 32))
+			return false;
+	return true;
+}
+
+static bool is_valid(const struct flat *f, const uint8_t *bytes, size_t size)
+{
+	struct places p;
+
+	if (!head_ok(f))
+		return false;
+	p = places_of(f);
+	return p.end == size && (!f->names_size || !bytes[p.names + f->names_size - 1]) &&
+	       segments_ok(bytes + p.segments, f->nr_segments) &&
+	       symbols_ok(bytes + p.symbols, f->nr_symbols, f->names_size) &&
+	       fdes_ok((const void *)(bytes + p.fdes), f->nr_fdes, f->eh_size);
+}
+
+/* Copy small answers to pages of their own, which go back to the kernel whole. */
+static int to_pages(struct cage_answer *a)
+{
+	void *pages;
+
+	if (a->mapped || !a->size)
+		return 0;
+	pages = mmap(NULL, a->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED)
+		return -ENOMEM;
+	memcpy(pages, a->bytes, a->size);
+	free(a->bytes);
+	a->bytes = pages;
+	a->mapped = true;
+	return 0;
+}
+
+/* Point the image at its bytes. 0 or -ENOMEM. */
+static int point(struct image *image, const struct flat *f, uint8_t *bytes)
+{
+	struct places p = places_of(f);
+
+	image->machine = f->machine;
+	image->elf_class = f->elf_class;
+	image->sigreturn = f->sigreturn;
+	image->sigreturn_size = f->sigreturn_size;
+	image->source = texts[f->source];
+	image->trouble = texts[f->trouble];
+	image->complete = f->complete;
+	image->loop = f->loop;
+	memcpy(image->build_id, f->build_id, sizeof(image->build_id));
+	image->build_id_size = f->build_id_size;
+	image->segments = (struct image_segment *)(void *)(bytes + p.segments);
+	image->nr_segments = f->nr_segments;
+	image->symbols = (struct image_symbol *)(void *)(bytes + p.symbols);
+	image->nr_symbols = f->nr_symbols;
+	image->names = (char *)bytes + p.names;
+	image->names_size = f->names_size;
+	if (!f->eh_size)
+		return 0;
+	image->eh.machine = f->machine;
+	image->eh.vaddr = f->eh_vaddr;
+	image->eh.bytes = bytes + p.eh;
+	image->eh.size = f->eh_size;
+	image->eh.fdes = (uint64_t *)(void *)(bytes + p.fdes);
+	image->eh.nr_fdes = f->nr_fdes;
+	image->eh.nr_refused = f->nr_refused;
+	return ehframe_meet(&image->eh, f->cies, f->nr_cies);
+}
+
+int image_flat_take(struct image **out, struct cage_answer *a, size_t at)
+{
+	struct image *image;
+	struct flat f;
+	int rc;
+
+	if (a->size < at || a->size - at < sizeof(f) || at % ALIGNMENT)
+		return -EBADMSG;
+	memcpy(&f, a->bytes + at, sizeof(f));
+	if (!is_valid(&f, a->bytes + at, a->size - at))
+		return -EBADMSG;
+	rc = to_pages(a);
+	image = rc ? NULL : calloc(1, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	image->block = a->bytes;
+	image->block_size = a->size;
+	rc = point(image, &f, a->bytes + at);
+	*a = (struct cage_answer){ 0 };
+	if (rc) {
+		image_free(image);
+		return rc;
+	}
+	*out = image;
+	return 0;
+}
 
 #define EH_FRAME_SIZE_MAX  (64ULL << 20)
 #define DEBUGDATA_SIZE_MAX (64ULL << 20)
 
 /* Tables are not compared with --symbol-memory below this. */
 #define SMALL_SIZE (16ULL << 20)
+
 /* Relocations of fewer bytes are read with all others; the first ones of most are not needed. */
 #define RELOCATIONS_SMALL (64ULL << 10)
 
@@ -182,7 +443,7 @@ static int add_debug_frame(const struct image *image, const struct elffile *f, s
 }
 
 /* An image in the making. */
-struct collect {
+struct image_read_collect {
 	struct image *image;
 	const struct image_parts *in;
 	struct elfsym t;
@@ -195,7 +456,7 @@ static bool fits(const struct image_parts *in, uint64_t size)
 }
 
 /* Copy the bytes of .eh_frame; NULL: none. */
-static int copy_eh_frame(struct collect *c, const struct elffile *f, struct eh_place *eh,
+static int copy_eh_frame(struct image_read_collect *c, const struct elffile *f, struct eh_place *eh,
 			 void **bytes)
 {
 	void *fit;
@@ -237,7 +498,7 @@ static int index_by_table(struct image *image, const struct elffile *f, const st
 }
 
 /* Copy the unwind tables; an object without them is valid. */
-static int read_eh_frame(struct collect *c, const struct elffile *f)
+static int read_eh_frame(struct image_read_collect *c, const struct elffile *f)
 {
 	struct image *image = c->image;
 	struct eh_place eh = { 0 };
@@ -270,7 +531,8 @@ static uint64_t table_size(const struct elffile *f, uint32_t type)
 }
 
 /* Add the functions of one table; one that is too large is left out. */
-static void add_table(struct collect *c, const struct elffile *f, uint32_t type, uint64_t bias)
+static void add_table(struct image_read_collect *c, const struct elffile *f, uint32_t type,
+		      uint64_t bias)
 {
 	int rc = fits(c->in, table_size(f, type)) ? elfsym_add(&c->t, f, type, bias) : -ENOSPC;
 
@@ -310,7 +572,7 @@ static void add_debugdata(struct image *image, struct elfsym *t, const struct el
  * .gnu_debugdata, .gopclntab. A damaged table gives the symbols before the damage. Return the
  * source; NULL if none has them.
  */
-static const char *add_all_functions(struct collect *c, const struct elffile *f)
+static const char *add_all_functions(struct image_read_collect *c, const struct elffile *f)
 {
 	add_table(c, f, SHT_SYMTAB, 0);
 	if (c->t.nr)
@@ -339,7 +601,7 @@ static void bound_by_fdes(struct elfsym *t, const struct image *image)
 }
 
 /* Collect symbols: all functions if a source has them, exported functions, stubs. */
-static int collect_symbols(struct collect *c, const struct elffile *f)
+static int collect_symbols(struct image_read_collect *c, const struct elffile *f)
 {
 	struct image *image = c->image;
 	int rc;
@@ -359,7 +621,7 @@ static int collect_symbols(struct collect *c, const struct elffile *f)
 }
 
 /* Read the symbols of the image. */
-static int read_symbols(struct collect *c, const struct elffile *f)
+static int read_symbols(struct image_read_collect *c, const struct elffile *f)
 {
 	struct image *image = c->image;
 	int rc = collect_symbols(c, f);
@@ -411,7 +673,7 @@ static void expect_parts(const struct image_parts *in, const struct elffile *f)
 /* Make the image. */
 static int make(struct image *image, const struct image_parts *in)
 {
-	struct collect c = { .image = image, .in = in };
+	struct image_read_collect c = { .image = image, .in = in };
 	const struct elffile *f = in->file;
 	int rc;
 
@@ -466,4 +728,310 @@ int image_read_memory(struct image **out, const void *bytes, size_t size, struct
 		elfsig_find(*out, &f);
 	elffile_close(&f);
 	return rc ? explain(rc, e) : 0;
+}
+
+/*
+ * The messages between image_read() and its worker. Both have the same program.
+ */
+
+enum image_file { IMAGE_OBJECT, IMAGE_DEBUG };
+
+/* The image follows (image_flat.h). */
+struct image_answer {
+	_Alignas(16) uint32_t match;  /* enum debugfile_match; another file: no image follows */
+	struct debugfile_names names; /* of the object */
+};
+
+_Static_assert(sizeof(struct image_answer) % 16 == 0, "the image is aligned");
+
+/*
+ * Build an image from the parts of its file that are there, and name the missed ones.
+ *
+ * Runs in the worker, or in the thread of the call.
+ */
+
+/* An image that waits for the code of its signal return, which its symbols have shown. */
+struct kept {
+	struct image *image;
+	uint64_t serial;
+};
+
+/* Atomic for the calling threads of programs without a cage; relaxed would do in a worker. */
+static _Atomic(struct kept *) kept;
+
+/* Take the kept image if it is the one of @serial; else it is freed. */
+static struct image *take_kept(uint64_t serial)
+{
+	struct kept *k = atomic_exchange(&kept, NULL);
+	struct image *image = k && k->serial == serial ? k->image : NULL;
+
+	if (k && !image)
+		image_free(k->image);
+	free(k);
+	return image;
+}
+
+/* Keep @image, or free it. */
+static void keep(struct image *image, uint64_t serial)
+{
+	struct kept *k = malloc(sizeof(*k));
+
+	if (!k) {
+		image_free(image);
+		return;
+	}
+	*k = (struct kept){ image, serial };
+	k = atomic_exchange(&kept, k);
+	if (k)
+		image_free(k->image);
+	free(k);
+}
+
+/* Build the image of the open files, but for the signal return. */
+static int build(struct elfcage_serve *v, const struct image_request *r, bool debug,
+		 struct image_answer *a, struct image **image)
+{
+	struct image_parts parts = {
+		.file = &v->file[IMAGE_OBJECT],
+		.by_link = r->by_link,
+		.memory_max = r->memory_max,
+	};
+
+	debugfile_names(&a->names, parts.file);
+	if (debug)
+		a->match = debugfile_match(parts.file, &v->file[IMAGE_DEBUG], r->by_link,
+					   &parts.debug_bias);
+	if (a->match == DEBUGFILE_CRC_DECIDES && r->same_crc)
+		a->match = DEBUGFILE_SAME;
+	if (a->match == DEBUGFILE_SAME)
+		parts.debug = &v->file[IMAGE_DEBUG];
+	/* For another debug file there is an image already. */
+	if (debug && !parts.debug)
+		return 0;
+	*image = take_kept(r->serial);
+	return *image ? 0 : image_build(image, &parts);
+}
+
+/* Find the signal return, or keep the image until its code is there. */
+static void finish(struct elfcage_serve *v, const struct image_request *r, struct image **image)
+{
+	if (elfcage_serve_misses(v) || !*image)
+		return;
+	elfsig_find(*image, &v->file[IMAGE_OBJECT]);
+	if (elfcage_serve_misses(v)) {
+		keep(*image, r->serial);
+		*image = NULL;
+	}
+}
+
+static int serve_files(struct elfcage_serve *v, struct cage_call *c, const void *request)
+{
+	const struct image_request *r = request;
+	struct image *image = NULL;
+	struct image_answer a = { .match = DEBUGFILE_OTHER };
+	int rc = elfcage_serve_open(v, c, IMAGE_OBJECT);
+	bool debug;
+
+	/* Go on without a debug file that cannot be opened. */
+	debug = !rc && c->fds[IMAGE_DEBUG] >= 0 && !elfcage_serve_open(v, c, IMAGE_DEBUG);
+	if (!rc)
+		rc = build(v, r, debug, &a, &image);
+	if (!rc)
+		finish(v, r, &image);
+	rc = elfcage_serve_begin(v, c, rc);
+	if (!rc && !elfcage_serve_misses(v)) {
+		cage_put(&c->reply, &a, sizeof(a));
+		if (image)
+			image_flat_put(&c->reply, image);
+	}
+	image_free(image);
+	return rc;
+}
+
+static int serve(struct cage_call *c)
+{
+	struct image_request r;
+
+	return elfcage_serve_call(c, &r, sizeof(r), serve_files);
+}
+
+#define READER(nr)                                                                                 \
+	{                                                                                          \
+		.kind = CAGE_IMAGE + (nr), .name = "proftop-image", .serve = serve,                \
+		.memory_max = 8ULL << 30, .reply_max = 2UL << 30, .map_reply = true,               \
+	}
+
+const struct cage_reader image_readers[IMAGE_READERS] = { READER(0), READER(1), READER(2),
+							  READER(3) };
+
+/*
+ * Read an image: the bytes of the file by elfcage.h, their meaning in the cage.
+ *
+ * Runs on: a helper.
+ */
+
+static atomic_ullong last_serial; /* relaxed */
+
+struct image_cage_reading {
+	const struct image_input *in;
+	struct elfcage *files;
+	bool by_link, same_crc;
+	struct image_answer answer;
+};
+
+/* Check the head of an answer. */
+static int take_head(struct image_cage_reading *r, const struct cage_answer *a)
+{
+	struct image_answer *head = &r->answer;
+	struct debugfile_names *n = &head->names;
+
+	if (a->size < ELFCAGE_ANSWER + sizeof(*head))
+		return -EBADMSG;
+	memcpy(head, a->bytes + ELFCAGE_ANSWER, sizeof(*head));
+	if (n->build_id_size > sizeof(n->build_id) || !memchr(n->link, 0, sizeof(n->link)) ||
+	    (n->link[0] && !debugfile_link_ok(n->link)))
+		return -EBADMSG;
+	return 0;
+}
+
+/* Call the worker. 0 (the caller frees the answer), or -errno. */
+static int ask(struct image_cage_reading *r, struct cage_answer *a)
+{
+	const struct image_request request = {
+		.serial = atomic_fetch_add_explicit(&last_serial, 1, memory_order_relaxed) + 1,
+		.memory_max = r->in->memory_max,
+		.by_link = r->by_link,
+		.same_crc = r->same_crc,
+	};
+	const struct cage_reader *reader =
+		&image_readers[cage_idle(CAGE_IMAGE, CAGE_IMAGE_LAST) - CAGE_IMAGE];
+	int rc = elfcage_ask(r->files, reader, &request, sizeof(request), a);
+
+	if (rc)
+		return rc;
+	if (!take_head(r, a))
+		return 0;
+	cage_answer_free(a);
+	return elfcage_refuse(r->files);
+}
+
+/* Take the image of an answer, which is freed. */
+static int take_image(struct image_cage_reading *r, struct cage_answer *a, struct image **out)
+{
+	int rc = image_flat_take(out, a, ELFCAGE_ANSWER + sizeof(struct image_answer));
+
+	cage_answer_free(a);
+	return rc == -EBADMSG ? elfcage_refuse(r->files) : rc;
+}
+
+static bool is_from_debug_file(const struct image *image)
+{
+	return !strcmp(image->source, "debug file") || !strcmp(image->source, "debug link");
+}
+
+/* Without a build-id the CRC decides: if it is the one of the link, call again. */
+static int compare_crc(struct image_cage_reading *r, int fd, uint64_t size, struct cage_answer *a)
+{
+	uint32_t crc;
+	int rc = debugfile_crc(fd, size, r->in->watch, DEBUGFILE_CRC_NS, &crc);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc || crc != r->answer.names.crc)
+		return 0;
+	cage_answer_free(a);
+	r->same_crc = true;
+	return ask(r, a);
+}
+
+/* Read the image again with the debug file @fd. NULL: of another object, or without functions. */
+static int read_with(struct image_cage_reading *r, int fd, uint64_t size, struct image **out)
+{
+	struct cage_answer a = { 0 };
+	int rc = elfcage_open(r->files, IMAGE_DEBUG, fd, size);
+
+	r->same_crc = false;
+	if (!rc)
+		rc = ask(r, &a);
+	if (!rc && r->answer.match == DEBUGFILE_CRC_DECIDES)
+		rc = compare_crc(r, fd, size, &a);
+	if (!rc && r->answer.match == DEBUGFILE_SAME)
+		rc = take_image(r, &a, out);
+	cage_answer_free(&a);
+	elfcage_close(r->files, IMAGE_DEBUG);
+	if (!rc && *out && !is_from_debug_file(*out)) {
+		image_free(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+/*
+ * Replace @image by one with the functions of its debug file: by build-id, else by link. 0, or
+ * -EAGAIN; after other errors the image is as before.
+ */
+static int add_debug_file(struct image_cage_reading *r, struct image **image)
+{
+	const struct debugfile_names names = r->answer.names;
+	struct image *better = NULL;
+	struct foreign_file file;
+	int rc = 0;
+
+	watch_aside(r->in->watch, true);
+	for (unsigned int i = 0; rc != -ERANGE && rc != -EAGAIN && !better; i++) {
+		rc = debugfile_try(&names, i, DEBUGFILE_ROOT, r->in->path, r->in->watch, &file,
+				   &r->by_link);
+		if (rc)
+			continue;
+		rc = read_with(r, file.fd, file.size, &better);
+		close(file.fd);
+	}
+	watch_aside(r->in->watch, false);
+	if (better) {
+		image_free(*image);
+		*image = better;
+	}
+	return rc == -EAGAIN ? rc : 0;
+}
+
+static int read_image(struct image_cage_reading *r, struct image **image)
+{
+	struct cage_answer a = { 0 };
+	int rc = elfcage_open(r->files, IMAGE_OBJECT, r->in->fd, r->in->size);
+
+	if (!rc)
+		rc = ask(r, &a);
+	if (!rc)
+		rc = take_image(r, &a, image);
+	if (!rc && !r->in->no_debug_files && strcmp((*image)->source, ".symtab") != 0)
+		rc = add_debug_file(r, image);
+	return rc;
+}
+
+int image_read(struct image **out, const struct image_input *in, struct err *e)
+{
+	struct image_cage_reading r = { .in = in, .files = elfcage_new() };
+	struct image *image = NULL;
+	int rc = -ENOMEM;
+
+	if (r.files) {
+		r.files->watch = in->watch;
+		r.files->memory_max = in->memory_max;
+		r.files->copied = in->copied;
+		rc = read_image(&r, &image);
+		elfcage_free(r.files);
+	}
+	if (rc) {
+		image_free(image);
+		return err_set(e, rc, "cannot read the ELF file");
+	}
+	*out = image;
+	return 0;
+}
+
+int image_read_fd(struct image **out, int fd, uint64_t file_size, struct err *e)
+{
+	const struct image_input in = { .fd = fd, .size = file_size };
+
+	return image_read(out, &in, e);
 }

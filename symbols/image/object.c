@@ -10,30 +10,33 @@
  * no place, no image and no list but that of free ids has its id. References of mappings
  * are dropped after a grace period, so no reader has the object either.
  */
-#include "symbols/image/image.h"
+#include "symbols/image/internal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
-#include "symbols/base/array.h"
-#include "symbols/base/chunked.h"
-#include "symbols/base/hashset.h"
-#include "symbols/base/keyhash.h"
-#include "symbols/object/image.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/elf/elf.h"
 
 #define CHUNK_BITS  9
 #define OBJECTS_MAX (1U << 20)
+
 /*
  * When all paths take this many bytes, new files keep the last part of theirs, cut to
  * NAME_SIZE_MAX: any user can map files with long paths. The loader then opens them by
  * map_files only.
  */
 #define PATHS_SIZE_MAX (64UL << 20)
-#define NAME_SIZE_MAX  64U
-#define PATH_SIZE_MAX  4096U
+
+#define NAME_SIZE_MAX 64U
+#define PATH_SIZE_MAX 4096U
 
 struct entry {
 	struct object object; /* first: struct object is the head of struct entry */
@@ -67,7 +70,7 @@ struct objects {
 	_Alignas(CACHELINE) atomic_uint wanted; /* object.wanted */
 };
 
-struct key {
+struct object_key {
 	const struct object_identity *identity;
 	const char *path;
 	size_t path_size;
@@ -81,7 +84,8 @@ static struct entry *entry_at(const struct objects *d, uint32_t id)
 }
 
 /* Hash with @generation, which only files by inode have; 0: unknown. */
-static uint64_t exact_hash(const struct objects *d, const struct key *key, uint64_t generation)
+static uint64_t exact_hash(const struct objects *d, const struct object_key *key,
+			   uint64_t generation)
 {
 	struct keyhash h = keyhash_begin(&d->secret);
 
@@ -93,7 +97,7 @@ static uint64_t exact_hash(const struct objects *d, const struct key *key, uint6
 }
 
 /* Hash the fields that are equal in every sighting of the same object: never the generation. */
-static uint64_t key_hash(const struct objects *d, const struct key *key)
+static uint64_t key_hash(const struct objects *d, const struct object_key *key)
 {
 	const struct object_identity *id = key->identity;
 	struct keyhash h = keyhash_begin(&d->secret);
@@ -114,7 +118,7 @@ static uint64_t key_hash(const struct objects *d, const struct key *key)
 }
 
 /* Return whether @entry and @key agree in all but the generation. */
-static bool entry_same(const struct entry *entry, const struct key *key)
+static bool entry_same(const struct entry *entry, const struct object_key *key)
 {
 	const struct object_identity *a = &entry->object.identity, *b = key->identity;
 
@@ -132,7 +136,7 @@ static bool entry_same(const struct entry *entry, const struct key *key)
 }
 
 /* Find the file of @key with its generation; NULL: none. */
-static struct entry *find_exact(const struct objects *d, const struct key *key)
+static struct entry *find_exact(const struct objects *d, const struct object_key *key)
 {
 	uint32_t at = 0, id;
 
@@ -147,7 +151,7 @@ static struct entry *find_exact(const struct objects *d, const struct key *key)
 
 /* Find the latest object that agrees with @key but for the generation: it alone has this hash.
  * NULL: none. */
-static struct entry *find_latest(const struct objects *d, const struct key *key)
+static struct entry *find_latest(const struct objects *d, const struct object_key *key)
 {
 	uint32_t at = 0, id;
 
@@ -166,7 +170,7 @@ static void entry_set_generation(struct objects *d, struct entry *entry, uint64_
 }
 
 /* Find the object of @key. One seen without its generation until now takes that of @key. */
-static struct entry *entry_find(struct objects *d, const struct key *key)
+static struct entry *entry_find(struct objects *d, const struct object_key *key)
 {
 	struct entry *entry;
 
@@ -184,7 +188,7 @@ static struct entry *entry_find(struct objects *d, const struct key *key)
 
 /* Make the new object @id known under its hashes; without the generation instead of an older one.
  */
-static void entry_known(struct objects *d, const struct key *key, uint32_t id)
+static void entry_known(struct objects *d, const struct object_key *key, uint32_t id)
 {
 	const struct entry *older = find_latest(d, key);
 
@@ -251,7 +255,7 @@ static void free_path(struct entry *entry)
 }
 
 /* Copy the path of @key to @entry, in place of the one before. False when out of memory. */
-static bool entry_path(struct objects *d, struct entry *entry, const struct key *key)
+static bool entry_path(struct objects *d, struct entry *entry, const struct object_key *key)
 {
 	size_t size = key->path_size, before = entry->path ? strlen(entry->path) : 0;
 	bool is_cut = key->identity->ino && d->paths_size - before + size > PATHS_SIZE_MAX;
@@ -275,7 +279,8 @@ static bool entry_path(struct objects *d, struct entry *entry, const struct key 
 }
 
 /* Fill in @entry, which no reader has. */
-static int entry_init(struct objects *d, struct entry *entry, uint32_t id, const struct key *key)
+static int entry_init(struct objects *d, struct entry *entry, uint32_t id,
+		      const struct object_key *key)
 {
 	enum object_kind kind = key->identity->kind;
 	bool imageless = kind == OBJECT_UNKNOWN || kind == OBJECT_ANON;
@@ -333,7 +338,7 @@ static void list(struct objects *d, struct entry *entry)
 }
 
 /* Add an object, with a free id or the next one; NULL when the table is full or out of memory. */
-static struct entry *entry_add(struct objects *d, const struct key *key)
+static struct entry *entry_add(struct objects *d, const struct object_key *key)
 {
 	uint32_t id = d->free ? d->free : chunked_nr(&d->entries);
 	struct entry *entry = chunked_reserve(&d->entries, id);
@@ -378,11 +383,12 @@ static bool is_unwanted(const struct object *object)
 }
 
 /* Return the key of @entry, with @generation. */
-static struct key entry_key(const struct objects *d, const struct entry *entry, uint64_t generation)
+static struct object_key entry_key(const struct objects *d, const struct entry *entry,
+				   uint64_t generation)
 {
-	struct key key = { .identity = &entry->object.identity,
-			   .path = entry->path,
-			   .path_size = strlen(entry->path) };
+	struct object_key key = { .identity = &entry->object.identity,
+				  .path = entry->path,
+				  .path_size = strlen(entry->path) };
 
 	key.hash = key_hash(d, &key);
 	key.exact_hash = exact_hash(d, &key, generation);
@@ -392,7 +398,7 @@ static struct key entry_key(const struct objects *d, const struct entry *entry, 
 /* Take out @entry, and let its id be given to another object. */
 static void entry_leave(struct objects *d, struct entry *entry)
 {
-	const struct key key = entry_key(d, entry, entry->generation);
+	const struct object_key key = entry_key(d, entry, entry->generation);
 
 	hashset_remove(&d->set, key.hash, entry->object.id);
 	hashset_remove(&d->set, key.exact_hash, entry->object.id);
@@ -415,7 +421,7 @@ int objects_new(struct objects **out)
 		goto fail;
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		struct object_identity identity = { .kind = fixed[i] };
-		struct key key = { .identity = &identity, .path = "" };
+		struct object_key key = { .identity = &identity, .path = "" };
 
 		struct entry *entry = entry_add(d, &key);
 
@@ -451,8 +457,8 @@ void objects_free(struct objects *d)
 }
 
 /* Store the latest sighting of @entry; copy the path only when it changed. */
-static void entry_seen(struct objects *d, struct entry *entry, const struct key *key, pid_t pid,
-		       uint64_t start, uint64_t end)
+static void entry_seen(struct objects *d, struct entry *entry, const struct object_key *key,
+		       pid_t pid, uint64_t start, uint64_t end)
 {
 	if (!entry->is_cut && (strlen(entry->path) != key->path_size ||
 			       memcmp(entry->path, key->path, key->path_size)))
@@ -463,7 +469,7 @@ static void entry_seen(struct objects *d, struct entry *entry, const struct key 
 }
 
 /* Find or add the object of @key and note the sighting, under the lock. NULL when out of memory. */
-static struct entry *see(struct objects *d, const struct key *key, pid_t pid, uint64_t start,
+static struct entry *see(struct objects *d, const struct object_key *key, pid_t pid, uint64_t start,
 			 uint64_t end)
 {
 	struct entry *entry;
@@ -487,7 +493,7 @@ static struct object *find(struct objects *d, const struct object_identity *iden
 			   uint64_t end, enum share share)
 {
 	struct object_identity clean = *identity;
-	struct key key = { .identity = &clean, .path = path ? path : "" };
+	struct object_key key = { .identity = &clean, .path = path ? path : "" };
 	struct entry *entry;
 
 	if (identity->kind <= OBJECT_VDSO)

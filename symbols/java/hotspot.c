@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Read the code cache of a JVM. Runs on: a helper.
+ * One JVM by the tables of structures that it exports: its code cache, names of its methods, its
+ * options, inlined methods.
+ *
+ * Runs on: a helper.
  */
-#include "symbols/jit/hotspot.h"
+#include "symbols/java/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,12 +13,527 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/array.h"
-#include "symbols/base/bytes.h"
-#include "symbols/base/foreign.h"
-#include "symbols/jit/hotspot_blobs.h"
-#include "symbols/object/elffacts.h"
-#include "symbols/process/procfs.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+
+/*
+ * The table of the code of one JVM. Runs on: a helper; a worker; a replay.
+ */
+
+#define HOTSPOT_CODE_MAX    (256U << 20) /* bytes of a blob */
+#define HOTSPOT_FRAME_WORDS (1U << 16)	 /* of a frame: fewer */
+#define HEAP_HEAD	    16U		 /* bytes that the allocator adds to a name */
+
+void hotspot_blobs_free(struct hotspot_blob *blobs, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		free(blobs[i].name);
+	free(blobs);
+}
+
+void hotspot_close(struct hotspot *h)
+{
+	hotspot_blobs_free(h->blobs, h->nr_blobs);
+	memset(h, 0, sizeof(*h));
+}
+
+void hotspot_forget_code(struct hotspot *h)
+{
+	hotspot_blobs_free(h->blobs, h->nr_blobs);
+	h->blobs = NULL;
+	h->nr_blobs = h->nr_new = h->nr_retired = 0;
+	h->memory = 0;
+}
+
+size_t hotspot_blob_memory(const struct hotspot_blob *b)
+{
+	return sizeof(*b) + (b->name ? b->name_size + 1 + HEAP_HEAD : 0);
+}
+
+/* Return the known blob that begins at @start; NULL: none. */
+static struct hotspot_blob *hotspot_blobs_known(const struct hotspot *h, uint64_t start)
+{
+	uint32_t low = search_split(h->nr_blobs, i, h->blobs[i].start < start);
+
+	return low < h->nr_blobs && h->blobs[low].start == start ? &h->blobs[low] : NULL;
+}
+
+const struct hotspot_blob *hotspot_blobs_at(const struct hotspot *h, uint64_t pc)
+{
+	uint32_t after = search_split(h->nr_blobs, i, h->blobs[i].start <= pc);
+
+	return after && pc < h->blobs[after - 1].end ? &h->blobs[after - 1] : NULL;
+}
+
+bool hotspot_blobs_same(const struct hotspot_blob *a, const struct hotspot_blob *b)
+{
+	return a->end == b->end && a->blob == b->blob && a->method == b->method &&
+	       a->compile_id == b->compile_id && a->kind == b->kind;
+}
+
+bool hotspot_blob_is_valid(const struct hotspot_blob *b)
+{
+	return b->start > b->blob && b->end > b->start && b->end - b->start <= HOTSPOT_CODE_MAX &&
+	       b->frame_words < HOTSPOT_FRAME_WORDS && b->kind <= HOTSPOT_INTERPRETER;
+}
+
+void hotspot_blobs_count(struct hotspot *h, uint32_t nr_new)
+{
+	h->nr_new = nr_new;
+	h->nr_retired = 0;
+	h->memory = 0;
+	for (uint32_t i = 0; i < h->nr_blobs; i++) {
+		h->nr_retired += h->blobs[i].retired;
+		h->memory += hotspot_blob_memory(&h->blobs[i]);
+	}
+}
+
+/*
+ * Put @nr found blobs, sorted, into the table; known ones that they overlap are freed. The table
+ * then owns their names. 0 or -ENOMEM.
+ */
+static int hotspot_blobs_merge(struct hotspot *h, const struct hotspot_blob *found,
+			       uint32_t nr_found)
+{
+	uint32_t nr = 0, next = 0;
+	struct hotspot_blob *blobs = calloc((size_t)h->nr_blobs + nr_found + 1, sizeof(*blobs));
+
+	if (!blobs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < h->nr_blobs; i++) {
+		struct hotspot_blob *b = &h->blobs[i];
+
+		while (next < nr_found && found[next].end <= b->start)
+			blobs[nr++] = found[next++];
+		b->fresh = false;
+		if (next < nr_found && found[next].start < b->end)
+			free(b->name);
+		else
+			blobs[nr++] = *b;
+	}
+	while (next < nr_found)
+		blobs[nr++] = found[next++];
+	free(h->blobs);
+	h->blobs = blobs;
+	h->nr_blobs = nr;
+	return 0;
+}
+
+/* Take the name of the same code in @h; returns whether @b is new. */
+static bool take_name(struct hotspot *h, struct hotspot_blob *b)
+{
+	struct hotspot_blob *known = hotspot_blobs_known(h, b->start);
+
+	if (!known || !known->name || !hotspot_blobs_same(known, b))
+		return true;
+	free(b->name);
+	b->name = known->name;
+	b->name_size = known->name_size;
+	known->name = NULL;
+	return false;
+}
+
+int hotspot_take(struct hotspot *h, struct hotspot_blob *blobs, uint32_t nr, bool all)
+{
+	size_t memory = all ? 0 : h->memory;
+	uint32_t nr_new = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		blobs[i].fresh = take_name(h, &blobs[i]);
+		nr_new += blobs[i].fresh;
+		memory += all || blobs[i].fresh ? hotspot_blob_memory(&blobs[i]) : 0;
+	}
+	if (memory > HOTSPOT_MEMORY_MAX || nr + (all ? 0 : h->nr_blobs) > HOTSPOT_BLOBS_MAX)
+		rc = -E2BIG;
+	if (!rc && !all)
+		rc = hotspot_blobs_merge(h, blobs, nr);
+	if (rc) {
+		hotspot_blobs_free(blobs, nr);
+		return rc;
+	}
+	if (all) {
+		hotspot_blobs_free(h->blobs, h->nr_blobs);
+		h->blobs = blobs;
+		h->nr_blobs = nr;
+	} else {
+		free(blobs);
+	}
+	hotspot_blobs_count(h, nr_new);
+	return 0;
+}
+
+/*
+ * Version and options of a running JVM (JDK source: jvmFlag.hpp).
+ *
+ * Runs on: a helper. Every number is foreign.
+ */
+
+#define FLAGS_MAX 8192U
+#define SIZE_MAX_ 256U
+#define NAME_SIZE 25U /* of "UseCountedLoopSafepoints" with its NUL */
+
+/* Find the entry of the table @entries with the name @name; returns its number, or @nr. */
+static uint64_t find(struct remote *r, const uint64_t *names, uint64_t nr, const char *name)
+{
+	uint8_t *texts = calloc(nr, NAME_SIZE);
+	bool *got = calloc(nr, sizeof(*got));
+	uint64_t at = nr;
+
+	if (texts && got && !remote_read_each(r, names, (uint32_t)nr, NAME_SIZE, texts, got))
+		for (at = 0; at < nr; at++)
+			if (got[at] && !memcmp(texts + at * NAME_SIZE, name, NAME_SIZE))
+				break;
+	free(texts);
+	free(got);
+	return at;
+}
+
+/* Read the value of the flag @name in the table @bytes of @nr entries. */
+static bool read_flag(const struct vmstructs *v, struct remote *r, const uint8_t *bytes,
+		      uint64_t nr, const char *name, uint8_t *value)
+{
+	uint64_t *names = calloc(nr, sizeof(*names)), at, addr;
+	bool found = false;
+
+	for (uint64_t i = 0; names && i < nr; i++)
+		memcpy(&names[i], bytes + i * v->flag_size + v->flag_name, sizeof(*names));
+	at = names ? find(r, names, nr, name) : nr;
+	if (at < nr) {
+		memcpy(&addr, bytes + at * v->flag_size + v->flag_addr, sizeof(addr));
+		found = !remote_read(r, addr, value, 1);
+	}
+	free(names);
+	return found;
+}
+
+bool hotspot_polls_loops(const struct vmstructs *v, struct remote *r)
+{
+	uint64_t table, nr;
+	uint8_t *bytes, value = 0;
+
+	if (v->flags == UINT64_MAX || v->nr_flags == UINT64_MAX || v->flag_name == UINT64_MAX ||
+	    v->flag_addr == UINT64_MAX || v->flag_size == UINT64_MAX || v->flag_size > SIZE_MAX_ ||
+	    v->flag_name + 8 > v->flag_size || v->flag_addr + 8 > v->flag_size ||
+	    remote_read_u64(r, v->flags, &table) || remote_read_u64(r, v->nr_flags, &nr) || !nr ||
+	    nr > FLAGS_MAX)
+		return false;
+	bytes = malloc(nr * v->flag_size);
+	if (!bytes || remote_read(r, table, bytes, nr * v->flag_size) ||
+	    !read_flag(v, r, bytes, nr, "UseCountedLoopSafepoints", &value))
+		value = 0;
+	free(bytes);
+	return value;
+}
+
+bool hotspot_is_untried(const struct vmstructs *v, struct remote *r)
+{
+	uint32_t major;
+
+	return v->vm_major == UINT64_MAX || remote_read_u32(r, v->vm_major, &major) ||
+	       (major != 17 && major != 25); /* make truth-java */
+}
+
+/*
+ * Read gHotSpotVMStructs and gHotSpotVMTypes. Runs on: a helper.
+ */
+
+/* Bytes of a block with the head of its blob: all members that are read are inside. */
+#define VMSTRUCTS_BLOB 512U
+
+#define ENTRIES_MAX 8192U
+#define STRIDE_MAX  256U
+#define OFFSET_MAX  400U /* of a member, and sizes: within the bytes that are read of a blob */
+#define NAME_MAX_   80U	 /* no name that is wanted is longer */
+
+enum variable {
+	STRUCTS,
+	STRUCTS_TYPE,
+	STRUCTS_FIELD,
+	STRUCTS_TEXT,
+	STRUCTS_STATIC,
+	STRUCTS_OFFSET,
+	STRUCTS_ADDRESS,
+	STRUCTS_STRIDE,
+	TYPES,
+	TYPES_NAME,
+	TYPES_SIZE,
+	TYPES_STRIDE,
+	NR_VARIABLES,
+};
+
+static const char *const variable_names[NR_VARIABLES] = {
+	[STRUCTS] = "gHotSpotVMStructs",
+	[STRUCTS_TYPE] = "gHotSpotVMStructEntryTypeNameOffset",
+	[STRUCTS_FIELD] = "gHotSpotVMStructEntryFieldNameOffset",
+	[STRUCTS_TEXT] = "gHotSpotVMStructEntryTypeStringOffset",
+	[STRUCTS_STATIC] = "gHotSpotVMStructEntryIsStaticOffset",
+	[STRUCTS_OFFSET] = "gHotSpotVMStructEntryOffsetOffset",
+	[STRUCTS_ADDRESS] = "gHotSpotVMStructEntryAddressOffset",
+	[STRUCTS_STRIDE] = "gHotSpotVMStructEntryArrayStride",
+	[TYPES] = "gHotSpotVMTypes",
+	[TYPES_NAME] = "gHotSpotVMTypeEntryTypeNameOffset",
+	[TYPES_SIZE] = "gHotSpotVMTypeEntrySizeOffset",
+	[TYPES_STRIDE] = "gHotSpotVMTypeEntryArrayStride",
+};
+
+/* A field by the names it has had; a type without a field name is wanted for its size. */
+struct wanted {
+	const char *type, *field;
+	size_t at; /* in struct vmstructs */
+	bool optional;
+	size_t size_at; /* of the integer's size; 0: has one size in all versions */
+};
+
+#define FIELD(t, f, m)                                                                             \
+	{                                                                                          \
+		.type = t, .field = f, .at = offsetof(struct vmstructs, m)                         \
+	}
+#define OPTIONAL(t, f, m)                                                                          \
+	{                                                                                          \
+		t, f, offsetof(struct vmstructs, m), true, 0                                       \
+	}
+#define SIZED(t, f, m, s)                                                                          \
+	{                                                                                          \
+		t, f, offsetof(struct vmstructs, m), true, offsetof(struct vmstructs, s)           \
+	}
+
+static const struct wanted wanted[] = {
+	FIELD("CodeCache", "_heaps", heaps),
+	FIELD("GrowableArrayBase", "_len", array_len),
+	FIELD("GenericGrowableArray", "_len", array_len), /* JDK 11 */
+	FIELD("GrowableArray<int>", "_data", array_data),
+	FIELD("CodeHeap", "_memory", heap_memory),
+	FIELD("CodeHeap", "_segmap", heap_segmap),
+	FIELD("CodeHeap", "_log2_segment_size", heap_log2),
+	FIELD("VirtualSpace", "_low", space_low),
+	FIELD("VirtualSpace", "_high", space_high),
+	FIELD("CodeBlob", "_name", blob_name),
+	FIELD("CodeBlob", "_size", blob_size),
+	SIZED("CodeBlob", "_frame_complete_offset", blob_complete, complete_size),
+	FIELD("CodeBlob", "_frame_size", blob_frame_size),
+	OPTIONAL("CodeBlob", "_code_begin", blob_begin),
+	OPTIONAL("CodeBlob", "_code_end", blob_end),
+	OPTIONAL("CodeBlob", "_code_offset", code_offset),
+	OPTIONAL("CodeBlob", "_data_offset", data_offset),
+	FIELD("CompiledMethod", "_method", nmethod_method),
+	FIELD("nmethod", "_method", nmethod_method), /* JDK 23 */
+	FIELD("nmethod", "_compile_id", nmethod_compile_id),
+	FIELD("Method", "_constMethod", method_const),
+	FIELD("ConstMethod", "_constants", const_pool),
+	FIELD("ConstMethod", "_code_size", const_code_size),
+	FIELD("ConstMethod", "_name_index", const_name),
+	FIELD("ConstantPool", "_pool_holder", pool_holder),
+	FIELD("Klass", "_name", klass_name),
+	FIELD("Symbol", "_length", symbol_length),
+	FIELD("Symbol", "_body", symbol_body),
+	OPTIONAL("Abstract_VM_Version", "_vm_major_version", vm_major),
+	OPTIONAL("CompiledMethod", "_scopes_data_begin", scopes_data),
+	OPTIONAL("nmethod", "_scopes_pcs_offset", scopes_pcs),
+	OPTIONAL("nmethod", "_dependencies_offset", dependencies),
+	OPTIONAL("nmethod", "_immutable_data", immutable_data),
+	OPTIONAL("nmethod", "_scopes_data_offset", scopes_data_offset),
+	SIZED("nmethod", "_metadata_offset", metadata, metadata_size),
+	OPTIONAL("CodeBlob", "_mutable_data", mutable_data),
+	OPTIONAL("CodeBlob", "_relocation_size", relocation_size),
+	OPTIONAL("ConstMethod", "_flags", const_flags),
+	OPTIONAL("ConstMethod", "_flags._flags", const_flags), /* JDK 21 */
+	OPTIONAL("ConstantPool", "_source_file_name_index", source_file),
+	OPTIONAL("HeapBlock::Header", "_used", block_used),
+	OPTIONAL("nmethod", "_state", nmethod_state),
+	OPTIONAL("CompiledMethod", "_deopt_handler_begin", deopt_handler),
+	OPTIONAL("nmethod", "_deopt_handler_offset", deopt_offset),
+	OPTIONAL("StubRoutines", "_call_stub_return_address", call_return),
+	OPTIONAL("nmethod", "_comp_level", nmethod_level),
+	OPTIONAL("JVMFlag", "flags", flags),
+	OPTIONAL("JVMFlag", "numFlags", nr_flags),
+	OPTIONAL("JVMFlag", "_name", flag_name),
+	OPTIONAL("JVMFlag", "_addr", flag_addr),
+	OPTIONAL("JVMFlag", NULL, flag_size),
+	FIELD("HeapBlock", NULL, block_size),
+	FIELD("ConstMethod", NULL, const_method_size),
+	FIELD("ConstantPool", NULL, pool_size),
+};
+
+static uint64_t *member(struct vmstructs *v, const struct wanted *w)
+{
+	return (uint64_t *)((char *)v + w->at);
+}
+
+static int read_name(struct remote *r, const uint8_t *entry, uint64_t at, char *name)
+{
+	uint64_t pointer;
+	ssize_t size;
+
+	memcpy(&pointer, entry + at, sizeof(pointer));
+	name[0] = '\0';
+	if (!pointer)
+		return 0;
+	size = remote_read_string(r, pointer, name, NAME_MAX_);
+	return size < 0 ? (int)size : 0;
+}
+
+/* Read the size of an integer from its type; UINT64_MAX: another type. */
+static int read_size(struct remote *r, const uint8_t *entry, uint64_t at, uint64_t *size)
+{
+	static const char *const types[] = { "u2", "int16_t", "uint16_t", "int", "u4" };
+	char type[NAME_MAX_];
+	int rc = read_name(r, entry, at, type);
+
+	*size = UINT64_MAX;
+	for (size_t i = 0; i < ARRAY_SIZE(types) && !rc; i++)
+		if (!strcmp(type, types[i]))
+			*size = i < 3 ? 2 : 4;
+	return rc;
+}
+
+/* Take one entry of gHotSpotVMStructs. */
+static int take_field(struct vmstructs *v, struct remote *r, const uint64_t *at,
+		      const uint8_t *entry, const char *type)
+{
+	char field[NAME_MAX_];
+	uint64_t value;
+	uint32_t is_static;
+	int rc = 0;
+
+	field[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++) {
+		if (!wanted[i].field || strcmp(wanted[i].type, type))
+			continue;
+		if (!field[0])
+			rc = read_name(r, entry, at[STRUCTS_FIELD], field);
+		if (rc || strcmp(wanted[i].field, field))
+			continue;
+		memcpy(&is_static, entry + at[STRUCTS_STATIC], sizeof(is_static));
+		memcpy(&value, entry + (is_static ? at[STRUCTS_ADDRESS] : at[STRUCTS_OFFSET]),
+		       sizeof(value));
+		*member(v, &wanted[i]) = value;
+		if (wanted[i].size_at)
+			rc = read_size(r, entry, at[STRUCTS_TEXT],
+				       (uint64_t *)((char *)v + wanted[i].size_at));
+	}
+	return rc;
+}
+
+/* Take one entry of gHotSpotVMTypes. */
+static void take_size(struct vmstructs *v, const uint64_t *at, const uint8_t *entry,
+		      const char *type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (!wanted[i].field && !strcmp(wanted[i].type, type))
+			memcpy(member(v, &wanted[i]), entry + at[TYPES_SIZE], sizeof(uint64_t));
+	}
+}
+
+/* Walk one of the two tables up to the entry without a type name. */
+static int walk(struct vmstructs *v, struct remote *r, const uint64_t *at, bool types)
+{
+	uint64_t table = at[types ? TYPES : STRUCTS];
+	uint64_t stride = at[types ? TYPES_STRIDE : STRUCTS_STRIDE];
+	uint8_t entry[STRIDE_MAX];
+	char type[NAME_MAX_];
+	int rc;
+
+	for (uint32_t i = 0; i < ENTRIES_MAX; i++, table += stride) {
+		rc = remote_read(r, table, entry, stride);
+		if (!rc)
+			rc = read_name(r, entry, at[types ? TYPES_NAME : STRUCTS_TYPE], type);
+		if (rc)
+			return rc;
+		if (!type[0])
+			return 0;
+		if (types)
+			take_size(v, at, entry, type);
+		else
+			rc = take_field(v, r, at, entry, type);
+		if (rc)
+			return rc;
+	}
+	return -EBADMSG;
+}
+
+/* Read the variables that describe the tables; all members must be inside of an entry. */
+static int read_variables(struct remote *r, const struct elfvar *vars, uint64_t bias, uint64_t *at)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < NR_VARIABLES; i++) {
+		if (!vars[i].vaddr)
+			return -ENOENT;
+		rc = remote_read_u64(r, bias + vars[i].vaddr, &at[i]);
+		if (rc)
+			return rc;
+	}
+	for (uint32_t i = 0; i < NR_VARIABLES; i++) {
+		bool types = i > TYPES;
+		uint64_t stride = at[types ? TYPES_STRIDE : STRUCTS_STRIDE];
+
+		if (i == STRUCTS || i == TYPES)
+			continue;
+		if (stride < 8 || stride > STRIDE_MAX)
+			return -EBADMSG;
+		if (i != STRUCTS_STRIDE && i != TYPES_STRIDE && at[i] > stride - 8)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+/* Refuse a member that is missing, or beyond any structure. */
+static int check(struct vmstructs *v, const struct wanted *w, const char **missing)
+{
+	uint64_t value = *member(v, w);
+	bool address = member(v, w) == &v->heaps || member(v, w) == &v->vm_major ||
+		       member(v, w) == &v->call_return || member(v, w) == &v->flags ||
+		       member(v, w) == &v->nr_flags;
+
+	if (value == UINT64_MAX) {
+		*missing = w->field ? w->field : w->type;
+		return w->optional ? 0 : -ENODATA;
+	}
+	if (member(v, w) == &v->block_size && value > VMSTRUCTS_BLOB - OFFSET_MAX - sizeof(value))
+		return -EBADMSG;
+	return value <= OFFSET_MAX || address ? 0 : -EBADMSG;
+}
+
+/* Refuse blobs without code. */
+static int check_blobs(const struct vmstructs *v, const char **missing)
+{
+	bool pointers = v->blob_begin != UINT64_MAX && v->blob_end != UINT64_MAX;
+	bool offsets = v->code_offset != UINT64_MAX && v->data_offset != UINT64_MAX;
+
+	*missing = pointers || offsets ? *missing : "_code_begin";
+	return pointers || offsets ? 0 : -ENODATA;
+}
+
+void vmstructs_want(struct elfvar vars[static VMSTRUCTS_VARIABLES])
+{
+	_Static_assert(NR_VARIABLES == VMSTRUCTS_VARIABLES, "the number of names");
+
+	for (uint32_t i = 0; i < NR_VARIABLES; i++)
+		vars[i] = (struct elfvar){ .name = variable_names[i] };
+}
+
+int vmstructs_read(struct vmstructs *v, struct remote *r,
+		   const struct elfvar vars[static VMSTRUCTS_VARIABLES], uint64_t bias,
+		   const char **missing)
+{
+	uint64_t at[NR_VARIABLES];
+	int rc;
+
+	memset(v, 0xff, sizeof(*v));
+	rc = read_variables(r, vars, bias, at);
+	if (!rc)
+		rc = walk(v, r, at, false);
+	if (!rc)
+		rc = walk(v, r, at, true);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) && !rc; i++)
+		rc = check(v, &wanted[i], missing);
+	return rc ? rc : check_blobs(v, missing);
+}
 
 #define SEGMENTS_MAX	(32U << 20)
 #define LEVEL_OPTIMISED 4 /* compilerDefinitions.hpp, all versions */
@@ -550,4 +1068,442 @@ int hotspot_test_current(const struct hotspot *h, struct remote *r, const uint64
 	}
 	free(heads);
 	return rc;
+}
+
+/*
+ * Names of the methods of a JVM. Runs on: a helper.
+ */
+
+#define SYMBOL_MAX (HOTSPOT_NAME_MAX / 2 - 2)
+
+/* Read a Symbol: its text with '/' as '.', NUL added. The length or -errno. */
+static int read_symbol(const struct vmstructs *v, struct remote *r, uint64_t symbol, char *text)
+{
+	uint16_t length;
+	int rc = remote_read_u16(r, symbol + v->symbol_length, &length);
+
+	if (rc)
+		return rc;
+	length = (uint16_t)MIN(length, SYMBOL_MAX);
+	rc = remote_read(r, symbol + v->symbol_body, text, length);
+	if (rc)
+		return rc;
+	for (uint16_t i = 0; i < length; i++)
+		text[i] = (char)(text[i] == '/' ? '.' : text[i]);
+	text[length] = '\0';
+	return length ? length : -EBADMSG;
+}
+
+/* Copy the text of the Symbol that constant @index of @pool is. Its length or -errno. */
+static int hotspot_constant(const struct hotspot *h, struct remote *r, uint64_t pool,
+			    uint16_t index, char *text, size_t size)
+{
+	char whole[SYMBOL_MAX + 1];
+	uint64_t symbol;
+	int rc = remote_read_u64(r, pool + h->vm.pool_size + 8ULL * index, &symbol);
+
+	if (!rc)
+		rc = read_symbol(&h->vm, r, symbol & ~1ULL, whole);
+	if (rc < 0)
+		return rc;
+	return snprintf(text, size, "%s", whole);
+}
+
+/* Read the name of the class with the constants @pool. Its length or -errno. */
+static int read_class(const struct vmstructs *v, struct remote *r, uint64_t pool, char *text)
+{
+	uint64_t holder, symbol;
+	int rc = remote_read_u64(r, pool + v->pool_holder, &holder);
+
+	if (!rc)
+		rc = remote_read_u64(r, holder + v->klass_name, &symbol);
+	return rc ? rc : read_symbol(v, r, symbol, text);
+}
+
+int hotspot_method(const struct hotspot *h, struct remote *r, uint64_t method,
+		   char name[static HOTSPOT_NAME_MAX], uint64_t *code, uint32_t *code_size)
+{
+	const struct vmstructs *v = &h->vm;
+	char klass_text[SYMBOL_MAX + 1], method_text[SYMBOL_MAX + 1];
+	uint64_t constant, pool;
+	bool missed = false;
+	uint16_t index, size;
+	int rc;
+
+	if (!method || method % 8)
+		return -EBADMSG;
+	rc = remote_read_u64(r, method + v->method_const, &constant);
+	if (!rc)
+		rc = remote_read_u64(r, constant + v->const_pool, &pool);
+	if (!rc)
+		rc = remote_read_u16(r, constant + v->const_name, &index);
+	if (!rc)
+		rc = remote_read_u16(r, constant + v->const_code_size, &size);
+	if (rc)
+		return rc;
+	rc = read_class(v, r, pool, klass_text);
+	if (rc < 0 && !r->missed)
+		return rc;
+	remote_begin_part(r, &missed);
+	rc = hotspot_constant(h, r, pool, index, method_text, sizeof(method_text));
+	if (remote_end_parts(r, missed))
+		return -EAGAIN;
+	if (rc < 0)
+		return rc;
+	snprintf(name, HOTSPOT_NAME_MAX, "%s.%s", klass_text, method_text);
+	*code = constant + v->const_method_size;
+	*code_size = size;
+	return 0;
+}
+
+/*
+ * Lines and inlined methods of compiled Java code: PcDescs, scopes, line
+ * tables (JDK source: pcDesc.hpp, debugInfoRec.cpp, compressedStream.hpp).
+ *
+ * Runs on: a helper. Every number is foreign.
+ */
+
+#define PCDESC_SIZE	16U
+#define PCDESCS_MAX	(1U << 16)
+#define SCOPE_BYTES	32U /* of one scope, as far as it is read: three numbers */
+#define LINES_BYTES_MAX 65536U
+#define LINES_STEP	256U
+#define METADATA_MAX	65536U
+#define NEW_UNSIGNED5	19 /* JDK: numbers leave out the byte 0 from then on */
+#define HAS_LINES	1U /* ConstMethod::_flags */
+#define ESCAPE		0xff
+
+/* Bytes of a compressed stream in memory. */
+struct stream {
+	const uint8_t *bytes;
+	size_t size, at;
+	bool new_format;
+};
+
+/* Read one UNSIGNED5 number; beyond the end all bytes are 0. */
+static uint32_t take_number(struct stream *s)
+{
+	uint32_t least = s->new_format ? 1 : 0, most = s->new_format ? 191 : 192, sum = 0;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		uint32_t byte = s->at < s->size ? s->bytes[s->at] : 0;
+
+		s->at++;
+		sum += (byte - least) << (6 * i);
+		if (byte < most + least)
+			break;
+	}
+	return sum;
+}
+
+static int32_t take_signed(struct stream *s)
+{
+	uint32_t value = take_number(s);
+
+	return (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
+}
+
+/* A walk along a compressed line table: pairs of an instruction and its line, as differences. */
+struct line_walk {
+	struct stream s;
+	int64_t bci, line; /* sums of foreign numbers */
+	int64_t found;	   /* line of the last pair up to the instruction */
+};
+
+/* Walk to @bci. True: that is the line; false: the table goes on behind the bytes. */
+static bool walk_lines(struct line_walk *w, int32_t bci)
+{
+	while (w->s.at < w->s.size) {
+		struct line_walk next = *w;
+		uint8_t byte = next.s.bytes[next.s.at++];
+
+		if (!byte)
+			return true;
+		if (byte == ESCAPE) {
+			next.bci += take_signed(&next.s);
+			next.line += take_signed(&next.s);
+		} else {
+			next.bci += byte >> 3;
+			next.line += byte & 7;
+		}
+		if (next.s.at > next.s.size)
+			return false;
+		if (next.bci > bci)
+			return true;
+		next.found = next.line;
+		*w = next;
+	}
+	return false;
+}
+
+static bool is_new(const struct hotspot *h, struct remote *r)
+{
+	uint32_t major = 0;
+
+	return h->vm.vm_major != UINT64_MAX && !remote_read_u32(r, h->vm.vm_major, &major) &&
+	       major >= NEW_UNSIGNED5;
+}
+
+/* Read the line table behind the @size bytecodes at @code, and find @bci in it. */
+static uint32_t find_line(const struct hotspot *h, struct remote *r, uint64_t code, uint32_t size,
+			  int32_t bci)
+{
+	uint64_t constant = code - h->vm.const_method_size;
+	struct line_walk w = { .s.new_format = is_new(h, r) };
+	uint8_t *bytes = NULL;
+	uint32_t room = 0;
+	bool end = false;
+	uint16_t flags;
+
+	if (h->vm.const_flags != UINT64_MAX &&
+	    !remote_read_u16(r, constant + h->vm.const_flags, &flags) && flags & HAS_LINES) {
+		/* Its length is not stored; the byte 0 at its end may be in a number as well. */
+		while (!end && w.s.size < LINES_BYTES_MAX &&
+		       array_reserve(&bytes, &room, w.s.size + LINES_STEP) &&
+		       !remote_read(r, code + size + w.s.size, bytes + w.s.size, LINES_STEP)) {
+			w.s.bytes = bytes;
+			w.s.size += LINES_STEP;
+			end = walk_lines(&w, bci);
+		}
+	}
+	free(bytes);
+	return end && w.found > 0 ? (uint32_t)w.found : 0;
+}
+
+/* Read the name of the source file of the method with the bytecodes at @code. */
+static void find_file(const struct hotspot *h, struct remote *r, uint64_t code,
+		      struct hotspot_frame *f)
+{
+	const struct vmstructs *v = &h->vm;
+	uint64_t pool;
+	uint16_t index;
+
+	if (v->source_file != UINT64_MAX &&
+	    !remote_read_u64(r, code - v->const_method_size + v->const_pool, &pool) &&
+	    !remote_read_u16(r, pool + v->source_file, &index) && index)
+		hotspot_constant(h, r, pool, index, f->file, sizeof(f->file));
+}
+
+/* Name the method of @f, its file and line. */
+static int name_frame(const struct hotspot *h, struct remote *r, struct hotspot_frame *f)
+{
+	bool missed = false;
+	uint64_t code;
+	uint32_t size;
+	int rc = hotspot_method(h, r, f->method, f->name, &code, &size);
+
+	f->line = 0;
+	f->file[0] = '\0';
+	if (rc)
+		return rc;
+	if (f->bci >= 0 && (uint32_t)f->bci < size)
+		f->line = find_line(h, r, code, size, f->bci);
+	remote_begin_part(r, &missed);
+	find_file(h, r, code, f);
+	remote_end_parts(r, missed);
+	return 0;
+}
+
+/* Name the methods of all frames. */
+static int name_frames(const struct hotspot *h, struct remote *r, struct hotspot_frame *frames,
+		       uint32_t nr)
+{
+	bool missed = false;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && (!rc || missed); i++) {
+		rc = name_frame(h, r, &frames[i]);
+		remote_begin_part(r, &missed);
+	}
+	remote_end_parts(r, missed);
+	return rc;
+}
+
+/* Addresses of the descriptions of compiled code. */
+struct scopes {
+	uint64_t pcs, pcs_size; /* PcDescs */
+	uint64_t data;		/* what they describe */
+	uint64_t metadata;	/* pointers to the methods */
+};
+
+/* Read the offsets of the PcDescs from @at and @end on. */
+static int find_pcs(struct remote *r, uint64_t base, uint64_t at, uint64_t end, struct scopes *s)
+{
+	uint32_t first, last;
+	int rc = remote_read_u32(r, at, &first);
+
+	if (!rc)
+		rc = remote_read_u32(r, end, &last);
+	if (rc)
+		return rc;
+	if (last < first || last > (64U << 20))
+		return -EBADMSG;
+	s->pcs = base + first;
+	s->pcs_size = MIN(last - first, PCDESCS_MAX * PCDESC_SIZE);
+	return 0;
+}
+
+/* JDK 11 to 22: in the nmethod. From JDK 23 on: in memory to which it points. */
+static int find_scopes_data(const struct vmstructs *v, const struct hotspot_blob *b,
+			    struct remote *r, struct scopes *s)
+{
+	uint64_t base;
+	uint32_t offset;
+	int rc;
+
+	if (v->scopes_data != UINT64_MAX) {
+		rc = remote_read_u64(r, b->blob + v->scopes_data, &s->data);
+		return rc ? rc
+			  : find_pcs(r, b->blob, b->blob + v->scopes_pcs, b->blob + v->dependencies,
+				     s);
+	}
+	rc = remote_read_u64(r, b->blob + v->immutable_data, &base);
+	if (!rc)
+		rc = remote_read_u32(r, b->blob + v->scopes_data_offset, &offset);
+	if (rc)
+		return rc;
+	s->data = base + offset;
+	return find_pcs(r, base, b->blob + v->scopes_pcs, b->blob + v->scopes_data_offset, s);
+}
+
+/*
+ * To JDK 22: in the nmethod. JDK 23, 24: in its data. From JDK 25 on: in memory to which it points,
+ * behind the relocations.
+ */
+static int find_metadata(const struct vmstructs *v, const struct hotspot_blob *b, struct remote *r,
+			 struct scopes *s)
+{
+	uint32_t offset, data = 0;
+	uint16_t narrow;
+	int rc;
+
+	if (v->mutable_data != UINT64_MAX) {
+		rc = remote_read_u64(r, b->blob + v->mutable_data, &s->metadata);
+		if (!rc)
+			rc = remote_read_u32(r, b->blob + v->relocation_size, &offset);
+		s->metadata += rc ? 0 : offset;
+		return rc;
+	}
+	if (v->metadata_size == 4) {
+		rc = remote_read_u32(r, b->blob + v->metadata, &offset);
+	} else {
+		rc = remote_read_u16(r, b->blob + v->metadata, &narrow);
+		offset = narrow;
+		if (!rc)
+			rc = remote_read_u32(r, b->blob + v->data_offset, &data);
+	}
+	s->metadata = rc ? 0 : b->blob + data + offset;
+	return rc;
+}
+
+/* Return whether the JVM has all symbols of one way to find the descriptions. */
+static bool has_scopes(const struct vmstructs *v)
+{
+	bool inside = v->scopes_data != UINT64_MAX && v->dependencies != UINT64_MAX;
+	bool apart = v->immutable_data != UINT64_MAX && v->scopes_data_offset != UINT64_MAX;
+	bool mutable = v->mutable_data != UINT64_MAX && v->relocation_size != UINT64_MAX;
+	bool narrow = v->metadata_size == 2 && v->data_offset != UINT64_MAX;
+
+	return v->scopes_pcs != UINT64_MAX && (inside || apart) &&
+	       (mutable || v->metadata_size == 4 || narrow);
+}
+
+static int find_scopes(const struct vmstructs *v, const struct hotspot_blob *b, struct remote *r,
+		       struct scopes *s)
+{
+	int rc = find_scopes_data(v, b, r, s);
+
+	return rc ? rc : find_metadata(v, b, r, s);
+}
+
+/*
+ * The scope of the instruction at @pc: where its description begins. A PcDesc is at the end of the
+ * instructions that it describes: a return address, one above @pc, has a PcDesc; other
+ * instructions belong to the next one, as in the JVM's own pc_desc_near(), or if that has no scope,
+ * to the call before. 0: none.
+ */
+static int find_scope(const struct scopes *s, const struct hotspot_blob *b, struct remote *r,
+		      uint64_t pc, uint32_t *scope, bool *exact)
+{
+	int32_t offset = (int32_t)(pc - b->start);
+	uint8_t *bytes = malloc(MAX(s->pcs_size, 1U));
+	int rc;
+
+	*scope = 0;
+	*exact = false;
+	if (!bytes)
+		return -ENOMEM;
+	rc = remote_read(r, s->pcs, bytes, s->pcs_size);
+	/* Sorted by pc; the first and the last one are sentinels. */
+	for (uint64_t at = 0; !rc && at + PCDESC_SIZE <= s->pcs_size; at += PCDESC_SIZE) {
+		int32_t number[2];
+
+		memcpy(number, bytes + at, sizeof(number));
+		if (number[0] >= offset && number[1] > 0) {
+			*scope = (uint32_t)number[1];
+			*exact = number[0] == offset + 1;
+		}
+		if (number[0] > offset)
+			break;
+	}
+	free(bytes);
+	return rc;
+}
+
+static int read_method(const struct scopes *s, struct remote *r, uint32_t index, uint64_t *method)
+{
+	if (!index || index > METADATA_MAX)
+		return -EBADMSG;
+	return remote_read_u64(r, s->metadata + 8ULL * (index - 1), method);
+}
+
+/* Read the methods inlined at @scope, innermost first. *@nr: their number; 0 or -errno. */
+static int read_scopes(const struct hotspot *h, struct remote *r, const struct scopes *scopes,
+		       uint32_t scope, struct hotspot_frame *frames, uint32_t *nr)
+{
+	int rc = 0;
+
+	while (scope && *nr < HOTSPOT_FRAMES_MAX) {
+		uint8_t bytes[SCOPE_BYTES];
+		struct stream s = { .bytes = bytes,
+				    .size = sizeof(bytes),
+				    .new_format = is_new(h, r) };
+		uint32_t sender, index;
+
+		rc = remote_read(r, scopes->data + scope, bytes, sizeof(bytes));
+		if (rc)
+			break;
+		sender = take_number(&s);
+		index = take_number(&s);
+		frames[*nr].bci = (int32_t)take_number(&s) - 1;
+		rc = read_method(scopes, r, index, &frames[*nr].method);
+		if (rc)
+			break;
+		++*nr;
+		/* Callers are described before: this ends. */
+		scope = sender < scope ? sender : 0;
+	}
+	return rc;
+}
+
+int hotspot_chain(const struct hotspot *h, struct remote *r, uint64_t pc,
+		  struct hotspot_frame frames[static HOTSPOT_FRAMES_MAX], bool *exact)
+{
+	const struct hotspot_blob *b = hotspot_blobs_at(h, pc);
+	struct scopes scopes;
+	uint32_t scope, nr = 0;
+	int rc;
+
+	*exact = false;
+	if (!b || b->kind != HOTSPOT_COMPILED || !has_scopes(&h->vm))
+		return 0;
+	rc = find_scopes(&h->vm, b, r, &scopes);
+	if (!rc)
+		rc = find_scope(&scopes, b, r, pc, &scope, exact);
+	if (!rc)
+		rc = read_scopes(h, r, &scopes, scope, frames, &nr);
+	if (!rc)
+		rc = name_frames(h, r, frames, nr);
+	/* The last one must be the method itself, or the chain is of something else. */
+	return rc || !nr || frames[nr - 1].method != b->method ? rc : (int)nr;
 }

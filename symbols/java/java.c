@@ -1,23 +1,475 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Follow the code caches of JVMs.
- *
- * Runs on: the loader; a hotspot_job on a helper. Invariant: a job in progress
- * owns its struct hotspot_job, the entry has no pointer into it but the job.
+ * All sampled JVMs: when each is read again, the job that reads it, inlined methods on request,
+ * limits of their memory.
  */
-#include "symbols/jit/hotspots.h"
+#include "symbols/java/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "symbols/base/array.h"
-#include "symbols/base/search.h"
-#include "symbols/jit/hotspot_cage.h"
-#include "symbols/jit/hotspots_private.h"
-#include "symbols/jit/hotspots_record.h"
-#include "symbols/lang/code_log.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/jit/jit.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+
+#define HOTSPOTS_INTERVAL_NS 100000000ULL /* at least between two scans */
+
+/*
+ * Methods inlined at sampled addresses: requests for a job, and their results.
+ *
+ * Runs on: the loader.
+ */
+
+#define CHAINS_MAX 4096U
+
+/* Return whether @layer is the newest at @addr: only chains of the newest code can be read. */
+static bool hotspots_is_latest(const struct hotspots_entry *e, uint32_t layer, uint64_t addr)
+{
+	const struct jitcode_function *f = jitcode_latest(e->code, addr);
+
+	return f && f->layer == layer;
+}
+
+void hotspots_take_call(struct hotspots_entry *e, uint64_t pc)
+{
+	const struct jitcode_function *f = jitcode_latest(e->code, pc);
+	uint32_t at = search_split(e->nr_calls, i, e->calls[i].pc < pc);
+
+	if (!f)
+		return;
+	if (at == e->nr_calls || e->calls[at].pc != pc) {
+		if (e->nr_calls == HOTSPOTS_CALLS_MAX ||
+		    !array_reserve(&e->calls, &e->max_calls, e->nr_calls + 1ull))
+			return;
+		memmove(e->calls + at + 1, e->calls + at, (e->nr_calls - at) * sizeof(*e->calls));
+		e->nr_calls++;
+	}
+	e->calls[at] = (struct hotspots_call){ pc, f->serial };
+	e->new_calls = true;
+}
+
+/* Copy the calls of code that is still there; returns their number. */
+static uint32_t hotspots_put_calls(const struct hotspots_entry *e, const struct hotspot *vm,
+				   uint64_t *calls)
+{
+	uint32_t nr = 0, blob = 0;
+
+	for (uint32_t i = 0; i < e->nr_calls; i++) {
+		const struct hotspots_call *c = &e->calls[i];
+
+		while (blob < vm->nr_blobs && vm->blobs[blob].end <= c->pc)
+			blob++;
+		if (blob < vm->nr_blobs && vm->blobs[blob].start <= c->pc &&
+		    vm->blobs[blob].compile_id == c->compile_id)
+			calls[nr++] = c->pc;
+	}
+	return nr;
+}
+
+void hotspots_keep_chains(struct hotspots_entry *e, struct hotspot_job *r)
+{
+	for (uint32_t i = 0; i < r->nr_chains; i++) {
+		struct hotspot_job_chain *c = &r->chains[i];
+
+		if (hotspots_is_latest(e, c->layer, c->addr)) {
+			if (c->nr && c->exact)
+				hotspots_take_call(e, c->addr);
+			continue;
+		}
+		free(c->frames);
+		c->frames = NULL;
+		c->nr = 0;
+	}
+	if (e->nr_found) { /* the loader is late: a new request follows when its places are named
+			      again */
+		hotspot_job_free_chains(r->chains, r->nr_chains);
+	} else {
+		free(e->found);
+		e->found = r->chains;
+		e->nr_found = r->nr_chains;
+		e->found_memory = r->chains_memory + r->nr_chains * sizeof(*r->chains);
+	}
+	r->chains = NULL;
+	r->nr_chains = 0;
+}
+
+void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
+			 uint32_t place)
+{
+	struct hotspots_entry *e = h->maps && h->helpers ? hotspots_find_entry(h, object) : NULL;
+
+	if (e && h->recorded)
+		hotspots_find_recorded(e, object->identity.layer, addr, place);
+	if (!e || h->recorded || !e->reading || object->identity.layer == HOTSPOTS_METHODS ||
+	    e->nr_chains >= CHAINS_MAX || !hotspots_is_latest(e, object->identity.layer, addr))
+		return;
+	if (!array_reserve(&e->chains, &e->max_chains, e->nr_chains + 1ull))
+		return;
+	e->chains[e->nr_chains++] = (struct hotspot_job_chain){ .addr = addr,
+								.place = place,
+								.layer = object->identity.layer };
+}
+
+bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out)
+{
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		struct hotspots_entry *e = h->entries[i];
+
+		while (e->nr_found) {
+			struct hotspot_job_chain *r = &e->found[--e->nr_found];
+
+			if (!r->nr)
+				continue;
+			if (h->result)
+				free(h->result->frames);
+			else
+				h->result = calloc(1, sizeof(*h->result));
+			if (!h->result) {
+				free(r->frames);
+				continue;
+			}
+			*h->result = *r;
+			*out = (struct hotspots_chain){ r->place, r->addr, e->object, r->frames,
+							r->nr };
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Bytes that JVMs take, and the limits of one user and of all.
+ *
+ * Runs on: the loader; a replay.
+ */
+
+/* Return the bytes of @e: without the code that a job has read since it began. */
+static size_t memory_of(struct hotspots_entry *e)
+{
+	if (!e->reading)
+		e->code_memory = 0;
+	else if (!e->runs)
+		e->code_memory = e->reading->vm.memory;
+	return sizeof(*e) + e->code_memory + jitcode_memory(e->code) + jitcode_memory(e->methods) +
+	       (e->map ? codemap_memory(e->map) : 0) + e->nr_ranges * sizeof(*e->ranges) +
+	       e->max_calls * sizeof(*e->calls) + (e->nr_found ? e->found_memory : 0) +
+	       e->max_recorded * sizeof(*e->recorded) + e->recorded_size +
+	       e->max_methods * sizeof(*e->reading->methods) + e->methods_size;
+}
+
+void hotspots_count(struct hotspots *h, struct hotspots_entry *e)
+{
+	size_t memory = memory_of(e);
+
+	atomic_fetch_add_explicit(&h->memory, memory - e->memory, memory_order_relaxed);
+	e->memory = memory;
+}
+
+void hotspots_discount(struct hotspots *h, struct hotspots_entry *e)
+{
+	atomic_fetch_sub_explicit(&h->memory, e->memory, memory_order_relaxed);
+	e->memory = 0;
+}
+
+/* Return the bytes of the processes of @uid. */
+static size_t memory_of_user(const struct hotspots *h, uint32_t uid)
+{
+	size_t sum = 0;
+
+	for (uint32_t i = 0; i < h->nr_entries; i++)
+		if (h->entries[i]->uid == uid)
+			sum += h->entries[i]->memory;
+	return sum;
+}
+
+/* Return 0 if @e may take @more bytes; -ENOSPC: all JVMs, or the ones of its user, are full. */
+static int hotspots_admit(struct hotspots *h, struct hotspots_entry *e, size_t more)
+{
+	hotspots_count(h, e);
+	if (atomic_load_explicit(&h->memory, memory_order_relaxed) + more > HOTSPOTS_MEMORY_MAX)
+		return -ENOSPC;
+	if (!h->recorded && memory_of_user(h, e->uid) + more > HOTSPOTS_USER_MEMORY)
+		return -ENOSPC;
+	return 0;
+}
+
+/* Add a function to @code of @e; -E2BIG, -ENOSPC: there is no memory for it. */
+static int hotspots_add_code(struct hotspots *h, struct hotspots_entry *e, struct jitcode *code,
+			     const struct jitcode_load *load)
+{
+	size_t more = jitcode_growth(code, load->name_size);
+	size_t names = jitcode_memory(e->code) + jitcode_memory(e->methods);
+	int rc = more ? hotspots_admit(h, e, more) : 0;
+
+	if (more && names + more > HOTSPOTS_NAMES_MEMORY)
+		rc = -E2BIG;
+	if (rc)
+		e->refused = rc;
+	return rc ? rc : jitcode_add(code, load);
+}
+
+/*
+ * When a JVM is read again: a hostile one makes each reading as expensive, or as slow, as it can.
+ *
+ * Runs on: the loader.
+ */
+
+#define COST_FACTOR 100U	  /* a scan takes at most a hundredth of a CPU */
+#define NEW_FACTOR  25U		  /* but more while the JVM compiles: unknown code has no callers */
+#define COST_MAX_NS 1000000000ULL /* but the names of much new code are read once */
+#define WANT_FACTOR 10U		  /* in any case, and of look-ups: at most a tenth of a CPU */
+#define FEW	    32U /* addresses: most of a look-up's cost does not depend on their number */
+#define FEW_FACTOR  40U /* so after few of them the next ones wait for more */
+#define JOBS_MAX    HOTSPOT_READERS /* of the helpers, most are for files */
+#define JOBS_USER   6U
+
+/* Set when @e, whose reading has ended, is read again. */
+static void hotspots_rest(struct hotspots_entry *e, uint64_t now_ns)
+{
+	const struct hotspot_job *r = e->reading;
+	uint32_t nr = r->nr_pcs + r->nr_methods + r->nr_chains;
+	uint64_t look_up_ns =
+		(r->cost_ns - r->scan_ns) * (nr && nr < FEW ? FEW_FACTOR : WANT_FACTOR);
+	uint64_t scan_ns = r->scan_ns * (r->vm.nr_new ? NEW_FACTOR : COST_FACTOR);
+	/* A reading that hangs needs no CPU time, but its helper: half of the time at most. */
+	uint64_t took_ns = now_ns - e->began_ns;
+
+	scan_ns = MIN(scan_ns, MAX(COST_MAX_NS, r->scan_ns * WANT_FACTOR));
+	/* No rest after it was opened: all of its samples wait for names. */
+	e->due_ns = now_ns + (r->rc || e->scanned_ns ? MAX(look_up_ns, took_ns) : 0);
+	if (r->scan)
+		e->scan_due_ns = now_ns + MAX(HOTSPOTS_INTERVAL_NS, MAX(scan_ns, took_ns));
+}
+
+/* Return whether @e may be read now, beside the readings that run. */
+static bool hotspots_has_turn(const struct hotspots *h, const struct hotspots_entry *e)
+{
+	uint32_t nr = hotspot_job_nr_left(), nr_user = 0;
+
+	for (uint32_t i = 0; i < h->nr_entries; i++) {
+		nr += h->entries[i]->runs;
+		nr_user += h->entries[i]->runs && h->entries[i]->uid == e->uid;
+	}
+	/* In a pass, the place of one that has ended goes to the ones behind it. */
+	return nr < JOBS_MAX && nr_user < JOBS_USER;
+}
+
+/*
+ * Read the code cache, the methods and the chains of one JVM.
+ *
+ * Runs on: a helper.
+ */
+
+/* Bytes of the chains of one job: 2 KiB for each, if all that may be requested are. */
+#define HOTSPOT_JOB_CHAINS_MEMORY_MAX (8UL << 20)
+
+static atomic_uint nr_left; /* relaxed: a number alone */
+
+static atomic_ulong last_id; /* the same */
+
+void hotspot_job_forget(struct hotspot_job *r)
+{
+	for (uint32_t i = 0; i < r->nr_methods; i++)
+		free(r->methods[i].name);
+	free(r->methods);
+	r->methods = NULL;
+	r->nr_methods = 0;
+	free(r->pcs);
+	r->pcs = NULL;
+	r->nr_pcs = 0;
+}
+
+void hotspot_job_free_chains(struct hotspot_job_chain *chains, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		free(chains[i].frames);
+	free(chains);
+}
+
+void hotspot_job_drop(struct job *job)
+{
+	struct hotspot_job *r = (struct hotspot_job *)job;
+
+	hotspot_job_forget(r);
+	hotspot_job_free_chains(r->chains, r->nr_chains);
+	free(r->frames);
+	hotspot_close(&r->vm);
+	if (r->remote.fd >= 0)
+		close(r->remote.fd);
+	if (r->dir_fd >= 0)
+		close(r->dir_fd);
+	if (r->left)
+		atomic_fetch_sub_explicit(&nr_left, 1, memory_order_relaxed);
+	free(r);
+}
+
+/* Abandon a job that runs: it is freed when it ends, if it does. */
+static void hotspot_job_leave(struct hotspot_job *r)
+{
+	/* Before it is abandoned: after that the helper may free it. */
+	r->left = true;
+	atomic_fetch_add_explicit(&nr_left, 1, memory_order_relaxed);
+	helper_job_leave(&r->job);
+}
+
+unsigned int hotspot_job_nr_left(void)
+{
+	return atomic_load_explicit(&nr_left, memory_order_relaxed);
+}
+
+/* Copy @nr frames with their texts into one block; NULL: no memory, or the chains have enough. */
+static struct hotspot_job_frame *copy_frames(struct hotspot_job *r,
+					     const struct hotspot_frame *frames, int nr)
+{
+	size_t size = (size_t)nr * sizeof(struct hotspot_job_frame);
+	struct hotspot_job_frame *out;
+	char *text;
+
+	for (int i = 0; i < nr; i++)
+		size += strlen(frames[i].name) + strlen(frames[i].file) + 2;
+	out = r->chains_memory + size <= HOTSPOT_JOB_CHAINS_MEMORY_MAX ? malloc(MAX(size, 1U))
+								       : NULL;
+	if (!out)
+		return NULL;
+	r->chains_memory += size;
+	text = (char *)(out + nr);
+	for (int i = 0; i < nr; i++) {
+		out[i].line = frames[i].line;
+		out[i].name = text;
+		text = stpcpy(text, frames[i].name) + 1;
+		out[i].file = text;
+		text = stpcpy(text, frames[i].file) + 1;
+	}
+	return out;
+}
+
+int hotspot_job_begin_chains(struct hotspot_job *j)
+{
+	j->chains_memory = 0;
+	if (!j->frames && j->nr_chains)
+		j->frames = calloc(HOTSPOT_FRAMES_MAX, sizeof(*j->frames));
+	return j->frames || !j->nr_chains ? 0 : -ENOMEM;
+}
+
+void hotspot_job_add_chain(struct hotspot_job *j, struct hotspot_job_chain *c, int nr, bool exact)
+{
+	free(c->frames);
+	c->frames = nr > 0 ? copy_frames(j, j->frames, nr) : NULL;
+	c->nr = c->frames ? (uint32_t)nr : 0;
+	c->exact = exact;
+}
+
+static int read_chain(struct hotspot_job *j, uint32_t i)
+{
+	bool exact = false;
+	int nr = hotspot_chain(&j->vm, &j->remote, j->chains[i].addr, j->frames, &exact);
+
+	if (!j->remote.missed)
+		hotspot_job_add_chain(j, &j->chains[i], nr, exact);
+	return 0;
+}
+
+static int read_method(struct hotspot_job *j, uint32_t i)
+{
+	struct hotspot_method_name *m = &j->methods[i];
+	char name[HOTSPOT_NAME_MAX];
+
+	m->rc = hotspot_method(&j->vm, &j->remote, m->method, name, &m->code, &m->code_size);
+	m->name = m->rc || j->remote.missed ? NULL : strdup(name);
+	return 0;
+}
+
+/* Scan the code cache, or look up the addresses in the request. */
+static int read_code(struct hotspot_job *r)
+{
+	uint64_t cpu_ns = time_thread_ns();
+	int rc;
+
+	if (!r->scan)
+		return hotspot_look_up(&r->vm, &r->remote, r->pcs, r->nr_pcs);
+	rc = hotspot_scan(&r->vm, &r->remote);
+	r->scan_ns = time_thread_ns() - cpu_ns;
+	return rc;
+}
+
+/* Read a name of code, a method, or a chain. */
+static int read_item(void *of, uint32_t i)
+{
+	struct hotspot_job *j = of;
+
+	if (i < j->vm.nr_blobs)
+		return hotspot_name(&j->vm, &j->remote, i);
+	i -= j->vm.nr_blobs;
+	return i < j->nr_methods ? read_method(j, i) : read_chain(j, i - j->nr_methods);
+}
+
+/* Forget the chains of code that was replaced while they were read. */
+static int drop_changed(struct hotspot_job *j)
+{
+	uint64_t *pcs = j->nr_chains ? malloc(j->nr_chains * sizeof(*pcs)) : NULL;
+	bool *current = j->nr_chains ? calloc(j->nr_chains, sizeof(*current)) : NULL;
+	uint32_t nr = 0;
+	int rc = j->nr_chains && (!pcs || !current) ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; i < j->nr_chains && !rc; i++)
+		if (j->chains[i].nr)
+			pcs[nr++] = j->chains[i].addr;
+	if (!rc)
+		rc = hotspot_test_current(&j->vm, &j->remote, pcs, nr, current);
+	nr = 0;
+	for (uint32_t i = 0; i < j->nr_chains && !rc; i++)
+		if (j->chains[i].nr && !current[nr++])
+			hotspot_job_add_chain(j, &j->chains[i], 0, false);
+	free(pcs);
+	free(current);
+	return rc;
+}
+
+int hotspot_job_read(struct hotspot_job *j, const struct hotspot_tables *t)
+{
+	const char *missing;
+	int rc = j->open ? 0 : hotspot_open(&j->vm, &j->remote, t, &missing);
+
+	j->open = !rc;
+	if (!rc)
+		rc = read_code(j);
+	if (!rc)
+		rc = hotspot_job_begin_chains(j);
+	/* All together: the caller of a worker reads for all that wait. */
+	if (!rc)
+		rc = remote_for_each(&j->remote, j->vm.nr_blobs + j->nr_methods + j->nr_chains,
+				     read_item, j);
+	return rc ? rc : drop_changed(j);
+}
+
+struct hotspot_job *hotspot_job_new(pid_t pid, void (*run)(struct job *job))
+{
+	struct hotspot_job *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->job = (struct job){ .run = run, .drop = hotspot_job_drop };
+	r->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1;
+	r->remote = (struct remote){
+		.pid = pid, .fd = -1, .nr_reads_max = HOTSPOT_READS_MAX, .watch = &r->job.watch
+	};
+	r->dir_fd = -1;
+	return r;
+}
+
+/*
+ * Follow the code caches of JVMs.
+ *
+ * Runs on: the loader; a hotspot_job on a helper. Invariant: a job in progress
+ * owns its struct hotspot_job, the entry has no pointer into it but the job.
+ */
 
 #define HANG_NS	   2000000000ULL  /* a read that takes longer is left */
 #define JOB_NS	   60000000000ULL /* all reads of a job: on a busy machine it waits for a CPU */

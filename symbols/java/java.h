@@ -1,146 +1,267 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The messages between hotspot_cage.h and its reader in the cage (hotspot_serve.c). Both are of one
- * build, so structs are sent as they are in memory.
+ * JVMs (HotSpot) by the tables that they export.
  *
- * The first request is a size (u64) and a file: struct hotspot_wire_job, blobs, and addresses (u64)
- * of code, methods and chains. A question: struct hotspot_wire_ask and addresses (u64). Its answer,
- * the next request: a byte for each piece (1: it was read), and all pieces, there or in a file. The
- * result: blobs, methods, chains, frames, and texts, each with a NUL, all only if there is no
- * error; then struct hotspot_wire_result.
+ * The caller owes: a process with libjvm mapped, and the right to read its memory.
+ *
+ * The room does: reads code cache, names and inlined methods in the sandbox, again when it changed;
+ * keeps code for recordings.
+ *
+ * Not for: stacks of Java (unwind/java.c).
  */
-#ifndef SYMBOLS_JIT_HOTSPOT_WIRE_H
-#define SYMBOLS_JIT_HOTSPOT_WIRE_H
+#ifndef SYMBOLS_JAVA_JAVA_H
+#define SYMBOLS_JAVA_JAVA_H
 
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/jit/jit.h"
+#include "symbols/process/process.h"
 #include "symbols/sandbox/sandbox.h"
-#include "symbols/jit/hotspot_job.h"
+#include "symbols/script/script.h"
 
-#define HOTSPOT_WIRE_NONE UINT32_MAX  /* in the place of a text */
-#define HOTSPOT_WIRE_SIZE (32U << 20) /* bytes of one question */
-#define HOTSPOT_WANTS_MAX 4096U	      /* addresses of a kind in a job */
-#define HOTSPOT_WIRE_JOB_MAX                                                                       \
-	(sizeof(struct hotspot_wire_job) + HOTSPOT_BLOBS_MAX * sizeof(struct hotspot_wire_blob) +  \
-	 24ULL * HOTSPOT_WANTS_MAX)
+struct code_log;
+struct code_text;
+struct helpers;
+struct hotspots_entry;
+struct maps;
+struct objects;
 
-/* The state of a JVM: of struct hotspot all but the blobs. */
-struct hotspot_wire_vm {
-	struct vmstructs vm;
-	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
-	uint64_t call_return;
-	uint32_t nr_heaps;
-	uint8_t polls, untried;
-	uint8_t pad[2];
+/* Static fields are addresses, others offsets in bytes. UINT64_MAX: not there (optional ones). */
+struct vmstructs {
+	uint64_t heaps;				      /* CodeCache::_heaps */
+	uint64_t array_len, array_data;		      /* GrowableArray */
+	uint64_t heap_memory, heap_segmap, heap_log2; /* CodeHeap */
+	uint64_t space_low, space_high;		      /* VirtualSpace */
+	uint64_t blob_name, blob_size, blob_frame_size;
+	uint64_t blob_complete, complete_size; /* an integer of 2 or 4 bytes */
+	uint64_t blob_begin, blob_end;	       /* pointers, to JDK 22 */
+	uint64_t code_offset, data_offset;     /* in the blob, from JDK 23 on */
+	uint64_t nmethod_method, nmethod_compile_id;
+	uint64_t method_const;				  /* Method::_constMethod */
+	uint64_t const_pool, const_code_size, const_name; /* ConstMethod */
+	uint64_t pool_holder;				  /* ConstantPool::_pool_holder */
+	uint64_t klass_name;
+	uint64_t symbol_length, symbol_body;
+	/* Optional: lines and inlined methods. */
+	uint64_t vm_major;				/* static */
+	uint64_t scopes_data, scopes_pcs, dependencies; /* nmethod, to JDK 22 */
+	uint64_t immutable_data, scopes_data_offset;	/* from JDK 23 on */
+	uint64_t metadata, metadata_size;		/* to JDK 24; of 2 or 4 bytes */
+	uint64_t mutable_data, relocation_size;		/* from JDK 25 on */
+	uint64_t const_flags, source_file;		/* ConstMethod, ConstantPool */
+	/* Optional: to prove frames. */
+	uint64_t block_used; /* in HeapBlock: its header is first */
+	uint64_t nmethod_state;
+	uint64_t deopt_handler, deopt_offset; /* a pointer, to JDK 22; in the blob */
+	uint64_t call_return;		      /* static: StubRoutines::_call_stub_return_address */
+	uint64_t nmethod_level;	  /* of its compiler; an integer, its lowest byte first */
+	uint64_t flags, nr_flags; /* static: JVMFlag::flags, numFlags */
+	uint64_t flag_name, flag_addr, flag_size; /* JVMFlag */
+	uint64_t block_size;			  /* sizeof(HeapBlock) */
+	uint64_t const_method_size, pool_size;	  /* sizeof */
 };
 
-struct hotspot_wire_job {
-	uint64_t addrs[VMSTRUCTS_VARIABLES], bias; /* where its tables are, unless @open */
-	struct hotspot_wire_vm vm;
-	uint32_t open, scan;
-	uint32_t nr_blobs, nr_pcs, nr_methods, nr_chains;
-	uint64_t first[HOTSPOT_FIRST_MAX];
-	uint32_t nr_first, pad;
+#define HOTSPOT_NAME_MAX 512U
+
+enum hotspot_kind {
+	HOTSPOT_STUB,	  /* runtime stubs, adapters */
+	HOTSPOT_COMPILED, /* a method, or the wrapper of a native one */
+	HOTSPOT_INTERPRETER,
 };
 
-struct hotspot_wire_blob {
-	uint64_t start, end, blob, method, deopt;
-	uint32_t compile_id, frame_words, complete;
-	uint32_t name; /* offset in the texts; HOTSPOT_WIRE_NONE: none */
+struct hotspot_blob {
+	uint64_t start, end; /* of its code */
+	uint64_t blob;	     /* address of the CodeBlob */
+	uint64_t method;     /* Method*; 0: none */
+	uint32_t compile_id;
+	uint32_t frame_words; /* 0: not fixed */
+	uint32_t complete;    /* the frame is built from this offset on */
+	enum hotspot_kind kind;
+	bool fresh;   /* not known before the last scan or look-up */
+	bool retired; /* no longer entered: other code may take its memory soon */
+	bool inlines; /* may have inlined methods: not the wrapper of a native one */
+	bool blind;   /* its loops may have inlined methods that no description has */
 	uint16_t name_size;
-	uint8_t kind, named, retired, inlines, blind;
-	uint8_t pad[1];
+	uint64_t deopt; /* return address of frames that are to be interpreted; 0: not known */
+	char *name; /* owned; "java.util.HashMap.get", or of a stub; foreign bytes; NULL: unreadable
+		     */
 };
 
-struct hotspot_wire_ask {
-	uint32_t nr, size; /* pieces; bytes of each */
+#define HOTSPOT_HEAPS_MAX 8U
+
+/* A part of the code cache, in segments of 1 << log2 bytes. */
+struct hotspot_heap {
+	uint64_t low, segments; /* addresses: of the code, of its map */
+	uint64_t nr_segments;
+	uint32_t log2;
 };
 
-struct hotspot_wire_result {
-	int32_t code;				/* 0 or -errno, of hotspot_job_read() */
-	uint32_t nr_blobs, nr_frames, nr_texts; /* nr_texts: bytes */
-	uint64_t cpu_ns, scan_ns;		/* CPU time of the worker: of all, of the scan */
+struct hotspot {
+	struct vmstructs vm;
+	bool polls;   /* hotspot_polls_loops() */
+	bool untried; /* hotspot_is_untried() */
+	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
+	uint32_t nr_heaps;
+	struct hotspot_blob *blobs; /* sorted by start, no overlap */
+	uint32_t nr_blobs;
+	uint32_t nr_new;      /* in the last scan or look-up */
+	uint32_t nr_retired;  /* of all */
+	size_t memory;	      /* of the blobs with their names */
+	uint64_t call_return; /* where Java returns to the JVM; 0: not known */
+};
+
+/* One method that the compiler made a piece of code of. */
+struct hotspot_frame {
+	uint64_t method;
+	int32_t bci;
+	uint32_t line;		     /* 0: not known */
+	char name[HOTSPOT_NAME_MAX]; /* foreign bytes */
+	char file[64];		     /* "HashMap.java"; "": not known; foreign bytes */
+};
+
+/* The source of a place in compiled code: methods inlined there, innermost first. */
+struct hotspot_job_frame {
+	const char *name, *file; /* foreign bytes; file "": not known */
+	uint32_t line;
+};
+
+struct hotspot_method_name {
+	uint64_t method, code;
+	uint32_t code_size;
+	int rc;
+	char *name; /* owned; NULL: makes no sense */
+};
+
+/* A place with its source: requested, then found. */
+struct hotspot_job_chain {
+	uint64_t addr;
+	uint32_t place, layer;
+	uint32_t nr;			  /* 0: not known */
+	bool exact;			  /* hotspot_chain() */
+	struct hotspot_job_frame *frames; /* owned, with the texts behind them */
+};
+
+#define HOTSPOT_FIRST_MAX 64U
+
+/* A job for a helper: read one JVM. */
+struct hotspot_job {
+	struct job job;
+	uint64_t id;		 /* never used again; not 0 */
+	_Atomic uint64_t worker; /* hotspot_cage.h; 0: none */
+	struct remote remote;
+	int dir_fd; /* of /proc/PID: the process that was opened */
+	bool open;
+	bool left; /* abandoned by its owner while it ran */
+	bool scan; /* read the whole code cache; else the code at these addresses */
+	uint64_t *pcs;
+	uint32_t nr_pcs;
+	struct hotspot vm;
+	/* Of a worker: memory that each scan begins with, to be read together. */
 	uint64_t first[HOTSPOT_FIRST_MAX];
-	uint32_t nr_first, pad;
-	struct hotspot_wire_vm vm;
+	uint32_t nr_first;
+	struct hotspot_method_name *methods; /* wanted, then read */
+	uint32_t nr_methods;
+	struct hotspot_job_chain *chains; /* the same */
+	uint32_t nr_chains;
+	size_t chains_memory;	      /* of the frames that were found */
+	struct hotspot_frame *frames; /* buffer for one chain */
+	/* Out: */
+	int rc;
+	uint64_t cost_ns, scan_ns; /* CPU time: of all; of the scan alone */
+	uint64_t worker_ns;	   /* of all that a worker took */
+	double scan_share;	   /* of the scan in that, 0 to 1 */
 };
 
-struct hotspot_wire_method {
-	uint64_t code;
-	uint32_t code_size, name;
-	int32_t code_rc;
-	uint32_t pad;
+#define HOTSPOT_READERS 8U
+
+extern const struct cage_reader hotspot_readers[HOTSPOT_READERS];
+
+/* One thing that was read. In the byte order of the machine. */
+struct hotspots_kept {
+	uint64_t time_ns;
+	uint64_t memory; /* an address in the code cache of the process */
+	uint32_t pid;
+	uint32_t kind; /* enum hotspots_kept_kind */
+	uint64_t call_return;
+	/* Of a method: its address, its bytecodes. Of a chain: the place. */
+	uint64_t start, end;
+	uint64_t deopt;
+	uint32_t compile_id, frame_words, complete;
+	uint32_t code_kind;	     /* enum hotspot_kind */
+	uint32_t flags;		     /* enum hotspots_kept_flag */
+	uint32_t layer;		     /* of a chain */
+	uint32_t bytecodes_size, nr; /* of a method; frames of a chain, which follow */
+	uint64_t bytecodes;
 };
 
-struct hotspot_wire_chain {
-	uint32_t nr, exact; /* frames */
+/* Read a function of LANG_JAVA, foreign bytes. False: it makes no sense. */
+bool hotspots_kept(const struct code_text *text, struct hotspots_kept *out);
+
+/*
+ * Follow the sampled Java processes: names of compiled and interpreted
+ * methods, and frame layouts for the unwinder (codemap.h).
+ *
+ * A process is a JVM if it maps libjvm.so; its code cache is read by a helper
+ * at the first sample in its memory and again while there are samples. Code that
+ * replaces other code gets another layer, as for jitdumps.
+ *
+ * A replay takes their code from the recording (hotspots_record.h).
+ *
+ * One thread: the loader; a replay before the loader starts.
+ */
+
+/* The layer of an object with addresses of interpreted methods as offsets. */
+#define HOTSPOTS_METHODS (JITCODE_LAYERS + 1)
+
+struct hotspots {
+	struct objects *objects;
+	struct maps *maps;	 /* NULL: no process is read */
+	struct helpers *helpers; /* NULL: no process is read */
+	struct code_log *log;	 /* keeps all code for recordings; NULL: not kept */
+	bool off;
+	bool recorded; /* a replay: no process is read */
+	struct hotspots_entry **entries;
+	uint32_t nr_entries;
+	atomic_ulong memory;		  /* written here, relaxed */
+	struct hotspot_job_chain *result; /* the chain that was handed out last */
 };
 
-struct hotspot_wire_frame {
-	uint32_t line, name, file;
+struct hotspots_symbol {
+	uint64_t start;
+	const char *name; /* foreign bytes, NUL-terminated; borrowed until the next call */
+	uint32_t name_size;
 };
 
-static inline void hotspot_wire_put_vm(struct hotspot_wire_vm *out, const struct hotspot *h)
-{
-	*out = (struct hotspot_wire_vm){ .vm = h->vm,
-					 .call_return = h->call_return,
-					 .nr_heaps = h->nr_heaps,
-					 .polls = h->polls,
-					 .untried = h->untried };
-	memcpy(out->heaps, h->heaps, sizeof(out->heaps));
-}
+void hotspots_init(struct hotspots *h, struct objects *objects);
+/* Jobs in progress are left. */
+void hotspots_fini(struct hotspots *h);
+/*
+ * Find the method at @addr of @object (OBJECT_ANON, memory or methods of a
+ * process). 0, -EAGAIN: it is being read; -ENOENT: not Java, or not known.
+ */
+int hotspots_find(struct hotspots *h, struct object *object, uint64_t addr,
+		  struct hotspots_symbol *out);
 
-static inline struct hotspot_wire_blob hotspot_wire_blob(const struct hotspot_blob *b,
-							 uint32_t name)
-{
-	return (struct hotspot_wire_blob){
-		.start = b->start,
-		.end = b->end,
-		.blob = b->blob,
-		.method = b->method,
-		.deopt = b->deopt,
-		.compile_id = b->compile_id,
-		.frame_words = b->frame_words,
-		.complete = b->complete,
-		.name = name,
-		.name_size = b->name_size,
-		.kind = (uint8_t)b->kind,
-		.named = b->name != NULL,
-		.retired = b->retired,
-		.inlines = b->inlines,
-		.blind = b->blind,
-	};
-}
+struct hotspots_chain {
+	uint32_t place;
+	uint64_t addr;				/* of the place */
+	uint32_t object;			/* the memory, layer 0 */
+	const struct hotspot_job_frame *frames; /* the last one: the compiled method */
+	uint32_t nr;
+};
 
-/* Return the blob without its name. */
-static inline struct hotspot_blob hotspot_wire_unblob(const struct hotspot_wire_blob *w)
-{
-	return (struct hotspot_blob){
-		.start = w->start,
-		.end = w->end,
-		.blob = w->blob,
-		.method = w->method,
-		.deopt = w->deopt,
-		.compile_id = w->compile_id,
-		.frame_words = w->frame_words,
-		.complete = w->complete,
-		.kind = w->kind,
-		.retired = w->retired != 0,
-		.inlines = w->inlines != 0,
-		.blind = w->blind != 0,
-	};
-}
-
-/* Set the state of @h from a message. -EBADMSG: too many heaps. */
-static inline int hotspot_wire_take_vm(struct hotspot *h, const struct hotspot_wire_vm *in)
-{
-	if (in->nr_heaps > HOTSPOT_HEAPS_MAX)
-		return -EBADMSG;
-	h->vm = in->vm;
-	memcpy(h->heaps, in->heaps, sizeof(h->heaps));
-	h->call_return = in->call_return;
-	h->nr_heaps = in->nr_heaps;
-	h->polls = in->polls != 0;
-	h->untried = in->untried != 0;
-	return 0;
-}
+/* Have the source of @place looked up, which is at @addr of @object. */
+void hotspots_want_chain(struct hotspots *h, const struct object *object, uint64_t addr,
+			 uint32_t place);
+/* The next one that was found; false: none. Borrowed until the next call. */
+bool hotspots_take_chain(struct hotspots *h, struct hotspots_chain *out);
+/* Replay: take @kept, the code or chain of @text, for the JVM with @memory. */
+void hotspots_replay(struct hotspots *h, const struct object *memory, const struct code_text *text,
+		     const struct hotspots_kept *kept);
+/* Replay: before the next sample. True: the maps changed. */
+bool hotspots_settle(struct hotspots *h, uint64_t time_ns);
+/* Take finished readings, start due ones. The object with new names, or OBJECT_ID_UNKNOWN. */
+uint32_t hotspots_refresh(struct hotspots *h, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,100 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * Code of JITs over time, in layers; layouts of its frames; runtimes of processes, their problems
+ * and the fix of each; bounded jobs that read their files.
+ *
+ * Runs on: the loader; look-ups on sampler threads.
+ */
+#include "symbols/jit/internal.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct codemap *codemap_new(uint32_t nr_codes, uint32_t nr_methods, uint32_t nr_calls)
+{
+	size_t codes = nr_codes * sizeof(struct codemap_code);
+	size_t methods = nr_methods * sizeof(struct codemap_method);
+	struct codemap *m = calloc(1, sizeof(*m) + codes + methods + nr_calls * sizeof(uint64_t));
+
+	if (!m)
+		return NULL;
+	m->nr_codes = nr_codes;
+	m->nr_methods = nr_methods;
+	m->nr_calls = nr_calls;
+	m->methods = (const void *)((char *)m->codes + codes);
+	m->calls = (const void *)((char *)m->codes + codes + methods);
+	return m;
+}
+
+size_t codemap_memory(const struct codemap *map)
+{
+	return sizeof(*map) + map->nr_codes * sizeof(*map->codes) +
+	       map->nr_methods * sizeof(*map->methods) + map->nr_calls * sizeof(*map->calls);
+}
+
+const struct codemap *codemap_publish(struct object *object, const struct codemap *map)
+{
+	/* Release: the table is complete. Pairs with the acquire in the unwinder's walk. */
+	return atomic_exchange_explicit(&object->codemap, map, memory_order_acq_rel);
+}
+
+static void free_map(struct reclaim *head)
+{
+	reclaim_grace_over();
+	free(caa_container_of(head, struct codemap, rcu));
+}
+
+void codemap_reclaim(const struct codemap *map)
+{
+	if (map)
+		reclaim_later(&((struct codemap *)(uintptr_t)map)->rcu, free_map);
+}
+
+const struct codemap_code *codemap_find(const struct codemap *map, uint64_t pc)
+{
+	uint32_t low = search_split(map->nr_codes, i, map->codes[i].start <= pc);
+
+	return low && pc - map->codes[low - 1].start < map->codes[low - 1].size
+		       ? &map->codes[low - 1]
+		       : NULL;
+}
+
+const struct codemap_method *codemap_method(const struct codemap *map, uint64_t method)
+{
+	uint32_t low = search_split(map->nr_methods, i, map->methods[i].method < method);
+
+	return low < map->nr_methods && map->methods[low].method == method ? &map->methods[low]
+									   : NULL;
+}
+
+bool codemap_describes(const struct codemap *map, uint64_t pc)
+{
+	uint32_t low = search_split(map->nr_calls, i, map->calls[i] < pc);
+
+	return low < map->nr_calls && map->calls[low] == pc;
+}
+
+/*
  * Functions by (layer, address): a list of sorted leaves.
  *
  * A JIT may write a million functions in any order of address, one batch after
@@ -7,16 +102,11 @@
  *
  * Runs on: the loader.
  */
-#include "symbols/jit/jit.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "symbols/base/array.h"
-#include "symbols/base/search.h"
-
-#define LEAF_MAX 128U
+#define JITCODE_FUNCTIONS_MAX (1U << 20)
+#define JITCODE_NAMES_MAX     (64UL << 20) /* bytes of names and of files */
+#define JITCODE_LINES_MAX     (4U << 20)
+#define LEAF_MAX	      128U
 
 struct leaf { /* ids, sorted by layer, then start; never empty */
 	uint32_t nr;
@@ -379,4 +469,612 @@ size_t jitcode_growth(const struct jitcode *c, size_t name_size)
 	size_t grows = c->nr == c->max ? c->max * sizeof(*c->functions) : 0;
 
 	return grows + (texts > c->texts_max ? MAX(texts, c->texts_max * 2) - c->texts_max : 0);
+}
+
+/*
+ * Find processes with anonymous code and neither a perf map nor a jitdump.
+ *
+ * Any one thread that may wait; a /tmp that hangs holds a helper only. Here it is enough that a map
+ * exists; the loader checks its owner.
+ */
+
+#define PROC_TEXT_MAX (64U << 10)
+#define SEARCH_NS     500000000ULL /* a longer search hangs */
+#define HANGING_MAX   4U	   /* then no other one is begun */
+
+struct check {
+	const char *root;
+	struct helpers *helpers;
+	unsigned int nr_hanging;
+};
+
+/* Return true if the file has a name of jitdumps: see jitdumps.c. */
+static bool is_dump(const struct procfs_map *map)
+{
+	const char *name = map->path_size ? memrchr(map->path, '/', map->path_size) : NULL;
+	size_t size = name ? (size_t)(map->path + map->path_size - name) : 0;
+
+	return size > 5 && !memcmp(name, "/jit-", 5) && isdigit((unsigned char)name[5]);
+}
+
+/* Return true if there is code without a file, and no jitdump is mapped. */
+static bool has_untold_code(const char *maps, size_t size)
+{
+	struct procfs_text text = { .at = maps, .end = maps + size };
+	struct procfs_map map;
+	bool code = false;
+
+	while (procfs_next_map(&text, &map)) {
+		if (!map.exec)
+			continue;
+		if (is_dump(&map))
+			return false;
+		code |= !map.path_size;
+	}
+	return code;
+}
+
+/* A job: search one perf map. It uses nothing but this. */
+struct search {
+	struct job job;
+	char root[512], path[64];
+	bool found;
+};
+
+static void run_search(struct job *job)
+{
+	struct search *s = (struct search *)job;
+	struct foreign_want want = { .root = s->root, .path = s->path };
+	struct foreign_file file;
+
+	s->found = !foreign_open(&want, &file, NULL);
+	if (s->found)
+		close(file.fd);
+}
+
+static void drop_search(struct job *job)
+{
+	free(job);
+}
+
+/* Test for a perf map; one that cannot be seen in time is assumed. */
+static bool has_map(struct check *c, int dir_fd, pid_t pid)
+{
+	struct search *s;
+	uint64_t inner = (uint64_t)pid;
+	char *status;
+	size_t size;
+	bool found;
+
+	if (c->nr_hanging == HANGING_MAX ||
+	    foreign_read_at(dir_fd, "status", PROC_TEXT_MAX, &status, &size))
+		return true;
+	procfs_status_inner(status, size, &inner);
+	s = calloc(1, sizeof(*s));
+	if (s) {
+		s->job.run = run_search;
+		s->job.drop = drop_search;
+		snprintf(s->root, sizeof(s->root), "%s/proc/%d/root", c->root, pid);
+		snprintf(s->path, sizeof(s->path), "/tmp/perf-%" PRIu64 ".map", inner);
+	}
+	free(status);
+	if (!s)
+		return true;
+	if (helpers_call(c->helpers, &s->job, time_now_ns() + SEARCH_NS)) {
+		c->nr_hanging++;
+		return true;
+	}
+	found = s->found;
+	free(s);
+	return found;
+}
+
+static void name_program(int dir_fd, char *dst, size_t size)
+{
+	char *text;
+	size_t nr;
+
+	if (foreign_read_at(dir_fd, "comm", PROC_TEXT_MAX, &text, &nr)) {
+		snprintf(dst, size, "?");
+		return;
+	}
+	text_sanitise(dst, size, text, strcspn(text, "\n"));
+	free(text);
+}
+
+static bool is_silent(struct check *c, int dir_fd, pid_t pid)
+{
+	size_t size;
+	char *maps;
+	bool code;
+
+	if (foreign_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
+		return false;
+	code = has_untold_code(maps, size);
+	free(maps);
+	return code && !has_map(c, dir_fd, pid);
+}
+
+uint32_t jitcheck_find(const char *root, struct jitcheck *out, uint32_t max)
+{
+	struct check c = { .root = root };
+	char path[512];
+	struct dirent *d;
+	uint32_t nr = 0;
+	DIR *proc;
+
+	if (helpers_new(&c.helpers, -1))
+		return 0;
+	snprintf(path, sizeof(path), "%s/proc", root);
+	proc = opendir(path);
+	while (proc && (d = readdir(proc))) {
+		pid_t pid = isdigit((unsigned char)d->d_name[0])
+				    ? (pid_t)strtol(d->d_name, NULL, 10)
+				    : 0;
+		int fd = pid > 0 ? openat(dirfd(proc), d->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC)
+				 : -1;
+
+		if (fd < 0)
+			continue;
+		if (is_silent(&c, fd, pid)) {
+			if (nr < max) {
+				out[nr] = (struct jitcheck){
+					.pid = pid, .fix = runtime_fix_of(RUNTIME_NO_MAP, fd)
+				};
+				name_program(fd, out[nr].program, sizeof(out[nr].program));
+			}
+			nr++;
+		}
+		close(fd);
+	}
+	if (proc)
+		closedir(proc);
+	helpers_free(c.helpers, time_now_ns());
+	return nr;
+}
+
+/*
+ * Parts of files for readers in the cage.
+ *
+ * Runs on: a helper.
+ */
+
+#define PIECE (256U << 10)
+
+/* Read one piece. Return its size, 0 at the end, or -errno. */
+static ssize_t read_piece(int file, uint64_t at, uint8_t *piece, size_t max, struct watch *watch)
+{
+	ssize_t nr = watch_begin(watch);
+
+	if (nr)
+		return nr;
+	do {
+		nr = pread(file, piece, max, (off_t)at);
+	} while (nr < 0 && errno == EINTR);
+	nr = nr < 0 ? -errno : nr;
+	watch_end(watch, (uint64_t)MAX(nr, 0));
+	return nr;
+}
+
+int jitcopy(int file, uint64_t at, size_t max, struct watch *watch, size_t *size)
+{
+	uint8_t *piece = malloc(PIECE);
+	int fd = piece ? cage_file() : -1;
+	ssize_t nr = fd < 0 ? -ENOMEM : 1;
+
+	*size = 0;
+	while (nr > 0 && *size < max) {
+		nr = read_piece(file, at + *size, piece, MIN(max - *size, (size_t)PIECE), watch);
+		if (nr <= 0)
+			break;
+		*size += (size_t)nr;
+		if (fd_write_all(fd, piece, (size_t)nr))
+			nr = -ENOMEM;
+	}
+	free(piece);
+	if (fd >= 0)
+		cage_fix_size(fd);
+	if (nr < 0 && fd >= 0) {
+		close(fd);
+		fd = -1;
+	}
+	return nr < 0 ? (int)nr : fd;
+}
+
+/*
+ * Language runtimes, their problems, and the fixes.
+ *
+ * Any thread.
+ */
+
+#define NOT_READ(language) "proftop does not read functions of " language
+
+struct runtime {
+	const char *program; /* the program's name, without its version; with '-' a prefix */
+	const char *library; /* or part of a mapped path; NULL: nothing typical */
+	bool host; /* generates no code: code without a file is that of a library, if one does */
+	const char *fix[RUNTIME_NR_PROBLEMS]; /* NULL: that of all others */
+};
+
+static const struct runtime runtimes[] = {
+	{ "node",
+	  "/libnode.so",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: node --perf-basic-prof" } },
+	{ "deno",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: deno run "
+			       "--v8-flags=--perf-basic-prof,--interpreted-frames-native-stack",
+	    [RUNTIME_NO_CFI] = "none: Deno is built without unwind tables" } },
+	{ "bun",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with the environment BUN_JSC_useJITDump=1",
+	    [RUNTIME_NO_CFI] = "none: Bun is built without unwind tables" } },
+	{ "electron",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: --js-flags=--perf-basic-prof" } },
+	{ "chrome",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: --js-flags=--perf-basic-prof --no-sandbox" } },
+	{ "chromium",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: --js-flags=--perf-basic-prof --no-sandbox" } },
+	{ "java",
+	  "/libjvm.so",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with -XX:+PreserveFramePointer, then: jcmd PID "
+			       "Compiler.perfmap (JDK 17)",
+	    [RUNTIME_CUT] = "without G1: java -XX:+UseCountedLoopSafepoints; with G1 none: the "
+			    "innermost method of a loop may be its caller" } },
+	{ "dotnet",
+	  "/libcoreclr.so",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with the environment DOTNET_PerfMapEnabled=1" } },
+	{ "mono", "/libmonosgen", false, { [RUNTIME_NO_MAP] = "start it with: mono --jitmap" } },
+	{ "luajit",
+	  "luajit",
+	  false,
+	  { [RUNTIME_NO_MAP] = "build LuaJIT with XCFLAGS=-DLUAJIT_USE_PERFTOOLS: it then writes a "
+			       "perf map; or start it with: luajit -joff",
+	    [RUNTIME_SCRIPTS] = NOT_READ("Lua") } },
+	{ "pypy",
+	  "/libpypy",
+	  false,
+	  { [RUNTIME_NO_MAP] = "none: PyPy writes no perf map",
+	    [RUNTIME_SCRIPTS] = NOT_READ("PyPy") } },
+	{ "beam.smp",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with the environment ERL_FLAGS=\"+JPperf true\"" } },
+	{ "julia",
+	  "/libjulia",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with the environment ENABLE_JITPROFILING=1" } },
+	{ "qemu-",
+	  NULL,
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: qemu -perfmap (8.0 or later): addresses of guest "
+			       "code instead of names" } },
+	{ "wasmtime",
+	  "/libwasmtime",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start it with: wasmtime --profile=perfmap" } },
+	{ "postgres",
+	  "/llvmjit.so",
+	  false,
+	  { [RUNTIME_NO_MAP] = "start the session with: PGOPTIONS='-c "
+			       "jit_profiling_support=on'" } },
+	{ "guile",
+	  "/libguile-",
+	  false,
+	  { [RUNTIME_NO_MAP] = "none: Guile writes no perf map; GUILE_JIT_THRESHOLD=-1 switches "
+			       "its "
+			       "JIT off",
+	    [RUNTIME_SCRIPTS] = NOT_READ("Scheme") } },
+	{ "scheme", NULL, false, { [RUNTIME_NO_MAP] = "none: Chez Scheme writes no perf map" } },
+	{ "racket", NULL, false, { [RUNTIME_NO_MAP] = "none: Racket writes no perf map" } },
+	{ "sbcl",
+	  "/sbcl.core",
+	  false,
+	  { [RUNTIME_NO_MAP] = "none: SBCL writes no perf map; Lisp code of the program can",
+	    [RUNTIME_SCRIPTS] = NOT_READ("Lisp in a core file") } },
+	/* Interpreters. */
+	{ "lua", "/liblua5.", false, { [RUNTIME_SCRIPTS] = NOT_READ("Lua") } },
+	{ "tclsh", "/libtcl", false, { [RUNTIME_SCRIPTS] = NOT_READ("Tcl") } },
+	{ "R", "/libR.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("R") } },
+	{ "octave-cli", "/liboctinterp.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("Octave") } },
+	{ "bash", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("shell scripts") } },
+	{ "dash", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("shell scripts") } },
+	{ "zsh", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("shell scripts") } },
+	{ "ksh", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("shell scripts") } },
+	{ "gawk", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("awk") } },
+	{ "mawk", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("awk") } },
+	{ "bc", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("bc") } },
+	{ "gforth", NULL, false, { [RUNTIME_SCRIPTS] = NOT_READ("Forth") } },
+	{ "swipl", "/libswipl.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("Prolog") } },
+	{ "ocamlrun", "/libcamlrun", false, { [RUNTIME_SCRIPTS] = NOT_READ("OCaml bytecode") } },
+	{ "ecl", "/libecl.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("Lisp bytecode") } },
+	{ NULL, "/plpgsql.so", false, { [RUNTIME_SCRIPTS] = NOT_READ("PL/pgSQL") } },
+	{ NULL, "/ngx_http_js_module", false, { [RUNTIME_SCRIPTS] = NOT_READ("njs") } },
+	/* Libraries with code in assembler, and a C library without tables. */
+	{ NULL, "/ld-musl-", false, { [RUNTIME_NO_CFI] = "none: musl has no unwind tables" } },
+	{ NULL, "/libc.musl-", false, { [RUNTIME_NO_CFI] = "none: musl has no unwind tables" } },
+	{ NULL,
+	  "-linux-musl/libc.so",
+	  false,
+	  { [RUNTIME_NO_CFI] = "none: musl has no unwind tables" } },
+	{ NULL,
+	  "/libgmp.so",
+	  false,
+	  { [RUNTIME_NO_CFI] = "none: its assembler code has no unwind tables" } },
+	{ NULL,
+	  "openblas",
+	  false,
+	  { [RUNTIME_NO_CFI] = "none: its assembler code has no unwind tables" } },
+	/* Interpreters that load any library: last. */
+	{ "python",
+	  "/libpython3",
+	  true,
+	  { [RUNTIME_NO_MAP] = "none of Python's: a library generated it (as Numba or LuaJIT) and "
+			       "wrote no perf map" } },
+	{ "php", "/libphp", true, { [RUNTIME_NO_MAP] = "set opcache.jit_debug=0x10" } },
+	{ "ruby",
+	  "/libruby",
+	  true,
+	  { [RUNTIME_NO_MAP] = "start it with: ruby --yjit --yjit-perf=map (3.3 or later)" } },
+	{ "perl",
+	  "/libperl.so",
+	  true,
+	  { [RUNTIME_NO_MAP] = "none of Perl's: a library generated it and wrote no perf map" } },
+};
+
+static const char *const others[RUNTIME_NR_PROBLEMS] = {
+	[RUNTIME_NO_MAP] = "have its JIT write a perf map (/tmp/perf-PID.map)",
+	[RUNTIME_NO_CFI] = "C and C++: build it with -fasynchronous-unwind-tables; assembler needs "
+			   ".cfi lines; others: none",
+	[RUNTIME_CUT] = "none: native frames without unwind tables are in between, or the stack is "
+			"truncated; see the messages on stacks",
+	[RUNTIME_UNALIGNED] = "none: native frames are exact; report it if it lasts",
+	[RUNTIME_UNTRIED] = "none: native frames are exact",
+	[RUNTIME_LATE] = "a real-time priority for the readers: cap_sys_nice (make install "
+			 "SETCAP=1), or a lower rate (-F)",
+	[RUNTIME_LATE_FIRST] = "a lower rate (-F): the CPUs are busy with other readers",
+};
+
+/* Return whether @name is the program @of, with a version or a suffix at most: "lua5.4". */
+static bool is_program(const char *name, const char *of)
+{
+	size_t size = strlen(of);
+
+	if (strncmp(name, of, size) != 0)
+		return false;
+	return of[size - 1] == '-' || !isalpha((unsigned char)name[size]);
+}
+
+static const struct runtime *find_program(const char *path, bool host)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++)
+		if (runtimes[i].program && runtimes[i].host == host &&
+		    is_program(name, runtimes[i].program))
+			return &runtimes[i];
+	return NULL;
+}
+
+/* Find a library in @text that has a fix of @problem. */
+static const struct runtime *find_library(enum runtime_problem problem, const char *text,
+					  size_t size, bool host)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(runtimes); i++) {
+		const struct runtime *r = &runtimes[i];
+
+		if (r->library && r->fix[problem] && r->host == host &&
+		    memmem(text, size, r->library, strlen(r->library)))
+			return r;
+	}
+	return NULL;
+}
+
+const char *runtime_fix(enum runtime_problem problem, const char *exe, const char *maps,
+			size_t maps_size)
+{
+	const struct runtime *r = find_program(exe, false);
+
+	if (!r || !r->fix[problem])
+		r = find_library(problem, maps, maps_size, false);
+	if (!r)
+		r = find_program(exe, true);
+	if (!r || !r->fix[problem])
+		r = find_library(problem, maps, maps_size, true);
+	return r && r->fix[problem] ? r->fix[problem] : others[problem];
+}
+
+const char *runtime_fix_in(enum runtime_problem problem, const char *path)
+{
+	return runtime_fix(problem, path, path, strlen(path));
+}
+
+const char *runtime_fix_of(enum runtime_problem problem, int dir_fd)
+{
+	char exe[PATH_MAX], *maps = NULL;
+	ssize_t nr = readlinkat(dir_fd, "exe", exe, sizeof(exe) - 1);
+	const char *fix;
+	size_t size = 0;
+
+	exe[MAX(nr, 0)] = '\0';
+	if (foreign_read_at(dir_fd, "maps", PROCFS_MAPS_SIZE_MAX, &maps, &size))
+		maps = NULL;
+	fix = runtime_fix(problem, exe, maps ? maps : "", maps ? size : 0);
+	free(maps);
+	return fix;
+}
+
+/*
+ * Bounded jobs for the files of JIT compilers. Runs on: the loader.
+ */
+
+#define JITREADS_FOREIGN_MAX 4U /* of sources that any user can make */
+#define JITREADS_HANG_NS     500000000ULL
+
+/* How long the code of a process that has ended is kept: as the default --history. */
+#define JITREADS_KEEP_NS 600000000000ULL
+
+#define END_CHECK_NS 10000000000ULL
+
+/* Return the inode of a mount namespace; 0: unknown. */
+static uint64_t namespace_of(const char *link)
+{
+	char text[64];
+	ssize_t nr = readlink(link, text, sizeof(text) - 1);
+
+	if (nr < 5)
+		return 0;
+	text[nr] = '\0';
+	return strtoull(text + 5, NULL, 10); /* "mnt:[4026531840]" */
+}
+
+void jitreads_namespace(struct jitread *read, pid_t pid)
+{
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/ns/mnt", pid);
+	read->source = namespace_of(link);
+	read->foreign = read->source != namespace_of("/proc/self/ns/mnt");
+}
+
+void jitreads_device(struct jitread *read, uint32_t maj, uint32_t min)
+{
+	read->source = 1ULL << 63 | (uint64_t)maj << 32 | min;
+	read->foreign = !maj; /* no disk: FUSE, NFS, tmpfs */
+}
+
+bool jitread_hangs(const struct jitread *read, uint64_t now_ns)
+{
+	return !helper_job_done(&read->job) &&
+	       watch_blocked_ns(&read->job.watch, now_ns) > JITREADS_HANG_NS;
+}
+
+bool jitreads_has_room(const struct jitreads *r)
+{
+	uint64_t now_ns = time_now_ns();
+	unsigned int nr_hanging = 0;
+
+	for (unsigned int i = 0; i < r->nr; i++)
+		nr_hanging += jitread_hangs(r->running[i], now_ns);
+	return r->nr - nr_hanging < JITREADS_ACTIVE_MAX && r->nr < ARRAY_SIZE(r->running);
+}
+
+/* Test whether the source of @read answers, as far as is known: 0, -ETIME. */
+static int admit(const struct jitreads *r, const struct jitread *read, uint64_t now_ns)
+{
+	unsigned int nr_hanging = 0, nr_foreign = 0;
+
+	for (unsigned int i = 0; i < r->nr; i++) {
+		if (!jitread_hangs(r->running[i], now_ns))
+			continue;
+		if (r->running[i]->source == read->source)
+			return -ETIME;
+		nr_hanging++;
+		nr_foreign += r->running[i]->foreign;
+	}
+	return nr_hanging >= JITREADS_HANGING_MAX ||
+			       (read->foreign && nr_foreign >= JITREADS_FOREIGN_MAX)
+		       ? -ETIME
+		       : 0;
+}
+
+int jitreads_start(struct jitreads *r, struct jitread *read)
+{
+	int rc = jitreads_has_room(r) ? admit(r, read, time_now_ns()) : -EAGAIN;
+
+	if (rc)
+		return rc;
+	if (!r->helpers) {
+		read->job.run(&read->job);
+		atomic_store_explicit(&read->job.state, JOB_DONE, memory_order_relaxed);
+		return 0;
+	}
+	rc = helpers_start(r->helpers, &read->job);
+	if (rc)
+		return rc;
+	assert(r->nr < ARRAY_SIZE(r->running));
+	r->running[r->nr++] = read;
+	return 0;
+}
+
+static void forget(struct jitreads *r, const struct jitread *read)
+{
+	for (unsigned int i = 0; i < r->nr; i++) {
+		if (r->running[i] == read) {
+			r->running[i] = r->running[--r->nr];
+			return;
+		}
+	}
+}
+
+bool jitreads_ended(struct jitreads *r, const struct jitread *read)
+{
+	if (!helper_job_done(&read->job))
+		return false;
+	forget(r, read);
+	return true;
+}
+
+void jitreads_leave(struct jitreads *r, struct jitread *read)
+{
+	forget(r, read);
+	helper_job_leave(&read->job);
+}
+
+uint32_t jitreads_user_of(pid_t pid)
+{
+	struct stat st;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	return pid > 0 && !stat(path, &st) ? st.st_uid : UINT32_MAX;
+}
+
+uint32_t jitreads_user_with(struct objects *objects, const struct object *object)
+{
+	struct object_sighting seen;
+
+	objects_sighting(objects, object, &seen);
+	free(seen.path);
+	return jitreads_user_of(seen.pid);
+}
+
+uint32_t jitreads_victim(const struct jitreads_candidate *candidates, uint32_t nr, uint32_t uid)
+{
+	uint32_t oldest = UINT32_MAX, nr_user = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		nr_user += candidates[i].uid == uid;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (candidates[i].pinned || (nr_user >= nr / 2 && candidates[i].uid != uid))
+			continue;
+		if (oldest == UINT32_MAX || candidates[i].used < candidates[oldest].used)
+			oldest = i;
+	}
+	return oldest;
+}
+
+bool jitreads_expired(struct jitreads_end *e, pid_t pid, uint64_t now_ns)
+{
+	if (pid > 0 && now_ns >= e->check_ns) {
+		e->check_ns = now_ns + END_CHECK_NS;
+		/* Another process with this pid keeps the code a little longer. */
+		if (!kill(pid, 0) || errno != ESRCH)
+			e->since_ns = 0;
+		else if (!e->since_ns)
+			e->since_ns = now_ns;
+	}
+	return e->since_ns && now_ns - e->since_ns >= JITREADS_KEEP_NS;
 }

@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parse /proc/kallsyms: "address type name [module]", one symbol per line.
+ * Symbols of the kernel and its modules: the job that reads them, their copy and that of
+ * /proc/kcore in the sandbox.
  *
  * Runs on: a helper, or in the cage. The text is kept as it is, with a table of its lines by
  * address. Symbols of every type are in it, so that data ends the function before it, but only the
  * best of each address. Other lines are skipped.
  */
-#include "symbols/kernel/kallsyms.h"
+#include "symbols/kernel/internal.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "symbols/base/array.h"
-#include "symbols/base/fields.h"
-#include "symbols/base/search.h"
-#include "symbols/base/sort.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/sandbox/sandbox.h"
 
-#define PAGE	     4096ULL
-#define FUNCTION_MAX (4ULL << 20)
-#define DIGITS	     16
-#define LINE_MIN     21U /* 16 digits, " t x" and a newline */
-#define LINE_MAX     4096
-#define TEXT_FIRST   (16U << 20)
-#define NR_FIRST     (1U << 18)
+#define KALLSYMS_TEXT_MAX    (256U << 20)
+#define KALLSYMS_SYMBOLS_MAX (4U << 20)
+#define PAGE		     4096ULL
+#define FUNCTION_MAX	     (4ULL << 20)
+#define DIGITS		     16
+#define LINE_MIN	     21U /* 16 digits, " t x" and a newline */
+#define LINE_MAX	     4096
+#define TEXT_FIRST	     (16U << 20)
+#define NR_FIRST	     (1U << 18)
 
 /* A symbol: where its line is. Its name is read when it is needed, for few of them are. */
 struct symbol_entry {
@@ -50,7 +60,7 @@ struct kallsyms {
 };
 
 /* The fields of a line. */
-struct line {
+struct kallsyms_line {
 	uint64_t start;
 	const char *name, *module;
 	size_t name_size, module_size;
@@ -68,7 +78,7 @@ struct source {
 static const uint8_t binds[256] = { ['T'] = 3, ['W'] = 2, ['w'] = 2, ['t'] = 1, ['i'] = 1 };
 
 /* Take off the last word if it is a module in brackets. */
-static void cut_module(struct line *out, const char *end)
+static void cut_module(struct kallsyms_line *out, const char *end)
 {
 	const char *p = end;
 
@@ -125,7 +135,7 @@ static inline const char *parse_address(struct kallsyms *k, const char *p, const
 }
 
 /* Split [p, end), the line behind its address, into fields; false: not a line of a symbol. */
-static inline bool split_rest(const char *p, const char *end, struct line *out)
+static inline bool split_rest(const char *p, const char *end, struct kallsyms_line *out)
 {
 	if (end - p < 4 || end - p > LINE_MAX || !fields_is_blank(p[0]) || !fields_is_blank(p[2]))
 		return false;
@@ -140,14 +150,16 @@ static inline bool split_rest(const char *p, const char *end, struct line *out)
 }
 
 /* Split [p, end) into fields; false: not a line of a symbol. */
-static bool parse_line(struct kallsyms *k, const char *p, const char *end, struct line *out)
+static bool parse_line(struct kallsyms *k, const char *p, const char *end,
+		       struct kallsyms_line *out)
 {
 	p = parse_address(k, p, end, &out->start);
 	return p && split_rest(p, end, out);
 }
 
 /* Read the line of @s again. */
-static bool line_of(const struct kallsyms *k, const struct symbol_entry *s, struct line *out)
+static bool line_of(const struct kallsyms *k, const struct symbol_entry *s,
+		    struct kallsyms_line *out)
 {
 	const char *p = k->text + s->line;
 
@@ -162,7 +174,7 @@ static bool line_of(const struct kallsyms *k, const struct symbol_entry *s, stru
 static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry *s)
 {
 	unsigned int underscores = 0;
-	struct line line;
+	struct kallsyms_line line;
 
 	if (!s->bind || !line_of(k, s, &line))
 		return 0;
@@ -173,7 +185,7 @@ static unsigned int rank_of(const struct kallsyms *k, const struct symbol_entry 
 	return s->bind * 16U + 15 - underscores;
 }
 
-static void note_begin(struct kallsyms *k, const struct line *line)
+static void note_begin(struct kallsyms *k, const struct kallsyms_line *line)
 {
 	if (line->name_size == 5 && !memcmp(line->name, "_text", 5))
 		k->begin[0] = line->start;
@@ -204,7 +216,7 @@ static inline void keep(struct kallsyms *k)
 }
 
 /* Add the symbol of the line that ends before @eol. */
-static void add_symbol(struct kallsyms *k, const struct line *line, const char *eol)
+static void add_symbol(struct kallsyms *k, const struct kallsyms_line *line, const char *eol)
 {
 	const char *p = line->name - DIGITS - 3;
 
@@ -241,7 +253,7 @@ static int sort_symbols(struct kallsyms *k)
 }
 
 /* Compare the modules of two lines. */
-static bool same_module(const struct line *a, const struct line *b)
+static bool same_module(const struct kallsyms_line *a, const struct kallsyms_line *b)
 {
 	return a->module_size == b->module_size &&
 	       (!a->module_size || !memcmp(a->module, b->module, a->module_size));
@@ -253,10 +265,10 @@ static bool same_module(const struct line *a, const struct line *b)
  * latest.
  */
 static uint32_t size_of(const struct kallsyms *k, const struct symbol_entry *s,
-			const struct line *line, const struct symbol_entry *next)
+			const struct kallsyms_line *line, const struct symbol_entry *next)
 {
 	uint64_t size = 2 * PAGE - s->start % PAGE;
-	struct line after;
+	struct kallsyms_line after;
 
 	if (next)
 		size = line_of(k, next, &after) && same_module(line, &after)
@@ -286,7 +298,7 @@ static int take_lines(struct kallsyms *k, const char *text, size_t size)
 	if (!array_reserve(&k->symbols, &k->max, (uint64_t)k->nr + size / LINE_MIN + 1))
 		return -ENOMEM;
 	for (; p < end; p = eol + 1) {
-		struct line line;
+		struct kallsyms_line line;
 
 		eol = memchr(p, '\n', (size_t)(end - p));
 		if (!parse_line(k, p, eol, &line))
@@ -403,7 +415,8 @@ int kallsyms_parse(struct kallsyms **out, const char *text, size_t size, struct 
 	return make(out, &from, e);
 }
 
-int kallsyms_read(struct kallsyms **out, int fd, struct err *e)
+/* Read and parse the file @fd to its end. Also the errors of reading. */
+static int kallsyms_read(struct kallsyms **out, int fd, struct err *e)
 {
 	struct source from = { .fd = fd };
 
@@ -417,7 +430,8 @@ struct flat {
 	uint32_t nr, text_size;
 };
 
-void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply)
+/* Append a table as flat bytes. */
+static void kallsyms_put(const struct kallsyms *k, struct cage_reply *reply)
 {
 	const struct flat flat = {
 		.begin = { k->begin[0], k->begin[1] },
@@ -436,7 +450,7 @@ static bool check_symbols(struct kallsyms *k)
 	for (uint32_t i = 0; i < k->nr; i++) {
 		const struct symbol_entry *s = &k->symbols[i];
 		const char *p = k->text + s->line;
-		struct line line;
+		struct kallsyms_line line;
 
 		if ((i && s->start <= s[-1].start) || s->line > k->text_size ||
 		    s->size > k->text_size - s->line || !parse_line(k, p, p + s->size, &line) ||
@@ -448,7 +462,8 @@ static bool check_symbols(struct kallsyms *k)
 	return true;
 }
 
-int kallsyms_adopt(struct kallsyms **out, const uint8_t *bytes, size_t size)
+/* Make a table of a copy of foreign flat bytes, checked. 0, -EBADMSG or -ENOMEM. */
+static int kallsyms_adopt(struct kallsyms **out, const uint8_t *bytes, size_t size)
 {
 	struct kallsyms *k;
 	struct flat flat;
@@ -496,7 +511,7 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
 {
 	uint32_t lo = search_split(k->nr, i, k->symbols[i].start <= addr), size;
 	const struct symbol_entry *s = lo ? &k->symbols[lo - 1] : NULL;
-	struct line line;
+	struct kallsyms_line line;
 
 	if (!s || !s->bind || !line_of(k, s, &line))
 		return false;
@@ -528,3 +543,301 @@ size_t kallsyms_memory(const struct kallsyms *k)
 {
 	return sizeof(*k) + k->max * sizeof(*k->symbols) + k->text_size;
 }
+
+/*
+ * A job for a helper: read the symbol list of the kernel.
+ *
+ * Runs on: the loader; run() on a helper. Invariant: the job shares no memory with
+ * the loader.
+ */
+
+#define WAIT_NS 10000000000ULL
+
+struct kallsyms_job {
+	struct job job;
+	struct helpers *helpers;
+	char *root, *path;
+	struct kallsyms_job_result result;
+};
+
+static void read_list(struct kallsyms_job_result *r, const char *root, const char *path)
+{
+	uint64_t cpu_ns = time_thread_ns();
+
+	r->start_ns = time_now_ns();
+	r->rc = kernel_cage_list(&r->list, root, path, NULL);
+	r->cost_ns = time_thread_ns() - cpu_ns;
+}
+
+static void run(struct job *job)
+{
+	struct kallsyms_job *j = (struct kallsyms_job *)job;
+
+	read_list(&j->result, j->root, j->path);
+}
+
+static void drop(struct job *job)
+{
+	struct kallsyms_job *j = (struct kallsyms_job *)job;
+
+	kallsyms_free(j->result.list);
+	free(j->root);
+	free(j->path);
+	free(j);
+}
+
+struct kallsyms_job *kallsyms_job_start(const char *root, const char *path, struct helpers *helpers)
+{
+	struct kallsyms_job *j = xcalloc(1, sizeof(*j));
+
+	j->job.run = run;
+	j->job.drop = drop;
+	j->helpers = helpers;
+	j->root = root ? strdup(root) : NULL;
+	j->path = strdup(path);
+	if (j->path && (!root || j->root) && !helpers_start(helpers, &j->job))
+		return j;
+	drop(&j->job);
+	return NULL;
+}
+
+void kallsyms_job_take(struct kallsyms_job *j, const char *root, const char *path,
+		       struct kallsyms_job_result *out)
+{
+	*out = (struct kallsyms_job_result){ .rc = -ETIME, .start_ns = time_now_ns() };
+	if (!j) {
+		read_list(out, root, path);
+	} else if (helpers_wait(j->helpers, &j->job, time_now_ns() + WAIT_NS)) {
+		*out = j->result;
+		j->result.list = NULL;
+		drop(&j->job);
+	} else {
+		helper_job_leave(&j->job);
+	}
+}
+
+void kallsyms_job_leave(struct kallsyms_job *j)
+{
+	if (j)
+		helper_job_leave(&j->job);
+}
+
+/*
+ * Bytes of the running kernel. Runs on: a helper, or in the cage.
+ *
+ * elffile.c cannot read this file: its size is that of the address space, and it
+ * has no sections.
+ */
+
+#define PHDRS_MAX 4096u
+
+/* Read @size bytes, or fewer at the end; -errno. */
+static int read_at(int fd, uint64_t offset, void *buf, uint32_t size)
+{
+	uint32_t got = 0;
+
+	if (offset > (uint64_t)INT64_MAX - size)
+		return -EFAULT;
+	while (got < size) {
+		ssize_t n = pread(fd, (char *)buf + got, size - got, (off_t)(offset + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && !got)
+			return -errno;
+		if (n <= 0)
+			break;
+		got += (uint32_t)n;
+	}
+	return (int)got;
+}
+
+static int read_header(int fd, Elf64_Ehdr *h)
+{
+	int n = read_at(fd, 0, h, sizeof(*h));
+
+	if (n < 0)
+		return n;
+	if (n < (int)sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) ||
+	    h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_type != ET_CORE ||
+	    h->e_phentsize != sizeof(Elf64_Phdr) || h->e_phnum > PHDRS_MAX)
+		return -ENOEXEC;
+	return 0;
+}
+
+int kcore_read(int fd, uint64_t addr, void *buf, uint32_t size)
+{
+	Elf64_Ehdr h;
+	int rc = read_header(fd, &h);
+
+	for (uint32_t i = 0; !rc && i < h.e_phnum; i++) {
+		Elf64_Phdr p;
+
+		if (h.e_phoff > INT64_MAX / 2)
+			return -ENOEXEC;
+		if (read_at(fd, h.e_phoff + i * sizeof(p), &p, sizeof(p)) < (int)sizeof(p))
+			return -ENOEXEC;
+		if (p.p_type != PT_LOAD || addr < p.p_vaddr || addr - p.p_vaddr >= p.p_filesz)
+			continue;
+		if (p.p_offset > INT64_MAX || addr - p.p_vaddr > INT64_MAX - p.p_offset)
+			return -ENOEXEC;
+		size = (uint32_t)MIN(size, p.p_filesz - (addr - p.p_vaddr));
+		rc = read_at(fd, p.p_offset + (addr - p.p_vaddr), buf, size);
+		return rc ? rc : -EIO;
+	}
+	return rc ? rc : -EFAULT;
+}
+
+/*
+ * The descriptor of a copy to a worker; its table, or a few bytes, back.
+ *
+ * Runs on: a helper; serve() in the worker.
+ */
+
+#define TIMEOUT_NS 8000000000ULL
+#define MEMORY_MAX (64U << 10) /* bytes of the kernel's memory in one call */
+
+struct kernel_cage_request {
+	uint64_t addr;
+	uint64_t size; /* of the memory at @addr; 0: the list of symbols */
+};
+
+/* Open a foreign file, @path below @root. */
+static int open_below(const char *root, const char *path)
+{
+	const struct foreign_want want = { .root = root, .path = path, .kernel = true };
+	struct foreign_file file;
+	int rc = foreign_open(&want, &file, NULL);
+
+	return rc ? rc : file.fd;
+}
+
+/*
+ * Open @path. *own: a file of this kernel. Return the descriptor; -EISDIR; -EINVAL for anything
+ * else that is not a regular file; or another -errno.
+ */
+static int open_file(const char *root, const char *path, bool *own)
+{
+	int fd = root ? open_below(root, path)
+		      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct statfs fs;
+	struct stat st;
+	int rc;
+
+	if (fd < 0)
+		return root ? fd : -errno;
+	rc = fstatfs(fd, &fs) || fstat(fd, &st) ? -errno : 0;
+	*own = !rc && fs.f_type == PROC_SUPER_MAGIC;
+	if (!rc && !S_ISREG(st.st_mode))
+		rc = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int kernel_cage_list(struct kallsyms **out, const char *root, const char *path, struct err *e)
+{
+	const struct kernel_cage_request request = { .size = 0 };
+	struct cage_answer a;
+	bool own;
+	int fds[CAGE_FDS_MAX] = { open_file(root, path, &own), -1 };
+	int rc = fds[0];
+
+	if (rc < 0)
+		return err_set(e, rc, "cannot open the kernel symbol list");
+	if (own) {
+		rc = kallsyms_read(out, fds[0], e);
+		close(fds[0]);
+		return rc;
+	}
+	rc = cage_call(&kernel_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
+	close(fds[0]);
+	if (!rc) {
+		rc = kallsyms_adopt(out, a.bytes, a.size);
+		cage_answer_free(&a);
+	}
+	return rc ? err_set(e, rc, "cannot use the kernel symbol list") : 0;
+}
+
+/* Read a piece of a copy in the cage. Return the number of bytes, or -errno. */
+static int read_piece(int fd, uint64_t addr, void *buf, uint32_t size)
+{
+	const struct kernel_cage_request request = { .addr = addr, .size = size };
+	const int fds[CAGE_FDS_MAX] = { fd, -1 };
+	struct cage_answer a;
+	int rc = cage_call(&kernel_reader, &request, sizeof(request), fds, 0, TIMEOUT_NS, &a);
+
+	if (rc)
+		return rc;
+	if (a.size && a.size <= size) {
+		memcpy(buf, a.bytes, a.size);
+		rc = (int)a.size;
+	}
+	cage_answer_free(&a);
+	return rc ? rc : -EIO;
+}
+
+int kernel_cage_memory(const char *root, const char *path, uint64_t addr, void *buf, uint32_t size)
+{
+	bool own;
+	int fd = open_file(root, path, &own), rc = 0;
+	uint32_t done = 0;
+
+	if (fd < 0)
+		return fd;
+	while (!own && done < size && rc >= 0) {
+		uint32_t piece = MIN(size - done, MEMORY_MAX);
+
+		rc = read_piece(fd, addr + done, (uint8_t *)buf + done, piece);
+		done += rc > 0 ? (uint32_t)rc : 0;
+		if (rc >= 0 && (uint32_t)rc < piece)
+			break;
+	}
+	if (own)
+		rc = kcore_read(fd, addr, buf, size);
+	else if (done)
+		rc = (int)done;
+	close(fd);
+	return rc;
+}
+
+static int serve_list(struct cage_call *c)
+{
+	struct kallsyms *k;
+	int rc = kallsyms_read(&k, c->fds[0], NULL);
+
+	if (rc)
+		return rc;
+	kallsyms_put(k, &c->reply);
+	kallsyms_free(k);
+	return 0;
+}
+
+static int serve_memory(struct cage_call *c, const struct kernel_cage_request *r)
+{
+	uint8_t bytes[MEMORY_MAX];
+	int nr = kcore_read(c->fds[0], r->addr, bytes, (uint32_t)MIN(r->size, sizeof(bytes)));
+
+	if (nr > 0)
+		cage_put(&c->reply, bytes, (size_t)nr);
+	return MIN(nr, 0);
+}
+
+static int serve(struct cage_call *c)
+{
+	struct kernel_cage_request r;
+
+	if (c->size != sizeof(r) || c->fds[0] < 0)
+		return -EINVAL;
+	memcpy(&r, c->request, sizeof(r));
+	return r.size ? serve_memory(c, &r) : serve_list(c);
+}
+
+const struct cage_reader kernel_reader = {
+	.kind = CAGE_KERNEL,
+	.name = "proftop-kernel",
+	.serve = serve,
+	.memory_max = 1ULL << 30,
+	.reply_max = 2ULL * KALLSYMS_TEXT_MAX,
+};

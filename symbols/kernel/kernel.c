@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Sorted, disjoint ranges of kernel code made at run time.
+ * Kernel code generated at run time (BPF, trampolines) from KSYMBOL records; the kernel of a
+ * recording and its modules.
  *
  * Runs on: the side-band drain; the loader.
  */
-#include "symbols/kernel/ksyms.h"
+#include "symbols/kernel/internal.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
-#include "symbols/base/array.h"
-#include "symbols/base/search.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/elf/elf.h"
 
 struct entry {
 	uint64_t start;
@@ -162,4 +168,137 @@ uint32_t ksyms_nr(struct ksyms *k)
 	nr = k->nr;
 	pthread_mutex_unlock(&k->lock);
 	return nr;
+}
+
+/*
+ * Compare the kernel of a recording with the running one. Runs on: the loader.
+ */
+
+size_t recorded_kernel_build_id(const char *path, uint8_t *id, size_t max)
+{
+	uint8_t notes[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, notes, sizeof(notes));
+
+	if (fd >= 0)
+		close(fd);
+	return size > 0 ? elffile_notes_build_id(notes, (size_t)size, id, max) : 0;
+}
+
+enum kernel_match recorded_kernel_match(const struct kernel_identity *was, const char *notes)
+{
+	uint8_t id[sizeof(was->build_id)];
+	size_t size = was->build_id_size ? recorded_kernel_build_id(notes, id, sizeof(id)) : 0;
+	struct utsname host;
+
+	if (size)
+		return size != was->build_id_size || memcmp(id, was->build_id, size) ? KERNEL_OTHER
+										     : KERNEL_SAME;
+	if (!*was->release || uname(&host))
+		return KERNEL_UNKNOWN;
+	return strcmp(was->release, host.release) ? KERNEL_OTHER : KERNEL_SAME;
+}
+
+const char *recorded_kernel_reason(enum kernel_match match)
+{
+	static const char *const reasons[] = {
+		[KERNEL_OTHER] = "recorded on another kernel",
+		[KERNEL_UNKNOWN] = "not known which kernel it was recorded on",
+	};
+
+	return reasons[match];
+}
+
+uint64_t recorded_kernel_now(const struct recorded_kernel *k, uint64_t addr)
+{
+	return addr >= k->start && addr < k->end ? addr - k->shift : addr;
+}
+
+uint64_t recorded_kernel_then(const struct recorded_kernel *k, uint64_t addr)
+{
+	uint64_t then = addr + k->shift;
+
+	return then >= k->start && then < k->end ? then : addr;
+}
+
+/*
+ * Kernel modules of a recording. Runs on: the loader.
+ */
+
+#define RECORDED_MODULES_MAX 4096U
+
+/* Write the module's name for @file into @out; false: @file is no module. */
+static bool name_of(const char *file, size_t size, char out[RECORDED_MODULE_NAME_MAX])
+{
+	const char *slash = memrchr(file, '/', size), *suffix;
+	const char *name = slash ? slash + 1 : file;
+	size_t left = size - (size_t)(name - file), used = 0;
+
+	if (!slash && left > 2 && name[0] == '[' && name[left - 1] == ']') {
+		name++;
+		left -= 2;
+	} else {
+		suffix = memmem(name, left, ".ko", 3);
+		if (!suffix)
+			return false;
+		left = (size_t)(suffix - name);
+	}
+	if (!left || left > RECORDED_MODULE_NAME_MAX - 3)
+		return false;
+	out[used++] = '[';
+	for (size_t i = 0; i < left; i++) {
+		unsigned char c = (unsigned char)name[i];
+
+		if (!isascii(c) || !(isalnum(c) || strchr("_-.", c)))
+			return false;
+		out[used++] = c == '-' ? '_' : (char)c;
+	}
+	out[used++] = ']';
+	out[used] = '\0';
+	return true;
+}
+
+/* Return the number of modules that start at or below @addr. */
+static uint32_t nr_from(const struct recorded_modules *m, uint64_t addr)
+{
+	return search_split(m->nr, i, m->list[i].start <= addr);
+}
+
+void recorded_modules_add(struct recorded_modules *m, const char *file, size_t size, uint64_t start,
+			  uint64_t end)
+{
+	struct recorded_module module = { start, end, "" };
+	uint32_t at = nr_from(m, start);
+
+	if (end <= start || !name_of(file, size, module.name))
+		return;
+	if (at && m->list[at - 1].start == start) {
+		m->list[at - 1] = module;
+		return;
+	}
+	if (m->nr == RECORDED_MODULES_MAX || !array_reserve(&m->list, &m->room, m->nr + 1ULL))
+		return;
+	memmove(m->list + at + 1, m->list + at, (m->nr - at) * sizeof(*m->list));
+	m->list[at] = module;
+	m->nr++;
+}
+
+const struct recorded_module *recorded_modules_find(const struct recorded_modules *m, uint64_t addr)
+{
+	uint32_t nr = nr_from(m, addr);
+
+	return nr && addr < m->list[nr - 1].end ? &m->list[nr - 1] : NULL;
+}
+
+struct safe_text recorded_module_text(const struct recorded_module *module)
+{
+	uint16_t size = (uint16_t)strlen(module->name);
+
+	return (struct safe_text){ module->name, size, size };
+}
+
+void recorded_modules_fini(struct recorded_modules *m)
+{
+	free(m->list);
+	*m = (struct recorded_modules){ 0 };
 }

@@ -1,16 +1,144 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * From a place to a name.
+ *
+ * The caller owes: places of the tables, images that are loaded.
+ *
+ * The room does: (object, file offset) → place id, lock-free; symbols by id; demangled names; the
+ * kind of a wait.
+ *
+ * Not for: lines and inlined functions (symbols/dwarf).
+ */
+#ifndef SYMBOLS_NAME_NAME_H
+#define SYMBOLS_NAME_NAME_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/java/java.h"
+#include "symbols/jit/jit.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+
+struct codes;
+struct demangler_name;
+struct helpers;
+struct kallsyms;
+struct kallsyms_job;
+struct ksyms;
+struct objects;
+struct places;
+struct symtab;
+
+/*
+ * Demangle names under limits.
+ *
+ * A mangled name is hostile: 200 bytes of back references can expand to gigabytes
+ * of output, and some cost time without any output. Here the output stops at the
+ * size of the buffer (the demangler is left in the middle), and names with a
+ * structure that could explode before that are refused.
+ *
+ * Any thread; no state, no heap. Needs up to DEMANGLE_STACK bytes of stack.
+ */
+
+#define DEMANGLE_NAME_MAX 4096U /* longer mangled names are refused */
+#define DEMANGLE_STACK	  (8U << 20)
+
+/*
+ * Demangled names from the cage: many in one call, and a memo of them.
+ *
+ * Names that are wanted soon are collected with demangler_want(), so that one call to the worker
+ * is enough for a thousand of them. A name that ends the worker is shown raw, the others of its
+ * call are not. After many lost workers in a short time all names are raw.
+ *
+ * One thread for each struct; a call may wait for the worker.
+ */
+
+/* All zero is an empty memo. */
+struct demangler {
+	struct hashset set; /* of names by keyhash_name() of the raw one */
+	struct demangler_name *names;
+	uint32_t nr, max;
+	uint32_t nr_done; /* names from here on have no answer yet */
+	char *texts;
+	uint32_t texts_size, texts_max;
+	uint32_t nr_lost; /* workers lost lately */
+	uint64_t lost_ns; /* time of that count */
+};
+
+void demangler_fini(struct demangler *d);
+/* Add @name to the next call, if it may be mangled and is not in the memo. */
+void demangler_want(struct demangler *d, const char *name, size_t size);
+/* Demangle all wanted names. */
+void demangler_run(struct demangler *d);
+/*
+ * Return the size of the demangled name and set *out to it (valid until the next call), or
+ * return 0: show it raw.
+ */
+size_t demangler_get(struct demangler *d, const char *name, size_t size, const char **out);
+
+/* The worker: a sequence of names in, the same number of names out. */
+extern const struct cage_reader demangler_reader;
+
+/*
+ * Places: (object, offset) -> dense u32, the unit in which code is counted.
+ *
+ * The offset is the *file* offset of the instruction for a file (so a place needs
+ * no ELF reading and is the same in every process), the address for the kernel
+ * and for anonymous (JIT) memory, and the offset from its start for the vdso. For
+ * frames other than the innermost it is the offset of the return address minus
+ * one: the look-up pc, inside the call.
+ *
+ * A place has a symbol, SYMBOL_NONE until the loader has named it: late names
+ * improve old counts. Insert-only, lock-free; see intern.h for threads.
+ */
+
+#define PLACE_NONE  UINT32_MAX
+#define SYMBOL_NONE UINT32_MAX
+
+struct place {
+	uint64_t offset;
+	uint32_t object;    /* object->id */
+	atomic_uint symbol; /* symbol id or SYMBOL_NONE; release by the loader */
+};
+
+int places_new(struct places **out, uint32_t max_places);
+void places_free(struct places *p);
+/*
+ * Before the first place, if places_crowded() is called before each sample: a table that grows as
+ * it fills remains in the CPU's cache.
+ */
+int places_begin_small(struct places *p);
+/* Any thread, lock-free. PLACE_NONE when the table is full. */
+uint32_t places_intern(struct places *p, uint32_t object, uint64_t offset);
+/* Borrowed; NULL while entry @id is still under construction. */
+const struct place *places_at(const struct places *p, uint32_t id);
+uint32_t places_nr(const struct places *p);
+/* One thread at a time: the loader; of a new generation the builder before. */
+void places_name(struct places *p, uint32_t id, uint32_t symbol);
+/* Builder, once a tick: add chunks ahead of the writers. */
+int places_grow(struct places *p);
+/* Any thread: return true if places_grow() is needed before a sample with the deepest stack. */
+bool places_crowded(const struct places *p);
+/* Builder: return the number that all ids are below until places_grow(). */
+uint32_t places_room(const struct places *p);
+/* Return the number of this table; no other one has it, or 0. */
+uint32_t places_serial(const struct places *p);
+
+/*
  * The kind of a wait, from the names of the functions on its stack.
  *
  * Pure; any thread. A kind is also the file offset of a place in the object [wait], with a symbol
  * that is its name: the innermost frame of a waiting stack.
  */
-#ifndef SYMBOLS_NAME_WAIT_KIND_H
-#define SYMBOLS_NAME_WAIT_KIND_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum wait_kind {
 	WAIT_NO,	/* not a wait */
@@ -65,5 +193,218 @@ struct wait_look {
 };
 
 void wait_look_at(struct wait_look *look, struct wait_hint hint, bool kernel);
+
+/* A named function, and the functions that the source has at a place. */
+
+/* kind: u user, k kernel, j JIT, v vdso, ? no name, J Java, or of a language (lang_letter()). */
+struct symbol {
+	struct safe_text name;	 /* demangled, as lists show it */
+	struct safe_text module; /* basename, [kernel], [nf_tables], [vdso], [anon] */
+	uint32_t object;	 /* of a JIT's function: naming_shared_object() */
+	uint64_t start;		 /* vaddr (files), address (kernel, anon); of a JIT's function 0 */
+	uint64_t variant; /* hash of the name where several functions have one start; mostly 0 */
+	char kind;
+	bool made_up; /* the name is only an address: the object has the reason */
+	bool inlined; /* has no code; start is 0 */
+};
+
+/*
+ * One of the functions that the source has at a place: the compiler made one
+ * piece of code of all of them.
+ */
+struct symbol_frame {
+	uint32_t symbol; /* SYMBOL_NONE: the symbol of the place, always the last */
+	uint32_t file;	 /* id of a file, or SYMBOL_NO_FILE */
+	uint32_t line;	 /* 0: unknown */
+};
+
+#define SYMBOL_NO_FILE UINT32_MAX
+
+/*
+ * The named functions, by ids that are for good. Those that nothing refers to may be dropped; their
+ * ids are not given out again.
+ *
+ * One writer (the loader); readers by id from any thread, lock-free: inside an RCU read-side
+ * section where functions are dropped.
+ */
+
+int symtab_new(struct symtab **out);
+void symtab_free(struct symtab *t);
+
+/*
+ * Identity of a function: its object and start, and its name if code changes in
+ * place or has no start. Made-up names are separate. Functions of scripts and JITs are
+ * in no process's object: many processes have them.
+ */
+struct symtab_key {
+	uint32_t object;
+	uint64_t start;
+	uint64_t variant; /* keyhash_name() of the name; 0: the start is enough */
+	bool made_up;
+};
+
+struct symtab_text {
+	const char *name, *module;
+	size_t name_size, module_size;
+	char kind;
+	bool inlined;
+};
+
+/* Writer. Return the id of @key, or SYMBOL_NONE. */
+uint32_t symtab_find(const struct symtab *t, const struct symtab_key *key);
+/*
+ * The same of a function that many processes have: kind and texts are compared too, for names of
+ * several users may have one hash.
+ */
+uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
+			   const struct symtab_text *text);
+/*
+ * Writer. Add @key, which must be new; texts are foreign bytes and are copied,
+ * sanitised. SYMBOL_NONE when the table is full or out of memory.
+ */
+uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct symtab_text *text);
+/*
+ * Writer. Drop the functions without a bit in @live, which has one for each id below symtab_nr();
+ * their memory is freed after a grace period. 0; -ENOMEM: all are kept.
+ */
+int symtab_keep(struct symtab *t, const uint64_t *live);
+/* Any thread. NULL: not known, or dropped. */
+const struct symbol *symtab_at(const struct symtab *t, uint32_t id);
+/* Any thread. Return the number of ids given out. */
+uint32_t symtab_nr(const struct symtab *t);
+/* Writer. */
+size_t symtab_memory(const struct symtab *t);
+
+/*
+ * A place to name, and the symbol found for it, before that has an id.
+ *
+ * One thread: the loader.
+ */
+
+/* A place to name. */
+struct naming_question {
+	uint32_t object;
+	uint64_t offset;
+	uint64_t since_ns; /* time of the first try */
+	bool now;	   /* do not wait for a better name */
+};
+
+/*
+ * A symbol as found, before it has an id. Most places are in functions with an
+ * id: the text of the name is made for the others only.
+ */
+struct naming_found {
+	struct symtab_key key;
+	struct symtab_text text; /* complete, or with a name from the fields below */
+	const struct image *image;
+	const struct image_symbol *symbol; /* one of the image's symbols; NULL: see below */
+	struct safe_text head; /* a made-up name begins with this; .str NULL: not made up */
+	const char *join;      /* and continues with this and the start; or NULL */
+	uint64_t start;	       /* of a shared function: of its code at this place; 0: none */
+	bool by_name;
+	bool shared; /* one function in all processes that have it; see naming_share() */
+	bool plain;  /* the name is as its author wrote it: not mangled */
+};
+
+/* Make @f a function of @object in all processes: its texts identify it. */
+void naming_share(struct naming_found *f, uint32_t object, const char *name, size_t size);
+/* Return the object of the functions that JITs report in @source, "[java]" or other. */
+uint32_t naming_shared_object(struct objects *objects, const char *source);
+/* The module as shown; the bytes are borrowed until the symbol is added. */
+void naming_found_module(struct naming_found *f, const char *module, size_t size);
+
+/*
+ * Name places in anonymous memory: code of a JIT, heap, stack.
+ *
+ * Sources, in this order: the code cache of a JVM, the jitdump of the process, its perf map.
+ * One thread: the loader.
+ */
+
+struct naming_jit {
+	struct objects *objects;
+	struct hotspots hotspots;
+	struct jitreads reads;
+	struct jitdumps jitdumps;
+	struct perfmaps perfmaps;
+};
+
+void naming_jit_fini(struct naming_jit *n);
+
+/*
+ * Name places in the kernel: KSYMBOL records, else /proc/kallsyms; a recorded kernel by its list.
+ *
+ * One thread: the loader; only memory is read by any.
+ */
+
+struct naming_kernel {
+	const char *root, *path;	 /* of the list; @root NULL: of this machine */
+	const char *modules_path;	 /* of the loaded modules */
+	struct kallsyms *kallsyms;	 /* NULL: not read yet, or unreadable */
+	struct recorded_kernel recorded; /* the kernel of these addresses */
+	struct recorded_modules modules;
+	struct ksyms *ksyms;	    /* NULL: no source */
+	struct kallsyms_job *ahead; /* reading it for the first time; NULL: not reading */
+	uint64_t read_ns;	    /* time of the last read; 0: never */
+	uint64_t cost_ns;	    /* duration of the last read */
+	uint64_t interval_ns; /* not read again before; doubles while a read finds nothing new */
+	uint64_t loaded;      /* hash of the modules that are loaded, as the list has them */
+	uint64_t look_ns;     /* time of the last look at them */
+	bool has_changed;     /* they are others now */
+	bool has_news;	      /* names of modules may be others */
+	atomic_ulong memory;  /* bytes of the list */
+	struct ksyms_symbol ksym;
+};
+
+/*
+ * Start to read the kernel's symbols by a helper, ahead of the first request. The
+ * helpers must outlive it.
+ */
+void naming_kernel_expect(struct naming_kernel *n, struct helpers *helpers);
+/* A recording: the addresses of its kernel's code, and one known symbol. */
+void naming_kernel_was(struct naming_kernel *n, const struct recorded_kernel *recorded);
+/* Return, once, whether modules were loaded or removed, so that names in them may be wrong. */
+bool naming_kernel_take_news(struct naming_kernel *n);
+
+/*
+ * Name one place: from its object's symbols, unwind tables, or address.
+ *
+ * Each kind of object has its rule; naming_jit.c and naming_kernel.c have one each.
+ * Runs on: the loader; kernel.memory is read by any.
+ */
+
+struct naming {
+	struct objects *objects;
+	struct symtab *symtab;
+	struct codes *codes; /* borrowed; NULL: none */
+	struct naming_kernel kernel;
+	struct naming_jit jit;
+	struct demangler demangler;
+	char stub[IMAGE_STUB_MAX]; /* a name under construction */
+	char raw[TEXT_MAX + 64];   /* under construction; longer, so that the arena marks a cut */
+	char marked[CODES_TEXT_MAX + 16]; /* likewise, with its mark */
+};
+
+struct naming_answer {
+	uint32_t symbol;
+	bool by_name;	/* false: the name is only an address */
+	uint64_t start; /* of the code at this place; of a script's function its line */
+};
+
+/* @stop: set while the tables may be freed. */
+void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
+		 const atomic_bool *stop);
+void naming_fini(struct naming *n);
+/*
+ * Prepare naming_find() of @q: note the name of a new symbol of a file for demangling.
+ * naming_ready() demangles all noted names in one call.
+ */
+void naming_prepare(struct naming *n, const struct naming_question *q);
+void naming_ready(struct naming *n);
+/*
+ * Find the symbol of @q: 0; -EAGAIN while its object is not loaded (it is
+ * requested) or a better name may follow; -ECANCELED when stopping: then touch
+ * nothing borrowed; -ENOMEM when the table is full.
+ */
+int naming_find(struct naming *n, const struct naming_question *q, struct naming_answer *out);
 
 #endif

@@ -1,16 +1,471 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Place -> symbol, one rule for each kind of object.
+ * From a place to its symbol, by the kind of its object: files, code of JITs, the kernel.
  *
  * Runs on: the loader.
  */
-#include "symbols/name/naming.h"
+#include "symbols/name/name.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "symbols/lang/lang.h"
-#include "symbols/name/name.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/java/java.h"
+#include "symbols/jit/jit.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/process/process.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+
+/*
+ * The symbol found for a place, before it has an id. Runs on: the loader.
+ */
+
+/* Unnamed code in memory is named by its page. */
+#define NAMING_PAGE 4096ULL
+
+static void naming_found_name(struct naming_found *f, const char *name, size_t size);
+
+void naming_share(struct naming_found *f, uint32_t object, const char *name, size_t size)
+{
+	f->key.object = object;
+	f->key.variant = keyhash_name(name, size);
+	f->shared = true;
+	naming_found_name(f, name, size);
+}
+
+uint32_t naming_shared_object(struct objects *objects, const char *source)
+{
+	/* No file has this device. */
+	const struct object_identity identity = { .kind = OBJECT_SCRIPT,
+						  .ino = keyhash_name(source, strlen(source)),
+						  .maj = UINT32_MAX };
+
+	return objects_intern(objects, &identity, source, strlen(source), 0, 0, 0)->id;
+}
+
+void naming_found_module(struct naming_found *f, const char *module, size_t size)
+{
+	f->text.module = module;
+	f->text.module_size = size;
+}
+
+static void naming_found_name(struct naming_found *f, const char *name, size_t size)
+{
+	f->text.name = name;
+	f->text.name_size = size;
+	f->by_name = true;
+}
+
+/* Make a name of a word, or with @join of a word and an address: "libfoo.so+0x1230". */
+static void naming_found_made_up(struct naming_found *f, struct safe_text head, const char *join,
+				 uint64_t start)
+{
+	f->key.start = start;
+	f->key.made_up = true;
+	f->head = head;
+	f->join = join;
+}
+
+/*
+ * Place in anonymous memory -> symbol, from the files and the memory of its process.
+ *
+ * Runs on: the loader.
+ */
+
+/* @stop: set while the tables may be freed. */
+static void naming_jit_init(struct naming_jit *n, struct objects *objects, const atomic_bool *stop)
+{
+	n->objects = objects;
+	hotspots_init(&n->hotspots, objects);
+	jitdumps_init(&n->jitdumps, objects, NULL, &n->reads, stop);
+	perfmaps_init(&n->perfmaps, objects, &n->reads, stop);
+}
+
+void naming_jit_fini(struct naming_jit *n)
+{
+	hotspots_fini(&n->hotspots);
+	jitdumps_fini(&n->jitdumps);
+	perfmaps_fini(&n->perfmaps);
+}
+
+/* Name code by a name that its process reported through @source; as a module it is @module. */
+static void set_jit(const struct naming_jit *n, struct naming_found *f, const char *module,
+		    const char *source, const char *name, size_t size)
+{
+	struct object *object = objects_at(n->objects, naming_shared_object(n->objects, module));
+
+	object_credit(object, source,
+		      atomic_load_explicit(&object->nr_symbols, memory_order_relaxed));
+	naming_share(f, object->id, name, size);
+	naming_found_module(f, module, strlen(module));
+}
+
+/* Name a Java method. Compiled twice, interpreted: it is one function without a single start. */
+static void set_java(const struct naming_jit *n, struct naming_found *f,
+		     const struct hotspots_symbol *s)
+{
+	set_jit(n, f, "[java]", "JVM", s->name, s->name_size);
+	f->text.kind = LANG_JAVA;
+	f->plain = true;
+}
+
+/*
+ * Find the name that a process reported in a file. 0, -ENOENT, -EAGAIN while the
+ * files are read, -ECANCELED.
+ */
+static int find_reported(struct naming_jit *n, struct object *object, struct object *base,
+			 const struct naming_question *q, struct naming_found *f)
+{
+	struct jitdumps_symbol dumped;
+	struct perfmap_symbol mapped = { .start = 0 };
+	int in_dump, in_map = -ENOENT;
+
+	in_dump = jitdumps_find(&n->jitdumps, object, q->offset, &dumped);
+	/* A file may have hung: the tables may be freed. Pairs with the release in loader_stop().
+	 */
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	if (in_dump)
+		in_map = perfmaps_find(&n->perfmaps, base, q->offset, &mapped);
+	if (atomic_load_explicit(n->perfmaps.stop, memory_order_acquire))
+		return -ECANCELED;
+	f->start = in_dump ? mapped.start : dumped.start;
+	if (!in_dump)
+		set_jit(n, f, "[jitdump]", "jitdump", dumped.name, dumped.name_size);
+	else if ((in_dump == -EAGAIN || in_map == -EAGAIN) && !q->now)
+		return -EAGAIN;
+	else if (!in_map)
+		set_jit(n, f, "[perf map]", "perf map", mapped.name, mapped.name_size);
+	else
+		return -ENOENT;
+	return 0;
+}
+
+/*
+ * Find the symbol of @q, a place in @object, which is anonymous: by a source, else one symbol a
+ * page. All layers of its code are shown as one object. 0; -EAGAIN while a source is read;
+ * -ECANCELED when stopping.
+ */
+static int naming_jit_find(struct naming_jit *n, struct object *object,
+			   const struct naming_question *q, struct naming_found *f)
+{
+	struct object *base = jitdumps_base(&n->jitdumps, object);
+	struct hotspots_symbol java;
+	int rc = hotspots_find(&n->hotspots, object, q->offset, &java);
+
+	f->key.object = base->id;
+	f->text.kind = 'j';
+	if (!rc) {
+		set_java(n, f, &java);
+		return 0;
+	}
+	if (rc == -EAGAIN && !q->now)
+		return rc;
+	if (object->identity.layer == HOTSPOTS_METHODS) {
+		naming_found_module(f, "[java]", sizeof("[java]") - 1);
+		naming_found_made_up(f, TEXT("[interpreter]"), NULL, 0);
+		return 0;
+	}
+	rc = find_reported(n, object, base, q, f);
+	if (rc == -ENOENT) {
+		naming_found_module(f, base->name.str, base->name.size);
+		naming_found_made_up(f, TEXT("[anon]"), " 0x", q->offset & ~(NAMING_PAGE - 1));
+		return 0;
+	}
+	return rc;
+}
+
+/*
+ * Place in the kernel -> symbol.
+ *
+ * Runs on: the loader.
+ */
+
+#define INTERVAL_NS	 10000000000ULL
+#define INTERVAL_MAX	 (64 * INTERVAL_NS)
+#define TRANSIENT_NS	 2000000000ULL
+#define MODULES_SIZE_MAX (1U << 20)
+
+static void naming_kernel_init(struct naming_kernel *n)
+{
+	n->path = "/proc/kallsyms";
+	n->modules_path = "/proc/modules";
+	n->interval_ns = INTERVAL_NS;
+}
+
+static void naming_kernel_fini(struct naming_kernel *n)
+{
+	kallsyms_job_leave(n->ahead);
+	n->ahead = NULL;
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = NULL;
+	ksyms_free(n->ksyms);
+	n->ksyms = NULL;
+	recorded_modules_fini(&n->modules);
+}
+
+/* Find the offset between the kernel's code now and in the recording. */
+static void place_kernel(struct naming_kernel *n)
+{
+	struct recorded_kernel *k = &n->recorded;
+	uint64_t now = n->kallsyms && k->mark ? kallsyms_begin(n->kallsyms, k->stext) : 0;
+
+	k->shift = now ? k->mark - now : 0;
+}
+
+void naming_kernel_was(struct naming_kernel *n, const struct recorded_kernel *recorded)
+{
+	enum kernel_match match = n->recorded.match;
+
+	n->recorded = *recorded;
+	n->recorded.match = match;
+	place_kernel(n);
+}
+
+void naming_kernel_expect(struct naming_kernel *n, struct helpers *helpers)
+{
+	if (!n->ahead && !n->read_ns && n->recorded.match == KERNEL_SAME)
+		n->ahead = kallsyms_job_start(n->root, n->path, helpers);
+}
+
+/* Return a hash of the names and addresses of the loaded modules; 0: unknown, or there are none. */
+static uint64_t hash_modules(const struct naming_kernel *n)
+{
+	int fd = open(n->modules_path, O_RDONLY | O_CLOEXEC);
+	uint64_t sum = 0;
+	char *text, *line, *rest;
+	size_t size;
+
+	if (fd < 0)
+		return 0;
+	if (foreign_read(fd, MODULES_SIZE_MAX, &text, &size))
+		text = NULL;
+	close(fd);
+	for (line = text ? strtok_r(text, "\n", &rest) : NULL; line;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		unsigned long long address;
+		char name[64];
+
+		/* Not the number of users, which changes all the time. */
+		if (sscanf(line, "%63s %*s %*s %*s %*s %llx", name, &address) == 2)
+			sum += keyhash_number(keyhash_name(name, strlen(name)) ^ address);
+	}
+	free(text);
+	return sum;
+}
+
+/* Return whether other modules are loaded than in the list. */
+static bool has_other_modules(struct naming_kernel *n)
+{
+	uint64_t now_ns = time_now_ns();
+
+	if (now_ns - n->look_ns >= TRANSIENT_NS) {
+		n->look_ns = now_ns;
+		n->has_changed = hash_modules(n) != n->loaded;
+	}
+	return n->has_changed;
+}
+
+bool naming_kernel_take_news(struct naming_kernel *n)
+{
+	bool news = n->has_news;
+
+	n->has_news = false;
+	return news;
+}
+
+/* Return the list as it is now, or as it was when it was read ahead. */
+static int take_kallsyms(struct naming_kernel *n, struct kallsyms **out)
+{
+	struct kallsyms_job_result result;
+
+	kallsyms_job_take(n->ahead, n->root, n->path, &result);
+	n->ahead = NULL;
+	n->read_ns = result.start_ns; /* symbols added in between may be missing */
+	n->cost_ns = result.cost_ns;
+	*out = result.list;
+	return result.rc;
+}
+
+/* Read /proc/kallsyms again; keep the old list if the new one is unreadable. */
+static void read_kallsyms(struct naming_kernel *n, struct object *kernel)
+{
+	uint32_t nr_before = n->kallsyms ? kallsyms_nr(n->kallsyms) : 0;
+	/* Before the list: a module that is loaded in between is new at the next look. */
+	uint64_t loaded = hash_modules(n);
+	struct kallsyms *k;
+	int rc = take_kallsyms(n, &k);
+
+	if (rc) {
+		if (!n->kallsyms && rc == -EACCES)
+			object_explain(kernel, "kernel addresses are hidden from this user",
+				       "run proftop as root, or: "
+				       "sysctl kernel.kptr_restrict=0 "
+				       "kernel.perf_event_paranoid=1");
+		else if (!n->kallsyms)
+			object_explain(kernel, "cannot read kernel symbols",
+				       "mount /proc; needs a kernel with CONFIG_KALLSYMS");
+		return;
+	}
+	n->has_news |= nr_before && loaded != n->loaded;
+	n->loaded = loaded;
+	n->has_changed = false;
+	if (nr_before == kallsyms_nr(k))
+		n->interval_ns = MIN(n->interval_ns * 2, INTERVAL_MAX);
+	else
+		n->interval_ns = INTERVAL_NS;
+	kallsyms_free(n->kallsyms);
+	n->kallsyms = k;
+	place_kernel(n);
+	atomic_store_explicit(&n->memory, kallsyms_memory(k), memory_order_relaxed);
+	object_explain(kernel, NULL, NULL);
+	object_credit(kernel, "kallsyms", kallsyms_nr(k));
+}
+
+/* Kernel code that is added and removed in reused memory: BPF programs and trampolines. */
+static bool is_transient(const struct kallsyms_symbol *s)
+{
+	static const char *const makers[] = {
+		"[bpf]",
+		"[__builtin__ftrace]",
+		"[__builtin__kprobes]",
+	};
+
+	for (size_t i = 0; s->module && i < ARRAY_SIZE(makers); i++) {
+		if (s->module_size == strlen(makers[i]) &&
+		    !memcmp(s->module, makers[i], s->module_size))
+			return true;
+	}
+	return false;
+}
+
+/* Find the symbol of @addr, a sampled address, in the list. */
+static bool find_in_list(const struct naming_kernel *n, uint64_t addr, struct kallsyms_symbol *out)
+{
+	if (!kallsyms_find(n->kallsyms, recorded_kernel_now(&n->recorded, addr), out))
+		return false;
+	out->start = recorded_kernel_then(&n->recorded, out->start);
+	return true;
+}
+
+/* Find @addr; if it is missing a module may be new: read the list again, now or later. */
+static int find_in_kallsyms(struct naming_kernel *n, struct object *kernel,
+			    const struct naming_question *q, struct kallsyms_symbol *out)
+{
+	const uint64_t soon_ns = MAX(TRANSIENT_NS, n->cost_ns * 20);
+	uint64_t interval_ns = n->interval_ns;
+	int rc = -ENOENT;
+
+	if (!n->read_ns)
+		read_kallsyms(n, kernel);
+	if (!n->kallsyms)
+		return -ENOENT;
+	if (find_in_list(n, q->offset, out)) {
+		if (!out->module)
+			return 0;
+		rc = 0;
+	}
+	if (n->read_ns >= q->since_ns)
+		return rc; /* the list is newer than the request */
+	/* Older than that, it may have a program or a module that was removed. */
+	if (!rc && !is_transient(out) && !has_other_modules(n))
+		return 0;
+	if (!rc || has_other_modules(n))
+		interval_ns = soon_ns;
+	if (time_now_ns() - n->read_ns < interval_ns)
+		return q->now ? rc : -EAGAIN;
+	read_kallsyms(n, kernel);
+	return find_in_list(n, q->offset, out) ? 0 : -ENOENT;
+}
+
+/* Reported by the kernel: newer than the list, and kept after the code was removed. */
+static void set_made_at_run_time(struct naming_found *f, const struct ksyms_symbol *s)
+{
+	f->key.start = s->start;
+	f->key.variant = keyhash_name(s->name, s->name_size);
+	if (s->type == KSYMS_BPF)
+		naming_found_module(f, "[bpf]", sizeof("[bpf]") - 1);
+	naming_found_name(f, s->name, s->name_size);
+}
+
+/* Name recorded kernel code without symbols: by its module. */
+static void set_by_module(const struct recorded_module *module, struct naming_found *f)
+{
+	if (!module) {
+		naming_found_made_up(f, TEXT("[kernel]"), NULL, 0);
+		return;
+	}
+	naming_found_made_up(f, recorded_module_text(module), NULL, module->start);
+	naming_found_module(f, f->head.str, f->head.size);
+}
+
+/* Explain that the symbols of the recorded kernel are unknown. */
+static void explain_recorded(const struct naming_kernel *n, struct object *kernel)
+{
+	object_explain(kernel, recorded_kernel_reason(n->recorded.match),
+		       n->recorded.match == KERNEL_UNKNOWN ? "if on this one: --symfs=/; else give "
+							     "a "
+							     "copy of its /proc/kallsyms "
+							     "below --symfs"
+							   : "replay it there, or give a copy of "
+							     "its "
+							     "/proc/kallsyms below "
+							     "--symfs");
+}
+
+/*
+ * Find the symbol of @q. Without any list all kernel code is one row: addresses would be useless.
+ * 0; -EAGAIN while a newer list may have it. @kernel: gets the reason of missing symbols.
+ */
+static int naming_kernel_find(struct naming_kernel *n, struct object *kernel,
+			      const struct naming_question *q, struct naming_found *f)
+{
+	const struct recorded_module *module = recorded_modules_find(&n->modules, q->offset);
+	struct kallsyms_symbol s;
+	int rc;
+
+	f->text.kind = 'k';
+	naming_found_module(f, kernel->name.str, kernel->name.size);
+	if (n->ksyms && ksyms_find(n->ksyms, q->offset, &n->ksym)) {
+		set_made_at_run_time(f, &n->ksym);
+		return 0;
+	}
+	if (n->recorded.match != KERNEL_SAME) {
+		explain_recorded(n, kernel);
+		set_by_module(module, f);
+		return 0;
+	}
+	rc = find_in_kallsyms(n, kernel, q, &s);
+	if (rc == -EAGAIN)
+		return rc;
+	if (module && n->recorded.shift) { /* after a restart the modules are at other addresses */
+		set_by_module(module, f);
+	} else if (!rc) {
+		f->key.start = s.start;
+		/* Another module may be at its address later. */
+		if (s.module) {
+			f->key.variant = keyhash_name(s.name, s.name_size);
+			naming_found_module(f, s.module, s.module_size);
+		}
+		naming_found_name(f, s.name, s.name_size);
+	} else if (n->kallsyms) {
+		naming_found_made_up(f, TEXT("[kernel]"), " 0x", q->offset & ~(NAMING_PAGE - 1));
+	} else {
+		naming_found_made_up(f, TEXT("[kernel]"), NULL, 0);
+	}
+	return 0;
+}
 
 void naming_init(struct naming *n, struct objects *objects, struct symtab *symtab,
 		 const atomic_bool *stop)

@@ -8,6 +8,9 @@
 #include "symbols/name/name.h"
 
 #include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

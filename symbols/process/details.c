@@ -1,38 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Details of processes from /proc beyond their mappings, by incarnation.
+ * Command line, parent and cgroup of processes, names of containers, users with trusted files.
  *
  * Invariant: a key in the queue has an entry with queued set.
  *
  * Runs on: the builder (get, wanted) and the process reader (serve).
  */
-#include "symbols/process/details.h"
+#include "symbols/process/internal.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "symbols/process/cgroup.h"
-#include "symbols/process/container_name.h"
-#include "symbols/base/foreign.h"
-#include "symbols/base/keyhash.h"
-#include "symbols/process/maps_state.h"
-#include "symbols/process/proc_watch.h"
-#include "symbols/process/procfs.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/script/script.h"
 
-#define OLD_NS	      10000000000ULL  /* programs change their command lines */
-#define SWEEP_NS      5000000000ULL   /* shortest time between sweeps of a full table */
-#define KEEP_NS	      600000000000ULL /* of entries that are not requested */
-#define ENTRIES_MIN   256u
-#define ENTRIES_SWEPT 16384u /* smallest table that is swept when full */
-#define ENTRIES_MAX   65536u /* a power of two */
-#define QUEUE_MAX     1024u
-#define TEXT_SIZE_MAX 4096u
-#define STATUS_MAX    (16u << 10)
+#define DETAILS_COMMAND_MAX 512		    /* bytes kept of a command line */
+#define OLD_NS		    10000000000ULL  /* programs change their command lines */
+#define SWEEP_NS	    5000000000ULL   /* shortest time between sweeps of a full table */
+#define KEEP_NS		    600000000000ULL /* of entries that are not requested */
+#define ENTRIES_MIN	    256u
+#define ENTRIES_SWEPT	    16384u /* smallest table that is swept when full */
+#define ENTRIES_MAX	    65536u /* a power of two */
+#define QUEUE_MAX	    1024u
+#define TEXT_SIZE_MAX	    4096u
+#define STATUS_MAX	    (16u << 10)
+
 /* Flag in the key of an ancestor; the rest is its pid. */
 #define BY_PID (1u << 31)
 
@@ -259,7 +265,7 @@ bool details_wanted(struct details *d)
 }
 
 /* Details of a process while they are read, with buffers for the texts. */
-struct reading {
+struct details_reading {
 	struct process_details d;
 	char comm[TASK_COMM_SIZE * 3];
 	char command[DETAILS_COMMAND_MAX];
@@ -267,7 +273,7 @@ struct reading {
 	char program[TEXT_MAX];
 };
 
-static int read_stat(struct reading *r, int dir_fd)
+static int read_stat(struct details_reading *r, int dir_fd)
 {
 	const char *open, *close;
 	uint64_t ticks;
@@ -288,7 +294,7 @@ static int read_stat(struct reading *r, int dir_fd)
 	return 0;
 }
 
-static int read_status(struct reading *r, int dir_fd)
+static int read_status(struct details_reading *r, int dir_fd)
 {
 	uint64_t n;
 	char *text;
@@ -306,7 +312,7 @@ static int read_status(struct reading *r, int dir_fd)
 }
 
 /* Keep the last part of a path. */
-static void keep_program(struct reading *r, const char *path, size_t size)
+static void keep_program(struct details_reading *r, const char *path, size_t size)
 {
 	const char *slash = memrchr(path, '/', size);
 	size_t from = slash ? (size_t)(slash + 1 - path) : 0;
@@ -315,7 +321,7 @@ static void keep_program(struct reading *r, const char *path, size_t size)
 }
 
 /* Read the name of the program; without the right to it, argv[0] is known later. */
-static void read_program(struct reading *r, int dir_fd)
+static void read_program(struct details_reading *r, int dir_fd)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t end = sizeof(deleted) - 1;
@@ -330,7 +336,7 @@ static void read_program(struct reading *r, int dir_fd)
 }
 
 /* Read the arguments, separated by blanks. */
-static void read_command(struct reading *r, int dir_fd)
+static void read_command(struct details_reading *r, int dir_fd)
 {
 	char *text;
 	size_t size;
@@ -362,7 +368,7 @@ static size_t name_container(struct container_names *names, const char *id,
 	return kind + strlen(name);
 }
 
-static void read_cgroup(struct container_names *names, struct reading *r, int dir_fd)
+static void read_cgroup(struct container_names *names, struct details_reading *r, int dir_fd)
 {
 	char *text, container[CGROUP_CONTAINER_MAX];
 	const char *path, *id;
@@ -380,7 +386,7 @@ static void read_cgroup(struct container_names *names, struct reading *r, int di
 }
 
 /* Read the files that the process itself may hold up. */
-static int read_own(struct reading *r, int dir_fd)
+static int read_own(struct details_reading *r, int dir_fd)
 {
 	int code = dir_fd < 0 ? dir_fd : read_stat(r, dir_fd);
 
@@ -393,7 +399,7 @@ static int read_own(struct reading *r, int dir_fd)
 	return code;
 }
 
-static int read_process(struct container_names *names, struct reading *r, pid_t pid)
+static int read_process(struct container_names *names, struct details_reading *r, pid_t pid)
 {
 	int dir_fd, code;
 
@@ -510,7 +516,7 @@ unsigned int details_serve(struct details *d, unsigned int max)
 	pid_t pid;
 
 	for (; nr < max && proc_watch_is_mine() && (key = take(d, &pid)); nr++) {
-		struct reading r;
+		struct details_reading r;
 		int code = read_process(&d->names, &r, pid);
 		/*
 		 * Checked after reading: the details are of the process that was
@@ -523,4 +529,396 @@ unsigned int details_serve(struct details *d, unsigned int max)
 		      !(key & BY_PID) && (!present || code == -ESRCH));
 	}
 	return nr;
+}
+
+/*
+ * Recognise the container of a cgroup by the names that container tools use.
+ *
+ * Runs on: any thread (the process reader).
+ */
+
+#define ID_SHOWN   12 /* digits of a container id */
+#define ID_LEAST   12
+#define ID_WHOLE   64
+#define USER_SHOWN ((size_t)10)
+
+struct cgroup_part {
+	const char *str;
+	size_t size;
+};
+
+/* Prefix and suffix of the id or name of a container, and its kind. */
+static const struct {
+	const char *prefix, *suffix, *kind;
+	bool is_id;    /* hexadecimal digits; else a name */
+	bool rootless; /* also below the systemd of a user */
+} forms[] = {
+	{ "docker-", ".scope", "docker", true, false },
+	{ "libpod-", ".scope", "podman", true, true },
+	{ "libpod-", "", "podman", true, false },
+	{ "cri-containerd-", ".scope", "k8s", true, false },
+	{ "crio-", ".scope", "k8s", true, false },
+	{ "systemd-nspawn@", ".service", "nspawn", false, false },
+	{ "machine-", ".scope", "machine", false, false },
+	{ "lxc.payload.", "", "lxc", false, false },
+};
+
+static bool is_hex(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool is_id(struct cgroup_part p, size_t least)
+{
+	for (size_t i = 0; i < p.size; i++)
+		if (!is_hex(p.str[i]))
+			return false;
+	return p.size >= least;
+}
+
+static bool begins(struct cgroup_part p, const char *with)
+{
+	return p.size >= strlen(with) && !memcmp(p.str, with, strlen(with));
+}
+
+static bool equals(struct cgroup_part p, const char *text)
+{
+	return p.size == strlen(text) && begins(p, text);
+}
+
+/* Parse the line of one hierarchy: "ID:CONTROLLERS:PATH". */
+static bool parse_line(const char *at, const char *end, struct cgroup_part *name,
+		       struct cgroup_part *path)
+{
+	const char *a = memchr(at, ':', (size_t)(end - at));
+	const char *b = a ? memchr(a + 1, ':', (size_t)(end - a - 1)) : NULL;
+
+	if (!b || b + 1 == end || b[1] != '/')
+		return false;
+	*name = (struct cgroup_part){ a + 1, (size_t)(b - a - 1) };
+	*path = (struct cgroup_part){ b + 1, (size_t)(end - b - 1) };
+	return true;
+}
+
+bool cgroup_path(const char *text, size_t size, const char **path, size_t *path_size)
+{
+	const char *end = text + size;
+	struct cgroup_part best = { NULL, 0 };
+
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		struct cgroup_part name, found;
+
+		if (!newline)
+			break;
+		if (parse_line(text, newline, &name, &found) &&
+		    (!name.size || equals(name, "name=systemd")) && (!best.str || best.size == 1))
+			best = found;
+		text = newline + 1;
+	}
+	*path = best.str;
+	*path_size = best.size;
+	return best.str;
+}
+
+/* Take the first part off @path; false: none left. */
+static bool first_part(struct cgroup_part *path, struct cgroup_part *out)
+{
+	const char *slash;
+
+	while (path->size && *path->str == '/') {
+		path->str++;
+		path->size--;
+	}
+	slash = memchr(path->str, '/', path->size);
+	*out = (struct cgroup_part){ path->str, slash ? (size_t)(slash - path->str) : path->size };
+	path->str += out->size;
+	path->size -= out->size;
+	return out->size;
+}
+
+/* Set @out to @p without the prefix and the suffix. False: @p lacks one, or has nothing between. */
+static bool strip(struct cgroup_part p, const char *prefix, const char *suffix,
+		  struct cgroup_part *out)
+{
+	size_t nr_prefix = strlen(prefix), nr_suffix = strlen(suffix);
+
+	if (p.size <= nr_prefix + nr_suffix || !begins(p, prefix) ||
+	    memcmp(p.str + p.size - nr_suffix, suffix, nr_suffix))
+		return false;
+	*out = (struct cgroup_part){ p.str + nr_prefix, p.size - nr_prefix - nr_suffix };
+	return true;
+}
+
+/* Copy an id; systemd writes '-' as \x2d in names. Of a user: "podman@1000:3fa1c2d4e5f6". */
+static size_t cgroup_put(char *out, const char *kind, struct cgroup_part user,
+			 struct cgroup_part id)
+{
+	size_t n = (size_t)snprintf(out, CGROUP_CONTAINER_MAX, "%s%s%.*s:", kind,
+				    user.size ? "@" : "", (int)MIN(user.size, USER_SHOWN),
+				    user.str);
+
+	for (size_t i = 0; i < id.size && n + 1 < CGROUP_CONTAINER_MAX; i++) {
+		bool dash = id.size - i >= 4 && !memcmp(id.str + i, "\\x2d", 4);
+
+		out[n++] = dash ? '-' : id.str[i];
+		i += dash ? 3 : 0;
+	}
+	out[n] = '\0';
+	return n;
+}
+
+/* Copy the start of an id. *@whole: the complete id; NULL: shorter, or of a user, any text. */
+static size_t put_id(char *out, const char *kind, struct cgroup_part user, struct cgroup_part id,
+		     const char **whole)
+{
+	*whole = user.size || id.size != ID_WHOLE ? NULL : id.str;
+	id.size = ID_SHOWN;
+	return cgroup_put(out, kind, user, id);
+}
+
+/* Recognise a container by one part of the path alone. */
+static size_t by_form(struct cgroup_part p, struct cgroup_part user, char *out, const char **whole)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		struct cgroup_part id;
+
+		if ((user.size && !forms[i].rootless) ||
+		    !strip(p, forms[i].prefix, forms[i].suffix, &id))
+			continue;
+		if (!forms[i].is_id)
+			return cgroup_put(out, forms[i].kind, user, id);
+		if (is_id(id, ID_LEAST))
+			return put_id(out, forms[i].kind, user, id, whole);
+	}
+	return 0;
+}
+
+/* Recognise a container of the system by its name and the one above. */
+static size_t by_parent(struct cgroup_part p, struct cgroup_part parent, char *out,
+			const char **whole)
+{
+	static const struct cgroup_part system = { "", 0 };
+
+	if (equals(parent, "lxc") || equals(parent, "lxc.payload"))
+		return cgroup_put(out, "lxc", system, p);
+	if (p.size != ID_WHOLE || !is_id(p, ID_WHOLE))
+		return 0;
+	return put_id(out,
+		      equals(parent, "docker")				    ? "docker"
+		      : begins(parent, "pod") || begins(parent, "kubepods") ? "k8s"
+		      : begins(parent, "libpod")			    ? "podman"
+									    : "container",
+		      system, p, whole);
+}
+
+size_t cgroup_container(const char *path, size_t size, char out[static CGROUP_CONTAINER_MAX],
+			const char **id)
+{
+	struct cgroup_part rest = { path, size }, parent = { "", 0 }, user = { "", 0 }, p;
+	size_t n = 0;
+
+	out[0] = '\0';
+	*id = NULL;
+	/* The outermost one: users in it may choose the names of cgroups below. */
+	for (; !n && first_part(&rest, &p); parent = p) {
+		/* Users choose the names below their systemd. */
+		if (!user.size && strip(p, "user@", ".service", &user))
+			continue;
+		n = by_form(p, user, out, id);
+		if (!n && !user.size)
+			n = by_parent(p, parent, out, id);
+	}
+	return n;
+}
+
+/*
+ * Names of containers, from JSON. Runs on: the process reader.
+ */
+
+#define FILE_MAX (1u << 20)
+
+/* Copy a name, docker's without its slash. Return false if it has other letters than a name. */
+static bool container_name_take(const json_t *value, char *name)
+{
+	const char *text = json_string_value(value);
+	size_t n = 0;
+
+	if (!text)
+		return false;
+	text += *text == '/';
+	while (isalnum((unsigned char)text[n]) || (n && text[n] && strchr("_.-", text[n])))
+		n++;
+	if (!n || n >= CONTAINER_NAME_MAX || text[n])
+		return false;
+	memcpy(name, text, n + 1);
+	return true;
+}
+
+/* Read a file of root, or of the user of proftop; NULL: there is none. */
+static json_t *read_file(const char *root, const char *path)
+{
+	const struct foreign_want want = { .path = path,
+					   .root = root,
+					   .size_max = FILE_MAX,
+					   .owned = true,
+					   .linked = true,
+					   .uid = geteuid() };
+	struct foreign_file file;
+	json_t *json = NULL;
+	char *text;
+	struct err e;
+	size_t size;
+
+	if (foreign_open(&want, &file, &e))
+		return NULL;
+	if (!foreign_read(file.fd, FILE_MAX, &text, &size)) {
+		json = json_loadb(text, size, 0, NULL);
+		free(text);
+	}
+	close(file.fd);
+	return json;
+}
+
+/* docker: a file for each container, {"ID":...,"Name":"/web",...}. */
+static bool from_docker(const char *root, const char *id, char *name)
+{
+	char path[160];
+	json_t *json;
+	bool found;
+
+	snprintf(path, sizeof(path), "/var/lib/docker/containers/%s/config.v2.json", id);
+	json = read_file(root, path);
+	found = container_name_take(json_object_get(json, "Name"), name);
+	json_decref(json);
+	return found;
+}
+
+/* podman: a file of all containers, [{"id":"3fa1...","names":["web"],...},...]. */
+static bool from_podman(const char *root, const char *id, char *name)
+{
+	json_t *list = read_file(root, "/var/lib/containers/storage/overlay-containers/"
+				       "containers.json");
+	const json_t *one;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(list, i, one)
+	{
+		const char *of = json_string_value(json_object_get(one, "id"));
+
+		if (of && !strcmp(of, id)) {
+			found = container_name_take(json_array_get(json_object_get(one, "names"),
+								   0),
+						    name);
+			break;
+		}
+	}
+	json_decref(list);
+	return found;
+}
+
+static struct container_memo *memo_of(struct container_names *n, const char *id)
+{
+	for (unsigned int i = 0; i < CONTAINER_NAME_MEMO; i++)
+		if (n->memo[i].read_ns && !memcmp(n->memo[i].id, id, CONTAINER_NAME_ID))
+			return &n->memo[i];
+	return NULL;
+}
+
+const char *container_name(struct container_names *n, const char *root, const char *id,
+			   uint64_t now_ns)
+{
+	struct container_memo *m = memo_of(n, id);
+
+	if (m && now_ns < m->read_ns + OLD_NS)
+		return m->name;
+	if (!m) {
+		m = &n->memo[n->next];
+		n->next = (n->next + 1) % CONTAINER_NAME_MEMO;
+		memcpy(m->id, id, CONTAINER_NAME_ID);
+		m->id[CONTAINER_NAME_ID] = '\0';
+	}
+	m->read_ns = now_ns ? now_ns : 1;
+	if (!from_docker(root, m->id, m->name) && !from_podman(root, m->id, m->name))
+		m->name[0] = '\0';
+	return m->name;
+}
+
+/*
+ * The user and pid of a process, for the files that it writes.
+ *
+ * Runs on: the loader.
+ */
+
+#define PROC_TEXT_MAX (64U << 10)
+
+/*
+ * Return the effective user in /proc/PID/status; the directory belongs to root after
+ * a setuid(2).
+ */
+static uid_t uid_of(const char *text)
+{
+	const char *line = strstr(text, "\nUid:\t");
+	const char *second = line ? strchr(line + 6, '\t') : NULL;
+
+	return second ? (uid_t)strtoul(second, NULL, 10) : 0;
+}
+
+static int read_start(int dir_fd, uint64_t *start)
+{
+	char *text;
+	size_t size;
+	int rc = foreign_read_at(dir_fd, "stat", PROC_TEXT_MAX, &text, &size);
+
+	if (rc)
+		return rc;
+	if (!procfs_stat_field(text, size, 22, start))
+		*start = 0;
+	free(text);
+	return 0;
+}
+
+int code_owner_ask(pid_t pid, struct code_owner *o)
+{
+	char *text;
+	size_t size;
+	int rc;
+
+	o->dir_fd = foreign_open_proc(pid);
+	if (o->dir_fd < 0)
+		return o->dir_fd;
+	rc = read_start(o->dir_fd, &o->start);
+	if (!rc)
+		rc = foreign_read_at(o->dir_fd, "status", PROC_TEXT_MAX, &text, &size);
+	if (rc) {
+		code_owner_done(o);
+		return rc;
+	}
+	o->uid = uid_of(text);
+	o->inner_pid = (uint64_t)pid;
+	procfs_status_inner(text, size, &o->inner_pid);
+	free(text);
+	return 0;
+}
+
+void code_owner_ours(pid_t pid, struct code_owner *o)
+{
+	*o = (struct code_owner){ .dir_fd = -1,
+				  .uid = geteuid(),
+				  .inner_pid = (uint64_t)MAX(pid, 0) };
+}
+
+bool code_owner_lives(const struct code_owner *o)
+{
+	uint64_t start;
+
+	return !read_start(o->dir_fd, &start) && start == o->start;
+}
+
+void code_owner_done(struct code_owner *o)
+{
+	if (o->dir_fd >= 0)
+		close(o->dir_fd);
+	o->dir_fd = -1;
 }

@@ -1,172 +1,499 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Incarnations of processes and threads, found by id and time.
+ * Processes, threads and mappings over time, and their files in /proc.
  *
- * A struct process is one image of one pid: it begins with fork, exec, or the
- * first record of the pid. A struct process_thread is one of its threads, with
- * its latest names. Processes and threads are in hash chains, names in a list
- * per thread; readers walk these without a lock. An incarnation that was replaced or has ended can
- * be found until processes_reap(), but of one pid or tid at most INCARNATIONS_MAX: a process that
- * executes programs in a loop must not make walks longer and longer. Beyond that the oldest one is
- * dropped, and counted: samples of it that are read later belong to the next one.
+ * The caller owes: side-band records in order of time by one writer; urcu-qsbr readers for
+ * look-ups; frozen spaces given back.
  *
- * A rename costs the same however many there were: a thread keeps NAMES_MAX
- * names. Beyond that, names less than NAME_SPACING_NS apart replace each
- * other, else the oldest leaves; the latest name is always kept. Names that
- * left while samples of their time may still arrive are counted.
+ * The room does: answers (pid, tid, address, time) with the mapping of that moment, merges /proc of
+ * processes that ran before, keeps ended ones as long as they are shown.
  *
- * Threads: *_find() anywhere (urcu-qsbr readers); all else under the lock of
- * the maps. Fields marked W belong to the writer.
+ * Not for: reading files of other users on the thread of a caller: the loader's helpers do.
+ *
+ * A struct process is one image of one pid: it begins with fork, exec, or the first record of the
+ * pid. A struct process_thread is one of its threads, with its latest names. Processes and threads
+ * are in hash chains, names in a list per thread; readers walk these without a lock. An incarnation
+ * that was replaced or has ended can be found until processes_reap(), but of one pid or tid at most
+ * INCARNATIONS_MAX: a process that executes programs in a loop must not make walks longer and
+ * longer. Beyond that the oldest one is dropped, and counted: samples of it that are read later
+ * belong to the next one.
+ *
+ * A rename costs the same however many there were: a thread keeps NAMES_MAX names. Beyond that,
+ * names less than NAME_SPACING_NS apart replace each other, else the oldest leaves; the latest name
+ * is always kept. Names that left while samples of their time may still arrive are counted.
+ *
+ * Threads: *_find() anywhere (urcu-qsbr readers); all else under the lock of the maps. Fields
+ * marked W belong to the writer.
  */
 #ifndef SYMBOLS_PROCESS_PROCESS_H
 #define SYMBOLS_PROCESS_PROCESS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
-#include "symbols/base/reclaim.h"
-#include "symbols/lang/lang.h"
-#include "symbols/process/space.h"
-#include "symbols/process/tasks.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
 
-#define PROCESS_KNOWN  1u /* its maps are complete */
-#define PROCESS_KERNEL 2u
+struct details;
+struct maps;
+struct objects;
+struct space;
+struct tasks;
+struct text_arena;
+struct watch;
 
-/* In the queue of nodes to free: replaced, or ended. */
-struct doomed {
-	struct doomed *next, **prev;
-	uint64_t since_ns;
-	bool is_thread;
-	bool is_doomed;
+/*
+ * Check the owner of files that name the code of a process: its user or root, with its pid in its
+ * pid namespace (pid_namespaces(7)).
+ *
+ * Runs on: the loader. /proc may hang.
+ */
+
+struct code_owner {
+	int dir_fd; /* of /proc/PID; -1: not open */
+	uid_t uid;
+	uint64_t start; /* field 22 of /proc/PID/stat */
+	uint64_t inner_pid;
 };
 
-struct process_thread;
+/* Read the owner of @pid from /proc. 0 or -errno; code_owner_done() closes dir_fd. */
+int code_owner_ask(pid_t pid, struct code_owner *o);
+/*
+ * Owner for a recording (pids may be reused): files of this user and root, with that pid.
+ */
+void code_owner_ours(pid_t pid, struct code_owner *o);
+/* Test whether the process is still alive. */
+bool code_owner_lives(const struct code_owner *o);
+void code_owner_done(struct code_owner *o);
 
-#define INCARNATIONS_MAX 128u
+/*
+ * Details of a process from /proc beyond its mappings: command line, parent,
+ * cgroup, start; also of its ancestors, sampled or not.
+ *
+ * The builder requests the processes of a profile and gets the details read so
+ * far; the process reader reads. Entries that are not requested are dropped after ten to
+ * twenty minutes, or earlier when there are too many.
+ *
+ * Threads: all functions take one mutex, never held while /proc is read.
+ */
 
-#define NAMES_MAX	8u
-#define NAME_SPACING_NS 10000000ull
-
-/* One name of a thread, from birth_ns until the birth of the next. Immutable but for task. */
-struct thread_name {
-	_Atomic(struct thread_name *) older; /* release: the name is complete */
-	struct reclaim rcu;
-	uint64_t birth_ns;
-	uint32_t number; /* dense: the later the higher */
-	/* Ids in the task table in use and in another one: serial << 32 | id, 0: none yet. */
-	_Atomic uint64_t task[2]; /* by the serial's lowest bit; release after the entry */
-	struct safe_text comm;	  /* in bytes */
-	char bytes[TASK_COMM_SIZE];
+struct process_details {
+	pid_t parent;					   /* 0: none or unknown */
+	uid_t uid;					   /* (uid_t)-1: unknown */
+	uint64_t start_ns;				   /* CLOCK_BOOTTIME; 0: unknown */
+	struct safe_text comm, command, cgroup, container; /* "": unknown or none */
+	struct safe_text program; /* the name of its file, else of argv[0]; the same */
+	uint32_t nr;		  /* processes; 0: one */
 };
 
-struct process {
-	_Atomic(struct process *) next; /* in the chain of its pid; release: the node is whole */
-	struct reclaim rcu;
-	pid_t pid;
-	uint32_t id; /* dense, of this incarnation */
-	uint64_t birth_ns;
-	_Atomic(struct space *) space; /* release by the writer, acquire by readers */
-	atomic_uint flags;	       /* release after space */
-	atomic_uint epoch;	       /* value of maps.epoch when its maps were read */
-	atomic_uint uid;
-	atomic_int parent;		  /* pid of its parent; 0: unknown */
-	_Atomic uint64_t asked_ns;	  /* requests_due() */
-	_Atomic(struct lang_desc *) lang; /* its interpreter; NULL: none is known. As space */
-	struct lang_desc *unread;	  /* W: the one before, that cannot be read; NULL: none */
-	/* W: files of interpreters; .object NULL: none, else with a reference. A program and its
-	 * library. */
-	struct mapping interpreters[2];
-	struct doomed doomed;	 /* W */
-	uint64_t death_ns;	 /* W; UINT64_MAX: alive */
-	struct space_edit *edit; /* W: the next space, NULL: unchanged */
-	/* W: in the list of dirty processes; prev_dirty NULL: not in it. */
-	struct process *next_dirty, **prev_dirty;
-	struct process_thread *threads; /* W: its live threads */
+/*
+ * Make an empty table; NULL when out of memory. @maps is borrowed: it knows the
+ * incarnation of each pid.
+ */
+struct details *details_new(struct maps *maps);
+/* Before the start: keep details for @span_ns without a request, or ten minutes if that is longer.
+ */
+void details_keep(struct details *d, uint64_t span_ns);
+void details_free(struct details *d);
+/*
+ * Builder: copy the details of an incarnation (@process 0: of the present process
+ * with this pid, an ancestor), with texts in @arena. False: not read yet. Requests
+ * missing and old details.
+ */
+bool details_get(struct details *d, uint32_t process, pid_t pid, uint64_t now_ns,
+		 struct text_arena *arena, struct process_details *out);
+/* Builder: test for requests; then wake the process reader. */
+bool details_wanted(struct details *d);
+/*
+ * Return the name of a process: @comm, or that of its program where @comm says only that it is the
+ * main thread. Runtimes name their main thread so: "MainThread", "node-MainThread" (Node.js 24,
+ * 26).
+ */
+struct safe_text details_name(struct safe_text comm, struct safe_text program);
+/* Asker: read at most @max requested processes; returns their number. */
+unsigned int details_serve(struct details *d, unsigned int max);
+
+/* One mapping of an address space. */
+
+struct mapping {
+	uint64_t start, end; /* addresses, end exclusive */
+	uint64_t offset;     /* file offset of start; for anonymous memory: start itself */
+	uint64_t birth_ns;   /* 0: before the start of proftop */
+	struct object *object;
+	bool exec;
 };
 
-struct process_thread {
-	_Atomic(struct process_thread *) next; /* in the chain of its tid */
-	struct reclaim rcu;
-	struct process *process; /* W */
+/*
+ * Which process a thread reads from /proc, since when, and which ones are left out because another
+ * thread hangs in them: an exec may hold up each reader of its process for as long as a file system
+ * of any user does not respond.
+ *
+ * Threads: proc_watch_use() to proc_watch_is_mine() by the reader; proc_watch_hangs() and
+ * proc_watch_leave() by one watcher; the others by both.
+ */
+
+/* Readers that hang; then none takes their place. */
+#define PROC_HUNG_MAX 32U
+
+/* Return the real uid of a process, without a read that may hang; (uid_t)-1: unknown. */
+typedef uid_t (*proc_user_fn)(pid_t pid);
+
+struct proc_hung {
+	proc_user_fn user_of;
+	/* Relaxed. */
+	atomic_int pids[PROC_HUNG_MAX]; /* 0: free */
+	atomic_uint users[PROC_HUNG_MAX];
+};
+
+struct proc_watch {
+	atomic_ullong since_ns; /* of the read; 0: none; UINT64_MAX: left */
+	atomic_int pid;		/* relaxed */
+	bool left;		/* of the reader: another thread has its work */
+	const struct proc_hung *hung;
+};
+
+/* As proc_user_fn, from its status. */
+uid_t proc_user_of(pid_t pid);
+/* Report whether PROC_HUNG_OF_USER processes of @user hang: its other ones are left out. */
+bool proc_hung_is_full(const struct proc_hung *h, uid_t user);
+/* Note the reads of this thread in @w; NULL: nowhere, as of a thread that did not call this. */
+void proc_watch_use(struct proc_watch *w);
+/* Report whether no other thread has the work. */
+bool proc_watch_is_mine(void);
+/* Return the process that is read for at least @ns; 0: none. *@since_ns: for the next call. */
+pid_t proc_watch_hangs(const struct proc_watch *w, uint64_t ns, uint64_t *since_ns);
+/* Take the work from the thread in the read since @since_ns; false: that has ended. */
+bool proc_watch_leave(struct proc_watch *w, uint64_t since_ns);
+
+/*
+ * The texts of /proc/PID: maps, status, stat, comm; see proc(5).
+ *
+ * Hostile: a process chooses its paths and names. Bytes in, fields out, nothing
+ * is copied. Pure; any thread.
+ */
+
+#define PROCFS_MAPS_SIZE_MAX (16u << 20) /* bytes read of /proc/PID/maps */
+
+struct procfs_map {
+	uint64_t start, end, offset;
+	uint64_t ino;
+	uint32_t maj, min;
+	bool exec, is_private; /* private: writing to it changes no file */
+	const char *path;      /* in the text; the kernel writes newlines as \012 */
+	size_t path_size;      /* 0: anonymous */
+};
+
+struct procfs_text {
+	const char *at;
+	const char *end;
+	uint64_t nr_bad; /* invalid lines, skipped */
+};
+
+/*
+ * Parse the next whole line of /proc/PID/maps; false at the end. A last line without
+ * newline is ignored.
+ */
+bool procfs_next_map(struct procfs_text *text, struct procfs_map *out);
+/* Copy @src without the \ooo escapes of the kernel: at most @dst_size bytes, no NUL. */
+size_t procfs_unescape(char *dst, size_t dst_size, const char *src, size_t size);
+/* Return the value of "Name:\tvalue" in /proc/PID/status as a number; false: absent. */
+bool procfs_status_number(const char *text, size_t size, const char *name, uint64_t *value);
+/*
+ * Get the last number of "NSpid:\t" in /proc/PID/status, the id in the innermost namespace,
+ * pid_namespaces(7). Return how many there are; 0: absent, *@pid is unchanged.
+ */
+unsigned int procfs_status_inner(const char *text, size_t size, uint64_t *pid);
+/* Return the letter of "State:\t" in /proc/PID/status; 0: absent. */
+char procfs_status_state(const char *text, size_t size);
+/*
+ * Return field @nr (from 4 on, not the last) of /proc/PID/stat as a number; false:
+ * not one.
+ */
+bool procfs_stat_field(const char *text, size_t size, int nr, uint64_t *value);
+/*
+ * Convert field 22 of /proc/PID/stat, the start of a process in clock ticks, to the present
+ * CLOCK_REALTIME in nanoseconds, as stat(2) has times; 0: @ticks is 0.
+ */
+int64_t procfs_start_ns(uint64_t ticks);
+/* Return field 9 of /proc/PID/stat, PF_* flags. */
+bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags);
+
+#define PROCFS_PF_KTHREAD 0x00200000u
+
+/*
+ * Read the memory of another process (/proc/PID/mem, proc(5)), bounded.
+ *
+ * Bytes are foreign: they may change between two reads and every pointer in
+ * them may be wild. A read may hang (userfaultfd, FUSE): helpers only.
+ */
+
+struct remote {
+	pid_t pid; /* of a job that reads a JVM */
+	int fd;	   /* of /proc/PID/mem, where @read is NULL; -1: not open */
+	/*
+	 * NULL: the memory of @fd; else a test's image, or the caller of a worker. 0 or -errno,
+	 * all of @size or nothing.
+	 */
+	int (*read)(const struct remote *r, uint64_t addr, void *buf, size_t size);
+	/* With it: many pieces at a time, as remote_read_each(). NULL: one after another. */
+	int (*read_each)(const struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
+			 uint8_t *buf, bool *got);
+	/*
+	 * With it: read() may defer a read (@missed) until this fetches all deferred ones together.
+	 * 0 or -errno.
+	 */
+	int (*fetch)(struct remote *r);
+	bool may_defer, missed;
+	struct watch *watch;   /* of the job that reads; may be NULL */
+	uint64_t nr_reads;     /* so far */
+	uint64_t nr_reads_max; /* -E2BIG beyond; 0: no limit */
+};
+
+/* Open the memory of the process of a folder, /proc/PID: a descriptor or -errno. */
+int remote_open(int dir_fd);
+/* Read @size bytes at @addr: 0, -EFAULT, -ESRCH, -EPERM, -ECANCELED, -E2BIG. */
+int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size);
+
+#define REMOTE_PIECES_MAX 512U /* a call */
+
+/*
+ * Read @size bytes at each of @nr addresses, in order; @got says for each whether it was read. 0,
+ * or an error as above except -EFAULT.
+ */
+int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
+		     uint8_t *buf, bool *got);
+/*
+ * Do @item for 0 to @nr - 1, and again after fetch() where a read was deferred: it has no result
+ * then. 0, or the first error of @item or fetch().
+ */
+int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of);
+
+/*
+ * Begin a part of an item that does not depend on the parts before: its reads are deferred together
+ * with theirs. @missed, at first false, remembers a deferred read of the parts before; after the
+ * last part comes remote_end_parts().
+ */
+static inline void remote_begin_part(struct remote *r, bool *missed)
+{
+	*missed |= r->missed;
+	r->missed = false;
+}
+
+/* Return whether a read of any part was deferred: then the item is not done. */
+static inline bool remote_end_parts(struct remote *r, bool missed)
+{
+	return r->missed |= missed;
+}
+
+/* Read a pointer, a 32-bit or a 16-bit number. */
+int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value);
+int remote_read_u32(struct remote *r, uint64_t addr, uint32_t *value);
+int remote_read_u16(struct remote *r, uint64_t addr, uint16_t *value);
+/* Read a NUL-terminated string, cut at @size - 1 bytes. Its length or -errno. */
+ssize_t remote_read_string(struct remote *r, uint64_t addr, char *buf, size_t size);
+
+/* A task, and the table of tasks as its readers see it (tasks.h is for the writer). */
+
+/*
+ * A task as shown: one thread under one name (comm). Ids are dense, given at the
+ * first sample of a task, in a table that may be replaced (tasks.h). Task 0 is the
+ * unknown task (pid -1).
+ */
+struct task {
 	pid_t pid, tid;
-	uint64_t birth_ns;
-	_Atomic(struct thread_name *) names;		     /* never NULL; the latest first */
-	uint32_t nr_names;				     /* W: 1 to NAMES_MAX */
-	struct doomed doomed;				     /* W */
-	struct process_thread *next_sibling, **prev_sibling; /* W */
-	struct thread_name first; /* allocated with the thread; may have left the list */
+	uint32_t number;    /* of this name, in all tables: the later the higher */
+	uint32_t process;   /* dense id of the process incarnation (by exec and pid reuse) */
+	uid_t uid;	    /* real uid, (uid_t)-1: unknown */
+	pid_t parent;	    /* pid of the parent process; 0: unknown */
+	uint64_t start_ns;  /* begin of this name; 0: before the start of proftop */
+	uint8_t jvm_thread; /* if the process is a JVM: lang_jvm_thread() */
+	struct safe_text comm;
+	struct safe_text process_comm; /* the main thread's, at the first sample; "": unknown */
 };
 
-#define PROCS_BUCKETS 16384u
+#define TASK_UNKNOWN 0
 
-/* Of a storm of processes that end: else their memory leaves holes of 40 MiB among other blocks. */
-#define PROCESSES_DOOMED_MAX 8192
+/* Return the number of ids given out, wasted ones and TASK_UNKNOWN included. */
+uint32_t tasks_nr(const struct tasks *t);
 
-struct processes {
-	uint64_t secret; /* of the hash */
-	_Atomic(struct process *) processes[PROCS_BUCKETS];
-	_Atomic(struct process_thread *) threads[PROCS_BUCKETS];
-	struct doomed *doomed, **doomed_tail;
-	uint32_t nr_doomed;
-	uint32_t next_id, next_number;
-	uint32_t nr_nodes, max_nodes;	  /* W: processes and threads that can be found */
-	atomic_ulong nr_refused;	  /* relaxed: were not added, beyond the limit */
-	atomic_ulong nr_processes;	  /* alive; relaxed: a figure only */
-	atomic_ulong nr_names_dropped;	  /* relaxed: a figure only */
-	atomic_ulong nr_programs_dropped; /* relaxed: a figure only */
+struct space_stats {
+	uint64_t last_serial;	  /* of a space; under the lock of the maps */
+	atomic_ulong nr_spaces;	  /* relaxed: figures only */
+	atomic_ulong nr_mappings; /* of all spaces */
+	atomic_ulong bytes;	  /* of all spaces, nodes that they share once */
 };
 
-void processes_init(struct processes *t);
+/* Find the mapping of @addr at @time_ns; NULL: none. Any reader. */
+const struct mapping *space_find(const struct space *s, uint64_t addr, uint64_t time_ns);
+/* Test whether @m, which space_find() returned of @s, has ended: it is for its time only. */
+bool space_has_ended(const struct space *s, const struct mapping *m);
 /*
- * Keep at most @max_nodes processes and threads. Beyond it new ones are refused; an incarnation of
- * one that is known replaces its oldest.
+ * Return the number of a space: unique, also after its end. A cache of mappings by
+ * number is valid only with that space in hand; space_read() after each
+ * access is for ThreadSanitizer only.
  */
-void processes_limit(struct processes *t, uint32_t max_nodes);
-/* Put @p into a list of dirty processes, once. One that is dropped leaves the list. */
-void process_mark_dirty(struct process *p, struct process **list);
-/* Take @p out of that list. */
-void process_mark_clean(struct process *p);
-/* Free all immediately; no readers may be left. Spaces go through space_put(). */
-void processes_fini(struct processes *t);
+uint64_t space_serial(const struct space *s);
+void space_read(const struct space *s);
 /*
- * Free nodes doomed before @before_ns; of more than PROCESSES_DOOMED_MAX also the ones doomed
- * before @crowd_ns (0: none).
+ * Request the images of all objects mapped there, so that a stack does not request
+ * them one by one. True: wake the loader.
  */
-void processes_reap(struct processes *t, uint64_t before_ns, uint64_t crowd_ns);
+bool space_want(const struct space *s);
 
 /*
- * Find the incarnation of @pid at @time_ns: the last that began before, else the
- * oldest; NULL: none.
+ * Processes, their threads and their mappings over time.
+ *
+ * A process is a list of address spaces; each exec starts one; fork copies
+ * one; a mapping has a birth time. Look-ups take (pid, tid, time), so a record
+ * that is handled late still finds the image it was taken in. PID reuse makes a
+ * new process, distinguished by time. There is no munmap record: a pc outside
+ * all maps requests a new read of /proc/PID/maps, at most once a second.
+ *
+ * Threads: writers (maps_on_*, from the side-band drain; maps_load, from the
+ * loader) take an internal mutex. Readers (sampler threads, builder) are
+ * registered urcu-qsbr threads and never block; results are valid until their
+ * next quiescent state. Spaces are published whole, so a drain is a series of
+ * maps_on_*() and one maps_publish().
  */
-struct process *process_find(const struct processes *t, pid_t pid, uint64_t time_ns);
-struct process_thread *process_thread_find(const struct processes *t, pid_t pid, pid_t tid,
-					   uint64_t time_ns);
 
-/* Make an incarnation, not visible yet; NULL: out of memory, or the table is full. */
-struct process *process_new(struct processes *t, pid_t pid, uint64_t birth_ns);
-/* Publish @p, which replaces the incarnation of its time. */
-void process_insert(struct processes *t, struct process *p);
-/* End a process and all its threads. */
-void process_end(struct processes *t, struct process *p, uint64_t time_ns);
-/* Return the name of @th at @time_ns: the last that began before, else the oldest kept. */
-struct thread_name *process_thread_name(const struct process_thread *th, uint64_t time_ns);
+struct maps_hit {
+	const struct space *space; /* NULL: kernel thread, or unknown */
+	uint32_t task;		   /* id in the given table */
+	bool full;		   /* the table is full: TASK_UNKNOWN instead */
+	bool known;		   /* false: request with maps_ask() and count as pending */
+	bool kernel_thread;
+	bool outside;	  /* pid 0: a task outside our PID namespace, or the idle one */
+	bool ask;	  /* shown as its main thread, or without uid: maps_ask() corrects it */
+	uint32_t process; /* id of its incarnation; 0: unknown */
+	const struct lang_process *lang; /* its interpreter; NULL: none is known */
+	uint8_t jvm_thread;		 /* of a JVM: lang_jvm_thread() */
+};
 
+/* Make empty maps. @objects is borrowed for the life of the maps. */
+int maps_new(struct maps **out, struct objects *objects, uint32_t max_tasks);
+void maps_free(struct maps *m);
 /*
- * Add an incarnation of a thread, which replaces that of its time. NULL: out of memory, or the
- * table is full.
+ * Replay a recording: processes are from its records, and /proc is never read (its pids may be
+ * reused). Before the first record.
  */
-struct process_thread *process_thread_add(struct processes *t, struct process *p, pid_t tid,
-					  uint64_t birth_ns, struct safe_text comm);
-/* Find the present incarnation of a live thread; NULL: none. */
-struct process_thread *process_thread_present(const struct processes *t, pid_t pid, pid_t tid);
+void maps_no_proc(struct maps *m);
 /*
- * Give @th another name from @birth_ns on, in constant time. Names that ended
- * before @keep_ns leave without being counted. No effect when out of memory.
+ * The events are opened in a PID namespace, pid_namespaces(7): all tasks outside have pid 0 in
+ * their samples, as the idle task. Before the first record.
  */
-void process_thread_rename(struct processes *t, struct process_thread *th, uint64_t birth_ns,
-			   struct safe_text comm, uint64_t keep_ns);
-/* Give @th new task ids: a field of its process has changed. */
-void process_thread_forget_tasks(struct process_thread *th);
-/* End a thread; its process also ends with the last one. */
-void process_thread_end(struct processes *t, struct process_thread *th, uint64_t time_ns);
+void maps_in_namespace(struct maps *m);
+
+/* One mapping of a PERF_RECORD_MMAP2 (perf_event_open(2)); @filename is foreign bytes. */
+struct maps_mmap {
+	pid_t pid, tid;
+	uint64_t start, size, pgoff, time_ns;
+	uint32_t prot;
+	bool is_private;
+	struct object_identity identity; /* kind is set by the filename */
+	const char *filename;
+	size_t filename_size;
+};
+
+void maps_on_mmap(struct maps *m, const struct maps_mmap *ev);
+void maps_on_comm(struct maps *m, pid_t pid, pid_t tid, const char *comm, size_t size, bool exec,
+		  uint64_t time_ns);
+/*
+ * Add code of @memory (OBJECT_ANON) in [start, end) that replaced other code at
+ * @time_ns; in a recording perhaps in the future, see maps_due().
+ */
+void maps_on_code(struct maps *m, const struct object *memory, uint32_t layer, uint64_t start,
+		  uint64_t end, uint64_t time_ns);
+/* Set the user of a process that is not read from /proc, once its events are published. */
+void maps_set_user(struct maps *m, pid_t pid, uid_t uid, uint64_t time_ns);
+/* Publish the events so far without waiting for the next drain. */
+void maps_settle(struct maps *m);
+void maps_on_fork(struct maps *m, pid_t pid, pid_t ppid, pid_t tid, pid_t ptid, uint64_t time_ns);
+void maps_on_exit(struct maps *m, pid_t pid, pid_t tid, uint64_t time_ns);
+/*
+ * Side-band records were lost: read every process again at its next request. In a storm
+ * of losses a second after the last time, then 2, 4 and 8: until then known mappings
+ * are used, and a pc outside them requests its process.
+ */
+void maps_on_lost(struct maps *m);
+/* End a drain: publish all events to readers, drop history older than @keep_ns. */
+void maps_publish(struct maps *m, uint64_t now_ns, uint64_t keep_ns);
+/* Test for events or losses that are due at @now_ns: then publish before look-ups of that time. */
+bool maps_due(const struct maps *m, uint64_t now_ns);
+/*
+ * Find a task. Always fills @hit; a new id is of @tasks (maps_tasks()). Readers,
+ * lock-free.
+ */
+void maps_find(struct maps *m, struct tasks *tasks, pid_t pid, pid_t tid, uint64_t time_ns,
+	       struct maps_hit *hit);
+/*
+ * Return the begin of the process @pid at @time_ns by fork or exec (0: before the
+ * start of proftop), and the pid of its parent (0: unknown). False: unknown process.
+ * Readers, lock-free.
+ */
+bool maps_birth(struct maps *m, pid_t pid, uint64_t time_ns, uint64_t *birth_ns, pid_t *parent);
+/*
+ * Request that the loader reads /proc/PID (once a second at most). True: wake the
+ * loader. Readers, lock-free.
+ */
+bool maps_ask(struct maps *m, pid_t pid, uint64_t now_ns);
+/* Loader: read the requested processes; returns their number. */
+unsigned int maps_load_asked(struct maps *m);
+/* Loader: @object is an interpreter, as its image shows: look at the processes that map it. */
+void maps_note_object(struct maps *m, const struct object *object);
+/* Report whether an interpreter that @pid has mapped is not described yet. Any thread. */
+bool maps_is_undescribed(struct maps *m, pid_t pid);
+
+/* The file of an interpreter that a process has mapped, not looked at yet. */
+struct maps_interpreter {
+	pid_t pid;
+	uint32_t process; /* incarnation */
+	struct mapping mapping;
+};
+
+/* Loader: the next one, with a reference of its object; false: there is none. */
+bool maps_next_interpreter(struct maps *m, struct maps_interpreter *out);
+/* Loader: the interpreter of incarnation @process of @pid is @desc; its reference is taken over.
+ */
+void maps_describe(struct maps *m, pid_t pid, uint32_t process, struct lang_desc *desc);
+/*
+ * Return the present table of tasks; only its owner, the builder, may keep it beyond
+ * a batch.
+ */
+struct tasks *maps_tasks(const struct maps *m);
+/* Return a task by id; NULL for ids never given out. */
+const struct task *maps_task(const struct maps *m, uint32_t id);
+uint32_t maps_nr_tasks(const struct maps *m);
+uint32_t maps_max_tasks(const struct maps *m);
+/*
+ * Builder: put an empty table in place; returns the old one, NULL when memory is
+ * out. The old table may be used for a grace period; then maps_move_task() moves the
+ * tasks to keep, and maps_drop_tasks() frees it.
+ */
+struct tasks *maps_renew_tasks(struct maps *m);
+uint32_t maps_move_task(struct maps *m, const struct tasks *from, uint32_t id);
+/*
+ * Builder: as maps_move_task(), but of a process that has ended, with all of its name as one
+ * (ended.h), of the cgroup and container that @details (NULL: none) has. @texts: for a while.
+ */
+uint32_t maps_merge_task(struct maps *m, const struct tasks *from, uint32_t id,
+			 struct details *details, struct text_arena *texts);
+/* Builder: get the details of a process that maps_merge_task() made. False: it is none. */
+bool maps_merged(const struct maps *m, uint32_t process, struct process_details *out);
+void maps_drop_tasks(struct tasks *old);
+
+struct maps_stats {
+	uint64_t nr_processes, nr_spaces, nr_mappings;
+	uint64_t nr_reads, nr_read_failed; /* of /proc/PID */
+	uint64_t nr_names_dropped;    /* of threads renamed too often; samples show another name */
+	uint64_t nr_programs_dropped; /* of a process that executes too many; as above */
+	uint64_t space_bytes;	      /* of all spaces */
+	uint64_t nr_forks_shared;     /* above their limit: children with the parent's last space */
+};
+
+void maps_stats(const struct maps *m, struct maps_stats *out);
 
 #endif

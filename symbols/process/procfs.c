@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parsers of the texts of /proc/PID.
+ * Text of /proc parsed; memory of another process read, bounded; processes that hang a reader are
+ * left out.
  *
- * Forward only: every number is bounded by its line, every line by the text, so
- * no input takes more than one pass.
+ * Forward only: every number is bounded by its line, every line by the text, so no input takes more
+ * than one pass.
  *
  * Runs on: any thread (the loader).
  */
-#include "symbols/process/procfs.h"
+#include "symbols/process/internal.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "symbols/base/fields.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/image/image.h"
 
 /* Parse a number of @base (10 or 16) that ends in @stop; moves *@at after it. */
 static bool number(const char **at, const char *end, int base, char stop, uint64_t *value)
@@ -216,4 +227,237 @@ int64_t procfs_start_ns(uint64_t ticks)
 bool procfs_stat_flags(const char *text, size_t size, uint64_t *flags)
 {
 	return procfs_stat_field(text, size, 9, flags);
+}
+
+/*
+ * The begin of a read is one word: the end of the read and proc_watch_leave() exchange it, so that
+ * one of two threads has the work.
+ */
+
+#define STATUS_MAX (64U << 10)
+#define LEFT	   UINT64_MAX
+
+static _Thread_local struct proc_watch *own;
+
+uid_t proc_user_of(pid_t pid)
+{
+	uint64_t user;
+	char *text;
+	size_t size;
+
+	if (foreign_read_proc(pid, "status", STATUS_MAX, &text, &size))
+		return (uid_t)-1;
+	if (!procfs_status_number(text, size, "Uid", &user))
+		user = (uid_t)-1;
+	free(text);
+	return (uid_t)user;
+}
+
+bool proc_hung_is_full(const struct proc_hung *h, uid_t user)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++)
+		nr += atomic_load_explicit(&h->pids[i], memory_order_relaxed) &&
+		      atomic_load_explicit(&h->users[i], memory_order_relaxed) == user;
+	return nr >= PROC_HUNG_OF_USER;
+}
+
+/* Test whether @pid is left out: its user is read only if there may be too many of that user. */
+static bool is_left_out(const struct proc_hung *h, pid_t pid)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < PROC_HUNG_MAX; i++) {
+		pid_t hung = atomic_load_explicit(&h->pids[i], memory_order_relaxed);
+
+		if (hung == pid)
+			return true;
+		nr += hung != 0;
+	}
+	return nr >= PROC_HUNG_OF_USER && proc_hung_is_full(h, h->user_of(pid));
+}
+
+void proc_watch_use(struct proc_watch *w)
+{
+	own = w;
+}
+
+bool proc_watch_begin(pid_t pid)
+{
+	if (!own)
+		return true;
+	if (is_left_out(own->hung, pid))
+		return false;
+	atomic_store_explicit(&own->pid, pid, memory_order_relaxed);
+	/* Release: the process; pairs with proc_watch_hangs(). */
+	atomic_store_explicit(&own->since_ns, time_now_ns(), memory_order_release);
+	return true;
+}
+
+bool proc_watch_end(void)
+{
+	if (!own)
+		return true;
+	/* Acquire and release: of two threads one has the work after the other. */
+	own->left |= atomic_exchange_explicit(&own->since_ns, 0, memory_order_acq_rel) == LEFT;
+	return !own->left;
+}
+
+bool proc_watch_is_mine(void)
+{
+	return !own || !own->left;
+}
+
+pid_t proc_watch_hangs(const struct proc_watch *w, uint64_t ns, uint64_t *since_ns)
+{
+	/* Acquire: pairs with proc_watch_begin(). */
+	uint64_t since = atomic_load_explicit(&w->since_ns, memory_order_acquire);
+
+	*since_ns = since;
+	if (!since || since == LEFT || time_now_ns() < since + ns)
+		return 0;
+	return atomic_load_explicit(&w->pid, memory_order_relaxed);
+}
+
+bool proc_watch_leave(struct proc_watch *w, uint64_t since_ns)
+{
+	unsigned long long since = since_ns;
+
+	/* As in proc_watch_end(). */
+	return atomic_compare_exchange_strong_explicit(&w->since_ns, &since, LEFT,
+						       memory_order_acq_rel, memory_order_relaxed);
+}
+
+/*
+ * Read the memory of another process. Runs on: a helper.
+ */
+
+#define PAGE   4096U
+#define ROUNDS 32U /* of reads that depend on each other */
+
+int remote_open(int dir_fd)
+{
+	int fd = openat(dir_fd, "mem", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* /proc/PID/mem belongs to the memory that it was opened for: after an exec it has no byte. */
+static int read_process(const struct remote *r, uint64_t addr, void *buf, size_t size)
+{
+	ssize_t nr = addr > INT64_MAX ? 0 : pread(r->fd, buf, size, (off_t)addr);
+
+	if (addr > INT64_MAX || (nr < 0 && errno == EIO))
+		return -EFAULT;
+	if (nr < 0)
+		return -errno;
+	if (!nr && size)
+		return -ESRCH;
+	return (size_t)nr == size ? 0 : -EFAULT;
+}
+
+int remote_read(struct remote *r, uint64_t addr, void *buf, size_t size)
+{
+	int rc = watch_begin(r->watch);
+
+	if (rc)
+		return rc;
+	if (r->nr_reads_max && r->nr_reads >= r->nr_reads_max)
+		return -E2BIG;
+	r->nr_reads++;
+	rc = (r->read ? r->read : read_process)(r, addr, buf, size);
+	watch_end(r->watch, rc ? 0 : size);
+	return rc;
+}
+
+int remote_read_each(struct remote *r, const uint64_t *addrs, uint32_t nr, size_t size,
+		     uint8_t *buf, bool *got)
+{
+	if (r->read_each) {
+		if (r->nr_reads_max && r->nr_reads + nr > r->nr_reads_max)
+			return -E2BIG;
+		r->nr_reads += nr;
+		return r->read_each(r, addrs, nr, size, buf, got);
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		int rc = remote_read(r, addrs[i], buf + i * size, size);
+
+		if (rc && rc != -EFAULT)
+			return rc;
+		got[i] = !rc;
+	}
+	return 0;
+}
+
+/* Do the open items. */
+static int do_round(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of,
+		    bool *done)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < nr && !rc; i++) {
+		if (done[i])
+			continue;
+		r->missed = false;
+		rc = item(of, i);
+		done[i] = !r->missed;
+	}
+	return rc;
+}
+
+int remote_for_each(struct remote *r, uint32_t nr, int (*item)(void *of, uint32_t i), void *of)
+{
+	bool *done = calloc(MAX(nr, 1U), sizeof(*done));
+	int rc = done ? 0 : -ENOMEM;
+
+	/* The last round defers nothing: bytes that change all the time cannot make it endless. */
+	for (uint32_t round = r->fetch ? 0 : ROUNDS - 1; round < ROUNDS && !rc; round++) {
+		r->may_defer = round < ROUNDS - 1;
+		rc = do_round(r, nr, item, of, done);
+		if (!rc && r->may_defer) {
+			if (!memchr(done, false, nr))
+				break;
+			rc = r->fetch(r);
+		}
+	}
+	r->may_defer = r->missed = false;
+	free(done);
+	return rc;
+}
+
+int remote_read_u64(struct remote *r, uint64_t addr, uint64_t *value)
+{
+	return remote_read(r, addr, value, sizeof(*value));
+}
+
+int remote_read_u32(struct remote *r, uint64_t addr, uint32_t *value)
+{
+	return remote_read(r, addr, value, sizeof(*value));
+}
+
+int remote_read_u16(struct remote *r, uint64_t addr, uint16_t *value)
+{
+	return remote_read(r, addr, value, sizeof(*value));
+}
+
+ssize_t remote_read_string(struct remote *r, uint64_t addr, char *buf, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size - 1) {
+		/* Not across a page: the next one may not be there. */
+		size_t nr = MIN(size - 1 - done, PAGE - (addr + done) % PAGE);
+		int rc = remote_read(r, addr + done, buf + done, nr);
+		const char *end;
+
+		if (rc)
+			return rc;
+		end = memchr(buf + done, '\0', nr);
+		if (end)
+			return end - buf;
+		done += nr;
+	}
+	buf[done] = '\0';
+	return (ssize_t)done;
 }

@@ -5,7 +5,7 @@
  * Processes with one thread each. The server forks readers on request and does nothing else; the
  * kernel collects them. They end with it, and it ends with proftop.
  */
-#include "symbols/cage/cage_memory.h"
+#include "symbols/sandbox/internal.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -13,6 +13,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +23,11 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "symbols/cage/cage_file.h"
-#include "symbols/cage/cage_lock.h"
-#include "symbols/cage/cage_wire.h"
 
 #define SLOTS	  1024U /* of readers; a power of two */
 #define PROBES	  8U

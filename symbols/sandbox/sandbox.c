@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The client of the cage: calls, time limits, and workers that are replaced.
- *
- * Any thread. Invariant: a worker has at most one call, and is killed after an error in a call: no
- * late or second answer is taken for that of another call. Serial numbers are random: no answer is
- * right before its call. A large reply is in a memfd made here: a descriptor of a worker
- * could be of a file system that does not respond, and its own files would have no limit.
+ * The client of the sandbox: calls with time limits, workers that are replaced, files in memory,
+ * messages.
  */
-#include "symbols/cage/cage.h"
+#include "symbols/sandbox/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +11,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,27 +20,95 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/cage/cage_lock.h"
-#include "symbols/cage/cage_server.h"
-#include "symbols/cage/cage_wire.h"
+#include "symbols/base/base.h"
+
+#define SIZE_SEALS  (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
+#define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL of Linux 6.3, which a sysctl may require */
+
+int cage_file(void)
+{
+	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = memfd_create("proftop", flags | NOEXEC_SEAL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("proftop", flags);
+	return fd < 0 ? -errno : fd;
+}
+
+int cage_wrap(const void *bytes, size_t size)
+{
+	int fd = cage_file();
+
+	if (fd < 0)
+		return fd;
+	if (fd_write_all(fd, bytes, size)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	cage_fix_size(fd);
+	return fd;
+}
+
+void cage_fix_size(int fd)
+{
+	fcntl(fd, F_ADD_SEALS, SIZE_SEALS);
+}
+
+/* Return the bytes of a copy, after cage_fix_size(); 0: of another file, which is not looked at. */
+static size_t cage_file_copied(int fd)
+{
+	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+	struct stat st;
+
+	return seals >= 0 && seals & F_SEAL_GROW && !fstat(fd, &st) ? (size_t)st.st_blocks * 512
+								    : 0;
+}
+
+/*
+ * Seal a reply for good: from here on nothing can change it. False: it is larger than the @size
+ * that the caller counts as memory, or smaller; or it has a hole: a read of that would allocate
+ * memory here, or end this process.
+ */
+static bool cage_file_seal(int fd, size_t size)
+{
+	struct stat st;
+
+	return !fcntl(fd, F_ADD_SEALS, SIZE_SEALS | F_SEAL_WRITE) && !fstat(fd, &st) &&
+	       (uint64_t)st.st_size == size && lseek(fd, 0, SEEK_HOLE) == st.st_size;
+}
+
+/*
+ * The client of the cage: calls, time limits, and workers that are replaced.
+ *
+ * Any thread. Invariant: a worker has at most one call, and is killed after an error in a call: no
+ * late or second answer is taken for that of another call. Serial numbers are random: no answer is
+ * right before its call. A large reply is in a memfd made here: a descriptor of a worker
+ * could be of a file system that does not respond, and its own files would have no limit.
+ */
 
 #define ERRNO_MAX 4095		 /* of the kernel */
 #define START_NS  2000000000ULL	 /* for the server to fork a worker */
 #define RETRY_NS  20000000000ULL /* without requests to a server that did not answer */
 #define STEP_NS	  100000000ULL	 /* between two looks whether the caller still waits */
 #define SERVER	  CAGE_NR_KINDS
+
 /* Of RLIMIT_CPU, see cage_lock.c; checked at each 64th call. */
-#define WORN_NS	   (CAGE_CPU_SECONDS * 1000000000ULL / 2)
+#define WORN_NS (CAGE_CPU_SECONDS * 1000000000ULL / 2)
+
 #define WORN_CALLS 64U
+
 /*
  * Of a worker with more, or with this part of its memory, a new one takes over: one that was taken
  * over keeps all that it gets.
  */
-#define HELD_MAX  ((size_t)16 << 20)
+#define CAGE_HELD_MAX ((size_t)16 << 20)
+
 #define HELD_PART 64
 
 struct worker {
@@ -469,7 +535,7 @@ static int call_worker(struct worker *w, const struct cage_reader *reader, const
 	out->generation = w->generation;
 	w->asks = out->asks;
 	if (!reader->stateful && !w->asks &&
-	    w->held > MAX(HELD_MAX, reader->memory_max / HELD_PART))
+	    w->held > MAX(CAGE_HELD_MAX, reader->memory_max / HELD_PART))
 		end_worker(w);
 	return code;
 }
@@ -557,4 +623,114 @@ uint64_t cage_cpu_ns(void)
 			sum += time_clock_ns(clock);
 	}
 	return sum;
+}
+
+/*
+ * Messages of the cage.
+ */
+
+union cage_wire_control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int) * CAGE_WIRE_FDS)];
+};
+
+int cage_wire_send(int sock, const struct cage_head *head, const void *bytes, size_t size,
+		   const int fds[CAGE_WIRE_FDS])
+{
+	struct iovec parts[] = {
+		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
+		{ .iov_base = (void *)(uintptr_t)bytes, .iov_len = size },
+	};
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = size ? 2 : 1 };
+	union cage_wire_control control;
+	int list[CAGE_WIRE_FDS];
+	unsigned int nr = 0;
+	ssize_t sent;
+
+	for (unsigned int i = 0; fds && i < CAGE_WIRE_FDS; i++)
+		if (fds[i] >= 0)
+			list[nr++] = fds[i];
+	if (nr) {
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof(control));
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(nr * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(nr * sizeof(int));
+		memcpy(CMSG_DATA(c), list, nr * sizeof(int));
+	}
+	do {
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+int cage_wire_answer(int sock, const struct cage_head *head, const void *bytes, size_t size)
+{
+	const struct iovec parts[] = {
+		{ .iov_base = (void *)(uintptr_t)head, .iov_len = sizeof(*head) },
+		{ .iov_base = (void *)(uintptr_t)bytes, .iov_len = size },
+	};
+	ssize_t sent;
+
+	do {
+		sent = writev(sock, parts, size ? 2 : 1);
+	} while (sent < 0 && errno == EINTR);
+	return sent < 0 ? -errno : 0;
+}
+
+/* Take all descriptors out of @msg: the others would leak. */
+static void take_fds(struct msghdr *msg, int fds[CAGE_WIRE_FDS])
+{
+	unsigned int taken = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t nr = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < nr; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (taken < CAGE_WIRE_FDS)
+				fds[taken++] = fd;
+			else
+				close(fd);
+		}
+	}
+}
+
+int cage_wire_receive(int sock, struct cage_head *head, void *bytes, size_t max, size_t *size,
+		      int fds[CAGE_WIRE_FDS])
+{
+	struct iovec parts[] = {
+		{ .iov_base = head, .iov_len = sizeof(*head) },
+		{ .iov_base = bytes, .iov_len = max },
+	};
+	union cage_wire_control control;
+	struct msghdr msg = {
+		.msg_iov = parts,
+		.msg_iovlen = max ? 2 : 1,
+		.msg_control = fds ? control.bytes : NULL,
+		.msg_controllen = fds ? sizeof(control.bytes) : 0,
+	};
+	ssize_t got;
+
+	for (unsigned int i = 0; fds && i < CAGE_WIRE_FDS; i++)
+		fds[i] = -1;
+	do {
+		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got < 0 ? -errno : -EPIPE;
+	if (fds)
+		take_fds(&msg, fds);
+	if (got < (ssize_t)sizeof(*head) || msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+		return -EBADMSG;
+	*size = (size_t)got - sizeof(*head);
+	return 0;
 }

@@ -1,21 +1,101 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A reader of foreign bytes: a function that serves calls, in a worker of the cage or, without one,
- * in the calling thread.
+ * Readers of foreign bytes in processes without rights.
+ *
+ * The caller owes: bytes or descriptors of memory, a time limit, and a check of every answer.
+ *
+ * The room does: starts workers by a server before threads exist; a worker has no rights, no files
+ * and no network (seccomp, Landlock, limits) and is replaced when it hangs or dies; processes that
+ * read the memory of others, and nothing else.
+ *
+ * Not for: bytes that proftop wrote, and the hot loop.
  */
-#ifndef SYMBOLS_CAGE_CAGE_READER_H
-#define SYMBOLS_CAGE_CAGE_READER_H
+#ifndef SYMBOLS_SANDBOX_SANDBOX_H
+#define SYMBOLS_SANDBOX_SANDBOX_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "symbols/base/base.h"
 
+struct cage_link;
+
+/*
+ * Files in memory (memfd_create(2)) between proftop and the workers of the cage: copies that a call
+ * sends, and replies. Any thread.
+ */
+
+/* Make an empty memfd. -errno. */
+int cage_file(void);
+/*
+ * Make a memfd of @size bytes to send with a call: a copy, which does not change while it is read.
+ * The caller closes it. -errno.
+ */
+int cage_wrap(const void *bytes, size_t size);
+/* Fix the size of a memfd before it is sent: a worker that was taken over could let it grow. */
+void cage_fix_size(int fd);
+
+/*
+ * Processes that read the memory of others, forked by a server, which is forked before there are
+ * threads.
+ *
+ * A reader keeps CAP_SYS_PTRACE, for process_vm_readv(2). All other rights are given up by
+ * seccomp(2) and capabilities(7): it has no file but the ones that it was given, and the memory
+ * that it shares with proftop.
+ *
+ * Threads: start before any thread; pids and CPU time any; a reader has one owner.
+ */
+
+#define CAGE_MEMORY_START 256U /* bytes that a reader gets */
+#define CAGE_MEMORY_FDS	  3U   /* descriptors */
+
+/* In the new process: open and map all that is needed, lock it up, and read. It ends on return. */
+typedef void (*cage_memory_fn)(const void *start, size_t size, const int fds[CAGE_MEMORY_FDS]);
+
+struct cage_memory_reader {
+	pid_t pid; /* 0: none */
+	int pidfd;
+	uint32_t slot;
+};
+
+/*
+ * Start the server, if this process may read the memory of processes of others. Without that right
+ * it is of no use: a reader could read, at most, the memory that any program of the user can.
+ */
+void cage_memory_start(cage_memory_fn run);
+void cage_memory_stop(void);
+bool cage_memory_is_on(void);
+/* Return whether it should be on, and could not be started: then there must be no reader. */
+bool cage_memory_is_refused(void);
+/* Kill readers that were forked after their request had timed out. */
+void cage_memory_tidy(void);
+/* Fork a reader. 0 or -errno: -EAGAIN: too many; -ETIME: the server does not answer. */
+int cage_memory_fork(struct cage_memory_reader *out, const void *start, size_t size,
+		     const int fds[CAGE_MEMORY_FDS]);
+/* Return whether it was killed, by itself or by others. */
+bool cage_memory_is_dead(const struct cage_memory_reader *p);
+/* Kill a reader. */
+void cage_memory_end(struct cage_memory_reader *p);
+/* Return whether @pid is the server, or a reader. Lock-free: for each sample. */
+bool cage_memory_has(pid_t pid);
+/* Return the CPU time of a reader so far. */
+uint64_t cage_memory_reader_cpu_ns(const struct cage_memory_reader *p);
+/* Return the CPU time of all readers so far. */
+uint64_t cage_memory_cpu_ns(void);
+/* In a reader: give up all but the reading of memory. 0 or -errno: it must not read then. */
+int cage_memory_lock(uint64_t memory_max);
+/* Map @size bytes for both; *@fd: their file, for fork; the caller closes it. NULL: no memory. */
+void *cage_memory_share(size_t size, int *fd);
+
+/*
+ * A reader of foreign bytes: a function that serves calls, in a worker of the cage or, without one,
+ * in the calling thread.
+ */
+
 #define CAGE_REQUEST_MAX (64U << 10)
-#define CAGE_PACKET_MAX	 (80U << 10) /* larger replies are in the reply file */
 #define CAGE_FDS_MAX	 2U
-#define CAGE_REPLY_MAX	 (64U << 20) /* unless the reader has another limit */
 
 enum cage_kind {
 	CAGE_DWARF,
@@ -68,8 +148,6 @@ struct cage_call {
 int cage_ask(struct cage_call *c);
 /* Append @size bytes; at the limit reply->full is set. Return their offset in all. */
 size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size);
-/* Write all bytes to the file. False: out of memory. */
-bool cage_flush(struct cage_reply *reply);
 /* Read @size bytes of descriptor @i of the call: *out is malloc'ed, a NUL follows. 0 or -errno. */
 int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out);
 
@@ -93,5 +171,76 @@ struct cage_reader {
 	/* It has questions in the middle of a call, cage_ask(). */
 	bool asks;
 };
+
+/*
+ * The cage: readers of foreign bytes in processes without rights.
+ *
+ * A server is forked from the start of main(), before there are threads and foreign bytes. It forks
+ * one worker for each kind of reader, at the first call. A worker has no file but the descriptors
+ * of a call, no capability, no network, a limit of memory, and a list of allowed system
+ * calls (cage_lock.h). It returns bytes, which the caller checks as it checks the file itself.
+ * A worker that dies or is too slow is killed; the next call starts another one.
+ *
+ * Without cage_start() (unit tests, tools) a reader runs in the calling thread.
+ *
+ * Threads: cage_start() before any thread; calls from any thread that may wait. Calls of one kind
+ * run one after another.
+ */
+
+/* Return whether readers run in workers: after cage_start(). */
+bool cage_is_on(void);
+/* Fork the server for these readers (static), by kind. 0 or -errno; then every call fails. */
+int cage_start(const struct cage_reader *const readers[CAGE_NR_KINDS]);
+/* End the server and all workers. */
+void cage_stop(void);
+
+struct cage_answer {
+	uint8_t *bytes; /* malloc'ed unless mapped; foreign */
+	size_t size;
+	uint32_t generation; /* of the worker that answered */
+	uint64_t took_ns;    /* wall time of the call, also of one that failed */
+	uint64_t cpu_ns;     /* of the worker, in a call of a reader with questions; else 0 */
+	bool asks;	     /* a question: the next call with this generation answers it */
+	bool mapped;	     /* read-only pages of the reply file: only if reader->map_reply */
+};
+
+/* Free the bytes of an answer, which may be mapped. */
+void cage_answer_free(struct cage_answer *a);
+/*
+ * Call @reader with @request and borrowed descriptors (-1: none). @generation: only the worker
+ * of an earlier answer, which has state (0: any). Returns the result of the reader, or -ESTALE
+ * (another worker has replaced that one), -ETIME (killed after @timeout_ns, on a busy machine twice
+ * as long), -EPIPE (it died, or takes no calls), -EBADMSG (invalid answer; killed), -ENOSYS (no
+ * worker starts). The answer is set only when 0 is returned; the caller frees its bytes.
+ */
+int cage_call(const struct cage_reader *reader, const void *request, size_t size,
+	      const int fds[CAGE_FDS_MAX], uint32_t generation, uint64_t timeout_ns,
+	      struct cage_answer *out);
+
+/* How long a call waits. */
+struct cage_wait {
+	uint64_t timeout_ns;
+	/* Called 10 times a second, in the thread of the call: true ends the call. */
+	bool (*stopped)(void *ctx);
+	void *ctx;
+};
+
+/* As cage_call(); also -ECANCELED: it was stopped, and its worker is killed. */
+int cage_call_until(const struct cage_reader *reader, const void *request, size_t size,
+		    const int fds[CAGE_FDS_MAX], uint32_t generation, const struct cage_wait *wait,
+		    struct cage_answer *out);
+/* End the worker of @reader: its state is not needed any more, or its call is given up. */
+void cage_end(const struct cage_reader *reader);
+/*
+ * End the worker of @reader that gave an invalid answer, if it is still the one of @generation and
+ * has no call.
+ */
+void cage_refuse(const struct cage_reader *reader, uint32_t generation);
+/* Return a kind from @first to @last without a call at this moment, else @first. */
+enum cage_kind cage_idle(enum cage_kind first, enum cage_kind last);
+/* Return whether @pid is of the cage: its samples are of proftop. Any thread, wait-free. */
+bool cage_has(pid_t pid);
+/* Return the CPU time of all workers, ended ones included. */
+uint64_t cage_cpu_ns(void);
 
 #endif

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rights that a process gives up: seccomp(2), landlock(7), capabilities(7), user_namespaces(7).
- *
- * Runs in the server and the workers of the cage. A sanitizer needs more system calls and memory
- * than the lists allow: such builds have neither.
+ * The sandbox's processes: the server, its workers, the rights that a worker gives up before it
+ * reads a byte, and its reply.
  */
-#include "symbols/cage/cage_lock.h"
+#include "symbols/sandbox/internal.h"
 
 #include <assert.h>
 #include <elf.h>
@@ -16,17 +14,116 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/helper.h"
+#include "symbols/base/thread.h"
+
+/* Make the buffer of @reply @max bytes. False: out of memory. */
+static bool grow(struct cage_reply *reply, size_t max)
+{
+	uint8_t *grown = realloc(reply->bytes, max);
+
+	if (!grown)
+		return false;
+	reply->bytes = grown;
+	reply->max = max;
+	return true;
+}
+
+static bool write_all(struct cage_reply *reply, const uint8_t *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = pwrite(reply->file, bytes, size, (off_t)reply->written);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		bytes += n;
+		size -= (size_t)n;
+		reply->written += (size_t)n;
+	}
+	return true;
+}
+
+/* Write all bytes to the file. False: out of memory. */
+static bool cage_flush(struct cage_reply *reply)
+{
+	size_t size = reply->size;
+
+	reply->size = 0;
+	return write_all(reply, reply->bytes, size);
+}
+
+/* Append to the bytes in memory. */
+static bool append(struct cage_reply *reply, const void *bytes, size_t size)
+{
+	if (reply->size + size > reply->max &&
+	    !grow(reply, MAX(2 * reply->max, MAX(reply->size + size, 4096U))))
+		return false;
+	if (size)
+		memcpy(reply->bytes + reply->size, bytes, size);
+	reply->size += size;
+	return true;
+}
+
+size_t cage_put(struct cage_reply *reply, const void *bytes, size_t size)
+{
+	size_t at = reply->written + reply->size;
+	size_t limit = reply->limit ? reply->limit : CAGE_REPLY_MAX;
+
+	if (!reply->full && size <= limit - at &&
+	    (reply->to_file && size > CAGE_PACKET_MAX
+		     ? cage_flush(reply) && write_all(reply, bytes, size)
+		     : append(reply, bytes, size)))
+		return at;
+	reply->full = true;
+	return 0;
+}
+
+int cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out)
+{
+	uint8_t *bytes = malloc(size + 1);
+	size_t done = 0;
+
+	if (!bytes)
+		return -ENOMEM;
+	while (done < size) {
+		ssize_t n = pread(c->fds[i], bytes + done, size - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			free(bytes);
+			return -EIO;
+		}
+		done += (size_t)n;
+	}
+	bytes[size] = '\0';
+	*out = bytes;
+	return 0;
+}
+
+/*
+ * Rights that a process gives up: seccomp(2), landlock(7), capabilities(7), user_namespaces(7).
+ *
+ * Runs in the server and the workers of the cage. A sanitizer needs more system calls and memory
+ * than the lists allow: such builds have neither.
+ */
 
 #define NATIVE_LITTLE  (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 #define FILES_MAX      64U
@@ -40,7 +137,8 @@
 #endif
 
 /* Not in the headers of older systems; see landlock(7). */
-#define LANDLOCK_CREATE	  444
+#define LANDLOCK_CREATE 444
+
 #define LANDLOCK_RESTRICT 446
 #define LANDLOCK_VERSION  1U
 
@@ -99,7 +197,8 @@ static void weigh_session(void)
 	close(fd);
 }
 
-int cage_lock_server(int sock)
+/* The server: no terminal, no descriptors but @sock, no capabilities. 0 or -errno. */
+static int cage_lock_server(int sock)
 {
 	int rc = only_socket(sock);
 
@@ -140,28 +239,32 @@ static void forbid_paths(void)
 /* The ELF header of this program, made by the linker. */
 extern const Elf64_Ehdr __ehdr_start;
 
-#define NR	      offsetof(struct seccomp_data, nr)
-#define ARCH	      offsetof(struct seccomp_data, arch)
-#define ARG(n)	      (offsetof(struct seccomp_data, args[n]))
-#define LOAD(at)      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
-#define RETURN(value) BPF_STMT(BPF_RET | BPF_K, (value))
-#define REFUSE	      RETURN(SECCOMP_RET_ERRNO | EPERM)
-#define KILL	      RETURN(SECCOMP_RET_KILL_PROCESS)
-#define ALLOW	      RETURN(SECCOMP_RET_ALLOW)
+#define NR		 offsetof(struct seccomp_data, nr)
+#define ARCH		 offsetof(struct seccomp_data, arch)
+#define ARG(n)		 (offsetof(struct seccomp_data, args[n]))
+#define LOAD(at)	 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (at))
+#define RETURN(value)	 BPF_STMT(BPF_RET | BPF_K, (value))
+#define CAGE_LOCK_REFUSE RETURN(SECCOMP_RET_ERRNO | EPERM)
+#define KILL		 RETURN(SECCOMP_RET_KILL_PROCESS)
+#define ALLOW		 RETURN(SECCOMP_RET_ALLOW)
+
 /* The system call @name has result @then. */
 #define ON(name, then) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), then
+
 /* @name is allowed without the bits @mask in argument @n (low word). */
 #define WITHOUT(name, n, mask)                                                                     \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask), 0, 1), KILL, ALLOW
+
 #define WITHOUT_BOTH(name, n, mask, n2, mask2)                                                     \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 6), LOAD(ARG(n)),                       \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask), 2, 0), LOAD(ARG(n2)),                 \
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (mask2), 0, 1), KILL, ALLOW
+
 /* @name is allowed with @value in argument @n, else refused. */
 #define WITH(name, n, value)                                                                       \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), LOAD(ARG(n)),                       \
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW, REFUSE
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), ALLOW, CAGE_LOCK_REFUSE
 
 /* A filter in the making. */
 struct filter {
@@ -204,20 +307,20 @@ static void add_calls(struct filter *f)
 		WITHOUT(mprotect, 2, PROT_EXEC),
 		/* fstat() of some C libraries. Of any path, but for chroot(2). */
 		WITH(newfstatat, 3, AT_EMPTY_PATH),
-		ON(fcntl, REFUSE),
+		ON(fcntl, CAGE_LOCK_REFUSE),
 		/* libdw looks for files beside its file, and goes on without. */
-		ON(openat, REFUSE),
+		ON(openat, CAGE_LOCK_REFUSE),
 #ifdef SYS_open
-		ON(open, REFUSE),
-		ON(readlink, REFUSE),
-		ON(access, REFUSE),
+		ON(open, CAGE_LOCK_REFUSE),
+		ON(readlink, CAGE_LOCK_REFUSE),
+		ON(access, CAGE_LOCK_REFUSE),
 #endif
-		ON(readlinkat, REFUSE),
-		ON(faccessat, REFUSE),
-		ON(getpid, REFUSE),
-		ON(gettid, REFUSE),
-		ON(tgkill, REFUSE),
-		ON(prlimit64, REFUSE),
+		ON(readlinkat, CAGE_LOCK_REFUSE),
+		ON(faccessat, CAGE_LOCK_REFUSE),
+		ON(getpid, CAGE_LOCK_REFUSE),
+		ON(gettid, CAGE_LOCK_REFUSE),
+		ON(tgkill, CAGE_LOCK_REFUSE),
+		ON(prlimit64, CAGE_LOCK_REFUSE),
 		KILL,
 	};
 
@@ -249,11 +352,11 @@ static int filter_calls(bool reader)
 		ON(epoll_pwait, ALLOW),
 		ON(getcpu, ALLOW),
 		/* They may not write to rings of the kernel, which they map to read. */
-		ON(mprotect, REFUSE),
+		ON(mprotect, CAGE_LOCK_REFUSE),
 		/* A worker has another root folder, or Landlock. */
-		ON(newfstatat, REFUSE),
+		ON(newfstatat, CAGE_LOCK_REFUSE),
 		/* One thread needs none, and FUTEX_LOCK_PI lends the priority to others. */
-		ON(futex, REFUSE),
+		ON(futex, CAGE_LOCK_REFUSE),
 	};
 	struct filter f = { .nr = 0 };
 	struct sock_fprog program = { .filter = f.list };
@@ -278,7 +381,8 @@ static void take_limits(void)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
-int cage_lock_worker(uint64_t memory_max, uint64_t file_max)
+/* A worker: all of the above, with only descriptor @sock. 0 or -errno: it must not read then. */
+static int cage_lock_worker(uint64_t memory_max, uint64_t file_max)
 {
 	take_limits();
 	forbid_paths();
@@ -318,4 +422,169 @@ int cage_lock_reader(uint64_t memory_max)
 	limit(RLIMIT_FSIZE, 0);
 	limit(RLIMIT_RTTIME, READER_BUSY_US);
 	return filter_calls(true);
+}
+
+/*
+ * The server of the cage, and its workers.
+ *
+ * Two processes with one thread each. The server forks workers on request and does nothing else;
+ * the kernel collects them. A worker serves calls until the other end of its socket is closed.
+ */
+
+/* Fewer bytes are not worth a page. */
+#define MAPPED_MIN 2048U
+
+/* The connection of a worker to its caller. */
+struct cage_link {
+	int sock;
+	const struct cage_reader *reader;
+	struct cage_head head;
+	uint8_t request[CAGE_REQUEST_MAX];
+};
+
+/* Send the reply of @call with the result @code, or CAGE_ASKS; close its descriptors. */
+static int send_reply(struct cage_link *l, struct cage_call *call, int code)
+{
+	struct cage_reply *reply = &call->reply;
+	size_t packet, packet_max = l->reader->map_reply ? MAPPED_MIN : CAGE_PACKET_MAX;
+	int rc;
+
+	if (code >= 0 && reply->full)
+		code = -EFBIG;
+	for (unsigned int i = 0; i < CAGE_FDS_MAX; i++)
+		if (call->fds[i] >= 0)
+			close(call->fds[i]);
+	if (code >= 0 && (reply->written || reply->size > packet_max) && !cage_flush(reply))
+		code = -ENOMEM;
+	/* A reply is in the packet, or in the file. */
+	packet = code < 0 || reply->written ? 0 : reply->size;
+	l->head.code = code;
+	l->head.size = code < 0 ? 0 : reply->written + packet;
+	rc = cage_wire_answer(l->sock, &l->head, reply->bytes, packet);
+	close(reply->file);
+	return rc;
+}
+
+/*
+ * Make @reply empty, with its file. A buffer that fits into a packet is kept: new pages cost more
+ * than names.
+ */
+static void empty(struct cage_reply *reply, int file)
+{
+	bool keep = reply->max <= 2 * CAGE_PACKET_MAX;
+	const struct cage_reply was = *reply;
+
+	if (!keep)
+		free(was.bytes);
+	*reply = (struct cage_reply){
+		.bytes = keep ? was.bytes : NULL,
+		.max = keep ? was.max : 0,
+		.limit = was.limit,
+		.to_file = true,
+		.file = file,
+	};
+}
+
+/* Take the next request into @call; its reply becomes empty. */
+static int take_request(struct cage_link *l, struct cage_call *call)
+{
+	int fds[CAGE_WIRE_FDS];
+	int rc = cage_wire_receive(l->sock, &l->head, l->request, sizeof(l->request), &call->size,
+				   fds);
+
+	if (rc)
+		return rc;
+	call->request = l->request;
+	/* The file of the reply is the first one. */
+	empty(&call->reply, fds[0]);
+	memcpy(call->fds, fds + 1, sizeof(call->fds));
+	return 0;
+}
+
+int cage_ask(struct cage_call *c)
+{
+	if (!c->link)
+		return -ENOSYS;
+	if (send_reply(c->link, c, CAGE_ASKS) || take_request(c->link, c))
+		_exit(0);
+	return 0;
+}
+
+static void __attribute__((noreturn))
+worker_main(int sock, pid_t server, const struct cage_reader *reader)
+{
+	/* Static: a stack copy of a sample would hold nothing else. One thread, one worker. */
+	static struct cage_link link;
+	struct cage_call call = { .reply.limit = reader->reply_max, .link = &link };
+
+	prctl(PR_SET_NAME, reader->name);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != server ||
+	    cage_lock_worker(reader->memory_max,
+			     reader->reply_max ? reader->reply_max : CAGE_REPLY_MAX))
+		_exit(1);
+	link.sock = sock;
+	link.reader = reader;
+	while (!take_request(&link, &call) && !send_reply(&link, &call, reader->serve(&call)))
+		;
+	_exit(0);
+}
+
+/* Fork a worker: its socket and its pidfd go to the client. 0 or -errno. */
+static int start_worker(int sock, const struct cage_reader *reader, struct cage_head *head)
+{
+	int pair[2], fds[CAGE_WIRE_FDS] = { -1, -1, -1 };
+	pid_t server = getpid(), pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		close(sock);
+		close(pair[0]);
+		worker_main(pair[1], server, reader);
+	}
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		return -EAGAIN;
+	}
+	fds[0] = pair[0];
+	fds[1] = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3 */
+	head->code = pid;
+	cage_wire_send(sock, head, NULL, 0, fds);
+	close(pair[0]);
+	if (fds[1] >= 0)
+		close(fds[1]);
+	return 0;
+}
+
+void cage_server_main(int sock, pid_t parent,
+		      const struct cage_reader *const readers[CAGE_NR_KINDS])
+{
+	struct cage_head head;
+	sigset_t none;
+	size_t size;
+
+	prctl(PR_SET_NAME, "proftop-cage");
+	setpriority(PRIO_PROCESS, 0, HELPERS_NICE); /* needs CAP_SYS_NICE */
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	signal(SIGCHLD, SIG_IGN); /* workers are collected by the kernel */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (unsigned int i = 0; i < CAGE_NR_KINDS; i++)
+		if (readers[i] && readers[i]->prepare)
+			readers[i]->prepare();
+	/* After the change of rights, which clears the signal. */
+	if (cage_lock_server(sock) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(1);
+	while (!cage_wire_receive(sock, &head, NULL, 0, &size, NULL)) {
+		if (head.size >= CAGE_NR_KINDS || !readers[head.size] ||
+		    start_worker(sock, readers[head.size], &head)) {
+			head.code = 0;
+			cage_wire_send(sock, &head, NULL, 0, NULL);
+		}
+	}
+	_exit(0);
 }

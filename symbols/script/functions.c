@@ -1,20 +1,309 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * Functions of scripts: name, file, line table, in a table with one id for equal ones; ends of
+ * lines; code that JVMs have had, for recordings.
+ *
+ * Runs on: a reader. The decoder of a language reads the stamps at each sample, since freed memory
+ * may be another function by now; texts are read once.
+ */
+#include "symbols/script/internal.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+
+/* New functions per sample; the rest is read at the next sample. */
+#define NEW_MAX 96
+
+/* Return the slot of the code at @address: empty if it is new. */
+static uint16_t *slot_of(struct lang_work *w, uint64_t address)
+{
+	uint32_t at = (uint32_t)hash_u64(address) & (ARRAY_SIZE(w->slots) - 1);
+
+	while (w->slots[at] && w->codes_of[w->slots[at] - 1].address != address)
+		at = (at + 1) & (ARRAY_SIZE(w->slots) - 1);
+	return &w->slots[at];
+}
+
+uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address)
+{
+	struct lang_work *w = &r->work;
+	uint16_t *slot = slot_of(w, address);
+	struct lang_code_at *c;
+
+	if (*slot)
+		return *slot - 1;
+	assert(w->nr_codes < LANG_FRAMES_MAX);
+	c = &w->codes_of[w->nr_codes++];
+	*c = (struct lang_code_at){ .address = address, .id = CODE_NONE, .hash = -1 };
+	c->known = &r->known[hash_u64(address ^ (uint64_t)process << 48) & (LANG_KNOWN - 1)];
+	w->functions[w->nr_codes - 1] = (struct lang_function){ .table = -1 };
+	*slot = (uint16_t)w->nr_codes;
+	return w->nr_codes - 1;
+}
+
+void functions_number(struct lang_reader *r, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+
+	memset(w->slots, 0, sizeof(w->slots));
+	for (uint32_t i = 0; i < w->nr; i++)
+		w->code[i] = (uint16_t)functions_code(r, process, w->address[i]);
+}
+
+void functions_index(struct lang_work *w)
+{
+	memset(w->slots, 0, sizeof(w->slots));
+	for (uint32_t i = 0; i < w->nr_codes; i++)
+		*slot_of(w, w->codes_of[i].address) = (uint16_t)(i + 1);
+}
+
+/* Set the id of a function that was met before. */
+static bool find(struct lang_reader *r, uint32_t process, struct lang_code_at *c)
+{
+	const struct code_key key = { process, c->address, c->stamp };
+	const struct lang_known *k = c->known;
+
+	if (k->process == process && k->address == c->address && k->stamp == c->stamp)
+		c->id = k->id;
+	else
+		c->id = codes_find(r->codes, &key);
+	return c->id != CODE_NONE;
+}
+
+uint32_t functions_find(struct lang_reader *r, uint32_t process)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < r->work.nr_codes; i++)
+		nr += !find(r, process, &r->work.codes_of[i]);
+	return nr;
+}
+
+/* Queue the bytes of a text; a longer one is cut. */
+static void want_text(struct lang_memory *m, struct lang_text *t)
+{
+	t->size = MIN(t->size, CODES_TEXT_MAX);
+	t->piece = t->size ? lang_memory_want(m, t->addr, t->size) : -1;
+}
+
+/* Append one character as UTF-8; 0: it does not fit. */
+static uint16_t put_utf8(char *out, uint16_t room, uint32_t c)
+{
+	uint16_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+
+	if (size > room)
+		return 0;
+	for (int i = size - 1; i > 0; i--, c >>= 6)
+		out[i] = (char)(0x80 | (c & 0x3f));
+	out[0] = (char)(lead[size] | c);
+	return size;
+}
+
+/* Append the text @t of Latin-1 or UTF-16; surrogates are paired, one alone is replaced. */
+static uint16_t add_encoded(const uint8_t *bytes, const struct lang_text *t, char *out,
+			    uint16_t used)
+{
+	uint32_t unit = t->encoding == LANG_UTF16 ? 2 : 1;
+
+	for (uint32_t i = 0; i + unit <= t->size; i += unit) {
+		uint32_t c = bytes[i], low;
+		uint16_t size;
+
+		if (unit == 2)
+			c |= (uint32_t)bytes[i + 1] << 8;
+		if (c >= 0xd800 && c < 0xe000) {
+			low = i + 4 <= t->size ? bytes[i + 2] | (uint32_t)bytes[i + 3] << 8 : 0;
+			if (c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
+				c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+				i += 2;
+			} else {
+				c = 0xfffd;
+			}
+		}
+		size = put_utf8(out + used, (uint16_t)(CODES_TEXT_MAX - used), c);
+		if (!size)
+			break;
+		used += size;
+	}
+	return used;
+}
+
+/* Text @i of three of each function. */
+static struct lang_text *text_of(struct lang_work *w, uint32_t i)
+{
+	struct lang_function *f = &w->functions[i / 3];
+
+	return i % 3 == 0 ? &f->scope : i % 3 == 1 ? &f->name : &f->file;
+}
+
+uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
+			    uint16_t used)
+{
+	const uint8_t *bytes = t->fixed ? (const uint8_t *)t->fixed
+					: lang_memory_piece(m, t->piece);
+	uint16_t size;
+
+	if (!bytes)
+		return used;
+	if (t->encoding != LANG_BYTES && !t->fixed)
+		return add_encoded(bytes, t, out, used);
+	size = (uint16_t)MIN(t->fixed ? (uint32_t)strlen(t->fixed) : t->size,
+			     (uint32_t)CODES_TEXT_MAX - used);
+	memcpy(out + used, bytes, size);
+	return used + size;
+}
+
+uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
+		       const struct code_text *text)
+{
+	uint32_t id = codes_add(r->codes, key, text);
+
+	return id == CODE_NONE ? CODE_UNNAMED : id;
+}
+
+/* Put a function into the table. */
+static void add_function(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			 struct lang_code_at *c, const struct lang_function *f)
+{
+	static const struct lang_text colons = { .fixed = "::" };
+	const struct lang_memory *m = &r->memory;
+	const struct code_key key = { process, c->address, c->stamp };
+	char name[CODES_TEXT_MAX], file[CODES_TEXT_MAX];
+	struct code_text text = {
+		.language = (uint8_t)p->kind,
+		.user = p->user,
+		.position = f->position,
+		.first_line = f->first_line,
+		.name = name,
+		.file = file,
+		.table = f->lines ? f->lines : lang_memory_piece(m, f->table),
+		.table_size = f->lines ? f->lines_size : f->table_size,
+	};
+	uint16_t scope = functions_put_text(m, &f->scope, name, 0);
+
+	if (scope)
+		scope = functions_put_text(m, &colons, name, scope);
+	if (!text.table)
+		text.table_size = 0;
+	text.name_size = functions_put_text(m, &f->name, name, scope);
+	text.file_size = functions_put_text(m, &f->file, file, 0);
+	if (text.name_size > scope && text.file_size)
+		c->id = functions_put(r, &key, &text);
+}
+
+/* Add bytes of texts to the stamps: the memory of one that was freed may have another. */
+static bool stamp_contents(struct lang_reader *r)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < 3 * w->nr_codes; i++)
+		if (text_of(w, i)->content)
+			want_text(m, text_of(w, i));
+	if (!lang_memory_fetch(m))
+		return false;
+	for (uint32_t i = 0; i < 3 * w->nr_codes; i++) {
+		const struct lang_text *t = text_of(w, i);
+		const uint8_t *bytes = t->content ? lang_memory_piece(m, t->piece) : NULL;
+		uint64_t s = w->codes_of[i / 3].stamp;
+
+		for (uint32_t at = 0; bytes && at < t->size; at++)
+			s = (s ^ bytes[at]) * 0x100000001b3ULL;
+		w->codes_of[i / 3].stamp = s;
+	}
+	return true;
+}
+
+/*
+ * Queue the parts of a table of lines. False: no room for them at this sample; the first new
+ * function has none then.
+ */
+static bool want_parts(struct lang_reader *r, struct lang_function *f, uint32_t *used, bool first)
+{
+	bool room = f->lines_size <= sizeof(r->work.ruby_lines) - *used;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(f->parts) && f->parts[i].size && room; i++) {
+		struct lang_text *t = &f->parts[i];
+
+		t->piece = lang_memory_want_once(&r->memory, t->addr, t->size);
+		room = t->piece >= 0 || !lang_memory_is_pointer(t->addr);
+	}
+	if (room)
+		*used += f->lines_size;
+	else
+		f->parts[0].size = 0;
+	return room || first;
+}
+
+enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct lang_work *w = &r->work;
+	uint32_t fresh[NEW_MAX], nr = 0, used = 0;
+
+	if (!stamp_contents(r))
+		return LANG_NONE_BAD_CHAIN;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_function *f = &w->functions[i];
+
+		if (find(r, process, &w->codes_of[i]) || nr == NEW_MAX ||
+		    !want_parts(r, f, &used, !nr))
+			continue;
+		fresh[nr++] = i;
+		want_text(&r->memory, &f->scope);
+		want_text(&r->memory, &f->name);
+		want_text(&r->memory, &f->file);
+	}
+	if (nr && !lang_memory_fetch(&r->memory))
+		return LANG_NONE_BAD_CHAIN;
+	used = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct lang_function *f = &w->functions[fresh[i]];
+
+		if (f->parts[0].size)
+			ruby_set_lines(&r->memory, f, w->ruby_lines + used);
+		used += f->parts[0].size ? f->lines_size : 0;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		add_function(r, p, process, &w->codes_of[fresh[i]], &w->functions[fresh[i]]);
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		struct lang_code_at *c = &w->codes_of[i];
+
+		if (c->id == CODE_NONE)
+			return LANG_NONE_NO_ROOM;
+		*c->known = (struct lang_known){
+			.address = c->address, .stamp = c->stamp, .process = process, .id = c->id
+		};
+	}
+	return LANG_NONE_NR;
+}
+
+/* Hash a key. The process chooses its addresses, and the bytes that a stamp is of. */
+static inline uint64_t code_key_hash(const struct keyhash_key *secret, const struct code_key *k)
+{
+	struct keyhash h = keyhash_begin(secret);
+
+	keyhash_word(&h, k->process);
+	keyhash_word(&h, k->address);
+	keyhash_word(&h, k->stamp);
+	return keyhash_end(&h);
+}
+
+/*
  * Ids by (process, address, stamp), in two tables: a full one replaces the old one, and keys that
  * are looked up move from the old one to the new one. Texts by content, for good.
  *
  * Runs on: readers (find, add), the loader and others (by id).
  */
-#include "symbols/lang/codes.h"
-
-#include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "symbols/lang/code_log.h"
-#include "symbols/lang/line_ends.h"
 
 #define CHUNK_BITS  10
 #define CHUNK_SIZE  (1U << CHUNK_BITS)
@@ -43,7 +332,7 @@ struct keys {
 };
 
 /* New functions of a process or user, and their bytes. */
-struct part {
+struct codes_part {
 	uint32_t nr;
 	size_t memory;
 };
@@ -54,8 +343,8 @@ struct codes {
 	struct keys keys, old_keys;
 	struct kept **texts; /* chains by hash */
 	uint32_t nr_chains;
-	struct part *by_process; /* by the hash of the process */
-	struct part *by_user;	 /* the same */
+	struct codes_part *by_process; /* by the hash of the process */
+	struct codes_part *by_user;    /* the same */
 	struct line_ends *line_ends;
 	struct code_log *log;
 	atomic_ulong memory;
@@ -126,8 +415,8 @@ static const struct code_text **text_at(const struct codes *c, uint32_t id)
 }
 
 /* Return the slot of @key, or the empty one where it would be. */
-static struct key_slot *slot_of(const struct keys *t, const struct keyhash_key *secret,
-				const struct code_key *key)
+static struct key_slot *codes_slot_of(const struct keys *t, const struct keyhash_key *secret,
+				      const struct code_key *key)
 {
 	uint32_t i = (uint32_t)code_key_hash(secret, key) & (t->nr_slots - 1);
 
@@ -151,7 +440,7 @@ static bool grow_keys(struct keys *t, const struct keyhash_key *secret)
 		return false;
 	for (uint32_t i = 0; i < t->nr_slots; i++)
 		if (t->slots[i].id)
-			*slot_of(&grown, secret, &t->slots[i].key) = t->slots[i];
+			*codes_slot_of(&grown, secret, &t->slots[i].key) = t->slots[i];
 	free(t->slots);
 	*t = grown;
 	return true;
@@ -170,16 +459,16 @@ static void put_key(struct codes *c, const struct code_key *key, uint32_t id)
 	if (t->nr * 2 >= t->nr_slots && !grow_keys(t, &c->secret))
 		return;
 	assert(t->nr_slots <= KEYS_SLOTS);
-	*slot_of(t, &c->secret, key) = (struct key_slot){ *key, id + 1 };
+	*codes_slot_of(t, &c->secret, key) = (struct key_slot){ *key, id + 1 };
 	t->nr++;
 }
 
-static uint32_t find(struct codes *c, const struct code_key *k)
+static uint32_t find_codes(struct codes *c, const struct code_key *k)
 {
-	uint32_t id = c->keys.slots ? slot_of(&c->keys, &c->secret, k)->id : 0;
+	uint32_t id = c->keys.slots ? codes_slot_of(&c->keys, &c->secret, k)->id : 0;
 
 	if (!id && c->old_keys.slots) {
-		id = slot_of(&c->old_keys, &c->secret, k)->id;
+		id = codes_slot_of(&c->old_keys, &c->secret, k)->id;
 		if (id)
 			put_key(c, k, id - 1);
 	}
@@ -191,7 +480,7 @@ uint32_t codes_find(struct codes *c, const struct code_key *key)
 	uint32_t id;
 
 	pthread_mutex_lock(&c->lock);
-	id = find(c, key);
+	id = find_codes(c, key);
 	pthread_mutex_unlock(&c->lock);
 	return id;
 }
@@ -271,7 +560,8 @@ static bool reserve(struct codes *c, uint32_t id)
 }
 
 /* Return whether a part has room for @size bytes; tables leave a quarter to names alone. */
-static bool has_room(const struct part *part, size_t size, size_t max, const struct code_text *t)
+static bool has_room(const struct codes_part *part, size_t size, size_t max,
+		     const struct code_text *t)
 {
 	return part->memory + size <= (t->table_size ? max / 4 * 3 : max);
 }
@@ -283,8 +573,8 @@ static bool has_room(const struct part *part, size_t size, size_t max, const str
 static uint32_t keep_text(struct codes *c, uint32_t process, const struct code_text *t,
 			  uint64_t hash)
 {
-	struct part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
-	struct part *user = &c->by_user[hash_u64(t->user) & (USER_SLOTS - 1)];
+	struct codes_part *part = &c->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
+	struct codes_part *user = &c->by_user[hash_u64(t->user) & (USER_SLOTS - 1)];
 	uint32_t id = atomic_load_explicit(&c->nr, memory_order_relaxed);
 	size_t size = sizeof(struct kept) + t->name_size + t->file_size + t->table_size;
 	struct kept **head, *k;
@@ -339,7 +629,7 @@ static uint32_t add_text(struct codes *c, uint32_t process, const struct code_te
 static uint32_t add(struct codes *c, const struct code_key *key, const struct code_text *text,
 		    uint64_t hash)
 {
-	uint32_t id = find(c, key);
+	uint32_t id = find_codes(c, key);
 
 	if (id != CODE_NONE)
 		return id;
@@ -408,4 +698,609 @@ struct code_log *codes_log(const struct codes *c)
 struct line_ends *codes_line_ends(struct codes *c)
 {
 	return c->line_ends;
+}
+
+/*
+ * Entries in the order of serial numbers, which are for good, one behind the other in large pages:
+ * tens of thousands of small blocks that leave after minutes would have the heap grow between other
+ * blocks. An array of them, and a set by key. A process leaves minutes after its end: then the
+ * whole array is gone through, and entries move up. Runs on: the loader, the writer of a recording.
+ */
+
+#define PAGE_BYTES (256UL << 10)
+
+struct entry {
+	uint64_t serial;
+	struct code_key key;
+	struct code_text text;
+	char bytes[];
+};
+
+static_assert(PAGE_BYTES >= sizeof(struct entry) + sizeof((struct code_log_copy *)0)->bytes,
+	      "a page holds the largest entry");
+
+struct page {
+	struct page *next;
+	size_t used; /* bytes */
+	struct entry first;
+};
+
+#define PAGE_SIZE (offsetof(struct page, first) + PAGE_BYTES)
+
+struct code_log {
+	pthread_mutex_t lock;
+	struct keyhash_key secret;
+	struct page *first_page, *last_page;
+	struct entry **entries; /* in the pages */
+	uint32_t nr, max;
+	struct hashset by_key;
+	uint64_t last;		       /* serial number */
+	uint32_t nr_of[PROCESS_SLOTS]; /* entries, by the hash of their process */
+	atomic_ulong memory;
+};
+
+struct code_log *code_log_new(void)
+{
+	struct code_log *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	pthread_mutex_init(&l->lock, NULL);
+	l->secret = keyhash_new_key();
+	return l;
+}
+
+static void free_pages(struct page *p)
+{
+	while (p) {
+		struct page *next = p->next;
+
+		free_sparse(p, PAGE_SIZE);
+		p = next;
+	}
+}
+
+void code_log_free(struct code_log *l)
+{
+	if (!l)
+		return;
+	free_pages(l->first_page);
+	free(l->entries);
+	hashset_fini(&l->by_key);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* Return the size of an entry with @t. */
+static size_t size_of(const struct code_text *t)
+{
+	size_t size = sizeof(struct entry) + t->name_size + t->file_size + t->table_size;
+
+	return (size + _Alignof(struct entry) - 1) / _Alignof(struct entry) *
+	       _Alignof(struct entry);
+}
+
+static struct entry *entry_in(struct page *p, size_t at)
+{
+	return (struct entry *)((char *)&p->first + at);
+}
+
+/* Append @size bytes to @to; NULL: none. */
+static void *append(void *to, const void *from, size_t size)
+{
+	return size ? mempcpy(to, from, size) : to;
+}
+
+/* The texts of @t are at @bytes. */
+static void set_texts(struct code_text *t, const char *bytes)
+{
+	t->name = bytes;
+	t->file = bytes + t->name_size;
+	t->table = (const uint8_t *)bytes + t->name_size + t->file_size;
+}
+
+/* Copy @from to @to with its texts, which are put to @bytes. */
+static void copy_text(struct code_text *to, char *bytes, const struct code_text *from)
+{
+	*to = *from;
+	set_texts(to, bytes);
+	bytes = append(bytes, from->name, from->name_size);
+	bytes = append(bytes, from->file, from->file_size);
+	append(bytes, from->table, from->table_size);
+}
+
+static bool has(const struct code_log *l, const struct code_key *key, uint64_t hash)
+{
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&l->by_key, hash, &at)) != HASHSET_NONE) {
+		const struct code_key *k = &l->entries[i]->key;
+
+		if (k->address == key->address && k->stamp == key->stamp &&
+		    k->process == key->process)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t *nr_of(struct code_log *l, uint32_t process)
+{
+	return &l->nr_of[hash_u64(process) & (PROCESS_SLOTS - 1)];
+}
+
+/* Count the entry @i, which is new in the array. */
+static void enter(struct code_log *l, uint32_t i)
+{
+	const struct code_key *key = &l->entries[i]->key;
+
+	hashset_add(&l->by_key, code_key_hash(&l->secret, key), i);
+	++*nr_of(l, key->process);
+}
+
+/* Return room for @size bytes in the last page; NULL: out of memory. */
+static struct entry *get_room(struct code_log *l, size_t size)
+{
+	struct page *p = l->last_page;
+
+	if (!p || p->used + size > PAGE_BYTES) {
+		p = alloc_sparse(PAGE_SIZE);
+		if (!p)
+			return NULL;
+		*(l->last_page ? &l->last_page->next : &l->first_page) = p;
+		l->last_page = p;
+	}
+	p->used += size;
+	return entry_in(p, p->used - size);
+}
+
+static void add_code_log(struct code_log *l, const struct code_key *key,
+			 const struct code_text *text)
+{
+	size_t size = size_of(text);
+	struct entry *e;
+
+	if (has(l, key, code_key_hash(&l->secret, key)) ||
+	    *nr_of(l, key->process) == CODE_LOG_PROCESS_MAX ||
+	    code_log_memory(l) + size > CODE_LOG_MEMORY_MAX ||
+	    !array_reserve(&l->entries, &l->max, l->nr + 1ULL) || hashset_reserve(&l->by_key, 1))
+		return;
+	e = get_room(l, size);
+	if (!e)
+		return;
+	e->serial = ++l->last;
+	e->key = *key;
+	copy_text(&e->text, e->bytes, text);
+	l->entries[l->nr] = e;
+	enter(l, l->nr++);
+	atomic_fetch_add_explicit(&l->memory, size, memory_order_relaxed);
+}
+
+void code_log_add(struct code_log *l, const struct code_key *key, const struct code_text *text)
+{
+	pthread_mutex_lock(&l->lock);
+	add_code_log(l, key, text);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* Free the pages behind @size bytes of @p, which is the last one then. */
+static void cut(struct code_log *l, struct page *p, size_t size)
+{
+	free_pages(p->next);
+	p->next = NULL;
+	p->used = size;
+	l->last_page = p;
+	if (size)
+		return;
+	assert(p == l->first_page);
+	free_sparse(p, PAGE_SIZE);
+	l->first_page = l->last_page = NULL;
+}
+
+/*
+ * Drop the entries of @process: the others move up to the first free place. None moves to a later
+ * one: where an entry does not fit behind the ones before it, it did not with more of them either.
+ */
+static void drop(struct code_log *l, uint32_t process)
+{
+	struct page *to = l->first_page;
+	size_t size, used = 0, end;
+
+	l->nr = 0;
+	for (struct page *from = l->first_page; from; from = from->next) {
+		end = from->used;
+		for (size_t at = 0; at < end; at += size) {
+			struct entry *e = entry_in(from, at);
+
+			size = size_of(&e->text);
+			if (e->key.process == process) {
+				atomic_fetch_sub_explicit(&l->memory, size, memory_order_relaxed);
+				continue;
+			}
+			if (used + size > PAGE_BYTES) {
+				to->used = used;
+				to = to->next;
+				used = 0;
+			}
+			e = memmove(entry_in(to, used), e, size);
+			set_texts(&e->text, e->bytes);
+			used += size;
+			l->entries[l->nr] = e;
+			enter(l, l->nr++);
+		}
+	}
+	cut(l, to, used);
+}
+
+void code_log_forget(struct code_log *l, uint32_t process)
+{
+	pthread_mutex_lock(&l->lock);
+	/* Most processes have no code here, and any user has many end. */
+	if (!*nr_of(l, process)) {
+		pthread_mutex_unlock(&l->lock);
+		return;
+	}
+	hashset_clear(&l->by_key);
+	memset(l->nr_of, 0, sizeof(l->nr_of));
+	drop(l, process);
+	pthread_mutex_unlock(&l->lock);
+}
+
+bool code_log_next(struct code_log *l, uint64_t *last, struct code_log_copy *out)
+{
+	uint32_t i;
+	bool found;
+
+	pthread_mutex_lock(&l->lock);
+	i = search_split(l->nr, n, l->entries[n]->serial <= *last);
+	found = i < l->nr;
+	if (found) {
+		copy_text(&out->text, out->bytes, &l->entries[i]->text);
+		*last = l->entries[i]->serial;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return found;
+}
+
+size_t code_log_memory(const struct code_log *l)
+{
+	return atomic_load_explicit(&l->memory, memory_order_relaxed);
+}
+
+/*
+ * Scripts by (process, address, stamp), in two tables: a full one replaces the old one, whose
+ * scripts are freed unless they were looked up. Ends of lines by content, for good.
+ *
+ * Runs on: readers.
+ */
+
+struct script {
+	struct line_ends_key key;
+	const struct line_ends_text *text; /* NULL: not read to its end */
+	uint32_t read;			   /* positions */
+	struct keyhash hash;		   /* of the ends so far */
+	uint32_t *ends;			   /* so far; then they are in the text */
+	uint32_t nr, max_ends;
+};
+
+struct scripts {
+	struct script **list; /* NULL: in the newer table */
+	uint32_t nr, max;
+	struct hashset by_key;
+};
+
+struct line_ends {
+	pthread_mutex_t lock;
+	struct keyhash_key secret; /* against scripts that were chosen for one bucket */
+	struct scripts scripts, old;
+	struct line_ends_text **texts;
+	uint32_t nr_texts, max_texts;
+	struct hashset by_ends;
+	size_t memory;
+	size_t by_process[PROCESS_SLOTS]; /* the same, by the hash of the process */
+};
+
+static const struct line_ends_text no_lines = { .refused = true };
+
+struct line_ends *line_ends_new(void)
+{
+	struct line_ends *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	mutex_init_urgent(&l->lock);
+	l->secret = keyhash_new_key();
+	return l;
+}
+
+static size_t *memory_of(struct line_ends *l, uint32_t process)
+{
+	return &l->by_process[hash_u64(process) & (PROCESS_SLOTS - 1)];
+}
+
+/* Return whether there is no memory for @more bytes of @process. */
+static bool is_full(struct line_ends *l, uint32_t process, size_t more)
+{
+	return l->memory + more > LINE_ENDS_MEMORY_MAX ||
+	       *memory_of(l, process) + more > LINE_ENDS_PROCESS_MEMORY;
+}
+
+static void count(struct line_ends *l, const struct script *s, size_t bytes)
+{
+	l->memory += bytes;
+	*memory_of(l, s->key.process) += bytes;
+}
+
+static void discount(struct line_ends *l, const struct script *s, size_t bytes)
+{
+	l->memory -= bytes;
+	*memory_of(l, s->key.process) -= bytes;
+}
+
+static void scripts_fini(struct line_ends *l, struct scripts *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		struct script *s = t->list[i];
+
+		if (!s)
+			continue;
+		discount(l, s, sizeof(*s) + s->max_ends * sizeof(*s->ends));
+		free(s->ends);
+		free(s);
+	}
+	free(t->list);
+	hashset_fini(&t->by_key);
+}
+
+void line_ends_free(struct line_ends *l)
+{
+	if (!l)
+		return;
+	scripts_fini(l, &l->scripts);
+	scripts_fini(l, &l->old);
+	for (uint32_t i = 0; i < l->nr_texts; i++) {
+		free((void *)l->texts[i]->ends);
+		free(l->texts[i]);
+	}
+	free(l->texts);
+	hashset_fini(&l->by_ends);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static uint64_t key_hash(const struct line_ends *l, const struct line_ends_key *k)
+{
+	struct keyhash h = keyhash_begin(&l->secret);
+
+	keyhash_word(&h, k->process);
+	keyhash_word(&h, k->address);
+	keyhash_word(&h, k->stamp);
+	return keyhash_end(&h);
+}
+
+/* Return the script in @t, or NULL. */
+static struct script **line_ends_slot_of(const struct scripts *t, const struct line_ends_key *key,
+					 uint64_t hash)
+{
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&t->by_key, hash, &at)) != HASHSET_NONE) {
+		const struct script *s = t->list[i];
+
+		if (s && s->key.process == key->process && s->key.address == key->address &&
+		    s->key.stamp == key->stamp)
+			return &t->list[i];
+	}
+	return NULL;
+}
+
+/* Make room for one more script. False: out of memory. */
+static bool make_room(struct line_ends *l)
+{
+	if (l->scripts.nr == LINE_ENDS_SCRIPTS_MAX) {
+		scripts_fini(l, &l->old);
+		l->old = l->scripts;
+		l->scripts = (struct scripts){ .nr = 0 };
+	}
+	return !hashset_reserve(&l->scripts.by_key, 1) &&
+	       array_reserve(&l->scripts.list, &l->scripts.max, l->scripts.nr + 1ULL);
+}
+
+static void put(struct line_ends *l, struct script *s)
+{
+	hashset_add(&l->scripts.by_key, key_hash(l, &s->key), l->scripts.nr);
+	l->scripts.list[l->scripts.nr++] = s;
+}
+
+static struct script *find_line_ends(struct line_ends *l, const struct line_ends_key *key)
+{
+	uint64_t hash = key_hash(l, key);
+	struct script **slot = line_ends_slot_of(&l->scripts, key, hash), *s;
+
+	if (slot)
+		return *slot;
+	slot = line_ends_slot_of(&l->old, key, hash);
+	s = slot ? *slot : NULL;
+	/* With a full table the old one leaves: the script is read again. */
+	if (s && l->scripts.nr < LINE_ENDS_SCRIPTS_MAX && make_room(l)) {
+		put(l, s);
+		*slot = NULL;
+	}
+	return s;
+}
+
+/* Find a script, or add it; NULL: the table is full. */
+static struct script *add_line_ends(struct line_ends *l, const struct line_ends_key *key)
+{
+	struct script *s = find_line_ends(l, key);
+
+	if (s)
+		return s;
+	/* Also if its process has no memory for lines: then it is known that there are none. */
+	if (!make_room(l) || l->memory + sizeof(*s) > LINE_ENDS_MEMORY_MAX)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->key = *key;
+	s->hash = keyhash_begin(&l->secret);
+	count(l, s, sizeof(*s));
+	put(l, s);
+	return s;
+}
+
+const struct line_ends_text *line_ends_get(struct line_ends *l, const struct line_ends_key *key,
+					   uint32_t *from)
+{
+	const struct line_ends_text *text;
+	struct script *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = find_line_ends(l, key);
+	*from = s ? s->read : 0;
+	text = s ? s->text : NULL;
+	pthread_mutex_unlock(&l->lock);
+	return text;
+}
+
+/* Return the text with the ends of @s, which are taken or freed; NULL: out of memory. */
+static const struct line_ends_text *line_ends_keep_text(struct line_ends *l, struct script *s)
+{
+	size_t size = s->nr * sizeof(*s->ends);
+	uint64_t hash = keyhash_end(&s->hash);
+	struct line_ends_text *t;
+	uint32_t at = 0, i;
+
+	while ((i = hashset_next(&l->by_ends, hash, &at)) != HASHSET_NONE) {
+		t = l->texts[i];
+		if (t->nr == s->nr && (!size || !memcmp(t->ends, s->ends, size)))
+			return t;
+	}
+	t = hashset_reserve(&l->by_ends, 1) ||
+			    !array_reserve(&l->texts, &l->max_texts, l->nr_texts + 1ULL)
+		    ? NULL
+		    : malloc(sizeof(*t));
+	if (!t)
+		return NULL;
+	*t = (struct line_ends_text){ s->ends, s->nr, false };
+	count(l, s, sizeof(*t) + s->max_ends * sizeof(*s->ends));
+	s->ends = NULL;
+	hashset_add(&l->by_ends, hash, l->nr_texts);
+	l->texts[l->nr_texts++] = t;
+	return t;
+}
+
+static void end(struct line_ends *l, struct script *s, bool refused)
+{
+	s->text = refused ? NULL : line_ends_keep_text(l, s);
+	if (!s->text)
+		s->text = &no_lines;
+	discount(l, s, s->max_ends * sizeof(*s->ends));
+	free(s->ends);
+	s->ends = NULL;
+	s->nr = s->max_ends = 0;
+}
+
+/* Append the ends; false: there is no memory for them. */
+static bool line_ends_append(struct line_ends *l, struct script *s, const uint32_t *ends,
+			     uint32_t nr)
+{
+	uint32_t before = s->max_ends;
+
+	if (is_full(l, s->key.process, nr * sizeof(*ends)) ||
+	    !array_reserve(&s->ends, &s->max_ends, (uint64_t)s->nr + nr))
+		return false;
+	count(l, s, (s->max_ends - before) * sizeof(*ends));
+	if (nr)
+		memcpy(s->ends + s->nr, ends, nr * sizeof(*ends));
+	s->nr += nr;
+	for (uint32_t i = 0; i < nr; i++)
+		keyhash_word(&s->hash, ends[i]);
+	return true;
+}
+
+void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_t from, uint32_t to,
+		   const uint32_t *ends, uint32_t nr, bool last)
+{
+	struct script *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = add_line_ends(l, key);
+	if (s && !s->text && s->read == from) {
+		s->read = to;
+		if (!line_ends_append(l, s, ends, nr))
+			end(l, s, true);
+		else if (last)
+			end(l, s, false);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key)
+{
+	struct script *s;
+
+	pthread_mutex_lock(&l->lock);
+	s = add_line_ends(l, key);
+	if (s && !s->text)
+		end(l, s, true);
+	pthread_mutex_unlock(&l->lock);
+}
+
+size_t line_ends_memory(struct line_ends *l)
+{
+	size_t memory;
+
+	pthread_mutex_lock(&l->lock);
+	memory = l->memory;
+	pthread_mutex_unlock(&l->lock);
+	return memory;
+}
+
+uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position)
+{
+	uint32_t before = search_split(t->nr, i, t->ends[i] < position);
+
+	return t->refused ? 0 : before + 1;
+}
+
+static uint32_t char_at(const uint8_t *text, uint32_t i, bool wide)
+{
+	return wide ? text[2 * i] | (uint32_t)text[2 * i + 1] << 8 : text[i];
+}
+
+/* As ECMAScript has it: LF, CR, CR LF, and two more characters. */
+static bool ends_line(const uint8_t *text, uint32_t i, uint32_t nr, bool wide)
+{
+	uint32_t c = char_at(text, i, wide);
+
+	if (c == '\r')
+		return i + 1 == nr || char_at(text, i + 1, wide) != '\n';
+	return c == '\n' || c == 0x2028 || c == 0x2029;
+}
+
+/* Lines that end with LF alone. */
+static uint32_t find_plain(const uint8_t *text, uint32_t nr, uint32_t from, uint32_t *ends)
+{
+	const uint8_t *stop = text + nr, *at = text;
+	uint32_t found = 0;
+
+	while (at < stop && (at = memchr(at, '\n', (size_t)(stop - at))))
+		ends[found++] = from + (uint32_t)(at++ - text);
+	return found;
+}
+
+uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, uint32_t from,
+			uint32_t *ends, uint32_t *used)
+{
+	uint32_t found = 0;
+
+	if (nr > 1 && !last && char_at(text, nr - 1, wide) == '\r')
+		nr--;
+	*used = nr;
+	if (!wide && !memchr(text, '\r', nr))
+		return find_plain(text, nr, from, ends);
+	for (uint32_t i = 0; i < nr; i++)
+		if (ends_line(text, i, nr, wide))
+			ends[found++] = from + i;
+	return found;
 }

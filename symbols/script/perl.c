@@ -7,17 +7,20 @@
  * is read: its address has to be on the C stack. Offsets are from the
  * headers, for 64-bit CPUs.
  */
+#include "symbols/script/internal.h"
+
 #include <string.h>
 
-#include "symbols/script/script.h"
+#include "symbols/base/base.h"
 
 #define STACKS_MAX   32
 #define CONTEXTS_MAX 2048
+
 /* Lines of the innermost frames are read; others have none. */
 #define LINES_MAX 256
-#define FILE_MAX  256U
-#define PAGE	  4096U
 
+#define FILE_MAX	 256U
+#define PAGE		 4096U
 #define INTERP_CURCOP	 208
 #define INTERP_STACKINFO 224
 #define STACK_CONTEXTS	 8

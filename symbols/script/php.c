@@ -6,9 +6,12 @@
  * was entered from C (CALL_TOP). Functions in C have frames, but no file and no
  * lines. Offsets are from the headers, for 64-bit CPUs.
  */
-#include "symbols/script/script.h"
+#include "symbols/script/internal.h"
+
+#include "symbols/base/base.h"
 
 #define PASSED_MAX (2 * LANG_FRAMES_MAX)
+
 /* Lines of the innermost frames are read; of others that of the function is shown. */
 #define LINES_MAX 256
 

@@ -1,25 +1,310 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * CPython: which state a thread has, along its frames, its code objects and line tables; offsets by
+ * version, or as the interpreter describes itself.
+ *
+ * Runs on: a reader. Invariant: each step costs a frame of the bound, so a chain that bites its
+ * tail ends.
+ */
+#include "symbols/script/internal.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+
+#define PAGE 4096ULL
+
+/* Bytes of a part of the stack of frames. */
+#define CHUNK (16ULL << 10)
+
+/* Most steps of a walk: frames, and ends of C frames. */
+#define PASSED_MAX (2 * LANG_FRAMES_MAX)
+
+struct walk {
+	struct lang_reader *r;
+	const struct py_layout *l;
+	const struct lang_sample *s;
+	struct lang_thread *t;
+	uint64_t cframe;   /* of the C frame of the loop in hand; 0: not known */
+	uint64_t current;  /* address of the innermost frame */
+	uint64_t on_stack; /* latest address known to be on the stack of frames */
+};
+
+static const uint8_t *in_copy(const struct lang_sample *s, uint64_t addr, uint32_t size)
+{
+	uint64_t at = addr - s->sp;
+
+	if (size > s->stack_size || at > s->stack_size - size)
+		return NULL;
+	lang_chain_need(s, at + size);
+	return s->stack + at;
+}
+
+/* Queue the thread's state and the pieces of its last chain. Returns the piece of the state. */
+static int want_ahead(struct walk *w)
+{
+	struct lang_memory *m = &w->r->memory;
+	uint32_t size = MAX(MAX(w->l->ts_top, w->l->ts_native_id),
+			    MAX(w->l->ts_thread_id, w->l->ts_current)) +
+			8U;
+	int state = lang_memory_want(m, w->t->state, size);
+
+	ahead_want(w->r, w->t, w->s);
+	return state;
+}
+
+/* Find the innermost frame. LANG_NONE_NR: go on. */
+static enum lang_none begin(struct walk *w)
+{
+	const struct py_layout *l = w->l;
+	struct lang_memory *m = &w->r->memory;
+	int state = want_ahead(w);
+	const uint8_t *ts, *c;
+
+	if (!lang_memory_fetch(m) || !(ts = lang_memory_piece(m, state)))
+		return LANG_NONE_NO_THREAD;
+	if (bytes_u64(ts + (l->ts_native_id ? l->ts_native_id : l->ts_thread_id)) != w->t->id)
+		return LANG_NONE_NO_THREAD;
+	w->current = bytes_u64(ts + l->ts_current);
+	w->r->work.again[0] = (struct lang_ahead){ w->t->state + l->ts_current, 8 };
+	w->r->work.first_read[0] = ts + l->ts_current;
+	w->on_stack = w->r->work.top = l->ts_top ? bytes_u64(ts + l->ts_top) : 0;
+	if (l->cframe_size) {
+		w->cframe = w->current;
+		/* That of a thread that runs no frames is in its state. */
+		if (w->cframe - w->t->state < PAGE)
+			return LANG_NONE_NO_FRAMES;
+		c = in_copy(w->s, w->cframe, l->cframe_size);
+		if (!c)
+			c = lang_memory_read(m, w->cframe, l->cframe_size);
+		if (!c)
+			return LANG_NONE_BAD_CHAIN;
+		w->current = bytes_u64(c + l->cframe_current);
+	}
+	return w->current ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+/*
+ * The bytes of the frame at @addr. Frames on the stack of frames are near each other; a generator's
+ * frame is alone, and one that ends a C frame is on the C stack.
+ */
+static const uint8_t *frame_at(struct walk *w, uint64_t addr)
+{
+	uint32_t size = w->l->frame_size;
+	bool alone = w->l->one_frame_each || (w->on_stack && w->on_stack - addr > CHUNK);
+	const uint8_t *f = in_copy(w->s, addr, size);
+
+	if (!lang_memory_is_pointer(addr))
+		return NULL;
+	return f ? f : ahead_frame(w->r, w->t, addr, size, alone);
+}
+
+/* End the C frame of the latest frame, at @at, or at its cframe; 0: not known. */
+static void end_c_frame(struct walk *w, uint64_t at)
+{
+	struct lang_work *k = &w->r->work;
+	const uint8_t *c;
+
+	if (!k->nr || k->boundary[k->nr - 1])
+		return;
+	if (!at && w->cframe) {
+		at = w->cframe;
+		c = in_copy(w->s, w->cframe, w->l->cframe_size);
+		w->cframe = c ? bytes_u64(c + w->l->cframe_previous) : 0;
+	}
+	k->boundary[k->nr - 1] = at ? at : 1;
+	k->nr_boundaries++;
+}
+
+/* Hash the function object and the globals of a frame, as in struct lang_known. */
+static uint64_t function_of(const uint8_t *globals)
+{
+	uint64_t function = bytes_u64(globals - 8);
+
+	return function ? hash_u64(hash_u64(function) ^ bytes_u64(globals)) | 1 : 0;
+}
+
+static bool add_frame(struct walk *w, uint64_t addr, const uint8_t *f)
+{
+	struct lang_work *k = &w->r->work;
+	const struct py_layout *l = w->l;
+	uint64_t code = bytes_u64(f + l->frame_code);
+
+	if (l->tagged)
+		code &= ~7ULL;
+	if (!lang_memory_is_pointer(code))
+		return false;
+	/* The owner: a thread, which has it on its stack of frames, or a generator. */
+	k->base[k->nr] = l->ts_top && !f[l->frame_owner] ? addr : 0;
+	if (!k->nr) {
+		k->again[1] = (struct lang_ahead){ addr, l->frame_size };
+		k->first_read[1] = f;
+	}
+	k->address[k->nr] = code;
+	k->function[k->nr] = l->frame_globals ? function_of(f + l->frame_globals) : 0;
+	k->instr[k->nr] = l->instr_unit ? bytes_u32(f + l->frame_instr)
+					: bytes_u64(f + l->frame_instr);
+	k->boundary[k->nr] = 0;
+	if (k->base[k->nr])
+		w->on_stack = addr;
+	k->nr++;
+	if (l->one_frame_each || (l->frame_is_entry && f[l->frame_is_entry]))
+		end_c_frame(w, 0);
+	return true;
+}
+
+/*
+ * Return whether frames that are alone on the heap, those of 3.8 to 3.10 and of generators, have
+ * used up the windows that are read ahead, and half of the calls: the codes need the others.
+ */
+static bool is_costly(const struct walk *w)
+{
+	return w->r->work.nr && w->t->nr_ahead == LANG_AHEAD &&
+	       w->r->memory.calls >= LANG_CALLS_MAX / 2;
+}
+
+enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t)
+{
+	struct walk w = { .r = r, .l = &p->py, .s = s, .t = t };
+	struct lang_work *k = &r->work;
+	enum lang_none none;
+	uint64_t addr;
+
+	k->nr = k->nr_boundaries = 0;
+	k->top = 0;
+	none = begin(&w);
+	addr = w.current;
+	for (uint32_t passed = 0; none == LANG_NONE_NR && addr; passed++) {
+		const uint8_t *f;
+
+		k->deep = passed == PASSED_MAX || is_costly(&w);
+		if (k->deep)
+			break;
+		f = frame_at(&w, addr);
+		if (f && p->py.frame_owner && !p->py.frame_is_entry && f[p->py.frame_owner] >= 3) {
+			end_c_frame(&w, addr);
+		} else if (k->nr == LANG_FRAMES_MAX) {
+			k->deep = true;
+			break;
+		} else if (!f || !add_frame(&w, addr, f)) {
+			return LANG_NONE_BAD_CHAIN;
+		}
+		addr = bytes_u64(f + p->py.frame_previous);
+	}
+	if (none == LANG_NONE_NR && !k->nr)
+		none = k->deep ? LANG_NONE_NO_ROOM : LANG_NONE_NO_FRAMES;
+	return none;
+}
+
+/*
+ * CPython: which PyThreadState belongs to which thread.
+ *
+ * Runs on: a reader. From 3.11 on a state has the thread's id; before that pthread_self(), where
+ * the C library keeps the id: at an offset that glibc and musl have not changed for x86-64. A
+ * process that was forked may have the parent's id in its states: 3.11.0 and 3.11.1 do not set it
+ * again, later ones only where Python itself forks. The C library has the true one.
+ */
+
+#define INTERPRETERS_MAX 16
+#define STATES_MAX	 512
+
+/* In struct pthread, which begins with a pointer to itself: at 16 in glibc, at 0 in musl. */
+static const struct {
+	uint16_t self, tid;
+} pthreads[] = { { 16, 0x2d0 }, { 0, 0x30 } };
+
+/* Each state takes a call: more than the bound of one sample. */
+static const uint8_t *read_state(struct lang_reader *r, uint64_t addr, uint32_t size)
+{
+	lang_memory_begin(&r->memory);
+	return lang_memory_is_pointer(addr) ? lang_memory_read(&r->memory, addr, size) : NULL;
+}
+
+static pid_t tid_of_pthread(struct lang_reader *r, uint64_t self)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(pthreads); i++) {
+		const uint8_t *bytes = read_state(r, self, pthreads[i].tid + 4U);
+
+		if (bytes && bytes_u64(bytes + pthreads[i].self) == self)
+			return (pid_t)bytes_u32(bytes + pthreads[i].tid);
+	}
+	return -1;
+}
+
+/* Keep the thread of the state at @addr. Returns the next state; 0: none. */
+static uint64_t look_at(struct lang_reader *r, const struct lang_process *p,
+			const struct lang_sample *s, uint64_t addr, pid_t *tid)
+{
+	const struct py_layout *l = &p->py;
+	uint32_t size = MAX(MAX(l->ts_native_id, l->ts_thread_id), l->ts_next) + 8U;
+	const uint8_t *ts = read_state(r, addr, size);
+	uint64_t next, id, self;
+
+	*tid = -1;
+	if (!ts)
+		return 0;
+	next = bytes_u64(ts + l->ts_next);
+	self = bytes_u64(ts + l->ts_thread_id);
+	id = l->ts_native_id ? bytes_u64(ts + l->ts_native_id) : self;
+	*tid = l->ts_native_id ? (pid_t)id : tid_of_pthread(r, self);
+	if (l->ts_native_id && *tid != s->tid && s->is_main && tid_of_pthread(r, self) == s->tid)
+		*tid = s->tid;
+	if (*tid > 0)
+		lang_chain_keep_thread(r, s->process, *tid, addr, id);
+	return next;
+}
+
+void pythread_find(struct lang_reader *r, const struct lang_process *p, const struct lang_sample *s)
+{
+	const struct py_layout *l = &p->py;
+	const uint8_t *bytes = read_state(r, p->runtime + l->interpreters, 8);
+	uint64_t interp = bytes ? bytes_u64(bytes) : 0;
+	uint32_t nr = 0;
+
+	for (int i = 0; i < INTERPRETERS_MAX && interp; i++) {
+		uint64_t state;
+
+		bytes = read_state(r, interp + l->interp_threads, 8);
+		state = bytes ? bytes_u64(bytes) : 0;
+		while (state && nr++ < STATES_MAX) {
+			pid_t found;
+
+			state = look_at(r, p, s, state, &found);
+			if (found == s->tid)
+				return;
+		}
+		bytes = read_state(r, interp + l->interp_next, 8);
+		interp = bytes ? bytes_u64(bytes) : 0;
+	}
+}
+
+/*
  * CPython: the code objects of a chain, their names and line tables.
  *
  * Runs on: a reader. The header of each is read at each sample: freed
  * memory may be another function by now. Strings are read once.
  */
-#include <string.h>
-
-#include "symbols/script/script.h"
 
 #define TYPE_AT	 8  /* of each object */
 #define SIZE_AT	 16 /* of a string or of bytes */
 #define HASH_AT	 24 /* of a string */
 #define STATE_AT 32 /* of a string */
+
 /* Of the chunks of a stack of frames: their alignment, and the bytes before the first frame. */
 #define CHUNK_ALIGN 4096U
-#define CHUNK_HEAD  32U
-#define STR_HEAD    40
-#define BYTES_HEAD  32
+
+#define CHUNK_HEAD 32U
+#define STR_HEAD   40
+#define BYTES_HEAD 32
+
 /* New functions per sample; the rest is read at the next sample. */
 #define NEW_MAX 64
+
 /* Not a hash of a function, which is odd. */
 #define FUNCTIONS_DIFFER 2
 
@@ -444,4 +729,264 @@ enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, 
 		keep_known(r->codes, c, process, w->time_ns);
 	}
 	return LANG_NONE_NR;
+}
+
+/*
+ * Offsets by minor version.
+ *
+ * Runs on: any thread.
+ */
+
+/* Of 3.8 to 3.10 but for one field: frame objects in the heap, one C frame each. */
+#define OLD(minor_, lasti, unit)                                                                   \
+	{                                                                                          \
+		.minor = minor_, .frame_size = 112, .interpreters = 32, .interp_next = 0,          \
+		.interp_threads = 8, .ts_next = 8, .ts_current = 24, .ts_thread_id = 176,          \
+		.frame_code = 32, .frame_previous = 24, .frame_instr = lasti,                      \
+		.one_frame_each = true, .instr_unit = unit, .code_first_line = 40,                 \
+		.code_consts = 56, .code_filename = 104, .code_name = 112, .code_table = 120,      \
+		.code_instructions = 48, .str_ascii = 48, .str_other = 72,                         \
+	}
+
+/* Of 3.12 on but for some. */
+#define NEW(minor_, interp_, threads_, current_, instructions_)                                    \
+	.minor = minor_, .frame_size = 72, .interpreters = interp_, .interp_next = 0,              \
+	.interp_threads = threads_, .ts_next = 8, .ts_current = current_, .ts_top = 240,           \
+	.frame_code = 0, .frame_previous = 8, .frame_globals = 24, .frame_instr = 56,              \
+	.frame_owner = 70, .code_first_line = 68, .code_consts = 24, .code_filename = 112,         \
+	.code_name = 120, .code_qualname = 128, .code_table = 136,                                 \
+	.code_instructions = instructions_, .code_version = 92, .code_nlocals = 72,                \
+	.code_stacksize = 64, .str_ascii = 40, .str_other = 56
+
+static const struct py_layout layouts[] = {
+	OLD(8, 104, 1),
+	OLD(9, 104, 1),
+	OLD(10, 96, 2),
+	{
+		.minor = 11,
+		.frame_size = 72,
+		.interpreters = 40,
+		.interp_next = 0,
+		.interp_threads = 16,
+		.ts_next = 8,
+		.ts_current = 56,
+		.ts_thread_id = 152,
+		.ts_native_id = 160,
+		.ts_top = 304,
+		.cframe_size = 24,
+		.cframe_current = 8,
+		.cframe_previous = 16,
+		.frame_code = 32,
+		.frame_previous = 48,
+		.frame_globals = 8,
+		.frame_instr = 56,
+		.frame_is_entry = 68,
+		.frame_owner = 69,
+		.code_first_line = 72,
+		.code_consts = 24,
+		.code_filename = 112,
+		.code_name = 120,
+		.code_qualname = 128,
+		.code_table = 136,
+		.code_instructions = 184,
+		.code_nlocals = 76,
+		.code_stacksize = 68,
+		.str_ascii = 48,
+		.str_other = 72,
+	},
+	{
+		NEW(12, 40, 72, 56, 192),
+		.ts_thread_id = 136,
+		.ts_native_id = 144,
+		.cframe_size = 16,
+		.cframe_current = 0,
+		.cframe_previous = 8,
+	},
+	{ NEW(13, 632, 7344, 72, 200), .ts_thread_id = 152, .ts_native_id = 160 },
+	{ NEW(14, 632, 7344, 72, 200), .ts_thread_id = 152, .ts_native_id = 160, .tagged = true },
+	{ NEW(15, 936, 7336, 72, 208), .ts_thread_id = 176, .ts_native_id = 184, .tagged = true },
+};
+
+const struct py_layout *pylayout_of(uint32_t version)
+{
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (version >> 16 == (0x300U | layouts[i].minor))
+			return &layouts[i];
+	return NULL;
+}
+
+/*
+ * Where a number is among the words of 3.13 and of each later minor version, in the order of
+ * Include/internal/pycore_debug_offsets.h: no patch level has changed that.
+ */
+#define FIRST_MINOR 13U
+
+#define NR_MINORS 3U
+
+struct word {
+	uint8_t at[NR_MINORS];
+	uint8_t size; /* of the field: 1 or 2 bytes */
+	size_t field;
+};
+
+#define FIELD(a, b, c, name)                                                                       \
+	{                                                                                          \
+		{ a, b, c }, sizeof(((struct py_layout *)0)->name),                                \
+			offsetof(struct py_layout, name)                                           \
+	}
+
+static const struct word fields[] = {
+	FIELD(5, 5, 5, interpreters),
+	FIELD(8, 8, 8, interp_next),
+	FIELD(9, 9, 9, interp_threads),
+	FIELD(21, 24, 24, ts_next),
+	FIELD(23, 26, 26, ts_current),
+	FIELD(24, 27, 30, ts_thread_id),
+	FIELD(25, 28, 31, ts_native_id),
+	FIELD(26, 29, 32, ts_top), /* datastack_chunk, which datastack_top is behind */
+	FIELD(29, 32, 40, frame_previous),
+	FIELD(30, 33, 41, frame_code),
+	FIELD(31, 34, 42, frame_instr),
+	FIELD(32, 35, 43, frame_size), /* localsplus */
+	FIELD(33, 36, 44, frame_owner),
+	FIELD(35, 40, 48, code_filename),
+	FIELD(36, 41, 49, code_name),
+	FIELD(37, 42, 50, code_qualname),
+	FIELD(38, 43, 51, code_table),
+	FIELD(39, 44, 52, code_first_line),
+	FIELD(43, 48, 56, code_instructions),
+};
+
+/* A frame is read up to its last field. */
+static bool is_sane(const struct py_layout *l)
+{
+	return l->frame_owner < l->frame_size && l->frame_previous + 8U <= l->frame_size &&
+	       l->frame_code + 8U <= l->frame_size && l->frame_instr + 8U <= l->frame_size &&
+	       l->frame_globals + 8U <= l->frame_size;
+}
+
+const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS])
+{
+	uint32_t column = layout->minor - FIRST_MINOR;
+
+	assert(column < NR_MINORS);
+	if (memcmp(words, "xdebugpy", 8) != 0)
+		return "no _Py_DebugOffsets in _PyRuntime";
+	if (words[1] >> 16 != (0x300U | layout->minor))
+		return "_Py_DebugOffsets of another version";
+	if (words[2])
+		return "free-threaded build: not supported";
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		uint64_t value = words[fields[i].at[column]];
+		uint16_t wide = (uint16_t)value;
+		uint8_t narrow = (uint8_t)value;
+
+		if (value >> (8 * fields[i].size))
+			return "impossible offsets in _Py_DebugOffsets";
+		if (fields[i].size == 1)
+			memcpy((char *)layout + fields[i].field, &narrow, 1);
+		else
+			memcpy((char *)layout + fields[i].field, &wide, 2);
+	}
+	layout->ts_top = (uint16_t)(layout->ts_top + 8);
+	return is_sane(layout) ? NULL : "impossible offsets in _Py_DebugOffsets";
+}
+
+/*
+ * Line tables, one pass each. See Objects/lnotab_notes.txt of CPython 3.8 and
+ * 3.10, Objects/locations.md of 3.11.
+ *
+ * Runs on: the loader.
+ */
+
+/* 3.8, 3.9: pairs of (bytes of code, lines), lines signed. */
+static uint32_t line_of_lnotab(const uint8_t *t, size_t size, int64_t line, uint32_t instr)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		at += t[i];
+		if (at > instr)
+			break;
+		line += (int8_t)t[i + 1];
+	}
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+}
+
+/* 3.10: pairs of (bytes of code, lines); -128: no line. */
+static uint32_t line_of_ranges(const uint8_t *t, size_t size, int64_t line, uint32_t instr)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		int8_t delta = (int8_t)t[i + 1];
+
+		if (delta != -128)
+			line += delta;
+		at += t[i];
+		if (instr < at)
+			return delta != -128 && line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+	}
+	return 0;
+}
+
+struct cursor {
+	const uint8_t *at, *end;
+};
+
+static uint64_t varint(struct cursor *c)
+{
+	uint64_t value = 0;
+
+	for (int shift = 0; c->at < c->end; shift += 6) {
+		uint8_t byte = *c->at++;
+
+		if (shift < 36)
+			value |= (uint64_t)(byte & 63) << shift;
+		if (!(byte & 64))
+			break;
+	}
+	return value;
+}
+
+static int64_t svarint(struct cursor *c)
+{
+	uint64_t value = varint(c);
+
+	return value & 1 ? -(int64_t)(value >> 1) : (int64_t)(value >> 1);
+}
+
+/* 3.11 on: entries of 1 to 8 code units, each begins with a byte that has bit 7. */
+static uint32_t line_of_locations(const uint8_t *t, size_t size, int64_t line, uint32_t instr)
+{
+	struct cursor c = { t, t + size };
+	uint64_t at = 0;
+
+	while (c.at < c.end) {
+		uint8_t head = *c.at++, code = head >> 3 & 15;
+		bool none = code == 15;
+
+		at += 2 * ((uint64_t)(head & 7) + 1);
+		if (code == 13 || code == 14)
+			line += svarint(&c);
+		else if (code >= 10 && code <= 12)
+			line += code - 10;
+		if (instr < at)
+			return !none && line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+		/* The rest are columns. */
+		while (c.at < c.end && !(*c.at & 128))
+			c.at++;
+	}
+	return 0;
+}
+
+uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
+		   uint32_t instr)
+{
+	if (!size)
+		return 0;
+	if (minor < 10)
+		return line_of_lnotab(table, size, first_line, instr);
+	return minor == 10 ? line_of_ranges(table, size, first_line, instr)
+			   : line_of_locations(table, size, first_line, instr);
 }

@@ -1,22 +1,553 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frames of a thread in its interpreter's language, from the memory of the
- * process, while the thread is preempted.
+ * Interpreters: which one a process has, the frames of a stopped thread, functions of scripts.
  *
- * Runs on: a reader. Everything kept from sample to sample (states of
- * threads, addresses of the last reads, known code) is a cache: each use is
- * checked against fresh reads.
+ * The caller owes: a thread that is stopped, or a copy of its stack from a sample; memory through
+ * struct memory, which reads in pieces and fails softly.
+ *
+ * The room does: detects an interpreter by the exports of its file, proves its layout on the
+ * process, decodes the chain of its frames, names functions in a table with one id for equal ones.
+ *
+ * Not for: code of JITs (symbols/jit, symbols/java), native frames (unwind).
  */
-#ifndef SYMBOLS_LANG_CHAIN_H
-#define SYMBOLS_LANG_CHAIN_H
+#ifndef SYMBOLS_SCRIPT_SCRIPT_H
+#define SYMBOLS_SCRIPT_SCRIPT_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-#include "symbols/lang/codes.h"
-#include "symbols/lang/lang.h"
-#include "symbols/lang/line_ends.h"
-#include "symbols/lang/memory.h"
-#include "symbols/lang/v8table.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/thread.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct code_log;
+struct codes;
+struct object;
+
+/* A function that was read from the memory of a process. Pure; any thread. */
+
+#define CODES_TEXT_MAX	512U	    /* bytes of a name or path; the rest is cut */
+#define CODES_TABLE_MAX (16U << 10) /* bytes of a line table; a larger one is left out */
+
+/* Name, file and line table of a function. Foreign bytes. */
+struct code_text {
+	uint8_t language; /* enum lang_kind */
+	uint8_t version;  /* how the table is to be read: the minor version */
+	bool compiled;	  /* code that was compiled from the function; the table is of its bytes */
+	uint16_t name_size, file_size;
+	uint32_t first_line; /* 0: not known */
+	uint32_t
+		position; /* in the text of the file: identifies the function; 0: first_line does */
+	uint32_t table_size;
+	uint32_t user; /* real uid of the process that it was read in; UINT32_MAX: unknown */
+	const char *name, *file; /* not NUL-terminated */
+	const uint8_t *table;
+};
+
+struct code_key {
+	uint32_t process;
+	uint64_t address, stamp;
+};
+
+/* A script: the stamp is another one if its memory has another script. */
+struct line_ends_key {
+	uint32_t process;
+	uint64_t address, stamp;
+};
+
+struct line_ends_text {
+	const uint32_t *ends; /* positions of the ends of lines, ascending */
+	uint32_t nr;
+	bool refused; /* too large, or in no form that can be read: there are no lines */
+};
+
+/*
+ * Pieces of another process's memory: queued, then fetched in one call. Bounded
+ * in pieces, bytes and calls. Pieces that earlier samples needed can be queued
+ * ahead; one that is needed again is then there without a call. Each call ends
+ * with the tail, so that nothing was read after the tail of the last call.
+ *
+ * One thread. No allocation. Pieces are valid until lang_memory_begin().
+ */
+
+#define LANG_PIECES_MAX 4096U
+#define LANG_READ_MAX	1024U /* pieces of a call: IOV_MAX */
+#define LANG_BYTES_MAX	(512U << 10)
+#define LANG_PIECE_MAX	(16U << 10)
+/*
+ * A decoder may read up to this far behind the end of a piece: there are other pieces of this
+ * sample, or zeros.
+ */
+#define LANG_BYTES_BEHIND 256U
+#define LANG_MEMORY_SLOTS 256U /* a power of two, more than pieces queued ahead */
+
+struct lang_piece {
+	uint64_t addr;
+	uint32_t size, at; /* at: in bytes */
+};
+
+#define LANG_TAIL 3
+
+/*
+ * Read @nr pieces, at most LANG_READ_MAX, in order into @bytes at their places; returns how many
+ * were read whole before the first that was not, or -errno.
+ */
+typedef int (*lang_read_fn)(void *ctx, const struct lang_piece *pieces, uint32_t nr,
+			    uint8_t *bytes);
+
+struct lang_memory {
+	lang_read_fn read;
+	void *ctx;
+	uint32_t nr, fetched, used_bytes, calls;
+	bool any_ahead;
+	int error; /* of the last call; 0 */
+	struct lang_piece pieces[LANG_PIECES_MAX];
+	bool read_whole[LANG_PIECES_MAX];
+	uint8_t kind[LANG_PIECES_MAX];	   /* enum lang_piece_kind */
+	struct lang_piece tail[LANG_TAIL]; /* size 0: none */
+	uint32_t tail_first, tail_end;	   /* pieces of the last call */
+	uint16_t slots[LANG_MEMORY_SLOTS]; /* pieces queued ahead, by address: number + 1 */
+	uint8_t bytes[LANG_BYTES_MAX + LANG_BYTES_BEHIND];
+};
+
+/* 0 where a version has no such field. */
+struct py_layout {
+	uint8_t minor;
+	uint8_t frame_size;			    /* bytes of a frame that are read */
+	uint16_t interpreters;			    /* of _PyRuntime */
+	uint16_t interp_next, interp_threads;	    /* of PyInterpreterState */
+	uint16_t ts_next, ts_current, ts_thread_id; /* of PyThreadState */
+	uint16_t ts_native_id; /* 0: by ts_thread_id, which is pthread_self() */
+	uint16_t ts_top;       /* datastack_top */
+	uint8_t cframe_size;   /* 0: ts_current is the frame itself */
+	uint8_t cframe_current, cframe_previous;
+	uint8_t frame_code, frame_previous, frame_instr;
+	uint8_t frame_globals;	/* its globals, behind its function object */
+	uint8_t frame_owner;	/* 3 or more: no frame of the language, but the end of a C frame */
+	uint8_t frame_is_entry; /* not 0: the last of its C frame */
+	bool one_frame_each;	/* each frame has a separate C frame */
+	bool tagged;		/* the lowest bits of frame_code are marks */
+	uint8_t instr_unit;	/* bytes of one; 0: frame_instr is a pointer into the code */
+	uint8_t code_first_line, code_filename, code_name, code_qualname, code_table;
+	uint8_t code_instructions, code_consts, code_version;
+	uint8_t code_nlocals, code_stacksize; /* of 3.11 and later */
+	uint8_t str_ascii, str_other;	      /* the text of a string */
+};
+
+/*
+ * CPython's line tables: from an instruction to its line.
+ *
+ * 3.8, 3.9: lnotab; 3.10: PEP 626; from 3.11 on: PEP 657. Pure; hostile bytes;
+ * at most one pass over the table.
+ */
+
+/* The line of the instruction at byte @instr, 0: the table has none. */
+uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t first_line,
+		   uint32_t instr);
+
+/* Return the line of the instruction at or before word @pos, 0: the table has none. */
+uint32_t rubyline_of(const uint8_t *table, size_t size, uint32_t pos);
+
+/* In the order of the names in v8layout.c. Offsets are from untagged pointers. */
+enum v8_number {
+	V8_FP_CONTEXT, /* from the frame pointer */
+	V8_FP_FUNCTION,
+	V8_FP_BYTECODES,
+	V8_FP_OFFSET,
+	V8_SMI_SHIFT, /* 31: pointers are not compressed */
+	V8_MAP_TYPE,
+	V8_FUNCTION_SHARED,
+	V8_SHARED_DATA,
+	V8_SHARED_NAME,
+	V8_SHARED_SCRIPT,
+	V8_SHARED_TOKEN, /* bytes from the function's first word to its parameters, 16 bits */
+	V8_SHARED_FLAGS, /* 32 bits; behind it the number of the function in its script */
+	V8_SCRIPT_NAME,
+	V8_SCRIPT_SOURCE,
+	V8_SCRIPT_ENDS, /* behind it the number of the script */
+	V8_BYTECODES_DATA,
+	V8_LENGTH, /* of a FixedArrayBase */
+	V8_ARRAY_DATA,
+	V8_STRING_LENGTH,
+	V8_STRING_CHARS,
+	V8_CONS_FIRST,
+	V8_CONS_SECOND,
+	V8_THIN_ACTUAL,
+	V8_SCOPE_LOCALS, /* index of the number of locals in the context */
+	V8_SCOPE_FIRST,	 /* index of the first of them */
+	V8_TYPE_FUNCTION,
+	V8_TYPE_SHARED,
+	V8_TYPE_SCOPE,
+	V8_TYPE_SCRIPT,
+	V8_TYPE_BYTECODES,
+	V8_TYPE_BYTES,
+	V8_TYPE_CODE,
+	V8_NR,
+};
+
+struct v8_layout {
+	int16_t number[V8_NR];
+};
+
+/*
+ * Lines of the code of a function of JavaScript, by the bytes of its bytecodes or instructions,
+ * with the functions that were inlined; and the tables of V8 that they are made from.
+ *
+ * Pure; hostile bytes; one pass over each table.
+ */
+
+#define V8_TABLE_MAX   (48U << 10) /* bytes */
+#define V8_NOT_INLINED UINT32_MAX
+
+/* From this byte of the code on. */
+struct v8_entry {
+	uint32_t at;
+	uint32_t line;	  /* 0: not known */
+	uint32_t inlined; /* index of the call that was inlined; V8_NOT_INLINED */
+};
+
+/* A call that was inlined. */
+struct v8_inlined {
+	uint32_t code;	/* id of the function that was called */
+	uint32_t line;	/* of the call */
+	uint32_t outer; /* the call that this one is in; V8_NOT_INLINED */
+};
+
+/* Find the last entry at or before @at; false: there is none. */
+bool v8table_find(const uint8_t *table, uint32_t size, uint32_t at, struct v8_entry *out);
+/* Get call @i; false: there is none. */
+bool v8table_inlined(const uint8_t *table, uint32_t size, uint32_t i, struct v8_inlined *out);
+/*
+ * Replace each id of a function that was inlined by its @ids, of @nr; by @none for others. Any
+ * bytes.
+ */
+void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint32_t nr,
+		       uint32_t none);
+
+/* A copy: @text points into @bytes. */
+struct code_log_copy {
+	struct code_text text;
+	char bytes[2 * CODES_TEXT_MAX + CODES_TABLE_MAX];
+};
+
+/* Copy @text, unless its key is there. Without room or memory it is left out. */
+void code_log_add(struct code_log *l, const struct code_key *key, const struct code_text *text);
+/* Free what is of @process. */
+void code_log_forget(struct code_log *l, uint32_t process);
+/* Copy the first one after *@last (0: of all), and set *@last. False: there is none. */
+bool code_log_next(struct code_log *l, uint64_t *last, struct code_log_copy *out);
+
+/*
+ * Code of interpreters: functions of scripts, by dense ids that are for good.
+ *
+ * A function is found by (process incarnation, address, stamp): the stamp is a hash of the
+ * code object, so that other code at a reused address is another function. Its texts
+ * were read while the thread that ran it was preempted; functions with equal texts, of any
+ * process, have one id, so that the next process with the same scripts adds nothing. Keys that
+ * are not used are forgotten; their functions are read again.
+ *
+ * Each reader has such a table, as it has no other memory of proftop. One more has the functions of
+ * all readers, by their texts: the sampler threads put them there.
+ *
+ * Threads: codes_find(), codes_add(), codes_add_text() any, under a mutex; codes_at() any,
+ * lock-free. Ids are append-only.
+ */
+
+#define CODES_MAX	  (1U << 20)
+#define CODES_PROCESS_MAX (1U << 16) /* functions that no other process has */
+#define CODE_NONE	  UINT32_MAX
+/* In a frame: its function has no id, as the table was full. */
+#define CODE_UNNAMED CODES_MAX
+
+/* NULL when out of memory. */
+struct codes *codes_new(void);
+void codes_free(struct codes *c);
+/*
+ * Add a function; everything is copied. CODE_NONE: the table is full, or the part of its process or
+ * user; a table of lines that does not fit is left out.
+ */
+uint32_t codes_add(struct codes *c, const struct code_key *key, const struct code_text *text);
+/* Add a function without a key, which was read in @process. The same. */
+uint32_t codes_add_text(struct codes *c, uint32_t process, const struct code_text *text);
+/* Return the process in which function @id was read first; 0: there is no such id. */
+uint32_t codes_process(const struct codes *c, uint32_t id);
+/* NULL for an id never given out. Lives as long as the table. */
+const struct code_text *codes_at(const struct codes *c, uint32_t id);
+uint32_t codes_nr(const struct codes *c);
+/* The code of virtual machines. */
+struct code_log *codes_log(const struct codes *c);
+/* With that. */
+size_t codes_memory(const struct codes *c);
+
+/*
+ * Interpreters: the description of one, and frames of its language.
+ *
+ * A description is made once by the loader (describe.h), published with its
+ * process, and never changes. A reader copies it, reads the memory of a
+ * preempted thread, and makes a chain (chain.h). All numbers of the
+ * process are hostile.
+ *
+ * Another language is another enum lang_kind, its rules in describe.c, and one
+ * decoder in chain.c.
+ */
+
+enum lang_kind {
+	LANG_NONE,
+	LANG_PYTHON,
+	LANG_PHP,
+	LANG_RUBY,
+	LANG_PERL,
+	LANG_NODE,
+	LANG_NR,
+	/* No reader, no chain: its frames are on the native stack. Also its kind letter. */
+	LANG_JAVA = 'J',
+};
+
+/* The bit of @kind in a set of languages. */
+static inline uint32_t lang_bit(enum lang_kind kind)
+{
+	return 1U << (kind == LANG_JAVA ? 31 : kind);
+}
+
+/* "python": as --languages takes it, and NDJSON writes it. */
+const char *lang_name(enum lang_kind kind);
+
+/* Pack the language and its version, major and minor, which is 0 if it is not known. */
+static inline uint32_t lang_packed_version(enum lang_kind kind, uint32_t version)
+{
+	return (version & 0xffff0000) | (uint32_t)kind;
+}
+
+#define LANG_TITLE_MAX 32U
+
+/* Write "PHP 8.7" for a packed version, "PHP" if that is not known. Return @buf. */
+const char *lang_title(char buf[static LANG_TITLE_MAX], uint32_t packed);
+
+/* The reason why the functions of an untried version or machine are guesses. */
+extern const char lang_untried[];
+
+/* The kind letter of its functions. */
+char lang_letter(enum lang_kind kind);
+
+/* Bytes of the name of an interpreter's file, with its NUL; a longer one is cut. */
+#define LANG_FILE_MAX 64U
+
+/* PHP's layout of functions, without threads: what differs by version. */
+struct php_layout {
+	uint16_t current;		 /* executor_globals.current_execute_data */
+	uint8_t nr_ops, ops, file, line; /* of zend_op_array */
+};
+
+/* Functions of the interpreter loop in one process: a hot part, and cold ones. */
+#define LANG_EVAL_MAX 4
+#define LANG_MAIN_MAX 3
+
+struct lang_range {
+	uint64_t start, end; /* addresses, end exclusive */
+};
+
+/* The interpreter of one process. A value: readers copy it. */
+struct lang_process {
+	enum lang_kind kind;
+	uint32_t version;   /* 0x030b02f0 */
+	const char *reason; /* static: why there are no frames; NULL: there are */
+	bool refused;	    /* the reason is a missing right */
+	bool untried;  /* a version that was never compared with the truth: frames are guesses */
+	bool nested;   /* it knows its threads by the ids of another pid namespace */
+	uint32_t user; /* its real uid; UINT32_MAX: unknown */
+	struct lang_range eval[LANG_EVAL_MAX];
+	uint32_t nr_eval;
+	/* Functions of Perl that run the main program; one of an embedder is not in any. */
+	struct lang_range main[LANG_MAIN_MAX];
+	uint32_t nr_main; /* 0: unknown */
+	uint64_t runtime; /* address of _PyRuntime; executor_globals of PHP; ruby_current_vm_ptr */
+	uint64_t code_type; /* address of PyCode_Type */
+	struct py_layout py;
+	struct v8_layout v8;
+	struct php_layout php;
+	/* V8's builtins: code without unwind tables, at these offsets of its file. */
+	uint64_t code_offset, code_size;
+};
+
+/* As it is published: counted by the processes that share it (a fork has its parent's). */
+struct lang_desc {
+	atomic_uint refs;
+	struct lang_process info;
+};
+
+struct lang_desc *lang_desc_get(struct lang_desc *d);
+void lang_desc_put(struct lang_desc *d);
+
+static inline bool lang_in_ranges(const struct lang_range *r, uint32_t nr, uint64_t ip)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (ip - r[i].start < r[i].end - r[i].start)
+			return true;
+	return false;
+}
+
+/* Return whether @ip is in the loop of the interpreter. */
+static inline bool lang_is_eval(const struct lang_process *p, uint64_t ip)
+{
+	return lang_in_ranges(p->eval, p->nr_eval, ip);
+}
+
+/* Return whether @ip is in a function that runs the main program. */
+static inline bool lang_is_main(const struct lang_process *p, uint64_t ip)
+{
+	return lang_in_ranges(p->main, p->nr_main, ip);
+}
+
+/* Why a sample of such a process has no frames of the language. */
+enum lang_none {
+	LANG_NONE_NO_READER, /* not read: no reader yet, or it was late */
+	LANG_NONE_VERSION,   /* a version or build with an unknown layout */
+	LANG_NONE_REFUSED,   /* its memory may not, or could not, be read */
+	LANG_NONE_NO_THREAD, /* a thread that the interpreter does not know */
+	LANG_NONE_NO_FRAMES, /* the thread ran no code of the language */
+	LANG_NONE_BAD_CHAIN, /* no valid chain of frames */
+	LANG_NONE_MISMATCH,  /* its frames do not fit the native stack */
+	LANG_NONE_NO_ROOM,   /* too many functions, or steps to the first frame */
+	LANG_NONE_GC,	     /* a thread of a JVM: its collector's */
+	LANG_NONE_COMPILER,
+	LANG_NONE_VM,	    /* another one of the JVM itself */
+	LANG_NONE_NEW_CODE, /* compiled code that was not read yet */
+	LANG_NONE_NR,
+};
+
+/* Classify a thread of a JVM by its name: LANG_NONE_NO_FRAMES: it may run Java. */
+enum lang_none lang_jvm_thread(const char *comm);
+/* "no reader", ...: words for the screen; with '_' for programs. */
+const char *lang_none_name(enum lang_none why);
+
+/* The compiled code of a function (V8). */
+struct lang_compiled {
+	uint64_t start;
+	uint32_t size; /* 0: not known */
+	uint32_t code; /* id of its table of lines in the table of codes; CODE_NONE: not known */
+	bool inlined;  /* with other functions */
+};
+
+/* Code that a function of V8 may run: its own, and its baseline code. */
+#define LANG_COMPILED 2
+
+/* A frame of the language, as it was read. */
+struct lang_frame {
+	uint32_t code;	   /* id in the table of codes */
+	uint32_t instr;	   /* Python: bytes from the first instruction on; Ruby: words; others: the
+			      line; LANG_NO_INSTR: not known */
+	uint64_t boundary; /* 0: the next frame is run by the same C frame of the loop; else this
+			      is the last one, and an address in that C frame, or 1: not known.
+			      V8: the frame pointer; 0: it has none yet */
+	struct lang_compiled compiled[LANG_COMPILED];
+};
+
+/* The position of the thread of a sample in code that V8 compiled. */
+enum lang_top {
+	LANG_TOP_UNKNOWN,
+	LANG_TOP_BODY, /* the frame at the frame pointer is this code's */
+};
+
+#define LANG_NO_INSTR	UINT32_MAX
+#define LANG_INLINED	(LANG_NO_INSTR - 1) /* other functions may be inlined there */
+#define LANG_FRAMES_MAX 512U
+
+/* The chain of one thread at one sample, or the reason for none. */
+struct lang_slot {
+	uint64_t time_ns; /* of the sample */
+	uint32_t pid, tid;
+	uint64_t same;	  /* the stack was as in the sample when it was read, up to this address */
+	uint8_t none;	  /* enum lang_none; LANG_NONE_NR: there are frames */
+	uint8_t checked;  /* each check but that of the stack held */
+	uint16_t nr;	  /* frames, innermost first */
+	uint8_t settled;  /* the innermost frame is the last one on the stack of frames */
+	uint8_t top;	  /* enum lang_top */
+	uint8_t rooted;	  /* the copy of the stack has all C frames of the thread's loop */
+	uint8_t late;	  /* not checked because of the time of the read */
+	uint32_t process; /* incarnation */
+	uint16_t nr_here; /* frames on the sampled C stack, others are of its resumers; 0: all */
+	uint8_t deep;	  /* the outermost frames were not read: there are too many */
+	struct lang_frame frames[];
+};
+
+/*
+ * The place of a frame, in the object of all code of interpreters: id in the
+ * table of codes, and instruction.
+ */
+#define LANG_PLACE_BITS 24
+
+static inline uint64_t lang_place_at(uint32_t code, uint32_t instr)
+{
+	const uint32_t none = (1U << LANG_PLACE_BITS) - 1;
+
+	if (instr == LANG_INLINED)
+		instr = none - 1;
+	else if (instr >= none - 1)
+		instr = none;
+	return (uint64_t)code << LANG_PLACE_BITS | instr;
+}
+
+static inline uint64_t lang_place(const struct lang_frame *f)
+{
+	return lang_place_at(f->code, f->instr);
+}
+
+static inline uint32_t lang_place_code(uint64_t place)
+{
+	return (uint32_t)(place >> LANG_PLACE_BITS);
+}
+
+static inline uint32_t lang_place_instr(uint64_t place)
+{
+	uint32_t instr = (uint32_t)place & ((1U << LANG_PLACE_BITS) - 1);
+
+	if (instr == (1U << LANG_PLACE_BITS) - 2)
+		return LANG_INLINED;
+	return instr == (1U << LANG_PLACE_BITS) - 1 ? LANG_NO_INSTR : instr;
+}
+
+/*
+ * From a file that is an interpreter and a process that has it mapped to the
+ * description of that process's interpreter.
+ *
+ * The addresses are symbols of the file; the version is read from the process.
+ * May hang: a job for a helper.
+ */
+
+/* Which language a file may interpret, by its name or by what its image shows; LANG_NONE. */
+enum lang_kind describe_kind(const struct object *object);
+
+/* Where a process has it mapped. */
+struct describe_where {
+	pid_t pid;
+	uint32_t process;    /* incarnation */
+	uint64_t start, end; /* addresses of the mapping that holds its code */
+	uint64_t offset;     /* file offset of start */
+	uint32_t maj, min;
+	uint64_t ino;
+	char *path;		  /* owned */
+	enum lang_kind kind;	  /* of its object, as when the process was found by it */
+	char name[LANG_FILE_MAX]; /* of its object: of some languages it has the version */
+};
+
+struct describe {
+	struct job job;
+	struct describe_where where;
+	atomic_bool asks; /* its worker, or waits for that: both have limits of their own */
+	/* Once it is done: */
+	int rc; /* -ENOENT: the file is no interpreter, its library may be; -EAGAIN: try later */
+	struct lang_desc *desc; /* to be taken; NULL when rc is not 0 */
+};
+
+/* NULL when out of memory. Takes @where's path over. Ended by job.drop(). */
+struct describe *describe_new(const struct describe_where *where);
+
+/* The reader of the files, for the cage. */
+extern const struct cage_reader describe_reader;
 
 /* Windows on the frames of the last chain of a thread, read ahead at its next sample. */
 #define LANG_AHEAD 256
@@ -41,17 +572,6 @@ struct lang_thread {
 	struct lang_ahead again[2]; /* as in struct lang_work, at the last sample */
 };
 
-/*
- * Known code. Its header is read again at each sample while it is young, if it is of no file, or
- * once its process has replaced old code of a file; else after 1/200 of its age, so from 10 ms on,
- * and after 100 ms at most. Ten times as long while the frames that run it have the function and
- * the globals of the last time: new code at its address would need a new function at that address.
- */
-#define LANG_YOUNG_NS	  2000000000ULL
-#define LANG_CHECK_SHARE  200
-#define LANG_CHECK_MAX_NS 100000000ULL
-#define LANG_SAME_FACTOR  10
-
 struct lang_known {
 	uint64_t born_ns, checked_ns;
 	uint64_t function; /* odd: hash of the function and the globals of its frames; else unknown
@@ -63,20 +583,12 @@ struct lang_known {
 	bool made; /* of no file: it may be freed at any time */
 };
 
-/*
- * A search for a thread takes up to 1,500 calls. After one that did not find its thread, the next
- * one in this process is made after a pause, which is doubled each time.
- */
-#define LANG_SEARCH_NS	   10000000ULL
-#define LANG_SEARCH_MAX_NS (LANG_SEARCH_NS << 6)
-
 struct lang_search {
 	uint32_t process; /* 0: empty */
 	uint64_t pause_ns, until_ns;
 };
 
 #define LANG_THREADS  512U /* powers of two */
-#define LANG_WAYS     4U
 #define LANG_REPLACES 64U
 #define LANG_SEARCHES 64U
 #define LANG_KNOWN    4096U
@@ -90,8 +602,6 @@ struct lang_text {
 	uint8_t encoding;  /* enum lang_encoding */
 	bool content;	   /* nothing else shows that it is another: its bytes go into the stamp */
 };
-
-enum lang_encoding { LANG_BYTES, LANG_LATIN1, LANG_UTF16 };
 
 #define LANG_PARTS 4
 
@@ -227,15 +737,6 @@ struct lang_sample {
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
 };
 
-/* Before a look at the first @size bytes of the stack. */
-static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
-{
-	if (!s->rest || size <= s->rest->here)
-		return;
-	s->rest->copy(s->rest->ctx);
-	s->rest->here = UINT64_MAX;
-}
-
 /* A chain in the making: at most LANG_FRAMES_MAX frames. */
 struct lang_chain {
 	enum lang_none none; /* LANG_NONE_NR: there are frames */
@@ -258,67 +759,5 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
  */
 bool lang_chain_find_thread(struct lang_reader *r, const struct lang_process *p,
 			    const struct lang_sample *s);
-
-/* Queue the pieces that the last samples of the thread needed, and set the tail. */
-void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
-/* Note the pieces that this sample needed. @compared: bytes of the stack that had to be compared.
- */
-void ahead_keep(const struct lang_reader *r, struct lang_thread *t, uint32_t compared);
-/*
- * The bytes of the frame at @addr, read ahead or in another call, with the bytes below it unless
- * @alone. NULL: they cannot be read.
- */
-const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
-			   uint32_t size, bool alone);
-/* Number the code of each frame, each address once: sets codes_of. */
-void functions_number(struct lang_reader *r, uint32_t process);
-/* Return the index in codes_of of code without a frame; one entry must be free. */
-uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address);
-/* Find codes by their addresses again: some were left out. */
-void functions_index(struct lang_work *w);
-/* Set the ids of known functions by their stamps; returns how many are unknown. */
-uint32_t functions_find(struct lang_reader *r, uint32_t process);
-/* Append the bytes of @t to the @used ones of @out as UTF-8, CODES_TEXT_MAX at most; return all. */
-uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
-			    uint16_t used);
-/* Put a function into the table. Return its id; CODE_UNNAMED if the table is full. */
-uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
-		       const struct code_text *text);
-/* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
-enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-
-/* PHP's. */
-enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
-			 const struct lang_sample *s, struct lang_thread *t);
-enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-
-/* Ruby's. */
-enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
-			  const struct lang_sample *s, struct lang_thread *t);
-enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-/* Make the table of lines of a new function, the parts of which were read, at @out. */
-void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out);
-void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
-		      const struct lang_sample *s);
-
-/* Perl's. */
-enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
-			  const struct lang_sample *s, struct lang_thread *t);
-enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-
-/* V8's (v8chain.c, v8code.c). */
-enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t);
-enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-
-/* CPython's (pychain.c, pythread.c, pycode.c). */
-enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
-			    const struct lang_sample *s, struct lang_thread *t);
-void pythread_find(struct lang_reader *r, const struct lang_process *p,
-		   const struct lang_sample *s);
-enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
-/* Keep which state thread @tid has. */
-void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
-			    uint64_t id);
 
 #endif

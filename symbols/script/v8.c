@@ -1,23 +1,940 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * V8 (Node.js): candidates for frames of JavaScript in the stack copy, their functions, compiled
+ * code with the functions inlined in it, tables of lines, offsets that its file has for debuggers.
+ *
+ * Runs on: a reader. The type of each object is checked. A function is known again by its address,
+ * its number in its script and the number of the script, which a new one never gets: so texts are
+ * read once although memory is reused.
+ */
+#include "symbols/script/internal.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+#include "symbols/elf/elf.h"
+
+/* Functions without frames may be added to w->codes_of: they are inlined in others. */
+#define V8_INLINED_A_SAMPLE 64U
+
+/* Types of functions: plain ones, and constructors of built-in and other classes. */
+#define FUNCTION_TYPES 20
+
+/* Find the SharedFunctionInfo of each candidate. */
+static void find_shared(struct lang_reader *r, const struct lang_process *p)
+{
+	struct lang_work *w = &r->work;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const uint8_t *f = lang_memory_piece(&r->memory, w->v8.piece[i]);
+		uint64_t shared = f ? bytes_u64(f + p->v8.number[V8_FUNCTION_SHARED]) : 0;
+
+		if (!v8objects_is_tagged(shared))
+			continue;
+		w->address[nr] = shared - 1;
+		w->v8.piece[nr] = w->v8.piece[i];
+		w->v8.bytecodes[nr] = w->v8.bytecodes[i];
+		w->v8.bytecodes_piece[nr] = w->v8.bytecodes_piece[i];
+		w->boundary[nr] = w->boundary[i];
+		w->instr[nr] = w->instr[i];
+		nr++;
+	}
+	w->nr = nr;
+}
+
+static bool is_function(const struct lang_process *p, int type)
+{
+	int first = p->v8.number[V8_TYPE_FUNCTION];
+
+	return type >= first && type < first + FUNCTION_TYPES;
+}
+
+/* Leave out codes without frames. */
+static void keep_codes(struct lang_work *w)
+{
+	uint16_t to[LANG_FRAMES_MAX] = { 0 };
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr; i++)
+		to[w->code[i]] = 1;
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		if (!to[i])
+			continue;
+		w->codes_of[nr] = w->codes_of[i];
+		memcpy(w->v8.compiled[nr], w->v8.compiled[i], sizeof(w->v8.compiled[i]));
+		w->v8.data[nr] = w->v8.data[i];
+		w->v8.script_of[nr] = w->v8.script_of[i];
+		to[i] = (uint16_t)nr++;
+	}
+	w->nr_codes = nr;
+	for (uint32_t i = 0; i < w->nr; i++)
+		w->code[i] = to[w->code[i]];
+}
+
+/* Keep the candidates with a function and a SharedFunctionInfo by their types. */
+static void keep_functions(struct lang_reader *r, const struct lang_process *p,
+			   const struct v8_types *t)
+{
+	const struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		bool bytecodes = v8objects_type(m, t, w->v8.bytecodes_piece[i]) ==
+				 p->v8.number[V8_TYPE_BYTECODES];
+
+		if (!is_function(p, v8objects_type(m, t, w->v8.piece[i])) ||
+		    v8objects_type(m, t, w->codes_of[w->code[i]].header) !=
+			    p->v8.number[V8_TYPE_SHARED])
+			continue;
+		w->boundary[nr] = w->boundary[i];
+		w->code[nr] = w->code[i];
+		w->instr[nr] = bytecodes ? w->instr[i] : LANG_NO_INSTR;
+		w->v8.bytecodes[nr] = bytecodes ? w->v8.bytecodes[i] : 0;
+		nr++;
+	}
+	w->nr = nr;
+	keep_codes(w);
+}
+
+/* Queue the heads of functions from @first on: their SharedFunctionInfo. */
+static void v8code_want_headers(struct lang_reader *r, const struct lang_process *p, uint32_t first)
+{
+	uint32_t size = (uint32_t)p->v8.number[V8_SHARED_FLAGS] + 8;
+
+	for (uint32_t i = first; i < r->work.nr_codes; i++)
+		r->work.codes_of[i].header =
+			lang_memory_want(&r->memory, r->work.codes_of[i].address, size);
+}
+
+static void v8compiled_want(struct lang_reader *r);
+static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
+				 const struct lang_process *p);
+
+/* Read functions and scripts of the frames, and check types; false: no call is left. */
+static bool read_shared(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			struct v8_types *types)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	find_shared(r, p);
+	functions_number(r, process);
+	for (uint32_t i = 0; i < w->nr; i++) {
+		v8objects_want_type(m, p, types, w->v8.piece[i]);
+		v8objects_want_type(m, p, types, w->v8.bytecodes_piece[i]);
+	}
+	v8code_want_headers(r, p, 0);
+	v8compiled_want(r);
+	if (!lang_memory_fetch(m))
+		return false;
+	w->v8.nr_scripts = 0;
+	v8script_want(r, p, types, 0);
+	v8compiled_want_data(r, types, p);
+	if (!lang_memory_fetch(m))
+		return false;
+	keep_functions(r, p, types);
+	for (uint32_t i = 0; i < w->v8.nr_scripts; i++)
+		v8objects_want_type(m, p, types, w->v8.scripts[i].head);
+	functions_index(w);
+	return true;
+}
+
+uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code)
+{
+	for (uint32_t i = 0; i < w->nr; i++)
+		if (w->code[i] == code && w->v8.bytecodes[i])
+			return w->v8.bytecodes[i];
+	return 0;
+}
+
+/*
+ * The identity of a function: its number in its script, and the script's.
+ * Of a builtin: name and number.
+ */
+static uint64_t v8code_identity(const struct lang_reader *r, const struct lang_process *p,
+				uint32_t code)
+{
+	const struct lang_code_at *c = &r->work.codes_of[code];
+	const int16_t *n = p->v8.number;
+	const uint8_t *f = lang_memory_piece(&r->memory, c->header);
+	const uint8_t *script = lang_memory_piece(&r->memory, c->hash);
+	uint64_t s;
+
+	s = hash_u64(bytes_u64(f + n[V8_SHARED_FLAGS])); /* and the number behind it */
+	if (bytes_u64(f + n[V8_SHARED_FLAGS]) >> 63 || !script) {
+		s = hash_u64(s ^ bytes_u64(f + n[V8_SHARED_NAME]));
+		return hash_u64(s ^ bytes_u64(f + n[V8_SHARED_DATA]));
+	}
+	s = hash_u64(s ^ bytes_u64(f + n[V8_SHARED_SCRIPT]));
+	return hash_u64(s ^ bytes_u64(script + n[V8_SCRIPT_ENDS] + 8));
+}
+
+/* A function is another one with a table of lines, and with its script's text. */
+static void set_stamps(struct lang_reader *r, const struct lang_process *p)
+{
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
+		uint64_t known = (v8code_bytecodes(w, i) ? 1 : 0) |
+				 (v8script_is_whole(w, i) ? 2 : 0);
+
+		w->functions[i] = (struct lang_function){ .table = -1 };
+		w->codes_of[i].stamp = hash_u64(v8code_identity(r, p, i) ^ known);
+	}
+}
+
+/* Set the line of each interpreted frame from the byte in its bytecodes. */
+static void set_frame_lines(struct lang_reader *r)
+{
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		const struct code_text *t = codes_at(r->codes, w->codes_of[w->code[i]].id);
+		uint64_t at = w->instr[i];
+		struct v8_entry e;
+
+		w->instr[i] = LANG_NO_INSTR;
+		if (t && at < LANG_NO_INSTR &&
+		    v8table_find(t->table, t->table_size, (uint32_t)at, &e) && e.line)
+			w->instr[i] = e.line;
+	}
+}
+
+static bool v8compiled_find(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			    struct v8_types *t);
+static void v8compiled_add(struct lang_reader *r, const struct lang_process *p,
+			   const struct v8_types *t);
+
+enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	struct v8_types types = { 0 };
+	struct lang_work *w = &r->work;
+	uint32_t fresh[V8_NEW_MAX], nr = 0;
+	enum lang_none none;
+
+	if (!read_shared(r, p, process, &types))
+		return LANG_NONE_BAD_CHAIN;
+	if (!w->nr)
+		return LANG_NONE_NO_FRAMES;
+	if (!v8compiled_find(r, p, process, &types) || !v8script_read(r, p, process, &types))
+		return LANG_NONE_BAD_CHAIN;
+	set_stamps(r, p);
+	if (functions_find(r, process)) {
+		for (uint32_t i = 0; i < w->nr_codes && nr < V8_NEW_MAX; i++)
+			if (w->codes_of[i].id == CODE_NONE)
+				fresh[nr++] = i;
+		if (!v8names_read(r, p, fresh, nr, &types))
+			return LANG_NONE_BAD_CHAIN;
+	}
+	none = functions_add(r, p, process);
+	if (none != LANG_NONE_NR)
+		return none;
+	v8compiled_add(r, p, &types);
+	set_frame_lines(r);
+	return none;
+}
+
+/*
+ * V8's layout of frames and objects: numbers that its build stores in the file
+ * as symbols v8dbg_* for debuggers of core files (gen-postmortem-metadata.py).
+ *
+ * All are bounded here: a decoder may use them as they are. Pure.
+ *
+ * Names and limits of V8's numbers. Runs on: any thread.
+ */
+
+/*
+ * Not among them, the same in 10.2 and 11.3: compiled code (of a function, and its kind), the data
+ * for leaving it (of baseline code: its bytecodes), and its table of lines.
+ */
+#define V8_FUNCTION_CODE 48
+
+#define V8_FUNCTION_SIZE  56
+#define V8_CODE_DATA	  16
+#define V8_CODE_TABLE	  24
+#define V8_CODE_FLAGS	  48
+#define V8_CODE_SIZE	  64
+#define V8_CODE_KIND	  15U
+#define V8_CODE_BASELINE  11U
+#define V8_CODE_MAGLEV	  12U
+#define V8_CODE_OPTIMISED 13U
+
+/* Begin and size: in 10.2 of one object with its code, in 11.3 fields. */
+#define V8_CODE_BEGINS_10 128
+
+#define V8_CODE_BYTES_10 40
+#define V8_CODE_BEGIN	 40
+#define V8_CODE_BYTES	 56
+#define PREFIX		 "v8dbg_"
+
+/* The largest offset in an object, and the largest type of an instance. */
+#define OFFSET_MAX 160
+
+/* The largest in the head of an object that is read before its type is known. */
+#define HEAD_MAX (V8_HEAD - 8)
+
+#define TYPE_MAX 4096
+
+static const struct {
+	const char *name; /* behind the prefix */
+	int16_t min, max;
+} numbers[V8_NR] = {
+	[V8_FP_CONTEXT] = { "off_fp_context", -64, -8 },
+	[V8_FP_FUNCTION] = { "off_fp_function", -64, -8 },
+	[V8_FP_BYTECODES] = { "off_fp_bytecode_array", -64, -8 },
+	[V8_FP_OFFSET] = { "off_fp_bytecode_offset", -64, -8 },
+	[V8_SMI_SHIFT] = { "SmiShiftSize", 31, 31 },
+	[V8_MAP_TYPE] = { "class_Map__instance_type__uint16_t", 8, OFFSET_MAX },
+	[V8_FUNCTION_SHARED] = { "class_JSFunction__shared__SharedFunctionInfo", 8, HEAD_MAX },
+	[V8_SHARED_DATA] = { "class_SharedFunctionInfo__function_data__Object", 8, OFFSET_MAX },
+	[V8_SHARED_NAME] = { "class_SharedFunctionInfo__name_or_scope_info__Object", 8,
+			     OFFSET_MAX },
+	[V8_SHARED_SCRIPT] = { "class_SharedFunctionInfo__script_or_debug_info__HeapObject", 8,
+			       OFFSET_MAX },
+	[V8_SHARED_TOKEN] = { "class_SharedFunctionInfo__raw_function_token_offset__int16_t", 8,
+			      OFFSET_MAX },
+	[V8_SHARED_FLAGS] = { "class_SharedFunctionInfo__flags__int", 8, OFFSET_MAX },
+	[V8_SCRIPT_NAME] = { "class_Script__name__Object", 8, OFFSET_MAX },
+	[V8_SCRIPT_SOURCE] = { "class_Script__source__Object", 8, OFFSET_MAX },
+	[V8_SCRIPT_ENDS] = { "class_Script__line_ends__Object", 8, OFFSET_MAX },
+	[V8_BYTECODES_DATA] = { "class_BytecodeArray__data__uintptr_t", 8, OFFSET_MAX },
+	[V8_LENGTH] = { "class_FixedArrayBase__length__SMI", 8, OFFSET_MAX },
+	[V8_ARRAY_DATA] = { "class_FixedArray__data__uintptr_t", 8, OFFSET_MAX },
+	[V8_STRING_LENGTH] = { "class_String__length__int32_t", 8, HEAD_MAX },
+	[V8_STRING_CHARS] = { "class_SeqOneByteString__chars__char", 8, OFFSET_MAX },
+	[V8_CONS_FIRST] = { "class_ConsString__first__String", 8, HEAD_MAX },
+	[V8_CONS_SECOND] = { "class_ConsString__second__String", 8, HEAD_MAX },
+	[V8_THIN_ACTUAL] = { "class_ThinString__actual__String", 8, HEAD_MAX },
+	[V8_SCOPE_LOCALS] = { "scopeinfo_idx_ncontextlocals", 1, HEAD_MAX / 8 - 1 },
+	[V8_SCOPE_FIRST] = { "scopeinfo_idx_first_vars", 1, 8 },
+	[V8_TYPE_FUNCTION] = { "type_JSFunction__JS_FUNCTION_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_SHARED] = { "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_SCOPE] = { "type_ScopeInfo__SCOPE_INFO_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_SCRIPT] = { "type_Script__SCRIPT_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_BYTECODES] = { "type_BytecodeArray__BYTECODE_ARRAY_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_BYTES] = { "type_ByteArray__BYTE_ARRAY_TYPE", 128, TYPE_MAX },
+	[V8_TYPE_CODE] = { "type_Code__CODE_TYPE", 128, TYPE_MAX },
+};
+
+enum v8_number v8layout_number(const char *name)
+{
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+		return V8_NR;
+	for (int i = 0; i < V8_NR; i++)
+		if (!strcmp(name + strlen(PREFIX), numbers[i].name))
+			return (enum v8_number)i;
+	return V8_NR;
+}
+
+/* Return whether all numbers are within their limits, and all fields before the last one that is
+ * read. */
+static bool is_usable(const struct v8_layout *l)
+{
+	const int16_t *n = l->number;
+
+	for (int i = 0; i < V8_NR; i++)
+		if (n[i] < numbers[i].min || n[i] > numbers[i].max)
+			return false;
+	return n[V8_SHARED_DATA] <= n[V8_SHARED_FLAGS] && n[V8_SHARED_NAME] <= n[V8_SHARED_FLAGS] &&
+	       n[V8_SHARED_SCRIPT] <= n[V8_SHARED_FLAGS] &&
+	       n[V8_SHARED_TOKEN] <= n[V8_SHARED_FLAGS] && n[V8_SCRIPT_NAME] <= n[V8_SCRIPT_ENDS] &&
+	       n[V8_SCRIPT_SOURCE] <= n[V8_SCRIPT_ENDS];
+}
+
+const char *v8layout_check(const struct v8_layout *l)
+{
+	return is_usable(l) ? NULL : "not supported (10.2 and 11.3 are)";
+}
+
+bool v8layout_tried(int32_t major, int32_t minor)
+{
+	return (major == 10 && minor == 2) || (major == 11 && minor == 3);
+}
+
+/*
+ * Numbers and builtins of V8, from its file.
+ *
+ * Runs on: a helper.
+ */
+
+void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address)
+{
+	enum v8_number number = v8layout_number(name);
+	static const struct {
+		const char *name;
+		size_t at;
+	} others[] = {
+		{ "_ZN2v88internal7Version6major_E", offsetof(struct v8_symbols, major) },
+		{ "_ZN2v88internal7Version6minor_E", offsetof(struct v8_symbols, minor) },
+	};
+
+	elfv8_symbol(&s->builtins, name, address);
+	if (number != V8_NR)
+		s->number[number] = address;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (!strcmp(name, others[i].name))
+			memcpy((char *)s + others[i].at, &address, sizeof(address));
+}
+
+/* Return whether @address is in memory that the file leaves zero. */
+static bool is_zero(const struct elffile *f, uint64_t address)
+{
+	for (uint32_t i = 0; i < f->nr_phdrs; i++) {
+		const Elf64_Phdr *p = &f->phdrs[i];
+
+		if (p->p_type == PT_LOAD && address >= p->p_vaddr &&
+		    address - p->p_vaddr >= p->p_filesz && address - p->p_vaddr < p->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+/* Get a number of the file: -1 where there is none. */
+static int32_t number_at(const struct elffile *f, uint64_t address)
+{
+	int32_t value;
+
+	if (!address)
+		return -1;
+	if (elffile_read_at(f, address, &value, sizeof(value)))
+		return value;
+	return is_zero(f, address) ? 0 : -1;
+}
+
+void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f)
+{
+	int32_t major = number_at(f, s->major), minor = number_at(f, s->minor);
+	struct elfv8_blob blob;
+
+	for (int i = 0; i < V8_NR; i++) {
+		int32_t value = number_at(f, s->number[i]);
+
+		out->v8.number[i] = (int16_t)(value < INT16_MIN || value > INT16_MAX ? -1 : value);
+	}
+	out->v8_version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;
+	if (elfv8_blob(&blob, &s->builtins, f) &&
+	    elffile_offset(f, blob.code, blob.code_size, &out->blob_offset))
+		out->blob_size = blob.code_size;
+}
+
+/*
+ * Tables of lines. See src/codegen/source-position-table.cc and
+ * src/baseline/bytecode-offset-iterator.h of V8.
+ *
+ * Runs on: a reader (making), sampler threads (look-up).
+ */
+
+#define V8_INLINED_MAX 48U
+
+/*
+ * From bytes of baseline code to its bytecodes: a number of bytes for each, in order.
+ */
+struct v8_baseline {
+	const uint8_t *at, *end, *bytecodes;
+	uint32_t size, major;
+	uint32_t pc, next_pc; /* the code of a bytecode: first byte, and the one behind it */
+	uint32_t bytecode, next_bytecode;
+};
+
+struct head {
+	uint32_t nr_inlined, nr_entries;
+};
+
+/* ---- our table: head, calls, entries ---- */
+
+static bool get_head(const uint8_t *table, uint32_t size, struct head *h)
+{
+	if (size < sizeof(*h))
+		return false;
+	memcpy(h, table, sizeof(*h));
+	size -= sizeof(*h);
+	return h->nr_inlined <= V8_INLINED_MAX &&
+	       h->nr_inlined * sizeof(struct v8_inlined) <= size &&
+	       (size - h->nr_inlined * sizeof(struct v8_inlined)) / sizeof(struct v8_entry) >=
+		       h->nr_entries;
+}
+
+static struct v8_entry entry_at(const uint8_t *table, const struct head *h, uint32_t i)
+{
+	struct v8_entry e;
+
+	memcpy(&e, table + sizeof(*h) + h->nr_inlined * sizeof(struct v8_inlined) + i * sizeof(e),
+	       sizeof(e));
+	return e;
+}
+
+bool v8table_find(const uint8_t *table, uint32_t size, uint32_t at, struct v8_entry *out)
+{
+	uint32_t after;
+	struct head h;
+
+	if (!get_head(table, size, &h))
+		return false;
+	after = search_split(h.nr_entries, i, entry_at(table, &h, i).at <= at);
+	if (!after)
+		return false;
+	*out = entry_at(table, &h, after - 1);
+	return true;
+}
+
+bool v8table_inlined(const uint8_t *table, uint32_t size, uint32_t i, struct v8_inlined *out)
+{
+	struct head h;
+
+	if (!get_head(table, size, &h) || i >= h.nr_inlined)
+		return false;
+	memcpy(out, table + sizeof(h) + i * sizeof(*out), sizeof(*out));
+	return true;
+}
+
+void v8table_translate(uint8_t *table, uint32_t size, const uint32_t *ids, uint32_t nr,
+		       uint32_t none)
+{
+	uint8_t *at = table + sizeof(struct head);
+	struct v8_inlined call;
+	struct head h;
+
+	if (!get_head(table, size, &h))
+		return;
+	for (uint32_t i = 0; i < h.nr_inlined; i++, at += sizeof(call)) {
+		memcpy(&call, at, sizeof(call));
+		call.code = call.code < nr ? ids[call.code] : none;
+		memcpy(at, &call, sizeof(call));
+	}
+}
+
+bool v8table_begin(struct v8_table *t, const struct v8_inlined *inlined, uint32_t nr)
+{
+	const struct head h = { .nr_inlined = nr };
+
+	t->size = (uint32_t)(sizeof(h) + nr * sizeof(*inlined));
+	t->last = (struct v8_entry){ .inlined = V8_NOT_INLINED };
+	if (nr > V8_INLINED_MAX || t->size > t->room)
+		return false;
+	memcpy(t->bytes, &h, sizeof(h));
+	if (nr)
+		memcpy(t->bytes + sizeof(h), inlined, nr * sizeof(*inlined));
+	return true;
+}
+
+bool v8table_add(struct v8_table *t, const struct v8_entry *e)
+{
+	const bool is_last = t->room - t->size < 2 * sizeof(*e);
+	struct v8_entry entry = *e;
+	struct head h;
+
+	memcpy(&h, t->bytes, sizeof(h));
+	if (h.nr_entries && e->line == t->last.line && e->inlined == t->last.inlined)
+		return true;
+	if (t->room - t->size < sizeof(*e))
+		return false;
+	/* Entries at one byte: the last one counts. */
+	if (h.nr_entries && e->at <= t->last.at) {
+		t->size -= (uint32_t)sizeof(*e);
+		h.nr_entries--;
+	}
+	if (is_last) {
+		entry.line = 0;
+		entry.inlined = V8_NOT_INLINED;
+	}
+	memcpy(t->bytes + t->size, &entry, sizeof(entry));
+	t->size += (uint32_t)sizeof(entry);
+	t->last = entry;
+	h.nr_entries++;
+	memcpy(t->bytes, &h, sizeof(h));
+	return !is_last;
+}
+
+/* ---- V8's positions ---- */
+
+/* Read a number of groups of 7 bits, the lowest first; false: the table ends in it. */
+static bool read_unsigned(const uint8_t **at, const uint8_t *end, uint64_t *value)
+{
+	*value = 0;
+	for (int shift = 0; *at < end; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		if (shift < 64)
+			*value |= (uint64_t)(byte & 127) << shift;
+		if (!(byte & 128))
+			return true;
+	}
+	return false;
+}
+
+static bool read_signed(const uint8_t **at, const uint8_t *end, int64_t *value)
+{
+	uint64_t v;
+
+	if (!read_unsigned(at, end, &v))
+		return false;
+	*value = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+	return true;
+}
+
+void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size)
+{
+	*p = (struct v8_positions){ .at = bytes, .end = bytes + size, .code = -1 };
+}
+
+/* Decode a position. */
+static void v8table_position(int64_t raw, uint32_t *position, uint32_t *inlined)
+{
+	/* Both numbers are one more; bit 0: not of JavaScript. */
+	*position = raw & 1 ? UINT32_MAX : ((uint32_t)(raw >> 1) & ((1U << 30) - 1)) - 1;
+	*inlined = (uint32_t)((uint64_t)raw >> 31 & 0xffff) - 1;
+}
+
+bool v8table_next_position(struct v8_positions *p)
+{
+	int64_t code, raw;
+
+	if (!read_signed(&p->at, p->end, &code) || !read_signed(&p->at, p->end, &raw))
+		return false;
+	/* The sign says whether a statement begins. A sum that is too large is negative. */
+	p->code = (int64_t)((uint64_t)p->code + (uint64_t)(code < 0 ? -(code + 1) : code));
+	p->raw = (int64_t)((uint64_t)p->raw + (uint64_t)raw);
+	v8table_position(p->raw, &p->position, &p->inlined);
+	return p->code >= -1 && p->code < INT32_MAX;
+}
+
+/* ---- V8's baseline code ---- */
+
+/*
+ * Each bytecode, two digits: its bytes, and how many of these are operands of one byte that a
+ * prefix makes two or four.
+ */
+static const char sizes_10[] =
+	"1010101010213243545263211021101010101021434321212132212121101010203232324321"
+	"2143432143433143433232324343434343532132323232323232323232323232323232323232"
+	"3232323232212121211010102121215454435465543243545452634242545432323232323232"
+	"3221212121104242102142104232422132323232101010322121212121212121212121212121"
+	"2121212121212121432132325421101010102110102143544343102121101010101010101010"
+	"1010101010101010";
+
+static const char sizes_11[] =
+	"1010101010213243545263211021101010101021434321212132212121101010203232324321"
+	"2143432143433143433232324343435343533232323232323232323232323232323232323232"
+	"3232323221212121101010212121435454435465543243545452634242545432323232323232"
+	"3221212121105242102142104232422132323232101010432121212121212121212121212121"
+	"2121212121212121432132325421101010102110102143544343102121101010101010101010"
+	"1010101010101010";
+
+#define WIDE 0
+
+/* Then EXTRA_WIDE; the same for debuggers. */
+#define DEBUG_WIDE 2
+
+#define DEBUG_EXTRA_WIDE 3
+
+/* The bytes of the bytecode at @code, of which @room are there; 0: unknown. @major: of V8. */
+static uint32_t v8table_bytecode_size(uint32_t major, const uint8_t *code, uint32_t room)
+{
+	const char *sizes = major == 10 ? sizes_10 : sizes_11;
+	uint32_t scale = 1, prefix = 0;
+
+	if (room > 1 && code[0] <= DEBUG_EXTRA_WIDE) {
+		scale = code[0] == WIDE || code[0] == DEBUG_WIDE ? 2 : 4;
+		prefix = 1;
+	}
+	if (room <= prefix || code[prefix] >= (sizeof(sizes_11) - 1) / 2)
+		return 0;
+	sizes += (size_t)2 * code[prefix];
+	return prefix + (uint32_t)(sizes[0] - '0') + (uint32_t)(sizes[1] - '0') * (scale - 1);
+}
+
+/* Begin in front of the first bytecode. */
+static bool v8table_baseline(struct v8_baseline *b, uint32_t major, const uint8_t *map,
+			     uint32_t map_size, const uint8_t *bytecodes, uint32_t size)
+{
+	uint64_t pc;
+
+	*b = (struct v8_baseline){ .at = map, .end = map + map_size, .bytecodes = bytecodes };
+	b->size = size;
+	b->major = major;
+	if (!read_unsigned(&b->at, b->end, &pc) || pc > INT32_MAX)
+		return false;
+	b->next_pc = (uint32_t)pc;
+	return true;
+}
+
+/* Go to the next bytecode. False: the end. */
+static bool v8table_next_bytecode(struct v8_baseline *b)
+{
+	uint64_t pc;
+	uint32_t size;
+
+	if (b->next_bytecode >= b->size || !read_unsigned(&b->at, b->end, &pc) ||
+	    pc > INT32_MAX - b->next_pc)
+		return false;
+	size = v8table_bytecode_size(b->major, b->bytecodes + b->next_bytecode,
+				     b->size - b->next_bytecode);
+	if (!size)
+		return false;
+	b->pc = b->next_pc;
+	b->next_pc += (uint32_t)pc;
+	b->bytecode = b->next_bytecode;
+	b->next_bytecode += size;
+	return true;
+}
+
+/* Return whether both tables end at the same bytecode. Otherwise no line is true. */
+static bool v8table_fits(const struct v8_baseline *b)
+{
+	return b->at == b->end && b->next_bytecode == b->size;
+}
+
+/*
+ * V8 (Node.js): which functions of JavaScript the stack copy may have frames of.
+ *
+ * Runs on: a reader. Each frame of JavaScript has its function and context
+ * at fixed places below its frame pointer, whether it is interpreted or compiled.
+ * Words of the stack that look like such a frame are candidates; v8code.c keeps the ones
+ * with a true function, by their frame pointers. The unwinder finds
+ * the frames, so that a candidate too many does no harm.
+ */
+
+/* Candidates; two pieces each in the first call. */
+#define FRAMES_MAX 400U
+
+/* The frame of a caller is at most this far away. */
+#define FRAME_MAX (1ULL << 20)
+
+/* Bytes of code that are read before and behind the pc. */
+#define CODE_BEFORE 32U
+
+#define CODE_BEHIND 64U
+
+/* The longest code between the end of a frame and the return of its function. */
+#define EPILOGUE_MAX 28U
+
+/* Code of the interpreter: for each bytecode, without prefixes; the longest one's bytes. */
+#define HANDLERS 256U
+
+#define HANDLER_MAX 4096U
+
+/* Bytecodes that are read: one, and the bytes before. */
+#define BYTECODES_BEFORE 8U
+
+static uint64_t word_at(const struct lang_sample *s, uint64_t at)
+{
+	return bytes_u64(s->stack + at);
+}
+
+/* Return whether @value may be a pointer to an object of V8. */
+static bool is_tagged(uint64_t value)
+{
+	return lang_memory_is_pointer(value - 1);
+}
+
+/* Add the frame with frame pointer @fp (0: none yet) if there is a function. */
+static void add_candidate(struct lang_reader *r, uint64_t fp, uint64_t function)
+{
+	struct lang_work *w = &r->work;
+
+	if (w->nr == FRAMES_MAX)
+		return;
+	w->v8.function[w->nr] = function - 1;
+	w->v8.piece[w->nr] = lang_memory_want(&r->memory, function - 1, V8_FUNCTION_SIZE);
+	w->v8.bytecodes[w->nr] = 0;
+	w->v8.bytecodes_piece[w->nr] = -1;
+	w->boundary[w->nr] = fp;
+	w->instr[w->nr] = LANG_NO_INSTR;
+	w->nr++;
+}
+
+/* An interpreted frame has its bytecodes and the position in them. */
+static void add_bytecodes(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, uint64_t at)
+{
+	const int16_t *n = p->v8.number;
+	struct lang_work *w = &r->work;
+	uint64_t bytecodes = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_BYTECODES]);
+	uint64_t offset = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_OFFSET]);
+	uint64_t first = (uint64_t)n[V8_BYTECODES_DATA] - 1;
+
+	if (!is_tagged(bytecodes) || offset << 32 || offset >> 32 < first)
+		return;
+	w->v8.bytecodes[w->nr - 1] = bytecodes - 1;
+	w->v8.bytecodes_piece[w->nr - 1] = lang_memory_want(&r->memory, bytecodes - 1, 8);
+	w->instr[w->nr - 1] = (offset >> 32) - first;
+}
+
+static void find_candidates(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s)
+{
+	const int16_t *n = p->v8.number;
+	int below = MIN(MIN(n[V8_FP_CONTEXT], n[V8_FP_FUNCTION]),
+			MIN(n[V8_FP_BYTECODES], n[V8_FP_OFFSET]));
+	uint64_t first = (uint64_t)-MIN(n[V8_FP_CONTEXT], n[V8_FP_FUNCTION]);
+
+	for (uint64_t at = first; at + 16 <= s->stack_size; at += 8) {
+		uint64_t fp = s->sp + at, saved = word_at(s, at), context, function;
+
+		if (saved <= fp || saved - fp > FRAME_MAX || saved & 7)
+			continue;
+		context = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_CONTEXT]);
+		function = word_at(s, at + (uint64_t)(int64_t)n[V8_FP_FUNCTION]);
+		if (!is_tagged(context) || !is_tagged(function))
+			continue;
+		if (r->work.nr == FRAMES_MAX)
+			return;
+		add_candidate(r, fp, function);
+		if (at >= (uint64_t)-below)
+			add_bytecodes(r, p, s, at);
+	}
+}
+
+static bool contains(const uint8_t *code, uint32_t size, const char *bytes, uint32_t nr)
+{
+	return size >= nr && memmem(code, size, bytes, nr);
+}
+
+/*
+ * Find out whether the frame at the frame pointer is the function's: not if it may still be made,
+ * or has just been left. @code: around the pc.
+ */
+static enum lang_top top_of(const uint8_t *code)
+{
+	const uint8_t *pc = code + CODE_BEFORE;
+
+	/* push %rbp; mov %rsp,%rbp (V8's encoding, and the assembler's); between them */
+	if (contains(pc, CODE_BEHIND, "\x55\x48\x8b\xec", 4) ||
+	    contains(pc, CODE_BEHIND, "\x55\x48\x89\xe5", 4) || !memcmp(pc, "\x48\x8b\xec", 3) ||
+	    !memcmp(pc, "\x48\x89\xe5", 3))
+		return LANG_TOP_UNKNOWN;
+	/* mov %rbp,%rsp; pop %rbp */
+	if (contains(pc - EPILOGUE_MAX, EPILOGUE_MAX, "\x48\x8b\xe5\x5d", 4))
+		return LANG_TOP_UNKNOWN;
+	return LANG_TOP_BODY;
+}
+
+/* The frame pointer of the innermost function: code of the interpreter may have a frame of itself.
+ */
+static uint64_t innermost_fp(const struct lang_sample *s)
+{
+	uint64_t at = s->fp - s->sp;
+
+	if (at < 8 || at > s->stack_size - 8 || s->stack_size < 16)
+		return s->fp;
+	/* Instead of a context it has a number, its kind. */
+	return word_at(s, at - 8) & 1 ? s->fp : word_at(s, at);
+}
+
+/*
+ * The innermost function is interpreted: its frame has the byte of its last call, a register that
+ * of the bytecode in hand. That is true if the pc is in the code for this bytecode; else the line
+ * is not known.
+ */
+static int want_bytecode(struct lang_memory *m, const struct lang_process *p,
+			 const struct lang_sample *s, int *handlers)
+{
+	uint64_t first = (uint64_t)p->v8.number[V8_BYTECODES_DATA] - 1, bytecodes;
+	uint64_t at = innermost_fp(s) - s->sp + (uint64_t)(int64_t)p->v8.number[V8_FP_BYTECODES];
+
+	*handlers = -1;
+	if (s->stack_size < 8 || at > s->stack_size - 8 || s->r9 < first ||
+	    s->r9 > first + LANG_PIECE_MAX || !lang_memory_is_pointer(s->r15))
+		return -1;
+	bytecodes = word_at(s, at);
+	if (!is_tagged(bytecodes))
+		return -1;
+	*handlers = lang_memory_want(m, s->r15, HANDLERS * 8);
+	return lang_memory_want(m, bytecodes + s->r9 + 1 - BYTECODES_BEFORE, BYTECODES_BEFORE);
+}
+
+/*
+ * Find the bytecode that the pc is in the code for: the last one of @codes, or the one before, if
+ * its code has gone on to the next. Returns by how many bytes; -1: it is another one.
+ */
+static int find_bytecode(const uint8_t *handlers, const uint8_t *codes, uint32_t major, uint64_t pc)
+{
+	const uint8_t *last = codes + BYTECODES_BEFORE - 1;
+	uint64_t best = 0;
+
+	for (uint32_t i = 0; i < HANDLERS; i++) {
+		uint64_t at = bytes_u64(handlers + (size_t)8 * i);
+
+		if (at <= pc && at > best)
+			best = at;
+	}
+	if (pc - best >= HANDLER_MAX)
+		return -1;
+	if (best == bytes_u64(handlers + (size_t)8 * *last))
+		return 0;
+	for (uint32_t i = 1; i < BYTECODES_BEFORE; i++)
+		if (best == bytes_u64(handlers + (size_t)8 * last[-(int)i]) &&
+		    v8table_bytecode_size(major, last - i, i) == i)
+			return (int)i;
+	return -1;
+}
+
+/* Set the byte of the innermost frame, if it is interpreted. */
+static void set_innermost(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, int handlers, int bytecode)
+{
+	const uint8_t *table = lang_memory_piece(&r->memory, handlers);
+	const uint8_t *codes = lang_memory_piece(&r->memory, bytecode);
+	uint64_t first = (uint64_t)p->v8.number[V8_BYTECODES_DATA] - 1;
+	struct lang_work *w = &r->work;
+	uint64_t fp = innermost_fp(s);
+	int back = table && codes ? find_bytecode(table, codes, p->version >> 24, s->pc) : -1;
+
+	for (uint32_t i = 0; i < w->nr; i++) {
+		if (w->boundary[i] == fp && w->v8.bytecodes[i])
+			w->instr[i] = back < 0 ? LANG_NO_INSTR : s->r9 - first - (uint64_t)back;
+	}
+}
+
+enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t)
+{
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+	int code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE + CODE_BEHIND);
+	int handlers, bytecode = want_bytecode(m, p, s, &handlers);
+	const uint8_t *bytes;
+
+	(void)t;
+	w->broken = false;
+	w->settled = true;
+	/* At the entry of a function its frame is not made yet: it is in a register. */
+	if (is_tagged(s->rdi))
+		add_candidate(r, 0, s->rdi);
+	find_candidates(r, p, s);
+	if (!lang_memory_fetch(m))
+		return LANG_NONE_REFUSED;
+	bytes = lang_memory_piece(m, code);
+	if (bytes)
+		w->v8.top = top_of(bytes);
+	set_innermost(r, p, s, handlers, bytecode);
+	return w->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
+}
+
+/*
  * V8: compiled code of functions, baseline and optimised, and its tables of lines.
  *
  * Runs on: a reader. Code is known again by its address, its function, and the number of
  * its optimisation, which is never given twice: a table is read and made once.
  */
-#include <string.h>
-
-#include "symbols/lang/v8code.h"
 
 /* Elements of the data for leaving optimised code. */
-#define DATA_ELEMENTS	  16
+#define DATA_ELEMENTS 16
+
 #define DATA_NR_INLINED	  1
 #define DATA_LITERALS	  2
 #define DATA_OPTIMISATION 5
 #define DATA_POSITIONS	  7
 #define DATA_SIZE	  (DATA_ELEMENTS + 8 * (DATA_POSITIONS + 1))
+
 /* A call that was inlined: position, index of the function in the literals (-1: itself). */
-#define CALL_SIZE     16
+#define CALL_SIZE 16
+
 #define CALL_FUNCTION 8
 #define ARRAY_HEAD    16
 
@@ -51,7 +968,8 @@ static bool parse_code(const struct lang_memory *m, const struct lang_process *p
 	return out->baseline || out->optimised;
 }
 
-void v8compiled_want(struct lang_reader *r)
+/* Queue the heads of the functions' compiled code, and then of their data. */
+static void v8compiled_want(struct lang_reader *r)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -68,7 +986,8 @@ void v8compiled_want(struct lang_reader *r)
 	}
 }
 
-void v8compiled_want_data(struct lang_reader *r, struct v8_types *t, const struct lang_process *p)
+static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
+				 const struct lang_process *p)
 {
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
@@ -259,8 +1178,12 @@ static bool read_new(struct lang_reader *r, const struct lang_process *p, uint32
 	return lang_memory_fetch(m);
 }
 
-bool v8compiled_find(struct lang_reader *r, const struct lang_process *p, uint32_t process,
-		     struct v8_types *t)
+/*
+ * Set where compiled code is, and which is known; queue the tables of the rest, and number
+ * the functions inlined in it. False: no call is left.
+ */
+static bool v8compiled_find(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			    struct v8_types *t)
 {
 	struct lang_work *w = &r->work;
 
@@ -392,7 +1315,9 @@ static bool is_whole(const struct lang_work *w, const struct lang_v8_new *n)
 	return v8script_is_whole(w, n->code);
 }
 
-void v8compiled_add(struct lang_reader *r, const struct lang_process *p, const struct v8_types *t)
+/* Make the tables of new compiled code; all functions have ids. */
+static void v8compiled_add(struct lang_reader *r, const struct lang_process *p,
+			   const struct v8_types *t)
 {
 	struct lang_work *w = &r->work;
 

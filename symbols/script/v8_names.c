@@ -1,19 +1,284 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * V8's heap: types by maps, strings and ropes, names of functions, scripts. Read in steps: pieces
+ * are there after the next read.
+ *
+ * Runs on: a reader. Hostile memory.
+ *
+ * Heads, types and strings of V8's heap. Runs on: a reader.
+ */
+#include "symbols/script/internal.h"
+
+#include <string.h>
+
+#include "symbols/base/base.h"
+
+/* The kinds of strings, in the lower bits of their types; sequential ones are 0. */
+#define V8_STRING_TYPES 128
+
+#define V8_STRING_SHAPE	   7
+#define V8_STRING_CONS	   1
+#define V8_STRING_EXTERNAL 2
+#define V8_STRING_THIN	   5
+#define V8_STRING_LATIN1   8
+
+/* How many strings stand for another one. */
+#define V8_STRING_DEPTH 2
+
+/* Queue the type of an object with this map. */
+static void want_type(struct lang_memory *m, const struct lang_process *p, struct v8_types *t,
+		      uint64_t map)
+{
+	for (uint32_t i = t->nr; i-- > 0;)
+		if (t->map[i] == map)
+			return;
+	if (t->nr == V8_MAPS_MAX || !v8objects_is_tagged(map))
+		return;
+	t->map[t->nr] = map;
+	t->piece[t->nr++] = lang_memory_want(m, map - 1 + (uint64_t)p->v8.number[V8_MAP_TYPE], 2);
+}
+
+void v8objects_want_type(struct lang_memory *m, const struct lang_process *p, struct v8_types *t,
+			 int piece)
+{
+	const uint8_t *head = lang_memory_piece(m, piece);
+
+	if (head)
+		want_type(m, p, t, bytes_u64(head));
+}
+
+/* The type of an object with this map; -1: unknown. */
+static int type_of(const struct lang_memory *m, const struct v8_types *t, uint64_t map)
+{
+	for (uint32_t i = t->nr; i-- > 0;) {
+		const uint8_t *bytes = t->map[i] == map ? lang_memory_piece(m, t->piece[i]) : NULL;
+
+		if (bytes)
+			return bytes[0] | bytes[1] << 8;
+	}
+	return -1;
+}
+
+int v8objects_type(const struct lang_memory *m, const struct v8_types *t, int piece)
+{
+	const uint8_t *head = lang_memory_piece(m, piece);
+
+	return head ? type_of(m, t, bytes_u64(head)) : -1;
+}
+
+static int v8objects_want(struct lang_memory *m, uint64_t addr, uint32_t size);
+
+void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece)
+{
+	*piece = v8objects_is_tagged(tagged) ? v8objects_want(m, tagged - 1, size) : -1;
+}
+
+/*
+ * Queue @size bytes, but none of the next page of the heap, which may not be mapped: no object is
+ * in both. The rest is then of another piece, or 0, and no part of an object.
+ */
+static int v8objects_want(struct lang_memory *m, uint64_t addr, uint32_t size)
+{
+	uint64_t left = V8_PAGE - addr % V8_PAGE;
+
+	return lang_memory_want(m, addr, (uint32_t)MIN((uint64_t)size, left));
+}
+
+const uint8_t *v8objects_whole(const struct lang_memory *m, int piece, uint32_t size)
+{
+	const uint8_t *bytes = lang_memory_piece(m, piece);
+
+	return bytes && m->pieces[piece].size >= size ? bytes : NULL;
+}
+
+/*
+ * Follow a string that refers to another one (*again: its head was queued), or to the first of the
+ * two that it is: if the second is not empty, its length is another one.
+ */
+static void v8objects_follow(struct lang_memory *m, const struct lang_process *p,
+			     const struct v8_types *t, int *piece, bool *again)
+{
+	int type = v8objects_type(m, t, *piece);
+	const int16_t *n = p->v8.number;
+	int at;
+
+	if (type < 0 || type >= V8_STRING_TYPES)
+		return;
+	if ((type & V8_STRING_SHAPE) == V8_STRING_THIN)
+		at = n[V8_THIN_ACTUAL];
+	else if ((type & V8_STRING_SHAPE) == V8_STRING_CONS)
+		at = n[V8_CONS_FIRST];
+	else
+		return;
+	v8objects_want_head(m, bytes_u64(lang_memory_piece(m, *piece) + at), V8_HEAD, piece);
+	*again = true;
+}
+
+/* The length of the string with its head in @piece. */
+static uint32_t v8objects_length(const struct lang_memory *m, const struct lang_process *p,
+				 int piece)
+{
+	const uint8_t *head = lang_memory_piece(m, piece);
+
+	return head ? bytes_u32(head + p->v8.number[V8_STRING_LENGTH]) : 0;
+}
+
+/*
+ * Names and paths of V8: strings that may be two others, which may be two others again, as names by
+ * assignment are ("Controller" and ".handle"). Read in steps, as v8objects.h has them.
+ *
+ * Runs on: a reader. Hostile memory.
+ *
+ * Strings of V8 in parts. Runs on: a reader.
+ */
+
+#define V8_ROPE_MAX   8U /* flat strings */
+#define V8_ROPE_DEPTH 7
+
+struct v8_rope {
+	int head[V8_ROPE_MAX], bytes[V8_ROPE_MAX]; /* pieces of the flat strings, in order */
+	uint32_t nr;
+	bool is_cut; /* it goes on */
+};
+
+/* Begin with one string, by the piece of its head; -1: none. */
+static struct v8_rope v8rope_of(int piece)
+{
+	return (struct v8_rope){ .head = { piece }, .nr = piece >= 0 };
+}
+
+/* Queue the types of its strings. */
+static void v8rope_want_types(struct lang_memory *m, const struct lang_process *p,
+			      struct v8_types *t, const struct v8_rope *rope)
+{
+	for (uint32_t i = 0; i < rope->nr; i++)
+		v8objects_want_type(m, p, t, rope->head[i]);
+}
+
+/* Put the two strings of part @i in its place. Return how many they are. */
+static uint32_t split(struct lang_memory *m, const struct lang_process *p, struct v8_rope *rope,
+		      uint32_t i)
+{
+	const uint8_t *head = lang_memory_piece(m, rope->head[i]);
+	uint64_t first = bytes_u64(head + p->v8.number[V8_CONS_FIRST]);
+	uint64_t second = bytes_u64(head + p->v8.number[V8_CONS_SECOND]);
+
+	v8objects_want_head(m, first, V8_HEAD, &rope->head[i]);
+	if (rope->nr == V8_ROPE_MAX) {
+		rope->nr = i + 1;
+		rope->is_cut = true;
+		return 1;
+	}
+	memmove(rope->head + i + 2, rope->head + i + 1, (rope->nr - i - 1) * sizeof(rope->head[0]));
+	rope->nr++;
+	v8objects_want_head(m, second, V8_HEAD, &rope->head[i + 1]);
+	return 2;
+}
+
+/* Put the parts of strings in their places; *again: their heads were queued. */
+static void v8rope_follow(struct lang_memory *m, const struct lang_process *p,
+			  const struct v8_types *t, struct v8_rope *rope, bool *again)
+{
+	for (uint32_t i = 0, nr; i < rope->nr; i += nr) {
+		int type = v8objects_type(m, t, rope->head[i]);
+
+		nr = 1;
+		if (type >= 0 && type < V8_STRING_TYPES &&
+		    (type & V8_STRING_SHAPE) == V8_STRING_CONS) {
+			nr = split(m, p, rope, i);
+			*again = true;
+		} else {
+			v8objects_follow(m, p, t, &rope->head[i], again);
+		}
+	}
+}
+
+/* Set @text to a flat string; an empty one for another object. False: it is not flat. */
+static bool set_flat(const struct lang_memory *m, const struct lang_process *p,
+		     const struct v8_types *t, int piece, struct lang_text *text)
+{
+	int type = v8objects_type(m, t, piece);
+	uint32_t length = MIN(v8objects_length(m, p, piece), (uint32_t)CODES_TEXT_MAX);
+
+	text->size = 0;
+	if (piece < 0 || type >= V8_STRING_TYPES)
+		return true;
+	if (type < 0 || type & V8_STRING_SHAPE)
+		return false;
+	text->addr = m->pieces[piece].addr + (uint64_t)p->v8.number[V8_STRING_CHARS];
+	text->encoding = type & V8_STRING_LATIN1 ? LANG_LATIN1 : LANG_UTF16;
+	text->size = type & V8_STRING_LATIN1 ? length : 2 * length;
+	return true;
+}
+
+/*
+ * Set @text: to the string if it is flat, else to its size, and queue the bytes of the parts. Size
+ * 0: an empty string, or another object. False: unreadable now, as while the collector moves it.
+ */
+static bool v8rope_want_text(struct lang_memory *m, const struct lang_process *p,
+			     const struct v8_types *t, struct v8_rope *rope, struct lang_text *text)
+{
+	uint32_t size = 0;
+
+	for (uint32_t i = 0; i < rope->nr; i++) {
+		if (rope->head[i] >= 0 && v8objects_type(m, t, rope->head[i]) < 0)
+			return false;
+		if (!set_flat(m, p, t, rope->head[i], text)) {
+			/* Too deep, or not in this heap. */
+			rope->nr = i;
+			rope->is_cut = true;
+			break;
+		}
+		size += text->size;
+	}
+	if (rope->nr == 1 && !rope->is_cut)
+		return true;
+	for (uint32_t i = 0; i < rope->nr; i++) {
+		set_flat(m, p, t, rope->head[i], text);
+		rope->bytes[i] = text->size ? lang_memory_want(m, text->addr, text->size) : -1;
+	}
+	text->size = size;
+	return true;
+}
+
+/* Set the text of a rope that is not flat, with its bytes in *@room, which is cut by them. */
+static void v8rope_set_text(const struct lang_memory *m, const struct lang_process *p,
+			    const struct v8_types *t, const struct v8_rope *rope, char **room,
+			    struct lang_text *text)
+{
+	static const struct lang_text dots = { .fixed = "..." };
+	uint16_t size = 0;
+	char *out = *room;
+
+	if ((rope->nr <= 1 && !rope->is_cut) || !text->size || text->fixed)
+		return;
+	for (uint32_t i = 0; i < rope->nr; i++) {
+		struct lang_text part = { .piece = rope->bytes[i] };
+
+		set_flat(m, p, t, rope->head[i], &part);
+		size = functions_put_text(m, &part, out, size);
+	}
+	if (rope->is_cut)
+		size = functions_put_text(m, &dots, out, size);
+	out[size] = '\0';
+	text->fixed = out;
+	text->size = 0;
+	*room += size + 1;
+}
+
+/*
  * V8: names, files and tables of lines of new functions.
  *
  * Runs on: a reader.
  */
-#include <string.h>
-
-#include "symbols/lang/v8code.h"
-#include "symbols/lang/v8rope.h"
 
 /* Of a ScopeInfo: bits of its flags, and words behind the locals. */
 #define SCOPE_CLASS_VARIABLE (1U << 10)
-#define SCOPE_FUNCTION	     (3U << 12)
-#define SCOPE_INFERRED	     (1U << 14)
-#define SCOPE_WORDS	     8
+
+#define SCOPE_FUNCTION (3U << 12)
+#define SCOPE_INFERRED (1U << 14)
+#define SCOPE_WORDS    8
+
 /* From this number on locals are in a hash table, and only their attributes in the ScopeInfo. */
 #define SCOPE_INLINE_LOCALS 75U
 
@@ -288,4 +553,248 @@ bool v8names_read(struct lang_reader *r, const struct lang_process *p, const uin
 	for (uint32_t i = 0; i < nr; i++)
 		fresh[i].code = codes[i];
 	return read_fresh(r, p, fresh, nr, t);
+}
+
+/*
+ * V8: scripts of functions, and where their lines end.
+ *
+ * Runs on: a reader. Texts never change, so they are read in parts at several samples, each
+ * while the thread is preempted.
+ */
+
+/* Bytes of texts per sample. */
+#define PART_BYTES LANG_PIECE_MAX
+
+#define TEXT_UNITS (64U << 20)
+
+/* Of an ExternalString: where its text is. */
+#define EXTERNAL_DATA 24
+
+/* Behind the name of a Script: the lines in front of its text. */
+#define SCRIPT_LINE_OFFSET 8
+
+#define NO_SCRIPT UINT8_MAX
+
+/* A script of a sample; in order of its functions. */
+static uint8_t find_script(struct lang_work *w, uint64_t address)
+{
+	for (uint32_t i = w->v8.nr_scripts; i-- > 0;)
+		if (w->v8.scripts[i].address == address)
+			return (uint8_t)i;
+	return NO_SCRIPT;
+}
+
+void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v8_types *t,
+		   uint32_t first)
+{
+	uint32_t size = (uint32_t)p->v8.number[V8_SCRIPT_ENDS] + 16;
+	struct lang_memory *m = &r->memory;
+	struct lang_work *w = &r->work;
+
+	for (uint32_t i = first; i < w->nr_codes; i++) {
+		const uint8_t *f = lang_memory_piece(m, w->codes_of[i].header);
+		uint64_t script = f ? bytes_u64(f + p->v8.number[V8_SHARED_SCRIPT]) : 0;
+
+		v8objects_want_type(m, p, t, w->codes_of[i].header);
+		w->codes_of[i].hash = -1;
+		w->v8.script_of[i] = find_script(w, script);
+		if (w->v8.script_of[i] == NO_SCRIPT && v8objects_is_tagged(script) &&
+		    w->v8.nr_scripts < LANG_V8_SCRIPTS) {
+			w->v8.script_of[i] = (uint8_t)w->v8.nr_scripts;
+			w->v8.scripts[w->v8.nr_scripts++] = (struct lang_v8_script){
+				.address = script,
+				.head = lang_memory_want(m, script - 1, size),
+				.source = -1,
+			};
+		}
+		if (w->v8.script_of[i] != NO_SCRIPT)
+			w->codes_of[i].hash = w->v8.scripts[w->v8.script_of[i]].head;
+	}
+}
+
+static struct line_ends_key key_of(const struct lang_process *p, uint32_t process,
+				   const struct lang_v8_script *s, const uint8_t *head)
+{
+	/* The number of the script is behind the ends of lines. */
+	return (struct line_ends_key){ process, s->address,
+				       bytes_u64(head + p->v8.number[V8_SCRIPT_ENDS] + 8) };
+}
+
+/* Find the texts that were read before, and queue the heads of the rest; returns how many. */
+static uint32_t find_texts(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+			   const struct v8_types *t)
+{
+	struct line_ends *ends = codes_line_ends(r->codes);
+	struct lang_v8_work *v = &r->work.v8;
+	struct lang_memory *m = &r->memory;
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < v->nr_scripts; i++) {
+		struct lang_v8_script *s = &v->scripts[i];
+		const uint8_t *head = lang_memory_piece(m, s->head);
+		uint64_t offset;
+
+		s->is_script = v8objects_type(m, t, s->head) == p->v8.number[V8_TYPE_SCRIPT];
+		if (!s->is_script)
+			continue;
+		s->key = key_of(p, process, s, head);
+		s->text = line_ends_get(ends, &s->key, &s->from);
+		offset = bytes_u64(head + p->v8.number[V8_SCRIPT_NAME] + SCRIPT_LINE_OFFSET);
+		s->line_offset = v8objects_is_smi(offset) ? (int32_t)(offset >> 32) : 0;
+		if (s->text)
+			continue;
+		v8objects_want_head(m, bytes_u64(head + p->v8.number[V8_SCRIPT_SOURCE]), V8_HEAD,
+				    &s->source);
+		nr++;
+	}
+	return nr;
+}
+
+/* Find the strings that have the texts. */
+static bool find_sources(struct lang_reader *r, const struct lang_process *p, struct v8_types *t)
+{
+	struct lang_v8_work *v = &r->work.v8;
+	struct lang_memory *m = &r->memory;
+	bool again = true;
+
+	for (int depth = 0; again; depth++) {
+		if (!lang_memory_fetch(m))
+			return false;
+		for (uint32_t i = 0; i < v->nr_scripts; i++)
+			v8objects_want_type(m, p, t, v->scripts[i].source);
+		if (!lang_memory_fetch(m))
+			return false;
+		for (uint32_t i = 0; i < v->nr_scripts && !depth; i++)
+			v->scripts[i].whole = v8objects_length(m, p, v->scripts[i].source);
+		again = false;
+		for (uint32_t i = 0; i < v->nr_scripts && depth < V8_STRING_DEPTH; i++)
+			v8objects_follow(m, p, t, &v->scripts[i].source, &again);
+	}
+	return true;
+}
+
+/* Set the address of the characters of a script; false: in no form that can be read. */
+static bool set_chars(const struct lang_memory *m, const struct lang_process *p,
+		      const struct v8_types *t, struct lang_v8_script *s)
+{
+	const uint8_t *head = lang_memory_piece(m, s->source);
+	int type = v8objects_type(m, t, s->source);
+
+	s->length = v8objects_length(m, p, s->source);
+	s->wide = !(type & V8_STRING_LATIN1);
+	if (type < 0 || type >= V8_STRING_TYPES || s->length > TEXT_UNITS)
+		return false;
+	if (!(type & V8_STRING_SHAPE))
+		s->chars = m->pieces[s->source].addr + (uint64_t)p->v8.number[V8_STRING_CHARS];
+	else if ((type & V8_STRING_SHAPE) == V8_STRING_EXTERNAL)
+		s->chars = bytes_u64(head + EXTERNAL_DATA);
+	else
+		return false;
+	return true;
+}
+
+/* Queue the next parts of the texts. */
+static void want_parts(struct lang_reader *r, const struct lang_process *p,
+		       const struct v8_types *t)
+{
+	struct line_ends *ends = codes_line_ends(r->codes);
+	struct lang_v8_work *v = &r->work.v8;
+	uint32_t room = LANG_V8_PARTS;
+
+	for (uint32_t i = 0; i < v->nr_scripts; i++) {
+		struct lang_v8_script *s = &v->scripts[i];
+		uint32_t unit, nr;
+
+		s->nr_parts = 0;
+		s->is_sized = false;
+		if (!s->is_script || s->text)
+			continue;
+		/* While the collector moves a string, it has no type: later samples read it. */
+		if (v8objects_type(&r->memory, t, s->source) < 0)
+			continue;
+		/* Two strings, which V8 makes one before it parses them. */
+		if (v8objects_length(&r->memory, p, s->source) != s->whole)
+			continue;
+		if (!set_chars(&r->memory, p, t, s)) {
+			line_ends_refuse(ends, &s->key);
+			s->text = line_ends_get(ends, &s->key, &s->from);
+			continue;
+		}
+		s->is_sized = true;
+		unit = s->wide ? 2 : 1;
+		for (uint32_t at = s->from; at < s->length && room; at += nr, room--) {
+			int part;
+
+			nr = MIN(s->length - at, PART_BYTES / unit);
+			part = lang_memory_want(&r->memory, s->chars + (uint64_t)at * unit,
+						nr * unit);
+			/* Many other pieces are read at this sample. */
+			if (part < 0)
+				break;
+			s->parts[s->nr_parts++] = part;
+		}
+	}
+}
+
+/* Keep the ends of lines in the parts of a script. */
+static void add_parts(struct lang_reader *r, struct lang_v8_script *s)
+{
+	struct line_ends *ends = codes_line_ends(r->codes);
+	const struct lang_memory *m = &r->memory;
+
+	if (!s->length)
+		line_ends_add(ends, &s->key, 0, 0, NULL, 0, true);
+	for (uint32_t i = 0; i < s->nr_parts; i++) {
+		const uint8_t *bytes = lang_memory_piece(m, s->parts[i]);
+		uint32_t size = bytes ? m->pieces[s->parts[i]].size : 0, nr, used;
+		uint32_t units = s->wide ? size / 2 : size;
+		bool last = s->from + units == s->length;
+
+		if (!bytes) {
+			line_ends_refuse(ends, &s->key);
+			break;
+		}
+		nr = line_ends_find(bytes, units, s->wide, last, s->from, r->work.v8.ends, &used);
+		line_ends_add(ends, &s->key, s->from, s->from + used, r->work.v8.ends, nr, last);
+		s->from += used;
+		/* A part was not used to its end: the next one does not fit. */
+		if (used < units)
+			break;
+	}
+	s->text = line_ends_get(ends, &s->key, &s->from);
+}
+
+bool v8script_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		   struct v8_types *t)
+{
+	struct lang_v8_work *v = &r->work.v8;
+
+	if (!find_texts(r, p, process, t))
+		return true;
+	if (!find_sources(r, p, t))
+		return false;
+	want_parts(r, p, t);
+	if (!lang_memory_fetch(&r->memory))
+		return false;
+	for (uint32_t i = 0; i < v->nr_scripts; i++)
+		if (v->scripts[i].is_sized)
+			add_parts(r, &v->scripts[i]);
+	return true;
+}
+
+bool v8script_is_whole(const struct lang_work *w, uint32_t code)
+{
+	uint8_t i = w->v8.script_of[code];
+
+	return i == NO_SCRIPT || !w->v8.scripts[i].is_script || w->v8.scripts[i].text;
+}
+
+uint32_t v8script_line(const struct lang_work *w, uint32_t code, uint32_t position)
+{
+	uint8_t i = w->v8.script_of[code];
+	const struct line_ends_text *text = i == NO_SCRIPT ? NULL : w->v8.scripts[i].text;
+	uint32_t line = text && position < INT32_MAX ? line_ends_line(text, position) : 0;
+	int64_t shown = line ? (int64_t)line + w->v8.scripts[i].line_offset : 0;
+
+	return shown > 0 && shown <= INT32_MAX ? (uint32_t)shown : 0;
 }

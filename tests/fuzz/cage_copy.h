@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/cage/cage.h"
+#include "symbols/sandbox/sandbox.h"
 
 int __wrap_cage_wrap(const void *bytes, size_t size);
 int __wrap_cage_take(const struct cage_call *c, unsigned int i, size_t size, uint8_t **out);

@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-#include "symbols/script/script.h"
-#include "symbols/lang/codes.h"
+#include "symbols/script/internal.h"
 
 static inline void check_chain(const struct lang_reader *reader, const struct lang_chain *chain)
 {

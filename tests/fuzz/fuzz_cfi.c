@@ -5,6 +5,9 @@
  * FUZZ: unwind
  */
 #include "unwind/internal.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/script/script.h"
 
 #include <stdlib.h>
 #include <string.h>

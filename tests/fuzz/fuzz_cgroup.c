@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/process/cgroup.h"
+#include "symbols/process/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

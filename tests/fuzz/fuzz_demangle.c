@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "symbols/name/demangle.h"
+#include "symbols/name/internal.h"
 
 #define SLOW_NS 500000000ULL
 

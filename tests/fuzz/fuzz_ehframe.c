@@ -5,8 +5,8 @@
  * .eh_frame_hdr before it: a result equals the FDE.
  * FUZZ: symbols
  */
-#include "symbols/object/debugframe.h"
-#include "symbols/object/ehframe.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/internal.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/push/endpoint.h"
-#include "ui/push/headers.h"
+#include "ui/push/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "ui/export/export.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

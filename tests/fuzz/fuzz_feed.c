@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/pipeline/feed.h"
-#include "symbols/lang/v8table.h"
+#include "sampler/reader/internal.h"
+#include "symbols/script/script.h"
+#include "symbols/base/base.h"
 
 #define TIMES  6U
 #define ROUNDS 4096U /* with one table of functions */

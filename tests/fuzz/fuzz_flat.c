@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "symbols/object/image_flat.h"
+#include "symbols/image/internal.h"
 #include "tests/symbols/imagewalk.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/elf/elf.h"
 
 #define ROOM (1U << 20)
 

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/file/perfdata_accept.h"
-#include "sampler/file/perfdata_order.h"
-#include "sampler/file/perfdata_private.h"
-#include "symbols/cage/cage.h"
+#include "sampler/perfdata/internal.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/jit/hotspot.h"
+#include "symbols/java/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/process/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/lang/describe.h"
-#include "symbols/lang/describe_wire.h"
-#include "symbols/object/elffacts.h"
-#include "symbols/object/image_read.h"
+#include "symbols/script/internal.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

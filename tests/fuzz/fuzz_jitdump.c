@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/jit/jitdump.h"
+#include "symbols/jit/internal.h"
 #include "tests/fuzz/cage_copy.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/jit/hotspot_cage.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/java/internal.h"
 #include "tests/fuzz/require.h"
 #include "tests/jvm_sane.h"
+#include "symbols/elf/elf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

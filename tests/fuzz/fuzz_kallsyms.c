@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/kernel/kallsyms.h"
+#include "symbols/kernel/internal.h"
+#include "symbols/sandbox/sandbox.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/kernel/kcore.h"
+#include "symbols/kernel/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/file/keepfile.h"
+#include "sampler/record/internal.h"
+#include "symbols/base/base.h"
+#include "sampler/event/event.h"
+#include "sampler/count/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,13 @@
  * Records with frames of languages: hostile bytes. An accepted record points inside
  * itself only, and is the same when written and read again.
  */
-#include "symbols/jit/hotspots_record.h"
-#include "sampler/file/lang_record.h"
+#include "symbols/java/internal.h"
+#include "sampler/perfdata/internal.h"
 #include "unwind/unwind.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/jit/jit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,15 +7,15 @@
  * Oracle: parsed mappings are in order inside the text; a look-up finds the mapping that covers the
  * address at that time; counts of processes and spaces return to their first values.
  */
-#include "symbols/process/maps.h"
+#include "symbols/process/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <urcu-qsbr.h>
 
-#include "symbols/process/procfs.h"
 #include "tests/fuzz/require.h"
+#include "symbols/image/image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

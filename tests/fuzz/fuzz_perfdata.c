@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/file/perfdata_scan.h"
+#include "sampler/perfdata/internal.h"
 #include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "sampler/event/event.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

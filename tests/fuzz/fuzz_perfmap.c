@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/jit/perfmap.h"
+#include "symbols/jit/internal.h"
+#include "symbols/sandbox/sandbox.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/lang/pylines.h"
+#include "symbols/script/internal.h"
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
 #include "unwind/unwind.h"
+#include "symbols/process/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

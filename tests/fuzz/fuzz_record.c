@@ -6,6 +6,7 @@
  * that an accepted record points to must lie inside it and be readable.
  */
 #include "sampler/ring/ring.h"
+#include "symbols/image/image.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

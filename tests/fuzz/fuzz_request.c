@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/serve/request.h"
+#include "ui/serve/internal.h"
+#include "symbols/base/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

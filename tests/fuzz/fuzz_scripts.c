@@ -11,6 +11,8 @@
 
 #include "tests/fuzz/check_chain.h"
 #include "tests/fuzz/made.h"
+#include "symbols/base/base.h"
+#include "symbols/script/script.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,6 +13,9 @@
 #include "tests/fuzz/made.h"
 #include "tests/symbols/v8make.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/script/internal.h"
+#include "symbols/process/process.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 #include "tests/symbols/pymake.h"
+#include "symbols/base/base.h"
+#include "symbols/script/internal.h"
 
 /* Have @m as @image, as which the last input has left it, or as another one. */
 static inline void made_begin(struct pymake *m, const struct pymake *image)

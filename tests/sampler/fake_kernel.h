@@ -11,8 +11,9 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 
-#include "sampler/event/counters.h"
-#include "sampler/event/waking.h"
+#include "sampler/event/event.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/internal.h"
 
 #define MAX_FDS	  4096
 #define FIRST_FD  1000

@@ -8,6 +8,8 @@
 
 #include "sampler/sampler.h"
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "sampler/profile/profile.h"
 
 /* Start a session; skip the test where sampling is not permitted. */
 static inline struct sampler *live_start(const struct sampler_config *config)

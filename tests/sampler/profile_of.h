@@ -4,6 +4,7 @@
 #define TESTS_SAMPLER_PROFILE_OF_H
 
 #include "sampler/profile/profile.h"
+#include "symbols/base/base.h"
 
 #define PROFILE_OF(its_counts, its_nr, its_nr_events)                                              \
 	{                                                                                          \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A child that sleeps in a known call with a known stack, read from outside. */
-#include "sampler/waits/asleep.h"
+#include "sampler/waits/waits.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/prelude.h"
+#include "symbols/name/name.h"
 
 #define MARK 0x5ca1ab1e0ddba11eULL
 

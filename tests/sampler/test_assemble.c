@@ -5,8 +5,7 @@
  */
 #include "tests/prelude.h"
 
-#include "sampler/annotate.h"
-#include "sampler/annotate_lines.h"
+#include "sampler/internal.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -16,12 +15,20 @@
 #include <unistd.h>
 #include <urcu/urcu-qsbr.h>
 
-#include "sampler/profile/assemble.h"
-#include "sampler/profile/processes.h"
+#include "sampler/profile/internal.h"
 #include "symbols/base/base.h"
-#include "symbols/lang/codes.h"
-#include "symbols/lang/lang.h"
+#include "symbols/base/text.h"
+#include "symbols/script/script.h"
 #include "tests/unhash.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/process/internal.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "symbols/symbols.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
 
 /* Beyond PID_MAX_LIMIT of Linux: no process has these. */
 #define PID_A	       5000001

@@ -2,7 +2,7 @@
 /*
  * attr: the request to the kernel, bit by bit.
  */
-#include "sampler/event/attr.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The end of a session with a builder that hangs in a read. */
-#include "sampler/builder.h"
+#include "sampler/internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,11 +9,12 @@
 
 #include "tests/prelude.h"
 
-#include "sampler/event/counters_private.h"
-#include "sampler/sampler.h"
-#include "sampler/session.h"
+#include "sampler/event/internal.h"
+#include "symbols/base/base.h"
 #include "symbols/base/thread.h"
-#include "symbols/base/wake.h"
+#include "sampler/ring/ring.h"
+#include "sampler/profile/profile.h"
+#include "sampler/hot/hot.h"
 
 static int answer, ended; /* wake-ups */
 

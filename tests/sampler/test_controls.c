@@ -8,9 +8,14 @@
 
 #include "tests/prelude.h"
 #include "tests/reference.h"
-#include "sampler/event/counters.h"
+#include "sampler/event/event.h"
 #include "tests/sampler/live.h"
-#include "symbols/base/helper.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
 
 #include <dirent.h>
 #include <errno.h>

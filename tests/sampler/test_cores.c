@@ -6,9 +6,11 @@
 
 #include <unistd.h>
 
-#include "sampler/event/cores.h"
+#include "sampler/event/internal.h"
 #include "tests/fake_root.h"
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
 
 #define DEVICES "/sys/bus/event_source/devices/"
 

@@ -3,7 +3,7 @@
  * counters, opened on a fake kernel: the requests, failures at the n-th call for every n, no fd
  * left open; refusals, and their messages.
  */
-#include "sampler/event/counters.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 
@@ -16,10 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/event/limits.h"
-#include "sampler/event/procstat.h"
-
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
 
 TEST(test_system)
 {

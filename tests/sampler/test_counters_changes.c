@@ -2,15 +2,17 @@
 /*
  * counters, changed while they run, on a made-up kernel: rates, events, tasks.
  */
-#include "sampler/event/counters.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 
 #include <errno.h>
 
-#include "sampler/event/counters_private.h"
-#include "sampler/live.h"
+#include "sampler/internal.h"
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
+#include "sampler/profile/profile.h"
 
 /* Count the open, enabled events of the type and config of @ev that record switches. */
 static int nr_switches(const struct fake *f, const struct event *ev)

@@ -3,11 +3,12 @@
  * counters on the real kernel, where perf_event_open is permitted: rates, lost
  * samples counted exactly, side-band, two sessions, targets that end.
  */
-#include "sampler/event/counters.h"
-#include "sampler/event/task_list.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 #include "tests/reference.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -3,13 +3,14 @@
  * counters with events that wake a reader at each sample, on a made-up kernel: twins, also of
  * events that children have inherited.
  */
-#include "sampler/event/counters.h"
+#include "sampler/event/event.h"
 
 #include "tests/prelude.h"
 
 #include <errno.h>
 
 #include "tests/sampler/fake_kernel.h"
+#include "sampler/ring/ring.h"
 
 /* Count the open events of @tid, or with @enabled the ones that are on. */
 static int nr_open(const struct fake *f, const struct event *ev, pid_t tid, bool enabled)

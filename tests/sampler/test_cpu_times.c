@@ -3,7 +3,7 @@
  * CPU time by clocks: exact whatever the samples say; of threads, of tasks without samples, of
  * processes that begin and end, of other processes with the same number.
  */
-#include "sampler/cpu_times.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude.h"
 
@@ -12,6 +12,11 @@
 #include <urcu-qsbr.h>
 
 #include "sampler/profile/profile.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "sampler/ring/ring.h"
+#include "sampler/count/count.h"
 
 #define PIDS	 64
 #define SLICE_NS 100000000ULL

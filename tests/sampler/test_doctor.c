@@ -2,7 +2,7 @@
 /*
  * doctor: a fake /proc is read, and each set of facts has its finding, its level and a fix.
  */
-#include "sampler/event/doctor.h"
+#include "sampler/event/event.h"
 
 #include "tests/prelude.h"
 
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "tests/fake_root.h"
+#include "symbols/base/base.h"
+#include "symbols/jit/jit.h"
 
 #define PERFMON	 (1ULL << 38)
 #define ALL_CAPS 0x1ffffffffffULL

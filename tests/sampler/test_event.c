@@ -3,9 +3,10 @@
  * event: every name of the catalogue, aliases, modifiers, raw codes, and the message for unknown
  * names.
  */
-#include "sampler/event/event.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -3,15 +3,21 @@
  * Groups of events: lists and braces as in perf, the requests to a fake kernel, changes while the
  * groups run, and the counts in a leader's samples.
  */
-#include "sampler/event/event.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 
 #include <errno.h>
 
-#include "sampler/pipeline/deltas.h"
+#include "sampler/hot/internal.h"
 #include "tests/unhash.h"
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/profile/profile.h"
 
 static uint32_t parse_list(struct event *events, const char *text)
 {

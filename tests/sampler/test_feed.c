@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/pipeline/feed.h"
-#include "symbols/lang/v8table.h"
+#include "sampler/reader/internal.h"
+#include "symbols/script/internal.h"
+#include "symbols/base/base.h"
 
 static struct lang_frame frames[LANG_FRAMES_MAX];
 

@@ -5,9 +5,13 @@
  */
 #include "tests/prelude.h"
 #include "tests/sampler/profile_of.h"
-#include "sampler/profile/fold.h"
+#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
+#include "symbols/base/text.h"
 #include "tests/yardstick.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
 
 #define ALL UINT32_MAX
 

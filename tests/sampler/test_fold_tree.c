@@ -9,9 +9,11 @@
 #include <math.h>
 #include <time.h>
 
-#include "sampler/profile/fold_tree.h"
+#include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
 #include "tests/yardstick.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
 
 #define ALL UINT32_MAX
 

@@ -3,7 +3,7 @@
  * The search for new tasks of a target: which have events already, and that it takes no longer for
  * each of many tasks than for each of few. Tasks that hung in an exec are tried again.
  */
-#include "sampler/follow.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -13,8 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/session.h"
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/hot/hot.h"
 
 #define MANY  50000u
 #define FIRST 1000000 /* tids; the first thread of 100 is their process */

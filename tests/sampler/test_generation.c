@@ -3,7 +3,7 @@
  * New tables for full ones: the shown history is the same before and after, sums and stacks and
  * names, and unused entries are gone.
  */
-#include "sampler/store.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -15,10 +15,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/keep.h"
-#include "sampler/profile/strip_make.h"
-#include "sampler/waits/switch_queue.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/waits.h"
 #include "unwind/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "symbols/symbols.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/hot/hot.h"
 
 #define SMALL 4096u
 

@@ -4,7 +4,7 @@
  * that begin and end: the account sums up, and the function that takes the time has its name, once.
  * Needs the right to sample.
  */
-#include "sampler/sampler.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"
 #include "tests/yardstick.h"
@@ -14,9 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/session.h"
-#include "sampler/tick.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/waits.h"
+#include "sampler/hot/hot.h"
 
 #define TICK_NS 250000000ULL
 #define TICKS	24

@@ -3,9 +3,10 @@
  * governor: the cost of a simulated sampler follows its rate, falls below the limit within ten
  * ticks, does not rise above the limit, and goes up again when it is calm.
  */
-#include "sampler/event/governor.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
 
 #define S 1000000000ULL
 

@@ -2,12 +2,13 @@
 /*
  * Handlers on a made-up kernel: messages about rates are true.
  */
-#include "sampler/handlers.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude.h"
 
-#include "sampler/session.h"
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "sampler/event/event.h"
 
 /* Let proftop cost half a CPU for a tick, of which one percent is allowed. Get the status. */
 static const char *govern(struct sampler *s)

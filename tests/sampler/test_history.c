@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-#include "sampler/count/history.h"
-#include "sampler/count/sums.h"
+#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
 #define SECOND 1000000000ULL

@@ -2,7 +2,7 @@
 /*
  * idmap: ids found, forgotten and replaced while others look.
  */
-#include "sampler/event/idmap.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 
@@ -11,7 +11,8 @@
 #include <stdatomic.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/base/reclaim.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 
 #define SECOND 1000000000ULL
 #define EACH   50u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A call that waits for ever, interrupted; in a thread that blocks all signals. */
-#include "sampler/event/in_time.h"
+#include "sampler/event/internal.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -3,9 +3,10 @@
  * interval: the 95 % interval covers the true share in 93 to 97 % of a thousand
  * simulated windows; ties are reported as often as they should be.
  */
-#include "sampler/count/interval.h"
+#include "sampler/count/count.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
 
 #include <math.h>
 

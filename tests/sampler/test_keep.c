@@ -2,7 +2,7 @@
 /*
  * Segments of --keep as keep_tick() writes them, read back: each stack has all its functions.
  */
-#include "sampler/keep.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -17,11 +17,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/file/keepfile.h"
-#include "sampler/keep_dir.h"
-#include "sampler/past.h"
-#include "sampler/store.h"
+#include "sampler/record/record.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "symbols/symbols.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
+#include "sampler/hot/hot.h"
 
 #define FUNCTIONS 4096u
 

@@ -3,7 +3,7 @@
  * Folders for --open that were written to do harm: reading them can be stopped, takes a bounded
  * amount of memory, and takes no function for another one.
  */
-#include "sampler/keep_read.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -13,8 +13,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/file/keepfile.h"
+#include "sampler/record/record.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "symbols/symbols.h"
+#include "sampler/ring/ring.h"
+#include "sampler/count/internal.h"
+#include "sampler/profile/profile.h"
+#include "sampler/hot/hot.h"
 
 #define SECOND 1000000000ULL
 #define BEGIN  (1700000000 * SECOND)

@@ -7,7 +7,9 @@
 
 #include <errno.h>
 
-#include "sampler/file/keepfile.h"
+#include "sampler/record/record.h"
+#include "sampler/event/event.h"
+#include "sampler/count/internal.h"
 
 #define SLICES 20
 

@@ -7,8 +7,9 @@
 
 #include <errno.h>
 
-#include "sampler/file/lang_record.h"
+#include "sampler/perfdata/internal.h"
 #include "unwind/unwind.h"
+#include "symbols/script/script.h"
 
 static uint8_t buf[LANG_RECORD_MAX];
 

@@ -14,13 +14,14 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "sampler/perf/ring.h"
-#include "sampler/reader/reader.h"
-#include "sampler/pipeline/langreader_loop.h"
-#include "sampler/pipeline/langreader_main.h"
-#include "symbols/base/wake.h"
-#include "symbols/cage/cage_lock.h"
+#include "sampler/ring/ring.h"
+#include "sampler/reader/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/sandbox/internal.h"
 #include "tests/escapes.h"
+#include "symbols/script/script.h"
+#include "sampler/event/event.h"
 
 #define RING_SIZE (16U * 4096)
 #define WAIT_NS	  10000000000ULL

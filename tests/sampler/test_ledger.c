@@ -17,8 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/event/counters.h"
+#include "sampler/event/event.h"
 #include "tests/sampler/live.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
+#include "sampler/profile/profile.h"
 
 #define TICK_NS 250000000ULL
 #define MAX_FDS 4096

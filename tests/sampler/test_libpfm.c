@@ -3,10 +3,10 @@
  * Names of libpfm4: the same attributes as from the library's encoder, for all its CPUs; codes out
  * of the vendors' manuals; refusals.
  */
-#include "sampler/event/event.h"
-#include "sampler/event/event_parse.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

@@ -4,8 +4,12 @@
 
 #include <string.h>
 
-#include "sampler/live.h"
+#include "sampler/internal.h"
 #include "tests/sampler/fake_kernel.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
 
 /* No machine has it online. */
 #define OFFLINE 1000000

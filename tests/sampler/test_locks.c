@@ -2,7 +2,7 @@
 /*
  * Mutexes that threads of this process wait for: address, waiters, owner.
  */
-#include "sampler/waits/locks.h"
+#include "sampler/waits/waits.h"
 
 #include "tests/prelude.h"
 

@@ -2,7 +2,7 @@
 /* The status that goes with a profile: a notice does not hide the answer to a request. */
 #include "tests/prelude.h"
 
-#include "sampler/mailbox.h"
+#include "sampler/internal.h"
 
 TEST(test_answer_and_notice)
 {

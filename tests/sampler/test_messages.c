@@ -5,16 +5,20 @@
  */
 #include <errno.h>
 
-#include "sampler/profile/messages_session.h"
-#include "symbols/jit/runtime.h"
-#include "symbols/lang/lang.h"
+#include "sampler/profile/internal.h"
+#include "symbols/jit/jit.h"
+#include "symbols/script/script.h"
 
 #include "tests/prelude.h"
 
 #include <math.h>
 
-#include "sampler/pipeline/lag.h"
+#include "sampler/hot/internal.h"
 #include "unwind/unwind.h"
+#include "symbols/base/text.h"
+#include "symbols/image/image.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
 
 #define SECOND	  1000000000ULL
 #define WINDOW_NS (5 * SECOND)

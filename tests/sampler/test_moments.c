@@ -7,8 +7,7 @@
 
 #include <stdio.h>
 
-#include "sampler/count/history.h"
-#include "sampler/count/moments.h"
+#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
 #define MS     1000000ULL

@@ -8,16 +8,21 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "sampler/event/attr.h"
-#include "sampler/file/synth.h"
-#include "sampler/handlers.h"
-#include "sampler/profile/strip_make.h"
-#include "sampler/replay.h"
-#include "sampler/sampler.h"
-#include "sampler/session.h"
-#include "sampler/tick.h"
+#include "sampler/event/internal.h"
+#include "sampler/record/internal.h"
+#include "sampler/internal.h"
+#include "sampler/profile/profile.h"
 #include "tests/sampler/kernel_sample.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/count/internal.h"
+#include "sampler/hot/hot.h"
 
 #define CLOCK_ID  11
 #define SIDE_ID	  31

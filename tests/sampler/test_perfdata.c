@@ -3,9 +3,7 @@
  * perf.data: files made here byte by byte, in file and pipe mode, whole, cut
  * and mutated.
  */
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/file/perfdata_bytes.h"
-#include "sampler/file/perfdata_private.h"
+#include "sampler/perfdata/internal.h"
 
 #include "tests/prelude.h"
 
@@ -17,6 +15,10 @@
 
 #define FILE_SIZE 32768
 #include "tests/sampler/perfdata_file.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
 
 static void put_records(struct file *f)
 {

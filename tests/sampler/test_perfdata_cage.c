@@ -13,12 +13,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/file/perfdata_wire.h"
-#include "symbols/cage/cage.h"
+#include "sampler/perfdata/internal.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define FILE_SIZE 32768
 #include "tests/sampler/perfdata_file.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
 
 #define NR_SAMPLES 300U
 #define NR_ROUNDS  1000U

@@ -9,14 +9,14 @@
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/file/perfdata_accept.h"
-#include "sampler/file/perfdata_private.h"
-#include "sampler/file/perfdata_wire.h"
-#include "sampler/file/perfdata_zstd.h"
-#include "symbols/cage/cage.h"
+#include "sampler/perfdata/internal.h"
+#include "symbols/sandbox/sandbox.h"
 
 #include "tests/sampler/perfdata_file.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
 
 /* The answer to call @nr for records, from 0 on. */
 static void (*reader)(struct cage_call *c, unsigned int nr);

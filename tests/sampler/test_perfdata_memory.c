@@ -11,8 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/file/perfdata_bytes.h"
-#include "sampler/file/perfdata_order.h"
+#include "sampler/perfdata/internal.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
 
 #define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL of Linux 6.3 */
 #define NR	    (1U << 20)

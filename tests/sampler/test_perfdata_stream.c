@@ -2,14 +2,12 @@
 /*
  * Records of a stream, byte by byte.
  */
-#include "sampler/file/perfdata_stream.h"
+#include "sampler/perfdata/internal.h"
 
 #include "tests/prelude.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "sampler/file/perfdata_format.h"
 
 /* The size of tracing data is that of its bytes and their padding, as perf checks it. */
 TEST(test_tracing_data)

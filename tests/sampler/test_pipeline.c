@@ -3,11 +3,21 @@
  * pipeline: a sample without a slot for its place is never counted as its caller's; the innermost
  * frame is the sample's own address, in the mode of its record.
  */
-#include "sampler/hot/hot.h"
+#include "sampler/hot/internal.h"
 
-#include "symbols/process/tasks.h"
+#include "symbols/process/internal.h"
 #include "tests/prelude_rcu.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>

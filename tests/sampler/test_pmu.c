@@ -3,8 +3,7 @@
  * Events that the kernel describes: PMUs of a fake /sys, tracepoints of a fake
  * tracefs, breakpoints, probes; and the lists of them.
  */
-#include "sampler/event/event.h"
-#include "sampler/event/event_parse.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
 
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "tests/fake_root.h"
+#include "symbols/base/base.h"
 
 static char root[64] = "/tmp/proftop-pmu-XXXXXX";
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sampler/pipeline/preemption.h"
+#include "sampler/reader/internal.h"
 
 static struct preemption p = { .fd = -1 };
 

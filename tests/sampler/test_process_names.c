@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Processes by name, beside command lines that are read for ever. */
-#include "sampler/process_names.h"
+#include "sampler/internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "tests/prelude.h"
 
 #include "symbols/base/base.h"
-#include "symbols/base/wake.h"
+#include "symbols/base/thread.h"
 
 #define NR	20
 #define LONG_NS 10000000000ULL

@@ -3,10 +3,11 @@
  * procstat: shares from made-up /proc files, CPUs that go offline and online, odd content; and that
  * our own cost is seen.
  */
-#include "sampler/event/procstat.h"
+#include "sampler/event/event.h"
 
 #include "tests/fake_root.h"
 #include "tests/yardstick.h"
+#include "symbols/base/base.h"
 
 #include <errno.h>
 #include <math.h>

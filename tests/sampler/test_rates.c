@@ -2,9 +2,13 @@
 /*
  * rates: a got rate has enough samples and enough busy time behind it.
  */
-#include "sampler/rates.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/waits.h"
+#include "sampler/hot/hot.h"
 
 #include <math.h>
 

@@ -8,8 +8,9 @@
 
 #include <math.h>
 
-#include "sampler/event/event.h"
-#include "sampler/profile/ratios.h"
+#include "sampler/event/internal.h"
+#include "sampler/profile/profile.h"
+#include "symbols/base/base.h"
 
 static struct profile_event events[EVENTS_MAX];
 

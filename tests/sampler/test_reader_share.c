@@ -12,7 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/pipeline/reader_share.h"
+#include "sampler/reader/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/script/script.h"
 
 static struct reader_share *share;
 static struct share_known known;

@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "sampler/pipeline/reading.h"
+#include "sampler/reader/internal.h"
 
 #define HANG_NS 50000000ULL
 #define NOW_NS	(1ULL << 40)

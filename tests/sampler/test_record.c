@@ -6,6 +6,8 @@
 #include "sampler/ring/ring.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

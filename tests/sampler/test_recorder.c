@@ -3,7 +3,7 @@
  * The recorder: all input of lanes and of a fake /proc is in perfdata, every record once or counted
  * as lost; also when lanes are full, the disk is, or the recording is cut off.
  */
-#include "sampler/record/record.h"
+#include "sampler/record/internal.h"
 
 #include "tests/fake_root.h"
 
@@ -20,15 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/event/attr.h"
-#include "sampler/file/blackbox.h"
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/file/perfdata_format.h"
-#include "sampler/file/recorder_private.h"
-#include "sampler/file/synth.h"
-#include "sampler/saving.h"
-#include "symbols/base/invoker.h"
+#include "sampler/event/internal.h"
+#include "sampler/perfdata/internal.h"
+#include "sampler/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "unwind/unwind.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "sampler/ring/ring.h"
 
 #define LANE_SIZE 65536
 

@@ -3,8 +3,7 @@
  * Recordings of other writers: compressed, from pipes, damaged, cut short, and
  * files that are none.
  */
-#include "sampler/perfdata/perfdata.h"
-#include "sampler/file/perfdata_zstd.h"
+#include "sampler/perfdata/internal.h"
 
 #include "tests/prelude.h"
 
@@ -18,6 +17,9 @@
 
 #define FILE_SIZE (1 << 20)
 #include "tests/sampler/perfdata_file.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
 
 #define HEADER_FEATURE 80
 #define EVENT_UPDATE   78

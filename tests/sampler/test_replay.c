@@ -4,7 +4,7 @@
  * counted, also when each has a separate stack, and lost ones once. The error bars of rows cover
  * the true share; WINDOWS=1000 SAMPLES=1000 for the long run.
  */
-#include "sampler/replay.h"
+#include "sampler/internal.h"
 
 #include "tests/fake_root.h"
 
@@ -12,17 +12,23 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "sampler/profile/assemble.h"
-#include "sampler/event/attr.h"
-#include "sampler/profile/fold.h"
-#include "sampler/pipeline/hottest.h"
-#include "sampler/count/interval.h"
-#include "sampler/sampler.h"
-#include "sampler/session.h"
-#include "sampler/file/synth.h"
+#include "sampler/profile/profile.h"
+#include "sampler/event/internal.h"
+#include "sampler/hot/hot.h"
+#include "sampler/count/count.h"
+#include "sampler/record/internal.h"
 #include "tests/prelude_rcu.h"
 #include "tests/sampler/kernel_sample.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/waits/waits.h"
 
 #define CLOCK_ID  11
 #define FAULT_ID  21

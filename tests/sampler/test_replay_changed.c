@@ -2,7 +2,7 @@
 /*
  * A recording that changes while it is replayed: its samples are still in the account.
  */
-#include "sampler/replay.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude.h"
 
@@ -12,13 +12,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sampler/replay_private.h"
-#include "sampler/sampler.h"
-#include "sampler/session.h"
-
 #define FILE_SIZE (1 << 18)
 #include "tests/sampler/perfdata_file.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/hot/hot.h"
 
 #define NR_SAMPLES 40U
 #define COPY	   5000U /* more than is read at first */

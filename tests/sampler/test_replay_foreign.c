@@ -3,7 +3,7 @@
  * Recordings with fields and events that proftop does not record itself: every
  * sample of the file is in the account.
  */
-#include "sampler/replay.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude.h"
 
@@ -14,12 +14,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sampler/sampler.h"
-#include "sampler/session.h"
-
 #define FILE_SIZE (1 << 16)
 #include "tests/sampler/perfdata_file.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/reader/reader.h"
+#include "sampler/hot/hot.h"
 
 static struct file file;
 

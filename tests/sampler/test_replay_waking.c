@@ -3,17 +3,24 @@
  * Events of wake-ups in recordings: alone, with records of switches, as a member of a group, and
  * renamed late.
  */
-#include "sampler/replay.h"
+#include "sampler/internal.h"
 
 #include "tests/prelude.h"
 
 #include <linux/perf_event.h>
 #include <unistd.h>
 
-#include "sampler/sampler.h"
-#include "sampler/session.h"
-
 #include "tests/sampler/perfdata_file.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/reader/reader.h"
+#include "sampler/hot/hot.h"
 
 #define ATTR	       64
 #define FINISHED_ROUND 68

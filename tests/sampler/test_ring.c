@@ -3,9 +3,10 @@
  * ring: every wrap offset, hostile heads and sizes, giving space back, and a
  * producer thread that obeys the kernel's protocol.
  */
-#include "sampler/perf/ring.h"
+#include "sampler/ring/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

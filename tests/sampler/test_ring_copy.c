@@ -7,7 +7,9 @@
 
 #include <linux/perf_event.h>
 
-#include "sampler/pipeline/ring_copy.h"
+#include "sampler/reader/internal.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/internal.h"
 
 #define SIZE  (32U << 10)
 #define STACK (16U << 10)

@@ -3,7 +3,7 @@
  * Records of a ring as a sampler thread handles them: which frames of languages are recorded,
  * switches of tasks that exit, pauses without an end, and a ring that takes long.
  */
-#include "sampler/pipeline/sampler_thread_record.h"
+#include "sampler/hot/internal.h"
 
 #include "tests/prelude_rcu.h"
 
@@ -12,16 +12,25 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "sampler/event/waking.h"
-#include "sampler/lost.h"
-#include "sampler/file/recorder_private.h"
-#include "sampler/file/synth.h"
-#include "sampler/pipeline/sampler_thread.h"
-#include "symbols/base/wake.h"
-#include "symbols/process/tasks.h"
+#include "sampler/event/event.h"
+#include "sampler/internal.h"
+#include "sampler/record/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/process/process.h"
 #include "tests/sampler/fake_kernel.h"
 #include "tests/sampler/kernel_sample.h"
 #include "unwind/unwind.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/internal.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
+#include "sampler/perfdata/internal.h"
+#include "sampler/waits/internal.h"
 
 #define KERNEL_IP 0xffffffff81001000ULL
 #define TIME_NS	  100

@@ -3,14 +3,16 @@
  * Sleeping tasks are read on a helper: a process that hangs it is reported, and others are read
  * after it, unless too many hang; when its read has ended it is read as the others.
  */
-#include "sampler/waits/sleep_reader.h"
+#include "sampler/waits/waits.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "symbols/base/helper.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 #include "tests/prelude.h"
+#include "symbols/name/name.h"
 
 #define HANGS	   5000 /* pids from here on hang their reader */
 #define SECOND	   1000000000ULL

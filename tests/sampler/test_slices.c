@@ -8,9 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
-#include "sampler/count/history.h"
-#include "sampler/count/slices.h"
-#include "sampler/count/sums.h"
+#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
 #define SECOND 1000000000ULL

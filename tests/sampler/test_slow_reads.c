@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Mappings beside ones that hang their reader: of one user some do, then none of its others. */
-#include "sampler/file/slow_reads.h"
+#include "sampler/record/internal.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -9,8 +9,7 @@
 #include "tests/prelude.h"
 
 #include "symbols/base/base.h"
-#include "symbols/base/helper.h"
-#include "symbols/base/wake.h"
+#include "symbols/base/thread.h"
 
 #define HANG_NS	    50000000ULL
 #define PATIENCE_NS 60000000000ULL

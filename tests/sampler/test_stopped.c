@@ -3,7 +3,7 @@
  * A task that is stopped for a moment has its registers read, and notices nothing: its calls go on,
  * its signals arrive, and it is not stopped afterwards, whatever happens to the tracer.
  */
-#include "sampler/waits/stopped.h"
+#include "sampler/waits/waits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sampler/waits/asleep.h"
 #include "symbols/base/base.h"
 #include "tests/prelude.h"
 

@@ -16,7 +16,7 @@
 
 #include "sampler/count/count.h"
 #include "symbols/base/base.h"
-#include "symbols/name/places.h"
+#include "symbols/name/name.h"
 
 #define NR_THREADS 8
 #define NR_KEYS	   30000u

@@ -4,7 +4,7 @@
  * test_stress.c has the threads.
  */
 #include "tests/prelude.h"
-#include "sampler/count/count.h"
+#include "sampler/count/internal.h"
 #include "symbols/base/base.h"
 
 static void make_stack(uint32_t *places, uint32_t nr, uint32_t seed)

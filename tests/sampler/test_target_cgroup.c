@@ -3,7 +3,7 @@
  * target_cgroup: the folder of a cgroup below fake mounts of both versions;
  * and the sentence about one that perf events cannot be bound to.
  */
-#include "sampler/event/target_cgroup.h"
+#include "sampler/event/event.h"
 
 #include "tests/prelude.h"
 
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tests/fake_root.h"
+#include "symbols/base/base.h"
 
 static char root[] = "/tmp/proftop-cgroup-XXXXXX";
 

@@ -2,7 +2,7 @@
 /*
  * The states of a task: each nanosecond counts once, whatever the records are.
  */
-#include "sampler/waits/task_time.h"
+#include "sampler/waits/internal.h"
 
 #include "tests/prelude.h"
 

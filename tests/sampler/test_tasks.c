@@ -2,10 +2,10 @@
 /*
  * tasks: lists of CPUs, threads, process trees and users.
  */
-#include "sampler/event/counters.h"
-#include "sampler/event/task_list.h"
+#include "sampler/event/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * Tracepoints without a mount: the screen, which has given up its rights, reads them as the command
  * line did.
  */
-#include "sampler/event/tracefs.h"
+#include "sampler/event/event.h"
 
 #include "tests/prelude.h"
 
@@ -13,8 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sampler/event/event.h"
-#include "sampler/event/limits.h"
+#include "symbols/base/base.h"
 
 #define SKIP 77
 

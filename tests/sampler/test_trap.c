@@ -4,8 +4,16 @@
 
 #include <errno.h>
 
-#include "sampler/controls.h"
-#include "sampler/trap.h"
+#include "sampler/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/symbols.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/internal.h"
+#include "sampler/profile/profile.h"
 
 #define SECOND 1000000000ULL
 #define SLICE  (SECOND / 10)

@@ -5,7 +5,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "sampler/pipeline/unread.h"
+#include "sampler/hot/internal.h"
 #include "symbols/base/base.h"
 
 #define MS 1000000ULL

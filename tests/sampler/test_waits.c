@@ -2,7 +2,7 @@
 /*
  * Switches become counts: exact sums, weights by length and period, order across CPUs.
  */
-#include "sampler/waits/waits.h"
+#include "sampler/waits/internal.h"
 
 #include "tests/prelude.h"
 
@@ -10,6 +10,13 @@
 
 #include "symbols/base/base.h"
 #include "tests/unhash.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
 
 #define SLOT	 1u
 #define SEED	 815u

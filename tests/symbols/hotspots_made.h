@@ -5,8 +5,11 @@
 
 #include <unistd.h>
 
-#include "symbols/jit/hotspots.h"
-#include "symbols/jit/hotspots_private.h"
+#include "symbols/java/internal.h"
+#include "symbols/base/thread.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 static inline void open_table(struct hotspots *h)
 {

@@ -9,7 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "symbols/object/image.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 
 /* Look up all symbols and their names. Return a sum of the bytes. */
 static inline uint64_t image_walk_symbols(const struct image *image)

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#include "symbols/script/script.h"
+#include "symbols/script/internal.h"
+#include "symbols/base/base.h"
 
 #define PYMAKE_BASE  0x7f0000000000ULL
 #define PYMAKE_SIZE  0x20000U

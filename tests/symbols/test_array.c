@@ -2,12 +2,10 @@
 /*
  * Growable arrays: contents kept, room doubled, limits and failures; memory to be filled, or not.
  */
-#include "symbols/base/array.h"
+#include "symbols/base/base.h"
 
 #include <malloc.h>
 #include <string.h>
-
-#include "symbols/base/base.h"
 
 #include "tests/resident.h"
 

@@ -2,7 +2,7 @@
 /*
  * perf's cache of files by build-id: which files of it are opened.
  */
-#include "symbols/object/buildidcache.h"
+#include "symbols/elf/internal.h"
 
 #include "tests/prelude.h"
 
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/base/invoker.h"
-#include "symbols/elf/elf.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
 
 #define SIZE 20
 

@@ -27,8 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/cage/cage_wire.h"
+#include "symbols/sandbox/internal.h"
+#include "symbols/base/base.h"
 
 #define SECOND	    1000000000ULL
 #define LONG	    (20 * SECOND)

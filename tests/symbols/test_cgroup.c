@@ -2,9 +2,8 @@
 /*
  * /proc/PID/cgroup, and the names that container tools give.
  */
-#include "symbols/process/cgroup.h"
+#include "symbols/process/internal.h"
 
-#include "symbols/process/container_name.h"
 #include "symbols/base/base.h"
 
 #include "tests/fake_root.h"

@@ -7,8 +7,10 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "symbols/places_move.h"
-#include "symbols/source/chains.h"
+#include "symbols/internal.h"
+#include "symbols/dwarf/internal.h"
+#include "symbols/image/image.h"
+#include "symbols/name/name.h"
 
 #define NR 20000U
 

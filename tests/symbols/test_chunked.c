@@ -2,7 +2,7 @@
 /*
  * Chunked store: entries never move, and readers see complete ones.
  */
-#include "symbols/base/chunked.h"
+#include "symbols/base/table.h"
 
 #include <pthread.h>
 

@@ -14,13 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/kernel/kernel_cage.h"
 #include "symbols/kernel/kernel.h"
-#include "symbols/object/image.h"
-#include "symbols/source/dwarf_object.h"
-#include "symbols/source/source.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/code/internal.h"
 #include "symbols/symbols.h"
 #include "tests/symbols/with_symbols.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
 
 /* Where @function is in the file of this program. */
 static uint64_t offset_in_file(int (*function)(int))

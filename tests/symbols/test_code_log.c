@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/lang/code_log.h"
-#include "symbols/lang/lang.h"
+#include "symbols/script/internal.h"
+#include "symbols/base/base.h"
 
 static void add(struct code_log *l, uint32_t process, uint64_t address, const char *name)
 {

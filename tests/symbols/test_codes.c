@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/lang/codes.h"
-#include "symbols/lang/lang.h"
+#include "symbols/script/internal.h"
 #include "tests/unhash.h"
+#include "symbols/base/base.h"
 
 #define MILLION 1000000U
 #define THREADS 4

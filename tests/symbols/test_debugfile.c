@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/base/watch.h"
-#include "symbols/object/debugfile.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
 
 struct summing {
 	struct watch watch;

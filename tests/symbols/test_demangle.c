@@ -4,7 +4,7 @@
  */
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
-#include "symbols/name/demangle.h"
+#include "symbols/name/internal.h"
 #include "tests/yardstick.h"
 
 #define OUT_SIZE 1025

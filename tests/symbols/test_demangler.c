@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "symbols/name/demangler.h"
+#include "symbols/name/name.h"
 #include "tests/unhash.h"
+#include "symbols/base/base.h"
 
 #define CHOSEN 20000U
 

@@ -12,14 +12,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/lang/describe.h"
-#include "symbols/lang/describe_names.h"
-#include "symbols/lang/describe_wire.h"
-#include "symbols/object/elfcage_wire.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/internal.h"
 #include "symbols/elf/elf.h"
-#include "symbols/process/procfs.h"
+#include "symbols/process/process.h"
 #include "tests/symbols/elfmake.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
 
 #define BASE	  0x400000U
 #define CODE_SIZE 0x1000U

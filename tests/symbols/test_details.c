@@ -2,7 +2,7 @@
 /*
  * The details in /proc: of this process and of a child.
  */
-#include "symbols/process/details.h"
+#include "symbols/process/internal.h"
 
 #include "tests/prelude.h"
 
@@ -13,8 +13,9 @@
 #include <urcu-qsbr.h>
 
 #include "symbols/image/image.h"
-#include "symbols/process/maps.h"
 #include "tests/unhash.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 static struct objects *objects;
 static struct maps *maps;

@@ -7,7 +7,7 @@
 
 #include <elf.h>
 
-#include "symbols/source/disasm.h"
+#include "symbols/code/internal.h"
 
 /* Whatever the bytes are, instructions follow each other and cover all of them. */
 TEST(test_any_bytes)

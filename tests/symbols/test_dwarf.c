@@ -12,10 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/source/dwarf.h"
-#include "symbols/source/dwarf_inflate.h"
-#include "symbols/object/image_read.h"
+#include "symbols/dwarf/internal.h"
+#include "symbols/image/image.h"
 #include "tests/symbols/elfmake.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/elf/elf.h"
 
 #define OVERLAP_MAX 64
 

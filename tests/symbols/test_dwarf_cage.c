@@ -6,9 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/source/dwarf_cage.h"
-#include "symbols/source/dwarf_serve.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/dwarf/internal.h"
+#include "symbols/base/file.h"
+#include "symbols/elf/elf.h"
 
 /* The chain of the worker; shared with it. */
 static struct shared {

@@ -3,8 +3,8 @@
  * The walk over .eh_frame: made sections with every kind of damage, and the
  * real ones of this machine against elfutils' reader.
  */
-#include "symbols/object/debugframe.h"
-#include "symbols/object/ehframe.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 
 #include "tests/prelude.h"
 

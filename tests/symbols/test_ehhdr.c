@@ -11,6 +11,8 @@
 
 #include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/internal.h"
 
 #define HDR_VADDR 0xf0000ULL
 #define CODE_AT	  0x1000ULL

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "symbols/process/ended.h"
+#include "symbols/process/internal.h"
 #include "tests/unhash.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 #define BLOCKS 12U
 #define SIZE   (BLOCKS * UNHASH_TWIN)

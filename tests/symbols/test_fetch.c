@@ -18,9 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/base/invoker.h"
-#include "symbols/object/debugfile.h"
-#include "symbols/object/fetch.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
 
 #define SECOND 1000000000ULL
 #define NOBODY 65534u

@@ -3,7 +3,8 @@
  * The opener against files that lie: FIFOs, devices, symlinks out of a root,
  * sparse giants, files replaced under a mapping.
  */
-#include "symbols/base/foreign.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
 
 #include "tests/prelude.h"
 

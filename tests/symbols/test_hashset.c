@@ -2,11 +2,10 @@
 /*
  * Hash table of ids: against an array that knows all, with equal and unequal hashes.
  */
-#include "symbols/base/hashset.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
 
 #include "tests/prelude.h"
-
-#include "symbols/base/base.h"
 
 /* How often @id is found under @hash. */
 static unsigned int times(const struct hashset *s, uint64_t hash, uint32_t id)

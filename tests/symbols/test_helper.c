@@ -9,8 +9,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "symbols/object/backoff.h"
-#include "symbols/base/helper.h"
+#include "symbols/image/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 
 #define MS 1000000ULL
 

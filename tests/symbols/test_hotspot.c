@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/jit/hotspot.h"
-#include "symbols/lang/lang.h"
-#include "symbols/object/elfvar.h"
+#include "symbols/java/internal.h"
+#include "symbols/script/script.h"
+#include "symbols/elf/internal.h"
 #include "tests/jvm_made.h"
+#include "symbols/base/base.h"
+#include "symbols/process/process.h"
 
 /* A blob as of JDK 25: offsets, and descriptions in memory of their own. */
 struct blob25 {

@@ -10,11 +10,13 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/jit/hotspot_cage.h"
-#include "symbols/java/java.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/java/internal.h"
 #include "tests/jvm_made.h"
 #include "tests/jvm_sane.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/internal.h"
+#include "symbols/process/process.h"
 
 #define NR_ROUNDS 2000U
 

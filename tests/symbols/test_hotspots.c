@@ -10,11 +10,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/java/java.h"
-#include "symbols/jit/hotspots_record.h"
-#include "symbols/lang/code_log.h"
-#include "symbols/lang/lang.h"
+#include "symbols/java/internal.h"
+#include "symbols/script/internal.h"
 #include "tests/symbols/hotspots_made.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/jit/jit.h"
 
 static int count_descriptors(void)
 {

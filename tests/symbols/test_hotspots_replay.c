@@ -2,8 +2,12 @@
 /* hotspots: JVMs of a recording, of which each record may be hostile. */
 #include "tests/prelude.h"
 
-#include "symbols/lang/codes.h"
+#include "symbols/script/script.h"
 #include "tests/symbols/hotspots_made.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/jit/jit.h"
+#include "symbols/java/internal.h"
 
 /* Make JVM @owner of a recording, and its memory. */
 static struct object *recorded_jvm(struct hotspots *h, uint64_t owner)

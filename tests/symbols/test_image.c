@@ -17,11 +17,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/object/debugfile.h"
-#include "symbols/object/elfsym.h"
-#include "symbols/object/image_read.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/internal.h"
+#include "symbols/image/internal.h"
 #include "tests/symbols/imagewalk.h"
 #include "tests/yardstick.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define TEXT_VADDR 0x201000ULL
 #define TEXT_SIZE  0x1000ULL

@@ -10,13 +10,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "symbols/base/helper.h"
-#include "symbols/base/wake.h"
-#include "symbols/object/image.h"
-#include "symbols/object/image_cache.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
 #include "tests/resident.h"
 #include "tests/symbols/generation.h"
 #include "tests/symbols/with_symbols.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/symbols.h"
 
 static __attribute__((noinline)) int named_function(int x)
 {

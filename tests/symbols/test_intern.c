@@ -4,7 +4,7 @@
  */
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
-#include "symbols/base/intern.h"
+#include "symbols/base/table.h"
 
 /* A store of u64 keys with hashes chosen by the test. */
 struct store {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "symbols/base/invoker.h"
+#include "symbols/base/file.h"
 
 #define NOBODY 65534u
 

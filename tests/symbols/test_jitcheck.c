@@ -3,13 +3,14 @@
  * jitcheck: a fake /proc of processes with generated code, with and without a perf map or a
  * jitdump.
  */
-#include "symbols/jit/jitcheck.h"
+#include "symbols/jit/jit.h"
 
 #include "tests/prelude.h"
 
 #include <unistd.h>
 
 #include "tests/fake_root.h"
+#include "symbols/base/base.h"
 
 #define PLAIN "00400000-00500000 r-xp 00000000 08:01 7 /usr/bin/node\n"
 #define DATA  "7f0000000000-7f0000100000 rw-p 00000000 00:00 0 \n"

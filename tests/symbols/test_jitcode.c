@@ -7,7 +7,8 @@
 
 #include <errno.h>
 
-#include "symbols/jit/jit.h"
+#include "symbols/jit/internal.h"
+#include "symbols/base/base.h"
 
 #define SPACE 4096U
 #define LOADS 6000U

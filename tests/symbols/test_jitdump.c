@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "symbols/jit/jitdump.h"
+#include "symbols/jit/internal.h"
 #include "tests/symbols/jitmake.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
 
 static struct jitmake made;
 

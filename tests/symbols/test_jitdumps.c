@@ -15,13 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/base/keyhash.h"
-#include "symbols/jit/jitdump_job.h"
-#include "symbols/jit/jitdumps.h"
-#include "symbols/jit/jitdumps_private.h"
-#include "symbols/name/symtab.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/jit/internal.h"
+#include "symbols/name/name.h"
 #include "tests/sleeper.h"
 #include "tests/symbols/jitmake.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 #define SECOND 1000000000ULL
 #define CODE   0x7f0000000000ULL

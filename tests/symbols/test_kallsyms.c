@@ -8,9 +8,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "symbols/base/fields.h"
-#include "symbols/kernel/kernel_cage.h"
+#include "symbols/base/base.h"
+#include "symbols/kernel/internal.h"
 #include "tests/yardstick.h"
+#include "symbols/sandbox/sandbox.h"
 
 static struct kallsyms *parse(const char *text)
 {

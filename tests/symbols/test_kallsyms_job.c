@@ -9,7 +9,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "symbols/kernel/kallsyms_job.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 
 #define NR_LINES 100000U
 

@@ -2,7 +2,7 @@
 /* keyhash: the published values of SipHash-1-3; keys differ; parts are not mixed up. */
 #include "tests/prelude.h"
 
-#include "symbols/base/keyhash.h"
+#include "symbols/base/table.h"
 
 /* Return the hash of 15 or fewer bytes 0, 1, 2..., as SipHash has them: the number is at the end.
  */

@@ -7,7 +7,12 @@
 
 #include <unistd.h>
 
-#include "symbols/name/naming.h"
+#include "symbols/name/name.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/kernel/internal.h"
+#include "symbols/jit/jit.h"
+#include "symbols/java/java.h"
 
 #define SPACE 2000U
 #define CODE  0xffffffffc0000000ULL

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "symbols/lang/pylines.h"
+#include "symbols/script/internal.h"
 #include "tests/symbols/pymake.h"
 
 #define TID 4711
@@ -22,6 +22,7 @@ struct fixture {
 };
 
 #include "tests/symbols/lang_fixture.h"
+#include "symbols/base/base.h"
 
 static int setup(void **state)
 {

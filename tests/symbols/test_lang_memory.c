@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "symbols/lang/memory.h"
+#include "symbols/script/internal.h"
 
 #define STALE 0xaa
 #define OURS  0x11

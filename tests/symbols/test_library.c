@@ -2,7 +2,7 @@
 /*
  * library: all functions of a library, or none.
  */
-#include "symbols/base/library.h"
+#include "symbols/base/base.h"
 
 #include "tests/prelude.h"
 

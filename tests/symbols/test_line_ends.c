@@ -6,7 +6,7 @@
 #include "tests/prelude.h"
 
 #include "symbols/base/base.h"
-#include "symbols/lang/line_ends.h"
+#include "symbols/script/internal.h"
 
 #define NR 1000U
 

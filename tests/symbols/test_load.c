@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/object/load.h"
+#include "symbols/image/internal.h"
 #include "tests/symbols/elfmake.h"
+#include "symbols/elf/elf.h"
 
 #define NR_SYMBOLS 8000
 #define VADDR	   0x201000ULL

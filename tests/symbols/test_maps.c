@@ -3,8 +3,7 @@
  * Processes, threads and mappings over time: from events, read from /proc, and found while both go
  * on.
  */
-#include "symbols/process/maps.h"
-#include "symbols/process/maps_state.h"
+#include "symbols/process/internal.h"
 
 #include "tests/prelude.h"
 
@@ -22,8 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/base/reclaim.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
 #include "tests/yardstick.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
 
 #define PAGE 4096ull
 #define KEEP 1000ull

@@ -8,9 +8,15 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "symbols/lang/codes.h"
-#include "symbols/lang/lang.h"
-#include "symbols/name/naming.h"
+#include "symbols/script/script.h"
+#include "symbols/name/name.h"
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/jit/jit.h"
+#include "symbols/java/java.h"
 
 #define CODE 0xffffffffc0000000ULL
 

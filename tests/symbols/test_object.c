@@ -6,8 +6,9 @@
 
 #include <pthread.h>
 
-#include "symbols/image/image.h"
+#include "symbols/image/internal.h"
 #include "tests/unhash.h"
+#include "symbols/base/base.h"
 
 static struct object *see(struct objects *d, const struct object_identity *id, const char *path,
 			  pid_t pid)

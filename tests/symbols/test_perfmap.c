@@ -7,7 +7,9 @@
 
 #include <errno.h>
 
-#include "symbols/jit/perfmap.h"
+#include "symbols/jit/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
 
 static struct perfmap *parse(const char *text)
 {

@@ -15,8 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/jit/perfmaps.h"
+#include "symbols/jit/internal.h"
 #include "tests/sleeper.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
 
 #define SECOND 1000000000ULL
 

@@ -9,7 +9,7 @@
 #include <urcu/urcu-qsbr.h>
 
 #include "symbols/base/base.h"
-#include "symbols/name/places.h"
+#include "symbols/name/internal.h"
 
 #define NR_THREADS 8
 #define NR_KEYS	   40000u

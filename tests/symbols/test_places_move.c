@@ -3,10 +3,16 @@
  * Another table of places: places that are moved have their names and source, whatever the loader
  * was doing; others are named when they are sampled again.
  */
-#include "symbols/places_move.h"
+#include "symbols/internal.h"
 
 #include "tests/prelude_rcu.h"
 #include "tests/symbols/with_symbols.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/dwarf/internal.h"
 
 extern const char test_move_spot[];
 

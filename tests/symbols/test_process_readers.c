@@ -3,7 +3,7 @@
  * The reader of processes: one that hangs is replaced, and its process is left out; after some of
  * them all processes of its user.
  */
-#include "symbols/process_readers.h"
+#include "symbols/internal.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -11,9 +11,8 @@
 #include "tests/prelude.h"
 
 #include "symbols/base/base.h"
-#include "symbols/base/wake.h"
-#include "symbols/process/proc_watch.h"
-#include "symbols/stats.h"
+#include "symbols/base/thread.h"
+#include "symbols/process/internal.h"
 
 #define HANG_NS	    50000000ULL
 #define PATIENCE_NS 20000000000ULL

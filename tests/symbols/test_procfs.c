@@ -2,13 +2,15 @@
 /*
  * Texts of /proc, as written by the kernel, and invalid ones.
  */
-#include "symbols/process/procfs.h"
+#include "symbols/process/internal.h"
 
 #include "tests/prelude.h"
 
 #include <unistd.h>
 
-#include "symbols/base/foreign.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/image/image.h"
 
 static uint64_t nr_bad;
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
-#include "symbols/base/reclaim.h"
+#include "symbols/base/thread.h"
 
 #define NR     1000
 #define ROUNDS 200

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbols/process/remote_memory.h"
+#include "symbols/process/process.h"
 
 static uint64_t words[2] = { 42, 43 };
 

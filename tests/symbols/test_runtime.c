@@ -2,11 +2,12 @@
 /*
  * runtime: for each problem and runtime one fix, and no fix of another one.
  */
-#include "symbols/jit/runtime.h"
+#include "symbols/jit/internal.h"
 
 #include "tests/prelude.h"
 
-#include "symbols/lang/lang.h"
+#include "symbols/script/script.h"
+#include "symbols/base/base.h"
 
 #define EXEC "7f00-7f10 r-xp 0 08:01 5 "
 

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/source/script.h"
+#include "symbols/code/internal.h"
+#include "symbols/base/base.h"
 
 static const char python[] = "import os\n"		      /* 1 */
 			     "@cached(\n"		      /* 2 */

@@ -4,7 +4,7 @@
  */
 #include "tests/prelude.h"
 
-#include "symbols/lang/rubylines.h"
+#include "symbols/script/internal.h"
 #include "tests/symbols/pymake.h"
 
 #define TID 4711
@@ -18,8 +18,8 @@ struct fixture {
 	struct lang_chain chain;
 };
 
-#include "symbols/lang/describe_names.h"
 #include "tests/symbols/lang_fixture.h"
+#include "symbols/base/base.h"
 
 static int setup(void **state)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* sort.h, compared with qsort(): all digits, equal numbers, few and many records. */
-#include "symbols/base/sort.h"
-
 #include "symbols/base/base.h"
 
 #include "tests/prelude.h"

@@ -17,13 +17,13 @@
 #include <lzma.h>
 #endif
 
-#include "symbols/base/watch.h"
-#include "symbols/cage/cage.h"
-#include "symbols/object/elffacts.h"
-#include "symbols/object/elfplt.h"
-#include "symbols/object/elfv8.h"
-#include "symbols/object/image_read.h"
-#include "symbols/object/xz.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/thread.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/internal.h"
+#include "symbols/image/internal.h"
 #include "tests/symbols/elfmake.h"
 #include "tests/symbols/gomake.h"
 

@@ -19,12 +19,16 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "symbols/base/helper.h"
-#include "symbols/base/wake.h"
-#include "symbols/object/image.h"
-#include "symbols/name/symtab.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/name/name.h"
 #include "symbols/symbols.h"
 #include "tests/symbols/with_symbols.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 static uint32_t place_of(struct fixture *f, uint64_t addr)
 {

@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/base/reclaim.h"
-#include "symbols/base/keyhash.h"
-#include "symbols/name/symtab.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/thread.h"
+#include "symbols/name/name.h"
 #include "tests/unhash.h"
 
 #define NR 5000U

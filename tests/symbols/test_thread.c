@@ -2,6 +2,7 @@
 /*
  * Threads without signals, joined in time; wake-ups that are not lost.
  */
+#include "symbols/base/base.h"
 #include "symbols/base/thread.h"
 
 #include <errno.h>
@@ -10,9 +11,6 @@
 #include <unistd.h>
 
 #include "tests/prelude.h"
-
-#include "symbols/base/base.h"
-#include "symbols/base/wake.h"
 
 static void *read_mask(void *arg)
 {

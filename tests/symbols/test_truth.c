@@ -14,8 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/object/debugfile.h"
-#include "symbols/object/image_read.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
 
 #define LIBRARIES 50
 #define ADDRESSES 300

@@ -4,7 +4,7 @@
  */
 #include "tests/prelude.h"
 
-#include "symbols/lang/v8objects.h"
+#include "symbols/script/internal.h"
 #include "tests/symbols/v8make.h"
 
 #define PROCESS 9
@@ -21,6 +21,7 @@ struct fixture {
 };
 
 #include "tests/symbols/lang_fixture.h"
+#include "symbols/base/base.h"
 
 static int setup(void **state)
 {

@@ -7,6 +7,8 @@
 #define TESTS_SYMBOLS_V8MAKE_H
 
 #include "tests/symbols/pymake.h"
+#include "symbols/base/base.h"
+#include "symbols/script/script.h"
 
 enum v8make_map {
 	V8MAKE_FUNCTION,

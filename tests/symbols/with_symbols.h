@@ -8,6 +8,10 @@
 
 #include "symbols/symbols.h"
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
 
 struct fixture {
 	struct places *places;

@@ -15,15 +15,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/jit/jitcopy.h"
-#include "symbols/jit/perfmap_cage.h"
-#include "symbols/name/demangler.h"
-#include "symbols/object/elfsig.h"
-#include "symbols/object/image_read.h"
-#include "symbols/image/image.h"
-#include "symbols/source/dwarf_object.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/jit/internal.h"
+#include "symbols/name/internal.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/internal.h"
+#include "symbols/dwarf/internal.h"
 #include "symbols/symbols.h"
+#include "symbols/base/base.h"
+#include "symbols/script/script.h"
 
 #define ROUNDS_MAX   101U
 #define PLACES	     8192U

@@ -8,6 +8,9 @@
 #include <string.h>
 
 #include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
 
 static void put_word(const char *s)
 {

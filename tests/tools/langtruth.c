@@ -24,16 +24,22 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/event/counters.h"
-#include "sampler/event/task_list.h"
-#include "sampler/hot/hot.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/internal.h"
 #include "sampler/reader/reader.h"
-#include "sampler/pipeline/sideband.h"
-#include "symbols/lang/codes.h"
-#include "symbols/lang/rubylines.h"
+#include "symbols/script/script.h"
 #include "tests/java_scopes.h"
 #include "tests/lang_truth.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/process/internal.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "symbols/symbols.h"
+#include "sampler/ring/ring.h"
+#include "sampler/profile/profile.h"
 
 #define CPUS	 64
 #define SAMPLES	 80000

@@ -17,8 +17,15 @@
 #include <unistd.h>
 #include <urcu-qsbr.h>
 
-#include "sampler/keep.h"
+#include "sampler/internal.h"
 #include "sampler/event/event.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/symbols.h"
+#include "sampler/count/internal.h"
+#include "sampler/profile/profile.h"
 
 #define SECOND	  1000000000ull
 #define NIGHT_S	  (24 * 3600)

@@ -13,10 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/cage/cage.h"
-#include "symbols/source/dwarf_object.h"
-#include "symbols/source/dwarf_serve.h"
-#include "symbols/object/image_read.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/dwarf/internal.h"
+#include "symbols/image/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/elf.h"
 
 static void print_place(const struct dwarf_frame *f)
 {

@@ -20,10 +20,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "sampler/file/perfdata_write.h"
-#include "sampler/file/synth.h"
-#include "symbols/process/procfs.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/record/internal.h"
+#include "symbols/process/process.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "sampler/event/event.h"
 
 #define REGS_MAX    33
 #define STACK_BYTES 8192u

@@ -11,14 +11,20 @@
 #include <errno.h>
 
 #include "sampler/sampler.h"
-#include "ui/actions.h"
-#include "ui/dialog.h"
-#include "ui/input.h"
-#include "ui/model.h"
-#include "ui/screen.h"
-#include "ui/view/navigate.h"
-#include "ui/view/table.h"
+#include "ui/internal.h"
 #include "ui/view/view.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/internal.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/cli/cli.h"
+#include "ui/state/state.h"
 
 struct sampler {
 	double rate;

@@ -7,6 +7,13 @@
 #define TESTS_UI_FOLDED_H
 
 #include "fake.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
 
 #define FOLDED_MAX 512
 

@@ -7,11 +7,17 @@
 
 #include <elf.h>
 
-#include "symbols/source/disasm.h"
-#include "symbols/source/source.h"
-#include "ui/actions.h"
+#include "symbols/code/internal.h"
+#include "ui/internal.h"
 #include "ui/fold/fold.h"
-#include "ui/view/view_annotate.h"
+#include "ui/view/view.h"
+#include "symbols/base/base.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
 
 /* push rbp; mov rsp,rbp; 4: add $1,eax; cmp $9,eax; jne 4; call 2011; pop rbp; ret */
 static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0x83, 0xc0, 0x01, 0x83, 0xf8, 0x09,

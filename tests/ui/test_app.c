@@ -7,10 +7,21 @@
 #include "fake.h"
 
 #include "symbols/base/base.h"
+#include "symbols/base/text.h"
 #include <unistd.h>
 
-#include "ui/actions.h"
-#include "ui/cli/settings.h"
+#include "ui/internal.h"
+#include "ui/cli/internal.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/text/text.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/state/state.h"
+#include "ui/view/internal.h"
 
 static const struct row *cursor_row(struct bench *b)
 {

@@ -3,12 +3,18 @@
  * Nodes of two trees, matched by name: each once, in order where several have one name, and in time
  * for names that others chose.
  */
-#include "ui/view/baseline_match.h"
+#include "ui/view/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "ui/state/state.h"
+#include "ui/fold/fold.h"
 
 #define NAME_SIZE 400
 

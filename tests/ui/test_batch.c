@@ -2,11 +2,18 @@
 /*
  * Batch: one literal profile, both sinks, read back field by field.
  */
-#include "ui/cli/batch.h"
+#include "ui/cli/internal.h"
 
-#include "sampler/profile/messages_session.h"
+#include "sampler/profile/profile.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/name/name.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/sampler.h"
 
 #include <linux/perf_event.h>
 #include <errno.h>

@@ -4,10 +4,9 @@
  */
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
-#include "ui/draw/svg.h"
-#include "ui/draw/draw.h"
-#include "ui/draw/canvas.h"
-#include "ui/text/format.h"
+#include "symbols/base/text.h"
+#include "ui/draw/internal.h"
+#include "ui/text/text.h"
 
 static const struct style plain = { 0, 0 };
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ui/ending.h"
+#include "ui/internal.h"
 
 /* End for ever, with stderr on @fd. A ^C came before. */
 static void end(int fd)

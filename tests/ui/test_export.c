@@ -3,9 +3,17 @@
  * Exports of profiles with hostile names, read back by small readers: the names are harmless and
  * whole, and the sums by function equal the view of functions.
  */
-#include "ui/export/export.h"
+#include "ui/export/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/cli/cli.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -15,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/cli/file_work.h"
+#include "ui/cli/cli.h"
+#include "symbols/base/base.h"
 
 struct place_on_disk {
 	char dir[64], file[96], other[96];

@@ -10,8 +10,15 @@
 #include <poll.h>
 #include <sched.h>
 
-#include "ui/view/folding.h"
-#include "ui/fold/fold.h"
+#include "ui/fold/internal.h"
+#include "symbols/base/base.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
+#include "ui/internal.h"
 
 static void wait_for(struct folding *f)
 {

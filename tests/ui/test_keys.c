@@ -3,6 +3,17 @@
  * The table of keys: complete, without doubles, and in step with the handlers.
  */
 #include "fake.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/text/text.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
+#include "ui/internal.h"
 
 static const enum key_context contexts[] = { CTX_LIST, CTX_HELP, CTX_PICKER, CTX_PROMPT };
 

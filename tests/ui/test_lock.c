@@ -2,8 +2,14 @@
 /* :lock, of a mutex that a thread of this process waits for and this thread holds; its box. */
 #include "golden.h"
 
-#include "ui/actions_lock.h"
-#include "ui/dialog.h"
+#include "ui/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

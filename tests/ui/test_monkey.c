@@ -10,7 +10,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ui/rewind.h"
+#include "ui/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/name/name.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
 
 struct monkey {
 	struct bench bench;

@@ -3,7 +3,7 @@
  * The command line: accepted values, and for each bad value the exit code and the words of the
  * message.
  */
-#include "ui/cli/options.h"
+#include "ui/cli/internal.h"
 
 #include "tests/prelude.h"
 
@@ -14,7 +14,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "ui/text/number.h"
+#include "ui/text/text.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
 
 #define ARGS_MAX 24
 

@@ -9,9 +9,18 @@
 
 #include <math.h>
 
-#include "sampler/count/interval.h"
-#include "symbols/base/search.h"
-#include "ui/view/order.h"
+#include "sampler/count/count.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "ui/view/internal.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/state/state.h"
+#include "ui/fold/fold.h"
+#include "ui/internal.h"
 
 #define FUNCTIONS 300u
 #define CALLERS	  3u  /* each calls the functions of an index modulo CALLERS */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "symbols/base/base.h"
-#include "ui/cli/packages.h"
+#include "ui/cli/cli.h"
 
 static char dir[] = "/tmp/packages-XXXXXX";
 

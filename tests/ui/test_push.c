@@ -2,11 +2,16 @@
 /*
  * --push: URLs, labels and headers with literal texts; the queue with random results.
  */
-#include "ui/push/endpoint.h"
-#include "ui/push/headers.h"
-#include "ui/push/outbox.h"
+#include "ui/push/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/cli/cli.h"
+#include "ui/export/export.h"
 
 #include <errno.h>
 #include <unistd.h>

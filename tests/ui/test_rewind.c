@@ -4,10 +4,17 @@
  */
 #include "golden.h"
 
-#include "ui/rewind.h"
-#include "ui/text/format.h"
-#include "ui/view/header.h"
-#include "ui/view/header_strip.h"
+#include "ui/internal.h"
+#include "ui/text/text.h"
+#include "ui/view/view.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/state/state.h"
 
 #define SECOND 1000000000ULL
 #define COLUMN (5 * SECOND)

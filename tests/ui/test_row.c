@@ -8,8 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ui/actions_row.h"
-#include "ui/ui.h"
+#include "ui/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
 
 /* A profile with function 12 at line 30 of b.cc twice as often as at line 7 of a.cc. */
 static struct profile *profile_with_lines(void)

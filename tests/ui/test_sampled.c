@@ -5,8 +5,14 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "ui/actions_tools.h"
-#include "ui/cli/file_work.h"
+#include "ui/internal.h"
+#include "ui/cli/cli.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
 
 static char probe[EVENT_NAME_MAX];
 

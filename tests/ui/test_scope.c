@@ -4,9 +4,19 @@
  * and without a process that is drilled into; Esc leads out of each.
  */
 #include "fake.h"
-#include "ui/actions_export.h"
+#include "ui/internal.h"
 #include "ui/fold/fold.h"
-#include "ui/view/navigate.h"
+#include "ui/view/view.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/cli/cli.h"
+#include "ui/export/export.h"
+#include "ui/state/state.h"
 
 #define PROCESS "\u25b8 api-server[4242]"
 #define CLOSES	"(Esc closes api-server[4242])"

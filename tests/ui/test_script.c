@@ -9,13 +9,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/actions_tools.h"
-#include "ui/cli/file_work.h"
-#include "ui/command.h"
-#include "ui/command_table.h"
-#include "ui/prompt_keys.h"
-#include "ui/script.h"
-#include "ui/view/function_columns.h"
+#include "ui/internal.h"
+#include "ui/cli/cli.h"
+#include "ui/view/view.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/text/text.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/state/state.h"
 
 static uint32_t key_at(const char **at)
 {

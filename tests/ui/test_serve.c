@@ -2,10 +2,13 @@
 /*
  * Requests, addresses and metrics of --listen: literal texts.
  */
-#include "ui/serve/metrics.h"
-#include "ui/serve/request.h"
+#include "ui/serve/internal.h"
 
 #include "tests/prelude.h"
+#include "symbols/base/base.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "ui/export/export.h"
 
 #include <arpa/inet.h>
 #include <math.h>

@@ -11,9 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ui/cli/completion.h"
-#include "ui/cli/options.h"
-#include "ui/cli/settings.h"
+#include "ui/cli/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/draw/internal.h"
+#include "ui/state/state.h"
+#include "ui/view/view.h"
 
 static const struct settings plain = { .tick_ns = 1000000000, .mouse = true };
 

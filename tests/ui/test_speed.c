@@ -10,6 +10,12 @@
 #include "large.h"
 
 #include "tests/yardstick.h"
+#include "symbols/base/base.h"
+#include "sampler/profile/profile.h"
+#include "ui/key/key.h"
+#include "ui/draw/internal.h"
+#include "ui/state/state.h"
+#include "ui/internal.h"
 
 #define LIMIT_NS      100e6
 #define FOLD_LIMIT_NS 250e6

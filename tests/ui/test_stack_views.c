@@ -9,9 +9,20 @@
 #include <math.h>
 #include <time.h>
 
-#include "ui/view/flame_layout.h"
+#include "ui/view/internal.h"
 #include "ui/fold/fold.h"
 #include "tests/yardstick.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/draw/internal.h"
+#include "ui/state/state.h"
+#include "ui/internal.h"
 
 static const char server[] =
 	"api-server;start_thread;Worker::run;api::Router::dispatch;api::handlers::create_order;"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <utmp.h>
 
-#include "ui/term_guard.h"
+#include "ui/internal.h"
 
 #define RESTORED "\033[?1049l"
 

@@ -4,9 +4,17 @@
 
 #include <math.h>
 
-#include "ui/actions_export.h"
+#include "ui/internal.h"
 #include "ui/fold/fold.h"
-#include "ui/view/process_times.h"
+#include "ui/view/internal.h"
+#include "symbols/base/base.h"
+#include "symbols/name/name.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/cli/cli.h"
+#include "ui/export/internal.h"
+#include "ui/state/state.h"
 
 static const struct {
 	const char *name;

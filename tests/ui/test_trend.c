@@ -7,8 +7,12 @@
 #include <math.h>
 
 #include "symbols/base/base.h"
-#include "ui/view/baseline.h"
-#include "ui/view/trend.h"
+#include "ui/view/internal.h"
+#include "ui/fold/internal.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/state/state.h"
 
 #define S 1000000000ull
 

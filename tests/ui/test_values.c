@@ -3,15 +3,16 @@
  * Values of settings: a value that an option refuses is refused by its command and its saved
  * setting in the same words; the others are taken by all.
  */
-#include "ui/cli/options.h"
+#include "ui/cli/internal.h"
 
 #include "tests/prelude.h"
 #include "tests/ui/fake.h"
 
 #include <unistd.h>
 
-#include "ui/cli/settings.h"
-#include "ui/command.h"
+#include "ui/internal.h"
+#include "symbols/base/base.h"
+#include "sampler/profile/profile.h"
 
 #define MAX_HZ	   25000
 #define VALUES_MAX 16

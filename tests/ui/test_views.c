@@ -4,14 +4,26 @@
  * GOLDEN=update writes them; look at the difference before committing.
  */
 #include "golden.h"
-#include "ui/fold/fold.h"
-#include "ui/view/process_rows.h"
-#include "ui/view/process_tree.h"
+#include "ui/fold/internal.h"
+#include "ui/view/internal.h"
 
 #include <math.h>
 #include <unistd.h>
 
-#include "symbols/base/keyhash.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/count/count.h"
+#include "sampler/profile/internal.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/draw/draw.h"
+#include "ui/cli/cli.h"
+#include "ui/state/state.h"
+#include "ui/internal.h"
 
 TEST(test_functions)
 {

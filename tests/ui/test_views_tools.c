@@ -7,11 +7,21 @@
 
 #include <unistd.h>
 
-#include "sampler/profile/messages_session.h"
-#include "ui/text/users.h"
-#include "ui/view/process_tree.h"
+#include "sampler/profile/profile.h"
+#include "ui/text/text.h"
+#include "ui/view/internal.h"
 #include "tests/unhash.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/code/code.h"
+#include "sampler/event/event.h"
+#include "sampler/sampler.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/internal.h"
 
 static const struct {
 	unsigned int cols, rows;

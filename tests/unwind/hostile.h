@@ -6,7 +6,7 @@
 #ifndef TESTS_HOSTILE_H
 #define TESTS_HOSTILE_H
 
-#include "symbols/object/image.h"
+#include "symbols/elf/elf.h"
 #include "tests/unwind/world.h"
 #include "tests/yardstick.h"
 

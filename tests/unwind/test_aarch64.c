@@ -9,11 +9,16 @@
 
 #include "tests/prelude_rcu.h"
 
-#include "symbols/base/reclaim.h"
-#include "symbols/object/image.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
 #include "tests/unwind/make_eh.h"
 #include "tests/unwind/world.h"
 #include "unwind/internal.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
 
 #define PID  4242424
 #define BASE 0x7f0000000000ULL

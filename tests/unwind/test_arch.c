@@ -14,6 +14,7 @@
 #include <sys/user.h>
 
 #include "symbols/base/base.h"
+#include "symbols/elf/elf.h"
 
 TEST(test_native)
 {

@@ -15,6 +15,10 @@
 
 #include "symbols/base/base.h"
 #include "tests/unwind/make_eh.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
 
 #define START 0x2000ULL
 

@@ -10,10 +10,16 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "symbols/object/image.h"
+#include "symbols/elf/elf.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
+#include "symbols/symbols.h"
 
 #define NR_THREADS 2
 #define RUN_NS	   2000000000ULL

@@ -6,6 +6,7 @@
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
+#include "symbols/process/process.h"
 
 #define SP   0x7ffe0000ULL
 #define CODE 0x400000ULL

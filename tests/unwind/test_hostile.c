@@ -18,6 +18,11 @@
 #include "tests/unwind/hostile.h"
 #include "tests/unwind/make_eh.h"
 #include "tests/unwind/shot.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/process/process.h"
 
 #define NR_FDES	    512u
 #define FDE_RANGE   0x100u

@@ -15,6 +15,11 @@
 
 #include "tests/unwind/hostile.h"
 #include "tests/unwind/make_eh.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/process/process.h"
 
 #define SP	   0x7ffe00000000ULL
 #define START	   0x1000u /* of the function */

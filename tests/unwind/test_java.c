@@ -7,6 +7,9 @@
 
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/jit/jit.h"
 
 #define SP     0x7ffe0000ULL
 #define CODE   0x400000ULL

@@ -6,9 +6,10 @@
 
 #include <stdlib.h>
 
-#include "symbols/lang/codes.h"
-#include "symbols/lang/v8table.h"
+#include "symbols/script/internal.h"
 #include "unwind/unwind.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
 
 #define LOOP 0x500000ULL
 #define SP   0x7ff000ULL

@@ -11,6 +11,12 @@
 
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/image/image.h"
+#include "symbols/script/script.h"
+#include "symbols/process/process.h"
+#include "symbols/name/name.h"
 
 #define PID	0x3ffffff0
 #define START	0x7e0000000000ULL

@@ -12,6 +12,11 @@
 
 #include "tests/unwind/make_eh.h"
 #include "tests/yardstick.h"
+#include "symbols/base/base.h"
+#include "symbols/elf/eh_frame.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/process/process.h"
 
 /* Times are of the plain build: sanitizers cost several times as much. */
 #ifdef __SANITIZE_ADDRESS__

@@ -29,6 +29,9 @@ int main(void)
 
 #include "tests/unwind/world.h"
 #include "unwind/unwind.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
 
 #define NOINLINE  __attribute__((noinline, noclone))
 #define STEPS_MAX 60000

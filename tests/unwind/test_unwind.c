@@ -23,6 +23,9 @@
 #include "symbols/symbols.h"
 #include "tests/unwind/shot.h"
 #include "tests/unwind/world.h"
+#include "symbols/base/base.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/name/name.h"
 
 #define NOINLINE  __attribute__((noinline, noclone))
 #define TRUTH_MAX 600

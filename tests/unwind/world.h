@@ -15,11 +15,12 @@
 
 #include "symbols/base/base.h"
 #include "symbols/image/image.h"
-#include "symbols/process/maps.h"
-#include "symbols/name/places.h"
-#include "symbols/process/procfs.h"
+#include "symbols/process/internal.h"
+#include "symbols/name/name.h"
 #include "symbols/symbols.h"
 #include "unwind/unwind.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
 
 struct world {
 	struct objects *objects;

@@ -4,7 +4,7 @@
  *
  * It has a thread: capabilities are those of a thread and of the threads that it starts.
  */
-#include "ui/cli/baseline_file.h"
+#include "ui/cli/cli.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,7 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sampler/event/event.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
 #include "symbols/base/thread.h"
+#include "symbols/code/code.h"
 
 #define SHOW_MS 250
 

@@ -5,18 +5,25 @@
  *
  * Runs on: the main thread.
  */
-#include "ui/cli/batch.h"
+#include "ui/cli/internal.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 
-#include "ui/text/event_rate.h"
-
-#include "sampler/count/interval.h"
-#include "sampler/profile/fold.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/name/name.h"
+#include "ui/text/text.h"
 
 #define SCHEMA 1
+
 /* Processes with their CPU time. */
 #define CPU_PROCESSES_MAX 100
 

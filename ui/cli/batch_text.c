@@ -6,7 +6,7 @@
  *
  * Runs on: the main thread.
  */
-#include "ui/cli/batch.h"
+#include "ui/cli/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +14,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "ui/text/event_rate.h"
-#include "ui/text/format.h"
-#include "ui/text/idle.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/text/text.h"
 
 #define SYMBOL_COLS_MAX 60
 #define MODULE_COLS_MAX 24

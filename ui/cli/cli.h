@@ -1,120 +1,604 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parse the values of single options into struct options. Private to
- * options*.c. Runs on: the main thread, before any other.
+ * The command line, settings, and output without a screen.
+ *
+ * The caller owes: argv; the settings file of the user.
+ *
+ * The room does: parses and checks each value once, with one text for each error; prints batch
+ * output with fields that are a contract (doc/, man page).
+ *
+ * Not for: keys (ui/key), views.
  */
-#ifndef UI_CLI_OPTIONS_VALUE_H
-#define UI_CLI_OPTIONS_VALUE_H
+#ifndef UI_CLI_CLI_H
+#define UI_CLI_CLI_H
 
-#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
-#include "ui/cli/options_parsed.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "ui/key/key.h"
 
-/* Keys of options without a letter, above all letters. */
-enum {
-	KEY_FORMAT = 256,
-	KEY_ROWS,
-	KEY_SORT,
-	KEY_FILTER,
-	KEY_RING,
-	KEY_STACK,
-	KEY_WINDOW,
-	KEY_REPLAY,
-	KEY_BASELINE,
-	KEY_SYMFS,
-	KEY_RECORD,
-	KEY_UNWINDER,
-	KEY_VERIFY,
-	KEY_NO_INLINE,
-	KEY_LANGUAGES,
-	KEY_FRAMES,
-	KEY_FIELDS,
-	KEY_TIME,
-	KEY_LATENCY,
-	KEY_SYMBOL_MEMORY,
-	KEY_HISTORY,
-	KEY_HISTORY_MEMORY,
-	KEY_TRAP,
-	KEY_TRAP_MEMORY,
-	KEY_SAVE_DIR,
-	KEY_KEEP,
-	KEY_KEEP_SIZE,
-	KEY_KEEP_TIME,
-	KEY_OPEN,
-	KEY_SAVE_FILES,
-	KEY_SAVE_SIZE,
-	KEY_EVENT_FILTER,
-	KEY_OVERHEAD,
-	KEY_NAME,
-	KEY_COLOR,
-	KEY_SELF,
-	KEY_SCRIPT,
-	KEY_EXPORT,
-	KEY_LISTEN,
-	KEY_PUSH,
-	KEY_PUSH_LABEL,
-	KEY_PUSH_HEADERS,
-	KEY_PUSH_CA,
-	KEY_PUSH_TIMEOUT,
-	KEY_EXPORT_FORMAT,
-	KEY_SIZE,
-	KEY_THEME,
-	KEY_COMPLETION,
-	KEY_NO_MOUSE,
-	KEY_FOLD_THREADS,
-	KEY_INTERVALS,
-	KEY_ASCII,
-	KEY_LIST_EVENTS,
-	KEY_LIST_COLUMNS,
-	KEY_LIST_KEYS,
-	KEY_PRINT_CONFIG,
-	KEY_CHECK,
-	KEY_STACKS,
-	KEY_NO_STOP,
-	KEY_END, /* end */
-};
-
-struct options_parse {
-	struct options *o;
-	const struct options_limits *limits;
-	struct err *e;
-	int code;	     /* exit code */
-	bool given[KEY_END]; /* by key */
-};
-
-/* Options about the past, in options_past.c. */
-int options_parse_history(struct options_parse *p, const char *arg);
-int options_parse_trap_memory(struct options_parse *p, const char *arg);
-int options_parse_keep(struct options_parse *p, const char *arg);
-int options_parse_keep_size(struct options_parse *p, const char *arg);
-int options_parse_keep_time(struct options_parse *p, const char *arg);
-/* Take a file or folder to show; refuses a second one. */
-int options_take_replay(struct options_parse *p, const char *arg);
-bool options_is_folder(const char *path);
-int options_parse_open(struct options_parse *p, const char *arg);
-int options_parse_save_dir(struct options_parse *p, const char *arg);
-int options_parse_save_files(struct options_parse *p, const char *arg);
-int options_parse_save_size(struct options_parse *p, const char *arg);
-int options_parse_trap(struct options_parse *p, const char *arg);
-int options_parse_history_memory(struct options_parse *p, const char *arg);
-
-/* Set message and exit code; the value makes argp stop. */
-#define REFUSE(p, exit_code, ...)                                                                  \
-	((p)->code = (exit_code), err_set((p)->e, -EINVAL, __VA_ARGS__), EINVAL)
+struct batch_row;
+struct file_worker;
+struct packages;
+struct sampler;
+struct serve;
+struct user_keys;
+struct users;
 
 /*
- * Parse the value of option @key. Return 0, EINVAL with message and code, or -1: @key
- * takes no value.
+ * --baseline: the profile of a recording or of a folder of --keep, which the rows are compared
+ * with.
+ *
+ * The main thread, before the screen.
  */
-int options_value(struct options_parse *p, int key, const char *arg);
-/* Parse the value of an option for the screen, in the same way. */
-int options_screen_value(struct options_parse *p, int key, const char *arg);
 
-struct argp_option;
-/* Return the option with a key. */
-const struct argp_option *options_of(int key);
-struct argp_state;
-/* Check combinations of the options, and complete them. Return as options_value(). */
-int options_check(struct options_parse *p, const struct argp_state *state);
+/*
+ * Read the profile of @path, with the folder of files and the frames of @config. Blocks; SIGINT,
+ * SIGTERM and SIGHUP end it. 0, or -errno with a sentence; *@out is the caller's.
+ */
+int baseline_file_read(struct profile **out, const char *path, const struct sampler_config *config,
+		       struct err *e);
+
+/* Errors and remarks of the program on standard error. */
+
+/* Print an error line by line, cleaned: it may have foreign text. Not while a screen is shown. */
+void complain(const struct err *e);
+
+/*
+ * Completion of the command line in shells. Runs on: the main thread, before any
+ * other.
+ */
+
+/* Print completion for @shell: "bash", "zsh" or "fish". */
+void completion_print(FILE *out, const char *shell);
+
+/* Configuration of the screen: its options and settings. */
+
+/* Views with a choice of columns: their names in the settings. */
+#define CONFIG_COLUMN_VIEWS 6
+#define CONFIG_COLUMNS_MAX  160
+#define CONFIG_SORT_MAX	    40
+
+/* --color */
+enum ui_config_color {
+	CONFIG_COLOR_AUTO, /* unless NO_COLOR is set or the terminal has none */
+	CONFIG_COLOR_ALWAYS,
+	CONFIG_COLOR_NEVER,
+};
+
+/* --sort: the order of rows. */
+enum ui_config_sort {
+	CONFIG_SORT_SELF,
+	CONFIG_SORT_TOTAL,
+	CONFIG_SORT_SYMBOL,
+	CONFIG_SORT_MODULE,
+	CONFIG_SORT_COMM,
+	CONFIG_SORT_NR,
+};
+
+/* --time: which time is shown. */
+enum ui_config_time {
+	CONFIG_TIME_CPU,
+	CONFIG_TIME_WAIT,
+	CONFIG_TIME_ALL,
+	CONFIG_TIME_LATENCY, /* CPU time divided by the number of running tasks */
+	CONFIG_TIME_NR
+};
+
+/* Processes that the views show as one. */
+enum grouping {
+	GROUPING_NAME, /* of one name */
+	GROUPING_PID,  /* none: each alone */
+	GROUPING_CONTAINER,
+	GROUPING_UNIT, /* of systemd: a service, scope or slice */
+	GROUPING_NR,
+};
+
+struct ui_config {
+	enum ui_config_time time;
+	bool ascii; /* --ascii; also set by a codeset that is not UTF-8 */
+	enum ui_config_color color;
+	int theme;		    /* enum theme */
+	bool mouse;		    /* false: --no-mouse */
+	uint64_t tick_ns;	    /* as in sampler_config: for the header and the s prompt */
+	uint64_t window_ns;	    /* the same */
+	enum profile_window window; /* shown at start */
+	double hz;		    /* of the session's start */
+	double automatic_hz;	    /* the rate without -F and settings */
+	enum ui_config_sort sort;
+	bool sort_inverted;
+	double percent_limit; /* hide rows below; 0: none */
+	bool intervals;	      /* --intervals */
+	bool hide_kernel, hide_user;
+	bool flame_modules; /* flame graph colours: by module, not by kind */
+	enum grouping grouping;
+	bool fold_threads;		   /* names of threads with '*' for digits */
+	const char *filter;		   /* --filter, as typed after \; NULL: none */
+	const char *host;		   /* for the title; NULL: gethostname(2) */
+	bool replayed;			   /* a recording: no information about this system */
+	const char *recording;		   /* its path, borrowed; NULL: none */
+	struct profile *baseline;	   /* of --baseline, for the screen to own; NULL: none */
+	const char *baseline_path;	   /* borrowed */
+	const struct users *users;	   /* borrowed; NULL: numbers */
+	const struct user_keys *user_keys; /* borrowed; NULL: none */
+	const char *columns[CONFIG_COLUMN_VIEWS]; /* "self,total": borrowed; NULL or "": by width */
+	const char *sorts[CONFIG_COLUMN_VIEWS];	  /* "total reversed"; the same; before @sort */
+	struct serve *serve;			  /* gets each profile; NULL: none */
+	bool saves;				  /* F9 may make a file in the working directory */
+};
+
+/* "name", "PID", "container", "unit". */
+const char *ui_config_grouping_name(enum grouping by);
+/* Set defaults. */
+void ui_config_init(struct ui_config *config);
+const char *ui_config_time_name(enum ui_config_time time);
+/* Return a column's name, and its description for --list-columns. */
+const char *ui_config_sort_name(enum ui_config_sort sort);
+
+/*
+ * Write or read one file on a separate thread, so that the screen never blocks on a
+ * file system: saved screens, settings, programs with probes. With the rights of the invoking user.
+ *
+ * The work has copies of all its data. A thread that hangs is abandoned with
+ * its work; the process may exit before it ends.
+ *
+ * Threads: file_work_*() and finish() on the main thread; run() on the worker.
+ */
+
+struct file_work {
+	/* Return 0, or -errno with a message in @e. */
+	int (*run)(struct file_work *w, struct err *e);
+	/*
+	 * On the main thread, when run() succeeded: use its results. 0 or -errno, a message in @e.
+	 * NULL: the message is @done.
+	 */
+	int (*finish)(struct file_work *w, struct err *e);
+	void (*free)(struct file_work *w);
+	char done[256];	   /* message when it succeeded */
+	const char *doing; /* of the progress, static; NULL: "writing the file" */
+	bool own_rights; /* run() reads no file of the invoking user: keep the rights of proftop */
+	atomic_uint permille; /* progress, set by run(); any thread reads it */
+	atomic_uint steps;    /* the same of what has no whole */
+	atomic_bool left;     /* its result is of no interest any more: no file is replaced */
+};
+
+/* Return NULL without memory or descriptors: file_worker_start() then runs the work directly. */
+struct file_worker *file_worker_new(void);
+/* Wait at most @wait_ns for running work, then abandon it. */
+void file_worker_free(struct file_worker *f, uint64_t wait_ns);
+/* Return a descriptor that is readable when a result is available; -1: none. */
+int file_worker_fd(const struct file_worker *f);
+/*
+ * Take over @w and start it at @now_ns; @f NULL: run it here. Return 0: started, result from
+ * file_worker_take(); 1: done, message in @e; -errno with a message: failed, or -EBUSY:
+ * previous work still running. Previous work without progress for 10 s is left instead, at most
+ * eight times: file_worker_take() says that it hangs.
+ */
+int file_worker_start(struct file_worker *f, struct file_work *w, uint64_t now_ns, struct err *e);
+/*
+ * Wait 50 ms for a result, so that keys typed behind the one that started the work find it done.
+ * False: it comes later.
+ */
+bool file_worker_wait(const struct file_worker *f);
+/* Return the progress, 0 to 1000, of work that takes longer than half a second; -1: none. */
+int file_worker_permille(const struct file_worker *f, uint64_t now_ns);
+/* Return the words for the running work. */
+const char *file_worker_doing(const struct file_worker *f);
+/*
+ * Take the result of the finished work: return false if there is none, else set *code and
+ * the message in @e.
+ */
+bool file_worker_take(struct file_worker *f, int *code, struct err *e);
+/*
+ * Create @path with @text, atomically: a temporary file is renamed. @replace: replace a
+ * regular file, else an existing path is refused with -EEXIST. Symbolic links are not
+ * followed. Return 0 or -errno with a message.
+ */
+int file_write_text(const char *path, const char *text, size_t size, bool replace, struct err *e);
+/*
+ * Make work for file_write_text(): copies @path, takes over @text (malloc). Return NULL:
+ * no memory, @text is freed.
+ */
+struct file_work *file_work_text(const char *path, char *text, size_t size, bool replace,
+				 const char *done);
+
+/*
+ * The Debian package that a file is from, by dpkg's lists of files. They are tens of megabytes: a
+ * thread reads them, for one path at a time.
+ *
+ * Threads: packages_*() on the main thread. A thread that hangs is abandoned with its copies.
+ */
+
+#define PACKAGES_NAME_MAX    96
+#define PACKAGES_ARCHIVE_MAX 256
+
+/*
+ * @dir: dpkg's folder, NULL: /var/lib/dpkg/info. @sources: apt's folder, NULL: /etc/apt. Return
+ * NULL without memory.
+ */
+struct packages *packages_new(const char *dir, const char *sources);
+/* NULL is fine. */
+void packages_free(struct packages *p);
+
+enum packages_result {
+	PACKAGES_PENDING, /* being looked up: call again */
+	PACKAGES_NONE,	  /* of no package, or this is not Debian */
+	PACKAGES_FOUND,
+};
+
+/*
+ * Find the package of the file @path, an absolute path. @name: the name of the package with its
+ * debug symbols. @archive: the line for apt's sources.list that this package needs, "": none. @p
+ * NULL: none.
+ */
+enum packages_result packages_find(struct packages *p, const char *path,
+				   char name[static PACKAGES_NAME_MAX],
+				   char archive[static PACKAGES_ARCHIVE_MAX]);
+
+/*
+ * Figures of pushed profiles since the start. Each queued profile is delivered, dropped for one
+ * reason, or still queued.
+ */
+
+enum pushed_drop {
+	PUSHED_REFUSED,	  /* by the server: 400, 401 ... */
+	PUSHED_TOO_LARGE, /* 413, or larger than the whole queue */
+	PUSHED_FULL,	  /* the oldest of a full queue */
+	PUSHED_ENDED,	  /* queued when the session ended */
+	PUSHED_DROP_NR,
+};
+
+struct pushed_sum {
+	uint64_t profiles, samples;
+};
+
+struct pushed {
+	struct pushed_sum taken, delivered, dropped[PUSHED_DROP_NR], queued;
+	uint64_t retries;
+	char error[160]; /* the last one, clean; "": the last attempt succeeded */
+};
+
+/* Return the name of a reason: "refused", "too_large", "queue_full", "ended". */
+static inline const char *pushed_drop_name(enum pushed_drop drop)
+{
+	static const char *const names[] = { "refused", "too_large", "queue_full", "ended" };
+
+	return names[drop];
+}
+
+/* Return all that was dropped. */
+static inline struct pushed_sum pushed_dropped(const struct pushed *p)
+{
+	struct pushed_sum sum = { 0, 0 };
+
+	for (int i = 0; i < PUSHED_DROP_NR; i++) {
+		sum.profiles += p->dropped[i].profiles;
+		sum.samples += p->dropped[i].samples;
+	}
+	return sum;
+}
+
+/*
+ * Opening a recording, which may take as long as a pipe is open, or minutes for a large file: a
+ * line on the terminal, and the keys and signals that end it.
+ *
+ * Runs on: the main thread, before the screen. Its signals are blocked.
+ */
+
+/*
+ * Begin. @keys: q on the terminal quits; else only signals are read, and the line goes to standard
+ * error, if that is a terminal.
+ */
+void reading_begin(bool keys);
+/*
+ * For sampler_config.reading. The first ^C lets the rest of a pipe through for up to 2 s, since
+ * it ends the writer also; the second one stops. q, SIGTERM and SIGHUP give up, and so does ^C when
+ * no pipe is read.
+ */
+enum sampler_reading reading_step(uint64_t bytes);
+/* Clear the line. Returns the signal that ended proftop, 0: q, or -1: none. */
+int reading_end(void);
+
+/*
+ * --stacks PID: the stacks of all threads of a process, as text or NDJSON.
+ *
+ * Runs on: the main thread.
+ */
+
+void stacks_print_text(FILE *out, const struct task_stacks *t);
+/* One object a thread and line. */
+void stacks_print_ndjson(FILE *out, const struct task_stacks *t);
+/*
+ * Write what is known of a thread besides its frames to @buf: "asleep", "running, stopped for
+ * 0.31 ms", "asleep; callers unknown: no unwind tables".
+ */
+struct safe_text stacks_describe(const struct task_stack *s, char *buf, size_t size);
+
+/*
+ * Values of settings: one check and one error for a value, whether it is of an option, a command, a
+ * picker or the file of settings. Runs on: the main thread.
+ *
+ * @name is what the value was given to, as typed: "--ring", ":ring", "delay =". All return 0, or
+ * -EINVAL with a message that begins with the name and the value; then the result is unchanged.
+ */
+
+/* @max_hz: kernel.perf_event_max_sample_rate; 0: unknown. */
+int value_hz(const char *name, const char *text, double max_hz, double *hz, struct err *e);
+/* Seconds between two ticks. */
+int value_delay(const char *name, const char *text, uint64_t *ns, struct err *e);
+/* The percentage below which rows are hidden. */
+int value_limit(const char *name, const char *text, double *pct, struct err *e);
+int value_ring(const char *name, const char *text, uint64_t *size, struct err *e);
+/* "auto": the size is that of the start. */
+int value_stack_size(const char *name, const char *text, uint32_t *size, bool *is_auto,
+		     struct err *e);
+/* "dwarf,32K": *size is the text of the size; else NULL. */
+int value_call_graph(const char *name, const char *text, enum call_graph *mode, const char **size,
+		     struct err *e);
+int value_frames(const char *name, const char *text, enum profile_frames *frames, struct err *e);
+/* enum theme */
+int value_theme(const char *name, const char *text, int *theme, struct err *e);
+/* As number_cpus() and number_pids(). */
+int value_cpus(const char *name, const char *text, int **cpus, uint32_t *nr, struct err *e);
+int value_pids(const char *name, const char *text, pid_t **pids, uint32_t *nr, struct err *e);
+/* A number; an unknown name is of the caller. */
+int value_uid(const char *name, const char *text, uid_t *uid, struct err *e);
+bool value_is_uid(const char *text);
+/* The expression of --name. */
+int value_process_name(const char *name, const char *text, struct err *e);
+
+/* Find words for completion: files and events. Only when Tab is pressed. */
+
+struct words_list {
+	char **list; /* clean texts, in order */
+	uint32_t nr, capacity;
+	const void *of; /* the command of the last search; NULL: none */
+};
+
+void words_fini(struct words_list *w);
+/*
+ * Find the files with paths that begin with @word; directories end with a slash. Any thread: a
+ * directory may hang.
+ */
+void words_files(struct words_list *w, const char *word);
+/* Find the names of all available events. The main thread. */
+void words_events(struct words_list *w, struct sampler *s);
+
+/* The result of parsing the command line. */
+
+/* Exit codes: proftop(1), EXIT STATUS. */
+enum options_exit {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_NOT_PERMITTED = 3,
+	EXIT_NO_TARGET = 4,
+	EXIT_SIGNAL = 128, /* + the signal: 130 for ^C */
+};
+
+enum options_action {
+	OPTIONS_RUN,
+	OPTIONS_HELP,
+	OPTIONS_VERSION,
+	OPTIONS_LIST_EVENTS,
+	OPTIONS_LIST_COLUMNS,
+	OPTIONS_LIST_KEYS,
+	OPTIONS_COMPLETION,
+	OPTIONS_PRINT_CONFIG,
+	OPTIONS_CHECK,
+	OPTIONS_STACKS,
+};
+
+enum options_format { OPTIONS_TEXT, OPTIONS_NDJSON, OPTIONS_PERF_SCRIPT };
+
+struct options {
+	struct sampler_config config; /* pids, cpus and command owned by this struct or by argv */
+	enum options_action action;
+	bool batch;	   /* -b, or implied by -n, --format, --rows */
+	uint64_t nr_ticks; /* 0: endless */
+	enum options_format format;
+	uint64_t fields; /* --fields: PERF_SAMPLE_* */
+	uint32_t rows;	 /* 0: all */
+	enum ui_config_sort sort;
+	enum ui_config_time time;
+	const char *filter; /* NULL: none; borrowed from argv; it compiles */
+	int theme;	    /* enum theme */
+	bool theme_given, delay_given, frames_given, sort_given, time_given;
+	double automatic_hz, max_hz; /* the rate without -F; the kernel's limit, 0: unknown */
+	char remark[256];	     /* problem with the settings; "": none */
+	pid_t stacks;		     /* --stacks */
+	bool no_stop;		     /* with it: no thread is stopped */
+	const char *shell;	     /* --completion */
+	const char *script;	     /* NULL: none; borrowed from argv */
+	const char *listen;	     /* --listen; NULL: none; borrowed from argv */
+	const char *push;	     /* --push; NULL: none; borrowed from argv, as the next */
+	const char *push_headers, *push_ca;
+	uint64_t push_timeout_ns;
+	const char **push_labels; /* owned array of borrowed texts */
+	uint32_t nr_push_labels;
+	const char *export_path;	   /* --export; NULL: none; borrowed from argv */
+	bool quiet;			   /* --export, --push without -b and -n: print nothing */
+	const char *export_format;	   /* --export-format; NULL: by ending */
+	unsigned int cols, rows_of_screen; /* --size; 0: not given */
+	bool no_mouse;
+	bool fold_threads;
+	bool intervals;
+	const char *baseline; /* perf.data file or folder; NULL: none */
+	bool ascii;
+	enum ui_config_color color;
+
+	pid_t *pids;		 /* storage of config.pids */
+	int *cpus;		 /* storage of config.cpus */
+	struct trap_rule *traps; /* storage of config.traps */
+	bool user_given, tids_given, hz_given, window_given, stack_given;
+	const char *sampling; /* an option for live sampling alone that was given; NULL: none */
+};
+
+/* Limits of the system for checks of arguments. */
+struct options_limits {
+	double max_hz;	  /* kernel.perf_event_max_sample_rate; 0: unknown */
+	uint32_t nr_cpus; /* online; 0: unknown */
+};
+
+/*
+ * Saved settings of the screen: "key = value" lines in
+ * $XDG_CONFIG_HOME/proftop/config, which take precedence over the system's
+ * file; under "[keys]" lines of "action = key key". Only the key W writes the
+ * user's file. Runs on: the main thread.
+ */
+
+#define SETTINGS_PATH_MAX 1024
+
+struct settings {
+	uint64_t tick_ns;
+	double percent_limit;
+	int grouping; /* enum grouping */
+	double hz;    /* 0: automatic */
+	enum profile_window window;
+	uint64_t window_ns; /* of PROFILE_WINDOW; 0: not given */
+	enum ui_config_time time;
+	bool hide_kernel, hide_user, mouse, ascii, fold_threads, intervals, flame_modules;
+	int theme;					       /* enum theme */
+	int frames;					       /* enum profile_frames */
+	char columns[CONFIG_COLUMN_VIEWS][CONFIG_COLUMNS_MAX]; /* "": by the width of the screen */
+	char sorts[CONFIG_COLUMN_VIEWS][CONFIG_SORT_MAX];      /* "total reversed"; "": automatic */
+	struct user_keys user_keys;
+	uint32_t nr_files; /* number of files read */
+};
+
+/* Get the path of the user's file. Return 0, or -ENOENT with a message: no home. */
+int settings_path(char *path, size_t size, struct err *e);
+/*
+ * Read both files, the user's last, then check that required actions have a key. Errors as
+ * settings_read(), but an unreadable file is skipped: @s is usable unless -EINVAL.
+ */
+int settings_load(struct settings *s, struct err *e);
+/* Print all settings in the format of the file. */
+void settings_print(FILE *out, const struct settings *s);
+/* Make work (ui/cli/file_work.h) for settings_write(), with copies; NULL: no memory. */
+struct file_work *settings_work(const char *path, const struct settings *s);
+
+/*
+ * Print profiles without a screen: one block of text or one JSON object per
+ * tick.
+ *
+ * A sink gets a tick: the profile and, for each event, its rows, sorted,
+ * filtered and cut. Pure except for the stream and batch_run(). Runs on: the
+ * main thread.
+ */
+
+struct batch_table {
+	uint32_t event;	 /* index in the profile's events */
+	bool latency;	 /* shares are weighted with 1 / running tasks */
+	bool with_waits; /* samples of waits are in the table also */
+	double count;	 /* all samples of the event, shown or not */
+	double seconds;	 /* of an event that counts time: the time of all samples */
+	struct batch_row *rows;
+	uint32_t nr_rows;     /* shown rows */
+	uint32_t nr_matching; /* rows that pass the filter */
+};
+
+struct batch_tick {
+	const struct profile *profile;
+	unsigned int cols; /* of the terminal that it is printed on; 0: not on a terminal */
+	bool ascii;	   /* as in the configuration */
+	struct batch_table tables[EVENTS_MAX];
+	uint32_t nr_tables;
+	const struct pushed *pushed; /* NULL: no push */
+	const char *only, *range;    /* as in the configuration */
+	struct ratio_use ratios[RATIOS_MAX];
+	uint32_t nr_ratios;
+};
+
+/* Write a tick. Return 0, -ENOMEM or -errno of the stream. */
+typedef int (*batch_sink_fn)(FILE *out, const struct batch_tick *tick);
+
+int batch_text(FILE *out, const struct batch_tick *tick);
+int batch_ndjson(FILE *out, const struct batch_tick *tick);
+
+struct batch_config {
+	batch_sink_fn sink; /* NULL: nothing is printed */
+	enum ui_config_sort sort;
+	const char *filter;		 /* as in ui/match.h; NULL: none */
+	uint32_t rows;			 /* per event; 0: all */
+	bool latency;			 /* shares are weighted with 1 / running tasks */
+	bool ascii;			 /* cut names end with '~', not with an ellipsis */
+	uint64_t nr_ticks;		 /* 0: until the target or a signal ends it */
+	const struct fold_filter *scope; /* rows of these samples, of each event; NULL: all */
+	bool one_module;		 /* rows of one module: */
+	uint32_t module;		 /* its profile_module.id */
+	const char *only;  /* of an export: scope and module in words; NULL: all samples */
+	const char *range; /* of an export: the span of its rows in words; NULL: the tick */
+	/*
+	 * Called with each profile before it is printed, of which there is no other owner; NULL:
+	 * not. Returns 0 or -errno with a message.
+	 */
+	int (*each)(const struct batch_config *config, struct profile *p, struct err *e);
+	void *each_context;
+	const struct pushed *pushed; /* figures of --push, set by each(); NULL: no push */
+};
+
+/* Print one profile and flush. Return 0 or -errno (-EPIPE: the reader has exited). */
+int batch_print(FILE *out, const struct profile *p, const struct batch_config *config);
+/*
+ * Block the signals that batch_run() reads. Call before the first thread
+ * starts, and before sampler_new(): libraries start threads.
+ */
+void batch_block_signals(void);
+/*
+ * Print every profile until all ticks are printed, the target is gone or the reader has
+ * exited (return 0), on a signal (return its number, everything flushed), or on an error
+ * (return -errno with a message).
+ */
+int batch_run(struct sampler *s, FILE *out, const struct batch_config *config, struct err *e);
+/*
+ * Print the samples of a recording in the layout of perf script, with the additional @fields;
+ * missing ones are reported on standard error. Return 0 or -errno with a message.
+ */
+int batch_script(struct sampler *s, FILE *out, uint64_t fields, struct err *e);
+
+/*
+ * Parse the command line into target, sampling parameters and screen
+ * configuration.
+ *
+ * Never exits: errors are a message and an exit code for main. Runs on: the UI
+ * thread, before any other.
+ */
+
+/* Read the limits of this system. */
+void options_limits(struct options_limits *limits);
+/*
+ * Parse. Return EXIT_DONE, or the exit code with a message in @e. @argv must live as long
+ * as @o. Call options_fini() in either case.
+ */
+int options_parse(struct options *o, int argc, char **argv, const struct options_limits *limits,
+		  struct err *e);
+void options_fini(struct options *o);
+/*
+ * Add the events that @o->time needs. Return 0, or another number with a message.
+ */
+int options_add_time(struct options *o, struct err *e);
+int options_set_batch(struct options *o, struct err *e);
+/*
+ * Print the report of --check. Return EXIT_DONE, EXIT_FAILED (a part does not work) or
+ * EXIT_NOT_PERMITTED (no sampling possible).
+ */
+int options_print_check(FILE *out);
+void options_print_help(FILE *out);
+void options_print_columns(FILE *out);
+void options_print_keys(FILE *out);
+/*
+ * Print all events of this system, and which are available: each is opened once, of
+ * tracepoints one.
+ */
+void options_print_events(FILE *out);
+/* Print the events as JSON, one object per line. */
+void options_print_events_ndjson(FILE *out);
 
 #endif

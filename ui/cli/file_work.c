@@ -5,7 +5,7 @@
  * Invariant: struct shared has one reference of the main thread and one of the
  * running thread; the last one frees it, so neither waits for the other.
  */
-#include "ui/cli/file_work.h"
+#include "ui/cli/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,17 +19,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/base/invoker.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
 #include "symbols/base/thread.h"
-#include "symbols/base/wake.h"
 
 #define NAME_TRIES 16
 #define LONG_NS	   500000000ull
 #define WAIT_MS	   50 /* a key may take 100 ms */
+
 /* Work without progress for this long hangs: it is left for the next one, at most LEFT_MAX times.
  */
-#define HANG_NS	 10000000000ull
+#define HANG_NS 10000000000ull
+
 #define LEFT_MAX 8
+
 /* Bytes of one write(2), a step of progress. */
 #define PART_SIZE ((size_t)1 << 20)
 

@@ -4,7 +4,7 @@
  *
  * The job is shared with its thread and freed by the last of both; all else is the main thread's.
  */
-#include "ui/cli/packages.h"
+#include "ui/cli/cli.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +28,15 @@
 #define LISTS_MAX 20000
 #define PATH_CAP  1024
 #define CACHED	  64
+
 /* apt's lists of archives. */
-#define SOURCES	    "/etc/apt"
+#define SOURCES "/etc/apt"
+
 #define SOURCE_MAX  (256u << 10)
 #define SOURCES_MAX 200
 #define WORDS_MAX   16
 
-struct job {
+struct packages_job {
 	atomic_uint nr_owners;
 	atomic_bool done;
 	bool found;
@@ -50,12 +53,12 @@ struct answer {
 
 struct packages {
 	char dir[PATH_CAP], sources[PATH_CAP];
-	struct job *job; /* NULL: none is running */
+	struct packages_job *job; /* NULL: none is running */
 	struct answer *answers[CACHED];
 	uint32_t nr, next;
 };
 
-static void job_put(struct job *job)
+static void job_put(struct packages_job *job)
 {
 	/* Acquire and release: the other's accesses happen before the free. */
 	if (job && atomic_fetch_sub_explicit(&job->nr_owners, 1, memory_order_acq_rel) == 1)
@@ -157,7 +160,7 @@ static bool is_list(const char *name)
 	return size > 5 && !strcmp(name + size - 5, ".list");
 }
 
-static void search(struct job *job)
+static void search(struct packages_job *job)
 {
 	DIR *dir = opendir(job->dir);
 	char *buf = malloc(LIST_MAX + 2);
@@ -357,7 +360,7 @@ static void find_archive(const char *sources, char line[static PACKAGES_ARCHIVE_
 
 static void *run(void *arg)
 {
-	struct job *job = arg;
+	struct packages_job *job = arg;
 
 	search(job);
 	/* The package of the C library is in the main archive. */
@@ -404,7 +407,7 @@ static void take(struct packages *p)
 
 static void start(struct packages *p, const char *path)
 {
-	struct job *job = calloc(1, sizeof(*job));
+	struct packages_job *job = calloc(1, sizeof(*job));
 	pthread_t thread;
 
 	if (!job)

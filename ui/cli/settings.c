@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Read and write the settings. Runs on: the main thread.
+ * The saved settings (W); completion for shells and for typed commands.
  *
- * One table of keys serves reading and writing, so that all written settings
- * can be read.
+ * Runs on: the main thread.
+ *
+ * One table of keys serves reading and writing, so that all written settings can be read.
  */
-#include "ui/cli/settings.h"
+#include "ui/cli/internal.h"
 
+#include <argp.h>
+#include <assert.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +22,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "symbols/base/invoker.h"
-#include "ui/cli/file_work.h"
-#include "ui/cli/value.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
 #include "ui/draw/draw.h"
+#include "ui/key/key.h"
 
 #define FILE_MAX  (64u << 10)
 #define NAME_SIZE 32
@@ -140,11 +151,17 @@ static void get_time(const struct settings *s, char *out)
 	{                                                                                          \
 		snprintf(out, VALUE_MAX, s->field ? "yes" : "no");                                 \
 	}
+
 BOOL_KEY(hide_kernel)
+
 BOOL_KEY(hide_user)
+
 BOOL_KEY(mouse)
+
 BOOL_KEY(ascii)
+
 BOOL_KEY(fold_threads)
+
 BOOL_KEY(intervals)
 
 static bool set_group_by(struct settings *s, const char *text, struct err *e)
@@ -222,13 +239,20 @@ static bool parse_columns(const char *text, char *out, size_t max)
 	{                                                                                          \
 		snprintf(out, VALUE_MAX, "%s", s->sorts[i][0] ? s->sorts[i] : "automatic");        \
 	}
+
 /* In the order of columns_view(). */
 COLUMNS_KEY(functions, 0)
+
 COLUMNS_KEY(processes, 1)
+
 COLUMNS_KEY(tree, 2)
+
 COLUMNS_KEY(callers, 3)
+
 COLUMNS_KEY(cpus, 4)
+
 COLUMNS_KEY(modules, 5)
+
 #define COLUMNS_HELP "automatic, or column names separated by commas (see key c)"
 #define SORT_HELP    "automatic, or a column name, and \"reversed\" (see key F6)"
 
@@ -681,4 +705,216 @@ struct file_work *settings_work(const char *path, const struct settings *s)
 	snprintf(w->path, sizeof(w->path), "%s", path);
 	snprintf(w->work.done, sizeof(w->work.done), "saved the settings of F2 to %.200s", path);
 	return &w->work;
+}
+
+/*
+ * Find words for completion: see words.h.
+ */
+
+#define ENTRIES_MAX 4096 /* in a directory; events */
+
+void words_fini(struct words_list *w)
+{
+	for (uint32_t i = 0; i < w->nr; i++)
+		free(w->list[i]);
+	free(w->list);
+	*w = (struct words_list){ NULL, 0, 0, NULL };
+}
+
+/* Add @text, unless sanitising changes it: such a word cannot be typed. */
+static void add(struct words_list *w, const char *text)
+{
+	char clean[TEXT_MAX];
+	size_t size = strlen(text);
+
+	assert(w->nr <= w->capacity);
+	if (!array_reserve(&w->list, &w->capacity, w->nr + 1ULL))
+		return;
+	if (size >= sizeof(clean) ||
+	    strcmp(text_sanitise(clean, sizeof(clean), text, size).str, text))
+		return;
+	w->list[w->nr] = strdup(text);
+	w->nr += w->list[w->nr] != NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort(struct words_list *w)
+{
+	if (w->nr)
+		qsort(w->list, w->nr, sizeof(*w->list), by_text);
+}
+
+void words_files(struct words_list *w, const char *word)
+{
+	const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+	char folder[TEXT_MAX], path[TEXT_MAX + 260];
+	unsigned int nr = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	words_fini(w);
+	snprintf(folder, sizeof(folder), "%.*s", (int)(name - word), word);
+	dir = opendir(*folder ? folder : ".");
+	while (dir && nr++ < ENTRIES_MAX && (d = readdir(dir))) {
+		/* Hidden files only after a typed dot. */
+		if (strncmp(d->d_name, name, strlen(name)) || (*d->d_name == '.' && *name != '.'))
+			continue;
+		snprintf(path, sizeof(path), "%s%s%s", folder, d->d_name,
+			 d->d_type == DT_DIR ? "/" : "");
+		add(w, path);
+	}
+	if (dir)
+		closedir(dir);
+	sort(w);
+}
+
+void words_events(struct words_list *w, struct sampler *s)
+{
+	struct sampler_event_state *states = calloc(ENTRIES_MAX, sizeof(*states));
+	uint32_t nr = states ? sampler_event_states(s, states, ENTRIES_MAX) : 0;
+
+	words_fini(w);
+	for (uint32_t i = 0; i < MIN(nr, (uint32_t)ENTRIES_MAX); i++)
+		if (states[i].code >= 0)
+			add(w, states[i].info->name);
+	free(states);
+	sort(w);
+}
+
+/*
+ * Print completion for shells, made from the table of options.
+ *
+ * Runs on: the main thread, before any other.
+ */
+
+/* Values of options; lists from proftop are computed when completing. */
+static const struct {
+	const char *option, *words;
+} values[] = {
+	{ "event", "$(proftop --list-events 2>/dev/null | sed -n 's/^  \\([^ ]*\\).*/\\1/p')" },
+	{ "sort", "$(proftop --list-columns 2>/dev/null | sed 's/ .*//')" },
+	{ "color", "auto always never" },
+	{ "theme", "auto dark light color-blind mono" },
+	{ "format", "text ndjson perf-script" },
+	{ "fields", "brstack brstacksym addr weight data_src phys_addr data_page_size "
+		    "code_page_size" },
+	{ "unwinder", "row step" },
+	{ "frames", "language both native" },
+	{ "languages", "java python php ruby perl node all none" },
+	{ "completion", "bash zsh fish" },
+	{ "user", "$(cut -d: -f1 /etc/passwd)" },
+	{ "pid", "$(ps -eo pid= 2>/dev/null)" },
+};
+
+static const char *words_of(const char *option)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (!strcmp(values[i].option, option))
+			return values[i].words;
+	return NULL;
+}
+
+static bool takes_file(const struct argp_option *o)
+{
+	return o->arg && !strcmp(o->arg, "FILE");
+}
+
+static bool has_letter(const struct argp_option *o)
+{
+	return o->key > 0 && o->key < 128 && isalnum(o->key);
+}
+
+static void print_bash(FILE *out)
+{
+	fputs("_proftop()\n{\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+	      "\tif [ \"$cur\" = = ]; then cur=; fi\n"
+	      "\tif [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+	      "\tcase $prev in\n",
+	      out);
+	for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
+		const char *words = o->name ? words_of(o->name) : NULL;
+
+		if (!o->name || !o->arg)
+			continue;
+		fprintf(out, "\t--%s", o->name);
+		if (has_letter(o))
+			fprintf(out, "|-%c", o->key);
+		if (takes_file(o))
+			fputs(") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", out);
+		else
+			fprintf(out, ") COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")); return ;;\n",
+				words ? words : "");
+	}
+	fputs("\tesac\n\tCOMPREPLY=($(compgen -W \"", out);
+	for (const struct argp_option *o = options_table(); o->name || o->doc; o++)
+		if (o->name)
+			fprintf(out, "--%s ", o->name);
+	fputs("\" -- \"$cur\"))\n}\ncomplete -F _proftop proftop\n", out);
+}
+
+/* Print text for single quotes, without zsh's special characters. */
+static void print_quoted(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		if (!strchr("'[]:\\", *text))
+			fputc(*text, out);
+}
+
+static void print_zsh(FILE *out)
+{
+	fputs("#compdef proftop\n_arguments", out);
+	for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
+		const char *words = o->name ? words_of(o->name) : NULL;
+
+		if (!o->name)
+			continue;
+		fprintf(out, " \\\n  '--%s%s[", o->name, o->arg ? "=" : "");
+		print_quoted(out, o->doc);
+		fputc(']', out);
+		if (takes_file(o))
+			fputs(":file:_files", out);
+		else if (words && *words != '$')
+			fprintf(out, ":%s:(%s)", o->arg, words);
+		else if (o->arg)
+			fprintf(out, ":%s:", o->arg);
+		fputc('\'', out);
+	}
+	fputs(" \\\n  '*::command:_normal'\n", out);
+}
+
+static void print_fish(FILE *out)
+{
+	for (const struct argp_option *o = options_table(); o->name || o->doc; o++) {
+		const char *words = o->name ? words_of(o->name) : NULL;
+
+		if (!o->name)
+			continue;
+		fprintf(out, "complete -c proftop -l %s", o->name);
+		if (has_letter(o))
+			fprintf(out, " -s %c", o->key);
+		if (takes_file(o))
+			fputs(" -r", out);
+		else if (o->arg)
+			fputs(" -x", out);
+		if (words && *words != '$')
+			fprintf(out, " -a '%s'", words);
+		fputs(" -d '", out);
+		print_quoted(out, o->doc);
+		fputs("'\n", out);
+	}
+}
+
+void completion_print(FILE *out, const char *shell)
+{
+	if (!strcmp(shell, "bash"))
+		print_bash(out);
+	else if (!strcmp(shell, "zsh"))
+		print_zsh(out);
+	else
+		print_fish(out);
 }

@@ -3,12 +3,19 @@
  * Stacks as pstack, gdb and py-spy dump print them: a line for the thread, a line for each frame,
  * the innermost first.
  */
-#include "ui/cli/stacks.h"
+#include "ui/cli/cli.h"
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
 
 #define SCHEMA 1
 

@@ -2,16 +2,18 @@
 /*
  * Values of settings: the check and the error of each, for all places where they can be given.
  */
-#include "ui/cli/value.h"
+#include "ui/cli/internal.h"
 
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/cli/config.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
 #include "ui/draw/draw.h"
-#include "ui/text/number.h"
+#include "ui/text/text.h"
 
 #define NS_PER_S 1000000000.0
 

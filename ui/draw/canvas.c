@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Draw into the screen in memory. Pure; the main thread.
+ * The screen in memory: cells, and lines written piece by piece. Pure.
  *
- * Invariant: a cell of width 2 is followed by one of width 0 in the same row;
- * no other cell has width 0.
+ * Pure; the main thread.
+ *
+ * Invariant: a cell of width 2 is followed by one of width 0 in the same row; no other cell has
+ * width 0.
  */
-#include "ui/draw/canvas.h"
+#include "ui/draw/internal.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <utf8proc.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 static const struct cell blank = { .text = " ", .width = 1 };
 
@@ -257,4 +262,27 @@ char *canvas_dump(const struct canvas *c)
 	}
 	*p = '\0';
 	return out;
+}
+
+/*
+ * Draw a line piece by piece. Runs on: the main thread.
+ */
+
+bool pen_text(struct pen *pen, unsigned int gap, struct safe_text t, enum theme_role role)
+{
+	if (pen->col + gap + t.width > pen->end)
+		return false;
+	pen->col += gap;
+	pen->col += canvas_text(pen->c, pen->row, pen->col, t.width, t,
+				(struct style){ (uint8_t)role, 0 });
+	return true;
+}
+
+bool pen_value(struct pen *pen, unsigned int gap, struct safe_text label, struct safe_text value,
+	       enum theme_role role)
+{
+	if (pen->col + gap + label.width + 1 + value.width > pen->end)
+		return false;
+	pen_text(pen, gap, label, ROLE_DIM);
+	return pen_text(pen, 1, value, role);
 }

@@ -1,16 +1,93 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Drawing: a screen in memory, the terminal, colours.
+ *
+ * The caller owes: the main thread; cells within the canvas.
+ *
+ * The room does: keeps cells, sends changed cells to the terminal with ncursesw (term.c alone knows
+ * curses), restores it; pictures in SVG.
+ *
+ * Not for: the content of the screen (ui/view).
+ */
+#ifndef UI_DRAW_DRAW_H
+#define UI_DRAW_DRAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "ui/key/key.h"
+
+struct terminal;
+
+/*
+ * The screen in memory: views draw cells, term.c puts them on a terminal,
+ * tests compare them with a file.
+ *
+ * Drawing accepts struct safe_text only, clips to the canvas, and never fails.
+ * A cell holds one grapheme (a base and at most two combining marks); a wide
+ * grapheme occupies two cells, the right one empty with width 0.
+ */
+
+#define CANVAS_MAX 1000 /* rows and columns */
+
+enum canvas_flag {
+	CELL_BOLD = 1,
+	CELL_REVERSE = 2,
+	CELL_UNDERLINE = 4,
+};
+
+/* The look of a cell: a role of the theme, and flags. */
+struct style {
+	uint8_t role;  /* enum theme_role */
+	uint8_t flags; /* CELL_* */
+};
+
+struct cell {
+	char text[13]; /* UTF-8, NUL-terminated; "" right of a wide one */
+	uint8_t width; /* 1, 2, or 0 right of a wide one */
+	struct style style;
+};
+
+struct canvas {
+	unsigned int rows, cols;
+	struct cell *cells;	    /* rows * cols */
+	bool ascii;		    /* anything else becomes '?' */
+	int cursor_row, cursor_col; /* position of the cursor; row < 0: hidden */
+};
+
+void canvas_init(struct canvas *c, bool ascii);
+void canvas_fini(struct canvas *c);
+/* Set the size and clear. Return 0 or -ENOMEM (size unchanged). */
+int canvas_resize(struct canvas *c, unsigned int rows, unsigned int cols);
+void canvas_clear(struct canvas *c);
+/* Draw at most @cols cells of @t; return the cells used. */
+unsigned int canvas_text(struct canvas *c, unsigned int row, unsigned int col, unsigned int cols,
+			 struct safe_text t, struct style style);
+/* Draw @t, ending in "…" (or "~") if it does not fit. */
+unsigned int canvas_elide(struct canvas *c, unsigned int row, unsigned int col, unsigned int cols,
+			  struct safe_text t, struct style style);
+/* Draw @t right-aligned in @cols cells; only its beginning if it is too long. */
+void canvas_right(struct canvas *c, unsigned int row, unsigned int col, unsigned int cols,
+		  struct safe_text t, struct style style);
+/* Repeat a text of width 1. */
+void canvas_fill(struct canvas *c, unsigned int row, unsigned int col, unsigned int cols,
+		 struct safe_text t, struct style style);
+/* Change the look of drawn cells; @keep_role: keep their roles. */
+void canvas_restyle(struct canvas *c, unsigned int row, unsigned int col, unsigned int cols,
+		    struct style style, bool keep_role);
+const struct cell *canvas_at(const struct canvas *c, unsigned int row, unsigned int col);
+/* Return the text, without trailing blanks (malloc); NULL: no memory. */
+char *canvas_dump(const struct canvas *c);
+
+/*
  * Colours by role, and the glyphs of the screen. Constant tables.
  *
  * No information is in the colour alone: there is always a letter, a '!' or a
  * word, so that the mono theme loses nothing.
  */
-#ifndef UI_DRAW_THEME_H
-#define UI_DRAW_THEME_H
-
-#include <stdbool.h>
-
-#include "symbols/base/text.h"
 
 enum theme_role {
 	ROLE_NORMAL,
@@ -66,7 +143,7 @@ enum theme_role {
 	ROLE_BOX_OTHER = ROLE_BOX_SCRIPT + 4,
 	ROLE_NR = ROLE_BOX_OTHER + 4,
 };
-#define THEME_HUES 4u
+
 /* Each is a pair of colours, and terminals of 8 colours have 64 pairs. */
 _Static_assert(ROLE_NR < 64, "too many roles");
 
@@ -78,24 +155,11 @@ enum theme {
 	THEME_MONO,
 	THEME_NR,
 };
+
 /* "auto", "dark" ...; for --theme and the configuration. */
 const char *theme_name(enum theme theme);
 /* Return the theme with this name, or -1. */
 int theme_parse(const char *name);
-
-/* The look of a role. */
-struct theme_look {
-	short fg, bg; /* 0..255; -1: the terminal's default */
-	bool bold, dim, reverse;
-	bool mono_bold, mono_dim, mono_reverse; /* without colours */
-};
-/*
- * Get the look of a role with @colors colours: 8, 16, or 256 and more. @light: the terminal has a
- * light background.
- */
-struct theme_look theme_look(enum theme theme, bool light, enum theme_role role, int colors);
-/* Return one of the 256 colours as 0xrrggbb; the first 16, which terminals change, as xterm's. */
-uint32_t theme_rgb(short color);
 
 struct glyphs {
 	struct safe_text bar[9];   /* 0/8 .. 8/8 of a cell, from the left */
@@ -108,12 +172,86 @@ struct glyphs {
 	struct safe_text edge;				   /* left of a box */
 	struct safe_text up, down, left, right;
 };
+
 /* Get the glyphs: UTF-8 blocks and boxes, or ASCII. */
 const struct glyphs *theme_glyphs(bool ascii);
-
 /* Get the role of a function's kind (u k j v ?, or of a language). */
 enum theme_role theme_kind(char kind);
 /* Get the role of a box: @kind as above, or 'p' for a process; @hue distinguishes functions. */
 enum theme_role theme_box(char kind, uint32_t hue);
+
+/*
+ * Draw a line piece by piece, from left to right. A piece that does not fit is
+ * omitted, so that figures are never truncated.
+ *
+ * Runs on: the main thread.
+ */
+
+struct pen {
+	struct canvas *c;
+	unsigned int row, col, end;
+};
+
+/* Draw a piece @gap cells after the last; false if it does not fit. */
+bool pen_text(struct pen *pen, unsigned int gap, struct safe_text t, enum theme_role role);
+/* Draw a label and its value, both or neither. */
+bool pen_value(struct pen *pen, unsigned int gap, struct safe_text label, struct safe_text value,
+	       enum theme_role role);
+
+/* A canvas as a picture in SVG, in the colours of a theme. Pure; any thread. */
+
+/* Return the picture as text (malloc); NULL: no memory. */
+char *svg_draw(const struct canvas *c, enum theme theme);
+
+/*
+ * Put a canvas on the terminal and read keys. The only file that includes
+ * curses. After a crash ui/term_guard.c restores the terminal. The main thread; one at a time.
+ */
+
+struct term_config {
+	bool color; /* if the terminal has any */
+	enum theme theme;
+	bool mouse;
+};
+
+/*
+ * Set the locale's codeset, and test whether the terminal can show a screen, without
+ * changing it. Return 0 or -ENOTSUP with a message. Call before any thread exists.
+ */
+int term_check(struct err *e);
+/* Return whether the locale's codeset is UTF-8. */
+bool term_utf8(void);
+int term_open(struct terminal **out, const struct term_config *config, struct err *e);
+/* Restore the terminal. @t may be NULL. */
+void term_close(struct terminal *t);
+int term_input_fd(const struct terminal *t);
+int term_output_fd(const struct terminal *t);
+/* Get the current size from the kernel; at least 1 x 1. */
+void term_size(const struct terminal *t, unsigned int *rows, unsigned int *cols);
+/* Apply a change of size. */
+void term_resized(struct terminal *t);
+/* Set theme and mouse; no output if nothing changes. */
+void term_set(struct terminal *t, enum theme theme, bool mouse);
+/* Show @c; write changed cells only. */
+void term_draw(struct terminal *t, const struct canvas *c);
+/*
+ * Return whether screens are on their way to a terminal that has not received them: a slow line.
+ * Draw later; its answer makes term_input_fd() readable.
+ */
+bool term_is_behind(struct terminal *t);
+/*
+ * Redraw everything next time; @clear: clear the screen first, else it is a repair, which a slow
+ * line has no time for.
+ */
+void term_redraw(struct terminal *t, bool clear);
+/* Get the next key without waiting; false if there is none. */
+bool term_key(struct terminal *t, struct key *key);
+/* Copy @text to the terminal's clipboard (OSC 52), if supported. */
+void term_copy(struct terminal *t, const char *text);
+/* Return whether we are the terminal's foreground job: only it may draw. */
+bool term_foreground(const struct terminal *t);
+/* Release the terminal (before stopping), and set it up again (after). */
+void term_leave(struct terminal *t);
+void term_enter(struct terminal *t);
 
 #endif

@@ -5,7 +5,7 @@
  * Text is placed in runs of one look, stretched to its cells, so that columns align in any font.
  * Blocks are rectangles: glyphs of fonts leave gaps.
  */
-#include "ui/draw/svg.h"
+#include "ui/draw/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,33 +5,37 @@
  * Invariant: @shown is the canvas that curses has, so that only changed cells
  * are drawn.
  */
-#include "ui/draw/term.h"
+#include "ui/draw/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <ncurses.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <term.h>
 #include <termios.h>
 #include <unistd.h>
 
-#define NCURSES_WIDECHAR 1
-#include <ncurses.h>
-#include <term.h>
+#include "symbols/base/base.h"
+#include "ui/key/key.h"
 
-#include "ui/draw/draw.h"
+#define NCURSES_WIDECHAR 1
 
 /* <term.h> defines these as macros. */
 #undef columns
+
 #undef lines
 
 /* How long the answer about the background is expected: later bytes are keys. */
-#define ANSWER_NS   2000000000ull
+#define ANSWER_NS 2000000000ull
+
 #define ANSWER_MAX  48 /* bytes */
 #define ESCAPE_WAIT 25 /* ms, for the byte after an Esc */
 
@@ -40,7 +44,8 @@
  * no length that can be read. After each screen the status of the terminal is requested (DSR): its
  * answer shows that the screen has arrived.
  */
-#define ON_WAY_MAX   4
+#define ON_WAY_MAX 4
+
 #define ON_WAY_NS    100000000ull   /* a screen that is on its way for longer stops the next one */
 #define LOST_NS	     10000000000ull /* then its answer is lost */
 #define LEAVE_NS     1000000000ull  /* for answers, before the shell gets the terminal */

@@ -5,13 +5,15 @@
  * A terminal of 24 bits (TERM=xterm-direct) gets the same colours as red, green and blue: 16 to 255
  * are fixed, so another palette would look the same.
  */
-#include "ui/draw/draw.h"
+#include "ui/draw/internal.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 enum { BLACK, RED, GREEN, YELLOW, BLUE, MAGENTA, CYAN, WHITE };
 
@@ -60,6 +62,7 @@ static const struct attrs attrs[ROLE_NR] = {
 struct colours {
 	short fg, bg;
 };
+
 #define C(f, b)                                                                                    \
 	{                                                                                          \
 		(f) + 1, (b) + 1                                                                   \
@@ -68,6 +71,7 @@ struct colours {
 enum ground { DARK, LIGHT, GROUNDS };
 
 /* clang-format off */
+
 /*
  * With 256 colours: 16 to 255 are the same in all terminals. Text has a contrast of 4.5:1 and more
  * on black, or on white, or on the colour given (test_settings).
@@ -258,14 +262,17 @@ static const struct colours bright_boxes[] = {
 	C(BLACK, GREEN + 8), C(BLACK, RED + 8), C(BLACK, CYAN + 8), C(BLACK, YELLOW + 8),
 	C(BLACK, BLACK + 8),
 };
+
 static const struct colours bright_boxes_blind[ARRAY_SIZE(bright_boxes)] = {
 	C(BLACK, CYAN + 8), C(BLACK, YELLOW + 8), C(BLACK, CYAN + 8), C(BLACK, YELLOW + 8),
 	C(BLACK, BLACK + 8),
 };
+
 /* With 8 it is text on the ground, in the colour of its kind. */
 static const uint8_t text_of_boxes[ARRAY_SIZE(bright_boxes)] = {
 	ROLE_USER, ROLE_KERNEL, ROLE_JIT, ROLE_PYTHON, ROLE_NORMAL,
 };
+
 _Static_assert(ROLE_BOX_USER + ARRAY_SIZE(bright_boxes) * THEME_HUES == ROLE_NR,
 	       "one for each kind");
 
@@ -285,6 +292,7 @@ static const struct colours few_blind[ROLE_NR] = {
 	[ROLE_BOX_KERNEL] = C(BLACK, YELLOW), [ROLE_BOX_KERNEL + 1] = C(BLACK, YELLOW),
 	[ROLE_BOX_KERNEL + 2] = C(BLACK, YELLOW), [ROLE_BOX_KERNEL + 3] = C(BLACK, YELLOW),
 };
+
 /* clang-format on */
 #undef C
 
@@ -443,6 +451,7 @@ static const struct glyphs ascii_only = {
 	.left = GLYPH("<"),
 	.right = GLYPH(">"),
 };
+
 /* clang-format on */
 
 const struct glyphs *theme_glyphs(bool ascii)

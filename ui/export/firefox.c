@@ -5,13 +5,17 @@
  * A profile has sums, no times of single samples: the stacks of a thread follow each other, each
  * as long as its weight.
  */
+#include "ui/export/internal.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "ui/export/dense.h"
-#include "ui/export/facts.h"
-#include "ui/export/json.h"
-#include "ui/export/writers.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
 
 enum category { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_JIT, CATEGORY_LANGUAGE };
 

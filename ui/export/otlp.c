@@ -7,24 +7,34 @@
  * and thread are attributes of samples. There are two profiles of the same samples: their number,
  * and their weight. Each table has the zero value as entry 0.
  */
+#include "ui/export/internal.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/export/facts.h"
-#include "ui/export/locations.h"
-#include "ui/export/strings.h"
-#include "ui/export/wire.h"
-#include "ui/export/writers.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
 
 /* Fields of the messages. */
 enum { DATA_RESOURCE_PROFILES = 1, DATA_DICTIONARY };
+
 enum { RESOURCE_PROFILES_RESOURCE = 1, RESOURCE_PROFILES_SCOPE_PROFILES };
+
 enum { RESOURCE_ATTRIBUTE = 1 };
+
 enum { SCOPE_PROFILES_SCOPE = 1, SCOPE_PROFILES_PROFILE };
+
 enum { SCOPE_NAME = 1, SCOPE_VERSION };
+
 enum { KEY_VALUE_KEY = 1, KEY_VALUE_VALUE };
+
 enum { VALUE_STRING = 1, VALUE_INT = 3 };
+
 enum {
 	TABLE_MAPPING = 1,
 	TABLE_LOCATION,
@@ -34,6 +44,7 @@ enum {
 	TABLE_ATTRIBUTE,
 	TABLE_STACK
 };
+
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE,
@@ -43,25 +54,34 @@ enum {
 	PROFILE_PERIOD,
 	PROFILE_ATTRIBUTES = 11
 };
+
 enum { TYPE_TYPE = 1, TYPE_UNIT };
+
 enum { SAMPLE_STACK = 1, SAMPLE_ATTRIBUTES, SAMPLE_VALUES = 4 };
+
 enum { MAPPING_FILENAME = 4, MAPPING_ATTRIBUTES };
+
 enum { LOCATION_MAPPING = 1, LOCATION_LINE = 3, LOCATION_ATTRIBUTES };
+
 enum { LINE_FUNCTION = 1, LINE_LINE };
+
 enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+
 enum { STACK_LOCATIONS = 1 };
+
 enum { LINK_TRACE = 1, LINK_SPAN };
+
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
 
 /* Samples of one stack in one task: their number, and their weight. */
-struct sums {
+struct otlp_sums {
 	double values[2];
 };
 
 /* The facts, with their keys. */
 struct said {
 	struct fact facts[FACTS_MAX];
-	struct key {
+	struct otlp_key {
 		char buf[32];
 		struct safe_text text;
 	} keys[FACTS_MAX];
@@ -83,7 +103,7 @@ struct writing {
 	struct dense chains;		  /* (chain + 1, location) -> chain: stacks, leaf first */
 	struct dense stacks;		  /* chain -> index - 1 */
 	struct dense samples;		  /* (stack, task) -> index in sums */
-	struct sums *sums;
+	struct otlp_sums *sums;
 	bool failed;
 };
 
@@ -422,7 +442,7 @@ static void make_facts(struct said *said, const struct snapshot *s)
 {
 	said->nr = facts_make(s, said->facts);
 	for (uint32_t i = 0; i < said->nr; i++) {
-		struct key *key = &said->keys[i];
+		struct otlp_key *key = &said->keys[i];
 
 		key->text =
 			text_format(key->buf, sizeof(key->buf), "proftop.%s", said->facts[i].name);

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Filter the counts of a profile, and turn their stacks root first.
+ * The exported part of a profile: frames, stacks, weights, functions, root first; merged into a
+ * tree; numbers, texts and locations of the protobuf formats.
  */
-#include "ui/export/snapshot.h"
+#include "ui/export/internal.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/export/dense.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/text/text.h"
 
 /* Scratch memory. */
 struct making {
@@ -443,4 +453,339 @@ double snapshot_period(const struct snapshot *s)
 	if (ev->event.clock && ev->want_hz > 0)
 		return 1e9 / ev->want_hz;
 	return ev->want_hz > 0 ? 0 : (double)ev->event.period;
+}
+
+/*
+ * Locations by their frames.
+ */
+
+void locations_fini(struct locations *l)
+{
+	dense_fini(&l->chains);
+	dense_fini(&l->ids);
+}
+
+uint32_t locations_add(struct locations *l, const struct snapshot *s, uint32_t first, uint32_t *at,
+		       bool *is_new)
+{
+	uint32_t chain = 0;
+
+	for (uint32_t i = *at;; i--) {
+		uint32_t n = dense_add(&l->chains, (uint64_t)chain << 32 | s->calls[i], is_new);
+
+		*at = i;
+		if (n == DENSE_NONE)
+			return n;
+		chain = n + 1;
+		if (i == first || !snapshot_function(s, s->calls[i])->inlined)
+			break;
+	}
+	return dense_add(&l->ids, chain, is_new);
+}
+
+/*
+ * Numbers for texts, by their hashes.
+ */
+
+void strings_init(struct strings *s, int field)
+{
+	*s = (struct strings){ .field = field };
+	strings_add(s, TEXT(""));
+}
+
+void strings_fini(struct strings *s)
+{
+	out_fini(&s->out);
+	dense_fini(&s->hashes);
+	free(s->texts);
+}
+
+/* Return the number of @t, or DENSE_NONE. */
+static uint32_t find(struct strings *s, struct safe_text t, bool *is_new)
+{
+	uint64_t key = t.size ? keyhash_name(t.str, t.size) : 0;
+	uint32_t n;
+
+	/* Another text may have the same hash. */
+	for (;; key++) {
+		n = dense_add(&s->hashes, key, is_new);
+		if (*is_new || n == DENSE_NONE ||
+		    (s->texts[n].size == t.size &&
+		     (!t.size || !memcmp(s->texts[n].str, t.str, t.size))))
+			return n;
+	}
+}
+
+/* Make space for text @n. */
+static bool reserve(struct strings *s, uint32_t n)
+{
+	uint32_t nr = s->nr_texts * 2 + 64;
+	struct safe_text *texts;
+
+	if (n < s->nr_texts)
+		return true;
+	texts = reallocarray(s->texts, nr, sizeof(*texts));
+	if (!texts)
+		return false;
+	s->texts = texts;
+	s->nr_texts = nr;
+	return true;
+}
+
+uint64_t strings_add(struct strings *s, struct safe_text t)
+{
+	bool is_new;
+	uint32_t n = s->out.failed ? DENSE_NONE : find(s, t, &is_new);
+
+	if (n == DENSE_NONE || (is_new && !reserve(s, n))) {
+		s->out.failed = true;
+		return 0;
+	}
+	if (!is_new)
+		return n;
+	s->texts[n] = t;
+	wire_bytes(&s->out, s->field, t.str, t.size);
+	return n;
+}
+
+/*
+ * A hash table with linear probing, at most half full. The author of a recording chooses the keys.
+ */
+
+#define SLOTS_MIN 256u
+
+void dense_fini(struct dense *d)
+{
+	free(d->keys);
+	free(d->slots);
+	*d = (struct dense){ 0 };
+}
+
+/* Return the slot of @key, or the empty one for it. */
+static uint32_t *slot_of(const struct dense *d, uint64_t key)
+{
+	uint32_t mask = d->nr_slots - 1, at = (uint32_t)keyhash_number(key) & mask;
+
+	while (d->slots[at] && d->keys[d->slots[at] - 1] != key)
+		at = (at + 1) & mask;
+	return &d->slots[at];
+}
+
+static bool grow(struct dense *d)
+{
+	uint32_t nr_slots = d->nr_slots ? d->nr_slots * 2 : SLOTS_MIN;
+	uint32_t *slots = nr_slots ? calloc(nr_slots, sizeof(*slots)) : NULL;
+	uint64_t *keys = slots ? reallocarray(d->keys, nr_slots / 2, sizeof(*keys)) : NULL;
+
+	if (!keys) {
+		free(slots);
+		return false;
+	}
+	free(d->slots);
+	d->keys = keys;
+	d->slots = slots;
+	d->nr_slots = nr_slots;
+	for (uint32_t i = 0; i < d->nr; i++)
+		*slot_of(d, keys[i]) = i + 1;
+	return true;
+}
+
+uint32_t dense_add(struct dense *d, uint64_t key, bool *is_new)
+{
+	uint32_t *slot;
+
+	*is_new = false;
+	if (d->nr >= d->nr_slots / 2 && !grow(d))
+		return DENSE_NONE;
+	slot = slot_of(d, key);
+	if (!*slot) {
+		d->keys[d->nr] = key;
+		*slot = ++d->nr;
+		*is_new = true;
+	}
+	return *slot - 1;
+}
+
+/*
+ * Stacks merged into a tree.
+ */
+
+struct tree_making {
+	const struct snapshot *s;
+	struct tree *t;
+	struct dense nodes; /* (parent, function or process) -> node - 1 */
+	uint32_t capacity;
+	uint32_t *same; /* by process: the first process of that name */
+};
+
+/* Return the node below @parent for @key: a function, or (from nr_functions on) a process. */
+static uint32_t node_of(struct tree_making *m, uint32_t parent, uint32_t key)
+{
+	uint32_t nr_functions = m->s->profile->nr_functions, n;
+	struct tree *t = m->t;
+	struct tree_node *nodes;
+	bool is_new;
+
+	n = dense_add(&m->nodes, (uint64_t)parent << 32 | key, &is_new);
+	if (n == DENSE_NONE || !is_new)
+		return n == DENSE_NONE ? TREE_NONE : n + 1;
+	if (n + 1 >= m->capacity) {
+		nodes = reallocarray(t->nodes, m->capacity * 2ULL, sizeof(*nodes));
+		if (!nodes)
+			return TREE_NONE;
+		t->nodes = nodes;
+		m->capacity *= 2;
+	}
+	t->nodes[n + 1] = (struct tree_node){
+		.function = key < nr_functions ? key : TREE_NONE,
+		.process = key < nr_functions ? TREE_NONE : key - nr_functions,
+		.parent = parent,
+		.child = TREE_NONE,
+		.next = TREE_NONE,
+		.depth = t->nodes[parent].depth + 1,
+	};
+	t->nr_nodes = n + 2;
+	t->depth = MAX(t->depth, t->nodes[n + 1].depth);
+	return n + 1;
+}
+
+static int tree_add_stack(struct tree_making *m, const struct snapshot_stack *stack)
+{
+	const struct snapshot *s = m->s;
+	uint32_t process = s->profile->tasks[stack->task].process;
+	uint32_t n = node_of(m, 0, s->profile->nr_functions + m->same[process]);
+
+	for (uint32_t k = 0; n != TREE_NONE; k++) {
+		m->t->nodes[n].total += stack->weight;
+		if (k == stack->nr)
+			break;
+		n = node_of(m, n, s->frames[s->calls[stack->first + k]].function);
+	}
+	if (n == TREE_NONE)
+		return -ENOMEM;
+	m->t->nodes[n].self += stack->weight;
+	m->t->nodes[0].total += stack->weight;
+	return 0;
+}
+
+struct named {
+	struct safe_text comm;
+	uint32_t process;
+};
+
+static int compare_named(const void *pa, const void *pb)
+{
+	const struct named *a = pa, *b = pb;
+	int c = strcmp(a->comm.str, b->comm.str);
+
+	return c ? c : COMPARE(a->process, b->process);
+}
+
+/* Find the processes of the same name. */
+static int find_same(struct tree_making *m)
+{
+	const struct profile *p = m->s->profile;
+	struct named *all = calloc(p->nr_processes + 1ULL, sizeof(*all));
+
+	m->same = calloc(p->nr_processes + 1ULL, sizeof(*m->same));
+	if (!all || !m->same) {
+		free(all);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		all[i] = (struct named){ p->processes[i].comm, i };
+	qsort(all, p->nr_processes, sizeof(*all), compare_named);
+	for (uint32_t i = 0, first = 0; i < p->nr_processes; i++) {
+		if (strcmp(all[i].comm.str, all[first].comm.str))
+			first = i;
+		m->same[all[i].process] = all[first].process;
+	}
+	free(all);
+	return 0;
+}
+
+struct sibling {
+	double total;
+	uint32_t parent, node;
+};
+
+static int compare_siblings(const void *pa, const void *pb)
+{
+	const struct sibling *a = pa, *b = pb;
+
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	if (a->total != b->total)
+		return a->total < b->total ? 1 : -1;
+	return COMPARE(a->node, b->node);
+}
+
+/* Link the children of each node in order of their weight. */
+static int link_children(struct tree *t)
+{
+	struct sibling *all = calloc(t->nr_nodes, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < t->nr_nodes; i++)
+		all[i - 1] = (struct sibling){ t->nodes[i].total, t->nodes[i].parent, i };
+	qsort(all, t->nr_nodes - 1, sizeof(*all), compare_siblings);
+	for (uint32_t i = t->nr_nodes - 1; i-- > 0;) {
+		struct tree_node *parent = &t->nodes[all[i].parent];
+
+		t->nodes[all[i].node].next = parent->child;
+		parent->child = all[i].node;
+	}
+	free(all);
+	return 0;
+}
+
+int tree_make(struct tree *t, const struct snapshot *s)
+{
+	struct tree_making m = { .s = s, .t = t, .capacity = 1024 };
+	int code;
+
+	*t = (struct tree){ .nodes = calloc(m.capacity, sizeof(*t->nodes)), .nr_nodes = 1 };
+	code = t->nodes ? find_same(&m) : -ENOMEM;
+	if (t->nodes)
+		t->nodes[0] = (struct tree_node){ TREE_NONE, TREE_NONE, TREE_NONE, TREE_NONE,
+						  TREE_NONE, 0,		0,	   0 };
+	for (uint32_t i = 0; i < s->nr_stacks && !code; i++)
+		code = tree_add_stack(&m, &s->stacks[i]);
+	if (!code)
+		code = link_children(t);
+	dense_fini(&m.nodes);
+	free(m.same);
+	if (code)
+		tree_fini(t);
+	return code;
+}
+
+void tree_fini(struct tree *t)
+{
+	free(t->nodes);
+	*t = (struct tree){ 0 };
+}
+
+struct safe_text tree_text(const struct snapshot *s, const struct tree_node *node)
+{
+	if (node->function != TREE_NONE)
+		return s->profile->functions[node->function].name;
+	return node->process == TREE_NONE ? TEXT("all") : s->profile->processes[node->process].comm;
+}
+
+char tree_class(const struct snapshot *s, const struct tree_node *node)
+{
+	const struct profile_function *fn;
+
+	if (node->function == TREE_NONE)
+		return 'p';
+	fn = &s->profile->functions[node->function];
+	if (fn->kernel || fn->kind == 'k')
+		return 'k';
+	if (fn->inlined)
+		return 'i';
+	if (profile_language_name(fn->kind))
+		return 's';
+	return fn->kind == 'u' || fn->kind == 'j' ? fn->kind : 'q';
 }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The file format of speedscope: https://www.speedscope.app/file-format-schema.json.
+ * The file format of speedscope (https://www.speedscope.app/file-format-schema.json), and strings
+ * of JSON.
  *
- * The first profile has all processes, each below a frame with its name; then one per process,
- * the heaviest first. Samples are summed, so that their order has no meaning.
+ * The first profile has all processes, each below a frame with its name; then one per process, the
+ * heaviest first. Samples are summed, so that their order has no meaning.
  */
+#include "ui/export/internal.h"
+
 #include <errno.h>
 
-#include "ui/export/facts.h"
-#include "ui/export/json.h"
-#include "ui/export/writers.h"
-#include "ui/text/format.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/text/text.h"
 
 #define PROCESSES_MAX 100
 
@@ -105,4 +110,27 @@ int speedscope_write(struct out *o, const struct snapshot *s)
 	}
 	out_text(o, "]}\n");
 	return o->failed ? -ENOMEM : 0;
+}
+
+/*
+ * Strings of JSON.
+ */
+
+void json_put(struct out *o, struct safe_text t)
+{
+	size_t from = 0;
+
+	out_text(o, "\"");
+	for (size_t i = 0; i < t.size; i++) {
+		unsigned char c = (unsigned char)t.str[i];
+
+		/* '<' would end a script element as "</script>", or begin a comment in it. */
+		if (c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&')
+			continue;
+		out_bytes(o, t.str + from, i - from);
+		out_format(o, "\\u%04x", c);
+		from = i + 1;
+	}
+	out_bytes(o, t.str + from, t.size - from);
+	out_text(o, "\"");
 }

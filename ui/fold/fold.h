@@ -1,5 +1,78 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Folds of the shown profile: rows, trees, callers, kept while it is shown; shares over a minute.
+ *
+ * The caller owes: a profile that lives as long as its folds.
+ *
+ * The room does: makes each fold once, large ones on a thread; says which samples it counts.
+ *
+ * Not for: order of rows on the screen (ui/view/table.c).
+ */
+#ifndef UI_FOLD_FOLD_H
+#define UI_FOLD_FOLD_H
+
+#include "sampler/profile/profile.h"
+#include "ui/state/state.h"
+
+struct folding;
+struct folds_index;
+struct folds_of;
+
+/*
+ * The folding thread: folds a profile before it is shown, so that keys do not
+ * wait for hundreds of thousands of stacks; and frees shown profiles.
+ *
+ * All calls are from the main thread. One profile is folded at a time: until then the sampler keeps
+ * the next one.
+ */
+
+/* Start the thread. Return NULL, valid for all functions below, if it cannot start: profiles are
+ * then folded when they are shown. */
+struct folding *folding_new(void);
+/* End the thread, and free its profile unless that is lent. Does not free @of. */
+void folding_free(struct folding *f);
+/* Return a descriptor that is readable when folding_take() has a result; -1: never. */
+int folding_fd(const struct folding *f);
+bool folding_is_busy(const struct folding *f);
+/* Make the wanted folds in @of, of @p: both belong to the thread until folding_take(). Return false
+ * if there is no thread, or it is busy. */
+bool folding_give(struct folding *f, struct profile *p, struct folds_of *of);
+/* The same of the shown profile or the baseline: the caller keeps the ownership of @p. */
+bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of);
+/* Take the profile with its folds made (*@lent: it was lent); NULL: none is ready. */
+struct profile *folding_take(struct folding *f, bool *lent);
+/* Free a profile on the thread: a large one takes some ms. */
+void folding_discard(struct folding *f, struct profile *p);
+
+/*
+ * Shares of each function in each of the last 60 seconds, by function id.
+ * Bounded: light functions are left out when it is full. Runs on: the main thread.
+ *
+ * A history belongs to one event, rate, window, target and process or thread; for another one
+ * it starts again.
+ */
+
+#define TREND_SECONDS 60
+
+struct trend_entry {
+	uint32_t id;
+	bool used;
+	float shares[TREND_SECONDS]; /* 0..1, at second % TREND_SECONDS */
+};
+
+struct trend {
+	struct trend_entry *entries; /* TREND_FUNCTIONS of them, by hash; NULL: none yet */
+	uint32_t nr;
+	uint64_t key;	      /* of event, scope, window: folds_trend_key() */
+	uint64_t first, last; /* known seconds; first > last: none */
+	uint64_t begun;	      /* the second in which the history of this key began */
+	uint64_t purged;      /* when functions without samples were removed */
+};
+
+/* Return the share of a function @ago seconds before the last; negative: unknown. */
+double trend_share(const struct trend *t, uint32_t id, uint32_t ago);
+
+/*
  * Folds of the shown profile and of the baseline, each made once for a profile and its input, and
  * kept; and the user's position: unfolded nodes, zoom, the previous view. The main thread, but for
  * folds_make().
@@ -11,14 +84,6 @@
  * Nodes are identified by the hash of their path, which is the same from
  * profile to profile.
  */
-#ifndef UI_VIEW_FOLDS_H
-#define UI_VIEW_FOLDS_H
-
-#include "sampler/profile/fold_tree.h"
-#include "sampler/profile/ratios.h"
-#include "ui/state/state.h"
-#include "ui/view/flame_layout.h"
-#include "ui/view/trend.h"
 
 #define FOLDS_MARKS    4096 /* a power of two */
 #define FOLDS_LEVELS   64
@@ -152,31 +217,18 @@ struct folds_subject {
 	struct folds_of *of;
 };
 
-/* How one kind of fold is made. */
-struct folds_recipe {
-	/* Write the input as things are. Return false if there is nothing to fold. */
-	bool (*input)(const struct folds_subject *s, struct folds_input *in, unsigned int n);
-	unsigned int n; /* its last argument */
-	/* Make it by its input, on any thread. Return false if there is no memory. */
-	bool (*make)(const struct profile *p, struct folds_entry *e);
-	void (*free)(struct folds_entry *e);
-};
-extern const struct folds_recipe folds_recipes[FOLDS_NR];
-
 /* Return NULL if there is no memory: the views are empty then. */
 struct folds *folds_new(void);
 void folds_free(struct folds *s);
 /* Forget all folds of the shown profile: it is another one, or other tasks count. */
 void folds_forget(struct folds *s);
 void folds_forget_baseline(struct folds *s);
-
 /*
  * Plan the folds to make of @p, the next profile: the kinds that were requested of the shown one.
  * The result is for folds_make() on any thread, one at a time; NULL: nothing. folds_arrived() ends
  * it.
  */
 struct folds_of *folds_plan(struct ui_state *st, const struct profile *p);
-void folds_make(const struct profile *p, struct folds_of *of);
 /* A profile is shown from now on, or (frozen) it is not. */
 void folds_arrived(struct ui_state *st);
 /*
@@ -189,7 +241,6 @@ void folds_returned(struct ui_state *st);
 /* Return whether the screen waits for a fold of the shown profile; while it is compared, the
  * comparison for one of the baseline. */
 bool folds_is_late(const struct ui_state *st);
-
 /*
  * The folds: made when they are first requested, or NULL if that takes too long, and the thread
  * will make them (folds_lend()), or if there is nothing to show. Borrowed until the profile, the
@@ -224,7 +275,6 @@ const struct fold_task *folds_tasks(const struct ui_state *st);
 /* By task, its time by enum wait_kind, in nanoseconds; WAIT_NO: hidden idle waits. Zero where waits
  * are not measured. */
 const double (*folds_times(const struct ui_state *st))[WAIT_NR];
-
 /* Record the shares of the shown profile in the history. */
 void folds_note(struct ui_state *st);
 /* The history of the shown scope, and the key of that scope. */
@@ -234,57 +284,36 @@ uint64_t folds_key(const struct ui_state *st, const struct profile *p);
 uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p);
 /* Set the row's change of share against the window before. */
 void folds_compare(const struct ui_state *st, struct row *row);
-
-/* The event of the shown counts: an index, or PROFILE_LATENCY. */
-uint32_t folds_event(const struct ui_state *st, const struct profile *p);
 /* Which samples are shown, as a filter. Return false if none are. */
 bool folds_filter(const struct ui_state *st, struct fold_filter *f);
 /* The same for all threads of the process drilled into. */
 bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f);
 /* The same without process and thread: event, cgroup and code alone. */
 void folds_filter_all(const struct ui_state *st, struct fold_filter *f);
-
-/* For folds.c alone: filters, and the masks they borrow, of a profile that is not shown. */
-bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
-		     struct fold_filter *f);
-void folds_filter_all_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
-			 struct fold_filter *f);
-bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
 struct folds_of *folds_of_shown(const struct ui_state *st);
 /* By task, the first task of the same name. Return NULL if tasks are not merged. */
 const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
 			      struct folds_of *of);
-void folds_forget_masks(struct folds_of *of);
-/* Make ids and index of a tree. Return false if there is no memory for them. */
-bool folds_number(const struct profile *p, struct folds_tree *t);
-void folds_forget_numbers(struct folds_tree *t);
-
 /* The group of threads of one name that a task is in, as a hash. */
 uint64_t folds_group(const struct profile *p, const struct profile_task *task);
+
 /* A thread of a group; for qsort(): groups side by side, each in order of its tasks. */
 struct folds_member {
 	uint64_t group;
 	uint32_t task;
 };
-int folds_by_group(const void *a, const void *b);
 
-/* Return whether the process is of the user and cgroup that are shown. */
-bool folds_chooses(const struct ui_state *st, const struct profile_process *process);
+int folds_by_group(const void *a, const void *b);
 /* The groups of processes of @p; NULL: each is alone, or there is no memory. */
 const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
 					struct folds_of *of);
-void folds_forget_groups(struct folds_groups *groups);
 /* Name the group of a process: "cc1", "docker:3fa1c2d4e5f6", "ssh.service". */
 struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,
 				  char buf[static TEXT_MAX]);
-
 /* Get and set the user's choice for a node. If too many nodes are marked, the choices of before
  * are dropped, with a message. */
 enum folds_mark folds_mark_of(const struct folds *s, uint32_t id);
 void folds_mark(struct ui_state *st, uint32_t id, enum folds_mark mark);
-
-/* The node as text ("main", "nginx[812]", "worker-1[815]", "system") and its kind ('p': no
- * function). */
 /* Return whether the name of the node matches. */
 bool folds_finds(const struct ui_state *st, const struct fold_tree_node *node,
 		 const struct match *m);

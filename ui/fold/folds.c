@@ -1,21 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Folds of profiles: made, kept, dropped. The main thread, but for
- * folds_make().
+ * Folds of the shown profile, kept while it is shown: how each kind is made, which samples it
+ * counts; the thread that folds the next profile.
  *
- * Invariants: a fold that is made is of the profile that its folds_of belongs
- * to. Outside of folds_plan() and folds_make() nothing is wanted of @next.
+ * Invariants: a fold that is made is of the profile that its folds_of belongs to. Outside of
+ * folds_plan() and folds_make() nothing is wanted of @next.
  */
-#include "ui/fold/fold.h"
+#include "ui/fold/internal.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
 #include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "symbols/code/code.h"
+#include "symbols/name/name.h"
+#include "ui/cli/cli.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+
+/* How one kind of fold is made. */
+struct folds_recipe {
+	/* Write the input as things are. Return false if there is nothing to fold. */
+	bool (*input)(const struct folds_subject *s, struct folds_input *in, unsigned int n);
+	unsigned int n; /* its last argument */
+	/* Make it by its input, on any thread. Return false if there is no memory. */
+	bool (*make)(const struct profile *p, struct folds_entry *e);
+	void (*free)(struct folds_entry *e);
+};
 
 /* A profile of more counts, or frames, is folded by the thread even for a key. */
 #define LATE_COUNTS 20000
+
 #define LATE_FRAMES 500000
 
 /* ---- phases ---- */
@@ -53,6 +81,8 @@ static enum folds_phase take_step(struct folds *s, enum step step)
 
 /* ---- entries ---- */
 
+static const struct folds_recipe folds_recipes[FOLDS_NR];
+
 static void forget_entry(struct folds_of *of, enum folds_kind kind)
 {
 	struct folds_entry *e = &of->entries[kind];
@@ -61,6 +91,8 @@ static void forget_entry(struct folds_of *of, enum folds_kind kind)
 		folds_recipes[kind].free(e);
 	e->state = FOLDS_NONE;
 }
+
+static void folds_forget_masks(struct folds_of *of);
 
 static void forget(struct folds_of *of)
 {
@@ -102,6 +134,8 @@ static void unwant(struct folds_of *of)
 		if (of->entries[i].state == FOLDS_WANTED)
 			of->entries[i].state = FOLDS_NONE;
 }
+
+static bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b);
 
 static bool same_input(const struct folds_input *a, const struct folds_input *b)
 {
@@ -450,4 +484,1131 @@ void folds_compare(const struct ui_state *st, struct row *row)
 		return;
 	row->change = CHANGE_WINDOW;
 	row->delta = (float)(row->self - before);
+}
+
+/*
+ * Filters for the scope that is shown: event, process, thread, group of
+ * threads and cgroup. The main thread; cheap: they depend on tasks, not on
+ * stacks.
+ */
+
+/* Return whether the process is of the user and cgroup that are shown. */
+static bool folds_chooses(const struct ui_state *st, const struct profile_process *process)
+{
+	const struct match *m = &st->scope.cgroup;
+	struct safe_text none = TEXT("");
+
+	if (st->scope.by_user && process->uid != st->scope.uid)
+		return false;
+	return !match_active(m) ||
+	       (match_finds(m, process->cgroup.str ? process->cgroup : none) ||
+		match_finds(m, process->container.str ? process->container : none)) != m->negate;
+}
+
+/* Return whether the process is of the group drilled into, or none is. */
+static bool in_group(const struct ui_state *st, const struct profile_process *process)
+{
+	char buf[TEXT_MAX];
+
+	return !st->scope.group[0] ||
+	       !strcmp(folds_group_name(st->scope.group_by, process, buf).str, st->scope.group);
+}
+
+/* Return by task whether it counts; NULL: all do, or there is no memory. */
+static const uint8_t *tasks_that_count(const struct ui_state *st, const struct profile *p,
+				       struct folds_of *of, bool group)
+{
+	uint8_t **mask = &of->tasks[group];
+	char buf[FORMAT_MAX * 2];
+
+	if (*mask)
+		return *mask;
+	*mask = malloc(p->nr_tasks + 1ULL);
+	for (uint32_t i = 0; i < p->nr_tasks && *mask; i++) {
+		const struct profile_task *task = &p->tasks[i];
+
+		(*mask)[i] =
+			task->process < p->nr_processes &&
+			folds_chooses(st, &p->processes[task->process]) &&
+			(!group ||
+			 (in_group(st, &p->processes[task->process]) &&
+			  (!st->scope.thread_group[0] ||
+			   !strcmp(format_folded(buf, task->comm).str, st->scope.thread_group))));
+	}
+	return *mask;
+}
+
+/* The event of the shown counts: an index, or PROFILE_LATENCY. */
+static uint32_t folds_event(const struct ui_state *st, const struct profile *p)
+{
+	return ui_state_latency(st, p) ? PROFILE_LATENCY : ui_state_event(st, p);
+}
+
+static void folds_filter_all_of(const struct ui_state *st, const struct profile *p,
+				struct folds_of *of, struct fold_filter *f)
+{
+	const struct folds_groups *groups;
+
+	*f = (struct fold_filter){ .process = UINT32_MAX,
+				   .task = UINT32_MAX,
+				   .hide_kernel = st->scope.hide_kernel,
+				   .hide_user = st->scope.hide_user };
+	if (!p)
+		return;
+	f->event = folds_event(st, p);
+	f->also = ui_state_also(st, p);
+	f->hide_idle = ui_state_hides_idle(st, p);
+	if (scope_chooses(&st->scope) && of)
+		f->tasks = tasks_that_count(st, p, of, false);
+	groups = of ? folds_groups(st, p, of) : NULL;
+	f->groups = groups ? groups->leaders : NULL;
+}
+
+/* For folds.c alone: filters, and the masks they borrow, of a profile that is not shown. */
+static bool folds_filter_of(const struct ui_state *st, const struct profile *p, struct folds_of *of,
+			    struct fold_filter *f)
+{
+	const struct scope *scope = &st->scope;
+
+	folds_filter_all_of(st, p, of, f);
+	if (!p)
+		return false;
+	if (scope->drilled)
+		f->process = ui_state_process(st, p);
+	f->task = ui_state_thread(st, p);
+	if (scope->drilled && (scope->thread_group[0] || scope->group[0]) && of)
+		f->tasks = tasks_that_count(st, p, of, true);
+	/* The process has no samples in this window: not the same as all processes. */
+	return !(scope->drilled && !scope->group[0] &&
+		 (f->process == UINT32_MAX || (scope->in_thread && f->task == UINT32_MAX)));
+}
+
+void folds_filter_all(const struct ui_state *st, struct fold_filter *f)
+{
+	folds_filter_all_of(st, st->shown, st->folds ? folds_of_shown(st) : NULL, f);
+}
+
+bool folds_filter(const struct ui_state *st, struct fold_filter *f)
+{
+	return folds_filter_of(st, st->shown, st->folds ? folds_of_shown(st) : NULL, f);
+}
+
+bool folds_filter_threads(const struct ui_state *st, struct fold_filter *f)
+{
+	/* A group is of processes: all of their threads. */
+	if (st->scope.drilled && st->scope.group[0])
+		return folds_filter(st, f);
+	folds_filter_all(st, f);
+	if (st->scope.drilled)
+		f->process = ui_state_process(st, st->shown);
+	return !st->scope.drilled || f->process != UINT32_MAX;
+}
+
+static bool folds_same_filter(const struct fold_filter *a, const struct fold_filter *b)
+{
+	return a->event == b->event && a->also == b->also && a->process == b->process &&
+	       a->task == b->task && a->tasks == b->tasks && a->groups == b->groups &&
+	       a->hide_kernel == b->hide_kernel && a->hide_user == b->hide_user &&
+	       a->hide_idle == b->hide_idle;
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; *text; text++)
+		h = hash_u64(h + (unsigned char)*text);
+	return h;
+}
+
+uint64_t folds_key(const struct ui_state *st, const struct profile *p)
+{
+	uint64_t key = hash_u64(folds_event(st, p) + 1ull + ((uint64_t)ui_state_also(st, p) << 32));
+
+	if (ui_state_hides_idle(st, p))
+		key = hash_u64(key + ui_state_hides_idle(st, p));
+	if (st->scope.drilled)
+		key = hash_u64(key + (st->scope.group[0] ? 0 : st->scope.process + 1ull));
+	if (st->scope.drilled && st->scope.in_thread)
+		key = hash_u64(key ^ (st->scope.thread + 1ull));
+	if (st->scope.drilled)
+		key = hash_text(hash_text(key, st->scope.group), st->scope.thread_group);
+	if (st->scope.by_user)
+		key = hash_u64(key ^ (1ull << 40 | st->scope.uid));
+	return hash_text(key, st->scope.cgroup.text);
+}
+
+uint64_t folds_trend_key(const struct ui_state *st, const struct profile *p)
+{
+	uint64_t key = hash_u64(folds_key(st, p) + (uint64_t)p->window + 1);
+	double hz = p->nr_events ? p->events[ui_state_event(st, p)].want_hz : 0;
+
+	/* The governor changes the rate as well, which changes no share. */
+	if (p->rate_factor > 0)
+		hz /= p->rate_factor;
+	return hash_text(hash_u64(key ^ (uint64_t)(hz + 0.5)), p->target);
+}
+
+uint64_t folds_group(const struct profile *p, const struct profile_task *task)
+{
+	char buf[FORMAT_MAX * 2];
+	uint64_t process = task->process < p->nr_processes ? p->processes[task->process].id : 0;
+
+	return hash_text(hash_u64(process + 1), format_folded(buf, task->comm).str);
+}
+
+int folds_by_group(const void *pa, const void *pb)
+{
+	const struct folds_member *a = pa, *b = pb;
+
+	if (a->group != b->group)
+		return a->group > b->group ? 1 : -1;
+	return COMPARE(a->task, b->task);
+}
+
+const uint32_t *folds_leaders(const struct ui_state *st, const struct profile *p,
+			      struct folds_of *of)
+{
+	uint32_t **leaders = &of->leaders;
+	struct folds_member *members;
+
+	if (!st->fold_threads || *leaders)
+		return st->fold_threads ? *leaders : NULL;
+	members = calloc(p->nr_tasks + 1ULL, sizeof(*members));
+	*leaders = calloc(p->nr_tasks + 1ULL, sizeof(**leaders));
+	if (!members || !*leaders)
+		goto out;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		members[i] = (struct folds_member){ folds_group(p, &p->tasks[i]), i };
+	qsort(members, p->nr_tasks, sizeof(*members), folds_by_group);
+	for (uint32_t i = 0, first = 0; i < p->nr_tasks; i++) {
+		if (members[i].group != members[first].group)
+			first = i;
+		(*leaders)[members[i].task] = members[first].task;
+	}
+out:
+	if (!members) {
+		free(*leaders);
+		*leaders = NULL;
+	}
+	free(members);
+	return *leaders;
+}
+
+static void folds_forget_masks(struct folds_of *of)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(of->tasks); i++) {
+		free(of->tasks[i]);
+		of->tasks[i] = NULL;
+	}
+	free(of->leaders);
+	of->leaders = NULL;
+	folds_forget_groups(&of->groups);
+}
+
+/*
+ * Processes that are shown as one: of one name, container or unit. Runs on: the main thread.
+ */
+
+/* Return the last two parts of a path. */
+static struct safe_text tail_of(struct safe_text path, char buf[static TEXT_MAX])
+{
+	const char *begin = path.str + path.size;
+
+	for (int parts = 0; parts < 2 && begin > path.str; parts++) {
+		const char *slash = memrchr(path.str, '/', (size_t)(begin - path.str));
+
+		begin = slash ? slash : path.str;
+	}
+	begin += *begin == '/';
+	return text_sanitise(buf, TEXT_MAX, begin, (size_t)(path.str + path.size - begin));
+}
+
+/* A part of a path. */
+struct part {
+	const char *str;
+	size_t size;
+};
+
+/* Take the first part off @path; false: none left. */
+static bool first_part(struct part *path, struct part *out)
+{
+	const char *slash;
+
+	while (path->size && *path->str == '/') {
+		path->str++;
+		path->size--;
+	}
+	slash = path->size ? memchr(path->str, '/', path->size) : NULL;
+	*out = (struct part){ path->str, slash ? (size_t)(slash - path->str) : path->size };
+	path->str += out->size;
+	path->size -= out->size;
+	return out->size;
+}
+
+static bool ends_in(struct part p, const char *suffix)
+{
+	size_t size = strlen(suffix);
+
+	return p.size > size && !memcmp(p.str + p.size - size, suffix, size);
+}
+
+static bool is_unit(struct part p)
+{
+	return ends_in(p, ".service") || ends_in(p, ".scope");
+}
+
+/* Take the parts of @path up to its first service or scope; false: it has none. */
+static bool first_unit(struct part *path, struct part *out)
+{
+	while (first_part(path, out))
+		if (is_unit(*out))
+			return true;
+	return false;
+}
+
+static struct safe_text part_text(struct part p, char buf[static TEXT_MAX])
+{
+	return text_sanitise(buf, TEXT_MAX, p.str, p.size);
+}
+
+/* Name a unit that is not the system's, so that no name of the system's is equal. */
+static struct safe_text unit_at(struct part unit, struct part owner, char buf[static TEXT_MAX])
+{
+	return text_format(buf, TEXT_MAX, "%.*s@%.*s", (int)MIN(unit.size, TEXT_MAX / 2u), unit.str,
+			   (int)MIN(owner.size, TEXT_MAX / 3u), owner.str);
+}
+
+/* Name the unit of a process in @rest of its cgroup's path, which begins behind @service. */
+static struct safe_text unit_of_user(struct part service, struct part rest,
+				     char buf[static TEXT_MAX])
+{
+	const size_t before = strlen("user@"), around = strlen("user@.service");
+	struct part user = { service.str + before, service.size - around };
+	struct part unit;
+
+	return first_unit(&rest, &unit) ? unit_at(unit, user, buf) : part_text(service, buf);
+}
+
+/*
+ * Return the unit of a process: the first service or scope below slices, which the system's
+ * systemd made; else its slice, its container, the last parts of its path. Names below that unit
+ * were chosen by others: those of a user and of a container are shown as theirs.
+ */
+static struct safe_text unit_of(const struct profile_process *process, char buf[static TEXT_MAX])
+{
+	const struct part container = { process->container.str, process->container.size };
+	struct part rest = { process->cgroup.str, process->cgroup.size };
+	struct part p, slice = { NULL, 0 }, inner;
+	bool more;
+
+	while ((more = first_part(&rest, &p)) && ends_in(p, ".slice"))
+		slice = p;
+	if (!more)
+		return slice.size ? part_text(slice, buf) : TEXT("(no unit)");
+	if (p.size > strlen("user@.service") && !memcmp(p.str, "user@", 5) &&
+	    ends_in(p, ".service"))
+		return unit_of_user(p, rest, buf);
+	if (container.size && first_unit(&rest, &inner))
+		return unit_at(inner, container, buf);
+	if (is_unit(p))
+		return part_text(p, buf);
+	return container.size ? process->container : tail_of(process->cgroup, buf);
+}
+
+struct safe_text folds_group_name(enum grouping by, const struct profile_process *process,
+				  char buf[static TEXT_MAX])
+{
+	switch (by) {
+	case GROUPING_CONTAINER:
+		return process->container.size ? process->container : TEXT("(no container)");
+	case GROUPING_UNIT:
+		return unit_of(process, buf);
+	default:
+		return process->comm;
+	}
+}
+
+/*
+ * The first letters of the name, for the order; and a hash of all, the same one after each start,
+ * as rows of equal weight are in this order. Names are compared where it is the same. Bit 63 is
+ * free.
+ */
+static uint64_t group_id(enum grouping by, struct safe_text name)
+{
+	uint64_t h = (uint64_t)by + 1, order = 0;
+
+	for (size_t i = 0; i < name.size; i++)
+		h = hash_u64(h + (unsigned char)name.str[i]);
+	for (size_t i = 0; i < 4; i++)
+		order = order << 8 | (i < name.size ? (unsigned char)name.str[i] : 0);
+	return order << 31 | (h & INT32_MAX);
+}
+
+void folds_forget_groups(struct folds_groups *groups)
+{
+	free(groups->leaders);
+	free(groups->ids);
+	free(groups->sizes);
+	*groups = (struct folds_groups){ 0 };
+}
+
+static bool same_name(enum grouping by, const struct profile_process *a,
+		      const struct profile_process *b)
+{
+	char buf_a[TEXT_MAX], buf_b[TEXT_MAX];
+	struct safe_text name_a = folds_group_name(by, a, buf_a);
+	struct safe_text name_b = folds_group_name(by, b, buf_b);
+
+	return name_a.size == name_b.size && !memcmp(name_a.str, name_b.str, name_a.size);
+}
+
+/* A process, by the id and another hash of its name. */
+struct named {
+	uint64_t id, hash;
+	uint32_t process;
+};
+
+static int by_name(const void *pa, const void *pb)
+{
+	const struct named *a = pa, *b = pb;
+
+	if (a->id != b->id)
+		return COMPARE(a->id, b->id);
+	return a->hash != b->hash ? COMPARE(a->hash, b->hash) : COMPARE(a->process, b->process);
+}
+
+static struct named named_of(enum grouping by, const struct profile *p, uint32_t process)
+{
+	char buf[TEXT_MAX];
+	struct safe_text name = folds_group_name(by, &p->processes[process], buf);
+
+	return (struct named){ group_id(by, name), keyhash_name(name.str, name.size), process };
+}
+
+/*
+ * Set leader and id of the last of @nr processes with one hash: the first of its name, or itself.
+ * Names with one id are different ones by choice or chance; the id of a later one is the next
+ * number. @nr_names: of this id.
+ */
+static void join(struct folds_groups *g, const struct profile *p, const struct named *list,
+		 uint32_t nr, uint32_t *nr_names)
+{
+	uint32_t process = list[nr - 1].process;
+
+	g->leaders[process] = process;
+	/* By chance a hash may be of more than one name. */
+	for (uint32_t i = 0; i + 1 < nr; i++) {
+		uint32_t leader = g->leaders[list[i].process];
+
+		if (!same_name(g->by, &p->processes[leader], &p->processes[process]))
+			continue;
+		g->leaders[process] = leader;
+		g->ids[process] = g->ids[leader];
+		return;
+	}
+	g->ids[process] = list[nr - 1].id + (*nr_names)++;
+}
+
+/* Find the first process of each group, and count the processes. Return false without memory. */
+static bool make(struct folds_groups *g, const struct ui_state *st, const struct profile *p)
+{
+	struct named *list = calloc(p->nr_processes + 1ULL, sizeof(*list));
+
+	g->leaders = calloc(p->nr_processes + 1ULL, sizeof(*g->leaders));
+	g->ids = calloc(p->nr_processes + 1ULL, sizeof(*g->ids));
+	g->sizes = calloc(p->nr_processes + 1ULL, sizeof(*g->sizes));
+	if (!list || !g->leaders || !g->ids || !g->sizes) {
+		free(list);
+		return false;
+	}
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		list[i] = named_of(g->by, p, i);
+	qsort(list, p->nr_processes, sizeof(*list), by_name);
+	for (uint32_t i = 0, first = 0, nr_names = 0; i < p->nr_processes; i++) {
+		if (list[i].id != list[first].id)
+			nr_names = 0;
+		if (list[i].id != list[first].id || list[i].hash != list[first].hash)
+			first = i;
+		join(g, p, list + first, i + 1 - first, &nr_names);
+		if (folds_chooses(st, &p->processes[list[i].process]))
+			g->sizes[g->leaders[list[i].process]] +=
+				1 + p->processes[list[i].process].nr_more;
+	}
+	for (uint32_t i = 0; i < p->nr_processes; i++)
+		g->sizes[i] = g->sizes[g->leaders[i]];
+	free(list);
+	return true;
+}
+
+const struct folds_groups *folds_groups(const struct ui_state *st, const struct profile *p,
+					struct folds_of *of)
+{
+	if (st->grouping == GROUPING_PID)
+		return NULL;
+	if (!of->groups.leaders) {
+		of->groups.by = st->grouping;
+		if (!make(&of->groups, st, p))
+			folds_forget_groups(&of->groups);
+	}
+	return of->groups.leaders ? &of->groups : NULL;
+}
+
+/*
+ * Nodes of folded trees: names, ids, marks. The main thread; folds_number()
+ * on any thread.
+ */
+
+/* Nodes by id; open addressing. The author of a recording chooses the ids, so places are secret. */
+struct folds_index {
+	uint32_t *slots;
+	uint32_t mask;
+};
+
+/* Return the id of a thread, or of its group. */
+static uint32_t task_id(const struct profile *p, const struct folds_tree *t, uint32_t task)
+{
+	return t->config.leaders ? (uint32_t)folds_group(p, &p->tasks[task]) : p->tasks[task].id;
+}
+
+/* Return the id of a process, or of its group. */
+static uint64_t process_id(const struct profile *p, const struct folds_tree *t, uint32_t process)
+{
+	return t->config.ids ? hash_u64(t->config.ids[process])
+			     : 1ull << 33 | p->processes[process].id;
+}
+
+/* Hash a node's path: its parent's hash and the node's identity. */
+static uint32_t path_id(const struct profile *p, const struct folds_tree *t, uint32_t n)
+{
+	const struct fold_tree_node *node = &t->fold.nodes[n];
+	uint64_t own = node->function != FOLD_NONE  ? p->functions[node->function].id
+		       : node->task != FOLD_NONE    ? 1ull << 35 | task_id(p, t, node->task)
+		       : node->process != FOLD_NONE ? process_id(p, t, node->process)
+						    : 1ull << 34 | t->config.bottom_up;
+	uint64_t parent = node->parent == FOLD_NONE ? 0 : t->ids[node->parent];
+
+	return (uint32_t)hash_u64(hash_u64(parent << 32) + own);
+}
+
+static bool make_index(struct folds_index *index, const struct folds_tree *t)
+{
+	uint32_t capacity = 64;
+
+	while (capacity < 2 * t->fold.nr_nodes)
+		capacity *= 2;
+	index->slots = malloc(capacity * sizeof(*index->slots));
+	if (!index->slots)
+		return false;
+	memset(index->slots, 0xff, capacity * sizeof(*index->slots));
+	index->mask = capacity - 1;
+	assert(!(capacity & index->mask) && t->fold.nr_nodes < capacity);
+	for (uint32_t n = 0; n < t->fold.nr_nodes; n++) {
+		uint32_t at = (uint32_t)keyhash_number(t->ids[n]) & index->mask;
+
+		while (index->slots[at] != FOLD_NONE)
+			at = (at + 1) & index->mask;
+		index->slots[at] = n;
+	}
+	return true;
+}
+
+/* Make ids and index of a tree. Return false if there is no memory for them. */
+static bool folds_number(const struct profile *p, struct folds_tree *t)
+{
+	t->ids = calloc(t->fold.nr_nodes, sizeof(*t->ids));
+	t->index = calloc(1, sizeof(*t->index));
+	if (!t->ids || !t->index)
+		return false;
+	for (uint32_t n = 0; n < t->fold.nr_nodes; n++)
+		t->ids[n] = path_id(p, t, n);
+	return make_index(t->index, t);
+}
+
+static void folds_forget_numbers(struct folds_tree *t)
+{
+	if (t->index)
+		free(t->index->slots);
+	free(t->index);
+	free(t->ids);
+	t->index = NULL;
+	t->ids = NULL;
+}
+
+uint32_t folds_node(const struct folds_tree *t, uint32_t id)
+{
+	const struct folds_index *index = t->index;
+	uint32_t at = (uint32_t)keyhash_number(id) & index->mask;
+
+	while (index->slots[at] != FOLD_NONE && t->ids[index->slots[at]] != id)
+		at = (at + 1) & index->mask;
+	return index->slots[at];
+}
+
+void folds_row(const struct folds_tree *t, uint32_t n, struct row *row)
+{
+	const struct fold_tree_node *node = &t->fold.nodes[n];
+	double all = t->fold.weight;
+
+	assert(n < t->fold.nr_nodes);
+	row->id = t->ids[n];
+	row->self = all > 0 ? node->self / all : 0;
+	row->total = all > 0 ? node->total / all : 0;
+	row->count = node->count;
+}
+
+/* Find the slot of a node's mark. */
+static uint32_t mark_at(const struct folds *s, uint32_t id)
+{
+	uint32_t at = id & (FOLDS_MARKS - 1);
+
+	while (s->marks[at].mark != MARK_NONE && s->marks[at].id != id)
+		at = (at + 1) & (FOLDS_MARKS - 1);
+	return at;
+}
+
+enum folds_mark folds_mark_of(const struct folds *s, uint32_t id)
+{
+	return s->marks[mark_at(s, id)].mark;
+}
+
+void folds_mark(struct ui_state *st, uint32_t id, enum folds_mark mark)
+{
+	struct folds *s = st->folds;
+	uint32_t at = mark_at(s, id);
+
+	/* Keep it at most three quarters full: every search ends, after few steps. Most of the
+	 * marks are of nodes that have no samples any more. */
+	if (s->marks[at].mark == MARK_NONE && s->nr_marks >= FOLDS_MARKS / 4 * 3) {
+		memset(s->marks, 0, sizeof(s->marks));
+		s->nr_marks = 0;
+		at = mark_at(s, id);
+		ui_state_say(st, true,
+			     "too many rows were folded by hand: these choices are dropped");
+	}
+	s->nr_marks += s->marks[at].mark == MARK_NONE;
+	assert(s->nr_marks < FOLDS_MARKS);
+	s->marks[at].id = id;
+	s->marks[at].mark = (uint8_t)mark;
+}
+
+/* Name a thread, with its process unless that is evident: "api/worker-1[815]", "worker-*". */
+static struct safe_text task_text(const struct ui_state *st, const struct fold_tree_node *node,
+				  char *buf, size_t size)
+{
+	const struct profile *p = st->shown;
+	const struct profile_task *task = &p->tasks[node->task];
+	struct safe_text process = p->processes[node->process].comm;
+	char comm[FORMAT_MAX * 2], number[16] = "";
+	/* Names of threads often begin with that of the process: "nginx/worker". */
+	bool plain = st->scope.drilled || !strncmp(process.str, task->comm.str, process.size);
+
+	if (st->fold_threads)
+		format_folded(comm, task->comm);
+	else
+		snprintf(number, sizeof(number), "[%d]", (int)task->tid);
+	return text_format(buf, size, "%s%s%s%s", plain ? "" : process.str, plain ? "" : "/",
+			   st->fold_threads ? comm : task->comm.str, number);
+}
+
+/* Name a process or a group of them: "make[812]", "cc1 x9". */
+static struct safe_text process_text(const struct ui_state *st, uint32_t process, char *buf,
+				     size_t size)
+{
+	const struct profile_process *p = &st->shown->processes[process];
+	const struct folds_groups *groups = folds_groups(st, st->shown, folds_of_shown(st));
+	char name[TEXT_MAX];
+
+	if (groups && (groups->sizes[process] > 1 || groups->by != GROUPING_NAME))
+		return text_format(buf, size, "%s x%u", folds_group_name(groups->by, p, name).str,
+				   groups->sizes[process]);
+	return format_process(buf, size, p->comm, p->pid);
+}
+
+struct safe_text folds_text(const struct ui_state *st, const struct fold_tree_node *node, char *buf,
+			    size_t size)
+{
+	const struct profile *p = st->shown;
+
+	if (node->function != FOLD_NONE)
+		return p->functions[node->function].name;
+	if (node->task != FOLD_NONE && node->process < p->nr_processes)
+		return task_text(st, node, buf, size);
+	if (node->process != FOLD_NONE && node->process < p->nr_processes)
+		return process_text(st, node->process, buf, size);
+	return st->scope.drilled ? ui_state_clean(buf, size, st->scope.process_name)
+				 : ui_state_target(p, buf, size);
+}
+
+bool folds_finds(const struct ui_state *st, const struct fold_tree_node *node,
+		 const struct match *m)
+{
+	char buf[TEXT_MAX];
+
+	if (node->function != FOLD_NONE)
+		return match_finds_name(m, &st->shown->functions[node->function]);
+	return match_finds(m, folds_text(st, node, buf, sizeof(buf)));
+}
+
+char folds_kind(const struct ui_state *st, const struct fold_tree_node *node)
+{
+	return node->function == FOLD_NONE ? 'p' : st->shown->functions[node->function].kind;
+}
+
+uint32_t folds_function(const struct profile *p, uint32_t id)
+{
+	for (uint32_t i = 0; p && i < p->nr_functions; i++)
+		if (p->functions[i].id == id)
+			return i;
+	return FOLD_NONE;
+}
+
+/*
+ * Each kind of fold: its input, how it is made and freed. The main thread; make() on any thread.
+ */
+
+/* Lighter nodes are not shown; and a tree of everything takes much memory. */
+#define LEAST_SHARE 0.00002
+
+static bool by_scope(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	return folds_filter_of(s->st, s->p, s->of, &in->config.filter);
+}
+
+static bool by_all_code(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	bool any = by_scope(s, in, n);
+
+	in->config.filter.hide_kernel = in->config.filter.hide_user = false;
+	return any;
+}
+
+static bool by_lines(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	return s->p->frame_lines && by_scope(s, in, n);
+}
+
+static bool by_system(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	folds_filter_all_of(s->st, s->p, s->of, &in->config.filter);
+	return true;
+}
+
+static bool by_event(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	in->config.filter.event = folds_event(s->st, s->p);
+	in->config.filter.also = ui_state_also(s->st, s->p);
+	in->config.filter.hide_idle = ui_state_hides_idle(s->st, s->p);
+	return true;
+}
+
+/* The @n-th event beside the shown one; UINT32_MAX: none. Time on a CPU and waits are no events of
+ * the same functions: neither says a thing beside the other. */
+static uint32_t other_event(const struct ui_state *st, const struct profile *p, uint32_t n)
+{
+	uint32_t shown = ui_state_event(st, p);
+	bool waits = ui_state_waits(st, p);
+
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		const struct event *e = &p->events[i].event;
+
+		if (i != shown && !e->wait && !(waits && e->clock) && !n--)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
+uint32_t folds_other(const struct ui_state *st, uint32_t n)
+{
+	return st->shown && n < ROW_EVENTS ? other_event(st, st->shown, n) : UINT32_MAX;
+}
+
+static bool by_other_event(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	bool any = by_scope(s, in, n);
+
+	in->config.filter.event = other_event(s->st, s->p, n);
+	return any && in->config.filter.event != UINT32_MAX;
+}
+
+static bool by_ratios(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	struct ratio_use uses[RATIOS_MAX];
+
+	return ratios_find(s->p->events, s->p->nr_events, uses) && by_scope(s, in, n);
+}
+
+static bool by_centre(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	const struct folds *f = s->st->folds;
+
+	if (!f->nr_centres || !by_scope(s, in, n))
+		return false;
+	in->function = folds_function(s->p, f->centres[f->nr_centres - 1]);
+	return in->function != FOLD_NONE;
+}
+
+static bool by_tree(const struct folds_subject *s, struct folds_input *in, unsigned int n)
+{
+	const struct ui_state *st = s->st;
+
+	in->config = (struct fold_tree_config){
+		.first = st->by_thread	     ? FOLD_TASKS
+			 : st->scope.drilled ? FOLD_FUNCTIONS
+					     : FOLD_PROCESSES,
+		.order = n ? FOLD_BY_ID : FOLD_BY_WEIGHT,
+		.bottom_up = !n && st->folds->bottom_up,
+		.fold_recursion = st->folds->fold_recursion,
+		.limit = MAX(st->percent_limit / 100, LEAST_SHARE),
+	};
+	if (st->by_thread) {
+		in->config.leaders = folds_leaders(st, s->p, s->of);
+	} else if (!st->scope.drilled && folds_groups(st, s->p, s->of)) {
+		in->config.leaders = s->of->groups.leaders;
+		in->config.ids = s->of->groups.ids;
+	}
+	return by_scope(s, in, n);
+}
+
+/* Compare functions as the rows are ordered at first. */
+static int by_self_weight(const void *pa, const void *pb, void *arg)
+{
+	const struct fold_row *a = pa, *b = pb;
+	const struct profile *p = arg;
+	uint64_t x = p->functions[a->function].id, y = p->functions[b->function].id;
+
+	if (a->self_weight != b->self_weight)
+		return a->self_weight > b->self_weight ? -1 : 1;
+	if (a->total_weight != b->total_weight)
+		return a->total_weight > b->total_weight ? -1 : 1;
+	return (x > y) - (x < y);
+}
+
+/* Functions are sorted here, on the folding thread: the main thread then finds them in order. */
+static bool make_functions(const struct profile *p, struct folds_entry *e)
+{
+	struct fold_functions *fold = &e->functions;
+
+	if (fold_functions(p, &e->input.config.filter, fold))
+		return false;
+	qsort_r(fold->rows, fold->nr_rows, sizeof(*fold->rows), by_self_weight, (void *)p);
+	return true;
+}
+
+static void free_functions(struct folds_entry *e)
+{
+	fold_functions_fini(&e->functions);
+}
+
+static bool make_lines(const struct profile *p, struct folds_entry *e)
+{
+	e->lines = malloc((p->nr_functions + 1ULL) * sizeof(*e->lines));
+	if (e->lines && !fold_lines(p, &e->input.config.filter, e->lines))
+		return true;
+	free(e->lines);
+	return false;
+}
+
+static void free_lines(struct folds_entry *e)
+{
+	free(e->lines);
+}
+
+static void free_tree(struct folds_entry *e)
+{
+	fold_tree_fini(&e->tree.fold);
+	folds_forget_numbers(&e->tree);
+}
+
+static bool make_tree(const struct profile *p, struct folds_entry *e)
+{
+	e->tree = (struct folds_tree){ .config = e->input.config };
+	if (fold_tree(p, &e->tree.config, &e->tree.fold))
+		return false;
+	if (folds_number(p, &e->tree))
+		return true;
+	free_tree(e);
+	return false;
+}
+
+static bool make_callers(const struct profile *p, struct folds_entry *e)
+{
+	return !fold_callers(p, &e->input.config.filter, e->input.function, &e->callers);
+}
+
+static void free_callers(struct folds_entry *e)
+{
+	fold_callers_fini(&e->callers);
+}
+
+static bool make_processes(const struct profile *p, struct folds_entry *e)
+{
+	return !fold_processes(p, &e->input.config.filter, &e->processes);
+}
+
+static void free_processes(struct folds_entry *e)
+{
+	fold_processes_fini(&e->processes);
+}
+
+static bool make_tasks(const struct profile *p, struct folds_entry *e)
+{
+	e->tasks = malloc((p->nr_tasks + 1ULL) * sizeof(*e->tasks));
+	if (e->tasks)
+		fold_tasks(p, &e->input.config.filter, e->tasks);
+	return e->tasks;
+}
+
+static void free_tasks(struct folds_entry *e)
+{
+	free(e->tasks);
+}
+
+static bool make_times(const struct profile *p, struct folds_entry *e)
+{
+	e->times = malloc((p->nr_tasks + 1ULL) * sizeof(*e->times));
+	if (e->times)
+		fold_waits(p, e->input.config.filter.hide_idle, e->times);
+	return e->times;
+}
+
+static void free_times(struct folds_entry *e)
+{
+	free(e->times);
+}
+
+static bool make_shares(const struct profile *p, struct folds_entry *e)
+{
+	struct fold_functions fold;
+
+	if (fold_functions(p, &e->input.config.filter, &fold))
+		return false;
+	e->shares = calloc(p->nr_functions + 1ULL, sizeof(*e->shares));
+	for (uint32_t i = 0; e->shares && fold.weight > 0 && i < fold.nr_rows; i++)
+		e->shares[fold.rows[i].function] = fold.rows[i].self_weight / fold.weight;
+	fold_functions_fini(&fold);
+	return e->shares;
+}
+
+static void free_shares(struct folds_entry *e)
+{
+	free(e->shares);
+}
+
+static bool make_ratios(const struct profile *p, struct folds_entry *e)
+{
+	struct ratio_use uses[RATIOS_MAX];
+	uint32_t nr = ratios_find(p->events, p->nr_events, uses);
+
+	e->ratios = calloc((p->nr_functions + 1ULL) * RATIOS_MAX, sizeof(*e->ratios));
+	if (e->ratios)
+		ratios_fold(p, &e->input.config.filter, uses, nr, e->ratios);
+	return e->ratios;
+}
+
+static void free_ratios(struct folds_entry *e)
+{
+	free(e->ratios);
+}
+
+static const struct folds_recipe folds_recipes[FOLDS_NR] = {
+	[FOLDS_SEEN] = { by_scope, 0, make_functions, free_functions },
+	[FOLDS_ALL_CODE] = { by_all_code, 0, make_functions, free_functions },
+	[FOLDS_LINES] = { by_lines, 0, make_lines, free_lines },
+	[FOLDS_TREE] = { by_tree, 0, make_tree, free_tree },
+	[FOLDS_FLAME] = { by_tree, 1, make_tree, free_tree },
+	[FOLDS_CALLERS] = { by_centre, 0, make_callers, free_callers },
+	[FOLDS_PROCESSES] = { by_system, 0, make_processes, free_processes },
+	[FOLDS_TASKS] = { by_event, 0, make_tasks, free_tasks },
+	[FOLDS_TIMES] = { by_event, 0, make_times, free_times },
+	[FOLDS_RATIOS] = { by_ratios, 0, make_ratios, free_ratios },
+	[FOLDS_EVENTS] = { by_other_event, 0, make_shares, free_shares },
+	[FOLDS_EVENTS + 1] = { by_other_event, 1, make_shares, free_shares },
+	[FOLDS_EVENTS + 2] = { by_other_event, 2, make_shares, free_shares },
+};
+
+_Static_assert(ROW_EVENTS == 3, "one kind for each");
+
+_Static_assert(FOLDS_NR <= 32, "one bit for each");
+
+/*
+ * The folding thread. It runs folding_main(); all other functions run on the
+ * main thread.
+ *
+ * Invariant: from begin() until the job is done, profile and folds belong to
+ * the thread; the lock orders both handovers.
+ */
+
+#define DISCARDS_MAX 4 /* more are freed by the caller */
+
+struct folding {
+	pthread_t thread;
+	int fd;		 /* eventfd: a job is done */
+	bool busy, lent; /* main thread: a job is given and not taken; its profile is lent */
+
+	pthread_mutex_t lock; /* of the members below */
+	pthread_cond_t changed;
+	struct profile *profile;
+	struct folds_of *of;
+	bool waits, done, stop; /* the job is queued; it is done; the thread is to end */
+	struct profile
+		*discards[DISCARDS_MAX + 1]; /* the last one is for the profile being folded */
+	unsigned int nr_discards;
+};
+
+static void fold(struct folding *f)
+{
+	const struct profile *p = f->profile;
+
+	f->waits = false;
+	pthread_mutex_unlock(&f->lock);
+	folds_make(p, f->of);
+	pthread_mutex_lock(&f->lock);
+	wake_send(f->fd);
+	f->done = true;
+}
+
+static void discard(struct folding *f)
+{
+	struct profile *p;
+
+	assert(f->nr_discards);
+	p = f->discards[--f->nr_discards];
+
+	pthread_mutex_unlock(&f->lock);
+	profile_free(p);
+	pthread_mutex_lock(&f->lock);
+}
+
+static void *folding_main(void *arg)
+{
+	struct folding *f = arg;
+
+	prctl(PR_SET_NAME, "folding");
+	/* Lower than the main thread (app.c), which must not wait for this one. */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
+	pthread_mutex_lock(&f->lock);
+	while (!f->stop) {
+		if (f->waits)
+			fold(f);
+		else if (f->nr_discards)
+			discard(f);
+		else
+			pthread_cond_wait(&f->changed, &f->lock);
+	}
+	pthread_mutex_unlock(&f->lock);
+	return NULL;
+}
+
+struct folding *folding_new(void)
+{
+	struct folding *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->fd = wake_new();
+	if (f->fd < 0) {
+		free(f);
+		return NULL;
+	}
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->changed, NULL);
+	if (thread_start(&f->thread, 0, folding_main, f)) {
+		close(f->fd);
+		free(f);
+		return NULL;
+	}
+	return f;
+}
+
+void folding_free(struct folding *f)
+{
+	if (!f)
+		return;
+	pthread_mutex_lock(&f->lock);
+	f->stop = true;
+	pthread_cond_signal(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	pthread_join(f->thread, NULL);
+	while (f->nr_discards)
+		profile_free(f->discards[--f->nr_discards]);
+	if (!f->lent)
+		profile_free(f->profile);
+	close(f->fd);
+	pthread_cond_destroy(&f->changed);
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+}
+
+int folding_fd(const struct folding *f)
+{
+	return f ? f->fd : -1;
+}
+
+bool folding_is_busy(const struct folding *f)
+{
+	return f && f->busy;
+}
+
+static bool begin(struct folding *f, struct profile *p, struct folds_of *of, bool lent)
+{
+	if (!f || f->busy)
+		return false;
+	f->busy = true;
+	f->lent = lent;
+	pthread_mutex_lock(&f->lock);
+	assert(!f->profile && !f->waits && !f->done);
+	f->profile = p;
+	f->of = of;
+	f->waits = true;
+	pthread_cond_signal(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	return true;
+}
+
+bool folding_give(struct folding *f, struct profile *p, struct folds_of *of)
+{
+	return begin(f, p, of, false);
+}
+
+bool folding_lend(struct folding *f, struct profile *p, struct folds_of *of)
+{
+	return begin(f, p, of, true);
+}
+
+struct profile *folding_take(struct folding *f, bool *lent)
+{
+	struct profile *p = NULL;
+
+	if (!f || !f->busy)
+		return NULL;
+	pthread_mutex_lock(&f->lock);
+	if (f->done) {
+		p = f->profile;
+		assert(p && !f->waits);
+		f->profile = NULL;
+		wake_clear(f->fd);
+		f->done = false;
+		f->busy = false;
+		*lent = f->lent;
+	}
+	pthread_mutex_unlock(&f->lock);
+	return p;
+}
+
+void folding_discard(struct folding *f, struct profile *p)
+{
+	bool taken = false;
+
+	if (f && p) {
+		pthread_mutex_lock(&f->lock);
+		/* A profile that is being folded is freed by the thread, after that. */
+		taken = f->nr_discards < DISCARDS_MAX || p == f->profile;
+		if (taken)
+			f->discards[f->nr_discards++] = p;
+		assert(f->nr_discards <= ARRAY_SIZE(f->discards));
+		pthread_cond_signal(&f->changed);
+		pthread_mutex_unlock(&f->lock);
+	}
+	if (!taken)
+		profile_free(p);
 }

@@ -5,11 +5,13 @@
  * Invariant: at most three quarters of the table are used, so that every
  * search ends; seconds between two notes have the shares of the later one.
  */
-#include "ui/view/trend.h"
+#include "ui/fold/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
 #include "symbols/base/base.h"
 
 #define FULL	      (TREND_FUNCTIONS / 4 * 3)

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * Keys and actions: one table.
+ *
+ * The caller owes: a key as curses or a script gives it.
+ *
+ * The room does: finds the action of a key and the keys of an action, the user's own first.
+ *
+ * Not for: doing it (ui/actions.c).
+ */
+#ifndef UI_KEY_KEY_H
+#define UI_KEY_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/base/base.h"
+
+/*
  * The table of keys for input, key bar, help page and manual. Only actions
  * of the table can be reached; digits in the event picker are its input.
  *
  * Constant; any thread.
  */
-#ifndef UI_KEY_KEY_TABLE_H
-#define UI_KEY_KEY_TABLE_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* A key is its Unicode code point (control keys: 1..31), or one of these. */
 enum key_code {
@@ -32,6 +44,7 @@ enum key_code {
 	K_MOUSE,	 /* button pressed at row, col */
 	K_F0 = 0x111000, /* K_F(n) */
 };
+
 #define K_F(n)	  (K_F0 + (n))
 #define K_CTRL(c) ((c)&31)
 
@@ -50,6 +63,7 @@ enum key_context {
 	CTX_PICKER = 4, /* text keys go into the input line */
 	CTX_PROMPT = 8, /* the same */
 };
+
 #define CTX_PAGES  (CTX_LIST | CTX_HELP)
 #define CTX_TYPING (CTX_PICKER | CTX_PROMPT)
 
@@ -65,12 +79,6 @@ enum key_group {
 	GROUP_NR,
 };
 
-/*
- * Free keys: F11 F12, and control keys but ^B ^C ^D ^F ^K ^L ^N ^P ^R ^T ^U ^W ^Z.
- *
- * X(ID, name, group, label in the key bar, help,
- *   contexts, keys in them, typing contexts, keys while typing)
- */
 /* clang-format off */
 #define KEYS(...) { __VA_ARGS__ }
 #define KEY_TABLE(X) \
@@ -290,11 +298,9 @@ enum key_group {
 	  0, KEYS(0), CTX_PROMPT, KEYS(K_TAB)) \
 	X(CANCEL, "cancel", PROGRAM, "Close", "close without accepting", \
 	  0, KEYS(0), CTX_TYPING, KEYS(K_ESC))
-/* clang-format on */
-
 #define KEY_ACTION(id, ...) ACT_##id,
+
 enum action { ACT_NONE, KEY_TABLE(KEY_ACTION) ACT_NR };
-#undef KEY_ACTION
 
 #define KEYS_MAX 4
 
@@ -315,7 +321,6 @@ const struct key_binding *key_table(void);
 const char *key_group(enum key_group group);
 /* Return " (in a picker or prompt)" if the binding has no key elsewhere, else "". */
 const char *key_where(const struct key_binding *binding);
-
 enum action key_find(enum key_context context, uint32_t code);
 /* Return the key to show for an action: 0 if it has none in @context. */
 uint32_t key_first(enum key_context context, enum action action);
@@ -325,5 +330,39 @@ uint32_t key_code(const char *name, size_t size);
 const char *key_name_of(char buf[static 8], uint32_t code);
 /* Write all keys of a binding, "Up k". Return @buf. */
 const char *key_names_of(char *buf, size_t size, const struct key_binding *binding);
+
+/*
+ * Keys of the settings ([keys]), which take precedence over the key table.
+ * They apply in views and the help page, not in text input. Pure; any thread.
+ */
+
+#define USER_KEYS_MAX 64
+
+struct user_key {
+	uint32_t code;
+	enum action action;
+	uint32_t file; /* number of its file */
+};
+
+struct user_keys {
+	struct user_key items[USER_KEYS_MAX];
+	uint32_t nr;
+};
+
+/*
+ * Bind keys to an action, "threads = x ^T", both by the names of --list-keys. A later
+ * @file takes keys from an earlier one. Return 0; -EINVAL with a message: unknown action
+ * or key, a key bound twice in one file, or a key that cannot be bound.
+ */
+int user_keys_add(struct user_keys *b, const char *action, const char *keys, uint32_t file,
+		  struct err *e);
+/* Check that back, help and quit have a key. Return 0 or -EINVAL with a message. */
+int user_keys_check(const struct user_keys *b, struct err *e);
+/* Do as key_find(), key_first() and key_names_of(), with the keys of the user first. @b NULL: none.
+ */
+enum action user_keys_find(const struct user_keys *b, enum key_context context, uint32_t code);
+uint32_t user_keys_first(const struct user_keys *b, enum key_context context, enum action action);
+const char *user_keys_names(const struct user_keys *b, char *buf, size_t size,
+			    const struct key_binding *binding);
 
 #endif

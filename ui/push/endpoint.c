@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The URL of --push and its labels, parsed strictly: libcurl gets plain URLs only.
+ * The URL of --push, its labels and its file of headers, parsed strictly: libcurl gets plain URLs
+ * only.
  */
-#include "ui/push/endpoint.h"
+#include "ui/push/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "ui/export/gzip.h"
-#include "ui/export/json.h"
-#include "ui/text/number.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/export/export.h"
+#include "ui/text/text.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS	"0123456789"
@@ -18,6 +27,7 @@
 #define HOST_V6 "0123456789abcdefABCDEF:."
 #define PATH	LETTERS DIGITS "/-._~!$&'()*+,;=:@"
 #define NAME	LETTERS DIGITS "_"
+
 /* Have a meaning in a series of Pyroscope: app{name=value,...}. */
 #define SERIES "{}=,\""
 
@@ -308,4 +318,97 @@ const char *endpoint_type(const struct endpoint *to, const char **encoding)
 	if (to->kind == ENDPOINT_OTLP)
 		return "application/x-protobuf";
 	return to->kind == ENDPOINT_PARCA ? "application/json" : "application/octet-stream";
+}
+
+/*
+ * Read headers from a file: the command line of a process is readable by all users.
+ */
+
+#define HEADERS_MAX 16
+#define NAME_BYTES  "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
+bool headers_valid(const char *line)
+{
+	/* Made by libcurl, or with an effect on the connection. */
+	static const char *const ours[] = { "content-length", "content-type", "transfer-encoding",
+					    "expect",	      "connection",   "upgrade" };
+	size_t size = strspn(line, NAME_BYTES);
+
+	if (!size || line[size] != ':')
+		return false;
+	for (const char *at = line + size; *at; at++)
+		if (((unsigned char)*at < ' ' && *at != '\t') || *at == 0x7f)
+			return false;
+	/* "Name:" alone would remove a header of libcurl. */
+	if (!line[size + 1 + strspn(line + size + 1, " \t")])
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (strlen(ours[i]) == size && !strncasecmp(line, ours[i], size))
+			return false;
+	return true;
+}
+
+/* Open the file with the rights of the invoking user. NULL and errno. */
+static FILE *open_file(const char *path)
+{
+	struct invoker_saved saved;
+	struct stat st;
+	int fd, code = invoker_begin(&saved, NULL);
+
+	if (code) {
+		errno = -code;
+		return NULL;
+	}
+	/* Not blocking: it may be a FIFO. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	invoker_end(&saved);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		errno = EINVAL;
+		return NULL;
+	}
+	return fd >= 0 ? fdopen(fd, "r") : NULL;
+}
+
+static int headers_refuse(struct err *e, const char *path, unsigned int number, const char *why)
+{
+	return err_set(e, -EINVAL,
+		       "--push-headers: %s:%u: %s\n"
+		       "  one header per line, as in X-Scope-OrgID: team",
+		       path, number, why);
+}
+
+int headers_read(const char *path, int (*add)(void *ctx, const char *line), void *ctx,
+		 struct err *e)
+{
+	FILE *f = open_file(path);
+	unsigned int nr = 0, number = 0;
+	char line[HEADERS_LINE_MAX];
+	int code = 0;
+
+	if (!f)
+		return err_set(e, -errno, "--push-headers: cannot read %s: %s", path,
+			       errno == EINVAL ? "not a regular file" : strerror(errno));
+	while (!code && fgets(line, sizeof(line), f)) {
+		size_t size = strcspn(line, "\n");
+		bool whole = line[size] == '\n' || feof(f);
+
+		number++;
+		line[size] = '\0';
+		if (size && line[size - 1] == '\r')
+			line[size - 1] = '\0';
+		if (whole && (!line[0] || line[0] == '#'))
+			continue;
+		if (!whole || !headers_valid(line))
+			code = headers_refuse(e, path, number, "invalid header");
+		else if (++nr > HEADERS_MAX)
+			code = headers_refuse(e, path, number, "more than 16 headers");
+		else if (add(ctx, line))
+			code = err_set(e, -ENOMEM, "--push: out of memory");
+	}
+	if (!code && ferror(f))
+		code = err_set(e, -EIO, "--push-headers: cannot read %s", path);
+	fclose(f);
+	explicit_bzero(line, sizeof(line));
+	return code;
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Each tick to a server of profiles: --push. push_tick() queues, a thread delivers, by libcurl,
- * which is loaded when it is needed.
+ * Each tick to a server of profiles: --push.
+ *
+ * The caller owes: all calls from the main thread.
+ *
+ * The room does: queues within a limit, a thread delivers by libcurl, keeps an account of sent,
+ * dropped and refused ones.
+ *
+ * Not for: reading answers: they are only checked.
  *
  * All calls are from the main thread; NULL is valid where "no push" is.
  */
@@ -10,7 +16,7 @@
 
 #include "sampler/profile/profile.h"
 #include "symbols/base/base.h"
-#include "ui/cli/pushed.h"
+#include "ui/cli/cli.h"
 
 struct push;
 

@@ -1,28 +1,454 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Profiles over HTTP, by libmicrohttpd, which is loaded when it is needed.
+ * Profiles over HTTP, by libmicrohttpd, loaded when needed: limits, requests parsed strictly,
+ * answers, figures for Prometheus.
  *
- * A request for a profile is suspended while the sampler collects; the collector thread resumes
- * it. One at a time: others are refused.
+ * A request for a profile is suspended while the sampler collects; the collector thread resumes it.
+ * One at a time: others are refused.
  */
-#include "ui/serve/serve.h"
+#include "ui/serve/internal.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
+#include <math.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "symbols/base/library.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
 #include "symbols/base/text.h"
 #include "symbols/base/thread.h"
-#include "symbols/base/wake.h"
-#include "ui/serve/request.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/export/export.h"
+#include "ui/text/text.h"
+
+/*
+ * Parse requests and addresses, strictly.
+ */
+
+#define REQUEST_SECONDS 30 /* as Go's net/http/pprof */
+
+static const struct {
+	const char *path;
+	enum request_kind kind;
+} paths[] = {
+	{ "/", REQUEST_INDEX },
+	{ "/debug/pprof", REQUEST_INDEX },
+	{ "/debug/pprof/", REQUEST_INDEX },
+	{ "/debug/pprof/profile", REQUEST_PROFILE },
+	{ "/metrics", REQUEST_METRICS },
+	{ "/flame", REQUEST_FLAME },
+	{ "/healthz", REQUEST_HEALTH },
+};
+
+void request_init(struct request *r, const char *path)
+{
+	*r = (struct request){ .seconds = REQUEST_SECONDS };
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (!strcmp(path, paths[i].path))
+			r->kind = paths[i].kind;
+}
+
+void request_argument(struct request *r, const char *name, const char *value)
+{
+	uint64_t n = 0;
+
+	if (!value)
+		value = "";
+	if (!strcmp(name, "seconds")) {
+		if (number_u64(value, strlen(value), 1, REQUEST_SECONDS_MAX, &n))
+			r->invalid = "seconds";
+		else
+			r->seconds = (unsigned int)n;
+	} else if (!strcmp(name, "pid")) {
+		if (number_u64(value, strlen(value), 1, INT32_MAX, &n))
+			r->invalid = "pid";
+		else
+			r->pid = (pid_t)n;
+	}
+}
+
+static bool is_local_v4(uint32_t addr)
+{
+	return ntohl(addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* ::1, or an address of version 4 in version 6. */
+static bool is_local_v6(const struct in6_addr *addr)
+{
+	return IN6_IS_ADDR_LOOPBACK(addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(addr) && addr->s6_addr[12] == IN_LOOPBACKNET);
+}
+
+bool request_host_is_local(const char *host)
+{
+	size_t size = *host == '[' ? strcspn(host, "]") : strcspn(host, ":");
+	const char *rest = host + size + (host[size] == ']');
+	char name[INET6_ADDRSTRLEN + 1];
+	struct in6_addr v6;
+	struct in_addr v4;
+	uint64_t port;
+
+	if (size >= sizeof(name) ||
+	    (*rest &&
+	     (*rest != ':' || number_u64(rest + 1, strlen(rest + 1), 1, UINT16_MAX, &port))))
+		return false;
+	memcpy(name, host, size);
+	name[size] = '\0';
+	if (*host == '[')
+		return host[size] && inet_pton(AF_INET6, name + 1, &v6) == 1 && is_local_v6(&v6);
+	return !strcasecmp(name, "localhost") ||
+	       (inet_pton(AF_INET, name, &v4) == 1 && is_local_v4(v4.s_addr));
+}
+
+static int refuse(const char *text, struct err *e)
+{
+	return err_set(e, -EINVAL,
+		       "--listen %.80s: invalid address\n"
+		       "  give a port, or address and port, as in 127.0.0.1:6060 or [::1]:6060",
+		       text);
+}
+
+int request_parse_address(union request_address *a, const char *text, struct err *e)
+{
+	const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
+	size_t size = colon ? (size_t)(colon - text) : 0;
+	char host[INET6_ADDRSTRLEN + 2] = "127.0.0.1";
+	uint64_t n;
+
+	memset(a, 0, sizeof(*a));
+	if (size >= sizeof(host) || number_u64(port, strlen(port), 1, UINT16_MAX, &n))
+		return refuse(text, e);
+	if (size) {
+		memcpy(host, text, size);
+		host[size] = '\0';
+	}
+	if (host[0] == '[' && size > 2 && host[size - 1] == ']') {
+		host[size - 1] = '\0';
+		a->v6.sin6_family = AF_INET6;
+		a->v6.sin6_port = htons((uint16_t)n);
+		return inet_pton(AF_INET6, host + 1, &a->v6.sin6_addr) == 1 ? (int)sizeof(a->v6)
+									    : refuse(text, e);
+	}
+	a->v4.sin_family = AF_INET;
+	a->v4.sin_port = htons((uint16_t)n);
+	return inet_pton(AF_INET, host, &a->v4.sin_addr) == 1 ? (int)sizeof(a->v4)
+							      : refuse(text, e);
+}
+
+bool request_address_is_local(const union request_address *a)
+{
+	return a->any.sa_family == AF_INET6 ? is_local_v6(&a->v6.sin6_addr)
+					    : is_local_v4(a->v4.sin_addr.s_addr);
+}
+
+/*
+ * The HTTP server, and its answers. Threads: functions on the thread of libmicrohttpd.
+ *
+ * Answers of the HTTP server. Runs on: the thread of libmicrohttpd.
+ *
+ * A client may read as slowly as it likes: the bytes of all answers have a limit.
+ */
+
+struct functions {
+	__typeof__(MHD_start_daemon) *start_daemon;
+	__typeof__(MHD_stop_daemon) *stop_daemon;
+	__typeof__(MHD_create_response_from_buffer) *create_response;
+	__typeof__(MHD_destroy_response) *destroy_response;
+	__typeof__(MHD_add_response_header) *add_header;
+	__typeof__(MHD_queue_response) *queue_response;
+	__typeof__(MHD_get_connection_values) *get_values;
+	__typeof__(MHD_lookup_connection_value) *lookup_value;
+	__typeof__(MHD_suspend_connection) *suspend;
+	__typeof__(MHD_resume_connection) *resume;
+	__typeof__(MHD_get_connection_info) *connection_info;
+};
+
+struct serve {
+	struct functions mhd;
+	struct MHD_Daemon *daemon;
+	struct sampler *sampler;
+	bool live, local; /* not a recording; on a loopback address */
+	enum ui_config_time time;
+	char host[65];
+	int fd; /* listens; -1: the daemon has it */
+	int wake;
+	pthread_t collector;
+	bool collects; /* the collector thread runs */
+	atomic_bool stop;
+	atomic_ullong nr_requests;
+
+	pthread_mutex_t lock; /* of the members below */
+	struct profile *latest;
+	struct pushed pushed; /* of the tick of latest */
+	bool pushes;
+	struct visit *waiting; /* suspended until its profile is collected; NULL: none */
+	/* The page of a profile, for all that request it. */
+	struct MHD_Response *page;
+	uint64_t page_seq;
+	size_t page_size;
+
+	/* The library's thread: */
+	size_t sending; /* of all visits */
+	bool left_out;	/* its CPU time is known to the sampler */
+};
+
+/* One request. */
+struct visit {
+	struct MHD_Connection *connection;
+	struct request request;
+	int fd; /* while it waits */
+	bool waited;
+	struct profile *profile; /* collected; NULL: the session has ended, or the client */
+	size_t sending;		 /* bytes of the answer */
+};
+
+#ifdef HAVE_MICROHTTPD
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/base/base.h"
+#include "ui/export/export.h"
+#include "symbols/code/code.h"
+#include "sampler/ring/ring.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "ui/cli/cli.h"
+
+/* Bytes of answers that are being sent at a time. */
+#define SENDING_MAX ((size_t)64 << 20)
+/* Bytes of one: names may be long, and of anyone. */
+#define ANSWER_MAX ((size_t)128 << 20)
+/* Smaller answers are always sent: 64 of them take no more. */
+#define SENDING_SMALL ((size_t)256 << 10)
+
+static struct MHD_Response *response_of(const struct serve *sv, const void *bytes, size_t size,
+					enum MHD_ResponseMemoryMode mode, const char *type)
+{
+	struct MHD_Response *r = sv->mhd.create_response(size, (void *)bytes, mode);
+
+	if (!r)
+		return NULL;
+	sv->mhd.add_header(r, "Content-Type", type);
+	sv->mhd.add_header(r, "X-Content-Type-Options", "nosniff");
+	sv->mhd.add_header(r, "Cache-Control", "no-store");
+	return r;
+}
+
+/* Queue @r, and count the request; NULL: no memory, the connection is closed. */
+static enum MHD_Result queue(struct serve *sv, struct MHD_Connection *c, unsigned int status,
+			     struct MHD_Response *r)
+{
+	atomic_fetch_add_explicit(&sv->nr_requests, 1, memory_order_relaxed);
+	return r ? sv->mhd.queue_response(c, status, r) : MHD_NO;
+}
+
+/* The same, and drop our reference. */
+static enum MHD_Result answer(struct serve *sv, struct MHD_Connection *c, unsigned int status,
+			      struct MHD_Response *r)
+{
+	enum MHD_Result result = queue(sv, c, status, r);
+
+	if (r)
+		sv->mhd.destroy_response(r);
+	return result;
+}
+
+static enum MHD_Result answers_text(struct serve *sv, struct MHD_Connection *c, unsigned int status,
+				    const char *text)
+{
+	struct MHD_Response *r = response_of(sv, text, strlen(text), MHD_RESPMEM_PERSISTENT,
+					     "text/plain; charset=utf-8");
+
+	if (r && status != MHD_HTTP_OK)
+		sv->mhd.add_header(r, "X-Go-Pprof", "1");
+	if (r && status == MHD_HTTP_TOO_MANY_REQUESTS)
+		sv->mhd.add_header(r, "Retry-After", "5");
+	if (r && status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		sv->mhd.add_header(r, "Allow", "GET, HEAD");
+	return answer(sv, c, status, r);
+}
+
+/* Count an answer of @size bytes; false: too much is being sent. */
+static bool may_send(struct serve *sv, struct visit *v, size_t size)
+{
+	if (sv->sending && size > SENDING_SMALL &&
+	    size > SENDING_MAX - MIN(sv->sending, SENDING_MAX))
+		return false;
+	v->sending = size;
+	sv->sending += size;
+	return true;
+}
+
+static enum MHD_Result answer_busy(struct serve *sv, struct visit *v)
+{
+	return answers_text(sv, v->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+			    "other clients are slow to read their answers: try again\n");
+}
+
+/* Make an answer of the bytes of @o, which is taken over. NULL: too large, or no memory. */
+static struct MHD_Response *response_from(const struct serve *sv, struct out *o, const char *type)
+{
+	char *fit = o->failed ? NULL : realloc(o->data, MAX(o->size, 1U));
+	struct MHD_Response *r = NULL;
+
+	if (fit) {
+		o->data = fit;
+		r = response_of(sv, fit, o->size, MHD_RESPMEM_MUST_FREE, type);
+	}
+	if (r)
+		o->data = NULL;
+	out_fini(o);
+	return r;
+}
+
+/* Answer with the bytes of @o, which is taken over. */
+static enum MHD_Result answer_bytes(struct serve *sv, struct visit *v, struct out *o,
+				    const char *type, const char *disposition)
+{
+	struct MHD_Connection *c = v->connection;
+	struct MHD_Response *r;
+
+	if (!o->failed && !may_send(sv, v, o->size)) {
+		out_fini(o);
+		return answer_busy(sv, v);
+	}
+	r = response_from(sv, o, type);
+	if (r && disposition)
+		sv->mhd.add_header(r, "Content-Disposition", disposition);
+	return answer(sv, c, MHD_HTTP_OK, r);
+}
+
+static struct profile *answers_latest(struct serve *sv)
+{
+	struct profile *p;
+
+	pthread_mutex_lock(&sv->lock);
+	p = sv->latest ? profile_keep(sv->latest) : NULL;
+	pthread_mutex_unlock(&sv->lock);
+	return p;
+}
+
+static enum MHD_Result answers_metrics(struct serve *sv, struct visit *v)
+{
+	struct MHD_Connection *c = v->connection;
+	const char *accept = sv->mhd.lookup_value(c, MHD_HEADER_KIND, "Accept");
+	bool open = accept && strstr(accept, "application/openmetrics-text");
+	struct profile *p = answers_latest(sv);
+	struct out o = { .failed = false };
+	struct pushed pushed;
+	bool pushes;
+
+	if (!p)
+		return answers_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
+	pthread_mutex_lock(&sv->lock);
+	pushed = sv->pushed;
+	pushes = sv->pushes;
+	pthread_mutex_unlock(&sv->lock);
+	metrics_write(&o, p, open, atomic_load_explicit(&sv->nr_requests, memory_order_relaxed),
+		      sv->sending, pushes ? &pushed : NULL);
+	profile_free(p);
+	return answer_bytes(sv, v, &o,
+			    open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+				 : "text/plain; version=0.0.4; charset=utf-8",
+			    NULL);
+}
+
+/* Set the samples of a request. Return false if the process has none. */
+static bool scope_of(const struct serve *sv, const struct profile *p, const struct request *r,
+		     struct snapshot_scope *scope)
+{
+	export_scope_all(scope, export_event(p));
+	export_scope_time(scope, p, sv->time);
+	memcpy(scope->host, sv->host, sizeof(scope->host));
+	for (uint32_t i = 0; r->pid && i < p->nr_processes; i++)
+		if (p->processes[i].pid == r->pid)
+			scope->filter.process = i;
+	return !r->pid || scope->filter.process != UINT32_MAX;
+}
+
+static enum MHD_Result answers_profile(struct serve *sv, struct visit *v, const struct profile *p)
+{
+	struct MHD_Connection *c = v->connection;
+	struct snapshot_scope scope;
+	struct out o = { .max = ANSWER_MAX };
+	struct err e;
+
+	if (!scope_of(sv, p, &v->request, &scope))
+		return answers_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
+	if (export_write(&o, p, &scope, EXPORT_PPROF, &e)) {
+		out_fini(&o);
+		return answers_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				    "too large, or out of memory\n");
+	}
+	return answer_bytes(sv, v, &o, "application/octet-stream",
+			    "attachment; filename=\"profile\"");
+}
+
+/* A client that is slow keeps the page of an old profile. */
+static enum MHD_Result answer_page(struct serve *sv, struct visit *v)
+{
+	return may_send(sv, v, sv->page_size) ? queue(sv, v->connection, MHD_HTTP_OK, sv->page)
+					      : answer_busy(sv, v);
+}
+
+static enum MHD_Result answers_flame(struct serve *sv, struct visit *v)
+{
+	const struct request *r = &v->request;
+	struct MHD_Connection *c = v->connection;
+	struct profile *p = answers_latest(sv);
+	struct snapshot_scope scope;
+	struct out o = { .max = ANSWER_MAX };
+	struct err e;
+
+	if (!p)
+		return answers_text(sv, c, MHD_HTTP_SERVICE_UNAVAILABLE, "no profile yet\n");
+	if (!r->pid && sv->page && sv->page_seq == p->seq) {
+		profile_free(p);
+		return answer_page(sv, v);
+	}
+	if (!scope_of(sv, p, r, &scope)) {
+		profile_free(p);
+		return answers_text(sv, c, MHD_HTTP_NOT_FOUND, "no samples of this pid\n");
+	}
+	if (export_write(&o, p, &scope, EXPORT_HTML, &e)) {
+		out_fini(&o);
+		profile_free(p);
+		return answers_text(sv, c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+				    "too large, or out of memory\n");
+	}
+	/* A large page is not kept. */
+	if (r->pid || o.size > SENDING_MAX) {
+		profile_free(p);
+		return answer_bytes(sv, v, &o, "text/html; charset=utf-8", NULL);
+	}
+	if (sv->page)
+		sv->mhd.destroy_response(sv->page);
+	sv->page_seq = p->seq;
+	sv->page_size = o.size;
+	sv->page = response_from(sv, &o, "text/html; charset=utf-8");
+	profile_free(p);
+	return answer_page(sv, v);
+}
+
+#endif
 
 #ifndef HAVE_MICROHTTPD
 
@@ -49,7 +475,10 @@ void serve_free(struct serve *sv)
 
 #else
 
-#include "ui/serve/answers.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "ui/cli/cli.h"
 
 #define LIBRARY		"libmicrohttpd.so.12"
 #define CONNECTIONS_MAX 64u
@@ -433,3 +862,187 @@ void serve_free(struct serve *sv)
 }
 
 #endif
+
+/*
+ * The text formats of Prometheus and OpenMetrics.
+ */
+
+struct writing {
+	struct out *o;
+	bool open;
+};
+
+/* Begin a metric; the name of a counter ends with _total. */
+static void begin(const struct writing *w, const char *name, bool counter, const char *help)
+{
+	/* OpenMetrics names the family of a counter without the suffix. */
+	const char *suffix = counter && !w->open ? "_total" : "";
+
+	out_format(w->o, "# HELP proftop_%s%s %s\n# TYPE proftop_%s%s %s\n", name, suffix, help,
+		   name, suffix, counter ? "counter" : "gauge");
+}
+
+static void put_value(const struct writing *w, double value)
+{
+	out_text(w->o, " ");
+	out_number(w->o, value, 6);
+	out_text(w->o, "\n");
+}
+
+/* Add the value of a label, escaped. */
+static void put_label(const struct writing *w, const char *name, struct safe_text value)
+{
+	out_format(w->o, "%s=\"", name);
+	for (size_t i = 0; i < value.size; i++) {
+		if (value.str[i] == '"' || value.str[i] == '\\')
+			out_text(w->o, "\\");
+		out_bytes(w->o, &value.str[i], 1);
+	}
+	out_text(w->o, "\"");
+}
+
+static void put_samples(const struct writing *w, const struct profile_account *a)
+{
+	const struct {
+		const char *outcome;
+		uint64_t nr;
+	} all[] = {
+		{ "complete", a->complete },   { "guessed", a->guessed },
+		{ "truncated", a->truncated }, { "broken", a->broken },
+		{ "pending", a->pending },     { "dropped", a->dropped },
+		{ "lost", a->lost },
+	};
+
+	begin(w, "samples", true, "Samples taken since the start, by the outcome of their stack.");
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		out_format(w->o, "proftop_samples_total{outcome=\"%s\"}", all[i].outcome);
+		put_value(w, (double)all[i].nr);
+	}
+	begin(w, "own_samples", true, "Samples of proftop, not among the others.");
+	out_text(w->o, "proftop_own_samples_total");
+	put_value(w, (double)a->own);
+}
+
+static void put_cpus(const struct writing *w, const struct profile *p)
+{
+	begin(w, "lost_samples", true, "Samples lost by the kernel.");
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		out_format(w->o, "proftop_lost_samples_total{cpu=\"%d\"}", p->cpus[i].cpu);
+		put_value(w, (double)p->cpus[i].lost_total);
+	}
+	begin(w, "throttled", true, "How often the kernel throttled sampling.");
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		out_format(w->o, "proftop_throttled_total{cpu=\"%d\"}", p->cpus[i].cpu);
+		put_value(w, (double)p->cpus[i].throttled_total);
+	}
+	begin(w, "cpu_busy_ratio", false, "Busy part of a CPU in the last tick.");
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		if (isnan(p->cpus[i].busy))
+			continue;
+		out_format(w->o, "proftop_cpu_busy_ratio{cpu=\"%d\"}", p->cpus[i].cpu);
+		put_value(w, p->cpus[i].busy);
+	}
+}
+
+static void put_rate(const struct writing *w, const struct profile_event *ev, const char *kind,
+		     double hz)
+{
+	char name[EVENT_NAME_MAX];
+
+	if (isnan(hz))
+		return;
+	out_text(w->o, "proftop_rate_hertz{");
+	put_label(w, "event", text_format(name, sizeof(name), "%s", ev->event.name));
+	out_format(w->o, ",kind=\"%s\"}", kind);
+	put_value(w, hz);
+}
+
+static void put_events(const struct writing *w, const struct profile *p)
+{
+	begin(w, "rate_hertz", false, "Samples per second on a busy CPU: wanted, and measured.");
+	for (uint32_t i = 0; i < p->nr_events; i++) {
+		put_rate(w, &p->events[i], "want", p->events[i].want_hz);
+		put_rate(w, &p->events[i], "got", p->events[i].got_hz);
+	}
+}
+
+static void put_gauge(const struct writing *w, const char *name, double value, const char *help)
+{
+	begin(w, name, false, help);
+	out_format(w->o, "proftop_%s", name);
+	put_value(w, value);
+}
+
+static void put_self(const struct writing *w, const struct profile *p, uint64_t requests,
+		     uint64_t sending)
+{
+	/* Without large blocks, of which only some pages may be in use. */
+	const struct mallinfo2 heap = mallinfo2();
+
+	begin(w, "self_cpu_seconds", true, "CPU time of proftop.");
+	out_text(w->o, "proftop_self_cpu_seconds_total");
+	put_value(w, (double)time_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+	begin(w, "http_requests", true, "Requests answered.");
+	out_text(w->o, "proftop_http_requests_total");
+	put_value(w, (double)requests);
+	put_gauge(w, "http_sending_bytes", (double)sending, "Answers that are being sent.");
+	put_gauge(w, "self_resident_bytes", (double)p->self.rss_kb * 1024, "Memory of proftop.");
+	put_gauge(w, "heap_used_bytes", (double)heap.uordblks,
+		  "Memory that proftop has allocated, without large tables.");
+	put_gauge(w, "heap_free_bytes", (double)heap.fordblks,
+		  "Memory that the allocator keeps for later.");
+	put_gauge(w, "images_bytes", (double)p->images.memory,
+		  "Symbols and unwind tables of files that are loaded.");
+	put_gauge(w, "places", (double)p->nr_places, "Sampled code addresses.");
+	put_gauge(w, "places_named", (double)p->nr_places_named, "Addresses that have a symbol.");
+	put_gauge(w, "processes", (double)p->nr_processes, "Processes with samples in the window.");
+	begin(w, "build_info", false, "The version.");
+	out_text(w->o, "proftop_build_info{version=\"" PROFTOP_VERSION "\"} 1\n");
+}
+
+static void put_pushed_sum(const struct writing *w, const char *name, const struct pushed *p,
+			   bool samples)
+{
+	const struct {
+		const char *result;
+		const struct pushed_sum *sum;
+	} all[] = {
+		{ "delivered", &p->delivered },
+		{ pushed_drop_name(PUSHED_REFUSED), &p->dropped[PUSHED_REFUSED] },
+		{ pushed_drop_name(PUSHED_TOO_LARGE), &p->dropped[PUSHED_TOO_LARGE] },
+		{ pushed_drop_name(PUSHED_FULL), &p->dropped[PUSHED_FULL] },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		out_format(w->o, "proftop_%s_total{result=\"%s\"}", name, all[i].result);
+		put_value(w, (double)(samples ? all[i].sum->samples : all[i].sum->profiles));
+	}
+}
+
+static void put_pushed(const struct writing *w, const struct pushed *p)
+{
+	begin(w, "push_profiles", true, "Pushed profiles, by their result.");
+	put_pushed_sum(w, "push_profiles", p, false);
+	begin(w, "push_samples", true, "Samples in pushed profiles, by their result.");
+	put_pushed_sum(w, "push_samples", p, true);
+	begin(w, "push_retries", true, "Attempts without success that are repeated.");
+	out_text(w->o, "proftop_push_retries_total");
+	put_value(w, (double)p->retries);
+	put_gauge(w, "push_queued_profiles", (double)p->queued.profiles,
+		  "Profiles that are not delivered yet.");
+}
+
+void metrics_write(struct out *o, const struct profile *p, bool open, uint64_t requests,
+		   uint64_t sending, const struct pushed *pushed)
+{
+	const struct writing w = { o, open };
+
+	put_samples(&w, &p->account_total);
+	put_cpus(&w, p);
+	put_events(&w, p);
+	put_self(&w, p, requests, sending);
+	if (pushed)
+		put_pushed(&w, pushed);
+	if (open)
+		out_text(o, "# EOF\n");
+}

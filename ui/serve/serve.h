@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles over HTTP: --listen. Requests change nothing but the collection of one profile.
+ * Profiles over HTTP: --listen.
+ *
+ * The caller owes: all calls from the main thread; NULL is valid where there is no server.
+ *
+ * The room does: answers requests of profiles and figures within limits, one collection at a time;
+ * requests change nothing else.
+ *
+ * Not for: access control beyond addresses: see the man page.
  *
  * All calls are from the main thread; NULL is valid where "no server" is. Two threads answer: one
  * of the library, and one that waits for collected profiles.
@@ -10,9 +17,9 @@
 
 #include "sampler/sampler.h"
 #include "symbols/base/base.h"
-#include "ui/cli/config.h"
-#include "ui/cli/pushed.h"
+#include "ui/cli/cli.h"
 
+struct sampler;
 struct serve;
 
 /*

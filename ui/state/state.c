@@ -1,22 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Queries of the state, and its line of messages. Runs on: the main thread.
+ * Queries of the state, the rows and the cursor among them, the line being typed. Runs on: the main
+ * thread.
  */
 #include "ui/state/state.h"
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
-#include "ui/text/format.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/key/key.h"
+#include "ui/text/text.h"
 
 #define MESSAGE_NS (6 * 1000000000ull)
 #define HELD_NS	   (2 * 1000000000ull) /* of an error */
+
 /* A message of the sampler is shown for this time at least. */
 #define WORST_NS (5 * 1000000000ull)
+
 /* Above the ids of the sampler's messages, which are their places in a table. */
 #define ANSWER_ID (1u << 24)
+
 /* A request without an answer after this time was refused. */
 #define ASKED_NS (2 * 1000000000ull)
 
@@ -101,7 +120,8 @@ bool ui_state_is_held(const struct ui_state *st)
 	return st->message[0] && st->now_ns < st->message_held_ns;
 }
 
-uint32_t ui_state_find_time(const struct profile *p, bool waits)
+/* Return the index of the first event of waits, or of a clock; UINT32_MAX: there is none. */
+static uint32_t ui_state_find_time(const struct profile *p, bool waits)
 {
 	for (uint32_t i = 0; i < p->nr_events; i++)
 		if (waits ? p->events[i].event.wait : p->events[i].event.clock)
@@ -273,4 +293,179 @@ void ui_state_say_error(struct ui_state *st, const struct err *e)
 	}
 	text[n] = '\0';
 	ui_state_say(st, true, "%s", text);
+}
+
+/*
+ * A line being typed: code points in, code points out. Any thread.
+ */
+
+void line_set(struct line *l, const char *text)
+{
+	char clean[LINE_SIZE];
+	struct safe_text t = text_sanitise(clean, sizeof(clean), text, strlen(text));
+
+	memcpy(l->text, t.str, t.size + 1u);
+	l->size = l->at = t.size;
+}
+
+/* Return the bytes of the code point before or after the cursor. */
+static size_t before(const struct line *l)
+{
+	size_t n = 0;
+
+	while (n < l->at && (l->text[l->at - ++n] & 0xc0) == 0x80)
+		;
+	return n;
+}
+
+static size_t after(const struct line *l)
+{
+	size_t n = l->at < l->size;
+
+	while (l->at + n < l->size && (l->text[l->at + n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+static void erase(struct line *l, size_t from, size_t n)
+{
+	memmove(l->text + from, l->text + from + n, l->size - from - n + 1);
+	l->size -= n;
+	l->at = from;
+}
+
+static bool insert(struct line *l, uint32_t code)
+{
+	char bytes[8], clean[16];
+	utf8proc_ssize_t n =
+		utf8proc_encode_char((utf8proc_int32_t)code, (utf8proc_uint8_t *)bytes);
+	struct safe_text t;
+
+	if (n <= 0)
+		return false;
+	t = text_sanitise(clean, sizeof(clean), bytes, (size_t)n);
+	/* Refuse bytes that are not clean text. */
+	if (t.size != (size_t)n || memcmp(t.str, bytes, (size_t)n))
+		return false;
+	l->full = l->size + (size_t)n > (l->max ? l->max : sizeof(l->text) - 1);
+	if (l->full)
+		return false;
+	memmove(l->text + l->at + n, l->text + l->at, l->size - l->at + 1);
+	memcpy(l->text + l->at, bytes, (size_t)n);
+	l->at += (size_t)n;
+	l->size += (size_t)n;
+	return true;
+}
+
+static void erase_word(struct line *l)
+{
+	size_t from = l->at;
+
+	while (from && l->text[from - 1] == ' ')
+		from--;
+	while (from && l->text[from - 1] != ' ')
+		from--;
+	erase(l, from, l->at - from);
+}
+
+bool line_key(struct line *l, uint32_t code, bool *changed)
+{
+	size_t size = l->size;
+
+	*changed = l->full = false;
+	switch (code) {
+	case K_LEFT:
+		l->at -= before(l);
+		return true;
+	case K_RIGHT:
+		l->at += after(l);
+		return true;
+	case K_BACKSPACE:
+		erase(l, l->at - before(l), before(l));
+		break;
+	case K_DELETE:
+		erase(l, l->at, after(l));
+		break;
+	case K_CTRL('u'):
+		erase(l, 0, l->at);
+		break;
+	case K_CTRL('w'):
+		erase_word(l);
+		break;
+	default:
+		if (code < 32 || code >= 0x110000)
+			return false;
+		*changed = insert(l, code);
+		return true;
+	}
+	*changed = size != l->size;
+	assert(l->at <= l->size && l->size < sizeof(l->text) && !l->text[l->size]);
+	return true;
+}
+
+/*
+ * Rows and the cursor among them. Runs on: the main thread.
+ */
+
+#define ROWS_MAX (1u << 22)
+
+void list_fini(struct list *list)
+{
+	free(list->rows);
+	free(list->sorted);
+	free(list->keys);
+	free(list->slots);
+	match_fini(&list->search);
+	match_fini(&list->filter);
+	*list = (struct list){ 0 };
+}
+
+struct row *list_add(struct list *list)
+{
+	assert(list->nr <= list->capacity);
+	if (list->nr == ROWS_MAX || !array_reserve(&list->rows, &list->capacity, list->nr + 1ULL))
+		return NULL;
+	list->rows[list->nr] = (struct row){ .task = UINT32_MAX, .top_function = UINT32_MAX };
+	return &list->rows[list->nr++];
+}
+
+bool list_reserve_sorted(struct list *list, size_t size)
+{
+	if (list->nr_sorted == list->capacity && list->sorted)
+		return true;
+	free(list->sorted);
+	free(list->keys);
+	list->sorted = calloc(list->capacity, sizeof(*list->sorted));
+	list->keys = calloc(list->capacity, size);
+	list->nr_sorted = list->sorted && list->keys ? list->capacity : 0;
+	return list->nr_sorted;
+}
+
+struct list_position list_position(const struct list *list)
+{
+	return (struct list_position){ list->selected, list->cursor, list->top, list->pinned };
+}
+
+void list_restore(struct list *list, const struct list_position *at)
+{
+	uint32_t page = MAX(list->page, 1u);
+
+	list->selected = at->selected;
+	list->cursor = at->cursor;
+	list->top = at->top;
+	/* Without rows, they may be on their way. */
+	if (list->nr) {
+		list->cursor = MIN(at->cursor, list->nr - 1);
+		list->top = list->nr > page ? MIN(at->top, list->nr - page) : 0;
+	}
+	list->pinned = at->pinned;
+	for (uint32_t i = 0; at->pinned && i < list->nr; i++)
+		if (list->rows[i].id == at->selected)
+			list->cursor = i;
+	assert(list->cursor < list->nr || !list->nr);
+}
+
+const struct row *list_current(const struct list *list)
+{
+	return list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
 }

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Format figures as text. Pure; any thread.
+ * Figures as text, strict numbers of the command line, the rate of an event, the sentence for a
+ * profile without samples. Pure; any thread.
  */
-#include "ui/text/format.h"
+#include "ui/text/text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
 
 /* Return the ASCII output of printf as safe text. */
 static struct safe_text ascii(char *buf, int n)
@@ -206,4 +219,208 @@ struct safe_text format_folded(char buf[static FORMAT_MAX * 2], struct safe_text
 			folded[n++] = '*';
 	}
 	return text_sanitise(buf, FORMAT_MAX * 2, folded, n);
+}
+
+/*
+ * Which rate of an event to show. Runs on: the main thread.
+ */
+
+bool event_rate_is_frequency(const struct profile_event *ev)
+{
+	const struct event *e = &ev->event;
+
+	return ev->want_hz > 0 && e->type != PERF_TYPE_TRACEPOINT &&
+	       e->type != PERF_TYPE_BREAKPOINT && (e->type != PERF_TYPE_SOFTWARE || e->clock);
+}
+
+double event_rate_per_s(const struct profile *p, uint32_t index)
+{
+	uint64_t nr = 0;
+
+	if (!p->cpu_events || !p->interval_ns)
+		return NAN;
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		nr += p->cpu_events[i * p->nr_events + index].samples;
+	return (double)nr * 1e9 / (double)p->interval_ns;
+}
+
+/*
+ * Parse numbers strictly: strtod() and strtoull() accept signs, spaces,
+ * "0x1p3", "nan" and "inf", and wrap around.
+ */
+
+#define DOUBLE_CHARS_MAX 32
+
+int number_u64(const char *text, size_t size, uint64_t min, uint64_t max, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	if (!size)
+		return -EINVAL;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+		if (__builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+			return -EINVAL;
+	}
+	if (value < min || value > max)
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+int number_double(const char *text, double min, double max, double *out)
+{
+	size_t size = strlen(text), digits = strspn(text, "0123456789");
+	size_t rest = text[digits] == '.' ? strspn(text + digits + 1, "0123456789") : 0;
+	double value;
+
+	if (size > DOUBLE_CHARS_MAX || digits + rest == 0 ||
+	    digits + rest + (text[digits] == '.') != size)
+		return -EINVAL;
+	value = strtod(text, NULL);
+	if (!(value >= min && value <= max))
+		return -EINVAL;
+	*out = value;
+	return 0;
+}
+
+int number_size(const char *text, uint64_t max, uint64_t *out)
+{
+	static const char suffixes[] = "KMG";
+	size_t size = strlen(text);
+	unsigned int shift = 0;
+	uint64_t value;
+
+	for (unsigned int i = 0; size && i < 3; i++)
+		if ((text[size - 1] & ~0x20) == suffixes[i])
+			shift = 10 * (i + 1);
+	if (number_u64(text, size - (shift > 0), 0, max >> shift, &value))
+		return -EINVAL;
+	*out = value << shift;
+	return 0;
+}
+
+int number_pids(const char *text, pid_t **out, uint32_t *nr)
+{
+	for (const char *s = text;; s++) {
+		size_t size = strcspn(s, ",");
+		uint64_t pid;
+
+		if (number_u64(s, size, 1, 1 << 22, &pid))
+			return -EINVAL;
+		if (*nr == NUMBER_PIDS_MAX)
+			return -E2BIG;
+		*out = xrealloc_array(*out, *nr + 1, sizeof(**out));
+		(*out)[(*nr)++] = (pid_t)pid;
+		s += size;
+		if (!*s)
+			return 0;
+	}
+}
+
+/* Parse one "5" or "0-3" of @size bytes into @seen; return the number of new CPUs, or -EINVAL. */
+static int mark_cpus(const char *text, size_t size, bool *seen)
+{
+	const char *dash = memchr(text, '-', size);
+	size_t head = dash ? (size_t)(dash - text) : size;
+	uint64_t first, last;
+	int nr = 0;
+
+	if (number_u64(text, head, 0, NUMBER_CPUS_MAX - 1, &first))
+		return -EINVAL;
+	last = first;
+	if (dash && number_u64(dash + 1, size - head - 1, first, NUMBER_CPUS_MAX - 1, &last))
+		return -EINVAL;
+	for (uint64_t cpu = first; cpu <= last; cpu++) {
+		nr += !seen[cpu];
+		seen[cpu] = true;
+	}
+	return nr;
+}
+
+int number_cpus(const char *text, int **out, uint32_t *nr)
+{
+	bool seen[NUMBER_CPUS_MAX] = { false };
+	uint32_t all = 0;
+
+	for (const char *s = text;; s++) {
+		size_t size = strcspn(s, ",");
+		int found = mark_cpus(s, size, seen);
+
+		if (found < 0)
+			return -EINVAL;
+		all += (uint32_t)found;
+		s += size;
+		if (!*s)
+			break;
+	}
+	*out = xrealloc_array(*out, all, sizeof(**out));
+	*nr = 0;
+	for (int cpu = 0; cpu < NUMBER_CPUS_MAX; cpu++)
+		if (seen[cpu])
+			(*out)[(*nr)++] = cpu;
+	return 0;
+}
+
+bool number_screen_size(const char *text, size_t size, unsigned int max, unsigned int *cols,
+			unsigned int *rows)
+{
+	const char *x = memchr(text, 'x', size);
+	uint64_t c, r;
+
+	if (!x || number_u64(text, (size_t)(x - text), 1, max, &c) ||
+	    number_u64(x + 1, size - (size_t)(x - text) - 1, 1, max, &r))
+		return false;
+	*cols = (unsigned int)c;
+	*rows = (unsigned int)r;
+	return true;
+}
+
+/*
+ * The sentence for a profile without samples. Runs on: the main thread.
+ */
+
+/* Return whether a task has samples of the event whenever it runs. */
+static bool is_of_running(const struct event *ev)
+{
+	return ev->clock ||
+	       (ev->type == PERF_TYPE_HARDWARE && (ev->config == PERF_COUNT_HW_CPU_CYCLES ||
+						   ev->config == PERF_COUNT_HW_INSTRUCTIONS));
+}
+
+const char *idle_samples(const struct profile *p, uint32_t event)
+{
+	const struct event *ev = event < p->nr_events ? &p->events[event].event : NULL;
+
+	return !ev || !ev->name[0] || is_of_running(ev) ? "samples" : ev->wait ? "waits" : ev->name;
+}
+
+struct safe_text idle_text(const struct profile *p, uint32_t event, char buf[static IDLE_MAX])
+{
+	double seconds = (double)p->window_ns / 1e9;
+	const char *samples = idle_samples(p, event);
+	bool ran = strcmp(samples, "samples") != 0; /* or not: it says nothing about that */
+	char when[48];
+
+	if (p->window == PROFILE_WINDOW)
+		snprintf(when, sizeof(when),
+			 p->past_end_ns ? "in these %.*f s" : "in the last %.*f s", seconds < 2,
+			 seconds);
+	else
+		snprintf(when, sizeof(when), "yet");
+	if (p->target_gone)
+		return text_format(buf, IDLE_MAX, "%s: all processes have exited", p->target);
+	if (!strcmp(p->target, "system") || p->ring_size == 0)
+		return text_format(buf, IDLE_MAX, "no %s in this window", samples);
+	if (ran)
+		return text_format(buf, IDLE_MAX, "no %s of %s %s", samples, p->target, when);
+	if (!strncmp(p->target, "pid ", 4) || !strncmp(p->target, "thread ", 7))
+		return text_format(buf, IDLE_MAX, "%s did not run %s: asleep, stopped or waiting",
+				   p->target, when);
+	if (!strncmp(p->target, "name ", 5))
+		return text_format(buf, IDLE_MAX, "no process that matches '%s' ran %s",
+				   p->target + 5, when);
+	return text_format(buf, IDLE_MAX, "no process of %s ran %s", p->target, when);
 }

@@ -1,24 +1,786 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The top of the screen. The main thread; reads the state, adds mouse zones.
- */
-#include "ui/view/header.h"
+/* The lines above the rows: title, busy CPUs, the process drilled into, heat strip, tabs. */
+#include "ui/view/internal.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "sampler/profile/ratios.h"
-#include "ui/draw/pen.h"
-#include "ui/text/event_rate.h"
-#include "ui/text/format.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
-#include "ui/view/header_cpus.h"
-#include "ui/view/header_process.h"
-#include "ui/view/header_strip.h"
-#include "ui/view/header_tabs.h"
-#include "ui/view/times.h"
-#include "ui/view/view.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+
+/*
+ * How busy each CPU is: bars while they fit into a quarter of the screen, one
+ * cell a CPU beyond.
+ *
+ * Runs on: the main thread.
+ *
+ * How busy each CPU is. The main thread; reads the state only.
+ */
+
+#define HEADER_TALL 30 /* lines of a screen with two lines of event and health */
+#define CELL_MIN    16 /* cells of screen for one bar with its figures */
+#define CELL_GOOD   38 /* wider bars add nothing */
+#define FIGURES	    10 /* of a bar: number, edges, percent */
+
+static enum theme_role busy_role(double busy)
+{
+	return busy > 0.9 ? ROLE_BAR_HOT : busy > 0.6 ? ROLE_BAR_WARM : ROLE_BAR;
+}
+
+static bool in_trouble(const struct profile_cpu *cpu)
+{
+	return cpu->lost || cpu->throttled;
+}
+
+/* "  0▕█████▏     ▏ 63%" in @width cells. */
+static void draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at,
+		     const struct profile_cpu *cpu)
+{
+	char buf[FORMAT_MAX];
+	unsigned int bar = at.cols - FIGURES;
+	const struct style label = { in_trouble(cpu) ? ROLE_ALARM : ROLE_DIM, 0 };
+
+	canvas_right(c, at.row, at.col, 4,
+		     text_format(buf, sizeof(buf), in_trouble(cpu) ? "!%d" : "%d", cpu->cpu),
+		     label);
+	canvas_text(c, at.row, at.col + 4, 1, st->glyphs->bar_begin, (struct style){ ROLE_DIM, 0 });
+	canvas_text(c, at.row, at.col + 5 + bar, 1, st->glyphs->bar_end,
+		    (struct style){ ROLE_DIM, 0 });
+	if (!cpu->online) {
+		canvas_text(c, at.row, at.col + 5, bar, TEXT("offline"),
+			    (struct style){ ROLE_DIM, 0 });
+		return;
+	}
+	view_draw_bar(st, c, (struct view_field){ at.row, at.col + 5, bar }, cpu->busy,
+		      busy_role(cpu->busy));
+	canvas_right(c, at.row, at.col + 6 + bar, 4,
+		     format_share(buf, cpu->busy >= 0.995 ? 1
+				       : cpu->busy < 0.99 ? cpu->busy
+							  : 0.99),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* Return the CPUs of a line, one cell each. */
+static unsigned int compact_cells(const struct canvas *c)
+{
+	return c->cols > 24 ? c->cols - 16 : 8;
+}
+
+/* Return how busy the online CPUs are, from 0 to 1; 0: it is not known. */
+static double header_cpus_mean(const struct profile *p)
+{
+	uint32_t nr = 0;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		if (p->cpus[i].online) {
+			sum += MIN(MAX(p->cpus[i].busy, 0), 1);
+			nr++;
+		}
+	return nr ? sum / nr : 0;
+}
+
+/* Draw one cell per CPU, and the mean. */
+static void draw_compact(const struct ui_state *st, struct canvas *c, unsigned int row,
+			 unsigned int max_rows)
+{
+	const struct profile *p = st->latest;
+	unsigned int per_row = compact_cells(c);
+	char buf[FORMAT_MAX], share[FORMAT_MAX];
+
+	canvas_text(c, row, 1, 4, TEXT("CPUs"), (struct style){ ROLE_DIM, 0 });
+	for (uint32_t i = 0; i < p->nr_cpus; i++) {
+		const struct profile_cpu *cpu = &p->cpus[i];
+		double busy = MIN(MAX(cpu->busy, 0), 1);
+		unsigned int level = (unsigned int)(busy * 8 + 0.5);
+
+		if (i / per_row >= max_rows)
+			continue;
+		canvas_text(c, row + i / per_row, 6 + i % per_row, 1,
+			    !cpu->online ? TEXT(" ") : st->glyphs->level[level],
+			    (struct style){ in_trouble(cpu) ? ROLE_ALARM : busy_role(busy), 0 });
+	}
+	canvas_right(c, row, c->cols > 10 ? c->cols - 10 : 0, 9,
+		     text_format(buf, sizeof(buf), "mean %s",
+				 format_share(share, header_cpus_mean(p)).str),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+/* The cells of one line of @c, and lines, that bars may take. */
+struct space {
+	unsigned int most, good, max_rows;
+};
+
+static struct space space_of(const struct canvas *c)
+{
+	return (struct space){ MAX((c->cols - 1) / CELL_MIN, 1u),
+			       MAX((c->cols - 1) / CELL_GOOD, 1u),
+			       c->rows < HEADER_TALL ? 1 : c->rows / 4 - 4 };
+}
+
+static bool is_compact(const struct profile *p, const struct space *s)
+{
+	return (p->nr_cpus + s->most - 1) / s->most > s->max_rows;
+}
+
+/* Return the rows of the bars. */
+static unsigned int header_cpus_rows(const struct ui_state *st, const struct canvas *c)
+{
+	const struct profile *p = st->latest;
+	const struct space s = space_of(c);
+
+	if (!p->nr_cpus || c->cols < CELL_MIN + 1)
+		return 0;
+	if (is_compact(p, &s)) {
+		unsigned int per_row = compact_cells(c);
+
+		return MIN((p->nr_cpus + per_row - 1) / per_row, s.max_rows);
+	}
+	return MIN((p->nr_cpus + s.good - 1) / s.good, s.max_rows);
+}
+
+/* Draw the bars. Return the rows used. */
+static unsigned int header_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct profile *p = st->latest;
+	const struct space s = space_of(c);
+	unsigned int rows = header_cpus_rows(st, c), per_row, width;
+
+	if (!rows)
+		return 0;
+	if (is_compact(p, &s)) {
+		draw_compact(st, c, row, rows);
+		return rows;
+	}
+	per_row = (p->nr_cpus + rows - 1) / rows;
+	width = (c->cols - 2) / per_row;
+	for (uint32_t i = 0; i < p->nr_cpus; i++)
+		draw_bar(st, c,
+			 (struct view_field){ row + i / per_row, i % per_row * width,
+					      MIN(width, 64u) },
+			 &p->cpus[i]);
+	return rows;
+}
+
+/*
+ * The process drilled into, or the target if that is not the whole system: identity and
+ * cost. The main thread; reads the state.
+ *
+ * The process drilled into, or the processes sampled, in one or two lines. The main thread; reads
+ * the state.
+ */
+
+/* Sums of the shown samples of the window. */
+struct sums_header_process {
+	double count, weight, kernel, cpu_ns;
+	uint32_t nr_tasks, nr_processes;
+};
+
+static struct sums_header_process sums_of(const struct ui_state *st)
+{
+	const struct fold_task *tasks = folds_tasks(st);
+	uint8_t *seen = calloc(st->shown->nr_processes + 1ULL, 1);
+	double *cpu = malloc((st->shown->nr_processes + 1ULL) * sizeof(*cpu));
+	struct sums_header_process sums = { .nr_tasks = 0 };
+	struct fold_filter f;
+
+	if (!tasks || !seen || !cpu || !view_filter(st, &f))
+		goto out;
+	sums.cpu_ns = fold_cpu(st->shown, &f, cpu);
+	for (uint32_t i = 0; i < st->shown->nr_tasks; i++) {
+		if (!(tasks[i].count > 0) || !fold_passes_task(st->shown, &f, i))
+			continue;
+		sums.count += tasks[i].count;
+		sums.weight += tasks[i].weight;
+		sums.kernel += tasks[i].kernel;
+		sums.nr_tasks++;
+		sums.nr_processes += !seen[st->shown->tasks[i].process];
+		seen[st->shown->tasks[i].process] = 1;
+	}
+out:
+	free(seen);
+	free(cpu);
+	return sums;
+}
+
+/* Draw the command line, cut to leave space for user, cgroup and age. */
+static void draw_who(const struct ui_state *st, struct canvas *c, unsigned int row,
+		     const struct profile_process *p)
+{
+	struct pen pen = { c, row, 1, c->cols };
+	char up[48], name[64], clock[FORMAT_MAX];
+	struct safe_text age =
+		!p->up_ns ? TEXT("")
+			  : text_format(up, sizeof(up), "up %s", format_clock(clock, p->up_ns).str);
+	struct safe_text user = users_name(st->config->users, p->uid, name, sizeof(name));
+	struct safe_text group = p->container.size ? p->container : p->cgroup;
+	unsigned int rest = age.width + user.width + 10u;
+
+	if (c->cols >= 100 && group.size)
+		rest += MIN(group.width, c->cols / 3) + 10u;
+	if (c->cols > rest + 10)
+		pen.col += canvas_elide(c, row, pen.col, c->cols - rest,
+					p->command.size ? p->command : p->comm,
+					(struct style){ ROLE_VALUE, 0 });
+	pen_value(&pen, 3, TEXT("user"), user, ROLE_NORMAL);
+	if (c->cols >= 100 && group.size && pen.col + 12 < pen.end) {
+		pen_text(&pen, 3, TEXT("cgroup"), ROLE_DIM);
+		pen.col += 1 + canvas_elide(c, row, pen.col + 1,
+					    MIN(pen.end - pen.col, c->cols / 3), group,
+					    (struct style){ ROLE_NORMAL, 0 });
+	}
+	pen_text(&pen, 3, age, ROLE_NORMAL);
+}
+
+/* Draw CPU time, threads and samples in one line: a share of the rows is a share of these. */
+static void header_process_sums(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	const struct sums_header_process sums = sums_of(st);
+	struct pen pen = { c, row, 1, c->cols };
+	unsigned int gap = c->cols < 100 ? 2 : 3;
+	char buf[FORMAT_MAX], span[FORMAT_MAX], text[64];
+	bool waits = ui_state_waits(st, st->shown);
+	struct safe_text cpu;
+
+	if (waits) {
+		times_draw_total(st, &pen, 0);
+	} else {
+		cpu = common_cpu(st, sums.cpu_ns, sums.weight, buf);
+		pen_value(&pen, 0,
+			  ui_state_latency(st, st->shown) ? TEXT("Wall")
+			  : common_by_samples_alone(st)	  ? TEXT("~CPU")
+							  : TEXT("CPU"),
+			  *cpu.str == '-' ? cpu : text_format(text, sizeof(text), "%s%%", cpu.str),
+			  ROLE_VALUE);
+	}
+	if (!sums.nr_tasks)
+		return;
+	if (sums.nr_processes > 1)
+		pen_value(&pen, gap, TEXT("Processes"), format_count(buf, sums.nr_processes),
+			  ROLE_VALUE);
+	pen_value(&pen, gap, TEXT("Threads"), format_count(buf, sums.nr_tasks), ROLE_VALUE);
+	if (c->cols >= 100)
+		pen_text(&pen, 1, TEXT("with samples"), ROLE_DIM);
+	pen_value(&pen, gap, TEXT("Samples"), format_count(buf, sums.count), ROLE_VALUE);
+	if (st->shown->window_ns)
+		pen_text(&pen, 1,
+			 text_format(text, sizeof(text), "in %s",
+				     format_span(span, st->shown->window_ns).str),
+			 ROLE_DIM);
+	if (waits)
+		times_draw_kinds(st, &pen, gap);
+	if (!(sums.weight > 0) || waits)
+		return;
+	pen_value(&pen, gap, TEXT("user code"), format_share(buf, 1 - sums.kernel / sums.weight),
+		  ROLE_VALUE);
+	pen_value(&pen, 1, TEXT("kernel"), format_share(buf, sums.kernel / sums.weight),
+		  ROLE_VALUE);
+}
+
+/* Find the one process that is shown: drilled into or sampled alone. UINT32_MAX: none or several.
+ */
+static uint32_t process_alone(const struct ui_state *st)
+{
+	if (view_scope(st) != VIEW_ALL)
+		return ui_state_process(st, st->shown);
+	return st->shown->nr_processes == 1 ? 0 : UINT32_MAX;
+}
+
+/* Draw it from @row on. Return the lines used, 0 if the whole system is shown. */
+static unsigned int header_process(const struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	uint32_t alone = st->shown ? process_alone(st) : UINT32_MAX;
+	/* Of the system the lines of the CPUs say more. */
+	bool drilled = view_scope(st) != VIEW_ALL;
+	bool target = st->shown && !st->config->replayed && !drilled &&
+		      strcmp(st->shown->target, "system") != 0;
+
+	if (!target && (!drilled || (alone == UINT32_MAX && !st->scope.group[0])))
+		return 0;
+	/* The breadcrumb has the name. */
+	if (c->rows < HEADER_TALL || alone == UINT32_MAX) {
+		header_process_sums(st, c, row);
+		return 1;
+	}
+	draw_who(st, c, row, &st->shown->processes[alone]);
+	header_process_sums(st, c, row + 1);
+	return 2;
+}
+
+/*
+ * The heat strip in the header: time from left to right, height and colour by the amount of the
+ * selected samples. Runs on: the main thread.
+ */
+
+#define SHOWN_NS    3000000000ULL /* a shorter past is not worth a line */
+#define LEFT	    15		  /* cells in front: CPUs or span */
+#define RIGHT	    14		  /* cells behind: the subject */
+#define STEPS	    20 /* of a key, from one end of the strip of a recording to the other */
+#define STEP_MIN_NS 1000000000ULL
+#define CPUS_MAX    8 /* more are shown by their mean alone */
+
+/* Return whether there is a strip to draw. */
+static bool header_strip_is_on(const struct ui_state *st)
+{
+	const struct rewind *r = &st->rewind;
+
+	return r->strip && r->subject != REWIND_OFF && r->strip->max > 0 &&
+	       (r->on || r->strip->last_ns - r->strip->first_ns >= SHOWN_NS);
+}
+
+static bool is_narrow(unsigned int cols)
+{
+	return cols < 60;
+}
+
+uint32_t header_strip_columns(unsigned int cols)
+{
+	unsigned int labels = is_narrow(cols) ? 2 : LEFT + RIGHT;
+
+	return cols > labels + 8 ? MIN(cols - labels, STRIP_COLUMNS_MAX) : 8;
+}
+
+static const char *header_strip_time(const struct ui_state *st, char *buf, size_t size);
+
+/* Write the position in the past: "32.4s ago", "+12.3s" in a recording; "" if it is now. */
+static const char *header_strip_ago(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct rewind *r = &st->rewind;
+	char span[FORMAT_MAX];
+	uint64_t ns;
+
+	*buf = '\0';
+	if (!r->on || !r->strip)
+		return buf;
+	/* The end of --keep is not now. */
+	if (st->config->replayed && r->strip->last_real_ns)
+		return header_strip_time(st, buf, size);
+	ns = st->config->replayed ? r->begin_ns - MIN(r->begin_ns, r->strip->first_ns)
+				  : r->strip->last_ns - MIN(r->strip->last_ns, r->begin_ns);
+	format_age(span, ns);
+	snprintf(buf, size, st->config->replayed ? "+%s" : "%s ago", span);
+	return buf;
+}
+
+/* Get the local time at @time_ns. False: it is unknown. */
+static bool local_at(const struct strip *s, uint64_t time_ns, struct tm *tm)
+{
+	time_t t;
+
+	if (!s || !s->last_real_ns)
+		return false;
+	t = (time_t)((s->last_real_ns - s->last_ns + time_ns) / 1000000000);
+	return localtime_r(&t, tm) != NULL;
+}
+
+/* Write the time of the day at @time_ns; "" if it is unknown. */
+static const char *clock_at(const struct strip *s, uint64_t time_ns, char *buf, size_t size)
+{
+	struct tm tm;
+
+	*buf = '\0';
+	if (local_at(s, time_ns, &tm))
+		strftime(buf, size, "%H:%M:%S", &tm);
+	return buf;
+}
+
+/* Return whether the first and the last moment differ in their date. */
+static bool needs_date(const struct strip *s)
+{
+	struct tm first, last;
+
+	return local_at(s, s->first_ns, &first) && local_at(s, s->last_ns, &last) &&
+	       (first.tm_yday != last.tm_yday || first.tm_year != last.tm_year);
+}
+
+const char *header_strip_moment(const struct ui_state *st, uint64_t time_ns, char *buf, size_t size)
+{
+	const struct strip *s = st->rewind.strip;
+	char span[FORMAT_MAX];
+	struct tm tm;
+
+	*buf = '\0';
+	if (local_at(s, time_ns, &tm))
+		strftime(buf, size, needs_date(s) ? "%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	else if (s)
+		snprintf(buf, size, "+%s",
+			 format_age(span, time_ns - MIN(time_ns, s->first_ns)).str);
+	return buf;
+}
+
+/* Write the time of the day at the position: "14:03:22"; "" if it is unknown. */
+static const char *header_strip_time(const struct ui_state *st, char *buf, size_t size)
+{
+	*buf = '\0';
+	return st->rewind.on ? clock_at(st->rewind.strip, st->rewind.begin_ns, buf, size) : buf;
+}
+
+void header_strip_range(const struct ui_state *st, uint64_t *begin_ns, uint64_t *end_ns)
+{
+	const struct rewind *r = &st->rewind;
+	const struct profile *p = st->shown;
+
+	*begin_ns = r->begin_ns;
+	*end_ns = r->end_ns;
+	/* Before the answer it is of another range. */
+	if (!p || p->past_begin_ns >= r->end_ns || p->past_end_ns <= r->begin_ns)
+		return;
+	*begin_ns = MIN(*begin_ns, p->past_begin_ns);
+	*end_ns = MAX(*end_ns, p->past_end_ns);
+}
+
+uint64_t header_strip_step(const struct ui_state *st)
+{
+	const struct rewind *r = &st->rewind;
+	uint64_t begin_ns, end_ns;
+	uint64_t all = r->strip->last_ns - r->strip->first_ns;
+	uint64_t step = st->config->replayed ? r->strip->column_ns * (r->strip->nr / STEPS)
+					     : st->config->window_ns;
+
+	header_strip_range(st, &begin_ns, &end_ns);
+	return r->on ? end_ns - begin_ns : MAX(MIN(MAX(step, STEP_MIN_NS), all), 1u);
+}
+
+static const char *key_of(const struct ui_state *st, enum action action, char buf[static 8])
+{
+	return key_name_of(buf, user_keys_first(st->user_keys, CTX_LIST, action));
+}
+
+const char *header_strip_hint(const struct ui_state *st, char *buf, size_t size)
+{
+	char at[64], step[FORMAT_MAX], keys[5][8];
+
+	*buf = '\0';
+	if (!st->rewind.on || !st->rewind.strip)
+		return buf;
+	snprintf(buf, size, "showing %s: %s %s move by %s, %s longer, %s peak before, %s now",
+		 header_strip_ago(st, at, sizeof(at)), key_of(st, ACT_EARLIER, keys[0]),
+		 key_of(st, ACT_LATER, keys[1]), format_span(step, header_strip_step(st)).str,
+		 key_of(st, ACT_WIDEN, keys[2]), key_of(st, ACT_PEAK, keys[3]),
+		 key_of(st, ACT_LIVE, keys[4]));
+	return buf;
+}
+
+/* Return the letter of an incident, which takes the place of the level; NULL: none. */
+static const char *mark_of(uint32_t marks, enum theme_role *role)
+{
+	*role = ROLE_ALARM;
+	if (marks & STRIP_TRAP)
+		return "T";
+	if (marks & (STRIP_LOST | STRIP_THROTTLED))
+		return "!";
+	*role = ROLE_WARN;
+	if (marks & STRIP_EVENTS)
+		return "e";
+	if (marks & STRIP_RATE)
+		return "f";
+	return marks & STRIP_RESET ? "r" : NULL;
+}
+
+static bool is_selected(const struct rewind *r, uint32_t i)
+{
+	return r->on && i >= strip_column_at(r->strip, r->begin_ns) &&
+	       i <= strip_column_at(r->strip, r->end_ns - 1);
+}
+
+static void draw_column(const struct ui_state *st, struct canvas *c, unsigned int row,
+			unsigned int col, uint32_t i)
+{
+	const struct strip_column *column = &st->rewind.strip->columns[i];
+	double share = column->peak / st->rewind.strip->max;
+	unsigned int level = column->peak > 0 ? MAX((unsigned int)(share * 8 + 0.5), 1u) : 0;
+	enum theme_role role = share > 0.66   ? ROLE_BAR_HOT
+			       : share > 0.33 ? ROLE_BAR_WARM
+					      : ROLE_BAR;
+	enum theme_role mark_role;
+	const char *mark = mark_of(column->marks, &mark_role);
+	struct style style = { (uint8_t)role, is_selected(&st->rewind, i) ? CELL_REVERSE : 0 };
+	char buf[16];
+
+	if (mark) {
+		style.role = (uint8_t)mark_role;
+		canvas_text(c, row, col, 1, text_format(buf, sizeof(buf), "%s", mark), style);
+	} else if (!column->end_ns) {
+		style.role = ROLE_DIM;
+		canvas_text(c, row, col, 1, TEXT(" "), style);
+	} else if (c->ascii) {
+		canvas_text(c, row, col, 1,
+			    text_format(buf, sizeof(buf), "%u", (unsigned int)(share * 9 + 0.5)),
+			    style);
+	} else {
+		canvas_text(c, row, col, 1, st->glyphs->level[MAX(level, 1u)], style);
+	}
+}
+
+/* Draw the CPUs, a cell each, and their mean. */
+static void draw_cpus(const struct ui_state *st, struct pen *pen)
+{
+	const struct profile *p = st->latest;
+	char buf[FORMAT_MAX];
+
+	for (uint32_t i = 0; i < p->nr_cpus && p->nr_cpus <= CPUS_MAX; i++) {
+		double busy = MIN(MAX(p->cpus[i].busy, 0), 1);
+
+		pen_text(pen, 0, st->glyphs->level[(unsigned int)(busy * 8 + 0.5)], ROLE_BAR);
+	}
+	pen_text(pen, 1, format_share(buf, header_cpus_mean(p)), ROLE_VALUE);
+}
+
+/* Write a text, and the key to go to a time: the first question of a reader. */
+static struct safe_text with_key(const struct ui_state *st, const char *what,
+				 char buf[static TEXT_MAX])
+{
+	char key[8];
+
+	return text_format(buf, TEXT_MAX, "%s %s: time", what,
+			   key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, ACT_REWIND)));
+}
+
+/* Write the subject: "all", the process, or the row. */
+static struct safe_text subject(const struct ui_state *st, char buf[static TEXT_MAX])
+{
+	const struct strip_query *q = st->rewind.query;
+	const char *name;
+
+	if (q && q->filter[0])
+		return ui_state_clean(buf, TEXT_MAX, q->filter);
+	if (st->rewind.subject == REWIND_ROW && q &&
+	    (q->function != STRIP_ALL || q->process != STRIP_ALL)) {
+		name = view_row_name(st, buf);
+		return (struct safe_text){ name, (uint16_t)strlen(name), (uint16_t)strlen(name) };
+	}
+	if (!st->scope.drilled)
+		return with_key(st, "all", buf);
+	return st->scope.in_thread ? TEXT("thread") : TEXT("process");
+}
+
+/* Draw the strip; with @cpus after the CPUs in short. Return the rows used. */
+static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned int row, bool cpus)
+{
+	struct rewind *r = &st->rewind;
+	unsigned int cols = header_strip_columns(c->cols), skip;
+	unsigned int left = is_narrow(c->cols) ? 1 : LEFT;
+	struct pen pen = { c, row, 1, left };
+	char buf[FORMAT_MAX], span[FORMAT_MAX], name[TEXT_MAX];
+	uint32_t nr = MIN(r->strip->nr, cols);
+
+	if (left > 1 && cpus)
+		draw_cpus(st, &pen);
+	if (left > 1) {
+		format_span(span, r->strip->nr * r->strip->column_ns);
+		pen_text(&pen, cpus ? 1 : 0, text_format(buf, sizeof(buf), "-%s", span), ROLE_DIM);
+	}
+	/* The newest column is at the right edge. */
+	skip = cols - nr;
+	for (uint32_t i = 0; i < nr; i++)
+		draw_column(st, c, row, left + skip + i, r->strip->nr - nr + i);
+	if (left > 1)
+		canvas_elide(c, row, left + cols + 1, RIGHT - 2, subject(st, name),
+			     (struct style){ ROLE_DIM, 0 });
+	r->row = (uint16_t)row;
+	r->col = (uint16_t)(left + skip);
+	r->cols = (uint16_t)nr;
+	ui_state_zone(st, &(struct zone){ r->row, r->col, 1, r->cols, ZONE_STRIP, 0 });
+	return 1;
+}
+
+/*
+ * The tabs: all views, the shown one, and everything that hides rows.
+ *
+ * Runs on: the main thread.
+ *
+ * The tabs. The main thread; reads the state, adds mouse zones.
+ *
+ * Everything that hides rows must be visible: if the line is too short, the
+ * names of other views are shortened first.
+ */
+
+static const enum action actions[VIEW_HELP] = {
+	[VIEW_FUNCTIONS] = ACT_VIEW_FUNCTIONS, [VIEW_PROCESSES] = ACT_VIEW_PROCESSES,
+	[VIEW_TREE] = ACT_VIEW_TREE,	       [VIEW_FLAME] = ACT_VIEW_FLAME,
+	[VIEW_CPUS] = ACT_VIEW_CPUS,	       [VIEW_MODULES] = ACT_VIEW_MODULES,
+	[VIEW_MESSAGES] = ACT_VIEW_MESSAGES,
+};
+
+/* Write the file of the baseline, or when it was: the running time, or the moment of a range of the
+ * past. */
+static const char *baseline_time(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct profile *b = st->baseline;
+	char clock[FORMAT_MAX];
+	const char *name;
+
+	if (st->baseline_path) {
+		name = strrchr(st->baseline_path, '/');
+		ui_state_clean(buf, size, name && name[1] ? name + 1 : st->baseline_path);
+		return buf;
+	}
+	if (b->past_end_ns)
+		return header_strip_moment(st, b->past_begin_ns, buf, size);
+	snprintf(buf, size, "%s", format_clock(clock, b->running_ns).str);
+	return buf;
+}
+
+/* Say that the rows are not of the shown moment. */
+static size_t live_note(const struct ui_state *st, char *buf, size_t size)
+{
+	const char *rows = st->config->replayed ? "rows of the whole recording" : "live rows";
+	char at[64];
+
+	/* Of a recording that is read to its end, the frozen rows are the newest. */
+	if (!st->rewind.on)
+		return st->config->replayed && st->shown == st->latest
+			       ? 0
+			       : (size_t)snprintf(buf, size, "  live rows, not frozen");
+	return (size_t)snprintf(buf, size, "  %s, not of %s", rows,
+				header_strip_moment(st, st->rewind.begin_ns, at, sizeof(at)));
+}
+
+/* Write all that hides rows; "": nothing. */
+static struct safe_text left_out(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct view *v = view_shown(st);
+	char limit[FORMAT_MAX], user[64];
+	size_t n = 0;
+
+	*buf = '\0';
+	if (v->newest && st->frozen)
+		n += live_note(st, buf, size);
+	if (match_active(&list->filter) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  filter %s%s", list->filter.text,
+				      list->filter.bad ? " (literal)" : "");
+	if (match_active(&st->scope.cgroup) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  cgroup %s (:cgroup)",
+				      st->scope.cgroup.text);
+	if (st->scope.by_user && n < size)
+		n += (size_t)snprintf(
+			buf + n, size - n, "  user %s (u)",
+			users_name(st->config->users, st->scope.uid, user, sizeof(user)).str);
+	if (v->options && n < size)
+		n += v->options(st, buf + n, size - n);
+	if (!v->newest && st->shown && st->shown->past_other_events && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  samples of other events left out");
+	if (v->compared && baseline_is_on(st) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  against %s (B)",
+				      baseline_time(st, user, sizeof(user)));
+	if (st->shown && st->shown->shown_frames != FRAMES_LANGUAGE && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  frames: %s (l)",
+				      profile_frames_name(st->shown->shown_frames));
+	if (st->scope.hide_kernel && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  kernel hidden (K)");
+	if (st->scope.hide_user && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  user hidden (U)");
+	if (ui_state_latency(st, st->shown) && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  1 / running tasks (^)");
+	if (times_hidden(st) >= 0.005 && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  idle %s hidden (\")",
+				      format_tasks(limit, times_hidden(st)).str);
+	if (st->percent_limit > 0 && n < size)
+		snprintf(buf + n, size - n, "  under %s%% hidden (L)",
+			 format_percent(limit, st->percent_limit / 100).str);
+	return (struct safe_text){ buf, 0, 0 };
+}
+
+/* The form of the tabs: spaced, and the first @named with names. */
+struct tabs_form {
+	bool apart;
+	int named;
+};
+
+/* "[1 Functions]", " 2 Processes ", or " 2" on narrow screens. */
+static struct safe_text tab_text(const struct ui_state *st, enum view_id id, struct tabs_form form,
+				 char *buf, size_t size)
+{
+	bool here = id == st->view, named = here || (int)id < form.named;
+	char key[8];
+
+	return text_format(buf, size,
+			   here		? "%s[%s%s%s]"
+			   : form.apart ? "%s %s%s%s "
+					: "%s %s%s%s",
+			   here && id && !form.apart ? " " : "",
+			   key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, actions[id])),
+			   named ? " " : "", named ? view_of(id)->title.str : "");
+}
+
+/* "[% Branches]": a view without a tab, while it is shown. */
+static struct safe_text other_text(const struct ui_state *st, struct tabs_form form, char *buf,
+				   size_t size)
+{
+	char key[8] = "";
+	enum action action = st->view == VIEW_BRANCHES ? ACT_VIEW_BRANCHES
+			     : st->view == VIEW_MEMORY ? ACT_VIEW_MEMORY
+						       : ACT_NONE;
+
+	if (st->view <= VIEW_HELP)
+		return TEXT("");
+	if (action != ACT_NONE)
+		key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, action));
+	return text_format(buf, size, "%s[%s%s%s]", form.apart ? "" : " ", key, *key ? " " : "",
+			   view_of(st->view)->title.str);
+}
+
+static unsigned int tabs_width(const struct ui_state *st, struct tabs_form form)
+{
+	unsigned int width = 0;
+	char buf[64];
+
+	for (int i = 0; i < VIEW_HELP; i++)
+		width += tab_text(st, (enum view_id)i, form, buf, sizeof(buf)).width + form.apart;
+	return width + other_text(st, form, buf, sizeof(buf)).width;
+}
+
+/* Choose the form that fits into @cols; the last names are dropped first. */
+static struct tabs_form tabs_fit(const struct ui_state *st, unsigned int cols)
+{
+	struct tabs_form form = { true, VIEW_HELP };
+
+	if (tabs_width(st, form) <= cols)
+		return form;
+	form.apart = false;
+	while (form.named && tabs_width(st, form) > cols)
+		form.named--;
+	return form;
+}
+
+static void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
+{
+	char text[MATCH_MAX * 2 + 128], clean[sizeof(text)], buf[64];
+	struct safe_text out =
+		ui_state_clean(clean, sizeof(clean), left_out(st, text, sizeof(text)).str);
+	struct tabs_form form = tabs_fit(st, c->cols - MIN(out.width + 2u, c->cols));
+	struct pen pen = { c, row, 1, c->cols };
+
+	for (int i = 0; i < VIEW_HELP; i++) {
+		unsigned int col = pen.col;
+		bool here = i == (int)st->view;
+
+		pen_text(&pen, 0, tab_text(st, (enum view_id)i, form, buf, sizeof(buf)),
+			 here ? ROLE_VALUE : ROLE_NORMAL);
+		ui_state_zone(st,
+			      &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
+					      (uint16_t)(pen.col - col), ZONE_VIEW, (uint32_t)i });
+		pen.col += form.apart;
+	}
+	pen_text(&pen, 0, other_text(st, form, buf, sizeof(buf)), ROLE_VALUE);
+	if (out.size && pen.col + 1 < c->cols)
+		canvas_elide(c, row, pen.col, c->cols - pen.col, out,
+			     (struct style){ ROLE_WARN, 0 });
+}
 
 #define DETAILS_MAX 3  /* CPUs named in a line */
 #define WIDE_TITLE  60 /* cells, for more than the last crumb */
@@ -574,7 +1336,7 @@ static unsigned int draw_status(const struct ui_state *st, struct canvas *c, uns
 }
 
 /* Draw the CPUs now; of the past, which has no figures of single CPUs, the sums in their place. */
-static unsigned int draw_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
+static unsigned int header_draw_cpus(const struct ui_state *st, struct canvas *c, unsigned int row)
 {
 	if (!st->rewind.on)
 		return header_cpus(st, c, row);
@@ -604,7 +1366,7 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 	alone = c->rows >= 14 && !only_strip ? header_process(st, c, row) : 0;
 	row += alone;
 	if (c->rows >= 14 && !alone && !only_strip && !st->config->replayed)
-		row += draw_cpus(st, c, row);
+		row += header_draw_cpus(st, c, row);
 	if (strip)
 		row += header_strip(st, c, row,
 				    only_strip && !st->config->replayed && !st->rewind.on);

@@ -1,25 +1,920 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows of the views: built, sorted, selected, drawn. Runs on: the main thread.
+ * Rows of the views: made, sorted within noise, selected and drawn; columns; where waits are shown.
+ * Invariant: row 0 is the hottest.
+ *
+ * Runs on: the main thread.
  *
  * Invariant: if the selected id is among the rows, the cursor is on it.
  */
-#include "ui/view/table.h"
+#include "ui/view/internal.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/format.h"
-#include "ui/text/idle.h"
-#include "ui/view/baseline.h"
-#include "ui/view/columns.h"
-#include "ui/view/common_columns.h"
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/name/name.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
-#include "ui/view/order.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+
+/*
+ * The columns of a view. Runs on: the main thread.
+ */
+
+enum view_id columns_view(unsigned int i)
+{
+	static const enum view_id views[CONFIG_COLUMN_VIEWS] = {
+		VIEW_FUNCTIONS, VIEW_PROCESSES, VIEW_TREE, VIEW_CALLERS, VIEW_CPUS, VIEW_MODULES,
+	};
+
+	return views[i < CONFIG_COLUMN_VIEWS ? i : 0];
+}
+
+const char *columns_name(const struct view_column *column, char buf[static COLUMNS_NAME_MAX])
+{
+	const char *title = column->name ? column->name : column->title.str;
+	size_t n = 0;
+
+	for (; *title && *title != '%' && n + 1 < COLUMNS_NAME_MAX; title++)
+		buf[n++] = *title == ' ' ? '-' : (char)tolower((unsigned char)*title);
+	buf[n] = '\0';
+	return buf;
+}
+
+struct safe_text columns_heading(const struct ui_state *st, const struct view_column *column,
+				 bool ascii, char buf[static TEXT_MAX])
+{
+	if (column->heading)
+		return column->heading(st, buf);
+	return ascii && column->ascii.size ? column->ascii : column->title;
+}
+
+uint32_t columns_parse(const struct view *v, const char *text)
+{
+	char name[COLUMNS_NAME_MAX];
+	uint32_t columns = 0;
+
+	while (text && *text) {
+		size_t size = strcspn(text, ", ");
+
+		for (int i = 0; i < v->nr_columns; i++)
+			if (strlen(columns_name(&v->columns[i], name)) == size &&
+			    !strncasecmp(name, text, size))
+				columns |= 1u << i;
+		text += size;
+		text += strspn(text, ", ");
+	}
+	return columns;
+}
+
+void columns_format(const struct view *v, uint32_t columns, char *out, size_t size)
+{
+	char name[COLUMNS_NAME_MAX];
+	size_t at = 0;
+
+	*out = '\0';
+	for (int i = 0; i < v->nr_columns && at < size; i++)
+		if (columns & 1u << i)
+			at += (size_t)snprintf(out + at, size - at, "%s%s", at ? "," : "",
+					       columns_name(&v->columns[i], name));
+}
+
+void columns_parse_sort(const struct view *v, const char *text, struct list *list)
+{
+	size_t size = text ? strcspn(text, " ") : 0;
+	char name[COLUMNS_NAME_MAX];
+
+	for (int i = 0; size && i < v->nr_columns; i++) {
+		if (!v->columns[i].compare || strlen(columns_name(&v->columns[i], name)) != size ||
+		    strncasecmp(name, text, size))
+			continue;
+		list->sort = (uint8_t)i;
+		list->inverted = !strcmp(text + size, " reversed");
+		return;
+	}
+}
+
+void columns_format_sort(const struct view *v, const struct list *list, char *out, size_t size)
+{
+	char name[COLUMNS_NAME_MAX];
+
+	*out = '\0';
+	if (list->sort < v->nr_columns)
+		snprintf(out, size, "%s%s", columns_name(&v->columns[list->sort], name),
+			 list->inverted ? " reversed" : "");
+}
+
+bool columns_sortable(const struct ui_state *st, const struct view *v, int i)
+{
+	const struct view_column *column = &v->columns[i];
+
+	assert(i >= 0 && i < v->nr_columns);
+	return column->compare && !v->own_order && (!column->when || column->when(st));
+}
+
+bool columns_shown(const struct ui_state *st, const struct view *v, uint32_t picked, int i,
+		   unsigned int cols)
+{
+	const struct view_column *column = &v->columns[i];
+
+	assert(i >= 0 && i < v->nr_columns);
+	if (column->when && !column->when(st))
+		return false;
+	if (picked)
+		return picked & 1u << i;
+	return (cols >= column->from || (column->always && column->always(st))) &&
+	       !(column->extra && st->full_names);
+}
+
+/*
+ * Columns that several views have. The main thread; pure.
+ */
+
+static int by_double(double a, double b)
+{
+	return COMPARE(a, b);
+}
+
+/* Of equal self shares, the larger total is the hotter. */
+int common_by_self(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_double(a->self, b->self);
+
+	return d ? d : by_double(a->total, b->total);
+}
+
+int common_by_total(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_double(a->total, b->total);
+
+	return d ? d : by_double(a->self, b->self);
+}
+
+int common_by_samples(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return by_double(a->count, b->count);
+}
+
+int common_by_change(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	int d = by_double((double)a->delta, (double)b->delta);
+
+	return d ? d : common_by_self(st, a, b);
+}
+
+void common_total(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at)
+{
+	view_draw_percent(c, at, row->total);
+}
+
+void common_share(struct canvas *c, struct view_field at, double share)
+{
+	char buf[FORMAT_MAX];
+	double pct = share * 100;
+	int n = snprintf(buf, sizeof(buf), "%.1f", MIN(MAX(pct, 0), 9999));
+
+	canvas_right(c, at.row, at.col, at.cols,
+		     (struct safe_text){ buf, (uint16_t)n, (uint16_t)n },
+		     (struct style){ share >= 0.005 ? ROLE_NORMAL : ROLE_DIM, 0 });
+}
+
+void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at)
+{
+	common_share(c, at, row->total);
+}
+
+void common_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
+		    struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, format_count(buf, row->count),
+		     (struct style){ ROLE_NORMAL, 0 });
+}
+
+static struct safe_text common_time(const struct ui_state *st, double weight,
+				    char buf[static FORMAT_MAX])
+{
+	const struct profile *p = st->shown;
+
+	if (!p->window_ns || !p->nr_events)
+		return TEXT("-");
+	if (ui_state_waits(st, p))
+		return format_tasks(buf, weight / (double)p->window_ns);
+	if (!p->events[ui_state_event(st, p)].event.clock)
+		return TEXT("-");
+	return text_format(buf, FORMAT_MAX, "%.1f", weight * 100 / (double)p->window_ns);
+}
+
+bool common_by_samples_alone(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	return p && !p->cpu_known && p->nr_events && !ui_state_waits(st, p) &&
+	       !ui_state_latency(st, p) && p->events[ui_state_event(st, p)].event.clock;
+}
+
+struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
+			    char buf[static FORMAT_MAX])
+{
+	const struct profile *p = st->shown;
+
+	if (!p->cpu_known || !p->window_ns || ui_state_waits(st, p) || ui_state_latency(st, p))
+		return common_time(st, weight, buf);
+	return text_format(buf, FORMAT_MAX, "%.1f", cpu_ns * 100 / (double)p->window_ns);
+}
+
+struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX])
+{
+	double pct = (double)row->delta * 100;
+
+	if (row->change == CHANGE_UNKNOWN || (row->change != CHANGE_NEW && fabs(pct) < 0.05))
+		return TEXT("");
+	if (row->change == CHANGE_NEW)
+		return TEXT("new!");
+	return text_format(buf, FORMAT_MAX, "%+.1f%s", MIN(MAX(pct, -999), 999),
+			   row->change == CHANGE_SURE ? "!" : "");
+}
+
+struct style common_change_style(const struct row *row)
+{
+	bool sure = row->change == CHANGE_SURE || row->change == CHANGE_NEW;
+
+	return (struct style){ row->change == CHANGE_UNSURE ? ROLE_DIM
+			       : row->delta > 0		    ? ROLE_BAR_HOT
+							    : ROLE_BAR,
+			       sure ? CELL_BOLD : 0 };
+}
+
+void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
+		   struct view_field at)
+{
+	char buf[FORMAT_MAX];
+
+	canvas_right(c, at.row, at.col, at.cols, common_change_text(row, buf),
+		     common_change_style(row));
+}
+
+/* Return the row's function; NULL: none. */
+static const struct profile_function *function_of(const struct ui_state *st, const struct row *row)
+{
+	uint32_t fn = view_of(st->view)->function(st, row);
+
+	return fn < st->shown->nr_functions ? &st->shown->functions[fn] : NULL;
+}
+
+void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
+		 struct view_field at)
+{
+	const struct profile_function *f = function_of(st, row);
+	char kind[2] = "?";
+
+	if (!f)
+		return;
+	if (f->kind && (strchr("ukjvw", f->kind) || profile_language_name(f->kind)))
+		kind[0] = f->kind;
+	canvas_text(c, at.row, at.col, at.cols, (struct safe_text){ kind, 1, 1 },
+		    (struct style){ theme_kind(kind[0]), 0 });
+}
+
+void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
+		   struct view_field at)
+{
+	const struct profile_function *f = function_of(st, row);
+
+	if (f)
+		canvas_elide(c, at.row, at.col, at.cols, f->module,
+			     (struct style){ ROLE_NORMAL, 0 });
+}
+
+size_t common_whole(const struct ui_state *st, char *buf, size_t size)
+{
+	const struct scope *s = &st->scope;
+	bool part = s->drilled || scope_chooses(s);
+	const char *of = part && st->rewind.on ? "  of all processes, of the whole time"
+			 : part		       ? "  of all processes"
+			 : st->rewind.on       ? "  of the whole time"
+					       : "";
+
+	return (size_t)snprintf(buf, size, "%s", of);
+}
+
+/*
+ * Time of tasks by kind. The main thread; reads the state.
+ */
+
+#define KINDS_SHOWN 4
+
+/* The parts of a bar, in the order of their roles. */
+enum { NR_PARTS = ROLE_TIME_OTHER - ROLE_TIME_CPU + 1 };
+
+static const struct {
+	char letter[2];
+	const char *name;
+} parts[NR_PARTS] = {
+	{ "C", "CPU" },		 { "R", "run queue" }, { "L", "lock" },	 { "D", "disk" },
+	{ "P", "pipe, socket" }, { "S", "sleep" },     { "E", "event" }, { "O", "other" },
+};
+
+static int part_of(enum wait_kind kind)
+{
+	switch (kind) {
+	case WAIT_RUNNING:
+		return ROLE_TIME_CPU - ROLE_TIME_CPU;
+	case WAIT_QUEUE:
+		return ROLE_TIME_QUEUE - ROLE_TIME_CPU;
+	case WAIT_LOCK:
+		return ROLE_TIME_LOCK - ROLE_TIME_CPU;
+	case WAIT_DISK:
+		return ROLE_TIME_DISK - ROLE_TIME_CPU;
+	case WAIT_PIPE:
+		return ROLE_TIME_PIPE - ROLE_TIME_CPU;
+	case WAIT_SLEEP:
+		return ROLE_TIME_SLEEP - ROLE_TIME_CPU;
+	case WAIT_CONDITION:
+	case WAIT_POLL:
+	case WAIT_KTHREAD:
+		return ROLE_TIME_EVENT - ROLE_TIME_CPU;
+	default:
+		return ROLE_TIME_OTHER - ROLE_TIME_CPU;
+	}
+}
+
+/* Sum the time of each part. Return the sum of all. */
+static double sum_parts(const float *ns, double sums[static NR_PARTS])
+{
+	double all = 0;
+
+	for (int i = 0; i < NR_PARTS; i++)
+		sums[i] = 0;
+	for (int k = WAIT_RUNNING; k < WAIT_NR; k++) {
+		sums[part_of((enum wait_kind)k)] += (double)ns[k];
+		all += (double)ns[k];
+	}
+	return all;
+}
+
+void times_draw_bar(const float *ns, struct canvas *c, unsigned int row, unsigned int col,
+		    unsigned int cols)
+{
+	double sums[NR_PARTS], all = sum_parts(ns, sums), sum = 0;
+	unsigned int at = 0;
+
+	for (int i = 0; i < NR_PARTS && all > 0; i++) {
+		/* Rounded together, so that the last part ends at the last cell. */
+		unsigned int end = (unsigned int)((sum += sums[i]) / all * cols + 0.5);
+		struct style style = { (uint8_t)(ROLE_TIME_CPU + i), 0 };
+
+		for (unsigned int n = at; n < MIN(end, cols); n++)
+			canvas_text(c, row, col + n, 1,
+				    n == at ? (struct safe_text){ parts[i].letter, 1, 1 }
+					    : TEXT(" "),
+				    style);
+		at = MAX(at, MIN(end, cols));
+	}
+}
+
+struct safe_text times_legend(const struct ui_state *st, const float *ns, char *buf, size_t size)
+{
+	double sums[NR_PARTS];
+	char number[FORMAT_MAX];
+	size_t n = 0;
+
+	*buf = '\0';
+	sum_parts(ns, sums);
+	for (int i = 0; i < NR_PARTS && st->shown->window_ns && n < size; i++)
+		if (sums[i] / (double)st->shown->window_ns >= 0.005)
+			n += (size_t)snprintf(
+				buf + n, size - n, "%s%s %s %s", n ? "  " : "", parts[i].letter,
+				parts[i].name,
+				format_tasks(number, sums[i] / (double)st->shown->window_ns).str);
+	if (ns[WAIT_NO] > 0 && n < size)
+		n += (size_t)snprintf(buf + n, size - n, "  idle %s hidden",
+				      format_tasks(number, (double)ns[WAIT_NO] /
+								   (double)st->shown->window_ns)
+					      .str);
+	n = MIN(n, size - 1);
+	return (struct safe_text){ buf, (uint16_t)n, (uint16_t)n };
+}
+
+enum theme_role times_role(struct safe_text name)
+{
+	for (int k = WAIT_RUNNING; k < WAIT_NR; k++)
+		if (!strcmp(name.str, wait_kind_name((enum wait_kind)k)))
+			return (enum theme_role)(ROLE_TIME_CPU + part_of((enum wait_kind)k));
+	return ROLE_TIME_OTHER;
+}
+
+bool times_on(const struct ui_state *st)
+{
+	return st->shown && st->shown->stack_waits && ui_state_waits(st, st->shown);
+}
+
+/* Sum the time of the shown tasks by enum wait_kind. Running time counts where a clock is shown. */
+static double sum_kinds(const struct ui_state *st, double sums[static WAIT_NR])
+{
+	const double(*times)[WAIT_NR] = times_on(st) ? folds_times(st) : NULL;
+	struct fold_filter f;
+	double all = 0;
+
+	for (int k = 0; k < WAIT_NR; k++)
+		sums[k] = 0;
+	if (!times || !view_filter(st, &f))
+		return 0;
+	for (uint32_t i = 0; i < st->shown->nr_tasks; i++)
+		for (int k = 0; k < WAIT_NR && fold_passes_task(st->shown, &f, i); k++)
+			sums[k] += times[i][k];
+	if (!ui_state_also(st, st->shown))
+		sums[WAIT_RUNNING] = 0;
+	for (int k = WAIT_RUNNING; k < WAIT_NR; k++)
+		all += sums[k];
+	return all;
+}
+
+bool times_draw_total(const struct ui_state *st, struct pen *pen, unsigned int gap)
+{
+	double sums[WAIT_NR], all = sum_kinds(st, sums);
+	char buf[FORMAT_MAX], text[64];
+
+	if (!times_on(st) || !st->shown->window_ns)
+		return false;
+	return pen_value(pen, gap, ui_state_also(st, st->shown) ? TEXT("Time") : TEXT("Waiting"),
+			 text_format(text, sizeof(text), "%s task-s/s",
+				     format_tasks(buf, all / (double)st->shown->window_ns).str),
+			 ROLE_VALUE);
+}
+
+double times_hidden(const struct ui_state *st)
+{
+	double sums[WAIT_NR];
+
+	if (!times_on(st) || !st->shown->window_ns || !ui_state_hides_idle(st, st->shown))
+		return 0;
+	sum_kinds(st, sums);
+	return sums[WAIT_NO] / (double)st->shown->window_ns;
+}
+
+/* Return the name of the kind without its brackets. */
+static struct safe_text name_of(enum wait_kind kind, char buf[static 32])
+{
+	const char *name = kind == WAIT_RUNNING ? "[CPU]" : wait_kind_name(kind);
+	size_t size = strlen(name);
+
+	return text_format(buf, 32, "%.*s", (int)MAX(size, 2u) - 2, name + 1);
+}
+
+void times_draw_kinds(const struct ui_state *st, struct pen *pen, unsigned int gap)
+{
+	double sums[WAIT_NR], all = sum_kinds(st, sums);
+	char buf[FORMAT_MAX], name[32];
+
+	for (int n = 0; n < KINDS_SHOWN; n++) {
+		int best = WAIT_RUNNING;
+
+		for (int k = WAIT_RUNNING; k < WAIT_NR; k++)
+			if (sums[k] > sums[best])
+				best = k;
+		if (!(sums[best] > 0.005 * all) ||
+		    !pen_value(pen, n ? 2 : gap, name_of((enum wait_kind)best, name),
+			       format_share(buf, sums[best] / all), ROLE_VALUE))
+			return;
+		sums[best] = 0;
+	}
+}
+
+/*
+ * A sorted order of rows that noise does not move. Runs on: the main thread.
+ *
+ * Slots are filled from the first to the last. Only a row that no row without a place is
+ * significantly larger than may take one, of before or not: so no pair ends in the wrong
+ * order, also where each of a chain of rows is like the next. To insert a row where it belongs
+ * would move all rows below it by one: it changes places instead.
+ */
+
+#define SLOTS  128u		     /* first rows, with slots */
+#define SPARE  64u		     /* rows below them that may rise */
+#define PLACES (2 * SLOTS + SPARE)   /* rows that may take a slot */
+#define NEAR   (8 * (SLOTS + SPARE)) /* rows among which the ones of slots are searched */
+#define NONE   UINT32_MAX
+
+/* Rows that are not neighbours: standard errors of a difference that is no chance. */
+#define Z_ANY 2.75
+
+/* Exact times move rows as shares of this many samples do, at least. */
+#define EXACT 10000.0
+
+/* A row that may take a slot. */
+struct order_place {
+	uint32_t row;	  /* index in the sorted rows */
+	uint32_t slot;	  /* where it was; NONE: it had no slot, or another row has it */
+	bool none;	  /* no samples of its own: after all rows with one */
+	bool placed;	  /* it has a slot in the new order */
+	uint32_t nr_over; /* rows without a place that must be above it */
+	struct interval_sum sum;
+};
+
+struct order {
+	bool inverted;		       /* smallest first */
+	struct order_place at[PLACES]; /* sorted */
+	uint32_t nr, first;	       /* the first one without a place */
+	uint32_t of_slot[SLOTS];       /* its row of before; NONE: that has left */
+	uint32_t new_order[SLOTS];     /* places, by slot */
+	uint32_t nr_slots;
+};
+
+/* ---- which row must be above which ---- */
+
+/* Return the number of samples that a share has the noise of. */
+static double samples_of(const struct ui_state *st, double share, double count)
+{
+	/* A sum that decays has half of the variance of a window with its number of samples. */
+	if (st->shown && st->shown->window == PROFILE_DECAY)
+		count *= 2;
+	return st->shown && ui_state_waits(st, st->shown) ? MAX(count, share * EXACT) : count;
+}
+
+/* Get the value that a column sorts by. Rows with 0 by SELF% are sorted by their totals, below all
+ * others.
+ */
+static struct interval_sum sum_of(const struct ui_state *st, const struct view_column *column,
+				  const struct row *row, bool *none)
+{
+	struct interval_sum sum = { row->count, row->count };
+
+	*none = column->share == COLUMN_SELF ? row->self <= 0
+					     : column->share == COLUMN_SAMPLES && row->count <= 0;
+	if (column->share == COLUMN_SELF && !*none)
+		sum.weight = row->self;
+	else if (column->share != COLUMN_SAMPLES)
+		sum = (struct interval_sum){ row->total, MAX(row->total_count, row->count) };
+	sum.count = samples_of(st, column->share == COLUMN_SAMPLES ? 0 : sum.weight, sum.count);
+	return sum;
+}
+
+/* Report whether @a must be above @b, as chance does not explain the difference. */
+static bool is_over(const struct order *o, const struct order_place *a, const struct order_place *b,
+		    double z)
+{
+	if (a->none != b->none)
+		return a->none == o->inverted;
+	return o->inverted ? interval_exceeds(b->sum, a->sum, z)
+			   : interval_exceeds(a->sum, b->sum, z);
+}
+
+/* ---- filling the slots ---- */
+
+/* Report whether a row may take the slot: none of the rows that are left must be above it. */
+static bool may_take(const struct order *o, uint32_t i, uint32_t slot)
+{
+	const struct order_place *at = &o->at[i];
+
+	if (at->placed || at->nr_over)
+		return false;
+	return slot || !is_over(o, &o->at[o->first], at, INTERVAL_Z);
+}
+
+/* Find the first row without a slot of its own that may take one; NONE: there is none. */
+static uint32_t find_free(const struct order *o, uint32_t slot)
+{
+	for (uint32_t i = o->first; i < o->nr; i++)
+		if (o->at[i].slot == NONE && may_take(o, i, slot))
+			return i;
+	return NONE;
+}
+
+/* Find the last row of a slot below that must be above @out (NONE: any row), which can go there. */
+static uint32_t find_last(const struct order *o, uint32_t slot, uint32_t out)
+{
+	double z = slot ? Z_ANY : INTERVAL_Z;
+	uint32_t last = NONE;
+
+	for (uint32_t i = o->first; i < o->nr; i++) {
+		if (o->at[i].slot == NONE || !may_take(o, i, slot))
+			continue;
+		if (out != NONE && !is_over(o, &o->at[i], &o->at[out], z))
+			continue;
+		if (last == NONE || o->at[i].slot > o->at[last].slot)
+			last = i;
+	}
+	return last;
+}
+
+/* Choose the row for a slot: the one of before, if possible. */
+static uint32_t choose(struct order *o, uint32_t slot)
+{
+	uint32_t out = o->of_slot[slot], in;
+
+	if (out != NONE && o->at[out].placed)
+		out = NONE;
+	if (out != NONE && may_take(o, out, slot))
+		return out;
+	in = find_free(o, slot);
+	if (in == NONE)
+		in = find_last(o, slot, out);
+	if (out != NONE)
+		o->at[out].slot = NONE;
+	/* The largest one always may. */
+	return in != NONE ? in : o->first;
+}
+
+static void put(struct order *o, uint32_t slot, uint32_t i)
+{
+	o->new_order[slot] = i;
+	o->at[i].placed = true;
+	for (uint32_t k = 0; k < o->nr; k++)
+		if (o->at[k].nr_over && is_over(o, &o->at[i], &o->at[k], Z_ANY))
+			o->at[k].nr_over--;
+	while (o->first < o->nr && o->at[o->first].placed)
+		o->first++;
+}
+
+/* Exchange neighbours in the wrong order. */
+static void exchange(struct order *o)
+{
+	for (uint32_t i = 1; i < o->nr_slots; i++)
+		for (uint32_t j = i; j; j--) {
+			uint32_t up = o->new_order[j - 1], at = o->new_order[j];
+
+			if (!is_over(o, &o->at[at], &o->at[up], INTERVAL_Z))
+				break;
+			o->new_order[j - 1] = at;
+			o->new_order[j] = up;
+		}
+}
+
+/* Let the largest row below the slots into the last one, as neighbours. */
+static void let_in(struct order *o)
+{
+	while (o->nr_slots && o->first < o->nr) {
+		uint32_t *last = &o->new_order[o->nr_slots - 1], out = *last;
+
+		if (!is_over(o, &o->at[o->first], &o->at[out], INTERVAL_Z))
+			return;
+		o->at[out].placed = false;
+		*last = o->first;
+		o->at[o->first].placed = true;
+		while (o->at[o->first].placed)
+			o->first++;
+		exchange(o);
+	}
+}
+
+/* Fill @nr slots with the rows, which are sorted. */
+static void fill(struct order *o, uint32_t nr)
+{
+	o->nr_slots = MIN(nr, o->nr);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		o->of_slot[i] = NONE;
+	for (uint32_t i = 0; i < o->nr; i++) {
+		if (o->at[i].slot != NONE)
+			o->of_slot[o->at[i].slot] = i;
+		for (uint32_t k = 0; k < i; k++)
+			o->at[i].nr_over += is_over(o, &o->at[k], &o->at[i], Z_ANY);
+	}
+	for (uint32_t slot = 0; slot < o->nr_slots; slot++)
+		put(o, slot, choose(o, slot));
+	exchange(o);
+	let_in(o);
+}
+
+/* ---- the slots of the profile before ---- */
+
+/* Slots by the ids of their rows: a hash table with open addresses. */
+struct slot_index {
+	uint8_t slots[4 * SLOTS]; /* slot + 1; 0: empty */
+};
+
+static uint32_t slot_of(const struct slot_index *index, const struct list *list, uint64_t id)
+{
+	for (uint64_t at = hash_u64(id);; at++) {
+		uint32_t slot = index->slots[at % sizeof(index->slots)];
+
+		if (!slot || list->slots[slot - 1] == id)
+			return slot - 1;
+	}
+}
+
+static void index_slots(struct slot_index *index, const struct list *list)
+{
+	_Static_assert(SLOTS < UINT8_MAX && NONE == 0u - 1, "slot + 1 does not fit");
+	memset(index, 0, sizeof(*index));
+	for (uint32_t i = 0; i < list->nr_slots; i++) {
+		uint64_t at = hash_u64(list->slots[i]);
+
+		while (index->slots[at % sizeof(index->slots)])
+			at++;
+		index->slots[at % sizeof(index->slots)] = (uint8_t)(i + 1);
+	}
+}
+
+/* Collect the first rows, and the ones of slots that are not far below; the others are sorted. */
+static void collect(const struct ui_state *st, const struct view_column *column,
+		    const struct list *list, struct order *o)
+{
+	struct slot_index index;
+
+	index_slots(&index, list);
+	o->nr = o->first = 0;
+	for (uint32_t i = 0; i < MIN(list->nr, NEAR); i++) {
+		uint32_t slot = slot_of(&index, list, list->rows[i].id);
+		struct order_place *at = &o->at[o->nr];
+
+		if (slot == NONE && i >= SLOTS + SPARE)
+			continue;
+		*at = (struct order_place){ .row = i, .slot = slot };
+		at->sum = sum_of(st, column, &list->rows[i], &at->none);
+		o->nr++;
+	}
+	assert(o->nr <= PLACES);
+}
+
+/* Move the rows of the slots to the front; the others follow, sorted as they are. */
+static void move_rows(const struct order *o, struct list *list)
+{
+	struct row first[SLOTS];
+	bool placed[NEAR] = { false };
+	uint32_t end = 0, to;
+
+	for (uint32_t i = 0; i < o->nr_slots; i++) {
+		uint32_t row = o->at[o->new_order[i]].row;
+
+		first[i] = list->rows[row];
+		placed[row] = true;
+		end = MAX(end, row + 1);
+	}
+	to = end;
+	for (uint32_t i = end; i-- > 0;)
+		if (!placed[i])
+			list->rows[--to] = list->rows[i];
+	assert(to == o->nr_slots);
+	memcpy(list->rows, first, to * sizeof(*first));
+}
+
+/* ---- from profile to profile ---- */
+
+void order_forget(struct list *list)
+{
+	list->nr_slots = 0;
+}
+
+static uint64_t key_of(const struct ui_state *st, const struct list *list)
+{
+	uint64_t key = hash_u64(folds_key(st, st->shown) + st->shown->past_end_ns);
+
+	key = hash_u64(key + list->sort + 256u * st->by_thread + 512u * st->fold_threads +
+		       1024u * list->inverted);
+	key = hash_u64(key + st->scope.hide_kernel + 2u * st->scope.hide_user + 4u * st->only.on);
+	for (const char *c = list->filter.text; *c; c++)
+		key = hash_u64(key + (unsigned char)*c);
+	return st->only.on ? hash_u64(key + st->only.id) : key;
+}
+
+void order_begin(const struct ui_state *st, struct list *list, uint64_t mode)
+{
+	uint64_t key = hash_u64(key_of(st, list) + mode);
+
+	if (list->slots_key != key)
+		order_forget(list);
+	list->slots_key = key;
+}
+
+void order_end(struct list *list)
+{
+	if (!list->nr)
+		return;
+	if (!list->slots)
+		list->slots = calloc(SLOTS, sizeof(*list->slots));
+	list->nr_slots = list->slots ? MIN(list->nr, SLOTS) : 0;
+	for (uint32_t i = 0; i < list->nr_slots; i++)
+		list->slots[i] = list->rows[i].id;
+}
+
+/* Number the slots of siblings, which other rows are between, 0, 1, ... */
+static void number_slots(struct order *o, bool from_below)
+{
+	uint32_t slots[ORDER_SIBLINGS];
+
+	for (uint32_t i = 0; i < o->nr; i++)
+		slots[i] = o->at[i].slot;
+	for (uint32_t i = 0; i < o->nr; i++) {
+		if (slots[i] == NONE)
+			continue;
+		o->at[i].slot = 0;
+		for (uint32_t k = 0; k < o->nr; k++)
+			o->at[i].slot += slots[k] != NONE &&
+					 (from_below ? slots[k] > slots[i] : slots[k] < slots[i]);
+	}
+}
+
+void order_siblings(const struct ui_state *st, const struct list *list,
+		    const struct order_sibling *siblings, uint32_t nr, bool from_below,
+		    uint32_t *order)
+{
+	_Static_assert(ORDER_SIBLINGS <= SLOTS, "siblings have slots");
+	struct order o = { .nr = MIN(nr, ORDER_SIBLINGS) };
+	struct slot_index index;
+
+	index_slots(&index, list);
+	for (uint32_t i = 0; i < nr; i++)
+		order[i] = i;
+	for (uint32_t i = 1; i < o.nr; i++)
+		for (uint32_t j = i; j && siblings[order[j]].share > siblings[order[j - 1]].share;
+		     j--) {
+			uint32_t moved = order[j];
+
+			order[j] = order[j - 1];
+			order[j - 1] = moved;
+		}
+	for (uint32_t i = 0; i < o.nr; i++) {
+		const struct order_sibling *s = &siblings[order[i]];
+
+		o.at[i] = (struct order_place){
+			.row = order[i],
+			.slot = slot_of(&index, list, s->id),
+			.sum = { s->share, samples_of(st, s->share, s->count) },
+		};
+	}
+	number_slots(&o, from_below);
+	fill(&o, o.nr);
+	for (uint32_t i = 0; i < o.nr; i++)
+		order[i] = o.at[o.new_order[i]].row;
+}
+
+static const struct view_column *column_of(const struct view *v, const struct list *list)
+{
+	const struct view_column *column = list->sort < v->nr_columns ? &v->columns[list->sort]
+								      : NULL;
+
+	return column && column->share ? column : NULL;
+}
+
+bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
+		  const struct row *row)
+{
+	const struct view_column *column = column_of(v, list);
+	struct order o = { .inverted = list->inverted };
+	struct order_place up = { 0 }, at = { 0 };
+
+	if (!list->by_share || !column || row == list->rows)
+		return false;
+	up.sum = sum_of(st, column, row - 1, &up.none);
+	at.sum = sum_of(st, column, row, &at.none);
+	if (up.none || at.none)
+		return false;
+	/* Times of waits are exact: a larger one above is no tie. */
+	if (ui_state_waits(st, st->shown))
+		return list->inverted ? at.sum.weight < up.sum.weight
+				      : at.sum.weight > up.sum.weight;
+	return !is_over(&o, &up, &at, INTERVAL_Z);
+}
+
+/*
+ * Put the sorted rows into the order of the profile before, where that is not significantly
+ * wrong. Another column, scope, filter or direction, and order_forget(), begin a new order.
+ */
+static void order_keep(const struct ui_state *st, const struct view *v, struct list *list)
+{
+	const struct view_column *column = column_of(v, list);
+	uint64_t key = st->shown ? key_of(st, list) : 0,
+		 now = st->shown ? st->shown->running_ns : 0;
+	struct order o = { .inverted = list->inverted };
+
+	list->by_share = !v->own_order && column;
+	/* Without rows the folds may be late. build() orders siblings. */
+	if (!list->nr || v->own_order)
+		return;
+	if (!column) {
+		order_forget(list);
+		return;
+	}
+	if (list->nr_slots && list->slots_key == key && now >= list->slots_ns) {
+		collect(st, column, list, &o);
+		fill(&o, SLOTS);
+		move_rows(&o, list);
+	}
+	list->slots_key = key;
+	list->slots_ns = now;
+	order_end(list);
+}
 
 #define COLUMNS_MAX 32
+
 /* least width of names beside picked columns, which are cut at the right instead */
 #define OPEN_LEAST 12u
 
@@ -43,7 +938,7 @@ static void keep_matching(const struct ui_state *st, const struct view *v, struc
 	list->nr = kept;
 }
 
-struct order {
+struct table_order {
 	const struct ui_state *st;
 	const struct view_column *column;
 	int sign;
@@ -51,7 +946,7 @@ struct order {
 
 static int compare_rows(const void *pa, const void *pb, void *arg)
 {
-	const struct order *order = arg;
+	const struct table_order *order = arg;
 	const struct row *a = pa, *b = pb;
 	int d = order->column->compare(order->st, a, b) * order->sign;
 
@@ -121,7 +1016,7 @@ static bool sort_by_share(struct list *list, bool by_self, int sign)
 
 static void sort_rows(const struct ui_state *st, const struct view *v, struct list *list)
 {
-	struct order order = { .st = st };
+	struct table_order order = { .st = st };
 
 	if (list->nr < 2 || list->sort >= v->nr_columns || !columns_sortable(st, v, list->sort))
 		return;

@@ -1,24 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One function: its instructions, its source, or both. The main thread; reads
- * the state, and keeps the arrows of the code in st->annotate.
+ * One function by instruction and source line: the view, its rows, its keys.
+ *
+ * Runs on: the main thread.
+ *
+ * One function: its instructions, its source, or both. The main thread; reads the state, and keeps
+ * the arrows of the code in st->annotate.
  *
  * A row's identity is its offset in the function, or its file and line: the cursor keeps its
  * instruction in every order.
  */
-#include "ui/view/view_annotate.h"
+#include "ui/view/internal.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "ui/text/format.h"
-#include "ui/text/users.h"
-#include "ui/view/arrows.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
-#include "ui/view/view.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
-const struct profile *annotate_profile(const struct ui_state *st)
+/* The kind of a row, in the upper bits of its id. */
+enum annotate_kind {
+	ANNOTATE_INSN,	/* low bits: offset in the function; index: instruction */
+	ANNOTATE_ABOVE, /* the source of the instruction at that offset; the same */
+	ANNOTATE_LINE,	/* low bits: file, line; index: file */
+	ANNOTATE_FILE,	/* its heading: the same with line 0 */
+	ANNOTATE_POINT, /* no code is there: low bits: offset */
+};
+
+#define ANNOTATE_SHIFT 60
+
+static inline enum annotate_kind annotate_kind(uint64_t id)
+{
+	return (enum annotate_kind)(id >> ANNOTATE_SHIFT);
+}
+
+/* Return the offset of a row. */
+static inline uint64_t annotate_low(uint64_t id)
+{
+	return id & ((1ULL << ANNOTATE_SHIFT) - 1);
+}
+
+/* The column that sorts by address. */
+#define VIEW_ANNOTATE_BY_OFFSET 5
+
+/* Return the profile with the annotated function; NULL: none yet. */
+static const struct profile *annotate_profile(const struct ui_state *st)
 {
 	const struct profile *p = st->shown;
 
@@ -28,14 +68,16 @@ const struct profile *annotate_profile(const struct ui_state *st)
 	return p && p->annotate && p->annotate->function == st->annotate.function ? p : NULL;
 }
 
-const struct profile_annotate *annotate_of(const struct ui_state *st)
+/* Return the data of the annotated function; NULL: none yet. */
+static const struct profile_annotate *annotate_of(const struct ui_state *st)
 {
 	const struct profile *p = annotate_profile(st);
 
 	return p ? p->annotate : NULL;
 }
 
-enum annotate_mode annotate_shown(const struct ui_state *st)
+/* Return the mode in effect: a script has no instructions. */
+static enum annotate_mode annotate_shown(const struct ui_state *st)
 {
 	const struct listing *l = annotate_listing(st);
 
@@ -192,7 +234,8 @@ static void draw_address(const struct ui_state *st, const struct row *row, struc
 
 /* ---- the column of texts ---- */
 
-bool annotate_in_order(const struct ui_state *st)
+/* Return whether rows are sorted by address. */
+static bool annotate_in_order(const struct ui_state *st)
 {
 	return view_annotate.columns[st->lists[VIEW_ANNOTATE].sort].compare == by_address;
 }
@@ -473,6 +516,11 @@ static unsigned int foot(const struct ui_state *st, const struct row *row, struc
 	return f->used;
 }
 
+static void view_annotate_close(struct ui_state *st);
+static void view_annotate_follow(struct ui_state *st);
+static void view_annotate_hottest(struct ui_state *st, bool back);
+static void view_annotate_mode(struct ui_state *st, enum annotate_mode mode);
+
 static bool act(struct ui_state *st, enum action action, uint32_t code)
 {
 	switch (action) {
@@ -519,6 +567,8 @@ static const struct view_label labels[] = {
 	{ ACT_NONE, NULL },
 };
 
+static int annotate_rows_build(const struct ui_state *st, struct list *list);
+
 const struct view view_annotate = {
 	.title = TEXT("Annotate"),
 	.context = CTX_LIST,
@@ -536,3 +586,486 @@ const struct view view_annotate = {
 	.copied = copied,
 	.empty = TEXT("no code to show yet"),
 };
+
+/*
+ * Keys in the annotate view. Runs on: the main thread.
+ */
+
+/* Show another function; the cursor goes to its hottest row. */
+static void show(struct ui_state *st, uint32_t function, const char *name)
+{
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+
+	if (!st->annotate.arrows)
+		st->annotate.arrows = xcalloc(1, sizeof(*st->annotate.arrows));
+	st->annotate.function = function;
+	ui_state_clean(st->annotate.name, sizeof(st->annotate.name), name);
+	list->pinned = false;
+	list->top = 0;
+	st->annotate.hottest = true;
+	sampler_set_annotate(st->sampler, function);
+	navigate_to(st, VIEW_ANNOTATE);
+}
+
+void view_annotate_open(struct ui_state *st, uint32_t function, const char *name)
+{
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+
+	if (st->view != VIEW_ANNOTATE)
+		st->annotate.from = st->view;
+	st->annotate.nr_back = 0;
+	list->sort = VIEW_ANNOTATE_BY_OFFSET;
+	list->inverted = false;
+	show(st, function, name);
+}
+
+/* Enter the called function; Esc leads back. */
+static void enter(struct ui_state *st, uint32_t function, const char *name)
+{
+	const struct list *list = &st->lists[VIEW_ANNOTATE];
+	struct annotate_level *level;
+
+	if (st->annotate.nr_back == ANNOTATE_LEVELS) {
+		memmove(st->annotate.back, st->annotate.back + 1,
+			(ANNOTATE_LEVELS - 1) * sizeof(*st->annotate.back));
+		st->annotate.nr_back--;
+	}
+	assert(st->annotate.nr_back < ANNOTATE_LEVELS);
+	level = &st->annotate.back[st->annotate.nr_back++];
+	level->function = st->annotate.function;
+	level->selected = list->selected;
+	memcpy(level->name, st->annotate.name, sizeof(level->name));
+	show(st, function, name);
+}
+
+/* Go back to the caller, or to the view it was opened from. */
+static void view_annotate_close(struct ui_state *st)
+{
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct annotate_level *level;
+
+	if (!st->annotate.nr_back) {
+		navigate_to(st, st->annotate.from);
+		return;
+	}
+	level = &st->annotate.back[--st->annotate.nr_back];
+	show(st, level->function, level->name);
+	st->annotate.hottest = false;
+	list->selected = level->selected;
+	list->pinned = true;
+}
+
+void view_annotate_left(struct ui_state *st)
+{
+	if (st->annotate.function != UINT32_MAX)
+		sampler_set_annotate(st->sampler, UINT32_MAX);
+	st->annotate.function = UINT32_MAX;
+}
+
+/* Move the cursor to instruction @index. Return false if it is hidden. */
+static bool go_to(struct ui_state *st, uint32_t index)
+{
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+
+	for (uint32_t i = 0; i < list->nr; i++)
+		if (annotate_kind(list->rows[i].id) == ANNOTATE_INSN &&
+		    list->rows[i].index == index) {
+			table_move_to(st, i);
+			return true;
+		}
+	return false;
+}
+
+/* Move from a source line to its hottest instruction. */
+static void open_line(struct ui_state *st, const struct row *row)
+{
+	const struct listing *l = annotate_listing(st);
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+	uint32_t file, line, best = UINT32_MAX;
+
+	if (!l || !annotate_source(st, row, &file, &line))
+		return;
+	if (l->script) {
+		ui_state_say(st, false, "source only: no instructions (O: editor)");
+		return;
+	}
+	if (annotate_shown(st) == ANNOTATE_SOURCE)
+		view_annotate_mode(st, ANNOTATE_BOTH);
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *at = &list->rows[i];
+
+		if (annotate_kind(at->id) == ANNOTATE_INSN && l->insns[at->index].file == file &&
+		    l->insns[at->index].line == line &&
+		    (best == UINT32_MAX || at->self > list->rows[best].self))
+			best = i;
+	}
+	if (best != UINT32_MAX)
+		table_move_to(st, best);
+	else
+		ui_state_say(st, false, "no instructions for this line");
+}
+
+/* Follow a jump or call; of a source line, go to its instructions. */
+static void view_annotate_follow(struct ui_state *st)
+{
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct listing *l = annotate_listing(st);
+	const struct listing_insn *insn;
+	const char *name;
+
+	if (!row || !l || annotate_kind(row->id) == ANNOTATE_POINT)
+		return;
+	if (annotate_kind(row->id) != ANNOTATE_INSN) {
+		open_line(st, row);
+		return;
+	}
+	insn = &l->insns[row->index];
+	if (insn->target != LISTING_NONE) {
+		if (!go_to(st, insn->target))
+			ui_state_say(st, false, "the target of the jump is hidden by the filter");
+	} else if (insn->callee != LISTING_NONE) {
+		name = strchr(listing_text(l, insn->text), ' ');
+		enter(st, insn->callee, name ? name + strspn(name, " ") : "?");
+	} else if (insn->call || insn->jump) {
+		ui_state_say(st, false,
+			     "indirect: target known at run time only (b shows callees)");
+	} else {
+		ui_state_say(st, false, "not a jump or call: nothing to follow");
+	}
+}
+
+/* Return whether @a is hotter than @b. Lines of a script without own samples by total; ties by id.
+ */
+static bool hotter(const struct row *a, const struct row *b)
+{
+	if (a->self != b->self)
+		return a->self > b->self;
+	return a->other[0] > b->other[0] || (a->other[0] == b->other[0] && a->id < b->id);
+}
+
+/*
+ * Select the next hottest row, or the previous one.
+ * Start at the cursor; after the coldest row, the hottest again.
+ */
+static void view_annotate_hottest(struct ui_state *st, bool back)
+{
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct row *at = list->pinned && list->cursor < list->nr ? &list->rows[list->cursor]
+								       : NULL;
+	uint32_t best = UINT32_MAX, first = UINT32_MAX;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		const struct row *row = &list->rows[i];
+
+		if (row->count <= 0 && row->other[0] <= 0)
+			continue;
+		if (first == UINT32_MAX || hotter(row, &list->rows[first]) != back)
+			first = i;
+		if (!at || (back ? !hotter(row, at) : !hotter(at, row)) || row == at)
+			continue;
+		if (best == UINT32_MAX || hotter(row, &list->rows[best]) != back)
+			best = i;
+	}
+	if (best == UINT32_MAX)
+		best = first;
+	if (best != UINT32_MAX)
+		table_move_to(st, best);
+}
+
+/* Set the mode: source and assembly, source, assembly. */
+static void view_annotate_mode(struct ui_state *st, enum annotate_mode mode)
+{
+	static const char *const said[ANNOTATE_NR_MODES] = {
+		[ANNOTATE_BOTH] = "source and assembly",
+		[ANNOTATE_SOURCE] = "source only: samples by line",
+		[ANNOTATE_ASSEMBLY] = "assembly only",
+	};
+	const struct listing *l = annotate_listing(st);
+	struct list *list = &st->lists[VIEW_ANNOTATE];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	uint32_t file, line;
+	bool known = row && annotate_source(st, row, &file, &line);
+
+	if (l && l->script) {
+		ui_state_say(st, false, "source only: no instructions (O: editor)");
+		return;
+	}
+	if (l && !l->nr_files) {
+		ui_state_say(st, false, "only assembly: %s",
+			     l->no_source ? l->no_source
+			     : l->why	  ? l->why
+					  : "no line information");
+		return;
+	}
+	/* Keep the cursor on its line or instruction. */
+	if (known && mode == ANNOTATE_SOURCE)
+		list->selected = (uint64_t)ANNOTATE_LINE << ANNOTATE_SHIFT | (uint64_t)file << 32 |
+				 line;
+	if (known && mode == ANNOTATE_ASSEMBLY && annotate_kind(row->id) == ANNOTATE_ABOVE)
+		list->selected = row->id & ((1ULL << ANNOTATE_SHIFT) - 1);
+	st->annotate.mode = mode;
+	table_rebuild(st, VIEW_ANNOTATE);
+	if (known && st->view == VIEW_ANNOTATE && annotate_kind(list->selected) == ANNOTATE_LINE &&
+	    mode != ANNOTATE_SOURCE && list->nr)
+		open_line(st, &(struct row){ .id = list->selected, .index = file });
+	else if (list->nr && list->pinned)
+		table_move_to(st, list->cursor);
+	ui_state_say(st, false, "%s", said[mode]);
+}
+
+void view_annotate_arrived(struct ui_state *st)
+{
+	if (st->view != VIEW_ANNOTATE || !st->annotate.hottest || !st->lists[VIEW_ANNOTATE].nr)
+		return;
+	st->annotate.hottest = false;
+	view_annotate_hottest(st, false);
+}
+
+/*
+ * The rows of an annotated function: instructions and source lines. The main
+ * thread; reads the state.
+ */
+
+#define GAP_MAX 6u /* lines without code that are shown between lines with it */
+
+static struct row *add_row(struct list *list, enum annotate_kind kind, uint64_t low, uint32_t index)
+{
+	struct row *row = list_add(list);
+
+	if (!row)
+		return NULL;
+	row->id = (uint64_t)kind << ANNOTATE_SHIFT | low;
+	row->index = index;
+	/* The limit concerns shares of all samples, not of one function. */
+	row->total = 1;
+	return row;
+}
+
+/* Count samples of the process or thread drilled into, as in other views. */
+struct seen {
+	bool all;
+	uint32_t *tasks; /* ids, in order; owned */
+	uint32_t nr;
+};
+
+static int by_task(const void *pa, const void *pb)
+{
+	return COMPARE(*(const uint32_t *)pa, *(const uint32_t *)pb);
+}
+
+static int seen_make(struct seen *seen, const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+	struct fold_filter filter;
+	bool any = folds_filter(st, &filter);
+
+	*seen = (struct seen){ .all = any && filter.process == UINT32_MAX &&
+				      filter.task == UINT32_MAX && !filter.tasks };
+	if (seen->all || !any)
+		return 0;
+	seen->tasks = malloc((p->nr_tasks + 1ULL) * sizeof(*seen->tasks));
+	if (!seen->tasks)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->nr_tasks; i++)
+		if (fold_passes_task(p, &filter, i))
+			seen->tasks[seen->nr++] = p->tasks[i].id;
+	qsort(seen->tasks, seen->nr, sizeof(*seen->tasks), by_task);
+	return 0;
+}
+
+static bool counts(const struct seen *seen, const struct profile_point *pt, uint32_t event)
+{
+	return pt->event == event &&
+	       (seen->all || (seen->nr && bsearch(&pt->task, seen->tasks, seen->nr,
+						  sizeof(*seen->tasks), by_task)));
+}
+
+/*
+ * Sum the samples of the shown event by instruction or line. Shares are of all samples with the
+ * function on the stack, so that the share of a line itself is part of the line's total.
+ */
+static void add_points(const struct profile_annotate *a, const struct seen *seen, uint32_t event,
+		       struct row *insns, struct list *list)
+{
+	double total = 0;
+
+	for (uint32_t i = 0; i < a->nr_points; i++) {
+		const struct profile_point *pt = &a->points[i];
+		uint32_t at;
+
+		if (!counts(seen, pt, event))
+			continue;
+		total += pt->total;
+		list->count += pt->count;
+		at = listing_at(a->listing, pt->vaddr);
+		if (at == LISTING_NONE)
+			continue;
+		insns[at].count += pt->count;
+		insns[at].self += pt->weight;
+		insns[at].other[0] += (float)pt->total;
+	}
+	for (uint32_t i = 0; i < a->listing->nr_insns; i++) {
+		insns[i].self /= total > 0 ? total : 1;
+		insns[i].other[0] /= total > 0 ? (float)total : 1;
+	}
+}
+
+/* Add the instructions, each below its source line if that changes. */
+static int add_insns(const struct ui_state *st, const struct listing *l, const struct row *insns,
+		     struct list *list)
+{
+	bool source = annotate_shown(st) == ANNOTATE_BOTH && annotate_in_order(st);
+	uint32_t file = LISTING_NONE, line = 0;
+
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+		uint64_t offset = insn->vaddr - l->vaddr;
+		struct row *row;
+
+		if (source && insn->line && (insn->file != file || insn->line != line)) {
+			if (!add_row(list, ANNOTATE_ABOVE, offset, i))
+				return -ENOMEM;
+			file = insn->file;
+			line = insn->line;
+		}
+		row = add_row(list, ANNOTATE_INSN, offset, i);
+		if (!row)
+			return -ENOMEM;
+		row->self = insns[i].self;
+		row->count = insns[i].count;
+	}
+	return 0;
+}
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct row *a = pa, *b = pb;
+
+	return COMPARE(a->id, b->id);
+}
+
+/* Add a source line, and the lines without code before it. */
+static int add_line(const struct ui_state *st, const struct listing *l, const struct row *line,
+		    struct list *list)
+{
+	const struct row *last = list->nr ? &list->rows[list->nr - 1] : NULL;
+	uint64_t id = line->id;
+	struct row *row;
+
+	if (last && last->id == id) {
+		row = &list->rows[list->nr - 1];
+		row->self += line->self;
+		row->other[0] += line->other[0];
+		row->count += line->count;
+		return 0;
+	}
+	if (!last || last->index != line->index) {
+		if (!add_row(list, ANNOTATE_FILE, (uint64_t)line->index << 32, line->index))
+			return -ENOMEM;
+	} else if (annotate_in_order(st) && id - last->id <= GAP_MAX &&
+		   l->files[line->index].nr_lines) {
+		for (uint64_t between = last->id + 1; between < id; between++)
+			if (!add_row(list, ANNOTATE_LINE, annotate_low(between), line->index))
+				return -ENOMEM;
+	}
+	row = add_row(list, ANNOTATE_LINE, annotate_low(id), line->index);
+	if (!row)
+		return -ENOMEM;
+	row->self = line->self;
+	row->other[0] = line->other[0];
+	row->count = line->count;
+	return 0;
+}
+
+/* Add the source lines, file by file. */
+static int add_lines(const struct ui_state *st, const struct listing *l, struct row *insns,
+		     struct list *list)
+{
+	uint32_t nr = 0;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->nr_insns; i++) {
+		const struct listing_insn *insn = &l->insns[i];
+
+		if (insn->file >= l->nr_files || !insn->line)
+			continue;
+		insns[nr] = insns[i];
+		insns[nr].id = (uint64_t)ANNOTATE_LINE << ANNOTATE_SHIFT |
+			       (uint64_t)insn->file << 32 | insn->line;
+		insns[nr++].index = insn->file;
+	}
+	qsort(insns, nr, sizeof(*insns), by_id);
+	for (uint32_t i = 0; i < nr && !rc; i++)
+		rc = add_line(st, l, &insns[i], list);
+	return rc;
+}
+
+/* Add rows by address: the code is unknown. */
+static int add_bare_points(const struct profile_annotate *a, const struct seen *seen,
+			   uint32_t event, struct list *list)
+{
+	double total = 0;
+
+	for (uint32_t i = 0; i < a->nr_points; i++) {
+		const struct profile_point *pt = &a->points[i];
+		struct row *row = list->nr ? &list->rows[list->nr - 1] : NULL;
+
+		if (!counts(seen, pt, event))
+			continue;
+		/* Samples of several threads at one address are adjacent. */
+		if (!row || a->points[row->index].vaddr != pt->vaddr)
+			row = add_row(list, ANNOTATE_POINT, pt->vaddr - a->listing->vaddr, i);
+		if (!row)
+			return -ENOMEM;
+		row->self += pt->weight;
+		row->other[0] += (float)pt->total;
+		row->count += pt->count;
+		total += pt->total;
+		list->count += pt->count;
+	}
+	for (uint32_t i = 0; i < list->nr; i++) {
+		list->rows[i].self /= total > 0 ? total : 1;
+		list->rows[i].other[0] /= total > 0 ? (float)total : 1;
+	}
+	return 0;
+}
+
+/* Add rows by instruction or line: the code is known. */
+static int add_code(const struct ui_state *st, const struct profile_annotate *a,
+		    const struct seen *seen, uint32_t event, struct list *list)
+{
+	struct row *insns = calloc(a->listing->nr_insns, sizeof(*insns));
+	int rc;
+
+	if (!insns)
+		return -ENOMEM;
+	if (st->annotate.arrows)
+		arrows_update(st->annotate.arrows, a->listing);
+	add_points(a, seen, event, insns, list);
+	if (annotate_shown(st) == ANNOTATE_SOURCE && a->listing->nr_files)
+		rc = add_lines(st, a->listing, insns, list);
+	else
+		rc = add_insns(st, a->listing, insns, list);
+	free(insns);
+	return rc;
+}
+
+/* All rows of the shown profile, unsorted; 0 or -ENOMEM. */
+static int annotate_rows_build(const struct ui_state *st, struct list *list)
+{
+	const struct profile *p = annotate_profile(st);
+	const struct profile_annotate *a = p ? p->annotate : NULL;
+	struct seen seen;
+	int rc;
+
+	if (!a || !a->listing)
+		return 0;
+	rc = seen_make(&seen, st);
+	if (!rc && a->listing->nr_insns)
+		rc = add_code(st, a, &seen, ui_state_event(st, p), list);
+	else if (!rc)
+		rc = add_bare_points(a, &seen, ui_state_event(st, p), list);
+	free(seen.tasks);
+	return rc;
+}

@@ -5,20 +5,25 @@
  *
  * Always of the newest tick, also when the rows of other views are frozen.
  */
-#include "ui/view/view.h"
+#include "ui/view/internal.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-#include <string.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "symbols/base/search.h"
-#include "symbols/base/sort.h"
-#include "ui/draw/pen.h"
-#include "ui/text/event_rate.h"
-#include "ui/text/format.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
 static const struct profile_cpu *cpu_of(const struct ui_state *st, const struct row *row)
 {

@@ -1,31 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
+ * The flame graph: layout of its boxes, drawing, keys and mouse in it.
+ *
+ * Runs on: the main thread.
+ *
  * View 4: the flame graph. A box is a function on a path, as wide as its share, beside its siblings
  * of the same caller. Runs on: the main thread.
  *
  * Boxes are in the order of function ids, not of weights, so that they do not move from tick to
  * tick. A row of the list is a box.
  */
-#include "ui/view/view_flame.h"
+#include "ui/view/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/draw/pen.h"
-#include "ui/text/format.h"
-#include "ui/view/baseline.h"
-#include "ui/view/common_columns.h"
-#include "ui/view/flame_layout.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
-#include "ui/view/stacks.h"
-#include "ui/view/table.h"
-#include "ui/view/times.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
 #define COLS_DEFAULT 80
 #define TALL_LEAST   40 /* lines of the screen, for boxes of two lines */
 
-const struct folds_tree *view_flame_tree(const struct ui_state *st)
+/* Return the tree of the rows in sight. */
+static const struct folds_tree *view_flame_tree(const struct ui_state *st)
 {
 	return folds_tree_shown(st, FOLDS_FLAME);
 }
@@ -84,14 +92,17 @@ static void keep_selection(struct folds *s, const struct folds_tree *t, struct l
 			}
 }
 
-/* Return the visible part of the width, 0..1. */
-double view_flame_width(const struct folds *s)
+/*
+ * Return the visible part of the width, 0..1; set it, clamped.
+ * Return the visible part of the width, 0..1.
+ */
+static double view_flame_width(const struct folds *s)
 {
 	return s->width > 0 ? s->width : 1;
 }
 
 /* Set the visible part, clamped. */
-void view_flame_show_part(struct folds *s, double left, double width)
+static void view_flame_show_part(struct folds *s, double left, double width)
 {
 	s->width = MIN(width, 1);
 	s->left = MIN(MAX(left, 0), 1 - s->width);
@@ -186,7 +197,8 @@ static uint32_t function(const struct ui_state *st, const struct row *row)
 
 /* ---- drawing ---- */
 
-bool view_flame_shows_change(const struct ui_state *st)
+/* Return whether boxes are coloured by change. */
+static bool view_flame_shows_change(const struct ui_state *st)
 {
 	return st->folds->by_change && baseline_is_on(st);
 }
@@ -466,6 +478,11 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 					  ZONE_ROWS, 0 });
 }
 
+static bool view_flame_act(struct ui_state *st, enum action action, uint32_t code);
+static bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col);
+static void view_flame_wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col);
+static void view_flame_drag(struct ui_state *st, int rows, int cols);
+
 const struct view view_flame = {
 	.title = TEXT("Flame"),
 	.context = CTX_LIST,
@@ -486,3 +503,478 @@ const struct view view_flame = {
 	.wheel = view_flame_wheel,
 	.drag = view_flame_drag,
 };
+
+/*
+ * Layout of a flame graph. Pure; any thread.
+ *
+ * Children start at the left end of their parent, narrow ones last; its self weight, and that of
+ * nodes left out, is the gap at the right.
+ */
+
+/* Fewer common frames are not cut. */
+#define CUT_LEAST 3
+
+/* A frame with this share of the zoomed node is common. */
+#define COMMON 0.995
+
+struct layout {
+	const struct fold_tree *t;
+	const bool *keep;
+	double scale; /* cells for each weight */
+	double left;  /* weight left of the part in sight */
+	double least; /* weight of a cell: lighter nodes are in a rest */
+	unsigned int cols;
+	struct flame_box *boxes;
+	uint32_t nr, capacity;
+};
+
+static struct layout layout_of(const struct fold_tree *t, const struct flame_part *part,
+			       unsigned int cols)
+{
+	double total = t->nodes[part->zoom].total;
+	struct layout l = { .t = t, .keep = part->keep, .cols = cols };
+
+	l.scale = cols / (total * part->width);
+	l.left = total * part->left;
+	l.least = 1 / l.scale;
+	return l;
+}
+
+static bool is_kept(const bool *keep, uint32_t n)
+{
+	return !keep || keep[n];
+}
+
+/* Return node @n or its first sibling after it that is kept; FOLD_NONE: none. */
+static uint32_t first_kept(const struct layout *l, uint32_t n)
+{
+	while (n != FOLD_NONE && !is_kept(l->keep, n))
+		n = l->t->nodes[n].next;
+	return n;
+}
+
+static unsigned int col_of(const struct layout *l, double at)
+{
+	double col = (at - l->left) * l->scale + 0.5;
+
+	return col <= 0 ? 0 : (unsigned int)MIN(col, (double)l->cols);
+}
+
+/* Place a box by its weights and add it, unless it is out of sight. Return false without memory. */
+static bool add_box(struct layout *l, struct flame_box *box)
+{
+	unsigned int col = col_of(l, box->start), end = col_of(l, box->start + box->total);
+
+	if (end == col)
+		return true;
+	box->col = (uint16_t)col;
+	box->cols = (uint16_t)(end - col);
+	if (l->nr == l->capacity) {
+		uint32_t capacity = l->capacity ? l->capacity * 2 : 256;
+		struct flame_box *boxes = reallocarray(l->boxes, capacity, sizeof(*boxes));
+
+		if (!boxes)
+			return false;
+		l->boxes = boxes;
+		l->capacity = capacity;
+	}
+	l->boxes[l->nr++] = *box;
+	return true;
+}
+
+/* Add the children of a box: each that is a cell wide, then the rest. */
+static bool add_children(struct layout *l, uint32_t i)
+{
+	const struct flame_box above = l->boxes[i];
+	const struct fold_tree_node *node = &l->t->nodes[above.node];
+	struct flame_box rest = { .node = above.node,
+				  .level = above.level + 1,
+				  .rest = l->keep ? 0 : node->nr_hidden,
+				  .total = l->keep ? 0 : node->hidden };
+	double at = above.start;
+	bool ok = true;
+
+	if (above.rest)
+		return true;
+	for (uint32_t n = first_kept(l, node->child); n != FOLD_NONE && ok;
+	     n = first_kept(l, l->t->nodes[n].next)) {
+		double total = l->t->nodes[n].total;
+
+		if (total < l->least) {
+			rest.rest++;
+			rest.total += total;
+			continue;
+		}
+		ok = add_box(l, &(struct flame_box){ .node = n,
+						     .level = above.level + 1,
+						     .start = at,
+						     .total = total });
+		at += total;
+	}
+	rest.start = at;
+	return ok && (!rest.rest || add_box(l, &rest));
+}
+
+/* Find the last of the frames that all samples of @zoom share, but for one; count them. */
+static uint32_t common_end(const struct layout *l, uint32_t zoom, uint32_t *nr)
+{
+	const struct fold_tree *t = l->t;
+	uint32_t n = zoom, before = zoom;
+
+	for (*nr = 0;; (*nr)++) {
+		uint32_t child = first_kept(l, t->nodes[n].child);
+
+		if (child == FOLD_NONE || first_kept(l, t->nodes[child].next) != FOLD_NONE ||
+		    t->nodes[child].total < COMMON * t->nodes[zoom].total)
+			break;
+		before = n;
+		n = child;
+	}
+	/* The last one has a box: it may be all that there is to see. */
+	*nr -= *nr > 0;
+	return before;
+}
+
+/* Add the zoomed node, and the cut below it. */
+static bool add_roots(struct layout *l, const struct flame_part *part)
+{
+	struct flame_box root = { .node = part->zoom, .total = l->t->nodes[part->zoom].total };
+	uint32_t nr, end = common_end(l, part->zoom, &nr);
+
+	if (!add_box(l, &root))
+		return false;
+	if (part->uncut || nr < CUT_LEAST)
+		return true;
+	return add_box(l, &(struct flame_box){ .node = end,
+					       .level = 1,
+					       .cut = nr,
+					       .total = l->t->nodes[end].total });
+}
+
+uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
+		       struct flame_box **boxes)
+{
+	struct layout l;
+
+	*boxes = NULL;
+	if (part->zoom >= t->nr_nodes || !(t->nodes[part->zoom].total > 0) ||
+	    !is_kept(part->keep, part->zoom))
+		return 0;
+	l = layout_of(t, part, cols);
+	if (add_roots(&l, part)) {
+		/* Below a cut only the cut is unfolded. */
+		uint32_t i = l.nr ? l.nr - 1 : 0;
+
+		while (i < l.nr && add_children(&l, i))
+			i++;
+	}
+	assert(!l.nr || l.boxes[0].node == part->zoom);
+	*boxes = l.boxes;
+	return l.nr;
+}
+
+/* Return the weight at the left of @n within its parent. */
+static double offset_of(const struct layout *l, uint32_t n)
+{
+	const struct fold_tree_node *nodes = l->t->nodes;
+	bool narrow = nodes[n].total < l->least;
+	bool before = true;
+	double sum = 0;
+
+	for (uint32_t i = first_kept(l, nodes[nodes[n].parent].child); i != FOLD_NONE;
+	     i = first_kept(l, nodes[i].next)) {
+		before &= i != n;
+		if (nodes[i].total < l->least ? narrow && before : i != n && (narrow || before))
+			sum += nodes[i].total;
+	}
+	return sum;
+}
+
+bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
+		  uint32_t n, double *from, double *to)
+{
+	double start = 0, total = t->nodes[n].total, all = t->nodes[part->zoom].total;
+	struct layout l;
+
+	if (!(all > 0) || !is_kept(part->keep, n))
+		return false;
+	l = layout_of(t, part, cols);
+	for (uint32_t at = n; at != part->zoom; at = t->nodes[at].parent) {
+		if (at == FOLD_NONE || t->nodes[at].parent == FOLD_NONE)
+			return false;
+		start += offset_of(&l, at);
+	}
+	*from = start / all;
+	*to = (start + total) / all;
+	return true;
+}
+
+/* Find the box at @col of @level; FOLD_NONE: none. */
+static uint32_t flame_at(const struct flame_box *boxes, uint32_t nr, uint32_t level,
+			 unsigned int col)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (boxes[i].level == level && col >= boxes[i].col &&
+		    col < boxes[i].col + (unsigned int)boxes[i].cols)
+			return i;
+	return FOLD_NONE;
+}
+
+/*
+ * Keys and mouse in the flame graph. Runs on: the main thread.
+ */
+
+#define CLOSEST (1 / 1024.0)
+
+static void select_box(struct ui_state *st, uint32_t i)
+{
+	if (i < st->lists[VIEW_FLAME].nr)
+		table_move_to(st, i);
+}
+
+/* Find the box above: of the parent, or of the cut that the parent is in. */
+static uint32_t above(const struct ui_state *st, uint32_t from)
+{
+	const struct folds *s = st->folds;
+	const struct fold_tree *t = &view_flame_tree(st)->fold;
+	const struct flame_box *box = &s->boxes[from];
+	uint32_t node = box->rest ? box->node : t->nodes[box->node].parent;
+
+	for (; node != FOLD_NONE; node = t->nodes[node].parent)
+		for (uint32_t i = 0; i < s->nr_boxes; i++)
+			if (s->boxes[i].node == node && !s->boxes[i].rest)
+				return i;
+	return FOLD_NONE;
+}
+
+/* Find the nearest box of the same level at the left or right. */
+static uint32_t beside(const struct folds *s, uint32_t from, bool left)
+{
+	const struct flame_box *at = &s->boxes[from];
+	uint32_t best = FOLD_NONE;
+
+	for (uint32_t i = 0; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i];
+
+		if (b->level != at->level || i == from || (b->col < at->col) != left)
+			continue;
+		if (best == FOLD_NONE || (b->col > s->boxes[best].col) == left)
+			best = i;
+	}
+	return best;
+}
+
+/* Find the widest child of a box. */
+static uint32_t child_of(const struct ui_state *st, uint32_t from)
+{
+	const struct folds *s = st->folds;
+	const struct fold_tree *t = &view_flame_tree(st)->fold;
+	uint32_t best = FOLD_NONE;
+
+	const struct flame_box *at = &s->boxes[from];
+
+	for (uint32_t i = 0; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i];
+		/* Below the root may be a cut. */
+		bool below = b->rest ? b->node == at->node
+				     : t->nodes[b->node].parent == at->node || (b->cut && !from);
+
+		if (below && !at->rest && i != from &&
+		    (best == FOLD_NONE || b->total > s->boxes[best].total))
+			best = i;
+	}
+	return best;
+}
+
+/* Zoom by two around @at (0..1 of the screen). */
+static void magnify(struct ui_state *st, bool closer, double at)
+{
+	struct folds *s = st->folds;
+	double width = view_flame_width(s),
+	       next = closer ? MAX(width / 2, CLOSEST) : MIN(width * 2, 1);
+
+	view_flame_show_part(s, s->left + at * (width - next), next);
+	table_rebuild(st, VIEW_FLAME);
+}
+
+static double middle_of(const struct folds *s, uint32_t i)
+{
+	return (s->boxes[i].col + s->boxes[i].cols / 2.0) / MAX(s->cols, 1u);
+}
+
+static void zoom_in(struct ui_state *st, uint32_t i)
+{
+	struct folds *s = st->folds;
+	uint32_t id = view_flame_tree(st)->ids[s->boxes[i].node];
+
+	if (!s->boxes[i].level)
+		return;
+	if (s->boxes[i].rest) {
+		magnify(st, true, middle_of(s, i));
+		return;
+	}
+	if (s->boxes[i].cut) {
+		s->uncut = true;
+		table_rebuild(st, VIEW_FLAME);
+		return;
+	}
+	if (s->nr_zoom == FOLDS_LEVELS)
+		s->nr_zoom--;
+	assert(s->nr_zoom < FOLDS_LEVELS);
+	s->zoom[s->nr_zoom++] = id;
+	s->top = 0;
+	s->width = 0;
+	select_box(st, i);
+	table_rebuild(st, VIEW_FLAME);
+}
+
+/* Move the graph with the mouse. */
+static void view_flame_drag(struct ui_state *st, int rows, int cols)
+{
+	struct folds *s = st->folds;
+	int64_t top, deepest = 0;
+
+	if (!s)
+		return;
+	for (uint32_t i = 0; i < s->nr_boxes; i++)
+		deepest = MAX(deepest, (int64_t)s->boxes[i].level);
+	top = (int64_t)s->top + (s->root_below ? rows : -rows);
+	s->top = (uint32_t)MIN(MAX(top, 0), deepest);
+	view_flame_show_part(s, s->left - cols * view_flame_width(s) / MAX(s->cols, 1u),
+			     view_flame_width(s));
+	table_rebuild(st, VIEW_FLAME);
+}
+
+/* Find the first or last box of the level, or of the deepest level above it. */
+static uint32_t at_edge(const struct folds *s, uint32_t level, bool last)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 1; i < s->nr_boxes; i++) {
+		const struct flame_box *b = &s->boxes[i], *than = &s->boxes[best];
+
+		if (b->level > level || b->level < than->level)
+			continue;
+		if (b->level > than->level || (b->col > than->col) == last)
+			best = i;
+	}
+	return best;
+}
+
+/* Select the box beside; if none is in sight, scroll by half a screen first. */
+static void go_beside(struct ui_state *st, uint32_t at, bool left)
+{
+	struct folds *s = st->folds;
+	uint32_t to = beside(s, at, left), level = s->boxes[at].level;
+	double was = s->left, width = view_flame_width(s);
+
+	if (to == FOLD_NONE && width < 1) {
+		view_flame_show_part(s, s->left + (left ? -width : width) / 2, width);
+		if (s->left == was)
+			return;
+		st->lists[VIEW_FLAME].pinned = false;
+		table_rebuild(st, VIEW_FLAME);
+		to = at_edge(s, level, !left);
+	}
+	select_box(st, to);
+}
+
+static bool zoom_out(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+
+	if (!s->nr_zoom && view_flame_width(s) >= 1 && !s->uncut)
+		return false;
+	if (view_flame_width(s) >= 1 && s->uncut)
+		s->uncut = false;
+	else if (view_flame_width(s) >= 1)
+		s->nr_zoom--;
+	s->left = s->width = 0;
+	table_rebuild(st, VIEW_FLAME);
+	return true;
+}
+
+/* Colour by kind of code, by module or, with a baseline, by change. */
+static void next_colours(struct ui_state *st)
+{
+	struct folds *s = st->folds;
+	bool change = !view_flame_shows_change(st) && s->by_module && baseline_is_on(st);
+
+	s->by_module = !view_flame_shows_change(st) && !s->by_module;
+	s->by_change = change;
+	ui_state_say(st, false,
+		     change	    ? "coloured by change"
+		     : s->by_module ? "coloured by module"
+				    : "coloured by kind of code");
+}
+
+/* Members of struct view. */
+static bool view_flame_act(struct ui_state *st, enum action action, uint32_t code)
+{
+	struct folds *s = st->folds;
+	const struct list *list = &st->lists[VIEW_FLAME];
+	uint32_t at = list->cursor;
+
+	if (!s)
+		return false;
+	if (action == ACT_BACK)
+		return zoom_out(st);
+	if (action == ACT_INVERT) {
+		s->root_below = !s->root_below;
+		return true;
+	}
+	if (action == ACT_COLUMNS) {
+		next_colours(st);
+		return true;
+	}
+	if (action == ACT_FOLD_RECURSION) {
+		s->nr_zoom = 0;
+		stacks_turn(st, action);
+		return true;
+	}
+	if (at >= list->nr)
+		return false;
+	switch (action) {
+	case ACT_SCROLL_LEFT:
+	case ACT_SCROLL_RIGHT:
+		go_beside(st, at, action == ACT_SCROLL_LEFT);
+		return true;
+	case ACT_UNFOLD:
+	case ACT_FOLD:
+		magnify(st, action == ACT_UNFOLD, middle_of(s, at));
+		return true;
+	case ACT_LINE_UP:
+	case ACT_LINE_DOWN:
+		/* Up is up on the screen: towards the root, or away from it. */
+		select_box(st, (action == ACT_LINE_UP) == s->root_below ? child_of(st, at)
+									: above(st, at));
+		return true;
+	case ACT_OPEN:
+		zoom_in(st, at);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Select the box at a cell. Return false if there is none. */
+static bool view_flame_click(struct ui_state *st, unsigned int row, unsigned int col)
+{
+	struct folds *s = st->folds;
+	const struct list *list = &st->lists[VIEW_FLAME];
+	uint32_t level, i;
+
+	level = s->top + (s->root_below ? s->rows - 1 - row : row) / MAX(s->tall, 1u);
+	i = flame_at(s->boxes, s->nr_boxes, level, col);
+	if (i == FOLD_NONE || i >= list->nr)
+		return false;
+	select_box(st, i);
+	return true;
+}
+
+/* Zoom around the pointer. */
+static void view_flame_wheel(struct ui_state *st, bool up, unsigned int row, unsigned int col)
+{
+	if (st->folds && view_flame_click(st, row, col))
+		magnify(st, up, (double)col / MAX(st->folds->cols, 1u));
+}

@@ -6,13 +6,19 @@
  * and on narrow screens alone, is the table with a line for each action, wrapped if need be. A row
  * is one line of the screen; line of the table and part are its identity.
  */
-#include "ui/view/view.h"
+#include "ui/view/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ui/text/format.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/draw/draw.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
 #define KEYS_COLS   17u
 #define KEYS_NARROW 10u /* on screens below NARROW */

@@ -3,12 +3,20 @@
  * View 7: the messages, each kind once, with its fix; then answers to keys. The main thread; reads
  * the state.
  */
-#include "ui/view/view.h"
+#include "ui/view/internal.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "ui/text/format.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/draw/draw.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
 static const struct profile_message *message_of(const struct ui_state *st, const struct row *row)
 {
@@ -22,6 +30,7 @@ static const struct profile_message *message_of(const struct ui_state *st, const
 /* Below these sizes there is no space for the lines below the rows: message and fix are broken into
  * rows. */
 #define NARROW_COLS 60u
+
 #define NARROW_ROWS 16u
 #define PARTS	    32u /* at most, of a message */
 #define FIRST_AT    12u /* cells before the text in the first row */

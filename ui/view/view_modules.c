@@ -3,19 +3,24 @@
  * View 6: the modules, the source of their symbols, and how to get missing
  * ones. The main thread; reads the state.
  */
-#include "ui/view/view.h"
+#include "ui/view/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ui/cli/packages.h"
-#include "ui/text/format.h"
-#include "ui/view/baseline.h"
-#include "ui/view/baseline_match.h"
-#include "ui/view/common_columns.h"
+#include "sampler/profile/profile.h"
+#include "sampler/ring/ring.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
-#include "ui/view/navigate.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
 static const struct profile_module *module_of(const struct ui_state *st, const struct row *row)
 {
@@ -265,12 +270,12 @@ static const struct view_column columns[] = {
 };
 
 /* Sum the self weight of each module, and its part with a symbol. */
-struct sums {
+struct view_modules_sums {
 	double count, weight, named;
 };
 
-static int add_rows(const struct ui_state *st, struct list *list, const struct sums *sums,
-		    double all)
+static int add_rows(const struct ui_state *st, struct list *list,
+		    const struct view_modules_sums *sums, double all)
 {
 	for (uint32_t i = 0; i < st->shown->nr_modules; i++) {
 		struct row *row;
@@ -295,7 +300,7 @@ static int build(const struct ui_state *st, struct list *list)
 {
 	const struct profile *p = st->shown;
 	const struct fold_functions *fold;
-	struct sums *sums;
+	struct view_modules_sums *sums;
 	int rc;
 
 	fold = p && p->nr_modules ? folds_all_code(st) : NULL;

@@ -6,23 +6,26 @@
  * A row is a node that is in sight: all its ancestors are open. The hottest path is opened
  * automatically, all other nodes by hand.
  */
-#include "ui/view/view.h"
+#include "ui/view/internal.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ui/draw/pen.h"
-#include "ui/text/format.h"
-#include "ui/view/baseline.h"
-#include "ui/view/common_columns.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "ui/draw/draw.h"
 #include "ui/fold/fold.h"
-#include "ui/view/order.h"
-#include "ui/view/stacks.h"
-#include "ui/view/table.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
 
 /* A child is on the hottest path when it has at least this much of its parent. */
-#define HOT_PART   0.5
+#define HOT_PART 0.5
+
 #define LEVELS_MAX 256
 
 /* Return the tree of the rows in sight. */

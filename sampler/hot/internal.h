@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of sampler/hot/, and by tests; no other room includes it. */
+#ifndef SAMPLER_HOT_INTERNAL_H
+#define SAMPLER_HOT_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sampler/hot/hot.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/reader/reader.h"
+#include "symbols/base/base.h"
+
+struct deltas;
+struct ends;
+struct lag;
+struct langreader;
+struct perf_event_header;
+struct pipeline;
+struct pipeline_stats;
+struct recorder_lane;
+struct sampler_thread_shared;
+struct sampler_thread_stats;
+struct switch_note;
+struct switch_queue;
+struct unread;
+
+/* Count a stack that ends in @object. */
+void ends_note(struct ends *e, uint32_t object);
+/* Add the counts of another CPU. */
+void ends_add(struct ends *sum, const struct ends *add);
+
+/* Note a sample of @time_ns that is handled at @now_ns. */
+static inline void lag_note(struct lag *l, uint64_t now_ns, uint64_t time_ns)
+{
+	/* Written after the clock was read: no delay. */
+	uint64_t ns = now_ns > time_ns ? now_ns - time_ns : 0;
+	unsigned int bits = ns ? 64 - (unsigned int)__builtin_clzll(ns) : 0;
+
+	if (ns > l->max_ns)
+		l->max_ns = ns;
+	l->buckets[bits < LAG_BUCKETS ? bits : LAG_BUCKETS - 1]++;
+}
+
+/*
+ * Records of samples that end in JIT code that is being read: copied out of the ring, to be
+ * handled again. Their room is fixed. One thread: the sampler thread.
+ */
+
+struct unread *unread_new(void);
+void unread_free(struct unread *h);
+/* Copy @record, which is held from @now_ns on; false: no room. */
+bool unread_put(struct unread *h, const struct perf_event_header *record, uint64_t now_ns);
+bool unread_any(const struct unread *h);
+
+/*
+ * Handle each record once more: @handle returns whether it is done with it. @last: it was held for
+ * long enough, and is removed in any case.
+ */
+typedef bool (*unread_fn)(void *ctx, const struct perf_event_header *record, bool last);
+
+void unread_again(struct unread *h, uint64_t now_ns, bool last, unread_fn handle, void *ctx);
+
+/*
+ * Live: get the frames of the sample that was resolved last, @s, for a recording. False: it is
+ * of no interpreter.
+ */
+bool pipeline_get_frames(const struct pipeline *p, const struct record_sample *s,
+			 struct lang_frames *out);
+
+/* Until the next call: the frames that the reader of this CPU finds; NULL: there is none. */
+void pipeline_set_reader(struct pipeline *p, struct langreader *reader);
+
+#define PIPELINE_EVENT_GONE (-3)
+
+/*
+ * Count @s; @event is its slot, or one of the above. @regs_mask as in the record's layout.
+ * @may_wait: do not count it, and return false, if it ends in code that is being read.
+ */
+bool pipeline_sample(struct pipeline *p, struct pipeline_stats *stats,
+		     const struct record_sample *s, int event, uint64_t regs_mask, bool may_wait);
+/* The same, and resolve it before. */
+uint32_t pipeline_wait(struct pipeline *p, struct pipeline_stats *stats,
+		       const struct record_sample *s, int event, uint64_t regs_mask);
+
+/*
+ * Return the increase of @value since the last call with @id and @tid; at first @value. 0: the
+ * table is full.
+ */
+uint64_t deltas_take(struct deltas *d, uint64_t id, uint32_t tid, uint64_t value);
+
+/*
+ * One record of a ring: into the pipeline, the statistics, the queue of switches, the recording.
+ *
+ * Private to sampler threads; each function runs on the thread of its struct.
+ */
+
+struct sampler_thread {
+	struct sampler_thread_shared *shared;
+	struct counters_cpu *cpu;
+	uint32_t cpu_index;
+	struct pipeline *pipeline;
+	struct deltas *deltas;
+	struct unread *unread;
+	unsigned int quick;	    /* short waits left */
+	unsigned int calm;	    /* batches since the last request to the loader */
+	struct recorder_lane *lane; /* NULL: nothing is recorded */
+	struct frame_notes {
+		struct lang_frames frames;
+		uint8_t bytes[LANG_RECORD_MAX];
+	} * notes;		    /* for the lane; NULL: no memory */
+	struct switch_queue *queue; /* NULL: waits are not measured; of this batch */
+	int latency;		    /* the event with samples for it */
+	uint64_t waits_since_ns;    /* begin of the time in which stacks of waits are counted */
+	uint32_t nr_waits;	    /* since then */
+	uint32_t most_waits;	    /* in such a time, since the last batch */
+	struct switch_note wait;    /* the stack of the switch that follows; tid 0: none */
+	pid_t own_pid;
+	int stop_fd;
+	int kick_fd;	    /* eventfd: the reader says that the ring fills */
+	atomic_bool barred; /* a process was; release, acquire */
+	atomic_bool wish;   /* relaxed: a reader is wanted here */
+	uint64_t asked_ns;  /* time of the last call of the builder for the reader */
+	_Atomic(struct langreader *)
+		reader;			 /* release by the builder, acquire at a batch's begin */
+	struct langreader *batch_reader; /* the same, in this batch */
+	pthread_t id;
+	bool finished;
+	uint32_t generation; /* of the tables of this batch */
+	uint64_t paused_ns;  /* end of its last pause */
+	uint64_t shared_ns;  /* begin of sharing */
+	bool shares;	     /* the CPU, instead of a real-time priority */
+	uint64_t now_ns;     /* the clock, as last read in this batch */
+	uint64_t cpu_ns;     /* written by the thread at its end, read when it is joined */
+
+	_Alignas(CACHELINE) struct sampler_thread_stats stats[2];
+	/*
+	 * By set: the position up to which the ring was handled. Relaxed: the grace period orders
+	 * it.
+	 */
+	atomic_ullong handled[2];
+	atomic_ullong done_ns;	       /* release: the counts of all samples before it */
+	atomic_ullong throttled_since; /* relaxed: a gauge for the builder */
+	atomic_ullong ring_high_ppm;   /* relaxed: a gauge for the builder */
+};
+
+/* Handle the record @h, in place: no lock, malloc, file or string. */
+void sampler_thread_record(struct sampler_thread *t, struct sampler_thread_stats *stats,
+			   const struct perf_event_header *h);
+
+#endif

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of sampler/perfdata/, and by tests; no other room includes it. */
+#ifndef SAMPLER_PERFDATA_INTERNAL_H
+#define SAMPLER_PERFDATA_INTERNAL_H
+
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "sampler/event/event.h"
+#include "sampler/perfdata/perfdata.h"
+#include "sampler/ring/ring.h"
+#include "symbols/base/base.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+#include "unwind/unwind.h"
+
+struct cage_answer;
+struct object_identity;
+struct perf_event_attr;
+struct perf_event_header;
+struct perfdata;
+struct perfdata_bytes;
+struct perfdata_event;
+struct perfdata_found;
+struct perfdata_ref;
+struct perfdata_section;
+struct perfdata_stream;
+struct perfdata_zstd;
+
+#define LANG_RECORD_TYPE 65u /* PERF_RECORD_HEADER_EVENT_TYPE */
+
+/* Write a record to @buf of LANG_RECORD_MAX bytes; return its size, 0: it does not fit. */
+size_t lang_record_put_function(uint8_t *buf, uint32_t number, const struct code_text *text);
+
+/*
+ * Check the findings of a recording's reader, and keep them.
+ *
+ * The reader may have been taken over by the recording: each number that look-ups or loops rely on
+ * is checked here. Texts are foreign, as in the file. One thread.
+ */
+
+/* Read the totals of an answer. 0 or -EBADMSG. */
+int perfdata_accept_found(const uint8_t *answer, size_t size, struct perfdata_found *found);
+/* Replace the events and facts. 0 or -EBADMSG. */
+int perfdata_accept_facts(struct perfdata *pd, const uint8_t *facts, size_t size);
+/*
+ * Add records and decompressed bytes, and take the totals. The events are there. The bytes of
+ * @answer are taken over if some are kept. 0, -EBADMSG, or -EFBIG: too many are in memory.
+ */
+int perfdata_accept_answer(struct perfdata *pd, struct cage_answer *answer);
+
+/*
+ * The build-ids of a recording's objects, by their names, from its header (or, in pipe mode, its
+ * records): most mappings have none.
+ *
+ * One thread. Every byte of the file is hostile.
+ */
+
+/* More are left out: objects; bytes of their names. */
+#define PERFDATA_BUILD_IDS_MAX (1u << 18)
+#define PERFDATA_NAMES_MAX     (64u << 20)
+
+/* Zero-initialised is empty. */
+struct perfdata_build_ids {
+	struct perfdata_build_id {
+		uint32_t name, name_size; /* in names */
+		uint8_t id[20];
+		uint8_t size;
+	} * ids;
+	uint32_t nr, room;
+	char *names;
+	size_t names_size, names_room;
+	bool sorted;
+};
+
+/* Add the build-id of a record of @size bytes: of a file, or of the kernel. False: not valid.
+ */
+bool perfdata_build_ids_add(struct perfdata_build_ids *t, struct kernel_identity *kernel,
+			    const uint8_t *record, size_t size);
+/*
+ * Set @id to the build-id of the object of that name. False, @id unchanged: it has none, or two
+ * (the file was replaced while it was recorded).
+ */
+bool perfdata_build_ids_find(struct perfdata_build_ids *t, const char *name, size_t size,
+			     struct object_identity *id);
+
+#define PERFDATA_HOST_MAX 65
+
+/*
+ * The layout of a perf.data file, for its reader and its writer: after
+ * tools/perf/Documentation/perf.data-file-format.txt of the kernel.
+ */
+
+#define PERFDATA_MAGIC	       "PERFILE2" /* and no NUL */
+#define PERFDATA_FEATURE_WORDS 4
+/* Size of the header of pipe mode: magic and this size. */
+#define PERFDATA_PIPE_HEADER 16
+/* Ids in one HEADER_ATTR of --record -; a full one is continued by the next of the same event. */
+#define PERFDATA_STREAM_IDS 8000
+
+struct perfdata_header {
+	char magic[8];
+	uint64_t size, attr_size;
+	struct perfdata_section attrs, data, event_types;
+	uint64_t features[PERFDATA_FEATURE_WORDS];
+};
+
+/* Bits of perfdata_header.features; their sections are behind the data, in this order. */
+enum perfdata_feature {
+	PERFDATA_FEATURE_TRACING_DATA = 1,
+	PERFDATA_BUILD_ID = 2,
+	PERFDATA_HOSTNAME = 3,
+	PERFDATA_OSRELEASE = 4,
+	PERFDATA_VERSION = 5,
+	PERFDATA_ARCH = 6,
+	PERFDATA_NRCPUS = 7,
+	PERFDATA_CMDLINE = 11,
+	PERFDATA_EVENT_DESC = 12,
+	PERFDATA_GROUP_DESC = 17,
+};
+
+/* In the header of a BUILD_ID entry: it has a size (tools/lib/perf/include/perf/event.h). */
+#define PERFDATA_MISC_BUILD_ID_SIZE (1U << 15)
+
+/* An entry of BUILD_ID, and a record of pipe mode. The object's name follows, padded with NULs. */
+struct perfdata_build_id_record {
+	struct perf_event_header h;
+	int32_t pid;
+	uint8_t id[20];
+	uint8_t size, reserved[3];
+};
+
+/* The type of an EVENT_UPDATE: u64 type, u64 id, name[]. */
+#define PERFDATA_UPDATE_NAME 2
+
+/* Limit of all blocks of one file together; of a stream, of all blocks in memory. */
+#define PERFDATA_ZSTD_MAX (8ULL << 30)
+
+/*
+ * Return the limit for blocks of @size bytes: far more than recordings compress. Without it a small
+ * file could take all memory.
+ */
+static inline uint64_t perfdata_zstd_limit(uint64_t size)
+{
+	return (64ULL << 20) + 1000 * MIN(size, 1ULL << 50);
+}
+
+/*
+ * Decompress the next block, behind the bytes that are there. *@z is made at the first call.
+ * -EBADMSG: damaged, or larger than any recording; -EFBIG: all blocks are larger than @max bytes;
+ * -ENOTSUP: built without libzstd; -ENOMEM.
+ */
+int perfdata_zstd_add(struct perfdata_zstd **z, const uint8_t *block, size_t size, uint64_t max);
+void perfdata_zstd_free(struct perfdata_zstd *z);
+
+/*
+ * The bytes of a recording: in memory, or read from its file piece by piece on demand. Never
+ * mapped: a file that is cut short while it is read must not end the reader.
+ *
+ * One thread. Every offset and size may be hostile.
+ */
+
+/* Limit of the bytes kept in memory, when they are not of a regular file. */
+#define PERFDATA_MEMORY_MAX (8ULL << 30)
+
+/* Add @size bytes, and forget all before offset @keep. */
+void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_t size,
+			   uint64_t keep);
+/* Copy @size bytes. 0 or -errno. */
+int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
+/* Borrow @memory. */
+void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
+void perfdata_bytes_close(struct perfdata_bytes *b);
+/* For perfdata_bytes_at(): move the window there. False: they are not all there. */
+bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size);
+
+/* @size bytes at @offset, or NULL if they are not all there; valid until the next call. */
+static inline const uint8_t *perfdata_bytes_at(struct perfdata_bytes *b, uint64_t offset,
+					       uint64_t size)
+{
+	/* Before the window: a large number. */
+	uint64_t at = offset - b->window_at;
+
+	if (at > b->window_size || size > b->window_size - at) {
+		if (!perfdata_bytes_move(b, offset, size))
+			return NULL;
+		at = 0;
+	}
+	return b->window + at;
+}
+
+/*
+ * Findings in the bytes of a recording, beside its events: places of records, and totals. Made in
+ * the cage, checked by perfdata_accept.h.
+ *
+ * Plain numbers without padding: they are sent as they are.
+ */
+
+/*
+ * Limits of one part: bytes of the file, decompressed bytes, records. It ends when one of them is
+ * reached, or at the end of the recording.
+ */
+#define PERFDATA_PART_SIZE     (16ULL << 20)
+#define PERFDATA_PART_INFLATED (1U << 20)
+#define PERFDATA_PART_REFS     32768U
+
+/* Of a pipe that is read as it is written. */
+enum perfdata_kind {
+	PERFDATA_KIND_UNKNOWN, /* not all of the header is there */
+	PERFDATA_KIND_STREAM,
+	PERFDATA_KIND_WHOLE, /* not readable before its end is there */
+};
+
+/* Write to a copy of @fd, which must be no terminal. 0 or -errno with a sentence. */
+int perfdata_stream_new(struct perfdata_stream **out, int fd, struct err *e);
+/* The formats of tracepoints. */
+int perfdata_stream_tracing(struct perfdata_stream *s, const void *bytes, size_t size);
+void perfdata_stream_free(struct perfdata_stream *s);
+
+/*
+ * The events of a recording and the ids that its records carry.
+ *
+ * One thread. Every byte of the file is hostile.
+ */
+
+#define PERFDATA_EVENTS_MAX 256
+#define PERFDATA_IDS_MAX    (1u << 20) /* of all events */
+
+struct perfdata_id {
+	uint64_t id;
+	uint32_t event;
+};
+
+/* Zero-initialised is empty. */
+struct perfdata_events {
+	struct perfdata_event *events;
+	struct perf_event_attr *attrs;
+	uint64_t *hashes; /* of all bytes of their attributes */
+	uint32_t nr, room;
+	struct perfdata_id *ids; /* sorted by id after perfdata_events_sort() */
+	uint32_t nr_ids;
+	uint64_t last_ids; /* in the last attribute of pipe mode */
+	struct kernel_identity kernel;
+	struct perfdata_build_ids build_ids;
+	char machine[PERFDATA_MACHINE_MAX]; /* as uname(2) has it; "": not known, as the next */
+	char host[PERFDATA_HOST_MAX];
+};
+
+/* Add the event of an attribute of the file, of @size bytes. 0, -E2BIG: too many, or -EINVAL. */
+int perfdata_events_add(struct perfdata_events *t, const uint8_t *attr, size_t size,
+			uint32_t *index);
+/* Set the name, of foreign bytes: it is sanitised. @size: at most, with or without a NUL. */
+void perfdata_events_name(struct perfdata_event *ev, const void *name, size_t size);
+void perfdata_events_sort(struct perfdata_events *t);
+/* Index of the event with that id, or -1. Without ids: 0. */
+int perfdata_events_of(const struct perfdata_events *t, uint64_t id);
+void perfdata_events_fini(struct perfdata_events *t);
+
+/*
+ * Records in the order of time.
+ *
+ * Any thread.
+ */
+
+/* Sort by time, then as they were found. */
+void perfdata_order_sort(struct perfdata_ref *refs, uint64_t nr);
+
+/*
+ * The messages between perfdata.h and its reader in the cage (perfdata_serve.c). Both have the same
+ * program.
+ */
+
+enum perfdata_call {
+	PERFDATA_OPEN,	/* the file is descriptor 0 */
+	PERFDATA_FEED,	/* bytes of a pipe follow; none: it has ended */
+	PERFDATA_MORE,	/* go on */
+	PERFDATA_FACTS, /* the answer is struct perfdata_facts */
+	PERFDATA_CLOSE,
+};
+
+struct perfdata_request {
+	uint32_t slot;	  /* of the reader */
+	uint32_t call;	  /* enum perfdata_call */
+	uint64_t size;	  /* OPEN: of the file */
+	uint32_t stopped; /* OPEN: a pipe that was not read to its end */
+	uint32_t fixed;	  /* FEED, MORE: no event can be added any more */
+};
+
+/* The end of the answer: decompressed bytes and refs are before it. */
+struct perfdata_answer {
+	uint64_t inflated, nr_refs;
+	struct perfdata_found found;
+};
+
+/* The events, their ids, the build-ids and the names of their objects follow. */
+struct perfdata_facts {
+	uint32_t nr_events, nr_ids, nr_build_ids, names_size;
+	struct kernel_identity kernel;
+	char machine[PERFDATA_MACHINE_MAX], host[PERFDATA_HOST_MAX];
+};
+
+struct perfdata_fact_event {
+	char name[EVENT_NAME_MAX];
+	struct perf_event_attr attr;
+	uint64_t nr_samples;
+	uint32_t group, unused;
+};
+
+/* 0 or -errno with a sentence: not a perf.data file, truncated, compressed without zstd … */
+int perfdata_open(struct perfdata **out, const char *path, struct err *e);
+/* The same from bytes in memory, copied (tests, fuzzing). */
+int perfdata_from_memory(struct perfdata **out, const void *bytes, size_t size, struct err *e);
+uint64_t perfdata_nr_bad(const struct perfdata *pd); /* bytes at the end that are not read */
+
+/*
+ * The header of a perf.data file: events, features, the range of the records.
+ *
+ * One thread. Every byte is hostile.
+ */
+
+/* The range of the records. */
+struct perfdata_extent {
+	struct perfdata_section data; /* as much of them as the file has */
+	uint64_t missing;	      /* bytes of records that the file should have */
+	bool cut;		      /* facts behind the records are missing */
+	bool unfinished;	      /* the header was never completed: the writer was killed */
+};
+
+/* Read the header. Events are added, except in pipe mode. 0,
+ * -E2BIG or -EINVAL. */
+int perfdata_header_read(struct perfdata_bytes *b, struct perfdata_events *events,
+			 struct perfdata_extent *extent);
+/*
+ * Records of pipe mode. An attribute with the ids of one event: @late: behind other records,
+ * @fixed: no event can be added any more; 0, -E2BIG or -EINVAL. A feature. A later addition to an
+ * event.
+ */
+int perfdata_header_attr(struct perfdata_events *events, const uint8_t *at, size_t size, bool late,
+			 bool fixed);
+void perfdata_header_piped_feature(struct perfdata_events *events, const uint8_t *at, size_t size);
+void perfdata_header_update(struct perfdata_events *events, const uint8_t *at, size_t size);
+
+/*
+ * A recording that is open. Private to perfdata.c, perfdata_call.c and perfdata_accept.c.
+ *
+ * One thread.
+ */
+
+/* Decompressed bytes of whole records. */
+struct perfdata_chunk {
+	uint64_t at; /* offset in all of them */
+	uint64_t size;
+	uint8_t *bytes; /* owned */
+};
+
+struct perfdata {
+	struct perfdata_bytes bytes;
+	struct perfdata_chunk *chunks;
+	uint32_t nr_chunks, room_chunks;
+	uint64_t inflated; /* bytes in all chunks so far */
+	uint64_t kept;	   /* bytes in these */
+	struct perfdata_events events;
+	struct perfdata_found found; /* checked */
+	struct perfdata_ref *refs;   /* checked, then sorted by time */
+	uint64_t nr_refs, room_refs;
+	uint64_t nr_ready;  /* of a stream: records in order, with none to follow before them */
+	uint64_t first_at;  /* of a stream: the first of them in its bytes; UINT64_MAX: none */
+	uint64_t sorted_ns; /* found.flush_ns when they were sorted */
+	bool streaming;
+	int slot;		    /* of the reader; -1: none */
+	uint32_t generation;	    /* of its worker; 0: not called yet */
+	uint32_t version;	    /* of the facts that are here */
+	uint64_t facts_size;	    /* of all answers with facts */
+	sampler_reading_fn step;    /* while it is opened; or NULL */
+	uint64_t step_ns;	    /* time of its next call */
+	const atomic_bool *stopped; /* by another thread; or NULL */
+	bool cancelled;		    /* a call was, by one of them */
+	uint8_t part[UINT16_MAX];   /* the last record without most of its stack copy */
+};
+
+struct perfdata_scan {
+	struct perfdata_bytes bytes;
+	struct perfdata_events events;
+	struct perfdata_found found;
+	struct perfdata_extent extent;
+	struct perfdata_ref *refs; /* since perfdata_scan_clear() */
+	uint64_t nr_refs, room_refs;
+	uint64_t end;	/* of the records */
+	uint64_t pause; /* end of the part that is walked now */
+	bool full;	/* there is more to walk in this part */
+	bool opened;	/* the header was read */
+	bool has_refs;	/* there was a record behind the header's, since the start */
+	bool fixed;	/* of a pipe: no event can be added any more */
+	bool stopped;	/* a pipe that was not read to its end */
+	bool aux;	/* it has traces of hardware, which are not decoded */
+	uint64_t last_time_ns;
+	uint64_t next_flush_ns;	    /* found.max_ns at the end of the last round */
+	struct perfdata_zstd *zstd; /* NULL until a compressed record was met */
+};
+
+/*
+ * The scan of a perf.data file: events and facts of its header, the places of its records, and
+ * decompressed bytes, a part of the file at a time.
+ *
+ * Every byte is hostile: a scan runs in the cage (perfdata_serve.c). One thread.
+ */
+
+/* Make @s empty. */
+void perfdata_scan_init(struct perfdata_scan *s);
+void perfdata_scan_fini(struct perfdata_scan *s);
+/* Read the header; s->bytes are there. 0, -E2BIG: too many events, or -EINVAL. */
+int perfdata_scan_open(struct perfdata_scan *s);
+/*
+ * Find more records, until found.done. 0, -ENOTSUP: compressed, and built without libzstd, -ENOMEM,
+ * -E2BIG or -EINVAL.
+ */
+int perfdata_scan_more(struct perfdata_scan *s);
+/*
+ * Add bytes of a pipe, and find their records. @size 0: this was the end. As perfdata_scan_more();
+ * found.kind and found.stop tell whether to go on.
+ */
+int perfdata_scan_feed(struct perfdata_scan *s, const uint8_t *bytes, size_t size);
+/*
+ * Return the decompressed bytes of the records since perfdata_scan_clear(), whole ones; *@size may
+ * be 0.
+ */
+const uint8_t *perfdata_scan_inflated(const struct perfdata_scan *s, size_t *size);
+/* Forget the refs and the decompressed bytes. */
+void perfdata_scan_clear(struct perfdata_scan *s);
+
+#endif

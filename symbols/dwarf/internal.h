@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of symbols/dwarf/, and by tests; no other room includes it. */
+#ifndef SYMBOLS_DWARF_INTERNAL_H
+#define SYMBOLS_DWARF_INTERNAL_H
+
+#include <elfutils/libdw.h>
+#include <libelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/dwarf/dwarf.h"
+#include "symbols/elf/elf.h"
+#include "symbols/name/name.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct chains;
+struct dwarf;
+struct dwarf_cage;
+struct dwarf_frame;
+
+#define CHAINS_MEMORY_MAX (128UL << 20)
+/* Of the paths, beside the chains. */
+#define CHAINS_FILES_MEMORY_MAX (32U << 20)
+
+/* Writer. Both. */
+int chains_put(struct chains *c, uint32_t place, const struct symbol_frame *frames, uint32_t nr);
+/*
+ * Writer. Return the id of a path (foreign bytes) that @object names; SYMBOL_NO_FILE when the
+ * table is full, or @object has had its share.
+ */
+uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path);
+
+/*
+ * Source lines and inlined functions of one object, from its DWARF (DWARF 5,
+ * 3.3.8 "Inlined Subroutines"), read with libdw through a descriptor.
+ *
+ * libdw is fast but trusting, so it gets only files of root and of this user, no
+ * section beyond DWARF_SIZE_MAX, no path to open (of split units there are lines,
+ * but no inlined functions; the dwz file is opened here), and no request without
+ * a limit of CPU time.
+ *
+ * One thread: the loader.
+ */
+
+/*
+ * Open the DWARF of @f; the caller keeps its descriptor, open; @bias is added to its addresses to
+ * get the object's. 0, -ENODATA (no DWARF), -EPERM (owned by another user), -EFBIG, -ETIME, -ENOENT
+ * (its dwz file is missing),
+ * -EBADMSG, -ENOMEM.
+ */
+int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);
+/*
+ * The same without checks, with the dwz file @alt_fd (-1: none), both borrowed: in the cage.
+ * @no_lines: chains have functions only.
+ */
+int dwarf_open_fds(struct dwarf **out, const struct elffile *f, uint64_t bias, int alt_fd,
+		   bool no_lines);
+void dwarf_close(struct dwarf *d);
+/*
+ * Get the chain at @vaddr of the object, innermost first; the last one is the
+ * function itself. Return its length, 0 when unknown, or -ETIME.
+ */
+int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
+int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx);
+/* Return the bytes of debug sections. */
+uint64_t dwarf_size(const struct dwarf *d);
+
+/*
+ * Debug sections inflated, by libdeflate where it is installed: it takes two fifths of the time of
+ * zlib, which libdw uses.
+ *
+ * Runs in the worker of the cage, or in the thread of the call.
+ */
+
+/* Load libdeflate: the worker cannot open it. */
+void dwarf_inflate_prepare(void);
+
+/*
+ * Around libdw: the owner of a file, the file with common parts made by dwz; how a file is
+ * opened, and its sections.
+ *
+ * Runs on: a helper.
+ */
+
+/* Check whether DWARF of this file may be read, by its owner. 0, -EPERM or -EINVAL. */
+int dwarf_open_permitted(int fd);
+/*
+ * Open the dwz file that a file with @facts refers to: *fd, which the caller closes; -1: it refers
+ * to none. 0, -ENOENT when it is missing, -EBADMSG.
+ */
+int dwarf_open_find_alt(const struct elffacts *facts, int *fd);
+/* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
+const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name);
+
+/* A file as libdw has it open. */
+struct dwarf_opened {
+	Dwarf *dw; /* NULL: closed */
+	Elf *elf;
+	uint8_t *image; /* what @elf reads, if sections were compressed; else NULL */
+};
+
+/*
+ * Open a file with libdw; @lines: they are used. 0 or -EBADMSG. dwarf_open_end(): an alternate file
+ * after the main one.
+ */
+int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines);
+void dwarf_open_end(struct dwarf_opened *d);
+
+/*
+ * Requests and answers of DWARF in the cage. An answer is a head, then for chains the length of
+ * each (int32_t) and their frames, for lines an address (uint64_t) and a frame for each row, then
+ * texts.
+ */
+
+#define DWARF_CAGE_PLACES 64U /* addresses in one call */
+
+enum dwarf_wire_kind { DWARF_WIRE_OPEN, DWARF_WIRE_CLOSE, DWARF_WIRE_CHAINS, DWARF_WIRE_LINES };
+
+#define DWARF_WIRE_NONE UINT32_MAX /* no text */
+
+struct dwarf_wire_request {
+	uint32_t kind, handle;
+	uint64_t bias, size; /* open: size of the file; lines: of the code */
+	uint32_t nr;	     /* of vaddrs */
+	bool alt;	     /* open: the second descriptor is its dwz file */
+	bool no_lines;	     /* open: functions only */
+	uint64_t vaddrs[DWARF_CAGE_PLACES];
+};
+
+struct dwarf_wire_opened {
+	uint32_t handle;
+};
+
+struct dwarf_wire_head {
+	uint32_t nr;	     /* chains or rows */
+	uint32_t texts_size; /* the last byte is NUL */
+};
+
+struct dwarf_wire_frame {
+	uint32_t name, file, dir; /* offsets in the texts */
+	uint32_t line;
+};
+
+_Static_assert(sizeof(struct dwarf_wire_request) <= CAGE_REQUEST_MAX, "a request is one packet");
+
+/*
+ * DWARF, read in the cage: the functions of dwarf.h for a file that a worker has open.
+ *
+ * The caller opens the files and sends their descriptors; libdw and libelf run in the worker only.
+ * Each answer is checked here: lengths, offsets, the order of addresses. The worker has a file open
+ * until it is closed here, or until the worker is replaced (-ESTALE: open it again).
+ *
+ * Threads: one at a time for each struct; helpers only, since a call may wait.
+ */
+
+#define DWARF_CAGE_OPEN_NS 8000000000ULL /* limit of opening; other calls have less */
+
+/* As dwarf_open(); also the errors of cage_call(). */
+int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
+		    const struct elffacts *facts, uint64_t bias, bool no_lines);
+/* Return the bytes of debug sections. */
+uint64_t dwarf_cage_size(const struct dwarf_cage *d);
+
+/* Chains at some addresses; the texts of @frames are in @texts. */
+struct dwarf_chains {
+	uint32_t nr;			   /* addresses done: the worker stops after its slice */
+	int nr_frames[DWARF_CAGE_PLACES];  /* as dwarf_chain() */
+	uint32_t first[DWARF_CAGE_PLACES]; /* of them, in frames */
+	struct dwarf_frame *frames;
+	uint8_t *texts;
+};
+
+/* Get the chains at @nr addresses. 0; -ESTALE, or another error of cage_call(). */
+int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,
+		      struct dwarf_chains *out);
+void dwarf_chains_free(struct dwarf_chains *c);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of symbols/image/, and by tests; no other room includes it. */
+#ifndef SYMBOLS_IMAGE_INTERNAL_H
+#define SYMBOLS_IMAGE_INTERNAL_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/image/image.h"
+#include "symbols/sandbox/sandbox.h"
+
+struct backoff;
+struct image;
+struct load;
+struct object;
+struct objects;
+struct watch;
+
+/*
+ * File systems that do not answer: which devices to leave alone, and until when.
+ *
+ * A read that hangs holds a helper thread. One dead server with a thousand
+ * libraries must not hold a thousand helpers, so files on its device are not
+ * tried for a while: twice as long after each read that hangs, until one
+ * succeeds.
+ *
+ * Pure; one thread: the loader.
+ */
+
+#define BACKOFF_SLOW_MAX    12U /* reads that hang, on all devices */
+#define BACKOFF_REST_MIN_NS 2000000000ULL
+
+/*
+ * Return 0 if a file of the device may be read now, else the time of the next try. 0:0 is the
+ * unknown device.
+ */
+uint64_t backoff_rest(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
+/* Count a read that hangs; backoff_ended() or backoff_cancelled() with @slow report its end. */
+void backoff_hang(struct backoff *d, uint32_t maj, uint32_t min, uint64_t now_ns);
+/*
+ * Count a read that ended, with or without error; @slow: it was counted as hanging.
+ * True: the pause is over.
+ */
+bool backoff_ended(struct backoff *d, uint32_t maj, uint32_t min, bool slow);
+/* Count a hanging read that was cancelled: the pause is unchanged. */
+void backoff_cancelled(struct backoff *d, uint32_t maj, uint32_t min);
+
+/*
+ * Make an image of the bytes from @at on, which it owns: *@a is empty then. The caller frees *@a
+ * after an error. 0, -EBADMSG or -ENOMEM.
+ */
+int image_flat_take(struct image **out, struct cage_answer *a, size_t at);
+
+/* An ELF file to read. */
+struct image_input {
+	int fd;
+	uint64_t size;
+	const char *path; /* a hint for debug files; may be NULL */
+	bool no_debug_files;
+	bool copied; /* the cage gets a copy, as of any file system that may hang */
+	uint64_t
+		memory_max; /* of all large tables read at a time; larger ones: not read; 0: none */
+	struct watch *watch; /* progress; may be NULL */
+};
+
+/*
+ * Build an image from an ELF file. 0, or -errno with a message; -EAGAIN while other large files
+ * are read; the errors of cage_call(). Helpers only: slow; may hang.
+ */
+int image_read(struct image **out, const struct image_input *in, struct err *e);
+/* Build an image from ELF bytes in memory (the vdso), in this thread. */
+int image_read_memory(struct image **out, const void *bytes, size_t size, struct err *e);
+
+struct image_request {
+	uint64_t serial; /* the same for all calls for one image, until it is there */
+	uint64_t memory_max;
+	uint32_t by_link;
+	uint32_t same_crc; /* the debug file is the one of the link */
+};
+
+/*
+ * Loader: take a requested object out of the list; OBJECT_ID_UNKNOWN: none. So objects that no
+ * sample requests cost nothing, however many there are.
+ */
+uint32_t objects_take_wanted(struct objects *d);
+/*
+ * Loader: drop a requested object that was taken out of the list, and is not being read, if it has
+ * no image, no process maps it any more and no sample was in it. Return whether it has left.
+ */
+bool objects_drop_wanted(struct objects *d, struct object *object);
+/*
+ * Note the generation of the file that was read for @object; 0: unknown. A later file with the same
+ * inode is another object then. Return false if @object is of another generation already.
+ */
+bool objects_note_generation(struct objects *d, struct object *object, uint64_t generation);
+
+/* Make a job; NULL when out of memory. Freed by job.drop(). */
+struct load *load_new(struct objects *objects, const struct object *object, bool no_proc,
+		      const char *root);
+
+#endif

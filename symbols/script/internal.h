@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of symbols/script/, and by tests; no other room includes it. */
+#ifndef SYMBOLS_SCRIPT_INTERNAL_H
+#define SYMBOLS_SCRIPT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "symbols/base/base.h"
+#include "symbols/base/thread.h"
+#include "symbols/elf/elf.h"
+#include "symbols/sandbox/sandbox.h"
+#include "symbols/script/script.h"
+
+struct code_key;
+struct code_log;
+struct code_text;
+struct codes;
+struct describe_file;
+struct elffile;
+struct lang_function;
+struct lang_memory;
+struct lang_process;
+struct lang_range;
+struct lang_reader;
+struct lang_sample;
+struct lang_text;
+struct lang_thread;
+struct lang_work;
+struct line_ends;
+struct line_ends_key;
+struct line_ends_text;
+struct php_layout;
+struct py_layout;
+struct v8_entry;
+struct v8_inlined;
+struct v8_layout;
+
+/*
+ * The ends of the lines of scripts, for languages that have positions in the text instead of
+ * lines. The text is read in parts, one at a sample, so that a large script takes several. Scripts
+ * that are not looked up are forgotten; texts with equal ends, of any process, are one.
+ *
+ * Threads: any, under a mutex; a text does not change, and lives as long as the table.
+ */
+
+#define LINE_ENDS_MEMORY_MAX	 (64U << 20)
+#define LINE_ENDS_PROCESS_MEMORY (LINE_ENDS_MEMORY_MAX / 8)
+#define LINE_ENDS_SCRIPTS_MAX	 4096U /* at most twice as many */
+
+/* NULL when out of memory. */
+struct line_ends *line_ends_new(void);
+void line_ends_free(struct line_ends *l);
+/* Return the text that was read to its end; else NULL, and how far it was read in *@from. */
+const struct line_ends_text *line_ends_get(struct line_ends *l, const struct line_ends_key *key,
+					   uint32_t *from);
+/*
+ * Add the @nr ends of lines from position @from to @to. Ignored if another thread was faster.
+ * @last: the text ends there.
+ */
+void line_ends_add(struct line_ends *l, const struct line_ends_key *key, uint32_t from, uint32_t to,
+		   const uint32_t *ends, uint32_t nr, bool last);
+/* Give up: the script has no lines. */
+void line_ends_refuse(struct line_ends *l, const struct line_ends_key *key);
+/* Return the bytes in use. */
+size_t line_ends_memory(struct line_ends *l);
+/* Return the line of a position, from 1; 0: there are no lines. */
+uint32_t line_ends_line(const struct line_ends_text *t, uint32_t position);
+/*
+ * Find the ends of lines in @nr characters of a text, from position @from: one byte each, or two
+ * (@wide). Returns how many were written to @ends (@nr elements), and in *@used how many
+ * characters were taken: not a last carriage return, unless @last.
+ */
+uint32_t line_ends_find(const uint8_t *text, uint32_t nr, bool wide, bool last, uint32_t from,
+			uint32_t *ends, uint32_t *used);
+
+#define LANG_CALLS_MAX 32U /* 1 to 3 us each, while the thread is preempted */
+
+enum lang_piece_kind {
+	PIECE_AHEAD, /* nothing has needed it */
+	PIECE_NEEDED,
+	PIECE_ONCE,   /* needed, but not at the next samples */
+	PIECE_WINDOW, /* on frames */
+	PIECE_TAIL,
+};
+
+/* Forget all pieces, before another thread or process. */
+void lang_memory_begin(struct lang_memory *m);
+/*
+ * Queue a piece, unless it was queued ahead; returns its number, -1: full, or an impossible
+ * address.
+ */
+int lang_memory_want(struct lang_memory *m, uint64_t addr, uint32_t size);
+/* The same for a piece that the next samples do not need. */
+int lang_memory_want_once(struct lang_memory *m, uint64_t addr, uint32_t size);
+/* Queue a piece, also if it was read before. */
+int lang_memory_queue(struct lang_memory *m, uint64_t addr, uint32_t size,
+		      enum lang_piece_kind kind);
+/*
+ * Read the queued pieces and the tail in one call; behind a piece that cannot be read, in
+ * another. False: no call is left.
+ */
+bool lang_memory_fetch(struct lang_memory *m);
+/* The bytes of piece @piece; NULL: not read. */
+const uint8_t *lang_memory_piece(const struct lang_memory *m, int piece);
+/* Queue and fetch one piece; NULL: it cannot be read. */
+const uint8_t *lang_memory_read(struct lang_memory *m, uint64_t addr, uint32_t size);
+
+/* Return whether this may be a pointer to an object: user half, aligned, not the first page. */
+static inline bool lang_memory_is_pointer(uint64_t addr)
+{
+	return addr >= 4096 && addr < 1ULL << 56 && !(addr & 7);
+}
+
+/*
+ * CPython's layout of frames, threads and code: byte offsets for each minor
+ * version, x86-64 and other 64-bit CPUs with the same alignment.
+ *
+ * They were generated from the headers of 3.8 to 3.15. From 3.13 on a process
+ * describes itself (_Py_DebugOffsets), which wins: so any patch level is read. Pure.
+ */
+
+#define PY_DEBUG_OFFSETS_WORDS 64
+
+/* The layout of @version (as Py_Version), or NULL. */
+const struct py_layout *pylayout_of(uint32_t version);
+/*
+ * From 3.13 on: copy the offsets of @words, the first of _PyRuntime, to @layout.
+ * NULL, or static words why not.
+ */
+const char *pylayout_debug(struct py_layout *layout, const uint64_t words[PY_DEBUG_OFFSETS_WORDS]);
+
+/*
+ * Ruby's line tables: from a position in the instructions to its line.
+ *
+ * An iseq has an entry for each instruction, and a bit vector of their positions with ranks
+ * ("succinct index"). The kept table: number of entries, the line of each, the index. Pure; hostile
+ * bytes.
+ */
+
+#define RUBYLINES_ENTRY 12U /* bytes of an entry in the process: line, node, events */
+
+/* Return the bytes of the index for code of @words; 0: too much code for a table. */
+uint32_t rubylines_index_size(uint32_t words);
+/* Return the bytes of the table of @nr entries. */
+uint32_t rubylines_size(uint32_t nr, uint32_t index_size);
+/* Begin a table of rubylines_size() bytes: its number of entries, and the index of the process. */
+void rubylines_begin(uint8_t *out, uint32_t nr, const uint8_t *index, uint32_t index_size);
+/* Set entry @i, as it is in the process. */
+void rubylines_set(uint8_t *out, uint32_t i, const uint8_t entry[RUBYLINES_ENTRY]);
+
+/* Bytes of an object that are read before its type is known. */
+#define V8_HEAD 32
+
+/* The number that the symbol @name has the value of; V8_NR: none. */
+enum v8_number v8layout_number(const char *name);
+/* Check all numbers; words why they cannot be used, NULL: they can. */
+const char *v8layout_check(const struct v8_layout *l);
+/* Return whether version @major.@minor of V8 was compared with the truth. */
+bool v8layout_tried(int32_t major, int32_t minor);
+
+/* A table in the making, in the caller's bytes. */
+struct v8_table {
+	uint8_t *bytes;
+	uint32_t room, size;
+	struct v8_entry last;
+};
+
+/* Begin a table with the calls that were inlined. */
+bool v8table_begin(struct v8_table *t, const struct v8_inlined *inlined, uint32_t nr);
+/* Append an entry; false: it does not fit, or the next one will not: no line is known from it on.
+ */
+bool v8table_add(struct v8_table *t, const struct v8_entry *e);
+
+/* V8's table of positions: of bytecodes, or of instructions. */
+struct v8_positions {
+	const uint8_t *at, *end;
+	int64_t code;	   /* byte */
+	int64_t raw;	   /* the position as V8 encodes it */
+	uint32_t position; /* in the text; UINT32_MAX: none */
+	uint32_t inlined;  /* as in struct v8_entry */
+};
+
+void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size);
+bool v8table_next_position(struct v8_positions *p);
+
+/*
+ * Code that a virtual machine has had, for recordings alone: copies by (process, address, stamp),
+ * in the order in which they were read. They leave with their process.
+ *
+ * Threads: any, under a mutex that is held for a copy only.
+ */
+
+#define CODE_LOG_MEMORY_MAX  (32UL << 20)
+#define CODE_LOG_PROCESS_MAX (1U << 16) /* entries of one process */
+
+/* NULL when out of memory. */
+struct code_log *code_log_new(void);
+void code_log_free(struct code_log *l); /* NULL is fine */
+size_t code_log_memory(const struct code_log *l);
+
+#define CODES_MEMORY_MAX     (64UL << 20)
+#define CODES_USER_MEMORY    (CODES_MEMORY_MAX / 4 * 3)
+#define CODES_PROCESS_MEMORY (CODES_MEMORY_MAX / 8) /* their bytes */
+#define CODES_KEYS_MAX	     (1U << 17)		    /* found by their keys; at most twice as many */
+
+/* The id, or CODE_NONE. */
+uint32_t codes_find(struct codes *c, const struct code_key *key);
+/* The ends of lines of scripts. */
+struct line_ends *codes_line_ends(struct codes *c);
+
+/*
+ * Find the symbols of an interpreter of @kind in a file of this name, without the bias. 0 or
+ * -ENOENT: some are missing.
+ */
+int describe_read_file(struct describe_file *out, const struct elffile *f, enum lang_kind kind,
+		       const char *name);
+
+/* A version of PHP that is read. */
+struct describe_php {
+	const char *api; /* which extensions are checked against, in the file */
+	uint32_t version;
+	struct php_layout layout;
+};
+
+/* Return row @i of them; NULL: there are no more. */
+const struct describe_php *describe_php(size_t i);
+
+/*
+ * The messages between describe.h and its reader in the cage (describe_serve.c). Both have the same
+ * program.
+ */
+
+struct describe_request {
+	uint64_t serial;	  /* of the job, not 0 */
+	uint64_t start, offset;	  /* of the mapping that holds the code, and in the file */
+	uint32_t kind;		  /* enum lang_kind */
+	char name[LANG_FILE_MAX]; /* of the file, without its folder */
+};
+
+/* The symbols of an interpreter's file, as addresses in the file. */
+struct describe_file {
+	uint64_t bias; /* to add to them in the process */
+	uint64_t runtime, code_type, version_at;
+	struct lang_range eval[LANG_EVAL_MAX];
+	struct lang_range main[LANG_MAIN_MAX];
+	uint32_t nr_eval, nr_main;
+	uint32_t kind;	  /* enum lang_kind */
+	uint32_t version; /* from the name of the file: 0x030b0000; PHP: from its bytes, or 0 */
+	uint32_t php;	  /* number of its row + 1; 0: none */
+	uint32_t machine;
+	/* Of LANG_NODE. */
+	uint32_t v8_version;
+	struct v8_layout v8;
+	uint64_t blob_offset, blob_size; /* in the file; size 0: not found */
+};
+
+/*
+ * The layout of V8 in its file: the numbers for debuggers, and the place of the
+ * code of its builtins. Hostile files; any thread.
+ */
+
+/* Addresses of symbols; 0: missing. */
+struct v8_symbols {
+	uint64_t number[V8_NR];
+	uint64_t major, minor;
+	struct elfv8_symbols builtins;
+};
+
+/* Note a symbol if it is one of these. */
+void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address);
+/* Fill in the layout, the version and the place of the code. */
+void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f);
+
+#define V8_MAPS_MAX 128
+#define V8_PAGE	    (256U << 10)
+
+/* Types of objects by their maps, as they are queued. */
+struct v8_types {
+	uint32_t nr;
+	uint64_t map[V8_MAPS_MAX];
+	int piece[V8_MAPS_MAX];
+};
+
+/* Return whether @value may be a pointer to an object. */
+static inline bool v8objects_is_tagged(uint64_t value)
+{
+	return lang_memory_is_pointer(value - 1);
+}
+
+static inline bool v8objects_is_smi(uint64_t value)
+{
+	return !(value << 32);
+}
+
+/* Queue the type of the object with its head in @piece. */
+void v8objects_want_type(struct lang_memory *m, const struct lang_process *p, struct v8_types *t,
+			 int piece);
+/* The type of the object with its head in @piece; -1: unknown. */
+int v8objects_type(const struct lang_memory *m, const struct v8_types *t, int piece);
+/* The same: the head of the object at @tagged; -1: no object. */
+void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece);
+/* The bytes of a piece; NULL: not read, or fewer than @size, so that it is no such object. */
+const uint8_t *v8objects_whole(const struct lang_memory *m, int piece, uint32_t size);
+
+/*
+ * The frames of a thread in its interpreter's language, from the memory of the
+ * process, while the thread is preempted.
+ *
+ * Runs on: a reader. Everything kept from sample to sample (states of
+ * threads, addresses of the last reads, known code) is a cache: each use is
+ * checked against fresh reads.
+ */
+
+/*
+ * Known code. Its header is read again at each sample while it is young, if it is of no file, or
+ * once its process has replaced old code of a file; else after 1/200 of its age, so from 10 ms on,
+ * and after 100 ms at most. Ten times as long while the frames that run it have the function and
+ * the globals of the last time: new code at its address would need a new function at that address.
+ */
+#define LANG_YOUNG_NS	  2000000000ULL
+#define LANG_CHECK_SHARE  200
+#define LANG_CHECK_MAX_NS 100000000ULL
+#define LANG_SAME_FACTOR  10
+/*
+ * A search for a thread takes up to 1,500 calls. After one that did not find its thread, the next
+ * one in this process is made after a pause, which is doubled each time.
+ */
+#define LANG_SEARCH_NS	   10000000ULL
+#define LANG_SEARCH_MAX_NS (LANG_SEARCH_NS << 6)
+#define LANG_WAYS	   4U
+
+enum lang_encoding { LANG_BYTES, LANG_LATIN1, LANG_UTF16 };
+
+/* Before a look at the first @size bytes of the stack. */
+static inline void lang_chain_need(const struct lang_sample *s, uint64_t size)
+{
+	if (!s->rest || size <= s->rest->here)
+		return;
+	s->rest->copy(s->rest->ctx);
+	s->rest->here = UINT64_MAX;
+}
+
+/* Queue the pieces that the last samples of the thread needed, and set the tail. */
+void ahead_want(struct lang_reader *r, struct lang_thread *t, const struct lang_sample *s);
+/*
+ * The bytes of the frame at @addr, read ahead or in another call, with the bytes below it unless
+ * @alone. NULL: they cannot be read.
+ */
+const uint8_t *ahead_frame(struct lang_reader *r, struct lang_thread *t, uint64_t addr,
+			   uint32_t size, bool alone);
+/* Number the code of each frame, each address once: sets codes_of. */
+void functions_number(struct lang_reader *r, uint32_t process);
+/* Return the index in codes_of of code without a frame; one entry must be free. */
+uint32_t functions_code(struct lang_reader *r, uint32_t process, uint64_t address);
+/* Find codes by their addresses again: some were left out. */
+void functions_index(struct lang_work *w);
+/* Set the ids of known functions by their stamps; returns how many are unknown. */
+uint32_t functions_find(struct lang_reader *r, uint32_t process);
+/* Append the bytes of @t to the @used ones of @out as UTF-8, CODES_TEXT_MAX at most; return all. */
+uint16_t functions_put_text(const struct lang_memory *m, const struct lang_text *t, char *out,
+			    uint16_t used);
+/* Put a function into the table. Return its id; CODE_UNNAMED if the table is full. */
+uint32_t functions_put(struct lang_reader *r, const struct code_key *key,
+		       const struct code_text *text);
+/* Give each code an id: its stamp and its entry in functions are set, no texts are read yet. */
+enum lang_none functions_add(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* PHP's. */
+enum lang_none php_chain(struct lang_reader *r, const struct lang_process *p,
+			 const struct lang_sample *s, struct lang_thread *t);
+enum lang_none php_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* Ruby's. */
+enum lang_none ruby_chain(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, struct lang_thread *t);
+enum lang_none ruby_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* Make the table of lines of a new function, the parts of which were read, at @out. */
+void ruby_set_lines(const struct lang_memory *m, struct lang_function *f, uint8_t *out);
+void ruby_find_thread(struct lang_reader *r, const struct lang_process *p,
+		      const struct lang_sample *s);
+/* Perl's. */
+enum lang_none perl_chain(struct lang_reader *r, const struct lang_process *p,
+			  const struct lang_sample *s, struct lang_thread *t);
+enum lang_none perl_codes(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* V8's (v8chain.c, v8code.c). */
+enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t);
+enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* CPython's (pychain.c, pythread.c, pycode.c). */
+enum lang_none pychain_read(struct lang_reader *r, const struct lang_process *p,
+			    const struct lang_sample *s, struct lang_thread *t);
+void pythread_find(struct lang_reader *r, const struct lang_process *p,
+		   const struct lang_sample *s);
+enum lang_none pycode_find(struct lang_reader *r, const struct lang_process *p, uint32_t process);
+/* Keep which state thread @tid has. */
+void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, uint64_t state,
+			    uint64_t id);
+
+/*
+ * V8: from candidates for frames to functions, in steps of a reader: their scripts, names
+ * and lines, and their compiled code. Hostile memory; the type of each object is checked.
+ */
+
+/* Of a BytecodeArray. */
+#define V8_BYTECODES_POSITIONS 32
+#define V8_BYTECODES_HEAD      40
+
+/* The bytecodes that a function has in a frame; 0: none. */
+uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code);
+/*
+ * Queue the heads of scripts of functions from @first on; find the scripts: the ends of their
+ * lines, or the next part of their texts. False: no call is left.
+ */
+void v8script_want(struct lang_reader *r, const struct lang_process *p, struct v8_types *t,
+		   uint32_t first);
+bool v8script_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		   struct v8_types *t);
+/* Return whether the text of the function's script is read, or there is none. */
+bool v8script_is_whole(const struct lang_work *w, uint32_t code);
+/* The line of a position in the script of a function; 0: not known. */
+uint32_t v8script_line(const struct lang_work *w, uint32_t code, uint32_t position);
+/* Read names, files and lines of new functions. False: not now. */
+bool v8names_read(struct lang_reader *r, const struct lang_process *p, const uint32_t *codes,
+		  uint32_t nr, struct v8_types *t);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of ui/cli/, and by tests; no other room includes it. */
+#ifndef UI_CLI_INTERNAL_H
+#define UI_CLI_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "symbols/base/base.h"
+#include "symbols/base/text.h"
+#include "ui/cli/cli.h"
+#include "ui/key/key.h"
+
+struct argp_option;
+struct settings;
+
+/* Parse "language", "both" or "native". Return enum profile_frames, or -EINVAL. */
+int ui_config_frames_parse(const char *text);
+/* Parse "cpu", "wait", "all" or "latency". Return enum ui_config_time, or -EINVAL. */
+int ui_config_time_parse(const char *text);
+const char *ui_config_sort_help(enum ui_config_sort sort);
+
+/* Report whether the work of this thread was left, before a file is replaced. */
+bool file_work_is_left(void);
+
+/* Return the PERF_SAMPLE_* of a list of fields ("brstack,addr"), 0: unknown, which is *bad. */
+uint64_t script_fields_parse(const char *list, const char **bad);
+
+/* Seconds of the window. */
+int value_window(const char *name, const char *text, uint64_t *ns, struct err *e);
+
+/* Get the path of the system's file: in the first of $XDG_CONFIG_DIRS, or /etc/xdg. */
+int settings_system_path(char *path, size_t size);
+/*
+ * Read the settings in @path into @s; a missing file is no error. Return 0, or -EINVAL
+ * with a message that names the line. Unknown keys are ignored.
+ */
+int settings_read(const char *path, struct settings *s, struct err *e);
+/*
+ * Write the settings atomically; comments and unknown keys are kept. Symbolic links of the
+ * invoking user and of root are followed; only a regular file of the user is replaced. Return 0 or
+ * -errno with a message.
+ */
+int settings_write(const char *path, const struct settings *s, struct err *e);
+
+/* One function of one event. Borrows from the profile. */
+struct batch_row {
+	const struct profile_function *function;
+	struct safe_text comm;		 /* of the process with most of its samples */
+	const struct profile_line *line; /* the hottest one; NULL: not known */
+	double self, total;		 /* samples */
+	double self_pct, total_pct;	 /* of the event's samples, by weight */
+	double ratios[RATIOS_MAX];	 /* in the order of the tick's; NAN: not known */
+};
+
+/* Return the key ("no_map", …) of a reason for broken stacks (index in broken_by), or NULL. */
+const char *batch_broken_key(uint32_t stop);
+
+const struct argp_option *options_table(void);
+
+#endif

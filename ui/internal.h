@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of ui/, and by tests; no other room includes it. */
+#ifndef UI_INTERNAL_H
+#define UI_INTERNAL_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "sampler/sampler.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/export/export.h"
+#include "ui/key/key.h"
+#include "ui/push/push.h"
+#include "ui/serve/serve.h"
+#include "ui/state/state.h"
+
+struct file_worker;
+struct push;
+struct sampler;
+struct serve;
+
+/* The actions of keys, clicks, commands and scripts. Runs on: the main thread. */
+
+/* Do an action, as if @code were pressed. */
+void actions_do(struct ui_state *st, enum action action, uint32_t code);
+/* Return whether @action has a handler outside of the views. For the test of the key table. */
+bool actions_handles(enum action action);
+
+/* Export of the shown profile. The main thread; a file is written on another one. */
+
+/*
+ * Get the shown samples: event, process, thread, filter. The mask of tasks is borrowed. False: the
+ * process or thread drilled into has none.
+ */
+bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope);
+/* Export to @path and show the result; @format EXPORT_NR: by the ending. */
+void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace);
+/* Export to a file in the working directory, named by the time. */
+void actions_export_here(struct ui_state *st, enum export_format format);
+/* Show the progress of a file that takes long. Return false if none does. */
+bool actions_export_progress(struct ui_state *st);
+
+/*
+ * Stacks of threads at this moment, in a box: of the mutex that most threads of the selected row
+ * wait for (if none of them waits for one, of all shown threads), or of a process. Runs on: the
+ * main thread.
+ */
+
+/* The contents of a box. */
+struct asked_stacks {
+	pid_t pid;
+	bool is_lock, stop; /* stop: threads could be stopped */
+	struct lock lock;
+	char more[48];		    /* "2 more mutexes" */
+	struct task_stacks *stacks; /* NULL: not read yet */
+};
+
+/* Start to look for a mutex; the answer is a box, or a message. */
+void actions_lock(struct ui_state *st);
+/* Open the box of the process of the selected row: how to read is chosen there. */
+void actions_stacks_now(struct ui_state *st);
+/* Read the stacks of @a again, which is freed before the answer. */
+void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop);
+/* Free the contents of a box. */
+void actions_stacks_drop(void *asked);
+
+/*
+ * Actions of the selected row: its menu, and its source in an editor. The
+ * main thread.
+ */
+
+/* Return why @action is impossible for the selected row; NULL: it is possible. */
+const char *actions_row_refusal(const struct ui_state *st, enum action action);
+/* Find the source of the selected row and its hottest line. Return false if it is unknown. */
+bool actions_source(const struct ui_state *st, char *path, size_t size, uint32_t *line);
+
+/*
+ * Actions that change the sampling: call graphs, sizes of stack copies and
+ * rings. The main thread; the sampler answers with a message in a later
+ * profile.
+ */
+
+/* Apply the fix of @message, or show it if it is not possible from here. */
+void actions_take_fix(struct ui_state *st, const struct profile_message *message);
+/* Return the handler of @action; NULL: none here. */
+void (*actions_sampling(enum action action))(struct ui_state *st, uint32_t code);
+
+/*
+ * Actions on views, threads, names, columns, settings and files. The main
+ * thread.
+ */
+
+/* Do @action. Return false if it has no handler here. */
+bool actions_tool_do(struct ui_state *st, enum action action, uint32_t code);
+int actions_save_screen(struct ui_state *st, const char *path, bool replace);
+/* Report the result of a file that was being written; false: none yet. */
+bool actions_file_result(struct ui_state *st, struct file_worker *f);
+
+/*
+ * The live screen: shows the sampler's profiles and handles keys.
+ *
+ * Runs on the main thread. session_screen() calls, in this order: app_check() (before
+ * anything costs time), term_guard_start(), app_block_signals(), sampler_new(),
+ * sampler_start(), app_run().
+ */
+
+/*
+ * Check that a screen can be shown. Return 0, or -ENOTSUP with a sentence of
+ * three lines that names -b (TERM unset, unknown or without cursor
+ * addressing; no terminal).
+ */
+int app_check(struct err *e);
+/*
+ * Block the signals that app_run() reads by signalfd (INT, TERM, HUP, WINCH,
+ * TSTP, CONT, PIPE). Call it before the first thread starts: all threads
+ * inherit it; a command that is forked later has to unblock them.
+ */
+void app_block_signals(void);
+/*
+ * Show the screen until a key or a signal ends it, and restore the terminal.
+ * Return 0 (a key, or the terminal was closed), the number of the signal
+ * (SIGTERM, SIGINT, SIGHUP), or -errno with a sentence.
+ */
+int app_run(struct sampler *s, const struct ui_config *config, struct err *e);
+
+/*
+ * The command line (':'): every action by its name, and commands with an
+ * argument. Runs on: the main thread.
+ */
+
+/* Run a command; errors are shown on the screen. */
+void command_run(struct ui_state *st, const char *text);
+/* Gather the words that @text can continue with (Tab): files, events. */
+void command_gather(struct ui_state *st, const char *text);
+/* Return the name of the argument ("FILE") while it is empty; else NULL. */
+const char *command_hint(const char *text);
+/*
+ * Complete @text into @out of @size, as far as all candidates agree; a blank
+ * follows a whole word. Return false if there is no candidate.
+ */
+bool command_complete(const struct ui_state *st, const char *text, char *out, size_t size);
+/* Write all candidates for @text into @out, separated by blanks. Return their number. */
+unsigned int command_candidates(const struct ui_state *st, const char *text, char *out,
+				size_t size);
+
+#define COMMAND_WORD_MAX 32
+
+/*
+ * Pickers: a list over the screen that narrows while one types. An entry that cannot be used is
+ * shown with the reason. Runs on: the main thread.
+ */
+
+extern const struct dialog_ops dialog_events, dialog_frequency, dialog_processes, dialog_sort,
+	dialog_columns, dialog_menu, dialog_users, dialog_settings, dialog_export, dialog_lock,
+	dialog_stacks;
+
+void dialog_open(struct ui_state *st, const struct dialog_ops *ops);
+/* The same with @data, for fill() and use(); dialog_close() calls @drop. */
+void dialog_open_with(struct ui_state *st, const struct dialog_ops *ops, void *data,
+		      void (*drop)(void *data));
+void dialog_close(struct ui_state *st);
+/* Fill the entries again; keep the cursor on its entry. */
+void dialog_refresh(struct ui_state *st);
+void dialog_key(struct ui_state *st, const struct key *key);
+/* Select the entry in shown line @at; use it if it is selected already. */
+void dialog_click(struct ui_state *st, uint32_t at);
+void dialog_draw(struct ui_state *st, struct canvas *c);
+
+/*
+ * The user's editor, at a line of a file. It owns the terminal, as a separate job, until it ends;
+ * sampling goes on. Runs on: the main thread.
+ */
+
+#define EDITOR_ARGS_MAX 10
+#define EDITOR_PATH_MAX 1024
+
+struct editor {
+	pid_t pid;
+	int tty; /* that it has, until it ends */
+};
+
+/*
+ * The command: arguments for execv(3) that end with NULL, borrowed from @buf,
+ * @program ("vi -n" as in $EDITOR; a shell splits it) and @path. @where: buffer for the line.
+ */
+struct editor_command {
+	char script[2 * EDITOR_PATH_MAX], where[EDITOR_PATH_MAX + 32];
+	char *argv[EDITOR_ARGS_MAX];
+};
+
+/* 0 or -errno with a sentence: @program is too long, or editor_refusal(). */
+int editor_command(struct editor_command *c, const char *program, const char *path, uint32_t line,
+		   struct err *e);
+/*
+ * Why @path must not be given to an editor, NULL: it may. Names of source files are foreign bytes
+ * (DWARF, jitdumps): one that is not absolute could be an option or a command ("+!id"), or a file
+ * of the current directory.
+ */
+const char *editor_refusal(const char *path);
+/* $VISUAL, else $EDITOR; NULL: neither says anything. */
+const char *editor_program(void);
+/*
+ * Run the editor on the terminal @in, @out, which no other code may use until it has ended. Return
+ * 0 or -errno with a message.
+ */
+int editor_start(struct editor *ed, const struct editor_command *c, int in, int out, struct err *e);
+/* Return whether it has ended. Then the terminal is ours again. One that stops itself is continued.
+ */
+bool editor_ended(struct editor *ed, int *status);
+/* Send SIGTERM to the editor. */
+void editor_stop(const struct editor *ed);
+/* Return 0 if the exit status @status is a success, else -errno with a message. */
+int editor_result(int status, const char *program, const char *path, struct err *e);
+
+/*
+ * ^C at the end of the program. A screen and batch mode take ^C as a request to end; while they do
+ * so (a recording is written, threads are joined) it ends the process, as for any program.
+ */
+
+/*
+ * From here on ^C ends the process. After two seconds say so on stderr. A ^C from before is
+ * discarded. Takes SIGALRM. The main thread; once.
+ */
+void ending_begin(void);
+
+/* Uses of each tick without a screen: --export, --listen, --push. Runs on: the main thread. */
+
+struct exporting {
+	struct serve *serve; /* --listen; NULL: none */
+	struct push *push;   /* --push; NULL: none */
+	struct pushed pushed;
+	enum export_format format;
+	enum ui_config_time time;
+	const char *path; /* --export; NULL: none */
+	char host[65];	  /* "": a recording, maybe of another machine */
+};
+
+/* Get the name of this machine, clean. */
+const char *exporting_host(char host[static 65]);
+/* Bind the address of --listen; a warning is added to the remark. 0 or -errno with a message. */
+int exporting_listen(struct serve **sv, struct options *o, struct err *e);
+/* Find the format of --export. Return EXIT_DONE or EXIT_USAGE with a message. */
+int exporting_init(struct exporting *x, const struct options *o, struct err *e);
+/*
+ * Bind the address of --listen and start the thread of --push. Warnings are added to the remark.
+ * 0 or -errno with a message.
+ */
+int exporting_open(struct exporting *x, struct options *o, struct err *e);
+/*
+ * Use a tick: push it, publish it; write its export to standard output, or replace the file. As
+ * batch_config.each; its context is @x.
+ */
+int exporting_tick(const struct batch_config *config, struct profile *p, struct err *e);
+/* Free server and thread; queued profiles are delivered, within limits. */
+void exporting_close(struct exporting *x);
+/* The same, with the sums of --push in @note ("": none). Return false if profiles were dropped. */
+bool exporting_finish(struct exporting *x, struct err *note);
+
+/* Keys and the mouse: which part of the screen gets them. Runs on: the main thread. */
+
+/* Obey a key. */
+void input_key(struct ui_state *st, const struct key *key);
+/* Return whether the key is about rows that are still being folded. Then keep it until they are
+ * there. */
+bool input_waits(const struct ui_state *st, const struct key *key);
+
+/* Start and end of the state, and the profiles it takes in. Runs on: the main thread. */
+
+void model_init(struct ui_state *st, struct sampler *s, const struct ui_config *config, bool ascii);
+void model_fini(struct ui_state *st);
+/* Take a new profile; the state owns it from now on. */
+void model_take(struct ui_state *st, struct profile *p);
+/* Show rows of folds that another thread made of the shown profile. */
+void model_folded(struct ui_state *st);
+/* Free @p unless the state still shows it or compares with it. */
+void model_release(const struct ui_state *st, struct profile *p);
+
+/* One line of input at the bottom of the screen. Runs on: the main thread. */
+
+void prompt_open(struct ui_state *st, enum prompt_kind kind);
+void prompt_draw(struct ui_state *st, struct canvas *c, unsigned int row);
+/* Draw the part of a line with the cursor in @cols cells. Return the cells used. */
+unsigned int prompt_draw_line(const struct line *l, struct canvas *c, unsigned int row,
+			      unsigned int col, unsigned int cols, struct style style);
+
+/* Keys in the prompt. Runs on: the main thread. */
+
+void prompt_keys_press(struct ui_state *st, const struct key *key);
+/* Words that were gathered may be there: complete the command if it is as it was at the Tab. */
+void prompt_keys_words(struct ui_state *st);
+/* Find how the command being typed can continue. */
+void prompt_keys_refresh(struct ui_state *st);
+
+/* The sampling rate of the shown event. Runs on: the main thread. */
+
+/* Return the rates that [ and ] step through, and their number. */
+size_t rate_ladder(const double **ladder);
+/* Request another rate. */
+void rate_set(struct ui_state *st, double hz);
+/* Request the next rate up or down, within the limit of the kernel. */
+void rate_step(struct ui_state *st, bool up);
+
+/*
+ * Rewind: the views show a range of the past while sampling goes on. Runs on: the main thread.
+ */
+
+/* Show a range; sampling goes on. */
+void rewind_to(struct ui_state *st, uint64_t begin_ns, uint64_t end_ns);
+/* Show the newest profile again. */
+void rewind_live(struct ui_state *st);
+/* Handle a press or release in the strip: a column, or a range of them. */
+void rewind_press(struct ui_state *st, unsigned int col);
+void rewind_release(struct ui_state *st, unsigned int col);
+/* Request the strip of the current scope and screen, if that is another one. */
+void rewind_refresh(struct ui_state *st);
+/* Take a profile of the past and a strip, each NULL or owned by the state from now on. */
+void rewind_take(struct ui_state *st, struct profile *p, struct strip *strip);
+/* Return the handler of @action; NULL: none here. */
+void (*rewind_action(enum action action))(struct ui_state *st, uint32_t code);
+/* Stop at the match of a trap, if the newest profile has a new one. */
+void rewind_trapped(struct ui_state *st);
+/* Set a trap, as of --trap; "off": remove all; "": list them. */
+void rewind_trap(struct ui_state *st, const char *arg);
+/* Go to a time: "30s" ago, or "14:03[:22]"; "": back to now. */
+void rewind_command(struct ui_state *st, const char *arg);
+
+/* Write examples of times, or the meaning of @text. */
+void rewind_time_hint(const struct ui_state *st, const char *text, char *buf, size_t size);
+
+/*
+ * The sampled events, as the picker and the command line change them. Runs on: the main thread.
+ */
+
+/*
+ * Sample the events of the list @text instead, or with @add these also (one alone that is sampled:
+ * no longer). A program with a probe is read as file work, and the events are changed later. False:
+ * refused, with a message.
+ */
+bool sampled_use(struct ui_state *st, const char *text, bool add);
+/* Stop sampling event number @at. */
+void sampled_take_out(struct ui_state *st, uint32_t at);
+/* Give event number @at the modifiers "u", "kpp" or ""; keep its rate. */
+void sampled_change(struct ui_state *st, uint32_t at, const char *modifiers);
+
+/* Draw everything on @c; the zones of the mouse are noted in the state. */
+void screen_draw(struct ui_state *st, struct canvas *c);
+
+/*
+ * --script: keys from the command line, the screen on standard output. No
+ * terminal is needed, and the same keys give the same screen from a replay.
+ *
+ * A script is text: each character is that key. Between < and > stand keys by
+ * the names of the help page (<Enter>, <F6>, <^D>, <Space>, <lt>), and
+ *   <tick>          wait for the next profile
+ *   <size 100x30>   another size of the screen
+ *   <click 3,10>    press the left button in line 3, cell 10 (from 0)
+ * A '<' without a name behind it is the key '<'.
+ *
+ * Runs on: the main thread.
+ */
+
+enum script_kind { SCRIPT_END, SCRIPT_KEY, SCRIPT_TICK, SCRIPT_SIZE };
+
+struct script_step {
+	enum script_kind kind;
+	struct key key;
+	unsigned int rows, cols; /* SCRIPT_SIZE */
+};
+
+/* Return the next step and advance *@at. Bytes that are not UTF-8 are skipped. Pure. */
+struct script_step script_next(const char **at);
+/* Check the names of keys. 0, or -EINVAL with a message: one of them is not known. Pure. */
+int script_check(const char *keys, struct err *e);
+
+struct script_config {
+	const char *keys;
+	unsigned int rows, cols;
+};
+
+/*
+ * Wait for the first profile, press the keys, and print the screen unless
+ * they quit. Return 0, or -errno with a sentence. The main thread.
+ */
+int script_run(struct sampler *s, const struct ui_config *app, const struct script_config *config,
+	       FILE *out, struct err *e);
+
+/*
+ * A run of proftop from its options to its exit code: with a screen, without, from keys of the
+ * command line, or as the filter of a recording. Starts the sampler, --listen and the rest, and
+ * ends them again.
+ *
+ * Order matters: the guard before any thread, and signals blocked before sampler_new(), as
+ * libraries start threads in it that must not receive one.
+ *
+ * Runs on: the main thread, once. Each returns an exit code, with a message unless it is EXIT_DONE
+ * or a signal. Remarks go to standard error.
+ */
+
+/* Show the screen, on a terminal. */
+int session_screen(struct options *o, struct err *e);
+/* Print a table, or NDJSON, at each tick. */
+int session_batch(struct options *o, struct err *e);
+/* Print the samples of a recording; ^C ends it as any filter. */
+int session_script(const struct options *o, struct err *e);
+/* Print the stacks of --stacks. */
+int session_stacks(const struct options *o, struct err *e);
+/* Run --script. */
+int session_keys(const struct options *o, struct err *e);
+/* Print the settings in effect: options over the user's settings over the system's. */
+int session_print_settings(struct options *o, struct err *e);
+/* Return whether standard input is a recording: keys are read from the terminal then. */
+bool session_is_piped(const struct options *o);
+
+/*
+ * The guard: a small parent that restores the terminal after any death of
+ * proftop, SIGKILL included. It has no thread, no curses and no profile.
+ */
+
+/*
+ * Fork. The child returns 0 and goes on as proftop; it gets SIGTERM when the
+ * guard dies. The parent does not return: it passes on signals and job
+ * control, waits, and exits as the child did (128 + n after signal n,
+ * reported on stderr, with the terminal restored). Return -errno if fork
+ * fails: proftop then runs unguarded. Call it before any thread exists and
+ * before anything is printed.
+ */
+int term_guard_start(void);
+/* Return the guard of this process; 0: it has none. */
+pid_t term_guard_pid(void);
+/*
+ * Report to the guard, if there is one, that proftop ends with @code. A thread that hangs in
+ * the kernel (a dead file system) keeps even a killed process from ending:
+ * the guard then waits for half a second at most.
+ */
+void term_guard_end(int code);
+
+/* The commands with an argument. Constant. */
+
+struct command {
+	const char *name, *argument;
+	void (*run)(struct ui_state *st, const char *arg);
+	/*
+	 * Return the @i-th candidate for the next word; @before: the argument up to
+	 * that word; NULL: no more. A NULL pointer: no candidates.
+	 */
+	const char *(*word)(const struct ui_state *st, const char *before, unsigned int i,
+			    char buf[static COMMAND_WORD_MAX]);
+	bool alone;	    /* the argument is optional: run with "" */
+	const char *breaks; /* characters that separate words; NULL: one word */
+	/*
+	 * Gather the words that begin with @word into st->words (Tab), for the command @of; false:
+	 * they come later. NULL: not needed.
+	 */
+	bool (*gather)(struct ui_state *st, const void *of, const char *word);
+};
+
+const struct command *command_find(const char *name);
+
+#endif

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Exports, pushes and the server beside the screen; mutexes and stacks read on a worker.
+ *
+ * Runs on: the main thread.
+ */
+#include "ui/internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/profile/profile.h"
+#include "sampler/sampler.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/file.h"
+#include "symbols/base/text.h"
+#include "symbols/code/code.h"
+#include "symbols/name/name.h"
+#include "ui/cli/cli.h"
+#include "ui/draw/draw.h"
+#include "ui/export/export.h"
+#include "ui/fold/fold.h"
+#include "ui/push/push.h"
+#include "ui/serve/serve.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+#include "ui/view/view.h"
+
+static const char *const windows[PROFILE_NR_WINDOWS] = {
+	[PROFILE_WINDOW] = "last seconds",
+	[PROFILE_DECAY] = "decaying",
+	[PROFILE_TOTAL] = "since reset",
+};
+
+/* Describe the process and thread drilled into. */
+static void set_title(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const struct scope *shown = &st->scope;
+
+	if (!shown->drilled)
+		return;
+	text_format(scope->title, sizeof(scope->title), "%s%s%s", shown->process_name,
+		    shown->thread_group[0] ? " threads "
+		    : shown->in_thread	   ? " one thread"
+					   : "",
+		    shown->thread_group);
+}
+
+/* Add a limit to the description of the scope: "user www-data, cgroup web". */
+static void add_only(struct snapshot_scope *scope, const char *what, const char *value)
+{
+	char before[sizeof(scope->only)];
+
+	memcpy(before, scope->only, sizeof(before));
+	text_format(scope->only, sizeof(scope->only), "%s%s%s %s", before, *before ? ", " : "",
+		    what, value);
+}
+
+/* Describe the user and cgroup that are shown; set the module if the view shows one alone. */
+static void set_only(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const struct profile *p = st->shown;
+	char name[64];
+
+	if (st->scope.by_user)
+		add_only(scope, "user",
+			 users_name(st->config->users, st->scope.uid, name, sizeof(name)).str);
+	if (match_active(&st->scope.cgroup))
+		add_only(scope, "cgroup", st->scope.cgroup.text);
+	if (!st->only.on || !view_shown(st)->by_module)
+		return;
+	scope->module = st->only.id;
+	for (uint32_t i = 0; i < p->nr_modules; i++)
+		if (p->modules[i].id == st->only.id)
+			add_only(scope, "module", p->modules[i].name.str);
+}
+
+bool actions_export_scope(const struct ui_state *st, struct snapshot_scope *scope)
+{
+	const struct match *filter = &st->lists[st->view].filter;
+	bool any;
+
+	export_scope_all(scope, ui_state_event(st, st->shown));
+	any = folds_filter(st, &scope->filter);
+	/* Files have the time itself. */
+	if (scope->filter.event == PROFILE_LATENCY)
+		scope->filter.event = ui_state_event(st, st->shown);
+	/* In the other views the filter is not one of functions. */
+	if (match_active(filter) && (st->view == VIEW_FUNCTIONS || view_shown(st)->stacks))
+		memcpy(scope->find, filter->text, sizeof(scope->find));
+	snprintf(scope->host, sizeof(scope->host), "%s", st->host);
+	snprintf(scope->range, sizeof(scope->range), "%s%s",
+		 st->shown->past_end_ns ? "a range of the past" : windows[st->shown->window],
+		 st->frozen ? ", frozen" : "");
+	set_title(st, scope);
+	set_only(st, scope);
+	return any;
+}
+
+void actions_export(struct ui_state *st, const char *path, enum export_format format, bool replace)
+{
+	struct snapshot_scope scope;
+	struct err e;
+	int code;
+
+	if (format == EXPORT_NR)
+		format = export_format_of(path);
+	if (format == EXPORT_NR) {
+		ui_state_say(st, true, "%s: the ending names no format (F9 lists them)", path);
+		return;
+	}
+	if (!st->shown) {
+		ui_state_say(st, true, "nothing to export yet");
+		return;
+	}
+	if (!actions_export_scope(st, &scope)) {
+		ui_state_say(st, true, "nothing to export: no samples of %s in this window",
+			     scope.title);
+		return;
+	}
+	code = file_worker_start(st->files, export_work(st->shown, &scope, format, path, replace),
+				 time_now_ns(), &e);
+	if (code)
+		ui_state_say(st, code < 0, "%s", e.text);
+}
+
+void actions_export_here(struct ui_state *st, enum export_format format)
+{
+	time_t now = time(NULL);
+	char when[32], path[64];
+	struct tm tm;
+
+	if (!st->config->saves) {
+		ui_state_say(st, false, "':export FILE' exports the profile");
+		return;
+	}
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	snprintf(path, sizeof(path), "proftop-%s%s", when, export_ending(format));
+	actions_export(st, path, format, false);
+}
+
+bool actions_export_progress(struct ui_state *st)
+{
+	int permille = file_worker_permille(st->files, st->now_ns);
+	const char *doing;
+
+	/* An error remains for a moment. */
+	if (permille < 0 || ui_state_is_held(st))
+		return false;
+	doing = file_worker_doing(st->files);
+	if (permille)
+		ui_state_say(st, false, "%s: %d %%", doing, permille / 10);
+	else
+		ui_state_say(st, false, "%s", doing);
+	return true;
+}
+
+/*
+ * Tasks are chosen on the main thread; their mutexes and stacks are read on a worker, as the memory
+ * of a process may not respond.
+ */
+
+#define TASKS_MAX 256
+#define LOCKS_MAX 16
+
+struct lock_work {
+	struct file_work work; /* first: the two are cast */
+	struct ui_state *st;   /* of the main thread */
+	struct asked_stacks *asked;
+	uint32_t languages;
+	struct profile *profile; /* NULL: the stacks of a process */
+	struct lock_task tasks[TASKS_MAX];
+	uint32_t nr;
+};
+
+static bool has_function(const struct profile *p, uint32_t stack, uint32_t function)
+{
+	const struct profile_stack *s = &p->stacks[stack];
+
+	for (uint32_t i = 0; i < s->nr; i++)
+		if (p->frames[s->first + i] == function)
+			return true;
+	return false;
+}
+
+/* Add a task, once. */
+static void add_task(struct lock_work *w, const struct profile_task *task)
+{
+	const struct profile *p = w->profile;
+	struct lock_task one = { p->processes[task->process].pid, task->tid };
+
+	for (uint32_t i = 0; i < w->nr; i++)
+		if (w->tasks[i].tid == one.tid)
+			return;
+	if (w->nr < TASKS_MAX)
+		w->tasks[w->nr++] = one;
+}
+
+/* Choose the tasks that waited for a lock: in the selected function, process or thread, or in any.
+ */
+static void choose_tasks(const struct ui_state *st, struct lock_work *w, bool any)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	uint32_t function = any ? FOLD_NONE : view_function(st);
+	const struct profile *p = w->profile;
+	struct fold_filter filter;
+
+	folds_filter(st, &filter);
+	for (uint32_t i = 0; p->stack_waits && i < p->nr_counts; i++) {
+		const struct profile_count *c = &p->counts[i];
+		const struct profile_task *task = &p->tasks[c->task];
+
+		if (p->stack_waits[c->stack] != WAIT_LOCK || !fold_passes_task(p, &filter, c->task))
+			continue;
+		if (function != FOLD_NONE && !has_function(p, c->stack, function))
+			continue;
+		if (!any && st->view == VIEW_PROCESSES && row &&
+		    (row->task == UINT32_MAX ? task->process != row->index : c->task != row->task))
+			continue;
+		add_task(w, task);
+	}
+}
+
+void actions_stacks_drop(void *asked)
+{
+	struct asked_stacks *a = asked;
+
+	if (a)
+		task_stacks_free(a->stacks);
+	free(a);
+}
+
+/* Read the stacks of @a: of a mutex, its owner's and the first waiting threads'. */
+static int read_stacks(struct lock_work *w, struct err *e)
+{
+	struct asked_stacks *a = w->asked;
+	pid_t tids[LOCKS_WAITERS + 1];
+	struct task_stacks_want want = {
+		.pid = a->pid, .stop = a->stop, .languages = w->languages, .cancel = &w->work.left
+	};
+
+	if (a->is_lock) {
+		want.tids = tids;
+		if (a->lock.owner)
+			tids[want.nr_tids++] = a->lock.owner;
+		for (uint32_t i = 0; i < MIN(a->lock.nr_waiters, (uint32_t)LOCKS_WAITERS); i++)
+			tids[want.nr_tids++] = a->lock.waiters[i];
+	}
+	task_stacks_free(a->stacks);
+	a->stacks = NULL;
+	return task_stacks_read(&a->stacks, &want, e);
+}
+
+/* Find the mutex that most tasks wait for. False: there is none. */
+static bool find_lock(struct lock_work *w)
+{
+	struct lock locks[LOCKS_MAX];
+	uint32_t nr = locks_find(w->tasks, w->nr, locks, LOCKS_MAX);
+
+	if (!nr)
+		return false;
+	w->asked->lock = locks[0];
+	w->asked->pid = locks[0].pid;
+	if (nr > 1)
+		snprintf(w->asked->more, sizeof(w->asked->more), "%u more mutexes", nr - 1);
+	return true;
+}
+
+static int run(struct file_work *work, struct err *e)
+{
+	struct lock_work *w = (struct lock_work *)work;
+
+	if (w->profile && !find_lock(w))
+		return err_set(e, -ENOENT,
+			       "no thread waits for a mutex at this moment (%u looked at)", w->nr);
+	return read_stacks(w, e);
+}
+
+/* Show the box. */
+static int finish(struct file_work *work, struct err *e)
+{
+	struct lock_work *w = (struct lock_work *)work;
+
+	dialog_open_with(w->st, w->asked->is_lock ? &dialog_lock : &dialog_stacks, w->asked,
+			 actions_stacks_drop);
+	w->asked = NULL;
+	return 0;
+}
+
+static void free_work(struct file_work *work)
+{
+	struct lock_work *w = (struct lock_work *)work;
+
+	profile_free(w->profile);
+	actions_stacks_drop(w->asked);
+	free(w);
+}
+
+/* Make the work for a box; NULL: no memory. */
+static struct lock_work *new_work(struct ui_state *st, const char *doing)
+{
+	struct lock_work *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	*w = (struct lock_work){ .work = { .run = run,
+					   .finish = finish,
+					   .free = free_work,
+					   .doing = doing,
+					   .own_rights = true },
+				 .st = st,
+				 .languages = UINT32_MAX,
+				 .asked = calloc(1, sizeof(*w->asked)) };
+	if (w->asked)
+		return w;
+	free(w);
+	return NULL;
+}
+
+static void start(struct ui_state *st, struct lock_work *w)
+{
+	struct err e = { "" };
+	int code = file_worker_start(st->files, &w->work, time_now_ns(), &e);
+
+	if (code && e.text[0])
+		ui_state_say(st, code < 0, "%s", e.text);
+}
+
+void actions_lock(struct ui_state *st)
+{
+	struct lock_work *w = st->shown ? new_work(st, "reading the mutexes") : NULL;
+
+	if (!w)
+		return;
+	w->asked->is_lock = true;
+	w->profile = profile_keep(st->shown);
+	choose_tasks(st, w, false);
+	if (!w->nr)
+		choose_tasks(st, w, true);
+	if (w->nr && !st->config->replayed) {
+		start(st, w);
+		return;
+	}
+	ui_state_say(st, true, "%s",
+		     w->nr		      ? "not available when replaying a recording"
+		     : st->shown->stack_waits ? "no thread waited for a lock"
+					      : "waits are not measured (^ measures them)");
+	free_work(&w->work);
+}
+
+/* Return the process of the selected row, or the one drilled into; 0: none. */
+static pid_t selected_process(const struct ui_state *st)
+{
+	const struct list *list = &st->lists[st->view];
+	const struct row *row = list->cursor < list->nr ? &list->rows[list->cursor] : NULL;
+	const struct profile *p = st->shown;
+	uint32_t process = ui_state_process(st, p);
+
+	if (st->view == VIEW_PROCESSES && row && row->task < p->nr_tasks)
+		process = p->tasks[row->task].process;
+	else if (st->view == VIEW_PROCESSES && row)
+		process = row->index;
+	if (process == UINT32_MAX && p->nr_processes == 1)
+		process = 0;
+	return process < p->nr_processes ? p->processes[process].pid : 0;
+}
+
+void actions_stacks_now(struct ui_state *st)
+{
+	pid_t pid = st->shown ? selected_process(st) : 0;
+	struct asked_stacks *a;
+
+	if (st->config->replayed || pid <= 0) {
+		ui_state_say(st, true, "%s",
+			     st->config->replayed ? "not available when replaying a recording"
+						  : "no process is selected: 2, then a row");
+		return;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return;
+	a->pid = pid;
+	dialog_open_with(st, &dialog_stacks, a, actions_stacks_drop);
+}
+
+void actions_stacks_again(struct ui_state *st, const struct asked_stacks *a, bool stop)
+{
+	struct lock_work *w = new_work(st, "reading the stacks");
+
+	if (!w)
+		return;
+	*w->asked = *a;
+	w->asked->stacks = NULL;
+	w->asked->stop = stop;
+	start(st, w);
+}
+
+/*
+ * Uses of each tick without a screen: --export, --listen, --push.
+ */
+
+const char *exporting_host(char host[static 65])
+{
+	char name[65] = "";
+
+	if (gethostname(name, sizeof(name) - 1))
+		name[0] = '\0';
+	return text_format(host, 65, "%s", name).str;
+}
+
+int exporting_init(struct exporting *x, const struct options *o, struct err *e)
+{
+	*x = (struct exporting){ .path = o->export_path, .time = o->time };
+	if (!o->config.replay)
+		exporting_host(x->host);
+	if (!o->export_path)
+		return EXIT_DONE;
+	x->format = o->export_format ? export_format_parse(o->export_format)
+				     : export_format_of(o->export_path);
+	if (x->format != EXPORT_NR)
+		return EXIT_DONE;
+	if (o->export_format)
+		err_set(e, -EINVAL,
+			"--export-format=%s: unknown format\n"
+			"  must be html, svg, pprof, speedscope, firefox, folded, json, text or "
+			"otlp",
+			o->export_format);
+	else
+		err_set(e, -EINVAL,
+			"--export %s: the ending names no format\n"
+			"  use .html, .svg, .pb.gz, .speedscope.json, .firefox.json, .folded, "
+			".json, .txt or .otlp.pb, or --export-format",
+			o->export_path);
+	return EXIT_USAGE;
+}
+
+/* Write the file with the rights of the invoking user, as :export does. */
+static int write_file(const char *path, const struct out *out, struct err *e)
+{
+	struct invoker_saved saved;
+	int code = invoker_begin(&saved, e);
+
+	if (code)
+		return code;
+	code = file_write_text(path, out->data ? out->data : "", out->size, true, e);
+	invoker_end(&saved);
+	return code;
+}
+
+int exporting_tick(const struct batch_config *config, struct profile *p, struct err *e)
+{
+	struct exporting *x = config->each_context;
+	struct snapshot_scope scope;
+	struct out out = { .failed = false };
+	int code;
+
+	push_tick(x->push, p);
+	push_figures(x->push, &x->pushed);
+	serve_publish(x->serve, p, config->pushed);
+	if (!x->path)
+		return 0;
+	export_scope_all(&scope, export_event(p));
+	export_scope_time(&scope, p, x->time);
+	memcpy(scope.host, x->host, sizeof(scope.host));
+	if (config->filter)
+		snprintf(scope.find, sizeof(scope.find), "%s", config->filter);
+	code = export_write(&out, p, &scope, x->format, e);
+	if (!code && strcmp(x->path, "-"))
+		code = write_file(x->path, &out, e);
+	else if (!code && (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout)))
+		code = -errno;
+	out_fini(&out);
+	return code;
+}
+
+int exporting_listen(struct serve **sv, struct options *o, struct err *e)
+{
+	size_t size = strlen(o->remark);
+
+	*sv = NULL;
+	if (!o->listen)
+		return 0;
+	if (size && size + 2 < sizeof(o->remark))
+		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
+	return serve_new(sv, o->listen, o->time, o->remark + size, sizeof(o->remark) - size, e);
+}
+
+/* Start the thread of --push; a warning is added to the remark. 0 or -errno with a message. */
+static int open_push(struct exporting *x, struct options *o, struct err *e)
+{
+	size_t size = strlen(o->remark);
+	char host[65];
+	const struct push_config config = {
+		.url = o->push,
+		.labels = o->push_labels,
+		.nr_labels = o->nr_push_labels,
+		.headers = o->push_headers,
+		.authority = o->push_ca,
+		.timeout_ns = o->push_timeout_ns,
+		.host = o->config.replay ? "" : exporting_host(host),
+	};
+
+	if (!o->push)
+		return 0;
+	if (size && size + 2 < sizeof(o->remark))
+		size += (size_t)snprintf(o->remark + size, sizeof(o->remark) - size, "; ");
+	return push_new(&x->push, &config, o->remark + size, sizeof(o->remark) - size, e);
+}
+
+int exporting_open(struct exporting *x, struct options *o, struct err *e)
+{
+	int code = exporting_listen(&x->serve, o, e);
+
+	if (!code)
+		code = open_push(x, o, e);
+	if (code)
+		exporting_close(x);
+	return code;
+}
+
+void exporting_close(struct exporting *x)
+{
+	serve_free(x->serve);
+	push_free(x->push, &x->pushed);
+	x->serve = NULL;
+	x->push = NULL;
+}
+
+bool exporting_finish(struct exporting *x, struct err *note)
+{
+	const struct pushed *p = &x->pushed;
+	bool pushing = x->push != NULL;
+	struct pushed_sum dropped;
+
+	note->text[0] = '\0';
+	exporting_close(x);
+	if (!pushing)
+		return true;
+	dropped = pushed_dropped(p);
+	err_set(note, 0, "pushed %llu profiles, %llu samples",
+		(unsigned long long)p->delivered.profiles,
+		(unsigned long long)p->delivered.samples);
+	if (p->taken.profiles != p->delivered.profiles)
+		err_set(note, 0,
+			"pushed %llu profiles, %llu samples; dropped %llu profiles, %llu "
+			"samples%s%s",
+			(unsigned long long)p->delivered.profiles,
+			(unsigned long long)p->delivered.samples,
+			(unsigned long long)dropped.profiles, (unsigned long long)dropped.samples,
+			p->error[0] ? ": " : "", p->error);
+	return !dropped.profiles;
+}

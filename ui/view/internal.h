@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Shared by the files of ui/view/, and by tests; no other room includes it. */
+#ifndef UI_VIEW_INTERNAL_H
+#define UI_VIEW_INTERNAL_H
+
+#include "sampler/profile/profile.h"
+#include "ui/draw/draw.h"
+#include "ui/fold/fold.h"
+#include "ui/key/key.h"
+#include "ui/state/state.h"
+#include "ui/text/text.h"
+#include "ui/view/view.h"
+
+struct flame_box;
+struct fold_filter;
+struct folds_tree;
+struct foot;
+struct list;
+struct ui_state;
+struct view;
+struct view_field;
+
+/*
+ * Layout of the arrows of jumps beside the instructions of a listing: short
+ * ones inside long ones, none crossing another. Pure; the main thread.
+ */
+
+#define ARROW_LANES 4u /* 0 is next to the instructions */
+#define ARROW_NONE  UINT8_MAX
+
+enum arrow_cell {
+	ARROW_ABOVE = 1, /* goes on to the instruction above */
+	ARROW_BELOW = 2,
+	ARROW_FROM = 4, /* the jump is here */
+	ARROW_TO = 8,	/* the target of the jump */
+};
+
+struct arrows {
+	const struct listing *of; /* borrowed, only compared */
+	uint32_t nr;
+	uint8_t (*cells)[ARROW_LANES]; /* by instruction: enum arrow_cell */
+	uint8_t *lane;		       /* of the jump in an instruction; ARROW_NONE */
+};
+
+/* Lay out the arrows of @l, unless that is done. Return 0 or -ENOMEM (then there are none). */
+int arrows_update(struct arrows *a, const struct listing *l);
+
+/*
+ * Layout of a flame graph. Pure; any thread.
+ *
+ * Both ends of a box are rounded from the exact sums: no width is off by more
+ * than one cell, no boxes of a level overlap, no box exceeds its parent.
+ *
+ * Children narrower than a cell are one box at the right end of their parent: the rest. Frames
+ * that all samples share, below the zoomed node, are one level: the cut.
+ *
+ * A node that is left out leaves a gap at the right of its siblings: all others are as wide as with
+ * it. The light nodes that the tree only sums are left out with it: their names are not known.
+ */
+
+/* The part in sight: of the node @zoom and all below it. */
+struct flame_part {
+	uint32_t zoom;
+	double left, width; /* of the node's width: 0 and 1 are the whole node */
+	bool uncut;	    /* show all frames */
+	const bool *keep;   /* borrowed: by node, false: left out; NULL: show all nodes */
+};
+
+/*
+ * Lay out a part in @cols cells: level by level, parents before children, left to right; boxes at
+ * the edges cut. None if the node @zoom is left out. Return their number and an array to free;
+ * *@boxes is NULL if there is no memory.
+ */
+uint32_t flame_lay_out(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
+		       struct flame_box **boxes);
+/*
+ * Find the extent of node @n within @part's zoomed node, 0..1, as it is laid out in @cols cells.
+ * Return false if it is not below that, or left out.
+ */
+bool flame_extent(const struct fold_tree *t, const struct flame_part *part, unsigned int cols,
+		  uint32_t n, double *from, double *to);
+
+/* Draw one line "Label  value", cut at the right. */
+void foot_line(struct foot *f, struct safe_text label, struct safe_text value);
+/* The same, broken into lines. @text: clean. */
+void foot_text(struct foot *f, struct safe_text label, const char *text);
+
+/* Show the processes of the group that processes[@process] is in. */
+void navigate_into_group(struct ui_state *st, uint32_t process);
+
+/* Return a thread's name for rows: folded if that is on. */
+struct safe_text process_rows_comm(const struct ui_state *st, struct safe_text comm,
+				   char buf[static FORMAT_MAX * 2]);
+/* Return the process of a row: of a group the busiest one. */
+const struct profile_process *process_rows_process(const struct ui_state *st,
+						   const struct row *row);
+
+/*
+ * Processes as a tree, and rows in that order. Pure; any thread.
+ *
+ * Processes are numbered as in a profile, followed by its ancestors.
+ */
+
+struct process_tree {
+	uint32_t *parents; /* of each; UINT32_MAX: unknown */
+	uint32_t nr;
+};
+
+/* Make the tree. Return 0 or -ENOMEM. It has no cycles, even if pids were reused. */
+int process_tree_make(struct process_tree *t, const struct profile *p);
+void process_tree_fini(struct process_tree *t);
+
+/* Code shared by the call tree and the flame graph. Runs on: the main thread. */
+
+/* Turn the tree upside down (ACT_INVERT), or fold its recursion (ACT_FOLD_RECURSION). */
+void stacks_turn(struct ui_state *st, enum action action);
+/*
+ * Mark the nodes that pass the filter of @list: matches and their ancestors. Return an array to
+ * free, by node; NULL: all pass, or there is no memory.
+ */
+bool *stacks_keep_found(const struct ui_state *st, const struct list *list,
+			const struct folds_tree *t);
+/*
+ * Return the share of samples with a match on their stack, in sight or not: the topmost match of
+ * each path counts.
+ */
+double stacks_found_share(const struct ui_state *st, const struct folds_tree *t,
+			  const struct match *m);
+/* Write the options that are on: a view's options(). */
+size_t stacks_options(const struct ui_state *st, char *buf, size_t size);
+
+/* Draw in at most @rows lines why there are no rows, and the fix. */
+void table_draw_empty(const struct ui_state *st, struct canvas *c, unsigned int row,
+		      unsigned int rows);
+
+/*
+ * Where waits are shown: the time of the shown tasks, in task-seconds per second (1.00 is one
+ * thread all the time), and its kinds. Runs on: the main thread.
+ */
+
+/* Return whether waiting time is shown, and measured. */
+bool times_on(const struct ui_state *st);
+/* Draw the time of the shown tasks: "Waiting 10.03 task-s/s". Return false, and draw nothing, where
+ * no waits are shown. */
+bool times_draw_total(const struct ui_state *st, struct pen *pen, unsigned int gap);
+/* Return the time of idle waits that are hidden, in task-seconds per second. */
+double times_hidden(const struct ui_state *st);
+/*
+ * Draw the time by kind (@ns: by enum wait_kind) as one bar over all cells of @at: CPU, run queue,
+ * lock, disk, pipe and socket, sleep, event (poll, condition), other. Each part that has a cell
+ * begins with its letter.
+ */
+void times_draw_bar(const float *ns, struct canvas *c, unsigned int row, unsigned int col,
+		    unsigned int cols);
+/* Write these parts with their letters: "C CPU 0.36  L lock 2.84". "": there is no time. */
+struct safe_text times_legend(const struct ui_state *st, const float *ns, char *buf, size_t size);
+/* Return the colour of the frame of a wait: "[lock]". */
+enum theme_role times_role(struct safe_text name);
+/* Draw the shares of its largest kinds, the ones that fit: "lock 30%  sleep 24%". */
+void times_draw_kinds(const struct ui_state *st, struct pen *pen, unsigned int gap);
+
+/* Stop requesting the function: another view is shown. */
+void view_annotate_left(struct ui_state *st);
+
+/*
+ * Match rows or nodes of two profiles: by id; else by name, so that a rebuilt file and a restarted
+ * process compare with their predecessors. Pure; any thread.
+ */
+
+#define BASELINE_NONE UINT32_MAX
+
+/* Hash a name. */
+uint64_t baseline_match_text(struct safe_text text);
+/* Hash a function's name with that of its module. */
+uint64_t baseline_match_name(const struct profile *p, uint32_t function);
+/*
+ * Match the nodes of two trees: nodes match if their parents match. Set by node the node of the
+ * other tree in @to_now and @to_old; BASELINE_NONE: none. @ids: as above. Without memory nodes are
+ * matched by id alone.
+ */
+void baseline_match_nodes(const struct profile *old_profile, const struct folds_tree *old,
+			  const struct profile *now_profile, const struct folds_tree *now, bool ids,
+			  uint32_t *to_now, uint32_t *to_old);
+
+extern const struct view view_functions, view_processes, view_help;
+extern const struct view view_tree, view_flame, view_callers;
+extern const struct view view_branches, view_memory;
+
+/* Return whether the action is on the card of keys. */
+bool view_help_has(enum action action);
+/* The same as a filter. Return false if there are none. */
+bool view_filter(const struct ui_state *st, struct fold_filter *f);
+/* Drawing that several views share. */
+void view_draw_percent(struct canvas *c, struct view_field at, double share);
+void view_draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at, double share,
+		   enum theme_role role);
+
+/*
+ * The baseline: the profile shown when B was pressed, kept whole. Each view builds the rows of the
+ * baseline like its shown rows, with the same scope. Runs on: the main thread.
+ */
+
+/* Compare the rows of @list, as the view built them, with the baseline. */
+void baseline_compare(struct ui_state *st, const struct view *v, struct list *list);
+/* Return whether @k0 of @n0 and @k1 of @n1 samples differ surely (|z| of two proportions > 2.576).
+ */
+bool baseline_differs(double k0, double n0, double k1, double n1);
+/* Classify the change from @k0 of @n0 samples to @k1 of @n1. */
+enum row_change baseline_change(double k0, double n0, double k1, double n1);
+
+/*
+ * Columns that several views have: their cells, orders and places in a table.
+ * The main thread; pure.
+ */
+
+int common_by_self(const struct ui_state *st, const struct row *a, const struct row *b);
+int common_by_total(const struct ui_state *st, const struct row *a, const struct row *b);
+int common_by_samples(const struct ui_state *st, const struct row *a, const struct row *b);
+/* Compare by rise; unknown changes are between rise and fall. */
+int common_by_change(const struct ui_state *st, const struct row *a, const struct row *b);
+/* Draw the row's total as "12.3%", or as "12.3"; or any share. */
+void common_total(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at);
+void common_plain(const struct ui_state *st, const struct row *row, struct canvas *c,
+		  struct view_field at);
+void common_share(struct canvas *c, struct view_field at, double share);
+void common_samples(const struct ui_state *st, const struct row *row, struct canvas *c,
+		    struct view_field at);
+void common_change(const struct ui_state *st, const struct row *row, struct canvas *c,
+		   struct view_field at);
+/* Draw a property of the row's function, if it has one. */
+void common_kind(const struct ui_state *st, const struct row *row, struct canvas *c,
+		 struct view_field at);
+void common_module(const struct ui_state *st, const struct row *row, struct canvas *c,
+		   struct view_field at);
+/* Format CPU time over the window as percent of one CPU, by clocks of the kernel where they are
+ * known; else as common_time(). */
+struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
+			    char buf[static FORMAT_MAX]);
+/* Return whether percents of a CPU are by samples: of a recording. */
+bool common_by_samples_alone(const struct ui_state *st);
+/*
+ * As view->options: write that the counts, which have neither process nor time, are of all of them.
+ * Nothing if the other views also show all.
+ */
+size_t common_whole(const struct ui_state *st, char *buf, size_t size);
+/* Format a row's change, "+1.2!", "new!", "" if none; and return its colour. */
+struct safe_text common_change_text(const struct row *row, char buf[static FORMAT_MAX]);
+struct style common_change_style(const struct row *row);
+
+/* The column of changes against a baseline; hidden without one. */
+#define COMMON_CHANGE(what)                                                                        \
+	{                                                                                          \
+		.title = { "\u0394", 2, 1 }, .name = "change", .ascii = TEXT("+/-"),               \
+		.help = "change of " what " against the baseline (B)", .width = 6, .right = true,  \
+		.when = baseline_is_on, .compare = common_by_change, .draw = common_change         \
+	}
+#define COMMON_SAMPLES(cells, least)                                                               \
+	{                                                                                          \
+		.title = TEXT("SAMPLES"), .help = "samples", .width = (cells), .from = (least),    \
+		.right = true, .share = COLUMN_SAMPLES, .compare = common_by_samples,              \
+		.draw = common_samples                                                             \
+	}
+
+/* Return the time of a row by kind, in ns; WAIT_OTHER has that of the kinds without a column. */
+double process_times_of(const struct ui_state *st, const struct row *row, enum wait_kind kind);
+/* Return whether the kind has a column: kinds without time have none, nor kinds with the least time
+ * where not all fit. */
+bool process_times_have(const struct ui_state *st, enum wait_kind kind);
+
+/*
+ * A sorted order of rows that noise does not move. Runs on: the main thread.
+ *
+ * The first rows have slots. A row keeps its slot while chance may explain how it differs from its
+ * neighbours, in both directions (95 %). All else is in order at once:
+ *  - no row is significantly larger than the row above it, nor than the first row (95 %);
+ *  - no row is larger than any row above it beyond 2.75 standard errors. That is more than for
+ *    neighbours because of many equal rows some pair always differs by 2.
+ * A row that must move changes places with another one; the rows between them do not move.
+ */
+
+struct order_sibling {
+	uint64_t id; /* of its row */
+	double share, count;
+};
+
+#define ORDER_SIBLINGS FOLDS_SIBLINGS /* more are in the order of their shares */
+
+/* Return whether a row, not the first, is not significantly behind the row above it: "~". */
+bool order_is_tie(const struct ui_state *st, const struct view *v, const struct list *list,
+		  const struct row *row);
+/*
+ * Siblings of a tree of rows: write to @order the indices of @nr siblings, the largest first, but
+ * in the order of the rows before where noise alone may have changed it. @from_below: the rows are
+ * smallest first.
+ */
+void order_siblings(const struct ui_state *st, const struct list *list,
+		    const struct order_sibling *siblings, uint32_t nr, bool from_below,
+		    uint32_t *order);
+/* Record the built rows for that; before, order_begin() forgets rows of another scope. @mode: of
+ * the view, as other rows have other orders. */
+void order_begin(const struct ui_state *st, struct list *list, uint64_t mode);
+void order_end(struct list *list);
+/* Forget the order: the user has requested one. */
+void order_forget(struct list *list);
+
+#endif
