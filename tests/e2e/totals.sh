@@ -44,7 +44,11 @@ gunzip -c "$HERE/../data/shop/shop.data.gz" >"$TMP/shop.data"
 screen processes "$TMP/shop.data" 2
 screen modules "$TMP/perf.data" 6
 screen callers "$TMP/perf.data" '/^main$<Enter>b'
-screen flame "$TMP/perf.data" '4/^main$<Enter>'
+# A stack that ends early has a box of main of its own, which may be too narrow for its name.
+for next in '' n nn nnn; do
+	screen flame "$TMP/perf.data" "4/^main\$<Enter>$next"
+	! grep -q '▶\[main\]' "$TMP/screen.flame" || break
+done
 shares "$TMP/shop.data" pid >"$TMP/perf.pid"
 # A filter of system calls (seccomp) is code of the kernel without a name: perf has it in [unknown].
 nameless=$(shares "$TMP/perf.data" dso,sym | awk -F'|' '/\[unknown\]/ && /\[k\]/ { sum += $1 } END { print sum + 0 }')

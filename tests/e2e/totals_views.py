@@ -69,7 +69,7 @@ def compare_flame():
     said = [re.search(r"total ([0-9.]+)%", l) for l in lines if l.startswith(" ▶ main ")]
     box = [l for l in lines if "▶[main]" in l]
     if not said or not said[0] or not box:
-        print("wrong: flame: main is not selected")
+        print("wrong: flame: main is not selected", *lines, sep="\n")
         return 1
     start = box[0].index("▶[main]")
     end = box[0].find("▏", start)
