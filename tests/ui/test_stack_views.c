@@ -552,6 +552,14 @@ TEST(test_flame_parts)
 	profile_free(p);
 }
 
+static void search(struct bench *b, const char *text)
+{
+	b->st.message[0] = '\0';
+	press(b, '/');
+	type(b, text);
+	press(b, K_ENTER);
+}
+
 /* Frames that all samples share are one line, until Enter; narrow boxes are one, with their share.
  */
 TEST(test_flame_cut)
@@ -581,6 +589,9 @@ TEST(test_flame_cut)
 	assert_null(strstr(look(&b), "4 frames"));
 	press(&b, K_ESC);
 	assert_non_null(strstr(look(&b), "4 frames to Py_Run"));
+	/* A search opens it while it is in force. */
+	search(&b, "^main$");
+	assert_string_equal(selected(&b), "main");
 	bench_fini(&b);
 	/* Tall screens have boxes of two lines, with their shares. */
 	bench_init(&b, 200, 60, false);
@@ -826,14 +837,6 @@ static void take_seconds(struct bench *b, int from, int to)
 		p->running_ns = (uint64_t)(100 + s) * 1000000000u;
 		model_take(&b->st, p);
 	}
-}
-
-static void search(struct bench *b, const char *text)
-{
-	b->st.message[0] = '\0';
-	press(b, '/');
-	type(b, text);
-	press(b, K_ENTER);
 }
 
 /* A search that no row matches says whether there are such samples, how many, and where. */

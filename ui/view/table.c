@@ -1131,14 +1131,13 @@ void table_move(struct ui_state *st, int64_t by)
 	table_move_to(st, (uint32_t)MIN(MAX(to, 0), (int64_t)UINT32_MAX));
 }
 
-bool table_search(struct ui_state *st, uint32_t from, bool backwards)
+/* Move to the next row that matches the search. */
+static bool find_row(struct ui_state *st, uint32_t from, bool backwards)
 {
 	struct list *list = ui_state_list(st);
 	const struct view *v = view_of(st->view);
 	const struct match *m = &list->search;
 
-	if (!match_active(m))
-		return false;
 	for (uint32_t i = 0; i < list->nr; i++) {
 		uint32_t n = (backwards ? from % list->nr + list->nr - i : from % list->nr + i) %
 			     list->nr;
@@ -1149,6 +1148,21 @@ bool table_search(struct ui_state *st, uint32_t from, bool backwards)
 		}
 	}
 	return false;
+}
+
+bool table_search(struct ui_state *st, uint32_t from, bool backwards)
+{
+	const struct match *m = &ui_state_list(st)->search;
+	const struct view *v = view_of(st->view);
+
+	if (!match_active(m))
+		return false;
+	if (find_row(st, from, backwards))
+		return true;
+	if (!v->search_opens)
+		return false;
+	table_rebuild(st, st->view);
+	return find_row(st, from, backwards);
 }
 
 /* Return the share of the largest row that matches the search, hidden ones included. */

@@ -210,6 +210,7 @@ struct view {
 	 * there are none. NULL: all are rows, unless the filter or limit hides them.
 	 */
 	const char *(*missed)(const struct ui_state *st, const struct match *m, double *share);
+	bool search_opens; /* rows depend on the search: it opens folds */
 	/* The share compared with the baseline; requires name or tree. */
 	enum { COMPARED_NOT, COMPARED_SELF, COMPARED_TOTAL, COMPARED_WEIGHT } compared;
 	/* Return the name of the row. */

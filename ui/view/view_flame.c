@@ -131,6 +131,9 @@ static void follow_selection(struct folds *s, const struct folds_tree *t, const 
 		view_flame_show_part(s, (from + to - width) / 2, width);
 }
 
+static bool finds_in_cut(const struct ui_state *st, const struct fold_tree *t,
+			 const struct flame_part *part, const struct match *m);
+
 /* Lay out the part in sight of the nodes that pass the filter, and count the others. */
 static void lay_out(const struct ui_state *st, const struct folds_tree *t, struct list *list)
 {
@@ -142,6 +145,8 @@ static void lay_out(const struct ui_state *st, const struct folds_tree *t, struc
 		list->nr_hidden += !keep[n];
 	follow_selection(s, t, keep, list);
 	part = part_of(s, t, keep);
+	/* A search opens the cut, as it opens folds of an editor. */
+	part.uncut |= finds_in_cut(st, &t->fold, &part, &list->search);
 	s->nr_boxes = flame_lay_out(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
 	free(keep);
 }
@@ -496,6 +501,7 @@ const struct view view_flame = {
 	.tree = tree,
 	.finds = finds,
 	.missed = missed,
+	.search_opens = true,
 	.function = function,
 	.draw = draw,
 	.act = view_flame_act,
@@ -633,6 +639,21 @@ static uint32_t common_end(const struct layout *l, uint32_t zoom, uint32_t *nr)
 	/* The last one has a box: it may be all that there is to see. */
 	*nr -= *nr > 0;
 	return before;
+}
+
+/* Return whether a frame of the cut is searched for. */
+static bool finds_in_cut(const struct ui_state *st, const struct fold_tree *t,
+			 const struct flame_part *part, const struct match *m)
+{
+	struct layout l = { .t = t, .keep = part->keep };
+	uint32_t nr, n;
+
+	if (!match_active(m) || part->zoom >= t->nr_nodes)
+		return false;
+	for (n = common_end(&l, part->zoom, &nr); n != part->zoom; n = t->nodes[n].parent)
+		if (folds_finds(st, &t->nodes[n], m))
+			return true;
+	return false;
 }
 
 /* Add the zoomed node, and the cut below it. */
