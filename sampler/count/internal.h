@@ -109,6 +109,8 @@ void sums_add(struct sums *s, uint64_t key, double count, double weight);
 int sums_prune(struct sums *s, uint32_t keep, double min_count);
 /* Get the sum over the counts without a stack. */
 void sums_folded(const struct sums *s, double *count, double *weight);
+void sums_scale(struct sums *s, double factor);
+size_t sums_memory(const struct sums *s);
 
 /* @span_ns: how long a slice is kept; @memory: bytes that all slices may take. 0 or -ENOMEM. */
 int slices_new(struct slices **out, uint64_t span_ns, size_t memory);

@@ -8,6 +8,7 @@
 #include "sampler/event/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <math.h>
 #include <stdio.h>
@@ -965,4 +966,51 @@ size_t attr_sample_max(const struct attr_config *config)
 		size += (1 + (size_t)__builtin_popcountll(config->regs_mask)) * sizeof(uint64_t) +
 			2 * sizeof(uint64_t) + config->stack_size;
 	return MIN(size, UINT16_MAX);
+}
+
+/*
+ * sched:sched_waking: its format, checked.
+ *
+ * Any thread; no state.
+ */
+
+/* Return whether the text of a format file has the woken task at WAKING_PID_OFFSET. */
+static bool is_expected(const char *text)
+{
+	const char *line = strstr(text, "field:pid_t pid;");
+	unsigned int offset, size;
+
+	return line && sscanf(line, "field:pid_t pid; offset:%u; size:%u;", &offset, &size) == 2 &&
+	       offset == WAKING_PID_OFFSET && size == sizeof(int32_t);
+}
+
+static int check_format(void)
+{
+	char text[2048];
+	ssize_t size;
+	int events, fd;
+
+	tracefs_open("", &events);
+	if (events < 0)
+		return -EACCES;
+	fd = openat(events, "sched/sched_waking/format", O_RDONLY | O_CLOEXEC);
+	close(events);
+	if (fd < 0)
+		return -errno;
+	size = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[MAX(size, 0)] = '\0';
+	return is_expected(text) ? 0 : -EBADMSG;
+}
+
+int waking_event(struct event *ev)
+{
+	struct err e = { .text = "" };
+	int code;
+
+	/* Tracepoints have the numbers of the first namespace, samples have ours. */
+	if (procstat_pid_namespace(""))
+		return -ENOTSUP;
+	code = check_format();
+	return code ? code : event_parse(ev, WAKING_NAME, &e);
 }

@@ -174,6 +174,15 @@ void perfdata_bytes_append(struct perfdata_bytes *b, const uint8_t *bytes, size_
 int perfdata_bytes_copy(struct perfdata_bytes *b, const void *bytes, size_t size);
 /* Borrow @memory. */
 void perfdata_bytes_borrow(struct perfdata_bytes *b, const void *memory, size_t size);
+int perfdata_bytes_open(struct perfdata_bytes *b, int fd, const char *path, sampler_reading_fn step,
+			struct err *e);
+int perfdata_bytes_share(const struct perfdata_bytes *b);
+void perfdata_bytes_begin(struct perfdata_bytes *b, int fd);
+int64_t perfdata_bytes_more(struct perfdata_bytes *b, uint64_t keep);
+int perfdata_bytes_wait(const struct perfdata_bytes *b, sampler_reading_fn step);
+int perfdata_bytes_finish(struct perfdata_bytes *b, const char *path, sampler_reading_fn step,
+			  struct err *e);
+void perfdata_bytes_ahead(struct perfdata_bytes *b, uint64_t offset);
 void perfdata_bytes_close(struct perfdata_bytes *b);
 /* For perfdata_bytes_at(): move the window there. False: they are not all there. */
 bool perfdata_bytes_move(struct perfdata_bytes *b, uint64_t offset, uint64_t size);

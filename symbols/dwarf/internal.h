@@ -14,6 +14,8 @@
 #include "symbols/name/name.h"
 #include "symbols/sandbox/sandbox.h"
 
+#define DWARF_CAGE_ROWS 65536U /* rows of lines in one call */
+
 struct chains;
 struct dwarf;
 struct dwarf_cage;

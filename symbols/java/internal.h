@@ -177,6 +177,7 @@ int hotspot_job_begin_chains(struct hotspot_job *j);
 void hotspot_job_add_chain(struct hotspot_job *j, struct hotspot_job_chain *c, int nr, bool exact);
 /* Free a job that does not run; as the job's drop(). */
 void hotspot_job_drop(struct job *job);
+void hotspot_job_leave(struct hotspot_job *r);
 /* Return how many abandoned jobs still have a helper. Any thread. */
 unsigned int hotspot_job_nr_left(void);
 /* Free the methods and addresses. */

@@ -64,14 +64,6 @@ static int ui_config_sort_parse(const char *text, struct err *e)
 	return err_set(e, -EINVAL, "unknown column '%.40s'\n  see proftop --list-columns", text);
 }
 
-int ui_config_frames_parse(const char *text)
-{
-	for (int i = 0; i < FRAMES_NR; i++)
-		if (!strcmp(text, profile_frames_name((enum profile_frames)i)))
-			return i;
-	return -EINVAL;
-}
-
 const char *ui_config_sort_name(enum ui_config_sort sort)
 {
 	return sorts[(unsigned int)sort < CONFIG_SORT_NR ? sort : CONFIG_SORT_SELF].name;

@@ -206,3 +206,11 @@ int value_process_name(const char *name, const char *text, struct err *e)
 	regfree(&re);
 	return 0;
 }
+
+int ui_config_frames_parse(const char *text)
+{
+	for (int i = 0; i < FRAMES_NR; i++)
+		if (!strcmp(text, profile_frames_name((enum profile_frames)i)))
+			return i;
+	return -EINVAL;
+}

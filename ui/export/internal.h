@@ -14,6 +14,9 @@
 #include "ui/export/export.h"
 #include "ui/text/text.h"
 
+/* Most bytes of an export. */
+#define OUT_MAX (1ull << 30)
+
 struct out;
 struct snapshot_frame;
 struct snapshot_process;

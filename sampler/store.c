@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The tables of a session, and their generations. */
+#include "sampler/internal.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <urcu-qsbr.h>
+
+#include "sampler/count/count.h"
+#include "sampler/event/event.h"
+#include "sampler/hot/hot.h"
+#include "sampler/profile/profile.h"
+#include "sampler/waits/waits.h"
+#include "symbols/base/base.h"
+#include "symbols/base/table.h"
+#include "symbols/base/text.h"
+#include "symbols/base/thread.h"
+#include "symbols/code/code.h"
+#include "symbols/image/image.h"
+#include "symbols/kernel/kernel.h"
+#include "symbols/name/name.h"
+#include "symbols/process/process.h"
+#include "symbols/symbols.h"
+#include "unwind/unwind.h"
+
+/*
+ * The tables of a session, and their generations.
+ *
+ * A batch uses the tables it found at its start; after a grace period the old ones have no user.
+ * Their last counts go into the history; its stacks are then interned again, and its tasks get
+ * other ids.
+ */
+
+#define MAX_PLACES     (1u << 22)
+#define MAX_TASKS      (1u << 18)
+#define LONG_CELLS_MAX (1u << 17)
+#define HALF_LIFE_NS   10000000000ULL
+#define STACKS_MAX     (1u << 20)
+#define MEMORY_MAX     ((size_t)128 << 20)
+#define MEMORY_LIVE    ((size_t)32 << 20)
+#define MEMORY_PER_CPU ((size_t)1 << 20)
+
+/* Four stacks of 30 frames: the window takes a quarter of the memory in new tables. */
+#define MEMORY_PER_SAMPLE 640
+
+#define TASKS_RENEWED (1u << 15)
+#define TASKS_APART   (1u << 12)
+
+/* 4 MiB with rules, names and lines; new ones are named and get their rules again. */
+#define PLACES_RENEWED (1u << 15)
+
+/* From one renewal to the next, if there are not twice the kept ones. */
+#define PLACES_NS 600000000000ULL
+
+/* Swapped and read ten times a second. */
+#define CELLS_START (1u << 13)
+
+/* Of one tick: of a task that waits for a second ten. */
+#define CELLS_MAX (1u << 21)
+
+struct store_caps store_choose_caps(uint32_t nr_cpus, double nr_samples)
+{
+	struct store_caps caps = { STACKS_MAX, MEMORY_MAX, TASKS_RENEWED, 0, 0, 0 };
+	double memory = MAX((double)(MEMORY_LIVE + nr_cpus * MEMORY_PER_CPU),
+			    MEMORY_PER_SAMPLE * nr_samples);
+
+	if (nr_cpus) {
+		caps.memory = (size_t)MIN(memory, (double)MEMORY_MAX);
+		caps.places = PLACES_RENEWED;
+		caps.used = caps.memory / 4;
+		caps.apart = TASKS_APART;
+	}
+	return caps;
+}
+
+int store_new_tables(const struct store_caps *caps, struct stacks **stacks, struct counts **counts)
+{
+	int code = stacks_new(stacks, caps->stacks, caps->memory);
+
+	if (code)
+		return code;
+	code = counts_new(counts, CELLS_START, CELLS_MAX);
+	if (code) {
+		stacks_free(*stacks);
+		*stacks = NULL; /* the caller frees its members on any failure */
+	}
+	return code;
+}
+
+int store_open(struct store *st, const struct sampler_config *config, struct err *e)
+{
+	uint32_t nr_cpus = config->replay ? 0 : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	int code = objects_new(&st->objects);
+
+	st->caps = store_choose_caps(nr_cpus, config->hz * nr_cpus * config->nr_events *
+						      (double)config->window_ns / 1e9);
+	if (!code)
+		code = maps_new(&st->maps, st->objects, MAX_TASKS);
+	if (!code)
+		code = places_new(&st->places, MAX_PLACES);
+	if (!code)
+		code = unwind_rows_new(&st->rows, MAX_PLACES);
+	if (!code)
+		code = store_new_tables(&st->caps, &st->stacks, &st->counts);
+	if (!code && config->replay)
+		code = places_begin_small(st->places);
+	if (!code && config->replay)
+		code = stacks_begin_small(st->stacks);
+	if (!code)
+		code = history_new(&st->history,
+				   config->replay && !config->follow ? SLICES_ALL
+								     : config->window_ns,
+				   HALF_LIFE_NS, LONG_CELLS_MAX);
+	if (code)
+		return err_set(e, code, "no memory for the tables: %s", strerror(-code));
+	if (config->history_ns)
+		history_keep(st->history, config->history_ns, config->history_memory);
+	code = symbols_new(&st->symbols, st->places, st->objects, st->maps, e);
+	if (!code && symbols_details(st->symbols))
+		details_keep(symbols_details(st->symbols), config->history_ns);
+	if (!code && config->no_inline)
+		symbols_no_inline(st->symbols);
+	if (!code && config->no_lines)
+		symbols_no_lines(st->symbols);
+	if (!code && !(config->languages & CONFIG_JAVA))
+		symbols_no_java(st->symbols);
+	if (!code && config->symbol_memory)
+		symbols_limit_memory(st->symbols, config->symbol_memory);
+	return code;
+}
+
+void store_publish(struct store *st, struct sampler_thread_shared *shared,
+		   const struct sampler_config *config, uint16_t machine, pid_t own_pid,
+		   uint32_t chain_max)
+{
+	st->shared = shared;
+	st->tables = xcalloc(1, sizeof(*st->tables));
+	*st->tables = (struct pipeline_tables){
+		.objects = st->objects,
+		.maps = st->maps,
+		.tasks = maps_tasks(st->maps),
+		.places = st->places,
+		.stacks = st->stacks,
+		.counts = st->counts,
+		.unwind = {
+			.step_only = config->step_only,
+			.verify_every = config->verify_every,
+			.rows = st->rows,
+			.machine = machine,
+			.allowance = !config->replay,
+		},
+		.own_pid = own_pid,
+		.recorded = config->replay != NULL,
+		.chain_max = chain_max,
+		.codes = symbols_codes(st->symbols),
+		.script = symbols_script(st->symbols),
+		.languages = config->languages,
+		.wait = symbols_wait(st->symbols),
+	};
+	for (int i = 0; i < WAIT_NR; i++)
+		st->tables->wait_places[i] = PLACE_NONE;
+	shared->symbols = st->symbols;
+	atomic_init(&shared->tables, st->tables);
+}
+
+void store_close(struct store *st)
+{
+	pairs_free(st->branches);
+	pairs_free(st->accesses);
+	history_free(st->history);
+	counts_free(st->counts);
+	stacks_free(st->stacks);
+	if (symbols_free(st->symbols)) {
+		maps_free(st->maps);
+		places_free(st->places);
+		unwind_rows_free(st->rows);
+		objects_free(st->objects);
+	}
+	free(st->tables);
+	waits_free(st->waits);
+}
+
+int store_keep_room(struct store *st)
+{
+	bool room = stacks_grow(st->stacks);
+
+	places_grow(st->places);
+	return !room || store_has_old_tasks(st) || store_has_old_stacks(st) ||
+			       store_has_old_places(st)
+		       ? store_renew(st)
+		       : 0;
+}
+
+void store_close_waits(struct store *st)
+{
+	/* Relaxed: no thread runs that reads it. */
+	atomic_store_explicit(&st->shared->waits, NULL, memory_order_relaxed);
+	waits_free(st->waits);
+	st->waits = NULL;
+}
+
+int store_open_waits(struct store *st, uint32_t nr_cpus, int latency)
+{
+	for (uint32_t i = WAIT_RUNNING; i < WAIT_NR; i++)
+		st->tables->wait_places[i] = places_intern(st->places, st->tables->wait, i);
+	st->waits = waits_new(nr_cpus, latency);
+	if (!st->waits)
+		return -ENOMEM;
+	/* Release: the queues; pairs with the sampler threads. */
+	atomic_store_explicit(&st->shared->waits, st->waits, memory_order_release);
+	return 0;
+}
+
+struct waits_tables store_waits_tables(const struct store *st)
+{
+	return (struct waits_tables){
+		.maps = st->maps,
+		.tasks = st->tables->tasks,
+		.stacks = st->stacks,
+		.counts = st->counts,
+		.kinds = st->tables->wait_places,
+		.generation = st->tables->generation,
+		.recorded = st->tables->recorded,
+	};
+}
+
+bool store_has_old_tasks(const struct store *st)
+{
+	return maps_nr_tasks(st->maps) >=
+	       MIN(MAX(st->caps.tasks, 2 * st->tasks_kept), maps_max_tasks(st->maps) / 8 * 7);
+}
+
+bool store_has_old_stacks(const struct store *st)
+{
+	return st->caps.used && stacks_used(st->stacks) >= MAX(st->caps.used, 2 * st->used_kept);
+}
+
+bool store_has_old_places(const struct store *st)
+{
+	/* The history moves with them: seldom, unless the table doubles. */
+	bool lately = time_now_ns() - st->places_ns < PLACES_NS;
+	uint32_t most = st->places_kept + (lately ? st->places_kept : st->places_kept / 4);
+
+	return st->caps.places &&
+	       places_nr(st->places) >= MIN(MAX(st->caps.places, most), MAX_PLACES / 8 * 7) &&
+	       symbols_can_move(st->symbols);
+}
+
+struct move {
+	const struct pipeline_tables *from;
+	struct pipeline_tables *to;
+	struct places_move *places; /* NULL: both have the same */
+	const struct store_caps *caps;
+	uint32_t *tasks; /* by old id the new one; 0: not moved yet */
+	uint32_t nr_tasks, nr_moved;
+	struct details *details;  /* of processes that have ended; NULL: none */
+	struct text_arena *texts; /* theirs; NULL: tasks are moved one by one */
+	uint32_t *stacks;	  /* by old id the new one + 1; 0: not moved yet */
+	uint32_t nr_stacks;
+	uint32_t stack[STACKS_PLACES_MAX]; /* scratch */
+};
+
+/* Return the places of a stack in the new table; NULL: it is full. */
+static const uint32_t *move_places(const uint32_t *places, uint32_t nr, struct move *move)
+{
+	if (!move->places)
+		return places;
+	assert(nr <= STACKS_PLACES_MAX);
+	for (uint32_t i = 0; i < nr; i++) {
+		bool none = places[i] == PLACE_NONE;
+
+		move->stack[i] = none ? PLACE_NONE : places_move_one(move->places, places[i]);
+		if (!none && move->stack[i] == PLACE_NONE)
+			return NULL;
+	}
+	return move->stack;
+}
+
+/* Intern a stack in the new table; STACK_NONE: it would have no space for new stacks. */
+static uint32_t intern_moved(struct move *move, uint32_t stack)
+{
+	struct stacks *to = move->to->stacks;
+	uint32_t nr, id;
+	const uint32_t *places = stacks_at(move->from->stacks, stack, &nr);
+
+	if (!places || !nr || stacks_nr(to) > move->caps->stacks / 8 * 5 ||
+	    stacks_used(to) > move->caps->memory / 8 * 5)
+		return STACK_NONE;
+	places = move_places(places, nr, move);
+	if (!places)
+		return STACK_NONE;
+	/* Room for the sampler threads also: no other thread makes it now. */
+	if (stacks_crowded(to))
+		stacks_grow(to);
+	id = stacks_intern(to, places, nr);
+	if (id != STACK_NONE)
+		return id;
+	/* The table grows by a chunk at a time. */
+	stacks_grow(to);
+	return stacks_intern(to, places, nr);
+}
+
+static uint32_t move_stack(void *ctx, uint32_t stack)
+{
+	struct move *move = ctx;
+
+	if (stack >= move->nr_stacks)
+		return STACK_NONE;
+	if (!move->stacks[stack])
+		move->stacks[stack] = intern_moved(move, stack) + 1;
+	return move->stacks[stack] - 1;
+}
+
+static uint32_t move_task(void *ctx, uint32_t task)
+{
+	struct move *move = ctx;
+
+	assert(move->from != move->to);
+	if (task >= move->nr_tasks)
+		return TASK_UNKNOWN;
+	if (!move->tasks[task] && move->nr_moved < maps_max_tasks(move->to->maps) / 2) {
+		move->tasks[task] = maps_move_task(move->to->maps, move->from->tasks, task);
+		move->nr_moved++;
+	}
+	return move->tasks[task];
+}
+
+/* Of a task that only the total has. */
+static uint32_t move_total_task(void *ctx, uint32_t task)
+{
+	struct move *move = ctx;
+
+	if (!move->texts || task >= move->nr_tasks || move->tasks[task])
+		return move_task(ctx, task);
+	move->tasks[task] = maps_merge_task(move->to->maps, move->from->tasks, task, move->details,
+					    move->texts);
+	return move->tasks[task];
+}
+
+/*
+ * Return how many counts may move: their stacks, if like the old ones, fill half of the new table.
+ */
+static uint32_t cells_kept(const struct store *st, const struct stacks *old)
+{
+	size_t each = stacks_used(old) / MAX(stacks_nr(old), 1u) + 1;
+	uint32_t keep = (uint32_t)MIN(st->caps.memory / 2 / each, st->caps.stacks / 2);
+
+	/* All fit: many counts may share few stacks. */
+	return stacks_nr(old) <= keep ? UINT32_MAX : keep;
+}
+
+/* End the move of places: the rules of the moved ones also move. The loader has the old table. */
+static void end_places(struct store *st, const struct pipeline_tables *old, struct places_move *m)
+{
+	st->places_kept = 0;
+	st->places_ns = time_now_ns();
+	for (uint32_t i = 0; i < m->nr_ids; i++) {
+		if (!m->ids[i])
+			continue;
+		unwind_rows_move(st->rows, m->ids[i] - 1, old->unwind.rows, i);
+		st->places_kept++;
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		places_move_one(m, old->wait_places[i]);
+	unwind_rows_free(old->unwind.rows);
+	symbols_end_move(st->symbols, m);
+}
+
+/* Move the history to the new tables. */
+static int move_history(struct store *st, const struct pipeline_tables *old, struct places_move *m)
+{
+	struct move move = { .from = old,
+			     .to = st->tables,
+			     .places = m,
+			     .caps = &st->caps,
+			     .nr_tasks = tasks_nr(old->tasks),
+			     .details = st->symbols ? symbols_details(st->symbols) : NULL,
+			     .nr_stacks = stacks_nr(old->stacks) };
+	const struct history_ids ids = { move_stack, move_task, move_total_task, &move };
+	uint32_t keep = cells_kept(st, old->stacks);
+	int code;
+
+	if (st->caps.apart && move.nr_tasks > st->caps.apart)
+		move.texts = text_arena_new();
+	move.tasks = calloc(MAX(move.nr_tasks, 1u), sizeof(*move.tasks));
+	move.stacks = calloc(MAX(move.nr_stacks, 1u), sizeof(*move.stacks));
+	if (move.tasks && move.stacks) {
+		if (st->waits)
+			waits_remap(st->waits, &ids);
+		code = history_remap(st->history, keep / 4, &ids);
+	} else {
+		history_reset(st->history);
+		code = -ENOMEM;
+	}
+	if (stacks_crowded(st->stacks))
+		stacks_grow(st->stacks);
+	st->tasks_kept = maps_nr_tasks(st->maps);
+	st->used_kept = stacks_used(st->stacks);
+	text_arena_free(move.texts);
+	free(move.tasks);
+	free(move.stacks);
+	return code;
+}
+
+/* Put new places with their rows into @tables, if most are old. NULL: the old ones continue. */
+static struct places_move *next_places(const struct store *st, struct pipeline_tables *tables)
+{
+	struct places_move *move = NULL;
+	struct unwind_rows *rows = NULL;
+	struct places *places;
+
+	if (!store_has_old_places(st) || places_new(&places, MAX_PLACES))
+		return NULL;
+	if (!unwind_rows_renew(&rows, st->rows))
+		move = symbols_begin_move(st->symbols, st->places, places);
+	if (!move) {
+		unwind_rows_free(rows);
+		places_free(places);
+		return NULL;
+	}
+	for (int i = 0; i < WAIT_NR; i++)
+		if (tables->wait_places[i] != PLACE_NONE)
+			tables->wait_places[i] = places_intern(places, tables->wait, (uint64_t)i);
+	tables->places = places;
+	tables->unwind.rows = rows;
+	return move;
+}
+
+/* Make tables beside the current ones; NULL: out of memory. */
+static struct pipeline_tables *next_tables(const struct store *st, struct places_move **move)
+{
+	struct pipeline_tables *tables = malloc(sizeof(*tables));
+
+	if (!tables)
+		return NULL;
+	*tables = *st->tables;
+	if (store_new_tables(&st->caps, &tables->stacks, &tables->counts)) {
+		free(tables);
+		return NULL;
+	}
+	if (!maps_renew_tasks(st->maps)) {
+		stacks_free(tables->stacks);
+		counts_free(tables->counts);
+		free(tables);
+		return NULL;
+	}
+	tables->tasks = maps_tasks(st->maps);
+	tables->generation++;
+	*move = next_places(st, tables);
+	return tables;
+}
+
+/* Take the notes of switches: the ids of their stacks have no meaning in the new tables. */
+static void take_notes(struct store *st)
+{
+	const struct waits_tables t = store_waits_tables(st);
+
+	if (st->waits)
+		waits_take(st->waits, &t, UINT64_MAX);
+}
+
+int store_renew(struct store *st)
+{
+	struct places_move *move = NULL;
+	struct pipeline_tables *old = st->tables, *tables = next_tables(st, &move);
+	struct count *counts = NULL;
+	uint32_t nr = 0;
+	int code = 0;
+
+	if (!tables)
+		return -ENOMEM;
+	assert(old == sampler_thread_tables(st->shared));
+	assert(old->stacks == st->stacks && old->counts == st->counts);
+	take_notes(st);
+	/* Release: the new tables are there; pairs with sampler_thread_tables(). */
+	atomic_store_explicit(&st->shared->tables, tables, memory_order_release);
+	synchronize_rcu();
+	grace_waited(st->shared);
+	st->tables = tables;
+	st->stacks = tables->stacks;
+	st->counts = tables->counts;
+	st->places = tables->places;
+	st->rows = tables->unwind.rows;
+	if (!counts_swap(old->counts, &counts, &nr))
+		code = history_hold(st->history, counts, nr);
+	if (!code)
+		code = move_history(st, old, move);
+	else
+		history_reset(st->history);
+	if (move)
+		end_places(st, old, move);
+	if (code && st->waits)
+		waits_restart(st->waits);
+	stacks_free(old->stacks);
+	counts_free(old->counts);
+	maps_drop_tasks(old->tasks);
+	free(old);
+	return code;
+}
