@@ -40,6 +40,7 @@ struct symbols {
 void symbols_cage_readers(bool code, const struct cage_reader *readers[static CAGE_NR_KINDS])
 {
 	readers[CAGE_DWARF] = &dwarf_cage_reader;
+	readers[CAGE_DWARF_OTHERS] = &dwarf_cage_others;
 	readers[CAGE_NAMES] = &demangler_reader;
 	readers[CAGE_ELF] = &elffacts_reader;
 	readers[CAGE_DESCRIBE] = &describe_reader;

@@ -577,6 +577,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 		.source = "",
 		.reason = "",
 		.fix = "",
+		.debug = "",
 	};
 	if (!object)
 		return;
@@ -587,6 +588,7 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->source = words(atomic_load_explicit(&object->source, memory_order_relaxed));
 	m->reason = words(atomic_load_explicit(&object->reason, memory_order_relaxed));
 	m->fix = words(atomic_load_explicit(&object->fix, memory_order_relaxed));
+	m->debug = words(atomic_load_explicit(&object->debug, memory_order_relaxed));
 	m->language_reason = atomic_load_explicit(&object->language_reason, memory_order_relaxed);
 	m->language_fix = atomic_load_explicit(&object->language_fix, memory_order_relaxed);
 	if (!m->language_reason && object->identity.kind == OBJECT_FILE) {
@@ -602,6 +604,8 @@ static void fill_module(struct profile *p, const struct assemble_input *in, uint
 	m->memory = atomic_load_explicit(&object->memory, memory_order_relaxed);
 	if (m->state == PROFILE_MODULE_LOADING)
 		m->reason = "still loading";
+	else if (!*m->reason)
+		m->reason = m->debug;
 	if (in->kept) {
 		m->state = PROFILE_MODULE_KEPT;
 		m->source = "--keep";
@@ -625,7 +629,7 @@ static void fill_function(const struct profile *p, struct profile_function *f, u
 		f->reason = "an address outside of all mappings of its process";
 	else if (m->state == PROFILE_MODULE_KEPT)
 		f->reason = "it had no name when it was kept";
-	else if (!*m->reason)
+	else if (!*m->reason || m->reason == m->debug)
 		f->reason = "no symbol covers this address";
 }
 

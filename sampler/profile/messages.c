@@ -820,6 +820,7 @@ static void messages_languages(struct messages *n, const struct profile *p)
 #define GUESSED_LOUD 0.25
 #define PENDING_LOUD 0.5
 #define NAMES_LOUD   0.05
+#define DEBUG_LOUD   0.1 /* of the samples, in a module without its debug information */
 
 /* Until then everything is new. */
 #define START_NS 10000000000ULL
@@ -1165,6 +1166,32 @@ static void note_replaced(struct messages *n, const struct profile *p)
 	messages_fix(n, e, MESSAGE_MODULES, 0, "give the recorded files with --symfs");
 }
 
+/* Note debug information that is there and not read: lines and inlined functions are missing. */
+static void note_debug(struct messages *n, const struct profile *p)
+{
+	static const size_t length = sizeof(OBJECT_DEBUG_NOT_READ) - 1;
+	const struct profile_module *most = NULL;
+	struct profile_message *e;
+	uint64_t nr = 0;
+
+	for (uint32_t i = 0; i < p->nr_modules; i++) {
+		const struct profile_module *m = &p->modules[i];
+
+		if (!m->debug || strncmp(m->debug, OBJECT_DEBUG_NOT_READ, length) != 0)
+			continue;
+		most = !most || m->self > most->self ? m : most;
+		nr++;
+	}
+	if (!nr)
+		return;
+	e = messages_note(n, "debug",
+			  most->self > DEBUG_LOUD * p->window_samples ? MESSAGE_WARN : MESSAGE_INFO,
+			  nr, "debug information not read, of %s", most->name.str);
+	messages_detail(e, "no inlined functions and lines of %s: debug information: %s",
+			most->name.str, most->debug + length);
+	messages_fix(n, e, MESSAGE_MODULES, 0, "each module has the reason");
+}
+
 static void messages_stacks(struct messages *n, const struct profile *p)
 {
 	note_truncated(n, p);
@@ -1178,6 +1205,7 @@ static void messages_stacks(struct messages *n, const struct profile *p)
 	note_no_stack(n, p);
 	note_names(n, p);
 	note_replaced(n, p);
+	note_debug(n, p);
 }
 
 /*

@@ -110,6 +110,7 @@ struct profile_module {
 	const char *source; /* source of its names: ".symtab", "debug file" */
 	const char *reason; /* why its code has no names: "stripped" */
 	const char *fix;    /* how to get names: "install its debug package" */
+	const char *debug;  /* is debug information read; it is the reason if names have none */
 	/* Of an interpreter: why functions of its language have no names, or guessed ones; NULL:
 	 * they have. */
 	const char *language_reason, *language_fix;

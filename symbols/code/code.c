@@ -313,24 +313,12 @@ static void read_source(struct reading *r, uint32_t i)
 
 static const char *why_no_lines(int code)
 {
-	switch (code) {
-	case -ENODATA:
-	case -ENOENT:
-		return "no debug information: install its -dbgsym package, or build with -g";
-	case -ESTALE:
+	const char *words = dwarf_object_words(code);
+
+	if (code == -ESTALE)
 		return NOT_RUNNING;
-	case -EPERM:
-		return "debug information is read only from files of root and yourself";
-	case -EFBIG:
-		return "debug information is too large";
-	case -ETIME:
-		return "debug information takes too long to read";
-	case -EPIPE:
-	case -EBADMSG:
-		return "debug information is damaged";
-	default:
-		return "cannot read debug information";
-	}
+	return words ? words
+		     : "no debug information: install its -dbgsym package, or build with -g";
 }
 
 /* Find the line of each part of the code. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "symbols/base/base.h"
+#include "symbols/base/text.h"
 #include "symbols/elf/elf.h"
 #include "symbols/sandbox/sandbox.h"
 
@@ -228,10 +229,18 @@ struct ranges {
 	uint32_t nr, max;
 };
 
+/* A function that is inlined somewhere, and has no linkage name. */
+struct abstract {
+	uint64_t hash; /* of its name and place in the source; 0: not known yet */
+	Dwarf_Off die;
+};
+
 struct unit {
 	Dwarf_Off die;
 	struct ranges functions;
-	bool indexed;
+	struct abstract *abstracts; /* hashes known: sorted by them */
+	uint32_t nr_abstracts, max_abstracts;
+	bool indexed, hashed;
 	uint32_t lines;	 /* bytes of its line program; 0: none, or too large */
 	uint32_t opened; /* dwarf->nr_opened when libdw read it */
 };
@@ -240,6 +249,7 @@ struct dwarf {
 	struct dwarf_opened main, alt;
 	int fd, alt_fd;
 	bool own_alt_fd, no_lines;
+	bool split;	    /* some units have their functions in files that are not read */
 	uint32_t nr_opened; /* libdw never frees lines: after LINES_SUM_MAX it opens the file again
 			     */
 	uint32_t lines_sum;
@@ -341,6 +351,7 @@ static int add_unit(struct dwarf *d, Dwarf_Die *die, const Elf_Data *lines)
 		return -EFBIG;
 	if (!array_reserve(&d->units, &d->max_units, d->nr_units + 1ull))
 		return -ENOMEM;
+	d->split |= dwarf_hasattr(die, DW_AT_dwo_name) || dwarf_hasattr(die, DW_AT_GNU_dwo_name);
 	d->units[d->nr_units] = (struct unit){
 		.die = dwarf_dieoffset(die),
 		.lines = size_of_lines(die, lines),
@@ -459,14 +470,21 @@ void dwarf_close(struct dwarf *d)
 {
 	if (!d)
 		return;
-	for (uint32_t i = 0; i < d->nr_units; i++)
+	for (uint32_t i = 0; i < d->nr_units; i++) {
 		free(d->units[i].functions.list);
+		free(d->units[i].abstracts);
+	}
 	free(d->units);
 	free(d->ranges.list);
 	end(d);
 	if (d->own_alt_fd && d->alt_fd >= 0)
 		close(d->alt_fd);
 	free(d);
+}
+
+bool dwarf_is_split(const struct dwarf *d)
+{
+	return d->split;
 }
 
 uint64_t dwarf_size(const struct dwarf *d)
@@ -491,6 +509,17 @@ static bool may_hold_functions(int tag)
 	}
 }
 
+/* Note @die of @u, if inlined functions refer to it. 0 or -ENOMEM. */
+static int note_abstract(struct unit *u, Dwarf_Die *die)
+{
+	if (!dwarf_hasattr(die, DW_AT_inline))
+		return 0;
+	if (!array_reserve(&u->abstracts, &u->max_abstracts, u->nr_abstracts + 1ull))
+		return -ENOMEM;
+	u->abstracts[u->nr_abstracts++] = (struct abstract){ .die = dwarf_dieoffset(die) };
+	return 0;
+}
+
 /* Index the functions below @root, with an explicit stack of limited depth. */
 static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 {
@@ -512,8 +541,10 @@ static int index_functions(struct dwarf *d, struct unit *u, Dwarf_Die *root)
 			depth--;
 			continue;
 		}
-		if (dwarf_tag(die) == DW_TAG_subprogram)
+		if (dwarf_tag(die) == DW_TAG_subprogram) {
 			rc = add_die_ranges(d, &u->functions, die, dwarf_dieoffset(die));
+			rc = rc ? rc : note_abstract(u, die);
+		}
 		if (depth + 1 < DEPTH_MAX && may_hold_functions(dwarf_tag(die)) &&
 		    !dwarf_child(die, &stack[depth + 1]))
 			depth++;
@@ -549,21 +580,22 @@ static bool descend(struct dwarf *d, Dwarf_Die *die, uint64_t addr)
 }
 
 /* Find the inlined functions at @addr of the function @die, outermost first. */
-static uint32_t find_inlined(struct dwarf *d, Dwarf_Die *die, uint64_t addr,
+static uint32_t find_inlined(struct dwarf *d, Dwarf_Die die, uint64_t addr,
 			     Dwarf_Die out[DWARF_FRAMES_MAX])
 {
 	uint32_t nr = 0;
 
 	for (uint32_t depth = 0; depth < DEPTH_MAX && nr < DWARF_FRAMES_MAX - 1; depth++) {
-		if (!descend(d, die, addr))
+		if (!descend(d, &die, addr))
 			break;
-		if (dwarf_tag(die) == DW_TAG_inlined_subroutine)
-			out[nr++] = *die;
+		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine)
+			out[nr++] = die;
 	}
 	return nr;
 }
 
-static const char *name_of(struct dwarf *d, Dwarf_Die *die)
+/* Return the linkage name, which is unique; NULL: there is none. */
+static const char *linkage_name(Dwarf_Die *die)
 {
 	static const unsigned int linkage[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
 	Dwarf_Attribute attr;
@@ -575,7 +607,15 @@ static const char *name_of(struct dwarf *d, Dwarf_Die *die)
 		    (name = dwarf_formstring(&attr)) && *name)
 			return name;
 	}
-	name = dwarf_scopes_name(d->scopes, die, d->deadline_ns);
+	return NULL;
+}
+
+static const char *name_of(struct dwarf *d, Dwarf_Die *die)
+{
+	const char *name = linkage_name(die);
+
+	if (!name)
+		name = dwarf_scopes_name(d->scopes, die, d->deadline_ns);
 	return name && *name ? name : "[inlined]";
 }
 
@@ -587,6 +627,139 @@ static uint64_t number_of(Dwarf_Die *die, unsigned int attribute)
 	if (!dwarf_attr(die, attribute, &attr) || dwarf_formudata(&attr, &value))
 		return 0;
 	return value;
+}
+
+/* The same of the declaration that @die refers to. */
+static uint64_t declared_number(Dwarf_Die *die, unsigned int attribute)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (!dwarf_attr_integrate(die, attribute, &attr) || dwarf_formudata(&attr, &value))
+		return 0;
+	return value;
+}
+
+static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (uint8_t)bytes[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+/* Hash a path as if "." and ".." were not in it: units have different ways to one header. */
+static uint64_t hash_path(uint64_t hash, const char *path)
+{
+	const char *parts[64];
+	size_t sizes[64], nr = 0;
+
+	for (size_t size; *path; path += size + (path[size] == '/')) {
+		size = strcspn(path, "/");
+		if (!size || (size == 1 && path[0] == '.'))
+			continue;
+		if (size == 2 && !memcmp(path, "..", 2) && nr) {
+			nr--;
+		} else if (nr < ARRAY_SIZE(parts)) {
+			parts[nr] = path;
+			sizes[nr++] = size;
+		}
+	}
+	for (size_t i = 0; i < nr; i++)
+		hash = hash_bytes(hash_bytes(hash, "/", 1), parts[i], sizes[i]);
+	return hash;
+}
+
+/* Hash the name of the function @die, and its place in the source by numbers. */
+static uint64_t hash_declaration(Dwarf_Die *die)
+{
+	static const unsigned int numbers[] = { DW_AT_decl_file, DW_AT_decl_line,
+						DW_AT_decl_column };
+	const char *name = dwarf_diename(die);
+	uint64_t hash = hash_bytes(1, name ? name : "", name ? strlen(name) : 0);
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		hash = hash_u64(hash + declared_number(die, numbers[i]));
+	return hash ? hash : 1;
+}
+
+static int compare_abstracts(const void *a, const void *b)
+{
+	const struct abstract *x = a, *y = b;
+
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+static void hash_abstracts(struct dwarf *d, struct unit *u)
+{
+	for (uint32_t i = 0; i < u->nr_abstracts && !dwarf_is_late(d); i++) {
+		Dwarf_Die die;
+
+		if (dwarf_offdie(d->main.dw, u->abstracts[i].die, &die) && !linkage_name(&die))
+			u->abstracts[i].hash = hash_declaration(&die);
+	}
+	if (u->nr_abstracts)
+		qsort(u->abstracts, u->nr_abstracts, sizeof(*u->abstracts), compare_abstracts);
+	u->hashed = true;
+}
+
+/*
+ * Return the offset of the function @origin if another one of @u has its name and place: methods of
+ * two classes where DWARF has lines only, templates for two lambdas. Else 0.
+ */
+static Dwarf_Off twin_of(struct dwarf *d, struct unit *u, Dwarf_Die *origin)
+{
+	uint64_t hash = hash_declaration(origin);
+	uint32_t at;
+
+	if (!u->hashed)
+		hash_abstracts(d, u);
+	at = search_split(u->nr_abstracts, i, u->abstracts[i].hash < hash);
+	return at + 1 < u->nr_abstracts && u->abstracts[at + 1].hash == hash
+		       ? dwarf_dieoffset(origin)
+		       : 0;
+}
+
+/* Return the file of the declaration @die; NULL: none, or it costs too much to read. */
+static const char *declared_file(struct dwarf *d, const struct unit *u, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die unit;
+
+	/* Of this unit: its lines are bounded. */
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attr) ||
+	    !dwarf_cu_die(attr.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||
+	    dwarf_dieoffset(&unit) != u->die)
+		return NULL;
+	return dwarf_decl_file(die);
+}
+
+/*
+ * Return the identity of the function @die, inlined in @u, beside its name: a hash of the place of
+ * its declaration; without that the file @at of its code. 0: its name is enough.
+ */
+static uint64_t identity_of(struct dwarf *d, struct unit *u, Dwarf_Die *die, bool lines,
+			    const struct dwarf_frame *at)
+{
+	const char *file = lines ? declared_file(d, u, die) : NULL;
+	char path[TEXT_MAX];
+	Dwarf_Attribute attr;
+	Dwarf_Die origin = *die;
+	uint64_t hash;
+
+	if (linkage_name(die))
+		return 0;
+	if (dwarf_attr(die, DW_AT_abstract_origin, &attr))
+		dwarf_formref_die(&attr, &origin);
+	hash = hash_u64(declared_number(die, DW_AT_decl_line));
+	hash = hash_u64(hash + declared_number(die, DW_AT_decl_column));
+	hash += twin_of(d, u, &origin);
+	if (!file)
+		file = at->file;
+	if (file) {
+		dwarf_path(path, sizeof(path), at->dir, file);
+		hash = hash_path(hash, path);
+	}
+	return hash ? hash : 1;
 }
 
 /* Return the folder that @unit was compiled in; NULL: unknown. */
@@ -630,7 +803,7 @@ static void put_line(Dwarf_Die *unit, uint64_t addr, struct dwarf_frame *out)
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX])
 {
 	const struct range *range = ranges_find(&d->ranges, vaddr - d->bias);
-	Dwarf_Die inlined[DWARF_FRAMES_MAX], die, root;
+	Dwarf_Die inlined[DWARF_FRAMES_MAX], function, root;
 	struct unit *u = range ? &d->units[range->what] : NULL;
 	uint64_t addr = vaddr - d->bias;
 	bool lines = u && bound_lines(d, u);
@@ -642,8 +815,10 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 	if (!u->indexed && index_functions(d, u, &root) == -ETIME)
 		return -ETIME;
 	range = ranges_find(&u->functions, addr);
-	if (range && dwarf_offdie(d->main.dw, range->what, &die))
-		nr = find_inlined(d, &die, addr, inlined);
+	if (range && !dwarf_offdie(d->main.dw, range->what, &function))
+		range = NULL;
+	if (range)
+		nr = find_inlined(d, function, addr, inlined);
 	memset(out, 0, (nr + 1) * sizeof(*out));
 	for (uint32_t i = 0; i < nr; i++) { /* inside out */
 		out[i].name = name_of(d, &inlined[nr - 1 - i]);
@@ -654,6 +829,12 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 		put_line(&root, addr, &out[0]);
 	for (uint32_t i = 0; i <= nr; i++)
 		out[i].dir = dir_of(&root);
+	for (uint32_t i = 0; i < nr; i++) {
+		out[i].identity = identity_of(d, u, &inlined[nr - 1 - i], lines, &out[i]);
+		out[i].start = (uint32_t)declared_number(&inlined[nr - 1 - i], DW_AT_decl_line);
+	}
+	if (range)
+		out[nr].start = (uint32_t)declared_number(&function, DW_AT_decl_line);
 	if (time_thread_ns() > d->deadline_ns)
 		return -ETIME;
 	return (int)nr + 1;

@@ -56,10 +56,12 @@ size_t chains_memory(const struct chains *c);
 
 /* One function of the chain at an address; texts are foreign, borrowed from the dwarf. */
 struct dwarf_frame {
-	const char *name; /* maybe mangled; NULL: the function that is not inlined */
-	const char *file; /* NULL: unknown */
-	const char *dir;  /* folder of a relative file; may be NULL */
-	uint32_t line;	  /* 0: unknown */
+	const char *name;  /* maybe mangled; NULL: the function that is not inlined */
+	const char *file;  /* NULL: unknown */
+	const char *dir;   /* folder of a relative file; may be NULL */
+	uint32_t line;	   /* 0: unknown */
+	uint32_t start;	   /* first line of the function; 0: unknown */
+	uint64_t identity; /* of an inlined one: with its name; 0: the name is enough */
 };
 
 /*
@@ -72,7 +74,7 @@ typedef void (*dwarf_line_fn)(void *ctx, uint64_t vaddr, const struct dwarf_fram
 /* Join @dir and @file, unless @file is absolute, into @buf. */
 void dwarf_path(char *buf, size_t size, const char *dir, const char *file);
 
-extern const struct cage_reader dwarf_cage_reader;
+extern const struct cage_reader dwarf_cage_reader, dwarf_cage_others;
 
 /*
  * Look up inlined functions and lines of sampled places.
@@ -140,5 +142,7 @@ int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_
  * dwarf_cage_open(); then the caller owns *out.
  */
 int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwarf_cage **out);
+/* Return the words for a result of dwarf_object_open(), as object->debug. Static. */
+const char *dwarf_object_words(int code);
 
 #endif

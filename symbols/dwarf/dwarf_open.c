@@ -27,6 +27,10 @@
 #include "symbols/image/image.h"
 #include "symbols/sandbox/sandbox.h"
 
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+
 /*
  * Compressed debug sections → an ELF file in memory: header, section headers, names, sections.
  *
@@ -79,11 +83,19 @@ static bool inflate_fast(uint8_t *to, size_t size, const uint8_t *from, size_t f
 }
 #endif
 
+/* How a section is compressed. */
+enum packing { PLAIN, BY_ZLIB, BY_ZSTD };
+
 /* Inflate into exactly @size bytes. */
-static bool inflate_into(uint8_t *to, size_t size, const uint8_t *from, size_t from_size)
+static bool inflate_into(enum packing how, uint8_t *to, size_t size, const uint8_t *from,
+			 size_t from_size)
 {
 	uLongf got = size;
 
+#ifdef HAVE_ZSTD
+	if (how == BY_ZSTD)
+		return ZSTD_decompress(to, size, from, from_size) == size;
+#endif
 	return inflate_fast(to, size, from, from_size) ||
 	       (uncompress(to, &got, from, from_size) == Z_OK && got == size);
 }
@@ -94,6 +106,9 @@ static const char names[][20] = {
 	".debug_rnglists", ".debug_ranges",  ".debug_addr", ".debug_str_offsets",
 };
 
+/* ELFCOMPRESS_ZSTD, newer than some elf.h. */
+#define COMPRESSED_BY_ZSTD 2U
+
 #define NR_NAMES ARRAY_SIZE(names)
 #define LINES	 1U /* the section that only lines need */
 
@@ -101,7 +116,7 @@ static const char names[][20] = {
 struct section {
 	const uint8_t *bytes; /* NULL: none */
 	size_t size, true_size;
-	bool packed;
+	enum packing packed;
 };
 
 struct head {
@@ -110,23 +125,47 @@ struct head {
 	char names[NR_NAMES][sizeof(names[0])];
 };
 
-/* Get section @scn, whose header is @shdr. 0 or -errno. */
-static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, struct section *out)
+/* Return the way that the compressed @scn has to be inflated; PLAIN: none here. */
+static enum packing packing_of(Elf_Scn *scn, size_t *true_size)
+{
+	GElf_Chdr packed;
+
+	if (!gelf_getchdr(scn, &packed))
+		return PLAIN;
+	*true_size = packed.ch_size;
+#ifdef HAVE_ZSTD
+	if (packed.ch_type == COMPRESSED_BY_ZSTD)
+		return BY_ZSTD;
+#endif
+	return packed.ch_type == ELFCOMPRESS_ZLIB ? BY_ZLIB : PLAIN;
+}
+
+/* Get section @scn, whose header is @shdr; @old: .zdebug_*. 0 or -errno. */
+static int get_section(Elf_Scn *scn, const GElf_Shdr *shdr, bool old, struct section *out)
 {
 	Elf_Data *data = elf_rawdata(scn, NULL);
-	size_t skip = sizeof(Elf64_Chdr);
-	GElf_Chdr packed;
+	size_t skip = old ? ELFDWARF_OLD_HEAD : sizeof(Elf64_Chdr);
 
 	if (!data || !data->d_buf || shdr->sh_type == SHT_NOBITS)
 		return 0;
-	*out = (struct section){ data->d_buf, data->d_size, data->d_size, false };
-	if (!(shdr->sh_flags & SHF_COMPRESSED))
+	*out = (struct section){ data->d_buf, data->d_size, data->d_size, PLAIN };
+	if (!old && !(shdr->sh_flags & SHF_COMPRESSED))
 		return 0;
-	if (!gelf_getchdr(scn, &packed) || packed.ch_type != ELFCOMPRESS_ZLIB ||
-	    data->d_size < skip)
+	if (data->d_size < skip)
 		return -ENOENT;
-	*out = (struct section){ out->bytes + skip, out->size - skip, packed.ch_size, true };
-	return 0;
+	out->packed = old ? BY_ZLIB : packing_of(scn, &out->true_size);
+	if (old)
+		out->true_size = elfdwarf_old_size(out->bytes);
+	out->bytes += skip;
+	out->size -= skip;
+	return out->packed ? 0 : -ENOENT;
+}
+
+/* Return whether @name is the section @want; *old: as GNU tools named it when it is compressed. */
+static bool is_section(const char *name, const char *want, bool *old)
+{
+	*old = !strncmp(name, ".z", 2);
+	return !strcmp(name + 1 + *old, want + 1);
 }
 
 /*
@@ -148,12 +187,12 @@ static int find_sections(Elf *elf, size_t first, struct section list[NR_NAMES], 
 							    : NULL;
 
 		for (size_t i = first; name && i < NR_NAMES; i++) {
-			int rc = 0;
+			bool old;
+			int rc;
 
-			if (!list[i].bytes && !strcmp(name, names[i]))
-				rc = get_section(scn, &shdr, &list[i]);
-			else
+			if (list[i].bytes || !*name || !is_section(name, names[i], &old))
 				continue;
+			rc = get_section(scn, &shdr, old, &list[i]);
 			if (rc)
 				return rc;
 			if (list[i].true_size > max - *sum)
@@ -181,7 +220,8 @@ static int put_sections(const struct section list[NR_NAMES], uint8_t *image)
 			.sh_size = s->true_size,
 			.sh_addralign = 1,
 		};
-		if (s->packed && !inflate_into(image + at, s->true_size, s->bytes, s->size))
+		if (s->packed &&
+		    !inflate_into(s->packed, image + at, s->true_size, s->bytes, s->size))
 			return -EBADMSG;
 		if (s->bytes && !s->packed)
 			memcpy(image + at, s->bytes, s->size);
@@ -308,7 +348,7 @@ int dwarf_open_find_alt(const struct elffacts *facts, int *fd)
 	if (facts->alt_rc)
 		return facts->alt_rc == -ENOENT ? 0 : facts->alt_rc;
 	*fd = find_dwz(&facts->alt);
-	return *fd < 0 ? -ENOENT : 0;
+	return *fd < 0 ? -ENOLINK : 0;
 }
 
 int dwarf_open_begin(struct dwarf_opened *out, int fd, bool lines)
@@ -369,9 +409,12 @@ const Elf_Data *dwarf_open_section(Dwarf *dw, const char *name)
  */
 
 /* Replace the object by the file with its debug information, if that is another one. */
-static int to_debug_file(const struct elffacts_input *in, const char *path,
+static int to_debug_file(const struct elffacts_input *in, const struct load_where *object,
 			 struct foreign_file *file, struct elffacts *facts, uint64_t *bias)
 {
+	const struct debugfile_where where = { DEBUGFILE_ROOT,	 object->seen.path,
+					       object->seen.pid, object->root,
+					       in->fd,		 in->watch };
 	struct foreign_file debug;
 	struct elffacts found;
 	int rc;
@@ -379,7 +422,7 @@ static int to_debug_file(const struct elffacts_input *in, const char *path,
 	*bias = 0;
 	if (facts->dwarf != -ENODATA)
 		return 0;
-	rc = elffacts_open_debug(in, facts, DEBUGFILE_ROOT, path, &debug, &found, bias);
+	rc = elffacts_open_debug(in, facts, &where, &debug, &found, bias);
 	if (rc)
 		return rc;
 	close(file->fd);
@@ -404,9 +447,36 @@ int dwarf_object_open(const struct load_where *where, bool no_lines, struct dwar
 	if (!rc && !load_is_of_image(where, facts.names.build_id, facts.names.build_id_size))
 		rc = -ESTALE;
 	if (!rc)
-		rc = to_debug_file(&in, where->seen.path, &file, &facts, &bias);
+		rc = to_debug_file(&in, where, &file, &facts, &bias);
 	if (!rc)
 		rc = dwarf_cage_open(out, &file, &facts, bias, no_lines);
 	close(file.fd);
 	return rc;
+}
+
+const char *dwarf_object_words(int code)
+{
+	switch (code) {
+	case 0:
+		return "with debug information";
+	case -ENODATA:
+	case -ENOENT:
+	case -ESTALE:
+		return NULL;
+	case -ENOTSUP:
+		return OBJECT_DEBUG_NOT_READ "inlined functions are in split files (.dwo)";
+	case -ENOLINK:
+		return OBJECT_DEBUG_NOT_READ "the file that it shares with others (dwz) is missing";
+	case -EPERM:
+		return OBJECT_DEBUG_NOT_READ "it is of another user";
+	case -EFBIG:
+		return OBJECT_DEBUG_NOT_READ "it is too large";
+	case -ETIME:
+		return OBJECT_DEBUG_NOT_READ "it takes too long";
+	case -EPIPE:
+	case -EBADMSG:
+		return OBJECT_DEBUG_NOT_READ "it is damaged, or in an unknown format";
+	default:
+		return OBJECT_DEBUG_NOT_READ "its file cannot be read";
+	}
 }

@@ -27,8 +27,10 @@
 #define CALL_TIMEOUT_NS 4000000000ULL
 
 struct dwarf_cage {
+	const struct cage_reader *reader;
 	uint32_t handle, generation;
 	uint64_t size;
+	bool split;
 };
 
 /* An answer as it is read: everything in it is foreign. */
@@ -37,6 +39,18 @@ struct answer {
 	const char *texts; /* the last byte is NUL */
 	size_t texts_size;
 };
+
+/*
+ * Choose the worker for a file. One that a stranger wrote may take over its worker, which then must
+ * not have the files of others.
+ */
+static int choose_reader(struct dwarf_cage *d, int fd)
+{
+	int rc = dwarf_open_permitted(fd);
+
+	d->reader = rc ? &dwarf_cage_others : &dwarf_cage_reader;
+	return rc == -EPERM && cage_is_on() ? 0 : rc;
+}
 
 int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
 		    const struct elffacts *facts, uint64_t bias, bool no_lines)
@@ -53,13 +67,13 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
 	int rc = d ? facts->dwarf : -ENOMEM;
 
 	if (!rc)
-		rc = dwarf_open_permitted(file->fd);
+		rc = choose_reader(d, file->fd);
 	if (!rc)
 		rc = dwarf_open_find_alt(facts, &fds[1]);
 	r.size = file->size;
 	r.alt = fds[1] >= 0;
 	if (!rc)
-		rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), fds, 0, DWARF_CAGE_OPEN_NS, &a);
+		rc = cage_call(d->reader, &r, sizeof(r), fds, 0, DWARF_CAGE_OPEN_NS, &a);
 	if (fds[1] >= 0)
 		close(fds[1]);
 	if (!rc && a.size != sizeof(opened)) {
@@ -73,6 +87,7 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
 	memcpy(&opened, a.bytes, sizeof(opened));
 	d->size = facts->dwarf_size;
 	d->handle = opened.handle;
+	d->split = opened.split;
 	d->generation = a.generation;
 	free(a.bytes);
 	*out = d;
@@ -87,9 +102,14 @@ void dwarf_cage_close(struct dwarf_cage *d)
 	if (!d)
 		return;
 	r.handle = d->handle;
-	if (!cage_call(&dwarf_cage_reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
+	if (!cage_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a))
 		free(a.bytes);
 	free(d);
+}
+
+bool dwarf_cage_is_split(const struct dwarf_cage *d)
+{
+	return d->split;
 }
 
 uint64_t dwarf_cage_size(const struct dwarf_cage *d)
@@ -147,6 +167,8 @@ static bool take_frame(struct answer *a, struct dwarf_frame *out)
 		return false;
 	memcpy(&f, at, sizeof(f));
 	out->line = f.line;
+	out->start = f.start;
+	out->identity = f.identity[0] | (uint64_t)f.identity[1] << 32;
 	return text_at(a, f.name, &out->name) && text_at(a, f.file, &out->file) &&
 	       text_at(a, f.dir, &out->dir);
 }
@@ -210,7 +232,7 @@ int dwarf_cage_chains(struct dwarf_cage *d, const uint64_t *vaddrs, uint32_t nr,
 
 	assert(nr <= DWARF_CAGE_PLACES);
 	memcpy(r.vaddrs, vaddrs, nr * sizeof(*vaddrs));
-	rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
+	rc = cage_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 	if (rc)
 		return rc;
 	if (take_chains(&a, nr, out))
@@ -264,8 +286,7 @@ int dwarf_cage_lines(struct dwarf_cage *d, uint64_t vaddr, uint64_t size, dwarf_
 		.vaddrs = { vaddr },
 	};
 	struct cage_answer a;
-	int rc = cage_call(&dwarf_cage_reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS,
-			   &a);
+	int rc = cage_call(d->reader, &r, sizeof(r), NULL, d->generation, CALL_TIMEOUT_NS, &a);
 
 	if (rc)
 		return rc;

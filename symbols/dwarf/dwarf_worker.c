@@ -67,6 +67,7 @@ static int serve_open(struct cage_call *c, const struct dwarf_wire_request *r)
 		f->dwarf = NULL;
 		return rc;
 	}
+	opened.split = dwarf_is_split(f->dwarf);
 	f->alt_fd = c->fds[1];
 	c->fds[0] = c->fds[1] = -1;
 	cage_put(&c->reply, &opened, sizeof(opened));
@@ -90,6 +91,8 @@ static void put_frame(struct cage_reply *to, struct texts *t, const struct dwarf
 		.file = put_text(t, 1, f->file),
 		.dir = put_text(t, 2, f->dir),
 		.line = f->line,
+		.start = f->start,
+		.identity = { (uint32_t)f->identity, (uint32_t)(f->identity >> 32) },
 	};
 
 	cage_put(to, &w, sizeof(w));
@@ -188,6 +191,14 @@ static int serve(struct cage_call *c)
 const struct cage_reader dwarf_cage_reader = {
 	.kind = CAGE_DWARF,
 	.name = "proftop-dwarf",
+	.prepare = dwarf_inflate_prepare,
+	.serve = serve,
+	.memory_max = MEMORY,
+};
+
+const struct cage_reader dwarf_cage_others = {
+	.kind = CAGE_DWARF_OTHERS,
+	.name = "proftop-dwarf-o",
 	.prepare = dwarf_inflate_prepare,
 	.serve = serve,
 	.memory_max = MEMORY,

@@ -37,8 +37,8 @@ uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
  * Source lines and inlined functions of one object, from its DWARF (DWARF 5,
  * 3.3.8 "Inlined Subroutines"), read with libdw through a descriptor.
  *
- * libdw is fast but trusting, so it gets only files of root and of this user, no
- * section beyond DWARF_SIZE_MAX, no path to open (of split units there are lines,
+ * libdw is fast but trusting, so files of other users than root and this one have another
+ * worker; no section is beyond ELFDWARF_SIZE_MAX, no path to open (of split units there are lines,
  * but no inlined functions; the dwz file is opened here), and no request without
  * a limit of CPU time.
  *
@@ -47,9 +47,8 @@ uint32_t chains_intern_file(struct chains *c, uint32_t object, const char *path)
 
 /*
  * Open the DWARF of @f; the caller keeps its descriptor, open; @bias is added to its addresses to
- * get the object's. 0, -ENODATA (no DWARF), -EPERM (owned by another user), -EFBIG, -ETIME, -ENOENT
- * (its dwz file is missing),
- * -EBADMSG, -ENOMEM.
+ * get the object's. 0, -ENODATA (no DWARF), -EPERM (owned by another user), -EFBIG, -ETIME,
+ * -ENOLINK (its dwz file is missing), -EBADMSG, -ENOMEM.
  */
 int dwarf_open(struct dwarf **out, const struct elffile *f, uint64_t bias);
 /*
@@ -65,6 +64,8 @@ void dwarf_close(struct dwarf *d);
  */
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX]);
 int dwarf_lines(struct dwarf *d, uint64_t vaddr, uint64_t size, dwarf_line_fn fn, void *ctx);
+/* Return whether functions of some units are in split files (.dwo), which are not read. */
+bool dwarf_is_split(const struct dwarf *d);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_size(const struct dwarf *d);
 
@@ -89,7 +90,7 @@ void dwarf_inflate_prepare(void);
 int dwarf_open_permitted(int fd);
 /*
  * Open the dwz file that a file with @facts refers to: *fd, which the caller closes; -1: it refers
- * to none. 0, -ENOENT when it is missing, -EBADMSG.
+ * to none. 0, -ENOLINK when it is missing, -EBADMSG.
  */
 int dwarf_open_find_alt(const struct elffacts *facts, int *fd);
 /* Return the bytes of a section as libdw has them, decompressed; NULL when there are none. */
@@ -132,6 +133,7 @@ struct dwarf_wire_request {
 
 struct dwarf_wire_opened {
 	uint32_t handle;
+	uint32_t split; /* dwarf_is_split() */
 };
 
 struct dwarf_wire_head {
@@ -141,7 +143,8 @@ struct dwarf_wire_head {
 
 struct dwarf_wire_frame {
 	uint32_t name, file, dir; /* offsets in the texts */
-	uint32_t line;
+	uint32_t line, start;
+	uint32_t identity[2];
 };
 
 _Static_assert(sizeof(struct dwarf_wire_request) <= CAGE_REQUEST_MAX, "a request is one packet");
@@ -163,6 +166,7 @@ int dwarf_cage_open(struct dwarf_cage **out, const struct foreign_file *file,
 		    const struct elffacts *facts, uint64_t bias, bool no_lines);
 /* Return the bytes of debug sections. */
 uint64_t dwarf_cage_size(const struct dwarf_cage *d);
+bool dwarf_cage_is_split(const struct dwarf_cage *d);
 
 /* Chains at some addresses; the texts of @frames are in @texts. */
 struct dwarf_chains {

@@ -343,13 +343,14 @@ static void make_room(struct lines *l, uint64_t now_ns, bool for_one)
 }
 
 /* Return the symbol of an inlined function, added if new. */
-static uint32_t inlined_symbol(struct lines *l, const struct object *object, const char *name)
+static uint32_t inlined_symbol(struct lines *l, const struct object *object,
+			       const struct dwarf_frame *frame)
 {
+	const char *name = frame->name, *demangled;
 	size_t size = strnlen(name, DEMANGLE_NAME_MAX), clean;
-	const char *demangled;
 	const struct symtab_key key = {
 		.object = object->id,
-		.variant = keyhash_name(name, size),
+		.variant = keyhash_name(name, size) + frame->identity,
 	};
 	struct symtab_text text = {
 		.name = name,
@@ -391,7 +392,7 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 	for (uint32_t i = 0; i < nr; i++) {
 		out[i].symbol = SYMBOL_NONE;
 		if (frames[i].name) {
-			out[i].symbol = inlined_symbol(l, object, frames[i].name);
+			out[i].symbol = inlined_symbol(l, object, &frames[i]);
 			if (out[i].symbol == SYMBOL_NONE)
 				return; /* the table is full */
 		}
@@ -488,6 +489,17 @@ static void demangle_all(struct lines *l, const struct dwarf_chains *c)
 	demangler_run(&l->demangler);
 }
 
+/* Tell the user whether debug information of @o is read. */
+static void tell(struct lines *l, const struct lines_object *o, int code)
+{
+	struct object *object = objects_at(l->images->objects, o->object);
+
+	/* Its lines are read; a file that was closed is read again. */
+	if (!code && o->file && dwarf_cage_is_split(o->file))
+		code = -ENOTSUP;
+	atomic_store_explicit(&object->debug, dwarf_object_words(code), memory_order_relaxed);
+}
+
 /* A job is done: keep its results, and the file. */
 static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 {
@@ -511,7 +523,14 @@ static void take(struct lines *l, struct lines_job *j, uint64_t now_ns)
 		lines_add(l, j->places[i]);
 	/* Not without end: a file may be the reason. */
 	o->nr_lost = j->chains.nr ? 0 : o->nr_lost + j->lost;
-	if ((j->rc && !j->lost) || o->nr_late >= LATE_MAX || o->nr_lost >= LOST_MAX)
+	if (o->nr_late >= LATE_MAX)
+		j->rc = -ETIME;
+	else if (o->nr_lost >= LOST_MAX)
+		j->rc = -EPIPE;
+	else if (j->lost)
+		j->rc = 0;
+	tell(l, o, j->rc);
+	if (j->rc)
 		refuse(l, o);
 	j->job.drop(&j->job);
 }
@@ -524,6 +543,7 @@ static bool end_job(struct lines *l, uint64_t now_ns)
 	if (helper_job_done(&j->job)) {
 		take(l, j, now_ns);
 	} else if (now_ns - j->began_ns > JOB_MAX_NS) {
+		tell(l, j->of, -ETIME);
 		refuse(l, j->of);
 		helper_job_leave(&j->job);
 	} else {

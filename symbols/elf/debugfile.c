@@ -114,21 +114,13 @@ static uint64_t bias_of(const struct elffile *object, const struct elffile *debu
 	return a && b ? a->p_vaddr - b->p_vaddr : 0;
 }
 
-/* Open @path in our root. @ours: only if it belongs to the invoking user or to root. */
-static int open_path(const char *path, uint64_t size_max, bool ours, struct watch *watch,
-		     struct foreign_file *out)
+static int open_path(const struct foreign_want *want, struct watch *watch, struct foreign_file *out)
 {
-	const struct foreign_want want = {
-		.path = path,
-		.size_max = size_max,
-		.owned = ours,
-		.uid = invoker_uid(),
-	};
 	int rc = watch_begin(watch);
 
 	if (rc)
 		return rc;
-	rc = foreign_open(&want, out, NULL);
+	rc = foreign_open(want, out, NULL);
 	watch_end(watch, 0);
 	return rc;
 }
@@ -159,45 +151,80 @@ void debugfile_names(struct debugfile_names *n, const struct elffile *object)
 	read_link(object, n);
 }
 
-/* Write place @i of the link: below the directory of the object, and in @root itself. */
-static int link_path(const struct debugfile_names *n, unsigned int i, const char *root,
-		     const char *object_path, char path[PATH_SIZE_MAX])
-{
-	const char *slash = object_path ? strrchr(object_path, '/') : NULL;
-	int size;
+/* Folders of the file of a link, as gdb has them, in its order. */
+enum link_folder { BESIDE, BESIDE_DEBUG, INSTALLED, INSTALLED_ROOT, LINK_FOLDERS };
 
-	if (i > 1 || !n->link[0])
-		return -ERANGE;
-	if (i)
-		size = snprintf(path, PATH_SIZE_MAX, "%s/%s", root, n->link);
-	else if (slash && object_path[0] == '/' && !strstr(object_path, "/../"))
-		size = snprintf(path, PATH_SIZE_MAX, "%s%.*s/%s", root, (int)(slash - object_path),
-				object_path, n->link);
-	else
-		return -ENOENT;
+/* Write the path of the link in @folder. 0 or -ENOENT. */
+static int link_path(const struct debugfile_names *n, enum link_folder folder,
+		     const struct debugfile_where *where, char path[PATH_SIZE_MAX])
+{
+	const char *slash = where->path ? strrchr(where->path, '/') : NULL;
+	bool below = folder == INSTALLED || folder == INSTALLED_ROOT;
+	int size, length = 0;
+
+	if (folder != INSTALLED_ROOT) {
+		if (!slash || where->path[0] != '/' || strstr(where->path, "/../"))
+			return -ENOENT;
+		length = (int)(slash - where->path);
+	}
+	size = snprintf(path, PATH_SIZE_MAX, "%s%.*s/%s%s", below ? where->folder : "", length,
+			length ? where->path : "", folder == BESIDE_DEBUG ? ".debug/" : "",
+			n->link);
 	return size > 0 && size < (int)PATH_SIZE_MAX ? 0 : -ENOENT;
 }
 
-int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *root,
-		  const char *object_path, struct watch *watch, struct foreign_file *out,
-		  bool *by_link)
+/* Try the link: place @i, first all of them below the root of the object, then below ours. */
+static int try_link(const struct debugfile_names *n, unsigned int i,
+		    const struct debugfile_where *where, struct foreign_file *out)
 {
+	bool elsewhere = where->pid > 0 || where->root, there = elsewhere && i < LINK_FOLDERS;
+	enum link_folder folder = i % LINK_FOLDERS;
 	char path[PATH_SIZE_MAX];
-	unsigned int nr = 0;
+	struct foreign_want want = {
+		.path = path,
+		.size_max = DEBUGFILE_CRC_MAX,
+		.pid = there ? where->pid : 0,
+		.root = there ? where->root : NULL,
+	};
+	struct stat st;
 	int rc;
 
+	if (!n->link[0] || i >= (elsewhere ? 2U : 1U) * LINK_FOLDERS)
+		return -ERANGE;
+	rc = link_path(n, folder, where, path);
+	if (!rc && (folder == BESIDE || folder == BESIDE_DEBUG)) {
+		/* Of the program's own user, or of root: else anybody may rename its functions. */
+		want.owned = want.linked = true;
+		want.uid = !fstat(where->fd, &st) ? st.st_uid : 0;
+	}
+	return rc ? rc : open_path(&want, where->watch, out);
+}
+
+int debugfile_try(const struct debugfile_names *n, unsigned int i,
+		  const struct debugfile_where *where, struct foreign_file *out, bool *by_link)
+{
+	char path[PATH_SIZE_MAX];
+	struct foreign_want want = { .path = path, .size_max = DEBUG_SIZE_MAX };
+	unsigned int nr = 0;
+
 	*by_link = false;
-	if (i == 0)
-		return debugfile_path(n->build_id, n->build_id_size, path, sizeof(path))
-			       ? open_path(path, DEBUG_SIZE_MAX, false, watch, out)
-			       : -ENOENT;
+	if (i < 2) {
+		/* In our root, and in the one of the object, as of a container. */
+		want.pid = i ? where->pid : 0;
+		want.root = i ? where->root : NULL;
+		if ((i && where->pid <= 0 && !where->root) ||
+		    !debugfile_path(n->build_id, n->build_id_size, path, sizeof(path)))
+			return -ENOENT;
+		return open_path(&want, where->watch, out);
+	}
 	/* In the cache of debuginfod. */
+	want.owned = true;
+	want.uid = invoker_uid();
 	for (; debugfile_cache_path(n->build_id, n->build_id_size, nr, path, sizeof(path)); nr++)
-		if (nr == i - 1)
-			return *path ? open_path(path, DEBUG_SIZE_MAX, true, watch, out) : -ENOENT;
+		if (nr == i - 2)
+			return *path ? open_path(&want, where->watch, out) : -ENOENT;
 	*by_link = true;
-	rc = link_path(n, i - 1 - nr, root, object_path, path);
-	return rc ? rc : open_path(path, DEBUGFILE_CRC_MAX, false, watch, out);
+	return try_link(n, i - 2 - nr, where, out);
 }
 
 enum debugfile_match debugfile_match(const struct elffile *object, const struct elffile *debug,

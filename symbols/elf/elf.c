@@ -753,13 +753,38 @@ bool elfvar_vaddr(const struct elffile *f, uint64_t offset, uint64_t *vaddr)
  * Sizes and the link of debug sections.
  */
 
-/* Get the size of section @s after decompression; false if unknown. */
-static bool true_size(const struct elffile *f, const Elf64_Shdr *s, uint64_t *size)
+/* Sections that are read; of others, as of macros and variables, not even the size matters. */
+static bool is_read(const char *name)
 {
+	static const char list[][20] = {
+		"info", "types",    "line",   "abbrev",	  "aranges",	 "str",
+		"addr", "line_str", "ranges", "rnglists", "str_offsets",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		if (!strcmp(name, list[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Get the size of section @s after decompression; false if unknown. @old: as GNU tools compressed
+ * it before there was a flag: "ZLIB", and the size with the high byte first.
+ */
+static bool true_size(const struct elffile *f, const Elf64_Shdr *s, bool old, uint64_t *size)
+{
+	uint8_t head[ELFDWARF_OLD_HEAD];
 	Elf64_Chdr wide;
 	Elf32_Chdr small;
 
 	*size = s->sh_size;
+	if (old) {
+		if (s->sh_size < sizeof(head) ||
+		    elffile_read(f, s->sh_offset, head, sizeof(head)) || memcmp(head, "ZLIB", 4))
+			return false;
+		*size = elfdwarf_old_size(head);
+		return true;
+	}
 	if (!(s->sh_flags & SHF_COMPRESSED))
 		return true;
 	if (f->elf_class == ELFCLASS64) {
@@ -776,24 +801,27 @@ static bool true_size(const struct elffile *f, const Elf64_Shdr *s, uint64_t *si
 
 int elfdwarf_size(const struct elffile *f, uint64_t *size)
 {
+	uint64_t inflated = 0;
 	bool info = false;
 
 	*size = 0;
 	for (uint32_t i = 1; f->shstr && i < f->nr_shdrs; i++) {
 		const Elf64_Shdr *s = &f->shdrs[i];
 		const char *name = s->sh_name < f->shstr_size ? f->shstr + s->sh_name : "";
+		bool old = !strncmp(name, ".zdebug_", 8);
 		uint64_t here;
 
-		if (!strncmp(name, ".zdebug_", 8))
-			return -EFBIG; /* old format; its sizes are unknown */
-		if (strncmp(name, ".debug_", 7) || s->sh_type == SHT_NOBITS)
+		if ((!old && strncmp(name, ".debug_", 7)) || s->sh_type == SHT_NOBITS ||
+		    !is_read(name + 7 + old))
 			continue;
-		if (!true_size(f, s, &here) || here > ELFDWARF_SIZE_MAX - *size)
+		if (!true_size(f, s, old, &here) || here > ELFDWARF_SIZE_MAX - *size)
 			return -EFBIG;
 		*size += here;
-		info |= !strcmp(name, ".debug_info");
+		if (old || s->sh_flags & SHF_COMPRESSED)
+			inflated += here;
+		info |= !strcmp(name + 7 + old, "info");
 	}
-	return info ? 0 : -ENODATA;
+	return !info ? -ENODATA : inflated > ELFDWARF_INFLATED_MAX ? -EFBIG : 0;
 }
 
 int elfdwarf_alt(const struct elffile *f, struct elfdwarf_alt *alt)

@@ -13,10 +13,12 @@
 #ifndef SYMBOLS_ELF_ELF_H
 #define SYMBOLS_ELF_ELF_H
 
+#include <endian.h>
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "symbols/base/base.h"
 #include "symbols/base/file.h"
@@ -195,14 +197,23 @@ struct debugfile_names {
 void debugfile_names(struct debugfile_names *n, const struct elffile *object);
 /* Test a name of a link: no folder, not hidden. */
 bool debugfile_link_ok(const char *name);
+
+/* The place of an object, and of files that belong to it. */
+struct debugfile_where {
+	const char *folder; /* of installed debug files: DEBUGFILE_ROOT */
+	const char *path;   /* of the object; or NULL */
+	pid_t pid;	    /* it is below the root of this process; 0: below ours */
+	const char *root;   /* with pid 0: as in foreign_want */
+	int fd;		    /* of the object: its owner may have put a debug file beside it */
+	struct watch *watch;
+};
+
 /*
- * Open place @i where the debug file may be: by build-id first, then by link, below @root.
- * @object_path: of the object, or NULL. *by_link is set. 0, -ENOENT: not there, -ERANGE: there are
- * no more places, or -errno. The caller closes out->fd.
+ * Open place @i where the debug file may be: by build-id first, then by link. *by_link is set. 0,
+ * -ENOENT: not there, -ERANGE: there are no more places, or -errno. The caller closes out->fd.
  */
-int debugfile_try(const struct debugfile_names *n, unsigned int i, const char *root,
-		  const char *object_path, struct watch *watch, struct foreign_file *out,
-		  bool *by_link);
+int debugfile_try(const struct debugfile_names *n, unsigned int i,
+		  const struct debugfile_where *where, struct foreign_file *out, bool *by_link);
 
 /* Whether a debug file is the one of the object. */
 enum debugfile_match { DEBUGFILE_OTHER, DEBUGFILE_CRC_DECIDES, DEBUGFILE_SAME };
@@ -310,8 +321,20 @@ int elfcage_refuse(struct elfcage *c);
  * Pure; hostile files.
  */
 
-#define ELFDWARF_SIZE_MAX (512ULL << 20) /* of all debug sections, decompressed */
-#define ELFDWARF_LINK_MAX 1024U
+/* Of the debug sections that are read; of the compressed ones, which need memory. */
+#define ELFDWARF_SIZE_MAX     (1ULL << 30)
+#define ELFDWARF_INFLATED_MAX (512ULL << 20)
+#define ELFDWARF_LINK_MAX     1024U
+#define ELFDWARF_OLD_HEAD     12U /* bytes before the data of a section .zdebug_* */
+
+/* Return the size that the head of a section .zdebug_* has. */
+static inline uint64_t elfdwarf_old_size(const uint8_t head[ELFDWARF_OLD_HEAD])
+{
+	uint64_t size;
+
+	memcpy(&size, head + 4, sizeof(size));
+	return be64toh(size);
+}
 
 /* The dwz file that a file refers to. */
 struct elfdwarf_alt {
@@ -478,12 +501,12 @@ int elffacts_read(struct elffacts *out, const struct elffacts_input *in);
 int elffacts_variable(int fd, uint64_t size, uint64_t at, char name[static ELFFACTS_NAME_MAX],
 		      uint64_t *begin);
 /*
- * Open the debug file of an object with @facts, below @root if it is found by link, and read its
+ * Open the debug file of an object with @facts, and read its
  * facts; add *bias to its addresses to get the ones of the object. 0 (the caller closes
  * file->fd), or -ENOENT.
  */
 int elffacts_open_debug(const struct elffacts_input *object, const struct elffacts *facts,
-			const char *root, const char *object_path, struct foreign_file *file,
+			const struct debugfile_where *where, struct foreign_file *file,
 			struct elffacts *out, uint64_t *bias);
 /* Collect the facts that need no request. */
 void elffacts_collect(struct elffacts *out, const struct elffile *f);

@@ -150,7 +150,7 @@ static int read_debug(struct elfcage *c, const struct elffacts *object,
 }
 
 int elffacts_open_debug(const struct elffacts_input *object, const struct elffacts *facts,
-			const char *root, const char *object_path, struct foreign_file *file,
+			const struct debugfile_where *where, struct foreign_file *file,
 			struct elffacts *out, uint64_t *bias)
 {
 	struct elfcage *c = elfcage_new();
@@ -164,8 +164,7 @@ int elffacts_open_debug(const struct elffacts_input *object, const struct elffac
 	if (rc)
 		rc = -ERANGE;
 	for (unsigned int i = 0; rc != -ERANGE && !found; i++) {
-		rc = debugfile_try(&facts->names, i, root, object_path, object->watch, file,
-				   &by_link);
+		rc = debugfile_try(&facts->names, i, where, file, &by_link);
 		if (rc)
 			continue;
 		found = !read_debug(c, facts, file, by_link, out, bias);

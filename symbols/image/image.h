@@ -118,6 +118,9 @@ struct object_identity {
 	uint8_t build_id_size;
 };
 
+/* Of object->debug, where debug information is there and not read. */
+#define OBJECT_DEBUG_NOT_READ "debug information not read: "
+
 struct object {
 	uint32_t id;
 	/*
@@ -142,10 +145,12 @@ struct object {
 	_Atomic(const char *) reason; /* why there is no image or no names */
 	_Atomic(const char *) fix;    /* how to get names */
 	_Atomic(const char *) source; /* source of the names */
-	atomic_uint nr_symbols;	      /* functions with a name */
-	atomic_uint permille;	      /* part loaded in thousandths, while WANTED */
-	atomic_uint nr_evicted;	      /* number of evictions */
-	atomic_ulong memory;	      /* bytes of the image */
+	/* Whether lines and inlined functions are read; NULL: it has no debug information. */
+	_Atomic(const char *) debug;
+	atomic_uint nr_symbols; /* functions with a name */
+	atomic_uint permille;	/* part loaded in thousandths, while WANTED */
+	atomic_uint nr_evicted; /* number of evictions */
+	atomic_ulong memory;	/* bytes of the image */
 	atomic_uint loop; /* image->loop, once it was loaded; written by the loader, relaxed */
 	atomic_bool interpreter; /* written by the loader, relaxed: it runs code of a language */
 	/* Static texts; written by the loader, relaxed: why functions of that have no names, or

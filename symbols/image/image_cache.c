@@ -368,6 +368,8 @@ static int load_file(struct load *l)
 {
 	struct image_input in = {
 		.path = l->where.seen.path,
+		.pid = l->where.seen.pid,
+		.root = l->where.root,
 		.no_debug_files = l->no_debug_files,
 		.memory_max = l->memory_max,
 		.watch = &l->job.watch,

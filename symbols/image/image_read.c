@@ -973,14 +973,15 @@ static int read_with(struct image_cage_reading *r, int fd, uint64_t size, struct
 static int add_debug_file(struct image_cage_reading *r, struct image **image)
 {
 	const struct debugfile_names names = r->answer.names;
+	const struct debugfile_where where = { DEBUGFILE_ROOT, r->in->path, r->in->pid,
+					       r->in->root,    r->in->fd,   r->in->watch };
 	struct image *better = NULL;
 	struct foreign_file file;
 	int rc = 0;
 
 	watch_aside(r->in->watch, true);
 	for (unsigned int i = 0; rc != -ERANGE && rc != -EAGAIN && !better; i++) {
-		rc = debugfile_try(&names, i, DEBUGFILE_ROOT, r->in->path, r->in->watch, &file,
-				   &r->by_link);
+		rc = debugfile_try(&names, i, &where, &file, &r->by_link);
 		if (rc)
 			continue;
 		rc = read_with(r, file.fd, file.size, &better);

@@ -61,6 +61,8 @@ struct image_input {
 	int fd;
 	uint64_t size;
 	const char *path; /* a hint for debug files; may be NULL */
+	pid_t pid;	  /* it is below the root of this process; 0: below @root */
+	const char *root; /* as in foreign_want */
 	bool no_debug_files;
 	bool copied; /* the cage gets a copy, as of any file system that may hang */
 	uint64_t

@@ -99,7 +99,8 @@ void *cage_memory_share(size_t size, int *fd);
 
 enum cage_kind {
 	CAGE_DWARF,
-	CAGE_NAMES, /* mangled names */
+	CAGE_DWARF_OTHERS, /* of files that other users can write: apart from ours and root's */
+	CAGE_NAMES,	   /* mangled names */
 	/* ELF files: unwind tables and symbols. Several, since a start needs hundreds of them. */
 	CAGE_IMAGE,
 	CAGE_IMAGE_LAST = CAGE_IMAGE + 3,

@@ -785,7 +785,7 @@ TEST(test_names_from_the_loader)
 	assert_true(!f->unnamed && !f->reason);
 	assert_int_equal(p->modules[0].state, PROFILE_MODULE_READY);
 	assert_string_equal(p->modules[0].source, ".symtab");
-	assert_string_equal(p->modules[0].reason, "");
+	assert_string_equal(p->modules[0].reason, "with debug information");
 	assert_true(p->modules[0].nr_symbols > 10);
 	profile_free(p);
 }

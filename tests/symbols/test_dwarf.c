@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "symbols/base/base.h"
 #include "symbols/sandbox/sandbox.h"
 #include "symbols/elf/elf.h"
+#include "symbols/elf/internal.h"
 
 #define OVERLAP_MAX 64
 
@@ -252,32 +254,76 @@ static void damage(const struct elffile *f, const char *section)
 	assert_int_equal(pwrite(f->fd, "damaged", 7, (off_t)(s->sh_offset + s->sh_size / 2)), 7);
 }
 
+/* Open a copy of this program with debug sections compressed @how; -1: objcopy does not know it. */
+static int open_packed(const char *how, struct elffile *packed)
+{
+	char path[] = "/tmp/test_dwarf.XXXXXX", command[160];
+	struct stat st;
+	int fd = mkstemp(path), rc;
+
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "objcopy --compress-debug-sections=%s /proc/%d/exe %s 2>/dev/null", how, getpid(),
+		 path);
+	rc = system(command);
+	fd = rc ? -1 : open(path, O_RDWR);
+	unlink(path);
+	if (fd < 0)
+		return -1;
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(elffile_open(packed, fd, NULL, (uint64_t)st.st_size, NULL), 0);
+	return fd;
+}
+
+static void skip_without_objcopy(void)
+{
+	/* The guests of the lab have no binutils. */
+	if (system("command -v objcopy >/dev/null"))
+		skip();
+}
+
+/* The ways to compress that came before and after zlib with a flag. */
+TEST(test_compressed_otherwise, setup, teardown)
+{
+	static const char *const ways[] = { "zlib-gnu", "zstd" };
+	struct fixture *f = *state;
+	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+
+	skip_without_objcopy();
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct elffile packed;
+		struct dwarf *d;
+		int fd = open_packed(ways[i], &packed);
+
+		if (fd < 0 && i)
+			continue; /* binutils before 2.40 */
+		assert_true(fd >= 0);
+		assert_int_equal(dwarf_open(&d, &packed, 0), 0);
+		assert_int_equal(dwarf_chain(d, vaddr, frames), 3);
+		assert_frame(&frames[0], "innermost", LINE_INNER);
+		assert_frame(&frames[2], NULL, LINE_OUTER);
+		assert_true(dwarf_size(d) == dwarf_size(f->d));
+		dwarf_close(d);
+		elffile_close(&packed);
+		close(fd);
+	}
+}
+
 /* Compressed debug sections: by zlib, then by libdeflate if it is installed; then damaged. */
 TEST(test_compressed, setup, teardown)
 {
 	struct fixture *f = *state;
 	uint64_t vaddr = (uint64_t)(uintptr_t)test_dwarf_spot - f->base;
-	char path[] = "/tmp/test_dwarf.XXXXXX", command[128];
 	struct dwarf_frame frames[DWARF_FRAMES_MAX];
 	const Elf64_Shdr *info;
 	struct elffile packed;
 	struct dwarf *d;
-	struct stat st;
-	int fd = mkstemp(path);
+	int fd;
 
-	close(fd);
-	/* The guests of the lab have no binutils. */
-	if (system("command -v objcopy >/dev/null")) {
-		unlink(path);
-		skip();
-	}
-	snprintf(command, sizeof(command),
-		 "objcopy --compress-debug-sections=zlib-gabi /proc/%d/exe %s", getpid(), path);
-	assert_int_equal(system(command), 0);
-	fd = open(path, O_RDWR);
-	unlink(path);
-	assert_int_equal(fstat(fd, &st), 0);
-	assert_int_equal(elffile_open(&packed, fd, NULL, (uint64_t)st.st_size, NULL), 0);
+	skip_without_objcopy();
+	fd = open_packed("zlib-gabi", &packed);
+	assert_true(fd >= 0);
 	info = elffile_section(&packed, ".debug_info");
 	assert_true(info->sh_flags & SHF_COMPRESSED);
 	for (int fast = 0; fast < 2; fast++) {
@@ -356,6 +402,162 @@ TEST(test_refused, setup, teardown)
 	}
 	close(fd);
 	unlink(path);
+}
+
+/* Sections that are not read may have any size. */
+TEST(test_sizes)
+{
+	static const struct {
+		const char *section;
+		int rc;
+	} cases[] = { { ".debug_macro", 0 }, { ".debug_more", 0 }, { ".debug_str", -EFBIG } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct elfmake m;
+		struct elffile f;
+		uint64_t size;
+
+		elfmake_init(&m, EM_X86_64, 0x1000, 0x1000);
+		elfmake_section(&m, ".debug_info",
+				(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = 16 },
+				"0123456789abcdef");
+		elfmake_section(&m, cases[i].section, (Elf64_Shdr){ .sh_type = SHT_PROGBITS }, "");
+		elfmake_finish(&m);
+		assert_int_equal(elffile_open(&f, -1, m.bytes, m.size, NULL), 0);
+		f.shdrs[f.nr_shdrs - 2].sh_size = 2ULL << 30;
+		assert_int_equal(elfdwarf_size(&f, &size), cases[i].rc);
+		assert_true(cases[i].rc || size == 16);
+		elffile_close(&f);
+		elfmake_fini(&m);
+	}
+}
+
+/* DWARF 4 in the making. */
+struct info {
+	uint8_t bytes[1024];
+	uint32_t size;
+};
+
+static void info_put(struct info *i, uint64_t value, unsigned int size)
+{
+	memcpy(i->bytes + i->size, &value, size);
+	i->size += size;
+}
+
+/* Add a function that is inlined elsewhere; @line: of its declaration, 0: none. Return its offset.
+ */
+static uint32_t info_abstract(struct info *i, uint32_t unit, const char *name, uint8_t line)
+{
+	uint32_t at = i->size - unit;
+
+	info_put(i, line ? 3 : 2, 1);
+	memcpy(i->bytes + i->size, name, strlen(name) + 1);
+	i->size += (uint32_t)strlen(name) + 1;
+	info_put(i, 1, 1);
+	if (line)
+		info_put(i, line, 1);
+	return at;
+}
+
+/* Add a unit at @start with functions run, run, alone, and put of two lines; where each is inlined.
+ */
+static void info_unit(struct info *i, uint64_t start, bool twins)
+{
+	uint32_t unit = i->size, functions[5], order[] = { 0, 1, 0, 2, 3, 2, 4 }, size;
+
+	info_put(i, 0, 4);
+	info_put(i, 4, 2);
+	info_put(i, 0, 4);
+	info_put(i, 8, 1);
+	info_put(i, 1, 1);
+	info_put(i, start, 8);
+	info_put(i, 0x1000, 4);
+	functions[0] = info_abstract(i, unit, "run", 0);
+	functions[1] = info_abstract(i, unit, twins ? "run" : "other", 0);
+	functions[2] = info_abstract(i, unit, "put", 10);
+	functions[3] = info_abstract(i, unit, "put", 20);
+	functions[4] = info_abstract(i, unit, "alone", 0);
+	info_put(i, 4, 1);
+	info_put(i, start, 8);
+	info_put(i, 0x1000, 4);
+	for (uint32_t k = 0; k < ARRAY_SIZE(order); k++) {
+		info_put(i, 5, 1);
+		info_put(i, functions[order[k]], 4);
+		info_put(i, start + k * 0x100, 8);
+		info_put(i, 0x100, 4);
+	}
+	info_put(i, 0, 2); /* no more children of the function, and of the unit */
+	size = i->size - unit - 4;
+	memcpy(i->bytes + unit, &size, 4);
+}
+
+static const uint8_t abbreviations[] = {
+	1, 0x11, 1, 0x11, 1,	0x12, 6,   0,	 0,	    /* compile_unit: low_pc, high_pc */
+	2, 0x2e, 0, 3,	  8,	0x20, 0xb, 0,	 0,	    /* subprogram: name, inline */
+	3, 0x2e, 0, 3,	  8,	0x20, 0xb, 0x3b, 0xb, 0, 0, /* the same with decl_line */
+	4, 0x2e, 1, 0x11, 1,	0x12, 6,   0,	 0,	    /* subprogram: low_pc, high_pc */
+	5, 0x1d, 0, 0x31, 0x13, 0x11, 1,   0x12, 6,   0, 0, /* inlined_subroutine */
+	0,
+};
+
+static int make_twins(struct elfmake *m)
+{
+	struct info i = { .size = 0 };
+	int fd;
+
+	info_unit(&i, 0x1000, true);
+	info_unit(&i, 0x3000, false);
+	elfmake_init(m, EM_X86_64, 0x1000, 0x4000);
+	elfmake_section(m, ".debug_info",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = i.size }, i.bytes);
+	elfmake_section(m, ".debug_abbrev",
+			(Elf64_Shdr){ .sh_type = SHT_PROGBITS, .sh_size = sizeof(abbreviations) },
+			abbreviations);
+	elfmake_finish(m);
+	fd = memfd_create("twins", 0);
+	assert_int_equal(write(fd, m->bytes, m->size), m->size);
+	return fd;
+}
+
+/* Return the identity of the function that is inlined at @vaddr. */
+static uint64_t inlined_at(struct dwarf *d, uint64_t vaddr, const char *name, uint32_t start)
+{
+	struct dwarf_frame frames[DWARF_FRAMES_MAX];
+
+	assert_int_equal(dwarf_chain(d, vaddr, frames), 2);
+	assert_string_equal(frames[0].name, name);
+	assert_int_equal(frames[0].start, start);
+	return frames[0].identity;
+}
+
+/* Functions of one name are different by their line; without one, in a unit that has two. */
+TEST(test_twins)
+{
+	struct elfmake m;
+	struct elffile f;
+	struct dwarf *d;
+	int fd = make_twins(&m);
+	uint64_t run, other, put, put_later, alone;
+
+	assert_int_equal(elffile_open(&f, fd, NULL, m.size, NULL), 0);
+	assert_int_equal(dwarf_open_fds(&d, &f, 0, -1, false), 0);
+	run = inlined_at(d, 0x1010, "run", 0);
+	other = inlined_at(d, 0x1110, "run", 0);
+	put = inlined_at(d, 0x1310, "put", 10);
+	put_later = inlined_at(d, 0x1410, "put", 20);
+	alone = inlined_at(d, 0x1610, "alone", 0);
+	assert_true(run != other && put != put_later);
+	assert_true(run == inlined_at(d, 0x1210, "run", 0));
+	assert_true(put == inlined_at(d, 0x1510, "put", 10));
+	/* Another unit with the same functions, as from a header. */
+	assert_true(put == inlined_at(d, 0x3310, "put", 10));
+	assert_true(put_later == inlined_at(d, 0x3410, "put", 20));
+	assert_true(alone == inlined_at(d, 0x3610, "alone", 0));
+	assert_true(inlined_at(d, 0x3010, "run", 0) != other);
+	dwarf_close(d);
+	elffile_close(&f);
+	elfmake_fini(&m);
+	close(fd);
 }
 
 #define NR_UNITS     48U

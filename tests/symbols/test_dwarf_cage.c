@@ -21,7 +21,7 @@ static int serve(struct cage_call *c)
 {
 	static const char text[] = "name";
 	const struct dwarf_wire_request *r = c->request;
-	const struct dwarf_wire_opened opened = { 1 };
+	const struct dwarf_wire_opened opened = { .handle = 1 };
 	const struct dwarf_wire_head head = { 1, sizeof(text) };
 
 	if (r->kind != DWARF_WIRE_CHAINS) {
@@ -31,8 +31,12 @@ static int serve(struct cage_call *c)
 	cage_put(&c->reply, &head, sizeof(head));
 	cage_put(&c->reply, &shared->nr, sizeof(shared->nr));
 	for (int i = 0; i < shared->nr; i++) {
-		const struct dwarf_wire_frame f = { shared->is_named[i] ? 0 : DWARF_WIRE_NONE,
-						    DWARF_WIRE_NONE, DWARF_WIRE_NONE, 7 };
+		const struct dwarf_wire_frame f = {
+			.name = shared->is_named[i] ? 0 : DWARF_WIRE_NONE,
+			.file = DWARF_WIRE_NONE,
+			.dir = DWARF_WIRE_NONE,
+			.line = 7,
+		};
 
 		cage_put(&c->reply, &f, sizeof(f));
 	}

@@ -593,12 +593,11 @@ static void make_debug(struct elfmake *m, uint64_t vaddr)
 	elfmake_finish(m);
 }
 
-/* Try the link @name with @crc against the files below @root; the bias, or -1 when refused. */
-static int64_t try_watched(const char *root, const char *path, const char *name, uint32_t crc,
-			   struct watch *watch)
+/* Try the link @name with @crc against the files @at some place; the bias, or -1 when refused. */
+static int64_t try_at(struct debugfile_where at, const char *name, uint32_t crc)
 {
 	size_t size = (strlen(name) + 4) & ~3UL;
-	struct elffacts_input in = { .watch = watch };
+	struct elffacts_input in = { .watch = at.watch };
 	struct elffacts facts, found;
 	struct foreign_file file;
 	struct elffile debug;
@@ -616,7 +615,8 @@ static int64_t try_watched(const char *root, const char *path, const char *name,
 	in.fd = cage_wrap(m.bytes, m.size);
 	in.size = m.size;
 	assert_int_equal(elffacts_read(&facts, &in), 0);
-	rc = elffacts_open_debug(&in, &facts, root, path, &file, &found, &bias);
+	at.fd = in.fd;
+	rc = elffacts_open_debug(&in, &facts, &at, &file, &found, &bias);
 	if (!rc) {
 		struct elfsym t = { 0 };
 
@@ -631,6 +631,14 @@ static int64_t try_watched(const char *root, const char *path, const char *name,
 	close(in.fd);
 	elfmake_fini(&m);
 	return rc ? -1 : (int64_t)bias;
+}
+
+/* The same for a file installed below @root. */
+static int64_t try_watched(const char *root, const char *path, const char *name, uint32_t crc,
+			   struct watch *watch)
+{
+	return try_at((struct debugfile_where){ .folder = root, .path = path, .watch = watch },
+		      name, crc);
 }
 
 static int64_t try_link(const char *root, const char *path, const char *name, uint32_t crc)
@@ -678,6 +686,44 @@ TEST(test_link)
 	rmdir(root);
 	elfmake_fini(&m);
 	elfmake_fini(&moved);
+}
+
+/* Beside the object and in .debug/ there, as gdb looks; also in the root of a container. */
+TEST(test_link_beside)
+{
+	char root[] = "/tmp/test_sources.XXXXXX", object[64], path[64], folder[64];
+	struct debugfile_where here = { .folder = "/nowhere", .path = object };
+	struct debugfile_where below = { .folder = "/nowhere", .path = "/x", .root = root };
+	struct debugfile_where of_process = { .folder = "/nowhere",
+					      .path = object,
+					      .pid = getpid() };
+	struct elfmake m;
+	uint32_t crc;
+
+	assert_non_null(mkdtemp(root));
+	snprintf(object, sizeof(object), "%s/x", root);
+	make_debug(&m, VADDR);
+	crc = crc_of(m.bytes, m.size);
+	for (int i = 0; i < 2; i++) {
+		snprintf(folder, sizeof(folder), "%s/.debug", root);
+		if (i)
+			assert_int_equal(mkdir(folder, 0700), 0);
+		snprintf(path, sizeof(path), "%s/%sx.debug", root, i ? ".debug/" : "");
+		write_file(path, m.bytes, m.size);
+		assert_int_equal(try_at(here, "x.debug", crc), 0);
+		assert_int_equal(try_at(here, "x.debug", crc + 1), -1);
+		assert_int_equal(try_at(below, "x.debug", crc), 0);
+		assert_int_equal(try_at(of_process, "x.debug", crc), 0);
+		/* A stranger may not rename the functions of a program. */
+		if (!geteuid()) {
+			assert_int_equal(chown(path, 12345, 12345), 0);
+			assert_int_equal(try_at(here, "x.debug", crc), -1);
+		}
+		unlink(path);
+	}
+	rmdir(folder);
+	rmdir(root);
+	elfmake_fini(&m);
 }
 
 /* Make a large debug file, with @byte at its end. Return its CRC. */
