@@ -309,8 +309,8 @@ static const char *skip_arguments(const char *p, unsigned int depth)
 	return p && *p == 'Z' ? p + 1 : NULL;
 }
 
-/* Skip a function's attributes, parameters and result. */
-static const char *skip_function(const char *p, unsigned int depth)
+/* Skip a function's attributes and parameters, up to the letter that ends them. */
+static const char *skip_parameters(const char *p, unsigned int depth)
 {
 	for (; *p == 'N' && p[1] && strchr("abcdefijlm", p[1]); p += 2)
 		;
@@ -319,7 +319,14 @@ static const char *skip_function(const char *p, unsigned int depth)
 			p++;
 		p = skip_type(p, depth);
 	}
-	return p && *p ? skip_type(p + 1, depth) : NULL;
+	return p && *p ? p : NULL;
+}
+
+/* Skip a function's attributes, parameters and result. */
+static const char *skip_function(const char *p, unsigned int depth)
+{
+	p = skip_parameters(p, depth);
+	return p ? skip_type(p + 1, depth) : NULL;
 }
 
 static const char *skip_type(const char *p, unsigned int depth)
@@ -402,12 +409,31 @@ static bool part(struct d_name *d)
 	return end;
 }
 
+/*
+ * Skip the type of a function in which the next part is nested: "M" and its kind for one with a
+ * frame, attributes, parameters. Its result is only written at the end. False: there is none.
+ */
+static bool skip_around(struct d_name *d)
+{
+	const char *p = d->pos + (*d->pos == 'M');
+
+	while (*p && strchr("xyO", *p) && p > d->pos)
+		p++;
+	if (!*p || !strchr("FUWRY", *p))
+		return false;
+	p = skip_parameters(p + 1, DEPTH_MAX);
+	if (!p || !*p || (!isdigit((unsigned char)p[1]) && p[1] != 'Q' && !is_template(p + 1)))
+		return false;
+	d->pos = p + 1;
+	return true;
+}
+
 /* Demangle a D name ("_D" and a digit), NUL-terminated, of at most DEMANGLE_NAME_MAX bytes. */
 static size_t demangle_d(const char *name, char *buf, size_t buf_size)
 {
 	struct d_name d = { .pos = name + 2, .start = name, .buf = buf, .max = buf_size - 1 };
 
-	while (d.size < d.max && part(&d))
+	while (d.size < d.max && (part(&d) || skip_around(&d)))
 		;
 	buf[d.size] = '\0';
 	return d.size;

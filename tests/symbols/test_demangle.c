@@ -58,6 +58,13 @@ TEST(test_names)
 		{ "_D1m__T1fTDxFNbAxaZDFZiTG4fTS1s__T1tTvZ1uZ1gFZv", "m.f!().g" },
 		{ "_D1m__T1fT?Z1gFZv", "m.f!()" },
 		{ "_D3std16__T3mapTiTiTiTiZ3runFZv", "std.map!().run" },
+		/* Nested functions and lambdas: each has the type of the one around before it. */
+		{ "_D1x4mainFAAyaZ5parseMFNbNikZk", "x.main.parse" },
+		{ "_D1x4mainFAAyaZ9__lambda3MFNbNikZk", "x.main.__lambda3" },
+		{ "_D1m1C3runMxFNbZ5innerMFNaiZ4deepMFZv", "m.C.run.inner.deep" },
+		{ "_D1m1fFS1m1SZ__T1gTiZQgMFZv", "m.f.g!()" },
+		{ "_D1m1fFS1m1SZQh", "m.f" },
+		{ "_D1m1fMFNaZ1gMF?Z1hMFZv", "m.f.g" },
 		{ "_D9short", NULL },
 		{ "_D0", NULL },
 		{ "_D4294967299foo", NULL },
