@@ -969,7 +969,11 @@ int elfplt_add(struct elfsym *t, const struct elffile *f)
 
 #define MODULE_TEXT (22 * 8)
 
+#define TABLE_ALIGN 16U
+#define TABLE_TRIES 16U /* magic numbers in a section: each may cost a look at all relocations */
+
 struct table {
+	uint8_t *section;     /* it is in; malloc'ed, NUL-terminated */
 	const uint8_t *bytes; /* NUL-terminated as a whole */
 	uint64_t size;
 	uint64_t nr, text, names, steps, functions;
@@ -986,13 +990,18 @@ static uint64_t word_at(const struct table *g, uint64_t offset, unsigned int siz
 	return word;
 }
 
+static bool is_magic(uint32_t word)
+{
+	return word == MAGIC_1_18 || word == MAGIC_1_20;
+}
+
 /* Read the header; false: unknown version. */
 static bool read_header(struct table *g)
 {
 	uint32_t magic = (uint32_t)word_at(g, 0, 4);
 
-	if (g->size < HEADER_SIZE || (magic != MAGIC_1_18 && magic != MAGIC_1_20) || g->bytes[4] ||
-	    g->bytes[5] || g->bytes[7] != 8)
+	if (g->size < HEADER_SIZE || !is_magic(magic) || g->bytes[4] || g->bytes[5] ||
+	    g->bytes[7] != 8)
 		return false;
 	g->nr = word_at(g, 8, 8);
 	g->text = word_at(g, HEADER_TEXT, 8);
@@ -1022,35 +1031,71 @@ static int add_function(struct elfsym *t, const struct table *g, uint64_t i)
 }
 
 /*
- * Find the start of Go's code where the header has none. It is not that of .text: an external
- * linker puts startup code before it.
+ * Find the start of Go's code where the header at @vaddr has none: the loader writes it, or, since
+ * Go 1.26, runtime.moduledata has it. It is not that of .text: an external linker puts startup code
+ * before it.
  */
-static bool find_text(const struct elffile *f, struct table *g)
+static bool find_text(const struct elffile *f, uint64_t vaddr, struct table *g)
 {
 	const Elf64_Shdr *module = elffile_section(f, ".go.module");
 
-	return module && elffile_pointer(f, module->sh_addr + MODULE_TEXT, &g->text);
+	return elffile_pointer(f, vaddr + HEADER_TEXT, &g->text) ||
+	       (module && elffile_pointer(f, module->sh_addr + MODULE_TEXT, &g->text));
 }
 
-/* Read the table of @f; the caller frees g->bytes. 0, -ENOENT without a known one, or -errno. */
-static int read_table(const struct elffile *f, struct table *g)
+/* Read the table at @at of the section @s that is in g->section. */
+static bool read_at(const struct elffile *f, const Elf64_Shdr *s, uint64_t at, struct table *g)
 {
-	const Elf64_Shdr *s = elffile_section(f, ".gopclntab");
+	g->bytes = g->section + at;
+	g->size = s->sh_size - at;
+	return read_header(g) && (g->text || find_text(f, s->sh_addr + at, g));
+}
+
+/* Read the table in section @s; @begins: at its begin. 0, -ENOENT or -errno. */
+static int read_section(const struct elffile *f, const Elf64_Shdr *s, bool begins, struct table *g)
+{
+	unsigned int tries = TABLE_TRIES;
+	uint64_t at = 0, last;
 	void *bytes;
 	int rc;
 
-	if (!s)
-		s = elffile_section(f, ".data.rel.ro.gopclntab");
-	if (!s || s->sh_size > TABLE_SIZE_MAX || f->elf_class != ELFCLASS64)
+	if (s->sh_size > TABLE_SIZE_MAX || s->sh_size < HEADER_SIZE || s->sh_type == SHT_NOBITS)
 		return -ENOENT;
 	rc = elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes);
 	if (rc)
 		return rc;
-	*g = (struct table){ .bytes = bytes, .size = s->sh_size };
-	if (read_header(g) && (g->text || find_text(f, g)))
-		return 0;
+	*g = (struct table){ .section = bytes };
+	last = begins ? 0 : s->sh_size - HEADER_SIZE;
+	for (; at <= last && tries; at += TABLE_ALIGN) {
+		uint32_t word;
+
+		memcpy(&word, g->section + at, sizeof(word));
+		if (!is_magic(word))
+			continue;
+		tries--;
+		if (read_at(f, s, at, g))
+			return 0;
+	}
 	free(bytes);
 	return -ENOENT;
+}
+
+/*
+ * Read the table of @f; the caller frees g->section. 0, -ENOENT without a known one, or -errno.
+ * Where another linker made a position-independent program, the table is inside a section of that.
+ */
+static int read_table(const struct elffile *f, struct table *g)
+{
+	static const char *const own[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+	const Elf64_Shdr *s;
+
+	if (f->elf_class != ELFCLASS64)
+		return -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if ((s = elffile_section(f, own[i])))
+			return read_section(f, s, true, g);
+	s = elffile_section(f, ".data.rel.ro");
+	return s && elffile_section(f, ".go.buildinfo") ? read_section(f, s, false, g) : -ENOENT;
 }
 
 int elfgo_add(struct elfsym *t, const struct elffile *f)
@@ -1062,7 +1107,7 @@ int elfgo_add(struct elfsym *t, const struct elffile *f)
 		return rc;
 	for (uint64_t i = 0; i < g.nr && !rc; i++)
 		rc = add_function(t, &g, i);
-	free((void *)(uintptr_t)g.bytes);
+	free(g.section);
 	return rc;
 }
 
@@ -1303,7 +1348,7 @@ int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size)
 	put_cie(&w);
 	for (uint64_t i = 0; i < g.nr && !w.failed && w.nr_steps < STEPS_MAX; i++)
 		put_function(&w, &g, i);
-	free((void *)(uintptr_t)g.bytes);
+	free(g.section);
 	if (w.failed || w.size > FRAMES_SIZE_MAX) {
 		free(w.bytes);
 		return w.failed ? -ENOMEM : -EFBIG;

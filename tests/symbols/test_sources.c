@@ -495,12 +495,13 @@ static void go_section(struct elfmake *m, const char *name, uint64_t at, uint64_
 
 /*
  * As an external linker writes it, with startup code before Go's. Of Go 1.26 the address of the
- * latter is in the @module, as it is or @relocated.
+ * latter is in the @module, as it is or @relocated. In a position-independent program of an older
+ * Go the table is @inside of a section, and the loader writes the address into its header.
  */
-static struct image *go_linked(bool module, bool relocated)
+static struct image *go_linked(bool module, bool relocated, bool inside)
 {
 	const uint64_t text = VADDR + GO_TEXT;
-	const uint64_t at = GO_MODULE + 22 * 8;
+	const uint64_t at = inside ? GO_TABLE + 3 * 8 : GO_MODULE + 22 * 8;
 	const uint64_t type = ELF64_R_INFO(0ULL, R_X86_64_RELATIVE);
 	const Elf64_Rela rela[] = { { VADDR + GO_DYNAMIC, type, 1 }, { VADDR + at, type, text } };
 	const Elf64_Dyn dynamic[] = { { DT_RELA, { VADDR + GO_RELA } },
@@ -508,16 +509,23 @@ static struct image *go_linked(bool module, bool relocated)
 				      { DT_RELACOUNT, { 2 } },
 				      { DT_NULL, { 0 } } };
 	static const uint8_t zeros[0x100];
-	uint8_t table[GO_SIZE];
+	uint8_t table[GO_SIZE], around[0x40 + GO_SIZE] = { 0 };
 	struct image *image;
 	struct elfmake m;
 	Elf64_Phdr *phdr;
 
 	make_go(table, 0);
+	memcpy(around + 0x20, table, 8); /* a magic number alone is no table */
+	memcpy(around + 0x40, table, GO_SIZE);
 	elfmake_init(&m, EM_X86_64, VADDR, 0x1000);
 	phdr = (Elf64_Phdr *)(m.bytes + ((Elf64_Ehdr *)m.bytes)->e_phoff);
 	elfmake_code(&m, ".text", VADDR, VADDR + 0x100, 0x300, 0, NULL);
-	go_section(&m, ".gopclntab", GO_TABLE, sizeof(table), table);
+	if (inside) {
+		go_section(&m, ".data.rel.ro", GO_TABLE - 0x40, sizeof(around), around);
+		go_section(&m, ".go.buildinfo", GO_MODULE, 16, zeros);
+	} else {
+		go_section(&m, ".gopclntab", GO_TABLE, sizeof(table), table);
+	}
 	if (module)
 		go_section(&m, ".go.module", GO_MODULE, sizeof(zeros), zeros);
 	if (relocated) {
@@ -540,15 +548,23 @@ TEST(test_go_linked)
 	struct image *image;
 
 	for (int relocated = 0; relocated < 2; relocated++) {
-		image = go_linked(true, relocated);
+		image = go_linked(true, relocated, false);
 		assert_string_equal(image->source, ".gopclntab");
 		assert_name(image, VADDR + 0x100, NULL);
 		assert_name(image, VADDR + GO_TEXT, "main.main");
 		assert_name(image, VADDR + GO_TEXT + 0x30, "main.leaf");
 		image_free(image);
 	}
+	image = go_linked(false, true, true);
+	assert_string_equal(image->source, ".gopclntab");
+	assert_name(image, VADDR + GO_TEXT, "main.main");
+	assert_name(image, VADDR + GO_TEXT + 0x30, "main.leaf");
+	image_free(image);
 	/* No name is better than a wrong one. */
-	image = go_linked(false, false);
+	image = go_linked(false, false, true);
+	assert_string_equal(image->source, "none");
+	image_free(image);
+	image = go_linked(false, false, false);
 	assert_string_equal(image->source, "none");
 	image_free(image);
 }
