@@ -412,12 +412,20 @@ struct unwind_rows {
 
 /*
  * The word: bits 0-2 kind, 3 CFA is fp, 4 return address at CFA, 5 fp at CFA, 6
- * CFA by the word there, 8-31 offset of the CFA (bytes), 32-47 of the return
- * address (words), 48-63 of fp (words).
+ * CFA by the word there, 7 the caller is a guess, 8-31 offset of the CFA (bytes), 32-47 of the
+ * return address (words), 48-63 of fp (words).
  */
 static inline enum row_kind row_kind(uint64_t row)
 {
 	return (enum row_kind)(row & 7);
+}
+
+#define ROW_GUESS (1U << 7)
+
+/* Return true if the row is to be applied, and the caller that it finds is certain. */
+static inline bool row_is_certain(uint64_t row)
+{
+	return (row & (7 | ROW_GUESS)) == ROW_SIMPLE;
 }
 
 static inline bool row_cfa_is_fp(uint64_t row)

@@ -323,6 +323,8 @@ static int by_rows(struct walk *w, uint64_t row)
 	const struct arch_ops *arch = w->u->arch;
 	struct row_frame f = apply_begin(arch, &w->f);
 	uint64_t pc, sp;
+	bool guessed = false;
+	int next;
 
 	assert(row_kind(row) == ROW_SIMPLE);
 	for (;;) {
@@ -340,14 +342,18 @@ static int by_rows(struct walk *w, uint64_t row)
 			return stop_of(w, result);
 		met = f.sp > sp && w->out->nr + 1 < UNWIND_FRAMES_MAX ? caller_recent(w, f.pc - 1)
 								      : NULL;
-		row = met ? rows_get(w->u->rows, met->place) : 0;
-		if (row_kind(row) != ROW_SIMPLE)
+		if (row & ROW_GUESS)
+			guessed = true;
+		row = met && !guessed ? rows_get(w->u->rows, met->place) : 0;
+		if (!row_is_certain(row))
 			break;
 		caller_add_frame(w, f.pc - 1, f.sp, met->place, met->mapping);
 		w->exact = false;
 	}
 	apply_end(&f, arch, &w->f);
-	return go_on(w, STEP_CALLER, pc, sp, false);
+	next = go_on(w, STEP_CALLER, pc, sp, false);
+	w->guessed |= guessed;
+	return next;
 }
 
 /* Return from a signal handler: the kernel saved all registers of the interrupted frame. */
@@ -401,9 +407,12 @@ static void admit(struct walk *w, uint64_t row)
 	unwinder_count(&w->u->count.rows, 1);
 }
 
-/* libunwind unwound @from with @result: admit the row if its result is the same. */
+/*
+ * libunwind unwound @from with @result: admit the row if its result is the same. @guess: the flag
+ * of callers found by it.
+ */
 static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch_frame *from,
-		  enum step_result result)
+		  enum step_result result, uint64_t guess)
 {
 	struct unwinder *u = w->u;
 	struct row_frame by_row = apply_begin(u->arch, from);
@@ -422,7 +431,7 @@ static void learn(struct walk *w, const struct cfi_rule *rule, const struct arch
 		rows_put(u->rows, w->place, ROW_STEP);
 		return;
 	}
-	admit(w, word);
+	admit(w, word | (row_kind(word) == ROW_SIMPLE ? guess : 0));
 	/* At a return address of 0 only that is compared. */
 	if (row_kind(word) == ROW_SIMPLE ? result == STEP_CALLER : row_kind(word) == ROW_END)
 		rows_prove(u->rows, rule->program);
@@ -493,6 +502,12 @@ static int by_cfi(struct walk *w, const struct step_input *in)
 	return row_kind(word) == ROW_END ? UNWIND_COMPLETE : by_guess(w);
 }
 
+/* Return true if the FDE was derived from code that may be reached in another way. */
+static bool is_guess(const struct ehframe *eh, const struct ehframe_fde *fde)
+{
+	return eh->guessed && fde->offset >= eh->guessed;
+}
+
 /*
  * Unwind by libunwind with the FDE that covers the look-up pc; or admit a row of
  * a proven program.
@@ -512,16 +527,19 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		.once = requests_once(w),
 		.first = w->out->nr == 1,
 	};
+	const uint64_t guess = is_guess(&image->eh, fde) ? ROW_GUESS : 0;
 	const struct cfi_rule *rule = NULL;
 	enum step_result result;
 	bool signal = false;
+	uint64_t word;
 	int next;
 
 	if (wants_row(w))
 		step_rule(u->step, &in, &rule);
 	if (rule && rule->sure && rule->row.kind != CFI_COMPLEX &&
 	    rows_proven(u->rows, rule->program)) {
-		admit(w, row_pack(&rule->row));
+		word = row_pack(&rule->row);
+		admit(w, word | (row_kind(word) == ROW_SIMPLE ? guess : 0));
 		return WALK_AGAIN;
 	}
 	result = step_gate(u->step, &in, &signal);
@@ -536,10 +554,11 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 		return by_guess(w);
 	w->steps++;
 	if (rule && step_doubt(u->step) == CFI_SURE)
-		learn(w, rule, &from, result);
+		learn(w, rule, &from, result, guess);
 	next = go_on(w, result, from.reg[u->arch->pc], from.reg[u->arch->sp], signal);
 	if (next == WALK_ON)
 		after_rewrite(w, step_doubt(u->step), &from);
+	w->guessed |= guess != 0;
 	return next;
 }
 

@@ -256,6 +256,9 @@ struct ehframe {
 	struct ehframe_cies *cies; /* some of its CIEs; owned by this struct */
 	uint32_t nr_refused;	   /* records that the walk left out */
 	uint16_t machine;	   /* e_machine */
+	/* Offset of the first record that is derived from code, and of the first that is a guess;
+	 * 0: none is. */
+	uint32_t derived, guessed;
 };
 
 /* Write the offsets of the CIEs that were met. Return how many. */
@@ -441,6 +444,12 @@ struct image {
 	void *block;
 	size_t block_size;
 };
+
+/*
+ * Add records to image->eh for the code that has none, derived from its instructions, when its
+ * symbols are there. 0, also when parts of @f are missed; -ENOMEM.
+ */
+int derive_image(struct image *image, const struct elffile *f);
 
 /* Make the stub of @image, with its load segments. NULL when out of memory. */
 struct image *image_stub(const struct image *image);

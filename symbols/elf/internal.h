@@ -125,4 +125,151 @@ bool elfvar_vaddr(const struct elffile *f, uint64_t offset, uint64_t *vaddr);
 int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char *name,
 		     size_t name_size);
 
+/*
+ * Call frame information of code that has none, derived from its instructions.
+ *
+ * From the start of a function the CFA is followed through pushes, additions, copies of the stack
+ * pointer in registers and in slots; where branches join, the facts of both are kept.
+ *
+ * Pure: bytes in, rows out. Every byte is hostile: time and memory are bounded.
+ */
+
+#define DERIVE_REGS  32
+#define DERIVE_SLOTS 16
+#define DERIVE_SAVED 6 /* callee-saved registers that rows have */
+
+/*
+ * A fact about a 64-bit word. The kind is in the upper four bits, below it a signed number.
+ */
+enum derive_kind {
+	DERIVE_UNKNOWN,
+	DERIVE_CFA,    /* the CFA + number */
+	DERIVE_AREA,   /* a stack area at an unknown distance from the CFA, + number */
+	DERIVE_ENTRY,  /* the value of a register at the entry of the function */
+	DERIVE_NUMBER, /* this number: mostly an address */
+	DERIVE_OFFSET, /* an entry of the table of 32-bit offsets at that address */
+	DERIVE_TARGET, /* such an offset, added to the address of the table */
+	DERIVE_ADDRESS /* an entry of the table of addresses there */
+};
+
+struct derive_slot {
+	uint64_t at, value;
+};
+
+/* The facts before an instruction. */
+struct derive_state {
+	uint64_t reg[DERIVE_REGS]; /* by the number in instructions */
+	struct derive_slot slot[DERIVE_SLOTS];
+	uint32_t nr_slots;
+	bool is_root; /* no function called this one */
+};
+
+/* Executable bytes. */
+struct derive_code {
+	const uint8_t *bytes;
+	uint64_t vaddr;
+	size_t size;
+};
+
+enum derive_flow {
+	DERIVE_ON,
+	DERIVE_BRANCH,	/* to target, or on */
+	DERIVE_JUMP,	/* to target */
+	DERIVE_JUMP_TO, /* to an address that it computes, @value */
+	DERIVE_CALL,	/* of target */
+	DERIVE_CALL_TO, /* of one that it computes */
+	DERIVE_RETURN,
+	DERIVE_STOP, /* never goes on */
+	DERIVE_BAD,  /* no instruction */
+};
+
+struct derive_insn {
+	uint8_t size;
+	uint8_t flow; /* enum derive_flow */
+	bool padding;
+	bool marks_start; /* endbr64, bti c */
+	uint64_t target;  /* of a jump or call; else an address that it computes, or 0 */
+	uint64_t value;	  /* DERIVE_JUMP_TO: a fact about the address */
+};
+
+/* Step over the instruction at @pc of @code; @s is changed by it if not NULL. */
+void derive_x86_step(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+		     struct derive_insn *out);
+
+enum derive_cfa {
+	DERIVE_NO_CFA,
+	DERIVE_BY_REG,	/* register + off */
+	DERIVE_BY_WORD, /* the word at register + off, + word_off */
+	DERIVE_END,	/* no caller */
+};
+
+enum derive_where { DERIVE_SAME, DERIVE_AT_CFA, DERIVE_AT_SP, DERIVE_LOST };
+
+struct derive_row {
+	uint8_t cfa, reg; /* enum derive_cfa; DWARF number */
+	int32_t off, word_off;
+	struct {
+		uint8_t where; /* enum derive_where */
+		int32_t off;
+	} saved[DERIVE_SAVED];
+};
+
+struct derive_input {
+	struct derive_code code; /* code without tables */
+	const uint64_t *starts;	 /* of functions, ascending */
+	size_t nr_starts;
+	const uint64_t *maybe; /* addresses that other code or data has, ascending */
+	size_t nr_maybe;
+	const uint64_t *marks; /* addresses of data that code has, ascending */
+	size_t nr_marks;
+	const uint64_t *endless; /* functions outside that never return, ascending */
+	size_t nr_endless;
+	const struct derive_code *data, *text; /* with tables of jumps */
+	size_t nr_data, nr_text;
+	uint64_t entry; /* of the program: it has no caller; 0: none */
+};
+
+struct derive_sink {
+	/* [@start, @end) has @row; ascending; guessed: where a jump leads is not known. */
+	void (*row)(void *ctx, uint64_t start, uint64_t end, const struct derive_row *row,
+		    bool guessed);
+	void *ctx;
+};
+
+/* Derive rows for the code of @in. Return instructions visited, the cost. */
+uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *sink);
+/* Return the DWARF number of saved register @i. */
+uint8_t derive_saved(unsigned int i);
+
+/* The state: shared by both CPUs. */
+static inline enum derive_kind derive_kind(uint64_t v)
+{
+	return (enum derive_kind)(v >> 60);
+}
+
+static inline int64_t derive_number(uint64_t v)
+{
+	return (int64_t)(v << 4) >> 4;
+}
+
+static inline uint64_t derive_value(enum derive_kind kind, int64_t n)
+{
+	return (uint64_t)kind << 60 | ((uint64_t)n & ((1ULL << 60) - 1));
+}
+
+/* Return true if @v is an address in the frame. */
+static inline bool derive_in_frame(uint64_t v)
+{
+	return derive_kind(v) == DERIVE_CFA || derive_kind(v) == DERIVE_AREA;
+}
+
+/* Return the fact about the word at @at. */
+static inline uint64_t derive_load(const struct derive_state *s, uint64_t at)
+{
+	for (uint32_t i = 0; derive_in_frame(at) && i < s->nr_slots; i++)
+		if (s->slot[i].at == at)
+			return s->slot[i].value;
+	return 0;
+}
+
 #endif

@@ -38,7 +38,7 @@
 
 struct flat {
 	uint64_t sigreturn, eh_vaddr, eh_size, names_size;
-	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies;
+	uint32_t nr_segments, nr_symbols, nr_fdes, nr_refused, nr_cies, derived, guessed;
 	uint32_t cies[EHFRAME_CIES_MAX]; /* offsets */
 	uint32_t source, trouble;	 /* numbers of texts */
 	uint16_t machine;
@@ -115,6 +115,8 @@ static void image_flat_put(struct cage_reply *reply, const struct image *image)
 		.nr_symbols = image->nr_symbols,
 		.nr_fdes = image->eh.nr_fdes,
 		.nr_refused = image->eh.nr_refused,
+		.derived = image->eh.derived,
+		.guessed = image->eh.guessed,
 		.source = number_of(image->source),
 		.trouble = number_of(image->trouble),
 		.machine = image->machine,
@@ -250,6 +252,8 @@ static int point(struct image *image, const struct flat *f, uint8_t *bytes)
 	image->eh.fdes = (uint64_t *)(void *)(bytes + p.fdes);
 	image->eh.nr_fdes = f->nr_fdes;
 	image->eh.nr_refused = f->nr_refused;
+	image->eh.derived = f->derived;
+	image->eh.guessed = f->guessed;
 	return ehframe_meet(&image->eh, f->cies, f->nr_cies);
 }
 
@@ -812,12 +816,13 @@ static int build(struct elfcage_serve *v, const struct image_request *r, bool de
 	return *image ? 0 : image_build(image, &parts);
 }
 
-/* Find the signal return, or keep the image until its code is there. */
+/* Find the signal return and derive tables, or keep the image until its code is there. */
 static void finish(struct elfcage_serve *v, const struct image_request *r, struct image **image)
 {
 	if (elfcage_serve_misses(v) || !*image)
 		return;
 	elfsig_find(*image, &v->file[IMAGE_OBJECT]);
+	derive_image(*image, &v->file[IMAGE_OBJECT]);
 	if (elfcage_serve_misses(v)) {
 		keep(*image, r->serial);
 		*image = NULL;

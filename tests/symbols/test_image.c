@@ -1046,12 +1046,17 @@ TEST(test_parts_and_whole)
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct image *image, *block;
+		struct elffile f;
 		struct whole w;
 
 		if (access(paths[i], R_OK))
 			continue;
 		whole_open(&w, paths[i]);
 		assert_int_equal(image_read_memory(&image, w.bytes, w.size, NULL), 0);
+		/* Only files have derived tables. */
+		assert_int_equal(elffile_open(&f, -1, w.bytes, w.size, NULL), 0);
+		assert_int_equal(derive_image(image, &f), 0);
+		elffile_close(&f);
 		for (int copied = 0; copied < 2; copied++) {
 			const struct image_input in = {
 				.fd = w.fd, .size = w.size, .no_debug_files = true, .copied = copied

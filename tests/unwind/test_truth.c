@@ -16,6 +16,7 @@ int main(void)
 }
 #else
 #include <alloca.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -79,6 +80,34 @@ static int compare(const void *a, const void *b)
 	return tail(*(const int *)a) - tail(*(const int *)b);
 }
 
+/*
+ * Functions without tables, as assemblers make them: their rows are derived. The frame is found by
+ * the stack pointer, a frame pointer, a word on a realigned stack, and behind a table of jumps.
+ */
+__asm__(".pushsection .text\n.p2align 4\n"
+	".type bare_plain,@function\n bare_plain: push %rbx\n push %r12\n sub $40, %rsp\n"
+	" mov %rdi, %rbx\n lea 1(%rdi), %rdi\n call bare_aligned\n add %rbx, %rax\n"
+	" test %rax, %rax\n jz 1f\n lea 2(%rbx), %rdi\n call bare_framed\n 1: add $40, %rsp\n"
+	" pop %r12\n pop %rbx\n ret\n .size bare_plain, .-bare_plain\n"
+	".p2align 4\n bare_aligned: push %rbp\n mov %rsp, %rax\n push %r14\n and $-64, %rsp\n"
+	" sub $192, %rsp\n mov %rax, 128(%rsp)\n mov %r14, 64(%rsp)\n xor %ebp, %ebp\n"
+	" mov %rdi, %r14\n call bare_table\n mov 64(%rsp), %r14\n mov 128(%rsp), %rsp\n pop %rbp\n"
+	" ret\n"
+	".p2align 4\n bare_framed: push %rbp\n mov %rsp, %rbp\n mov %rdi, %rcx\n shl $5, %rcx\n"
+	" and $224, %ecx\n sub %rcx, %rsp\n push %rdi\n pop %rdi\n call bare_table\n leave\n ret\n"
+	".p2align 4\n bare_table: sub $8, %rsp\n and $3, %edi\n lea 9f(%rip), %rdx\n"
+	" movslq (%rdx,%rdi,4), %rcx\n add %rdx, %rcx\n jmp *%rcx\n"
+	" 2: push %rbx\n push %rbx\n xor %eax, %eax\n mov $3, %ah\n pop %rbx\n pop %rbx\n jmp 5f\n"
+	" 3: pushfq\n mov $1, %eax\n popfq\n jmp 5f\n 4: mov $2, %eax\n 5: add $8, %rsp\n ret\n"
+	".pushsection .rodata\n .p2align 2\n 9: .long 2b-9b, 3b-9b, 4b-9b, 2b-9b\n .popsection\n"
+	" .fill 256, 1, 0x90\n .popsection\n");
+long bare_plain(long n);
+
+/* libgmp has functions in assembler, without tables. */
+typedef unsigned long (*multiply_fn)(unsigned long *, const unsigned long *, long,
+				     const unsigned long *, long);
+static multiply_fn multiply;
+
 static jmp_buf jump;
 
 NOINLINE static void jumps(int n)
@@ -99,6 +128,15 @@ NOINLINE static void workload(void)
 	sink += recurse(12);
 	sink += on_heap_of_stack(100) + on_heap_of_stack(333);
 	sink += aligned(3);
+	for (int i = 0; i < 4; i++)
+		sink += (int)bare_plain(i);
+	if (multiply) {
+		const unsigned long a[9] = { 3, 1, 4, 1, 5, 9, 2, 6, 5 };
+		unsigned long product[18];
+
+		for (long n = 1; n <= 9; n++)
+			multiply(product, a, 9, a, n);
+	}
 	qsort(v, ARRAY_SIZE(v), sizeof(v[0]), compare);
 	if (!setjmp(jump))
 		jumps(3);
@@ -113,6 +151,9 @@ NOINLINE static void workload(void)
 
 static void child(void)
 {
+	void *gmp = dlopen("libgmp.so.10", RTLD_NOW);
+
+	multiply = gmp ? (multiply_fn)dlsym(gmp, "__gmpn_mul") : NULL;
 	ptrace(PTRACE_TRACEME, 0, 0, 0);
 	raise(SIGSTOP);
 	workload();

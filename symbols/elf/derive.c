@@ -1,0 +1,822 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Follow the code of functions without unwind tables and make rows of the facts.
+ *
+ * Any thread. Invariant: a state at the begin of a block only ever loses facts, so the passes
+ * over a piece of code end; a budget of instructions bounds them further.
+ */
+#include "symbols/elf/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RETURN_ADDRESS	derive_value(DERIVE_ENTRY, 32)
+#define PIECE_MAX	(512u << 10) /* bytes analysed together */
+#define PASSES_MAX	8	     /* over a piece: each new jump table needs another one */
+#define VISITS_BYTE	48	     /* instructions visited for each byte of a piece */
+#define JUMPS_MAX	1024	     /* of a piece, to where no table is known */
+#define RETURN_INSNS	48	     /* looked at for a return, on one way */
+#define RETURN_BRANCHES 16
+#define RETURN_DEPTH	4
+#define TABLE_MAX	1024 /* entries of a table of jumps */
+
+/* Keep in @to the facts that are also in @from. Return whether it has lost something. */
+static bool join(struct derive_state *to, const struct derive_state *from)
+{
+	bool changed = false;
+	uint32_t nr = 0;
+
+	for (unsigned int r = 0; r < DERIVE_REGS; r++) {
+		if (to->reg[r] && to->reg[r] != from->reg[r]) {
+			to->reg[r] = 0;
+			changed = true;
+		}
+	}
+	for (uint32_t i = 0; i < to->nr_slots; i++)
+		if (derive_load(from, to->slot[i].at) == to->slot[i].value)
+			to->slot[nr++] = to->slot[i];
+	changed |= nr != to->nr_slots;
+	to->nr_slots = nr;
+	changed |= to->is_root && !from->is_root;
+	to->is_root &= from->is_root;
+	return changed;
+}
+
+/* Facts about the CPU. */
+struct cpu {
+	void (*step)(const struct derive_code *code, uint64_t pc, struct derive_state *s,
+		     struct derive_insn *out);
+	uint8_t sp, fp, nr, align; /* numbers of registers; how many; of instructions */
+	int64_t sp_at_entry;	   /* from the CFA */
+	uint8_t saved[DERIVE_SAVED], saved_dwarf[DERIVE_SAVED];
+	const uint8_t *dwarf; /* of all registers */
+};
+
+static const uint8_t dwarf_x86[] = { 0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15 };
+static const struct cpu x86_64 = {
+	.step = derive_x86_step,
+	.sp = 4,
+	.fp = 5,
+	.nr = 16,
+	.align = 1,
+	.sp_at_entry = -8,
+	.saved = { 3, 5, 12, 13, 14, 15 },
+	.saved_dwarf = { 3, 6, 12, 13, 14, 15 },
+	.dwarf = dwarf_x86,
+};
+
+uint8_t derive_saved(unsigned int i)
+{
+	return x86_64.saved_dwarf[i];
+}
+
+static void begin_state(const struct cpu *cpu, struct derive_state *s)
+{
+	memset(s, 0, sizeof(*s));
+	for (unsigned int r = 0; r < cpu->nr; r++)
+		s->reg[r] = derive_value(DERIVE_ENTRY, (int64_t)r);
+	s->reg[cpu->sp] = derive_value(DERIVE_CFA, cpu->sp_at_entry);
+	s->slot[0] = (struct derive_slot){ derive_value(DERIVE_CFA, -8), RETURN_ADDRESS };
+	s->nr_slots = 1;
+}
+
+enum {
+	LEADER = 1,    /* a block begins */
+	INSN = 2,      /* an instruction that was visited begins */
+	COVERED = 4,   /* a byte of one */
+	START = 8,     /* a function begins */
+	NUMBERED = 16, /* its row is known */
+	DOUBTED = 32,  /* reached by a guess only */
+	REACHED = 64,  /* perhaps by a jump to where no table is known */
+	ENDLESS = 128, /* a function that never returns begins */
+	RETURNS = 256, /* one that may return */
+};
+
+/* A jump to where no table is known. */
+struct jump {
+	uint32_t off;
+	struct derive_state state;
+};
+
+struct piece {
+	const struct derive_input *in;
+	const struct cpu *cpu;
+	const struct derive_sink *sink;
+	struct derive_code code; /* of the piece alone */
+	uint16_t *flags;	 /* of each byte */
+	uint32_t *state_at;	 /* number of the state before it, from 1 */
+	uint32_t *row_at;	 /* number of the row, from 1 */
+	struct derive_state *states;
+	uint32_t nr_states, room_states;
+	uint32_t *work; /* offsets of blocks to visit */
+	uint32_t nr_work, room_work;
+	struct derive_row *rows;
+	uint32_t nr_rows, room_rows;
+	uint64_t visits, visits_max;
+	bool again;  /* a new block begins inside a visited one */
+	bool guess;  /* blocks found now are guessed */
+	bool failed; /* out of memory, or over budget */
+	struct jump *jumps;
+	uint32_t nr_jumps, room_jumps;
+	uint32_t asked_start, asked_end; /* the function that join_jumps() was called for last */
+	bool asked_result;
+	struct derive_state asked_state;
+};
+
+static uint64_t at(const struct piece *p, uint32_t off)
+{
+	return p->code.vaddr + off;
+}
+
+static bool inside(const struct piece *p, uint64_t pc)
+{
+	return pc - p->code.vaddr < p->code.size && !((pc - p->code.vaddr) % p->cpu->align);
+}
+
+static bool spend(struct piece *p)
+{
+	p->failed |= p->visits++ >= p->visits_max;
+	return !p->failed;
+}
+
+static void push_work(struct piece *p, uint32_t off)
+{
+	if (!array_reserve(&p->work, &p->room_work, p->nr_work + 1u))
+		p->failed = true;
+	else
+		p->work[p->nr_work++] = off;
+}
+
+/* Note that a block begins at @off. */
+static bool lead(struct piece *p, uint32_t off)
+{
+	if (p->flags[off] & LEADER)
+		return false;
+	p->again |= p->flags[off] & INSN;
+	p->flags[off] |= LEADER;
+	return true;
+}
+
+static void cover(struct piece *p, uint32_t off, uint8_t size)
+{
+	uint16_t flag = COVERED | (p->guess ? DOUBTED : 0);
+
+	p->flags[off] |= INSN;
+	for (uint32_t i = off; i < off + size; i++)
+		if (!(p->flags[i] & COVERED))
+			p->flags[i] |= flag;
+}
+
+static size_t first_at(const uint64_t *v, size_t nr, uint64_t vaddr)
+{
+	size_t lo = 0;
+
+	while (nr) {
+		size_t half = nr / 2;
+
+		if (v[lo + half] < vaddr) {
+			lo += half + 1;
+			nr -= half + 1;
+		} else {
+			nr = half;
+		}
+	}
+	return lo;
+}
+
+static bool has(const uint64_t *v, size_t nr, uint64_t vaddr)
+{
+	size_t i = first_at(v, nr, vaddr);
+
+	return i < nr && v[i] == vaddr;
+}
+
+/* A search for a way to the return of a function. */
+struct search {
+	uint64_t todo[RETURN_BRANCHES], seen[RETURN_BRANCHES];
+	uint32_t nr_todo, nr_seen;
+};
+
+static bool returns(struct piece *p, uint64_t pc, int depth);
+
+/* Note another way. False: there are too many. */
+static bool search_also(struct search *s, uint64_t pc)
+{
+	for (uint32_t k = 0; k < s->nr_seen; k++)
+		if (s->seen[k] == pc)
+			return true;
+	if (s->nr_seen == RETURN_BRANCHES)
+		return false;
+	s->seen[s->nr_seen++] = pc;
+	s->todo[s->nr_todo++] = pc;
+	return true;
+}
+
+/* Follow one way. Return true if it may lead to a return. */
+static bool way_returns(struct piece *p, struct search *s, uint64_t pc, int depth)
+{
+	for (int nr = 0; nr < RETURN_INSNS; nr++) {
+		struct derive_insn i;
+
+		if (!inside(p, pc) || !spend(p))
+			return true;
+		p->cpu->step(&p->code, pc, NULL, &i);
+		switch (i.flow) {
+		case DERIVE_STOP:
+			return false;
+		case DERIVE_RETURN:
+		case DERIVE_JUMP_TO:
+		case DERIVE_BAD:
+			return true;
+		case DERIVE_CALL:
+			if (i.target != pc + i.size && !returns(p, i.target, depth + 1))
+				return false;
+			break;
+		case DERIVE_JUMP:
+			return !search_also(s, i.target);
+		case DERIVE_BRANCH:
+			if (!search_also(s, i.target))
+				return true;
+		}
+		pc += i.size;
+	}
+	return true;
+}
+
+/* Return whether the function at @pc may return: abort() and its like do not. */
+static bool returns(struct piece *p, uint64_t pc, int depth)
+{
+	struct search s = { .nr_todo = 0 };
+	uint16_t *flags = inside(p, pc) ? &p->flags[pc - p->code.vaddr] : NULL;
+	bool result = depth > RETURN_DEPTH;
+
+	if (has(p->in->endless, p->in->nr_endless, pc))
+		return false;
+	if (!flags || *flags & RETURNS)
+		return true;
+	if (*flags & ENDLESS)
+		return false;
+	search_also(&s, pc);
+	while (s.nr_todo && !result)
+		result = way_returns(p, &s, s.todo[--s.nr_todo], depth);
+	if (!depth || !result)
+		*flags |= result ? RETURNS : ENDLESS;
+	return result;
+}
+
+/* Return whether the code behind @i, at @off, is reached from it. */
+static bool goes_on(struct piece *p, uint32_t off, const struct derive_insn *i)
+{
+	uint32_t next = off + i->size;
+
+	if (i->flow == DERIVE_CALL && i->target != at(p, next) && !returns(p, i->target, 0))
+		return false;
+	/* A function that begins behind a call is not reached by it. */
+	if (i->flow == DERIVE_CALL || i->flow == DERIVE_CALL_TO)
+		return next >= p->code.size || !(p->flags[next] & START);
+	return i->flow == DERIVE_ON || i->flow == DERIVE_BRANCH;
+}
+
+/* Return true if @off is known to be code, while guesses are made. */
+static bool is_known(const struct piece *p, uint32_t off)
+{
+	return p->guess && (p->flags[off] & (COVERED | DOUBTED)) == COVERED;
+}
+
+/* Note where @i leads to, if a block begins there. */
+static void discover_target(struct piece *p, uint32_t off, const struct derive_insn *i)
+{
+	uint32_t to = (uint32_t)(i->target - p->code.vaddr);
+
+	if ((i->flow != DERIVE_BRANCH && i->flow != DERIVE_JUMP && i->flow != DERIVE_CALL) ||
+	    !inside(p, i->target) || is_known(p, to))
+		return;
+	if (i->flow != DERIVE_CALL)
+		lead(p, to);
+	else if (to != off + i->size) {
+		lead(p, to);
+		p->flags[to] |= START;
+	}
+	if (!(p->flags[to] & INSN))
+		push_work(p, to);
+}
+
+/* Find the blocks that are reached from @off by direct jumps, and functions called. */
+static void discover(struct piece *p, uint32_t off)
+{
+	uint32_t begin = p->nr_work;
+
+	push_work(p, off);
+	while (p->nr_work > begin && !p->failed) {
+		off = p->work[--p->nr_work];
+		while (off < p->code.size && !(p->flags[off] & INSN) && spend(p)) {
+			struct derive_insn i;
+
+			p->cpu->step(&p->code, at(p, off), NULL, &i);
+			if (i.flow == DERIVE_BAD)
+				break;
+			cover(p, off, i.size);
+			discover_target(p, off, &i);
+			off += i.size;
+			if (!goes_on(p, off - i.size, &i))
+				break;
+		}
+	}
+	p->nr_work = MIN(p->nr_work, begin);
+}
+
+/* The state @s leads to @off. */
+static void enter(struct piece *p, uint32_t off, const struct derive_state *s)
+{
+	struct derive_state *to;
+
+	/* Certain facts do not depend on guesses. */
+	if (is_known(p, off))
+		return;
+	if (lead(p, off) || !(p->flags[off] & INSN))
+		discover(p, off);
+	if (p->state_at[off]) {
+		if (join(&p->states[p->state_at[off] - 1], s))
+			push_work(p, off);
+		return;
+	}
+	if (!array_reserve(&p->states, &p->room_states, p->nr_states + 1u)) {
+		p->failed = true;
+		return;
+	}
+	to = &p->states[p->nr_states++];
+	*to = *s;
+	p->state_at[off] = p->nr_states;
+	push_work(p, off);
+}
+
+static bool read_from(const struct derive_code *d, size_t nr, uint64_t vaddr, void *out,
+		      size_t size)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t off = vaddr - d[i].vaddr;
+
+		if (off < d[i].size && size <= d[i].size - off) {
+			memcpy(out, d[i].bytes + off, size);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool read_data(const struct piece *p, uint64_t vaddr, void *out, size_t size)
+{
+	return read_from(&p->code, 1, vaddr, out, size) ||
+	       read_from(p->in->data, p->in->nr_data, vaddr, out, size) ||
+	       read_from(p->in->text, MIN(p->in->nr_text, 8u), vaddr, out, size);
+}
+
+/* Return the function with @off: the offset of its start. */
+static uint32_t function_of(const struct piece *p, uint32_t off)
+{
+	while (off && !(p->flags[off] & START))
+		off--;
+	return off;
+}
+
+static uint32_t function_end(const struct piece *p, uint32_t off)
+{
+	do
+		off++;
+	while (off < p->code.size && !(p->flags[off] & START));
+	return off;
+}
+
+/* Follow a jump by a table. False: it is none. */
+static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
+			 const struct derive_state *s)
+{
+	enum derive_kind kind = derive_kind(value);
+	uint64_t table = (uint64_t)derive_number(value), lo, hi, max;
+	uint32_t nr = 0;
+
+	if (kind != DERIVE_TARGET && kind != DERIVE_ADDRESS)
+		return false;
+	/* It ends where something else begins. */
+	max = first_at(p->in->marks, p->in->nr_marks, table + 1);
+	max = max < p->in->nr_marks ? (p->in->marks[max] - table) / (kind == DERIVE_TARGET ? 4 : 8)
+				    : TABLE_MAX;
+	lo = at(p, function_of(p, off));
+	hi = at(p, function_end(p, off));
+	for (; nr < TABLE_MAX && nr < max; nr++) {
+		int32_t offset;
+		uint64_t to;
+
+		if (kind == DERIVE_TARGET) {
+			if (!read_data(p, table + 4ULL * nr, &offset, sizeof(offset)))
+				break;
+			to = table + (uint64_t)(int64_t)offset;
+		} else if (!read_data(p, table + 8ULL * nr, &to, sizeof(to))) {
+			break;
+		}
+		if (to < lo || to >= hi || !inside(p, to))
+			break;
+		enter(p, (uint32_t)(to - p->code.vaddr), s);
+	}
+	return nr > 0;
+}
+
+static void add_jump(struct piece *p, uint32_t off, const struct derive_state *s)
+{
+	for (uint32_t k = 0; k < p->nr_jumps; k++)
+		if (p->jumps[k].off == off) {
+			p->jumps[k].state = *s;
+			return;
+		}
+	if (p->nr_jumps < JUMPS_MAX && array_reserve(&p->jumps, &p->room_jumps, p->nr_jumps + 1u))
+		p->jumps[p->nr_jumps++] = (struct jump){ off, *s };
+}
+
+/* Follow the jump that @i, at @off, is. */
+static void follow(struct piece *p, uint32_t off, const struct derive_insn *i,
+		   const struct derive_state *s)
+{
+	if ((i->flow == DERIVE_BRANCH || i->flow == DERIVE_JUMP) && inside(p, i->target))
+		enter(p, (uint32_t)(i->target - p->code.vaddr), s);
+	if (i->flow == DERIVE_JUMP_TO && !follow_table(p, off, i->value, s))
+		add_jump(p, off, s);
+}
+
+static void visit(struct piece *p, uint32_t off)
+{
+	struct derive_state s = p->states[p->state_at[off] - 1];
+	uint32_t first = off;
+
+	while (off < p->code.size && spend(p)) {
+		struct derive_insn i;
+
+		if (off != first && p->flags[off] & LEADER) {
+			enter(p, off, &s);
+			return;
+		}
+		p->cpu->step(&p->code, at(p, off), &s, &i);
+		follow(p, off, &i, &s);
+		if (!goes_on(p, off, &i))
+			return;
+		off += i.size;
+	}
+}
+
+static void run(struct piece *p)
+{
+	while (p->nr_work && !p->failed)
+		visit(p, p->work[--p->nr_work]);
+}
+
+/* Get the facts on which all unknown jumps of the function with @off agree; NULL: none. */
+static const struct derive_state *join_jumps(struct piece *p, uint32_t off)
+{
+	if (off < p->asked_start || off >= p->asked_end) {
+		p->asked_start = function_of(p, off);
+		p->asked_end = function_end(p, off);
+		p->asked_result = false;
+		for (uint32_t k = 0; k < p->nr_jumps; k++) {
+			const struct jump *j = &p->jumps[k];
+
+			if (j->off < p->asked_start || j->off >= p->asked_end)
+				continue;
+			if (p->asked_result)
+				join(&p->asked_state, &j->state);
+			else
+				p->asked_state = j->state;
+			p->asked_result = true;
+		}
+	}
+	return p->asked_result ? &p->asked_state : NULL;
+}
+
+static void enter_starts(struct piece *p)
+{
+	struct derive_state entry, root;
+	const struct derive_state *jump;
+
+	begin_state(p->cpu, &entry);
+	root = entry;
+	root.is_root = true;
+	for (uint32_t off = 0; off < p->code.size && !p->failed; off++) {
+		if (is_known(p, off))
+			continue;
+		if (p->flags[off] & START)
+			enter(p, off, at(p, off) == p->in->entry ? &root : &entry);
+		else if (p->flags[off] & REACHED && (jump = join_jumps(p, off)) != NULL)
+			enter(p, off, jump);
+	}
+}
+
+static void mark_starts(struct piece *p)
+{
+	const struct derive_input *in = p->in;
+
+	for (size_t i = first_at(in->starts, in->nr_starts, p->code.vaddr);
+	     i < in->nr_starts && in->starts[i] - p->code.vaddr < p->code.size; i++)
+		if (inside(p, in->starts[i]))
+			p->flags[in->starts[i] - p->code.vaddr] |= START | LEADER;
+	for (uint32_t off = 0; off < p->code.size && !p->failed; off++)
+		if (p->flags[off] & START)
+			discover(p, off);
+}
+
+/* Forget the states of this phase. */
+static void reset(struct piece *p)
+{
+	for (uint32_t off = 0; off < p->code.size; off++)
+		if (!is_known(p, off))
+			p->state_at[off] = 0;
+	if (!p->guess)
+		p->nr_states = p->nr_jumps = 0;
+	p->nr_work = 0;
+	p->asked_end = 0;
+	p->again = false;
+}
+
+/* Repeat from the starts until no block begins inside another one. */
+static void settle(struct piece *p)
+{
+	for (int pass = 0; pass < PASSES_MAX && !p->failed; pass++) {
+		reset(p);
+		enter_starts(p);
+		run(p);
+		if (!p->again)
+			return;
+	}
+	p->failed = true;
+}
+
+static bool is_padding(const struct piece *p, uint32_t off, uint8_t *size)
+{
+	struct derive_insn i;
+
+	if (p->cpu->align == 1 && !p->code.bytes[off]) {
+		*size = 1;
+		return true;
+	}
+	p->cpu->step(&p->code, at(p, off), NULL, &i);
+	*size = i.size;
+	return i.flow != DERIVE_BAD && i.padding;
+}
+
+/* Return whether code begins at @off, behind the end of other code if @ended. */
+static bool begins(struct piece *p, uint32_t off, const struct derive_insn *i, bool sure,
+		   bool ended)
+{
+	bool jumped = !sure && off && ended && join_jumps(p, off);
+
+	if (sure ? i->marks_start || (ended && has(p->in->maybe, p->in->nr_maybe, at(p, off)))
+		 : ended && !jumped && at(p, off) % 16 == 0) {
+		p->flags[off] |= START;
+		return true;
+	}
+	if (jumped)
+		p->flags[off] |= REACHED;
+	return jumped;
+}
+
+/*
+ * Look for functions in code that no function reaches: at marks of starts, at addresses that
+ * something has, else at aligned addresses. Return whether one was found. @sure: only marked ones.
+ */
+static bool find_more(struct piece *p, bool sure)
+{
+	bool found = false, ended = true; /* no code goes on into here */
+
+	for (uint32_t off = 0; off < p->code.size && !p->failed;) {
+		struct derive_insn i;
+		uint8_t size;
+
+		if (p->flags[off] & COVERED) {
+			off++;
+			ended = true;
+			continue;
+		}
+		spend(p);
+		if (is_padding(p, off, &size)) {
+			off += MAX(size, 1);
+			ended = true;
+			continue;
+		}
+		p->cpu->step(&p->code, at(p, off), NULL, &i);
+		if (i.flow != DERIVE_BAD && off % p->cpu->align == 0 &&
+		    begins(p, off, &i, sure, ended)) {
+			lead(p, off);
+			discover(p, off);
+			found = true;
+			continue;
+		}
+		/* The next aligned address, or the end of unreadable bytes. */
+		off += p->cpu->align;
+		ended = at(p, off) % 16 == 0;
+	}
+	return found;
+}
+
+/* Make the row of state @s. */
+static void row_of(const struct piece *p, const struct derive_state *s, struct derive_row *row)
+{
+	const struct cpu *cpu = p->cpu;
+	uint64_t sp = s->reg[cpu->sp], fp = s->reg[cpu->fp];
+
+	memset(row, 0, sizeof(*row));
+	if (s->is_root) {
+		row->cfa = DERIVE_END;
+		return;
+	}
+	/* The return address must be in its slot. */
+	if (derive_load(s, derive_value(DERIVE_CFA, -8)) != RETURN_ADDRESS ||
+	    (derive_kind(sp) == DERIVE_CFA && derive_number(sp) > -8))
+		return;
+	if (derive_kind(sp) == DERIVE_CFA) {
+		row->cfa = DERIVE_BY_REG;
+		row->reg = cpu->dwarf[cpu->sp];
+		row->off = (int32_t)-derive_number(sp);
+	} else if (derive_kind(fp) == DERIVE_CFA) {
+		row->cfa = DERIVE_BY_REG;
+		row->reg = cpu->dwarf[cpu->fp];
+		row->off = (int32_t)-derive_number(fp);
+	}
+	for (uint32_t i = 0; !row->cfa && i < s->nr_slots; i++) {
+		const struct derive_slot *slot = &s->slot[i];
+
+		if (derive_kind(slot->value) != DERIVE_CFA ||
+		    derive_kind(slot->at) != DERIVE_AREA ||
+		    derive_number(slot->at) < derive_number(sp))
+			continue;
+		row->cfa = DERIVE_BY_WORD;
+		row->reg = cpu->dwarf[cpu->sp];
+		row->off = (int32_t)(derive_number(slot->at) - derive_number(sp));
+		row->word_off = (int32_t)-derive_number(slot->value);
+	}
+	for (unsigned int r = 0; !row->cfa && r < cpu->nr; r++) {
+		if (derive_kind(s->reg[r]) != DERIVE_CFA)
+			continue;
+		row->cfa = DERIVE_BY_REG;
+		row->reg = cpu->dwarf[r];
+		row->off = (int32_t)-derive_number(s->reg[r]);
+	}
+}
+
+/* Add the places of the saved registers. */
+static void add_saved(const struct piece *p, const struct derive_state *s, struct derive_row *row)
+{
+	uint64_t sp = s->reg[p->cpu->sp];
+
+	for (unsigned int k = 0; k < DERIVE_SAVED; k++) {
+		uint8_t r = p->cpu->saved[k];
+		uint64_t value = derive_value(DERIVE_ENTRY, r);
+
+		/* The slot first: a jump that was not followed may come here without the register.
+		 */
+		row->saved[k].where = s->reg[r] == value ? DERIVE_SAME : DERIVE_LOST;
+		for (uint32_t i = 0; i < s->nr_slots; i++) {
+			uint64_t slot = s->slot[i].at;
+
+			if (s->slot[i].value != value || (derive_kind(slot) == derive_kind(sp) &&
+							  derive_number(slot) < derive_number(sp)))
+				continue;
+			if (derive_kind(slot) == DERIVE_CFA) {
+				row->saved[k].where = DERIVE_AT_CFA;
+				row->saved[k].off = (int32_t)derive_number(slot);
+				break;
+			}
+			if (derive_kind(sp) == DERIVE_AREA) {
+				row->saved[k].where = DERIVE_AT_SP;
+				row->saved[k].off =
+					(int32_t)(derive_number(slot) - derive_number(sp));
+			}
+		}
+	}
+}
+
+/* Return the number of the row of @s, from 1; the last one again if it is equal. */
+static uint32_t number_of(struct piece *p, const struct derive_state *s, uint32_t last)
+{
+	struct derive_row row;
+
+	row_of(p, s, &row);
+	if (row.cfa == DERIVE_BY_REG || row.cfa == DERIVE_BY_WORD)
+		add_saved(p, s, &row);
+	if (last && !memcmp(&p->rows[last - 1], &row, sizeof(row)))
+		return last;
+	if (!array_reserve(&p->rows, &p->room_rows, p->nr_rows + 1u)) {
+		p->failed = true;
+		return 0;
+	}
+	p->rows[p->nr_rows++] = row;
+	return p->nr_rows;
+}
+
+/* Number the rows of the block at @off. */
+static void number_block(struct piece *p, uint32_t off)
+{
+	struct derive_state s = p->states[p->state_at[off] - 1];
+	uint32_t first = off, number = 0;
+
+	while (off < p->code.size && !p->failed) {
+		struct derive_insn i;
+
+		if (off != first && p->flags[off] & LEADER)
+			return;
+		number = number_of(p, &s, number);
+		p->cpu->step(&p->code, at(p, off), &s, &i);
+		if (i.flow == DERIVE_BAD)
+			return;
+		for (uint32_t k = off; k < off + i.size; k++)
+			p->row_at[k] = number;
+		p->flags[off] |= NUMBERED;
+		off += i.size;
+		if (!goes_on(p, off - i.size, &i))
+			return;
+	}
+}
+
+static bool same_row(const struct piece *p, uint32_t a, uint32_t b)
+{
+	return a == b ||
+	       (p->row_at[a] && p->row_at[b] &&
+		!memcmp(&p->rows[p->row_at[a] - 1], &p->rows[p->row_at[b] - 1], sizeof(*p->rows)));
+}
+
+static void emit(struct piece *p)
+{
+	uint32_t off = 0;
+
+	for (uint32_t i = 0; i < p->code.size && !p->failed; i++)
+		if (p->state_at[i])
+			number_block(p, i);
+	while (off < p->code.size && !p->failed) {
+		uint32_t begin = off;
+		bool doubted = p->flags[off] & DOUBTED;
+
+		do
+			off++;
+		while (off < p->code.size &&
+		       (p->row_at[off] == p->row_at[begin] || same_row(p, off, begin)) &&
+		       !(p->flags[off] & DOUBTED) == !doubted && !(p->flags[off] & START));
+		if (p->row_at[begin] && p->rows[p->row_at[begin] - 1].cfa)
+			p->sink->row(p->sink->ctx, at(p, begin), at(p, off),
+				     &p->rows[p->row_at[begin] - 1], doubted);
+	}
+}
+
+static void derive_piece(struct piece *p)
+{
+	p->visits_max = (uint64_t)p->code.size * VISITS_BYTE + 4096;
+	mark_starts(p);
+	settle(p);
+	if (!p->failed && find_more(p, true))
+		settle(p);
+	p->guess = true;
+	if (!p->failed && find_more(p, false))
+		settle(p);
+	if (!p->failed)
+		emit(p);
+}
+
+static uint64_t run_piece(const struct derive_input *in, const struct derive_sink *sink,
+			  uint64_t start, size_t size)
+{
+	struct piece p = {
+		.in = in,
+		.cpu = &x86_64,
+		.sink = sink,
+		.code = { in->code.bytes + (start - in->code.vaddr), start, size },
+	};
+
+	p.flags = calloc(size, sizeof(*p.flags));
+	p.state_at = calloc(size, sizeof(*p.state_at));
+	p.row_at = calloc(size, sizeof(*p.row_at));
+	if (p.flags && p.state_at && p.row_at)
+		derive_piece(&p);
+	free(p.flags);
+	free(p.state_at);
+	free(p.row_at);
+	free(p.states);
+	free(p.work);
+	free(p.rows);
+	free(p.jumps);
+	return p.visits;
+}
+
+uint64_t derive_rows(const struct derive_input *in, const struct derive_sink *sink)
+{
+	uint64_t visits = 0, start = in->code.vaddr, end = start + in->code.size;
+
+	while (start < end) {
+		uint64_t limit = end;
+
+		if (end - start > PIECE_MAX) {
+			/* Cut at the last start that fits. */
+			size_t i = first_at(in->starts, in->nr_starts, start + PIECE_MAX);
+
+			limit = i && in->starts[i - 1] > start ? in->starts[i - 1]
+							       : start + PIECE_MAX;
+		}
+		visits += run_piece(in, sink, start, limit - start);
+		start = limit;
+	}
+	return visits;
+}

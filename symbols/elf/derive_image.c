@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The code of an ELF file that has no unwind tables -> records of .eh_frame.
+ *
+ * Runs on: the cage.
+ */
+#include "symbols/elf/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/elf/eh_frame.h"
+
+/* DWARF numbers. */
+#define SP 7
+#define RA 16
+
+#define GAP_MIN	    16u		  /* bytes between functions: less is padding */
+#define GAP_CODE    64u		  /* more is code */
+#define TOTAL_MIN   256u	  /* bytes of code: less is that of crtbegin.o */
+#define SWEEP_MIN   1024u	  /* bytes without tables that are worth a look at all other code */
+#define SWEEP_MAX   (64ULL << 20) /* bytes of that */
+#define CODE_MAX    (64ULL << 20) /* bytes without tables */
+#define DATA_MAX    (16ULL << 20)
+#define VISITS_MAX  (60ULL << 20)
+#define RECORDS_MAX (24u << 20)
+#define RECORD_MAX  16384u /* bytes of one */
+
+struct range {
+	uint64_t start, end;
+};
+
+struct list {
+	uint64_t *v;
+	uint32_t nr, room;
+};
+
+/* Records of .eh_frame: a CIE, then FDEs. */
+struct records {
+	uint8_t *bytes;
+	uint32_t size, room;
+	struct list index; /* start of the code << 32 | offset, as in struct ehframe */
+};
+
+struct derive_elf {
+	struct image *image;
+	const struct elffile *f;
+	struct range *gaps;
+	uint32_t nr_gaps, room_gaps;
+	uint64_t total; /* bytes in gaps */
+	uint64_t entry; /* of the program */
+	struct list starts, maybe, endless, marks;
+	struct derive_code *code; /* executable segments */
+	uint32_t nr_code;
+	struct derive_code *data;
+	uint32_t nr_data;
+	struct records sure, guessed;
+	struct records *to; /* they have the open record */
+	uint32_t open;	    /* its offset; 0: none */
+	uint64_t begin, end, loc;
+	struct derive_row last;
+	bool failed;
+};
+
+static void add(struct list *l, uint64_t v)
+{
+	if (array_reserve(&l->v, &l->room, l->nr + 1u))
+		l->v[l->nr++] = v;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return COMPARE(*x, *y);
+}
+
+static void sort(struct list *l)
+{
+	uint32_t nr = 0;
+
+	if (l->nr)
+		qsort(l->v, l->nr, sizeof(*l->v), by_value);
+	for (uint32_t i = 0; i < l->nr; i++)
+		if (!i || l->v[i] != l->v[i - 1])
+			l->v[nr++] = l->v[i];
+	l->nr = nr;
+}
+
+static void add_gap(struct derive_elf *d, uint64_t start, uint64_t end)
+{
+	if (end <= start || end - start < GAP_MIN)
+		return;
+	if (!array_reserve(&d->gaps, &d->room_gaps, d->nr_gaps + 1u))
+		return;
+	d->gaps[d->nr_gaps++] = (struct range){ start, end };
+	if (end - start >= GAP_CODE)
+		d->total += end - start;
+}
+
+/* Find the gaps between FDEs in [@start, @end). */
+static void find_gaps(struct derive_elf *d, uint64_t start, uint64_t end)
+{
+	const struct ehframe *eh = &d->image->eh;
+	uint64_t at = start;
+
+	for (uint32_t i = 0; i < eh->nr_fdes; i++) {
+		struct ehframe_fde fde;
+
+		if (!ehframe_at(eh, i, &fde) || fde.start >= end || fde.start + fde.size <= start)
+			continue;
+		add_gap(d, at, fde.start);
+		at = MAX(at, fde.start + fde.size);
+	}
+	add_gap(d, at, end);
+}
+
+/* Executable parts: by section, else by segment. */
+static void find_code(struct derive_elf *d)
+{
+	const struct elffile *f = d->f;
+	bool sections = false;
+
+	for (uint32_t i = 0; i < f->nr_shdrs; i++) {
+		const Elf64_Shdr *s = &f->shdrs[i];
+
+		if (s->sh_type != SHT_PROGBITS || !(s->sh_flags & SHF_EXECINSTR) ||
+		    !(s->sh_flags & SHF_ALLOC))
+			continue;
+		sections = true;
+		find_gaps(d, s->sh_addr, s->sh_addr + s->sh_size);
+		add(&d->starts, s->sh_addr);
+	}
+	for (uint32_t i = 0; !sections && i < d->image->nr_segments; i++) {
+		const struct image_segment *s = &d->image->segments[i];
+
+		if (s->exec)
+			find_gaps(d, s->vaddr, s->vaddr + s->file_size);
+	}
+}
+
+static bool in_gap(const struct derive_elf *d, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = d->nr_gaps;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (d->gaps[mid].end <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < d->nr_gaps && d->gaps[lo].start <= vaddr;
+}
+
+/* Read [@vaddr, @end), in one segment. */
+static bool load(struct derive_elf *d, uint64_t vaddr, uint64_t end, struct derive_code *out)
+{
+	uint64_t offset;
+	void *bytes;
+
+	if (!image_offset(d->image, vaddr, &offset) ||
+	    elffile_read_alloc(d->f, offset, end - vaddr, &bytes))
+		return false;
+	*out = (struct derive_code){ bytes, vaddr, end - vaddr };
+	return true;
+}
+
+static bool may_sweep(const struct derive_elf *d)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < d->image->nr_segments; i++)
+		sum += d->image->segments[i].exec ? d->image->segments[i].file_size : 0;
+	return d->total >= SWEEP_MIN && sum <= SWEEP_MAX;
+}
+
+static void load_code(struct derive_elf *d)
+{
+	const struct image *image = d->image;
+	bool all = may_sweep(d);
+	uint32_t nr = all ? image->nr_segments : d->nr_gaps;
+
+	d->code = calloc(nr + 1, sizeof(*d->code));
+	for (uint32_t i = 0; d->code && i < nr; i++) {
+		const struct image_segment *s = all ? &image->segments[i] : NULL;
+		uint64_t from = s ? s->vaddr : d->gaps[i].start;
+		uint64_t end = s ? s->vaddr + s->file_size : d->gaps[i].end;
+
+		if ((!s || s->exec) && load(d, from, end, &d->code[d->nr_code]))
+			d->nr_code++;
+	}
+}
+
+/* Tables of jumps are in the code and in constants. */
+static void load_data(struct derive_elf *d)
+{
+	const struct image *image = d->image;
+
+	d->data = calloc(image->nr_segments + 1, sizeof(*d->data));
+	for (uint32_t i = 0; d->data && d->total >= SWEEP_MIN && i < image->nr_segments; i++) {
+		const struct image_segment *s = &image->segments[i];
+
+		if (!s->exec && s->file_size < DATA_MAX &&
+		    load(d, s->vaddr, s->vaddr + s->file_size, &d->data[d->nr_data]))
+			d->nr_data++;
+	}
+}
+
+static const struct derive_code *code_at(const struct derive_elf *d, uint64_t vaddr)
+{
+	uint32_t lo = 0, hi = d->nr_code;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (d->code[mid].vaddr + d->code[mid].size <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < d->nr_code && d->code[lo].vaddr <= vaddr ? &d->code[lo] : NULL;
+}
+
+/* Note the addresses that the code in [@pc, @end) calls and computes; @sure: an instruction begins
+ * at
+ * @pc. */
+static void sweep(struct derive_elf *d, uint64_t pc, uint64_t end, bool sure)
+{
+	const struct derive_code *code = code_at(d, pc);
+
+	while (code && pc < end) {
+		struct derive_insn in;
+
+		derive_x86_step(code, pc, NULL, &in);
+		if (in.flow == DERIVE_BAD && sure)
+			break;
+		pc += MAX(in.size, 1);
+		if (!in.target)
+			continue;
+		if (!in_gap(d, in.target)) {
+			if (in.flow == DERIVE_ON && !sure)
+				add(&d->marks, in.target);
+		} else if (in.flow == DERIVE_ON && sure) {
+			add(&d->maybe, in.target);
+		} else if (sure) {
+			add(&d->starts, in.target);
+		}
+	}
+}
+
+static void sweep_all(struct derive_elf *d)
+{
+	const struct ehframe *eh = &d->image->eh;
+
+	for (uint32_t i = 0; i < eh->nr_fdes; i++) {
+		struct ehframe_fde fde;
+
+		if (ehframe_at(eh, i, &fde))
+			sweep(d, fde.start, fde.start + fde.size, true);
+	}
+	for (uint32_t i = 0; i < d->nr_gaps; i++)
+		sweep(d, d->gaps[i].start, d->gaps[i].end, false);
+}
+
+static bool add_relative(const Elf64_Rela *r, void *ctx)
+{
+	struct derive_elf *d = ctx;
+
+	if (in_gap(d, (uint64_t)r->r_addend))
+		add(&d->maybe, (uint64_t)r->r_addend);
+	return true;
+}
+
+static bool is_endless(const char *name)
+{
+	static const char *const names[] = { "abort",
+					     "exit",
+					     "_exit",
+					     "_Exit",
+					     "__stack_chk_fail",
+					     "__assert_fail",
+					     "__chk_fail",
+					     "longjmp",
+					     "_longjmp",
+					     "siglongjmp",
+					     "__longjmp_chk",
+					     "pthread_exit",
+					     "__fortify_fail",
+					     "_Unwind_Resume",
+					     "__cxa_throw",
+					     "__cxa_rethrow",
+					     "_ZSt9terminatev",
+					     "__libc_fatal",
+					     "err",
+					     "errx" };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t n = strlen(names[i]);
+
+		if (!strncmp(name, names[i], n) && (!name[n] || !strcmp(name + n, "@plt")))
+			return true;
+	}
+	return false;
+}
+
+static void find_starts(struct derive_elf *d)
+{
+	struct image *image = d->image;
+
+	for (uint32_t i = 0; i < image->nr_symbols; i++)
+		if (is_endless(image->names + image->symbols[i].name))
+			add(&d->endless, image->symbols[i].vaddr);
+	for (uint32_t i = 0; i < image->nr_symbols; i++)
+		if (in_gap(d, image->symbols[i].vaddr))
+			add(&d->starts, image->symbols[i].vaddr);
+	if (may_sweep(d))
+		sweep_all(d);
+	if (d->total >= SWEEP_MIN) {
+		elffile_relative(d->f, add_relative, d);
+	}
+}
+
+static void put(struct derive_elf *d, uint64_t v, unsigned int size)
+{
+	struct records *r = d->to;
+
+	if (!array_reserve(&r->bytes, &r->room, r->size + 8ull)) {
+		d->failed = true;
+		return;
+	}
+	for (unsigned int i = 0; i < size; i++)
+		r->bytes[r->size++] = (uint8_t)(v >> (8 * i));
+}
+
+static void put_uleb(struct derive_elf *d, uint64_t v)
+{
+	do {
+		put(d, (v & 0x7f) | (v > 0x7f ? 0x80 : 0), 1);
+		v >>= 7;
+	} while (v);
+}
+
+static void put_sleb(struct derive_elf *d, int64_t v)
+{
+	while (v < -64 || v > 63) {
+		put(d, ((uint64_t)v & 0x7f) | 0x80, 1);
+		v >>= 7;
+	}
+	put(d, (uint64_t)v & 0x7f, 1);
+}
+
+/* Write the length of the record at @from. */
+static void end_record(struct derive_elf *d, uint32_t from)
+{
+	uint32_t size = d->to->size - from - 4;
+
+	if (!d->failed)
+		memcpy(d->to->bytes + from, &size, 4);
+}
+
+static void put_cie(struct derive_elf *d, struct records *to)
+{
+	d->to = to;
+	put(d, 0, 8);
+	put(d, 1, 2); /* version, no augmentation */
+	put_uleb(d, 1);
+	put_sleb(d, -8);
+	put(d, RA, 1);
+	put(d, 0x0c, 1); /* DW_CFA_def_cfa */
+	put_uleb(d, SP);
+	put_uleb(d, 8);
+	put(d, 0x80 | RA, 1); /* DW_CFA_offset */
+	put_uleb(d, 1);
+	end_record(d, 0);
+}
+
+static void close_record(struct derive_elf *d)
+{
+	uint64_t size = d->end - d->begin;
+
+	if (!d->open)
+		return;
+	if (!d->failed)
+		memcpy(d->to->bytes + d->open + 16, &size, 8);
+	end_record(d, d->open);
+	d->open = 0;
+}
+
+static void open_record(struct derive_elf *d, uint64_t start)
+{
+	d->open = d->to->size;
+	d->begin = d->loc = start;
+	add(&d->to->index, (start - ehhdr_base(d->image->eh.vaddr)) << 32 | d->open);
+	put(d, 0, 4);
+	put(d, d->open + 4, 4); /* back to the CIE, which is first */
+	put(d, start, 8);
+	put(d, 0, 8);
+	memset(&d->last, 0, sizeof(d->last));
+	d->last.cfa = DERIVE_BY_REG;
+	d->last.reg = SP;
+	d->last.off = 8;
+}
+
+static void put_advance(struct derive_elf *d, uint64_t to)
+{
+	uint64_t delta = to - d->loc;
+
+	if (delta && delta < 64)
+		put(d, 0x40 | delta, 1);
+	else if (delta && delta < 256)
+		put(d, 0x02 | delta << 8, 2);
+	else if (delta)
+		put(d, 0x04 | delta << 8, 5);
+	d->loc = to;
+}
+
+static void put_cfa(struct derive_elf *d, const struct derive_row *row)
+{
+	const struct derive_row *last = &d->last;
+	uint32_t from;
+
+	if (row->cfa == last->cfa && row->reg == last->reg && row->off == last->off &&
+	    row->word_off == last->word_off)
+		return;
+	if (row->cfa == DERIVE_END) {
+		put(d, 0x07, 1); /* DW_CFA_undefined */
+		put_uleb(d, RA);
+	} else if (row->cfa == DERIVE_BY_WORD) {
+		put(d, 0x0f, 1); /* DW_CFA_def_cfa_expression */
+		from = d->to->size;
+		put(d, 0, 1);
+		put(d, 0x70u + row->reg, 1);
+		put_sleb(d, row->off);
+		put(d, 0x06, 1); /* DW_OP_deref */
+		put(d, 0x23, 1); /* DW_OP_plus_uconst */
+		put_uleb(d, (uint64_t)(int64_t)row->word_off);
+		if (!d->failed)
+			d->to->bytes[from] = (uint8_t)(d->to->size - from - 1);
+	} else if (row->cfa == last->cfa && row->reg == last->reg && row->off >= 0) {
+		put(d, 0x0e, 1); /* DW_CFA_def_cfa_offset */
+		put_uleb(d, (uint64_t)row->off);
+	} else if (row->off >= 0) {
+		put(d, 0x0c, 1);
+		put_uleb(d, row->reg);
+		put_uleb(d, (uint64_t)row->off);
+	} else {
+		put(d, 0x12, 1); /* DW_CFA_def_cfa_sf */
+		put_uleb(d, row->reg);
+		put_sleb(d, row->off / -8);
+	}
+}
+
+static void put_saved(struct derive_elf *d, const struct derive_row *row)
+{
+	for (unsigned int i = 0; i < DERIVE_SAVED; i++) {
+		uint8_t reg = derive_saved(i);
+		int32_t off = row->saved[i].off;
+		uint32_t from;
+
+		if (!memcmp(&row->saved[i], &d->last.saved[i], sizeof(row->saved[i])))
+			continue;
+		switch (row->saved[i].where) {
+		case DERIVE_SAME:
+			put(d, 0x08, 1); /* DW_CFA_same_value */
+			put_uleb(d, reg);
+			continue;
+		case DERIVE_AT_CFA:
+			if (off % 8)
+				break;
+			if (off <= 0) {
+				put(d, 0x80u | reg, 1);
+				put_uleb(d, (uint64_t)(off / -8));
+			} else {
+				put(d, 0x11, 1); /* DW_CFA_offset_extended_sf */
+				put_uleb(d, reg);
+				put_sleb(d, off / -8);
+			}
+			continue;
+		case DERIVE_AT_SP:
+			put(d, 0x10, 1); /* DW_CFA_expression */
+			put_uleb(d, reg);
+			from = d->to->size;
+			put(d, 0, 1);
+			put(d, 0x70u + SP, 1);
+			put_sleb(d, off);
+			if (!d->failed)
+				d->to->bytes[from] = (uint8_t)(d->to->size - from - 1);
+			continue;
+		}
+		put(d, 0x07, 1);
+		put_uleb(d, reg);
+	}
+}
+
+/* Append a row to the open record, or begin another one. */
+static void add_row(void *ctx, uint64_t start, uint64_t end, const struct derive_row *row,
+		    bool guessed)
+{
+	struct derive_elf *d = ctx;
+	struct records *to = guessed ? &d->guessed : &d->sure;
+
+	if (d->sure.size + d->guessed.size > RECORDS_MAX || d->failed)
+		return;
+	if (!d->open || start != d->end || to != d->to || row->cfa == DERIVE_END ||
+	    d->last.cfa == DERIVE_END || d->to->size - d->open > RECORD_MAX) {
+		close_record(d);
+		d->to = to;
+		open_record(d, start);
+	}
+	put_advance(d, start);
+	put_cfa(d, row);
+	if (row->cfa != DERIVE_END)
+		put_saved(d, row);
+	d->last = *row;
+	d->end = end;
+}
+
+static void derive_gaps(struct derive_elf *d)
+{
+	struct derive_sink sink = { add_row, d };
+	uint64_t visits = 0;
+
+	for (uint32_t i = 0; i < d->nr_gaps && visits < VISITS_MAX; i++) {
+		const struct range *g = &d->gaps[i];
+		const struct derive_code *code = code_at(d, g->start);
+		uint64_t size = g->end - g->start;
+		struct derive_input in = {
+			.entry = d->entry,
+			.starts = d->starts.v,
+			.nr_starts = d->starts.nr,
+			.maybe = d->maybe.v,
+			.nr_maybe = d->maybe.nr,
+			.marks = d->marks.v,
+			.nr_marks = d->marks.nr,
+			.endless = d->endless.v,
+			.nr_endless = d->endless.nr,
+			.data = d->data,
+			.nr_data = d->nr_data,
+			.text = d->code,
+			.nr_text = d->nr_code,
+		};
+
+		if (!code || size > code->size - (g->start - code->vaddr))
+			continue;
+		in.code = (struct derive_code){ code->bytes + (g->start - code->vaddr), g->start,
+						(size_t)size };
+		visits += derive_rows(&in, &sink);
+		close_record(d);
+	}
+}
+
+static uint64_t end_of_image(const struct image *image)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < image->nr_segments; i++)
+		end = MAX(end, image->segments[i].vaddr + image->segments[i].mem_size);
+	return (end + 4095) & ~4095ULL;
+}
+
+/* Put the records behind the ones of the file. */
+static int join_records(struct derive_elf *d)
+{
+	struct ehframe *eh = &d->image->eh;
+	struct list *a = &d->sure.index, *b = &d->guessed.index;
+	uint32_t base = (uint32_t)eh->size, i = 0, k = 0, nr = 0;
+	uint8_t *bytes = malloc(eh->size + d->sure.size + d->guessed.size);
+	uint64_t *fdes = malloc((eh->nr_fdes + a->nr + b->nr) * sizeof(*fdes));
+
+	for (uint32_t n = 0; n < a->nr; n++)
+		a->v[n] += base;
+	for (uint32_t n = 0; n < b->nr; n++)
+		add(a, b->v[n] + base + d->sure.size);
+	sort(a);
+	if (!bytes || !fdes) {
+		free(bytes);
+		free(fdes);
+		return -ENOMEM;
+	}
+	if (base)
+		memcpy(bytes, eh->bytes, base);
+	memcpy(bytes + base, d->sure.bytes, d->sure.size);
+	memcpy(bytes + base + d->sure.size, d->guessed.bytes, d->guessed.size);
+	while (i < eh->nr_fdes || k < a->nr) {
+		bool first = k == a->nr || (i < eh->nr_fdes && eh->fdes[i] < a->v[k]);
+
+		fdes[nr++] = first ? eh->fdes[i++] : a->v[k++];
+	}
+	free((void *)(uintptr_t)eh->bytes);
+	free(eh->fdes);
+	eh->bytes = bytes;
+	eh->fdes = fdes;
+	eh->nr_fdes = nr;
+	eh->derived = base;
+	eh->guessed = base + d->sure.size;
+	eh->size = base + d->sure.size + d->guessed.size;
+	return 0;
+}
+
+static void free_all(struct derive_elf *d)
+{
+	struct list *lists[] = { &d->starts,  &d->maybe,      &d->marks,
+				 &d->endless, &d->sure.index, &d->guessed.index };
+
+	for (uint32_t i = 0; i < d->nr_code; i++)
+		free((void *)(uintptr_t)d->code[i].bytes);
+	for (uint32_t i = 0; i < d->nr_data; i++)
+		free((void *)(uintptr_t)d->data[i].bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		free(lists[i]->v);
+	free(d->gaps);
+	free(d->code);
+	free(d->data);
+	free(d->sure.bytes);
+	free(d->guessed.bytes);
+}
+
+static int derive_all(struct derive_elf *d)
+{
+	struct ehframe *eh = &d->image->eh;
+
+	find_starts(d);
+	sort(&d->starts);
+	sort(&d->maybe);
+	sort(&d->endless);
+	sort(&d->marks);
+	if (!eh->bytes) {
+		eh->vaddr = end_of_image(d->image);
+		eh->machine = d->image->machine;
+	}
+	put_cie(d, &d->guessed);
+	put_cie(d, &d->sure);
+	derive_gaps(d);
+	return (d->sure.index.nr || d->guessed.index.nr) && !d->failed ? join_records(d) : 0;
+}
+
+int derive_image(struct image *image, const struct elffile *f)
+{
+	struct derive_elf d = { .image = image, .f = f };
+	int rc = 0;
+
+	if (f->elf_class != ELFCLASS64 || f->machine != EM_X86_64 || image->eh.derived ||
+	    elffile_read(f, offsetof(Elf64_Ehdr, e_entry), &d.entry, sizeof(d.entry)))
+		return 0;
+	add(&d.starts, d.entry);
+	find_code(&d);
+	if (d.total >= TOTAL_MIN && d.total <= CODE_MAX) {
+		load_code(&d);
+		load_data(&d);
+		if (!elffile_waits(f))
+			rc = derive_all(&d);
+	}
+	free_all(&d);
+	return rc;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Unwind rows derived from instructions, at labels in code without tables; hostile code. */
+#include "tests/prelude.h"
+
+#if !defined(__x86_64__)
+
+int main(void)
+{
+	puts("not on this machine: x86-64");
+	return 77;
+}
+#else
+#include "symbols/elf/internal.h"
+
+/* clang-format off */
+#define FUNCTION(name, body) \
+	__asm__(".pushsection .text\n.p2align 4\n.globl " #name "\n" #name ":\n" body \
+		"\n.globl " #name "_end\n" #name "_end:\n.popsection\n"); \
+	extern const uint8_t name[], name##_end[]
+#define LABEL(name) "\n.globl " #name "\n" #name ":\n"
+#define AT(name) ({ extern const uint8_t name[]; (uint64_t)(uintptr_t)name; })
+
+FUNCTION(d_plain,
+	"push %rbx\n push %r12\n sub $40, %rsp" LABEL(d_plain_body)
+	"mov %rdi, %rbx\n or $12, %ah\n call *%rsi" LABEL(d_plain_called)
+	"add $40, %rsp\n pop %r12\n pop %rbx" LABEL(d_plain_popped) "ret");
+FUNCTION(d_frame,
+	"push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp" LABEL(d_frame_body)
+	"call *%rsi\n leave" LABEL(d_frame_left) "ret");
+FUNCTION(d_aligned,
+	"mov %rsp, %rax\n and $-64, %rsp\n sub $128, %rsp" LABEL(d_aligned_by_reg)
+	"mov %rax, 72(%rsp)\n xor %eax, %eax" LABEL(d_aligned_by_word)
+	"call *%rsi\n mov 72(%rsp), %rsp" LABEL(d_aligned_back) "ret");
+FUNCTION(d_joined,
+	"test %edi, %edi\n jz 1f\n sub $16, %rsp\n 1:" LABEL(d_joined_unknown) "nop\n ret");
+FUNCTION(d_endless,
+	"sub $24, %rsp\n test %edi, %edi\n jz 1f\n call 2f\n .p2align 4\n"
+	"1:" LABEL(d_endless_after) "add $24, %rsp\n ret\n .p2align 4\n 2: push %rbx\n hlt");
+FUNCTION(d_table,
+	"sub $8, %rsp\n lea 3f(%rip), %rax\n movslq (%rax,%rdi,4), %rcx\n add %rax, %rcx\n"
+	"jmp *%rcx\n"
+	".p2align 2\n 3: .long 4f-3b, 5f-3b\n 4: add $8, %rsp\n ret\n"
+	"5:" LABEL(d_table_second) "push %rbx" LABEL(d_table_pushed) "pop %rbx\n jmp 4b");
+FUNCTION(d_computed,
+	"sub $8, %rsp\n jmp *%rdi\n .p2align 4" LABEL(d_computed_to) "add $8, %rsp\n ret");
+FUNCTION(d_root,
+	"xor %ebp, %ebp\n mov %rsp, %rdi\n and $-16, %rsp\n call 1f" LABEL(d_root_called)
+	"hlt\n 1: ret");
+FUNCTION(d_child, "xor %ebp, %ebp\n pop %rdi\n call *%r9" LABEL(d_child_called) "hlt");
+/* clang-format on */
+
+struct rows {
+	struct {
+		uint64_t start, end;
+		struct derive_row row;
+		bool guessed;
+	} v[256];
+	size_t nr;
+	uint64_t visits;
+};
+
+static void take(void *ctx, uint64_t start, uint64_t end, const struct derive_row *row,
+		 bool guessed)
+{
+	struct rows *r = ctx;
+
+	assert_true(start < end && row->cfa != DERIVE_NO_CFA);
+	assert_true(!r->nr || r->v[MIN(r->nr, ARRAY_SIZE(r->v)) - 1].end <= start);
+	if (r->nr < ARRAY_SIZE(r->v)) {
+		r->v[r->nr].start = start;
+		r->v[r->nr].end = end;
+		r->v[r->nr].row = *row;
+		r->v[r->nr++].guessed = guessed;
+	}
+}
+
+static void derive(struct rows *r, const uint8_t *code, const uint8_t *end, uint64_t entry)
+{
+	const uint64_t start = (uint64_t)(uintptr_t)code;
+	const struct derive_input in = {
+		.code = { code, start, (size_t)(end - code) },
+		.starts = &start,
+		.nr_starts = 1,
+		.entry = entry,
+	};
+	const struct derive_sink sink = { take, r };
+
+	r->nr = 0;
+	r->visits = derive_rows(&in, &sink);
+}
+
+#define DERIVE(r, name) derive(r, name, name##_end, 0)
+
+/* Return the row of @pc; one without a CFA where there is none. */
+static struct derive_row row_at(const struct rows *r, uint64_t pc, bool *guessed)
+{
+	for (size_t i = 0; i < r->nr; i++)
+		if (pc >= r->v[i].start && pc < r->v[i].end) {
+			*guessed = r->v[i].guessed;
+			return r->v[i].row;
+		}
+	*guessed = false;
+	return (struct derive_row){ .cfa = DERIVE_NO_CFA };
+}
+
+static void assert_cfa(const struct rows *r, uint64_t pc, enum derive_cfa cfa, int reg, int off,
+		       int word_off)
+{
+	bool guessed;
+	struct derive_row row = row_at(r, pc, &guessed);
+
+	assert_int_equal(row.cfa, cfa);
+	assert_false(guessed);
+	assert_int_equal(row.reg, reg);
+	assert_int_equal(row.off, off);
+	assert_int_equal(row.word_off, word_off);
+}
+
+static void assert_saved(const struct rows *r, uint64_t pc, unsigned int i, enum derive_where where,
+			 int off)
+{
+	bool guessed;
+	struct derive_row row = row_at(r, pc, &guessed);
+
+	assert_int_equal(row.saved[i].where, where);
+	assert_int_equal(row.saved[i].off, off);
+}
+
+enum { RBX, RBP, R12 };
+
+TEST(test_pushes)
+{
+	struct rows r;
+
+	DERIVE(&r, d_plain);
+	assert_cfa(&r, AT(d_plain), DERIVE_BY_REG, 7, 8, 0);
+	assert_cfa(&r, AT(d_plain_body), DERIVE_BY_REG, 7, 64, 0);
+	assert_saved(&r, AT(d_plain_body), RBX, DERIVE_AT_CFA, -16);
+	assert_saved(&r, AT(d_plain_body), R12, DERIVE_AT_CFA, -24);
+	assert_saved(&r, AT(d_plain_body), RBP, DERIVE_SAME, 0);
+	/* A write to ah is none to the stack pointer, though both have number 4. */
+	assert_cfa(&r, AT(d_plain_called), DERIVE_BY_REG, 7, 64, 0);
+	assert_cfa(&r, AT(d_plain_popped), DERIVE_BY_REG, 7, 8, 0);
+	assert_saved(&r, AT(d_plain_popped), RBX, DERIVE_SAME, 0);
+}
+
+TEST(test_frame_pointer)
+{
+	struct rows r;
+
+	DERIVE(&r, d_frame);
+	assert_cfa(&r, AT(d_frame_body), DERIVE_BY_REG, 6, 16, 0);
+	assert_saved(&r, AT(d_frame_body), RBP, DERIVE_AT_CFA, -16);
+	assert_cfa(&r, AT(d_frame_left), DERIVE_BY_REG, 7, 8, 0);
+}
+
+TEST(test_realigned)
+{
+	struct rows r;
+
+	DERIVE(&r, d_aligned);
+	assert_cfa(&r, AT(d_aligned_by_reg), DERIVE_BY_REG, 0, 8, 0);
+	assert_cfa(&r, AT(d_aligned_by_word), DERIVE_BY_WORD, 7, 72, 8);
+	assert_cfa(&r, AT(d_aligned_back), DERIVE_BY_REG, 7, 8, 0);
+}
+
+TEST(test_ways_that_disagree)
+{
+	struct rows r;
+
+	DERIVE(&r, d_joined);
+	assert_cfa(&r, AT(d_joined_unknown), DERIVE_NO_CFA, 0, 0, 0);
+}
+
+/* The code behind a call of a function that never returns is reached in other ways only. */
+TEST(test_endless)
+{
+	struct rows r;
+
+	DERIVE(&r, d_endless);
+	assert_cfa(&r, AT(d_endless_after), DERIVE_BY_REG, 7, 32, 0);
+}
+
+TEST(test_table)
+{
+	struct rows r;
+
+	DERIVE(&r, d_table);
+	assert_cfa(&r, AT(d_table_second), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_table_pushed), DERIVE_BY_REG, 7, 24, 0);
+}
+
+/* Where a jump leads to is not known: code that nothing else reaches has its state, as a guess. */
+TEST(test_computed_jump)
+{
+	struct derive_row row;
+	struct rows r;
+	bool guessed;
+
+	DERIVE(&r, d_computed);
+	row = row_at(&r, AT(d_computed_to), &guessed);
+	assert_int_equal(row.cfa, DERIVE_BY_REG);
+	assert_int_equal(row.off, 16);
+	assert_true(guessed);
+}
+
+TEST(test_roots)
+{
+	struct rows r;
+	bool guessed;
+
+	derive(&r, d_root, d_root_end, AT(d_root));
+	assert_int_equal(row_at(&r, AT(d_root_called) - 1, &guessed).cfa, DERIVE_END);
+	/* No entry: an ordinary function. */
+	DERIVE(&r, d_root);
+	assert_int_equal(row_at(&r, AT(d_root_called) - 1, &guessed).cfa, DERIVE_BY_REG);
+	/* A thread's first function pops the return address; its frame pointer is 0. */
+	DERIVE(&r, d_child);
+	assert_int_equal(row_at(&r, AT(d_child_called) - 1, &guessed).cfa, DERIVE_END);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525 + 1013904223;
+	return *seed >> 8;
+}
+
+/* Random bytes, and random jumps: all that is visited is bounded, no row is outside. */
+TEST(test_hostile_code)
+{
+	uint8_t *code = xcalloc(1, 4096);
+	uint32_t seed = 7;
+
+	for (int round = 0; round < 3000; round++) {
+		size_t size = 1 + next_random(&seed) % (round % 100 ? 256 : 4096);
+		struct rows r;
+
+		for (size_t i = 0; i < size; i++)
+			code[i] = (uint8_t)next_random(&seed);
+		for (size_t i = 0; round % 3 == 0 && i + 1 < size;
+		     i += 2 + next_random(&seed) % 8) {
+			static const uint8_t some[] = { 0xeb, 0x75, 0x55, 0x5c, 0xc9, 0xe8, 0x48 };
+
+			code[i] = some[next_random(&seed) % sizeof(some)];
+		}
+		derive(&r, code, code + size, 0);
+		assert_true(r.visits <= size * 48 + 4100);
+		for (size_t i = 0; i < r.nr; i++)
+			assert_true(r.v[i].start >= (uintptr_t)code &&
+				    r.v[i].end <= (uintptr_t)code + size);
+	}
+	free(code);
+}
+
+int main(void)
+{
+	return run_unit_tests(NULL, NULL);
+}
+#endif
