@@ -391,7 +391,7 @@ void fold_processes_fini(struct fold_processes *out)
 /* Find the function with most self weight of each task. */
 static void task_tops(const struct profile *p, const struct fold_filter *f, struct fold_task *tasks)
 {
-	uint32_t *buckets = malloc((p->nr_tasks + 1ULL) * sizeof(*buckets));
+	uint32_t *buckets = calloc(p->nr_tasks + 1ULL, sizeof(*buckets));
 	uint32_t *best = malloc((p->nr_tasks + 1ULL) * sizeof(*best));
 
 	for (uint32_t i = 0; buckets && i < p->nr_tasks; i++)
