@@ -137,6 +137,7 @@ struct walk {
 	uint8_t word;	     /* of the process: 8 or 4 */
 	bool exact;	     /* pc is the instruction itself, not a return address */
 	bool guessed;	     /* the current frame was found by a guess */
+	bool ended;	     /* the current frame has no caller */
 	bool crossed;	     /* a signal frame was passed: this may be another stack */
 	bool dropped;	     /* rows have dropped registers that a step may need */
 	bool rows;	     /* use them */
@@ -563,16 +564,32 @@ static int by_step(struct walk *w, const struct image *image, uint64_t vaddr,
 }
 
 /*
+ * Return true if the function that begins at the current frame was put at the end of a stack: there
+ * is no return address for it.
+ */
+static bool has_no_caller(const struct walk *w)
+{
+	const struct arch_ops *arch = w->u->arch;
+	const struct fp_input in = guess_input(w);
+	uint64_t ra;
+
+	return !arch->ra_in_register && arch_has(&w->f, arch->sp) &&
+	       stack_copy_read(&w->copy, w->f.reg[arch->sp], &ra) && !fp_is_code(&in, ra);
+}
+
+/*
  * The return address is the start of a function, with no code before it: it was
  * not pushed by a call, but put on the stack to be returned to (makecontext() and
- * others). Take it for the instruction itself.
+ * others). Take it for the instruction itself. The first function of a fiber returns to one
+ * that ends the fiber: the root.
  */
 static int by_entry(struct walk *w)
 {
 	w->out->nr--;
 	w->out->nr_guessed -= w->guessed;
 	w->exact = true;
-	w->guessed = true;
+	w->ended = !w->guessed && has_no_caller(w);
+	w->guessed = !w->ended;
 	return WALK_ON;
 }
 
@@ -708,6 +725,8 @@ static int caller_find(struct walk *w)
 {
 	uint64_t row = w->rows ? rows_get(w->u->rows, w->place) : 0;
 
+	if (w->ended)
+		return UNWIND_COMPLETE;
 	switch (row_kind(row)) {
 	case ROW_SIMPLE:
 		return by_rows(w, row);

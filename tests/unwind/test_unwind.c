@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <unwind.h>
 #include <urcu/urcu-qsbr.h>
@@ -291,6 +292,41 @@ TEST(test_thread_has_a_root, set_up)
 	assert_int_equal(pthread_create(&t, NULL, in_thread, NULL), 0);
 	pthread_join(t, NULL);
 	assert_true_chain(7);
+}
+
+static ucontext_t outside, fiber;
+
+static void in_fiber(void)
+{
+	recurse(3);
+	swapcontext(&fiber, &outside);
+}
+
+/* A fiber's first function returns to __start_context(), which nothing called. */
+TEST(test_fiber_has_a_root, set_up)
+{
+	const size_t size = 64u << 10;
+	uint8_t *memory = xcalloc(1, size);
+	struct unwinder *u[] = { world.step, world.row, world.row };
+
+	shot.stack_end = (uint64_t)(uintptr_t)memory + size;
+	getcontext(&fiber);
+	fiber.uc_stack.ss_sp = memory;
+	fiber.uc_stack.ss_size = size;
+	fiber.uc_link = &outside;
+	makecontext(&fiber, in_fiber, 0);
+	swapcontext(&outside, &fiber);
+	world_load(&world, getpid());
+	for (size_t i = 0; i < ARRAY_SIZE(u); i++) {
+		unwind_with(u[i]);
+#if defined(__x86_64__)
+		assert_int_equal(result.stop, UNWIND_COMPLETE);
+		assert_int_equal(result.nr_guessed, 0);
+#endif
+		/* take, four times recurse, in_fiber, __start_context */
+		assert_true(result.nr >= 6 && same_as_truth(6));
+	}
+	free(memory);
 }
 
 TEST(test_truncated, set_up)
