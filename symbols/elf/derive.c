@@ -20,6 +20,18 @@
 #define RETURN_DEPTH	4
 #define TABLE_MAX	1024 /* entries of a table of jumps */
 
+static bool is_number(uint64_t v)
+{
+	return derive_kind(v) == DERIVE_NUMBER || derive_kind(v) == DERIVE_NUMBERS;
+}
+
+static uint64_t join_values(uint64_t a, uint64_t b)
+{
+	if (a == b)
+		return a;
+	return is_number(a) && is_number(b) ? derive_value(DERIVE_NUMBERS, 0) : 0;
+}
+
 /* Keep in @to the facts that are also in @from. Return whether it has lost something. */
 static bool join(struct derive_state *to, const struct derive_state *from)
 {
@@ -27,10 +39,10 @@ static bool join(struct derive_state *to, const struct derive_state *from)
 	uint32_t nr = 0;
 
 	for (unsigned int r = 0; r < DERIVE_REGS; r++) {
-		if (to->reg[r] && to->reg[r] != from->reg[r]) {
-			to->reg[r] = 0;
-			changed = true;
-		}
+		uint64_t common = join_values(to->reg[r], from->reg[r]);
+
+		changed |= to->reg[r] != common;
+		to->reg[r] = common;
 	}
 	for (uint32_t i = 0; i < to->nr_slots; i++)
 		if (derive_load(from, to->slot[i].at) == to->slot[i].value)
@@ -90,6 +102,7 @@ enum {
 	REACHED = 64,  /* perhaps by a jump to where no table is known */
 	ENDLESS = 128, /* a function that never returns begins */
 	RETURNS = 256, /* one that may return */
+	LABEL = 512,   /* code computes its address */
 };
 
 /* A jump to where no table is known. */
@@ -288,6 +301,8 @@ static void discover_target(struct piece *p, uint32_t off, const struct derive_i
 {
 	uint32_t to = (uint32_t)(i->target - p->code.vaddr);
 
+	if (i->flow == DERIVE_ON && i->target && inside(p, i->target))
+		p->flags[to] |= LABEL;
 	if ((i->flow != DERIVE_BRANCH && i->flow != DERIVE_JUMP && i->flow != DERIVE_CALL) ||
 	    !inside(p, i->target) || is_known(p, to))
 		return;
@@ -421,6 +436,30 @@ static bool follow_table(struct piece *p, uint32_t off, uint64_t value,
 	return nr > 0;
 }
 
+/* Follow a jump to an address that the function has computed. False: it is none. */
+static bool follow_label(struct piece *p, uint32_t off, uint64_t value,
+			 const struct derive_state *s)
+{
+	uint64_t to = (uint64_t)derive_number(value);
+	uint32_t end;
+	bool found = false;
+
+	if (derive_kind(value) == DERIVE_NUMBER && inside(p, to)) {
+		enter(p, (uint32_t)(to - p->code.vaddr), s);
+		return true;
+	}
+	if (derive_kind(value) != DERIVE_NUMBERS)
+		return false;
+	end = function_end(p, off);
+	for (uint32_t k = function_of(p, off); k < end; k++) {
+		if (!(p->flags[k] & LABEL))
+			continue;
+		enter(p, k, s);
+		found = true;
+	}
+	return found;
+}
+
 static void add_jump(struct piece *p, uint32_t off, const struct derive_state *s)
 {
 	for (uint32_t k = 0; k < p->nr_jumps; k++)
@@ -438,7 +477,8 @@ static void follow(struct piece *p, uint32_t off, const struct derive_insn *i,
 {
 	if ((i->flow == DERIVE_BRANCH || i->flow == DERIVE_JUMP) && inside(p, i->target))
 		enter(p, (uint32_t)(i->target - p->code.vaddr), s);
-	if (i->flow == DERIVE_JUMP_TO && !follow_table(p, off, i->value, s))
+	if (i->flow == DERIVE_JUMP_TO && !follow_table(p, off, i->value, s) &&
+	    !follow_label(p, off, i->value, s))
 		add_jump(p, off, s);
 }
 
@@ -713,14 +753,16 @@ static uint32_t number_of(struct piece *p, const struct derive_state *s, uint32_
 static void number_block(struct piece *p, uint32_t off)
 {
 	struct derive_state s = p->states[p->state_at[off] - 1];
-	uint32_t first = off, number = 0;
+	uint32_t first = off, number = 0, changes = 0;
 
 	while (off < p->code.size && !p->failed) {
 		struct derive_insn i;
 
 		if (off != first && p->flags[off] & LEADER)
 			return;
-		number = number_of(p, &s, number);
+		if (!number || s.changes != changes)
+			number = number_of(p, &s, number);
+		changes = s.changes;
 		p->cpu->step(&p->code, at(p, off), &s, &i);
 		if (i.flow == DERIVE_BAD)
 			return;

@@ -23,7 +23,7 @@
 #define SWEEP_MAX   (64ULL << 20) /* bytes of that */
 #define CODE_MAX    (64ULL << 20) /* bytes without tables */
 #define DATA_MAX    (16ULL << 20)
-#define VISITS_MAX  (60ULL << 20)
+#define VISITS_MAX  (24ULL << 20) /* instructions: about a second */
 #define RECORDS_MAX (24u << 20)
 #define RECORD_MAX  16384u /* bytes of one */
 
@@ -48,8 +48,9 @@ struct derive_elf {
 	const struct elffile *f;
 	struct range *gaps;
 	uint32_t nr_gaps, room_gaps;
-	uint64_t total; /* bytes in gaps */
-	uint64_t entry; /* of the program */
+	uint64_t total;	 /* bytes in gaps */
+	uint64_t entry;	 /* of the program */
+	uint64_t visits; /* instructions looked at */
 	struct list starts, maybe, endless, marks;
 	struct derive_code *code; /* executable segments */
 	uint32_t nr_code;
@@ -231,7 +232,7 @@ static void sweep(struct derive_elf *d, uint64_t pc, uint64_t end, bool sure)
 {
 	const struct derive_code *code = code_at(d, pc);
 
-	while (code && pc < end) {
+	while (code && pc < end && d->visits++ < VISITS_MAX / 2) {
 		struct derive_insn in;
 
 		derive_x86_step(code, pc, NULL, &in);
@@ -520,9 +521,8 @@ static void add_row(void *ctx, uint64_t start, uint64_t end, const struct derive
 static void derive_gaps(struct derive_elf *d)
 {
 	struct derive_sink sink = { add_row, d };
-	uint64_t visits = 0;
 
-	for (uint32_t i = 0; i < d->nr_gaps && visits < VISITS_MAX; i++) {
+	for (uint32_t i = 0; i < d->nr_gaps && d->visits < VISITS_MAX; i++) {
 		const struct range *g = &d->gaps[i];
 		const struct derive_code *code = code_at(d, g->start);
 		uint64_t size = g->end - g->start;
@@ -546,7 +546,7 @@ static void derive_gaps(struct derive_elf *d)
 			continue;
 		in.code = (struct derive_code){ code->bytes + (g->start - code->vaddr), g->start,
 						(size_t)size };
-		visits += derive_rows(&in, &sink);
+		d->visits += derive_rows(&in, &sink);
 		close_record(d);
 	}
 }

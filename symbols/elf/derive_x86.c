@@ -68,7 +68,7 @@ struct x86 {
 	int64_t disp, imm;
 };
 
-static uint64_t take(struct x86 *i, unsigned int size)
+static inline uint64_t take(struct x86 *i, unsigned int size)
 {
 	uint64_t v = 0;
 
@@ -76,8 +76,12 @@ static uint64_t take(struct x86 *i, unsigned int size)
 		i->bad = true;
 		return 0;
 	}
-	for (unsigned int k = 0; k < size; k++)
-		v |= (uint64_t)i->at[k] << (8 * k);
+	if (size == 1)
+		v = *i->at;
+	else if (size == 4)
+		memcpy(&v, i->at, 4);
+	else
+		memcpy(&v, i->at, size);
 	i->at += size;
 	return v;
 }
@@ -591,6 +595,7 @@ static void put(struct derive_state *s, uint64_t at, uint32_t size, uint64_t val
 		    after >= (int64_t)size)
 			s->slot[nr++] = s->slot[i];
 	}
+	s->changes += nr != s->nr_slots || value;
 	s->nr_slots = nr;
 	if (size == 8 && value && nr < DERIVE_SLOTS)
 		s->slot[s->nr_slots++] = (struct derive_slot){ at, value };
@@ -606,6 +611,7 @@ static void forget_below(struct derive_state *s, int64_t keep)
 		if (derive_kind(s->slot[i].at) != derive_kind(top) ||
 		    derive_number(s->slot[i].at) >= derive_number(top) - keep)
 			s->slot[nr++] = s->slot[i];
+	s->changes += nr != s->nr_slots;
 	s->nr_slots = nr;
 }
 
@@ -632,6 +638,7 @@ static void set_sp(struct derive_state *s, uint64_t value)
 		value = derive_value(DERIVE_AREA, 0);
 	}
 	s->reg[SP] = value;
+	s->changes++;
 	forget_below(s, 128); /* the red zone */
 }
 
@@ -693,12 +700,20 @@ static uint64_t pop(struct derive_state *s)
 	return value;
 }
 
+/* Return true if rows may depend on @v. */
+static bool makes_rows(uint64_t v)
+{
+	return derive_in_frame(v) || derive_kind(v) == DERIVE_ENTRY;
+}
+
 static void set(struct derive_state *s, uint8_t reg, uint64_t value)
 {
-	if (reg == SP)
+	if (reg == SP) {
 		set_sp(s, value);
-	else
-		s->reg[reg] = value;
+		return;
+	}
+	s->changes += makes_rows(s->reg[reg]) || makes_rows(value);
+	s->reg[reg] = value;
 }
 
 /* Return the result of add, sub or and of registers and numbers. */
@@ -786,14 +801,14 @@ static bool apply_sum(const struct x86 *i, struct derive_state *s)
 	case 0x33:
 		if (i->reg != i->rm || i->reg == SP)
 			return false;
-		s->reg[i->reg] = derive_value(DERIVE_NUMBER, 0);
+		set(s, i->reg, derive_value(DERIVE_NUMBER, 0));
 		return true;
 	case 0x87:
 		if (!i->wide || i->reg == SP || i->rm == SP)
 			return false;
 		value = s->reg[i->reg];
-		s->reg[i->reg] = s->reg[i->rm];
-		s->reg[i->rm] = value;
+		set(s, i->reg, s->reg[i->rm]);
+		set(s, i->rm, value);
 		return true;
 	}
 	return false;
@@ -826,10 +841,10 @@ static bool apply_stack(const struct x86 *i, struct derive_state *s, uint64_t ne
 			store(i, s, next, value);
 	} else if (one && i->op == 0xc9) {
 		set_sp(s, s->reg[FP]);
-		s->reg[FP] = pop(s);
+		set(s, FP, pop(s));
 	} else if (one && i->op == 0xc8) {
 		set_sp(s, 0);
-		s->reg[FP] = 0;
+		set(s, FP, 0);
 	} else {
 		return false;
 	}
@@ -857,7 +872,7 @@ static void apply_call(struct derive_state *s)
 {
 	for (unsigned int r = 0; r < 16; r++)
 		if (CALL_CLOBBERS >> r & 1)
-			s->reg[r] = 0;
+			set(s, (uint8_t)r, 0);
 	forget_below(s, 0);
 }
 

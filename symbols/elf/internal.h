@@ -143,13 +143,14 @@ int elfsym_add_named(struct elfsym *t, uint64_t vaddr, uint64_t size, const char
  */
 enum derive_kind {
 	DERIVE_UNKNOWN,
-	DERIVE_CFA,    /* the CFA + number */
-	DERIVE_AREA,   /* a stack area at an unknown distance from the CFA, + number */
-	DERIVE_ENTRY,  /* the value of a register at the entry of the function */
-	DERIVE_NUMBER, /* this number: mostly an address */
-	DERIVE_OFFSET, /* an entry of the table of 32-bit offsets at that address */
-	DERIVE_TARGET, /* such an offset, added to the address of the table */
-	DERIVE_ADDRESS /* an entry of the table of addresses there */
+	DERIVE_CFA,	/* the CFA + number */
+	DERIVE_AREA,	/* a stack area at an unknown distance from the CFA, + number */
+	DERIVE_ENTRY,	/* the value of a register at the entry of the function */
+	DERIVE_NUMBER,	/* this number: mostly an address */
+	DERIVE_NUMBERS, /* one of several numbers */
+	DERIVE_OFFSET,	/* an entry of the table of 32-bit offsets at that address */
+	DERIVE_TARGET,	/* such an offset, added to the address of the table */
+	DERIVE_ADDRESS	/* an entry of the table of addresses there */
 };
 
 struct derive_slot {
@@ -161,7 +162,8 @@ struct derive_state {
 	uint64_t reg[DERIVE_REGS]; /* by the number in instructions */
 	struct derive_slot slot[DERIVE_SLOTS];
 	uint32_t nr_slots;
-	bool is_root; /* no function called this one */
+	bool is_root;	  /* no function called this one */
+	uint32_t changes; /* counted: no row changes without one */
 };
 
 /* Executable bytes. */

@@ -43,6 +43,10 @@ FUNCTION(d_table,
 	"5:" LABEL(d_table_second) "push %rbx" LABEL(d_table_pushed) "pop %rbx\n jmp 4b");
 FUNCTION(d_computed,
 	"sub $8, %rsp\n jmp *%rdi\n .p2align 4" LABEL(d_computed_to) "add $8, %rsp\n ret");
+FUNCTION(d_labels,
+	"sub $8, %rsp\n lea 2f(%rip), %r14\n test %edi, %edi\n jz 1f\n lea 3f(%rip), %r14\n"
+	"1: jmp *%r14\n 2:" LABEL(d_labels_first) "add $8, %rsp\n ret\n"
+	"3:" LABEL(d_labels_second) "push %rbx" LABEL(d_labels_pushed) "pop %rbx\n jmp 2b");
 FUNCTION(d_root,
 	"xor %ebp, %ebp\n mov %rsp, %rdi\n and $-16, %rsp\n call 1f" LABEL(d_root_called)
 	"hlt\n 1: ret");
@@ -202,6 +206,17 @@ TEST(test_computed_jump)
 	assert_int_equal(row.cfa, DERIVE_BY_REG);
 	assert_int_equal(row.off, 16);
 	assert_true(guessed);
+}
+
+/* A jump to one of the labels whose addresses its function computes, as in libgmp. */
+TEST(test_labels)
+{
+	struct rows r;
+
+	DERIVE(&r, d_labels);
+	assert_cfa(&r, AT(d_labels_first), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_labels_second), DERIVE_BY_REG, 7, 16, 0);
+	assert_cfa(&r, AT(d_labels_pushed), DERIVE_BY_REG, 7, 24, 0);
 }
 
 TEST(test_roots)
