@@ -79,7 +79,7 @@ TOOLS     := $(patsubst tests/tools/%.c,$(B)/tests/tools/%,$(wildcard tests/tool
 # The same targets over their corpora, without a fuzzer.
 REPLAYS   := $(FUZZERS:%=$(B)/tests/fuzz/%)
 
-.PHONY: bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layering style figures install uninstall clean help deps programs tools lab
+.PHONY: bench-cage kill-matrix storms soak man all run check unit e2e bench fuzz fuzz-all layouts layering style figures install uninstall clean help deps programs tools lab
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -230,6 +230,9 @@ truth-postgres: $(B)/proftop ## waits of PostgreSQL under pgbench -c 16 against 
 truth-languages: $(B)/proftop programs $(TOOLS) ## script frames against the interpreters' own: 5,000 certain each, 0 wrong; EACH=20
 	$(Q)set -e; for rights in '' none; do for script in truth_languages python; do \
 		RIGHTS=$$rights GATE=1 SECONDS_EACH=$(or $(EACH),20) B=$(B) tests/e2e/$$script.sh; done; done
+
+layouts: ## NODES="path ...": rows of V8's versions from these running Node.js; CHECK=1: compare them with the kept ones
+	$(Q)tests/tools/v8_layouts $(if $(CHECK),--check) symbols/script/v8_versions.inc $(NODES)
 
 layering: ## rooms include doors of rooms above them in tests/rooms only; curses only in term.c; budgets of make figures
 	$(Q)eval $(LAYERING)

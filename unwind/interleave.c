@@ -256,7 +256,8 @@ static uint32_t merge_doubts(const struct lang_process *p, const struct lang_slo
 {
 	uint32_t unchecked = slot->late ? MERGE_LATE : MERGE_BROKEN;
 
-	return (slot->checked ? 0 : unchecked) | (p->untried ? MERGE_UNTRIED : 0);
+	return (slot->checked ? 0 : unchecked) |
+	       (p->untried && slot->checked < 2 ? MERGE_UNTRIED : 0);
 }
 
 /* Align all groups. False: nothing fits. *@beginning: exact, to the end of the copied stack. */

@@ -400,7 +400,7 @@ static void judge_languages(struct findings *l, const struct doctor_facts *f)
 		{ "PHP", "8.2, 8.4 to 8.6 without threads: functions and lines", false },
 		{ "Ruby", "3.1: methods and lines", false },
 		{ "Perl", "5.36 to 5.44 with threads: subs and lines", false },
-		{ "JavaScript", "Node.js 18 and 20: functions, inlined ones, and lines", false },
+		{ "JavaScript", "Node.js 18 to 26: functions, inlined ones, and lines", false },
 	};
 	static const char *const lacks[] = {
 		[MEMORY_ALL] = "",

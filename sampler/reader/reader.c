@@ -96,6 +96,7 @@ struct langreader_loop {
 
 #define X86_64_R9  9
 #define X86_64_RBP 6
+#define X86_64_R13 13
 #define X86_64_R14 14
 #define X86_64_R15 15
 #define X86_64_RIP 16
@@ -236,7 +237,7 @@ static void put_slot(struct langreader_loop *r, const struct record_sample *s, u
 		.tid = s->tid,
 		.same = c->same,
 		.none = (uint8_t)c->none,
-		.checked = timely && !c->broken,
+		.checked = timely && !c->broken ? 1 + c->proven : 0,
 		.late = !timely,
 		.settled = c->settled,
 		.top = (uint8_t)c->top,
@@ -302,6 +303,7 @@ static void read_thread(struct langreader_loop *r, const struct record_sample *s
 		in.fp = unwind_register(s->regs, r->layout.regs_mask, X86_64_RBP);
 		in.rdi = unwind_register(s->regs, r->layout.regs_mask, X86_64_RDI);
 		in.r9 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R9);
+		in.r13 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R13);
 		in.r15 = unwind_register(s->regs, r->layout.regs_mask, X86_64_R15);
 	}
 	if (r->found.info.kind == LANG_PHP && lang_is_eval(&r->found.info, in.pc)) {

@@ -626,6 +626,8 @@ int elfplt_add(struct elfsym *t, const struct elffile *f);
 /* Addresses of functions; 0: missing. */
 struct elfv8_symbols {
 	uint64_t code, code_size, data, data_size, name;
+	/* Of the blob itself: from 13.6 on the functions are not exported. */
+	uint64_t blob_code, blob_code_size, blob_data, blob_data_size;
 };
 
 struct elfv8_blob {
@@ -637,6 +639,8 @@ struct elfv8_blob {
 void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address);
 /* Find the builtins. False: not found. */
 bool elfv8_blob(struct elfv8_blob *out, const struct elfv8_symbols *s, const struct elffile *f);
+/* The same without symbols, by their form: reads most of the file. */
+bool elfv8_find(struct elfv8_blob *out, const struct elffile *f);
 /* Add the builtins to @t, which has the exported functions. 0 (also: none), or -errno. */
 int elfv8_add(struct elfsym *t, const struct elffile *f);
 

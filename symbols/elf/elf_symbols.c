@@ -1383,14 +1383,27 @@ int elfgo_frames(const struct elffile *f, uint8_t **out, size_t *size)
 #define NAME_ENTRY 24U
 
 #define NAME_MAX 128U
-#define PREFIX	 "Builtins_"
+/* The code of all begins at a page; between them is int3. */
+#define CODE_PAGE  4096U
+#define FILLER	   0xcc
+#define RODATA_MAX (32U << 20)
+#define PREFIX	   "Builtins_"
 
 /* The functions that elfv8_symbol() wants are smaller. */
 #define ELFV8_FUNCTION_MAX 64U
 
 void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address)
 {
-	static const char prefix[] = "_ZN2v88internal";
+	static const char prefix[] = "_ZN2v88internal", blob[] = "v8_Default_embedded_blob_";
+	static const struct {
+		const char *name;
+		size_t at;
+	} blobs[] = {
+		{ "code_", offsetof(struct elfv8_symbols, blob_code) },
+		{ "code_size_", offsetof(struct elfv8_symbols, blob_code_size) },
+		{ "data_", offsetof(struct elfv8_symbols, blob_data) },
+		{ "data_size_", offsetof(struct elfv8_symbols, blob_data_size) },
+	};
 	static const struct {
 		const char *name; /* behind the prefix */
 		size_t at;
@@ -1402,6 +1415,12 @@ void elfv8_symbol(struct elfv8_symbols *s, const char *name, uint64_t address)
 		{ "8Builtins4nameENS0_7BuiltinE", offsetof(struct elfv8_symbols, name) },
 	};
 
+	if (!strncmp(name, blob, sizeof(blob) - 1)) {
+		for (size_t i = 0; i < ARRAY_SIZE(blobs); i++)
+			if (!strcmp(name + sizeof(blob) - 1, blobs[i].name))
+				memcpy((char *)s + blobs[i].at, &address, sizeof(address));
+		return;
+	}
 	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
@@ -1443,16 +1462,33 @@ static bool returned(const struct elffile *f, uint64_t address, size_t size, uin
 	return code[7] == 0xc3;
 }
 
-bool elfv8_blob(struct elfv8_blob *out, const struct elfv8_symbols *s, const struct elffile *f)
+/* Take the symbols of the blob itself. */
+static bool read_blob(struct elfv8_blob *out, const struct elfv8_symbols *s,
+		      const struct elffile *f)
 {
-	return f->machine == EM_X86_64 && returned(f, s->code, 0, &out->code) &&
-	       returned(f, s->code_size, 4, &out->code_size) &&
-	       returned(f, s->data, 0, &out->data) &&
-	       returned(f, s->data_size, 4, &out->data_size) && out->code_size &&
-	       out->code_size <= BLOB_MAX && out->data_size <= BLOB_MAX;
+	uint32_t size[2];
+
+	if (!s->blob_code || !s->blob_data ||
+	    !elffile_read_at(f, s->blob_code_size, &size[0], sizeof(size[0])) ||
+	    !elffile_read_at(f, s->blob_data_size, &size[1], sizeof(size[1])))
+		return false;
+	*out = (struct elfv8_blob){ s->blob_code, size[0], s->blob_data, size[1] };
+	return true;
 }
 
-/* ---- names ---- */
+bool elfv8_blob(struct elfv8_blob *out, const struct elfv8_symbols *s, const struct elffile *f)
+{
+	if (f->machine != EM_X86_64)
+		return false;
+	if (!read_blob(out, s, f) &&
+	    !(returned(f, s->code, 0, &out->code) &&
+	      returned(f, s->code_size, 4, &out->code_size) &&
+	      returned(f, s->data, 0, &out->data) && returned(f, s->data_size, 4, &out->data_size)))
+		return false;
+	return out->code_size && out->code_size <= BLOB_MAX && out->data_size <= BLOB_MAX;
+}
+
+/* ---- a stripped file that exports none of them ---- */
 
 struct builtin {
 	uint32_t offset, size;
@@ -1478,8 +1514,79 @@ static uint32_t read_places(const uint8_t *data, const struct elfv8_blob *b, uin
 		end = (uint64_t)p.offset + p.size;
 		out[nr++] = p;
 	}
-	return nr >= BUILTINS_MIN && b->code_size - end <= GAP_MAX ? nr : 0;
+	return nr >= BUILTINS_MIN && (b->code_size == BLOB_MAX || b->code_size - end <= GAP_MAX)
+		       ? nr
+		       : 0;
 }
+
+/* Find the table of places in read-only data. Returns how many; 0: not found. */
+static uint32_t find_places(const struct elffile *f, struct elfv8_blob *b, struct builtin *out)
+{
+	const Elf64_Shdr *s = elffile_section(f, ".rodata");
+	uint32_t nr = 0;
+	void *bytes;
+
+	if (!s || s->sh_size > RODATA_MAX ||
+	    elffile_read_alloc(f, s->sh_offset, s->sh_size, &bytes))
+		return 0;
+	for (uint64_t at = 0; at + BUILTINS_MIN * ENTRY_MIN < s->sh_size && !nr; at += 8) {
+		const uint8_t *data = (const uint8_t *)bytes + at;
+
+		/* The first one begins the code. */
+		if (bytes_u32(data + PLACES_HEAD) || !bytes_u32(data + PLACES_HEAD + 4))
+			continue;
+		b->data = s->sh_addr + at;
+		b->data_size = s->sh_size - at;
+		for (uint32_t entry = ENTRY_MIN; !nr && entry <= ENTRY_MAX; entry += 4)
+			nr = read_places(data, b, entry, out);
+	}
+	free(bytes);
+	if (nr)
+		b->code_size = out[nr - 1].offset + out[nr - 1].size;
+	return nr;
+}
+
+/* Return whether the builtins may begin at @code: each gap behind one is filled. */
+static bool is_filled(const struct elffile *f, uint64_t code, const struct builtin *places,
+		      uint32_t nr)
+{
+	uint8_t gap[GAP_MAX];
+
+	for (uint32_t i = 0; i + 1 < nr; i++) {
+		uint64_t end = (uint64_t)places[i].offset + places[i].size;
+		size_t size = places[i + 1].offset - end;
+
+		if (size && !elffile_read_at(f, code + end, gap, size))
+			return false;
+		for (size_t k = 0; k < size; k++)
+			if (gap[k] != FILLER)
+				return false;
+	}
+	return true;
+}
+
+bool elfv8_find(struct elfv8_blob *out, const struct elffile *f)
+{
+	const Elf64_Shdr *text = elffile_section(f, ".text");
+	struct builtin *places = calloc(BUILTINS_MAX, sizeof(*places));
+	uint32_t nr = 0;
+	bool found = false;
+
+	*out = (struct elfv8_blob){ .code_size = BLOB_MAX };
+	if (places && text && f->machine == EM_X86_64 &&
+	    !elffile_expect(f, text->sh_offset, text->sh_size))
+		nr = find_places(f, out, places);
+	for (uint64_t at = nr ? (text->sh_addr + CODE_PAGE - 1) & ~(uint64_t)(CODE_PAGE - 1) : 0;
+	     nr && !found && at - text->sh_addr + out->code_size <= text->sh_size;
+	     at += CODE_PAGE) {
+		out->code = at;
+		found = is_filled(f, at, places, nr);
+	}
+	free(places);
+	return found;
+}
+
+/* ---- names ---- */
 
 /* Get the table of names: the address that the function loads. */
 static bool find_names(const struct elffile *f, uint64_t function, uint64_t *table)

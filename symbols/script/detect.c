@@ -237,11 +237,9 @@ static void set_v8(struct lang_process *p, const struct describe_file *f)
 {
 	p->v8 = f->v8;
 	p->version = f->v8_version;
-	p->reason = v8layout_check(&f->v8);
+	p->reason = v8layout_complete(&p->v8, f->v8_version, &p->untried);
 	if (!p->reason && !f->blob_size)
 		p->reason = "its builtins cannot be found";
-	p->untried = !v8layout_tried((int32_t)(f->v8_version >> 24),
-				     (int32_t)(f->v8_version >> 16 & 255));
 	p->code_offset = f->blob_offset;
 	p->code_size = f->blob_size;
 }
@@ -479,7 +477,7 @@ static void on_symbol(struct search *search, const Elf64_Sym *s, const char *nam
 	if (!s->st_value || s->st_shndx == SHN_UNDEF)
 		return;
 	if (d->kind == LANG_NODE)
-		describe_v8_symbol(&search->symbols, name, s->st_value);
+		describe_v8_symbol(&search->symbols, name, s->st_value, s->st_size);
 	else if (!strcmp(name, r->runtime))
 		d->runtime = s->st_value;
 	else if (r->code_type && !strcmp(name, r->code_type))
@@ -586,7 +584,7 @@ static int find_symbols(struct search *search, const struct elffile *f, enum lan
 	if (out->kind == LANG_PYTHON && describe_python_minor(name) >= 0)
 		out->version = 3U << 24 | (uint32_t)describe_python_minor(name) << 16;
 	read_symbols(search, f, SHT_DYNSYM);
-	if (out->kind != LANG_NODE)
+	if (out->kind != LANG_NODE || !search->symbols.builtins.code)
 		read_symbols(search, f, SHT_SYMTAB);
 	return 0;
 }

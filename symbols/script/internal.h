@@ -156,10 +156,11 @@ void rubylines_set(uint8_t *out, uint32_t i, const uint8_t entry[RUBYLINES_ENTRY
 
 /* The number that the symbol @name has the value of; V8_NR: none. */
 enum v8_number v8layout_number(const char *name);
-/* Check all numbers; words why they cannot be used, NULL: they can. */
-const char *v8layout_check(const struct v8_layout *l);
-/* Return whether version @major.@minor of V8 was compared with the truth. */
-bool v8layout_tried(int32_t major, int32_t minor);
+/*
+ * Complete the numbers of the file by those of its version, or of the next lower one (*nearest),
+ * and check them all. Words why they cannot be used, NULL: they can.
+ */
+const char *v8layout_complete(struct v8_layout *l, uint32_t version, bool *nearest);
 
 /* A table in the making, in the caller's bytes. */
 struct v8_table {
@@ -177,13 +178,14 @@ bool v8table_add(struct v8_table *t, const struct v8_entry *e);
 /* V8's table of positions: of bytecodes, or of instructions. */
 struct v8_positions {
 	const uint8_t *at, *end;
+	int bits;	   /* V8_POSITION_BITS */
 	int64_t code;	   /* byte */
 	int64_t raw;	   /* the position as V8 encodes it */
 	uint32_t position; /* in the text; UINT32_MAX: none */
 	uint32_t inlined;  /* as in struct v8_entry */
 };
 
-void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size);
+void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size, int bits);
 bool v8table_next_position(struct v8_positions *p);
 
 /*
@@ -266,11 +268,12 @@ struct describe_file {
 struct v8_symbols {
 	uint64_t number[V8_NR];
 	uint64_t major, minor;
+	uint64_t sizes, sizes_size; /* of bytecodes: a table */
 	struct elfv8_symbols builtins;
 };
 
 /* Note a symbol if it is one of these. */
-void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address);
+void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size);
 /* Fill in the layout, the version and the place of the code. */
 void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f);
 
@@ -302,6 +305,9 @@ void v8objects_want_type(struct lang_memory *m, const struct lang_process *p, st
 int v8objects_type(const struct lang_memory *m, const struct v8_types *t, int piece);
 /* The same: the head of the object at @tagged; -1: no object. */
 void v8objects_want_head(struct lang_memory *m, uint64_t tagged, uint32_t size, int *piece);
+/* Return whether the object with its head in @piece is an array of bytes. */
+bool v8objects_is_bytes(const struct lang_memory *m, const struct lang_process *p,
+			const struct v8_types *t, int piece);
 /* The bytes of a piece; NULL: not read, or fewer than @size, so that it is no such object. */
 const uint8_t *v8objects_whole(const struct lang_memory *m, int piece, uint32_t size);
 
@@ -403,8 +409,7 @@ void lang_chain_keep_thread(struct lang_reader *r, uint32_t process, pid_t tid, 
  */
 
 /* Of a BytecodeArray. */
-#define V8_BYTECODES_POSITIONS 32
-#define V8_BYTECODES_HEAD      40
+#define V8_BYTECODES_HEAD 40
 
 /* The bytecodes that a function has in a frame; 0: none. */
 uint64_t v8code_bytecodes(const struct lang_work *w, uint32_t code);
@@ -421,7 +426,9 @@ bool v8script_is_whole(const struct lang_work *w, uint32_t code);
 /* The line of a position in the script of a function; 0: not known. */
 uint32_t v8script_line(const struct lang_work *w, uint32_t code, uint32_t position);
 /* Read names, files and lines of new functions. False: not now. */
-bool v8names_read(struct lang_reader *r, const struct lang_process *p, const uint32_t *codes,
-		  uint32_t nr, struct v8_types *t);
+bool v8names_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		  const uint32_t *codes, uint32_t nr, struct v8_types *t);
+/* The proof of the layout of a process. */
+struct lang_proof *v8names_proof(struct lang_reader *r, uint32_t process);
 
 #endif

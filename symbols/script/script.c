@@ -506,13 +506,13 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	assert(p->kind > LANG_NONE && p->kind < LANG_NR); /* Java has no reader */
 	out->nr = 0;
 	out->same = 0;
-	out->broken = out->settled = out->rooted = out->deep = false;
+	out->broken = out->settled = out->rooted = out->deep = out->proven = false;
 	out->top = LANG_TOP_UNKNOWN;
 	lang_memory_begin(&r->memory);
 	r->work.nr = r->work.nr_codes = 0;
 	r->work.time_ns = s->time_ns;
 	r->work.v8.top = LANG_TOP_UNKNOWN;
-	r->work.rooted = r->work.deep = false;
+	r->work.rooted = r->work.deep = r->work.proven = false;
 	r->work.nr_here = 0;
 	r->work.first_read[0] = r->work.first_read[1] = NULL;
 	/* One interpreter for all threads is found without a search. */
@@ -542,6 +542,7 @@ bool lang_chain(struct lang_reader *r, const struct lang_process *p, const struc
 	out->top = r->work.v8.top;
 	out->rooted = r->work.rooted;
 	out->deep = r->work.deep;
+	out->proven = r->work.proven;
 	out->nr_here = r->work.nr_here;
 	out->same = same_up_to(r, s, size);
 	ahead_keep(r, t, size);

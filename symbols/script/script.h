@@ -152,7 +152,10 @@ uint32_t pyline_of(uint8_t minor, const uint8_t *table, size_t size, uint32_t fi
 /* Return the line of the instruction at or before word @pos, 0: the table has none. */
 uint32_t rubyline_of(const uint8_t *table, size_t size, uint32_t pos);
 
-/* In the order of the names in v8layout.c. Offsets are from untagged pointers. */
+/*
+ * In the order of the names in v8.c. Offsets are from untagged pointers. 0: this version has
+ * no such field, where that is said.
+ */
 enum v8_number {
 	V8_FP_CONTEXT, /* from the frame pointer */
 	V8_FP_FUNCTION,
@@ -161,7 +164,9 @@ enum v8_number {
 	V8_SMI_SHIFT, /* 31: pointers are not compressed */
 	V8_MAP_TYPE,
 	V8_FUNCTION_SHARED,
-	V8_SHARED_DATA,
+	V8_FUNCTION_CODE,   /* 0: its handle, 32 bits, is at V8_FUNCTION_HANDLE */
+	V8_FUNCTION_HANDLE, /* 0: none */
+	V8_SHARED_DATA,	    /* bytecodes, or baseline code */
 	V8_SHARED_NAME,
 	V8_SHARED_SCRIPT,
 	V8_SHARED_TOKEN, /* bytes from the function's first word to its parameters, 16 bits */
@@ -169,28 +174,55 @@ enum v8_number {
 	V8_SCRIPT_NAME,
 	V8_SCRIPT_SOURCE,
 	V8_SCRIPT_ENDS, /* behind it the number of the script */
+	V8_BYTECODES_POSITIONS,
 	V8_BYTECODES_DATA,
-	V8_LENGTH, /* of a FixedArrayBase */
+	V8_CODE_DATA,	/* for leaving it; of baseline code: its bytecodes */
+	V8_CODE_TABLE,	/* of positions; of baseline code: of its bytecodes */
+	V8_CODE_FLAGS,	/* its kind */
+	V8_CODE_BEGIN,	/* address of its first byte; 0: it is at V8_CODE_INSIDE */
+	V8_CODE_INSIDE, /* 0: it is elsewhere */
+	V8_CODE_BYTES,
+	V8_WRAPPER_SHARED, /* 0: no wrappers */
+	V8_LENGTH,	   /* of a FixedArrayBase */
 	V8_ARRAY_DATA,
 	V8_STRING_LENGTH,
 	V8_STRING_CHARS,
 	V8_CONS_FIRST,
 	V8_CONS_SECOND,
 	V8_THIN_ACTUAL,
-	V8_SCOPE_LOCALS, /* index of the number of locals in the context */
-	V8_SCOPE_FIRST,	 /* index of the first of them */
+	V8_SCOPE_FLAGS,	   /* 32 bits */
+	V8_SCOPE_LOCALS,   /* index of the number of locals in the context */
+	V8_SCOPE_POSITION, /* index of the position of the function; 0: behind its names */
+	V8_SCOPE_FIRST,	   /* index of the first local */
+	V8_DATA_INLINED,   /* indexes in the data of optimised code: functions that are inlined */
+	V8_DATA_LITERALS,
+	V8_DATA_OPTIMISATION,
+	V8_DATA_SHARED, /* its function, in a wrapper if there are such */
+	V8_DATA_POSITIONS,
+	V8_POSITION_BITS, /* below the step in the code, in a table of positions; 0: its sign is one
+			   */
+	V8_KIND_BASELINE, /* of code; then Maglev's and Turbofan's */
 	V8_TYPE_FUNCTION,
 	V8_TYPE_SHARED,
 	V8_TYPE_SCOPE,
 	V8_TYPE_SCRIPT,
 	V8_TYPE_BYTECODES,
 	V8_TYPE_BYTES,
+	V8_TYPE_TRUSTED_BYTES, /* 0: none */
 	V8_TYPE_CODE,
+	V8_TYPE_WRAPPER, /* 0: none */
+	V8_ROOT_HANDLES, /* from the root register to the address of the table of handles; 0: none
+			  */
 	V8_NR,
 };
 
+#define V8_BYTECODES 256U
+
 struct v8_layout {
 	int16_t number[V8_NR];
+	/* Of each bytecode: its bytes, and in the upper half how many of these are operands of one
+	 * byte that a prefix makes two or four; 0: there is no such bytecode. */
+	uint8_t sizes[V8_BYTECODES];
 };
 
 /*
@@ -462,7 +494,7 @@ struct lang_slot {
 	uint32_t pid, tid;
 	uint64_t same;	  /* the stack was as in the sample when it was read, up to this address */
 	uint8_t none;	  /* enum lang_none; LANG_NONE_NR: there are frames */
-	uint8_t checked;  /* each check but that of the stack held */
+	uint8_t checked;  /* each check but that of the stack held; 2: so did that of the version */
 	uint16_t nr;	  /* frames, innermost first */
 	uint8_t settled;  /* the innermost frame is the last one on the stack of frames */
 	uint8_t top;	  /* enum lang_top */
@@ -588,6 +620,17 @@ struct lang_search {
 	uint64_t pause_ns, until_ns;
 };
 
+/*
+ * Whether the layout of an untried version is right for a process: how many new functions had a
+ * name, a place in a script and a table of lines that fit each other, and how many had not.
+ */
+struct lang_proof {
+	uint32_t process; /* 0: empty */
+	uint32_t right, wrong;
+};
+#define LANG_PROOF_MIN	 8U
+#define LANG_PROOF_SHARE 16U /* of the right ones may be wrong */
+
 #define LANG_THREADS  512U /* powers of two */
 #define LANG_REPLACES 64U
 #define LANG_SEARCHES 64U
@@ -637,6 +680,8 @@ struct lang_v8_work {
 	/* Of each function: the heads of its code, of its baseline code, and of the first one's
 	 * data. */
 	int compiled[LANG_FRAMES_MAX][LANG_COMPILED], data[LANG_FRAMES_MAX];
+	uint64_t handles;	    /* address of their table; 0: unknown, or none */
+	int entry[LANG_FRAMES_MAX]; /* in it */
 	struct lang_compiled compiled_of[LANG_FRAMES_MAX][LANG_COMPILED];
 	uint8_t script_of[LANG_FRAMES_MAX]; /* in scripts */
 	uint32_t nr_scripts;
@@ -662,6 +707,7 @@ struct lang_v8_work {
 		bool baseline;
 		int table, table_bytes, literals, calls, calls_bytes;
 		int bytecodes, code_bytes, positions, positions_bytes;
+		int wrapper;	       /* of the function that it is of */
 		uint32_t nr_functions; /* that are inlined */
 		uint16_t function[LANG_V8_INLINED];
 	} news[LANG_V8_NEW];
@@ -680,6 +726,7 @@ struct lang_reader {
 	uint32_t replaces[LANG_REPLACES];	    /* processes that have replaced code, by hash */
 	struct lang_search searches[LANG_SEARCHES]; /* by process, by hash */
 	struct lang_thread threads[LANG_THREADS];
+	struct lang_proof proofs[LANG_SEARCHES]; /* by process, by hash */
 	struct lang_known known[LANG_KNOWN];
 	struct lang_work { /* of the chain in hand */
 		uint32_t nr, nr_codes, nr_boundaries;
@@ -694,6 +741,7 @@ struct lang_reader {
 		bool settled; /* that stack ends with the innermost frame */
 		bool rooted;  /* as in struct lang_slot */
 		bool deep;    /* as in struct lang_slot */
+		bool proven;  /* as in struct lang_chain */
 		uint32_t nr_here;		    /* as in struct lang_slot */
 		uint64_t base[LANG_FRAMES_MAX];	    /* of frames on that stack; 0: in a generator */
 		uint64_t address[LANG_FRAMES_MAX];  /* of each frame's code */
@@ -734,6 +782,7 @@ struct lang_sample {
 	struct lang_rest *rest; /* for lang_chain_need(); NULL: the whole copy is there */
 	uint64_t time_ns;
 	uint64_t pc, fp, rdi; /* registers; 0: not known. fp, rdi: for V8 only */
+	uint64_t r13;	      /* V8's root register, where it has one */
 	uint64_t r9, r15; /* V8's interpreter: byte in the bytecodes; table of its code for each */
 };
 
@@ -743,6 +792,7 @@ struct lang_chain {
 	uint32_t nr, nr_here;
 	uint64_t same;			    /* as in struct lang_slot */
 	bool broken, settled, rooted, deep; /* as in struct lang_work */
+	bool proven;			    /* functions of an untried version */
 	enum lang_top top;
 	struct lang_frame frames[LANG_FRAMES_MAX];
 };

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "symbols/base/base.h"
@@ -67,6 +68,7 @@ static void keep_codes(struct lang_work *w)
 		w->codes_of[nr] = w->codes_of[i];
 		memcpy(w->v8.compiled[nr], w->v8.compiled[i], sizeof(w->v8.compiled[i]));
 		w->v8.data[nr] = w->v8.data[i];
+		w->v8.entry[nr] = w->v8.entry[i];
 		w->v8.script_of[nr] = w->v8.script_of[i];
 		to[i] = (uint16_t)nr++;
 	}
@@ -111,7 +113,7 @@ static void v8code_want_headers(struct lang_reader *r, const struct lang_process
 			lang_memory_want(&r->memory, r->work.codes_of[i].address, size);
 }
 
-static void v8compiled_want(struct lang_reader *r);
+static void v8compiled_want(struct lang_reader *r, const struct lang_process *p);
 static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
 				 const struct lang_process *p);
 
@@ -129,7 +131,7 @@ static bool read_shared(struct lang_reader *r, const struct lang_process *p, uin
 		v8objects_want_type(m, p, types, w->v8.bytecodes_piece[i]);
 	}
 	v8code_want_headers(r, p, 0);
-	v8compiled_want(r);
+	v8compiled_want(r, p);
 	if (!lang_memory_fetch(m))
 		return false;
 	w->v8.nr_scripts = 0;
@@ -210,6 +212,16 @@ static bool v8compiled_find(struct lang_reader *r, const struct lang_process *p,
 static void v8compiled_add(struct lang_reader *r, const struct lang_process *p,
 			   const struct v8_types *t);
 
+/* Note whether an untried version is proven, and return whether it is proven to be another one. */
+static bool is_refuted(struct lang_reader *r, const struct lang_process *p, uint32_t process)
+{
+	const struct lang_proof *proof = v8names_proof(r, process);
+
+	r->work.proven = proof->right >= LANG_PROOF_MIN &&
+			 proof->wrong <= proof->right / LANG_PROOF_SHARE;
+	return p->untried && proof->wrong >= LANG_PROOF_MIN && proof->wrong > proof->right;
+}
+
 enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, uint32_t process)
 {
 	struct v8_types types = { 0 };
@@ -228,9 +240,11 @@ enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, 
 		for (uint32_t i = 0; i < w->nr_codes && nr < V8_NEW_MAX; i++)
 			if (w->codes_of[i].id == CODE_NONE)
 				fresh[nr++] = i;
-		if (!v8names_read(r, p, fresh, nr, &types))
+		if (!v8names_read(r, p, process, fresh, nr, &types))
 			return LANG_NONE_BAD_CHAIN;
 	}
+	if (is_refuted(r, p, process))
+		return LANG_NONE_VERSION;
 	none = functions_add(r, p, process);
 	if (none != LANG_NONE_NR)
 		return none;
@@ -248,85 +262,151 @@ enum lang_none v8code_find(struct lang_reader *r, const struct lang_process *p, 
  * Names and limits of V8's numbers. Runs on: any thread.
  */
 
-/*
- * Not among them, the same in 10.2 and 11.3: compiled code (of a function, and its kind), the data
- * for leaving it (of baseline code: its bytecodes), and its table of lines.
- */
-#define V8_FUNCTION_CODE 48
+/* Bytes of a function, and of code. */
+#define V8_FUNCTION_SIZE 56
+#define V8_CODE_SIZE	 64
 
-#define V8_FUNCTION_SIZE  56
-#define V8_CODE_DATA	  16
-#define V8_CODE_TABLE	  24
-#define V8_CODE_FLAGS	  48
-#define V8_CODE_SIZE	  64
-#define V8_CODE_KIND	  15U
-#define V8_CODE_BASELINE  11U
-#define V8_CODE_MAGLEV	  12U
-#define V8_CODE_OPTIMISED 13U
+/* Of the flags of code. */
+#define V8_CODE_KIND 15U
 
-/* Begin and size: in 10.2 of one object with its code, in 11.3 fields. */
-#define V8_CODE_BEGINS_10 128
+/* The last index in the data of optimised code. */
+#define V8_DATA_MAX 8
 
-#define V8_CODE_BYTES_10 40
-#define V8_CODE_BEGIN	 40
-#define V8_CODE_BYTES	 56
-#define PREFIX		 "v8dbg_"
+/* An entry of the table of handles: where to begin, and the code, above 16 other bits. */
+#define V8_HANDLE_SHIFT	 8
+#define V8_HANDLE_ENTRY	 16
+#define V8_HANDLE_CODE	 8
+#define V8_HANDLE_OTHERS 16
 
+#define PREFIX "v8dbg_"
 /* The largest offset in an object, and the largest type of an instance. */
 #define OFFSET_MAX 160
-
 /* The largest in the head of an object that is read before its type is known. */
-#define HEAD_MAX (V8_HEAD - 8)
+#define HEAD_MAX     (V8_HEAD - 8)
+#define FUNCTION_MAX (V8_FUNCTION_SIZE - 8)
+#define CODE_MAX     (V8_CODE_SIZE - 8)
+#define TYPE_MAX     4096
+#define ROOT_MAX     INT16_MAX
 
-#define TYPE_MAX 4096
-
+/*
+ * Names behind the prefix, the first one in the file counts: a class and a field, with any type
+ * behind them, or an exact one. NULL: V8 has no symbol for it.
+ */
 static const struct {
-	const char *name; /* behind the prefix */
+	const char *name, *other, *third;
 	int16_t min, max;
 } numbers[V8_NR] = {
-	[V8_FP_CONTEXT] = { "off_fp_context", -64, -8 },
-	[V8_FP_FUNCTION] = { "off_fp_function", -64, -8 },
-	[V8_FP_BYTECODES] = { "off_fp_bytecode_array", -64, -8 },
-	[V8_FP_OFFSET] = { "off_fp_bytecode_offset", -64, -8 },
-	[V8_SMI_SHIFT] = { "SmiShiftSize", 31, 31 },
-	[V8_MAP_TYPE] = { "class_Map__instance_type__uint16_t", 8, OFFSET_MAX },
-	[V8_FUNCTION_SHARED] = { "class_JSFunction__shared__SharedFunctionInfo", 8, HEAD_MAX },
-	[V8_SHARED_DATA] = { "class_SharedFunctionInfo__function_data__Object", 8, OFFSET_MAX },
-	[V8_SHARED_NAME] = { "class_SharedFunctionInfo__name_or_scope_info__Object", 8,
+	[V8_FP_CONTEXT] = { "off_fp_context", NULL, NULL, -64, -8 },
+	[V8_FP_FUNCTION] = { "off_fp_function", NULL, NULL, -64, -8 },
+	[V8_FP_BYTECODES] = { "off_fp_bytecode_array", NULL, NULL, -64, -8 },
+	[V8_FP_OFFSET] = { "off_fp_bytecode_offset", NULL, NULL, -64, -8 },
+	[V8_SMI_SHIFT] = { "SmiShiftSize", NULL, NULL, 31, 31 },
+	[V8_MAP_TYPE] = { "class_Map__instance_type__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_FUNCTION_SHARED] = { "class_JSFunction__shared__", NULL, NULL, 8, FUNCTION_MAX },
+	[V8_FUNCTION_CODE] = { "class_JSFunction__code__", NULL, NULL, 0, FUNCTION_MAX },
+	[V8_FUNCTION_HANDLE] = { "class_JSFunction__dispatch_handle__", NULL, NULL, 0,
+				 FUNCTION_MAX },
+	[V8_SHARED_DATA] = { "class_SharedFunctionInfo__function_data__",
+			     "class_SharedFunctionInfo__trusted_function_data__", NULL, 8,
 			     OFFSET_MAX },
-	[V8_SHARED_SCRIPT] = { "class_SharedFunctionInfo__script_or_debug_info__HeapObject", 8,
-			       OFFSET_MAX },
-	[V8_SHARED_TOKEN] = { "class_SharedFunctionInfo__raw_function_token_offset__int16_t", 8,
-			      OFFSET_MAX },
-	[V8_SHARED_FLAGS] = { "class_SharedFunctionInfo__flags__int", 8, OFFSET_MAX },
-	[V8_SCRIPT_NAME] = { "class_Script__name__Object", 8, OFFSET_MAX },
-	[V8_SCRIPT_SOURCE] = { "class_Script__source__Object", 8, OFFSET_MAX },
-	[V8_SCRIPT_ENDS] = { "class_Script__line_ends__Object", 8, OFFSET_MAX },
-	[V8_BYTECODES_DATA] = { "class_BytecodeArray__data__uintptr_t", 8, OFFSET_MAX },
-	[V8_LENGTH] = { "class_FixedArrayBase__length__SMI", 8, OFFSET_MAX },
-	[V8_ARRAY_DATA] = { "class_FixedArray__data__uintptr_t", 8, OFFSET_MAX },
-	[V8_STRING_LENGTH] = { "class_String__length__int32_t", 8, HEAD_MAX },
-	[V8_STRING_CHARS] = { "class_SeqOneByteString__chars__char", 8, OFFSET_MAX },
-	[V8_CONS_FIRST] = { "class_ConsString__first__String", 8, HEAD_MAX },
-	[V8_CONS_SECOND] = { "class_ConsString__second__String", 8, HEAD_MAX },
-	[V8_THIN_ACTUAL] = { "class_ThinString__actual__String", 8, HEAD_MAX },
-	[V8_SCOPE_LOCALS] = { "scopeinfo_idx_ncontextlocals", 1, HEAD_MAX / 8 - 1 },
-	[V8_SCOPE_FIRST] = { "scopeinfo_idx_first_vars", 1, 8 },
-	[V8_TYPE_FUNCTION] = { "type_JSFunction__JS_FUNCTION_TYPE", 128, TYPE_MAX },
-	[V8_TYPE_SHARED] = { "type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", 128, TYPE_MAX },
-	[V8_TYPE_SCOPE] = { "type_ScopeInfo__SCOPE_INFO_TYPE", 128, TYPE_MAX },
-	[V8_TYPE_SCRIPT] = { "type_Script__SCRIPT_TYPE", 128, TYPE_MAX },
-	[V8_TYPE_BYTECODES] = { "type_BytecodeArray__BYTECODE_ARRAY_TYPE", 128, TYPE_MAX },
-	[V8_TYPE_BYTES] = { "type_ByteArray__BYTE_ARRAY_TYPE", 128, TYPE_MAX },
-	[V8_TYPE_CODE] = { "type_Code__CODE_TYPE", 128, TYPE_MAX },
+	[V8_SHARED_NAME] = { "class_SharedFunctionInfo__name_or_scope_info__", NULL, NULL, 8,
+			     OFFSET_MAX },
+	[V8_SHARED_SCRIPT] = { "class_SharedFunctionInfo__script__",
+			       "class_SharedFunctionInfo__raw_script__",
+			       "class_SharedFunctionInfo__script_or_debug_info__", 8, OFFSET_MAX },
+	[V8_SHARED_TOKEN] = { "class_SharedFunctionInfo__raw_function_token_offset__", NULL, NULL,
+			      8, OFFSET_MAX },
+	[V8_SHARED_FLAGS] = { "class_SharedFunctionInfo__flags__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_SCRIPT_NAME] = { "class_Script__name__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_SCRIPT_SOURCE] = { "class_Script__source__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_SCRIPT_ENDS] = { "class_Script__line_ends__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_BYTECODES_POSITIONS] = { "class_BytecodeArray__source_position_table__", NULL, NULL, 8,
+				     HEAD_MAX + 8 },
+	[V8_BYTECODES_DATA] = { "class_BytecodeArray__data__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_CODE_DATA] = { "class_Code__deoptimization_data__", NULL, NULL, 8, CODE_MAX },
+	[V8_CODE_TABLE] = { "class_Code__source_position_table__", NULL, NULL, 8, CODE_MAX },
+	[V8_CODE_FLAGS] = { "class_Code__flags__", NULL, NULL, 8, CODE_MAX },
+	[V8_CODE_BEGIN] = { "class_Code__instruction_start__Address", NULL, NULL, 0, CODE_MAX },
+	[V8_CODE_INSIDE] = { "class_Code__instruction_start__uintptr_t", NULL, NULL, 0,
+			     OFFSET_MAX },
+	[V8_CODE_BYTES] = { "class_Code__instruction_size__", NULL, NULL, 8, CODE_MAX },
+	[V8_WRAPPER_SHARED] = { "class_SharedFunctionInfoWrapper__shared_info__", NULL, NULL, 0,
+				HEAD_MAX },
+	[V8_LENGTH] = { "class_FixedArrayBase__length__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_ARRAY_DATA] = { "class_FixedArray__data__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_STRING_LENGTH] = { "class_String__length__", NULL, NULL, 8, HEAD_MAX },
+	[V8_STRING_CHARS] = { "class_SeqOneByteString__chars__", NULL, NULL, 8, OFFSET_MAX },
+	[V8_CONS_FIRST] = { "class_ConsString__first__", NULL, NULL, 8, HEAD_MAX },
+	[V8_CONS_SECOND] = { "class_ConsString__second__", NULL, NULL, 8, HEAD_MAX },
+	[V8_THIN_ACTUAL] = { "class_ThinString__actual__", NULL, NULL, 8, HEAD_MAX },
+	[V8_SCOPE_FLAGS] = { NULL, NULL, NULL, 8, 12 },
+	[V8_SCOPE_LOCALS] = { "scopeinfo_idx_ncontextlocals", NULL, NULL, 1, HEAD_MAX / 8 - 1 },
+	[V8_SCOPE_POSITION] = { NULL, NULL, NULL, 0, 3 },
+	[V8_SCOPE_FIRST] = { "scopeinfo_idx_first_vars", NULL, NULL, 1, 8 },
+	[V8_DATA_INLINED] = { "DeoptimizationDataInlinedFunctionCountIndex", NULL, NULL, 0,
+			      V8_DATA_MAX },
+	[V8_DATA_LITERALS] = { "DeoptimizationDataLiteralArrayIndex", NULL, NULL, 0, V8_DATA_MAX },
+	[V8_DATA_OPTIMISATION] = { "DeoptimizationDataOptimizationIdIndex", NULL, NULL, 0,
+				   V8_DATA_MAX },
+	[V8_DATA_SHARED] = { "DeoptimizationDataWrappedSharedFunctionInfoIndex",
+			     "DeoptimizationDataSharedFunctionInfoIndex", NULL, 0, V8_DATA_MAX },
+	[V8_DATA_POSITIONS] = { "DeoptimizationDataInliningPositionsIndex", NULL, NULL, 0,
+				V8_DATA_MAX },
+	[V8_POSITION_BITS] = { NULL, NULL, NULL, 0, 8 },
+	[V8_KIND_BASELINE] = { "CodeKindBaseline", NULL, NULL, 1, V8_CODE_KIND - 2 },
+	[V8_TYPE_FUNCTION] = { "type_JSFunction__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_SHARED] = { "type_SharedFunctionInfo__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_SCOPE] = { "type_ScopeInfo__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_SCRIPT] = { "type_Script__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_BYTECODES] = { "type_BytecodeArray__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_BYTES] = { "type_ByteArray__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_TRUSTED_BYTES] = { "type_TrustedByteArray__", NULL, NULL, 0, TYPE_MAX },
+	[V8_TYPE_CODE] = { "type_Code__", NULL, NULL, 128, TYPE_MAX },
+	[V8_TYPE_WRAPPER] = { "type_SharedFunctionInfoWrapper__", NULL, NULL, 0, TYPE_MAX },
+	[V8_ROOT_HANDLES] = { NULL, NULL, NULL, 0, ROOT_MAX },
 };
+
+/*
+ * The numbers that are in no symbol: a row for each version, with the sizes of its bytecodes, two
+ * digits for each.
+ */
+#define VERSION_NUMBERS 18
+
+struct version {
+	uint8_t major, minor;
+	int16_t number[VERSION_NUMBERS]; /* as rows[] has them */
+	const char *sizes;
+};
+
+/* The numbers of a row. */
+static const uint8_t rows[VERSION_NUMBERS] = {
+	V8_FUNCTION_CODE,  V8_FUNCTION_HANDLE, V8_SHARED_DATA,	     V8_BYTECODES_POSITIONS,
+	V8_CODE_DATA,	   V8_CODE_TABLE,      V8_CODE_FLAGS,	     V8_CODE_BEGIN,
+	V8_CODE_INSIDE,	   V8_CODE_BYTES,      V8_SCOPE_FLAGS,	     V8_SCOPE_POSITION,
+	V8_DATA_INLINED,   V8_DATA_LITERALS,   V8_DATA_OPTIMISATION, V8_DATA_SHARED,
+	V8_DATA_POSITIONS, V8_POSITION_BITS,
+};
+
+static const struct version versions[] = {
+#include "symbols/script/v8_versions.inc"
+};
+
+/* Whether @name is the one of a number: of a class, a field and any type, or this one exactly. */
+static bool is_name(const char *name, const char *wanted)
+{
+	size_t size = wanted ? strlen(wanted) : 0;
+
+	return size && !strncmp(name, wanted, size) && (!name[size] || wanted[size - 1] == '_');
+}
 
 enum v8_number v8layout_number(const char *name)
 {
 	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
 		return V8_NR;
+	name += strlen(PREFIX);
 	for (int i = 0; i < V8_NR; i++)
-		if (!strcmp(name + strlen(PREFIX), numbers[i].name))
+		if (is_name(name, numbers[i].name) || is_name(name, numbers[i].other) ||
+		    is_name(name, numbers[i].third))
 			return (enum v8_number)i;
 	return V8_NR;
 }
@@ -346,14 +426,33 @@ static bool is_usable(const struct v8_layout *l)
 	       n[V8_SCRIPT_SOURCE] <= n[V8_SCRIPT_ENDS];
 }
 
-const char *v8layout_check(const struct v8_layout *l)
+/* The row of @version, or else of the next lower one, or the lowest. */
+static const struct version *find_version(uint32_t version, bool *nearest)
 {
-	return is_usable(l) ? NULL : "not supported (10.2 and 11.3 are)";
+	const struct version *found = versions;
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++)
+		if (((uint32_t)versions[i].major << 8 | versions[i].minor) <= version >> 16)
+			found = &versions[i];
+	*nearest = ((uint32_t)found->major << 8 | found->minor) != version >> 16;
+	return found;
 }
 
-bool v8layout_tried(int32_t major, int32_t minor)
+const char *v8layout_complete(struct v8_layout *l, uint32_t version, bool *nearest)
 {
-	return (major == 10 && minor == 2) || (major == 11 && minor == 3);
+	const struct version *v = find_version(version, nearest);
+	bool is_sized = l->sizes[0];
+
+	for (uint32_t i = 0; !is_sized && v->sizes[2 * i]; i++)
+		l->sizes[i] = (uint8_t)((v->sizes[2 * i] - '0') | (v->sizes[2 * i + 1] - '0') << 4);
+	for (int i = 0; i < VERSION_NUMBERS; i++)
+		if (l->number[rows[i]] == -1)
+			l->number[rows[i]] = v->number[i];
+	/* Nor has this version such a field. */
+	for (int i = 0; i < V8_NR; i++)
+		if (l->number[i] == -1 && !numbers[i].min)
+			l->number[i] = 0;
+	return is_usable(l) ? NULL : "its layout is not known";
 }
 
 /*
@@ -362,7 +461,10 @@ bool v8layout_tried(int32_t major, int32_t minor)
  * Runs on: a helper.
  */
 
-void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address)
+/* Bytes of the builtins in which the ones are that call functions. */
+#define CALLS_MAX (256U << 10)
+
+void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address, uint64_t size)
 {
 	enum v8_number number = v8layout_number(name);
 	static const struct {
@@ -374,6 +476,10 @@ void describe_v8_symbol(struct v8_symbols *s, const char *name, uint64_t address
 	};
 
 	elfv8_symbol(&s->builtins, name, address);
+	if (!strcmp(name, "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE")) {
+		s->sizes = address;
+		s->sizes_size = size;
+	}
 	if (number != V8_NR)
 		s->number[number] = address;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -406,6 +512,52 @@ static int32_t number_at(const struct elffile *f, uint64_t address)
 	return is_zero(f, address) ? 0 : -1;
 }
 
+/*
+ * Set the sizes of bytecodes: three tables of bytes, of each bytecode without a prefix, and with
+ * the prefixes that make operands two and four bytes. None, if that is not so.
+ */
+static void set_sizes(uint8_t *out, const struct elffile *f, uint64_t address, uint64_t size)
+{
+	uint8_t table[3 * V8_BYTECODES], sizes[V8_BYTECODES] = { 0 };
+	size_t nr = size / 3;
+
+	if (!address || size % 3 || nr > V8_BYTECODES || !elffile_read_at(f, address, table, size))
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		unsigned int one = table[i], operands = table[nr + i] - one;
+
+		if (!one || one > 15 || operands > one || table[2 * nr + i] != one + 3 * operands)
+			return;
+		sizes[i] = (uint8_t)(one | operands << 4);
+	}
+	memcpy(out, sizes, sizeof(sizes));
+}
+
+/*
+ * Find where builtins that call functions load the address of the table of handles from, by the
+ * root register: behind that they take the number from a handle. 0: they have none.
+ */
+static int16_t root_handles(const struct elffile *f, const struct describe_file *d)
+{
+	/* mov X(%r13),%r10; mov %r15,%rbx; shr $8,%ebx */
+	static const uint8_t load[] = { 0x4d, 0x8b, 0x95 },
+			     take[] = { 0x49, 0x8b, 0xdf, 0xc1, 0xeb, 8 };
+	uint64_t size = MIN(d->blob_size, (uint64_t)CALLS_MAX);
+	void *code;
+	int32_t at = 0;
+
+	if (elffile_read_alloc(f, d->blob_offset, size, &code))
+		return 0;
+	for (uint64_t i = 0; i + 13 <= size && !at; i++) {
+		const uint8_t *c = (const uint8_t *)code + i;
+
+		if (!memcmp(c, load, sizeof(load)) && !memcmp(c + 7, take, sizeof(take)))
+			memcpy(&at, c + 3, sizeof(at));
+	}
+	free(code);
+	return (int16_t)(at > 0 && at <= INT16_MAX ? at : 0);
+}
+
 void describe_v8(struct describe_file *out, const struct v8_symbols *s, const struct elffile *f)
 {
 	int32_t major = number_at(f, s->major), minor = number_at(f, s->minor);
@@ -416,10 +568,15 @@ void describe_v8(struct describe_file *out, const struct v8_symbols *s, const st
 
 		out->v8.number[i] = (int16_t)(value < INT16_MIN || value > INT16_MAX ? -1 : value);
 	}
+	out->v8.number[V8_ROOT_HANDLES] = 0;
+	set_sizes(out->v8.sizes, f, s->sizes, s->sizes_size);
 	out->v8_version = (uint32_t)major << 24 | ((uint32_t)minor & 255) << 16;
-	if (elfv8_blob(&blob, &s->builtins, f) &&
+	if ((elfv8_blob(&blob, &s->builtins, f) ||
+	     (s->number[V8_FP_FUNCTION] && elfv8_find(&blob, f))) &&
 	    elffile_offset(f, blob.code, blob.code_size, &out->blob_offset))
 		out->blob_size = blob.code_size;
+	if (out->blob_size)
+		out->v8.number[V8_ROOT_HANDLES] = root_handles(f, out);
 }
 
 /*
@@ -436,7 +593,8 @@ void describe_v8(struct describe_file *out, const struct v8_symbols *s, const st
  */
 struct v8_baseline {
 	const uint8_t *at, *end, *bytecodes;
-	uint32_t size, major;
+	uint32_t size;
+	const uint8_t *sizes; /* of struct v8_layout */
 	uint32_t pc, next_pc; /* the code of a bytecode: first byte, and the one behind it */
 	uint32_t bytecode, next_bytecode;
 };
@@ -567,19 +725,24 @@ static bool read_unsigned(const uint8_t **at, const uint8_t *end, uint64_t *valu
 	return false;
 }
 
+static uint64_t to_signed(uint64_t v)
+{
+	return v >> 1 ^ (0 - (v & 1));
+}
+
 static bool read_signed(const uint8_t **at, const uint8_t *end, int64_t *value)
 {
 	uint64_t v;
 
 	if (!read_unsigned(at, end, &v))
 		return false;
-	*value = (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+	*value = (int64_t)to_signed(v);
 	return true;
 }
 
-void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size)
+void v8table_positions(struct v8_positions *p, const uint8_t *bytes, uint32_t size, int bits)
 {
-	*p = (struct v8_positions){ .at = bytes, .end = bytes + size, .code = -1 };
+	*p = (struct v8_positions){ .at = bytes, .end = bytes + size, .bits = bits, .code = -1 };
 }
 
 /* Decode a position. */
@@ -592,38 +755,22 @@ static void v8table_position(int64_t raw, uint32_t *position, uint32_t *inlined)
 
 bool v8table_next_position(struct v8_positions *p)
 {
-	int64_t code, raw;
+	uint64_t step, code;
+	int64_t raw;
 
-	if (!read_signed(&p->at, p->end, &code) || !read_signed(&p->at, p->end, &raw))
+	if (!read_unsigned(&p->at, p->end, &step) || !read_signed(&p->at, p->end, &raw))
 		return false;
-	/* The sign says whether a statement begins. A sum that is too large is negative. */
-	p->code = (int64_t)((uint64_t)p->code + (uint64_t)(code < 0 ? -(code + 1) : code));
+	/* The other bits say whether a statement begins. A sum that is too large is negative. */
+	code = step >> p->bits;
+	if (!p->bits)
+		code = step & 1 ? ~to_signed(step) : to_signed(step);
+	p->code = (int64_t)((uint64_t)p->code + code);
 	p->raw = (int64_t)((uint64_t)p->raw + (uint64_t)raw);
 	v8table_position(p->raw, &p->position, &p->inlined);
 	return p->code >= -1 && p->code < INT32_MAX;
 }
 
 /* ---- V8's baseline code ---- */
-
-/*
- * Each bytecode, two digits: its bytes, and how many of these are operands of one byte that a
- * prefix makes two or four.
- */
-static const char sizes_10[] =
-	"1010101010213243545263211021101010101021434321212132212121101010203232324321"
-	"2143432143433143433232324343434343532132323232323232323232323232323232323232"
-	"3232323232212121211010102121215454435465543243545452634242545432323232323232"
-	"3221212121104242102142104232422132323232101010322121212121212121212121212121"
-	"2121212121212121432132325421101010102110102143544343102121101010101010101010"
-	"1010101010101010";
-
-static const char sizes_11[] =
-	"1010101010213243545263211021101010101021434321212132212121101010203232324321"
-	"2143432143433143433232324343435343533232323232323232323232323232323232323232"
-	"3232323221212121101010212121435454435465543243545452634242545432323232323232"
-	"3221212121105242102142104232422132323232101010432121212121212121212121212121"
-	"2121212121212121432132325421101010102110102143544343102121101010101010101010"
-	"1010101010101010";
 
 #define WIDE 0
 
@@ -632,31 +779,29 @@ static const char sizes_11[] =
 
 #define DEBUG_EXTRA_WIDE 3
 
-/* The bytes of the bytecode at @code, of which @room are there; 0: unknown. @major: of V8. */
-static uint32_t v8table_bytecode_size(uint32_t major, const uint8_t *code, uint32_t room)
+/* The bytes of the bytecode at @code, of which @room are there; 0: unknown. */
+static uint32_t v8table_bytecode_size(const uint8_t *sizes, const uint8_t *code, uint32_t room)
 {
-	const char *sizes = major == 10 ? sizes_10 : sizes_11;
 	uint32_t scale = 1, prefix = 0;
 
 	if (room > 1 && code[0] <= DEBUG_EXTRA_WIDE) {
 		scale = code[0] == WIDE || code[0] == DEBUG_WIDE ? 2 : 4;
 		prefix = 1;
 	}
-	if (room <= prefix || code[prefix] >= (sizeof(sizes_11) - 1) / 2)
+	if (room <= prefix || !sizes[code[prefix]])
 		return 0;
-	sizes += (size_t)2 * code[prefix];
-	return prefix + (uint32_t)(sizes[0] - '0') + (uint32_t)(sizes[1] - '0') * (scale - 1);
+	return prefix + (sizes[code[prefix]] & 15U) + (sizes[code[prefix]] >> 4U) * (scale - 1);
 }
 
 /* Begin in front of the first bytecode. */
-static bool v8table_baseline(struct v8_baseline *b, uint32_t major, const uint8_t *map,
+static bool v8table_baseline(struct v8_baseline *b, const uint8_t *sizes, const uint8_t *map,
 			     uint32_t map_size, const uint8_t *bytecodes, uint32_t size)
 {
 	uint64_t pc;
 
 	*b = (struct v8_baseline){ .at = map, .end = map + map_size, .bytecodes = bytecodes };
 	b->size = size;
-	b->major = major;
+	b->sizes = sizes;
 	if (!read_unsigned(&b->at, b->end, &pc) || pc > INT32_MAX)
 		return false;
 	b->next_pc = (uint32_t)pc;
@@ -672,7 +817,7 @@ static bool v8table_next_bytecode(struct v8_baseline *b)
 	if (b->next_bytecode >= b->size || !read_unsigned(&b->at, b->end, &pc) ||
 	    pc > INT32_MAX - b->next_pc)
 		return false;
-	size = v8table_bytecode_size(b->major, b->bytecodes + b->next_bytecode,
+	size = v8table_bytecode_size(b->sizes, b->bytecodes + b->next_bytecode,
 				     b->size - b->next_bytecode);
 	if (!size)
 		return false;
@@ -720,6 +865,8 @@ static bool v8table_fits(const struct v8_baseline *b)
 
 /* Bytecodes that are read: one, and the bytes before. */
 #define BYTECODES_BEFORE 8U
+/* The table of handles is made of whole pages. */
+#define HANDLES_ALIGN 4096U
 
 static uint64_t word_at(const struct lang_sample *s, uint64_t at)
 {
@@ -852,7 +999,8 @@ static int want_bytecode(struct lang_memory *m, const struct lang_process *p,
  * Find the bytecode that the pc is in the code for: the last one of @codes, or the one before, if
  * its code has gone on to the next. Returns by how many bytes; -1: it is another one.
  */
-static int find_bytecode(const uint8_t *handlers, const uint8_t *codes, uint32_t major, uint64_t pc)
+static int find_bytecode(const uint8_t *handlers, const uint8_t *codes, const uint8_t *sizes,
+			 uint64_t pc)
 {
 	const uint8_t *last = codes + BYTECODES_BEFORE - 1;
 	uint64_t best = 0;
@@ -869,7 +1017,7 @@ static int find_bytecode(const uint8_t *handlers, const uint8_t *codes, uint32_t
 		return 0;
 	for (uint32_t i = 1; i < BYTECODES_BEFORE; i++)
 		if (best == bytes_u64(handlers + (size_t)8 * last[-(int)i]) &&
-		    v8table_bytecode_size(major, last - i, i) == i)
+		    v8table_bytecode_size(sizes, last - i, i) == i)
 			return (int)i;
 	return -1;
 }
@@ -883,12 +1031,36 @@ static void set_innermost(struct lang_reader *r, const struct lang_process *p,
 	uint64_t first = (uint64_t)p->v8.number[V8_BYTECODES_DATA] - 1;
 	struct lang_work *w = &r->work;
 	uint64_t fp = innermost_fp(s);
-	int back = table && codes ? find_bytecode(table, codes, p->version >> 24, s->pc) : -1;
+	int back = table && codes ? find_bytecode(table, codes, p->v8.sizes, s->pc) : -1;
 
 	for (uint32_t i = 0; i < w->nr; i++) {
 		if (w->boundary[i] == fp && w->v8.bytecodes[i])
 			w->instr[i] = back < 0 ? LANG_NO_INSTR : s->r9 - first - (uint64_t)back;
 	}
+}
+
+/*
+ * Queue the address of the table of handles, which the root register is near: code of JavaScript
+ * has that register, other code has any value in it.
+ */
+static int want_handles(struct lang_memory *m, const struct lang_process *p,
+			const struct lang_sample *s)
+{
+	int16_t at = p->v8.number[V8_ROOT_HANDLES];
+
+	return at && lang_memory_is_pointer(s->r13) ? lang_memory_want(m, s->r13 + (uint64_t)at, 8)
+						    : -1;
+}
+
+/* The address of that table: of this sample, or of the last one of this thread that has it. */
+static uint64_t find_handles(const struct lang_memory *m, struct lang_thread *t, int root)
+{
+	const uint8_t *bytes = lang_memory_piece(m, root);
+	uint64_t handles = bytes ? bytes_u64(bytes) : 0;
+
+	if (handles && !(handles % HANDLES_ALIGN) && lang_memory_is_pointer(handles))
+		t->state = handles;
+	return t->state;
 }
 
 enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
@@ -897,10 +1069,9 @@ enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
 	int code = lang_memory_want(m, s->pc - CODE_BEFORE, CODE_BEFORE + CODE_BEHIND);
-	int handlers, bytecode = want_bytecode(m, p, s, &handlers);
+	int handlers, bytecode = want_bytecode(m, p, s, &handlers), root = want_handles(m, p, s);
 	const uint8_t *bytes;
 
-	(void)t;
 	w->broken = false;
 	w->settled = true;
 	/* At the entry of a function its frame is not made yet: it is in a register. */
@@ -913,6 +1084,7 @@ enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
 	if (bytes)
 		w->v8.top = top_of(bytes);
 	set_innermost(r, p, s, handlers, bytecode);
+	w->v8.handles = find_handles(m, t, root);
 	return w->nr ? LANG_NONE_NR : LANG_NONE_NO_FRAMES;
 }
 
@@ -925,12 +1097,6 @@ enum lang_none v8chain_read(struct lang_reader *r, const struct lang_process *p,
 
 /* Elements of the data for leaving optimised code. */
 #define DATA_ELEMENTS 16
-
-#define DATA_NR_INLINED	  1
-#define DATA_LITERALS	  2
-#define DATA_OPTIMISATION 5
-#define DATA_POSITIONS	  7
-#define DATA_SIZE	  (DATA_ELEMENTS + 8 * (DATA_POSITIONS + 1))
 
 /* A call that was inlined: position, index of the function in the literals (-1: itself). */
 #define CALL_SIZE 16
@@ -949,41 +1115,76 @@ static bool parse_code(const struct lang_memory *m, const struct lang_process *p
 		       const struct v8_types *t, int piece, struct code *out)
 {
 	const uint8_t *head = v8objects_whole(m, piece, V8_CODE_SIZE);
+	const int16_t *n = p->v8.number;
 	uint32_t kind;
 
-	if (!head || p->untried || v8objects_type(m, t, piece) != p->v8.number[V8_TYPE_CODE])
+	if (!head || v8objects_type(m, t, piece) != p->v8.number[V8_TYPE_CODE])
 		return false;
-	kind = bytes_u32(head + V8_CODE_FLAGS) & V8_CODE_KIND;
-	out->baseline = kind == V8_CODE_BASELINE;
-	out->optimised = kind == V8_CODE_MAGLEV || kind == V8_CODE_OPTIMISED;
-	out->data = bytes_u64(head + V8_CODE_DATA);
-	out->table = bytes_u64(head + V8_CODE_TABLE);
-	if (p->version >> 24 == 10) {
-		out->start = m->pieces[piece].addr + V8_CODE_BEGINS_10;
-		out->size = bytes_u32(head + V8_CODE_BYTES_10);
-	} else {
-		out->start = bytes_u64(head + V8_CODE_BEGIN);
-		out->size = bytes_u32(head + V8_CODE_BYTES);
-	}
+	kind = (bytes_u32(head + n[V8_CODE_FLAGS]) & V8_CODE_KIND) - (uint32_t)n[V8_KIND_BASELINE];
+	out->baseline = kind == 0;
+	out->optimised = kind == 1 || kind == 2;
+	out->data = bytes_u64(head + n[V8_CODE_DATA]);
+	out->table = bytes_u64(head + n[V8_CODE_TABLE]);
+	out->start = n[V8_CODE_BEGIN] ? bytes_u64(head + n[V8_CODE_BEGIN])
+				      : m->pieces[piece].addr + (uint64_t)n[V8_CODE_INSIDE];
+	out->size = bytes_u32(head + n[V8_CODE_BYTES]);
 	return out->baseline || out->optimised;
 }
 
-/* Queue the heads of the functions' compiled code, and then of their data. */
-static void v8compiled_want(struct lang_reader *r)
+/* Queue the entry of a function in the table of handles, which has its code. */
+static void want_entry(struct lang_reader *r, const struct lang_process *p, const uint8_t *function,
+		       int *piece)
 {
+	uint64_t handle = bytes_u32(function + p->v8.number[V8_FUNCTION_HANDLE]);
+
+	*piece = -1;
+	if (r->work.v8.handles)
+		*piece = lang_memory_want(&r->memory,
+					  r->work.v8.handles +
+						  (handle >> V8_HANDLE_SHIFT) * V8_HANDLE_ENTRY,
+					  V8_HANDLE_ENTRY);
+}
+
+/* Queue the heads of the functions' compiled code, and then of their data. */
+static void v8compiled_want(struct lang_reader *r, const struct lang_process *p)
+{
+	const int16_t *n = p->v8.number;
 	struct lang_memory *m = &r->memory;
 	struct lang_work *w = &r->work;
 
 	for (uint32_t i = 0; i < w->nr_codes; i++)
-		w->v8.compiled[i][0] = w->v8.compiled[i][1] = w->v8.data[i] = -1;
+		w->v8.compiled[i][0] = w->v8.compiled[i][1] = w->v8.data[i] = w->v8.entry[i] = -1;
 	for (uint32_t i = 0; i < w->nr; i++) {
 		const uint8_t *f = lang_memory_piece(m, w->v8.piece[i]);
 		int *piece = &w->v8.compiled[w->code[i]][0];
 
-		if (*piece < 0 && f)
-			v8objects_want_head(m, bytes_u64(f + V8_FUNCTION_CODE), V8_CODE_SIZE,
+		if (*piece >= 0 || w->v8.entry[w->code[i]] >= 0 || !f)
+			continue;
+		if (n[V8_FUNCTION_CODE])
+			v8objects_want_head(m, bytes_u64(f + n[V8_FUNCTION_CODE]), V8_CODE_SIZE,
 					    piece);
+		else if (n[V8_FUNCTION_HANDLE])
+			want_entry(r, p, f, &w->v8.entry[w->code[i]]);
 	}
+}
+
+/* The bytes of the data of optimised code that are read. */
+static uint32_t data_size(const struct lang_process *p)
+{
+	return DATA_ELEMENTS + 8 * ((uint32_t)p->v8.number[V8_DATA_POSITIONS] + 1);
+}
+
+/* Queue the type and the data of a function's code, if its head was read. */
+static void want_data(struct lang_reader *r, const struct lang_process *p, struct v8_types *t,
+		      uint32_t code)
+{
+	struct lang_v8_work *v = &r->work.v8;
+	const uint8_t *head = lang_memory_piece(&r->memory, v->compiled[code][0]);
+
+	v8objects_want_type(&r->memory, p, t, v->compiled[code][0]);
+	if (head)
+		v8objects_want_head(&r->memory, bytes_u64(head + p->v8.number[V8_CODE_DATA]),
+				    data_size(p), &v->data[code]);
 }
 
 static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
@@ -993,22 +1194,25 @@ static void v8compiled_want_data(struct lang_reader *r, struct v8_types *t,
 	struct lang_work *w = &r->work;
 
 	for (uint32_t i = 0; i < w->nr_codes; i++) {
-		const uint8_t *code = lang_memory_piece(m, w->v8.compiled[i][0]);
+		const uint8_t *entry = lang_memory_piece(m, w->v8.entry[i]);
 		const uint8_t *f = lang_memory_piece(m, w->codes_of[i].header);
 		uint64_t baseline = f ? bytes_u64(f + p->v8.number[V8_SHARED_DATA]) : 0;
 
-		v8objects_want_type(m, p, t, w->v8.compiled[i][0]);
-		if (code)
-			v8objects_want_head(m, bytes_u64(code + V8_CODE_DATA), DATA_SIZE,
-					    &w->v8.data[i]);
+		want_data(r, p, t, i);
+		/* The lowest bit of the pointer has another use there. */
+		if (entry)
+			v8objects_want_head(m,
+					    bytes_u64(entry + V8_HANDLE_CODE) >> V8_HANDLE_OTHERS |
+						    1,
+					    V8_CODE_SIZE, &w->v8.compiled[i][0]);
 		/* The function has optimised code by now, this frame may have baseline code. */
 		v8objects_want_head(m, baseline, V8_CODE_SIZE, &w->v8.compiled[i][1]);
 	}
 }
 
-static uint64_t element(const uint8_t *data, uint32_t index)
+static uint64_t element(const uint8_t *data, int16_t index)
 {
-	return bytes_u64(data + DATA_ELEMENTS + (size_t)8 * index);
+	return bytes_u64(data + DATA_ELEMENTS + (size_t)8 * (size_t)index);
 }
 
 /* Set the address and the table of compiled code; returns if the table is new. */
@@ -1019,7 +1223,7 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 	struct lang_compiled *c = &w->v8.compiled_of[code][which];
 	int piece = w->v8.compiled[code][which];
 	const uint8_t *data = which ? NULL
-				    : v8objects_whole(&r->memory, w->v8.data[code], DATA_SIZE);
+				    : v8objects_whole(&r->memory, w->v8.data[code], data_size(p));
 	struct code_key key = { .process = process };
 	struct code about;
 	uint64_t stamp;
@@ -1029,11 +1233,12 @@ static bool set_code(struct lang_reader *r, const struct lang_process *p, uint32
 		return false;
 	c->start = about.start;
 	c->size = about.size;
-	c->inlined = about.optimised && !(data && !element(data, DATA_NR_INLINED));
+	c->inlined = about.optimised && !(data && !element(data, p->v8.number[V8_DATA_INLINED]));
 	if (!about.baseline && !data)
 		return false;
 	stamp = v8code_identity(r, p, code) ^ about.start;
-	stamp = hash_u64(stamp ^ (about.baseline ? 1 : element(data, DATA_OPTIMISATION)));
+	stamp = hash_u64(stamp ^
+			 (about.baseline ? 1 : element(data, p->v8.number[V8_DATA_OPTIMISATION])));
 	key.address = r->memory.pieces[piece].addr;
 	key.stamp = hash_u64(stamp ^ about.size);
 	c->code = codes_find(r->codes, &key);
@@ -1060,7 +1265,7 @@ static void want_array(struct lang_memory *m, int *piece, uint32_t unit, uint32_
 }
 
 /* Queue the heads of the objects of new code. */
-static void want_heads(struct lang_reader *r, struct lang_v8_new *n)
+static void want_heads(struct lang_reader *r, const struct lang_process *p, struct lang_v8_new *n)
 {
 	struct lang_work *w = &r->work;
 	struct lang_memory *m = &r->memory;
@@ -1068,21 +1273,45 @@ static void want_heads(struct lang_reader *r, struct lang_v8_new *n)
 	const uint8_t *data = lang_memory_piece(m, w->v8.data[n->code]);
 	uint64_t nr;
 
-	n->literals = n->calls = n->bytecodes = -1;
+	n->literals = n->calls = n->bytecodes = n->wrapper = -1;
 	n->calls_bytes = n->code_bytes = n->positions = n->positions_bytes = -1;
-	v8objects_want_head(m, bytes_u64(code + V8_CODE_TABLE), ARRAY_HEAD, &n->table);
+	v8objects_want_head(m, bytes_u64(code + p->v8.number[V8_CODE_TABLE]), ARRAY_HEAD,
+			    &n->table);
 	if (n->baseline) {
-		v8objects_want_head(m, bytes_u64(code + V8_CODE_DATA), V8_BYTECODES_HEAD,
-				    &n->bytecodes);
+		v8objects_want_head(m, bytes_u64(code + p->v8.number[V8_CODE_DATA]),
+				    V8_BYTECODES_HEAD, &n->bytecodes);
 		return;
 	}
-	nr = element(data, DATA_NR_INLINED);
+	if (p->v8.number[V8_TYPE_WRAPPER])
+		v8objects_want_head(m, element(data, p->v8.number[V8_DATA_SHARED]), V8_HEAD,
+				    &n->wrapper);
+	nr = element(data, p->v8.number[V8_DATA_INLINED]);
 	n->nr_functions = v8objects_is_smi(nr) ? (uint32_t)(nr >> 32) : UINT32_MAX;
 	if (!n->nr_functions || n->nr_functions > LANG_V8_INLINED)
 		return;
-	v8objects_want_head(m, element(data, DATA_LITERALS), ARRAY_HEAD + 8 * n->nr_functions,
-			    &n->literals);
-	v8objects_want_head(m, element(data, DATA_POSITIONS), ARRAY_HEAD, &n->calls);
+	v8objects_want_head(m, element(data, p->v8.number[V8_DATA_LITERALS]),
+			    ARRAY_HEAD + 8 * n->nr_functions, &n->literals);
+	v8objects_want_head(m, element(data, p->v8.number[V8_DATA_POSITIONS]), ARRAY_HEAD,
+			    &n->calls);
+}
+
+/* Return whether new code is of its function: its data has that, in some versions in a wrapper. */
+static bool is_own(const struct lang_reader *r, const struct lang_process *p,
+		   const struct v8_types *t, const struct lang_v8_new *n)
+{
+	const struct lang_work *w = &r->work;
+	const uint8_t *data = lang_memory_piece(&r->memory, w->v8.data[n->code]);
+	const uint8_t *wrapper = lang_memory_piece(&r->memory, n->wrapper);
+	int type = p->v8.number[V8_TYPE_WRAPPER];
+	uint64_t shared = data ? element(data, p->v8.number[V8_DATA_SHARED]) : 0;
+
+	if (n->baseline)
+		return true;
+	if (type && (!wrapper || v8objects_type(&r->memory, t, n->wrapper) != type))
+		return false;
+	if (type)
+		shared = bytes_u64(wrapper + p->v8.number[V8_WRAPPER_SHARED]);
+	return shared == w->codes_of[n->code].address + 1;
 }
 
 /* Queue tables and bytecodes. */
@@ -1095,14 +1324,15 @@ static void want_tables(struct lang_reader *r, const struct lang_process *p, str
 
 	v8objects_want_type(m, p, t, n->table);
 	v8objects_want_type(m, p, t, n->calls);
+	v8objects_want_type(m, p, t, n->wrapper);
 	v8objects_want_type(m, p, t, n->bytecodes);
 	want_array(m, &n->table, 1, LANG_PIECE_MAX, &n->table_bytes);
 	want_array(m, &n->calls, 1, V8_INLINED_MAX * CALL_SIZE, &n->calls_bytes);
 	if (!bytecodes)
 		return;
 	length = bytes_u64(bytecodes + 8);
-	v8objects_want_head(m, bytes_u64(bytecodes + V8_BYTECODES_POSITIONS), ARRAY_HEAD,
-			    &n->positions);
+	v8objects_want_head(m, bytes_u64(bytecodes + p->v8.number[V8_BYTECODES_POSITIONS]),
+			    ARRAY_HEAD, &n->positions);
 	if (v8objects_is_smi(length) && length && length >> 32 <= LANG_PIECE_MAX)
 		n->code_bytes = lang_memory_want(m,
 						 m->pieces[n->bytecodes].addr +
@@ -1126,7 +1356,7 @@ static bool number_inlined(struct lang_reader *r, uint32_t process, struct lang_
 		return false;
 	for (uint32_t i = 0; i < n->nr_functions; i++) {
 		/* A weak pointer has bit 1 set. */
-		uint64_t shared = element(literals, i) & ~2ULL;
+		uint64_t shared = element(literals, (int16_t)i) & ~2ULL;
 
 		if (!v8objects_is_tagged(shared))
 			return false;
@@ -1145,7 +1375,7 @@ static bool read_new(struct lang_reader *r, const struct lang_process *p, uint32
 	uint32_t first = w->nr_codes, nr = 0;
 
 	for (uint32_t i = 0; i < w->v8.nr_new; i++)
-		want_heads(r, &n[i]);
+		want_heads(r, p, &n[i]);
 	if (!lang_memory_fetch(m))
 		return false;
 	for (uint32_t i = 0; i < w->v8.nr_new; i++)
@@ -1155,7 +1385,8 @@ static bool read_new(struct lang_reader *r, const struct lang_process *p, uint32
 	for (uint32_t i = 0; i < w->v8.nr_new; i++) {
 		v8objects_want_type(m, p, t, n[i].positions);
 		want_array(m, &n[i].positions, 1, LANG_PIECE_MAX, &n[i].positions_bytes);
-		if (w->nr_codes - first < V8_INLINED_A_SAMPLE && number_inlined(r, process, &n[i]))
+		if (w->nr_codes - first < V8_INLINED_A_SAMPLE && is_own(r, p, t, &n[i]) &&
+		    number_inlined(r, process, &n[i]))
 			n[nr++] = n[i];
 	}
 	w->v8.nr_new = nr;
@@ -1187,8 +1418,11 @@ static bool v8compiled_find(struct lang_reader *r, const struct lang_process *p,
 {
 	struct lang_work *w = &r->work;
 
-	for (uint32_t i = 0; i < w->nr_codes; i++)
+	for (uint32_t i = 0; i < w->nr_codes; i++) {
 		v8objects_want_type(&r->memory, p, t, w->v8.compiled[i][1]);
+		if (w->v8.data[i] < 0)
+			want_data(r, p, t, i);
+	}
 	if (!lang_memory_fetch(&r->memory))
 		return false;
 	w->v8.nr_new = 0;
@@ -1208,7 +1442,7 @@ static const uint8_t *bytes_of(const struct lang_memory *m, const struct lang_pr
 	const uint8_t *b = lang_memory_piece(m, bytes);
 
 	*size = b ? m->pieces[bytes].size : 0;
-	return v8objects_type(m, t, piece) == p->v8.number[V8_TYPE_BYTES] ? b : NULL;
+	return v8objects_is_bytes(m, p, t, piece) ? b : NULL;
 }
 
 /* The function, as an index of codes_of, that call @i is of; its own: not inlined. */
@@ -1260,7 +1494,7 @@ static void add_optimised(struct lang_reader *r, const struct lang_process *p,
 
 	if (nr > V8_INLINED_MAX || !bytes || !v8table_begin(table, calls, nr))
 		return;
-	v8table_positions(&at, bytes, size);
+	v8table_positions(&at, bytes, size, p->v8.number[V8_POSITION_BITS]);
 	while (v8table_next_position(&at)) {
 		uint32_t i = at.inlined < nr ? at.inlined : V8_NOT_INLINED;
 		const struct v8_entry e = {
@@ -1291,10 +1525,10 @@ static void add_baseline(struct lang_reader *r, const struct lang_process *p,
 
 	if (!map || !positions || !bytecodes ||
 	    v8objects_type(m, t, n->bytecodes) != p->v8.number[V8_TYPE_BYTECODES] ||
-	    !v8table_baseline(&b, p->version >> 24, map, map_size, bytecodes,
+	    !v8table_baseline(&b, p->v8.sizes, map, map_size, bytecodes,
 			      m->pieces[n->code_bytes].size))
 		return;
-	v8table_positions(&at, positions, size);
+	v8table_positions(&at, positions, size, p->v8.number[V8_POSITION_BITS]);
 	more = v8table_next_position(&at);
 	while (v8table_next_bytecode(&b)) {
 		for (; more && at.code <= b.bytecode; more = v8table_next_position(&at))

@@ -114,6 +114,15 @@ static void v8objects_follow(struct lang_memory *m, const struct lang_process *p
 	*again = true;
 }
 
+bool v8objects_is_bytes(const struct lang_memory *m, const struct lang_process *p,
+			const struct v8_types *t, int piece)
+{
+	int type = v8objects_type(m, t, piece);
+
+	return type > 0 &&
+	       (type == p->v8.number[V8_TYPE_BYTES] || type == p->v8.number[V8_TYPE_TRUSTED_BYTES]);
+}
+
 /* The length of the string with its head in @piece. */
 static uint32_t v8objects_length(const struct lang_memory *m, const struct lang_process *p,
 				 int piece)
@@ -278,6 +287,7 @@ static void v8rope_set_text(const struct lang_memory *m, const struct lang_proce
 #define SCOPE_FUNCTION (3U << 12)
 #define SCOPE_INFERRED (1U << 14)
 #define SCOPE_WORDS    8
+#define SCOPE_HEAD     48
 
 /* From this number on locals are in a hash table, and only their attributes in the ScopeInfo. */
 #define SCOPE_INLINE_LOCALS 75U
@@ -292,6 +302,8 @@ struct fresh {
 	int scope;			 /* words behind the locals */
 	struct v8_rope strings[2], file; /* name, name by assignment */
 	int bytecodes, positions, table; /* heads; bytes */
+	uint32_t first, last;		 /* positions in the text */
+	bool wrong;			 /* these, or the name, are not valid */
 	uint64_t words[SCOPE_WORDS];	 /* of the scope */
 };
 
@@ -304,8 +316,11 @@ static void want_objects(struct lang_reader *r, const struct lang_process *p, st
 	const uint8_t *script = lang_memory_piece(m, c->hash);
 
 	f->scope = f->positions = -1;
+	f->wrong = false;
+	f->first = f->last = 0;
 	f->strings[0] = f->strings[1] = v8rope_of(-1);
-	v8objects_want_head(m, bytes_u64(shared + p->v8.number[V8_SHARED_NAME]), V8_HEAD, &f->name);
+	v8objects_want_head(m, bytes_u64(shared + p->v8.number[V8_SHARED_NAME]), SCOPE_HEAD,
+			    &f->name);
 	f->script_name = -1;
 	if (script)
 		v8objects_want_head(m, bytes_u64(script + p->v8.number[V8_SCRIPT_NAME]), V8_HEAD,
@@ -330,7 +345,7 @@ static void want_words(struct lang_reader *r, const struct lang_process *p, stru
 	v8objects_want_type(m, p, t, f->script_name);
 	v8objects_want_type(m, p, t, c->hash);
 	if (bytecodes)
-		v8objects_want_head(m, bytes_u64(bytecodes + V8_BYTECODES_POSITIONS), V8_HEAD,
+		v8objects_want_head(m, bytes_u64(bytecodes + n[V8_BYTECODES_POSITIONS]), V8_HEAD,
 				    &f->positions);
 	/* A name is a head as well: these words are used only if it is a scope. */
 	if (!head)
@@ -355,7 +370,9 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 	const uint8_t *head = lang_memory_piece(m, f->name);
 	const uint8_t *words = lang_memory_piece(m, f->scope);
 	const uint8_t *shared = lang_memory_piece(m, r->work.codes_of[f->code].header);
-	uint64_t flags = bytes_u64(head + 8) >> 32, at = 0, start;
+	const int16_t *n = p->v8.number;
+	uint32_t flags = bytes_u32(head + n[V8_SCOPE_FLAGS]);
+	uint64_t at = 0, start, end;
 	uint16_t token;
 	int name;
 
@@ -372,10 +389,16 @@ static bool parse_scope(struct lang_reader *r, const struct lang_process *p, str
 		v8objects_want_head(m, bytes_u64(words + 8 * at++), V8_HEAD, &name);
 		f->strings[1] = v8rope_of(name);
 	}
-	start = bytes_u64(words + 8 * at);
+	words = n[V8_SCOPE_POSITION] ? head + 8 * (1 + n[V8_SCOPE_POSITION]) : words + 8 * at;
+	start = bytes_u64(words);
+	end = bytes_u64(words + 8);
+	f->wrong = !v8objects_is_smi(start) || !v8objects_is_smi(end) ||
+		   (int64_t)start > (int64_t)end;
+	f->first = (uint32_t)(start >> 32);
+	f->last = (uint32_t)(end >> 32);
 	if (!v8objects_is_smi(start) || start >> 63)
 		return true;
-	memcpy(&token, shared + p->v8.number[V8_SHARED_TOKEN], sizeof(token));
+	memcpy(&token, shared + n[V8_SHARED_TOKEN], sizeof(token));
 	start >>= 32;
 	function->position = (uint32_t)(token < start ? start - token : start);
 	function->first_line = v8script_line(&r->work, f->code, function->position);
@@ -414,6 +437,7 @@ static bool set_name(struct lang_reader *r, const struct lang_process *p, struct
 	struct lang_text *name = &r->work.functions[f->code].name;
 	int type = v8objects_type(&r->memory, t, f->name);
 
+	f->wrong |= v8objects_type(&r->memory, t, f->strings[0].head[0]) >= V8_STRING_TYPES;
 	/* While the collector moves objects, they have no type. */
 	if (f->name >= 0 && type < 0)
 		return false;
@@ -438,7 +462,7 @@ static void want_table(struct lang_reader *r, const struct lang_process *p, stru
 	uint64_t size;
 
 	f->table = -1;
-	if (!positions || v8objects_type(m, t, f->positions) != p->v8.number[V8_TYPE_BYTES])
+	if (!positions || !v8objects_is_bytes(m, p, t, f->positions))
 		return;
 	size = bytes_u64(positions + 8);
 	if (v8objects_is_smi(size) && size >> 32 <= CODES_TABLE_MAX)
@@ -447,19 +471,24 @@ static void want_table(struct lang_reader *r, const struct lang_process *p, stru
 }
 
 /* Make the table of lines from that of positions. */
-static void set_lines(struct lang_reader *r, const struct fresh *f)
+static void set_lines(struct lang_reader *r, const struct lang_process *p, struct fresh *f)
 {
 	struct lang_function *function = &r->work.functions[f->code];
 	struct lang_v8_work *v = &r->work.v8;
 	const uint8_t *bytes = lang_memory_piece(&r->memory, f->table);
 	struct v8_table table = { .bytes = v->lines + v->used,
 				  .room = MIN((uint32_t)sizeof(v->lines) - v->used, V8_TABLE_MAX) };
+	const uint8_t *bytecodes = lang_memory_piece(&r->memory, f->bytecodes);
+	uint64_t size = bytecodes ? bytes_u64(bytecodes + 8) >> 32 : 0;
 	struct v8_positions at;
 
 	if (!bytes || !v8script_is_whole(&r->work, f->code) || !v8table_begin(&table, NULL, 0))
 		return;
-	v8table_positions(&at, bytes, r->memory.pieces[f->table].size);
+	v8table_positions(&at, bytes, r->memory.pieces[f->table].size,
+			  p->v8.number[V8_POSITION_BITS]);
 	while (v8table_next_position(&at)) {
+		f->wrong |= at.code >= (int64_t)size || at.position < f->first ||
+			    at.position > f->last;
 		const struct v8_entry e = {
 			.at = (uint32_t)MAX(at.code, 0),
 			.line = v8script_line(&r->work, f->code, at.position),
@@ -495,9 +524,32 @@ static bool set_function(struct lang_reader *r, const struct lang_process *p, st
 	return true;
 }
 
+struct lang_proof *v8names_proof(struct lang_reader *r, uint32_t process)
+{
+	struct lang_proof *proof = &r->proofs[hash_u64(process) & (LANG_SEARCHES - 1)];
+
+	if (proof->process != process)
+		*proof = (struct lang_proof){ .process = process };
+	return proof;
+}
+
+/* Note whether the parts of a new function fit together. Builtins have no scope. */
+static void note_proof(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		       const struct fresh *f, const struct v8_types *t)
+{
+	struct lang_proof *proof = v8names_proof(r, process);
+
+	if (v8objects_type(&r->memory, t, f->name) != p->v8.number[V8_TYPE_SCOPE])
+		return;
+	if (f->wrong)
+		proof->wrong++;
+	else if (f->last)
+		proof->right++;
+}
+
 /* Read names, files and tables of new functions, step by step. */
-static bool read_fresh(struct lang_reader *r, const struct lang_process *p, struct fresh *fresh,
-		       uint32_t nr, struct v8_types *t)
+static bool read_fresh(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		       struct fresh *fresh, uint32_t nr, struct v8_types *t)
 {
 	struct lang_memory *m = &r->memory;
 	char *room = r->work.v8.texts;
@@ -538,13 +590,14 @@ static bool read_fresh(struct lang_reader *r, const struct lang_process *p, stru
 
 		v8rope_set_text(m, p, t, &fresh[i].strings[0], &room, &function->name);
 		v8rope_set_text(m, p, t, &fresh[i].file, &room, &function->file);
-		set_lines(r, &fresh[i]);
+		set_lines(r, p, &fresh[i]);
+		note_proof(r, p, process, &fresh[i], t);
 	}
 	return true;
 }
 
-bool v8names_read(struct lang_reader *r, const struct lang_process *p, const uint32_t *codes,
-		  uint32_t nr, struct v8_types *t)
+bool v8names_read(struct lang_reader *r, const struct lang_process *p, uint32_t process,
+		  const uint32_t *codes, uint32_t nr, struct v8_types *t)
 {
 	struct fresh fresh[V8_NEW_MAX];
 
@@ -552,7 +605,7 @@ bool v8names_read(struct lang_reader *r, const struct lang_process *p, const uin
 	nr = MIN(nr, V8_NEW_MAX);
 	for (uint32_t i = 0; i < nr; i++)
 		fresh[i].code = codes[i];
-	return read_fresh(r, p, fresh, nr, t);
+	return read_fresh(r, p, process, fresh, nr, t);
 }
 
 /*

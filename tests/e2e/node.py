@@ -57,8 +57,7 @@ def judge_all(profile):
 def start(mode, options):
     script = os.path.join(os.environ["TMP"], f"{mode}.js")
     shutil.copy(PROGRAM, script)
-    env = dict(os.environ, LD_LIBRARY_PATH=os.environ["NODE_LIBRARIES"])
-    return subprocess.Popen([os.environ["NODE"], *options, script, "120"], env=env)
+    return subprocess.Popen([os.environ["NODE"], *options, script, "120"])
 
 
 def main():

@@ -67,7 +67,7 @@ def parse(word):
 
 
 def main():
-    least, lines = int(sys.argv[1]), Lines(sys.argv[2])
+    least, lines, share = int(sys.argv[1]), Lines(sys.argv[2]), float(sys.argv[3])
     counts, names, deep = collections.Counter(), set(), 0
     faults = []
     for line in sys.stdin:
@@ -87,6 +87,9 @@ def main():
         print("wrong:", fault)
     if counts["certain"] < least or len(names) < 50:
         print("wrong: too few samples")
+        sys.exit(1)
+    if counts["certain"] < share / 100 * (counts["certain"] + counts["guessed"] + counts["bad_chain"] + counts["not_read"]):
+        print("wrong: too few are certain")
         sys.exit(1)
     if lines.counts["callers without a line"] > 0.02 * lines.counts["callers"]:
         print("wrong: too many callers without a line")

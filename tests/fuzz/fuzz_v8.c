@@ -87,6 +87,8 @@ static uint32_t offset_of(const uint8_t *data)
 /* Each 11 bytes: 3 of an offset, 8 to write there; the last bit: numbers of the layout instead. */
 static void spoil(const uint8_t *data, size_t size)
 {
+	bool nearest;
+
 	for (; size >= 11; data += 11, size -= 11) {
 		uint32_t at = offset_of(data);
 
@@ -95,7 +97,7 @@ static void spoil(const uint8_t *data, size_t size)
 		else
 			memcpy(memory.bytes + at % (PYMAKE_SIZE - 8), data + 3, 8);
 	}
-	if (v8layout_check(&memory.process.v8))
+	if (v8layout_complete(&memory.process.v8, 14U << 24, &nearest))
 		memory.process.v8 = v8make_layout();
 }
 

@@ -286,18 +286,15 @@ TEST(test_compiled, setup, teardown)
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_false(c->inlined);
 	/* 10.2: the code is in the same object. */
-	f->m.process.version = 10U << 24 | 2U << 16;
+	f->m.process.v8.number[V8_CODE_BEGIN] = 0;
+	f->m.process.v8.number[V8_CODE_INSIDE] = 128;
+	f->m.process.v8.number[V8_CODE_BYTES] = 40;
 	pymake_u32(&f->m, code + 40, 0x90);
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(c->start, code + 128);
 	assert_int_equal(c->size, 0x90);
-	/* Another object in its place, a version that was not tried: nothing is known of its code.
-	 */
+	/* Another object in its place: nothing is known of its code. */
 	pymake_u64(&f->m, code, f->v.map[V8MAKE_BYTES] + 1);
-	assert_int_equal(chain(f), LANG_NONE_NR);
-	assert_int_equal(c->size, 0);
-	pymake_u64(&f->m, code, f->v.map[V8MAKE_CODE] + 1);
-	f->m.process.untried = true;
 	assert_int_equal(chain(f), LANG_NONE_NR);
 	assert_int_equal(c->size, 0);
 }
@@ -596,7 +593,6 @@ TEST(test_handlers, setup, teardown)
 	for (uint32_t i = 0; i < 256; i++)
 		pymake_u64(v->m, handlers + 8 * i, CODE + 0x100 * i);
 	memcpy(pymake_at(v->m, bytecodes + 54), "\x0c\xc4\x0d\x05", 4);
-	f->m.process.version = 11U << 24;
 	f->sample.fp = fp;
 	f->sample.r9 = 53 + 2;
 	f->sample.r15 = handlers;
@@ -631,6 +627,7 @@ TEST(test_wild, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct v8_layout layout = f->m.process.v8;
+	bool nearest;
 
 	for (uint64_t round = 0; round < 300; round++) {
 		for (uint64_t at = 0; at + 8 <= PYMAKE_SIZE; at += 8) {
@@ -650,7 +647,7 @@ TEST(test_wild, setup, teardown)
 		for (int i = V8_FUNCTION_SHARED; i < V8_SCOPE_LOCALS && round & 1; i++)
 			f->m.process.v8.number[i] =
 				(int16_t)(8 + hash_u64(round + (uint64_t)i) % 152 / 4 * 4);
-		if (v8layout_check(&f->m.process.v8))
+		if (v8layout_complete(&f->m.process.v8, 11U << 24, &nearest))
 			f->m.process.v8 = layout;
 		f->m.nr_calls = 0;
 		if (chain(f) == LANG_NONE_NR)
@@ -673,7 +670,7 @@ TEST(test_large_steps)
 		v8make_number(&t, 2);
 		v8make_number(&t, steps[i]);
 		v8make_number(&t, INT64_MAX);
-		v8table_positions(&at, t.bytes, t.size);
+		v8table_positions(&at, t.bytes, t.size, 0);
 		assert_true(v8table_next_position(&at));
 		assert_int_equal(at.code, 8);
 		assert_int_equal(at.position, 0);
@@ -701,26 +698,210 @@ TEST(test_full_table)
 	assert_int_equal(e.line, 0);
 }
 
+/* Complete these numbers as for version @major.@minor; NULL: they can be used. */
+static const char *complete(struct v8_layout l, uint32_t major, uint32_t minor, bool *nearest)
+{
+	return v8layout_complete(&l, major << 24 | minor << 16, nearest);
+}
+
 TEST(test_layout)
 {
 	struct v8_layout l = v8make_layout();
+	bool nearest;
 
-	assert_null(v8layout_check(&l));
+	assert_null(complete(l, 11, 3, &nearest));
+	assert_false(nearest);
 	l.number[V8_SMI_SHIFT] = 0; /* compressed pointers */
-	assert_non_null(v8layout_check(&l));
+	assert_non_null(complete(l, 11, 3, &nearest));
 	l = v8make_layout();
 	l.number[V8_SHARED_NAME] = -1; /* missing */
-	assert_non_null(v8layout_check(&l));
+	assert_non_null(complete(l, 11, 3, &nearest));
 	l = v8make_layout();
 	l.number[V8_SHARED_NAME] = 56; /* behind the last word that is read */
-	assert_non_null(v8layout_check(&l));
+	assert_non_null(complete(l, 11, 3, &nearest));
 	l = v8make_layout();
 	l.number[V8_FP_FUNCTION] = -4096;
-	assert_non_null(v8layout_check(&l));
-	assert_int_equal(v8layout_number("v8dbg_off_fp_function"), V8_FP_FUNCTION);
-	assert_int_equal(v8layout_number("v8dbg_off_fp_functio"), V8_NR);
-	assert_int_equal(v8layout_number("off_fp_function"), V8_NR);
-	assert_true(v8layout_tried(10, 2) && !v8layout_tried(12, 4));
+	assert_non_null(complete(l, 11, 3, &nearest));
+}
+
+/* A version without a row has the one below it, or the lowest; its file wins. */
+TEST(test_versions)
+{
+	struct v8_layout l = v8make_layout();
+	bool nearest;
+
+	l.number[V8_CODE_DATA] = l.number[V8_POSITION_BITS] = l.number[V8_TYPE_WRAPPER] = -1;
+	memset(l.sizes, 0, sizeof(l.sizes));
+	assert_null(v8layout_complete(&l, 15U << 24 | 2U << 16, &nearest));
+	assert_true(nearest);
+	assert_int_equal(l.number[V8_CODE_DATA], 8);
+	assert_int_equal(l.number[V8_POSITION_BITS], 2);
+	assert_int_equal(l.number[V8_TYPE_WRAPPER], 0);
+	assert_int_equal(l.sizes[0], 1); /* Wide */
+	l = v8make_layout();
+	assert_int_equal(l.sizes[0x2d], 4 | 3 << 4); /* GetNamedProperty */
+	l.sizes[0x2d] = 5;
+	l.number[V8_CODE_DATA] = 40;
+	assert_null(v8layout_complete(&l, 9U << 24, &nearest));
+	assert_true(nearest);
+	assert_int_equal(l.number[V8_CODE_DATA], 40);
+	assert_int_equal(l.sizes[0x2d], 5);
+}
+
+/* Fields are known by their class and name, whatever type the version gives them. */
+TEST(test_symbols)
+{
+	static const struct {
+		const char *name;
+		enum v8_number number;
+	} names[] = {
+		{ "v8dbg_off_fp_function", V8_FP_FUNCTION },
+		{ "v8dbg_off_fp_functio", V8_NR },
+		{ "v8dbg_off_fp_function_", V8_NR },
+		{ "off_fp_function", V8_NR },
+		{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", V8_SHARED_NAME },
+		{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+		  V8_SHARED_NAME },
+		{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_",
+		  V8_SHARED_NAME },
+		{ "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+		  V8_SHARED_SCRIPT },
+		{ "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_", V8_SHARED_SCRIPT },
+		{ "v8dbg_class_SharedFunctionInfo__raw_script__Tagged_Object_", V8_SHARED_SCRIPT },
+		{ "v8dbg_class_Code__instruction_start__Address", V8_CODE_BEGIN },
+		{ "v8dbg_class_Code__instruction_start__uintptr_t", V8_CODE_INSIDE },
+		{ "v8dbg_class_CodeWrapper__instruction_start__Address", V8_NR },
+		{ "v8dbg_class_JSFunction__code__Tagged_Code_", V8_FUNCTION_CODE },
+		{ "v8dbg_DeoptimizationDataSharedFunctionInfoIndex", V8_DATA_SHARED },
+		{ "v8dbg_DeoptimizationDataWrappedSharedFunctionInfoIndex", V8_DATA_SHARED },
+		{ "v8dbg_type_ScriptContextTable__SCRIPT_CONTEXT_TABLE_TYPE", V8_NR },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (v8layout_number(names[i].name) != names[i].number)
+			fail_msg("%s: %d", names[i].name, v8layout_number(names[i].name));
+}
+
+/* ---- a version with a table of handles, wrappers and trusted arrays ---- */
+
+static int setup_14(void **state)
+{
+	struct fixture *f;
+
+	setup(state);
+	f = *state;
+	v8make_init_as(&f->v, &f->m, v8make_layout_14());
+	f->script = v8make_script(&f->v, v8make_string(&f->v, "/srv/a.js"));
+	/* The root register, and the address that it is near. */
+	f->sample.r13 = PYMAKE_BASE + 0x16000;
+	pymake_u64(&f->m, f->sample.r13 + 488, V8MAKE_HANDLES);
+	put_stack(f, PYMAKE_SIZE - STACK, STACK);
+	return 0;
+}
+
+/* Interpreted: the name and the place are elsewhere in a scope, steps are packed in the table. */
+TEST(test_frames_14, setup_14, teardown)
+{
+	struct v8make_table table = { .bits = 2 };
+	struct fixture *f = *state;
+	uint64_t outer = v8make_frame(&f->v, named(f, "outer", 100), 0, 0), leaf;
+
+	v8make_entry(&table, 0, v8make_position(205, -1), true);
+	v8make_entry(&table, 12, v8make_position(229, -1), false);
+	v8make_entry(&table, 20, v8make_position(231, -1), true);
+	leaf = v8make_frame(&f->v, named(f, "leaf", 200),
+			    v8make_bytecodes(&f->v, table.bytes, table.size), 19);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.nr, 2);
+	expect_frame(f, 0, "leaf", "/srv/a.js", leaf);
+	assert_int_equal(f->chain.frames[0].instr, 23);
+	assert_int_equal(text_of(f, 0)->first_line, 21);
+	expect_frame(f, 1, "outer", "/srv/a.js", outer);
+}
+
+/* Give @function of 14.6 optimised code, into which @inlined is inlined in line 22. */
+static uint64_t optimise_14(struct v8make *v, uint64_t function, uint64_t inlined)
+{
+	const uint64_t call[2] = { (uint64_t)v8make_position(215, -1), 0 };
+	uint64_t data = v8make_object(v, V8MAKE_OTHER, 96);
+	uint64_t literals = v8make_object(v, V8MAKE_OTHER, 32);
+	struct v8make_table t = { .bits = 2 };
+
+	v8make_data(v, data, V8_DATA_INLINED, v8make_smi(1));
+	v8make_data(v, data, V8_DATA_LITERALS, literals + 1);
+	v8make_data(v, data, V8_DATA_POSITIONS, v8make_bytes(v, call, sizeof(call)) + 1);
+	pymake_u64(v->m, literals + 16, v8make_shared(v, inlined));
+	v8make_entry(&t, 0, v8make_position(205, -1), true);
+	v8make_entry(&t, 16, v8make_position(311, 0), false);
+	v8make_compiled(v, function, 13, data, v8make_bytes(v, t.bytes, t.size));
+	return data;
+}
+
+/* The code of a function is in a table of handles; the code has its function in a wrapper. */
+TEST(test_optimised_14, setup_14, teardown)
+{
+	struct fixture *f = *state;
+	struct v8make *v = &f->v;
+	uint64_t hot = named(f, "hot", 200), warm = named(f, "warm", 300), data, root;
+
+	data = optimise_14(v, hot, warm);
+	v8make_frame(v, hot, 0, 0);
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled[0].start, 0x12340);
+	assert_int_equal(f->chain.frames[0].compiled[0].size, 0x80);
+	expect_at(f, 0, 15, 21, "");
+	expect_at(f, 0, 16, 32, "warm<22 ");
+	/* In code of C++ the root register has other values: the table of the thread is known. */
+	root = f->sample.r13;
+	f->sample.r13 = PYMAKE_BASE + 0x300;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_at(f, 0, 16, 32, "warm<22 ");
+	/* Not of another thread. */
+	f->sample.tid++;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled[0].size, 0);
+	f->sample.r13 = root;
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	expect_at(f, 0, 16, 32, "warm<22 ");
+	/* Code of another function: its tables are not read. */
+	v8make_data(v, data, V8_DATA_OPTIMISATION, v8make_smi(9));
+	pymake_u64(v->m, bytes_u64(pymake_at(v->m, data + 16 + 8 * 7)) - 1 + 8,
+		   v8make_shared(v, warm));
+	assert_int_equal(chain(f), LANG_NONE_NR);
+	assert_int_equal(f->chain.frames[0].compiled[0].code, CODE_NONE);
+}
+
+/* The functions of a version without a row are proven by parts that fit each other, or refused. */
+TEST(test_proof, setup_14, teardown)
+{
+	struct fixture *f = *state;
+	struct v8_layout right = f->m.process.v8;
+
+	f->m.process.untried = true;
+	for (uint32_t i = 0; i < 8; i++) {
+		v8make_frame(&f->v, named(f, "right", 100 + i), 0, 0);
+		assert_int_equal(chain(f), LANG_NONE_NR);
+		assert_int_equal(f->chain.proven, i == 7);
+	}
+	/* The place of a function is elsewhere. */
+	f->sample.process++;
+	f->m.process.v8.number[V8_SCOPE_POSITION] = 0;
+	assert_int_equal(chain(f), LANG_NONE_VERSION);
+	/* So are steps in a table, which then goes on behind the bytecodes. */
+	f->sample.process++;
+	f->m.process.v8 = right;
+	f->m.process.v8.number[V8_POSITION_BITS] = 0;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct v8make_table table = { .bits = 2 };
+
+		for (uint32_t at = 0; at < 60; at += 3)
+			v8make_entry(&table, at, v8make_position(105 + i + at, -1), true);
+		v8make_frame(&f->v, named(f, "wrong", 100 + i),
+			     v8make_bytecodes(&f->v, table.bytes, table.size), 9);
+	}
+	put_stack(f, PYMAKE_SIZE - STACK - 512, STACK + 512);
+	chain(f);
+	assert_false(f->chain.proven);
 }
 
 int main(void)
