@@ -360,7 +360,7 @@ static const char *other_fix(const struct lang_process *p)
 static void explain(struct object *object, const struct lang_process *p)
 {
 	const char *untried = p->untried ? lang_untried : NULL;
-	const char *fix = !p->reason   ? untried ? "none: native frames are exact" : NULL
+	const char *fix = !p->reason   ? untried ? other_fix(p) : NULL
 			  : p->refused ? "sudo proftop, or cap_sys_ptrace (make install SETCAP=1)"
 				       : other_fix(p);
 

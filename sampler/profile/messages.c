@@ -608,10 +608,14 @@ static void note_unread(struct messages *n, const struct profile *p)
 		{ LANG_NONE_NO_ROOM, "lang-room", "too many functions of interpreters",
 		  "native frames are shown; restart proftop if it lasts" },
 	};
-	const struct profile_module *m = find_module(p, false);
+	const struct profile_module *unread = find_module(p, false),
+				    *untried = find_module(p, true);
 	char title[LANG_TITLE_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		/* An untried version that is read as another one may turn out to differ from it. */
+		bool differs = !unread && reasons[i].why == LANG_NONE_VERSION;
+		const struct profile_module *m = differs ? untried : unread;
 		uint64_t nr = p->lang.none_by[reasons[i].why];
 		struct profile_message *e;
 
@@ -624,7 +628,8 @@ static void note_unread(struct messages *n, const struct profile *p)
 			continue;
 		messages_detail(e, "no functions of scripts: %s (%s): %s",
 				lang_title(title, m->language_version), m->name.str,
-				m->language_reason);
+				differs ? "untried, and laid out as no known version"
+					: m->language_reason);
 		if (m->language_fix)
 			messages_fix(n, e, MESSAGE_NONE, 0, "%s", m->language_fix);
 		hide_names(n, p, nr);

@@ -575,6 +575,15 @@ TEST(test_languages, setup, teardown)
 	expect(f, "lang-version", "no functions of scripts: PHP 8.3", MESSAGE_NONE, 0);
 	assert_int_equal(find(f, "lang-version")->severity, MESSAGE_WARN);
 	assert_string_equal(find(f, "lang-version")->fix, module.language_fix);
+	/* An untried version, which was read as another one at first. */
+	module.language_reason = lang_untried;
+	module.language_version = lang_packed_version(LANG_NODE, 0x0f020000);
+	expect(f, "lang-version",
+	       "no functions of scripts: V8 15.2 (php8.3): untried, and laid out as no "
+	       "known "
+	       "version",
+	       MESSAGE_NONE, 0);
+	assert_string_equal(find(f, "lang-version")->fix, module.language_fix);
 	assert_false(find(f, "names")->active);
 	f->p.window_unnamed = 300;
 	tick(f);
