@@ -1373,7 +1373,9 @@ static int read_status(struct maps_load_reading *r)
 	return 0;
 }
 
-static void add_map(struct maps *m, struct maps_load_reading *r, const struct procfs_map *line)
+/* Add a mapping; @seen: a line with the same file, to open it by. */
+static void add_map(struct maps *m, struct maps_load_reading *r, const struct procfs_map *line,
+		    const struct procfs_map *seen)
 {
 	struct object_identity identity = { .maj = line->maj, .min = line->min, .ino = line->ino };
 	struct mapping mapping = { .start = line->start, .end = line->end, .exec = true };
@@ -1388,13 +1390,67 @@ static void add_map(struct maps *m, struct maps_load_reading *r, const struct pr
 							: line->start;
 	if (identity.kind != OBJECT_ANON)
 		mapping.object = objects_hold(m->objects, &identity, path, size, r->pid,
-					      line->start, line->end);
+					      seen->start, seen->end);
 	r->maps[r->nr_maps++] = mapping;
+}
+
+#define MOVED_MAX 16 /* executable mappings without a file between two of one file */
+
+/* Lines that may be text of a file, which the program has moved to other memory (huge pages). */
+struct moved {
+	struct procfs_map file; /* the line below them; end 0: none */
+	struct procfs_map lines[MOVED_MAX];
+	uint32_t nr;
+};
+
+/* Return true if @line is of @file, as far above it as in the file: both are of one image. */
+static bool continues(const struct procfs_map *file, const struct procfs_map *line)
+{
+	return line->ino == file->ino && line->maj == file->maj && line->min == file->min &&
+	       line->offset - file->offset == line->start - file->start;
+}
+
+/* Add the lines since the last file: as text of it if @next continues it. */
+static void add_moved(struct maps *m, struct maps_load_reading *r, struct moved *moved,
+		      const struct procfs_map *next)
+{
+	bool same = next && continues(&moved->file, next);
+
+	for (uint32_t i = 0; i < moved->nr; i++) {
+		struct procfs_map line = moved->file;
+
+		line.start = moved->lines[i].start;
+		line.end = moved->lines[i].end;
+		line.offset += line.start - moved->file.start;
+		add_map(m, r, same ? &line : &moved->lines[i],
+			same ? &moved->file : &moved->lines[i]);
+	}
+	moved->nr = 0;
+}
+
+/* Take a line; an executable one without a file waits for the next line of a file. */
+static void take_map(struct maps *m, struct maps_load_reading *r, struct moved *moved,
+		     const struct procfs_map *line)
+{
+	const struct procfs_map *below = moved->nr ? &moved->lines[moved->nr - 1] : &moved->file;
+	bool fits = below->end && below->end == line->start;
+	bool file = line->ino && line->path_size && line->path[0] == '/' &&
+		    !(line->exec && !line->is_private);
+
+	if (!file && line->exec && fits && moved->nr < MOVED_MAX) {
+		moved->lines[moved->nr++] = *line;
+		return;
+	}
+	add_moved(m, r, moved, file && fits ? line : NULL);
+	if (line->exec)
+		add_map(m, r, line, line);
+	moved->file = file ? *line : (struct procfs_map){ .end = 0 };
 }
 
 /* Read the executable mappings of one maps file; *@lines counts all lines. */
 static int read_maps(struct maps *m, struct maps_load_reading *r, const char *name, uint32_t *lines)
 {
+	struct moved moved = { .nr = 0 };
 	struct procfs_text text;
 	struct procfs_map line;
 	char *bytes;
@@ -1406,9 +1462,9 @@ static int read_maps(struct maps *m, struct maps_load_reading *r, const char *na
 	text = (struct procfs_text){ .at = bytes, .end = bytes + size };
 	while (r->nr_maps < SPACE_MAPPINGS_MAX && procfs_next_map(&text, &line)) {
 		(*lines)++;
-		if (line.exec)
-			add_map(m, r, &line);
+		take_map(m, r, &moved, &line);
 	}
+	add_moved(m, r, &moved, NULL);
 	free(bytes);
 	return 0;
 }

@@ -1013,6 +1013,45 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
+/* Text that was moved to anonymous memory is known by the mappings of its file on both sides. */
+TEST(test_moved_text, setup, teardown)
+{
+	const size_t page = 4096;
+	int fd = memfd_create("none", 0), file;
+	char path[] = "/tmp/proftop-moved-XXXXXX";
+	uint8_t *at, *other;
+	struct maps_hit hit;
+	const struct mapping *m;
+
+	file = mkstemp(path);
+	assert_true(fd >= 0 && file >= 0 && !ftruncate(file, 8 * 4096) && !ftruncate(fd, 4096));
+	at = mmap(NULL, 8 * page, PROT_READ, MAP_PRIVATE, file, 0);
+	assert_true(at != MAP_FAILED);
+	/* Anonymous, then shared memory; above them the file goes on. */
+	mmap(at + page, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	     0);
+	mmap(at + 2 * page, page, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, 0);
+	/* Above this one is another part of the file. */
+	other = at + 5 * page;
+	mmap(other, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	mmap(other + page, page, PROT_READ, MAP_PRIVATE | MAP_FIXED, file, 0);
+	assert_int_equal(maps_load(maps, getpid()), 0);
+	maps_publish(maps, time_now_ns(), 0);
+	maps_find(maps, maps_tasks(maps), getpid(), getpid(), time_now_ns(), &hit);
+	for (size_t i = 1; i <= 2; i++) {
+		m = space_find(hit.space, (uintptr_t)(at + i * page), time_now_ns());
+		assert_true(m && m->exec && m->object->identity.kind == OBJECT_FILE);
+		assert_string_equal(m->object->path.str, path);
+		assert_int_equal(m->offset + ((uintptr_t)(at + i * page) - m->start), i * page);
+	}
+	m = space_find(hit.space, (uintptr_t)other, time_now_ns());
+	assert_true(m && m->object->identity.kind == OBJECT_ANON);
+	munmap(at, 8 * page);
+	unlink(path);
+	close(file);
+	close(fd);
+}
+
 TEST(test_real_threads, setup, teardown)
 {
 	uint64_t now = time_now_ns();
