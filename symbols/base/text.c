@@ -50,17 +50,37 @@ static bool is_mark(utf8proc_int32_t cp)
 	}
 }
 
+/*
+ * Code points with a width that depends on the age of the terminal, of the C library and of
+ * utf8proc: EastAsianWidth.txt of Unicode 16 against 15, DerivedGeneralCategory.txt likewise, and
+ * the letters of circles and hexagrams that C libraries have called wide for longer.
+ */
+static const struct {
+	utf8proc_int32_t from, to;
+} changed[] = {
+	{ 0x2630, 0x2637 },   /* trigrams: wide since 16 */
+	{ 0x268a, 0x268f },   /* monograms, digrams: wide since 16 */
+	{ 0x3248, 0x324f },   /* circled numbers on squares */
+	{ 0x4dc0, 0x4dff },   /* hexagrams: wide since 16 */
+	{ 0x1171e, 0x1171e }, /* an Ahom sign: spacing since 16 */
+	{ 0x1d300, 0x1d356 }, /* Tai Xuan Jing: wide since 16 */
+	{ 0x1d360, 0x1d376 }, /* counting rods: wide since 16 */
+	{ 0x1f3fb, 0x1f3ff }, /* skin tones, joined or not */
+};
+
 /* Test for code points with a width that depends on the terminal. */
 static bool is_ambiguous(utf8proc_int32_t cp, const utf8proc_property_t *property)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(changed); i++)
+		if (cp >= changed[i].from && cp <= changed[i].to)
+			return true;
 	switch (property->boundclass) {
 	case UTF8PROC_BOUNDCLASS_V:
 	case UTF8PROC_BOUNDCLASS_T:
 	case UTF8PROC_BOUNDCLASS_REGIONAL_INDICATOR:
 		return true;
 	default:
-		return (cp >= 0x1f3fb && cp <= 0x1f3ff) || (cp >= 0x3248 && cp <= 0x324f) ||
-		       (cp >= 0x4dc0 && cp <= 0x4dff);
+		return false;
 	}
 }
 

@@ -2,6 +2,8 @@
 /*
  * Cells: clipping at every column, wide characters, differences.
  */
+#include <locale.h>
+
 #include "tests/prelude.h"
 #include "symbols/base/base.h"
 #include "symbols/base/text.h"
@@ -256,6 +258,23 @@ TEST(test_picture)
 	free(dark);
 	free(light);
 	canvas_fini(&c);
+}
+
+/* A cell with another width than the C library's is dots: curses would shift the row. */
+TEST(test_widths_of_curses)
+{
+	struct cell wide = { .text = "\xe6\xbc\xa2", .width = 2 }, narrow = wide;
+	struct cell mark = { .text = "e\xcc\x81", .width = 1 };
+
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip();
+	narrow.width = 1;
+	assert_string_equal(cell_text(&wide), "\xe6\xbc\xa2");
+	assert_string_equal(cell_text(&narrow), "\xc2\xb7");
+	assert_string_equal(cell_text(&mark), "e\xcc\x81");
+	wide.text[0] = '\xff';
+	assert_string_equal(cell_text(&wide), "\xc2\xb7\xc2\xb7");
+	setlocale(LC_CTYPE, "C");
 }
 
 int main(void)

@@ -22,6 +22,7 @@
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "symbols/base/base.h"
 #include "ui/key/key.h"
@@ -505,6 +506,20 @@ void term_redraw(struct terminal *t, bool clear)
 	}
 }
 
+const char *cell_text(const struct cell *cell)
+{
+	mbstate_t state = { 0 };
+	wchar_t wc;
+
+	if ((unsigned char)cell->text[0] < 0x80)
+		return cell->text;
+	/* curses counts by wcwidth(3): of another age than utf8proc, it would shift the row. */
+	if (mbrtowc(&wc, cell->text, sizeof(cell->text), &state) > sizeof(cell->text) ||
+	    wcwidth(wc) != cell->width)
+		return cell->width == 2 ? "\u00b7\u00b7" : "\u00b7";
+	return cell->text;
+}
+
 /* Give curses the cells of one run. */
 static void draw_run(struct terminal *t, const struct canvas *c, const struct canvas_run *run)
 {
@@ -524,7 +539,7 @@ static void draw_run(struct terminal *t, const struct canvas *c, const struct ca
 			attr |= A_UNDERLINE;
 		attrset((int)attr);
 		/* Position each cell: a terminal that disagrees on a width spoils one cell only. */
-		mvaddstr((int)run->row, (int)(run->col + i), cell->text);
+		mvaddstr((int)run->row, (int)(run->col + i), cell_text(cell));
 	}
 }
 
