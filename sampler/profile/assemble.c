@@ -115,6 +115,8 @@ static uint32_t symbol_function(struct assemble_work *w, uint32_t id, const stru
 			.kind = symbol->kind,
 			.kernel = symbol->object == OBJECT_ID_KERNEL,
 			.inlined = symbol->inlined,
+			.first_line = atomic_load_explicit(&symbol->line, memory_order_relaxed),
+			.start = symbol->start,
 		};
 		*index = w->p->nr_functions;
 	}

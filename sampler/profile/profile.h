@@ -71,6 +71,8 @@ struct profile_function {
 	bool inlined;	       /* without code: part of its callers */
 	uint32_t module_index; /* in modules: the object it is code of */
 	bool unnamed;	       /* the name is an address */
+	uint32_t first_line;   /* in the source; 0: not known */
+	uint64_t start;	       /* address: in a file as linked; 0: it has no code of its own */
 	/* Static words: the reason for a missing name, and the fix ("": not known); NULL: named.
 	 */
 	const char *reason, *fix;

@@ -800,6 +800,18 @@ static void put_line(Dwarf_Die *unit, uint64_t addr, struct dwarf_frame *out)
 	out->file = dwarf_linesrc(line, NULL, NULL);
 }
 
+/* Return the first line of @function: of its declaration, else of its entry, as Go has it. */
+static uint32_t first_line(Dwarf_Die *unit, Dwarf_Die *function, bool lines)
+{
+	uint32_t declared = (uint32_t)declared_number(function, DW_AT_decl_line);
+	struct dwarf_frame entry = { .line = 0 };
+	Dwarf_Addr at;
+
+	if (!declared && lines && !dwarf_entrypc(function, &at))
+		put_line(unit, at, &entry);
+	return declared ? declared : entry.line;
+}
+
 int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FRAMES_MAX])
 {
 	const struct range *range = ranges_find(&d->ranges, vaddr - d->bias);
@@ -834,7 +846,7 @@ int dwarf_chain(struct dwarf *d, uint64_t vaddr, struct dwarf_frame out[DWARF_FR
 		out[i].start = (uint32_t)declared_number(&inlined[nr - 1 - i], DW_AT_decl_line);
 	}
 	if (range)
-		out[nr].start = (uint32_t)declared_number(&function, DW_AT_decl_line);
+		out[nr].start = first_line(&root, &function, lines);
 	if (time_thread_ns() > d->deadline_ns)
 		return -ETIME;
 	return (int)nr + 1;

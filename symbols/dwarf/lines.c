@@ -383,6 +383,14 @@ static uint32_t file_id(struct lines *l, const struct object *object,
 	return chains_intern_file(l->chains, object->id, path);
 }
 
+/* Return the symbol of a frame: SYMBOL_NONE is the one of the place. */
+static uint32_t symbol_at(const struct lines *l, uint32_t place, uint32_t symbol)
+{
+	const struct place *p = symbol == SYMBOL_NONE ? places_at(l->places, place) : NULL;
+
+	return p ? atomic_load_explicit(&p->symbol, memory_order_relaxed) : symbol;
+}
+
 /* Keep @frames of place @id. */
 static void keep(struct lines *l, const struct object *object, uint32_t id,
 		 const struct dwarf_frame *frames, uint32_t nr)
@@ -396,6 +404,9 @@ static void keep(struct lines *l, const struct object *object, uint32_t id,
 			if (out[i].symbol == SYMBOL_NONE)
 				return; /* the table is full */
 		}
+		if (frames[i].start)
+			symtab_set_line(l->symtab, symbol_at(l, id, out[i].symbol),
+					frames[i].start);
 		out[i].line = frames[i].line;
 		out[i].file = file_id(l, object, &frames[i]);
 	}

@@ -204,8 +204,9 @@ struct symbol {
 	uint64_t start;		 /* vaddr (files), address (kernel, anon); of a JIT's function 0 */
 	uint64_t variant; /* hash of the name where several functions have one start; mostly 0 */
 	char kind;
-	bool made_up; /* the name is only an address: the object has the reason */
-	bool inlined; /* has no code; start is 0 */
+	bool made_up;	  /* the name is only an address: the object has the reason */
+	bool inlined;	  /* has no code; start is 0 */
+	atomic_uint line; /* its first line in the source; relaxed, by the loader; 0: not known */
 };
 
 /*
@@ -263,6 +264,8 @@ uint32_t symtab_find_named(const struct symtab *t, const struct symtab_key *key,
  * sanitised. SYMBOL_NONE when the table is full or out of memory.
  */
 uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct symtab_text *text);
+/* Writer. Set the first line of function @id. */
+void symtab_set_line(struct symtab *t, uint32_t id, uint32_t line);
 /*
  * Writer. Drop the functions without a bit in @live, which has one for each id below symtab_nr();
  * their memory is freed after a grace period. 0; -ENOMEM: all are kept.

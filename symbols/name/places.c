@@ -419,6 +419,15 @@ uint32_t symtab_add(struct symtab *t, const struct symtab_key *key, const struct
 	return id;
 }
 
+void symtab_set_line(struct symtab *t, uint32_t id, uint32_t line)
+{
+	const struct symbol *s = symtab_at(t, id);
+
+	if (s)
+		atomic_store_explicit(&((struct symbol *)(uintptr_t)s)->line, line,
+				      memory_order_relaxed);
+}
+
 static void free_later(struct reclaim *r)
 {
 	reclaim_grace_over();

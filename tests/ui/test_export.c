@@ -85,6 +85,8 @@ static void add_functions(struct profile *p)
 			strcpy(name + 4096, "<b>;");
 		}
 		p->functions[i] = (struct profile_function){
+			.first_line = 100 + i,
+			.start = 0x1000 + i,
 			.id = 1000 - i,
 			.name = text_arena_add(p->names, name, strlen(name)),
 			.module = p->modules[i % 3].name,
@@ -706,6 +708,7 @@ struct pprof {
 	uint32_t nr_lines[STACKS * DEPTH_MAX];
 	uint32_t nr_locations, nr_functions, nr_mappings, nr_samples;
 	uint64_t build_ids[3]; /* by mapping, their strings */
+	uint64_t first_lines[FUNCTIONS + 1], addresses[STACKS * DEPTH_MAX]; /* by id */
 	struct sums sums;
 };
 
@@ -720,6 +723,8 @@ static void read_location(struct pprof *pp, const struct field *whole)
 			id = f.value;
 		if (f.number == 2)
 			assert_in_range(f.value, 1, 3);
+		if (f.number == 3)
+			pp->addresses[id] = f.value;
 		if (f.number != 4)
 			continue;
 		EACH(line, f.bytes, f.size)
@@ -770,6 +775,8 @@ static void read_pprof(struct pprof *pp, const uint8_t *bytes, size_t size)
 		if (f.number == 4)
 			read_location(pp, &f);
 		pp->nr_functions += f.number == 5;
+		if (f.number == 5)
+			pp->first_lines[field_of(&f, 1).value] = field_of(&f, 5).value;
 		if (f.number == 3)
 			pp->build_ids[pp->nr_mappings++] = field_of(&f, 6).value;
 	}
@@ -833,8 +840,14 @@ TEST(test_pprof, setup, teardown)
 	assert_string_equal(pp->strings[pp->build_ids[0]], "");
 	for (uint32_t i = 1; i < 3; i++)
 		assert_string_equal(pp->strings[pp->build_ids[i]], f->p->modules[i].build_id.str);
-	for (uint32_t i = 0; i < FUNCTIONS; i++)
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		assert_true(has_string(pp, f->p->functions[i].name.str));
+		assert_int_equal(pp->first_lines[i + 1], 100 + i);
+	}
+	/* The last one of a location is its function, which has the code. */
+	for (uint32_t id = 1; id <= pp->nr_locations; id++)
+		assert_int_equal(pp->addresses[id],
+				 0x1000 + pp->functions[id][pp->nr_lines[id] - 1]);
 	/* A pid of 0 is kept: it is text. */
 	assert_true(has_string(pp, "0") && has_string(pp, "lost: 42"));
 	assert_sums(f->p, &pp->sums);

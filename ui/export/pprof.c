@@ -2,8 +2,9 @@
 /*
  * pprof's profile.proto (https://github.com/google/pprof): fields of protobuf, compressed.
  *
- * A location is a function with the functions that are inlined there, each with its line. It has no
- * address: counts are kept by function. Process and thread are labels, not frames.
+ * A location is a function with the functions that are inlined there, each with its line. Its
+ * address is the begin of the function, as linked: counts are kept by function. Process and thread
+ * are labels, not frames.
  */
 #include "ui/export/internal.h"
 
@@ -50,11 +51,11 @@ enum {
 	MAPPING_HAS_INLINES
 };
 
-enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_LINE = 4 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
 
 enum { LINE_FUNCTION = 1, LINE_LINE };
 
-enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE, FUNCTION_FIRST };
 
 enum { VALUE_TYPE = 1, VALUE_UNIT };
 
@@ -167,6 +168,7 @@ static void put_functions(struct writing *w)
 		wire_number(&w->part, FUNCTION_SYSTEM_NAME, name);
 		wire_number(&w->part, FUNCTION_FILE,
 			    strings_add(&w->strings, snapshot_source(w->s, i, &number)));
+		wire_number(&w->part, FUNCTION_FIRST, p->functions[i].first_line);
 		wire_message(&w->out, PROFILE_FUNCTION, &w->part);
 	}
 }
@@ -180,6 +182,7 @@ static void put_location(struct writing *w, uint64_t id, uint32_t first, uint32_
 	wire_number(&w->part, LOCATION_ID, id);
 	if (fn->module_index < s->profile->nr_modules)
 		wire_number(&w->part, LOCATION_MAPPING, fn->module_index + 1ull);
+	wire_number(&w->part, LOCATION_ADDRESS, fn->start);
 	for (uint32_t i = last + 1; i-- > first;) {
 		const struct snapshot_frame *f = &s->frames[s->calls[i]];
 		uint32_t number;
