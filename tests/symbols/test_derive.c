@@ -208,7 +208,7 @@ TEST(test_computed_jump)
 	assert_true(guessed);
 }
 
-/* A jump to one of the labels whose addresses its function computes, as in libgmp. */
+/* A jump to a label: its function computes the addresses of several, as in libgmp. */
 TEST(test_labels)
 {
 	struct rows r;
