@@ -717,6 +717,13 @@ static int by_object(struct walk *w)
 	return by_step(w, image, vaddr, &fde);
 }
 
+/* Return true in a builtin of V8: rows that were derived from its code know no JavaScript. */
+static bool in_builtin(const struct walk *w)
+{
+	return w->in->v8 && w->mapping->object->identity.kind != OBJECT_ANON &&
+	       v8_is_code(w->in->v8, w->mapping, w->offset);
+}
+
 /*
  * Replace the current frame by that of its caller. Return WALK_ON; WALK_AGAIN (call again: the
  * place has a row now), WALK_REDO, or the reason to stop.
@@ -727,6 +734,8 @@ static int caller_find(struct walk *w)
 
 	if (w->ended)
 		return UNWIND_COMPLETE;
+	if (in_builtin(w))
+		return by_guess(w);
 	switch (row_kind(row)) {
 	case ROW_SIMPLE:
 		return by_rows(w, row);
