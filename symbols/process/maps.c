@@ -1410,7 +1410,7 @@ static bool continues(const struct procfs_map *file, const struct procfs_map *li
 	       line->offset - file->offset == line->start - file->start;
 }
 
-/* Add the lines since the last file: as text of it if @next continues it. */
+/* Add the lines since the last file: as its text if @next continues it. */
 static void add_moved(struct maps *m, struct maps_load_reading *r, struct moved *moved,
 		      const struct procfs_map *next)
 {
