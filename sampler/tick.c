@@ -80,12 +80,17 @@ static void tick_fill_cpus(struct sampler *s, struct profile *p, unsigned int ep
 		struct sampler_thread *thread = s->live.threads[i];
 		struct profile_cpu *cpu = &p->cpus[i];
 		struct sampler_thread_stats stats;
+		struct procstat_cpu shares;
 
 		sampler_thread_take_stats(thread, epoch, &stats);
 		cpu->cpu = counters_cpu(s->live.counters, i)->cpu;
 		snprintf(cpu->core, sizeof(cpu->core), "%s",
 			 counters_core_type(s->live.counters, i));
-		cpu->busy = procstat_busy(s->rates.procstat, cpu->cpu, &cpu->online);
+		shares = procstat_cpu(s->rates.procstat, cpu->cpu);
+		cpu->online = shares.online;
+		cpu->busy = shares.busy;
+		cpu->busy_kernel = shares.kernel;
+		cpu->busy_steal = shares.steal;
 		cpu->samples = stats.samples.taken;
 		hottest_fill(cpu, &stats.samples, s->store.places);
 		cpu->ring_high = sampler_thread_take_ring_high(thread);

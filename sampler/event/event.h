@@ -133,11 +133,13 @@ int procstat_new(struct procstat **out, const char *root, struct err *e);
 void procstat_free(struct procstat *p);
 /* Once a tick: read /proc/stat. 0 or -errno (the old values are kept). */
 int procstat_update(struct procstat *p);
-/*
- * Busy share 0..1 between the last two updates, from the time not spent idle
- * or waiting for I/O. @online (may be NULL): the CPU was there at the last one.
- */
-double procstat_busy(const struct procstat *p, int cpu, bool *online);
+/* A CPU between the last two updates: shares of the time, 0..1. */
+struct procstat_cpu {
+	double busy;	      /* neither idle nor waiting for I/O */
+	double kernel, steal; /* parts of @busy: of the kernel and interrupts; taken by the host */
+	bool online;	      /* at the last update; if not, all shares are 0 */
+};
+struct procstat_cpu procstat_cpu(const struct procstat *p, int cpu);
 
 /* How much of the time some task waited, 0..1 over the last ten seconds, from /proc/pressure. */
 struct procstat_pressure {

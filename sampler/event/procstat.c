@@ -27,9 +27,9 @@
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
 struct cpu {
-	uint64_t busy, idle; /* clock ticks since boot, as last read */
-	double share;
-	bool online, seen;
+	uint64_t busy, idle, kernel, steal; /* clock ticks since boot, as last read */
+	struct procstat_cpu shares;
+	bool seen;
 };
 
 struct procstat {
@@ -143,11 +143,16 @@ struct procstat_pressure procstat_pressure(const struct procstat *p)
 	return p->pressure;
 }
 
-/* A CPU that was not there a moment ago has no difference to show yet. */
-static void set_cpu(struct procstat *p, uint64_t id, uint64_t busy, uint64_t idle)
+static double since(uint64_t was, uint64_t now)
 {
-	uint64_t was_busy, was_idle, d_busy, d_idle;
-	struct cpu *cpu;
+	return now > was ? (double)(now - was) : 0;
+}
+
+/* A CPU that was not there a moment ago has no difference to show yet. */
+static void set_cpu(struct procstat *p, uint64_t id, const struct cpu *now)
+{
+	struct cpu *cpu, was;
+	double busy, all;
 
 	if (id >= p->nr_cpus) {
 		p->cpus = xrealloc_array(p->cpus, id + 1, sizeof(*p->cpus));
@@ -155,17 +160,20 @@ static void set_cpu(struct procstat *p, uint64_t id, uint64_t busy, uint64_t idl
 		p->nr_cpus = id + 1;
 	}
 	cpu = &p->cpus[id];
-	was_busy = cpu->busy;
-	was_idle = cpu->idle;
-	cpu->busy = busy;
-	cpu->idle = idle;
+	was = *cpu;
+	*cpu = *now;
+	cpu->shares = was.shares;
 	cpu->seen = true;
-	d_busy = busy > was_busy ? busy - was_busy : 0;
-	d_idle = idle > was_idle ? idle - was_idle : 0;
-	if (!cpu->online)
-		cpu->share = 0;
-	else if (d_busy + d_idle)
-		cpu->share = (double)d_busy / (double)(d_busy + d_idle);
+	busy = since(was.busy, now->busy);
+	all = busy + since(was.idle, now->idle);
+	if (!was.shares.online)
+		cpu->shares = (struct procstat_cpu){ .busy = 0 };
+	else if (all > 0)
+		cpu->shares = (struct procstat_cpu){
+			.busy = busy / all,
+			.kernel = MIN(since(was.kernel, now->kernel), busy) / all,
+			.steal = MIN(since(was.steal, now->steal), busy) / all,
+		};
 }
 
 /* "cpu3 user nice system idle iowait irq softirq steal …"; old kernels have fewer fields. */
@@ -179,7 +187,11 @@ static void parse_cpu(struct procstat *p, const char *line)
 
 	if (nr < 5 || id >= CPU_MAX)
 		return;
-	set_cpu(p, id, v[0] + v[1] + v[2] + v[5] + v[6] + v[7], v[3] + v[4]);
+	set_cpu(p, id,
+		&(struct cpu){ .busy = v[0] + v[1] + v[2] + v[5] + v[6] + v[7],
+			       .idle = v[3] + v[4],
+			       .kernel = v[2] + v[5] + v[6],
+			       .steal = v[7] });
 }
 
 /* The cpu lines are first; grow until the line behind them is seen. */
@@ -217,20 +229,18 @@ int procstat_update(struct procstat *p)
 			parse_cpu(p, line);
 	}
 	for (size_t i = 0; i < p->nr_cpus; i++)
-		p->cpus[i].online = p->cpus[i].seen;
+		p->cpus[i].shares.online = p->cpus[i].seen;
 	p->pressure = (struct procstat_pressure){ read_pressure(p, "/proc/pressure/cpu"),
 						  read_pressure(p, "/proc/pressure/io"),
 						  read_pressure(p, "/proc/pressure/memory") };
 	return 0;
 }
 
-double procstat_busy(const struct procstat *p, int cpu, bool *online)
+struct procstat_cpu procstat_cpu(const struct procstat *p, int cpu)
 {
-	bool there = cpu >= 0 && (size_t)cpu < p->nr_cpus && p->cpus[cpu].online;
+	bool there = cpu >= 0 && (size_t)cpu < p->nr_cpus && p->cpus[cpu].shares.online;
 
-	if (online)
-		*online = there;
-	return there ? p->cpus[cpu].share : 0;
+	return there ? p->cpus[cpu].shares : (struct procstat_cpu){ .busy = 0 };
 }
 
 static uint64_t self_cpu_us(void)

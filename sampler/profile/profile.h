@@ -275,12 +275,13 @@ struct profile_cpu {
 	int cpu;
 	char core[24]; /* type of the core, "atom"; "": all are alike */
 	bool online;
-	double busy;	       /* 0..1 over the tick; from /proc/stat; NAN: of a recording */
-	uint64_t samples;      /* in the tick, all events */
-	uint64_t lost;	       /* in the tick */
-	uint64_t lost_total;   /* since start */
-	uint64_t throttled;    /* times, in the tick */
-	uint64_t throttled_ns; /* duration in the tick */
+	double busy; /* 0..1 over the tick; from /proc/stat; NAN: of a recording */
+	double busy_kernel, busy_steal; /* parts of it: of the kernel, and taken by the host */
+	uint64_t samples;		/* in the tick, all events */
+	uint64_t lost;			/* in the tick */
+	uint64_t lost_total;		/* since start */
+	uint64_t throttled;		/* times, in the tick */
+	uint64_t throttled_ns;		/* duration in the tick */
 	uint64_t throttled_total;
 	uint64_t kernel;      /* of @samples: in the kernel */
 	uint32_t hot;	      /* function id: that which the CPU was in most, in the tick */
@@ -473,7 +474,7 @@ struct profile {
 	bool starved;	  /* too little CPU time to read objects; the rates may be lower for it */
 	char target[160]; /* "system", "pid 42", "user www-data", "command make" (clean text) */
 	char banner[256]; /* one line: the degraded part and why, PROFILE_NO_CYCLES last; "" */
-	char status[256]; /* the answer to the last control; "" if none */
+	char status[256];    /* the answer to the last control; "" if none */
 	uint32_t status_seq; /* changes when status does */
 
 	struct profile_event events[EVENTS_MAX];

@@ -68,9 +68,9 @@ def case(folder, name, theme, answer=(), env=None, selected=None):
     if answer:
         terminal.write(*answer)
     # Functions: no byte of the answer was a key ("1;rgb:" would open views, reset, start a command).
-    if not terminal.read_until([selected or SELECTED[theme], b"[1 Functions]"]):
+    if not terminal.read_until([selected or SELECTED[theme], b"[1:Functions]"]):
         wrong.append(f"no {theme} colours")
-    for text in (b"counts reset", b"no such key", b"[4 Flame]"):
+    for text in (b"counts reset", b"no such key", b"[4:Flame]"):
         if text in terminal.output:
             wrong.append(f"{text} on the screen")
     if terminal.close():

@@ -67,12 +67,11 @@ static void update(struct procstat *p, const char *stat)
 
 static void check(const struct procstat *p, int cpu, bool online, double busy)
 {
-	bool is;
-	double share = procstat_busy(p, cpu, &is);
+	struct procstat_cpu is = procstat_cpu(p, cpu);
 
-	assert_int_equal(is, online);
-	if (fabs(share - busy) > 1e-9)
-		fail_msg("cpu%d: %f, not %f", cpu, share, busy);
+	assert_int_equal(is.online, online);
+	if (fabs(is.busy - busy) > 1e-9)
+		fail_msg("cpu%d: %f, not %f", cpu, is.busy, busy);
 }
 
 TEST(test_busy)
@@ -88,12 +87,15 @@ TEST(test_busy)
 		  "cpu1 0 0 0 600 0 0 0 0 0 0\nintr 1 2 3\n");
 	check(p, 0, true, 0.8);
 	check(p, 1, true, 0);
+	/* 2 system, 3 irq and 4 softirq; 10 for the host */
+	assert_true(fabs(procstat_cpu(p, 0).kernel - 0.09) < 1e-9);
+	assert_true(fabs(procstat_cpu(p, 0).steal - 0.10) < 1e-9);
 	/* no time has passed: the last values are kept */
 	assert_int_equal(procstat_update(p), 0);
 	check(p, 0, true, 0.8);
 	check(p, 2, false, 0);
 	check(p, -1, false, 0);
-	assert_true(procstat_busy(p, 0, NULL) > 0.79);
+	assert_true(procstat_cpu(p, 0).kernel > 0.08);
 	procstat_free(p);
 }
 

@@ -350,7 +350,9 @@ static inline void fake_cpus(struct profile *p, uint32_t nr)
 		p->cpus[i] = (struct profile_cpu){ .cpu = (int)i,
 						   .online = true,
 						   .samples = 998,
-						   .busy = (double)(i * 37 % 101) / 100 };
+						   .busy = (double)(i * 37 % 101) / 100,
+						   .busy_kernel = (double)(i * 37 % 101) / 300,
+						   .busy_steal = i % 5 == 4 ? 0.05 : 0 };
 }
 
 static inline void fake_event(struct profile *p, uint32_t i, const char *name, double want,

@@ -102,9 +102,9 @@ TEST(test_header_lines)
 	start(&b, 80, 24, false);
 	canvas_init(&c, false);
 	assert_int_equal(canvas_resize(&c, 24, 80), 0);
-	assert_int_equal(header_draw(&b.st, &c), 4);
+	assert_int_equal(header_draw(&b.st, &c), 5);
 	navigate_into_process(&b.st, b.st.shown->processes[0].id);
-	assert_int_equal(header_draw(&b.st, &c), 4);
+	assert_int_equal(header_draw(&b.st, &c), 5);
 	/* The strip is of the thread, and says so. */
 	text = canvas_dump(&c);
 	assert_non_null(strstr(text, " process"));

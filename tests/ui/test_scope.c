@@ -346,7 +346,7 @@ TEST(test_tools)
 	static const struct {
 		uint32_t key;
 		const char *tab;
-	} tools[] = { { '%', "[% Branches]" }, { '@', "[@ Memory]" } };
+	} tools[] = { { '%', "[%:Branches]" }, { '@', "[@:Memory]" } };
 	struct bench b;
 
 	bench_init(&b, 100, 30, false);
@@ -355,7 +355,7 @@ TEST(test_tools)
 		press(&b, '5');
 		press(&b, tools[i].key);
 		assert_true(shows(&b, tools[i].tab));
-		assert_false(shows(&b, "[5 CPUs]"));
+		assert_false(shows(&b, "[5:CPUs]"));
 		press(&b, K_ESC);
 		assert_int_equal(b.st.view, VIEW_CPUS);
 		press(&b, tools[i].key);

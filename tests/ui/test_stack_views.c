@@ -381,8 +381,8 @@ TEST(test_flame_widths)
 	assert_int_equal(fold_tree(p, &config, &t), 0);
 	for (unsigned int cols = 1; cols < 300; cols++) {
 		struct flame_box *boxes;
-		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ 0, 0, 1, true, NULL }, cols,
-					    &boxes);
+		uint32_t nr = flame_lay_out(&t, &(struct flame_part){ .width = 1, .uncut = true },
+					    cols, &boxes);
 
 		assert_true(nr > 0 && boxes[0].cols == cols);
 		for (uint32_t i = 0; i < nr; i++) {
@@ -558,6 +558,53 @@ static void search(struct bench *b, const char *text)
 	press(b, '/');
 	type(b, text);
 	press(b, K_ENTER);
+}
+
+/* On a low screen chains of frames are one line each, so that the lines show differences; no
+ * name is cut to a few letters. */
+TEST(test_flame_low)
+{
+	static const char text[] = "py;_start;start_main;main;run;eval;leaf 60\n"
+				   "py;_start;start_main;main;run;eval;other 40\n"
+				   "sh;_begin;begin_main;loop;parse_it 50\n"
+				   "sh;_begin;begin_main;loop;fork_it 45\n"
+				   "sh;_begin;begin_main;loop;longname 5\n";
+	const char *shown;
+	struct bench b;
+
+	bench_init(&b, 80, 24, false);
+	model_take(&b.st, folded_profile(text));
+	press(&b, '4');
+	shown = look(&b);
+	assert_non_null(strstr(shown, "4 frames to run (Enter: show)"));
+	assert_non_null(strstr(shown, "eval"));
+	assert_null(strstr(shown, "start_main"));
+	assert_null(strstr(shown, "lon"));
+	golden(&b, "flame-low-80x24");
+	/* From box to box, also through a chain. */
+	press(&b, K_DOWN);
+	press(&b, K_DOWN);
+	assert_non_null(strstr(look(&b), "▶ 4 frames to run"));
+	press(&b, K_DOWN);
+	assert_string_equal(selected(&b), "eval");
+	press(&b, K_UP);
+	assert_non_null(strstr(look(&b), "▶ 4 frames to run"));
+	/* Enter shows all; a search too. */
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "start_main"));
+	press(&b, K_ESC);
+	assert_null(strstr(look(&b), "start_main"));
+	press(&b, '/');
+	type(&b, "start_main");
+	press(&b, K_ENTER);
+	assert_non_null(strstr(look(&b), "[start_main]"));
+	bench_fini(&b);
+	/* There are lines for all on a high one. */
+	bench_init(&b, 100, 30, false);
+	model_take(&b.st, folded_profile(text));
+	press(&b, '4');
+	assert_non_null(strstr(look(&b), "start_main"));
+	bench_fini(&b);
 }
 
 /* Frames that all samples share are one line, until Enter; narrow boxes are one, with their share.

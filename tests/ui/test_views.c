@@ -860,7 +860,7 @@ TEST(test_bound_keys)
 	press(&b, '3');
 	press(&b, '1');
 	assert_int_equal(b.st.view, VIEW_PROCESSES);
-	assert_non_null(strstr(look(&b), "[z Processes]"));
+	assert_non_null(strstr(look(&b), "[z:Processes]"));
 	bench_fini(&b);
 }
 

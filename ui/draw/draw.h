@@ -118,7 +118,7 @@ enum theme_role {
 	ROLE_WARN,  /* badges, notes */
 	ROLE_ALARM, /* lost, throttled: loud */
 	ROLE_DIALOG,
-	ROLE_FRAME,
+	ROLE_FRAME, /* of dialogs; the strip where nothing stands out */
 	ROLE_DISABLED,
 	/* Parts of a bar of time, and boxes of waits. */
 	ROLE_TIME_CPU,
@@ -164,6 +164,8 @@ int theme_parse(const char *name);
 struct glyphs {
 	struct safe_text bar[9];   /* 0/8 .. 8/8 of a cell, from the left */
 	struct safe_text level[9]; /* 0/8 .. 8/8 of a cell, from below */
+	/* Parts of a meter without colours: user, kernel, host; and marks: on a part, beside it. */
+	struct safe_text meter[3], notch[3], tick;
 	struct safe_text bar_begin, bar_end;
 	struct safe_text crumb, marker, live, descending, ascending, more;
 	struct safe_text used, refused; /* in pickers */

@@ -77,7 +77,8 @@ enum ground { DARK, LIGHT, GROUNDS };
  * on black, or on white, or on the colour given (test_settings).
  */
 static const struct colours many[ROLE_NR][GROUNDS] = {
-	[ROLE_DIM] =       { C(247, -1), C(241, -1) },
+	[ROLE_DIM] =       { C(245, -1), C(242, -1) },
+	[ROLE_VALUE] =     { C(231, -1), C(16, -1) },
 	[ROLE_TITLE] =     { C(80, -1),  C(24, -1) },
 	[ROLE_HEAD] =      { C(255, 24), C(231, 24) },
 	[ROLE_SORTED] =    { C(16, 110), C(231, 236) },
@@ -391,6 +392,9 @@ static const struct glyphs utf8 = {
 	.level = { GLYPH("▁"), GLYPH("▁"), GLYPH("▂"),
 		 GLYPH("▃"), GLYPH("▄"), GLYPH("▅"),
 		   GLYPH("▆"), GLYPH("▇"), GLYPH("█") },
+	.meter = { GLYPH("█"), GLYPH("▓"), GLYPH("░") },
+	.notch = { GLYPH("▉"), GLYPH("│"), GLYPH("│") },
+	.tick = GLYPH("╵"),
 	.bar_begin = GLYPH("▕"),
 	.bar_end = GLYPH("▏"),
 	.crumb = GLYPH("▸"),
@@ -420,10 +424,13 @@ static const struct glyphs utf8 = {
 };
 
 static const struct glyphs ascii_only = {
-	.bar = { GLYPH(" "), GLYPH(" "), GLYPH(" "), GLYPH("-"), GLYPH("-"), GLYPH("="), GLYPH("="),
+	.bar = { GLYPH(" "), GLYPH("."), GLYPH("."), GLYPH("-"), GLYPH("-"), GLYPH("="), GLYPH("="),
 		 GLYPH("#"), GLYPH("#") },
 	.level = { GLYPH("."), GLYPH("."), GLYPH("."), GLYPH(":"), GLYPH(":"), GLYPH("-"),
 		   GLYPH("="), GLYPH("+"), GLYPH("#") },
+	.meter = { GLYPH("#"), GLYPH("="), GLYPH("-") },
+	.notch = { GLYPH("|"), GLYPH("|"), GLYPH("|") },
+	.tick = GLYPH("'"),
 	.bar_begin = GLYPH("["),
 	.bar_end = GLYPH("]"),
 	.crumb = GLYPH(">"),

@@ -196,6 +196,7 @@ struct folds {
 	uint32_t nr_zoom;
 	double left, width; /* the visible part of the zoomed node, 0..1; width 0: all */
 	bool uncut;	    /* frames that all samples share have a box each */
+	bool low;	    /* few lines: cut chains of frames */
 	unsigned int tall;  /* lines of a box, when it was drawn */
 	struct flame_box *boxes;
 	uint32_t nr_boxes;

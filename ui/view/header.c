@@ -34,6 +34,7 @@
 #define CELL_MIN    16 /* cells of screen for one bar with its figures */
 #define CELL_GOOD   38 /* wider bars add nothing */
 #define FIGURES	    10 /* of a bar: number, edges, percent */
+#define MARKED	    16 /* cells of a bar with marks at the quarters; of less, at the half */
 
 static enum theme_role busy_role(double busy)
 {
@@ -45,7 +46,45 @@ static bool in_trouble(const struct profile_cpu *cpu)
 	return cpu->lost || cpu->throttled;
 }
 
-/* "  0▕█████▏     ▏ 63%" in @width cells. */
+/* Return whether cell @i of @cols ends at a mark of the scale. */
+static bool is_marked(unsigned int i, unsigned int cols)
+{
+	unsigned int parts = cols < MARKED ? 2 : 4;
+
+	for (unsigned int k = 1; k < parts; k++)
+		if (i + 1 == (k * cols + parts / 2) / parts)
+			return true;
+	return false;
+}
+
+/* Draw user code, kernel and host beside each other, and the scale. */
+static void draw_meter(const struct ui_state *st, struct canvas *c, struct view_field at,
+		       const struct profile_cpu *cpu)
+{
+	static const enum theme_role roles[] = { ROLE_USER, ROLE_KERNEL, ROLE_WAIT };
+	double busy = MIN(MAX(cpu->busy, 0), 1);
+	double ends[] = { busy - cpu->busy_kernel - cpu->busy_steal, busy - cpu->busy_steal, busy };
+	unsigned int eighths = (unsigned int)(busy * at.cols * 8 + 0.5);
+
+	for (unsigned int i = 0; i < at.cols; i++) {
+		unsigned int part = eighths > 8 * i ? MIN(eighths - 8 * i, 8) : 0, k = 0;
+
+		while (k < 2 && (i + 0.5) / at.cols > ends[k])
+			k++;
+		if (!part)
+			canvas_text(c, at.row, at.col + i, 1,
+				    is_marked(i, at.cols) ? st->glyphs->tick : TEXT(" "),
+				    (struct style){ ROLE_DIM, 0 });
+		else
+			canvas_text(c, at.row, at.col + i, 1,
+				    part < 8		    ? st->glyphs->bar[part]
+				    : is_marked(i, at.cols) ? st->glyphs->notch[k]
+							    : st->glyphs->meter[k],
+				    (struct style){ (uint8_t)roles[k], 0 });
+	}
+}
+
+/* "  0▕█████▓▓╵    ▏ 63%" in @width cells. */
 static void draw_bar(const struct ui_state *st, struct canvas *c, struct view_field at,
 		     const struct profile_cpu *cpu)
 {
@@ -64,8 +103,7 @@ static void draw_bar(const struct ui_state *st, struct canvas *c, struct view_fi
 			    (struct style){ ROLE_DIM, 0 });
 		return;
 	}
-	view_draw_bar(st, c, (struct view_field){ at.row, at.col + 5, bar }, cpu->busy,
-		      busy_role(cpu->busy));
+	draw_meter(st, c, (struct view_field){ at.row, at.col + 5, bar }, cpu);
 	canvas_right(c, at.row, at.col + 6 + bar, 4,
 		     format_share(buf, cpu->busy >= 0.995 ? 1
 				       : cpu->busy < 0.99 ? cpu->busy
@@ -169,8 +207,7 @@ static unsigned int header_cpus(const struct ui_state *st, struct canvas *c, uns
 	width = (c->cols - 2) / per_row;
 	for (uint32_t i = 0; i < p->nr_cpus; i++)
 		draw_bar(st, c,
-			 (struct view_field){ row + i / per_row, i % per_row * width,
-					      MIN(width, 64u) },
+			 (struct view_field){ row + i / per_row, i % per_row * width, width },
 			 &p->cpus[i]);
 	return rows;
 }
@@ -331,6 +368,9 @@ static unsigned int header_process(const struct ui_state *st, struct canvas *c, 
 #define STEPS	    20 /* of a key, from one end of the strip of a recording to the other */
 #define STEP_MIN_NS 1000000000ULL
 #define CPUS_MAX    8 /* more are shown by their mean alone */
+/* Multiples of the mean that stand out. */
+#define WARM 1.25
+#define HOT  1.6
 
 /* Return whether there is a strip to draw. */
 static bool header_strip_is_on(const struct ui_state *st)
@@ -496,15 +536,30 @@ static bool is_selected(const struct rewind *r, uint32_t i)
 	       i <= strip_column_at(r->strip, r->end_ns - 1);
 }
 
+/* Return the mean of the columns in sight that have samples. */
+static double mean_of(const struct strip *s, uint32_t first)
+{
+	double sum = 0;
+	uint32_t nr = 0;
+
+	for (uint32_t i = first; i < s->nr; i++) {
+		sum += s->columns[i].peak;
+		nr += s->columns[i].peak > 0;
+	}
+	return nr ? sum / nr : 0;
+}
+
+/* Draw a column; its colour is by the multiple of @mean: a steady load has no peak. */
 static void draw_column(const struct ui_state *st, struct canvas *c, unsigned int row,
-			unsigned int col, uint32_t i)
+			unsigned int col, uint32_t i, double mean)
 {
 	const struct strip_column *column = &st->rewind.strip->columns[i];
 	double share = column->peak / st->rewind.strip->max;
-	unsigned int level = column->peak > 0 ? MAX((unsigned int)(share * 8 + 0.5), 1u) : 0;
-	enum theme_role role = share > 0.66   ? ROLE_BAR_HOT
-			       : share > 0.33 ? ROLE_BAR_WARM
-					      : ROLE_BAR;
+	/* Not a full cell: the line above has bars too. */
+	unsigned int level = column->peak > 0 ? MAX((unsigned int)(share * 7 + 0.5), 1u) : 0;
+	enum theme_role role = column->peak > HOT * mean    ? ROLE_BAR_HOT
+			       : column->peak > WARM * mean ? ROLE_BAR_WARM
+							    : ROLE_FRAME;
 	enum theme_role mark_role;
 	const char *mark = mark_of(column->marks, &mark_role);
 	struct style style = { (uint8_t)role, is_selected(&st->rewind, i) ? CELL_REVERSE : 0 };
@@ -576,6 +631,7 @@ static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned
 	struct pen pen = { c, row, 1, left };
 	char buf[FORMAT_MAX], span[FORMAT_MAX], name[TEXT_MAX];
 	uint32_t nr = MIN(r->strip->nr, cols);
+	double mean;
 
 	if (left > 1 && cpus)
 		draw_cpus(st, &pen);
@@ -585,8 +641,9 @@ static unsigned int header_strip(struct ui_state *st, struct canvas *c, unsigned
 	}
 	/* The newest column is at the right edge. */
 	skip = cols - nr;
+	mean = mean_of(r->strip, r->strip->nr - nr);
 	for (uint32_t i = 0; i < nr; i++)
-		draw_column(st, c, row, left + skip + i, r->strip->nr - nr + i);
+		draw_column(st, c, row, left + skip + i, r->strip->nr - nr + i, mean);
 	if (left > 1)
 		canvas_elide(c, row, left + cols + 1, RIGHT - 2, subject(st, name),
 			     (struct style){ ROLE_DIM, 0 });
@@ -701,7 +758,8 @@ struct tabs_form {
 	int named;
 };
 
-/* "[1 Functions]", " 2 Processes ", or " 2" on narrow screens. */
+/* "[1:Functions]", " 2:Processes ", or " 2:" on narrow screens: a number that no row begins with.
+ */
 static struct safe_text tab_text(const struct ui_state *st, enum view_id id, struct tabs_form form,
 				 char *buf, size_t size)
 {
@@ -709,12 +767,12 @@ static struct safe_text tab_text(const struct ui_state *st, enum view_id id, str
 	char key[8];
 
 	return text_format(buf, size,
-			   here		? "%s[%s%s%s]"
-			   : form.apart ? "%s %s%s%s "
-					: "%s %s%s%s",
+			   here		? "%s[%s:%s]"
+			   : form.apart ? "%s %s:%s "
+					: "%s %s:%s",
 			   here && id && !form.apart ? " " : "",
 			   key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, actions[id])),
-			   named ? " " : "", named ? view_of(id)->title.str : "");
+			   named ? view_of(id)->title.str : "");
 }
 
 /* "[% Branches]": a view without a tab, while it is shown. */
@@ -730,7 +788,7 @@ static struct safe_text other_text(const struct ui_state *st, struct tabs_form f
 		return TEXT("");
 	if (action != ACT_NONE)
 		key_name_of(key, user_keys_first(st->user_keys, CTX_LIST, action));
-	return text_format(buf, size, "%s[%s%s%s]", form.apart ? "" : " ", key, *key ? " " : "",
+	return text_format(buf, size, "%s[%s%s%s]", form.apart ? "" : " ", key, *key ? ":" : "",
 			   view_of(st->view)->title.str);
 }
 
@@ -770,7 +828,7 @@ static void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 		bool here = i == (int)st->view;
 
 		pen_text(&pen, 0, tab_text(st, (enum view_id)i, form, buf, sizeof(buf)),
-			 here ? ROLE_VALUE : ROLE_NORMAL);
+			 here ? ROLE_TITLE : ROLE_NORMAL);
 		ui_state_zone(st,
 			      &(struct zone){ (uint16_t)row, (uint16_t)col, 1,
 					      (uint16_t)(pen.col - col), ZONE_VIEW, (uint32_t)i });
@@ -785,6 +843,8 @@ static void header_tabs(struct ui_state *st, struct canvas *c, unsigned int row)
 #define DETAILS_MAX 3  /* CPUs named in a line */
 #define WIDE_TITLE  60 /* cells, for more than the last crumb */
 #define HOST_COLS   24u
+#define BOTH_LEAST  24 /* lines of a screen with lines of CPUs, or the process, and of the strip */
+#define WELL	    0.95 /* from this share of names or whole stacks on nothing is wrong */
 
 /* Return the profile of the figures: of the moment in the past, else the newest. */
 static const struct profile *source(const struct ui_state *st)
@@ -1159,7 +1219,7 @@ static void draw_trouble(const struct ui_state *st, struct pen *pen, unsigned in
 				    format_count(a, (double)t->ever).str);
 		pen_value(pen, gap, t->label, value, ROLE_DIM);
 	} else {
-		pen_value(pen, gap, t->label, TEXT("0"), ROLE_VALUE);
+		pen_value(pen, gap, t->label, TEXT("0"), ROLE_OK);
 	}
 }
 
@@ -1185,7 +1245,8 @@ static void draw_symbols(const struct ui_state *st, struct pen *pen, unsigned in
 			named += fold->rows[i].self;
 	}
 	if (all > 0)
-		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, named / all), ROLE_VALUE);
+		pen_value(pen, gap, TEXT("Symbols"), format_share(buf, named / all),
+			  named >= WELL * all ? ROLE_OK : ROLE_WARN);
 }
 
 /* Draw the share of the time asleep of which the callers are not known. */
@@ -1226,7 +1287,8 @@ static void draw_stacks(const struct ui_state *st, struct pen *pen, unsigned int
 		draw_cut_waits(source(st), pen);
 		return;
 	}
-	if (!pen_value(pen, gap, label, format_share(buf, (double)a->complete / taken), ROLE_VALUE))
+	if (!pen_value(pen, gap, label, format_share(buf, (double)a->complete / taken),
+		       (double)a->complete >= WELL * taken ? ROLE_OK : ROLE_VALUE))
 		return;
 	pen_text(pen, 1, TEXT("complete"), ROLE_DIM);
 	draw_cut_waits(source(st), pen);
@@ -1362,7 +1424,7 @@ unsigned int header_draw(struct ui_state *st, struct canvas *c)
 		return row;
 	}
 	/* On low screens the strip takes the line of the CPUs, or of the process. */
-	only_strip = strip && c->rows < HEADER_TALL;
+	only_strip = strip && c->rows < BOTH_LEAST;
 	alone = c->rows >= 14 && !only_strip ? header_process(st, c, row) : 0;
 	row += alone;
 	if (c->rows >= 14 && !alone && !only_strip && !st->config->replayed)

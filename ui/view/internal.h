@@ -52,7 +52,8 @@ int arrows_update(struct arrows *a, const struct listing *l);
  * than one cell, no boxes of a level overlap, no box exceeds its parent.
  *
  * Children narrower than a cell are one box at the right end of their parent: the rest. Frames
- * that all samples share, below the zoomed node, are one level: the cut.
+ * that all samples share, below the zoomed node, are one level: the cut. On a low screen so are
+ * frames that all samples of the first of them share.
  *
  * A node that is left out leaves a gap at the right of its siblings: all others are as wide as with
  * it. The light nodes that the tree only sums are left out with it: their names are not known.
@@ -63,6 +64,7 @@ struct flame_part {
 	uint32_t zoom;
 	double left, width; /* of the node's width: 0 and 1 are the whole node */
 	bool uncut;	    /* show all frames */
+	bool low;	    /* few lines: cut chains of frames everywhere */
 	const bool *keep;   /* borrowed: by node, false: left out; NULL: show all nodes */
 };
 
@@ -235,6 +237,8 @@ void common_module(const struct ui_state *st, const struct row *row, struct canv
 		   struct view_field at);
 /* Format CPU time over the window as percent of one CPU, by clocks of the kernel where they are
  * known; else as common_time(). */
+/* By the CPU time that is shown, of clocks of the kernel; without clocks by the share. */
+int common_by_cpu(const struct ui_state *st, const struct row *a, const struct row *b);
 struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
 			    char buf[static FORMAT_MAX]);
 /* Return whether percents of a CPU are by samples: of a recording. */

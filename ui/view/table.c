@@ -230,12 +230,25 @@ bool common_by_samples_alone(const struct ui_state *st)
 	       !ui_state_latency(st, p) && p->events[ui_state_event(st, p)].event.clock;
 }
 
+/* Return whether CPU time is from clocks of the kernel: not of samples, nor of waits. */
+static bool has_clocks(const struct ui_state *st)
+{
+	const struct profile *p = st->shown;
+
+	return p->cpu_known && p->window_ns && !ui_state_waits(st, p) && !ui_state_latency(st, p);
+}
+
+int common_by_cpu(const struct ui_state *st, const struct row *a, const struct row *b)
+{
+	return has_clocks(st) ? COMPARE(a->cpu_ns, b->cpu_ns) : common_by_total(st, a, b);
+}
+
 struct safe_text common_cpu(const struct ui_state *st, double cpu_ns, double weight,
 			    char buf[static FORMAT_MAX])
 {
 	const struct profile *p = st->shown;
 
-	if (!p->cpu_known || !p->window_ns || ui_state_waits(st, p) || ui_state_latency(st, p))
+	if (!has_clocks(st))
 		return common_time(st, weight, buf);
 	return text_format(buf, FORMAT_MAX, "%.1f", cpu_ns * 100 / (double)p->window_ns);
 }
@@ -556,6 +569,7 @@ static struct interval_sum sum_of(const struct ui_state *st, const struct view_c
 				  const struct row *row, bool *none)
 {
 	struct interval_sum sum = { row->count, row->count };
+	bool clocks = column->share == COLUMN_CPU && has_clocks(st);
 
 	*none = column->share == COLUMN_SELF ? row->self <= 0
 					     : column->share == COLUMN_SAMPLES && row->count <= 0;
@@ -563,7 +577,14 @@ static struct interval_sum sum_of(const struct ui_state *st, const struct view_c
 		sum.weight = row->self;
 	else if (column->share != COLUMN_SAMPLES)
 		sum = (struct interval_sum){ row->total, MAX(row->total_count, row->count) };
-	sum.count = samples_of(st, column->share == COLUMN_SAMPLES ? 0 : sum.weight, sum.count);
+	if (clocks)
+		sum = (struct interval_sum){
+			row->cpu_ns / (double)st->shown->window_ns,
+			MAX(row->count, row->cpu_ns * EXACT / (double)st->shown->window_ns)
+		};
+	else
+		sum.count =
+			samples_of(st, column->share == COLUMN_SAMPLES ? 0 : sum.weight, sum.count);
 	return sum;
 }
 

@@ -126,8 +126,6 @@ void view_draw_bar(const struct ui_state *st, struct canvas *c, struct view_fiel
 {
 	unsigned int eighths = (unsigned int)(MIN(MAX(share, 0), 1) * at.cols * 8 + 0.5);
 
-	if (share > 0 && !eighths)
-		eighths = 1;
 	for (unsigned int i = 0; i < at.cols && eighths; i++) {
 		unsigned int part = MIN(eighths, 8);
 

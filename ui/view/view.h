@@ -160,7 +160,7 @@ struct view_column {
 	bool ascending;	     /* the natural order: texts */
 	bool one_way;	     /* never reversed */
 	/* It orders by a figure with noise. */
-	enum { COLUMN_EXACT, COLUMN_SELF, COLUMN_TOTAL, COLUMN_SAMPLES } share;
+	enum { COLUMN_EXACT, COLUMN_SELF, COLUMN_TOTAL, COLUMN_SAMPLES, COLUMN_CPU } share;
 	bool extra;				   /* hidden while names are shown in full */
 	bool (*always)(const struct ui_state *st); /* true: also on narrow screens */
 	bool (*when)(const struct ui_state *st);   /* false: hidden */

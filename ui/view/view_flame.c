@@ -31,6 +31,8 @@
 
 #define COLS_DEFAULT 80
 #define TALL_LEAST   40 /* lines of the screen, for boxes of two lines */
+#define LOW_MOST     30 /* lines of a screen on which chains of frames are cut */
+#define LABEL_LEAST  6	/* cells of a box with a part of its name */
 
 /* Return the tree of the rows in sight. */
 static const struct folds_tree *view_flame_tree(const struct ui_state *st)
@@ -111,8 +113,8 @@ static void view_flame_show_part(struct folds *s, double left, double width)
 static struct flame_part part_of(const struct folds *s, const struct folds_tree *t,
 				 const bool *keep)
 {
-	return (struct flame_part){ zoomed(s, t, keep), s->left, view_flame_width(s), s->uncut,
-				    keep };
+	return (struct flame_part){ zoomed(s, t, keep), s->left, view_flame_width(s),
+				    s->uncut,		s->low,	 keep };
 }
 
 /* Keep the selected box in sight, as shares change. */
@@ -147,6 +149,7 @@ static void lay_out(const struct ui_state *st, const struct folds_tree *t, struc
 	part = part_of(s, t, keep);
 	/* A search opens the cut, as it opens folds of an editor. */
 	part.uncut |= finds_in_cut(st, &t->fold, &part, &list->search);
+	part.low &= !match_active(&list->search);
 	s->nr_boxes = flame_lay_out(&t->fold, &part, s->cols ? s->cols : COLS_DEFAULT, &s->boxes);
 	free(keep);
 }
@@ -341,9 +344,14 @@ static struct safe_text box_text(const struct ui_state *st, const struct row *ro
 				   format_percent(pct, row->total).str,
 				   row->total > 0.5 ? ", each narrower than a cell: see the tree"
 						    : "");
-	if (box->cut)
+	if (box->cut && !brief)
 		return text_format(buf, size, "%u frames to %s (Enter: show)", box->cut,
 				   folds_text(st, node_of(st, row), name, sizeof(name)).str);
+	/* The function before: it may be cut. */
+	if (box->cut)
+		return text_format(buf, size, "%s +%u",
+				   frame_text(st, node_of(st, row), name, sizeof(name)).str,
+				   box->cut - 1);
 	return brief ? frame_text(st, node_of(st, row), buf, size)
 		     : folds_text(st, node_of(st, row), buf, size);
 }
@@ -400,8 +408,11 @@ static void draw_label(const struct ui_state *st, const struct row *row, struct 
 	    (row->change == CHANGE_SURE || row->change == CHANGE_NEW))
 		text = text_format(changed, sizeof(changed), "%s %s",
 				   common_change_text(row, change).str, text.str);
-	/* Three letters are clearer than two and an ellipsis. */
-	if (box->cols < 7)
+	/* Fewer letters of a longer name say nothing. */
+	if (box->cols < LABEL_LEAST && text.width >= box->cols)
+		return;
+	/* Five letters are clearer than four and an ellipsis. */
+	if (box->cols < LABEL_LEAST + 1)
 		canvas_text(c, at, box->col + 1u, box->cols - 1u, text, style);
 	else
 		canvas_elide(c, at, box->col + 1u, box->cols - 1u, text, style);
@@ -449,8 +460,9 @@ static void draw(struct ui_state *st, struct canvas *c, unsigned int row, unsign
 	struct list *list = &st->lists[VIEW_FLAME];
 	unsigned int first = row + 1, graph = rows > 2 ? rows - 2 : 0, levels;
 
-	if (s && s->cols != c->cols) {
+	if (s && (s->cols != c->cols || s->low != (c->rows < LOW_MOST))) {
 		s->cols = c->cols;
+		s->low = c->rows < LOW_MOST;
 		table_rebuild(st, VIEW_FLAME);
 	}
 	if (!s || !list->nr || !graph) {
@@ -526,6 +538,7 @@ const struct view view_flame = {
 struct layout {
 	const struct fold_tree *t;
 	const bool *keep;
+	bool chains;  /* cut chains below other boxes */
 	double scale; /* cells for each weight */
 	double left;  /* weight left of the part in sight */
 	double least; /* weight of a cell: lighter nodes are in a rest */
@@ -538,7 +551,9 @@ static struct layout layout_of(const struct fold_tree *t, const struct flame_par
 			       unsigned int cols)
 {
 	double total = t->nodes[part->zoom].total;
-	struct layout l = { .t = t, .keep = part->keep, .cols = cols };
+	struct layout l = {
+		.t = t, .keep = part->keep, .chains = part->low && !part->uncut, .cols = cols
+	};
 
 	l.scale = cols / (total * part->width);
 	l.left = total * part->left;
@@ -588,6 +603,40 @@ static bool add_box(struct layout *l, struct flame_box *box)
 	return true;
 }
 
+/* Find the child with almost the weight @total: a cell at most is missing. FOLD_NONE: none. */
+static uint32_t same_width(const struct layout *l, uint32_t n, double total)
+{
+	for (n = first_kept(l, l->t->nodes[n].child); n != FOLD_NONE;
+	     n = first_kept(l, l->t->nodes[n].next))
+		if (total - l->t->nodes[n].total < l->least)
+			break;
+	return n;
+}
+
+/*
+ * Make the box of a child: of that frame, or (cut) of the frames that almost all of its samples
+ * share, but for the last of these.
+ */
+static struct flame_box child_box(const struct layout *l, uint32_t n, uint32_t level, double start)
+{
+	struct flame_box box = {
+		.node = n, .level = level, .start = start, .total = l->t->nodes[n].total
+	};
+	uint32_t nr = 0, end = n;
+
+	/* A process has a box. */
+	if (!l->chains || l->t->nodes[n].function == FOLD_NONE)
+		return box;
+	for (uint32_t i = n; (i = same_width(l, i, box.total)) != FOLD_NONE; nr++) {
+		box.node = end;
+		end = i;
+	}
+	box.cut = nr >= CUT_LEAST ? nr : 0;
+	if (!box.cut)
+		box.node = n;
+	return box;
+}
+
 /* Add the children of a box: each that is a cell wide, then the rest. */
 static bool add_children(struct layout *l, uint32_t i)
 {
@@ -597,6 +646,7 @@ static bool add_children(struct layout *l, uint32_t i)
 				  .level = above.level + 1,
 				  .rest = l->keep ? 0 : node->nr_hidden,
 				  .total = l->keep ? 0 : node->hidden };
+	struct flame_box box;
 	double at = above.start;
 	bool ok = true;
 
@@ -611,10 +661,8 @@ static bool add_children(struct layout *l, uint32_t i)
 			rest.total += total;
 			continue;
 		}
-		ok = add_box(l, &(struct flame_box){ .node = n,
-						     .level = above.level + 1,
-						     .start = at,
-						     .total = total });
+		box = child_box(l, n, above.level + 1, at);
+		ok = add_box(l, &box);
 		at += total;
 	}
 	rest.start = at;
@@ -789,18 +837,13 @@ static uint32_t beside(const struct folds *s, uint32_t from, bool left)
 static uint32_t child_of(const struct ui_state *st, uint32_t from)
 {
 	const struct folds *s = st->folds;
-	const struct fold_tree *t = &view_flame_tree(st)->fold;
-	uint32_t best = FOLD_NONE;
-
 	const struct flame_box *at = &s->boxes[from];
+	uint32_t best = FOLD_NONE;
 
 	for (uint32_t i = 0; i < s->nr_boxes; i++) {
 		const struct flame_box *b = &s->boxes[i];
-		/* Below the root may be a cut. */
-		bool below = b->rest ? b->node == at->node
-				     : t->nodes[b->node].parent == at->node || (b->cut && !from);
 
-		if (below && !at->rest && i != from &&
+		if (b->level == at->level + 1 && !at->rest && above(st, i) == from &&
 		    (best == FOLD_NONE || b->total > s->boxes[best].total))
 			best = i;
 	}

@@ -818,9 +818,16 @@ static int by_pid(const struct ui_state *st, const struct row *a, const struct r
 	return x || y ? y - x : by_pid_alone(st, a, b);
 }
 
-static int by_uid(const struct ui_state *st, const struct row *a, const struct row *b)
+/* By the names that are shown; users without a name by their numbers. */
+static int by_user(const struct ui_state *st, const struct row *a, const struct row *b)
 {
-	return COMPARE(process_rows_process(st, a)->uid, process_rows_process(st, b)->uid);
+	uid_t x = process_rows_process(st, a)->uid, y = process_rows_process(st, b)->uid;
+	char first[64], second[64];
+	struct safe_text n = users_name(st->config->users, x, first, sizeof(first));
+	struct safe_text m = users_name(st->config->users, y, second, sizeof(second));
+	int d = n.str[0] <= '9' && m.str[0] <= '9' ? 0 : strcasecmp(n.str, m.str);
+
+	return d ? d : COMPARE(x, y);
 }
 
 static int by_tasks(const struct ui_state *st, const struct row *a, const struct row *b)
@@ -1224,8 +1231,8 @@ static const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		  .width = 6,
 		  .from = 72,
 		  .right = true,
-		  .share = COLUMN_TOTAL,
-		  .compare = common_by_total,
+		  .share = COLUMN_CPU,
+		  .compare = common_by_cpu,
 		  .draw = draw_cpu },
 	[SAMPLES] = { .title = TEXT("SAMPLES"),
 		      .help = "samples",
@@ -1252,7 +1259,7 @@ static const struct view_column process_columns[PROCESS_COLUMNS_NR] = {
 		   .from = 66,
 		   .ascending = true,
 		   .when = is_roomy,
-		   .compare = by_uid,
+		   .compare = by_user,
 		   .draw = draw_user },
 	[TASKS] = { .title = TEXT("ACTIVE"),
 		    .help = "threads with samples; others slept",
